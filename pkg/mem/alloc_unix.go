@@ -1,0 +1,45 @@
+//go:build unix
+
+package mem
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"golang.org/x/sys/unix"
+)
+
+const hugePage = 2 << 20
+
+// Alloc returns n zeroed bytes outside the Go heap, page-aligned. Free gives
+// them back.
+func Alloc(n int) ([]byte, error) {
+	if n <= 0 {
+		return nil, nil
+	}
+	size := (n + page - 1) / page * page
+	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		// memory that the heap holds but does not use may be what is missing
+		runtime.GC()
+		debug.FreeOSMemory()
+		if b, err = unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE); err != nil {
+			return nil, fmt.Errorf("allocate %d bytes: %w", n, err)
+		}
+	}
+	if size >= hugePage {
+		adviseHuge(b)
+	}
+	return b[:n], nil
+}
+
+// Free gives memory of Alloc back to the system. b must start where Alloc's
+// result started; it must not be used afterwards.
+func Free(b []byte) {
+	if cap(b) == 0 {
+		return
+	}
+	// Munmap finds the mapping by its last byte: the slice's capacity is the mapping
+	_ = unix.Munmap(b[:cap(b)])
+}

@@ -1,0 +1,163 @@
+// Package mem hands out large buffers under a byte budget.
+//
+// A buffer of a page or more lies outside the Go heap, on huge pages where the
+// kernel grants them: a result in fresh 4 KiB pages costs five times the page
+// faults, and the garbage collector would let the heap grow to twice what is
+// in use. Buffers are therefore given back by hand, to the [Pool] they came from.
+package mem
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Buffer is a piece of memory that belongs to its holder until Release.
+type Buffer struct {
+	B    []byte
+	full []byte
+	pool *Pool
+}
+
+// Release gives the buffer back to its pool. B must not be used afterwards; a
+// second Release does nothing.
+func (b *Buffer) Release() {
+	if b == nil || b.pool == nil {
+		return
+	}
+	p := b.pool
+	b.pool = nil
+	p.put(b.full)
+	b.B, b.full = nil, nil
+}
+
+// Pool is a set of buffers that together never exceed a number of bytes. Get
+// waits for a Release when the budget is spent. It is safe for concurrent use.
+type Pool struct {
+	mu     sync.Mutex
+	limit  int64
+	used   int64 // bytes that callers hold
+	idle   int64 // bytes that lie in free
+	peak   int64
+	free   map[int][][]byte
+	waiter []chan struct{}
+	closed bool
+}
+
+// NewPool makes a pool whose buffers, held and idle, stay within limit bytes.
+func NewPool(limit int64) *Pool {
+	return &Pool{limit: limit, free: map[int][][]byte{}}
+}
+
+// Limit is the pool's budget in bytes.
+func (p *Pool) Limit() int64 { return p.limit }
+
+// Peak is the largest number of bytes that the pool ever had allocated.
+func (p *Pool) Peak() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.peak
+}
+
+// Get returns a buffer of n bytes, recycled if one fits, with undefined
+// content. It waits while the budget is spent, until ctx ends. A request for
+// more than the whole budget is an error: it could never be met.
+func (p *Pool) Get(ctx context.Context, n int) (*Buffer, error) {
+	c := class(n)
+	if int64(c) > p.limit {
+		return nil, fmt.Errorf("a buffer of %d bytes is larger than the memory budget of %d bytes", n, p.limit)
+	}
+	for {
+		p.mu.Lock()
+		if l := p.free[c]; len(l) > 0 {
+			b := l[len(l)-1]
+			p.free[c] = l[:len(l)-1]
+			p.idle -= int64(c)
+			p.used += int64(c)
+			p.mu.Unlock()
+			return &Buffer{B: b[:n], full: b, pool: p}, nil
+		}
+		if p.used+int64(c) <= p.limit {
+			p.trim(p.limit - p.used - int64(c))
+			p.used += int64(c)
+			p.peak = max(p.peak, p.used+p.idle)
+			p.mu.Unlock()
+			b, err := Alloc(c)
+			if err != nil {
+				p.mu.Lock()
+				p.used -= int64(c)
+				p.wake()
+				p.mu.Unlock()
+				return nil, err
+			}
+			return &Buffer{B: b[:n], full: b, pool: p}, nil
+		}
+		w := make(chan struct{})
+		p.waiter = append(p.waiter, w)
+		p.mu.Unlock()
+		select {
+		case <-w:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (p *Pool) put(b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used -= int64(len(b))
+	if p.closed {
+		Free(b)
+	} else {
+		p.idle += int64(len(b))
+		p.free[len(b)] = append(p.free[len(b)], b)
+	}
+	p.wake()
+}
+
+// wake lets every waiter look again: their sizes differ, so the first in line
+// need not be the one that fits.
+func (p *Pool) wake() {
+	for _, w := range p.waiter {
+		close(w)
+	}
+	p.waiter = nil
+}
+
+// trim gives idle buffers back to the system until no more than keep bytes of
+// them are left.
+func (p *Pool) trim(keep int64) {
+	for c, l := range p.free {
+		for len(l) > 0 && p.idle > keep {
+			Free(l[len(l)-1])
+			l = l[:len(l)-1]
+			p.idle -= int64(c)
+		}
+		p.free[c] = l
+		if p.idle <= keep {
+			return
+		}
+	}
+}
+
+// Close gives idle buffers back to the system; buffers still held follow when
+// they are released.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.trim(0)
+}
+
+const page = 4096
+
+// class rounds a size up so that buffers of nearly equal size share a list:
+// to a sixteenth of its power of two, at least a page.
+func class(n int) int {
+	step := page
+	for step*32 <= n {
+		step *= 2
+	}
+	return max((n+step-1)/step, 1) * step
+}

@@ -1,0 +1,103 @@
+// Package meter adds up what a run did: busy time by phase, bytes moved,
+// values worth a note. Workers add to one shared [Meter] without locks; the
+// run record reads it at the end.
+//
+// A nil *Meter is valid and counts nothing, so that library calls need not ask.
+package meter
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Phase is one kind of work that a worker can be busy with.
+type Phase int
+
+// The phases of a chunk's life.
+const (
+	Read Phase = iota
+	Decode
+	Compute
+	Encode
+	Write
+	phases
+)
+
+var phaseNames = [phases]string{"read", "decode", "compute", "encode", "write"}
+
+// String is the phase's name in the run record.
+func (p Phase) String() string { return phaseNames[p] }
+
+// Phases lists all phases in the order of a chunk's life.
+func Phases() []Phase { return []Phase{Read, Decode, Compute, Encode, Write} }
+
+// Meter sums busy time and bytes over all workers. It is safe for concurrent use.
+type Meter struct {
+	busy                    [phases]atomic.Int64
+	bytesRead, bytesWritten atomic.Int64
+	nonFinite               atomic.Int64
+}
+
+// Since adds the time from start until now to a phase:
+//
+//	t := time.Now()
+//	decode(chunk)
+//	m.Since(meter.Decode, t)
+func (m *Meter) Since(p Phase, start time.Time) {
+	if m != nil {
+		m.busy[p].Add(int64(time.Since(start)))
+	}
+}
+
+// Busy is the time that workers spent in a phase, summed over workers.
+func (m *Meter) Busy(p Phase) time.Duration {
+	if m == nil {
+		return 0
+	}
+	return time.Duration(m.busy[p].Load())
+}
+
+// AddRead counts bytes that came from storage, as stored.
+func (m *Meter) AddRead(n int64) {
+	if m != nil {
+		m.bytesRead.Add(n)
+	}
+}
+
+// AddWritten counts bytes that went to storage, as stored.
+func (m *Meter) AddWritten(n int64) {
+	if m != nil {
+		m.bytesWritten.Add(n)
+	}
+}
+
+// AddNonFinite counts NaN and infinite values met in the input.
+func (m *Meter) AddNonFinite(n int64) {
+	if m != nil {
+		m.nonFinite.Add(n)
+	}
+}
+
+// BytesRead is the number of bytes read from storage so far.
+func (m *Meter) BytesRead() int64 {
+	if m == nil {
+		return 0
+	}
+	return m.bytesRead.Load()
+}
+
+// BytesWritten is the number of bytes written to storage so far.
+func (m *Meter) BytesWritten() int64 {
+	if m == nil {
+		return 0
+	}
+	return m.bytesWritten.Load()
+}
+
+// NonFinite is the number of NaN and infinite values met so far.
+func (m *Meter) NonFinite() int64 {
+	if m == nil {
+		return 0
+	}
+	return m.nonFinite.Load()
+}
