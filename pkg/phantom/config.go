@@ -1,0 +1,152 @@
+// Package phantom makes serial-sectioning OCT acquisitions whose truth is known.
+//
+// A [Specimen] is one virtual block of tissue: a random texture that is
+// defined at every point of space, so that any part of it can be computed
+// again without storing it. A microscope looks at it slice by slice, tile by
+// tile, and adds what real ones add: a curved focal plane, a flat-field,
+// speckle, attenuation, water above the tissue, agarose around it, stage
+// rotation and jitter, motor shifts between slices. Each effect has a number in
+// [Config] that switches it off.
+//
+// [Specimen.RenderTile] computes the voxels of one tile and needs no more
+// memory than they take; [Specimen.RenderTruth] computes any box of a slice as
+// an ideal microscope would see it. Both depend on the configuration alone, not
+// on the order of calls or the number of workers.
+package phantom
+
+import (
+	"fmt"
+	"math"
+
+	"strata/pkg/dtype"
+)
+
+// Config says what to acquire. Lengths are micrometres unless the field says
+// otherwise; "px" is one voxel of the axis. The zero value of an effect
+// switches it off; [Default] has them all on.
+type Config struct {
+	Seed uint64 `json:"seed"`
+
+	Slices int        `json:"slices"`         // sections of the block
+	Tiles  [2]int     `json:"tiles"`          // tiles of a slice (y, x)
+	Tile   [3]int     `json:"tile"`           // voxels of a tile (z, y, x)
+	Crop   [2]int     `json:"crop_px"`        // voxels (y, x) missing from the last row and column of tiles
+	Voxel  [3]float64 `json:"voxel_um"`       // voxel size (z, y, x)
+	DType  dtype.Type `json:"-"`              // uint8, uint16, int16, float32 or float64
+	Gain   float64    `json:"gain"`           // stored value of a reflectivity of 1; 0: a tenth of the type's range, 1000 for floats
+	Noise  bool       `json:"noise,omitzero"` // 12-bit white noise instead of tissue: incompressible benchmark data
+
+	Overlap float64       `json:"overlap"`      // fraction of a tile that its neighbour sees too
+	Matrix  [2][2]float64 `json:"matrix"`       // stage frame to image frame, (y, x); identity: no rotation, no scale
+	Jitter  float64       `json:"jitter_px"`    // standard deviation of a tile's position error
+	Shift   float64       `json:"shift_um"`     // standard deviation of the motor shift between slices
+	Glitch  float64       `json:"glitch_prob"`  // probability that the CSV's shift of a pair is wrong
+	Cut     float64       `json:"interval_um"`  // slicing interval: depth from one slice's surface to the next
+	Water   float64       `json:"water_um"`     // water above the tissue surface
+	Relief  float64       `json:"relief_um"`    // amplitude of the surface's slow undulation
+	Bowl    float64       `json:"curvature_um"` // depth range of the focal-plane curvature, the same in every tile
+
+	Attenuation float64 `json:"attenuation_per_mm"` // μ in exp(−2μd), d the depth below the surface
+	Texture     float64 `json:"texture"`            // contrast of the tissue's structure, 0…1
+	Speckle     float64 `json:"speckle"`            // speckle contrast (standard deviation / mean); 1 is fully developed
+	Floor       float64 `json:"floor"`              // detector floor, in reflectivities
+	Agarose     float64 `json:"agarose"`            // reflectivity of the embedding medium; tissue has 1
+	Vignette    float64 `json:"vignette"`           // how much darker the tile's corners are, 0…1
+	FillTissue  bool    `json:"fill_tissue"`        // tissue everywhere, no agarose around it
+}
+
+// Default is a small acquisition with every effect on.
+func Default() Config {
+	return Config{
+		Seed: 1, Slices: 1, Tiles: [2]int{4, 4}, Tile: [3]int{96, 128, 128},
+		Voxel: [3]float64{3.5, 2, 2}, DType: dtype.Float32,
+		Overlap: 0.2, Matrix: [2][2]float64{{1, 0}, {0, 1}}, Jitter: 0.5, Shift: 15, Glitch: 0.05,
+		Cut: 200, Water: 42, Relief: 10, Bowl: 28,
+		Attenuation: 1.5, Texture: 0.6, Speckle: 0.35, Floor: 0.02, Agarose: 0.12, Vignette: 0.3,
+	}
+}
+
+// Ideal returns c with every imperfection off: identical frames, no overlap
+// errors, no noise; what is left is the specimen itself.
+func (c Config) Ideal() Config {
+	c.Matrix = [2][2]float64{{1, 0}, {0, 1}}
+	c.Jitter, c.Glitch, c.Bowl, c.Speckle, c.Floor, c.Vignette = 0, 0, 0, 0, 0, 0
+	return c
+}
+
+// SetDefaults fills in what depends on other fields.
+func (c *Config) setDefaults() {
+	if c.Gain == 0 {
+		switch c.DType {
+		case dtype.Uint8:
+			c.Gain = 25
+		case dtype.Int16:
+			c.Gain = 3277
+		case dtype.Uint16:
+			c.Gain = 6554
+		default:
+			c.Gain = 1000
+		}
+	}
+	if c.Matrix == ([2][2]float64{}) {
+		c.Matrix = [2][2]float64{{1, 0}, {0, 1}}
+	}
+}
+
+// Validate reports the first field that makes no acquisition.
+func (c *Config) Validate() error {
+	bad := func(field, format string, args ...any) error {
+		return fmt.Errorf("phantom: %s %s", field, fmt.Sprintf(format, args...))
+	}
+	switch c.DType {
+	case dtype.Uint8, dtype.Uint16, dtype.Int16, dtype.Float32, dtype.Float64:
+	default:
+		return bad("dtype", "%v is not one of uint8, uint16, int16, float32, float64", c.DType)
+	}
+	if c.Slices < 1 {
+		return bad("slices", "is %d, must be at least 1", c.Slices)
+	}
+	for d, n := range c.Tiles {
+		if n < 1 {
+			return bad("tiles", "has %d along %c, must be at least 1", n, "yx"[d])
+		}
+	}
+	for d, n := range c.Tile {
+		if n < 1 {
+			return bad("tile", "has %d voxels along %c, must be at least 1", n, "zyx"[d])
+		}
+		if !(c.Voxel[d] > 0) || math.IsInf(c.Voxel[d], 0) {
+			return bad("voxel size", "along %c is %g, must be a positive number of micrometres", "zyx"[d], c.Voxel[d])
+		}
+	}
+	for d, n := range c.Crop {
+		if n < 0 || n >= c.Tile[d+1] {
+			return bad("crop", "along %c is %d, must be within 0…%d", "yx"[d], n, c.Tile[d+1]-1)
+		}
+	}
+	if !(c.Overlap >= 0 && c.Overlap < 1) {
+		return bad("overlap", "is %g, must be within 0…1 (1 excluded)", c.Overlap)
+	}
+	if det := c.Matrix[0][0]*c.Matrix[1][1] - c.Matrix[0][1]*c.Matrix[1][0]; !(math.Abs(det) > 1e-6) || math.IsInf(det, 0) {
+		return bad("matrix", "%v is singular", c.Matrix)
+	}
+	for _, f := range []struct {
+		name   string
+		v, max float64
+	}{
+		{"jitter", c.Jitter, 1e6}, {"shift", c.Shift, 1e9}, {"glitch probability", c.Glitch, 1}, {"interval", c.Cut, 1e9},
+		{"water", c.Water, 1e9}, {"relief", c.Relief, 1e9}, {"curvature", c.Bowl, 1e9}, {"attenuation", c.Attenuation, 1e6},
+		{"texture", c.Texture, 1}, {"speckle", c.Speckle, 1}, {"floor", c.Floor, 1e6}, {"agarose", c.Agarose, 1e6}, {"vignette", c.Vignette, 1},
+		{"gain", c.Gain, math.MaxFloat64},
+	} {
+		if !(f.v >= 0 && f.v <= f.max) {
+			return bad(f.name, "is %g, must be within 0…%g", f.v, f.max)
+		}
+	}
+	return nil
+}
+
+// Shape is the shape (z, y, x) of one slice's mosaic grid.
+func (c *Config) Shape() [3]int {
+	return [3]int{c.Tile[0], c.Tiles[0]*c.Tile[1] - c.Crop[0], c.Tiles[1]*c.Tile[2] - c.Crop[1]}
+}

@@ -1,0 +1,113 @@
+package phantom
+
+import "math"
+
+// mix is the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every
+// input bit changes half the output bits.
+func mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+const golden = 0x9e3779b97f4a7c15
+
+// hash3 is a uniform number in [0, 1) for a point of an integer lattice.
+func hash3(seed uint64, z, y, x int) float64 {
+	h := mix(seed + golden*uint64(int64(x)))
+	h = mix(h + golden*uint64(int64(y)))
+	h = mix(h + golden*uint64(int64(z)))
+	return float64(h>>11) * (1.0 / (1 << 53))
+}
+
+// normal is a standard normal number that belongs to a seed and an index.
+func normal(seed uint64, i int) float64 {
+	u1 := 1 - hash3(seed, 0, 0, i)
+	u2 := hash3(seed, 1, 0, i)
+	return math.Sqrt(-2*math.Log(u1)) * math.Cos(2*math.Pi*u2)
+}
+
+// Seeds of the fields that a specimen is made of: two fields must not be the
+// same noise.
+const (
+	seedTexture = iota + 1
+	seedRelief
+	seedSpeckle
+	seedJitter
+	seedShift
+	seedGlitch
+	seedGlitchSize
+	seedWhite
+)
+
+func (s *Specimen) seed(field, i int) uint64 {
+	return mix(s.cfg.Seed*golden + uint64(field)<<32 + uint64(i))
+}
+
+const speckleBits = 12
+
+// speckleTable holds the quantiles of a gamma distribution with mean 1 and
+// the given contrast: the intensity of partially developed speckle with
+// 1/contrast² looks (Goodman, Speckle Phenomena in Optics, 2007, §3.3). The
+// quantiles are Wilson and Hilferty's (PNAS 17, 1931), scaled to mean 1.
+func speckleTable(contrast float64) []float32 {
+	n := 1 << speckleBits
+	q := make([]float64, n)
+	sum := 0.0
+	for i := range q {
+		if contrast == 0 {
+			q[i] = 1
+		} else {
+			k := 1 / (contrast * contrast)
+			z := math.Sqrt2 * math.Erfinv(2*(float64(i)+0.5)/float64(n)-1)
+			q[i] = math.Pow(max(0, 1-1/(9*k)+z/(3*math.Sqrt(k))), 3)
+		}
+		sum += q[i]
+	}
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = float32(q[i] * float64(n) / sum)
+	}
+	return out
+}
+
+// octave is value noise on a lattice: random numbers at its points, linear in
+// between (cubic easing along y and x, so that the texture has no creases).
+type octave struct {
+	seed   uint64
+	step   [3]float64 // lattice spacing in voxels
+	weight float32
+}
+
+// plane fills out with the octave's value at lattice depth k for the points
+// (y, x0+i), i = 0…len(out)-1, in voxels.
+func (o *octave) plane(out []float32, k int, y, x0, dx float64) {
+	v := y / o.step[1]
+	j := math.Floor(v)
+	ty := float32(ease(v - j))
+	jy := int(j)
+	last := math.MinInt
+	var a, b float32
+	for i := range out {
+		u := (x0 + float64(i)*dx) / o.step[2]
+		f := math.Floor(u)
+		if jx := int(f); jx != last {
+			if jx == last+1 {
+				a = b
+			} else {
+				a = lerp(float32(hash3(o.seed, k, jy, jx)), float32(hash3(o.seed, k, jy+1, jx)), ty)
+			}
+			b = lerp(float32(hash3(o.seed, k, jy, jx+1)), float32(hash3(o.seed, k, jy+1, jx+1)), ty)
+			last = jx
+		}
+		out[i] = lerp(a, b, float32(ease(u-f)))
+	}
+}
+
+func ease(t float64) float64 { return t * t * (3 - 2*t) }
+
+// The product is rounded before the sum, so that no compiler fuses them and
+// every machine makes the same phantom.
+func lerp(a, b, t float32) float32 { return a + float32((b-a)*t) }

@@ -1,0 +1,203 @@
+package phantom
+
+import (
+	"fmt"
+	"math"
+
+	"strata/pkg/dtype"
+)
+
+// RenderTile computes tile (i, j) of a slice as the microscope records it:
+// shape (z, y, x) = (Tile[0], TileExtent(i, j)), C order, native bytes of the
+// configured type. len(dst) must be exactly that.
+func (s *Specimen) RenderTile(dst []byte, slice, i, j int) error {
+	n := s.TileExtent(i, j)
+	r := render{s: s, slice: slice, ny: n[0], nx: n[1], pos: s.TilePosition(slice, i, j), imperfect: true,
+		seed: s.seed(seedSpeckle, (slice*s.cfg.Tiles[0]+i)*s.cfg.Tiles[1]+j)}
+	return r.to(dst)
+}
+
+// RenderTruth computes what an ideal microscope would record of a slice in the
+// box of ny × nx voxels at position (y, x) in px: no curvature, no flat-field,
+// no speckle, no detector floor. Shape (z, y, x) = (Tile[0], ny, nx).
+func (s *Specimen) RenderTruth(dst []byte, slice int, pos [2]float64, ny, nx int) error {
+	r := render{s: s, slice: slice, ny: ny, nx: nx, pos: pos}
+	return r.to(dst)
+}
+
+// render is one box to compute.
+type render struct {
+	s         *Specimen
+	slice     int
+	ny, nx    int
+	pos       [2]float64
+	seed      uint64
+	imperfect bool
+}
+
+func (r *render) to(dst []byte) error {
+	t := r.s.cfg.DType
+	if want := r.s.cfg.Tile[0] * r.ny * r.nx * t.Size(); len(dst) != want {
+		return fmt.Errorf("phantom: buffer of %d bytes for a tile of %d bytes", len(dst), want)
+	}
+	switch t {
+	case dtype.Uint8:
+		renderBox(r, dtype.Slice[uint8](dst), 0, math.MaxUint8)
+	case dtype.Uint16:
+		renderBox(r, dtype.Slice[uint16](dst), 0, math.MaxUint16)
+	case dtype.Int16:
+		renderBox(r, dtype.Slice[int16](dst), math.MinInt16, math.MaxInt16)
+	case dtype.Float32:
+		renderBox(r, dtype.Slice[float32](dst), 0, 0)
+	case dtype.Float64:
+		renderBox(r, dtype.Slice[float64](dst), 0, 0)
+	}
+	return nil
+}
+
+// renderBox walks rows of A-lines; for each row the texture's lattice planes
+// are made once, and a voxel is two table look-ups between them.
+func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
+	if r.s.cfg.Noise {
+		whiteNoise(r, out)
+		return
+	}
+	s, c := r.s, &r.s.cfg
+	nz, nx := c.Tile[0], r.nx
+	integer := hi > lo
+	offset := make([]float32, nx) // depth of the surface in voxels
+	signal := make([]float32, nx) // reflectivity below the surface, before texture
+	mixing := make([]float32, nx) // how much of the texture shows
+	gain := make([]float32, nx)   // flat-field and units
+	planes := make([]*lattice, len(s.octaves))
+	for k := range s.octaves {
+		planes[k] = newLattice(&s.octaves[k], nx)
+	}
+	// exp(−2μd) in quarter voxels; where the surface lies above plane 0, d exceeds nz
+	above := int((c.Relief + c.Bowl) / c.Voxel[0])
+	decay := make([]float32, 4*(nz+above+2))
+	mu := c.Attenuation / 1000 * c.Voxel[0]
+	for i := range decay {
+		decay[i] = float32(math.Exp(-2 * mu * float64(i) / 4))
+	}
+	floor := float32(0)
+	speckle := s.speckle
+	if r.imperfect {
+		floor = float32(c.Floor)
+	} else {
+		speckle = nil
+	}
+	base := float64(r.slice) * c.Cut / c.Voxel[0]
+	plane := r.ny * nx
+	for y := range r.ny {
+		py := r.pos[0] + float64(y)
+		top, bottom := math.Inf(1), math.Inf(-1)
+		for x := range nx {
+			px := r.pos[1] + float64(x)
+			d := s.Surface(r.slice, py, px)
+			g := c.Gain
+			if r.imperfect {
+				d += float64(s.bowl[y*c.Tile[2]+x])
+				g *= float64(s.flat[y*c.Tile[2]+x])
+			}
+			top, bottom = min(top, d), max(bottom, d)
+			m := s.tissue(py, px)
+			offset[x] = float32(d)
+			signal[x] = float32(c.Agarose + (1-c.Agarose)*m)
+			mixing[x] = float32(c.Texture * m)
+			gain[x] = float32(g)
+		}
+		for _, l := range planes {
+			l.row(py, r.pos[1], base, base+float64(nz)-top)
+		}
+		for z := range nz {
+			row := out[z*plane+y*nx:][:nx]
+			h := mix(r.seed + golden*uint64(z*r.ny+y))
+			for x := range row {
+				d := float32(z) - offset[x]
+				v := floor
+				if d > -1 {
+					depth := max(d, 0)
+					var t float32
+					for _, l := range planes {
+						t += float32(l.weight * l.at(depth, x))
+					}
+					q := float32(4 * depth)
+					k := int(q)
+					e := lerp(decay[k], decay[k+1], q-float32(k))
+					sig := float32(float32(signal[x]*e) * (1 + float32(mixing[x]*float32(2*t-1))))
+					if d < 0 { // the surface lies between two voxels
+						sig = float32(sig * (1 + d))
+					}
+					v += sig
+				}
+				v = float32(v * gain[x])
+				if speckle != nil {
+					if x&3 == 0 {
+						h = mix(h + golden)
+					}
+					v = float32(v * speckle[h>>(16*uint(x&3))&(1<<speckleBits-1)])
+				}
+				if integer {
+					v = min(max(float32(math.RoundToEven(float64(v))), lo), hi)
+				}
+				row[x] = T(v)
+			}
+		}
+	}
+}
+
+// lattice holds one octave's planes along a row of A-lines.
+type lattice struct {
+	*octave
+	nx    int
+	first int
+	inv   float32
+	start float32 // of the surface, in lattice planes after first
+	v     []float32
+}
+
+func newLattice(o *octave, nx int) *lattice { return &lattice{octave: o, nx: nx} }
+
+// row makes the planes for depths between lo and hi (voxels of the block) of
+// the A-lines at (y, x0…x0+nx−1).
+func (l *lattice) row(y, x0, lo, hi float64) {
+	l.first = int(math.Floor(lo / l.step[0]))
+	last := int(math.Floor(hi/l.step[0])) + 2
+	n := last - l.first + 1
+	if cap(l.v) < n*l.nx {
+		l.v = make([]float32, n*l.nx)
+	}
+	l.v = l.v[:n*l.nx]
+	for k := range n {
+		l.plane(l.v[k*l.nx:][:l.nx], l.first+k, y, x0, 1)
+	}
+	l.inv = float32(1 / l.step[0])
+	l.start = float32(lo/l.step[0] - float64(l.first))
+}
+
+// at is the octave's value at a depth in voxels below the surface of A-line x.
+func (l *lattice) at(depth float32, x int) float32 {
+	u := l.start + float32(depth*l.inv)
+	k := int(u)
+	a := l.v[k*l.nx+x]
+	return lerp(a, l.v[(k+1)*l.nx+x], u-float32(k))
+}
+
+// whiteNoise fills out with integers 0…4095 (0…255 for bytes) that no codec
+// can shorten below their 12 bits.
+func whiteNoise[T dtype.Element](r *render, out []T) {
+	mask := uint64(4095)
+	if dtype.Of[T]().Size() == 1 {
+		mask = 255
+	}
+	h := r.s.seed(seedWhite, 0) ^ r.seed
+	for i := 0; i < len(out); i += 5 {
+		h += golden
+		w := mix(h)
+		for k := i; k < min(i+5, len(out)); k++ {
+			out[k] = T(w & mask)
+			w >>= 12
+		}
+	}
+}
