@@ -1,0 +1,72 @@
+// Package filter holds the image operators that the stages are made of, as
+// functions on slices: no files, no tiles, no goroutines.
+//
+// Operators that promise the same bits everywhere fix their order of
+// operations and round every product before they add to it; their vector
+// versions do the same operations in the same order as the scalar ones.
+package filter
+
+import (
+	"fmt"
+	"math"
+
+	"strata/pkg/dtype"
+)
+
+// AddPlanes adds planes to a running sum: acc[i] += src[p·n+i] for p = 0, 1, …
+// in this order, in float64, n = len(acc). len(src) must be a multiple of n. It
+// returns how many of the elements were NaN or infinite; they go into the sum
+// as they are.
+//
+// The sum is exact for integers up to 32 bits. Same bits on every machine and
+// for every way to cut a volume into pieces along Z.
+func AddPlanes[T dtype.Element](acc []float64, src []T) (nonFinite int64) {
+	n := len(acc)
+	if n == 0 {
+		return 0
+	}
+	if len(src)%n != 0 {
+		panic(fmt.Sprintf("filter: %d elements are no whole number of planes of %d", len(src), n))
+	}
+	planes := len(src) / n
+	done, nonFinite := addPlanesVector(acc, src, planes)
+	if done == n {
+		return nonFinite
+	}
+	rest := acc[done:]
+	for p := range planes {
+		for i, v := range src[p*n+done:][:len(rest)] {
+			f := float64(v)
+			if f-f != 0 {
+				nonFinite++
+			}
+			rest[i] += f
+		}
+	}
+	return nonFinite
+}
+
+// Mean ends an average over n planes: dst[i] = acc[i] / n, rounded once.
+func Mean(dst []float32, acc []float64, n int) {
+	d := float64(n)
+	for i, v := range acc[:len(dst)] {
+		dst[i] = float32(v / d)
+	}
+}
+
+// ToUint16 maps lo…hi to 0…65535, rounding half to even; what lies outside is
+// clipped, NaN becomes 0. hi ≤ lo (a constant image) gives 0 everywhere.
+func ToUint16(dst []uint16, src []float32, lo, hi float64) {
+	span := hi - lo
+	for i, f := range src {
+		v := float64(f)
+		switch {
+		case v != v || !(span > 0) || v <= lo:
+			dst[i] = 0
+		case v >= hi:
+			dst[i] = math.MaxUint16
+		default:
+			dst[i] = uint16(math.RoundToEven((v - lo) / span * math.MaxUint16))
+		}
+	}
+}

@@ -1,0 +1,42 @@
+//go:build !noasm
+
+package filter
+
+import "golang.org/x/sys/cpu"
+
+// useAVX2 is a variable so that the tests can compare both ways.
+var useAVX2 = cpu.X86.HasAVX2
+
+//go:noescape
+func addPlanesF32AVX2(acc *float64, src *float32, n, planes, stride int) (nonFinite int64)
+
+//go:noescape
+func addPlanesU16AVX2(acc *float64, src *uint16, n, planes, stride int)
+
+//go:noescape
+func addPlanesI16AVX2(acc *float64, src *int16, n, planes, stride int)
+
+//go:noescape
+func addPlanesU8AVX2(acc *float64, src *uint8, n, planes, stride int)
+
+// addPlanesVector sums the leading multiple of 16 elements of each plane and
+// says how many elements that were.
+func addPlanesVector(acc []float64, src any, planes int) (done int, nonFinite int64) {
+	n := len(acc) &^ 15
+	if !useAVX2 || n == 0 || planes == 0 {
+		return 0, 0
+	}
+	switch v := src.(type) {
+	case []float32:
+		return n, addPlanesF32AVX2(&acc[0], &v[0], n, planes, 4*len(acc))
+	case []uint16:
+		addPlanesU16AVX2(&acc[0], &v[0], n, planes, 2*len(acc))
+	case []int16:
+		addPlanesI16AVX2(&acc[0], &v[0], n, planes, 2*len(acc))
+	case []uint8:
+		addPlanesU8AVX2(&acc[0], &v[0], n, planes, len(acc))
+	default:
+		return 0, 0
+	}
+	return n, 0
+}
