@@ -1,0 +1,147 @@
+package filter
+
+import (
+	"math"
+	"sync"
+)
+
+// Quantiles finds exact percentiles of more values than fit in memory, in two
+// passes over them: the first counts the upper halves of the values' bits, the
+// second the lower halves of those that fall into the bins where the wanted
+// ranks lie.
+//
+//	q := filter.NewQuantiles(0.1, 99.9)
+//	// call q.Add with all values, in any order, from any goroutine
+//	q.Refine()
+//	// call q.Add with all values again
+//	low, high := q.Value(0), q.Value(1)
+//
+// A percentile p lies at (n−1)·p/100 between the order statistics of the n
+// values, linear in between (numpy's "linear"; type 7 of Hyndman and Fan, The
+// American Statistician 50, 1996). NaN is left out. It takes half a megabyte,
+// and as much again for each bin of the second pass (at most two per percentile).
+type Quantiles struct {
+	mu      sync.Mutex
+	percent []float64
+	coarse  []int64            // first pass: by the upper 16 bits of the key
+	fine    map[uint16][]int64 // second pass: by the lower 16 bits, for wanted upper ones
+	refined bool
+}
+
+// NewQuantiles prepares for the given percentiles, each 0…100.
+func NewQuantiles(percent ...float64) *Quantiles {
+	return &Quantiles{percent: percent, coarse: make([]int64, 1<<16)}
+}
+
+// sortKey orders the bits of floats as their values.
+func sortKey(f float32) uint32 {
+	b := math.Float32bits(f)
+	if b>>31 != 0 {
+		return ^b
+	}
+	return b | 1<<31
+}
+
+func keyValue(k uint32) float32 {
+	if k>>31 != 0 {
+		return math.Float32frombits(k &^ (1 << 31))
+	}
+	return math.Float32frombits(^k)
+}
+
+// Add counts values in the current pass. It is safe for concurrent use; calls
+// with a few thousand values or more cost little more than reading them.
+func (q *Quantiles) Add(v []float32) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.refined {
+		for _, f := range v {
+			if f == f {
+				q.coarse[sortKey(f)>>16]++
+			}
+		}
+		return
+	}
+	for _, f := range v {
+		if f != f {
+			continue
+		}
+		k := sortKey(f)
+		if h := q.fine[uint16(k>>16)]; h != nil {
+			h[uint16(k)]++
+		}
+	}
+}
+
+// Refine ends the first pass.
+func (q *Quantiles) Refine() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.refined = true
+	q.fine = map[uint16][]int64{}
+	n := q.count()
+	if n == 0 {
+		return
+	}
+	for _, p := range q.percent {
+		lo, hi, _ := ranks(n, p)
+		for _, r := range []int64{lo, hi} {
+			bin, _ := find(q.coarse, r)
+			if q.fine[uint16(bin)] == nil {
+				q.fine[uint16(bin)] = make([]int64, 1<<16)
+			}
+		}
+	}
+}
+
+// Value is the i-th percentile that NewQuantiles was given, after the second
+// pass; NaN when there were no numbers.
+func (q *Quantiles) Value(i int) float64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := q.count()
+	if n == 0 {
+		return math.NaN()
+	}
+	lo, hi, t := ranks(n, q.percent[i])
+	a := float64(q.at(lo))
+	if t == 0 {
+		return a
+	}
+	b := float64(q.at(hi))
+	if a == b {
+		return a // also for infinities
+	}
+	return a + float64((b-a)*t)
+}
+
+func (q *Quantiles) count() (n int64) {
+	for _, c := range q.coarse {
+		n += c
+	}
+	return n
+}
+
+func (q *Quantiles) at(rank int64) float32 {
+	upper, rest := find(q.coarse, rank)
+	lower, _ := find(q.fine[uint16(upper)], rest)
+	return keyValue(uint32(upper)<<16 | uint32(lower))
+}
+
+// ranks are the order statistics around a percentile and the weight of the upper one.
+func ranks(n int64, percent float64) (lo, hi int64, t float64) {
+	pos := min(float64(n-1), max(0, float64(n-1)*percent/100))
+	lo = int64(pos)
+	return lo, min(lo+1, n-1), pos - float64(lo)
+}
+
+// find is the bin that holds a rank, and the rank within the bin.
+func find(hist []int64, rank int64) (bin int, rest int64) {
+	for i, c := range hist {
+		if rank < c {
+			return i, rank
+		}
+		rank -= c
+	}
+	return len(hist) - 1, 0
+}
