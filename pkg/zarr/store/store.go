@@ -61,11 +61,9 @@ type Store interface {
 	Open(ctx context.Context, key string) (Object, error)
 
 	// List returns the immediate children of prefix, sorted by name. A prefix
-	// that holds nothing is an empty list in stores without folders of their
-	// own (Memory, Zip) and fs.ErrNotExist in Folder, but for the root of a
-	// Folder that does not exist yet, which is fs.ErrNotExist too. Objects
-	// still being written are not listed. A store that cannot list returns
-	// errors.ErrUnsupported.
+	// under which there is nothing is fs.ErrNotExist, the name of an object
+	// another error. Objects still being written are not listed. A store that
+	// cannot list returns errors.ErrUnsupported.
 	List(ctx context.Context, prefix string) ([]Entry, error)
 
 	// Location is key in the words of whoever named the store: a path or URL

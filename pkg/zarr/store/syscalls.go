@@ -1,0 +1,82 @@
+//go:build unix
+
+package store
+
+import (
+	"context"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxIO is the most bytes that one system call moves: Linux moves at most 2 GiB
+// less a page, and between pieces a cancelled context is noticed.
+const maxIO = 64 << 20
+
+func openFD(path string, flags int, perm uint32) (fd int, err error) {
+	for {
+		fd, err = unix.Open(path, flags|unix.O_CLOEXEC, perm)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
+
+// closeFD closes fd. It is not repeated after EINTR: Linux has closed the
+// descriptor by then, and another goroutine may have it again.
+func closeFD(fd int) error {
+	if err := unix.Close(fd); err != nil && err != unix.EINTR {
+		return err
+	}
+	return nil
+}
+
+func ignoringEINTR(f func() error) error {
+	for {
+		if err := f(); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// pread fills p from offset off and returns the number of bytes read, which is
+// smaller, without an error, only at the end of the file.
+func pread(ctx context.Context, fd int, p []byte, off int64) (int, error) {
+	done := 0
+	for done < len(p) {
+		if err := ctx.Err(); err != nil {
+			return done, err
+		}
+		n, err := unix.Pread(fd, p[done:min(len(p), done+maxIO)], off+int64(done))
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return done, err
+		case n == 0:
+			return done, nil
+		default:
+			done += n
+		}
+	}
+	return done, nil
+}
+
+// pwrite writes all of p at offset off.
+func pwrite(ctx context.Context, fd int, p []byte, off int64) (int, error) {
+	done := 0
+	for done < len(p) {
+		if err := ctx.Err(); err != nil {
+			return done, err
+		}
+		n, err := unix.Pwrite(fd, p[done:min(len(p), done+maxIO)], off+int64(done))
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return done, err
+		case n == 0: // no system does this; never loop over it
+			return done, unix.EIO
+		default:
+			done += n
+		}
+	}
+	return done, nil
+}
