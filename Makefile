@@ -1,0 +1,67 @@
+# make help lists the targets. Everything that the build needs comes from the
+# Go module proxy; what a target needs besides, it names or installs itself.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := build
+
+GO      ?= go
+TAGS    := urfave_cli_no_docs
+VERSION := $(shell sed -n 's/^## \[\{0,1\}\([0-9][^] ]*\).*/\1/p' CHANGELOG.md | head -n 1)
+LDFLAGS := -s -w -X strata/pkg/cli.version=$(VERSION)
+ENGINE  ?= nextflow
+FUZZTIME ?= 5m
+BENCH_GIB ?= 2
+
+.PHONY: help build test test-plain test-race lint vuln fuzz demo bench interop test-nextflow test-slurm test-arm64 clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+build: ## build every binary into bin/ (and link them into nextflow/bin/)
+	@mkdir -p bin nextflow/bin
+	CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	@for b in bin/*; do ln -f "$$b" nextflow/bin/ 2>/dev/null || cp -f "$$b" nextflow/bin/; done
+
+test: test-plain test-race ## all Go tests, as shipped (no cgo), then with the race detector
+
+test-plain:
+	CGO_ENABLED=0 $(GO) test -tags $(TAGS) ./...
+
+test-race:
+	@scripts/need.sh gcc gcc
+	CGO_ENABLED=1 $(GO) test -short -race -tags $(TAGS) ./...
+
+test-arm64: ## build and vet for arm64; run the numeric tests under qemu-user where it is
+	GOARCH=arm64 CGO_ENABLED=0 $(GO) vet -tags $(TAGS) ./...
+	@scripts/test-arm64.sh
+
+lint: ## gofmt, go vet, staticcheck, shellcheck where it is
+	@bad=$$(gofmt -l cmd pkg tests bench); if [ -n "$$bad" ]; then echo "gofmt: $$bad"; exit 1; fi
+	$(GO) vet -tags $(TAGS) ./...
+	$(GO) tool staticcheck -tags $(TAGS) ./...
+	@scripts/lint.sh
+
+vuln: ## govulncheck (needs a network)
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@latest -tags $(TAGS) ./...
+
+fuzz: ## every fuzz target for FUZZTIME (default 5m)
+	@scripts/fuzz.sh $(FUZZTIME)
+
+demo: ## phantom mosaics through the whole workflow (ENGINE=none: without Java)
+	@scripts/demo.sh $(ENGINE)
+
+bench: build ## peers and us in one run; writes docs/benchmarks.md
+	@bench/run.sh
+
+interop: build ## what we write, read by zarr-python, tensorstore and zarrs; and the other way round
+	@tests/interop/run.sh
+
+test-nextflow: build ## the workflow on the real engine, local executor
+	@tests/nextflow/run.sh
+
+test-slurm: build ## the workflow on a one-node SLURM (root)
+	@tests/slurm/run.sh
+
+clean: ## remove what was built
+	rm -rf bin nextflow/bin build demo-out

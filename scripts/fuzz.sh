@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# usage: fuzz.sh [TIME]   runs every fuzz target of the module for TIME (default 5m), one after the other.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+time=${1:-5m}
+grep -rlE '^func Fuzz' --include='*_test.go' cmd pkg tests | sort | while read -r file; do
+  dir=$(dirname "$file")
+  grep -oE '^func Fuzz[A-Za-z0-9_]+' "$file" | sed 's/^func //' | while read -r target; do
+    echo "== $dir $target ($time)"
+    CGO_ENABLED=0 go test "./$dir" -run '^$' -fuzz "^$target\$" -fuzztime "$time"
+  done
+done
