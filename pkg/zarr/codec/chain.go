@@ -1,0 +1,151 @@
+package codec
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"strata/pkg/dtype"
+)
+
+// Chain is the sequence of codecs that a chunk passes, in the order of
+// encoding. The empty chain stores the bytes as they are.
+type Chain []Codec
+
+// ParseChainV2 reads the "filters" and the "compressor" of a .zarray (each nil
+// or JSON null when there is none). elem is the type of the array: each codec is
+// given the type that the one before it hands on.
+func ParseChainV2(filters []json.RawMessage, compressor json.RawMessage, elem dtype.Type) (Chain, error) {
+	var chain Chain
+	for i, object := range filters {
+		c, err := ParseV2(object, elem)
+		if err != nil {
+			return nil, fmt.Errorf("filters[%d]: %w", i, err)
+		}
+		chain = append(chain, c)
+		elem = Encoded(c, elem)
+	}
+	if len(compressor) > 0 && string(compressor) != "null" {
+		c, err := ParseV2(compressor, elem)
+		if err != nil {
+			return nil, fmt.Errorf("compressor: %w", err)
+		}
+		chain = append(chain, c)
+	}
+	return chain, nil
+}
+
+// Encoded is the element type that comes out of c when elements of type elem go
+// in: a filter's own, and elem for all that work on bytes.
+func Encoded(c Codec, elem dtype.Type) dtype.Type {
+	if f, ok := c.(Filter); ok {
+		_, elem = f.Types()
+	}
+	return elem
+}
+
+// EncodedSize bounds the length of the encoded form of n bytes.
+func (c Chain) EncodedSize(n int) (lo, hi int) {
+	lo, hi = n, n
+	for _, k := range c {
+		lo, _ = k.EncodedSize(lo)
+		_, hi = k.EncodedSize(hi)
+	}
+	return lo, hi
+}
+
+// Decode fills dst with the decoded form of src; it is an error if that is
+// shorter or longer than dst. dst and src do not overlap.
+func (c Chain) Decode(s *Scratch, dst, src []byte) error {
+	if len(c) == 0 {
+		if len(src) != len(dst) {
+			return fmt.Errorf("%d bytes, want %d", len(src), len(dst))
+		}
+		copy(dst, src)
+		return nil
+	}
+	for i := len(c) - 1; i > 0; i-- {
+		_, hi := c[:i].EncodedSize(len(dst))
+		buf := s.between(i, hi)
+		n, err := c[i].Decode(s, buf, src)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c[i].Name(), err)
+		}
+		src = buf[:n]
+	}
+	n, err := c[0].Decode(s, dst, src)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c[0].Name(), err)
+	}
+	if n != len(dst) {
+		return fmt.Errorf("%s: decodes to %d bytes, want %d", c[0].Name(), n, len(dst))
+	}
+	return nil
+}
+
+// Encode appends the encoded form of src to dst[:0] and returns it.
+func (c Chain) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
+	if len(c) == 0 {
+		return append(dst[:0], src...), nil
+	}
+	for i, k := range c[:len(c)-1] {
+		out, err := k.Encode(s, s.between(i&1, 0), src)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", k.Name(), err)
+		}
+		s.keep(i&1, out)
+		src = out
+	}
+	last := c[len(c)-1]
+	out, err := last.Encode(s, dst, src)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", last.Name(), err)
+	}
+	return out, nil
+}
+
+// Partial returns the chain's only codec if it can decode parts of a chunk.
+func (c Chain) Partial() (PartialDecoder, bool) {
+	if len(c) != 1 {
+		return nil, false
+	}
+	p, ok := c[0].(PartialDecoder)
+	return p, ok
+}
+
+// ReadOnly returns an error that wraps ErrReadOnly if a codec of the chain
+// cannot encode, so that an output is refused before it is begun.
+func (c Chain) ReadOnly() error {
+	for _, k := range c {
+		if r, ok := k.(interface{ readOnly() error }); ok {
+			if err := r.readOnly(); err != nil {
+				return fmt.Errorf("codec %q: %w", k.Name(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// MetadataV2 returns the "filters" and the "compressor" of a .zarray, nil for
+// none: the last codec is the compressor unless it is a filter.
+func (c Chain) MetadataV2() (filters []json.RawMessage, compressor json.RawMessage, err error) {
+	for i, k := range c {
+		m, err := k.MetadataV2()
+		if err != nil {
+			return nil, nil, fmt.Errorf("codec %q: %w", k.Name(), err)
+		}
+		if _, ok := k.(Filter); !ok && i == len(c)-1 {
+			return filters, m, nil
+		}
+		filters = append(filters, m)
+	}
+	return filters, nil, nil
+}
+
+// errShort is what decoders say about input that ends too early.
+func errShort(off int) error { return fmt.Errorf("truncated at byte %d", off) }
+
+// errTooLong is ErrTooLong with the limit that was passed.
+func errTooLong(want int) error { return fmt.Errorf("%w (%d)", ErrTooLong, want) }
+
+var errNegative = errors.New("negative length")

@@ -1,0 +1,100 @@
+package codec
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/adler32"
+	"hash/crc32"
+
+	"strata/pkg/dtype"
+)
+
+// checksumCodec puts a 32-bit checksum of the bytes before or behind them.
+type checksumCodec struct {
+	name    string
+	sum     func([]byte) uint32
+	atStart bool
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func crc32cSum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// CRC32C appends the CRC-32C of the bytes (Zarr v3's crc32c codec).
+func CRC32C() Codec { return &checksumCodec{"crc32c", crc32cSum, false} }
+
+// CRC32 is numcodecs' filter that puts the CRC-32 of zlib before the bytes.
+func CRC32() Codec { return &checksumCodec{"crc32", crc32.ChecksumIEEE, true} }
+
+// Adler32 is numcodecs' filter that puts the Adler-32 of zlib before the bytes.
+func Adler32() Codec { return &checksumCodec{"adler32", adler32.Checksum, true} }
+
+func parseCRC32C(*config, dtype.Type) Codec { return CRC32C() }
+
+func parseCRC32CNumcodecs(c *config, _ dtype.Type) Codec {
+	return &checksumCodec{"crc32c", crc32cSum, c.atStart("end")}
+}
+
+func parseCRC32(c *config, _ dtype.Type) Codec {
+	return &checksumCodec{"crc32", crc32.ChecksumIEEE, c.atStart("start")}
+}
+
+func parseAdler32(c *config, _ dtype.Type) Codec {
+	return &checksumCodec{"adler32", adler32.Checksum, c.atStart("start")}
+}
+
+func (c *config) atStart(standard string) bool {
+	return c.choice("location", standard, "start", "end") == "start"
+}
+
+func (k *checksumCodec) Name() string { return k.name }
+
+func (k *checksumCodec) MetadataV2() (json.RawMessage, error) {
+	return metadataV2(k.name, k.location())
+}
+
+func (k *checksumCodec) MetadataV3() (json.RawMessage, error) {
+	if k.name == "crc32c" && !k.atStart {
+		return metadataV3("crc32c", nil)
+	}
+	return metadataV3(prefixV3+k.name, k.location())
+}
+
+func (k *checksumCodec) location() map[string]any {
+	if k.atStart {
+		return map[string]any{"location": "start"}
+	}
+	return map[string]any{"location": "end"}
+}
+
+func (k *checksumCodec) EncodedSize(n int) (lo, hi int) { return n + 4, n + 4 }
+
+func (k *checksumCodec) Decode(_ *Scratch, dst, src []byte) (int, error) {
+	n := len(src) - 4
+	if n < 0 {
+		return 0, fmt.Errorf("%d bytes are too few for a checksum of 4", len(src))
+	}
+	if n > len(dst) {
+		return 0, errTooLong(len(dst))
+	}
+	data, sum, at := src[:n], src[n:], n
+	if k.atStart {
+		data, sum, at = src[4:], src[:4], 0
+	}
+	if got, want := k.sum(data), binary.LittleEndian.Uint32(sum); got != want {
+		return 0, fmt.Errorf("checksum of the data is %08x, at byte %d is %08x", got, at, want)
+	}
+	return copy(dst, data), nil
+}
+
+func (k *checksumCodec) Encode(_ *Scratch, dst, src []byte) ([]byte, error) {
+	dst = dst[:0]
+	if cap(dst) < len(src)+4 {
+		dst = make([]byte, 0, len(src)+4)
+	}
+	if k.atStart {
+		return append(binary.LittleEndian.AppendUint32(dst, k.sum(src)), src...), nil
+	}
+	return binary.LittleEndian.AppendUint32(append(dst, src...), k.sum(src)), nil
+}

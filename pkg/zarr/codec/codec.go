@@ -1,0 +1,242 @@
+// Package codec turns the elements of a Zarr chunk into the bytes of a stored
+// object and back: compressors, checksums, and the filters of numcodecs.
+//
+// A chunk passes a [Chain]: the filters, which work on elements, then the
+// compressors and checksums, which work on bytes. Encoding runs the chain from
+// front to back, decoding from back to front. Most callers need [ParseV2] or
+// [ParseV3] to read a chain from metadata (or [FromFlag] to make one from a
+// command line), then [Chain.Decode] and [Chain.Encode] with one [Scratch] per
+// worker:
+//
+//	chain, err := codec.FromFlag("blosc-zstd:1", dtype.Float32, 3)
+//	object, err = chain.Encode(scratch, object, chunk)  // appended to object[:0]
+//	err = chain.Decode(scratch, chunk, object)          // fills chunk exactly
+//
+// Decoders trust no number of the input: the caller says how many bytes must
+// come out, nothing beyond them is written, and no memory is taken because a
+// header asks for it. They never panic on bad input; their errors say what is
+// wrong and at which byte or block, and the caller adds the object's name.
+//
+// Array order, byte order ("transpose", "bytes") and sharding belong to package
+// zarr.
+package codec
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"strata/pkg/dtype"
+)
+
+// Errors that callers may test for with errors.Is.
+var (
+	// ErrUnknown is wrapped when metadata names a codec that this package does not have.
+	ErrUnknown = errors.New("unknown codec")
+	// ErrTooLong is wrapped when encoded data holds more than the expected bytes.
+	ErrTooLong = errors.New("decodes to more bytes than expected")
+	// ErrReadOnly is wrapped by Encode of a codec or setting that is only read.
+	ErrReadOnly = errors.New("can be read, not written")
+	// ErrFormat is wrapped when a codec has no form in the Zarr format that is asked for.
+	ErrFormat = errors.New("codec does not exist in this Zarr format")
+)
+
+// Codec encodes and decodes the bytes of one chunk. It holds settings only and
+// is safe for concurrent use: what a call needs to work in is in its Scratch,
+// which is not.
+type Codec interface {
+	// Name is the codec's identifier as the metadata has it, such as "zstd".
+	Name() string
+
+	// Decode writes the decoded form of src to the front of dst and returns its
+	// length. It is an error if that is more than len(dst) (ErrTooLong), or if
+	// src is truncated, malformed, or fails its checksum. dst and src do not
+	// overlap. Bytes of dst behind the returned length may be overwritten.
+	Decode(s *Scratch, dst, src []byte) (int, error)
+
+	// Encode appends the encoded form of src to dst[:0], which is reallocated
+	// only if its capacity does not suffice, and returns it.
+	Encode(s *Scratch, dst, src []byte) ([]byte, error)
+
+	// EncodedSize bounds the length of the encoded form of n bytes. lo == hi
+	// where the length does not depend on the content.
+	EncodedSize(n int) (lo, hi int)
+
+	// MetadataV2 is the codec's object in the "compressor" or "filters" of a
+	// .zarray, MetadataV3 its object in the "codecs" of a zarr.json. ErrFormat if
+	// it has no such form.
+	MetadataV2() (json.RawMessage, error)
+	MetadataV3() (json.RawMessage, error)
+}
+
+// Filter is a codec of numcodecs that works on elements ("array → array" in
+// v3's words) and may change their type. Its elements are little-endian in
+// memory unless its configuration names another byte order.
+type Filter interface {
+	Codec
+	// Types returns the element types of the decoded and of the encoded side.
+	// Both are the array's where the filter does not care.
+	Types() (decoded, encoded dtype.Type)
+}
+
+// PartialDecoder is a codec that can decode a part of a chunk without the rest.
+type PartialDecoder interface {
+	Codec
+	// DecodeRange decodes bytes [off, off+len(dst)) of a chunk of size bytes.
+	DecodeRange(s *Scratch, dst, src []byte, off, size int) error
+	// DecodeBlocks decodes a chunk of size bytes piece by piece: emit gets each
+	// piece, in order, with its offset in the chunk, while it is in the cache.
+	// The piece is reused after emit returns; an error of emit ends the decoding.
+	DecodeBlocks(s *Scratch, src []byte, size int, emit func(off int, piece []byte) error) error
+}
+
+// A parser makes a codec from its configuration object and from the type of the
+// elements that it will get.
+type parser func(c *config, elem dtype.Type) Codec
+
+// parsersV2 has the codecs of numcodecs by the "id" of their configuration.
+var parsersV2 = map[string]parser{
+	"gzip":             parseGzip,
+	"zlib":             parseZlib,
+	"zstd":             parseZstdV2,
+	"lz4":              parseLZ4,
+	"blosc":            parseBloscV2,
+	"crc32":            parseCRC32,
+	"crc32c":           parseCRC32CNumcodecs,
+	"adler32":          parseAdler32,
+	"shuffle":          parseShuffle,
+	"delta":            parseDelta,
+	"fixedscaleoffset": parseFixedScaleOffset,
+	"quantize":         parseQuantize,
+	"bitround":         parseBitRound,
+	"packbits":         parsePackBits,
+	"astype":           parseAsType,
+}
+
+// parsersV3 has the codecs that Zarr v3 itself names. Those of parsersV2 exist
+// there too, as "numcodecs.<id>".
+var parsersV3 = map[string]parser{
+	"gzip":   parseGzip,
+	"zstd":   parseZstdV3,
+	"blosc":  parseBloscV3,
+	"crc32c": parseCRC32C,
+}
+
+// prefixV3 is what zarr-python puts before the ids of numcodecs in v3.
+const prefixV3 = "numcodecs."
+
+// KnownV3 reports whether ParseV3 has a codec of that name.
+func KnownV3(name string) bool { return findV3(name) != nil }
+
+func findV3(name string) parser {
+	if p := parsersV3[name]; p != nil {
+		return p
+	}
+	if id, ok := strings.CutPrefix(name, prefixV3); ok {
+		return parsersV2[id]
+	}
+	return nil
+}
+
+// ParseV2 reads one object of a .zarray's "compressor" or "filters". elem is the
+// type of the elements that the codec gets when it encodes (see [ParseChainV2]).
+func ParseV2(object json.RawMessage, elem dtype.Type) (Codec, error) {
+	c, err := newConfig(object)
+	if err != nil {
+		return nil, fmt.Errorf("codec: %w", err)
+	}
+	id, ok := c.take("id")
+	var name string
+	if !ok || json.Unmarshal(id, &name) != nil || name == "" {
+		return nil, errors.New(`codec: "id" must be the name of a codec`)
+	}
+	parse := parsersV2[name]
+	if parse == nil {
+		return nil, fmt.Errorf("codec %s: %w (known: %s)", strconv.QuoteToASCII(name), ErrUnknown, known(parsersV2))
+	}
+	c.name = name
+	return c.finish(parse(c, elem))
+}
+
+// ParseV3 reads one codec of a zarr.json's "codecs" by its name and its
+// "configuration" (nil when it has none). elem is the type of the elements that
+// the codec gets when it encodes.
+func ParseV3(name string, configuration json.RawMessage, elem dtype.Type) (Codec, error) {
+	parse := findV3(name)
+	if parse == nil {
+		return nil, fmt.Errorf("codec %s: %w (known: %s, and as %q: %s)",
+			strconv.QuoteToASCII(name), ErrUnknown, known(parsersV3), prefixV3+"…", known(parsersV2))
+	}
+	if len(configuration) == 0 {
+		configuration = json.RawMessage("{}")
+	}
+	c, err := newConfig(configuration)
+	if err != nil {
+		return nil, fmt.Errorf("codec %q: configuration: %w", name, err)
+	}
+	c.name, c.v3 = name, true
+	return c.finish(parse(c, elem))
+}
+
+func known(m map[string]parser) string {
+	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+}
+
+// FromFlag makes the chain that a command line names, as NAME or NAME:LEVEL:
+// raw, zstd, lz4, gzip, blosc-lz4, blosc-lz4hc, blosc-zlib or blosc-zstd (the
+// last four with byte shuffle). format is the Zarr format it is for, 2 or 3.
+func FromFlag(s string, elem dtype.Type, format int) (Chain, error) {
+	name, level, given := strings.Cut(s, ":")
+	// levels: least, greatest, and the one taken when none is given
+	choose := func(least, greatest, standard int) (int, error) {
+		if !given {
+			return standard, nil
+		}
+		l, err := strconv.Atoi(level)
+		if err != nil || l < least || l > greatest {
+			return 0, fmt.Errorf("codec %q: level must be a whole number from %d to %d", s, least, greatest)
+		}
+		return l, nil
+	}
+	switch name {
+	case "raw":
+		if given {
+			return nil, fmt.Errorf("codec %q: raw has no level", s)
+		}
+		return nil, nil
+	case "zstd":
+		l, err := choose(zstdMinLevel, zstdMaxLevel, 1)
+		if err != nil {
+			return nil, err
+		}
+		return Chain{Zstd(l, false)}, nil
+	case "lz4":
+		// the level of plain LZ4 is its acceleration: greater is faster
+		l, err := choose(1, 65537, 1)
+		if err != nil {
+			return nil, err
+		}
+		return Chain{LZ4(l)}, nil
+	case "gzip":
+		l, err := choose(0, 9, 1)
+		if err != nil {
+			return nil, err
+		}
+		return Chain{Gzip(l)}, nil
+	case "blosc-lz4", "blosc-lz4hc", "blosc-zlib", "blosc-zstd":
+		l, err := choose(0, 9, 1)
+		if err != nil {
+			return nil, err
+		}
+		c, err := Blosc(strings.TrimPrefix(name, "blosc-"), l, ByteShuffle, elem.Size(), 0)
+		if err != nil {
+			return nil, err
+		}
+		return Chain{c}, nil
+	}
+	return nil, fmt.Errorf("codec %q: unknown (must be raw, zstd, lz4, gzip, blosc-lz4, blosc-lz4hc, blosc-zlib or blosc-zstd, with :LEVEL or without)", s)
+}

@@ -1,0 +1,166 @@
+package codec
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"strata/pkg/dtype"
+)
+
+// config is a codec's JSON object while it is read: each field is taken once,
+// the first thing that is wrong is kept, and what nobody took is refused.
+type config struct {
+	name   string
+	v3     bool // the configuration of a v3 codec, not an object of numcodecs
+	fields map[string]json.RawMessage
+	err    error
+}
+
+func newConfig(object json.RawMessage) (*config, error) {
+	c := &config{}
+	if err := json.Unmarshal(object, &c.fields); err != nil || c.fields == nil {
+		return nil, errors.New("must be a JSON object")
+	}
+	return c, nil
+}
+
+// finish returns the codec, or what was wrong with its configuration.
+func (c *config) finish(made Codec) (Codec, error) {
+	if c.err == nil && len(c.fields) > 0 {
+		c.err = fmt.Errorf("unknown field %q", slices.Min(slices.Collect(maps.Keys(c.fields))))
+	}
+	if c.err != nil {
+		return nil, fmt.Errorf("codec %q: %w", c.name, c.err)
+	}
+	return made, nil
+}
+
+func (c *config) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (c *config) take(field string) (json.RawMessage, bool) {
+	v, ok := c.fields[field]
+	delete(c.fields, field)
+	return v, ok
+}
+
+// takeValue is take where null means that the field is absent.
+func (c *config) takeValue(field string) (json.RawMessage, bool) {
+	v, ok := c.take(field)
+	return v, ok && string(v) != "null"
+}
+
+// integer takes a whole number from least to greatest.
+func (c *config) integer(field string, least, greatest, standard int) int {
+	v, ok := c.takeValue(field)
+	if !ok {
+		return standard
+	}
+	var n int
+	if json.Unmarshal(v, &n) != nil || n < least || n > greatest {
+		c.fail("%q is %s (must be a whole number from %d to %d)", field, abbreviate(v), least, greatest)
+		return standard
+	}
+	return n
+}
+
+// number takes any number; absent is an error unless a standard value is given.
+func (c *config) number(field string, standard ...float64) float64 {
+	v, ok := c.takeValue(field)
+	if !ok && len(standard) > 0 {
+		return standard[0]
+	}
+	f := math.NaN()
+	if !ok || json.Unmarshal(v, &f) != nil {
+		c.fail("%q is %s (must be a number)", field, abbreviate(v))
+	}
+	return f
+}
+
+func (c *config) boolean(field string, standard bool) bool {
+	v, ok := c.takeValue(field)
+	if !ok {
+		return standard
+	}
+	var b bool
+	if json.Unmarshal(v, &b) != nil {
+		c.fail("%q is %s (must be true or false)", field, abbreviate(v))
+	}
+	return b
+}
+
+// choice takes one of the given strings.
+func (c *config) choice(field, standard string, choices ...string) string {
+	v, ok := c.takeValue(field)
+	if !ok {
+		return standard
+	}
+	var s string
+	if json.Unmarshal(v, &s) != nil || !slices.Contains(choices, s) {
+		c.fail("%q is %s (must be %s)", field, abbreviate(v), strings.Join(choices, ", "))
+		return standard
+	}
+	return s
+}
+
+// elements takes a data type, as numpy's type string ("<i4") or by its name
+// ("int32"); absent it is the standard one, an error if that is invalid.
+func (c *config) elements(field string, standard layout) layout {
+	v, ok := c.takeValue(field)
+	if !ok {
+		if standard.Type == dtype.Invalid {
+			c.fail("%q is missing (must be a data type such as \"<i4\")", field)
+		}
+		return standard
+	}
+	var s string
+	if json.Unmarshal(v, &s) != nil {
+		c.fail("%q is %s (must be a data type such as \"<i4\")", field, abbreviate(v))
+		return standard
+	}
+	if t, err := dtype.Parse(s); err == nil {
+		return layout{Type: t}
+	}
+	t, big, err := dtype.ParseTypestr(s)
+	if err != nil {
+		c.fail("%q: %w", field, err)
+		return standard
+	}
+	return layout{Type: t, big: big}
+}
+
+// abbreviate shows a JSON value in an error message, however long it is.
+func abbreviate(v json.RawMessage) string {
+	switch {
+	case len(v) == 0:
+		return "missing"
+	case len(v) > 40:
+		return fmt.Sprintf("%.40q…", v)
+	}
+	return string(v)
+}
+
+// metadataV2 is an object with an "id" and the given fields.
+func metadataV2(id string, fields map[string]any) (json.RawMessage, error) {
+	m := map[string]any{"id": id}
+	maps.Copy(m, fields)
+	return json.Marshal(m)
+}
+
+// metadataV3 is an object with a "name" and a "configuration", which is left
+// out when there is none.
+func metadataV3(name string, fields map[string]any) (json.RawMessage, error) {
+	m := map[string]any{"name": name}
+	if fields != nil {
+		m["configuration"] = fields
+	}
+	return json.Marshal(m)
+}

@@ -1,0 +1,116 @@
+package codec
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/pierrec/lz4/v4"
+
+	"strata/pkg/dtype"
+)
+
+// lz4Codec is numcodecs' LZ4: the decoded size in 4 bytes, little-endian, then
+// one block of the LZ4 block format.
+type lz4Codec struct{ acceleration int }
+
+// lz4MaxSize is the most that an LZ4 block can hold (LZ4_MAX_INPUT_SIZE).
+const lz4MaxSize = 0x7e000000
+
+// LZ4 compresses to an LZ4 block behind its size. The acceleration is written
+// to the metadata; the encoder has one speed.
+func LZ4(acceleration int) Codec { return &lz4Codec{acceleration} }
+
+func parseLZ4(c *config, _ dtype.Type) Codec {
+	return &lz4Codec{c.integer("acceleration", math.MinInt32, math.MaxInt32, 1)}
+}
+
+func (l *lz4Codec) Name() string { return "lz4" }
+
+func (l *lz4Codec) MetadataV2() (json.RawMessage, error) {
+	return metadataV2("lz4", map[string]any{"acceleration": l.acceleration})
+}
+
+func (l *lz4Codec) MetadataV3() (json.RawMessage, error) {
+	return metadataV3(prefixV3+"lz4", map[string]any{"acceleration": l.acceleration})
+}
+
+func (l *lz4Codec) EncodedSize(n int) (lo, hi int) { return 5, 4 + lz4.CompressBlockBound(n) }
+
+func (l *lz4Codec) Decode(_ *Scratch, dst, src []byte) (int, error) {
+	if len(src) < 5 {
+		return 0, errShort(len(src))
+	}
+	n := int(int32(binary.LittleEndian.Uint32(src)))
+	if n < 0 {
+		return 0, fmt.Errorf("size %d at byte 0: %w", n, errNegative)
+	}
+	if n > len(dst) {
+		return 0, fmt.Errorf("size %d at byte 0: %w", n, errTooLong(len(dst)))
+	}
+	if err := lz4Block(dst[:n], src[4:]); err != nil {
+		return 0, fmt.Errorf("block at byte 4: %w", err)
+	}
+	return n, nil
+}
+
+func (l *lz4Codec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
+	if len(src) > lz4MaxSize {
+		return nil, fmt.Errorf("chunk of %d bytes (LZ4 holds at most %d)", len(src), lz4MaxSize)
+	}
+	_, hi := l.EncodedSize(len(src))
+	if cap(dst) < hi {
+		dst = make([]byte, hi)
+	}
+	dst = dst[:hi]
+	binary.LittleEndian.PutUint32(dst, uint32(len(src)))
+	n, err := s.lz4.encode(dst[4:], src, 0)
+	if err != nil {
+		return nil, err
+	}
+	return dst[:4+n], nil
+}
+
+// lz4Block decodes a block that fills dst exactly.
+func lz4Block(dst, src []byte) error {
+	if len(dst) == 0 {
+		// an empty block is one token without literals
+		if len(src) != 1 || src[0] != 0 {
+			return errTooLong(0)
+		}
+		return nil
+	}
+	n, err := lz4.UncompressBlock(src, dst)
+	if err != nil {
+		return fmt.Errorf("malformed, or more than the expected %d bytes", len(dst))
+	}
+	if n != len(dst) {
+		return fmt.Errorf("decodes to %d bytes, want %d", n, len(dst))
+	}
+	return nil
+}
+
+// lz4Scratch has the hash tables of the encoders.
+type lz4Scratch struct {
+	fast lz4.Compressor
+	hc   *lz4.CompressorHC
+}
+
+// encode compresses src to dst, which has room for CompressBlockBound bytes
+// (with less, 0 may come back: src does not shrink). level 0 is the fast
+// encoder, 1 to 9 the high compression one.
+func (l *lz4Scratch) encode(dst, src []byte, level int) (int, error) {
+	switch {
+	case len(src) == 0:
+		dst[0] = 0
+		return 1, nil
+	case level == 0:
+		return l.fast.CompressBlock(src, dst)
+	}
+	if l.hc == nil {
+		l.hc = new(lz4.CompressorHC)
+	}
+	l.hc.Level = lz4.CompressionLevel(1 << (8 + level)) // lz4.Level1 … Level9
+	return l.hc.CompressBlock(src, dst)
+}

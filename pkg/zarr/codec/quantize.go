@@ -1,0 +1,67 @@
+package codec
+
+import (
+	"encoding/json"
+	"math"
+
+	"strata/pkg/dtype"
+)
+
+// quantizeCodec is numcodecs' lossy filter that rounds floating-point numbers to
+// a number of decimal digits (to a power of two not greater than that).
+type quantizeCodec struct {
+	sized
+	digits int
+}
+
+func parseQuantize(c *config, elem dtype.Type) Codec {
+	decoded := c.elements("dtype", c.ifV3(elem))
+	f := &quantizeCodec{sized{decoded, c.elements("astype", decoded)}, c.integer("digits", -300, 300, math.MinInt)}
+	if f.digits == math.MinInt {
+		c.fail("\"digits\" is missing (must be a number of decimal digits)")
+	}
+	if c.err == nil && (!f.decoded.IsFloat() || !f.encoded.IsFloat()) {
+		c.fail("from %s to %s (must be floating-point numbers)", f.decoded.Type, f.encoded.Type)
+	}
+	return f
+}
+
+func (f *quantizeCodec) Name() string { return "quantize" }
+
+func (f *quantizeCodec) MetadataV2() (json.RawMessage, error) {
+	return metadataV2("quantize", f.fields())
+}
+
+func (f *quantizeCodec) MetadataV3() (json.RawMessage, error) {
+	return metadataV3(prefixV3+"quantize", f.fields())
+}
+
+func (f *quantizeCodec) fields() map[string]any {
+	return map[string]any{"digits": f.digits, "dtype": f.decoded.str(), "astype": f.encoded.str()}
+}
+
+// Decode only casts: what the rounding took is gone.
+func (f *quantizeCodec) Decode(_ *Scratch, dst, src []byte) (int, error) {
+	n, err := f.decodeInto(dst, src)
+	if err != nil {
+		return 0, err
+	}
+	for i := range n {
+		convert(dst[i*f.decoded.Size():], f.decoded, src[i*f.encoded.Size():], f.encoded)
+	}
+	return n * f.decoded.Size(), nil
+}
+
+func (f *quantizeCodec) Encode(_ *Scratch, dst, src []byte) ([]byte, error) {
+	dst, n, err := f.encodeInto(dst, src)
+	if err != nil {
+		return nil, err
+	}
+	in := arithmetic(f.decoded)
+	scale := in.round(math.Exp2(math.Ceil(float64(f.digits) * math.Log2(10))))
+	for i := range n {
+		v := in.round(scale * f.decoded.float(src[i*f.decoded.Size():]))
+		f.encoded.putFloat(dst[i*f.encoded.Size():], in.round(math.RoundToEven(v)/scale))
+	}
+	return dst, nil
+}

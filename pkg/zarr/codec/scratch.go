@@ -1,0 +1,34 @@
+package codec
+
+// Scratch is what codecs work in: decoders with their tables, and buffers for
+// blocks. It grows to what the chunks need and is then reused, so that a
+// worker that keeps its own allocates nothing per chunk. The zero value is
+// ready. One goroutine at a time may use it.
+type Scratch struct {
+	zstd  zstdScratch
+	blosc bloscScratch
+	lz4   lz4Scratch
+	gzip  gzipScratch
+
+	chain [2][]byte // between the codecs of a chain, alternately
+}
+
+// NewScratch returns an empty Scratch.
+func NewScratch() *Scratch { return new(Scratch) }
+
+// between is a buffer of n bytes for what passes between codec i and the next
+// of a chain; the buffer of i-1 stays valid.
+func (s *Scratch) between(i, n int) []byte {
+	return room(&s.chain[i&1], n)
+}
+
+// keep remembers a buffer of between that an encoder may have grown.
+func (s *Scratch) keep(i int, b []byte) { s.chain[i&1] = b[:cap(b)] }
+
+// room returns the first n bytes of *b, which is made larger when it must be.
+func room(b *[]byte, n int) []byte {
+	if cap(*b) < n {
+		*b = make([]byte, n)
+	}
+	return (*b)[:n]
+}

@@ -1,0 +1,59 @@
+package codec
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"strata/pkg/dtype"
+	"strata/pkg/zarr/codec/shuffle"
+)
+
+// shuffleCodec is numcodecs' byte shuffle: first the first bytes of all
+// elements, then the second bytes, and so on.
+type shuffleCodec struct{ size int }
+
+// Shuffle groups the bytes of elements of the given size by their significance.
+func Shuffle(elementsize int) Codec { return &shuffleCodec{elementsize} }
+
+func parseShuffle(c *config, _ dtype.Type) Codec {
+	return &shuffleCodec{c.integer("elementsize", 0, 1<<20, 4)}
+}
+
+func (f *shuffleCodec) Name() string { return "shuffle" }
+
+func (f *shuffleCodec) MetadataV2() (json.RawMessage, error) {
+	return metadataV2("shuffle", map[string]any{"elementsize": f.size})
+}
+
+func (f *shuffleCodec) MetadataV3() (json.RawMessage, error) {
+	return metadataV3(prefixV3+"shuffle", map[string]any{"elementsize": f.size})
+}
+
+func (f *shuffleCodec) EncodedSize(n int) (lo, hi int) { return n, n }
+
+func (f *shuffleCodec) check(n int) error {
+	if f.size > 1 && n%f.size != 0 {
+		return fmt.Errorf("%d bytes are not a multiple of the element size %d", n, f.size)
+	}
+	return nil
+}
+
+func (f *shuffleCodec) Decode(_ *Scratch, dst, src []byte) (int, error) {
+	if len(src) > len(dst) {
+		return 0, errTooLong(len(dst))
+	}
+	if err := f.check(len(src)); err != nil {
+		return 0, err
+	}
+	shuffle.Unshuffle(dst[:len(src)], src, max(1, f.size))
+	return len(src), nil
+}
+
+func (f *shuffleCodec) Encode(_ *Scratch, dst, src []byte) ([]byte, error) {
+	if err := f.check(len(src)); err != nil {
+		return nil, err
+	}
+	dst = room(&dst, len(src))
+	shuffle.Shuffle(dst, src, max(1, f.size))
+	return dst, nil
+}

@@ -1,0 +1,116 @@
+package codec
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+
+	"strata/pkg/dtype"
+)
+
+// zstdCodec writes and reads Zstandard frames (RFC 8878).
+type zstdCodec struct {
+	level    int
+	checksum bool
+}
+
+const (
+	zstdMinLevel = -131072
+	zstdMaxLevel = 22
+	// zstdMaxWindow is the greatest window that a frame may claim. libzstd's
+	// strongest levels use 128 MiB.
+	zstdMaxWindow = 512 << 20
+)
+
+// Zstd compresses with the given level of libzstd (-131072 to 22; 0 is 3), and
+// adds a checksum to the frame if asked to. The levels are mapped to the four
+// of the encoder behind it.
+func Zstd(level int, checksum bool) Codec { return &zstdCodec{level, checksum} }
+
+func parseZstdV2(c *config, _ dtype.Type) Codec {
+	return &zstdCodec{c.integer("level", zstdMinLevel, zstdMaxLevel, 1), c.boolean("checksum", false)}
+}
+
+func parseZstdV3(c *config, _ dtype.Type) Codec {
+	return &zstdCodec{c.integer("level", zstdMinLevel, zstdMaxLevel, 0), c.boolean("checksum", false)}
+}
+
+func (z *zstdCodec) Name() string { return "zstd" }
+
+func (z *zstdCodec) MetadataV2() (json.RawMessage, error) {
+	return metadataV2("zstd", map[string]any{"level": z.level, "checksum": z.checksum})
+}
+
+func (z *zstdCodec) MetadataV3() (json.RawMessage, error) {
+	return metadataV3("zstd", map[string]any{"level": z.level, "checksum": z.checksum})
+}
+
+// EncodedSize: a frame header of 6, a block header of 3, and per raw block of
+// 128 KiB another 3.
+func (z *zstdCodec) EncodedSize(n int) (lo, hi int) { return 9, n + n>>8 + 4096 }
+
+// Decode reads one or several frames; checksums are verified where there are any.
+func (z *zstdCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
+	return s.zstd.decode(dst, src)
+}
+
+func (z *zstdCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
+	_, hi := z.EncodedSize(len(src))
+	if cap(dst) < hi {
+		dst = make([]byte, 0, hi)
+	}
+	return s.zstd.encode(zstdSetting{z.level, z.checksum}, dst, src)
+}
+
+// zstdScratch keeps the decoder and one encoder per setting.
+type zstdScratch struct {
+	decoder  *zstd.Decoder
+	encoders map[zstdSetting]*zstd.Encoder
+}
+
+type zstdSetting struct {
+	level    int
+	checksum bool
+}
+
+// decode writes at most len(dst) bytes, whatever the frame header claims.
+func (z *zstdScratch) decode(dst, src []byte) (int, error) {
+	if z.decoder == nil {
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(zstdMaxWindow))
+		if err != nil {
+			return 0, err
+		}
+		z.decoder = d
+	}
+	out, err := z.decoder.DecodeAll(src, dst[:0:len(dst)])
+	switch {
+	case err == nil && len(out) <= len(dst):
+		return len(out), nil
+	case err == nil, errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return 0, errTooLong(len(dst))
+	}
+	return 0, fmt.Errorf("after %d bytes of output: %w", min(len(out), len(dst)), err)
+}
+
+func (z *zstdScratch) encode(set zstdSetting, dst, src []byte) ([]byte, error) {
+	e := z.encoders[set]
+	if e == nil {
+		level := set.level
+		if level == 0 {
+			level = 3
+		}
+		var err error
+		e, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(set.checksum),
+			zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithZeroFrames(true))
+		if err != nil {
+			return nil, err
+		}
+		if z.encoders == nil {
+			z.encoders = map[zstdSetting]*zstd.Encoder{}
+		}
+		z.encoders[set] = e
+	}
+	return e.EncodeAll(src, dst[:0]), nil
+}
