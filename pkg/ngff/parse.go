@@ -1,0 +1,594 @@
+package ngff
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// versions that are read; 0.1 to 0.3 with the assumptions that parseAxes and
+// parseDataset make.
+var knownVersions = []string{"0.1", "0.2", "0.3", "0.4", "0.5"}
+
+// noted turns an error of a value into a finding that stops Open.
+func (f *findings) noted(err error) {
+	var fe *fieldError
+	if errors.As(err, &fe) {
+		f.fatal(fe.field, "%v", fe.err)
+		return
+	}
+	f.fatal("", "%v", err)
+}
+
+// parse reads the NGFF part of a group's attributes. What does not stop at
+// the first error is for Validate; Open looks for a fatal finding.
+func parse(attrs map[string]json.RawMessage, format int, f *findings) *Metadata {
+	m := &Metadata{}
+	root := object{members: attrs}
+	if ome := root.get("ome"); !ome.missing() {
+		o, err := ome.object()
+		if err != nil {
+			f.noted(err)
+			return m
+		}
+		if format == 2 {
+			f.bad("ome", "NGFF 0.5 metadata on a Zarr v2 group (0.5 is for Zarr v3)")
+		}
+		root = o
+		if v := o.get("version"); v.missing() {
+			f.warn(v.field, "missing (\"0.5\"); read as 0.5")
+			m.Version = "0.5"
+		} else if s, err := v.text(); err != nil {
+			f.noted(err)
+		} else {
+			m.Version = s
+			checkVersion(v.field, s, f)
+		}
+	} else if format == 3 && (root.has("multiscales") || root.has("plate") || root.has("well")) {
+		f.bad("ome", "missing: on Zarr v3 the metadata belongs under \"ome\"; read all the same")
+	}
+	if v := root.get("multiscales"); !v.missing() {
+		m.parseMultiscales(v, f)
+	}
+	if v := root.get("omero"); !v.missing() {
+		n := len(f.list)
+		m.Omero = parseOmero(v, f)
+		f.demote(n)
+	}
+	if v := root.get("labels"); !v.missing() {
+		m.parseLabels(v, f)
+	}
+	if v := root.get("image-label"); !v.missing() {
+		n := len(f.list)
+		m.ImageLabel = parseImageLabel(v, f)
+		f.demote(n)
+	}
+	if v := root.get("plate"); !v.missing() {
+		m.parsePlate(v, f)
+	}
+	if v := root.get("well"); !v.missing() {
+		m.parseWell(v, f)
+	}
+	return m
+}
+
+func checkVersion(field, version string, f *findings) {
+	if !slices.Contains(knownVersions, version) {
+		f.fatal(field, "unknown NGFF version %q (known: %s)", version, strings.Join(knownVersions, ", "))
+	}
+}
+
+// stated takes the version that a part of the metadata names for itself, as all
+// do up to 0.4.
+func (m *Metadata) stated(v value, f *findings) string {
+	if v.missing() {
+		return ""
+	}
+	s, err := v.text()
+	if err != nil {
+		f.noted(err)
+		return ""
+	}
+	checkVersion(v.field, s, f)
+	if m.Version == "" {
+		m.Version = s
+	}
+	return s
+}
+
+func (m *Metadata) parseMultiscales(v value, f *findings) {
+	list, err := v.list()
+	if err != nil {
+		f.noted(err)
+		return
+	}
+	if len(list) == 0 {
+		f.fatal(v.field, "empty (at least one multiscale)")
+		return
+	}
+	if len(list) > 1 {
+		f.warn(v.field, "%d multiscales; the first is used", len(list))
+	}
+	for i, e := range list {
+		n := len(f.list)
+		ms := m.parseMultiscale(e, f)
+		if i > 0 {
+			f.demote(n)
+		}
+		m.Multiscales = append(m.Multiscales, ms)
+	}
+}
+
+func (m *Metadata) parseMultiscale(v value, f *findings) (ms Multiscale) {
+	o, err := v.object()
+	if err != nil {
+		f.noted(err)
+		return ms
+	}
+	ms.Version = m.stated(o.get("version"), f)
+	version := m.Version
+	if version == "" {
+		f.warn(o.get("version").field, "missing (\"0.4\"); read as 0.4")
+		version, m.Version = "0.4", "0.4"
+	}
+	ms.ExplicitScale = version >= "0.4"
+	for _, t := range []struct {
+		name string
+		dst  *string
+	}{{"name", &ms.Name}, {"type", &ms.Type}} {
+		if e := o.get(t.name); !e.missing() {
+			if *t.dst, err = e.text(); err != nil {
+				f.bad(e.field, "%s (must be a string)", e.kind())
+			}
+		}
+	}
+	ms.Axes = parseAxes(o.get("axes"), version, f)
+	if len(ms.Axes) == 0 {
+		return ms // each scale would be reported for its length
+	}
+	ds := o.get("datasets")
+	list, err := ds.list()
+	if err != nil {
+		f.noted(err)
+		return ms
+	}
+	if len(list) == 0 {
+		f.fatal(ds.field, "empty (at least one resolution level)")
+	}
+	for _, e := range list {
+		ms.Datasets = append(ms.Datasets, parseDataset(e, len(ms.Axes), ms.ExplicitScale, f))
+	}
+	if t := o.get("coordinateTransformations"); !t.missing() {
+		ms.Transform = parseTransforms(t, len(ms.Axes), f)
+	}
+	return ms
+}
+
+func parseAxes(v value, version string, f *findings) []Axis {
+	if v.missing() && version < "0.3" {
+		return SpaceAxes("tczyx", "") // the only axes that 0.1 and 0.2 know
+	}
+	list, err := v.list()
+	if err != nil {
+		f.noted(err)
+		return nil
+	}
+	if len(list) < 2 || len(list) > 5 {
+		f.fatal(v.field, "%d axes (must be 2 to 5)", len(list))
+		return nil
+	}
+	axes := make([]Axis, len(list))
+	for i, e := range list {
+		if version == "0.3" {
+			// names alone
+			if axes[i].Name, err = e.text(); err != nil {
+				f.noted(err)
+			}
+			axes[i].Type = typeByName(axes[i].Name)
+			continue
+		}
+		axes[i] = parseAxis(e, f)
+	}
+	checkAxes(v.field, axes, f)
+	return axes
+}
+
+func parseAxis(v value, f *findings) (a Axis) {
+	o, err := v.object()
+	if err != nil {
+		f.noted(err)
+		return a
+	}
+	if a.Name, err = o.get("name").text(); err != nil {
+		f.noted(err)
+	}
+	if t := o.get("type"); t.missing() {
+		a.Type = typeByName(a.Name)
+		if a.Type != "" {
+			f.warn(t.field, "missing; an axis named %q is taken as %s", a.Name, a.Type)
+		} else {
+			f.warn(t.field, "missing (\"space\", \"time\" or \"channel\")")
+		}
+	} else if a.Type, err = t.text(); err != nil {
+		f.noted(err)
+	}
+	if u := o.get("unit"); !u.missing() {
+		if a.Unit, err = u.text(); err != nil {
+			f.noted(err)
+		}
+	}
+	return a
+}
+
+// checkAxes reports what NGFF forbids about the set of axes.
+func checkAxes(field string, axes []Axis, f *findings) {
+	seen := map[string]int{}
+	space := 0
+	last := -1
+	for i, a := range axes {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if a.Name == "" {
+			continue // reported already
+		}
+		if j, ok := seen[a.Name]; ok {
+			f.fatal(at+".name", "%q is the name of axis %d too (names must differ)", a.Name, j)
+		}
+		seen[a.Name] = i
+		rank := 1 // channel, and types of the writer's own
+		switch a.Type {
+		case TypeTime:
+			rank = 0
+		case TypeSpace:
+			rank = 2
+			space++
+		}
+		if rank == last && rank != 2 {
+			f.bad(at+".type", "a second axis of type %q (at most one time and one channel or custom axis)", a.Type)
+		}
+		if rank < last {
+			f.bad(at+".type", "%s after %s (the order must be time, channel, space)", describeType(a), describeType(axes[i-1]))
+		}
+		last = max(last, rank)
+	}
+	if space < 2 || space > 3 {
+		f.bad(field, "%d space axes (must be 2 or 3)", space)
+	}
+}
+
+func describeType(a Axis) string {
+	if a.Type == "" {
+		return "axis " + a.Name
+	}
+	return a.Type
+}
+
+func parseDataset(v value, rank int, explicit bool, f *findings) (d Dataset) {
+	o, err := v.object()
+	if err != nil {
+		f.noted(err)
+		return d
+	}
+	p := o.get("path")
+	if d.Path, err = p.text(); err != nil {
+		f.noted(err)
+	} else if err := checkInside(d.Path); err != nil {
+		f.fatal(p.field, "%v", err)
+		d.Path = ""
+	}
+	t := o.get("coordinateTransformations")
+	if t.missing() && !explicit {
+		d.Transform = Transform{Scale: ones(rank)}
+		return d
+	}
+	n := len(f.list)
+	d.Transform = parseTransforms(t, rank, f)
+	if d.Transform.Scale == nil && len(f.list) == n {
+		f.fatal(t.field, "no scale (each level must have one)")
+	}
+	return d
+}
+
+func ones(n int) []float64 {
+	s := make([]float64, n)
+	for i := range s {
+		s[i] = 1
+	}
+	return s
+}
+
+// checkInside reports a path that is no plain path below its group.
+func checkInside(p string) error {
+	switch {
+	case p == "":
+		return errors.New("empty path (must name an array in the group)")
+	case strings.HasPrefix(p, "/"), strings.HasPrefix(p, "\\"):
+		return fmt.Errorf("absolute path %q (must be relative to the group)", p)
+	case strings.ContainsRune(p, 0):
+		return fmt.Errorf("path %q contains a zero byte", p)
+	}
+	for _, s := range strings.Split(p, "/") {
+		switch s {
+		case "", ".", "..":
+			return fmt.Errorf("path %q (segments must not be empty, \".\" or \"..\": the path must stay inside the group)", p)
+		}
+	}
+	return nil
+}
+
+// parseTransforms reads a list of coordinate transformations: one scale, and
+// perhaps one translation after it.
+func parseTransforms(v value, rank int, f *findings) (t Transform) {
+	list, err := v.list()
+	if err != nil {
+		f.noted(err)
+		return t
+	}
+	if len(list) == 0 {
+		f.fatal(v.field, "empty (a scale, and perhaps a translation)")
+	}
+	for _, e := range list {
+		o, err := e.object()
+		if err != nil {
+			f.noted(err)
+			return t
+		}
+		kind, err := o.get("type").text()
+		if err != nil {
+			f.noted(err)
+			return t
+		}
+		switch kind {
+		case "identity":
+			continue
+		case "scale":
+			if t.Scale != nil {
+				f.fatal(o.get("type").field, "a second scale (exactly one)")
+				return t
+			}
+			if t.Translation != nil {
+				f.fatal(o.get("type").field, "scale after translation (the scale must come first)")
+				return t
+			}
+			if t.Scale = vector(o, "scale", rank, f); t.Scale == nil {
+				return t
+			}
+			for i, s := range t.Scale {
+				if !finitePositive(s) {
+					f.fatal(fmt.Sprintf("%s[%d]", o.get("scale").field, i), "%v (must be a positive number)", s)
+				}
+			}
+		case "translation":
+			if t.Translation != nil {
+				f.fatal(o.get("type").field, "a second translation (at most one)")
+				return t
+			}
+			if t.Translation = vector(o, "translation", rank, f); t.Translation == nil {
+				return t
+			}
+		default:
+			f.fatal(o.get("type").field, "%q (must be \"scale\" or \"translation\")", kind)
+		}
+	}
+	return t
+}
+
+// vector reads one number per axis; nil after a finding.
+func vector(o object, name string, rank int, f *findings) []float64 {
+	v := o.get(name)
+	if v.missing() && o.has("path") {
+		f.fatal(o.get("path").field, "%s stored as an array, which is not supported (a list of %d numbers)", name, rank)
+		return nil
+	}
+	list, err := v.list()
+	if err != nil {
+		f.noted(err)
+		return nil
+	}
+	if len(list) != rank {
+		f.fatal(v.field, "%d numbers for %d axes", len(list), rank)
+		return nil
+	}
+	out := make([]float64, rank)
+	for i, e := range list {
+		if out[i], err = e.number(); err != nil {
+			f.noted(err)
+			return nil
+		}
+	}
+	return out
+}
+
+func parseOmero(v value, f *findings) *Omero {
+	o, err := v.object()
+	if err != nil {
+		f.noted(err)
+		return nil
+	}
+	om := &Omero{Raw: v.raw}
+	if n := o.get("name"); !n.missing() {
+		if om.Name, err = n.text(); err != nil {
+			f.noted(err)
+		}
+	}
+	if n := o.get("version"); !n.missing() {
+		if om.Version, err = n.text(); err != nil {
+			f.noted(err)
+		}
+	}
+	list, err := o.get("channels").list()
+	if err != nil {
+		f.noted(err)
+		return om
+	}
+	for _, e := range list {
+		om.Channels = append(om.Channels, parseChannel(e, f))
+	}
+	return om
+}
+
+func parseChannel(v value, f *findings) (c Channel) {
+	o, err := v.object()
+	if err != nil {
+		f.noted(err)
+		return c
+	}
+	if e := o.get("label"); !e.missing() {
+		if c.Label, err = e.text(); err != nil {
+			f.noted(err)
+		}
+	}
+	e := o.get("color")
+	if c.Color, err = e.text(); err != nil {
+		f.noted(err)
+	} else if b, err := hex.DecodeString(c.Color); err != nil || len(b) != 3 {
+		f.bad(e.field, "%q (must be six hexadecimal digits, RRGGBB)", c.Color)
+	}
+	if e := o.get("active"); !e.missing() {
+		if c.Active, err = e.boolean(); err != nil {
+			f.noted(err)
+		}
+	}
+	w := o.get("window")
+	wo, err := w.object()
+	if err != nil {
+		f.noted(err)
+		return c
+	}
+	c.Window = &Window{}
+	for _, m := range []struct {
+		name string
+		dst  *float64
+	}{{"min", &c.Window.Min}, {"max", &c.Window.Max}, {"start", &c.Window.Start}, {"end", &c.Window.End}} {
+		if *m.dst, err = wo.get(m.name).number(); err != nil {
+			f.noted(err)
+		}
+	}
+	if c.Window.Min > c.Window.Max {
+		f.bad(w.field, "min %v is above max %v", c.Window.Min, c.Window.Max)
+	}
+	if c.Window.Start > c.Window.End {
+		f.bad(w.field, "start %v is above end %v", c.Window.Start, c.Window.End)
+	}
+	return c
+}
+
+func (m *Metadata) parseLabels(v value, f *findings) {
+	list, err := v.list()
+	if err != nil {
+		f.noted(err)
+		return
+	}
+	m.Labels = []string{}
+	for _, e := range list {
+		s, err := e.text()
+		if err != nil {
+			f.noted(err)
+			continue
+		}
+		if err := checkInside(s); err != nil {
+			f.fatal(e.field, "%v", err)
+			continue
+		}
+		m.Labels = append(m.Labels, s)
+	}
+}
+
+func parseImageLabel(v value, f *findings) *ImageLabel {
+	o, err := v.object()
+	if err != nil {
+		f.noted(err)
+		return nil
+	}
+	l := &ImageLabel{}
+	if e := o.get("version"); !e.missing() {
+		if l.Version, err = e.text(); err != nil {
+			f.noted(err)
+		}
+	}
+	if e := o.get("source"); !e.missing() {
+		if so, err := e.object(); err != nil {
+			f.noted(err)
+		} else if im := so.get("image"); !im.missing() {
+			if l.Source, err = im.text(); err != nil {
+				f.noted(err)
+			}
+		}
+	}
+	if e := o.get("colors"); !e.missing() {
+		l.parseColors(e, f)
+	}
+	if e := o.get("properties"); !e.missing() {
+		list, err := e.list()
+		if err != nil {
+			f.noted(err)
+		}
+		seen := map[int]bool{}
+		for _, p := range list {
+			if po, err := p.object(); err != nil {
+				f.noted(err)
+			} else if n, err := po.get("label-value").integer(); err != nil {
+				f.noted(err)
+			} else if seen[n] {
+				f.bad(po.get("label-value").field, "%d a second time (each value once)", n)
+			} else {
+				seen[n] = true
+			}
+			l.Properties = append(l.Properties, p.raw)
+		}
+	}
+	return l
+}
+
+func (l *ImageLabel) parseColors(v value, f *findings) {
+	list, err := v.list()
+	if err != nil {
+		f.noted(err)
+		return
+	}
+	seen := map[int64]bool{}
+	for _, e := range list {
+		o, err := e.object()
+		if err != nil {
+			f.noted(err)
+			continue
+		}
+		n, err := o.get("label-value").integer()
+		if err != nil {
+			f.noted(err)
+			continue
+		}
+		c := LabelColor{Value: int64(n)}
+		if seen[c.Value] {
+			f.bad(o.get("label-value").field, "%d a second time (each value once)", n)
+		}
+		seen[c.Value] = true
+		if r := o.get("rgba"); !r.missing() {
+			parts, err := r.list()
+			if err != nil {
+				f.noted(err)
+				continue
+			}
+			if len(parts) != 4 {
+				f.bad(r.field, "%d numbers (must be 4, each 0 to 255)", len(parts))
+				continue
+			}
+			for i, p := range parts {
+				x, err := p.number()
+				if err != nil {
+					f.noted(err)
+					break
+				}
+				if x < 0 || x > 255 || x != math.Trunc(x) {
+					f.bad(p.field, "%v (must be an integer from 0 to 255)", x)
+					break
+				}
+				c.RGBA[i] = uint8(x)
+			}
+		}
+		l.Colors = append(l.Colors, c)
+	}
+}

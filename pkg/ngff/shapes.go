@@ -1,0 +1,184 @@
+package ngff
+
+import (
+	"fmt"
+	"iter"
+	"math/bits"
+
+	"strata/pkg/dtype"
+)
+
+// MaxLevels is the number of levels below level 0 that an image can have: the
+// last whose spatial axes are all at least one voxel long.
+func MaxLevels(shape []int, axes []Axis) int {
+	n := -1
+	for d, a := range axes {
+		if a.Type != TypeSpace {
+			continue
+		}
+		if k := bits.Len(uint(max(shape[d], 1))) - 1; n < 0 || k < n {
+			n = k
+		}
+	}
+	return max(n, 0)
+}
+
+// LevelShapes returns the shapes of level 0 and of the given number of levels
+// below it, capped to [MaxLevels]: spatial axes are halved and rounded down,
+// others kept.
+func LevelShapes(shape []int, axes []Axis, levels int) [][]int {
+	out := [][]int{append([]int(nil), shape...)}
+	for range min(levels, MaxLevels(shape, axes)) {
+		next := append([]int(nil), out[len(out)-1]...)
+		for d, a := range axes {
+			if a.Type == TypeSpace {
+				next[d] /= 2
+			}
+		}
+		out = append(out, next)
+	}
+	return out
+}
+
+// halvedAxes says which padded axes a pyramid halves, or why there is none:
+// the spatial axes must be the last two or three of at most five.
+func halvedAxes(axes []Axis) (halve [rank]bool, err error) {
+	if len(axes) < 2 || len(axes) > rank {
+		return halve, fmt.Errorf("%d axes (must be 2 to 5)", len(axes))
+	}
+	space := 0
+	for d, a := range axes {
+		if a.Type == TypeSpace {
+			halve[rank-len(axes)+d] = true
+			space++
+		} else if space > 0 {
+			return halve, fmt.Errorf("axis %q of type %q after a space axis (space axes must be the last)", a.Name, a.Type)
+		}
+	}
+	if space < 2 || space > 3 {
+		return halve, fmt.Errorf("%d space axes (must be 2 or 3)", space)
+	}
+	return halve, nil
+}
+
+// Downsample computes one pyramid level from the whole of the level above it,
+// and returns its elements and shape. It is the reference for what [Writer]
+// makes piece by piece, bit for bit.
+//
+// Along a spatial axis of n samples, output i of m = floor(n/2) lies at
+// p = (i+½)·n/m − ½. With lo = floor(p), t = p − lo:
+//
+//	n even:  v = in[2i] + in[2i+1]
+//	n odd:   v = (1−t)·in[lo] + t·in[lo+1];  for t = 0: ½·in[lo] + ½·in[lo]
+//
+// t is an exact quotient of integers; 1−t and t are rounded to float64 and, for
+// float32 arithmetic, from there to float32. The axes are taken in the order x
+// (last), y, z, every sum and every product is rounded on its own (none are
+// fused), and the result is multiplied once by ½ for each even spatial axis. All
+// of this is float32 for elements of float16, float32 and integers up to 16 bits, and
+// float64 for float64 and wider integers. Integers are then rounded half to even and clamped.
+// (Where all axes are even, integers up to 32 bits are summed as integers: those
+// sums are exact, so the result is the same.)
+func Downsample(t dtype.Type, src []byte, shape []int, axes []Axis) ([]byte, []int, error) {
+	shrink, err := shrinkerOf(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	halve, err := halvedAxes(axes)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(shape) != len(axes) {
+		return nil, nil, fmt.Errorf("shape %v for %d axes", shape, len(axes))
+	}
+	in := padded(shape, 1)
+	if len(src) != in.volume()*t.Size() {
+		return nil, nil, fmt.Errorf("%d bytes for shape %v of %s", len(src), shape, t)
+	}
+	l := newLattice(in, halve)
+	var to point
+	for d, a := range l.axes {
+		if to[d] = a.out; a.out == 0 {
+			return nil, nil, fmt.Errorf("shape %v cannot be halved", shape)
+		}
+	}
+	out := to[rank-len(shape):]
+	dst := make([]byte, to.volume()*t.Size())
+	shrink(l, memory{data: dst, stride: contiguous(to)}, memory{data: src, stride: contiguous(in)}, box{hi: to})
+	return dst, append([]int(nil), out...), nil
+}
+
+// TileOrder visits the tiles of a grid so that a pyramid waits least: two by
+// two (by two) along the spatial axes, then those blocks two by two, and so on.
+// It yields the start of each tile of level 0; the slice is the caller's.
+func TileOrder(shape, tile []int, axes []Axis) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		grid := make([]int, len(shape))
+		size := 1
+		for d := range shape {
+			grid[d] = (shape[d] + tile[d] - 1) / tile[d]
+			if axes[d].Type == TypeSpace {
+				for size < grid[d] {
+					size *= 2
+				}
+			}
+		}
+		at := make([]int, len(shape))
+		// visit goes through the block of that size at at
+		var visit func(size int) bool
+		visit = func(size int) bool {
+			if size == 1 {
+				start := make([]int, len(at))
+				for d := range at {
+					start[d] = at[d] * tile[d]
+				}
+				return yield(start)
+			}
+			half := size / 2
+			origin := append([]int(nil), at...)
+			for corner := range 1 << len(at) {
+				inside := true
+				for d := range at {
+					far := corner >> (len(at) - 1 - d) & 1
+					if axes[d].Type != TypeSpace && far == 1 {
+						inside = false
+						break
+					}
+					if at[d] = origin[d] + far*half; at[d] >= grid[d] {
+						inside = false
+						break
+					}
+				}
+				if inside && !visit(half) {
+					return false
+				}
+				copy(at, origin)
+			}
+			return true
+		}
+		// time points and channels one after the other
+		var outer func(d int) bool
+		outer = func(d int) bool {
+			for d < len(at) && axes[d].Type == TypeSpace {
+				d++
+			}
+			if d == len(at) {
+				return visit(size)
+			}
+			for i := range grid[d] {
+				at[d] = i
+				if !outer(d + 1) {
+					return false
+				}
+			}
+			at[d] = 0
+			return true
+		}
+		for _, n := range grid {
+			if n == 0 {
+				return
+			}
+		}
+		outer(0)
+	}
+}

@@ -1,0 +1,148 @@
+package ngff
+
+// rank is the number of dimensions that the pyramid code works on: images of
+// fewer are padded in front with axes of length 1. The last three may be
+// halved, the first two (time, channel) never are.
+const rank = 5
+
+// Axes of padded coordinates.
+const (
+	axisZ = rank - 3
+	axisY = rank - 2
+	axisX = rank - 1
+)
+
+// point is an index or a size along each padded axis.
+type point [rank]int
+
+func (p point) volume() int {
+	n := 1
+	for _, v := range p {
+		n *= v
+	}
+	return n
+}
+
+// padded puts one number per dimension at the end of a point.
+func padded(v []int, fill int) point {
+	var p point
+	for d := range p {
+		p[d] = fill
+	}
+	copy(p[rank-len(v):], v)
+	return p
+}
+
+// taps says from which two samples of one axis each output sample is made:
+//
+//	out[i] = w0[i]·in[lo[i]] + w1[i]·in[hi[i]]
+//
+// An axis that is not halved has neither and is copied. For an even axis
+// lo = 2i, hi = 2i+1 and both weights are one: their sum is halved at the very
+// end, together with those of the other axes.
+type taps struct {
+	in, out int
+	halved  bool
+	even    bool
+	lo, hi  []int32
+	w0, w1  []float64
+	f0, f1  []float32 // the weights rounded to float32
+}
+
+// axisTaps places floor(n/2) output samples on an axis of n: sample i lies at
+// (i+½)·n/m − ½, m = floor(n/2).
+func axisTaps(n int, halve bool) *taps {
+	if !halve {
+		return &taps{in: n, out: n}
+	}
+	m := n / 2
+	t := &taps{in: n, out: m, halved: true, even: n%2 == 0,
+		lo: make([]int32, m), hi: make([]int32, m),
+		w0: make([]float64, m), w1: make([]float64, m), f0: make([]float32, m), f1: make([]float32, m)}
+	for i := range m {
+		switch num := (2*i+1)*n - m; { // the position × 2m, so that nothing is rounded
+		case t.even:
+			t.lo[i], t.hi[i], t.w0[i], t.w1[i] = int32(2*i), int32(2*i+1), 1, 1
+		case num%(2*m) == 0:
+			// on a sample: its neighbour, which may be NaN, takes no part
+			s := int32(num / (2 * m))
+			t.lo[i], t.hi[i], t.w0[i], t.w1[i] = s, s, 0.5, 0.5
+		default:
+			r := num % (2 * m)
+			t.lo[i] = int32(num / (2 * m))
+			t.hi[i] = t.lo[i] + 1
+			t.w0[i] = float64(2*m-r) / float64(2*m)
+			t.w1[i] = float64(r) / float64(2*m)
+		}
+		t.f0[i], t.f1[i] = float32(t.w0[i]), float32(t.w1[i])
+	}
+	return t
+}
+
+// first and last are the input samples that outputs [o0, o1) need, half open.
+func (t *taps) inputs(o0, o1 int) (first, end int) {
+	if !t.halved {
+		return o0, o1
+	}
+	return int(t.lo[o0]), int(t.hi[o1-1]) + 1
+}
+
+// segment is a run of output samples along one axis that come from the same
+// input tiles and go to the same output unit.
+type segment struct {
+	out0, out1 int  // output samples, half open
+	in0, in1   int  // input samples that they need, half open
+	tile       int  // input tile, counted along the axis
+	seam       bool // the samples lie in this tile and the next
+	unit       int  // output unit, counted along the axis
+}
+
+// span is a half-open range of segments.
+type span struct{ first, end int }
+
+// cutting divides the outputs of one axis into segments.
+type cutting struct {
+	segments []segment
+	tiles    []span // segments that input tile i takes part in
+	units    []int  // number of (segment, tile) pairs of output unit i
+}
+
+// cut divides the outputs of t, for input tiles of length tile and output units
+// of length unit. Both lie on a grid that starts at 0.
+func cut(t *taps, tile, unit int) *cutting {
+	c := &cutting{
+		tiles: make([]span, (t.in+tile-1)/tile),
+		units: make([]int, (t.out+unit-1)/unit),
+	}
+	for o := 0; o < t.out; o++ {
+		first, end := t.inputs(o, o+1)
+		s := segment{out0: o, out1: o + 1, in0: first, in1: end, tile: first / tile, seam: (end-1)/tile != first/tile, unit: o / unit}
+		if n := len(c.segments); n > 0 {
+			if p := &c.segments[n-1]; !p.seam && !s.seam && p.tile == s.tile && p.unit == s.unit {
+				p.out1, p.in1 = s.out1, s.in1
+				continue
+			}
+		}
+		c.segments = append(c.segments, s)
+	}
+	for i := range c.tiles {
+		c.tiles[i].first = len(c.segments)
+	}
+	for i, s := range c.segments {
+		last := s.tile
+		if s.seam {
+			last++
+		}
+		for j := s.tile; j <= last; j++ {
+			c.tiles[j].first = min(c.tiles[j].first, i)
+			c.tiles[j].end = i + 1
+		}
+		c.units[s.unit] += last - s.tile + 1
+	}
+	for i := range c.tiles {
+		if c.tiles[i].end == 0 {
+			c.tiles[i].first = 0 // a tile of which nothing is needed
+		}
+	}
+	return c
+}
