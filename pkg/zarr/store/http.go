@@ -1,0 +1,203 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// HTTPStore reads objects with HTTP requests (RFC 9110): an object's address is
+// the store's, a slash and the key. Parts are read with range requests.
+//
+// What may pass is tried again, with growing, random pauses that respect
+// Retry-After: refused and cut connections, time-outs, statuses 408, 429 and
+// 5xx. A transfer that was cut goes on where it stopped. 404 and 410 are
+// fs.ErrNotExist, 401 and 403 fs.ErrPermission.
+type HTTPStore struct {
+	base   string // scheme, host and path, ending in "/"
+	query  string // "" or "?" and what the address had
+	header http.Header
+	client *http.Client
+	tries  int
+	pause  time.Duration
+	idle   time.Duration
+}
+
+var _ Store = (*HTTPStore)(nil)
+
+// HTTPOption changes how an [HTTPStore] works.
+type HTTPOption func(*HTTPStore)
+
+// Client makes the store send its requests with c. The default keeps up to 64
+// connections open, follows redirects and obeys the proxy variables of the
+// environment.
+func Client(c *http.Client) HTTPOption { return func(s *HTTPStore) { s.client = c } }
+
+// Header adds a header field to every request, for instance Authorization.
+func Header(name, value string) HTTPOption { return func(s *HTTPStore) { s.header.Add(name, value) } }
+
+// Retry sets how often a request is sent before its failure counts (default 6),
+// and the first pause between two of them (default 200 ms; it doubles each time,
+// up to 10 s).
+func Retry(tries int, pause time.Duration) HTTPOption {
+	return func(s *HTTPStore) { s.tries, s.pause = max(tries, 1), pause }
+}
+
+// IdleTimeout sets how long a server may send nothing before the request counts
+// as failed (default 60 s).
+func IdleTimeout(d time.Duration) HTTPOption { return func(s *HTTPStore) { s.idle = d } }
+
+const (
+	maxPause      = 10 * time.Second
+	maxRetryAfter = 2 * time.Minute // a server that asks for more is down for a batch job
+)
+
+// HTTP is the store at an http or https address. It sends no request. An address
+// that is none shows at the first use.
+func HTTP(address string, opts ...HTTPOption) *HTTPStore {
+	s := &HTTPStore{base: address, header: http.Header{}, tries: 6, pause: 200 * time.Millisecond, idle: time.Minute}
+	if u, err := url.Parse(address); err == nil {
+		u.Fragment = ""
+		if u.RawQuery != "" {
+			s.query = "?" + u.RawQuery
+			u.RawQuery = ""
+		}
+		s.base = u.String()
+	}
+	s.base = strings.TrimRight(s.base, "/") + "/"
+	for _, o := range opts {
+		o(s)
+	}
+	if s.client == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.MaxIdleConnsPerHost = 64
+		t.DisableCompression = true // offsets and sizes are those of the stored bytes
+		s.client = &http.Client{Transport: t}
+	}
+	return s
+}
+
+// Location is key's address, without a query, which may hold a secret.
+func (s *HTTPStore) Location(key string) string {
+	if key == "" {
+		return strings.TrimSuffix(s.base, "/")
+	}
+	if !strings.ContainsFunc(key, needsEscape) {
+		return s.base + key
+	}
+	segments := strings.Split(key, "/")
+	for i, seg := range segments {
+		segments[i] = url.PathEscape(seg)
+	}
+	return s.base + strings.Join(segments, "/")
+}
+
+func needsEscape(r rune) bool {
+	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '/' || r == '.' || r == '-' || r == '_')
+}
+
+// Close closes connections that are not in use.
+func (s *HTTPStore) Close() error {
+	s.client.CloseIdleConnections()
+	return nil
+}
+
+// List is not supported: HTTP has no request for it.
+func (s *HTTPStore) List(_ context.Context, prefix string) ([]Entry, error) {
+	if err := checkPrefix(prefix); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Location(""), err)
+	}
+	return nil, fmt.Errorf("%s: a web server does not list its objects: %w", s.Location(prefix), errors.ErrUnsupported)
+}
+
+// Get reads a whole object; see [Store].
+func (s *HTTPStore) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
+	if err := checkKey(key); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Location(""), err)
+	}
+	if dst == nil {
+		dst = []byte{}
+	}
+	g := &whole{dst: dst[:0], limit: limit}
+	if err := s.retry(ctx, key, func(ctx context.Context) (bool, error) { return s.getOnce(ctx, key, g) }); err != nil {
+		return nil, err
+	}
+	return g.dst, nil
+}
+
+// whole is a Get in progress: what came, and from which version of the object.
+type whole struct {
+	dst     []byte
+	limit   int64
+	version version
+	size    int64 // of the object, -1 while unknown
+}
+
+func (s *HTTPStore) getOnce(ctx context.Context, key string, g *whole) (progress bool, err error) {
+	header := http.Header{}
+	if len(g.dst) > 0 && g.version.strong() {
+		header.Set("Range", fmt.Sprintf("bytes=%d-", len(g.dst)))
+		header.Set("If-Range", g.version.condition())
+	}
+	r, err := s.send(ctx, http.MethodGet, key, header)
+	if err != nil {
+		return false, err
+	}
+	defer r.close()
+	switch r.StatusCode {
+	case http.StatusOK: // also if the object changed: then all of the new one comes
+		g.dst, g.size, g.version = g.dst[:0], r.ContentLength, versionOf(r.Header)
+	case http.StatusPartialContent:
+		c, err := parseContentRange(r.Header)
+		if err != nil {
+			return false, permanent(err)
+		}
+		if c.first != int64(len(g.dst)) || c.size >= 0 && g.size >= 0 && c.size != g.size {
+			return false, permanent(fmt.Errorf("asked for bytes from %d of %d, the server sends %v", len(g.dst), g.size, c))
+		}
+	default:
+		return false, r.failure()
+	}
+	if g.limit >= 0 && g.size > g.limit {
+		return false, permanent(fmt.Errorf("%w: %d bytes, at most %d expected", ErrTooLarge, g.size, g.limit))
+	}
+	had := len(g.dst)
+	err = g.read(r)
+	return len(g.dst)-had >= goodProgress, err
+}
+
+// read appends the body. Memory grows with what came, not with what a header promises.
+func (g *whole) read(r *response) error {
+	for int64(len(g.dst)) != g.size {
+		if len(g.dst) == cap(g.dst) {
+			grow := max(len(g.dst), 64<<10)
+			if g.size >= 0 {
+				grow = int(min(g.size-int64(len(g.dst)), int64(max(grow, 64<<20))))
+			}
+			g.dst = append(make([]byte, 0, len(g.dst)+grow), g.dst...)
+		}
+		room := g.dst[len(g.dst):cap(g.dst)]
+		if g.size >= 0 {
+			room = room[:min(int64(len(room)), g.size-int64(len(g.dst)))]
+		}
+		n, err := r.Body.Read(room)
+		g.dst = g.dst[:len(g.dst)+n]
+		if g.limit >= 0 && int64(len(g.dst)) > g.limit {
+			return permanent(fmt.Errorf("%w: more than the %d bytes expected", ErrTooLarge, g.limit))
+		}
+		switch {
+		case err == io.EOF && int64(len(g.dst)) < g.size:
+			return io.ErrUnexpectedEOF
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"sync/atomic"
+)
+
+// tailSize is how much of an object's end Open brings along with its size: where
+// shards have their index and zip files their directory.
+const tailSize = 64 << 10
+
+// maxSkip is how much is read and thrown away from a server that sends whole
+// objects only.
+const maxSkip = 64 << 20
+
+// httpObject is an object of an HTTPStore.
+type httpObject struct {
+	store   *HTTPStore
+	key     string
+	size    int64
+	version version
+	tail    []byte // the last bytes, as they were at Open
+	closed  atomic.Bool
+}
+
+// Open asks for the object's size and its last 64 KiB; see [Store].
+func (s *HTTPStore) Open(ctx context.Context, key string) (Object, error) {
+	if err := checkKey(key); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Location(""), err)
+	}
+	var o *httpObject
+	err := s.retry(ctx, key, func(ctx context.Context) (_ bool, err error) {
+		o, err = s.openOnce(ctx, key)
+		return false, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+func (s *HTTPStore) openOnce(ctx context.Context, key string) (*httpObject, error) {
+	r, err := s.send(ctx, http.MethodGet, key, http.Header{"Range": {fmt.Sprintf("bytes=-%d", tailSize)}})
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	o := &httpObject{store: s, key: key, size: -1, version: versionOf(r.Header)}
+	switch r.StatusCode {
+	case http.StatusPartialContent:
+		c, err := parseContentRange(r.Header)
+		if err != nil || c.size < 0 { // Go's server says "bytes 0--1/0" for an empty object
+			return s.head(ctx, key)
+		}
+		if c.last != c.size-1 || c.last-c.first >= tailSize {
+			return nil, permanent(fmt.Errorf("asked for the last %d bytes, the server sends %v", tailSize, c))
+		}
+		o.size = c.size
+		o.tail = make([]byte, c.last-c.first+1)
+		if _, err := io.ReadFull(r.Body, o.tail); err != nil {
+			return nil, cut(err)
+		}
+	case http.StatusOK: // no ranges, or not from the end; or the object is empty
+		if o.size = r.ContentLength; o.size < 0 {
+			return s.head(ctx, key)
+		}
+		if o.size <= tailSize {
+			o.tail = make([]byte, o.size)
+			if _, err := io.ReadFull(r.Body, o.tail); err != nil {
+				return nil, cut(err)
+			}
+		}
+	case http.StatusRequestedRangeNotSatisfiable: // the object is empty, or the server knows no such range
+		if r.Header.Get("Content-Range") == "bytes */0" {
+			o.size = 0
+			return o, nil
+		}
+		return s.head(ctx, key)
+	case http.StatusBadRequest, http.StatusNotImplemented:
+		return s.head(ctx, key)
+	default:
+		return nil, r.failure()
+	}
+	return o, nil
+}
+
+// head asks a server that does not tell the size with a range.
+func (s *HTTPStore) head(ctx context.Context, key string) (*httpObject, error) {
+	r, err := s.send(ctx, http.MethodHead, key, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	if r.StatusCode != http.StatusOK {
+		return nil, r.failure()
+	}
+	if r.ContentLength < 0 {
+		return nil, permanent(errors.New("the server does not tell the object's size"))
+	}
+	return &httpObject{store: s, key: key, size: r.ContentLength, version: versionOf(r.Header)}, nil
+}
+
+func (o *httpObject) Size() int64 { return o.size }
+
+func (o *httpObject) Close() error {
+	o.closed.Store(true)
+	return nil
+}
+
+func (o *httpObject) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	where := o.store.Location(o.key)
+	if o.closed.Load() {
+		return 0, &fs.PathError{Op: "read", Path: where, Err: fs.ErrClosed}
+	}
+	want, eof, err := clampRange(len(p), off, o.size)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", where, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	p = p[:want]
+	// what Open brought need not be asked for
+	if known := o.size - int64(len(o.tail)); off >= known {
+		return copy(p, o.tail[min(off, o.size)-known:]), eof
+	}
+	done := 0
+	err = o.store.retry(ctx, o.key, func(ctx context.Context) (bool, error) {
+		had := done
+		for done < want { // a server may send less than it was asked for
+			n, err := o.readOnce(ctx, p[done:], off+int64(done))
+			done += n
+			if err != nil {
+				return done-had >= goodProgress, err
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return done, err
+	}
+	return done, eof
+}
+
+// readOnce reads as much of p as one answer brings.
+func (o *httpObject) readOnce(ctx context.Context, p []byte, off int64) (int, error) {
+	r, err := o.store.send(ctx, http.MethodGet, o.key, http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", off, off+int64(len(p))-1)}})
+	if err != nil {
+		return 0, err
+	}
+	defer r.close()
+	switch r.StatusCode {
+	case http.StatusPartialContent:
+		c, err := parseContentRange(r.Header)
+		switch {
+		case err != nil:
+			return 0, permanent(err)
+		case c.first != off:
+			return 0, permanent(fmt.Errorf("asked for bytes from %d, the server sends %v", off, c))
+		case c.size >= 0 && c.size != o.size:
+			return 0, o.changed(fmt.Sprintf("it had %d bytes and now has %d", o.size, c.size))
+		}
+		p = p[:min(int64(len(p)), c.last-c.first+1)]
+	case http.StatusOK:
+		switch {
+		case r.ContentLength >= 0 && r.ContentLength != o.size:
+			return 0, o.changed(fmt.Sprintf("it had %d bytes and now has %d", o.size, r.ContentLength))
+		case off > maxSkip:
+			return 0, permanent(fmt.Errorf("the server ignores range requests, and reading from byte %d would transfer all before it: %w", off, errors.ErrUnsupported))
+		}
+	case http.StatusNotFound, http.StatusGone:
+		return 0, o.changed("it was removed")
+	case http.StatusRequestedRangeNotSatisfiable:
+		return 0, o.changed(fmt.Sprintf("byte %d of %d is gone", off, o.size))
+	default:
+		return 0, r.failure()
+	}
+	if v := versionOf(r.Header); o.version.differs(v) {
+		return 0, o.changed(strings.TrimSpace(fmt.Sprintf("it was version %s %s and is %s %s", o.version.etag, o.version.modified, v.etag, v.modified)))
+	}
+	if r.StatusCode == http.StatusOK {
+		if _, err := io.CopyN(io.Discard, r.Body, off); err != nil {
+			return 0, cut(err)
+		}
+	}
+	n, err := io.ReadFull(r.Body, p)
+	return n, cut(err)
+}
+
+func (o *httpObject) changed(how string) error {
+	return permanent(fmt.Errorf("%w: %s", ErrChanged, how))
+}
+
+// cut makes an answer that ends too early a passing error.
+func cut(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

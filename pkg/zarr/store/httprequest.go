@@ -1,0 +1,272 @@
+package store
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// goodProgress is how many bytes a request must bring for its failure not to
+// count: large transfers over bad lines come to an end, trickles do not go on
+// for ever.
+const goodProgress = 256 << 10
+
+// permanentError is a failure that another request would not change.
+type permanentError struct{ error }
+
+func (e permanentError) Unwrap() error { return e.error }
+
+func permanent(err error) error { return permanentError{err} }
+
+// busyError is a failure of a server that says when to ask again.
+type busyError struct {
+	error
+	after time.Duration
+}
+
+func (e busyError) Unwrap() error { return e.error }
+
+// retry calls f until it succeeds, fails for good or has failed too often, and
+// names the object in the error. f reports whether it got on.
+func (s *HTTPStore) retry(ctx context.Context, key string, f func(context.Context) (bool, error)) error {
+	pause := s.pause
+	for try := 1; ; try++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		progress, err := f(ctx)
+		if err == nil {
+			return nil
+		}
+		if e := ctx.Err(); e != nil {
+			return fmt.Errorf("%s: %w", s.Location(key), e)
+		}
+		if progress {
+			try, pause = 0, s.pause
+		}
+		if !passing(err) {
+			return fmt.Errorf("%s: %w", s.Location(key), err)
+		}
+		if try >= s.tries {
+			return fmt.Errorf("%s: tried %d times: %w", s.Location(key), s.tries, err)
+		}
+		wait := pause/2 + rand.N(pause/2+1)
+		var busy busyError
+		if errors.As(err, &busy) {
+			if busy.after > maxRetryAfter {
+				return fmt.Errorf("%s: the server asks to come back in %v: %w", s.Location(key), busy.after, err)
+			}
+			wait = max(wait, busy.after)
+		}
+		pause = min(2*pause, maxPause)
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return fmt.Errorf("%s: %w (after: %w)", s.Location(key), ctx.Err(), err)
+		}
+	}
+}
+
+// passing reports whether the same request may succeed later.
+func passing(err error) bool {
+	var (
+		perm permanentError
+		dns  *net.DNSError
+		cert *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.As(err, &perm), errors.As(err, &cert):
+		return false
+	case errors.As(err, &dns):
+		return !dns.IsNotFound
+	}
+	return true
+}
+
+// response is an answer whose body must be closed with close. It fails when the
+// server stays silent for too long.
+type response struct {
+	*http.Response
+	cancel context.CancelCauseFunc
+	idle   *time.Timer
+}
+
+// send sends one request.
+func (s *HTTPStore) send(ctx context.Context, method, key string, header http.Header) (*response, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	idle := time.AfterFunc(s.idle, func() { cancel(fmt.Errorf("the server sent nothing for %v", s.idle)) })
+	fail := func(err error) (*response, error) {
+		idle.Stop()
+		cancel(nil)
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.Location(key)+s.query, nil)
+	if err != nil {
+		return fail(permanent(withoutURL(err)))
+	}
+	if u := req.URL; u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fail(permanent(errors.New("not an http or https address with a host")))
+	}
+	for _, h := range []http.Header{s.header, header} {
+		for name, values := range h {
+			req.Header[name] = append(req.Header[name], values...)
+		}
+	}
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := s.client.Do(req)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		err = withoutURL(err)
+		if errors.Is(err, http.ErrSchemeMismatch) || strings.Contains(err.Error(), "redirect") {
+			err = permanent(err)
+		}
+		return fail(err)
+	}
+	resp.Body = &watched{body: resp.Body, ctx: ctx, idle: idle, timeout: s.idle}
+	r := &response{Response: resp, cancel: cancel, idle: idle}
+	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" && resp.StatusCode < 300 {
+		r.close()
+		return nil, permanent(fmt.Errorf("the server sends the object with Content-Encoding %q, which was not asked for", e))
+	}
+	return r, nil
+}
+
+// withoutURL takes the address out of an error of net/http: the caller names it,
+// without the query.
+func withoutURL(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// close ends the transfer. What little is left of it is read, so that the
+// connection can be used again.
+func (r *response) close() {
+	io.CopyN(io.Discard, r.Body, 4<<10)
+	r.Body.Close()
+	r.idle.Stop()
+	r.cancel(nil)
+}
+
+// watched is a body that moves the time-out forward with every read.
+type watched struct {
+	body    io.ReadCloser
+	ctx     context.Context
+	idle    *time.Timer
+	timeout time.Duration
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	w.idle.Reset(w.timeout)
+	n, err := w.body.Read(p)
+	if err != nil && err != io.EOF {
+		if cause := context.Cause(w.ctx); cause != nil {
+			err = cause
+		}
+	}
+	return n, err
+}
+
+func (w *watched) Close() error { return w.body.Close() }
+
+// failure is the error that a status means.
+func (r *response) failure() error {
+	err := fmt.Errorf("the server answers %s", r.Status)
+	switch code := r.StatusCode; {
+	case code == http.StatusNotFound || code == http.StatusGone:
+		return permanent(fmt.Errorf("%w: %w", err, fs.ErrNotExist))
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return permanent(fmt.Errorf("%w: %w (some object stores answer so for an absent object when listing is not allowed)", err, fs.ErrPermission))
+	case code == http.StatusNotImplemented || code == http.StatusHTTPVersionNotSupported:
+		return permanent(err)
+	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
+		return busyError{err, retryAfter(r.Header.Get("Retry-After"), time.Now())}
+	}
+	return permanent(err)
+}
+
+// retryAfter is the pause that a Retry-After field asks for (RFC 9110 10.2.3):
+// seconds, or a date.
+func retryAfter(field string, now time.Time) time.Duration {
+	if n, err := strconv.ParseUint(field, 10, 31); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	if t, err := http.ParseTime(field); err == nil {
+		return max(t.Sub(now), 0)
+	}
+	return 0
+}
+
+// version identifies an object's content by what the server says about it.
+type version struct{ etag, modified string }
+
+func versionOf(h http.Header) version { return version{h.Get("ETag"), h.Get("Last-Modified")} }
+
+// strong reports whether equal versions mean equal bytes, so that parts of two
+// answers may be put together (RFC 9110 13.1.5).
+func (v version) strong() bool { return v.etag != "" && !strings.HasPrefix(v.etag, "W/") }
+
+// condition is v as an If-Range field.
+func (v version) condition() string { return v.etag }
+
+// differs reports whether w is another content than v, as far as both say.
+func (v version) differs(w version) bool {
+	return v.etag != "" && w.etag != "" && v.etag != w.etag ||
+		v.modified != "" && w.modified != "" && v.modified != w.modified
+}
+
+// contentRange is the part of an object that an answer carries.
+type contentRange struct {
+	first, last int64
+	size        int64 // of the object, -1 when unknown
+}
+
+func (c contentRange) String() string {
+	if c.size < 0 {
+		return fmt.Sprintf("bytes %d to %d", c.first, c.last)
+	}
+	return fmt.Sprintf("bytes %d to %d of %d", c.first, c.last, c.size)
+}
+
+// parseContentRange reads the Content-Range field of a 206 answer (RFC 9110 14.4).
+func parseContentRange(h http.Header) (c contentRange, err error) {
+	field := h.Get("Content-Range")
+	if t := h.Get("Content-Type"); strings.HasPrefix(t, "multipart/byteranges") {
+		return c, errors.New("the server sends several ranges where one was asked for")
+	}
+	span, size, ok := strings.Cut(strings.TrimPrefix(field, "bytes "), "/")
+	first, last, ok2 := strings.Cut(span, "-")
+	c.size = -1
+	var errs [3]error
+	c.first, errs[0] = parseSize(first)
+	c.last, errs[1] = parseSize(last)
+	if size != "*" {
+		c.size, errs[2] = parseSize(size)
+	}
+	if !strings.HasPrefix(field, "bytes ") || !ok || !ok2 || errors.Join(errs[:]...) != nil ||
+		c.last < c.first || c.size >= 0 && c.last >= c.size {
+		return c, fmt.Errorf("the server sends part of the object with a bad Content-Range %q", field)
+	}
+	return c, nil
+}
+
+func parseSize(s string) (int64, error) {
+	n, err := strconv.ParseUint(s, 10, 62)
+	return int64(n), err
+}

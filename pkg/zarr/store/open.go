@@ -1,0 +1,164 @@
+//go:build unix
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// OpenURL opens what a user names for reading, and returns the store and the key
+// of the node that the name means ("" is the store's root):
+//
+//	/data/x.zarr, x.zarr/0, file:///data/x.zarr   a folder
+//	x.zarr.zip, x.ozx, x.zip/inner/0              a zip file, or a node in it
+//	http://host/x.zarr, https://…                 a folder on a web server
+//	https://host/x.zip, https://host/x.zip/0      a zip file on a web server
+//
+// When the root of a zip file is no node but holds one folder that is, the key is
+// that folder. A path that does not exist is fs.ErrNotExist; a web address is
+// looked at only when something is read. The caller closes the store.
+func OpenURL(ctx context.Context, s string, opts ...HTTPOption) (Store, string, error) {
+	scheme, _, ok := strings.Cut(s, "://")
+	switch {
+	case !ok:
+		return openPath(ctx, s)
+	case strings.EqualFold(scheme, "file"):
+		u, err := url.Parse(s)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %w", s, withoutURL(err))
+		}
+		if u.Host != "" && u.Host != "localhost" {
+			return nil, "", fmt.Errorf("%s: a file address has no host: want file:///path", s)
+		}
+		return openPath(ctx, u.Path)
+	case strings.EqualFold(scheme, "http"), strings.EqualFold(scheme, "https"):
+		return openWeb(ctx, s, opts)
+	}
+	if _, err := os.Lstat(s); err == nil { // "://" is allowed in the name of a file
+		return openPath(ctx, s)
+	}
+	return nil, "", fmt.Errorf("%s: no store for %s:// addresses: want a path, http:// or https://", s, scheme)
+}
+
+func openPath(ctx context.Context, path string) (Store, string, error) {
+	if path == "" {
+		return nil, "", errors.New("empty path")
+	}
+	file, key := strings.TrimRight(path, "/"), ""
+	if file == "" {
+		file = "/"
+	}
+	info, err := os.Stat(file)
+	if err == nil && info.IsDir() {
+		return Folder(path), "", nil
+	}
+	// a zip file may stand in the middle: x.zip/inner
+	for err != nil {
+		i := strings.LastIndexByte(file, '/')
+		if i <= 0 {
+			return nil, "", err
+		}
+		file, key = file[:i], Join(file[i+1:], key)
+		info, e := os.Stat(file)
+		if e == nil && info.IsDir() {
+			return nil, "", err // the first error names the whole path
+		}
+		if e == nil && info.Mode().IsRegular() {
+			break
+		}
+	}
+	if key != "" {
+		if err := checkKey(key); err != nil {
+			return nil, "", fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	z, err := Zip(file)
+	if errors.Is(err, errNoZip) {
+		return nil, "", fmt.Errorf("%s: neither a folder nor a zip file: %w", file, errNoZip)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return z, rootOf(z, key), nil
+}
+
+func openWeb(ctx context.Context, address string, opts []HTTPOption) (Store, string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", address, withoutURL(err))
+	}
+	if u.Host == "" {
+		return nil, "", fmt.Errorf("%s: no host in the address", address)
+	}
+	path := u.Path
+	end := zipSegment(path)
+	if end < 0 {
+		return HTTP(address, opts...), "", nil
+	}
+	key := strings.Trim(path[end:], "/")
+	if key != "" {
+		if err := checkKey(key); err != nil {
+			return nil, "", fmt.Errorf("%s: %w", address, err)
+		}
+	}
+	start := strings.LastIndexByte(path[:end], '/') + 1
+	u.Path, u.RawPath = path[:start], ""
+	z, err := ZipFrom(ctx, HTTP(u.String(), opts...), path[start:end])
+	if err != nil {
+		return nil, "", err
+	}
+	return z, rootOf(z, key), nil
+}
+
+// zipSegment is the end of the first path segment with a zip file's extension, or -1.
+func zipSegment(path string) int {
+	for at := 0; at < len(path); {
+		end := len(path)
+		if n := strings.IndexByte(path[at:], '/'); n >= 0 {
+			end = at + n
+		}
+		if seg := strings.ToLower(path[at:end]); len(seg) > 4 && (strings.HasSuffix(seg, ".zip") || strings.HasSuffix(seg, ".ozx")) {
+			return end
+		}
+		at = end + 1
+	}
+	return -1
+}
+
+// rootOf is key, or for the root of a zip file that is no node the only folder
+// in it if that is one.
+func rootOf(z *ZipStore, key string) string {
+	if key != "" || isNode(z, "") {
+		return key
+	}
+	only := ""
+	for name := range z.tree.entries {
+		if name == "__MACOSX" { // where one system's zip program puts file attributes
+			continue
+		}
+		if only != "" {
+			return ""
+		}
+		only = name
+	}
+	if only != "" && isNode(z, only) {
+		return only
+	}
+	return ""
+}
+
+// isNode reports whether key has the metadata document of a Zarr node.
+func isNode(z *ZipStore, key string) bool {
+	for _, name := range []string{"zarr.json", ".zarray", ".zgroup"} {
+		if _, err := z.tree.object(Join(key, name)); !errors.Is(err, fs.ErrNotExist) {
+			return err == nil
+		}
+	}
+	return false
+}

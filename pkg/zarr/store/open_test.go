@@ -1,0 +1,108 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestOpenURL(t *testing.T) {
+	node := map[string][]byte{"zarr.json": []byte("{}"), "0/zarr.json": []byte("{}")}
+	under := func(prefix string, extra ...string) map[string][]byte {
+		m := map[string][]byte{}
+		for k, v := range node {
+			m[prefix+k] = v
+		}
+		for _, k := range extra {
+			m[k] = []byte("x")
+		}
+		return m
+	}
+	dir := t.TempDir()
+	write := func(name string, m map[string][]byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), zipBytes(t, m, zipMixed), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("flat.zip", node)
+	write("top.ozx", under("x.zarr/"))
+	write("no extension", under("x.zarr/"))
+	write("mac.zip", under("x.zarr/", "__MACOSX/._x.zarr"))
+	write("two.zip", under("x.zarr/", "y.zarr/zarr.json"))
+	write("junk.zip", map[string][]byte{"x/readme": nil})
+	write("file.zip", map[string][]byte{"x": nil})
+	if err := os.WriteFile(filepath.Join(dir, "image.tif"), []byte("II*"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f := Folder(filepath.Join(dir, "x.zarr"))
+	for k, v := range node {
+		if err := f.Put(bg, k, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	srv := httptest.NewServer(fileServer(dir))
+	defer srv.Close()
+
+	for _, c := range []struct{ name, key string }{
+		{"/x.zarr", ""}, {"/x.zarr/", ""}, {"/x.zarr/0", ""},
+		{"/flat.zip", ""}, {"/flat.zip/", ""}, {"/flat.zip/0", "0"}, {"/flat.zip/0/", "0"},
+		{"/top.ozx", "x.zarr"}, {"/top.ozx/x.zarr/0", "x.zarr/0"},
+		{"/no extension", "x.zarr"}, {"/mac.zip", "x.zarr"},
+		{"/two.zip", ""}, {"/junk.zip", ""}, {"/file.zip", ""},
+	} {
+		for _, base := range []string{dir, "file://" + dir, "FILE://localhost" + dir, srv.URL} {
+			if base == srv.URL && c.name == "/no extension" {
+				continue // the address alone does not say that this is a zip file
+			}
+			address := base + c.name
+			st, key, err := OpenURL(bg, address, quick())
+			if err != nil || key != c.key {
+				t.Errorf("OpenURL(%q): key %q, %v; want %q", address, key, err, c.key)
+				continue
+			}
+			b, err := st.Get(bg, Join(key, "zarr.json"), nil, 100)
+			if has := !strings.Contains("/two.zip /junk.zip /file.zip", c.name); has != (err == nil && bytes.Equal(b, []byte("{}"))) {
+				t.Errorf("OpenURL(%q): %q, %v", address, b, err)
+			}
+			if err := st.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+
+	for _, c := range []struct{ address, want string }{
+		{dir + "/none", "no such file"}, {dir + "/none/at/all", "none/at/all"}, {"none", "no such file"}, {dir + "/x.zarr/1", "no such file"},
+		{dir + "/image.tif", "neither a folder nor a zip file"}, {dir + "/image.tif/0", "neither a folder nor a zip file"},
+		{dir + "/flat.zip/../x", "invalid key"}, {"", "empty path"}, {"s3://bucket/x", "no store for s3:// addresses"},
+		{"file://elsewhere/x", "want file:///path"}, {"http://", "no host"}, {"http://a b/", "invalid character"},
+		{srv.URL + "/none.zip", "404"}, {srv.URL + "/flat.zip/a//b", "invalid key"},
+	} {
+		st, _, err := OpenURL(bg, c.address, quick())
+		if err == nil {
+			st.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("OpenURL(%q): %v, want %q", c.address, err, c.want)
+		}
+	}
+	if _, _, err := OpenURL(bg, dir+"/none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, _, err := OpenURL(bg, srv.URL+"/none.zip", quick()); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	t.Chdir(dir)
+	for _, name := range []string{"x.zarr", "./x.zarr", "flat.zip", "flat.zip/0"} {
+		st, _, err := OpenURL(bg, name)
+		if err != nil {
+			t.Errorf("OpenURL(%q): %v", name, err)
+			continue
+		}
+		st.Close()
+	}
+}

@@ -1,0 +1,328 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"math"
+	"sync"
+	"sync/atomic"
+)
+
+// ZipStore reads the members of a zip file (PKWARE APPNOTE 6.3.10, with zip64).
+// A key is a member's name, with any top folder that the zip has.
+//
+// Members that are stored, as Zarr programs write them, are read in place, and
+// their parts as cheaply as those of a file. A deflated member is inflated whole
+// for Get and at the first ReadAt of an Object, which then holds it in memory.
+// Get verifies the checksum; ReadAt of a stored member cannot.
+type ZipStore struct {
+	file  Object
+	where string
+	tree  *tree[*member]
+}
+
+var _ Store = (*ZipStore)(nil)
+
+// maxInflated bounds the memory that an Object of a deflated member takes.
+const maxInflated = 1 << 30
+
+// ZipFrom opens the zip file that lies in another store under key. The directory
+// is read at once, members later. Close closes the zip file, not st.
+func ZipFrom(ctx context.Context, st Store, key string) (*ZipStore, error) {
+	file, err := st.Open(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return openZip(ctx, file, st.Location(key))
+}
+
+// openZip takes over file.
+func openZip(ctx context.Context, file Object, where string) (*ZipStore, error) {
+	s := &ZipStore{file: file, where: where, tree: newTree[*member]()}
+	if err := s.readDirectory(ctx); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	return s, nil
+}
+
+// Location is the zip file's location, a slash and key.
+func (s *ZipStore) Location(key string) string { return Join(s.where, key) }
+
+// Close closes the zip file.
+func (s *ZipStore) Close() error { return s.file.Close() }
+
+func (s *ZipStore) member(ctx context.Context, key string) (*member, error) {
+	if err := checkKey(key); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.where, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m, err := s.tree.object(key)
+	if err == nil {
+		err = m.readable()
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: s.Location(key), Err: err}
+	}
+	return m, nil
+}
+
+// List lists the folder prefix of the zip file; see [Store].
+func (s *ZipStore) List(ctx context.Context, prefix string) ([]Entry, error) {
+	if err := checkPrefix(prefix); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.where, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	entries, err := s.tree.list(prefix, func(m *member) int64 { return m.size })
+	if err != nil {
+		return nil, &fs.PathError{Op: "list", Path: s.Location(prefix), Err: err}
+	}
+	return entries, nil
+}
+
+// Get reads a whole member; see [Store].
+func (s *ZipStore) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
+	m, err := s.member(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return s.get(ctx, m, key, dst, limit)
+}
+
+func (s *ZipStore) get(ctx context.Context, m *member, key string, dst []byte, limit int64) ([]byte, error) {
+	if limit >= 0 && m.size > limit {
+		return nil, tooLarge(s.Location(key), m.size, limit)
+	}
+	off, err := s.start(ctx, m, key)
+	if err != nil {
+		return nil, err
+	}
+	if dst, err = sized(dst, m.size); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Location(key), err)
+	}
+	if m.method == zipStored {
+		err = readFull(ctx, s.file, dst, off)
+	} else {
+		err = s.inflate(ctx, m, dst, off)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Location(key), err)
+	}
+	if sum := crc32.ChecksumIEEE(dst); sum != m.crc {
+		return nil, fmt.Errorf("%s: damaged member: checksum %08x, the zip directory says %08x", s.Location(key), sum, m.crc)
+	}
+	return dst, nil
+}
+
+var compressed = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// inflate fills dst with the content of a deflated member.
+func (s *ZipStore) inflate(ctx context.Context, m *member, dst []byte, off int64) error {
+	buf := compressed.Get().(*bytes.Buffer)
+	defer compressed.Put(buf)
+	buf.Reset()
+	buf.Grow(int(m.packed))
+	src := buf.AvailableBuffer()[:m.packed]
+	if err := readFull(ctx, s.file, src, off); err != nil {
+		return err
+	}
+	n, err := inflateRaw(dst, src)
+	if err != nil {
+		return fmt.Errorf("damaged member: %w", err)
+	}
+	if n < len(dst) {
+		return fmt.Errorf("damaged member: it inflates to %d bytes, the zip directory says %d", n, len(dst))
+	}
+	return nil
+}
+
+// start is the offset of a member's first byte in the zip file. The directory
+// does not say it: the header in front of the member has its own length.
+func (s *ZipStore) start(ctx context.Context, m *member, key string) (int64, error) {
+	if off := m.start.Load(); off > 0 {
+		return off, nil
+	}
+	var h [localHeaderSize]byte
+	if err := readFull(ctx, s.file, h[:], m.header); err != nil {
+		return 0, fmt.Errorf("%s: %w", s.Location(key), err)
+	}
+	if le32(h[0:]) != localHeaderMagic {
+		return 0, fmt.Errorf("%s: damaged zip file: no member starts at byte %d, where the directory says one does", s.Location(key), m.header)
+	}
+	off := m.header + localHeaderSize + int64(le16(h[26:])) + int64(le16(h[28:]))
+	if m.packed > s.file.Size()-off {
+		return 0, fmt.Errorf("%s: damaged zip file: %d bytes at byte %d go beyond its end at %d", s.Location(key), m.packed, off, s.file.Size())
+	}
+	m.start.Store(off)
+	return off, nil
+}
+
+// Open opens a member; see [Store]. A stored member is a [FileObject] if the zip
+// file is one.
+func (s *ZipStore) Open(ctx context.Context, key string) (Object, error) {
+	m, err := s.member(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if m.method == zipDeflated {
+		if m.size > maxInflated {
+			return nil, fmt.Errorf("%s: %w: a deflated member of %d bytes; make the zip file without compression (zip -0) to read parts of it", s.Location(key), ErrTooLarge, m.size)
+		}
+		return &inflated{zip: s, member: m, key: key}, nil
+	}
+	off, err := s.start(ctx, m, key)
+	if err != nil {
+		return nil, err
+	}
+	o := &section{file: s.file, off: off, size: m.size, where: s.Location(key)}
+	if f, ok := s.file.(FileObject); ok {
+		return &fileSection{section: o, file: f}, nil
+	}
+	return o, nil
+}
+
+// section is a stored member.
+type section struct {
+	file      Object
+	off, size int64
+	where     string
+	closed    atomic.Bool
+}
+
+func (o *section) Size() int64 { return o.size }
+
+func (o *section) Close() error {
+	o.closed.Store(true)
+	return nil
+}
+
+func (o *section) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if o.closed.Load() {
+		return 0, &fs.PathError{Op: "read", Path: o.where, Err: fs.ErrClosed}
+	}
+	want, eof, err := clampRange(len(p), off, o.size)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", o.where, err)
+	}
+	n, err := o.file.ReadAt(ctx, p[:want], o.off+off)
+	if err != nil {
+		return n, fmt.Errorf("%s: %w", o.where, noEOF(err))
+	}
+	return n, eof
+}
+
+// fileSection is a stored member of a zip file in a local folder.
+type fileSection struct {
+	*section
+	file FileObject
+}
+
+func (o *fileSection) File() (uintptr, int64) {
+	fd, off := o.file.File()
+	return fd, off + o.off
+}
+
+// inflated is a deflated member; its content comes with the first read.
+type inflated struct {
+	zip    *ZipStore
+	member *member
+	key    string
+
+	mu     sync.Mutex
+	data   *memoryObject
+	closed bool
+}
+
+func (o *inflated) Size() int64 { return o.member.size }
+
+func (o *inflated) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed, o.data = true, nil
+	return nil
+}
+
+func (o *inflated) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	data, err := o.content(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return data.ReadAt(ctx, p, off)
+}
+
+func (o *inflated) content(ctx context.Context) (*memoryObject, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return nil, &fs.PathError{Op: "read", Path: o.zip.Location(o.key), Err: fs.ErrClosed}
+	}
+	if o.data == nil {
+		b, err := o.zip.get(ctx, o.member, o.key, nil, -1)
+		if err != nil {
+			return nil, err
+		}
+		o.data = &memoryObject{data: b, where: o.zip.Location(o.key)}
+	}
+	return o.data, nil
+}
+
+// readFull reads all of p; an end before that is an error other than io.EOF.
+func readFull(ctx context.Context, o Object, p []byte, off int64) error {
+	if len(p) == 0 {
+		return ctx.Err()
+	}
+	_, err := o.ReadAt(ctx, p, off)
+	return noEOF(err)
+}
+
+func noEOF(err error) error {
+	if err == io.EOF {
+		return fmt.Errorf("damaged zip file: %w", io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+// member is one file in a zip file.
+type member struct {
+	header       int64 // offset of the header in front of it
+	packed, size int64 // bytes in the zip file, and of the content
+	crc          uint32
+	method       uint16
+	encrypted    bool
+	link         bool
+	start        atomic.Int64 // offset of the first byte, once known
+}
+
+// Compression methods (APPNOTE 4.4.5).
+const (
+	zipStored   = 0
+	zipDeflated = 8
+)
+
+// readable says why a member cannot be read, before anything is allocated for it.
+func (m *member) readable() error {
+	switch {
+	case m.encrypted:
+		return errors.New("zip member is encrypted")
+	case m.link:
+		return errors.New("zip member is a symbolic link")
+	case m.method != zipStored && m.method != zipDeflated:
+		return fmt.Errorf("zip member is compressed with method %d: only stored (0) and deflated (8) are supported", m.method)
+	case m.method == zipStored && m.packed != m.size:
+		return fmt.Errorf("damaged zip file: a stored member of %d bytes takes %d", m.size, m.packed)
+	case m.method == zipDeflated && m.size/1032 > m.packed: // deflate's best ratio
+		return fmt.Errorf("damaged zip file: %d deflated bytes cannot hold %d", m.packed, m.size)
+	case m.packed > math.MaxInt:
+		return fmt.Errorf("%w: %d bytes", ErrTooLarge, m.packed)
+	}
+	return nil
+}

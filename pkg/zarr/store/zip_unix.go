@@ -1,0 +1,16 @@
+//go:build unix
+
+package store
+
+import "context"
+
+// Zip opens the zip file path for reading.
+func Zip(path string) (*ZipStore, error) {
+	fd, size, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	o := &fileObject{path: path, size: size}
+	o.fd.init(fd)
+	return openZip(context.Background(), o, path)
+}
