@@ -118,6 +118,3 @@ func (b *bloscCodec) MetadataV3() (json.RawMessage, error) {
 		"cname": b.cname, "clevel": b.clevel, "shuffle": bloscShuffleNames[b.resolved()],
 		"typesize": b.typesize, "blocksize": b.blocksize})
 }
-
-// EncodedSize: what does not shrink is stored behind the header.
-func (b *bloscCodec) EncodedSize(n int) (lo, hi int) { return bloscHeader, n + bloscHeader }

@@ -2,64 +2,260 @@ package codec
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+
+	"strata/pkg/zarr/codec/shuffle"
 )
 
-// bloscFrame is the header of a Blosc container, checked against the length of
-// the data and of the expected output.
+// flags in byte 2 of the header
+const (
+	bloscByteShuffled = 1 << 0
+	bloscStored       = 1 << 1 // the data follow the header as they are
+	bloscBitShuffled  = 1 << 2
+	bloscReserved     = 1 << 3
+	bloscDontSplit    = 1 << 4
+	bloscFormatShift  = 5 // the compressor's format is in the upper three bits
+)
+
+// compressor formats; LZ4 HC writes format LZ4
+const (
+	bloscBloscLZ = 0
+	bloscLZ4     = 1
+	bloscSnappy  = 2
+	bloscZlib    = 3
+	bloscZstd    = 4
+)
+
+const (
+	bloscVersion   = 2
+	bloscMaxSplits = 16  // elements larger than this are never split
+	bloscMinSplit  = 128 // streams shorter than this are never split
+)
+
+// bloscFrame is a container whose header has been checked.
 type bloscFrame struct {
 	src       []byte // the container, without what may follow it
-	compress  byte   // compressor format: 0 blosclz, 1 lz4 (and lz4hc), 2 snappy, 3 zlib, 4 zstd
-	stored    bool   // the data follow the header as they are
-	shuffle   BloscShuffle
-	split     bool // blocks are one stream per byte of an element
+	flags     byte
 	typesize  int
 	size      int // of the decoded data
 	blocksize int
 	blocks    int
 }
 
-// flags of header byte 2
-const (
-	bloscByteShuffle = 1 << 0
-	bloscStored      = 1 << 1
-	bloscBitShuffle  = 1 << 2
-	bloscDontSplit   = 1 << 4
-	bloscFormatShift = 5
-)
-
-// bloscVersion is the format version of c-blosc 1; version 1 differs in nothing
-// that is read here.
-const bloscVersion = 2
-
+// openBlosc checks the header against the length of the data and the size that
+// is expected.
 func openBlosc(src []byte, size int) (f bloscFrame, err error) {
 	if len(src) < bloscHeader {
-		return f, errShort(len(src))
+		return f, fmt.Errorf("%w (the header has %d bytes)", errShort(len(src)), bloscHeader)
 	}
-	if v := src[0]; v < 1 || v > bloscVersion {
-		return f, fmt.Errorf("format version %d at byte 0 (must be 1 or %d)", v, bloscVersion)
+	if v := src[0]; v != bloscVersion {
+		return f, fmt.Errorf("format version %d at byte 0 (must be %d)", v, bloscVersion)
 	}
-	flags := src[2]
-	f = bloscFrame{
-		compress: flags >> bloscFormatShift, stored: flags&bloscStored != 0, split: flags&bloscDontSplit == 0, typesize: int(src[3]),
-		size:      int(int32(binary.LittleEndian.Uint32(src[4:]))),
-		blocksize: int(int32(binary.LittleEndian.Uint32(src[8:]))),
-	}
-	stored := int(int32(binary.LittleEndian.Uint32(src[12:])))
+	encoded := signed(src[12:])
+	f = bloscFrame{flags: src[2], typesize: int(src[3]), size: signed(src[4:]), blocksize: signed(src[8:])}
 	switch {
+	case f.flags&bloscReserved != 0:
+		return f, fmt.Errorf("flags %#02x at byte 2 have a reserved bit set", f.flags)
+	case f.typesize == 0:
+		return f, errors.New("element size 0 at byte 3")
 	case f.size != size:
 		return f, fmt.Errorf("decoded size %d at byte 4, want %d", f.size, size)
-	case stored < bloscHeader || stored > len(src):
-		return f, fmt.Errorf("encoded size %d at byte 12, the data have %d", stored, len(src))
-	case f.typesize == 0:
-		return f, fmt.Errorf("element size 0 at byte 3")
+	case encoded < bloscHeader || encoded > len(src):
+		return f, fmt.Errorf("encoded size %d at byte 12, there are %d bytes", encoded, len(src))
 	}
-	f.src = src[:stored]
+	f.src = src[:encoded]
+	if size == 0 {
+		return f, nil
+	}
+	if f.blocksize < 1 || f.blocksize > size {
+		return f, fmt.Errorf("block size %d at byte 8 (must be 1 to %d)", f.blocksize, size)
+	}
+	f.blocks = 1 + (size-1)/f.blocksize
+	if f.flags&bloscStored != 0 {
+		if encoded != bloscHeader+size {
+			return f, fmt.Errorf("encoded size %d at byte 12, want %d for stored data", encoded, bloscHeader+size)
+		}
+		return f, nil
+	}
+	switch format := f.format(); format {
+	case bloscBloscLZ, bloscLZ4, bloscZlib, bloscZstd:
+	case bloscSnappy:
+		return f, errors.New("compressed with snappy, which is not supported")
+	default:
+		return f, fmt.Errorf("unknown compressor number %d at byte 2", format)
+	}
+	if f.blocks > (encoded-bloscHeader)/4 {
+		return f, fmt.Errorf("%w (the offsets of %d blocks)", errShort(encoded), f.blocks)
+	}
 	return f, nil
 }
 
-func (b *bloscCodec) Decode(s *Scratch, dst, src []byte) (int, error) { return 0, ErrReadOnly }
+func signed(b []byte) int { return int(int32(binary.LittleEndian.Uint32(b))) }
 
-func (b *bloscCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) { return nil, ErrReadOnly }
+func (f *bloscFrame) format() byte { return f.flags >> bloscFormatShift }
 
-type bloscScratch struct{}
+// block is the range of block j in the decoded data.
+func (f *bloscFrame) block(j int) (from, to int) {
+	return j * f.blocksize, min((j+1)*f.blocksize, f.size)
+}
+
+// shuffled is how the elements of a block of n bytes were reordered.
+func (f *bloscFrame) shuffled(n int) BloscShuffle {
+	switch {
+	case f.flags&bloscByteShuffled != 0:
+		if f.typesize > 1 {
+			return ByteShuffle
+		}
+	case f.flags&bloscBitShuffled != 0 && n >= f.typesize:
+		return BitShuffle
+	}
+	return NoShuffle
+}
+
+// streams is the number of streams in a block of n bytes. The last block, if it
+// is shorter, is never split; the sizes matter for files that are older than
+// the flag.
+func (f *bloscFrame) streams(n int) int {
+	if f.flags&bloscDontSplit != 0 || n != f.blocksize || f.typesize > bloscMaxSplits || n/f.typesize < bloscMinSplit {
+		return 1
+	}
+	return f.typesize
+}
+
+// zstdSlack is the room behind its output that lets the Zstandard decoder copy
+// in whole words.
+const zstdSlack = 16
+
+// decodeBlock decodes block j to dst, which has its length. Bytes of dst's
+// capacity are left alone.
+func (f *bloscFrame) decodeBlock(s *Scratch, dst []byte, j int) error {
+	at := signed(f.src[bloscHeader+4*j:])
+	if at < bloscHeader+4*f.blocks || at > len(f.src) {
+		return fmt.Errorf("block %d: offset %d at byte %d (must be %d to %d)", j, at, bloscHeader+4*j, bloscHeader+4*f.blocks, len(f.src))
+	}
+	how := f.shuffled(len(dst))
+	plain := dst[:len(dst):len(dst)]
+	if how != NoShuffle {
+		plain = room(&s.blosc.block, len(dst)+zstdSlack)[:len(dst)]
+	}
+	streams := f.streams(len(dst))
+	n := len(dst) / streams
+	if n*streams != len(dst) {
+		return fmt.Errorf("block %d: %d bytes cannot be split in %d streams", j, len(dst), streams)
+	}
+	for i := range streams {
+		if len(f.src)-at < 4 {
+			return fmt.Errorf("block %d, stream %d: %w", j, i, errShort(at))
+		}
+		length := signed(f.src[at:])
+		if length < 0 || length > len(f.src)-at-4 {
+			return fmt.Errorf("block %d, stream %d: length %d at byte %d, there are %d bytes", j, i, length, at, len(f.src)-at-4)
+		}
+		stream := f.src[at+4 : at+4+length]
+		out := plain[i*n : (i+1)*n : min((i+1)*n+zstdSlack, cap(plain))]
+		if length == n {
+			copy(out, stream)
+		} else if err := f.decodeStream(s, out, stream); err != nil {
+			return fmt.Errorf("block %d, stream %d at byte %d: %w", j, i, at+4, err)
+		}
+		at += 4 + length
+	}
+	switch how {
+	case ByteShuffle:
+		shuffle.Unshuffle(dst, plain, f.typesize)
+	case BitShuffle:
+		shuffle.BitUnshuffle(dst, plain, f.typesize)
+	}
+	return nil
+}
+
+// decodeStream fills out exactly; its capacity may be overwritten.
+func (f *bloscFrame) decodeStream(s *Scratch, out, stream []byte) (err error) {
+	n := 0
+	switch f.format() {
+	case bloscLZ4:
+		return lz4Block(out[:len(out):len(out)], stream)
+	case bloscZstd:
+		n, err = s.zstd.decode(out[:cap(out)], stream)
+	case bloscZlib:
+		n, err = inflateStream("zlib", out, stream)
+	case bloscBloscLZ:
+		n, err = decodeBloscLZ(out, stream)
+	}
+	if err == nil && n != len(out) {
+		err = fmt.Errorf("decodes to %d bytes, want %d", n, len(out))
+	}
+	return err
+}
+
+// Decode fills dst: the container must hold exactly len(dst) bytes.
+func (b *bloscCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
+	return len(dst), b.DecodeRange(s, dst, src, 0, len(dst))
+}
+
+// DecodeRange decodes the blocks that cover bytes [off, off+len(dst)) of the
+// size bytes that the container must hold.
+func (b *bloscCodec) DecodeRange(s *Scratch, dst, src []byte, off, size int) error {
+	f, err := openBlosc(src, size)
+	if err != nil {
+		return err
+	}
+	end := off + len(dst)
+	if off < 0 || end > size {
+		return fmt.Errorf("range [%d, %d) of %d bytes", off, end, size)
+	}
+	if f.flags&bloscStored != 0 {
+		copy(dst, f.src[bloscHeader+off:])
+		return nil
+	}
+	if len(dst) == 0 {
+		return nil
+	}
+	for j := off / f.blocksize; j <= (end-1)/f.blocksize; j++ {
+		from, to := f.block(j)
+		if off <= from && to <= end {
+			if err := f.decodeBlock(s, dst[from-off:to-off], j); err != nil {
+				return err
+			}
+			continue
+		}
+		whole := room(&s.blosc.whole, to-from)
+		if err := f.decodeBlock(s, whole, j); err != nil {
+			return err
+		}
+		first := max(from, off)
+		copy(dst[first-off:], whole[first-from:min(to, end)-from])
+	}
+	return nil
+}
+
+// DecodeBlocks hands out block after block; of stored data, the data itself.
+func (b *bloscCodec) DecodeBlocks(s *Scratch, src []byte, size int, emit func(off int, piece []byte) error) error {
+	f, err := openBlosc(src, size)
+	if err != nil {
+		return err
+	}
+	for j := range f.blocks {
+		from, to := f.block(j)
+		var piece []byte
+		if f.flags&bloscStored != 0 {
+			piece = f.src[bloscHeader+from : bloscHeader+to]
+		} else {
+			piece = room(&s.blosc.whole, to-from)
+			if err := f.decodeBlock(s, piece, j); err != nil {
+				return err
+			}
+		}
+		if err := emit(from, piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bloscScratch has room for one block as it was compressed and one as it is
+// handed out.
+type bloscScratch struct {
+	block, whole []byte
+}

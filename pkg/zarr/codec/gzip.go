@@ -64,7 +64,7 @@ func (d *deflateCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	if cap(dst) < hi {
 		dst = make([]byte, 0, hi)
 	}
-	return s.gzip.encode(d, dst, src)
+	return s.gzip.encode(*d, dst, src)
 }
 
 // gzipScratch keeps one encoder per setting.
@@ -78,9 +78,9 @@ type deflateWriter interface {
 	Reset(io.Writer)
 }
 
-func (g *gzipScratch) encode(set *deflateCodec, dst, src []byte) ([]byte, error) {
+func (g *gzipScratch) encode(set deflateCodec, dst, src []byte) ([]byte, error) {
 	g.out.b = dst[:0]
-	w := g.writers[*set]
+	w := g.writers[set]
 	if w == nil {
 		var err error
 		if set.wrapper == "gzip" {
@@ -94,7 +94,7 @@ func (g *gzipScratch) encode(set *deflateCodec, dst, src []byte) ([]byte, error)
 		if g.writers == nil {
 			g.writers = map[deflateCodec]deflateWriter{}
 		}
-		g.writers[*set] = w
+		g.writers[set] = w
 	} else {
 		w.Reset(&g.out)
 	}

@@ -3,6 +3,7 @@ package codec
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -113,4 +114,14 @@ func (l *lz4Scratch) encode(dst, src []byte, level int) (int, error) {
 	}
 	l.hc.Level = lz4.CompressionLevel(1 << (8 + level)) // lz4.Level1 … Level9
 	return l.hc.CompressBlock(src, dst)
+}
+
+// encodeShorter is encode for a dst that need not suffice: it returns 0 when
+// src does not fit.
+func (l *lz4Scratch) encodeShorter(dst, src []byte, level int) (int, error) {
+	n, err := l.encode(dst, src, level)
+	if errors.Is(err, lz4.ErrInvalidSourceShortBuffer) {
+		return 0, nil
+	}
+	return n, err
 }

@@ -61,7 +61,7 @@ func (z *zstdCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	if cap(dst) < hi {
 		dst = make([]byte, 0, hi)
 	}
-	return s.zstd.encode(zstdSetting{z.level, z.checksum}, dst, src)
+	return s.zstd.encode(zstdSetting{level: z.level, checksum: z.checksum}, dst, src)
 }
 
 // zstdScratch keeps the decoder and one encoder per setting.
@@ -73,6 +73,7 @@ type zstdScratch struct {
 type zstdSetting struct {
 	level    int
 	checksum bool
+	literals bool // entropy-code literals even where nothing repeats
 }
 
 // decode writes at most len(dst) bytes, whatever the frame header claims.
@@ -101,9 +102,13 @@ func (z *zstdScratch) encode(set zstdSetting, dst, src []byte) ([]byte, error) {
 		if level == 0 {
 			level = 3
 		}
+		options := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(set.checksum),
+			zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithZeroFrames(true)}
+		if set.literals {
+			options = append(options, zstd.WithAllLitEntropyCompression(true))
+		}
 		var err error
-		e, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(set.checksum),
-			zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithZeroFrames(true))
+		e, err = zstd.NewWriter(nil, options...)
 		if err != nil {
 			return nil, err
 		}

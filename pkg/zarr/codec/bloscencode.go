@@ -1,0 +1,210 @@
+package codec
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"strata/pkg/zarr/codec/shuffle"
+)
+
+// writeFormat is the compressor's format and whether its blocks are split, by
+// c-blosc's name.
+func (b *bloscCodec) writeFormat() (format byte, split bool) {
+	switch b.cname {
+	case "lz4", "lz4hc":
+		return bloscLZ4, true
+	case "zlib":
+		return bloscZlib, true
+	case "zstd":
+		return bloscZstd, false
+	}
+	return bloscBloscLZ, true
+}
+
+// readOnly: BloscLZ exists to be read; LZ4 is better in every respect.
+func (b *bloscCodec) readOnly() error {
+	if b.cname == "blosclz" && b.clevel > 0 {
+		return fmt.Errorf("blosclz %w (lz4 is as fast and smaller)", ErrReadOnly)
+	}
+	return nil
+}
+
+// sizeBlocks is the block length for n bytes, as c-blosc chooses it: fitting the
+// caches for the fast levels, larger for the strong ones, and a multiple of the
+// element size.
+func (b *bloscCodec) sizeBlocks(n int) (blocksize int, split bool) {
+	const l1 = 32 << 10
+	_, splittable := b.writeFormat()
+	splits := func(blocksize int) bool {
+		return splittable && b.typesize <= bloscMaxSplits && blocksize/b.typesize >= bloscMinSplit
+	}
+	if n < b.typesize {
+		return 1, false
+	}
+	blocksize = n
+	if b.blocksize > 0 {
+		blocksize = max(b.blocksize, bloscMinSplit)
+	} else if n >= l1 {
+		blocksize = l1 * [...]int{1, 2, 4, 8, 16, 16, 32, 32, 32, 32}[b.clevel] / 4
+		if b.cname != "blosclz" && b.cname != "lz4" {
+			blocksize *= 2
+			if b.clevel == 9 {
+				blocksize *= 2
+			}
+		}
+	}
+	if b.clevel > 0 && splits(blocksize) {
+		// each stream up to 256 KiB, the block 64 KiB to 1 MiB
+		blocksize = min(max(min(blocksize, 256<<10)*b.typesize, 64<<10), 1<<20)
+	}
+	blocksize = min(blocksize, n)
+	if blocksize > b.typesize {
+		blocksize -= blocksize % b.typesize
+	}
+	return blocksize, splits(blocksize)
+}
+
+// EncodedSize: what does not shrink is stored behind the header; while it is
+// tried, there are lengths too.
+func (b *bloscCodec) EncodedSize(n int) (lo, hi int) {
+	if n == 0 {
+		return bloscHeader, bloscHeader
+	}
+	blocksize, split := b.sizeBlocks(n)
+	streams := 1
+	if split {
+		streams = b.typesize
+	}
+	blocks := 1 + (n-1)/blocksize
+	return bloscHeader, bloscHeader + n + 4*blocks*(1+streams) + b.streamBound(blocksize/streams)
+}
+
+// streamBound is room for trying to compress n bytes, in addition to n.
+func (b *bloscCodec) streamBound(n int) int { return n>>6 + 1024 }
+
+func (b *bloscCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
+	if err := b.readOnly(); err != nil {
+		return nil, err
+	}
+	if len(src) > bloscMaxSize {
+		return nil, fmt.Errorf("chunk of %d bytes (Blosc holds at most %d)", len(src), bloscMaxSize)
+	}
+	blocksize, split := b.sizeBlocks(len(src))
+	format, _ := b.writeFormat()
+	_, hi := b.EncodedSize(len(src))
+	if cap(dst) < hi {
+		dst = make([]byte, hi)
+	}
+	f := bloscFrame{typesize: b.typesize, size: len(src), blocksize: blocksize, flags: format << bloscFormatShift}
+	switch b.resolved() {
+	case ByteShuffle:
+		f.flags |= bloscByteShuffled
+	case BitShuffle:
+		f.flags |= bloscBitShuffled
+	}
+	if !split {
+		f.flags |= bloscDontSplit
+	}
+	if b.clevel > 0 && len(src) >= bloscMinSplit {
+		f.blocks = 1 + (len(src)-1)/blocksize
+		out, err := b.encodeBlocks(s, dst[:bloscHeader+4*f.blocks], src, f)
+		if err != nil {
+			return nil, err
+		}
+		if len(out) < bloscHeader+len(src) {
+			f.putHeader(out)
+			return out, nil
+		}
+	}
+	f.flags |= bloscStored
+	out := append(dst[:bloscHeader], src...)
+	f.putHeader(out)
+	return out, nil
+}
+
+// putHeader writes the header of the finished container out.
+func (f *bloscFrame) putHeader(out []byte) {
+	out[0], out[1], out[2], out[3] = bloscVersion, 1, f.flags, byte(f.typesize)
+	binary.LittleEndian.PutUint32(out[4:], uint32(f.size))
+	binary.LittleEndian.PutUint32(out[8:], uint32(f.blocksize))
+	binary.LittleEndian.PutUint32(out[12:], uint32(len(out)))
+}
+
+// encodeBlocks appends the blocks of src to out and puts their offsets behind
+// the header. It stops early, with an out that is no shorter than src, when
+// storing is better.
+func (b *bloscCodec) encodeBlocks(s *Scratch, out, src []byte, f bloscFrame) ([]byte, error) {
+	for j := range f.blocks {
+		binary.LittleEndian.PutUint32(out[bloscHeader+4*j:], uint32(len(out)))
+		from, to := f.block(j)
+		block := src[from:to]
+		if how := f.shuffled(len(block)); how != NoShuffle {
+			plain := room(&s.blosc.block, len(block))
+			if how == ByteShuffle {
+				shuffle.Shuffle(plain, block, f.typesize)
+			} else {
+				shuffle.BitShuffle(plain, block, f.typesize)
+			}
+			block = plain
+		}
+		streams := f.streams(len(block))
+		n := len(block) / streams
+		for i := range streams {
+			stream := block[i*n : (i+1)*n]
+			at := len(out)
+			if at+4 > bloscHeader+len(src) {
+				return out[:bloscHeader+len(src)], nil
+			}
+			out = out[:at+4]
+			length, err := b.encodeStream(s, out[at+4:at+4:cap(out)], stream)
+			if err != nil {
+				return nil, err
+			}
+			if length == 0 || length >= n {
+				// a stream of full length is a stored one
+				if at+4+n > cap(out) {
+					return out[:bloscHeader+len(src)], nil
+				}
+				length = copy(out[at+4:at+4+n], stream)
+			}
+			out = out[:at+4+length]
+			binary.LittleEndian.PutUint32(out[at:], uint32(length))
+		}
+	}
+	return out, nil
+}
+
+// encodeStream compresses src to the capacity of dst and returns the length, 0
+// if it does not shrink.
+func (b *bloscCodec) encodeStream(s *Scratch, dst, src []byte) (int, error) {
+	switch b.cname {
+	case "lz4", "lz4hc":
+		level := 0
+		if b.cname == "lz4hc" {
+			level = b.clevel
+		}
+		return s.lz4.encodeShorter(dst[:min(cap(dst), len(src))], src, level)
+	case "zlib":
+		out, err := s.gzip.encode(deflateCodec{"zlib", b.clevel}, dst, src)
+		return kept(dst, out), err
+	}
+	// c-blosc's levels of zstd
+	level := 2*b.clevel - 1
+	switch b.clevel {
+	case 8:
+		level = 20
+	case 9:
+		level = 22
+	}
+	out, err := s.zstd.encode(zstdSetting{level: level, literals: true}, dst, src)
+	return kept(dst, out), err
+}
+
+// kept is the length of out if it is in dst's memory, 0 if it was reallocated
+// because it did not fit.
+func kept(dst, out []byte) int {
+	if len(out) > cap(dst) || cap(out) == 0 || cap(dst) == 0 || &out[:1][0] != &dst[:1][0] {
+		return 0
+	}
+	return len(out)
+}
