@@ -1,0 +1,88 @@
+import java.nio.file.Files
+import java.nio.file.Path
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.ConcurrentSkipListMap
+
+/**
+ * What a task is told, and what happens when it fails.
+ *
+ *   exit 1, 104, 130-145, none   again, max_retries times
+ *   exit 4                       once more without the GPU, unless require_gpu
+ *   exit 2                       the run stops
+ *   exit 3                       the run stops; with allow_missing_slices it goes on
+ *
+ * The flags are made here and not in the process script, because how a result is
+ * computed (GPU, threads, memory) does not change it: Nextflow hashes the text of
+ * a script and the params that it names, so the same slice is found in the cache
+ * whatever machine it was computed on.
+ */
+class Attempts {
+
+    private static Map params = [:]
+    /** Task → attempt at which its GPU failed. */
+    private static final Map<String, Integer> withoutGpu = new ConcurrentHashMap<>()
+    /** Slice → why it is missing. */
+    private static final Map<String, List<String>> missing = new ConcurrentSkipListMap<>()
+
+    static void start(Map given) { params = given }
+
+    /** True when this attempt of the task may use a GPU. */
+    static boolean gpu(task) { params.use_gpu && !withoutGpu.containsKey(key(task)) }
+
+    /** The flags that every stage has. */
+    static String flags(task) {
+        final List<String> flags = []
+        flags << (gpu(task) ? '--use_gpu' : '--no-use_gpu')
+        if (gpu(task) && params.require_gpu)
+            flags << '--require_gpu'
+        flags << "--threads ${task.cpus}".toString()
+        if (task.memory)
+            flags << "--mem ${(task.memory.toBytes() * (params.mem_fraction as double) / 1048576) as long}MiB".toString()
+        return flags.join(' ')
+    }
+
+    /** The errorStrategy of every process. Nextflow may ask twice about one failure. */
+    static String next(task) {
+        final int status = task.exitStatus instanceof Integer ? task.exitStatus : Integer.MAX_VALUE
+        final int attempt = task.attempt as int
+        final Integer cpuSince = withoutGpu[key(task)]
+        if (status == 2)
+            return 'terminate'
+        if (status == 3)
+            return giveUp(task, status, 'terminate')
+        if (status == 4) {
+            if (params.require_gpu || !params.use_gpu || (cpuSince != null && cpuSince != attempt))
+                return 'terminate'
+            withoutGpu[key(task)] = attempt
+            return 'retry'
+        }
+        if (status == 1 || status == 104 || status in 130..145 || status == Integer.MAX_VALUE) {
+            final int failures = attempt - (cpuSince == null ? 0 : 1)
+            return failures <= (params.max_retries as int) ? 'retry' : giveUp(task, status, 'finish')
+        }
+        return 'terminate'
+    }
+
+    private static String giveUp(task, int status, String otherwise) {
+        if (!params.allow_missing_slices)
+            return otherwise
+        missing["${task.process} ${task.tag}".toString()] =
+            [task.process as String, task.tag as String, status == Integer.MAX_VALUE ? '-' : status as String, reason(task)]
+        return 'ignore'
+    }
+
+    /** Rows of process, slice, exit status and reason for all that was skipped. */
+    static List<List<String>> missing() { missing.values() as List }
+
+    /** The last line that the program wrote to standard error. */
+    private static String reason(task) {
+        try {
+            final Path log = (task.workDir as Path).resolve('.command.err')
+            return Files.readAllLines(log).reverse().find { it.trim() }?.trim()?.replace('\t', ' ') ?: 'no message'
+        } catch (Exception ignored) {
+            return 'no message'
+        }
+    }
+
+    private static String key(task) { "${task.process} ${task.index}".toString() }
+}

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# usage: nextflow.sh <nextflow arguments>
+#
+# Runs Nextflow: the one on the PATH when it is new enough, otherwise 24.10.0
+# from Maven Central, fetched once into build/nextflow and used offline after
+# that. What is missing (Java, Maven) is installed when this user may, else named
+# in one line.
+#
+#   STRATA_NEXTFLOW_DIR   where the jars are kept (default: build/nextflow here)
+#   STRATA_NEXTFLOW=jars  do not look on the PATH
+#   NXF_HOME, NXF_OPTS    as for nextflow itself
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+home=${STRATA_NEXTFLOW_DIR:-$here/../build/nextflow}
+oldest=24.10
+
+# newer VERSION: VERSION >= oldest
+newer() { [ "$(printf '%s\n' "$oldest" "$1" | sort -V | head -n 1)" = "$oldest" ]; }
+
+if [ "${STRATA_NEXTFLOW:-}" != jars ] && onpath=$(type -P nextflow) && ! [ "$onpath" -ef "${BASH_SOURCE[0]}" ]; then
+  # Asking for the version starts Java: the answer is kept beside the file's date.
+  mkdir -p "$home"
+  stamp="$onpath $(stat -Lc %Y "$onpath")"
+  if ! grep -qsxF "$stamp" <(head -n 1 "$home/onpath" 2>/dev/null); then
+    version=$("$onpath" -v 2>/dev/null | sed -n 's/.*version \([0-9.]*[0-9]\).*/\1/p') || version=
+    printf '%s\n%s\n' "$stamp" "$version" >"$home/onpath"
+  fi
+  version=$(sed -n 2p "$home/onpath")
+  if [ -n "$version" ] && newer "$version"; then
+    exec "$onpath" "$@"
+  fi
+  echo "nextflow on the PATH (${version:-version unknown}) is older than $oldest: using our own" >&2
+fi
+
+java=${JAVA_CMD:-${JAVA_HOME:+$JAVA_HOME/bin/}java}
+[ -x "$(type -P "$java")" ] || { java=java; "$here/need.sh" java default-jre-headless; }
+major=$("$java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p')
+if [ "${major:-0}" -lt 17 ]; then
+  echo "nextflow needs Java 17 or newer, $(type -P "$java") is ${major:-unknown}: install one (Debian/Ubuntu: apt-get install default-jre-headless) or set JAVA_HOME" >&2
+  exit 1
+fi
+
+lib=$home/lib
+if ! [ -e "$lib/.complete" ]; then
+  "$here/need.sh" mvn maven
+  echo "fetching nextflow from Maven Central into $lib (40 MiB, once)" >&2
+  rm -rf "$lib"
+  mkdir -p "$lib"
+  if ! mvn -B -ntp -q -f "$here/nextflow-pom.xml" dependency:copy-dependencies \
+    -DincludeScope=runtime -DoutputDirectory="$(cd "$lib" && pwd)" >"$home/mvn.log" 2>&1; then
+    echo "maven could not fetch nextflow: $(grep -m 1 ERROR "$home/mvn.log" || tail -n 1 "$home/mvn.log")" >&2
+    exit 1
+  fi
+  touch "$lib/.complete"
+fi
+
+export NXF_OFFLINE=${NXF_OFFLINE:-true} NXF_DISABLE_CHECK_LATEST=true
+export NXF_HOME=${NXF_HOME:-$(cd "$home" && pwd)/home}
+[ -t 1 ] || export NXF_ANSI_LOG=${NXF_ANSI_LOG:-false}
+
+# What Nextflow's own launcher opens of the Java platform.
+options=(-Dfile.encoding=UTF-8 -Djava.awt.headless=true -XX:+TieredCompilation -XX:TieredStopAtLevel=1 -Xshare:auto)
+for p in java.lang java.io java.nio java.net java.util java.util.concurrent.locks java.util.concurrent.atomic \
+  java.nio.file.spi java.util.regex sun.nio.ch sun.nio.fs jdk.internal.misc jdk.internal.vm; do
+  options+=("--add-opens=java.base/$p=ALL-UNNAMED")
+done
+read -ra more <<<"${NXF_OPTS:-}"
+exec "$java" "${options[@]}" "${more[@]}" -cp "$lib/*" nextflow.cli.Launcher "$@"
