@@ -69,28 +69,8 @@ func (p *Pool) Get(ctx context.Context, n int) (*Buffer, error) {
 	}
 	for {
 		p.mu.Lock()
-		if l := p.free[c]; len(l) > 0 {
-			b := l[len(l)-1]
-			p.free[c] = l[:len(l)-1]
-			p.idle -= int64(c)
-			p.used += int64(c)
-			p.mu.Unlock()
-			return &Buffer{B: b[:n], full: b, pool: p}, nil
-		}
-		if p.used+int64(c) <= p.limit {
-			p.trim(p.limit - p.used - int64(c))
-			p.used += int64(c)
-			p.peak = max(p.peak, p.used+p.idle)
-			p.mu.Unlock()
-			b, err := Alloc(c)
-			if err != nil {
-				p.mu.Lock()
-				p.used -= int64(c)
-				p.wake()
-				p.mu.Unlock()
-				return nil, err
-			}
-			return &Buffer{B: b[:n], full: b, pool: p}, nil
+		if b, err := p.take(c, n); b != nil || err != nil {
+			return b, err
 		}
 		w := make(chan struct{})
 		p.waiter = append(p.waiter, w)
@@ -101,6 +81,46 @@ func (p *Pool) Get(ctx context.Context, n int) (*Buffer, error) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// TryGet is Get for callers that can do without: it returns nil at once when
+// the budget is spent.
+func (p *Pool) TryGet(n int) (*Buffer, error) {
+	p.mu.Lock()
+	b, err := p.take(class(n), n)
+	if b == nil && err == nil {
+		p.mu.Unlock()
+	}
+	return b, err
+}
+
+// take finds or makes a buffer of class c and unlocks the pool. When the budget
+// is spent it returns nothing, with the pool still locked.
+func (p *Pool) take(c, n int) (*Buffer, error) {
+	if l := p.free[c]; len(l) > 0 {
+		b := l[len(l)-1]
+		p.free[c] = l[:len(l)-1]
+		p.idle -= int64(c)
+		p.used += int64(c)
+		p.mu.Unlock()
+		return &Buffer{B: b[:n], full: b, pool: p}, nil
+	}
+	if p.used+int64(c) > p.limit {
+		return nil, nil
+	}
+	p.trim(p.limit - p.used - int64(c))
+	p.used += int64(c)
+	p.peak = max(p.peak, p.used+p.idle)
+	p.mu.Unlock()
+	b, err := Alloc(c)
+	if err != nil {
+		p.mu.Lock()
+		p.used -= int64(c)
+		p.wake()
+		p.mu.Unlock()
+		return nil, err
+	}
+	return &Buffer{B: b[:n], full: b, pool: p}, nil
 }
 
 func (p *Pool) put(b []byte) {
@@ -151,6 +171,9 @@ func (p *Pool) Close() {
 }
 
 const page = 4096
+
+// Size is the number of bytes that a buffer of n bytes takes of the budget.
+func Size(n int) int { return class(n) }
 
 // class rounds a size up so that buffers of nearly equal size share a list:
 // to a sixteenth of its power of two, at least a page.

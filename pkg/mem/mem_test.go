@@ -101,3 +101,27 @@ func TestClassWastesLittle(t *testing.T) {
 		}
 	}
 }
+
+func TestTryGetDoesNotWait(t *testing.T) {
+	p := NewPool(64 << 10)
+	defer p.Close()
+	a, err := p.TryGet(60 << 10)
+	if err != nil || len(a.B) != 60<<10 {
+		t.Fatal(a, err)
+	}
+	if b, err := p.TryGet(8 << 10); b != nil || err != nil {
+		t.Errorf("got %v, %v from a spent budget", b, err)
+	}
+	a.Release()
+	b, err := p.TryGet(8 << 10)
+	if b == nil || err != nil {
+		t.Errorf("got %v, %v after a release", b, err)
+	}
+	b.Release()
+	if b, err := p.TryGet(1 << 20); b != nil || err != nil {
+		t.Errorf("got %v, %v for more than the budget", b, err)
+	}
+	if p.Peak() > p.Limit() {
+		t.Errorf("peak %d of %d", p.Peak(), p.Limit())
+	}
+}
