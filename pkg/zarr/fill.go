@@ -1,0 +1,232 @@
+package zarr
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"strata/pkg/dtype"
+)
+
+// parseFill reads a fill value as the bytes of one element in native order.
+// Format 2 is read more widely than its specification asks, as its writers are:
+// null and absent mean 0, integral floats fill integers, 0 and 1 fill booleans.
+func parseFill(field string, raw json.RawMessage, t dtype.Type, format int) ([]byte, error) {
+	raw = bytes.TrimSpace(raw)
+	out := make([]byte, t.Size())
+	if format == 2 && isNull(raw) {
+		return out, nil
+	}
+	wrong := func(want string) error {
+		return fieldError(field, "is %s, must be %s for data type %s", shorten(raw), want, t)
+	}
+	switch {
+	case t == dtype.Bool:
+		switch s := string(raw); {
+		case s == "true", s == "1" && format == 2:
+			out[0] = 1
+		case s == "false", s == "0" && format == 2:
+		default:
+			return nil, wrong("true or false")
+		}
+	case t.IsInteger():
+		s := string(raw)
+		if format == 2 {
+			s = strings.TrimSuffix(s, ".0")
+		}
+		size := 8 * t.Size()
+		if t >= dtype.Uint8 {
+			u, err := strconv.ParseUint(s, 10, size)
+			if err != nil {
+				return nil, wrong(fmt.Sprintf("an integer from 0 to 2^%d-1", size))
+			}
+			putUint(out, u)
+		} else {
+			i, err := strconv.ParseInt(s, 10, size)
+			if err != nil {
+				return nil, wrong(fmt.Sprintf("an integer from -2^%d to 2^%d-1", size-1, size-1))
+			}
+			putUint(out, uint64(i))
+		}
+	case t.IsFloat():
+		if !parseFloat(out, raw) {
+			return nil, wrong(fmt.Sprintf(`a number, "NaN", "Infinity", "-Infinity" or "0x" and %d hexadecimal digits`, 2*len(out)))
+		}
+	case t.IsComplex():
+		var parts []json.RawMessage
+		half := len(out) / 2
+		if json.Unmarshal(raw, &parts) == nil && len(parts) == 2 && parseFloat(out[:half], parts[0]) && parseFloat(out[half:], parts[1]) {
+			return out, nil
+		}
+		if format == 2 && parseFloat(out[:half], raw) {
+			return out, nil // numpy makes a complex number of a real one
+		}
+		return nil, wrong("a list of two numbers")
+	}
+	return out, nil
+}
+
+// parseFloat reads a float of len(out) bytes.
+func parseFloat(out []byte, raw json.RawMessage) bool {
+	s := string(raw)
+	if strings.HasPrefix(s, `"`) {
+		s = strings.Trim(s, `"`)
+		switch s {
+		case "NaN":
+			putFloat(out, math.NaN())
+			return true
+		case "Infinity":
+			putFloat(out, math.Inf(1))
+			return true
+		case "-Infinity":
+			putFloat(out, math.Inf(-1))
+			return true
+		}
+		digits, ok := strings.CutPrefix(s, "0x")
+		if !ok || len(digits) != 2*len(out) {
+			return false
+		}
+		u, err := strconv.ParseUint(digits, 16, 8*len(out))
+		if err != nil {
+			return false
+		}
+		putUint(out, u)
+		return true
+	}
+	if kindOf(raw) != "a number" {
+		return false
+	}
+	bits := 64
+	if len(out) == 4 {
+		bits = 32 // rounded once, not by way of float64
+	}
+	v, err := strconv.ParseFloat(s, bits)
+	if err != nil {
+		return false
+	}
+	if len(out) == 2 && math.Abs(v) >= 65520 {
+		return false
+	}
+	putFloat(out, v)
+	return true
+}
+
+func putFloat(out []byte, v float64) {
+	switch len(out) {
+	case 2:
+		putUint(out, uint64(dtype.Float16Bits(float32(v))))
+	case 4:
+		putUint(out, uint64(math.Float32bits(float32(v))))
+	default:
+		putUint(out, math.Float64bits(v))
+	}
+}
+
+// putUint stores the low bytes of u in native (little-endian) order.
+func putUint(out []byte, u uint64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], u)
+	copy(out, b[:])
+}
+
+func getUint(b []byte) uint64 {
+	var w [8]byte
+	copy(w[:], b)
+	return binary.LittleEndian.Uint64(w[:])
+}
+
+// encodeFill is parseFill's way back: the shortest form that reads as the same
+// bits.
+func encodeFill(fill []byte, t dtype.Type, format int) json.RawMessage {
+	switch {
+	case t == dtype.Bool:
+		return strconv.AppendBool(nil, fill[0] != 0)
+	case t.IsComplex():
+		half := len(fill) / 2
+		out := append([]byte{'['}, encodeFloat(fill[:half], format)...)
+		out = append(append(out, ','), encodeFloat(fill[half:], format)...)
+		return append(out, ']')
+	case t.IsFloat():
+		return encodeFloat(fill, format)
+	case t >= dtype.Uint8:
+		return strconv.AppendUint(nil, getUint(fill), 10)
+	}
+	shift := 64 - 8*len(fill)
+	return strconv.AppendInt(nil, int64(getUint(fill))<<shift>>shift, 10)
+}
+
+func encodeFloat(b []byte, format int) json.RawMessage {
+	var v float64
+	var canonical [8]byte
+	bits := 64
+	switch len(b) {
+	case 2:
+		v, bits = float64(dtype.Float16Value(uint16(getUint(b)))), 32
+	case 4:
+		v, bits = float64(math.Float32frombits(uint32(getUint(b)))), 32
+	default:
+		v = math.Float64frombits(getUint(b))
+	}
+	switch {
+	case math.IsNaN(v):
+		putFloat(canonical[:len(b)], math.NaN())
+		if format == 3 && !bytes.Equal(canonical[:len(b)], b) {
+			return fmt.Appendf(nil, `"0x%0*x"`, 2*len(b), getUint(b))
+		}
+		return json.RawMessage(`"NaN"`) // v2 has no form for other NaNs
+	case math.IsInf(v, 1):
+		return json.RawMessage(`"Infinity"`)
+	case math.IsInf(v, -1):
+		return json.RawMessage(`"-Infinity"`)
+	}
+	out := strconv.AppendFloat(nil, v, 'g', -1, bits)
+	if !bytes.ContainsAny(out, ".e") {
+		out = append(out, ".0"...)
+	}
+	return out
+}
+
+// fillBytes turns what a caller gave as a fill value into the bytes of one
+// element: nil is 0, []byte the element's own bytes, anything else what JSON
+// makes of it, and floats also NaN and infinite.
+func fillBytes(fill any, t dtype.Type, format int) ([]byte, error) {
+	const field = "fill value"
+	var raw json.RawMessage
+	float := func(v float64, bits int) json.RawMessage {
+		b := make([]byte, bits/8)
+		putFloat(b, v)
+		return encodeFloat(b, 3)
+	}
+	switch v := fill.(type) {
+	case nil:
+		return make([]byte, t.Size()), nil
+	case []byte:
+		if len(v) != t.Size() {
+			return nil, fieldError(field, "has %d bytes, an element of %s has %d", len(v), t, t.Size())
+		}
+		return bytes.Clone(v), nil
+	case float64:
+		raw = float(v, 64)
+		if math.IsNaN(v) {
+			raw = json.RawMessage(`"NaN"`)
+		} else if t.IsInteger() && v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			raw = strconv.AppendInt(nil, int64(v), 10)
+		}
+	case float32:
+		return fillBytes(float64(v), t, format)
+	case complex128:
+		raw = json.RawMessage(`[` + string(float(real(v), 64)) + `,` + string(float(imag(v), 64)) + `]`)
+	case complex64:
+		return fillBytes(complex128(v), t, format)
+	default:
+		var err error
+		if raw, err = json.Marshal(v); err != nil {
+			return nil, fieldError(field, "%w", err)
+		}
+	}
+	return parseFill(field, raw, t, format)
+}

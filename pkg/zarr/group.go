@@ -1,0 +1,237 @@
+package zarr
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"strata/pkg/zarr/store"
+)
+
+// Group is a Zarr group in a store.
+//
+// A group with consolidated metadata knows the nodes below it from there and
+// reads no other files to list and open them. If it is stale, nodes that it does
+// not name are still found when asked for by name, and an array that it names
+// but that has gone reads as its fill value.
+type Group struct {
+	st     store.Store
+	path   string
+	format int
+	opts   options
+
+	consolidated map[string]consolidatedNode // by path below the group; nil: none
+
+	mu         sync.Mutex // guards the two below
+	attributes map[string]json.RawMessage
+	document   json.RawMessage
+}
+
+// Path is the group's key in its store, "" for the root.
+func (g *Group) Path() string { return g.path }
+
+// Location is where the group lies, in the words of its store, for messages.
+func (g *Group) Location() string { return g.st.Location(g.path) }
+
+// Store is the store that the group lies in.
+func (g *Group) Store() store.Store { return g.st }
+
+// Format is the Zarr format, 2 or 3.
+func (g *Group) Format() int { return g.format }
+
+// Attributes are the user attributes as JSON.
+func (g *Group) Attributes() map[string]json.RawMessage {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.attributes)
+}
+
+// MetadataJSON is the group's metadata document: zarr.json or .zgroup.
+func (g *Group) MetadataJSON() json.RawMessage {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.document)
+}
+
+// Consolidated reports whether the group has consolidated metadata.
+func (g *Group) Consolidated() bool { return g.consolidated != nil }
+
+func (g *Group) isNode() {}
+
+// parseV3Group makes a group of its zarr.json.
+func parseV3Group(st store.Store, path string, m map[string]json.RawMessage, document json.RawMessage, o options) (*Group, error) {
+	if err := checkUnknown(m, "zarr_format", "node_type", "attributes", "consolidated_metadata"); err != nil {
+		return nil, err
+	}
+	attrs, err := parseAttributes("attributes", m["attributes"])
+	if err != nil {
+		return nil, err
+	}
+	g := &Group{st: st, path: path, format: 3, opts: o, attributes: attrs, document: document}
+	if raw, ok := m["consolidated_metadata"]; ok && !isNull(raw) {
+		if g.consolidated, err = parseConsolidatedV3(raw); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// openV2Group makes a group of its .zgroup and the files beside it.
+func openV2Group(ctx context.Context, st store.Store, path string, document json.RawMessage, o options) (*Group, error) {
+	key := store.Join(path, keyV2Group)
+	m, err := parseObject("", document)
+	if err == nil {
+		err = parseFormat(m, "2")
+	}
+	if err != nil {
+		return nil, inFile(st, key, err)
+	}
+	g := &Group{st: st, path: path, format: 2, opts: o, attributes: map[string]json.RawMessage{}, document: document}
+	key = store.Join(path, keyV2Attributes)
+	raw, err := getOptional(ctx, st, key)
+	if err != nil {
+		return nil, err
+	}
+	if raw != nil {
+		if g.attributes, err = parseObject("", raw); err != nil {
+			return nil, inFile(st, key, err)
+		}
+	}
+	key = store.Join(path, keyV2Consolidated)
+	if raw, err = getOptional(ctx, st, key); err != nil {
+		return nil, err
+	}
+	if raw != nil {
+		if g.consolidated, err = parseConsolidatedV2(raw); err != nil {
+			return nil, inFile(st, key, err)
+		}
+	}
+	return g, nil
+}
+
+// Open opens the node at a path below the group, such as "labels/cells".
+func (g *Group) Open(ctx context.Context, path string) (Node, error) {
+	full := store.Join(g.path, path)
+	if !store.ValidKey(path) {
+		return nil, fmt.Errorf("%s: %w %q", g.Location(), store.ErrKey, path)
+	}
+	if c, ok := g.consolidated[path]; ok {
+		n, err := g.fromConsolidated(path, c)
+		return n, inFile(g.st, full, err)
+	}
+	return open(ctx, g.st, full, g.opts)
+}
+
+// Array opens the array at a path below the group.
+func (g *Group) Array(ctx context.Context, path string) (*Array, error) {
+	n, err := g.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return asArray(n)
+}
+
+// Group opens the group at a path below the group.
+func (g *Group) Group(ctx context.Context, path string) (*Group, error) {
+	n, err := g.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return asGroup(n)
+}
+
+// Children returns the names of the arrays and groups directly below the group,
+// sorted. Without consolidated metadata the store must be able to list
+// (errors.ErrUnsupported over HTTP).
+func (g *Group) Children(ctx context.Context) ([]string, error) {
+	if g.consolidated != nil {
+		var names []string
+		for p := range g.consolidated {
+			if !strings.Contains(p, "/") {
+				names = append(names, p)
+			}
+		}
+		slices.Sort(names)
+		return names, nil
+	}
+	entries, err := g.st.List(ctx, g.path)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.Dir {
+			continue
+		}
+		switch err := vacant(ctx, g.st, store.Join(g.path, e.Name)); {
+		case errors.Is(err, fs.ErrExist):
+			names = append(names, e.Name)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// CreateGroup writes the metadata of a new group of format 2 or 3; path "" is
+// the root of the store. attrs may be nil. It is fs.ErrExist when there is an
+// array or group already.
+func CreateGroup(ctx context.Context, st store.Writer, path string, format int, attrs map[string]any, opts ...Option) (*Group, error) {
+	raw, err := attributesJSON(attrs)
+	if err != nil {
+		return nil, inFile(st, path, err)
+	}
+	if err := vacant(ctx, st, path); err != nil {
+		return nil, err
+	}
+	g := &Group{st: st, path: path, format: format, opts: newOptions(opts), attributes: raw}
+	switch format {
+	case 2:
+		g.document = json.RawMessage("{\n  \"zarr_format\": 2\n}")
+		err = putV2(ctx, st, path, keyV2Group, g.document, raw)
+	case 3:
+		if g.document, err = marshal(groupJSON{raw, 3, "group"}); err == nil {
+			err = st.Put(ctx, store.Join(path, keyV3), g.document)
+		}
+	default:
+		err = inFile(st, path, fieldError("format", "is %d, must be 2 or 3", format))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+type groupJSON struct {
+	Attributes map[string]json.RawMessage `json:"attributes"`
+	Format     int                        `json:"zarr_format"`
+	NodeType   string                     `json:"node_type"`
+}
+
+// SetAttributes replaces all user attributes. Consolidated metadata of groups
+// above (and of format 2, the group's own) keeps the old ones until
+// [Consolidate] is called.
+func (g *Group) SetAttributes(ctx context.Context, attrs map[string]any) error {
+	st, ok := g.st.(store.Writer)
+	if !ok {
+		return fmt.Errorf("%s: %w", g.Location(), ErrReadOnly)
+	}
+	raw, err := attributesJSON(attrs)
+	if err != nil {
+		return inFile(g.st, g.path, err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	document, err := putAttributes(ctx, st, g.path, g.format, g.document, raw)
+	if err != nil {
+		return err
+	}
+	g.attributes, g.document = raw, document
+	return nil
+}

@@ -1,0 +1,69 @@
+package zarr
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// keyEncoding makes the keys of chunk files (v3 "chunk_key_encoding", v2
+// "dimension_separator").
+type keyEncoding struct {
+	v2        bool // no leading "c"; 0-d is "0"
+	separator byte
+}
+
+func parseSeparator(field string, raw json.RawMessage) (byte, error) {
+	s, err := parseString(field, raw)
+	if err != nil {
+		return 0, err
+	}
+	if s != "." && s != "/" {
+		return 0, fieldError(field, "is %q, must be \".\" or \"/\"", s)
+	}
+	return s[0], nil
+}
+
+func parseKeyEncoding(field string, raw json.RawMessage) (keyEncoding, error) {
+	e, err := parseExtension(field, raw)
+	if err != nil {
+		return keyEncoding{}, err
+	}
+	var k keyEncoding
+	switch e.name {
+	case "default":
+		k.separator = '/'
+	case "v2":
+		k.v2, k.separator = true, '.'
+	default:
+		return k, fieldError(field+".name", "%q is not known (must be \"default\" or \"v2\")", e.name)
+	}
+	m, err := e.settings(field, "separator")
+	if err != nil {
+		return k, err
+	}
+	if raw, ok := m["separator"]; ok {
+		k.separator, err = parseSeparator(field+".configuration.separator", raw)
+	}
+	return k, err
+}
+
+// append adds the key of a chunk, relative to the array, to b.
+func (k keyEncoding) append(b []byte, chunk []int) []byte {
+	if k.v2 {
+		if len(chunk) == 0 {
+			return append(b, '0')
+		}
+	} else {
+		b = append(b, 'c')
+		if len(chunk) > 0 {
+			b = append(b, k.separator)
+		}
+	}
+	for d, i := range chunk {
+		if d > 0 {
+			b = append(b, k.separator)
+		}
+		b = strconv.AppendInt(b, int64(i), 10)
+	}
+	return b
+}

@@ -1,0 +1,197 @@
+package zarr
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"strata/pkg/dtype"
+)
+
+// maxRank bounds the number of dimensions. numpy's bound is 64; nobody stores
+// so many, and each costs scratch.
+const maxRank = 32
+
+// maxMetadata bounds the size of a metadata document (consolidated metadata of
+// a plate with thousands of images is some tens of MiB).
+const maxMetadata = 256 << 20
+
+// metadata is what an array's document says, checked. It does not change.
+type metadata struct {
+	format     int
+	shape      []int
+	chunks     []int // of the chunk grid: shards, where there are shards
+	elem       dtype.Type
+	bigEndian  bool // of format 2's dtype
+	order      byte // of format 2: 'C' or 'F'
+	fill       []byte
+	keys       keyEncoding
+	pipe       *pipeline
+	names      []string
+	attributes map[string]json.RawMessage
+	document   json.RawMessage
+}
+
+// parseObject splits a JSON object into its members. Unlike unmarshalling into
+// a struct it takes names exactly and lets the caller see unknown ones.
+func parseObject(field string, raw json.RawMessage) (map[string]json.RawMessage, error) {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &m); err != nil {
+		if _, ok := err.(*json.UnmarshalTypeError); ok {
+			return nil, fieldError(field, "is %s, must be a JSON object", kindOf(raw))
+		}
+		return nil, fieldError(field, "not valid JSON: %w", err)
+	}
+	if m == nil {
+		return nil, fieldError(field, "is null, must be a JSON object")
+	}
+	return m, nil
+}
+
+// kindOf names what a JSON value is, for messages.
+func kindOf(raw json.RawMessage) string {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		return "nothing"
+	}
+	switch raw[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "true or false"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
+
+// shorten keeps a value from the file that goes into a message to one short line.
+func shorten(raw json.RawMessage) string {
+	const most = 60
+	s := strconv.QuoteToASCII(string(raw))
+	s = s[1 : len(s)-1]
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return s
+}
+
+func need(m map[string]json.RawMessage, field string) (json.RawMessage, error) {
+	raw, ok := m[field]
+	if !ok {
+		return nil, fieldError(field, "missing")
+	}
+	return raw, nil
+}
+
+func parseString(field string, raw json.RawMessage) (string, error) {
+	if len(raw) >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1]), nil // the common case, checked by the document's parse
+	}
+	var s *string
+	if json.Unmarshal(raw, &s) != nil || s == nil {
+		return "", fieldError(field, "is %s, must be a string", kindOf(raw))
+	}
+	return *s, nil
+}
+
+// parseInts reads a list of integers from least upwards.
+func parseInts(field string, raw json.RawMessage, least int) ([]int, error) {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil || list == nil {
+		return nil, fieldError(field, "is %s, must be a list of integers", kindOf(raw))
+	}
+	if len(list) > maxRank {
+		return nil, fieldError(field, "has %d dimensions, at most %d are supported", len(list), maxRank)
+	}
+	out := make([]int, len(list))
+	for i, r := range list {
+		n, err := strconv.ParseInt(string(r), 10, strconv.IntSize)
+		if err != nil || int(n) < least {
+			return nil, fieldError(fmt.Sprintf("%s[%d]", field, i), "is %s, must be an integer from %d to 2^%d-1", shorten(r), least, strconv.IntSize-1)
+		}
+		out[i] = int(n)
+	}
+	return out, nil
+}
+
+// parseAttributes reads the user attributes; absent means none.
+func parseAttributes(field string, raw json.RawMessage) (map[string]json.RawMessage, error) {
+	if raw == nil {
+		return map[string]json.RawMessage{}, nil
+	}
+	return parseObject(field, raw)
+}
+
+// extension is a value of Zarr v3 that names an extension point's choice: an
+// object of name, configuration and must_understand, or (v3.1) the bare name.
+type extension struct {
+	name          string
+	configuration json.RawMessage // nil when there is none
+}
+
+func parseExtension(field string, raw json.RawMessage) (extension, error) {
+	if len(raw) > 0 && raw[0] == '"' {
+		name, err := parseString(field, raw)
+		return extension{name: name}, err
+	}
+	if kindOf(raw) != "an object" {
+		return extension{}, fieldError(field, "is %s, must be an object with a name, or a name", kindOf(raw))
+	}
+	m, err := parseObject(field, raw)
+	if err != nil {
+		return extension{}, err
+	}
+	nameRaw, ok := m["name"]
+	if !ok {
+		return extension{}, fieldError(field+".name", "missing")
+	}
+	name, err := parseString(field+".name", nameRaw)
+	if err != nil {
+		return extension{}, err
+	}
+	e := extension{name: name}
+	if c, ok := m["configuration"]; ok && !isNull(c) {
+		e.configuration = c
+	}
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		switch k {
+		case "name", "configuration":
+		case "must_understand":
+			if b := string(m[k]); b != "true" && b != "false" {
+				return extension{}, fieldError(field+".must_understand", "is %s, must be true or false", shorten(m[k]))
+			}
+		default:
+			return extension{}, fieldError(field+"."+shorten(json.RawMessage(k)), "unknown field (known: name, configuration, must_understand)")
+		}
+	}
+	return e, nil
+}
+
+// settings returns the members of the configuration, which may only be those
+// named.
+func (e extension) settings(field string, known ...string) (map[string]json.RawMessage, error) {
+	if e.configuration == nil {
+		return map[string]json.RawMessage{}, nil
+	}
+	field += ".configuration"
+	m, err := parseObject(field, e.configuration)
+	if err != nil {
+		return nil, err
+	}
+	for k := range m {
+		if !slices.Contains(known, k) {
+			return nil, fieldError(field+"."+shorten(json.RawMessage(k)), "unknown field (known: %v)", known)
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,185 @@
+package zarr
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"strata/pkg/dtype"
+	"strata/pkg/zarr/codec"
+)
+
+// Files of a format 2 hierarchy.
+const (
+	keyV2Array        = ".zarray"
+	keyV2Group        = ".zgroup"
+	keyV2Attributes   = ".zattrs"
+	keyV2Consolidated = ".zmetadata"
+)
+
+// parseFormat checks the field zarr_format.
+func parseFormat(m map[string]json.RawMessage, want string) error {
+	raw, err := need(m, "zarr_format")
+	if err != nil {
+		return err
+	}
+	if got := string(bytes.TrimSpace(raw)); got != want {
+		return fieldError("zarr_format", "is %s, must be %s in this file", shorten(raw), want)
+	}
+	return nil
+}
+
+// parseV2Array reads a .zarray and its .zattrs (nil when there is none).
+func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
+	m, err := parseObject("", document)
+	if err != nil {
+		return nil, err
+	}
+	if err := parseFormat(m, "2"); err != nil {
+		return nil, err
+	}
+	md := &metadata{format: 2, document: document}
+	if md.shape, md.chunks, err = parseGrid(m, "shape", "shape", "chunks", "chunks"); err != nil {
+		return nil, err
+	}
+	raw, err := need(m, "dtype")
+	if err != nil {
+		return nil, err
+	}
+	if kindOf(raw) == "a list" {
+		return nil, fieldError("dtype", "is a structured type: only plain numbers and booleans are supported")
+	}
+	typestr, err := parseString("dtype", raw)
+	if err != nil {
+		return nil, err
+	}
+	if md.elem, md.bigEndian, err = dtype.ParseTypestr(typestr); err != nil {
+		return nil, fieldError("dtype", "%w", err)
+	}
+	if raw, err = need(m, "order"); err != nil {
+		return nil, err
+	}
+	switch string(raw) {
+	case `"C"`, `"F"`:
+		md.order = raw[1]
+	default:
+		return nil, fieldError("order", "is %s, must be \"C\" or \"F\"", shorten(raw))
+	}
+	if raw, err = need(m, "fill_value"); err != nil {
+		return nil, err
+	}
+	if md.fill, err = parseFill("fill_value", raw, md.elem, 2); err != nil {
+		return nil, err
+	}
+	md.keys = keyEncoding{v2: true, separator: '.'}
+	if raw, ok := m["dimension_separator"]; ok && !isNull(raw) {
+		if md.keys.separator, err = parseSeparator("dimension_separator", raw); err != nil {
+			return nil, err
+		}
+	}
+	compressor, err := need(m, "compressor")
+	if err != nil {
+		return nil, err
+	}
+	raw, err = need(m, "filters")
+	if err != nil {
+		return nil, err
+	}
+	var filters []json.RawMessage
+	if !isNull(raw) {
+		if json.Unmarshal(raw, &filters) != nil {
+			return nil, fieldError("filters", "is %s, must be null or a list", kindOf(raw))
+		}
+	}
+	chain, err := codec.ParseChainV2(filters, bytes.TrimSpace(compressor), md.elem)
+	if err != nil {
+		return nil, &FormatError{Err: err} // names its field itself
+	}
+	if md.pipe, err = newPipeline(md.chunks, v2Order(md.order, len(md.chunks)), md.elem, md.bigEndian, chain, nil); err != nil {
+		return nil, err
+	}
+	if attributes != nil {
+		md.attributes, err = parseObject("", attributes)
+	} else {
+		md.attributes = map[string]json.RawMessage{}
+	}
+	return md, err
+}
+
+// parseGrid reads the shape of the array and of its chunks.
+func parseGrid(m map[string]json.RawMessage, shapeKey, shapeField, chunkKey, chunkField string) (shape, chunks []int, err error) {
+	raw, ok := m[shapeKey]
+	if !ok {
+		return nil, nil, fieldError(shapeField, "missing")
+	}
+	if shape, err = parseInts(shapeField, raw, 0); err != nil {
+		return nil, nil, err
+	}
+	if raw, ok = m[chunkKey]; !ok {
+		return nil, nil, fieldError(chunkField, "missing")
+	}
+	chunks, err = parseChunkShape(chunkField, raw, len(shape))
+	return shape, chunks, err
+}
+
+func parseChunkShape(field string, raw json.RawMessage, rank int) ([]int, error) {
+	chunks, err := parseInts(field, raw, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(chunks) != rank {
+		return nil, fieldError(field, "has %d dimensions, the array has %d", len(chunks), rank)
+	}
+	return chunks, nil
+}
+
+// v2Order is the transposition of column-major chunks.
+func v2Order(order byte, rank int) []int {
+	if order != 'F' {
+		return nil
+	}
+	perm := make([]int, rank)
+	for i := range perm {
+		perm[i] = rank - 1 - i
+	}
+	return perm
+}
+
+// encodeV2 makes the .zarray of an array.
+func encodeV2(md *metadata) (json.RawMessage, error) {
+	filters, compressor, err := md.pipe.chain.MetadataV2()
+	if err != nil {
+		return nil, err
+	}
+	typestr := md.elem.Typestr()
+	if md.bigEndian {
+		typestr = ">" + typestr[1:]
+	}
+	return marshal(struct {
+		Shape      []int             `json:"shape"`
+		Chunks     []int             `json:"chunks"`
+		DType      string            `json:"dtype"`
+		Fill       json.RawMessage   `json:"fill_value"`
+		Order      string            `json:"order"`
+		Filters    []json.RawMessage `json:"filters"`
+		Separator  string            `json:"dimension_separator"`
+		Compressor json.RawMessage   `json:"compressor"`
+		Format     int               `json:"zarr_format"`
+	}{
+		slices.Clone(md.shape), md.chunks, typestr, encodeFill(md.fill, md.elem, 2), string(md.order),
+		filters, string(md.keys.separator), compressor, 2,
+	})
+}
+
+// marshal is JSON as zarr-python lays it out: two spaces, no HTML escapes.
+func marshal(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("metadata: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,459 @@
+package zarr
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"strata/pkg/dtype"
+	"strata/pkg/zarr/codec"
+)
+
+// keyV3 is the metadata file of a format 3 node.
+const keyV3 = "zarr.json"
+
+// parseV3Node reads what arrays and groups have in common.
+func parseV3Node(document json.RawMessage) (m map[string]json.RawMessage, nodeType string, err error) {
+	if m, err = parseObject("", document); err != nil {
+		return nil, "", err
+	}
+	if err = parseFormat(m, "3"); err != nil {
+		return nil, "", err
+	}
+	raw, err := need(m, "node_type")
+	if err != nil {
+		return nil, "", err
+	}
+	if nodeType, err = parseString("node_type", raw); err != nil {
+		return nil, "", err
+	}
+	if nodeType != "array" && nodeType != "group" {
+		return nil, "", fieldError("node_type", "is %q, must be \"array\" or \"group\"", nodeType)
+	}
+	return m, nodeType, nil
+}
+
+// checkUnknown refuses fields that the file does not allow to be ignored.
+func checkUnknown(m map[string]json.RawMessage, known ...string) error {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if slices.Contains(known, k) {
+			continue
+		}
+		var x struct {
+			MustUnderstand *bool `json:"must_understand"`
+		}
+		if json.Unmarshal(m[k], &x) != nil || x.MustUnderstand == nil || *x.MustUnderstand {
+			return fieldError(shorten(json.RawMessage(k)), "unknown field, which does not say \"must_understand\": false")
+		}
+	}
+	return nil
+}
+
+// parseV3Array reads the zarr.json of an array.
+func parseV3Array(document json.RawMessage) (*metadata, error) {
+	m, nodeType, err := parseV3Node(document)
+	if err != nil {
+		return nil, err
+	}
+	if nodeType != "array" {
+		return nil, fieldError("node_type", "is %q, must be \"array\"", nodeType)
+	}
+	return parseV3ArrayFields(m, document)
+}
+
+func parseV3ArrayFields(m map[string]json.RawMessage, document json.RawMessage) (*metadata, error) {
+	md := &metadata{format: 3, order: 'C', document: document}
+	if err := checkUnknown(m, "zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding",
+		"codecs", "fill_value", "attributes", "dimension_names", "storage_transformers"); err != nil {
+		return nil, err
+	}
+	if raw, ok := m["storage_transformers"]; ok && !isNull(raw) {
+		var list []json.RawMessage
+		if json.Unmarshal(raw, &list) != nil {
+			return nil, fieldError("storage_transformers", "is %s, must be a list", kindOf(raw))
+		}
+		if len(list) > 0 {
+			e, err := parseExtension("storage_transformers[0]", list[0])
+			if err != nil {
+				return nil, err
+			}
+			return nil, fieldError("storage_transformers[0]", "storage transformer %q is not supported (none is)", e.name)
+		}
+	}
+	raw, err := need(m, "shape")
+	if err != nil {
+		return nil, err
+	}
+	if md.shape, err = parseInts("shape", raw, 0); err != nil {
+		return nil, err
+	}
+	if raw, err = need(m, "data_type"); err != nil {
+		return nil, err
+	}
+	e, err := parseExtension("data_type", raw)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := e.settings("data_type"); err != nil {
+		return nil, err
+	}
+	if md.elem, err = dtype.Parse(e.name); err != nil {
+		return nil, fieldError("data_type", "%w", err)
+	}
+	if raw, err = need(m, "chunk_grid"); err != nil {
+		return nil, err
+	}
+	if e, err = parseExtension("chunk_grid", raw); err != nil {
+		return nil, err
+	}
+	if e.name != "regular" {
+		return nil, fieldError("chunk_grid.name", "%q is not supported (only \"regular\" is)", e.name)
+	}
+	grid, err := e.settings("chunk_grid", "chunk_shape")
+	if err != nil {
+		return nil, err
+	}
+	const chunkField = "chunk_grid.configuration.chunk_shape"
+	if raw, ok := grid["chunk_shape"]; !ok {
+		return nil, fieldError(chunkField, "missing")
+	} else if md.chunks, err = parseChunkShape(chunkField, raw, len(md.shape)); err != nil {
+		return nil, err
+	}
+	if raw, err = need(m, "chunk_key_encoding"); err != nil {
+		return nil, err
+	}
+	if md.keys, err = parseKeyEncoding("chunk_key_encoding", raw); err != nil {
+		return nil, err
+	}
+	if raw, err = need(m, "fill_value"); err != nil {
+		return nil, err
+	}
+	if md.fill, err = parseFill("fill_value", raw, md.elem, 3); err != nil {
+		return nil, err
+	}
+	if raw, err = need(m, "codecs"); err != nil {
+		return nil, err
+	}
+	if md.pipe, err = parseCodecs("codecs", raw, md.chunks, md.elem, 0); err != nil {
+		return nil, err
+	}
+	if raw, ok := m["dimension_names"]; ok && !isNull(raw) {
+		if md.names, err = parseDimensionNames(raw, len(md.shape)); err != nil {
+			return nil, err
+		}
+	}
+	md.attributes, err = parseAttributes("attributes", m["attributes"])
+	return md, err
+}
+
+// parseDimensionNames reads names; null, for a dimension without one, becomes "".
+func parseDimensionNames(raw json.RawMessage, rank int) ([]string, error) {
+	const field = "dimension_names"
+	var list []*string
+	if json.Unmarshal(raw, &list) != nil {
+		return nil, fieldError(field, "is %s, must be a list of strings and nulls", shorten(raw))
+	}
+	if len(list) != rank {
+		return nil, fieldError(field, "has %d names, the array has %d dimensions", len(list), rank)
+	}
+	names := make([]string, rank)
+	for i, s := range list {
+		if s != nil {
+			names[i] = *s
+		}
+	}
+	return names, nil
+}
+
+// maxNesting bounds how deep shards lie in shards.
+const maxNesting = 8
+
+// parseCodecs reads a list of codecs as the pipeline of chunks of that shape.
+func parseCodecs(field string, raw json.RawMessage, shape []int, elem dtype.Type, depth int) (*pipeline, error) {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil || list == nil {
+		return nil, fieldError(field, "is %s, must be a list", kindOf(raw))
+	}
+	var (
+		perm   []int // as in pipeline
+		stored = shape
+		chain  codec.Chain
+		inner  *sharding
+		big    bool
+		seen   string // the array → bytes codec, when there was one
+	)
+	for i, raw := range list {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		e, err := parseExtension(at, raw)
+		if err != nil {
+			return nil, err
+		}
+		switch e.name {
+		case "transpose", "bytes", "sharding_indexed":
+			if seen != "" {
+				return nil, fieldError(at, "%q cannot follow %q, which has made bytes of the array", e.name, seen)
+			}
+		default:
+			if seen == "" && codec.KnownV3(e.name) {
+				return nil, fieldError(at, "%q needs \"bytes\" or \"sharding_indexed\" before it", e.name)
+			}
+		}
+		switch e.name {
+		case "transpose":
+			order, err := parseTranspose(at, e, len(shape))
+			if err != nil {
+				return nil, err
+			}
+			perm, stored = compose(perm, order), permuted(stored, order)
+		case "bytes":
+			seen = e.name
+			if big, err = parseBytes(at, e, elem); err != nil {
+				return nil, err
+			}
+		case "sharding_indexed":
+			seen = e.name
+			if depth == maxNesting {
+				return nil, fieldError(at, "shards lie in shards more than %d deep", maxNesting)
+			}
+			if inner, err = parseSharding(at, e, stored, elem, depth); err != nil {
+				return nil, err
+			}
+		default:
+			c, err := codec.ParseV3(e.name, e.configuration, elem)
+			if err != nil {
+				return nil, fieldError(at, "%w", err)
+			}
+			chain = append(chain, c)
+		}
+	}
+	if seen == "" {
+		return nil, fieldError(field, "has no \"bytes\" or \"sharding_indexed\"")
+	}
+	p, err := newPipeline(shape, perm, elem, big, chain, inner)
+	if fe, ok := err.(*FormatError); ok {
+		fe.Field = field
+	}
+	return p, err
+}
+
+// parseTranspose reads the order of a transpose codec. The letters are of an
+// early draft.
+func parseTranspose(at string, e extension, rank int) ([]int, error) {
+	m, err := e.settings(at, "order")
+	if err != nil {
+		return nil, err
+	}
+	at += ".configuration.order"
+	raw, ok := m["order"]
+	if !ok {
+		return nil, fieldError(at, "missing")
+	}
+	switch string(raw) {
+	case `"C"`:
+		return identity(rank), nil
+	case `"F"`:
+		return v2Order('F', rank), nil
+	}
+	order, err := parseInts(at, raw, 0)
+	if err != nil {
+		return nil, err
+	}
+	if sorted := slices.Sorted(slices.Values(order)); !slices.Equal(sorted, identity(rank)) {
+		return nil, fieldError(at, "is %v, must be a permutation of the numbers below %d", order, rank)
+	}
+	return order, nil
+}
+
+func identity(rank int) []int {
+	p := make([]int, rank)
+	for i := range p {
+		p[i] = i
+	}
+	return p
+}
+
+// compose is the permutation that does first, then second.
+func compose(first, second []int) []int {
+	if first == nil {
+		return second
+	}
+	return permuted(first, second)
+}
+
+// permuted is v in the order of perm.
+func permuted(v, perm []int) []int {
+	out := make([]int, len(v))
+	for i, d := range perm {
+		out[i] = v[d]
+	}
+	return out
+}
+
+// parseBytes reads the byte order of a bytes codec, which only elements of one
+// byte can do without.
+func parseBytes(at string, e extension, elem dtype.Type) (big bool, err error) {
+	m, err := e.settings(at, "endian")
+	if err != nil {
+		return false, err
+	}
+	at += ".configuration.endian"
+	raw, ok := m["endian"]
+	if !ok || isNull(raw) {
+		if elem.Size() > 1 {
+			return false, fieldError(at, "missing, must be \"little\" or \"big\" for data type %s", elem)
+		}
+		return false, nil
+	}
+	switch string(raw) {
+	case `"little"`:
+		return false, nil
+	case `"big"`:
+		return elem.Size() > 1, nil
+	}
+	return false, fieldError(at, "is %s, must be \"little\" or \"big\"", shorten(raw))
+}
+
+// parseSharding reads a sharding_indexed codec (sharding codec 1.0) for shards
+// of that shape.
+func parseSharding(at string, e extension, shard []int, elem dtype.Type, depth int) (*sharding, error) {
+	m, err := e.settings(at, "chunk_shape", "codecs", "index_codecs", "index_location")
+	if err != nil {
+		return nil, err
+	}
+	at += ".configuration"
+	for _, k := range []string{"chunk_shape", "codecs", "index_codecs"} {
+		if _, ok := m[k]; !ok {
+			return nil, fieldError(at+"."+k, "missing")
+		}
+	}
+	chunk, err := parseChunkShape(at+".chunk_shape", m["chunk_shape"], len(shard))
+	if err != nil {
+		return nil, err
+	}
+	for d, n := range shard {
+		if n%chunk[d] != 0 {
+			return nil, fieldError(fmt.Sprintf("%s.chunk_shape[%d]", at, d), "is %d, must divide the shard's %d", chunk[d], n)
+		}
+	}
+	inner, err := parseCodecs(at+".codecs", m["codecs"], chunk, elem, depth+1)
+	if err != nil {
+		return nil, err
+	}
+	atEnd := true
+	if raw, ok := m["index_location"]; ok {
+		switch string(raw) {
+		case `"end"`:
+		case `"start"`:
+			atEnd = false
+		default:
+			return nil, fieldError(at+".index_location", "is %s, must be \"start\" or \"end\"", shorten(raw))
+		}
+	}
+	// the index is an array of uint64: parsing it as such checks its codecs
+	index, err := parseCodecs(at+".index_codecs", m["index_codecs"], []int{2}, dtype.Uint64, maxNesting)
+	if err != nil {
+		return nil, err
+	}
+	if index.perm != nil {
+		return nil, fieldError(at+".index_codecs", "\"transpose\" is not supported in an index")
+	}
+	s, err := newSharding(shard, inner, index.big, index.chain, atEnd)
+	if fe, ok := err.(*FormatError); ok {
+		fe.Field = at + "." + fe.Field
+	}
+	return s, err
+}
+
+type extensionJSON struct {
+	Name          string `json:"name"`
+	Configuration any    `json:"configuration,omitempty"`
+}
+
+// encodeV3 makes the zarr.json of an array.
+func encodeV3(md *metadata) (json.RawMessage, error) {
+	codecs, err := md.pipe.encodeCodecs()
+	if err != nil {
+		return nil, err
+	}
+	name := "default"
+	if md.keys.v2 {
+		name = "v2"
+	}
+	var names []any
+	for _, n := range md.names {
+		if n == "" {
+			names = append(names, nil)
+		} else {
+			names = append(names, n)
+		}
+	}
+	return marshal(struct {
+		Shape        []int                      `json:"shape"`
+		DataType     string                     `json:"data_type"`
+		Grid         extensionJSON              `json:"chunk_grid"`
+		Keys         extensionJSON              `json:"chunk_key_encoding"`
+		Fill         json.RawMessage            `json:"fill_value"`
+		Codecs       []any                      `json:"codecs"`
+		Attributes   map[string]json.RawMessage `json:"attributes"`
+		Names        []any                      `json:"dimension_names,omitempty"`
+		Format       int                        `json:"zarr_format"`
+		NodeType     string                     `json:"node_type"`
+		Transformers []any                      `json:"storage_transformers"`
+	}{
+		md.shape, md.elem.String(),
+		extensionJSON{"regular", map[string]any{"chunk_shape": md.chunks}},
+		extensionJSON{name, map[string]any{"separator": string(md.keys.separator)}},
+		encodeFill(md.fill, md.elem, 3), codecs, md.attributes, names, 3, "array", []any{},
+	})
+}
+
+// encodeCodecs is the list of codecs in metadata.
+func (p *pipeline) encodeCodecs() ([]any, error) {
+	var list []any
+	if p.perm != nil {
+		list = append(list, extensionJSON{"transpose", map[string]any{"order": p.perm}})
+	}
+	switch s := p.shard; {
+	case s != nil:
+		inner, err := s.inner.encodeCodecs()
+		if err != nil {
+			return nil, err
+		}
+		index := []any{bytesJSON(s.indexBig, dtype.Uint64)}
+		for _, c := range s.indexChain {
+			m, err := c.MetadataV3()
+			if err != nil {
+				return nil, fmt.Errorf("codec %q: %w", c.Name(), err)
+			}
+			index = append(index, m)
+		}
+		location := "start"
+		if s.indexAtEnd {
+			location = "end"
+		}
+		list = append(list, extensionJSON{"sharding_indexed", map[string]any{
+			"chunk_shape": s.inner.shape, "codecs": inner, "index_codecs": index, "index_location": location,
+		}})
+	default:
+		list = append(list, bytesJSON(p.big, p.elem))
+	}
+	for _, c := range p.chain {
+		m, err := c.MetadataV3()
+		if err != nil {
+			return nil, fmt.Errorf("codec %q: %w", c.Name(), err)
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+func bytesJSON(big bool, elem dtype.Type) extensionJSON {
+	switch {
+	case elem.Size() == 1:
+		return extensionJSON{Name: "bytes"}
+	case big:
+		return extensionJSON{"bytes", map[string]any{"endian": "big"}}
+	}
+	return extensionJSON{"bytes", map[string]any{"endian": "little"}}
+}

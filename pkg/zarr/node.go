@@ -1,0 +1,127 @@
+package zarr
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"strata/pkg/zarr/store"
+)
+
+// Node is an *[Array] or a *[Group].
+type Node interface {
+	Path() string
+	Location() string
+	Format() int
+	Attributes() map[string]json.RawMessage
+	MetadataJSON() json.RawMessage
+	isNode()
+}
+
+// Open opens the array or group at path, "" for the root of the store. It is
+// fs.ErrNotExist when there is none, a [*FormatError] when its metadata is wrong.
+func Open(ctx context.Context, st store.Store, path string, opts ...Option) (Node, error) {
+	return open(ctx, st, path, newOptions(opts))
+}
+
+func open(ctx context.Context, st store.Store, path string, o options) (Node, error) {
+	key := store.Join(path, keyV3)
+	document, err := st.Get(ctx, key, nil, maxMetadata)
+	if err == nil {
+		n, err := parseNode(st, path, document, o)
+		return n, inFile(st, key, err)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	key = store.Join(path, keyV2Array)
+	document, err = st.Get(ctx, key, nil, maxMetadata)
+	if err == nil {
+		attrs, err := getOptional(ctx, st, store.Join(path, keyV2Attributes))
+		if err != nil {
+			return nil, err
+		}
+		md, err := parseV2Array(document, nil)
+		if err != nil {
+			return nil, inFile(st, key, err)
+		}
+		if attrs != nil {
+			if md.attributes, err = parseObject("", attrs); err != nil {
+				return nil, inFile(st, store.Join(path, keyV2Attributes), err)
+			}
+		}
+		return newArray(st, path, md, o), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	key = store.Join(path, keyV2Group)
+	document, err = st.Get(ctx, key, nil, maxMetadata)
+	if err == nil {
+		return openV2Group(ctx, st, path, document, o)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return nil, fmt.Errorf("%s: no Zarr array or group (no %s, %s or %s): %w",
+		st.Location(path), keyV3, keyV2Array, keyV2Group, fs.ErrNotExist)
+}
+
+// parseNode makes a node of a format 3 document.
+func parseNode(st store.Store, path string, document json.RawMessage, o options) (Node, error) {
+	m, nodeType, err := parseV3Node(document)
+	if err != nil {
+		return nil, err
+	}
+	if nodeType == "group" {
+		return parseV3Group(st, path, m, document, o)
+	}
+	md, err := parseV3ArrayFields(m, document)
+	if err != nil {
+		return nil, err
+	}
+	return newArray(st, path, md, o), nil
+}
+
+// getOptional is Get where an absent object is nil.
+func getOptional(ctx context.Context, st store.Store, key string) ([]byte, error) {
+	b, err := st.Get(ctx, key, nil, maxMetadata)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
+}
+
+// OpenArray is [Open] of what must be an array.
+func OpenArray(ctx context.Context, st store.Store, path string, opts ...Option) (*Array, error) {
+	n, err := Open(ctx, st, path, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return asArray(n)
+}
+
+// OpenGroup is [Open] of what must be a group.
+func OpenGroup(ctx context.Context, st store.Store, path string, opts ...Option) (*Group, error) {
+	n, err := Open(ctx, st, path, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return asGroup(n)
+}
+
+func asArray(n Node) (*Array, error) {
+	if a, ok := n.(*Array); ok {
+		return a, nil
+	}
+	return nil, &FormatError{Path: n.Location(), Err: errors.New("is a group, not an array")}
+}
+
+func asGroup(n Node) (*Group, error) {
+	if g, ok := n.(*Group); ok {
+		return g, nil
+	}
+	return nil, &FormatError{Path: n.Location(), Err: errors.New("is an array, not a group")}
+}

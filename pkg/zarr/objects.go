@@ -1,0 +1,139 @@
+package zarr
+
+import (
+	"context"
+	"sync"
+
+	"strata/pkg/zarr/store"
+)
+
+// objectCache keeps some chunk files open, with the shard indices read from
+// them: reading a shard's inner chunks one by one opens it once.
+type objectCache struct {
+	mu      sync.Mutex
+	files   map[string]*file
+	clock   uint64
+	indexed int64 // bytes of indices of all files here
+}
+
+const (
+	maxOpenFiles  = 32       // of one array
+	maxIndexBytes = 64 << 20 // of one array; the files in use are not closed for it
+)
+
+// file is an open chunk file. Its users are counted; it is closed when the
+// cache has dropped it and the last of them is gone.
+type file struct {
+	object store.Object
+	key    string
+	size   int64
+
+	users   int  // guarded by the cache's mu
+	dropped bool // guarded by the cache's mu
+	used    uint64
+	bytes   int64 // of indices, as counted in the cache
+
+	mu      sync.Mutex
+	indices map[int64]*shardIndex // by offset of the shard in the file
+}
+
+// open returns the file of a key, opening it if need be. The caller hands it
+// back with release. Concurrent first users may open it twice; one wins.
+func (c *objectCache) open(ctx context.Context, st store.Store, key []byte) (*file, error) {
+	c.mu.Lock()
+	if f := c.files[string(key)]; f != nil {
+		c.clock++
+		f.used = c.clock
+		f.users++
+		c.mu.Unlock()
+		return f, nil
+	}
+	c.mu.Unlock()
+
+	name := string(key)
+	obj, err := st.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	f := &file{object: obj, key: name, size: obj.Size(), users: 1}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g := c.files[name]; g != nil {
+		g.users++
+		_ = obj.Close() // it was only opened
+		return g, nil
+	}
+	if c.files == nil {
+		c.files = make(map[string]*file, maxOpenFiles+1)
+	}
+	c.clock++
+	f.used = c.clock
+	c.files[name] = f
+	c.evict(f)
+	return f, nil
+}
+
+// evict drops the files used longest ago until the bounds hold; keep stays.
+func (c *objectCache) evict(keep *file) {
+	for len(c.files) > maxOpenFiles || c.indexed > maxIndexBytes && len(c.files) > 1 {
+		var oldest *file
+		for _, f := range c.files {
+			if f != keep && (oldest == nil || f.used < oldest.used) {
+				oldest = f
+			}
+		}
+		if oldest == nil {
+			return
+		}
+		c.dropLocked(oldest)
+	}
+}
+
+// account counts the bytes of an index that f has read.
+func (c *objectCache) account(f *file, n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !f.dropped {
+		f.bytes += n
+		c.indexed += n
+		c.evict(f)
+	}
+}
+
+// release ends one use of f.
+func (c *objectCache) release(f *file) {
+	c.mu.Lock()
+	f.users--
+	last := f.users == 0 && f.dropped
+	c.mu.Unlock()
+	if last {
+		_ = f.object.Close() // it was only read
+	}
+}
+
+// drop forgets a key: the next use opens it anew.
+func (c *objectCache) drop(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.files[key]; f != nil {
+		c.dropLocked(f)
+	}
+}
+
+func (c *objectCache) dropLocked(f *file) {
+	delete(c.files, f.key)
+	c.indexed -= f.bytes
+	f.dropped = true
+	if f.users == 0 {
+		_ = f.object.Close() // it was only read
+	}
+}
+
+// clear forgets all keys.
+func (c *objectCache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.files {
+		c.dropLocked(f)
+	}
+}

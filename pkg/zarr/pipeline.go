@@ -1,0 +1,171 @@
+package zarr
+
+import (
+	"fmt"
+	"slices"
+
+	"strata/pkg/dtype"
+	"strata/pkg/zarr/codec"
+)
+
+// pipeline is how chunks of one shape become bytes (v3 "codecs"): their
+// dimensions change places, then their elements become bytes, either in C
+// order or as a shard of smaller chunks, then codecs work on the bytes.
+//
+// Decoding turns a box of the chunk into stored order first, by permuting the
+// box and the strides of its destination; from there on all is in C order.
+type pipeline struct {
+	shape  []int // of the decoded chunk
+	perm   []int // stored dimension i is dimension perm[i] of shape; nil for all in place
+	stored []int // shape in stored order
+	elem   dtype.Type
+	size   int         // bytes of an element
+	big    bool        // elements are stored most significant byte first
+	shard  *sharding   // nil: plain elements
+	chain  codec.Chain // bytes → bytes
+	nbytes int         // of the decoded chunk
+
+	strides []int // of the decoded chunk in stored order
+	maxSize int64 // most bytes that the stored form is expected to have
+}
+
+// sharding is a chunk that is stored as smaller chunks and an index of them.
+type sharding struct {
+	inner      *pipeline
+	grid       []int // number of inner chunks along each stored dimension
+	count      int
+	indexBig   bool
+	indexChain codec.Chain
+	indexSize  int // bytes of the index as stored
+	indexAtEnd bool
+}
+
+// hugeSize stands for any size that is out of reach; sums with it do not wrap.
+const hugeSize = 1 << 50
+
+// newPipeline checks what is true of all pipelines. Errors name no field.
+func newPipeline(shape, perm []int, elem dtype.Type, big bool, chain codec.Chain, shard *sharding) (*pipeline, error) {
+	p := &pipeline{shape: shape, perm: perm, stored: shape, elem: elem, size: elem.Size(), big: big && elem.Size() > 1, shard: shard, chain: chain}
+	if perm != nil && slices.IsSorted(perm) {
+		p.perm = nil
+	}
+	if p.perm != nil {
+		p.stored = permuted(shape, p.perm)
+	}
+	var ok bool
+	if p.nbytes, ok = volume(shape, p.size); !ok {
+		return nil, fieldError("", "chunk of %v %s has more bytes than memory can hold", shape, elem)
+	}
+	p.strides = cStrides(make([]int, len(shape)), p.stored, p.size)
+	p.maxSize = int64(p.nbytes)
+	if shard != nil {
+		// readers allow for gaps and for codecs that do worse than ours
+		p.maxSize = int64(shard.indexSize) + int64(min(2*float64(shard.count)*float64(shard.inner.maxSize), hugeSize))
+	}
+	if len(chain) > 0 {
+		_, hi := chain.EncodedSize(int(min(p.maxSize, hugeSize)))
+		p.maxSize = 2*int64(hi) + 64<<10
+	}
+	return p, nil
+}
+
+func newSharding(shard []int, inner *pipeline, indexBig bool, indexChain codec.Chain, atEnd bool) (*sharding, error) {
+	s := &sharding{inner: inner, grid: make([]int, len(shard)), count: 1, indexBig: indexBig, indexChain: indexChain, indexAtEnd: atEnd}
+	ok := true
+	for d, n := range shard {
+		s.grid[d] = n / inner.shape[d]
+		if s.count, ok = mul(s.count, s.grid[d]); !ok {
+			return nil, fieldError("chunk_shape", "makes more inner chunks than can be counted")
+		}
+	}
+	n, ok := mul(s.count, 16)
+	if !ok || n > 1<<40 {
+		return nil, fieldError("chunk_shape", "makes %d inner chunks, whose index would not fit into memory", s.count)
+	}
+	lo, hi := indexChain.EncodedSize(n)
+	if lo != hi {
+		return nil, fieldError("index_codecs", "must make an index of fixed size, without compression")
+	}
+	s.indexSize = hi
+	return s, nil
+}
+
+// plain reports whether elements are stored so that any part of them can be
+// found: not encoded, whatever their order.
+func (p *pipeline) plain() bool { return p.shard == nil && len(p.chain) == 0 }
+
+// addressable reports whether parts of the stored form can be read without the rest.
+func (p *pipeline) addressable() bool { return len(p.chain) == 0 }
+
+// unpermuted returns stored-order lengths in the order of shape.
+func (p *pipeline) unpermuted(stored []int) []int {
+	if p.perm == nil {
+		return stored
+	}
+	out := make([]int, len(stored))
+	for i, d := range p.perm {
+		out[d] = stored[i]
+	}
+	return out
+}
+
+// pieceBytes is the size in which plain chunks are read: large enough that
+// the system call does not show, small enough to stay in the cache of a core.
+const pieceBytes = 1 << 20
+
+// unit is the part of a chunk that one worker takes at a time, in the order of
+// shape: an inner chunk, a piece of plain elements, else the whole chunk.
+func (p *pipeline) unit() []int {
+	switch {
+	case !p.addressable():
+		return p.shape
+	case p.shard != nil:
+		return p.unpermuted(p.shard.inner.shape)
+	}
+	return p.unpermuted(p.piece(make([]int, len(p.stored))))
+}
+
+// piece stores the shape of a part of about pieceBytes, contiguous in a file of
+// plain elements, in stored order.
+func (p *pipeline) piece(piece []int) []int {
+	copy(piece, p.stored)
+	n := p.nbytes
+	for d := range piece {
+		if n <= pieceBytes {
+			break
+		}
+		row := n / piece[d]
+		piece[d] = min(max(pieceBytes/row, 1), piece[d])
+		n = row * piece[d]
+	}
+	return piece
+}
+
+// scratchBytes is about what one worker needs to decode or encode a unit.
+func (p *pipeline) scratchBytes() int64 {
+	switch {
+	case p.plain():
+		return pieceBytes
+	case p.addressable():
+		return p.shard.inner.scratchBytes() + int64(p.shard.indexSize)
+	}
+	n := int64(min(p.nbytes, hugeSize)) + min(p.maxSize, hugeSize)/2
+	if p.shard != nil {
+		n += p.shard.inner.scratchBytes()
+	}
+	return n
+}
+
+// plausible refuses to set memory aside for a chunk because metadata says so:
+// no codec stores a chunk in a file that is 2^16 times smaller than it, but for
+// a run of one value, which fits in small memory.
+func (p *pipeline) plausible(stored int64) error {
+	const (
+		always = 256 << 20
+		ratio  = 1 << 16
+	)
+	if n := int64(p.nbytes); n > always && n/ratio > stored {
+		return fmt.Errorf("%d bytes cannot hold a chunk of %d bytes", stored, n)
+	}
+	return nil
+}

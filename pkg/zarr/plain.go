@@ -1,0 +1,102 @@
+package zarr
+
+import "fmt"
+
+const (
+	// slabBytes is how much of a file is read at once when only parts of it
+	// are wanted.
+	slabBytes = 256 << 10
+	// gapBytes is how many bytes, unwanted or copied, cost as much as another
+	// system call.
+	gapBytes = 3 << 10
+)
+
+// plain reads a box of elements that are stored as they are, in stored order.
+// Runs that are contiguous in the file and in memory are read in place; short
+// ones are read together with what lies between them.
+func (rd reader) plain(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
+	if s.n != int64(p.nbytes) {
+		return &FormatError{Err: fmt.Errorf("%d bytes stored, a chunk of %v %s has %d", s.n, p.shape, p.elem, p.nbytes)}
+	}
+	first, _ := p.cover(start, shape)
+	run, d := p.size, len(shape)-1 // d becomes the last dimension outside a run
+	for ; d >= 0; d-- {
+		if shape[d] == 1 {
+			continue
+		}
+		if strides[d] != run || p.strides[d] != run {
+			break
+		}
+		run *= shape[d]
+	}
+	if d >= 0 && run+p.strides[d] <= gapBytes || d >= 0 && run == p.size {
+		return rd.plainSlabs(p, s, first, p.strides, shape, dst, strides)
+	}
+	return rd.plainRuns(p, s, int64(first), p.strides[:d+1], shape[:d+1], dst, strides[:d+1], run)
+}
+
+// plainRuns reads runs that lie apart, each in place.
+func (rd reader) plainRuns(p *pipeline, s span, off int64, pitch, shape []int, dst []byte, strides []int, run int) error {
+	if len(shape) == 0 {
+		if err := rd.readAt(s, dst[:run], off); err != nil {
+			return err
+		}
+		if p.big {
+			swapBytes(dst[:run], p.elem.SwapSize())
+		}
+		return nil
+	}
+	for i := range shape[0] {
+		if err := rd.plainRuns(p, s, off+int64(i)*int64(pitch[0]), pitch[1:], shape[1:], dst[i*strides[0]:], strides[1:], run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plainSlabs reads what covers a box, in pieces through scratch memory.
+func (rd reader) plainSlabs(p *pipeline, s span, off int, pitch, shape []int, dst []byte, strides []int) error {
+	cover := p.size
+	for d, n := range shape {
+		cover += (n - 1) * pitch[d]
+	}
+	if cover <= slabBytes || len(shape) == 0 {
+		m := rd.w.mark()
+		defer rd.w.release(m)
+		b, err := rd.w.buffer(cover)
+		if err != nil {
+			return err
+		}
+		if err := rd.readAt(s, b, int64(off)); err != nil {
+			return err
+		}
+		if p.big {
+			swapBytes(b, p.elem.SwapSize())
+		}
+		copyBox(dst, strides, b, pitch, shape, p.size)
+		return nil
+	}
+	// as many along the first dimension at once as a slab holds
+	row := cover - (shape[0]-1)*pitch[0]
+	step := 1
+	if row <= slabBytes && pitch[0] <= slabBytes {
+		step = max((slabBytes-row)/max(pitch[0], 1)+1, 1)
+	}
+	for i := 0; i < shape[0]; i += step {
+		var err error
+		if n := min(step, shape[0]-i); n == 1 {
+			err = rd.plainSlabs(p, s, off+i*pitch[0], pitch[1:], shape[1:], dst[i*strides[0]:], strides[1:])
+		} else {
+			m := rd.w.mark()
+			part := rd.w.vector(len(shape))
+			copy(part, shape)
+			part[0] = n
+			err = rd.plainSlabs(p, s, off+i*pitch[0], pitch, part, dst[i*strides[0]:], strides)
+			rd.w.release(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,439 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"strata/pkg/meter"
+)
+
+// Read fills dst with the elements of a region, in C order and native byte
+// order; dst has exactly as many bytes. Elements of chunks that are not stored
+// have the fill value. After an error dst holds any mix of old and new bytes.
+func (a *Array) Read(ctx context.Context, r Region, dst []byte) error {
+	n, err := a.regionBytes(r)
+	if err != nil {
+		return err
+	}
+	if n != len(dst) {
+		return fmt.Errorf("%s: region %v of %s has %d bytes, the buffer %d", a.Location(), r, a.meta.elem, n, len(dst))
+	}
+	return a.read(ctx, r, dst, cStrides(make([]int, len(r.Shape)), r.Shape, a.meta.pipe.size))
+}
+
+// ReadStrided is Read where neighbouring elements along dimension d lie
+// strides[d] ≥ 0 bytes apart in dst. Bytes of dst between elements stay as they are.
+func (a *Array) ReadStrided(ctx context.Context, r Region, dst []byte, strides []int) error {
+	if err := a.checkStrided(r, len(dst), strides); err != nil {
+		return err
+	}
+	return a.read(ctx, r, dst, strides)
+}
+
+// regionBytes checks a region and returns its size.
+func (a *Array) regionBytes(r Region) (int, error) {
+	if err := r.check(a.meta.shape); err != nil {
+		return 0, fmt.Errorf("%s: %w", a.Location(), err)
+	}
+	n, ok := volume(r.Shape, a.meta.pipe.size)
+	if !ok {
+		return 0, fmt.Errorf("%s: region %v of %s has more bytes than memory can hold", a.Location(), r, a.meta.elem)
+	}
+	return n, nil
+}
+
+func (a *Array) checkStrided(r Region, have int, strides []int) error {
+	n, err := a.regionBytes(r)
+	if err != nil || n == 0 {
+		return err
+	}
+	if len(strides) != len(r.Shape) {
+		return fmt.Errorf("%s: %d strides for %d dimensions", a.Location(), len(strides), len(r.Shape))
+	}
+	end := a.meta.pipe.size
+	for d, s := range strides {
+		span, ok := mul(s, r.Shape[d]-1)
+		if !ok || span > have-end {
+			return fmt.Errorf("%s: region %v with strides %v does not fit into a buffer of %d bytes", a.Location(), r, strides, have)
+		}
+		end += span
+	}
+	if end > have {
+		return fmt.Errorf("%s: region %v with strides %v does not fit into a buffer of %d bytes", a.Location(), r, strides, have)
+	}
+	return nil
+}
+
+func (a *Array) read(ctx context.Context, r Region, dst []byte, strides []int) error {
+	c := newCursor(r, a.meta.chunks, a.unit)
+	return a.run(ctx, c, func(w *worker, t *task) error {
+		off := 0
+		for d, s := range t.start {
+			off += (s - r.Start[d]) * strides[d]
+		}
+		return a.readTask(ctx, w, t, dst[off:], strides)
+	})
+}
+
+// readTask reads one unit.
+func (a *Array) readTask(ctx context.Context, w *worker, t *task, dst []byte, strides []int) error {
+	p := a.meta.pipe
+	w.key = a.appendKey(w.key[:0], t.file)
+	// from here on the box is relative to the chunk file
+	start := w.vector(len(t.start))
+	for d, s := range t.start {
+		start[d] = s - t.file[d]*p.shape[d]
+	}
+	rd := reader{a: a, w: w, ctx: ctx}
+	err := rd.file(p, start, t.shape, dst, strides)
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var fe *FormatError
+	if errors.As(err, &fe) {
+		if fe.Path != "" {
+			return err
+		}
+		fe.Path, fe.Field = a.st.Location(string(w.key)), a.chunkName(t)
+		return fe
+	}
+	return err
+}
+
+// chunkName is what messages call the chunk of a task: files of one chunk have
+// its index in their name already.
+func (a *Array) chunkName(t *task) string {
+	if a.meta.pipe.shard == nil {
+		return ""
+	}
+	unit := a.Chunks()
+	index := make([]int, len(unit))
+	for d := range index {
+		index[d] = t.start[d] / unit[d]
+	}
+	return fmt.Sprintf("chunk %v", index)
+}
+
+// reader decodes boxes of one chunk file for one worker.
+type reader struct {
+	a   *Array
+	w   *worker
+	ctx context.Context
+}
+
+// span is a run of stored bytes: of an open file, or in memory.
+type span struct {
+	f      *file // nil: in memory
+	mem    []byte
+	off, n int64 // in the file
+}
+
+func inMemory(b []byte) span { return span{mem: b, n: int64(len(b))} }
+
+// sub is the part of a span from off on.
+func (s span) sub(off, n int64) span {
+	if s.f == nil {
+		return inMemory(s.mem[off : off+n])
+	}
+	return span{f: s.f, off: s.off + off, n: n}
+}
+
+// readAt fills p from offset off of the span.
+func (rd reader) readAt(s span, p []byte, off int64) error {
+	if s.f == nil {
+		copy(p, s.mem[off:off+int64(len(p))])
+		return nil
+	}
+	n, err := s.f.object.ReadAt(rd.ctx, p, s.off+off)
+	rd.a.opts.meter.AddRead(int64(n))
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: read %d bytes at %d, got %d: %w", rd.a.st.Location(s.f.key), len(p), s.off+off, n, io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+// bytes returns the whole span, read into scratch memory if it is not in memory.
+func (rd reader) bytes(s span) ([]byte, error) {
+	if s.f == nil {
+		return s.mem, nil
+	}
+	b, err := rd.w.buffer(int(s.n))
+	if err != nil {
+		return nil, err
+	}
+	t := time.Now()
+	err = rd.readAt(s, b, 0)
+	rd.a.opts.meter.Since(meter.Read, t)
+	return b, err
+}
+
+// file reads a box of the chunk file w.key.
+func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int) error {
+	a, w := rd.a, rd.w
+	if p.addressable() {
+		f, err := a.objects.open(rd.ctx, a.st, w.key)
+		if errors.Is(err, fs.ErrNotExist) {
+			fillBox(dst, strides, shape, a.meta.fill)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer a.objects.release(f)
+		return rd.decode(p, span{f: f, n: f.size}, start, shape, dst, strides)
+	}
+	// more than this is not taken from a file, however large it is
+	buf, err := w.buffer(int(min(int64(p.nbytes)+int64(p.nbytes)/64+4096, p.maxSize)))
+	if err != nil || p.nbytes > maxEager {
+		// the chunk is huge, or claims to be: see how large the file is first
+		buf = nil
+	}
+	t := time.Now()
+	b, err := a.st.Get(rd.ctx, string(w.key), buf[:0], p.maxSize)
+	a.opts.meter.Since(meter.Read, t)
+	if errors.Is(err, fs.ErrNotExist) {
+		fillBox(dst, strides, shape, a.meta.fill)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a.opts.meter.AddRead(int64(len(b)))
+	return rd.decode(p, inMemory(b), start, shape, dst, strides)
+}
+
+// maxEager is the chunk size up to which a buffer is set aside for a file
+// before it is seen.
+const maxEager = 1 << 30
+
+// decode reads a box of the chunk that s stores. Box and strides are in the
+// order of p.shape.
+func (rd reader) decode(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
+	w := rd.w
+	if p.perm != nil {
+		v := w.vector(3 * len(p.perm))
+		n := len(p.perm)
+		ps, pn, pt := v[:n], v[n:2*n], v[2*n:]
+		for i, d := range p.perm {
+			ps[i], pn[i], pt[i] = start[d], shape[d], strides[d]
+		}
+		start, shape, strides = ps, pn, pt
+	}
+	switch {
+	case p.plain():
+		t := time.Now()
+		err := rd.plain(p, s, start, shape, dst, strides)
+		rd.a.opts.meter.Since(meter.Read, t)
+		return err
+	case p.addressable():
+		return rd.decodeShard(p, s, start, shape, dst, strides)
+	case p.shard != nil:
+		return rd.decodeCodedShard(p, s, start, shape, dst, strides)
+	}
+	return rd.decodeChunk(p, s, start, shape, dst, strides)
+}
+
+// decodeChunk reads a box of a chunk of encoded elements.
+func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
+	w := rd.w
+	if err := p.plausible(s.n); err != nil {
+		return &FormatError{Err: err}
+	}
+	if s.n > p.maxSize {
+		return &FormatError{Err: fmt.Errorf("%d bytes are too many for a chunk of %d bytes", s.n, p.nbytes)}
+	}
+	enc, err := rd.bytes(s)
+	if err != nil {
+		return err
+	}
+	t := time.Now()
+	defer func() { rd.a.opts.meter.Since(meter.Decode, t) }()
+
+	whole := true
+	for d, n := range p.stored {
+		whole = whole && shape[d] == n
+	}
+	if whole && contiguous(strides, shape, p.size) {
+		if err := p.chain.Decode(&w.codec, dst[:p.nbytes], enc); err != nil {
+			return &FormatError{Err: err}
+		}
+		if p.big {
+			swapBytes(dst[:p.nbytes], p.elem.SwapSize())
+		}
+		return nil
+	}
+	first, end := p.cover(start, shape)
+	if pd, ok := p.chain.Partial(); ok {
+		if n := end - first; n <= p.nbytes/2 {
+			b, err := w.buffer(n)
+			if err != nil {
+				return err
+			}
+			if err := pd.DecodeRange(&w.codec, b, enc, first, p.nbytes); err != nil {
+				return &FormatError{Err: fmt.Errorf("%s: %w", pd.Name(), err)}
+			}
+			if p.big {
+				swapBytes(b, p.elem.SwapSize())
+			}
+			copyBox(dst, strides, b, p.strides, shape, p.size)
+			return nil
+		}
+		if last := len(shape) - 1; !p.big && last >= 0 && strides[last] == p.size {
+			w.scatter.begin(w, p, start, shape, dst, strides)
+			if err := pd.DecodeBlocks(&w.codec, enc, p.nbytes, w.emit); err != nil {
+				return &FormatError{Err: fmt.Errorf("%s: %w", pd.Name(), err)}
+			}
+			return nil
+		}
+	}
+	b, err := w.buffer(p.nbytes)
+	if err != nil {
+		return err
+	}
+	if err := p.chain.Decode(&w.codec, b, enc); err != nil {
+		return &FormatError{Err: err}
+	}
+	b = b[first:end]
+	if p.big {
+		swapBytes(b, p.elem.SwapSize())
+	}
+	copyBox(dst, strides, b, p.strides, shape, p.size)
+	return nil
+}
+
+// cover is the range of bytes of the decoded chunk from the first to the last
+// element of a box, in stored order.
+func (p *pipeline) cover(start, shape []int) (first, end int) {
+	end = p.size
+	for d, s := range p.strides {
+		first += start[d] * s
+		end += (shape[d] - 1) * s
+	}
+	return first, first + end
+}
+
+// decodeCodedShard reads a box of a shard that codecs have worked on as a whole.
+func (rd reader) decodeCodedShard(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
+	w := rd.w
+	if s.n > p.maxSize {
+		return &FormatError{Err: fmt.Errorf("%d bytes are too many for a shard of %d bytes", s.n, p.nbytes)}
+	}
+	if err := p.plausible(s.n); err != nil {
+		return &FormatError{Err: err}
+	}
+	b, err := rd.bytes(s)
+	if err != nil {
+		return err
+	}
+	t := time.Now()
+	// how long a shard is follows only from its index: the codecs get room for
+	// the longest, of which memory is taken as they fill it
+	most := int(min(int64(p.shard.indexSize)+2*int64(p.shard.count)*min(p.shard.inner.maxSize, hugeSize/int64(p.shard.count)), int64(len(b))<<16))
+	for i := len(p.chain) - 1; i >= 0; i-- {
+		_, hi := p.chain[:i].EncodedSize(most)
+		buf, err := w.buffer(hi)
+		if err != nil {
+			return err
+		}
+		n, err := p.chain[i].Decode(&w.codec, buf, b)
+		if err != nil {
+			return &FormatError{Err: fmt.Errorf("%s: %w", p.chain[i].Name(), err)}
+		}
+		b = buf[:n]
+	}
+	rd.a.opts.meter.Since(meter.Decode, t)
+	return rd.decodeShard(p, inMemory(b), start, shape, dst, strides)
+}
+
+// index returns the index of the shard s, from the file's cache if it was read
+// before.
+func (rd reader) index(sh *sharding, s span) (*shardIndex, error) {
+	if s.f != nil {
+		s.f.mu.Lock()
+		x := s.f.indices[s.off]
+		s.f.mu.Unlock()
+		if x != nil {
+			return x, nil
+		}
+	}
+	off, err := sh.place(s.n)
+	if err != nil {
+		return nil, &FormatError{Err: err}
+	}
+	m := rd.w.mark()
+	defer rd.w.release(m)
+	b, err := rd.bytes(s.sub(off, int64(sh.indexSize)))
+	if err != nil {
+		return nil, err
+	}
+	x, err := sh.decodeIndex(&rd.w.codec, b)
+	if err != nil {
+		return nil, &FormatError{Err: fmt.Errorf("shard index: %w", err)}
+	}
+	if s.f != nil {
+		s.f.mu.Lock()
+		if s.f.indices == nil {
+			s.f.indices = make(map[int64]*shardIndex, 1)
+		}
+		s.f.indices[s.off] = x
+		s.f.mu.Unlock()
+		rd.a.objects.account(s.f, int64(16*sh.count))
+	}
+	return x, nil
+}
+
+// decodeShard reads a box of a shard: of each inner chunk that it touches, the
+// part in the box. All in stored order.
+func (rd reader) decodeShard(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
+	w, sh := rd.w, p.shard
+	x, err := rd.index(sh, s)
+	if err != nil {
+		return err
+	}
+	rank := len(shape)
+	v := w.vector(3 * rank)
+	inner, at, istart, ishape := sh.inner.shape, v[:rank], v[rank:2*rank], v[2*rank:]
+	for d := range rank {
+		at[d] = start[d] / inner[d]
+	}
+	for {
+		i, off := 0, 0
+		for d := range rank {
+			i = i*sh.grid[d] + at[d]
+			origin := at[d] * inner[d]
+			lo, hi := max(start[d], origin), min(start[d]+shape[d], origin+inner[d])
+			istart[d], ishape[d] = lo-origin, hi-lo
+			off += (lo - start[d]) * strides[d]
+		}
+		o, n, ok, err := x.lookup(i, s.n)
+		switch {
+		case err != nil:
+			return &FormatError{Err: err}
+		case !ok:
+			fillBox(dst[off:], strides, ishape, rd.a.meta.fill)
+		default:
+			m := w.mark()
+			if err := rd.decode(sh.inner, s.sub(o, n), istart, ishape, dst[off:], strides); err != nil {
+				return err
+			}
+			w.release(m)
+		}
+		d := rank - 1
+		for ; d >= 0; d-- {
+			if at[d]++; at[d] <= (start[d]+shape[d]-1)/inner[d] {
+				break
+			}
+			at[d] = start[d] / inner[d]
+		}
+		if d < 0 {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package zarr
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// Region is a box of elements: along dimension d those with index from
+// Start[d] up to, not including, Start[d]+Shape[d].
+type Region struct {
+	Start, Shape []int
+}
+
+// String is the region as "start:stop" per dimension.
+func (r Region) String() string {
+	s := []byte{'['}
+	for d := range r.Start {
+		if d > 0 {
+			s = append(s, ", "...)
+		}
+		stop := 0
+		if d < len(r.Shape) {
+			stop = r.Start[d] + r.Shape[d]
+		}
+		s = fmt.Appendf(s, "%d:%d", r.Start[d], stop)
+	}
+	return string(append(s, ']'))
+}
+
+// check reports a region that does not lie in an array of that shape.
+func (r Region) check(shape []int) error {
+	if len(r.Start) != len(shape) || len(r.Shape) != len(shape) {
+		return fmt.Errorf("region has %d starts and %d lengths, the array %d dimensions", len(r.Start), len(r.Shape), len(shape))
+	}
+	for d, n := range shape {
+		// written so that no sum can wrap around
+		if r.Start[d] < 0 || r.Shape[d] < 0 || r.Start[d] > n || r.Shape[d] > n-r.Start[d] {
+			return fmt.Errorf("region of %d from %d in dimension %d does not lie in 0:%d", r.Shape[d], r.Start[d], d, n)
+		}
+	}
+	return nil
+}
+
+// mul multiplies sizes; ok is false when the product does not fit an int.
+func mul(a, b int) (p int, ok bool) {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	if a < 0 || b < 0 || hi != 0 || lo > math.MaxInt {
+		return 0, false
+	}
+	return int(lo), true
+}
+
+// volume is the number of bytes of a box of elements; ok is false when it does
+// not fit an int. A box with a length of 0 is empty whatever its other lengths.
+func volume(shape []int, elemSize int) (n int, ok bool) {
+	for _, s := range shape {
+		if s == 0 {
+			return 0, true
+		}
+	}
+	n = elemSize
+	for _, s := range shape {
+		if n, ok = mul(n, s); !ok {
+			return 0, false
+		}
+	}
+	return n, true
+}
+
+// ceilDiv is a/b rounded up, for a ≥ 0 and b > 0, without a sum that wraps.
+func ceilDiv(a, b int) int {
+	q := a / b
+	if a%b != 0 {
+		q++
+	}
+	return q
+}
+
+// cStrides puts the byte strides of a C-ordered box into dst and returns it.
+func cStrides(dst, shape []int, elemSize int) []int {
+	n := elemSize
+	for d := len(shape) - 1; d >= 0; d-- {
+		dst[d] = n
+		n *= shape[d]
+	}
+	return dst
+}

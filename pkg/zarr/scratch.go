@@ -1,0 +1,133 @@
+package zarr
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+
+	"strata/pkg/mem"
+	"strata/pkg/zarr/codec"
+)
+
+// worker is what one goroutine decodes and encodes with: codec state, buffers
+// and small vectors. Workers are kept between calls, so that a steady stream of
+// reads or writes allocates nothing per chunk.
+type worker struct {
+	codec codec.Scratch
+	key   []byte
+
+	// buffers are handed out in order and taken back by mark and release: the
+	// same step of the next chunk gets the same buffer.
+	buffers [][]byte
+	nbuf    int
+	ints    []int
+	nint    int
+
+	scatter scatter
+	emit    func(off int, piece []byte) error // scatter.emit, bound once
+}
+
+// bigBuffer is the size from which buffers lie outside the Go heap.
+const bigBuffer = 64 << 10
+
+// buffer returns n bytes with undefined content, valid until the release of an
+// earlier mark. Its memory is taken from the system only as it is written.
+func (w *worker) buffer(n int) ([]byte, error) {
+	if w.nbuf == len(w.buffers) {
+		w.buffers = append(w.buffers, nil)
+	}
+	b := w.buffers[w.nbuf]
+	if cap(b) < n {
+		freeBuffer(b)
+		w.buffers[w.nbuf] = nil
+		if n < bigBuffer {
+			b = make([]byte, n, max(n, 1024))
+		} else {
+			var err error
+			if b, err = mem.Alloc(n + n/8); err != nil { // sizes of stored chunks differ
+				return nil, fmt.Errorf("scratch memory: %w", err)
+			}
+		}
+		w.buffers[w.nbuf] = b
+	}
+	w.nbuf++
+	return b[:n], nil
+}
+
+func freeBuffer(b []byte) {
+	if cap(b) >= bigBuffer {
+		mem.Free(b)
+	}
+}
+
+// vector returns n ints with undefined content, valid until the release of an
+// earlier mark.
+func (w *worker) vector(n int) []int {
+	if w.nint+n > len(w.ints) {
+		w.ints = make([]int, max(2*len(w.ints), w.nint+n, 256)) // vectors handed out keep the old one
+	}
+	v := w.ints[w.nint : w.nint+n : w.nint+n]
+	w.nint += n
+	return v
+}
+
+// mark is a point to which release takes buffers and vectors back.
+type mark struct{ nbuf, nint int }
+
+func (w *worker) mark() mark     { return mark{w.nbuf, w.nint} }
+func (w *worker) release(m mark) { w.nbuf, w.nint = m.nbuf, m.nint }
+
+// held is the number of bytes in the worker's buffers.
+func (w *worker) held() (n int64) {
+	for _, b := range w.buffers {
+		n += int64(cap(b))
+	}
+	return n
+}
+
+// The idle workers of the process. What they hold together is bounded: a
+// program that has read chunks of 64 MiB does not keep that forever.
+var idle struct {
+	sync.Mutex
+	list []*worker
+	held int64
+}
+
+const (
+	idlePerCPU = 2
+	idleBytes  = 256 << 20
+)
+
+// takeWorker returns a worker, used before if there is one.
+func takeWorker() *worker {
+	idle.Lock()
+	defer idle.Unlock()
+	if n := len(idle.list); n > 0 {
+		w := idle.list[n-1]
+		idle.list = idle.list[:n-1]
+		idle.held -= w.held()
+		return w
+	}
+	w := &worker{}
+	w.emit = w.scatter.emit
+	return w
+}
+
+// giveBack ends the use of a worker.
+func (w *worker) giveBack() {
+	w.release(mark{})
+	w.scatter = scatter{}
+	idle.Lock()
+	n := w.held()
+	keep := len(idle.list) < idlePerCPU*runtime.GOMAXPROCS(0) && idle.held+n <= idleBytes
+	if keep {
+		idle.list = append(idle.list, w)
+		idle.held += n
+	}
+	idle.Unlock()
+	if !keep {
+		for _, b := range w.buffers {
+			freeBuffer(b)
+		}
+	}
+}

@@ -1,0 +1,393 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"strata/pkg/meter"
+	"strata/pkg/zarr/store"
+)
+
+// shardFile is a shard under construction: chunks are appended, the index
+// follows at the end.
+type shardFile struct {
+	a   *Array
+	sh  *sharding
+	key string
+	obj store.PendingObject
+
+	mu      sync.Mutex
+	turn    *sync.Cond // of ordered appends
+	next    int        // whose turn it is
+	failed  bool
+	off     int64
+	entries []indexEntry
+	stored  bool // any chunk
+}
+
+func (a *Array) createShard(ctx context.Context, st store.Writer, key string) (*shardFile, error) {
+	sh := a.meta.pipe.shard
+	obj, err := st.Create(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	f := &shardFile{a: a, sh: sh, key: key, obj: obj, entries: make([]indexEntry, sh.count)}
+	f.turn = sync.NewCond(&f.mu)
+	for i := range f.entries {
+		f.entries[i] = indexEntry{absent, absent}
+	}
+	if !sh.indexAtEnd {
+		f.off = int64(sh.indexSize)
+	}
+	return f, nil
+}
+
+// append stores inner chunk i; nil leaves it out.
+func (f *shardFile) append(i int, enc []byte) error {
+	if enc == nil {
+		return nil
+	}
+	f.mu.Lock()
+	off := f.place(i, len(enc))
+	f.mu.Unlock()
+	return f.put(enc, off)
+}
+
+// appendInTurn is append that waits until the appends of all smaller seq have
+// got their place, so that the file does not depend on which worker is faster.
+func (f *shardFile) appendInTurn(seq, i int, enc []byte) error {
+	f.mu.Lock()
+	for f.next != seq && !f.failed {
+		f.turn.Wait()
+	}
+	if f.failed {
+		f.mu.Unlock()
+		return nil // the worker that failed has the error
+	}
+	f.next++
+	var off int64
+	if enc != nil {
+		off = f.place(i, len(enc))
+	}
+	f.turn.Broadcast()
+	f.mu.Unlock()
+	if enc == nil {
+		return nil
+	}
+	return f.put(enc, off)
+}
+
+// place finds room for n bytes of inner chunk i; mu is held.
+func (f *shardFile) place(i, n int) int64 {
+	off := f.off
+	f.off += int64(n)
+	f.entries[i] = indexEntry{uint64(off), uint64(n)}
+	f.stored = true
+	return off
+}
+
+func (f *shardFile) put(enc []byte, off int64) error {
+	t := time.Now()
+	defer func() { f.a.opts.meter.Since(meter.Write, t) }()
+	n, err := f.obj.WriteAt(enc, off)
+	f.a.opts.meter.AddWritten(int64(n))
+	return err
+}
+
+// fail lets all that wait for their turn go.
+func (f *shardFile) fail() {
+	f.mu.Lock()
+	f.failed = true
+	f.turn.Broadcast()
+	f.mu.Unlock()
+}
+
+// commit writes the index and puts the shard in its place, or removes the old
+// one when no chunk is stored and such are left out.
+func (f *shardFile) commit(ctx context.Context, st store.Writer, w *worker) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	defer f.a.objects.drop(f.key)
+	if !f.stored && f.a.opts.omitFill {
+		f.obj.Abort()
+		return st.Delete(ctx, f.key)
+	}
+	index, err := f.sh.encodeIndex(&w.codec, f.entries)
+	if err != nil {
+		return &FormatError{Err: fmt.Errorf("shard index: %w", err)}
+	}
+	off := f.off
+	if !f.sh.indexAtEnd {
+		off = 0
+	}
+	if err := f.put(index, off); err != nil {
+		return err
+	}
+	t := time.Now()
+	defer func() { f.a.opts.meter.Since(meter.Write, t) }()
+	return f.obj.Commit()
+}
+
+// writeShard replaces a shard by the task's box of elements and what it held
+// around them. Chunks that the box does not touch are copied as stored.
+func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *task, src []byte, strides []int) error {
+	p := a.meta.pipe
+	sh, rank := p.shard, len(t.start)
+	origin, valid := make([]int, rank), make([]int, rank)
+	for d := range rank {
+		origin[d] = t.file[d] * p.shape[d]
+	}
+	var old span
+	var index *shardIndex
+	if !a.covered(valid, origin, p.shape, t.start, t.shape) {
+		f, err := a.objects.open(ctx, a.st, w.key)
+		if err == nil {
+			defer a.objects.release(f)
+			old = span{f: f, n: f.size}
+			index, err = reader{a: a, w: w, ctx: ctx}.index(sh, old)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	f, err := a.createShard(ctx, st, string(w.key))
+	if err != nil {
+		return err
+	}
+	defer f.obj.Abort()
+	err = a.run(ctx, newCursor(Region{origin, valid}, sh.inner.shape, nil), func(w *worker, c *task) error {
+		i := sh.ordinal(w, origin, c.start)
+		w.key = append(w.key[:0], f.key...)
+		enc, err := a.shardChunk(ctx, w, old, index, i, c, t, src, strides)
+		if err == nil {
+			err = f.appendInTurn(c.seq, i, enc)
+		}
+		if err != nil {
+			f.fail()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return f.commit(ctx, st, w)
+}
+
+// ordinal is the number of the inner chunk that holds the element at start.
+func (s *sharding) ordinal(w *worker, origin, start []int) int {
+	i := 0
+	for d, n := range s.inner.shape {
+		i = i*s.grid[d] + (start[d]-origin[d])/n
+	}
+	return i
+}
+
+// shardChunk makes the stored form of inner chunk i of a shard: c is its box in
+// the array, t the box that is written, from src.
+func (a *Array) shardChunk(ctx context.Context, w *worker, old span, index *shardIndex, i int, c, t *task, src []byte, strides []int) ([]byte, error) {
+	inner, rank := a.meta.pipe.shard.inner, len(c.start)
+	// the part of this chunk that is written
+	part := task{start: w.vector(rank), shape: w.vector(rank)}
+	touched, whole, from := true, true, 0
+	for d := range rank {
+		lo, hi := max(c.start[d], t.start[d]), min(c.start[d]+c.shape[d], t.start[d]+t.shape[d])
+		part.start[d], part.shape[d] = lo, hi-lo
+		touched = touched && lo < hi
+		whole = whole && hi-lo == c.shape[d]
+		from += (lo - t.start[d]) * strides[d]
+	}
+	if touched && whole {
+		enc, isFillOnly, err := a.encode(w, inner, src[from:], strides, c.shape)
+		if isFillOnly {
+			enc = nil
+		}
+		return enc, err
+	}
+	before := span{n: -1}
+	if index != nil {
+		off, n, ok, err := index.lookup(i, old.n)
+		if err != nil {
+			return nil, &FormatError{Err: err}
+		}
+		if ok {
+			before = old.sub(off, n)
+		}
+	}
+	if !touched {
+		if before.n < 0 {
+			return nil, nil
+		}
+		return reader{a: a, w: w, ctx: ctx}.bytes(before)
+	}
+	b, bs, err := a.merge(ctx, w, inner, &before, c.start, &part, src[from:], strides)
+	if err != nil {
+		return nil, err
+	}
+	enc, isFillOnly, err := a.encode(w, inner, b, bs, inner.shape)
+	if isFillOnly {
+		enc = nil
+	}
+	return enc, err
+}
+
+// encodeShard makes the stored form of a shard in memory: of one that lies in
+// another shard, that other codecs work on, or that is transposed. Lengths and
+// strides are in stored order.
+func (a *Array) encodeShard(w *worker, p *pipeline, src []byte, strides, valid []int) (enc []byte, isFillOnly bool, err error) {
+	sh, rank := p.shard, len(valid)
+	entries := make([]indexEntry, sh.count)
+	at, part := w.vector(rank), w.vector(rank)
+	clear(at)
+	var out []byte
+	if !sh.indexAtEnd {
+		out = make([]byte, sh.indexSize)
+	}
+	isFillOnly = true
+	for i := range entries {
+		entries[i] = indexEntry{absent, absent}
+		off, inside := 0, true
+		for d, n := range sh.inner.shape {
+			part[d] = min(n, valid[d]-at[d]*n)
+			inside = inside && part[d] > 0
+			off += at[d] * n * strides[d]
+		}
+		if inside {
+			m := w.mark()
+			b, fillOnly, err := a.encodeChunk(w, sh.inner, src[off:], strides, part)
+			if err != nil {
+				return nil, false, err
+			}
+			if !fillOnly {
+				isFillOnly = false
+				entries[i] = indexEntry{uint64(len(out)), uint64(len(b))}
+				out = append(out, b...)
+			}
+			w.release(m)
+		}
+		for d := rank - 1; d >= 0; d-- {
+			if at[d]++; at[d] < sh.grid[d] {
+				break
+			}
+			at[d] = 0
+		}
+	}
+	if isFillOnly && a.opts.omitFill {
+		return nil, true, nil
+	}
+	index, err := sh.encodeIndex(&w.codec, entries)
+	if err != nil {
+		return nil, false, fmt.Errorf("shard index: %w", err)
+	}
+	if sh.indexAtEnd {
+		return append(out, index...), false, nil
+	}
+	copy(out, index)
+	return out, false, nil
+}
+
+// ShardWriter writes one shard chunk by chunk, so that the shard never lies in
+// memory as a whole. Chunks may come in any order and from many goroutines; the
+// file holds them in the order of arrival. A chunk that is not written reads as
+// the fill value.
+type ShardWriter struct {
+	a      *Array
+	st     store.Writer
+	f      *shardFile
+	region Region
+	once   sync.Once
+	err    error
+}
+
+// NewShard begins the shard with that index in the grid of [Array.Shard]. It
+// replaces the stored one at Commit. The caller ends it with Commit or Abort.
+func (a *Array) NewShard(ctx context.Context, index []int) (*ShardWriter, error) {
+	if !a.meta.pipe.streams() {
+		return nil, fmt.Errorf("%s: not made of shards that can be written chunk by chunk", a.Location())
+	}
+	r, err := a.ShardRegion(index)
+	if err != nil {
+		return nil, err
+	}
+	st, err := a.writer()
+	if err == nil {
+		err = inFileUnlessNamed(a.st, a.path, a.meta.pipe.readOnly())
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := a.createShard(ctx, st, a.ChunkKey(index))
+	if err != nil {
+		return nil, err
+	}
+	return &ShardWriter{a: a, st: st, f: f, region: r}, nil
+}
+
+// Region is the part of the array that the shard holds.
+func (s *ShardWriter) Region() Region { return s.region }
+
+// WriteChunk encodes and stores the chunk with that index in the array's grid of
+// [Array.Chunks], in the caller's goroutine; src holds the elements of its
+// [Array.ChunkRegion]. Writing a chunk twice is an error.
+func (s *ShardWriter) WriteChunk(ctx context.Context, index []int, src []byte) error {
+	r, err := s.a.ChunkRegion(index)
+	if err != nil {
+		return err
+	}
+	n, ok := volume(r.Shape, s.a.meta.pipe.size)
+	if !ok || n != len(src) {
+		return fmt.Errorf("%s: chunk %v has %d bytes, the buffer %d", s.a.Location(), index, n, len(src))
+	}
+	for d, lo := range r.Start {
+		if lo < s.region.Start[d] || lo >= s.region.Start[d]+s.region.Shape[d] {
+			return fmt.Errorf("%s: chunk %v does not lie in shard %v", s.a.Location(), index, s.region)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w := takeWorker()
+	defer w.giveBack()
+	sh := s.a.meta.pipe.shard
+	i := sh.ordinal(w, s.region.Start, r.Start)
+	s.f.mu.Lock()
+	twice := s.f.entries[i].offset != absent
+	s.f.mu.Unlock()
+	if twice {
+		return fmt.Errorf("%s: chunk %v is written twice", s.a.Location(), index)
+	}
+	enc, isFillOnly, err := s.a.encode(w, sh.inner, src, cStrides(w.vector(len(r.Shape)), r.Shape, s.a.meta.pipe.size), r.Shape)
+	if err != nil {
+		return inFileUnlessNamed(s.a.st, s.f.key, err)
+	}
+	if isFillOnly {
+		return nil
+	}
+	return s.f.append(i, enc)
+}
+
+// Commit writes the index and puts the shard in its place. All WriteChunk calls
+// have returned before.
+func (s *ShardWriter) Commit(ctx context.Context) error {
+	s.once.Do(func() {
+		w := takeWorker()
+		defer w.giveBack()
+		defer s.f.obj.Abort()
+		if s.err = ctx.Err(); s.err == nil {
+			s.err = inFileUnlessNamed(s.a.st, s.f.key, s.f.commit(ctx, s.st, w))
+		}
+	})
+	return s.err
+}
+
+// Abort gives the shard up; the stored one, if any, stays. After Commit it does
+// nothing: it may be deferred.
+func (s *ShardWriter) Abort() {
+	s.once.Do(func() {
+		s.err = errors.New("shard was given up")
+		s.f.obj.Abort()
+	})
+}
