@@ -1,0 +1,43 @@
+// Package tile streams an image that does not fit in memory as views.
+//
+// An image is stored in tiles: equal boxes of pixels, all with their own place
+// in a file. A [Source] knows the tiles of one file format and loads one at a
+// time. A view is a tile with a halo around it, whose width is the radius: what
+// a filter needs to compute every pixel of the tile. Where the halo reaches
+// over the image's edge lies the border, which is filled by a rule ([Border]).
+// The order in which all views of an image are visited is the traversal
+// ([Traverse]).
+//
+// A [Loader] makes views of any [dtype.Element] from a source:
+//
+//	l, err := tile.New[float32](src, tile.Radius(3), tile.Border(tile.Mirror),
+//		tile.ViewsAvailable(4), tile.LoaderThreads(2))
+//	defer l.Close()
+//	for v, err := range l.AllViews(ctx, 0) {
+//		if err != nil { … }
+//		compute(v.Data(), v.ViewShape)
+//		v.Release()
+//	}
+//
+// AllViews and [Loader.Views] load ahead in goroutines of their own, which end
+// with the loop. [Loader.View] loads one view in the goroutine that asks: many
+// workers may share a loader that way.
+//
+// # Memory
+//
+// A loader holds at most ViewsAvailable views and CacheBytes of tiles per
+// level, and MaxMemory is their sum. Tiles are shared by all views that need
+// them: each is loaded once for as long as the cache holds it, however many
+// streams ask for it at once. A view of radius 0 is a tile: it is loaded
+// straight into the view's memory and not cached.
+//
+// # What cannot happen
+//
+// Every set of requests is a stream of its own and ends when all of its views
+// were delivered: there is nothing to finish and nothing to forget. Streams
+// that run at the same time share the views available. A view that was loaded
+// ahead gives way to one that somebody waits for, so streams can be read in
+// any order by one goroutine. Only views that were delivered and not released
+// are out of reach: who waits for more views than ViewsAvailable without
+// releasing one waits until its context ends.
+package tile

@@ -1,0 +1,212 @@
+package tile
+
+import (
+	"errors"
+	"fmt"
+
+	"strata/pkg/dtype"
+)
+
+// Option configures a [Loader].
+type Option func(*config)
+
+type config struct {
+	radius      int
+	radii       []int
+	cacheBytes  []int64
+	logical     []int64
+	ordered     bool
+	release     []int
+	views       []int
+	traversal   Traversal
+	border      any // BorderMode, constant[T] or BorderCreator[T]
+	regions     map[int]region
+	loaders     int
+	copiers     int // 0: as many as loaders
+	inline      bool
+	memoryLimit int64
+	checked     bool
+	errs        []error
+}
+
+type region struct{ start, shape []int }
+
+func (c *config) fail(format string, args ...any) {
+	c.errs = append(c.errs, fmt.Errorf(format, args...))
+}
+
+func newConfig(opts []Option) (*config, error) {
+	c := &config{
+		cacheBytes: []int64{10 << 20}, logical: []int64{10 << 20},
+		release: []int{1}, views: []int{1},
+		traversal: Naive, border: Zero,
+		loaders: 1, regions: map[int]region{},
+	}
+	for _, o := range opts {
+		o(c)
+	}
+	return c, errors.Join(c.errs...)
+}
+
+// Radius sets the width of the halo around the central tile, in pixels, on all
+// axes. Default 0.
+func Radius(n int) Option {
+	return func(c *config) {
+		if c.radius, c.radii = n, nil; n < 0 {
+			c.fail("radius %d (must be at least 0)", n)
+		}
+	}
+}
+
+// Radii sets the width of the halo axis by axis; it needs one value per axis.
+func Radii(perAxis ...int) Option {
+	return func(c *config) {
+		c.radii = append([]int{}, perAxis...)
+		for _, r := range perAxis {
+			if r < 0 {
+				c.fail("radii %v (must be at least 0)", perAxis)
+			}
+		}
+	}
+}
+
+// CacheBytes sets the size of the tile cache: one value for every level, or
+// one per level. A cache holds at least one tile and at most all tiles of its
+// level. Default 10 MiB.
+func CacheBytes(perLevel ...int64) Option {
+	return func(c *config) {
+		c.cacheBytes = perLevel
+		for _, b := range perLevel {
+			if b <= 0 {
+				c.fail("cache of %d bytes (must be above 0)", b)
+			}
+		}
+	}
+}
+
+// LogicalCacheBytes sets the size of the cache of logical tiles of
+// [NewAdaptive], as CacheBytes does for the stored tiles. Default 10 MiB.
+func LogicalCacheBytes(perLevel ...int64) Option {
+	return func(c *config) {
+		c.logical = perLevel
+		for _, b := range perLevel {
+			if b <= 0 {
+				c.fail("cache of logical tiles of %d bytes (must be above 0)", b)
+			}
+		}
+	}
+}
+
+// Ordered lets a stream deliver its views in the order of the requests; views
+// that are ready early wait.
+func Ordered() Option { return func(c *config) { c.ordered = true } }
+
+// AsReady lets a stream deliver views as they become complete (the default).
+// With one loader thread that is the order of the requests as well.
+func AsReady() Option { return func(c *config) { c.ordered = false } }
+
+// ReleaseCount sets how often a view must be released before its buffer is
+// used again: one value for every level, or one per level. Default 1.
+func ReleaseCount(perLevel ...int) Option {
+	return func(c *config) {
+		c.release = perLevel
+		for _, n := range perLevel {
+			if n < 1 {
+				c.fail("release count %d (must be at least 1)", n)
+			}
+		}
+	}
+}
+
+// ViewsAvailable sets how many views exist at most: one value for every level,
+// or one per level. The next view waits for a released one. Default 1, which
+// leaves nothing to load ahead into.
+func ViewsAvailable(perLevel ...int) Option {
+	return func(c *config) {
+		c.views = perLevel
+		for _, n := range perLevel {
+			if n < 1 {
+				c.fail("%d views available (must be at least 1)", n)
+			}
+		}
+	}
+}
+
+// Traverse sets the order of [Loader.AllViews]. Default [Naive].
+func Traverse(t Traversal) Option {
+	return func(c *config) {
+		if c.traversal = t; t == nil {
+			c.fail("traversal is nil (name one, such as tile.Snake, or give a function)")
+		}
+	}
+}
+
+// Border sets how positions outside the image are filled. Default [Zero].
+func Border(mode BorderMode) Option {
+	return func(c *config) {
+		if c.border = mode; mode >= borderModes {
+			c.fail("unknown border mode %d", mode)
+		}
+	}
+}
+
+// BorderConstant fills positions outside the image with v.
+func BorderConstant[T dtype.Element](v T) Option {
+	return func(c *config) { c.border = constant[T]{v} }
+}
+
+// BorderCustom lets the caller fill positions outside the image.
+func BorderCustom[T dtype.Element](b BorderCreator[T]) Option {
+	return func(c *config) {
+		if c.border = b; b == nil {
+			c.fail("border creator is nil")
+		}
+	}
+}
+
+// Region restricts [Loader.AllViews] of a level to the tiles that meet a box
+// of pixels. Views are those of the whole image: halos reach across the box.
+func Region(level int, start, shape []int) Option {
+	return func(c *config) { c.regions[level] = region{start, shape} }
+}
+
+// LoaderThreads sets how many goroutines load tiles for one stream. Default 1.
+func LoaderThreads(n int) Option {
+	return func(c *config) {
+		if c.loaders = n; n < 1 {
+			c.fail("%d loader threads (must be at least 1; Inline() loads in the caller's goroutine)", n)
+		}
+	}
+}
+
+// CopyThreads sets how many of the loader threads of all streams may copy
+// pixels from tiles into views at one time, for sources that wait more than
+// they compute. Default: as many as there are loader threads.
+func CopyThreads(n int) Option {
+	return func(c *config) {
+		if c.copiers = n; n < 1 {
+			c.fail("%d copy threads (must be at least 1)", n)
+		}
+	}
+}
+
+// Inline lets streams load each view in the goroutine that iterates, when it
+// asks for it: nothing is loaded ahead and no goroutine is started.
+// [Loader.View] works like that always.
+func Inline() Option { return func(c *config) { c.inline = true } }
+
+// MemoryLimit bounds the memory of all views and caches together. Caches
+// shrink to stay within it; it is an error if the views and one tile per cache
+// do not fit.
+func MemoryLimit(bytes int64) Option {
+	return func(c *config) {
+		if c.memoryLimit = bytes; bytes <= 0 {
+			c.fail("memory limit of %d bytes (must be above 0)", bytes)
+		}
+	}
+}
+
+// Checked turns on checks for tests: a view's pixels are overwritten when it
+// is released, and asking for the next view fails if somebody wrote to them
+// afterwards.
+func Checked() Option { return func(c *config) { c.checked = true } }

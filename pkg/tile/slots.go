@@ -1,0 +1,117 @@
+package tile
+
+import (
+	"context"
+	"fmt"
+
+	"strata/pkg/dtype"
+)
+
+// A slot is the right to hold one view's buffer. Slots are handed out under
+// l.mu: to streams that load ahead as long as none of them has more than its
+// share, to those who wait for a view always. A view that was loaded ahead is
+// taken back when somebody waits and all slots are gone, so that whoever reads
+// several streams in turn cannot be stopped by what the others prepared.
+
+// demand takes a buffer for a view that the caller waits for.
+func (l *Loader[T]) demand(ctx context.Context, lv *level[T]) (*buffer[T], error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if buf, err := l.take(lv, nil); buf != nil || err != nil {
+		return buf, err
+	}
+	defer context.AfterFunc(ctx, l.wake)()
+	l.demands++
+	defer func() { l.demands-- }()
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("wait for a view of level %d to be released (%d available): %w", lv.number, lv.most, err)
+		}
+		if buf, err := l.take(lv, nil); buf != nil || err != nil {
+			return buf, err
+		}
+		l.change.Wait()
+	}
+}
+
+// wake lets all who wait on l.change look again.
+func (l *Loader[T]) wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.change.Broadcast()
+}
+
+// take hands out a free slot, or one with a view that some stream other than
+// its consumer's own loaded ahead. It returns nil when there is none. l.mu is held.
+func (l *Loader[T]) take(lv *level[T], to *stream[T]) (*buffer[T], error) {
+	if l.closed {
+		return nil, ErrClosed
+	}
+	if buf, err := lv.free(); buf != nil || err != nil {
+		return buf, err
+	}
+	var victim *stream[T]
+	var last *result[T]
+	for _, s := range l.streams {
+		if r := s.spare(lv, s == to); r != nil && (last == nil || s != to) {
+			victim, last = s, r
+		}
+	}
+	if victim == nil {
+		return nil, nil
+	}
+	victim.giveUp(last)
+	return last.v.buf, nil
+}
+
+// free takes an idle buffer or makes one. l.mu is held.
+func (lv *level[T]) free() (*buffer[T], error) {
+	if n := len(lv.idle); n > 0 {
+		buf := lv.idle[n-1]
+		lv.idle = lv.idle[:n-1]
+		if !buf.intact() {
+			lv.back(buf)
+			return nil, fmt.Errorf("a view of level %d was written to after its release", lv.number)
+		}
+		return buf, nil
+	}
+	if lv.made == lv.most {
+		return nil, nil
+	}
+	m, err := lv.l.pool.Get(context.Background(), lv.viewBytes) // does not wait: see plan
+	if err != nil {
+		return nil, fmt.Errorf("memory for a view: %w", err)
+	}
+	lv.made++
+	return &buffer[T]{mem: m, data: dtype.Slice[T](m.B)[:lv.viewPixels]}, nil
+}
+
+// put gives a slot back.
+func (lv *level[T]) put(buf *buffer[T]) {
+	if lv.l.cfg.checked {
+		buf.poison()
+	}
+	lv.l.mu.Lock()
+	defer lv.l.mu.Unlock()
+	lv.back(buf)
+}
+
+// back is put for holders of l.mu.
+func (lv *level[T]) back(buf *buffer[T]) {
+	if lv.l.closed {
+		lv.made--
+		buf.mem.Release()
+	} else {
+		lv.idle = append(lv.idle, buf)
+	}
+	lv.l.change.Broadcast()
+}
+
+// shut frees the idle buffers of a loader that was closed. l.mu is held.
+func (lv *level[T]) shut() {
+	for _, buf := range lv.idle {
+		lv.made--
+		buf.mem.Release()
+	}
+	lv.idle = nil
+}

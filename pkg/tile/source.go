@@ -1,0 +1,59 @@
+package tile
+
+import (
+	"context"
+
+	"strata/pkg/dtype"
+)
+
+// Source is an image that is stored in tiles: what a [Loader] needs to know of
+// a file format. Axes go from the slowest to the fastest; every []int has one
+// number per axis. The answers must not change during the life of a loader,
+// and LoadTile must be safe for concurrent use.
+type Source interface {
+	// Levels is the number of pyramid levels, at least 1; level 0 is the finest.
+	Levels() int
+	// Shape is the size of a level in pixels.
+	Shape(level int) []int
+	// TileShape is the size of the level's tiles. An image need not be a whole
+	// number of tiles.
+	TileShape(level int) []int
+	// DimensionNames names the axes, such as "z", "y", "x".
+	DimensionNames() []string
+	// DownScale is the factor by which a level is coarser than level 0.
+	DownScale(level int) float64
+	// DType is the type of the pixels that LoadTile writes.
+	DType() dtype.Type
+	// LoadTile writes the pixels of one tile into dst, in C order and native
+	// byte order. dst holds a whole tile: at the far edges of the image a tile
+	// keeps the row lengths of a whole one, and what LoadTile leaves in the part
+	// outside the image (anything or nothing) is never shown.
+	LoadTile(ctx context.Context, level int, index []int, dst []byte) error
+}
+
+// Image describes a source of one level. Embed it to get all of Source but
+// LoadTile.
+type Image struct {
+	Size  []int      // pixels per axis
+	Tile  []int      // pixels of a tile per axis
+	Names []string   // axis names, one per axis
+	Type  dtype.Type // of the pixels that LoadTile writes
+}
+
+// Levels is 1.
+func (m Image) Levels() int { return 1 }
+
+// Shape is m.Size.
+func (m Image) Shape(int) []int { return m.Size }
+
+// TileShape is m.Tile.
+func (m Image) TileShape(int) []int { return m.Tile }
+
+// DimensionNames is m.Names.
+func (m Image) DimensionNames() []string { return m.Names }
+
+// DownScale is 1.
+func (m Image) DownScale(int) float64 { return 1 }
+
+// DType is m.Type.
+func (m Image) DType() dtype.Type { return m.Type }

@@ -1,0 +1,290 @@
+package tile
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"strata/pkg/dtype"
+)
+
+// stream is one run over a set of requests: its workers start views in request
+// order as slots allow, place their pieces, and line the complete ones up for
+// the loop that consumes them. All fields are under l.mu.
+type stream[T dtype.Element] struct {
+	l       *Loader[T]
+	reqs    []Request
+	next    int          // first request that was never started
+	again   []int        // requests that gave their slot away, ascending
+	pieces  []task[T]    // ready to be placed
+	active  int          // views that are being built
+	ready   []*result[T] // complete or failed, in order of completion
+	told    int          // results that went to the consumer
+	waiting bool         // the consumer waits for a result
+	ended   bool         // no more work
+}
+
+// result is a view on its way to the consumer.
+type result[T dtype.Element] struct {
+	position int // of its request
+	v        *View[T]
+	left     int // pieces to be placed
+	err      error
+}
+
+type task[T dtype.Element] struct {
+	r *result[T]
+	p piece
+}
+
+// stream runs a set of requests until all are delivered, the consumer leaves
+// or ctx ends. No goroutine outlives it.
+func (l *Loader[T]) stream(ctx context.Context, reqs []Request, yield func(*View[T], error) bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := &stream[T]{l: l, reqs: reqs}
+	l.mu.Lock()
+	l.streams = append(l.streams, s)
+	l.mu.Unlock()
+	stop := context.AfterFunc(ctx, l.wake)
+	defer stop()
+	var workers sync.WaitGroup
+	for range l.cfg.loaders {
+		workers.Go(func() { s.work(ctx) })
+	}
+	defer func() {
+		cancel()
+		s.end()
+		workers.Wait()
+		s.clear()
+	}()
+	for {
+		r, err := s.take(ctx)
+		switch {
+		case err != nil:
+			yield(nil, err)
+			return
+		case r == nil:
+			return
+		case r.err != nil:
+			if !yield(nil, r.err) {
+				return
+			}
+		default:
+			if !yield(r.v, nil) {
+				return
+			}
+		}
+	}
+}
+
+// take waits for the next result to deliver; nil after the last.
+func (s *stream[T]) take(ctx context.Context) (*result[T], error) {
+	l := s.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.waiting = true
+	defer func() {
+		s.waiting = false
+		l.change.Broadcast()
+	}()
+	l.change.Broadcast()
+	for {
+		if s.told == len(s.reqs) {
+			return nil, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if l.closed {
+			return nil, ErrClosed
+		}
+		if i := s.deliverable(); i >= 0 {
+			r := s.ready[i]
+			s.ready = slices.Delete(s.ready, i, i+1)
+			s.told++
+			return r, nil
+		}
+		l.change.Wait()
+	}
+}
+
+// deliverable is the place in ready of the result that comes next; -1 if it is
+// not there yet.
+func (s *stream[T]) deliverable() int {
+	if !s.l.cfg.ordered {
+		return min(len(s.ready), 1) - 1
+	}
+	return slices.IndexFunc(s.ready, func(r *result[T]) bool { return r.position == s.told })
+}
+
+// work is a loader thread: it places pieces and, when there are none, starts
+// the next view.
+func (s *stream[T]) work(ctx context.Context) {
+	l := s.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !s.ended && ctx.Err() == nil && !l.closed {
+		if n := len(s.pieces); n > 0 {
+			t := s.pieces[0]
+			s.pieces = s.pieces[1:]
+			s.place(ctx, t)
+			continue
+		}
+		if !s.start() {
+			l.change.Wait()
+		}
+	}
+}
+
+// place does a task and completes its view after the last one. l.mu is held,
+// but not during the work.
+func (s *stream[T]) place(ctx context.Context, t task[T]) {
+	l, lv := s.l, t.r.v.lv
+	if t.r.err == nil {
+		l.mu.Unlock()
+		err := lv.place(ctx, t.r.v, t.p)
+		l.mu.Lock()
+		if t.r.err == nil {
+			t.r.err = err
+		}
+	}
+	if t.r.left--; t.r.left > 0 {
+		return
+	}
+	if t.r.err == nil {
+		l.mu.Unlock()
+		lv.finish(t.r.v)
+		l.mu.Lock()
+	} else {
+		lv.back(t.r.v.buf)
+	}
+	s.active--
+	s.ready = append(s.ready, t.r)
+	l.change.Broadcast()
+}
+
+// start begins the next view if there is one and it may have a slot. l.mu is held.
+func (s *stream[T]) start() bool {
+	position := s.next
+	if len(s.again) > 0 {
+		position = s.again[0]
+	} else if s.next == len(s.reqs) {
+		return false
+	}
+	l, req := s.l, s.reqs[position]
+	lv := l.levels[req.Level]
+	r := &result[T]{position: position}
+	var buf *buffer[T]
+	var err error
+	if s.wanted(position) {
+		buf, err = l.take(lv, s)
+	} else if l.demands == 0 && s.held(lv) < lv.most/len(l.streams) {
+		buf, err = lv.free()
+	}
+	if buf == nil && err == nil {
+		return false
+	}
+	if len(s.again) > 0 {
+		s.again = s.again[1:]
+	} else {
+		s.next++
+	}
+	if err != nil {
+		r.err = &Error{req.Level, req.Index, nil, err}
+		s.ready = append(s.ready, r)
+		l.change.Broadcast()
+		return true
+	}
+	r.v = lv.view(buf, req.Index)
+	pieces, err := lv.pieces(r.v.Geometry)
+	if err != nil {
+		r.err = &Error{req.Level, req.Index, nil, err}
+		lv.back(buf)
+		s.ready = append(s.ready, r)
+		l.change.Broadcast()
+		return true
+	}
+	r.left = len(pieces)
+	for _, p := range pieces {
+		s.pieces = append(s.pieces, task[T]{r, p})
+	}
+	s.active++
+	if len(pieces) > 1 {
+		l.change.Broadcast()
+	}
+	return true
+}
+
+// wanted reports whether the consumer waits for the view of that request and
+// for nothing that is under way already.
+func (s *stream[T]) wanted(position int) bool {
+	if s.l.cfg.ordered {
+		return s.waiting && position == s.told
+	}
+	return s.waiting && s.active == 0 && len(s.ready) == 0
+}
+
+// held counts the slots of a level that the stream has and its consumer not yet.
+func (s *stream[T]) held(lv *level[T]) int {
+	n := s.active
+	for _, r := range s.ready {
+		if r.err == nil && r.v.lv == lv {
+			n++
+		}
+	}
+	return n
+}
+
+// spare is the complete view of that level that the stream can best do
+// without: the one that would be delivered last. nil if it has none, or if its
+// consumer is about to take it.
+func (s *stream[T]) spare(lv *level[T], own bool) *result[T] {
+	if s.waiting && !own {
+		return nil
+	}
+	var last *result[T]
+	for _, r := range s.ready {
+		if r.err == nil && r.v.lv == lv && (last == nil || r.position > last.position) {
+			last = r
+		}
+	}
+	return last
+}
+
+// giveUp takes a complete view out of the stream; it will be built again.
+func (s *stream[T]) giveUp(r *result[T]) {
+	s.ready = slices.DeleteFunc(s.ready, func(x *result[T]) bool { return x == r })
+	i, _ := slices.BinarySearch(s.again, r.position)
+	s.again = slices.Insert(s.again, i, r.position)
+}
+
+// end lets the workers stop.
+func (s *stream[T]) end() {
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	s.ended = true
+	s.l.change.Broadcast()
+}
+
+// clear gives back what was loaded for nobody and takes the stream off the
+// loader's list. The workers have ended.
+func (s *stream[T]) clear() {
+	l := s.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.streams = slices.DeleteFunc(l.streams, func(x *stream[T]) bool { return x == s })
+	back := map[*result[T]]bool{}
+	for _, r := range s.ready {
+		if r.err == nil {
+			back[r] = true
+		}
+	}
+	for _, t := range s.pieces {
+		back[t.r] = true
+	}
+	for r := range back {
+		r.v.lv.back(r.v.buf)
+	}
+	l.change.Broadcast()
+}
