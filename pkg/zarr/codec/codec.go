@@ -105,6 +105,8 @@ var parsersV2 = map[string]parser{
 	"zstd":             parseZstdV2,
 	"lz4":              parseLZ4,
 	"blosc":            parseBloscV2,
+	"bz2":              parseBZ2,
+	"lzma":             parseLZMA,
 	"crc32":            parseCRC32,
 	"crc32c":           parseCRC32CNumcodecs,
 	"adler32":          parseAdler32,
