@@ -1,0 +1,382 @@
+// Package atomic writes the outputs of a run so that each is there whole or
+// not at all.
+//
+// A [Group] holds the outputs of one run. Each is written under a hidden name
+// in the folder where it shall lie, so that putting it in place is a rename:
+//
+//	g := atomic.NewGroup(atomic.Options{})
+//	defer g.Abort()                       // does nothing after Commit
+//	out, err := g.Folder("out.ome.zarr")  // refused here, before any work
+//	… write into out.Work() …
+//	err = g.Commit()
+//
+// A crash or a kill before Commit leaves what was there untouched; the hidden
+// remains are removed by the next run on the same host that writes into the
+// same folder. Commit puts files in place first and folders last; if one fails,
+// those already in place are taken back. A kill in the middle of Commit can
+// leave new files beside an old folder, but every output is whole.
+//
+// Two processes on one output never mix: each writes under its own name. The
+// first that is complete is put in place. The second is refused with
+// [ErrExists] in its Commit, or, when it may overwrite, replaces the first.
+package atomic
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Errors that are the caller's choice of paths; tell them apart with errors.Is.
+// All other errors are the file system's.
+var (
+	ErrExists  = errors.New("output exists")            // and Overwrite is off
+	ErrPlace   = errors.New("output cannot lie there")  // equal to or inside an input, another output, …
+	ErrNotOurs = errors.New("output is something else") // would replace what the program does not write
+)
+
+// refusal is an error whose text is its own, and that is one of the above.
+type refusal struct {
+	kind error
+	text string
+}
+
+func (r *refusal) Error() string        { return r.text }
+func (r *refusal) Is(target error) bool { return target == r.kind }
+
+func refuse(kind error, format string, args ...any) error {
+	return &refusal{kind, fmt.Sprintf(format, args...)}
+}
+
+// Options of a group.
+type Options struct {
+	Overwrite bool // an existing output is replaced
+	Sync      bool // data and folders are flushed to the device before the rename
+
+	// Warn is told of things that do not stop the run: another process that
+	// writes the same output, remains that cannot be removed. May be nil.
+	Warn func(format string, args ...any)
+}
+
+// Group is the set of outputs of one run. It is not safe for concurrent use.
+type Group struct {
+	opt    Options
+	self   identity
+	inputs []input
+	extra  []input // files that something else writes
+	outs   []*Output
+	made   []string // parent folders that the group made, outermost first
+	done   bool
+}
+
+type input struct{ typed, real string }
+
+// Output is one file or folder that is being written.
+type Output struct {
+	path    string   // as typed
+	final   string   // where it will lie: absolute, links resolved
+	work    string   // where it is written
+	aside   string   // where the old one waits while it is replaced without an exchange
+	file    bool     // a file, else a folder
+	markers []string // an existing folder must hold one of these to be replaced
+	state   state
+}
+
+// Path is the output's place as the user gave it, for messages and records.
+func (o *Output) Path() string { return o.path }
+
+// Work is the hidden path to write to until Commit: an empty folder, or an
+// empty file that may be truncated or replaced.
+func (o *Output) Work() string { return o.work }
+
+// NewGroup makes an empty group.
+func NewGroup(opt Options) *Group {
+	if opt.Warn == nil {
+		opt.Warn = func(string, ...any) {}
+	}
+	return &Group{opt: opt, self: self()}
+}
+
+// Input declares a file or folder that the run reads: no output may be equal
+// to it, lie inside it, or contain it.
+func (g *Group) Input(path string) error {
+	real, err := realPath(path)
+	if err != nil {
+		return err
+	}
+	in := input{path, real}
+	for _, e := range g.extra {
+		if e.real == in.real || sameFile(e.real, in.real) {
+			return refuse(ErrPlace, "%s is the input %s: write to another place", e.typed, in.typed)
+		}
+	}
+	for _, o := range g.outs {
+		if err := o.against(in); err != nil {
+			return err
+		}
+	}
+	g.inputs = append(g.inputs, in)
+	return nil
+}
+
+// Reserve declares a file that the run writes by other means: no input may be
+// equal to it, and no output may be equal to it or contain it.
+func (g *Group) Reserve(path string) error {
+	real, err := realPath(path)
+	if err != nil {
+		return err
+	}
+	g.extra = append(g.extra, input{path, real})
+	return nil
+}
+
+// Folder starts an output that is a folder. With Overwrite, an existing one is
+// replaced only if it is an empty folder or holds one of the markers: a slip
+// of the keyboard must not cost somebody's home. Without markers it must be empty.
+func (g *Group) Folder(path string, markers ...string) (*Output, error) {
+	return g.start(&Output{path: path, markers: markers})
+}
+
+// File starts an output that is a regular file.
+func (g *Group) File(path string) (*Output, error) {
+	return g.start(&Output{path: path, file: true})
+}
+
+func (g *Group) start(o *Output) (*Output, error) {
+	if g.done {
+		return nil, fmt.Errorf("output %s: the outputs of this run are complete already", o.path)
+	}
+	if o.path == "" {
+		return nil, refuse(ErrPlace, "output has an empty name")
+	}
+	var err error
+	if o.final, err = realPath(o.path); err != nil {
+		return nil, err
+	}
+	if base := filepath.Base(o.final); base == "/" || base == "." || base == ".." {
+		return nil, refuse(ErrPlace, "output %s cannot be replaced as a whole", o.path)
+	}
+	for _, in := range g.inputs {
+		if err := o.against(in); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range g.extra {
+		if within(e.real, o.final) {
+			return nil, refuse(ErrPlace, "%s is or lies inside the output %s: choose another place", e.typed, o.path)
+		}
+	}
+	for _, other := range g.outs {
+		if within(o.final, other.final) || within(other.final, o.final) {
+			return nil, refuse(ErrPlace, "output %s is or lies inside output %s: choose another place", o.path, other.path)
+		}
+	}
+	if err := g.makeParents(filepath.Dir(o.final)); err != nil {
+		return nil, fmt.Errorf("output %s: %w", o.path, err)
+	}
+	g.clean(o)
+	if err := g.mayReplace(o); err != nil {
+		g.dropParents()
+		return nil, err
+	}
+	o.work = filepath.Join(filepath.Dir(o.final), g.self.sibling(filepath.Base(o.final), token()))
+	o.aside = o.work + asideSuffix
+	if err := o.create(); err != nil {
+		g.dropParents()
+		return nil, fmt.Errorf("output %s: cannot write into folder %s: %w", o.path, filepath.Dir(o.final), cause(err))
+	}
+	g.outs = append(g.outs, o)
+	return o, nil
+}
+
+func (o *Output) create() error {
+	if !o.file {
+		return os.Mkdir(o.work, 0o777)
+	}
+	f, err := os.OpenFile(o.work, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// against refuses an output that would destroy an input, or lie inside it.
+func (o *Output) against(in input) error {
+	switch {
+	case o.final == in.real || sameFile(o.final, in.real):
+		return refuse(ErrPlace, "output %s is the input %s: write to another place", o.path, in.typed)
+	case within(o.final, in.real):
+		return refuse(ErrPlace, "output %s lies inside the input %s: write to another place", o.path, in.typed)
+	case within(in.real, o.final):
+		return refuse(ErrPlace, "input %s lies inside the output %s: write to another place", in.typed, o.path)
+	}
+	return nil
+}
+
+// mayReplace refuses an output whose place is taken, unless it may be
+// replaced and is what the program writes.
+func (g *Group) mayReplace(o *Output) error {
+	info, err := os.Lstat(o.final)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("output %s: %w", o.path, cause(err))
+	}
+	if !g.opt.Overwrite {
+		return refuse(ErrExists, "output %s exists: give --overwrite (-f) to replace it", o.path)
+	}
+	switch {
+	case o.file && !info.Mode().IsRegular():
+		return refuse(ErrNotOurs, "output %s exists and is not a regular file: not replaced", o.path)
+	case !o.file && !info.IsDir():
+		return refuse(ErrNotOurs, "output %s exists and is not a folder: not replaced", o.path)
+	case o.file:
+		return nil
+	}
+	if cwd, err := os.Getwd(); err == nil {
+		if cwd, err = filepath.EvalSymlinks(cwd); err == nil && within(cwd, o.final) {
+			return refuse(ErrPlace, "output %s holds the current folder: not replaced", o.path)
+		}
+	}
+	for _, m := range o.markers {
+		if _, err := os.Lstat(filepath.Join(o.final, m)); err == nil {
+			return nil
+		}
+	}
+	entries, err := os.ReadDir(o.final)
+	if err != nil {
+		return fmt.Errorf("output %s: %w", o.path, cause(err))
+	}
+	if len(entries) > 0 {
+		return refuse(ErrNotOurs, "output %s is a folder that holds other things (none of %s): not replaced; remove it by hand",
+			o.path, strings.Join(o.markers, ", "))
+	}
+	return nil
+}
+
+// makeParents makes missing folders above an output; Abort removes them again.
+func (g *Group) makeParents(dir string) error {
+	var missing []string
+	for d := dir; ; d = filepath.Dir(d) {
+		info, err := os.Stat(d)
+		if err == nil {
+			if !info.IsDir() {
+				return refuse(ErrPlace, "%s is not a folder", d)
+			}
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return cause2(d, err)
+		}
+		missing = append(missing, d)
+	}
+	slices.Reverse(missing)
+	for _, d := range missing {
+		switch err := os.Mkdir(d, 0o777); {
+		case err == nil:
+			g.made = append(g.made, d)
+		case !errors.Is(err, fs.ErrExist): // another process may have made it
+			g.dropParents()
+			return cause2(d, err)
+		}
+	}
+	return nil
+}
+
+// dropParents removes the folders that the group made, as far as they are empty.
+func (g *Group) dropParents() {
+	if len(g.outs) > 0 {
+		return // one of them is in use
+	}
+	for _, d := range slices.Backward(g.made) {
+		if os.Remove(d) != nil {
+			break
+		}
+	}
+	g.made = nil
+}
+
+// Abort removes all that was written. After a successful Commit it does
+// nothing. What it cannot remove it reports to Warn, once per output.
+func (g *Group) Abort() {
+	if g.done {
+		return
+	}
+	g.done = true
+	for _, o := range g.outs {
+		g.remove(o.work)
+	}
+	g.outs = nil
+	g.dropParents()
+}
+
+func (g *Group) remove(path string) {
+	if err := os.RemoveAll(path); err != nil {
+		g.opt.Warn("cannot remove %s: %v", path, cause(err))
+	}
+}
+
+// within says whether path is dir or lies below it; both are clean and absolute.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+func sameFile(a, b string) bool {
+	ia, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	ib, err := os.Stat(b)
+	return err == nil && os.SameFile(ia, ib)
+}
+
+// realPath is the absolute path with all links resolved, also where the last
+// parts do not exist yet.
+func realPath(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", cause2(path, err)
+	}
+	if target, err := os.Readlink(abs); err == nil {
+		return "", refuse(ErrPlace, "%s is a link to %s, which does not exist", path, target)
+	}
+	parent, err := realPath(filepath.Dir(abs))
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(parent, filepath.Base(abs)), nil
+}
+
+// cause is an error of the os package without operation and path.
+func cause(err error) error {
+	var p *fs.PathError
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
+		return p.Err
+	case errors.As(err, &l):
+		return l.Err
+	}
+	return err
+}
+
+func cause2(path string, err error) error { return fmt.Errorf("%s: %w", path, cause(err)) }
+
+// token is a name part that no other output has.
+func token() string {
+	var b [5]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+}

@@ -1,0 +1,198 @@
+package atomic
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// state is how far an output has come.
+type state int
+
+const (
+	writing   state = iota // under its hidden name
+	fresh                  // in place, where nothing was
+	exchanged              // in place; the old one has the hidden name
+	replaced               // in place; the old one lies aside
+	forgotten              // in place; the old one is gone for good
+)
+
+// Commit puts all outputs in place: files first, then folders, each in the
+// order they were started. When one fails, those that are in place already are
+// taken back, and everything is as it was.
+func (g *Group) Commit() error {
+	if g.done {
+		return nil
+	}
+	order := slices.Clone(g.outs)
+	slices.SortStableFunc(order, func(a, b *Output) int { return rank(a) - rank(b) })
+	err := g.place(order)
+	if err != nil {
+		for _, o := range slices.Backward(order) {
+			if back := o.takeBack(); back != nil {
+				err = errors.Join(err, fmt.Errorf("output %s: cannot be taken back: %w", o.path, cause(back)))
+			}
+		}
+		g.Abort()
+		return err
+	}
+	g.done = true
+	for _, o := range order {
+		switch o.state {
+		case exchanged:
+			g.remove(o.work)
+		case replaced:
+			g.remove(o.aside)
+		}
+	}
+	return nil
+}
+
+func rank(o *Output) int {
+	if o.file {
+		return 0
+	}
+	return 1
+}
+
+func (g *Group) place(order []*Output) error {
+	if g.opt.Sync {
+		for _, o := range order {
+			if err := syncTree(o.work); err != nil {
+				return fmt.Errorf("output %s: flush: %w", o.path, err)
+			}
+		}
+	}
+	for _, o := range order {
+		// What lies there may have changed while the run worked.
+		if err := g.mayReplace(o); err != nil {
+			return err
+		}
+		if err := g.placeOne(o); err != nil {
+			return fmt.Errorf("output %s: cannot be put in place: %w", o.path, cause(err))
+		}
+	}
+	if g.opt.Sync {
+		dirs := map[string]bool{}
+		for _, d := range g.made {
+			dirs[filepath.Dir(d)] = true
+		}
+		for _, o := range order {
+			dirs[filepath.Dir(o.final)] = true
+		}
+		for d := range dirs {
+			if err := syncPath(d); err != nil {
+				return fmt.Errorf("flush %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// placeOne renames the output to its final name. Another process may put
+// something there, or take it away, at any moment: then it looks again.
+func (g *Group) placeOne(o *Output) error {
+	for range 100 {
+		err := renameNew(o.work, o.final)
+		if err == nil {
+			o.state = fresh
+			return nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if !g.opt.Overwrite {
+			return refuse(ErrExists, "output %s exists now: another process wrote it; give --overwrite (-f) to replace it", o.path)
+		}
+		if err = o.replace(); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return fmt.Errorf("another process keeps changing it")
+}
+
+// replace swaps the output with what lies in its place.
+func (o *Output) replace() error {
+	err := exchange(o.work, o.final)
+	if err == nil {
+		o.state = exchanged
+		return nil
+	}
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return o.replaceInSteps()
+}
+
+// replaceInSteps is replace where names cannot be exchanged (NFS, for one).
+// The folder is missing for a moment; the old one is put back when the second
+// step fails, or by the next run when the process dies between the two.
+func (o *Output) replaceInSteps() error {
+	if o.file {
+		o.state = replaced
+		if err := os.Link(o.final, o.aside); err != nil {
+			o.state = forgotten
+		}
+		if err := os.Rename(o.work, o.final); err != nil {
+			_ = os.Remove(o.aside)
+			o.state = writing
+			return err
+		}
+		return nil
+	}
+	if err := os.Rename(o.final, o.aside); err != nil {
+		return err
+	}
+	if err := renameNew(o.work, o.final); err != nil {
+		return errors.Join(err, renameNew(o.aside, o.final))
+	}
+	o.state = replaced
+	return nil
+}
+
+// takeBack undoes placeOne.
+func (o *Output) takeBack() error {
+	var err error
+	switch o.state {
+	case fresh:
+		err = os.Rename(o.final, o.work)
+	case exchanged:
+		err = exchange(o.work, o.final)
+	case replaced:
+		if err = os.Rename(o.final, o.work); err == nil {
+			err = os.Rename(o.aside, o.final)
+		}
+	case forgotten:
+		return fmt.Errorf("the old file is gone")
+	}
+	if err == nil {
+		o.state = writing
+	}
+	return err
+}
+
+// syncTree flushes a file, or a folder with everything in it, to the device.
+func syncTree(path string) error {
+	var g errgroup.Group
+	g.SetLimit(8) // flushes wait for the device, not for a CPU
+	err := filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && (d.IsDir() || d.Type().IsRegular()) {
+			g.Go(func() error { return syncPath(p) })
+		}
+		return err
+	})
+	return errors.Join(err, g.Wait())
+}
+
+func syncPath(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

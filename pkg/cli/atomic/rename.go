@@ -1,0 +1,35 @@
+package atomic
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// renameNewInSteps is renameNew where the system has no such call. A file is
+// linked, which fails if the name is taken. A folder cannot be: between the
+// look and the rename another process may put one there, and then the rename
+// fails because that one is not empty.
+func renameNewInSteps(from, to string) error {
+	info, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		switch err := os.Link(from, to); {
+		case err == nil:
+			return os.Remove(from)
+		case errors.Is(err, fs.ErrExist):
+			return err
+		}
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return fs.ErrExist
+	}
+	err = os.Rename(from, to)
+	if errors.Is(err, syscall.ENOTEMPTY) {
+		return fs.ErrExist
+	}
+	return err
+}

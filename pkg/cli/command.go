@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Command describes a binary, or one sub-command of a binary.
+type Command struct {
+	Name        string    // as typed: "aip", "info"
+	Usage       string    // one line, lower case, without a full stop
+	Description string    // what it does, in a paragraph or a few; may be empty
+	Args        []Arg     // positional arguments, in order
+	Flags       []Flag    // its own flags
+	Shared      Shared    // which groups of common flags it has; Stage: all
+	Defaults    Defaults  // other defaults of common flags, by name: {"n_levels": "0"}
+	Examples    []Example // shown at the end of the help
+
+	// Run does the work. Outputs made with [Run.Output] and its kin are put
+	// in place when it returns nil, and removed when it returns an error.
+	Run func(ctx context.Context, r *Run) error
+
+	// Commands are sub-commands. A command has either these or Run.
+	Commands []*Command
+}
+
+// Arg describes a positional argument. Arguments are required unless Optional
+// (only after all required ones); the last may stand for one or more (Many).
+type Arg struct {
+	Name     string // upper case: "IN"
+	Usage    string // what it is, without a full stop
+	Optional bool
+	Many     bool
+}
+
+// Example is one line of the examples in the help.
+type Example struct {
+	Command string // "aip in.ome.zarr out.ome.zarr --png out.png"
+	Usage   string // what it does; may be empty
+}
+
+// Defaults replaces defaults of common flags for one command.
+type Defaults map[string]string
+
+// Check says what is wrong with the description of a command: names used
+// twice, defaults that do not parse, arguments in an impossible order. Tests of
+// a binary call it (clitest does); Main does not, to start fast.
+func (c *Command) Check() error {
+	var errs []error
+	complain := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("command "+c.Name+": "+format, args...))
+	}
+	if c.Name == "" || c.Usage == "" {
+		complain("a name and a usage are needed")
+	}
+	if strings.HasSuffix(c.Usage, ".") {
+		complain("usage ends in a full stop")
+	}
+	if (c.Run == nil) == (len(c.Commands) == 0) {
+		complain("want either Run or Commands")
+	}
+	if len(c.Commands) > 0 && (len(c.Args) > 0 || len(c.Flags) > 0 || c.Shared != 0) {
+		complain("arguments and flags belong to its sub-commands")
+	}
+	for i, a := range c.Args {
+		if a.Many && i != len(c.Args)-1 {
+			complain("argument %s stands for many but is not the last", a.Name)
+		}
+		if i > 0 && c.Args[i-1].Optional && !a.Optional {
+			complain("required argument %s comes after an optional one", a.Name)
+		}
+	}
+	if len(c.Commands) == 0 {
+		seen := map[string]bool{}
+		for _, f := range c.flags() {
+			if f.Name != canonical(f.Name) {
+				complain("flag --%s is not spelled with underscores", f.Name)
+			}
+			for _, name := range f.names() {
+				if name != "" && seen[name] {
+					complain("flag %s is defined twice", dashed(name))
+				}
+				seen[name] = true
+			}
+			if len(f.Short) > 1 {
+				complain("short flag -%s has more than one letter", f.Short)
+			}
+			if err := f.newValue().err; err != nil {
+				complain("default of --%s: %w", f.Name, err)
+			}
+		}
+		for name := range c.Defaults {
+			if c.flag(name) == nil {
+				complain("Defaults names the unknown flag --%s", name)
+			}
+		}
+	}
+	for i, sub := range c.Commands {
+		if slices.ContainsFunc(c.Commands[:i], func(o *Command) bool { return o.Name == sub.Name }) {
+			complain("sub-command %s is defined twice", sub.Name)
+		}
+		errs = append(errs, sub.Check())
+	}
+	return errors.Join(errs...)
+}
+
+// flags are all flags of a command: its own, then the common ones.
+func (c *Command) flags() []Flag {
+	own := slices.Clone(c.Flags)
+	for _, f := range commonFlags(c.Shared) {
+		if d, ok := c.Defaults[f.Name]; ok {
+			f.Default = d
+		}
+		own = append(own, f)
+	}
+	return own
+}
+
+// flag finds a flag by any of its names, canonically spelled; nil if there is none.
+func (c *Command) flag(name string) *Flag {
+	for _, f := range c.flags() {
+		if slices.Contains(f.names(), name) {
+			return &f
+		}
+	}
+	return nil
+}
+
+func (c *Command) sub(name string) *Command {
+	for _, s := range c.Commands {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// limits are the least and the largest number of positional arguments; most
+// is -1 when there is no largest.
+func (c *Command) limits() (least, most int) {
+	for _, a := range c.Args {
+		if !a.Optional {
+			least++
+		}
+		most++
+		if a.Many {
+			return least, -1
+		}
+	}
+	return least, most
+}
+
+// synopsis is the command with its arguments: "aip IN OUT".
+func (c *Command) synopsis(path string) string {
+	var b strings.Builder
+	b.WriteString(path)
+	for _, a := range c.Args {
+		name := a.Name
+		if a.Many {
+			name += "..."
+		}
+		if a.Optional {
+			name = "[" + name + "]"
+		}
+		b.WriteString(" " + name)
+	}
+	return b.String()
+}

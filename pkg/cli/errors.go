@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+)
+
+// Exit codes of every binary.
+const (
+	ExitOK          = 0   // done, outputs complete
+	ExitFailed      = 1   // failed while running: I/O error, out of space, out of memory
+	ExitUsage       = 2   // wrong usage
+	ExitBadInput    = 3   // an input is not what it should be
+	ExitGPU         = 4   // --require_gpu and no usable GPU, or the GPU failed
+	ExitInterrupted = 130 // SIGINT, after cleaning up
+	ExitTerminated  = 143 // SIGTERM, after cleaning up
+)
+
+// coded is an error with the exit code that it leads to.
+type coded struct {
+	code int
+	err  error
+}
+
+func (e *coded) Error() string { return e.err.Error() }
+func (e *coded) Unwrap() error { return e.err }
+
+// Usage is an error of the command line (exit code 2). The message names the
+// flag or argument and what would be right. Wrap with %w as in fmt.Errorf.
+func Usage(format string, args ...any) error {
+	return &coded{ExitUsage, fmt.Errorf(format, args...)}
+}
+
+// BadInput marks an error as the input's fault (exit code 3). The message names
+// the file, what is wrong with it, and where. A nil error stays nil. Errors
+// that are the machine's or the user's doing (no space, an I/O error, out of
+// memory, too many open files, a cancelled context), or that carry a code
+// already, keep theirs: whatever reading an input returns can be passed through.
+func BadInput(err error) error {
+	if err == nil || ExitCode(err) != ExitFailed || ofMachine(err) {
+		return err
+	}
+	return &coded{ExitBadInput, err}
+}
+
+// BadInputf is [BadInput] of fmt.Errorf.
+func BadInputf(format string, args ...any) error {
+	return BadInput(fmt.Errorf(format, args...))
+}
+
+// GPUFailure marks an error as a missing or failed GPU (exit code 4).
+func GPUFailure(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &coded{ExitGPU, err}
+}
+
+// ExitCode is the exit code for the result of a run: 0 for nil, the code of
+// [Usage], [BadInput] or [GPUFailure] wherever it stands in the chain, 1 otherwise.
+func ExitCode(err error) int {
+	var c *coded
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &c):
+		return c.code
+	}
+	return ExitFailed
+}
+
+func ofMachine(err error) bool {
+	for _, target := range []error{
+		context.Canceled, context.DeadlineExceeded,
+		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ENOMEM,
+		syscall.EMFILE, syscall.ENFILE, syscall.EROFS,
+	} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// oneLine is the message of an error as it is printed: a single line. Joined
+// errors are separated by semicolons; the operation names that the os package
+// puts in front of a path ("open x: no such file or directory") are left out
+// when the whole error is such a one.
+func oneLine(err error) string {
+	text := err.Error()
+	var p *fs.PathError
+	if errors.As(err, &p) && text == p.Error() {
+		text = p.Path + ": " + p.Err.Error()
+	}
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "; ")
+}

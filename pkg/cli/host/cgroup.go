@@ -1,0 +1,150 @@
+package host
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Limits of the process's control groups; null (nil) where there is none.
+type Limits struct {
+	CPUs   *float64 `json:"cpus"`   // processors' worth of time
+	Memory *int64   `json:"memory"` // bytes
+}
+
+// CgroupLimits reads the limits that hold for this process, the smallest on
+// the way from its group to the root; cgroup versions 1 and 2. Systems without
+// control groups have no limits.
+func CgroupLimits() Limits { return cgroupLimits("") }
+
+// cgroupLimits reads below another root folder, for tests.
+func cgroupLimits(root string) Limits {
+	var l Limits
+	groups, err := os.ReadFile(root + "/proc/self/cgroup")
+	if err != nil {
+		return l
+	}
+	mounts, err := os.ReadFile(root + "/proc/self/mountinfo")
+	if err != nil {
+		return l
+	}
+	for line := range strings.Lines(string(groups)) {
+		// "4:memory:/path", or "0::/path" of version 2.
+		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		if parts[1] == "" {
+			walk(root, string(mounts), "cgroup2", "", parts[2], func(dir string) {
+				l.cpus(quotaV2(dir))
+				l.memory(number(dir, "memory.max"))
+			})
+			continue
+		}
+		for controller := range strings.SplitSeq(parts[1], ",") {
+			switch controller {
+			case "memory":
+				walk(root, string(mounts), "cgroup", controller, parts[2], func(dir string) {
+					l.memory(number(dir, "memory.limit_in_bytes"))
+				})
+			case "cpu":
+				walk(root, string(mounts), "cgroup", controller, parts[2], func(dir string) {
+					l.cpus(ratio(number(dir, "cpu.cfs_quota_us"), number(dir, "cpu.cfs_period_us")))
+				})
+			}
+		}
+	}
+	return l
+}
+
+// walk calls visit for a group's folder and all above it, up to the mount
+// point. In a container the mount may show only a part of the hierarchy.
+func walk(root, mounts, fsType, controller, group string, visit func(dir string)) {
+	for line := range strings.Lines(mounts) {
+		// 36 35 98:0 /root /mount/point options … - type source superoptions
+		left, right, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
+		l, r := strings.Fields(left), strings.Fields(right)
+		if !ok || len(l) < 5 || len(r) < 3 || r[0] != fsType {
+			continue
+		}
+		if controller != "" && !strings.Contains(","+r[2]+",", ","+controller+",") {
+			continue
+		}
+		top := root + unescape(l[4])
+		below, err := filepath.Rel(unescape(l[3]), group)
+		if err != nil || below == ".." || strings.HasPrefix(below, "../") {
+			below = "."
+		}
+		dir := filepath.Join(top, below)
+		for {
+			visit(dir)
+			if dir == top || len(dir) <= len(top) {
+				return
+			}
+			dir = filepath.Dir(dir)
+		}
+	}
+}
+
+// unescape undoes the octal escapes of mountinfo: "\040" is a space.
+func unescape(s string) string {
+	for _, e := range [][2]string{{`\040`, " "}, {`\011`, "\t"}, {`\012`, "\n"}, {`\134`, `\`}} {
+		s = strings.ReplaceAll(s, e[0], e[1])
+	}
+	return s
+}
+
+// number reads a file with one whole number; NaN if there is none ("max").
+func number(dir, name string) float64 {
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return math.NaN()
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return float64(n)
+}
+
+// quotaV2 reads cpu.max: "150000 100000", or "max 100000".
+func quotaV2(dir string) float64 {
+	text, err := os.ReadFile(filepath.Join(dir, "cpu.max"))
+	if err != nil {
+		return math.NaN()
+	}
+	f := strings.Fields(string(text))
+	if len(f) != 2 {
+		return math.NaN()
+	}
+	quota, err1 := strconv.ParseFloat(f[0], 64)
+	period, err2 := strconv.ParseFloat(f[1], 64)
+	if err1 != nil || err2 != nil {
+		return math.NaN()
+	}
+	return ratio(quota, period)
+}
+
+// ratio is the processors' worth of a quota; version 1 says -1 for none.
+func ratio(quota, period float64) float64 {
+	if quota <= 0 || period <= 0 {
+		return math.NaN()
+	}
+	return quota / period
+}
+
+func (l *Limits) cpus(n float64) {
+	if n > 0 && (l.CPUs == nil || n < *l.CPUs) {
+		l.CPUs = &n
+	}
+}
+
+// memory takes a limit; version 1 writes a huge number for none.
+func (l *Limits) memory(bytes float64) {
+	if bytes > 0 && bytes < 1<<60 && (l.Memory == nil || int64(bytes) < *l.Memory) {
+		n := int64(bytes)
+		l.Memory = &n
+	}
+}

@@ -1,0 +1,71 @@
+// Package host tells facts of the machine and limits of the process: what a
+// run record holds, and what default sizes follow from.
+package host
+
+import (
+	"bufio"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// CPUModel is the processor's name as the system knows it; empty if it does not say.
+func CPUModel() string { return cpuModel("/proc/cpuinfo") }
+
+func cpuModel(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	// amd64 says "model name"; arm64 has no name, only numbers of the designer.
+	numbers := map[string]string{}
+	s := bufio.NewScanner(f)
+	for s.Scan() {
+		key, val, ok := strings.Cut(s.Text(), ":")
+		if !ok {
+			if len(numbers) > 0 {
+				break // end of the first processor
+			}
+			continue
+		}
+		key, val = strings.TrimSpace(key), strings.TrimSpace(val)
+		switch key {
+		case "model name", "Processor", "cpu model":
+			return val
+		case "CPU implementer", "CPU part":
+			numbers[key] = val
+		}
+	}
+	if numbers["CPU part"] == "" {
+		return ""
+	}
+	return "implementer " + numbers["CPU implementer"] + " part " + numbers["CPU part"]
+}
+
+// PeakResident is the largest number of bytes that the process ever had in
+// memory: VmHWM of Linux, getrusage elsewhere.
+func PeakResident() int64 {
+	if text, err := os.ReadFile("/proc/self/status"); err == nil {
+		for line := range strings.Lines(string(text)) {
+			rest, ok := strings.CutPrefix(line, "VmHWM:")
+			if !ok {
+				continue
+			}
+			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			if err == nil {
+				return kib << 10
+			}
+		}
+	}
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return int64(u.Maxrss)
+	}
+	return int64(u.Maxrss) << 10
+}

@@ -1,0 +1,278 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/rs/zerolog"
+	ucli "github.com/urfave/cli/v2"
+
+	"strata/pkg/cli/atomic"
+	"strata/pkg/cli/host"
+	"strata/pkg/cli/progress"
+	"strata/pkg/cli/record"
+	"strata/pkg/meter"
+)
+
+// plainInterval is the time between progress lines. Tests shorten it by the
+// environment variable STRATA_PROGRESS_INTERVAL.
+const plainInterval = 10 * time.Second
+
+// Main runs a command with the process's arguments and streams, and ends the
+// process with the command's exit code.
+func Main(c *Command) {
+	os.Exit(execute(c, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// execute is Main without the end of the process.
+func execute(c *Command, tokens []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	l, err := arrange(c, tokens)
+	switch {
+	case err != nil && l.help:
+		// Asked for help beside a mistake: the help tells what would be right.
+	case err != nil:
+		return printError(stderr, c.Name, err)
+	}
+	switch {
+	case l.help:
+		err = printHelp(stdout, l.cmd, l.path)
+	case l.version:
+		err = printVersion(stdout, c.Name)
+	case l.completion != "":
+		err = printCompletion(stdout, c, l.completion)
+	default:
+		return start(c, l, stdin, stdout, stderr)
+	}
+	if err != nil {
+		return printError(stderr, c.Name, err)
+	}
+	return ExitOK
+}
+
+// printError prints an error as one line and is its exit code.
+func printError(w io.Writer, tool string, err error) int {
+	fmt.Fprintf(w, "%s: %s\n", tool, oneLine(err))
+	return ExitCode(err)
+}
+
+// start parses the ordered command line with urfave/cli and runs the command.
+func start(root *Command, l *line, stdin io.Reader, stdout, stderr io.Writer) int {
+	r := &Run{
+		Meter: new(meter.Meter), Stdin: stdin, Stdout: stdout, Stderr: stderr,
+		command: l.cmd, values: map[string]*value{}, warnings: new(warnings),
+	}
+	code := ExitOK
+	action := func(ctx *ucli.Context) error {
+		r.args = ctx.Args().Slice()
+		code = r.main(root, l)
+		return nil
+	}
+	app := parser(l, r.values, action)
+	app.Writer, app.ErrWriter = stderr, stderr
+	argv := append(append([]string{root.Name}, l.subs...), l.flags...)
+	argv = append(append(argv, "--"), l.args...)
+	if err := app.Run(argv); err != nil {
+		// arrange has looked at every flag: what it lets through, urfave/cli parses.
+		return printError(stderr, root.Name, Usage("%w", err))
+	}
+	return code
+}
+
+// parser is the urfave/cli application for the one command that is asked for.
+func parser(l *line, values map[string]*value, action ucli.ActionFunc) *ucli.App {
+	flags := l.cmd.flags()
+	uflags := make([]ucli.Flag, len(flags))
+	for i := range flags {
+		v := flags[i].newValue()
+		values[flags[i].Name] = v
+		uflags[i] = &ucli.GenericFlag{Name: flags[i].Name, Value: v}
+	}
+	app := &ucli.App{
+		HideHelp: true, HideHelpCommand: true, HideVersion: true,
+		ExitErrHandler: func(*ucli.Context, error) {},
+		OnUsageError:   func(_ *ucli.Context, err error, _ bool) error { return err },
+	}
+	if len(l.subs) == 0 {
+		app.Flags, app.Action = uflags, action
+		return app
+	}
+	// The innermost command first, then those around it.
+	cmd := &ucli.Command{Flags: uflags, Action: action}
+	for i, name := range slices.Backward(l.subs) {
+		cmd.Name, cmd.HideHelp, cmd.OnUsageError = name, true, app.OnUsageError
+		if i > 0 {
+			cmd = &ucli.Command{Subcommands: []*ucli.Command{cmd}}
+		}
+	}
+	app.Commands = []*ucli.Command{cmd}
+	return app
+}
+
+// main sets everything up, runs the command and is the exit code.
+func (r *Run) main(root *Command, l *line) (code int) {
+	started := time.Now()
+	var err error
+	if r.Options, err = options(r); err != nil {
+		return printError(r.Stderr, root.Name, err)
+	}
+	r.setUp(root.Name)
+	defer r.display.Close()
+
+	ctx, sig := watchSignals()
+	err = r.guarded(ctx)
+	if err == nil && sig.got() == nil {
+		err = placeError(r.outputs.Commit())
+	}
+	r.outputs.Abort() // nothing after a commit
+	r.display.Close()
+	if s := sig.stop(); s != nil {
+		err = s
+	}
+	if r.Options.Report != "" {
+		if reportErr := r.report(root, l, started, err); reportErr != nil {
+			if err == nil {
+				err = reportErr
+			} else {
+				r.Log.Error().Msg(oneLine(reportErr))
+			}
+		}
+	}
+	if err != nil {
+		r.Log.Error().Msg(oneLine(err))
+	}
+	return ExitCode(err)
+}
+
+// setUp makes what a run works with, from its options.
+func (r *Run) setUp(tool string) {
+	o := &r.Options
+	mode := progress.None
+	terminal := isTerminal(r.Stderr)
+	switch {
+	case o.Quiet || o.Progress == "none":
+	case o.Progress == "bar" || o.Progress == "auto" && terminal && !o.LogJSON:
+		mode = progress.Bar
+	default:
+		mode = progress.Plain
+	}
+	interval := plainInterval
+	if d, err := time.ParseDuration(os.Getenv("STRATA_PROGRESS_INTERVAL")); err == nil && d > 0 {
+		interval = d
+	}
+	r.display = progress.New(mode, r.Stderr, interval, func(s progress.Status) { logStatus(&r.Log, o.LogJSON, s) })
+	r.Log = newLogger(r.display, tool, o, r.warnings)
+	r.outputs = atomic.NewGroup(atomic.Options{Overwrite: o.Overwrite, Sync: o.Sync, Warn: r.Warn})
+	if o.Threads < runtime.GOMAXPROCS(0) {
+		runtime.GOMAXPROCS(o.Threads) // the local executor of a workflow limits nobody
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(max(o.Mem, 32<<20))
+	}
+}
+
+// logStatus logs a progress line.
+func logStatus(log *zerolog.Logger, fields bool, s progress.Status) {
+	if !fields {
+		log.Info().Msg(s.String())
+		return
+	}
+	log.Info().Str("task", s.Name).Float64("percent", s.Percent()).Int64("done_bytes", s.Done).Int64("total_bytes", s.Total).
+		Float64("bytes_per_second", s.Rate()).Float64("seconds_left", s.Left().Seconds()).Msg("progress")
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// guarded refuses what the machine cannot do, then runs the command. A panic
+// in the command's own goroutine becomes an error.
+func (r *Run) guarded(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("this is a bug: %v", p)
+			if r.Options.Verbose {
+				r.display.Close()
+				fmt.Fprintf(r.Stderr, "%s", debug.Stack())
+			} else {
+				err = fmt.Errorf("%w (give -v for the place)", err)
+			}
+		}
+	}()
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	return r.command.Run(ctx, r)
+}
+
+// prepare checks the options against the machine, before any work.
+func (r *Run) prepare() error {
+	o := &r.Options
+	if o.Report != "" {
+		if err := record.Check(o.Report); err != nil {
+			o.Report = "" // nothing can be written there later either
+			return placeError(err)
+		}
+		if err := r.outputs.Reserve(o.Report); err != nil {
+			return placeError(err)
+		}
+	}
+	if reason := backendReason(o.Backend); reason != "" {
+		return Usage("flag --backend: %s cannot be used: %s; give auto or host", o.Backend, reason)
+	}
+	if !o.UseGPU {
+		return nil
+	}
+	reason := gpuReason()
+	switch {
+	case reason == "":
+		return nil
+	case o.RequireGPU:
+		return GPUFailure(fmt.Errorf("--require_gpu: no usable GPU: %s", reason))
+	}
+	o.UseGPU = false
+	r.FellBack("gpu", "cpu", reason)
+	return nil
+}
+
+// report writes the run record.
+func (r *Run) report(root *Command, l *line, started time.Time, err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rec := &r.record
+	rec.Tool, rec.Arguments, rec.Started = root.Name, redact(os.Args[1:]), started.UTC()
+	if l.cmd != root {
+		rec.Command = l.cmd.Name
+	}
+	rec.Version, rec.Commit = buildVersion()
+	rec.Host, _ = os.Hostname()
+	rec.Platform = runtime.GOOS + "/" + runtime.GOARCH
+	rec.CPUModel, rec.Cgroup = host.CPUModel(), host.CgroupLimits()
+	rec.Threads, rec.Mem = r.Options.Threads, r.Options.Mem
+	rec.Measure(r.Meter)
+	rec.Warnings = r.warnings.list()
+	rec.ExitCode = ExitCode(err)
+	if err != nil {
+		rec.Error = oneLine(err)
+	}
+	for _, list := range [][]record.Dataset{rec.Inputs, rec.Outputs} {
+		for i := range list {
+			if list[i].Bytes == 0 {
+				list[i].Bytes = record.DiskBytes(list[i].Path)
+			}
+		}
+	}
+	rec.PeakResidentBytes = host.PeakResident()
+	rec.WallSeconds = time.Since(started).Seconds()
+	if werr := rec.Write(r.Options.Report); werr != nil {
+		return placeError(werr)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"math"
+	"runtime"
+	"strconv"
+
+	"strata/pkg/cli/host"
+)
+
+// defaultMem is --mem where no control group has less than twice as much.
+const defaultMem = 512 << 20
+
+// Options are the values of the common flags. Those of groups that a command
+// does not have keep their defaults.
+type Options struct {
+	UseGPU     bool   // a GPU is wanted and usable
+	RequireGPU bool   // --require_gpu
+	GPU        string // index or UUID; "": best free
+	GPUMem     int64  // bytes to lease; 0: estimate
+	Threads    int    // workers, at least 1
+	Mem        int64  // ceiling for buffers, bytes
+	Backend    string // "auto" or "host"
+	Overwrite  bool
+	Sync       bool
+	ZarrFormat int    // 2 or 3; 0: the input's
+	Codec      string // NAME[:LEVEL], checked
+	Chunks     []int  // nil: the stage's own
+	Shard      []int  // nil: none
+	Levels     int    // pyramid levels below level 0
+	Progress   string // "auto", "bar", "plain" or "none"
+	Report     string // file, or ""
+	LogJSON    bool
+	Verbose    bool
+	Quiet      bool
+}
+
+// options gathers the common flags of a parsed command line.
+func options(r *Run) (Options, error) {
+	o := Options{Threads: runtime.GOMAXPROCS(0), Backend: "auto", Codec: "blosc-zstd:1"}
+	s := r.command.Shared
+	if s&GPU != 0 {
+		o.UseGPU, o.RequireGPU, o.GPU, o.GPUMem = r.Bool("use_gpu"), r.Bool("require_gpu"), r.String("gpu"), r.Size("gpu_mem")
+		if o.RequireGPU && !o.UseGPU {
+			return o, Usage("--require_gpu contradicts --no-use_gpu: give one of them")
+		}
+	}
+	if s&Resources != 0 {
+		o.Backend = r.String("backend")
+		if r.IsSet("threads") {
+			o.Threads = r.Int("threads")
+		}
+		if r.IsSet("mem") {
+			o.Mem = r.Size("mem")
+		}
+	}
+	if o.Mem == 0 {
+		o.Mem = memBudget(host.CgroupLimits())
+	}
+	if s&Outputs != 0 {
+		o.Overwrite, o.Sync = r.Bool("overwrite"), r.Bool("sync")
+	}
+	if s&Layout != 0 {
+		o.ZarrFormat, o.Codec, o.Chunks, o.Shard = r.Int("zarr_format"), r.String("codec"), r.Ints("chunks"), r.Ints("shard")
+		if o.Shard != nil && o.ZarrFormat == 2 {
+			return o, Usage("--shard needs Zarr format 3: give --zarr_format 3 or leave --shard out")
+		}
+		if err := multiple(o.Shard, o.Chunks); err != nil {
+			return o, err
+		}
+	}
+	if s&Pyramid != 0 {
+		o.Levels = r.Int("n_levels")
+	}
+	o.Progress, o.Report = r.String("progress"), r.String("report")
+	o.LogJSON, o.Verbose, o.Quiet = r.String("log_format") == "json", r.Bool("verbose"), r.Bool("quiet")
+	if o.Verbose && o.Quiet {
+		return o, Usage("--verbose contradicts --quiet: give one of them")
+	}
+	return o, nil
+}
+
+// multiple checks --shard against --chunks where both are given.
+func multiple(shard, chunks []int) error {
+	if shard == nil || chunks == nil {
+		return nil
+	}
+	if len(shard) != len(chunks) {
+		return Usage("--shard has %d axes, --chunks has %d: give the same number", len(shard), len(chunks))
+	}
+	for i := range shard {
+		if shard[i]%chunks[i] != 0 {
+			return Usage("--shard %s is not a multiple of --chunks %s on axis %d", join(shard), join(chunks), i)
+		}
+	}
+	return nil
+}
+
+func join(n []int) string {
+	text := ""
+	for i, v := range n {
+		if i > 0 {
+			text += ","
+		}
+		text += strconv.Itoa(v)
+	}
+	return text
+}
+
+// memBudget is the default of --mem: 512 MiB, or half of what the control
+// group allows if that is less.
+func memBudget(l host.Limits) int64 {
+	half := int64(math.MaxInt64)
+	if l.Memory != nil {
+		half = *l.Memory / 2
+	}
+	return min(defaultMem, half)
+}
+
+// backendReason says why a backend cannot be had in this build; "" if it can.
+func backendReason(name string) string {
+	switch name {
+	case "auto", "host":
+		return ""
+	case "direct", "mmap":
+		return "this build reads chunks with pread only"
+	}
+	return "this build has no GPU back end"
+}
+
+// gpuReason says why no GPU is usable; "" if one is.
+func gpuReason() string { return "this build has no GPU back end" }

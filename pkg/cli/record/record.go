@@ -1,0 +1,209 @@
+// Package record defines the run record: the JSON file that every binary
+// writes with --report, also when the run fails.
+//
+// Other programs read it with [Read] or by the field names below. Fields are
+// only ever added. Times are in seconds, sizes in bytes, shapes in the order
+// of the array's axes.
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"strata/pkg/cli/atomic"
+	"strata/pkg/cli/host"
+	"strata/pkg/meter"
+)
+
+// Record is what one run did.
+type Record struct {
+	Tool      string    `json:"tool"`              // the binary's name
+	Command   string    `json:"command,omitempty"` // the sub-command, if there is one
+	Version   string    `json:"version"`
+	Commit    string    `json:"commit"` // version control revision, "+dirty" when changed; empty if unknown
+	Arguments []string  `json:"arguments"`
+	Started   time.Time `json:"started"`
+
+	Host     string      `json:"host"`
+	Platform string      `json:"platform"` // "linux/amd64"
+	CPUModel string      `json:"cpu_model"`
+	Cgroup   host.Limits `json:"cgroup_limits"`
+	GPU      *GPU        `json:"gpu"` // null: none was used
+
+	Threads int   `json:"threads"`    // workers of this run
+	Mem     int64 `json:"mem_budget"` // ceiling for buffers
+
+	Inputs  []Dataset `json:"inputs"`
+	Outputs []Dataset `json:"outputs"`
+
+	Phases            Phases  `json:"phases"`
+	WallSeconds       float64 `json:"wall_seconds"`
+	PeakResidentBytes int64   `json:"peak_resident_bytes"`
+	PeakDeviceBytes   int64   `json:"peak_device_bytes"`
+	BytesRead         int64   `json:"bytes_read"`    // from storage, as stored
+	BytesWritten      int64   `json:"bytes_written"` // to storage, as stored
+	NonFinite         int64   `json:"non_finite"`    // NaN and infinite voxels of the input
+
+	Warnings []string  `json:"warnings"`
+	Fallback *Fallback `json:"fallback"` // null: none was taken
+	Error    string    `json:"error,omitempty"`
+	ExitCode int       `json:"exit_code"`
+}
+
+// GPU is the device that a run used.
+type GPU struct {
+	Name   string `json:"name"`
+	UUID   string `json:"uuid"`
+	Driver string `json:"driver"`
+}
+
+// Dataset is a file or array that was read or written. Fields that do not
+// apply are left out.
+type Dataset struct {
+	Path   string   `json:"path"`
+	Shape  []int    `json:"shape,omitempty"`
+	DType  string   `json:"dtype,omitempty"` // "uint16"
+	Chunks []int    `json:"chunks,omitempty"`
+	Shard  []int    `json:"shard,omitempty"`
+	Codecs []string `json:"codecs,omitempty"`
+	Format int      `json:"zarr_format,omitempty"`
+	Bytes  int64    `json:"bytes"` // size on storage; -1 if unknown
+}
+
+// Phases are busy seconds, summed over workers.
+type Phases struct {
+	Read    float64 `json:"read"`
+	Decode  float64 `json:"decode"`
+	Compute float64 `json:"compute"`
+	Encode  float64 `json:"encode"`
+	Write   float64 `json:"write"`
+}
+
+// Fallback is a slower way that a run had to take.
+type Fallback struct {
+	From   string `json:"from"` // "gpu"
+	To     string `json:"to"`   // "cpu"
+	Reason string `json:"reason"`
+}
+
+// Measure copies what a meter counted into the record; a nil meter counted nothing.
+func (r *Record) Measure(m *meter.Meter) {
+	r.Phases = Phases{
+		Read:    m.Busy(meter.Read).Seconds(),
+		Decode:  m.Busy(meter.Decode).Seconds(),
+		Compute: m.Busy(meter.Compute).Seconds(),
+		Encode:  m.Busy(meter.Encode).Seconds(),
+		Write:   m.Busy(meter.Write).Seconds(),
+	}
+	r.BytesRead, r.BytesWritten, r.NonFinite = m.BytesRead(), m.BytesWritten(), m.NonFinite()
+}
+
+// Write puts the record into a file, whole or not at all; an existing record
+// is replaced. Something that is not a regular file (/dev/stdout, a pipe) is
+// written to as it is.
+func (r *Record) Write(path string) error {
+	r.fill()
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("record %s: %w", path, err)
+	}
+	text = append(text, '\n')
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("record %w", err)
+		}
+		_, err = f.Write(text)
+		return errors.Join(err, f.Close())
+	}
+	g := atomic.NewGroup(atomic.Options{Overwrite: true})
+	defer g.Abort()
+	out, err := g.File(path)
+	if err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	if err := os.WriteFile(out.Work(), text, 0o666); err != nil {
+		return fmt.Errorf("record %s: %w", path, err)
+	}
+	if err := g.Commit(); err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	return nil
+}
+
+// Check says early whether a record can be written to a path: its folder
+// exists and can be written to.
+func Check(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil
+	}
+	g := atomic.NewGroup(atomic.Options{Overwrite: true})
+	defer g.Abort()
+	if _, err := g.File(path); err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	return nil
+}
+
+// fill makes empty lists of missing ones: readers in other languages need not
+// handle null.
+func (r *Record) fill() {
+	if r.Arguments == nil {
+		r.Arguments = []string{}
+	}
+	if r.Inputs == nil {
+		r.Inputs = []Dataset{}
+	}
+	if r.Outputs == nil {
+		r.Outputs = []Dataset{}
+	}
+	if r.Warnings == nil {
+		r.Warnings = []string{}
+	}
+}
+
+// Read parses a record file. Unknown fields, of later versions, are ignored.
+func Read(path string) (*Record, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := new(Record)
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("record %s: %w", path, err)
+	}
+	if r.Tool == "" {
+		return nil, fmt.Errorf("record %s: field tool is missing: not a run record", path)
+	}
+	return r, nil
+}
+
+// DiskBytes is the size of a file, or the sum of all files below a folder, for
+// [Dataset]; -1 if it cannot be told (a URL, a file that vanished).
+func DiskBytes(path string) int64 {
+	var sum int64
+	err := fs.WalkDir(os.DirFS(path), ".", func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.Type().IsRegular() {
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			sum += info.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		if info, statErr := os.Stat(path); statErr == nil && info.Mode().IsRegular() {
+			return info.Size()
+		}
+		return -1
+	}
+	return sum
+}

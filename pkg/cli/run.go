@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"strata/pkg/cli/atomic"
+	"strata/pkg/cli/progress"
+	"strata/pkg/cli/record"
+	"strata/pkg/meter"
+)
+
+// Run is what a command gets to work with. Values are asked for by the name of
+// their flag; a name that the command does not have is a bug and panics.
+type Run struct {
+	Options Options
+	Meter   *meter.Meter   // phases, bytes and non-finite values of the record
+	Log     zerolog.Logger // to standard error; its warnings go into the record, each once
+
+	Stdin  io.Reader
+	Stdout io.Writer // results that a script reads
+	Stderr io.Writer // rather use Log
+
+	command  *Command
+	values   map[string]*value
+	args     []string
+	display  *progress.Display
+	outputs  *atomic.Group
+	warnings *warnings
+
+	mu     sync.Mutex // guards record
+	record record.Record
+}
+
+// Arg is a positional argument by its name; "" if it is optional and missing.
+// Of one that stands for many it is the first.
+func (r *Run) Arg(name string) string {
+	if all := r.Args(name); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+// Args are all values of a positional argument that stands for many.
+func (r *Run) Args(name string) []string {
+	for i, a := range r.command.Args {
+		switch {
+		case a.Name != name:
+		case i >= len(r.args):
+			return nil
+		case a.Many:
+			return slices.Clone(r.args[i:])
+		default:
+			return []string{r.args[i]}
+		}
+		if a.Name == name {
+			break
+		}
+	}
+	if !slices.ContainsFunc(r.command.Args, func(a Arg) bool { return a.Name == name }) {
+		panic("no argument " + name)
+	}
+	return nil
+}
+
+func (r *Run) value(name string, kinds ...Kind) *value {
+	v := r.values[name]
+	if v == nil {
+		panic("no flag --" + name)
+	}
+	if !slices.Contains(kinds, v.flag.Kind) {
+		panic("flag --" + name + " is of another kind")
+	}
+	return v
+}
+
+func one[T any](r *Run, name string, kind Kind) T {
+	var zero T
+	if v := r.value(name, kind); len(v.items) > 0 {
+		return v.items[0].(T)
+	}
+	return zero
+}
+
+func all[T any](r *Run, name string, kind Kind) []T {
+	var out []T
+	for _, item := range r.value(name, kind).items {
+		out = append(out, item.(T))
+	}
+	return out
+}
+
+// IsSet says whether the user gave a flag.
+func (r *Run) IsSet(name string) bool {
+	v := r.values[name]
+	if v == nil {
+		panic("no flag --" + name)
+	}
+	return v.set
+}
+
+// Bool is the value of a Bool flag.
+func (r *Run) Bool(name string) bool { return one[bool](r, name, Bool) }
+
+// String is the value of a String flag.
+func (r *Run) String(name string) string { return one[string](r, name, String) }
+
+// Int is the value of an Int flag.
+func (r *Run) Int(name string) int { return one[int](r, name, Int) }
+
+// Float is the value of a Float flag.
+func (r *Run) Float(name string) float64 { return one[float64](r, name, Float) }
+
+// Size is the value of a Size flag, in bytes.
+func (r *Run) Size(name string) int64 { return one[int64](r, name, Size) }
+
+// Duration is the value of a Duration flag.
+func (r *Run) Duration(name string) time.Duration { return one[time.Duration](r, name, Duration) }
+
+// Strings are the values of a Strings flag; nil if there are none.
+func (r *Run) Strings(name string) []string { return all[string](r, name, Strings) }
+
+// Ints are the values of an Ints flag; nil if there are none.
+func (r *Run) Ints(name string) []int { return all[int](r, name, Ints) }
+
+// Floats are the values of a Floats flag; nil if there are none.
+func (r *Run) Floats(name string) []float64 { return all[float64](r, name, Floats) }
+
+// Warn logs a warning and notes it in the record; the same text only once.
+func (r *Run) Warn(format string, args ...any) { r.Log.Warn().Msgf(format, args...) }
+
+// Input declares a file, folder or URL that the run reads, and returns it. A
+// local path must exist (exit code 3 if not; a path into a zip file need not),
+// and no output may collide with it. Call it for all inputs before the outputs
+// or after them, but before the work.
+func (r *Run) Input(path string) (string, error) {
+	if isURL(path) {
+		return path, nil
+	}
+	if strings.Contains(strings.ToLower(path), ".zip/") {
+		path := path[:strings.Index(strings.ToLower(path), ".zip/")+len(".zip")]
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path, placeError(r.outputs.Input(path))
+		}
+	}
+	if _, err := os.Stat(path); err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return "", BadInputf("%s: no such file or folder", path)
+		case errors.Is(err, fs.ErrPermission):
+			return "", BadInputf("%s: permission denied", path)
+		}
+		return "", BadInput(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", BadInputf("%s: cannot be read: %w", path, pathCause(err))
+	}
+	_ = f.Close()
+	return path, placeError(r.outputs.Input(path))
+}
+
+func isURL(path string) bool {
+	return strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://")
+}
+
+func pathCause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// Output starts an output that is a Zarr hierarchy: write it into the folder
+// Work() of the result. It is put in place when the command's Run returns nil.
+// An existing one is refused here (exit code 2), or with --overwrite replaced
+// at the end; a folder that holds no Zarr metadata is never replaced.
+func (r *Run) Output(path string) (*atomic.Output, error) {
+	return r.OutputFolder(path, "zarr.json", ".zgroup", ".zarray", ".zattrs")
+}
+
+// OutputFolder is [Run.Output] for other folders. With --overwrite an existing
+// one is replaced only if it is empty or holds one of the marker files.
+func (r *Run) OutputFolder(path string, markers ...string) (*atomic.Output, error) {
+	if isURL(path) {
+		return nil, Usage("output %s is a URL: write to a local folder", path)
+	}
+	out, err := r.outputs.Folder(path, markers...)
+	return out, placeError(err)
+}
+
+// OutputFile is [Run.Output] for a regular file, such as a PNG beside the
+// image. All outputs of a run are put in place together.
+func (r *Run) OutputFile(path string) (*atomic.Output, error) {
+	if isURL(path) {
+		return nil, Usage("output %s is a URL: write to a local file", path)
+	}
+	out, err := r.outputs.File(path)
+	return out, placeError(err)
+}
+
+// placeError gives errors of the choice of paths their exit code.
+func placeError(err error) error {
+	if errors.Is(err, atomic.ErrExists) || errors.Is(err, atomic.ErrPlace) || errors.Is(err, atomic.ErrNotOurs) {
+		return Usage("%w", err)
+	}
+	return err
+}
+
+// Progress shows a task of so many bytes (0: not known); call Add on the
+// result as they are done, and Done at the end.
+func (r *Run) Progress(name string, total int64) *progress.Task {
+	return r.display.Start(name, total)
+}
+
+// Read notes an input in the record; Bytes -1 is measured on disk.
+func (r *Run) Read(d record.Dataset) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.record.Inputs = append(r.record.Inputs, d)
+}
+
+// Wrote notes an output in the record, under the path where it will lie. The
+// bytes of an output of this run are measured when Bytes is 0.
+func (r *Run) Wrote(d record.Dataset) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.record.Outputs = append(r.record.Outputs, d)
+}
+
+// UsedGPU notes the device in the record.
+func (r *Run) UsedGPU(g record.GPU, peakBytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.record.GPU, r.record.PeakDeviceBytes = &g, peakBytes
+}
+
+// FellBack notes a slower way that the run had to take, and warns of it.
+func (r *Run) FellBack(from, to, reason string) {
+	r.mu.Lock()
+	r.record.Fallback = &record.Fallback{From: from, To: to, Reason: reason}
+	r.mu.Unlock()
+	r.Warn("no usable %s: %s; using the %s", strings.ToUpper(from), reason, strings.ToUpper(to))
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// signalError is the result of a run that a signal ended.
+type signalError struct{ sig syscall.Signal }
+
+func (e *signalError) Error() string {
+	name := map[syscall.Signal]string{syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}[e.sig]
+	return "interrupted by " + name + ": unfinished outputs are removed"
+}
+
+// watcher waits for signals while a command runs.
+type watcher struct {
+	signals chan os.Signal
+	quit    chan struct{}
+	cancel  context.CancelCauseFunc
+	wg      sync.WaitGroup
+
+	mu    sync.Mutex
+	first error
+}
+
+// watchSignals gives a context that the first SIGINT, SIGTERM or SIGHUP
+// cancels. The second kills the process at once, as if nobody had listened.
+func watchSignals() (context.Context, *watcher) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	w := &watcher{signals: make(chan os.Signal, 2), quit: make(chan struct{}), cancel: cancel}
+	signal.Notify(w.signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signal.Notify(w.signals, syscall.SIGHUP)
+	}
+	w.wg.Go(w.watch)
+	return ctx, w
+}
+
+func (w *watcher) watch() {
+	for {
+		select {
+		case s := <-w.signals:
+			sig := s.(syscall.Signal)
+			w.mu.Lock()
+			again := w.first != nil
+			if !again {
+				err := &signalError{sig}
+				w.first = &coded{128 + int(sig), err}
+				w.cancel(err)
+			}
+			w.mu.Unlock()
+			if again {
+				signal.Reset(sig)
+				_ = syscall.Kill(os.Getpid(), sig)
+			}
+		case <-w.quit:
+			return
+		}
+	}
+}
+
+// got is the error of the first signal; nil if there was none.
+func (w *watcher) got() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.first
+}
+
+// stop ends the watch, after which signals act as if nobody had listened, and is got.
+func (w *watcher) stop() error {
+	signal.Stop(w.signals)
+	close(w.quit)
+	w.wg.Wait()
+	w.cancel(nil)
+	return w.got()
+}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+)
+
+// version is set when a release is linked: -ldflags "-X strata/pkg/cli.version=1.2.3".
+var version = "dev"
+
+// buildVersion is the version, and the version control revision that the
+// binary was built from with "+dirty" if files had been changed; "" if unknown.
+func buildVersion() (release, commit string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return version, ""
+	}
+	dirty := ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+dirty"
+		}
+	}
+	if commit == "" {
+		return version, ""
+	}
+	return version, commit + dirty
+}
+
+// printVersion prints one line: "aip 0.1.0 (1a2b3c4d5e6f+dirty)".
+func printVersion(w io.Writer, tool string) error {
+	release, commit := buildVersion()
+	if commit == "" {
+		_, err := fmt.Fprintln(w, tool, release)
+		return err
+	}
+	hash, dirty, _ := strings.Cut(commit, "+")
+	if dirty != "" {
+		dirty = "+" + dirty
+	}
+	_, err := fmt.Fprintf(w, "%s %s (%s%s)\n", tool, release, hash[:min(12, len(hash))], dirty)
+	return err
+}
