@@ -26,7 +26,7 @@ type Array struct {
 
 // shared is what an Array has in common with those made of it by With.
 type shared struct {
-	objects objectCache
+	objects *objectCache
 	unit    []int // what one worker reads at a time
 	locks   [64]sync.Mutex
 
@@ -37,7 +37,7 @@ type shared struct {
 
 func newArray(st store.Store, path string, md *metadata, opts options) *Array {
 	return &Array{st: st, path: path, meta: md, opts: opts,
-		shared: &shared{unit: md.pipe.unit(), attributes: md.attributes, document: md.document}}
+		shared: &shared{objects: &objectCache{}, unit: md.pipe.unit(), attributes: md.attributes, document: md.document}}
 }
 
 // With returns the same array with other options. Both use one set of open files.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"strata/pkg/dtype"
 )
@@ -78,7 +79,7 @@ func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "
 func shorten(raw json.RawMessage) string {
 	const most = 60
 	s := strconv.QuoteToASCII(string(raw))
-	s = s[1 : len(s)-1]
+	s = strings.ReplaceAll(s[1:len(s)-1], `\"`, `"`)
 	if len(s) > most {
 		s = s[:most] + "…"
 	}

@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"context"
+	"runtime"
 	"sync"
 
 	"strata/pkg/zarr/store"
@@ -34,7 +35,7 @@ type file struct {
 	bytes   int64 // of indices, as counted in the cache
 
 	mu      sync.Mutex
-	indices map[int64]*shardIndex // by offset of the shard in the file
+	indices map[place]*shardIndex // of the shard that is the file, and of those in it
 }
 
 // open returns the file of a key, opening it if need be. The caller hands it
@@ -65,6 +66,8 @@ func (c *objectCache) open(ctx context.Context, st store.Store, key []byte) (*fi
 	}
 	if c.files == nil {
 		c.files = make(map[string]*file, maxOpenFiles+1)
+		// objects of stores do not close themselves when they are dropped
+		runtime.SetFinalizer(c, (*objectCache).clear)
 	}
 	c.clock++
 	f.used = c.clock
@@ -137,3 +140,6 @@ func (c *objectCache) clear() {
 		c.dropLocked(f)
 	}
 }
+
+// place is where a shard lies in a file.
+type place struct{ off, n int64 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"strata/pkg/meter"
+	"strata/pkg/zarr/store"
 )
 
 // Read fills dst with the elements of a region, in C order and native byte
@@ -202,6 +203,9 @@ func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int
 		fillBox(dst, strides, shape, a.meta.fill)
 		return nil
 	}
+	if errors.Is(err, store.ErrTooLarge) {
+		return &FormatError{Path: a.st.Location(string(w.key)), Err: fmt.Errorf("too long for a chunk of %d bytes: %w", p.nbytes, store.ErrTooLarge)}
+	}
 	if err != nil {
 		return err
 	}
@@ -357,7 +361,7 @@ func (rd reader) decodeCodedShard(p *pipeline, s span, start, shape []int, dst [
 func (rd reader) index(sh *sharding, s span) (*shardIndex, error) {
 	if s.f != nil {
 		s.f.mu.Lock()
-		x := s.f.indices[s.off]
+		x := s.f.indices[place{s.off, s.n}]
 		s.f.mu.Unlock()
 		if x != nil {
 			return x, nil
@@ -380,9 +384,9 @@ func (rd reader) index(sh *sharding, s span) (*shardIndex, error) {
 	if s.f != nil {
 		s.f.mu.Lock()
 		if s.f.indices == nil {
-			s.f.indices = make(map[int64]*shardIndex, 1)
+			s.f.indices = make(map[place]*shardIndex, 1)
 		}
-		s.f.indices[s.off] = x
+		s.f.indices[place{s.off, s.n}] = x
 		s.f.mu.Unlock()
 		rd.a.objects.account(s.f, int64(16*sh.count))
 	}
