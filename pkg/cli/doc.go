@@ -17,13 +17,13 @@
 //	}
 //
 //	func run(ctx context.Context, r *cli.Run) error {
-//		in, err := r.Input("IN")       // exists; exit 3 if not
-//		out, err := r.Output("OUT")    // refused here if it cannot be written
+//		in, err := r.Input(r.Arg("IN"))   // exists; exit 3 if not
+//		out, err := r.Output(r.Arg("OUT")) // refused here if it cannot be written
 //		task := r.Progress("project", total)
 //		… read with r.Options.Threads workers, r.Options.Mem bytes of buffers, r.Meter …
 //		… write into out.Work(), task.Add(bytes) …
 //		r.Wrote(record.Dataset{Path: out.Path(), …})
-//		return nil                     // now out is put in place
+//		return nil                        // now out is put in place
 //	}
 //
 // What Run returns decides the exit code: see [Usage], [BadInput] and

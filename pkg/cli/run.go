@@ -222,15 +222,15 @@ func (r *Run) Progress(name string, total int64) *progress.Task {
 	return r.display.Start(name, total)
 }
 
-// Read notes an input in the record; Bytes -1 is measured on disk.
+// Read notes an input in the record. Bytes 0 is measured on disk at the end.
 func (r *Run) Read(d record.Dataset) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.record.Inputs = append(r.record.Inputs, d)
 }
 
-// Wrote notes an output in the record, under the path where it will lie. The
-// bytes of an output of this run are measured when Bytes is 0.
+// Wrote notes an output in the record, under the path where it will lie
+// (Path() of an output, not Work()). Bytes 0 is measured on disk at the end.
 func (r *Run) Wrote(d record.Dataset) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

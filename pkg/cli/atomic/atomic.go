@@ -95,6 +95,15 @@ func (o *Output) Path() string { return o.path }
 // empty file that may be truncated or replaced.
 func (o *Output) Work() string { return o.work }
 
+// Create opens an output that is a file for writing, from its start.
+func (o *Output) Create() (*os.File, error) {
+	f, err := os.OpenFile(o.work, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("output %s: %w", o.path, cause(err))
+	}
+	return f, nil
+}
+
 // NewGroup makes an empty group.
 func NewGroup(opt Options) *Group {
 	if opt.Warn == nil {
