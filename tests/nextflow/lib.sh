@@ -1,0 +1,69 @@
+# What the tests of the workflow share: checks that count, the data, and Nextflow.
+# Sourced by run.sh here and by ../slurm/run.sh, after they set -uo pipefail.
+# shellcheck shell=bash
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/strata-test.XXXXXX")
+passed=0 failed=0
+
+# ok NAME COMMAND...: one line, one check.
+ok() {
+  local name=$1
+  shift
+  if "$@" >"$tmp/check" 2>&1; then
+    passed=$((passed + 1))
+    echo "ok    $name"
+  else
+    failed=$((failed + 1))
+    echo "FAIL  $name: $*"
+    tail -n 20 "$tmp/check" | sed 's/^/      | /'
+  fi
+}
+# total: the last line, and the exit status.
+total() {
+  echo "$passed passed, $failed failed in $SECONDS s"
+  [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
+}
+fails() { ! "$@"; }
+# same A B: equal text.
+same() { [ "$1" = "$2" ] || { echo "is '$1', should be '$2'"; return 1; }; }
+# has FILE PATTERN: a line matches (extended regular expression).
+has() { grep -qE -- "$2" "$1" || { echo "no '$2' in $1:"; tail -n 15 "$1"; return 1; }; }
+# filled FILE...: all exist and hold something.
+filled() { local f; for f; do [ -s "$f" ] || { echo "$f is missing or empty"; return 1; }; done; }
+is_png() { same "$(head -c 8 "$1" | od -An -tx1 | tr -d ' ')" 89504e470d0a1a0a; }
+# count PATTERN FILE
+count() { grep -cE -- "$1" "$2" || true; }
+# ran LOG, cached LOG: how many tasks a run executed, or took from the cache.
+ran() { count 'Submitted process|Re-submitted process' "$1"; }
+cached() { count 'Cached process' "$1"; }
+attempts() { count '^start' "$FAULTS/$1.log"; }
+# attempt NAME N: the command line of the N-th attempt.
+attempt() { grep '^start' "$FAULTS/$1.log" | sed -n "$2p"; }
+
+# nf NAME ARGUMENTS...: runs Nextflow in $tmp/<folder of the test>, output in $log,
+# status in $status.
+# shellcheck disable=SC2034 # status is for the caller
+nf() {
+  local name=$1
+  shift
+  log=$tmp/$name.log
+  status=0
+  mkdir -p "$tmp/launch"
+  (cd "${dir:-$tmp/launch}" && "$root/scripts/nextflow.sh" "$@") >"$log" 2>&1 || status=$?
+}
+
+# make_mosaics FOLDER N: phantom mosaics mosaic_grid_z00 … of a small specimen.
+# shellcheck disable=SC2086
+make_mosaics() {
+  "${PHANTOM:-$root/bin/phantom}" "$1" --slices "$2" ${PHANTOM_FLAGS:-}
+}
+# faults: empties the plans.
+faults() {
+  rm -rf "$FAULTS"
+  mkdir -p "$FAULTS"
+}
+# plan MOSAIC FAULT...: one for each attempt.
+plan() { local name=$1; shift; printf '%s\n' "$@" >"$FAULTS/$name"; }
+
+export FAULTS=$tmp/faults FAULTY_BIN=$root/tests/nextflow/faults REAL_AIP=${REAL_AIP:-$root/bin/aip}
