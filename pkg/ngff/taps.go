@@ -103,8 +103,10 @@ type span struct{ first, end int }
 // cutting divides the outputs of one axis into segments.
 type cutting struct {
 	segments []segment
-	tiles    []span // segments that input tile i takes part in
-	units    []int  // number of (segment, tile) pairs of output unit i
+	tiles    []span // segments that input tile i takes part in; empty when nothing of it is needed
+	units    []span // segments of output unit i
+	parts    []int  // number of (segment, tile) pairs of output unit i
+	longest  int    // most input samples of a segment
 }
 
 // cut divides the outputs of t, for input tiles of length tile and output units
@@ -112,7 +114,8 @@ type cutting struct {
 func cut(t *taps, tile, unit int) *cutting {
 	c := &cutting{
 		tiles: make([]span, (t.in+tile-1)/tile),
-		units: make([]int, (t.out+unit-1)/unit),
+		units: make([]span, (t.out+unit-1)/unit),
+		parts: make([]int, (t.out+unit-1)/unit),
 	}
 	for o := 0; o < t.out; o++ {
 		first, end := t.inputs(o, o+1)
@@ -125,24 +128,23 @@ func cut(t *taps, tile, unit int) *cutting {
 		}
 		c.segments = append(c.segments, s)
 	}
-	for i := range c.tiles {
-		c.tiles[i].first = len(c.segments)
-	}
 	for i, s := range c.segments {
 		last := s.tile
 		if s.seam {
 			last++
 		}
 		for j := s.tile; j <= last; j++ {
-			c.tiles[j].first = min(c.tiles[j].first, i)
+			if c.tiles[j].end == 0 {
+				c.tiles[j].first = i
+			}
 			c.tiles[j].end = i + 1
 		}
-		c.units[s.unit] += last - s.tile + 1
-	}
-	for i := range c.tiles {
-		if c.tiles[i].end == 0 {
-			c.tiles[i].first = 0 // a tile of which nothing is needed
+		if c.units[s.unit].end == 0 {
+			c.units[s.unit].first = i
 		}
+		c.units[s.unit].end = i + 1
+		c.parts[s.unit] += last - s.tile + 1
+		c.longest = max(c.longest, s.in1-s.in0)
 	}
 	return c
 }

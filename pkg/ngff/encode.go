@@ -1,0 +1,144 @@
+package ngff
+
+import (
+	"encoding/json"
+	"math"
+)
+
+// The JSON of what this package writes.
+type (
+	axisJSON struct {
+		Name string `json:"name"`
+		Type string `json:"type,omitempty"`
+		Unit string `json:"unit,omitempty"`
+	}
+	transformJSON struct {
+		Type        string    `json:"type"`
+		Scale       []float64 `json:"scale,omitempty"`
+		Translation []float64 `json:"translation,omitempty"`
+	}
+	datasetJSON struct {
+		Path       string          `json:"path"`
+		Transforms []transformJSON `json:"coordinateTransformations"`
+	}
+	multiscaleJSON struct {
+		Version  string        `json:"version,omitempty"`
+		Name     string        `json:"name,omitempty"`
+		Type     string        `json:"type,omitempty"`
+		Axes     []axisJSON    `json:"axes"`
+		Datasets []datasetJSON `json:"datasets"`
+	}
+)
+
+// VersionFor is the NGFF version that images of a Zarr format are written in:
+// 0.4 for Zarr v2, 0.5 for Zarr v3.
+func VersionFor(format int) string {
+	if format == 2 {
+		return "0.4"
+	}
+	return "0.5"
+}
+
+// method says in the metadata how the levels were made.
+const method = "linear"
+
+// encode is the multiscale as JSON of the version that a Zarr format has.
+func (m *Multiscale) encode(format int) multiscaleJSON {
+	j := multiscaleJSON{Name: m.Name, Type: m.Type, Axes: []axisJSON{}, Datasets: []datasetJSON{}}
+	if format == 2 {
+		j.Version = VersionFor(format)
+	}
+	for _, a := range m.Axes {
+		j.Axes = append(j.Axes, axisJSON(a))
+	}
+	for _, d := range m.Datasets {
+		t := []transformJSON{{Type: "scale", Scale: d.Transform.Scale}}
+		if d.Transform.Translation != nil {
+			t = append(t, transformJSON{Type: "translation", Translation: d.Transform.Translation})
+		}
+		j.Datasets = append(j.Datasets, datasetJSON{d.Path, t})
+	}
+	return j
+}
+
+// ownKeys are the attributes that NGFF gives a meaning to: what is passed
+// through from another image must not bring its own.
+var ownKeys = []string{"ome", "multiscales", "omero"}
+
+// attributes are the attributes of an image's group: the caller's, and the
+// NGFF metadata.
+func (m *Multiscale) attributes(format int, omero *Omero, extra map[string]any) map[string]any {
+	attrs := passed(extra)
+	into := attrs
+	if format == 3 {
+		into = map[string]any{"version": VersionFor(format)}
+		attrs["ome"] = into
+	}
+	into["multiscales"] = []multiscaleJSON{m.encode(format)}
+	if o := omero.encode(); o != nil {
+		into["omero"] = o
+	}
+	return attrs
+}
+
+// passed are attributes without those that the writer sets itself.
+func passed(extra map[string]any) map[string]any {
+	attrs := map[string]any{}
+	for k, v := range extra {
+		attrs[k] = v
+	}
+	for _, k := range ownKeys {
+		delete(attrs, k)
+	}
+	return attrs
+}
+
+// encode is the display metadata as JSON: as read, or made of the fields. Nil
+// when there is none.
+func (o *Omero) encode() any {
+	switch {
+	case o == nil:
+		return nil
+	case o.Raw != nil:
+		return o.Raw
+	}
+	j := struct {
+		Name     string    `json:"name,omitempty"`
+		Version  string    `json:"version,omitempty"`
+		Channels []Channel `json:"channels"`
+	}{o.Name, o.Version, o.Channels}
+	if j.Channels == nil {
+		j.Channels = []Channel{}
+	}
+	return j
+}
+
+// levelTransform is the transform of level k: voxels twice as long per level
+// along spatial axes. A stated translation is that of the first voxel's centre, which
+// moves by half of what the voxel grows; one that is not stated stays so.
+func levelTransform(base Transform, axes []Axis, k int) Transform {
+	t := Transform{Scale: make([]float64, len(axes))}
+	if base.Translation != nil {
+		t.Translation = make([]float64, len(axes))
+	}
+	for d, a := range axes {
+		grown := 1.0
+		if a.Type == TypeSpace {
+			grown = math.Ldexp(1, k)
+		}
+		t.Scale[d] = base.Scale[d] * grown
+		if t.Translation != nil {
+			t.Translation[d] = base.Translation[d] + 0.5*(grown-1)*base.Scale[d]
+		}
+	}
+	return t
+}
+
+// rawAttributes makes attributes as read ready to be written.
+func rawAttributes(m map[string]json.RawMessage) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}

@@ -1,0 +1,289 @@
+package ngff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"strata/pkg/dtype"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Image is an OME-Zarr image: the first multiscale of a group.
+type Image struct {
+	Group   *zarr.Group
+	Version string // NGFF version, "0.4"
+	Name    string // of the multiscale; may be empty
+	Axes    []Axis // units as stated
+	Levels  []Level
+
+	// VoxelSize is that of level 0, one number per axis: micrometres for axes of
+	// space, the scale as it stands for others.
+	VoxelSize []float64
+	// Unit is the unit that the scales of space axes are in, per axis; stated, or,
+	// where none is, guessed with a warning. "" for other axes.
+	Unit []string
+
+	Omero      *Omero      // display settings, nil when there are none
+	ImageLabel *ImageLabel // set when the image is a label image
+	Labels     []string    // names of its label images: see Label
+	Metadata   *Metadata   // all that the group's attributes say
+
+	Warnings []string
+}
+
+// Level is one resolution of an image.
+type Level struct {
+	Path  string // of the array, from the image's group
+	Array *zarr.Array
+	Transform
+}
+
+// ErrNoImage is wrapped when there is a Zarr node, but no OME-Zarr image.
+var ErrNoImage = errors.New("no OME-Zarr image")
+
+// Open opens the image whose group is at path, "" for the root of the store. All
+// levels that its metadata names must be there. Options are those of the levels' arrays.
+//
+// Metadata that makes no sense is a [*zarr.FormatError] that names group and
+// field; a group without a multiscale wraps [ErrNoImage].
+func Open(ctx context.Context, st store.Store, path string, opts ...zarr.Option) (*Image, error) {
+	im, err := describe(ctx, st, path, opts)
+	if err != nil {
+		return nil, err
+	}
+	var f findings
+	ms := &im.Metadata.Multiscales[0]
+	for i, d := range ms.Datasets {
+		a, err := im.array(ctx, d.Path)
+		if err != nil {
+			field := fmt.Sprintf("%sdatasets[%d].path", im.prefix(), i)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, im.refuse(field, fmt.Errorf("%q: there is no such array: %w", d.Path, err))
+			}
+			return nil, im.refuse(field, err)
+		}
+		im.Levels = append(im.Levels, Level{d.Path, a, d.Transform.then(ms.Transform)})
+	}
+	if err := im.checkLevels(&f); err != nil {
+		return nil, err
+	}
+	if err := im.findLabels(ctx, st, &f); err != nil {
+		return nil, err
+	}
+	im.warn(&f)
+	return im, nil
+}
+
+// describe opens an image as far as its own metadata goes: without its levels.
+func describe(ctx context.Context, st store.Store, path string, opts []zarr.Option) (*Image, error) {
+	n, err := zarr.Open(ctx, st, path, opts...)
+	if err != nil {
+		return nil, err
+	}
+	g, ok := n.(*zarr.Group)
+	if !ok {
+		return nil, &zarr.FormatError{Path: n.Location(), Err: fmt.Errorf("%w: an array, not a group", ErrNoImage)}
+	}
+	var f findings
+	m := parse(g.Attributes(), g.Format(), &f)
+	im := &Image{Group: g, Version: m.Version, Omero: m.Omero, ImageLabel: m.ImageLabel, Metadata: m}
+	if p := f.firstFatal(); p != nil {
+		return nil, im.refuse(p.Field, errors.New(p.Message))
+	}
+	if len(m.Multiscales) == 0 {
+		return nil, im.refuse("", noImage(m))
+	}
+	ms := &m.Multiscales[0]
+	im.Name, im.Axes = ms.Name, ms.Axes
+	im.warn(&f)
+	f = findings{}
+	im.measure(&f)
+	if p := f.firstFatal(); p != nil {
+		return nil, im.refuse(p.Field, errors.New(p.Message))
+	}
+	im.warn(&f)
+	return im, nil
+}
+
+// noImage says what a group without a multiscale is instead.
+func noImage(m *Metadata) error {
+	switch {
+	case m.Plate != nil && len(m.Plate.Wells) > 0:
+		return fmt.Errorf("%w but a plate: open an image of a well, such as %s/0", ErrNoImage, m.Plate.Wells[0].Path)
+	case m.Well != nil && len(m.Well.Images) > 0:
+		return fmt.Errorf("%w but a well: open one of its images, such as %s", ErrNoImage, m.Well.Images[0].Path)
+	case m.Labels != nil:
+		return fmt.Errorf("%w but a group of %d label images", ErrNoImage, len(m.Labels))
+	}
+	return fmt.Errorf("%w: multiscales: missing", ErrNoImage)
+}
+
+// refuse is an error about the metadata of the image's group.
+func (im *Image) refuse(field string, err error) error {
+	return &zarr.FormatError{Path: im.Group.Location(), Field: field, Err: err}
+}
+
+// warn takes over findings as warnings.
+func (im *Image) warn(f *findings) {
+	for _, p := range f.list {
+		s := p.Message
+		if p.Field != "" {
+			s = p.Field + ": " + s
+		}
+		im.Warnings = append(im.Warnings, im.Group.Location()+": "+s)
+	}
+}
+
+// prefix names the first multiscale in messages.
+func (im *Image) prefix() string {
+	if _, ok := im.Group.Attributes()["ome"]; ok {
+		return "ome.multiscales[0]."
+	}
+	return "multiscales[0]."
+}
+
+// array opens the array of a level.
+func (im *Image) array(ctx context.Context, path string) (*zarr.Array, error) {
+	n, err := im.Group.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	a, ok := n.(*zarr.Array)
+	if !ok {
+		return nil, fmt.Errorf("%q is a group (must be an array)", path)
+	}
+	return a, nil
+}
+
+// checkLevels reports levels that do not fit the axes or each other.
+func (im *Image) checkLevels(f *findings) error {
+	for i, l := range im.Levels {
+		field := fmt.Sprintf("%sdatasets[%d]", im.prefix(), i)
+		if n := len(l.Array.Shape()); n != len(im.Axes) {
+			return im.refuse(field, fmt.Errorf("array %q has %d dimensions for %d axes", l.Path, n, len(im.Axes)))
+		}
+		if t, want := l.Array.DType(), im.Levels[0].Array.DType(); t != want {
+			f.bad(field, "array %q has elements of type %s, level 0 has %s", l.Path, t, want)
+		}
+	}
+	return nil
+}
+
+// measure works out the voxel size in micrometres.
+//
+// A unit that is missing or unknown is guessed for the whole image as the
+// programs do that leave it out: millimetres when the first space component is
+// below 1, else micrometres.
+func (im *Image) measure(f *findings) {
+	ms := &im.Metadata.Multiscales[0]
+	scale := ms.Datasets[0].Transform.then(ms.Transform).Scale
+	im.VoxelSize = append([]float64(nil), scale...)
+	im.Unit = make([]string, len(im.Axes))
+	guess, first, unknown := "", true, ""
+	for d, a := range im.Axes {
+		if !finitePositive(scale[d]) {
+			// each factor is, their product may be too large or too small
+			f.fatal(fmt.Sprintf("%sdatasets[0].coordinateTransformations", im.prefix()), "scale %v of axis %q (must be a positive number)", scale[d], a.Name)
+		}
+		if a.Type != TypeSpace {
+			continue
+		}
+		if first {
+			if guess, first = "micrometer", false; scale[d] < 1 {
+				guess = "millimeter"
+			}
+		}
+		um, unit, ok := Micrometres(a.Unit)
+		switch {
+		case !ok:
+			if unit = guess; unknown == "" {
+				unknown = fmt.Sprintf("%saxes[%d].unit", im.prefix(), d)
+				if a.Unit == "" {
+					f.warn(unknown, "missing; a first component of %v is taken as %s", im.firstSpace(scale), guess)
+				} else {
+					f.warn(unknown, "unknown unit %q; a first component of %v is taken as %s", a.Unit, im.firstSpace(scale), guess)
+				}
+			}
+			um = micrometres[guess]
+		case unit != a.Unit:
+			f.warn(fmt.Sprintf("%saxes[%d].unit", im.prefix(), d), "%q is read as %q", a.Unit, unit)
+		}
+		im.Unit[d] = unit
+		im.VoxelSize[d] = scale[d] * um
+	}
+	if !ms.ExplicitScale && ms.Datasets[0].Transform.Scale != nil {
+		f.warn(fmt.Sprintf("%sversion", im.prefix()), "NGFF %s states no voxel size; it is taken as 1", im.Version)
+	}
+}
+
+func (im *Image) firstSpace(scale []float64) float64 {
+	for d, a := range im.Axes {
+		if a.Type == TypeSpace {
+			return scale[d]
+		}
+	}
+	return 0
+}
+
+// DType is the element type of level 0.
+func (im *Image) DType() dtype.Type { return im.Levels[0].Array.DType() }
+
+// Axis is the index of the axis of that name, or -1.
+func (im *Image) Axis(name string) int {
+	for d, a := range im.Axes {
+		if a.Name == name {
+			return d
+		}
+	}
+	return -1
+}
+
+// Attributes are those of the image's group that NGFF does not define, to be
+// passed on in [ImageSpec.Attributes].
+func (im *Image) Attributes() map[string]any { return passed(rawAttributes(im.Group.Attributes())) }
+
+// findLabels looks for label images below the group.
+func (im *Image) findLabels(ctx context.Context, st store.Store, f *findings) error {
+	g, err := im.Group.Group(ctx, "labels")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		f.warn("", "labels: %v", err)
+		return ctx.Err()
+	}
+	var lf findings
+	m := parse(g.Attributes(), g.Format(), &lf)
+	for _, p := range lf.list {
+		if p.fatal {
+			f.warn("", "labels: %s: %s", p.Field, p.Message)
+		}
+	}
+	im.Labels = m.Labels
+	return nil
+}
+
+// Label opens one of the image's label images, by its name in Labels.
+func (im *Image) Label(ctx context.Context, name string, opts ...zarr.Option) (*Image, error) {
+	for _, l := range im.Labels {
+		if l == name {
+			return Open(ctx, im.Group.Store(), store.Join(im.Group.Path(), "labels/"+name), opts...)
+		}
+	}
+	return nil, fmt.Errorf("%s: no label image %q (there are %q)", im.Group.Location(), name, im.Labels)
+}
+
+// ReadMetadata reads what the attributes of a group or array say in NGFF's
+// terms, whatever it is: an image, a plate, a well, a group of labels, or
+// nothing of these. What is wrong with it is in the problems.
+func ReadMetadata(n zarr.Node) (*Metadata, []Problem) {
+	var f findings
+	m := parse(n.Attributes(), n.Format(), &f)
+	for i := range f.list {
+		f.list[i].Path = n.Location()
+	}
+	return m, f.list
+}

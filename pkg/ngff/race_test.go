@@ -1,0 +1,5 @@
+//go:build race
+
+package ngff
+
+const raceEnabled = true

@@ -1,0 +1,333 @@
+package ngff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Writer writes an image: level 0 as tiles come, and the levels below it as
+// soon as they can be made. Its methods are safe for concurrent use.
+type Writer struct {
+	group    *zarr.Group
+	format   int
+	scale    Multiscale
+	attrs    map[string]any
+	pyramid  *pyramid
+	warnings []string
+	helpers  chan struct{} // a token for each goroutine besides the callers'
+
+	mu      sync.Mutex
+	state   error // why there can be no more tiles; nil while there can
+	calls   sync.WaitGroup
+	grid    point    // chunks of level 0
+	written []uint64 // a bit for each chunk of level 0
+	missing int      // chunks that were not written yet
+}
+
+var errClosed = errors.New("the image writer is closed")
+
+// Create makes the group of an image at path ("" for the root of the store) and
+// the arrays of its levels. It is fs.ErrExist when there is something already.
+// The group gets its NGFF metadata at [Writer.Close]: until then readers find
+// no image there.
+//
+// The caller ends with Close or [Writer.Abort].
+func Create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (*Writer, error) {
+	w, err := create(ctx, st, path, spec)
+	if err != nil {
+		return nil, fmt.Errorf("%s: create image: %w", st.Location(path), err)
+	}
+	return w, nil
+}
+
+func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (*Writer, error) {
+	if spec.Format == 0 {
+		spec.Format = 3
+	}
+	if err := spec.check(); err != nil {
+		return nil, err
+	}
+	base := Transform{spec.Scale, spec.Translation}
+	w := &Writer{format: spec.Format, scale: Multiscale{Name: spec.Name, Axes: spec.Axes}}
+	shapes := LevelShapes(spec.Shape, spec.Axes, spec.Levels)
+	if n := len(shapes) - 1; n < spec.Levels {
+		w.warnings = append(w.warnings, fmt.Sprintf("%d pyramid levels instead of %d: no axis may fall under one voxel", n, spec.Levels))
+	}
+	if len(shapes) > 1 {
+		w.scale.Type = method
+	}
+	var geo []geometry
+	for k, shape := range shapes {
+		g := geometry{shape, spec.Chunks, spec.Shard}
+		if k > 0 {
+			g.chunk, g.shard = levelChunks(shape, spec.Chunks, spec.Shard)
+		}
+		geo = append(geo, g)
+		w.scale.Datasets = append(w.scale.Datasets, Dataset{strconv.Itoa(k), levelTransform(base, spec.Axes, k)})
+	}
+	var err error
+	if w.pyramid, err = newPyramid(spec.DType, spec.Axes, geo, spec.Budget, spec.Meter); err != nil {
+		return nil, err
+	}
+	w.attrs = w.scale.attributes(spec.Format, spec.Omero, spec.Attributes)
+	if w.group, err = zarr.CreateGroup(ctx, st, path, spec.Format, passed(spec.Attributes)); err != nil {
+		return nil, err
+	}
+	for k, l := range w.pyramid.levels {
+		a := arraySpec(&spec, geo[k])
+		if l.array, err = zarr.CreateArray(ctx, st, store.Join(path, w.scale.Datasets[k].Path), a, zarr.Workers(1), zarr.Meter(spec.Meter)); err != nil {
+			return nil, err
+		}
+	}
+	w.prepare(spec.Workers)
+	return w, nil
+}
+
+// arraySpec is the array of one level.
+func arraySpec(s *ImageSpec, g geometry) zarr.Spec {
+	a := zarr.Spec{
+		Format: s.Format, Shape: g.shape, Chunks: g.chunk, Shard: g.shard,
+		DType: s.DType, Codecs: s.Codecs, Fill: s.Fill, Separator: "/",
+	}
+	if s.Format == 3 {
+		for _, x := range s.Axes {
+			a.DimensionNames = append(a.DimensionNames, x.Name)
+		}
+	}
+	return a
+}
+
+// prepare sets up the account of level 0's chunks, and the workers.
+func (w *Writer) prepare(workers int) {
+	l := w.pyramid.levels[0]
+	for d := range rank {
+		w.grid[d] = (l.shape[d] + l.unit[d] - 1) / l.unit[d]
+	}
+	w.missing = w.grid.volume()
+	w.written = make([]uint64, (w.missing+63)/64)
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	w.helpers = make(chan struct{}, workers)
+	for range workers - 1 {
+		w.helpers <- struct{}{}
+	}
+}
+
+// Levels is the number of levels of the image, level 0 included.
+func (w *Writer) Levels() int { return len(w.pyramid.levels) }
+
+// Array is the array of a level. It is complete after Close.
+func (w *Writer) Array(level int) *zarr.Array { return w.pyramid.levels[level].array }
+
+// Warnings are notes for the user about what the writer made of the spec.
+func (w *Writer) Warnings() []string { return w.warnings }
+
+// Remade is the number of chunks that did not find room in the budget and were
+// made from stored data.
+func (w *Writer) Remade() int64 { return w.pyramid.spills.Load() }
+
+// WriteTile stores a part of level 0 and all of the levels below it that it
+// completes. The tile begins at index start and consists of whole chunks, up to
+// the edge of the image; data holds its elements in C order and native byte
+// order. Each chunk must be written once; the order is free, but see [TileOrder].
+//
+// It works in the caller's goroutine, and for tiles of several chunks in up to
+// Workers−1 more, which end before it returns. After an error there can be no
+// more tiles.
+func (w *Writer) WriteTile(ctx context.Context, start, shape []int, data []byte) error {
+	return w.tile(ctx, start, shape, data, false)
+}
+
+func (w *Writer) tile(ctx context.Context, start, shape []int, data []byte, stored bool) error {
+	units, err := w.units(start, shape, len(data))
+	if err != nil {
+		return fmt.Errorf("%s: %w", w.group.Location(), err)
+	}
+	if err := w.begin(units); err != nil {
+		return fmt.Errorf("%s: %w", w.group.Location(), err)
+	}
+	defer w.calls.Done()
+	src := memory{data: data, origin: padded(start, 0), stride: contiguous(padded(shape, 1))}
+	n := units.shape()
+	err = w.each(ctx, n.volume(), func(i int) error {
+		at := units.lo
+		for d := rank - 1; d >= 0; d-- {
+			at[d] += i % n[d]
+			i /= n[d]
+		}
+		return w.pyramid.tile(ctx, at, src, stored)
+	})
+	if err != nil {
+		w.stop(err)
+	}
+	return err
+}
+
+// units is the box of chunks that a tile consists of.
+func (w *Writer) units(start, shape []int, bytes int) (b box, err error) {
+	l := w.pyramid.levels[0]
+	if len(start) != l.dims || len(shape) != l.dims {
+		return b, fmt.Errorf("tile at %v of shape %v in an image of %d dimensions", start, shape, l.dims)
+	}
+	lo, size := padded(start, 0), padded(shape, 1)
+	for d := range rank {
+		if lo[d] < 0 || size[d] < 1 || lo[d] > l.shape[d] || size[d] > l.shape[d]-lo[d] {
+			return b, fmt.Errorf("tile at %v of shape %v lies outside the image of shape %v", start, shape, l.shape[rank-l.dims:])
+		}
+		hi := lo[d] + size[d]
+		if lo[d]%l.unit[d] != 0 || (hi%l.unit[d] != 0 && hi != l.shape[d]) {
+			return b, fmt.Errorf("tile at %v of shape %v does not consist of whole chunks of shape %v", start, shape, l.unit[rank-l.dims:])
+		}
+		b.lo[d], b.hi[d] = lo[d]/l.unit[d], (hi+l.unit[d]-1)/l.unit[d]
+	}
+	if want := size.volume() * w.pyramid.elem; bytes != want {
+		return b, fmt.Errorf("tile of shape %v has %d bytes, must be %d", shape, bytes, want)
+	}
+	return b, nil
+}
+
+// begin notes that chunks are being written.
+func (w *Writer) begin(units box) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.state != nil {
+		return w.state
+	}
+	n := units.shape()
+	// first look, then note: a refused tile leaves no trace
+	for _, note := range []bool{false, true} {
+		for i := range n.volume() {
+			at, r := 0, i
+			var p point
+			for d := rank - 1; d >= 0; d-- {
+				p[d] = units.lo[d] + r%n[d]
+				r /= n[d]
+			}
+			for d := range rank {
+				at = at*w.grid[d] + p[d]
+			}
+			bit := uint64(1) << (at % 64)
+			if note {
+				w.written[at/64] |= bit
+				w.missing--
+			} else if w.written[at/64]&bit != 0 {
+				return fmt.Errorf("chunk %v of level 0 is written twice", p[rank-w.pyramid.levels[0].dims:])
+			}
+		}
+	}
+	w.calls.Add(1)
+	return nil
+}
+
+// each calls f for 0 to n-1, in the caller's goroutine and as many helpers as
+// are free. It returns when all have ended.
+func (w *Writer) each(ctx context.Context, n int, f func(i int) error) error {
+	var next atomic.Int64
+	var failed atomic.Bool
+	var first error
+	var once sync.Once
+	work := func() {
+		for !failed.Load() {
+			i := int(next.Add(1)) - 1
+			if i >= n {
+				return
+			}
+			err := ctx.Err()
+			if err == nil {
+				err = f(i)
+			}
+			if err != nil {
+				failed.Store(true)
+				once.Do(func() { first = err })
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for range n - 1 {
+		select {
+		case <-w.helpers:
+			wg.Go(func() {
+				defer func() { w.helpers <- struct{}{} }()
+				work()
+			})
+			continue
+		default:
+		}
+		break
+	}
+	work()
+	wg.Wait()
+	return first
+}
+
+// stop refuses further tiles.
+func (w *Writer) stop(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.state == nil {
+		w.state = fmt.Errorf("an earlier write failed: %w", err)
+	}
+}
+
+// Close writes the NGFF metadata: the image is complete when it returns nil. It
+// is an error if a tile is missing or failed. All calls of WriteTile have
+// returned before. The writer's memory is given back in any case.
+func (w *Writer) Close(ctx context.Context) error {
+	if err := w.end(); err != nil {
+		return fmt.Errorf("%s: %w", w.group.Location(), err)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return w.group.SetAttributes(ctx, w.attrs)
+}
+
+// end gives everything back and reports why the image is not complete.
+func (w *Writer) end() error {
+	w.mu.Lock()
+	err := w.state
+	if err == nil && w.missing > 0 {
+		err = w.incomplete()
+	}
+	w.state = errClosed
+	w.mu.Unlock()
+	if err == errClosed {
+		return err
+	}
+	w.calls.Wait()
+	if err == nil {
+		err = w.pyramid.unfinished()
+	}
+	w.pyramid.close()
+	return err
+}
+
+// incomplete names the first chunk that is missing.
+func (w *Writer) incomplete() error {
+	for i := range w.grid.volume() {
+		if w.written[i/64]>>(i%64)&1 == 0 {
+			var p point
+			for d, r := rank-1, i; d >= 0; d-- {
+				p[d] = r % w.grid[d]
+				r /= w.grid[d]
+			}
+			return fmt.Errorf("%d of %d chunks of level 0 were not written, the first is %v",
+				w.missing, w.grid.volume(), p[rank-w.pyramid.levels[0].dims:])
+		}
+	}
+	return nil
+}
+
+// Abort ends writing without making an image. Files stay as they are: the
+// caller writes in a place of its own and removes it. After Close it does
+// nothing: it may be deferred.
+func (w *Writer) Abort() { _ = w.end() } // that it is incomplete is why it is aborted
