@@ -364,7 +364,7 @@ func putAttributes(ctx context.Context, st store.Writer, path string, format int
 		}
 		return document, st.Put(ctx, store.Join(path, keyV2Attributes), raw)
 	}
-	m, err := parseObject("", document)
+	m, err := parseDocument(document)
 	if err != nil {
 		return nil, inFile(st, store.Join(path, keyV3), err)
 	}

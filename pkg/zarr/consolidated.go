@@ -47,7 +47,7 @@ func parseConsolidatedV3(raw json.RawMessage) (map[string]consolidatedNode, erro
 
 // parseConsolidatedV2 reads a .zmetadata.
 func parseConsolidatedV2(raw json.RawMessage) (map[string]consolidatedNode, error) {
-	m, err := parseObject("", raw)
+	m, err := parseDocument(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func Consolidate(ctx context.Context, st store.Writer, path string) error {
 			return addV2(all, rel, n)
 		}
 		document := n.MetadataJSON()
-		m, err := parseObject("", document)
+		m, err := parseDocument(document)
 		if err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func Consolidate(ctx context.Context, st store.Writer, path string) error {
 		}
 		return st.Put(ctx, store.Join(path, keyV2Consolidated), raw)
 	}
-	m, err := parseObject("", g.document)
+	m, err := parseDocument(g.document)
 	if err != nil {
 		return inFile(st, path, err)
 	}

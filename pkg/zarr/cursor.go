@@ -27,14 +27,16 @@ type task struct {
 	start, shape []int // box in elements of the array
 }
 
-func newTask(rank int) *task {
-	v := make([]int, 3*rank)
+// newTask returns a task in the worker's vectors.
+func (w *worker) newTask(rank int) *task {
+	v := w.vector(3 * rank)
 	return &task{0, v[:rank:rank], v[rank : 2*rank : 2*rank], v[2*rank:]}
 }
 
-func newCursor(r Region, chunk, unit []int) *cursor {
+// newCursor returns a cursor in the worker's vectors.
+func (w *worker) newCursor(r Region, chunk, unit []int) *cursor {
 	n := len(chunk)
-	v := make([]int, 6*n)
+	v := w.vector(6 * n)
 	c := &cursor{region: r, chunk: chunk, unit: unit}
 	c.file, c.lo, c.hi, c.part, c.first, c.beyond = v[:n], v[n:2*n], v[2*n:3*n], v[3*n:4*n], v[4*n:5*n], v[5*n:]
 	for d := range chunk {

@@ -57,9 +57,9 @@ func parseFill(field string, raw json.RawMessage, t dtype.Type, format int) ([]b
 			return nil, wrong(fmt.Sprintf(`a number, "NaN", "Infinity", "-Infinity" or "0x" and %d hexadecimal digits`, 2*len(out)))
 		}
 	case t.IsComplex():
-		var parts []json.RawMessage
+		parts, ok := parseList(raw)
 		half := len(out) / 2
-		if json.Unmarshal(raw, &parts) == nil && len(parts) == 2 && parseFloat(out[:half], parts[0]) && parseFloat(out[half:], parts[1]) {
+		if ok && len(parts) == 2 && parseFloat(out[:half], parts[0]) && parseFloat(out[half:], parts[1]) {
 			return out, nil
 		}
 		if format == 2 && parseFloat(out[:half], raw) {

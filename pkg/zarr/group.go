@@ -85,7 +85,7 @@ func parseV3Group(st store.Store, path string, m map[string]json.RawMessage, doc
 // openV2Group makes a group of its .zgroup and the files beside it.
 func openV2Group(ctx context.Context, st store.Store, path string, document json.RawMessage, o options) (*Group, error) {
 	key := store.Join(path, keyV2Group)
-	m, err := parseObject("", document)
+	m, err := parseDocument(document)
 	if err == nil {
 		err = parseFormat(m, "2")
 	}
@@ -99,7 +99,7 @@ func openV2Group(ctx context.Context, st store.Store, path string, document json
 		return nil, err
 	}
 	if raw != nil {
-		if g.attributes, err = parseObject("", raw); err != nil {
+		if g.attributes, err = parseDocument(raw); err != nil {
 			return nil, inFile(st, key, err)
 		}
 	}

@@ -36,22 +36,6 @@ type metadata struct {
 	document   json.RawMessage
 }
 
-// parseObject splits a JSON object into its members. Unlike unmarshalling into
-// a struct it takes names exactly and lets the caller see unknown ones.
-func parseObject(field string, raw json.RawMessage) (map[string]json.RawMessage, error) {
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &m); err != nil {
-		if _, ok := err.(*json.UnmarshalTypeError); ok {
-			return nil, fieldError(field, "is %s, must be a JSON object", kindOf(raw))
-		}
-		return nil, fieldError(field, "not valid JSON: %w", err)
-	}
-	if m == nil {
-		return nil, fieldError(field, "is null, must be a JSON object")
-	}
-	return m, nil
-}
-
 // kindOf names what a JSON value is, for messages.
 func kindOf(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
@@ -107,8 +91,8 @@ func parseString(field string, raw json.RawMessage) (string, error) {
 
 // parseInts reads a list of integers from least upwards.
 func parseInts(field string, raw json.RawMessage, least int) ([]int, error) {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil || list == nil {
+	list, ok := parseList(raw)
+	if !ok {
 		return nil, fieldError(field, "is %s, must be a list of integers", kindOf(raw))
 	}
 	if len(list) > maxRank {

@@ -32,7 +32,7 @@ func parseFormat(m map[string]json.RawMessage, want string) error {
 
 // parseV2Array reads a .zarray and its .zattrs (nil when there is none).
 func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
-	m, err := parseObject("", document)
+	m, err := parseDocument(document)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,8 @@ func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
 	}
 	var filters []json.RawMessage
 	if !isNull(raw) {
-		if json.Unmarshal(raw, &filters) != nil {
+		var ok bool
+		if filters, ok = parseList(raw); !ok {
 			return nil, fieldError("filters", "is %s, must be null or a list", kindOf(raw))
 		}
 	}
@@ -99,11 +100,11 @@ func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
 	if md.pipe, err = newPipeline(md.chunks, v2Order(md.order, len(md.chunks)), md.elem, md.bigEndian, chain, nil); err != nil {
 		return nil, err
 	}
-	if attributes != nil {
-		md.attributes, err = parseObject("", attributes)
-	} else {
+	if attributes == nil {
 		md.attributes = map[string]json.RawMessage{}
+		return md, nil
 	}
+	md.attributes, err = parseDocument(attributes)
 	return md, err
 }
 

@@ -15,7 +15,7 @@ const keyV3 = "zarr.json"
 
 // parseV3Node reads what arrays and groups have in common.
 func parseV3Node(document json.RawMessage) (m map[string]json.RawMessage, nodeType string, err error) {
-	if m, err = parseObject("", document); err != nil {
+	if m, err = parseDocument(document); err != nil {
 		return nil, "", err
 	}
 	if err = parseFormat(m, "3"); err != nil {
@@ -50,27 +50,16 @@ func checkUnknown(m map[string]json.RawMessage, known ...string) error {
 	return nil
 }
 
-// parseV3Array reads the zarr.json of an array.
-func parseV3Array(document json.RawMessage) (*metadata, error) {
-	m, nodeType, err := parseV3Node(document)
-	if err != nil {
-		return nil, err
-	}
-	if nodeType != "array" {
-		return nil, fieldError("node_type", "is %q, must be \"array\"", nodeType)
-	}
-	return parseV3ArrayFields(m, document)
-}
-
-func parseV3ArrayFields(m map[string]json.RawMessage, document json.RawMessage) (*metadata, error) {
+// parseV3Array reads the fields of an array's zarr.json.
+func parseV3Array(m map[string]json.RawMessage, document json.RawMessage) (*metadata, error) {
 	md := &metadata{format: 3, order: 'C', document: document}
 	if err := checkUnknown(m, "zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding",
 		"codecs", "fill_value", "attributes", "dimension_names", "storage_transformers"); err != nil {
 		return nil, err
 	}
 	if raw, ok := m["storage_transformers"]; ok && !isNull(raw) {
-		var list []json.RawMessage
-		if json.Unmarshal(raw, &list) != nil {
+		list, ok := parseList(raw)
+		if !ok {
 			return nil, fieldError("storage_transformers", "is %s, must be a list", kindOf(raw))
 		}
 		if len(list) > 0 {
@@ -171,8 +160,8 @@ const maxNesting = 8
 
 // parseCodecs reads a list of codecs as the pipeline of chunks of that shape.
 func parseCodecs(field string, raw json.RawMessage, shape []int, elem dtype.Type, depth int) (*pipeline, error) {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil || list == nil {
+	list, ok := parseList(raw)
+	if !ok {
 		return nil, fieldError(field, "is %s, must be a list", kindOf(raw))
 	}
 	var (

@@ -48,7 +48,7 @@ func open(ctx context.Context, st store.Store, path string, o options) (Node, er
 			return nil, inFile(st, key, err)
 		}
 		if attrs != nil {
-			if md.attributes, err = parseObject("", attrs); err != nil {
+			if md.attributes, err = parseDocument(attrs); err != nil {
 				return nil, inFile(st, store.Join(path, keyV2Attributes), err)
 			}
 		}
@@ -78,7 +78,7 @@ func parseNode(st store.Store, path string, document json.RawMessage, o options)
 	if nodeType == "group" {
 		return parseV3Group(st, path, m, document, o)
 	}
-	md, err := parseV3ArrayFields(m, document)
+	md, err := parseV3Array(m, document)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (a *Array) Read(ctx context.Context, r Region, dst []byte) error {
 	if n != len(dst) {
 		return fmt.Errorf("%s: region %v of %s has %d bytes, the buffer %d", a.Location(), r, a.meta.elem, n, len(dst))
 	}
-	return a.read(ctx, r, dst, cStrides(make([]int, len(r.Shape)), r.Shape, a.meta.pipe.size))
+	return a.read(ctx, r, dst, nil)
 }
 
 // ReadStrided is Read where neighbouring elements along dimension d lie
@@ -69,9 +69,14 @@ func (a *Array) checkStrided(r Region, have int, strides []int) error {
 	return nil
 }
 
+// read reads a region that was checked; nil strides are those of C order.
 func (a *Array) read(ctx context.Context, r Region, dst []byte, strides []int) error {
-	c := newCursor(r, a.meta.chunks, a.unit)
-	return a.run(ctx, c, func(w *worker, t *task) error {
+	w := takeWorker()
+	defer w.giveBack()
+	if strides == nil {
+		strides = cStrides(w.vector(len(r.Shape)), r.Shape, a.meta.pipe.size)
+	}
+	return a.run(ctx, w, w.newCursor(r, a.meta.chunks, a.unit), func(w *worker, t *task) error {
 		off := 0
 		for d, s := range t.start {
 			off += (s - r.Start[d]) * strides[d]

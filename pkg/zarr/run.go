@@ -7,32 +7,55 @@ import (
 	"sync/atomic"
 )
 
-// run does all tasks of c with the array's workers. It returns the first error,
-// after all workers have stopped.
-func (a *Array) run(ctx context.Context, c *cursor, do func(*worker, *task) error) error {
+// run does all tasks of c with the array's workers, of which w is one. It
+// returns the first error, after all workers have stopped.
+func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, *task) error) error {
 	n, err := a.workersFor(c)
 	if err != nil {
 		return err
 	}
-	var (
-		stop  atomic.Bool
-		mu    sync.Mutex
-		first error
-	)
-	work := func() {
-		w := takeWorker()
-		defer w.giveBack()
-		t := newTask(len(c.chunk))
-		for !stop.Load() {
+	if n <= 1 {
+		m := w.mark()
+		t := w.newTask(len(c.chunk))
+		for {
 			// before next: every task that is handed out is done, others may wait for it
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if !c.next(t) {
+				w.release(m)
+				return nil
+			}
+			inner := w.mark()
+			if err := do(w, t); err != nil {
+				return err
+			}
+			w.release(inner)
+		}
+	}
+	return runParallel(ctx, w, c, n, do)
+}
+
+func runParallel(ctx context.Context, w *worker, c *cursor, n int, do func(*worker, *task) error) error {
+	var (
+		stop   atomic.Bool
+		mu     sync.Mutex
+		first  error
+		others sync.WaitGroup
+	)
+	work := func(w *worker) {
+		m := w.mark()
+		t := w.newTask(len(c.chunk))
+		for !stop.Load() {
 			err := ctx.Err()
 			if err == nil {
 				if !c.next(t) {
-					return
+					break
 				}
+				inner := w.mark()
 				err = do(w, t)
+				w.release(inner)
 			}
-			w.release(mark{})
 			if err != nil {
 				stop.Store(true)
 				mu.Lock()
@@ -43,12 +66,16 @@ func (a *Array) run(ctx context.Context, c *cursor, do func(*worker, *task) erro
 				return
 			}
 		}
+		w.release(m)
 	}
-	var others sync.WaitGroup
 	for range n - 1 {
-		others.Go(work)
+		others.Go(func() {
+			w := takeWorker()
+			defer w.giveBack()
+			work(w)
+		})
 	}
-	work()
+	work(w)
 	others.Wait()
 	return first
 }

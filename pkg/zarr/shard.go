@@ -159,7 +159,7 @@ func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *t
 		return err
 	}
 	defer f.obj.Abort()
-	err = a.run(ctx, newCursor(Region{origin, valid}, sh.inner.shape, nil), func(w *worker, c *task) error {
+	err = a.run(ctx, w, w.newCursor(Region{origin, valid}, sh.inner.shape, nil), func(w *worker, c *task) error {
 		i := sh.ordinal(w, origin, c.start)
 		w.key = append(w.key[:0], f.key...)
 		enc, err := a.shardChunk(ctx, w, old, index, i, c, t, src, strides)

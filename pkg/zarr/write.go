@@ -23,7 +23,7 @@ func (a *Array) Write(ctx context.Context, r Region, src []byte) error {
 	if n != len(src) {
 		return fmt.Errorf("%s: region %v of %s has %d bytes, the buffer %d", a.Location(), r, a.meta.elem, n, len(src))
 	}
-	return a.write(ctx, r, src, cStrides(make([]int, len(r.Shape)), r.Shape, a.meta.pipe.size))
+	return a.write(ctx, r, src, nil)
 }
 
 // WriteStrided is Write where neighbouring elements along dimension d lie
@@ -87,6 +87,7 @@ func (a *Array) WriteShard(ctx context.Context, index []int, src []byte) error {
 // streams reports whether chunk files are shards that can be written chunk by chunk.
 func (p *pipeline) streams() bool { return p.shard != nil && p.addressable() && p.perm == nil }
 
+// write writes a region that was checked; nil strides are those of C order.
 func (a *Array) write(ctx context.Context, r Region, src []byte, strides []int) error {
 	st, err := a.writer()
 	if err != nil {
@@ -95,7 +96,12 @@ func (a *Array) write(ctx context.Context, r Region, src []byte, strides []int) 
 	if err := a.meta.pipe.readOnly(); err != nil {
 		return inFile(a.st, a.path, err)
 	}
-	c := newCursor(r, a.meta.chunks, nil)
+	w := takeWorker()
+	defer w.giveBack()
+	if strides == nil {
+		strides = cStrides(w.vector(len(r.Shape)), r.Shape, a.meta.pipe.size)
+	}
+	c := w.newCursor(r, a.meta.chunks, nil)
 	files := a
 	inner := a
 	if a.meta.pipe.streams() {
@@ -106,7 +112,7 @@ func (a *Array) write(ctx context.Context, r Region, src []byte, strides []int) 
 			files = a.With(Workers(1))
 		}
 	}
-	return files.run(ctx, c, func(w *worker, t *task) error {
+	return files.run(ctx, w, c, func(w *worker, t *task) error {
 		off := 0
 		for d, s := range t.start {
 			off += (s - r.Start[d]) * strides[d]

@@ -1,0 +1,128 @@
+package zarr
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// Metadata is small and opened often: a document is checked once, with
+// encoding/json, and then split by hand, which needs no second look at what is
+// skipped and no reflection. All values keep their text, without space around it.
+
+// parseDocument splits a metadata file, which must be one JSON object.
+func parseDocument(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	if !json.Valid(raw) {
+		var v any
+		err := json.Unmarshal(raw, &v) // says where
+		if err == nil {
+			err = errors.New("nested too deep")
+		}
+		return nil, fieldError("", "not valid JSON: %w", err)
+	}
+	return parseObject("", raw)
+}
+
+// parseObject splits an object of a valid document. Of members of the same name
+// the last one counts, as for most parsers.
+func parseObject(field string, raw json.RawMessage) (map[string]json.RawMessage, error) {
+	s := splitter{b: raw}
+	s.space()
+	if s.peek() != '{' {
+		return nil, fieldError(field, "is %s, must be a JSON object", kindOf(raw))
+	}
+	m := make(map[string]json.RawMessage, 8)
+	for s.i++; ; s.i++ {
+		s.space()
+		if s.peek() == '}' {
+			return m, nil
+		}
+		key, err := parseString(field, s.value())
+		if err != nil {
+			return nil, err
+		}
+		s.space()
+		s.i++ // the colon
+		s.space()
+		m[key] = s.value()
+		s.space()
+		if s.peek() != ',' {
+			return m, nil
+		}
+	}
+}
+
+// parseList splits a list of a valid document; ok is false when it is none.
+func parseList(raw json.RawMessage) (list []json.RawMessage, ok bool) {
+	s := splitter{b: raw}
+	s.space()
+	if s.peek() != '[' {
+		return nil, false
+	}
+	list = make([]json.RawMessage, 0, 4)
+	for s.i++; ; s.i++ {
+		s.space()
+		if s.peek() == ']' {
+			return list, true
+		}
+		list = append(list, s.value())
+		s.space()
+		if s.peek() != ',' {
+			return list, true
+		}
+	}
+}
+
+// splitter walks over valid JSON. At the end it sees zero bytes.
+type splitter struct {
+	b []byte
+	i int
+}
+
+func (s *splitter) peek() byte {
+	if s.i < len(s.b) {
+		return s.b[s.i]
+	}
+	return 0
+}
+
+func (s *splitter) space() {
+	for s.i < len(s.b) && (s.b[s.i] == ' ' || s.b[s.i] == '\n' || s.b[s.i] == '\t' || s.b[s.i] == '\r') {
+		s.i++
+	}
+}
+
+// value returns the value that begins here and goes behind it.
+func (s *splitter) value() json.RawMessage {
+	start, depth := s.i, 0
+	for s.i < len(s.b) {
+		switch s.b[s.i] {
+		case '"':
+			for s.i++; s.i < len(s.b) && s.b[s.i] != '"'; s.i++ {
+				if s.b[s.i] == '\\' {
+					s.i++
+				}
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return s.b[start:s.i:s.i] // the end of a number or word in a list or object
+			}
+			depth--
+		case ',', ' ', '\n', '\t', '\r', ':':
+			if depth == 0 {
+				return s.b[start:s.i:s.i]
+			}
+			s.i++
+			continue
+		default:
+			s.i++
+			continue
+		}
+		s.i = min(s.i+1, len(s.b))
+		if depth == 0 {
+			return s.b[start:s.i:s.i]
+		}
+	}
+	return s.b[start:s.i:s.i]
+}
