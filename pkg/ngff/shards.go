@@ -25,8 +25,9 @@ func (p *pyramid) put(ctx context.Context, k int, index point, src memory, done 
 	if l.shard == (point{}) {
 		return done, l.array.WriteStrided(ctx, l.area(b), src.data[src.at(b.lo)*p.elem:], strides)
 	}
-	data := src.data
-	if shape := b.shape(); src.origin != b.lo || src.stride != contiguous(shape) {
+	shape := b.shape()
+	data := src.data[:shape.volume()*p.elem]
+	if src.origin != b.lo || src.stride != contiguous(shape) {
 		w, err := p.workspace(ctx, shape.volume()*p.elem)
 		if err != nil {
 			return done, err

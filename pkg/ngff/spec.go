@@ -48,43 +48,43 @@ func (s *ImageSpec) check() error {
 		name string
 		len  int
 		need bool
-	}{{"Shape", len(s.Shape), true}, {"Chunks", len(s.Chunks), true}, {"Scale", len(s.Scale), true},
-		{"Shard", len(s.Shard), s.Shard != nil}, {"Translation", len(s.Translation), s.Translation != nil}} {
+	}{{"shape", len(s.Shape), true}, {"chunks", len(s.Chunks), true}, {"scale", len(s.Scale), true},
+		{"shard", len(s.Shard), s.Shard != nil}, {"translation", len(s.Translation), s.Translation != nil}} {
 		if l.need && l.len != n {
 			return fmt.Errorf("%s has %d numbers for %d axes", l.name, l.len, n)
 		}
 	}
 	var f findings
-	checkAxes("Axes", s.Axes, &f)
+	checkAxes("axes", s.Axes, &f)
 	for _, p := range f.list {
 		if p.Severity == Error {
 			return fmt.Errorf("%s: %s", p.Field, p.Message)
 		}
 	}
 	if _, err := halvedAxes(s.Axes); err != nil {
-		return fmt.Errorf("Axes: %w", err)
+		return fmt.Errorf("axes: %w", err)
 	}
 	for d := range n {
 		switch {
 		case s.Axes[d].Name == "":
-			return fmt.Errorf("Axes[%d] has no name", d)
+			return fmt.Errorf("axes[%d] has no name", d)
 		case s.Shape[d] < 1:
-			return fmt.Errorf("Shape %v: an image has at least one voxel along each axis", s.Shape)
+			return fmt.Errorf("shape %v: an image has at least one voxel along each axis", s.Shape)
 		case s.Chunks[d] < 1:
-			return fmt.Errorf("Chunks %v: a chunk has at least one voxel along each axis", s.Chunks)
+			return fmt.Errorf("chunks %v: a chunk has at least one voxel along each axis", s.Chunks)
 		case s.Shard != nil && (s.Shard[d] < 1 || s.Shard[d]%s.Chunks[d] != 0):
-			return fmt.Errorf("Shard %v must be a multiple of the chunks %v", s.Shard, s.Chunks)
+			return fmt.Errorf("shard %v must be a multiple of the chunks %v", s.Shard, s.Chunks)
 		case !finitePositive(s.Scale[d]):
-			return fmt.Errorf("Scale[%d] is %v (must be a positive number)", d, s.Scale[d])
+			return fmt.Errorf("scale[%d] is %v (must be a positive number)", d, s.Scale[d])
 		}
 	}
 	switch {
 	case s.Format != 2 && s.Format != 3:
-		return fmt.Errorf("Format is %d (must be 2 or 3)", s.Format)
+		return fmt.Errorf("format is %d (must be 2 or 3)", s.Format)
 	case s.Format == 2 && s.Shard != nil:
-		return errors.New("Shard: Zarr v2 has no shards")
+		return errors.New("shard: Zarr v2 has no shards")
 	case s.Levels < 0:
-		return fmt.Errorf("Levels is %d (must not be negative)", s.Levels)
+		return fmt.Errorf("levels is %d (must not be negative)", s.Levels)
 	}
 	return nil
 }
