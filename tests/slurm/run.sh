@@ -36,7 +36,7 @@ make_mosaics "$tmp/phantom" 1 || exit 1
 for m in "$tmp"/phantom/*.ome.zarr; do mv "$m" "$tmp/foreign/m_phantom.ome.zarr"; done
 # m_phantom: no fault; the others: one each.
 args=(-profile slurm --input "$tmp/foreign" --input_pattern 'm_*.ome.zarr' --partition main --n_levels 1
-  --aip_cpus 2 --aip_memory '300 MB' --aip_time '1 h' --gres gpu:2 --cluster_options '--comment=strata-test' --allow_missing_slices)
+  --aip_cpus 2 --aip_memory '300 MB' --aip_time '1 h' --gres gpu:2 --cluster_options='--comment=strata-test' --allow_missing_slices)
 # jobs: one line for each job that SLURM has seen.
 jobs() { scontrol -o show job; }
 # job NAME N FIELD: a field of the job that made the N-th attempt at a mosaic.
@@ -53,9 +53,10 @@ plan m_u8_v3raw 'always 3'
 plan m_u16_v3shard scancel
 plan m_i16_v3lz4 4
 plan m_f32_v2lz4 kill
+plan m_f32_raw_edge lost
 nf first run "$main" "${faulty[@]}" "${args[@]}"
 ok 'the run succeeds' same "$status" 0
-ok 'every task was a job: 6 slices, 3 retries, the versions' same "$(jobs | grep -c 'JobName=nf-')" 10
+ok 'every task was a job: 6 slices, 4 retries, the versions' same "$(jobs | grep -c 'JobName=nf-')" 11
 ok 'a job without fault is tried once' same "$(attempts m_phantom)" 1
 ok 'its results are there' is_png "$launch/results/aip/m_phantom.png"
 ok 'cpus are asked for' same "$(job m_phantom 1 NumCPUs)" 2
@@ -71,6 +72,7 @@ fi
 ok 'a cancelled job is tried again' same "$(attempts m_u16_v3shard) $(job m_u16_v3shard 1 JobState)" '2 CANCELLED'
 ok 'and succeeds' is_png "$launch/results/aip/m_u16_v3shard.png"
 ok 'a killed program is tried again, with more memory' same "$(attempts m_f32_v2lz4) $(job m_f32_v2lz4 2 MinMemoryNode)" '2 600M'
+ok 'a job without an exit status is tried again' same "$(attempts m_f32_raw_edge) $(grep -c 'm_f32_raw_edge.*terminated for an unknown reason' "$log")" '2 1'
 ok 'exit 4: again without the GPU' has <(attempt m_i16_v3lz4 2) ' --no-use_gpu '
 ok 'exit 4: the second job asks for none' same "$(job m_i16_v3lz4 1 TresPerNode);$(job m_i16_v3lz4 2 TresPerNode)" 'gres:gpu:2;'
 ok 'exit 3 is tried once and reported' same "$(attempts m_u8_v3raw) $(cut -f 2,3 "$info/missing_slices.tsv" | tail -n +2)" "1 $(printf 'm_u8_v3raw\t3')"
