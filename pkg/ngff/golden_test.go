@@ -2,19 +2,17 @@ package ngff
 
 import (
 	"archive/zip"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/tests/corpus"
 )
 
 // goldenCase is what a case.json of the golden set says, as far as pyramids go.
@@ -56,33 +54,13 @@ func readCase(t *testing.T, dir string) (c goldenCase, arrays map[string][]byte)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, arrays[strings.TrimSuffix(f.Name, ".npy")] = parseNpy(t, b)
-	}
-	return c, arrays
-}
-
-var npyShape = regexp.MustCompile(`'shape': \(([0-9, ]*)\)`)
-var npyDescr = regexp.MustCompile(`'descr': '([^']*)'`)
-
-// parseNpy reads a .npy file of version 1 in C order.
-func parseNpy(t *testing.T, b []byte) (typestr string, shape []int, data []byte) {
-	t.Helper()
-	if !bytes.HasPrefix(b, []byte("\x93NUMPY\x01")) {
-		t.Fatal("not an npy file of version 1")
-	}
-	end := 10 + int(b[8]) + int(b[9])<<8
-	head := string(b[10:end])
-	if strings.Contains(head, "'fortran_order': True") {
-		t.Fatal("npy in Fortran order")
-	}
-	for _, s := range strings.FieldsFunc(npyShape.FindStringSubmatch(head)[1], func(r rune) bool { return r == ',' || r == ' ' }) {
-		n, err := strconv.Atoi(s)
+		a, err := corpus.ParseNpy(b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		shape = append(shape, n)
+		arrays[strings.TrimSuffix(f.Name, ".npy")] = a.Data
 	}
-	return npyDescr.FindStringSubmatch(head)[1], shape, bytes.Clone(b[end:])
+	return c, arrays
 }
 
 func goldenCases(t *testing.T) []string {
