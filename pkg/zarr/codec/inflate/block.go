@@ -1,0 +1,297 @@
+package inflate
+
+import (
+	"encoding/binary"
+	"sync"
+)
+
+// decoder is the state between two symbols, and the tables of a dynamic block.
+type decoder struct {
+	src, dst []byte
+	in, out  int    // next byte of src to go into buf, next byte of dst
+	start    int    // of the current stream in dst: no distance reaches back beyond it
+	buf      uint64 // the bits between the last symbol and in, lowest first; 0 above them
+	count    uint   // how many they are
+	dynamic  tables
+	lens     [288 + 32]uint8
+}
+
+var pool = sync.Pool{New: func() any { return new(decoder) }}
+
+// newDecoder takes a decoder from the pool; release gives it back.
+func newDecoder(dst, src []byte) *decoder {
+	d := pool.Get().(*decoder)
+	d.src, d.dst = src, dst
+	d.in, d.out, d.start, d.buf, d.count = 0, 0, 0, 0, 0
+	return d
+}
+
+func (d *decoder) release() {
+	d.src, d.dst = nil, nil
+	pool.Put(d)
+}
+
+// refill tops buf up to 56 bits or more, or to all there is.
+func (d *decoder) refill() {
+	for d.count <= 56 && d.in < len(d.src) {
+		d.buf |= uint64(d.src[d.in]) << d.count
+		d.in++
+		d.count += 8
+	}
+}
+
+// take drops n bits and reports whether there were so many.
+func (d *decoder) take(n uint) bool {
+	if n > d.count {
+		return false
+	}
+	d.buf >>= n
+	d.count -= n
+	return true
+}
+
+// bits reads an n-bit number, n ≤ 16.
+func (d *decoder) bits(n uint) (int, error) {
+	d.refill()
+	v := int(d.buf & (1<<n - 1))
+	if !d.take(n) {
+		return 0, d.truncated()
+	}
+	return v, nil
+}
+
+// align drops the rest of the current byte and empties buf.
+func (d *decoder) align() {
+	d.in -= int(d.count / 8)
+	d.buf, d.count = 0, 0
+}
+
+// stream decodes blocks up to the final one and leaves in at the first byte after it.
+func (d *decoder) stream() error {
+	for {
+		head, err := d.bits(3)
+		if err != nil {
+			return err
+		}
+		switch head >> 1 {
+		case 0:
+			err = d.stored()
+		case 1:
+			err = d.symbols(fixed())
+		case 2:
+			if err = d.readTables(); err == nil {
+				err = d.symbols(&d.dynamic)
+			}
+		default:
+			err = d.corrupt("block type 3, of 0, 1 and 2")
+		}
+		if err != nil {
+			return err
+		}
+		if head&1 != 0 {
+			d.align()
+			return nil
+		}
+	}
+}
+
+// stored copies a block without compression (RFC 1951, 3.2.4).
+func (d *decoder) stored() error {
+	d.align()
+	if len(d.src)-d.in < 4 {
+		return d.truncated()
+	}
+	n, not := binary.LittleEndian.Uint16(d.src[d.in:]), binary.LittleEndian.Uint16(d.src[d.in+2:])
+	d.in += 4
+	if n != ^not {
+		return d.corrupt("length %#04x of a stored block and its complement %#04x do not match", n, not)
+	}
+	if len(d.src)-d.in < int(n) {
+		return d.truncated()
+	}
+	if len(d.dst)-d.out < int(n) {
+		return d.tooLong()
+	}
+	copy(d.dst[d.out:], d.src[d.in:d.in+int(n)])
+	d.in += int(n)
+	d.out += int(n)
+	return nil
+}
+
+// fixed returns the tables of RFC 1951, 3.2.6.
+var fixed = sync.OnceValue(func() *tables {
+	var lens [288]uint8
+	for i := range lens {
+		switch {
+		case i < 144:
+			lens[i] = 8
+		case i < 256:
+			lens[i] = 9
+		case i < 280:
+			lens[i] = 7
+		default:
+			lens[i] = 8
+		}
+	}
+	t := new(tables)
+	build(t.lit[:], litBits, lens[:], litSymbols[:], false)
+	pairLiterals(&t.lit, lens[:])
+	for i := range 32 {
+		lens[i] = 5
+	}
+	build(t.dist[:], distBits, lens[:32], distSymbols[:], false)
+	return t
+})
+
+// The order in which the lengths of the code for lengths are stored (RFC 1951, 3.2.7).
+var lenOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
+
+// readTables reads the codes of a dynamic block (RFC 1951, 3.2.7).
+func (d *decoder) readTables() error {
+	head, err := d.bits(14)
+	if err != nil {
+		return err
+	}
+	nlit, ndist, nlen := head&31+257, head>>5&31+1, head>>10+4
+	if nlit > 286 || ndist > 30 {
+		return d.corrupt("%d literal and length codes and %d distance codes, of at most 286 and 30", nlit, ndist)
+	}
+	var lenLens [19]uint8
+	for i := range nlen {
+		l, err := d.bits(3)
+		if err != nil {
+			return err
+		}
+		lenLens[lenOrder[i]] = uint8(l)
+	}
+	var table [1 << 7]uint32
+	if !build(table[:], 7, lenLens[:], lenSymbols[:], false) {
+		return d.corrupt("the code for code lengths is over-subscribed or incomplete")
+	}
+	lens := d.lens[:nlit+ndist]
+	for i := 0; i < len(lens); {
+		d.refill()
+		e := table[d.buf&(1<<7-1)]
+		n := uint(e & entryBits)
+		symbol, repeat, value := e>>entryValue, 1, uint8(e>>entryValue)
+		switch symbol {
+		case 16:
+			if i == 0 {
+				d.take(n)
+				return d.corrupt("the first code length repeats the one before it")
+			}
+			repeat, value = 3+int(d.buf>>n&3), lens[i-1]
+			n += 2
+		case 17:
+			repeat, value = 3+int(d.buf>>n&7), 0
+			n += 3
+		case 18:
+			repeat, value = 11+int(d.buf>>n&127), 0
+			n += 7
+		}
+		if !d.take(n) {
+			return d.truncated()
+		}
+		if repeat > len(lens)-i {
+			return d.corrupt("more code lengths than the %d announced", len(lens))
+		}
+		for range repeat {
+			lens[i] = value
+			i++
+		}
+	}
+	lit, dist := lens[:nlit], lens[nlit:]
+	if lit[256] == 0 {
+		return d.corrupt("no code for the end of the block")
+	}
+	if !build(d.dynamic.lit[:], litBits, lit, litSymbols[:], true) {
+		return d.corrupt("the code for literals and lengths is over-subscribed or incomplete")
+	}
+	if !build(d.dynamic.dist[:], distBits, dist, distSymbols[:], true) {
+		return d.corrupt("the code for distances is over-subscribed or incomplete")
+	}
+	pairLiterals(&d.dynamic.lit, lit)
+	return nil
+}
+
+// symbols decodes literals and matches up to the end of the block: quickly while there is input and room to spare, then with care.
+func (d *decoder) symbols(t *tables) error {
+	done, err := d.fast(t)
+	for !done && err == nil {
+		done, err = d.symbol(t)
+	}
+	return err
+}
+
+// symbol decodes one table entry, checking every step. Bits missing at the end of src read as 0.
+func (d *decoder) symbol(t *tables) (done bool, err error) {
+	d.refill()
+	e := t.lit[d.buf&(1<<litBits-1)]
+	if e&entryLink == entryLink {
+		if !d.take(litBits) {
+			return false, d.truncated()
+		}
+		e = t.lit[uint(e>>entryValue)+uint(d.buf)&(1<<(e>>entryWord&15)-1)]
+	}
+	bits := d.buf
+	if !d.take(uint(e & entryBits)) {
+		// Of two literals the first may be whole, but then the second needs bits that are not there.
+		return false, d.truncated()
+	}
+	if e&entryLiteral != 0 {
+		n := int(e >> entryCount & 3)
+		if len(d.dst)-d.out < n {
+			return false, d.tooLong()
+		}
+		d.dst[d.out] = byte(e >> entryValue)
+		if n == 2 {
+			d.dst[d.out+1] = byte(e >> (entryValue + 8))
+		}
+		d.out += n
+		return false, nil
+	}
+	if e&entryExcept != 0 {
+		if e&entryEnd == entryEnd {
+			return true, nil
+		}
+		return false, d.corrupt("no such literal or length code")
+	}
+	length := valueOf(e, bits)
+
+	d.refill()
+	e = t.dist[d.buf&(1<<distBits-1)]
+	if e&entryLink == entryLink {
+		if !d.take(distBits) {
+			return false, d.truncated()
+		}
+		e = t.dist[uint(e>>entryValue)+uint(d.buf)&(1<<(e>>entryWord&15)-1)]
+	}
+	bits = d.buf
+	if !d.take(uint(e & entryBits)) {
+		return false, d.truncated()
+	}
+	if e&entryExcept != 0 {
+		return false, d.corrupt("no such distance code")
+	}
+	distance := valueOf(e, bits)
+	if distance > d.out-d.start {
+		return false, d.tooFar(distance, d.out)
+	}
+	if length > len(d.dst)-d.out {
+		return false, d.tooLong()
+	}
+	for range length {
+		d.dst[d.out] = d.dst[d.out-distance]
+		d.out++
+	}
+	return false, nil
+}
+
+func (d *decoder) tooFar(distance, out int) error {
+	return d.corrupt("distance %d with %d bytes decoded", distance, out-d.start)
+}
+
+// valueOf adds the extra bits of a length or distance to its base; bits begins with the code word.
+func valueOf(e uint32, bits uint64) int {
+	return int(e>>entryValue) + int(bits&(1<<(e&entryBits)-1)>>(e>>entryWord&entryWordMask))
+}

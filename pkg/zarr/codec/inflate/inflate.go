@@ -1,0 +1,64 @@
+// Package inflate decodes DEFLATE (RFC 1951), bare or in its zlib (RFC 1950) and gzip (RFC 1952) wrappers, from one byte slice into
+// another whose size the caller knows.
+//
+// A chunk of an array is at hand as a whole and decodes to a known number of bytes. That saves what a streaming reader has to do: no
+// window beside the output, no suspension between any two bits, no copies. The decoder keeps its bits in one 64-bit word that is topped
+// up without a branch, looks up whole symbols, extra bits included, in one table entry, and copies matches 8 and 16 bytes at a time.
+//
+//	n, err := inflate.Gzip(chunk, stored)
+//
+// The functions never write beyond len(dst) and never allocate unless they fail, apart from the tables (25 KB per goroutine at
+// work), which are kept in a pool. They are safe for concurrent use. They are as strict as zlib: code lengths that make no complete
+// prefix code, distances that reach back before the first byte, and symbols without a meaning are errors, and so is anything after the
+// end of the data.
+package inflate
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The kinds of failure. The errors that the functions return wrap one of these and say where and what.
+var (
+	// ErrTruncated: the input ends before the data does.
+	ErrTruncated = errors.New("deflate stream ends early")
+	// ErrTooLong: the data has more than len(dst) bytes.
+	ErrTooLong = errors.New("deflate stream has more data than expected")
+	// ErrChecksum: the data differs from its CRC-32 or Adler-32, or its length from the length in the gzip trailer.
+	ErrChecksum = errors.New("deflate stream fails its check")
+	// ErrCorrupt: the input breaks the rules of the format, or goes on after the end.
+	ErrCorrupt = errors.New("deflate stream is corrupt")
+)
+
+// Raw decodes a bare DEFLATE stream (RFC 1951) that takes up all of src, and returns the number of bytes in dst. With an error, that
+// many bytes had been decoded.
+func Raw(dst, src []byte) (n int, err error) {
+	d := newDecoder(dst, src)
+	defer d.release()
+	if err := d.stream(); err != nil {
+		return d.out, err
+	}
+	return d.out, d.atEnd()
+}
+
+// atEnd returns an error if anything is left of src.
+func (d *decoder) atEnd() error {
+	if rest := len(d.src) - d.in; rest > 0 {
+		return d.corrupt("%d bytes follow the end of the data", rest)
+	}
+	return nil
+}
+
+// corrupt says what is wrong just before the current position.
+func (d *decoder) corrupt(format string, args ...any) error {
+	bit := d.in*8 - int(d.count)
+	return fmt.Errorf("%w at byte %d, bit %d: %s", ErrCorrupt, bit/8, bit%8, fmt.Sprintf(format, args...))
+}
+
+func (d *decoder) truncated() error {
+	return fmt.Errorf("%w: %d bytes, from which %d could be decoded", ErrTruncated, len(d.src), d.out)
+}
+
+func (d *decoder) tooLong() error {
+	return fmt.Errorf("%w: more than %d bytes", ErrTooLong, len(d.dst))
+}

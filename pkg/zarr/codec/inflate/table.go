@@ -1,0 +1,219 @@
+package inflate
+
+import "math/bits"
+
+// Huffman decoding tables.
+//
+// A code word is looked up by the next bits of the stream, first bit lowest. The primary table is indexed by the next litBits or
+// distBits bits; a longer code word leads to a subtable, indexed by the bits after those. Every entry is self-contained, so that one
+// load says everything about a symbol:
+//
+//	bits 0…5    bits to drop from the stream: the code word, and with it the extra bits of a length or distance
+//	bits 8…11   bits of the code word alone: shifting the stream right by these gives the extra bits
+//	bits 12…13  number of literals, 1 or 2; 0 for anything else
+//	bit  14     exception: end of block, link to a subtable, or a code that the format does not define
+//	bit  15     literal
+//	bits 16…31  literal: the byte, or two bytes, in output order; length and distance: the base; link: index of the subtable
+//
+// Where two literals together fit into the index of the primary table, their entry has both: incompressible or well predicted image
+// data is mostly literals, and the load-decode-shift chain is what takes the time.
+const (
+	litBits  = 11
+	distBits = 9
+
+	maxCodeLen = 15
+
+	entryBits     = 0x3f // mask of the number of bits to drop
+	entryCount    = 12   // shift of the number of literals
+	entryOne      = 1 << entryCount
+	entryExcept   = 1 << 14
+	entryLiteral  = 1 << 15
+	entryValue    = 16 // shift of the value
+	entryLink     = entryExcept | 1<<12
+	entryEnd      = entryExcept | 1<<13
+	entryUnused   = entryExcept
+	entryWordMask = 63 // mask after shifting by entryWord; bits 12 and 13 are 0 where it is used
+	entryWord     = 8
+)
+
+// A complete code with a subtable of 2^k entries needs at least k+1 code words in it, and codes with fewer words are only allowed
+// where they need no subtable. So all subtables together take at most symbols/(k+1)·2^k entries with the largest k there is:
+// 288/5·16 behind 11 primary bits, 32/7·64 behind 9.
+const (
+	litEntries  = 1<<litBits + 288/5*16 + 16
+	distEntries = 1<<distBits + 32/7*64 + 64
+)
+
+type tables struct {
+	lit  [litEntries]uint32
+	dist [distEntries]uint32
+}
+
+// symbols in the order of the code: what a table entry says apart from the code word's length.
+var (
+	litSymbols  = litSymbolTable()
+	distSymbols = distSymbolTable()
+	lenSymbols  = lenSymbolTable()
+)
+
+// RFC 1951, 3.2.5: literals, end of block, lengths 3 … 258.
+func litSymbolTable() (t [288]uint32) {
+	for i := range 256 {
+		t[i] = entryLiteral | entryOne | uint32(i)<<entryValue
+	}
+	t[256] = entryEnd
+	base := uint32(3)
+	for i := range uint32(28) {
+		extra := max(i/4, 1) - 1
+		t[257+i] = base<<entryValue | extra
+		base += 1 << extra
+	}
+	t[285] = 258 << entryValue
+	t[286], t[287] = entryUnused, entryUnused
+	return t
+}
+
+// RFC 1951, 3.2.5: distances 1 … 32768.
+func distSymbolTable() (t [32]uint32) {
+	base := uint32(1)
+	for i := range uint32(30) {
+		extra := max(i/2, 1) - 1
+		t[i] = base<<entryValue | extra
+		base += 1 << extra
+	}
+	t[30], t[31] = entryUnused, entryUnused
+	return t
+}
+
+// RFC 1951, 3.2.7: the alphabet of code lengths.
+func lenSymbolTable() (t [19]uint32) {
+	for i := range t {
+		t[i] = uint32(i) << entryValue
+	}
+	return t
+}
+
+// build fills table for the code in which symbol i has a code word of lens[i] bits (0: none), by the canonical order of RFC 1951,
+// 3.2.2. It returns false if the lengths make no prefix code, or one that leaves bit patterns over, apart from the exceptions that
+// zlib makes for short: no code word at all, and a single one of 1 bit.
+func build(table []uint32, primary int, lens []uint8, symbols []uint32, short bool) bool {
+	var count [maxCodeLen + 1]int
+	for _, l := range lens {
+		count[l&15]++
+	}
+	used := len(lens) - count[0]
+	left := 1 // unused code words of the current length
+	var first [maxCodeLen + 2]int
+	longest := 0
+	for l := 1; l <= maxCodeLen; l++ {
+		left = left<<1 - count[l]
+		if left < 0 {
+			return false
+		}
+		first[l+1] = first[l] + count[l]
+		if count[l] > 0 {
+			longest = l
+		}
+	}
+	if left > 0 {
+		if !short || used > 1 || used == 1 && count[1] != 1 {
+			return false
+		}
+		for i := range table[:1<<primary] {
+			table[i] = entryUnused | 1 | 1<<entryWord
+		}
+		for i, l := range lens {
+			if l == 1 {
+				for j := 0; j < 1<<primary; j += 2 {
+					table[j] = symbols[i] + (1 | 1<<entryWord)
+				}
+			}
+		}
+		return true
+	}
+	var sorted [288]uint16
+	next := first
+	for i, l := range lens {
+		if l != 0 {
+			sorted[next[l&15]] = uint16(i)
+			next[l&15]++
+		}
+	}
+
+	// Code words of up to primary bits. The table grows with the length: what is settled so far holds for any next bit.
+	word := 0 // bit-reversed
+	k := 0
+	for l := 1; l <= primary; l++ {
+		for range count[l] {
+			table[word] = symbols[sorted[k]] + uint32(l|l<<entryWord)
+			k++
+			word = nextWord(word, l)
+		}
+		if l < primary {
+			copy(table[1<<l:2<<l], table[:1<<l])
+		}
+	}
+	if longest <= primary {
+		return true
+	}
+
+	// Longer code words: those that share their first bits follow each other.
+	end := 1 << primary // of the entries in use
+	prefix, sub, subBits := -1, 0, 0
+	for l := primary + 1; l <= longest; l++ {
+		for n := count[l]; n > 0; n-- {
+			if p := word & (1<<primary - 1); p != prefix {
+				prefix, sub, subBits = p, end, l-primary
+				for room := 1<<subBits - n; room > 0 && primary+subBits < longest; {
+					subBits++
+					room = room<<1 - count[primary+subBits]
+				}
+				end += 1 << subBits
+				table[p] = entryLink | uint32(sub)<<entryValue | uint32(subBits)<<entryWord | uint32(primary)
+			}
+			e := symbols[sorted[k]] + uint32((l-primary)|(l-primary)<<entryWord)
+			for j := word >> primary; j < 1<<subBits; j += 1 << (l - primary) {
+				table[sub+j] = e
+			}
+			k++
+			word = nextWord(word, l)
+		}
+	}
+	return true
+}
+
+// nextWord counts up a code word of l bits whose first bit is the lowest.
+func nextWord(word, l int) int {
+	zeros := word ^ (1<<l - 1)
+	if zeros == 0 {
+		return word
+	}
+	top := 1 << (bits.Len(uint(zeros)) - 1)
+	return word&(top-1) | top
+}
+
+// pairLiterals replaces entries of one literal by entries of two where both code words fit into the index. lens are the lengths of the
+// code that table was built from.
+func pairLiterals(table *[litEntries]uint32, lens []uint8) {
+	shortest := uint8(litBits)
+	for _, l := range lens[:256] {
+		if l != 0 {
+			shortest = min(shortest, l)
+		}
+	}
+	if 2*shortest > litBits {
+		return
+	}
+	// Downwards, because the entry of what follows the first word has a lower index and must still be a single one.
+	for i := 1<<litBits - 1; i >= 0; i-- {
+		e := table[i]
+		if e&entryLiteral == 0 {
+			continue
+		}
+		n := e & entryBits
+		f := table[i>>n]
+		if m := f & entryBits; f&entryLiteral != 0 && n+m <= litBits {
+			table[i] = e&(0xff<<entryValue) | f&(0xff<<entryValue)<<8 | entryLiteral | 2<<entryCount | (n + m)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package inflate
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/adler32"
+)
+
+// Zlib decodes a zlib stream (RFC 1950) that takes up all of src, checks its Adler-32 and returns the number of bytes in dst. Streams
+// that need a preset dictionary are refused. With an error, n bytes had been decoded.
+func Zlib(dst, src []byte) (n int, err error) {
+	d := newDecoder(dst, src)
+	defer d.release()
+	if err := d.zlibHeader(); err != nil {
+		return 0, err
+	}
+	if err := d.stream(); err != nil {
+		return d.out, err
+	}
+	if len(src)-d.in < 4 {
+		return d.out, d.truncated()
+	}
+	stored := binary.BigEndian.Uint32(src[d.in:])
+	if sum := adler32.Checksum(dst[:d.out]); sum != stored {
+		return d.out, fmt.Errorf("%w: adler-32 of the data is %#08x, byte %d says %#08x", ErrChecksum, sum, d.in, stored)
+	}
+	d.in += 4
+	return d.out, d.atEnd()
+}
+
+func (d *decoder) zlibHeader() error {
+	if len(d.src) < 2 {
+		return d.truncated()
+	}
+	h := binary.BigEndian.Uint16(d.src)
+	switch {
+	case h>>8&15 != 8 || h>>12 > 7:
+		return d.corrupt("no zlib header: method and window %#02x, of 08 … 78", h>>8)
+	case h%31 != 0:
+		return d.corrupt("no zlib header: %#04x is not a multiple of 31", h)
+	case h&0x20 != 0:
+		return d.corrupt("the zlib stream needs a preset dictionary")
+	}
+	d.in = 2
+	return nil
+}
