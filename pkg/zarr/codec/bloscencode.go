@@ -7,18 +7,17 @@ import (
 	"strata/pkg/zarr/codec/shuffle"
 )
 
-// writeFormat is the compressor's format and whether its blocks are split, by
-// c-blosc's name.
-func (b *bloscCodec) writeFormat() (format byte, split bool) {
+// format is the number of the compressor.
+func (b *bloscCodec) format() byte {
 	switch b.cname {
 	case "lz4", "lz4hc":
-		return bloscLZ4, true
+		return bloscLZ4
 	case "zlib":
-		return bloscZlib, true
+		return bloscZlib
 	case "zstd":
-		return bloscZstd, false
+		return bloscZstd
 	}
-	return bloscBloscLZ, true
+	return bloscBloscLZ
 }
 
 // readOnly: BloscLZ exists to be read; LZ4 is better in every respect.
@@ -29,15 +28,19 @@ func (b *bloscCodec) readOnly() error {
 	return nil
 }
 
-// sizeBlocks is the block length for n bytes, as c-blosc chooses it: fitting the
-// caches for the fast levels, larger for the strong ones, and a multiple of the
-// element size.
+// splits reports whether blocks of a length are divided into streams, one per
+// byte of an element. c-blosc never does that with zstd (and obeys it when it
+// reads); for byte planes it is what makes our encoder fast.
+func (b *bloscCodec) splits(blocksize int) bool {
+	planes := b.cname != "zstd" || b.resolved() == ByteShuffle && b.typesize > 1
+	return planes && b.typesize <= bloscMaxSplits && blocksize/b.typesize >= bloscMinSplit
+}
+
+// sizeBlocks is the block length for n bytes. It is chosen as c-blosc does:
+// fitting the caches for the fast levels, larger for the strong ones, and a
+// multiple of the element size.
 func (b *bloscCodec) sizeBlocks(n int) (blocksize int, split bool) {
 	const l1 = 32 << 10
-	_, splittable := b.writeFormat()
-	splits := func(blocksize int) bool {
-		return splittable && b.typesize <= bloscMaxSplits && blocksize/b.typesize >= bloscMinSplit
-	}
 	if n < b.typesize {
 		return 1, false
 	}
@@ -53,15 +56,35 @@ func (b *bloscCodec) sizeBlocks(n int) (blocksize int, split bool) {
 			}
 		}
 	}
-	if b.clevel > 0 && splits(blocksize) {
-		// each stream up to 256 KiB, the block 64 KiB to 1 MiB
-		blocksize = min(max(min(blocksize, 256<<10)*b.typesize, 64<<10), 1<<20)
+	if b.clevel > 0 && b.splits(blocksize) {
+		if b.cname == "zstd" {
+			blocksize = b.evenBlocks(n, blocksize)
+		} else {
+			// each stream up to 256 KiB, the block 64 KiB to 1 MiB
+			blocksize = min(max(min(blocksize, 256<<10)*b.typesize, 64<<10), 1<<20)
+		}
 	}
 	blocksize = min(blocksize, n)
 	if blocksize > b.typesize {
 		blocksize -= blocksize % b.typesize
 	}
-	return blocksize, splits(blocksize)
+	return blocksize, b.splits(blocksize)
+}
+
+// evenBlocks is the block length for byte planes in Zstandard: as long as a
+// plane fits one block of Zstandard and the whole the cache, and such that no
+// shorter block, which would not be split, is left at the end, if that can be.
+func (b *bloscCodec) evenBlocks(n, blocksize int) int {
+	if b.blocksize > 0 {
+		return blocksize
+	}
+	most := min(zstdBlockMax*b.typesize, 1<<20)
+	for blocks := 1 + (n-1)/most; blocks <= 2*(1+n/most); blocks++ {
+		if n%(blocks*b.typesize) == 0 {
+			return n / blocks
+		}
+	}
+	return most
 }
 
 // EncodedSize: what does not shrink is stored behind the header; while it is
@@ -90,12 +113,11 @@ func (b *bloscCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 		return nil, fmt.Errorf("chunk of %d bytes (Blosc holds at most %d)", len(src), bloscMaxSize)
 	}
 	blocksize, split := b.sizeBlocks(len(src))
-	format, _ := b.writeFormat()
 	_, hi := b.EncodedSize(len(src))
 	if cap(dst) < hi {
 		dst = make([]byte, hi)
 	}
-	f := bloscFrame{typesize: b.typesize, size: len(src), blocksize: blocksize, flags: format << bloscFormatShift}
+	f := bloscFrame{typesize: b.typesize, size: len(src), blocksize: blocksize, flags: b.format() << bloscFormatShift}
 	switch b.resolved() {
 	case ByteShuffle:
 		f.flags |= bloscByteShuffled
@@ -107,6 +129,7 @@ func (b *bloscCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	}
 	if b.clevel > 0 && len(src) >= bloscMinSplit {
 		f.blocks = 1 + (len(src)-1)/blocksize
+		s.zstd.planes = [bloscMaxSplits]planeState{}
 		out, err := b.encodeBlocks(s, dst[:bloscHeader+4*f.blocks], src, f)
 		if err != nil {
 			return nil, err
@@ -156,7 +179,7 @@ func (b *bloscCodec) encodeBlocks(s *Scratch, out, src []byte, f bloscFrame) ([]
 				return out[:bloscHeader+len(src)], nil
 			}
 			out = out[:at+4]
-			length, err := b.encodeStream(s, out[at+4:at+4:cap(out)], stream)
+			length, err := b.encodeStream(s, out[at+4:at+4:cap(out)], stream, i, streams > 1)
 			if err != nil {
 				return nil, err
 			}
@@ -174,9 +197,9 @@ func (b *bloscCodec) encodeBlocks(s *Scratch, out, src []byte, f bloscFrame) ([]
 	return out, nil
 }
 
-// encodeStream compresses src to the capacity of dst and returns the length, 0
-// if it does not shrink.
-func (b *bloscCodec) encodeStream(s *Scratch, dst, src []byte) (int, error) {
+// encodeStream compresses src, stream i of its block, to the capacity of dst and
+// returns the length, 0 if it does not shrink.
+func (b *bloscCodec) encodeStream(s *Scratch, dst, src []byte, i int, split bool) (int, error) {
 	switch b.cname {
 	case "lz4", "lz4hc":
 		level := 0
@@ -196,7 +219,12 @@ func (b *bloscCodec) encodeStream(s *Scratch, dst, src []byte) (int, error) {
 	case 9:
 		level = 22
 	}
-	out, err := s.zstd.encode(zstdSetting{level: level, literals: true}, dst, src)
+	set := zstdSetting{level: level, literals: true}
+	if split {
+		out, err := s.zstd.encodePlane(&s.zstd.planes[i], set, dst, src)
+		return kept(dst, out), err
+	}
+	out, err := s.zstd.encode(set, dst, src)
 	return kept(dst, out), err
 }
 

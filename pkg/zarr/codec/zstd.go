@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/klauspost/compress/huff0"
 	"github.com/klauspost/compress/zstd"
 
 	"strata/pkg/dtype"
@@ -68,6 +69,8 @@ func (z *zstdCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 type zstdScratch struct {
 	decoder  *zstd.Decoder
 	encoders map[zstdSetting]*zstd.Encoder
+	huffman  huff0.Scratch
+	planes   [bloscMaxSplits]planeState
 }
 
 type zstdSetting struct {
