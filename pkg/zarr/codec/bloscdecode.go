@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"strata/pkg/zarr/codec/inflate"
 	"strata/pkg/zarr/codec/shuffle"
 )
 
@@ -179,7 +180,7 @@ func (f *bloscFrame) decodeStream(s *Scratch, out, stream []byte) (err error) {
 	case bloscZstd:
 		n, err = s.zstd.decode(out[:cap(out)], stream)
 	case bloscZlib:
-		n, err = inflateStream("zlib", out, stream)
+		n, err = inflate.Zlib(out, stream)
 	case bloscBloscLZ:
 		n, err = decodeBloscLZ(out, stream)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"strata/pkg/dtype"
+	"strata/pkg/zarr/codec/inflate"
 )
 
 // deflateCodec writes and reads DEFLATE (RFC 1951) in one of two wrappers.
@@ -56,7 +57,15 @@ func (d *deflateCodec) EncodedSize(n int) (lo, hi int) { return 8, n + n>>6 + 40
 // Decode reads a zlib stream or one or several gzip members and verifies their
 // checksums.
 func (d *deflateCodec) Decode(_ *Scratch, dst, src []byte) (int, error) {
-	return inflateStream(d.wrapper, dst, src)
+	read := inflate.Gzip
+	if d.wrapper == "zlib" {
+		read = inflate.Zlib
+	}
+	n, err := read(dst, src)
+	if errors.Is(err, inflate.ErrTooLong) {
+		return 0, errTooLong(len(dst))
+	}
+	return n, err
 }
 
 func (d *deflateCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
