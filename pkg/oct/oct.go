@@ -1,0 +1,121 @@
+// Package oct holds the stages of the pipeline as library calls: each reads
+// OME-Zarr images and writes one, streaming, in bounded memory, with as many
+// workers as it is given. The numbers do not depend on the workers, the memory
+// or the way the input is stored.
+//
+// A stage says which tiles it needs (package tile), what to do with them
+// (package filter) and where the result goes (package ngff). Command lines, logs
+// and atomic outputs are the business of the binaries.
+package oct
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"strata/pkg/dtype"
+	"strata/pkg/meter"
+	"strata/pkg/ngff"
+)
+
+// ErrInput is wrapped by errors that are the fault of the input: trying again
+// does not help.
+var ErrInput = errors.New("unsuitable input")
+
+// inputError is an error of the input, without the words "unsuitable input".
+type inputError struct{ error }
+
+func (e inputError) Is(target error) bool { return target == ErrInput }
+func (e inputError) Unwrap() error        { return e.error }
+
+func badInput(format string, args ...any) error { return inputError{fmt.Errorf(format, args...)} }
+
+// Resources bound what a stage uses and say where it counts.
+type Resources struct {
+	Workers  int                  // goroutines that compute, at least 1
+	Mem      int64                // ceiling for buffers, bytes
+	Meter    *meter.Meter         // may be nil
+	Progress func(bytes int64)    // called with input bytes as they are done; may be nil
+	Warn     func(message string) // called for what the user should know; may be nil
+}
+
+func (r *Resources) progress(n int64) {
+	if r.Progress != nil {
+		r.Progress(n)
+	}
+}
+
+func (r *Resources) warn(format string, args ...any) {
+	if r.Warn != nil {
+		r.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// Layout says how a stage stores its output. Zero values mean: as the input,
+// or as the stage does by default.
+type Layout struct {
+	Format int    // Zarr format 2 or 3; 0: the input's
+	Codec  string // as the flag --codec; "": blosc-zstd:1
+	Chunks []int  // one number per axis of the output
+	Shard  []int  // likewise; format 3 only
+	Levels int    // pyramid levels below level 0
+}
+
+func (l *Layout) codec() string {
+	if l.Codec == "" {
+		return "blosc-zstd:1"
+	}
+	return l.Codec
+}
+
+// mosaic is a mosaic grid: an image whose chunk grid along Y and X is the grid
+// of microscope tiles (stages specification, "Mosaic grid").
+type mosaic struct {
+	image *ngff.Image
+	shape [3]int // (z, y, x)
+	chunk [3]int // inner chunk; along Y and X the tile
+	dtype dtype.Type
+	where string
+}
+
+func openMosaic(in *ngff.Image) (*mosaic, error) {
+	a := in.Levels[0].Array
+	m := &mosaic{image: in, dtype: a.DType(), where: a.Location()}
+	shape, chunk := a.Shape(), a.Chunks()
+	if len(shape) != 3 {
+		return nil, badInput("%s: mosaic grid has %d axes, want 3 (z, y, x)", m.where, len(shape))
+	}
+	for d, axis := range in.Axes {
+		if axis.Name != string("zyx"[d]) {
+			return nil, badInput("%s: axis %d of the mosaic grid is %q, want z, y, x in this order", m.where, d, axis.Name)
+		}
+	}
+	copy(m.shape[:], shape)
+	copy(m.chunk[:], chunk)
+	for d, n := range m.shape {
+		if n == 0 {
+			return nil, badInput("%s: mosaic grid is empty: shape %v", m.where, shape)
+		}
+		m.chunk[d] = min(m.chunk[d], n)
+	}
+	switch m.dtype {
+	case dtype.Bool, dtype.Float16, dtype.Complex64, dtype.Complex128:
+		return nil, badInput("%s: data type %v: want integers of up to 64 bits, float32 or float64", m.where, m.dtype)
+	}
+	return m, nil
+}
+
+// tiles is the number of tiles along y and x, partial ones included.
+func (m *mosaic) tiles() (ny, nx int) {
+	return (m.shape[1] + m.chunk[1] - 1) / m.chunk[1], (m.shape[2] + m.chunk[2] - 1) / m.chunk[2]
+}
+
+// axes are the mosaic's axes with the unit that their numbers are in, stated or
+// guessed.
+func (m *mosaic) axes() []ngff.Axis {
+	axes := slices.Clone(m.image.Axes)
+	for d := range axes {
+		axes[d].Unit = m.image.Unit[d]
+	}
+	return axes
+}
