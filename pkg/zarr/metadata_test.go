@@ -1,0 +1,382 @@
+package zarr
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"strata/pkg/dtype"
+	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/store"
+	"strata/tests/corpus"
+)
+
+func TestFillValues(t *testing.T) {
+	nan32 := math.Float32bits(float32(math.NaN()))
+	for _, c := range []struct {
+		raw    string
+		t      dtype.Type
+		format int
+		bits   uint64
+		ok     bool
+	}{
+		{"true", dtype.Bool, 3, 1, true},
+		{"false", dtype.Bool, 2, 0, true},
+		{"1", dtype.Bool, 3, 0, false},
+		{"1", dtype.Bool, 2, 1, true},
+		{"2", dtype.Bool, 2, 0, false},
+		{"-128", dtype.Int8, 3, 0x80, true},
+		{"-129", dtype.Int8, 3, 0, false},
+		{"255", dtype.Uint8, 3, 255, true},
+		{"256", dtype.Uint8, 3, 0, false},
+		{"-1", dtype.Uint8, 3, 0, false},
+		{"-9223372036854775808", dtype.Int64, 3, 1 << 63, true},
+		{"18446744073709551615", dtype.Uint64, 3, math.MaxUint64, true},
+		{"18446744073709551616", dtype.Uint64, 3, 0, false},
+		{"3.0", dtype.Int32, 3, 0, false},
+		{"3.0", dtype.Int32, 2, 3, true},
+		{"3.5", dtype.Int32, 2, 0, false},
+		{"1e3", dtype.Int32, 3, 0, false},
+		{"null", dtype.Int32, 3, 0, false},
+		{"null", dtype.Int32, 2, 0, true},
+		{`"NaN"`, dtype.Int32, 2, 0, false},
+		{"3", dtype.Float32, 3, uint64(math.Float32bits(3)), true},
+		{"-0.0", dtype.Float32, 3, 1 << 31, true},
+		{`"NaN"`, dtype.Float32, 3, uint64(nan32), true},
+		{`"Infinity"`, dtype.Float32, 3, 0x7f800000, true},
+		{`"-Infinity"`, dtype.Float64, 3, 0xfff0000000000000, true},
+		{`"0x7fc00001"`, dtype.Float32, 3, 0x7fc00001, true},
+		{`"0x7fc001"`, dtype.Float32, 3, 0, false},
+		{`"0x7fc0000g"`, dtype.Float32, 3, 0, false},
+		{`"0x7e01"`, dtype.Float16, 3, 0x7e01, true},
+		{"65504", dtype.Float16, 3, 0x7bff, true},
+		{"65520", dtype.Float16, 3, 0, false},
+		{"1e39", dtype.Float32, 3, 0, false},
+		{"1e400", dtype.Float64, 3, 0, false},
+		{"5e-324", dtype.Float64, 3, 1, true},
+		{"true", dtype.Float64, 3, 0, false},
+		{`"nan"`, dtype.Float64, 3, 0, false},
+		{"[1]", dtype.Float64, 3, 0, false},
+		{`["NaN",1.5]`, dtype.Complex64, 3, uint64(math.Float32bits(1.5))<<32 | uint64(nan32), true},
+		{"[1.5]", dtype.Complex64, 3, 0, false},
+		{"1.5", dtype.Complex64, 3, 0, false},
+		{"1.5", dtype.Complex64, 2, uint64(math.Float32bits(1.5)), true},
+	} {
+		b, err := parseFill("fill_value", json.RawMessage(c.raw), c.t, c.format)
+		if c.ok != (err == nil) {
+			t.Errorf("%s as %s in format %d: %v", c.raw, c.t, c.format, err)
+			continue
+		}
+		if err != nil {
+			var fe *FormatError
+			if !errors.As(err, &fe) || fe.Field != "fill_value" {
+				t.Errorf("%s: %v", c.raw, err)
+			}
+			continue
+		}
+		if getUint(b) != c.bits {
+			t.Errorf("%s as %s: %#x, want %#x", c.raw, c.t, getUint(b), c.bits)
+		}
+		if c.format == 3 {
+			again, err := parseFill("", encodeFill(b, c.t, 3), c.t, 3)
+			if err != nil || !bytes.Equal(again, b) {
+				t.Errorf("%s: written as %s, read as %x, %v", c.raw, encodeFill(b, c.t, 3), again, err)
+			}
+		}
+	}
+}
+
+func TestFillOfSpecs(t *testing.T) {
+	for _, c := range []struct {
+		fill any
+		t    dtype.Type
+		want string
+	}{
+		{nil, dtype.Uint16, "0"},
+		{7, dtype.Uint16, "7"},
+		{7.0, dtype.Uint16, "7"},
+		{true, dtype.Bool, "true"},
+		{math.NaN(), dtype.Float32, `"NaN"`},
+		{float32(math.Inf(-1)), dtype.Float64, `"-Infinity"`},
+		{0.1, dtype.Float32, "0.1"},
+		{"NaN", dtype.Float64, `"NaN"`},
+		{[]byte{1, 0, 0xc0, 0x7f}, dtype.Float32, `"0x7fc00001"`},
+		{complex(1, -2), dtype.Complex64, "[1.0,-2.0]"},
+		{complex64(complex(1, -2)), dtype.Complex128, "[1.0,-2.0]"},
+	} {
+		b, err := fillBytes(c.fill, c.t, 3)
+		if err != nil {
+			t.Errorf("%v as %s: %v", c.fill, c.t, err)
+			continue
+		}
+		if got := string(encodeFill(b, c.t, 3)); got != c.want {
+			t.Errorf("%v as %s: %s, want %s", c.fill, c.t, got, c.want)
+		}
+	}
+}
+
+// What an array's metadata says comes back from a document written of it.
+func TestSpecRoundTrip(t *testing.T) {
+	ctx := t.Context()
+	for ty := dtype.Bool; ty <= dtype.Complex128; ty++ {
+		for _, big := range []bool{false, true} {
+			for i, s := range []Spec{
+				{Format: 2, Order: 'F', Separator: "/", Codecs: codec.Chain{codec.Zlib(1)}},
+				{Format: 3, DimensionNames: []string{"z", "", "x"}, Codecs: codec.Chain{codec.Gzip(1), codec.CRC32C()}},
+				{Format: 3, Order: 'F', Separator: ".", Shard: []int{4, 6, 8}, Codecs: codec.Chain{codec.Zstd(3, true)}},
+			} {
+				s.Shape, s.Chunks, s.DType, s.BigEndian = []int{5, 6, 7}, []int{2, 3, 4}, ty, big
+				s.Attributes = map[string]any{"n": 1}
+				st := store.Memory()
+				a, err := CreateArray(ctx, st, "", s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, err := OpenArray(ctx, st, "")
+				if err != nil {
+					t.Fatalf("%s: %v\n%s", ty, err, a.MetadataJSON())
+				}
+				for _, x := range []*Array{a, b} {
+					got := fmt.Sprint(x.Format(), x.Shape(), x.Chunks(), x.Shard(), x.DType(), x.BigEndian(), string(x.Order()), x.Separator(),
+						x.DimensionNames(), len(x.Codecs()), string(x.Attributes()["n"]))
+					order := "C"
+					if s.Order != 0 {
+						order = "F"
+					}
+					sep := s.Separator
+					if sep == "" {
+						sep = "/"
+					}
+					want := fmt.Sprint(s.Format, s.Shape, s.Chunks, s.Shard, ty, big && ty.Size() > 1, order, sep, s.DimensionNames, len(s.Codecs), "1")
+					if got != want {
+						t.Errorf("%s, spec %d:\n got %s\nwant %s", ty, i, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Messages of wrong metadata name the field.
+func TestFieldsAreNamed(t *testing.T) {
+	good := `{"zarr_format":3,"node_type":"array","shape":[8,6],"data_type":"int32","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[4,6]}},` +
+		`"chunk_key_encoding":{"name":"default"},"fill_value":0,"codecs":[{"name":"bytes","configuration":{"endian":"little"}}]}`
+	v2 := `{"zarr_format":2,"shape":[8,6],"chunks":[4,6],"dtype":"<i4","compressor":null,"fill_value":0,"order":"C","filters":null}`
+	for _, c := range []struct{ doc, old, new, field string }{
+		{good, `"shape":[8,6]`, `"shape":[8,6.5]`, "shape[1]"},
+		{good, `"shape":[8,6]`, `"shape":null`, "shape"},
+		{good, `[4,6]`, `[4,0]`, "chunk_grid.configuration.chunk_shape[1]"},
+		{good, `[4,6]`, `[4]`, "chunk_grid.configuration.chunk_shape"},
+		{good, `"int32"`, `"int33"`, "data_type"},
+		{good, `"int32"`, `{"name":"int32","configuration":{"x":1}}`, "data_type.configuration.x"},
+		{good, `"name":"default"`, `"name":"defaults"`, "chunk_key_encoding.name"},
+		{good, `{"name":"default"}`, `{"name":"v2","configuration":{"separator":"-"}}`, "chunk_key_encoding.configuration.separator"},
+		{good, `"little"`, `"middle"`, "codecs[0].configuration.endian"},
+		{good, `{"name":"bytes",`, `{"name":"bytes","mode":1,`, "codecs[0].mode"},
+		{good, `"codecs":[`, `"codecs":[{"name":"transpose","configuration":{"order":[0,2]}},`, "codecs[0].configuration.order"},
+		{good, `"codecs":[`, `"codecs":[{"name":"zstd","configuration":{"level":1,"checksum":false}},`, "codecs[0]"},
+		{good, `"fill_value":0`, `"fill_value":"0"`, "fill_value"},
+		{good, `"fill_value":0`, `"fill_value":0,"dimension_names":["y"]`, "dimension_names"},
+		{good, `"fill_value":0`, `"fill_value":0,"attributes":[]`, "attributes"},
+		{good, `"fill_value":0`, `"fill_value":0,"storage_transformers":[{"name":"lock"}]`, "storage_transformers[0]"},
+		{good, `"fill_value":0`, `"fill_value":0,"extra":{"must_understand":true}`, "extra"},
+		{good, `"zarr_format":3`, `"zarr_format":2`, "zarr_format"},
+		{good, `"node_type":"array"`, `"node_type":"table"`, "node_type"},
+		{v2, `"order":"C"`, `"order":"K"`, "order"},
+		{v2, `"dtype":"<i4"`, `"dtype":[["a","<i4"]]`, "dtype"},
+		{v2, `"chunks":[4,6]`, `"chunks":[4,-6]`, "chunks[1]"},
+		{v2, `"filters":null`, `"filters":{}`, "filters"},
+		{v2, `"filters":null`, `"filters":null,"dimension_separator":"+"`, "dimension_separator"},
+		{v2, `"order":"C",`, ``, "order"},
+	} {
+		doc := strings.Replace(c.doc, c.old, c.new, 1)
+		if doc == c.doc {
+			t.Fatalf("%s is not in the document", c.old)
+		}
+		key := keyV3
+		if c.doc == v2 {
+			key = keyV2Array
+		}
+		st := store.Memory()
+		if err := st.Put(t.Context(), key, []byte(doc)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(t.Context(), st, "")
+		var fe *FormatError
+		if !errors.As(err, &fe) || fe.Field != c.field || fe.Path != st.Location(key) {
+			t.Errorf("%s: got %v, want field %s", c.new, err, c.field)
+		}
+	}
+}
+
+// The hand-made splitter and encoding/json see the same members.
+func checkSplit(t *testing.T, raw []byte) {
+	var want map[string]json.RawMessage
+	if json.Unmarshal(raw, &want) != nil || want == nil {
+		if m, err := parseDocument(raw); err == nil {
+			t.Fatalf("%q: split into %q", raw, m)
+		}
+		return
+	}
+	got, err := parseDocument(raw)
+	if err != nil || len(got) != len(want) {
+		t.Fatalf("%q: split into %q, %v, want %q", raw, got, err, want)
+	}
+	for k, v := range want {
+		if !bytes.Equal(got[k], v) {
+			t.Fatalf("%q: member %q is %q, want %q", raw, k, got[k], v)
+		}
+		var list []json.RawMessage
+		l, ok := parseList(v)
+		if isList := json.Unmarshal(v, &list) == nil && list != nil; ok != isList || len(l) != len(list) {
+			t.Fatalf("%q: list %q, want %q", v, l, list)
+		}
+		for i := range l {
+			if !bytes.Equal(l[i], list[i]) {
+				t.Fatalf("%q: element %d is %q, want %q", v, i, l[i], list[i])
+			}
+		}
+	}
+}
+
+func TestSplit(t *testing.T) {
+	for _, s := range []string{`{}`, ` { } `, `{"a":1}`, "{\"a\" : [ 1 , \"x,]\\\"\" ,{\"b\":[]} ] ,\n\"c\":null }", `{"a":1,"a":2}`,
+		`{"\u0061":"\\"}`, `{"a":-1.5e3,"b":true}`, `[]`, `null`, `1`, `{"a":1,}`, `{"a"}`, `{`, ``, `{"a":[[],[[]],{}]}`} {
+		checkSplit(t, []byte(s))
+	}
+}
+
+func addCorpus(f *testing.F, names ...string) {
+	for _, c := range corpus.Cases(f) {
+		for _, name := range names {
+			if b, err := os.ReadFile(filepath.Join(c.Dir(f), name)); err == nil && len(b) < 1<<16 {
+				f.Add(b)
+			}
+		}
+	}
+}
+
+// checkParsed is what must hold of any array that is opened: it can be read
+// where nothing is stored, and what it says of itself is sound.
+func checkParsed(t *testing.T, md *metadata) {
+	a := newArray(store.Memory(), "", md, options{workers: 1})
+	r := a.Bounds()
+	n := md.elem.Size()
+	for d := range r.Shape {
+		r.Shape[d] = min(r.Shape[d], 3)
+		n *= r.Shape[d]
+		if a.Chunks()[d] < 1 || a.Shard() != nil && a.Shard()[d]%a.Chunks()[d] != 0 {
+			t.Fatalf("chunks %v, shards %v", a.Chunks(), a.Shard())
+		}
+	}
+	if n > 1<<16 {
+		return
+	}
+	dst := make([]byte, n)
+	if err := a.Read(t.Context(), r, dst); err != nil {
+		t.Fatal(err)
+	}
+	if !isFill(dst, md.fill) && n > 0 {
+		t.Fatalf("read %x, fill value %x", dst, md.fill)
+	}
+}
+
+func FuzzMetadataV3(f *testing.F) {
+	addCorpus(f, keyV3)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		checkSplit(t, b)
+		n, err := parseNode(store.Memory(), "", b, options{workers: 1})
+		if err != nil {
+			return
+		}
+		switch n := n.(type) {
+		case *Array:
+			checkParsed(t, n.meta)
+			again, err := encodeV3(n.meta)
+			if err != nil {
+				return // a codec without a form of its own
+			}
+			if _, err := parseNode(store.Memory(), "", again, options{}); err != nil {
+				t.Fatalf("%s\nwas written as\n%s\n%v", b, again, err)
+			}
+		case *Group:
+			for path, c := range n.consolidated {
+				if !store.ValidKey(path) {
+					t.Fatalf("key %q", path)
+				}
+				_, _ = n.fromConsolidated(path, c) // must not panic
+			}
+		}
+	})
+}
+
+func FuzzMetadataV2(f *testing.F) {
+	addCorpus(f, keyV2Array, keyV2Consolidated)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if md, err := parseV2Array(b, nil); err == nil {
+			checkParsed(t, md)
+		}
+		nodes, err := parseConsolidatedV2(b)
+		if err != nil {
+			return
+		}
+		g := &Group{st: store.Memory(), format: 2, consolidated: nodes}
+		for path, c := range nodes {
+			if !store.ValidKey(path) {
+				t.Fatalf("key %q", path)
+			}
+			_, _ = g.fromConsolidated(path, c) // must not panic
+		}
+	})
+}
+
+// FuzzShardIndex reads arbitrary bytes as a shard of a known layout.
+func FuzzShardIndex(f *testing.F) {
+	for _, c := range corpus.Cases(f) {
+		if strings.HasPrefix(c.ID, "neg/shard") || strings.HasPrefix(c.ID, "v3/shard") {
+			if b, err := os.ReadFile(filepath.Join(c.Dir(f), "c", "0", "0")); err == nil {
+				f.Add(b, byte(0))
+				f.Add(b, byte(3))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte, layout byte) {
+		index := `{"name":"bytes","configuration":{"endian":"little"}}`
+		codecs := index
+		if layout&1 == 0 {
+			index += `,{"name":"crc32c"}`
+		}
+		if layout&4 == 0 {
+			codecs += `,{"name":"zstd","configuration":{"level":1,"checksum":false}}`
+		}
+		location := []string{"end", "start"}[layout>>1&1]
+		st := store.Memory()
+		doc := `{"zarr_format":3,"node_type":"array","shape":[8,6],"data_type":"int32","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[4,6]}},` +
+			`"chunk_key_encoding":"default","fill_value":7,"codecs":[{"name":"sharding_indexed","configuration":{"chunk_shape":[2,3],"codecs":[` + codecs +
+			`],"index_codecs":[` + index + `],"index_location":"` + location + `"}}]}`
+		for key, v := range map[string][]byte{keyV3: []byte(doc), "c/0/0": b} {
+			if err := st.Put(t.Context(), key, v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a, err := OpenArray(t.Context(), st, "", Workers(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, part := make([]byte, 96), make([]byte, 24)
+		wholeErr := a.Read(t.Context(), Region{[]int{0, 0}, []int{4, 6}}, whole)
+		partErr := a.Read(t.Context(), Region{[]int{2, 3}, []int{2, 3}}, part)
+		if wholeErr == nil && partErr != nil {
+			t.Fatalf("the shard can be read, a chunk of it cannot: %v", partErr)
+		}
+		if wholeErr == nil && (!bytes.Equal(part[:12], whole[60:72]) || !bytes.Equal(part[12:], whole[84:])) {
+			t.Fatal("a chunk differs from the same part of the shard")
+		}
+	})
+}
