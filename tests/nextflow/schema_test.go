@@ -1,0 +1,198 @@
+// Package nextflow checks what can be known of the workflow without running it:
+// that its parameters say the same in the schema, in the configuration and in the
+// documentation. run.sh here runs it.
+package nextflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const dir = "../../nextflow"
+
+type entry struct {
+	Type        string   `json:"type"`
+	Description string   `json:"description"`
+	Default     any      `json:"default"`
+	Enum        []any    `json:"enum"`
+	Pattern     string   `json:"pattern"`
+	Examples    []string `json:"examples"`
+	Minimum     *float64 `json:"minimum"`
+	Maximum     *float64 `json:"maximum"`
+}
+
+func schema(t *testing.T) map[string]entry {
+	t.Helper()
+	var root struct {
+		Defs map[string]struct {
+			Properties map[string]entry `json:"properties"`
+			Required   []string         `json:"required"`
+		} `json:"$defs"`
+		AllOf []map[string]string `json:"allOf"`
+	}
+	if err := json.Unmarshal(read(t, "nextflow_schema.json"), &root); err != nil {
+		t.Fatal(err)
+	}
+	if len(root.AllOf) != len(root.Defs) {
+		t.Errorf("schema: %d groups in allOf, %d defined", len(root.AllOf), len(root.Defs))
+	}
+	all := map[string]entry{}
+	for name, group := range root.Defs {
+		for p, e := range group.Properties {
+			if _, twice := all[p]; twice {
+				t.Errorf("schema: %s stands in two groups", p)
+			}
+			all[p] = e
+		}
+		for _, p := range group.Required {
+			if _, there := group.Properties[p]; !there {
+				t.Errorf("schema: %s requires %s, which it does not have", name, p)
+			}
+		}
+	}
+	return all
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+var assignment = regexp.MustCompile(`(?m)^ {4}(\w+) += (.*)$`)
+
+// configured returns the literals of nextflow.config's params block.
+func configured(t *testing.T) map[string]string {
+	t.Helper()
+	text := string(read(t, "nextflow.config"))
+	from := strings.Index(text, "params {")
+	to := strings.Index(text[max(from, 0):], "\n}")
+	if from < 0 || to < 0 {
+		t.Fatal("nextflow.config has no params block")
+	}
+	all := map[string]string{}
+	for _, m := range assignment.FindAllStringSubmatch(text[from:from+to], -1) {
+		all[m[1]] = strings.Trim(m[2], `'`)
+	}
+	return all
+}
+
+func TestParametersAgree(t *testing.T) {
+	known, config := schema(t), configured(t)
+	if len(known) < 20 {
+		t.Fatalf("schema has only %d parameters", len(known))
+	}
+	readme := string(read(t, "README.md"))
+	for name, e := range known {
+		value, there := config[name]
+		want := "null"
+		if e.Default != nil {
+			want = fmt.Sprint(e.Default)
+		}
+		if !there {
+			t.Errorf("%s is in the schema but not in nextflow.config", name)
+		} else if value != want {
+			t.Errorf("%s: default %s in nextflow.config, %s in the schema", name, value, want)
+		}
+		if !strings.Contains(readme, "`"+name+"`") {
+			t.Errorf("%s is not in README.md", name)
+		}
+	}
+	for name := range config {
+		if _, there := known[name]; !there {
+			t.Errorf("%s is in nextflow.config but not in the schema", name)
+		}
+	}
+}
+
+func TestSchemaEntries(t *testing.T) {
+	for name, e := range schema(t) {
+		if e.Description == "" {
+			t.Errorf("%s has no description", name)
+		}
+		switch e.Type {
+		case "string", "boolean", "integer", "number":
+		default:
+			t.Errorf("%s: type %q is not one that the check knows", name, e.Type)
+		}
+		if (e.Minimum == nil) != (e.Maximum == nil) {
+			t.Errorf("%s: has one of minimum and maximum, the check wants both", name)
+		}
+		if e.Pattern == "" {
+			continue
+		}
+		re, err := regexp.Compile(e.Pattern)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if len(e.Examples) == 0 {
+			t.Errorf("%s: a pattern needs an example for the message", name)
+		}
+		for _, x := range e.Examples {
+			if !re.MatchString(x) {
+				t.Errorf("%s: example %q does not match %s", name, x, e.Pattern)
+			}
+		}
+		if s, ok := e.Default.(string); ok && !re.MatchString(s) {
+			t.Errorf("%s: default %q does not match %s", name, s, e.Pattern)
+		}
+	}
+}
+
+// A params file that the documentation offers must name known parameters only.
+func TestExampleParams(t *testing.T) {
+	known := schema(t)
+	files, err := filepath.Glob(filepath.Join(dir, "params", "*.yml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	line := regexp.MustCompile(`(?m)^(?:# )?(\w+): `)
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range line.FindAllStringSubmatch(string(b), -1) {
+			if _, there := known[m[1]]; !there {
+				t.Errorf("%s: %s is not a parameter", f, m[1])
+			}
+		}
+	}
+}
+
+// One process a file, with everything that a process of ours has to have.
+func TestModules(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(dir, "modules", "*.nf"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no modules: %v", err)
+	}
+	process := regexp.MustCompile(`(?m)^process (\w+) \{`)
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := process.FindAllStringSubmatch(string(b), -1)
+		if len(found) != 1 {
+			t.Errorf("%s: %d processes, should be one", f, len(found))
+			continue
+		}
+		if want := strings.TrimSuffix(filepath.Base(f), ".nf"); !strings.EqualFold(found[0][1], want) {
+			t.Errorf("%s: process %s", f, found[0][1])
+		}
+		for _, part := range []string{"label '", "errorStrategy { Attempts.next(task) }", "publishDir ", "stub:"} {
+			if !strings.Contains(string(b), part) {
+				t.Errorf("%s has no %q", f, part)
+			}
+		}
+	}
+}
