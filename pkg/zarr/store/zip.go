@@ -11,6 +11,8 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+
+	"strata/pkg/zarr/codec/inflate"
 )
 
 // ZipStore reads the members of a zip file (PKWARE APPNOTE 6.3.10, with zip64).
@@ -135,7 +137,7 @@ func (s *ZipStore) inflate(ctx context.Context, m *member, dst []byte, off int64
 	if err := readFull(ctx, s.file, src, off); err != nil {
 		return err
 	}
-	n, err := inflateRaw(dst, src)
+	n, err := inflate.Raw(dst, src)
 	if err != nil {
 		return fmt.Errorf("damaged member: %w", err)
 	}
