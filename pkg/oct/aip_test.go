@@ -1,0 +1,299 @@
+package oct
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"strata/pkg/dtype"
+	"strata/pkg/meter"
+	"strata/pkg/ngff"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/store"
+	"strata/tests/golden"
+)
+
+var ctx = context.Background()
+
+func small() Resources { return Resources{Workers: 2, Mem: 64 << 20} }
+
+func open(t *testing.T, st store.Store) *ngff.Image {
+	t.Helper()
+	im, err := ngff.Open(ctx, st, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return im
+}
+
+func read(t *testing.T, a *zarr.Array) []float32 {
+	t.Helper()
+	n := 1
+	for _, s := range a.Shape() {
+		n *= s
+	}
+	v := make([]float32, n)
+	if err := zarr.ReadSlice(ctx, a, a.Bounds(), v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestAIPGolden(t *testing.T) {
+	for _, c := range golden.Cases(t, "aip") {
+		t.Run(c.Name, func(t *testing.T) {
+			var picture bytes.Buffer
+			out, err := AIP(ctx, open(t, store.Folder(golden.Input(t, c))), store.Memory(), Layout{Levels: 5}, &picture, small())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(out.Levels) != len(c.VoxelSize) {
+				t.Fatalf("%d levels, want %d", len(out.Levels), len(c.VoxelSize))
+			}
+			if got := out.Levels[0].Array.Chunks(); !slices.Equal(got, c.Chunks) {
+				t.Errorf("chunks %v, want %v", got, c.Chunks)
+			}
+			for k, level := range out.Levels {
+				want := c.Arrays[fmt.Sprintf("level%d", k)]
+				if !slices.Equal(level.Array.Shape(), want.Shape) {
+					t.Fatalf("level %d: shape %v, want %v", k, level.Array.Shape(), want.Shape)
+				}
+				got := read(t, level.Array)
+				for i, w := range dtype.Slice[float32](want.Data) {
+					if d := math.Abs(float64(got[i]) - float64(w)); d > c.Tolerance.Abs+c.Tolerance.Rel*math.Abs(float64(w)) {
+						t.Fatalf("level %d, pixel %d: %v, want %v", k, i, got[i], w)
+					}
+				}
+				um, _, _ := ngff.Micrometres(out.Axes[0].Unit)
+				for d, v := range c.VoxelSize[k] {
+					if got := level.Scale[d] * um; math.Abs(got-v) > 1e-9*v {
+						t.Errorf("level %d, axis %d: voxel size %v µm, want %v", k, d, got, v)
+					}
+				}
+			}
+			checkPNG(t, picture.Bytes(), c.Arrays["png16"], c.Tolerance.PNG16Abs)
+		})
+	}
+}
+
+func checkPNG(t *testing.T, file []byte, want golden.Array, tolerance float64) {
+	t.Helper()
+	im, err := png.Decode(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	grey, ok := im.(*image.Gray16)
+	if !ok || grey.Rect.Dy() != want.Shape[0] || grey.Rect.Dx() != want.Shape[1] {
+		t.Fatalf("PNG is %T of %v, want 16-bit grey of %v", im, im.Bounds(), want.Shape)
+	}
+	for i, w := range dtype.Slice[uint16](want.Data) {
+		g := grey.Gray16At(i%want.Shape[1], i/want.Shape[1]).Y
+		if math.Abs(float64(g)-float64(w)) > tolerance {
+			t.Fatalf("PNG pixel %d: %d, want %d", i, g, w)
+		}
+	}
+}
+
+// made is a mosaic of the given shape and its projection by definition.
+func made[T dtype.Element](t *testing.T, shape, chunks, shard []int, chain codec.Chain, value func(i int) T) (*ngff.Image, []float32) {
+	t.Helper()
+	st := store.Memory()
+	w, err := ngff.Create(ctx, st, "", ngff.ImageSpec{Format: 3, Shape: shape, Chunks: chunks, Shard: shard, DType: dtype.Of[T](),
+		Axes: ngff.SpaceAxes("zyx", "micrometer"), Scale: []float64{3.5, 2, 2}, Codecs: chain})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := make([]T, shape[0]*shape[1]*shape[2])
+	for i := range v {
+		v[i] = value(i)
+	}
+	if err := w.WriteTile(ctx, []int{0, 0, 0}, shape, dtype.Bytes(v)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	plane := shape[1] * shape[2]
+	want := make([]float32, plane)
+	for i := range want {
+		sum := 0.0
+		for z := range shape[0] {
+			sum += float64(v[z*plane+i])
+		}
+		want[i] = float32(sum / float64(shape[0]))
+	}
+	return open(t, st), want
+}
+
+func sameBits(t *testing.T, got, want []float32) {
+	t.Helper()
+	for i := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) && !(got[i] != got[i] && want[i] != want[i]) {
+			t.Fatalf("pixel %d: %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+// The numbers depend on nothing but the voxels: not on chunks along z, shards,
+// codecs, workers, memory, nor on how a large plane is cut into bands.
+func TestAIPIsTheSameHoweverStored(t *testing.T) {
+	zstd, err := codec.FromFlag("zstd:1", dtype.Float32, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape := []int{23, 70, 90}
+	value := func(i int) float32 {
+		return float32(rand.New(rand.NewPCG(9, uint64(i))).NormFloat64() * math.Exp(float64(i%13)))
+	}
+	for _, s := range []struct {
+		name          string
+		chunks, shard []int
+		chain         codec.Chain
+	}{
+		{"whole columns, raw", []int{23, 32, 32}, nil, nil},
+		{"chunks along z, raw", []int{5, 32, 32}, nil, nil},
+		{"chunks along z, zstd", []int{5, 32, 32}, nil, zstd},
+		{"shards", []int{8, 16, 16}, []int{24, 32, 48}, zstd},
+		{"one chunk", []int{64, 128, 128}, nil, zstd},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			in, want := made(t, shape, s.chunks, s.shard, s.chain, value)
+			for _, workers := range []int{1, 3} {
+				out, err := AIP(ctx, in, store.Memory(), Layout{Levels: 2}, nil, Resources{Workers: workers, Mem: 32 << 20})
+				if err != nil {
+					t.Fatal(err)
+				}
+				sameBits(t, read(t, out.Levels[0].Array), want)
+			}
+		})
+	}
+}
+
+// A raw plane larger than a piece is read in bands of rows.
+func TestAIPOfLargePlanes(t *testing.T) {
+	in, want := made(t, []int{3, 1100, 700}, []int{3, 600, 700}, nil, nil, func(i int) uint16 { return uint16(i * 7919) })
+	m := &meter.Meter{}
+	done := int64(0)
+	out, err := AIP(ctx, in, store.Memory(), Layout{}, nil, Resources{Workers: 1, Mem: 64 << 20, Meter: m, Progress: func(n int64) { done += n }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameBits(t, read(t, out.Levels[0].Array), want)
+	if total := int64(3 * 1100 * 700 * 2); done != total || m.BytesRead() < total || m.BytesRead() > total+total/10 {
+		t.Errorf("progress counted %d bytes, the meter %d, of %d", done, m.BytesRead(), total)
+	}
+}
+
+func TestAIPOfAllTypes(t *testing.T) {
+	shape, chunks := []int{7, 20, 30}, []int{7, 16, 16}
+	t.Run("uint8", func(t *testing.T) { testType(t, shape, chunks, func(i int) uint8 { return uint8(i * 31) }) })
+	t.Run("int8", func(t *testing.T) { testType(t, shape, chunks, func(i int) int8 { return int8(i * 31) }) })
+	t.Run("int16", func(t *testing.T) { testType(t, shape, chunks, func(i int) int16 { return int16(i * 7919) }) })
+	t.Run("uint32", func(t *testing.T) { testType(t, shape, chunks, func(i int) uint32 { return uint32(i) * 2654435761 }) })
+	t.Run("int32", func(t *testing.T) {
+		testType(t, shape, chunks, func(i int) int32 { return int32(uint32(i) * 2654435761) })
+	})
+	t.Run("uint64", func(t *testing.T) { testType(t, shape, chunks, func(i int) uint64 { return uint64(i) << 40 }) })
+	t.Run("int64", func(t *testing.T) { testType(t, shape, chunks, func(i int) int64 { return -int64(i) << 40 }) })
+	t.Run("float64", func(t *testing.T) { testType(t, shape, chunks, func(i int) float64 { return math.Sqrt(float64(i)) }) })
+}
+
+func testType[T dtype.Element](t *testing.T, shape, chunks []int, value func(int) T) {
+	in, want := made(t, shape, chunks, nil, nil, value)
+	out, err := AIP(ctx, in, store.Memory(), Layout{}, nil, small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameBits(t, read(t, out.Levels[0].Array), want)
+}
+
+// NaN and infinities stay where they are, are counted, and the picture leaves
+// them out.
+func TestAIPOfNonFiniteVoxels(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	in, want := made(t, []int{4, 16, 16}, []int{4, 8, 8}, nil, nil, func(i int) float32 {
+		switch i {
+		case 5, 256 + 5, 300:
+			return nan
+		case 700:
+			return inf
+		}
+		return float32(i % 256)
+	})
+	m := &meter.Meter{}
+	var picture bytes.Buffer
+	out, err := AIP(ctx, in, store.Memory(), Layout{}, &picture, Resources{Workers: 1, Mem: 64 << 20, Meter: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := read(t, out.Levels[0].Array)
+	sameBits(t, got, want)
+	if got[5] == got[5] || got[300-256] == got[300-256] || !math.IsInf(float64(got[700-512]), 1) {
+		t.Errorf("pixels %v, %v, %v; want NaN, NaN, +Inf", got[5], got[44], got[188])
+	}
+	if m.NonFinite() != 4 {
+		t.Errorf("%d voxels counted, want 4", m.NonFinite())
+	}
+	im, err := png.Decode(&picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := im.(*image.Gray16).Gray16At(5, 0).Y; g != 0 {
+		t.Errorf("a NaN pixel is %d in the picture, want 0", g)
+	}
+}
+
+func TestAIPOfConstantImage(t *testing.T) {
+	in, _ := made(t, []int{4, 16, 16}, []int{4, 16, 16}, nil, nil, func(int) uint8 { return 7 })
+	var picture bytes.Buffer
+	if _, err := AIP(ctx, in, store.Memory(), Layout{}, &picture, small()); err != nil {
+		t.Fatal(err)
+	}
+	im, err := png.Decode(&picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := im.(*image.Gray16).Gray16At(3, 3).Y; g != 0 {
+		t.Errorf("a constant image is %d in the picture, want 0", g)
+	}
+}
+
+func TestAIPRefuses(t *testing.T) {
+	st := store.Memory()
+	w, err := ngff.Create(ctx, st, "", ngff.ImageSpec{Format: 2, Shape: []int{8, 8}, Chunks: []int{8, 8}, DType: dtype.Uint8,
+		Axes: ngff.SpaceAxes("yx", "micrometer"), Scale: []float64{1, 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WriteTile(ctx, []int{0, 0}, []int{8, 8}, make([]byte, 64)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := AIP(ctx, open(t, st), store.Memory(), Layout{}, nil, small()); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "2 axes") {
+		t.Errorf("a 2-D image: %v", err)
+	}
+	in, _ := made(t, []int{64, 64, 64}, []int{64, 64, 64}, nil, codec.Chain{codec.CRC32C()}, func(int) float32 { return 1 })
+	if _, err := AIP(ctx, in, store.Memory(), Layout{}, nil, Resources{Workers: 1, Mem: 1 << 20}); err == nil || !strings.Contains(err.Error(), "--mem") {
+		t.Errorf("a chunk larger than the memory: %v", err)
+	}
+}
+
+func TestAIPStopsWithItsContext(t *testing.T) {
+	in, _ := made(t, []int{4, 64, 64}, []int{4, 8, 8}, nil, nil, func(int) float32 { return 1 })
+	c, cancel := context.WithCancel(ctx)
+	_, err := AIP(c, in, store.Memory(), Layout{}, nil, Resources{Workers: 2, Mem: 64 << 20, Progress: func(int64) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the cancellation", err)
+	}
+}
