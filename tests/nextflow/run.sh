@@ -71,6 +71,8 @@ ok '-resume with another n_levels executes all again' same "$status $(ran "$log"
 # A copy, so that nothing is left in the source tree.
 mkdir -p "$tmp/clone/build"
 cp -rL "$root/nextflow" "$tmp/clone/"
+mkdir -p "$tmp/clone/nextflow/bin"
+cp "$REAL_AIP" "$tmp/clone/nextflow/bin/aip"
 cp -r "$tmp/foreign" "$tmp/clone/build/test-data"
 dir=$tmp/clone/nextflow nf inside run main.nf -profile test,local --publish_mode link --zarr_format 3
 ok 'inside nextflow/, -profile test, mosaics of other programs' same "$status" 0
@@ -82,6 +84,9 @@ inside() {
 }
 ok 'each has its results, as OME-Zarr 0.5' inside
 ok 'publish_mode link makes hard links' same "$(stat -c %h "$tmp/clone/nextflow/results/aip/${foreign[0]}.png")" 2
+touch -d '2020-01-01' "$tmp/clone/nextflow/bin/aip"
+dir=$tmp/clone/nextflow nf rebuilt run main.nf -profile test,local --publish_mode link --zarr_format 3 -resume
+ok '-resume after the program was built again executes all' same "$status $(ran "$log") $(cached "$log")" '0 5 1'
 nf single run "$main" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --outdir single -stub-run
 ok 'one OME-Zarr as input, -stub-run' same "$status $(ls "$launch/single/aip")" "0 $(printf 'm_u8_v3raw.ome.zarr\nm_u8_v3raw.png')"
 
@@ -144,6 +149,22 @@ plan m_u8_v3raw 'always 3'
 nf none run "$main" "${faulty[@]}" "${one[@]}" --allow_missing_slices
 ok 'when every slice is missing the run fails' same $((status != 0)) 1
 ok 'and says so' has "$log" 'no slice is left: all 1 failed.*planned fault 3'
+
+# Killed in the middle: two slices done, then Nextflow dies while the third runs.
+faults
+plan "${names[2]}" 'sleep 600'
+setsid bash -c "cd '$launch' && exec '$root/scripts/nextflow.sh' \"\$@\"" _ \
+  run "$main" "${faulty[@]}" --input "$tmp/phantom" --outdir killed --n_levels 0 --aip_cpus 1 >"$tmp/killed.log" 2>&1 &
+victim=$!
+for _ in $(seq 300); do
+  [ "$(find "$launch/killed/aip" -name '*.png' 2>/dev/null | wc -l)" = 2 ] && [ -s "$FAULTS/${names[2]}.log" ] && break
+  sleep 0.2
+done
+kill -9 -- "-$victim"
+wait "$victim" 2>/dev/null
+faults
+nf after-kill run "$main" "${faulty[@]}" --input "$tmp/phantom" --outdir killed --n_levels 0 --aip_cpus 1 -resume
+ok 'Nextflow killed: -resume runs what was not done' same "$status $(ran "$log") $(cached "$log")" '0 2 2'
 
 # --- Forks ---------------------------------------------------------------------
 
