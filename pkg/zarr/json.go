@@ -3,6 +3,7 @@ package zarr
 import (
 	"encoding/json"
 	"errors"
+	"unicode/utf8"
 )
 
 // Metadata is small and opened often: a document is checked once, with
@@ -11,6 +12,9 @@ import (
 
 // parseDocument splits a metadata file, which must be one JSON object.
 func parseDocument(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	if !utf8.Valid(raw) {
+		return nil, fieldError("", "not valid JSON: not UTF-8")
+	}
 	if !json.Valid(raw) {
 		var v any
 		err := json.Unmarshal(raw, &v) // says where
