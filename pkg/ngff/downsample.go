@@ -16,14 +16,13 @@ type view[T any] struct {
 	stride point // in elements; stride[axisX] is 1
 }
 
-// row returns the elements from index (p[0]…p[3], x0) to x1.
-func (v *view[T]) row(p point, x0, x1 int) []T {
+// at is the position of an element, counted in elements.
+func (v *view[T]) at(i point) int {
 	o := 0
-	for d := range axisX {
-		o += (p[d] - v.origin[d]) * v.stride[d]
+	for d := range rank {
+		o += (i[d] - v.origin[d]) * v.stride[d]
 	}
-	o -= v.origin[axisX]
-	return v.data[o+x0 : o+x1]
+	return o
 }
 
 // contiguous are the strides of a box in C order.
@@ -139,6 +138,8 @@ type rows[T any, F float] struct {
 func eachRow[T any, F float](l *lattice, dst, src *view[T], out box, f func(dst []T, in *rows[T, F])) {
 	x0, x1 := l.axes[axisX].inputs(out.lo[axisX], out.hi[axisX])
 	tz, ty := l.axes[axisZ], l.axes[axisY]
+	width, pitch := x1-x0, src.stride[axisY]
+	owidth, opitch := out.hi[axisX]-out.lo[axisX], dst.stride[axisY]
 	var in rows[T, F]
 	var p point
 	for p[0] = out.lo[0]; p[0] < out.hi[0]; p[0]++ {
@@ -149,20 +150,20 @@ func eachRow[T any, F float](l *lattice, dst, src *view[T], out box, f func(dst 
 				if tz.halved {
 					zl, zh, in.z0, in.z1, in.planes = int(tz.lo[z]), int(tz.hi[z]), F(tz.w0[z]), F(tz.w1[z]), 2
 				}
+				// where row 0 of the two input planes and of the output plane would begin
+				near := src.at(point{p[0], p[1], zl, 0, x0})
+				far := src.at(point{p[0], p[1], zh, 0, x0})
+				to := dst.at(point{p[0], p[1], z, 0, out.lo[axisX]})
 				for y := out.lo[axisY]; y < out.hi[axisY]; y++ {
-					yl, yh := int(ty.lo[y]), int(ty.hi[y])
+					yl, yh := int(ty.lo[y])*pitch, int(ty.hi[y])*pitch
 					in.y0, in.y1 = F(ty.w0[y]), F(ty.w1[y])
-					q := point{p[0], p[1], zl, yl, 0}
-					in.r[0] = src.row(q, x0, x1)
-					q[axisY] = yh
-					in.r[1] = src.row(q, x0, x1)
+					in.r[0] = src.data[near+yl:][:width]
+					in.r[1] = src.data[near+yh:][:width]
 					if in.planes == 2 {
-						q[axisZ] = zh
-						in.r[3] = src.row(q, x0, x1)
-						q[axisY] = yl
-						in.r[2] = src.row(q, x0, x1)
+						in.r[2] = src.data[far+yl:][:width]
+						in.r[3] = src.data[far+yh:][:width]
 					}
-					f(dst.row(point{p[0], p[1], z, y, 0}, out.lo[axisX], out.hi[axisX]), &in)
+					f(dst.data[to+y*opitch:][:owidth], &in)
 				}
 			}
 		}
@@ -240,7 +241,10 @@ func shrinkInt[T integer, S int32 | int64 | noSum, F float](l *lattice, dm, sm m
 				shift++
 			}
 		}
-		eachRow(l, &dst, &src, out, func(d []T, in *rows[T, F]) { meanRowInt[T, S](d, in.r, in.planes, shift) })
+		eachRow(l, &dst, &src, out, func(d []T, in *rows[T, F]) {
+			done := meanRowVector(d, &in.r, in.planes)
+			meanRowInt[T, S](d, &in.r, done, in.planes, shift)
+		})
 		return
 	}
 	tx := l.axes[axisX]
@@ -256,21 +260,21 @@ func shrinkInt[T integer, S int32 | int64 | noSum, F float](l *lattice, dm, sm m
 	})
 }
 
-// meanRowInt is the mean of 2^shift samples, rounded half to even: half less
-// one is added, and one more where the quotient is odd.
-func meanRowInt[T integer, S int32 | int64 | noSum](d []T, r [4][]T, planes, shift int) {
+// meanRowInt is the mean of 2^shift samples, from output first on, rounded half
+// to even: half less one is added, and one more where the quotient is odd.
+func meanRowInt[T integer, S int32 | int64 | noSum](d []T, r *[4][]T, first, planes, shift int) {
 	n := 2 * len(d)
 	half := S(1)<<(shift-1) - 1
 	a, b := r[0][:n], r[1][:n]
 	if planes == 1 {
-		for i := range d {
+		for i := first; i < len(d); i++ {
 			s := S(a[2*i]) + S(a[2*i+1]) + S(b[2*i]) + S(b[2*i+1])
 			d[i] = T((s + half + s>>shift&1) >> shift)
 		}
 		return
 	}
 	c, e := r[2][:n], r[3][:n]
-	for i := range d {
+	for i := first; i < len(d); i++ {
 		s := S(a[2*i]) + S(a[2*i+1]) + S(b[2*i]) + S(b[2*i+1]) + S(c[2*i]) + S(c[2*i+1]) + S(e[2*i]) + S(e[2*i+1])
 		d[i] = T((s + half + s>>shift&1) >> shift)
 	}

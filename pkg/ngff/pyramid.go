@@ -418,15 +418,6 @@ func copyBox(dst, src memory, b box, elem int) {
 	}
 }
 
-// at is the position of an element, counted in elements.
-func (v *view[T]) at(i point) int {
-	o := 0
-	for d := range rank {
-		o += (i[d] - v.origin[d]) * v.stride[d]
-	}
-	return o
-}
-
 // segmentWalk goes through all boxes that are products of segments, one span of
 // segments for each axis.
 type segmentWalk struct {
