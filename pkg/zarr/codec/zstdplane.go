@@ -3,6 +3,7 @@ package codec
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 
 	"github.com/klauspost/compress/huff0"
 )
@@ -43,6 +44,9 @@ func (z *zstdScratch) encodePlane(plane *planeState, set zstdSetting, dst, src [
 	if !review && plane.matches {
 		return z.encode(set, dst, src)
 	}
+	if !review && set.level <= 1 && looksRandom(src) {
+		return nil, nil
+	}
 	entropy := len(src) // bytes that coding by frequency needs
 	z.huffman.Reuse = huff0.ReusePolicyNone
 	coded, _, err := huff0.Compress4X(src, &z.huffman)
@@ -74,6 +78,33 @@ func (z *zstdScratch) encodePlane(plane *planeState, set zstdSetting, dst, src [
 	dst = appendBlockHeader(dst, zstdCompressed, 5+len(coded)+1)
 	dst = append(dst, byte(literals), byte(literals>>8), byte(literals>>16), byte(literals>>24), byte(literals>>32))
 	return append(append(dst, coded...), 0), nil
+}
+
+// looksRandom reports whether the frequencies of a sample of src's bytes leave
+// less than about one hundredth to gain.
+func looksRandom(src []byte) bool {
+	const piece, pieces = 128, 64
+	stride := len(src) / pieces
+	if stride < 2*piece {
+		return false
+	}
+	var count [2][256]uint16 // two, so that equal neighbours do not wait for each other
+	for k := range pieces {
+		p := src[k*stride : k*stride+piece]
+		for i := 0; i < piece; i += 2 {
+			count[0][p[i]]++
+			count[1][p[i+1]]++
+		}
+	}
+	const n = piece * pieces
+	bits := 0.0
+	for i := range 256 {
+		if c := float64(count[0][i] + count[1][i]); c > 0 {
+			bits += c * math.Log2(n/c)
+		}
+	}
+	// a sample of random bytes is missing about 255/(2n ln 2) bits a byte
+	return (bits+184)/n > 7.92
 }
 
 // block types of Zstandard
