@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/ngff"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+func omeCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "ome",
+		Usage: "make an OME-Zarr image with a pyramid of an array or of an image",
+		Description: "Level 0 of OUT is IN's array, or level 0 of IN's image; the levels below it are made anew (linear, each\n" +
+			"half the one above). Axes, voxel size, name and display settings are the image's unless flags say otherwise.",
+		Args: []cli.Arg{
+			{Name: "IN", Usage: "Zarr array or OME-Zarr image: a folder, .zip file or http(s) URL"},
+			{Name: "OUT", Usage: "OME-Zarr image to write"},
+		},
+		Flags: append([]cli.Flag{
+			{Name: "axes", Value: "NAMES", Note: "the image's, else the last of tczyx", Usage: "a letter for each axis"},
+			{Name: "scale", Kind: cli.Floats, Value: "X,...", Note: "the image's, else 1", Check: cli.Above(0), Usage: "voxel size of level 0, a number for each axis"},
+			{Name: "unit", Note: "the image's, else micrometer", Usage: "unit of the scale's space axes"},
+			{Name: "name", Usage: "name of the image"},
+		}, storageFlags()...),
+		Shared: cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
+		Examples: []cli.Example{
+			{Command: "zarr-tool ome volume.zarr volume.ome.zarr --axes zyx --scale 3.5,2,2 --unit micrometer", Usage: "metadata and pyramid for a plain array"},
+			{Command: "zarr-tool ome flat.ome.zarr pyramid.ome.zarr --n_levels 6", Usage: "another pyramid for an image"},
+		},
+		Run: runOme,
+	}
+}
+
+func runOme(ctx context.Context, r *cli.Run) error {
+	in, err := openNode(ctx, r, r.Arg("IN"))
+	if err != nil {
+		return err
+	}
+	s, err := storageOf(r)
+	if err != nil {
+		return err
+	}
+	spec, a, err := describeOme(ctx, r, in)
+	if err != nil {
+		return err
+	}
+	if err := omeFlags(r, &spec, len(a.Shape())); err != nil {
+		return err
+	}
+	stored, err := s.spec(a, nil)
+	if err != nil {
+		return err
+	}
+	spec.Format, spec.Shape, spec.Chunks, spec.Shard = stored.Format, stored.Shape, stored.Chunks, stored.Shard
+	spec.DType, spec.Codecs, spec.Fill = stored.DType, stored.Codecs, stored.Fill
+	spec.Levels, spec.Workers, spec.Budget, spec.Meter = r.Options.Levels, 1, r.Options.Mem/2, r.Meter
+	out, err := r.Output(r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	st := store.Folder(out.Work(), store.Sync(r.Options.Sync))
+	w, err := ngff.Create(ctx, st, "", spec)
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	for _, m := range w.Warnings() {
+		r.Warn("%s", m)
+	}
+	task := r.Progress("level 0 and pyramid", datasets.Bytes(a))
+	unit := spec.Chunks
+	if spec.Shard != nil {
+		unit = spec.Shard
+	}
+	err = eachBlock(ctx, a, unit, r.Options.Threads, r.Options.Mem/4, func(ctx context.Context, region zarr.Region, data []byte) error {
+		n := int64(len(data))
+		data, err := converted(data, a, spec.DType)
+		if err != nil {
+			return err
+		}
+		task.Add(n)
+		return w.WriteTile(ctx, region.Start, region.Shape, data)
+	})
+	if err != nil {
+		w.Abort()
+		return cli.BadInput(err)
+	}
+	if err := w.Close(ctx); err != nil {
+		return err
+	}
+	task.Done()
+	r.Read(datasets.Describe(a, in.path))
+	r.Wrote(datasets.Describe(w.Array(0), out.Path()))
+	return nil
+}
+
+// describeOme takes what there is to know of the input: all of an image's
+// description, or the dimension names of an array.
+func describeOme(ctx context.Context, r *cli.Run, in *node) (spec ngff.ImageSpec, a *zarr.Array, err error) {
+	if array, ok := in.Node.(*zarr.Array); ok {
+		n := len(array.Shape())
+		if n < 2 || n > 5 {
+			return spec, nil, cli.BadInputf("%s: has %d axes, an image has 2 to 5", in.path, n)
+		}
+		names := strings.Join(array.DimensionNames(), "")
+		if len(names) != n || strings.Trim(names, "tczyx") != "" {
+			names = "tczyx"[5-n:]
+		}
+		spec.Axes = ngff.SpaceAxes(names, "micrometer")
+		spec.Scale = slices.Repeat([]float64{1}, n)
+		return spec, array, nil
+	}
+	im, err := ngff.Open(ctx, in.store, in.key, zarr.Workers(1), zarr.Meter(r.Meter))
+	if err != nil {
+		return spec, nil, cli.BadInput(err)
+	}
+	for _, m := range im.Warnings {
+		r.Warn("%s", m)
+	}
+	level := im.Levels[0]
+	spec = ngff.ImageSpec{Name: im.Name, Axes: im.Axes, Scale: level.Scale, Translation: level.Translation, Omero: im.Omero,
+		Attributes: rawMap(im.Group.Attributes())}
+	for d := range spec.Axes {
+		spec.Axes[d].Unit = im.Unit[d]
+	}
+	return spec, level.Array, nil
+}
+
+// omeFlags applies --axes, --scale, --unit and --name.
+func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
+	if names := r.String("axes"); names != "" {
+		if len(names) != n {
+			return cli.Usage("--axes %s names %d axes, the array has %d", names, len(names), n)
+		}
+		spec.Axes = ngff.SpaceAxes(names, "micrometer")
+	}
+	if scale := r.Floats("scale"); scale != nil {
+		if len(scale) != n {
+			return cli.Usage("--scale has %d numbers, the array has %d axes", len(scale), n)
+		}
+		spec.Scale, spec.Translation = scale, nil
+	}
+	if unit := r.String("unit"); unit != "" {
+		if _, _, ok := ngff.Micrometres(unit); !ok {
+			return cli.Usage("--unit %q is no unit of length that NGFF knows (micrometer, millimeter, nanometer…)", unit)
+		}
+		for d := range spec.Axes {
+			if spec.Axes[d].Type == ngff.TypeSpace {
+				spec.Axes[d].Unit = unit
+			}
+		}
+	}
+	if name := r.String("name"); name != "" {
+		spec.Name = name
+	}
+	return nil
+}
