@@ -77,7 +77,7 @@ func parseFloat(out []byte, raw json.RawMessage) bool {
 		s = strings.Trim(s, `"`)
 		switch s {
 		case "NaN":
-			putFloat(out, math.NaN())
+			putFloat(out, canonicalNaN())
 			return true
 		case "Infinity":
 			putFloat(out, math.Inf(1))
@@ -173,7 +173,7 @@ func encodeFloat(b []byte, format int) json.RawMessage {
 	}
 	switch {
 	case math.IsNaN(v):
-		putFloat(canonical[:len(b)], math.NaN())
+		putFloat(canonical[:len(b)], canonicalNaN())
 		if format == 3 && !bytes.Equal(canonical[:len(b)], b) {
 			return fmt.Appendf(nil, `"0x%0*x"`, 2*len(b), getUint(b))
 		}
@@ -230,3 +230,7 @@ func fillBytes(fill any, t dtype.Type, format int) ([]byte, error) {
 	}
 	return parseFill(field, raw, t, format)
 }
+
+// canonicalNaN is what "NaN" means (v3 specification, "Fill value"): the quiet
+// NaN without a payload. Go's own is another.
+func canonicalNaN() float64 { return math.Float64frombits(0x7ff8000000000000) }

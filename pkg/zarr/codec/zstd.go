@@ -41,7 +41,11 @@ func parseZstdV3(c *config, _ dtype.Type) Codec {
 func (z *zstdCodec) Name() string { return "zstd" }
 
 func (z *zstdCodec) MetadataV2() (json.RawMessage, error) {
-	return metadataV2("zstd", map[string]any{"level": z.level, "checksum": z.checksum})
+	settings := map[string]any{"level": z.level}
+	if z.checksum { // false is the default, and tensorstore refuses to see it
+		settings["checksum"] = true
+	}
+	return metadataV2("zstd", settings)
 }
 
 func (z *zstdCodec) MetadataV3() (json.RawMessage, error) {
