@@ -23,9 +23,9 @@ workflow {
     catch (IllegalArgumentException | IOException e) {
         exit 2, e.message
     }
-    def absent = Programs.absent(['aip'], projectDir, workflow.session.config)
-    if (absent && !workflow.stubRun)
-        exit 2, "program ${absent.join(', ')}: not in ${projectDir}/bin nor on the PATH: run make first, or give --container"
+    def problem = Programs.problem(['aip'], projectDir, workflow.session.config)
+    if (problem && !workflow.stubRun)
+        exit 2, problem
     Attempts.start(params)
 
     AIP(Channel.fromList(mosaics))

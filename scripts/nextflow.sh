@@ -41,6 +41,9 @@ if [ "${major:-0}" -lt 17 ]; then
 fi
 
 lib=$home/lib
+mkdir -p "$home"
+exec 9>"$home/lock"
+flock 9
 if ! [ -e "$lib/.complete" ]; then
   "$here/need.sh" mvn maven
   echo "fetching nextflow from Maven Central into $lib (40 MiB, once)" >&2
@@ -53,6 +56,7 @@ if ! [ -e "$lib/.complete" ]; then
   fi
   touch "$lib/.complete"
 fi
+exec 9>&-
 
 export NXF_OFFLINE=${NXF_OFFLINE:-true} NXF_DISABLE_CHECK_LATEST=true
 export NXF_HOME=${NXF_HOME:-$(cd "$home" && pwd)/home}

@@ -166,6 +166,50 @@ faults
 nf after-kill run "$main" "${faulty[@]}" --input "$tmp/phantom" --outdir killed --n_levels 0 --aip_cpus 1 -resume
 ok 'Nextflow killed: -resume runs what was not done' same "$status $(ran "$log") $(cached "$log")" '0 2 2'
 
+# --- Containers ------------------------------------------------------------------
+
+# apptainer itself is played by a script that runs the command with the image's
+# programs first on the PATH: what is checked is what Nextflow asks of it.
+mkdir -p "$tmp/image/bin" "$tmp/fake"
+cat >"$tmp/image/bin/aip" <<SH
+#!/bin/sh
+[ "\$1" = --version ] && { echo 'aip 9.9-image'; exit; }
+exec '$REAL_AIP' "\$@"
+SH
+cat >"$tmp/fake/apptainer" <<SH
+#!/bin/bash
+echo "gpu=\${APPTAINERENV_CUDA_VISIBLE_DEVICES:-} \$*" >>'$tmp/apptainer.log'
+while [ "\$1" != '$tmp/launch/image.sif' ]; do shift; done
+shift
+PATH='$tmp/image/bin':/usr/local/bin:/usr/bin:/bin exec "\$@"
+SH
+chmod +x "$tmp/image/bin/aip" "$tmp/fake/apptainer"
+: >"$launch/image.sif"
+container=(--input "$tmp/foreign/m_u8_v3raw.ome.zarr" --outdir container --container image.sif)
+CUDA_VISIBLE_DEVICES=7 PATH=$tmp/fake:$PATH nf container run "$main" "${container[@]}"
+ok 'container: the run succeeds' same "$status" 0
+ok 'container: its programs are taken, not those of nextflow/bin' has "$launch/container/pipeline_info/versions.yml" 'aip: "9.9-image"'
+ok 'container: with the GPU, for the stage only' same "$(count '^gpu=7 exec .*--nv ' "$tmp/apptainer.log") $(count '^gpu=7 exec ' "$tmp/apptainer.log")" '1 2'
+nf no-image run "$main" "${container[@]}" --container gone.sif
+ok 'container: an image that is not there' same "$status $(count "parameter container: no such image: $launch/gone.sif" "$log")" '2 1'
+
+# --- The launcher ------------------------------------------------------------------
+
+mkdir "$tmp/path" "$tmp/bare"
+# shellcheck disable=SC2016
+onpath() { printf '#!/bin/sh\n[ "$1" = -v ] && { echo "nextflow version %s.1"; exit; }\necho "own $*"\n' "$1" >"$tmp/path/nextflow"; chmod +x "$tmp/path/nextflow"; }
+launcher() { STRATA_NEXTFLOW_DIR=$tmp/launcher PATH=$tmp/path:$PATH "$root/scripts/nextflow.sh" info; }
+mkdir "$tmp/launcher"
+ln -s "$root/build/nextflow/lib" "$tmp/launcher/lib"
+onpath 25.04
+ok 'nextflow on the PATH is used' same "$(launcher 2>&1)" 'own info'
+onpath 23.10
+touch -d '2020-01-01' "$tmp/path/nextflow"
+ok 'but not an older one' has <(launcher 2>&1) 'nextflow on the PATH \(23.10.1\) is older than 24.10'
+for tool in bash dirname sed sort head tail stat mkdir id env cat; do ln -s "$(type -P $tool)" "$tmp/bare/$tool"; done
+ok 'without Java one line says what to install' same "$(JAVA_HOME='' PATH=$tmp/bare "$root/scripts/nextflow.sh" -v 2>&1)" \
+  'java is missing: install it first (the Debian package is called default-jre-headless)'
+
 # --- Forks ---------------------------------------------------------------------
 
 # most: the largest number of tasks that were inside aip at one time.
