@@ -54,7 +54,7 @@ type Flag struct {
 func AtLeast(limit float64) func(any) error {
 	return func(v any) error {
 		if number(v) < limit {
-			return fmt.Errorf("must be at least %v", limit)
+			return fmt.Errorf("must be at least %s", plain(v, limit))
 		}
 		return nil
 	}
@@ -64,7 +64,7 @@ func AtLeast(limit float64) func(any) error {
 func Above(limit float64) func(any) error {
 	return func(v any) error {
 		if number(v) <= limit {
-			return fmt.Errorf("must be above %v", limit)
+			return fmt.Errorf("must be above %s", plain(v, limit))
 		}
 		return nil
 	}
@@ -74,7 +74,7 @@ func Above(limit float64) func(any) error {
 func Between(low, high float64) func(any) error {
 	return func(v any) error {
 		if n := number(v); n < low || n > high {
-			return fmt.Errorf("must be from %v to %v", low, high)
+			return fmt.Errorf("must be from %s to %s", plain(v, low), plain(v, high))
 		}
 		return nil
 	}
@@ -92,6 +92,17 @@ func number(v any) float64 {
 		return v.Seconds()
 	}
 	return math.NaN()
+}
+
+// plain is a limit as a user would type it for such a value.
+func plain(v any, limit float64) string {
+	switch v.(type) {
+	case int64:
+		return units.FormatSize(int64(limit))
+	case time.Duration:
+		return units.FormatDuration(time.Duration(limit * float64(time.Second)))
+	}
+	return strconv.FormatFloat(limit, 'f', -1, 64)
 }
 
 // canonical is the spelling of a flag's name under which it is looked up.

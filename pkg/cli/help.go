@@ -64,7 +64,7 @@ func printHelp(w io.Writer, c *Command, path string) error {
 			fmt.Fprintf(b, "  %s\n", e.Command)
 		}
 	}
-	b.WriteString("\nExit codes: 0 done, 1 failed while running, 2 wrong usage, 3 bad input, 4 no usable GPU though required, 130/143 interrupted.\n")
+	b.WriteString("\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input, 4 no usable GPU, 130/143 interrupted.\n")
 	return b.Flush()
 }
 

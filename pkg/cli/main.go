@@ -34,11 +34,11 @@ func Main(c *Command) {
 // execute is Main without the end of the process.
 func execute(c *Command, tokens []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	l, err := arrange(c, tokens)
-	switch {
-	case err != nil && l.help:
-		// Asked for help beside a mistake: the help tells what would be right.
-	case err != nil:
-		return printError(stderr, c.Name, err)
+	if err != nil {
+		if !wantsHelp(tokens) {
+			return printError(stderr, c.Name, err)
+		}
+		l.help = true // it tells what would be right
 	}
 	switch {
 	case l.help:
@@ -54,6 +54,18 @@ func execute(c *Command, tokens []string, stdin io.Reader, stdout, stderr io.Wri
 		return printError(stderr, c.Name, err)
 	}
 	return ExitOK
+}
+
+func wantsHelp(tokens []string) bool {
+	for _, tok := range tokens {
+		switch tok {
+		case "--help", "-h":
+			return true
+		case "--":
+			return false
+		}
+	}
+	return false
 }
 
 // printError prints an error as one line and is its exit code.
@@ -262,11 +274,17 @@ func (r *Run) report(root *Command, l *line, started time.Time, err error) error
 	if err != nil {
 		rec.Error = oneLine(err)
 	}
-	for _, list := range [][]record.Dataset{rec.Inputs, rec.Outputs} {
-		for i := range list {
-			if list[i].Bytes == 0 {
-				list[i].Bytes = record.DiskBytes(list[i].Path)
-			}
+	for i := range rec.Inputs {
+		if rec.Inputs[i].Bytes == 0 {
+			rec.Inputs[i].Bytes = record.DiskBytes(rec.Inputs[i].Path)
+		}
+	}
+	for i := range rec.Outputs {
+		switch {
+		case err != nil:
+			rec.Outputs[i].Bytes = -1 // what lies there, if anything, is not of this run
+		case rec.Outputs[i].Bytes == 0:
+			rec.Outputs[i].Bytes = record.DiskBytes(rec.Outputs[i].Path)
 		}
 	}
 	rec.PeakResidentBytes = host.PeakResident()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sys/unix"
 
 	"strata/pkg/cli/atomic"
 	"strata/pkg/cli/progress"
@@ -145,10 +146,10 @@ func (r *Run) Input(path string) (string, error) {
 	if isURL(path) {
 		return path, nil
 	}
-	if strings.Contains(strings.ToLower(path), ".zip/") {
-		path := path[:strings.Index(strings.ToLower(path), ".zip/")+len(".zip")]
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			return path, placeError(r.outputs.Input(path))
+	if i := strings.Index(path, ".zip/"); i >= 0 {
+		archive := path[:i+len(".zip")]
+		if info, err := os.Stat(archive); err == nil && info.Mode().IsRegular() {
+			return path, placeError(r.outputs.Input(archive))
 		}
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -160,24 +161,15 @@ func (r *Run) Input(path string) (string, error) {
 		}
 		return "", BadInput(err)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", BadInputf("%s: cannot be read: %w", path, pathCause(err))
+	// Opening it to see would block on a pipe, and take its content.
+	if err := unix.Access(path, unix.R_OK); err != nil {
+		return "", BadInputf("%s: cannot be read: %w", path, err)
 	}
-	_ = f.Close()
 	return path, placeError(r.outputs.Input(path))
 }
 
 func isURL(path string) bool {
 	return strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://")
-}
-
-func pathCause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 // Output starts an output that is a Zarr hierarchy: write it into the folder

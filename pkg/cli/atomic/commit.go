@@ -69,11 +69,14 @@ func (g *Group) place(order []*Output) error {
 		}
 	}
 	for _, o := range order {
-		// What lies there may have changed while the run worked.
-		if err := g.mayReplace(o); err != nil {
-			return err
+		if g.opt.Overwrite { // what lies there may have changed while the run worked
+			if err := g.mayReplace(o); err != nil {
+				return err
+			}
 		}
-		if err := g.placeOne(o); err != nil {
+		if err := g.placeOne(o); errors.Is(err, ErrExists) {
+			return err
+		} else if err != nil {
 			return fmt.Errorf("output %s: cannot be put in place: %w", o.path, cause(err))
 		}
 	}

@@ -6,6 +6,7 @@ package progress
 
 import (
 	"io"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,11 +74,17 @@ func (s Status) Left() time.Duration {
 
 // String is a status for people: "project: 42 %, 1.2 GiB of 2.9 GiB, 512 MiB/s, 3s left".
 func (s Status) String() string {
-	text := s.Name + ": "
 	if s.Total > 0 {
-		text += formatPercent(s.Percent()) + ", " + units.FormatSize(s.Done) + " of " + units.FormatSize(s.Total)
-	} else {
-		text += units.FormatSize(s.Done)
+		return s.Name + ": " + formatPercent(s.Percent()) + ", " + s.amounts()
+	}
+	return s.Name + ": " + s.amounts()
+}
+
+// amounts is String without name and percent.
+func (s Status) amounts() string {
+	text := units.FormatSize(s.Done)
+	if s.Total > 0 {
+		text += " of " + units.FormatSize(s.Total)
 	}
 	text += ", " + units.FormatSize(int64(s.Rate())) + "/s"
 	if left := s.Left(); left > 0 {
@@ -87,15 +94,7 @@ func (s Status) String() string {
 }
 
 func formatPercent(p float64) string {
-	// Rounded down: 100 % is only said of what is done.
-	n := int(p)
-	digits := []byte{}
-	for {
-		digits = append([]byte{byte('0' + n%10)}, digits...)
-		if n /= 10; n == 0 {
-			return string(digits) + " %"
-		}
-	}
+	return strconv.Itoa(int(p)) + " %" // rounded down: 100 % is only said of what is done
 }
 
 // New makes a display. In Plain mode line is called every interval while a
@@ -144,10 +143,7 @@ func (d *Display) Start(name string, total int64) *Task {
 		}
 		t.bar = d.bars.New(t.total, mpb.BarStyle().Rbound("|").Lbound("|"),
 			mpb.PrependDecorators(decor.Name(name, decor.WC{C: decor.DindentRight | decor.DextraSpace}), decor.Percentage(decor.WC{W: 5})),
-			mpb.AppendDecorators(
-				decor.CountersKibiByte("% .1f / % .1f", decor.WC{C: decor.DextraSpace}),
-				decor.AverageSpeed(decor.SizeB1024(0), "% .1f", decor.WC{C: decor.DextraSpace}),
-				decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO), "done")))
+			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + t.Status().amounts() })))
 		t.end = sync.OnceFunc(func() {
 			t.bar.SetTotal(t.done.Load(), true)
 			if !t.bar.Completed() {

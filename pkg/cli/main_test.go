@@ -1,0 +1,199 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/clitest"
+	"strata/pkg/cli/record"
+)
+
+func TestMain(m *testing.M) {
+	clitest.Main(m, map[string]func(){
+		"demo": func() { cli.Main(demo()) },
+		"many": func() { cli.Main(many()) },
+	})
+}
+
+func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }
+
+func TestCommands(t *testing.T) {
+	clitest.Check(t, demo())
+	clitest.Check(t, many())
+}
+
+// demo is a stage in small: it copies a file into a folder, in two halves.
+func demo() *cli.Command {
+	return &cli.Command{
+		Name: "demo", Usage: "copy a file into a folder that looks like a Zarr",
+		Description: "A stage in small, for tests.\n\nIt has one flag of every kind.",
+		Args: []cli.Arg{
+			{Name: "IN", Usage: "file to copy"},
+			{Name: "OUT", Usage: "folder to write"},
+		},
+		Shared: cli.Stage,
+		Flags: []cli.Flag{
+			{Name: "sigma_xy", Short: "s", Kind: cli.Float, Default: "3.0", Check: cli.Above(-100), Usage: "width of the filter"},
+			{Name: "pyramid_resolutions", Kind: cli.Floats, Default: "10,25", Usage: "target resolutions"},
+			{Name: "names", Kind: cli.Strings, Usage: "some names"},
+			{Name: "wait", Kind: cli.Duration, Default: "1s", Usage: "a time"},
+			{Name: "make_isotropic", Kind: cli.Bool, Default: "true", Usage: "scale each axis on its own"},
+			{Name: "no_xy_shift", Kind: cli.Bool, Usage: "slices share a frame"},
+			{Name: "method", Default: "mean", Choices: []string{"mean", "median"}, Usage: "how values are joined"},
+			{Name: "png", Aliases: []string{"picture"}, Value: "FILE", Usage: "also write this file"},
+			{Name: "pause", Kind: cli.Bool, Usage: "say half after half of the work, and wait for a signal"},
+			{Name: "deaf", Kind: cli.Bool, Usage: "with --pause: never notice signals"},
+			{Name: "show", Kind: cli.Bool, Usage: "print the values of all flags"},
+			{Name: "fail", Choices: []string{"plain", "input", "lines", "space", "panic", "gpu", "folder"}, Usage: "fail in a certain way"},
+			{Name: "warn", Kind: cli.Strings, Usage: "warn of something"},
+			{Name: "secret", Kind: cli.Bool, Hidden: true, Usage: "not shown"},
+		},
+		Examples: []cli.Example{{Command: "demo in.txt out.zarr --png out.png", Usage: "with a picture"}, {Command: "demo in.txt out.zarr -f"}},
+		Run:      runDemo,
+	}
+}
+
+func runDemo(ctx context.Context, r *cli.Run) error {
+	if r.Bool("show") {
+		return show(r)
+	}
+	in, err := r.Input(r.Arg("IN"))
+	if err != nil {
+		return err
+	}
+	out, err := r.Output(r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	if png := r.String("png"); png != "" {
+		file, err := r.OutputFile(png)
+		if err != nil {
+			return err
+		}
+		f, err := file.Create()
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString("picture of " + filepath.Base(in) + "\n")
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	for _, w := range r.Strings("warn") {
+		r.Warn("%s", w)
+		r.Log.Warn().Msg(w)
+	}
+	data, err := os.ReadFile(in)
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	task := r.Progress("copy", int64(len(data)))
+	half := len(data) / 2
+	if err := os.WriteFile(filepath.Join(out.Work(), "first"), data[:half], 0o666); err != nil {
+		return err
+	}
+	task.Add(int64(half))
+	r.Meter.AddRead(int64(len(data)))
+	r.Meter.AddNonFinite(7)
+	if r.Bool("pause") {
+		r.Log.Info().Msg("half")
+		if r.Bool("deaf") {
+			select {}
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	if err := fail(r.String("fail")); err != nil {
+		return fmt.Errorf("copy %s: %w", in, err)
+	}
+	if err := os.WriteFile(filepath.Join(out.Work(), "second"), data[half:], 0o666); err != nil {
+		return err
+	}
+	task.Add(int64(len(data) - half))
+	r.Meter.AddWritten(int64(len(data)))
+	task.Done()
+	r.Read(record.Dataset{Path: in, Shape: []int{len(data)}, DType: "uint8"})
+	r.Wrote(record.Dataset{Path: out.Path(), Shape: []int{2, half}, DType: "uint8", Chunks: []int{1, half}, Codecs: []string{"blosc"}, Format: 3})
+	return os.WriteFile(filepath.Join(out.Work(), "zarr.json"), []byte("{}\n"), 0o666)
+}
+
+func fail(how string) error {
+	switch how {
+	case "plain":
+		return errors.New("it does not work")
+	case "input":
+		return cli.BadInputf("chunk 0/0 is broken")
+	case "lines":
+		return errors.Join(errors.New("first"), errors.New("second"))
+	case "space":
+		return cli.BadInput(&fs.PathError{Op: "write", Path: "chunk", Err: syscall.ENOSPC})
+	case "gpu":
+		return cli.GPUFailure(errors.New("out of device memory"))
+	case "panic":
+		var nobody *cli.Flag
+		return errors.New(nobody.Name)
+	}
+	return nil
+}
+
+// show prints what a command got to see.
+func show(r *cli.Run) error {
+	o := r.Options
+	for _, line := range []struct {
+		name  string
+		value any
+	}{
+		{"IN", r.Arg("IN")}, {"OUT", r.Arg("OUT")},
+		{"sigma_xy", r.Float("sigma_xy")}, {"pyramid_resolutions", r.Floats("pyramid_resolutions")},
+		{"names", r.Strings("names")}, {"wait", r.Duration("wait")}, {"make_isotropic", r.Bool("make_isotropic")},
+		{"no_xy_shift", r.Bool("no_xy_shift")}, {"method", r.String("method")}, {"png", r.String("png")},
+		{"png set", r.IsSet("png")}, {"secret", r.Bool("secret")},
+		{"use_gpu", r.Bool("use_gpu")}, {"options.use_gpu", o.UseGPU}, {"gpu", o.GPU}, {"gpu_mem", o.GPUMem},
+		{"threads", o.Threads}, {"mem", o.Mem}, {"backend", o.Backend}, {"overwrite", o.Overwrite}, {"sync", o.Sync},
+		{"zarr_format", o.ZarrFormat}, {"codec", o.Codec}, {"chunks", o.Chunks}, {"shard", o.Shard}, {"n_levels", o.Levels},
+		{"verbose", o.Verbose}, {"quiet", o.Quiet},
+	} {
+		if _, err := fmt.Fprintf(r.Stdout, "%s=%v\n", line.name, line.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// many has sub-commands, with flags and arguments of their own.
+func many() *cli.Command {
+	echo := func(ctx context.Context, r *cli.Run) error {
+		_, err := fmt.Fprintln(r.Stdout, r.Args("WORD"), r.Bool("upper"))
+		return err
+	}
+	return &cli.Command{
+		Name: "many", Usage: "several jobs in one binary",
+		Commands: []*cli.Command{
+			{
+				Name: "echo", Usage: "print words",
+				Args:     []cli.Arg{{Name: "WORD", Usage: "word to print", Optional: true, Many: true}},
+				Flags:    []cli.Flag{{Name: "upper", Short: "u", Kind: cli.Bool, Usage: "in capitals"}},
+				Examples: []cli.Example{{Command: "many echo a b"}},
+				Run:      echo,
+			},
+			{
+				Name: "levels", Usage: "print how many levels",
+				Args:     []cli.Arg{{Name: "ARRAY", Usage: "an array"}},
+				Shared:   cli.Pyramid | cli.Resources,
+				Defaults: cli.Defaults{"n_levels": "2"},
+				Flags:    []cli.Flag{{Name: "region", Value: "SLICES", Usage: "a region"}, {Name: "out", Short: "o", Value: "FILE", Usage: "a file"}},
+				Run: func(ctx context.Context, r *cli.Run) error {
+					_, err := fmt.Fprintln(r.Stdout, r.Arg("ARRAY"), r.Options.Levels, r.String("region"), r.String("out"))
+					return err
+				},
+			},
+		},
+	}
+}
