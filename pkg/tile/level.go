@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"strata/pkg/dtype"
-	"strata/pkg/mem"
 )
 
 // levelShape is what a source says about one level.
@@ -68,7 +67,9 @@ type level[T dtype.Element] struct {
 	viewBytes   int
 	direct      bool // radius 0: the central tile is loaded into the view
 	releases    int32
-	cache       *cache[T]
+	parts       parts
+	cache       *cache[T] // of tiles, or of their inner parts
+	ends        *cache[T] // of the ends of tiles; nil when they are not parted
 
 	// slots, under l.mu
 	most int          // views that may exist
@@ -96,6 +97,7 @@ func newLevel[T dtype.Element](l *Loader[T], number int, shape, tile, radii []in
 	if lv.direct {
 		lv.viewBytes = tileBytes[T](l.src.DType(), lv.viewPixels)
 	}
+	lv.parts = newParts(l.src, number, tile, radii)
 	lv.hi = lv.grid
 	if r, ok := l.cfg.regions[number]; ok {
 		if len(r.start) != n || len(r.shape) != n {
@@ -156,15 +158,6 @@ func (lv *level[T]) view(buf *buffer[T], index []int) *View[T] {
 	return v
 }
 
-// load reads a tile from the source and converts it: the cache's way in.
-func (lv *level[T]) load(ctx context.Context, index []int, buf *mem.Buffer) ([]T, error) {
-	from := lv.l.src.DType()
-	if err := lv.l.src.LoadTile(ctx, lv.number, index, loadArea[T](from, buf.B, lv.tilePixels)); err != nil {
-		return nil, err
-	}
-	return convert[T](from, buf.B, lv.tilePixels), nil
-}
-
 // piece is what one tile contributes to a view.
 type piece struct {
 	tile   []int
@@ -217,15 +210,9 @@ func (lv *level[T]) split(c Copy, add func(tile []int, part Copy)) {
 	}
 	tile := append([]int{}, lo...)
 	for more := true; more; more = next(tile, lo, hi) {
-		p := Copy{make([]int, n), make([]int, n), make([]int, n), c.Reversed}
+		p := c
 		for a := range n {
-			start := max(c.From[a], tile[a]*lv.tile[a])
-			end := min(c.From[a]+c.Shape[a], (tile[a]+1)*lv.tile[a])
-			p.From[a], p.Shape[a] = start, end-start
-			p.To[a] = c.To[a] + start - c.From[a]
-			if c.Reversed != nil && c.Reversed[a] {
-				p.To[a] = c.To[a] + c.From[a] + c.Shape[a] - end
-			}
+			p = p.within(a, tile[a]*lv.tile[a], (tile[a]+1)*lv.tile[a])
 		}
 		add(tile, p)
 	}
@@ -258,38 +245,51 @@ func (lv *level[T]) place(ctx context.Context, v *View[T], p piece) error {
 		convert[T](from, raw, lv.viewPixels)
 		return nil
 	}
-	t, _, err := lv.cache.get(ctx, p.tile)
-	if err != nil {
-		return &Error{v.Level, v.Index, p.tile, err}
-	}
-	defer lv.cache.unpin(t)
-	if tokens := lv.l.copies; tokens != nil {
-		tokens <- struct{}{} // held while copying only: no need to look at ctx
-		defer func() { <-tokens }()
-	}
-	for _, c := range p.boxes {
-		lv.copy(v, t, p.tile, c)
+	origin := p.tile[lv.parts.axis] * lv.tile[lv.parts.axis]
+	for k, first := range lv.parts.bound[:len(lv.parts.bound)-1] {
+		end := lv.parts.bound[k+1]
+		var boxes []Copy
+		for _, c := range p.boxes {
+			if c = c.within(lv.parts.axis, origin+first, origin+end); c.Shape[lv.parts.axis] > 0 {
+				boxes = append(boxes, c)
+			}
+		}
+		if len(boxes) == 0 {
+			continue
+		}
+		cache, t, err := lv.part(ctx, p.tile, k)
+		if err != nil {
+			return &Error{v.Level, v.Index, p.tile, err}
+		}
+		lv.copy(v, t, p.tile, first, boxes)
+		cache.unpin(t)
 	}
 	return nil
 }
 
-// copy places a box of a tile.
-func (lv *level[T]) copy(v *View[T], t *cached[T], tile []int, c Copy) {
-	src, dst := 0, 0
-	strides := lv.tileStrides
-	for a := range tile {
-		first := c.From[a] - tile[a]*lv.tile[a]
-		if c.Reversed != nil && c.Reversed[a] {
-			if &strides[0] == &lv.tileStrides[0] {
-				strides = append([]int{}, strides...)
-			}
-			first += c.Shape[a] - 1
-			strides[a] = -strides[a]
-		}
-		src += first * lv.tileStrides[a]
-		dst += c.To[a] * lv.viewStrides[a]
+// copy places boxes of the part of a tile that begins at plane first.
+func (lv *level[T]) copy(v *View[T], t *cached[T], tile []int, first int, boxes []Copy) {
+	if tokens := lv.l.copies; tokens != nil {
+		tokens <- struct{}{} // held while copying only: no need to look at ctx
+		defer func() { <-tokens }()
 	}
-	copyBox(v.buf.data, dst, lv.viewStrides, t.data, src, strides, c.Shape)
+	for _, c := range boxes {
+		src, dst := -first*lv.tileStrides[lv.parts.axis], 0
+		strides := lv.tileStrides
+		for a := range tile {
+			from := c.From[a] - tile[a]*lv.tile[a]
+			if c.Reversed != nil && c.Reversed[a] {
+				if &strides[0] == &lv.tileStrides[0] {
+					strides = append([]int{}, strides...)
+				}
+				from += c.Shape[a] - 1
+				strides[a] = -strides[a]
+			}
+			src += from * lv.tileStrides[a]
+			dst += c.To[a] * lv.viewStrides[a]
+		}
+		copyBox(v.buf.data, dst, lv.viewStrides, t.data, src, strides, c.Shape)
+	}
 }
 
 // finish fills the border, after the last piece.

@@ -277,8 +277,10 @@ func (l *Loader[T]) Close() error {
 	l.change.Broadcast()
 	l.mu.Unlock()
 	for _, lv := range l.levels {
-		if lv.cache != nil {
-			lv.cache.close()
+		for _, c := range []*cache[T]{lv.cache, lv.ends} {
+			if c != nil {
+				c.close()
+			}
 		}
 	}
 	if below, ok := l.src.(*adapter[T]); ok {

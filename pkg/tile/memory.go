@@ -66,10 +66,18 @@ func (l *Loader[T]) caches(below *adapter[T]) ([]*cachePlan, error) {
 		if lv.direct && !borrows(l.border) {
 			continue // its tiles never pass through a cache
 		}
-		bytes := tileBytes[T](l.src.DType(), lv.tilePixels)
-		out = append(out, &cachePlan{cacheTiles(size, bytes, lv.grid), bytes, func(tiles int) {
-			lv.cache = newCache(lv.grid, tiles, bytes, l.pool, lv.load)
-		}})
+		from := l.src.DType()
+		inner, ends := lv.parts.count()
+		innerPlanes, endPlanes := lv.parts.most()
+		if ends > 0 {
+			out = append(out, lv.partPlan(from, size/4, endPlanes, ends, func(tiles int, p cachePlan) {
+				lv.ends = newCache(lv.partGrid(ends), tiles, p.bytes, l.pool, lv.loader(true))
+			}))
+			size -= size / 4
+		}
+		out = append(out, lv.partPlan(from, size, innerPlanes, inner, func(tiles int, p cachePlan) {
+			lv.cache = newCache(lv.partGrid(inner), tiles, p.bytes, l.pool, lv.loader(false))
+		}))
 	}
 	if below == nil {
 		return out, nil

@@ -31,6 +31,19 @@ type Source interface {
 	LoadTile(ctx context.Context, level int, index []int, dst []byte) error
 }
 
+// PartSource is a Source of which some levels have tiles that lie in their
+// files as they lie in memory, so that a part of one costs its share only. The
+// halo of a neighbour is then all that is read of it.
+type PartSource interface {
+	Source
+	// Parts reports whether the tiles of a level can be loaded in parts.
+	Parts(level int) bool
+	// LoadPart writes n planes of a tile, from plane first on, into dst as
+	// LoadTile would. Planes are counted along the first axis on which a tile is
+	// longer than one pixel; some may lie outside the image.
+	LoadPart(ctx context.Context, level int, index []int, first, n int, dst []byte) error
+}
+
 // Image describes a source of one level. Embed it to get all of Source but
 // LoadTile.
 type Image struct {

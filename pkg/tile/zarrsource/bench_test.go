@@ -109,7 +109,7 @@ func BenchmarkViews(b *testing.B) {
 	for _, r := range []int{0, 32} {
 		b.Run(fmt.Sprintf("radius=%d", r), func(b *testing.B) {
 			l, err := tile.New[uint16](src, tile.Radius(r), tile.ViewsAvailable(3),
-				tile.LoaderThreads(2), tile.CacheBytes(2<<20*(benchmarkGrid+4)))
+				tile.LoaderThreads(2))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -37,7 +37,7 @@ type level struct {
 	down        float64
 }
 
-var _ tile.Source = (*Source)(nil)
+var _ tile.PartSource = (*Source)(nil)
 
 // Option configures a Source.
 type Option func(*config)
@@ -235,13 +235,38 @@ func (lv level) scratchBytes(elem int) int64 {
 // LoadTile reads a tile, or as much of it as lies in the array, in the
 // caller's goroutine.
 func (s *Source) LoadTile(ctx context.Context, level int, index []int, dst []byte) error {
+	return s.levels[level].load(ctx, index, 0, 0, s.levels[level].tile[0], dst)
+}
+
+// Parts reports whether a level's chunks are stored as they are.
+func (s *Source) Parts(level int) bool { return stored(s.levels[level].array) }
+
+// LoadPart reads planes of a tile, or as much of them as lies in the array, in
+// the caller's goroutine.
+func (s *Source) LoadPart(ctx context.Context, level int, index []int, first, n int, dst []byte) error {
 	lv := &s.levels[level]
+	axis := 0
+	for axis < len(lv.tile)-1 && lv.tile[axis] == 1 {
+		axis++
+	}
+	return lv.load(ctx, index, axis, first, n, dst)
+}
+
+// load reads n planes of a tile from plane first of an axis on.
+func (lv *level) load(ctx context.Context, index []int, axis, first, n int, dst []byte) error {
 	r := zarr.Region{Start: make([]int, len(index)), Shape: make([]int, len(index))}
 	whole := true
 	for d, i := range index {
-		r.Start[d] = i * lv.tile[d]
-		r.Shape[d] = min(lv.tile[d], lv.shape[d]-r.Start[d])
-		whole = whole && r.Shape[d] == lv.tile[d]
+		start, length := i*lv.tile[d], lv.tile[d]
+		if d == axis {
+			start, length = start+first, n
+		}
+		r.Start[d] = start
+		r.Shape[d] = min(length, lv.shape[d]-start)
+		if r.Shape[d] <= 0 {
+			return nil // all of it lies outside
+		}
+		whole = whole && r.Shape[d] == length
 	}
 	if whole {
 		return lv.array.Read(ctx, r, dst)
