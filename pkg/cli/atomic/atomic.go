@@ -135,8 +135,12 @@ func (g *Group) Input(path string) error {
 }
 
 // Reserve declares a file that the run writes by other means: no input may be
-// equal to it, and no output may be equal to it or contain it.
+// equal to it, and no output may be equal to it or contain it. A device or a
+// pipe needs no reservation.
 func (g *Group) Reserve(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil
+	}
 	real, err := realPath(path)
 	if err != nil {
 		return err
