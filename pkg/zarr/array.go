@@ -145,7 +145,6 @@ func (a *Array) MetadataJSON() json.RawMessage {
 	return slices.Clone(a.document)
 }
 
-// Node returns the array as a Node; it tells arrays from groups.
 func (a *Array) isNode() {}
 
 // appendKey adds the key of a chunk file to b.

@@ -191,13 +191,17 @@ func encodeFloat(b []byte, format int) json.RawMessage {
 }
 
 // fillBytes turns what a caller gave as a fill value into the bytes of one
-// element: nil is 0, []byte the element's own bytes, anything else what JSON
-// makes of it, and floats also NaN and infinite.
+// element: nil is 0, []byte the element's own bytes (NaN payloads are kept in
+// format 3 only), anything else what JSON makes of it, and floats also NaN and
+// infinite.
 func fillBytes(fill any, t dtype.Type, format int) ([]byte, error) {
 	const field = "fill value"
 	var raw json.RawMessage
-	float := func(v float64, bits int) json.RawMessage {
-		b := make([]byte, bits/8)
+	float := func(v float64) json.RawMessage {
+		if math.IsNaN(v) {
+			return json.RawMessage(`"NaN"`) // its payload is an accident; []byte is for those who want one
+		}
+		b := make([]byte, 8)
 		putFloat(b, v)
 		return encodeFloat(b, 3)
 	}
@@ -208,18 +212,19 @@ func fillBytes(fill any, t dtype.Type, format int) ([]byte, error) {
 		if len(v) != t.Size() {
 			return nil, fieldError(field, "has %d bytes, an element of %s has %d", len(v), t, t.Size())
 		}
+		if format == 2 {
+			return parseFill(field, encodeFill(v, t, 2), t, 2) // which has one NaN only
+		}
 		return bytes.Clone(v), nil
 	case float64:
-		raw = float(v, 64)
-		if math.IsNaN(v) {
-			raw = json.RawMessage(`"NaN"`)
-		} else if t.IsInteger() && v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+		raw = float(v)
+		if t.IsInteger() && v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 			raw = strconv.AppendInt(nil, int64(v), 10)
 		}
 	case float32:
 		return fillBytes(float64(v), t, format)
 	case complex128:
-		raw = json.RawMessage(`[` + string(float(real(v), 64)) + `,` + string(float(imag(v), 64)) + `]`)
+		raw = json.RawMessage(`[` + string(float(real(v))) + `,` + string(float(imag(v))) + `]`)
 	case complex64:
 		return fillBytes(complex128(v), t, format)
 	default:

@@ -19,7 +19,7 @@ import (
 )
 
 func TestFillValues(t *testing.T) {
-	nan32 := math.Float32bits(float32(math.NaN()))
+	const nan32 = 0x7fc00000
 	for _, c := range []struct {
 		raw    string
 		t      dtype.Type
@@ -49,7 +49,9 @@ func TestFillValues(t *testing.T) {
 		{`"NaN"`, dtype.Int32, 2, 0, false},
 		{"3", dtype.Float32, 3, uint64(math.Float32bits(3)), true},
 		{"-0.0", dtype.Float32, 3, 1 << 31, true},
-		{`"NaN"`, dtype.Float32, 3, uint64(nan32), true},
+		{`"NaN"`, dtype.Float32, 3, nan32, true},
+		{`"NaN"`, dtype.Float64, 3, 0x7ff8000000000000, true},
+		{`"NaN"`, dtype.Float16, 2, 0x7e00, true},
 		{`"Infinity"`, dtype.Float32, 3, 0x7f800000, true},
 		{`"-Infinity"`, dtype.Float64, 3, 0xfff0000000000000, true},
 		{`"0x7fc00001"`, dtype.Float32, 3, 0x7fc00001, true},
@@ -64,7 +66,7 @@ func TestFillValues(t *testing.T) {
 		{"true", dtype.Float64, 3, 0, false},
 		{`"nan"`, dtype.Float64, 3, 0, false},
 		{"[1]", dtype.Float64, 3, 0, false},
-		{`["NaN",1.5]`, dtype.Complex64, 3, uint64(math.Float32bits(1.5))<<32 | uint64(nan32), true},
+		{`["NaN",1.5]`, dtype.Complex64, 3, uint64(math.Float32bits(1.5))<<32 | nan32, true},
 		{"[1.5]", dtype.Complex64, 3, 0, false},
 		{"1.5", dtype.Complex64, 3, 0, false},
 		{"1.5", dtype.Complex64, 2, uint64(math.Float32bits(1.5)), true},
@@ -108,6 +110,7 @@ func TestFillOfSpecs(t *testing.T) {
 		{0.1, dtype.Float32, "0.1"},
 		{"NaN", dtype.Float64, `"NaN"`},
 		{[]byte{1, 0, 0xc0, 0x7f}, dtype.Float32, `"0x7fc00001"`},
+		{complex(math.NaN(), math.Inf(-1)), dtype.Complex128, `["NaN","-Infinity"]`},
 		{complex(1, -2), dtype.Complex64, "[1.0,-2.0]"},
 		{complex64(complex(1, -2)), dtype.Complex128, "[1.0,-2.0]"},
 	} {

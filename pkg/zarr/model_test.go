@@ -327,6 +327,112 @@ func TestRandomPipelinesAgainstModel(t *testing.T) {
 	}
 }
 
+// Plain chunks of several pieces: rows that are read in place, rows that are read
+// with what lies between them, chunks that are written piece by piece.
+func TestLargePlainChunks(t *testing.T) {
+	for name, spec := range map[string]zarr.Spec{
+		"little":     {Shape: []int{40, 200, 300}, Chunks: []int{30, 200, 128}},
+		"big endian": {Shape: []int{40, 200, 300}, Chunks: []int{30, 200, 128}, BigEndian: true},
+		"order F":    {Shape: []int{40, 200, 300}, Chunks: []int{30, 200, 128}, Order: 'F'},
+		"one row":    {Shape: []int{2_000_000}, Chunks: []int{1_500_000}},
+		"long rows":  {Shape: []int{3, 700_000}, Chunks: []int{2, 600_000}},
+		"shards":     {Shape: []int{40, 200, 300}, Chunks: []int{30, 200, 128}, Shard: []int{60, 400, 256}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			r := rand.New(rand.NewPCG(5, 6))
+			spec.DType = dtype.Uint16
+			a, err := zarr.CreateArray(ctx, store.Folder(t.TempDir()), "", spec, zarr.Workers(2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole := make([]uint16, len(dtype.Slice[uint16](newModel(spec.Shape, []byte{0, 0}).data)))
+			for i := range whole {
+				whole[i] = uint16(i * 40503)
+			}
+			m := &model{shape: spec.Shape, size: 2, data: dtype.Bytes(whole)}
+			if err := a.Write(ctx, a.Bounds(), m.data); err != nil {
+				t.Fatal(err)
+			}
+			for step := range 12 {
+				reg := randomRegion(r, m.shape)
+				if step == 0 {
+					reg = a.Bounds()
+				}
+				if last := len(reg.Shape) - 1; step%3 == 1 {
+					reg.Shape[last] = min(reg.Shape[last], 20)
+				}
+				if step%4 == 3 { // a part of the chunks is read, changed and written
+					src := make([]byte, regionBytes(reg, 2))
+					smooth(r, src, []byte{0, 0})
+					m.write(reg, src)
+					if err := a.Write(ctx, reg, src); err != nil {
+						t.Fatal(err)
+					}
+					reg = a.Bounds()
+				}
+				want := m.read(reg)
+				got := make([]byte, len(want))
+				if err := a.Read(ctx, reg, got); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(got, want) {
+					t.Fatalf("step %d: %v differs", step, reg)
+				}
+			}
+		})
+	}
+}
+
+// In a steady stream of reads and writes nothing is allocated for a chunk but
+// what opening a file costs.
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	ctx := t.Context()
+	for name, c := range map[string]struct {
+		spec zarr.Spec
+		most float64 // allocations per read of one chunk
+	}{
+		"raw":         {zarr.Spec{Chunks: []int{32, 32, 32}}, 3},
+		"zstd":        {zarr.Spec{Chunks: []int{32, 32, 32}, Codecs: codec.Chain{codec.Zstd(1, false)}}, 12},
+		"shards":      {zarr.Spec{Chunks: []int{16, 16, 16}, Shard: []int{64, 64, 64}, Codecs: codec.Chain{codec.Zstd(1, false)}}, 4},
+		"raw shards":  {zarr.Spec{Chunks: []int{16, 16, 16}, Shard: []int{64, 64, 64}}, 4},
+		"shards, big": {zarr.Spec{Chunks: []int{16, 16, 16}, Shard: []int{64, 64, 64}, BigEndian: true, Order: 'F'}, 4},
+	} {
+		c.spec.Shape, c.spec.DType = []int{64, 64, 64}, dtype.Uint16
+		a, err := zarr.CreateArray(ctx, store.Folder(t.TempDir()), "", c.spec, zarr.Workers(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := make([]byte, 64*64*64*2)
+		for i := range data {
+			data[i] = byte(rand.IntN(9))
+		}
+		if err := a.Write(ctx, a.Bounds(), data); err != nil {
+			t.Fatal(err)
+		}
+		r := zarr.Region{Start: []int{32, 0, 32}, Shape: []int{16, 16, 16}}
+		dst := make([]byte, 16*16*16*2)
+		n := testing.AllocsPerRun(50, func() {
+			if err := a.Read(ctx, r, dst); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if n > c.most {
+			t.Errorf("%s: %v allocations per read", name, n)
+		}
+		// in a read of everything they do not grow with the number of chunks
+		files := testing.AllocsPerRun(10, func() {
+			if err := a.Read(ctx, a.Bounds(), data); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if most := 10 + 8*c.most; files > most {
+			t.Errorf("%s: %v allocations per full read, at most %v expected", name, files, most)
+		}
+		a.Close()
+	}
+}
+
 // Writers of different parts of the same chunks and shards do not lose each
 // other's elements.
 func TestConcurrentPartialWrites(t *testing.T) {
