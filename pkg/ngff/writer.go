@@ -58,9 +58,7 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 	base := Transform{spec.Scale, spec.Translation}
 	w := &Writer{format: spec.Format, scale: Multiscale{Name: spec.Name, Axes: spec.Axes}}
 	shapes := LevelShapes(spec.Shape, spec.Axes, spec.Levels)
-	if n := len(shapes) - 1; n < spec.Levels {
-		w.warnings = append(w.warnings, fmt.Sprintf("%d pyramid levels instead of %d: no axis may fall under one voxel", n, spec.Levels))
-	}
+	w.capped(len(shapes)-1, spec.Levels)
 	if len(shapes) > 1 {
 		w.scale.Type = method
 	}
@@ -113,12 +111,25 @@ func (w *Writer) prepare(workers int) {
 	}
 	w.missing = w.grid.volume()
 	w.written = make([]uint64, (w.missing+63)/64)
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+	workers = workersOr(workers)
 	w.helpers = make(chan struct{}, workers)
 	for range workers - 1 {
 		w.helpers <- struct{}{}
+	}
+}
+
+// workersOr is a number of workers, or that of the processors.
+func workersOr(n int) int {
+	if n > 0 {
+		return n
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// capped notes that there are fewer levels than asked for.
+func (w *Writer) capped(got, want int) {
+	if got < want {
+		w.warnings = append(w.warnings, fmt.Sprintf("%d pyramid levels instead of %d: no axis may fall under one voxel", got, want))
 	}
 }
 

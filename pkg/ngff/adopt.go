@@ -1,0 +1,118 @@
+package ngff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Adoption is the metadata that an array without any gets.
+type Adoption struct {
+	Name        string
+	Axes        []Axis    // nil: AxesOf
+	Scale       []float64 // voxel size in the unit of the axes
+	Translation []float64 // nil: not stated
+	Omero       *Omero    // nil: none
+}
+
+// AxesOf guesses the axes of an array: by its dimension names, where each is one
+// of t, c, z, y, x, else yx, zyx, czyx or tczyx by their number. unit is that of
+// the space axes. Nil when neither gives axes.
+func AxesOf(a *zarr.Array, unit string) []Axis {
+	names := strings.Join(a.DimensionNames(), "")
+	n := len(a.Shape())
+	if len(names) == n && n >= 2 && !strings.ContainsFunc(names, func(r rune) bool { return !strings.ContainsRune("tczyx", r) }) {
+		return SpaceAxes(names, unit)
+	}
+	if n < 2 || n > rank {
+		return nil
+	}
+	return SpaceAxes("tczyx"[rank-n:], unit)
+}
+
+// Adopt makes an image of an array that lies at name below path: it gives the
+// group at path, which it creates where there is none, the metadata of an
+// image with that one level. [RebuildPyramid] makes more. It is fs.ErrExist when
+// the group is an image already.
+func Adopt(ctx context.Context, st store.Writer, path, name string, ad Adoption) error {
+	if err := checkInside(name); err != nil {
+		return fmt.Errorf("%s: %w", st.Location(path), err)
+	}
+	a, err := zarr.OpenArray(ctx, st, store.Join(path, name))
+	if err != nil {
+		return err
+	}
+	spec, err := ad.spec(a)
+	if err != nil {
+		return err
+	}
+	ms := Multiscale{Name: spec.Name, Axes: spec.Axes, Datasets: []Dataset{{name, Transform{spec.Scale, spec.Translation}}}}
+	n, err := zarr.Open(ctx, st, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err := zarr.CreateGroup(ctx, st, path, a.Format(), ms.attributes(a.Format(), spec.Omero, nil))
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	g, ok := n.(*zarr.Group)
+	if !ok {
+		return &zarr.FormatError{Path: n.Location(), Err: errors.New("an array (must be a group that holds arrays)")}
+	}
+	if g.Format() != a.Format() {
+		return &zarr.FormatError{Path: g.Location(), Err: fmt.Errorf("a group of Zarr v%d around an array of v%d (must be equal)", g.Format(), a.Format())}
+	}
+	if m, _ := ReadMetadata(g); m.Multiscales != nil || m.Plate != nil || m.Well != nil {
+		return fmt.Errorf("%s: OME-Zarr metadata: %w", g.Location(), fs.ErrExist)
+	}
+	if err := g.SetAttributes(ctx, ms.attributes(a.Format(), spec.Omero, rawAttributes(g.Attributes()))); err != nil {
+		return err
+	}
+	if g.Consolidated() {
+		return zarr.Consolidate(ctx, st, path)
+	}
+	return nil
+}
+
+// spec is an image like an array, with the metadata of the adoption.
+func (ad *Adoption) spec(a *zarr.Array) (ImageSpec, error) {
+	s := likeArray(a)
+	s.Name, s.Axes, s.Scale, s.Translation, s.Omero = ad.Name, ad.Axes, ad.Scale, ad.Translation, ad.Omero
+	if s.Axes == nil {
+		if s.Axes = AxesOf(a, ""); s.Axes == nil {
+			return s, &zarr.FormatError{Path: a.Location(), Field: "shape", Err: fmt.Errorf("%v has %d dimensions (an image has 2 to 5)", a.Shape(), len(a.Shape()))}
+		}
+	}
+	if err := s.check(); err != nil {
+		return s, fmt.Errorf("%s: %w", a.Location(), err)
+	}
+	return s, nil
+}
+
+// Wrap copies an array of its own into a new image at path, as level 0 with its
+// chunks and codecs, and makes the levels below it. What comes back are warnings.
+func Wrap(ctx context.Context, a *zarr.Array, st store.Writer, path string, ad Adoption, o PyramidOptions) ([]string, error) {
+	spec, err := ad.spec(a)
+	if err != nil {
+		return nil, err
+	}
+	spec.Attributes = rawAttributes(a.Attributes())
+	spec.Levels, spec.Meter, spec.Workers = o.Levels, o.Meter, 1
+	if o.Budget > 0 {
+		spec.Budget = max(o.Budget-int64(readers(a, o)*chunkBytes(a)), 1)
+	}
+	w, err := Create(ctx, st, path, spec)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Abort()
+	if err := stream(ctx, a.With(zarr.Workers(1), zarr.Meter(o.Meter)), w, false, o); err != nil {
+		return nil, err
+	}
+	return w.Warnings(), w.Close(ctx)
+}

@@ -1,0 +1,346 @@
+package ngff
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"strata/pkg/dtype"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+	"strata/tests/corpus"
+)
+
+// copyStore copies all objects below a prefix.
+func copyStore(t *testing.T, dst store.Writer, src store.Store, prefix string) {
+	t.Helper()
+	entries, err := src.List(t.Context(), prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		key := store.Join(prefix, e.Name)
+		if e.Dir {
+			copyStore(t, dst, src, key)
+			continue
+		}
+		b, err := src.Get(t.Context(), key, nil, -1)
+		if err == nil {
+			err = dst.Put(t.Context(), key, b)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// objects counts what lies below a prefix; folders without anything do not.
+func objects(t *testing.T, st store.Store, prefix string) (n int) {
+	t.Helper()
+	entries, err := st.List(t.Context(), prefix)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Dir {
+			n += objects(t, st, store.Join(prefix, e.Name))
+		} else {
+			n++
+		}
+	}
+	return n
+}
+
+func readAll(t *testing.T, a *zarr.Array) []byte {
+	t.Helper()
+	b := make([]byte, padded(a.Shape(), 1).volume()*a.DType().Size())
+	if err := a.Read(t.Context(), a.Bounds(), b); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Images of other programs get the pyramid that the model makes of their level
+// 0, under the names they had, and keep everything else.
+func TestRebuildCorpus(t *testing.T) {
+	rebuilt := 0
+	for _, c := range corpus.Cases(t) {
+		if c.Kind != "ome-image" || c.Must == "reject" || c.Must == "either" {
+			continue
+		}
+		rebuilt++
+		t.Run(strings.TrimPrefix(c.ID, "ome/"), func(t *testing.T) {
+			st := store.Memory()
+			copyStore(t, st, store.Folder(c.Dir(t)), "")
+			before, err := Open(t.Context(), st, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := RebuildPyramid(t.Context(), st, "", PyramidOptions{Levels: 3, Workers: 2}); err != nil {
+				t.Fatal(err)
+			}
+			after, err := Open(t.Context(), st, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec := likeArray(before.Levels[0].Array)
+			spec.Axes, spec.Levels = before.Axes, 3
+			compareLevels(t, st, "", model(t, &spec, readAll(t, before.Levels[0].Array)))
+			if len(after.Levels) < 2 && slices.Min(spec.Shape[1:]) > 3 {
+				t.Errorf("%d levels", len(after.Levels))
+			}
+			for k, l := range after.Levels {
+				if k < len(before.Levels) && l.Path != before.Levels[k].Path {
+					t.Errorf("level %d is %q, was %q", k, l.Path, before.Levels[k].Path)
+				}
+				if k > 0 && !slices.Equal(l.Array.Shape(), spec.Shape) && l.Scale[len(l.Scale)-1] != before.Levels[0].Scale[len(l.Scale)-1]*float64(int(1)<<k) {
+					t.Errorf("level %d has scale %v", k, l.Scale)
+				}
+				if reflect.TypeOf(l.Array.Codecs()) != reflect.TypeOf(before.Levels[0].Array.Codecs()) || len(l.Array.Codecs()) != len(before.Levels[0].Array.Codecs()) {
+					t.Errorf("level %d has codecs %v", k, l.Array.Codecs())
+				}
+			}
+			if !reflect.DeepEqual(before.Axes, after.Axes) || !reflect.DeepEqual(before.Omero, after.Omero) || !reflect.DeepEqual(before.Labels, after.Labels) || before.Name != after.Name {
+				t.Error("other metadata changed")
+			}
+			for _, p := range Validate(t.Context(), st, "") {
+				if p.Severity == Error {
+					t.Error(p)
+				}
+			}
+		})
+	}
+	if rebuilt != 16 {
+		t.Errorf("%d images", rebuilt)
+	}
+}
+
+func TestRebuildAgain(t *testing.T) {
+	for _, budget := range []int64{0, 64 << 10} {
+		st := store.Memory()
+		spec := smallSpec()
+		spec.Format, spec.Levels, spec.Shard = 3, 3, []int{8, 16, 16}
+		level0 := bytesOf(spec.DType, 9*20*30, rand.New(rand.NewPCG(1, 1)))
+		w, err := Create(t.Context(), st, "a/im", spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.WriteTile(t.Context(), []int{0, 0, 0}, spec.Shape, level0); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, levels := range []int{1, 0, 9} {
+			warnings, err := RebuildPyramid(t.Context(), st, "a/im", PyramidOptions{Levels: levels, Workers: 2, Budget: budget})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (len(warnings) > 0) != (levels == 9) {
+				t.Errorf("warnings %q", warnings)
+			}
+			spec.Levels = levels
+			compareLevels(t, st, "a/im", model(t, &spec, level0))
+			have := len(LevelShapes(spec.Shape, spec.Axes, levels))
+			for k, path := range []string{"a/im/0", "a/im/1", "a/im/2", "a/im/3"} {
+				if n := objects(t, st, path); (n > 0) != (k < have) {
+					t.Errorf("%d levels left %d objects of level %d", levels, n, k)
+				}
+			}
+		}
+	}
+}
+
+// An interrupted rebuild leaves an image with level 0, and can be repeated.
+func TestRebuildInterrupted(t *testing.T) {
+	spec := smallSpec()
+	level0 := bytesOf(spec.DType, 9*20*30, rand.New(rand.NewPCG(1, 1)))
+	whole := store.Memory()
+	tr := trial{spec: spec, tile: spec.Chunks, callers: 1, order: "near"}
+	tr.run(t, whole, level0, rand.New(rand.NewPCG(1, 1)))
+	failed := 0
+	for n := 0; ; n++ {
+		st := store.Memory()
+		copyStore(t, st, whole, "")
+		_, err := RebuildPyramid(t.Context(), &failing{Writer: st, left: n}, "im", PyramidOptions{Levels: 2, Workers: 2})
+		if err == nil {
+			break
+		}
+		failed++
+		if _, err := Open(t.Context(), st, "im"); err != nil {
+			t.Fatalf("after write %d failed: %v", n, err)
+		}
+		if _, err := RebuildPyramid(t.Context(), st, "im", PyramidOptions{Levels: 2, Workers: 1}); err != nil {
+			t.Fatal(err)
+		}
+		compareLevels(t, st, "im", model(t, &spec, level0))
+	}
+	if failed < 5 {
+		t.Errorf("only %d writes", failed)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := RebuildPyramid(ctx, whole, "im", PyramidOptions{Levels: 2}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// An array that has gone wrong or away is no reason not to make it anew.
+func TestRebuildWithoutLevels(t *testing.T) {
+	st := store.Memory()
+	spec := smallSpec()
+	level0 := bytesOf(spec.DType, 9*20*30, rand.New(rand.NewPCG(1, 1)))
+	tr := trial{spec: spec, tile: spec.Chunks, callers: 1, order: "near"}
+	tr.run(t, st, level0, rand.New(rand.NewPCG(1, 1)))
+	if err := remove(t.Context(), st, "im/1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), st, "im"); err == nil {
+		t.Fatal("an image with a missing level was opened")
+	}
+	if _, err := RebuildPyramid(t.Context(), st, "im", PyramidOptions{Levels: 2}); err != nil {
+		t.Fatal(err)
+	}
+	compareLevels(t, st, "im", model(t, &spec, level0))
+}
+
+func TestLevelPath(t *testing.T) {
+	for _, c := range []struct {
+		have []string
+		k    int
+		want string
+	}{
+		{[]string{"0"}, 2, "2"}, {[]string{"s0"}, 1, "s1"}, {[]string{"scale0/image"}, 3, "scale3/image"},
+		{[]string{"full", "half"}, 1, "half"}, {[]string{"full", "half"}, 2, "2"}, {[]string{"10"}, 1, "1"},
+		{[]string{"a", "a/b"}, 1, ""}, {[]string{"1"}, 1, ""},
+	} {
+		ms := &Multiscale{}
+		for _, p := range c.have {
+			ms.Datasets = append(ms.Datasets, Dataset{Path: p})
+		}
+		if got, err := levelPath(ms, c.k); got != c.want || (err != nil) != (c.want == "") {
+			t.Errorf("level %d after %q: %q, %v; want %q", c.k, c.have, got, err, c.want)
+		}
+	}
+}
+
+func bareArray(t *testing.T, st store.Writer, path string, format int) []byte {
+	t.Helper()
+	a, err := zarr.CreateArray(t.Context(), st, path, zarr.Spec{
+		Format: format, Shape: []int{5, 12, 14}, Chunks: []int{4, 5, 6}, DType: dtype.Int16, Attributes: map[string]any{"made": "by hand"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := bytesOf(dtype.Int16, 5*12*14, rand.New(rand.NewPCG(9, 9)))
+	if err := a.Write(t.Context(), a.Bounds(), b); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestAdopt(t *testing.T) {
+	for _, format := range []int{2, 3} {
+		for _, group := range []bool{false, true} {
+			st := store.Memory()
+			if group {
+				if _, err := zarr.CreateGroup(t.Context(), st, "x", format, map[string]any{"note": 1}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			level0 := bareArray(t, st, "x/0", format)
+			ad := Adoption{Name: "x", Scale: []float64{3, 2, 2}}
+			if err := Adopt(t.Context(), st, "x", "0", ad); err != nil {
+				t.Fatal(err)
+			}
+			im, err := Open(t.Context(), st, "x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if im.Version != VersionFor(format) || len(im.Levels) != 1 || im.Axes[0].Name != "z" {
+				t.Errorf("%+v", im)
+			}
+			if _, ok := im.Attributes()["note"]; ok != group {
+				t.Errorf("attributes %v", im.Attributes())
+			}
+			if _, err := RebuildPyramid(t.Context(), st, "x", PyramidOptions{Levels: 2}); err != nil {
+				t.Fatal(err)
+			}
+			spec := likeArray(im.Levels[0].Array)
+			spec.Axes, spec.Levels = im.Axes, 2
+			compareLevels(t, st, "x", model(t, &spec, level0))
+			if err := Adopt(t.Context(), st, "x", "0", ad); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("adopted twice: %v", err)
+			}
+		}
+	}
+}
+
+func TestAdoptRefuses(t *testing.T) {
+	st := store.Memory()
+	bareArray(t, st, "x/0", 3)
+	for name, err := range map[string]error{
+		"outside":  Adopt(t.Context(), st, "x", "../x/0", Adoption{Scale: []float64{1, 1, 1}}),
+		"no array": Adopt(t.Context(), st, "x", "1", Adoption{Scale: []float64{1, 1, 1}}),
+		"scale":    Adopt(t.Context(), st, "x", "0", Adoption{Scale: []float64{1, 1}}),
+		"axes":     Adopt(t.Context(), st, "x", "0", Adoption{Scale: []float64{1, 1, 1}, Axes: SpaceAxes("yx", "")}),
+		"array":    Adopt(t.Context(), st, "x/0", "0", Adoption{Scale: []float64{1, 1, 1}}),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, format := range []int{2, 3} {
+		st, out := store.Memory(), store.Memory()
+		level0 := bareArray(t, st, "", format)
+		a, err := zarr.OpenArray(t.Context(), st, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Wrap(t.Context(), a, out, "", Adoption{Scale: []float64{3, 2, 2}, Axes: SpaceAxes("zyx", "micrometer")}, PyramidOptions{Levels: 1, Workers: 2, Budget: 1 << 20}); err != nil {
+			t.Fatal(err)
+		}
+		im, err := Open(t.Context(), out, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := likeArray(a)
+		spec.Axes, spec.Levels = im.Axes, 1
+		compareLevels(t, out, "", model(t, &spec, level0))
+		if made, _ := im.Attributes()["made"].(json.RawMessage); string(made) != `"by hand"` {
+			t.Errorf("attributes %v", im.Attributes())
+		}
+	}
+}
+
+func TestAxesOf(t *testing.T) {
+	for _, c := range []struct {
+		names []string
+		n     int
+		want  string
+	}{
+		{nil, 2, "yx"}, {nil, 3, "zyx"}, {nil, 5, "tczyx"}, {nil, 1, ""}, {nil, 6, ""},
+		{[]string{"c", "y", "x"}, 3, "cyx"}, {[]string{"row", "column"}, 2, "yx"},
+	} {
+		shape := make([]int, c.n)
+		for i := range shape {
+			shape[i] = 4
+		}
+		a, err := zarr.CreateArray(t.Context(), store.Memory(), "", zarr.Spec{Shape: shape, Chunks: shape, DType: dtype.Uint8, DimensionNames: c.names})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(axisNames(AxesOf(a, "")), ""); got != c.want {
+			t.Errorf("%q, %d dimensions: %q, want %q", c.names, c.n, got, c.want)
+		}
+	}
+}
