@@ -135,7 +135,6 @@ var fixed = sync.OnceValue(func() *tables {
 	}
 	t := new(tables)
 	build(t.lit[:], litBits, lens[:], litSymbols[:], false)
-	pairLiterals(&t.lit, lens[:])
 	for i := range 32 {
 		lens[i] = 5
 	}
@@ -210,7 +209,6 @@ func (d *decoder) readTables() error {
 	if !build(d.dynamic.dist[:], distBits, dist, distSymbols[:], true) {
 		return d.corrupt("the code for distances is over-subscribed or incomplete")
 	}
-	pairLiterals(&d.dynamic.lit, lit)
 	return nil
 }
 
@@ -235,19 +233,14 @@ func (d *decoder) symbol(t *tables) (done bool, err error) {
 	}
 	bits := d.buf
 	if !d.take(uint(e & entryBits)) {
-		// Of two literals the first may be whole, but then the second needs bits that are not there.
 		return false, d.truncated()
 	}
 	if e&entryLiteral != 0 {
-		n := int(e >> entryCount & 3)
-		if len(d.dst)-d.out < n {
+		if d.out == len(d.dst) {
 			return false, d.tooLong()
 		}
 		d.dst[d.out] = byte(e >> entryValue)
-		if n == 2 {
-			d.dst[d.out+1] = byte(e >> (entryValue + 8))
-		}
-		d.out += n
+		d.out++
 		return false, nil
 	}
 	if e&entryExcept != 0 {

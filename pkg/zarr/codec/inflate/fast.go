@@ -5,11 +5,10 @@ import (
 	"unsafe"
 )
 
-// Room that one turn of the fast loop may need: two refills of 8 bytes before the end of src; three entries of two literals, one
-// match, and what the match's last wide copy writes too much.
+// Room that one turn of the fast loop may need: two refills of 8 bytes before the end of src; three literals, one match, and what the match's last wide copy writes too much.
 const (
 	fastIn  = 16
-	fastOut = 3*2 + 258 + 16
+	fastOut = 3 + 258 + 16
 )
 
 // Distances below 8 repeat a pattern: periodMask keeps it, periodFill multiplies it into all 8 bytes, and 8 bytes stored advance by
@@ -25,8 +24,6 @@ func load64(p unsafe.Pointer) uint64 { return binary.LittleEndian.Uint64((*[8]by
 
 func store64(p unsafe.Pointer, v uint64) { binary.LittleEndian.PutUint64((*[8]byte)(p)[:], v) }
 
-func store16(p unsafe.Pointer, v uint16) { binary.LittleEndian.PutUint16((*[2]byte)(p)[:], v) }
-
 func copy16(dst, src unsafe.Pointer) { *(*[16]byte)(dst) = *(*[16]byte)(src) }
 
 // fast decodes symbols as long as fastIn bytes of input and fastOut bytes of room are left; done reports the end of the block.
@@ -41,38 +38,44 @@ func (d *decoder) fast(t *tables) (done bool, err error) {
 	src, dst := unsafe.Pointer(unsafe.SliceData(d.src)), unsafe.Pointer(unsafe.SliceData(d.dst))
 	in, out, start := d.in, d.out, d.start
 	buf, count := d.buf, d.count
-	var e uint32
+
+	// Refill without a branch: all 64 bits of buf are right then. The whole bytes among them are counted, what is left is or-ed again
+	// by the next refill.
+	buf |= load64(unsafe.Add(src, in)) << (count & 63)
+	in += int((63 - count) >> 3)
+	count |= 56
+	e := t.lit[buf&(1<<litBits-1)]
 
 	for in <= lastIn && out <= lastOut {
-		// Refill without a branch: whole bytes that fit are counted, the bits above them are right too and are or-ed again.
-		buf |= load64(unsafe.Add(src, in)) << (count & 63)
-		in += int((63 - count) >> 3)
-		count |= 56
-
-		e = t.lit[buf&(1<<litBits-1)]
 		if e&entryLiteral != 0 {
-			store16(unsafe.Add(dst, out), uint16(e>>entryValue))
-			out += int(e >> entryCount & 3)
+			*(*byte)(unsafe.Add(dst, out)) = byte(e >> entryValue)
+			out++
 			buf >>= e & entryBits
 			count -= uint(e & entryBits)
 			e = t.lit[buf&(1<<litBits-1)]
 			if e&entryLiteral != 0 {
-				store16(unsafe.Add(dst, out), uint16(e>>entryValue))
-				out += int(e >> entryCount & 3)
+				*(*byte)(unsafe.Add(dst, out)) = byte(e >> entryValue)
+				out++
 				buf >>= e & entryBits
 				count -= uint(e & entryBits)
 				e = t.lit[buf&(1<<litBits-1)]
 				if e&entryLiteral != 0 {
-					store16(unsafe.Add(dst, out), uint16(e>>entryValue))
-					out += int(e >> entryCount & 3)
+					*(*byte)(unsafe.Add(dst, out)) = byte(e >> entryValue)
+					out++
 					buf >>= e & entryBits
 					count -= uint(e & entryBits)
+					e = t.lit[buf&(1<<litBits-1)]
+					buf |= load64(unsafe.Add(src, in)) << (count & 63)
+					in += int((63 - count) >> 3)
+					count |= 56
 					continue
 				}
 			}
+			buf |= load64(unsafe.Add(src, in)) << (count & 63)
+			in += int((63 - count) >> 3)
+			count |= 56
 		}
 
-		// At least 56 - 2·litBits bits are left, enough for a length.
 		if e&entryExcept != 0 {
 			if e&entryLink == entryLink {
 				buf >>= litBits
@@ -83,6 +86,10 @@ func (d *decoder) fast(t *tables) (done bool, err error) {
 					out++
 					buf >>= e & entryBits
 					count -= uint(e & entryBits)
+					e = t.lit[buf&(1<<litBits-1)]
+					buf |= load64(unsafe.Add(src, in)) << (count & 63)
+					in += int((63 - count) >> 3)
+					count |= 56
 					continue
 				}
 			}
@@ -100,32 +107,34 @@ func (d *decoder) fast(t *tables) (done bool, err error) {
 		buf >>= e & entryBits
 		count -= uint(e & entryBits)
 
-		buf |= load64(unsafe.Add(src, in)) << (count & 63)
-		in += int((63 - count) >> 3)
-		count |= 56
-
-		e = t.dist[buf&(1<<distBits-1)]
-		if e&entryExcept != 0 {
-			if e&entryLink == entryLink {
+		f := t.dist[buf&(1<<distBits-1)]
+		if f&entryExcept != 0 {
+			if f&entryLink == entryLink {
 				buf >>= distBits
 				count -= distBits
-				e = t.dist[uint(e>>entryValue)+uint(buf)&(1<<(e>>entryWord&15)-1)]
+				f = t.dist[uint(f>>entryValue)+uint(buf)&(1<<(f>>entryWord&15)-1)]
 			}
-			if e&entryExcept != 0 {
-				buf >>= e & entryBits
-				count -= uint(e & entryBits)
+			if f&entryExcept != 0 {
+				buf >>= f & entryBits
+				count -= uint(f & entryBits)
 				d.in, d.out, d.count, d.buf = in, out, count, buf&(1<<count-1)
 				return false, d.corrupt("no such distance code")
 			}
 		}
-		distance := int(e>>entryValue) + int(buf&(1<<(e&entryBits)-1)>>(e>>entryWord&entryWordMask))
-		buf >>= e & entryBits
-		count -= uint(e & entryBits)
-
+		saved := buf
+		buf >>= f & entryBits
+		count -= uint(f & entryBits)
+		// A match takes up to 48 of the 64 bits, the next index is there before the refill.
+		e = t.lit[buf&(1<<litBits-1)]
+		distance := int(f>>entryValue) + int(saved&(1<<(f&entryBits)-1)>>(f>>entryWord&entryWordMask))
 		if distance > out-start {
 			d.in, d.out, d.count, d.buf = in, out, count, buf&(1<<count-1)
 			return false, d.tooFar(distance, out)
 		}
+		buf |= load64(unsafe.Add(src, in)) << (count & 63)
+		in += int((63 - count) >> 3)
+		count |= 56
+
 		to := unsafe.Add(dst, out)
 		from := unsafe.Add(dst, out-distance)
 		out += length

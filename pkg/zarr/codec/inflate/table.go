@@ -10,13 +10,11 @@ import "math/bits"
 //
 //	bits 0…5    bits to drop from the stream: the code word, and with it the extra bits of a length or distance
 //	bits 8…11   bits of the code word alone: shifting the stream right by these gives the extra bits
-//	bits 12…13  number of literals, 1 or 2; 0 for anything else
-//	bit  14     exception: end of block, link to a subtable, or a code that the format does not define
+//	bit  14     exception: bit 12 with it is a link to a subtable, bit 13 the end of a block, none of them a code without meaning
 //	bit  15     literal
-//	bits 16…31  literal: the byte, or two bytes, in output order; length and distance: the base; link: index of the subtable
+//	bits 16…31  literal: the byte; length and distance: the base; link: index of the subtable
 //
-// Where two literals together fit into the index of the primary table, their entry has both: incompressible or well predicted image
-// data is mostly literals, and the load-decode-shift chain is what takes the time.
+// A link has the primary bits in bits 0…5 and the bits that index the subtable in bits 8…11.
 const (
 	litBits  = 11
 	distBits = 9
@@ -24,8 +22,6 @@ const (
 	maxCodeLen = 15
 
 	entryBits     = 0x3f // mask of the number of bits to drop
-	entryCount    = 12   // shift of the number of literals
-	entryOne      = 1 << entryCount
 	entryExcept   = 1 << 14
 	entryLiteral  = 1 << 15
 	entryValue    = 16 // shift of the value
@@ -59,7 +55,7 @@ var (
 // RFC 1951, 3.2.5: literals, end of block, lengths 3 … 258.
 func litSymbolTable() (t [288]uint32) {
 	for i := range 256 {
-		t[i] = entryLiteral | entryOne | uint32(i)<<entryValue
+		t[i] = entryLiteral | uint32(i)<<entryValue
 	}
 	t[256] = entryEnd
 	base := uint32(3)
@@ -190,30 +186,4 @@ func nextWord(word, l int) int {
 	}
 	top := 1 << (bits.Len(uint(zeros)) - 1)
 	return word&(top-1) | top
-}
-
-// pairLiterals replaces entries of one literal by entries of two where both code words fit into the index. lens are the lengths of the
-// code that table was built from.
-func pairLiterals(table *[litEntries]uint32, lens []uint8) {
-	shortest := uint8(litBits)
-	for _, l := range lens[:256] {
-		if l != 0 {
-			shortest = min(shortest, l)
-		}
-	}
-	if 2*shortest > litBits {
-		return
-	}
-	// Downwards, because the entry of what follows the first word has a lower index and must still be a single one.
-	for i := 1<<litBits - 1; i >= 0; i-- {
-		e := table[i]
-		if e&entryLiteral == 0 {
-			continue
-		}
-		n := e & entryBits
-		f := table[i>>n]
-		if m := f & entryBits; f&entryLiteral != 0 && n+m <= litBits {
-			table[i] = e&(0xff<<entryValue) | f&(0xff<<entryValue)<<8 | entryLiteral | 2<<entryCount | (n + m)
-		}
-	}
 }
