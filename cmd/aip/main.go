@@ -76,6 +76,9 @@ func run(ctx context.Context, r *cli.Run) error {
 		Warn: func(m string) { r.Warn("%s", m) },
 	})
 	var format *zarr.FormatError
+	if errors.Is(err, oct.ErrLayout) {
+		return cli.Usage("%w", err)
+	}
 	if errors.Is(err, oct.ErrInput) || errors.As(err, &format) {
 		return cli.BadInput(err)
 	}

@@ -153,6 +153,10 @@ func createPlanar(ctx context.Context, m *mosaic, out store.Writer, layout Layou
 	}
 	if spec.Format == 0 {
 		spec.Format = a.Format()
+		layout.Format = spec.Format
+	}
+	if err := layout.check(m.chunk[1:]); err != nil {
+		return nil, err
 	}
 	if spec.Chunks == nil {
 		spec.Chunks = m.chunk[1:]

@@ -30,6 +30,44 @@ func (e inputError) Unwrap() error        { return e.error }
 
 func badInput(format string, args ...any) error { return inputError{fmt.Errorf(format, args...)} }
 
+// ErrLayout is wrapped by errors of a [Layout] that the output cannot have.
+var ErrLayout = errors.New("unsuitable layout")
+
+type layoutError struct{ error }
+
+func (e layoutError) Is(target error) bool { return target == ErrLayout }
+func (e layoutError) Unwrap() error        { return e.error }
+
+// check reports chunks that do not divide the pieces in which the output is
+// written, and what else cannot be stored. The messages name the flags.
+func (l *Layout) check(piece []int) error {
+	bad := func(format string, args ...any) error { return layoutError{fmt.Errorf(format, args...)} }
+	for d, n := range l.Chunks {
+		if len(l.Chunks) != len(piece) {
+			return bad("--chunks has %d axes, the output has %d", len(l.Chunks), len(piece))
+		}
+		if n < 1 || piece[d]%n != 0 {
+			return bad("--chunks %v does not divide the output's tile %v", l.Chunks, piece)
+		}
+	}
+	chunks := l.Chunks
+	if chunks == nil {
+		chunks = piece
+	}
+	for d, n := range l.Shard {
+		if len(l.Shard) != len(piece) {
+			return bad("--shard has %d axes, the output has %d", len(l.Shard), len(piece))
+		}
+		if n < 1 || n%chunks[d] != 0 {
+			return bad("--shard %v is not a multiple of the chunks %v", l.Shard, chunks)
+		}
+	}
+	if l.Shard != nil && l.Format == 2 {
+		return bad("--shard needs Zarr format 3: add --zarr_format 3")
+	}
+	return nil
+}
+
 // Resources bound what a stage uses and say where it counts.
 type Resources struct {
 	Workers  int                  // goroutines that compute, at least 1
