@@ -506,3 +506,72 @@ func TestWrongCalls(t *testing.T) {
 		}
 	}
 }
+
+// counting counts the objects of a store that are open.
+type counting struct {
+	store.Writer
+	open, most atomic.Int64
+}
+
+func (c *counting) Open(ctx context.Context, key string) (store.Object, error) {
+	o, err := c.Writer.Open(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if n := c.open.Add(1); n > c.most.Load() {
+		c.most.Store(n)
+	}
+	return &countedObject{Object: o, c: c}, nil
+}
+
+type countedObject struct {
+	store.Object
+	c      *counting
+	closed atomic.Bool
+}
+
+func (o *countedObject) Close() error {
+	if !o.closed.Swap(true) {
+		o.c.open.Add(-1)
+	}
+	return o.Object.Close()
+}
+
+// An array of many files keeps few of them open, and none after Close or when
+// nobody holds it any more.
+func TestOpenFilesAreBounded(t *testing.T) {
+	ctx := t.Context()
+	st := &counting{Writer: store.Memory()}
+	a, err := zarr.CreateArray(ctx, st, "", zarr.Spec{Shape: []int{400}, Chunks: []int{1}, Shard: []int{2}, DType: dtype.Uint8}, zarr.Workers(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]byte, 400)
+	if err := a.Write(ctx, a.Bounds(), data); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := a.Read(ctx, a.Bounds(), data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := st.most.Load(); n > 40 || n < 10 {
+		t.Errorf("%d files open at once", n)
+	}
+	a.Close()
+	if n := st.open.Load(); n != 0 {
+		t.Errorf("%d files open after Close", n)
+	}
+	if err := a.Read(ctx, a.Bounds(), data); err != nil {
+		t.Fatal(err)
+	}
+	runtime.KeepAlive(a)
+	for range 100 {
+		runtime.GC()
+		if st.open.Load() == 0 {
+			return
+		}
+		time.Sleep(time.Millisecond) // finalizers run in their own goroutine
+	}
+	t.Errorf("%d files open after the array was dropped", st.open.Load())
+}

@@ -336,6 +336,7 @@ func TestLargePlainChunks(t *testing.T) {
 		"order F":    {Shape: []int{40, 200, 300}, Chunks: []int{30, 200, 128}, Order: 'F'},
 		"one row":    {Shape: []int{2_000_000}, Chunks: []int{1_500_000}},
 		"long rows":  {Shape: []int{3, 700_000}, Chunks: []int{2, 600_000}},
+		"big rows":   {Shape: []int{3, 700_000}, Chunks: []int{2, 600_000}, BigEndian: true},
 		"shards":     {Shape: []int{40, 200, 300}, Chunks: []int{30, 200, 128}, Shard: []int{60, 400, 256}},
 	} {
 		t.Run(name, func(t *testing.T) {
