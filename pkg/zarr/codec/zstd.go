@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"strata/pkg/dtype"
+	"strata/pkg/zarr/codec/unzstd"
 )
 
 // zstdCodec writes and reads Zstandard frames (RFC 8878).
@@ -58,7 +59,7 @@ func (z *zstdCodec) EncodedSize(n int) (lo, hi int) { return 9, n + n>>8 + 4096 
 
 // Decode reads one or several frames; checksums are verified where there are any.
 func (z *zstdCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
-	return s.zstd.decode(dst, src)
+	return s.zstd.decodeGeneral(dst, src)
 }
 
 func (z *zstdCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
@@ -69,9 +70,10 @@ func (z *zstdCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	return s.zstd.encode(zstdSetting{level: z.level, checksum: z.checksum}, dst, src)
 }
 
-// zstdScratch keeps the decoder and one encoder per setting.
+// zstdScratch keeps the decoders and one encoder per setting.
 type zstdScratch struct {
-	decoder  *zstd.Decoder
+	simple   unzstd.Decoder
+	decoder  *zstd.Decoder // for frames that simple does not read
 	encoders map[zstdSetting]*zstd.Encoder
 	huffman  huff0.Scratch
 	planes   [bloscMaxSplits]planeState
@@ -83,8 +85,22 @@ type zstdSetting struct {
 	literals bool // entropy-code literals even where nothing repeats
 }
 
-// decode writes at most len(dst) bytes, whatever the frame header claims.
-func (z *zstdScratch) decode(dst, src []byte) (int, error) {
+// decodeShuffled decodes frames of shuffled elements; it writes at most len(dst)
+// bytes, whatever the frame header claims.
+func (z *zstdScratch) decodeShuffled(dst, src []byte) (int, error) {
+	n, err := z.simple.Decode(dst, src)
+	switch {
+	case errors.Is(err, unzstd.ErrUnsupported):
+		return z.decodeGeneral(dst, src)
+	case errors.Is(err, unzstd.ErrTooLong):
+		return 0, errTooLong(len(dst))
+	}
+	return n, err
+}
+
+// decodeGeneral decodes frames with everything that there is; it writes at most
+// len(dst) bytes.
+func (z *zstdScratch) decodeGeneral(dst, src []byte) (int, error) {
 	if z.decoder == nil {
 		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(zstdMaxWindow))
 		if err != nil {

@@ -1,0 +1,200 @@
+package unzstd
+
+import "math/bits"
+
+// entry is one state of a sequence code: what the symbol stands for, and how to get to the next state. From the low end:
+//
+//	8 bits   number of bits to be added to the next state
+//	8 bits   number of bits to be added to the value
+//	16 bits  base of the next state
+//	32 bits  base of the value
+//
+// The sum of three entries has the sums of their numbers of bits, at most 26 and 63, in the same places.
+type entry uint64
+
+func makeEntry(base uint32, next uint16, extra uint8, bits uint8) entry {
+	return entry(base)<<32 | entry(next)<<16 | entry(extra)<<8 | entry(bits)
+}
+
+func (e entry) base() int    { return int(e >> 32) }
+func (e entry) next() uint64 { return uint64(e >> 16 & 0xffff) }
+func (e entry) extra() uint  { return uint(e >> 8 & 0xff) }
+func (e entry) bits() uint   { return uint(e & 0xff) }
+
+// tableSize is the greatest number of states.
+const tableSize = 512
+
+// fseTable is a decoding table of 1<<log states.
+type fseTable struct {
+	defined bool // by the frame
+	log     uint
+	entries [tableSize]entry
+}
+
+// code is one of the three kinds of symbols of a sequence.
+type code struct {
+	name     string
+	base     []uint32
+	extra    []uint8
+	maxLog   uint
+	standard []int16 // predefined distribution (RFC 8878, 3.1.1.3.2.2)
+	stdLog   uint
+}
+
+const (
+	literalLengths = iota
+	offsets
+	matchLengths
+)
+
+var codes = [3]code{
+	{
+		name: "literal length", maxLog: 9, stdLog: 6,
+		base: []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 40, 48, 64,
+			128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536},
+		extra: []uint8{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+		standard: []int16{4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1,
+			-1, -1, -1, -1},
+	},
+	{
+		name: "offset", maxLog: 8, stdLog: 5,
+		base: []uint32{1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13,
+			1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18, 1 << 19, 1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 25, 1 << 26,
+			1 << 27, 1 << 28, 1 << 29, 1 << 30, 1 << 31},
+		extra: []uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
+			30, 31},
+		standard: []int16{1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1},
+	},
+	{
+		name: "match length", maxLog: 9, stdLog: 6,
+		base: []uint32{3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32,
+			33, 34, 35, 37, 39, 41, 43, 47, 51, 59, 67, 83, 99, 131, 259, 515, 1027, 2051, 4099, 8195, 16387, 32771, 65539},
+		extra: []uint8{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+			1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+		standard: []int16{1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+			1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1},
+	},
+}
+
+// readTable prepares table i as the two bits of mode say, with the description at src[at:], and returns where that ends.
+func (d *Decoder) readTable(i int, mode byte, src []byte, at int) (int, error) {
+	c, t := &codes[i], &d.tables[i]
+	switch mode {
+	case 0: // predefined
+		t.build(c, c.standard, c.stdLog)
+	case 1: // a single symbol
+		if at == len(src) {
+			return 0, corrupt(at, "%s symbol is missing", c.name)
+		}
+		s := int(src[at])
+		if s >= len(c.base) {
+			return 0, corrupt(at, "%s symbol %d (at most %d)", c.name, s, len(c.base)-1)
+		}
+		t.entries[0] = makeEntry(c.base[s], 0, c.extra[s], 0)
+		t.defined, t.log = true, 0
+		at++
+	case 2:
+		counts, log, read, err := d.readCounts(src[at:], len(c.base), c.maxLog)
+		if err != "" {
+			return 0, corrupt(at, "%s table: %s", c.name, err)
+		}
+		t.build(c, counts, log)
+		at += read
+	default:
+		if !t.defined {
+			return 0, corrupt(at, "no %s table to use again", c.name)
+		}
+	}
+	return at, nil
+}
+
+// readCounts reads a table description (RFC 8878, 4.1.1).
+func (d *Decoder) readCounts(in []byte, symbols int, maxLog uint) (counts []int16, log uint, read int, err string) {
+	position := 0 // in bits
+	// peek returns the next bits, zeros behind the end
+	peek := func() uint32 {
+		v := uint32(0)
+		for i := range 4 {
+			if k := position>>3 + i; k < len(in) {
+				v |= uint32(in[k]) << (8 * i)
+			}
+		}
+		return v >> (position & 7)
+	}
+	log = uint(peek()&15) + 5
+	position = 4
+	if log > maxLog {
+		return nil, 0, 0, "too many states"
+	}
+	remaining, width := 1<<log+1, log+1
+	symbol := 0
+	clear(d.counts[:])
+	for remaining > 1 {
+		if symbol >= symbols || position > 8*len(in) {
+			return nil, 0, 0, "too many symbols, or truncated"
+		}
+		threshold := 1 << (width - 1)
+		short := 2*threshold - 1 - remaining
+		v := int(peek())
+		count := v & (threshold - 1)
+		if count < short {
+			position += int(width - 1)
+		} else {
+			if count = v & (2*threshold - 1); count >= threshold {
+				count -= short
+			}
+			position += int(width)
+		}
+		count-- // -1 stands for a probability below one state
+		d.counts[symbol] = int16(count)
+		symbol++
+		remaining -= max(count, -count)
+		for count == 0 {
+			zeros := int(peek() & 3)
+			position += 2
+			symbol += zeros
+			if zeros < 3 || symbol > symbols {
+				break
+			}
+		}
+		for remaining > 1 && remaining < 1<<(width-1) {
+			width--
+		}
+	}
+	read = (position + 7) / 8
+	if remaining != 1 || symbol > symbols || read > len(in) {
+		return nil, 0, 0, "counts do not add up, or truncated"
+	}
+	return d.counts[:symbol], log, read, ""
+}
+
+// build spreads the symbols over the states in the order that the format wants (RFC 8878, 4.1.1).
+func (t *fseTable) build(c *code, counts []int16, log uint) {
+	size := 1 << log
+	t.defined, t.log = true, log
+	var next [64]uint16
+	var symbols [tableSize]uint8
+	high := size - 1
+	for s, n := range counts {
+		next[s] = uint16(max(n, 1))
+		if n == -1 {
+			symbols[high] = uint8(s)
+			high--
+		}
+	}
+	step, mask, at := size>>1+size>>3+3, size-1, 0
+	for s, n := range counts {
+		for range n {
+			symbols[at] = uint8(s)
+			for at = (at + step) & mask; at > high; at = (at + step) & mask {
+			}
+		}
+	}
+	for i := range t.entries[:size] {
+		s := symbols[i]
+		x := next[s]
+		next[s]++
+		nb := log - uint(bits.Len16(x)-1)
+		t.entries[i] = makeEntry(c.base[s], x<<nb-uint16(size), c.extra[s], uint8(nb))
+	}
+}
