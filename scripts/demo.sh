@@ -28,17 +28,17 @@ fi
 echo "phantom: $slices slices into $out/mosaics"
 rm -rf "$out/mosaics" "$out/results"
 mkdir -p "$out"
-bin/phantom "$out/mosaics" --slices "$slices" --tiles 3,4 --tile 64,128,128 --progress none
+bin/phantom "$out/mosaics" --slices "$slices" --quiet
 
 if [ "$engine" = nextflow ]; then
-  (cd "$out" && ../scripts/nextflow.sh run ../nextflow/main.nf --input mosaics --outdir results -resume)
+  (cd "$out" && ../scripts/nextflow.sh run ../nextflow/main.nf --input mosaics --outdir results)
 else
   mkdir -p "$out/results/aip" "$out/results/reports"
   for mosaic in "$out"/mosaics/mosaic_grid*_z*.ome.zarr; do
     name=$(basename "$mosaic" .ome.zarr)
     echo "aip: $name"
     bin/aip "$mosaic" "$out/results/aip/$name.ome.zarr" --png "$out/results/aip/$name.png" \
-      --report "$out/results/reports/$name.aip.json" --n_levels 5 --use_gpu --progress none
+      --report "$out/results/reports/$name.aip.json" --n_levels 5 --no-use_gpu --quiet
   done
 fi
 

@@ -53,10 +53,9 @@ nf() {
   (cd "${dir:-$tmp/launch}" && "$root/scripts/nextflow.sh" "$@") >"$log" 2>&1 || status=$?
 }
 
-# make_mosaics FOLDER N: phantom mosaics mosaic_grid_z00 … of a small specimen.
-# shellcheck disable=SC2086
+# make_mosaics FOLDER N: phantom mosaics mosaic_grid_3d_z00 … of a small specimen.
 make_mosaics() {
-  "${PHANTOM:-$root/bin/phantom}" "$1" --slices "$2" ${PHANTOM_FLAGS:-}
+  "$root/bin/phantom" "$1" --slices "$2" --tiles 2,3 --tile 16,48,48 --quiet
 }
 # faults: empties the plans.
 faults() {

@@ -74,7 +74,7 @@ cp -rL "$root/nextflow" "$tmp/clone/"
 mkdir -p "$tmp/clone/nextflow/bin"
 cp "$REAL_AIP" "$tmp/clone/nextflow/bin/aip"
 cp -r "$tmp/foreign" "$tmp/clone/build/test-data"
-dir=$tmp/clone/nextflow nf inside run main.nf -profile test,local --publish_mode link --zarr_format 3
+dir=$tmp/clone/nextflow nf inside run main.nf -profile test,local --publish_mode link --zarr_format 3 --max_cpus 1 --max_memory '200 MB'
 ok 'inside nextflow/, -profile test, mosaics of other programs' same "$status" 0
 inside() {
   local n
@@ -84,6 +84,7 @@ inside() {
 }
 ok 'each has its results, as OME-Zarr 0.5' inside
 ok 'publish_mode link makes hard links' same "$(stat -c %h "$tmp/clone/nextflow/results/aip/${foreign[0]}.png")" 2
+ok 'max_memory bounds what a task is given' has <(cat "$tmp"/clone/nextflow/work/*/*/.command.sh) '--threads 1 --mem 150MiB'
 touch -d '2020-01-01' "$tmp/clone/nextflow/bin/aip"
 dir=$tmp/clone/nextflow nf rebuilt run main.nf -profile test,local --publish_mode link --zarr_format 3 -resume
 ok '-resume after the program was built again executes all' same "$status $(ran "$log") $(cached "$log")" '0 5 1'
@@ -144,11 +145,14 @@ faults
 plan m_u8_v3raw 4 'always 4'
 nf twice run "$main" "${faulty[@]}" "${one[@]}"
 ok 'exit 4 without the GPU stops the run' same "$((status != 0)) $(attempts m_u8_v3raw)" '1 2'
-faults
-plan m_u8_v3raw 'always 3'
-nf none run "$main" "${faulty[@]}" "${one[@]}" --allow_missing_slices
+# A mosaic that is really broken, and the program's own words for it.
+cp -r "${mosaics[0]}" "$tmp/broken.ome.zarr"
+chunk=$(find "$tmp/broken.ome.zarr/" -type f -size +1k ! -name '*.json' ! -name '.z*' | sort | head -n 1)
+truncate -s 100 "$chunk"
+nf none run "$main" --input "$tmp/broken.ome.zarr" --outdir none --allow_missing_slices
 ok 'when every slice is missing the run fails' same $((status != 0)) 1
-ok 'and says so' has "$log" 'no slice is left: all 1 failed.*planned fault 3'
+ok 'and says so' has "$log" "no slice is left: all 1 failed, the first with: aip: .*broken.ome.zarr.*${chunk##*.ome.zarr/}"
+ok 'and the table has the reason' has "$launch/none/pipeline_info/missing_slices.tsv" "^AIP.broken.3.aip: .*broken.ome.zarr"
 
 # Killed in the middle: two slices done, then Nextflow dies while the third runs.
 faults
