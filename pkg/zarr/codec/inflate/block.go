@@ -139,6 +139,7 @@ var fixed = sync.OnceValue(func() *tables {
 		lens[i] = 5
 	}
 	build(t.dist[:], distBits, lens[:32], distSymbols[:], false)
+	t.joinMatches()
 	return t
 })
 
@@ -209,6 +210,7 @@ func (d *decoder) readTables() error {
 	if !build(d.dynamic.dist[:], distBits, dist, distSymbols[:], true) {
 		return d.corrupt("the code for distances is over-subscribed or incomplete")
 	}
+	d.dynamic.joinMatches()
 	return nil
 }
 
@@ -249,6 +251,9 @@ func (d *decoder) symbol(t *tables) (done bool, err error) {
 		}
 		return false, d.corrupt("no such literal or length code")
 	}
+	if e&entryMatch != 0 {
+		return false, d.match(int(e>>entryValue&255)+3, distanceOf(e, bits))
+	}
 	length := valueOf(e, bits)
 
 	d.refill()
@@ -266,18 +271,22 @@ func (d *decoder) symbol(t *tables) (done bool, err error) {
 	if e&entryExcept != 0 {
 		return false, d.corrupt("no such distance code")
 	}
-	distance := valueOf(e, bits)
+	return false, d.match(length, valueOf(e, bits))
+}
+
+// match appends length bytes that stand distance bytes back.
+func (d *decoder) match(length, distance int) error {
 	if distance > d.out-d.start {
-		return false, d.tooFar(distance, d.out)
+		return d.tooFar(distance, d.out)
 	}
 	if length > len(d.dst)-d.out {
-		return false, d.tooLong()
+		return d.tooLong()
 	}
 	for range length {
 		d.dst[d.out] = d.dst[d.out-distance]
 		d.out++
 	}
-	return false, nil
+	return nil
 }
 
 func (d *decoder) tooFar(distance, out int) error {
@@ -287,4 +296,9 @@ func (d *decoder) tooFar(distance, out int) error {
 // valueOf adds the extra bits of a length or distance to its base; bits begins with the code word.
 func valueOf(e uint32, bits uint64) int {
 	return int(e>>entryValue) + int(bits&(1<<(e&entryBits)-1)>>(e>>entryWord&entryWordMask))
+}
+
+// distanceOf returns the distance of a match entry.
+func distanceOf(e uint32, bits uint64) int {
+	return int(distBases[e>>entrySymbol&31]) + int(bits&(1<<(e&entryBits)-1)>>(e>>entryWord&entryWordMask))
 }

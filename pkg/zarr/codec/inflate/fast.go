@@ -71,62 +71,70 @@ func (d *decoder) fast(t *tables) (done bool, err error) {
 					continue
 				}
 			}
+		}
+		var length, distance int
+		if e&entryMatch != 0 {
+			length = int(e>>entryValue&255) + 3
+			distance = int(distBases[e>>entrySymbol&31]) + int(buf&(1<<(e&entryBits)-1)>>(e>>entryWord&entryWordMask))
+			buf >>= e & entryBits
+			count -= uint(e & entryBits)
+			// Two literals and a match take up to 46 of the 64 bits, the next index is there before the refill.
+			e = t.lit[buf&(1<<litBits-1)]
+		} else {
 			buf |= load64(unsafe.Add(src, in)) << (count & 63)
 			in += int((63 - count) >> 3)
 			count |= 56
-		}
-
-		if e&entryExcept != 0 {
-			if e&entryLink == entryLink {
-				buf >>= litBits
-				count -= litBits
-				e = t.lit[uint(e>>entryValue)+uint(buf)&(1<<(e>>entryWord&15)-1)]
-				if e&entryLiteral != 0 {
-					*(*byte)(unsafe.Add(dst, out)) = byte(e >> entryValue)
-					out++
+			if e&entryExcept != 0 {
+				if e&entryLink == entryLink {
+					buf >>= litBits
+					count -= litBits
+					e = t.lit[uint(e>>entryValue)+uint(buf)&(1<<(e>>entryWord&15)-1)]
+					if e&entryLiteral != 0 {
+						*(*byte)(unsafe.Add(dst, out)) = byte(e >> entryValue)
+						out++
+						buf >>= e & entryBits
+						count -= uint(e & entryBits)
+						e = t.lit[buf&(1<<litBits-1)]
+						buf |= load64(unsafe.Add(src, in)) << (count & 63)
+						in += int((63 - count) >> 3)
+						count |= 56
+						continue
+					}
+				}
+				if e&entryExcept != 0 {
 					buf >>= e & entryBits
 					count -= uint(e & entryBits)
-					e = t.lit[buf&(1<<litBits-1)]
-					buf |= load64(unsafe.Add(src, in)) << (count & 63)
-					in += int((63 - count) >> 3)
-					count |= 56
-					continue
+					d.in, d.out, d.count, d.buf = in, out, count, buf&(1<<count-1)
+					if e&entryEnd == entryEnd {
+						return true, nil
+					}
+					return false, d.corrupt("no such literal or length code")
 				}
 			}
-			if e&entryExcept != 0 {
-				buf >>= e & entryBits
-				count -= uint(e & entryBits)
-				d.in, d.out, d.count, d.buf = in, out, count, buf&(1<<count-1)
-				if e&entryEnd == entryEnd {
-					return true, nil
-				}
-				return false, d.corrupt("no such literal or length code")
-			}
-		}
-		length := int(e>>entryValue) + int(buf&(1<<(e&entryBits)-1)>>(e>>entryWord&entryWordMask))
-		buf >>= e & entryBits
-		count -= uint(e & entryBits)
+			length = int(e>>entryValue) + int(buf&(1<<(e&entryBits)-1)>>(e>>entryWord&entryWordMask))
+			buf >>= e & entryBits
+			count -= uint(e & entryBits)
 
-		f := t.dist[buf&(1<<distBits-1)]
-		if f&entryExcept != 0 {
-			if f&entryLink == entryLink {
-				buf >>= distBits
-				count -= distBits
-				f = t.dist[uint(f>>entryValue)+uint(buf)&(1<<(f>>entryWord&15)-1)]
+			e = t.dist[buf&(1<<distBits-1)]
+			if e&entryExcept != 0 {
+				if e&entryLink == entryLink {
+					buf >>= distBits
+					count -= distBits
+					e = t.dist[uint(e>>entryValue)+uint(buf)&(1<<(e>>entryWord&15)-1)]
+				}
+				if e&entryExcept != 0 {
+					buf >>= e & entryBits
+					count -= uint(e & entryBits)
+					d.in, d.out, d.count, d.buf = in, out, count, buf&(1<<count-1)
+					return false, d.corrupt("no such distance code")
+				}
 			}
-			if f&entryExcept != 0 {
-				buf >>= f & entryBits
-				count -= uint(f & entryBits)
-				d.in, d.out, d.count, d.buf = in, out, count, buf&(1<<count-1)
-				return false, d.corrupt("no such distance code")
-			}
+			distance = int(e>>entryValue) + int(buf&(1<<(e&entryBits)-1)>>(e>>entryWord&entryWordMask))
+			buf >>= e & entryBits
+			count -= uint(e & entryBits)
+			// The same with the 48 bits of a length and a distance.
+			e = t.lit[buf&(1<<litBits-1)]
 		}
-		saved := buf
-		buf >>= f & entryBits
-		count -= uint(f & entryBits)
-		// A match takes up to 48 of the 64 bits, the next index is there before the refill.
-		e = t.lit[buf&(1<<litBits-1)]
-		distance := int(f>>entryValue) + int(saved&(1<<(f&entryBits)-1)>>(f>>entryWord&entryWordMask))
 		if distance > out-start {
 			d.in, d.out, d.count, d.buf = in, out, count, buf&(1<<count-1)
 			return false, d.tooFar(distance, out)

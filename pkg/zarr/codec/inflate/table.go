@@ -10,9 +10,11 @@ import "math/bits"
 //
 //	bits 0…5    bits to drop from the stream: the code word, and with it the extra bits of a length or distance
 //	bits 8…11   bits of the code word alone: shifting the stream right by these gives the extra bits
+//	bit  7      match: length and distance in one entry
 //	bit  14     exception: bit 12 with it is a link to a subtable, bit 13 the end of a block, none of them a code without meaning
 //	bit  15     literal
-//	bits 16…31  literal: the byte; length and distance: the base; link: index of the subtable
+//	bits 16…31  literal: the byte; length and distance: the base; link: index of the subtable;
+//	            match: length-3 in bits 16…23, distance symbol in bits 24…28
 //
 // A link has the primary bits in bits 0…5 and the bits that index the subtable in bits 8…11.
 const (
@@ -22,12 +24,14 @@ const (
 	maxCodeLen = 15
 
 	entryBits     = 0x3f // mask of the number of bits to drop
+	entryMatch    = 1 << 7
 	entryExcept   = 1 << 14
 	entryLiteral  = 1 << 15
 	entryValue    = 16 // shift of the value
 	entryLink     = entryExcept | 1<<12
 	entryEnd      = entryExcept | 1<<13
 	entryUnused   = entryExcept
+	entrySymbol   = 24 // shift of the distance symbol of a match
 	entryWordMask = 63 // mask after shifting by entryWord; bits 12 and 13 are 0 where it is used
 	entryWord     = 8
 )
@@ -50,6 +54,7 @@ var (
 	litSymbols  = litSymbolTable()
 	distSymbols = distSymbolTable()
 	lenSymbols  = lenSymbolTable()
+	distBases   = distBaseTable()
 )
 
 // RFC 1951, 3.2.5: literals, end of block, lengths 3 … 258.
@@ -78,6 +83,14 @@ func distSymbolTable() (t [32]uint32) {
 		base += 1 << extra
 	}
 	t[30], t[31] = entryUnused, entryUnused
+	return t
+}
+
+// The lowest distance of every symbol.
+func distBaseTable() (t [32]uint32) {
+	for i, e := range distSymbolTable() {
+		t[i] = e >> entryValue
+	}
 	return t
 }
 
@@ -176,6 +189,27 @@ func build(table []uint32, primary int, lens []uint8, symbols []uint32, short bo
 		}
 	}
 	return true
+}
+
+// joinMatches replaces the entries of lengths by entries of whole matches, wherever the length with its extra bits and the code word of
+// the distance fit into the index together. In image data most of them do, and a match takes one step of the chain load, shift, mask
+// instead of two.
+func (t *tables) joinMatches() {
+	for i, e := range t.lit[:1<<litBits] {
+		n := e & entryBits
+		if e&(entryLiteral|entryExcept) != 0 || n > litBits {
+			continue
+		}
+		f := t.dist[i>>n&(1<<distBits-1)]
+		word := n + f>>entryWord&15 // bits without the extra bits of the distance
+		if f&entryExcept != 0 || word > litBits {
+			continue
+		}
+		length := valueOf(e, uint64(i))
+		extra := f&entryBits - f>>entryWord&15
+		symbol := 2*extra + (f>>entryValue-1)>>extra
+		t.lit[i] = entryMatch | n + f&entryBits | word<<entryWord | uint32(length-3)<<entryValue | symbol<<entrySymbol
+	}
 }
 
 // nextWord counts up a code word of l bits whose first bit is the lowest.
