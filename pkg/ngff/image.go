@@ -101,9 +101,6 @@ func describe(ctx context.Context, st store.Store, path string, opts []zarr.Opti
 	im.warn(&f)
 	f = findings{}
 	im.measure(&f)
-	if p := f.firstFatal(); p != nil {
-		return nil, im.refuse(p.Field, errors.New(p.Message))
-	}
 	im.warn(&f)
 	return im, nil
 }
@@ -184,10 +181,6 @@ func (im *Image) measure(f *findings) {
 	im.Unit = make([]string, len(im.Axes))
 	guess, first, unknown := "", true, ""
 	for d, a := range im.Axes {
-		if !finitePositive(scale[d]) {
-			// each factor is, their product may be too large or too small
-			f.fatal(fmt.Sprintf("%sdatasets[0].coordinateTransformations", im.prefix()), "scale %v of axis %q (must be a positive number)", scale[d], a.Name)
-		}
 		if a.Type != TypeSpace {
 			continue
 		}

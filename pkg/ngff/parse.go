@@ -165,6 +165,17 @@ func (m *Metadata) parseMultiscale(v value, f *findings) (ms Multiscale) {
 	if t := o.get("coordinateTransformations"); !t.missing() {
 		ms.Transform = parseTransforms(t, len(ms.Axes), f)
 	}
+	for i, d := range ms.Datasets {
+		if len(d.Transform.Scale) != len(ms.Axes) || ms.Transform.Scale != nil && len(ms.Transform.Scale) != len(ms.Axes) {
+			continue // reported
+		}
+		for j, s := range d.Transform.then(ms.Transform).Scale {
+			// each factor may be sound, and their product too large or too small
+			if !finitePositive(s) && finitePositive(d.Transform.Scale[j]) && finitePositive(ms.Transform.Scale[j]) {
+				f.fatal(fmt.Sprintf("%s[%d].coordinateTransformations", ds.field, i), "scale %v of axis %q with the multiscale's (must be a positive number)", s, ms.Axes[j].Name)
+			}
+		}
+	}
 	return ms
 }
 

@@ -208,7 +208,7 @@ func leastBudget(t testing.TB, spec *ImageSpec) int64 {
 // the budget: every level is what the model makes of the whole level above, bit
 // for bit, and the budget is kept.
 func TestWriterEqualsModel(t *testing.T) {
-	trials := 2000
+	trials := 1000
 	if raceEnabled || testing.Short() {
 		trials = 120
 	}
