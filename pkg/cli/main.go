@@ -139,12 +139,14 @@ func (r *Run) main(root *Command, l *line) (code int) {
 
 	ctx, sig := watchSignals()
 	err = r.guarded(ctx)
+	complete := false
 	if err == nil && sig.got() == nil {
 		err = placeError(r.outputs.Commit())
+		complete = err == nil
 	}
 	r.outputs.Abort() // nothing after a commit
 	r.display.Close()
-	if s := sig.stop(); s != nil {
+	if s := sig.stop(); s != nil && !complete {
 		err = s
 	}
 	if r.Options.Report != "" {

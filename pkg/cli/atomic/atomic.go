@@ -31,6 +31,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Errors that are the caller's choice of paths; tell them apart with errors.Is.
@@ -67,6 +68,7 @@ type Options struct {
 // Group is the set of outputs of one run. It is not safe for concurrent use.
 type Group struct {
 	opt    Options
+	ops    operations
 	self   identity
 	inputs []input
 	extra  []input // files that something else writes
@@ -109,7 +111,7 @@ func NewGroup(opt Options) *Group {
 	if opt.Warn == nil {
 		opt.Warn = func(string, ...any) {}
 	}
-	return &Group{opt: opt, self: self()}
+	return &Group{opt: opt, ops: operations{renameNew, exchange}, self: self()}
 }
 
 // Input declares a file or folder that the run reads: no output may be equal
@@ -286,7 +288,7 @@ func (g *Group) makeParents(dir string) error {
 			break
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return cause2(d, err)
+			return named(d, err)
 		}
 		missing = append(missing, d)
 	}
@@ -297,7 +299,7 @@ func (g *Group) makeParents(dir string) error {
 			g.made = append(g.made, d)
 		case !errors.Is(err, fs.ErrExist): // another process may have made it
 			g.dropParents()
-			return cause2(d, err)
+			return named(d, err)
 		}
 	}
 	return nil
@@ -359,8 +361,10 @@ func realPath(path string) (string, error) {
 	}
 	if real, err := filepath.EvalSymlinks(abs); err == nil {
 		return real, nil
+	} else if errors.Is(err, syscall.ENOTDIR) {
+		return "", refuse(ErrPlace, "%s: a part of this path is not a folder", path)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", cause2(path, err)
+		return "", named(path, err)
 	}
 	if target, err := os.Readlink(abs); err == nil {
 		return "", refuse(ErrPlace, "%s is a link to %s, which does not exist", path, target)
@@ -385,7 +389,7 @@ func cause(err error) error {
 	return err
 }
 
-func cause2(path string, err error) error { return fmt.Errorf("%s: %w", path, cause(err)) }
+func named(path string, err error) error { return fmt.Errorf("%s: %w", path, cause(err)) }
 
 // token is a name part that no other output has.
 func token() string {

@@ -34,7 +34,7 @@ func (g *Group) Commit() error {
 	err := g.place(order)
 	if err != nil {
 		for _, o := range slices.Backward(order) {
-			if back := o.takeBack(); back != nil {
+			if back := o.takeBack(g.ops); back != nil {
 				err = errors.Join(err, fmt.Errorf("output %s: cannot be taken back: %w", o.path, cause(back)))
 			}
 		}
@@ -101,7 +101,7 @@ func (g *Group) place(order []*Output) error {
 // something there, or take it away, at any moment: then it looks again.
 func (g *Group) placeOne(o *Output) error {
 	for range 100 {
-		err := renameNew(o.work, o.final)
+		err := g.ops.renameNew(o.work, o.final)
 		if err == nil {
 			o.state = fresh
 			return nil
@@ -112,7 +112,7 @@ func (g *Group) placeOne(o *Output) error {
 		if !g.opt.Overwrite {
 			return refuse(ErrExists, "output %s exists now: another process wrote it; give --overwrite (-f) to replace it", o.path)
 		}
-		if err = o.replace(); !errors.Is(err, fs.ErrNotExist) {
+		if err = o.replace(g.ops); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -120,8 +120,8 @@ func (g *Group) placeOne(o *Output) error {
 }
 
 // replace swaps the output with what lies in its place.
-func (o *Output) replace() error {
-	err := exchange(o.work, o.final)
+func (o *Output) replace(ops operations) error {
+	err := ops.exchange(o.work, o.final)
 	if err == nil {
 		o.state = exchanged
 		return nil
@@ -129,13 +129,13 @@ func (o *Output) replace() error {
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
-	return o.replaceInSteps()
+	return o.replaceInSteps(ops)
 }
 
 // replaceInSteps is replace where names cannot be exchanged (NFS, for one).
 // The folder is missing for a moment; the old one is put back when the second
 // step fails, or by the next run when the process dies between the two.
-func (o *Output) replaceInSteps() error {
+func (o *Output) replaceInSteps(ops operations) error {
 	if o.file {
 		o.state = replaced
 		if err := os.Link(o.final, o.aside); err != nil {
@@ -151,21 +151,21 @@ func (o *Output) replaceInSteps() error {
 	if err := os.Rename(o.final, o.aside); err != nil {
 		return err
 	}
-	if err := renameNew(o.work, o.final); err != nil {
-		return errors.Join(err, renameNew(o.aside, o.final))
+	if err := ops.renameNew(o.work, o.final); err != nil {
+		return errors.Join(err, ops.renameNew(o.aside, o.final))
 	}
 	o.state = replaced
 	return nil
 }
 
 // takeBack undoes placeOne.
-func (o *Output) takeBack() error {
+func (o *Output) takeBack(ops operations) error {
 	var err error
 	switch o.state {
 	case fresh:
 		err = os.Rename(o.final, o.work)
 	case exchanged:
-		err = exchange(o.work, o.final)
+		err = ops.exchange(o.work, o.final)
 	case replaced:
 		if err = os.Rename(o.final, o.work); err == nil {
 			err = os.Rename(o.aside, o.final)

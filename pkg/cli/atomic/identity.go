@@ -154,7 +154,7 @@ func (g *Group) clean(o *Output) {
 		case aside:
 			final := filepath.Join(dir, wrote)
 			if _, err := os.Lstat(final); errors.Is(err, fs.ErrNotExist) {
-				if err := renameNew(path, final); err == nil {
+				if err := g.ops.renameNew(path, final); err == nil {
 					g.opt.Warn("%s was put back: a process had died while it replaced it", final)
 				}
 				continue

@@ -7,6 +7,12 @@ import (
 	"syscall"
 )
 
+// operations are the renames that depend on the file system; tests replace them.
+type operations struct {
+	renameNew func(from, to string) error // to must be free: fs.ErrExist
+	exchange  func(a, b string) error     // errors.ErrUnsupported where it cannot be done
+}
+
 // renameNewInSteps is renameNew where the system has no such call. A file is
 // linked, which fails if the name is taken. A folder cannot be: between the
 // look and the rename another process may put one there, and then the rename

@@ -5,6 +5,7 @@
 package progress
 
 import (
+	"errors"
 	"io"
 	"strconv"
 	"sync"
@@ -108,7 +109,9 @@ func (d *Display) Write(p []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.bars != nil {
-		return d.bars.Write(p)
+		if n, err := d.bars.Write(p); !errors.Is(err, mpb.ErrDone) {
+			return n, err
+		}
 	}
 	return d.out.Write(p)
 }

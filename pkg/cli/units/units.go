@@ -19,6 +19,7 @@ var multipliers = map[string]int64{
 	"g": 1 << 30, "gib": 1 << 30, "gb": 1e9,
 	"t": 1 << 40, "tib": 1 << 40, "tb": 1e12,
 	"p": 1 << 50, "pib": 1 << 50, "pb": 1e15,
+	"e": 1 << 60, "eib": 1 << 60, "eb": 1e18,
 }
 
 // ParseSize reads a number of bytes: plain ("1048576"), in powers of 1024

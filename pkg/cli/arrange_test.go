@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func testCommand() *Command {
+	return &Command{
+		Name: "tool", Usage: "test", Shared: Stage,
+		Args: []Arg{{Name: "IN", Usage: "in"}, {Name: "OUT", Usage: "out"}, {Name: "MORE", Usage: "more", Optional: true, Many: true}},
+		Flags: []Flag{
+			{Name: "sigma_xy", Short: "s", Kind: Float, Usage: "u"}, {Name: "no_xy_shift", Kind: Bool, Usage: "u"},
+			{Name: "resolutions", Kind: Floats, Usage: "u"}, {Name: "names", Kind: Strings, Usage: "u"}, {Name: "input", Short: "i", Aliases: []string{"in-put"}, Usage: "u"},
+		},
+		Run: nil,
+	}
+}
+
+func TestArrange(t *testing.T) {
+	for _, c := range []struct{ typed, flags, args string }{
+		{"a b", "", "a b"},
+		{"a -f b", "--overwrite=true", "a b"},
+		{"-- -f --", "", "-f --"},
+		{"a b -fs 3", "--overwrite=true --sigma_xy=3", "a b"},
+		{"a b -fs3", "--overwrite=true --sigma_xy=3", "a b"},
+		{"a b -s-3", "--sigma_xy=-3", "a b"},
+		{"a b -f=no", "--overwrite=no", "a b"},
+		{"-3 -1e5 -s -.5", "--sigma_xy=-.5", "-3 -1e5"},
+		{"--resolutions 1 2,3 a 4", "--resolutions=1 --resolutions=2,3", "a 4"},
+		{"--resolutions=1 2 a", "--resolutions=1", "2 a"},
+		{"--resolutions 1 -- 2 a", "--resolutions=1", "2 a"},
+		{"--names 1 2 a", "--names=1", "2 a"},
+		{"a b --in_put x --in-put=y -i z", "--input=x --input=y --input=z", "a b"},
+		{"a b --no-no-xy-shift --no_use_gpu --no-xy-shift", "--no_xy_shift=false --use_gpu=false --no_xy_shift=true", "a b"},
+		{"a b --input -", "--input=-", "a b"},
+		{"a b --input=", "--input=", "a b"},
+		{"a b c d e", "", "a b c d e"},
+	} {
+		l, err := arrange(testCommand(), strings.Fields(c.typed))
+		if err != nil {
+			t.Errorf("%s: %v", c.typed, err)
+			continue
+		}
+		if flags, args := strings.Join(l.flags, " "), strings.Join(l.args, " "); flags != c.flags || args != c.args {
+			t.Errorf("%s: flags %q, arguments %q", c.typed, flags, args)
+		}
+	}
+	for typed, want := range map[string]string{
+		"a b --in-pit=3":      "unknown flag --in-pit: did you mean --in_put?",
+		"a b --no-sigma_xy":   "unknown flag --no-sigma_xy",
+		"a b -i":              "flag -i needs a value: -i TEXT",
+		"a b -i --":           "flag -i needs a value",
+		"a b --f":             "unknown flag --f",
+		"a b -fz":             "unknown flag -fz",
+		"a b ---":             "unknown flag ---",
+		"a b --=3":            "unknown flag --",
+		"a b -_":              "unknown flag -_",
+		"a b --no-use_gpu=up": "flag --no-use_gpu: ",
+		"a b --no-help=up":    "flag --no-help: ",
+		"a b --help=up":       "flag --help: ",
+		"a":                   "missing OUT",
+	} {
+		if _, err := arrange(testCommand(), strings.Fields(typed)); err == nil || ExitCode(err) != ExitUsage || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", typed, err)
+		}
+	}
+}
+
+// Whatever is typed, the result is in order, loses no argument, and urfave/cli
+// parses it.
+func FuzzArrange(f *testing.F) {
+	for _, s := range []string{
+		"a b", "a\n-f\nb", "--\n-f\n--", "-s\n-3\na\nb", "--resolutions\n1\n2,3\na\nb", "--help", "-fs3\na\nb", "a\nb\n--no-use_gpu\n--mem=4GiB",
+		"--completion\nbash", "a\nb\n--codec\nzstd:3\n--chunks\n1\n2\n3", "--\n\n",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, typed string) {
+		tokens := strings.Split(typed, "\n")
+		c := testCommand()
+		l, err := arrange(c, tokens)
+		if err != nil {
+			if ExitCode(err) != ExitUsage || oneLine(err) == "" || strings.ContainsAny(oneLine(err), "\n\r") {
+				t.Fatalf("%q: %q", tokens, err)
+			}
+			return
+		}
+		for _, flag := range l.flags {
+			name, _, ok := strings.Cut(flag, "=")
+			if !ok || !strings.HasPrefix(name, "--") || c.flag(name[2:]) == nil {
+				t.Fatalf("%q: %q is not in order", tokens, flag)
+			}
+		}
+		for _, arg := range l.args {
+			if !slices.Contains(tokens, arg) {
+				t.Fatalf("%q: argument %q was not typed", tokens, arg)
+			}
+		}
+		if l.help || l.version || l.completion != "" {
+			return
+		}
+		values := map[string]*value{}
+		var got []string
+		ran := false
+		app := parser(l, values, func(ctx *urfaveContext) error {
+			ran, got = true, ctx.Args().Slice()
+			return nil
+		})
+		argv := append(append([]string{"tool"}, l.flags...), "--")
+		if err := app.Run(append(argv, l.args...)); err != nil || !ran || !slices.Equal(got, l.args) {
+			t.Fatalf("%q: %v, arguments %q", tokens, err, got)
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"strata/pkg/cli/host"
+)
+
+type urfaveContext = ucli.Context
+
+func TestExitCode(t *testing.T) {
+	input := errors.New("chunk is broken")
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{input, 1},
+		{Usage("no %d", 3), 2},
+		{fmt.Errorf("in x: %w", Usage("no")), 2},
+		{BadInput(input), 3},
+		{fmt.Errorf("in x: %w", BadInput(input)), 3},
+		{BadInput(nil), 0},
+		{BadInput(fs.ErrNotExist), 3},
+		{BadInput(Usage("no")), 2},
+		{BadInput(fmt.Errorf("read: %w", syscall.EIO)), 1},
+		{BadInput(&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}), 1},
+		{BadInput(context.Canceled), 1},
+		{BadInputf("x: %w", input), 3},
+		{GPUFailure(input), 4},
+		{GPUFailure(nil), 0},
+		{errors.Join(input, BadInput(input)), 3},
+	} {
+		if got := ExitCode(c.err); got != c.want {
+			t.Errorf("%v: %d, want %d", c.err, got, c.want)
+		}
+	}
+	if !errors.Is(BadInput(input), input) {
+		t.Error("the cause is lost")
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	_, missing := os.Open("/nothing/here")
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("a\nb\r\n  c "), "a; b; c"},
+		{errors.Join(errors.New("a"), errors.New("b")), "a; b"},
+		{missing, "/nothing/here: no such file or directory"},
+		{fmt.Errorf("level 0: %w", missing), "level 0: open /nothing/here: no such file or directory"},
+	} {
+		if got := oneLine(c.err); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"threads", "n_levels", "use_gpu", "mem", "f"}
+	for typed, want := range map[string]string{
+		"thread": "threads", "treads": "threads", "htreads": "threads", "n_level": "n_levels", "nlevels": "n_levels",
+		"usegpu": "use_gpu", "men": "mem", "x": "", "completely": "", "": "",
+	} {
+		if got := nearest(typed, names); got != want {
+			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
+	}
+}
+
+func TestMemBudget(t *testing.T) {
+	limit := func(n int64) host.Limits { return host.Limits{Memory: &n} }
+	for _, c := range []struct {
+		limits host.Limits
+		want   int64
+	}{
+		{host.Limits{}, 512 << 20}, {limit(8 << 30), 512 << 20}, {limit(1 << 30), 512 << 20}, {limit(256 << 20), 128 << 20},
+	} {
+		if got := memBudget(c.limits); got != c.want {
+			t.Errorf("%+v: %d, want %d", c.limits, got, c.want)
+		}
+	}
+}
+
+func TestRedact(t *testing.T) {
+	in := []string{"http://u:secret@h/x", "https://h/x?y", "--url=https://u:secret@h", "http://%zz", "plain"}
+	want := []string{"http://u:xxxxx@h/x", "https://h/x?y", "--url=https://u:xxxxx@h", "http://%zz", "plain"}
+	for i, got := range redact(in) {
+		if got != want[i] {
+			t.Errorf("%q: %q, want %q", in[i], got, want[i])
+		}
+	}
+}
+
+// Check finds the mistakes that a description can have.
+func TestCheck(t *testing.T) {
+	run := func(context.Context, *Run) error { return nil }
+	good := func() *Command {
+		return &Command{Name: "tool", Usage: "do it", Run: run, Shared: Stage, Args: []Arg{{Name: "IN"}}}
+	}
+	if err := good().Check(); err != nil {
+		t.Fatal(err)
+	}
+	for want, spoil := range map[string]func(c *Command){
+		"a name and a usage":           func(c *Command) { c.Usage = "" },
+		"full stop":                    func(c *Command) { c.Usage = "Do it." },
+		"either Run or Commands":       func(c *Command) { c.Run = nil },
+		"belong to its sub-commands":   func(c *Command) { c.Run = nil; c.Commands = []*Command{good()} },
+		"stands for many":              func(c *Command) { c.Args = []Arg{{Name: "A", Many: true}, {Name: "B"}} },
+		"after an optional one":        func(c *Command) { c.Args = []Arg{{Name: "A", Optional: true}, {Name: "B"}} },
+		"flag --threads is defined":    func(c *Command) { c.Flags = []Flag{{Name: "threads"}} },
+		"flag -j is defined twice":     func(c *Command) { c.Flags = []Flag{{Name: "jobs", Short: "j"}} },
+		"spelled with underscores":     func(c *Command) { c.Flags = []Flag{{Name: "a-b"}} },
+		"more than one letter":         func(c *Command) { c.Flags = []Flag{{Name: "jobs", Short: "jj"}} },
+		"default of --jobs":            func(c *Command) { c.Flags = []Flag{{Name: "jobs", Kind: Int, Default: "x"}} },
+		"unknown flag --jobs":          func(c *Command) { c.Defaults = Defaults{"jobs": "1"} },
+		"default of --n_levels":        func(c *Command) { c.Defaults = Defaults{"n_levels": "x"} },
+		"sub-command tool is defined ": func(c *Command) { *c = Command{Name: "t", Usage: "u", Commands: []*Command{good(), good()}} },
+	} {
+		c := good()
+		spoil(c)
+		if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got: %v", want, err)
+		}
+	}
+}
+
+// A flag or an argument that the command does not have is a bug in the command.
+func TestBugsPanic(t *testing.T) {
+	r := &Run{command: testCommand(), values: map[string]*value{"sigma_xy": (&Flag{Name: "sigma_xy", Kind: Float}).newValue()}, args: []string{"a", "b"}}
+	for name, ask := range map[string]func(){
+		"unknown": func() { r.Bool("unknown") }, "of another kind": func() { r.Int("sigma_xy") },
+		"no argument": func() { r.Arg("NOTHING") }, "no flag": func() { r.IsSet("unknown") },
+	} {
+		func() {
+			defer func() {
+				if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), name) {
+					t.Errorf("%s: %v", name, p)
+				}
+			}()
+			ask()
+		}()
+	}
+	if r.Arg("MORE") != "" || r.Args("OUT")[0] != "b" || r.Float("sigma_xy") != 0 {
+		t.Error("wrong values")
+	}
+}
