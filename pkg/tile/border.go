@@ -2,7 +2,6 @@ package tile
 
 import (
 	"fmt"
-	"slices"
 
 	"strata/pkg/dtype"
 )
@@ -56,22 +55,6 @@ func (c Copy) check(g Geometry) error {
 		}
 	}
 	return nil
-}
-
-// within is the part of a copy that shows the image from lo up to hi along one
-// axis.
-func (c Copy) within(axis, lo, hi int) Copy {
-	start, end := max(c.From[axis], lo), min(c.From[axis]+c.Shape[axis], hi)
-	if start == c.From[axis] && end == start+c.Shape[axis] {
-		return c
-	}
-	to := c.To[axis] + start - c.From[axis]
-	if c.Reversed != nil && c.Reversed[axis] {
-		to = c.To[axis] + c.From[axis] + c.Shape[axis] - end
-	}
-	c.From, c.Shape, c.To = slices.Clone(c.From), slices.Clone(c.Shape), slices.Clone(c.To)
-	c.From[axis], c.Shape[axis], c.To[axis] = start, max(end-start, 0), to
-	return c
 }
 
 // newBorder makes the creator that a configuration names; nil leaves borders

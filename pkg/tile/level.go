@@ -210,9 +210,16 @@ func (lv *level[T]) split(c Copy, add func(tile []int, part Copy)) {
 	}
 	tile := append([]int{}, lo...)
 	for more := true; more; more = next(tile, lo, hi) {
-		p := c
+		room := make([]int, 3*n)
+		p := Copy{room[:n], room[n : 2*n], room[2*n:], c.Reversed}
 		for a := range n {
-			p = p.within(a, tile[a]*lv.tile[a], (tile[a]+1)*lv.tile[a])
+			start := max(c.From[a], tile[a]*lv.tile[a])
+			end := min(c.From[a]+c.Shape[a], (tile[a]+1)*lv.tile[a])
+			p.From[a], p.Shape[a] = start, end-start
+			p.To[a] = c.To[a] + start - c.From[a]
+			if c.Reversed != nil && c.Reversed[a] {
+				p.To[a] = c.To[a] + c.From[a] + c.Shape[a] - end
+			}
 		}
 		add(tile, p)
 	}
@@ -245,50 +252,56 @@ func (lv *level[T]) place(ctx context.Context, v *View[T], p piece) error {
 		convert[T](from, raw, lv.viewPixels)
 		return nil
 	}
-	origin := p.tile[lv.parts.axis] * lv.tile[lv.parts.axis]
-	for k, first := range lv.parts.bound[:len(lv.parts.bound)-1] {
-		end := lv.parts.bound[k+1]
-		var boxes []Copy
-		for _, c := range p.boxes {
-			if c = c.within(lv.parts.axis, origin+first, origin+end); c.Shape[lv.parts.axis] > 0 {
-				boxes = append(boxes, c)
-			}
-		}
-		if len(boxes) == 0 {
+	for k := range len(lv.parts.bound) - 1 {
+		lo := p.tile[lv.parts.axis]*lv.tile[lv.parts.axis] + lv.parts.bound[k]
+		hi := lo + lv.parts.bound[k+1] - lv.parts.bound[k]
+		if !lv.parts.needed(p.boxes, lo, hi) {
 			continue
 		}
 		cache, t, err := lv.part(ctx, p.tile, k)
 		if err != nil {
 			return &Error{v.Level, v.Index, p.tile, err}
 		}
-		lv.copy(v, t, p.tile, first, boxes)
+		lv.copy(v, t, p, lo, hi)
 		cache.unpin(t)
 	}
 	return nil
 }
 
-// copy places boxes of the part of a tile that begins at plane first.
-func (lv *level[T]) copy(v *View[T], t *cached[T], tile []int, first int, boxes []Copy) {
+// copy places what the boxes of a piece show of a part of its tile: the planes
+// of the image from lo up to hi.
+func (lv *level[T]) copy(v *View[T], t *cached[T], p piece, lo, hi int) {
 	if tokens := lv.l.copies; tokens != nil {
 		tokens <- struct{}{} // held while copying only: no need to look at ctx
 		defer func() { <-tokens }()
 	}
-	for _, c := range boxes {
-		src, dst := -first*lv.tileStrides[lv.parts.axis], 0
-		strides := lv.tileStrides
-		for a := range tile {
-			from := c.From[a] - tile[a]*lv.tile[a]
-			if c.Reversed != nil && c.Reversed[a] {
-				if &strides[0] == &lv.tileStrides[0] {
-					strides = append([]int{}, strides...)
+	var room [2][8]int
+	shape, strides := room[0][:0], room[1][:0]
+	for _, c := range p.boxes {
+		shape, strides = append(shape[:0], c.Shape...), append(strides[:0], lv.tileStrides...)
+		src, dst := 0, 0
+		for a := range p.tile {
+			origin, from, to := p.tile[a]*lv.tile[a], c.From[a], c.To[a]
+			reversed := c.Reversed != nil && c.Reversed[a]
+			if a == lv.parts.axis {
+				start, end := max(from, lo), min(from+c.Shape[a], hi)
+				if reversed {
+					to += from + c.Shape[a] - end
+				} else {
+					to += start - from
 				}
-				from += c.Shape[a] - 1
+				origin, from, shape[a] = lo, start, end-start
+			}
+			if reversed {
+				from += shape[a] - 1
 				strides[a] = -strides[a]
 			}
-			src += from * lv.tileStrides[a]
-			dst += c.To[a] * lv.viewStrides[a]
+			src += (from - origin) * lv.tileStrides[a]
+			dst += to * lv.viewStrides[a]
 		}
-		copyBox(v.buf.data, dst, lv.viewStrides, t.data, src, strides, c.Shape)
+		if shape[lv.parts.axis] > 0 {
+			copyBox(v.buf.data, dst, lv.viewStrides, t.data, src, strides, shape)
+		}
 	}
 }
 

@@ -82,6 +82,17 @@ func (p parts) most() (inner, end int) {
 
 func (p parts) isEnd(k int) bool { return p.ends && (k == 0 || k == len(p.bound)-2) }
 
+// needed reports whether any of the boxes shows planes of the image from lo up
+// to hi.
+func (p parts) needed(boxes []Copy, lo, hi int) bool {
+	for _, c := range boxes {
+		if c.From[p.axis] < hi && c.From[p.axis]+c.Shape[p.axis] > lo {
+			return true
+		}
+	}
+	return false
+}
+
 // part finds one part of a tile in its cache, or loads it.
 func (lv *level[T]) part(ctx context.Context, tile []int, k int) (*cache[T], *cached[T], error) {
 	c := lv.cache
