@@ -2,6 +2,8 @@
 
 package filter
 
+import "strata/pkg/dtype"
+
 var useAVX2 = false
 
-func addPlanesVector([]float64, any, int) (done int, nonFinite int64) { return 0, 0 }
+func addPlanesVector[T dtype.Element]([]float64, []T, int) (done int, nonFinite int64) { return 0, 0 }
