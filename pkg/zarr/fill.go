@@ -118,12 +118,26 @@ func parseFloat(out []byte, raw json.RawMessage) bool {
 func putFloat(out []byte, v float64) {
 	switch len(out) {
 	case 2:
-		putUint(out, uint64(dtype.Float16Bits(float32(v))))
+		putUint(out, uint64(dtype.Float16Bits(toOdd(v))))
 	case 4:
 		putUint(out, uint64(math.Float32bits(float32(v))))
 	default:
 		putUint(out, math.Float64bits(v))
 	}
+}
+
+// toOdd rounds v to a float32 so that rounding that to a float16 gives what
+// rounding v at once would: a value between two float32 becomes the odd one.
+func toOdd(v float64) float32 {
+	f := float32(v)
+	if float64(f) == v || v != v {
+		return f
+	}
+	b := math.Float32bits(f)
+	if math.Abs(float64(f)) > math.Abs(v) {
+		b-- // towards zero
+	}
+	return math.Float32frombits(b | 1)
 }
 
 // putUint stores the low bytes of u in native (little-endian) order.

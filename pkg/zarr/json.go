@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"unicode/utf8"
@@ -24,6 +25,36 @@ func parseDocument(raw json.RawMessage) (map[string]json.RawMessage, error) {
 		return nil, fieldError("", "not valid JSON: %w", err)
 	}
 	return parseObject("", raw)
+}
+
+// quoteNonFinite puts quotes around the bare words NaN, Infinity and -Infinity,
+// which Python's json writes into attributes (_FillValue of xarray, say) and no
+// other parser takes. Documents that are valid without it are left alone.
+func quoteNonFinite(raw []byte) []byte {
+	if !bytes.Contains(raw, []byte("NaN")) && !bytes.Contains(raw, []byte("Infinity")) || json.Valid(raw) {
+		return raw
+	}
+	out := make([]byte, 0, len(raw)+16)
+	s := splitter{b: raw}
+	for s.i < len(raw) {
+		switch c := raw[s.i]; c {
+		case '{', '}', '[', ']', ',', ':', ' ', '\n', '\t', '\r':
+			out = append(out, c)
+			s.i++
+		default:
+			v := s.scalar()
+			switch string(v) {
+			case "NaN", "Infinity", "-Infinity":
+				out = append(append(append(out, '"'), v...), '"')
+			default:
+				out = append(out, v...)
+			}
+		}
+	}
+	if !json.Valid(out) {
+		return raw // and its error is about what the file holds
+	}
+	return out
 }
 
 // parseObject splits an object of a valid document. Of members of the same name
@@ -100,31 +131,39 @@ func (s *splitter) value() json.RawMessage {
 	start, depth := s.i, 0
 	for s.i < len(s.b) {
 		switch s.b[s.i] {
-		case '"':
-			for s.i++; s.i < len(s.b) && s.b[s.i] != '"'; s.i++ {
-				if s.b[s.i] == '\\' {
-					s.i++
-				}
-			}
 		case '{', '[':
 			depth++
+			s.i++
 		case '}', ']':
-			if depth == 0 {
-				return s.b[start:s.i:s.i] // the end of a number or word in a list or object
-			}
 			depth--
-		case ',', ' ', '\n', '\t', '\r', ':':
-			if depth == 0 {
-				return s.b[start:s.i:s.i]
-			}
 			s.i++
-			continue
+		case ',', ':', ' ', '\n', '\t', '\r':
+			s.i++
 		default:
-			s.i++
-			continue
+			s.scalar()
+		}
+		if depth <= 0 {
+			break
+		}
+	}
+	return s.b[start:s.i:s.i]
+}
+
+// scalar returns the string, number or word that begins here and goes behind it.
+func (s *splitter) scalar() []byte {
+	start := s.i
+	if s.b[s.i] == '"' {
+		for s.i++; s.i < len(s.b) && s.b[s.i] != '"'; s.i++ {
+			if s.b[s.i] == '\\' {
+				s.i++
+			}
 		}
 		s.i = min(s.i+1, len(s.b))
-		if depth == 0 {
+		return s.b[start:s.i:s.i]
+	}
+	for s.i++; s.i < len(s.b); s.i++ {
+		switch s.b[s.i] {
+		case '{', '}', '[', ']', ',', ':', '"', ' ', '\n', '\t', '\r':
 			return s.b[start:s.i:s.i]
 		}
 	}

@@ -60,6 +60,9 @@ func TestFillValues(t *testing.T) {
 		{`"0x7e01"`, dtype.Float16, 3, 0x7e01, true},
 		{"65504", dtype.Float16, 3, 0x7bff, true},
 		{"65520", dtype.Float16, 3, 0, false},
+		{"1.00048828125", dtype.Float16, 3, 0x3c00, true},      // halfway: to even
+		{"1.0004882812500001", dtype.Float16, 3, 0x3c01, true}, // above halfway, which float32 does not see
+		{"-1.0014648437499999", dtype.Float16, 3, 0xbc01, true},
 		{"1e39", dtype.Float32, 3, 0, false},
 		{"1e400", dtype.Float64, 3, 0, false},
 		{"5e-324", dtype.Float64, 3, 1, true},
@@ -253,6 +256,34 @@ func TestSplit(t *testing.T) {
 	for _, s := range []string{`{}`, ` { } `, `{"a":1}`, "{\"a\" : [ 1 , \"x,]\\\"\" ,{\"b\":[]} ] ,\n\"c\":null }", `{"a":1,"a":2}`,
 		`{"\u0061":"\\"}`, `{"a":-1.5e3,"b":true}`, `[]`, `null`, `1`, `{"a":1,}`, `{"a"}`, `{`, ``, `{"a":[[],[[]],{}]}`} {
 		checkSplit(t, []byte(s))
+	}
+}
+
+func TestPythonsNonFiniteNumbers(t *testing.T) {
+	st := store.Memory()
+	for key, doc := range map[string]string{
+		"x/.zarray": `{"zarr_format":2,"shape":[2],"chunks":[2],"dtype":"<f4","compressor":null,"fill_value":NaN,"order":"C","filters":null}`,
+		"x/.zattrs": `{"_FillValue": NaN, "range":[-Infinity,Infinity,-1e-3], "NaN":"NaN, \"Infinity\""}`,
+		"y/.zgroup": `{"zarr_format":2}`,
+		"y/.zattrs": `{"a": NaNs}`,
+	} {
+		if err := st.Put(t.Context(), key, []byte(doc)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := OpenArray(t.Context(), st, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if attrs := a.Attributes(); string(attrs["_FillValue"]) != `"NaN"` || string(attrs["range"]) != `["-Infinity","Infinity",-1e-3]` ||
+		string(attrs["NaN"]) != `"NaN, \"Infinity\""` {
+		t.Errorf("attributes %s", attrs)
+	}
+	if got := getUint(a.Fill()); got != 0x7fc00000 {
+		t.Errorf("fill value %#x", got)
+	}
+	if _, err := Open(t.Context(), st, "y"); err == nil || !strings.Contains(err.Error(), "y/.zattrs") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -28,7 +28,7 @@ func Open(ctx context.Context, st store.Store, path string, opts ...Option) (Nod
 
 func open(ctx context.Context, st store.Store, path string, o options) (Node, error) {
 	key := store.Join(path, keyV3)
-	document, err := st.Get(ctx, key, nil, maxMetadata)
+	document, err := getDocument(ctx, st, key)
 	if err == nil {
 		n, err := parseNode(st, path, document, o)
 		return n, inFile(st, key, err)
@@ -37,7 +37,7 @@ func open(ctx context.Context, st store.Store, path string, o options) (Node, er
 		return nil, err
 	}
 	key = store.Join(path, keyV2Array)
-	document, err = st.Get(ctx, key, nil, maxMetadata)
+	document, err = getDocument(ctx, st, key)
 	if err == nil {
 		attrs, err := getOptional(ctx, st, store.Join(path, keyV2Attributes))
 		if err != nil {
@@ -58,7 +58,7 @@ func open(ctx context.Context, st store.Store, path string, o options) (Node, er
 		return nil, err
 	}
 	key = store.Join(path, keyV2Group)
-	document, err = st.Get(ctx, key, nil, maxMetadata)
+	document, err = getDocument(ctx, st, key)
 	if err == nil {
 		return openV2Group(ctx, st, path, document, o)
 	}
@@ -85,9 +85,18 @@ func parseNode(st store.Store, path string, document json.RawMessage, o options)
 	return newArray(st, path, md, o), nil
 }
 
-// getOptional is Get where an absent object is nil.
-func getOptional(ctx context.Context, st store.Store, key string) ([]byte, error) {
+// getDocument gets a metadata file.
+func getDocument(ctx context.Context, st store.Store, key string) ([]byte, error) {
 	b, err := st.Get(ctx, key, nil, maxMetadata)
+	if err != nil {
+		return nil, err
+	}
+	return quoteNonFinite(b), nil
+}
+
+// getOptional is getDocument where an absent object is nil.
+func getOptional(ctx context.Context, st store.Store, key string) ([]byte, error) {
+	b, err := getDocument(ctx, st, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
