@@ -1,6 +1,7 @@
 package inflate
 
 import (
+	"bytes"
 	"encoding/binary"
 	"sync"
 )
@@ -10,7 +11,7 @@ type decoder struct {
 	src, dst []byte
 	in, out  int    // next byte of src to go into buf, next byte of dst
 	start    int    // of the current stream in dst: no distance reaches back beyond it
-	buf      uint64 // the bits between the last symbol and in, lowest first; 0 above them
+	buf      uint64 // the bits between the last symbol and in, lowest first; above them 0, or what follows
 	count    uint   // how many they are
 	dynamic  tables
 	lens     [288 + 32]uint8
@@ -33,6 +34,12 @@ func (d *decoder) release() {
 
 // refill tops buf up to 56 bits or more, or to all there is.
 func (d *decoder) refill() {
+	if len(d.src)-d.in >= 8 {
+		d.buf |= binary.LittleEndian.Uint64(d.src[d.in:]) << (d.count & 63)
+		d.in += int((63 - d.count) >> 3)
+		d.count |= 56
+		return
+	}
 	for d.count <= 56 && d.in < len(d.src) {
 		d.buf |= uint64(d.src[d.in]) << d.count
 		d.in++
@@ -134,12 +141,10 @@ var fixed = sync.OnceValue(func() *tables {
 		}
 	}
 	t := new(tables)
-	build(t.lit[:], litBits, lens[:], litSymbols[:], false)
-	for i := range 32 {
-		lens[i] = 5
-	}
-	build(t.dist[:], distBits, lens[:32], distSymbols[:], false)
-	t.joinMatches()
+	var words, unused [288]uint16
+	build(t.lit[:], litBits, lens[:], litSymbols[:], false, &words)
+	build(t.dist[:], distBits, bytes.Repeat([]byte{5}, 32), distSymbols[:], false, &unused)
+	t.joinMatches(lens[:], &words)
 	return t
 })
 
@@ -165,7 +170,8 @@ func (d *decoder) readTables() error {
 		lenLens[lenOrder[i]] = uint8(l)
 	}
 	var table [1 << 7]uint32
-	if !build(table[:], 7, lenLens[:], lenSymbols[:], false) {
+	var words [288]uint16
+	if !build(table[:], 7, lenLens[:], lenSymbols[:], false, &words) {
 		return d.corrupt("the code for code lengths is over-subscribed or incomplete")
 	}
 	lens := d.lens[:nlit+ndist]
@@ -204,13 +210,13 @@ func (d *decoder) readTables() error {
 	if lit[256] == 0 {
 		return d.corrupt("no code for the end of the block")
 	}
-	if !build(d.dynamic.lit[:], litBits, lit, litSymbols[:], true) {
-		return d.corrupt("the code for literals and lengths is over-subscribed or incomplete")
-	}
-	if !build(d.dynamic.dist[:], distBits, dist, distSymbols[:], true) {
+	if !build(d.dynamic.dist[:], distBits, dist, distSymbols[:], true, &words) {
 		return d.corrupt("the code for distances is over-subscribed or incomplete")
 	}
-	d.dynamic.joinMatches()
+	if !build(d.dynamic.lit[:], litBits, lit, litSymbols[:], true, &words) {
+		return d.corrupt("the code for literals and lengths is over-subscribed or incomplete")
+	}
+	d.dynamic.joinMatches(lit, &words)
 	return nil
 }
 
@@ -254,7 +260,7 @@ func (d *decoder) symbol(t *tables) (done bool, err error) {
 	if e&entryMatch != 0 {
 		return false, d.match(int(e>>entryValue&255)+3, distanceOf(e, bits))
 	}
-	length := valueOf(e, bits)
+	length := int(e>>entryValue) + extraOf(e, bits)
 
 	d.refill()
 	e = t.dist[d.buf&(1<<distBits-1)]
@@ -271,7 +277,7 @@ func (d *decoder) symbol(t *tables) (done bool, err error) {
 	if e&entryExcept != 0 {
 		return false, d.corrupt("no such distance code")
 	}
-	return false, d.match(length, valueOf(e, bits))
+	return false, d.match(length, distanceOf(e, bits))
 }
 
 // match appends length bytes that stand distance bytes back.
@@ -293,12 +299,12 @@ func (d *decoder) tooFar(distance, out int) error {
 	return d.corrupt("distance %d with %d bytes decoded", distance, out-d.start)
 }
 
-// valueOf adds the extra bits of a length or distance to its base; bits begins with the code word.
-func valueOf(e uint32, bits uint64) int {
-	return int(e>>entryValue) + int(bits&(1<<(e&entryBits)-1)>>(e>>entryWord&entryWordMask))
+// extraOf returns the extra bits of an entry; bits begins with the code word.
+func extraOf(e uint32, bits uint64) int {
+	return int(bits & (1<<(e&entryBits) - 1) >> (e >> entryWord & entryWordMask))
 }
 
-// distanceOf returns the distance of a match entry.
+// distanceOf returns the distance of a distance or match entry.
 func distanceOf(e uint32, bits uint64) int {
-	return int(distBases[e>>entrySymbol&31]) + int(bits&(1<<(e&entryBits)-1)>>(e>>entryWord&entryWordMask))
+	return int(distBases[e>>entrySymbol&31]) + extraOf(e, bits)
 }

@@ -129,7 +129,7 @@ func (d *decoder) fast(t *tables) (done bool, err error) {
 					return false, d.corrupt("no such distance code")
 				}
 			}
-			distance = int(e>>entryValue) + int(buf&(1<<(e&entryBits)-1)>>(e>>entryWord&entryWordMask))
+			distance = int(distBases[e>>entrySymbol&31]) + int(buf&(1<<(e&entryBits)-1)>>(e>>entryWord&entryWordMask))
 			buf >>= e & entryBits
 			count -= uint(e & entryBits)
 			// The same with the 48 bits of a length and a distance.

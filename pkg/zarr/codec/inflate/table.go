@@ -13,8 +13,8 @@ import "math/bits"
 //	bit  7      match: length and distance in one entry
 //	bit  14     exception: bit 12 with it is a link to a subtable, bit 13 the end of a block, none of them a code without meaning
 //	bit  15     literal
-//	bits 16…31  literal: the byte; length and distance: the base; link: index of the subtable;
-//	            match: length-3 in bits 16…23, distance symbol in bits 24…28
+//	bits 16…31  literal: the byte; length: the base; link: index of the subtable;
+//	            distance: the symbol in bits 24…28; match: that, and length-3 in bits 16…23
 //
 // A link has the primary bits in bits 0…5 and the bits that index the subtable in bits 8…11.
 const (
@@ -51,10 +51,9 @@ type tables struct {
 
 // symbols in the order of the code: what a table entry says apart from the code word's length.
 var (
-	litSymbols  = litSymbolTable()
-	distSymbols = distSymbolTable()
-	lenSymbols  = lenSymbolTable()
-	distBases   = distBaseTable()
+	litSymbols             = litSymbolTable()
+	distSymbols, distBases = distSymbolTable()
+	lenSymbols             = lenSymbolTable()
 )
 
 // RFC 1951, 3.2.5: literals, end of block, lengths 3 … 258.
@@ -74,24 +73,17 @@ func litSymbolTable() (t [288]uint32) {
 	return t
 }
 
-// RFC 1951, 3.2.5: distances 1 … 32768.
-func distSymbolTable() (t [32]uint32) {
+// RFC 1951, 3.2.5: distances 1 … 32768, and the lowest of every symbol.
+func distSymbolTable() (t, bases [32]uint32) {
 	base := uint32(1)
 	for i := range uint32(30) {
 		extra := max(i/2, 1) - 1
-		t[i] = base<<entryValue | extra
+		t[i] = i<<entrySymbol | extra
+		bases[i] = base
 		base += 1 << extra
 	}
 	t[30], t[31] = entryUnused, entryUnused
-	return t
-}
-
-// The lowest distance of every symbol.
-func distBaseTable() (t [32]uint32) {
-	for i, e := range distSymbolTable() {
-		t[i] = e >> entryValue
-	}
-	return t
+	return t, bases
 }
 
 // RFC 1951, 3.2.7: the alphabet of code lengths.
@@ -104,8 +96,8 @@ func lenSymbolTable() (t [19]uint32) {
 
 // build fills table for the code in which symbol i has a code word of lens[i] bits (0: none), by the canonical order of RFC 1951,
 // 3.2.2. It returns false if the lengths make no prefix code, or one that leaves bit patterns over, apart from the exceptions that
-// zlib makes for short: no code word at all, and a single one of 1 bit.
-func build(table []uint32, primary int, lens []uint8, symbols []uint32, short bool) bool {
+// zlib makes for short: no code word at all, and a single one of 1 bit. The code words go to words, first bit lowest.
+func build(table []uint32, primary int, lens []uint8, symbols []uint32, short bool, words *[288]uint16) bool {
 	var count [maxCodeLen + 1]int
 	for _, l := range lens {
 		count[l&15]++
@@ -133,6 +125,7 @@ func build(table []uint32, primary int, lens []uint8, symbols []uint32, short bo
 		}
 		for i, l := range lens {
 			if l == 1 {
+				words[i] = 0
 				for j := 0; j < 1<<primary; j += 2 {
 					table[j] = symbols[i] + (1 | 1<<entryWord)
 				}
@@ -154,7 +147,9 @@ func build(table []uint32, primary int, lens []uint8, symbols []uint32, short bo
 	k := 0
 	for l := 1; l <= primary; l++ {
 		for range count[l] {
-			table[word] = symbols[sorted[k]] + uint32(l|l<<entryWord)
+			s := sorted[k]
+			table[word] = symbols[s] + uint32(l|l<<entryWord)
+			words[s] = uint16(word)
 			k++
 			word = nextWord(word, l)
 		}
@@ -180,6 +175,7 @@ func build(table []uint32, primary int, lens []uint8, symbols []uint32, short bo
 				end += 1 << subBits
 				table[p] = entryLink | uint32(sub)<<entryValue | uint32(subBits)<<entryWord | uint32(primary)
 			}
+			words[sorted[k]] = uint16(word)
 			e := symbols[sorted[k]] + uint32((l-primary)|(l-primary)<<entryWord)
 			for j := word >> primary; j < 1<<subBits; j += 1 << (l - primary) {
 				table[sub+j] = e
@@ -193,22 +189,30 @@ func build(table []uint32, primary int, lens []uint8, symbols []uint32, short bo
 
 // joinMatches replaces the entries of lengths by entries of whole matches, wherever the length with its extra bits and the code word of
 // the distance fit into the index together. In image data most of them do, and a match takes one step of the chain load, shift, mask
-// instead of two.
-func (t *tables) joinMatches() {
-	for i, e := range t.lit[:1<<litBits] {
-		n := e & entryBits
-		if e&(entryLiteral|entryExcept) != 0 || n > litBits {
+// instead of two. lens and words are those that the literal and length code was built from and with.
+func (t *tables) joinMatches(lens []uint8, words *[288]uint16) {
+	for s := 257; s < min(len(lens), 286); s++ {
+		word, extra := uint32(lens[s]), litSymbols[s]&entryBits
+		used := word + extra
+		if word == 0 || used >= litBits {
 			continue
 		}
-		f := t.dist[i>>n&(1<<distBits-1)]
-		word := n + f>>entryWord&15 // bits without the extra bits of the distance
-		if f&entryExcept != 0 || word > litBits {
-			continue
+		rest := litBits - used
+		for x := range uint32(1) << extra {
+			first := uint32(words[s]) | x<<word
+			length := litSymbols[s]>>entryValue + x
+			e := entryMatch | used | used<<entryWord | (length-3)<<entryValue
+			for h := range uint32(1) << rest {
+				// Not an exception, and a code word of at most rest bits.
+				f := t.dist[h&(1<<distBits-1)]
+				p := &t.lit[(first|h<<used)&(1<<litBits-1)]
+				v := *p
+				if f&(entryExcept|15<<entryWord) <= rest<<entryWord {
+					v = e + f
+				}
+				*p = v
+			}
 		}
-		length := valueOf(e, uint64(i))
-		extra := f&entryBits - f>>entryWord&15
-		symbol := 2*extra + (f>>entryValue-1)>>extra
-		t.lit[i] = entryMatch | n + f&entryBits | word<<entryWord | uint32(length-3)<<entryValue | symbol<<entrySymbol
 	}
 }
 
