@@ -61,8 +61,8 @@ func TestFillValues(t *testing.T) {
 		{"65504", dtype.Float16, 3, 0x7bff, true},
 		{"65520", dtype.Float16, 3, 0, false},
 		{"1.00048828125", dtype.Float16, 3, 0x3c00, true},      // halfway: to even
-		{"1.0004882812500001", dtype.Float16, 3, 0x3c01, true}, // above halfway, which float32 does not see
-		{"-1.0014648437499999", dtype.Float16, 3, 0xbc01, true},
+		{"1.0004882812500002", dtype.Float16, 3, 0x3c01, true}, // above halfway, which float32 does not see
+		{"-1.0014648437499998", dtype.Float16, 3, 0xbc01, true},
 		{"1e39", dtype.Float32, 3, 0, false},
 		{"1e400", dtype.Float64, 3, 0, false},
 		{"5e-324", dtype.Float64, 3, 1, true},
