@@ -126,15 +126,18 @@ func (c Chain) ReadOnly() error {
 	return nil
 }
 
+// compressors are the codecs that stand in the "compressor" of a .zarray.
+var compressors = map[string]bool{"gzip": true, "zlib": true, "zstd": true, "lz4": true, "blosc": true, "bz2": true, "lzma": true}
+
 // MetadataV2 returns the "filters" and the "compressor" of a .zarray, nil for
-// none: the last codec is the compressor unless it is a filter.
+// none: the last codec is the compressor if it is one.
 func (c Chain) MetadataV2() (filters []json.RawMessage, compressor json.RawMessage, err error) {
 	for i, k := range c {
 		m, err := k.MetadataV2()
 		if err != nil {
 			return nil, nil, fmt.Errorf("codec %q: %w", k.Name(), err)
 		}
-		if _, ok := k.(Filter); !ok && i == len(c)-1 {
+		if compressors[k.Name()] && i == len(c)-1 {
 			return filters, m, nil
 		}
 		filters = append(filters, m)
