@@ -11,7 +11,8 @@ slices=3
 case $engine in
   nextflow)
     # Before the rest: what is missing is installed, or named, at once.
-    scripts/nextflow.sh -v >/dev/null || { echo "without Java and Maven: make demo ENGINE=none" >&2; exit 1; }
+    scripts/nextflow.sh -v 2>&1 >/dev/null |
+      sed -u '/missing\|needs Java\|could not/s/$/; or do without: make demo ENGINE=none/' >&2
     ;;
   none) ;;
   *)

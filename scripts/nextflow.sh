@@ -32,6 +32,9 @@ if [ "${STRATA_NEXTFLOW:-}" != jars ] && onpath=$(type -P nextflow) && ! [ "$onp
   echo "nextflow on the PATH (${version:-version unknown}) is older than $oldest: using our own" >&2
 fi
 
+lib=$home/lib
+# The package maven brings Java: one request when neither is there.
+[ -e "$lib/.complete" ] || "$here/need.sh" mvn maven
 java=${JAVA_CMD:-${JAVA_HOME:+$JAVA_HOME/bin/}java}
 [ -x "$(type -P "$java")" ] || { java=java; "$here/need.sh" java default-jre-headless; }
 major=$("$java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p')
@@ -40,12 +43,10 @@ if [ "${major:-0}" -lt 17 ]; then
   exit 1
 fi
 
-lib=$home/lib
 mkdir -p "$home"
 exec 9>"$home/lock"
 flock 9
 if ! [ -e "$lib/.complete" ]; then
-  "$here/need.sh" mvn maven
   echo "fetching nextflow from Maven Central into $lib (40 MiB, once)" >&2
   rm -rf "$lib"
   mkdir -p "$lib"

@@ -213,6 +213,8 @@ ok 'but not an older one' has <(launcher 2>&1) 'nextflow on the PATH \(23.10.1\)
 for tool in bash dirname sed sort head tail stat mkdir id env cat; do ln -s "$(type -P $tool)" "$tmp/bare/$tool"; done
 ok 'without Java one line says what to install' same "$(JAVA_HOME='' PATH=$tmp/bare "$root/scripts/nextflow.sh" -v 2>&1)" \
   'java is missing: install it first (the Debian package is called default-jre-headless)'
+ok 'and make demo the way without' same "$(JAVA_HOME='' PATH=$tmp/bare "$root/scripts/demo.sh" 2>&1)" \
+  'java is missing: install it first (the Debian package is called default-jre-headless); or do without: make demo ENGINE=none'
 
 # --- Forks ---------------------------------------------------------------------
 
