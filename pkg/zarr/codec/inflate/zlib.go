@@ -3,7 +3,6 @@ package inflate
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/adler32"
 )
 
 // Zlib decodes a zlib stream (RFC 1950) that takes up all of src, checks its Adler-32 and returns the number of bytes in dst. Streams
@@ -21,7 +20,7 @@ func Zlib(dst, src []byte) (n int, err error) {
 		return d.out, d.truncated()
 	}
 	stored := binary.BigEndian.Uint32(src[d.in:])
-	if sum := adler32.Checksum(dst[:d.out]); sum != stored {
+	if sum := adler(dst[:d.out]); sum != stored {
 		return d.out, fmt.Errorf("%w: adler-32 of the data is %#08x, byte %d says %#08x", ErrChecksum, sum, d.in, stored)
 	}
 	d.in += 4
