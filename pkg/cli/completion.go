@@ -175,7 +175,7 @@ func zsh(b *bufio.Writer, c *Command, leaves []leaf) {
 						spec += "+"
 					}
 				}
-				spec += "[" + strings.NewReplacer("[", "(", "]", ")").Replace(f.Usage) + "]"
+				spec += "[" + strings.NewReplacer("[", `\[`, "]", `\]`, ":", `\:`).Replace(f.Usage) + "]"
 				switch words := f.words(); {
 				case f.Kind == Bool:
 				case len(words) > 0:

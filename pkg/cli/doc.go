@@ -26,6 +26,9 @@
 //		return nil                        // now out is put in place
 //	}
 //
+// Flags that are lists of numbers take all numbers that follow them: put a
+// positional that is a number behind "--", or write it "./10".
+//
 // What Run returns decides the exit code: see [Usage], [BadInput] and
 // [GPUFailure]. On SIGINT and SIGTERM its context is cancelled; it should
 // return soon, its outputs are removed, and the exit code is 130 or 143. A

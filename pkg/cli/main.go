@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 	ucli "github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"strata/pkg/cli/atomic"
 	"strata/pkg/cli/host"
@@ -180,7 +180,11 @@ func (r *Run) setUp(tool string) {
 	if d, err := time.ParseDuration(os.Getenv("STRATA_PROGRESS_INTERVAL")); err == nil && d > 0 {
 		interval = d
 	}
-	r.display = progress.New(mode, r.Stderr, interval, func(s progress.Status) { logStatus(&r.Log, o.LogJSON, s) })
+	out := r.Stderr
+	if mode == progress.Bar && !terminal {
+		out = struct{ io.Writer }{out} // else the bar would ask the file for its width
+	}
+	r.display = progress.New(mode, out, interval, func(s progress.Status) { logStatus(&r.Log, o.LogJSON, s) })
 	r.Log = newLogger(r.display, tool, o, r.warnings)
 	r.outputs = atomic.NewGroup(atomic.Options{Overwrite: o.Overwrite, Sync: o.Sync, Warn: r.Warn})
 	if o.Threads < runtime.GOMAXPROCS(0) {
@@ -201,9 +205,15 @@ func logStatus(log *zerolog.Logger, fields bool, s progress.Status) {
 		Float64("bytes_per_second", s.Rate()).Float64("seconds_left", s.Left().Seconds()).Msg("progress")
 }
 
+// isTerminal says whether a bar can be drawn on w: a terminal that knows its
+// width. Those of some containers do not.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && isatty.IsTerminal(f.Fd())
+	if !ok {
+		return false
+	}
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	return err == nil && size.Col > 0
 }
 
 // guarded refuses what the machine cannot do, then runs the command. A panic

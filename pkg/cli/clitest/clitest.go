@@ -71,6 +71,8 @@ func Scripts(t *testing.T, dir string) {
 		Setup: func(e *testscript.Env) error {
 			root, err := moduleRoot()
 			e.Setenv("ROOT", root)
+			// Under the race detector every process would sleep a second at its end.
+			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			return err
 		},
 		Condition: condition,

@@ -41,7 +41,7 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command(path, args[4:]...)
 	cmd.Args[0] = args[3]
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "STRATA_PROGRESS_INTERVAL", "WORK", "ROOT"} {
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "STRATA_PROGRESS_INTERVAL", "WORK", "ROOT", "GORACE"} {
 		if v := ts.Getenv(name); v != "" {
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}

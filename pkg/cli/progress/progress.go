@@ -122,6 +122,7 @@ type Task struct {
 	total int64
 	done  atomic.Int64
 	start time.Time
+	took  atomic.Int64 // nanoseconds from start to Done; 0 before
 	bar   *mpb.Bar
 	end   func()
 }
@@ -154,7 +155,7 @@ func (d *Display) Start(name string, total int64) *Task {
 			}
 		})
 	}
-	d.stop = append(d.stop, t.end)
+	d.stop = append(d.stop, t.Done)
 	return t
 }
 
@@ -185,7 +186,11 @@ func (t *Task) Add(n int64) {
 
 // Done ends the task.
 func (t *Task) Done() {
-	if t != nil && t.end != nil {
+	if t == nil {
+		return
+	}
+	t.took.CompareAndSwap(0, max(1, int64(time.Since(t.start))))
+	if t.end != nil {
 		t.end()
 	}
 }
@@ -195,7 +200,11 @@ func (t *Task) Status() Status {
 	if t == nil {
 		return Status{}
 	}
-	return Status{t.name, t.done.Load(), t.total, time.Since(t.start)}
+	elapsed := time.Duration(t.took.Load())
+	if elapsed == 0 {
+		elapsed = time.Since(t.start)
+	}
+	return Status{t.name, t.done.Load(), t.total, elapsed}
 }
 
 // Close ends all tasks and waits until nothing is drawn any more. Lines
