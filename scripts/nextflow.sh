@@ -11,7 +11,7 @@
 #   NXF_HOME, NXF_OPTS    as for nextflow itself
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-home=${STRATA_NEXTFLOW_DIR:-$here/../build/nextflow}
+home=${STRATA_NEXTFLOW_DIR:-${here%/*}/build/nextflow}
 oldest=24.10
 
 # newer VERSION: VERSION >= oldest
