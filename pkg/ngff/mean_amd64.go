@@ -28,8 +28,9 @@ func mean8x8AVX2(dst, a, b, c, d unsafe.Pointer, n int, flip uint32)
 // samples is that of eight with each taken twice, and turning the sign bit adds
 // a constant whose mean is even, so that rounding to even is not disturbed.
 //
-// (Floats are left to the compiler: the writer of a whole image gained 1.1 by
-// AVX2 there, 1.4 here.)
+// The whole writer gains 1.8 by it for uint8 and 1.3 for uint16 (raw chunks of
+// 128³, BenchmarkWriter with and without the tag noasm). Floats are left to the
+// compiler, whose loop is near the speed of memory.
 func meanRowVector[T integer](d []T, r *[4][]T, planes int) int {
 	if !useAVX2 {
 		return 0

@@ -14,7 +14,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// BenchmarkWriter stores 256 MiB of float32 (and 128 MiB of uint16) as it comes
+// BenchmarkWriter stores 256 MiB of float32 (128 MiB of uint16, 64 MiB of uint8) as it comes
 // from two workers, with and without a pyramid of 5 levels. What the second
 // takes longer is the price of the pyramid.
 func BenchmarkWriter(b *testing.B) {
@@ -31,6 +31,7 @@ func BenchmarkWriter(b *testing.B) {
 		{"float32/raw/odd", dtype.Float32, "raw", []int{64, 64, 64}, []int{255, 511, 511}},
 		{"float32/blosc-zstd/128", dtype.Float32, "blosc-zstd:1", []int{128, 128, 128}, shape},
 		{"uint16/raw/128", dtype.Uint16, "raw", []int{128, 128, 128}, shape},
+		{"uint8/raw/128", dtype.Uint8, "raw", []int{128, 128, 128}, shape},
 	} {
 		for _, levels := range []int{0, 5} {
 			b.Run(fmt.Sprintf("%s/levels=%d", c.name, levels), func(b *testing.B) {
@@ -67,7 +68,7 @@ func benchWriter(b *testing.B, spec ImageSpec) {
 		small[i] = uint16(values[i])
 	}
 	tile := dtype.Bytes(values)
-	if spec.DType == dtype.Uint16 {
+	if spec.DType != dtype.Float32 {
 		tile = dtype.Bytes(small)
 	}
 	dir := benchDir(b)
