@@ -1,13 +1,16 @@
 /* floor: what the machine and the C libraries can do with the same files, the
  * yardstick for docs/benchmarks.md.
  *
- *   floor pread PIECE THREADS REPS FILE...       read in pieces into a reused buffer
- *   floor zstd  CHUNK_BYTES THREADS REPS FILE... pread + ZSTD_decompressDCtx
- *   floor blosc CHUNK_BYTES THREADS REPS FILE... pread + blosc_decompress_ctx, one thread each
- *   floor shard CHUNK_BYTES THREADS REPS FILE... index at the end (crc32c), inner zstd chunks
- *   floor deflate CHUNK_BYTES THREADS REPS FILE... libdeflate, gzip
+ *   floor pread PIECE THREADS REPS FILE...         read in pieces into a reused buffer
+ *   floor zstd  CHUNK_BYTES THREADS REPS FILE...   pread + ZSTD_decompressDCtx
+ *   floor blosc CHUNK_BYTES THREADS REPS FILE...   pread + blosc_decompress_ctx, one thread each
+ *   floor shard CHUNK_BYTES THREADS REPS FILE...   index at the end, then pread + zstd for each inner chunk
+ *   floor deflate CHUNK_BYTES THREADS REPS FILE... pread + libdeflate, gzip
+ *   floor nothing                                  start and end of a process
+ *   floor versions                                 of the libraries
  *
- * Prints one JSON object: best and median seconds, bytes of output, GiB/s.
+ * Prints one line of JSON as bench/arrays does: median seconds of REPS, bytes of
+ * output, peak resident KiB.
  */
 #define _GNU_SOURCE
 #include <blosc.h>
@@ -19,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,7 +85,9 @@ static void *work(void *arg) {
       int fd = open(f, O_RDONLY);
       struct stat st;
       if (fd < 0 || fstat(fd, &st)) die("cannot open", f);
-      size_t n = strtoull(getenv("INNER"), NULL, 10), len = n * 16 + 4;
+      const char *inner = getenv("INNER"); /* inner chunks of a shard */
+      if (!inner) die("INNER is not set", f);
+      size_t n = strtoull(inner, NULL, 10), len = n * 16 + 4;
       uint64_t *index = malloc(len);
       if (pread(fd, index, len, st.st_size - len) != (ssize_t)len) die("short index", f);
       for (size_t k = 0; k < n; k++) {
@@ -121,6 +127,9 @@ static int by_value(const void *a, const void *b) {
 }
 
 int main(int argc, char **argv) {
+  if (argc == 2 && !strcmp(argv[1], "nothing")) return 0;
+  if (argc == 2 && !strcmp(argv[1], "versions"))
+    return printf("libzstd %s, c-blosc %s, libdeflate %s\n", ZSTD_versionString(), BLOSC_VERSION_STRING, LIBDEFLATE_VERSION_STRING) < 0;
   if (argc < 6) {
     fprintf(stderr, "usage: floor MODE BYTES THREADS REPS FILE...\n");
     return 2;
@@ -129,6 +138,7 @@ int main(int argc, char **argv) {
   size = strtoull(argv[2], NULL, 10);
   threads = atoi(argv[3]);
   int reps = atoi(argv[4]);
+  if (!size || threads < 1 || threads > 256 || reps < 1) die("BYTES, THREADS (up to 256) and REPS must be positive", mode);
   files = argv + 5;
   nfiles = argc - 5;
   double s[64];
@@ -146,7 +156,8 @@ int main(int argc, char **argv) {
   }
   qsort(s, reps, sizeof *s, by_value);
   double med = reps % 2 ? s[reps / 2] : (s[reps / 2 - 1] + s[reps / 2]) / 2;
-  printf("{\"who\":\"C\",\"op\":\"%s\",\"best_s\":%.6f,\"s\":%.6f,\"bytes\":%llu,\"gibs\":%.4f}\n", mode, s[0], med,
-         (unsigned long long)atomic_load(&total), atomic_load(&total) / med / (1 << 30));
+  struct rusage u;
+  getrusage(RUSAGE_SELF, &u);
+  printf("{\"s\":%.9f,\"bytes\":%llu,\"hwm_kb\":%ld}\n", med, (unsigned long long)atomic_load(&total), u.ru_maxrss);
   return 0;
 }

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"strata/pkg/dtype"
+	"strata/pkg/mem"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+func (b *bench) array(ctx context.Context) (*zarr.Array, error) {
+	return zarr.OpenArray(ctx, store.Folder(b.path), "", zarr.Workers(b.threads))
+}
+
+func volume(shape []int) int {
+	n := 1
+	for _, s := range shape {
+		n *= s
+	}
+	return n
+}
+
+// full opens the array and reads everything into fresh memory, as an analysis
+// script does.
+func (b *bench) full(ctx context.Context) error {
+	a, err := b.array(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	buf, err := mem.Alloc(4 * volume(a.Shape()))
+	if err != nil {
+		return err
+	}
+	err = a.Read(ctx, a.Bounds(), buf)
+	b.bytes, b.check = int64(len(buf)), 0
+	b.sample(dtype.Slice[float32](buf), 65537)
+	t := time.Now()
+	mem.Free(buf)
+	b.excluded += time.Since(t)
+	return err
+}
+
+// random reads 40 boxes at seeded, aligned places into fresh memory. Seconds and
+// bytes are those of all.
+func (b *bench) random(ctx context.Context) error {
+	a, err := b.array(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	p, shape := places(1), a.Shape()
+	b.bytes, b.check = 0, 0
+	for range 40 {
+		r := zarr.Region{Start: make([]int, 3), Shape: []int{b.edge, b.edge, b.edge}}
+		for d := range r.Start {
+			r.Start[d] = p.next(shape[d]/b.edge) * b.edge
+		}
+		buf := make([]float32, volume(r.Shape))
+		if err := zarr.ReadSlice(ctx, a, r, buf); err != nil {
+			return err
+		}
+		b.bytes += int64(4 * len(buf))
+		b.sample(buf, 4097)
+	}
+	return nil
+}
+
+// slab reads one plane across each axis into fresh memory.
+func (b *bench) slab(ctx context.Context) error {
+	a, err := b.array(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	shape := a.Shape()
+	b.bytes, b.check = 0, 0
+	for d := range shape {
+		r := zarr.Region{Start: make([]int, 3), Shape: slices.Clone(shape)}
+		r.Start[d], r.Shape[d] = shape[d]/2+1, 1
+		buf := make([]float32, volume(r.Shape))
+		if err := zarr.ReadSlice(ctx, a, r, buf); err != nil {
+			return err
+		}
+		b.bytes += int64(4 * len(buf))
+		b.sample(buf, 4097)
+	}
+	return nil
+}
+
+// scaled does something n times and counts it as once.
+func (b *bench) scaled(n int, do func() error) error {
+	t := time.Now()
+	for range n {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	d := time.Since(t)
+	b.excluded += d - d/time.Duration(n)
+	return nil
+}
+
+// open opens the array a thousand times after the first; seconds are those of
+// one.
+func (b *bench) open(ctx context.Context) error {
+	const times = 1000
+	st := store.Folder(b.path)
+	first := true
+	open := func() error {
+		a, err := zarr.OpenArray(ctx, st, "")
+		if err != nil {
+			return err
+		}
+		if first {
+			b.check, first = uint64(a.Shape()[0]), false
+		}
+		a.Close()
+		return nil
+	}
+	if err := b.outside(open); err != nil {
+		return err
+	}
+	return b.scaled(times, open)
+}
+
+// stream reads everything chunk by chunk into reused buffers, raw chunks in
+// pieces of whole planes, as the stages do.
+func (b *bench) stream(ctx context.Context) error {
+	a, err := b.array(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	a = a.With(zarr.Workers(1))
+	shape, chunk := a.Shape(), a.Chunks()
+	unit := slices.Clone(chunk)
+	if len(a.Codecs()) == 0 && a.Shard() == nil {
+		unit[0] = max(1, min(chunk[0], b.piece/(4*unit[1]*unit[2])))
+		for chunk[0]%unit[0] != 0 {
+			unit[0]--
+		}
+	}
+	var regions []zarr.Region
+	for z := 0; z < shape[0]; z += chunk[0] {
+		for y := 0; y < shape[1]; y += unit[1] {
+			for x := 0; x < shape[2]; x += unit[2] {
+				for k := 0; k < chunk[0]; k += unit[0] {
+					regions = append(regions, zarr.Region{Start: []int{z + k, y, x}, Shape: unit})
+				}
+			}
+		}
+	}
+	per := chunk[0] / unit[0] // pieces of a chunk stay with one worker
+	return b.workers(len(regions)/per, 4*volume(unit), func(i int, buf []byte) (int, error) {
+		for _, r := range regions[i*per : (i+1)*per] {
+			if err := a.Read(ctx, r, buf); err != nil {
+				return 0, err
+			}
+		}
+		return per * len(buf), nil
+	})
+}
+
+// workers does n jobs on the bench's threads, each with a buffer of its own, and
+// counts the bytes that they return.
+func (b *bench) workers(n, buffer int, do func(i int, buf []byte) (int, error)) error {
+	var next, total atomic.Int64
+	var wg sync.WaitGroup
+	errs := make([]error, b.threads)
+	for w := range b.threads {
+		wg.Go(func() {
+			buf, err := mem.Alloc(buffer)
+			if err != nil {
+				errs[w] = err
+				return
+			}
+			defer mem.Free(buf)
+			for {
+				i := int(next.Add(1) - 1)
+				if i >= n {
+					return
+				}
+				got, err := do(i, buf)
+				if err != nil {
+					errs[w] = err
+					return
+				}
+				total.Add(int64(got))
+			}
+		})
+	}
+	wg.Wait()
+	b.bytes = total.Load()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"strata/pkg/dtype"
+	"strata/pkg/mem"
+	"strata/pkg/ngff"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/store"
+)
+
+// source reads the numbers of the file b.path, outside the measurement, and
+// clears the way for the output.
+func (b *bench) source(shape []int) (buf []byte, err error) {
+	if b.out == "" || len(shape) != 3 || len(b.chunks) != 3 {
+		return nil, fmt.Errorf("write needs -shape, -chunks and -out")
+	}
+	err = b.outside(func() error {
+		if err := os.RemoveAll(b.out); err != nil {
+			return err
+		}
+		f, err := os.Open(b.path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		b.bytes = int64(4 * volume(shape))
+		if buf, err = mem.Alloc(int(b.bytes)); err != nil {
+			return err
+		}
+		_, err = f.ReadAt(buf, 0)
+		return err
+	})
+	return buf, err
+}
+
+// write stores an array from memory.
+func (b *bench) write(ctx context.Context, shape []int) error {
+	buf, err := b.source(shape)
+	if err != nil {
+		return err
+	}
+	defer mem.Free(buf)
+	chain, err := codec.FromFlag(b.codec, dtype.Float32, 3)
+	if err != nil {
+		return err
+	}
+	a, err := zarr.CreateArray(ctx, store.Folder(b.out), "", zarr.Spec{Shape: shape, Chunks: b.chunks, Shard: b.shard,
+		DType: dtype.Float32, Codecs: chain}, zarr.Workers(b.threads))
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	return a.Write(ctx, a.Bounds(), buf)
+}
+
+// ome stores an image from memory, tile by tile.
+func (b *bench) ome(ctx context.Context, shape []int, levels int) error {
+	buf, err := b.source(shape)
+	if err != nil {
+		return err
+	}
+	defer mem.Free(buf)
+	chain, err := codec.FromFlag(b.codec, dtype.Float32, 3)
+	if err != nil {
+		return err
+	}
+	c := b.chunks
+	w, err := ngff.Create(ctx, store.Folder(b.out), "", ngff.ImageSpec{Shape: shape, Chunks: c, DType: dtype.Float32,
+		Codecs: chain, Levels: levels, Workers: 1, Axes: ngff.SpaceAxes("zyx", "micrometer"), Scale: []float64{2, 2, 2}})
+	if err != nil {
+		return err
+	}
+	// the file is taken as a row of tiles: the numbers are noise
+	var starts, sizes [][]int
+	for s := range ngff.TileOrder(shape, c, ngff.SpaceAxes("zyx", "micrometer")) {
+		n := make([]int, 3)
+		for d := range n {
+			n[d] = min(c[d], shape[d]-s[d])
+		}
+		starts, sizes = append(starts, s), append(sizes, n)
+	}
+	tile := 4 * volume(c)
+	err = b.workers(len(starts), 0, func(i int, _ []byte) (int, error) {
+		n := 4 * volume(sizes[i])
+		return n, w.WriteTile(ctx, starts[i], sizes[i], buf[i*tile:][:n])
+	})
+	if err != nil {
+		return err
+	}
+	return w.Close(ctx)
+}

@@ -1,0 +1,72 @@
+// Command compare runs the benchmark: every program on the same arrays, one
+// after the other in rounds, each measurement in a process of its own; and
+// makes the report of what was measured.
+//
+//	compare run -tools DIR -data DIR … > runs.jsonl
+//	compare report -runs runs.jsonl -notes notes.md -md benchmarks.md -svg benchmarks.svg
+//
+// bench/run.sh calls both.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := dispatch(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "compare:", err)
+		os.Exit(1)
+	}
+}
+
+func dispatch(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("usage: compare run|report [flags]")
+	}
+	fs := flag.NewFlagSet("compare "+args[0], flag.ExitOnError)
+	switch args[0] {
+	case "run":
+		p, r := plan{}, runner{}
+		fs.StringVar(&p.tools, "tools", "", "folder of arrays, floor and, if built, zarrs-bench")
+		fs.StringVar(&p.bin, "bin", "bin", "folder of aip and zarr-tool")
+		fs.StringVar(&p.data, "data", "", "folder that arrays gen filled, with the mosaics beside")
+		fs.StringVar(&p.out, "out", "", "folder for what the programs write")
+		fs.StringVar(&p.python, "python", "", "python of the peers")
+		fs.StringVar(&p.peers, "peers", "bench/peers.py", "script of the peers")
+		shape := fs.String("shape", "512,1024,1024", "shape of the arrays")
+		fs.IntVar(&r.least, "least", 3, "rounds of every case")
+		fs.IntVar(&r.most, "most", 9, "rounds that a quick case may take")
+		fs.DurationVar(&r.patience, "patience", 12e9, "time after which a case takes no more rounds")
+		fs.StringVar(&r.only, "only", "", "run cases whose name contains this")
+		if err := fs.Parse(args[1:]); err != nil {
+			return err
+		}
+		for s := range strings.SplitSeq(*shape, ",") {
+			n, err := strconv.Atoi(s)
+			if err != nil {
+				return fmt.Errorf("-shape %s: %w", *shape, err)
+			}
+			p.shape = append(p.shape, n)
+		}
+		r.w, r.log = os.Stdout, os.Stderr
+		return r.all(ctx, &p)
+	case "report":
+		runs := fs.String("runs", "", "what compare run printed")
+		notes := fs.String("notes", "bench/notes.md", "what a person says about the numbers")
+		md := fs.String("md", "", "report to write")
+		svg := fs.String("svg", "", "plot to write, beside the report")
+		if err := fs.Parse(args[1:]); err != nil {
+			return err
+		}
+		return writeReport(*runs, *notes, *md, *svg)
+	}
+	return fmt.Errorf("unknown command %q", args[0])
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"slices"
+)
+
+// colors of the programs in the plot; others are grey.
+var colors = map[string]string{
+	strata: "#0b6e99", "C": "#444444", "zarr-python": "#e0a030", "zarr-python + zarrs": "#c7633b", "tensorstore": "#7a9a4c",
+	"zarrs": "#8d5a97", "reading alone": "#444444", "zarr-python, numpy mean": "#e0a030",
+}
+
+// plotted are the groups that the plot shows.
+var plotted = []string{"stream", "full", "write", "aip"}
+
+const (
+	plotWidth  = 1000
+	panelWidth = 480
+	labelWidth = 170
+	barWidth   = 215
+	barHeight  = 11
+	barGap     = 1
+	rowGap     = 9
+	panelHead  = 34
+)
+
+// plot draws, for each case, one bar for each program: speed relative to the
+// fastest of them, with the number beside it.
+func plot(w io.Writer, all []*outcome) {
+	var columns [2]int // height so far
+	var body []string
+	add := func(format string, args ...any) { body = append(body, fmt.Sprintf(format, args...)) }
+	x := 12
+	for x, who := range legend(all) {
+		add(`<rect x="%d" y="14" width="11" height="11" fill="%s"/><text x="%d" y="24">%s</text>`, 12+x*160, color(who), 28+x*160, html.EscapeString(who))
+	}
+	for _, name := range plotted {
+		var rows []*outcome
+		for _, o := range all {
+			if o.Group == name && o.median[strata].seconds > 0 {
+				rows = append(rows, o)
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		c := 0
+		if columns[1] < columns[0] {
+			c = 1
+		}
+		x = 12 + c*(panelWidth+20)
+		y := 56 + columns[c]
+		top := y
+		add(`<text x="%d" y="%d" class="h">%s</text>`, x, y, html.EscapeString(groupTitle(name)))
+		y += panelHead - 20
+		for _, o := range rows {
+			best := 0.0
+			for _, who := range o.who {
+				if s := o.median[who]; s.failed == "" {
+					best = max(best, rate(s))
+				}
+			}
+			height := len(o.who) * (barHeight + barGap)
+			for i, l := range wrap(o.Label, 27) {
+				add(`<text x="%d" y="%d">%s</text>`, x, y+10+13*i, html.EscapeString(l))
+			}
+			for i, who := range o.who {
+				s, by := o.median[who], y+i*(barHeight+barGap)
+				length, text := 0.0, "fails"
+				if s.failed == "" {
+					length, text = barWidth*rate(s)/best, number(o.speed(who), o.Unit)
+				}
+				add(`<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/><text x="%.1f" y="%d" class="n">%s</text>`,
+					x+labelWidth, by, max(length, 1), barHeight, color(who), float64(x+labelWidth+4)+length, by+9, text)
+			}
+			y += max(height, 13*len(wrap(o.Label, 27))) + rowGap
+		}
+		columns[c] += y - top + 20
+	}
+	height := 56 + max(columns[0], columns[1])
+	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, height, plotWidth, height)
+	fmt.Fprint(w, "<title>Speed of strata and of other programs on the same arrays</title>\n<style>.h{font-size:15px;font-weight:bold}.n{font-size:10px;fill:#333}</style>\n")
+	fmt.Fprintf(w, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", plotWidth, height)
+	for _, s := range body {
+		fmt.Fprintln(w, s)
+	}
+	fmt.Fprintln(w, "</svg>")
+}
+
+// rate is how fast a program was, in bytes or runs per second.
+func rate(s summary) float64 {
+	if s.seconds == 0 {
+		return 0
+	}
+	return float64(max(s.bytes, 1)) / s.seconds
+}
+
+// legend lists the programs of the plotted cases.
+func legend(all []*outcome) []string {
+	var who []string
+	for _, o := range all {
+		if !slices.Contains(plotted, o.Group) {
+			continue
+		}
+		for _, w := range o.who {
+			if _, own := colors[w]; own && !slices.Contains(who, w) && w != "reading alone" && w != "zarr-python, numpy mean" {
+				who = append(who, w)
+			}
+		}
+	}
+	return who
+}
+
+func color(who string) string {
+	if c, ok := colors[who]; ok {
+		return c
+	}
+	return "#999999"
+}
+
+// wrap breaks a text at spaces into lines of at most n characters, where words
+// allow.
+func wrap(text string, n int) []string {
+	var lines []string
+	line, words := "", []rune(text+" ")
+	word := ""
+	for _, r := range words {
+		if r != ' ' {
+			word += string(r)
+			continue
+		}
+		if line != "" && len([]rune(line))+1+len([]rune(word)) > n {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+		word = ""
+	}
+	return append(lines, line)
+}

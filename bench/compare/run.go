@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// runner takes measurements. It stays small itself: a child's resident memory
+// is counted from its parent's up.
+type runner struct {
+	least, most int
+	patience    time.Duration
+	only        string
+	w, log      io.Writer
+}
+
+// all runs every case and prints the lines of the runs file.
+func (r *runner) all(ctx context.Context, p *plan) error {
+	cases, err := p.cases()
+	if err != nil {
+		return err
+	}
+	f, err := gatherFacts(ctx, p)
+	if err != nil {
+		return err
+	}
+	if err := r.print(line{Facts: f}); err != nil {
+		return err
+	}
+	for _, u := range cases {
+		if !strings.Contains(u.Name, r.only) {
+			continue
+		}
+		start := time.Now()
+		if err := r.unit(ctx, p, &u); err != nil {
+			return fmt.Errorf("%s: %w", u.Name, err)
+		}
+		fmt.Fprintf(r.log, "%-20s %6.1f s\n", u.Name, time.Since(start).Seconds())
+	}
+	return nil
+}
+
+func (r *runner) print(l line) error { return json.NewEncoder(r.w).Encode(l) }
+
+// unit measures a case in rounds. In each round every program runs once, and
+// another one begins: the machine's speed drifts, and what runs first may find
+// caches warmer or colder.
+func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
+	if err := r.print(line{Case: &u.header}); err != nil {
+		return err
+	}
+	if err := warm(u.reads); err != nil {
+		return err
+	}
+	start := time.Now()
+	failed := map[string]bool{}
+	var check uint64
+	for round := 0; round < r.least || round < r.most && time.Since(start) < r.patience; round++ {
+		for i := range u.who {
+			c := &u.who[(i+round)%len(u.who)]
+			if failed[c.who] {
+				continue
+			}
+			s, err := measure(ctx, c)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err == nil && u.writes {
+				// what was written, read by us, holds what the others wrote
+				s.Stored, s.Check, err = p.written(ctx, round == 0)
+			}
+			if err != nil {
+				if c.who == strata || c.who == "C" {
+					return err
+				}
+				failed[c.who] = true
+				s.Failed = err.Error()
+				fmt.Fprintf(r.log, "%s: %s: %v\n", u.Name, c.who, err)
+			}
+			if check == 0 {
+				check = s.Check
+			}
+			if s.Check != 0 && s.Check != check {
+				return fmt.Errorf("%s has other numbers than %s: sums %d and %d", c.who, u.who[0].who, s.Check, check)
+			}
+			s.Case, s.Round, s.Who = u.Name, round, c.who
+			if err := r.print(line{Run: &s}); err != nil {
+				return err
+			}
+		}
+	}
+	return emptyFolder(p.out)
+}
+
+// written sizes up the array that a program has written, reads it, and removes it.
+func (p *plan) written(ctx context.Context, look bool) (stored int64, check uint64, err error) {
+	path := filepath.Join(p.out, "array.zarr")
+	if stored, err = size(path); err != nil {
+		return 0, 0, err
+	}
+	if look {
+		s, err := measure(ctx, &contestant{argv: []string{p.tool("arrays"), "check", path}})
+		if err != nil {
+			return 0, 0, err
+		}
+		check = s.Check
+	}
+	return stored, check, os.RemoveAll(path)
+}
+
+// measure runs a program once.
+func measure(ctx context.Context, c *contestant) (sample, error) {
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
+	cmd.Env = append(os.Environ(), c.env...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if c.wall { // no goroutine that copies while it runs
+		cmd.Stdout, cmd.Stderr = nil, nil
+	}
+	start := time.Now()
+	err := cmd.Run()
+	wall := time.Since(start)
+	if err != nil {
+		return sample{}, fmt.Errorf("%s: %w: %s", strings.Join(c.argv[:min(len(c.argv), 4)], " "), err, lastLine(errs.String()))
+	}
+	if c.wall {
+		s := sample{Seconds: wall.Seconds(), CPU: (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()}
+		if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+			s.HWM = u.Maxrss
+		}
+		return s, nil
+	}
+	var s sample
+	if err := json.Unmarshal(out.Bytes(), &s); err != nil {
+		return s, fmt.Errorf("%s printed %q: %w", c.argv[0], out.String(), err)
+	}
+	return s, nil
+}
+
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return lines[len(lines)-1]
+}
+
+// warm reads all files below path, so that they are in the page cache.
+func warm(path string) error {
+	buf := make([]byte, 1<<20)
+	return filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		for {
+			if _, err := f.Read(buf); err == io.EOF {
+				return nil
+			} else if err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// size is the number of bytes in all files below path.
+func size(path string) (total int64, err error) {
+	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			total += info.Size()
+		}
+		return err
+	})
+	return total, err
+}
+
+func emptyFolder(path string) error {
+	entries, err := os.ReadDir(path)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(path, e.Name())))
+	}
+	return err
+}
+
+// median of v, which it sorts; 0 of nothing.
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	slices.Sort(v)
+	if len(v)%2 == 1 {
+		return v[len(v)/2]
+	}
+	return (v[len(v)/2-1] + v[len(v)/2]) / 2
+}
