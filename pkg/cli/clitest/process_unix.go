@@ -62,24 +62,31 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 		<-ended
 		ts.Fatalf("waited in vain for %q; its standard error: %s", args[2], stderr.String())
 	}
-	for i, name := range strings.Split(args[0], ",") {
-		s, ok := signals[name]
+	names := strings.Split(args[0], ",")
+	for i := 0; ; i++ {
+		s, ok := signals[names[min(i, len(names)-1)]]
 		if !ok {
 			_ = cmd.Process.Kill()
 			<-ended
-			ts.Fatalf("unknown signal %q", name)
+			ts.Fatalf("unknown signal in %q", args[0])
 		}
-		if i > 0 {
-			time.Sleep(200 * time.Millisecond) // equal signals that come together are one
+		if i < len(names) || len(names) > 1 {
+			_ = cmd.Process.Signal(s) // it may have ended meanwhile
 		}
-		ts.Check(cmd.Process.Signal(s))
-	}
-	select {
-	case err = <-ended:
-	case <-late.C:
-		_ = cmd.Process.Kill()
-		<-ended
-		ts.Fatalf("did not end after %s; its standard error: %s", args[0], stderr.String())
+		// Equal signals that come together count as one: the last of several is
+		// sent until the command has ended.
+		again := time.NewTimer(200 * time.Millisecond)
+		select {
+		case err = <-ended:
+		case <-again.C:
+			continue
+		case <-late.C:
+			_ = cmd.Process.Kill()
+			<-ended
+			ts.Fatalf("did not end after %s; its standard error: %s", args[0], stderr.String())
+		}
+		again.Stop()
+		break
 	}
 	_, _ = ts.Stderr().Write([]byte(stderr.String()))
 	if got := codeOf(ts, err); got != wanted {
