@@ -23,13 +23,20 @@
 // with the loop. [Loader.View] loads one view in the goroutine that asks: many
 // workers may share a loader that way.
 //
-// # Memory
+// # Memory and cost
 //
 // A loader holds at most ViewsAvailable views and CacheBytes of tiles per
-// level, and MaxMemory is their sum. Tiles are shared by all views that need
-// them: each is loaded once for as long as the cache holds it, however many
-// streams ask for it at once. A view of radius 0 is a tile: it is loaded
-// straight into the view's memory and not cached.
+// level; [Loader.MaxMemory] is their sum. Tiles are shared by all views that
+// need them: each is loaded once for as long as the cache holds it, however
+// many streams ask for it at once. To read every tile once, a cache must hold
+// as many as lie between its first and its last use: in C order
+// about two rows of the grid.
+//
+// A view of radius 0 is a tile: it is loaded straight into the view's memory
+// and not cached. With a halo each pixel is copied once from the cache. Tiles
+// of a [PartSource] (Zarr chunks stored as they are) are cached in parts: of a
+// neighbour only the planes that a halo shows are read, and small caches that
+// stay within the processor's own are the fastest.
 //
 // # What cannot happen
 //

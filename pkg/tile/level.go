@@ -97,7 +97,7 @@ func newLevel[T dtype.Element](l *Loader[T], number int, shape, tile, radii []in
 	if lv.direct {
 		lv.viewBytes = tileBytes[T](l.src.DType(), lv.viewPixels)
 	}
-	lv.parts = newParts(l.src, number, tile, radii)
+	lv.parts = newParts(l.src, l.cfg, number, tile, radii)
 	lv.hi = lv.grid
 	if r, ok := l.cfg.regions[number]; ok {
 		if len(r.start) != n || len(r.shape) != n {

@@ -26,6 +26,8 @@ type config struct {
 	inline      bool
 	memoryLimit int64
 	checked     bool
+	partBytes   int // see parts.go
+	wholeBytes  int
 	errs        []error
 }
 
@@ -41,6 +43,7 @@ func newConfig(opts []Option) (*config, error) {
 		release: []int{1}, views: []int{1},
 		traversal: Naive, border: Zero,
 		loaders: 1, regions: map[int]region{},
+		partBytes: defaultPartBytes, wholeBytes: defaultWholeBytes,
 	}
 	for _, o := range opts {
 		o(c)

@@ -14,8 +14,8 @@ import (
 // for the next tile, so that both caches can be small. A whole tile is one part.
 
 const (
-	partBytes  = 512 << 10 // of the parts inside a tile, at most
-	wholeBytes = 256 << 10 // tiles up to this size are not parted
+	defaultPartBytes  = 512 << 10 // of the parts inside a tile, at most
+	defaultWholeBytes = 256 << 10 // tiles up to this size are not parted
 )
 
 // parts is how the tiles of a level are cut.
@@ -26,7 +26,7 @@ type parts struct {
 }
 
 // newParts cuts tiles of a source that can load parts; else one part is all.
-func newParts(src Source, level int, tile, radii []int) parts {
+func newParts(src Source, cfg *config, level int, tile, radii []int) parts {
 	p := parts{}
 	for p.axis < len(tile)-1 && tile[p.axis] == 1 {
 		p.axis++
@@ -35,7 +35,7 @@ func newParts(src Source, level int, tile, radii []int) parts {
 	p.bound = []int{0, planes}
 	ps, ok := src.(PartSource)
 	bytes := product(tile) * src.DType().Size()
-	if !ok || !ps.Parts(level) || bytes <= wholeBytes || planes == 1 {
+	if !ok || !ps.Parts(level) || bytes <= cfg.wholeBytes || planes == 1 {
 		return p
 	}
 	lo, hi := 0, planes
@@ -47,7 +47,7 @@ func newParts(src Source, level int, tile, radii []int) parts {
 	if p.ends {
 		p.bound = append(p.bound, 0)
 	}
-	n := ceilDiv((hi-lo)*(bytes/planes), partBytes)
+	n := ceilDiv((hi-lo)*(bytes/planes), cfg.partBytes)
 	n = min(n, hi-lo)
 	for k := range n {
 		p.bound = append(p.bound, lo+(hi-lo)*k/n)

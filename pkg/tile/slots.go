@@ -41,8 +41,9 @@ func (l *Loader[T]) wake() {
 	l.change.Broadcast()
 }
 
-// take hands out a free slot, or one with a view that some stream other than
-// its consumer's own loaded ahead. It returns nil when there is none. l.mu is held.
+// take hands out a free slot, or one whose view a stream loaded ahead; of the
+// stream that asks itself (to) only if no other has any. It returns nil when
+// there is none. l.mu is held.
 func (l *Loader[T]) take(lv *level[T], to *stream[T]) (*buffer[T], error) {
 	if l.closed {
 		return nil, ErrClosed

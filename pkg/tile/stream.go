@@ -164,7 +164,8 @@ func (s *stream[T]) place(ctx context.Context, t task[T]) {
 	l.change.Broadcast()
 }
 
-// start begins the next view if there is one and it may have a slot. l.mu is held.
+// start begins the next view if there is one and it may have a slot. l.mu is
+// held, but not while the view is planned.
 func (s *stream[T]) start() bool {
 	position := s.next
 	if len(s.again) > 0 {
@@ -190,29 +191,27 @@ func (s *stream[T]) start() bool {
 	} else {
 		s.next++
 	}
-	if err != nil {
-		r.err = &Error{req.Level, req.Index, nil, err}
-		s.ready = append(s.ready, r)
-		l.change.Broadcast()
-		return true
-	}
-	r.v = lv.view(buf, req.Index)
-	pieces, err := lv.pieces(r.v.Geometry)
-	if err != nil {
-		r.err = &Error{req.Level, req.Index, nil, err}
-		lv.back(buf)
-		s.ready = append(s.ready, r)
-		l.change.Broadcast()
-		return true
-	}
-	r.left = len(pieces)
-	for _, p := range pieces {
-		s.pieces = append(s.pieces, task[T]{r, p})
-	}
 	s.active++
-	if len(pieces) > 1 {
-		l.change.Broadcast()
+	if err == nil {
+		r.v = lv.view(buf, req.Index)
+		l.mu.Unlock() // the border may be the caller's code
+		var pieces []piece
+		pieces, err = lv.pieces(r.v.Geometry)
+		l.mu.Lock()
+		r.left = len(pieces)
+		for _, p := range pieces {
+			s.pieces = append(s.pieces, task[T]{r, p})
+		}
 	}
+	if err != nil {
+		r.err = &Error{req.Level, req.Index, nil, err}
+		if buf != nil {
+			lv.back(buf)
+		}
+		s.active--
+		s.ready = append(s.ready, r)
+	}
+	l.change.Broadcast()
 	return true
 }
 

@@ -88,12 +88,75 @@ func TestViewsOfArrays(t *testing.T) {
 				t.Errorf("tiles %v (want %v) of %v, %d levels, %s, scratch %d", src.TileShape(0), c.tile, src.Shape(0), src.Levels(), src.DType(), src.ScratchBytes())
 			}
 			for _, r := range []int{0, 1, 5} {
+				if r > 1 && name == "raw elements" {
+					continue // thousands of views of a thousand pixels
+				}
 				check(t, src, shape, r, func(p []int) float32 { return float32(pixels[(p[0]*shape[1]+p[1])*shape[2]+p[2]]) })
 			}
 			if m.BytesRead() == 0 {
 				t.Error("the meter counted nothing")
 			}
 		})
+	}
+}
+
+// TestHalosOfLargeRawChunks: chunks that are long enough to be read in parts.
+func TestHalosOfLargeRawChunks(t *testing.T) {
+	shape := []int{1, 700, 610}
+	for _, bigEndian := range []bool{false, true} {
+		a, pixels := array(t, store.Folder(t.TempDir()), "", zarr.Spec{Shape: shape, Chunks: []int{1, 500, 300}, BigEndian: bigEndian})
+		m := new(meter.Meter)
+		src, err := zarrsource.New(a, zarrsource.Meter(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !src.Parts(0) {
+			t.Fatal("raw chunks cannot be read in parts")
+		}
+		l, err := tile.New[float32](src, tile.Radii(0, 9, 9), tile.Border(tile.Mirror), tile.LoaderThreads(2), tile.ViewsAvailable(3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		mirror := func(p, n int) int {
+			if p < 0 {
+				p = -p
+			}
+			if p >= n {
+				p = 2*n - 2 - p
+			}
+			return p
+		}
+		for v, err := range l.AllViews(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			// the image and, at the top and the bottom, nine rows of border
+			for y := range v.Front[1] + v.ViewReal[1] + 9*v.Index[1] {
+				for x := range v.Front[2] + v.ViewReal[2] {
+					py, px := mirror(v.Index[1]*500-9+y, 700), mirror(v.Index[2]*300-9+x, 610)
+					if got, want := v.Data()[y*318+x], float32(pixels[py*610+px]); got != want {
+						t.Fatalf("view %v, position %d, %d: %v, want %v", v.Index, y, x, got, want)
+					}
+				}
+			}
+			v.Release()
+		}
+		// one view reads no more than its rows of three chunks
+		before := m.BytesRead()
+		l2, err := tile.New[uint16](src, tile.Radii(0, 9, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l2.Close()
+		v, err := l2.View(t.Context(), 0, []int{0, 0, 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Release()
+		if n := m.BytesRead() - before; n != 509*300*2 {
+			t.Errorf("%d bytes were read for a view of %d", n, 509*300*2)
+		}
 	}
 }
 
