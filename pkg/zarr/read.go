@@ -270,8 +270,8 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 		whole = whole && shape[d] == n
 	}
 	if whole && contiguous(strides, shape, p.size) {
-		if err := p.chain.Decode(&w.codec, dst[:p.nbytes], enc); err != nil {
-			return &FormatError{Err: err}
+		if err := w.decodeChain(p.chain, dst[:p.nbytes], enc); err != nil {
+			return err
 		}
 		if p.big {
 			swapBytes(dst[:p.nbytes], p.elem.SwapSize())
@@ -306,8 +306,8 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	if err != nil {
 		return err
 	}
-	if err := p.chain.Decode(&w.codec, b, enc); err != nil {
-		return &FormatError{Err: err}
+	if err := w.decodeChain(p.chain, b, enc); err != nil {
+		return err
 	}
 	b = b[first:end]
 	if p.big {
@@ -345,17 +345,8 @@ func (rd reader) decodeCodedShard(p *pipeline, s span, start, shape []int, dst [
 	// how long a shard is follows only from its index: the codecs get room for
 	// the longest, of which memory is taken as they fill it
 	most := int(min(int64(p.shard.indexSize)+2*int64(p.shard.count)*min(p.shard.inner.maxSize, hugeSize/int64(p.shard.count)), int64(len(b))<<16))
-	for i := len(p.chain) - 1; i >= 0; i-- {
-		_, hi := p.chain[:i].EncodedSize(most)
-		buf, err := w.buffer(hi)
-		if err != nil {
-			return err
-		}
-		n, err := p.chain[i].Decode(&w.codec, buf, b)
-		if err != nil {
-			return &FormatError{Err: fmt.Errorf("%s: %w", p.chain[i].Name(), err)}
-		}
-		b = buf[:n]
+	if b, err = w.decodeTail(p.chain, 0, most, b); err != nil {
+		return err
 	}
 	rd.a.opts.meter.Since(meter.Decode, t)
 	return rd.decodeShard(p, inMemory(b), start, shape, dst, strides)

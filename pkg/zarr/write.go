@@ -312,15 +312,8 @@ func (a *Array) encodeChunk(w *worker, p *pipeline, src []byte, strides, valid [
 	if len(p.chain) == 0 {
 		return raw, false, nil
 	}
-	_, hi := p.chain.EncodedSize(len(raw))
-	out, err := w.buffer(hi)
-	if err != nil {
-		return nil, false, err
-	}
-	if enc, err = p.chain.Encode(&w.codec, out, raw); err != nil {
-		return nil, false, &FormatError{Err: err}
-	}
-	return enc, false, nil
+	enc, err = w.encodeChain(p.chain, raw)
+	return enc, false, err
 }
 
 // writePieces writes a chunk of plain elements that lie scattered in memory:
