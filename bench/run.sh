@@ -15,12 +15,12 @@ smoke=${BENCH_SMOKE:-} only=${BENCH_ONLY:-}
 shape=${BENCH_SHAPE:-512,1024,1024}
 base=${BENCH_DIR:-build/bench}
 rounds=(-least 3 -most 9 -patience 12s)
-mosaic=(--tiles 6,6 --tile 200,256,256)
+mosaic=(--tiles "6,6" --tile "200,256,256")
 shard=200,768,768
 if [ -n "$smoke" ]; then
   shape=64,256,256
   rounds=(-least 1 -most 1)
-  mosaic=(--tiles 2,2 --tile 50,64,64)
+  mosaic=(--tiles "2,2" --tile "50,64,64")
   shard=50,128,128
 fi
 data=$base/${shape//,/x} tools=$base/tools
@@ -95,7 +95,7 @@ trap 'rm -rf "$out"' EXIT
 
 # two processors for everybody
 pin=()
-if [ "$(nproc)" -gt 2 ] && command -v taskset >/dev/null; then pin=(taskset -c 0,1); fi
+if [ "$(nproc)" -gt 2 ] && command -v taskset >/dev/null; then pin=(taskset -c "0,1"); fi
 "${pin[@]}" "$tools/compare" run -tools "$tools" -data "$data" -out "$out" -python "$python" \
   -shape "$shape" -only "$only" "${rounds[@]}" >"$data/runs.jsonl.part"
 mv "$data/runs.jsonl.part" "$data/runs.jsonl"

@@ -5,6 +5,8 @@ import (
 	"html"
 	"io"
 	"slices"
+	"strings"
+	"unicode/utf8"
 )
 
 // colors of the programs in the plot; others are grey.
@@ -33,9 +35,8 @@ func plot(w io.Writer, all []*outcome) {
 	var columns [2]int // height so far
 	var body []string
 	add := func(format string, args ...any) { body = append(body, fmt.Sprintf(format, args...)) }
-	x := 12
-	for x, who := range legend(all) {
-		add(`<rect x="%d" y="14" width="11" height="11" fill="%s"/><text x="%d" y="24">%s</text>`, 12+x*160, color(who), 28+x*160, html.EscapeString(who))
+	for i, who := range legend(all) {
+		add(`<rect x="%d" y="14" width="11" height="11" fill="%s"/><text x="%d" y="24">%s</text>`, 12+i*160, color(who), 28+i*160, html.EscapeString(who))
 	}
 	for _, name := range plotted {
 		var rows []*outcome
@@ -51,7 +52,7 @@ func plot(w io.Writer, all []*outcome) {
 		if columns[1] < columns[0] {
 			c = 1
 		}
-		x = 12 + c*(panelWidth+20)
+		x := 12 + c*(panelWidth+20)
 		y := 56 + columns[c]
 		top := y
 		add(`<text x="%d" y="%d" class="h">%s</text>`, x, y, html.EscapeString(groupTitle(name)))
@@ -125,21 +126,15 @@ func color(who string) string {
 // allow.
 func wrap(text string, n int) []string {
 	var lines []string
-	line, words := "", []rune(text+" ")
-	word := ""
-	for _, r := range words {
-		if r != ' ' {
-			word += string(r)
-			continue
-		}
-		if line != "" && len([]rune(line))+1+len([]rune(word)) > n {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && utf8.RuneCountInString(line+word) >= n {
 			lines, line = append(lines, line), ""
 		}
 		if line != "" {
 			line += " "
 		}
 		line += word
-		word = ""
 	}
 	return append(lines, line)
 }

@@ -66,7 +66,8 @@ func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
 	}
 	start := time.Now()
 	failed := map[string]bool{}
-	var check uint64
+	var check uint64 // of who had one first
+	var first string
 	for round := 0; round < r.least || round < r.most && time.Since(start) < r.patience; round++ {
 		for i := range u.who {
 			c := &u.who[(i+round)%len(u.who)]
@@ -90,10 +91,10 @@ func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
 				fmt.Fprintf(r.log, "%s: %s: %v\n", u.Name, c.who, err)
 			}
 			if check == 0 {
-				check = s.Check
+				check, first = s.Check, c.who
 			}
 			if s.Check != 0 && s.Check != check {
-				return fmt.Errorf("%s has other numbers than %s: sums %d and %d", c.who, u.who[0].who, s.Check, check)
+				return fmt.Errorf("%s has other numbers than %s: sums %d and %d", c.who, first, s.Check, check)
 			}
 			s.Case, s.Round, s.Who = u.Name, round, c.who
 			if err := r.print(line{Run: &s}); err != nil {

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// shell is a contestant that prints what a script prints.
+func shell(who, script string) contestant {
+	return contestant{who: who, argv: []string{"sh", "-c", script}}
+}
+
+func runUnit(t *testing.T, u *unit, least int) ([]sample, error) {
+	t.Helper()
+	var out bytes.Buffer
+	r := runner{least: least, most: least, w: &out, log: io.Discard}
+	if u.reads == "" {
+		u.reads = t.TempDir()
+	}
+	err := r.unit(context.Background(), &plan{out: t.TempDir()}, u)
+	var runs []sample
+	for l := range strings.Lines(out.String()) {
+		var v line
+		if err := json.Unmarshal([]byte(l), &v); err != nil {
+			t.Fatal(err)
+		}
+		if v.Run != nil {
+			runs = append(runs, *v.Run)
+		}
+	}
+	return runs, err
+}
+
+func TestProgramsTakeTurns(t *testing.T) {
+	u := unit{header: header{Name: "x"}, who: []contestant{
+		shell(strata, `echo '{"s":1,"ck":5}'`), shell("a", `echo '{"s":2,"ck":5}'`), shell("b", `echo '{"s":3,"ck":5}'`)}}
+	runs, err := runUnit(t, &u, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := ""
+	for _, r := range runs {
+		order += r.Who[:1]
+	}
+	if want := "sab" + "abs" + "bsa"; order != want {
+		t.Errorf("programs ran in the order %q, want %q", order, want)
+	}
+}
+
+func TestOtherNumbersAreAnError(t *testing.T) {
+	u := unit{header: header{Name: "x"}, who: []contestant{shell(strata, `echo '{"s":1,"ck":5}'`), shell("a", `echo '{"s":2,"ck":6}'`)}}
+	if _, err := runUnit(t, &u, 1); err == nil || !strings.Contains(err.Error(), "a has other numbers than strata: sums 6 and 5") {
+		t.Errorf("error %v, want one that names both sums", err)
+	}
+}
+
+func TestAPeerMayFailStrataMayNot(t *testing.T) {
+	const broken = `echo "no such codec" >&2; exit 1`
+	u := unit{header: header{Name: "x"}, who: []contestant{shell(strata, `echo '{"s":1}'`), shell("a", broken)}}
+	runs, err := runUnit(t, &u, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(runs) != 3 || !strings.Contains(runs[1].Failed, "no such codec") {
+		t.Errorf("runs %+v: want strata twice and the failure of a once, with its message", runs)
+	}
+	u.who[0].argv[2] = broken
+	if _, err := runUnit(t, &u, 2); err == nil || !strings.Contains(err.Error(), "no such codec") {
+		t.Errorf("error %v, want strata's failure", err)
+	}
+}
+
+// runsFile has a case that reaches its target, two that do not, and one
+// whose peer fails.
+const runsFile = `{"facts":{"CPU":"Abacus","Cores":2,"Shape":[4,5,6]}}
+{"case":{"name":"full/raw","group":"full","label":"raw","unit":"GiB/s","target":{"against":"peers","ratio":2},"memory_mib":10}}
+{"run":{"case":"full/raw","round":0,"who":"strata","s":1,"bytes":1073741824,"hwm_kb":20480}}
+{"run":{"case":"full/raw","round":0,"who":"slow","s":9,"bytes":1073741824}}
+{"run":{"case":"full/raw","round":0,"who":"fast","s":3,"bytes":1073741824}}
+{"run":{"case":"full/raw","round":1,"who":"strata","s":2,"bytes":1073741824,"hwm_kb":20480}}
+{"run":{"case":"full/raw","round":1,"who":"fast","s":3,"bytes":1073741824}}
+{"run":{"case":"full/raw","round":2,"who":"strata","s":1,"bytes":1073741824,"hwm_kb":20480}}
+{"case":{"name":"full/zstd","group":"full","label":"zstd","unit":"GiB/s","target":{"against":"peers","ratio":1.1}}}
+{"run":{"case":"full/zstd","who":"strata","s":2,"bytes":1073741824}}
+{"run":{"case":"full/zstd","who":"fast","failed":"no such codec"}}
+{"run":{"case":"full/zstd","who":"slow","s":2,"bytes":1073741824}}
+{"case":{"name":"aip/raw","group":"aip","label":"raw","unit":"ms","target":{"against":"reading alone","ratio":1.35,"inverse":true}}}
+{"run":{"case":"aip/raw","who":"strata","s":0.13}}
+{"run":{"case":"aip/raw","who":"reading alone","s":0.1}}
+{"case":{"name":"tiles/32","group":"tiles","label":"radius 32","unit":"GiB/s","target":{"against":"tiles alone","ratio":0.8}}}
+{"run":{"case":"tiles/32","who":"strata","s":1,"bytes":1207959552}}
+{"run":{"case":"tiles/32","who":"tiles alone","s":0.75,"bytes":1073741824}}
+{"case":{"name":"open","group":"start","label":"open","unit":"ms","target":{"against":"ms","ratio":0.05}}}
+{"run":{"case":"open","who":"strata","s":0.00006}}
+`
+
+func TestRatiosAndTargets(t *testing.T) {
+	_, all, err := readRuns(strings.NewReader(runsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]struct {
+		ratio     float64
+		yardstick string
+		reached   bool
+	}{
+		"full/raw":  {3, "fast", true},
+		"full/zstd": {1, "slow", false},
+		"aip/raw":   {1.3, "reading alone", true},
+		"tiles/32":  {0.84375, "tiles alone", true},
+		"open":      {0, "", false},
+	}
+	for _, o := range all {
+		w := want[o.Name]
+		_, reached := o.verdict()
+		if r := o.ratio(); r < w.ratio-1e-9 || r > w.ratio+1e-9 || o.yardstick() != w.yardstick || reached != w.reached {
+			t.Errorf("%s: ratio %g of %q, reached %v, want %+v", o.Name, o.ratio(), o.yardstick(), reached, w)
+		}
+	}
+	if len(all) != len(want) {
+		t.Errorf("%d cases, want %d", len(all), len(want))
+	}
+	if all[0].memoryReached() {
+		t.Error("20 MiB resident are within 10 MiB")
+	}
+}
+
+func TestReport(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, text string) {
+		if err := os.WriteFile(at(name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("runs", runsFile)
+	write("notes", "About this file.\n### full/zstd\nBecause of\nentropy.\n### tiles/32\nUnused.\n## Findings\nIt was the cache.\n")
+	if err := writeReport(at("runs"), at("notes"), at("b.md"), at("b.svg")); err != nil {
+		t.Fatal(err)
+	}
+	md, err := os.ReadFile(at("b.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Abacus, 2 cores", "4×5×6", "![plot](b.svg)", "3 of 6 are reached",
+		"- **Full reads into fresh memory, zstd** (1.00 of slow, wanted ≥ 1.1). Because of entropy.\n",
+		"- **Opening and starting, open** (0.060 ms, wanted ≤ 0.05 ms).",
+		"| raw | 1.00 GiB/s | 0.11 GiB/s | 0.33 GiB/s | 3.00 × fast | ≥ 2 | ✓ |",
+		"| zstd | 0.50 GiB/s | 0.50 GiB/s | fails | 1.00 × slow | ≥ 1.1 | ✗ |",
+		"| raw | 130 ms | 100 ms | 1.30 | ≤ 1.35 | ✓ |",
+		"20 MiB resident, wanted ≤ 10", "## Findings\nIt was the cache.",
+	} {
+		if !bytes.Contains(md, []byte(want)) {
+			t.Errorf("report lacks %q:\n%s", want, md)
+		}
+	}
+	for _, not := range []string{"About this file", "Unused"} {
+		if bytes.Contains(md, []byte(not)) {
+			t.Errorf("report has %q", not)
+		}
+	}
+	svg, err := os.ReadFile(at("b.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := xml.NewDecoder(bytes.NewReader(svg))
+	rects := 0
+	for {
+		tok, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("plot is no XML: %v", err)
+		}
+		if e, ok := tok.(xml.StartElement); ok && e.Name.Local == "rect" {
+			rects++
+		}
+	}
+	if bars := 3 + 3 + 2; rects < 1+bars {
+		t.Errorf("plot has %d rectangles, want a background and %d bars", rects, bars)
+	}
+}
+
+func TestRunsFileErrors(t *testing.T) {
+	for _, text := range []string{"", "{", `{"facts":{}}`, `{"run":{"case":"x"}}`} {
+		if _, _, err := readRuns(strings.NewReader(text)); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
