@@ -128,7 +128,7 @@ func levelTransform(base Transform, axes []Axis, k int) Transform {
 		}
 		t.Scale[d] = base.Scale[d] * grown
 		if t.Translation != nil {
-			t.Translation[d] = base.Translation[d] + 0.5*(grown-1)*base.Scale[d]
+			t.Translation[d] = base.Translation[d] + float64(0.5*(grown-1)*base.Scale[d]) // the same number on every machine
 		}
 	}
 	return t

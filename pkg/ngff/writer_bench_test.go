@@ -3,6 +3,7 @@ package ngff
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -39,9 +40,36 @@ func BenchmarkWriter(b *testing.B) {
 					Format: 3, Shape: c.shape, Chunks: c.chunks, DType: c.t, Levels: levels, Workers: 1,
 					Axes: SpaceAxes("zyx", "micrometer"), Scale: []float64{2, 2, 2}, Codecs: codecs(b, c.codec, c.t, 3),
 				}
-				benchWriter(b, spec)
+				benchWriter(b, spec, TileOrder(spec.Shape, spec.Chunks, spec.Axes))
 			})
 		}
+	}
+}
+
+// BenchmarkWriterOrder: the same volume with 5 levels, tiles in the best order, row
+// by row with memory for all that waits, and row by row with hardly any, so that
+// nearly every chunk is made from stored data.
+func BenchmarkWriterOrder(b *testing.B) {
+	spec := ImageSpec{
+		Format: 3, Shape: []int{256, 512, 512}, Chunks: []int{64, 64, 64}, DType: dtype.Float32, Levels: 5, Workers: 1,
+		Axes: SpaceAxes("zyx", "micrometer"), Scale: []float64{2, 2, 2}, Codecs: codecs(b, "raw", dtype.Float32, 3),
+	}
+	raster := func(yield func([]int) bool) {
+		for i := range 4 * 8 * 8 {
+			if !yield([]int{i / 64 * 64, i / 8 % 8 * 64, i % 8 * 64}) {
+				return
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		order  iter.Seq[[]int]
+		budget int64
+	}{{"near/16MiB", TileOrder(spec.Shape, spec.Chunks, spec.Axes), 16 << 20}, {"raster/64MiB", raster, 64 << 20}, {"raster/4MiB", raster, 4 << 20}} {
+		b.Run(c.name, func(b *testing.B) {
+			spec.Budget = c.budget
+			benchWriter(b, spec, c.order)
+		})
 	}
 }
 
@@ -54,9 +82,9 @@ func benchDir(b *testing.B) string {
 	return b.TempDir()
 }
 
-func benchWriter(b *testing.B, spec ImageSpec) {
+func benchWriter(b *testing.B, spec ImageSpec, order iter.Seq[[]int]) {
 	var starts [][]int
-	for s := range TileOrder(spec.Shape, spec.Chunks, spec.Axes) {
+	for s := range order {
 		starts = append(starts, s)
 	}
 	volume := padded(spec.Chunks, 1).volume()
@@ -105,6 +133,10 @@ func benchWriter(b *testing.B, spec ImageSpec) {
 			b.Fatal(err)
 		}
 		b.StopTimer()
+		b.ReportMetric(float64(w.Remade()), "remade")
+		if w.pyramid.peak() > spec.Budget && spec.Budget > 0 {
+			b.Errorf("peak %d of a budget of %d", w.pyramid.peak(), spec.Budget)
+		}
 		if err := os.RemoveAll(name); err != nil {
 			b.Fatal(err)
 		}
