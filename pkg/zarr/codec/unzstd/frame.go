@@ -37,13 +37,12 @@ const (
 
 // Decoder holds the tables and buffers of decoding (about 150 KiB once used). The zero value is ready; one goroutine at a time may use it.
 type Decoder struct {
-	literals []byte         // literals of the block, with literalsSlack behind them
 	huffman  *huff0.Scratch // the last Huffman table of the frame
 	hasTable bool
-	tables   [3]fseTable // literal lengths, offsets, match lengths
-	repeats  [3]int      // last offsets
-	buffer   [blockMax + literalsSlack]byte
+	tables   [3]fseTable // of sequencer.entries
 	counts   [64]int16
+	buffer   [blockMax + literalsSlack]byte // literals of a block
+	sequencer
 }
 
 // Decode decodes all frames in src to dst and returns the number of bytes. Nothing is written behind len(dst).
@@ -255,11 +254,11 @@ func (d *Decoder) block(dst []byte, n int, src []byte, at, limit int) (int, erro
 	if alone {
 		out = dst[n : n+size]
 	}
-	d.literals = d.buffer[:size+literalsSlack]
+	literals := d.buffer[:size+literalsSlack]
 	switch kind {
 	case 0:
 		if !alone && len(src)-begin >= size+literalsSlack {
-			d.literals = src[begin : begin+size+literalsSlack]
+			literals = src[begin : begin+size+literalsSlack]
 		} else {
 			copy(out, in)
 		}
@@ -299,5 +298,5 @@ func (d *Decoder) block(dst []byte, n int, src []byte, at, limit int) (int, erro
 	if alone {
 		return n + size, nil
 	}
-	return d.sequences(dst, n, src, rest, limit)
+	return d.sequences(dst, n, src, rest, literals, limit)
 }

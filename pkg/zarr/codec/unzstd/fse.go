@@ -24,11 +24,10 @@ func (e entry) bits() uint   { return uint(e & 0xff) }
 // tableSize is the greatest number of states.
 const tableSize = 512
 
-// fseTable is a decoding table of 1<<log states.
+// fseTable says which decoding table is in a place: one of 1<<log states, if the frame has defined one.
 type fseTable struct {
-	defined bool // by the frame
+	defined bool
 	log     uint
-	entries [tableSize]entry
 }
 
 // code is one of the three kinds of symbols of a sequence.
@@ -81,7 +80,7 @@ func (d *Decoder) readTable(i int, mode byte, src []byte, at int) (int, error) {
 	c, t := &codes[i], &d.tables[i]
 	switch mode {
 	case 0: // predefined
-		t.build(c, c.standard, c.stdLog)
+		d.build(i, c.standard, c.stdLog)
 	case 1: // a single symbol
 		if at == len(src) {
 			return 0, corrupt(at, "%s symbol is missing", c.name)
@@ -90,7 +89,7 @@ func (d *Decoder) readTable(i int, mode byte, src []byte, at int) (int, error) {
 		if s >= len(c.base) {
 			return 0, corrupt(at, "%s symbol %d (at most %d)", c.name, s, len(c.base)-1)
 		}
-		t.entries[0] = makeEntry(c.base[s], 0, c.extra[s], 0)
+		d.entries[i][0] = makeEntry(c.base[s], 0, c.extra[s], 0)
 		t.defined, t.log = true, 0
 		at++
 	case 2:
@@ -98,7 +97,7 @@ func (d *Decoder) readTable(i int, mode byte, src []byte, at int) (int, error) {
 		if err != "" {
 			return 0, corrupt(at, "%s table: %s", c.name, err)
 		}
-		t.build(c, counts, log)
+		d.build(i, counts, log)
 		at += read
 	default:
 		if !t.defined {
@@ -168,10 +167,10 @@ func (d *Decoder) readCounts(in []byte, symbols int, maxLog uint) (counts []int1
 	return d.counts[:symbol], log, read, ""
 }
 
-// build spreads the symbols over the states in the order that the format wants (RFC 8878, 4.1.1).
-func (t *fseTable) build(c *code, counts []int16, log uint) {
-	size := 1 << log
-	t.defined, t.log = true, log
+// build spreads the symbols of table k over its states in the order that the format wants (RFC 8878, 4.1.1).
+func (d *Decoder) build(k int, counts []int16, log uint) {
+	c, entries, size := &codes[k], &d.entries[k], 1<<log
+	d.tables[k] = fseTable{true, log}
 	var next [64]uint16
 	var symbols [tableSize]uint8
 	high := size - 1
@@ -190,11 +189,11 @@ func (t *fseTable) build(c *code, counts []int16, log uint) {
 			}
 		}
 	}
-	for i := range t.entries[:size] {
+	for i := range entries[:size] {
 		s := symbols[i]
 		x := next[s]
 		next[s]++
 		nb := log - uint(bits.Len16(x)-1)
-		t.entries[i] = makeEntry(c.base[s], x<<nb-uint16(size), c.extra[s], uint8(nb))
+		entries[i] = makeEntry(c.base[s], x<<nb-uint16(size), c.extra[s], uint8(nb))
 	}
 }

@@ -5,12 +5,42 @@ import (
 	"math/bits"
 )
 
-// sequences decodes the sequences section at src[at:] and carries the sequences out: literals from d.literals, matches from what dst
-// has of the frame so far (n bytes).
+// sequencer is the state of decoding the sequences of one block. loop_amd64.s knows the places of its fields.
 //
 // The bits are read from the end of src to its front. The position is kept as the number of bits in front of it, and a word that
-// ends there is loaded whenever bits are needed, rather than kept and refilled: loads do not wait for each other.
-func (d *Decoder) sequences(dst []byte, n int, src []byte, at, limit int) (int, error) {
+// ends there is loaded whenever bits are needed, rather than kept and refilled: loads do not wait for each other. No word of 8 bytes
+// that is loaded begins before src: a frame header, a block header and a literals header come before the bits.
+type sequencer struct {
+	entries  [3][tableSize]entry // by literalLengths, offsets, matchLengths
+	src      *byte
+	position int // in bits
+	floor    int // position at which all bits are read
+	states   [3]uint64
+	count    int   // sequences left
+	dst      *byte // what the frame decodes to
+	n        int   // bytes of it that are there
+	end      int   // bytes that may be there after this block
+	literals *byte
+	lit      int // literals taken
+	size     int // literals there are, with literalsSlack bytes behind them
+	repeats  [3]int
+
+	// the sequence at hand: so many literals, then so many bytes from so far back
+	run, length, offset int
+}
+
+// word returns the bits in front of position at its top, at least 57 of them.
+func word(src []byte, position int) uint64 {
+	k := (position+7)>>3 - 8
+	return binary.LittleEndian.Uint64(src[k:k+8]) << (uint(8*k+64-position) & 63)
+}
+
+// top returns the first bits of w.
+func top(w uint64, bits uint) int { return int(w >> 1 >> (63 - bits&63)) }
+
+// sequences decodes the sequences section at src[at:] and carries the sequences out: literals from literals, which has literalsSlack
+// bytes behind the real ones, and matches from what dst has of the frame so far (n bytes).
+func (d *Decoder) sequences(dst []byte, n int, src []byte, at int, literals []byte, limit int) (int, error) {
 	begin := at
 	count := int(src[at])
 	at++
@@ -41,136 +71,156 @@ func (d *Decoder) sequences(dst []byte, n int, src []byte, at, limit int) (int, 
 	if at == len(src) || src[len(src)-1] == 0 {
 		return 0, corrupt(len(src), "bits of the sequences have no end mark")
 	}
-	// No word of 8 bytes that is loaded begins before src: a frame header, a block header and a literals header come before the bits.
-	floor := 8 * at
-	position := 8*(len(src)-1) + bits.Len8(src[len(src)-1]) - 1
-
-	// word has the next bits at its top, at least 57 of them
-	word := func(position int) uint64 {
-		k := (position+7)>>3 - 8
-		return binary.LittleEndian.Uint64(src[k:k+8]) << (uint(8*k+64-position) & 63)
+	s := &d.sequencer
+	s.src, s.floor, s.position = &src[0], 8*at, 8*(len(src)-1)+bits.Len8(src[len(src)-1])-1
+	w := word(src, s.position)
+	for i := range s.states {
+		s.states[i] = uint64(top(w, d.tables[i].log))
+		w <<= d.tables[i].log
+		s.position -= int(d.tables[i].log)
 	}
-	ll, of, ml := &d.tables[literalLengths], &d.tables[offsets], &d.tables[matchLengths]
-	w := word(position)
-	llState := w >> 1 >> (63 - ll.log)
-	w <<= ll.log
-	ofState := w >> 1 >> (63 - of.log)
-	w <<= of.log
-	mlState := w >> 1 >> (63 - ml.log)
-	if position -= int(ll.log + of.log + ml.log); position < floor {
+	if s.position < s.floor {
 		return 0, corrupt(at, "bits of the sequences are truncated")
 	}
-	r0, r1, r2 := d.repeats[0], d.repeats[1], d.repeats[2]
-	literals := d.literals
-	lit, size := 0, len(literals)-literalsSlack
-	end := min(len(dst), n+limit) // of the block
-
-	for ; count > 0; count-- {
-		le, oe, me := ll.entries[llState%tableSize], of.entries[ofState%tableSize], ml.entries[mlState%tableSize]
-		sum := le + oe + me
-		extra, next := sum.extra(), sum.bits()
-		w := word(position)
-		position -= int(extra)
-		states := w << extra // the bits of the next states, if they are in the word
-		if extra+next > 57 {
-			if position < floor {
+	s.count, s.n, s.end = count, n, min(len(dst), n+limit)
+	if len(dst) > 0 {
+		s.dst = &dst[0]
+	}
+	s.literals, s.lit, s.size = &literals[0], 0, len(literals)-literalsSlack
+	for s.count > 0 {
+		how := decode
+		if haveLoop && s.count > 1 {
+			how = s.loop()
+		}
+		switch how {
+		case decode:
+			if !s.next(src) {
 				return 0, corrupt(at, "bits of the sequences are truncated")
 			}
-			states = word(position)
+			fallthrough
+		case execute:
+			if err := s.execute(dst, literals, begin); err != nil {
+				return 0, err
+			}
+			s.count--
 		}
-		v := w
-		offset := oe.base() + int(v>>1>>(63-oe.extra()&63))
-		v <<= oe.extra() & 63
-		if extra > 57 {
-			v = word(position + int(extra-oe.extra()))
-		}
-		length := me.base() + int(v>>1>>(63-me.extra()&63))
-		v <<= me.extra() & 63
-		run := le.base() + int(v>>1>>(63-le.extra()&63))
-		if count > 1 {
-			position -= int(next)
-			llState = le.next() + states>>1>>(63-le.bits()&63)
-			mlState = me.next() + states<<(le.bits()&63)>>1>>(63-me.bits()&63)
-			ofState = oe.next() + states<<((le.bits()+me.bits())&63)>>1>>(63-oe.bits()&63)
-		}
-		if position < floor {
-			return 0, corrupt(at, "bits of the sequences are truncated")
-		}
+	}
+	if s.position != s.floor {
+		return 0, corrupt(at, "%d bits of the sequences are left over", s.position-s.floor)
+	}
+	rest := s.size - s.lit
+	if rest > s.end-s.n {
+		return 0, s.overrun(dst, begin)
+	}
+	copy(dst[s.n:], literals[s.lit:s.size])
+	s.src, s.dst, s.literals = nil, nil, nil
+	return s.n + rest, nil
+}
 
-		if offset > 3 {
-			offset -= 3
-			r0, r1, r2 = offset, r0, r1
-		} else {
-			// one of the last offsets; without literals before it, the first would be pointless and means something else
-			if run == 0 {
-				offset++
-			}
-			switch offset {
-			case 1:
-				offset = r0
-			case 2:
-				offset = r1
-				r0, r1 = r1, r0
-			case 3:
-				offset = r2
-				r0, r1, r2 = r2, r0, r1
-			default:
-				offset = r0 - 1
-				r0, r1, r2 = offset, r0, r1
-			}
-		}
+// What is to be done after loop.
+const (
+	done    = iota
+	decode  // decode the next sequence and execute it
+	execute // execute the sequence at hand
+)
 
-		if run > size-lit {
-			return 0, corrupt(begin, "sequence takes %d literals, there are %d", run, size-lit)
-		}
-		if run+length > end-n {
-			return 0, d.overrun(dst, end, begin)
-		}
-		if run <= 16 && len(dst)-n >= 16 {
-			*(*[16]byte)(dst[n:]) = *(*[16]byte)(literals[lit:])
-		} else {
-			copy(dst[n:n+run], literals[lit:])
-		}
-		lit += run
-		n += run
-		if offset > n || offset <= 0 {
-			return 0, corrupt(begin, "match reaches %d bytes back, there are %d", offset, n)
-		}
-		from := n - offset
-		switch {
-		case offset >= length:
-			if length <= 16 && offset >= 16 && len(dst)-n >= 16 {
-				*(*[16]byte)(dst[n:]) = *(*[16]byte)(dst[from:])
-			} else {
-				copy(dst[n:n+length], dst[from:])
-			}
-		case length <= 16:
-			for i := range length {
-				dst[n+i] = dst[from+i]
-			}
-		default:
-			// the match repeats itself: what is there already doubles with each copy
-			for done := 0; done < length; {
-				done += copy(dst[n+done:n+length], dst[from:n+done])
-			}
-		}
-		n += length
+// next decodes the next sequence and, unless it is the last, the states of the one after it. It returns false if there are not enough
+// bits.
+func (s *sequencer) next(src []byte) bool {
+	le, oe, me := s.entries[literalLengths][s.states[literalLengths]%tableSize], s.entries[offsets][s.states[offsets]%tableSize],
+		s.entries[matchLengths][s.states[matchLengths]%tableSize]
+	w := word(src, s.position)
+	offset := oe.base() + top(w, oe.extra())
+	s.position -= int(oe.extra())
+	if s.position < s.floor {
+		return false
 	}
-	if position != floor {
-		return 0, corrupt(at, "%d bits of the sequences are left over", position-floor)
+	w = word(src, s.position)
+	s.length = me.base() + top(w, me.extra())
+	w <<= me.extra() & 63
+	s.run = le.base() + top(w, le.extra())
+	s.position -= int(me.extra() + le.extra())
+	if s.position < s.floor {
+		return false
 	}
-	rest := size - lit
-	if rest > end-n {
-		return 0, d.overrun(dst, end, begin)
+	if s.count > 1 {
+		w := word(src, s.position)
+		s.states[literalLengths] = le.next() + uint64(top(w, le.bits()))
+		w <<= le.bits() & 63
+		s.states[matchLengths] = me.next() + uint64(top(w, me.bits()))
+		w <<= me.bits() & 63
+		s.states[offsets] = oe.next() + uint64(top(w, oe.bits()))
+		s.position -= int(le.bits() + me.bits() + oe.bits())
 	}
-	copy(dst[n:], literals[lit:size])
-	d.repeats = [3]int{r0, r1, r2}
-	return n + rest, nil
+	s.offset = s.repeat(offset)
+	return s.position >= s.floor
+}
+
+// repeat turns an offset value into an offset: 1 to 3 stand for one of the last offsets, in another order when there are no literals
+// before the match (RFC 8878, 3.1.1.5).
+func (s *sequencer) repeat(value int) int {
+	r := &s.repeats
+	if value > 3 {
+		*r = [3]int{value - 3, r[0], r[1]}
+		return r[0]
+	}
+	if s.run == 0 {
+		value++
+	}
+	switch value {
+	case 1:
+	case 2:
+		*r = [3]int{r[1], r[0], r[2]}
+	case 3:
+		*r = [3]int{r[2], r[0], r[1]}
+	default:
+		*r = [3]int{r[0] - 1, r[0], r[1]}
+	}
+	return r[0]
+}
+
+// execute carries the sequence at hand out; begin is the place of the section, for errors.
+func (s *sequencer) execute(dst, literals []byte, begin int) error {
+	run, length, offset, n := s.run, s.length, s.offset, s.n
+	if run > s.size-s.lit {
+		return corrupt(begin, "sequence takes %d literals, there are %d", run, s.size-s.lit)
+	}
+	if run+length > s.end-n {
+		return s.overrun(dst, begin)
+	}
+	if run <= 16 && len(dst)-n >= 16 {
+		*(*[16]byte)(dst[n:]) = *(*[16]byte)(literals[s.lit:])
+	} else {
+		copy(dst[n:n+run], literals[s.lit:])
+	}
+	s.lit += run
+	n += run
+	if offset > n || offset <= 0 {
+		return corrupt(begin, "match reaches %d bytes back, there are %d", offset, n)
+	}
+	from := n - offset
+	switch {
+	case offset >= 16 && length <= 16 && len(dst)-n >= 16:
+		*(*[16]byte)(dst[n:]) = *(*[16]byte)(dst[from:])
+	case offset >= length:
+		copy(dst[n:n+length], dst[from:])
+	case length <= 16:
+		for i := range length {
+			dst[n+i] = dst[from+i]
+		}
+	default:
+		// the match repeats itself: what is there already doubles with each copy
+		for k := 0; k < length; {
+			k += copy(dst[n+k:n+length], dst[from:n+k])
+		}
+	}
+	s.n = n + length
+	return nil
 }
 
 // overrun is the error for a block that decodes to more than it may, or than there is room for.
-func (d *Decoder) overrun(dst []byte, end, at int) error {
-	if end == len(dst) {
+func (s *sequencer) overrun(dst []byte, at int) error {
+	if s.end == len(dst) {
 		return tooLong(len(dst))
 	}
 	return corrupt(at, "block decodes to more than a block may")

@@ -1,0 +1,7 @@
+//go:build !amd64 || noasm
+
+package unzstd
+
+const haveLoop = false
+
+func (s *sequencer) loop() int { return decode }
