@@ -5,7 +5,8 @@ import (
 	"unsafe"
 )
 
-// Room that one turn of the fast loop may need: two refills of 8 bytes before the end of src; three literals, one match, and what the match's last wide copy writes too much.
+// Room that one turn of the fast loop may need: two refills of 8 bytes of src; in dst three literals, one match, and what the match's
+// last wide copy writes too much.
 const (
 	fastIn  = 16
 	fastOut = 3 + 258 + 16

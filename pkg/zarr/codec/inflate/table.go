@@ -9,8 +9,8 @@ import "math/bits"
 // load says everything about a symbol:
 //
 //	bits 0…5    bits to drop from the stream: the code word, and with it the extra bits of a length or distance
-//	bits 8…11   bits of the code word alone: shifting the stream right by these gives the extra bits
 //	bit  7      match: length and distance in one entry
+//	bits 8…11   bits of the code word alone: shifting the stream right by these gives the extra bits
 //	bit  14     exception: bit 12 with it is a link to a subtable, bit 13 the end of a block, none of them a code without meaning
 //	bit  15     literal
 //	bits 16…31  literal: the byte; length: the base; link: index of the subtable;
@@ -32,8 +32,8 @@ const (
 	entryEnd      = entryExcept | 1<<13
 	entryUnused   = entryExcept
 	entrySymbol   = 24 // shift of the distance symbol of a match
-	entryWordMask = 63 // mask after shifting by entryWord; bits 12 and 13 are 0 where it is used
-	entryWord     = 8
+	entryWord     = 8  // shift of the bits of the code word
+	entryWordMask = 63 // mask after that shift: what a shift count keeps anyway; bits 12 and 13 are 0 where it is used
 )
 
 // A complete code with a subtable of 2^k entries needs at least k+1 code words in it, and codes with fewer words are only allowed
@@ -187,8 +187,8 @@ func build(table []uint32, primary int, lens []uint8, symbols []uint32, short bo
 	return true
 }
 
-// joinMatches replaces the entries of lengths by entries of whole matches, wherever the length with its extra bits and the code word of
-// the distance fit into the index together. In image data most of them do, and a match takes one step of the chain load, shift, mask
+// joinMatches replaces the entries of lengths by entries of whole matches, wherever the length with its extra bits and the code word
+// of the distance fit into the index together. In image data most of them do, and a match takes one step of the chain load, shift, mask
 // instead of two. lens and words are those that the literal and length code was built from and with.
 func (t *tables) joinMatches(lens []uint8, words *[288]uint16) {
 	for s := 257; s < min(len(lens), 286); s++ {
