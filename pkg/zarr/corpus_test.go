@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 	"strata/tests/corpus"
@@ -20,7 +22,8 @@ import (
 
 func TestMain(m *testing.M) { corpus.Main(m) }
 
-// what one case may cost: the largest arrays of the corpus have 264 KiB.
+// what one case may cost: the largest arrays of the corpus have 264 KiB. Time is
+// the processor's, so that a busy machine fails nothing.
 const (
 	caseTime  = time.Second
 	caseBytes = 32 << 20
@@ -34,7 +37,7 @@ func TestCorpus(t *testing.T) {
 			dir := c.Dir(t)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			start := time.Now()
+			start := processorTime(t)
 			switch c.Kind {
 			case "array":
 				testArrayCase(t, c, dir)
@@ -45,7 +48,7 @@ func TestCorpus(t *testing.T) {
 			default:
 				t.Fatalf("unknown kind %q", c.Kind)
 			}
-			if d := time.Since(start); d > caseTime {
+			if d := processorTime(t) - start; d > caseTime {
 				t.Errorf("took %v", d)
 			}
 			runtime.ReadMemStats(&after)
@@ -54,6 +57,16 @@ func TestCorpus(t *testing.T) {
 			}
 		})
 	}
+}
+
+// processorTime is what the process has used so far.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // readAll opens and reads an array, or the region of it that the case asks for.
