@@ -158,6 +158,7 @@ int main(int argc, char **argv) {
   double med = reps % 2 ? s[reps / 2] : (s[reps / 2 - 1] + s[reps / 2]) / 2;
   struct rusage u;
   getrusage(RUSAGE_SELF, &u);
-  printf("{\"s\":%.9f,\"bytes\":%llu,\"hwm_kb\":%ld}\n", med, (unsigned long long)atomic_load(&total), u.ru_maxrss);
+  double cpu = u.ru_utime.tv_sec + u.ru_stime.tv_sec + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+  printf("{\"s\":%.9f,\"cpu_s\":%.6f,\"bytes\":%llu,\"hwm_kb\":%ld}\n", med, cpu / reps, (unsigned long long)atomic_load(&total), u.ru_maxrss);
   return 0;
 }

@@ -30,11 +30,12 @@ const (
 )
 
 // plot draws, for each case, one bar for each program: speed relative to the
-// fastest of them, with the number beside it.
+// fastest of them, with the number beside it. Longer is faster.
 func plot(w io.Writer, all []*outcome) {
 	var columns [2]int // height so far
 	var body []string
 	add := func(format string, args ...any) { body = append(body, fmt.Sprintf(format, args...)) }
+	add(`<text x="%d" y="24" text-anchor="end">longer is faster</text>`, plotWidth-12)
 	for i, who := range legend(all) {
 		add(`<rect x="%d" y="14" width="11" height="11" fill="%s"/><text x="%d" y="24">%s</text>`, 12+i*160, color(who), 28+i*160, html.EscapeString(who))
 	}
@@ -55,7 +56,7 @@ func plot(w io.Writer, all []*outcome) {
 		x := 12 + c*(panelWidth+20)
 		y := 56 + columns[c]
 		top := y
-		add(`<text x="%d" y="%d" class="h">%s</text>`, x, y, html.EscapeString(groupTitle(name)))
+		add(`<text x="%d" y="%d" class="h">%s</text>`, x, y, html.EscapeString(panelTitle(name)))
 		y += panelHead - 20
 		for _, o := range rows {
 			best := 0.0
@@ -83,12 +84,22 @@ func plot(w io.Writer, all []*outcome) {
 	}
 	height := 56 + max(columns[0], columns[1])
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, height, plotWidth, height)
-	fmt.Fprint(w, "<title>Speed of strata and of other programs on the same arrays</title>\n<style>.h{font-size:15px;font-weight:bold}.n{font-size:10px;fill:#333}</style>\n")
+	fmt.Fprint(w, "<title>Speed of strata and of other programs on the same arrays</title>\n<style>.h{font-size:14px;font-weight:bold}.n{font-size:10px;fill:#333}</style>\n")
 	fmt.Fprintf(w, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", plotWidth, height)
 	for _, s := range body {
 		fmt.Fprintln(w, s)
 	}
 	fmt.Fprintln(w, "</svg>")
+}
+
+// panelTitle is the table's title without its markup; where other programs than
+// those of the legend take part it names them.
+func panelTitle(name string) string {
+	title := strings.ReplaceAll(groupTitle(name), "`", "")
+	if name == "aip" {
+		title += " (dark: reading it alone; yellow: numpy mean)"
+	}
+	return title
 }
 
 // rate is how fast a program was, in bytes or runs per second.
