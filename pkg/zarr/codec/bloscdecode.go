@@ -178,7 +178,7 @@ func (f *bloscFrame) decodeStream(s *Scratch, out, stream []byte) (err error) {
 	case bloscLZ4:
 		return lz4Block(out[:len(out):len(out)], stream)
 	case bloscZstd:
-		n, err = s.zstd.decodeShuffled(out[:cap(out)], stream)
+		n, err = s.zstd.decode(out[:cap(out)], stream)
 	case bloscZlib:
 		n, err = inflate.Zlib(out, stream)
 	case bloscBloscLZ:

@@ -3,18 +3,19 @@ package codec
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math"
 
 	"github.com/klauspost/compress/huff0"
 )
 
-// Byte planes. After a byte shuffle, a stream holds one byte of every element:
-// the exponents, or the low bits of the mantissa. Most planes of measured data
-// are noise of some entropy in which nothing repeats but by chance. Searching
-// them for matches costs most of the time of Zstandard and gains nothing over
-// coding the bytes by their frequency alone, so here each plane gets the
-// cheaper of both where it does as well. The result is a Zstandard frame like
-// any other.
+// Measured data are noise of some entropy in which nothing repeats but by
+// chance: whole elements, and after a byte shuffle most byte planes, the
+// exponents as well as the low bits of the mantissa. Searching them for matches
+// costs most of the time of Zstandard and gains little or nothing over coding
+// the bytes by their frequency alone. So the fastest level, and Blosc for each
+// of its planes, try both on a part and take what suits. The result is a
+// Zstandard frame like any other.
 
 const (
 	zstdBlockMax = 128 << 10 // the most that a block decodes to (RFC 8878, 3.1.1.2)
@@ -36,8 +37,8 @@ func (z *zstdScratch) encodePlane(plane *planeState, set zstdSetting, dst, src [
 	if len(src) < planeMin || len(src) > zstdBlockMax {
 		return z.encode(set, dst, src)
 	}
-	if bytes.Equal(src[1:], src[:len(src)-1]) {
-		return appendBlockHeader(appendFrameHeader(dst, len(src)), zstdRLE, len(src), src[0]), nil
+	if constant(src) {
+		return append(appendBlockHeader(appendFrameHeader(dst, len(src)), zstdRLE, len(src), true), src[0]), nil
 	}
 	review := plane.seen%planeReview == 0
 	plane.seen++
@@ -47,10 +48,12 @@ func (z *zstdScratch) encodePlane(plane *planeState, set zstdSetting, dst, src [
 	if !review && set.level <= 1 && looksRandom(src) {
 		return nil, nil
 	}
+	coded, err := z.code(src)
+	if err != nil {
+		return nil, err
+	}
 	entropy := len(src) // bytes that coding by frequency needs
-	z.huffman.Reuse = huff0.ReusePolicyNone
-	coded, _, err := huff0.Compress4X(src, &z.huffman)
-	if err == nil {
+	if coded != nil {
 		entropy = len(coded)
 	}
 	if review {
@@ -68,16 +71,85 @@ func (z *zstdScratch) encodePlane(plane *planeState, set zstdSetting, dst, src [
 			return out, nil
 		}
 	}
-	if entropy >= len(src) {
+	if coded == nil {
 		return nil, nil // does not shrink
 	}
-	dst = appendFrameHeader(dst, len(src))
-	// a compressed block: literals in four Huffman streams, both sizes in 18
-	// bits, then no sequences
-	literals := 2 | 3<<2 | uint64(len(src))<<4 | uint64(len(coded))<<22
-	dst = appendBlockHeader(dst, zstdCompressed, 5+len(coded)+1)
-	dst = append(dst, byte(literals), byte(literals>>8), byte(literals>>16), byte(literals>>24), byte(literals>>32))
-	return append(append(dst, coded...), 0), nil
+	return appendLiterals(appendFrameHeader(dst, len(src)), len(src), coded, true), nil
+}
+
+// encodeLiterals appends a frame that holds src without matches, if matches
+// would gain less than an eighth on a sample of its blocks; else it returns nil.
+func (z *zstdScratch) encodeLiterals(set zstdSetting, dst, src []byte) ([]byte, error) {
+	blocks := (len(src) + zstdBlockMax - 1) / zstdBlockMax
+	if len(src) < 4*planeMin || len(src) > math.MaxUint32 || set.checksum {
+		return nil, nil
+	}
+	block := func(i int) []byte { return src[i*zstdBlockMax : min((i+1)*zstdBlockMax, len(src))] }
+	step := max(1, min(blocks/4, 64))
+	matched, entropy := 0, 0
+	for i := step / 2; i < blocks; i += step {
+		out, err := z.encode(set, z.trial, block(i))
+		if err != nil {
+			return nil, err
+		}
+		z.trial = out
+		matched += len(out)
+		coded, err := z.code(block(i))
+		switch {
+		case err != nil:
+			return nil, err
+		case constant(block(i)):
+		case coded == nil:
+			entropy += len(block(i))
+		default:
+			entropy += len(coded)
+		}
+	}
+	if matched+matched/8 < entropy {
+		return nil, nil
+	}
+	if blocks == 1 {
+		dst = appendFrameHeader(dst, len(src))
+	} else {
+		dst = appendWindowHeader(dst, len(src))
+	}
+	for i := range blocks {
+		b, last := block(i), i == blocks-1
+		if constant(b) {
+			dst = append(appendBlockHeader(dst, zstdRLE, len(b), last), b[0])
+			continue
+		}
+		var coded []byte
+		if !looksRandom(b) {
+			var err error
+			if coded, err = z.code(b); err != nil {
+				return nil, err
+			}
+		}
+		if coded == nil {
+			dst = append(appendBlockHeader(dst, zstdRaw, len(b), last), b...)
+			continue
+		}
+		dst = appendLiterals(dst, len(b), coded, last)
+	}
+	return dst, nil
+}
+
+// constant reports whether all bytes of b are the same.
+func constant(b []byte) bool { return bytes.Equal(b[1:], b[:len(b)-1]) }
+
+// code returns src coded by frequency, valid until the next call, or nil if
+// that does not make it shorter.
+func (z *zstdScratch) code(src []byte) ([]byte, error) {
+	z.huffman.Reuse = huff0.ReusePolicyNone
+	coded, _, err := huff0.Compress4X(src, &z.huffman)
+	switch {
+	case errors.Is(err, huff0.ErrIncompressible), errors.Is(err, huff0.ErrUseRLE):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return coded, nil
 }
 
 // looksRandom reports whether the frequencies of a sample of src's bytes leave
@@ -121,10 +193,30 @@ func appendFrameHeader(dst []byte, size int) []byte {
 	return binary.LittleEndian.AppendUint32(append(dst, sizeIn4Bytes|singleSegment), uint32(size))
 }
 
-// appendBlockHeader begins the last block of a frame.
-func appendBlockHeader(dst []byte, kind, size int, content ...byte) []byte {
-	h := 1 | kind<<1 | size<<3
-	return append(append(dst, byte(h), byte(h>>8), byte(h>>16)), content...)
+// appendWindowHeader begins a frame that states its size and that one block is
+// all that has to be remembered of it.
+func appendWindowHeader(dst []byte, size int) []byte {
+	const sizeIn4Bytes, window = 2 << 6, (17 - 10) << 3 // 2^17 bytes
+	dst = append(dst, zstdMagic...)
+	return binary.LittleEndian.AppendUint32(append(dst, sizeIn4Bytes, window), uint32(size))
+}
+
+// appendBlockHeader begins a block.
+func appendBlockHeader(dst []byte, kind, size int, last bool) []byte {
+	h := kind<<1 | size<<3
+	if last {
+		h |= 1
+	}
+	return append(dst, byte(h), byte(h>>8), byte(h>>16))
+}
+
+// appendLiterals appends a compressed block: literals in four Huffman streams,
+// both sizes in 18 bits, then no sequences.
+func appendLiterals(dst []byte, size int, coded []byte, last bool) []byte {
+	dst = appendBlockHeader(dst, zstdCompressed, 5+len(coded)+1, last)
+	h := 2 | 3<<2 | uint64(size)<<4 | uint64(len(coded))<<22
+	dst = append(dst, byte(h), byte(h>>8), byte(h>>16), byte(h>>24), byte(h>>32))
+	return append(append(dst, coded...), 0)
 }
 
 const zstdMagic = "\x28\xb5\x2f\xfd"
