@@ -17,6 +17,9 @@
 // header asks for it. They never panic on bad input; their errors say what is
 // wrong and at which byte or block, and the caller adds the object's name.
 //
+// All codecs can be read. Not written are bz2, Blosc with BloscLZ, and LZMA with
+// filters of its own; their Encode says so, and [Chain.ReadOnly] before that.
+//
 // Array order, byte order ("transpose", "bytes") and sharding belong to package
 // zarr.
 package codec

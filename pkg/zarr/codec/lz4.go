@@ -94,7 +94,7 @@ func lz4Block(dst, src []byte) error {
 
 // lz4Scratch has the hash tables of the encoders.
 type lz4Scratch struct {
-	fast lz4.Compressor
+	fast *lz4.Compressor
 	hc   *lz4.CompressorHC
 }
 
@@ -107,6 +107,9 @@ func (l *lz4Scratch) encode(dst, src []byte, level int) (int, error) {
 		dst[0] = 0
 		return 1, nil
 	case level == 0:
+		if l.fast == nil {
+			l.fast = new(lz4.Compressor)
+		}
 		return l.fast.CompressBlock(src, dst)
 	}
 	if l.hc == nil {

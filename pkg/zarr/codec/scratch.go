@@ -3,7 +3,8 @@ package codec
 // Scratch is what codecs work in: decoders with their tables, and buffers for
 // blocks. It grows to what the chunks need and is then reused, so that a
 // worker that keeps its own allocates nothing per chunk. The zero value is
-// ready. One goroutine at a time may use it.
+// ready, and small: each codec takes what it needs (up to about 1 MiB, with
+// Blosc twice the length of a block) when it is first used. One goroutine at a time may use it.
 type Scratch struct {
 	zstd  zstdScratch
 	blosc bloscScratch

@@ -79,7 +79,7 @@ func (z *zstdCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 
 // zstdScratch keeps the decoders and one encoder per setting.
 type zstdScratch struct {
-	simple   unzstd.Decoder
+	simple   *unzstd.Decoder
 	decoder  *zstd.Decoder // for frames that simple does not read
 	encoders map[zstdSetting]*zstd.Encoder
 	huffman  huff0.Scratch
@@ -95,6 +95,9 @@ type zstdSetting struct {
 
 // decode writes at most len(dst) bytes, whatever the frame header claims.
 func (z *zstdScratch) decode(dst, src []byte) (int, error) {
+	if z.simple == nil {
+		z.simple = new(unzstd.Decoder)
+	}
 	n, err := z.simple.Decode(dst, src)
 	switch {
 	case errors.Is(err, unzstd.ErrUnsupported):
