@@ -35,6 +35,9 @@ func BenchmarkChunk(b *testing.B) {
 			b.Fatal(err)
 		}
 		out := make([]byte, len(chunk))
+		if err := chain.Decode(s, out, stored); err != nil { // also the scratch's allocations
+			b.Fatal(err)
+		}
 		b.Run("decode/"+name, func(b *testing.B) {
 			b.SetBytes(int64(len(chunk)))
 			b.ReportAllocs()
