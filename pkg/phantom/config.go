@@ -115,8 +115,8 @@ func (c *Config) Validate() error {
 		if n < 1 {
 			return bad("tile", "has %d voxels along %c, must be at least 1", n, "zyx"[d])
 		}
-		if !(c.Voxel[d] > 0) || math.IsInf(c.Voxel[d], 0) {
-			return bad("voxel size", "along %c is %g, must be a positive number of micrometres", "zyx"[d], c.Voxel[d])
+		if !(c.Voxel[d] >= 1e-6 && c.Voxel[d] <= 1e6) {
+			return bad("voxel size", "along %c is %g µm, must be within 1e-06…1e+06", "zyx"[d], c.Voxel[d])
 		}
 	}
 	for d, n := range c.Crop {
@@ -137,14 +137,21 @@ func (c *Config) Validate() error {
 		{"jitter", c.Jitter, 1e6}, {"shift", c.Shift, 1e9}, {"glitch probability", c.Glitch, 1}, {"interval", c.Cut, 1e9},
 		{"water", c.Water, 1e9}, {"relief", c.Relief, 1e9}, {"curvature", c.Bowl, 1e9}, {"attenuation", c.Attenuation, 1e6},
 		{"texture", c.Texture, 1}, {"speckle", c.Speckle, 1}, {"floor", c.Floor, 1e6}, {"agarose", c.Agarose, 1e6}, {"vignette", c.Vignette, 1},
-		{"gain", c.Gain, math.MaxFloat64},
+		{"gain", c.Gain, 1e30},
 	} {
 		if !(f.v >= 0 && f.v <= f.max) {
 			return bad(f.name, "is %g, must be within 0…%g", f.v, f.max)
 		}
 	}
+	// the tables of a row of A-lines reach that much above a tile's first plane
+	if n := (c.Relief + c.Bowl) / c.Voxel[0]; n > maxHeight {
+		return bad("relief and curvature", "together are %g voxels deep, must be at most %d", n, maxHeight)
+	}
 	return nil
 }
+
+// maxHeight is by how many voxels the tissue surface may vary within a slice.
+const maxHeight = 4096
 
 // Shape is the shape (z, y, x) of one slice's mosaic grid.
 func (c *Config) Shape() [3]int {

@@ -298,6 +298,8 @@ func TestValidateNamesTheField(t *testing.T) {
 		"voxel size": func(c *Config) { c.Voxel[0] = 0 }, "crop": func(c *Config) { c.Crop[0] = 30 },
 		"overlap": func(c *Config) { c.Overlap = 1 }, "matrix": func(c *Config) { c.Matrix = [2][2]float64{{1, 1}, {1, 1}} },
 		"jitter": func(c *Config) { c.Jitter = math.NaN() }, "speckle": func(c *Config) { c.Speckle = 2 },
+		"relief and curvature": func(c *Config) { c.Relief, c.Bowl = 1e5, 1e5 }, "voxel size along z": func(c *Config) { c.Voxel[0] = 1e-9 },
+		"gain": func(c *Config) { c.Gain = 1e40 },
 	} {
 		c := small()
 		change(&c)
@@ -314,5 +316,39 @@ func TestSurfaceAboveTheVolume(t *testing.T) {
 	s := mustNew(t, c)
 	for i := range 3 {
 		tile(t, s, 0, i, 0)
+	}
+}
+
+// Under deep water a tile holds the detector's floor and nothing else, and no
+// length that is allowed makes numbers that a tile cannot hold.
+func TestExtremeLengths(t *testing.T) {
+	c := small()
+	c.Water, c.Speckle, c.Vignette = 1e9, 0, 0
+	s := mustNew(t, c)
+	for i, v := range tile(t, s, 0, 0, 0) {
+		if want := float32(float32(c.Floor) * float32(s.Config().Gain)); v != want {
+			t.Fatalf("voxel %d under deep water is %v, want %v", i, v, want)
+		}
+	}
+	for name, change := range map[string]func(*Config){
+		"relief":      func(c *Config) { c.Relief, c.Bowl = maxHeight*c.Voxel[0]/2, maxHeight*c.Voxel[0]/2 },
+		"small voxel": func(c *Config) { c.Voxel, c.Relief, c.Bowl = [3]float64{1e-6, 1e-6, 1e-6}, 1e-4, 1e-4 },
+		"large voxel": func(c *Config) { c.Voxel = [3]float64{1e6, 1e6, 1e6} },
+		"shift":       func(c *Config) { c.Shift, c.Slices = 1e9, 2 },
+		"interval":    func(c *Config) { c.Cut, c.Slices = 1e9, 2 },
+		"jitter":      func(c *Config) { c.Jitter = 1e6 },
+		"attenuation": func(c *Config) { c.Attenuation = 1e6 },
+		"gain":        func(c *Config) { c.Gain = 1e30 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := small()
+			change(&c)
+			s := mustNew(t, c)
+			for i, v := range tile(t, s, c.Slices-1, 0, 0) {
+				if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+					t.Fatalf("voxel %d is %v", i, v)
+				}
+			}
+		})
 	}
 }

@@ -91,7 +91,7 @@ func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
 	plane := r.ny * nx
 	for y := range r.ny {
 		py := r.pos[0] + float64(y)
-		top, bottom := math.Inf(1), math.Inf(-1)
+		top := math.Inf(1) // of the surface in this row
 		for x := range nx {
 			px := r.pos[1] + float64(x)
 			d := s.Surface(r.slice, py, px)
@@ -100,7 +100,7 @@ func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
 				d += float64(s.bowl[y*c.Tile[2]+x])
 				g *= float64(s.flat[y*c.Tile[2]+x])
 			}
-			top, bottom = min(top, d), max(bottom, d)
+			top = min(top, d)
 			m := s.tissue(py, px)
 			offset[x] = float32(d)
 			signal[x] = float32(c.Agarose + (1-c.Agarose)*m)
@@ -108,7 +108,7 @@ func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
 			gain[x] = float32(g)
 		}
 		for _, l := range planes {
-			l.row(py, r.pos[1], base, base+float64(nz)-top)
+			l.row(py, r.pos[1], base, base+max(0, float64(nz)-top)) // 0: water only
 		}
 		for z := range nz {
 			row := out[z*plane+y*nx:][:nx]
