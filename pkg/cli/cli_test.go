@@ -13,6 +13,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"strata/pkg/cli/host"
+	"strata/pkg/zarr/store"
 )
 
 type urfaveContext = ucli.Context
@@ -35,6 +36,7 @@ func TestExitCode(t *testing.T) {
 		{BadInput(fmt.Errorf("read: %w", syscall.EIO)), 1},
 		{BadInput(&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}), 1},
 		{BadInput(context.Canceled), 1},
+		{BadInput(fmt.Errorf("http://x/0: %w", store.ErrUnavailable)), 1},
 		{BadInputf("x: %w", input), 3},
 		{GPUFailure(input), 4},
 		{GPUFailure(nil), 0},

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+
+	"strata/pkg/zarr/store"
 )
 
 // Exit codes of every binary.
@@ -37,9 +39,10 @@ func Usage(format string, args ...any) error {
 
 // BadInput marks an error as the input's fault (exit code 3). The message names
 // the file, what is wrong with it, and where. A nil error stays nil. Errors
-// that are the machine's or the user's doing (no space, an I/O error, out of
-// memory, too many open files, a cancelled context), or that carry a code
-// already, keep theirs: whatever reading an input returns can be passed through.
+// that are the machine's, the network's or the user's doing (no space, an I/O
+// error, out of memory, too many open files, a server that cannot be reached, a
+// cancelled context), or that carry a code already, keep theirs: whatever
+// reading an input returns can be passed through.
 func BadInput(err error) error {
 	if err == nil || ExitCode(err) != ExitFailed || ofMachine(err) {
 		return err
@@ -78,6 +81,7 @@ func ofMachine(err error) bool {
 		context.Canceled, context.DeadlineExceeded,
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ENOMEM,
 		syscall.EMFILE, syscall.ENFILE, syscall.EROFS,
+		store.ErrUnavailable,
 	} {
 		if errors.Is(err, target) {
 			return true

@@ -143,8 +143,12 @@ func (r *Run) Warn(format string, args ...any) { r.Log.Warn().Msgf(format, args.
 // and no output may collide with it. Call it for all inputs before the outputs
 // or after them, but before the work.
 func (r *Run) Input(path string) (string, error) {
-	if isURL(path) {
+	switch scheme := urlScheme(path); scheme {
+	case "":
+	case "http", "https":
 		return path, nil
+	default:
+		return "", Usage("input %s: there is no way to read %s:// addresses: want a folder, a .zip file, http:// or https://", path, scheme)
 	}
 	if i := strings.Index(path, ".zip/"); i >= 0 {
 		archive := path[:i+len(".zip")]
@@ -168,8 +172,22 @@ func (r *Run) Input(path string) (string, error) {
 	return path, placeError(r.outputs.Input(path))
 }
 
-func isURL(path string) bool {
-	return strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://")
+// isURL says whether text begins with a web address.
+func isURL(text string) bool {
+	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
+}
+
+// urlScheme is the scheme of an address, in lower case; "" for a path. A name
+// with "://" in it that exists is a path.
+func urlScheme(path string) string {
+	scheme, _, ok := strings.Cut(path, "://")
+	if !ok || strings.Contains(scheme, "/") {
+		return ""
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return ""
+	}
+	return strings.ToLower(scheme)
 }
 
 // Output starts an output that is a Zarr hierarchy: write it into the folder
@@ -183,7 +201,7 @@ func (r *Run) Output(path string) (*atomic.Output, error) {
 // OutputFolder is [Run.Output] for other folders. With --overwrite an existing
 // one is replaced only if it is empty or holds one of the marker files.
 func (r *Run) OutputFolder(path string, markers ...string) (*atomic.Output, error) {
-	if isURL(path) {
+	if urlScheme(path) != "" {
 		return nil, Usage("output %s is a URL: write to a local folder", path)
 	}
 	out, err := r.outputs.Folder(path, markers...)
@@ -193,7 +211,7 @@ func (r *Run) OutputFolder(path string, markers ...string) (*atomic.Output, erro
 // OutputFile is [Run.Output] for a regular file, such as a PNG beside the
 // image. All outputs of a run are put in place together.
 func (r *Run) OutputFile(path string) (*atomic.Output, error) {
-	if isURL(path) {
+	if urlScheme(path) != "" {
 		return nil, Usage("output %s is a URL: write to a local file", path)
 	}
 	out, err := r.outputs.File(path)

@@ -2,8 +2,10 @@ package oct
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync/atomic"
 	"time"
 
@@ -208,10 +210,11 @@ type column[T dtype.Element] struct {
 func (c *column[T]) load(ctx context.Context, index ...int) (err error) {
 	if c.view == nil {
 		c.view, err = c.loader.View(ctx, 0, index)
-		return err
-	}
-	if err = c.loader.Reload(ctx, c.view, index); err != nil {
+	} else if err = c.loader.Reload(ctx, c.view, index); err != nil {
 		c.view = nil // Reload released it
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return inputError{err} // a chunk that may not be read; of the output it would be another matter
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -296,4 +297,41 @@ func TestAIPStopsWithItsContext(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the cancellation", err)
 	}
+}
+
+// locked is a store whose chunks may not be read.
+type locked struct{ store.Store }
+
+func (s locked) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
+	if strings.Contains(key, "0/c/") {
+		return nil, fmt.Errorf("%s: %w", s.Location(key), fs.ErrPermission)
+	}
+	return s.Store.Get(ctx, key, dst, limit)
+}
+
+func (s locked) Open(ctx context.Context, key string) (store.Object, error) {
+	if _, err := s.Get(ctx, key, nil, -1); err != nil {
+		return nil, err
+	}
+	return s.Store.Open(ctx, key)
+}
+
+// A chunk that may not be read is the input's fault, an output that may not be
+// written is not.
+func TestAIPWithoutPermission(t *testing.T) {
+	in, _ := made(t, []int{4, 16, 16}, []int{4, 8, 8}, nil, nil, func(int) uint8 { return 7 })
+	unreadable := open(t, locked{in.Group.Store()})
+	if _, err := AIP(ctx, unreadable, store.Memory(), Layout{}, nil, small()); !errors.Is(err, ErrInput) || !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("chunks that may not be read: %v, want ErrInput and ErrPermission", err)
+	}
+	if _, err := AIP(ctx, in, unwritable{store.Memory()}, Layout{}, nil, small()); errors.Is(err, ErrInput) || !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("an output that may not be written: %v, want ErrPermission without ErrInput", err)
+	}
+}
+
+type unwritable struct{ store.Writer }
+
+func (unwritable) Put(context.Context, string, ...[]byte) error { return fs.ErrPermission }
+func (unwritable) Create(context.Context, string) (store.PendingObject, error) {
+	return nil, fs.ErrPermission
 }

@@ -290,6 +290,9 @@ func TestHTTPErrors(t *testing.T) {
 			if c.is != nil && !errors.Is(err, c.is) {
 				t.Errorf("Get: %v is no %v", err, c.is)
 			}
+			if got, want := errors.Is(err, ErrUnavailable), c.requests == 4 || name == "long wait"; got != want {
+				t.Errorf("Get: %v: unavailable = %v, want %v", err, got, want)
+			}
 			if srv.count() != c.requests {
 				t.Errorf("%d requests, want %d", srv.count(), c.requests)
 			}

@@ -28,6 +28,12 @@ func (e permanentError) Unwrap() error { return e.error }
 
 func permanent(err error) error { return permanentError{err} }
 
+// unavailableError is a failure that may be gone tomorrow: [ErrUnavailable].
+type unavailableError struct{ error }
+
+func (e unavailableError) Is(target error) bool { return target == ErrUnavailable }
+func (e unavailableError) Unwrap() error        { return e.error }
+
 // busyError is a failure of a server that says when to ask again.
 type busyError struct {
 	error
@@ -58,13 +64,13 @@ func (s *HTTPStore) retry(ctx context.Context, key string, f func(context.Contex
 			return fmt.Errorf("%s: %w", s.Location(key), err)
 		}
 		if try >= s.tries {
-			return fmt.Errorf("%s: tried %d times: %w", s.Location(key), s.tries, err)
+			return unavailableError{fmt.Errorf("%s: tried %d times: %w", s.Location(key), s.tries, err)}
 		}
 		wait := pause/2 + rand.N(pause/2+1)
 		var busy busyError
 		if errors.As(err, &busy) {
 			if busy.after > maxRetryAfter {
-				return fmt.Errorf("%s: the server asks to come back in %v: %w", s.Location(key), busy.after, err)
+				return unavailableError{fmt.Errorf("%s: the server asks to come back in %v: %w", s.Location(key), busy.after, err)}
 			}
 			wait = max(wait, busy.after)
 		}

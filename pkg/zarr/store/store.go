@@ -31,6 +31,9 @@ var (
 	// ErrChanged is an object that another program changed while it was read.
 	// What was read before may mix old and new content.
 	ErrChanged = errors.New("changed while being read")
+	// ErrUnavailable is a server that cannot be reached or does not answer as it
+	// should, after several tries. Later it may.
+	ErrUnavailable = errors.New("not available now")
 )
 
 // Store is the read side of a set of objects.
