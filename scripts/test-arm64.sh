@@ -10,4 +10,4 @@ if ! scripts/need.sh qemu-aarch64-static qemu-user-static 2>/dev/null && ! comma
 fi
 qemu=$(command -v qemu-aarch64-static || command -v qemu-aarch64)
 GOARCH=arm64 CGO_ENABLED=0 go test -short -exec "$qemu" -tags urfave_cli_no_docs \
-  ./pkg/dtype ./pkg/filter ./pkg/phantom ./pkg/zarr/codec/... "$@"
+  ./pkg/dtype ./pkg/filter ./pkg/phantom ./pkg/npy ./pkg/mem ./pkg/oct ./pkg/ngff ./pkg/tile ./pkg/zarr/codec/... "$@"
