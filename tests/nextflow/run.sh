@@ -164,6 +164,7 @@ for _ in $(seq 300); do
   [ "$(find "$launch/killed/aip" -name '*.png' 2>/dev/null | wc -l)" = 2 ] && [ -s "$FAULTS/${names[2]}.log" ] && break
   sleep 0.2
 done
+sleep 3 # Nextflow notes a finished task a moment after it has published its files
 kill -9 -- "-$victim"
 wait "$victim" 2>/dev/null
 faults
