@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"strata/pkg/cli"
@@ -34,7 +35,7 @@ func importCommand() *cli.Command {
 			{Name: "offset", Kind: cli.Size, Usage: "bytes before the first element of raw input"},
 			{Name: "dimension_names", Kind: cli.Strings, Value: "NAME,...", Usage: "axis names (format 3)"},
 			{Name: "attributes", Value: "JSON", Usage: "user attributes, a JSON object"},
-			{Name: "fill", Value: "VALUE", Default: "0", Usage: "fill value: a number, NaN, Infinity or -Infinity"},
+			{Name: "fill", Value: "VALUE", Note: "0", Usage: "fill value: a number, true, false, NaN, Infinity or -Infinity"},
 		},
 		Shared:   cli.Resources | cli.Outputs | cli.Layout,
 		Defaults: cli.Defaults{"chunks": ""},
@@ -56,6 +57,9 @@ func runImport(ctx context.Context, r *cli.Run) error {
 	defer in.Close()
 	spec, err := importSpec(r, in.header)
 	if err != nil {
+		return err
+	}
+	if err := try(ctx, spec); err != nil {
 		return err
 	}
 	out, err := r.Output(r.Arg("OUT"))
@@ -139,8 +143,10 @@ func openImport(r *cli.Run, name string) (*imported, error) {
 	var err error
 	if strings.ContainsAny(t[:1], "<>|") {
 		in.header.Type, in.header.BigEndian, err = dtype.ParseTypestr(t)
-	} else {
-		in.header.Type, err = dtype.Parse(t)
+	} else if in.header.Type, err = dtype.Parse(t); err != nil {
+		if short, _, e := dtype.ParseTypestr("<" + t); e == nil { // u2, as numpy has it
+			in.header.Type, err = short, nil
+		}
 	}
 	if err != nil {
 		return nil, cli.Usage("--dtype: %w", err)
@@ -181,16 +187,48 @@ func importSpec(r *cli.Run, h npy.Header) (zarr.Spec, error) {
 			return spec, cli.Usage("--attributes: %w", err)
 		}
 	}
-	spec.Fill = json.Number(r.String("fill"))
-	switch f := r.String("fill"); f {
-	case "NaN", "Infinity", "-Infinity":
-		spec.Fill = f
-	}
 	var err error
+	if spec.Fill, err = fillValue(r.String("fill")); err != nil {
+		return spec, err
+	}
 	if spec.Codecs, err = codec.FromFlag(r.Options.Codec, h.Type, spec.Format); err != nil {
 		return spec, cli.Usage("--codec: %w", err)
 	}
 	return spec, nil
+}
+
+// fillValue is --fill as [zarr.Spec] takes it: nil, which is 0, when it is not given.
+func fillValue(text string) (any, error) {
+	switch strings.ToLower(text) {
+	case "":
+		return nil, nil
+	case "true", "false":
+		return strings.EqualFold(text, "true"), nil
+	case "nan":
+		return "NaN", nil
+	case "inf", "infinity":
+		return "Infinity", nil
+	case "-inf", "-infinity":
+		return "-Infinity", nil
+	}
+	if _, err := strconv.ParseFloat(text, 64); err != nil || !json.Valid([]byte(text)) {
+		return nil, cli.Usage("--fill %q: want a number, true, false, NaN, Infinity or -Infinity", text)
+	}
+	return json.Number(text), nil
+}
+
+// try reports what a specification cannot have before anything is written:
+// flags made it.
+func try(ctx context.Context, spec zarr.Spec) error {
+	_, err := zarr.CreateArray(ctx, store.Memory(), "", spec)
+	var format *zarr.FormatError
+	if errors.As(err, &format) {
+		return cli.Usage("this array cannot be made: %s: %w", format.Field, format.Err)
+	}
+	if err != nil {
+		return cli.Usage("this array cannot be made: %w", err)
+	}
+	return nil
 }
 
 // defaultChunks halves the longest axis until a chunk has at most 4 MiB.

@@ -131,11 +131,28 @@ func describeOme(ctx context.Context, r *cli.Run, in *node) (spec ngff.ImageSpec
 	return spec, level.Array, nil
 }
 
+// checkAxes reports names that NGFF images cannot have: t, c, and two or three
+// of z, y, x (in any order, which files of other programs need), each once.
+func checkAxes(names string) error {
+	space := strings.TrimPrefix(strings.TrimPrefix(names, "t"), "c")
+	bad := len(space) < 2
+	for i, a := range space {
+		bad = bad || !strings.ContainsRune("zyx", a) || strings.ContainsRune(space[:i], a)
+	}
+	if bad {
+		return cli.Usage("--axes %s: want letters of tczyx, each once: t first, then c, then at least two of z, y, x", names)
+	}
+	return nil
+}
+
 // omeFlags applies --axes, --scale, --unit and --name.
 func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
 	if names := r.String("axes"); names != "" {
 		if len(names) != n {
 			return cli.Usage("--axes %s names %d axes, the array has %d", names, len(names), n)
+		}
+		if err := checkAxes(names); err != nil {
+			return err
 		}
 		spec.Axes = ngff.SpaceAxes(names, "micrometer")
 	}
