@@ -306,7 +306,11 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	if err != nil {
 		return err
 	}
-	if err := w.decodeChain(p.chain, b, enc); err != nil {
+	if pre, ok := p.chain.Prefix(); ok && end < p.nbytes {
+		if err := pre.DecodePrefix(&w.codec, b, enc, end); err != nil {
+			return &FormatError{Err: fmt.Errorf("%s: %w", pre.Name(), err)}
+		}
+	} else if err := w.decodeChain(p.chain, b, enc); err != nil {
 		return err
 	}
 	b = b[first:end]

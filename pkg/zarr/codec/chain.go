@@ -113,6 +113,16 @@ func (c Chain) Partial() (PartialDecoder, bool) {
 	return p, ok
 }
 
+// Prefix returns the chain's only codec if it can decode the beginning of a
+// chunk.
+func (c Chain) Prefix() (PrefixDecoder, bool) {
+	if len(c) != 1 {
+		return nil, false
+	}
+	p, ok := c[0].(PrefixDecoder)
+	return p, ok
+}
+
 // ReadOnly returns an error that wraps ErrReadOnly if a codec of the chain
 // cannot encode, so that an output is refused before it is begun.
 func (c Chain) ReadOnly() error {

@@ -97,6 +97,16 @@ type PartialDecoder interface {
 	DecodeBlocks(s *Scratch, src []byte, size int, emit func(off int, piece []byte) error) error
 }
 
+// PrefixDecoder is a codec that can decode the beginning of a chunk without the
+// rest.
+type PrefixDecoder interface {
+	Codec
+	// DecodePrefix decodes a chunk of len(dst) bytes far enough that its first n
+	// are in dst. What dst has behind them is undefined, and damage of the chunk
+	// behind them may remain unseen.
+	DecodePrefix(s *Scratch, dst, src []byte, n int) error
+}
+
 // A parser makes a codec from its configuration object and from the type of the
 // elements that it will get.
 type parser func(c *config, elem dtype.Type) Codec

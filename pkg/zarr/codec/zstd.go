@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/klauspost/compress/huff0"
 	"github.com/klauspost/compress/zstd"
@@ -63,6 +64,16 @@ func (z *zstdCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
 	return s.zstd.decode(dst, src)
 }
 
+// DecodePrefix decodes as many blocks as are needed; a frame with a checksum
+// whole.
+func (z *zstdCodec) DecodePrefix(s *Scratch, dst, src []byte, n int) error {
+	got, err := s.zstd.prefix(dst, src, n)
+	if err == nil && got < n {
+		err = fmt.Errorf("decodes to %d bytes, want %d", got, len(dst))
+	}
+	return err
+}
+
 func (z *zstdCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	_, hi := z.EncodedSize(len(src))
 	if cap(dst) < hi {
@@ -94,11 +105,14 @@ type zstdSetting struct {
 }
 
 // decode writes at most len(dst) bytes, whatever the frame header claims.
-func (z *zstdScratch) decode(dst, src []byte) (int, error) {
+func (z *zstdScratch) decode(dst, src []byte) (int, error) { return z.prefix(dst, src, math.MaxInt) }
+
+// prefix is decode, but may end when need bytes are there.
+func (z *zstdScratch) prefix(dst, src []byte, need int) (int, error) {
 	if z.simple == nil {
 		z.simple = new(unzstd.Decoder)
 	}
-	n, err := z.simple.Decode(dst, src)
+	n, err := z.simple.Prefix(dst, src, need)
 	switch {
 	case errors.Is(err, unzstd.ErrUnsupported):
 		return z.decodeGeneral(dst, src)

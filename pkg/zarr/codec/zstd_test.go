@@ -109,3 +109,41 @@ func TestPlanes(t *testing.T) {
 		}
 	}
 }
+
+// The beginning of a chunk is decoded whatever follows it, with a checksum only
+// if all is right; a frame that is too short is an error.
+func TestZstdPrefix(t *testing.T) {
+	want := make([]byte, 300_000)
+	for i := range want {
+		want[i] = byte(i * i >> 7)
+	}
+	s := NewScratch()
+	for _, checksum := range []bool{false, true} {
+		z := Zstd(3, checksum)
+		frame, err := z.Encode(s, nil, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, ok := Chain{z}.Prefix()
+		if !ok {
+			t.Fatal("zstd does not decode prefixes")
+		}
+		got := make([]byte, len(want))
+		for _, n := range []int{1, 131_073, len(want)} {
+			clear(got)
+			if err := p.DecodePrefix(s, got, frame, n); err != nil || !bytes.Equal(got[:n], want[:n]) {
+				t.Errorf("checksum %v: first %d bytes: %v", checksum, n, err)
+			}
+		}
+		if err := p.DecodePrefix(s, make([]byte, len(want)+1), frame, len(want)+1); err == nil {
+			t.Errorf("checksum %v: more bytes than there are", checksum)
+		}
+		frame[len(frame)-1] ^= 1
+		if err := p.DecodePrefix(s, got, frame, 10); (err != nil) != checksum {
+			t.Errorf("checksum %v: damaged end: %v", checksum, err)
+		}
+	}
+	if _, ok := (Chain{Zstd(3, false), CRC32C()}).Prefix(); ok {
+		t.Error("a chain of two codecs decodes prefixes")
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/klauspost/compress/huff0"
 )
@@ -47,7 +48,13 @@ type Decoder struct {
 
 // Decode decodes all frames in src to dst and returns the number of bytes. Nothing is written behind len(dst).
 func (d *Decoder) Decode(dst, src []byte) (n int, err error) {
-	for at := 0; at < len(src); {
+	return d.Prefix(dst, src, math.MaxInt)
+}
+
+// Prefix is Decode for who needs only the first bytes: it may end once dst has at least need of them, and returns how many there are.
+// What lies behind those in src is not looked at. Nothing is written behind len(dst), which should hold all.
+func (d *Decoder) Prefix(dst, src []byte, need int) (n int, err error) {
+	for at := 0; at < len(src) && n < need; {
 		if len(src)-at < 4 {
 			return n, corrupt(at, "%d bytes are too few for a frame", len(src)-at)
 		}
@@ -62,7 +69,7 @@ func (d *Decoder) Decode(dst, src []byte) (n int, err error) {
 		if m != magic {
 			return n, corrupt(at, "magic number is %08x, must be %08x", m, uint32(magic))
 		}
-		k, read, err := d.frame(dst[n:], src, at)
+		k, read, err := d.frame(dst[n:], src, at, need-n)
 		if err != nil {
 			return n, err
 		}
@@ -76,8 +83,8 @@ func corrupt(at int, format string, args ...any) error {
 	return fmt.Errorf("%w at byte %d: %s", ErrCorrupt, at, fmt.Sprintf(format, args...))
 }
 
-// frame decodes the frame that begins at src[start:].
-func (d *Decoder) frame(dst, src []byte, start int) (n, read int, err error) {
+// frame decodes the frame that begins at src[start:], or blocks of it until there are need bytes.
+func (d *Decoder) frame(dst, src []byte, start, need int) (n, read int, err error) {
 	at := start + 4
 	if at == len(src) {
 		return 0, 0, corrupt(at, "frame header is truncated")
@@ -131,6 +138,9 @@ func (d *Decoder) frame(dst, src []byte, start int) (n, read int, err error) {
 	d.repeats = [3]int{1, 4, 8}
 	limit := int(min(max(window, 1<<10), blockMax))
 	for last := false; !last; {
+		if n >= need {
+			return n, at - start, nil
+		}
 		if len(src)-at < 3 {
 			return 0, 0, corrupt(len(src), "block header is truncated")
 		}

@@ -171,3 +171,36 @@ func FuzzDecode(f *testing.F) {
 		compare(t, &d, ref, data, min(max(room, 0), 1<<16), "fuzz")
 	})
 }
+
+// A prefix has the bytes of the whole, costs no more blocks than it needs, and
+// does not care for what is behind them.
+func TestPrefix(t *testing.T) {
+	var d Decoder
+	e := encoder(t)
+	const n = 5*blockMax + 1000
+	for kind, want := range inputs(n, 3) {
+		frame := e.EncodeAll(want[n/2:], e.EncodeAll(want[:n/2], nil)) // two frames
+		for _, need := range []int{1, 1000, blockMax, blockMax + 1, n/2 - 1, n / 2, n/2 + 1, n - 1, n} {
+			buf := make([]byte, n)
+			got, err := d.Prefix(buf, frame, need)
+			if err != nil || got < need || got >= need+blockMax && got != n {
+				t.Fatalf("%s, first %d of %d: %d bytes, %v", kind, need, n, got, err)
+			}
+			if !bytes.Equal(buf[:need], want[:need]) {
+				t.Fatalf("%s, first %d of %d: other bytes", kind, need, n)
+			}
+		}
+		if got, err := d.Prefix(make([]byte, n), frame, n+1); err != nil || got != n {
+			t.Fatalf("%s, more than there is: %d bytes, %v", kind, got, err)
+		}
+	}
+	want := inputs(n, 3)["random"]
+	frame := e.EncodeAll(want, nil)
+	buf := make([]byte, n)
+	if got, err := d.Prefix(buf, frame[:2*blockMax+100], blockMax+1); err != nil || !bytes.Equal(buf[:blockMax+1], want[:blockMax+1]) {
+		t.Errorf("prefix of a frame whose end is missing: %d bytes, %v", got, err)
+	}
+	if _, err := d.Prefix(buf, frame[:2*blockMax+100], 3*blockMax); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("more than a frame cut short has: %v, want ErrCorrupt", err)
+	}
+}
