@@ -158,7 +158,7 @@ def main():
         with clock:
             array = peer.open(a.path)
         for _ in range(40):
-            start = [places.next(n // a.edge) * a.edge for n in array.shape]
+            start = [places.next(n - a.edge + 1) for n in array.shape]
             with clock:
                 data = peer.read(array, tuple(slice(s, s + a.edge) for s in start))
             nbytes, ck = nbytes + data.nbytes, ck + check(data, 4097)

@@ -161,7 +161,7 @@ func summarize(runs []*sample) summary {
 var groups = []struct{ name, title, text string }{
 	{"stream", "Streaming reads", "Region by region into reused buffers, as the stages read, against C: pread with the same pieces, libzstd, c-blosc and libdeflate on the same files, two threads."},
 	{"full", "Full reads into fresh memory", "The whole array into memory that the program allocates, as an analysis script does."},
-	{"random", "Random boxes and planes", "Into fresh memory; the array is open. Times are those of all boxes or planes together."},
+	{"random", "Random boxes and planes", "Boxes at any place, into fresh memory; the array is open. Times are those of all boxes or planes together."},
 	{"write", "Writes", "The whole array from memory."},
 	{"start", "Opening and starting", ""},
 	{"aip", "`aip` of a mosaic", "The whole command with its output, a pyramid of five levels as `blosc-zstd:1`, against a process that reads and decodes the same pieces with the same two workers and does nothing with them, and against what a user of zarr-python writes: `zarr.open_array(path)[...].mean(axis=0)`, which writes nothing."},

@@ -114,7 +114,7 @@ fn run() -> Result<()> {
             let array = open(path)?;
             let cache = ArrayShardedReadableExtCache::new(&array);
             for _ in 0..40 {
-                let start = array.shape().iter().map(|n| places.next(n / edge) * edge).collect();
+                let start = array.shape().iter().map(|n| places.next(n - edge + 1)).collect();
                 let data = read(&mut seconds, &array, &cache, start, vec![edge; array.shape().len()])?;
                 (bytes, ck) = (bytes + 4 * data.len(), ck + check(&data, 4097));
             }
