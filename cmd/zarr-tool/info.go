@@ -106,16 +106,8 @@ func describe(ctx context.Context, r *cli.Run, root *node, n zarr.Node, path str
 	}
 	g := n.(*zarr.Group)
 	info.Image = describeImage(ctx, root.store, g)
-	children, err := g.Children(ctx)
-	if errors.Is(err, errors.ErrUnsupported) { // a web server does not list: what the metadata names
-		children, err = nil, nil
-		if info.Image != nil {
-			for _, l := range info.Image.Levels {
-				children = append(children, l.Path)
-			}
-		}
-	}
-	if err != nil {
+	children, err := childrenOf(ctx, g)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // what cannot be listed is left out
 		return nil, err
 	}
 	for _, name := range children {

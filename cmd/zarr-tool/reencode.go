@@ -3,9 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"slices"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
+	"strata/pkg/ngff"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -110,7 +114,7 @@ func planCopy(ctx context.Context, n zarr.Node, path string) ([]step, error) {
 	if !ok {
 		return plan, nil
 	}
-	children, err := g.Children(ctx)
+	children, err := childrenOf(ctx, g)
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +134,37 @@ func planCopy(ctx context.Context, n zarr.Node, path string) ([]step, error) {
 		plan = append(plan, below...)
 	}
 	return plan, nil
+}
+
+// childrenOf lists a group. A web server lists nothing: there, the children are
+// what OME-Zarr metadata names, the levels of an image and its label images;
+// where it names none, the error is errors.ErrUnsupported.
+func childrenOf(ctx context.Context, g *zarr.Group) ([]string, error) {
+	names, unlisted := g.Children(ctx)
+	if !errors.Is(unlisted, errors.ErrUnsupported) {
+		return names, unlisted
+	}
+	m, _ := ngff.ReadMetadata(g)
+	names = m.Labels
+	for _, ms := range m.Multiscales {
+		for _, d := range ms.Datasets {
+			if !slices.Contains(names, d.Path) {
+				names = append(names, d.Path)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, unlisted
+	}
+	if len(m.Multiscales) > 0 {
+		switch _, err := g.Open(ctx, "labels"); {
+		case err == nil:
+			names = append(names, "labels")
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return names, nil
 }
 
 // axisNames are the names of the axes of an image's levels, by path.

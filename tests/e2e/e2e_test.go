@@ -108,6 +108,38 @@ func TestPhantomThroughEverything(t *testing.T) {
 	}
 }
 
+// A web server lists nothing: levels and label images come from the metadata.
+func TestZarrToolOverHTTP(t *testing.T) {
+	dir := t.TempDir()
+	run(t, dir, "phantom", "m", "--tiles", "1,2", "--tile", "8,16,16", "--n_levels", "2", "--progress", "none")
+	image := filepath.Join("m", "mosaic_grid_3d_z00.ome.zarr")
+	run(t, dir, "zarr-tool", "ome", filepath.Join(image, "0"), filepath.Join(image, "labels", "cells"), "--dtype", "uint16", "--n_levels", "1", "-q")
+	labels := `{"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", "labels": ["cells"]}}}`
+	if err := os.WriteFile(filepath.Join(dir, image, "labels", "zarr.json"), []byte(labels), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	defer server.Close()
+	address := server.URL + "/" + filepath.ToSlash(image)
+	run(t, dir, "zarr-tool", "validate", address)
+	run(t, dir, "zarr-tool", "reencode", address, "copy.ome.zarr", "--codec", "raw", "-q")
+	run(t, dir, "zarr-tool", "validate", "copy.ome.zarr", image)
+	if err := os.WriteFile(filepath.Join(dir, image, "labels", "cells", "1", "c", "0", "0", "0"), []byte("broken"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out := fails(t, 3, dir, "zarr-tool", "validate", address); !strings.Contains(out, address+"/labels/cells/1/c/0/0/0: ") {
+		t.Errorf("a broken chunk of a label image is not named:\n%s", out)
+	}
+	// nothing there says what is below
+	if out := fails(t, 3, dir, "zarr-tool", "validate", address+"/0/../.."); !strings.Contains(out, server.URL) {
+		t.Errorf("no address in:\n%s", out)
+	}
+	server.Close()
+	if out := fails(t, 1, dir, "zarr-tool", "info", address); !strings.Contains(out, "tried") {
+		t.Errorf("a server that is gone:\n%s", out)
+	}
+}
+
 func TestAIPOverHTTP(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, "phantom", "in", "--tiles", "2,2", "--tile", "20,32,40", "--shard", "20,64,80", "-q")
