@@ -261,7 +261,7 @@ func (c *column[T]) project(ctx context.Context, i, j int) error {
 func (p *projection[T]) picture(ctx context.Context, dst io.Writer, a *zarr.Array) error {
 	p.range16.Refine()
 	ny, nx := a.Shape()[0], a.Shape()[1]
-	rows := min(a.Chunks()[0], ny)
+	rows := bandRows(a, p.res.Mem)
 	v := make([]float32, rows*nx)
 	for y := 0; y < ny; y += rows {
 		n := min(rows, ny-y)
@@ -270,5 +270,5 @@ func (p *projection[T]) picture(ctx context.Context, dst io.Writer, a *zarr.Arra
 		}
 		p.range16.Add(v[:n*nx])
 	}
-	return writePNG(ctx, dst, a, p.range16.Value(0), p.range16.Value(1))
+	return writePNG(ctx, dst, a, rows, p.range16.Value(0), p.range16.Value(1))
 }

@@ -335,3 +335,26 @@ func (unwritable) Put(context.Context, string, ...[]byte) error { return fs.ErrP
 func (unwritable) Create(context.Context, string) (store.PendingObject, error) {
 	return nil, fs.ErrPermission
 }
+
+// The picture of a wide mosaic is made of as many rows at a time as fit, and is
+// the same picture.
+func TestPictureInBands(t *testing.T) {
+	in, _ := made(t, []int{2, 64, 900}, []int{2, 32, 32}, nil, nil, func(i int) uint16 { return uint16(i * 7919) })
+	var narrow, whole bytes.Buffer
+	out, err := AIP(ctx, in, store.Memory(), Layout{}, &narrow, Resources{Workers: 1, Mem: 256 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := AIP(ctx, in, store.Memory(), Layout{}, &whole, small()); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(narrow.Bytes(), whole.Bytes()) {
+		t.Error("the picture depends on the memory")
+	}
+	a := out.Levels[0].Array
+	for mem, want := range map[int64]int{1 << 30: 32, 256 << 10: 7, 1 << 10: 1} {
+		if got := bandRows(a, mem); got != want {
+			t.Errorf("%d bytes of memory: %d rows at a time, want %d", mem, got, want)
+		}
+	}
+}

@@ -15,10 +15,9 @@ import (
 )
 
 // writePNG writes a 2-D float32 array as a 16-bit greyscale PNG, lo…hi mapped
-// to 0…65535 (see [filter.ToUint16]). It holds one row of chunks at a time.
-func writePNG(ctx context.Context, dst io.Writer, a *zarr.Array, lo, hi float64) error {
+// to 0…65535 (see [filter.ToUint16]). It holds that many rows at a time.
+func writePNG(ctx context.Context, dst io.Writer, a *zarr.Array, rows int, lo, hi float64) error {
 	ny, nx := a.Shape()[0], a.Shape()[1]
-	rows := min(a.Chunks()[0], ny)
 	b := &bands{ctx: ctx, array: a, ny: ny, nx: nx, lo: lo, hi: hi,
 		values: make([]float32, rows*nx), grey: make([]uint16, rows*nx), first: -1}
 	out := bufio.NewWriterSize(dst, 1<<20)
@@ -30,6 +29,14 @@ func writePNG(ctx context.Context, dst io.Writer, a *zarr.Array, lo, hi float64)
 		return b.err
 	}
 	return out.Flush()
+}
+
+// bandRows is how many rows of a 2-D float32 array are read at a time for its
+// picture: a row of chunks, so that each is decoded once, or of a very wide
+// array what a quarter of mem holds of rows twice in float32 and once in grey.
+func bandRows(a *zarr.Array, mem int64) int {
+	ny, nx := a.Shape()[0], a.Shape()[1]
+	return int(max(1, min(int64(a.Chunks()[0]), int64(ny), mem/4/(int64(nx)*(4+4+2)))))
 }
 
 // bands is an image that reads its rows when the encoder comes to them. The
