@@ -97,7 +97,7 @@ func open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := ngff.Open(ctx, st, key, zarr.Workers(1), zarr.Meter(r.Meter))
+	in, err := ngff.OpenPresent(ctx, st, key, zarr.Workers(1), zarr.Meter(r.Meter))
 	if err != nil {
 		return nil, err
 	}

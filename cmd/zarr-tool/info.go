@@ -213,7 +213,7 @@ func describeImage(ctx context.Context, st store.Store, g *zarr.Group) *imageInf
 	if attrs["multiscales"] == nil && !strings.Contains(string(attrs["ome"]), `"multiscales"`) {
 		return nil
 	}
-	im, err := ngff.Open(ctx, st, g.Path())
+	im, err := ngff.OpenPresent(ctx, st, g.Path())
 	if err != nil {
 		return &imageInfo{Problem: err.Error()}
 	}

@@ -115,7 +115,7 @@ func describeOme(ctx context.Context, r *cli.Run, in *node) (spec ngff.ImageSpec
 		spec.Scale = slices.Repeat([]float64{1}, n)
 		return spec, array, nil
 	}
-	im, err := ngff.Open(ctx, in.store, in.key, zarr.Workers(1), zarr.Meter(r.Meter))
+	im, err := ngff.OpenPresent(ctx, in.store, in.key, zarr.Workers(1), zarr.Meter(r.Meter))
 	if err != nil {
 		return spec, nil, cli.BadInput(err)
 	}

@@ -50,6 +50,17 @@ var ErrNoImage = errors.New("no OME-Zarr image")
 // Metadata that makes no sense is a [*zarr.FormatError] that names group and
 // field; a group without a multiscale wraps [ErrNoImage].
 func Open(ctx context.Context, st store.Store, path string, opts ...zarr.Option) (*Image, error) {
+	return open(ctx, st, path, true, opts)
+}
+
+// OpenPresent is [Open] for those who can do with level 0: levels below it that
+// the metadata names and that are absent are left out of the image's Levels, with
+// a warning. (A pyramid may still be on its way, or was not copied.)
+func OpenPresent(ctx context.Context, st store.Store, path string, opts ...zarr.Option) (*Image, error) {
+	return open(ctx, st, path, false, opts)
+}
+
+func open(ctx context.Context, st store.Store, path string, all bool, opts []zarr.Option) (*Image, error) {
 	im, err := describe(ctx, st, path, opts)
 	if err != nil {
 		return nil, err
@@ -60,10 +71,14 @@ func Open(ctx context.Context, st store.Store, path string, opts ...zarr.Option)
 		a, err := im.array(ctx, d.Path)
 		if err != nil {
 			field := fmt.Sprintf("%sdatasets[%d].path", im.prefix(), i)
-			if errors.Is(err, fs.ErrNotExist) {
+			switch {
+			case !errors.Is(err, fs.ErrNotExist):
+				return nil, im.refuse(field, err)
+			case i == 0 || all:
 				return nil, im.refuse(field, fmt.Errorf("%q: there is no such array: %w", d.Path, err))
 			}
-			return nil, im.refuse(field, err)
+			f.warn(field, "%q: there is no such array; the image is used without this level", d.Path)
+			continue
 		}
 		im.Levels = append(im.Levels, Level{d.Path, a, d.Transform.then(ms.Transform)})
 	}

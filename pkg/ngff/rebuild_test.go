@@ -204,10 +204,23 @@ func TestRebuildWithoutLevels(t *testing.T) {
 	if _, err := Open(t.Context(), st, "im"); err == nil {
 		t.Fatal("an image with a missing level was opened")
 	}
+	im, err := OpenPresent(t.Context(), st, "im")
+	if err != nil || len(im.Levels) != 2 || im.Levels[1].Path != "2" {
+		t.Fatalf("levels without the missing one: %v, %v", im, err)
+	}
+	if n := len(im.Warnings); n != 1 || !strings.Contains(im.Warnings[0], `datasets[1].path: "1": there is no such array`) {
+		t.Errorf("warnings: %q", im.Warnings)
+	}
 	if _, err := RebuildPyramid(t.Context(), st, "im", PyramidOptions{Levels: 2}); err != nil {
 		t.Fatal(err)
 	}
 	compareLevels(t, st, "im", model(t, &spec, level0))
+	if err := remove(t.Context(), st, "im/0"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenPresent(t.Context(), st, "im"); err == nil || !strings.Contains(err.Error(), "datasets[0].path") {
+		t.Errorf("an image without level 0: %v", err)
+	}
 }
 
 func TestLevelPath(t *testing.T) {
