@@ -3,6 +3,7 @@ package ngff
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -111,6 +112,9 @@ func newPyramid(t dtype.Type, axes []Axis, geo []geometry, budget int64, m *mete
 		p.spare.out = max(p.spare.out, l.clipped(point{}).shape().volume()*p.elem)
 	}
 	if len(geo) > 1 {
+		if err := p.checkTables(axes, budget); err != nil {
+			return nil, err
+		}
 		if err := p.connect(t, axes); err != nil {
 			return nil, err
 		}
@@ -126,6 +130,32 @@ func newPyramid(t dtype.Type, axes []Axis, geo []geometry, budget int64, m *mete
 	p.spare.turn = make(chan struct{}, 1)
 	p.spare.turn <- struct{}{}
 	return p, nil
+}
+
+// checkTables refuses axes whose tables (see [taps]) memory cannot hold: their
+// length is a number in a header.
+func (p *pyramid) checkTables(axes []Axis, budget int64) error {
+	halve, err := halvedAxes(axes)
+	if err != nil {
+		return err
+	}
+	budget = max(budget, defaultBudget)
+	total := int64(0)
+	for k, l := range p.levels[1:] {
+		for d, n := range l.shape {
+			if !halve[d] {
+				continue
+			}
+			if in := p.levels[k].shape[d]; in > math.MaxInt32 {
+				return fmt.Errorf("an axis of %d samples is too long for a pyramid (at most %d)", in, math.MaxInt32)
+			}
+			total += int64(n) * tapBytes
+		}
+	}
+	if total > budget {
+		return fmt.Errorf("a memory budget of %d bytes is too small for a pyramid of axes this long (at least %d bytes)", budget, total)
+	}
+	return nil
 }
 
 // connect works out how each level is made from the one above it.

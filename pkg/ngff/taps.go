@@ -49,6 +49,9 @@ type taps struct {
 	f0, f1  []float32 // the weights rounded to float32
 }
 
+// tapBytes is the memory of taps for an output sample.
+const tapBytes = 2*4 + 2*8 + 2*4
+
 // axisTaps places floor(n/2) output samples on an axis of n: sample i lies at
 // (i+½)·n/m − ½, m = floor(n/2).
 func axisTaps(n int, halve bool) *taps {

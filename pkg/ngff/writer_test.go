@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -548,6 +549,24 @@ func TestWriterOnDisk(t *testing.T) {
 		}
 		if a.Separator() != "/" {
 			t.Errorf("separator %q", a.Separator())
+		}
+	}
+}
+
+// The length of an axis is a number in a header: no memory is taken for it that
+// the budget does not grant.
+func TestTooLongForAPyramid(t *testing.T) {
+	for _, c := range []struct {
+		shape []int
+		want  string
+	}{
+		{[]int{4, 1 << 40}, "an axis of 1099511627776 samples is too long for a pyramid"},
+		{[]int{4, 1 << 30}, "too small for a pyramid of axes this long (at least"},
+	} {
+		_, err := Create(t.Context(), store.Memory(), "", ImageSpec{Format: 3, Shape: c.shape, Chunks: []int{4, 1 << 10}, DType: dtype.Uint8,
+			Axes: SpaceAxes("yx", "micrometer"), Scale: []float64{1, 1}, Levels: 2, Budget: 1 << 20})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("shape %v: %v, want %q", c.shape, err, c.want)
 		}
 	}
 }

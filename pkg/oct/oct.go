@@ -11,6 +11,7 @@ package oct
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"strata/pkg/dtype"
@@ -130,11 +131,15 @@ func openMosaic(in *ngff.Image) (*mosaic, error) {
 	}
 	copy(m.shape[:], shape)
 	copy(m.chunk[:], chunk)
+	size := float64(m.dtype.Size())
 	for d, n := range m.shape {
 		if n == 0 {
 			return nil, badInput("%s: mosaic grid is empty: shape %v", m.where, shape)
 		}
 		m.chunk[d] = min(m.chunk[d], n)
+		if size *= float64(n); size > math.MaxInt64 {
+			return nil, badInput("%s: mosaic grid of shape %v has more bytes than can be counted", m.where, shape)
+		}
 	}
 	switch m.dtype {
 	case dtype.Bool, dtype.Float16, dtype.Complex64, dtype.Complex128:
