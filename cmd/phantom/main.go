@@ -67,7 +67,7 @@ func command() *cli.Command {
 			{Name: "truth_slices", Kind: cli.Bool, Usage: "also write each slice as an ideal microscope sees it (truth/slice_zNN.ome.zarr)"},
 		},
 		Shared:   cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
-		Defaults: cli.Defaults{"n_levels": "0"},
+		Defaults: cli.Defaults{"n_levels": "0", "zarr_format": "3", "chunks": ""},
 		Examples: []cli.Example{
 			{Command: "phantom mosaics --slices 3", Usage: "three small slices"},
 			{Command: "phantom big --tiles 6,6 --tile 200,256,256 --shard 200,512,512 --codec zstd:3", Usage: "1.9 GB of float32, sharded"},
@@ -134,9 +134,6 @@ func run(ctx context.Context, r *cli.Run) error {
 	o := r.Options
 	st := phantom.Storage{Format: o.ZarrFormat, Chunks: o.Chunks, Shard: o.Shard, Levels: o.Levels, Unit: r.String("unit"),
 		Workers: o.Threads, Mem: o.Mem, Meter: r.Meter}
-	if st.Format == 0 {
-		st.Format = 3
-	}
 	if st.Codecs, err = codec.FromFlag(o.Codec, c.DType, st.Format); err != nil {
 		return cli.Usage("--codec: %w", err)
 	}

@@ -112,7 +112,7 @@ func (c *Command) flags() []Flag {
 	own := slices.Clone(c.Flags)
 	for _, f := range commonFlags(c.Shared) {
 		if d, ok := c.Defaults[f.Name]; ok {
-			f.Default = d
+			f.Default, f.Note = d, ""
 		}
 		own = append(own, f)
 	}
