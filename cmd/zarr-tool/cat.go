@@ -172,13 +172,13 @@ func writeText(w io.Writer, b []byte, t dtype.Type) error {
 	case dtype.Complex64:
 		v := dtype.Slice[float32](b)
 		for i := 0; i+1 < len(v); i += 2 {
-			line = fmt.Appendf(line, "%v%+vj", v[i], v[i+1])
+			line = fmt.Appendf(line, "%v%+gj", v[i], v[i+1])
 			put()
 		}
 	case dtype.Complex128:
 		v := dtype.Slice[float64](b)
 		for i := 0; i+1 < len(v); i += 2 {
-			line = fmt.Appendf(line, "%v%+vj", v[i], v[i+1])
+			line = fmt.Appendf(line, "%v%+gj", v[i], v[i+1])
 			put()
 		}
 	default:

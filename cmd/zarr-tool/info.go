@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,7 +94,9 @@ func runInfo(ctx context.Context, r *cli.Run) error {
 		enc.SetEscapeHTML(false)
 		return enc.Encode(info)
 	}
-	return info.print(r.Stdout, 0)
+	b := bufio.NewWriter(r.Stdout) // keeps the first error
+	info.print(b, 0)
+	return b.Flush()
 }
 
 func describe(ctx context.Context, r *cli.Run, root *node, n zarr.Node, path string) (*nodeInfo, error) {
@@ -227,7 +230,7 @@ func describeImage(ctx context.Context, st store.Store, g *zarr.Group) *imageInf
 	return info
 }
 
-func (info *nodeInfo) print(w io.Writer, depth int) error {
+func (info *nodeInfo) print(w io.Writer, depth int) {
 	indent := strings.Repeat("  ", depth)
 	line := func(format string, args ...any) {
 		fmt.Fprintf(w, "%s%s\n", indent, fmt.Sprintf(format, args...))
@@ -269,11 +272,8 @@ func (info *nodeInfo) print(w io.Writer, depth int) error {
 		line("%s", strings.ReplaceAll(string(info.Metadata), "\n", "\n"+indent))
 	}
 	for _, c := range info.Children {
-		if err := c.print(w, depth+1); err != nil {
-			return err
-		}
+		c.print(w, depth+1)
 	}
-	return nil
 }
 
 func (im *imageInfo) print(line func(format string, args ...any)) {
