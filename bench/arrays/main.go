@@ -4,6 +4,7 @@
 // results.
 //
 //	arrays gen DIR Z,Y,X        DIR/plain.f32, 12-bit noise, and DIR/tiles.zarr
+//	arrays memory MIB           takes memory and gives it back
 //	arrays OP PATH [flags]      one line of JSON; for OP see the map in main.go
 //
 // Bytes count voxels as float32 or uint16, not as stored.
@@ -60,6 +61,9 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return generate(ctx, b.path, shape)
+	}
+	if args[0] == "memory" {
+		return touch(args[1])
 	}
 	fs := flag.NewFlagSet("arrays", flag.ExitOnError)
 	fs.IntVar(&b.threads, "threads", 2, "workers")

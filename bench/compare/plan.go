@@ -33,6 +33,7 @@ type unit struct {
 	header
 	reads  string // file or folder that is read before, so that it is cached
 	writes bool   // programs write the folder out: checked, then removed
+	large  bool   // programs hold the array in memory
 	who    []contestant
 }
 
@@ -128,7 +129,7 @@ func (p *plan) cases() ([]unit, error) {
 	} {
 		add(unit{header: header{Name: "full/" + c.array, Group: "full", Label: c.label, Unit: "GiB/s",
 			Target: target{Against: "peers", Ratio: c.ratio}, Memory: p.mib() + 256},
-			reads: p.array(c.array), who: p.everybody("full", p.array(c.array))})
+			reads: p.array(c.array), large: true, who: p.everybody("full", p.array(c.array))})
 	}
 
 	for _, c := range []struct{ array, label string }{{"zstdsmall", "zstd " + s}, {"shard", "shards " + l + " of " + s + " zstd"}, {"raw", "raw " + l}} {
@@ -151,7 +152,7 @@ func (p *plan) cases() ([]unit, error) {
 		}
 		add(unit{header: header{Name: "write/" + c.name, Group: "write", Label: c.label, Unit: "GiB/s",
 			Target: target{Against: "peers", Ratio: 1.2}, Memory: p.mib() + 256},
-			reads: filepath.Join(p.data, "plain.f32"), writes: true, who: p.everybody("write", filepath.Join(p.data, "plain.f32"), args...)})
+			reads: filepath.Join(p.data, "plain.f32"), writes: true, large: true, who: p.everybody("write", filepath.Join(p.data, "plain.f32"), args...)})
 	}
 
 	add(unit{header: header{Name: "open", Group: "start", Label: "open an array again", Unit: "ms", Target: target{Against: "ms", Ratio: 0.05}},

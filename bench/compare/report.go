@@ -230,6 +230,7 @@ func report(w io.Writer, f *facts, all []*outcome, n notes, svg string) {
 	p("Strata beside other programs that read and write Zarr, and beside what C makes of the same files, measured by `make bench`: ")
 	p("two threads each, pages cached, every measurement in a process of its own. The programs take turns, in rounds that each begin with another one; ")
 	p("numbers are medians over the rounds. **Ratios count, not times**: another machine has other times. ")
+	p("Before a program reads or writes a whole array, memory is taken and given back, so that nobody pays for the search for huge pages or, in a virtual machine, for memory that comes from the host. ")
 	p("Sampled sums over what was read are compared between all programs, and what others write is read by us.\n\n")
 	p("Data: %d×%d×%d float32, 12-bit noise: nothing that a codec could win from structure.\n\n![plot](%s)\n\n", f.Shape[0], f.Shape[1], f.Shape[2], svg)
 	shortfalls(p, all, n)
