@@ -110,12 +110,12 @@ func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
 	return emptyFolder(p.out)
 }
 
-// makeRoom takes memory for three arrays, or half of what there is, and gives
+// makeRoom takes memory for two arrays, or half of what there is, and gives
 // it back. Memory that is full of cached files has no huge pages at first, and
 // that of a virtual machine has to come from its host once it has been idle: who
 // asks first would pay for all.
 func (p *plan) makeRoom(ctx context.Context) error {
-	want := 3 * p.mib()
+	want := 2 * p.mib()
 	var kib int64
 	for l := range strings.Lines(readFile("/proc/meminfo")) {
 		if _, err := fmt.Sscanf(l, "MemAvailable: %d kB", &kib); err == nil {
