@@ -8,7 +8,8 @@ SHELL := bash
 GO      ?= go
 TAGS    := urfave_cli_no_docs
 VERSION := $(shell sed -n 's/^## \[\{0,1\}\([0-9][^] ]*\).*/\1/p' CHANGELOG.md | head -n 1)
-LDFLAGS := -s -w -X strata/pkg/cli.version=$(VERSION)
+COMMIT  := $(shell git describe --always --dirty=+dirty --exclude='*' --abbrev=40 2>/dev/null)
+LDFLAGS := -s -w -X strata/pkg/cli.version=$(VERSION) -X strata/pkg/cli.linkedCommit=$(COMMIT)
 ENGINE  ?= nextflow
 FUZZTIME ?= 5m
 BENCH_GIB ?= 2

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,10 +18,12 @@ func omeCommand() *cli.Command {
 		Name:  "ome",
 		Usage: "make an OME-Zarr image with a pyramid of an array or of an image",
 		Description: "Level 0 of OUT is IN's array, or level 0 of IN's image; the levels below it are made anew (linear, each\n" +
-			"half the one above). Axes, voxel size, name and display settings are the image's unless flags say otherwise.",
+			"half the one above). Axes, voxel size, name and display settings are the image's unless flags say otherwise.\n" +
+			"Without OUT the levels of the image IN are made anew where it lies, or the array IN (GROUP/0) becomes level 0 of\n" +
+			"an image in the folder above it; it can be read as an image of one level while that lasts.",
 		Args: []cli.Arg{
 			{Name: "IN", Usage: "Zarr array or OME-Zarr image: a folder, .zip file or http(s) URL"},
-			{Name: "OUT", Usage: "OME-Zarr image to write"},
+			{Name: "OUT", Usage: "OME-Zarr image to write; without it IN is changed in place", Optional: true},
 		},
 		Flags: append([]cli.Flag{
 			{Name: "axes", Value: "NAMES", Note: "the image's, else the last of tczyx", Usage: "a letter for each axis"},
@@ -32,6 +35,7 @@ func omeCommand() *cli.Command {
 		Examples: []cli.Example{
 			{Command: "zarr-tool ome volume.zarr volume.ome.zarr --axes zyx --scale 3.5,2,2 --unit micrometer", Usage: "metadata and pyramid for a plain array"},
 			{Command: "zarr-tool ome flat.ome.zarr pyramid.ome.zarr --n_levels 6", Usage: "another pyramid for an image"},
+			{Command: "zarr-tool ome flat.ome.zarr --n_levels 6", Usage: "the same, in place"},
 		},
 		Run: runOme,
 	}
@@ -52,6 +56,9 @@ func runOme(ctx context.Context, r *cli.Run) error {
 	}
 	if err := omeFlags(r, &spec, len(a.Shape())); err != nil {
 		return err
+	}
+	if r.Arg("OUT") == "" {
+		return omeInPlace(ctx, r, in, spec)
 	}
 	stored, err := s.spec(a, nil)
 	if err != nil {
@@ -103,16 +110,10 @@ func runOme(ctx context.Context, r *cli.Run) error {
 // description, or the dimension names of an array.
 func describeOme(ctx context.Context, r *cli.Run, in *node) (spec ngff.ImageSpec, a *zarr.Array, err error) {
 	if array, ok := in.Node.(*zarr.Array); ok {
-		n := len(array.Shape())
-		if n < 2 || n > 5 {
-			return spec, nil, cli.BadInputf("%s: has %d axes, an image has 2 to 5", in.path, n)
+		if spec.Axes = ngff.AxesOf(array, "micrometer"); spec.Axes == nil {
+			return spec, nil, cli.BadInputf("%s: has %d axes, an image has 2 to 5", in.path, len(array.Shape()))
 		}
-		names := strings.Join(array.DimensionNames(), "")
-		if len(names) != n || strings.Trim(names, "tczyx") != "" {
-			names = "tczyx"[5-n:]
-		}
-		spec.Axes = ngff.SpaceAxes(names, "micrometer")
-		spec.Scale = slices.Repeat([]float64{1}, n)
+		spec.Scale = slices.Repeat([]float64{1}, len(spec.Axes))
 		return spec, array, nil
 	}
 	im, err := ngff.OpenPresent(ctx, in.store, in.key, zarr.Workers(1), zarr.Meter(r.Meter))
@@ -176,4 +177,43 @@ func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
 		spec.Name = name
 	}
 	return nil
+}
+
+// omeInPlace makes the pyramid where the image lies, or of an array an image in
+// the folder above it.
+func omeInPlace(ctx context.Context, r *cli.Run, in *node, spec ngff.ImageSpec) error {
+	for _, name := range []string{"codec", "chunks", "shard", "zarr_format", "dtype", "separator", "omit_fill", "overwrite"} {
+		if r.IsSet(name) {
+			return cli.Usage("--%s: level 0 of %s is not stored again: give OUT as well", name, in.path)
+		}
+	}
+	st, ok := in.store.(store.Writer)
+	if !ok || in.key != "" {
+		return cli.Usage("OUT is missing: %s is no folder that can be changed in place", in.path)
+	}
+	if a, isArray := in.Node.(*zarr.Array); isArray {
+		path, err := filepath.Abs(in.path)
+		if err != nil {
+			return err
+		}
+		above := store.Folder(filepath.Dir(path), store.Sync(r.Options.Sync))
+		err = ngff.Adopt(ctx, above, "", filepath.Base(path), ngff.Adoption{Name: spec.Name, Axes: spec.Axes, Scale: spec.Scale, Translation: spec.Translation})
+		if err != nil {
+			return cli.BadInput(err)
+		}
+		a.Close()
+		st = above
+	} else {
+		for _, name := range []string{"axes", "scale", "unit", "name"} {
+			if r.IsSet(name) {
+				return cli.Usage("--%s: the metadata of %s is not changed in place: give OUT as well", name, in.path)
+			}
+		}
+	}
+	warnings, err := ngff.RebuildPyramid(ctx, st, "", ngff.PyramidOptions{Levels: r.Options.Levels, Workers: r.Options.Threads,
+		Budget: r.Options.Mem / 2, Meter: r.Meter})
+	for _, w := range warnings {
+		r.Warn("%s", w)
+	}
+	return cli.BadInput(err)
 }

@@ -10,12 +10,15 @@ import (
 // version is set when a release is linked: -ldflags "-X strata/pkg/cli.version=1.2.3".
 var version = "dev"
 
+// linkedCommit is set likewise, for builds that the go command does not stamp.
+var linkedCommit string
+
 // buildVersion is the version, and the version control revision that the
 // binary was built from with "+dirty" if files had been changed; "" if unknown.
 func buildVersion() (release, commit string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return version, ""
+		return version, linkedCommit
 	}
 	dirty := ""
 	for _, s := range info.Settings {
@@ -27,7 +30,7 @@ func buildVersion() (release, commit string) {
 		}
 	}
 	if commit == "" {
-		return version, ""
+		return version, linkedCommit
 	}
 	return version, commit + dirty
 }

@@ -93,26 +93,3 @@ func (ad *Adoption) spec(a *zarr.Array) (ImageSpec, error) {
 	}
 	return s, nil
 }
-
-// Wrap copies an array of its own into a new image at path, as level 0 with its
-// chunks and codecs, and makes the levels below it. What comes back are warnings.
-func Wrap(ctx context.Context, a *zarr.Array, st store.Writer, path string, ad Adoption, o PyramidOptions) ([]string, error) {
-	spec, err := ad.spec(a)
-	if err != nil {
-		return nil, err
-	}
-	spec.Attributes = rawAttributes(a.Attributes())
-	spec.Levels, spec.Meter, spec.Workers = o.Levels, o.Meter, 1
-	if o.Budget > 0 {
-		spec.Budget = max(o.Budget-int64(readers(a, o)*chunkBytes(a)), 1)
-	}
-	w, err := Create(ctx, st, path, spec)
-	if err != nil {
-		return nil, err
-	}
-	defer w.Abort()
-	if err := stream(ctx, a.With(zarr.Workers(1), zarr.Meter(o.Meter)), w, false, o); err != nil {
-		return nil, err
-	}
-	return w.Warnings(), w.Close(ctx)
-}

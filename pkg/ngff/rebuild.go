@@ -15,8 +15,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// PyramidOptions say how [RebuildPyramid] and [Wrap] work. Zero values are those
-// of [ImageSpec].
+// PyramidOptions say how [RebuildPyramid] works. Zero values are those of
+// [ImageSpec].
 type PyramidOptions struct {
 	Levels  int // below level 0
 	Workers int

@@ -2,7 +2,6 @@ package ngff
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -307,30 +306,6 @@ func TestAdoptRefuses(t *testing.T) {
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)
-		}
-	}
-}
-
-func TestWrap(t *testing.T) {
-	for _, format := range []int{2, 3} {
-		st, out := store.Memory(), store.Memory()
-		level0 := bareArray(t, st, "", format)
-		a, err := zarr.OpenArray(t.Context(), st, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Wrap(t.Context(), a, out, "", Adoption{Scale: []float64{3, 2, 2}, Axes: SpaceAxes("zyx", "micrometer")}, PyramidOptions{Levels: 1, Workers: 2, Budget: 1 << 20}); err != nil {
-			t.Fatal(err)
-		}
-		im, err := Open(t.Context(), out, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		spec := likeArray(a)
-		spec.Axes, spec.Levels = im.Axes, 1
-		compareLevels(t, out, "", model(t, &spec, level0))
-		if made, _ := im.Attributes()["made"].(json.RawMessage); string(made) != `"by hand"` {
-			t.Errorf("attributes %v", im.Attributes())
 		}
 	}
 }

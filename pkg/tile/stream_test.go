@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -207,8 +208,9 @@ func TestFaults(t *testing.T) {
 func TestFaultOfTheNthLoad(t *testing.T) {
 	for nth := int64(1); nth <= 25; nth++ {
 		src := square()
+		var n atomic.Int64 // of its own: two loaders may count src.loads before either looks
 		src.fault = func([]int) error {
-			if src.loads.Load() == nth {
+			if n.Add(1) == nth {
 				return errors.New("once")
 			}
 			return nil
