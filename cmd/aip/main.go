@@ -28,6 +28,7 @@ func command() *cli.Command {
 			{Name: "OUT", Usage: "OME-Zarr image to write"},
 		},
 		Shared: cli.Stage,
+		Hints:  cli.Hints{"chunks": {Value: "Y,X", Note: "the mosaic's tile"}, "shard": {Value: "Y,X", Note: "none"}},
 		Flags: []cli.Flag{
 			{Name: "png", Value: "FILE", Usage: "also write a 16-bit greyscale PNG between the percentiles 0.1 and 99.9"},
 		},

@@ -67,7 +67,8 @@ func command() *cli.Command {
 			{Name: "truth_slices", Kind: cli.Bool, Usage: "also write each slice as an ideal microscope sees it (truth/slice_zNN.ome.zarr)"},
 		},
 		Shared:   cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
-		Defaults: cli.Defaults{"n_levels": "0", "zarr_format": "3", "chunks": ""},
+		Defaults: cli.Defaults{"n_levels": "0", "zarr_format": "3"},
+		Hints:    cli.Hints{"chunks": {Note: "the tile"}},
 		Examples: []cli.Example{
 			{Command: "phantom mosaics --slices 3", Usage: "three small slices"},
 			{Command: "phantom big --tiles 6,6 --tile 200,256,256 --shard 200,512,512 --codec zstd:3", Usage: "1.9 GB of float32, sharded"},

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"strata/pkg/cli"
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/zarr"
@@ -69,7 +70,7 @@ func blockBytes(a *zarr.Array, block []int) int64 {
 func inBlocks(ctx context.Context, a *zarr.Array, block []int, threads int, budget int64, f func(ctx context.Context, r zarr.Region, buf []byte) error) error {
 	shape, size := a.Shape(), blockBytes(a, block)
 	if size > budget {
-		return fmt.Errorf("%s: blocks of %v elements need %d MiB of buffers, --mem grants %d MiB", a.Location(), block, size>>20+1, budget>>20)
+		return cli.MemoryError("%s: blocks of %v elements need %d MiB of buffers, --mem grants %d MiB", a.Location(), block, size>>20+1, budget>>20)
 	}
 	grid, total := make([]int, len(block)), int64(1)
 	for d := range grid {

@@ -37,8 +37,8 @@ func importCommand() *cli.Command {
 			{Name: "attributes", Value: "JSON", Usage: "user attributes, a JSON object"},
 			{Name: "fill", Value: "VALUE", Note: "0", Usage: "fill value: a number, true, false, NaN, Infinity or -Infinity"},
 		},
-		Shared:   cli.Resources | cli.Outputs | cli.Layout,
-		Defaults: cli.Defaults{"chunks": ""},
+		Shared: cli.Resources | cli.Outputs | cli.Layout,
+		Hints:  cli.Hints{"chunks": {Value: "N,...", Note: "up to 4 MiB"}, "shard": {Value: "N,...", Note: "none"}, "zarr_format": {Note: "3"}},
 		Examples: []cli.Example{
 			{Command: "zarr-tool import volume.npy volume.zarr --chunks 64,64,64", Usage: "numpy.save's file"},
 			{Command: "zarr-tool import volume.raw volume.zarr --shape 200,512,512 --dtype uint16", Usage: "a camera's raw file"},
@@ -360,7 +360,7 @@ func importStream(ctx context.Context, r *cli.Run, in *imported, st store.Writer
 	}
 	rows = min(rows, max(total, 1))
 	if satMul(int64(rows), int64(row)) > r.Options.Mem/2 {
-		return nil, cli.Usage("--mem %d MiB does not hold %d rows of the stream: give shorter --chunks along the first axis, more --mem, or import a file",
+		return nil, cli.MemoryError("--mem %d MiB does not hold %d rows of the stream: give shorter --chunks along the first axis, more --mem, or import a file",
 			r.Options.Mem>>20, rows)
 	}
 	buf, err := mem.Alloc(rows * row)

@@ -32,6 +32,7 @@ func omeCommand() *cli.Command {
 			{Name: "name", Usage: "name of the image"},
 		}, storageFlags()...),
 		Shared: cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
+		Hints:  cli.Hints{"chunks": {Value: "N,...", Note: "the input's"}, "shard": {Value: "N,...", Note: "the input's"}, "codec": {Note: "the input's"}},
 		Examples: []cli.Example{
 			{Command: "zarr-tool ome volume.zarr volume.ome.zarr --axes zyx --scale 3.5,2,2 --unit micrometer", Usage: "metadata and pyramid for a plain array"},
 			{Command: "zarr-tool ome flat.ome.zarr pyramid.ome.zarr --n_levels 6", Usage: "another pyramid for an image"},

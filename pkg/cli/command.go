@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ type Command struct {
 	Flags       []Flag    // its own flags
 	Shared      Shared    // which groups of common flags it has; Stage: all
 	Defaults    Defaults  // other defaults of common flags, by name: {"n_levels": "0"}
+	Hints       Hints     // what common flags mean here, by name
 	Examples    []Example // shown at the end of the help
 
 	// Run does the work. Outputs made with [Run.Output] and its kin are put
@@ -44,6 +46,13 @@ type Example struct {
 
 // Defaults replaces defaults of common flags for one command.
 type Defaults map[string]string
+
+// Hints replace what the help says of common flags for one command.
+type Hints map[string]Hint
+
+// Hint is the name of a flag's value and what is shown as its default; an
+// empty one stays as it is.
+type Hint struct{ Value, Note string }
 
 // Check says what is wrong with the description of a command: names used
 // twice, defaults that do not parse, arguments in an impossible order. Tests of
@@ -97,6 +106,11 @@ func (c *Command) Check() error {
 				complain("Defaults names the unknown flag --%s", name)
 			}
 		}
+		for name := range c.Hints {
+			if c.flag(name) == nil {
+				complain("Hints names the unknown flag --%s", name)
+			}
+		}
 	}
 	for i, sub := range c.Commands {
 		if slices.ContainsFunc(c.Commands[:i], func(o *Command) bool { return o.Name == sub.Name }) {
@@ -113,6 +127,9 @@ func (c *Command) flags() []Flag {
 	for _, f := range commonFlags(c.Shared) {
 		if d, ok := c.Defaults[f.Name]; ok {
 			f.Default, f.Note = d, ""
+		}
+		if h, ok := c.Hints[f.Name]; ok {
+			f.Value, f.Note = cmp.Or(h.Value, f.Value), cmp.Or(h.Note, f.Note)
 		}
 		own = append(own, f)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
 
@@ -76,12 +77,25 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
+// errMemory is what [MemoryError] wraps.
+var errMemory = errors.New("not enough memory")
+
+type memoryError struct{ error }
+
+func (e memoryError) Is(target error) bool { return target == errMemory }
+func (e memoryError) Unwrap() error        { return e.error }
+
+// MemoryError is an error of a --mem that is too small for one step of the work
+// (exit code 1, also through [BadInput]): a workflow tries again with more. The
+// message says how much is needed.
+func MemoryError(format string, args ...any) error { return memoryError{fmt.Errorf(format, args...)} }
+
 func ofMachine(err error) bool {
 	for _, target := range []error{
 		context.Canceled, context.DeadlineExceeded,
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ENOMEM,
 		syscall.EMFILE, syscall.ENFILE, syscall.EROFS,
-		store.ErrUnavailable,
+		store.ErrUnavailable, zarr.ErrBudget, errMemory,
 	} {
 		if errors.Is(err, target) {
 			return true

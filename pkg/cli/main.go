@@ -154,12 +154,12 @@ func (r *Run) main(root *Command, l *line) (code int) {
 			if err == nil {
 				err = reportErr
 			} else {
-				r.Log.Error().Msg(oneLine(reportErr))
+				r.Log.Error().Msg(r.outputs.Rename(oneLine(reportErr)))
 			}
 		}
 	}
 	if err != nil {
-		r.Log.Error().Msg(oneLine(err))
+		r.Log.Error().Msg(r.outputs.Rename(oneLine(err)))
 	}
 	return ExitCode(err)
 }
@@ -284,7 +284,7 @@ func (r *Run) report(root *Command, l *line, started time.Time, err error) error
 	rec.Warnings = r.warnings.list()
 	rec.ExitCode = ExitCode(err)
 	if err != nil {
-		rec.Error = oneLine(err)
+		rec.Error = r.outputs.Rename(oneLine(err))
 	}
 	for i := range rec.Inputs {
 		if rec.Inputs[i].Bytes == 0 {

@@ -73,6 +73,7 @@ type Group struct {
 	inputs []input
 	extra  []input // files that something else writes
 	outs   []*Output
+	gone   []*Output // aborted
 	made   []string // parent folders that the group made, outermost first
 	done   bool
 }
@@ -104,6 +105,15 @@ func (o *Output) Create() (*os.File, error) {
 		return nil, fmt.Errorf("output %s: %w", o.path, cause(err))
 	}
 	return f, nil
+}
+
+// Rename puts the outputs' own names into a text where it has their hidden
+// ones: what failed to be written is known to the user by those.
+func (g *Group) Rename(text string) string {
+	for _, o := range append(g.gone, g.outs...) {
+		text = strings.ReplaceAll(text, o.work, o.path)
+	}
+	return text
 }
 
 // NewGroup makes an empty group.
@@ -328,7 +338,7 @@ func (g *Group) Abort() {
 	for _, o := range g.outs {
 		g.remove(o.work)
 	}
-	g.outs = nil
+	g.gone, g.outs = g.outs, nil
 	g.dropParents()
 }
 
