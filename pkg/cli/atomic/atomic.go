@@ -74,7 +74,7 @@ type Group struct {
 	extra  []input // files that something else writes
 	outs   []*Output
 	gone   []*Output // aborted
-	made   []string // parent folders that the group made, outermost first
+	made   []string  // parent folders that the group made, outermost first
 	done   bool
 }
 
