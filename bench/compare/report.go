@@ -244,7 +244,7 @@ func report(w io.Writer, f *facts, all []*outcome, n notes, svg string) {
 		changed = " and " + f.Changed + " changed source files"
 	}
 	p("| written to | %s |\n| commit | %s%s |\n| date | %s |\n| load before the run | %s |\n\n", f.Out, f.Commit, changed, f.Date, f.Load)
-	p("## Commands\n\n```sh\nmake bench                            # all of this, ten minutes and 16 GB of disk\nBENCH_SMOKE=1 make bench              # small arrays, one round, no report: does it all still run?\n")
+	p("## Commands\n\n```sh\nmake bench                            # all of this: half an hour, 16 GB of disk\nBENCH_SMOKE=1 make bench              # small arrays, one round, no report: does it all still run?\n")
 	p("BENCH_ONLY=full/zstd make bench       # some cases, no report\nBENCH_RUST=1 make bench               # with the zarrs crate itself as a peer (needs cargo)\n")
 	p("BENCH_DIR=… BENCH_OUT=… BENCH_SHAPE=Z,Y,X make bench   # where the data lies, where programs write, its shape\n```\n\n")
 	p("The programs that measure: bench/arrays (ours), bench/floor.c (C), bench/peers.py (Python), bench/zarrs (Rust); bench/compare lets them take turns and wrote this page.\n\n")
