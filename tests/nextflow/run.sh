@@ -43,7 +43,7 @@ results_of() {
 }
 ok 'each mosaic has an OME-Zarr, a PNG and a record' results_of
 ok 'report, trace, timeline and DAG are there' filled "$info"/{report.html,trace.tsv,timeline.html,dag.mmd}
-version=$("$REAL_AIP" --version | sed 's/^aip //')
+version=$("$REAL_AIP" --version | sed 's/^aip //; s/[][().+*]/\\&/g')
 ok 'versions: aip, strata and nextflow' has <(tr '\n' ' ' <"$info/versions.yml") "strata: \"[0-9.]+\".*nextflow: \"[0-9.]+\".*aip: \"$version\""
 script=$(grep -l "/${names[0]}.ome.zarr" "$launch"/work/*/*/.command.sh | head -n 1)
 ok 'threads, memory and GPU are passed on' has "$script" '--use_gpu --threads [12] --mem 200MiB'
