@@ -3,14 +3,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
-	"strata/pkg/ngff"
+	"strata/pkg/cli/stage"
 	"strata/pkg/oct"
-	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
 
@@ -42,13 +40,9 @@ func command() *cli.Command {
 }
 
 func run(ctx context.Context, r *cli.Run) error {
-	path, err := r.Input(r.Arg("IN"))
+	in, err := stage.Open(ctx, r, r.Arg("IN"))
 	if err != nil {
 		return err
-	}
-	in, err := open(ctx, r, path)
-	if err != nil {
-		return cli.BadInput(err)
 	}
 	out, err := r.Output(r.Arg("OUT"))
 	if err != nil {
@@ -67,43 +61,12 @@ func run(ctx context.Context, r *cli.Run) error {
 		defer f.Close()
 		png = f
 	}
-	o := r.Options
-	level0 := in.Levels[0].Array
-	task := r.Progress("project", datasets.Bytes(level0))
-	result, err := oct.AIP(ctx, in, store.Folder(out.Work()), oct.Layout{
-		Format: o.ZarrFormat, Codec: o.Codec, Chunks: o.Chunks, Shard: o.Shard, Levels: o.Levels,
-	}, png, oct.Resources{
-		Workers: o.Threads, Mem: o.Mem, Meter: r.Meter, Progress: task.Add,
-		Warn: func(m string) { r.Warn("%s", m) },
-	})
-	var format *zarr.FormatError
-	if errors.Is(err, oct.ErrLayout) {
-		return cli.Usage("%w", err)
-	}
-	if errors.Is(err, oct.ErrInput) || errors.As(err, &format) {
-		return cli.BadInput(err)
-	}
+	task := r.Progress("project", datasets.Bytes(in.Levels[0].Array))
+	result, err := oct.AIP(ctx, in, store.Folder(out.Work()), stage.Layout(r), png, stage.Resources(r, task))
 	if err != nil {
-		return err
+		return stage.Failed(err)
 	}
 	task.Done()
-	r.Read(datasets.Describe(level0, path))
-	r.Wrote(datasets.Describe(result.Levels[0].Array, out.Path()))
+	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
 	return nil
-}
-
-// open opens the mosaic grid and passes on what the reader noticed.
-func open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
-	st, key, err := store.OpenURL(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	in, err := ngff.OpenPresent(ctx, st, key, zarr.Workers(1), zarr.Meter(r.Meter))
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range in.Warnings {
-		r.Warn("%s", w)
-	}
-	return in, nil
 }

@@ -18,7 +18,6 @@ import (
 	"strata/pkg/tile"
 	"strata/pkg/tile/zarrsource"
 	"strata/pkg/zarr"
-	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )
 
@@ -72,7 +71,10 @@ func aip[T dtype.Element](ctx context.Context, m *mosaic, out store.Writer, layo
 		return nil, err
 	}
 	defer p.loader.Close()
-	w, err := createPlanar(ctx, m, out, layout, p.pyramidMem, res)
+	w, err := create(ctx, out, layout, ngff.ImageSpec{
+		Format: m.format(), Name: m.image.Name, Shape: m.shape[1:], DType: dtype.Float32,
+		Axes: m.axes()[1:], Scale: m.image.Levels[0].Scale[1:], Chunks: m.chunk[1:], Budget: p.pyramidMem,
+	}, m.chunk[1:], res)
 	if err != nil {
 		return nil, err
 	}
@@ -141,40 +143,6 @@ func planAIP[T dtype.Element](m *mosaic, res Resources) (*projection[T], error) 
 	p.workers = int(min(int64(res.Workers), avail/each))
 	p.loader, err = tile.New[T](src, tile.Inline(), tile.ViewsAvailable(p.workers))
 	return p, err
-}
-
-// createPlanar starts the output: a 2-D float32 image (y, x) over the mosaic's
-// plane, in chunks that divide its tiles.
-func createPlanar(ctx context.Context, m *mosaic, out store.Writer, layout Layout, budget int64, res Resources) (*ngff.Writer, error) {
-	a := m.image.Levels[0].Array
-	spec := ngff.ImageSpec{
-		Format: layout.Format, Name: m.image.Name, Shape: m.shape[1:], DType: dtype.Float32,
-		Axes: m.axes()[1:], Scale: m.image.Levels[0].Scale[1:],
-		Chunks: layout.Chunks, Shard: layout.Shard, Levels: layout.Levels,
-		Workers: 1, Budget: budget, Meter: res.Meter, // the stage's workers write in parallel
-	}
-	if spec.Format == 0 {
-		spec.Format = a.Format()
-		layout.Format = spec.Format
-	}
-	if err := layout.check(m.chunk[1:]); err != nil {
-		return nil, err
-	}
-	if spec.Chunks == nil {
-		spec.Chunks = m.chunk[1:]
-	}
-	var err error
-	if spec.Codecs, err = codec.FromFlag(layout.codec(), spec.DType, spec.Format); err != nil {
-		return nil, err
-	}
-	w, err := ngff.Create(ctx, out, "", spec)
-	if err != nil {
-		return nil, err
-	}
-	for _, warning := range w.Warnings() {
-		res.warn("%s", warning)
-	}
-	return w, nil
 }
 
 // work projects chunk columns until none is left. Where a plane of the tile is

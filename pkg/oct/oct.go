@@ -153,6 +153,9 @@ func (m *mosaic) tiles() (ny, nx int) {
 	return (m.shape[1] + m.chunk[1] - 1) / m.chunk[1], (m.shape[2] + m.chunk[2] - 1) / m.chunk[2]
 }
 
+// format is the Zarr format that the mosaic is stored in.
+func (m *mosaic) format() int { return m.image.Levels[0].Array.Format() }
+
 // axes are the mosaic's axes with the unit that their numbers are in, stated or
 // guessed.
 func (m *mosaic) axes() []ngff.Axis {

@@ -7,6 +7,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -28,11 +29,59 @@ type Case struct {
 		Rel      float64 `json:"rel"`
 		Abs      float64 `json:"abs"`
 		PNG16Abs float64 `json:"png16_abs"`
+		// Off is the fraction of values that may differ by more.
+		Off float64 `json:"max_fraction_off"`
 	} `json:"tolerance"`
 	VoxelSize [][]float64 `json:"voxel_size_um"` // per level
 	Chunks    []int       `json:"chunks"`
 
+	// File is the whole of case.json, for what only one stage has.
+	File   json.RawMessage  `json:"-"`
 	Arrays map[string]Array `json:"-"`
+}
+
+// Primitive is one operator with inputs and the outputs of another library.
+type Primitive struct {
+	File string          `json:"file"`
+	Op   string          `json:"op"`
+	Args json.RawMessage `json:"args"`
+
+	Tolerance struct {
+		Rel float64 `json:"rel"`
+		Abs float64 `json:"abs"`
+	} `json:"tolerance"`
+	RawTolerance json.RawMessage  `json:"-"` // where an operator has tolerances of its own
+	Arrays       map[string]Array `json:"-"`
+}
+
+// Primitives reads all files of an operator.
+func Primitives(t testing.TB, op string) []Primitive {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(folder(), "prim", "index.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []json.RawMessage
+	if err := json.Unmarshal(b, &all); err != nil {
+		t.Fatal(err)
+	}
+	var out []Primitive
+	for _, raw := range all {
+		var p Primitive
+		var own struct{ Tolerance json.RawMessage }
+		if err := errors.Join(json.Unmarshal(raw, &p), json.Unmarshal(raw, &own)); err != nil {
+			t.Fatalf("prim/index.json: %v", err)
+		}
+		if p.Op == op {
+			p.RawTolerance = own.Tolerance
+			p.Arrays = readNpz(t, filepath.Join(folder(), "prim", p.File))
+			out = append(out, p)
+		}
+	}
+	if len(out) == 0 {
+		t.Fatalf("no golden primitive of %s", op)
+	}
+	return out
 }
 
 // Array is an expected output in C order and native bytes.
@@ -60,7 +109,7 @@ func Cases(t testing.TB, stage string) []Case {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := Case{Name: filepath.Base(filepath.Dir(file))}
+		c := Case{Name: filepath.Base(filepath.Dir(file)), File: b}
 		if err := json.Unmarshal(b, &c); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -101,15 +150,44 @@ func readNpz(t testing.TB, path string) map[string]Array {
 	return out
 }
 
-// Input unpacks the input that a case's parameters name and returns its path.
+// Input unpacks the mosaic that a case's parameters name and returns its path.
 func Input(t testing.TB, c Case) string {
 	t.Helper()
 	var p struct{ Input string }
 	if err := json.Unmarshal(c.Params, &p); err != nil || p.Input == "" {
 		t.Fatalf("%s: no input: %v", c.Name, err)
 	}
+	return filepath.Join(Unpack(t, p.Input), strings.TrimSuffix(filepath.Base(p.Input), ".zip")+".ome.zarr")
+}
+
+// Slices unpacks the folder of slices that a case's parameters name and returns
+// the paths of it, of the shifts CSV, and of the folder of transforms ("": none).
+func Slices(t testing.TB, c Case) (slices, shifts, transforms string) {
+	t.Helper()
+	var p struct {
+		Slices, Shifts string
+		Transforms     string `json:"transforms_dir"`
+	}
+	if err := json.Unmarshal(c.Params, &p); err != nil || p.Slices == "" || p.Shifts == "" {
+		t.Fatalf("%s: no slices: %v", c.Name, err)
+	}
+	slices = filepath.Join(Unpack(t, p.Slices), strings.TrimSuffix(filepath.Base(p.Slices), ".zip"))
+	if p.Transforms != "" {
+		dir := Unpack(t, filepath.Join(c.Stage, c.Name, p.Transforms))
+		inner, err := os.ReadDir(dir)
+		if err != nil || len(inner) != 1 {
+			t.Fatalf("%s: transforms: %v, %v", c.Name, inner, err)
+		}
+		transforms = filepath.Join(dir, inner[0].Name())
+	}
+	return slices, filepath.Join(slices, p.Shifts), transforms
+}
+
+// Unpack unpacks a zip file of this folder into a temporary folder.
+func Unpack(t testing.TB, name string) string {
+	t.Helper()
 	dir := t.TempDir()
-	z, err := zip.OpenReader(filepath.Join(folder(), p.Input))
+	z, err := zip.OpenReader(filepath.Join(folder(), name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,5 +195,5 @@ func Input(t testing.TB, c Case) string {
 	if err := os.CopyFS(dir, z); err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(dir, strings.TrimSuffix(filepath.Base(p.Input), ".zip")+".ome.zarr")
+	return dir
 }

@@ -1,0 +1,72 @@
+// Package stage is the wiring between the command line and the stages of
+// pkg/oct that every stage's main shares: opening images, handing over what
+// the flags say, and turning a stage's errors into exit codes.
+package stage
+
+import (
+	"context"
+	"errors"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/progress"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Open declares an OME-Zarr image as input, opens it and passes on what the
+// reader noticed. Levels below level 0 may be missing.
+func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
+	path, err := r.Input(path)
+	if err != nil {
+		return nil, err
+	}
+	st, key, err := store.OpenURL(ctx, path)
+	if err != nil {
+		return nil, cli.BadInput(err)
+	}
+	in, err := ngff.OpenPresent(ctx, st, key, zarr.Workers(1), zarr.Meter(r.Meter))
+	if err != nil {
+		return nil, cli.BadInput(err)
+	}
+	for _, w := range in.Warnings {
+		r.Warn("%s", w)
+	}
+	return in, nil
+}
+
+// Layout is what the flags say of how the output is stored.
+func Layout(r *cli.Run) oct.Layout {
+	o := r.Options
+	return oct.Layout{Format: o.ZarrFormat, Codec: o.Codec, Chunks: o.Chunks, Shard: o.Shard, Levels: o.Levels}
+}
+
+// Resources is what the flags grant a stage; its progress goes to task.
+func Resources(r *cli.Run, task *progress.Task) oct.Resources {
+	return oct.Resources{
+		Workers: r.Options.Threads, Mem: r.Options.Mem, Meter: r.Meter, Progress: task.Add,
+		Warn: func(m string) { r.Warn("%s", m) },
+	}
+}
+
+// Failed gives an error of a stage its exit code: 2 for a layout that the
+// output cannot have, 3 for an unsuitable input, 1 for the rest.
+func Failed(err error) error {
+	var format *zarr.FormatError
+	switch {
+	case errors.Is(err, oct.ErrLayout):
+		return cli.Usage("%w", err)
+	case errors.Is(err, oct.ErrInput), errors.As(err, &format):
+		return cli.BadInput(err)
+	}
+	return err
+}
+
+// Describe notes an input and an output image in the run record, each under the
+// path that the user knows it by.
+func Describe(r *cli.Run, in *ngff.Image, from string, out *ngff.Image, to string) {
+	r.Read(datasets.Describe(in.Levels[0].Array, from))
+	r.Wrote(datasets.Describe(out.Levels[0].Array, to))
+}
