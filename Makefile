@@ -13,8 +13,9 @@ LDFLAGS := -s -w -X strata/pkg/cli.version=$(VERSION) -X strata/pkg/cli.linkedCo
 ENGINE  ?= nextflow
 FUZZTIME ?= 5m
 BENCH_GIB ?= 2
+LINKS ?= build/links
 
-.PHONY: help build test test-plain test-race lint vuln fuzz demo bench interop test-nextflow test-slurm test-arm64 clean
+.PHONY: help build links test test-plain test-race lint vuln fuzz demo bench interop test-nextflow test-slurm test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -23,6 +24,9 @@ build: ## build every binary into bin/ (and link them into nextflow/bin/)
 	@mkdir -p bin nextflow/bin
 	CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 	@for b in bin/*; do ln -f "$$b" nextflow/bin/ 2>/dev/null || cp -f "$$b" nextflow/bin/; done
+
+links: build ## links by the names of linumpy's programs in LINKS (default build/links), for the front of PATH
+	@scripts/links.sh bin $(LINKS)
 
 test: test-plain test-race ## all Go tests, as shipped (no cgo), then with the race detector
 

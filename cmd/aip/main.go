@@ -35,7 +35,8 @@ func command() *cli.Command {
 			{Command: "aip in.ome.zarr out.ome.zarr -f -j 8 --mem 2GiB", Usage: "replace out.ome.zarr, with 8 workers and 2 GiB of buffers"},
 			{Command: "aip in.ome.zarr out.ome.zarr --n_levels 0 --codec raw --report run.json", Usage: "no pyramid, uncompressed, with a record of the run"},
 		},
-		Run: run,
+		Aliases: []cli.Alias{{Name: "linum-aip", Defaults: cli.Defaults{"overwrite": "true"}}},
+		Run:     run,
 	}
 }
 

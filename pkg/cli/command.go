@@ -20,6 +20,7 @@ type Command struct {
 	Defaults    Defaults  // other defaults of common flags, by name: {"n_levels": "0"}
 	Hints       Hints     // what common flags mean here, by name
 	Examples    []Example // shown at the end of the help
+	Aliases     []Alias   // names of programs whose place it can take
 
 	// Run does the work. Outputs made with [Run.Output] and its kin are put
 	// in place when it returns nil, and removed when it returns an error.
@@ -27,6 +28,9 @@ type Command struct {
 
 	// Commands are sub-commands. A command has either these or Run.
 	Commands []*Command
+
+	original string // its own name, and
+	alias    *Alias // what is different, where it runs under another one
 }
 
 // Arg describes a positional argument. Arguments are required unless Optional
@@ -112,6 +116,9 @@ func (c *Command) Check() error {
 			}
 		}
 	}
+	for i := range c.Aliases {
+		errs = append(errs, c.Aliases[i].check(c))
+	}
 	for i, sub := range c.Commands {
 		if slices.ContainsFunc(c.Commands[:i], func(o *Command) bool { return o.Name == sub.Name }) {
 			complain("sub-command %s is defined twice", sub.Name)
@@ -132,6 +139,9 @@ func (c *Command) flags() []Flag {
 			f.Value, f.Note = cmp.Or(h.Value, f.Value), cmp.Or(h.Note, f.Note)
 		}
 		own = append(own, f)
+	}
+	if c.alias != nil {
+		own = c.alias.change(own)
 	}
 	return own
 }

@@ -48,6 +48,9 @@ type Flag struct {
 	Note string
 	// Hidden flags work but are not in the help.
 	Hidden bool
+	// Ignored flags are accepted and have no effect; a run that is given one
+	// warns of it with this reason.
+	Ignored string
 }
 
 // AtLeast is a check for numbers, sizes and durations (in seconds).

@@ -49,11 +49,11 @@ func printHelp(w io.Writer, c *Command, path string) error {
 		}
 		table(b, rows)
 	}
-	flagSection(b, "Options", c.Flags)
 	all := c.flags()
 	if len(c.Commands) > 0 {
 		all = commonFlags(0)
 	}
+	flagSection(b, "Options", all[:len(c.Flags)])
 	flagSection(b, "Common options", all[len(c.Flags):])
 	if len(c.Examples) > 0 {
 		b.WriteString("\nExamples:\n")
@@ -63,6 +63,17 @@ func printHelp(w io.Writer, c *Command, path string) error {
 			}
 			fmt.Fprintf(b, "  %s\n", e.Command)
 		}
+	}
+	if c.alias != nil {
+		b.WriteString("\n")
+		wrap(b, "", strings.Fields("This is "+c.original+" under another name: "+c.alias.differences()+"."))
+	} else if len(c.Aliases) > 0 {
+		b.WriteString("\nAlso runs as, when started by a link of that name:\n")
+		var rows [][2]string
+		for i := range c.Aliases {
+			rows = append(rows, [2]string{c.Aliases[i].Name, c.Aliases[i].differences()})
+		}
+		table(b, rows)
 	}
 	b.WriteString("\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input, 4 no usable GPU, 130/143 interrupted.\n")
 	return b.Flush()

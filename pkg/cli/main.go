@@ -28,7 +28,7 @@ const plainInterval = 10 * time.Second
 // Main runs a command with the process's arguments and streams, and ends the
 // process with the command's exit code.
 func Main(c *Command) {
-	os.Exit(execute(c, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(execute(c.calledAs(os.Args[0]), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // execute is Main without the end of the process.
@@ -44,7 +44,7 @@ func execute(c *Command, tokens []string, stdin io.Reader, stdout, stderr io.Wri
 	case l.help:
 		err = printHelp(stdout, l.cmd, l.path)
 	case l.version:
-		err = printVersion(stdout, c.Name)
+		err = printVersion(stdout, c.tool())
 	case l.completion != "":
 		err = printCompletion(stdout, c, l.completion)
 	default:
@@ -238,6 +238,11 @@ func (r *Run) guarded(ctx context.Context) (err error) {
 
 // prepare checks the options against the machine, before any work.
 func (r *Run) prepare() error {
+	for _, f := range r.command.flags() {
+		if f.Ignored != "" && r.values[f.Name].set {
+			r.Warn("flag --%s has no effect: %s", f.Name, f.Ignored)
+		}
+	}
 	o := &r.Options
 	if o.Report != "" {
 		if err := record.Check(o.Report); err != nil {
@@ -271,7 +276,10 @@ func (r *Run) report(root *Command, l *line, started time.Time, err error) error
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rec := &r.record
-	rec.Tool, rec.Arguments, rec.Started = root.Name, redact(os.Args[1:]), started.UTC()
+	rec.Tool, rec.Arguments, rec.Started = root.tool(), redact(os.Args[1:]), started.UTC()
+	if root.alias != nil {
+		rec.CalledAs = root.Name
+	}
 	if l.cmd != root {
 		rec.Command = l.cmd.Name
 	}

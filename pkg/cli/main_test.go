@@ -18,7 +18,12 @@ import (
 func TestMain(m *testing.M) {
 	clitest.Main(m, map[string]func(){
 		"demo": func() { cli.Main(demo()) },
-		"many": func() { cli.Main(many()) },
+		// links to demo, by which it is started
+		"old-demo":    func() { cli.Main(demo()) },
+		"the-demo":    func() { cli.Main(demo()) },
+		"old_demo.py": func() { cli.Main(demo()) },
+		"demolition":  func() { cli.Main(demo()) },
+		"many":        func() { cli.Main(many()) },
 	})
 }
 
@@ -56,7 +61,15 @@ func demo() *cli.Command {
 			{Name: "secret", Kind: cli.Bool, Hidden: true, Usage: "not shown"},
 		},
 		Examples: []cli.Example{{Command: "demo in.txt out.zarr --png out.png", Usage: "with a picture"}, {Command: "demo in.txt out.zarr -f"}},
-		Run:      runDemo,
+		Aliases: []cli.Alias{
+			{
+				Name: "old-demo", Defaults: cli.Defaults{"overwrite": "true", "sigma_xy": "4", "codec": "raw"},
+				Flags:   map[string]string{"breadth_xy": "sigma_xy", "force": "overwrite"},
+				Ignored: []cli.Flag{{Name: "warp", Kind: cli.Int, Ignored: "there is no warp in demo"}},
+			},
+			{Name: "the-demo"},
+		},
+		Run: runDemo,
 	}
 }
 

@@ -21,8 +21,9 @@ import (
 
 // Record is what one run did.
 type Record struct {
-	Tool      string    `json:"tool"`              // the binary's name
-	Command   string    `json:"command,omitempty"` // the sub-command, if there is one
+	Tool      string    `json:"tool"`                // the binary's name
+	CalledAs  string    `json:"called_as,omitempty"` // another name that it was started by
+	Command   string    `json:"command,omitempty"`   // the sub-command, if there is one
 	Version   string    `json:"version"`
 	Commit    string    `json:"commit"` // version control revision, "+dirty" when changed; empty if unknown
 	Arguments []string  `json:"arguments"`

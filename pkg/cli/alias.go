@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Alias is a name of another program whose place a command can take: started
+// by a link of that name, the command has that program's flags and defaults.
+// scripts/links.sh makes the links.
+type Alias struct {
+	Name     string            // "linum-aip"; linum_aip and either with .py behind it mean the same
+	Defaults Defaults          // its defaults where they differ, of the command's own flags and of common ones
+	Flags    map[string]string // its names of flags that differ, and what the command calls them
+	Ignored  []Flag            // flags of its own that have no meaning here; Flag.Ignored says why
+}
+
+// calledAs is the command as it runs under the name that a process was started
+// by: itself, or with what an alias changes.
+func (c *Command) calledAs(argv0 string) *Command {
+	typed := filepath.Base(argv0)
+	name := canonical(strings.TrimSuffix(typed, ".py"))
+	for i := range c.Aliases {
+		if canonical(c.Aliases[i].Name) == name {
+			return c.under(&c.Aliases[i], typed)
+		}
+	}
+	return c
+}
+
+func (c *Command) under(a *Alias, typed string) *Command {
+	as := *c
+	as.Name, as.original, as.alias = typed, c.Name, a
+	return &as
+}
+
+// tool is the name that the command has of its own.
+func (c *Command) tool() string { return cmp.Or(c.original, c.Name) }
+
+// change gives flags the names and defaults that they have under an alias, and
+// appends those that are ignored.
+func (a *Alias) change(flags []Flag) []Flag {
+	for i := range flags {
+		f := &flags[i]
+		if d, ok := a.Defaults[f.Name]; ok {
+			f.Default, f.Note = d, ""
+		}
+		for _, theirs := range slices.Sorted(maps.Keys(a.Flags)) {
+			if a.Flags[theirs] == f.Name {
+				f.Aliases = append(slices.Clone(f.Aliases), theirs)
+			}
+		}
+	}
+	for _, f := range a.Ignored {
+		f.Hidden = true
+		flags = append(flags, f)
+	}
+	return flags
+}
+
+// differences says in a line what is different under the name.
+func (a *Alias) differences() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(a.Defaults)) {
+		if d := a.Defaults[name]; d == "true" {
+			parts = append(parts, "--"+name+" is on")
+		} else {
+			parts = append(parts, "--"+name+" is "+d)
+		}
+	}
+	for _, theirs := range slices.Sorted(maps.Keys(a.Flags)) {
+		parts = append(parts, "--"+theirs+" means --"+a.Flags[theirs])
+	}
+	for _, f := range a.Ignored {
+		parts = append(parts, "--"+f.Name+" has no effect")
+	}
+	if len(parts) == 0 {
+		return "the same flags and defaults"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// check says what is wrong with an alias of a command.
+func (a *Alias) check(c *Command) error {
+	if a.Name != strings.ToLower(a.Name) || strings.ContainsAny(a.Name, "_./ ") || a.Name == "" {
+		return fmt.Errorf("command %s: alias %q: want lower case and dashes", c.Name, a.Name)
+	}
+	if c.alias != nil {
+		return nil
+	}
+	for name := range a.Defaults {
+		if c.flag(name) == nil {
+			return fmt.Errorf("command %s: alias %s: a default of the unknown flag --%s", c.Name, a.Name, name)
+		}
+	}
+	for theirs, name := range a.Flags {
+		if f := c.flag(name); f == nil || f.Name != name {
+			return fmt.Errorf("command %s: alias %s: --%s stands for the unknown flag --%s", c.Name, a.Name, theirs, name)
+		}
+	}
+	for _, f := range a.Ignored {
+		if f.Ignored == "" {
+			return fmt.Errorf("command %s: alias %s: no reason to ignore --%s", c.Name, a.Name, f.Name)
+		}
+	}
+	return c.under(a, a.Name).Check()
+}
