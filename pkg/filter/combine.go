@@ -1,0 +1,69 @@
+package filter
+
+import "fmt"
+
+// Combine makes one row from several: dst[x] = Σ taps[k]·src[k·stride+x] for
+// x < len(dst), in float32, with rounded products that are added in increasing
+// k. The sum begins with the first product; no taps give zeros.
+func Combine(dst, src []float32, stride int, taps []float32) {
+	if len(taps) == 0 {
+		clear(dst)
+		return
+	}
+	combine(dst, src, stride, taps, false)
+}
+
+// AddCombine goes on with a sum that dst holds:
+// dst[x] = dst[x] + taps[0]·src[x] + taps[1]·src[stride+x] + …, from left to
+// right. A Combine that is cut anywhere into one Combine and AddCombines gives
+// the same bits.
+func AddCombine(dst, src []float32, stride int, taps []float32) {
+	if len(taps) > 0 {
+		combine(dst, src, stride, taps, true)
+	}
+}
+
+func combine(dst, src []float32, stride int, taps []float32, add bool) {
+	n := len(dst)
+	if n == 0 {
+		return
+	}
+	if stride < 0 || (len(taps)-1)*stride+n > len(src) {
+		panic(fmt.Sprintf("filter: %d rows of %d, %d apart, in %d elements", len(taps), n, stride, len(src)))
+	}
+	done := combineVector(dst, src, stride, taps, add)
+	if done == n {
+		return
+	}
+	d := dst[done:]
+	for k, t := range taps {
+		s := src[k*stride+done:][:len(d)]
+		if k == 0 && !add {
+			for x, v := range s {
+				d[x] = t * v
+			}
+			continue
+		}
+		for x, v := range s {
+			d[x] += float32(t * v)
+		}
+	}
+}
+
+// transpose sets dst[c·dstStride+r] = src[r·srcStride+c] for r < rows, c < columns.
+func transpose(dst, src []float32, rows, columns, dstStride, srcStride int) {
+	if rows == 0 || columns == 0 {
+		return
+	}
+	_, _ = dst[(columns-1)*dstStride+rows-1], src[(rows-1)*srcStride+columns-1]
+	doneRows, doneColumns := transposeVector(dst, src, rows, columns, dstStride, srcStride)
+	for r := range rows {
+		from := 0
+		if r < doneRows {
+			from = doneColumns
+		}
+		for c := from; c < columns; c++ {
+			dst[c*dstStride+r] = src[r*srcStride+c]
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package filter
+
+import "math"
+
+// truncate is where a Gaussian ends, in standard deviations.
+const truncate = 4
+
+// GaussianKernel is a Gaussian (order 0) or its first derivative (order 1) as
+// weights of a correlation: out[i] = Σ k[r+j]·in[i+j], j = −r…r, with
+// r = ⌊4·sigma + ½⌋ = len/2. The Gaussian sums to one; the derivative is that of
+// the sampled Gaussian, positive on a rising edge. These are the numbers of
+// scipy.ndimage.gaussian_filter1d with its default truncate of 4.
+//
+// A sigma so small that r = 0, and one that is not above zero, smooths nothing:
+// the kernel is {1}, its derivative {0}.
+func GaussianKernel(sigma float64, order int) []float64 {
+	r := 0
+	if sigma > 0 {
+		r = int(truncate*sigma + 0.5)
+	}
+	if r == 0 {
+		return []float64{float64(1 - order)}
+	}
+	k := make([]float64, 2*r+1)
+	var sum float64
+	for j := -r; j <= r; j++ {
+		v := math.Exp(-0.5 / (sigma * sigma) * float64(j*j))
+		k[r+j] = v
+		sum += v
+	}
+	for j := -r; j <= r; j++ {
+		k[r+j] /= sum
+		if order == 1 {
+			k[r+j] *= float64(j) / (sigma * sigma)
+		}
+	}
+	return k
+}
+
+// AntiAliasSigma is the standard deviation of the blur before an axis of in
+// samples is sampled out times: (f−1)/2 for f = in/out > 1, in input samples,
+// and zero where nothing is lost (stages specification, resample).
+func AntiAliasSigma(in, out int) float64 {
+	return max(0, (float64(in)/float64(out)-1)/2)
+}

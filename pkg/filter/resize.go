@@ -1,0 +1,132 @@
+package filter
+
+import "slices"
+
+// Resizer resizes volumes (z, y, x) by one pass of weights along each axis,
+// taking their planes one after the other, so that the volume itself need not
+// be in memory. It owns its scratch memory and serves one goroutine.
+//
+// The passes go from the axis that shrinks most to the one that shrinks least
+// or grows, Y before X before Z where they shrink alike; axes that do not
+// change have none. The order depends on the weights only: the result is the
+// same however the planes are handed over.
+type Resizer struct {
+	z, y, x *Weights
+	before  []pass // along Y and X before the one along Z, in order
+	after   []pass
+	acc     [3]int // shape of the sums over z
+	sum     []float32
+	next    int // planes taken
+	free    [2][]float32
+	rows    []float32
+	done    []float32
+}
+
+// pass is a pass along one axis of a volume.
+type pass struct {
+	*Weights
+	axis int
+}
+
+// NewResizer makes a resizer for volumes of shape (z.In, y.In, x.In).
+func NewResizer(z, y, x *Weights) *Resizer {
+	r := &Resizer{z: z, y: y, x: x}
+	passes := []pass{{y, 1}, {x, 2}, {z, 0}}
+	slices.SortStableFunc(passes, func(a, b pass) int { return a.out*b.in - b.out*a.in })
+	r.acc = [3]int{z.out, y.in, x.in}
+	to := &r.before
+	for _, p := range passes {
+		switch {
+		case p.axis == 0:
+			to = &r.after
+		case !p.Identity():
+			*to = append(*to, p)
+			if to == &r.before {
+				r.acc[p.axis] = p.out
+			}
+		}
+	}
+	return r
+}
+
+// Bytes is the memory that the resizer takes when it is handed n planes at a time.
+func (r *Resizer) Bytes(n int) int64 {
+	elements := int64(r.acc[0]) * int64(r.acc[1]) * int64(r.acc[2])
+	var most [2]int64
+	count := func(shape [3]int, passes []pass) {
+		for i, p := range passes {
+			shape[p.axis] = p.out
+			most[i] = max(most[i], int64(shape[0])*int64(shape[1])*int64(shape[2]))
+		}
+	}
+	count([3]int{n, r.y.in, r.x.in}, r.before)
+	count(r.acc, r.after)
+	return 4 * (elements + most[0] + most[1] + int64(r.x.RowScratch()))
+}
+
+// Reset makes the resizer ready for another volume.
+func (r *Resizer) Reset() { r.next, r.done = 0, nil }
+
+// Add takes the next planes of the volume, any number of them. It returns what
+// the passes before the one along Z made of them: when that has no NaN and no
+// infinity, and Y and X are covered, the planes have none either.
+func (r *Resizer) Add(planes []float32) []float32 {
+	n := len(planes) / (r.y.in * r.x.in)
+	if len(planes) != n*r.y.in*r.x.in || r.next+n > r.z.in {
+		panic("filter: planes do not fit the volume that is resized")
+	}
+	if r.sum == nil {
+		r.sum = make([]float32, r.acc[0]*r.acc[1]*r.acc[2])
+	}
+	planes = r.run(r.before, planes, [3]int{n, r.y.in, r.x.in})
+	r.z.Add(r.sum, planes, r.next, r.acc[1]*r.acc[2])
+	r.next += n
+	return planes
+}
+
+// Volume is the result, of shape (z.Out, y.Out, x.Out), once all planes are
+// added. It is overwritten by what is added after [Resizer.Reset].
+func (r *Resizer) Volume() []float32 {
+	if r.next != r.z.in {
+		panic("filter: a volume is resized before all of its planes are there")
+	}
+	if r.done == nil {
+		r.done = r.run(r.after, r.sum, r.acc)
+	}
+	return r.done
+}
+
+// run runs passes along Y and X, the first into one scratch, the second into
+// the other.
+func (r *Resizer) run(passes []pass, v []float32, shape [3]int) []float32 {
+	for i, p := range passes {
+		shape[p.axis] = p.out
+		size := shape[0] * shape[1] * shape[2]
+		if cap(r.free[i]) < size {
+			r.free[i] = make([]float32, size)
+		}
+		dst := r.free[i][:size]
+		if p.axis == 1 {
+			p.Apply(dst, v, shape[0], shape[2])
+		} else {
+			if r.rows == nil {
+				r.rows = make([]float32, p.RowScratch())
+			}
+			p.ApplyRows(dst, v, shape[0]*shape[1], r.rows)
+		}
+		v = dst
+	}
+	return v
+}
+
+// Resize makes a volume of shape (z.Out, y.Out, x.Out) from one of shape
+// (z.In, y.In, x.In): [Resizer] for a volume that is in memory.
+func Resize(dst, src []float32, z, y, x *Weights) {
+	r := NewResizer(z, y, x)
+	plane := y.in * x.in
+	step := max(1, (256<<10)/4/plane) // planes that stay in the cache between two passes
+	for k := 0; k < z.in; k += step {
+		r.Add(src[k*plane : min(k+step, z.in)*plane])
+	}
+	copy(dst, r.Volume())
+}
