@@ -1,0 +1,409 @@
+package filter
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"slices"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+)
+
+// PhaseShift finds by how many whole pixels moving is displaced against fixed:
+// planes of height × width pixels, (y, x) in C order. The answer is the shift
+// for which
+//
+//	moving(y, x) = fixed(y+dy, x+dx)
+//
+// where both are seen: the content of moving lies at −(dy, dx). It is (0, 0)
+// where a plane holds nothing to compare (it is constant, or empty). See
+// [Phase.Shift] for the method; use a [Phase] for more than one pair.
+func PhaseShift(fixed, moving []float32, height, width int) (dy, dx int) {
+	return NewPhase().Shift(fixed, moving, height, width)
+}
+
+// Phase finds displacements by phase correlation. It keeps the Fourier tables
+// and the memory of the sizes that it has seen: make one per worker. It is not
+// safe for concurrent use.
+type Phase struct {
+	rows map[int]*fourier.FFT
+	cols map[int]*fourier.CmplxFFT
+
+	ny, nx, nk int // size of the transform, and of its half spectrum along x
+	space      []float64
+	a, b       []complex128 // half spectra, (ny, nk); a becomes the phase spectrum
+	column     []complex128
+	wy, wx     []float64 // windows
+	mags       []float64
+	peaks      []peak
+	mean       [2]float64 // of the finite pixels of fixed and moving
+}
+
+// NewPhase makes a Phase, which takes memory as it sees planes: 48 bytes a
+// pixel of the largest one, or thereabouts.
+func NewPhase() *Phase {
+	return &Phase{rows: map[int]*fourier.FFT{}, cols: map[int]*fourier.CmplxFFT{}}
+}
+
+// peak is a local maximum of the correlation surface.
+type peak struct {
+	y, x  int
+	value float64
+}
+
+const (
+	// phaseTaper is the part of a plane, on each side, over which the window
+	// falls to zero.
+	phaseTaper = 0.125
+	// phasePeaks is how many maxima of the correlation surface are looked at.
+	phasePeaks = 6
+	// peakFraction is how high a maximum must be, of the highest one.
+	peakFraction = 0.2
+	// maxClimb is how many pixels the whole-pixel shift may move uphill from a
+	// maximum: the window leaves a bias of about one.
+	maxClimb = 4
+	// minCommon is the smallest part of the planes that a candidate must leave
+	// in common.
+	minCommon = 0.04
+)
+
+// Shift is [PhaseShift] with the memory of p.
+//
+// Method: both planes lose their mean, are tapered to zero at the border (a
+// Tukey window over an eighth of the length on each side, so that the border
+// is no edge and yet little of a narrow overlap is lost), padded with zeros to
+// lengths that the Fourier transform likes (2^a·3^b·5^c), and transformed, real
+// to complex. The cross spectrum R is divided by |R| + m, m its median
+// magnitude: the phase alone where there is signal, and less than it where
+// there is only noise. A maximum of the correlation surface stands for the
+// shifts that are equal modulo the period; of the highest maxima and their
+// aliases the one with the best normalised cross-correlation of what the planes
+// then have in common is taken, so that shifts of more than half a plane and
+// accidental maxima are told apart. From there the cross-correlation is climbed
+// pixel by pixel, which takes away the bias of the window.
+//
+// Pixels that are not finite count as the mean of the others.
+func (p *Phase) Shift(fixed, moving []float32, height, width int) (dy, dx int) {
+	m := p.Match(fixed, moving, height, width)
+	return m.DY, m.DX
+}
+
+// PhaseMatch is a displacement in whole pixels, as [PhaseShift] defines it.
+type PhaseMatch struct {
+	DY, DX int
+	// Correlation is the normalised cross-correlation of what the planes have in
+	// common at this displacement; 0 where there is nothing to compare.
+	Correlation float64
+	// Common is the number of pixels that they have in common.
+	Common int
+}
+
+// Match is [Phase.Shift] with the correlation that the displacement reaches.
+func (p *Phase) Match(fixed, moving []float32, height, width int) PhaseMatch {
+	none := PhaseMatch{Common: height * width}
+	if !p.spectrum(fixed, moving, height, width) {
+		return none
+	}
+	p.surface()
+	p.maxima()
+	best, bestScore := none, math.Inf(-1)
+	consider := func(dy, dx int) {
+		common := (height - abs(dy)) * (width - abs(dx))
+		if abs(dy) >= height || abs(dx) >= width || float64(common) < minCommon*float64(height*width) {
+			return
+		}
+		c := correlateAt(fixed, moving, p.mean[0], p.mean[1], height, width, dy, dx)
+		// what chance reaches shrinks with the square root of the area
+		if score := math.Atanh(min(c, 1-1e-12)) * math.Sqrt(float64(common)); score > bestScore {
+			best, bestScore = PhaseMatch{dy, dx, c, common}, score
+		}
+	}
+	for _, k := range p.peaks {
+		if k.value < peakFraction*p.peaks[0].value {
+			break
+		}
+		for _, dy := range aliases(k.y, p.ny, height) {
+			for _, dx := range aliases(k.x, p.nx, width) {
+				consider(dy, dx)
+			}
+		}
+	}
+	for range maxClimb {
+		at := best
+		for d := range 9 {
+			if d != 4 {
+				consider(at.DY+d/3-1, at.DX+d%3-1)
+			}
+		}
+		if best == at {
+			break
+		}
+	}
+	return best
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// aliases are the shifts within a plane of length n that a maximum at index k
+// of a surface with the given period stands for.
+func aliases(k, period, n int) []int {
+	var out [2]int
+	s := out[:0]
+	if k < n {
+		s = append(s, k)
+	}
+	if k != 0 && period-k < n {
+		s = append(s, k-period)
+	}
+	return s
+}
+
+// fastLength is the smallest 2^a·3^b·5^c that is at least n.
+func fastLength(n int) int {
+	for ; ; n++ {
+		r := n
+		for _, f := range []int{2, 3, 5} {
+			for r%f == 0 {
+				r /= f
+			}
+		}
+		if r == 1 {
+			return n
+		}
+	}
+}
+
+// resize prepares the tables and the memory for planes of a size.
+func (p *Phase) resize(height, width int) {
+	p.ny, p.nx = fastLength(height), fastLength(width)
+	p.nk = p.nx/2 + 1
+	if p.rows[p.nx] == nil {
+		p.rows[p.nx] = fourier.NewFFT(p.nx)
+	}
+	if p.cols[p.ny] == nil {
+		p.cols[p.ny] = fourier.NewCmplxFFT(p.ny)
+	}
+	p.space = sized(p.space, p.ny*p.nx)
+	p.a, p.b = sized(p.a, p.ny*p.nk), sized(p.b, p.ny*p.nk)
+	p.mags = sized(p.mags, p.ny*p.nk)
+	p.column = sized(p.column, columnsAtOnce*p.ny)
+	p.wy, p.wx = tukey(p.wy, height), tukey(p.wx, width)
+}
+
+func sized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+// tukey is a cosine-tapered window of n samples; none of them is zero.
+func tukey(w []float64, n int) []float64 {
+	w = sized(w, n)
+	edge := phaseTaper * float64(n)
+	for i := range w {
+		d := min(float64(i), float64(n-1-i)) + 0.5
+		w[i] = 1
+		if d < edge {
+			w[i] = 0.5 * (1 - math.Cos(math.Pi*d/edge))
+		}
+	}
+	return w
+}
+
+// spectrum makes the phase spectrum of two planes in p.a; false if one of them
+// is constant.
+func (p *Phase) spectrum(fixed, moving []float32, height, width int) bool {
+	if n := height * width; len(fixed) != n || len(moving) != n {
+		panic(fmt.Sprintf("filter: %d and %d pixels for planes of %d × %d", len(fixed), len(moving), height, width))
+	}
+	if height == 0 || width == 0 {
+		return false
+	}
+	p.resize(height, width)
+	if !p.transform(p.a, &p.mean[0], fixed, height, width) || !p.transform(p.b, &p.mean[1], moving, height, width) {
+		return false
+	}
+	for i, f := range p.a {
+		r := f * cmplx.Conj(p.b[i])
+		p.a[i] = r
+		p.mags[i] = cmplx.Abs(r)
+	}
+	copy(p.space, p.mags)
+	floor := medianOf(p.space[:len(p.mags)])
+	for i, m := range p.mags {
+		if d := m + floor; d > 0 {
+			p.a[i] = complex(real(p.a[i])/d, imag(p.a[i])/d)
+		}
+	}
+	p.a[0] = 0
+	return true
+}
+
+// medianOf is the median of v by selection; v is put out of order.
+func medianOf(v []float64) float64 {
+	lo, hi, k := 0, len(v)-1, len(v)/2
+	for lo < hi {
+		pivot := v[(lo+hi)/2]
+		i, j := lo, hi
+		for i <= j {
+			for v[i] < pivot {
+				i++
+			}
+			for v[j] > pivot {
+				j--
+			}
+			if i <= j {
+				v[i], v[j] = v[j], v[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case k <= j:
+			hi = j
+		case k >= i:
+			lo = i
+		default:
+			return v[k]
+		}
+	}
+	return v[k]
+}
+
+// transform makes the half spectrum of a plane, and its mean; false if it is
+// constant.
+func (p *Phase) transform(dst []complex128, average *float64, src []float32, height, width int) bool {
+	mean, n, lo, hi := 0.0, 0, math.Inf(1), math.Inf(-1)
+	for _, f := range src {
+		v := float64(f)
+		if v-v == 0 {
+			mean += v
+			n++
+			lo, hi = min(lo, v), max(hi, v)
+		}
+	}
+	if !(hi > lo) {
+		return false
+	}
+	mean /= float64(n)
+	*average = mean
+	clear(p.space)
+	for y := range height {
+		row := p.space[y*p.nx:][:width]
+		for x, f := range src[y*width:][:width] {
+			if v := float64(f); v-v == 0 {
+				row[x] = (v - mean) * p.wy[y] * p.wx[x]
+			}
+		}
+	}
+	fft := p.rows[p.nx]
+	for y := range p.ny {
+		out := dst[y*p.nk:][:p.nk]
+		if y >= height {
+			clear(out)
+			continue
+		}
+		fft.Coefficients(out, p.space[y*p.nx:][:p.nx])
+	}
+	p.columns(dst, p.cols[p.ny].Coefficients)
+	return true
+}
+
+// columnsAtOnce is how many columns are gathered together: a cache line holds
+// four complex numbers.
+const columnsAtOnce = 4
+
+// columns applies a transform to each column of a half spectrum.
+func (p *Phase) columns(v []complex128, fft func(dst, src []complex128) []complex128) {
+	for x := 0; x < p.nk; x += columnsAtOnce {
+		n := min(columnsAtOnce, p.nk-x)
+		for y := range p.ny {
+			for k, c := range v[y*p.nk+x:][:n] {
+				p.column[k*p.ny+y] = c
+			}
+		}
+		for k := range n {
+			c := p.column[k*p.ny:][:p.ny]
+			fft(c, c)
+		}
+		for y := range p.ny {
+			row := v[y*p.nk+x:][:n]
+			for k := range row {
+				row[k] = p.column[k*p.ny+y]
+			}
+		}
+	}
+}
+
+// surface makes the correlation surface of the phase spectrum in p.space,
+// leaving the spectrum.
+func (p *Phase) surface() {
+	copy(p.b, p.a)
+	p.columns(p.b, p.cols[p.ny].Sequence)
+	fft := p.rows[p.nx]
+	for y := range p.ny {
+		fft.Sequence(p.space[y*p.nx:][:p.nx], p.b[y*p.nk:][:p.nk])
+	}
+}
+
+// maxima collects the highest local maxima of the surface, highest first.
+func (p *Phase) maxima() {
+	p.peaks = p.peaks[:0]
+	at := func(y, x int) float64 { return p.space[(y+p.ny)%p.ny*p.nx+(x+p.nx)%p.nx] }
+	for y := range p.ny {
+		row := p.space[y*p.nx:][:p.nx]
+		for x, v := range row {
+			if len(p.peaks) == phasePeaks && v <= p.peaks[phasePeaks-1].value {
+				continue
+			}
+			top := true
+			for d := 0; d < 9 && top; d++ {
+				// of equal neighbours the first in order counts
+				if n := at(y+d/3-1, x+d%3-1); n > v || (n == v && d < 4) {
+					top = p.ny*p.nx == 1 || (p.ny == 1 && d/3 != 1) || (p.nx == 1 && d%3 != 1)
+				}
+			}
+			if !top {
+				continue
+			}
+			i, _ := slices.BinarySearchFunc(p.peaks, v, func(k peak, v float64) int {
+				if k.value >= v {
+					return -1
+				}
+				return 1
+			})
+			p.peaks = slices.Insert(p.peaks[:min(len(p.peaks), phasePeaks-1)], i, peak{y, x, v})
+		}
+	}
+}
+
+// correlateAt is the normalised cross-correlation of moving(y, x) and
+// fixed(y+dy, x+dx) over the pixels where both exist and are finite. The sums are
+// taken about of and om, values near the means, so that they lose no digits.
+func correlateAt(fixed, moving []float32, of, om float64, height, width, dy, dx int) float64 {
+	y0, y1 := max(0, -dy), min(height, height-dy)
+	x0, x1 := max(0, -dx), min(width, width-dx)
+	if y0 >= y1 || x0 >= x1 {
+		return 0
+	}
+	var n, sf, sm, ff, mm, fm float64
+	for y := y0; y < y1; y++ {
+		f := fixed[(y+dy)*width+x0+dx:][:x1-x0]
+		for x, v := range moving[y*width+x0:][:x1-x0] {
+			a, b := float64(f[x])-of, float64(v)-om
+			if c := float64(a * b); c-c == 0 { // both finite
+				n++
+				sf, sm = sf+a, sm+b
+				ff, mm, fm = ff+float64(a*a), mm+float64(b*b), fm+c
+			}
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	ff, mm, fm = ff-sf*sf/n, mm-sm*sm/n, fm-sf*sm/n
+	if !(ff > 1e-14*of*of*n && mm > 1e-14*om*om*n) {
+		return 0
+	}
+	return fm / math.Sqrt(ff*mm)
+}
