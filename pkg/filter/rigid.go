@@ -1,0 +1,64 @@
+package filter
+
+import "math"
+
+// Rigid is a rigid transform of a plane as ITK's Euler2DTransform has it: output
+// pixel p = (x, y) shows the input at
+//
+//	R(angle)·(p − c) + c + t
+//
+// in pixels, so that a positive translation moves the content to the left and up.
+type Rigid struct {
+	Angle  float64 // radians
+	TX, TY float64 // translation
+	CX, CY float64 // centre of rotation
+}
+
+// Resample writes rows y0 … y1−1 of the plane that the transform makes of src
+// (ny rows of nx pixels) into dst, which holds those rows. Sampling is linear in
+// float64, rounded once. Inside is [−½, n−½] along both axes, with the edge
+// pixel repeated in the outer half; outside the result is fill (stages
+// specification, stack).
+func (t Rigid) Resample(dst, src []float32, ny, nx, y0, y1 int, fill float32) {
+	s, c := math.Sincos(t.Angle)
+	for y := y0; y < y1; y++ {
+		v := float64(y) - t.CY
+		r := rigidRow{
+			ny: ny, nx: nx, fill: fill, dx: c, dy: s,
+			x: t.CX + t.TX - float64(c*t.CX) - float64(s*v),
+			y: t.CY + t.TY - float64(s*t.CX) + float64(c*v),
+		}
+		row := dst[(y-y0)*nx : (y-y0+1)*nx]
+		r.scalar(row, src, rigidVector(row, src, &r))
+	}
+}
+
+// rigidRow is the line along which an output row samples the input: pixel i at
+// (x + dx·i, y + dy·i).
+type rigidRow struct {
+	x, y, dx, dy float64
+	ny, nx       int
+	fill         float32
+}
+
+// scalar makes the pixels of a row from i on.
+func (r *rigidRow) scalar(row, src []float32, i int) {
+	mx, my := float64(r.nx-1), float64(r.ny-1)
+	for ; i < len(row); i++ {
+		x := r.x + float64(r.dx*float64(i))
+		y := r.y + float64(r.dy*float64(i))
+		if !(x >= -0.5 && x <= mx+0.5 && y >= -0.5 && y <= my+0.5) {
+			row[i] = r.fill
+			continue
+		}
+		x, y = min(max(x, 0), mx), min(max(y, 0), my)
+		x0, y0 := int(x), int(y)
+		x1, y1 := min(x0+1, r.nx-1), min(y0+1, r.ny-1)
+		u, v := x-float64(x0), y-float64(y0)
+		a, b := float64(src[y0*r.nx+x0]), float64(src[y0*r.nx+x1])
+		c, d := float64(src[y1*r.nx+x0]), float64(src[y1*r.nx+x1])
+		top := a + float64((b-a)*u)
+		bottom := c + float64((d-c)*u)
+		row[i] = float32(top + float64((bottom-top)*v))
+	}
+}

@@ -1,0 +1,98 @@
+package filter
+
+import "math"
+
+// Median is the 50th percentile of v: the middle value, or the mean of the two
+// middle ones, in float64. NaN is left out; without numbers it is NaN. v is
+// reordered.
+func Median(v []float32) float64 { return Percentiles(v, 50)[0] }
+
+// Percentiles returns the q-th percentiles of v (0…100), interpolated linearly
+// between the order statistics at (n−1)·q/100 (numpy's "linear", Hyndman and
+// Fan's type 7, The American Statistician 50, 1996). NaN is left out. v is
+// reordered: the order statistics are found by selection, in O(n) each. With
+// no numbers in v every result is NaN.
+func Percentiles(v []float32, q ...float64) []float64 {
+	n := 0
+	for i, f := range v {
+		if f == f {
+			v[i], v[n] = v[n], f
+			n++
+		}
+	}
+	v = v[:n]
+	out := make([]float64, len(q))
+	for i, p := range q {
+		if n == 0 {
+			out[i] = math.NaN()
+			continue
+		}
+		pos := float64(n-1) * p / 100
+		k := min(n-1, max(0, int(math.Floor(pos))))
+		a := float64(selectNth(v, k))
+		b := a
+		if k+1 < n {
+			b = float64(minimum(v[k+1:]))
+		}
+		t := pos - float64(k)
+		if t == 0 {
+			b = a // an infinite neighbour has no weight
+		}
+		out[i] = a + float64((b-a)*t)
+		if a == b {
+			out[i] = a // also for infinities
+		}
+	}
+	return out
+}
+
+// selectNth moves the k-th smallest element to v[k], smaller ones before it,
+// larger ones behind, and returns it: quickselect with the median of three, and
+// a random pivot when that makes slow progress.
+func selectNth(v []float32, k int) float32 {
+	lo, hi := 0, len(v)-1
+	seed := uint32(2463534242)
+	for lo < hi {
+		mid := lo + (hi-lo)/2
+		seed ^= seed << 13
+		seed ^= seed >> 17
+		seed ^= seed << 5
+		r := lo + int(seed%uint32(hi-lo+1))
+		p := median3(v[mid], v[r], v[hi])
+		i, j := lo, hi
+		for i <= j {
+			for v[i] < p {
+				i++
+			}
+			for p < v[j] {
+				j--
+			}
+			if i <= j {
+				v[i], v[j] = v[j], v[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case k <= j:
+			hi = j
+		case k >= i:
+			lo = i
+		default:
+			return v[k]
+		}
+	}
+	return v[k]
+}
+
+func median3(a, b, c float32) float32 {
+	return max(min(a, b), min(max(a, b), c))
+}
+
+func minimum(v []float32) float32 {
+	m := v[0]
+	for _, f := range v[1:] {
+		m = min(m, f)
+	}
+	return m
+}

@@ -1,0 +1,209 @@
+//go:build !noasm
+
+#include "textflag.h"
+
+DATA oneF64<>+0(SB)/8, $1.0
+GLOBL oneF64<>(SB), RODATA|NOPTR, $8
+DATA halfF64<>+0(SB)/8, $0.5
+GLOBL halfF64<>(SB), RODATA|NOPTR, $8
+DATA ramp4<>+0(SB)/8, $0.0
+DATA ramp4<>+8(SB)/8, $1.0
+DATA ramp4<>+16(SB)/8, $2.0
+DATA ramp4<>+24(SB)/8, $3.0
+GLOBL ramp4<>(SB), RODATA|NOPTR, $32
+DATA fourF64<>+0(SB)/8, $4.0
+GLOBL fourF64<>(SB), RODATA|NOPTR, $8
+
+// func mixAVX2(fixed, moving *float32, n int, w float64, gain float32)
+//
+// Y12 w, Y13 1-w, Y14 gain, Y15 zero; Y0 fixed, Y1 moving·gain, Y2 and Y3 where
+// they are above 0, Y4 their mixture.
+TEXT ·mixAVX2(SB), NOSPLIT, $0-36
+	MOVQ fixed+0(FP), DI
+	MOVQ moving+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSD w+24(FP), Y12
+	VBROADCASTSD oneF64<>(SB), Y13
+	VSUBPD Y12, Y13, Y13
+	VBROADCASTSS gain+32(FP), Y14
+	VXORPS Y15, Y15, Y15
+mixloop:
+	VMOVUPS (DI), Y0
+	VMULPS (SI), Y14, Y1
+	VCMPPS $0x1e, Y15, Y0, Y2
+	VCMPPS $0x1e, Y15, Y1, Y3
+	VCVTPS2PD X0, Y4
+	VCVTPS2PD X1, Y5
+	VEXTRACTF128 $1, Y0, X6
+	VEXTRACTF128 $1, Y1, X7
+	VCVTPS2PD X6, Y6
+	VCVTPS2PD X7, Y7
+	VMULPD Y13, Y4, Y4
+	VMULPD Y12, Y5, Y5
+	VMULPD Y13, Y6, Y6
+	VMULPD Y12, Y7, Y7
+	VADDPD Y5, Y4, Y4
+	VADDPD Y7, Y6, Y6
+	VCVTPD2PSY Y4, X4
+	VCVTPD2PSY Y6, X6
+	VINSERTF128 $1, X6, Y4, Y4
+	VANDPS Y2, Y0, Y0      // fixed or 0
+	VANDPS Y3, Y1, Y1      // moving or 0
+	VANDPS Y2, Y3, Y5      // both
+	VORPS Y0, Y1, Y6       // the one that is; where both are, overwritten
+	VBLENDVPS Y5, Y4, Y6, Y6
+	VMOVUPS Y6, (DI)
+	ADDQ $32, DI
+	ADDQ $32, SI
+	SUBQ $8, CX
+	JNZ mixloop
+	VZEROUPPER
+	RET
+
+// func dots4AVX2(sums *[16]float64, a, b0, b1, b2, b3 *float32, n int)
+TEXT ·dots4AVX2(SB), NOSPLIT, $0-56
+	MOVQ sums+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b0+16(FP), R8
+	MOVQ b1+24(FP), R9
+	MOVQ b2+32(FP), R10
+	MOVQ b3+40(FP), R11
+	MOVQ n+48(FP), CX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	XORQ AX, AX
+dotloop:
+	VCVTPS2PD (SI)(AX*4), Y4
+	VCVTPS2PD (R8)(AX*4), Y5
+	VCVTPS2PD (R9)(AX*4), Y6
+	VCVTPS2PD (R10)(AX*4), Y7
+	VCVTPS2PD (R11)(AX*4), Y8
+	VMULPD Y4, Y5, Y5
+	VMULPD Y4, Y6, Y6
+	VMULPD Y4, Y7, Y7
+	VMULPD Y4, Y8, Y8
+	VADDPD Y5, Y0, Y0
+	VADDPD Y6, Y1, Y1
+	VADDPD Y7, Y2, Y2
+	VADDPD Y8, Y3, Y3
+	ADDQ $4, AX
+	CMPQ AX, CX
+	JLT dotloop
+	VMOVUPD Y0, (DI)
+	VMOVUPD Y1, 32(DI)
+	VMOVUPD Y2, 64(DI)
+	VMOVUPD Y3, 96(DI)
+	VZEROUPPER
+	RET
+
+// func rigidAVX2(row, src *float32, n int, r *rigidRow)
+//
+// Y15 x, Y14 y, Y13 dx, Y12 dy, Y11 pixel number, Y10 nx-1, Y9 ny-1; the rest is
+// scratch. DX is nx, R8 the last column and R9 the last row in 32 bits.
+TEXT ·rigidAVX2(SB), NOSPLIT, $0-32
+	MOVQ row+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	MOVQ r+24(FP), BX
+	VBROADCASTSD 0(BX), Y15
+	VBROADCASTSD 8(BX), Y14
+	VBROADCASTSD 16(BX), Y13
+	VBROADCASTSD 24(BX), Y12
+	VMOVUPD ramp4<>(SB), Y11
+	MOVQ 32(BX), R9
+	MOVQ 40(BX), R8
+	MOVQ R8, DX
+	DECQ R8
+	DECQ R9
+	VCVTSI2SDQ R8, X10, X10
+	VBROADCASTSD X10, Y10
+	VCVTSI2SDQ R9, X9, X9
+	VBROADCASTSD X9, Y9
+rigidloop:
+	VMULPD Y13, Y11, Y0
+	VADDPD Y0, Y15, Y0     // x
+	VMULPD Y12, Y11, Y1
+	VADDPD Y1, Y14, Y1     // y
+	// inside: x >= -1/2, x <= nx-1/2, likewise y
+	VBROADCASTSD halfF64<>(SB), Y2
+	VXORPD Y3, Y3, Y3
+	VSUBPD Y2, Y3, Y4      // -1/2
+	VCMPPD $0x1d, Y4, Y0, Y5
+	VCMPPD $0x1d, Y4, Y1, Y6
+	VANDPD Y5, Y6, Y5
+	VADDPD Y2, Y10, Y4
+	VCMPPD $0x12, Y4, Y0, Y6
+	VANDPD Y5, Y6, Y5
+	VADDPD Y2, Y9, Y4
+	VCMPPD $0x12, Y4, Y1, Y6
+	VANDPD Y5, Y6, Y5      // inside, 4 x 64 bits
+	// clamped
+	VMAXPD Y3, Y0, Y0
+	VMINPD Y10, Y0, Y0
+	VMAXPD Y3, Y1, Y1
+	VMINPD Y9, Y1, Y1
+	VCVTTPD2DQY Y0, X2     // x0
+	VCVTTPD2DQY Y1, X3     // y0
+	VCVTDQ2PD X2, Y4
+	VSUBPD Y4, Y0, Y0      // u
+	VCVTDQ2PD X3, Y4
+	VSUBPD Y4, Y1, Y1      // v
+	// x1 = min(x0+1, nx-1), y1 likewise
+	VPCMPEQD X4, X4, X4    // -1
+	VPSUBD X4, X2, X6
+	VMOVD R8, X7
+	VPBROADCASTD X7, X7
+	VPMINSD X7, X6, X6     // x1
+	VPSUBD X4, X3, X7
+	VMOVD R9, X8
+	VPBROADCASTD X8, X8
+	VPMINSD X8, X7, X7     // y1
+	VMOVD DX, X8
+	VPBROADCASTD X8, X8
+	VPMULLD X8, X3, X3     // offset of row y0
+	VPMULLD X8, X7, X7     // of row y1
+	VPADDD X2, X3, X8      // a
+	VPADDD X6, X3, X3      // b
+	VPADDD X2, X7, X2      // c
+	VPADDD X6, X7, X7      // d
+	VPCMPEQD X6, X6, X6
+	VXORPS X4, X4, X4
+	VGATHERDPS X6, (SI)(X8*4), X4
+	VCVTPS2PD X4, Y8       // a
+	VPCMPEQD X6, X6, X6
+	VXORPS X4, X4, X4
+	VGATHERDPS X6, (SI)(X3*4), X4
+	VCVTPS2PD X4, Y3       // b
+	VSUBPD Y8, Y3, Y3
+	VMULPD Y0, Y3, Y3
+	VADDPD Y3, Y8, Y8      // top
+	VPCMPEQD X6, X6, X6
+	VXORPS X4, X4, X4
+	VGATHERDPS X6, (SI)(X2*4), X4
+	VCVTPS2PD X4, Y2       // c
+	VPCMPEQD X6, X6, X6
+	VXORPS X4, X4, X4
+	VGATHERDPS X6, (SI)(X7*4), X4
+	VCVTPS2PD X4, Y3       // d
+	VSUBPD Y2, Y3, Y3
+	VMULPD Y0, Y3, Y3
+	VADDPD Y3, Y2, Y2      // bottom
+	VSUBPD Y8, Y2, Y2
+	VMULPD Y1, Y2, Y2
+	VADDPD Y2, Y8, Y8
+	VCVTPD2PSY Y8, X8
+	// the mask in 32 bits: the even halves
+	VEXTRACTF128 $1, Y5, X6
+	VSHUFPS $0x88, X6, X5, X5
+	VBROADCASTSS 48(BX), X6
+	VBLENDVPS X5, X8, X6, X8
+	VMOVUPS X8, (DI)
+	VBROADCASTSD fourF64<>(SB), Y4
+	VADDPD Y4, Y11, Y11
+	ADDQ $16, DI
+	SUBQ $4, CX
+	JNZ rigidloop
+	VZEROUPPER
+	RET

@@ -1,0 +1,9 @@
+//go:build !amd64 || noasm
+
+package filter
+
+func mixVector([]float32, []float32, float64, float32) int { return 0 }
+
+func dots4([]float64, []float32, [][]float32) bool { return false }
+
+func rigidVector([]float32, []float32, *rigidRow) int { return 0 }
