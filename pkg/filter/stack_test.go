@@ -24,7 +24,7 @@ func bothWays(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-func sameBits(a, b []float32) int {
+func differAt(a, b []float32) int {
 	for i := range a {
 		if math.Float32bits(a[i]) != math.Float32bits(b[i]) && !(a[i] != a[i] && b[i] != b[i]) {
 			return i
@@ -77,7 +77,7 @@ func TestMix(t *testing.T) {
 		bothWays(t, func(t *testing.T) {
 			got := slices.Clone(f)
 			Mix(got, m, w, g)
-			if i := sameBits(got, want); i >= 0 {
+			if i := differAt(got, want); i >= 0 {
 				t.Fatalf("n %d: %v and %v (gain %v, weight %v) give %v, want %v", n, f[i], m[i], g, w, got[i], want[i])
 			}
 		})
@@ -247,7 +247,7 @@ func TestRigidSameBits(t *testing.T) {
 		cut := rng.IntN(ny)
 		r.Resample(got[cut*nx:], src, ny, nx, cut, ny, -7)
 		r.Resample(got[:cut*nx], src, ny, nx, 0, cut, -7)
-		if i := sameBits(got, whole); i >= 0 {
+		if i := differAt(got, whole); i >= 0 {
 			t.Fatalf("%+v on %d×%d: pixel %d is %v, want %v", r, ny, nx, i, got[i], whole[i])
 		}
 	}
