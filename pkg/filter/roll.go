@@ -1,0 +1,103 @@
+package filter
+
+import (
+	"math"
+
+	"strata/pkg/dtype"
+)
+
+// Roll moves every A-line of a volume circularly along Z by −shift, with linear
+// interpolation (stages specification, focal, step 4):
+//
+//	out[z] = (1−t)·in[(z+k) mod Z] + t·in[(z+k+1) mod Z],  k = ⌊shift⌋, t = shift − k
+//
+// in float32, whatever the type; integers round half to even. volume has shape
+// planes × ny × nx and is changed in place; shift is one number per A-line, ny rows
+// that lie pitch numbers apart, all finite. NaN and infinite voxels stay
+// where they are: they reach the two voxels that are made of them.
+func Roll[T dtype.Element](w *RollWorkspace, volume []T, planes, ny, nx int, shift []float32, pitch int) {
+	for x := 0; x < nx; x += rollColumns {
+		width := min(rollColumns, nx-x)
+		for y := range ny {
+			rollRow(w, volume[y*nx+x:], planes, ny*nx, shift[y*pitch+x:][:width])
+		}
+	}
+}
+
+// RollWorkspace is the scratch memory of [Roll], to be used again by the same
+// worker.
+type RollWorkspace struct {
+	in, out []float32 // planes of one row, rollStride numbers apart
+	offset  [rollColumns]int32
+	t       [rollColumns]float32
+}
+
+// rollColumns is how many A-lines are rolled at a time: whole cache lines of
+// every plane, and few enough that their planes stay in a core's cache.
+const rollColumns = 128
+
+// rollRow rolls the A-lines of a row; volume begins at its first voxel.
+func rollRow[T dtype.Element](w *RollWorkspace, volume []T, planes, stride int, shift []float32) {
+	n := len(shift)
+	base, reach := w.split(shift, planes)
+	if need := (planes + reach + 2) * rollColumns; len(w.in) < need {
+		w.in = make([]float32, need)
+	}
+	if len(w.out) < planes*rollColumns {
+		w.out = make([]float32, planes*rollColumns)
+	}
+	z := base
+	for p := range planes + reach + 1 {
+		ToFloat32(w.in[p*rollColumns:], volume[z*stride:z*stride+n])
+		if z++; z == planes {
+			z = 0
+		}
+	}
+	for x := 0; x < n; x += 8 {
+		w.interpolate(x, min(8, n-x), planes)
+	}
+	for z := range planes {
+		FromFloat32(volume[z*stride:z*stride+n], w.out[z*rollColumns:z*rollColumns+n])
+	}
+}
+
+// split takes shifts apart: A-line x begins at plane base + offset[x] modulo
+// planes, offset 0 … reach, and at the fraction t[x].
+func (w *RollWorkspace) split(shift []float32, planes int) (base, reach int) {
+	n := float64(planes)
+	whole := func(s float32) int { return int(math.Mod(math.Mod(math.Floor(float64(s)), n)+n, n)) }
+	// the shifts of a row lie close together: count from the least of them
+	least := shift[0]
+	for _, s := range shift {
+		least = min(least, s)
+	}
+	base = whole(least)
+	for x, s := range shift {
+		k := (whole(s) - base + planes) % planes
+		w.offset[x] = int32(k)
+		w.t[x] = s - float32(math.Floor(float64(s)))
+		reach = max(reach, k)
+	}
+	for x := len(shift); x%8 != 0; x++ {
+		w.offset[x], w.t[x] = w.offset[x-1], 0
+	}
+	return base, reach
+}
+
+// interpolate makes the output of A-lines x … x+n−1, n ≤ 8, in w.out.
+func (w *RollWorkspace) interpolate(x, n, planes int) {
+	if w.interpolateVector(x, planes) {
+		return
+	}
+	for ; n > 0; x, n = x+1, n-1 {
+		in := w.in[int(w.offset[x])*rollColumns+x:]
+		t := w.t[x]
+		s := 1 - t
+		a := in[0]
+		for z := range planes {
+			b := in[(z+1)*rollColumns]
+			w.out[z*rollColumns+x] = float32(s*a) + float32(t*b)
+			a = b
+		}
+	}
+}

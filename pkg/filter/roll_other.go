@@ -1,0 +1,5 @@
+//go:build !amd64 || noasm
+
+package filter
+
+func (w *RollWorkspace) interpolateVector(int, int) bool { return false }
