@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		bin = dir
+		os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH")) // for scripts
 		return m.Run()
 	}())
 }

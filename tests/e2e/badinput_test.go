@@ -1,0 +1,192 @@
+package e2e
+
+import (
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// outcome is what a program should say to an input: exit code 0 and an image
+// that is valid, or another code and one line that matches.
+type outcome struct {
+	code int
+	line string // regular expression of the error, or of a warning when code is 0
+}
+
+var fine = outcome{}
+
+// stageLine is a stage's command line on the image "in.ome.zarr", small filters
+// and pyramids, with the output "out.ome.zarr".
+var stageLines = map[string][]string{
+	"aip":      {"aip", "in.ome.zarr", "out.ome.zarr"},
+	"resample": {"resample", "in.ome.zarr", "out.ome.zarr", "--resolution", "25"},
+	"focal":    {"focal", "in.ome.zarr", "out.ome.zarr"},
+	"crop":     {"crop", "in.ome.zarr", "out.ome.zarr", "--depth", "50", "--crop_before_interface"},
+	"stitch":   {"stitch", "in.ome.zarr", "out.ome.zarr", "--overlap", "0.25", "--blending", "average"},
+}
+
+// check runs a command line in dir and compares what comes of it with the outcome.
+func (want outcome) check(t *testing.T, dir string, line []string) {
+	t.Helper()
+	c := command(dir, line[0], append(line[1:], "--no-use_gpu", "--progress", "none", "--mem", "64MiB")...)
+	out, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	code, text := c.ProcessState.ExitCode(), strings.TrimSpace(string(out))
+	if code != want.code {
+		t.Fatalf("%s: exit code %d, want %d\n%s", strings.Join(line, " "), code, want.code, text)
+	}
+	if want.line != "" && !regexp.MustCompile(want.line).MatchString(text) {
+		t.Errorf("%s: nothing matches %q in:\n%s", strings.Join(line, " "), want.line, text)
+	}
+	if strings.Contains(text, "this is a bug") || strings.Contains(text, "goroutine ") {
+		t.Errorf("%s: a panic:\n%s", strings.Join(line, " "), text)
+	}
+	if code == 0 {
+		run(t, dir, "zarr-tool", "validate", "out.ome.zarr", "--ngff", "-q")
+		return
+	}
+	lines := strings.Split(text, "\n")
+	if last := lines[len(lines)-1]; !strings.HasPrefix(last, line[0]+": ") || strings.Contains(last, "warning: ") {
+		t.Errorf("%s: the last line is no error of %s:\n%s", strings.Join(line, " "), line[0], text)
+	}
+	for _, l := range lines[:len(lines)-1] {
+		if !strings.Contains(l, "warning: ") {
+			t.Errorf("%s: more than one line of error:\n%s", strings.Join(line, " "), text)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*out*"))
+	hidden, _ := filepath.Glob(filepath.Join(dir, ".*strata-*"))
+	if err != nil || len(left)+len(hidden) > 0 {
+		t.Errorf("%s: left behind: %q, %q (%v)", strings.Join(line, " "), left, hidden, err)
+	}
+}
+
+func nanAt(v func(z, y, x int) float64, where func(z, y, x int) bool) func(z, y, x int) float64 {
+	return func(z, y, x int) float64 {
+		if where(z, y, x) {
+			return math.NaN()
+		}
+		return v(z, y, x)
+	}
+}
+
+// Every stage that reads an image, on images at the edge of what makes sense and
+// beyond: a defined result, or an error that names the file and the place.
+func TestBadImages(t *testing.T) {
+	everywhere := func(o outcome) map[string]outcome {
+		m := map[string]outcome{}
+		for name := range stageLines {
+			m[name] = o
+		}
+		return m
+	}
+	with := func(m map[string]outcome, name string, o outcome) map[string]outcome {
+		m[name] = o
+		return m
+	}
+	for name, c := range map[string]struct {
+		volume
+		want map[string]outcome
+	}{
+		"one tile":                          {volume{shape: []int{12, 16, 16}}, everywhere(fine)},
+		"one voxel":                         {volume{shape: []int{1, 1, 1}, chunks: []int{1, 1, 1}}, everywhere(fine)},
+		"one plane":                         {volume{shape: []int{1, 32, 32}}, everywhere(fine)},
+		"three planes":                      {volume{shape: []int{3, 32, 32}}, everywhere(fine)},
+		"tiles of one voxel":                {volume{shape: []int{5, 3, 4}, chunks: []int{5, 1, 1}}, everywhere(fine)},
+		"partial tiles":                     {volume{shape: []int{12, 33, 39}}, everywhere(fine)},
+		"chunks along z":                    {volume{shape: []int{12, 32, 32}, chunks: []int{5, 16, 16}}, everywhere(fine)},
+		"zeros":                             {volume{value: constant(0)}, everywhere(fine)},
+		"zeros uint16":                      {volume{value: constant(0), dtype: "<u2"}, everywhere(fine)},
+		"constant":                          {volume{value: constant(7)}, everywhere(fine)},
+		"constant negative":                 {volume{value: constant(-7), dtype: "<i2"}, everywhere(fine)},
+		"NaN here and there":                {volume{value: nanAt(tissue, func(z, y, x int) bool { return (z+y*3+x*5)%17 == 0 })}, everywhere(fine)},
+		"NaN A-lines":                       {volume{value: nanAt(tissue, func(z, y, x int) bool { return x == 5 })}, everywhere(fine)},
+		"NaN tile":                          {volume{value: nanAt(tissue, func(z, y, x int) bool { return x < 16 && y < 16 })}, everywhere(fine)},
+		"all NaN":                           {volume{value: constant(math.NaN())}, everywhere(fine)},
+		"all infinite":                      {volume{value: constant(math.Inf(1))}, everywhere(fine)},
+		"huge numbers":                      {volume{value: func(z, y, x int) float64 { return 1e38 * float64(1+(z+x)%3) }}, everywhere(fine)},
+		"uint8":                             {volume{dtype: "|u1"}, everywhere(fine)},
+		"int8":                              {volume{dtype: "|i1", value: func(z, y, x int) float64 { return tissue(z, y, x) / 2 }}, everywhere(fine)},
+		"uint16":                            {volume{dtype: "<u2"}, everywhere(fine)},
+		"int16":                             {volume{dtype: "<i2"}, everywhere(fine)},
+		"uint32":                            {volume{dtype: "<u4"}, everywhere(fine)},
+		"int32":                             {volume{dtype: "<i4"}, everywhere(fine)},
+		"uint64":                            {volume{dtype: "<u8"}, everywhere(fine)},
+		"int64":                             {volume{dtype: "<i8"}, everywhere(fine)},
+		"big-endian float32":                {volume{dtype: ">f4"}, everywhere(fine)},
+		"float64":                           {volume{dtype: "<f8"}, everywhere(fine)},
+		"bool":                              {volume{dtype: "|b1", value: constant(1)}, everywhere(outcome{3, `in\.ome\.zarr/0: data type bool`})},
+		"float16":                           {volume{dtype: "<f2"}, everywhere(outcome{3, `in\.ome\.zarr/0: data type float16`})},
+		"complex64":                         {volume{dtype: "<c8"}, everywhere(outcome{3, `in\.ome\.zarr/0: data type complex64`})},
+		"voxel size 0":                      {volume{scale: "10, 0, 10"}, everywhere(outcome{3, `in\.ome\.zarr: multiscales\[0\].*scale`})},
+		"voxel size < 0":                    {volume{scale: "10, 10, -10"}, everywhere(outcome{3, `in\.ome\.zarr: multiscales\[0\].*scale`})},
+		"voxel size text":                   {volume{scale: `10, "10", 10`}, everywhere(outcome{3, `in\.ome\.zarr: multiscales\[0\].*scale`})},
+		"voxel size missing":                {volume{scale: "10, 10"}, everywhere(outcome{3, `in\.ome\.zarr: multiscales\[0\]`})},
+		"voxel size too large for a number": {volume{scale: "10, 1e400, 10"}, everywhere(outcome{3, `in\.ome\.zarr: multiscales\[0\]`})},
+		"no unit, mm":                       {volume{unit: "-", scale: "0.01, 0.01, 0.01"}, everywhere(outcome{0, `warning: .*unit: missing; .* is taken as millimeter`})},
+		"no unit, µm":                       {volume{unit: "-"}, everywhere(outcome{0, `warning: .*unit: missing; .* is taken as micrometer`})},
+		"nanometres":                        {volume{unit: "nanometer", scale: "10000, 10000, 10000"}, everywhere(fine)},
+		"two axes":                          {volume{shape: []int{32, 32}, chunks: []int{16, 16}, axes: "yx", scale: "10, 10"}, everywhere(outcome{3, `in\.ome\.zarr/0: .*2 axes, want 3`})},
+		"axes in another order":             {volume{axes: "xyz"}, everywhere(outcome{3, `in\.ome\.zarr.*axis 0.* "x", want z, y, x`})},
+		"an axis without voxels":            {volume{shape: []int{12, 0, 32}, chunks: []int{12, 16, 16}}, everywhere(outcome{3, `in\.ome\.zarr/0: .*empty`})},
+		// voxels so coarse that 25 µm are finer, and so fine that nothing is left
+		"coarse voxels": {volume{scale: "100, 100, 100"}, with(everywhere(fine), "crop", outcome{})},
+		"fine voxels":   {volume{scale: "0.01, 0.01, 0.01", unit: "micrometer"}, with(everywhere(fine), "crop", outcome{})},
+	} {
+		for stage, want := range c.want {
+			t.Run(stage+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				if _, err := os.Stat(filepath.Join(bin, stage)); err != nil {
+					t.Skip(err)
+				}
+				dir := t.TempDir()
+				c.write(t, dir+"/in.ome.zarr")
+				want.check(t, dir, stageLines[stage])
+			})
+		}
+	}
+}
+
+// Numbers that no flag can have: wrong usage that names the flag.
+func TestBadFlags(t *testing.T) {
+	dir := t.TempDir()
+	volume{}.write(t, dir+"/in.ome.zarr")
+	for _, c := range []struct {
+		line string
+		code int
+		want string
+	}{
+		{"resample in.ome.zarr out.ome.zarr --resolution 0", 2, `--resolution`},
+		{"resample in.ome.zarr out.ome.zarr --resolution -10", 2, `--resolution`},
+		{"resample in.ome.zarr out.ome.zarr --resolution nan", 2, `--resolution`},
+		{"resample in.ome.zarr out.ome.zarr --resolution 10,10", 2, `--resolution`},
+		{"resample in.ome.zarr out.ome.zarr --prefetch 0", 2, `--prefetch`},
+		{"focal in.ome.zarr out.ome.zarr --sigma_z 0", 2, `--sigma_z`},
+		{"focal in.ome.zarr out.ome.zarr --sigma_xy -1", 2, `--sigma_xy`},
+		{"focal in.ome.zarr out.ome.zarr --correction none.ome.zarr", 3, `none\.ome\.zarr: no such file`},
+		{"crop in.ome.zarr out.ome.zarr --depth 0", 2, `--depth`},
+		{"crop in.ome.zarr out.ome.zarr --percentile_max 101", 2, `--percentile_max`},
+		{"crop in.ome.zarr out.ome.zarr --max_interface_fraction 0", 2, `--max_interface_fraction`},
+		{"stitch in.ome.zarr out.ome.zarr --overlap 1", 2, `--overlap`},
+		{"stitch in.ome.zarr out.ome.zarr --overlap -0.1", 2, `--overlap`},
+		{"stitch in.ome.zarr out.ome.zarr --blending soft", 2, `--blending`},
+		{"stitch in.ome.zarr out.ome.zarr --transform none.json", 3, `none\.json: no such file`},
+		{"stitch in.ome.zarr out.ome.zarr --max_refinement_px -1", 2, `--max_refinement_px`},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			line := strings.Fields(c.line)
+			if _, err := os.Stat(filepath.Join(bin, line[0])); err != nil {
+				t.Skip(err)
+			}
+			outcome{c.code, c.want}.check(t, dir, line)
+		})
+	}
+}
