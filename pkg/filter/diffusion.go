@@ -63,22 +63,22 @@ type laplace struct {
 	u                    []float32
 	f                    []float32 // right-hand side: zero on the finest grid
 	kind                 []uint8
-	alone                int   // pixels of kind one
+	alone                int   // pixels of kind pixelAlone
 	mirrored             []int // ring pixels through whose side nothing flows,
 	inner                []int // and the pixels that they mirror
-	runs                 []run
+	runs                 []openRow
 	coarse               *laplace // half the resolution; nil: this is the coarsest
 }
 
-// run is a row of neighbouring unknowns.
-type run struct{ first, n, parity int }
+// openRow is a row of neighbouring unknowns.
+type openRow struct{ first, n, parity int }
 
 // The kinds of pixels.
 const (
-	unknown uint8 = iota
-	one           // the tile is alone
-	zero          // in the ring: another tile goes on
-	mirror        // in the ring: nothing does
+	pixelOpen uint8 = iota
+	pixelAlone
+	pixelZero   // in the ring: another tile goes on
+	pixelMirror // in the ring: nothing does
 )
 
 func newLaplace(height, width int) *laplace {
@@ -92,7 +92,7 @@ func newLaplace(height, width int) *laplace {
 // cover sets the kinds of the pixels from the boxes of the other tiles.
 func (g *laplace) cover(others []Rect) {
 	for i := range g.kind {
-		g.kind[i] = one
+		g.kind[i] = pixelAlone
 	}
 	for _, o := range others {
 		r := o.Moved(1, 1).Intersect(Rect{0, 0, g.height + 2, g.pitch})
@@ -103,10 +103,10 @@ func (g *laplace) cover(others []Rect) {
 		}
 	}
 	g.each(func(i, _ int) {
-		if g.kind[i] == one {
-			g.kind[i] = mirror
+		if g.kind[i] == pixelAlone {
+			g.kind[i] = pixelMirror
 		} else {
-			g.kind[i] = zero
+			g.kind[i] = pixelZero
 		}
 	})
 	g.prepare()
@@ -128,7 +128,7 @@ func (g *laplace) each(visit func(ring, inner int)) {
 // prepare lists what the sweeps go through.
 func (g *laplace) prepare() {
 	g.each(func(ring, inner int) {
-		if g.kind[ring] == mirror {
+		if g.kind[ring] == pixelMirror {
 			g.mirrored = append(g.mirrored, ring)
 			g.inner = append(g.inner, inner)
 		}
@@ -136,17 +136,17 @@ func (g *laplace) prepare() {
 	for y := 1; y <= g.height; y++ {
 		row := g.kind[y*g.pitch+1:][:g.width]
 		for x := 0; x < len(row); {
-			if row[x] == one {
+			if row[x] == pixelAlone {
 				g.u[y*g.pitch+1+x] = 1
 				g.alone++
 				x++
 				continue
 			}
 			n := 1
-			for x+n < len(row) && row[x+n] == unknown {
+			for x+n < len(row) && row[x+n] == pixelOpen {
 				n++
 			}
-			g.runs = append(g.runs, run{y*g.pitch + 1 + x, n, (y + x) & 1})
+			g.runs = append(g.runs, openRow{y*g.pitch + 1 + x, n, (y + x) & 1})
 			x += n
 		}
 	}
@@ -158,26 +158,26 @@ func (g *laplace) coarser() *laplace {
 	c := newLaplace((g.height+1)/2, (g.width+1)/2)
 	for y := range g.height {
 		for x := range g.width {
-			if g.kind[(y+1)*g.pitch+x+1] == one {
-				c.kind[(y/2+1)*c.pitch+x/2+1] = one
+			if g.kind[(y+1)*g.pitch+x+1] == pixelAlone {
+				c.kind[(y/2+1)*c.pitch+x/2+1] = pixelAlone
 			}
 		}
 	}
-	c.each(func(ring, _ int) { c.kind[ring] = mirror })
+	c.each(func(ring, _ int) { c.kind[ring] = pixelMirror })
 	for x := range g.width {
-		if g.kind[x+1] == zero {
-			c.kind[x/2+1] = zero
+		if g.kind[x+1] == pixelZero {
+			c.kind[x/2+1] = pixelZero
 		}
-		if g.kind[(g.height+1)*g.pitch+x+1] == zero {
-			c.kind[(c.height+1)*c.pitch+x/2+1] = zero
+		if g.kind[(g.height+1)*g.pitch+x+1] == pixelZero {
+			c.kind[(c.height+1)*c.pitch+x/2+1] = pixelZero
 		}
 	}
 	for y := range g.height {
-		if g.kind[(y+1)*g.pitch] == zero {
-			c.kind[(y/2+1)*c.pitch] = zero
+		if g.kind[(y+1)*g.pitch] == pixelZero {
+			c.kind[(y/2+1)*c.pitch] = pixelZero
 		}
-		if g.kind[(y+1)*g.pitch+g.width+1] == zero {
-			c.kind[(y/2+1)*c.pitch+c.width+1] = zero
+		if g.kind[(y+1)*g.pitch+g.width+1] == pixelZero {
+			c.kind[(y/2+1)*c.pitch+c.width+1] = pixelZero
 		}
 	}
 	c.prepare()
