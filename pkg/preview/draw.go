@@ -1,0 +1,328 @@
+package preview
+
+import (
+	"context"
+	"image"
+	"image/color"
+	"image/draw"
+	"math"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"strata/pkg/colormap"
+)
+
+// The colours of what is not data: a dark ground, on which both dim and bright
+// tissue stand out, and one hue per axis.
+var (
+	ground  = color.RGBA{0x15, 0x17, 0x1c, 255}
+	noData  = color.RGBA{0x2b, 0x2f, 0x38, 255}
+	words   = color.RGBA{0xf1, 0xf3, 0xf5, 255}
+	quiet   = color.RGBA{0xa9, 0xb1, 0xbd, 255}
+	axisHue = [3]color.RGBA{{0xff, 0xb4, 0x54, 255}, {0x7f, 0xd9, 0x62, 255}, {0x59, 0xc2, 0xff, 255}}
+)
+
+// canvas is a picture in the making.
+type canvas struct {
+	*layout
+	v         *volume
+	o         *Options
+	colours   *colormap.Map
+	window    [2]float64
+	img       *image.RGBA
+	bar       image.Rectangle
+	barLength float64
+}
+
+func newCanvas(lay *layout, v *volume, o *Options, colours *colormap.Map, window [2]float64) *canvas {
+	img := image.NewRGBA(image.Rectangle{Max: lay.size})
+	draw.Draw(img, img.Rect, image.NewUniform(ground), image.Point{}, draw.Src)
+	return &canvas{layout: lay, v: v, o: o, colours: colours, window: window, img: img}
+}
+
+func (c *canvas) draw(ctx context.Context, planes []*plane, workers int) error {
+	empty := false
+	for i, p := range planes {
+		missing, err := c.panel(ctx, p, c.panels[i], workers)
+		if err != nil {
+			return err
+		}
+		empty = empty || missing
+	}
+	if !c.labels && !c.scaleBar {
+		return nil
+	}
+	small, err := newPen(regular, c.font)
+	if err != nil {
+		return err
+	}
+	if c.scaleBar {
+		c.drawScaleBar(small)
+	}
+	if !c.labels {
+		return nil
+	}
+	strong, err := newPen(bold, c.font)
+	if err != nil {
+		return err
+	}
+	large, err := newPen(bold, math.Round(c.font*1.35))
+	if err != nil {
+		return err
+	}
+	c.drawTitle(large, small)
+	if len(planes) > 1 {
+		for i, p := range planes {
+			c.drawCaption(strong, small, p, c.panels[i])
+			c.drawCuts(p, planes, c.panels[i])
+		}
+	}
+	c.drawColours(small, empty)
+	return nil
+}
+
+// panel resamples a plane to its pixels and colours them; missing says whether
+// some are NaN. Larger voxels are interpolated between, smaller ones averaged.
+func (c *canvas) panel(ctx context.Context, p *plane, at image.Rectangle, workers int) (missing bool, err error) {
+	down := newTaps(c.v.shape[p.rows], p.step[0], at.Dy())
+	right := newTaps(c.v.shape[p.cols], p.step[1], at.Dx())
+	var holes atomic.Bool
+	var next atomic.Int64
+	g, gctx := errgroup.WithContext(ctx)
+	for range min(workers, at.Dy()) {
+		g.Go(func() error {
+			sum, weight := make([]float64, p.n[1]), make([]float64, p.n[1])
+			for {
+				row := int(next.Add(1) - 1)
+				if row >= at.Dy() {
+					return nil
+				}
+				if err := gctx.Err(); err != nil {
+					return err
+				}
+				clear(sum)
+				clear(weight)
+				for k, w := range down[row].weights {
+					src := p.values[(down[row].first+k)*p.n[1]:][:p.n[1]]
+					for j, f := range src {
+						if f == f {
+							sum[j] += w * c.bounded(f)
+							weight[j] += w
+						}
+					}
+				}
+				out := c.img.Pix[c.img.PixOffset(at.Min.X, at.Min.Y+row):]
+				for x, t := range right {
+					s, w := 0.0, 0.0
+					for k, u := range t.weights {
+						s += u * sum[t.first+k]
+						w += u * weight[t.first+k]
+					}
+					colour := noData
+					if w >= 0.5 {
+						colour = c.colours.At(c.shade(s / w))
+					} else {
+						holes.Store(true)
+					}
+					out[4*x], out[4*x+1], out[4*x+2], out[4*x+3] = colour.R, colour.G, colour.B, colour.A
+				}
+			}
+		})
+	}
+	err = g.Wait()
+	return holes.Load(), err
+}
+
+// bounded is a value with the window's ends in place of infinities.
+func (c *canvas) bounded(f float32) float64 {
+	v := float64(f)
+	switch {
+	case math.IsInf(v, 1):
+		return max(c.window[0], c.window[1])
+	case math.IsInf(v, -1):
+		return min(c.window[0], c.window[1])
+	}
+	return v
+}
+
+// shade is where in the window a value lies; of a window without width, 0 or 1.
+func (c *canvas) shade(v float64) float64 {
+	lo, hi := c.window[0], c.window[1]
+	if hi > lo {
+		return (v - lo) / (hi - lo)
+	}
+	if v > lo {
+		return 1
+	}
+	return 0
+}
+
+// taps are what a pixel is made of along one axis: blocks and their weights,
+// which sum to 1.
+type taps struct {
+	first   int
+	weights []float64
+}
+
+// newTaps resamples n voxels, in blocks of step (the last may be shorter), to
+// that many pixels: by the overlap of voxel and pixel where pixels are larger, linearly
+// between centres where they are smaller.
+func newTaps(n, step, pixels int) []taps {
+	blocks := 1 + (n-1)/step
+	out := make([]taps, pixels)
+	scale := float64(n) / float64(pixels) / float64(step) // blocks per pixel
+	for i := range out {
+		if scale >= 1 {
+			lo, hi := float64(i)*scale, min(float64(i+1)*scale, float64(blocks))
+			first := min(int(lo), blocks-1)
+			t := taps{first: first}
+			total := 0.0
+			for k := first; k < blocks && (float64(k) < hi-1e-9 || k == first); k++ {
+				w := min(hi, float64(k+1)) - max(lo, float64(k))
+				if w = max(w, 0); k == first && w == 0 {
+					w = 1e-12
+				}
+				t.weights = append(t.weights, w)
+				total += w
+			}
+			for k := range t.weights {
+				t.weights[k] /= total
+			}
+			out[i] = t
+			continue
+		}
+		pos := (float64(i)+0.5)*scale - 0.5
+		pos = min(max(pos, 0), float64(blocks-1))
+		first := int(pos)
+		if f := pos - float64(first); f > 1e-9 && first+1 < blocks {
+			out[i] = taps{first, []float64{1 - f, f}}
+		} else {
+			out[i] = taps{first, []float64{1}}
+		}
+	}
+	return out
+}
+
+// drawTitle writes the name and, below it, what the picture shows.
+func (c *canvas) drawTitle(large, small pen) {
+	width := c.size.X - 2*c.margin
+	y := c.margin + int(c.font*0.7)
+	large.write(c.img, image.Pt(c.margin, y), large.fit(c.o.Title, width), words)
+	shape, size, what := c.v.shape[:], c.v.size[:], " voxels"
+	if c.v.flat {
+		shape, size, what = shape[1:], size[1:], " pixels"
+	}
+	// as much as there is room for
+	facts := []string{sizes(shape, plain) + what, sizes(size, side) + " µm"}
+	if c.v.level > 0 || c.o.Level != Auto {
+		facts = append(facts, "level "+plain(c.v.level))
+	}
+	for len(facts) > 1 && small.width(strings.Join(facts, "   ")) > width {
+		facts = facts[:len(facts)-1]
+	}
+	y += int(c.font * 1.65)
+	small.write(c.img, image.Pt(c.margin, y), small.fit(strings.Join(facts, "   "), width), quiet)
+}
+
+// drawCaption names a panel and says where it cuts.
+func (c *canvas) drawCaption(strong, small pen, p *plane, at image.Rectangle) {
+	y := at.Min.Y - c.line/2 - int(c.font*0.05)
+	x := strong.write(c.img, image.Pt(at.Min.X, y), strings.ToUpper(p.name), words)
+	x += int(c.font * 0.6)
+	axis := "zyx"[p.across : p.across+1]
+	if p.index < 0 {
+		what := map[string]string{AIP: "average", MIP: "maximum"}[c.o.Projection]
+		small.write(c.img, image.Pt(x, y), what+" over "+axis, quiet)
+		return
+	}
+	pos := c.v.origin[p.across] + float64(p.index)*c.v.size[p.across]
+	small.write(c.img, image.Pt(x, y), axis+" = "+micrometres(pos), axisHue[p.across])
+}
+
+// drawCuts marks in a panel where the other ones cut it: a thin line in the hue
+// of the axis that the other panel is cut along, with a tick at either end.
+func (c *canvas) drawCuts(p *plane, planes []*plane, at image.Rectangle) {
+	tick := max(3, c.gap/3)
+	for _, q := range planes {
+		if q == p || q.index < 0 {
+			continue
+		}
+		hue := axisHue[q.across]
+		pos := (float64(q.index) + 0.5) / float64(c.v.shape[q.across])
+		if q.across == p.cols {
+			x := at.Min.X + int(pos*float64(at.Dx()))
+			c.mark(x, at.Min.Y, 0, 1, at.Dy(), tick, hue)
+		} else {
+			y := at.Min.Y + int(pos*float64(at.Dy()))
+			c.mark(at.Min.X, y, 1, 0, at.Dx(), tick, hue)
+		}
+	}
+}
+
+// mark is a line one pixel wide, translucent where it crosses the panel.
+func (c *canvas) mark(x, y, dx, dy, n, tick int, hue color.RGBA) {
+	for i := -tick; i < n+tick; i++ {
+		alpha := 1.0
+		if i >= 0 && i < n {
+			if alpha = 0.55; i/4%2 == 1 {
+				continue
+			}
+		}
+		c.blend(x+i*dx, y+i*dy, hue, alpha)
+	}
+}
+
+func (c *canvas) blend(x, y int, hue color.RGBA, alpha float64) {
+	if !(image.Point{x, y}).In(c.img.Rect) {
+		return
+	}
+	p := c.img.Pix[c.img.PixOffset(x, y):]
+	for k, v := range []uint8{hue.R, hue.G, hue.B} {
+		p[k] = uint8(math.Round(alpha*float64(v) + (1-alpha)*float64(p[k])))
+	}
+}
+
+// drawScaleBar puts the bar below the first panel, its length beside it.
+func (c *canvas) drawScaleBar(small pen) {
+	most := float64(min(c.panels[0].Dx(), (c.size.X-2*c.margin)/2))
+	if c.barLength = barLength(max(1, most*0.4) * c.pixel); c.barLength == 0 {
+		return
+	}
+	width := max(1, int(math.Round(c.barLength/c.pixel)))
+	x, y := c.margin, c.footer
+	height := max(3, c.layout.bar()/2)
+	y += (c.layout.bar() - height) / 2
+	c.bar = image.Rect(x, y, x+width, y+height)
+	draw.Draw(c.img, c.bar, image.NewUniform(words), image.Point{}, draw.Src)
+	small.write(c.img, image.Pt(x, c.footer+c.layout.bar()+c.line/2), micrometres(c.barLength), words)
+}
+
+// drawColours puts the colour bar at the right, the window's ends below it, and,
+// where some pixels have no number, what they look like.
+func (c *canvas) drawColours(small pen, empty bool) {
+	right := c.size.X - c.margin
+	left := right - min(int(c.font*14), (c.size.X-2*c.margin)*2/5)
+	height := c.layout.bar()
+	for x := left; x < right; x++ {
+		colour := c.colours.At(float64(x-left) / float64(right-left-1))
+		draw.Draw(c.img, image.Rect(x, c.footer, x+1, c.footer+height), image.NewUniform(colour), image.Point{}, draw.Src)
+	}
+	y := c.footer + height + c.line/2
+	lo, hi := number(c.window[0]), number(c.window[1])
+	small.write(c.img, image.Pt(left, y), lo, quiet)
+	small.write(c.img, image.Pt(right-small.width(hi), y), hi, quiet)
+	if !empty {
+		return
+	}
+	word := "no data"
+	x := left - int(c.font*1.2) - small.width(word)
+	if x-height*2 < c.bar.Max.X+int(c.font) {
+		return
+	}
+	small.write(c.img, image.Pt(x, c.footer+height/2), word, quiet)
+	box := image.Rect(x-height-height/2, c.footer, x-height/2, c.footer+height)
+	draw.Draw(c.img, box, image.NewUniform(quiet), image.Point{}, draw.Src)
+	draw.Draw(c.img, box.Inset(1), image.NewUniform(noData), image.Point{}, draw.Src)
+}

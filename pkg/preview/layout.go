@@ -1,0 +1,137 @@
+package preview
+
+import (
+	"image"
+	"math"
+)
+
+// layout is where everything lies in the picture.
+type layout struct {
+	labels, scaleBar bool
+
+	size    image.Point
+	pixel   float64           // side of a pixel of the panels, µm
+	panels  []image.Rectangle // xy, or xy, xz and yz
+	samples [][2]int          // voxels of each panel, down and to the right
+
+	font   float64 // of captions, px
+	margin int
+	gap    int // between panels
+	line   int // height of a line of text
+	footer int // top of the scale bar and the colour bar
+}
+
+// smallPicture is the longest side up to which the panels are magnified by a
+// whole number, so that a picture of few voxels is not a stamp.
+const smallPicture = 900
+
+// roomForWords and roomForBar are the smallest maximal sizes at which there are
+// words and a scale bar.
+const (
+	roomForWords = 360
+	roomForBar   = 128
+)
+
+// captionWidth is the room for a caption such as "YZ  x = 12345 µm", in font sizes.
+const captionWidth = 9.5
+
+// arrange lays the panels out: xy with xz below it and yz to its right, all in the
+// same scale. A pixel is a voxel's side along Y or X (the smaller one), larger
+// where the picture would exceed its maximal size.
+func arrange(v *volume, o *Options) *layout {
+	lay := &layout{labels: o.Labels && o.MaxSize >= roomForWords, scaleBar: o.ScaleBar && o.MaxSize >= roomForBar, samples: [][2]int{{v.shape[1], v.shape[2]}}}
+	if v.deep() {
+		lay.samples = append(lay.samples, [2]int{v.shape[0], v.shape[2]}, [2]int{v.shape[1], v.shape[0]})
+	}
+	var extent [3]float64 // µm
+	for d := range extent {
+		extent[d] = float64(v.shape[d]) * v.size[d]
+	}
+	width, height := extent[2], extent[1]
+	if v.deep() {
+		width, height = width+extent[0], height+extent[0]
+	}
+	lay.pixel = v.inPlane()
+	longest := max(width, height) / lay.pixel
+	if small := float64(min(o.MaxSize, smallPicture)); lay.labels && longest*2 <= small {
+		k := math.Floor(small / longest)
+		lay.pixel /= k
+		longest *= k
+	}
+	lay.font = math.Round(min(26, max(13, min(float64(o.MaxSize), longest)/58)))
+	switch {
+	case lay.labels:
+		lay.margin, lay.gap, lay.line = int(lay.font*1.5), int(lay.font), int(lay.font*1.6)
+	case o.ScaleBar:
+		lay.margin, lay.gap, lay.line = int(lay.font), int(lay.font/2), int(lay.font*1.6)
+	default:
+		lay.gap = 4
+	}
+	fits := func(pixel float64) bool {
+		lay.place(v, extent, pixel)
+		return lay.size.X <= o.MaxSize && lay.size.Y <= o.MaxSize
+	}
+	if low := lay.pixel; !fits(low) {
+		high := low
+		for range 128 { // until every panel is a pixel wide, at the latest
+			if high *= 2; fits(high) {
+				break
+			}
+		}
+		for range 40 {
+			if mid := (low + high) / 2; fits(mid) {
+				high = mid
+			} else {
+				low = mid
+			}
+		}
+		fits(high)
+	}
+	return lay
+}
+
+// header is the height of the title and the line below it.
+func (lay *layout) header() int {
+	if !lay.labels {
+		return 0
+	}
+	return int(lay.font*1.9) + lay.line
+}
+
+// caption is the height of the line above each panel; a single one needs none.
+func (lay *layout) caption() int {
+	if !lay.labels || len(lay.samples) == 1 {
+		return 0
+	}
+	return lay.line
+}
+
+// place puts the panels where they are with a pixel of that many µm.
+func (lay *layout) place(v *volume, extent [3]float64, pixel float64) {
+	lay.pixel = pixel
+	px := func(um float64) int { return int(min(1<<30, max(1, math.Round(um/pixel)))) }
+	nz, ny, nx := px(extent[0]), px(extent[1]), px(extent[2])
+	words := 0 // least distance from one panel's left side to the next one's
+	if lay.labels {
+		words = int(captionWidth * lay.font)
+	}
+	x, y := lay.margin, lay.margin+lay.header()+lay.caption()
+	lay.panels = append(lay.panels[:0], image.Rect(x, y, x+nx, y+ny))
+	right, below := x+max(nx, words), y+ny
+	if v.deep() {
+		xz, yz := y+ny+lay.gap+lay.caption(), right+lay.gap
+		lay.panels = append(lay.panels, image.Rect(x, xz, x+nx, xz+nz), image.Rect(yz, y, yz+nz, y+ny))
+		right, below = yz+max(nz, words), xz+nz
+	}
+	lay.size = image.Pt(right+lay.margin, below+lay.margin)
+	if lay.labels || lay.scaleBar {
+		lay.footer = below + lay.gap + lay.gap/4
+		lay.size.Y = lay.footer + lay.bar() + lay.line + lay.margin
+	}
+	if lay.labels { // the title, and the two bars side by side
+		lay.size.X = max(lay.size.X, int(lay.font*22))
+	}
+}
+
+// bar is the height of the scale bar's and the colour bar's place.
+func (lay *layout) bar() int { return int(math.Round(lay.font * 0.7)) }

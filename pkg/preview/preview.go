@@ -1,0 +1,150 @@
+// Package preview draws OME-Zarr images as pictures that a person judges at a
+// glance: three orthogonal cuts or projections side by side in true proportions,
+// with a scale bar, the range of values and where the cuts lie.
+//
+//	p, err := preview.Render(ctx, image, preview.Defaults(), resources)
+//	err = png.Encode(f, p.Image)
+//
+// Cuts read the chunks that they cross and no others; projections stream through
+// the level once. What is read does not depend on the workers or the memory, nor
+// do the pixels.
+package preview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"slices"
+
+	"strata/pkg/colormap"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+)
+
+// Auto is the level that [Options] ask for to have the finest one whose panels
+// fit into the picture with one pixel per voxel along X and Y.
+const Auto = -1
+
+// The values of [Options.Projection].
+const (
+	None = "none" // cuts, one voxel thick
+	AIP  = "aip"  // average intensity projections
+	MIP  = "mip"  // maximum intensity projections
+)
+
+// Options say what a preview shows.
+type Options struct {
+	Level       int        // pyramid level, or Auto
+	Projection  string     // None, AIP or MIP
+	At          []int      // voxel of level 0 (z, y, x) where the cuts cross; nil: the centre
+	Percentiles [2]float64 // range of values shown, where Window is nil
+	Window      *[2]float64
+	Colormap    string // a name of package colormap
+	MaxSize     int    // longest side of the picture, px
+	ScaleBar    bool
+	Labels      bool // title, captions, colour bar, positions of the cuts
+	Title       string
+}
+
+// Defaults are the options that suit most images.
+func Defaults() Options {
+	return Options{Level: Auto, Projection: None, Percentiles: [2]float64{0.1, 99.9}, Colormap: "gray", MaxSize: 1600, ScaleBar: true, Labels: true}
+}
+
+// Preview is a picture and what it shows.
+type Preview struct {
+	Image  *image.RGBA
+	Level  int        // pyramid level that was read
+	Window [2]float64 // values of the first and last colour
+	Pixel  float64    // side of a pixel of the panels, µm
+	Panels []Panel
+	// ScaleBar is the bar's box in the picture, empty where there is none, and
+	// ScaleBarMicrometres the length that it stands for.
+	ScaleBar            image.Rectangle
+	ScaleBarMicrometres float64
+}
+
+// Panel is one cut or projection in the picture.
+type Panel struct {
+	Name  string          // "xy", "xz" or "yz": the axes to the right and down, but "yz" has z to the right
+	Rect  image.Rectangle // in the picture
+	Index int             // voxel of the level along the third axis; -1 for a projection
+}
+
+// ErrOptions is wrapped by errors of options that do not suit the image.
+var ErrOptions = errors.New("unsuitable options")
+
+type optionsError struct{ error }
+
+func (e optionsError) Is(target error) bool { return target == ErrOptions }
+func (e optionsError) Unwrap() error        { return e.error }
+
+func badOptions(format string, args ...any) error { return optionsError{fmt.Errorf(format, args...)} }
+
+type inputError struct{ error }
+
+func (e inputError) Is(target error) bool { return target == oct.ErrInput }
+func (e inputError) Unwrap() error        { return e.error }
+
+func badInput(format string, args ...any) error { return inputError{fmt.Errorf(format, args...)} }
+
+// Render draws an image with axes (y, x) or (z, y, x); others, such as time and
+// channel, may come before and are shown at index 0. It needs memory for the
+// panels (of a projection thrice) and for a chunk per worker.
+//
+// Errors: [oct.ErrInput] of images that cannot be drawn, [ErrOptions] of options
+// that do not suit this one.
+func Render(ctx context.Context, im *ngff.Image, o Options, res oct.Resources) (*Preview, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	colours, err := colormap.ByName(o.Colormap)
+	if err != nil {
+		return nil, optionsError{err}
+	}
+	vols, err := volumes(im, res)
+	if err != nil {
+		return nil, err
+	}
+	v, err := choose(vols, &o)
+	if err != nil {
+		return nil, err
+	}
+	lay := arrange(v, &o)
+	planes, err := v.cuts(&o, vols[0])
+	if err != nil {
+		return nil, err
+	}
+	reduce(planes, lay)
+	r := &reading{volume: v, planes: planes, res: res}
+	window, err := r.read(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	c := newCanvas(lay, v, &o, colours, window)
+	if err := c.draw(ctx, planes, res.Workers); err != nil {
+		return nil, err
+	}
+	p := &Preview{Image: c.img, Level: v.level, Window: window, Pixel: lay.pixel, ScaleBar: c.bar, ScaleBarMicrometres: c.barLength}
+	for i, pl := range planes {
+		p.Panels = append(p.Panels, Panel{Name: pl.name, Rect: lay.panels[i], Index: pl.index})
+	}
+	return p, nil
+}
+
+func (o *Options) check() error {
+	if o.MaxSize < 64 || o.MaxSize > 1<<15 {
+		return badOptions("--max_size %d: want 64 to %d pixels", o.MaxSize, 1<<15)
+	}
+	if !slices.Contains([]string{None, AIP, MIP}, o.Projection) {
+		return badOptions("--projection %q: want none, aip or mip", o.Projection)
+	}
+	if p := o.Percentiles; !(p[0] >= 0 && p[0] < p[1] && p[1] <= 100) {
+		return badOptions("--percentiles %v,%v: want two numbers from 0 to 100, the smaller first", p[0], p[1])
+	}
+	if w := o.Window; w != nil && !(w[0] < w[1]) {
+		return badOptions("--window %v,%v: want two numbers, the smaller first", w[0], w[1])
+	}
+	return nil
+}
