@@ -1,0 +1,45 @@
+package registration
+
+import "io"
+
+// SliceConfig says of slices whether their transforms are to be trusted.
+type SliceConfig struct {
+	Use          bool
+	AutoExcluded bool
+}
+
+// Skip reports whether the slice is placed by the motors alone.
+func (c SliceConfig) Skip() bool { return !c.Use || c.AutoExcluded }
+
+// ReadSliceConfig reads a slice configuration by slice number: column slice_id,
+// and use (default true) and auto_excluded (default false) where they are
+// there. A slice that is there twice is an error.
+func ReadSliceConfig(r io.Reader, name string) (map[int]SliceConfig, error) {
+	t, err := openTable(r, name, "slice_id")
+	if err != nil {
+		return nil, err
+	}
+	out := map[int]SliceConfig{}
+	lines := map[int]int{}
+	for {
+		ok, err := t.next()
+		if err != nil || !ok {
+			return out, err
+		}
+		id, err := t.id("slice_id")
+		if err != nil {
+			return nil, err
+		}
+		var c SliceConfig
+		if c.Use, err = t.truth("use", true); err != nil {
+			return nil, err
+		}
+		if c.AutoExcluded, err = t.truth("auto_excluded", false); err != nil {
+			return nil, err
+		}
+		if first, ok := lines[id]; ok {
+			return nil, t.errorf("slice %d is there already on line %d", id, first)
+		}
+		out[id], lines[id] = c, t.line
+	}
+}

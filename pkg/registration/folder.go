@@ -1,0 +1,150 @@
+package registration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"strata/pkg/filter"
+)
+
+// Pair is what a folder of pairwise registrations says of one slice against
+// the slice before it. What is not there is nil.
+type Pair struct {
+	Folder    string
+	Transform *filter.Rigid
+	Offsets   *Offsets
+	Metrics   *Metrics
+}
+
+// Confidence of the transform: 1 where nothing says otherwise.
+func (p *Pair) Confidence() float64 {
+	if p.Metrics == nil {
+		return 1
+	}
+	return p.Metrics.Confidence
+}
+
+// Folder is a folder of pairwise registrations: for each slice a folder with its
+// number in the name ("slice_z04_normalize"), in it a .tfm file, and where there
+// are, offsets (.txt) and pairwise_registration_metrics.json.
+type Folder struct {
+	path string
+	by   map[int][]string // names of the folders with a number, sorted
+}
+
+var sliceNumber = regexp.MustCompile(`z(\d+)`)
+
+// OpenFolder lists a folder.
+func OpenFolder(path string) (*Folder, error) {
+	entries, err := os.ReadDir(path) // sorted
+	if err != nil {
+		return nil, err
+	}
+	f := &Folder{path, map[int][]string{}}
+	for _, e := range entries {
+		if info, err := os.Stat(filepath.Join(path, e.Name())); err != nil || !info.IsDir() {
+			continue
+		}
+		for _, m := range sliceNumber.FindAllStringSubmatch(e.Name(), -1) {
+			id, err := strconv.Atoi(m[1])
+			if err == nil && !slices.Contains(f.by[id], e.Name()) {
+				f.by[id] = append(f.by[id], e.Name())
+			}
+		}
+	}
+	return f, nil
+}
+
+// Slices is the number of slices that there are folders for.
+func (f *Folder) Slices() int { return len(f.by) }
+
+// Pair reads what there is of a slice; nil where there is no folder with its
+// number. Of several folders and of several files the first by name counts,
+// "transform.tfm" and "offsets.txt" before others ("*offset*.txt").
+func (f *Folder) Pair(id int) (p *Pair, warnings []string, err error) {
+	names := f.by[id]
+	if len(names) == 0 {
+		return nil, nil, nil
+	}
+	p = &Pair{Folder: filepath.Join(f.path, names[0])}
+	if len(names) > 1 {
+		warnings = append(warnings, fmt.Sprintf("%s: %d folders for slice %d, the first is used: %s", f.path, len(names), id, strings.Join(names, ", ")))
+	}
+	if err := p.read(&warnings); err != nil {
+		return nil, nil, err
+	}
+	return p, warnings, nil
+}
+
+func (p *Pair) read(warnings *[]string) error {
+	tfm, err := p.file("transform.tfm", "", ".tfm")
+	if err != nil {
+		return err
+	}
+	if tfm == "" {
+		*warnings = append(*warnings, fmt.Sprintf("%s: no .tfm file: no transform for this slice", p.Folder))
+	} else if err := open(tfm, func(f *os.File) error {
+		t, warning, err := ReadTransform(f, tfm)
+		if warning != "" {
+			*warnings = append(*warnings, warning)
+		}
+		p.Transform = &t
+		return err
+	}); err != nil {
+		return err
+	}
+	txt, err := p.file("offsets.txt", "offset", ".txt")
+	if err != nil {
+		return err
+	}
+	if txt != "" {
+		if err := open(txt, func(f *os.File) error {
+			o, err := ReadOffsets(f, txt)
+			p.Offsets = &o
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	metrics := filepath.Join(p.Folder, "pairwise_registration_metrics.json")
+	if _, err := os.Lstat(metrics); err != nil {
+		return nil
+	}
+	return open(metrics, func(f *os.File) (err error) {
+		p.Metrics, err = ReadMetrics(f, metrics)
+		return err
+	})
+}
+
+// file is the path of a file by its usual name, or of the first with a part of
+// it and the extension; "" where there is none.
+func (p *Pair) file(usual, part, extension string) (string, error) {
+	entries, err := os.ReadDir(p.Folder)
+	if err != nil {
+		return "", err
+	}
+	found := ""
+	for _, e := range entries {
+		if e.Name() == usual {
+			return filepath.Join(p.Folder, usual), nil
+		}
+		if found == "" && strings.Contains(e.Name(), part) && strings.HasSuffix(e.Name(), extension) && e.Name()[0] != '.' {
+			found = filepath.Join(p.Folder, e.Name())
+		}
+	}
+	return found, nil
+}
+
+func open(path string, read func(*os.File) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return read(f)
+}

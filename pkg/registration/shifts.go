@@ -1,0 +1,100 @@
+package registration
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+)
+
+// Shifts are the displacements between consecutive slices by the stage's motors.
+type Shifts struct {
+	Name  string // of the file
+	pairs map[[2]int]pairShift
+}
+
+type pairShift struct {
+	x, y float64 // millimetres
+	line int
+}
+
+// ReadShifts reads a shifts CSV: columns fixed_id, moving_id, x_shift_mm and
+// y_shift_mm; others, such as the shifts in pixels, are not used. A pair that is
+// there twice is an error. name is what errors call the file.
+func ReadShifts(r io.Reader, name string) (*Shifts, error) {
+	t, err := openTable(r, name, "fixed_id", "moving_id", "x_shift_mm", "y_shift_mm")
+	if err != nil {
+		return nil, err
+	}
+	s := &Shifts{name, map[[2]int]pairShift{}}
+	for {
+		ok, err := t.next()
+		if err != nil || !ok {
+			return s, err
+		}
+		fixed, err := t.id("fixed_id")
+		if err != nil {
+			return nil, err
+		}
+		moving, err := t.id("moving_id")
+		if err != nil {
+			return nil, err
+		}
+		p := pairShift{line: t.line}
+		if p.x, err = t.number("x_shift_mm"); err != nil {
+			return nil, err
+		}
+		if p.y, err = t.number("y_shift_mm"); err != nil {
+			return nil, err
+		}
+		if moving <= fixed {
+			return nil, t.errorf("slice %d is moved against slice %d, want a higher number than that", moving, fixed)
+		}
+		if first, ok := s.pairs[[2]int{fixed, moving}]; ok {
+			return nil, t.errorf("slices %d and %d are a pair already on line %d", fixed, moving, first.line)
+		}
+		s.pairs[[2]int{fixed, moving}] = p
+	}
+}
+
+// Positions adds up the shifts (x, y) in millimetres over the slices that the
+// file names, in increasing order, and returns those of ids. A consecutive pair
+// that is missing counts as no shift; slices that the file does not name are at
+// (0, 0). Warnings say so.
+func (s *Shifts) Positions(ids []int) (at map[int][2]float64, warnings []string) {
+	warn := func(format string, args ...any) {
+		warnings = append(warnings, s.Name+": "+fmt.Sprintf(format, args...))
+	}
+	named := map[int][2]float64{}
+	for p := range s.pairs {
+		named[p[0]], named[p[1]] = [2]float64{}, [2]float64{}
+	}
+	all := slices.Sorted(maps.Keys(named))
+	used := 0
+	for i, id := range all[:max(0, len(all)-1)] {
+		next := all[i+1]
+		p, ok := s.pairs[[2]int{id, next}]
+		if ok {
+			used++
+		} else {
+			warn("no shift between slices %d and %d: taken as none", id, next)
+		}
+		named[next] = [2]float64{named[id][0] + p.x, named[id][1] + p.y}
+	}
+	if extra := len(s.pairs) - used; extra > 0 {
+		warn("%d shifts are between slices that do not follow each other: not used", extra)
+	}
+	at = map[int][2]float64{}
+	var absent []int
+	for _, id := range ids {
+		p, ok := named[id]
+		if !ok {
+			absent = append(absent, id)
+		}
+		at[id] = p
+	}
+	if len(absent) > 0 {
+		warn("no shift for slices %v: they are put at the position of the first", absent)
+	}
+	return at, warnings
+}

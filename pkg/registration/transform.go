@@ -1,0 +1,126 @@
+package registration
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"strata/pkg/filter"
+)
+
+// ReadTransform reads an ITK transform file (.tfm, "Insight Transform File V1.0")
+// as a rigid transform in the plane, in pixels: of an Euler3DTransform the
+// angle about z, the translation along x and y and the centre; an
+// Euler2DTransform as it is. Other types give the identity; a warning says
+// that, and what else was left out ("" if nothing).
+func ReadTransform(r io.Reader, name string) (t filter.Rigid, warning string, err error) {
+	f := tfm{name: name}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		f.line++
+		if err := f.read(strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))); err != nil {
+			return t, "", fmt.Errorf("%s:%d: %w", name, f.line, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return t, "", fmt.Errorf("%s:%d: %w", name, f.line+1, err)
+	}
+	fail := func(format string, args ...any) (filter.Rigid, string, error) {
+		return filter.Rigid{}, "", fmt.Errorf("%s:%d: %w", name, max(f.line, 1), fmt.Errorf(format, args...))
+	}
+	if !f.magic {
+		return fail("no line \"#Insight Transform File V1.0\": not an ITK transform file")
+	}
+	if len(f.types) == 0 {
+		return fail("no line \"Transform: …\"")
+	}
+	kind, _, _ := strings.Cut(f.types[0], "_")
+	if len(f.types) > 1 {
+		return t, fmt.Sprintf("%s: %d transforms in one file: no transform applied, only single Euler transforms are", name, len(f.types)), nil
+	}
+	need := func(parameters, fixed int) error {
+		switch {
+		case len(f.parameters) != parameters:
+			return fmt.Errorf("%s:%d: %d parameters of an %s, want %d", name, max(f.parametersLine, 1), len(f.parameters), kind, parameters)
+		case len(f.fixed) < fixed:
+			return fmt.Errorf("%s:%d: %d fixed parameters of an %s, want at least %d", name, max(f.fixedLine, 1), len(f.fixed), kind, fixed)
+		}
+		return nil
+	}
+	switch kind {
+	case "Euler3DTransform":
+		if err := need(6, 3); err != nil {
+			return t, "", err
+		}
+		p := f.parameters
+		t = filter.Rigid{Angle: p[2], TX: p[3], TY: p[4], CX: f.fixed[0], CY: f.fixed[1]}
+		if p[0] != 0 || p[1] != 0 || p[5] != 0 {
+			warning = fmt.Sprintf("%s: rotation about x and y and translation along z are not applied", name)
+		}
+	case "Euler2DTransform":
+		if err := need(3, 2); err != nil {
+			return t, "", err
+		}
+		t = filter.Rigid{Angle: f.parameters[0], TX: f.parameters[1], TY: f.parameters[2], CX: f.fixed[0], CY: f.fixed[1]}
+	default:
+		warning = fmt.Sprintf("%s: %s is no Euler transform: no transform applied", name, kind)
+	}
+	return t, warning, nil
+}
+
+// tfm is an ITK transform file as it is read.
+type tfm struct {
+	name                      string
+	line                      int
+	magic                     bool
+	types                     []string
+	parameters, fixed         []float64
+	parametersLine, fixedLine int
+}
+
+func (f *tfm) read(line string) (err error) {
+	if !f.magic {
+		if line == "" {
+			return nil
+		}
+		if !strings.HasPrefix(line, "#Insight Transform File") {
+			return fmt.Errorf("%.40q where \"#Insight Transform File V1.0\" should be: not an ITK transform file", line)
+		}
+		f.magic = true
+		return nil
+	}
+	if line == "" || strings.HasPrefix(line, "#") {
+		return nil
+	}
+	key, value, ok := strings.Cut(line, ":")
+	if !ok {
+		return fmt.Errorf("%.40q, want \"Transform:\", \"Parameters:\" or \"FixedParameters:\"", line)
+	}
+	switch strings.TrimSpace(key) {
+	case "Transform":
+		f.types = append(f.types, strings.TrimSpace(value))
+	case "Parameters":
+		f.parametersLine = f.line
+		f.parameters, err = numbers(value)
+	case "FixedParameters":
+		f.fixedLine = f.line
+		f.fixed, err = numbers(value)
+	}
+	return err
+}
+
+// numbers reads finite numbers between spaces.
+func numbers(s string) (out []float64, err error) {
+	for _, w := range strings.Fields(s) {
+		v, err := strconv.ParseFloat(w, 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%.40q, want a number", w)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
