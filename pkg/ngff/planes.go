@@ -1,0 +1,421 @@
+package ngff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"strata/pkg/dtype"
+	"strata/pkg/mem"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// PlaneWriter writes a float32 image (z, y, x) with an analysis pyramid from
+// planes that come in the order of z, without the volume ever being in memory.
+//
+// Level 0 is made from the planes, which are the base; later levels from level 0
+// as it is stored. f being the number of voxels of an axis there over that of
+// the level, each axis is blurred by a Gaussian of sigma (f−1)/2 where f > 1
+// (truncated at 4 sigma, boundary "mirror") and sampled linearly between voxel
+// centres, the outermost repeated (stages specification, "OME-Zarr output and
+// pyramids"). The passes go along Y, then Z, then X in float32: the numbers do
+// not depend on the workers or on how many planes come at a time.
+//
+// Its methods are for one goroutine at a time.
+type PlaneWriter struct {
+	group   *zarr.Group
+	attrs   map[string]any
+	workers int
+	shape   [3]int // of the base
+	came    int    // planes of the base
+	whole   bool   // level 0 is the base
+	levels  []*planeLevel
+	scratch []planeScratch // by worker
+	failed  error
+}
+
+// planeLevel is a level under construction.
+type planeLevel struct {
+	array *zarr.Array
+	shape [3]int
+	chunk [3]int
+	file  [3]int        // chunk file: shard, or chunk
+	from  *planeResizer // nil: the planes are the base's
+
+	layer  [][]float32 // planes that are made and not written
+	first  int         // z of the first of them
+	have   int         // how many are complete
+	memory []byte
+}
+
+// CreatePlanes makes the group of an image at path and the arrays of its levels,
+// for a base of the spec's Shape and Scale. Levels as of [AnalysisLevels]; none
+// means the base itself, with the spec's scale. The spec's DType and Levels are
+// not looked at; its chunks and shards are clipped to each level.
+//
+// The caller ends with Close or Abort.
+func CreatePlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels []AnalysisLevel) (*PlaneWriter, error) {
+	w, err := createPlanes(ctx, st, path, spec, levels)
+	if err != nil {
+		return nil, fmt.Errorf("%s: create image: %w", st.Location(path), err)
+	}
+	return w, nil
+}
+
+func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels []AnalysisLevel) (*PlaneWriter, error) {
+	if spec.Format == 0 {
+		spec.Format = 3
+	}
+	spec.Levels, spec.DType = 0, dtype.Float32
+	if err := spec.check(); err != nil {
+		return nil, err
+	}
+	if len(spec.Shape) != 3 {
+		return nil, fmt.Errorf("%d axes, want z, y, x", len(spec.Shape))
+	}
+	if len(levels) == 0 {
+		levels = []AnalysisLevel{{spec.Shape, []float64{1, 1, 1}}}
+	}
+	w := &PlaneWriter{workers: workersOr(spec.Workers), shape: [3]int(spec.Shape)}
+	w.scratch = make([]planeScratch, w.workers)
+	w.whole = slices.Equal(levels[0].Shape, spec.Shape)
+	scale := Multiscale{Name: spec.Name, Axes: spec.Axes}
+	if len(levels) > 1 || !w.whole {
+		scale.Type = "gaussian"
+	}
+	from := w.shape
+	for k, l := range levels {
+		g := geometry{shape: l.Shape}
+		g.chunk, g.shard = levelChunks(l.Shape, spec.Chunks, spec.Shard)
+		p := &planeLevel{shape: [3]int(l.Shape), chunk: [3]int(g.chunk), file: [3]int(g.chunk)}
+		if g.shard != nil {
+			p.file = [3]int(g.shard)
+		}
+		if k > 0 || !w.whole {
+			p.from = newPlaneResizer(from, p.shape)
+		}
+		if k == 0 {
+			from = p.shape
+		}
+		t := Transform{Scale: make([]float64, 3)}
+		for d := range 3 {
+			t.Scale[d] = spec.Scale[d] * l.Factor[d]
+		}
+		scale.Datasets = append(scale.Datasets, Dataset{strconv.Itoa(k), t})
+		w.levels = append(w.levels, p)
+		a := arraySpec(&spec, g)
+		var err error
+		if k == 0 {
+			if w.group, err = zarr.CreateGroup(ctx, st, path, spec.Format, passed(spec.Attributes)); err != nil {
+				return nil, err
+			}
+		}
+		if p.array, err = zarr.CreateArray(ctx, st, store.Join(path, strconv.Itoa(k)), a, zarr.Workers(1), zarr.Meter(spec.Meter)); err != nil {
+			return nil, err
+		}
+	}
+	w.attrs = scale.attributes(spec.Format, spec.Omero, spec.Attributes)
+	return w, nil
+}
+
+// Bytes is the memory that the writer takes: levels that wait to be chunks,
+// sums of planes, scratch of its workers (without that of codecs).
+func (w *PlaneWriter) Bytes() int64 {
+	var sum int64
+	each := 0
+	for _, l := range w.levels {
+		each = max(each, l.chunk[0]*l.chunk[1]*l.chunk[2])
+		if l.from == nil {
+			continue
+		}
+		sum += 4 * int64(l.layerPlanes()) * int64(l.shape[1]) * int64(l.shape[2])
+		sum += 4 * int64(l.from.sums())
+		each = max(each, l.from.scratch())
+	}
+	return sum + 8*int64(each)*int64(w.workers) // the chunk, and encoded
+}
+
+// Batch is the number of base planes that [PlaneWriter.Write] takes at a time:
+// a multiple of it, up to the last planes.
+func (w *PlaneWriter) Batch() int {
+	if w.whole {
+		return w.levels[0].file[0]
+	}
+	return 1
+}
+
+// Level is the array of a level. It is complete after Close.
+func (w *PlaneWriter) Level(k int) *zarr.Array { return w.levels[k].array }
+
+// Write stores the next planes of the base, each of y·x voxels in C order: a
+// multiple of [PlaneWriter.Batch], or all that are left. They may be changed
+// when it returns.
+func (w *PlaneWriter) Write(ctx context.Context, planes [][]float32) error {
+	if w.failed != nil {
+		return fmt.Errorf("%s: %w", w.group.Location(), w.failed)
+	}
+	err := w.write(ctx, planes)
+	if err != nil {
+		w.failed = fmt.Errorf("an earlier write failed: %w", err)
+	}
+	return err
+}
+
+func (w *PlaneWriter) write(ctx context.Context, planes [][]float32) error {
+	if end := w.came + len(planes); end > w.shape[0] || end < w.shape[0] && len(planes)%w.Batch() != 0 {
+		return fmt.Errorf("%s: %d planes after %d of %d, want a multiple of %d", w.group.Location(), len(planes), w.came, w.shape[0], w.Batch())
+	}
+	for i, p := range planes {
+		if len(p) != w.shape[1]*w.shape[2] {
+			return fmt.Errorf("%s: plane %d has %d voxels, want %d × %d", w.group.Location(), w.came+i, len(p), w.shape[1], w.shape[2])
+		}
+	}
+	base := w.levels[0]
+	if w.whole {
+		for len(planes) > 0 {
+			n := min(base.file[0], len(planes))
+			if err := w.store(ctx, base, w.came, planes[:n]); err != nil {
+				return err
+			}
+			if err := w.feed(ctx, w.levels[1:], planes[:n], w.came); err != nil {
+				return err
+			}
+			w.came += n
+			planes = planes[n:]
+		}
+		return nil
+	}
+	at := w.came
+	w.came += len(planes)
+	return w.feed(ctx, w.levels[:1], planes, at)
+}
+
+// feed hands planes to levels that are made from them, and writes those levels
+// as far as they are complete. Planes that level 0 is made of feed the levels
+// below it in turn.
+func (w *PlaneWriter) feed(ctx context.Context, levels []*planeLevel, planes [][]float32, at int) error {
+	for len(planes) > 0 && len(levels) > 0 {
+		// no further than some level has all planes of its chunks
+		n := len(planes)
+		for _, l := range levels {
+			n = min(n, l.room(at))
+		}
+		type task struct {
+			l          *planeLevel
+			first, end int
+		}
+		var tasks []task
+		for _, l := range levels {
+			if err := l.alloc(); err != nil {
+				return err
+			}
+			for r := 0; r < l.shape[1]; r += l.from.band {
+				tasks = append(tasks, task{l, r, min(r+l.from.band, l.shape[1])})
+			}
+		}
+		err := w.each(ctx, len(tasks), func(worker, i int) error {
+			t := tasks[i]
+			return t.l.from.rows(t.l, &w.scratch[worker], planes[:n], at, t.first, t.end)
+		})
+		if err != nil {
+			return err
+		}
+		for _, l := range levels {
+			made := l.from.complete(at+n) - l.first - l.have
+			l.have += made
+			if l == w.levels[0] {
+				if err := w.feed(ctx, w.levels[1:], l.layer[l.have-made:l.have], l.first+l.have-made); err != nil {
+					return err
+				}
+			}
+			for l.have >= l.file[0] || l.have > 0 && l.first+l.have == l.shape[0] {
+				m := min(l.file[0], l.have)
+				if err := w.store(ctx, l, l.first, l.layer[:m]); err != nil {
+					return err
+				}
+				l.layer = append(slices.Clone(l.layer[m:]), l.layer[:m]...)
+				l.first, l.have = l.first+m, l.have-m
+			}
+		}
+		planes, at = planes[n:], at+n
+	}
+	return nil
+}
+
+// layerPlanes is how many planes of a level wait at most: those of its chunk
+// files, and those that the same plane completes.
+func (l *planeLevel) layerPlanes() int { return min(l.file[0]+l.from.atOnce-1, l.shape[0]) }
+
+// room is how many planes from at on can come before chunk files are complete.
+func (l *planeLevel) room(at int) int {
+	if l.first == l.shape[0] {
+		return l.from.z.In() // what is left is not needed
+	}
+	last := min(l.first+l.file[0], l.shape[0]) - 1
+	return l.from.lastInput(last) + 1 - at
+}
+
+func (l *planeLevel) alloc() error {
+	if l.layer != nil {
+		return nil
+	}
+	size := l.shape[1] * l.shape[2]
+	n := l.layerPlanes()
+	b, err := mem.Alloc(4 * (size*n + l.from.sums()))
+	if err != nil {
+		return err
+	}
+	l.memory = b
+	v := dtype.Slice[float32](b)
+	for range n {
+		l.layer = append(l.layer, v[:size:size])
+		v = v[size:]
+	}
+	l.from.acc = v
+	return nil
+}
+
+// store writes planes from z on, which are whole chunk files or reach the end.
+func (w *PlaneWriter) store(ctx context.Context, l *planeLevel, z int, planes [][]float32) error {
+	ny, nx := (l.shape[1]+l.file[1]-1)/l.file[1], (l.shape[2]+l.file[2]-1)/l.file[2]
+	return w.each(ctx, ny*nx, func(worker, i int) error {
+		file := []int{z / l.file[0], i / nx, i % nx}
+		if l.file == l.chunk {
+			return w.chunk(l, &w.scratch[worker], file, z, planes, func(data []byte) error { return l.array.WriteChunk(ctx, file, data) })
+		}
+		shard, err := l.array.NewShard(ctx, file)
+		if err != nil {
+			return err
+		}
+		defer shard.Abort()
+		r := shard.Region()
+		var lo, hi [3]int
+		for d := range 3 {
+			lo[d], hi[d] = r.Start[d]/l.chunk[d], (r.Start[d]+r.Shape[d]+l.chunk[d]-1)/l.chunk[d]
+		}
+		for a := lo[0]; a < hi[0]; a++ {
+			for b := lo[1]; b < hi[1]; b++ {
+				for c := lo[2]; c < hi[2]; c++ {
+					index := []int{a, b, c}
+					if err := w.chunk(l, &w.scratch[worker], index, z, planes, func(data []byte) error { return shard.WriteChunk(ctx, index, data) }); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return shard.Commit(ctx)
+	})
+}
+
+// chunk gathers a chunk from planes that begin at z.
+func (w *PlaneWriter) chunk(l *planeLevel, s *planeScratch, index []int, z int, planes [][]float32, write func([]byte) error) error {
+	r, err := l.array.ChunkRegion(index)
+	if err != nil {
+		return err
+	}
+	n := r.Shape[2]
+	data, err := s.get(r.Shape[0] * r.Shape[1] * n)
+	if err != nil {
+		return err
+	}
+	to := data
+	for k := range r.Shape[0] {
+		plane := planes[r.Start[0]+k-z]
+		for y := range r.Shape[1] {
+			copy(to[:n], plane[(r.Start[1]+y)*l.shape[2]+r.Start[2]:])
+			to = to[n:]
+		}
+	}
+	return write(dtype.Bytes(data))
+}
+
+// each calls f for 0 to n−1 in the writer's workers, of which the caller is one.
+func (w *PlaneWriter) each(ctx context.Context, n int, f func(worker, i int) error) error {
+	var next atomic.Int64
+	var failed atomic.Bool
+	errs := make([]error, min(w.workers, n))
+	work := func(worker int) {
+		for !failed.Load() {
+			i := int(next.Add(1)) - 1
+			if i >= n {
+				return
+			}
+			err := ctx.Err()
+			if err == nil {
+				err = f(worker, i)
+			}
+			if err != nil {
+				failed.Store(true)
+				errs[worker] = err
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for k := 1; k < len(errs); k++ {
+		wg.Go(func() { work(k) })
+	}
+	if n > 0 {
+		work(0)
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close writes the NGFF metadata: the image is complete when it returns nil. It
+// is an error if a plane is missing. The memory is given back in any case.
+func (w *PlaneWriter) Close(ctx context.Context) error {
+	came, failed := w.came, w.failed
+	w.Abort()
+	switch {
+	case failed != nil:
+		return fmt.Errorf("%s: %w", w.group.Location(), failed)
+	case came < w.shape[0]:
+		return fmt.Errorf("%s: %d of %d planes were not written", w.group.Location(), w.shape[0]-came, w.shape[0])
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return w.group.SetAttributes(ctx, w.attrs)
+}
+
+// Abort ends writing without making an image. After Close it does nothing.
+func (w *PlaneWriter) Abort() {
+	for _, l := range w.levels {
+		mem.Free(l.memory)
+		l.memory, l.layer = nil, nil
+		l.array.Close()
+	}
+	for i := range w.scratch {
+		mem.Free(w.scratch[i].b)
+		w.scratch[i] = planeScratch{}
+	}
+	if w.failed == nil {
+		w.failed = errors.New("the image writer is closed")
+	}
+}
+
+// planeScratch is a worker's memory.
+type planeScratch struct{ b []byte }
+
+// get returns n numbers of undefined content, valid until the next get.
+func (s *planeScratch) get(n int) ([]float32, error) {
+	if len(s.b) < 4*n {
+		mem.Free(s.b)
+		s.b = nil
+		var err error
+		if s.b, err = mem.Alloc(4 * n); err != nil {
+			return nil, err
+		}
+	}
+	return dtype.Slice[float32](s.b)[:n], nil
+}
