@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -97,4 +98,23 @@ func (s *Shifts) Positions(ids []int) (at map[int][2]float64, warnings []string)
 		warn("no shift for slices %v: they are put at the position of the first", absent)
 	}
 	return at, warnings
+}
+
+// PairShift is one line of a shifts CSV: the shift of a slice against another,
+// in millimetres.
+type PairShift struct {
+	Fixed, Moving int
+	X, Y          float64
+}
+
+// Pairs are the shifts of the file, in increasing order of the slices.
+func (s *Shifts) Pairs() []PairShift {
+	var out []PairShift
+	for p, v := range s.pairs {
+		out = append(out, PairShift{p[0], p[1], v.x, v.y})
+	}
+	slices.SortFunc(out, func(a, b PairShift) int {
+		return cmp.Or(cmp.Compare(a.Fixed, b.Fixed), cmp.Compare(a.Moving, b.Moving))
+	})
+	return out
 }
