@@ -221,3 +221,43 @@ block:
 	JNZ block
 	VZEROUPPER
 	RET
+
+DATA infinity<>+0(SB)/4, $0x7f800000
+GLOBL infinity<>(SB), RODATA|NOPTR, $4
+
+// An element is NaN or infinite when all bits of its exponent are set.
+//
+// func nonFiniteAVX2(v *float32, n int) int64
+TEXT ·nonFiniteAVX2(SB), NOSPLIT, $0-24
+	MOVQ v+0(FP), SI
+	MOVQ n+8(FP), CX
+	VBROADCASTSS infinity<>(SB), Y8
+	VPXOR Y9, Y9, Y9
+	VPXOR Y10, Y10, Y10
+count:
+	VPAND (SI), Y8, Y0
+	VPAND 32(SI), Y8, Y1
+	VPAND 64(SI), Y8, Y2
+	VPAND 96(SI), Y8, Y3
+	VPCMPEQD Y8, Y0, Y0
+	VPCMPEQD Y8, Y1, Y1
+	VPCMPEQD Y8, Y2, Y2
+	VPCMPEQD Y8, Y3, Y3
+	VPADDD Y1, Y0, Y0
+	VPADDD Y3, Y2, Y2
+	VPSUBD Y0, Y9, Y9
+	VPSUBD Y2, Y10, Y10
+	ADDQ $128, SI
+	SUBQ $32, CX
+	JNZ count
+	VPADDD Y10, Y9, Y9
+	VEXTRACTI128 $1, Y9, X10
+	VPADDD X10, X9, X9
+	VPSHUFD $0x4e, X9, X10
+	VPADDD X10, X9, X9
+	VPSHUFD $0xb1, X9, X10
+	VPADDD X10, X9, X9
+	VMOVD X9, AX
+	MOVQ AX, ret+16(FP)
+	VZEROUPPER
+	RET

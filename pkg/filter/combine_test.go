@@ -104,7 +104,7 @@ func BenchmarkResizeTile(b *testing.B) {
 	run := func(b *testing.B) {
 		b.SetBytes(4 * nz * ny * nx)
 		for b.Loop() {
-			r.Reset()
+			r.Reset(z, y, y)
 			for k := range nz {
 				r.Add(src[k*ny*nx:][:ny*nx])
 			}

@@ -30,7 +30,17 @@ type pass struct {
 
 // NewResizer makes a resizer for volumes of shape (z.In, y.In, x.In).
 func NewResizer(z, y, x *Weights) *Resizer {
-	r := &Resizer{z: z, y: y, x: x}
+	r := &Resizer{}
+	r.Reset(z, y, x)
+	return r
+}
+
+// Reset makes the resizer ready for another volume, which may be resized by
+// other weights. The memory is used again.
+func (r *Resizer) Reset(z, y, x *Weights) {
+	r.z, r.y, r.x = z, y, x
+	r.before, r.after = r.before[:0], r.after[:0]
+	r.next, r.done = 0, nil
 	passes := []pass{{y, 1}, {x, 2}, {z, 0}}
 	slices.SortStableFunc(passes, func(a, b pass) int { return a.out*b.in - b.out*a.in })
 	r.acc = [3]int{z.out, y.in, x.in}
@@ -46,7 +56,6 @@ func NewResizer(z, y, x *Weights) *Resizer {
 			}
 		}
 	}
-	return r
 }
 
 // Bytes is the memory that the resizer takes when it is handed n planes at a time.
@@ -64,20 +73,20 @@ func (r *Resizer) Bytes(n int) int64 {
 	return 4 * (elements + most[0] + most[1] + int64(r.x.RowScratch()))
 }
 
-// Reset makes the resizer ready for another volume.
-func (r *Resizer) Reset() { r.next, r.done = 0, nil }
-
 // Add takes the next planes of the volume, any number of them. It returns what
-// the passes before the one along Z made of them: when that has no NaN and no
-// infinity, and Y and X are covered, the planes have none either.
+// the passes before the one along Z made of them, valid until the next call.
+// Where Y and X cover their inputs, it has a NaN or an infinity when the planes
+// have one.
 func (r *Resizer) Add(planes []float32) []float32 {
 	n := len(planes) / (r.y.in * r.x.in)
 	if len(planes) != n*r.y.in*r.x.in || r.next+n > r.z.in {
 		panic("filter: planes do not fit the volume that is resized")
 	}
-	if r.sum == nil {
-		r.sum = make([]float32, r.acc[0]*r.acc[1]*r.acc[2])
+	size := r.acc[0] * r.acc[1] * r.acc[2]
+	if cap(r.sum) < size {
+		r.sum = make([]float32, size)
 	}
+	r.sum = r.sum[:size]
 	planes = r.run(r.before, planes, [3]int{n, r.y.in, r.x.in})
 	r.z.Add(r.sum, planes, r.next, r.acc[1]*r.acc[2])
 	r.next += n
@@ -109,7 +118,7 @@ func (r *Resizer) run(passes []pass, v []float32, shape [3]int) []float32 {
 		if p.axis == 1 {
 			p.Apply(dst, v, shape[0], shape[2])
 		} else {
-			if r.rows == nil {
+			if len(r.rows) < p.RowScratch() {
 				r.rows = make([]float32, p.RowScratch())
 			}
 			p.ApplyRows(dst, v, shape[0]*shape[1], r.rows)
