@@ -64,6 +64,7 @@ interop: build ## what we write, read by zarr-python, tensorstore and zarrs; and
 
 test-nextflow: build ## the workflow on the real engine, local executor
 	@tests/nextflow/run.sh
+	@tests/nextflow/swap.sh
 
 test-slurm: build ## the workflow on a one-node SLURM (root)
 	@tests/slurm/run.sh

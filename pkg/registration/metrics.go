@@ -33,10 +33,17 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 		return nil, fmt.Errorf("%s: longer than %d MiB", name, maxMetrics>>20)
 	}
 	b = nullify(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")))
+	type number struct {
+		Value *float64 `json:"value"`
+	}
 	var raw struct {
-		Status  string `json:"overall_status"`
-		Metrics map[string]struct {
-			Value *float64 `json:"value"`
+		Status  string   `json:"overall_status"`
+		Metrics struct { // others may be of any kind
+			Confidence   number `json:"registration_confidence"`
+			TX           number `json:"translation_x"`
+			TY           number `json:"translation_y"`
+			ZCorrelation number `json:"z_correlation"`
+			Rotation     number `json:"rotation"`
 		} `json:"metrics"`
 	}
 	if err := json.Unmarshal(b, &raw); err != nil {
@@ -52,12 +59,12 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 		return nil, fmt.Errorf("%s:%d: %w", name, 1+bytes.Count(b[:min(at, int64(len(b)))], []byte("\n")), err)
 	}
 	m := &Metrics{Status: raw.Status, Confidence: 1}
-	for key, to := range map[string]*float64{
-		"registration_confidence": &m.Confidence, "translation_x": &m.TX, "translation_y": &m.TY,
-		"z_correlation": &m.ZCorrelation, "rotation": &m.Rotation,
+	for to, from := range map[*float64]number{
+		&m.Confidence: raw.Metrics.Confidence, &m.TX: raw.Metrics.TX, &m.TY: raw.Metrics.TY,
+		&m.ZCorrelation: raw.Metrics.ZCorrelation, &m.Rotation: raw.Metrics.Rotation,
 	} {
-		if v := raw.Metrics[key].Value; v != nil {
-			*to = *v
+		if from.Value != nil {
+			*to = *from.Value
 		}
 	}
 	return m, nil

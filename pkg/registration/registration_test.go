@@ -138,6 +138,7 @@ func TestMetrics(t *testing.T) {
 		`{"overall_status": "ok", "metrics": {"registration_confidence": {"value": 0.5}, "translation_x": {"value": 1}, "translation_y": {"value": -2},
 		  "z_correlation": {"value": 0.75}, "rotation": {"value": 3, "unit": "deg"}, "other": {"value": 9}}, "more": [1]}`: {"ok", 0.5, 1, -2, 0.75, 3},
 		`{"metrics": {"registration_confidence": {"value": NaN}, "rotation": {"value": -Infinity}, "z_correlation": {}, "NaN\"Infinity": {}}}`: {Confidence: 1},
+		`{"metrics": {"quality": {"value": "good"}, "history": [1, 2], "rotation": {"value": 1}}}`:                                             {Confidence: 1, Rotation: 1},
 		`{}`: {Confidence: 1},
 	} {
 		if got, err := ReadMetrics(strings.NewReader(text), "m.json"); err != nil || *got != want {
@@ -147,7 +148,7 @@ func TestMetrics(t *testing.T) {
 	for text, want := range map[string]string{
 		"":             "m.json:1: ",
 		"{\n\"a\": 1,": "m.json:2: ",
-		"{\n\"metrics\": {\"rotation\": {\n\"value\": \"x\"}}}": "m.json:3: metrics.value is a string, want a float64",
+		"{\n\"metrics\": {\"rotation\": {\n\"value\": \"x\"}}}": "m.json:3: metrics.rotation.value is a string, want a float64",
 		"{\"overall_status\": 3}":                               "m.json:1: overall_status is a number, want a string",
 		"[]":                                                    "m.json:1: ",
 	} {

@@ -63,29 +63,38 @@ func (w *writer) images(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			for _, a := range opened.Axes {
-				e.Axes = append(e.Axes, a.Name)
-				e.Units = append(e.Units, a.Unit)
-			}
-			for l, level := range opened.Levels {
-				e.Scales = append(e.Scales, level.Scale)
-				e.Shapes = append(e.Shapes, level.Array.Shape())
-				file := fmt.Sprintf("values/%d-%d-%d", format, i, l)
-				b := all
-				if l > 0 {
-					b = make([]byte, elements(level.Array.Shape())*c.t.Size())
-					if err := level.Array.Read(ctx, level.Array.Bounds(), b); err != nil {
-						return err
-					}
-				}
-				level.Array.Close()
-				if err := os.WriteFile(filepath.Join(w.dir, file), b, 0o666); err != nil {
-					return err
-				}
-				e.Values = append(e.Values, file)
+			if err := w.note(ctx, &e, opened, all); err != nil {
+				return err
 			}
 			w.list.Images = append(w.list.Images, e)
 		}
+	}
+	return nil
+}
+
+// note enters the levels of an image; of level 0 the values that were written
+// (nil: as they are read back).
+func (w *writer) note(ctx context.Context, e *image, img *ngff.Image, all []byte) error {
+	for _, a := range img.Axes {
+		e.Axes = append(e.Axes, a.Name)
+		e.Units = append(e.Units, a.Unit)
+	}
+	for l, level := range img.Levels {
+		e.Scales = append(e.Scales, level.Scale)
+		e.Shapes = append(e.Shapes, level.Array.Shape())
+		file := fmt.Sprintf("values/image-%d-%d", len(w.list.Images), l)
+		b := all
+		if l > 0 || b == nil {
+			b = make([]byte, elements(level.Array.Shape())*img.DType().Size())
+			if err := level.Array.Read(ctx, level.Array.Bounds(), b); err != nil {
+				return err
+			}
+		}
+		level.Array.Close()
+		if err := os.WriteFile(filepath.Join(w.dir, file), b, 0o666); err != nil {
+			return err
+		}
+		e.Values = append(e.Values, file)
 	}
 	return nil
 }

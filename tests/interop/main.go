@@ -1,6 +1,7 @@
 // Interop trades arrays with other programs, through a folder:
 //
-//	interop write DIR        writes arrays, groups and images of all kinds, and what is in them
+//	interop write DIR BIN    writes arrays, groups and images of all kinds, and what is in them;
+//	                         images also by the stages built in the folder BIN
 //	interop check LOCATION   reads what the peers wrote into LOCATION (a folder or a web address)
 //
 // peers.py is the other side: it reads what write wrote, with every peer, and
@@ -15,15 +16,15 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: interop write DIR | interop check LOCATION")
+	if len(os.Args) != map[bool]int{true: 4, false: 3}[len(os.Args) > 1 && os.Args[1] == "write"] {
+		fmt.Fprintln(os.Stderr, "usage: interop write DIR BIN | interop check LOCATION")
 		os.Exit(2)
 	}
 	ctx := context.Background()
 	var err error
 	switch os.Args[1] {
 	case "write":
-		err = write(ctx, os.Args[2])
+		err = write(ctx, os.Args[2], os.Args[3])
 	case "check":
 		err = check(ctx, os.Args[2])
 	default:

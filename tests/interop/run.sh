@@ -2,7 +2,7 @@
 # usage: tests/interop/run.sh [DIR]   What we write must be read as equal by
 # zarr-python, tensorstore, zarrs and ome-zarr-py, and the other way round, also
 # over HTTP. Makes its Python environment (bench/requirements.txt) at the first
-# run. DIR keeps what was written; without it, it is removed.
+# run, and needs the programs in bin (make interop builds them). DIR keeps what was written; without it, it is removed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -34,7 +34,7 @@ serve() {
 
 : >"$dir/report.txt"
 rm -rf "$dir/ours" "$dir/peers"
-part "strata writes" "$dir/interop" write "$dir/ours"
+part "strata writes" "$dir/interop" write "$dir/ours" bin
 part "the peers read" "$python" tests/interop/peers.py check "$dir/ours"
 part "the peers write" "$python" tests/interop/peers.py write "$dir/peers"
 part "strata reads" "$dir/interop" check "$dir/peers"

@@ -25,12 +25,13 @@ type writer struct {
 	list manifest
 }
 
-func write(ctx context.Context, dir string) error {
+func write(ctx context.Context, dir, bin string) error {
 	if err := os.MkdirAll(filepath.Join(dir, "values"), 0o777); err != nil {
 		return err
 	}
 	w := &writer{dir: dir, st: store.Folder(dir)}
-	for _, f := range []func(context.Context) error{w.dtypes, w.codecs, w.filters, w.layouts, w.fills, w.shards, w.metadata, w.groups, w.images} {
+	for _, f := range []func(context.Context) error{w.dtypes, w.codecs, w.filters, w.layouts, w.fills, w.shards, w.metadata, w.groups, w.images,
+		func(ctx context.Context) error { return w.stages(ctx, bin) }} {
 		if err := f(ctx); err != nil {
 			return err
 		}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"strata/pkg/dtype"
+	"strata/pkg/ngff"
+)
+
+// layout is a way to store an image, as flags.
+type layout struct {
+	name  string
+	flags []string
+	shard bool
+}
+
+var layouts = []layout{
+	{"v2", []string{"--zarr_format", "2"}, false},
+	{"v3", []string{"--codec", "zstd:1"}, false},
+	{"v3-shards", []string{"--codec", "gzip:1"}, true},
+}
+
+// stages runs the built programs of a folder on small phantoms and notes what
+// they wrote.
+func (w *writer) stages(ctx context.Context, bin string) error {
+	for _, t := range []dtype.Type{dtype.Uint8, dtype.Uint16, dtype.Int16, dtype.Float32, dtype.Float64} {
+		in := filepath.Join(w.dir, "in-"+t.String())
+		if err := w.run(ctx, bin, "phantom", in, "--slices", "2", "--tiles", "2,2", "--tile", "32,32,40", "--voxel", "8,4,4", "--interval", "160", "--unit", "micrometer",
+			"--n_levels", "0", "--dtype", t.String()); err != nil {
+			return err
+		}
+		slices := filepath.Join(in, "slices")
+		if err := os.Mkdir(slices, 0o777); err != nil {
+			return err
+		}
+		for z := range 2 {
+			mosaic := fmt.Sprintf("mosaic_grid_3d_z%02d.ome.zarr", z)
+			if err := os.Symlink(filepath.Join("..", mosaic), filepath.Join(slices, fmt.Sprintf("slice_z%02d.ome.zarr", z))); err != nil {
+				return err
+			}
+		}
+		mosaic := filepath.Join(in, "mosaic_grid_3d_z00.ome.zarr")
+		for _, l := range layouts {
+			for _, s := range []struct {
+				name         string
+				args         []string
+				chunk, shard string
+			}{
+				{"aip", []string{mosaic, "OUT", "--n_levels", "2"}, "32,40", "64,80"},
+				{"resample", []string{mosaic, "OUT", "--resolution", "8", "--n_levels", "2"}, "32,16,20", "32,32,40"},
+				{"resample per axis", []string{mosaic, "OUT", "--resolution", "16,8,4", "--n_levels", "1"}, "16,16,40", "16,32,80"},
+				{"focal", []string{mosaic, "OUT", "--n_levels", "2"}, "32,32,40", "32,64,80"},
+				{"crop", []string{mosaic, "OUT", "--depth", "120", "--crop_before_interface", "--pad_after", "--n_levels", "2"}, "15,32,40", "15,64,80"},
+				{"stitch", []string{mosaic, "OUT", "--n_levels", "2"}, "", "32,64,64"},
+				{"stack", []string{slices, filepath.Join(in, "shifts_xy.csv"), "OUT", "--blend", "--slicing_interval_mm", "0.16", "--pyramid_resolutions", "8", "20", "40"}, "", "32,64,64"},
+				{"stack aspect-preserving", []string{slices, filepath.Join(in, "shifts_xy.csv"), "OUT", "--no_xy_shift", "--no_isotropic", "--pyramid_resolutions", "10", "20"}, "", "32,64,64"},
+			} {
+				flags := l.flags
+				if l.shard {
+					chunk := s.chunk
+					if chunk == "" {
+						chunk = "16,32,32"
+					}
+					flags = append([]string{"--chunks", chunk, "--shard", s.shard}, flags...)
+				}
+				program, _, _ := strings.Cut(s.name, " ")
+				if _, err := os.Stat(filepath.Join(bin, program)); err != nil {
+					continue
+				}
+				path := fmt.Sprintf("o/%s-%s-%s.ome.zarr", strings.ReplaceAll(s.name, " ", "-"), t, l.name)
+				args := append([]string{}, s.args...)
+				for i, a := range args {
+					if a == "OUT" {
+						args[i] = filepath.Join(w.dir, path)
+					}
+				}
+				if err := w.run(ctx, bin, program, append(args, flags...)...); err != nil {
+					return err
+				}
+				if err := w.output(ctx, path, "outputs of "+program); err != nil {
+					return fmt.Errorf("%s: %w", path, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (w *writer) run(ctx context.Context, bin, name string, args ...string) error {
+	if err := os.MkdirAll(filepath.Join(w.dir, "o"), 0o777); err != nil {
+		return err
+	}
+	out, err := exec.CommandContext(ctx, filepath.Join(bin, name), append(args, "-q")...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// output notes an image that a stage wrote, and each of its levels as an array
+// of its own, with the values that we read back.
+func (w *writer) output(ctx context.Context, path, group string) error {
+	img, err := ngff.Open(ctx, w.st, path)
+	if err != nil {
+		return err
+	}
+	e := image{Path: path, Group: group, Writer: "strata", Version: img.Version, Name: img.Name, DType: img.DType().String()}
+	if err := w.note(ctx, &e, img, nil); err != nil {
+		return err
+	}
+	w.list.Images = append(w.list.Images, e)
+	for l, level := range img.Levels {
+		a := level.Array
+		c := array{Path: path + "/" + level.Path, Group: group, Writer: "strata", Format: a.Format(), DType: e.DType, Shape: a.Shape(), Values: e.Values[l],
+			Order: string(a.Order()), Sharded: a.Shard() != nil}
+		if err := w.stated(&c); err != nil {
+			return err
+		}
+		w.list.Arrays = append(w.list.Arrays, c)
+	}
+	return nil
+}
+
+// stated takes attributes and dimension names of an array from its document,
+// as they stand there.
+func (w *writer) stated(a *array) error {
+	if a.Format != 3 {
+		return nil
+	}
+	b, err := os.ReadFile(filepath.Join(w.dir, a.Path, "zarr.json"))
+	if err != nil {
+		return err
+	}
+	var doc struct {
+		Attributes map[string]any
+		Names      []*string `json:"dimension_names"`
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return err
+	}
+	a.Attributes, a.DimensionNames = doc.Attributes, doc.Names
+	return nil
+}
