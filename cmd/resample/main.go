@@ -37,7 +37,8 @@ func command() *cli.Command {
 			{Command: "resample in.ome.zarr out.ome.zarr -r 25 -j 8 --mem 2GiB", Usage: "25 µm, with 8 workers and 2 GiB of buffers"},
 			{Command: "resample in.ome.zarr out.ome.zarr -r 3.5,10,10 --codec raw", Usage: "another voxel size along z than along y and x, uncompressed"},
 		},
-		Run: run,
+		Aliases: []cli.Alias{{Name: "linum-resample-mosaic-grid", Defaults: cli.Defaults{"overwrite": "true"}}},
+		Run:     run,
 	}
 }
 
