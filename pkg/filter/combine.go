@@ -67,14 +67,3 @@ func transpose(dst, src []float32, rows, columns, dstStride, srcStride int) {
 		}
 	}
 }
-
-// NonFinite counts the elements that are NaN or infinite.
-func NonFinite(v []float32) (n int64) {
-	done, n := nonFiniteVector(v)
-	for _, f := range v[done:] {
-		if f-f != 0 {
-			n++
-		}
-	}
-	return n
-}

@@ -8,9 +8,6 @@ func combineAVX2(dst, src *float32, n, stride int, taps *float32, count, add int
 //go:noescape
 func transpose8AVX2(dst, src *float32, blocks, dstStride, srcStride int)
 
-//go:noescape
-func nonFiniteAVX2(v *float32, n int) int64
-
 // combineVector makes the leading multiple of 8 elements of a row and says how
 // many that were.
 func combineVector(dst, src []float32, stride int, taps []float32, add bool) (done int) {
@@ -37,16 +34,4 @@ func transposeVector(dst, src []float32, rows, columns, dstStride, srcStride int
 		transpose8AVX2(&dst[r], &src[r*srcStride], doneColumns/8, 4*dstStride, 4*srcStride)
 	}
 	return doneRows, doneColumns
-}
-
-// nonFiniteVector counts in the leading multiple of 32 elements and says how
-// many that were.
-func nonFiniteVector(v []float32) (done int, n int64) {
-	const most = 32 << 20 // the counters have 32 bits
-	for useAVX2 && len(v)-done >= 32 {
-		k := min(len(v)-done, most) &^ 31
-		n += nonFiniteAVX2(&v[done], k)
-		done += k
-	}
-	return done, n
 }

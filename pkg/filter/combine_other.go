@@ -5,5 +5,3 @@ package filter
 func combineVector(_, _ []float32, _ int, _ []float32, _ bool) (done int) { return 0 }
 
 func transposeVector(_, _ []float32, _, _, _, _ int) (rows, columns int) { return 0, 0 }
-
-func nonFiniteVector([]float32) (done int, n int64) { return 0, 0 }

@@ -58,8 +58,11 @@ func (r *Resizer) Reset(z, y, x *Weights) {
 	}
 }
 
-// Bytes is the memory that the resizer takes when it is handed n planes at a time.
-func (r *Resizer) Bytes(n int) int64 {
+// ResizerBytes is the memory that a [Resizer] of volumes of shape in to shape out
+// takes when it is handed n planes at a time.
+func ResizerBytes(in, out [3]int, n int) int64 {
+	w := func(d int) *Weights { return &Weights{in: in[d], out: out[d]} } // their shape is all that counts
+	r := NewResizer(w(0), w(1), w(2))
 	elements := int64(r.acc[0]) * int64(r.acc[1]) * int64(r.acc[2])
 	var most [2]int64
 	count := func(shape [3]int, passes []pass) {

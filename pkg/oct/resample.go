@@ -244,16 +244,14 @@ func planResample(m *mosaic, g *regrid, prefetch int, res Resources) (*resampler
 	}
 	p.pyramidMem = max(res.Mem/4, 2*outElements*size+16<<10) // room to remake a chunk
 	available := res.Mem - p.pyramidMem
-	short := func(need int64) error {
-		return fmt.Errorf("%s: resampling tiles of %v voxels to %v needs %d MiB of buffers, --mem grants %d MiB", m.where,
-			[]int{m.shape[0], m.chunk[1], m.chunk[2]}, g.tile(), max(need*4/3, need+p.pyramidMem)>>20+1, res.Mem>>20)
-	}
 	each := int64(p.piece)*plane*size + src.ScratchBytes() + 2*outElements*size // the last: what is encoded
+	each += filter.ResizerBytes([3]int{m.shape[0], m.chunk[1], m.chunk[2]}, [3]int(g.tile()), p.group)
 	if m.dtype != dtype.Float32 {
 		each += int64(p.group)*plane*4 + outElements*size
 	}
-	if need := each + 4*outElements; need > available { // before weights are made for it
-		return nil, short(need)
+	if each > available {
+		return nil, fmt.Errorf("%s: resampling tiles of %v voxels to %v needs %d MiB of buffers, --mem grants %d MiB", m.where,
+			[]int{m.shape[0], m.chunk[1], m.chunk[2]}, g.tile(), max(each*4/3, each+p.pyramidMem)>>20+1, res.Mem>>20)
 	}
 	for d, a := range g.axes {
 		for edge, n := range [2]int{a.tile, a.n % a.tile} {
@@ -261,10 +259,6 @@ func planResample(m *mosaic, g *regrid, prefetch int, res Resources) (*resampler
 				p.weights[d][edge] = filter.CornerAligned(n, out, filter.AntiAliasSigma(n, out), filter.Reflect)
 			}
 		}
-	}
-	each += filter.NewResizer(p.weights[0][0], p.weights[1][0], p.weights[2][0]).Bytes(p.group)
-	if each > available {
-		return nil, short(each)
 	}
 	if _, local := p.array.Store().(*store.FolderStore); local && p.raw {
 		prefetch = 0 // the system reads ahead in files; more tiles at a time would only drive each other out of the cache
@@ -373,12 +367,12 @@ func (w *tileResampler[T]) add(v []T, plane int) {
 		planes, ok := any(v[:n]).([]float32)
 		if !ok {
 			planes = w.planes[:n]
-			dtype.ConvertSlice(planes, dtype.Bytes(v[:n]), w.mosaic.dtype)
+			filter.ToFloat32(planes, v[:n])
 		}
 		filtered := w.resizer.Add(planes)
-		if w.mosaic.dtype.IsFloat() && (len(filtered) >= len(planes) || filter.NonFinite(filtered) > 0) {
+		if w.mosaic.dtype.IsFloat() && (len(filtered) >= len(planes) || filter.CountNonFinite(filtered) > 0) {
 			// what is filtered is fewer voxels to look at, and shows them all
-			w.res.Meter.AddNonFinite(filter.NonFinite(planes))
+			w.res.Meter.AddNonFinite(filter.CountNonFinite(v[:n]))
 		}
 		v = v[n:]
 	}
@@ -395,6 +389,6 @@ func (w *tileResampler[T]) result() []byte {
 		w.out = make([]T, len(v))
 	}
 	out := w.out[:len(v)]
-	dtype.ConvertSlice(out, dtype.Bytes(v), dtype.Float32)
+	filter.FromFloat32(out, v)
 	return dtype.Bytes(out)
 }

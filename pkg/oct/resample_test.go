@@ -1,15 +1,22 @@
 package oct
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
 )
@@ -85,5 +92,474 @@ func TestResampleGolden(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// mosaicOf is a mosaic that holds values; the spec says the rest.
+func mosaicOf[T dtype.Element](t *testing.T, spec ngff.ImageSpec, v []T) *ngff.Image {
+	t.Helper()
+	spec.DType = dtype.Of[T]()
+	if spec.Axes == nil {
+		spec.Axes = ngff.SpaceAxes("zyx", "micrometer")
+	}
+	if spec.Scale == nil {
+		spec.Scale = []float64{3.5, 2, 2}
+	}
+	st := store.Memory()
+	w, err := ngff.Create(ctx, st, "", spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WriteTile(ctx, []int{0, 0, 0}, spec.Shape, dtype.Bytes(v)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, st)
+}
+
+func made3[T dtype.Element](shape []int, value func(i int) T) []T {
+	v := make([]T, shape[0]*shape[1]*shape[2])
+	for i := range v {
+		v[i] = value(i)
+	}
+	return v
+}
+
+// definition resamples a mosaic as the specification words it: tile by tile,
+// first a blur along every axis that shrinks, then linear sampling, in float64.
+func definition(v []float64, shape, tile [3]int, voxel, target [3]float64) (out []float64, outShape [3]int) {
+	tile[0] = shape[0]
+	type piece struct{ from, n, to, m int }
+	var pieces [3][]piece
+	for d := range 3 {
+		for from := 0; from < shape[d]; from += tile[d] {
+			n := min(tile[d], shape[d]-from)
+			m := max(1, int(math.RoundToEven(float64(n)*voxel[d]/target[d])))
+			pieces[d] = append(pieces[d], piece{from, n, outShape[d], m})
+			outShape[d] += m
+		}
+	}
+	out = make([]float64, outShape[0]*outShape[1]*outShape[2])
+	for _, pz := range pieces[0] {
+		for _, py := range pieces[1] {
+			for _, px := range pieces[2] {
+				a := newVolume(pz.n, py.n, px.n)
+				a.each(func(z, y, x int) float64 {
+					return v[((pz.from+z)*shape[1]+py.from+y)*shape[2]+px.from+x]
+				})
+				for d, p := range []piece{pz, py, px} {
+					a = a.resampled(d, p.m)
+				}
+				for z := range pz.m {
+					for y := range py.m {
+						for x := range px.m {
+							out[((pz.to+z)*outShape[1]+py.to+y)*outShape[2]+px.to+x] = a.at(z, y, x)
+						}
+					}
+				}
+			}
+		}
+	}
+	return out, outShape
+}
+
+type volume struct {
+	n [3]int
+	v []float64
+}
+
+func newVolume(z, y, x int) *volume { return &volume{[3]int{z, y, x}, make([]float64, z*y*x)} }
+
+func (a *volume) at(z, y, x int) float64 { return a.v[(z*a.n[1]+y)*a.n[2]+x] }
+
+func (a *volume) each(f func(z, y, x int) float64) {
+	for z := range a.n[0] {
+		for y := range a.n[1] {
+			for x := range a.n[2] {
+				a.v[(z*a.n[1]+y)*a.n[2]+x] = f(z, y, x)
+			}
+		}
+	}
+}
+
+// resampled blurs an axis and samples it m times.
+func (a *volume) resampled(axis, m int) *volume {
+	n := a.n[axis]
+	line := func(at [3]int) []float64 {
+		l := make([]float64, n)
+		for i := range l {
+			at[axis] = i
+			l[i] = a.at(at[0], at[1], at[2])
+		}
+		if f := float64(n) / float64(m); f > 1 {
+			l = blur(l, (f-1)/2)
+		}
+		return l
+	}
+	shape := a.n
+	shape[axis] = m
+	b := newVolume(shape[0], shape[1], shape[2])
+	lines := map[[3]int][]float64{}
+	b.each(func(z, y, x int) float64 {
+		at := [3]int{z, y, x}
+		i := at[axis]
+		at[axis] = 0
+		if lines[at] == nil {
+			lines[at] = line(at)
+		}
+		if m == 1 {
+			return lines[at][0]
+		}
+		pos := float64(i) * float64(n-1) / float64(m-1)
+		k := min(int(pos), n-1)
+		next := min(k+1, n-1)
+		return lines[at][k] + (pos-float64(k))*(lines[at][next]-lines[at][k])
+	})
+	return b
+}
+
+// blur is a Gaussian of 4 sigma on either side, the edge sample repeated.
+func blur(l []float64, sigma float64) []float64 {
+	r := math.Floor(4*sigma + 0.5)
+	out := make([]float64, len(l))
+	for i := range l {
+		var sum, norm float64
+		for j := -r; j <= r; j++ {
+			g := math.Exp(-0.5 * j * j / (sigma * sigma))
+			k := i + int(j)
+			for k < 0 || k >= len(l) {
+				if k < 0 {
+					k = -k - 1
+				} else {
+					k = 2*len(l) - 1 - k
+				}
+			}
+			sum, norm = sum+g*l[k], norm+g
+		}
+		out[i] = sum / norm
+	}
+	return out
+}
+
+func TestResampleAgainstDefinition(t *testing.T) {
+	t.Run("uint8", func(t *testing.T) { againstDefinition(t, 100, func(u uint64) uint8 { return uint8(u) }) })
+	t.Run("int8", func(t *testing.T) { againstDefinition(t, 50, func(u uint64) int8 { return int8(u) }) })
+	t.Run("uint16", func(t *testing.T) { againstDefinition(t, 2e4, func(u uint64) uint16 { return uint16(u) }) })
+	t.Run("int16", func(t *testing.T) { againstDefinition(t, 1e4, func(u uint64) int16 { return int16(u) }) })
+	t.Run("uint32", func(t *testing.T) { againstDefinition(t, 1e9, func(u uint64) uint32 { return uint32(u) }) })
+	t.Run("int32", func(t *testing.T) { againstDefinition(t, 1e9, func(u uint64) int32 { return int32(u) }) })
+	t.Run("uint64", func(t *testing.T) { againstDefinition(t, 1e19, func(u uint64) uint64 { return u }) })
+	t.Run("int64", func(t *testing.T) { againstDefinition(t, 1e19, func(u uint64) int64 { return int64(u) }) })
+	t.Run("float32", func(t *testing.T) {
+		againstDefinition(t, 1, func(u uint64) float32 { return float32(u>>40) / (1 << 24) })
+	})
+	t.Run("float64", func(t *testing.T) {
+		againstDefinition(t, 1e100, func(u uint64) float64 { return float64(u>>11) / (1 << 53) })
+	})
+}
+
+// againstDefinition compares mosaics of one type, of magnitude large: 2e-6 of it,
+// or for integers a half more, is float32's due.
+func againstDefinition[T dtype.Element](t *testing.T, large float64, value func(u uint64) T) {
+	if dtype.Of[T]() == dtype.Float64 {
+		large = 1
+	}
+	r := rand.New(rand.NewPCG(21, 22))
+	for _, c := range []struct {
+		shape, tile [3]int
+		target      [3]float64
+	}{
+		{[3]int{20, 32, 32}, [3]int{20, 16, 16}, [3]float64{10, 10, 10}},
+		{[3]int{20, 37, 21}, [3]int{8, 16, 9}, [3]float64{10, 10, 10}},   // partial tiles, chunks along z
+		{[3]int{9, 17, 13}, [3]int{9, 16, 12}, [3]float64{1.7, 1.3, 9}},  // finer and coarser; an edge of one voxel
+		{[3]int{1, 11, 12}, [3]int{1, 5, 12}, [3]float64{50, 1, 2}},      // Z = 1
+		{[3]int{3, 4, 5}, [3]int{64, 64, 64}, [3]float64{100, 100, 100}}, // one tile, one voxel
+		{[3]int{30, 8, 8}, [3]int{7, 8, 8}, [3]float64{21, 2, 1.5}},      // z shrinks, x grows
+	} {
+		shape, tile := c.shape[:], c.tile[:]
+		v := made3(shape, func(int) T { return value(r.Uint64()) })
+		in := mosaicOf(t, ngff.ImageSpec{Format: 3, Shape: shape, Chunks: tile}, v)
+		out, err := Resample(ctx, in, store.Memory(), Resampling{c.target, 2}, Layout{}, small())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := make([]float64, len(v))
+		for i := range v {
+			f[i] = float64(v[i])
+		}
+		want, wantShape := definition(f, c.shape, [3]int{tile[0], min(tile[1], shape[1]), min(tile[2], shape[2])}, [3]float64{3.5, 2, 2}, c.target)
+		a := out.Levels[0].Array
+		if !slices.Equal(a.Shape(), wantShape[:]) || a.DType() != dtype.Of[T]() {
+			t.Fatalf("%v to %v: %v of shape %v, want %v", shape, c.target, a.DType(), a.Shape(), wantShape)
+		}
+		tolerance := 2e-6 * large
+		if a.DType().IsInteger() {
+			tolerance += 0.5
+		}
+		for i, g := range values(t, a) {
+			if !(math.Abs(g-want[i]) <= tolerance) {
+				t.Fatalf("%v to %v: voxel %d is %v, want %v", shape, c.target, i, g, want[i])
+			}
+		}
+	}
+}
+
+// The numbers depend on nothing but the voxels and the tiles: not on chunks
+// along z, shards, codecs, workers, memory or what is read ahead.
+func TestResampleIsTheSameHoweverStored(t *testing.T) {
+	zstd, err := codec.FromFlag("zstd:1", dtype.Float32, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blosc, err := codec.FromFlag("blosc-zstd:1", dtype.Float32, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape := []int{23, 70, 90}
+	v := made3(shape, func(i int) float32 {
+		return float32(rand.New(rand.NewPCG(9, uint64(i))).NormFloat64() * math.Exp(float64(i%13)))
+	})
+	for _, target := range []Resampling{isotropic(10), {[3]float64{1.5, 9, 5}, 1}, {[3]float64{20, 2, 1}, 3}} {
+		var want []float32
+		for _, s := range []struct {
+			name   string
+			z      int
+			shard  []int
+			chain  codec.Chain
+			format int
+		}{
+			{"whole columns, raw", 23, nil, nil, 3},
+			{"chunks along z, raw", 5, nil, nil, 2},
+			{"chunks along z, zstd", 5, nil, zstd, 3},
+			{"shards", 8, []int{24, 64, 96}, blosc, 3},
+			{"long chunk", 64, nil, blosc, 3},
+		} {
+			in := mosaicOf(t, ngff.ImageSpec{Format: s.format, Shape: shape, Chunks: []int{s.z, 32, 32}, Shard: s.shard, Codecs: s.chain}, v)
+			for _, workers := range []int{1, 3} {
+				target.Prefetch = 2*workers - 1
+				out, err := Resample(ctx, in, store.Memory(), target, Layout{Levels: 2}, Resources{Workers: workers, Mem: int64(5<<20) << workers})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := read(t, out.Levels[0].Array)
+				if want == nil {
+					want = got
+				}
+				sameBits(t, got, want)
+			}
+		}
+	}
+}
+
+// A raw plane larger than a piece is read whole; a chunk of a prime number of
+// rows is read where it lies.
+func TestResampleOfLargePlanes(t *testing.T) {
+	shape := []int{5, 1018, 403}
+	v := made3(shape, func(i int) float32 { return float32(i * 7919 % 10007) })
+	var want []float32
+	for _, chain := range []codec.Chain{nil, {codec.CRC32C()}} {
+		in := mosaicOf(t, ngff.ImageSpec{Format: 3, Shape: shape, Chunks: []int{3, 509, 401}, Codecs: chain}, v)
+		m := &meter.Meter{}
+		done := int64(0)
+		out, err := Resample(ctx, in, store.Memory(), isotropic(10), Layout{}, Resources{Workers: 1, Mem: 64 << 20, Meter: m, Progress: func(n int64) { done += n }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if total := int64(4 * len(v)); done != total || m.BytesRead() < total {
+			t.Errorf("progress counted %d bytes, the meter %d, of %d", done, m.BytesRead(), total)
+		}
+		got := read(t, out.Levels[0].Array)
+		if want == nil {
+			want = got
+		}
+		sameBits(t, got, want)
+	}
+}
+
+// At its own voxel size a mosaic stays as it is, partial tiles and NaN too.
+func TestResampleToTheSameVoxelSize(t *testing.T) {
+	shape := []int{6, 21, 17}
+	v := made3(shape, func(i int) float32 { return float32(i%97) - 40 })
+	v[100], v[900] = float32(math.NaN()), float32(math.Inf(-1))
+	in := mosaicOf(t, ngff.ImageSpec{Format: 3, Shape: shape, Chunks: []int{4, 8, 8}}, v)
+	m := &meter.Meter{}
+	out, err := Resample(ctx, in, store.Memory(), Resampling{[3]float64{3.5, 2, 2}, 1}, Layout{}, Resources{Workers: 2, Mem: 64 << 20, Meter: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameBits(t, read(t, out.Levels[0].Array), v)
+	if m.NonFinite() != 2 {
+		t.Errorf("%d non-finite voxels counted, want 2", m.NonFinite())
+	}
+	long := made3(shape, func(i int) int16 { return int16(i * 7919) })
+	in16 := mosaicOf(t, ngff.ImageSpec{Format: 2, Shape: shape, Chunks: []int{6, 8, 8}}, long)
+	out, err = Resample(ctx, in16, store.Memory(), Resampling{[3]float64{3.5, 2, 2}, 1}, Layout{}, small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, g := range values(t, out.Levels[0].Array) {
+		if g != float64(long[i]) {
+			t.Fatalf("voxel %d: %v, want %d", i, g, long[i])
+		}
+	}
+}
+
+// Constant mosaics stay constant, at the ends of the integers' range too.
+func TestResampleOfConstants(t *testing.T) {
+	shape := []int{11, 30, 30}
+	for _, c := range []uint16{0, 1, 12345, math.MaxUint16} {
+		in := mosaicOf(t, ngff.ImageSpec{Format: 3, Shape: shape, Chunks: []int{11, 16, 16}}, made3(shape, func(int) uint16 { return c }))
+		for _, um := range []float64{10, 1.1} {
+			out, err := Resample(ctx, in, store.Memory(), isotropic(um), Layout{}, small())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, g := range values(t, out.Levels[0].Array) {
+				if g != float64(c) {
+					t.Fatalf("%v µm: voxel %d is %v, want %d", um, i, g, c)
+				}
+			}
+		}
+	}
+}
+
+// A NaN spoils the voxels whose filter it lies in and is counted; everything
+// else is as without it.
+func TestResampleOfNonFiniteVoxels(t *testing.T) {
+	shape := []int{40, 64, 64}
+	clean := made3(shape, func(i int) float32 { return float32(i % 1009) })
+	dirty := slices.Clone(clean)
+	at := func(z, y, x int) int { return (z*64+y)*64 + x }
+	dirty[at(20, 10, 10)], dirty[at(21, 10, 11)], dirty[at(39, 63, 63)] = float32(math.NaN()), float32(math.NaN()), float32(math.Inf(1))
+	for _, target := range []Resampling{isotropic(10), {[3]float64{14, 2, 1.5}, 8}} {
+		var got [2][]float32
+		var m meter.Meter
+		var outShape []int
+		for k, v := range [][]float32{clean, dirty} {
+			in := mosaicOf(t, ngff.ImageSpec{Format: 3, Shape: shape, Chunks: []int{40, 32, 32}}, v)
+			out, err := Resample(ctx, in, store.Memory(), target, Layout{}, Resources{Workers: 1, Mem: 64 << 20, Meter: &m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[k], outShape = read(t, out.Levels[0].Array), out.Levels[0].Array.Shape()
+		}
+		if m.NonFinite() != 3 {
+			t.Errorf("%d voxels counted, want 3", m.NonFinite())
+		}
+		spoiled := 0
+		for i, v := range got[1] {
+			y, x := i/outShape[2]%outShape[1], i%outShape[2]
+			far := (y >= outShape[1]/2) != (x >= outShape[2]/2) // the tiles without any
+			switch finite := v-v == 0; {
+			case !finite && far:
+				t.Fatalf("voxel %d of a clean tile is %v", i, v)
+			case finite && v != got[0][i]:
+				t.Fatalf("voxel %d: %v, without NaN %v", i, v, got[0][i])
+			case !finite:
+				spoiled++
+			}
+		}
+		if spoiled == 0 || spoiled > len(got[1])/4 {
+			t.Errorf("%d of %d voxels are spoiled", spoiled, len(got[1]))
+		}
+	}
+	// float64 beyond float32 becomes infinite, but is no infinity of the input
+	m := &meter.Meter{}
+	big := mosaicOf(t, ngff.ImageSpec{Format: 3, Shape: []int{1, 4, 4}, Chunks: []int{1, 4, 4}}, made3([]int{1, 4, 4}, func(int) float64 { return 1e300 }))
+	if _, err := Resample(ctx, big, store.Memory(), isotropic(4), Layout{}, Resources{Workers: 1, Mem: 64 << 20, Meter: m}); err != nil || m.NonFinite() != 0 {
+		t.Errorf("%v, %d voxels counted, want none", err, m.NonFinite())
+	}
+}
+
+// Lengths are written in the unit that the input has.
+func TestResampleKeepsUnitAndOrigin(t *testing.T) {
+	in := mosaicOf(t, ngff.ImageSpec{Format: 3, Name: "mosaic", Shape: []int{8, 8, 8}, Chunks: []int{8, 8, 8}, Axes: ngff.SpaceAxes("zyx", "nanometer"),
+		Scale: []float64{3500, 2000, 2000}, Translation: []float64{1, 20, 300}}, make([]uint8, 512))
+	out, err := Resample(ctx, in, store.Memory(), Resampling{[3]float64{7, 4, 8}, 1}, Layout{Levels: 1}, small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := out.Levels[0]
+	if !slices.Equal(l.Scale, []float64{7000, 4000, 8000}) || !slices.Equal(l.Translation, []float64{1, 20, 300}) || out.Axes[2].Unit != "nanometer" || out.Name != "mosaic" {
+		t.Errorf("%q: scale %v, translation %v in %s", out.Name, l.Scale, l.Translation, out.Axes[2].Unit)
+	}
+}
+
+func TestResampleRefuses(t *testing.T) {
+	cube := func(spec ngff.ImageSpec) *ngff.Image {
+		spec.Format, spec.Shape, spec.Chunks = 3, []int{64, 64, 64}, []int{64, 64, 64}
+		return mosaicOf(t, spec, make([]float32, 64*64*64))
+	}
+	plain := cube(ngff.ImageSpec{})
+	for name, c := range map[string]struct {
+		in   *ngff.Image
+		to   Resampling
+		is   error
+		text string
+	}{
+		"terabytes":       {plain, isotropic(0.001), ErrLayout, "TiB"},
+		"beyond counting": {plain, isotropic(1e-300), ErrLayout, "axis z"},
+		"zero":            {plain, Resampling{[3]float64{1, 0, 1}, 1}, ErrLayout, "along y: must be a positive number"},
+		"not a number":    {plain, isotropic(math.NaN()), ErrLayout, "along z: must be a positive number"},
+		"not of space": {cube(ngff.ImageSpec{Axes: []ngff.Axis{{Name: "z", Type: ngff.TypeSpace, Unit: "micrometer"},
+			{Name: "y", Type: ngff.TypeSpace, Unit: "micrometer"}, {Name: "x", Type: ngff.TypeSpace}}}), isotropic(10), nil, ""}, // a guess, with a warning
+		"tiny voxels": {cube(ngff.ImageSpec{Scale: []float64{1e-300, 2, 2}}), isotropic(10), nil, ""}, // one voxel remains
+		"huge voxels": {cube(ngff.ImageSpec{Scale: []float64{1e300, 2, 2}}), isotropic(10), ErrLayout, "axis z"},
+	} {
+		_, err := Resample(ctx, c.in, store.Memory(), c.to, Layout{}, small())
+		switch {
+		case c.text == "":
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		case !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.text):
+			t.Errorf("%s: %v, want %v with %q", name, err, c.is, c.text)
+		}
+	}
+}
+
+// The memory that a refusal asks for is enough, for a chunk and for what it grows to.
+func TestResampleSaysWhatItNeeds(t *testing.T) {
+	in := mosaicOf(t, ngff.ImageSpec{Format: 3, Shape: []int{64, 64, 64}, Chunks: []int{64, 64, 64}, Codecs: codec.Chain{codec.CRC32C()}}, make([]float32, 64*64*64))
+	for _, um := range []float64{10, 1.2} {
+		_, err := Resample(ctx, in, store.Memory(), isotropic(um), Layout{Levels: 3}, Resources{Workers: 2, Mem: 1 << 20})
+		var shape, to [3]int
+		var need, mem int64
+		if err == nil {
+			t.Fatalf("%v µm in 1 MiB: no error", um)
+		}
+		text := err.Error()[strings.Index(err.Error(), "resampling"):]
+		if _, scan := fmt.Sscanf(text, "resampling tiles of [%d %d %d] voxels to [%d %d %d] needs %d MiB of buffers, --mem grants %d MiB",
+			&shape[0], &shape[1], &shape[2], &to[0], &to[1], &to[2], &need, &mem); scan != nil || mem != 1 {
+			t.Fatalf("%v (%v)", err, scan)
+		}
+		if errors.Is(err, ErrInput) || errors.Is(err, ErrLayout) {
+			t.Errorf("%v: it is not the input's fault", err)
+		}
+		if _, err := Resample(ctx, in, store.Memory(), isotropic(um), Layout{Levels: 3}, Resources{Workers: 2, Mem: need << 20}); err != nil {
+			t.Errorf("with %d MiB: %v", need, err)
+		}
+	}
+}
+
+func TestResampleStopsWithItsContext(t *testing.T) {
+	in, _ := made(t, []int{4, 64, 64}, []int{4, 8, 8}, nil, nil, func(int) float32 { return 1 })
+	c, cancel := context.WithCancel(ctx)
+	_, err := Resample(c, in, store.Memory(), isotropic(10), Layout{}, Resources{Workers: 2, Mem: 64 << 20, Progress: func(int64) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the cancellation", err)
+	}
+}
+
+func TestResampleWithoutPermission(t *testing.T) {
+	in, _ := made(t, []int{4, 16, 16}, []int{4, 8, 8}, nil, nil, func(int) uint8 { return 7 })
+	unreadable := open(t, locked{in.Group.Store()})
+	if _, err := Resample(ctx, unreadable, store.Memory(), isotropic(10), Layout{}, small()); !errors.Is(err, ErrInput) || !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("chunks that may not be read: %v, want ErrInput and ErrPermission", err)
+	}
+	if _, err := Resample(ctx, in, unwritable{store.Memory()}, isotropic(10), Layout{}, small()); errors.Is(err, ErrInput) || !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("an output that may not be written: %v, want ErrPermission without ErrInput", err)
 	}
 }
