@@ -456,3 +456,53 @@ func TestReferenceStackLine(t *testing.T) {
 	}
 	t.Fatal("no case transforms_gates")
 }
+
+// Every program whose place ours can take has its two links, and a line in the
+// migration guide; what is no link is not touched.
+func TestLinks(t *testing.T) {
+	dir := links(t)
+	guide, err := os.ReadFile("../../docs/migrating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, program := range map[string]string{
+		"linum-aip": "aip", "linum-resample-mosaic-grid": "resample", "linum-detect-focal-curvature": "focal",
+		"linum-crop-3d-mosaic-below-interface": "crop", "linum-stack-slices-motor": "stack",
+	} {
+		if _, err := os.Stat(filepath.Join(bin, program)); err != nil {
+			continue
+		}
+		for _, link := range []string{name, strings.ReplaceAll(name, "-", "_") + ".py"} {
+			if to, err := os.Readlink(filepath.Join(dir, link)); err != nil || to != filepath.Join(bin, program) {
+				t.Errorf("%s is a link to %q, want %s (%v)", link, to, program, err)
+			}
+		}
+		if !strings.Contains(string(guide), "| `"+name+" ") {
+			t.Errorf("docs/migrating.md has no row for %s", name)
+		}
+	}
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range found {
+		name := strings.ReplaceAll(strings.TrimSuffix(e.Name(), ".py"), "_", "-")
+		if !strings.Contains(string(guide), "`"+name+" ") {
+			t.Errorf("docs/migrating.md does not mention %s", name)
+		}
+	}
+	mine := t.TempDir()
+	if err := os.WriteFile(mine+"/linum-aip", []byte("mine"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("../../scripts/links.sh", bin, mine).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "linum-aip is there and is no link") {
+		t.Errorf("links.sh over a file: %v\n%s", err, out)
+	}
+	if b, err := os.ReadFile(mine + "/linum-aip"); err != nil || string(b) != "mine" {
+		t.Errorf("links.sh replaced a file: %q, %v", b, err)
+	}
+	if _, err := os.Readlink(mine + "/linum_aip.py"); err != nil {
+		t.Error(err)
+	}
+}
