@@ -129,8 +129,15 @@ func planAIP[T dtype.Element](m *mosaic, res Resources) (*projection[T], error) 
 	if err != nil {
 		return nil, err
 	}
-	// a view, the sums over its planes and the mean of the column
 	t := src.TileShape(0)
+	if rows := m.chunk[1]; rows < m.shape[1] && rows%t[1] != 0 || t[2] != m.chunk[2] {
+		// pieces of which a column has no whole number: its planes stay whole
+		t = []int{t[0], rows, m.chunk[2]}
+		if src, err = zarrsource.New(a, zarrsource.Tile(t...), zarrsource.Meter(res.Meter)); err != nil {
+			return nil, err
+		}
+	}
+	// a view, the sums over its planes and the mean of the column
 	view := int64(t[0]) * int64(t[1]) * int64(t[2]) * int64(m.dtype.Size())
 	each := view + int64(t[1])*int64(t[2])*8 + int64(m.chunk[1])*int64(m.chunk[2])*4
 	if len(a.Codecs()) > 0 {

@@ -194,6 +194,23 @@ func TestAIPOfLargePlanes(t *testing.T) {
 	}
 }
 
+// Planes larger than a piece whose rows no piece divides, and a row larger than
+// a piece: what is read of a tile is all of it and nothing else.
+func TestAIPOfPlanesThatPiecesDoNotDivide(t *testing.T) {
+	for _, c := range []struct{ shape, chunks []int }{
+		{[]int{3, 1018, 401}, []int{3, 509, 401}},
+		{[]int{3, 1100, 401}, []int{2, 509, 401}},
+		{[]int{2, 3, 140000}, []int{2, 2, 140000}},
+	} {
+		in, want := made(t, c.shape, c.chunks, nil, nil, func(i int) float32 { return float32(i * 7919 % 10007) })
+		out, err := AIP(ctx, in, store.Memory(), Layout{}, nil, small())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameBits(t, read(t, out.Levels[0].Array), want)
+	}
+}
+
 func TestAIPOfAllTypes(t *testing.T) {
 	shape, chunks := []int{7, 20, 30}, []int{7, 16, 16}
 	t.Run("uint8", func(t *testing.T) { testType(t, shape, chunks, func(i int) uint8 { return uint8(i * 31) }) })
