@@ -91,11 +91,11 @@ func newWeights(in, out int, kernel []float64, b Boundary, at func(i int) (int, 
 		}
 		clear(sum[:hi-lo+1])
 		for j, k := range kernel {
-			sum[b.Index(p+j-r, in)-lo] += (1 - fraction) * k
+			sum[b.Index(p+j-r, in)-lo] += float64((1 - fraction) * k)
 		}
 		if fraction > 0 {
 			for j, k := range kernel {
-				sum[b.Index(p+1+j-r, in)-lo] += fraction * k
+				sum[b.Index(p+1+j-r, in)-lo] += float64(fraction * k)
 			}
 		}
 		w.first[i] = lo

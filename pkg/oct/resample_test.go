@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"strata/pkg/dtype"
@@ -362,13 +363,13 @@ func TestResampleOfLargePlanes(t *testing.T) {
 	for _, chain := range []codec.Chain{nil, {codec.CRC32C()}} {
 		in := mosaicOf(t, ngff.ImageSpec{Format: 3, Shape: shape, Chunks: []int{3, 509, 401}, Codecs: chain}, v)
 		m := &meter.Meter{}
-		done := int64(0)
-		out, err := Resample(ctx, in, store.Memory(), isotropic(10), Layout{}, Resources{Workers: 1, Mem: 64 << 20, Meter: m, Progress: func(n int64) { done += n }})
+		var done atomic.Int64
+		out, err := Resample(ctx, in, store.Memory(), isotropic(10), Layout{}, Resources{Workers: 1, Mem: 64 << 20, Meter: m, Progress: func(n int64) { done.Add(n) }})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if total := int64(4 * len(v)); done != total || m.BytesRead() < total {
-			t.Errorf("progress counted %d bytes, the meter %d, of %d", done, m.BytesRead(), total)
+		if total := int64(4 * len(v)); done.Load() != total || m.BytesRead() < total {
+			t.Errorf("progress counted %d bytes, the meter %d, of %d", done.Load(), m.BytesRead(), total)
 		}
 		got := read(t, out.Levels[0].Array)
 		if want == nil {
