@@ -34,6 +34,9 @@ func (s *InterfaceSearch) Windows(from, to, length int) []int {
 	return windowSamples(from, to, length, s.Window())
 }
 
+// Reach is how many planes the derivative along Z sees on either side.
+func (s *InterfaceSearch) Reach() int { return len(GaussianKernel(s.SigmaZ, 1)) / 2 }
+
 // depth is the interface for a largest gradient at plane z.
 func (s *InterfaceSearch) depth(z int32) int32 {
 	return int32(math.Ceil(float64(z) + 0.5*s.SigmaZ))

@@ -14,14 +14,16 @@ import (
 // in float32, whatever the type; integers round half to even. volume has shape
 // planes × ny × nx and is changed in place; shift is one number per A-line, ny rows
 // that lie pitch numbers apart, all finite. NaN and infinite voxels stay
-// where they are: they reach the two voxels that are made of them.
-func Roll[T dtype.Element](w *RollWorkspace, volume []T, planes, ny, nx int, shift []float32, pitch int) {
+// where they are: they reach the two voxels that are made of them. Roll returns how
+// many there are, in float32.
+func Roll[T dtype.Element](w *RollWorkspace, volume []T, planes, ny, nx int, shift []float32, pitch int) (nonFinite int64) {
 	for x := 0; x < nx; x += rollColumns {
 		width := min(rollColumns, nx-x)
 		for y := range ny {
-			rollRow(w, volume[y*nx+x:], planes, ny*nx, shift[y*pitch+x:][:width])
+			nonFinite += rollRow(w, volume[y*nx+x:], planes, ny*nx, shift[y*pitch+x:][:width])
 		}
 	}
+	return nonFinite
 }
 
 // RollWorkspace is the scratch memory of [Roll], to be used again by the same
@@ -37,7 +39,7 @@ type RollWorkspace struct {
 const rollColumns = 128
 
 // rollRow rolls the A-lines of a row; volume begins at its first voxel.
-func rollRow[T dtype.Element](w *RollWorkspace, volume []T, planes, stride int, shift []float32) {
+func rollRow[T dtype.Element](w *RollWorkspace, volume []T, planes, stride int, shift []float32) (nonFinite int64) {
 	n := len(shift)
 	base, reach := w.split(shift, planes)
 	if need := (planes + reach + 2) * rollColumns; len(w.in) < need {
@@ -46,9 +48,12 @@ func rollRow[T dtype.Element](w *RollWorkspace, volume []T, planes, stride int, 
 	if len(w.out) < planes*rollColumns {
 		w.out = make([]float32, planes*rollColumns)
 	}
-	z := base
+	z, isFloat := base, dtype.Of[T]().IsFloat()
 	for p := range planes + reach + 1 {
 		ToFloat32(w.in[p*rollColumns:], volume[z*stride:z*stride+n])
+		if isFloat && p < planes {
+			nonFinite += CountNonFinite(w.in[p*rollColumns : p*rollColumns+n])
+		}
 		if z++; z == planes {
 			z = 0
 		}
@@ -59,6 +64,7 @@ func rollRow[T dtype.Element](w *RollWorkspace, volume []T, planes, stride int, 
 	for z := range planes {
 		FromFloat32(volume[z*stride:z*stride+n], w.out[z*rollColumns:z*rollColumns+n])
 	}
+	return nonFinite
 }
 
 // split takes shifts apart: A-line x begins at plane base + offset[x] modulo
