@@ -53,24 +53,24 @@ func (r rectangle) and(s rectangle) rectangle {
 	return rectangle{max(r.y0, s.y0), min(r.y1, s.y1), max(r.x0, s.x0), min(r.x1, s.x1)}
 }
 
-// volume is the memory of one worker.
-type volume[T dtype.Element] struct {
+// tileBuffer is the memory of one worker.
+type tileBuffer[T dtype.Element] struct {
 	raw  []byte
 	data []T // of what was read last, C order
 }
 
-func newVolume[T dtype.Element](bytes int64) (*volume[T], error) {
+func newTileBuffer[T dtype.Element](bytes int64) (*tileBuffer[T], error) {
 	b, err := mem.Alloc(int(bytes))
 	if err != nil {
 		return nil, fmt.Errorf("memory for a tile: %w", err)
 	}
-	return &volume[T]{raw: b}, nil
+	return &tileBuffer[T]{raw: b}, nil
 }
 
-func (v *volume[T]) free() { mem.Free(v.raw) }
+func (v *tileBuffer[T]) free() { mem.Free(v.raw) }
 
 // read brings planes of a part of the mosaic into memory.
-func (c *columns[T]) read(ctx context.Context, v *volume[T], planes int, r rectangle) error {
+func (c *columns[T]) read(ctx context.Context, v *tileBuffer[T], planes int, r rectangle) error {
 	bytes := planes * r.area() * c.mosaic.dtype.Size()
 	v.data = dtype.Slice[T](v.raw[:bytes])
 	err := c.array.Read(ctx, zarr.Region{Start: []int{0, r.y0, r.x0}, Shape: []int{planes, r.height(), r.width()}}, v.raw[:bytes])

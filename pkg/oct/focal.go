@@ -346,7 +346,7 @@ func (r *roll[T]) run(ctx context.Context, corr []float32) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for range r.workers {
 		g.Go(func() error {
-			v, err := newVolume[T](r.mosaic.tileBytes())
+			v, err := newTileBuffer[T](r.mosaic.tileBytes())
 			if err != nil {
 				return err
 			}
@@ -369,7 +369,7 @@ func (r *roll[T]) run(ctx context.Context, corr []float32) error {
 	return g.Wait()
 }
 
-func (r *roll[T]) tile(ctx context.Context, w *filter.RollWorkspace, v *volume[T], at rectangle, corr []float32) error {
+func (r *roll[T]) tile(ctx context.Context, w *filter.RollWorkspace, v *tileBuffer[T], at rectangle, corr []float32) error {
 	m := r.mosaic
 	if err := r.read(ctx, v, m.shape[0], at); err != nil {
 		return err

@@ -144,7 +144,7 @@ func (p *interfaceMap[T]) each(ctx context.Context, n int, bytes int64, do func(
 	var next atomic.Int64
 	for range min(p.workers, n) {
 		g.Go(func() error {
-			v, err := newVolume[T](bytes)
+			v, err := newTileBuffer[T](bytes)
 			if err != nil {
 				return err
 			}
@@ -181,7 +181,7 @@ func (p *interfaceMap[T]) planes() int {
 // searcher is a worker.
 type searcher[T dtype.Element] struct {
 	*interfaceMap[T]
-	volume    *volume[T]
+	volume    *tileBuffer[T]
 	workspace filter.Workspace
 	column    []T
 	depth     []int32
