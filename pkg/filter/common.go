@@ -1,0 +1,89 @@
+package filter
+
+import "math"
+
+// Bracket gathers what the median of many values needs when a range is known
+// in which it probably lies: how many values there are, how many lie below, and
+// those within. Several brackets of one range, one for each worker, make a median
+// together: see [BracketMedian].
+type Bracket struct {
+	Lo, Hi float32
+	// Cap is how many values within may be kept.
+	Cap int
+
+	n, below int64
+	inside   []float32
+	full     bool
+}
+
+// Count is the number of values.
+func (b *Bracket) Count() int64 { return b.n }
+
+func (b *Bracket) add(v float32) {
+	b.n++
+	switch {
+	case v < b.Lo:
+		b.below++
+	case v > b.Hi:
+	case len(b.inside) < b.Cap:
+		b.inside = append(b.inside, v)
+	default:
+		b.full = true
+	}
+}
+
+// AddCommon adds the elements of two images that are above 0 in both, each to
+// its bracket. NaN is not above 0. The images have the same length.
+func AddCommon(a, b []float32, in, other *Bracket) {
+	b = b[:len(a)]
+	for i, v := range a {
+		if w := b[i]; v > 0 && w > 0 {
+			in.add(v)
+			other.add(w)
+		}
+	}
+}
+
+// CountCommon is the number of elements that are above 0 in both of two images
+// of the same length.
+func CountCommon(a, b []float32) (n int) {
+	b = b[:len(a)]
+	for i, v := range a {
+		if v > 0 && b[i] > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// BracketMedian is the median of the values of all brackets, exactly. ok is
+// false when it does not lie in their range, or more values do than they may
+// keep. The brackets' values are reordered. Without values it is NaN.
+func BracketMedian(brackets []*Bracket) (median float64, ok bool) {
+	var n, below int64
+	var inside []float32
+	for _, b := range brackets {
+		if b.full {
+			return 0, false
+		}
+		n, below = n+b.n, below+b.below
+		if len(brackets) == 1 {
+			inside = b.inside
+		} else {
+			inside = append(inside, b.inside...)
+		}
+	}
+	if n == 0 {
+		return math.NaN(), true
+	}
+	lo, hi := (n-1)/2-below, n/2-below
+	if lo < 0 || hi >= int64(len(inside)) {
+		return 0, false
+	}
+	v := float64(selectNth(inside, int(lo)))
+	if hi == lo {
+		return v, true
+	}
+	w := float64(minimum(inside[lo+1:]))
+	return v + float64((w-v)*0.5), true
+}

@@ -1,0 +1,51 @@
+package filter
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestBracketMedian(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	hits := 0
+	for trial := range 400 {
+		n := 1 + rng.IntN(300)
+		a, b := make([]float32, n), make([]float32, n)
+		var both [2][]float32
+		for i := range a {
+			a[i], b[i] = float32(rng.IntN(50)-5), float32(rng.NormFloat64()*10+20)
+			if rng.IntN(20) == 0 {
+				a[i] = float32(math.NaN())
+			}
+			if a[i] > 0 && b[i] > 0 {
+				both[0], both[1] = append(both[0], a[i]), append(both[1], b[i])
+			}
+		}
+		var brackets [2][]*Bracket
+		for w := range 3 {
+			pair := [2]*Bracket{{Lo: 18, Hi: 30, Cap: 60}, {Lo: 10, Hi: 35, Cap: 1000}}
+			AddCommon(a[w*n/3:(w+1)*n/3], b[w*n/3:(w+1)*n/3], pair[0], pair[1])
+			brackets[0], brackets[1] = append(brackets[0], pair[0]), append(brackets[1], pair[1])
+		}
+		if got := CountCommon(a, b); got != len(both[0]) {
+			t.Fatalf("%d elements are common, want %d", got, len(both[0]))
+		}
+		for i := range 2 {
+			want := sortedPercentile(both[i], 50)
+			got, ok := BracketMedian(brackets[i])
+			if ok && got != want && !(got != got && want != want) {
+				t.Fatalf("trial %d: median %v, want %v", trial, got, want)
+			}
+			if ok {
+				hits++
+			}
+		}
+	}
+	if hits < 200 {
+		t.Errorf("only %d medians were found", hits)
+	}
+	if _, ok := BracketMedian([]*Bracket{{Lo: 1, Hi: 2, Cap: 1, n: 2, full: true}}); ok {
+		t.Error("a full bracket makes a median")
+	}
+}

@@ -1,0 +1,189 @@
+package oct
+
+import (
+	"context"
+	"math"
+
+	"strata/pkg/dtype"
+	"strata/pkg/ngff"
+	"strata/pkg/registration"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// StackOptions say how [Stack] places slices. The zero value of a limit means
+// off, as the fields say; [DefaultStackOptions] are the defaults of the flags,
+// which have the fields' names in small letters.
+type StackOptions struct {
+	NoXYShift          bool    // slices share a frame: shifts are not used
+	SlicingIntervalMM  float64 // thickness that the blade takes off
+	SearchRangeMM      float64 // how far from the expected overlap to search
+	UseExpectedOverlap bool    // do not search
+	MovingZFirstIndex  int     // planes of a moving slice that are left out
+	ZOverlapMinCorr    float64 // correlation under which the expected overlap is taken; 0: never
+
+	Blend                     bool
+	BlendRefinementPx         float64 // limit of the shift in the plane; 0: off
+	BlendZRefineVox           int     // how much less than the overlap may be blended; 0: off
+	BlendZRefineMinConfidence float64
+
+	RotationOnly          bool
+	MaxRotationDeg        float64 // larger rotations are clamped; 0: off
+	SmoothWindow          int     // slices over which rotations are averaged; 0: off
+	ConfidenceLow         float64 // transforms below are skipped
+	ConfidenceHigh        float64 // below, only their rotation is applied
+	SkipErrorTransforms   bool
+	SkipWarningTransforms bool
+	LoadMinZCorr          float64 // with LoadMaxRotation: a gate instead of the two above; 0: off
+	LoadMaxRotation       float64 // degrees
+
+	AccumulateTranslations       bool // implies RotationOnly
+	ConfidenceWeightTranslations bool
+	MaxPairwiseTranslation       float64 // pixels; 0: off
+	TranslationMinZCorr          float64 // 0: off
+	TranslationSmoothSigma       float64 // slices; 0: off
+	MaxCumulativeDriftPx         float64 // 0: off
+
+	PyramidResolutions []float64 // voxel sizes of the levels, micrometres
+	MakeIsotropic      bool
+}
+
+// DefaultStackOptions are the defaults of the flags.
+func DefaultStackOptions() StackOptions {
+	return StackOptions{
+		SlicingIntervalMM: 0.2, SearchRangeMM: 0.1, MovingZFirstIndex: 8, ZOverlapMinCorr: 0.5,
+		BlendZRefineMinConfidence: 0.5, MaxRotationDeg: 1, ConfidenceLow: 0.3, ConfidenceHigh: 0.6,
+		TranslationMinZCorr: 0.2, PyramidResolutions: []float64{10, 25, 50, 100}, MakeIsotropic: true,
+	}
+}
+
+// StackSlice is one slice of a stack.
+type StackSlice struct {
+	ID    int
+	Path  string // what messages call it
+	Image *ngff.Image
+}
+
+// StackInput is what a stack is made from.
+type StackInput struct {
+	Slices     []StackSlice                     // by increasing ID, at least one
+	Shifts     *registration.Shifts             // nil only with NoXYShift
+	Transforms *registration.Folder             // nil: none
+	Manual     *registration.Folder             // transforms that go before those; nil: none
+	Config     map[int]registration.SliceConfig // nil: all slices are trusted
+}
+
+// StackResult is what a stack became.
+type StackResult struct {
+	Image     *ngff.Image
+	Shape     [3]int             // of the assembled volume, before the pyramid
+	Position  map[int][2]float64 // of slices on the canvas (x, y), pixels
+	Matches   []StackMatch       // before the consistency step
+	Decisions []StackDecision
+	// Corrections are the overlaps that the consistency step changed.
+	Corrections []StackCorrection
+	Actions     map[int]string  // what was done with the transform of a moving slice
+	Gains       map[int]float64 // factors of moving slices that are not 1
+	Refinements map[int][2]int  // shifts in the plane (dy, dx) by BlendRefinementPx
+}
+
+// Stack assembles slices to one volume and writes it as a float32 image with an
+// analysis pyramid (stages specification, stack). Slices are placed by motor
+// shifts and pairwise transforms; how far neighbours overlap along z is given,
+// expected or measured by cross-correlation; overlaps are blended or
+// overwritten.
+//
+// Overlaps are measured on a quarter of the planes, read in strips of rows;
+// then slices are read once, in order, and the volume is written plane by plane:
+// in memory are the planes in which two slices are blended and those of a row
+// of output chunks.
+func Stack(ctx context.Context, in StackInput, opt StackOptions, out store.Writer, layout Layout, res Resources) (*StackResult, error) {
+	slices, err := openSlices(in.Slices)
+	if err != nil {
+		return nil, err
+	}
+	p, err := planStack(in, opt, slices, &res)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.measure(ctx, res); err != nil {
+		return nil, err
+	}
+	p.settle(&res)
+	if err := p.checkCanvas(); err != nil {
+		return nil, err
+	}
+	result := &StackResult{
+		Shape: [3]int{p.depth, p.canvas[0], p.canvas[1]}, Position: p.position, Matches: p.matches(), Corrections: p.corrections,
+		Actions: map[int]string{}, Gains: map[int]float64{}, Refinements: map[int][2]int{},
+	}
+	for _, m := range p.moving {
+		result.Actions[m.slice.id] = m.action
+	}
+	result.Decisions = p.decisions()
+	if err := assemble(ctx, p, out, layout, res, result); err != nil {
+		return nil, err
+	}
+	result.Image, err = ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
+	return result, err
+}
+
+// stackSlice is an opened slice.
+type stackSlice struct {
+	id    int
+	path  string
+	image *ngff.Image
+	array *zarr.Array
+	shape [3]int // (z, y, x)
+	chunk [3]int
+	dtype dtype.Type
+	voxel [3]float64 // micrometres
+}
+
+// maxVoxelDifference is how far, in parts, voxel sizes of slices may differ.
+const maxVoxelDifference = 1e-3
+
+func openSlices(in []StackSlice) ([]*stackSlice, error) {
+	if len(in) == 0 {
+		return nil, badInput("there are no slices to stack")
+	}
+	var out []*stackSlice
+	for _, s := range in {
+		a := s.Image.Levels[0].Array.With(zarr.Workers(1))
+		o := &stackSlice{id: s.ID, path: s.Path, image: s.Image, array: a, dtype: a.DType()}
+		shape, chunk := a.Shape(), a.Chunks()
+		if len(shape) != 3 {
+			return nil, badInput("%s: slice has %d axes, want 3 (z, y, x)", s.Path, len(shape))
+		}
+		for d, axis := range s.Image.Axes {
+			if axis.Name != string("zyx"[d]) {
+				return nil, badInput("%s: axis %d of the slice is %q, want z, y, x in this order", s.Path, d, axis.Name)
+			}
+		}
+		voxels := 1.0
+		for d, n := range shape {
+			if n == 0 {
+				return nil, badInput("%s: slice is empty: shape %v", s.Path, shape)
+			}
+			o.shape[d], o.chunk[d], o.voxel[d] = n, min(chunk[d], n), s.Image.VoxelSize[d]
+			voxels *= float64(n)
+			if v := o.voxel[d]; !(v > 0) || math.IsInf(v, 0) {
+				return nil, badInput("%s: voxel size along %c is %v, want a positive number", s.Path, "zyx"[d], v)
+			}
+			if first := out; len(first) > 0 {
+				if f := first[0]; math.Abs(o.voxel[d]-f.voxel[d]) > maxVoxelDifference*f.voxel[d] {
+					return nil, badInput("%s: voxel size is %v µm along %c, that of %s is %v µm: slices of one stack must have the same", s.Path, o.voxel[d], "zyx"[d], f.path, f.voxel[d])
+				}
+			}
+		}
+		if voxels*8 > math.MaxInt64 {
+			return nil, badInput("%s: slice of shape %v has more bytes than can be counted", s.Path, shape)
+		}
+		switch o.dtype {
+		case dtype.Bool, dtype.Float16, dtype.Complex64, dtype.Complex128:
+			return nil, badInput("%s: data type %v: want integers of up to 64 bits, float32 or float64", s.Path, o.dtype)
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}

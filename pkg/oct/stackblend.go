@@ -1,0 +1,256 @@
+package oct
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"strata/pkg/filter"
+	"strata/pkg/meter"
+)
+
+const (
+	gainVoxels  = 1000 // more than so many common voxels make a gain
+	gainDark    = 1e-6 // medians that are not above it make none
+	gainLeast   = 0.01 // a gain that differs less from 1 is not applied
+	refineArea  = 1000 // so many common pixels at least make a refinement
+	refineLeast = 0.1  // pixels
+)
+
+// blend mixes the blend planes of a slice into the canvas, and returns the
+// factor by which the slice is scaled. planes lie on the canvas.
+func (a *assembly) blend(ctx context.Context, m *movingSlice, k [2]int, planes [][]float32) (gain float32, err error) {
+	old := make([][]float32, len(planes))
+	for i := range old {
+		z := m.start + k[0] + i
+		if old[i] = a.at(z); old[i] == nil {
+			// a gap in the volume: there is nothing yet
+			if old[i], err = a.take(); err != nil {
+				return 0, err
+			}
+			clear(old[i])
+			a.set(z, old[i])
+		}
+	}
+	gain, err = a.gain(ctx, m, old, planes)
+	if err != nil {
+		return 0, err
+	}
+	if gain != 1 {
+		a.result.Gains[m.slice.id] = float64(gain)
+	}
+	dy, dx := 0, 0
+	if a.plan.opt.BlendRefinementPx > 0 {
+		if dy, dx, err = a.refine(ctx, m, old, planes, gain); err != nil {
+			return 0, err
+		}
+	}
+	weights := filter.Hann(m.mix)
+	return gain, a.crew.each(ctx, len(planes), a.res.Workers, func(_ *growing, i int) error {
+		start := time.Now()
+		a.mix(m.place, old[i], planes[i], weights, k[0]+i-(m.overlap-m.mix), gain, dy, dx)
+		a.res.Meter.Since(meter.Compute, start)
+		return nil
+	})
+}
+
+// mix mixes a plane of a slice, scaled and moved by (−dy, −dx) with its edges
+// repeated, into a plane of the canvas.
+func (a *assembly) mix(r rect, old, v []float32, weights []float64, k int, gain float32, dy, dx int) {
+	width := r.x1 - r.x0
+	moved := make([]float32, 0, width)
+	row := func(y int) []float32 {
+		y = min(max(y-dy, r.y0), r.y1-1)
+		src := v[y*a.nx+r.x0 : y*a.nx+r.x1]
+		if dx == 0 {
+			return src
+		}
+		moved = moved[:0]
+		for x := range width {
+			moved = append(moved, src[min(max(x-dx, 0), width-1)])
+		}
+		return moved
+	}
+	if len(weights) == 1 { // nothing to fade over: the fuller plane
+		fixed, moving := 0, 0
+		for y := r.y0; y < r.y1; y++ {
+			fixed += positive(old[y*a.nx+r.x0 : y*a.nx+r.x1])
+			moving += positive(row(y))
+		}
+		if moving < fixed {
+			return
+		}
+		for y := r.y0; y < r.y1; y++ {
+			dst := old[y*a.nx+r.x0 : y*a.nx+r.x1]
+			for x, f := range row(y) {
+				dst[x] = f * gain
+			}
+		}
+		return
+	}
+	for y := r.y0; y < r.y1; y++ {
+		filter.Mix(old[y*a.nx+r.x0:y*a.nx+r.x1], row(y), weights[k], gain)
+	}
+}
+
+func positive(v []float32) (n int) {
+	for _, f := range v {
+		if f > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// gain is the ratio of the medians of what is on the canvas and what comes,
+// over the voxels that both have.
+func (a *assembly) gain(ctx context.Context, m *movingSlice, old, planes [][]float32) (float32, error) {
+	n, fixed, moving, err := a.medians(ctx, m.place, old, planes)
+	if err != nil || n <= gainVoxels || !(fixed > gainDark && moving > gainDark) {
+		return 1, err
+	}
+	g := float32(min(max(fixed/moving, 0.5), 2))
+	if !(math.Abs(float64(g)-1) > gainLeast) {
+		return 1, nil
+	}
+	return g, nil
+}
+
+const (
+	// sampled is about how many voxels a median is guessed from.
+	sampled = 1 << 17
+	// margin is how far the median may be from the guess, in parts of the
+	// voxels: seven standard deviations.
+	margin = 0.01
+	// bracketed is how many voxels near the median are kept at most.
+	bracketed = 4 << 20
+)
+
+// medians are the exact medians of two sets of planes over the voxels of a
+// rectangle that are above 0 in both, and the number of these. A sample says
+// where they are about; then one pass over all counts what lies below and keeps
+// what lies near. Where the sample misleads, two passes over histograms find them.
+func (a *assembly) medians(ctx context.Context, r rect, old, planes [][]float32) (n int64, fixed, moving float64, err error) {
+	lo, hi := a.guess(r, old, planes)
+	var brackets [2][]*filter.Bracket
+	for i := range brackets {
+		for range len(planes) {
+			brackets[i] = append(brackets[i], &filter.Bracket{Lo: lo[i], Hi: hi[i], Cap: bracketed / len(planes)})
+		}
+	}
+	each := func(f func(i int, a, b []float32)) error {
+		return a.crew.each(ctx, len(planes), a.res.Workers, func(_ *growing, i int) error {
+			start := time.Now()
+			for y := r.y0; y < r.y1; y++ {
+				f(i, old[i][y*a.nx+r.x0:y*a.nx+r.x1], planes[i][y*a.nx+r.x0:y*a.nx+r.x1])
+			}
+			a.res.Meter.Since(meter.Compute, start)
+			return nil
+		})
+	}
+	if err := each(func(i int, v, w []float32) { filter.AddCommon(v, w, brackets[0][i], brackets[1][i]) }); err != nil {
+		return 0, 0, 0, err
+	}
+	for _, b := range brackets[0] {
+		n += b.Count()
+	}
+	if n <= gainVoxels {
+		return n, 0, 0, nil
+	}
+	var ok [2]bool
+	fixed, ok[0] = filter.BracketMedian(brackets[0])
+	moving, ok[1] = filter.BracketMedian(brackets[1])
+	if ok[0] && ok[1] {
+		return n, fixed, moving, nil
+	}
+	brackets = [2][]*filter.Bracket{}
+	q := [2]*filter.Quantiles{filter.NewQuantiles(50), filter.NewQuantiles(50)}
+	for pass := range 2 {
+		if pass == 1 {
+			q[0].Refine()
+			q[1].Refine()
+		}
+		if err := each(func(i int, v, w []float32) {
+			var both [2][]float32
+			for x, f := range v {
+				if f > 0 && w[x] > 0 {
+					both[0], both[1] = append(both[0], f), append(both[1], w[x])
+				}
+			}
+			q[0].Add(both[0])
+			q[1].Add(both[1])
+		}); err != nil {
+			return 0, 0, 0, err
+		}
+	}
+	return n, q[0].Value(0), q[1].Value(0), nil
+}
+
+// guess is where the two medians probably lie, from evenly spaced voxels.
+func (a *assembly) guess(r rect, old, planes [][]float32) (lo, hi [2]float32) {
+	var v [2][]float32
+	height, width := r.y1-r.y0, r.x1-r.x0
+	total := len(planes) * height * width
+	for i := 0; i < total; i += max(1, total/sampled) {
+		at := (r.y0+i/width%height)*a.nx + r.x0 + i%width
+		f, m := old[i/width/height][at], planes[i/width/height][at]
+		if f > 0 && m > 0 {
+			v[0], v[1] = append(v[0], f), append(v[1], m)
+		}
+	}
+	for i := range v {
+		slices.Sort(v[i])
+		n := float64(len(v[i]))
+		if n < sampled/16 { // too few to judge: all of them
+			lo[i], hi[i] = 0, float32(math.Inf(1))
+			continue
+		}
+		lo[i], hi[i] = v[i][int((0.5-margin)*n)], v[i][int((0.5+margin)*n)]
+	}
+	return lo, hi
+}
+
+// refine is the shift (dy, dx) for which the mean of the slice's planes matches
+// that of the canvas best: 0 where it is not worth or not to be believed.
+func (a *assembly) refine(ctx context.Context, m *movingSlice, old, planes [][]float32, gain float32) (dy, dx int, err error) {
+	r := m.place
+	height, width := r.y1-r.y0, r.x1-r.x0
+	mean := [2][]float32{make([]float32, height*width), make([]float32, height*width)}
+	common := make([]int, height)
+	err = a.crew.each(ctx, height, a.res.Workers, func(_ *growing, y int) error {
+		start := time.Now()
+		sum := make([]float64, width)
+		for i, set := range [2][][]float32{old, planes} {
+			clear(sum)
+			for _, v := range set {
+				filter.AddPlanes(sum, v[(r.y0+y)*a.nx+r.x0:][:width])
+			}
+			filter.Mean(mean[i][y*width:(y+1)*width], sum, len(set))
+		}
+		for x := range width {
+			mean[1][y*width+x] *= gain
+		}
+		common[y] = filter.CountCommon(mean[0][y*width:(y+1)*width], mean[1][y*width:(y+1)*width])
+		a.res.Meter.Since(meter.Compute, start)
+		return nil
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	n := 0
+	for _, c := range common {
+		n += c
+	}
+	if n < refineArea {
+		return 0, 0, nil
+	}
+	start := time.Now()
+	dy, dx = filter.PhaseShift(mean[0], mean[1], height, width)
+	a.res.Meter.Since(meter.Compute, start)
+	if d := math.Hypot(float64(dy), float64(dx)); d < refineLeast || d > a.plan.opt.BlendRefinementPx {
+		return 0, 0, nil
+	}
+	a.result.Refinements[m.slice.id] = [2]int{dy, dx}
+	return dy, dx, nil
+}

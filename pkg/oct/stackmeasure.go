@@ -1,0 +1,311 @@
+package oct
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/meter"
+)
+
+// measure finds the overlaps that the plan asks for.
+//
+// The planes are read in strips of rows, each slice once, the strip of a slice
+// kept for the pair with the next one. Sums are made per row and added in the
+// order of rows, whatever the strips and whoever makes them.
+func (p *stackPlan) measure(ctx context.Context, res Resources) error {
+	ms := newMeasuring(p)
+	if ms == nil {
+		return nil
+	}
+	c := newCrew(res.Workers)
+	defer c.close()
+	workers, err := ms.fit(res)
+	if err != nil {
+		return err
+	}
+	n := (ms.y1 - ms.y0 + ms.rows - 1) / ms.rows
+	if err := c.each(ctx, n, workers, func(s *growing, i int) error { return ms.strip(ctx, s, i, res.Meter) }); err != nil {
+		return err
+	}
+	for _, pair := range ms.pairs {
+		s := pair.m.search
+		best, correlation := s.best, math.Inf(-1)
+		for k, sum := range pair.sums {
+			if c := sum.NCC(); c > correlation {
+				best, correlation = s.lo+k, c
+			}
+		}
+		if math.IsInf(correlation, -1) {
+			res.warn("slices %d and %d: no overlap can be correlated, their voxels are not all finite", pair.m.fixed.id, pair.m.slice.id)
+			correlation = 0
+		}
+		s.take(best, correlation)
+	}
+	return nil
+}
+
+// measuring is a pass over the centres of planes.
+type measuring struct {
+	pairs  []*measuredPair
+	needs  []*stripNeed // slices in order
+	y0, y1 int          // rows that some pair needs
+	rows   int          // of a strip
+
+	mu   sync.Mutex
+	next int               // strip whose sums are added next
+	done map[int][]rowSums // strips that wait for an earlier one
+}
+
+// measuredPair is a pair whose overlap is searched.
+type measuredPair struct {
+	m              *movingSlice
+	fixed, moving  *stripNeed
+	y0, y1, x0, x1 int              // its centre
+	sums           []filter.Moments // by overlap, from search.lo on
+}
+
+// rowSums are the sums of one pair over the rows of a strip: moments by row and overlap.
+type rowSums []filter.Moments
+
+// stripNeed is what is read of a slice: planes at its end and at its beginning.
+type stripNeed struct {
+	slice       *stackSlice
+	first, last [2]int // planes, half open, as moving and as fixed slice
+	x0, x1      int
+	asMoving    *measuredPair
+	asFixed     *measuredPair
+	spans       [][2]int // planes that are read, in order and apart
+	planes      int      // in all spans
+	spanOf      func(z int) int
+}
+
+func newMeasuring(p *stackPlan) *measuring {
+	ms := &measuring{done: map[int][]rowSums{}, y0: math.MaxInt}
+	by := map[*stackSlice]*stripNeed{}
+	need := func(s *stackSlice) *stripNeed {
+		n := by[s]
+		if n == nil {
+			n = &stripNeed{slice: s, x0: math.MaxInt}
+			by[s] = n
+			ms.needs = append(ms.needs, n)
+		}
+		return n
+	}
+	for _, m := range p.moving {
+		s := m.search
+		if s == nil {
+			continue
+		}
+		// slices lie with their origins on each other; what both have counts
+		h, w := min(m.fixed.shape[1], m.slice.shape[1]), min(m.fixed.shape[2], m.slice.shape[2])
+		margin := min(h, w) / 4
+		pair := &measuredPair{m: m, y0: margin, y1: h - margin, x0: margin, x1: w - margin, sums: make([]filter.Moments, s.hi-s.lo+1)}
+		pair.fixed, pair.moving = need(m.fixed), need(m.slice)
+		pair.fixed.asFixed, pair.moving.asMoving = pair, pair
+		pair.fixed.last = [2]int{m.fixed.shape[0] - s.hi, m.fixed.shape[0]}
+		pair.moving.first = [2]int{s.first, s.first + s.hi}
+		for _, n := range []*stripNeed{pair.fixed, pair.moving} {
+			n.x0, n.x1 = min(n.x0, pair.x0), max(n.x1, pair.x1)
+			ms.rows = max(ms.rows, n.slice.chunk[1])
+		}
+		ms.y0, ms.y1 = min(ms.y0, pair.y0), max(ms.y1, pair.y1)
+		ms.pairs = append(ms.pairs, pair)
+	}
+	if len(ms.pairs) == 0 {
+		return nil
+	}
+	ms.y0 = ms.y0 / ms.rows * ms.rows // strips are rows of chunks
+	for _, n := range ms.needs {
+		n.plan()
+	}
+	return ms
+}
+
+// plan joins the planes at both ends where they meet.
+func (n *stripNeed) plan() {
+	a, b := n.first, n.last
+	switch {
+	case n.asMoving == nil:
+		n.spans = [][2]int{b}
+	case n.asFixed == nil:
+		n.spans = [][2]int{a}
+	case a[1] >= b[0]:
+		n.spans = [][2]int{{min(a[0], b[0]), max(a[1], b[1])}}
+	default:
+		n.spans = [][2]int{a, b}
+	}
+	for _, s := range n.spans {
+		n.planes += s[1] - s[0]
+	}
+}
+
+// plane is the number of plane z among those that are read.
+func (n *stripNeed) plane(z int) int {
+	at := 0
+	for _, s := range n.spans {
+		if z < s[1] {
+			return at + z - s[0]
+		}
+		at += s[1] - s[0]
+	}
+	panic("oct: a plane that is not read")
+}
+
+// elements is the number of voxels of a strip.
+func (n *stripNeed) elements(rows int) int { return n.planes * rows * (n.x1 - n.x0) }
+
+// fit makes strips as low, and workers as few, as the memory asks for.
+func (ms *measuring) fit(res Resources) (workers int, err error) {
+	chunk := int64(0) // decoded by a worker
+	for _, n := range ms.needs {
+		s := n.slice
+		chunk = max(chunk, 2*int64(s.chunk[0])*int64(s.chunk[1])*int64(s.chunk[2])*int64(s.dtype.Size()))
+	}
+	for {
+		each := int64(0)
+		for i, n := range ms.needs {
+			v := int64(n.elements(ms.rows)) * 4
+			if i > 0 {
+				v += int64(ms.needs[i-1].elements(ms.rows)) * 4
+			}
+			if n.slice.dtype != dtype.Float32 {
+				v += int64(n.elements(ms.rows)) * int64(n.slice.dtype.Size())
+			}
+			each = max(each, v)
+		}
+		for _, pair := range ms.pairs {
+			each += int64(ms.rows) * int64(len(pair.sums)) * 48
+		}
+		each += chunk
+		if each <= res.Mem {
+			return int(min(int64(res.Workers), res.Mem/each)), nil
+		}
+		if ms.rows == 1 {
+			return 0, tooLittle(res, each, "measuring the overlap of slices of %v voxels in chunks of %v", ms.needs[0].slice.shape, ms.needs[0].slice.chunk)
+		}
+		ms.rows = (ms.rows + 1) / 2
+	}
+}
+
+// strip correlates the rows of one strip, for all pairs.
+func (ms *measuring) strip(ctx context.Context, scratch *growing, i int, counts *meter.Meter) error {
+	y0 := ms.y0 + i*ms.rows
+	y1 := min(y0+ms.rows, ms.y1)
+	sums := make([]rowSums, len(ms.pairs))
+	var kept, read stripData
+	defer kept.memory.free()
+	defer read.memory.free()
+	k := 0
+	for _, n := range ms.needs {
+		if err := read.load(ctx, n, y0, y1, scratch); err != nil {
+			return err
+		}
+		if pair := n.asMoving; pair != nil {
+			start := time.Now()
+			sums[k] = pair.correlate(&kept, &read, y0, y1)
+			counts.Since(meter.Compute, start)
+			k++
+		}
+		kept, read = read, kept
+	}
+	ms.add(i, sums)
+	return nil
+}
+
+// add adds the sums of a strip to those of the strips before it.
+func (ms *measuring) add(i int, sums []rowSums) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	ms.done[i] = sums
+	for {
+		sums, ok := ms.done[ms.next]
+		if !ok {
+			return
+		}
+		delete(ms.done, ms.next)
+		ms.next++
+		for k, pair := range ms.pairs {
+			for j, m := range sums[k] {
+				pair.sums[j%len(pair.sums)].Add(m)
+			}
+		}
+	}
+}
+
+// stripData is a strip of a slice in memory: planes × rows × columns.
+type stripData struct {
+	need   *stripNeed
+	memory growing
+	v      []float32
+	y0, ny int
+	nx     int
+}
+
+// load reads rows y0…y1−1, as far as the slice has them.
+func (d *stripData) load(ctx context.Context, n *stripNeed, y0, y1 int, scratch *growing) error {
+	y1 = min(y1, n.slice.shape[1])
+	d.need, d.y0, d.ny, d.nx = n, y0, max(0, y1-y0), n.x1-n.x0
+	if d.ny == 0 {
+		return nil
+	}
+	b, err := d.memory.get(4 * n.elements(d.ny))
+	if err != nil {
+		return err
+	}
+	d.v = dtype.Slice[float32](b)
+	to := d.v
+	for _, s := range n.spans {
+		shape := [3]int{s[1] - s[0], d.ny, d.nx}
+		if err := n.slice.readBox(ctx, [3]int{s[0], y0, n.x0}, shape, to, scratch); err != nil {
+			return err
+		}
+		to = to[shape[0]*shape[1]*shape[2]:]
+	}
+	return nil
+}
+
+// row is a part of a row of a plane.
+func (d *stripData) row(plane, y, x0, x1 int) []float32 {
+	at := (plane*d.ny+y-d.y0)*d.nx - d.need.x0
+	return d.v[at+x0 : at+x1]
+}
+
+// correlate makes the sums of the pair's rows in a strip: by row, by overlap.
+func (pair *measuredPair) correlate(fixed, moving *stripData, y0, y1 int) (out rowSums) {
+	s := pair.m.search
+	n := len(pair.sums)
+	a, b := make([][]float32, s.hi), make([][]float32, s.hi) // from the end of the fixed slice on; from the start of the moving one
+	af, bf := pair.fixed.plane(pair.m.fixed.shape[0]-1), pair.moving.plane(s.first)
+	dots := make([]float64, n)
+	for y := max(y0, pair.y0); y < min(y1, pair.y1); y++ {
+		row := make(rowSums, n)
+		for t := range s.hi {
+			a[t] = fixed.row(af-t, y, pair.x0, pair.x1)
+			b[t] = moving.row(bf+t, y, pair.x0, pair.x1)
+		}
+		var sum filter.Moments // of the planes so far
+		for t := range s.hi {
+			av, aq := filter.Sums(a[t])
+			bv, bq := filter.Sums(b[t])
+			sum.N += int64(len(a[t]))
+			sum.A, sum.AA, sum.B, sum.BB = sum.A+av, sum.AA+aq, sum.B+bv, sum.BB+bq
+			if k := t + 1 - s.lo; k >= 0 {
+				ab := row[k].AB
+				row[k] = sum
+				row[k].AB = ab
+			}
+			// plane t from the end lies on moving plane o−1−t
+			lo := max(s.lo, t+1)
+			filter.Dots(dots[lo-s.lo:], a[t], b[lo-1-t:s.hi-t])
+			for o := lo; o <= s.hi; o++ {
+				row[o-s.lo].AB += dots[o-s.lo]
+			}
+		}
+		out = append(out, row...)
+	}
+	return out
+}
