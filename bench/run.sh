@@ -1,30 +1,37 @@
 #!/usr/bin/env bash
-# bench/run.sh: strata, its peers and the C floor on the same arrays, in one run;
-# writes docs/benchmarks.md and docs/benchmarks.svg. `make bench` builds first.
+# bench/run.sh: strata beside its peers and the floors of the machine. `make bench`
+# builds first. Each part stores what it measured in bench/results and writes its own
+# page from that, so that one can be run again without the others.
 #
-#   BENCH_DIR    where the data lies (16 GB; default build/bench)
+#   PARTS        arrays: reading and writing Zarr (docs/benchmarks-arrays.md); stages: the
+#                programs (docs/benchmarks.md); chain: the workflow, a table of the same
+#                page (needs Nextflow). Default: arrays,stages
+#   LINUMPY      a checkout of linumpy with its environment, to run beside the stages
+#   BENCH_DIR    where the data lies (24 GB for both; default build/bench)
 #   BENCH_OUT    where the programs write (default: memory, if there is enough, else BENCH_DIR)
 #   BENCH_SHAPE  shape of the arrays (default 512,1024,1024); another one writes no report to docs
-#   BENCH_SMOKE  1: small arrays and one round, to see that all of it runs; no report to docs
+#   BENCH_SMOKE  1: everything small and one round, to see that all of it runs; no report to docs
 #   BENCH_ONLY   cases whose name contains this; no report to docs
 #   BENCH_RUST   1: with the zarrs crate (bench/zarrs), which takes minutes to compile
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+parts=,${PARTS:-arrays,stages},
 smoke=${BENCH_SMOKE:-} only=${BENCH_ONLY:-}
-shape=${BENCH_SHAPE:-512,1024,1024}
+if [ -n "$smoke" ] && [ -z "${PARTS:-}" ]; then parts=,arrays,stages,; fi
 base=${BENCH_DIR:-build/bench}
-rounds=(-least 3 -most 9 -patience 12s)
-mosaic=(--tiles "6,6" --tile "200,256,256")
-shard=200,768,768
-if [ -n "$smoke" ]; then
-  shape=64,256,256
-  rounds=(-least 1 -most 1)
-  mosaic=(--tiles "2,2" --tile "50,64,64")
-  shard=50,128,128
-fi
-data=$base/${shape//,/x} tools=$base/tools
-mkdir -p "$data" "$tools"
+tools=$base/tools
+results=bench/results
+mkdir -p "$tools" "$results"
+
+wanted() { [[ $parts == *,$1,* ]]; }
+for part in ${parts//,/ }; do
+  case $part in arrays | stages | chain) ;; *)
+    echo "bench/run.sh: PARTS=$part: arrays, stages, chain" >&2
+    exit 2
+    ;;
+  esac
+done
 
 # the C floor
 scripts/need.sh cc gcc
@@ -39,48 +46,17 @@ if ! headers; then
 fi
 cc -O3 -march=native -Wall -Wextra -o "$tools/floor" bench/floor.c -lzstd -lblosc -ldeflate -lpthread
 
-# the peers
-python=$(scripts/venv.sh build/venv bench/requirements.txt)
-if [ -n "${BENCH_RUST:-}" ]; then
-  scripts/need.sh cargo cargo
-  cargo build --quiet --release --locked --manifest-path bench/zarrs/Cargo.toml --target-dir "$base/cargo"
-  cp "$base/cargo/release/zarrs-bench" "$tools/"
-else
-  rm -f "$tools/zarrs-bench"
-fi
-
 # ours
 export CGO_ENABLED=0
 ${GO:-go} build -trimpath -o "$tools/" ./bench/arrays ./bench/compare
 
-# The data. The arrays are written by a peer, so that all read what libzstd, c-blosc and
-# zlib make; the mosaics by phantom. A stamp says that a step was finished.
-once() { # NAME COMMAND...
-  [ -e "$data/$1.made" ] && return
-  rm -rf "${data:?}/$1"
-  "${@:2}" >/dev/null
-  touch "$data/$1.made"
+# a step of making data: a stamp says that it was finished
+once() { # FOLDER NAME COMMAND...
+  [ -e "$1/$2.made" ] && return
+  rm -rf "${1:?}/$2"
+  "${@:3}" >/dev/null
+  touch "$1/$2.made"
 }
-once plain "$tools/arrays" gen "$data" "$shape"
-large=$(tr , '\n' <<<"256,$shape" | sort -n | head -n 1)
-small=$((large / 4))
-make_array() { # NAME CODEC CHUNK [SHARD]
-  once "$1.zarr" "$python" bench/peers.py tensorstore write "$data/plain.f32" --shape "$shape" --codec "$2" \
-    --chunks "$3,$3,$3" ${4:+--shard "$4,$4,$4"} --out "$data/$1.zarr"
-}
-make_array raw raw "$large"
-make_array blosclz4 blosc-lz4:5 "$large"
-make_array blosczstdbit blosc-zstd-bit:3 "$large"
-make_array zstd zstd:3 "$large"
-make_array zstdsmall zstd:3 "$small"
-make_array shard zstd:3 "$small" "$large"
-make_array gzip gzip:5 "$large"
-make_mosaic() { # NAME FLAG...
-  once "mosaic_$1" bin/phantom "$data/mosaic_$1" --noise -f -q --zarr_format 3 "${mosaic[@]}" --chunks "${mosaic[3]}" "${@:2}"
-}
-make_mosaic raw --codec raw
-make_mosaic zstd --codec zstd:3 --shard "$shard"
-make_mosaic blosc --codec blosc-zstd:1
 
 out=${BENCH_OUT:-}
 if [ -z "$out" ]; then
@@ -96,11 +72,109 @@ trap 'rm -rf "$out"' EXIT
 # two processors for everybody
 pin=()
 if [ "$(nproc)" -gt 2 ] && command -v taskset >/dev/null; then pin=(taskset -c "0,1"); fi
-"${pin[@]}" "$tools/compare" run -tools "$tools" -data "$data" -out "$out" -python "$python" \
-  -shape "$shape" -only "$only" "${rounds[@]}" >"$data/runs.jsonl.part"
-mv "$data/runs.jsonl.part" "$data/runs.jsonl"
 
-report=$data
-if [ -z "$smoke$only" ] && [ "$shape" = 512,1024,1024 ]; then report=docs; fi
-"$tools/compare" report -runs "$data/runs.jsonl" -notes bench/notes.md -md "$report/benchmarks.md" -svg "$report/benchmarks.svg"
-echo "$report/benchmarks.md"
+arrays() {
+  local shape=${BENCH_SHAPE:-512,1024,1024} rounds=(-least 3 -most 9 -patience 12s)
+  local mosaic=(--tiles "6,6" --tile "200,256,256") shard=200,768,768
+  if [ -n "$smoke" ]; then
+    shape=64,256,256
+    rounds=(-least 1 -most 1)
+    mosaic=(--tiles "2,2" --tile "50,64,64")
+    shard=50,128,128
+  fi
+  local data=$base/${shape//,/x} python large small
+  mkdir -p "$data"
+  python=$(scripts/venv.sh build/venv bench/requirements.txt)
+  if [ -n "${BENCH_RUST:-}" ]; then
+    scripts/need.sh cargo cargo
+    cargo build --quiet --release --locked --manifest-path bench/zarrs/Cargo.toml --target-dir "$base/cargo"
+    cp "$base/cargo/release/zarrs-bench" "$tools/"
+  else
+    rm -f "$tools/zarrs-bench"
+  fi
+  # The arrays are written by a peer, so that all read what libzstd, c-blosc and zlib
+  # make; the mosaics by phantom.
+  once "$data" plain "$tools/arrays" gen "$data" "$shape"
+  large=$(tr , '\n' <<<"256,$shape" | sort -n | head -n 1)
+  small=$((large / 4))
+  make_array() { # NAME CODEC CHUNK [SHARD]
+    once "$data" "$1.zarr" "$python" bench/peers.py tensorstore write "$data/plain.f32" --shape "$shape" --codec "$2" \
+      --chunks "$3,$3,$3" ${4:+--shard "$4,$4,$4"} --out "$data/$1.zarr"
+  }
+  make_array raw raw "$large"
+  make_array blosclz4 blosc-lz4:5 "$large"
+  make_array blosczstdbit blosc-zstd-bit:3 "$large"
+  make_array zstd zstd:3 "$large"
+  make_array zstdsmall zstd:3 "$small"
+  make_array shard zstd:3 "$small" "$large"
+  make_array gzip gzip:5 "$large"
+  make_mosaic() { # NAME FLAG...
+    once "$data" "mosaic_$1" bin/phantom "$data/mosaic_$1" --noise -f -q --zarr_format 3 "${mosaic[@]}" --chunks "${mosaic[3]}" "${@:2}"
+  }
+  make_mosaic raw --codec raw
+  make_mosaic zstd --codec zstd:3 --shard "$shard"
+  make_mosaic blosc --codec blosc-zstd:1
+
+  "${pin[@]}" "$tools/compare" run -tools "$tools" -data "$data" -out "$out" -python "$python" \
+    -shape "$shape" -only "$only" "${rounds[@]}" >"$data/runs.jsonl.part"
+  mv "$data/runs.jsonl.part" "$data/runs.jsonl"
+  local report=$data
+  if [ -z "$smoke$only" ] && [ "$shape" = 512,1024,1024 ]; then
+    report=docs
+    cp "$data/runs.jsonl" "$results/arrays.jsonl"
+  fi
+  "$tools/compare" report -runs "$data/runs.jsonl" -notes bench/notes-arrays.md -md "$report/benchmarks-arrays.md" -svg "$report/benchmarks-arrays.svg"
+  echo "$report/benchmarks-arrays.md"
+}
+
+stages() {
+  local data=$base/stages rounds=(-least 5 -most 9 -patience 8s)
+  local tiles=6,6 tile=200,256,256 shard=200,768,768 slice=(--tiles "6,6" --tile "60,240,240") python
+  if [ -n "$smoke" ]; then
+    data=$base/stages-small rounds=(-least 1 -most 1)
+    tiles=3,3 tile=50,64,64 shard=50,64,64
+    slice=(--tiles "3,3" --tile "60,64,64")
+  fi
+  mkdir -p "$data"
+  python=$(PYTHON=${PYTHON:-python3.12 python3.11} scripts/venv.sh build/venv-stages bench/requirements-stages.txt)
+  make_mosaic() { # NAME FLAG...
+    bin/phantom "$data/make" -f -q --zarr_format 3 --tiles "$tiles" --tile "$tile" "${@:2}"
+    rm -rf "$data/mosaic_$1.ome.zarr"
+    mv "$data/make/mosaic_grid_3d_z00.ome.zarr" "$data/mosaic_$1.ome.zarr"
+    rm -rf "$data/make"
+  }
+  once "$data" zstd make_mosaic zstd --codec zstd:3 --shard "$shard"
+  once "$data" raw make_mosaic raw --codec raw
+  once "$data" blosc make_mosaic blosc --codec blosc-zstd:1
+  # six slices that each show twenty planes (70 µm) of the next
+  make_slices() {
+    bin/phantom "$data/make" -f -q --slices 6 "${slice[@]}" --interval 140 --water 0 --jitter 0 --shift 40 --glitch 0 --truth_slices
+    rm -rf "$data/slices"
+    mv "$data/make/truth" "$data/slices"
+    mv "$data/make/shifts_xy.csv" "$data/"
+    rm -rf "$data/make"
+  }
+  once "$data" slice make_slices
+
+  "${pin[@]}" "$tools/compare" stages -tools "$tools" -data "$data" -out "$out" -python "$python" -linumpy "${LINUMPY:-}" \
+    -only "$only" "${rounds[@]}" >"$data/runs.jsonl.part"
+  mv "$data/runs.jsonl.part" "$data/stages.jsonl"
+  if [ -z "$smoke$only" ]; then
+    cp "$data/stages.jsonl" "$results/"
+    page "$results" docs
+  elif [ -z "$only" ]; then
+    page "$data" "$data"
+  fi
+}
+
+page() { # RESULTS FOLDER: the page of stages, chain and large input
+  "$tools/compare" report -results "$1" -notes bench/notes-stages.md -md "$2/benchmarks.md" -svg "$2/benchmarks.svg"
+  echo "$2/benchmarks.md"
+}
+
+if wanted stages; then stages; fi
+if wanted chain; then
+  bench/chain.sh "$base/chain" "$results/chain.json"
+  [ ! -e "$results/stages.jsonl" ] || page "$results" docs
+fi
+if wanted arrays; then arrays; fi

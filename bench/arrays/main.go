@@ -74,6 +74,8 @@ func run(ctx context.Context, args []string) error {
 	fs.StringVar(&b.codec, "codec", "raw", "codec of what write and ome make")
 	fs.Func("chunks", "chunk that write and ome make", func(s string) (err error) { b.chunks, err = parseInts(s); return })
 	fs.Func("shard", "shard that write makes", func(s string) (err error) { b.shard, err = parseInts(s); return })
+	like := fs.String("like", "", "image whose levels io writes")
+	times := fs.Int("times", 1, "how often io reads")
 	levels := fs.Int("levels", 0, "pyramid levels that ome makes")
 	reps := fs.Int("reps", 1, "repetitions")
 	shape := fs.String("shape", "", "shape of what write and ome make from the numbers in the file PATH")
@@ -88,6 +90,7 @@ func run(ctx context.Context, args []string) error {
 		"full": b.full, "stream": b.stream, "random": b.random, "slab": b.slab, "open": b.open, "alone": b.alone, "views": b.views,
 		"write": func(ctx context.Context) error { return b.write(ctx, dims) },
 		"ome":   func(ctx context.Context) error { return b.ome(ctx, dims, *levels) },
+		"io":    func(ctx context.Context) error { return b.io(ctx, *like, *times) },
 		"check": b.full,
 	}[args[0]]
 	if !ok {

@@ -19,11 +19,16 @@ func (b *bench) alone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// a column of pieces stays with one worker, from front to back
-	size, last := src.DType().Size()*volume(src.TileShape(0)), len(a.Shape())-1
+	return b.columns(ctx, src, a.Shape())
+}
+
+// columns loads all tiles of a source, each column of pieces by one worker, from
+// front to back.
+func (b *bench) columns(ctx context.Context, src *zarrsource.Source, shape []int) error {
+	size, last := src.DType().Size()*volume(src.TileShape(0)), len(shape)-1
 	grid := make([]int, last+1)
 	for d, n := range src.TileShape(0) {
-		grid[d] = (a.Shape()[d] + n - 1) / n
+		grid[d] = (shape[d] + n - 1) / n
 	}
 	depth := volume(grid[:last-1])
 	return b.workers(grid[last-1]*grid[last], size, func(i int, buf []byte) (int, error) {

@@ -25,6 +25,10 @@ type facts struct {
 }
 
 func gatherFacts(ctx context.Context, p *plan) (*facts, error) {
+	packages := "'zarr', 'numcodecs', 'zarrs', 'tensorstore', 'numpy'"
+	if p.shape == nil {
+		packages = "'zarr', 'numpy', 'scipy', 'scikit-image', 'BaSiCPy', 'jax'"
+	}
 	f := &facts{Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), CPU: host.CPUModel(), Cores: runtime.NumCPU(), Go: runtime.Version(), Shape: p.shape}
 	f.Commit = output(ctx, "git", "rev-parse", "--short", "HEAD")
 	if changed := output(ctx, "git", "status", "--porcelain", "--", "*.go", "*.s", "go.mod"); changed != "" {
@@ -43,7 +47,7 @@ func gatherFacts(ctx context.Context, p *plan) (*facts, error) {
 	f.Load, _, _ = strings.Cut(readFile("/proc/loadavg"), " ")
 	f.Out = output(ctx, "stat", "-f", "-c", "%T", p.out)
 	python := output(ctx, p.python, "-c", "import sys, importlib.metadata as m\n"+
-		"print('Python', sys.version.split()[0], *(', %s %s' % (n, m.version(n)) for n in ('zarr', 'numcodecs', 'zarrs', 'tensorstore', 'numpy')), sep='')")
+		"print('Python', sys.version.split()[0], *(', %s %s' % (n, m.version(n)) for n in ("+packages+")), sep='')")
 	c := output(ctx, p.tool("floor"), "versions")
 	if python == "" || c == "" {
 		return nil, fmt.Errorf("the peers (%s) or the C floor (%s) do not run", p.python, p.tool("floor"))

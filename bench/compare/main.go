@@ -2,8 +2,10 @@
 // after the other in rounds, each measurement in a process of its own; and
 // makes the report of what was measured.
 //
-//	compare run -tools DIR -data DIR … > runs.jsonl
-//	compare report -runs runs.jsonl -notes notes.md -md benchmarks.md -svg benchmarks.svg
+//	compare run -tools DIR -data DIR … > arrays.jsonl
+//	compare stages -tools DIR -data DIR … > stages.jsonl
+//	compare report -runs arrays.jsonl -notes notes-arrays.md -md benchmarks-arrays.md -svg benchmarks-arrays.svg
+//	compare report -results DIR -notes notes-stages.md -md benchmarks.md -svg benchmarks.svg
 //
 // bench/run.sh calls both.
 package main
@@ -29,11 +31,11 @@ func main() {
 
 func dispatch(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: compare run|report [flags]")
+		return fmt.Errorf("usage: compare run|stages|report [flags]")
 	}
 	fs := flag.NewFlagSet("compare "+args[0], flag.ExitOnError)
 	switch args[0] {
-	case "run":
+	case "run", "stages":
 		p, r := plan{}, runner{}
 		fs.StringVar(&p.tools, "tools", "", "folder of arrays, floor and, if built, zarrs-bench")
 		fs.StringVar(&p.bin, "bin", "bin", "folder of aip and zarr-tool")
@@ -41,6 +43,8 @@ func dispatch(ctx context.Context, args []string) error {
 		fs.StringVar(&p.out, "out", "", "folder for what the programs write")
 		fs.StringVar(&p.python, "python", "", "python of the peers")
 		fs.StringVar(&p.peers, "peers", "bench/peers.py", "script of the peers")
+		fs.StringVar(&p.stages, "stages", "bench/stages.py", "script of the stages' peers")
+		fs.StringVar(&p.linumpy, "linumpy", "", "checkout of linumpy to run beside the stages")
 		shape := fs.String("shape", "512,1024,1024", "shape of the arrays")
 		fs.IntVar(&r.least, "least", 3, "rounds of every case")
 		fs.IntVar(&r.most, "most", 9, "rounds that a quick case may take")
@@ -49,6 +53,14 @@ func dispatch(ctx context.Context, args []string) error {
 		if err := fs.Parse(args[1:]); err != nil {
 			return err
 		}
+		r.w, r.log = os.Stdout, os.Stderr
+		if args[0] == "stages" {
+			cases, err := p.stageUnits()
+			if err != nil {
+				return err
+			}
+			return r.all(ctx, &p, cases)
+		}
 		for s := range strings.SplitSeq(*shape, ",") {
 			n, err := strconv.Atoi(s)
 			if err != nil {
@@ -56,15 +68,22 @@ func dispatch(ctx context.Context, args []string) error {
 			}
 			p.shape = append(p.shape, n)
 		}
-		r.w, r.log = os.Stdout, os.Stderr
-		return r.all(ctx, &p)
+		cases, err := p.cases()
+		if err != nil {
+			return err
+		}
+		return r.all(ctx, &p, cases)
 	case "report":
 		runs := fs.String("runs", "", "what compare run printed")
-		notes := fs.String("notes", "bench/notes.md", "what a person says about the numbers")
+		notes := fs.String("notes", "bench/notes-arrays.md", "what a person says about the numbers")
+		results := fs.String("results", "", "folder of the results of stages, chain and large: their page")
 		md := fs.String("md", "", "report to write")
 		svg := fs.String("svg", "", "plot to write, beside the report")
 		if err := fs.Parse(args[1:]); err != nil {
 			return err
+		}
+		if *results != "" {
+			return writeStages(*results, *notes, *md, *svg)
 		}
 		return writeReport(*runs, *notes, *md, *svg)
 	}

@@ -14,8 +14,10 @@ const strata = "strata"
 
 // plan knows where everything lies and makes the cases.
 type plan struct {
-	tools, bin, data, out, python, peers string
-	shape                                []int
+	tools, bin, data, out, python string
+	peers, stages                 string // scripts
+	linumpy                       string // a checkout; "": none
+	shape                         []int
 }
 
 // contestant is one program of a case.
@@ -25,15 +27,19 @@ type contestant struct {
 	env  []string
 	// wall measures the process from start to end; otherwise it prints its own
 	// measurement.
-	wall bool
+	wall  bool
+	clear string // what it writes: removed before
+	most  int    // rounds, at most; 0: all of the case's
 }
 
 // unit is a case with the programs that run it.
 type unit struct {
 	header
-	reads  string // file or folder that is read before, so that it is cached
-	writes bool   // programs write the folder out: checked, then removed
-	large  bool   // programs hold the array in memory
+	reads  string   // file or folder that is read before, so that it is cached
+	writes bool     // programs write the folder out: checked, then removed
+	large  bool     // programs hold the array in memory
+	least  int      // rounds, at least; 0: the runner's
+	diff   []string // program that compares two outputs, once
 	who    []contestant
 }
 

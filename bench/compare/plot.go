@@ -12,7 +12,7 @@ import (
 // colors of the programs in the plot; others are grey.
 var colors = map[string]string{
 	strata: "#0b6e99", "C": "#444444", "zarr-python": "#e0a030", "zarr-python + zarrs": "#c7633b", "tensorstore": "#7a9a4c",
-	"zarrs": "#8d5a97", "reading alone": "#444444", "zarr-python, numpy mean": "#e0a030",
+	"zarrs": "#8d5a97", "reading alone": "#444444", ioAlone: "#444444", peers: "#e0a030", linumpy: "#c7633b", "zarr-python, numpy mean": "#e0a030",
 }
 
 // plotted are the groups that the plot shows.
@@ -31,12 +31,12 @@ const (
 
 // plot draws, for each case, one bar for each program: speed relative to the
 // fastest of them, with the number beside it. Longer is faster.
-func plot(w io.Writer, all []*outcome) {
+func plot(w io.Writer, all []*outcome, plotted []string, title string) {
 	var columns [2]int // height so far
 	var body []string
 	add := func(format string, args ...any) { body = append(body, fmt.Sprintf(format, args...)) }
 	add(`<text x="%d" y="24" text-anchor="end">longer is faster</text>`, plotWidth-12)
-	for i, who := range legend(all) {
+	for i, who := range legend(all, plotted) {
 		add(`<rect x="%d" y="14" width="11" height="11" fill="%s"/><text x="%d" y="24">%s</text>`, 12+i*160, color(who), 28+i*160, html.EscapeString(who))
 	}
 	for _, name := range plotted {
@@ -84,7 +84,7 @@ func plot(w io.Writer, all []*outcome) {
 	}
 	height := 56 + max(columns[0], columns[1])
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, height, plotWidth, height)
-	fmt.Fprint(w, "<title>Speed of strata and of other programs on the same arrays</title>\n<style>.h{font-size:14px;font-weight:bold}.n{font-size:10px;fill:#333}</style>\n")
+	fmt.Fprintf(w, "<title>%s</title>\n<style>.h{font-size:14px;font-weight:bold}.n{font-size:10px;fill:#333}</style>\n", html.EscapeString(title))
 	fmt.Fprintf(w, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", plotWidth, height)
 	for _, s := range body {
 		fmt.Fprintln(w, s)
@@ -111,7 +111,7 @@ func rate(s summary) float64 {
 }
 
 // legend lists the programs of the plotted cases.
-func legend(all []*outcome) []string {
+func legend(all []*outcome, plotted []string) []string {
 	var who []string
 	for _, o := range all {
 		if !slices.Contains(plotted, o.Group) {

@@ -2,19 +2,21 @@ package main
 
 // The lines of a runs file: each is one JSON object with one member.
 type line struct {
-	Facts *facts  `json:"facts,omitempty"`
-	Case  *header `json:"case,omitempty"`
-	Run   *sample `json:"run,omitempty"`
+	Facts *facts      `json:"facts,omitempty"`
+	Case  *header     `json:"case,omitempty"`
+	Run   *sample     `json:"run,omitempty"`
+	Diff  *difference `json:"diff,omitempty"`
 }
 
 // header says what a case measures and what would be good.
 type header struct {
-	Name   string `json:"name"`  // unique
-	Group  string `json:"group"` // a table of the report
-	Label  string `json:"label"` // row of the table
-	Unit   string `json:"unit"`  // "GiB/s" or "ms"
-	Target target `json:"target"`
-	Memory int64  `json:"memory_mib,omitempty"` // strata may have this much resident
+	Name      string     `json:"name"`  // unique
+	Group     string     `json:"group"` // a table of the report
+	Label     string     `json:"label"` // row of the table
+	Unit      string     `json:"unit"`  // "GiB/s" or "ms"
+	Target    target     `json:"target"`
+	Memory    int64      `json:"memory_mib,omitempty"` // strata may have this much resident
+	Reference *reference `json:"reference,omitempty"`
 }
 
 // target is what strata should reach. Against says who the yardstick is: "C",

@@ -17,6 +17,7 @@ type outcome struct {
 	header
 	who    []string // in order of appearance
 	median map[string]summary
+	diff   *difference // from a peer's result; nil: not compared
 }
 
 // summary of one program's runs of a case.
@@ -35,8 +36,13 @@ func (o *outcome) speed(who string) float64 {
 	if s.seconds == 0 {
 		return 0
 	}
-	if o.Unit == "ms" {
+	switch o.Unit {
+	case "ms":
 		return s.seconds * 1e3
+	case "s":
+		return s.seconds
+	case "GB/s":
+		return float64(s.bytes) / s.seconds / 1e9
 	}
 	return float64(s.bytes) / s.seconds / (1 << 30)
 }
@@ -121,8 +127,18 @@ func readRuns(r io.Reader) (*facts, []*outcome, error) {
 			if !slices.Contains(o.who, l.Run.Who) {
 				o.who = append(o.who, l.Run.Who)
 			}
+			if l.Run.Seconds < 0 {
+				return nil, nil, fmt.Errorf("line %d: %g seconds", n, l.Run.Seconds)
+			}
 			key := l.Run.Case + "\x00" + l.Run.Who
 			runs[key] = append(runs[key], l.Run)
+		}
+		if l.Diff != nil {
+			o := byName[l.Diff.Case]
+			if o == nil {
+				return nil, nil, fmt.Errorf("line %d: difference of the unknown case %q", n, l.Diff.Case)
+			}
+			o.diff = l.Diff
 		}
 	}
 	if err := in.Err(); err != nil {
@@ -189,7 +205,7 @@ func writeReport(runsFile, notesFile, md, svg string) error {
 		return err
 	}
 	b.Reset()
-	plot(&b, all)
+	plot(&b, all, plotted, "Speed of strata and of other programs on the same arrays")
 	return os.WriteFile(svg, b.Bytes(), 0o666)
 }
 
@@ -226,8 +242,8 @@ func parseNotes(text string) notes {
 
 func report(w io.Writer, f *facts, all []*outcome, n notes, svg string) {
 	p := func(format string, args ...any) { fmt.Fprintf(w, format, args...) }
-	p("<!-- Written by `make bench` (bench/compare) from measurements and bench/notes.md: edit those. -->\n# Benchmarks\n\n")
-	p("Strata beside other programs that read and write Zarr, and beside what C makes of the same files, measured by `make bench`: ")
+	p("<!-- Written by `make bench` (bench/compare) from measurements and bench/notes-arrays.md: edit those. -->\n# Benchmarks of arrays\n\n")
+	p("Strata beside other programs that read and write Zarr, and beside what C makes of the same files, measured by `make bench PARTS=arrays` (the stages have [a page of their own](benchmarks.md)): ")
 	p("two threads each, pages cached, every measurement in a process of its own. The programs take turns, in rounds that each begin with another one; ")
 	p("numbers are medians over the rounds. **Ratios count, not times**: another machine has other times. ")
 	p("Before a program reads or writes a whole array, memory is taken and given back, so that nobody pays for the search for huge pages or, in a virtual machine, for memory that comes from the host. ")
@@ -237,6 +253,16 @@ func report(w io.Writer, f *facts, all []*outcome, n notes, svg string) {
 	for _, g := range groups {
 		table(p, g.name, g.title, g.text, all)
 	}
+	machine(p, f)
+	p("## Commands\n\n```sh\nPARTS=arrays make bench               # all of this: half an hour, 16 GB of disk\nBENCH_SMOKE=1 make bench              # small, all parts, one round, no report: does it all still run?\n")
+	p("BENCH_ONLY=full/zstd make bench       # some cases, no report\nBENCH_RUST=1 make bench               # with the zarrs crate itself as a peer (needs cargo)\n")
+	p("BENCH_DIR=… BENCH_OUT=… BENCH_SHAPE=Z,Y,X make bench   # where the data lies, where programs write, its shape\n```\n\n")
+	p("The programs that measure: bench/arrays (ours), bench/floor.c (C), bench/peers.py (Python), bench/zarrs (Rust); bench/compare lets them take turns and wrote this page.\n\n")
+	p("%s", strings.TrimSpace(n.sections)+"\n")
+}
+
+// machine prints what the numbers depend on.
+func machine(p func(string, ...any), f *facts) {
 	p("## Machine and versions\n\n| | |\n|---|---|\n| processor | %s, %d cores |\n| memory | %.1f GiB |\n| system | %s, %s |\n| compiler | %s |\n| others | %s |\n",
 		f.CPU, f.Cores, float64(f.MemoryMiB)/1024, f.OS, f.Kernel, f.Go, f.Versions)
 	changed := ""
@@ -244,11 +270,6 @@ func report(w io.Writer, f *facts, all []*outcome, n notes, svg string) {
 		changed = " and " + f.Changed + " changed source files"
 	}
 	p("| written to | %s |\n| commit | %s%s |\n| date | %s |\n| load before the run | %s |\n\n", f.Out, f.Commit, changed, f.Date, f.Load)
-	p("## Commands\n\n```sh\nmake bench                            # all of this: half an hour, 16 GB of disk\nBENCH_SMOKE=1 make bench              # small arrays, one round, no report: does it all still run?\n")
-	p("BENCH_ONLY=full/zstd make bench       # some cases, no report\nBENCH_RUST=1 make bench               # with the zarrs crate itself as a peer (needs cargo)\n")
-	p("BENCH_DIR=… BENCH_OUT=… BENCH_SHAPE=Z,Y,X make bench   # where the data lies, where programs write, its shape\n```\n\n")
-	p("The programs that measure: bench/arrays (ours), bench/floor.c (C), bench/peers.py (Python), bench/zarrs (Rust); bench/compare lets them take turns and wrote this page.\n\n")
-	p("%s", strings.TrimSpace(n.sections)+"\n")
 }
 
 // shortfalls names what misses its target, with the reason if somebody has

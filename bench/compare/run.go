@@ -27,11 +27,7 @@ type runner struct {
 }
 
 // all runs every case and prints the lines of the runs file.
-func (r *runner) all(ctx context.Context, p *plan) error {
-	cases, err := p.cases()
-	if err != nil {
-		return err
-	}
+func (r *runner) all(ctx context.Context, p *plan, cases []unit) error {
 	f, err := gatherFacts(ctx, p)
 	if err != nil {
 		return err
@@ -65,17 +61,26 @@ func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
 	failed := map[string]bool{}
 	var check uint64 // of who had one first
 	var first string
-	for round := 0; round < r.least || round < r.most && time.Since(start) < r.patience; round++ {
+	least := max(r.least, u.least)
+	if r.most < u.least { // a trial of all cases
+		least = r.least
+	}
+	for round := 0; round < least || round < r.most && time.Since(start) < r.patience; round++ {
 		if err := warm(u.reads); err != nil {
 			return err
 		}
 		for i := range u.who {
 			c := &u.who[(i+round)%len(u.who)]
-			if failed[c.who] {
+			if failed[c.who] || c.most > 0 && round >= c.most {
 				continue
 			}
 			if u.large {
 				if err := p.makeRoom(ctx); err != nil {
+					return err
+				}
+			}
+			if c.clear != "" {
+				if err := errors.Join(os.RemoveAll(c.clear), os.MkdirAll(c.clear, 0o777)); err != nil {
 					return err
 				}
 			}
@@ -88,7 +93,7 @@ func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
 				s.Stored, s.Check, err = p.written(ctx, round == 0)
 			}
 			if err != nil {
-				if c.who == strata || c.who == "C" {
+				if c.who == strata || c.who == "C" || c.who == ioAlone {
 					return err
 				}
 				failed[c.who] = true
@@ -103,6 +108,15 @@ func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
 			}
 			s.Case, s.Round, s.Who = u.Name, round, c.who
 			if err := r.print(line{Run: &s}); err != nil {
+				return err
+			}
+		}
+		if round == 0 && u.diff != nil && !failed[peers] {
+			d, err := compareResults(ctx, u)
+			if err != nil {
+				return err
+			}
+			if err := r.print(line{Diff: d}); err != nil {
 				return err
 			}
 		}
