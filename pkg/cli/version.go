@@ -49,3 +49,6 @@ func printVersion(w io.Writer, tool string) error {
 	_, err := fmt.Fprintf(w, "%s %s (%s%s)\n", tool, release, hash[:min(12, len(hash))], dirty)
 	return err
 }
+
+// Version is the release that this program is of; "dev" outside of releases.
+func Version() string { release, _ := buildVersion(); return release }

@@ -1,0 +1,175 @@
+package qc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Facts are the plain values of a JSON file: those of its object, and those of
+// objects in it under "outer.inner". Lists of up to four plain values count as
+// plain, of longer ones the length is told.
+type Facts struct {
+	Name   string
+	Fields []string // in the order of the file
+	Values map[string]string
+}
+
+// maxFacts is how many values are shown of a file.
+const maxFacts = 24
+
+func (r *Report) loadFacts(list []found, to *[]*Facts, suffix string) error {
+	for _, f := range list {
+		b, err := read(f.path, maxTable)
+		var facts *Facts
+		if err == nil {
+			if facts, err = parseFacts(b, f.path); err == nil {
+				facts.Name = strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.path), ".json"), suffix)
+				*to = append(*to, facts)
+				continue
+			}
+		}
+		if err := r.unusable(f, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parseFacts reads a JSON object. name is what errors call the file.
+func parseFacts(b []byte, name string) (*Facts, error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	f := &Facts{Values: map[string]string{}}
+	if err := f.object(d, "", 0); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", name, lineAt(b, d.InputOffset()), plainJSON(err, name))
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("%s:%d: something follows the object", name, lineAt(b, d.InputOffset()))
+	}
+	return f, nil
+}
+
+// object reads an object with its opening brace.
+func (f *Facts) object(d *json.Decoder, prefix string, depth int) error {
+	t, err := d.Token()
+	if err != nil {
+		return err
+	}
+	if t != json.Delim('{') {
+		return errors.New("want a JSON object")
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name := prefix + key.(string)
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return err
+		}
+		switch raw[0] {
+		case '{':
+			if depth == 0 {
+				inner := json.NewDecoder(bytes.NewReader(raw))
+				inner.UseNumber()
+				if err := f.object(inner, name+".", depth+1); err != nil {
+					return err
+				}
+			}
+		case '[':
+			f.set(name, list(raw))
+		default:
+			f.set(name, scalar(raw))
+		}
+	}
+	_, err = d.Token()
+	return err
+}
+
+func (f *Facts) set(name, value string) {
+	if _, ok := f.Values[name]; !ok {
+		if len(f.Fields) >= maxFacts {
+			return
+		}
+		f.Fields = append(f.Fields, name)
+	}
+	f.Values[name] = value
+}
+
+// scalar writes a plain value; numbers with at most five digits that matter.
+func scalar(raw json.RawMessage) string {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	switch v := v.(type) {
+	case nil:
+		return "–"
+	case bool:
+		if v {
+			return "yes"
+		}
+		return "no"
+	case float64:
+		return strconv.FormatFloat(v, 'g', 5, 64)
+	case string:
+		return v
+	}
+	return string(raw)
+}
+
+// list writes a list of a few plain values, or says how long it is.
+func list(raw json.RawMessage) string {
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		return ""
+	}
+	var parts []string
+	for _, i := range items {
+		if len(items) > 4 || i[0] == '{' || i[0] == '[' {
+			return strconv.Itoa(len(items)) + " entries"
+		}
+		parts = append(parts, scalar(i))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// columns are the fields that any of the files has, in the order of first sight.
+func columns(all []*Facts) []string {
+	var out []string
+	for _, f := range all {
+		for _, name := range f.Fields {
+			if !slices.Contains(out, name) && len(out) < maxFacts {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+// lineAt is the line of an offset.
+func lineAt(b []byte, offset int64) int {
+	return 1 + bytes.Count(b[:min(offset, int64(len(b)))], []byte{'\n'})
+}
+
+// plainJSON says what is wrong with JSON without the name of the file, which the
+// caller puts in front, and in one line.
+func plainJSON(err error, path string) error {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
+		return errors.New("the JSON ends in the middle")
+	case errors.As(err, &syntax):
+		return fmt.Errorf("no JSON: %w", syntax)
+	}
+	text := strings.TrimPrefix(err.Error(), "record "+path+": ")
+	return errors.New(strings.Join(strings.Fields(text), " "))
+}

@@ -1,0 +1,108 @@
+package qc
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// found is a file and whether the user named it.
+type found struct {
+	path  string
+	named bool
+}
+
+// files are the named files, and of named folders the files in them with that
+// ending, in the order of their names.
+func files(paths []string, ending string) ([]found, error) {
+	var out []found
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		if err != nil {
+			return nil, badInput("%w", err)
+		}
+		if !info.IsDir() {
+			out = append(out, found{p, true})
+			continue
+		}
+		entries, err := os.ReadDir(p)
+		if err != nil {
+			return nil, badInput("%w", err)
+		}
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), ending) && !strings.HasPrefix(e.Name(), ".") && !isFolder(filepath.Join(p, e.Name())) {
+				out = append(out, found{filepath.Join(p, e.Name()), false})
+			}
+		}
+	}
+	return out, nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// closed are folders of a run that are not looked into: what engines keep.
+var closed = []string{"work", ".nextflow"}
+
+// runDepth is how far below a run's folder files are looked for.
+const runDepth = 4
+
+// find looks for sources in the folder of a run, by the names that the workflow
+// gives them: what there is of each kind, in the order of the names.
+func find(run string) (map[string][]found, error) {
+	lists := map[string][]found{}
+	err := fs.WalkDir(os.DirFS(run), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if name == "." {
+				return badInput("%s: %w", run, err)
+			}
+			return nil // a folder that cannot be read hides nothing else
+		}
+		base, parts := d.Name(), strings.Split(name, "/")
+		folder := ""
+		if len(parts) > 1 {
+			folder = parts[len(parts)-2]
+		}
+		put := func(kind string) {
+			lists[kind] = append(lists[kind], found{filepath.Join(run, filepath.FromSlash(name)), false})
+		}
+		if d.IsDir() {
+			switch {
+			case name == ".":
+			case strings.HasSuffix(base, ".zarr"), strings.HasPrefix(base, "."), slices.Contains(closed, base), len(parts) > runDepth:
+				return fs.SkipDir
+			case folder == "focal":
+				put("focal")
+				return fs.SkipDir
+			}
+			return nil
+		}
+		switch ending := filepath.Ext(base); {
+		case strings.HasPrefix(base, "."):
+		case ending == ".json" && folder == "reports":
+			put("reports")
+		case strings.HasSuffix(base, "_crop.json"):
+			put("crop")
+		case ending == ".json" && folder == "stitch":
+			put("stitch")
+		case ending == ".png" && (folder == "previews" || folder == "aip"):
+			put("previews")
+		case base == "missing_slices.tsv":
+			put("missing")
+		case base == "trace.tsv" || base == "trace.txt":
+			put("trace")
+		case ending == ".csv" && strings.Contains(base, "z_matches"):
+			put("matches")
+		case ending == ".csv" && strings.Contains(base, "decisions"):
+			put("decisions")
+		case ending == ".csv" && strings.Contains(base, "shifts"):
+			put("shifts")
+		}
+		return nil
+	})
+	return lists, err
+}

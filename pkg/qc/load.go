@@ -1,0 +1,164 @@
+package qc
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"strata/pkg/cli/record"
+	"strata/pkg/oct"
+	"strata/pkg/registration"
+)
+
+// maxTable is how large a table or a JSON file may be.
+const maxTable = 64 << 20
+
+// Load reads what the sources name and what is found in them. Pictures of maps are
+// drawn with the given resources; those of files are read by [Report.Fit].
+func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
+	lists := map[string][]found{}
+	if s.Run != "" {
+		var err error
+		if lists, err = find(s.Run); err != nil {
+			return nil, err
+		}
+	}
+	// What is named takes the place of what would be found.
+	for kind, named := range map[string][]string{"reports": s.Reports, "previews": s.Previews, "stitch": s.Stitch, "crop": s.Crop} {
+		if len(named) == 0 {
+			continue
+		}
+		list, err := files(named, map[string]string{"reports": ".json", "previews": ".png", "stitch": ".json", "crop": ".json"}[kind])
+		if err != nil {
+			return nil, err
+		}
+		lists[kind] = list
+	}
+	for kind, name := range map[string]string{"shifts": s.Shifts, "matches": s.Matches, "decisions": s.Decisions, "missing": s.Missing, "trace": s.Trace} {
+		if name != "" {
+			lists[kind] = []found{{name, true}}
+		}
+	}
+	if len(s.Focal) > 0 {
+		lists["focal"] = nil
+		for _, f := range s.Focal {
+			lists["focal"] = append(lists["focal"], found{f, true})
+		}
+	}
+	r := &Report{}
+	for _, load := range []func() error{
+		func() error { return r.loadRecords(lists["reports"]) },
+		func() error {
+			return r.table(lists["shifts"], func(f io.Reader, name string) (err error) {
+				r.Shifts, err = registration.ReadShifts(f, name)
+				return err
+			})
+		},
+		func() error {
+			return r.table(lists["matches"], func(f io.Reader, name string) (err error) {
+				r.Matches, err = registration.ReadMatches(f, name)
+				return err
+			})
+		},
+		func() error {
+			return r.table(lists["decisions"], func(f io.Reader, name string) (err error) {
+				r.Decisions, err = registration.ReadDecisions(f, name)
+				return err
+			})
+		},
+		func() error {
+			return r.table(lists["missing"], func(f io.Reader, name string) (err error) {
+				r.Missing, err = readMissing(f, name)
+				return err
+			})
+		},
+		func() error {
+			return r.table(lists["trace"], func(f io.Reader, name string) (err error) {
+				r.Trace, err = readTrace(f, name)
+				return err
+			})
+		},
+		func() error { return r.loadFacts(lists["stitch"], &r.Stitch, "") },
+		func() error { return r.loadFacts(lists["crop"], &r.Crop, "_crop") },
+		func() error { return r.loadMaps(ctx, lists["focal"], res) },
+		func() error { return r.loadPreviews(lists["previews"], res.Mem) },
+	} {
+		if err := load(); err != nil {
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// unusable is what happens with a file that is not what it should be: an error if
+// it was named, a problem in the report if it was found.
+func (r *Report) unusable(f found, err error) error {
+	if f.named || errors.Is(err, context.Canceled) {
+		return inputError{err}
+	}
+	r.Problems = append(r.Problems, err.Error())
+	return nil
+}
+
+// read is the content of a file of at most so many bytes.
+func read(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > most {
+		return nil, fmt.Errorf("%s: larger than %d MiB", path, most>>20)
+	}
+	return b, nil
+}
+
+func (r *Report) loadRecords(list []found) error {
+	for _, f := range list {
+		rec, err := record.Read(f.path)
+		if err != nil {
+			if err := r.unusable(f, fmt.Errorf("%s: %w", f.path, plainJSON(err, f.path))); err != nil {
+				return err
+			}
+			continue
+		}
+		r.Runs = append(r.Runs, Run{strings.TrimSuffix(filepath.Base(f.path), ".json"), rec})
+	}
+	slices.SortStableFunc(r.Runs, func(a, b Run) int {
+		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Name, b.Name))
+	})
+	return nil
+}
+
+// table reads the first of the files that are there.
+func (r *Report) table(list []found, parse func(io.Reader, string) error) error {
+	if len(list) == 0 {
+		return nil
+	}
+	f := list[0]
+	for _, other := range list[1:] {
+		r.Problems = append(r.Problems, fmt.Sprintf("%s: not used, %s is", other.path, f.path))
+	}
+	b, err := read(f.path, maxTable)
+	if err == nil {
+		err = parse(bytes.NewReader(b), f.path)
+	}
+	if err != nil {
+		return r.unusable(f, err)
+	}
+	return nil
+}

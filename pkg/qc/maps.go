@@ -1,0 +1,168 @@
+package qc
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"strata/pkg/dtype"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/preview"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// MapSet is what focal found of one slice.
+type MapSet struct {
+	Name string
+	Maps []*Map
+}
+
+// Map is one of these maps as a picture, with its numbers where it is an
+// OME-Zarr image.
+type Map struct {
+	Kind           string // "flatfield"
+	Title          string // "Flat-field"
+	Picture        *Picture
+	HasNumbers     bool
+	Min, Mean, Max float64
+	Unit           string
+}
+
+// titles of the maps that focal saves, and what their numbers are.
+var titles = map[string][2]string{
+	"flatfield":  {"Flat-field", ""},
+	"z0":         {"Tissue interface", "planes"},
+	"correction": {"Curvature correction", "planes"},
+}
+
+// mapPixels is how large the picture of a map is, px.
+const mapPixels = 560
+
+// loadMaps reads folders of maps: each of one slice, or of one folder per slice.
+func (r *Report) loadMaps(ctx context.Context, list []found, res oct.Resources) error {
+	for _, f := range list {
+		entries, err := os.ReadDir(f.path)
+		if err != nil {
+			if err := r.unusable(f, err); err != nil {
+				return err
+			}
+			continue
+		}
+		set, err := r.mapSet(ctx, f, res)
+		if err != nil {
+			return err
+		}
+		if len(set.Maps) > 0 {
+			r.Maps = append(r.Maps, set)
+			continue
+		}
+		n := 0
+		for _, e := range entries {
+			if path := filepath.Join(f.path, e.Name()); isFolder(path) && !strings.HasPrefix(e.Name(), ".") {
+				set, err := r.mapSet(ctx, found{path, false}, res)
+				if err != nil {
+					return err
+				}
+				if len(set.Maps) > 0 {
+					r.Maps = append(r.Maps, set)
+					n++
+				}
+			}
+		}
+		if n == 0 && f.named {
+			return badInput("%s: no maps: want a folder with flatfield.ome.zarr, correction.ome.zarr or z0.ome.zarr, or folders with them", f.path)
+		}
+	}
+	return nil
+}
+
+// mapSet reads the maps of one slice.
+func (r *Report) mapSet(ctx context.Context, folder found, res oct.Resources) (*MapSet, error) {
+	set := &MapSet{Name: filepath.Base(folder.path)}
+	for _, kind := range []string{"flatfield", "correction", "z0"} {
+		m := &Map{Kind: kind, Title: titles[kind][0], Unit: titles[kind][1]}
+		image, picture := filepath.Join(folder.path, kind+".ome.zarr"), filepath.Join(folder.path, kind+".png")
+		var err error
+		switch {
+		case isFolder(image):
+			err = m.draw(ctx, image, res)
+		case exists(picture):
+			m.Picture, err = readPNG(picture, res.Mem)
+		default:
+			continue
+		}
+		if err != nil {
+			if err := r.unusable(found{named: folder.named}, err); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		m.Picture.Name = set.Name + " " + kind
+		m.Picture.Alt = m.Title + " of " + set.Name
+		set.Maps = append(set.Maps, m)
+	}
+	return set, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// draw makes the picture and the numbers of an OME-Zarr image.
+func (m *Map) draw(ctx context.Context, path string, res oct.Resources) error {
+	im, err := ngff.OpenPresent(ctx, store.Folder(path), "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
+	if err != nil {
+		return err
+	}
+	o := preview.Defaults()
+	o.Colormap, o.MaxSize, o.Title, o.Percentiles = "viridis", mapPixels, m.Title, [2]float64{0, 100}
+	p, err := preview.Render(ctx, im, o, oct.Resources{Workers: res.Workers, Mem: res.Mem, Meter: res.Meter})
+	if err != nil {
+		return err
+	}
+	if m.Picture, err = newPicture(p.Image); err != nil {
+		return err
+	}
+	return m.measure(ctx, im.Levels[0].Array)
+}
+
+// measure finds the smallest, mean and largest number of an image, NaN and
+// infinities left out.
+func (m *Map) measure(ctx context.Context, a *zarr.Array) error {
+	shape, rows := a.Shape(), a.Chunks()[0]
+	line := a.DType().Size()
+	for _, n := range shape[1:] {
+		line *= n
+	}
+	if line == 0 || line > 1<<28 {
+		return fmt.Errorf("%s: rows of %d bytes: want a map", a.Location(), line)
+	}
+	rows = max(1, min(rows, shape[0], 32<<20/line))
+	m.Min, m.Max = math.Inf(1), math.Inf(-1)
+	sum, n := 0.0, 0
+	buf := make([]byte, rows*line)
+	for y := 0; y < shape[0]; y += rows {
+		r := a.Bounds()
+		r.Start[0], r.Shape[0] = y, min(rows, shape[0]-y)
+		b := buf[:r.Shape[0]*line]
+		if err := a.Read(ctx, r, b); err != nil {
+			return err
+		}
+		dtype.Each(b, a.DType(), func(v float64) {
+			if v-v == 0 {
+				m.Min, m.Max = min(m.Min, v), max(m.Max, v)
+				sum, n = sum+v, n+1
+			}
+		})
+	}
+	if m.HasNumbers = n > 0; m.HasNumbers {
+		m.Mean = sum / float64(n)
+	}
+	return nil
+}

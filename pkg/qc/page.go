@@ -1,0 +1,320 @@
+package qc
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"strata/pkg/registration"
+)
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed page.css
+var pageCSS string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"bytes": sizeOf, "seconds": seconds, "short": short, "plural": plural, "yes": yes,
+}).Parse(pageHTML))
+
+// view is what the page shows, in its order.
+type view struct {
+	*Report
+	CSS      template.CSS
+	Subtitle string
+	Key      []keyFigure
+	Notices  []*Notice
+	Worst    string
+	Stages   []*stageRow
+	Phases   []phaseKey
+	Timeline template.HTML
+	Engine   *Engine
+	Shift    []*Plot
+	Pairs    []pairRow
+	Match    []*Plot
+	Stitched *factTable
+	Cropped  *factTable
+	Sections []section
+}
+
+type section struct{ ID, Name string }
+
+type keyFigure struct{ Name, Value, Note string }
+
+type stageRow struct {
+	*Stage
+	Parts []part
+}
+
+// part is a phase's share of a stage's busy time.
+type part struct {
+	Class, Name string
+	Percent     float64
+	Seconds     float64
+}
+
+type phaseKey struct{ Class, Name string }
+
+type pairRow struct {
+	registration.PairShift
+	DriftX, DriftY float64 // µm, of the moving slice
+}
+
+// XMicrometres is the shift along X.
+func (p pairRow) XMicrometres() float64 { return p.X * 1000 }
+
+// YMicrometres is the shift along Y.
+func (p pairRow) YMicrometres() float64 { return p.Y * 1000 }
+
+type factTable struct {
+	Caption string
+	Columns []string
+	Rows    []*Facts
+}
+
+// Cell is a value, or a dash.
+func (f *Facts) Cell(column string) string {
+	if v, ok := f.Values[column]; ok {
+		return v
+	}
+	return "–"
+}
+
+// WriteHTML writes the page. [Report.Fit] comes before it.
+func (r *Report) WriteHTML(w io.Writer) error {
+	return page.Execute(w, r.view())
+}
+
+func (r *Report) view() *view {
+	v := &view{Report: r, CSS: template.CSS(pageCSS), Notices: r.notices(), Engine: engine(r.Trace), Shift: r.shiftPlots(), Match: r.matchPlots()}
+	if len(v.Notices) > 0 {
+		v.Worst = v.Notices[0].Grade
+	}
+	for i, name := range phaseNames {
+		v.Phases = append(v.Phases, phaseKey{"p" + strconv.Itoa(i+1), name})
+	}
+	for _, s := range stages(r.Runs) {
+		row := &stageRow{Stage: s}
+		total := 0.0
+		for _, p := range s.Phases {
+			total += p
+		}
+		for i, p := range s.Phases {
+			if total > 0 && p > 0 {
+				row.Parts = append(row.Parts, part{"p" + strconv.Itoa(i+1), phaseNames[i], 100 * p / total, p})
+			}
+		}
+		v.Stages = append(v.Stages, row)
+	}
+	if len(r.Runs) > 1 {
+		v.Timeline = r.timeline()
+	}
+	if r.Shifts != nil {
+		at, _ := r.Shifts.Positions(r.positionIDs())
+		for _, p := range r.Shifts.Pairs() {
+			v.Pairs = append(v.Pairs, pairRow{p, at[p.Moving][0] * 1000, at[p.Moving][1] * 1000})
+		}
+	}
+	if len(r.Stitch) > 0 {
+		v.Stitched = &factTable{"Stitching: what was found for each slice.", columns(r.Stitch), r.Stitch}
+	}
+	if len(r.Crop) > 0 {
+		v.Cropped = &factTable{"Cropping: the tissue interface of each slice and what is kept.", columns(r.Crop), r.Crop}
+	}
+	v.Key, v.Subtitle = r.keyFigures(), r.subtitle()
+	for _, s := range []struct {
+		section
+		there bool
+	}{
+		{section{"warnings", "Warnings"}, true},
+		{section{"stages", "Stages"}, len(v.Stages) > 0 || v.Engine != nil},
+		{section{"previews", "Previews"}, len(r.Previews) > 0},
+		{section{"shifts", "Shifts and drift"}, r.Shifts != nil},
+		{section{"overlap", "Overlap and correlation"}, len(r.Matches) > 0},
+		{section{"decisions", "Decisions"}, len(r.Decisions) > 0},
+		{section{"maps", "Flat-field and curvature"}, len(r.Maps) > 0},
+		{section{"slices", "Stitching and cropping"}, v.Stitched != nil || v.Cropped != nil},
+		{section{"runs", "Runs"}, len(r.Runs) > 0},
+	} {
+		if s.there {
+			v.Sections = append(v.Sections, s.section)
+		}
+	}
+	return v
+}
+
+// Has says whether the page has a section.
+func (v *view) Has(id string) bool {
+	for _, s := range v.Sections {
+		if s.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Report) subtitle() string {
+	var parts []string
+	if first, _ := extent(r.Runs); !first.IsZero() {
+		parts = append(parts, first.UTC().Format("2 January 2006, 15:04 UTC"))
+	}
+	hosts, versions := map[string]bool{}, map[string]bool{}
+	for _, run := range r.Runs {
+		if run.Host != "" && !hosts[run.Host] && len(hosts) < 4 {
+			hosts[run.Host] = true
+			parts = append(parts, run.Host)
+		}
+	}
+	for _, run := range r.Runs {
+		if run.Version != "" && !versions[run.Version] && len(versions) < 4 {
+			versions[run.Version] = true
+			parts = append(parts, "strata "+run.Version)
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+func (r *Report) keyFigures() (out []keyFigure) {
+	add := func(name, value, note string) { out = append(out, keyFigure{name, value, note}) }
+	if ids := r.sliceNumbers(); len(ids) > 0 {
+		note := fmt.Sprintf("%d to %d", ids[0], ids[len(ids)-1])
+		if n := len(r.Missing); n > 0 {
+			note += fmt.Sprintf(", %d missing", n)
+		}
+		add("Slices", strconv.Itoa(len(ids)), note)
+	} else if n := len(r.Missing); n > 0 {
+		add("Missing slices", strconv.Itoa(n), "")
+	}
+	if d := r.volume(); d != nil {
+		s := d.Shape
+		add("Volume", fmt.Sprintf("%d × %d × %d", s[0], s[1], s[2]), d.DType+", z × y × x voxels")
+	}
+	if len(r.Runs) == 0 {
+		return out
+	}
+	var busy float64
+	var read, written, peak int64
+	peakTool := ""
+	for _, run := range r.Runs {
+		busy += run.WallSeconds
+		read += run.BytesRead
+		written += run.BytesWritten
+		if run.PeakResidentBytes > peak {
+			peak, peakTool = run.PeakResidentBytes, run.Tool
+		}
+	}
+	_, length := extent(r.Runs)
+	add("Wall time", seconds(length), "first start to last end")
+	add("Programs ran", seconds(busy), plural(len(r.Runs), "run"))
+	add("Read", sizeOf(read), "from storage")
+	add("Written", sizeOf(written), "to storage")
+	if peak > 0 {
+		add("Peak memory", sizeOf(peak), "resident, "+peakTool)
+	}
+	return out
+}
+
+// sizeOf writes a number of bytes.
+func sizeOf(n int64) string {
+	if n < 0 {
+		return "–"
+	}
+	v, unit := float64(n), 0
+	for v >= 999.5 && unit < 5 {
+		v /= 1024
+		unit++
+	}
+	return short(v) + " " + []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}[unit]
+}
+
+// seconds writes a time.
+func seconds(s float64) string {
+	switch {
+	case !finite(s) || s < 0:
+		return "–"
+	case s < 1:
+		return strconv.FormatFloat(math.Round(s*1000), 'f', -1, 64) + " ms"
+	case s < 99.95:
+		return strconv.FormatFloat(s, 'g', 3, 64) + " s"
+	}
+	d := time.Duration(math.Round(min(s, 1e9))) * time.Second
+	if d < time.Hour {
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// short writes a number with three digits that matter, more before the point.
+func short(v float64) string {
+	if !finite(v) {
+		return "–"
+	}
+	a := math.Abs(v)
+	if a >= 1e6 || (a > 0 && a < 1e-3) {
+		return strconv.FormatFloat(v, 'e', 2, 64)
+	}
+	if a >= 100 {
+		return strconv.FormatFloat(math.Round(v), 'f', -1, 64)
+	}
+	text := strconv.FormatFloat(v, 'g', 3, 64)
+	return strings.Replace(text, "-", "−", 1)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// MBs is the throughput as it is shown: MB of elements per second.
+func (s *Stage) MBs() string {
+	if !s.HasThroughput {
+		return "–"
+	}
+	return short(s.Throughput / 1e6)
+}
+
+// Reading is what the overlap's correlation says.
+func (r *Report) Reading(m registration.Match) string {
+	switch {
+	case m.Fallback:
+		return "too low: expected overlap taken"
+	case m.Correlation == 0:
+		return "not measured"
+	case m.Correlation < lowCorrelation:
+		return "low"
+	}
+	return "good"
+}
+
+// Times are the engine's numbers as they are shown.
+func (e *Engine) Times() []keyFigure {
+	share := ""
+	if e.Span > 0 {
+		share = fmt.Sprintf("%.0f %% of the run without a task", 100*float64(e.Span-e.Busy)/float64(e.Span))
+	}
+	each := time.Duration(0)
+	if e.Tasks > 0 {
+		each = e.Waiting / time.Duration(e.Tasks)
+	}
+	return []keyFigure{
+		{"Tasks", strconv.Itoa(e.Tasks), fmt.Sprintf("%d from the cache, %d attempts failed", e.Cached, e.Failed)},
+		{"Engine, whole run", seconds(e.Span.Seconds()), "first submission to last completion"},
+		{"Some task running", seconds(e.Busy.Seconds()), share},
+		{"Beside the tasks", seconds(each.Seconds()), "per task: queue, staging, publishing"},
+	}
+}

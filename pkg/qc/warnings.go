@@ -1,0 +1,146 @@
+package qc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"strata/pkg/cli/record"
+)
+
+// Notice is something that the reader should know.
+type Notice struct {
+	Grade string // "error", "warning" or "note"
+	Where string // the program or the pair of slices
+	Text  string
+	Runs  []string // where the same was said; empty for what is not of a run
+}
+
+// lowCorrelation is what a pair's correlation should reach: the default of
+// stack's --z_overlap_min_corr.
+const lowCorrelation = 0.5
+
+// notices are all that went wrong or may have, the worst first.
+func (r *Report) notices() []*Notice {
+	var all []*Notice
+	add := func(grade, where, run, format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		for _, n := range all {
+			if n.Grade == grade && n.Where == where && n.Text == text && run != "" {
+				n.Runs = append(n.Runs, run)
+				return
+			}
+		}
+		n := &Notice{Grade: grade, Where: where, Text: text}
+		if run != "" {
+			n.Runs = []string{run}
+		}
+		all = append(all, n)
+	}
+	for _, m := range r.Missing {
+		add("error", m.Slice, "", "missing: %s ended with %s: %s", m.Process, m.Exit, m.Reason)
+	}
+	for _, run := range r.Runs {
+		if run.ExitCode != 0 || run.Error != "" {
+			add("error", run.Tool, run.slice(), "exit code %d: %s", run.ExitCode, run.Error)
+		}
+		if f := run.Fallback; f != nil {
+			add("note", run.Tool, run.slice(), "%s instead of %s: %s", strings.ToUpper(f.To), strings.ToUpper(f.From), f.Reason)
+		}
+		for _, w := range run.Warnings {
+			if f := run.Fallback; f != nil && strings.Contains(w, f.Reason) {
+				continue // said above
+			}
+			add("warning", run.Tool, run.slice(), "%s", w)
+		}
+		if run.NonFinite > 0 {
+			add("note", run.Tool, run.slice(), "%d voxels of the input are NaN or infinite", run.NonFinite)
+		}
+	}
+	for _, m := range r.Matches {
+		pair := fmt.Sprintf("slices %d–%d", m.Fixed, m.Moving)
+		switch {
+		case m.Fallback:
+			add("warning", pair, "", "correlation %.2f is too low: the expected overlap of %d voxels was taken", m.Correlation, m.Overlap)
+		case m.Correlation != 0 && m.Correlation < lowCorrelation:
+			add("warning", pair, "", "correlation %.2f of the overlap is low (under %.1f)", m.Correlation, lowCorrelation)
+		}
+		if m.Overlap == 0 {
+			add("warning", pair, "", "no overlap")
+		}
+	}
+	for _, w := range r.shiftWarnings() {
+		add("warning", "shifts", "", "%s", w)
+	}
+	for _, gap := range gaps(r.sliceNumbers()) {
+		add("note", "slices", "", "%s", gap)
+	}
+	for _, p := range r.Problems {
+		add("warning", "this report", "", "%s", p)
+	}
+	grade := func(n *Notice) int { return slices.Index([]string{"error", "warning", "note"}, n.Grade) }
+	slices.SortStableFunc(all, func(a, b *Notice) int { return grade(a) - grade(b) })
+	return all
+}
+
+// shiftWarnings are those of the shifts for the slices of the stack.
+func (r *Report) shiftWarnings() []string {
+	if r.Shifts == nil {
+		return nil
+	}
+	_, warnings := r.Shifts.Positions(r.stacked())
+	return warnings
+}
+
+// stacked are the slices that stack had, in increasing order.
+func (r *Report) stacked() []int {
+	var ids []int
+	for _, m := range r.Matches {
+		ids = append(ids, m.Fixed, m.Moving)
+	}
+	for _, d := range r.Decisions {
+		ids = append(ids, d.Slice, d.Fixed)
+	}
+	return sorted(ids)
+}
+
+// sliceNumbers are all slices that tables name.
+func (r *Report) sliceNumbers() []int {
+	ids := r.stacked()
+	if len(ids) == 0 && r.Shifts != nil {
+		for _, p := range r.Shifts.Pairs() {
+			ids = append(ids, p.Fixed, p.Moving)
+		}
+	}
+	return sorted(ids)
+}
+
+func sorted(ids []int) []int {
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// gaps says which numbers are left out of a series.
+func gaps(ids []int) []string {
+	var out []string
+	for i := 1; i < len(ids); i++ {
+		switch a, b := ids[i-1], ids[i]; b - a {
+		case 1:
+		case 2:
+			out = append(out, fmt.Sprintf("there is no slice %d", a+1))
+		default:
+			out = append(out, fmt.Sprintf("there are no slices %d to %d", a+1, b-1))
+		}
+	}
+	return out
+}
+
+// volume is what the stack wrote, if its record is there.
+func (r *Report) volume() *record.Dataset {
+	for i := len(r.Runs) - 1; i >= 0; i-- {
+		if run := r.Runs[i]; run.Tool == "stack" && len(run.Outputs) > 0 && len(run.Outputs[0].Shape) == 3 {
+			return &run.Outputs[0]
+		}
+	}
+	return nil
+}
