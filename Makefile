@@ -15,7 +15,7 @@ FUZZTIME ?= 5m
 BENCH_GIB ?= 2
 LINKS ?= build/links
 
-.PHONY: help build links test test-plain test-race lint vuln fuzz demo bench interop test-nextflow test-slurm test-arm64 clean
+.PHONY: help build links test test-plain test-race lint vuln fuzz demo bench interop test-nextflow test-report test-slurm test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -65,6 +65,9 @@ interop: build ## what we write, read by zarr-python, tensorstore and zarrs; and
 test-nextflow: build ## the workflow on the real engine, local executor
 	@tests/nextflow/run.sh
 	@tests/nextflow/swap.sh
+
+test-report: build ## the quality report in headless Chromium
+	@tests/report/run.sh
 
 test-slurm: build ## the workflow on a one-node SLURM (root)
 	@tests/slurm/run.sh

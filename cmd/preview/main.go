@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"image/png"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -101,6 +102,9 @@ func run(ctx context.Context, r *cli.Run) error {
 	}
 	if err := errors.Join(w.Flush(), f.Close()); err != nil {
 		return err
+	}
+	if info, err := os.Stat(out.Work()); err == nil {
+		r.Meter.AddWritten(info.Size())
 	}
 	r.Read(datasets.Describe(in.Levels[p.Level].Array, r.Arg("IN")))
 	size := p.Image.Rect.Size()

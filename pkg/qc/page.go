@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,9 +42,17 @@ type view struct {
 	Stitched *factTable
 	Cropped  *factTable
 	Sections []section
+	Groups   []group
 }
 
+// section is a part of the page: its anchor, and its name in the navigation.
 type section struct{ ID, Name string }
+
+// group is pictures of one kind.
+type group struct {
+	Name     string
+	Pictures []*Picture
+}
 
 type keyFigure struct{ Name, Value, Note string }
 
@@ -127,6 +136,7 @@ func (r *Report) view() *view {
 	if len(r.Crop) > 0 {
 		v.Cropped = &factTable{"Cropping: the tissue interface of each slice and what is kept.", columns(r.Crop), r.Crop}
 	}
+	v.Groups = groups(r.Previews)
 	v.Key, v.Subtitle = r.keyFigures(), r.subtitle()
 	for _, s := range []struct {
 		section
@@ -135,11 +145,11 @@ func (r *Report) view() *view {
 		{section{"warnings", "Warnings"}, true},
 		{section{"stages", "Stages"}, len(v.Stages) > 0 || v.Engine != nil},
 		{section{"previews", "Previews"}, len(r.Previews) > 0},
-		{section{"shifts", "Shifts and drift"}, r.Shifts != nil},
-		{section{"overlap", "Overlap and correlation"}, len(r.Matches) > 0},
+		{section{"shifts", "Shifts"}, r.Shifts != nil},
+		{section{"overlap", "Overlap"}, len(r.Matches) > 0},
 		{section{"decisions", "Decisions"}, len(r.Decisions) > 0},
-		{section{"maps", "Flat-field and curvature"}, len(r.Maps) > 0},
-		{section{"slices", "Stitching and cropping"}, v.Stitched != nil || v.Cropped != nil},
+		{section{"maps", "Maps"}, len(r.Maps) > 0},
+		{section{"slices", "Stitch and crop"}, v.Stitched != nil || v.Cropped != nil},
 		{section{"runs", "Runs"}, len(r.Runs) > 0},
 	} {
 		if s.there {
@@ -158,6 +168,34 @@ func (v *view) Has(id string) bool {
 	}
 	return false
 }
+
+// groups puts the pictures of volumes first and large, then those of slices, then
+// projections.
+func groups(all []*Picture) []group {
+	g := []group{{Name: "Cuts"}, {Name: "Average intensity projections"}}
+	for _, p := range all {
+		if p.projection {
+			g[1].Pictures = append(g[1].Pictures, p)
+		} else {
+			g[0].Pictures = append(g[0].Pictures, p)
+		}
+	}
+	for i := range g {
+		slices.SortStableFunc(g[i].Pictures, func(a, b *Picture) int {
+			switch {
+			case a.Lead() == b.Lead():
+				return 0
+			case a.Lead():
+				return -1
+			}
+			return 1
+		})
+	}
+	return slices.DeleteFunc(g, func(g group) bool { return len(g.Pictures) == 0 })
+}
+
+// Lead says whether a picture is of the result and not of one slice.
+func (p *Picture) Lead() bool { return strings.HasPrefix(p.Name, "volume") }
 
 func (r *Report) subtitle() string {
 	var parts []string
@@ -255,15 +293,14 @@ func short(v float64) string {
 	if !finite(v) {
 		return "–"
 	}
-	a := math.Abs(v)
-	if a >= 1e6 || (a > 0 && a < 1e-3) {
-		return strconv.FormatFloat(v, 'e', 2, 64)
-	}
-	if a >= 100 {
-		return strconv.FormatFloat(math.Round(v), 'f', -1, 64)
-	}
 	text := strconv.FormatFloat(v, 'g', 3, 64)
-	return strings.Replace(text, "-", "−", 1)
+	switch a := math.Abs(v); {
+	case a >= 1e6 || (a > 0 && a < 1e-3):
+		text = strconv.FormatFloat(v, 'e', 2, 64)
+	case a >= 100:
+		text = strconv.FormatFloat(math.Round(v), 'f', -1, 64)
+	}
+	return strings.ReplaceAll(text, "-", "−")
 }
 
 func plural(n int, what string) string {

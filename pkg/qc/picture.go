@@ -33,8 +33,9 @@ type Picture struct {
 	Height int
 	URL    template.URL // data: URL, made by Fit
 
-	encoded []byte // PNG or JPEG
-	mime    string
+	encoded    []byte // PNG or JPEG
+	mime       string
+	projection bool
 }
 
 // loadPreviews reads PNG files.
@@ -50,7 +51,7 @@ func (r *Report) loadPreviews(list []found, mem int64) error {
 		p.Name = strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path))
 		p.Alt = "Preview of " + p.Name
 		if filepath.Base(filepath.Dir(f.path)) == "aip" {
-			p.Name += " (projection)"
+			p.projection = true
 			p.Alt = "Average intensity projection of " + p.Name
 		}
 		r.Previews = append(r.Previews, p)

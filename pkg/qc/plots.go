@@ -110,7 +110,7 @@ func (r *Report) timeline() template.HTML {
 		lane     int
 		run      *Run
 	}
-	const left, right, rowHeight = 92.0, 14.0, 11.0
+	const width, left, right, rowHeight = 1072.0, 92.0, 6.0, 11.0 // as wide as the page
 	by := map[string][]*bar{}
 	var tools []string
 	for i := range r.Runs {
@@ -125,7 +125,7 @@ func (r *Report) timeline() template.HTML {
 		by[run.Tool] = append(by[run.Tool], &bar{from: from, to: from + max(0, run.WallSeconds), run: run})
 	}
 	slices.SortStableFunc(tools, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
-	w := chartWidth - left - right
+	w := width - left - right
 	px := func(s float64) float64 { return left + s/length*w }
 	var body strings.Builder
 	y := 8.0
@@ -151,8 +151,8 @@ func (r *Report) timeline() template.HTML {
 		y += rowHeight*float64(len(ends)) + 9
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %s %s" role="img" aria-label="When each program ran">`, num(chartWidth), num(y+40))
-	for _, t := range ticks(0, length, 8, false) {
+	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %s %s" role="img" aria-label="When each program ran">`, num(width), num(y+40))
+	for _, t := range ticks(0, length, 12, false) {
 		fmt.Fprintf(&b, `<line class="grid" x1="%s" y1="4" x2="%s" y2="%s"/><text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`,
 			num(px(t)), num(px(t)), num(y), num(px(t)), num(y+16), label(t))
 	}

@@ -1,0 +1,237 @@
+// Command report opens a quality report in headless Chromium, without a network,
+// and checks what only a browser knows: nothing is loaded, nothing is logged, every
+// picture shows and can be enlarged, text stands out from its ground in light and
+// in dark, and the page prints.
+//
+//	go run ./tests/report PAGE.html [SCREENSHOT.png]
+//
+// The screenshots, of a light and a dark window, show the top of the page.
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+func main() {
+	if len(os.Args) < 2 || len(os.Args) > 3 {
+		fmt.Fprintln(os.Stderr, "usage: report PAGE.html [SCREENSHOT.png]")
+		os.Exit(2)
+	}
+	shot := ""
+	if len(os.Args) == 3 {
+		shot = os.Args[2]
+	}
+	if err := check(os.Args[1], shot); err != nil {
+		fmt.Fprintln(os.Stderr, "report:", err)
+		os.Exit(1)
+	}
+}
+
+// findings are what is wrong with the page, found by a script in it.
+const findings = `(() => {
+  const bad = [];
+  const images = [...document.images];
+  for (const i of images) {
+    if (!i.complete || i.naturalWidth === 0) bad.push('picture does not show: ' + i.alt);
+    if (!i.alt) bad.push('picture without a text: ' + i.src.slice(0, 40));
+    if (!i.src.startsWith('data:')) bad.push('picture from elsewhere: ' + i.src);
+  }
+  for (const t of document.querySelectorAll('table')) {
+    if (!t.caption) bad.push('table without a caption');
+    if ([...t.querySelectorAll('th')].some(h => !h.scope)) bad.push('table head without a scope');
+    if (t.scrollWidth > t.parentElement.clientWidth + 1 && getComputedStyle(t.parentElement).overflowX !== 'auto') bad.push('table sticks out');
+  }
+  for (const s of document.querySelectorAll('svg[role=img]')) if (!s.getAttribute('aria-label')) bad.push('chart without a label');
+  for (const a of document.querySelectorAll('a[href]')) {
+    const h = a.getAttribute('href');
+    if (!h.startsWith('#') || !document.getElementById(h.slice(1))) bad.push('link to nowhere: ' + h);
+  }
+  if (document.scripts.length) bad.push('there are scripts');
+  if (document.querySelectorAll('h1').length !== 1) bad.push('want one h1');
+  if (document.documentElement.scrollWidth > innerWidth + 1) bad.push('page is wider than the window: ' + document.documentElement.scrollWidth);
+  return {bad, images: images.length, charts: document.querySelectorAll('svg[role=img]').length, tables: document.querySelectorAll('table').length};
+})()`
+
+// contrast finds text that is hard to read: a ratio under 4.5 (WCAG 2.2, AA).
+const contrast = `(() => {
+  const rgb = c => { const m = c.match(/[\d.]+/g).map(Number); return m.length > 3 && m[3] === 0 ? null : m.slice(0, 3); };
+  const lum = c => c.map(v => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c) return c; } return [255, 255, 255]; };
+  const bad = new Set();
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const e = walk.currentNode.parentElement;
+    if (!walk.currentNode.data.trim() || e.closest('title')) continue;
+    const s = getComputedStyle(e);
+    const a = lum(rgb(e instanceof SVGElement ? s.fill : s.color)), b = lum(ground(e));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) bad.add(e.tagName + '.' + (e.className.baseVal ?? e.className) + ' ' + ratio.toFixed(2) + ': ' + walk.currentNode.data.trim().slice(0, 30));
+  }
+  return [...bad];
+})()`
+
+// zoom enlarges the first picture and says whether it fills the window, and
+// whether it is small again afterwards.
+const zoom = `(() => {
+  const box = document.querySelector('.zoom input');
+  if (!box) return true;
+  const img = box.nextElementSibling, before = img.getBoundingClientRect().width;
+  box.click();
+  const r = img.getBoundingClientRect();
+  const large = Math.abs(r.width - innerWidth) < 20 && Math.abs(r.height - innerHeight) < 20;
+  box.click();
+  return large && img.getBoundingClientRect().width === before;
+})()`
+
+func check(page, shot string) (err error) {
+	path, err := filepath.Abs(page)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return err
+	}
+	b, err := start()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.stop()) }()
+	address := (&url.URL{Scheme: "file", Path: path}).String()
+	if err := b.open(address); err != nil {
+		return err
+	}
+	var problems []string
+	var found struct {
+		Bad                    []string
+		Images, Charts, Tables int
+	}
+	for _, width := range []int{1180, 420} {
+		if err := b.window(width, 900); err != nil {
+			return err
+		}
+		if err := b.eval(findings, &found); err != nil {
+			return err
+		}
+		for _, f := range found.Bad {
+			problems = append(problems, fmt.Sprintf("%d px wide: %s", width, f))
+		}
+	}
+	if err := b.window(1180, 1500); err != nil {
+		return err
+	}
+	for _, scheme := range []string{"dark", "light"} {
+		media := []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}
+		if err := b.call("Emulation.setEmulatedMedia", map[string]any{"features": media}, nil); err != nil {
+			return err
+		}
+		var low []string
+		if err := b.eval(contrast, &low); err != nil {
+			return err
+		}
+		for _, l := range low {
+			problems = append(problems, scheme+": hard to read: "+l)
+		}
+		if shot != "" {
+			name := shot
+			if scheme == "dark" {
+				name = strings.TrimSuffix(shot, ".png") + "-dark.png"
+			}
+			if err := b.screenshot(name); err != nil {
+				return err
+			}
+		}
+	}
+	ok := false
+	if err := b.eval(zoom, &ok); err != nil {
+		return err
+	}
+	if !ok {
+		problems = append(problems, "a picture that is selected does not fill the window")
+	}
+	var pdf struct{ Data []byte }
+	if err := b.call("Page.printToPDF", map[string]any{"printBackground": true}, &pdf); err != nil {
+		return err
+	}
+	if len(pdf.Data) < 5000 {
+		problems = append(problems, fmt.Sprintf("it prints to %d bytes", len(pdf.Data)))
+	}
+	problems = append(problems, b.noise(address)...)
+	if len(problems) > 0 {
+		return fmt.Errorf("%s:\n  %s", page, strings.Join(problems, "\n  "))
+	}
+	fmt.Printf("%s: %d pictures, %d charts, %d tables; nothing loaded, nothing logged\n", page, found.Images, found.Charts, found.Tables)
+	return nil
+}
+
+// open loads an address and waits until it is there.
+func (b *browser) open(address string) error {
+	var result struct {
+		ErrorText string `json:"errorText"`
+	}
+	if err := b.call("Page.navigate", map[string]any{"url": address}, &result); err != nil {
+		return err
+	}
+	if result.ErrorText != "" {
+		return fmt.Errorf("%s: %s", address, result.ErrorText)
+	}
+	for range 400 {
+		state := ""
+		if err := b.eval("document.readyState", &state); err != nil {
+			return err
+		}
+		if state == "complete" {
+			return nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return fmt.Errorf("%s: still loading", address)
+}
+
+func (b *browser) window(width, height int) error {
+	return b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+}
+
+// screenshot saves what the window shows.
+func (b *browser) screenshot(name string) error {
+	var r struct {
+		Data string `json:"data"`
+	}
+	if err := b.call("Page.captureScreenshot", map[string]any{"format": "png"}, &r); err != nil {
+		return err
+	}
+	png, err := base64.StdEncoding.DecodeString(r.Data)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, png, 0o666)
+}
+
+// noise is what was logged, thrown or asked for besides the page itself.
+func (b *browser) noise(address string) (out []string) {
+	for _, e := range b.events {
+		switch e.Method {
+		case "Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown":
+			out = append(out, "logged: "+string(e.Params))
+		case "Network.requestWillBeSent":
+			var p struct {
+				Request struct {
+					URL string `json:"url"`
+				} `json:"request"`
+			}
+			if err := json.Unmarshal(e.Params, &p); err != nil {
+				out = append(out, err.Error())
+			} else if u := p.Request.URL; u != address && !strings.HasPrefix(u, "data:") {
+				out = append(out, "asked for: "+u)
+			}
+		}
+	}
+	return out
+}
