@@ -25,19 +25,20 @@ type stage struct {
 	in       string   // what it reads; "" for slices
 	args     []string // without the number of levels
 	sidecars []string // outputs beside the image
+	perTile  int64    // memory for each tile of a mosaic, whatever its size
 }
 
 const mosaic = "in/mosaic_grid_3d_z00.ome.zarr"
 
 var stages = []stage{
-	{"aip", mosaic, []string{mosaic, "o/out.ome.zarr", "--png", "o/out.png"}, []string{"out.png"}},
-	{"resample", mosaic, []string{mosaic, "o/out.ome.zarr", "--resolution", "6"}, nil},
-	{"focal", mosaic, []string{mosaic, "o/out.ome.zarr", "--save_map", "o/maps"}, []string{"maps"}},
-	{"crop", mosaic, []string{mosaic, "o/out.ome.zarr", "--depth", "200", "--crop_before_interface"}, []string{"out_crop.json"}},
+	{"aip", mosaic, []string{mosaic, "o/out.ome.zarr", "--png", "o/out.png"}, []string{"out.png"}, 0},
+	{"resample", mosaic, []string{mosaic, "o/out.ome.zarr", "--resolution", "6"}, nil, 0},
+	{"focal", mosaic, []string{mosaic, "o/out.ome.zarr", "--save_map", "o/maps"}, []string{"maps"}, 448 << 10}, // BaSiC takes all tiles at 128 × 128
+	{"crop", mosaic, []string{mosaic, "o/out.ome.zarr", "--depth", "200", "--crop_before_interface"}, []string{"out_crop.json"}, 0},
 	{"stitch", mosaic, []string{mosaic, "o/out.ome.zarr", "--estimate", "--save_transform", "o/transform.json", "--save_positions", "o/positions.json"},
-		[]string{"transform.json", "positions.json"}},
+		[]string{"transform.json", "positions.json"}, 0},
 	{"stack", "", []string{"in/slices", "in/shifts_xy.csv", "o/out.ome.zarr", "--blend", "--slicing_interval_mm", "0.2", "--pyramid_resolutions", "10,25",
-		"--output_z_matches", "o/z_matches.csv", "--output_stacking_decisions", "o/decisions.csv"}, []string{"z_matches.csv", "decisions.csv"}},
+		"--output_z_matches", "o/z_matches.csv", "--output_stacking_decisions", "o/decisions.csv"}, []string{"z_matches.csv", "decisions.csv"}, 0},
 }
 
 func (s stage) line(more ...string) []string {
@@ -340,7 +341,7 @@ func TestStagesMemoryIsBounded(t *testing.T) {
 			}
 			a, b := peak(small), peak(large)
 			t.Logf("%d MiB for %d MiB of input, %d MiB for %d MiB", a>>20, 32, b>>20, 128)
-			if b > a+24<<20 || b > 3*limit {
+			if b > a+24<<20+48*s.perTile || b > 3*limit { // 48 tiles more
 				t.Errorf("peak grew from %d to %d MiB with the input", a>>20, b>>20)
 			}
 		})
