@@ -8,6 +8,7 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/record"
 	"strata/pkg/cli/stage"
 	"strata/pkg/oct"
 	"strata/pkg/registration"
@@ -34,7 +35,7 @@ func command() *cli.Command {
 		Shared:  cli.Stage,
 		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "16,256,256"}, "shard": {Value: "Z,Y,X", Note: "none"}},
 		Flags:   flags(),
-		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor", Defaults: cli.Defaults{"overwrite": "true"}}},
+		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor"}},
 		Examples: []cli.Example{
 			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --blend", Usage: "overlaps by correlation, blended"},
 			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --use_expected_overlap --blend --pyramid_resolutions 25 50 100", Usage: "overlaps as the blade cut them; level 0 at 25 µm"},
@@ -146,7 +147,17 @@ func run(ctx context.Context, r *cli.Run) error {
 	for _, s := range in.Slices {
 		r.Read(datasets.Describe(s.Image.Levels[0].Array, s.Path))
 	}
+	for _, flag := range []string{"transforms_dir", "manual_transforms_dir"} {
+		if name := r.String(flag); name != "" {
+			r.Read(record.Dataset{Path: name})
+		}
+	}
 	r.Wrote(datasets.Describe(result.Image.Levels[0].Array, out.Path()))
+	for _, flag := range []string{"output_z_matches", "output_stacking_decisions"} {
+		if name := r.String(flag); name != "" {
+			r.Wrote(record.Dataset{Path: name})
+		}
+	}
 	return nil
 }
 
@@ -213,6 +224,7 @@ func load(r *cli.Run, name string, read func(f io.Reader, name string) error) er
 		return cli.BadInput(err)
 	}
 	defer f.Close()
+	r.Read(record.Dataset{Path: name})
 	return cli.BadInput(read(f, name))
 }
 

@@ -42,10 +42,11 @@ func openTable(r io.Reader, name string, needed ...string) (*table, error) {
 			}
 		}
 	}
+	twice := ""
 	for i, c := range t.row {
 		c = strings.TrimSpace(c)
 		if _, ok := t.columns[c]; ok && c != "" {
-			return nil, fmt.Errorf("%s:%d: column %q is there twice", name, t.line, c)
+			twice = c
 		}
 		t.columns[c] = i
 	}
@@ -53,6 +54,9 @@ func openTable(r io.Reader, name string, needed ...string) (*table, error) {
 		if _, ok := t.columns[c]; !ok {
 			return nil, fmt.Errorf("%s:%d: there is no column %q (columns are %.200q)", name, t.line, c, t.row)
 		}
+	}
+	if twice != "" {
+		return nil, fmt.Errorf("%s:%d: column %q is there twice", name, t.line, twice)
 	}
 	return t, nil
 }
