@@ -69,11 +69,11 @@ func newTileBuffer[T dtype.Element](bytes int64) (*tileBuffer[T], error) {
 
 func (v *tileBuffer[T]) free() { mem.Free(v.raw) }
 
-// read brings planes of a part of the mosaic into memory.
-func (c *columns[T]) read(ctx context.Context, v *tileBuffer[T], planes int, r rectangle) error {
-	bytes := planes * r.area() * c.mosaic.dtype.Size()
+// read brings planes z0 … z1−1 of a part of the mosaic into memory.
+func (c *columns[T]) read(ctx context.Context, v *tileBuffer[T], z0, z1 int, r rectangle) error {
+	bytes := (z1 - z0) * r.area() * c.mosaic.dtype.Size()
 	v.data = dtype.Slice[T](v.raw[:bytes])
-	err := c.array.Read(ctx, zarr.Region{Start: []int{0, r.y0, r.x0}, Shape: []int{planes, r.height(), r.width()}}, v.raw[:bytes])
+	err := c.array.Read(ctx, zarr.Region{Start: []int{z0, r.y0, r.x0}, Shape: []int{z1 - z0, r.height(), r.width()}}, v.raw[:bytes])
 	if errors.Is(err, fs.ErrPermission) {
 		return inputError{err} // a chunk that may not be read; of the output it would be another matter
 	}

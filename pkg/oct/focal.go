@@ -371,7 +371,7 @@ func (r *roll[T]) run(ctx context.Context, corr []float32) error {
 
 func (r *roll[T]) tile(ctx context.Context, w *filter.RollWorkspace, v *tileBuffer[T], at rectangle, corr []float32) error {
 	m := r.mosaic
-	if err := r.read(ctx, v, m.shape[0], at); err != nil {
+	if err := r.read(ctx, v, 0, m.shape[0], at); err != nil {
 		return err
 	}
 	start := time.Now()

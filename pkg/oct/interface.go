@@ -32,8 +32,9 @@ type interfaceMap[T dtype.Element] struct {
 	// there; it is called by several workers at a time and keeps neither.
 	found func(ctx context.Context, r rectangle, depth []int32, gradient []float32) error
 
-	workers int
-	strips  *mem.Pool
+	nonFinite *atomic.Int64 // counts voxels that are not finite; nil: nobody does
+	workers   int
+	strips    *mem.Pool
 
 	mu    sync.Mutex
 	seams map[[2]int]*seam // by segments, incomplete
@@ -191,8 +192,11 @@ type searcher[T dtype.Element] struct {
 // tile does all that one tile allows.
 func (w *searcher[T]) tile(ctx context.Context, i, j int) error {
 	planes, at := w.planes(), w.mosaic.extent(i, j)
-	if err := w.read(ctx, w.volume, planes, at); err != nil {
+	if err := w.read(ctx, w.volume, 0, planes, at); err != nil {
 		return err
+	}
+	if w.nonFinite != nil {
+		w.nonFinite.Add(filter.CountNonFinite(w.volume.data))
 	}
 	for a, y := range w.y {
 		if i < y.first || i > y.last {
@@ -340,7 +344,7 @@ func (w *searcher[T]) readAgain(ctx context.Context, r rectangle) error {
 	box.y0, box.y1 = bounds(r.y0, r.y1, w.mosaic.shape[1])
 	box.x0, box.x1 = bounds(r.x0, r.x1, w.mosaic.shape[2])
 	if int64(w.planes())*int64(box.area())*int64(w.mosaic.dtype.Size()) <= int64(len(w.volume.raw)) {
-		if err := w.read(ctx, w.volume, w.planes(), box); err != nil {
+		if err := w.read(ctx, w.volume, 0, w.planes(), box); err != nil {
 			return err
 		}
 		return searchIn(ctx, w, filter.Slab[T]{Data: w.volume.data}, box, r)

@@ -1,0 +1,408 @@
+package oct
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/meter"
+	"strata/pkg/ngff"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Cropping says what [Crop] keeps.
+type Cropping struct {
+	Depth           float64 // kept below the interface, µm
+	BeforeInterface bool    // what lies above the interface is cut off too
+	PadAfter        bool    // zeros where the image ends before that depth
+	// PercentileMax is the percentile of all magnitudes |v| beyond which the
+	// search clips them, 0…100; 100 clips nothing.
+	PercentileMax float64
+	MaxFraction   float64 // part of the planes, from the first, that may hold the interface: 0…1
+
+	SigmaXY, SigmaZ float64 // of the search, as in [FocalCurvature]
+	Log             bool
+}
+
+// CropMetrics is what [Crop] found and did. Planes are counted from the input's first.
+type CropMetrics struct {
+	Interface   int     `json:"interface_plane"`
+	InterfaceUM float64 `json:"interface_um"` // from the first plane
+	First       int     `json:"first_plane"`  // kept
+	Kept        int     `json:"planes_kept"`
+	Padded      int     `json:"planes_padded"`
+	Planes      int     `json:"planes"` // of the output
+	Missing     int     `json:"planes_missing"`
+	InputPlanes int     `json:"input_planes"`
+	VoxelZ      float64 `json:"voxel_size_z_um"`
+	Depth       float64 `json:"depth_um"` // asked for
+
+	Median       float64 `json:"interface_median"` // before rounding
+	ALines       int64   `json:"a_lines"`
+	ALinesUsed   int64   `json:"a_lines_used"`       // whose gradient stands out
+	Threshold    float64 `json:"gradient_threshold"` // from which on it does
+	Clip         float64 `json:"clip"`               // magnitude that the search clipped at; 0: none
+	Percentile   float64 `json:"percentile_max"`     // that it is
+	SearchPlanes int     `json:"planes_searched"`    // that may hold the interface
+	Found        bool    `json:"interface_found"`    // false: no A-line brightens anywhere
+	NonFinite    int64   `json:"non_finite_voxels,omitempty"`
+}
+
+// Crop cuts an image (z, y, x), a mosaic grid or a stitched slice, below the
+// tissue interface, and writes it as an OME-Zarr image of the same type and
+// chunks (stages specification, crop).
+//
+// The interface of an A-line is that of [Focal]'s step 1, its largest gradient
+// in the first MaxFraction of the planes, with magnitudes clipped at PercentileMax
+// of all magnitudes of the image (exact, linear between order statistics; a
+// percentile of 0 clips nothing). The interface of the image is the median over
+// the A-lines whose gradient stands out from the background by Otsu's method
+// (1024 bins from 0 to the first power of two above the largest gradient, or
+// twice that; A-lines that never brighten have no say), rounded half to even,
+// and not behind the last plane. An image that brightens nowhere has its interface
+// at plane 0, with a warning.
+//
+// Kept are the planes from the interface, or from 0, to interface +
+// Depth/voxel size, rounded half to even, at least one. NaN and infinite voxels
+// count as 0 in the search, are counted in the meter and stay as they are.
+//
+// The image is read two or three times, tile by tile: for the percentile (not
+// at 100; again where a look at the tile in the middle does not say roughly where it
+// lies), for the search, of which raw chunks give only the planes that it sees,
+// and for what is kept. A worker needs memory for a tile and its encoded form.
+func Crop(ctx context.Context, in *ngff.Image, out store.Writer, c Cropping, layout Layout, res Resources) (*ngff.Image, CropMetrics, error) {
+	m, err := openMosaic(in)
+	if err != nil {
+		return nil, CropMetrics{}, err
+	}
+	switch m.dtype {
+	case dtype.Uint8:
+		return crop[uint8](ctx, m, out, c, layout, res)
+	case dtype.Int8:
+		return crop[int8](ctx, m, out, c, layout, res)
+	case dtype.Uint16:
+		return crop[uint16](ctx, m, out, c, layout, res)
+	case dtype.Int16:
+		return crop[int16](ctx, m, out, c, layout, res)
+	case dtype.Uint32:
+		return crop[uint32](ctx, m, out, c, layout, res)
+	case dtype.Int32:
+		return crop[int32](ctx, m, out, c, layout, res)
+	case dtype.Uint64:
+		return crop[uint64](ctx, m, out, c, layout, res)
+	case dtype.Int64:
+		return crop[int64](ctx, m, out, c, layout, res)
+	case dtype.Float32:
+		return crop[float32](ctx, m, out, c, layout, res)
+	default:
+		return crop[float64](ctx, m, out, c, layout, res)
+	}
+}
+
+func crop[T dtype.Element](ctx context.Context, m *mosaic, out store.Writer, c Cropping, layout Layout, res Resources) (*ngff.Image, CropMetrics, error) {
+	p, err := planCrop[T](m, c, res)
+	if err != nil {
+		return nil, CropMetrics{}, err
+	}
+	if err := layout.check(p.piece(m.shape[0], layout)); err != nil { // what cannot be written, before anything is read
+		return nil, p.metrics, err
+	}
+	if err := p.find(ctx); err != nil {
+		return nil, p.metrics, err
+	}
+	if err := p.decide(); err != nil {
+		return nil, p.metrics, err
+	}
+	if err := p.write(ctx, out, layout); err != nil {
+		return nil, p.metrics, err
+	}
+	im, err := ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
+	return im, p.metrics, err
+}
+
+// cropper is a running Crop.
+type cropper[T dtype.Element] struct {
+	*columns[T]
+	c         Cropping
+	res       Resources
+	voxel     float64 // along z, µm
+	metrics   CropMetrics
+	nonFinite atomic.Int64
+}
+
+func planCrop[T dtype.Element](m *mosaic, c Cropping, res Resources) (*cropper[T], error) {
+	flag := func(name string, v float64, want string) error {
+		return layoutError{fmt.Errorf("--%s is %v, must be %s", name, v, want)}
+	}
+	switch err := checkSearch(c.SigmaXY, c.SigmaZ); {
+	case err != nil:
+		return nil, err
+	case !(c.Depth > 0) || math.IsInf(c.Depth, 0):
+		return nil, flag("depth", c.Depth, "a positive number of µm")
+	case !(c.PercentileMax >= 0 && c.PercentileMax <= 100):
+		return nil, flag("percentile_max", c.PercentileMax, "from 0 to 100")
+	case !(c.MaxFraction > 0 && c.MaxFraction <= 1):
+		return nil, flag("max_interface_fraction", c.MaxFraction, "above 0, at most 1")
+	}
+	voxel := m.image.VoxelSize[0]
+	if _, _, ok := ngff.Micrometres(m.image.Unit[0]); !ok || !(voxel > 0) || math.IsInf(voxel, 0) {
+		return nil, badInput("%s: voxel size %v along z is no positive length", m.where, voxel)
+	}
+	columns, err := newColumns[T](m, res)
+	if err != nil {
+		return nil, err
+	}
+	p := &cropper[T]{columns: columns, c: c, res: res, voxel: voxel}
+	p.metrics = CropMetrics{InputPlanes: m.shape[0], VoxelZ: voxel, Depth: c.Depth, Percentile: c.PercentileMax,
+		SearchPlanes: max(1, int(c.MaxFraction*float64(m.shape[0])+1e-9))}
+	return p, nil
+}
+
+// workers is how many workers with a tile each fit into memory, in which others
+// need a part.
+func (p *cropper[T]) workers(each, reserved int64) (int, error) {
+	if each > p.res.Mem-reserved {
+		return 0, fmt.Errorf("%s: cropping tiles of %v voxels needs %d MiB of buffers, --mem grants %d MiB",
+			p.mosaic.where, p.mosaic.tile(), (each+reserved)*4/3>>20+1, p.res.Mem>>20)
+	}
+	return int(min(int64(p.res.Workers), (p.res.Mem-reserved)/each)), nil
+}
+
+// find does the search.
+func (p *cropper[T]) find(ctx context.Context) error {
+	s := filter.InterfaceSearch{SigmaXY: p.c.SigmaXY, SigmaZ: p.c.SigmaZ, Log: p.c.Log}
+	if p.c.PercentileMax < 100 {
+		clip, err := p.percentile(ctx)
+		if err != nil {
+			return err
+		}
+		s.Clip, p.metrics.Clip = clip, float64(clip)
+	}
+	s.Planes = p.metrics.SearchPlanes
+	depths := s.Planes + int(math.Ceil(0.5*s.SigmaZ)) + 1
+	reserved := int64(depths) * 8 * 1024
+	search, err := planInterface[T](p.mosaic, s, p.res, reserved)
+	if err != nil {
+		return err
+	}
+	g := filter.NewGradients(depths)
+	search.found = func(_ context.Context, _ rectangle, depth []int32, gradient []float32) error {
+		g.Add(depth, gradient)
+		return nil
+	}
+	if p.c.PercentileMax == 100 { // nobody has counted them
+		search.nonFinite = &p.nonFinite
+	}
+	if err := search.run(ctx); err != nil {
+		return err
+	}
+	p.metrics.NonFinite = p.nonFinite.Load()
+	if n := p.metrics.NonFinite; n > 0 {
+		p.res.Meter.AddNonFinite(n)
+		p.res.warn("%s: %d voxels are NaN or infinite: the interface was searched as if they were 0, and they stay in the output", p.mosaic.where, n)
+	}
+	found, ok := g.Find()
+	p.metrics.Found, p.metrics.Median = ok, found.Depth
+	p.metrics.ALines, p.metrics.ALinesUsed, p.metrics.Threshold = found.Lines, found.Used, found.Threshold
+	if !ok {
+		p.res.warn("%s: the image brightens nowhere in its first %d planes: the interface is taken to be at plane 0", p.mosaic.where, s.Planes)
+	}
+	p.metrics.Interface = min(int(math.RoundToEven(found.Depth)), p.mosaic.shape[0]-1)
+	p.metrics.InterfaceUM = float64(p.metrics.Interface) * p.voxel
+	return nil
+}
+
+// percentile is the magnitude at which the search clips.
+func (p *cropper[T]) percentile(ctx context.Context) (float32, error) {
+	m := p.mosaic
+	counters := max(1<<20, min(32<<20, p.res.Mem/8))
+	workers, err := p.workers(m.tileBytes()+p.scratch+workspace(m), counters+1<<20)
+	if err != nil {
+		return 0, err
+	}
+	q := filter.NewMagnitudePercentile(p.c.PercentileMax, counters)
+	ny, nx := m.tiles()
+	quiet := func(int64) {}
+	middle := func(int) (int, int) { return ny / 2, nx / 2 }
+	if err := p.magnitudes(ctx, 1, 1, middle, func(v []float32, _ int64) { q.Look(v) }, quiet); err != nil {
+		return 0, err
+	}
+	progress := p.res.progress
+	for q.Begin() {
+		p.nonFinite.Store(0)
+		err := p.magnitudes(ctx, workers, ny*nx, func(k int) (int, int) { return k / nx, k % nx }, func(v []float32, bad int64) {
+			q.Add(v)
+			p.nonFinite.Add(bad)
+		}, progress)
+		if err != nil {
+			return 0, err
+		}
+		progress = quiet // of a second pass
+	}
+	return q.Value(), nil
+}
+
+// magnitudes hands the finite magnitudes of n tiles to take, in pieces, and how many
+// voxels are not finite.
+func (p *cropper[T]) magnitudes(ctx context.Context, workers, n int, tile func(k int) (i, j int), take func(v []float32, nonFinite int64), progress func(int64)) error {
+	g, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range min(workers, n) {
+		g.Go(func() error {
+			v, err := newTileBuffer[T](p.mosaic.tileBytes())
+			if err != nil {
+				return err
+			}
+			defer v.free()
+			piece := make([]float32, 128<<10)
+			for {
+				k := int(next.Add(1) - 1)
+				if k >= n {
+					return nil
+				}
+				i, j := tile(k)
+				if err := p.read(ctx, v, 0, p.mosaic.shape[0], p.mosaic.extent(i, j)); err != nil {
+					return err
+				}
+				start := time.Now()
+				for rest := v.data; len(rest) > 0; {
+					part := rest[:min(len(rest), len(piece))]
+					rest = rest[len(part):]
+					finite, bad := finiteMagnitudes(piece, part)
+					take(finite, bad)
+				}
+				p.res.Meter.Since(meter.Compute, start)
+				progress(int64(len(v.data) * p.mosaic.dtype.Size()))
+			}
+		})
+	}
+	return g.Wait()
+}
+
+// finiteMagnitudes puts |v| of the finite voxels into dst.
+func finiteMagnitudes[T dtype.Element](dst []float32, src []T) (out []float32, nonFinite int64) {
+	filter.Magnitudes(&filter.InterfaceSearch{}, dst, src)
+	out = dst[:len(src)]
+	if nonFinite = filter.CountNonFinite(src); nonFinite == 0 {
+		return out, 0
+	}
+	out = out[:0]
+	for i, v := range src {
+		if f := float64(v); f-f == 0 {
+			out = append(out, dst[i])
+		}
+	}
+	return out, nonFinite
+}
+
+// decide says which planes are kept.
+func (p *cropper[T]) decide() error {
+	r := &p.metrics
+	depth := max(1, math.RoundToEven(p.c.Depth/p.voxel))
+	if p.c.BeforeInterface {
+		r.First = r.Interface
+	}
+	whole := float64(r.Interface-r.First) + depth
+	size := float64(p.mosaic.shape[1]) * float64(p.mosaic.shape[2]) * float64(p.mosaic.dtype.Size())
+	if p.c.PadAfter && whole > 8*float64(r.InputPlanes) && whole*size > vastBytes {
+		return layoutError{fmt.Errorf("%s: --depth %v µm with --pad_after makes %.0f planes of %d, %.1f TiB: is it meant to be in µm?",
+			p.mosaic.where, p.c.Depth, whole, r.InputPlanes, whole*size/vastBytes)}
+	}
+	r.Kept = int(min(whole, float64(r.InputPlanes-r.First)))
+	short := whole - float64(r.Kept)
+	if p.c.PadAfter {
+		r.Padded = int(short)
+	} else if r.Missing = int(min(short, math.MaxInt32)); short > 0 {
+		p.res.warn("%s: the image ends %.0f planes before %v µm below the interface at plane %d: the output has %d planes; --pad_after adds zeros",
+			p.mosaic.where, short, p.c.Depth, r.Interface, r.Kept)
+	}
+	r.Planes = r.Kept + r.Padded
+	return nil
+}
+
+// piece is what is written at a time: along Z a tile ends with the image.
+func (p *cropper[T]) piece(planes int, layout Layout) []int {
+	piece := []int{planes, p.mosaic.chunk[1], p.mosaic.chunk[2]}
+	if len(layout.Chunks) == 3 && layout.Chunks[0] > 0 {
+		piece[0] = (planes + layout.Chunks[0] - 1) / layout.Chunks[0] * layout.Chunks[0]
+	}
+	return piece
+}
+
+// write copies the planes that are kept.
+func (p *cropper[T]) write(ctx context.Context, out store.Writer, layout Layout) error {
+	m, r := p.mosaic, &p.metrics
+	level := m.image.Levels[0]
+	chunks := []int{min(m.chunk[0], r.Planes), m.chunk[1], m.chunk[2]}
+	if m.chunk[0] == m.shape[0] {
+		chunks[0] = r.Planes // tiles stay whole
+	}
+	area := int64(m.chunk[1]) * int64(m.chunk[2]) * int64(m.dtype.Size())
+	tile := int64(r.Planes) * area
+	pyramid := max(p.res.Mem/4, 2*int64(chunks[0])*area+64<<10)
+	scratch := p.scratch
+	if len(p.array.Codecs()) > 0 {
+		scratch += int64(m.chunk[0]) * area // a decoded chunk, of which a part is kept
+	}
+	workers, err := p.workers(tile+max(scratch, tile)+1<<20, pyramid)
+	if err != nil {
+		return err
+	}
+	translation := append([]float64(nil), level.Translation...)
+	if len(translation) == 3 {
+		translation[0] += float64(r.First) * level.Scale[0]
+	}
+	shape := []int{r.Planes, m.shape[1], m.shape[2]}
+	w, err := create(ctx, out, layout, ngff.ImageSpec{
+		Format: m.format(), Name: m.image.Name, Shape: shape, DType: m.dtype,
+		Axes: m.axes(), Scale: level.Scale, Translation: translation, Chunks: chunks, Budget: pyramid,
+	}, p.piece(r.Planes, layout), p.res)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	next, stop := iter.Pull(ngff.TileOrder(shape, []int{r.Planes, m.chunk[1], m.chunk[2]}, m.image.Axes))
+	defer stop()
+	var mu sync.Mutex
+	g, gctx := errgroup.WithContext(ctx)
+	for range workers {
+		g.Go(func() error {
+			v, err := newTileBuffer[T](tile)
+			if err != nil {
+				return err
+			}
+			defer v.free()
+			for {
+				mu.Lock()
+				start, ok := next()
+				mu.Unlock()
+				if !ok {
+					return nil
+				}
+				at := m.extent(start[1]/m.chunk[1], start[2]/m.chunk[2])
+				if err := p.read(gctx, v, r.First, r.First+r.Kept, at); err != nil {
+					return err
+				}
+				bytes := r.Planes * at.area() * m.dtype.Size()
+				clear(v.raw[r.Kept*at.area()*m.dtype.Size() : bytes])
+				if err := w.WriteTile(gctx, []int{0, at.y0, at.x0}, []int{r.Planes, at.height(), at.width()}, v.raw[:bytes]); err != nil {
+					return err
+				}
+				p.res.progress(int64(m.shape[0] * at.area() * m.dtype.Size()))
+			}
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return w.Close(ctx)
+}

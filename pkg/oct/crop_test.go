@@ -1,0 +1,328 @@
+package oct
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"strata/pkg/dtype"
+	"strata/pkg/meter"
+	"strata/pkg/ngff"
+	"strata/pkg/phantom"
+	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/store"
+)
+
+func below() Cropping {
+	return Cropping{Depth: 60, PercentileMax: 99.9, MaxFraction: 0.5, SigmaXY: 3, SigmaZ: 2}
+}
+
+// sea is a phantom with flat or wavy tissue under water.
+func sea(kind dtype.Type, water float64) phantom.Config {
+	c := phantom.Default()
+	c.Tiles, c.Tile, c.Crop = [2]int{3, 4}, [3]int{64, 40, 48}, [2]int{7, 3}
+	c.DType, c.Bowl, c.Water = kind, 0, water
+	return c
+}
+
+// The water's depth comes back within one voxel, from mosaics and from a slice
+// without borders, noise, relief, agarose and vignetting on, whatever the type.
+func TestCropFindsTheWater(t *testing.T) {
+	for _, kind := range []dtype.Type{dtype.Uint8, dtype.Uint16, dtype.Int16, dtype.Float32, dtype.Float64} {
+		for _, water := range []float64{17.5, 42, 80} {
+			s, in := specimen(t, sea(kind, water), nil, nil, nil)
+			for name, change := range map[string]func(*Cropping){
+				"defaults": func(*Cropping) {}, "not clipped": func(c *Cropping) { c.PercentileMax = 100 }, "logarithm": func(c *Cropping) { c.Log = true },
+			} {
+				c := below()
+				change(&c)
+				_, m, err := Crop(ctx, in, store.Memory(), c, Layout{}, small())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := surface(s); math.Abs(float64(m.Interface)-want) > 1 {
+					t.Errorf("%v, %v µm of water, %s: interface at plane %d, the median surface is at %.2f: %+v", kind, water, name, m.Interface, want, m)
+				}
+			}
+		}
+	}
+}
+
+// surface is the median depth of the tissue surface over a mosaic's A-lines, in voxels.
+func surface(s *phantom.Specimen) float64 {
+	c := s.Config()
+	var all []float64
+	for i := range c.Tiles[0] {
+		for j := range c.Tiles[1] {
+			p, n := s.TilePosition(0, i, j), s.TileExtent(i, j)
+			for y := range n[0] {
+				for x := range n[1] {
+					all = append(all, s.Surface(0, p[0]+float64(y), p[1]+float64(x)))
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// A stitched slice, in chunks that are no tiles.
+func TestCropOfASlice(t *testing.T) {
+	c := sea(dtype.Uint16, 42)
+	s, err := phantom.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := store.Memory()
+	chain, err := codec.FromFlag("zstd:1", dtype.Uint16, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WriteTruth(ctx, st, 0, phantom.Storage{Format: 3, Chunks: []int{16, 40, 48}, Codecs: chain, Unit: "micrometer", Workers: 2, Mem: 64 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	crop := below()
+	crop.BeforeInterface = true
+	in := open(t, st)
+	out, m, err := Crop(ctx, in, store.Memory(), crop, Layout{Levels: 2}, small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := surface(s); math.Abs(float64(m.Interface)-want) > 1 {
+		t.Errorf("interface at plane %d, the median surface is at %.2f", m.Interface, want)
+	}
+	a := out.Levels[0].Array
+	if !slices.Equal(a.Chunks(), []int{16, 40, 48}) || a.Shape()[0] != 17 { // 60 µm of 3.5 µm
+		t.Errorf("chunks %v, shape %v", a.Chunks(), a.Shape())
+	}
+	n := a.Shape()[1] * a.Shape()[2]
+	if got, want := values(t, a), values(t, in.Levels[0].Array); !slices.Equal(got, want[m.Interface*n:(m.Interface+17)*n]) {
+		t.Error("the planes are not those of the input")
+	}
+}
+
+// What is kept, by every flag, and where the image ends too soon.
+func TestCropKeeps(t *testing.T) {
+	const planes, at, ny, nx = 40, 11, 20, 24 // a step up at plane 11
+	value := func(i int) uint16 {
+		z, k := i/(ny*nx), i%(ny*nx)
+		if z < at {
+			return uint16(1 + k%3)
+		}
+		return uint16(1000 + 7*max(0, z-22) + k%5)
+	}
+	for _, c := range []struct {
+		name                       string
+		depth                      float64
+		before, pad                bool
+		first, kept, padded, short int
+	}{
+		{"from the top", 35, false, false, 0, 21, 0, 0},
+		{"from the interface", 35, true, false, 11, 10, 0, 0},
+		{"half a plane to even", 36.75, true, false, 11, 10, 0, 0},
+		{"at least one plane", 0.1, true, false, 11, 1, 0, 0},
+		{"too deep", 105, true, false, 11, 29, 0, 1},
+		{"too deep, padded", 105, true, true, 11, 29, 1, 0},
+		{"padded from the top", 175, false, true, 0, 40, 21, 0},
+		{"just enough", 101.5, true, true, 11, 29, 0, 0},
+	} {
+		for _, chunks := range [][]int{{planes, 10, 10}, {7, 10, 24}} {
+			in, _ := made(t, []int{planes, ny, nx}, chunks, nil, nil, value)
+			crop := below()
+			crop.Depth, crop.BeforeInterface, crop.PadAfter, crop.SigmaXY = c.depth, c.before, c.pad, 1
+			var warnings []string
+			res := small()
+			res.Warn = func(w string) { warnings = append(warnings, w) }
+			out, m, err := Crop(ctx, in, store.Memory(), crop, Layout{}, res)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Interface != at || m.First != c.first || m.Kept != c.kept || m.Padded != c.padded || m.Missing != c.short || m.Planes != c.kept+c.padded {
+				t.Errorf("%s: %+v", c.name, m)
+			}
+			if (c.short > 0) != (len(warnings) == 1) || c.short > 0 && !strings.Contains(warnings[0], "1 planes before 105 µm") {
+				t.Errorf("%s: warnings %q", c.name, warnings)
+			}
+			got := values(t, out.Levels[0].Array)
+			if len(got) != m.Planes*ny*nx {
+				t.Fatalf("%s: %d voxels", c.name, len(got))
+			}
+			for i, v := range got {
+				want := 0.0
+				if i < c.kept*ny*nx {
+					want = float64(value(i + c.first*ny*nx))
+				}
+				if v != want {
+					t.Fatalf("%s: voxel %d is %v, want %v", c.name, i, v, want)
+				}
+			}
+		}
+	}
+}
+
+// The numbers depend on nothing but the voxels.
+func TestCropIsTheSameHoweverStored(t *testing.T) {
+	zstd, err := codec.FromFlag("zstd:1", dtype.Float32, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := sea(dtype.Float32, 42)
+	var want CropMetrics
+	var voxels []float32
+	for i, s := range []struct {
+		chunks, shard []int
+		chain         codec.Chain
+		res           Resources
+	}{
+		{nil, nil, nil, Resources{Workers: 1, Mem: 512 << 20}},
+		{nil, nil, zstd, Resources{Workers: 3, Mem: 12 << 20}},
+		{[]int{10, 40, 48}, nil, zstd, Resources{Workers: 2, Mem: 64 << 20}},
+		{[]int{64, 20, 16}, []int{64, 40, 48}, nil, Resources{Workers: 2, Mem: 12 << 20}},
+	} {
+		_, in := specimen(t, c, s.chunks, s.shard, s.chain)
+		crop := below()
+		crop.BeforeInterface = true
+		out, m, err := Crop(ctx, in, store.Memory(), crop, Layout{}, s.res)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := read(t, out.Levels[0].Array)
+		if i == 0 {
+			want, voxels = m, v
+			continue
+		}
+		if m != want {
+			t.Errorf("storage %d: %+v, before %+v", i, m, want)
+		}
+		sameBits(t, v, voxels)
+	}
+}
+
+// The clip is the exact percentile of the magnitudes; NaN has no part in it.
+func TestCropPercentile(t *testing.T) {
+	value := func(i int) float32 {
+		switch {
+		case i%1000 == 7:
+			return float32(math.NaN())
+		case i%1000 == 8:
+			return float32(math.Inf(-1))
+		}
+		return float32(i*i%7919)*1e-3 - 3
+	}
+	in, _ := made(t, []int{10, 30, 40}, []int{10, 16, 16}, nil, nil, value)
+	var all []float64
+	for i := range 10 * 30 * 40 {
+		if v := float64(value(i)); v-v == 0 {
+			all = append(all, math.Abs(v))
+		}
+	}
+	slices.Sort(all)
+	for _, percent := range []float64{0, 10, 99.9, 100} {
+		crop := below()
+		crop.PercentileMax = percent
+		mt := &meter.Meter{}
+		_, m, err := Crop(ctx, in, store.Memory(), crop, Layout{}, Resources{Workers: 2, Mem: 64 << 20, Meter: mt})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pos := percent / 100 * float64(len(all)-1)
+		k := int(pos)
+		want := all[k] + (all[min(k+1, len(all)-1)]-all[k])*(pos-float64(k))
+		if percent == 100 {
+			want = 0 // nothing is clipped
+		}
+		if math.Abs(m.Clip-want) > 1e-6*want {
+			t.Errorf("percentile %v: %v, want %v", percent, m.Clip, want)
+		}
+		if m.NonFinite != 24 || mt.NonFinite() != 24 {
+			t.Errorf("percentile %v: %d voxels are not finite, %d counted, want 24", percent, m.NonFinite, mt.NonFinite())
+		}
+	}
+}
+
+// Nothing brightens: all planes from the first, and a warning.
+func TestCropOfFlatImages(t *testing.T) {
+	for _, shape := range [][]int{{20, 16, 16}, {1, 9, 9}} {
+		for _, v := range []float32{0, 5} {
+			in, _ := made(t, shape, []int{20, 8, 8}, nil, nil, func(int) float32 { return v })
+			var warnings []string
+			res := small()
+			res.Warn = func(w string) { warnings = append(warnings, w) }
+			crop := below()
+			crop.Depth, crop.BeforeInterface, crop.PadAfter = 35, true, true
+			out, m, err := Crop(ctx, in, store.Memory(), crop, Layout{}, res)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Found || m.Interface != 0 || m.Planes != 10 || out.Levels[0].Array.Shape()[0] != 10 {
+				t.Errorf("shape %v of %v: %+v", shape, v, m)
+			}
+			if len(warnings) != 1 || !strings.Contains(warnings[0], "brightens nowhere") {
+				t.Errorf("shape %v of %v: warnings %q", shape, v, warnings)
+			}
+		}
+	}
+}
+
+func TestCropRefuses(t *testing.T) {
+	in, _ := made(t, []int{8, 32, 32}, []int{8, 16, 16}, nil, nil, func(i int) uint8 { return uint8(i / 1024 * 9) })
+	for _, c := range []struct {
+		name   string
+		change func(*Cropping)
+		layout Layout
+		mem    int64
+		is     error
+		want   string
+	}{
+		{"depth 0", func(c *Cropping) { c.Depth = 0 }, Layout{}, 64 << 20, ErrLayout, "--depth is 0"},
+		{"percentile", func(c *Cropping) { c.PercentileMax = 101 }, Layout{}, 64 << 20, ErrLayout, "--percentile_max is 101"},
+		{"fraction", func(c *Cropping) { c.MaxFraction = 0 }, Layout{}, 64 << 20, ErrLayout, "--max_interface_fraction is 0"},
+		{"sigma", func(c *Cropping) { c.SigmaZ = -1 }, Layout{}, 64 << 20, ErrLayout, "--sigma_z"},
+		{"terabytes of zeros", func(c *Cropping) { c.Depth, c.PadAfter = 1e12, true }, Layout{}, 64 << 20, ErrLayout, "is it meant to be in µm"},
+		{"chunks", func(*Cropping) {}, Layout{Chunks: []int{4, 16, 5}}, 64 << 20, ErrLayout, "--chunks"},
+		{"memory", func(*Cropping) {}, Layout{}, 1 << 20, nil, "--mem grants 1 MiB"},
+	} {
+		crop := below()
+		c.change(&crop)
+		_, _, err := Crop(ctx, in, store.Memory(), crop, c.layout, Resources{Workers: 1, Mem: c.mem})
+		if err == nil || c.is != nil && !errors.Is(err, c.is) || c.is == nil && errors.Is(err, ErrInput) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	if _, _, err := Crop(ctx, open(t, locked{in.Group.Store()}), store.Memory(), below(), Layout{}, small()); !errors.Is(err, ErrInput) {
+		t.Errorf("chunks that may not be read: %v", err)
+	}
+}
+
+// The first voxel's position moves with the planes that are cut off.
+func TestCropTranslation(t *testing.T) {
+	st := store.Memory()
+	w, err := ngff.Create(ctx, st, "", ngff.ImageSpec{Format: 3, Shape: []int{30, 8, 8}, Chunks: []int{30, 8, 8}, DType: dtype.Uint8,
+		Axes: ngff.SpaceAxes("zyx", "micrometer"), Scale: []float64{2, 1, 1}, Translation: []float64{5, 6, 7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := make([]byte, 30*64)
+	for i := range v {
+		if i >= 9*64 {
+			v[i] = 200
+		}
+	}
+	if err := w.WriteTile(ctx, []int{0, 0, 0}, []int{30, 8, 8}, v); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	crop := below()
+	crop.Depth, crop.BeforeInterface = 20, true
+	out, m, err := Crop(ctx, open(t, st), store.Memory(), crop, Layout{}, small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := out.Levels[0].Translation; m.First != 9 || !slices.Equal(got, []float64{23, 6, 7}) {
+		t.Errorf("from plane %d: translation %v, want 5 + 9·2 along z", m.First, got)
+	}
+}
