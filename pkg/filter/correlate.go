@@ -10,14 +10,15 @@ import "math"
 // the elements i mod 4 in increasing i and are added at the end as (0+1)+(2+3).
 // All slices of bs have the length of a, dst that of bs.
 func Dots(dst []float64, a []float32, bs [][]float32) {
-	for k := 0; k < len(bs); {
-		n := min(4, len(bs)-k)
-		if n < 4 || !dots4(dst[k:k+4], a, bs[k:k+4]) {
-			for j := range n {
-				dst[k+j] = dot(a, bs[k+j])
-			}
+	for k := 0; k < len(bs); k += 4 {
+		from := min(k, max(len(bs)-4, 0)) // the last four may be done twice
+		to := min(from+4, len(bs))
+		if to-from == 4 && dots4(dst[from:to], a, bs[from:to]) {
+			continue
 		}
-		k += n
+		for j := from; j < to; j++ {
+			dst[j] = dot(a, bs[j])
+		}
 	}
 }
 
@@ -32,11 +33,13 @@ func dot(a, b []float32) float64 {
 
 // Sums returns Σ v[i] and Σ v[i]², in the order of [Dots].
 func Sums(v []float32) (sum, squares float64) {
-	var s [4]float64
-	for i, f := range v {
-		s[i&3] += float64(f)
+	var s, q [4]float64
+	for i := sumsVector(v, &s, &q); i < len(v); i++ {
+		f := float64(v[i])
+		s[i&3] += f
+		q[i&3] += float64(f * f)
 	}
-	return (s[0] + s[1]) + (s[2] + s[3]), dot(v, v)
+	return (s[0] + s[1]) + (s[2] + s[3]), (q[0] + q[1]) + (q[2] + q[3])
 }
 
 // Moments are the sums that a normalised cross-correlation of two images a, b

@@ -12,6 +12,9 @@ func mixAVX2(fixed, moving *float32, n int, w float64, gain float32)
 func dots4AVX2(sums *[16]float64, a, b0, b1, b2, b3 *float32, n int)
 
 //go:noescape
+func sumsAVX2(sums, squares *[4]float64, v *float32, n int)
+
+//go:noescape
 func rigidAVX2(row, src *float32, n int, r *rigidRow)
 
 // mixVector blends the leading multiple of 8 and says how many elements that were.
@@ -54,5 +57,15 @@ func rigidVector(row, src []float32, r *rigidRow) int {
 	}
 	_ = src[r.ny*r.nx-1]
 	rigidAVX2(&row[0], &src[0], n, r)
+	return n
+}
+
+// sumsVector sums the leading multiple of 4 and says how many elements that were.
+func sumsVector(v []float32, s, q *[4]float64) int {
+	n := len(v) &^ 3
+	if !useAVX2 || n == 0 {
+		return 0
+	}
+	sumsAVX2(s, q, &v[0], n)
 	return n
 }

@@ -98,6 +98,27 @@ dotloop:
 	VZEROUPPER
 	RET
 
+// func sumsAVX2(sums, squares *[4]float64, v *float32, n int)
+TEXT ·sumsAVX2(SB), NOSPLIT, $0-32
+	MOVQ sums+0(FP), DI
+	MOVQ squares+8(FP), DX
+	MOVQ v+16(FP), SI
+	MOVQ n+24(FP), CX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+sumsloop:
+	VCVTPS2PD (SI), Y2
+	VMULPD Y2, Y2, Y3
+	VADDPD Y2, Y0, Y0
+	VADDPD Y3, Y1, Y1
+	ADDQ $16, SI
+	SUBQ $4, CX
+	JNZ sumsloop
+	VMOVUPD Y0, (DI)
+	VMOVUPD Y1, (DX)
+	VZEROUPPER
+	RET
+
 // func rigidAVX2(row, src *float32, n int, r *rigidRow)
 //
 // Y15 x, Y14 y, Y13 dx, Y12 dy, Y11 pixel number, Y10 nx-1, Y9 ny-1; the rest is

@@ -122,6 +122,25 @@ func TestDots(t *testing.T) {
 	}
 }
 
+func TestSums(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 14))
+	for n := range 40 {
+		v := make([]float32, n)
+		var lanes, squares [4]float64
+		for i := range v {
+			v[i] = float32(rng.NormFloat64() * 1e3)
+			lanes[i%4] += float64(v[i])
+			squares[i%4] += float64(v[i]) * float64(v[i])
+		}
+		want := [2]float64{(lanes[0] + lanes[1]) + (lanes[2] + lanes[3]), (squares[0] + squares[1]) + (squares[2] + squares[3])}
+		bothWays(t, func(t *testing.T) {
+			if s, q := Sums(v); s != want[0] || q != want[1] {
+				t.Fatalf("n %d: %v and %v, want %v", n, s, q, want)
+			}
+		})
+	}
+}
+
 func TestNCC(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for n := 2; n < 3000; n *= 3 {

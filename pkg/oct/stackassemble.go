@@ -387,7 +387,7 @@ func (a *assembly) scale(ctx context.Context, m *movingSlice, k [2]int, gain flo
 	if gain == 1 {
 		return nil
 	}
-	return a.crew.each(ctx, k[1]-k[0], a.res.Workers, func(_ *growing, i int) error {
+	return a.crew.each(ctx, k[1]-k[0], a.res.Workers, func(_ *workMemory, i int) error {
 		start := time.Now()
 		plane := a.at(m.start + k[0] + i)
 		for y := m.place.y0; y < m.place.y1; y++ {
@@ -436,7 +436,7 @@ func (a *assembly) load(ctx context.Context, m *movingSlice, k0, k1 int) ([][]fl
 		}
 		planes[i] = v
 	}
-	err := a.crew.each(ctx, len(blank), a.res.Workers, func(_ *growing, i int) error {
+	err := a.crew.each(ctx, len(blank), a.res.Workers, func(_ *workMemory, i int) error {
 		clear(blank[i])
 		return nil
 	})
@@ -473,9 +473,14 @@ func (a *assembly) read(ctx context.Context, s *stackSlice, z int, from rect, pl
 	cy, cx := s.chunk[1], s.chunk[2]
 	y0, x0 := from.y0/cy, from.x0/cx
 	ny, nx := (from.y1+cy-1)/cy-y0, (from.x1+cx-1)/cx-x0
-	return a.crew.each(ctx, ny*nx, a.readers, func(scratch *growing, i int) error {
+	return a.crew.each(ctx, ny*nx, a.readers, func(scratch *workMemory, i int) error {
 		lo := [3]int{z, max(from.y0, (y0+i/nx)*cy), max(from.x0, (x0+i%nx)*cx)}
 		shape := [3]int{len(planes), min(from.y1, (y0+i/nx+1)*cy) - lo[1], min(from.x1, (x0+i%nx+1)*cx) - lo[2]}
+		skip := 0 // planes that are decoded with others, in place, and not used
+		if first := z / s.chunk[0] * s.chunk[0]; first < z && shape[1] == cy && shape[2] == cx {
+			skip = z - first
+			lo[0], shape[0] = first, shape[0]+skip
+		}
 		n := shape[0] * shape[1] * shape[2]
 		size := s.dtype.Size()
 		b, err := scratch.get(n * size)
@@ -487,6 +492,7 @@ func (a *assembly) read(ctx context.Context, s *stackSlice, z int, from rect, pl
 		}
 		start := time.Now()
 		row := shape[2] * size
+		b = b[skip*shape[1]*row:]
 		for _, plane := range planes {
 			for y := range shape[1] {
 				to := plane[(lo[1]+y+dy)*stride+lo[2]+dx:][:shape[2]]
@@ -509,7 +515,7 @@ func (a *assembly) read(ctx context.Context, s *stackSlice, z int, from rect, pl
 func (a *assembly) resample(ctx context.Context, m *movingSlice, raw, planes [][]float32) error {
 	s, r := m.slice, m.place
 	ny, nx := s.shape[1], s.shape[2]
-	err := a.crew.each(ctx, len(raw), a.res.Workers, func(scratch *growing, i int) error {
+	err := a.crew.each(ctx, len(raw), a.res.Workers, func(scratch *workMemory, i int) error {
 		b, err := scratch.get(4 * ny * nx)
 		if err != nil {
 			return err

@@ -47,7 +47,7 @@ func (a *assembly) blend(ctx context.Context, m *movingSlice, k [2]int, planes [
 		}
 	}
 	weights := filter.Hann(m.mix)
-	return gain, a.crew.each(ctx, len(planes), a.res.Workers, func(_ *growing, i int) error {
+	return gain, a.crew.each(ctx, len(planes), a.res.Workers, func(_ *workMemory, i int) error {
 		start := time.Now()
 		a.mix(m.place, old[i], planes[i], weights, k[0]+i-(m.overlap-m.mix), gain, dy, dx)
 		a.res.Meter.Since(meter.Compute, start)
@@ -140,7 +140,7 @@ func (a *assembly) medians(ctx context.Context, r rect, old, planes [][]float32)
 		}
 	}
 	each := func(f func(i int, a, b []float32)) error {
-		return a.crew.each(ctx, len(planes), a.res.Workers, func(_ *growing, i int) error {
+		return a.crew.each(ctx, len(planes), a.res.Workers, func(_ *workMemory, i int) error {
 			start := time.Now()
 			for y := r.y0; y < r.y1; y++ {
 				f(i, old[i][y*a.nx+r.x0:y*a.nx+r.x1], planes[i][y*a.nx+r.x0:y*a.nx+r.x1])
@@ -218,7 +218,7 @@ func (a *assembly) refine(ctx context.Context, m *movingSlice, old, planes [][]f
 	height, width := r.y1-r.y0, r.x1-r.x0
 	mean := [2][]float32{make([]float32, height*width), make([]float32, height*width)}
 	common := make([]int, height)
-	err = a.crew.each(ctx, height, a.res.Workers, func(_ *growing, y int) error {
+	err = a.crew.each(ctx, height, a.res.Workers, func(_ *workMemory, y int) error {
 		start := time.Now()
 		sum := make([]float64, width)
 		for i, set := range [2][][]float32{old, planes} {

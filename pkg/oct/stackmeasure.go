@@ -28,7 +28,7 @@ func (p *stackPlan) measure(ctx context.Context, res Resources) error {
 		return err
 	}
 	n := (ms.y1 - ms.y0 + ms.rows - 1) / ms.rows
-	if err := c.each(ctx, n, workers, func(s *growing, i int) error { return ms.strip(ctx, s, i, res.Meter) }); err != nil {
+	if err := c.each(ctx, n, workers, func(w *workMemory, i int) error { return ms.strip(ctx, w, i, res.Meter) }); err != nil {
 		return err
 	}
 	for _, pair := range ms.pairs {
@@ -80,7 +80,6 @@ type stripNeed struct {
 	asFixed     *measuredPair
 	spans       [][2]int // planes that are read, in order and apart
 	planes      int      // in all spans
-	spanOf      func(z int) int
 }
 
 func newMeasuring(p *stackPlan) *measuring {
@@ -192,16 +191,14 @@ func (ms *measuring) fit(res Resources) (workers int, err error) {
 }
 
 // strip correlates the rows of one strip, for all pairs.
-func (ms *measuring) strip(ctx context.Context, scratch *growing, i int, counts *meter.Meter) error {
+func (ms *measuring) strip(ctx context.Context, w *workMemory, i int, counts *meter.Meter) error {
 	y0 := ms.y0 + i*ms.rows
 	y1 := min(y0+ms.rows, ms.y1)
 	sums := make([]rowSums, len(ms.pairs))
-	var kept, read stripData
-	defer kept.memory.free()
-	defer read.memory.free()
+	kept, read := stripData{memory: &w.strips[0]}, stripData{memory: &w.strips[1]}
 	k := 0
 	for _, n := range ms.needs {
-		if err := read.load(ctx, n, y0, y1, scratch); err != nil {
+		if err := read.load(ctx, n, y0, y1, &w.growing); err != nil {
 			return err
 		}
 		if pair := n.asMoving; pair != nil {
@@ -239,7 +236,7 @@ func (ms *measuring) add(i int, sums []rowSums) {
 // stripData is a strip of a slice in memory: planes × rows × columns.
 type stripData struct {
 	need   *stripNeed
-	memory growing
+	memory *growing
 	v      []float32
 	y0, ny int
 	nx     int

@@ -228,10 +228,9 @@ func (p *stackPlan) place(in StackInput, res *Resources) error {
 		} else {
 			p.first = r
 		}
-		if s.shape[1] > first.shape[1] || s.shape[2] > first.shape[2] {
-			res.warn("%s: planes of %d × %d are larger than the %d × %d of %s: cropped to the canvas", s.path, s.shape[1], s.shape[2], first.shape[1], first.shape[2], first.path)
-		} else if s.shape[1] != first.shape[1] || s.shape[2] != first.shape[2] {
-			res.warn("%s: planes of %d × %d are smaller than the %d × %d of %s", s.path, s.shape[1], s.shape[2], first.shape[1], first.shape[2], first.path)
+		if r.y0 > r.dy || r.x0 > r.dx || r.y1 < r.dy+s.shape[1] || r.x1 < r.dx+s.shape[2] {
+			res.warn("%s: planes of %d × %d are larger than the %d × %d of %s: cropped to the canvas of %d × %d",
+				s.path, s.shape[1], s.shape[2], first.shape[1], first.shape[2], first.path, p.canvas[0], p.canvas[1])
 		}
 	}
 	return nil

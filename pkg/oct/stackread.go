@@ -13,23 +13,32 @@ import (
 // crew runs tasks on a fixed number of workers, each with memory of its own.
 type crew struct {
 	workers int
-	scratch []growing
+	own     []workMemory
+}
+
+// workMemory is the memory of a worker.
+type workMemory struct {
+	growing
+	strips [2]growing
 }
 
 func newCrew(workers int) *crew {
-	return &crew{max(workers, 1), make([]growing, max(workers, 1))}
+	return &crew{max(workers, 1), make([]workMemory, max(workers, 1))}
 }
 
 // close gives the workers' memory back.
 func (c *crew) close() {
-	for i := range c.scratch {
-		c.scratch[i].free()
+	for i := range c.own {
+		w := &c.own[i]
+		w.free()
+		w.strips[0].free()
+		w.strips[1].free()
 	}
 }
 
 // each calls f for 0 to n−1, in increasing order of their beginning, on at most
 // limit workers, of which the caller is one.
-func (c *crew) each(ctx context.Context, n, limit int, f func(s *growing, i int) error) error {
+func (c *crew) each(ctx context.Context, n, limit int, f func(w *workMemory, i int) error) error {
 	var next atomic.Int64
 	var failed atomic.Bool
 	errs := make([]error, min(c.workers, limit, n))
@@ -41,7 +50,7 @@ func (c *crew) each(ctx context.Context, n, limit int, f func(s *growing, i int)
 			}
 			err := ctx.Err()
 			if err == nil {
-				err = f(&c.scratch[worker], i)
+				err = f(&c.own[worker], i)
 			}
 			if err != nil {
 				failed.Store(true)
