@@ -1,0 +1,109 @@
+package oct
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"strata/pkg/dtype"
+	"strata/pkg/tile"
+	"strata/pkg/tile/zarrsource"
+)
+
+// tileReader reads the tiles of a mosaic in pieces along z that have the tile's
+// whole planes. Chunks that are stored as they are come in pieces that stay in
+// the cache, others chunk by chunk.
+type tileReader[T dtype.Element] struct {
+	mosaic *mosaic
+	loader *tile.Loader[T]
+	planes int   // of a piece
+	pieces int   // of a tile
+	bytes  int64 // that a worker needs: a piece, and its encoded form
+}
+
+// readPiece is how much of a raw chunk is read at a time, unless a plane is
+// larger.
+const readPiece = 512 << 10
+
+func newTileReader[T dtype.Element](m *mosaic, workers int, res Resources) (*tileReader[T], error) {
+	plane := m.chunk[1] * m.chunk[2] * m.dtype.Size()
+	src, err := zarrsource.New(m.image.Levels[0].Array, zarrsource.PieceBytes(max(readPiece, plane)), zarrsource.Meter(res.Meter))
+	if err != nil {
+		return nil, err
+	}
+	r := &tileReader[T]{mosaic: m, planes: src.TileShape(0)[0]}
+	r.pieces = (m.shape[0] + r.planes - 1) / r.planes
+	r.bytes = int64(r.planes)*int64(plane) + src.ScratchBytes()
+	if workers > 0 {
+		r.loader, err = tile.New[T](src, tile.Inline(), tile.ViewsAvailable(workers))
+	}
+	return r, err
+}
+
+// close ends reading. Views have been released before.
+func (r *tileReader[T]) close() {
+	if r.loader != nil {
+		_ = r.loader.Close() // it holds nothing but memory
+	}
+}
+
+// piece is a worker's memory for one piece after the other.
+type piece[T dtype.Element] struct {
+	*tileReader[T]
+	view *tile.View[T]
+	at   [3]int // what it holds: piece, i, j
+}
+
+// load brings planes k·planes… of tile (i, j) into memory: n planes of whole tiles'
+// rows; of a partial tile the leading part counts.
+func (p *piece[T]) load(ctx context.Context, k, i, j int) (data []T, first, n int, err error) {
+	index := [3]int{k, i, j}
+	switch {
+	case p.view == nil:
+		p.view, err = p.loader.View(ctx, 0, index[:])
+	case p.at != index:
+		if err = p.loader.Reload(ctx, p.view, index[:]); err != nil {
+			p.view = nil // Reload released it
+		}
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		err = inputError{err} // a chunk that may not be read
+	}
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	p.at = index
+	first = k * p.planes
+	return p.view.Data(), first, min(p.planes, p.mosaic.shape[0]-first), nil
+}
+
+func (p *piece[T]) release() {
+	if p.view != nil {
+		_ = p.view.Release() // once, by its only owner
+		p.view = nil
+	}
+}
+
+// empty says whether all voxels of tile (i, j) are zero: the microscope left it
+// out. It reads until it finds one that is not.
+func (p *piece[T]) empty(ctx context.Context, i, j int) (bool, error) {
+	m := p.mosaic
+	n := m.grid()
+	extent := n.extent(i, j)
+	for k := range p.pieces {
+		data, _, planes, err := p.load(ctx, k, i, j)
+		if err != nil {
+			return false, err
+		}
+		for z := range planes {
+			for y := range extent[0] {
+				for _, v := range data[(z*m.chunk[1]+y)*m.chunk[2]:][:extent[1]] {
+					if v != 0 {
+						return false, nil
+					}
+				}
+			}
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,137 @@
+package oct
+
+import (
+	"cmp"
+	"container/list"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"strata/pkg/filter"
+)
+
+// Blending says what a voxel becomes that several tiles have seen.
+type Blending string
+
+// The ways to blend.
+const (
+	// BlendNone takes the tile whose border is farthest: the seam runs through
+	// the middle of the overlap.
+	BlendNone Blending = "none"
+	// BlendAverage takes the mean.
+	BlendAverage Blending = "average"
+	// BlendFeather weighs with the distance from the tile's borders: [filter.Feather].
+	BlendFeather Blending = "feather"
+	// BlendDiffusion weighs with the solution of Laplace's equation on the
+	// overlap: [filter.Diffusion].
+	BlendDiffusion Blending = "diffusion"
+)
+
+// Blendings are all of them, as the flag spells them.
+var Blendings = []string{string(BlendNone), string(BlendAverage), string(BlendFeather), string(BlendDiffusion)}
+
+// weights makes the weights of tiles' pixels. Tiles that overlap their
+// neighbours alike share them; the least recently used are forgotten.
+type weights struct {
+	blending Blending
+	places   []place
+	near     [][]int // of each tile, those that overlap it
+	limit    int64   // bytes
+
+	mu    sync.Mutex
+	bytes int64
+	known map[string]*list.Element
+	used  list.List // of *weightPlane, most recently used first
+}
+
+type weightPlane struct {
+	key  string
+	once sync.Once
+	v    []float32
+}
+
+func newWeights(b Blending, places []place, near [][]int, limit int64) *weights {
+	return &weights{blending: b, places: places, near: near, limit: limit, known: map[string]*list.Element{}}
+}
+
+// of is the plane (y, x) of a tile's weights; nil: all are 1. It is not to be
+// changed.
+func (w *weights) of(t int) []float32 {
+	if w.blending == BlendAverage || len(w.near[t]) == 0 {
+		return nil
+	}
+	p := &w.places[t]
+	ny, nx := p.Y1-p.Y0, p.X1-p.X0
+	others := make([]filter.Rect, 0, len(w.near[t]))
+	var key strings.Builder
+	fmt.Fprintf(&key, "%d %d", ny, nx)
+	if w.blending == BlendDiffusion {
+		for _, o := range w.near[t] {
+			r := w.places[o].Rect.Moved(-p.Y0, -p.X0).Intersect(filter.Rect{Y0: -1, X0: -1, Y1: ny + 1, X1: nx + 1})
+			others = append(others, r)
+			fmt.Fprintf(&key, " %d %d %d %d", r.Y0, r.X0, r.Y1, r.X1)
+		}
+	}
+	e := w.entry(key.String(), int64(4*ny*nx))
+	e.once.Do(func() {
+		e.v = make([]float32, ny*nx)
+		if w.blending == BlendDiffusion {
+			filter.Diffusion(e.v, ny, nx, others)
+		} else {
+			filter.Feather(e.v, ny, nx)
+		}
+	})
+	return e.v
+}
+
+// entry finds a plane's place in the cache, or makes one.
+func (w *weights) entry(key string, size int64) *weightPlane {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e := w.known[key]; e != nil {
+		w.used.MoveToFront(e)
+		return e.Value.(*weightPlane)
+	}
+	p := &weightPlane{key: key}
+	w.known[key] = w.used.PushFront(p)
+	for w.bytes += size; w.bytes > w.limit && w.used.Len() > 1; {
+		last := w.used.Back()
+		old := w.used.Remove(last).(*weightPlane)
+		delete(w.known, old.key)
+		w.bytes -= size // planes differ in size only at the far edges
+	}
+	return p
+}
+
+// overlapping lists for each tile the others that overlap it, or touch it, in
+// increasing order.
+func overlapping(places []place) [][]int {
+	out := make([][]int, len(places))
+	var active []int // tiles whose rows may reach those of the next
+	order := make([]int, len(places))
+	for t := range order {
+		order[t] = t
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(places[a].Y0-places[b].Y0, a-b) })
+	for _, t := range order {
+		p := places[t]
+		keep := active[:0]
+		for _, o := range active {
+			q := places[o]
+			if q.Y1 < p.Y0 {
+				continue
+			}
+			keep = append(keep, o)
+			if q.X0 <= p.X1 && p.X0 <= q.X1 {
+				out[t] = append(out[t], o)
+				out[o] = append(out[o], t)
+			}
+		}
+		active = append(keep, t)
+	}
+	for t := range out {
+		slices.Sort(out[t])
+	}
+	return out
+}
