@@ -29,14 +29,15 @@ type Phase struct {
 	rows map[int]*fourier.FFT
 	cols map[int]*fourier.CmplxFFT
 
-	ny, nx, nk int // size of the transform, and of its half spectrum along x
-	space      []float64
-	a, b       []complex128 // half spectra, (ny, nk); a becomes the phase spectrum
-	column     []complex128
-	wy, wx     []float64 // windows
-	mags       []float64
-	peaks      []peak
-	mean       [2]float64 // of the finite pixels of fixed and moving
+	ny, nx, nk              int // size of the transform, and of its half spectrum along x
+	space                   []float64
+	a, b                    []complex128 // half spectra, (ny, nk); a becomes the phase spectrum
+	column                  []complex128
+	wy, wx                  []float64 // windows
+	mags                    []float64
+	peaks                   []peak
+	mean                    [2]float64 // of the finite pixels of fixed and moving
+	flatF, flatM, line, row []float64  // of SubPixel
 }
 
 // NewPhase makes a Phase, which takes memory as it sees planes: 48 bytes a
@@ -69,13 +70,15 @@ const (
 
 // Shift is [PhaseShift] with the memory of p.
 //
-// Method: both planes lose their mean, are tapered to zero at the border (a
+// Method: both planes lose their mean and what else a polynomial of second degree
+// can say of them (shading), are tapered to zero at the border (a
 // Tukey window over an eighth of the length on each side, so that the border
 // is no edge and yet little of a narrow overlap is lost), padded with zeros to
 // lengths that the Fourier transform likes (2^a·3^b·5^c), and transformed, real
-// to complex. The cross spectrum R is divided by |R| + m, m its median
-// magnitude: the phase alone where there is signal, and less than it where
-// there is only noise. A maximum of the correlation surface stands for the
+// to complex. The cross spectrum R is divided by |R| + m, m its 99th percentile in
+// magnitude: the phase alone where the signal is strongest, and less of it where
+// there is mostly noise. (Images of tissue have their signal in few per cent of
+// the spectrum; the phase of all the rest would drown it.) A maximum of the correlation surface stands for the
 // shifts that are equal modulo the period; of the highest maxima and their
 // aliases the one with the best normalised cross-correlation of what the planes
 // then have in common is taken, so that shifts of more than half a plane and
@@ -100,16 +103,22 @@ type PhaseMatch struct {
 
 // Match is [Phase.Shift] with the correlation that the displacement reaches.
 func (p *Phase) Match(fixed, moving []float32, height, width int) PhaseMatch {
+	return p.MatchWithin(fixed, moving, height, width, max(height, width))
+}
+
+// MatchWithin is [Phase.Match] among displacements of at most limit pixels along
+// either axis.
+func (p *Phase) MatchWithin(fixed, moving []float32, height, width, limit int) PhaseMatch {
 	none := PhaseMatch{Common: height * width}
 	if !p.spectrum(fixed, moving, height, width) {
 		return none
 	}
 	p.surface()
-	p.maxima()
+	p.maxima(limit)
 	best, bestScore := none, math.Inf(-1)
 	consider := func(dy, dx int) {
 		common := (height - abs(dy)) * (width - abs(dx))
-		if abs(dy) >= height || abs(dx) >= width || float64(common) < minCommon*float64(height*width) {
+		if abs(dy) >= height || abs(dx) >= width || max(abs(dy), abs(dx)) > limit || float64(common) < minCommon*float64(height*width) {
 			return
 		}
 		c := correlateAt(fixed, moving, p.mean[0], p.mean[1], height, width, dy, dx)
@@ -117,6 +126,9 @@ func (p *Phase) Match(fixed, moving []float32, height, width int) PhaseMatch {
 		if score := math.Atanh(min(c, 1-1e-12)) * math.Sqrt(float64(common)); score > bestScore {
 			best, bestScore = PhaseMatch{dy, dx, c, common}, score
 		}
+	}
+	if limit < min(height, width) {
+		consider(0, 0)
 	}
 	for _, k := range p.peaks {
 		if k.value < peakFraction*p.peaks[0].value {
@@ -229,8 +241,9 @@ func (p *Phase) spectrum(fixed, moving []float32, height, width int) bool {
 		p.a[i] = r
 		p.mags[i] = cmplx.Abs(r)
 	}
-	copy(p.space, p.mags)
-	floor := medianOf(p.space[:len(p.mags)])
+	mags := sized(p.space, len(p.mags))
+	copy(mags, p.mags)
+	floor := kth(mags, len(mags)-1-len(mags)/100)
 	for i, m := range p.mags {
 		if d := m + floor; d > 0 {
 			p.a[i] = complex(real(p.a[i])/d, imag(p.a[i])/d)
@@ -240,9 +253,10 @@ func (p *Phase) spectrum(fixed, moving []float32, height, width int) bool {
 	return true
 }
 
-// medianOf is the median of v by selection; v is put out of order.
-func medianOf(v []float64) float64 {
-	lo, hi, k := 0, len(v)-1, len(v)/2
+// kth is the element of index k of v in increasing order, by selection; v is put
+// out of order.
+func kth(v []float64, k int) float64 {
+	lo, hi := 0, len(v)-1
 	for lo < hi {
 		pivot := v[(lo+hi)/2]
 		i, j := lo, hi
@@ -273,27 +287,16 @@ func medianOf(v []float64) float64 {
 // transform makes the half spectrum of a plane, and its mean; false if it is
 // constant.
 func (p *Phase) transform(dst []complex128, average *float64, src []float32, height, width int) bool {
-	mean, n, lo, hi := 0.0, 0, math.Inf(1), math.Inf(-1)
-	for _, f := range src {
-		v := float64(f)
-		if v-v == 0 {
-			mean += v
-			n++
-			lo, hi = min(lo, v), max(hi, v)
-		}
-	}
-	if !(hi > lo) {
+	p.flatF = sized(p.flatF, height*width)
+	var ok bool
+	if *average, ok = p.flatten(p.flatF, src, height, width); !ok {
 		return false
 	}
-	mean /= float64(n)
-	*average = mean
 	clear(p.space)
 	for y := range height {
 		row := p.space[y*p.nx:][:width]
-		for x, f := range src[y*width:][:width] {
-			if v := float64(f); v-v == 0 {
-				row[x] = (v - mean) * p.wy[y] * p.wx[x]
-			}
+		for x, v := range p.flatF[y*width:][:width] {
+			row[x] = v * p.wy[y] * p.wx[x]
 		}
 	}
 	fft := p.rows[p.nx]
@@ -308,6 +311,26 @@ func (p *Phase) transform(dst []complex128, average *float64, src []float32, hei
 	p.columns(dst, p.cols[p.ny].Coefficients)
 	return true
 }
+
+// Surface adds the correlation surface of two planes to sum, of the size that
+// [Phase.SurfaceSize] says: element (y, x) belongs to the shifts (dy, dx) that are
+// equal to it modulo that size. Surfaces of pairs that are displaced alike can be
+// added up to find what each of them alone does not show. It is false, and adds
+// nothing, where there is nothing to compare.
+func (p *Phase) Surface(sum []float32, fixed, moving []float32, height, width int) bool {
+	if !p.spectrum(fixed, moving, height, width) {
+		return false
+	}
+	p.surface()
+	scale := 1 / float64(len(p.space))
+	for i, v := range p.space {
+		sum[i] += float32(v * scale)
+	}
+	return true
+}
+
+// SurfaceSize is the size (y, x) of the surface of planes of height × width.
+func SurfaceSize(height, width int) (ny, nx int) { return fastLength(height), fastLength(width) }
 
 // columnsAtOnce is how many columns are gathered together: a cache line holds
 // four complex numbers.
@@ -346,13 +369,20 @@ func (p *Phase) surface() {
 	}
 }
 
-// maxima collects the highest local maxima of the surface, highest first.
-func (p *Phase) maxima() {
+// maxima collects the highest local maxima of the surface within limit pixels of
+// the origin, highest first.
+func (p *Phase) maxima(limit int) {
 	p.peaks = p.peaks[:0]
 	at := func(y, x int) float64 { return p.space[(y+p.ny)%p.ny*p.nx+(x+p.nx)%p.nx] }
 	for y := range p.ny {
+		if min(y, p.ny-y) > limit {
+			continue
+		}
 		row := p.space[y*p.nx:][:p.nx]
 		for x, v := range row {
+			if min(x, p.nx-x) > limit {
+				continue
+			}
 			if len(p.peaks) == phasePeaks && v <= p.peaks[phasePeaks-1].value {
 				continue
 			}

@@ -1,0 +1,103 @@
+package filter
+
+import "math"
+
+// SmoothSurface is the least-squares fit of a polynomial in (y, x), of at most
+// the given total degree, to a plane of height × width numbers.
+func SmoothSurface(v []float64, height, width, degree int) []float32 {
+	s := newSurface(v, height, width, degree)
+	out := make([]float32, height*width)
+	row := make([]float64, width)
+	for y := range height {
+		row = s.row(row, y)
+		for x, f := range row {
+			out[y*width+x] = float32(f)
+		}
+	}
+	return out
+}
+
+// surface is a polynomial in (y, x) on a plane's pixels.
+type surface struct {
+	y, x [][]float64 // orthonormal polynomials of degree 0, 1, …
+	c    [][]float64 // coefficients: c[a][b] of y[a]·x[b]
+}
+
+func newSurface(v []float64, height, width, degree int) *surface {
+	s := &surface{y: orthogonal(height, degree), x: orthogonal(width, degree)}
+	for a := range degree + 1 {
+		s.c = append(s.c, make([]float64, degree+1-a))
+	}
+	along := make([]float64, degree+1)
+	for r := range height {
+		row := v[r*width:][:width]
+		for b, p := range s.x {
+			sum := 0.0
+			for k, f := range row {
+				sum += float64(f * p[k])
+			}
+			along[b] = sum
+		}
+		for a, c := range s.c {
+			for b := range c {
+				c[b] += float64(s.y[a][r] * along[b])
+			}
+		}
+	}
+	return s
+}
+
+// row is the polynomial on row y, in dst's memory where that is enough.
+func (s *surface) row(dst []float64, y int) []float64 {
+	dst = sized(dst, len(s.x[0]))
+	clear(dst)
+	for b, p := range s.x {
+		f := 0.0
+		for a := range len(s.c) - b {
+			f += float64(s.c[a][b] * s.y[a][y])
+		}
+		for k, v := range p {
+			dst[k] += float64(f * v)
+		}
+	}
+	return dst
+}
+
+// orthogonal are the polynomials of degree 0 to degree on n samples,
+// orthonormal; zero where n is too few.
+func orthogonal(n, degree int) [][]float64 {
+	p := make([][]float64, degree+1)
+	for d := range p {
+		p[d] = make([]float64, n)
+		for i := range p[d] {
+			u := (2*float64(i)+1)/float64(n) - 1
+			p[d][i] = 1
+			for range d {
+				p[d][i] *= u
+			}
+		}
+		for range 2 { // the second time for the digits
+			for _, q := range p[:d] {
+				s := 0.0
+				for i, v := range q {
+					s += float64(v * p[d][i])
+				}
+				for i, v := range q {
+					p[d][i] -= float64(v * s)
+				}
+			}
+		}
+		norm := 0.0
+		for _, v := range p[d] {
+			norm += float64(v * v)
+		}
+		scale := 0.0
+		if norm > 1e-9 {
+			scale = 1 / math.Sqrt(norm)
+		}
+		for i := range p[d] {
+			p[d][i] *= scale
+		}
+	}
+	return p
+}
