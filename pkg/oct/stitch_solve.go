@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"strata/pkg/ngff"
 )
@@ -222,13 +221,6 @@ func commonSteps(all []measure, begin [2][2]float64, tiles int, spread float64) 
 		}
 	}
 	return begin
-}
-
-// median of some numbers, of two in the middle the lower one's and the higher
-// one's mean.
-func median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
 // position finds where the tiles go, and notes it.

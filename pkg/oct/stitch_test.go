@@ -13,8 +13,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// specimen makes a phantom and the mosaic of its first slice, in memory.
-func specimen(t *testing.T, c phantom.Config, st phantom.Storage) (*phantom.Specimen, *ngff.Image) {
+// stitchSpecimen makes a phantom and the mosaic of its first slice, in memory.
+func stitchSpecimen(t *testing.T, c phantom.Config, st phantom.Storage) (*phantom.Specimen, *ngff.Image) {
 	t.Helper()
 	s, err := phantom.New(c)
 	if err != nil {
@@ -31,8 +31,8 @@ func specimen(t *testing.T, c phantom.Config, st phantom.Storage) (*phantom.Spec
 	return s, open(t, mem)
 }
 
-// bytesOf reads an array as it is.
-func bytesOf(t *testing.T, a *zarr.Array) []byte {
+// stitchBytesOf reads an array as it is.
+func stitchBytesOf(t *testing.T, a *zarr.Array) []byte {
 	t.Helper()
 	n := a.DType().Size()
 	for _, s := range a.Shape() {
@@ -45,8 +45,8 @@ func bytesOf(t *testing.T, a *zarr.Array) []byte {
 	return b
 }
 
-// truth renders what an ideal microscope would see on the canvas of a stitching.
-func truth(t *testing.T, s *phantom.Specimen, st *Stitching) []byte {
+// stitchTruth renders what an ideal microscope would see on the canvas of a stitching.
+func stitchTruth(t *testing.T, s *phantom.Specimen, st *Stitching) []byte {
 	t.Helper()
 	c := s.Config()
 	b := make([]byte, c.Tile[0]*st.Size[0]*st.Size[1]*c.DType.Size())
@@ -56,13 +56,13 @@ func truth(t *testing.T, s *phantom.Specimen, st *Stitching) []byte {
 	return b
 }
 
-func ideal() phantom.Config {
+func stitchIdeal() phantom.Config {
 	c := phantom.Default().Ideal()
 	c.Tiles, c.Tile, c.Overlap = [2]int{3, 4}, [3]int{13, 32, 40}, 0.25 // steps of 24 and 30
 	return c
 }
 
-func chain(t *testing.T, flag string, d dtype.Type, format int) codec.Chain {
+func stitchChain(t *testing.T, flag string, d dtype.Type, format int) codec.Chain {
 	t.Helper()
 	c, err := codec.FromFlag(flag, d, format)
 	if err != nil {
@@ -75,14 +75,14 @@ func TestStitchedPhantomIsItsTruth(t *testing.T) {
 	for _, d := range []dtype.Type{dtype.Uint8, dtype.Uint16, dtype.Int16, dtype.Float32, dtype.Float64} {
 		for _, blending := range Blendings {
 			for _, crop := range [][2]int{{}, {7, 11}} {
-				c := ideal()
+				c := stitchIdeal()
 				c.DType, c.Crop = d, crop
-				s, in := specimen(t, c, phantom.Storage{Codecs: chain(t, "zstd:1", d, 3)})
+				s, in := stitchSpecimen(t, c, phantom.Storage{Codecs: stitchChain(t, "zstd:1", d, 3)})
 				out, st, err := Stitch(ctx, in, store.Memory(), Layout{Levels: 2, Chunks: []int{5, 16, 50}}, StitchOptions{Overlap: 0.25, Blending: Blending(blending), Seams: true}, small())
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, want := bytesOf(t, out.Levels[0].Array), truth(t, s, st); !bytes.Equal(got, want) {
+				if got, want := stitchBytesOf(t, out.Levels[0].Array), stitchTruth(t, s, st); !bytes.Equal(got, want) {
 					t.Errorf("%v, %s, crop %v: not the truth", d, blending, crop)
 				}
 				if st.Holes != 0 || len(st.Seams) == 0 {
@@ -125,7 +125,7 @@ func TestStitchIsTheSameHoweverDone(t *testing.T) {
 				{"gzip:1", 2, nil, nil, 8, 2500 << 10, Layout{Chunks: []int{5, 24, 16}}},
 				{"raw", 3, nil, nil, 2, 900 << 10, Layout{Chunks: []int{2, 16, 16}}},
 			} {
-				s, in := specimen(t, c, phantom.Storage{Format: v.format, Codecs: chain(t, v.codec, d, v.format), Chunks: v.chunks, Shard: v.shard})
+				s, in := stitchSpecimen(t, c, phantom.Storage{Format: v.format, Codecs: stitchChain(t, v.codec, d, v.format), Chunks: v.chunks, Shard: v.shard})
 				_ = s
 				var done int64
 				res := Resources{Workers: v.workers, Mem: v.mem}
@@ -136,7 +136,7 @@ func TestStitchIsTheSameHoweverDone(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%d: %v", k, err)
 				}
-				got := bytesOf(t, out.Levels[0].Array)
+				got := stitchBytesOf(t, out.Levels[0].Array)
 				if k == 0 {
 					want, report = got, fmt.Sprintf("%+v", st)
 					shape := in.Levels[0].Array.Shape()
