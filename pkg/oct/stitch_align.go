@@ -153,8 +153,8 @@ func displaced(na, nb [2]int, d [2]int, least int) (s strips, ok bool) {
 	return s, true
 }
 
-// crop copies a box of a plane.
-func crop(v []float32, width int, at [2]int, ny, nx int) []float32 {
+// cutOut copies a box of a plane.
+func cutOut(v []float32, width int, at [2]int, ny, nx int) []float32 {
 	out := make([]float32, ny*nx)
 	for y := range ny {
 		copy(out[y*nx:][:nx], v[(at[0]+y)*width+at[1]:])
@@ -164,7 +164,7 @@ func crop(v []float32, width int, at [2]int, ny, nx int) []float32 {
 
 // of is the box of a tile's projection, divided by the shading.
 func (s *shading) of(v []float32, width int, at [2]int, ny, nx int) []float32 {
-	out := crop(v, width, at, ny, nx)
+	out := cutOut(v, width, at, ny, nx)
 	if s != nil {
 		for y := range ny {
 			for x, f := range s.inverse[(at[0]+y)*s.width+at[1]:][:nx] {
@@ -225,7 +225,7 @@ func common(ctx context.Context, all []*aligner, m Matrix, found *[2]bool) (out 
 			}
 			s := where[n.axis]
 			v := make([]float32, len(sums[n.axis]))
-			if !p.Surface(v, crop(n.pa, g.tile[1], s.a, s.ny, s.nx), crop(n.pb, g.tile[1], s.b, s.ny, s.nx), s.ny, s.nx) {
+			if !p.Surface(v, cutOut(n.pa, g.tile[1], s.a, s.ny, s.nx), cutOut(n.pb, g.tile[1], s.b, s.ny, s.nx), s.ny, s.nx) {
 				return nil
 			}
 			return v
@@ -258,7 +258,7 @@ func common(ctx context.Context, all []*aligner, m Matrix, found *[2]bool) (out 
 				if !ok {
 					continue
 				}
-				if f, ok := p.SubPixel(crop(n.pa, na[1], s.a, s.ny, s.nx), crop(n.pb, nb[1], s.b, s.ny, s.nx), s.ny, s.nx); ok {
+				if f, ok := p.SubPixel(cutOut(n.pa, na[1], s.a, s.ny, s.nx), cutOut(n.pb, nb[1], s.b, s.ny, s.nx), s.ny, s.nx); ok {
 					scores[k] = f.Correlation * math.Sqrt(float64(s.ny*s.nx))
 				}
 			}
