@@ -2,11 +2,8 @@ package oct
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
-	"math"
 	"sync"
 	"time"
 
@@ -17,7 +14,6 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
-	"strata/pkg/tile/zarrsource"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -25,9 +21,9 @@ import (
 // Resampling says what [Resample] makes of a mosaic.
 type Resampling struct {
 	Resolution [3]float64 // voxel size of the output along (z, y, x), µm
-	// Prefetch is how many tiles are in flight: read ahead or worked on. There are
-	// at least as many as workers, and no more than fit in memory. Raw chunks of a
-	// folder are not read ahead: the system does that.
+	// Prefetch is how many tiles are in flight, read ahead or worked on, when the
+	// storage is slower than the workers. There are at least as many as workers, and
+	// no more than fit in memory.
 	Prefetch int
 }
 
@@ -50,8 +46,9 @@ type Resampling struct {
 // infinite voxel makes the voxels non-finite whose filter it lies in, up to 2·n/m
 // voxels away, and no others; those of the input are counted in the meter.
 //
-// Raw chunks are read in pieces of some planes, others whole. A tile in flight
-// needs memory for a piece or chunk, and for the resampled tile.
+// Planes are filtered as they come from raw chunks and from those that are
+// decoded block by block; other chunks are decoded whole. A tile in flight needs
+// memory for the encoded chunk, the decoded piece, and the resampled tile.
 func Resample(ctx context.Context, in *ngff.Image, out store.Writer, to Resampling, layout Layout, res Resources) (*ngff.Image, error) {
 	m, err := openMosaic(in)
 	if err != nil {
@@ -104,8 +101,9 @@ func resample[T dtype.Element](ctx context.Context, m *mosaic, out store.Writer,
 	defer stop()
 	p.next = next
 	group, gctx := errgroup.WithContext(ctx)
-	for range p.inFlight {
-		group.Go(func() error { return resampleTiles[T](gctx, p) })
+	defer p.account()
+	for i := range p.inFlight {
+		group.Go(func() error { return resampleTiles[T](gctx, p, i) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
@@ -116,127 +114,44 @@ func resample[T dtype.Element](ctx context.Context, m *mosaic, out store.Writer,
 	return ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
 }
 
-// regrid is how the axes of a mosaic change.
-type regrid struct {
-	axes  [3]regridAxis
-	scale []float64 // voxel size of the output, in the unit of the mosaic
-}
-
-// regridAxis is one axis of it: whole tiles, then maybe a partial one.
-type regridAxis struct {
-	n, tile int // voxels of the mosaic and of its tile
-	out     int // voxels of a resampled tile
-	outEdge int // voxels of the resampled partial tile; 0: there is none
-}
-
-func (a regridAxis) whole() int  { return a.n / a.tile }
-func (a regridAxis) length() int { return a.whole()*a.out + a.outEdge }
-
-// span is where tile i lies and what becomes of it.
-func (a regridAxis) span(i int) (start, n, outStart, out int) {
-	if start = i * a.tile; i < a.whole() {
-		return start, a.tile, i * a.out, a.out
-	}
-	return start, a.n - start, i * a.out, a.outEdge
-}
-
-// vastBytes is the size from which an output that is much larger than its input
-// is taken for a mistake.
-const vastBytes = 1 << 40
-
-func newRegrid(m *mosaic, resolution [3]float64) (*regrid, error) {
-	g := &regrid{}
-	bytes := float64(m.dtype.Size())
-	voxels := bytes
-	for d := range g.axes {
-		name := m.image.Axes[d].Name
-		um, _, ok := ngff.Micrometres(m.image.Unit[d])
-		if !ok {
-			return nil, badInput("%s: axis %s is not an axis of space: its voxel size is not known", m.where, name)
-		}
-		size := m.image.VoxelSize[d]
-		if !(size > 0) || math.IsInf(size, 0) {
-			return nil, badInput("%s: voxel size %v µm along %s: must be a positive number", m.where, size, name)
-		}
-		if r := resolution[d]; !(r > 0) || math.IsInf(r, 0) {
-			return nil, layoutError{fmt.Errorf("--resolution %v µm along %s: must be a positive number", r, name)}
-		}
-		g.scale = append(g.scale, resolution[d]/um)
-		a := &g.axes[d]
-		a.n, a.tile = m.shape[d], m.chunk[d]
-		if d == 0 {
-			a.tile = a.n // a tile has the full depth, however it is stored
-		}
-		scaled := func(n int) float64 { return max(1, math.RoundToEven(float64(n)*(size/resolution[d]))) }
-		out, outEdge := scaled(a.tile), 0.0
-		if edge := a.n % a.tile; edge > 0 {
-			outEdge = scaled(edge)
-		}
-		if length := out*float64(a.whole()) + outEdge; length > math.MaxInt32*1024 {
-			return nil, layoutError{fmt.Errorf("%s: --resolution %v µm makes an axis %s of %.3g voxels", m.where, resolution[d], name, length)}
-		} else {
-			bytes *= length
-		}
-		a.out, a.outEdge = int(out), int(outEdge)
-		voxels *= float64(a.n)
-	}
-	if bytes > vastBytes && bytes > 8*voxels {
-		return nil, layoutError{fmt.Errorf("%s: --resolution %v µm makes an image of %v voxels, %.1f TiB, %.0f times the mosaic: is it meant to be in µm?",
-			m.where, resolution, g.shape(), bytes/vastBytes, bytes/voxels)}
-	}
-	return g, nil
-}
-
-// shape is the shape of the output.
-func (g *regrid) shape() []int {
-	return []int{g.axes[0].length(), g.axes[1].length(), g.axes[2].length()}
-}
-
-// tile is the shape of a resampled tile. A mosaic without a whole tile has only
-// the partial one, but a mosaic's tile is not longer than the mosaic.
-func (g *regrid) tile() []int { return []int{g.axes[0].out, g.axes[1].out, g.axes[2].out} }
-
 // resampler is a running Resample.
 type resampler struct {
 	mosaic     *mosaic
 	grid       *regrid
 	res        Resources
-	array      *zarr.Array
 	writer     *ngff.Writer
 	pyramidMem int64
 
-	raw      bool // chunks may be read in parts
-	piece    int  // planes that are read at a time
-	group    int  // planes that are computed at a time
+	reader   *planeReader
+	group    int // planes that are computed at a time
 	inFlight int
 	turns    chan struct{} // a token for each worker that computes
+	ahead    chan struct{} // closed when reading ahead pays
+	reading  *meter.Meter  // of the input
 
 	weights [3][2]*filter.Weights // of the whole tile and the partial one
 
-	mu   sync.Mutex
-	next func() ([]int, bool) // start of the next output tile
+	mu    sync.Mutex
+	next  func() ([]int, bool) // start of the next output tile
+	begun bool                 // ahead is closed
 }
 
-const (
-	resamplePiece = 512 << 10 // bytes of a raw chunk that are read at a time
-	resampleGroup = 256 << 10 // bytes of float32 planes that pass through the filters at a time
-)
+// resampleGroup is how many bytes of float32 planes pass through the filters at
+// a time: they stay in the cache from one pass to the next.
+const resampleGroup = 256 << 10
 
-// planResample decides the pieces and how many tiles are in flight.
+// slowStorage is the rate, in bytes a second, below which a tile waits for its
+// storage: a worker reads faster than that from a cache or a good disk, and
+// more tiles at a time would only drive each other out of the processor's.
+const slowStorage = 1 << 30
+
+// planResample decides how tiles are read and how many are in flight.
 func planResample(m *mosaic, g *regrid, prefetch int, res Resources) (*resampler, error) {
-	p := &resampler{mosaic: m, grid: g, res: res}
-	p.array = m.image.Levels[0].Array.With(zarr.Workers(1), zarr.Meter(res.Meter))
-	src, err := zarrsource.New(p.array)
-	if err != nil {
-		return nil, err
-	}
+	p := &resampler{mosaic: m, grid: g, res: res, reading: &meter.Meter{}, ahead: make(chan struct{})}
+	p.reader = newPlaneReader(m, p.reading)
 	size := int64(m.dtype.Size())
 	plane := int64(m.chunk[1]) * int64(m.chunk[2])
-	p.raw, p.piece = src.Parts(0), m.chunk[0]
-	if p.raw {
-		p.piece = int(min(int64(p.piece), max(1, resamplePiece/(size*plane))))
-	}
-	p.group = int(min(int64(p.piece), max(1, resampleGroup/(4*plane))))
+	p.group = int(min(int64(m.shape[0]), max(1, resampleGroup/(4*plane))))
 
 	outElements := int64(1)
 	for _, n := range g.tile() {
@@ -244,7 +159,7 @@ func planResample(m *mosaic, g *regrid, prefetch int, res Resources) (*resampler
 	}
 	p.pyramidMem = max(res.Mem/4, 2*outElements*size+16<<10) // room to remake a chunk
 	available := res.Mem - p.pyramidMem
-	each := int64(p.piece)*plane*size + src.ScratchBytes() + 2*outElements*size // the last: what is encoded
+	each := p.reader.bytes() + 2*outElements*size // the latter: what is encoded
 	each += filter.ResizerBytes([3]int{m.shape[0], m.chunk[1], m.chunk[2]}, [3]int(g.tile()), p.group)
 	if m.dtype != dtype.Float32 {
 		each += int64(p.group)*plane*4 + outElements*size
@@ -260,30 +175,46 @@ func planResample(m *mosaic, g *regrid, prefetch int, res Resources) (*resampler
 			}
 		}
 	}
-	if _, local := p.array.Store().(*store.FolderStore); local && p.raw {
-		prefetch = 0 // the system reads ahead in files; more tiles at a time would only drive each other out of the cache
-	}
 	p.inFlight = int(min(int64(max(prefetch, res.Workers)), available/each))
 	p.turns = make(chan struct{}, res.Workers)
 	return p, nil
 }
 
-// resampleTiles resamples tiles until none is left.
-func resampleTiles[T dtype.Element](ctx context.Context, p *resampler) error {
-	plane := p.mosaic.chunk[1] * p.mosaic.chunk[2]
-	in, err := mem.Alloc(p.piece * plane * p.mosaic.dtype.Size())
+// account adds what reading cost to the meter of the run.
+func (p *resampler) account() {
+	for _, phase := range meter.Phases() {
+		p.res.Meter.Since(phase, time.Now().Add(-p.reading.Busy(phase)))
+	}
+	p.res.Meter.AddRead(p.reading.BytesRead())
+}
+
+// waits reports whether tiles wait for their storage.
+func (p *resampler) waits() bool {
+	busy := p.reading.Busy(meter.Read).Seconds()
+	return busy > 0.01 && float64(p.reading.BytesRead()) < busy*slowStorage
+}
+
+// resampleTiles resamples tiles until none is left. Of those in flight, the ones
+// beyond the workers begin when it turns out that they wait for their storage.
+func resampleTiles[T dtype.Element](ctx context.Context, p *resampler, number int) error {
+	if number >= p.res.Workers {
+		select {
+		case <-p.ahead:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	in, err := mem.Alloc(p.reader.buffer())
 	if err != nil {
 		return err
 	}
 	defer mem.Free(in)
-	w := &tileResampler[T]{resampler: p, in: dtype.Slice[T](in)}
+	w := &tileResampler[T]{resampler: p, in: in}
 	if p.mosaic.dtype != dtype.Float32 {
-		w.planes = make([]float32, p.group*plane)
+		w.planes = make([]float32, p.group*p.mosaic.chunk[1]*p.mosaic.chunk[2])
 	}
 	for {
-		p.mu.Lock()
-		start, ok := p.next()
-		p.mu.Unlock()
+		start, ok := p.another()
 		if !ok {
 			return nil
 		}
@@ -293,10 +224,23 @@ func resampleTiles[T dtype.Element](ctx context.Context, p *resampler) error {
 	}
 }
 
+// another is where the next output tile starts. It also lets the others begin
+// that read ahead, when that pays, and when there is no tile left.
+func (p *resampler) another() (start []int, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	start, ok = p.next()
+	if !p.begun && (!ok || p.waits()) {
+		p.begun = true
+		close(p.ahead)
+	}
+	return start, ok
+}
+
 // tileResampler is the memory in which one tile after the other is resampled.
 type tileResampler[T dtype.Element] struct {
 	*resampler
-	in      []T       // a piece of the mosaic
+	in      []byte    // a piece of the mosaic
 	planes  []float32 // some of its planes as float32; nil when they are
 	out     []T       // the resampled tile; nil when the resizer's volume is it
 	resizer *filter.Resizer
@@ -312,23 +256,15 @@ func (w *tileResampler[T]) tile(ctx context.Context, i, j int) error {
 	} else {
 		w.resizer.Reset(wz, wy, wx)
 	}
-	depth, chunk := w.mosaic.shape[0], w.mosaic.chunk[0]
-	for z := 0; z < depth; {
-		// a piece lies in one chunk
-		n := min(w.piece, depth-z, chunk-z%chunk)
-		v := w.in[:n*ny*nx]
-		err := w.array.Read(ctx, zarr.Region{Start: []int{z, y, x}, Shape: []int{n, ny, nx}}, dtype.Bytes(v))
-		if errors.Is(err, fs.ErrPermission) {
-			return inputError{err} // a chunk that may not be read; of the output it would be another matter
-		}
-		if err != nil {
+	err := w.reader.read(ctx, w.in, y, ny, x, nx, func(planes []byte) error {
+		if err := w.compute(ctx, func() error { w.add(dtype.Slice[T](planes), ny*nx); return nil }); err != nil {
 			return err
 		}
-		if err := w.compute(ctx, func() error { w.add(v, ny*nx); return nil }); err != nil {
-			return err
-		}
-		w.res.progress(int64(len(v) * w.mosaic.dtype.Size()))
-		z += n
+		w.res.progress(int64(len(planes)))
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return w.compute(ctx, func() error {
 		start := time.Now()

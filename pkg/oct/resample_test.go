@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/meter"
@@ -562,5 +563,88 @@ func TestResampleWithoutPermission(t *testing.T) {
 	}
 	if _, err := Resample(ctx, in, unwritable{store.Memory()}, isotropic(10), Layout{}, small()); errors.Is(err, ErrInput) || !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("an output that may not be written: %v, want ErrPermission without ErrInput", err)
+	}
+}
+
+// slow is a store whose reads take their time; it notes how many there are at once.
+type slow struct {
+	store.Store
+	now, most atomic.Int64
+}
+
+func (s *slow) wait(key string) {
+	if !strings.Contains(key, "0/c/") {
+		return
+	}
+	n := s.now.Add(1)
+	for {
+		most := s.most.Load()
+		if n <= most || s.most.CompareAndSwap(most, n) {
+			break
+		}
+	}
+	time.Sleep(5 * time.Millisecond)
+	s.now.Add(-1)
+}
+
+func (s *slow) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
+	s.wait(key)
+	return s.Store.Get(ctx, key, dst, limit)
+}
+
+type slowObject struct {
+	store.Object
+	s   *slow
+	key string
+}
+
+func (o slowObject) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	o.s.wait(o.key)
+	return o.Object.ReadAt(ctx, p, off)
+}
+
+func (s *slow) Open(ctx context.Context, key string) (store.Object, error) {
+	o, err := s.Store.Open(ctx, key)
+	return slowObject{o, s, key}, err
+}
+
+// Tiles are read ahead where they wait for their storage, as many as --prefetch
+// says and memory holds, and the numbers stay.
+func TestResampleReadsAhead(t *testing.T) {
+	blosc, err := codec.FromFlag("blosc-lz4", dtype.Uint16, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape := []int{8, 64, 128}
+	for name, chain := range map[string]codec.Chain{"raw": nil, "blosc": blosc, "crc": {codec.CRC32C()}} {
+		in := mosaicOf(t, ngff.ImageSpec{Format: 3, Shape: shape, Chunks: []int{8, 16, 16}, Codecs: chain}, made3(shape, func(i int) uint16 { return uint16(i * 7919) }))
+		var want []float64
+		for _, c := range []struct {
+			prefetch, most int
+			mem            int64
+		}{{1, 1, 64 << 20}, {4, 4, 64 << 20}, {8, 8, 64 << 20}, {8, 1, 600 << 10}} {
+			if chain != nil && c.mem < 1<<20 {
+				continue // encoded tiles are small: this holds several
+			}
+			s := &slow{Store: in.Group.Store()}
+			m := &meter.Meter{}
+			out, err := Resample(ctx, open(t, s), store.Memory(), Resampling{[3]float64{10, 5, 5}, c.prefetch}, Layout{}, Resources{Workers: 1, Mem: c.mem, Meter: m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := values(t, out.Levels[0].Array)
+			if want == nil {
+				want = got
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: reading ahead changes the numbers", name)
+			}
+			if most := int(s.most.Load()); most > c.most || most < min(c.most, 2) {
+				t.Errorf("%s, prefetch %d, %d bytes: %d tiles are read at a time, want %d", name, c.prefetch, c.mem, most, c.most)
+			}
+			if m.Busy(meter.Read) < 20*time.Millisecond || m.BytesRead() == 0 {
+				t.Errorf("%s: %v of reading, %d bytes counted", name, m.Busy(meter.Read), m.BytesRead())
+			}
+		}
 	}
 }

@@ -186,8 +186,7 @@ func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int
 	if p.addressable() {
 		f, err := a.objects.open(rd.ctx, a.st, w.key)
 		if errors.Is(err, fs.ErrNotExist) {
-			fillBox(dst, strides, shape, a.meta.fill)
-			return nil
+			return rd.missing(dst, strides, shape)
 		}
 		if err != nil {
 			return err
@@ -205,8 +204,7 @@ func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int
 	b, err := a.st.Get(rd.ctx, string(w.key), buf[:0], p.maxSize)
 	a.opts.meter.Since(meter.Read, t)
 	if errors.Is(err, fs.ErrNotExist) {
-		fillBox(dst, strides, shape, a.meta.fill)
-		return nil
+		return rd.missing(dst, strides, shape)
 	}
 	if errors.Is(err, store.ErrTooLarge) {
 		return &FormatError{Path: a.st.Location(string(w.key)), Err: fmt.Errorf("too long for a chunk of %d bytes: %w", p.nbytes, store.ErrTooLarge)}
@@ -216,6 +214,15 @@ func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int
 	}
 	a.opts.meter.AddRead(int64(len(b)))
 	return rd.decode(p, inMemory(b), start, shape, dst, strides)
+}
+
+// missing gives a box of a chunk that is not stored the fill value.
+func (rd reader) missing(dst []byte, strides, shape []int) error {
+	if s := rd.w.planes; s != nil {
+		return s.fill(rd.a.meta.fill)
+	}
+	fillBox(dst, strides, shape, rd.a.meta.fill)
+	return nil
 }
 
 // maxEager is the chunk size up to which a buffer is set aside for a file
@@ -265,6 +272,16 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	t := time.Now()
 	defer func() { rd.a.opts.meter.Since(meter.Decode, t) }()
 
+	if s := w.planes; s != nil {
+		s.begin(w, p, start, shape, strides)
+		pd, _ := p.chain.Partial() // ReadPlanes has asked
+		err := pd.DecodeBlocks(&w.codec, enc, p.nbytes, s.emit)
+		t = t.Add(s.busy)
+		if err != nil && !errors.Is(err, errTaken) {
+			return &FormatError{Err: fmt.Errorf("%s: %w", pd.Name(), err)}
+		}
+		return err
+	}
 	whole := true
 	for d, n := range p.stored {
 		whole = whole && shape[d] == n
@@ -421,7 +438,9 @@ func (rd reader) decodeShard(p *pipeline, s span, start, shape []int, dst []byte
 		case err != nil:
 			return &FormatError{Err: err}
 		case !ok:
-			fillBox(dst[off:], strides, ishape, rd.a.meta.fill)
+			if err := rd.missing(dst[off:], strides, ishape); err != nil {
+				return err
+			}
 		default:
 			m := w.mark()
 			if err := rd.decode(sh.inner, s.sub(o, n), istart, ishape, dst[off:], strides); err != nil {

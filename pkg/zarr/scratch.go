@@ -25,6 +25,7 @@ type worker struct {
 
 	scatter scatter
 	emit    func(off int, piece []byte) error // scatter.emit, bound once
+	planes  *planes                           // who takes what is read; nil: it goes to its place
 }
 
 // bigBuffer is the size from which buffers lie outside the Go heap.
@@ -116,7 +117,7 @@ func takeWorker() *worker {
 // giveBack ends the use of a worker.
 func (w *worker) giveBack() {
 	w.release(mark{})
-	w.scatter = scatter{}
+	w.scatter, w.planes = scatter{}, nil
 	idle.Lock()
 	n := w.held()
 	keep := len(idle.list) < idlePerCPU*runtime.GOMAXPROCS(0) && idle.held+n <= idleBytes

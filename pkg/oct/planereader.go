@@ -1,0 +1,100 @@
+package oct
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"strata/pkg/meter"
+	"strata/pkg/zarr"
+)
+
+// planeReader reads the tiles of a mosaic, its chunk columns, plane by plane in
+// increasing z: raw chunks in pieces and chunks that are decoded in blocks block
+// by block, so that a plane is in the cache when it is handed over and a decoded
+// chunk is never whole in memory; other chunks whole.
+type planeReader struct {
+	mosaic *mosaic
+	array  *zarr.Array
+	raw    bool // chunks may be read in parts
+	blocks bool // chunks may be decoded in parts
+	piece  int  // planes that the buffer holds
+}
+
+// readPiece is how many bytes of planes are read at a time where that may be
+// chosen: they stay in a core's cache, and the system call does not count.
+const readPiece = 512 << 10
+
+// newPlaneReader plans the reading of a mosaic by goroutines of the caller's; what
+// it costs is counted in the meter.
+func newPlaneReader(m *mosaic, count *meter.Meter) *planeReader {
+	p := &planeReader{mosaic: m, array: m.image.Levels[0].Array.With(zarr.Workers(1), zarr.Meter(count)), piece: m.chunk[0]}
+	p.raw, p.blocks = len(p.array.Codecs()) == 0 && p.array.Order() == 'C', p.array.InBlocks()
+	if p.raw || p.blocks {
+		p.piece = min(p.piece, max(1, readPiece/p.plane()))
+	}
+	return p
+}
+
+// plane is the bytes of a plane of a whole tile.
+func (p *planeReader) plane() int {
+	return p.mosaic.chunk[1] * p.mosaic.chunk[2] * p.mosaic.dtype.Size()
+}
+
+// buffer is the size of the buffer that read needs.
+func (p *planeReader) buffer() int { return p.piece * p.plane() }
+
+// bytes is the memory that a reader takes: the buffer, and what decoding takes.
+func (p *planeReader) bytes() int64 {
+	n := int64(p.buffer())
+	if p.raw {
+		return n + 256<<10
+	}
+	stored, partial := int64(p.mosaic.dtype.Size()), false
+	for d, s := range p.array.Chunks() {
+		stored *= int64(s)
+		partial = partial || p.mosaic.shape[d]%s != 0
+	}
+	copies := int64(max(len(p.array.Codecs()), 1))
+	if p.blocks {
+		return n + stored + stored/64 + 2*min(stored, 2<<20) // encoded, and two blocks
+	}
+	if partial || p.array.Order() != 'C' {
+		copies++ // a chunk is decoded, then cut
+	}
+	return n + copies*(stored+stored/64+4096)
+}
+
+// read hands over all planes of the tile at (y, x) of ny × nx voxels, some at a
+// time in increasing z, in C order. They are the taker's until it returns.
+func (p *planeReader) read(ctx context.Context, buf []byte, y, ny, x, nx int, take func(planes []byte) error) error {
+	depth, chunk := p.mosaic.shape[0], p.mosaic.chunk[0]
+	for z := 0; z < depth; {
+		left := min(depth-z, chunk-z%chunk) // of the chunk
+		r := zarr.Region{Start: []int{z, y, x}, Shape: []int{left, ny, nx}}
+		var taken error
+		var err error
+		if p.blocks {
+			err = p.array.ReadPlanes(ctx, r, buf, func(_ int, planes []byte) error {
+				taken = take(planes)
+				return taken
+			})
+		} else {
+			r.Shape[0] = min(left, p.piece)
+			b := buf[:r.Shape[0]*ny*nx*p.mosaic.dtype.Size()]
+			if err = p.array.Read(ctx, r, b); err == nil {
+				taken = take(b)
+			}
+		}
+		switch {
+		case taken != nil:
+			return taken
+		case errors.Is(err, fs.ErrPermission):
+			return inputError{err} // a chunk that may not be read; of the output it would be another matter
+		case err != nil:
+			return err
+		}
+		z += r.Shape[0]
+	}
+	return nil
+}

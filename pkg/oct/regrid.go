@@ -1,0 +1,92 @@
+package oct
+
+import (
+	"fmt"
+	"math"
+
+	"strata/pkg/ngff"
+)
+
+// regrid is how the axes of a mosaic change.
+type regrid struct {
+	axes  [3]regridAxis
+	scale []float64 // voxel size of the output, in the unit of the mosaic
+}
+
+// regridAxis is one axis of it: whole tiles, then maybe a partial one.
+type regridAxis struct {
+	n, tile int // voxels of the mosaic and of its tile
+	out     int // voxels of a resampled tile
+	outEdge int // voxels of the resampled partial tile; 0: there is none
+}
+
+func (a regridAxis) whole() int  { return a.n / a.tile }
+func (a regridAxis) length() int { return a.whole()*a.out + a.outEdge }
+
+// span is where tile i lies and what becomes of it.
+func (a regridAxis) span(i int) (start, n, outStart, out int) {
+	if start = i * a.tile; i < a.whole() {
+		return start, a.tile, i * a.out, a.out
+	}
+	return start, a.n - start, i * a.out, a.outEdge
+}
+
+// vastBytes is the size from which an output that is much larger than its input
+// is taken for a mistake.
+const vastBytes = 1 << 40
+
+func newRegrid(m *mosaic, resolution [3]float64) (*regrid, error) {
+	g := &regrid{}
+	bytes, before := float64(m.dtype.Size()), float64(m.dtype.Size())
+	most := 64.0 // of the numbers that the memory of a tile is counted with
+	for d := range g.axes {
+		name := m.image.Axes[d].Name
+		um, _, ok := ngff.Micrometres(m.image.Unit[d])
+		if !ok {
+			return nil, badInput("%s: axis %s is not an axis of space: its voxel size is not known", m.where, name)
+		}
+		size := m.image.VoxelSize[d]
+		if !(size > 0) || math.IsInf(size, 0) {
+			return nil, badInput("%s: voxel size %v µm along %s: must be a positive number", m.where, size, name)
+		}
+		if r := resolution[d]; !(r > 0) || math.IsInf(r, 0) {
+			return nil, layoutError{fmt.Errorf("--resolution %v µm along %s: must be a positive number", r, name)}
+		}
+		g.scale = append(g.scale, resolution[d]/um)
+		a := &g.axes[d]
+		a.n, a.tile = m.shape[d], m.chunk[d]
+		if d == 0 {
+			a.tile = a.n // a tile has the full depth, however it is stored
+		}
+		scaled := func(n int) float64 { return max(1, math.RoundToEven(float64(n)*(size/resolution[d]))) }
+		out, outEdge := scaled(a.tile), 0.0
+		if edge := a.n % a.tile; edge > 0 {
+			outEdge = scaled(edge)
+		}
+		length := out*float64(a.whole()) + outEdge
+		if length > 1<<40 {
+			return nil, layoutError{fmt.Errorf("%s: --resolution %v µm makes an axis %s of %.3g voxels", m.where, resolution[d], name, length)}
+		}
+		a.out, a.outEdge = int(out), int(outEdge)
+		bytes *= length
+		before *= float64(a.n)
+		most *= max(out, float64(a.tile))
+	}
+	if bytes > vastBytes && bytes > 8*before {
+		return nil, layoutError{fmt.Errorf("%s: --resolution %v µm makes an image of %v voxels, %.1f TiB, %.0f times the mosaic: is it meant to be in µm?",
+			m.where, resolution, g.shape(), bytes/vastBytes, bytes/before)}
+	}
+	if max(bytes, most) > math.MaxInt64 {
+		return nil, badInput("%s: tiles of %v voxels, to become %v, have more bytes than can be counted", m.where,
+			[]int{g.axes[0].tile, g.axes[1].tile, g.axes[2].tile}, g.tile())
+	}
+	return g, nil
+}
+
+// shape is the shape of the output.
+func (g *regrid) shape() []int {
+	return []int{g.axes[0].length(), g.axes[1].length(), g.axes[2].length()}
+}
+
+// tile is the shape of a resampled tile.
+func (g *regrid) tile() []int { return []int{g.axes[0].out, g.axes[1].out, g.axes[2].out} }

@@ -1,0 +1,164 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+)
+
+// InBlocks reports whether [Array.ReadPlanes] can read the array: its chunks
+// are decoded block by block, as Blosc's are.
+func (a *Array) InBlocks() bool {
+	p := a.meta.pipe
+	for ; p.shard != nil; p = p.shard.inner {
+		if p.perm != nil {
+			return false
+		}
+	}
+	_, blocks := p.chain.Partial()
+	return blocks && p.perm == nil && !p.big && len(p.shape) > 0
+}
+
+// ReadPlanes reads a region that lies in one chunk without ever holding all of
+// it: take gets its planes along the first dimension in order, one or more at a
+// time as they are decoded, the first with its number in the region, while they
+// are in the processor's cache. Planes are as [Array.Read] would put them, and
+// are reused after take returns; an error of take ends the reading and is
+// returned as it is. buf has room for at least one plane.
+//
+// It works in the caller's goroutine, for arrays that are [Array.InBlocks].
+func (a *Array) ReadPlanes(ctx context.Context, r Region, buf []byte, take func(first int, planes []byte) error) error {
+	n, err := a.regionBytes(r)
+	if err != nil || n == 0 {
+		return err
+	}
+	if !a.InBlocks() {
+		return fmt.Errorf("%s: chunks are not decoded in blocks", a.Location())
+	}
+	for d, unit := range a.Chunks() {
+		if r.Start[d]/unit != (r.Start[d]+r.Shape[d]-1)/unit {
+			return fmt.Errorf("%s: region %v lies in more than one chunk", a.Location(), r)
+		}
+	}
+	s := &planes{buf: buf, plane: n / r.Shape[0], count: r.Shape[0], take: take}
+	if len(buf) < s.plane {
+		return fmt.Errorf("%s: a buffer of %d bytes does not hold a plane of region %v, %d bytes", a.Location(), len(buf), r, s.plane)
+	}
+	w := takeWorker()
+	defer w.giveBack()
+	w.planes = s
+	strides := cStrides(w.vector(len(r.Shape)), r.Shape, a.meta.pipe.size)
+	err = a.run(ctx, w, w.newCursor(r, a.meta.chunks, a.unit), func(w *worker, t *task) error {
+		return a.readTask(ctx, w, t, buf, strides)
+	})
+	if s.failed != nil {
+		return s.failed
+	}
+	return err
+}
+
+// planes hands a box out by planes of its first dimension while a chunk is
+// decoded from front to back.
+type planes struct {
+	buf    []byte
+	plane  int // bytes
+	count  int // planes of the box
+	next   int // the first that was not handed out
+	take   func(first int, planes []byte) error
+	failed error         // of take
+	busy   time.Duration // spent in take
+
+	w            *worker
+	p            *pipeline
+	first        int   // plane of the chunk that is the first of the box
+	start, shape []int // of what scatter is gathering
+	strides      []int
+	mark         mark
+	group        int  // planes that scatter is gathering
+	begun        bool // it is gathering some
+	matched      bool // a plane of the box is a plane of the chunk
+}
+
+// begin sets up a box of a chunk of p, in stored order.
+func (s *planes) begin(w *worker, p *pipeline, start, shape, strides []int) {
+	s.w, s.p, s.strides = w, p, strides
+	v := w.vector(2 * len(start))
+	s.start, s.shape = v[:len(start)], v[len(start):]
+	s.first = start[0]
+	copy(s.start, start)
+	copy(s.shape, shape)
+	s.mark = w.mark()
+	s.matched = p.strides[0] == s.plane
+	for d := 1; d < len(shape); d++ {
+		s.matched = s.matched && shape[d] == p.shape[d]
+	}
+	s.group = 1
+	if !s.matched {
+		s.group = len(s.buf) / s.plane
+	}
+}
+
+// emit takes the bytes of the chunk from off on; its calls go from front to
+// back without gaps.
+func (s *planes) emit(off int, piece []byte) error {
+	for s.next < s.count {
+		if s.matched && !s.begun {
+			from := (s.first+s.next)*s.plane - off
+			if from >= len(piece) {
+				return nil
+			}
+			// planes that lie in the piece are handed out where they are
+			k := min((len(piece)-from)/s.plane, s.count-s.next)
+			if k > 0 && uintptr(unsafe.Pointer(&piece[from]))%uintptr(s.p.size) == 0 {
+				if err := s.hand(piece[from:from+k*s.plane], k); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		if !s.begun {
+			s.group = min(s.group, s.count-s.next)
+			s.w.release(s.mark)
+			s.start[0], s.shape[0] = s.first+s.next, s.group
+			s.w.scatter.begin(s.w, s.p, s.start, s.shape, s.buf, s.strides)
+			s.begun = true
+		}
+		if err := s.w.scatter.emit(off, piece); err != nil || !s.w.scatter.done {
+			return err
+		}
+		s.begun = false
+		if err := s.hand(s.buf[:s.group*s.plane], s.group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errTaken ends the reading when take fails; planes.failed is the reason.
+var errTaken = errors.New("the planes were not taken")
+
+// hand hands out k planes.
+func (s *planes) hand(b []byte, k int) error {
+	start := time.Now()
+	s.failed = s.take(s.next, b)
+	s.busy += time.Since(start)
+	s.next += k
+	if s.failed != nil {
+		return errTaken
+	}
+	return nil
+}
+
+// fill hands out the planes of a chunk that is not stored.
+func (s *planes) fill(value []byte) error {
+	for s.next < s.count {
+		k := min(len(s.buf)/s.plane, s.count-s.next)
+		fillBox(s.buf, []int{len(value)}, []int{k * s.plane / len(value)}, value) // take may have written to it
+		if err := s.hand(s.buf[:k*s.plane], k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
