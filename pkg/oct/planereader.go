@@ -21,9 +21,9 @@ type planeReader struct {
 	piece  int  // planes that the buffer holds
 }
 
-// readPiece is how many bytes of planes are read at a time where that may be
+// planesPiece is how many bytes of planes are read at a time where that may be
 // chosen: they stay in a core's cache, and the system call does not count.
-const readPiece = 512 << 10
+const planesPiece = 512 << 10
 
 // newPlaneReader plans the reading of a mosaic by goroutines of the caller's; what
 // it costs is counted in the meter.
@@ -31,7 +31,7 @@ func newPlaneReader(m *mosaic, count *meter.Meter) *planeReader {
 	p := &planeReader{mosaic: m, array: m.image.Levels[0].Array.With(zarr.Workers(1), zarr.Meter(count)), piece: m.chunk[0]}
 	p.raw, p.blocks = len(p.array.Codecs()) == 0 && p.array.Order() == 'C', p.array.InBlocks()
 	if p.raw || p.blocks {
-		p.piece = min(p.piece, max(1, readPiece/p.plane()))
+		p.piece = min(p.piece, max(1, planesPiece/p.plane()))
 	}
 	return p
 }
