@@ -53,7 +53,7 @@ func (v *volume) deep() bool { return v.shape[0] > 1 }
 // wholeSamples is how many voxels of all panels together are kept one by one.
 // Where there are more (no pyramid, or a finer level than fits), blocks of them
 // are averaged as they are read.
-const wholeSamples = 4 << 20
+var wholeSamples = 4 << 20 // a variable for tests
 
 // reduce decides the blocks: no larger than a pixel of the picture, so that the
 // picture does not show them.
@@ -65,7 +65,7 @@ func reduce(planes []*plane, lay *layout) {
 	}
 	for i, p := range planes {
 		p.step = [2]int{1, 1}
-		if total > wholeSamples {
+		if total > float64(wholeSamples) {
 			size := lay.panels[i].Size()
 			p.step = [2]int{max(1, p.n[0]/size.Y), max(1, p.n[1]/size.X)}
 		}

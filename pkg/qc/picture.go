@@ -111,7 +111,7 @@ func shrink(img image.Image, most int) image.Image {
 // encode stores an image as PNG.
 func (p *Picture) encode(img image.Image) error {
 	var b bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, img); err != nil {
+	if err := png.Encode(&b, img); err != nil {
 		return err
 	}
 	size := img.Bounds().Size()
@@ -130,17 +130,20 @@ func (p *Picture) fit(most int) error {
 		if err != nil {
 			return err
 		}
-		for side := max(p.Width, p.Height); ; side = side * 4 / 5 {
+		for side := max(p.Width, p.Height); ; {
 			small := shrink(img, side)
 			var b bytes.Buffer
 			if err := jpeg.Encode(&b, small, &jpeg.Options{Quality: 87}); err != nil {
 				return err
 			}
-			if embedded(b.Len()) <= most || side <= 32 {
-				size := small.Bounds().Size()
-				p.encoded, p.mime, p.Width, p.Height = b.Bytes(), "image/jpeg", size.X, size.Y
+			size := embedded(b.Len())
+			if size <= most || side <= 32 {
+				at := small.Bounds().Size()
+				p.encoded, p.mime, p.Width, p.Height = b.Bytes(), "image/jpeg", at.X, at.Y
 				break
 			}
+			// bytes go with the pixels, about
+			side = max(32, int(float64(side)*min(0.95, 0.97*math.Sqrt(float64(most)/float64(size)))))
 		}
 	}
 	// Made of base64 characters and a type chosen above.

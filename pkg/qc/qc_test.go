@@ -269,12 +269,12 @@ func decode(t *testing.T, p *Picture) (image.Image, string) {
 
 // Pictures keep to the budget together; small ones stay as they are.
 func TestFit(t *testing.T) {
-	files := map[string]string{"big.png": noise(t, 1200, 900), "wide.png": noise(t, 4000, 20), "small.png": noise(t, 40, 30)}
+	files := map[string]string{"big.png": noise(t, 600, 450), "wide.png": noise(t, 4000, 8), "small.png": noise(t, 40, 30)}
 	for k := range 5 {
-		files[fmt.Sprintf("n%d.png", k)] = noise(t, 500+k, 400)
+		files[fmt.Sprintf("n%d.png", k)] = noise(t, 200+k, 160)
 	}
 	dir := tree(t, files)
-	for _, budget := range []int{PictureBytes, 1 << 20, 200 << 10} {
+	for _, budget := range []int{PictureBytes, 160 << 10, 40 << 10} {
 		r := load(t, Sources{Previews: []string{dir}})
 		if err := r.Fit(budget); err != nil {
 			t.Fatal(err)
@@ -289,21 +289,21 @@ func TestFit(t *testing.T) {
 			if max(p.Width, p.Height) > longestSide {
 				t.Errorf("%s: %d × %d", p.Name, p.Width, p.Height)
 			}
-			want := map[string]float64{"big": 1200. / 900, "wide": 4000. / 20, "small": 40. / 30}[p.Name]
+			want := map[string]float64{"big": 600. / 450, "wide": 4000. / 8, "small": 40. / 30}[p.Name]
 			if want > 0 && want < 10 && math.Abs(float64(p.Width)/float64(p.Height)/want-1) > 0.03 {
 				t.Errorf("%s: proportions of %d × %d", p.Name, p.Width, p.Height)
 			}
 			if p.Name == "small" && (format != "png" || p.Width != 40) {
 				t.Errorf("the small picture was changed: %s of %d px", format, p.Width)
 			}
-			if p.Name == "big" && budget == PictureBytes && (format != "png" || p.Width != 1200) {
+			if p.Name == "big" && budget == PictureBytes && (format != "png" || p.Width != 600) {
 				t.Errorf("there was room for the big picture: %s of %d px", format, p.Width)
 			}
 		}
 		if sum > budget {
 			t.Errorf("%d bytes, %d are allowed", sum, budget)
 		}
-		if budget == 1<<20 && sum < budget/2 {
+		if budget == 160<<10 && sum < budget/2 {
 			t.Errorf("%d bytes, %d are allowed", sum, budget)
 		}
 	}
