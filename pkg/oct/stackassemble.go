@@ -104,7 +104,7 @@ func createStack(ctx context.Context, p *stackPlan, out store.Writer, layout Lay
 		return nil, err
 	}
 	spec := ngff.ImageSpec{
-		Format: layout.Format, Shape: shape, Chunks: chunks, Shard: layout.Shard, DType: dtype.Float32,
+		Format: layout.Format, Name: "stack", Shape: shape, Chunks: chunks, Shard: layout.Shard, DType: dtype.Float32,
 		Scale: first.image.Levels[0].Scale, Workers: res.Workers, Meter: res.Meter,
 	}
 	for d, axis := range first.image.Axes {
