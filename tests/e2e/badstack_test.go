@@ -211,9 +211,6 @@ func TestBadStacks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := os.Stat(filepath.Join(bin, "stack")); err != nil {
-				t.Skip(err)
-			}
 			dir := t.TempDir()
 			stackInput(t, dir)
 			if c.spoil != nil {

@@ -45,14 +45,6 @@ func (s stage) line(more ...string) []string {
 	return slices.Concat(s.args, []string{"--no-use_gpu", "--progress", "none"}, more)
 }
 
-// built skips tests of stages that are not there.
-func (s stage) built(t *testing.T) {
-	t.Helper()
-	if _, err := os.Stat(filepath.Join(bin, s.name)); err != nil {
-		t.Skip(err)
-	}
-}
-
 // specimen writes a phantom's mosaics into dir/in, and links them as slices.
 func specimen(t *testing.T, dir string, args ...string) {
 	t.Helper()
@@ -87,7 +79,6 @@ func TestStagesKilledInTheMiddle(t *testing.T) {
 	specimen(t, dir, "--slices", "3", "--tiles", "3,3", "--tile", "96,128,128", "--codec", "gzip:1")
 	for _, s := range stages {
 		t.Run(s.name, func(t *testing.T) {
-			s.built(t)
 			reset := func(levels string) map[string]string {
 				if err := os.RemoveAll(dir + "/o"); err != nil {
 					t.Fatal(err)
@@ -183,7 +174,6 @@ func TestStagesBrokenChunk(t *testing.T) {
 	}
 	for _, s := range stages {
 		t.Run(s.name, func(t *testing.T) {
-			s.built(t)
 			out := fails(t, 3, dir, s.name, s.line("--report", dir+"/"+s.name+".json")...)
 			if !strings.Contains(out, "0/c/0/1/1: ") {
 				t.Errorf("the broken chunk is not named:\n%s", out)
@@ -217,7 +207,6 @@ func TestStagesRecord(t *testing.T) {
 	specimen(t, dir, "--slices", "3", "--tiles", "2,2", "--tile", "64,64,64", "--dtype", "uint16")
 	for _, s := range stages {
 		t.Run(s.name, func(t *testing.T) {
-			s.built(t)
 			if err := os.RemoveAll(dir + "/o"); err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +254,6 @@ func TestStagesOverHTTP(t *testing.T) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
-			s.built(t)
 			line := s.line("-f")
 			run(t, dir, s.name, line...)
 			if err := os.Rename(dir+"/o/out.ome.zarr", dir+"/"+s.name+".ome.zarr"); err != nil {
@@ -291,7 +279,6 @@ func TestStagesSameNumbers(t *testing.T) {
 	staged(t, dir, "elsewhere", t.TempDir())
 	for _, s := range stages {
 		t.Run(s.name, func(t *testing.T) {
-			s.built(t)
 			run(t, dir, s.name, s.line("-f", "-j", "1")...)
 			for _, change := range [][]string{
 				{"-j", "4", "--mem", "40MiB"},
@@ -334,7 +321,6 @@ func TestStagesMemoryIsBounded(t *testing.T) {
 	const limit = 64 << 20
 	for _, s := range stages {
 		t.Run(s.name, func(t *testing.T) {
-			s.built(t)
 			peak := func(dir string) int64 {
 				run(t, dir, s.name, s.line("-f", "--mem", "64MiB", "-j", "2", "--report", "r.json")...)
 				return readRecord(t, dir+"/r.json").PeakResidentBytes

@@ -71,9 +71,6 @@ func (w *writer) stages(ctx context.Context, bin string) error {
 					flags = append([]string{"--chunks", chunk, "--shard", s.shard}, flags...)
 				}
 				program, _, _ := strings.Cut(s.name, " ")
-				if _, err := os.Stat(filepath.Join(bin, program)); err != nil {
-					continue
-				}
 				path := fmt.Sprintf("o/%s-%s-%s.ome.zarr", strings.ReplaceAll(s.name, " ", "-"), t, l.name)
 				args := append([]string{}, s.args...)
 				for i, a := range args {
