@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/record"
 	"strata/pkg/cli/stage"
 	"strata/pkg/colormap"
+	"strata/pkg/meter"
 	"strata/pkg/oct"
 	"strata/pkg/preview"
 )
@@ -96,6 +98,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	defer f.Close()
+	began := time.Now()
 	w := bufio.NewWriterSize(f, 1<<20)
 	if err := png.Encode(w, p.Image); err != nil {
 		return err
@@ -103,6 +106,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err := errors.Join(w.Flush(), f.Close()); err != nil {
 		return err
 	}
+	r.Meter.Since(meter.Encode, began)
 	if info, err := os.Stat(out.Work()); err == nil {
 		r.Meter.AddWritten(info.Size())
 	}

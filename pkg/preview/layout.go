@@ -8,6 +8,7 @@ import (
 // layout is where everything lies in the picture.
 type layout struct {
 	labels, scaleBar bool
+	tall             bool // yz stands beside xz, z down, and not beside xy
 
 	size    image.Point
 	pixel   float64           // side of a pixel of the panels, µm
@@ -28,27 +29,46 @@ const smallPicture = 900
 // roomForWords and roomForBar are the smallest maximal sizes at which there are
 // words and a scale bar.
 const (
-	roomForWords = 360
+	roomForWords = 480
 	roomForBar   = 128
 )
 
 // captionWidth is the room for a caption such as "YZ  x = 12345 µm", in font sizes.
 const captionWidth = 9.5
 
-// arrange lays the panels out: xy with xz below it and yz to its right, all in the
-// same scale. A pixel is a voxel's side along Y or X (the smaller one), larger
+// extent is the size of the volume, µm.
+func (v *volume) extent() (e [3]float64) {
+	for d := range e {
+		e[d] = float64(v.shape[d]) * v.size[d]
+	}
+	return e
+}
+
+// tall says whether the volume is so deep that its panels take less room side by
+// side than with xz below xy and yz beside it.
+func (v *volume) tall() bool {
+	e := v.extent()
+	return v.deep() && (2*e[2]+e[1])*max(e[1], e[0]) < (e[2]+e[0])*(e[1]+e[0])
+}
+
+// arrange lays the panels out, all in the same scale: xy with xz below it and yz to
+// its right, or the three side by side where that takes less room. A pixel is a voxel's side along Y or X (the smaller one), larger
 // where the picture would exceed its maximal size.
 func arrange(v *volume, o *Options) *layout {
-	lay := &layout{labels: o.Labels && o.MaxSize >= roomForWords, scaleBar: o.ScaleBar && o.MaxSize >= roomForBar, samples: [][2]int{{v.shape[1], v.shape[2]}}}
+	lay := &layout{tall: v.tall(), labels: o.Labels && o.MaxSize >= roomForWords, scaleBar: o.ScaleBar && o.MaxSize >= roomForBar, samples: [][2]int{{v.shape[1], v.shape[2]}}}
 	if v.deep() {
-		lay.samples = append(lay.samples, [2]int{v.shape[0], v.shape[2]}, [2]int{v.shape[1], v.shape[0]})
+		yz := [2]int{v.shape[1], v.shape[0]}
+		if lay.tall {
+			yz = [2]int{v.shape[0], v.shape[1]}
+		}
+		lay.samples = append(lay.samples, [2]int{v.shape[0], v.shape[2]}, yz)
 	}
-	var extent [3]float64 // µm
-	for d := range extent {
-		extent[d] = float64(v.shape[d]) * v.size[d]
-	}
+	extent := v.extent()
 	width, height := extent[2], extent[1]
-	if v.deep() {
+	switch {
+	case lay.tall:
+		width, height = 2*extent[2]+extent[1], max(extent[1], extent[0])
+	case v.deep():
 		width, height = width+extent[0], height+extent[0]
 	}
 	lay.pixel = v.inPlane()
@@ -118,7 +138,13 @@ func (lay *layout) place(v *volume, extent [3]float64, pixel float64) {
 	x, y := lay.margin, lay.margin+lay.header()+lay.caption()
 	lay.panels = append(lay.panels[:0], image.Rect(x, y, x+nx, y+ny))
 	right, below := x+max(nx, words), y+ny
-	if v.deep() {
+	switch {
+	case lay.tall:
+		xz := right + lay.gap
+		yz := xz + max(nx, words) + lay.gap
+		lay.panels = append(lay.panels, image.Rect(xz, y, xz+nx, y+nz), image.Rect(yz, y, yz+ny, y+nz))
+		right, below = yz+max(ny, words), y+max(ny, nz)
+	case v.deep():
 		xz, yz := y+ny+lay.gap+lay.caption(), right+lay.gap
 		lay.panels = append(lay.panels, image.Rect(x, xz, x+nx, xz+nz), image.Rect(yz, y, yz+nz, y+ny))
 		right, below = yz+max(nz, words), xz+nz

@@ -34,7 +34,11 @@ func (v *volume) cuts(o *Options, first *volume) ([]*plane, error) {
 	}
 	planes := []*plane{{name: "xy", rows: 1, cols: 2, across: 0}}
 	if v.deep() {
-		planes = append(planes, &plane{name: "xz", rows: 0, cols: 2, across: 1}, &plane{name: "yz", rows: 1, cols: 0, across: 2})
+		yz := &plane{name: "yz", rows: 1, cols: 0, across: 2}
+		if v.tall() {
+			yz.rows, yz.cols = 0, 1
+		}
+		planes = append(planes, &plane{name: "xz", rows: 0, cols: 2, across: 1}, yz)
 	}
 	for _, p := range planes {
 		p.index = -1

@@ -16,8 +16,10 @@ import (
 	"fmt"
 	"image"
 	"slices"
+	"time"
 
 	"strata/pkg/colormap"
+	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 )
@@ -67,7 +69,7 @@ type Preview struct {
 
 // Panel is one cut or projection in the picture.
 type Panel struct {
-	Name  string          // "xy", "xz" or "yz": the axes to the right and down, but "yz" has z to the right
+	Name  string          // "xy", "xz" or "yz". Z is down in xz, and in yz to the right or, of tall volumes, down
 	Rect  image.Rectangle // in the picture
 	Index int             // voxel of the level along the third axis; -1 for a projection
 }
@@ -122,6 +124,8 @@ func Render(ctx context.Context, im *ngff.Image, o Options, res oct.Resources) (
 	if err != nil {
 		return nil, err
 	}
+	began := time.Now()
+	defer res.Meter.Since(meter.Compute, began)
 	c := newCanvas(lay, v, &o, colours, window)
 	if err := c.draw(ctx, planes, res.Workers); err != nil {
 		return nil, err

@@ -150,6 +150,34 @@ func TestCuts(t *testing.T) {
 	}
 }
 
+// Of a deep volume the panels stand side by side, z down; the voxels are where they
+// should be, also in projections.
+func TestTall(t *testing.T) {
+	const nz, ny, nx = 60, 9, 7
+	value := func(z, y, x int) float64 { return float64(z*100 + y*10 + x) }
+	im, _ := create(t, spec{axes: "zyx", shape: []int{nz, ny, nx}, chunks: []int{13, 4, 7}}, func(i int) float32 {
+		return float32(value(i/ny/nx, i/nx%ny, i%nx))
+	})
+	for _, kind := range []string{None, AIP, MIP} {
+		o := bare()
+		o.Projection = kind
+		p := render(t, im, o)
+		xy, xz, yz := p.Panels[0].Rect, p.Panels[1].Rect, p.Panels[2].Rect
+		if xz.Size() != (image.Point{nx, nz}) || yz.Size() != (image.Point{ny, nz}) || xz.Min.X <= xy.Max.X-1 || yz.Min.X <= xz.Max.X-1 || xy.Min.Y != yz.Min.Y {
+			t.Fatalf("panels at %v %v %v", xy, xz, yz)
+		}
+		x := map[string]float64{None: 3, AIP: 3, MIP: 6}[kind]
+		for z := range nz {
+			for y := range ny {
+				want := grey(value(z, y, 0)+x, p.Window[0], p.Window[1])
+				if got := p.Image.RGBAAt(yz.Min.X+y, yz.Min.Y+z).R; got != want {
+					t.Fatalf("%s: yz pixel (%d, %d): %d, want %d", kind, y, z, got, want)
+				}
+			}
+		}
+	}
+}
+
 // Panels have the proportions of the specimen, not of the voxel grid.
 func TestProportions(t *testing.T) {
 	im, _ := create(t, spec{axes: "zyx", shape: []int{10, 50, 60}, chunks: []int{10, 50, 60}, scale: []float64{7, 2, 4}}, func(i int) uint8 { return uint8(i) })

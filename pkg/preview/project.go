@@ -152,9 +152,12 @@ func (a *accumulator) row(values []float32, start, shape [3]int, row int) {
 	for z := from[0]; z < to[0]; z++ {
 		for y := from[1]; y < to[1]; y++ {
 			line := values[(z*shape[1]+y)*shape[2]:][:shape[2]]
-			if p.cols == 2 {
+			switch p.cols {
+			case 2:
 				a.line(base, line, start[2])
-			} else { // yz: the whole line goes to one block
+			case 1: // the whole line goes to one block
+				a.point(base+(start[1]+y)/p.step[1], line)
+			default:
 				a.point(base+(start[0]+z)/p.step[1], line)
 			}
 		}

@@ -410,6 +410,36 @@ func TestNotices(t *testing.T) {
 	}
 }
 
+// What the stack says itself is not said again.
+func TestSaidOnce(t *testing.T) {
+	r := load(t, Sources{Shifts: filepath.Join(tree(t, map[string]string{"s.csv": shifts + "0,1,0,0,1,1\n2,3,0,0,1,1\n"}), "s.csv")})
+	r.Matches = []registration.Match{{Fixed: 0, Moving: 1, Correlation: 0.2, Fallback: true, Overlap: 7}, {Fixed: 10, Moving: 11, Correlation: 0.2, Fallback: true, Overlap: 7}}
+	before := len(r.notices())
+	r.Runs = []Run{{"v", &record.Record{Tool: "stack", Warnings: []string{"slices 0 and 1: low", "work/s.csv: no shift between slices 1 and 2: taken as none"}}}}
+	if got := len(r.notices()); got != before {
+		t.Errorf("%d notices, without the stack's own words %d: want as many", got, before)
+	}
+}
+
+// Many notices that differ in numbers only are one, with the others below it.
+func TestSimilar(t *testing.T) {
+	r := &Report{}
+	for i := range 6 {
+		r.Matches = append(r.Matches, registration.Match{Fixed: i, Moving: i + 1, Correlation: 0.1 + float64(i)/100, Fallback: true, Overlap: 7})
+	}
+	n := r.notices()
+	if len(n) != 1 || len(n[0].Similar) != 5 || n[0].Similar[4] != "slices 5–6: correlation 0.15 is too low: the expected overlap of 7 voxels was taken" {
+		t.Errorf("%d notices, %q", len(n), n[0].Similar)
+	}
+	if page := write(t, r); !strings.Contains(page, "5 more like this") || !strings.Contains(page, "slices 5–6: correlation 0.15") {
+		t.Error("not in the page")
+	}
+	r.Matches = r.Matches[:4]
+	if n := r.notices(); len(n) != 4 {
+		t.Errorf("%d notices of 4", len(n))
+	}
+}
+
 // Marks stand where the axes say.
 func TestChart(t *testing.T) {
 	c := &chart{title: `a "title" <x>`, xLabel: "<x>", yLabel: "y", whole: true, series: []series{{name: "n", joined: true, points: []point{{0, -50, "t<i>p", false}, {10, 150, "", false}, {4, 37, "", true}, {5, math.NaN(), "", false}}}}}

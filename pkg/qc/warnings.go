@@ -2,6 +2,7 @@ package qc
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +15,8 @@ type Notice struct {
 	Where string // the program or the pair of slices
 	Text  string
 	Runs  []string // where the same was said; empty for what is not of a run
+	// Similar are further texts that differ in numbers only.
+	Similar []string
 }
 
 // lowCorrelation is what a pair's correlation should reach: the default of
@@ -60,6 +63,7 @@ func (r *Report) notices() []*Notice {
 	for _, m := range r.Matches {
 		pair := fmt.Sprintf("slices %d–%d", m.Fixed, m.Moving)
 		switch {
+		case m.Fallback && r.said(fmt.Sprintf("slices %d and %d:", m.Fixed, m.Moving)):
 		case m.Fallback:
 			add("warning", pair, "", "correlation %.2f is too low: the expected overlap of %d voxels was taken", m.Correlation, m.Overlap)
 		case m.Correlation != 0 && m.Correlation < lowCorrelation:
@@ -70,7 +74,9 @@ func (r *Report) notices() []*Notice {
 		}
 	}
 	for _, w := range r.shiftWarnings() {
-		add("warning", "shifts", "", "%s", w)
+		if _, text, _ := strings.Cut(w, ": "); !r.said(text) {
+			add("warning", "shifts", "", "%s", w)
+		}
 	}
 	for _, gap := range gaps(r.sliceNumbers()) {
 		add("note", "slices", "", "%s", gap)
@@ -78,9 +84,52 @@ func (r *Report) notices() []*Notice {
 	for _, p := range r.Problems {
 		add("warning", "this report", "", "%s", p)
 	}
+	all = together(all)
 	grade := func(n *Notice) int { return slices.Index([]string{"error", "warning", "note"}, n.Grade) }
 	slices.SortStableFunc(all, func(a, b *Notice) int { return grade(a) - grade(b) })
 	return all
+}
+
+// fewSimilar is how many similar notices stand one by one.
+const fewSimilar = 4
+
+var digits = regexp.MustCompile(`\d+(\.\d+)?`)
+
+// together puts notices that differ in numbers only under the first of them, where
+// there are more than a few.
+func together(all []*Notice) (out []*Notice) {
+	mask := func(n *Notice) string {
+		return n.Grade + "\x00" + digits.ReplaceAllString(n.Where, "0") + "\x00" + digits.ReplaceAllString(n.Text, "0")
+	}
+	count, first := map[string]int{}, map[string]*Notice{}
+	for _, n := range all {
+		count[mask(n)]++
+	}
+	for _, n := range all {
+		m := mask(n)
+		switch f := first[m]; {
+		case count[m] <= fewSimilar:
+			out = append(out, n)
+		case f == nil:
+			first[m] = n
+			out = append(out, n)
+		case n.Where != f.Where:
+			f.Similar = append(f.Similar, n.Where+": "+n.Text)
+		default:
+			f.Similar = append(f.Similar, n.Text)
+		}
+	}
+	return out
+}
+
+// said says whether the stack gave a warning with that text itself.
+func (r *Report) said(text string) bool {
+	for _, run := range r.Runs {
+		if run.Tool == "stack" && slices.ContainsFunc(run.Warnings, func(w string) bool { return strings.Contains(w, text) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // shiftWarnings are those of the shifts for the slices of the stack.
