@@ -30,7 +30,7 @@ func command() *cli.Command {
 		Hints:  cli.Hints{"chunks": {Value: "Z,Y,X", Note: "the resampled tile"}, "shard": {Value: "Z,Y,X", Note: "none"}},
 		Flags: []cli.Flag{
 			{Name: "resolution", Short: "r", Kind: cli.Floats, Default: "10", Value: "UM", Check: cli.Above(0), Usage: "voxel size to reach in µm: one number, or three for z, y and x"},
-			{Name: "prefetch", Kind: cli.Int, Default: "8", Check: cli.AtLeast(1), Usage: "tiles in flight, read ahead of the workers; fewer where --mem does not hold them"},
+			{Name: "prefetch", Kind: cli.Int, Default: "8", Check: cli.AtLeast(1), Usage: "tiles in flight where storage is slower than the workers; fewer where --mem does not hold them"},
 		},
 		Examples: []cli.Example{
 			{Command: "resample mosaic_grid_3d_z03.ome.zarr mosaic_10um_z03.ome.zarr --n_levels 0", Usage: "10 µm, no pyramid"},

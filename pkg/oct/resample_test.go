@@ -546,6 +546,33 @@ func TestResampleSaysWhatItNeeds(t *testing.T) {
 	}
 }
 
+// A raw tile may be larger than the memory, of a Blosc tile the encoded chunk counts:
+// only its planes pass through.
+func TestResampleOfTilesBeyondMemory(t *testing.T) {
+	blosc, err := codec.FromFlag("blosc-zstd:1", dtype.Float32, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape := []int{90, 150, 150}
+	v := made3(shape, func(i int) float32 { return float32(i / 150 % 151) })
+	var want []float32
+	for _, c := range []struct {
+		chain codec.Chain
+		mem   int64
+	}{{nil, 4 << 20}, {blosc, 28 << 20}, {codec.Chain{codec.CRC32C()}, 64 << 20}} { // 8 MB of float32
+		in := mosaicOf(t, ngff.ImageSpec{Format: 3, Shape: shape, Chunks: shape, Codecs: c.chain}, v)
+		out, err := Resample(ctx, in, store.Memory(), isotropic(10), Layout{}, Resources{Workers: 1, Mem: c.mem})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := read(t, out.Levels[0].Array)
+		if want == nil {
+			want = got
+		}
+		sameBits(t, got, want)
+	}
+}
+
 func TestResampleStopsWithItsContext(t *testing.T) {
 	in, _ := made(t, []int{4, 64, 64}, []int{4, 8, 8}, nil, nil, func(int) float32 { return 1 })
 	c, cancel := context.WithCancel(ctx)
