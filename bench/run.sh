@@ -148,7 +148,7 @@ stages() {
   once "$data" blosc make_mosaic blosc --codec blosc-zstd:1
   # six slices that each show twenty planes (70 µm) of the next
   make_slices() {
-    bin/phantom "$data/make" -f -q --slices 6 "${slice[@]}" --interval 140 --water 0 --jitter 0 --shift 40 --glitch 0 --truth_slices
+    bin/phantom "$data/make" -f -q --slices 6 "${slice[@]}" --interval 140 --water 0 --relief 0 --jitter 0 --shift 8 --glitch 0 --truth_slices
     rm -rf "$data/slices"
     mv "$data/make/truth" "$data/slices"
     mv "$data/make/shifts_xy.csv" "$data/"

@@ -272,7 +272,7 @@ def stack(a, first_index=8, interval_um=200.0, range_um=100.0):
     volume[:end, y:y + ny, x:x + nx] = slices[0][:, : size[0] - y, : size[1] - x]
     for s, (y, x), n in zip(slices[1:], place[1:], overlaps):
         s = s[first_index:].astype(np.float32)
-        h, w = min(s.shape[1], ny, size[0] - y), min(s.shape[2], nx, size[1] - x)
+        h, w = min(s.shape[1], size[0] - y), min(s.shape[2], size[1] - x)
         s = s[:, :h, :w]
         old, new = volume[end - n:end, y:y + h, x:x + w], s[:n]
         both = (old > 0) & (new > 0)
