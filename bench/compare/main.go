@@ -4,6 +4,8 @@
 //
 //	compare run -tools DIR -data DIR … > arrays.jsonl
 //	compare stages -tools DIR -data DIR … > stages.jsonl
+//	compare large -data DIR -large DIR … > large.json
+//	compare chain -trace FILE -records DIR … > chain.json
 //	compare report -runs arrays.jsonl -notes notes-arrays.md -md benchmarks-arrays.md -svg benchmarks-arrays.svg
 //	compare report -results DIR -notes notes-stages.md -md benchmarks.md -svg benchmarks.svg
 //
@@ -31,7 +33,7 @@ func main() {
 
 func dispatch(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: compare run|stages|report [flags]")
+		return fmt.Errorf("usage: compare run|stages|large|chain|report [flags]")
 	}
 	fs := flag.NewFlagSet("compare "+args[0], flag.ExitOnError)
 	switch args[0] {
@@ -73,6 +75,28 @@ func dispatch(ctx context.Context, args []string) error {
 			return err
 		}
 		return r.all(ctx, &p, cases)
+	case "large":
+		p := plan{}
+		fs.StringVar(&p.bin, "bin", "bin", "folder of the stages")
+		fs.StringVar(&p.data, "data", "", "small input, as bench/run.sh makes it for the stages")
+		fs.StringVar(&p.out, "out", "", "folder for what the stages write")
+		large := fs.String("large", "", "large input")
+		input := fs.String("input", "", "what it is, in words")
+		if err := fs.Parse(args[1:]); err != nil {
+			return err
+		}
+		return growthOf(ctx, &p, *large, *input, os.Stdout, os.Stderr)
+	case "chain":
+		trace := fs.String("trace", "", "the engine's trace")
+		records := fs.String("records", "", "folder of the programs' run records")
+		input := fs.String("input", "", "what ran, in words")
+		engine := fs.String("engine", "", "the engine and its version")
+		slices := fs.Int("slices", 0, "slices that ran")
+		wall := fs.Float64("wall", 0, "seconds from the engine's start to its end")
+		if err := fs.Parse(args[1:]); err != nil {
+			return err
+		}
+		return chainRecord(ctx, *trace, *records, *input, *engine, *slices, *wall, os.Stdout)
 	case "report":
 		runs := fs.String("runs", "", "what compare run printed")
 		notes := fs.String("notes", "bench/notes-arrays.md", "what a person says about the numbers")

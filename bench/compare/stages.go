@@ -111,7 +111,6 @@ func (p *plan) stageUnits() ([]unit, error) {
 			who: []contestant{{who: "C", argv: append([]string{p.tool("floor"), mode, strconv.Itoa(size), "2", "3"}, files...), env: []string{"INNER=" + strconv.Itoa(inner)}}}})
 	}
 	for _, c := range stageCases() {
-		bin := filepath.Join(p.bin, c.name)
 		in, shifts, inputs := mosaic(c.codec), "", mosaic(c.codec)
 		label := c.name + ", " + map[string]string{"zstd": "shards of zstd:3", "raw": "raw", "blosc": "blosc-zstd:1"}[c.codec]
 		if c.name == "stack" {
@@ -123,17 +122,10 @@ func (p *plan) stageUnits() ([]unit, error) {
 			inputs = strings.Join(found, ",")
 		}
 		out := filepath.Join(p.out, "out", c.name+".ome.zarr")
-		positions := func(out string) []string {
-			if shifts != "" {
-				return []string{in, shifts, out}
-			}
-			return []string{in, out}
-		}
-		argv := append(append([]string{bin}, positions(out)...), c.args...)
 		u := unit{header: header{Name: c.name + "/" + c.codec, Group: "stage", Label: label, Unit: "s", Memory: 1024, Reference: c.ref,
 			Target: target{Against: ioAlone, Ratio: c.alone, Inverse: true}}, reads: in,
 			who: []contestant{
-				{who: strata, argv: append(argv, "-q", "--threads", "2"), clear: filepath.Dir(out), wall: true},
+				{who: strata, argv: p.stageCommand(&c, p.data, out), clear: filepath.Dir(out), wall: true},
 				{who: ioAlone, argv: []string{p.tool("arrays"), "io", inputs, "-like", out, "-out", filepath.Join(p.out, "io"), "-times", strconv.Itoa(c.times), "-piece", strconv.Itoa(512 << 10)}},
 			}}
 		if c.peer {
@@ -151,7 +143,11 @@ func (p *plan) stageUnits() ([]unit, error) {
 				return nil, err
 			}
 			theirs := filepath.Join(p.out, "linumpy.ome.zarr")
-			argv := append(append([]string{old}, positions(theirs)...), oldFlags[c.name]...)
+			argv := []string{old, in, theirs}
+			if shifts != "" {
+				argv = []string{old, in, shifts, theirs}
+			}
+			argv = append(argv, oldFlags[c.name]...)
 			u.who = append(u.who, contestant{who: linumpy, argv: argv, clear: theirs, wall: true, most: 3})
 		}
 		all = append(all, u)
