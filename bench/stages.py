@@ -1,7 +1,7 @@
 """The stages as a user of numpy, scipy, scikit-image and basicpy writes them: one
 measurement in one process.
 
-    stages.py OP IN OUT         OP: aip, resample, focal, crop, stitch, stack
+    stages.py OP IN OUT         OP: aip, resample, focal, crop, stitch, estimate, stack
     stages.py stack SLICES OUT --shifts CSV
     stages.py diff OURS THEIRS  how far the level 0 of two images lie apart
 
@@ -157,48 +157,51 @@ def crop(a):
     each(lambda r: out.__setitem__(r, v[:end, r[1], r[2]]), tiles(source))
 
 
-def stitch(a):
-    """Steps from phase correlation of neighbours, tiles at whole pixels, mean where they overlap."""
+def estimate(a):
+    """Steps of the tiles from phase correlation of all neighbours."""
     from skimage.registration import phase_cross_correlation
 
     source = level0(a.path)
-    v = source[...]
     ny, nx = source.chunks[1:]
-    gy, gx = v.shape[1] // ny, v.shape[2] // nx
-    plane = v.mean(axis=0, dtype=np.float64)
-    tile = lambda i, j: plane[i * ny:(i + 1) * ny, j * nx:(j + 1) * nx]
+    plane = source[...].mean(axis=0, dtype=np.float64)
+    gy, gx = plane.shape[0] // ny, plane.shape[1] // nx
     oy, ox = round(ny * 0.2), round(nx * 0.2)
+    tile = lambda i, j: plane[i * ny:(i + 1) * ny, j * nx:(j + 1) * nx]
 
     def pair(k):
         i, j, down = k
         one, two = (tile(i, j)[-oy:], tile(i + 1, j)[:oy]) if down else (tile(i, j)[:, -ox:], tile(i, j + 1)[:, :ox])
-        shift, error, _ = phase_cross_correlation(one, two, upsample_factor=10)
-        return down, np.array([ny - oy, 0]) + shift if down else np.array([0, nx - ox]) + shift
+        shift, _, _ = phase_cross_correlation(one, two, upsample_factor=10)
+        return down, (np.array([ny - oy, 0]) if down else np.array([0, nx - ox])) + shift
 
     pairs = [(i, j, True) for i in range(gy - 1) for j in range(gx)] + [(i, j, False) for i in range(gy) for j in range(gx - 1)]
     found = each(pair, pairs)
-    step_y = np.median([s for down, s in found if down], axis=0)
-    step_x = np.median([s for down, s in found if not down], axis=0)
-    at = np.array([[np.round(i * step_y + j * step_x) for j in range(gx)] for i in range(gy)]).astype(int)
-    at -= at.reshape(-1, 2).min(0)
-    size = at.reshape(-1, 2).max(0) + (ny, nx)
+    steps = [np.median([s for d, s in found if d == down], axis=0).tolist() for down in (True, False)]
+    os.makedirs(a.out, exist_ok=True)
+    with open(os.path.join(a.out, "steps.json"), "w") as f:
+        json.dump(steps, f)
+
+
+def stitch(a):
+    """Tiles every four fifths of a tile, mean where they overlap."""
+    source = level0(a.path)
+    ny, nx = source.chunks[1:]
+    regions = tiles(source)
+    at = [np.round((r[1].start * 0.8, r[2].start * 0.8)).astype(int) for r in regions]
+    size = np.max(at, axis=0) + (ny, nx)
     weight = np.zeros(size, np.float32)
-    for i in range(gy):
-        for j in range(gx):
-            y, x = at[i, j]
-            weight[y:y + ny, x:x + nx] += 1
-    weight = np.maximum(weight, 1)
-    out = create(a.out, (v.shape[0], *size), (v.shape[0], ny, nx))
+    for y, x in at:
+        weight[y:y + ny, x:x + nx] += 1
+    v = source[...]
+    out = create(a.out, (v.shape[0], *size), (128, 128, 128))
     whole = np.zeros((v.shape[0], *size), np.float32)
 
     def part(z):
-        for i in range(gy):
-            for j in range(gx):
-                y, x = at[i, j]
-                whole[z, y:y + ny, x:x + nx] += v[z, i * ny:(i + 1) * ny, j * nx:(j + 1) * nx]
-        whole[z] /= weight
+        for (y, x), r in zip(at, regions):
+            whole[z, y:y + ny, x:x + nx] += v[z, r[1], r[2]]
+        whole[z] /= np.maximum(weight, 1)
 
-    each(part, bands(v.shape[0]))
+    each(part, bands(v.shape[0], 50))
     out[...] = whole
 
 
@@ -316,7 +319,7 @@ def main():
     if a.op == "diff":
         print(json.dumps(diff(a.path, a.out)))
         return
-    {"aip": aip, "resample": resample, "focal": focal, "crop": crop, "stitch": stitch, "stack": stack}[a.op](a)
+    {"aip": aip, "resample": resample, "focal": focal, "crop": crop, "stitch": stitch, "estimate": estimate, "stack": stack}[a.op](a)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import (
 func growthOf(ctx context.Context, p *plan, large, input string, w, log io.Writer) error {
 	rec := largeRun{Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Commit: output(ctx, "git", "rev-parse", "--short", "HEAD"), Input: input}
 	for _, c := range stageCases() {
-		if c.codec != "blosc" {
+		if c.codec != "blosc" || c.name == "estimate" {
 			continue
 		}
 		for _, data := range []string{p.data, large} {
@@ -50,10 +50,14 @@ func growthOf(ctx context.Context, p *plan, large, input string, w, log io.Write
 // stageCommand is a stage's command line on the data of a folder.
 func (p *plan) stageCommand(c *stageCase, data, out string) []string {
 	argv := []string{filepath.Join(p.bin, c.name)}
-	if c.name == "stack" {
+	mosaic := filepath.Join(data, "mosaic_"+c.codec+".ome.zarr")
+	switch c.name {
+	case "stack":
 		argv = append(argv, filepath.Join(data, "slices"), filepath.Join(data, "shifts_xy.csv"), out)
-	} else {
-		argv = append(argv, filepath.Join(data, "mosaic_"+c.codec+".ome.zarr"), out)
+	case "estimate":
+		argv = []string{filepath.Join(p.bin, "stitch"), mosaic, "--estimate_only", out}
+	default:
+		argv = append(argv, mosaic, out)
 	}
 	return append(append(argv, c.args...), "-q", "--threads", "2")
 }
@@ -62,6 +66,15 @@ func (p *plan) stageCommand(c *stageCase, data, out string) []string {
 // folder has, as float32.
 func voxelBytes(path string) (total float64, err error) {
 	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type() == fs.ModeSymlink { // not followed by itself
+			target, err := filepath.EvalSymlinks(name)
+			if err != nil {
+				return err
+			}
+			more, err := voxelBytes(target)
+			total += more
+			return err
+		}
 		if err != nil || d.Name() != "zarr.json" || !strings.HasSuffix(filepath.Dir(name), string(filepath.Separator)+"0") {
 			return err
 		}

@@ -80,7 +80,8 @@ func stageCases() []stageCase {
 			stageCase{name: "resample", codec: codec, args: []string{"-r", "10"}, times: 1, alone: resampleLimit, ref: resampleRef, peer: codec != "blosc", old: "linum-resample-mosaic-grid"},
 			stageCase{name: "focal", codec: codec, times: 2, alone: limit, ref: focalRef, peer: one, old: "linum-detect-focal-curvature"},
 			stageCase{name: "crop", codec: codec, times: 1, alone: limit, peer: one, old: "linum-crop-3d-mosaic-below-interface"},
-			stageCase{name: "stitch", codec: codec, args: []string{"--estimate", "--blending", "average"}, times: 1, alone: limit, peer: one},
+			stageCase{name: "stitch", codec: codec, args: []string{"--blending", "average"}, times: 1, alone: limit, peer: one},
+			stageCase{name: "estimate", codec: codec, times: 1, alone: limit, peer: one},
 		)
 	}
 	return append(all, stageCase{name: "stack", codec: "blosc", args: []string{"--blend"}, times: 1, alone: 1.3, ref: zstd(81, 12), peer: true, old: "linum-stack-slices-motor"})
@@ -112,7 +113,11 @@ func (p *plan) stageUnits() ([]unit, error) {
 	}
 	for _, c := range stageCases() {
 		in, shifts, inputs := mosaic(c.codec), "", mosaic(c.codec)
-		label := c.name + ", " + map[string]string{"zstd": "shards of zstd:3", "raw": "raw", "blosc": "blosc-zstd:1"}[c.codec]
+		label := map[string]string{"stitch": "stitch (average)", "estimate": "stitch --estimate_only"}[c.name]
+		if label == "" {
+			label = c.name
+		}
+		label += ", " + map[string]string{"zstd": "shards of zstd:3", "raw": "raw", "blosc": "blosc-zstd:1"}[c.codec]
 		if c.name == "stack" {
 			in, shifts, label = slices, filepath.Join(p.data, "shifts_xy.csv"), "stack, slices of blosc-zstd:1"
 			found, err := filepath.Glob(filepath.Join(slices, "slice_z*.ome.zarr"))
@@ -122,11 +127,15 @@ func (p *plan) stageUnits() ([]unit, error) {
 			inputs = strings.Join(found, ",")
 		}
 		out := filepath.Join(p.out, "out", c.name+".ome.zarr")
+		like := out
+		if c.name == "estimate" {
+			like = ""
+		}
 		u := unit{header: header{Name: c.name + "/" + c.codec, Group: "stage", Label: label, Unit: "s", Memory: 1024, Reference: c.ref,
 			Target: target{Against: ioAlone, Ratio: c.alone, Inverse: true}}, reads: in,
 			who: []contestant{
 				{who: strata, argv: p.stageCommand(&c, p.data, out), clear: filepath.Dir(out), wall: true},
-				{who: ioAlone, argv: []string{p.tool("arrays"), "io", inputs, "-like", out, "-out", filepath.Join(p.out, "io"), "-times", strconv.Itoa(c.times), "-piece", strconv.Itoa(512 << 10)}},
+				{who: ioAlone, argv: []string{p.tool("arrays"), "io", inputs, "-like", like, "-out", filepath.Join(p.out, "io"), "-times", strconv.Itoa(c.times), "-piece", strconv.Itoa(512 << 10)}},
 			}}
 		if c.peer {
 			theirs := filepath.Join(p.out, "python")
@@ -135,7 +144,9 @@ func (p *plan) stageUnits() ([]unit, error) {
 				argv = append(argv, "--shifts", shifts)
 			}
 			u.who = append(u.who, contestant{who: peers, argv: argv, clear: theirs, wall: true, most: 1})
-			u.diff = []string{p.python, p.stages, "diff", out, theirs}
+			if like != "" {
+				u.diff = []string{p.python, p.stages, "diff", out, theirs}
+			}
 		}
 		if p.linumpy != "" && c.old != "" {
 			old, err := program(p.linumpy, c.old)
