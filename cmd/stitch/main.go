@@ -31,7 +31,7 @@ func command() *cli.Command {
 		},
 		Shared: cli.Stage,
 		Hints: cli.Hints{
-			"chunks": {Value: "Z,Y,X", Note: "128,128,128, or what the slice has"}, "shard": {Value: "Z,Y,X", Note: "none"},
+			"chunks": {Value: "Z,Y,X", Note: "128,64,64, or what the slice has"}, "shard": {Value: "Z,Y,X", Note: "none"},
 		},
 		Flags: []cli.Flag{
 			{Name: "overlap", Kind: cli.Float, Default: "0.2", Check: overlap, Usage: "fraction of a tile that its neighbour sees too"},

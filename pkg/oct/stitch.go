@@ -155,9 +155,21 @@ func Stitch(ctx context.Context, in *ngff.Image, out store.Writer, layout Layout
 	}
 }
 
-// stitchChunk is the length of the output's chunks along each axis, unless the
-// slice is smaller.
-const stitchChunk = 128
+// stitchChunk is the shape of the output's chunks, unless the slice is smaller.
+// They are narrow, because a row of chunks is what waits for the next row of tiles.
+var stitchChunk = [3]int{128, 64, 64}
+
+// pyramidBudget is the memory for chunks of the pyramid that wait for their
+// neighbours: a row of the first level below, a third more for the others, and
+// twelve chunks to make one from what is stored.
+func pyramidBudget(shape, unit []int, size, levels int, mem int64) int64 {
+	chunk := int64(unit[0]) * int64(unit[1]) * int64(unit[2]) * int64(size)
+	if levels == 0 {
+		return chunk + 64<<10
+	}
+	row := int64(min(unit[1], shape[1])) * int64(shape[2]) * int64(shape[0]) * int64(size)
+	return min(mem/4, row/3+12*chunk)
+}
 
 func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic, out store.Writer, layout Layout, opt StitchOptions, res Resources) (*ngff.Image, *Stitching, error) {
 	g := m.grid()
@@ -175,7 +187,7 @@ func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic
 	shape := []int{m.shape[0], size[0], size[1]}
 	piece := make([]int, 3)
 	for d := range piece {
-		piece[d] = min(stitchChunk, shape[d])
+		piece[d] = min(stitchChunk[d], shape[d])
 	}
 	if layout.Chunks != nil {
 		piece = layout.Chunks
@@ -188,7 +200,7 @@ func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic
 		return nil, nil, layout.check(make([]int, 3))
 	}
 	f := &fusion[T, F]{mosaic: m, grid: g, places: places, res: res, empty: make([]bool, len(places))}
-	budget := res.Mem / 4 // of the pyramid
+	budget := pyramidBudget(shape, unit, m.dtype.Size(), layout.Levels, res.Mem)
 	if f.stitchPlan, err = planStitch[T, F](m, places, size, [3]int(unit), res.Workers, res.Mem-budget, opt.Blending, f, layout.codec() != "raw"); err != nil {
 		return nil, nil, err
 	}

@@ -79,10 +79,15 @@ func (p *stitchPlan) plan(where string, depth, pieceDepth int, workers int, avai
 	units := (depth + p.unit[0] - 1) / p.unit[0]
 	best, least := -1.0, int64(-1)
 	try := *p
-	for w := workers; w >= 1; w = shrink(w) {
+	for k := 2*workers + 1; k >= 2; k-- {
+		// a tile more than there are workers may begin, so that none waits
+		w := k / 2
+		if w != workers && w&(w-1) != 0 {
+			continue
+		}
 		for slab := units; slab >= 1; slab = shrink(slab) {
 			for n := 1; n <= p.across; n = grow(n, p.across) {
-				try.workers, try.window, try.slab = w, w+1, slab
+				try.workers, try.window, try.slab = w, w+k&1, slab
 				try.blocks = cutEvenly(p.across, n)
 				need, tiles := try.peak(depth, c)
 				total := need + c.fixed + int64(w)*c.worker
@@ -229,7 +234,7 @@ func planStitch[T dtype.Element, F float32 | float64](m *mosaic, places []place,
 	if b == BlendDiffusion {
 		c.worker += 13 * plane // grids of the equation
 	}
-	cache := min(max(avail/16, 8*plane), 64*plane)
+	cache := min(max(avail/64, 8*plane), 64*plane)
 	c.fixed = cache
 	f.weights = newWeights(b, places, overlapping(places), cache)
 	return p, p.plan(m.where, m.shape[0], r.planes, min(workers, len(places)), avail, c)
