@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# usage: docs-pictures.sh RESULTS   Makes docs/preview.png and docs/qc-report.png from the
+# results of a run of the workflow, such as demo-out/results of make demo.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+[ $# = 1 ] && [ -d "$1" ] || { echo "usage: docs-pictures.sh RESULTS" >&2; exit 2; }
+volume=$1/volume/volume.ome.zarr
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+bin/preview "$volume" docs/preview.png -f -q --max_size 1200 --title 'Phantom, stacked'
+bin/qc-report "$tmp/report.html" -q --run "$1" --title 'Quality report: phantom'
+tests/report/run.sh "$tmp/report.html" "$tmp/page.png"
+mv "$tmp/page.png" docs/qc-report.png
+for picture in docs/preview.png docs/qc-report.png; do
+  size=$(stat -c %s "$picture")
+  [ "$size" -le 409600 ] || { echo "$picture has $size bytes, 400 KiB are allowed" >&2; exit 1; }
+  echo "$picture: $size bytes"
+done
