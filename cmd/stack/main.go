@@ -33,7 +33,7 @@ func command() *cli.Command {
 			{Name: "OUT", Usage: "OME-Zarr image to write"},
 		},
 		Shared:  cli.Stage,
-		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "16,256,256"}, "shard": {Value: "Z,Y,X", Note: "none"}},
+		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "8,256,256"}, "shard": {Value: "Z,Y,X", Note: "none"}},
 		Flags:   flags(),
 		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor"}},
 		Examples: []cli.Example{

@@ -20,7 +20,7 @@ import (
 
 // stackChunk is the shape of the output's chunks where nothing else is asked
 // for: few planes, since planes are what waits in memory.
-var stackChunk = []int{16, 256, 256}
+var stackChunk = []int{8, 256, 256}
 
 // unreadable marks an input that may not be read as the input's fault.
 func unreadable(err error) error {
@@ -172,7 +172,7 @@ func (a *assembly) budget() error {
 		}
 	}
 	if p.opt.Blend && p.opt.BlendRefinementPx > 0 {
-		other += 56 * int64(a.ny) * int64(a.nx) // two mean planes and their spectra
+		other += 72 * int64(a.ny) * int64(a.nx) // sums, means and spectra of two planes
 	}
 	a.readers = int(min(int64(a.res.Workers), max(1, a.res.Mem/4/reader)))
 	other += max(work, reader*int64(a.readers))
@@ -184,8 +184,12 @@ func (a *assembly) budget() error {
 	return nil
 }
 
+// leastPiece is the number of planes to be blended that must be in memory
+// beside those that they are blended with.
+const leastPiece = 4
+
 // planesNeeded is the number of planes that must be in memory at a time when
-// the slices are read plane by plane.
+// the slices are read in pieces.
 func (p *stackPlan) planesNeeded(limits []int, batch int) int {
 	done, top, most := 0, 0, 0
 	put := func(z, limit, extra int) {
@@ -199,7 +203,7 @@ func (p *stackPlan) planesNeeded(limits []int, batch int) int {
 	for i, m := range p.moving {
 		blend, rest := p.planes(m)
 		top = max(top, m.start+blend[1])
-		most = max(most, top-done+blend[1]-blend[0])
+		most = max(most, top-done+min(blend[1]-blend[0], leastPiece))
 		extra := 0
 		if m.resampled() {
 			extra = 1
@@ -300,8 +304,28 @@ func (a *assembly) next(ctx context.Context, m *movingSlice, limit int) error {
 		return a.flush(ctx, limit)
 	}
 	gain := float32(1)
-	if n := blend[1] - blend[0]; n > 0 {
-		// all at once when there is room, so that chunks are decoded once
+	n := blend[1] - blend[0]
+	switch {
+	case n == 0:
+	case a.free() < n: // in pieces, read again for each pass
+		var err error
+		if gain, err = a.blend(ctx, m, blend, func(f func(at int, planes [][]float32) error) error {
+			for k, to := blend[0], 0; k < blend[1]; k = to {
+				to = wholeChunks(m, k, min(k+a.free(), blend[1]), blend[1])
+				planes, err := a.load(ctx, m, k, to)
+				if err == nil {
+					err = f(k-blend[0], planes)
+				}
+				if err != nil {
+					return err
+				}
+				a.giveBack(planes...)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	default: // all at once when there is room, so that chunks are decoded once
 		to := blend[1]
 		if a.free() >= rest[1]-blend[0] {
 			to = rest[1]
@@ -310,7 +334,7 @@ func (a *assembly) next(ctx context.Context, m *movingSlice, limit int) error {
 		if err != nil {
 			return err
 		}
-		if gain, err = a.blend(ctx, m, blend, planes[:n]); err != nil {
+		if gain, err = a.blend(ctx, m, blend, func(f func(at int, planes [][]float32) error) error { return f(0, planes[:n]) }); err != nil {
 			return err
 		}
 		a.giveBack(planes[:n]...)
@@ -330,6 +354,16 @@ func (a *assembly) next(ctx context.Context, m *movingSlice, limit int) error {
 		}
 	}
 	return a.put(ctx, m, rest, gain, limit)
+}
+
+// wholeChunks moves the end of a piece of a slice's planes back to where a chunk
+// ends, unless it is the last or would be empty. Planes count from the first used.
+func wholeChunks(m *movingSlice, from, to, last int) int {
+	depth := m.slice.chunk[0]
+	if whole := (m.movingZ+to)/depth*depth - m.movingZ; to < last && whole > from {
+		return whole
+	}
+	return to
 }
 
 // keep copies what lies outside a rectangle.
@@ -358,12 +392,7 @@ func (a *assembly) put(ctx context.Context, m *movingSlice, k [2]int, gain float
 		if n == 0 {
 			return errors.New("internal error: no room for a plane of the stack")
 		}
-		// whole chunks along z, where that is possible
-		if depth, from := m.slice.chunk[0], m.movingZ+k[0]; n < k[1]-k[0] {
-			if whole := (from+n)/depth*depth - from; whole > 0 {
-				n = whole
-			}
-		}
+		n = wholeChunks(m, k[0], k[0]+n, k[1]) - k[0]
 		planes, err := a.load(ctx, m, k[0], k[0]+n)
 		if err != nil {
 			return err
@@ -477,7 +506,9 @@ func (a *assembly) read(ctx context.Context, s *stackSlice, z int, from rect, pl
 		lo := [3]int{z, max(from.y0, (y0+i/nx)*cy), max(from.x0, (x0+i%nx)*cx)}
 		shape := [3]int{len(planes), min(from.y1, (y0+i/nx+1)*cy) - lo[1], min(from.x1, (x0+i%nx+1)*cx) - lo[2]}
 		skip := 0 // planes that are decoded with others, in place, and not used
-		if first := z / s.chunk[0] * s.chunk[0]; first < z && shape[1] == cy && shape[2] == cx {
+		first := z / s.chunk[0] * s.chunk[0]
+		last := min(first+s.chunk[0], s.shape[0])
+		if z-first <= s.chunk[0]/4 && z+len(planes) >= last && first < z && shape[1] == cy && shape[2] == cx {
 			skip = z - first
 			lo[0], shape[0] = first, shape[0]+skip
 		}

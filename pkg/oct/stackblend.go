@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"strata/pkg/filter"
@@ -18,10 +19,14 @@ const (
 	refineLeast = 0.1  // pixels
 )
 
+// pieces calls f with planes of a slice on the canvas, from the at-th of those
+// that are blended on, until all have passed by. It may be called again.
+type pieces func(f func(at int, planes [][]float32) error) error
+
 // blend mixes the blend planes of a slice into the canvas, and returns the
-// factor by which the slice is scaled. planes lie on the canvas.
-func (a *assembly) blend(ctx context.Context, m *movingSlice, k [2]int, planes [][]float32) (gain float32, err error) {
-	old := make([][]float32, len(planes))
+// factor by which the slice is scaled.
+func (a *assembly) blend(ctx context.Context, m *movingSlice, k [2]int, moving pieces) (gain float32, err error) {
+	old := make([][]float32, k[1]-k[0])
 	for i := range old {
 		z := m.start + k[0] + i
 		if old[i] = a.at(z); old[i] == nil {
@@ -33,7 +38,7 @@ func (a *assembly) blend(ctx context.Context, m *movingSlice, k [2]int, planes [
 			a.set(z, old[i])
 		}
 	}
-	gain, err = a.gain(ctx, m, old, planes)
+	gain, err = a.gain(ctx, m, old, moving)
 	if err != nil {
 		return 0, err
 	}
@@ -42,16 +47,18 @@ func (a *assembly) blend(ctx context.Context, m *movingSlice, k [2]int, planes [
 	}
 	dy, dx := 0, 0
 	if a.plan.opt.BlendRefinementPx > 0 {
-		if dy, dx, err = a.refine(ctx, m, old, planes, gain); err != nil {
+		if dy, dx, err = a.refine(ctx, m, old, moving, gain); err != nil {
 			return 0, err
 		}
 	}
 	weights := filter.Hann(m.mix)
-	return gain, a.crew.each(ctx, len(planes), a.res.Workers, func(_ *workMemory, i int) error {
-		start := time.Now()
-		a.mix(m.place, old[i], planes[i], weights, k[0]+i-(m.overlap-m.mix), gain, dy, dx)
-		a.res.Meter.Since(meter.Compute, start)
-		return nil
+	return gain, moving(func(at int, planes [][]float32) error {
+		return a.crew.each(ctx, len(planes), a.res.Workers, func(_ *workMemory, i int) error {
+			start := time.Now()
+			a.mix(m.place, old[at+i], planes[i], weights, k[0]+at+i-(m.overlap-m.mix), gain, dy, dx)
+			a.res.Meter.Since(meter.Compute, start)
+			return nil
+		})
 	})
 }
 
@@ -105,12 +112,12 @@ func positive(v []float32) (n int) {
 
 // gain is the ratio of the medians of what is on the canvas and what comes,
 // over the voxels that both have.
-func (a *assembly) gain(ctx context.Context, m *movingSlice, old, planes [][]float32) (float32, error) {
-	n, fixed, moving, err := a.medians(ctx, m.place, old, planes)
-	if err != nil || n <= gainVoxels || !(fixed > gainDark && moving > gainDark) {
+func (a *assembly) gain(ctx context.Context, m *movingSlice, old [][]float32, moving pieces) (float32, error) {
+	n, here, there, err := a.medians(ctx, m.place, old, moving)
+	if err != nil || n <= gainVoxels || !(here > gainDark && there > gainDark) {
 		return 1, err
 	}
-	g := float32(min(max(fixed/moving, 0.5), 2))
+	g := float32(min(max(here/there, 0.5), 2))
 	if !(math.Abs(float64(g)-1) > gainLeast) {
 		return 1, nil
 	}
@@ -131,25 +138,40 @@ const (
 // rectangle that are above 0 in both, and the number of these. A sample says
 // where they are about; then one pass over all counts what lies below and keeps
 // what lies near. Where the sample misleads, two passes over histograms find them.
-func (a *assembly) medians(ctx context.Context, r rect, old, planes [][]float32) (n int64, fixed, moving float64, err error) {
-	lo, hi := a.guess(r, old, planes)
-	var brackets [2][]*filter.Bracket
-	for i := range brackets {
-		for range len(planes) {
-			brackets[i] = append(brackets[i], &filter.Bracket{Lo: lo[i], Hi: hi[i], Cap: bracketed / len(planes)})
-		}
+func (a *assembly) medians(ctx context.Context, r rect, old [][]float32, moving pieces) (n int64, here, there float64, err error) {
+	each := func(f func(i int, v, w []float32)) error {
+		return moving(func(at int, planes [][]float32) error {
+			return a.crew.each(ctx, len(planes), a.res.Workers, func(_ *workMemory, i int) error {
+				start := time.Now()
+				for y := r.y0; y < r.y1; y++ {
+					f(at+i, old[at+i][y*a.nx+r.x0:y*a.nx+r.x1], planes[i][y*a.nx+r.x0:y*a.nx+r.x1])
+				}
+				a.res.Meter.Since(meter.Compute, start)
+				return nil
+			})
+		})
 	}
-	each := func(f func(i int, a, b []float32)) error {
+	brackets := [2][]*filter.Bracket{make([]*filter.Bracket, len(old)), make([]*filter.Bracket, len(old))}
+	var once sync.Once
+	err = moving(func(at int, planes [][]float32) error {
+		once.Do(func() {
+			lo, hi := a.guess(r, old[at:at+len(planes)], planes)
+			for i := range brackets {
+				for j := range old {
+					brackets[i][j] = &filter.Bracket{Lo: lo[i], Hi: hi[i], Cap: bracketed / len(old)}
+				}
+			}
+		})
 		return a.crew.each(ctx, len(planes), a.res.Workers, func(_ *workMemory, i int) error {
 			start := time.Now()
 			for y := r.y0; y < r.y1; y++ {
-				f(i, old[i][y*a.nx+r.x0:y*a.nx+r.x1], planes[i][y*a.nx+r.x0:y*a.nx+r.x1])
+				filter.AddCommon(old[at+i][y*a.nx+r.x0:y*a.nx+r.x1], planes[i][y*a.nx+r.x0:y*a.nx+r.x1], brackets[0][at+i], brackets[1][at+i])
 			}
 			a.res.Meter.Since(meter.Compute, start)
 			return nil
 		})
-	}
-	if err := each(func(i int, v, w []float32) { filter.AddCommon(v, w, brackets[0][i], brackets[1][i]) }); err != nil {
+	})
+	if err != nil {
 		return 0, 0, 0, err
 	}
 	for _, b := range brackets[0] {
@@ -159,12 +181,13 @@ func (a *assembly) medians(ctx context.Context, r rect, old, planes [][]float32)
 		return n, 0, 0, nil
 	}
 	var ok [2]bool
-	fixed, ok[0] = filter.BracketMedian(brackets[0])
-	moving, ok[1] = filter.BracketMedian(brackets[1])
+	here, ok[0] = filter.BracketMedian(brackets[0])
+	there, ok[1] = filter.BracketMedian(brackets[1])
 	if ok[0] && ok[1] {
-		return n, fixed, moving, nil
+		return n, here, there, nil
 	}
-	brackets = [2][]*filter.Bracket{}
+	clear(brackets[0])
+	clear(brackets[1])
 	q := [2]*filter.Quantiles{filter.NewQuantiles(50), filter.NewQuantiles(50)}
 	for pass := range 2 {
 		if pass == 1 {
@@ -213,41 +236,38 @@ func (a *assembly) guess(r rect, old, planes [][]float32) (lo, hi [2]float32) {
 
 // refine is the shift (dy, dx) for which the mean of the slice's planes matches
 // that of the canvas best: 0 where it is not worth or not to be believed.
-func (a *assembly) refine(ctx context.Context, m *movingSlice, old, planes [][]float32, gain float32) (dy, dx int, err error) {
+func (a *assembly) refine(ctx context.Context, m *movingSlice, old [][]float32, moving pieces, gain float32) (dy, dx int, err error) {
 	r := m.place
 	height, width := r.y1-r.y0, r.x1-r.x0
-	mean := [2][]float32{make([]float32, height*width), make([]float32, height*width)}
-	common := make([]int, height)
-	err = a.crew.each(ctx, height, a.res.Workers, func(_ *workMemory, y int) error {
-		start := time.Now()
-		sum := make([]float64, width)
-		for i, set := range [2][][]float32{old, planes} {
-			clear(sum)
-			for _, v := range set {
-				filter.AddPlanes(sum, v[(r.y0+y)*a.nx+r.x0:][:width])
+	sums := [2][]float64{make([]float64, height*width), make([]float64, height*width)}
+	err = moving(func(at int, planes [][]float32) error {
+		return a.crew.each(ctx, height, a.res.Workers, func(_ *workMemory, y int) error {
+			start := time.Now()
+			for i, set := range [2][][]float32{old[at : at+len(planes)], planes} {
+				for _, v := range set {
+					filter.AddPlanes(sums[i][y*width:(y+1)*width], v[(r.y0+y)*a.nx+r.x0:][:width])
+				}
 			}
-			filter.Mean(mean[i][y*width:(y+1)*width], sum, len(set))
-		}
-		for x := range width {
-			mean[1][y*width+x] *= gain
-		}
-		common[y] = filter.CountCommon(mean[0][y*width:(y+1)*width], mean[1][y*width:(y+1)*width])
-		a.res.Meter.Since(meter.Compute, start)
-		return nil
+			a.res.Meter.Since(meter.Compute, start)
+			return nil
+		})
 	})
 	if err != nil {
 		return 0, 0, err
 	}
-	n := 0
-	for _, c := range common {
-		n += c
+	start := time.Now()
+	defer a.res.Meter.Since(meter.Compute, start)
+	mean := [2][]float32{make([]float32, height*width), make([]float32, height*width)}
+	for i := range mean {
+		filter.Mean(mean[i], sums[i], len(old))
 	}
-	if n < refineArea {
+	for i := range mean[1] {
+		mean[1][i] *= gain
+	}
+	if filter.CountCommon(mean[0], mean[1]) < refineArea {
 		return 0, 0, nil
 	}
-	start := time.Now()
 	dy, dx = filter.PhaseShift(mean[0], mean[1], height, width)
-	a.res.Meter.Since(meter.Compute, start)
 	if d := math.Hypot(float64(dy), float64(dx)); d < refineLeast || d > a.plan.opt.BlendRefinementPx {
 		return 0, 0, nil
 	}
