@@ -1,53 +1,166 @@
 #!/usr/bin/env nextflow
 
-// Serial-section OCT: a folder of mosaic grids in, an average intensity projection
-// of each out, as OME-Zarr with a pyramid and as PNG. README.md says more.
+// Serial-section OCT: a folder of mosaic grids and the shifts between them in, one
+// volume out, with projections, pictures and a report. README.md says more.
 
 include { AIP      } from './modules/aip'
+include { RESAMPLE } from './modules/resample'
+include { FOCAL    } from './modules/focal'
+include { ESTIMATE } from './modules/estimate'
+include { STITCH   } from './modules/stitch'
+include { CROP     } from './modules/crop'
+include { STACK    } from './modules/stack'
+include { PREVIEW  } from './modules/preview'
+include { REPORT   } from './modules/report'
 include { VERSIONS } from './modules/versions'
 
 workflow {
     def parameters = new Parameters(file("${projectDir}/nextflow_schema.json"))
-    if (params.help == true) {
-        println parameters.help("nextflow run ${workflow.scriptFile.name}")
+    if (params.help) {
+        println parameters.help("nextflow run ${workflow.scriptFile.name}", params.help)
         exit 0
     }
     def problems = parameters.check(params)
     if (problems)
         exit 2, problems.join('\n')
 
-    def mosaics = []
+    Chain.start(params)
+    def inputs = null, problem = null
     try {
-        mosaics = Mosaics.find(file(params.input.toString()), params.input_pattern.toString())
+        inputs = new Inputs(params)
     }
     catch (IllegalArgumentException | IOException e) {
         exit 2, e.message
     }
-    def problem = Programs.problem(['aip'], projectDir, workflow.session.config)
+    problem = Programs.problem(Chain.programs(), projectDir, workflow.session.config)
     if (problem && !workflow.stubRun)
         exit 2, problem
     Attempts.start(params)
 
-    AIP(Channel.fromList(mosaics))
+    // A program's flags are an input of its process: a task is found in the cache
+    // when they are the same, whatever the other parameters are.
+    def flags = { program -> parameters.flags(program, params) }
+    def format = { levels -> ["--n_levels ${levels}", flags('format')].findAll().join(' ') }
+    def stage = { program -> [format(Chain.levels(program)), flags(program)].findAll().join(' ') }
+    def byName = { list -> list.toSorted { it[0] }.transpose() }
 
-    AIP.out.projection.ifEmpty {
-        if (Attempts.missing())
-            error "no slice is left: all ${mosaics.size()} failed, the first with: ${Attempts.missing()[0][3]}"
+    def reports = Channel.empty()
+    def versions = Channel.empty()
+    def maps = Channel.empty()
+    def positions = Channel.empty()
+    def crops = Channel.empty()
+    def tables = Channel.empty()
+    def previews = Channel.empty()
+
+    // [name, image, fingerprint] from one stage to the next. What projections and
+    // pictures are made of is collected on the way.
+    def images = Channel.fromList(inputs.images)
+    def projected = Channel.empty()
+    if (!Chain.direct())
+        projected = images.map { it + ['aip'] }
+
+    if (Chain.has('resample')) {
+        RESAMPLE(images, stage('resample'))
+        images = RESAMPLE.out.mosaic
+        reports = reports.mix(RESAMPLE.out.report)
+        versions = versions.mix(RESAMPLE.out.versions)
     }
-    // By content and in order, so that -resume finds the same input again.
-    VERSIONS(AIP.out.versions.map { it.text }.unique().toSortedList())
+    if (Chain.has('focal')) {
+        def correction = Inputs.optional(params.focal_correction)
+        FOCAL(images, [correction, Inputs.mark(correction)], stage('focal'))
+        images = FOCAL.out.mosaic
+        maps = FOCAL.out.maps
+        reports = reports.mix(FOCAL.out.report)
+        versions = versions.mix(FOCAL.out.versions)
+    }
+    if (Chain.has('stitch')) {
+        def transform = Channel.value(Inputs.optional(params.stitch_transform))
+        if (params.stitch_transform == null && params.stitch_estimate) {
+            def chosen = Inputs.spread(inputs.images*.get(0), params.stitch_estimate_mosaics)
+            ESTIMATE(images.filter { it[0] in chosen }.toList().filter { it }.map { byName(it).tail() }, parameters.flag('stitch_overlap', params))
+            transform = ESTIMATE.out.transform
+            reports = reports.mix(ESTIMATE.out.report)
+            versions = versions.mix(ESTIMATE.out.versions)
+        }
+        STITCH(images.map { [Inputs.slice(it[0])] + it.tail() }, transform, stage('stitch'))
+        images = STITCH.out.slice
+        positions = STITCH.out.positions
+        reports = reports.mix(STITCH.out.report)
+        versions = versions.mix(STITCH.out.versions)
+    }
+    else if (Chain.has('crop') || Chain.has('stack')) {
+        images = images.map { [Inputs.slice(it[0])] + it.tail() }
+    }
+    if (Chain.has('crop')) {
+        CROP(images, stage('crop'))
+        images = CROP.out.slice
+        crops = CROP.out.metrics
+        reports = reports.mix(CROP.out.report)
+        versions = versions.mix(CROP.out.versions)
+    }
+    if (Chain.has('stitch') || Chain.direct())
+        projected = projected.mix(images.map { it + ['aip/slices'] })
+    def pictured = images
+
+    if (Chain.has('stack')) {
+        def transforms = Inputs.optional(params.transforms_dir)
+        def manual = Inputs.optional(params.manual_transforms_dir)
+        STACK(images.toList().filter { it }.map { byName(it) }, inputs.shifts ?: [],
+            [transforms, Inputs.mark(transforms)], [manual, Inputs.mark(manual)],
+            Inputs.optional(params.slice_config), [flags('format'), flags('stack')].findAll().join(' '))
+        projected = projected.mix(STACK.out.volume.map { ['volume', it, '', 'aip'] })
+        pictured = pictured.mix(STACK.out.volume.map { ['volume', it, ''] })
+        tables = STACK.out.shifts.mix(STACK.out.matches, STACK.out.decisions)
+        reports = reports.mix(STACK.out.report)
+        versions = versions.mix(STACK.out.versions)
+    }
+    if (Chain.has('aip')) {
+        AIP(projected, [format(params.n_levels), flags('aip')].findAll().join(' '))
+        reports = reports.mix(AIP.out.report)
+        versions = versions.mix(AIP.out.versions)
+    }
+    if (Chain.has('preview')) {
+        PREVIEW(pictured, flags('preview'))
+        previews = PREVIEW.out.picture
+        reports = reports.mix(PREVIEW.out.report)
+        versions = versions.mix(PREVIEW.out.versions)
+    }
+    if (Chain.has('qc-report')) {
+        // In order, so that -resume finds the same input again.
+        def sorted = { it.toSortedList { a, b -> a.name <=> b.name } }
+        REPORT(sorted(reports).filter { it }, sorted(previews), sorted(maps), sorted(positions), sorted(crops),
+            sorted(tables), file(params.outdir.toString()).name)
+        versions = versions.mix(REPORT.out.versions)
+    }
+
+    def left = images
+    if (!Chain.last() && Chain.has('aip'))
+        left = AIP.out.projection
+    left.ifEmpty {
+        def missing = Attempts.missing()
+        if (missing.size() >= inputs.images.size())
+            error "no slice is left: all ${inputs.images.size()} failed, the first with: ${missing[0][3]}"
+        if (missing)
+            error "no slice is left: none of the mosaics that stitch_estimate_mosaics chose is, the first failed with: ${missing[0][3]}"
+    }
+    // By content and in order, as above.
+    VERSIONS(versions.map { it.text }.unique().toSortedList())
 }
 
 workflow.onComplete {
+    if (params.help)
+        return
     def missing = Attempts.missing()
     def table = file("${params.outdir}/pipeline_info/missing_slices.tsv")
     table.delete()
     if (missing) {
         table.parent.mkdirs()
-        table.text = ([['process', 'slice', 'exit', 'reason']] + missing).collect { it.join('\t') + '\n' }.join('')
+        table.text = Attempts.table().collect { it + '\n' }.join('')
         println "strata: ${missing.size()} missing, also listed in ${table}:"
-        missing.each { println "  ${it[1]}: exit ${it[2]}: ${it[3]}" }
+        missing.each { println "  ${it[1]}: ${it[0]}: exit ${it[2]}: ${it[3]}" }
     }
-    if (workflow.success)
-        println "strata: ${workflow.stats.succeedCount} tasks run, ${workflow.stats.cachedCount} from the cache; pictures in ${params.outdir}/aip"
+    if (workflow.success) {
+        println "strata: ${workflow.stats.succeedCount} tasks run, ${workflow.stats.cachedCount} from the cache"
+        Chain.results().each { what, where -> println "  ${what.padRight(12)}${params.outdir}/${where}" }
+    }
 }

@@ -11,6 +11,9 @@ import java.util.concurrent.ConcurrentSkipListMap
  *   exit 2                       the run stops
  *   exit 3                       the run stops; with allow_missing_slices it goes on
  *
+ * It goes on without a slice, that is: where there is one of a kind (the stack)
+ * the run stops all the same.
+ *
  * The flags are made here and not in the process script, because how a result is
  * computed (GPU, threads, memory) does not change it: Nextflow hashes the text of
  * a script and the params that it names, so the same slice is found in the cache
@@ -26,30 +29,45 @@ class Attempts {
 
     static void start(Map given) { params = given }
 
+    /** A parameter that changes how, but not what, a task computes. */
+    static Object param(String name) { params[name] }
+
     /** True when this attempt of the task may use a GPU. */
     static boolean gpu(task) { params.use_gpu && !withoutGpu.containsKey(key(task)) }
 
     /** The flags that every stage has. */
     static String flags(task) {
-        final List<String> flags = []
-        flags << (gpu(task) ? '--use_gpu' : '--no-use_gpu')
+        final List<String> flags = [gpu(task) ? '--use_gpu' : '--no-use_gpu']
         if (gpu(task) && params.require_gpu)
             flags << '--require_gpu'
+        flags << share(task)
+        return flags.join(' ')
+    }
+
+    /** The flags of a program that never uses a GPU: the task's CPUs and memory. */
+    static String share(task) {
+        final List<String> flags = []
         flags << "--threads ${task.cpus}".toString()
         if (task.memory)
             flags << "--mem ${(task.memory.toBytes() * (params.mem_fraction as double) / 1048576) as long}MiB".toString()
         return flags.join(' ')
     }
 
-    /** The errorStrategy of every process. Nextflow may ask twice about one failure. */
-    static String next(task) {
+    /** The errorStrategy of a process that the run can do without for one slice. */
+    static String slice(task) { after(task, true) }
+
+    /** The errorStrategy of every other process. */
+    static String next(task) { after(task, false) }
+
+    /** Nextflow may ask twice about one failure. */
+    private static String after(task, boolean ofSlice) {
         final int status = task.exitStatus instanceof Integer ? task.exitStatus : Integer.MAX_VALUE
         final int attempt = task.attempt as int
         final Integer cpuSince = withoutGpu[key(task)]
         if (status == 2)
             return 'terminate'
         if (status == 3)
-            return giveUp(task, status, 'terminate')
+            return giveUp(task, status, ofSlice, 'terminate')
         if (status == 4) {
             if (params.require_gpu || !params.use_gpu || (cpuSince != null && cpuSince != attempt))
                 return 'terminate'
@@ -58,13 +76,13 @@ class Attempts {
         }
         if (status == 1 || status == 104 || status in 130..145 || status == Integer.MAX_VALUE) {
             final int failures = attempt - (cpuSince == null ? 0 : 1)
-            return failures <= (params.max_retries as int) ? 'retry' : giveUp(task, status, 'finish')
+            return failures <= (params.max_retries as int) ? 'retry' : giveUp(task, status, ofSlice, 'finish')
         }
         return 'terminate'
     }
 
-    private static String giveUp(task, int status, String otherwise) {
-        if (!params.allow_missing_slices)
+    private static String giveUp(task, int status, boolean ofSlice, String otherwise) {
+        if (!ofSlice || !params.allow_missing_slices)
             return otherwise
         missing["${task.process} ${task.tag}".toString()] =
             [task.process as String, task.tag as String, status == Integer.MAX_VALUE ? '-' : status as String, reason(task)]
@@ -73,6 +91,11 @@ class Attempts {
 
     /** Rows of process, slice, exit status and reason for all that was skipped. */
     static List<List<String>> missing() { missing.values() as List }
+
+    /** The same as lines of a table with tabs, under a heading; empty when nothing was skipped. */
+    static List<String> table() {
+        return missing ? ([['process', 'slice', 'exit', 'reason']] + missing())*.join('\t') : []
+    }
 
     /** The last line that the program wrote to standard error. */
     private static String reason(task) {

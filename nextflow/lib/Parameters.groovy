@@ -38,17 +38,53 @@ class Parameters {
             if (problem)
                 problems << "parameter ${name}: ${problem}".toString()
         }
+        if (params.input == null && params.slices == null)
+            problems << 'parameter input: is missing: the folder of mosaic grids (--input or in -params-file); --slices for slices that are stitched already'
+        if (params.input != null && params.slices != null)
+            problems << 'parameter slices: contradicts input: give one of them'
+        final skip = Chain.problem(params.skip)
+        if (skip && !problems)
+            problems << "parameter skip: ${skip}".toString()
         if (!problems && params.require_gpu && !params.use_gpu)
             problems << 'parameter require_gpu: contradicts use_gpu = false'
         return problems
     }
 
-    /** The list that --help prints. */
-    String help(String command) {
+    /**
+     * The flags of a program that the parameters set, as text: those whose entry in
+     * the schema has "sets": "program --flag". What is unset, or off by default, is left out.
+     */
+    String flags(String program, Map params) {
+        final mine = known.findAll { (it.value.sets as String)?.startsWith("${program} ") }
+        return mine.keySet().collect { flag(it, params) }.findAll().join(' ')
+    }
+
+    /** The one flag that a parameter sets, or nothing. */
+    String flag(String name, Map params) {
+        final value = params[name]
+        final String flag = (known[name].sets as String).tokenize(' ').last()
+        if (value == null || value == false)
+            return value == false && known[name].default == true ? flag.replaceFirst('--', '--no-') : ''
+        return value == true ? flag : "${flag} ${text(value)}".toString()
+    }
+
+    /** A value as a program takes it; 0.20 and 0.2 are the same. */
+    private static String text(Object value) {
+        if (value instanceof Collection)
+            return value.collect { text(it) }.join(',')
+        return value instanceof Number ? new BigDecimal(value.toString()).stripTrailingZeros().toPlainString() : value.toString().replace(' ', '')
+    }
+
+    /** The list that --help prints, or the groups of it whose title has a word. */
+    String help(String command, Object word) {
         final out = new StringBuilder("usage: ${command} --input FOLDER [--outdir FOLDER] [parameters] [-profile NAMES] [-resume]\n")
-        out << '       parameters may stand in a file too: -params-file params.yml\n'
+        out << "       parameters may stand in a file too: -params-file params.yml\n"
+        out << "       --help WORD lists one group: ${groups.collect { (it.title as String).tokenize(' :,').first().toLowerCase() }.unique().join(', ')}\n"
+        final chosen = word == true ? groups : groups.findAll { (it.title as String).toLowerCase().contains(word.toString().toLowerCase()) }
+        if (!chosen)
+            out << "\nno group is called ${word}\n"
         final width = known.keySet()*.size().max() + 4
-        for (Map group : groups) {
+        for (Map group : chosen) {
             out << "\n${group.title}\n"
             (group.properties as Map).each { name, entry ->
                 out << "  --${name}".padRight(width) << facts(name as String, entry as Map) << '\n'
@@ -93,6 +129,8 @@ class Parameters {
                 break
             case 'string':
                 // A name such as 2024 arrives as a number from the command line.
+                if (value instanceof Collection && entry.list)
+                    return wrong(entry, value.join(','))
                 if (!(value instanceof CharSequence || value instanceof Number || value instanceof Path))
                     return value == true ? 'has no value' : "is ${shown(value)}, should be text"
                 break
@@ -103,7 +141,7 @@ class Parameters {
             return "is '${value}', should be one of ${(entry.enum as List).join(', ')}"
         if (entry.pattern && !(value.toString() ==~ (entry.pattern as String)))
             return "is '${value}', should look like '${(entry.examples as List)[0]}'"
-        if (entry.type == 'string' && value.toString().trim().isEmpty())
+        if (entry.type == 'string' && !entry.list && value.toString().trim().isEmpty())
             return 'is empty'
         if (entry.exists && !new File(value.toString()).exists())
             return "no such file or folder: ${new File(value.toString()).absolutePath}"

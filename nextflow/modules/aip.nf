@@ -1,39 +1,36 @@
-// Average intensity projection of a mosaic grid: OME-Zarr with a pyramid, and PNG.
+// Average intensity projection of a mosaic grid, a slice or the volume: OME-Zarr
+// with a pyramid, and PNG.
 process AIP {
     tag "${name}"
     label 'gpu'
     maxForks params.use_gpu ? params.aip_max_forks : null
-    errorStrategy { Attempts.next(task) }
+    errorStrategy { Attempts.slice(task) }
     ext gpu: { Attempts.gpu(task) }
-    publishDir params.outdir, mode: params.publish_mode, overwrite: true, pattern: '{aip,reports}/*'
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
 
     input:
-    tuple val(name), path(mosaic, stageAs: 'input/*'), val(fingerprint)
+    tuple val(name), path(image, stageAs: 'input/*'), val(fingerprint), val(folder)
+    val flags
 
     output:
-    tuple val(name), path("aip/${name}.ome.zarr"), emit: projection
-    path "aip/${name}.png", emit: preview
+    tuple val(name), path("${folder}/${name}.ome.zarr"), emit: projection
+    path "${folder}/${name}.png", emit: picture
     path "reports/${name}.aip.json", emit: report
     path 'versions.yml', emit: versions
 
     script:
-    def format = [
-        params.zarr_format ? "--zarr_format ${params.zarr_format}" : '',
-        params.codec ? "--codec ${params.codec}" : '',
-        task.ext.args ?: '',
-    ].findAll().join(' ')
     """
-    mkdir -p aip reports
-    aip '${mosaic}' 'aip/${name}.ome.zarr' --png 'aip/${name}.png' \\
+    mkdir -p '${folder}' reports
+    aip '${image}' '${folder}/${name}.ome.zarr' --png '${folder}/${name}.png' \\
         --report 'reports/${name}.aip.json' \\
-        --n_levels ${params.n_levels} ${format} ${Attempts.flags(task)}
+        ${flags} ${task.ext.args ?: ''} ${Attempts.flags(task)}
     printf '%s:\\n  aip: "%s"\\n' '${task.process}' "\$(aip --version | sed 's/^aip //')" > versions.yml
     """
 
     stub:
     """
-    mkdir -p 'aip/${name}.ome.zarr' reports
-    touch 'aip/${name}.png' 'reports/${name}.aip.json'
+    mkdir -p '${folder}/${name}.ome.zarr' reports
+    touch '${folder}/${name}.png' 'reports/${name}.aip.json'
     printf '%s:\\n  aip: stub\\n' '${task.process}' > versions.yml
     """
 }

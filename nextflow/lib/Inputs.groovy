@@ -1,0 +1,154 @@
+import java.nio.file.FileSystems
+import java.nio.file.FileVisitOption
+import java.nio.file.FileVisitResult
+import java.nio.file.Files
+import java.nio.file.Path
+import java.nio.file.SimpleFileVisitor
+import java.nio.file.attribute.BasicFileAttributes
+import java.security.MessageDigest
+
+/**
+ * What a run is given: mosaic grids or slices, shifts, transforms. Every problem is
+ * an IllegalArgumentException with one line that says what is wrong.
+ */
+class Inputs {
+
+    /** [name without .ome.zarr, path, fingerprint] of the images of a folder, by name. */
+    final List<List> images
+    /** The shifts between slices, or null when the chain needs none. */
+    final Path shifts
+
+    private final Map params
+    private final String parameter
+
+    Inputs(Map given) {
+        params = given
+        parameter = Chain.direct() ? 'slices' : 'input'
+        final Path folder = path(params[parameter])
+        final String pattern = Chain.direct() ? 'slice_z*.ome.zarr' : params.input_pattern
+        images = find(folder, pattern)
+        if (Chain.has('stitch'))
+            images.each { clash(it[0] as String, it[1] as Path) }
+        if (Chain.has('stack')) {
+            numbered()
+            shifts = findShifts(folder)
+        } else {
+            shifts = null
+        }
+    }
+
+    /** The number of a slice, from the last z<NN> of a name; null when there is none. */
+    static Integer number(String name) {
+        final found = (name =~ /(?:^|_)z(\d{1,9})(?!\d)/).collect { it[1] as Integer }
+        return found ? found.last() : null
+    }
+
+    /** What the slice that comes from a mosaic grid is called. */
+    static String slice(String name) {
+        final number = number(name)
+        return number == null ? name : String.format('slice_z%02d', number)
+    }
+
+    /** At most count of the names (0: all), spread evenly over them. */
+    static Set<String> spread(List<String> names, int count) {
+        if (count == 0 || count >= names.size())
+            return names as Set
+        return (0..<count).collect { names[((it + 0.5d) * names.size() / count) as int] } as Set
+    }
+
+    /** A file or folder that a parameter names, as a process takes it; none when it is unset. */
+    static Object optional(Object value) { value == null ? [] : path(value) }
+
+    /** Fingerprint of what optional returned. */
+    static String mark(Object found) {
+        return found instanceof Path && Files.isDirectory(found as Path) ? fingerprint(found as Path) : ''
+    }
+
+    private static Path path(Object value) { Path.of(value.toString()).toAbsolutePath().normalize() }
+
+    private List<List> find(Path input, String pattern) {
+        if (!Files.isDirectory(input))
+            throw new IllegalArgumentException("parameter ${parameter}: ${input} is a file, should be a folder of " +
+                (Chain.direct() ? 'slices' : 'mosaic grids or an OME-Zarr'))
+        final List<Path> found = !Chain.direct() && isZarr(input) ? [input] : matching(input, pattern)
+        final Map<String, Path> names = new TreeMap<>()
+        for (Path path : found) {
+            final name = path.fileName.toString().replaceFirst(/(\.ome)?\.zarr$/, '')
+            // The name becomes part of a command line and of a glob.
+            if (!(name ==~ /[\p{L}\p{N}._+=@,-]+/))
+                throw new IllegalArgumentException("parameter ${parameter}: the name of ${path} may hold letters, digits and . _ + = @ , - only")
+            if (names.put(name, path))
+                throw new IllegalArgumentException("parameter ${parameter}: two images are called ${name}: ${names[name]} is one")
+        }
+        return names.collect { name, path -> [name, path, fingerprint(path)] }
+    }
+
+    private List<Path> matching(Path folder, String pattern) {
+        final glob = FileSystems.default.getPathMatcher("glob:${pattern}")
+        final List<Path> entries = Files.list(folder).withCloseable { it.sorted().toList() }
+        final found = entries.findAll { glob.matches(it.fileName) }
+        if (!found) {
+            final seen = entries.take(3)*.fileName.join(', ')
+            throw new IllegalArgumentException("parameter ${parameter}: no ${pattern} in ${folder} " +
+                (seen ? "(it holds ${seen}${entries.size() > 3 ? ', …' : ''}${Chain.direct() ? '' : '; see input_pattern'})" : '(it is empty)'))
+        }
+        return found
+    }
+
+    /** Results would take each other's place. */
+    private static void clash(String name, Path path) {
+        if (name == 'volume' || name ==~ /slice_z\d+/)
+            throw new IllegalArgumentException("parameter input: ${path}: ${name} is what a result is called; " +
+                'a slice that is stitched goes into a folder for --slices, or --skip stitch')
+    }
+
+    private void numbered() {
+        final Map<Integer, Path> seen = [:]
+        for (List image : images) {
+            final number = number(image[0] as String)
+            if (number == null)
+                throw new IllegalArgumentException("parameter ${parameter}: ${image[1]} has no slice number (_z<NN>) in its name, which the order of the stack needs; --skip stack does without")
+            final other = seen.put(number, image[1] as Path)
+            if (other)
+                throw new IllegalArgumentException("parameter ${parameter}: ${other.fileName} and ${(image[1] as Path).fileName} are both slice ${number}")
+        }
+    }
+
+    private Path findShifts(Path folder) {
+        if (params.shifts != null) {
+            final Path given = path(params.shifts)
+            if (Files.isDirectory(given))
+                throw new IllegalArgumentException("parameter shifts: ${given} is a folder, should be a CSV file")
+            return given
+        }
+        final Path beside = (isZarr(folder) ? folder.parent : folder).resolve('shifts_xy.csv')
+        if (Files.isRegularFile(beside))
+            return beside
+        if (params.stack_no_xy_shift)
+            return null
+        throw new IllegalArgumentException("parameter shifts: is not given and there is no ${beside}; --stack_no_xy_shift does without shifts, --skip stack without a volume")
+    }
+
+    private static boolean isZarr(Path folder) {
+        return ['zarr.json', '.zgroup', '.zattrs', '.zarray'].any { Files.exists(folder.resolve(it)) }
+    }
+
+    /**
+     * Names, sizes and times of all files below a folder as one number. Nextflow
+     * looks at the folder's own date only, which does not change when a chunk
+     * does: without this -resume would take the old result for the new input.
+     */
+    static String fingerprint(Path root) {
+        final digest = MessageDigest.getInstance('SHA-256')
+        final List<String> files = []
+        Files.walkFileTree(root, EnumSet.of(FileVisitOption.FOLLOW_LINKS), Integer.MAX_VALUE, new SimpleFileVisitor<Path>() {
+            @Override
+            FileVisitResult visitFile(Path file, BasicFileAttributes of) {
+                files << "${root.relativize(file)}\t${of.size()}\t${of.lastModifiedTime().toMillis()}\n".toString()
+                return FileVisitResult.CONTINUE
+            }
+        })
+        files.sort().each { digest.update(it.getBytes('UTF-8')) }
+        return digest.digest().encodeHex().toString().take(16)
+    }
+}

@@ -1,0 +1,35 @@
+// A slice from its tissue surface down to one depth, without the water above.
+process CROP {
+    tag "${name}"
+    label 'gpu'
+    maxForks params.use_gpu ? params.crop_max_forks : null
+    errorStrategy { Attempts.slice(task) }
+    ext gpu: { Attempts.gpu(task) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+
+    input:
+    tuple val(name), path(slice, stageAs: 'input/*'), val(fingerprint)
+    val flags
+
+    output:
+    tuple val(name), path("cropped/${name}.ome.zarr"), val(''), emit: slice
+    path "cropped/${name}_crop.json", emit: metrics
+    path "reports/${name}.crop.json", emit: report
+    path 'versions.yml', emit: versions
+
+    script:
+    """
+    mkdir -p cropped reports
+    crop '${slice}' 'cropped/${name}.ome.zarr' \\
+        --report 'reports/${name}.crop.json' \\
+        ${flags} ${task.ext.args ?: ''} ${Attempts.flags(task)}
+    printf '%s:\\n  crop: "%s"\\n' '${task.process}' "\$(crop --version | sed 's/^crop //')" > versions.yml
+    """
+
+    stub:
+    """
+    mkdir -p 'cropped/${name}.ome.zarr' reports
+    touch 'cropped/${name}_crop.json' 'reports/${name}.crop.json'
+    printf '%s:\\n  crop: stub\\n' '${task.process}' > versions.yml
+    """
+}

@@ -1,0 +1,46 @@
+// One HTML page about the run: pictures, shifts, decisions, maps, times, warnings.
+process REPORT {
+    label 'cpu'
+    errorStrategy { Attempts.next(task) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+
+    input:
+    path reports, stageAs: 'reports/*'
+    path previews, stageAs: 'previews/*'
+    path maps, stageAs: 'focal/*'
+    path positions, stageAs: 'stitch/*'
+    path crops, stageAs: 'crop/*'
+    path tables, stageAs: 'volume/*'
+    val title
+
+    output:
+    path 'qc-report.html', emit: page
+    path 'versions.yml', emit: versions
+
+    script:
+    def quoted = { "'${it.toString().replace("'", "'\\''")}'" }
+    def missing = Attempts.table().collect(quoted).join(' ')
+    def csv = [tables].flatten().collectEntries { [it.toString().tokenize('/').last(), it] }
+    def parts = [
+        '--reports reports',
+        previews ? '--previews previews' : '',
+        maps ? '--focal focal' : '',
+        positions ? '--stitch stitch' : '',
+        crops ? '--crop crop' : '',
+        csv['shifts_xy.csv'] ? "--shifts ${quoted(csv['shifts_xy.csv'])}" : '',
+        csv['z_matches.csv'] ? "--z_matches ${quoted(csv['z_matches.csv'])}" : '',
+        csv['stacking_decisions.csv'] ? "--decisions ${quoted(csv['stacking_decisions.csv'])}" : '',
+        missing ? '--missing missing_slices.tsv' : '',
+    ].findAll().join(' ')
+    """
+    ${missing ? "printf '%s\\n' ${missing} > missing_slices.tsv" : ''}
+    qc-report qc-report.html ${parts} --title ${quoted(title)} ${task.ext.args ?: ''} ${Attempts.share(task)}
+    printf '%s:\\n  qc-report: "%s"\\n' '${task.process}' "\$(qc-report --version | sed 's/^qc-report //')" > versions.yml
+    """
+
+    stub:
+    """
+    touch qc-report.html
+    printf '%s:\\n  qc-report: stub\\n' '${task.process}' > versions.yml
+    """
+}

@@ -1,0 +1,53 @@
+// All slices as one volume, with an analysis pyramid.
+process STACK {
+    tag "${[slices].flatten().size()} slices"
+    label 'gpu'
+    errorStrategy { Attempts.next(task) }
+    ext gpu: { Attempts.gpu(task) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+
+    input:
+    tuple val(names), path(slices, stageAs: 'input?/*'), val(fingerprints)
+    path shifts, stageAs: 'shifts/*'
+    tuple path(transforms, stageAs: 'transforms/*'), val(transforms_fingerprint)
+    tuple path(manual, stageAs: 'manual/*'), val(manual_fingerprint)
+    path config, stageAs: 'config/*'
+    val flags
+
+    output:
+    path 'volume/volume.ome.zarr', emit: volume
+    path 'volume/shifts_xy.csv', emit: shifts
+    path 'volume/z_matches.csv', emit: matches
+    path 'volume/stacking_decisions.csv', emit: decisions
+    path 'reports/volume.stack.json', emit: report
+    path 'versions.yml', emit: versions
+
+    script:
+    // stack goes by the names: slice_z<NN>.
+    def links = [names, [slices].flatten()].transpose().collect { name, slice ->
+        "ln -s '../${slice}' 'slices/${name}.ome.zarr'"
+    }.join('\n    ')
+    def files = [
+        transforms ? "--transforms_dir '${transforms}'" : '',
+        manual ? "--manual_transforms_dir '${manual}'" : '',
+        config ? "--slice_config '${config}'" : '',
+    ].findAll().join(' ')
+    """
+    mkdir -p slices volume reports
+    ${links}
+    ${shifts ? "cp '${shifts}' volume/shifts_xy.csv" : "echo fixed_id,moving_id,x_shift,y_shift,x_shift_mm,y_shift_mm > volume/shifts_xy.csv"}
+    stack slices volume/shifts_xy.csv volume/volume.ome.zarr \\
+        --output_z_matches volume/z_matches.csv --output_stacking_decisions volume/stacking_decisions.csv \\
+        --report reports/volume.stack.json \\
+        ${files} \\
+        ${flags} ${task.ext.args ?: ''} ${Attempts.flags(task)}
+    printf '%s:\\n  stack: "%s"\\n' '${task.process}' "\$(stack --version | sed 's/^stack //')" > versions.yml
+    """
+
+    stub:
+    """
+    mkdir -p volume/volume.ome.zarr reports
+    touch volume/{shifts_xy,z_matches,stacking_decisions}.csv reports/volume.stack.json
+    printf '%s:\\n  stack: stub\\n' '${task.process}' > versions.yml
+    """
+}

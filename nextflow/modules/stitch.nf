@@ -1,0 +1,37 @@
+// The tiles of a mosaic grid put where the stage had them, as one slice.
+process STITCH {
+    tag "${name}"
+    label 'gpu'
+    maxForks params.use_gpu ? params.stitch_max_forks : null
+    errorStrategy { Attempts.slice(task) }
+    ext gpu: { Attempts.gpu(task) }
+    publishDir params.outdir, mode: params.publish_mode, overwrite: true, saveAs: { Chain.place(it) }
+
+    input:
+    tuple val(name), path(mosaic, stageAs: 'input/*'), val(fingerprint)
+    path transform, stageAs: 'transform/*'
+    val flags
+
+    output:
+    tuple val(name), path("stitched/${name}.ome.zarr"), val(''), emit: slice
+    path "stitch/${name}.json", emit: positions
+    path "reports/${name}.stitch.json", emit: report
+    path 'versions.yml', emit: versions
+
+    script:
+    """
+    mkdir -p stitched stitch reports
+    stitch '${mosaic}' 'stitched/${name}.ome.zarr' --save_positions 'stitch/${name}.json' \\
+        --report 'reports/${name}.stitch.json' \\
+        ${transform ? "--transform '${transform}'" : ''} \\
+        ${flags} ${task.ext.args ?: ''} ${Attempts.flags(task)}
+    printf '%s:\\n  stitch: "%s"\\n' '${task.process}' "\$(stitch --version | sed 's/^stitch //')" > versions.yml
+    """
+
+    stub:
+    """
+    mkdir -p 'stitched/${name}.ome.zarr' stitch reports
+    touch 'stitch/${name}.json' 'reports/${name}.stitch.json'
+    printf '%s:\\n  stitch: stub\\n' '${task.process}' > versions.yml
+    """
+}
