@@ -37,9 +37,12 @@ count() { grep -cE -- "$1" "$2" || true; }
 # ran LOG, cached LOG: how many tasks a run executed, or took from the cache.
 ran() { count 'Submitted process|Re-submitted process' "$1"; }
 cached() { count 'Cached process' "$1"; }
-attempts() { count '^start' "$FAULTS/$1.log"; }
+# A name is that of a mosaic, for aip; PROGRAM.NAME for another program.
+planned() { case $1 in *.*) echo "$FAULTS/$1" ;; *) echo "$FAULTS/aip.$1" ;; esac; }
+# attempts NAME: how many there were.
+attempts() { count '^start' "$(planned "$1").log"; }
 # attempt NAME N: the command line of the N-th attempt.
-attempt() { grep '^start' "$FAULTS/$1.log" | sed -n "$2p"; }
+attempt() { grep '^start' "$(planned "$1").log" | sed -n "$2p"; }
 
 # nf NAME ARGUMENTS...: runs Nextflow in $tmp/<folder of the test>, output in $log,
 # status in $status.
@@ -62,7 +65,13 @@ faults() {
   rm -rf "$FAULTS"
   mkdir -p "$FAULTS"
 }
-# plan MOSAIC FAULT...: one for each attempt.
-plan() { local name=$1; shift; printf '%s\n' "$@" >"$FAULTS/$name"; }
+# plan NAME FAULT...: one for each attempt.
+plan() { local name=$1; shift; printf '%s\n' "$@" >"$(planned "$name")"; }
 
-export FAULTS=$tmp/faults FAULTY_BIN=$root/tests/nextflow/faults REAL_AIP=${REAL_AIP:-$root/bin/aip}
+export FAULTS=$tmp/faults FAULTY_BIN=$tmp/faulty REAL_BIN=${REAL_BIN:-$root/bin}
+stages=(aip resample focal stitch crop stack preview qc-report)
+# What concerns no stage in particular is seen with one.
+# shellcheck disable=SC2034,SC2054 # for the caller; commas are Nextflow's
+aip_only=(--skip resample,focal,stitch,crop,stack,preview,qc-report)
+mkdir -p "$FAULTY_BIN"
+for program in "${stages[@]}"; do ln -s "$root/tests/nextflow/faults/program" "$FAULTY_BIN/$program"; done

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The workflow for real, on this machine: phantom mosaics and those that other
-# programs wrote, caching, failures, parameters. One line for each check.
+# The workflow for real, on this machine: the whole chain on a phantom, parts of it,
+# mosaics that other programs wrote, caching, failures, parameters. One line for each
+# check. What concerns no stage in particular is seen with aip alone.
 # KEEP=1 leaves the folder of the runs.
 set -uo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -22,10 +23,162 @@ names=("${names[@]%.ome.zarr}")
 foreign=(m_f32_raw_edge m_f32_v2lz4 m_i16_v3lz4 m_u16_v3shard m_u8_v3raw)
 ok 'the phantom has three mosaics' same ${#mosaics[@]} 3
 
+# --- The chain -----------------------------------------------------------------
+
+"$root/bin/phantom" "$tmp/block" --slices 4 --tiles 2,3 --tile 64,80,80 --interval 120 --quiet || exit 1
+cat >"$tmp/chain.yml" <<YML
+input: $tmp/block
+outdir: chain
+resample_resolution: 4
+crop_depth: 160
+stack_slicing_interval_mm: 0.12
+stack_search_range_mm: 0.02
+stack_moving_z_first_index: 1
+stack_pyramid_resolutions: [4, 8]
+n_levels: 1
+YML
+for s in "${stages[@]}"; do [ "$s" = qc-report ] || printf '%s_cpus: 1\n' "$s"; done >>"$tmp/chain.yml"
+chain=(-params-file "$tmp/chain.yml")
+results=$launch/chain
+# tasks LOG: how many of each process a run executed, as "2 AIP 1 STACK".
+tasks() { sed -n 's/.*[Ss]ubmitted process > \([A-Z]*\).*/\1/p' "$1" | sort | uniq -c | xargs; }
+
+# images FOLDER: how many OME-Zarr it holds. names_in FOLDER: what it holds, in a line.
+images() { find "$1" -maxdepth 1 -name '*.ome.zarr' | wc -l; }
+names_in() { find "$1" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | xargs; }
+faults
+mkdir "$tmp/disk"
+nf chain run "$main" "${faulty[@]}" "${chain[@]}" --publish_intermediates --scratch "$tmp/disk"
+ok 'the chain: the run succeeds' same $status 0
+ok 'each stage runs for each slice, the estimate, the stack and the report once' same "$(tasks "$log")" \
+  '9 AIP 4 CROP 1 ESTIMATE 4 FOCAL 5 PREVIEW 1 REPORT 4 RESAMPLE 1 STACK 4 STITCH 1 VERSIONS'
+chain_results() {
+  local i
+  for i in 0 1 2 3; do
+    filled "$results/slices/slice_z0$i.ome.zarr/zarr.json" "$results/slices/slice_z0${i}_crop.json" "$results/stitch/slice_z0$i.json" \
+      "$results"/{resampled,corrected}/mosaic_grid_3d_z0$i.ome.zarr/zarr.json "$results/stitched/slice_z0$i.ome.zarr/zarr.json" \
+      "$results/aip/slices/slice_z0$i.ome.zarr/zarr.json" "$results"/reports/mosaic_grid_3d_z0$i.{aip,resample,focal}.json \
+      "$results"/reports/slice_z0$i.{stitch,crop,aip,preview}.json &&
+      is_png "$results/aip/mosaic_grid_3d_z0$i.png" && is_png "$results/aip/slices/slice_z0$i.png" &&
+      is_png "$results/previews/slice_z0$i.png" && [ -n "$(ls "$results/focal/mosaic_grid_3d_z0$i")" ] || return 1
+  done
+  filled "$results"/{stitch/transform.json,aip/volume.ome.zarr/zarr.json,qc-report.html,reports/estimate.stitch.json} \
+    "$results"/reports/volume.{stack,aip,preview}.json "$results"/volume/{shifts_xy,z_matches,stacking_decisions}.csv &&
+    is_png "$results/previews/volume.png" && is_png "$results/aip/volume.png"
+}
+ok 'every result is there' chain_results
+ok 'the volume is valid OME-Zarr' "$root/bin/zarr-tool" validate "$results/volume/volume.ome.zarr"
+ok 'and has the levels that were asked for' has <("$root/bin/zarr-tool" info "$results/volume/volume.ome.zarr") '8'
+ok 'the report is whole' has "$results/qc-report.html" '</html>'
+versions_of_all() { local p; for p in "${stages[@]}"; do has "$results/pipeline_info/versions.yml" "^  $p: \"$version\"" || return 1; done; }
+version=$("$REAL_BIN/aip" --version | sed 's/^aip //; s/[][().+*]/\\&/g')
+ok 'versions of all programs' versions_of_all
+ok 'tasks work on scratch, the stack too' has <(attempt stack.slices 1) " in=$tmp/disk/nxf\."
+ok 'and leave nothing there' same "$(ls "$tmp/disk")" ''
+ok 'the estimate looks at three of four' same "$(sed -n 's/.*estimate_only.*/x/p' "$FAULTS"/stitch.*.log | wc -l) $(grep -hoE 'mosaic_grid_3d_z0[0-9]' <(grep -h estimate_only "$FAULTS"/stitch.*.log) | sort -u | xargs)" \
+  '1 mosaic_grid_3d_z00 mosaic_grid_3d_z02 mosaic_grid_3d_z03'
+# The same by hand, stage after stage with the programs' own defaults.
+by_hand() {
+  local in=$tmp/block work=$tmp/hand i m
+  mkdir -p "$work/slices"
+  for i in 0 1 2 3; do
+    m=mosaic_grid_3d_z0$i.ome.zarr
+    "$REAL_BIN/resample" "$in/$m" "$work/r$i.ome.zarr" --resolution 4 --n_levels 0 -q &&
+      "$REAL_BIN/focal" "$work/r$i.ome.zarr" "$work/f$i.ome.zarr" --n_levels 0 -q || return 1
+  done
+  "$REAL_BIN/stitch" "$work"/f{0,2,3}.ome.zarr --estimate_only "$work/transform.json" -q &&
+    cmp "$work/transform.json" "$results/stitch/transform.json" || return 1
+  for i in 0 1 2 3; do
+    "$REAL_BIN/stitch" "$work/f$i.ome.zarr" "$work/s$i.ome.zarr" --transform "$work/transform.json" --n_levels 0 -q &&
+      "$REAL_BIN/crop" "$work/s$i.ome.zarr" "$work/slices/slice_z0$i.ome.zarr" --depth 160 --crop_before_interface --n_levels 0 -q &&
+      diff -r "$work/slices/slice_z0$i.ome.zarr" "$results/slices/slice_z0$i.ome.zarr" || return 1
+  done
+  "$REAL_BIN/stack" "$work/slices" "$in/shifts_xy.csv" "$work/volume.ome.zarr" --slicing_interval_mm 0.12 --search_range_mm 0.02 \
+    --moving_z_first_index 1 --pyramid_resolutions 4 8 -q && diff -r "$work/volume.ome.zarr" "$results/volume/volume.ome.zarr"
+}
+ok 'the same bytes as from the programs by hand' by_hand
+
+faults
+nf chain-resume run "$main" "${faulty[@]}" "${chain[@]}" --stack_cpus 2 --focal_memory '3 GB' --resample_prefetch 2 --use_gpu false -resume
+ok '-resume with other resources, without scratch, executes nothing' same "$status $(tasks "$log") $(cached "$log")" '0  34'
+nf chain-stack run "$main" "${faulty[@]}" "${chain[@]}" --stack_blend -resume
+ok '-resume with another parameter of stack: it, its projection and picture, the report' same "$status $(tasks "$log")" '0 1 AIP 1 PREVIEW 1 REPORT 1 STACK'
+nf chain-stitch run "$main" "${faulty[@]}" "${chain[@]}" --stitch_blending average -resume
+ok '-resume with another parameter of stitch: not what comes before, nor the estimate' same "$status $(tasks "$log")" \
+  '0 5 AIP 4 CROP 5 PREVIEW 1 REPORT 1 STACK 4 STITCH'
+touch -d '2020-01-01' "$tmp/block/shifts_xy.csv"
+nf chain-shifts run "$main" "${faulty[@]}" "${chain[@]}" -resume
+ok '-resume with other shifts: the stack' same "$status $(count 'Submitted process > STACK' "$log") $(count 'Submitted process > (RESAMPLE|FOCAL|STITCH|CROP|ESTIMATE)' "$log")" '0 1 0'
+
+# Parts of it.
+nf skip-some run "$main" "${chain[@]}" --outdir some --skip focal,crop,aip,qc_report -resume
+ok 'skip focal, crop, aip and report: what resample made is found again' same "$status $(tasks "$log") $(count 'Cached process > RESAMPLE' "$log")" \
+  '0 1 ESTIMATE 5 PREVIEW 1 STACK 4 STITCH 1 VERSIONS 4'
+ok 'the slices are as stitched, nothing else is left' same "$(names_in "$launch/some") $(images "$launch/some/slices")" 'pipeline_info previews reports slices stitch volume 4'
+nf skip-stack run "$main" "${chain[@]}" --outdir slices-only --skip aip,stack,preview,qc-report -resume
+ok 'skip stack: the chain ends with the slices' same "$status $(ran "$log") $(diff -r "$launch/slices-only/slices" "$results/slices" | wc -l)" '0 1 0'
+nf skip-estimate run "$main" "${chain[@]}" --outdir given --stitch_transform "$results/stitch/transform.json" --skip aip,preview,qc-report -resume
+ok 'a transform that is given takes the place of the estimate' same "$status $(count ESTIMATE "$log") $(diff -r "$launch/given/slices" "$results/slices" | wc -l)" '0 0 0'
+# A slice by the name that another tool may give it.
+mkdir "$tmp/slices"
+cp -r "$results"/slices/*.ome.zarr "$tmp/slices/"
+mv "$tmp/slices/slice_z02.ome.zarr" "$tmp/slices/slice_z02_4um.ome.zarr"
+sed '/^input/d' "$tmp/chain.yml" >"$tmp/direct.yml"
+nf direct run "$main" -params-file "$tmp/direct.yml" --slices "$tmp/slices" --shifts "$tmp/block/shifts_xy.csv" --outdir direct
+ok 'slices given directly go to the stack' same "$status $(tasks "$log")" '0 5 AIP 5 PREVIEW 1 REPORT 1 STACK 1 VERSIONS'
+ok 'and make the same volume' same "$(diff -r "$launch/direct/volume" "$results/volume" 2>&1)" ''
+nf no-shifts run "$main" -params-file "$tmp/direct.yml" --slices "$tmp/slices" --stack_no_xy_shift --outdir no-shifts --skip aip,preview,qc-report
+ok 'without shifts: all slices in one frame' same "$status $(tail -n +2 "$launch/no-shifts/volume/shifts_xy.csv")" '0 '
+# order SKIP: the processes of a stub run.
+order() { nf stub run "$main" "${chain[@]}" --outdir stub -stub-run ${1:+--skip "$1"}; [ "$status" = 0 ] && tasks "$log"; }
+ok '-stub-run: all of it' same "$(order '')" '9 AIP 4 CROP 1 ESTIMATE 4 FOCAL 5 PREVIEW 1 REPORT 4 RESAMPLE 1 STACK 4 STITCH 1 VERSIONS'
+ok '-stub-run: without resample and stitch' same "$(order 'resample, stitch')" '5 AIP 4 CROP 4 FOCAL 5 PREVIEW 1 REPORT 1 STACK 1 VERSIONS'
+
+# Failures.
+faults
+plan resample.mosaic_grid_3d_z03 1
+plan focal.mosaic_grid_3d_z02 kill
+plan stitch.mosaic_grid_3d_z01 4
+plan crop.slice_z00 'always 3'
+plan stack.slices 143
+plan preview.slice_z02 104
+nf chain-faults run "$main" "${faulty[@]}" "${chain[@]}" --outdir chain-faults --allow_missing_slices
+missing=$launch/chain-faults/pipeline_info/missing_slices.tsv
+ok 'failures along the chain: the run succeeds' same $status 0
+ok 'every stage is tried again' same "$(attempts resample.mosaic_grid_3d_z03) $(attempts focal.mosaic_grid_3d_z02) $(attempts stack.slices) $(attempts preview.slice_z02)" '2 2 2 2'
+ok 'with more memory' has <(attempt stack.slices 2) '--mem 3072MiB'
+ok 'stitch goes on without the GPU' same "$(attempt stitch.mosaic_grid_3d_z01 1 | grep -o ' --use_gpu ')$(attempt stitch.mosaic_grid_3d_z01 2 | grep -o ' --no-use_gpu ')" ' --use_gpu  --no-use_gpu '
+ok 'the slice that fails for good is tried once and reported with its stage' same "$(attempts crop.slice_z00) $(tail -n +2 "$missing" | tr '\t' ':')" '1 CROP:slice_z00:3:crop: slice_z00: planned fault 3'
+ok 'the volume is of the three that are left' same "$(images "$launch/chain-faults/slices") $(tail -n +2 "$launch/chain-faults/volume/z_matches.csv" | cut -d , -f 1,2 | xargs)" '3 1,2 2,3'
+ok 'and the end of the run says so' has "$log" '^strata: 1 missing, also listed in '
+faults
+plan stack.slices 'always 3'
+nf chain-stuck run "$main" "${faulty[@]}" "${chain[@]}" --outdir chain-faults --allow_missing_slices -resume
+ok 'a stack that fails stops the run, whatever is allowed' same "$((status != 0)) $(attempts stack.slices)" '1 1'
+faults
+nf chain-healed run "$main" "${faulty[@]}" "${chain[@]}" --outdir chain-faults --allow_missing_slices -resume
+ok 'and -resume makes up for what was missing' same "$status $(tasks "$log") $(images "$launch/chain-faults/slices")" '0 1 AIP 1 PREVIEW 1 REPORT 1 STACK 4'
+# A mosaic that is really broken.
+cp -r "$tmp/block" "$tmp/bad"
+chunk=$(find "$tmp/bad/mosaic_grid_3d_z02.ome.zarr/" -type f -size +1k ! -name '*.json' | sort | head -n 1)
+truncate -s 100 "$chunk"
+nf bad run "$main" "${chain[@]}" --input "$tmp/bad" --outdir bad
+ok 'a broken mosaic stops the run' same $((status != 0)) 1
+ok 'and the message says which chunk' has "$log" "mosaic_grid_3d_z02.ome.zarr.*${chunk##*.ome.zarr/}"
+nf bad-allowed run "$main" "${chain[@]}" --input "$tmp/bad" --outdir bad --allow_missing_slices -resume
+ok 'with allow_missing_slices the rest goes on' same "$status $(images "$launch/bad/slices") $(tail -n +2 "$launch/bad/pipeline_info/missing_slices.tsv" | cut -f 1-3 | xargs)" \
+  '0 3 AIP mosaic_grid_3d_z02 3 RESAMPLE mosaic_grid_3d_z02 3'
+ok 'and the estimate with it: it takes those of its three that are left' has "$launch/bad/reports/estimate.stitch.json" 'mosaic_grid_3d_z00'
+faults
+for m in "$tmp"/block/*.ome.zarr; do plan "focal.$(basename "$m" .ome.zarr)" 'always 3'; done
+nf none-left run "$main" "${faulty[@]}" "${chain[@]}" --outdir none-left --skip aip --allow_missing_slices
+ok 'when no slice is left the run fails and says so' same "$((status != 0)) $(count 'no slice is left: all 4 failed, the first with: focal: mosaic_grid_3d_z00: planned fault 3' "$log")" '1 1'
+
 # --- Results -------------------------------------------------------------------
 
 cat >"$tmp/params.yml" <<YML
 input: $tmp/phantom
+skip: [resample, focal, stitch, crop, stack, preview, qc-report]
 n_levels: 2
 aip_cpus: 2
 aip_memory: 400 MB
@@ -43,12 +196,11 @@ results_of() {
 }
 ok 'each mosaic has an OME-Zarr, a PNG and a record' results_of
 ok 'report, trace, timeline and DAG are there' filled "$info"/{report.html,trace.tsv,timeline.html,dag.mmd}
-version=$("$REAL_AIP" --version | sed 's/^aip //; s/[][().+*]/\\&/g')
 ok 'versions: aip, strata and nextflow' has <(tr '\n' ' ' <"$info/versions.yml") "strata: \"[0-9.]+\".*nextflow: \"[0-9.]+\".*aip: \"$version\""
-script=$(grep -l "/${names[0]}.ome.zarr" "$launch"/work/*/*/.command.sh | head -n 1)
+script=$(grep -l "^aip 'input/${names[0]}.ome.zarr'" "$launch"/work/*/*/.command.sh | xargs grep -l -- '--n_levels 2' | head -n 1)
 ok 'threads, memory and GPU are passed on' has "$script" '--use_gpu --threads [12] --mem 200MiB'
 direct() {
-  "$REAL_AIP" "${mosaics[0]}" "$tmp/direct.ome.zarr" --png "$tmp/direct.png" --n_levels 2 --no-use_gpu --threads 1 &&
+  "$REAL_BIN/aip" "${mosaics[0]}" "$tmp/direct.ome.zarr" --png "$tmp/direct.png" --n_levels 2 --no-use_gpu --threads 1 &&
     cmp "$tmp/direct.png" "$launch/results/aip/${names[0]}.png" &&
     diff -r "$tmp/direct.ome.zarr" "$launch/results/aip/${names[0]}.ome.zarr"
 }
@@ -72,7 +224,7 @@ ok '-resume with another n_levels executes all again' same "$status $(ran "$log"
 mkdir -p "$tmp/clone/build"
 cp -rL "$root/nextflow" "$tmp/clone/"
 mkdir -p "$tmp/clone/nextflow/bin"
-cp "$REAL_AIP" "$tmp/clone/nextflow/bin/aip"
+cp "$REAL_BIN/aip" "$tmp/clone/nextflow/bin/aip"
 cp -r "$tmp/foreign" "$tmp/clone/build/test-data"
 dir=$tmp/clone/nextflow nf inside run main.nf -profile test,local --publish_mode link --zarr_format 3 --max_cpus 1 --max_memory '200 MB'
 ok 'inside nextflow/, -profile test, mosaics of other programs' same "$status" 0
@@ -87,15 +239,15 @@ ok 'publish_mode link makes hard links' same "$(stat -c %h "$tmp/clone/nextflow/
 ok 'max_memory bounds what a task is given' has <(cat "$tmp"/clone/nextflow/work/*/*/.command.sh) '--threads 1 --mem 150MiB'
 touch -d '2020-01-01' "$tmp/clone/nextflow/bin/aip"
 dir=$tmp/clone/nextflow nf rebuilt run main.nf -profile test,local --publish_mode link --zarr_format 3 -resume
-ok '-resume after the program was built again executes all' same "$status $(ran "$log") $(cached "$log")" '0 5 1'
-nf single run "$main" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --outdir single -stub-run
+ok '-resume after a program was built again executes what it does' same "$status $(tasks "$log") $(cached "$log")" '0 5 AIP 1 REPORT 16'
+nf single run "$main" "${aip_only[@]}" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --outdir single -stub-run
 ok 'one OME-Zarr as input, -stub-run' same "$status $(ls "$launch/single/aip")" "0 $(printf 'm_u8_v3raw.ome.zarr\nm_u8_v3raw.png')"
 
 # --- Failures ------------------------------------------------------------------
 
 mkdir -p "$tmp/six"
 for m in "${mosaics[@]}" "$tmp/foreign"/m_{i16_v3lz4,u16_v3shard,u8_v3raw}.ome.zarr; do ln -s "$m" "$tmp/six/"; done
-six=(--input "$tmp/six" --input_pattern '*.ome.zarr' --n_levels 1 --aip_cpus 1 --aip_memory '100 MB' --outdir faults)
+six=("${aip_only[@]}" --input "$tmp/six" --input_pattern '*.ome.zarr' --n_levels 1 --aip_cpus 1 --aip_memory '100 MB' --outdir faults)
 faults
 plan m_u8_v3raw 'always 3'
 plan m_u16_v3shard 1 kill
@@ -105,8 +257,8 @@ plan "${names[1]}" 'always 130'
 nf skip run "$main" "${faulty[@]}" "${six[@]}" --allow_missing_slices
 missing=$launch/faults/pipeline_info/missing_slices.tsv
 ok 'allow_missing_slices: the run succeeds' same $status 0
-ok 'exit 3 is tried once, skipped and reported' same "$(attempts m_u8_v3raw) $(count 'm_u8_v3raw: exit 3: aip: m_u8_v3raw: planned fault 3' "$log")" '1 1'
-ok 'a slice that keeps failing is skipped after max_retries' same "$(attempts "${names[1]}") $(count "${names[1]}: exit 130:" "$log")" '3 1'
+ok 'exit 3 is tried once, skipped and reported' same "$(attempts m_u8_v3raw) $(count 'm_u8_v3raw: AIP: exit 3: aip: m_u8_v3raw: planned fault 3' "$log")" '1 1'
+ok 'a slice that keeps failing is skipped after max_retries' same "$(attempts "${names[1]}") $(count "${names[1]}: AIP: exit 130:" "$log")" '3 1'
 ok 'the table of missing slices names both and no other' same "$(cut -f 2,3 "$missing" | tr '\t\n' ':;')" "slice:exit;m_u8_v3raw:3;${names[1]}:130;"
 ok 'exit 1 and a kill (137) are tried again' same "$(attempts m_u16_v3shard)" 3
 ok 'a retry gets more memory' has <(attempt m_u16_v3shard 3) '--mem 225MiB'
@@ -127,7 +279,7 @@ nf stop run "$main" "${faulty[@]}" "${six[@]}" -resume
 ok 'exit 3 stops the run' same "$((status != 0)) $(attempts m_u8_v3raw)" '1 1'
 ok 'and the message says which slice and why' has "$log" 'm_u8_v3raw: planned fault 3'
 ok 'no stale table of missing slices' fails ls "$missing"
-one=(--input "$tmp/foreign/m_u8_v3raw.ome.zarr" --outdir one)
+one=("${aip_only[@]}" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --outdir one)
 faults
 plan m_u8_v3raw 'always 2'
 nf usage run "$main" "${faulty[@]}" "${one[@]}" --allow_missing_slices
@@ -149,27 +301,27 @@ ok 'exit 4 without the GPU stops the run' same "$((status != 0)) $(attempts m_u8
 cp -r "${mosaics[0]}" "$tmp/broken.ome.zarr"
 chunk=$(find "$tmp/broken.ome.zarr/" -type f -size +1k ! -name '*.json' ! -name '.z*' | sort | head -n 1)
 truncate -s 100 "$chunk"
-nf none run "$main" --input "$tmp/broken.ome.zarr" --outdir none --allow_missing_slices
+nf none run "$main" "${aip_only[@]}" --input "$tmp/broken.ome.zarr" --outdir none --allow_missing_slices
 ok 'when every slice is missing the run fails' same $((status != 0)) 1
 ok 'and says so' has "$log" "no slice is left: all 1 failed, the first with: aip: .*broken.ome.zarr.*${chunk##*.ome.zarr/}"
 ok 'and the table has the reason' has "$launch/none/pipeline_info/missing_slices.tsv" "^AIP.broken.3.aip: .*broken.ome.zarr"
 
-# Killed in the middle: two slices done, then Nextflow dies while the third runs.
+# Killed in the middle: the slices are done, then Nextflow dies while they are stacked.
 faults
-plan "${names[2]}" 'sleep 600'
-setsid bash -c "cd '$launch' && exec '$root/scripts/nextflow.sh' \"\$@\"" _ \
-  run "$main" "${faulty[@]}" --input "$tmp/phantom" --outdir killed --n_levels 0 --aip_cpus 1 >"$tmp/killed.log" 2>&1 &
+plan stack.slices 'sleep 600'
+killed=(run "$main" "${faulty[@]}" "${chain[@]}" --outdir killed --resample_resolution 5)
+setsid bash -c "cd '$launch' && exec '$root/scripts/nextflow.sh' \"\$@\"" _ "${killed[@]}" >"$tmp/killed.log" 2>&1 &
 victim=$!
-for _ in $(seq 300); do
-  [ "$(find "$launch/killed/aip" -name '*.png' 2>/dev/null | wc -l)" = 2 ] && [ -s "$FAULTS/${names[2]}.log" ] && break
+for _ in $(seq 600); do
+  [ "$(find "$launch/killed/previews" "$launch/killed/aip" -name '*.png' 2>/dev/null | wc -l)" = 12 ] && [ -s "$FAULTS/stack.slices.log" ] && break
   sleep 0.2
 done
 sleep 3 # Nextflow notes a finished task a moment after it has published its files
 kill -9 -- "-$victim"
 wait "$victim" 2>/dev/null
 faults
-nf after-kill run "$main" "${faulty[@]}" --input "$tmp/phantom" --outdir killed --n_levels 0 --aip_cpus 1 -resume
-ok 'Nextflow killed: -resume runs what was not done' same "$status $(ran "$log") $(cached "$log")" '0 2 2'
+nf after-kill "${killed[@]}" -resume
+ok 'Nextflow killed: -resume runs what was not done' same "$status $(tasks "$log") $(cached "$log")" '0 1 AIP 1 PREVIEW 1 REPORT 1 STACK 1 VERSIONS 29'
 
 # --- Containers ------------------------------------------------------------------
 
@@ -179,7 +331,7 @@ mkdir -p "$tmp/image/bin" "$tmp/fake"
 cat >"$tmp/image/bin/aip" <<SH
 #!/bin/sh
 [ "\$1" = --version ] && { echo 'aip 9.9-image'; exit; }
-exec '$REAL_AIP' "\$@"
+exec '$REAL_BIN/aip' "\$@"
 SH
 cat >"$tmp/fake/apptainer" <<SH
 #!/bin/bash
@@ -190,7 +342,7 @@ PATH='$tmp/image/bin':/usr/local/bin:/usr/bin:/bin exec "\$@"
 SH
 chmod +x "$tmp/image/bin/aip" "$tmp/fake/apptainer"
 : >"$launch/image.sif"
-container=(--input "$tmp/foreign/m_u8_v3raw.ome.zarr" --outdir container --container image.sif)
+container=("${aip_only[@]}" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --outdir container --container image.sif)
 CUDA_VISIBLE_DEVICES=7 PATH=$tmp/fake:$PATH nf container run "$main" "${container[@]}"
 ok 'container: the run succeeds' same "$status" 0
 ok 'container: its programs are taken, not those of nextflow/bin' has "$launch/container/pipeline_info/versions.yml" 'aip: "9.9-image"'
@@ -219,19 +371,26 @@ ok 'and make demo the way without' same "$(JAVA_HOME='' PATH=$tmp/bare "$root/sc
 
 # --- Forks ---------------------------------------------------------------------
 
-# most: the largest number of tasks that were inside aip at one time.
+# most PROGRAM: the largest number of tasks that were inside it at one time.
 most() {
-  grep -hoE '^(start|end) [0-9.]+' "$FAULTS"/*.log | sort -k 2,2n |
+  grep -hoE '^(start|end) [0-9.]+' "$FAULTS/$1".*.log | sort -k 2,2n |
     awk '{ n += $1 == "start" ? 1 : -1; if (n > m) m = n } END { print m }'
 }
 sleepers() { faults; local m; for m in "$tmp"/six/*; do plan "$(basename "$m" .ome.zarr)" 'sleep 2'; done; }
 export NXF_OPTS=-XX:ActiveProcessorCount=12
 sleepers
 nf forks run "$main" "${faulty[@]}" "${six[@]}" --aip_max_forks 2
-ok 'aip_max_forks bounds the tasks at once' same "$status $(most)" '0 2'
+ok 'aip_max_forks bounds the tasks at once' same "$status $(most aip)" '0 2'
 sleepers
 nf noforks run "$main" "${faulty[@]}" "${six[@]}" --aip_max_forks 2 --use_gpu false
-ok 'but not without the GPU' same "$status $(($(most) > 2))" '0 1'
+ok 'but not without the GPU' same "$status $(($(most aip) > 2))" '0 1'
+# The defaults, with more mosaics than may run at once.
+mkdir "$tmp/many"
+for i in 0 1 2 3 4 5 6; do cp -r "$tmp/block/mosaic_grid_3d_z00.ome.zarr" "$tmp/many/mosaic_grid_3d_z0$i.ome.zarr"; done
+faults
+for i in 0 1 2 3 4 5 6; do plan "resample.mosaic_grid_3d_z0$i" 'sleep 3'; plan "focal.mosaic_grid_3d_z0$i" 'sleep 3'; done
+nf chain-forks run "$main" "${faulty[@]}" "${chain[@]}" --input "$tmp/many" --outdir many --skip aip,stitch,crop,stack,preview,qc-report
+ok 'six tasks of resample at once, four of focal' same "$status $(most resample) $(most focal)" '0 6 4'
 unset NXF_OPTS
 
 # --- Parameters ----------------------------------------------------------------
@@ -251,6 +410,17 @@ dir=$launch nf absent run "$main" --input "$tmp/nowhere"
 ok 'input that is not there' same "$status $(count "parameter input: no such file or folder: $tmp/nowhere" "$log")" '2 1'
 dir=$launch nf nomatch run "$main" --input "$tmp/foreign"
 ok 'input without mosaics' same "$status $(count "parameter input: no mosaic_grid.* in $tmp/foreign" "$log")" '2 1'
+wrong() { dir=$launch nf wrong-inputs run "$main" "$@"; echo "$status"; sed -n 's/^ERROR ~ //p' "$log"; }
+ok 'a stage that is none' same "$(wrong --input "$tmp/block" --skip focal,steak | xargs)" \
+  '2 parameter skip: there is no stage steak: the stages are aip, resample, focal, stitch, crop, stack, preview, qc-report'
+ok 'input and slices' same "$(wrong --input "$tmp/block" --slices "$tmp/slices" | xargs)" '2 parameter slices: contradicts input: give one of them'
+ok 'shifts that are not there' same "$(wrong --slices "$tmp/slices" | xargs)" \
+  "2 parameter shifts: is not given and there is no $tmp/slices/shifts_xy.csv; --stack_no_xy_shift does without shifts, --skip stack without a volume"
+cp -r "$tmp/slices/slice_z00.ome.zarr" "$tmp/slices/slice_z02.ome.zarr"
+ok 'two slices of one number' same "$(wrong --slices "$tmp/slices" --stack_no_xy_shift | xargs)" \
+  '2 parameter slices: slice_z02.ome.zarr and slice_z02_4um.ome.zarr are both slice 2'
+ok 'a mosaic without a number' has <(wrong --input "$tmp/foreign" --input_pattern 'm_u8*.ome.zarr' --stack_no_xy_shift) \
+  "m_u8_v3raw.ome.zarr has no slice number \(_z<NN>\) in its name"
 launch=$tmp/help
 mkdir "$launch"
 dir=$launch nf help run "$main" --help

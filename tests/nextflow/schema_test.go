@@ -24,6 +24,7 @@ type entry struct {
 	Examples    []string `json:"examples"`
 	Minimum     *float64 `json:"minimum"`
 	Maximum     *float64 `json:"maximum"`
+	Sets        string   `json:"sets"` // "program --flag"
 }
 
 func schema(t *testing.T) map[string]entry {
@@ -189,7 +190,7 @@ func TestModules(t *testing.T) {
 		if want := strings.TrimSuffix(filepath.Base(f), ".nf"); !strings.EqualFold(found[0][1], want) {
 			t.Errorf("%s: process %s", f, found[0][1])
 		}
-		for _, part := range []string{"label '", "errorStrategy { Attempts.next(task) }", "publishDir ", "stub:"} {
+		for _, part := range []string{"label '", "errorStrategy { Attempts.", "publishDir ", "versions.yml", "stub:"} {
 			if !strings.Contains(string(b), part) {
 				t.Errorf("%s has no %q", f, part)
 			}

@@ -35,7 +35,7 @@ info=$launch/results/pipeline_info
 make_mosaics "$tmp/phantom" 1 || exit 1
 for m in "$tmp"/phantom/*.ome.zarr; do mv "$m" "$tmp/foreign/m_phantom.ome.zarr"; done
 # m_phantom: no fault; the others: one each.
-args=(-profile slurm --input "$tmp/foreign" --input_pattern 'm_*.ome.zarr' --partition main --n_levels 1
+args=(-profile slurm "${aip_only[@]}" --input "$tmp/foreign" --input_pattern 'm_*.ome.zarr' --partition main --n_levels 1
   --aip_cpus 2 --aip_memory '300 MB' --aip_time '1 h' --gres gpu:2 --cluster_options='--comment=strata-test' --allow_missing_slices)
 # jobs: one line for each job that SLURM has seen.
 jobs() { scontrol -o show job; }
@@ -93,10 +93,33 @@ nf stop run "$main" "${faulty[@]}" "${args[@]}" --allow_missing_slices false --n
 ok 'exit 3 stops the run' same "$((status != 0)) $(attempts m_u8_v3raw)" '1 1'
 ok 'no job is left in the queue' same "$(squeue -h -t RUNNING,PENDING | wc -l)" 0
 
+# --- The chain -----------------------------------------------------------------------
+
+"$root/bin/phantom" "$tmp/block" --slices 3 --tiles 2,2 --tile 64,80,80 --interval 120 --quiet || exit 1
+before=$(jobs | grep -c 'JobName=nf-')
+mkdir "$tmp/disk"
+one_cpu=()
+for s in "${stages[@]}"; do [ "$s" = qc-report ] || one_cpu+=("--${s}_cpus" 1); done
+faults
+plan focal.mosaic_grid_3d_z01 4
+plan stack.slices kill
+plan crop.slice_z02 'always 3'
+nf chain run "$main" "${faulty[@]}" -profile slurm --partition main "${one_cpu[@]}" --input "$tmp/block" --outdir chain \
+  --resample_resolution 4 --crop_depth 160 --stack_slicing_interval_mm 0.12 --stack_search_range_mm 0.02 --stack_moving_z_first_index 1 \
+  --stack_pyramid_resolutions 4,8 --scratch "$tmp/disk" --allow_missing_slices
+ok 'the chain: the run succeeds' same "$status" 0
+ok 'every task was a job: 3 × aip, resample, focal, stitch, crop; 2 slices and the volume; 2 retries' \
+  same "$(($(jobs | grep -c 'JobName=nf-') - before))" 27
+ok 'the volume, the pictures and the report are there' filled "$launch/chain"/{volume/volume.ome.zarr/zarr.json,previews/volume.png,previews/slice_z01.png,qc-report.html}
+ok 'focal failed on the GPU and asked for none again' same "$(job focal.mosaic_grid_3d_z01 1 TresPerNode);$(job focal.mosaic_grid_3d_z01 2 TresPerNode)" 'gres:gpu:1;'
+ok 'stack was killed and got more memory' same "$(job stack.slices 1 MinMemoryNode) $(job stack.slices 2 MinMemoryNode)" '2G 4G'
+ok 'on scratch' has <(attempt stack.slices 2) " in=$tmp/disk/nxf\."
+ok 'the slice without which the rest went on' same "$(tail -n +2 "$launch/chain/pipeline_info/missing_slices.tsv" | cut -f 1-3 | xargs)" 'CROP slice_z02 3'
+
 # --- The BMRC profile ----------------------------------------------------------------
 
 faults
-nf bmrc run "$main" "${faulty[@]}" -profile bmrc --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --account tissue.prj --outdir bmrc
+nf bmrc run "$main" "${faulty[@]}" -profile bmrc "${aip_only[@]}" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --account tissue.prj --outdir bmrc
 ok 'bmrc: the run succeeds' same "$status" 0
 ok 'bmrc: 4 h with a GPU go to gpu_short' same "$(job m_u8_v3raw 1 Partition) $(job m_u8_v3raw 1 TresPerNode)" 'gpu_short gres:gpu:1'
 ok 'bmrc: without a GPU to short' same "$(jobs | grep 'JobName=nf-VERSIONS' | grep -c 'Partition=short ')" 1
