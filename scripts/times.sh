@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# usage: times.sh TRACE [WALL]   what the time of a run went into, from its
+# pipeline_info/trace.tsv: stages, the longest way from a mosaic to the report, and
+# what is left of WALL (seconds; default: from the first task to the last) for the
+# engine and for waiting for a CPU.
+set -euo pipefail
+cpus=${CPUS:-$(nproc)}
+awk -F '\t' -v wall="${2:-0}" -v cpus="$cpus" '
+function seconds(text,   part, n, i, s) {
+  n = split(text, part, " ")
+  for (i = 1; i <= n; i++) {
+    if (part[i] ~ /ms$/) s += part[i] / 1000
+    else if (part[i] ~ /s$/) s += part[i]
+    else if (part[i] ~ /m$/) s += part[i] * 60
+    else if (part[i] ~ /h$/) s += part[i] * 3600
+    else if (part[i] ~ /d$/) s += part[i] * 86400
+  }
+  return s
+}
+function clock(text,   t) { # 2026-01-31 12:00:00.123, seconds; days do not matter beyond midnight
+  split(text, t, /[-: ]/)
+  return mktime(t[1] " " t[2] " " t[3] " " t[4] " " t[5] " " int(t[6])) + t[6] - int(t[6])
+}
+function greater(a, b) { return a > b ? a : b }
+NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+$column["status"] != "COMPLETED" { other[$column["status"]]++; next }
+{
+  process = tag = $column["name"]
+  sub(/ .*/, "", process)
+  sub(/^[^(]*\(?/, "", tag); sub(/\)$/, "", tag)
+  s = seconds($column["realtime"])
+  count[process]++; sum[process] += s; longest[process] = greater(longest[process], s)
+  if (!(process in order)) { order[process] = ++processes; name[processes] = process }
+  tasks++; all += s
+  match(tag, /z[0-9]+/)
+  slice = RSTART ? substr(tag, RSTART, RLENGTH) : tag
+  if (process ~ /^(RESAMPLE|FOCAL)$/) mosaic[slice] += s
+  else if (process ~ /^(STITCH|CROP)$/) made[slice] += s
+  else if (process ~ /^(AIP|PREVIEW)$/ && tag == "volume") after = greater(after, s)
+  from = clock($column["submit"]); to = clock($column["complete"])
+  if (!first || from < first) first = from
+  last = greater(last, to)
+}
+END {
+  if (!tasks) { print "no task was run" > "/dev/stderr"; exit 1 }
+  if (!wall) wall = last - first
+  for (slice in mosaic) path = greater(path, mosaic[slice])
+  path += sum["ESTIMATE"]
+  for (slice in made) ends = greater(ends, (sum["ESTIMATE"] ? path : mosaic[slice]) + made[slice])
+  path = greater(path, ends) + sum["STACK"] + after + sum["REPORT"] + sum["VERSIONS"]
+  printf "%-10s %6s %8s %8s\n", "stage", "tasks", "sum s", "longest"
+  for (i = 1; i <= processes; i++) { p = name[i]; printf "%-10s %6d %8.2f %8.2f\n", tolower(p), count[p], sum[p], longest[p] }
+  for (status in other) printf "(%d tasks %s)\n", other[status], tolower(status)
+  printf "whole run %.1f s: %d tasks, %.1f s in all, %.1f s the longest way through them\n", wall, tasks, all, path
+  printf "engine overhead %.1f s over the longest way; %.1f s over all tasks on %d CPUs, %.2f s a task\n", wall - path, wall - all / cpus, cpus, (wall - all / cpus) / tasks
+}' "$1"
