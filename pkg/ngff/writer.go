@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"strconv"
 	"sync"
@@ -75,6 +76,9 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 	if w.pyramid, err = newPyramid(spec.DType, spec.Axes, geo, spec.Budget, spec.Meter); err != nil {
 		return nil, err
 	}
+	if err := countable(&spec); err != nil {
+		return nil, err
+	}
 	w.attrs = w.scale.attributes(spec.Format, spec.Omero, spec.Attributes)
 	if w.group, err = zarr.CreateGroup(ctx, st, path, spec.Format, passed(spec.Attributes)); err != nil {
 		return nil, err
@@ -87,6 +91,19 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 	}
 	w.prepare(spec.Workers)
 	return w, nil
+}
+
+// countable refuses images of which memory cannot even hold the account of chunks:
+// how many there are is a number in a header.
+func countable(s *ImageSpec) error {
+	chunks := 1.0
+	for d, n := range s.Shape {
+		chunks *= math.Ceil(float64(n) / float64(s.Chunks[d]))
+	}
+	if budget := max(s.Budget, defaultBudget); chunks/8 > float64(budget) {
+		return fmt.Errorf("%.3g chunks of shape %v in an image of shape %v are too many to keep account of in %d bytes", chunks, s.Chunks, s.Shape, budget)
+	}
+	return nil
 }
 
 // arraySpec is the array of one level.

@@ -570,3 +570,18 @@ func TestTooLongForAPyramid(t *testing.T) {
 		}
 	}
 }
+
+// Nor is there for the account of which chunks were written.
+func TestTooManyChunks(t *testing.T) {
+	spec := ImageSpec{Format: 3, Shape: []int{1 << 20, 1 << 40}, Chunks: []int{4, 4}, DType: dtype.Uint8,
+		Axes: SpaceAxes("yx", "micrometer"), Scale: []float64{1, 1}}
+	if _, err := Create(t.Context(), store.Memory(), "", spec); err == nil || !strings.Contains(err.Error(), "7.21e+16 chunks of shape [4 4]") {
+		t.Errorf("2⁵⁶ chunks: %v", err)
+	}
+	spec.Shape = []int{4, 1 << 20}
+	w, err := Create(t.Context(), store.Memory(), "", spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Abort()
+}
