@@ -83,6 +83,7 @@ func parseTransform(b []byte) (Transform, error) {
 		m, err := parseMatrixNpy(b)
 		return Transform{Matrix: m}, err
 	}
+	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) // of editors on Windows
 	text := bytes.TrimSpace(b)
 	if len(text) == 0 {
 		return Transform{}, errors.New("the file is empty: want a 2×2 matrix as JSON or .npy")

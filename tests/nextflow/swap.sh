@@ -9,7 +9,7 @@ trap 'exit 130' INT TERM
 export NXF_HOME=$tmp/home NXF_ANSI_LOG=false LINKS=$tmp/links
 
 "$root/scripts/nextflow.sh" -v || exit 1
-"$root/scripts/links.sh" "$root/bin" "$LINKS" || exit 1
+"$root/scripts/links.sh" "$root/bin" "$LINKS" >/dev/null || exit 1
 "$root/bin/phantom" "$tmp/in" --slices 2 --tiles 2,2 --tile 60,64,64 --voxel 5,5,5 --interval 150 --quiet || exit 1
 mkdir "$tmp/slices"
 for z in 00 01; do
