@@ -33,7 +33,7 @@ func command() *cli.Command {
 			{Name: "OUT", Usage: "OME-Zarr image to write"},
 		},
 		Shared:  cli.Stage,
-		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "8,256,256"}, "shard": {Value: "Z,Y,X", Note: "none"}},
+		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "8,256,256"}, "shard": {Value: "Z,Y,X", Note: "none"}, "n_levels": {Note: "all of --pyramid_resolutions"}},
 		Flags:   flags(),
 		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor"}},
 		Examples: []cli.Example{
@@ -132,8 +132,12 @@ func run(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	defer decisions.Close()
+	layout := stage.Layout(r)
+	if !r.IsSet("n_levels") {
+		layout.Levels = len(r.Floats("pyramid_resolutions"))
+	}
 	task := r.Progress("stack", total)
-	result, err := oct.Stack(ctx, in, options(r), store.Folder(out.Work()), stage.Layout(r), stage.Resources(r, task))
+	result, err := oct.Stack(ctx, in, options(r), store.Folder(out.Work()), layout, stage.Resources(r, task))
 	if err != nil {
 		return stage.Failed(err)
 	}
