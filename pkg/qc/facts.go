@@ -19,18 +19,23 @@ type Facts struct {
 	Name   string
 	Fields []string // in the order of the file
 	Values map[string]string
+
+	known bool               // summed up in our words
+	plot  map[string]float64 // numbers to compare between slices
 }
 
 // maxFacts is how many values are shown of a file.
 const maxFacts = 24
 
-func (r *Report) loadFacts(list []found, to *[]*Facts, suffix string) error {
+// loadFacts reads JSON files; sum puts those of a known form in other words.
+func (r *Report) loadFacts(list []found, to *[]*Facts, suffix string, sum func(*Facts, []byte) bool) error {
 	for _, f := range list {
 		b, err := read(f.path, maxTable)
 		var facts *Facts
 		if err == nil {
 			if facts, err = parseFacts(b, f.path); err == nil {
 				facts.Name = strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.path), ".json"), suffix)
+				facts.known = sum(facts, b)
 				*to = append(*to, facts)
 				continue
 			}

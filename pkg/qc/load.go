@@ -85,8 +85,8 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 				return err
 			})
 		},
-		func() error { return r.loadFacts(lists["stitch"], &r.Stitch, "") },
-		func() error { return r.loadFacts(lists["crop"], &r.Crop, "_crop") },
+		func() error { return r.loadFacts(lists["stitch"], &r.Stitch, "", (*Facts).stitched) },
+		func() error { return r.loadFacts(lists["crop"], &r.Crop, "_crop", (*Facts).cropped) },
 		func() error { return r.loadMaps(ctx, lists["focal"], res) },
 		func() error { return r.loadPreviews(lists["previews"], res.Mem) },
 	} {

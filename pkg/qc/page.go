@@ -39,8 +39,8 @@ type view struct {
 	Shift    []*Plot
 	Pairs    []pairRow
 	Match    []*Plot
-	Stitched *factTable
-	Cropped  *factTable
+	Tables   []factTable
+	Depths   []*Plot
 	Sections []section
 	Groups   []group
 }
@@ -130,11 +130,28 @@ func (r *Report) view() *view {
 			v.Pairs = append(v.Pairs, pairRow{p, at[p.Moving][0] * 1000, at[p.Moving][1] * 1000})
 		}
 	}
-	if len(r.Stitch) > 0 {
-		v.Stitched = &factTable{"Stitching: what was found for each slice.", columns(r.Stitch), r.Stitch}
+	for _, t := range []struct {
+		files           []*Facts
+		caption, others string
+	}{
+		{r.Stitch, "Stitching, slice by slice. Difference at seams: mean of the absolute difference of two tiles where they overlap, as a part of the mean there.", "Transforms and other files of stitching."},
+		{r.Crop, "Cropping, slice by slice.", "Other files of cropping."},
+	} {
+		known, others := apart(t.files)
+		if len(known) > 0 {
+			v.Tables = append(v.Tables, factTable{t.caption, columns(known), known})
+		}
+		if len(others) > 0 {
+			v.Tables = append(v.Tables, factTable{t.others, columns(others), others})
+		}
 	}
-	if len(r.Crop) > 0 {
-		v.Cropped = &factTable{"Cropping: the tissue interface of each slice and what is kept.", columns(r.Crop), r.Crop}
+	for _, p := range []*Plot{
+		perSlice(r.Stitch, "Difference of tiles at their seams", "difference, %", "%", "Difference of neighbouring tiles where they overlap, mean and worst seam of each slice.", seamMean, seamWorst),
+		perSlice(r.Crop, "Depth of the tissue interface", "depth, µm", "µm", "Depth of the tissue interface below the first plane of each slice.", cropDepth),
+	} {
+		if p != nil {
+			v.Depths = append(v.Depths, p)
+		}
 	}
 	v.Groups = groups(r.Previews)
 	v.Key, v.Subtitle = r.keyFigures(), r.subtitle()
@@ -149,7 +166,7 @@ func (r *Report) view() *view {
 		{section{"overlap", "Overlap"}, len(r.Matches) > 0},
 		{section{"decisions", "Decisions"}, len(r.Decisions) > 0},
 		{section{"maps", "Maps"}, len(r.Maps) > 0},
-		{section{"slices", "Stitch and crop"}, v.Stitched != nil || v.Cropped != nil},
+		{section{"slices", "Stitch and crop"}, len(v.Tables) > 0},
 		{section{"runs", "Runs"}, len(r.Runs) > 0},
 	} {
 		if s.there {

@@ -540,6 +540,44 @@ func TestFacts(t *testing.T) {
 	}
 }
 
+// What stitch and crop write is summed up; what only looks like it is shown as it is.
+func TestSlices(t *testing.T) {
+	stitching := func(k int) string {
+		var b bytes.Buffer
+		err := oct.WriteStitching(&b, &oct.Stitching{Grid: [2]int{1, 3}, Size: [2]int{100, 270}, Blending: oct.BlendFeather,
+			Tiles: []oct.TilePlan{{}, {Residual: [2]float64{0.3, -0.4}}, {Empty: true}}, Pairs: []oct.TilePair{{Used: true}, {}},
+			Seams: []oct.Seam{{Voxels: 100, Relative: 0.1, Correlation: 0.9}, {Voxels: 300, Relative: 0.02 * float64(k), Correlation: 0.7}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	crop, err := json.Marshal(oct.CropMetrics{Interface: 12, InterfaceUM: 42.5, Kept: 60, InputPlanes: 96, Found: true, ALines: 10, ALinesUsed: 7, Missing: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := tree(t, map[string]string{
+		"stitch/slice_z01.json": stitching(1), "stitch/slice_z02.json": stitching(2), "stitch/transform.json": `{"matrix": [[1,0],[0,1]], "spread_px": 0.25}`,
+		"slices/slice_z01_crop.json": string(crop), "slices/slice_z02_crop.json": `{"input_planes": "many", "interface": 3}`,
+	})
+	r := load(t, Sources{Run: dir})
+	f := r.Stitch[1]
+	want := map[string]string{"Tiles": "1 × 3", "Slice, px": "100 × 270", "Blending": "feather", "Empty tiles": "1", "Largest residual, px": "0.5",
+		"Pairs used": "1 of 2", "Difference at seams": "5.5 %", "At the worst seam": "10 %", "Lowest seam correlation": "0.7"}
+	if f.Name != "slice_z02" || !reflect.DeepEqual(f.Values, want) {
+		t.Errorf("%+v", f)
+	}
+	page := write(t, r)
+	for _, want := range []string{"slice_z01: 4 %", "slice_z02: 10 %", "<td>plane 12</td>", "<td>42.5</td>", "60 of 96", "7 of 10", ">spread_px</th>", "<td>many</td>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if strings.Contains(page, "below the first plane") {
+		t.Error("a plot of one slice")
+	}
+}
+
 // Maps of a slice have their numbers and pictures.
 func TestMaps(t *testing.T) {
 	dir := t.TempDir()

@@ -1,0 +1,148 @@
+package qc
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"strata/pkg/oct"
+)
+
+// What stitch and crop leave behind is shown in words and numbers that a person
+// compares from slice to slice. Files that only look like theirs, or of another
+// version, are shown as they are.
+
+// stitched sums up where stitch put the tiles; false where the file says nothing of
+// tiles.
+func (f *Facts) stitched(b []byte) bool {
+	var s oct.Stitching
+	if json.Unmarshal(b, &s) != nil || len(s.Tiles) == 0 {
+		return false
+	}
+	f.clear()
+	f.set("Tiles", fmt.Sprintf("%d × %d", s.Grid[0], s.Grid[1]))
+	f.set("Slice, px", fmt.Sprintf("%d × %d", s.Size[0], s.Size[1]))
+	f.set("Blending", string(s.Blending))
+	residual, empty := 0.0, 0
+	for _, t := range s.Tiles {
+		residual = max(residual, math.Hypot(t.Residual[0], t.Residual[1]))
+		if t.Empty {
+			empty++
+		}
+	}
+	f.set("Empty tiles", strconv.Itoa(empty))
+	if s.Holes > 0 {
+		f.set("Pixels without a tile", strconv.FormatInt(s.Holes, 10))
+	}
+	f.number("Largest residual, px", residual)
+	if len(s.Pairs) > 0 {
+		used := 0
+		for _, p := range s.Pairs {
+			if p.Used {
+				used++
+			}
+		}
+		f.set("Pairs used", fmt.Sprintf("%d of %d", used, len(s.Pairs)))
+	}
+	sum, weight, worst, least := 0.0, 0.0, 0.0, 1.0
+	for _, p := range s.Seams {
+		if p.Voxels <= 0 || !finite(p.Relative) {
+			continue
+		}
+		sum += p.Relative * float64(p.Voxels)
+		weight += float64(p.Voxels)
+		worst, least = max(worst, p.Relative), min(least, p.Correlation)
+	}
+	if weight > 0 {
+		f.set(seamMean, short(100*sum/weight)+" %")
+		f.set(seamWorst, short(100*worst)+" %")
+		f.number("Lowest seam correlation", least)
+		f.plot = map[string]float64{seamMean: 100 * sum / weight, seamWorst: 100 * worst}
+	}
+	return true
+}
+
+const (
+	seamMean  = "Difference at seams"
+	seamWorst = "At the worst seam"
+)
+
+// cropped sums up what crop found; false where the file says nothing of an
+// interface.
+func (f *Facts) cropped(b []byte) bool {
+	var c oct.CropMetrics
+	if json.Unmarshal(b, &c) != nil || c.InputPlanes == 0 {
+		return false
+	}
+	f.clear()
+	f.set("Interface", yesNo(c.Found, "plane "+strconv.Itoa(c.Interface), "not found"))
+	f.number("Depth of it, µm", c.InterfaceUM)
+	f.set("A-lines used", strconv.FormatInt(c.ALinesUsed, 10)+" of "+strconv.FormatInt(c.ALines, 10))
+	f.set("First plane kept", strconv.Itoa(c.First))
+	f.set("Planes kept", fmt.Sprintf("%d of %d", c.Kept, c.InputPlanes))
+	f.set("Padded", strconv.Itoa(c.Padded))
+	f.set("Too few by", strconv.Itoa(c.Missing))
+	if c.Found && finite(c.InterfaceUM) {
+		f.plot = map[string]float64{cropDepth: c.InterfaceUM}
+	}
+	return true
+}
+
+const cropDepth = "interface"
+
+func yesNo(b bool, yes, no string) string {
+	if b {
+		return yes
+	}
+	return no
+}
+
+func (f *Facts) clear() { f.Fields, f.Values = nil, map[string]string{} }
+
+func (f *Facts) number(name string, v float64) { f.set(name, short(v)) }
+
+// apart are the files with numbers in common forms, and the others.
+func apart(all []*Facts) (known, others []*Facts) {
+	for _, f := range all {
+		if f.known {
+			known = append(known, f)
+		} else {
+			others = append(others, f)
+		}
+	}
+	return known, others
+}
+
+var sliceName = regexp.MustCompile(`z(\d{1,6})`)
+
+// perSlice plots values against the number in the slices' names; nil where fewer
+// than two have one.
+func perSlice(all []*Facts, title, yLabel, unit, caption string, names ...string) *Plot {
+	c := &chart{title: title, xLabel: "slice", yLabel: yLabel, whole: true, zero: true}
+	ids := map[int]bool{}
+	for _, name := range names {
+		s := series{name: name, joined: true}
+		for _, f := range all {
+			m := sliceName.FindStringSubmatch(f.Name)
+			v, ok := f.plot[name]
+			if m == nil || !ok {
+				continue
+			}
+			id, err := strconv.Atoi(m[1])
+			if err != nil {
+				continue
+			}
+			ids[id] = true
+			s.points = append(s.points, point{float64(id), v, fmt.Sprintf("%s: %s %s", f.Name, short(v), unit), false})
+		}
+		slices.SortStableFunc(s.points, func(a, b point) int { return int(a.x - b.x) })
+		c.series = append(c.series, s)
+	}
+	if len(ids) < 2 {
+		return nil
+	}
+	return c.plot(caption)
+}
