@@ -21,7 +21,7 @@ func TestMagnitudePercentile(t *testing.T) {
 	}
 	for name, value := range kinds {
 		for _, percent := range []float64{0, 1, 50, 99.9, 100} {
-			v := make([]float32, 3001)
+			v := make([]float32, 1501)
 			for i := range v {
 				v[i] = value()
 			}
@@ -40,7 +40,7 @@ func TestMagnitudePercentile(t *testing.T) {
 				}
 				for p.Begin() {
 					var wg sync.WaitGroup
-					for part := range slices.Chunk(v, 700) {
+					for part := range slices.Chunk(v, 400) {
 						wg.Go(func() { p.Add(part) })
 					}
 					wg.Wait()

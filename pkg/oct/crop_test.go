@@ -22,7 +22,7 @@ func below() Cropping {
 // sea is a phantom with flat or wavy tissue under water.
 func sea(kind dtype.Type, water float64) phantom.Config {
 	c := phantom.Default()
-	c.Tiles, c.Tile, c.Crop = [2]int{3, 4}, [3]int{64, 40, 48}, [2]int{7, 3}
+	c.Tiles, c.Tile, c.Crop = [2]int{3, 3}, [3]int{64, 32, 40}, [2]int{7, 3}
 	c.DType, c.Bowl, c.Water = kind, 0, water
 	return c
 }
@@ -31,13 +31,19 @@ func sea(kind dtype.Type, water float64) phantom.Config {
 // without borders, noise, relief, agarose and vignetting on, whatever the type.
 func TestCropFindsTheWater(t *testing.T) {
 	for _, kind := range []dtype.Type{dtype.Uint8, dtype.Uint16, dtype.Int16, dtype.Float32, dtype.Float64} {
-		for _, water := range []float64{17.5, 42, 80} {
+		depths := []float64{42}
+		if kind == dtype.Uint16 {
+			depths = []float64{17.5, 42, 80}
+		}
+		for _, water := range depths {
 			s, in := specimen(t, sea(kind, water), nil, nil, nil)
 			for name, change := range map[string]func(*Cropping){
 				"defaults": func(*Cropping) {}, "not clipped": func(c *Cropping) { c.PercentileMax = 100 }, "logarithm": func(c *Cropping) { c.Log = true },
 			} {
 				c := below()
-				change(&c)
+				if change(&c); c != below() && kind != dtype.Uint16 {
+					continue
+				}
 				_, m, err := Crop(ctx, in, store.Memory(), c, Layout{}, small())
 				if err != nil {
 					t.Fatal(err)
@@ -80,7 +86,7 @@ func TestCropOfASlice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.WriteTruth(ctx, st, 0, phantom.Storage{Format: 3, Chunks: []int{16, 40, 48}, Codecs: chain, Unit: "micrometer", Workers: 2, Mem: 64 << 20}); err != nil {
+	if err := s.WriteTruth(ctx, st, 0, phantom.Storage{Format: 3, Chunks: []int{16, 32, 40}, Codecs: chain, Unit: "micrometer", Workers: 2, Mem: 64 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	crop := below()
@@ -94,7 +100,7 @@ func TestCropOfASlice(t *testing.T) {
 		t.Errorf("interface at plane %d, the median surface is at %.2f", m.Interface, want)
 	}
 	a := out.Levels[0].Array
-	if !slices.Equal(a.Chunks(), []int{16, 40, 48}) || a.Shape()[0] != 17 { // 60 µm of 3.5 µm
+	if !slices.Equal(a.Chunks(), []int{16, 32, 40}) || a.Shape()[0] != 17 { // 60 µm of 3.5 µm
 		t.Errorf("chunks %v, shape %v", a.Chunks(), a.Shape())
 	}
 	n := a.Shape()[1] * a.Shape()[2]
@@ -178,8 +184,8 @@ func TestCropIsTheSameHoweverStored(t *testing.T) {
 	}{
 		{nil, nil, nil, Resources{Workers: 1, Mem: 512 << 20}},
 		{nil, nil, zstd, Resources{Workers: 3, Mem: 12 << 20}},
-		{[]int{10, 40, 48}, nil, zstd, Resources{Workers: 2, Mem: 64 << 20}},
-		{[]int{64, 20, 16}, []int{64, 40, 48}, nil, Resources{Workers: 2, Mem: 12 << 20}},
+		{[]int{10, 32, 40}, nil, zstd, Resources{Workers: 2, Mem: 64 << 20}},
+		{[]int{64, 16, 20}, []int{64, 32, 40}, nil, Resources{Workers: 2, Mem: 12 << 20}},
 	} {
 		_, in := specimen(t, c, s.chunks, s.shard, s.chain)
 		crop := below()
