@@ -41,6 +41,7 @@ type bench struct {
 	bytes                  int64
 	check                  uint64
 	excluded               time.Duration // of the running repetition: preparing, checking
+	excludedCPU            time.Duration // processor time of that, where it is not the same
 }
 
 func main() {
@@ -102,13 +103,13 @@ func run(ctx context.Context, args []string) error {
 func (b *bench) measure(ctx context.Context, do func(context.Context) error, reps int) error {
 	var seconds, cpu []float64
 	for range reps {
-		b.excluded = 0
+		b.excluded, b.excludedCPU = 0, 0
 		c, t := processorTime(), time.Now()
 		if err := do(ctx); err != nil {
 			return err
 		}
 		seconds = append(seconds, (time.Since(t) - b.excluded).Seconds())
-		cpu = append(cpu, (processorTime() - c - b.excluded).Seconds())
+		cpu = append(cpu, (processorTime() - c - b.excluded - b.excludedCPU).Seconds())
 	}
 	slices.Sort(seconds)
 	slices.Sort(cpu)
@@ -122,12 +123,13 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// outside does what a repetition needs but does not measure. It takes one
-// thread, which is what measure subtracts from the processor time.
+// outside does what a repetition needs but does not measure.
 func (b *bench) outside(do func() error) error {
-	t := time.Now()
+	c, t := processorTime(), time.Now()
 	err := do()
-	b.excluded += time.Since(t)
+	d := time.Since(t)
+	b.excluded += d
+	b.excludedCPU += processorTime() - c - d
 	return err
 }
 
