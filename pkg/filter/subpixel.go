@@ -22,8 +22,8 @@ type Fit struct {
 // them (shading, which belongs to the microscope), and are smoothed by a
 // Gaussian of 1 px, so that the peak is as wide as the parabola that is laid
 // through the normalised cross-correlations at the nine shifts around it. Within
-// ±0.75 px that is right to 0.03 px for white noise, and better for what is
-// smoother; noise has its own say. ok is false where there is nothing to compare.
+// ±0.5 px that is right to a few hundredths of a pixel for what a microscope
+// resolves; noise has its own say. ok is false where there is nothing to compare.
 func (p *Phase) SubPixel(fixed, moving []float32, height, width int) (f Fit, ok bool) {
 	const margin = 1
 	if height < 2*margin+3 || width < 2*margin+3 {

@@ -2,22 +2,8 @@ package filter
 
 import "math"
 
-// SmoothSurface is the least-squares fit of a polynomial in (y, x), of at most
-// the given total degree, to a plane of height × width numbers.
-func SmoothSurface(v []float64, height, width, degree int) []float32 {
-	s := newSurface(v, height, width, degree)
-	out := make([]float32, height*width)
-	row := make([]float64, width)
-	for y := range height {
-		row = s.row(row, y)
-		for x, f := range row {
-			out[y*width+x] = float32(f)
-		}
-	}
-	return out
-}
-
-// surface is a polynomial in (y, x) on a plane's pixels.
+// surface is a polynomial in (y, x) on a plane's pixels, of a bounded total
+// degree: the least-squares fit to numbers that the plane has.
 type surface struct {
 	y, x [][]float64 // orthonormal polynomials of degree 0, 1, …
 	c    [][]float64 // coefficients: c[a][b] of y[a]·x[b]
