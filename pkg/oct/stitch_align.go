@@ -372,11 +372,6 @@ func (s sym) times(v [2]float64) [2]float64 {
 	return [2]float64{s.yy*v[0] + s.yx*v[1], s.yx*v[0] + s.xx*v[1]}
 }
 
-func (s sym) quadratic(v [2]float64) float64 {
-	w := s.times(v)
-	return v[0]*w[0] + v[1]*w[1]
-}
-
 // inverse of a positive matrix.
 func (s sym) inverse() sym {
 	det := s.yy*s.xx - s.yx*s.yx

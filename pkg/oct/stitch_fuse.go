@@ -28,7 +28,6 @@ type fusion[T dtype.Element, F float32 | float64] struct {
 	weights *weights
 	seams   *seamSums // nil: they are not asked for
 	empty   []bool    // tiles that hold nothing but zeros
-	seen    []bool    // tiles that were looked at
 }
 
 // run goes through the blocks, and the slabs of each.

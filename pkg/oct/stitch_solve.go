@@ -473,8 +473,7 @@ func centre(r [][2]float64, edges []edge) {
 	for t := range group {
 		group[t] = t
 	}
-	var find func(t int) int
-	find = func(t int) int {
+	find := func(t int) int {
 		for group[t] != t {
 			group[t] = group[group[t]]
 			t = group[t]
