@@ -5,7 +5,9 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"strata/pkg/cli"
@@ -56,21 +58,17 @@ func run(ctx context.Context, r *cli.Run) error {
 		Matches: r.String("z_matches"), Decisions: r.String("decisions"), Focal: r.Strings("focal"), Stitch: r.Strings("stitch"),
 		Crop: r.Strings("crop"), Missing: r.String("missing"), Trace: r.String("trace"),
 	}
-	named := false
-	for _, list := range [][]string{{s.Run}, s.Reports, s.Previews, {s.Shifts}, {s.Matches}, {s.Decisions}, s.Focal, s.Stitch, s.Crop, {s.Missing}, {s.Trace}} {
-		for _, path := range list {
-			if path == "" {
-				continue
-			}
-			named = true
-			if _, err := r.Input(path); err != nil {
-				return err
-			}
-			r.Read(record.Dataset{Path: path})
+	named := slices.Concat(s.Reports, s.Previews, s.Focal, s.Stitch, s.Crop)
+	for _, path := range []string{s.Run, s.Shifts, s.Matches, s.Decisions, s.Missing, s.Trace} {
+		if path != "" {
+			named = append(named, path)
 		}
 	}
-	if !named {
+	if len(named) == 0 {
 		return cli.Usage("nothing to report on: give --run DIR, or some of --reports, --previews, --shifts, --z_matches, --decisions, --focal, --stitch, --crop")
+	}
+	if err := inputs(r, s, named); err != nil {
+		return err
 	}
 	out, err := r.OutputFile(r.Arg("OUT"))
 	if err != nil {
@@ -103,6 +101,44 @@ func run(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	r.Wrote(record.Dataset{Path: out.Path()})
+	return nil
+}
+
+// inputs notes what is read. The page may lie in a folder that is looked through,
+// which is where it belongs, but in the place of nothing that it is made of.
+func inputs(r *cli.Run, s qc.Sources, named []string) error {
+	for _, path := range named {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			continue
+		}
+		if _, err := r.Input(path); err != nil {
+			return err
+		}
+	}
+	files, err := s.Files()
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	old, _ := os.Stat(r.Arg("OUT")) // nil where there is none
+	sizes := make([]int64, len(files))
+	for i, path := range files {
+		info, err := os.Stat(path)
+		if err == nil && old != nil && os.SameFile(old, info) {
+			return cli.Usage("output %s is the input %s: write to another place", r.Arg("OUT"), path)
+		}
+		if err == nil && !info.IsDir() {
+			sizes[i] = info.Size()
+		}
+	}
+	for _, path := range named {
+		d := record.Dataset{Path: path}
+		for i, file := range files {
+			if in, err := filepath.Rel(path, file); err == nil && filepath.IsLocal(in) {
+				d.Bytes += sizes[i]
+			}
+		}
+		r.Read(d)
+	}
 	return nil
 }
 

@@ -23,34 +23,9 @@ const maxTable = 64 << 20
 // Load reads what the sources name and what is found in them. Pictures of maps are
 // drawn with the given resources; those of files are read by [Report.Fit].
 func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
-	lists := map[string][]found{}
-	if s.Run != "" {
-		var err error
-		if lists, err = find(s.Run); err != nil {
-			return nil, err
-		}
-	}
-	// What is named takes the place of what would be found.
-	for kind, named := range map[string][]string{"reports": s.Reports, "previews": s.Previews, "stitch": s.Stitch, "crop": s.Crop} {
-		if len(named) == 0 {
-			continue
-		}
-		list, err := files(named, map[string]string{"reports": ".json", "previews": ".png", "stitch": ".json", "crop": ".json"}[kind])
-		if err != nil {
-			return nil, err
-		}
-		lists[kind] = list
-	}
-	for kind, name := range map[string]string{"shifts": s.Shifts, "matches": s.Matches, "decisions": s.Decisions, "missing": s.Missing, "trace": s.Trace} {
-		if name != "" {
-			lists[kind] = []found{{name, true}}
-		}
-	}
-	if len(s.Focal) > 0 {
-		lists["focal"] = nil
-		for _, f := range s.Focal {
-			lists["focal"] = append(lists["focal"], found{f, true})
-		}
+	lists, err := s.lists()
+	if err != nil {
+		return nil, err
 	}
 	r := &Report{}
 	for _, load := range []func() error{
@@ -98,6 +73,58 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 		}
 	}
 	return r, nil
+}
+
+// lists are the files of each kind: those that are named, and of what is not
+// named those that the run's folder has.
+func (s Sources) lists() (map[string][]found, error) {
+	lists := map[string][]found{}
+	if s.Run != "" {
+		var err error
+		if lists, err = find(s.Run); err != nil {
+			return nil, err
+		}
+	}
+	// What is named takes the place of what would be found.
+	for kind, named := range map[string][]string{"reports": s.Reports, "previews": s.Previews, "stitch": s.Stitch, "crop": s.Crop} {
+		if len(named) == 0 {
+			continue
+		}
+		list, err := files(named, map[string]string{"reports": ".json", "previews": ".png", "stitch": ".json", "crop": ".json"}[kind])
+		if err != nil {
+			return nil, err
+		}
+		lists[kind] = list
+	}
+	for kind, name := range map[string]string{"shifts": s.Shifts, "matches": s.Matches, "decisions": s.Decisions, "missing": s.Missing, "trace": s.Trace} {
+		if name != "" {
+			lists[kind] = []found{{name, true}}
+		}
+	}
+	if len(s.Focal) > 0 {
+		lists["focal"] = nil
+		for _, f := range s.Focal {
+			lists["focal"] = append(lists["focal"], found{f, true})
+		}
+	}
+	return lists, nil
+}
+
+// Files are the files that a report of these sources reads, and the folders of
+// maps.
+func (s Sources) Files() ([]string, error) {
+	lists, err := s.lists()
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, list := range lists {
+		for _, f := range list {
+			out = append(out, f.path)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
 }
 
 // unusable is what happens with a file that is not what it should be: an error if
