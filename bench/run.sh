@@ -174,7 +174,13 @@ page() { # RESULTS FOLDER: the page of stages, chain and large input
 
 if wanted stages; then stages; fi
 if wanted chain; then
-  bench/chain.sh "$base/chain" "$results/chain.json"
-  [ ! -e "$results/stages.jsonl" ] || page "$results" docs
+  if [ -n "$smoke" ]; then
+    mkdir -p "$base/stages-small"
+    bench/chain.sh "$base/chain-small" "$base/stages-small/chain.json"
+    [ ! -e "$base/stages-small/stages.jsonl" ] || page "$base/stages-small" "$base/stages-small"
+  else
+    bench/chain.sh "$base/chain" "$results/chain.json"
+    [ ! -e "$results/stages.jsonl" ] || page "$results" docs
+  fi
 fi
 if wanted arrays; then arrays; fi

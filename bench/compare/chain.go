@@ -15,11 +15,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"strata/pkg/cli/host"
 )
 
-// chainRecord makes the record of a run of the workflow from the engine's trace
+// chainRecord completes the record of a run of the workflow, by the engine's trace
 // (a table with tabs) and the run records that the programs wrote.
-func chainRecord(ctx context.Context, trace, records, input, engine string, mosaics int, wall float64, w io.Writer) error {
+func chainRecord(ctx context.Context, trace, records string, rec chainRun, w io.Writer) error {
 	f, err := os.Open(trace)
 	if err != nil {
 		return err
@@ -33,21 +35,34 @@ func chainRecord(ctx context.Context, trace, records, input, engine string, mosa
 	if err != nil {
 		return err
 	}
-	rec := chainRun{Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Commit: output(ctx, "git", "rev-parse", "--short", "HEAD"),
-		Engine: engine, Slices: mosaics, Input: input, Wall: wall, Overhead: wall - covered(tasks)}
+	rec.Date = time.Now().UTC().Format("2006-01-02 15:04 MST")
+	rec.Commit = output(ctx, "git", "rev-parse", "--short", "HEAD")
+	rec.CPU = host.CPUModel()
+	rec.Idle = rec.Wall - covered(tasks)
+	busy := 0.0
 	for _, t := range tasks {
 		name := strings.ToLower(t.process)
 		i := slices.IndexFunc(rec.Stages, func(s chainStep) bool { return s.Name == name })
 		if i < 0 {
 			i = len(rec.Stages)
-			rec.Stages = append(rec.Stages, chainStep{Name: name, Tool: tools[name]})
+			rec.Stages = append(rec.Stages, chainStep{Name: name, Tool: tools[programOf(name)]})
 		}
 		rec.Stages[i].Tasks++
 		rec.Stages[i].Busy += t.seconds
+		busy += t.seconds
 	}
+	rec.Overhead = rec.Wall - busy/float64(rec.Cores)
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
 	return enc.Encode(&rec)
+}
+
+// programOf is the program whose records belong to a process of the engine.
+func programOf(process string) string {
+	if process == "report" {
+		return "qc-report"
+	}
+	return process
 }
 
 // task of the engine that was completed.

@@ -89,14 +89,19 @@ func dispatch(ctx context.Context, args []string) error {
 	case "chain":
 		trace := fs.String("trace", "", "the engine's trace")
 		records := fs.String("records", "", "folder of the programs' run records")
-		input := fs.String("input", "", "what ran, in words")
-		engine := fs.String("engine", "", "the engine and its version")
-		slices := fs.Int("slices", 0, "slices that ran")
-		wall := fs.Float64("wall", 0, "seconds from the engine's start to its end")
+		var rec chainRun
+		fs.StringVar(&rec.Input, "input", "", "what ran, in words")
+		fs.StringVar(&rec.Engine, "engine", "", "the engine and its version")
+		fs.StringVar(&rec.Load, "load", "", "of the machine, before the run")
+		fs.IntVar(&rec.Slices, "slices", 0, "slices that ran")
+		fs.IntVar(&rec.Cores, "cores", 2, "cores that ran them")
+		fs.IntVar(&rec.Rounds, "rounds", 1, "rounds of which this is the median")
+		fs.Float64Var(&rec.Wall, "wall", 0, "seconds from the engine's start to its end")
+		fs.Float64Var(&rec.Shell, "shell", 0, "seconds of the same steps from a shell")
 		if err := fs.Parse(args[1:]); err != nil {
 			return err
 		}
-		return chainRecord(ctx, *trace, *records, *input, *engine, *slices, *wall, os.Stdout)
+		return chainRecord(ctx, *trace, *records, rec, os.Stdout)
 	case "report":
 		runs := fs.String("runs", "", "what compare run printed")
 		notes := fs.String("notes", "bench/notes-arrays.md", "what a person says about the numbers")

@@ -18,12 +18,18 @@ import (
 type chainRun struct {
 	Date     string      `json:"date"`
 	Commit   string      `json:"commit"`
+	CPU      string      `json:"cpu"`
+	Cores    int         `json:"cores"`
+	Load     string      `json:"load"`   // before the run
+	Rounds   int         `json:"rounds"` // of which this is the one of the median wall time
 	Engine   string      `json:"engine"`
 	Slices   int         `json:"slices"`
 	Input    string      `json:"input"` // in words
 	Wall     float64     `json:"wall_s"`
+	Shell    float64     `json:"shell_s"` // the same steps from a shell, one after another
 	Stages   []chainStep `json:"stages"`
-	Overhead float64     `json:"overhead_s"` // wall time in which no task ran
+	Overhead float64     `json:"overhead_s"` // wall time less the tasks' time, spread over the cores
+	Idle     float64     `json:"idle_s"`     // wall time in which no task ran
 }
 
 type chainStep struct {
@@ -276,14 +282,21 @@ func stageTables(p func(string, ...any), all []*outcome) {
 }
 
 func chainTable(p func(string, ...any), c *chainRun) {
-	p("## The chain\n\n%d slices through the whole workflow (%s): %s, on %s (commit %s, %s). **%.0f s** from the engine's start to its end; in %.1f s of them no task ran: the engine's start, its submissions and its end.\n\n",
-		c.Slices, c.Engine, c.Input, "two cores", c.Commit, c.Date, c.Wall, c.Overhead)
-	p("| | tasks | sum of the tasks | of that, the programs | the rest: shell and engine's wrapper |\n|---|---:|---:|---:|---:|\n")
-	var busy, tool float64
+	var busy float64
 	tasks := 0
 	for _, s := range c.Stages {
+		busy, tasks = busy+s.Busy, tasks+s.Tasks
+	}
+	p("## The chain\n\n%d slices through the whole workflow (%s), one core a task: %s. **%.1f s** from the engine's start to its end on %d cores (%s; commit %s, %s, load before %s; the median of %d rounds). ",
+		c.Slices, c.Engine, c.Input, c.Wall, c.Cores, c.CPU, c.Commit, c.Date, c.Load, c.Rounds)
+	p("The tasks took %.1f s, which %d cores could do in %.1f s: **the engine costs %.1f s**, %.2f s a task, for its start, for submitting, watching and publishing, and for the core that idles while there is one task only. ",
+		busy, c.Cores, c.Wall-c.Overhead, c.Overhead, c.Overhead/float64(max(1, tasks)))
+	p("In %.1f s of it no task ran at all. The same steps from a shell, one after another and each on %d cores, take **%.1f s** and make the same bytes.\n\n", c.Idle, c.Cores, c.Shell)
+	p("| | tasks | sum of the tasks | of that, the programs | the rest: shell and engine's wrapper |\n|---|---:|---:|---:|---:|\n")
+	var tool float64
+	for _, s := range c.Stages {
 		p("| %s | %d | %s | %s | %s |\n", s.Name, s.Tasks, number(s.Busy, "s"), number(s.Tool, "s"), number(max(0, s.Busy-s.Tool), "s"))
-		busy, tool, tasks = busy+s.Busy, tool+s.Tool, tasks+s.Tasks
+		tool += s.Tool
 	}
 	p("| all | %d | %s | %s | %s |\n\n", tasks, number(busy, "s"), number(tool, "s"), number(max(0, busy-tool), "s"))
 }
