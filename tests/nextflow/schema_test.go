@@ -197,3 +197,20 @@ func TestModules(t *testing.T) {
 		}
 	}
 }
+
+// The workflow is of the version of its programs, which the build takes from the
+// changes.
+func TestManifestVersion(t *testing.T) {
+	changes, err := os.ReadFile("../../CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := regexp.MustCompile(`(?m)^## \[?([0-9][^] \n]*)`).FindSubmatch(changes)
+	manifest := regexp.MustCompile(`(?m)^ +version += '(.*)'$`).FindSubmatch(read(t, "nextflow.config"))
+	if newest == nil || manifest == nil {
+		t.Fatalf("newest version in CHANGELOG.md %q, version in nextflow.config %q", newest, manifest)
+	}
+	if string(newest[1]) != string(manifest[1]) {
+		t.Errorf("nextflow.config says version %s, CHANGELOG.md %s", manifest[1], newest[1])
+	}
+}
