@@ -28,8 +28,9 @@ func arrange(root *Command, tokens []string) (*line, error) {
 		tok := a.next()
 		switch {
 		case !a.ended && tok == "--":
-			a.ended = true
+			a.ended, a.list = true, nil
 		case !a.ended && isFlag(tok):
+			a.list = nil
 			if err := a.flag(tok); err != nil {
 				return &a.line, err
 			}
@@ -48,6 +49,8 @@ type arranger struct {
 	ended  bool // by "--"
 	known  []Flag
 	found  []foundFlag
+	list   *Flag   // a list of texts whose value was the last token, or what may have been meant as more of them
+	behind []*Flag // for each argument, the list that it stands behind; nil for most
 }
 
 type foundFlag struct {
@@ -188,6 +191,9 @@ func (a *arranger) valued(typed string, f *Flag, val string, hasValue bool) erro
 		val = a.next()
 	}
 	a.add(typed, f, val)
+	if !hasValue && f.Kind == Strings {
+		a.list = f
+	}
 	for !hasValue && f.numeric() && len(a.tokens) > 0 && isNumber(a.tokens[0]) {
 		a.add(typed, f, a.next())
 	}
@@ -221,7 +227,7 @@ func (a *arranger) unknown(typed, name string) error {
 // same as "tool sub --help".
 func (a *arranger) positional(tok string) error {
 	if len(a.cmd.Commands) == 0 {
-		a.args = append(a.args, tok)
+		a.args, a.behind = append(a.args, tok), append(a.behind, a.list)
 		return nil
 	}
 	if tok == "help" && !a.help {
@@ -307,6 +313,13 @@ func (a *arranger) count() error {
 		}
 		return Usage("missing %s: usage: %s [flags] (%s --help tells more)", strings.Join(missing, " and "), usage, a.path)
 	case most >= 0 && len(a.args) > most:
+		// The first that a shell may have made of a pattern says more than the last.
+		for i, f := range a.behind {
+			if f != nil {
+				return Usage("unexpected argument %q: put commas between the values of %s, or repeat the flag (%s %s: %s)",
+					a.args[i], dashed(f.Name), dashed(f.Name), f.placeholder(), f.Usage)
+			}
+		}
 		return Usage("unexpected argument %q: usage: %s [flags]", a.args[most], usage)
 	}
 	for i, text := range a.args {

@@ -61,6 +61,7 @@ func TestArrange(t *testing.T) {
 		"a b --no-help=up":    "flag --no-help: ",
 		"a b --help=up":       "flag --help: ",
 		"a":                   "missing OUT",
+		"--names 1 2":         "missing OUT",
 	} {
 		if _, err := arrange(testCommand(), strings.Fields(typed)); err == nil || ExitCode(err) != ExitUsage || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", typed, err)

@@ -23,8 +23,12 @@ type layout struct {
 }
 
 // smallPicture is the longest side up to which the panels are magnified by a
-// whole number, so that a picture of few voxels is not a stamp.
-const smallPicture = 900
+// whole number, so that a picture of few voxels is not a stamp; doublePicture the
+// one up to which they are magnified twofold.
+const (
+	smallPicture  = 900
+	doublePicture = 1200
+)
 
 // roomForWords and roomForBar are the smallest maximal sizes at which there are
 // words and a scale bar.
@@ -73,8 +77,8 @@ func arrange(v *volume, o *Options) *layout {
 	}
 	lay.pixel = v.inPlane()
 	longest := max(width, height) / lay.pixel
-	if small := float64(min(o.MaxSize, smallPicture)); lay.labels && longest*2 <= small {
-		k := math.Floor(small / longest)
+	if lay.labels && longest*2 <= float64(min(o.MaxSize, doublePicture)) {
+		k := max(2, math.Floor(float64(min(o.MaxSize, smallPicture))/longest))
 		lay.pixel /= k
 		longest *= k
 	}

@@ -403,6 +403,22 @@ func TestMaxSize(t *testing.T) {
 	}
 }
 
+// Pictures of few voxels are magnified by whole numbers, to about 900 pixels, by two
+// to at most 1200.
+func TestMagnified(t *testing.T) {
+	for side, k := range map[int]int{100: 9, 172: 5, 300: 3, 450: 2, 547: 2, 600: 2, 601: 1, 900: 1} {
+		v := &volume{shape: [3]int{1, side / 2, side}, size: [3]float64{1, 1, 1}}
+		o := Defaults()
+		if lay := arrange(v, &o); lay.panels[0].Dx() != k*side || lay.panels[0].Dy() != k*(side/2) {
+			t.Errorf("%d voxels: panel of %v, want %d times", side, lay.panels[0].Size(), k)
+		}
+		o.MaxSize = 2*side - 1
+		if lay := arrange(v, &o); lay.panels[0].Dx() > side {
+			t.Errorf("%d voxels in %d pixels: panel of %v", side, o.MaxSize, lay.panels[0].Size())
+		}
+	}
+}
+
 // The finest level that fits is read; one that is asked for is averaged to fit.
 func TestLevels(t *testing.T) {
 	im, _ := create(t, spec{axes: "zyx", shape: []int{32, 256, 512}, chunks: []int{32, 128, 128}, levels: 4}, func(i int) uint16 { return uint16(i % 512) })

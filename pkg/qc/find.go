@@ -89,7 +89,7 @@ func find(run string) (map[string][]found, error) {
 			put("crop")
 		case ending == ".json" && folder == "stitch":
 			put("stitch")
-		case ending == ".png" && (folder == "previews" || folder == "aip"):
+		case ending == ".png" && (folder == "previews" || slices.Contains(parts[:len(parts)-1], "aip")):
 			put("previews")
 		case base == "missing_slices.tsv":
 			put("missing")

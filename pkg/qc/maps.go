@@ -166,3 +166,42 @@ func (m *Map) measure(ctx context.Context, a *zarr.Array) error {
 	}
 	return nil
 }
+
+// fewMaps is of how many slices the maps stand in the open; of more, only those of
+// the first ones do.
+const fewMaps, firstMaps = 4, 2
+
+// FirstMaps are the maps that stand in the open.
+func (r *Report) FirstMaps() []*MapSet {
+	if len(r.Maps) > fewMaps {
+		return r.Maps[:firstMaps]
+	}
+	return r.Maps
+}
+
+// OtherMaps are those that are shown on demand.
+func (r *Report) OtherMaps() []*MapSet { return r.Maps[len(r.FirstMaps()):] }
+
+// mapPlots compare the maps of slices.
+func (r *Report) mapPlots() (plots []*Plot) {
+	for _, k := range []struct {
+		kind, title, label, caption string
+		value                       func(*Map) float64
+	}{
+		{"correction", "Curvature of the focal plane", "curvature, planes", "Curvature: the largest correction less the smallest one, of each slice.", func(m *Map) float64 { return m.Max - m.Min }},
+		{"z0", "Depth of the tissue interface under the mosaic", "depth, planes", "Mean depth of the tissue interface in each mosaic.", func(m *Map) float64 { return m.Mean }},
+	} {
+		var sets []*Facts
+		for _, s := range r.Maps {
+			for _, m := range s.Maps {
+				if m.Kind == k.kind && m.HasNumbers {
+					sets = append(sets, &Facts{Name: s.Name, plot: map[string]float64{k.kind: k.value(m)}})
+				}
+			}
+		}
+		if p := perSlice(sets, k.title, k.label, "planes", k.caption, k.kind); p != nil {
+			plots = append(plots, p)
+		}
+	}
+	return plots
+}

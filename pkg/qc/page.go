@@ -21,7 +21,7 @@ var pageHTML string
 var pageCSS string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"bytes": sizeOf, "seconds": seconds, "short": short, "plural": plural, "yes": yes,
+	"bytes": sizeOf, "seconds": seconds, "short": short, "plural": plural, "overlapFrom": overlapFrom,
 }).Parse(pageHTML))
 
 // view is what the page shows, in its order.
@@ -41,6 +41,7 @@ type view struct {
 	Match    []*Plot
 	Tables   []factTable
 	Depths   []*Plot
+	Curves   []*Plot
 	Sections []section
 	Groups   []group
 }
@@ -153,6 +154,7 @@ func (r *Report) view() *view {
 			v.Depths = append(v.Depths, p)
 		}
 	}
+	v.Curves = r.mapPlots()
 	v.Groups = groups(r.Previews)
 	v.Key, v.Subtitle = r.keyFigures(), r.subtitle()
 	for _, s := range []struct {
@@ -160,13 +162,13 @@ func (r *Report) view() *view {
 		there bool
 	}{
 		{section{"warnings", "Warnings"}, true},
-		{section{"stages", "Stages"}, len(v.Stages) > 0 || v.Engine != nil},
 		{section{"previews", "Previews"}, len(r.Previews) > 0},
 		{section{"shifts", "Shifts"}, r.Shifts != nil},
 		{section{"overlap", "Overlap"}, len(r.Matches) > 0},
 		{section{"decisions", "Decisions"}, len(r.Decisions) > 0},
 		{section{"maps", "Maps"}, len(r.Maps) > 0},
 		{section{"slices", "Stitch and crop"}, len(v.Tables) > 0},
+		{section{"stages", "Stages"}, len(v.Stages) > 0 || v.Engine != nil},
 		{section{"runs", "Runs"}, len(r.Runs) > 0},
 	} {
 		if s.there {
@@ -186,16 +188,19 @@ func (v *view) Has(id string) bool {
 	return false
 }
 
-// groups puts the pictures of volumes first and large, then those of slices, then
-// projections.
+// groups are the cuts, then the projections, then those of the mosaics as they were
+// recorded; in each the pictures of volumes come first and large.
 func groups(all []*Picture) []group {
-	g := []group{{Name: "Cuts"}, {Name: "Average intensity projections"}}
+	g := []group{{Name: "Cuts"}, {Name: "Average intensity projections"}, {Name: "Average intensity projections of the mosaics as recorded"}}
 	for _, p := range all {
-		if p.projection {
-			g[1].Pictures = append(g[1].Pictures, p)
-		} else {
-			g[0].Pictures = append(g[0].Pictures, p)
+		i := 0
+		switch {
+		case p.projection && strings.HasPrefix(p.Name, "mosaic"):
+			i = 2
+		case p.projection:
+			i = 1
 		}
+		g[i].Pictures = append(g[i].Pictures, p)
 	}
 	for i := range g {
 		slices.SortStableFunc(g[i].Pictures, func(a, b *Picture) int {
@@ -327,11 +332,15 @@ func plural(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-func yes(b bool) string {
-	if b {
-		return "yes"
+// overlapFrom puts in words where stack took an overlap from.
+func overlapFrom(source string) string {
+	switch source {
+	case "":
+		return "–"
+	case "correlation_fallback":
+		return "expected, as the correlation was low"
 	}
-	return "no"
+	return strings.ReplaceAll(source, "_", " ")
 }
 
 // MBs is the throughput as it is shown: MB of elements per second.

@@ -50,7 +50,7 @@ func (r *Report) loadPreviews(list []found, mem int64) error {
 		}
 		p.Name = strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path))
 		p.Alt = "Preview of " + p.Name
-		if filepath.Base(filepath.Dir(f.path)) == "aip" {
+		if folder := filepath.Dir(f.path); filepath.Base(folder) == "aip" || filepath.Base(filepath.Dir(folder)) == "aip" {
 			p.projection = true
 			p.Alt = "Average intensity projection of " + p.Name
 		}

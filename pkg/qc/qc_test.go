@@ -104,6 +104,8 @@ func TestFind(t *testing.T) {
 		"previews/volume.png":                   picture,
 		"previews/slice_z00.png":                picture,
 		"aip/slice_z00.png":                     picture,
+		"aip/mosaic_grid_z00.png":               picture,
+		"aip/slices/slice_z01.png":              picture,
 		"aip/slice_z00.ome.zarr/reports/a.json": `no`,
 		"volume/shifts_xy.csv":                  shifts + "0,1,1,1,0.1,-0.2\n",
 		"volume/z_matches.csv":                  matches + "0,1,5,4,2,0.9,False\n",
@@ -119,10 +121,18 @@ func TestFind(t *testing.T) {
 	if len(r.Problems) > 0 {
 		t.Errorf("problems: %q", r.Problems)
 	}
-	if len(r.Runs) != 2 || len(r.Previews) != 3 || r.Shifts == nil || len(r.Matches) != 1 || len(r.Decisions) != 1 ||
+	if len(r.Runs) != 2 || len(r.Previews) != 5 || r.Shifts == nil || len(r.Matches) != 1 || len(r.Decisions) != 1 ||
 		len(r.Crop) != 1 || len(r.Stitch) != 1 || len(r.Maps) != 1 || len(r.Missing) != 1 || len(r.Trace) != 1 {
 		t.Errorf("found %d runs, %d previews, %d matches, %d decisions, %d crops, %d stitches, %d maps, %d missing, %d tasks",
 			len(r.Runs), len(r.Previews), len(r.Matches), len(r.Decisions), len(r.Crop), len(r.Stitch), len(r.Maps), len(r.Missing), len(r.Trace))
+	}
+	for _, p := range r.Previews {
+		if strings.HasPrefix(p.Alt, "Average") != (p.Name == "mosaic_grid_z00" || p.Name == "slice_z01" || p.Name == "slice_z00" && p.projection) {
+			t.Errorf("%s: %s", p.Name, p.Alt)
+		}
+	}
+	if g := groups(r.Previews); len(g) != 3 || len(g[0].Pictures) != 2 || !g[0].Pictures[0].Lead() || len(g[1].Pictures) != 2 || len(g[2].Pictures) != 1 {
+		t.Errorf("groups %+v", g)
 	}
 	page := write(t, r)
 	for _, want := range []string{"10 × 20 × 30", "float32, z × y × x voxels", `class="lead"`, "Average intensity projections", "0 to 1, 1 missing", "missing: AIP ended with 3: broken",
@@ -626,7 +636,45 @@ func TestMaps(t *testing.T) {
 	}
 }
 
+// Of many slices, some maps stand in the open and all in the plots.
+func TestManyMaps(t *testing.T) {
+	r := &Report{}
+	for i := range 6 {
+		m := func(kind string) *Map {
+			return &Map{Kind: kind, Title: titles[kind][0], Picture: &Picture{Name: "p", Alt: "a"}, HasNumbers: true, Min: -1, Mean: float64(i), Max: float64(2 * i)}
+		}
+		r.Maps = append(r.Maps, &MapSet{Name: fmt.Sprintf("slice_z%02d", i), Maps: []*Map{m("flatfield"), m("correction"), m("z0")}})
+	}
+	plots := r.mapPlots()
+	if len(plots) != 2 {
+		t.Fatalf("%d plots", len(plots))
+	}
+	for i, want := range []string{"slice_z05: 11 planes", "slice_z05: 5 planes"} {
+		if !strings.Contains(string(plots[i].SVG), want) {
+			t.Errorf("plot %d has no %q", i, want)
+		}
+	}
+	if len(r.FirstMaps()) != 2 || len(r.OtherMaps()) != 4 {
+		t.Errorf("%d and %d", len(r.FirstMaps()), len(r.OtherMaps()))
+	}
+	page := write(t, r)
+	if open := strings.Index(page, "4 more slices"); open < strings.Index(page, "<h3>slice_z01") || open > strings.Index(page, "<h3>slice_z02") || strings.Count(page, "<figure><label") != 18 {
+		t.Error("the maps are not where they should be")
+	}
+	if r.Maps = r.Maps[:4]; len(r.FirstMaps()) != 4 || len(r.OtherMaps()) != 0 || strings.Contains(write(t, r), "more slice") {
+		t.Error("few slices: some are hidden")
+	}
+	if r.Maps = r.Maps[:1]; len(r.mapPlots()) != 0 {
+		t.Error("a plot of one slice")
+	}
+}
+
 func TestWords(t *testing.T) {
+	for source, want := range map[string]string{"": "–", "correlation": "correlation", "correlation_fallback": "expected, as the correlation was low", "expected": "expected"} {
+		if got := overlapFrom(source); got != want {
+			t.Errorf("%q: %q", source, got)
+		}
+	}
 	for v, want := range map[float64]string{0.0123: "12 ms", 1.234: "1.23 s", 99.9: "99.9 s", 100: "1 min 40 s", 3601: "1 h 0 min", -1: "–"} {
 		if got := seconds(v); got != want {
 			t.Errorf("%v s: %q, want %q", v, got, want)

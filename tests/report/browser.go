@@ -49,7 +49,7 @@ func start() (*browser, error) {
 		return nil, err
 	}
 	b := &browser{profile: profile, to: to, in: in, from: bufio.NewReader(in)}
-	b.cmd = exec.Command(name, "--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+	b.cmd = exec.Command(name, "--headless", "--hide-scrollbars", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-proxy-server",
 		"--host-resolver-rules=MAP * ~NOTFOUND", "--user-data-dir="+profile, "about:blank")
 	b.cmd.ExtraFiles = []*os.File{theirIn, theirOut}
