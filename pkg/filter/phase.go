@@ -243,7 +243,7 @@ func (p *Phase) spectrum(fixed, moving []float32, height, width int) bool {
 	}
 	mags := sized(p.space, len(p.mags))
 	copy(mags, p.mags)
-	floor := kth(mags, len(mags)-1-len(mags)/100)
+	floor := selectNth(mags, len(mags)-1-len(mags)/100)
 	for i, m := range p.mags {
 		if d := m + floor; d > 0 {
 			p.a[i] = complex(real(p.a[i])/d, imag(p.a[i])/d)
@@ -251,37 +251,6 @@ func (p *Phase) spectrum(fixed, moving []float32, height, width int) bool {
 	}
 	p.a[0] = 0
 	return true
-}
-
-// kth is the element of index k of v in increasing order, by selection; v is put
-// out of order.
-func kth(v []float64, k int) float64 {
-	lo, hi := 0, len(v)-1
-	for lo < hi {
-		pivot := v[(lo+hi)/2]
-		i, j := lo, hi
-		for i <= j {
-			for v[i] < pivot {
-				i++
-			}
-			for v[j] > pivot {
-				j--
-			}
-			if i <= j {
-				v[i], v[j] = v[j], v[i]
-				i, j = i+1, j-1
-			}
-		}
-		switch {
-		case k <= j:
-			hi = j
-		case k >= i:
-			lo = i
-		default:
-			return v[k]
-		}
-	}
-	return v[k]
 }
 
 // transform makes the half spectrum of a plane, and its mean; false if it is

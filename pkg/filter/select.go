@@ -49,7 +49,7 @@ func Percentiles(v []float32, q ...float64) []float64 {
 // selectNth moves the k-th smallest element to v[k], smaller ones before it,
 // larger ones behind, and returns it: quickselect with the median of three, and
 // a random pivot when that makes slow progress.
-func selectNth(v []float32, k int) float32 {
+func selectNth[F float32 | float64](v []F, k int) F {
 	lo, hi := 0, len(v)-1
 	seed := uint32(2463534242)
 	for lo < hi {
@@ -85,7 +85,7 @@ func selectNth(v []float32, k int) float32 {
 	return v[k]
 }
 
-func median3(a, b, c float32) float32 {
+func median3[F float32 | float64](a, b, c F) F {
 	return max(min(a, b), min(max(a, b), c))
 }
 

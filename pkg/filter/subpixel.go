@@ -25,8 +25,7 @@ type Fit struct {
 // ±0.5 px that is right to a few hundredths of a pixel for what a microscope
 // resolves; noise has its own say. ok is false where there is nothing to compare.
 func (p *Phase) SubPixel(fixed, moving []float32, height, width int) (f Fit, ok bool) {
-	const margin = 1
-	if height < 2*margin+3 || width < 2*margin+3 {
+	if height < 2*fitMargin+3 || width < 2*fitMargin+3 {
 		return Fit{}, false
 	}
 	p.flatF, p.flatM = sized(p.flatF, height*width), sized(p.flatM, height*width)
@@ -38,21 +37,9 @@ func (p *Phase) SubPixel(fixed, moving []float32, height, width int) (f Fit, ok 
 	}
 	blur(p.flatF, p.line, height, width)
 	blur(p.flatM, p.line, height, width)
-	var c [3][3]float64
-	for k := range 9 {
-		dy, dx := k/3-1, k%3-1
-		var ab, aa, bb float64
-		for y := margin; y < height-margin; y++ {
-			a := p.flatF[(y+dy)*width+margin+dx:][:width-2*margin]
-			for x, q := range p.flatM[y*width+margin:][:width-2*margin] {
-				v := a[x]
-				ab, aa, bb = ab+float64(v*q), aa+float64(v*v), bb+float64(q*q)
-			}
-		}
-		if !(aa > 0 && bb > 0) {
-			return Fit{}, false
-		}
-		c[dy+1][dx+1] = ab / math.Sqrt(aa*bb)
+	c, ok := p.correlations(height, width)
+	if !ok {
+		return Fit{}, false
 	}
 	best := 4
 	for k := range 9 {
@@ -78,6 +65,39 @@ func (p *Phase) SubPixel(fixed, moving []float32, height, width int) (f Fit, ok 
 	return f, true
 }
 
+// fitMargin is how far the nine shifts reach.
+const fitMargin = 1
+
+// correlations are the normalised cross-correlations of the two flat planes at
+// the nine shifts around none, by dy+1 and dx+1.
+func (p *Phase) correlations(height, width int) (c [3][3]float64, ok bool) {
+	n := width - 2*fitMargin
+	bb := 0.0
+	for y := fitMargin; y < height-fitMargin; y++ {
+		for _, q := range p.flatM[y*width+fitMargin:][:n] {
+			bb += float64(q * q)
+		}
+	}
+	for dy := -1; dy <= 1; dy++ {
+		// three shifts at a time: their sums do not wait for each other
+		var ab0, ab1, ab2, aa0, aa1, aa2 float64
+		for y := fitMargin; y < height-fitMargin; y++ {
+			a := p.flatF[(y+dy)*width:][:width]
+			for x, q := range p.flatM[y*width+fitMargin:][:n] {
+				u, v, w := a[x], a[x+1], a[x+2]
+				ab0, aa0 = ab0+float64(u*q), aa0+float64(u*u)
+				ab1, aa1 = ab1+float64(v*q), aa1+float64(v*v)
+				ab2, aa2 = ab2+float64(w*q), aa2+float64(w*w)
+			}
+		}
+		if !(min(aa0, aa1, aa2) > 0 && bb > 0) {
+			return c, false
+		}
+		c[dy+1] = [3]float64{ab0 / math.Sqrt(aa0*bb), ab1 / math.Sqrt(aa1*bb), ab2 / math.Sqrt(aa2*bb)}
+	}
+	return c, true
+}
+
 // flatten puts a plane into dst without its slow shading: what is left of a
 // least-squares fit by a polynomial of second degree. Pixels that are not finite
 // count as the mean, which it returns. ok is false if the plane is constant.
@@ -88,7 +108,12 @@ func (p *Phase) flatten(dst []float64, src []float32, height, width int) (mean f
 		if v-v == 0 {
 			mean += v
 			n++
-			lo, hi = min(lo, v), max(hi, v)
+			if v < lo {
+				lo = v
+			}
+			if v > hi {
+				hi = v
+			}
 		}
 	}
 	if !(hi > lo) {
@@ -130,11 +155,18 @@ var blurTaps = func() (t [4]float64) {
 
 // blur smooths a plane in place, its edges repeated.
 func blur(v, scratch []float64, height, width int) {
+	const reach = len(blurTaps) - 1
 	for y := range height {
 		row, out := v[y*width:][:width], scratch[y*width:][:width]
 		for x := range out {
+			if x == reach && width > 2*reach { // the middle, without the edges' care
+				blurMiddle(out, row)
+			}
+			if x >= reach && x < width-reach {
+				continue
+			}
 			s := float64(blurTaps[0] * row[x])
-			for d := 1; d < len(blurTaps); d++ {
+			for d := 1; d <= reach; d++ {
 				s += float64(blurTaps[d] * (row[max(x-d, 0)] + row[min(x+d, width-1)]))
 			}
 			out[x] = s
@@ -151,5 +183,17 @@ func blur(v, scratch []float64, height, width int) {
 				out[x] += float64(blurTaps[d] * (up[x] + down[x]))
 			}
 		}
+	}
+}
+
+// blurMiddle smooths the samples of a row that are three or more from its ends.
+func blurMiddle(out, row []float64) {
+	t0, t1, t2, t3 := blurTaps[0], blurTaps[1], blurTaps[2], blurTaps[3]
+	n := len(row) - 6
+	l3, l2, l1, m, r1, r2, r3 := row[:n], row[1:][:n], row[2:][:n], row[3:][:n], row[4:][:n], row[5:][:n], row[6:][:n]
+	for i := range out[3:][:n] {
+		s := float64(t0*m[i]) + float64(t1*(l1[i]+r1[i]))
+		s += float64(t2 * (l2[i] + r2[i]))
+		out[3+i] = s + float64(t3*(l3[i]+r3[i]))
 	}
 }

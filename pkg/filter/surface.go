@@ -17,12 +17,16 @@ func newSurface(v []float64, height, width, degree int) *surface {
 	along := make([]float64, degree+1)
 	for r := range height {
 		row := v[r*width:][:width]
-		for b, p := range s.x {
-			sum := 0.0
-			for k, f := range row {
-				sum += float64(f * p[k])
+		if len(s.x) == 3 { // all at once, as none waits for another
+			along[0], along[1], along[2] = dot3(row, s.x[0], s.x[1], s.x[2])
+		} else {
+			for b, p := range s.x {
+				sum := 0.0
+				for k, f := range row {
+					sum += float64(f * p[k])
+				}
+				along[b] = sum
 			}
-			along[b] = sum
 		}
 		for a, c := range s.c {
 			for b := range c {
@@ -31,6 +35,15 @@ func newSurface(v []float64, height, width, degree int) *surface {
 		}
 	}
 	return s
+}
+
+// dot3 are the products of a row with three others.
+func dot3(row, p, q, r []float64) (a, b, c float64) {
+	p, q, r = p[:len(row)], q[:len(row)], r[:len(row)]
+	for k, f := range row {
+		a, b, c = a+float64(f*p[k]), b+float64(f*q[k]), c+float64(f*r[k])
+	}
+	return a, b, c
 }
 
 // row is the polynomial on row y, in dst's memory where that is enough.

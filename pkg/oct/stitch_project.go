@@ -21,28 +21,29 @@ type projector interface {
 	close()
 }
 
-func newProjector(m *mosaic, res Resources) (projector, error) {
+// newProjector makes a projector; counted are the tiles that are in the progress.
+func newProjector(m *mosaic, counted []bool, res Resources) (projector, error) {
 	switch m.dtype {
 	case dtype.Uint8:
-		return projectorOf[uint8](m, res)
+		return projectorOf[uint8](m, counted, res)
 	case dtype.Int8:
-		return projectorOf[int8](m, res)
+		return projectorOf[int8](m, counted, res)
 	case dtype.Uint16:
-		return projectorOf[uint16](m, res)
+		return projectorOf[uint16](m, counted, res)
 	case dtype.Int16:
-		return projectorOf[int16](m, res)
+		return projectorOf[int16](m, counted, res)
 	case dtype.Uint32:
-		return projectorOf[uint32](m, res)
+		return projectorOf[uint32](m, counted, res)
 	case dtype.Int32:
-		return projectorOf[int32](m, res)
+		return projectorOf[int32](m, counted, res)
 	case dtype.Uint64:
-		return projectorOf[uint64](m, res)
+		return projectorOf[uint64](m, counted, res)
 	case dtype.Int64:
-		return projectorOf[int64](m, res)
+		return projectorOf[int64](m, counted, res)
 	case dtype.Float32:
-		return projectorOf[float32](m, res)
+		return projectorOf[float32](m, counted, res)
 	default:
-		return projectorOf[float64](m, res)
+		return projectorOf[float64](m, counted, res)
 	}
 }
 
@@ -51,12 +52,12 @@ type tileProjector[T dtype.Element] struct {
 	grid    grid
 	res     Resources
 	workers int
-	counted []bool // tiles whose bytes are in the progress
+	counted []bool // tiles whose bytes are in the progress, of this pass or another
 }
 
 // projectorOf makes a projector with as many workers as half of the memory
 // holds; the other half is for the projections.
-func projectorOf[T dtype.Element](m *mosaic, res Resources) (projector, error) {
+func projectorOf[T dtype.Element](m *mosaic, counted []bool, res Resources) (projector, error) {
 	r, err := newTileReader[T](m, 0, res)
 	if err != nil {
 		return nil, err
@@ -69,8 +70,7 @@ func projectorOf[T dtype.Element](m *mosaic, res Resources) (projector, error) {
 	if r, err = newTileReader[T](m, n, res); err != nil {
 		return nil, err
 	}
-	g := m.grid()
-	return &tileProjector[T]{tileReader: r, grid: g, res: res, workers: n, counted: make([]bool, g.ny*g.nx)}, nil
+	return &tileProjector[T]{tileReader: r, grid: m.grid(), res: res, workers: n, counted: counted}, nil
 }
 
 func (p *tileProjector[T]) project(ctx context.Context, tiles []int) ([][]float32, error) {

@@ -36,6 +36,10 @@ func (m Matrix) check() error {
 
 func (m Matrix) det() float64 { return m[0][0]*m[1][1] - m[0][1]*m[1][0] }
 
+func (m Matrix) String() string {
+	return fmt.Sprintf("[[%.6g %.6g] [%.6g %.6g]]", m[0][0], m[0][1], m[1][0], m[1][1])
+}
+
 // Transform is a matrix as it is stored in a file, with how it came about.
 type Transform struct {
 	Matrix  Matrix  `json:"matrix"`            // acts on (y, x)

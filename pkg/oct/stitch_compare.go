@@ -1,0 +1,105 @@
+package oct
+
+import (
+	"context"
+	"math"
+
+	"strata/pkg/filter"
+)
+
+// measure is what the comparison of two neighbours gave.
+type measure struct {
+	a, b, axis  int
+	d           [2]float64 // displacement of b against a
+	correlation float64
+	precision   sym // of d, 1/px²
+	reason      string
+}
+
+const (
+	// leastOverlap is how many pixels wide an overlap must be to be compared.
+	leastOverlap = 8
+	// leastCorrelation is what two tiles' overlap must reach to vote; chance
+	// reaches it where there is no tissue only on small areas.
+	leastCorrelation = 0.2
+	// chance is by how many standard deviations of an accidental correlation the
+	// correlation of tiles must lie above zero.
+	chance = 5
+	// independent is the number of pixels that a smoothed projection needs for an
+	// independent one.
+	independent = 12
+	// exactness is the standard deviation in px that no measurement is trusted
+	// below: of interpolation and of the parabola.
+	exactness = 0.03
+)
+
+// compare measures the displacement of two neighbours within reach pixels of
+// where it is expected.
+func compare(p *filter.Phase, g *grid, light *shading, n neighbours, expected [2]float64, reach int) measure {
+	m := measure{a: n.a, b: n.b, axis: n.axis, d: expected}
+	if n.pa == nil || n.pb == nil {
+		m.reason = "empty"
+		return m
+	}
+	na, nb := g.extentOf(n.a), g.extentOf(n.b)
+	d := [2]int{int(math.RoundToEven(expected[0])), int(math.RoundToEven(expected[1]))}
+	planes := func() (s strips, fixed, moving []float32, ok bool) {
+		if s, ok = displaced(na, nb, d, leastOverlap); ok {
+			fixed, moving = light.of(n.pa, na[1], s.a, s.ny, s.nx), light.of(n.pb, nb[1], s.b, s.ny, s.nx)
+		}
+		return s, fixed, moving, ok
+	}
+	s, fixed, moving, ok := planes()
+	if !ok {
+		m.reason = "no overlap"
+		return m
+	}
+	if reach > 0 {
+		w := p.MatchWithin(fixed, moving, s.ny, s.nx, reach)
+		d[0], d[1] = d[0]+w.DY, d[1]+w.DX
+	}
+	var f filter.Fit
+	for range 2*reach + 4 {
+		if s, fixed, moving, ok = planes(); !ok {
+			m.reason = "no overlap"
+			return m
+		}
+		if f, ok = p.SubPixel(fixed, moving, s.ny, s.nx); !ok {
+			m.reason = "nothing to compare"
+			return m
+		}
+		if f.Peak {
+			break
+		}
+		d[0], d[1] = d[0]+int(f.DY), d[1]+int(f.DX)
+	}
+	if !f.Peak {
+		m.reason = "nothing to compare"
+		return m
+	}
+	m.d = [2]float64{float64(d[0]) + f.DY, float64(d[1]) + f.DX}
+	m.correlation = f.Correlation
+	area := float64(s.ny*s.nx) / independent
+	if m.correlation < max(leastCorrelation, chance/math.Sqrt(area)) {
+		m.reason = "no tissue in common"
+		return m
+	}
+	if e := math.Hypot(m.d[0]-expected[0], m.d[1]-expected[1]); e > float64(reach)+1.5 {
+		m.reason = "too far from where it should be"
+		return m
+	}
+	// the likelihood of two noisy planes: its curvature is that of the correlation
+	c := min(m.correlation, 0.9999)
+	m.precision = sym{f.YY, f.YX, f.XX}.scaled(area * c / (1 - c*c))
+	m.precision = m.precision.inverse().add(sym{exactness * exactness, 0, exactness * exactness}).inverse()
+	return m
+}
+
+// compareAll measures all neighbours of a mosaic.
+func (a *aligner) compareAll(ctx context.Context, expected [2][2]float64, reach int) ([]measure, error) {
+	var out []measure
+	err := eachPair(ctx, a, func(p *filter.Phase, n neighbours) measure {
+		return compare(p, &a.grid, a.shading, n, expected[n.axis], reach)
+	}, func(_ neighbours, m measure) { out = append(out, m) })
+	return out, err
+}

@@ -1,0 +1,189 @@
+package oct
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"strata/pkg/filter"
+)
+
+// common finds the displacements, one for each axis of the grid, that neighbours
+// have in common: a maximum of the sum of all their correlation surfaces, where
+// the noise of the single ones averages out; where several are about as high, the
+// one at which the pairs correlate best. A displacement may leave an overlap
+// of up to twice what is expected. found is false for an axis that has no pairs
+// to say something.
+func common(ctx context.Context, all []*aligner, m Matrix) (out [2][2]int, found [2]bool, err error) {
+	var surfaces [2]sumOfSurfaces
+	g := &all[0].grid
+	for axis := range out {
+		e := g.expected(m, all[0].overlap, axis)
+		out[axis] = [2]int{int(math.RoundToEven(e[0])), int(math.RoundToEven(e[1]))}
+		surfaces[axis].prepare(g, out[axis])
+	}
+	for _, a := range all {
+		if err := a.addSurfaces(ctx, &surfaces); err != nil {
+			return out, found, err
+		}
+	}
+	var candidates [2][][2]int
+	several := false
+	for axis := range surfaces {
+		if s := &surfaces[axis]; s.pairs > 0 {
+			found[axis] = true
+			candidates[axis] = s.candidates(out[axis])
+			several = several || len(candidates[axis]) > 1
+		}
+	}
+	var scores [2][commonPeaks]float64
+	if several { // the planes themselves say which of them it is
+		for _, a := range all {
+			if err := a.addScores(ctx, candidates, &scores); err != nil {
+				return out, found, err
+			}
+		}
+	}
+	for axis, c := range candidates {
+		for k := range c {
+			if k == 0 || scores[axis][k] > scores[axis][0] {
+				scores[axis][0], out[axis] = scores[axis][k], c[k]
+			}
+		}
+	}
+	return out, found, nil
+}
+
+// sumOfSurfaces is the sum of the correlation surfaces of all pairs along one
+// axis of the grid.
+type sumOfSurfaces struct {
+	strips strips
+	sum    []float32 // nil: tiles are too small
+	pairs  int       // that it is of
+}
+
+func (s *sumOfSurfaces) prepare(g *grid, expected [2]int) {
+	var ok bool
+	if s.strips, ok = g.search(expected); ok {
+		ny, nx := filter.SurfaceSize(s.strips.ny, s.strips.nx)
+		s.sum = make([]float32, ny*nx)
+	}
+}
+
+// addSurfaces adds the surfaces of a mosaic's pairs of whole tiles, in order.
+func (a *aligner) addSurfaces(ctx context.Context, to *[2]sumOfSurfaces) error {
+	g := &a.grid
+	return eachPair(ctx, a, func(p *filter.Phase, n neighbours) []float32 {
+		t := &to[n.axis]
+		if t.sum == nil || n.pa == nil || n.pb == nil || g.extentOf(n.a) != g.tile || g.extentOf(n.b) != g.tile {
+			return nil
+		}
+		s := t.strips
+		v := make([]float32, len(t.sum))
+		if !p.Surface(v, cutOut(n.pa, g.tile[1], s.a, s.ny, s.nx), cutOut(n.pb, g.tile[1], s.b, s.ny, s.nx), s.ny, s.nx) {
+			return nil
+		}
+		return v
+	}, func(n neighbours, v []float32) {
+		if v == nil {
+			return
+		}
+		t := &to[n.axis]
+		t.pairs++
+		for i, x := range v {
+			t.sum[i] += x
+		}
+	})
+}
+
+// addScores adds how well a mosaic's pairs correlate at each candidate.
+func (a *aligner) addScores(ctx context.Context, candidates [2][][2]int, to *[2][commonPeaks]float64) error {
+	return eachPair(ctx, a, func(p *filter.Phase, n neighbours) (scores [commonPeaks]float64) {
+		if n.pa == nil || n.pb == nil {
+			return scores
+		}
+		na, nb := a.grid.extentOf(n.a), a.grid.extentOf(n.b)
+		for k, d := range candidates[n.axis] {
+			s, ok := displaced(na, nb, d, leastOverlap)
+			if !ok {
+				continue
+			}
+			if f, ok := p.SubPixel(cutOut(n.pa, na[1], s.a, s.ny, s.nx), cutOut(n.pb, nb[1], s.b, s.ny, s.nx), s.ny, s.nx); ok {
+				scores[k] = f.Correlation * math.Sqrt(float64(s.ny*s.nx))
+			}
+		}
+		return scores
+	}, func(n neighbours, s [commonPeaks]float64) {
+		for k, v := range s {
+			to[n.axis][k] += v
+		}
+	})
+}
+
+const (
+	// commonPeaks is how many maxima of a sum of surfaces are looked at, at most.
+	commonPeaks = 8
+	// commonPart is how high a maximum must be to be looked at, of the highest:
+	// the second is a third or a half of it where tiles share tissue.
+	commonPart = 0.4
+)
+
+// candidates are the displacements of the highest maxima, the highest first.
+func (s *sumOfSurfaces) candidates(expected [2]int) (out [][2]int) {
+	ny, nx := filter.SurfaceSize(s.strips.ny, s.strips.nx)
+	sum := s.sum
+	// the tiles' positions scatter, and so do the single peaks
+	for range 3 {
+		sum = blurRound(sum, ny, nx)
+	}
+	peaks := maxima(sum, ny, nx)
+	for _, p := range peaks[:min(len(peaks), commonPeaks)] {
+		if sum[p] < commonPart*sum[peaks[0]] {
+			break
+		}
+		var d [2]int
+		for k, c := range [2]struct{ at, period int }{{p / nx, ny}, {p % nx, nx}} {
+			// of the shifts that are equal modulo the period the one nearest to what is expected
+			base := s.strips.a[k] - s.strips.b[k]
+			want := expected[k] - base
+			d[k] = base + c.at + int(math.Round(float64(want-c.at)/float64(c.period)))*c.period
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// maxima are the elements of a periodic surface that none of their eight
+// neighbours exceeds, the highest first; of equal neighbours the first counts.
+func maxima(v []float32, ny, nx int) (at []int) {
+	for i, f := range v {
+		y, x := i/nx, i%nx
+		top := true
+		for d := 0; d < 9 && top; d++ {
+			o := (y+d/3-1+ny)%ny*nx + (x+d%3-1+nx)%nx
+			top = v[o] < f || v[o] == f && o >= i
+		}
+		if top {
+			at = append(at, i)
+		}
+	}
+	slices.SortFunc(at, func(a, b int) int { return cmp.Or(cmp.Compare(v[b], v[a]), a-b) })
+	return at
+}
+
+// blurRound smooths a periodic surface by (1, 2, 1)/4 along both axes.
+func blurRound(v []float32, ny, nx int) []float32 {
+	out := make([]float32, len(v))
+	for y := range ny {
+		up, mid, down := v[(y+ny-1)%ny*nx:][:nx], v[y*nx:][:nx], v[(y+1)%ny*nx:][:nx]
+		for x := range nx {
+			l, r := (x+nx-1)%nx, (x+1)%nx
+			a := up[l] + 2*up[x] + up[r]
+			b := mid[l] + 2*mid[x] + mid[r]
+			c := down[l] + 2*down[x] + down[r]
+			out[y*nx+x] = (a + 2*b + c) / 16
+		}
+	}
+	return out
+}
