@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 volume=$1/volume/volume.ome.zarr
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-bin/preview "$volume" docs/preview.png -f -q --max_size 1200 --title 'Phantom, stacked'
+bin/preview "$volume" docs/preview.png -f -q --max_size 1200 --percentiles 0.1,99.3 --title 'Phantom, stacked'
 bin/qc-report "$tmp/report.html" -q --run "$1" --title 'Quality report: phantom'
 tests/report/run.sh "$tmp/report.html" "$tmp/page.png"
 mv "$tmp/page.png" docs/qc-report.png

@@ -194,7 +194,7 @@ func (im *Image) measure(f *findings) {
 	scale := ms.Datasets[0].Transform.then(ms.Transform).Scale
 	im.VoxelSize = append([]float64(nil), scale...)
 	im.Unit = make([]string, len(im.Axes))
-	guess, first, unknown := "", true, ""
+	guess, first, unknown, said := "", true, "", map[string]bool{}
 	for d, a := range im.Axes {
 		if a.Type != TypeSpace {
 			continue
@@ -216,7 +216,8 @@ func (im *Image) measure(f *findings) {
 				}
 			}
 			um = micrometres[guess]
-		case unit != a.Unit:
+		case unit != a.Unit && !said[a.Unit]: // of several axes with the same spelling once
+			said[a.Unit] = true
 			f.warn(fmt.Sprintf("%saxes[%d].unit", im.prefix(), d), "%q is read as %q", a.Unit, unit)
 		}
 		im.Unit[d] = unit

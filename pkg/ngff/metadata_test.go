@@ -237,6 +237,8 @@ func TestVoxelSize(t *testing.T) {
 		{[2]string{"", ""}, "[0.01,3]", []float64{100, 30000}, 1},
 		{[2]string{"", ""}, "[1,0.5]", []float64{10, 5}, 1},
 		{[2]string{"parsec", "um"}, "[1,0.5]", []float64{10, 5}, 2},
+		{[2]string{"um", "um"}, "[1,0.5]", []float64{10, 5}, 1}, // not of each axis
+		{[2]string{"um", "mm"}, "[1,0.5]", []float64{10, 5000}, 2},
 	} {
 		axes := `[{"name":"y","type":"space","unit":"` + c.units[0] + `"},{"name":"x","type":"space","unit":"` + c.units[1] + `"}]`
 		st := node(t, 2, image04(axes, scaled(`[{"type":"scale","scale":`+c.scale+`}]`), `,"coordinateTransformations":[{"type":"scale","scale":[10,10]}]`), map[string]zarr.Spec{"0": {Shape: []int{8, 8}}})

@@ -124,7 +124,7 @@ func check(page, shot string) (err error) {
 			problems = append(problems, fmt.Sprintf("%d px wide: %s", width, f))
 		}
 	}
-	if err := b.window(1180, 1140); err != nil {
+	if err := b.window(1180, 1120); err != nil {
 		return err
 	}
 	for _, scheme := range []string{"dark", "light"} {
