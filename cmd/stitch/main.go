@@ -76,6 +76,12 @@ func run(ctx context.Context, r *cli.Run) error {
 			return err
 		}
 		opt.Transform = t.Matrix
+		if t.Overlap >= 0 && t.Overlap != opt.Overlap {
+			if r.IsSet("overlap") {
+				return cli.Usage("flag --overlap: %s was made with %g, not %g: leave the flag out, or estimate again", name, t.Overlap, opt.Overlap)
+			}
+			opt.Overlap = t.Overlap
+		}
 	}
 	if r.IsSet("estimate_only") {
 		return estimate(ctx, r, opt)

@@ -7,14 +7,21 @@ package filter
 // in the precision of F, the product rounded before the sum. With alpha_k =
 // w_k/(w_1 + … + w_k) for the k-th of several values this is their mean with
 // weights w, and exactly their value where they agree. An alpha of 1 or more
-// replaces acc; where one of the two is NaN, the other is taken. All three have the
-// length of acc.
+// replaces acc, one of 0 or less leaves it; where one of the two is NaN, the other is
+// taken, and what is infinite stays so (NaN where the two are infinite in different
+// directions). All three have the length of acc.
 func Blend[F float32 | float64](acc, v []F, alpha []float32) {
 	v, alpha = v[:len(acc)], alpha[:len(acc)]
 	n := blendVector(acc, v, alpha)
 	for i := n; i < len(acc); i++ {
 		a, b, w := acc[i], v[i], F(alpha[i])
 		r := a + F(w*F(b-a))
+		if r != r {
+			r = a + b // infinite, or NaN
+		}
+		if w <= 0 {
+			r = a
+		}
 		if w >= 1 || a != a {
 			r = b
 		}

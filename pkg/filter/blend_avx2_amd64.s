@@ -12,6 +12,7 @@ TEXT ·blendF32AVX2(SB), NOSPLIT, $0-32
 	MOVQ alpha+16(FP), DX
 	MOVQ n+24(FP), CX
 	VBROADCASTSS one<>(SB), Y15
+	VXORPS Y14, Y14, Y14
 loop:
 	VMOVUPS (DI), Y0             // a
 	VMOVUPS (SI), Y1             // b
@@ -19,6 +20,11 @@ loop:
 	VSUBPS Y0, Y1, Y3            // b-a
 	VMULPS Y3, Y2, Y3
 	VADDPS Y3, Y0, Y3            // a + w(b-a)
+	VCMPPS $3, Y3, Y3, Y4        // NaN
+	VADDPS Y0, Y1, Y5            // a + b
+	VBLENDVPS Y4, Y5, Y3, Y3
+	VCMPPS $2, Y14, Y2, Y4       // w <= 0
+	VBLENDVPS Y4, Y0, Y3, Y3
 	VCMPPS $13, Y15, Y2, Y4      // w >= 1
 	VCMPPS $3, Y0, Y0, Y5        // a is NaN
 	VORPS Y4, Y5, Y4

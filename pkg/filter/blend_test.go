@@ -101,4 +101,16 @@ func TestBlendOfEqualValuesIsTheValue(t *testing.T) {
 	if acc[0] != 2 || acc[1] != 3 || acc[2] == acc[2] || acc[3] != 7 {
 		t.Errorf("blend with NaN: %v", acc)
 	}
+	inf := float32(math.Inf(1))
+	for n := range 2 { // by the scalar version and, where there is one, the vector's
+		acc = []float32{inf, -inf, 3, inf, 5, 5, inf, nan}
+		v = []float32{inf, -inf, inf, 4, inf, -inf, -inf, inf}
+		w = []float32{0.5, 0.5, 0.5, 0.5, 0, 1, 0.5, 0}
+		want := []float32{inf, -inf, inf, inf, 5, -inf, nan, inf}
+		acc, v, w = acc[n:], v[n:], w[n:]
+		Blend(acc, v, w)
+		if i := equalBits(acc, want[n:]); i >= 0 {
+			t.Errorf("blend %v with infinite %v by %v: %v, want %v", i, v[i], w[i], acc[i], want[n+i])
+		}
+	}
 }

@@ -173,13 +173,13 @@ func pyramidBudget(shape, unit []int, size, levels int, mem int64) int64 {
 
 func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic, out store.Writer, layout Layout, opt StitchOptions, res Resources) (*ngff.Image, *Stitching, error) {
 	g := m.grid()
-	s := &Stitching{Overlap: opt.Overlap, Transform: Transform{Matrix: opt.Transform}, Blending: opt.Blending,
+	s := &Stitching{Overlap: opt.Overlap, Transform: Transform{Matrix: opt.Transform, Overlap: opt.Overlap}, Blending: opt.Blending,
 		Tile: g.tile, Grid: [2]int{g.ny, g.nx}, Pairs: []TilePair{}}
 	positions, err := position(ctx, m, g, opt, s, res)
 	if err != nil {
 		return nil, nil, err
 	}
-	places, origin, size, err := g.canvas(m.where, positions, opt.Interpolate)
+	places, origin, size, err := g.canvas(m.where, positions, opt.Interpolate, m.shape[0]*m.dtype.Size())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -199,7 +199,7 @@ func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic
 	if len(unit) != 3 || len(piece) != 3 || min(unit[0], unit[1], unit[2]) < 1 {
 		return nil, nil, layout.check(make([]int, 3))
 	}
-	f := &fusion[T, F]{mosaic: m, grid: g, places: places, res: res, empty: make([]bool, len(places))}
+	f := &fusion[T, F]{mosaic: m, grid: g, places: places, res: res, content: make([]content, len(places))}
 	budget := pyramidBudget(shape, unit, m.dtype.Size(), layout.Levels, res.Mem)
 	if f.stitchPlan, err = planStitch[T, F](m, places, size, [3]int(unit), res.Workers, res.Mem-budget, opt.Blending, f, layout.codec() != "raw"); err != nil {
 		return nil, nil, err
@@ -236,7 +236,7 @@ func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic
 		return nil, nil, err
 	}
 	for t := range s.Tiles {
-		s.Tiles[t].Empty = f.empty[t]
+		s.Tiles[t].Empty = f.content[t] == contentZero
 	}
 	if f.seams != nil {
 		s.Seams = f.seams.seams(g.nx)

@@ -27,7 +27,7 @@ type fusion[T dtype.Element, F float32 | float64] struct {
 	writer  *ngff.Writer
 	weights *weights
 	seams   *seamSums // nil: they are not asked for
-	empty   []bool    // tiles that hold nothing but zeros
+	content []content // of each tile
 }
 
 // run goes through the blocks, and the slabs of each.
@@ -275,26 +275,21 @@ type visit[T dtype.Element, F float32 | float64] struct {
 
 // add reads a tile and adds it to the columns on which it lies.
 func (w *fuser[T, F]) add(ctx context.Context, t int) error {
-	i, j := t/w.grid.nx, t%w.grid.nx
-	empty, err := w.in.empty(ctx, i, j)
-	if err != nil {
+	if err := w.look(ctx, t); err != nil {
 		return err
 	}
-	w.mu.Lock()
-	w.fusion.empty[t] = empty
-	w.mu.Unlock()
 	if err := w.enter(t); err != nil {
 		return err
 	}
 	plane := w.weights.of(t)
 	for k := w.z0 / w.in.planes; k < w.in.pieces && k*w.in.planes < w.z1; k++ {
-		data, first, n, err := w.in.load(ctx, k, i, j)
+		src, n, err := w.source(ctx, k, t)
 		if err != nil {
 			return err
 		}
+		first := src.first
 		start := time.Now()
 		w.waited = 0
-		src := source[T]{data, first, w.mosaic.chunk, w.grid.extent(i, j)}
 		lo, hi := max(first, w.z0), min(first+n, w.z1)
 		for c := range w.visits {
 			w.alone(&w.visits[c], t, src, lo, hi)
@@ -347,9 +342,46 @@ func (w *fuser[T, F]) enter(t int) error {
 	return nil
 }
 
+// content is what is known of a tile.
+type content uint8
+
+const (
+	contentUnknown content = iota
+	contentSome
+	contentZero // all of its voxels are zero: it is not read again
+)
+
+// look finds out whether a tile holds anything, unless an earlier pass did. Only
+// the worker that has the tile asks, and the passes follow each other.
+func (w *fuser[T, F]) look(ctx context.Context, t int) error {
+	if w.content[t] != contentUnknown {
+		return nil
+	}
+	empty, err := w.in.empty(ctx, t/w.grid.nx, t%w.grid.nx)
+	if err != nil {
+		return err
+	}
+	w.content[t] = contentSome
+	if empty {
+		w.content[t] = contentZero
+	}
+	return nil
+}
+
+// source reads a piece of n planes of a tile.
+func (w *fuser[T, F]) source(ctx context.Context, k, t int) (src source[T], n int, err error) {
+	i, j := t/w.grid.nx, t%w.grid.nx
+	src = source[T]{first: k * w.in.planes, pitch: w.mosaic.chunk, extent: w.grid.extent(i, j)}
+	if w.content[t] == contentZero {
+		return src, min(w.in.planes, w.mosaic.shape[0]-src.first), nil
+	}
+	src.data, src.first, n, err = w.in.load(ctx, k, i, j)
+	return src, n, err
+}
+
 // source is a piece of a tile.
 type source[T dtype.Element] struct {
-	data   []T
+	data   []T // nil: zeros
 	first  int // plane
 	pitch  [3]int
 	extent [2]int
@@ -371,7 +403,7 @@ func (w *fuser[T, F]) alone(v *visit[T, F], t int, src source[T], lo, hi int) {
 		for z := lo; z < hi; z++ {
 			for y := l.Y0; y < l.Y1; y++ {
 				dst := v.row(w.stitchPlan, z-w.z0, y, l.X0, l.X1)
-				if p.frac == [2]float32{} {
+				if p.frac == [2]float32{} && src.data != nil {
 					copy(dst, src.row(z, y-p.Y0)[l.X0-p.X0:])
 				} else {
 					storeRow(dst, w.sample(src, p, z, y, l.X0, l.X1))
@@ -407,7 +439,7 @@ func (w *fuser[T, F]) shared(v *visit[T, F], t int, src source[T], plane []float
 			w.waited += time.Since(start)
 		}
 		if lo == w.z0 {
-			w.weigh(v, i, at, p, plane, w.fusion.empty[t])
+			w.weigh(v, i, at, p, plane, src.data == nil)
 		}
 		alpha := v.alpha[i]
 		if alpha == nil && at > 0 {
@@ -422,7 +454,7 @@ func (w *fuser[T, F]) shared(v *visit[T, F], t int, src source[T], plane []float
 					copy(acc, s)
 					continue
 				}
-				if w.seams != nil && at == 1 && len(l.who) == 2 && z%seamStep == 0 && !w.fusion.empty[v.tiles[l.who[0]]] {
+				if w.seams != nil && at == 1 && len(l.who) == 2 && z%seamStep == 0 && w.content[v.tiles[l.who[0]]] != contentZero {
 					seamRow(w.seams, v.tiles[l.who[0]], t, v.outColumn, acc, s)
 				}
 				filter.Blend(acc, s, alpha[(y-l.Y0)*nx:][:nx])
@@ -539,6 +571,11 @@ func storeRow[T dtype.Element, F float32 | float64](dst []T, v []F) {
 // their centres. It is valid until the next call.
 func (w *fuser[T, F]) sample(src source[T], p *place, z, y, x0, x1 int) []F {
 	ty, x0, x1 := y-p.Y0, x0-p.X0, x1-p.X0
+	if src.data == nil {
+		w.rows[3] = sized(w.rows[3], x1-x0)
+		clear(w.rows[3])
+		return w.rows[3]
+	}
 	fy, fx := p.frac[0], p.frac[1]
 	// the columns that are needed
 	a, b := x0, x1

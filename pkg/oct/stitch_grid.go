@@ -37,13 +37,19 @@ type place struct {
 	frac        [2]float32 // what is missing to its exact position, within ±0.5; 0 for placement by whole voxels
 }
 
-// maxSparse is how many times the area of the tiles a canvas may have.
-const maxSparse = 64
+const (
+	// maxSparse is how many times the area of the tiles a canvas may have.
+	maxSparse = 64
+	// largeSlice is the size, in bytes, from which on it may have sparseLarge times
+	// the area: what is beyond can only be a mistake.
+	largeSlice, sparseLarge = 1 << 40, 8
+)
 
 // canvas puts tiles at positions rounded to whole voxels (half to even), or with
 // interpolate at the exact ones, on the smallest canvas that holds them. origin
-// is the position of the canvas's first voxel.
-func (g *grid) canvas(where string, positions [][2]float64, interpolate bool) (places []place, origin, size [2]int, err error) {
+// is the position of the canvas's first voxel; column is what a pixel has in all
+// planes, in bytes.
+func (g *grid) canvas(where string, positions [][2]float64, interpolate bool, column int) (places []place, origin, size [2]int, err error) {
 	places = make([]place, len(positions))
 	var lo, hi [2]float64
 	for k, p := range positions {
@@ -57,9 +63,10 @@ func (g *grid) canvas(where string, positions [][2]float64, interpolate bool) (p
 		}
 	}
 	area, covered := (hi[0]-lo[0])*(hi[1]-lo[1]), float64(g.shape[0])*float64(g.shape[1])
-	if !(area <= maxSparse*covered) {
-		return nil, origin, size, badInput("%s: these positions need a canvas of %.0f × %.0f voxels per plane, %.0f times what the tiles have (at most %d times): check --overlap and --transform",
-			where, hi[0]-lo[0], hi[1]-lo[1], area/covered, maxSparse)
+	bytes := area * float64(column)
+	if !(area <= maxSparse*covered) || bytes > largeSlice && area > sparseLarge*covered {
+		return nil, origin, size, badInput("%s: these positions need a canvas of %.0f × %.0f voxels per plane, %.3g TiB in all, %.0f times what the tiles have: check --overlap and --transform",
+			where, hi[0]-lo[0], hi[1]-lo[1], bytes/(1<<40), area/covered)
 	}
 	for d := range 2 {
 		if math.Abs(lo[d]) > math.MaxInt32 || math.Abs(hi[d]) > math.MaxInt32 {

@@ -42,9 +42,9 @@ func (m Matrix) String() string {
 
 // Transform is a matrix as it is stored in a file, with how it came about.
 type Transform struct {
-	Matrix  Matrix  `json:"matrix"`            // acts on (y, x)
-	Overlap float64 `json:"overlap,omitempty"` // that it was estimated with; 0: not known
-	Pairs   int     `json:"pairs,omitempty"`   // of neighbouring tiles that took part
+	Matrix  Matrix  `json:"matrix"`          // acts on (y, x)
+	Overlap float64 `json:"overlap"`         // whose positions it acts on; below 0: not known
+	Pairs   int     `json:"pairs,omitempty"` // of neighbouring tiles that took part
 	Spread  float64 `json:"spread_px,omitempty"`
 }
 
@@ -63,7 +63,8 @@ const maxTransform = 1 << 20
 
 // ReadTransform reads a 2×2 matrix that acts on (y, x): JSON, either
 // {"matrix": [[a, b], [c, d]]} or the bare rows, or .npy of two by two numbers.
-// Errors are [ErrInput]; name stands in them for the file.
+// The overlap is below 0 where the file does not say it. Errors are [ErrInput]; name
+// stands in them for the file.
 func ReadTransform(r io.Reader, name string) (Transform, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxTransform+1))
 	if err != nil {
@@ -85,14 +86,14 @@ func parseTransform(b []byte) (Transform, error) {
 	}
 	if bytes.HasPrefix(b, []byte("\x93NUMPY")) {
 		m, err := parseMatrixNpy(b)
-		return Transform{Matrix: m}, err
+		return Transform{Matrix: m, Overlap: -1}, err
 	}
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) // of editors on Windows
 	text := bytes.TrimSpace(b)
 	if len(text) == 0 {
 		return Transform{}, errors.New("the file is empty: want a 2×2 matrix as JSON or .npy")
 	}
-	var t Transform
+	t := Transform{Overlap: -1}
 	var rows [][]float64
 	if text[0] == '[' {
 		if err := json.Unmarshal(text, &rows); err != nil {
@@ -101,7 +102,7 @@ func parseTransform(b []byte) (Transform, error) {
 	} else {
 		var file struct {
 			Matrix  [][]float64 `json:"matrix"`
-			Overlap float64     `json:"overlap"`
+			Overlap *float64    `json:"overlap"`
 			Pairs   int         `json:"pairs"`
 			Spread  float64     `json:"spread_px"`
 		}
@@ -112,7 +113,13 @@ func parseTransform(b []byte) (Transform, error) {
 			return t, errors.New(`no "matrix": want {"matrix": [[a, b], [c, d]]} or the bare rows`)
 		}
 		rows = file.Matrix
-		t = Transform{Overlap: file.Overlap, Pairs: file.Pairs, Spread: file.Spread}
+		t.Pairs, t.Spread = file.Pairs, file.Spread
+		if o := file.Overlap; o != nil {
+			if !(*o >= 0 && *o < 1) {
+				return t, fmt.Errorf("overlap %g is not within 0…1, 1 excluded", *o)
+			}
+			t.Overlap = *o
+		}
 	}
 	if len(rows) != 2 || len(rows[0]) != 2 || len(rows[1]) != 2 {
 		return t, fmt.Errorf("a matrix with rows %v: want two rows of two numbers", rows)
