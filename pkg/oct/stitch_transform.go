@@ -48,6 +48,19 @@ type Transform struct {
 	Spread  float64 `json:"spread_px,omitempty"`
 }
 
+// MarshalJSON leaves out an overlap that is not known.
+func (t Transform) MarshalJSON() ([]byte, error) {
+	type fields Transform // without this method
+	out := struct {
+		fields
+		Overlap *float64 `json:"overlap,omitempty"`
+	}{fields: fields(t)}
+	if t.Overlap >= 0 {
+		out.Overlap = &t.Overlap
+	}
+	return json.Marshal(out)
+}
+
 // WriteTransform writes a transform as JSON.
 func WriteTransform(w io.Writer, t Transform) error {
 	b, err := json.MarshalIndent(t, "", "  ")
