@@ -146,7 +146,7 @@ func readTransform(r *cli.Run, name string) (oct.Transform, error) {
 	}
 	defer f.Close()
 	t, err := oct.ReadTransform(f, name)
-	return t, stage.Failed(err)
+	return t, cli.BadInput(err)
 }
 
 // file starts an output file; none for an empty name.

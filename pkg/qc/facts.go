@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -169,7 +170,10 @@ func lineAt(b []byte, offset int64) int {
 // caller puts in front, and in one line.
 func plainJSON(err error, path string) error {
 	var syntax *json.SyntaxError
+	var file *fs.PathError
 	switch {
+	case errors.As(err, &file):
+		return file.Err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
 		return errors.New("the JSON ends in the middle")
 	case errors.As(err, &syntax):

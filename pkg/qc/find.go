@@ -32,8 +32,8 @@ func files(paths []string, ending string) ([]found, error) {
 			return nil, badInput("%w", err)
 		}
 		for _, e := range entries {
-			if strings.HasSuffix(e.Name(), ending) && !strings.HasPrefix(e.Name(), ".") && !isFolder(filepath.Join(p, e.Name())) {
-				out = append(out, found{filepath.Join(p, e.Name()), false})
+			if path := filepath.Join(p, e.Name()); strings.HasSuffix(e.Name(), ending) && !strings.HasPrefix(e.Name(), ".") && isPlain(path) {
+				out = append(out, found{path, false})
 			}
 		}
 	}
@@ -43,6 +43,13 @@ func files(paths []string, ending string) ([]found, error) {
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
+}
+
+// isPlain says whether a path may be read to its end: no folder, pipe or device.
+// What is not there counts, reading it says so.
+func isPlain(path string) bool {
+	info, err := os.Stat(path)
+	return err != nil || info.Mode().IsRegular()
 }
 
 // closed are folders of a run that are not looked into: what engines keep.
@@ -55,6 +62,9 @@ const runDepth = 4
 // gives them: what there is of each kind, in the order of the names.
 func find(run string) (map[string][]found, error) {
 	lists := map[string][]found{}
+	if info, err := os.Stat(run); err == nil && !info.IsDir() {
+		return nil, badInput("%s: not a folder: want that of a run's results", run)
+	}
 	err := fs.WalkDir(os.DirFS(run), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			if name == "." {
@@ -79,6 +89,9 @@ func find(run string) (map[string][]found, error) {
 				put("focal")
 				return fs.SkipDir
 			}
+			return nil
+		}
+		if !d.Type().IsRegular() && !isPlain(filepath.Join(run, filepath.FromSlash(name))) {
 			return nil
 		}
 		switch ending := filepath.Ext(base); {

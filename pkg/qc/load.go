@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +28,7 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{}
+	r := &Report{Problems: s.empty(lists)}
 	for _, load := range []func() error{
 		func() error { return r.loadRecords(lists["reports"]) },
 		func() error {
@@ -110,6 +111,29 @@ func (s Sources) lists() (map[string][]found, error) {
 	return lists, nil
 }
 
+// empty says which of the named folders have nothing to show.
+func (s Sources) empty(lists map[string][]found) (problems []string) {
+	if n := 0; s.Run != "" {
+		for _, list := range lists {
+			n += len(list)
+		}
+		if n == 0 {
+			problems = append(problems, s.Run+": nothing in this folder that a report shows: no reports/*.json, previews/*.png, z_matches.csv or the like")
+		}
+	}
+	for _, kind := range []struct {
+		name, what string
+		named      []string
+	}{{"reports", "run records (*.json)", s.Reports}, {"previews", "pictures (*.png)", s.Previews}, {"stitch", "JSON files", s.Stitch}, {"crop", "JSON files", s.Crop}} {
+		for _, folder := range kind.named {
+			if !slices.ContainsFunc(lists[kind.name], func(f found) bool { return f.path == folder || filepath.Dir(f.path) == filepath.Clean(folder) }) {
+				problems = append(problems, folder+": no "+kind.what+" in this folder")
+			}
+		}
+	}
+	return problems
+}
+
 // Files are the files that a report of these sources reads, and the folders of
 // maps.
 func (s Sources) Files() ([]string, error) {
@@ -133,7 +157,11 @@ func (r *Report) unusable(f found, err error) error {
 	if f.named || errors.Is(err, context.Canceled) {
 		return inputError{err}
 	}
-	r.Problems = append(r.Problems, err.Error())
+	text := err.Error()
+	if p := (*fs.PathError)(nil); errors.As(err, &p) && text == p.Error() {
+		text = p.Path + ": " + p.Err.Error()
+	}
+	r.Problems = append(r.Problems, text)
 	return nil
 }
 

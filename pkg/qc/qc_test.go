@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -194,6 +195,36 @@ func TestMalformed(t *testing.T) {
 		if _, err := Load(ctx, s, res); !errors.Is(err, ErrInput) {
 			t.Errorf("%+v: %v", s, err)
 		}
+	}
+	// folders without anything, and what only looks like a file
+	dir := t.TempDir()
+	for _, name := range []string{"reports/x.json", "previews/y.png"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "reports/pipe.json"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		s    Sources
+		want string
+	}{
+		{Sources{Run: dir}, dir + ": nothing in this folder"}, {Sources{Reports: []string{dir + "/reports/"}}, "reports/: no run records"},
+		{Sources{Previews: []string{dir + "/previews"}}, "previews: no pictures"}, {Sources{Stitch: []string{dir}}, "no JSON files"},
+	} {
+		if r := load(t, c.s); len(r.Problems) != 1 || !strings.Contains(r.Problems[0], c.want) {
+			t.Errorf("%+v: %q", c.s, r.Problems)
+		}
+	}
+	if err := os.Symlink("nowhere", filepath.Join(dir, "reports/a.json")); err != nil {
+		t.Fatal(err)
+	}
+	if r := load(t, Sources{Run: dir}); len(r.Problems) != 1 || r.Problems[0] != filepath.Join(dir, "reports/a.json")+": no such file or directory" {
+		t.Errorf("%q", r.Problems)
+	}
+	if _, err := Load(ctx, Sources{Run: filepath.Join(dir, "reports/pipe.json")}, res); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "not a folder") {
+		t.Error(err)
 	}
 	if _, err := Load(ctx, Sources{Previews: []string{filepath.Join(tree(t, map[string]string{"a.png": noise(t, 100, 100)}), "a.png")}}, oct.Resources{Workers: 1, Mem: 1000}); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "too many to embed") {
 		t.Error(err)

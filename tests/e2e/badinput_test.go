@@ -52,6 +52,12 @@ func (want outcome) check(t *testing.T, dir string, line []string) {
 		t.Errorf("%s: a panic:\n%s", strings.Join(line, " "), text)
 	}
 	switch _, err := os.Stat(filepath.Join(dir, "out.png")); {
+	case code == 0 && line[0] == "qc-report":
+		page, err := os.ReadFile(filepath.Join(dir, "out.html"))
+		if err != nil || !strings.HasSuffix(strings.TrimSpace(string(page)), "</html>") {
+			t.Errorf("%s: no whole page (%v)", strings.Join(line, " "), err)
+		}
+		return
 	case code == 0 && err == nil:
 		f, err := os.Open(filepath.Join(dir, "out.png"))
 		if err != nil {

@@ -220,3 +220,24 @@ func TestBadStacks(t *testing.T) {
 		})
 	}
 }
+
+// Every image that other stages are tried with, as the slices of a stack.
+func TestBadSlices(t *testing.T) {
+	for name, c := range badImages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for _, n := range []string{"00", "01", "02"} {
+				c.write(t, filepath.Join(dir, "slices/slice_z"+n+".ome.zarr"))
+			}
+			text(t, dir, "shifts.csv", shiftsHeader+"0,1,2,1,0.02,0.01\n1,2,-1,3,-0.01,0.03\n")
+			want := c.want
+			want.line = strings.ReplaceAll(strings.ReplaceAll(want.line, `/0: `, `: `), `in\.ome\.zarr`, `slices/slice_z0\d\.ome\.zarr`)
+			if name == "fine voxels" { // shifts of 20 µm are 2000 of them
+				want = outcome{1, `stack: .* needs \d+ MiB of buffers, --mem grants 64 MiB`}
+			}
+			line := "stack slices shifts.csv out.ome.zarr --slicing_interval_mm 0.08 --moving_z_first_index 1 --pyramid_resolutions 20 40 --blend --output_z_matches out.csv"
+			want.check(t, dir, strings.Fields(line))
+		})
+	}
+}
