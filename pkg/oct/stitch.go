@@ -168,7 +168,7 @@ func pyramidBudget(shape, unit []int, size, levels int, mem int64) int64 {
 		return chunk + 64<<10
 	}
 	row := int64(min(unit[1], shape[1])) * int64(shape[2]) * int64(shape[0]) * int64(size)
-	return min(mem/4, row/3+12*chunk)
+	return min(mem/4, row/3+12*chunk+64<<10)
 }
 
 func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic, out store.Writer, layout Layout, opt StitchOptions, res Resources) (*ngff.Image, *Stitching, error) {
