@@ -26,6 +26,9 @@ func toI16AVX2(dst *int16, src *float32, n int)
 func countNonFiniteAVX2(src *float32, n int) int64
 
 //go:noescape
+func belowAVX2(src *float32, n int, limit uint32) int
+
+//go:noescape
 func lnAVX2(v *float32, n int, polynomial *float32)
 
 func toFloat32Vector[T dtype.Element](dst []float32, src []T) (done int) {
@@ -72,6 +75,16 @@ func countNonFiniteVector(v []float32) (done int, count int64) {
 		done += n
 	}
 	return done, count
+}
+
+// belowVector is how many of the first values, in whole vectors, have magnitudes
+// whose bits are less than limit, at most 2³¹.
+func belowVector(v []float32, limit uint32) int {
+	n := len(v) &^ 7
+	if !useAVX2 || n == 0 {
+		return 0
+	}
+	return belowAVX2(&v[0], n, limit)
 }
 
 func lnVector(v []float32) (done int) {

@@ -157,6 +157,30 @@ loop:
 	VZEROUPPER
 	RET
 
+// func belowAVX2(src *float32, n int, limit uint32) int
+TEXT ·belowAVX2(SB), NOSPLIT, $0-32
+	MOVQ src+0(FP), SI
+	MOVQ n+8(FP), CX
+	MOVL limit+16(FP), AX
+	DECL AX
+	VMOVD AX, X8
+	VPBROADCASTD X8, Y8
+	VPCMPEQD Y9, Y9, Y9
+	VPSRLD $1, Y9, Y9 // all bits but the sign
+	XORQ DX, DX
+belowLoop:
+	VPAND (SI)(DX*4), Y9, Y0
+	VPCMPGTD Y8, Y0, Y0
+	VPTEST Y0, Y0
+	JNZ belowEnd
+	ADDQ $8, DX
+	CMPQ DX, CX
+	JLT belowLoop
+belowEnd:
+	MOVQ DX, ret+24(FP)
+	VZEROUPPER
+	RET
+
 DATA lnHalf<>+0(SB)/4, $0x3f3504f3
 GLOBL lnHalf<>(SB), RODATA|NOPTR, $4
 DATA lnOne<>+0(SB)/4, $0x3f800000

@@ -75,6 +75,31 @@ func TestCountNonFinite(t *testing.T) {
 	}
 }
 
+// What is passed over lies below the limit, and what is not begins with a vector
+// that does not.
+func TestBelowVector(t *testing.T) {
+	for n := range 70 {
+		for limit, large := range map[uint32]float32{0: 0, 1: -1e-45, 0x42c80000: -100, 0x42c80001: float32(math.NaN()), 0x7f800000: float32(math.Inf(-1))} {
+			for at := range n + 1 {
+				v := make([]float32, n)
+				for i := range v {
+					v[i] = math.Float32frombits((max(limit, 1) - 1) | uint32(i%2)<<31)
+				}
+				if at < n {
+					v[at] = large
+				}
+				want := min(at, n) &^ 7
+				if limit == 0 || !useAVX2 {
+					want = 0
+				}
+				if got := belowVector(v, limit); got != want {
+					t.Fatalf("%d values, %v at %d, limit %#x: %d, want %d", n, large, at, limit, got, want)
+				}
+			}
+		}
+	}
+}
+
 func TestLn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 9))
 	v := []float32{1, 2, 0.5, math.MaxFloat32, math.SmallestNonzeroFloat32, 1e-39, 0x1p-126, float32(math.E), 0, float32(math.Copysign(0, -1)), -3,

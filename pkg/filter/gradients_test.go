@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -30,28 +31,61 @@ func TestMagnitudePercentile(t *testing.T) {
 			k := int(pos)
 			a := float64(sorted[k])
 			want := float32(a + (float64(sorted[min(k+1, len(v)-1)])-a)*(pos-float64(k)))
-			for look := range 3 { // at all, at nothing, at what misleads
-				p := NewMagnitudePercentile(percent, []int64{32 << 20, 1 << 20, 1 << 20}[look])
+			for i := range v { // magnitudes count, and numbers
+				if i%3 == 0 {
+					v[i] = -v[i]
+				}
+				if i%100 == 0 {
+					v = append(v, []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}[i/100%3])
+				}
+			}
+			for look := range 4 { // at all, at nothing, at what misleads upwards and downwards
+				p := NewMagnitudePercentile(percent, []int64{32 << 20, 1 << 20, 1 << 20, 2 << 20}[look])
 				switch look {
 				case 0:
 					p.Look(v)
 				case 2:
 					p.Look([]float32{3e38})
+				case 3:
+					p.Look([]float32{1e-38, float32(math.NaN())})
 				}
 				for p.Begin() {
 					var wg sync.WaitGroup
+					var bad atomic.Int64
 					for part := range slices.Chunk(v, 400) {
-						wg.Go(func() { p.Add(part) })
+						wg.Go(func() { bad.Add(p.Add(part)) })
 					}
 					wg.Wait()
+					if bad.Load() != 16 {
+						t.Errorf("%s: %d values are no numbers, want 16", name, bad.Load())
+					}
 				}
 				if got := p.Value(); math.Abs(float64(got-want)) > 1e-6*float64(want) {
 					t.Errorf("%s, percentile %v, look %d: %v, want %v", name, percent, look, got, want)
 				}
-				if p.Passes() > 2 || look == 0 && name == "exponential" && percent >= 50 && p.Passes() != 1 {
+				if p.Passes() > 3 || look == 0 && name == "exponential" && percent >= 50 && p.Passes() != 1 {
 					t.Errorf("%s, percentile %v, look %d: %d passes", name, percent, look, p.Passes())
 				}
 			}
+		}
+	}
+	// exactly, the last bit, whatever is skipped
+	near := make([]float32, 4099)
+	for i := range near {
+		near[i] = math.Float32frombits(0x42c80000 + uint32(i*2531%4099))
+	}
+	for k, percent := range []float64{0, 25, 50, 100} {
+		p := NewMagnitudePercentile(percent, 4<<20)
+		p.Look(near[:7])
+		for p.Begin() {
+			p.Add(near[:2000])
+			p.Add(near[2000:])
+		}
+		at := []float64{0, 1024.5, 2049, 4098}[k]
+		low := float64(math.Float32frombits(0x42c80000 + uint32(at)))
+		want := float32(low + (float64(math.Float32frombits(0x42c80000+uint32(math.Ceil(at))))-low)*(at-math.Floor(at)))
+		if got := p.Value(); got != want || p.Passes() != 1 {
+			t.Errorf("percentile %v of neighbours: %v after %d passes, want %v", percent, got, p.Passes(), want)
 		}
 	}
 	p := NewMagnitudePercentile(50, 0)

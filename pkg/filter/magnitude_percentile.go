@@ -6,10 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// MagnitudePercentile finds a percentile of more values than memory holds, exactly, and as a rule
-// in one pass: a first look at a part of the values says where the percentile
-// will lie, and around there values are counted to the last bit. Where it lies
-// elsewhere, a second pass finds it.
+// MagnitudePercentile finds a percentile of the magnitudes |v| of more values than
+// memory holds, exactly, and as a rule in one pass: a first look at a part of the
+// values says where the percentile will lie; around there values are counted to the
+// last bit, and what lies below is only counted. Where it lies elsewhere, one or
+// two more passes find it.
 //
 //	p := filter.NewMagnitudePercentile(99.9, 32<<20)
 //	p.Look(part)
@@ -18,15 +19,15 @@ import (
 //	}
 //	clip := p.Value()
 //
-// Values are magnitudes, such as [Magnitudes] makes: finite and not negative.
-// The percentile p lies at (n−1)·p/100 between the order statistics of the n
-// values, linear in between.
+// NaN and infinite values are left out. The percentile p lies at (n−1)·p/100
+// between the order statistics of the n magnitudes, linear in between.
 type MagnitudePercentile struct {
 	percent float64
-	keys    int // how many upper halves can be counted to the last bit
-	coarse  []int64
-	slot    []int32  // by upper half: where in fine, ×65536; -1: not there
-	fine    []uint32 // by lower half
+	keys    int     // how many upper halves can be counted to the last bit
+	coarse  []int64 // by upper half; those below low together in the first
+	low     int     // upper half from which on they are told apart
+	slot    []int32 // by upper half: where in fine, ×65536; -1: not there
+	fine    []uint32
 	passes  int
 	done    bool
 
@@ -36,6 +37,9 @@ type MagnitudePercentile struct {
 
 // magnitudeKeys is the number of upper halves of the bits of a float32 that is not negative.
 const magnitudeKeys = 1 << 15
+
+// infinite is the bits of the magnitudes that are no numbers, and of larger ones.
+const infinite = 0x7f800000
 
 // NewMagnitudePercentile prepares for a percentile, 0…100, with about that many
 // bytes of counters, at least 1 MiB.
@@ -51,7 +55,9 @@ func NewMagnitudePercentile(percent float64, bytes int64) *MagnitudePercentile {
 // Look counts a part of the values, before the first pass.
 func (p *MagnitudePercentile) Look(v []float32) {
 	for _, f := range v {
-		p.coarse[math.Float32bits(f)>>16]++
+		if b := math.Float32bits(f) &^ (1 << 31); b < infinite {
+			p.coarse[b>>16]++
+		}
 	}
 }
 
@@ -65,48 +71,90 @@ func (p *MagnitudePercentile) Begin() bool {
 		p.done = true
 		return false
 	}
-	if p.passes == 0 { // around what was seen
-		from := max(0, min(lo-p.keys/2, magnitudeKeys-p.keys))
+	switch {
+	case p.passes == 0: // around what was seen
+		p.low = max(0, min(lo-p.keys/2, magnitudeKeys-p.keys))
 		p.fine = make([]uint32, p.keys<<16)
 		for k := range p.keys {
-			p.slot[from+k] = int32(k)
+			p.slot[p.low+k] = int32(k)
 		}
-	} else {
-		for i := range p.slot {
-			p.slot[i] = -1
-		}
+	case p.low > 0 && lo == 0: // somewhere below
+		p.none()
+		p.low = 0
+	default:
+		p.none()
 		p.slot[hi], p.slot[lo] = 1, 0 // the same one if lo is hi
-		clear(p.fine)
+		p.low = lo
 	}
 	clear(p.coarse)
 	p.passes++
 	return true
 }
 
+// none forgets what was counted to the last bit.
+func (p *MagnitudePercentile) none() {
+	for i := range p.slot {
+		p.slot[i] = -1
+	}
+	clear(p.fine)
+}
+
 // Passes is how many there were.
 func (p *MagnitudePercentile) Passes() int { return p.passes }
 
-// Add counts values in the current pass. It is safe for concurrent use; calls
-// with a hundred thousand values or more cost little more than reading them.
-func (p *MagnitudePercentile) Add(v []float32) {
+// Add counts values in the current pass, and returns how many are NaN or infinite.
+// It is safe for concurrent use; calls with ten thousand values or more cost little
+// more than reading them.
+func (p *MagnitudePercentile) Add(v []float32) (nonFinite int64) {
 	counts := p.take()
 	// of what fits into a counter of 32 bits
 	for len(v) > 0 {
 		n := min(len(v), 1<<30)
+		high, bad := p.tell(counts, v[:n])
+		p.merge(counts, high)
+		nonFinite += bad
+		v = v[n:]
+	}
+	p.mu.Lock()
+	p.spare = append(p.spare, counts)
+	p.mu.Unlock()
+	return nonFinite
+}
+
+// tell counts values, up to the upper half high.
+func (p *MagnitudePercentile) tell(counts *[magnitudeKeys]uint32, v []float32) (high uint32, nonFinite int64) {
+	low := uint32(p.low) << 16
+	below, step := 0, 8
+	for len(v) > 0 {
+		n := belowVector(v, low)
+		below += n
+		v = v[n:]
+		// many of them follow each other, or hardly any
+		if step = min(2*step, 1<<12); n > 0 {
+			step = 8
+		}
+		n = min(step, len(v))
 		for _, f := range v[:n] {
-			b := math.Float32bits(f)
-			k := b >> 16 & (magnitudeKeys - 1)
+			b := math.Float32bits(f) &^ (1 << 31)
+			if b < low {
+				below++
+				continue
+			}
+			if b >= infinite {
+				nonFinite++
+				continue
+			}
+			k := b >> 16
 			counts[k]++
+			high = max(high, k)
 			if s := p.slot[k]; s >= 0 {
 				atomic.AddUint32(&p.fine[int(s)<<16|int(b&0xffff)], 1)
 			}
 		}
 		v = v[n:]
-		p.merge(counts)
 	}
-	p.mu.Lock()
-	p.spare = append(p.spare, counts)
-	p.mu.Unlock()
+	counts[0] += uint32(below)
+	return high, nonFinite
 }
 
 func (p *MagnitudePercentile) take() *[magnitudeKeys]uint32 {
@@ -120,13 +168,15 @@ func (p *MagnitudePercentile) take() *[magnitudeKeys]uint32 {
 	return new([magnitudeKeys]uint32)
 }
 
-func (p *MagnitudePercentile) merge(counts *[magnitudeKeys]uint32) {
+func (p *MagnitudePercentile) merge(counts *[magnitudeKeys]uint32, high uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for k, n := range counts {
-		p.coarse[k] += int64(n)
+	p.coarse[0] += int64(counts[0])
+	counts[0] = 0
+	for k := max(1, p.low); k <= int(high); k++ {
+		p.coarse[k] += int64(counts[k])
+		counts[k] = 0
 	}
-	clear(counts[:])
 }
 
 func (p *MagnitudePercentile) count() (n int64) {

@@ -97,7 +97,7 @@ const defaultBudget = 256 << 20
 // is made from stored data (0: a default); the arrays of the levels are set by the caller.
 func newPyramid(t dtype.Type, axes []Axis, geo []geometry, budget int64, m *meter.Meter) (*pyramid, error) {
 	p := &pyramid{elem: t.Size(), meter: m}
-	for _, g := range geo {
+	for k, g := range geo {
 		l := &level{
 			dims: len(g.shape), shape: padded(g.shape, 1), unit: padded(g.chunk, 1),
 			waiting: map[point]*unit{}, shards: map[point]*openShard{},
@@ -109,7 +109,9 @@ func newPyramid(t dtype.Type, axes []Axis, geo []geometry, budget int64, m *mete
 			}
 		}
 		p.levels = append(p.levels, l)
-		p.spare.out = max(p.spare.out, l.clipped(point{}).shape().volume()*p.elem)
+		if k > 0 || g.shard != nil { // level 0 is given, at most copied into a shard
+			p.spare.out = max(p.spare.out, l.clipped(point{}).shape().volume()*p.elem)
+		}
 	}
 	if len(geo) > 1 {
 		if err := p.checkTables(axes, budget); err != nil {

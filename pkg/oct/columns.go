@@ -17,6 +17,7 @@ type columns[T dtype.Element] struct {
 	mosaic  *mosaic
 	array   *zarr.Array
 	scratch int64 // bytes that reading a tile takes besides the tile
+	blocks  bool  // chunks may be decoded in parts
 }
 
 func newColumns[T dtype.Element](m *mosaic, res Resources) (*columns[T], error) {
@@ -25,8 +26,11 @@ func newColumns[T dtype.Element](m *mosaic, res Resources) (*columns[T], error) 
 	if err != nil {
 		return nil, err
 	}
-	return &columns[T]{mosaic: m, array: a, scratch: src.ScratchBytes()}, nil
+	return &columns[T]{mosaic: m, array: a, scratch: src.ScratchBytes(), blocks: a.InBlocks()}, nil
 }
+
+// whole reports whether chunks are decoded whole, of which only some planes are wanted.
+func (c *columns[T]) whole() bool { return len(c.array.Codecs()) > 0 && !c.blocks }
 
 // tile is the shape (z, y, x) of a whole tile in its full depth.
 func (m *mosaic) tile() []int { return []int{m.shape[0], m.chunk[1], m.chunk[2]} }
@@ -55,8 +59,9 @@ func (r rectangle) and(s rectangle) rectangle {
 
 // tileBuffer is the memory of one worker.
 type tileBuffer[T dtype.Element] struct {
-	raw  []byte
-	data []T // of what was read last, C order
+	raw    []byte
+	data   []T    // of what was read last, C order
+	planes []byte // some planes of a chunk of which others are not wanted
 }
 
 func newTileBuffer[T dtype.Element](bytes int64) (*tileBuffer[T], error) {
@@ -69,13 +74,50 @@ func newTileBuffer[T dtype.Element](bytes int64) (*tileBuffer[T], error) {
 
 func (v *tileBuffer[T]) free() { mem.Free(v.raw) }
 
-// read brings planes z0 … z1−1 of a part of the mosaic into memory.
+// read brings planes z0 … z1−1 of a part of the mosaic into memory. Of chunks that
+// are decoded in blocks it decodes none behind the last plane.
 func (c *columns[T]) read(ctx context.Context, v *tileBuffer[T], z0, z1 int, r rectangle) error {
-	bytes := (z1 - z0) * r.area() * c.mosaic.dtype.Size()
+	plane := r.area() * c.mosaic.dtype.Size()
+	bytes := (z1 - z0) * plane
 	v.data = dtype.Slice[T](v.raw[:bytes])
-	err := c.array.Read(ctx, zarr.Region{Start: []int{z0, r.y0, r.x0}, Shape: []int{z1 - z0, r.height(), r.width()}}, v.raw[:bytes])
-	if errors.Is(err, fs.ErrPermission) {
-		return inputError{err} // a chunk that may not be read; of the output it would be another matter
+	chunk := c.mosaic.chunk
+	inOne := r.y0/chunk[1] == (r.y1-1)/chunk[1] && r.x0/chunk[2] == (r.x1-1)/chunk[2]
+	for z := z0; z < z1; {
+		n := z1 - z
+		end := min((z/chunk[0]+1)*chunk[0], c.mosaic.shape[0]) // of this chunk
+		some := c.blocks && inOne && (z%chunk[0] > 0 || z1 < end)
+		switch {
+		case some:
+			n = min(z1, end) - z
+		case c.blocks && inOne && z1 < c.mosaic.shape[0]:
+			n -= n % chunk[0] // whole ones first
+		}
+		region := zarr.Region{Start: []int{z, r.y0, r.x0}, Shape: []int{n, r.height(), r.width()}}
+		to := v.raw[(z-z0)*plane : (z-z0+n)*plane]
+		var err error
+		if some {
+			err = c.readPlanes(ctx, v, region, plane, to)
+		} else {
+			err = c.array.Read(ctx, region, to)
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			return inputError{err} // a chunk that may not be read; of the output it would be another matter
+		}
+		if err != nil {
+			return err
+		}
+		z += n
 	}
-	return err
+	return nil
+}
+
+// readPlanes reads some planes of one chunk, in blocks that stay in the cache.
+func (c *columns[T]) readPlanes(ctx context.Context, v *tileBuffer[T], region zarr.Region, plane int, to []byte) error {
+	if n := max(plane, planesPiece); len(v.planes) < n {
+		v.planes = make([]byte, n)
+	}
+	return c.array.ReadPlanes(ctx, region, v.planes[:max(1, planesPiece/plane)*plane], func(first int, planes []byte) error {
+		copy(to[first*plane:], planes)
+		return nil
+	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
+	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
@@ -75,10 +76,11 @@ type CropMetrics struct {
 // Depth/voxel size, rounded half to even, at least one. NaN and infinite voxels
 // count as 0 in the search, are counted in the meter and stay as they are.
 //
-// The image is read two or three times, tile by tile: for the percentile (not
+// The image is read up to three times, tile by tile: whole for the percentile (not
 // at 100; again where a look at the tile in the middle does not say roughly where it
-// lies), for the search, of which raw chunks give only the planes that it sees,
-// and for what is kept. A worker needs memory for a tile and its encoded form.
+// lies), the planes that the search sees, and the planes that are kept. Raw chunks
+// and those that are decoded block by block give only those planes. A worker needs
+// memory for a tile and its encoded form.
 func Crop(ctx context.Context, in *ngff.Image, out store.Writer, c Cropping, layout Layout, res Resources) (*ngff.Image, CropMetrics, error) {
 	m, err := openMosaic(in)
 	if err != nil {
@@ -125,6 +127,11 @@ func crop[T dtype.Element](ctx context.Context, m *mosaic, out store.Writer, c C
 	if err := p.write(ctx, out, layout); err != nil {
 		return nil, p.metrics, err
 	}
+	p.metrics.NonFinite = p.nonFinite.Load()
+	if n := p.metrics.NonFinite; n > 0 {
+		res.Meter.AddNonFinite(n)
+		res.warn("%s: %d voxels are NaN or infinite: the interface was searched as if they were 0, and they stay in the output", m.where, n)
+	}
 	im, err := ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
 	return im, p.metrics, err
 }
@@ -137,6 +144,7 @@ type cropper[T dtype.Element] struct {
 	voxel     float64 // along z, µm
 	metrics   CropMetrics
 	nonFinite atomic.Int64
+	counted   int // planes, from the first, whose voxels are in nonFinite
 }
 
 func planCrop[T dtype.Element](m *mosaic, c Cropping, res Resources) (*cropper[T], error) {
@@ -199,16 +207,11 @@ func (p *cropper[T]) find(ctx context.Context) error {
 		g.Add(depth, gradient)
 		return nil
 	}
-	if p.c.PercentileMax == 100 { // nobody has counted them
-		search.nonFinite = &p.nonFinite
+	if p.counted = p.mosaic.shape[0]; p.c.PercentileMax == 100 { // nobody has counted them
+		search.nonFinite, p.counted = &p.nonFinite, search.seen()
 	}
 	if err := search.run(ctx); err != nil {
 		return err
-	}
-	p.metrics.NonFinite = p.nonFinite.Load()
-	if n := p.metrics.NonFinite; n > 0 {
-		p.res.Meter.AddNonFinite(n)
-		p.res.warn("%s: %d voxels are NaN or infinite: the interface was searched as if they were 0, and they stay in the output", p.mosaic.where, n)
 	}
 	found, ok := g.Find()
 	p.metrics.Found, p.metrics.Median = ok, found.Depth
@@ -224,8 +227,9 @@ func (p *cropper[T]) find(ctx context.Context) error {
 // percentile is the magnitude at which the search clips.
 func (p *cropper[T]) percentile(ctx context.Context) (float32, error) {
 	m := p.mosaic
+	r := newPlaneReader(m, p.res.Meter)
 	counters := max(1<<20, min(32<<20, p.res.Mem/8))
-	workers, err := p.workers(m.tileBytes()+p.scratch+workspace(m), counters+1<<20)
+	workers, err := p.workers(r.bytes()+workspace(m), counters+1<<20)
 	if err != nil {
 		return 0, err
 	}
@@ -233,75 +237,79 @@ func (p *cropper[T]) percentile(ctx context.Context) (float32, error) {
 	ny, nx := m.tiles()
 	quiet := func(int64) {}
 	middle := func(int) (int, int) { return ny / 2, nx / 2 }
-	if err := p.magnitudes(ctx, 1, 1, middle, func(v []float32, _ int64) { q.Look(v) }, quiet); err != nil {
+	if err := p.voxels(ctx, r, 1, 1, middle, func(v []float32) int64 { q.Look(v); return 0 }, quiet); err != nil {
 		return 0, err
 	}
 	progress := p.res.progress
 	for q.Begin() {
 		p.nonFinite.Store(0)
-		err := p.magnitudes(ctx, workers, ny*nx, func(k int) (int, int) { return k / nx, k % nx }, func(v []float32, bad int64) {
-			q.Add(v)
-			p.nonFinite.Add(bad)
-		}, progress)
-		if err != nil {
+		if err := p.voxels(ctx, r, workers, ny*nx, func(k int) (int, int) { return k / nx, k % nx }, q.Add, progress); err != nil {
 			return 0, err
 		}
-		progress = quiet // of a second pass
+		progress = quiet // of further passes
 	}
 	return q.Value(), nil
 }
 
-// magnitudes hands the finite magnitudes of n tiles to take, in pieces, and how many
-// voxels are not finite.
-func (p *cropper[T]) magnitudes(ctx context.Context, workers, n int, tile func(k int) (i, j int), take func(v []float32, nonFinite int64), progress func(int64)) error {
+// voxels hands the voxels of n tiles to take in float32, in pieces that lie in the
+// cache, and counts those that are not finite.
+func (p *cropper[T]) voxels(ctx context.Context, r *planeReader, workers, n int, tile func(k int) (i, j int), take func(v []float32) (nonFinite int64), progress func(int64)) error {
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	for range min(workers, n) {
 		g.Go(func() error {
-			v, err := newTileBuffer[T](p.mosaic.tileBytes())
+			buf, err := mem.Alloc(r.buffer())
 			if err != nil {
-				return err
+				return fmt.Errorf("memory for a tile: %w", err)
 			}
-			defer v.free()
-			piece := make([]float32, 128<<10)
+			defer mem.Free(buf)
+			var piece []float32
+			if p.mosaic.dtype != dtype.Float32 {
+				piece = make([]float32, 64<<10)
+			}
 			for {
 				k := int(next.Add(1) - 1)
 				if k >= n {
 					return nil
 				}
 				i, j := tile(k)
-				if err := p.read(ctx, v, 0, p.mosaic.shape[0], p.mosaic.extent(i, j)); err != nil {
+				at := p.mosaic.extent(i, j)
+				err := r.read(ctx, buf, at.y0, at.height(), at.x0, at.width(), func(planes []byte) error {
+					start := time.Now()
+					p.nonFinite.Add(inFloat32(dtype.Slice[T](planes), piece, take))
+					p.res.Meter.Since(meter.Compute, start)
+					progress(int64(len(planes)))
+					return nil
+				})
+				if err != nil {
 					return err
 				}
-				start := time.Now()
-				for rest := v.data; len(rest) > 0; {
-					part := rest[:min(len(rest), len(piece))]
-					rest = rest[len(part):]
-					finite, bad := finiteMagnitudes(piece, part)
-					take(finite, bad)
-				}
-				p.res.Meter.Since(meter.Compute, start)
-				progress(int64(len(v.data) * p.mosaic.dtype.Size()))
 			}
 		})
 	}
 	return g.Wait()
 }
 
-// finiteMagnitudes puts |v| of the finite voxels into dst.
-func finiteMagnitudes[T dtype.Element](dst []float32, src []T) (out []float32, nonFinite int64) {
-	filter.Magnitudes(&filter.InterfaceSearch{}, dst, src)
-	out = dst[:len(src)]
-	if nonFinite = filter.CountNonFinite(src); nonFinite == 0 {
-		return out, 0
+// inFloat32 hands voxels to take, by way of piece where they are of another type,
+// and returns how many are not finite. What is finite in float64 only is 0 to the search.
+func inFloat32[T dtype.Element](v []T, piece []float32, take func(v []float32) int64) (nonFinite int64) {
+	if same, ok := any(v).([]float32); ok {
+		return take(same)
 	}
-	out = out[:0]
-	for i, v := range src {
-		if f := float64(v); f-f == 0 {
-			out = append(out, dst[i])
+	for len(v) > 0 {
+		n := min(len(v), len(piece))
+		filter.ToFloat32(piece, v[:n])
+		if wide, ok := any(v[:n]).([]float64); ok {
+			for i, f := range wide {
+				if f-f == 0 && math.Abs(float64(piece[i])) > math.MaxFloat32 {
+					piece[i] = 0
+				}
+			}
 		}
+		nonFinite += take(piece[:n])
+		v = v[n:]
 	}
-	return out, nonFinite
+	return nonFinite
 }
 
 // decide says which planes are kept.
@@ -350,13 +358,15 @@ func (p *cropper[T]) write(ctx context.Context, out store.Writer, layout Layout)
 	tile := int64(r.Planes) * area
 	pyramid := max(p.res.Mem/4, 2*int64(chunks[0])*area+64<<10)
 	scratch := p.scratch
-	if len(p.array.Codecs()) > 0 {
+	if p.whole() {
 		scratch += int64(m.chunk[0]) * area // a decoded chunk, of which a part is kept
 	}
-	workers, err := p.workers(tile+max(scratch, tile)+1<<20, pyramid)
+	each := tile + max(scratch, tile) + 1<<20
+	workers, err := p.workers(each, pyramid)
 	if err != nil {
 		return err
 	}
+	pyramid = p.res.Mem - int64(workers)*each // what is left: a chunk without room is made from stored ones
 	translation := append([]float64(nil), level.Translation...)
 	if len(translation) == 3 {
 		translation[0] += float64(r.First) * level.Scale[0]
@@ -391,6 +401,9 @@ func (p *cropper[T]) write(ctx context.Context, out store.Writer, layout Layout)
 				at := m.extent(start[1]/m.chunk[1], start[2]/m.chunk[2])
 				if err := p.read(gctx, v, r.First, r.First+r.Kept, at); err != nil {
 					return err
+				}
+				if after := max(p.counted-r.First, 0); after < r.Kept {
+					p.nonFinite.Add(filter.CountNonFinite(v.data[after*at.area():]))
 				}
 				bytes := r.Planes * at.area() * m.dtype.Size()
 				clear(v.raw[r.Kept*at.area()*m.dtype.Size() : bytes])

@@ -320,6 +320,7 @@ func planRoll[T dtype.Element](m *mosaic, layout Layout, res Resources) (*roll[T
 			m.where, m.tile(), max(each*4/3, each+r.pyramidMem)>>20+1, res.Mem>>20)
 	}
 	r.workers = int(min(int64(res.Workers), (res.Mem-r.pyramidMem)/each))
+	r.pyramidMem = res.Mem - int64(r.workers)*each // what is left: a chunk without room is made from stored ones
 	return r, nil
 }
 

@@ -166,17 +166,22 @@ func (p *interfaceMap[T]) each(ctx context.Context, n int, bytes int64, do func(
 }
 
 // planes is how many planes are read: those that the search sees, and of
-// chunks that must be decoded the rest.
+// chunks that are decoded whole the rest.
 func (p *interfaceMap[T]) planes() int {
 	n := p.mosaic.shape[0]
 	if p.search.Planes == 0 {
 		return n
 	}
 	step := 1
-	if len(p.array.Codecs()) > 0 {
+	if p.whole() {
 		step = p.mosaic.chunk[0]
 	}
-	return min(n, (p.search.Planes+p.search.Reach()+step-1)/step*step)
+	return min(n, (p.seen()+step-1)/step*step)
+}
+
+// seen is how many planes the search sees, where it is not all.
+func (p *interfaceMap[T]) seen() int {
+	return min(p.mosaic.shape[0], p.search.Planes+p.search.Reach())
 }
 
 // searcher is a worker.
@@ -196,7 +201,7 @@ func (w *searcher[T]) tile(ctx context.Context, i, j int) error {
 		return err
 	}
 	if w.nonFinite != nil {
-		w.nonFinite.Add(filter.CountNonFinite(w.volume.data))
+		w.nonFinite.Add(filter.CountNonFinite(w.volume.data[:w.seen()*at.area()]))
 	}
 	for a, y := range w.y {
 		if i < y.first || i > y.last {
