@@ -2,10 +2,8 @@ package oct
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"sync/atomic"
 	"time"
 
@@ -188,10 +186,7 @@ func (c *column[T]) load(ctx context.Context, index ...int) (err error) {
 	} else if err = c.loader.Reload(ctx, c.view, index); err != nil {
 		c.view = nil // Reload released it
 	}
-	if errors.Is(err, fs.ErrPermission) {
-		return inputError{err} // a chunk that may not be read; of the output it would be another matter
-	}
-	return err
+	return readable(err)
 }
 
 func (c *column[T]) release() {

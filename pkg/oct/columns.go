@@ -61,6 +61,7 @@ func (r rectangle) and(s rectangle) rectangle {
 type tileBuffer[T dtype.Element] struct {
 	raw    []byte
 	data   []T    // of what was read last, C order
+	start  int    // where in raw data begins
 	planes []byte // some planes of a chunk of which others are not wanted
 }
 
@@ -74,22 +75,29 @@ func newTileBuffer[T dtype.Element](bytes int64) (*tileBuffer[T], error) {
 
 func (v *tileBuffer[T]) free() { mem.Free(v.raw) }
 
-// read brings planes z0 … z1−1 of a part of the mosaic into memory. Of chunks that
-// are decoded in blocks it decodes none behind the last plane.
+// read brings planes z0 … z1−1 of a part of the mosaic into memory, and as little
+// else as their storage allows. A buffer with room for a whole tile spares copies.
 func (c *columns[T]) read(ctx context.Context, v *tileBuffer[T], z0, z1 int, r rectangle) error {
 	plane := r.area() * c.mosaic.dtype.Size()
-	bytes := (z1 - z0) * plane
-	v.data = dtype.Slice[T](v.raw[:bytes])
-	chunk := c.mosaic.chunk
+	chunk, depth := c.mosaic.chunk, c.mosaic.shape[0]
 	inOne := r.y0/chunk[1] == (r.y1-1)/chunk[1] && r.x0/chunk[2] == (r.x1-1)/chunk[2]
+	inFront := r.y0%chunk[1] == 0 && r.x0%chunk[2] == 0
+	v.start = 0
+	if c.whole() && chunk[0] == depth && inOne && inFront && len(v.raw) >= z1*plane {
+		// decoded where they lie, those before z0 as well
+		v.start = z0 * plane
+		v.data = dtype.Slice[T](v.raw[v.start : z1*plane])
+		return readable(c.array.ReadFront(ctx, zarr.Region{Start: []int{0, r.y0, r.x0}, Shape: []int{z1, r.height(), r.width()}}, v.raw))
+	}
+	v.data = dtype.Slice[T](v.raw[:(z1-z0)*plane])
 	for z := z0; z < z1; {
 		n := z1 - z
-		end := min((z/chunk[0]+1)*chunk[0], c.mosaic.shape[0]) // of this chunk
+		end := min((z/chunk[0]+1)*chunk[0], depth) // of this chunk
 		some := c.blocks && inOne && (z%chunk[0] > 0 || z1 < end)
 		switch {
 		case some:
 			n = min(z1, end) - z
-		case c.blocks && inOne && z1 < c.mosaic.shape[0]:
+		case c.blocks && inOne && z1 < depth:
 			n -= n % chunk[0] // whole ones first
 		}
 		region := zarr.Region{Start: []int{z, r.y0, r.x0}, Shape: []int{n, r.height(), r.width()}}
@@ -100,15 +108,21 @@ func (c *columns[T]) read(ctx context.Context, v *tileBuffer[T], z0, z1 int, r r
 		} else {
 			err = c.array.Read(ctx, region, to)
 		}
-		if errors.Is(err, fs.ErrPermission) {
-			return inputError{err} // a chunk that may not be read; of the output it would be another matter
-		}
 		if err != nil {
-			return err
+			return readable(err)
 		}
 		z += n
 	}
 	return nil
+}
+
+// readable makes a chunk that may not be read an error of the input; of the output
+// it would be another matter.
+func readable(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return inputError{err}
+	}
+	return err
 }
 
 // readPlanes reads some planes of one chunk, in blocks that stay in the cache.

@@ -357,11 +357,14 @@ func (p *cropper[T]) write(ctx context.Context, out store.Writer, layout Layout)
 	area := int64(m.chunk[1]) * int64(m.chunk[2]) * int64(m.dtype.Size())
 	tile := int64(r.Planes) * area
 	pyramid := max(p.res.Mem/4, 2*int64(chunks[0])*area+64<<10)
-	scratch := p.scratch
-	if p.whole() {
-		scratch += int64(m.chunk[0]) * area // a decoded chunk, of which a part is kept
+	buffer, scratch := tile, p.scratch
+	switch {
+	case p.whole() && m.chunk[0] == m.shape[0]: // a decoded tile, of which a part is kept
+		buffer = max(tile+int64(r.First)*area, m.tileBytes())
+	case p.whole():
+		scratch += int64(m.chunk[0]) * area // likewise
 	}
-	each := tile + max(scratch, tile) + 1<<20
+	each := buffer + max(scratch, tile) + 1<<20
 	workers, err := p.workers(each, pyramid)
 	if err != nil {
 		return err
@@ -386,7 +389,7 @@ func (p *cropper[T]) write(ctx context.Context, out store.Writer, layout Layout)
 	g, gctx := errgroup.WithContext(ctx)
 	for range workers {
 		g.Go(func() error {
-			v, err := newTileBuffer[T](tile)
+			v, err := newTileBuffer[T](buffer)
 			if err != nil {
 				return err
 			}
@@ -405,9 +408,9 @@ func (p *cropper[T]) write(ctx context.Context, out store.Writer, layout Layout)
 				if after := max(p.counted-r.First, 0); after < r.Kept {
 					p.nonFinite.Add(filter.CountNonFinite(v.data[after*at.area():]))
 				}
-				bytes := r.Planes * at.area() * m.dtype.Size()
-				clear(v.raw[r.Kept*at.area()*m.dtype.Size() : bytes])
-				if err := w.WriteTile(gctx, []int{0, at.y0, at.x0}, []int{r.Planes, at.height(), at.width()}, v.raw[:bytes]); err != nil {
+				planes := v.raw[v.start:][:r.Planes*at.area()*m.dtype.Size()]
+				clear(planes[len(v.data)*m.dtype.Size():])
+				if err := w.WriteTile(gctx, []int{0, at.y0, at.x0}, []int{r.Planes, at.height(), at.width()}, planes); err != nil {
 					return err
 				}
 				p.res.progress(int64(m.shape[0] * at.area() * m.dtype.Size()))

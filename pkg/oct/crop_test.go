@@ -119,6 +119,14 @@ func TestCropKeeps(t *testing.T) {
 		}
 		return uint16(1000 + 7*max(0, z-22) + k%5)
 	}
+	chain := func(flag string) codec.Chain {
+		c, err := codec.FromFlag(flag, dtype.Uint16, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	zstd, gzip, blosc := chain("zstd:1"), chain("gzip:1"), chain("blosc-zstd:1")
 	for _, c := range []struct {
 		name                       string
 		depth                      float64
@@ -134,8 +142,14 @@ func TestCropKeeps(t *testing.T) {
 		{"padded from the top", 175, false, true, 0, 40, 21, 0},
 		{"just enough", 101.5, true, true, 11, 29, 0, 0},
 	} {
-		for _, chunks := range [][]int{{planes, 10, 10}, {7, 10, 24}} {
-			in, _ := made(t, []int{planes, ny, nx}, chunks, nil, nil, value)
+		for k, stored := range []struct {
+			chunks []int
+			chain  codec.Chain
+		}{{[]int{planes, 10, 10}, nil}, {[]int{7, 10, 24}, nil}, {[]int{planes, 10, 10}, zstd}, {[]int{7, 7, 24}, zstd}, {[]int{planes, 10, 12}, gzip}, {[]int{7, 7, 9}, gzip}, {[]int{planes, 7, 9}, blosc}, {[]int{7, 10, 12}, blosc}} {
+			if k > 1 && c.padded+c.short == 0 && c.first == 0 {
+				continue
+			}
+			in, _ := made(t, []int{planes, ny, nx}, stored.chunks, nil, stored.chain, value)
 			crop := below()
 			crop.Depth, crop.BeforeInterface, crop.PadAfter, crop.SigmaXY = c.depth, c.before, c.pad, 1
 			var warnings []string
@@ -170,10 +184,14 @@ func TestCropKeeps(t *testing.T) {
 
 // The numbers depend on nothing but the voxels.
 func TestCropIsTheSameHoweverStored(t *testing.T) {
-	zstd, err := codec.FromFlag("zstd:1", dtype.Float32, 3)
-	if err != nil {
-		t.Fatal(err)
+	chain := func(flag string) codec.Chain {
+		c, err := codec.FromFlag(flag, dtype.Float32, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
 	}
+	zstd := chain("zstd:1")
 	c := sea(dtype.Float32, 42)
 	var want CropMetrics
 	var voxels []float32
@@ -186,6 +204,9 @@ func TestCropIsTheSameHoweverStored(t *testing.T) {
 		{nil, nil, zstd, Resources{Workers: 3, Mem: 12 << 20}},
 		{[]int{10, 32, 40}, nil, zstd, Resources{Workers: 2, Mem: 64 << 20}},
 		{[]int{64, 16, 20}, []int{64, 32, 40}, nil, Resources{Workers: 2, Mem: 12 << 20}},
+		{nil, nil, chain("blosc-zstd:1"), Resources{Workers: 2, Mem: 64 << 20}},
+		{[]int{10, 32, 40}, nil, chain("blosc-lz4"), Resources{Workers: 3, Mem: 64 << 20}},
+		{nil, []int{64, 64, 80}, chain("gzip:1"), Resources{Workers: 2, Mem: 64 << 20}},
 	} {
 		_, in := specimen(t, c, s.chunks, s.shard, s.chain)
 		crop := below()
@@ -203,6 +224,65 @@ func TestCropIsTheSameHoweverStored(t *testing.T) {
 			t.Errorf("storage %d: %+v, before %+v", i, m, want)
 		}
 		sameBits(t, v, voxels)
+	}
+}
+
+// Of raw chunks no byte is read that has no say: all of them for the percentile,
+// the planes that the search sees, the planes that are kept.
+func TestCropReadsWhatItNeeds(t *testing.T) {
+	const planes, ny, nx = 60, 20, 30
+	in, _ := made(t, []int{planes, ny, nx}, []int{planes, 20, 10}, nil, nil, func(i int) uint16 { return uint16(1 + 500*(i/(ny*nx)/20)) })
+	for percent, want := range map[float64]int{100: 38 + 10, 50: 20 + 60 + 38 + 10} { // a tile of three is looked at first
+		crop := below()
+		crop.PercentileMax, crop.Depth, crop.BeforeInterface = percent, 35, true
+		m := &meter.Meter{}
+		_, found, err := Crop(ctx, in, store.Memory(), crop, Layout{}, Resources{Workers: 2, Mem: 64 << 20, Meter: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// 30 planes may hold the interface, and the derivative of sigma 2 sees 8 more
+		if got := m.BytesRead(); got != int64(want*ny*nx*2) || found.Planes != 10 {
+			t.Errorf("percentile %v: read %d bytes, want %d planes, %d", percent, got, want, want*ny*nx*2)
+		}
+	}
+}
+
+// Voxels that are not finite count wherever they are searched or kept, however
+// the image is stored.
+func TestCropCountsNonFinite(t *testing.T) {
+	const planes, ny, nx = 60, 16, 16
+	value := func(i int) float32 {
+		switch z := i / (ny * nx); {
+		case i%(ny*nx) == 100 && (z == 3 || z == 37 || z == 38 || z == 45 || z == 59):
+			return float32(math.NaN())
+		case z < 20:
+			return 1
+		}
+		return 500
+	}
+	for _, c := range []struct {
+		percent float64
+		want    int64
+	}{{100, 4}, {99.9, 5}} { // plane 59 is neither searched nor kept
+		for _, flag := range []string{"raw", "zstd:1", "gzip:1", "blosc-lz4"} {
+			for _, chunks := range [][]int{{planes, 8, 8}, {planes, 7, 9}, {25, 8, 8}} {
+				chain, err := codec.FromFlag(flag, dtype.Float32, 3)
+				if err != nil {
+					t.Fatal(err)
+				}
+				in, _ := made(t, []int{planes, ny, nx}, chunks, nil, chain, value)
+				crop := below()
+				crop.PercentileMax, crop.Depth = c.percent, 28*3.5 // planes up to 19 + 28
+				mt := &meter.Meter{}
+				_, m, err := Crop(ctx, in, store.Memory(), crop, Layout{}, Resources{Workers: 2, Mem: 64 << 20, Meter: mt})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if m.NonFinite != c.want || mt.NonFinite() != c.want || m.Kept != m.Interface+28 {
+					t.Errorf("percentile %v, %s, chunks %v: %d and %d, want %d: %+v", c.percent, flag, chunks, m.NonFinite, mt.NonFinite(), c.want, m)
+				}
+			}
+		}
 	}
 }
 

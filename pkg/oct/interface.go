@@ -166,14 +166,14 @@ func (p *interfaceMap[T]) each(ctx context.Context, n int, bytes int64, do func(
 }
 
 // planes is how many planes are read: those that the search sees, and of
-// chunks that are decoded whole the rest.
+// several chunks along Z that are decoded whole the rest.
 func (p *interfaceMap[T]) planes() int {
 	n := p.mosaic.shape[0]
 	if p.search.Planes == 0 {
 		return n
 	}
 	step := 1
-	if p.whole() {
+	if p.whole() && p.mosaic.chunk[0] < n {
 		step = p.mosaic.chunk[0]
 	}
 	return min(n, (p.seen()+step-1)/step*step)

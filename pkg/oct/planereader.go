@@ -2,8 +2,6 @@ package oct
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 
 	"strata/pkg/meter"
 	"strata/pkg/zarr"
@@ -89,10 +87,8 @@ func (p *planeReader) read(ctx context.Context, buf []byte, y, ny, x, nx int, ta
 		switch {
 		case taken != nil:
 			return taken
-		case errors.Is(err, fs.ErrPermission):
-			return inputError{err} // a chunk that may not be read; of the output it would be another matter
 		case err != nil:
-			return err
+			return readable(err)
 		}
 		z += r.Shape[0]
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"strata/pkg/meter"
+	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )
 
@@ -296,6 +297,15 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 		return nil
 	}
 	first, end := p.cover(start, shape)
+	if w.front && len(dst) >= p.nbytes && p.front(start, shape) && contiguous(strides, shape, p.size) {
+		if err := w.decodeFront(p.chain, dst[:p.nbytes], enc, end); err != nil {
+			return err
+		}
+		if p.big {
+			swapBytes(dst[:end], p.elem.SwapSize())
+		}
+		return nil
+	}
 	if pd, ok := p.chain.Partial(); ok {
 		if n := end - first; n <= p.nbytes/2 {
 			b, err := w.buffer(n)
@@ -323,11 +333,7 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	if err != nil {
 		return err
 	}
-	if pre, ok := p.chain.Prefix(); ok && end < p.nbytes {
-		if err := pre.DecodePrefix(&w.codec, b, enc, end); err != nil {
-			return &FormatError{Err: fmt.Errorf("%s: %w", pre.Name(), err)}
-		}
-	} else if err := w.decodeChain(p.chain, b, enc); err != nil {
+	if err := w.decodeFront(p.chain, b, enc, end); err != nil {
 		return err
 	}
 	b = b[first:end]
@@ -336,6 +342,17 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	}
 	copyBox(dst, strides, b, p.strides, shape, p.size)
 	return nil
+}
+
+// decodeFront decodes a chunk of len(dst) bytes, or as much of it as its first n bytes take.
+func (w *worker) decodeFront(c codec.Chain, dst, enc []byte, n int) error {
+	if pre, ok := c.Prefix(); ok && n < len(dst) {
+		if err := pre.DecodePrefix(&w.codec, dst, enc, n); err != nil {
+			return &FormatError{Err: fmt.Errorf("%s: %w", pre.Name(), err)}
+		}
+		return nil
+	}
+	return w.decodeChain(c, dst, enc)
 }
 
 // cover is the range of bytes of the decoded chunk from the first to the last
