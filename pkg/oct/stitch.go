@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
@@ -199,7 +200,7 @@ func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic
 	if len(unit) != 3 || len(piece) != 3 || min(unit[0], unit[1], unit[2]) < 1 {
 		return nil, nil, layout.check(make([]int, 3))
 	}
-	f := &fusion[T, F]{mosaic: m, grid: g, places: places, res: res, content: make([]content, len(places))}
+	f := &fusion[T, F]{mosaic: m, grid: g, places: places, res: res, zeros: slices.Repeat([]int{-1}, len(places))}
 	budget := pyramidBudget(shape, unit, m.dtype.Size(), layout.Levels, res.Mem)
 	if f.stitchPlan, err = planStitch[T, F](m, places, size, [3]int(unit), res.Workers, res.Mem-budget, opt.Blending, f, layout.codec() != "raw"); err != nil {
 		return nil, nil, err
@@ -236,7 +237,7 @@ func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic
 		return nil, nil, err
 	}
 	for t := range s.Tiles {
-		s.Tiles[t].Empty = f.content[t] == contentZero
+		s.Tiles[t].Empty = f.isEmpty(t)
 	}
 	if f.seams != nil {
 		s.Seams = f.seams.seams(g.nx)

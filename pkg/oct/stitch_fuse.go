@@ -3,6 +3,7 @@ package oct
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -27,7 +28,7 @@ type fusion[T dtype.Element, F float32 | float64] struct {
 	writer  *ngff.Writer
 	weights *weights
 	seams   *seamSums // nil: they are not asked for
-	content []content // of each tile
+	zeros   []int     // of each tile: pieces at its beginning that are zero; below 0: not looked at
 }
 
 // run goes through the blocks, and the slabs of each.
@@ -87,6 +88,7 @@ type cell[F float32 | float64] struct {
 	region
 	who []int     // indices in the column's tiles
 	sum []float32 // of the weights so far; shared regions only
+	any bool      // a tile that is not empty has come
 	acc []F       // running means (z, y, x)
 }
 
@@ -342,37 +344,23 @@ func (w *fuser[T, F]) enter(t int) error {
 	return nil
 }
 
-// content is what is known of a tile.
-type content uint8
-
-const (
-	contentUnknown content = iota
-	contentSome
-	contentZero // all of its voxels are zero: it is not read again
-)
-
-// look finds out whether a tile holds anything, unless an earlier pass did. Only
-// the worker that has the tile asks, and the passes follow each other.
-func (w *fuser[T, F]) look(ctx context.Context, t int) error {
-	if w.content[t] != contentUnknown {
-		return nil
+// look finds out where a tile begins to hold something, unless an earlier pass did.
+// Only the worker that has the tile asks, and the passes follow each other.
+func (w *fuser[T, F]) look(ctx context.Context, t int) (err error) {
+	if w.zeros[t] < 0 {
+		w.zeros[t], err = w.in.zeros(ctx, t/w.grid.nx, t%w.grid.nx)
 	}
-	empty, err := w.in.empty(ctx, t/w.grid.nx, t%w.grid.nx)
-	if err != nil {
-		return err
-	}
-	w.content[t] = contentSome
-	if empty {
-		w.content[t] = contentZero
-	}
-	return nil
+	return err
 }
 
-// source reads a piece of n planes of a tile.
+// isEmpty says that a tile that has been looked at holds nothing but zeros.
+func (f *fusion[T, F]) isEmpty(t int) bool { return f.zeros[t] == f.reader.pieces }
+
+// source reads a piece of n planes of a tile, unless it is known to be zero.
 func (w *fuser[T, F]) source(ctx context.Context, k, t int) (src source[T], n int, err error) {
 	i, j := t/w.grid.nx, t%w.grid.nx
 	src = source[T]{first: k * w.in.planes, pitch: w.mosaic.chunk, extent: w.grid.extent(i, j)}
-	if w.content[t] == contentZero {
+	if k < w.zeros[t] {
 		return src, min(w.in.planes, w.mosaic.shape[0]-src.first), nil
 	}
 	src.data, src.first, n, err = w.in.load(ctx, k, i, j)
@@ -439,7 +427,7 @@ func (w *fuser[T, F]) shared(v *visit[T, F], t int, src source[T], plane []float
 			w.waited += time.Since(start)
 		}
 		if lo == w.z0 {
-			w.weigh(v, i, at, p, plane, src.data == nil)
+			w.weigh(v, i, at, p, plane, w.isEmpty(t))
 		}
 		alpha := v.alpha[i]
 		if alpha == nil && at > 0 {
@@ -449,12 +437,18 @@ func (w *fuser[T, F]) shared(v *visit[T, F], t int, src source[T], plane []float
 		for z := lo; z < hi; z++ {
 			for y := l.Y0; y < l.Y1; y++ {
 				acc := v.mean(w.stitchPlan, l, z-w.z0, y)
+				if alpha == nil { // empty: anything is better
+					for x := range acc {
+						acc[x] = F(math.NaN())
+					}
+					continue
+				}
 				s := w.sample(src, p, z, y, l.X0, l.X1)
 				if at == 0 {
 					copy(acc, s)
 					continue
 				}
-				if w.seams != nil && at == 1 && len(l.who) == 2 && z%seamStep == 0 && w.content[v.tiles[l.who[0]]] != contentZero {
+				if w.seams != nil && at == 1 && len(l.who) == 2 && z%seamStep == 0 && !w.isEmpty(v.tiles[l.who[0]]) {
 					seamRow(w.seams, v.tiles[l.who[0]], t, v.outColumn, acc, s)
 				}
 				filter.Blend(acc, s, alpha[(y-l.Y0)*nx:][:nx])
@@ -477,6 +471,7 @@ func (w *fuser[T, F]) weigh(v *visit[T, F], i, at int, p *place, plane []float32
 	if empty {
 		return
 	}
+	l.any = true
 	nx := l.X1 - l.X0
 	alpha := make([]float32, len(l.sum))
 	for y := l.Y0; y < l.Y1; y++ {
@@ -533,11 +528,15 @@ func (w *fuser[T, F]) leave(ctx context.Context, v *visit[T, F]) error {
 	start := time.Now()
 	for i := range v.cells {
 		l := &v.cells[i]
-		if l.acc == nil {
+		if len(l.who) < 2 || l.acc == nil && l.any {
 			continue
 		}
 		for z := range w.z1 - w.z0 {
 			for y := l.Y0; y < l.Y1; y++ {
+				if !l.any { // empty tiles only
+					clear(v.row(w.stitchPlan, z, y, l.X0, l.X1))
+					continue
+				}
 				storeRow(v.row(w.stitchPlan, z, y, l.X0, l.X1), v.mean(w.stitchPlan, l, z, y))
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 
 	"strata/pkg/dtype"
 	"strata/pkg/tile"
@@ -84,26 +85,35 @@ func (p *piece[T]) release() {
 	}
 }
 
-// empty says whether all voxels of tile (i, j) are zero: the microscope left it
-// out. It reads until it finds one that is not.
-func (p *piece[T]) empty(ctx context.Context, i, j int) (bool, error) {
-	m := p.mosaic
-	n := m.grid()
+// zeros is how many of the first pieces of tile (i, j) hold nothing but zeros: all
+// of them where the microscope left it out. It reads until it finds one that does
+// not, which stays in memory.
+func (p *piece[T]) zeros(ctx context.Context, i, j int) (int, error) {
+	n := p.mosaic.grid()
 	extent := n.extent(i, j)
 	for k := range p.pieces {
 		data, _, planes, err := p.load(ctx, k, i, j)
 		if err != nil {
-			return false, err
+			return k, err
 		}
-		for z := range planes {
-			for y := range extent[0] {
-				for _, v := range data[(z*m.chunk[1]+y)*m.chunk[2]:][:extent[1]] {
-					if v != 0 {
-						return false, nil
-					}
+		if !p.blank(data, planes, extent) {
+			return k, nil
+		}
+	}
+	return p.pieces, nil
+}
+
+// blank says whether planes of a tile are zero. Minus zero is something.
+func (p *piece[T]) blank(data []T, planes int, extent [2]int) bool {
+	ny, nx := p.mosaic.chunk[1], p.mosaic.chunk[2]
+	for z := range planes {
+		for y := range extent[0] {
+			for _, v := range data[(z*ny+y)*nx:][:extent[1]] {
+				if v != 0 || math.Signbit(float64(v)) {
+					return false
 				}
 			}
 		}
 	}
-	return true, nil
+	return true
 }
