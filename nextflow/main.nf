@@ -129,7 +129,7 @@ workflow {
         // In order, so that -resume finds the same input again.
         def sorted = { it.toSortedList { a, b -> a.name <=> b.name } }
         REPORT(sorted(reports).filter { it }, sorted(previews), sorted(maps), sorted(positions), sorted(crops),
-            sorted(tables), file(params.outdir.toString()).name)
+            sorted(tables), (params.qc_report_title ?: file(params.outdir.toString()).name).toString(), flags('qc-report'))
         versions = versions.mix(REPORT.out.versions)
     }
 

@@ -40,16 +40,22 @@ class Attempts {
         final List<String> flags = [gpu(task) ? '--use_gpu' : '--no-use_gpu']
         if (gpu(task) && params.require_gpu)
             flags << '--require_gpu'
+        if (gpu(task) && params.gpu_mem != null)
+            flags << "--gpu_mem ${params.gpu_mem}".toString()
         flags << share(task)
         return flags.join(' ')
     }
 
-    /** The flags of a program that never uses a GPU: the task's CPUs and memory. */
+    /** The flags of a program that never uses a GPU: the task's CPUs and memory, reading, writing. */
     static String share(task) {
         final List<String> flags = []
         flags << "--threads ${task.cpus}".toString()
         if (task.memory)
             flags << "--mem ${(task.memory.toBytes() * (params.mem_fraction as double) / 1048576) as long}MiB".toString()
+        if (params.backend != 'auto')
+            flags << "--backend ${params.backend}".toString()
+        if (params.sync)
+            flags << '--sync'
         return flags.join(' ')
     }
 

@@ -52,11 +52,13 @@ class Parameters {
 
     /**
      * The flags of a program that the parameters set, as text: those whose entry in
-     * the schema has "sets": "program --flag". What is unset, or off by default, is left out.
+     * the schema has "sets": "program --flag". What is unset, or off by default, is left
+     * out, and so is what has "unless": the name of a parameter that is set.
      */
     String flags(String program, Map params) {
         final mine = known.findAll { (it.value.sets as String)?.startsWith("${program} ") }
-        return mine.keySet().collect { flag(it, params) }.findAll().join(' ')
+        final set = mine.findAll { !it.value.unless || params[it.value.unless] == null }
+        return set.keySet().collect { flag(it, params) }.findAll().join(' ')
     }
 
     /** The one flag that a parameter sets, or nothing. */

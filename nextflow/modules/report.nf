@@ -12,9 +12,11 @@ process REPORT {
     path crops, stageAs: 'crop/*'
     path tables, stageAs: 'volume/*'
     val title
+    val flags
 
     output:
     path 'qc-report.html', emit: page
+    path 'reports/run.qc-report.json'
     path 'versions.yml', emit: versions
 
     script:
@@ -34,13 +36,15 @@ process REPORT {
     ].findAll().join(' ')
     """
     ${missing ? "printf '%s\\n' ${missing} > missing_slices.tsv" : ''}
-    qc-report qc-report.html ${parts} --title ${quoted(title)} ${task.ext.args ?: ''} ${Attempts.share(task)}
+    mkdir -p reports
+    qc-report qc-report.html ${parts} --title ${quoted(title)} --report reports/run.qc-report.json ${flags} ${task.ext.args ?: ''} ${Attempts.share(task)}
     printf '%s:\\n  qc-report: "%s"\\n' '${task.process}' "\$(qc-report --version | sed 's/^qc-report //')" > versions.yml
     """
 
     stub:
     """
-    touch qc-report.html
+    mkdir -p reports
+    touch qc-report.html reports/run.qc-report.json
     printf '%s:\\n  qc-report: stub\\n' '${task.process}' > versions.yml
     """
 }

@@ -14,39 +14,87 @@ import (
 // stages are the programs of the chain.
 var stages = []string{"aip", "resample", "focal", "stitch", "crop", "stack", "preview", "qc-report"}
 
-// withoutParameter are the flags that no parameter of the same name sets, and why.
+// withoutParameter are the flags that no parameter sets, and why. "*" stands for
+// every stage.
 var withoutParameter = map[string]string{
+	"* --gpu":        "the engine says which by CUDA_VISIBLE_DEVICES",
+	"* --overwrite":  "a task's folder is empty",
+	"* --report":     "always given",
+	"* --progress":   "nobody watches a task",
+	"* --log_format": "of a task's log",
+	"* --verbose":    "of a task's log",
+	"* --quiet":      "of a task's log",
+	"* --version":    "prints and ends",
+	"* --help":       "prints and ends",
+	"* --completion": "prints and ends",
+
 	"aip --png": "always given",
 
-	"resample --prefetch": "resample_prefetch; changes nothing in the result",
+	"resample --chunks": "are the tiles, by which the next stages go",
 
-	"focal --save_map":   "always given",
-	"focal --correction": "focal_correction: a file",
+	"focal --save_map": "always given",
+	"focal --chunks":   "are the tiles, by which the next stages go",
 
-	"stitch --transform":      "stitch_transform: a file, or the estimate",
 	"stitch --estimate":       "once for all slices: --estimate_only",
-	"stitch --estimate_only":  "stitch_estimate",
 	"stitch --save_transform": "published by the estimate",
 	"stitch --save_positions": "always given",
 
-	"preview --level":     "the finest that fits preview_max_size",
-	"preview --at":        "a place in one image",
-	"preview --window":    "of one image; preview_percentiles",
-	"preview --scale_bar": "on",
-	"preview --labels":    "on",
-	"preview --title":     "the image's name",
+	"preview --at":    "a place in one image",
+	"preview --title": "the image's name",
 
-	"stack --transforms_dir":            "transforms_dir: a folder",
-	"stack --manual_transforms_dir":     "manual_transforms_dir: a folder",
-	"stack --slice_config":              "slice_config: a file",
 	"stack --output_z_matches":          "always given",
 	"stack --output_stacking_decisions": "always given",
 	"stack --blend_depth":               "has no effect",
+	"stack --n_levels":                  "stack_pyramid_resolutions says which",
+
+	"qc-report --run":       "gets its parts",
+	"qc-report --reports":   "gets what there is",
+	"qc-report --previews":  "gets what there is",
+	"qc-report --shifts":    "gets what there is",
+	"qc-report --z_matches": "gets what there is",
+	"qc-report --decisions": "gets what there is",
+	"qc-report --focal":     "gets what there is",
+	"qc-report --stitch":    "gets what there is",
+	"qc-report --crop":      "gets what there is",
+	"qc-report --missing":   "gets what there is",
+	"qc-report --trace":     "the engine writes it when the report is there",
+}
+
+// otherwise are the flags that a parameter sets on another way than by "sets",
+// because it is a file, goes by more than one stage, or changes no result, and the
+// parameter. STAGE stands for the stage's name.
+var otherwise = map[string]string{
+	"* --use_gpu":     "use_gpu",
+	"* --require_gpu": "require_gpu",
+	"* --gpu_mem":     "gpu_mem",
+	"* --backend":     "backend",
+	"* --sync":        "sync",
+	"* --threads":     "STAGE_cpus",
+	"* --mem":         "STAGE_memory",
+	"* --zarr_format": "zarr_format",
+	"* --codec":       "codec",
+	"* --n_levels":    "slices_n_levels",
+
+	"aip --n_levels":      "n_levels",
+	"resample --prefetch": "resample_prefetch",
+	"focal --correction":  "focal_correction",
+
+	"stitch --transform":     "stitch_transform",
+	"stitch --estimate_only": "stitch_estimate",
+
+	"stack --transforms_dir":        "transforms_dir",
+	"stack --manual_transforms_dir": "manual_transforms_dir",
+	"stack --slice_config":          "slice_config",
+
+	"qc-report --title":   "qc_report_title",
+	"qc-report --threads": "preview_cpus",
+	"qc-report --mem":     "preview_memory",
 }
 
 // otherDefault are the parameters whose default is not the program's, and why.
 var otherDefault = map[string]string{
 	"crop_before_interface": "the stack expects slices that begin at the interface",
+	"slices_n_levels":       "what another stage reads needs no pyramid",
 }
 
 // flagLine is a flag in a program's help: "  -j, --threads N", "      --[no-]use_gpu".
@@ -60,15 +108,15 @@ func joined(values []any) string {
 	return strings.Join(all, "|")
 }
 
-// flags returns the flags of a program of its own, with their defaults as text,
-// all of them, and what the help says of each.
-func flags(t *testing.T, binary string) (own, all, text map[string]string) {
+// flags returns the flags of a program with their defaults as text, and what the
+// help says of each.
+func flags(t *testing.T, binary string) (all, text map[string]string) {
 	t.Helper()
 	out, err := exec.Command(binary, "--help").Output()
 	if err != nil {
 		t.Fatalf("%s --help: %v", binary, err)
 	}
-	own, all, text = map[string]string{}, map[string]string{}, map[string]string{}
+	all, text = map[string]string{}, map[string]string{}
 	section, name := "", ""
 	for line := range strings.Lines(string(out)) {
 		line = strings.TrimRight(line, "\n")
@@ -80,25 +128,17 @@ func flags(t *testing.T, binary string) (own, all, text map[string]string) {
 			name = m[2]
 			text[name] = m[3]
 			all[name] = ""
-			if section == "Options:" {
-				own[name] = ""
-			}
 		case name != "":
 			text[name] += " " + strings.TrimSpace(line)
 		}
 	}
 	value := regexp.MustCompile(`\(default: (.*)\)\s*$`)
 	for name := range all {
-		d := ""
 		if m := value.FindStringSubmatch(text[name]); m != nil {
-			d = m[1]
-		}
-		all[name] = d
-		if _, mine := own[name]; mine {
-			own[name] = d
+			all[name] = m[1]
 		}
 	}
-	return own, all, text
+	return all, text
 }
 
 // same tells whether a program's default is the schema's. A switch that is off
@@ -136,7 +176,6 @@ func TestFlagsOfPrograms(t *testing.T) {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	known := schema(t)
-	flagsOf := map[string]map[string]string{}
 	setBy := map[string]string{} // "program --flag" → parameter
 	for name, e := range known {
 		if e.Sets == "" {
@@ -147,51 +186,72 @@ func TestFlagsOfPrograms(t *testing.T) {
 		}
 		setBy[e.Sets] = name
 		program, flag, _ := strings.Cut(e.Sets, " --")
-		if want := program + "_" + strings.TrimPrefix(flag, program+"_"); program != "format" && name != want {
+		prefix := strings.ReplaceAll(program, "-", "_") + "_"
+		if want := prefix + strings.TrimPrefix(flag, prefix); program != "format" && name != want {
 			t.Errorf("%s sets %s: should be called %s", name, e.Sets, want)
 		}
 	}
+	used := map[string]bool{} // of the lists above
+	listed := func(list map[string]string, program, flag string) (string, bool) {
+		for _, key := range []string{program + " --" + flag, "* --" + flag} {
+			if what, there := list[key]; there {
+				used[key] = true
+				return what, true
+			}
+		}
+		return "", false
+	}
 	for _, program := range stages {
-		own, all, help := flags(t, filepath.Join(bin, program))
-		flagsOf[program] = all
-		if len(all) == 0 {
+		defaults, help := flags(t, filepath.Join(bin, program))
+		if len(defaults) == 0 {
 			t.Errorf("%s --help has no options that this test understands", program)
 		}
-		for flag, text := range own {
-			name := setBy[program+" --"+flag]
-			_, listed := withoutParameter[program+" --"+flag]
+		for flag, text := range defaults {
+			name, set := setBy[program+" --"+flag]
+			_, without := listed(withoutParameter, program, flag)
+			other, elsewhere := listed(otherwise, program, flag)
+			if _, own := otherwise[program+" --"+flag]; own && without {
+				t.Errorf("%s --%s is in both lists", program, flag)
+			}
 			switch {
-			case program == "qc-report": // gets what there is
-			case name == "" && !listed:
-				t.Errorf("%s has --%s (default %q), which no parameter sets", program, flag, text)
-			case name != "" && listed:
+			case set && without:
 				t.Errorf("%s --%s: %s sets it, and it is listed as without a parameter", program, flag, name)
-			case name != "" && known[name].Enum != nil && !strings.Contains(help[flag], joined(known[name].Enum)):
-				t.Errorf("%s: one of %v, %s --%s: %s", name, known[name].Enum, program, flag, help[flag])
-			case name != "" && otherDefault[name] == "" && !same(text, known[name].Default):
-				t.Errorf("%s: default %v, %s --%s has %q", name, known[name].Default, program, flag, text)
+			case set:
+			case without:
+				continue
+			case elsewhere:
+				name = strings.ReplaceAll(other, "STAGE", program)
+			default:
+				t.Errorf("%s has --%s (default %q), which no parameter sets", program, flag, text)
+				continue
+			}
+			e, there := known[name]
+			if !there {
+				t.Errorf("%s --%s: there is no parameter %s", program, flag, name)
+				continue
+			}
+			if e.Enum != nil && e.Type == "string" && !strings.Contains(help[flag], joined(e.Enum)) {
+				t.Errorf("%s: one of %v, %s --%s: %s", name, e.Enum, program, flag, help[flag])
+			}
+			// A task's share of the machine is no default of the program's, nor is a file.
+			share := flag == "threads" || flag == "mem" || flag == "estimate_only"
+			if otherDefault[name] == "" && !share && !same(text, e.Default) {
+				t.Errorf("%s: default %v, %s --%s has %q", name, e.Default, program, flag, text)
 			}
 		}
 		for sets, name := range setBy {
 			if p, flag, _ := strings.Cut(sets, " --"); p == program {
-				if _, there := all[flag]; !there {
+				if _, there := defaults[flag]; !there {
 					t.Errorf("%s sets %s, which does not exist", name, sets)
 				}
 			}
 		}
-		for _, common := range []string{"zarr_format", "codec", "n_levels"} {
-			if text, there := all[common]; there && program != "stack" && !same(text, known[common].Default) {
-				t.Errorf("%s: default %v, %s has %q", common, known[common].Default, program, text)
-			}
-		}
-		if text, there := own["prefetch"]; there && !same(text, known[program+"_prefetch"].Default) {
-			t.Errorf("%s_prefetch: default %v, the program has %q", program, known[program+"_prefetch"].Default, text)
-		}
 	}
-	for flag := range withoutParameter {
-		program, name, _ := strings.Cut(flag, " --")
-		if _, there := flagsOf[program][name]; !there {
-			t.Errorf("%s is listed as without a parameter, but does not exist", flag)
+	for _, list := range []map[string]string{withoutParameter, otherwise} {
+		for flag := range list {
+			if !used[flag] {
+				t.Errorf("%s is listed, but does not exist", flag)
+			}
 		}
 	}
 }

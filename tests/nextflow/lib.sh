@@ -45,7 +45,7 @@ attempts() { count '^start' "$(planned "$1").log"; }
 attempt() { grep '^start' "$(planned "$1").log" | sed -n "$2p"; }
 
 # nf NAME ARGUMENTS...: runs Nextflow in $tmp/<folder of the test>, output in $log,
-# status in $status.
+# status in $status (124: it hung).
 # shellcheck disable=SC2034 # status is for the caller
 nf() {
   local name=$1
@@ -53,7 +53,7 @@ nf() {
   log=$tmp/$name.log
   status=0
   mkdir -p "$tmp/launch"
-  (cd "${dir:-$tmp/launch}" && "$root/scripts/nextflow.sh" "$@") >"$log" 2>&1 || status=$?
+  (cd "${dir:-$tmp/launch}" && timeout -k 30 600 "$root/scripts/nextflow.sh" "$@") >"$log" 2>&1 || status=$?
 }
 
 # make_mosaics FOLDER N: phantom mosaics mosaic_grid_3d_z00 … of a small specimen.

@@ -58,7 +58,7 @@ chain_results() {
     filled "$results/slices/slice_z0$i.ome.zarr/zarr.json" "$results/slices/slice_z0${i}_crop.json" "$results/stitch/slice_z0$i.json" \
       "$results"/{resampled,corrected}/mosaic_grid_3d_z0$i.ome.zarr/zarr.json "$results/stitched/slice_z0$i.ome.zarr/zarr.json" \
       "$results/aip/slices/slice_z0$i.ome.zarr/zarr.json" "$results"/reports/mosaic_grid_3d_z0$i.{aip,resample,focal}.json \
-      "$results"/reports/slice_z0$i.{stitch,crop,aip,preview}.json &&
+      "$results"/reports/slice_z0$i.{stitch,crop,aip,preview}.json "$results/reports/run.qc-report.json" &&
       is_png "$results/aip/mosaic_grid_3d_z0$i.png" && is_png "$results/aip/slices/slice_z0$i.png" &&
       is_png "$results/previews/slice_z0$i.png" && [ -n "$(ls "$results/focal/mosaic_grid_3d_z0$i")" ] || return 1
   done
@@ -106,6 +106,11 @@ ok '-resume with another parameter of stack: it, its projection and picture, the
 nf chain-stitch run "$main" "${faulty[@]}" "${chain[@]}" --stitch_blending average -resume
 ok '-resume with another parameter of stitch: not what comes before, nor the estimate' same "$status $(tasks "$log")" \
   '0 5 AIP 4 CROP 5 PREVIEW 1 REPORT 1 STACK 4 STITCH'
+faults
+nf chain-pictures run "$main" "${faulty[@]}" "${chain[@]}" --preview_window 0,2000 --preview_labels false --qc_report_title "Subject 12's run" --backend host --sync -resume
+ok '-resume with another window of the pictures: they and the report; how files are read changes nothing' same "$status $(tasks "$log")" '0 5 PREVIEW 1 REPORT'
+ok 'flags of both kinds get to the program' has <(attempt preview.slice_z00 1) ' --window 0,2000 --scale_bar --no-labels --threads 1 --mem [0-9]+MiB --backend host --sync '
+ok 'the report has its title' has "$results/qc-report.html" '<title>Subject 12(&#39;|.)s run'
 touch -d '2020-01-01' "$tmp/block/shifts_xy.csv"
 nf chain-shifts run "$main" "${faulty[@]}" "${chain[@]}" -resume
 ok '-resume with other shifts: the stack' same "$status $(count 'Submitted process > STACK' "$log") $(count 'Submitted process > (RESAMPLE|FOCAL|STITCH|CROP|ESTIMATE)' "$log")" '0 1 0'
@@ -119,6 +124,10 @@ nf skip-stack run "$main" "${chain[@]}" --outdir slices-only --skip aip,stack,pr
 ok 'skip stack: the chain ends with the slices' same "$status $(ran "$log") $(diff -r "$launch/slices-only/slices" "$results/slices" | wc -l)" '0 1 0'
 nf skip-estimate run "$main" "${chain[@]}" --outdir given --stitch_transform "$results/stitch/transform.json" --skip aip,preview,qc-report -resume
 ok 'a transform that is given takes the place of the estimate' same "$status $(count ESTIMATE "$log") $(diff -r "$launch/given/slices" "$results/slices" | wc -l)" '0 0 0'
+nf correction run "$main" "${chain[@]}" --outdir correction --skip aip,stitch,crop,stack,preview,qc-report -resume \
+  --focal_correction "$results/focal/mosaic_grid_3d_z00/correction.ome.zarr"
+ok 'a correction that is given takes the place of the search' same "$status $(tasks "$log") $(images "$launch/correction/corrected")" '0 4 FOCAL 1 VERSIONS 4'
+ok 'and gives its own mosaic the same bytes' diff -r "$launch/correction/corrected/mosaic_grid_3d_z00.ome.zarr" "$results/corrected/mosaic_grid_3d_z00.ome.zarr"
 # A slice by the name that another tool may give it.
 mkdir "$tmp/slices"
 cp -r "$results"/slices/*.ome.zarr "$tmp/slices/"
@@ -129,10 +138,50 @@ ok 'slices given directly go to the stack' same "$status $(tasks "$log")" '0 5 A
 ok 'and make the same volume' same "$(diff -r "$launch/direct/volume" "$results/volume" 2>&1)" ''
 nf no-shifts run "$main" -params-file "$tmp/direct.yml" --slices "$tmp/slices" --stack_no_xy_shift --outdir no-shifts --skip aip,preview,qc-report
 ok 'without shifts: all slices in one frame' same "$status $(tail -n +2 "$launch/no-shifts/volume/shifts_xy.csv")" '0 '
-# order SKIP: the processes of a stub run.
-order() { nf stub run "$main" "${chain[@]}" --outdir stub -stub-run ${1:+--skip "$1"}; [ "$status" = 0 ] && tasks "$log"; }
-ok '-stub-run: all of it' same "$(order '')" '9 AIP 4 CROP 1 ESTIMATE 4 FOCAL 5 PREVIEW 1 REPORT 4 RESAMPLE 1 STACK 4 STITCH 1 VERSIONS'
-ok '-stub-run: without resample and stitch' same "$(order 'resample, stitch')" '5 AIP 4 CROP 4 FOCAL 5 PREVIEW 1 REPORT 1 STACK 1 VERSIONS'
+# order SKIP: the processes of a stub run of one mosaic.
+order() { nf stub run "$main" "${chain[@]}" --input "${mosaics[0]}" --outdir stub -stub-run ${1:+--skip "$1"}; [ "$status" = 0 ] && tasks "$log"; }
+ok '-stub-run: all of it' same "$(order '')" '3 AIP 1 CROP 1 ESTIMATE 1 FOCAL 2 PREVIEW 1 REPORT 1 RESAMPLE 1 STACK 1 STITCH 1 VERSIONS'
+while IFS='|' read -r skip left; do
+  ok "-stub-run: without $skip" same "$(order "$skip")" "$left 1 VERSIONS"
+done <<'END'
+aip|1 CROP 1 ESTIMATE 1 FOCAL 2 PREVIEW 1 REPORT 1 RESAMPLE 1 STACK 1 STITCH
+resample|3 AIP 1 CROP 1 ESTIMATE 1 FOCAL 2 PREVIEW 1 REPORT 1 STACK 1 STITCH
+focal|3 AIP 1 CROP 1 ESTIMATE 2 PREVIEW 1 REPORT 1 RESAMPLE 1 STACK 1 STITCH
+stitch|2 AIP 1 CROP 1 FOCAL 2 PREVIEW 1 REPORT 1 RESAMPLE 1 STACK
+crop|3 AIP 1 ESTIMATE 1 FOCAL 2 PREVIEW 1 REPORT 1 RESAMPLE 1 STACK 1 STITCH
+stack|2 AIP 1 CROP 1 ESTIMATE 1 FOCAL 1 PREVIEW 1 REPORT 1 RESAMPLE 1 STITCH
+preview|3 AIP 1 CROP 1 ESTIMATE 1 FOCAL 1 REPORT 1 RESAMPLE 1 STACK 1 STITCH
+qc_report|3 AIP 1 CROP 1 ESTIMATE 1 FOCAL 2 PREVIEW 1 RESAMPLE 1 STACK 1 STITCH
+resample, stitch|2 AIP 1 CROP 1 FOCAL 2 PREVIEW 1 REPORT 1 STACK
+resample,focal,crop,stack|2 AIP 1 ESTIMATE 1 PREVIEW 1 REPORT 1 STITCH
+END
+
+# Pairwise transforms.
+# transform FOLDER PARAMETERS
+transform() {
+  mkdir -p "$1"
+  printf '%s\n' '#Insight Transform File V1.0' '#Transform 0' 'Transform: Euler2DTransform_double_2_2' "Parameters: $2" 'FixedParameters: 40 40' >"$1/transform.tfm"
+}
+for i in 1 2 3; do transform "$tmp/transforms/slice_z0$i" '0.01 2 -1'; done
+transform "$tmp/manual/slice_z02" '-0.01 0 0'
+printf 'slice_id,use\n3,false\n' >"$tmp/slices.csv"
+transforms=(--transforms_dir "$tmp/transforms" --manual_transforms_dir "$tmp/manual" --slice_config "$tmp/slices.csv")
+# shellcheck disable=SC2054 # commas are ours
+moved=(run "$main" -params-file "$tmp/direct.yml" --slices "$tmp/slices" --shifts "$tmp/block/shifts_xy.csv" --outdir moved --skip "aip,preview,qc-report"
+  "${transforms[@]}" --stack_chunks '8, 32, 32' --stack_shard 16,64,64 -resume)
+nf moved "${moved[@]}"
+ok 'pairwise transforms: one found, one made by hand, one that is not to be used' same "$status $(tail -n +2 "$launch/moved/volume/stacking_decisions.csv" | cut -d , -f 1-5 | xargs)" \
+  '0 1,0,True,automated,False 2,1,True,manual,True 3,2,False,automated,False'
+by_hand_moved() {
+  mkdir "$tmp/moved"
+  "$REAL_BIN/stack" "$tmp/slices" "$tmp/block/shifts_xy.csv" "$tmp/moved/volume.ome.zarr" "${transforms[@]}" --slicing_interval_mm 0.12 --search_range_mm 0.02 \
+    --moving_z_first_index 1 --pyramid_resolutions 4 8 --chunks 8,32,32 --shard 16,64,64 -q && diff -r "$tmp/moved/volume.ome.zarr" "$launch/moved/volume/volume.ome.zarr"
+}
+ok 'the same bytes as from stack by hand, in the shards that were asked for' by_hand_moved
+transform "$tmp/transforms/slice_z01" '0.01 2'
+nf malformed "${moved[@]}"
+ok '-resume notices a transform that was changed, and the message says what is wrong with it' same \
+  "$((status != 0)) $(count 'slice_z01/transform.tfm:4: 2 parameters of an Euler2DTransform, want 3' "$log")" '1 1'
 
 # Failures.
 faults
@@ -312,11 +361,11 @@ plan stack.slices 'sleep 600'
 killed=(run "$main" "${faulty[@]}" "${chain[@]}" --outdir killed --resample_resolution 5)
 setsid bash -c "cd '$launch' && exec '$root/scripts/nextflow.sh' \"\$@\"" _ "${killed[@]}" >"$tmp/killed.log" 2>&1 &
 victim=$!
-for _ in $(seq 600); do
-  [ "$(find "$launch/killed/previews" "$launch/killed/aip" -name '*.png' 2>/dev/null | wc -l)" = 12 ] && [ -s "$FAULTS/stack.slices.log" ] && break
+for _ in $(seq 1500); do
+  [ "$(count COMPLETED "$launch/killed/pipeline_info/trace.tsv" 2>/dev/null)" = 29 ] && [ -s "$FAULTS/stack.slices.log" ] && break
   sleep 0.2
 done
-sleep 3 # Nextflow notes a finished task a moment after it has published its files
+sleep 1 # what the trace has, the cache has a moment later
 kill -9 -- "-$victim"
 wait "$victim" 2>/dev/null
 faults
@@ -376,20 +425,21 @@ most() {
   grep -hoE '^(start|end) [0-9.]+' "$FAULTS/$1".*.log | sort -k 2,2n |
     awk '{ n += $1 == "start" ? 1 : -1; if (n > m) m = n } END { print m }'
 }
-sleepers() { faults; local m; for m in "$tmp"/six/*; do plan "$(basename "$m" .ome.zarr)" 'sleep 2'; done; }
+together() { faults; local m; for m in "$tmp"/six/*; do plan "$(basename "$m" .ome.zarr)" "gather $1"; done; }
 export NXF_OPTS=-XX:ActiveProcessorCount=12
-sleepers
+together 2
 nf forks run "$main" "${faulty[@]}" "${six[@]}" --aip_max_forks 2
 ok 'aip_max_forks bounds the tasks at once' same "$status $(most aip)" '0 2'
-sleepers
+together 6
 nf noforks run "$main" "${faulty[@]}" "${six[@]}" --aip_max_forks 2 --use_gpu false
-ok 'but not without the GPU' same "$status $(($(most aip) > 2))" '0 1'
+ok 'but not without the GPU' same "$status $(most aip)" '0 6'
 # The defaults, with more mosaics than may run at once.
 mkdir "$tmp/many"
 for i in 0 1 2 3 4 5 6; do cp -r "$tmp/block/mosaic_grid_3d_z00.ome.zarr" "$tmp/many/mosaic_grid_3d_z0$i.ome.zarr"; done
 faults
-for i in 0 1 2 3 4 5 6; do plan "resample.mosaic_grid_3d_z0$i" 'sleep 3'; plan "focal.mosaic_grid_3d_z0$i" 'sleep 3'; done
-nf chain-forks run "$main" "${faulty[@]}" "${chain[@]}" --input "$tmp/many" --outdir many --skip aip,stitch,crop,stack,preview,qc-report
+for i in 0 1 2 3 4 5 6; do plan "resample.mosaic_grid_3d_z0$i" 'gather 6'; plan "focal.mosaic_grid_3d_z0$i" 'gather 4'; done
+nf chain-forks run "$main" "${faulty[@]}" "${chain[@]}" --input "$tmp/many" --outdir many --skip aip,stitch,crop,stack,preview,qc-report \
+  --resample_memory '300 MB' --focal_memory '300 MB'
 ok 'six tasks of resample at once, four of focal' same "$status $(most resample) $(most focal)" '0 6 4'
 unset NXF_OPTS
 
@@ -429,7 +479,7 @@ ok '--help lists the parameters and leaves no results' same "$status $(count '^ 
 
 # --- Configuration -------------------------------------------------------------
 
-for profile in standard local slurm bmrc apptainer test test,slurm bmrc,apptainer; do
+for profile in local slurm bmrc test,apptainer bmrc,apptainer; do
   dir=$launch nf config config "$root/nextflow" -profile $profile
   ok "configuration of $profile without a warning" same "$status $(count 'WARN|ERROR' "$log")" '0 0'
 done

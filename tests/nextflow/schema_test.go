@@ -24,7 +24,8 @@ type entry struct {
 	Examples    []string `json:"examples"`
 	Minimum     *float64 `json:"minimum"`
 	Maximum     *float64 `json:"maximum"`
-	Sets        string   `json:"sets"` // "program --flag"
+	Sets        string   `json:"sets"`   // "program --flag"
+	Unless      string   `json:"unless"` // parameter that takes its place
 }
 
 func schema(t *testing.T) map[string]entry {
@@ -115,9 +116,13 @@ func TestParametersAgree(t *testing.T) {
 }
 
 func TestSchemaEntries(t *testing.T) {
-	for name, e := range schema(t) {
+	known := schema(t)
+	for name, e := range known {
 		if e.Description == "" {
 			t.Errorf("%s has no description", name)
+		}
+		if _, there := known[e.Unless]; e.Unless != "" && !there {
+			t.Errorf("%s: unless %s, which is no parameter", name, e.Unless)
 		}
 		switch e.Type {
 		case "string", "boolean", "integer", "number":

@@ -39,6 +39,7 @@ args=(-profile slurm "${aip_only[@]}" --input "$tmp/foreign" --input_pattern 'm_
   --aip_cpus 2 --aip_memory '300 MB' --aip_time '1 h' --gres gpu:2 --cluster_options='--comment=strata-test' --allow_missing_slices)
 # jobs: one line for each job that SLURM has seen.
 jobs() { scontrol -o show job; }
+count_jobs() { jobs | grep -c 'JobName=nf-'; }
 # job NAME N FIELD: a field of the job that made the N-th attempt at a mosaic.
 job() {
   local id
@@ -56,7 +57,7 @@ plan m_f32_v2lz4 kill
 plan m_f32_raw_edge lost
 nf first run "$main" "${faulty[@]}" "${args[@]}"
 ok 'the run succeeds' same "$status" 0
-ok 'every task was a job: 6 slices, 4 retries, the versions' same "$(jobs | grep -c 'JobName=nf-')" 11
+ok 'every task was a job: 6 slices, 4 retries, the versions' same "$(count_jobs)" 11
 ok 'a job without fault is tried once' same "$(attempts m_phantom)" 1
 ok 'its results are there' is_png "$launch/results/aip/m_phantom.png"
 ok 'cpus are asked for' same "$(job m_phantom 1 NumCPUs)" 2
@@ -96,7 +97,7 @@ ok 'no job is left in the queue' same "$(squeue -h -t RUNNING,PENDING | wc -l)" 
 # --- The chain -----------------------------------------------------------------------
 
 "$root/bin/phantom" "$tmp/block" --slices 3 --tiles 2,2 --tile 64,80,80 --interval 120 --quiet || exit 1
-before=$(jobs | grep -c 'JobName=nf-')
+before=$(count_jobs)
 mkdir "$tmp/disk"
 one_cpu=()
 for s in "${stages[@]}"; do [ "$s" = qc-report ] || one_cpu+=("--${s}_cpus" 1); done
@@ -104,17 +105,27 @@ faults
 plan focal.mosaic_grid_3d_z01 4
 plan stack.slices kill
 plan crop.slice_z02 'always 3'
-nf chain run "$main" "${faulty[@]}" -profile slurm --partition main "${one_cpu[@]}" --input "$tmp/block" --outdir chain \
-  --resample_resolution 4 --crop_depth 160 --stack_slicing_interval_mm 0.12 --stack_search_range_mm 0.02 --stack_moving_z_first_index 1 \
-  --stack_pyramid_resolutions 4,8 --scratch "$tmp/disk" --allow_missing_slices
+# shellcheck disable=SC2054 # commas are ours
+chain=(-profile slurm --partition main "${one_cpu[@]}" --input "$tmp/block" --outdir chain
+  --resample_resolution 4 --crop_depth 160 --stack_slicing_interval_mm 0.12 --stack_search_range_mm 0.02 --stack_moving_z_first_index 1
+  --stack_pyramid_resolutions 4,8 --scratch "$tmp/disk" --allow_missing_slices)
+nf chain run "$main" "${faulty[@]}" "${chain[@]}"
 ok 'the chain: the run succeeds' same "$status" 0
 ok 'every task was a job: 3 × aip, resample, focal, stitch, crop; 2 slices and the volume; 2 retries' \
-  same "$(($(jobs | grep -c 'JobName=nf-') - before))" 27
+  same "$(($(count_jobs) - before))" 27
 ok 'the volume, the pictures and the report are there' filled "$launch/chain"/{volume/volume.ome.zarr/zarr.json,previews/volume.png,previews/slice_z01.png,qc-report.html}
 ok 'focal failed on the GPU and asked for none again' same "$(job focal.mosaic_grid_3d_z01 1 TresPerNode);$(job focal.mosaic_grid_3d_z01 2 TresPerNode)" 'gres:gpu:1;'
 ok 'stack was killed and got more memory' same "$(job stack.slices 1 MinMemoryNode) $(job stack.slices 2 MinMemoryNode)" '2G 4G'
 ok 'on scratch' has <(attempt stack.slices 2) " in=$tmp/disk/nxf\."
 ok 'the slice without which the rest went on' same "$(tail -n +2 "$launch/chain/pipeline_info/missing_slices.tsv" | cut -f 1-3 | xargs)" 'CROP slice_z02 3'
+
+faults
+nf chain-resume run "$main" "${faulty[@]}" "${chain[@]}" -resume
+ok 'and -resume makes up for it, with what depends on it' same "$status $(sed -n 's/.*Submitted process > \([A-Z]*\).*/\1/p' "$log" | sort | xargs)" \
+  '0 AIP AIP CROP PREVIEW PREVIEW REPORT STACK'
+before=$(count_jobs)
+nf chain-stub run "$main" "${faulty[@]}" "${chain[@]}" --input "$tmp/block/mosaic_grid_3d_z00.ome.zarr" --outdir stub --skip 'aip,preview,focal' -stub-run
+ok '-stub-run: the jobs of what is not skipped' same "$status $(($(count_jobs) - before)) $(find "$launch/stub/volume" -name volume.ome.zarr)" "0 7 $launch/stub/volume/volume.ome.zarr"
 
 # --- The BMRC profile ----------------------------------------------------------------
 

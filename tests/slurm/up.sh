@@ -47,7 +47,7 @@ KillWait=2
 MinJobAge=900
 GresTypes=gpu
 NodeName=$host NodeAddr=127.0.0.1 CPUs=8 RealMemory=16000 Gres=gpu:$gpus State=UNKNOWN
-PartitionName=main Nodes=$host Default=YES MaxTime=05:00:00 State=UP OverSubscribe=NO
+PartitionName=main Nodes=$host Default=YES MaxTime=1-00:00:00 State=UP OverSubscribe=NO
 PartitionName=short Nodes=$host MaxTime=1-06:00:00 State=UP
 PartitionName=long Nodes=$host MaxTime=10-00:00:00 State=UP
 PartitionName=gpu_short Nodes=$host MaxTime=04:00:00 State=UP
