@@ -51,6 +51,7 @@ workflow {
     def crops = Channel.empty()
     def tables = Channel.empty()
     def previews = Channel.empty()
+    def projections = Channel.empty()
 
     // [name, image, fingerprint] from one stage to the next. What projections and
     // pictures are made of is collected on the way.
@@ -116,6 +117,7 @@ workflow {
     }
     if (Chain.has('aip')) {
         AIP(projected, [format(params.n_levels), flags('aip')].findAll().join(' '))
+        projections = AIP.out.picture
         reports = reports.mix(AIP.out.report)
         versions = versions.mix(AIP.out.versions)
     }
@@ -126,10 +128,12 @@ workflow {
         versions = versions.mix(PREVIEW.out.versions)
     }
     if (Chain.has('qc-report')) {
+        def results = file(params.outdir.toString())
+        def name = results.name == 'results' && results.parent ? results.parent.name : results.name
         // In order, so that -resume finds the same input again.
         def sorted = { it.toSortedList { a, b -> a.name <=> b.name } }
-        REPORT(sorted(reports).filter { it }, sorted(previews), sorted(maps), sorted(positions), sorted(crops),
-            sorted(tables), (params.qc_report_title ?: file(params.outdir.toString()).name).toString(), flags('qc-report'))
+        REPORT(sorted(reports).filter { it }, sorted(previews), sorted(projections), sorted(maps), sorted(positions),
+            sorted(crops), sorted(tables), (params.qc_report_title ?: "Quality report: ${name}").toString(), flags('qc-report'))
         versions = versions.mix(REPORT.out.versions)
     }
 

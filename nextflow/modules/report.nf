@@ -7,6 +7,7 @@ process REPORT {
     input:
     path reports, stageAs: 'reports/*'
     path previews, stageAs: 'previews/*'
+    path projections, stageAs: 'aip/*'
     path maps, stageAs: 'focal/*'
     path positions, stageAs: 'stitch/*'
     path crops, stageAs: 'crop/*'
@@ -26,6 +27,7 @@ process REPORT {
     def parts = [
         '--reports reports',
         previews ? '--previews previews' : '',
+        projections ? '--previews aip' : '',
         maps ? '--focal focal' : '',
         positions ? '--stitch stitch' : '',
         crops ? '--crop crop' : '',

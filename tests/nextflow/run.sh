@@ -70,6 +70,7 @@ ok 'every result is there' chain_results
 ok 'the volume is valid OME-Zarr' "$root/bin/zarr-tool" validate "$results/volume/volume.ome.zarr"
 ok 'and has the levels that were asked for' has <("$root/bin/zarr-tool" info "$results/volume/volume.ome.zarr") '8'
 ok 'the report is whole' has "$results/qc-report.html" '</html>'
+ok 'the report shows the projections, too' has "$results/qc-report.html" 'Average intensity projection of volume'
 versions_of_all() { local p; for p in "${stages[@]}"; do has "$results/pipeline_info/versions.yml" "^  $p: \"$version\"" || return 1; done; }
 version=$("$REAL_BIN/aip" --version | sed 's/^aip //; s/[][().+*]/\\&/g')
 ok 'versions of all programs' versions_of_all
