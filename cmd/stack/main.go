@@ -185,18 +185,21 @@ func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, er
 			return in, 0, err
 		}
 	}
-	for flag, folder := range map[string]**registration.Folder{"transforms_dir": &in.Transforms, "manual_transforms_dir": &in.Manual} {
-		name := r.String(flag)
+	for _, t := range []struct {
+		flag   string
+		folder **registration.Folder
+	}{{"transforms_dir", &in.Transforms}, {"manual_transforms_dir", &in.Manual}} {
+		name := r.String(t.flag)
 		if name == "" {
 			continue
 		}
 		if _, err := r.Input(name); err != nil {
 			return in, 0, err
 		}
-		if *folder, err = registration.OpenFolder(name); err != nil {
+		if *t.folder, err = registration.OpenFolder(name); err != nil {
 			return in, 0, cli.BadInput(err)
 		}
-		if (*folder).Slices() == 0 {
+		if (*t.folder).Slices() == 0 {
 			r.Warn("%s: there are no folders *z<NN>* of transforms", name)
 		}
 	}

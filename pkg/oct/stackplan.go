@@ -1,6 +1,7 @@
 package oct
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -196,6 +197,9 @@ func (p *stackPlan) place(in StackInput, res *Resources) error {
 	}
 	centred := false
 	if !p.opt.NoXYShift && in.Shifts != nil {
+		if gone := in.Shifts.Between(ids); len(gone) > 0 {
+			res.warn("%s: slices %v are not there: those beside them are taken for neighbours along z, too", p.shifts, gone)
+		}
 		at, warnings := in.Shifts.Positions(ids)
 		for _, w := range warnings {
 			res.warn("%s", w)
@@ -255,7 +259,11 @@ func (p *stackPlan) centre(ids []int) error {
 	for d := range 2 { // (x, y) to (y, x)
 		n := math.Ceil(hi[d] + float64(p.slices[0].shape[2-d]) - lo[d])
 		if !(n < 1<<40) {
-			return badInput("%s: shifts spread the slices over %.3g pixels", p.shifts, n)
+			what := "shifts"
+			if p.opt.AccumulateTranslations {
+				what = "shifts and accumulated translations"
+			}
+			return badInput("%s: %s spread the slices over %.3g pixels", cmp.Or(p.shifts, p.slices[0].path), what, n)
 		}
 		p.canvas[1-d] = int(n)
 	}
@@ -532,11 +540,7 @@ func (p *stackPlan) checkCanvas() error {
 	bytes := area * float64(p.depth) * 4
 	spread := area > 4*float64(first.shape[1])*float64(first.shape[2])
 	if spread && bytes >= maxVolume || bytes >= math.MaxInt64/4 {
-		name := p.shifts
-		if name == "" {
-			name = first.path
-		}
-		return badInput("%s: shifts make a canvas of %d × %d pixels for slices of %d × %d: a volume of %d planes and %s", name,
+		return badInput("%s: shifts make a canvas of %d × %d pixels for slices of %d × %d: a volume of %d planes and %s", cmp.Or(p.shifts, first.path),
 			p.canvas[0], p.canvas[1], first.shape[1], first.shape[2], p.depth, terabytes(bytes))
 	}
 	return nil

@@ -59,12 +59,15 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 		return nil, fmt.Errorf("%s:%d: %w", name, 1+bytes.Count(b[:min(at, int64(len(b)))], []byte("\n")), err)
 	}
 	m := &Metrics{Status: raw.Status, Confidence: 1}
-	for to, from := range map[*float64]number{
-		&m.Confidence: raw.Metrics.Confidence, &m.TX: raw.Metrics.TX, &m.TY: raw.Metrics.TY,
-		&m.ZCorrelation: raw.Metrics.ZCorrelation, &m.Rotation: raw.Metrics.Rotation,
+	for _, f := range []struct {
+		to   *float64
+		from number
+	}{
+		{&m.Confidence, raw.Metrics.Confidence}, {&m.TX, raw.Metrics.TX}, {&m.TY, raw.Metrics.TY},
+		{&m.ZCorrelation, raw.Metrics.ZCorrelation}, {&m.Rotation, raw.Metrics.Rotation},
 	} {
-		if from.Value != nil {
-			*to = *from.Value
+		if f.from.Value != nil {
+			*f.to = *f.from.Value
 		}
 	}
 	return m, nil

@@ -100,6 +100,21 @@ func (s *Shifts) Positions(ids []int) (at map[int][2]float64, warnings []string)
 	return at, warnings
 }
 
+// Between are the slices that the file names, and ids do not, among those from
+// the lowest to the highest of ids, in increasing order.
+func (s *Shifts) Between(ids []int) []int {
+	var out []int
+	for p := range s.pairs {
+		for _, id := range p {
+			if len(ids) > 0 && id > slices.Min(ids) && id < slices.Max(ids) && !slices.Contains(ids, id) {
+				out = append(out, id)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // PairShift is one line of a shifts CSV: the shift of a slice against another,
 // in millimetres.
 type PairShift struct {
