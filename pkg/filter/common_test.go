@@ -9,6 +9,8 @@ import (
 func TestBracketMedian(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	hits := 0
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	special := []float32{nan, -nan, inf, -inf, 0, float32(math.Copysign(0, -1)), 1e-45, -1e-45, math.MaxFloat32, 18, 30, 10, 35}
 	for trial := range 400 {
 		n := 1 + rng.IntN(300)
 		a, b := make([]float32, n), make([]float32, n)
@@ -16,7 +18,10 @@ func TestBracketMedian(t *testing.T) {
 		for i := range a {
 			a[i], b[i] = float32(rng.IntN(50)-5), float32(rng.NormFloat64()*10+20)
 			if rng.IntN(20) == 0 {
-				a[i] = float32(math.NaN())
+				a[i] = special[rng.IntN(len(special))]
+			}
+			if rng.IntN(20) == 0 {
+				b[i] = special[rng.IntN(len(special))]
 			}
 			if a[i] > 0 && b[i] > 0 {
 				both[0], both[1] = append(both[0], a[i]), append(both[1], b[i])

@@ -138,6 +138,8 @@ type stackSlice struct {
 	chunk [3]int
 	dtype dtype.Type
 	voxel [3]float64 // micrometres
+
+	blocks bool // chunks are decoded block by block
 }
 
 // maxVoxelDifference is how far, in parts, voxel sizes of slices may differ.
@@ -150,7 +152,7 @@ func openSlices(in []StackSlice) ([]*stackSlice, error) {
 	var out []*stackSlice
 	for _, s := range in {
 		a := s.Image.Levels[0].Array.With(zarr.Workers(1))
-		o := &stackSlice{id: s.ID, path: s.Path, image: s.Image, array: a, dtype: a.DType()}
+		o := &stackSlice{id: s.ID, path: s.Path, image: s.Image, array: a, dtype: a.DType(), blocks: a.InBlocks()}
 		shape, chunk := a.Shape(), a.Chunks()
 		if len(shape) != 3 {
 			return nil, badInput("%s: slice has %d axes, want 3 (z, y, x)", s.Path, len(shape))

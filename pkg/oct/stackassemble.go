@@ -159,12 +159,7 @@ func (a *assembly) budget() error {
 	other := a.writer.Bytes() + 4*int64(a.size) // and a plane of zeros
 	reader, work := int64(0), int64(0)
 	for i, s := range p.slices {
-		chunk := int64(s.chunk[1]) * int64(s.chunk[2]) * int64(s.dtype.Size())
-		r := int64(s.shape[0])*chunk + 2*int64(s.chunk[0])*chunk // what is read, and a chunk encoded and decoded
-		if s.dtype != dtype.Float32 {
-			r += int64(s.shape[0]) * int64(s.chunk[1]) * int64(s.chunk[2]) * 4
-		}
-		reader = max(reader, r)
+		reader = max(reader, s.readerBytes())
 		if i > 0 && p.moving[i-1].resampled() {
 			plane := s.shape[1] * s.shape[2]
 			a.size = max(a.size, plane)
@@ -478,9 +473,14 @@ func (a *assembly) load(ctx context.Context, m *movingSlice, k0, k1 int) ([][]fl
 		from = rect{y1: s.shape[1], x1: s.shape[2]}
 		stride, dy, dx = s.shape[2], 0, 0
 	}
-	if err := a.read(ctx, s, m.movingZ+k0, from, raw, stride, dy, dx); err != nil {
+	start, shape := [3]int{m.movingZ + k0, from.y0, from.x0}, [3]int{len(raw), from.y1 - from.y0, from.x1 - from.x0}
+	err = a.crew.read(ctx, s, start, shape, a.readers, &a.res, func(z, y, x int) []float32 {
+		return raw[z-start[0]][(y+dy)*stride+x+dx:]
+	})
+	if err != nil {
 		return nil, err
 	}
+	a.res.progress(int64(shape[0]*shape[1]*shape[2]) * int64(s.dtype.Size()))
 	if m.resampled() {
 		if err := a.resample(ctx, m, raw, planes); err != nil {
 			return nil, err
@@ -494,51 +494,6 @@ func (a *assembly) load(ctx context.Context, m *movingSlice, k0, k1 int) ([][]fl
 func (p *stackPlan) blendsAhead(m *movingSlice, k int) bool {
 	blend, _ := p.planes(m)
 	return k < blend[1]
-}
-
-// read reads a rectangle of planes of a slice, chunk column by chunk column,
-// into planes with rows of stride elements, moved by (dy, dx).
-func (a *assembly) read(ctx context.Context, s *stackSlice, z int, from rect, planes [][]float32, stride, dy, dx int) error {
-	cy, cx := s.chunk[1], s.chunk[2]
-	y0, x0 := from.y0/cy, from.x0/cx
-	ny, nx := (from.y1+cy-1)/cy-y0, (from.x1+cx-1)/cx-x0
-	return a.crew.each(ctx, ny*nx, a.readers, func(scratch *workMemory, i int) error {
-		lo := [3]int{z, max(from.y0, (y0+i/nx)*cy), max(from.x0, (x0+i%nx)*cx)}
-		shape := [3]int{len(planes), min(from.y1, (y0+i/nx+1)*cy) - lo[1], min(from.x1, (x0+i%nx+1)*cx) - lo[2]}
-		skip := 0 // planes that are decoded with others, in place, and not used
-		first := z / s.chunk[0] * s.chunk[0]
-		last := min(first+s.chunk[0], s.shape[0])
-		if z-first <= s.chunk[0]/4 && z+len(planes) >= last && first < z && shape[1] == cy && shape[2] == cx {
-			skip = z - first
-			lo[0], shape[0] = first, shape[0]+skip
-		}
-		n := shape[0] * shape[1] * shape[2]
-		size := s.dtype.Size()
-		b, err := scratch.get(n * size)
-		if err != nil {
-			return err
-		}
-		if err := s.readRaw(ctx, lo, shape, b); err != nil {
-			return err
-		}
-		start := time.Now()
-		row := shape[2] * size
-		b = b[skip*shape[1]*row:]
-		for _, plane := range planes {
-			for y := range shape[1] {
-				to := plane[(lo[1]+y+dy)*stride+lo[2]+dx:][:shape[2]]
-				if s.dtype == dtype.Float32 {
-					copy(dtype.Bytes(to), b)
-				} else {
-					dtype.ConvertSlice(to, b[:row], s.dtype)
-				}
-				b = b[row:]
-			}
-		}
-		a.res.Meter.Since(meter.Compute, start)
-		a.res.progress(int64(n * size))
-		return nil
-	})
 }
 
 // resample turns raw planes of a slice by its transform and puts them in place.

@@ -3,7 +3,6 @@ package oct
 import (
 	"context"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -223,13 +222,12 @@ func (a *assembly) guess(r rect, old, planes [][]float32) (lo, hi [2]float32) {
 		}
 	}
 	for i := range v {
-		slices.Sort(v[i])
-		n := float64(len(v[i]))
-		if n < sampled/16 { // too few to judge: all of them
+		if len(v[i]) < sampled/16 { // too few to judge: all of them
 			lo[i], hi[i] = 0, float32(math.Inf(1))
 			continue
 		}
-		lo[i], hi[i] = v[i][int((0.5-margin)*n)], v[i][int((0.5+margin)*n)]
+		q := filter.Percentiles(v[i], 50-100*margin, 50+100*margin)
+		lo[i], hi[i] = float32(q[0]), float32(q[1])
 	}
 	return lo, hi
 }

@@ -3,8 +3,8 @@ package oct
 import (
 	"context"
 	"math"
-	"sync"
 	"time"
+	"unsafe"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
@@ -27,9 +27,15 @@ func (p *stackPlan) measure(ctx context.Context, res Resources) error {
 	if err != nil {
 		return err
 	}
-	n := (ms.y1 - ms.y0 + ms.rows - 1) / ms.rows
-	if err := c.each(ctx, n, workers, func(w *workMemory, i int) error { return ms.strip(ctx, w, i, res.Meter) }); err != nil {
-		return err
+	strips := [2]growing{}
+	defer strips[0].free()
+	defer strips[1].free()
+	for y := ms.y0; y < ms.y1; {
+		end := min(y/ms.rows*ms.rows+ms.rows, ms.y1) // strips end where chunks do
+		if err := ms.strip(ctx, c, &strips, y, end, workers, &res); err != nil {
+			return err
+		}
+		y = end
 	}
 	for _, pair := range ms.pairs {
 		s := pair.m.search
@@ -53,11 +59,8 @@ type measuring struct {
 	pairs  []*measuredPair
 	needs  []*stripNeed // slices in order
 	y0, y1 int          // rows that some pair needs
+	chunk  int          // rows of a chunk
 	rows   int          // of a strip
-
-	mu   sync.Mutex
-	next int               // strip whose sums are added next
-	done map[int][]rowSums // strips that wait for an earlier one
 }
 
 // measuredPair is a pair whose overlap is searched.
@@ -67,9 +70,6 @@ type measuredPair struct {
 	y0, y1, x0, x1 int              // its centre
 	sums           []filter.Moments // by overlap, from search.lo on
 }
-
-// rowSums are the sums of one pair over the rows of a strip: moments by row and overlap.
-type rowSums []filter.Moments
 
 // stripNeed is what is read of a slice: planes at its end and at its beginning.
 type stripNeed struct {
@@ -83,7 +83,7 @@ type stripNeed struct {
 }
 
 func newMeasuring(p *stackPlan) *measuring {
-	ms := &measuring{done: map[int][]rowSums{}, y0: math.MaxInt}
+	ms := &measuring{y0: math.MaxInt}
 	by := map[*stackSlice]*stripNeed{}
 	need := func(s *stackSlice) *stripNeed {
 		n := by[s]
@@ -109,7 +109,7 @@ func newMeasuring(p *stackPlan) *measuring {
 		pair.moving.first = [2]int{s.first, s.first + s.hi}
 		for _, n := range []*stripNeed{pair.fixed, pair.moving} {
 			n.x0, n.x1 = min(n.x0, pair.x0), max(n.x1, pair.x1)
-			ms.rows = max(ms.rows, n.slice.chunk[1])
+			ms.chunk = max(ms.chunk, n.slice.chunk[1])
 		}
 		ms.y0, ms.y1 = min(ms.y0, pair.y0), max(ms.y1, pair.y1)
 		ms.pairs = append(ms.pairs, pair)
@@ -117,7 +117,6 @@ func newMeasuring(p *stackPlan) *measuring {
 	if len(ms.pairs) == 0 {
 		return nil
 	}
-	ms.y0 = ms.y0 / ms.rows * ms.rows // strips are rows of chunks
 	for _, n := range ms.needs {
 		n.plan()
 	}
@@ -157,80 +156,62 @@ func (n *stripNeed) plane(z int) int {
 // elements is the number of voxels of a strip.
 func (n *stripNeed) elements(rows int) int { return n.planes * rows * (n.x1 - n.x0) }
 
-// fit makes strips as low, and workers as few, as the memory asks for.
+// fit makes strips as low, and readers as few, as the memory asks for: strips
+// have whole rows of chunks, as many as half of it holds, and less than one only
+// where that is too much.
 func (ms *measuring) fit(res Resources) (workers int, err error) {
-	chunk := int64(0) // decoded by a worker
+	reader, overlaps := int64(0), 0
 	for _, n := range ms.needs {
-		s := n.slice
-		chunk = max(chunk, 2*int64(s.chunk[0])*int64(s.chunk[1])*int64(s.chunk[2])*int64(s.dtype.Size()))
+		reader = max(reader, n.slice.readerBytes())
+	}
+	for _, pair := range ms.pairs {
+		overlaps = max(overlaps, len(pair.sums))
+	}
+	strips := func(rows int) int64 {
+		most := int64(0)
+		for i, n := range ms.needs {
+			v := int64(n.elements(rows)) * 4
+			if i > 0 {
+				v += int64(ms.needs[i-1].elements(rows)) * 4
+			}
+			most = max(most, v)
+		}
+		return most + int64(rows)*int64(overlaps)*momentsBytes
+	}
+	ms.rows = (ms.y1 + ms.chunk - 1) / ms.chunk * ms.chunk
+	for ms.rows > ms.chunk && strips(min(ms.rows, ms.y1-ms.y0)) > res.Mem/2 {
+		ms.rows -= ms.chunk
 	}
 	for {
-		each := int64(0)
-		for i, n := range ms.needs {
-			v := int64(n.elements(ms.rows)) * 4
-			if i > 0 {
-				v += int64(ms.needs[i-1].elements(ms.rows)) * 4
-			}
-			if n.slice.dtype != dtype.Float32 {
-				v += int64(n.elements(ms.rows)) * int64(n.slice.dtype.Size())
-			}
-			each = max(each, v)
-		}
-		for _, pair := range ms.pairs {
-			each += int64(ms.rows) * int64(len(pair.sums)) * 48
-		}
-		each += chunk
-		if each <= res.Mem {
-			return int(min(int64(res.Workers), res.Mem/each)), nil
+		need := strips(min(ms.rows, ms.y1-ms.y0)) + reader
+		if need <= res.Mem {
+			return int(min(int64(res.Workers), 1+(res.Mem-need)/reader)), nil
 		}
 		if ms.rows == 1 {
-			return 0, tooLittle(res, each, "measuring the overlap of slices of %v voxels in chunks of %v", ms.needs[0].slice.shape, ms.needs[0].slice.chunk)
+			return 0, tooLittle(res, need, "measuring the overlap of slices of %v voxels in chunks of %v", ms.needs[0].slice.shape, ms.needs[0].slice.chunk)
 		}
 		ms.rows = (ms.rows + 1) / 2
 	}
 }
 
-// strip correlates the rows of one strip, for all pairs.
-func (ms *measuring) strip(ctx context.Context, w *workMemory, i int, counts *meter.Meter) error {
-	y0 := ms.y0 + i*ms.rows
-	y1 := min(y0+ms.rows, ms.y1)
-	sums := make([]rowSums, len(ms.pairs))
-	kept, read := stripData{memory: &w.strips[0]}, stripData{memory: &w.strips[1]}
-	k := 0
+// momentsBytes is the memory of the sums of a row for one overlap.
+const momentsBytes = int64(unsafe.Sizeof(filter.Moments{}))
+
+// strip correlates rows y0…y1−1, for all pairs, in order.
+func (ms *measuring) strip(ctx context.Context, c *crew, memory *[2]growing, y0, y1, workers int, res *Resources) error {
+	kept, read := stripData{memory: &memory[0]}, stripData{memory: &memory[1]}
 	for _, n := range ms.needs {
-		if err := read.load(ctx, n, y0, y1, &w.growing); err != nil {
+		if err := read.load(ctx, c, n, y0, y1, workers, res); err != nil {
 			return err
 		}
 		if pair := n.asMoving; pair != nil {
-			start := time.Now()
-			sums[k] = pair.correlate(&kept, &read, y0, y1)
-			counts.Since(meter.Compute, start)
-			k++
+			if err := pair.correlate(ctx, c, &kept, &read, y0, y1, res); err != nil {
+				return err
+			}
 		}
 		kept, read = read, kept
 	}
-	ms.add(i, sums)
 	return nil
-}
-
-// add adds the sums of a strip to those of the strips before it.
-func (ms *measuring) add(i int, sums []rowSums) {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	ms.done[i] = sums
-	for {
-		sums, ok := ms.done[ms.next]
-		if !ok {
-			return
-		}
-		delete(ms.done, ms.next)
-		ms.next++
-		for k, pair := range ms.pairs {
-			for j, m := range sums[k] {
-				pair.sums[j%len(pair.sums)].Add(m)
-			}
-		}
-	}
 }
 
 // stripData is a strip of a slice in memory: planes × rows × columns.
@@ -243,7 +224,7 @@ type stripData struct {
 }
 
 // load reads rows y0…y1−1, as far as the slice has them.
-func (d *stripData) load(ctx context.Context, n *stripNeed, y0, y1 int, scratch *growing) error {
+func (d *stripData) load(ctx context.Context, c *crew, n *stripNeed, y0, y1, workers int, res *Resources) error {
 	y1 = min(y1, n.slice.shape[1])
 	d.need, d.y0, d.ny, d.nx = n, y0, max(0, y1-y0), n.x1-n.x0
 	if d.ny == 0 {
@@ -254,13 +235,17 @@ func (d *stripData) load(ctx context.Context, n *stripNeed, y0, y1 int, scratch 
 		return err
 	}
 	d.v = dtype.Slice[float32](b)
-	to := d.v
+	plane := 0
 	for _, s := range n.spans {
 		shape := [3]int{s[1] - s[0], d.ny, d.nx}
-		if err := n.slice.readBox(ctx, [3]int{s[0], y0, n.x0}, shape, to, scratch); err != nil {
+		to := d.v[plane*d.ny*d.nx:]
+		err := c.read(ctx, n.slice, [3]int{s[0], y0, n.x0}, shape, workers, res, func(z, y, x int) []float32 {
+			return to[((z-s[0])*d.ny+y-y0)*d.nx+x-n.x0:]
+		})
+		if err != nil {
 			return err
 		}
-		to = to[shape[0]*shape[1]*shape[2]:]
+		plane += shape[0]
 	}
 	return nil
 }
@@ -271,15 +256,37 @@ func (d *stripData) row(plane, y, x0, x1 int) []float32 {
 	return d.v[at+x0 : at+x1]
 }
 
-// correlate makes the sums of the pair's rows in a strip: by row, by overlap.
-func (pair *measuredPair) correlate(fixed, moving *stripData, y0, y1 int) (out rowSums) {
+// correlate adds the sums of the pair's rows in a strip: workers take rows, and
+// their sums are added in order.
+func (pair *measuredPair) correlate(ctx context.Context, c *crew, fixed, moving *stripData, y0, y1 int, res *Resources) error {
+	y0, y1 = max(y0, pair.y0), min(y1, pair.y1)
+	n := len(pair.sums)
+	height := max(0, y1-y0)
+	rows := make([]filter.Moments, height*n)
+	// a task is some rows, so that what it needs beside them is made for several
+	const together = 8
+	err := c.each(ctx, (height+together-1)/together, c.workers, func(_ *workMemory, i int) error {
+		begin := time.Now()
+		lo := y0 + i*together
+		pair.rows(rows[i*together*n:], fixed, moving, lo, min(lo+together, y1))
+		res.Meter.Since(meter.Compute, begin)
+		return nil
+	})
+	for j, m := range rows {
+		pair.sums[j%n].Add(m)
+	}
+	return err
+}
+
+// rows makes the sums of rows y0…y1−1: by row, by overlap.
+func (pair *measuredPair) rows(out []filter.Moments, fixed, moving *stripData, y0, y1 int) {
 	s := pair.m.search
 	n := len(pair.sums)
 	a, b := make([][]float32, s.hi), make([][]float32, s.hi) // from the end of the fixed slice on; from the start of the moving one
 	af, bf := pair.fixed.plane(pair.m.fixed.shape[0]-1), pair.moving.plane(s.first)
 	dots := make([]float64, n)
-	for y := max(y0, pair.y0); y < min(y1, pair.y1); y++ {
-		row := make(rowSums, n)
+	for y := y0; y < y1; y++ {
+		row := out[(y-y0)*n:][:n]
 		for t := range s.hi {
 			a[t] = fixed.row(af-t, y, pair.x0, pair.x1)
 			b[t] = moving.row(bf+t, y, pair.x0, pair.x1)
@@ -302,7 +309,5 @@ func (pair *measuredPair) correlate(fixed, moving *stripData, y0, y1 int) (out r
 				row[o-s.lo].AB += dots[o-s.lo]
 			}
 		}
-		out = append(out, row...)
 	}
-	return out
 }

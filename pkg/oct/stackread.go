@@ -4,9 +4,11 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
+	"strata/pkg/meter"
 	"strata/pkg/zarr"
 )
 
@@ -17,10 +19,7 @@ type crew struct {
 }
 
 // workMemory is the memory of a worker.
-type workMemory struct {
-	growing
-	strips [2]growing
-}
+type workMemory struct{ growing }
 
 func newCrew(workers int) *crew {
 	return &crew{max(workers, 1), make([]workMemory, max(workers, 1))}
@@ -29,10 +28,7 @@ func newCrew(workers int) *crew {
 // close gives the workers' memory back.
 func (c *crew) close() {
 	for i := range c.own {
-		w := &c.own[i]
-		w.free()
-		w.strips[0].free()
-		w.strips[1].free()
+		c.own[i].free()
 	}
 }
 
@@ -94,25 +90,100 @@ func (g *growing) free() {
 	g.b = nil
 }
 
-// readRaw reads a box of a slice as it is stored, in C order.
-func (s *stackSlice) readRaw(ctx context.Context, start, shape [3]int, dst []byte) error {
-	return unreadable(s.array.Read(ctx, zarr.Region{Start: start[:], Shape: shape[:]}, dst))
+// read reads a box of a slice as float32, chunk column by chunk column, on at
+// most limit workers: to says where voxels (z, y, x) of the slice and those after
+// it in the row go.
+func (c *crew) read(ctx context.Context, s *stackSlice, start, shape [3]int, limit int, res *Resources, to func(z, y, x int) []float32) error {
+	cy, cx := s.chunk[1], s.chunk[2]
+	y0, x0 := start[1]/cy, start[2]/cx
+	y1, x1 := start[1]+shape[1], start[2]+shape[2]
+	ny, nx := (y1+cy-1)/cy-y0, (x1+cx-1)/cx-x0
+	return c.each(ctx, ny*nx, limit, func(w *workMemory, i int) error {
+		lo := [3]int{start[0], max(start[1], (y0+i/nx)*cy), max(start[2], (x0+i%nx)*cx)}
+		n := [3]int{shape[0], min(y1, (y0+i/nx+1)*cy) - lo[1], min(x1, (x0+i%nx+1)*cx) - lo[2]}
+		row := n[2] * s.dtype.Size()
+		return s.readPlanes(ctx, lo, n, &w.growing, func(first int, b []byte) error {
+			begin := time.Now()
+			for z := lo[0] + first; len(b) > 0; z++ {
+				for y := range n[1] {
+					v := to(z, lo[1]+y, lo[2])[:n[2]]
+					if s.dtype == dtype.Float32 {
+						copy(dtype.Bytes(v), b)
+					} else {
+						dtype.ConvertSlice(v, b[:row], s.dtype)
+					}
+					b = b[row:]
+				}
+			}
+			res.Meter.Since(meter.Compute, begin)
+			return nil
+		})
+	})
 }
 
-// readBox reads a box of a slice as float32 in C order. Scratch is used where
-// the slice has another type.
-func (s *stackSlice) readBox(ctx context.Context, start, shape [3]int, dst []float32, scratch *growing) error {
-	dst = dst[:shape[0]*shape[1]*shape[2]]
-	if s.dtype == dtype.Float32 {
-		return s.readRaw(ctx, start, shape, dtype.Bytes(dst))
+// piece is how many planes of a chunk column are read at a time, at most.
+func (s *stackSlice) piece() int {
+	n := s.chunk[0]
+	if len(s.array.Codecs()) == 0 || s.blocks {
+		n = min(n, max(1, planesPiece/(s.chunk[1]*s.chunk[2]*s.dtype.Size())))
 	}
-	b, err := scratch.get(len(dst) * s.dtype.Size())
-	if err != nil {
-		return err
+	return n
+}
+
+// readerBytes is the memory that readPlanes takes: its buffer, and what decoding
+// takes.
+func (s *stackSlice) readerBytes() int64 {
+	plane := int64(s.chunk[1]) * int64(s.chunk[2]) * int64(s.dtype.Size())
+	chunk := int64(s.chunk[0]) * plane
+	switch {
+	case len(s.array.Codecs()) == 0:
+		return int64(s.piece())*plane + 256<<10
+	case s.blocks: // half a chunk, or pieces of it; and that encoded, and two blocks
+		return max(int64(s.piece())*plane, chunk/2) + chunk + chunk/64 + 2*min(chunk, 2<<20)
 	}
-	if err := s.readRaw(ctx, start, shape, b); err != nil {
-		return err
+	return 3*chunk + chunk/64
+}
+
+// readPlanes hands over the planes of a box that lies in one column of chunks, in
+// increasing order, one or more at a time, in C order as they are stored: the
+// first of them with its number in the box. They are the taker's until it returns.
+// Chunks that are decoded in blocks are handed over as they are decoded, while
+// they are in the cache.
+func (s *stackSlice) readPlanes(ctx context.Context, start, shape [3]int, scratch *growing, take func(first int, planes []byte) error) error {
+	plane := shape[1] * shape[2] * s.dtype.Size()
+	for at := 0; at < shape[0]; {
+		z, depth := start[0]+at, s.chunk[0]
+		n := min(shape[0]-at, depth-z%depth) // of this chunk
+		region := zarr.Region{Start: []int{z, start[1], start[2]}, Shape: []int{n, shape[1], shape[2]}}
+		if s.blocks && n > depth/2 {
+			b, err := scratch.get(s.piece() * plane)
+			if err != nil {
+				return err
+			}
+			if err := unreadable(s.array.ReadPlanes(ctx, region, b, func(first int, planes []byte) error { return take(at+first, planes) })); err != nil {
+				return err
+			}
+			at += n
+			continue
+		}
+		skip := 0 // planes that are decoded with others, in place, and not used
+		if len(s.array.Codecs()) == 0 {
+			n = min(n, s.piece())
+		} else if first := z % depth; first > 0 && first <= depth/4 && first+n == min(depth, s.shape[0]-z+first) && shape[1] == s.chunk[1] && shape[2] == s.chunk[2] {
+			skip = first
+		}
+		region.Start[0], region.Shape[0] = z-skip, n+skip
+		b, err := scratch.get((n + skip) * plane)
+		if err != nil {
+			return err
+		}
+		if err := unreadable(s.array.Read(ctx, region, b)); err != nil {
+			return err
+		}
+		if err := take(at, b[skip*plane:]); err != nil {
+			return err
+		}
+		at += n
 	}
-	dtype.ConvertSlice(dst, b, s.dtype)
 	return nil
 }
