@@ -19,6 +19,16 @@ type Bracket struct {
 // Count is the number of values.
 func (b *Bracket) Count() int64 { return b.n }
 
+func (b *Bracket) add(v float32) {
+	b.n++
+	switch {
+	case v < b.Lo:
+		b.below++
+	case v <= b.Hi:
+		b.keep(v)
+	}
+}
+
 func (b *Bracket) keep(v float32) {
 	if len(b.inside) < b.Cap {
 		b.inside = append(b.inside, v)
@@ -28,35 +38,15 @@ func (b *Bracket) keep(v float32) {
 }
 
 // AddCommon adds the elements of two images that are above 0 in both, each to
-// its bracket, whose Lo is not negative. NaN is not above 0. The images have the
-// same length.
-//
-// Which of two images is brighter where is anyone's guess, also the processor's:
-// there are no branches but for the few values within. Floats above 0 are in the
-// order of their bits.
+// its bracket. NaN is not above 0. The images have the same length.
 func AddCommon(a, b []float32, in, other *Bracket) {
-	const inf = 0x7f800000
 	b = b[:len(a)]
-	lo, hi := uint64(math.Float32bits(in.Lo)), uint64(math.Float32bits(in.Hi))
-	lo2, hi2 := uint64(math.Float32bits(other.Lo)), uint64(math.Float32bits(other.Hi))
-	var n, below, below2 uint64
-	for i, v := range a {
-		p, q := math.Float32bits(v), math.Float32bits(b[i])
-		u, w := uint64(p), uint64(q)
-		// a difference below 0 has bit 63; 0 − 1 is large, as are NaN and what has a sign
-		common := (uint64(p-1) - inf) >> 63 & ((uint64(q-1) - inf) >> 63)
-		n += common
-		below += common & ((u - lo) >> 63)
-		below2 += common & ((w - lo2) >> 63)
-		if u-lo <= hi-lo && common != 0 {
-			in.keep(v)
-		}
-		if w-lo2 <= hi2-lo2 && common != 0 {
-			other.keep(b[i])
+	for i := commonVector(a, b, in, other); i < len(a); i++ {
+		if v, w := a[i], b[i]; v > 0 && w > 0 {
+			in.add(v)
+			other.add(w)
 		}
 	}
-	in.n, other.n = in.n+int64(n), other.n+int64(n)
-	in.below, other.below = in.below+int64(below), other.below+int64(below2)
 }
 
 // CountCommon is the number of elements that are above 0 in both of two images

@@ -2,7 +2,12 @@
 
 package filter
 
-// Vector versions of Mix, Dots and Rigid.Resample: the same operations in the
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Vector versions of Mix, Dots, Rigid.Resample and AddCommon: the same operations in the
 // same order as the scalar ones, on 8 or 4 elements at a time.
 
 //go:noescape
@@ -67,5 +72,43 @@ func sumsVector(v []float32, s, q *[4]float64) int {
 		return 0
 	}
 	sumsAVX2(s, q, &v[0], n)
+	return n
+}
+
+//go:noescape
+func commonAVX2(a, b *float32, n int, limits *[4]float32, masks *byte, counts *[3]int64)
+
+// commonAtOnce is how many elements the vector version of AddCommon looks at
+// before those within are kept.
+const commonAtOnce = 2048
+
+// commonVector adds the leading multiple of 8 elements and says how many those
+// were. A vector instruction counts 8 elements and marks which are within.
+func commonVector(a, b []float32, in, other *Bracket) int {
+	n := len(a) &^ 7
+	if !useAVX2 || n == 0 {
+		return 0
+	}
+	_ = b[n-1]
+	limits := [4]float32{in.Lo, in.Hi, other.Lo, other.Hi}
+	var counts [3]int64
+	var masks [commonAtOnce / 4]byte // of eight elements: within in, within other
+	for at := 0; at < n; at += commonAtOnce {
+		k := min(commonAtOnce, n-at)
+		commonAVX2(&a[at], &b[at], k, &limits, &masks[0], &counts)
+		clear(masks[k/4 : (k/4+7)/8*8])
+		for i := 0; i < k/4; i += 8 {
+			for marks := binary.LittleEndian.Uint64(masks[i:]); marks != 0; marks &= marks - 1 {
+				bit := bits.TrailingZeros64(marks)
+				if e := at + i*4 + bit/16*8 + bit%8; bit&8 == 0 {
+					in.keep(a[e])
+				} else {
+					other.keep(b[e])
+				}
+			}
+		}
+	}
+	in.n, other.n = in.n+counts[0], other.n+counts[0]
+	in.below, other.below = in.below+counts[1], other.below+counts[2]
 	return n
 }

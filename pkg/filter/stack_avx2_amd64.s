@@ -228,3 +228,64 @@ rigidloop:
 	JNZ rigidloop
 	VZEROUPPER
 	RET
+
+// func commonAVX2(a, b *float32, n int, limits *[4]float32, masks *byte, counts *[3]int64)
+//
+// Y12…Y15 limits, Y11 zero; Y0 a, Y1 b, Y2 where both are above 0, Y3 below,
+// Y4 and Y5 within; R8, R9, R10 the counts.
+TEXT ·commonAVX2(SB), NOSPLIT, $0-48
+	MOVQ a+0(FP), SI
+	MOVQ b+8(FP), DI
+	MOVQ n+16(FP), CX
+	MOVQ limits+24(FP), DX
+	MOVQ masks+32(FP), BX
+	MOVQ counts+40(FP), R11
+	VBROADCASTSS 0(DX), Y12
+	VBROADCASTSS 4(DX), Y13
+	VBROADCASTSS 8(DX), Y14
+	VBROADCASTSS 12(DX), Y15
+	VXORPS Y11, Y11, Y11
+	MOVQ 0(R11), R8
+	MOVQ 8(R11), R9
+	MOVQ 16(R11), R10
+commonloop:
+	VMOVUPS (SI), Y0
+	VMOVUPS (DI), Y1
+	VCMPPS $0x1e, Y11, Y0, Y2
+	VCMPPS $0x1e, Y11, Y1, Y3
+	VANDPS Y3, Y2, Y2
+	VMOVMSKPS Y2, AX
+	POPCNTL AX, AX
+	ADDQ AX, R8
+	VCMPPS $0x11, Y12, Y0, Y3
+	VANDPS Y2, Y3, Y3
+	VMOVMSKPS Y3, AX
+	POPCNTL AX, AX
+	ADDQ AX, R9
+	VCMPPS $0x11, Y14, Y1, Y3
+	VANDPS Y2, Y3, Y3
+	VMOVMSKPS Y3, AX
+	POPCNTL AX, AX
+	ADDQ AX, R10
+	VCMPPS $0x1d, Y12, Y0, Y4
+	VCMPPS $0x12, Y13, Y0, Y3
+	VANDPS Y3, Y4, Y4
+	VANDPS Y2, Y4, Y4
+	VMOVMSKPS Y4, AX
+	MOVB AX, (BX)
+	VCMPPS $0x1d, Y14, Y1, Y5
+	VCMPPS $0x12, Y15, Y1, Y3
+	VANDPS Y3, Y5, Y5
+	VANDPS Y2, Y5, Y5
+	VMOVMSKPS Y5, AX
+	MOVB AX, 1(BX)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	ADDQ $2, BX
+	SUBQ $8, CX
+	JNZ commonloop
+	MOVQ R8, 0(R11)
+	MOVQ R9, 8(R11)
+	MOVQ R10, 16(R11)
+	VZEROUPPER
+	RET
