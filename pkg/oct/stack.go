@@ -106,7 +106,10 @@ func Stack(ctx context.Context, in StackInput, opt StackOptions, out store.Write
 	if err != nil {
 		return nil, err
 	}
-	if err := p.measure(ctx, res); err != nil {
+	var strips [2]growing
+	defer strips[0].free()
+	defer strips[1].free()
+	if err := p.measure(ctx, &strips, res); err != nil {
 		return nil, err
 	}
 	p.settle(&res)
@@ -121,7 +124,7 @@ func Stack(ctx context.Context, in StackInput, opt StackOptions, out store.Write
 		result.Actions[m.slice.id] = m.action
 	}
 	result.Decisions = p.decisions()
-	if err := assemble(ctx, p, out, layout, res, result); err != nil {
+	if err := assemble(ctx, p, &strips, out, layout, res, result); err != nil {
 		return nil, err
 	}
 	result.Image, err = ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))

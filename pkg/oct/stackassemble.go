@@ -58,8 +58,9 @@ type assembly struct {
 	all     [][]byte // memory of the planes
 }
 
-// assemble reads the slices in order, places and blends them, and writes the volume.
-func assemble(ctx context.Context, p *stackPlan, out store.Writer, layout Layout, res Resources, result *StackResult) error {
+// assemble reads the slices in order, places and blends them, and writes the
+// volume. The strips are memory that may be used; the caller frees it.
+func assemble(ctx context.Context, p *stackPlan, strips *[2]growing, out store.Writer, layout Layout, res Resources, result *StackResult) error {
 	w, err := createStack(ctx, p, out, layout, res)
 	if err != nil {
 		return err
@@ -67,9 +68,11 @@ func assemble(ctx context.Context, p *stackPlan, out store.Writer, layout Layout
 	defer w.Abort()
 	a := &assembly{plan: p, res: res, result: result, writer: w, crew: newCrew(res.Workers), ny: p.canvas[0], nx: p.canvas[1]}
 	defer a.close()
-	if err := a.budget(); err != nil {
+	need, err := a.budget()
+	if err != nil {
 		return err
 	}
+	a.adopt(strips, need)
 	if err := a.first(ctx); err != nil {
 		return err
 	}
@@ -147,8 +150,9 @@ func (p *stackPlan) planes(m *movingSlice) (blend, put [2]int) {
 	return [2]int{min(first, mid), mid}, [2]int{max(lo, mid), max(lo, mid, hi)}
 }
 
-// budget divides the memory: the writer's, the readers', and planes with the rest.
-func (a *assembly) budget() error {
+// budget divides the memory: the writer's, the readers', and planes with the
+// rest; of these some are needed at a time.
+func (a *assembly) budget() (need int, err error) {
 	p := a.plan
 	a.limits = make([]int, len(p.moving)+1)
 	a.limits[len(p.moving)] = p.depth
@@ -171,12 +175,12 @@ func (a *assembly) budget() error {
 	}
 	a.readers = int(min(int64(a.res.Workers), max(1, a.res.Mem/4/reader)))
 	other += max(work, reader*int64(a.readers))
-	need := p.planesNeeded(a.limits, a.writer.Batch())
+	need = p.planesNeeded(a.limits, a.writer.Batch())
 	a.most = int((a.res.Mem - other) / (4 * int64(a.size)))
 	if a.most < need {
-		return tooLittle(a.res, other+int64(need)*4*int64(a.size), "blending up to %d planes of %d × %d pixels", need, a.ny, a.nx)
+		return 0, tooLittle(a.res, other+int64(need)*4*int64(a.size), "blending up to %d planes of %d × %d pixels", need, a.ny, a.nx)
 	}
-	return nil
+	return need, nil
 }
 
 // leastPiece is the number of planes to be blended that must be in memory
@@ -208,6 +212,25 @@ func (p *stackPlan) planesNeeded(limits []int, batch int) int {
 		}
 	}
 	return max(most, min(batch, p.depth)) + 1
+}
+
+// adopt makes planes of memory that is there already, whose pages need not be
+// cleared again, where that leaves room for the planes that are needed.
+func (a *assembly) adopt(strips *[2]growing, need int) {
+	size := (4*a.size + 63) &^ 63
+	for i := range strips {
+		g := &strips[i]
+		n := len(g.b) / size
+		if n == 0 || a.most-1 < max(need, a.made+n) {
+			g.free()
+			continue
+		}
+		a.most-- // what is left of the strip
+		for k := range n {
+			a.pool = append(a.pool, dtype.Slice[float32](g.b[k*size:][:4*a.size:4*a.size]))
+		}
+		a.made += n
+	}
 }
 
 func (a *assembly) close() {
@@ -363,11 +386,20 @@ func wholeChunks(m *movingSlice, from, to, last int) int {
 
 // keep copies what lies outside a rectangle.
 func (a *assembly) keep(old, v []float32, r rect) {
-	copy(v[:r.y0*a.nx], old)
-	copy(v[r.y1*a.nx:a.ny*a.nx], old[r.y1*a.nx:])
+	a.around(r, func(from, to int) { copy(v[from:to], old[from:to]) })
+}
+
+// around calls f for the ranges of a plane that lie outside a rectangle.
+func (a *assembly) around(r rect, f func(from, to int)) {
+	at := 0
 	for y := r.y0; y < r.y1; y++ {
-		copy(v[y*a.nx:y*a.nx+r.x0], old[y*a.nx:])
-		copy(v[y*a.nx+r.x1:(y+1)*a.nx], old[y*a.nx+r.x1:])
+		if from := y*a.nx + r.x0; from > at {
+			f(at, from)
+		}
+		at = y*a.nx + r.x1
+	}
+	if end := a.ny * a.nx; end > at {
+		f(at, end)
 	}
 }
 
@@ -416,9 +448,7 @@ func (a *assembly) scale(ctx context.Context, m *movingSlice, k [2]int, gain flo
 		plane := a.at(m.start + k[0] + i)
 		for y := m.place.y0; y < m.place.y1; y++ {
 			row := plane[y*a.nx+m.place.x0 : y*a.nx+m.place.x1]
-			for x := range row {
-				row[x] *= gain
-			}
+			filter.Combine(row, row, 0, []float32{gain})
 		}
 		a.res.Meter.Since(meter.Compute, start)
 		return nil
@@ -461,7 +491,7 @@ func (a *assembly) load(ctx context.Context, m *movingSlice, k0, k1 int) ([][]fl
 		planes[i] = v
 	}
 	err := a.crew.each(ctx, len(blank), a.res.Workers, func(_ *workMemory, i int) error {
-		clear(blank[i])
+		a.around(r, func(from, to int) { clear(blank[i][from:to]) })
 		return nil
 	})
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 //
 // The planes are read in strips of rows, each slice once, the strip of a slice
 // kept for the pair with the next one. Sums are made per row and added in the
-// order of rows, whatever the strips and whoever makes them.
-func (p *stackPlan) measure(ctx context.Context, res Resources) error {
+// order of rows, whatever the strips and whoever makes them. The strips are the
+// caller's to free.
+func (p *stackPlan) measure(ctx context.Context, strips *[2]growing, res Resources) error {
 	ms := newMeasuring(p)
 	if ms == nil {
 		return nil
@@ -27,12 +28,9 @@ func (p *stackPlan) measure(ctx context.Context, res Resources) error {
 	if err != nil {
 		return err
 	}
-	strips := [2]growing{}
-	defer strips[0].free()
-	defer strips[1].free()
 	for y := ms.y0; y < ms.y1; {
 		end := min(y/ms.rows*ms.rows+ms.rows, ms.y1) // strips end where chunks do
-		if err := ms.strip(ctx, c, &strips, y, end, workers, &res); err != nil {
+		if err := ms.strip(ctx, c, strips, y, end, workers, &res); err != nil {
 			return err
 		}
 		y = end
