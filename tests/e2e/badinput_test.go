@@ -22,6 +22,21 @@ type outcome struct {
 
 var fine = outcome{}
 
+// What is tried with which program, and where:
+//
+//	                                aip resample focal crop stitch | stack          | preview               | qc-report
+//	one tile, small Z, constants,   TestBadImages                  | TestBadSlices  | TestBadPreviews,      | maps: pkg/qc
+//	NaN, types, voxel sizes, axes                                  |                | TestPreviewsOfOthers  |
+//	tables: gaps, twice, text,      –                              | TestBadStacks  | –                     | TestBadReports
+//	separators, BOM, CRLF
+//	several images that must fit    TestBadEstimates, and          | TestBadStacks  | –                     | –
+//	                                --correction: cmd/focal        |                |                       |
+//	matrices and transforms         TestBadPlacements              | TestBadStacks  | –                     | –
+//	overlaps, terabytes             TestBadPlacements              | TestBadStacks  | --max_size: cmd       | --max_pictures: cmd
+//	flags that cannot be            TestBadFlags and cmd/*         | TestBadStacks  | cmd/preview           | cmd/qc-report
+//	broken chunks, missing files    cmd/*/testdata                 | cmd/stack      | cmd/preview           | TestBadReports
+//	outputs in the way              TestSidecarsInTheWay           | pkg/cli        | cmd/preview           | cmd/qc-report
+
 // stageLine is a stage's command line on the image "in.ome.zarr", small filters
 // and pyramids, with the output "out.ome.zarr".
 var stageLines = map[string][]string{
@@ -30,6 +45,10 @@ var stageLines = map[string][]string{
 	"focal":    {"focal", "in.ome.zarr", "out.ome.zarr"},
 	"crop":     {"crop", "in.ome.zarr", "out.ome.zarr", "--depth", "50", "--crop_before_interface"},
 	"stitch":   {"stitch", "in.ome.zarr", "out.ome.zarr", "--overlap", "0.25", "--blending", "average"},
+	// all that they can be asked for besides
+	"focal of logarithms": {"focal", "in.ome.zarr", "out.ome.zarr", "--use_log", "--sigma_xy", "20", "--sigma_z", "9", "--save_map", "outmaps"},
+	"stitch by the images": {"stitch", "in.ome.zarr", "out.ome.zarr", "--overlap", "0.5", "--estimate", "--max_refinement_px", "3",
+		"--blending", "diffusion", "--save_positions", "out.json"},
 }
 
 // check runs a command line in dir and compares what comes of it with the outcome.

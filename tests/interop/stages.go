@@ -56,7 +56,7 @@ func (w *writer) stages(ctx context.Context, bin string) error {
 				{"aip", []string{mosaic, "OUT", "--n_levels", "2"}, "32,40", "64,80"},
 				{"resample", []string{mosaic, "OUT", "--resolution", "8", "--n_levels", "2"}, "32,16,20", "32,32,40"},
 				{"resample per axis", []string{mosaic, "OUT", "--resolution", "16,8,4", "--n_levels", "1"}, "16,16,40", "16,32,80"},
-				{"focal", []string{mosaic, "OUT", "--n_levels", "2"}, "32,32,40", "32,64,80"},
+				{"focal", []string{mosaic, "OUT", "--n_levels", "2", "--save_map", "MAPS"}, "32,32,40", "32,64,80"},
 				{"crop", []string{mosaic, "OUT", "--depth", "120", "--crop_before_interface", "--pad_after", "--n_levels", "2"}, "15,32,40", "15,64,80"},
 				{"stitch", []string{mosaic, "OUT", "--n_levels", "2"}, "", "32,64,64"},
 				{"stack", []string{slices, filepath.Join(in, "shifts_xy.csv"), "OUT", "--blend", "--slicing_interval_mm", "0.16", "--pyramid_resolutions", "8", "20", "40"}, "", "32,64,64"},
@@ -74,8 +74,11 @@ func (w *writer) stages(ctx context.Context, bin string) error {
 				path := fmt.Sprintf("o/%s-%s-%s.ome.zarr", strings.ReplaceAll(s.name, " ", "-"), t, l.name)
 				args := append([]string{}, s.args...)
 				for i, a := range args {
-					if a == "OUT" {
+					switch a {
+					case "OUT":
 						args[i] = filepath.Join(w.dir, path)
+					case "MAPS":
+						args[i] = filepath.Join(w.dir, path+".maps")
 					}
 				}
 				if err := w.run(ctx, bin, program, append(args, flags...)...); err != nil {
@@ -83,6 +86,14 @@ func (w *writer) stages(ctx context.Context, bin string) error {
 				}
 				if err := w.output(ctx, path, "outputs of "+program); err != nil {
 					return fmt.Errorf("%s: %w", path, err)
+				}
+				if program != "focal" {
+					continue
+				}
+				for _, name := range []string{"z0", "flatfield", "correction"} {
+					if err := w.output(ctx, path+".maps/"+name+".ome.zarr", "maps of focal"); err != nil {
+						return fmt.Errorf("%s of %s: %w", name, path, err)
+					}
 				}
 			}
 		}
