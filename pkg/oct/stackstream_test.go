@@ -1,0 +1,121 @@
+package oct
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"strata/pkg/dtype"
+	"strata/pkg/meter"
+	"strata/pkg/ngff"
+	"strata/pkg/registration"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// storedBytes are the bytes that reading a box of a slice takes from storage.
+func storedBytes(t *testing.T, im *ngff.Image, start, shape []int) int64 {
+	t.Helper()
+	var count meter.Meter
+	a := im.Levels[0].Array.With(zarr.Workers(1), zarr.Meter(&count))
+	n := a.DType().Size()
+	for _, s := range shape {
+		n *= s
+	}
+	if err := a.Read(ctx, zarr.Region{Start: start, Shape: shape}, make([]byte, n)); err != nil {
+		t.Fatal(err)
+	}
+	return count.BytesRead()
+}
+
+// No byte of a slice comes from storage twice, but for the chunks on which an
+// overlap is measured: those once more, before, since no slice has a place until
+// all overlaps are known.
+func TestStackReadsOnce(t *testing.T) {
+	for _, codec := range []string{"raw", "blosc-zstd:1", "zstd:1"} {
+		for _, depth := range []int{20, 4, 7} {
+			for name, set := range map[string]func(o *StackOptions){
+				"expected":         func(o *StackOptions) { o.UseExpectedOverlap = true },
+				"expected, blend":  func(o *StackOptions) { o.UseExpectedOverlap, o.Blend = true, true },
+				"registration":     func(o *StackOptions) { o.Blend, o.BlendRefinementPx = true, 3 },
+				"measured":         func(o *StackOptions) {},
+				"measured, blend":  func(o *StackOptions) { o.Blend = true },
+				"blend depth":      func(o *StackOptions) { o.UseExpectedOverlap, o.Blend, o.BlendZRefineVox = true, true, 2 },
+				"measured, a pass": func(o *StackOptions) { o.Blend, o.ZOverlapMinCorr = true, 0 },
+			} {
+				rng := rand.New(rand.NewPCG(8, 8))
+				sl := oracleSpecimen(rng, 4, false)
+				opt := DefaultStackOptions()
+				opt.NoXYShift, opt.MovingZFirstIndex, opt.PyramidResolutions = true, 1, nil
+				opt.SlicingIntervalMM, opt.SearchRangeMM = float64(sl[0].z-5)/100, 0.02
+				set(&opt)
+				dir := t.TempDir()
+				var in StackInput
+				var once, twice int64
+				var count meter.Meter
+				for i, s := range sl {
+					if name == "registration" && i > 0 {
+						(&oracleTransform{angle: 0.01, conf: 1, offsets: &[2]int{s.z - 4, 0}}).write(t, filepath.Join(dir, fmt.Sprintf("z%02d", s.id)))
+					}
+					chunks := []int{min(depth, s.z), 8, 8}
+					im := s.stored(t, dtype.Float32, 2, chunks, nil, codec, []float64{10, 10, 10})
+					in.Slices = append(in.Slices, StackSlice{s.id, fmt.Sprintf("slice %d", s.id), im})
+					once += storedBytes(t, im, []int{0, 0, 0}, []int{s.z, s.y, s.x})
+					if measured := strings.HasPrefix(name, "measured") || name == "blend depth"; measured {
+						g := min(s.y, s.x) / 4 // the chunks that meet the centre
+						y0, x0 := g/8*8, g/8*8
+						y1, x1 := min((s.y-g+7)/8*8, s.y), min((s.x-g+7)/8*8, s.x)
+						twice += storedBytes(t, im, []int{0, y0, x0}, []int{s.z, y1 - y0, x1 - x0})
+					}
+				}
+				for _, s := range in.Slices {
+					s.Image.Levels[0].Array = s.Image.Levels[0].Array.With(zarr.Meter(&count))
+				}
+				var err error
+				if in.Transforms, err = registration.OpenFolder(dir); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := Stack(ctx, in, opt, store.Memory(), Layout{Codec: "raw"}, small()); err != nil {
+					t.Fatal(err)
+				}
+				if got := count.BytesRead(); got > once+twice || got < once*8/10 || twice > 0 && got <= once {
+					t.Errorf("%s, %s in chunks of %d planes: %d bytes read of %d, and %d to measure", name, codec, depth, got, once, twice)
+				}
+			}
+		}
+	}
+}
+
+// What a stack needs depends on the planes that are blended, not on how many
+// slices there are or how deep they are.
+func TestStackMemoryIsFlat(t *testing.T) {
+	need := func(n, depth int, measured bool) int64 {
+		rng := rand.New(rand.NewPCG(9, 9))
+		var in StackInput
+		var first *ngff.Image
+		for i := range n {
+			if i == 0 {
+				s := &oracleSlice{z: depth, y: 96, x: 96}
+				for range depth * 96 * 96 {
+					s.v = append(s.v, float64(rng.IntN(1000)))
+				}
+				first = s.stored(t, dtype.Float32, 2, []int{2, 16, 16}, nil, "raw", []float64{10, 10, 10})
+			}
+			in.Slices = append(in.Slices, StackSlice{i, "slice", first})
+		}
+		opt := DefaultStackOptions()
+		opt.NoXYShift, opt.Blend, opt.MovingZFirstIndex, opt.PyramidResolutions = true, true, 0, nil
+		opt.UseExpectedOverlap, opt.SlicingIntervalMM, opt.SearchRangeMM = !measured, float64(depth-4)/100, 0.02
+		return leastMemory(t, in, opt, Layout{Chunks: []int{2, 96, 96}, Codec: "raw"}, Resources{Workers: 2, Mem: 32 << 20})
+	}
+	for _, measured := range []bool{false, true} {
+		least := need(2, 10, measured)
+		for _, c := range [][2]int{{12, 10}, {2, 60}} {
+			if got := need(c[0], c[1], measured); got > least+least/4 {
+				t.Errorf("measured %v: %d slices of %d planes need %d KiB, 2 of 10 planes %d KiB", measured, c[0], c[1], got>>10, least>>10)
+			}
+		}
+	}
+}
