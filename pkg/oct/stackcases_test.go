@@ -1,6 +1,7 @@
 package oct
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/pkg/ngff"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 )
@@ -208,6 +210,152 @@ func TestFindSlices(t *testing.T) {
 	}
 }
 
+// blank is a slice of a type without data.
+func blank(t *testing.T, typ dtype.Type, shape []int, axes string) StackSlice {
+	t.Helper()
+	st := store.Memory()
+	spec := ngff.ImageSpec{Shape: shape, Chunks: shape, DType: typ}
+	for _, a := range axes {
+		axis := ngff.Axis{Name: string(a), Type: ngff.TypeSpace, Unit: "micrometer"}
+		if a == 'c' {
+			axis = ngff.Axis{Name: "c", Type: ngff.TypeChannel}
+		}
+		spec.Axes, spec.Scale = append(spec.Axes, axis), append(spec.Scale, 1)
+	}
+	w, err := ngff.Create(ctx, st, "", spec)
+	if err == nil {
+		n := typ.Size()
+		for _, s := range shape {
+			n *= s
+		}
+		err = w.WriteTile(ctx, make([]int, len(shape)), shape, make([]byte, n))
+	}
+	if err == nil {
+		err = w.Close(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return StackSlice{0, "slice 0", open(t, st)}
+}
+
+// Slices of any type, each its own, in millimetres and micrometres: the same
+// volume, in the unit of the first.
+func TestStackTypesAndUnits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(12, 12))
+	sl := oracleSpecimen(rng, 3, false)
+	for _, s := range sl {
+		for i, v := range s.v {
+			s.v[i] = math.Round(v * 0.1) // fits int8
+		}
+	}
+	opt := DefaultStackOptions()
+	opt.NoXYShift, opt.Blend, opt.UseExpectedOverlap, opt.PyramidResolutions = true, true, true, nil
+	opt.MovingZFirstIndex, opt.SlicingIntervalMM = 1, float64(sl[0].z-5)/100
+	want := oracleStack(sl, nil, [3]float64{10, 10, 10}, opt)
+	all := []dtype.Type{dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16, dtype.Int32, dtype.Uint32, dtype.Int64, dtype.Uint64, dtype.Float32, dtype.Float64}
+	for k := range all {
+		var in StackInput
+		for i, s := range sl {
+			im := s.stored(t, all[(k+3*i)%len(all)], 2+(k+i)%2, []int{1 + (k+i)%s.z, 16, 11}, nil, []string{"raw", "blosc-zstd:1", "zstd:1"}[(k+i)%3], []float64{10, 10, 10})
+			if (k+i)%2 == 0 { // as a file in millimetres is opened
+				for d := range 3 {
+					im.Axes[d].Unit, im.Unit[d] = "millimeter", "millimeter"
+					im.Levels[0].Scale[d] = 0.01
+				}
+			}
+			in.Slices = append(in.Slices, StackSlice{s.id, fmt.Sprintf("slice %d", s.id), im})
+		}
+		got, err := Stack(ctx, in, opt, store.Memory(), Layout{Levels: 5, Chunks: []int{3, 16, 16}}, small())
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareStack(t, k, opt, got, want, map[string]int{})
+		unit, scale := "micrometer", 10.
+		if k%2 == 0 {
+			unit, scale = "millimeter", 0.01
+		}
+		if l := got.Image.Levels[0]; got.Image.Unit[0] != unit || math.Abs(l.Scale[0]-scale) > 1e-12 || l.Array.DType() != dtype.Float32 {
+			t.Errorf("%v first: voxels of %v %s, %v", all[k], l.Scale, got.Image.Unit[0], l.Array.DType())
+		}
+	}
+}
+
+// A slice that lies in the plane beside where it belongs: moved back, the blended
+// planes are those of the slice that lies right, and the planes after them stay.
+func TestStackRefinement(t *testing.T) {
+	const n, depth, overlap, dy, dx = 64, 9, 4, 3, -2 // the moving slice's content lies so far down and right
+	rng := rand.New(rand.NewPCG(13, 13))
+	field := make([]float64, n*n)
+	for range 60 {
+		y, x, s := rng.Float64()*n, rng.Float64()*n, 2+3*rng.Float64()
+		for i := range field {
+			v, u := float64(i/n)-y, float64(i%n)-x
+			field[i] += 300 * math.Exp(-(v*v+u*u)/(2*s*s))
+		}
+	}
+	slice := func(id, oy, ox int) *oracleSlice {
+		s := &oracleSlice{id: id, z: depth, y: n, x: n}
+		for range depth {
+			for i := range field {
+				s.v = append(s.v, 100+math.Round(field[min(max(i/n-oy, 0), n-1)*n+min(max(i%n-ox, 0), n-1)]))
+			}
+		}
+		return s
+	}
+	sl := []*oracleSlice{slice(0, 0, 0), slice(1, dy, dx)}
+	sl[1].auto = &oracleTransform{conf: 1, offsets: &[2]int{depth - overlap, 0}}
+	for _, c := range []struct {
+		limit float64
+		moved bool
+	}{{5, true}, {math.Hypot(dy, dx), true}, {3.6, false}, {0, false}} {
+		opt := DefaultStackOptions()
+		opt.Blend, opt.BlendRefinementPx = true, c.limit
+		got, _, err := stackOf(t, sl, opt, small())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := got.Refinements[1]; ok != c.moved {
+			t.Fatalf("limit %v: moved by %v", c.limit, got.Refinements)
+		}
+		v := read(t, got.Image.Levels[0].Array)
+		for z := range got.Shape[0] {
+			off := 0
+			for y := 8; y < n-8; y++ {
+				for x := 8; x < n-8; x++ {
+					right := float64(v[(z*n+y)*n+x]) - sl[0].at(0, y, x)
+					beside := float64(v[(z*n+y)*n+x]) - sl[1].at(0, y, x)
+					if blended := z < depth && c.moved || z <= depth-overlap; blended && math.Abs(right) > 1e-3 || z >= depth && math.Abs(beside) > 1e-3 {
+						off++
+					}
+				}
+			}
+			if off > 0 {
+				t.Errorf("limit %v: %d voxels of plane %d are not where they belong", c.limit, off, z)
+			}
+		}
+	}
+}
+
+// The first slice stands as it is, whatever the folder says of it.
+func TestStackFirstIsNotTransformed(t *testing.T) {
+	rng := rand.New(rand.NewPCG(14, 14))
+	sl := oracleSpecimen(rng, 2, false)
+	opt := DefaultStackOptions()
+	plain, _, err := stackOf(t, sl, opt, small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sl[0].auto = &oracleTransform{angle: math.NaN()} // a file that cannot be read
+	got, _, err := stackOf(t, sl, opt, small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(read(t, got.Image.Levels[0].Array), read(t, plain.Image.Levels[0].Array)) {
+		t.Error("the first slice is changed by its transform")
+	}
+}
+
 // What openSlices refuses, by name.
 func TestStackRefuses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -216,15 +364,28 @@ func TestStackRefuses(t *testing.T) {
 		return StackSlice{s.id, fmt.Sprintf("slice %d", s.id), s.stored(t, dtype.Float32, 3, []int{s.z, 16, 16}, nil, "raw", um)}
 	}
 	a := stored(sl[0], 10, 10, 10)
+	voxel := func(um float64) StackSlice {
+		s := blank(t, dtype.Uint8, []int{4, 4, 4}, "zyx")
+		s.Image.VoxelSize[1] = um
+		return s
+	}
 	for name, c := range map[string]struct {
 		in   []StackSlice
 		want string
 	}{
-		"none":       {nil, "there are no slices to stack"},
-		"voxel size": {[]StackSlice{a, stored(sl[1], 10, 10.02, 10)}, fmt.Sprintf("slice %d: voxel size is 10.02 µm along y, that of slice %d is 10 µm", sl[1].id, sl[0].id)},
+		"none":            {nil, "there are no slices to stack"},
+		"voxel size":      {[]StackSlice{a, stored(sl[1], 10, 10.02, 10)}, fmt.Sprintf("slice %d: voxel size is 10.02 µm along y, that of slice %d is 10 µm", sl[1].id, sl[0].id)},
+		"fewer axes":      {[]StackSlice{blank(t, dtype.Uint8, []int{4, 4}, "yx")}, "slice has 2 axes, want 3 (z, y, x)"},
+		"other axes":      {[]StackSlice{blank(t, dtype.Uint8, []int{4, 4, 4}, "czy")}, "axis 0 of the slice is \"c\", want z, y, x in this order"},
+		"boolean":         {[]StackSlice{blank(t, dtype.Bool, []int{4, 4, 4}, "zyx")}, "data type bool: want integers of up to 64 bits, float32 or float64"},
+		"half floats":     {[]StackSlice{blank(t, dtype.Float16, []int{4, 4, 4}, "zyx")}, "data type float16: want"},
+		"complex":         {[]StackSlice{blank(t, dtype.Complex64, []int{4, 4, 4}, "zyx")}, "data type complex64: want"},
+		"voxels of 0":     {[]StackSlice{voxel(0)}, "voxel size along y is 0, want a positive number"},
+		"negative voxels": {[]StackSlice{voxel(-3)}, "voxel size along y is -3, want a positive number"},
+		"NaN voxels":      {[]StackSlice{voxel(math.NaN())}, "voxel size along y is NaN, want a positive number"},
 	} {
 		_, err := Stack(ctx, StackInput{Slices: c.in}, DefaultStackOptions(), store.Memory(), Layout{}, small())
-		if err == nil || !strings.Contains(err.Error(), c.want) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, ErrInput) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
