@@ -47,7 +47,7 @@ func TestStackVoxels(t *testing.T) {
 	for _, c := range []struct {
 		mm, um float64
 		want   int
-	}{{0.29, 10, 29}, {0.2899, 10, 28}, {0.2, 3.5, 57}, {0.57, 10, 57}, {0, 10, 0}, {0.0199, 10, 1}, {1e30, 1e-3, 1e9}} {
+	}{{0.29, 10, 29}, {2.01, 10, 201}, {0.2899, 10, 28}, {0.2, 3.5, 57}, {0.57, 10, 57}, {0, 10, 0}, {0.0199, 10, 1}, {1e30, 1e-3, 1e9}} {
 		if got := voxels(c.mm, c.um); got != c.want {
 			t.Errorf("%v mm are %d voxels of %v µm, want %d", c.mm, got, c.um, c.want)
 		}
