@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 
 	"strata/pkg/mem"
@@ -14,10 +16,10 @@ import (
 )
 
 // io is what a stage cannot do without: it reads and decodes the level 0 of the
-// images at path (comma-separated) so many times, and encodes and writes all
-// levels of another image, a finished output of that stage, whose numbers it has
-// in memory before the clock starts. It computes nothing.
-func (b *bench) io(ctx context.Context, like string, times int) error {
+// images at path (comma-separated), once for each of passes, and encodes and
+// writes all levels of another image, a finished output of that stage, whose numbers
+// it has in memory before the clock starts. It computes nothing.
+func (b *bench) io(ctx context.Context, like string, passes []pass) error {
 	var img *output
 	err := b.outside(func() (err error) {
 		img, err = loadOutput(ctx, like)
@@ -30,9 +32,9 @@ func (b *bench) io(ctx context.Context, like string, times int) error {
 	if err := b.outside(func() error { return os.RemoveAll(b.out) }); err != nil {
 		return err
 	}
-	for range times {
+	for _, p := range passes {
 		for path := range strings.SplitSeq(b.path, ",") {
-			if err := b.readAll(ctx, path); err != nil {
+			if err := b.readAll(ctx, path, p, img); err != nil {
 				return err
 			}
 		}
@@ -46,19 +48,83 @@ func (b *bench) io(ctx context.Context, like string, times int) error {
 	return b.outside(func() error { return os.RemoveAll(b.out) })
 }
 
-// readAll reads the level 0 of an image in the pieces in which stages read.
-func (b *bench) readAll(ctx context.Context, path string) error {
+// pass is one time that a stage reads its input: a part of the planes, from
+// the first, and some more; or as many as its output has.
+type pass struct {
+	part     float64
+	more     int
+	asOutput bool
+}
+
+// parsePasses reads "1,0.5+8,out": all, half and 8 more, as many as the output has.
+func parsePasses(s string) (all []pass, err error) {
+	for text := range strings.SplitSeq(s, ",") {
+		p := pass{asOutput: text == "out"}
+		if part, more, ok := strings.Cut(text, "+"); !p.asOutput {
+			if p.part, err = strconv.ParseFloat(part, 64); err == nil && ok {
+				p.more, err = strconv.Atoi(more)
+			}
+			if err != nil || !(p.part > 0 && p.part <= 1) {
+				return nil, fmt.Errorf("pass %q: want a part of the planes, a part and so many planes (0.5+8), or out", text)
+			}
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func (p pass) planes(depth int, like *output) int {
+	n := int(p.part*float64(depth)+1e-9) + p.more
+	if p.asOutput && len(like.levels) > 0 {
+		n = like.levels[0].spec.Shape[0]
+	}
+	return max(1, min(n, depth))
+}
+
+// readAll reads planes of the level 0 of an image in the pieces in which stages read.
+func (b *bench) readAll(ctx context.Context, path string, p pass, like *output) error {
 	img, err := ngff.Open(ctx, store.Folder(path), "")
 	if err != nil {
 		return err
 	}
 	a := img.Levels[0].Array.With(zarr.Workers(1))
 	defer a.Close()
+	shape := a.Shape()
+	if planes := p.planes(shape[0], like); planes < shape[0] {
+		return b.readPlanes(ctx, a, planes)
+	}
 	src, err := zarrsource.New(a, zarrsource.PieceBytes(b.piece))
 	if err != nil {
 		return err
 	}
-	return b.columns(ctx, src, a.Shape())
+	return b.columns(ctx, src, shape)
+}
+
+// readPlanes reads the first planes of an array (z, y, x), chunk by chunk, and
+// decodes no more than the codec must.
+func (b *bench) readPlanes(ctx context.Context, a *zarr.Array, planes int) error {
+	shape, chunk := a.Shape(), a.Chunks()
+	elem := a.DType().Size()
+	raw := len(a.Codecs()) == 0
+	columns := slices.Collect(boxes([]int{planes, shape[1], shape[2]}, chunk))
+	return b.workers(len(columns), elem*volume(chunk), func(i int, buf []byte) (int, error) {
+		r := columns[i]
+		plane := elem * r.Shape[1] * r.Shape[2]
+		n := r.Shape[0] * plane
+		switch {
+		case raw:
+			for end, k := r.Start[0]+r.Shape[0], max(1, b.piece/plane); r.Start[0] < end; r.Start[0] += k {
+				r.Shape[0] = min(k, end-r.Start[0])
+				if err := a.Read(ctx, r, buf[:r.Shape[0]*plane]); err != nil {
+					return 0, err
+				}
+			}
+			return n, nil
+		case a.InBlocks():
+			return n, a.ReadPlanes(ctx, r, buf[:min(len(buf), max(plane, b.piece))], func(int, []byte) error { return nil })
+		}
+		return n, a.ReadFront(ctx, r, buf)
+	})
 }
 
 // output is an image in memory.

@@ -76,7 +76,8 @@ func run(ctx context.Context, args []string) error {
 	fs.Func("chunks", "chunk that write and ome make", func(s string) (err error) { b.chunks, err = parseInts(s); return })
 	fs.Func("shard", "shard that write makes", func(s string) (err error) { b.shard, err = parseInts(s); return })
 	like := fs.String("like", "", "image whose levels io writes")
-	times := fs.Int("times", 1, "how often io reads")
+	passes := []pass{{part: 1}}
+	fs.Func("passes", "what io reads: 1,0.5+8,out is all planes, half of them and 8 more, and as many as -like has", func(s string) (err error) { passes, err = parsePasses(s); return })
 	levels := fs.Int("levels", 0, "pyramid levels that ome makes")
 	reps := fs.Int("reps", 1, "repetitions")
 	shape := fs.String("shape", "", "shape of what write and ome make from the numbers in the file PATH")
@@ -91,7 +92,7 @@ func run(ctx context.Context, args []string) error {
 		"full": b.full, "stream": b.stream, "random": b.random, "slab": b.slab, "open": b.open, "alone": b.alone, "views": b.views,
 		"write": func(ctx context.Context) error { return b.write(ctx, dims) },
 		"ome":   func(ctx context.Context) error { return b.ome(ctx, dims, *levels) },
-		"io":    func(ctx context.Context) error { return b.io(ctx, *like, *times) },
+		"io":    func(ctx context.Context) error { return b.io(ctx, *like, passes) },
 		"check": b.full,
 	}[args[0]]
 	if !ok {

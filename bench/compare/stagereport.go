@@ -197,7 +197,7 @@ func stageTargets(p func(string, ...any), all []*outcome, large *largeRun, n not
 
 func stageTables(p func(string, ...any), all []*outcome) {
 	p("## Against input and output alone\n\n")
-	p("\"I/O alone\" is a process that reads and decodes the same input (`focal`: twice, as it must) and encodes and writes the stage's own output and its pyramid from memory, with our own code and the same threads, and computes nothing. ")
+	p("\"I/O alone\" is a process that reads and decodes the same input (`focal`: twice, as it must; `crop`: all of it for the percentile, the planes that the search sees, and those that are kept) and encodes and writes the stage's own output and its pyramid from memory, with our own code and the same threads, and computes nothing. ")
 	p("The targets: 1.3 of it where the input is compressed; 2.5 for `resample` of raw input, where it computes most of the time.\n\n")
 	p("| | wall | processor | resident | I/O alone | ratio | target | |\n|---|---:|---:|---:|---:|---:|---:|---:|\n")
 	lo, hi, spread := 1<<30, 0, []float64{}
