@@ -30,7 +30,7 @@ func command() *cli.Command {
 		Description: "Finds how much water lies above the tissue of an OME-Zarr image (z, y, x) and keeps --depth µm below its surface.\n" +
 			"The interface of an A-line is where the image brightens most; that of the image is the median over the A-lines that\n" +
 			"brighten more than the background. Writes what it found to OUT, without .ome.zarr, with _crop.json behind it.\n" +
-			"Reads IN three times, tile by tile; twice with --percentile_max 100.",
+			"Reads IN tile by tile, three times: all of it (not with --percentile_max 100), what the search sees, what is kept.",
 		Args: []cli.Arg{
 			{Name: "IN", Usage: "OME-Zarr mosaic grid or slice: a folder, a .zip or an http(s) URL"},
 			{Name: "OUT", Usage: "OME-Zarr image to write"},

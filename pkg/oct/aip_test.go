@@ -270,6 +270,47 @@ func TestAIPOfNonFiniteVoxels(t *testing.T) {
 	}
 }
 
+// The percentiles of the picture are those of the numbers: NaN is left out.
+func TestPictureLeavesNaNOut(t *testing.T) {
+	nan := func(k int) bool { return k%5 == 0 }
+	in, want := made(t, []int{2, 40, 50}, []int{2, 16, 20}, nil, nil, func(i int) float32 {
+		if k := i % 2000; nan(k) {
+			return float32(math.NaN())
+		}
+		return float32(i%2000*7919%2003)*0.5 - 100
+	})
+	var picture bytes.Buffer
+	if _, err := AIP(ctx, in, store.Memory(), Layout{}, &picture, small()); err != nil {
+		t.Fatal(err)
+	}
+	var all []float64
+	for _, v := range want {
+		if v == v {
+			all = append(all, float64(v))
+		}
+	}
+	slices.Sort(all)
+	at := func(p float64) float64 {
+		pos := float64(len(all)-1) * p / 100
+		k := int(pos)
+		return all[k] + (all[k+1]-all[k])*(pos-float64(k))
+	}
+	lo, hi := at(0.1), at(99.9)
+	im, err := png.Decode(&picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range want {
+		w := uint16(0)
+		if !nan(k) {
+			w = uint16(math.RoundToEven((min(max(float64(v), lo), hi) - lo) / (hi - lo) * 65535))
+		}
+		if g := im.(*image.Gray16).Gray16At(k%50, k/50).Y; g != w {
+			t.Fatalf("pixel %d, %v between %v and %v: %d, want %d", k, v, lo, hi, g, w)
+		}
+	}
+}
+
 func TestAIPOfConstantImage(t *testing.T) {
 	in, _ := made(t, []int{4, 16, 16}, []int{4, 16, 16}, nil, nil, func(int) uint8 { return 7 })
 	var picture bytes.Buffer

@@ -74,6 +74,78 @@ func surface(s *phantom.Specimen) float64 {
 	return all[len(all)/2]
 }
 
+// What the flags of the search change: the clip, the part of the planes, the
+// filters and the logarithm. The voxels that are kept are not clipped.
+func TestCropSearches(t *testing.T) {
+	const planes, ny, nx = 60, 30, 30
+	value := func(i int) float32 {
+		z, k := i/(ny*nx), i%(ny*nx)
+		switch {
+		case z == 4 && k%3 != 1: // dust in the water, over most A-lines: 1 voxel in 90
+			return 5e5
+		case z < 16:
+			return 1
+		case z < 40:
+			return 100
+		}
+		return 250 // deeper, and a larger step
+	}
+	in, _ := made(t, []int{planes, ny, nx}, []int{planes, 16, 16}, nil, nil, value)
+	for _, c := range []struct {
+		name                  string
+		percent, fraction, xy float64
+		log                   bool
+		z                     float64
+		want                  int
+	}{
+		{"dust is clipped", 98, 0.5, 1, false, 2, 16},
+		{"dust is not", 100, 0.5, 1, false, 2, 3},
+		{"deeper is brighter", 98, 1, 1, false, 2, 40},
+		{"in the logarithm the first step is larger", 98, 1, 1, true, 2, 16},
+		{"a wider derivative", 98, 0.5, 1, false, 6, 19}, // ⌈16 + 3⌉: it sees the step behind
+		{"the last plane that may hold it", 98, 16.0 / 60, 1, false, 2, 16},
+		{"one plane less", 98, 15.0 / 60, 1, false, 2, 15},
+	} {
+		crop := below()
+		crop.Depth, crop.BeforeInterface = 70, true
+		crop.PercentileMax, crop.MaxFraction, crop.SigmaXY, crop.SigmaZ, crop.Log = c.percent, c.fraction, c.xy, c.z, c.log
+		out, m, err := Crop(ctx, in, store.Memory(), crop, Layout{}, small())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Interface != c.want {
+			t.Errorf("%s: interface at plane %d, want %d: %+v", c.name, m.Interface, c.want, m)
+		}
+		for i, v := range read(t, out.Levels[0].Array) {
+			if want := value(i + m.First*ny*nx); v != want {
+				t.Fatalf("%s: voxel %d is %v, was %v", c.name, i, v, want)
+			}
+		}
+	}
+	// Between any two rows one that is brighter, and deeper: to the mean filter it is as its neighbours.
+	rows, _ := made(t, []int{planes, ny, nx}, []int{planes, 16, 16}, nil, nil, func(i int) float32 {
+		z, deep := i/(ny*nx), i/nx%ny%3 == 1
+		switch {
+		case deep && z >= 20:
+			return 150
+		case !deep && z >= 10:
+			return 100
+		}
+		return 1
+	})
+	for xy, want := range map[float64]int{1: 20, 3: 10} {
+		crop := below()
+		crop.PercentileMax, crop.SigmaXY, crop.MaxFraction = 100, xy, 1
+		_, m, err := Crop(ctx, rows, store.Memory(), crop, Layout{}, small())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Interface != want {
+			t.Errorf("sigma_xy %v: interface at plane %d, want %d", xy, m.Interface, want)
+		}
+	}
+}
+
 // A stitched slice, in chunks that are no tiles.
 func TestCropOfASlice(t *testing.T) {
 	c := sea(dtype.Uint16, 42)

@@ -15,6 +15,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
+	"strata/pkg/filter/basic"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
@@ -112,6 +113,7 @@ func TestFocalGolden(t *testing.T) {
 				t.Errorf("%.4f of the interfaces are equal, want %v", fraction, f.Tolerance.Equal)
 			}
 			within(t, "flat-field", maps.read(t, 1), wide(c.Arrays["flatfield"]), f.Tolerance.Field, 0)
+			within(t, "flat-field at working size", workingField(dtype.Slice[int16](c.Arrays["z0"].Data), in), wide(c.Arrays["flatfield_128"]), f.Tolerance.Field, 0)
 			within(t, "correction", maps.read(t, 2), wide(c.Arrays["corr"]), f.Tolerance.Corr, 0)
 			// A correction that is off by corr_abs moves a voxel by that much of the step to its neighbour.
 			step := 0.0
@@ -134,6 +136,29 @@ func TestFocalGolden(t *testing.T) {
 			}
 		})
 	}
+}
+
+// workingField is the flat-field of the whole tiles of an interface map before it
+// is brought to the size of a tile.
+func workingField(z0 []int16, in *ngff.Image) []float32 {
+	shape, tile := in.Levels[0].Array.Shape(), in.Levels[0].Array.Chunks()
+	const n = basic.Size * basic.Size
+	var images []float32
+	for y := 0; y+tile[1] <= shape[1]; y += tile[1] {
+		for x := 0; x+tile[2] <= shape[2]; x += tile[2] {
+			var depth []float32
+			for i := range tile[1] * tile[2] {
+				depth = append(depth, float32(float64(z0[(y+i/tile[2])*shape[2]+x+i%tile[2]])/float64(shape[0])))
+			}
+			images = append(images, make([]float32, n)...)
+			basic.Shrink(images[len(images)-n:], depth, tile[1], tile[2])
+		}
+	}
+	var out []float32
+	for _, v := range basic.FlatField(images) {
+		out = append(out, float32(v))
+	}
+	return out
 }
 
 func within(t *testing.T, what string, got []float32, want []float64, abs, rel float64) {

@@ -1,0 +1,51 @@
+package golden
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// The set is whole: a case that is lost would not fail the tests that walk
+// through the cases, nor would an array that lost its index entry.
+func TestSetIsWhole(t *testing.T) {
+	for stage, want := range map[string][]string{
+		"aip":      {"m_f32_raw_edge", "m_f32_v2lz4", "m_i16_v3lz4", "m_u16_v3shard", "m_u8_v3raw"},
+		"resample": {"f32_10um", "f32_edge_10um", "f32_edge_3um", "i16_30um_tiny", "u16_7.3um", "u8_9um"},
+		"focal":    {"f32", "f32_edge", "f32_log_s4", "u16"},
+		"stack": {"accumulate", "blend_refine", "consistency_euler2d", "corr_blend", "corr_skip2_blend", "expected_plain",
+			"fallback_noshift", "transforms_gates"},
+	} {
+		var got []string
+		for _, c := range Cases(t, stage) {
+			got = append(got, c.Name)
+			if len(c.Arrays) == 0 || c.Stage != stage || len(c.VoxelSize) == 0 {
+				t.Errorf("%s/%s: stage %q, %d arrays, %d voxel sizes", stage, c.Name, c.Stage, len(c.Arrays), len(c.VoxelSize))
+			}
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s: cases %v, want %v", stage, got, want)
+		}
+	}
+	want := map[string]int{"gaussian1d": 2, "uniform2d": 1, "zoom3d": 1, "resize3d": 2, "map_coordinates": 1, "euler2d": 1,
+		"percentile": 1, "phase_correlation": 1, "hann": 1, "basic": 3}
+	got := map[string]int{}
+	for op := range want {
+		got[op] = len(Primitives(t, op))
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("primitives %v, want %v", got, want)
+	}
+	files, err := filepath.Glob(filepath.Join(folder(), "prim", "*.npz"))
+	if err != nil || len(files) != 14 {
+		t.Errorf("%d files of primitives, %v, want 14", len(files), err)
+	}
+	b, err := os.ReadFile(filepath.Join(folder(), "prim", "index.json"))
+	var index []json.RawMessage
+	if err != nil || json.Unmarshal(b, &index) != nil || len(index) != 14 {
+		t.Errorf("prim/index.json has %d entries, %v, want 14", len(index), err)
+	}
+}
