@@ -301,6 +301,19 @@ func (p *Phase) Surface(sum []float32, fixed, moving []float32, height, width in
 // SurfaceSize is the size (y, x) of the surface of planes of height × width.
 func SurfaceSize(height, width int) (ny, nx int) { return fastLength(height), fastLength(width) }
 
+// WindowOverlap is what the window along n pixels has in common with itself, by
+// how far they are displaced: the sums of their products.
+func WindowOverlap(n int) []float64 {
+	w := tukey(nil, n)
+	out := make([]float64, n)
+	for d := range out {
+		for i := range n - d {
+			out[d] += float64(w[i] * w[i+d])
+		}
+	}
+	return out
+}
+
 // columnsAtOnce is how many columns are gathered together: a cache line holds
 // four complex numbers.
 const columnsAtOnce = 4

@@ -15,6 +15,9 @@ type Fit struct {
 	// YY, YX, XX is minus the second derivative of the correlation there: how
 	// sharp its peak is.
 	YY, YX, XX float64
+	// Contrast is the standard deviation of what is compared, in the planes' units:
+	// the geometric mean of the two.
+	Contrast float64
 }
 
 // SubPixel fits the displacement of planes of height × width pixels that are
@@ -37,7 +40,7 @@ func (p *Phase) SubPixel(fixed, moving []float32, height, width int) (f Fit, ok 
 	}
 	blur(p.flatF, p.line, height, width)
 	blur(p.flatM, p.line, height, width)
-	c, ok := p.correlations(height, width)
+	c, contrast, ok := p.correlations(height, width)
 	if !ok {
 		return Fit{}, false
 	}
@@ -61,7 +64,7 @@ func (p *Phase) SubPixel(fixed, moving []float32, height, width int) (f Fit, ok 
 	// a ridge has its top far away: along it nothing is known
 	f.DY, f.DX = min(max(f.DY, -0.75), 0.75), min(max(f.DX, -0.75), 0.75)
 	f.Correlation = min(c[1][1]+(gy*f.DY+gx*f.DX)/2, 1)
-	f.Peak = true
+	f.Peak, f.Contrast = true, contrast
 	return f, true
 }
 
@@ -69,8 +72,8 @@ func (p *Phase) SubPixel(fixed, moving []float32, height, width int) (f Fit, ok 
 const fitMargin = 1
 
 // correlations are the normalised cross-correlations of the two flat planes at
-// the nine shifts around none, by dy+1 and dx+1.
-func (p *Phase) correlations(height, width int) (c [3][3]float64, ok bool) {
+// the nine shifts around none, by dy+1 and dx+1, and the planes' contrast.
+func (p *Phase) correlations(height, width int) (c [3][3]float64, contrast float64, ok bool) {
 	n := width - 2*fitMargin
 	bb := 0.0
 	for y := fitMargin; y < height-fitMargin; y++ {
@@ -91,11 +94,14 @@ func (p *Phase) correlations(height, width int) (c [3][3]float64, ok bool) {
 			}
 		}
 		if !(min(aa0, aa1, aa2) > 0 && bb > 0) {
-			return c, false
+			return c, 0, false
+		}
+		if dy == 0 {
+			contrast = math.Sqrt(math.Sqrt(aa1) * math.Sqrt(bb) / float64(n*(height-2*fitMargin)))
 		}
 		c[dy+1] = [3]float64{ab0 / math.Sqrt(aa0*bb), ab1 / math.Sqrt(aa1*bb), ab2 / math.Sqrt(aa2*bb)}
 	}
-	return c, true
+	return c, contrast, true
 }
 
 // flatten puts a plane into dst without its slow shading: what is left of a

@@ -3,6 +3,7 @@ package oct
 import (
 	"context"
 	"math"
+	"slices"
 
 	"strata/pkg/filter"
 )
@@ -12,7 +13,8 @@ type measure struct {
 	a, b, axis  int
 	d           [2]float64 // displacement of b against a
 	correlation float64
-	precision   sym // of d, 1/px²
+	precision   sym     // of d, 1/px²
+	contrast    float64 // of what was compared
 	reason      string
 }
 
@@ -78,7 +80,7 @@ func compare(p *filter.Phase, g *grid, light *shading, n neighbours, expected [2
 		return m
 	}
 	m.d = [2]float64{float64(d[0]) + f.DY, float64(d[1]) + f.DX}
-	m.correlation = f.Correlation
+	m.correlation, m.contrast = f.Correlation, f.Contrast
 	area := float64(s.ny*s.nx) / independent
 	if m.correlation < max(leastCorrelation, chance/math.Sqrt(area)) {
 		m.reason = "no tissue in common"
@@ -95,11 +97,39 @@ func compare(p *filter.Phase, g *grid, light *shading, n neighbours, expected [2
 	return m
 }
 
+const (
+	// faint is the contrast, of that of the mosaic's better pairs, below which
+	// there is no tissue but by the proof of a correlation of faintCorrelation.
+	faint, faintCorrelation = 0.1, 0.8
+)
+
+// silenceFaint takes the vote from pairs that see nothing but what is left of light
+// and noise beside the tissue: smooth things correlate by accident.
+func silenceFaint(all []measure) {
+	var contrasts []float64
+	for _, m := range all {
+		if m.reason == "" {
+			contrasts = append(contrasts, m.contrast)
+		}
+	}
+	if len(contrasts) == 0 {
+		return
+	}
+	slices.Sort(contrasts)
+	least := faint * contrasts[len(contrasts)*3/4]
+	for i := range all {
+		if m := &all[i]; m.reason == "" && m.contrast < least && m.correlation < faintCorrelation {
+			m.reason = "no tissue in common"
+		}
+	}
+}
+
 // compareAll measures all neighbours of a mosaic.
 func (a *aligner) compareAll(ctx context.Context, expected [2][2]float64, reach int) ([]measure, error) {
 	var out []measure
 	err := eachPair(ctx, a, func(p *filter.Phase, n neighbours) measure {
 		return compare(p, &a.grid, a.shading, n, expected[n.axis], reach)
 	}, func(_ neighbours, m measure) { out = append(out, m) })
+	silenceFaint(out)
 	return out, err
 }

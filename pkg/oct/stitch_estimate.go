@@ -67,12 +67,36 @@ func estimateTransform(ctx context.Context, all []*aligner, opt StitchOptions, r
 	if err := findShading(ctx, all, expected); err != nil {
 		return Transform{}, nil, err
 	}
-	var every []measure
-	tiles := 0 // of the mosaics so far
+	for round := 1; ; round++ {
+		every, tiles, err := compareTiles(ctx, all, expected)
+		if err != nil {
+			return Transform{}, nil, err
+		}
+		means := meansOf(every)
+		// pairs are drawn to where they are looked for: look where they are
+		if round < estimateRounds && means.away(expected) > 0.5 {
+			for axis := range expected {
+				if means[axis].pairs > 0 {
+					expected[axis] = means[axis].d
+				}
+			}
+			continue
+		}
+		t, err := matrixOf(all[0], every, means, tiles, opt.Overlap, res)
+		return t, every, err
+	}
+}
+
+// estimateRounds is how often pairs are compared, at most.
+const estimateRounds = 3
+
+// compareTiles measures all neighbours of several mosaics, whose tiles are
+// numbered one mosaic after the other.
+func compareTiles(ctx context.Context, all []*aligner, expected [2][2]float64) (every []measure, tiles int, err error) {
 	for _, a := range all {
 		ms, err := a.compareAll(ctx, expected, estimateReach)
 		if err != nil {
-			return Transform{}, nil, err
+			return nil, 0, err
 		}
 		for _, m := range ms {
 			m.a, m.b = m.a+tiles, m.b+tiles
@@ -80,27 +104,49 @@ func estimateTransform(ctx context.Context, all []*aligner, opt StitchOptions, r
 		}
 		tiles += len(a.kept)
 	}
-	t, err := matrixOf(all[0], every, tiles, opt.Overlap, res)
-	return t, every, err
+	return every, tiles, nil
+}
+
+// axisMeans are the mean displacements along the axes of the grid.
+type axisMeans [2]struct {
+	d      [2]float64
+	pairs  int // that it is of
+	spread float64
+}
+
+func meansOf(every []measure) (m axisMeans) {
+	for axis := range m {
+		m[axis].d, m[axis].pairs, m[axis].spread = robustMean(every, axis)
+	}
+	return m
+}
+
+// away is the largest distance of a mean, in y or x, from what is expected.
+func (m *axisMeans) away(expected [2][2]float64) (far float64) {
+	for axis, e := range expected {
+		if m[axis].pairs > 0 {
+			far = max(far, math.Abs(m[axis].d[0]-e[0]), math.Abs(m[axis].d[1]-e[1]))
+		}
+	}
+	return far
 }
 
 // matrixOf is the matrix that fits the displacements of all pairs best; pairs that
 // do not fit get a reason.
-func matrixOf(first *aligner, every []measure, tiles int, overlap float64, res Resources) (Transform, error) {
+func matrixOf(first *aligner, every []measure, means axisMeans, tiles int, overlap float64, res Resources) (Transform, error) {
 	t := Transform{Overlap: overlap}
-	var columns, means [2][2]float64
+	var columns, begin [2][2]float64
 	var known [2]bool
 	var spread float64
-	for axis := range 2 {
-		d, n, s := robustMean(every, axis)
-		means[axis], known[axis] = d, n > 0
-		t.Pairs += n
-		spread += s * s * float64(n)
+	for axis, m := range means {
+		begin[axis], known[axis] = m.d, m.pairs > 0
+		t.Pairs += m.pairs
+		spread += m.spread * m.spread * float64(m.pairs)
 	}
 	if t.Pairs > 0 {
 		t.Spread = math.Sqrt(spread / float64(t.Pairs))
 	}
-	for axis, d := range commonSteps(every, means, tiles, t.Spread) {
+	for axis, d := range commonSteps(every, begin, tiles, t.Spread) {
 		step := float64(first.grid.tile[axis]) * (1 - overlap)
 		columns[axis] = [2]float64{d[0] / step, d[1] / step}
 	}

@@ -127,6 +127,8 @@ const (
 	// commonPart is how high a maximum must be to be looked at, of the highest:
 	// the second is a third or a half of it where tiles share tissue.
 	commonPart = 0.4
+	// leastCommon is how much of the windows a displacement must leave in common.
+	leastCommon = 0.05
 )
 
 // candidates are the displacements of the highest maxima, the highest first.
@@ -145,13 +147,50 @@ func (s *sumOfSurfaces) candidates(expected [2]int) (out [][2]int) {
 		var d [2]int
 		for k, c := range [2]struct{ at, period int }{{p / nx, ny}, {p % nx, nx}} {
 			// of the shifts that are equal modulo the period the one nearest to what is expected
-			base := s.strips.a[k] - s.strips.b[k]
-			want := expected[k] - base
-			d[k] = base + c.at + int(math.Round(float64(want-c.at)/float64(c.period)))*c.period
+			want := expected[k] - s.strips.a[k] + s.strips.b[k]
+			d[k] = c.at + int(math.Round(float64(want-c.at)/float64(c.period)))*c.period
 		}
-		out = append(out, d)
+		d = s.climb(sum, d)
+		out = append(out, [2]int{d[0] + s.strips.a[0] - s.strips.b[0], d[1] + s.strips.a[1] - s.strips.b[1]})
 	}
 	return out
+}
+
+// climb corrects the place of a maximum: what two strips have in common shrinks
+// as they are shifted against each other, which makes the surface too low at
+// larger shifts and so moves its maxima to smaller ones. Divided by what the
+// strips' windows have in common it has them where they belong.
+func (s *sumOfSurfaces) climb(sum []float32, d [2]int) [2]int {
+	n := [2]int{s.strips.ny, s.strips.nx}
+	ny, nx := filter.SurfaceSize(n[0], n[1])
+	var common [2][]float64
+	for k := range n {
+		common[k] = filter.WindowOverlap(n[k])
+	}
+	at := func(d [2]int) float64 {
+		v := float64(sum[((d[0]%ny)+ny)%ny*nx+((d[1]%nx)+nx)%nx])
+		for k, c := range common {
+			if o := max(d[k], -d[k]); o < len(c) && c[o] > leastCommon*c[0] {
+				v *= c[0] / c[o]
+			} else {
+				return math.Inf(-1)
+			}
+		}
+		return v
+	}
+	for range max(n[0], n[1]) {
+		best := d
+		for k := range 9 {
+			if o := [2]int{d[0] + k/3 - 1, d[1] + k%3 - 1}; at(o) > at(best) {
+				best = o
+			}
+		}
+		if best == d {
+			break
+		}
+		d = best
+	}
+	return d
 }
 
 // maxima are the elements of a periodic surface that none of their eight
