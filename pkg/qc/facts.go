@@ -14,8 +14,8 @@ import (
 )
 
 // Facts are the plain values of a JSON file: those of its object, and those of
-// objects in it under "outer.inner". Lists of up to four plain values count as
-// plain, of longer ones the length is told.
+// objects in it under "outer.inner". Lists of up to four plain values, also of two
+// rows of two, count as plain, of longer ones the length is told.
 type Facts struct {
 	Name   string
 	Fields []string // in the order of the file
@@ -132,20 +132,40 @@ func scalar(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// list writes a list of a few plain values, or says how long it is.
+// list writes a list of a few plain values or rows of them, or says how long it is.
 func list(raw json.RawMessage) string {
 	var items []json.RawMessage
 	if json.Unmarshal(raw, &items) != nil {
 		return ""
 	}
-	var parts []string
-	for _, i := range items {
-		if len(items) > 4 || i[0] == '{' || i[0] == '[' {
-			return strconv.Itoa(len(items)) + " entries"
-		}
-		parts = append(parts, scalar(i))
+	long := strconv.Itoa(len(items)) + " entries"
+	if len(items) == 1 {
+		long = "1 entry"
 	}
-	return strings.Join(parts, ", ")
+	var parts []string
+	separator := ", "
+	for _, i := range items {
+		switch {
+		case len(items) > 4 || i[0] == '{':
+			return long
+		case i[0] == '[': // a row
+			var row []json.RawMessage
+			if json.Unmarshal(i, &row) != nil || len(items)*len(row) > 4 {
+				return long
+			}
+			var values []string
+			for _, v := range row {
+				if v[0] == '[' || v[0] == '{' {
+					return long
+				}
+				values = append(values, scalar(v))
+			}
+			parts, separator = append(parts, strings.Join(values, ", ")), "; "
+		default:
+			parts = append(parts, scalar(i))
+		}
+	}
+	return strings.Join(parts, separator)
 }
 
 // columns are the fields that any of the files has, in the order of first sight.

@@ -55,6 +55,21 @@ type group struct {
 	Pictures []*Picture
 }
 
+// fewPictures is how many of a kind stand in the open; of more, only the first
+// ones do: all of a few rows.
+const fewPictures, firstPictures = 24, 12
+
+// First are the pictures that stand in the open.
+func (g group) First() []*Picture {
+	if len(g.Pictures) > fewPictures {
+		return g.Pictures[:firstPictures]
+	}
+	return g.Pictures
+}
+
+// Others are those that are shown on demand.
+func (g group) Others() []*Picture { return g.Pictures[len(g.First()):] }
+
 type keyFigure struct{ Name, Value, Note string }
 
 type stageRow struct {
@@ -83,9 +98,11 @@ func (p pairRow) XMicrometres() float64 { return p.X * 1000 }
 func (p pairRow) YMicrometres() float64 { return p.Y * 1000 }
 
 type factTable struct {
+	First   string // what the rows are
 	Caption string
 	Columns []string
 	Rows    []*Facts
+	Known   bool // short values in our words
 }
 
 // Cell is a value, or a dash.
@@ -140,10 +157,10 @@ func (r *Report) view() *view {
 	} {
 		known, others := apart(t.files)
 		if len(known) > 0 {
-			v.Tables = append(v.Tables, factTable{t.caption, columns(known), known})
+			v.Tables = append(v.Tables, factTable{"Slice", t.caption, columns(known), known, true})
 		}
 		if len(others) > 0 {
-			v.Tables = append(v.Tables, factTable{t.others, columns(others), others})
+			v.Tables = append(v.Tables, factTable{"File", t.others, columns(others), others, false})
 		}
 	}
 	for _, p := range []*Plot{
@@ -338,7 +355,7 @@ func overlapFrom(source string) string {
 	case "":
 		return "–"
 	case "correlation_fallback":
-		return "expected, as the correlation was low"
+		return "expected (low correlation)"
 	}
 	return strings.ReplaceAll(source, "_", " ")
 }

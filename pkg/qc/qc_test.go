@@ -460,6 +460,18 @@ func TestSaidOnce(t *testing.T) {
 	if got := len(r.notices()); got != before {
 		t.Errorf("%d notices, without the stack's own words %d: want as many", got, before)
 	}
+	// the decisions say it where the matches are not there to
+	r.Decisions = []registration.Decision{{Fixed: 0, Slice: 1, OverlapSource: "correlation_fallback"}, {Fixed: 10, Slice: 11, OverlapSource: "correlation_fallback", Overlap: 7}, {Fixed: 11, Slice: 12}}
+	if got := len(r.notices()); got != before {
+		t.Errorf("%d notices with decisions, without them %d: want as many", got, before)
+	}
+	r.Matches, r.Shifts = nil, nil
+	if n := r.notices(); !slices.ContainsFunc(n, func(n *Notice) bool {
+		return n.Where == "slices 10–11" && strings.Contains(n.Text, "expected overlap of 7 voxels")
+	}) ||
+		slices.ContainsFunc(n, func(n *Notice) bool { return n.Where == "slices 0–1" }) {
+		t.Errorf("%+v", n)
+	}
 }
 
 // Many notices that differ in numbers only are one, with the others below it.
@@ -573,9 +585,9 @@ func TestDrift(t *testing.T) {
 }
 
 func TestFacts(t *testing.T) {
-	f, err := parseFacts([]byte(`{"b": 1.23456789, "a": "x", "none": null, "ok": true, "o": {"i": [1, 2], "deep": {"x": 1}}, "l": [1,2,3,4,5], "t": [{"a":1}], "b": 2}`), "f")
-	want := &Facts{Fields: []string{"b", "a", "none", "ok", "o.i", "l", "t"},
-		Values: map[string]string{"b": "2", "a": "x", "none": "–", "ok": "yes", "o.i": "1, 2", "l": "5 entries", "t": "1 entries"}}
+	f, err := parseFacts([]byte(`{"b": 1.23456789, "a": "x", "none": null, "ok": true, "o": {"i": [1, 2], "deep": {"x": 1}}, "l": [1,2,3,4,5], "t": [{"a":1}], "m": [[1, 0.5], [-0.25, 1]], "n": [[1,2,3],[4,5,6]], "d": [[[1]]], "e": [], "b": 2}`), "f")
+	want := &Facts{Fields: []string{"b", "a", "none", "ok", "o.i", "l", "t", "m", "n", "d", "e"},
+		Values: map[string]string{"b": "2", "a": "x", "none": "–", "ok": "yes", "o.i": "1, 2", "l": "5 entries", "t": "1 entry", "m": "1, 0.5; -0.25, 1", "n": "2 entries", "d": "1 entry", "e": ""}}
 	if err != nil || !reflect.DeepEqual(f, want) {
 		t.Errorf("%+v, %v", f, err)
 	}
@@ -700,8 +712,27 @@ func TestManyMaps(t *testing.T) {
 	}
 }
 
+// Of many pictures, the first stand in the open, those of the volume before all.
+func TestManyPictures(t *testing.T) {
+	r := &Report{}
+	for i := range 25 {
+		r.Previews = append(r.Previews, &Picture{Name: fmt.Sprintf("slice_z%02d", i), Alt: "a"})
+	}
+	r.Previews = append(r.Previews, &Picture{Name: "volume", Alt: "a"})
+	page := write(t, r)
+	at := func(name string) int { return strings.Index(page, "<figcaption>"+name+"</figcaption>") }
+	fold := strings.Index(page, "14 more pictures")
+	if fold < 0 || at("volume") > at("slice_z00") || at("slice_z10") > fold || at("slice_z11") < fold || at("slice_z24") < fold {
+		t.Error("the pictures are not where they should be")
+	}
+	r.Previews = r.Previews[2:]
+	if page := write(t, r); strings.Contains(page, "more picture") || strings.Count(page, "<figure") != 24 {
+		t.Error("few pictures: some are hidden")
+	}
+}
+
 func TestWords(t *testing.T) {
-	for source, want := range map[string]string{"": "–", "correlation": "correlation", "correlation_fallback": "expected, as the correlation was low", "expected": "expected"} {
+	for source, want := range map[string]string{"": "–", "correlation": "correlation", "correlation_fallback": "expected (low correlation)", "expected": "expected"} {
 		if got := overlapFrom(source); got != want {
 			t.Errorf("%q: %q", source, got)
 		}

@@ -79,12 +79,12 @@ func (f *Facts) cropped(b []byte) bool {
 	}
 	f.clear()
 	f.set("Interface", yesNo(c.Found, "plane "+strconv.Itoa(c.Interface), "not found"))
-	f.number("Depth of it, µm", c.InterfaceUM)
+	f.number("Interface depth, µm", c.InterfaceUM)
 	f.set("A-lines used", strconv.FormatInt(c.ALinesUsed, 10)+" of "+strconv.FormatInt(c.ALines, 10))
 	f.set("First plane kept", strconv.Itoa(c.First))
 	f.set("Planes kept", fmt.Sprintf("%d of %d", c.Kept, c.InputPlanes))
-	f.set("Padded", strconv.Itoa(c.Padded))
-	f.set("Too few by", strconv.Itoa(c.Missing))
+	f.set("Planes padded", strconv.Itoa(c.Padded))
+	f.set("Planes missing", strconv.Itoa(c.Missing))
 	if c.Found && finite(c.InterfaceUM) {
 		f.plot = map[string]float64{cropDepth: c.InterfaceUM}
 	}

@@ -73,6 +73,11 @@ func (r *Report) notices() []*Notice {
 			add("warning", pair, "", "no overlap")
 		}
 	}
+	for _, d := range r.Decisions {
+		if d.OverlapSource == "correlation_fallback" && len(r.Matches) == 0 && !r.said(fmt.Sprintf("slices %d and %d:", d.Fixed, d.Slice)) {
+			add("warning", fmt.Sprintf("slices %d–%d", d.Fixed, d.Slice), "", "the correlation is too low: the expected overlap of %d voxels was taken", d.Overlap)
+		}
+	}
 	for _, w := range r.shiftWarnings() {
 		if _, text, _ := strings.Cut(w, ": "); !r.said(text) {
 			add("warning", "shifts", "", "%s", w)
