@@ -2,7 +2,7 @@
 # usage: times.sh TRACE [WALL]   what the time of a run went into, from its
 # pipeline_info/trace.tsv: stages, the longest way from a mosaic to the report, and
 # what is left of WALL (seconds; default: from the first task to the last) for the
-# engine and for waiting for a CPU.
+# engine, and for a CPU that had nothing to do.
 set -euo pipefail
 cpus=${CPUS:-$(nproc)}
 awk -F '\t' -v wall="${2:-0}" -v cpus="$cpus" '
@@ -51,6 +51,7 @@ END {
   printf "%-10s %6s %8s %8s\n", "stage", "tasks", "sum s", "longest"
   for (i = 1; i <= processes; i++) { p = name[i]; printf "%-10s %6d %8.2f %8.2f\n", tolower(p), count[p], sum[p], longest[p] }
   for (status in other) printf "(%d tasks %s)\n", other[status], tolower(status)
-  printf "whole run %.1f s: %d tasks, %.1f s in all, %.1f s the longest way through them\n", wall, tasks, all, path
-  printf "engine overhead %.1f s over the longest way; %.1f s over all tasks on %d CPUs, %.2f s a task\n", wall - path, wall - all / cpus, cpus, (wall - all / cpus) / tasks
+  printf "whole run  %.1f s\n", wall
+  printf "tasks      %.1f s, %d of them added up: %.1f s on %d CPUs at best, %.1f s where one has to wait for the other\n", all, tasks, all / cpus, cpus, path
+  printf "engine     %.1f s, what the run took longer than its tasks on %d CPUs: %.2f s a task\n", wall - all / cpus, cpus, (wall - all / cpus) / tasks
 }' "$1"
