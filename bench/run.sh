@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.."
 
 parts=,${PARTS:-arrays,stages},
 smoke=${BENCH_SMOKE:-} only=${BENCH_ONLY:-}
-if [ -n "$smoke" ] && [ -z "${PARTS:-}" ]; then parts=,arrays,stages,; fi
+if [ -n "$smoke" ] && [ -z "${PARTS:-}" ]; then parts=,arrays,stages,chain,; fi
 base=${BENCH_DIR:-build/bench}
 tools=$base/tools
 results=bench/results

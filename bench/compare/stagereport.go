@@ -137,7 +137,7 @@ func reportStages(w io.Writer, f *facts, all []*outcome, chain *chainRun, large 
 		largeTable(p, large)
 	}
 	machine(p, f)
-	p("## Commands\n\n```sh\nPARTS=stages make bench               # this page: ten minutes, 8 GB of disk\nPARTS=chain make bench                # its table of the chain (needs Nextflow and Java)\n")
+	p("## Commands\n\n```sh\nPARTS=stages make bench               # this page: ten minutes, 8 GB of disk\nPARTS=chain make bench                # its table of the chain: some minutes, 3 GB (needs Nextflow and Java)\n")
 	p("bench/large.sh                        # its table of the large input: 20 GB, a quarter of an hour\nPARTS=arrays make bench               # the page of the arrays: half an hour, 16 GB of disk\n")
 	p("make bench                            # stages and arrays\nmake bench LINUMPY=DIR                # with a checkout of linumpy beside the stages\nBENCH_SMOKE=1 make bench              # all parts small: does it all still run?\n")
 	p("BENCH_ONLY=resample/ PARTS=stages make bench   # some cases, no report\n```\n\n")
