@@ -504,7 +504,9 @@ func (a *assembly) load(ctx context.Context, m *movingSlice, k0, k1 int) ([][]fl
 		stride, dy, dx = s.shape[2], 0, 0
 	}
 	start, shape := [3]int{m.movingZ + k0, from.y0, from.x0}, [3]int{len(raw), from.y1 - from.y0, from.x1 - from.x0}
-	err = a.crew.read(ctx, s, start, shape, a.readers, &a.res, func(z, y, x int) []float32 {
+	count := k0 >= m.counted // not when planes come again for another pass
+	m.counted = max(m.counted, k1)
+	err = a.crew.read(ctx, s, start, shape, a.readers, &a.res, count, func(z, y, x int) []float32 {
 		return raw[z-start[0]][(y+dy)*stride+x+dx:]
 	})
 	if err != nil {

@@ -237,7 +237,7 @@ func (d *stripData) load(ctx context.Context, c *crew, n *stripNeed, y0, y1, wor
 	for _, s := range n.spans {
 		shape := [3]int{s[1] - s[0], d.ny, d.nx}
 		to := d.v[plane*d.ny*d.nx:]
-		err := c.read(ctx, n.slice, [3]int{s[0], y0, n.x0}, shape, workers, res, func(z, y, x int) []float32 {
+		err := c.read(ctx, n.slice, [3]int{s[0], y0, n.x0}, shape, workers, res, false, func(z, y, x int) []float32 {
 			return to[((z-s[0])*d.ny+y-y0)*d.nx+x-n.x0:]
 		})
 		if err != nil {

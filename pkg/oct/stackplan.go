@@ -46,6 +46,8 @@ type movingSlice struct {
 	end   int // where the z cursor stands after it
 	from  int // z of the cursor before it: the overlap ends there
 	mix   int // planes that are blended: the last of the overlap
+
+	counted int // planes, from the first used one on, in which NaN were counted
 }
 
 // pairTransform is what counts of the registration of a pair.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"strata/pkg/dtype"
+	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/zarr"
@@ -92,8 +93,8 @@ func (g *growing) free() {
 
 // read reads a box of a slice as float32, chunk column by chunk column, on at
 // most limit workers: to says where voxels (z, y, x) of the slice and those after
-// it in the row go.
-func (c *crew) read(ctx context.Context, s *stackSlice, start, shape [3]int, limit int, res *Resources, to func(z, y, x int) []float32) error {
+// it in the row go. Where it is asked to, it counts the voxels that are not finite.
+func (c *crew) read(ctx context.Context, s *stackSlice, start, shape [3]int, limit int, res *Resources, count bool, to func(z, y, x int) []float32) error {
 	cy, cx := s.chunk[1], s.chunk[2]
 	y0, x0 := start[1]/cy, start[2]/cx
 	y1, x1 := start[1]+shape[1], start[2]+shape[2]
@@ -104,6 +105,9 @@ func (c *crew) read(ctx context.Context, s *stackSlice, start, shape [3]int, lim
 		row := n[2] * s.dtype.Size()
 		return s.readPlanes(ctx, lo, n, &w.growing, func(first int, b []byte) error {
 			begin := time.Now()
+			if count {
+				res.Meter.AddNonFinite(s.nonFinite(b))
+			}
 			for z := lo[0] + first; len(b) > 0; z++ {
 				for y := range n[1] {
 					v := to(z, lo[1]+y, lo[2])[:n[2]]
@@ -119,6 +123,17 @@ func (c *crew) read(ctx context.Context, s *stackSlice, start, shape [3]int, lim
 			return nil
 		})
 	})
+}
+
+// nonFinite is how many voxels of those that b holds are NaN or infinite.
+func (s *stackSlice) nonFinite(b []byte) int64 {
+	switch s.dtype {
+	case dtype.Float32:
+		return filter.CountNonFinite(dtype.Slice[float32](b))
+	case dtype.Float64:
+		return filter.CountNonFinite(dtype.Slice[float64](b))
+	}
+	return 0
 }
 
 // piece is how many planes of a chunk column are read at a time, at most.

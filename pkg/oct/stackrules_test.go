@@ -447,3 +447,52 @@ func TestStackGain(t *testing.T) {
 		}
 	}
 }
+
+// A shift in the plane needs 1000 pixels that both have, and a pixel is enough.
+func TestStackRefineLimits(t *testing.T) {
+	const n = 40
+	fixed, moving := make([]float32, n*n), make([]float32, n*n)
+	at := func(y, x int) float32 {
+		return float32(300 + 100*math.Sin(float64(x*x+3*y)/9) + 50*math.Cos(float64(y*y-x)/7))
+	}
+	for y := range n * 1000 / (n * n) { // 1000 pixels; the rest is empty
+		for x := range n {
+			fixed[y*n+x], moving[y*n+x] = at(y, x), at(y, x-1)
+		}
+	}
+	a := &assembly{plan: &stackPlan{opt: StackOptions{BlendRefinementPx: 1}}, res: small(), crew: newCrew(2), ny: n, nx: n, result: &StackResult{Refinements: map[int][2]int{}}}
+	refine := func() (int, int) {
+		dy, dx, err := a.refine(ctx, &movingSlice{slice: &stackSlice{}, place: rect{y1: n, x1: n}}, [][]float32{fixed}, func(f func(at int, planes [][]float32) error) error {
+			return f(0, [][]float32{moving})
+		}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dy, dx
+	}
+	if dy, dx := refine(); dy != 0 || dx != -1 {
+		t.Errorf("moved by (%d, %d), want (0, −1)", dy, dx)
+	}
+	fixed[5*n+5] = 0
+	if dy, dx := refine(); dy != 0 || dx != 0 {
+		t.Errorf("999 pixels: moved by (%d, %d), want not at all", dy, dx)
+	}
+}
+
+// One plane to blend: that of the two with more positive voxels, the slice's when
+// they are equal.
+func TestStackSinglePlane(t *testing.T) {
+	a := &assembly{ny: 1, nx: 4}
+	for _, c := range []struct{ fixed, moving, want []float32 }{
+		{[]float32{1, 2, 0, -1}, []float32{3, 0, 4, 0}, []float32{6, 0, 8, 0}},
+		{[]float32{1, 2, 3, 0}, []float32{3, 0, 4, 0}, []float32{1, 2, 3, 0}},
+		{[]float32{1, 2, 0, 0}, []float32{3, 5, 4, -1}, []float32{6, 10, 8, -2}},
+		{[]float32{0, 0, 0, -3}, []float32{0, 0, 0, 0}, []float32{0, 0, 0, 0}},
+	} {
+		got := slices.Clone(c.fixed)
+		a.mix(rect{y1: 1, x1: 4}, got, c.moving, filter.Hann(1), 0, 2, 0, 0)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%v and twice %v: %v, want %v", c.fixed, c.moving, got, c.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package oct
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -116,6 +117,40 @@ func TestStackMemoryIsFlat(t *testing.T) {
 			if got := need(c[0], c[1], measured); got > least+least/4 {
 				t.Errorf("measured %v: %d slices of %d planes need %d KiB, 2 of 10 planes %d KiB", measured, c[0], c[1], got>>10, least>>10)
 			}
+		}
+	}
+}
+
+// Voxels that are not finite are counted once, also where the planes to be blended
+// come in pieces, several times.
+func TestStackCountsNotFinite(t *testing.T) {
+	rng := rand.New(rand.NewPCG(10, 10))
+	var in StackInput
+	want := int64(0)
+	for i := range 3 {
+		s := &oracleSlice{z: 24, y: 40, x: 40}
+		for range s.z * s.y * s.x {
+			v := rng.Float64() * 1000 * float64(i+1)
+			if rng.IntN(100) == 0 {
+				v = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[rng.IntN(3)]
+				want++
+			}
+			s.v = append(s.v, v)
+		}
+		typ := []dtype.Type{dtype.Float32, dtype.Float64}[i%2]
+		in.Slices = append(in.Slices, StackSlice{i, "slice", s.stored(t, typ, 2, []int{4, 16, 16}, nil, "blosc-zstd:1", []float64{10, 10, 10})})
+	}
+	opt := DefaultStackOptions()
+	opt.NoXYShift, opt.Blend, opt.UseExpectedOverlap, opt.MovingZFirstIndex, opt.SlicingIntervalMM, opt.PyramidResolutions = true, true, true, 0, 0.06, nil
+	layout, res := Layout{Chunks: []int{2, 40, 40}, Codec: "raw"}, small()
+	for _, mem := range []int64{res.Mem, leastMemory(t, in, opt, layout, res)} {
+		var count meter.Meter
+		res.Mem, res.Meter = mem, &count
+		if _, err := Stack(ctx, in, opt, store.Memory(), layout, res); err != nil {
+			t.Fatal(err)
+		}
+		if got := count.NonFinite(); got != want {
+			t.Errorf("%d KiB: %d voxels are counted as not finite, want %d", mem>>10, got, want)
 		}
 	}
 }
