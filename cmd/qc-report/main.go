@@ -74,7 +74,8 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	report, err := qc.Load(ctx, s, oct.Resources{Workers: r.Options.Threads, Mem: r.Options.Mem, Meter: r.Meter})
+	res := oct.Resources{Workers: r.Options.Threads, Mem: r.Options.Mem, Meter: r.Meter}
+	report, err := qc.Load(ctx, s, res)
 	if err != nil {
 		if errors.Is(err, qc.ErrInput) {
 			return cli.BadInput(err)
@@ -85,7 +86,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		r.Warn("%s", p)
 	}
 	report.Title, report.Version = title(r), cli.Version()
-	if err := report.Fit(int(r.Size("max_pictures"))); err != nil {
+	if err := report.Fit(ctx, int(r.Size("max_pictures")), res); err != nil {
 		return err
 	}
 	f, err := out.Create()

@@ -1,14 +1,19 @@
 package qc
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"html/template"
 	"image"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,6 +21,10 @@ import (
 	"strings"
 
 	"golang.org/x/image/draw"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"strata/pkg/oct"
 )
 
 // PictureBytes is how much the pictures of a page take together by default, as
@@ -34,6 +43,8 @@ type Picture struct {
 	URL    template.URL // data: URL, made by Fit
 
 	encoded    []byte // PNG or JPEG
+	file       string // or where a PNG is, which is not held until it is needed
+	bytes      int64  // of either
 	mime       string
 	projection bool
 }
@@ -59,7 +70,10 @@ func (r *Report) loadPreviews(list []found, mem int64) error {
 	return nil
 }
 
-// readPNG reads a picture and makes it no larger than a page needs.
+// maxFile is how large a picture's file is embedded as it is.
+const maxFile = 4 << 20
+
+// readPNG looks at a picture: that it is one, and whole.
 func readPNG(path string, mem int64) (*Picture, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -70,22 +84,53 @@ func readPNG(path string, mem int64) (*Picture, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: no PNG: %w", path, err)
 	}
-	if need := int64(c.Width) * int64(c.Height) * 8; need > mem {
+	p := &Picture{Width: c.Width, Height: c.Height, file: path, mime: "image/png"}
+	if need := p.decoded(); need > mem {
 		return nil, fmt.Errorf("%s: %d × %d pixels are too many to embed (they take %d MiB, --mem grants %d MiB)", path, c.Width, c.Height, need>>20, mem>>20)
 	}
-	if _, err := f.Seek(0, 0); err != nil {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	img, err := png.Decode(f)
-	if err != nil {
+	if p.bytes, err = wholePNG(f); err != nil {
 		return nil, fmt.Errorf("%s: broken PNG: %w", path, err)
 	}
-	if size := img.Bounds().Size(); max(size.X, size.Y) <= longestSide {
-		if b, err := read(path, 4<<20); err == nil { // as it is
-			return &Picture{Width: size.X, Height: size.Y, encoded: b, mime: "image/png"}, nil
+	return p, nil
+}
+
+// decoded is the memory that the pixels take at most.
+func (p *Picture) decoded() int64 { return 8 * int64(p.Width) * int64(p.Height) }
+
+// wholePNG goes through the chunks of a PNG up to its end and checks their sums,
+// which costs a small part of decoding it. It returns the length of all.
+func wholePNG(f io.Reader) (int64, error) {
+	r := bufio.NewReader(f)
+	if _, err := r.Discard(8); err != nil { // the signature
+		return 0, err
+	}
+	n := int64(8)
+	for {
+		var head [8]byte // length, type
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			return 0, io.ErrUnexpectedEOF
+		}
+		length := int64(binary.BigEndian.Uint32(head[:]))
+		sum := crc32.NewIEEE()
+		sum.Write(head[4:])
+		if m, err := io.CopyN(sum, r, length); err != nil || m != length {
+			return 0, io.ErrUnexpectedEOF
+		}
+		var stored [4]byte
+		if _, err := io.ReadFull(r, stored[:]); err != nil {
+			return 0, io.ErrUnexpectedEOF
+		}
+		if binary.BigEndian.Uint32(stored[:]) != sum.Sum32() {
+			return 0, fmt.Errorf("wrong checksum of the chunk at byte %d", n)
+		}
+		n += 12 + length
+		if string(head[4:]) == "IEND" {
+			return n, nil
 		}
 	}
-	return newPicture(img)
 }
 
 // newPicture encodes an image, smaller if it is larger than a page needs.
@@ -115,28 +160,56 @@ func (p *Picture) encode(img image.Image) error {
 		return err
 	}
 	size := img.Bounds().Size()
-	p.encoded, p.mime, p.Width, p.Height = b.Bytes(), "image/png", size.X, size.Y
+	p.encoded, p.bytes, p.mime, p.Width, p.Height = b.Bytes(), int64(b.Len()), "image/png", size.X, size.Y
 	return nil
 }
 
 // embedded is what n bytes take in the page.
-func embedded(n int) int { return base64.StdEncoding.EncodedLen(n) }
+func embedded(n int64) int64 { return (n + 2) / 3 * 4 }
+
+// Src is the attribute with the picture, as it stands in the page: a template would
+// write each plus sign of it in five characters.
+func (p *Picture) Src() template.HTMLAttr { return template.HTMLAttr(`src="` + string(p.URL) + `"`) }
+
+// fits says whether the picture can be embedded as it is in so many bytes.
+func (p *Picture) fits(most int64) bool {
+	return embedded(p.bytes) <= most && p.bytes <= maxFile && max(p.Width, p.Height) <= longestSide
+}
+
+// jpegQuality is that of pictures for which there is not room enough as PNG, and
+// leastPixel how many bytes a pixel takes at least then, of most pictures.
+const (
+	jpegQuality = 87
+	leastPixel  = 0.12
+)
 
 // fit makes the picture take at most so many bytes in the page: as it is, as a
 // JPEG, or as a smaller one.
-func (p *Picture) fit(most int) error {
-	if embedded(len(p.encoded)) > most {
+func (p *Picture) fit(most int64) error {
+	if p.encoded == nil {
+		b, err := read(p.file, max(p.bytes, 1))
+		if err != nil {
+			return err
+		}
+		p.encoded = b
+	}
+	if !p.fits(most) {
 		img, _, err := image.Decode(bytes.NewReader(p.encoded))
 		if err != nil {
 			return err
 		}
-		for side := max(p.Width, p.Height); ; {
+		p.encoded = nil
+		pixels := float64(p.Width) * float64(p.Height)
+		room := 0.75 * float64(most) / leastPixel
+		side := min(max(p.Width, p.Height), longestSide)
+		side = max(32, min(side, int(float64(max(p.Width, p.Height))*math.Sqrt(room/pixels))))
+		for {
 			small := shrink(img, side)
 			var b bytes.Buffer
-			if err := jpeg.Encode(&b, small, &jpeg.Options{Quality: 87}); err != nil {
+			if err := jpeg.Encode(&b, small, &jpeg.Options{Quality: jpegQuality}); err != nil {
 				return err
 			}
-			size := embedded(b.Len())
+			size := embedded(int64(b.Len()))
 			if size <= most || side <= 32 {
 				at := small.Bounds().Size()
 				p.encoded, p.mime, p.Width, p.Height = b.Bytes(), "image/jpeg", at.X, at.Y
@@ -153,20 +226,51 @@ func (p *Picture) fit(most int) error {
 }
 
 // Fit makes all pictures of the page ready, so that together they take at most so
-// many bytes. Small ones stay as they are, and leave their share to the others.
-func (r *Report) Fit(budget int) error {
+// many bytes. Small ones stay as they are, and leave their share to the others,
+// which share evenly; that of the result may take a quarter of all.
+func (r *Report) Fit(ctx context.Context, budget int, res oct.Resources) error {
 	all := slices.Clone(r.Previews)
 	for _, s := range r.Maps {
 		for _, m := range s.Maps {
 			all = append(all, m.Picture)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *Picture) int { return cmp.Compare(len(a.encoded), len(b.encoded)) })
-	for i, p := range all {
-		if err := p.fit(budget / (len(all) - i)); err != nil {
+	slices.SortStableFunc(all, func(a, b *Picture) int { return cmp.Compare(a.bytes, b.bytes) })
+	rest, left := all, int64(budget)
+	leads := slices.DeleteFunc(slices.Clone(all), func(p *Picture) bool { return !p.Lead() })
+	rest = slices.DeleteFunc(rest, (*Picture).Lead)
+	for _, p := range leads {
+		if err := p.fit(max(int64(budget)/4/int64(len(leads)), left/int64(len(all)))); err != nil {
 			return fmt.Errorf("picture %s: %w", p.Name, err)
 		}
-		budget -= len(p.URL)
+		left -= int64(len(p.URL))
 	}
-	return nil
+	for len(rest) > 0 {
+		p, share := rest[0], left/int64(len(rest))
+		if embedded(p.bytes) > share { // and so are those that follow
+			break
+		}
+		if err := p.fit(share); err != nil {
+			return fmt.Errorf("picture %s: %w", p.Name, err)
+		}
+		rest, left = rest[1:], left-int64(len(p.URL))
+	}
+	// Pixels of as many at a time as memory holds: as decoded, and as made smaller.
+	mem := semaphore.NewWeighted(max(1, res.Mem))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, res.Workers))
+	for _, p := range rest {
+		g.Go(func() error {
+			need := min(2*p.decoded(), max(1, res.Mem))
+			if err := mem.Acquire(ctx, need); err != nil {
+				return err
+			}
+			defer mem.Release(need)
+			if err := p.fit(left / int64(len(rest))); err != nil {
+				return fmt.Errorf("picture %s: %w", p.Name, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
 }

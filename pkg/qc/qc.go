@@ -3,7 +3,7 @@
 // has the sections for which there is something.
 //
 //	report, err := qc.Load(ctx, qc.Sources{Run: "results"}, resources)
-//	err = report.Fit(qc.PictureBytes)
+//	err = report.Fit(ctx, qc.PictureBytes, resources)
 //	err = report.WriteHTML(f)
 //
 // Text from files never becomes markup, pictures are embedded within a byte

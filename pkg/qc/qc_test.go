@@ -84,7 +84,7 @@ func load(t *testing.T, s Sources) *Report {
 
 func write(t *testing.T, r *Report) string {
 	t.Helper()
-	if err := r.Fit(PictureBytes); err != nil {
+	if err := r.Fit(ctx, PictureBytes, res); err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
@@ -165,6 +165,7 @@ func TestMalformed(t *testing.T) {
 		"no record":       {"reports/a.json", `{"a": 1}`, "a.json: field tool is missing", func(p string) Sources { return Sources{Reports: []string{p}} }},
 		"type":            {"reports/a.json", `{"tool": 1}`, "a.json: json: cannot unmarshal number", func(p string) Sources { return Sources{Reports: []string{p}} }},
 		"no picture":      {"previews/a.png", "GIF89a", "a.png: no PNG: ", func(p string) Sources { return Sources{Previews: []string{p}} }},
+		"another byte":    {"previews/a.png", strings.Replace(noise(t, 50, 50), "IDAT", "IDAU", 1), "a.png: broken PNG: wrong checksum of the chunk at byte 33", func(p string) Sources { return Sources{Previews: []string{p}} }},
 		"half a picture":  {"previews/a.png", noise(t, 50, 50)[:1500], "a.png: broken PNG: ", func(p string) Sources { return Sources{Previews: []string{p}} }},
 		"shifts columns":  {"shifts.csv", "a,b\n1,2\n", `shifts.csv:1: there is no column "fixed_id"`, func(p string) Sources { return Sources{Shifts: p} }},
 		"shifts text":     {"shifts.csv", shifts + "0,1,0,0,0.1,west\n", "shifts.csv:2: y_shift_mm", func(p string) Sources { return Sources{Shifts: p} }},
@@ -317,7 +318,7 @@ func TestFit(t *testing.T) {
 	dir := tree(t, files)
 	for _, budget := range []int{PictureBytes, 160 << 10, 40 << 10} {
 		r := load(t, Sources{Previews: []string{dir}})
-		if err := r.Fit(budget); err != nil {
+		if err := r.Fit(ctx, budget, res); err != nil {
 			t.Fatal(err)
 		}
 		sum := 0
@@ -344,9 +345,40 @@ func TestFit(t *testing.T) {
 		if sum > budget {
 			t.Errorf("%d bytes, %d are allowed", sum, budget)
 		}
+		// none is starved for another
+		for _, p := range r.Previews {
+			if share := budget / len(r.Previews); budget < PictureBytes && (p.Name == "big" || p.Name == "n4") && len(p.URL) < share/3 {
+				t.Errorf("%s has %d of %d bytes, a fair share is %d", p.Name, len(p.URL), budget, share)
+			}
+		}
 		if budget == 160<<10 && sum < budget/2 {
 			t.Errorf("%d bytes, %d are allowed", sum, budget)
 		}
+	}
+}
+
+// The picture of the result has more room than those of slices.
+func TestFitLead(t *testing.T) {
+	files := map[string]string{"volume.png": noise(t, 500, 400)}
+	for k := range 20 {
+		files[fmt.Sprintf("slice_z%02d.png", k)] = noise(t, 500, 400)
+	}
+	r := load(t, Sources{Previews: []string{tree(t, files)}})
+	const budget = 200 << 10
+	if err := r.Fit(ctx, budget, res); err != nil {
+		t.Fatal(err)
+	}
+	sum, lead, most := 0, 0, 0
+	for _, p := range r.Previews {
+		sum += len(p.URL)
+		if p.Lead() {
+			lead = len(p.URL)
+		} else {
+			most = max(most, len(p.URL))
+		}
+	}
+	if sum > budget || lead < budget/8 || lead > budget/4 || most > budget/20 {
+		t.Errorf("%d bytes, of which the volume's picture has %d, the largest of the others %d", sum, lead, most)
 	}
 }
 
@@ -684,7 +716,7 @@ func TestManyMaps(t *testing.T) {
 	r := &Report{}
 	for i := range 6 {
 		m := func(kind string) *Map {
-			return &Map{Kind: kind, Title: titles[kind][0], Picture: &Picture{Name: "p", Alt: "a"}, HasNumbers: true, Min: -1, Mean: float64(i), Max: float64(2 * i)}
+			return &Map{Kind: kind, Title: titles[kind][0], Picture: &Picture{Name: "p", Alt: "a", encoded: []byte("x")}, HasNumbers: true, Min: -1, Mean: float64(i), Max: float64(2 * i)}
 		}
 		r.Maps = append(r.Maps, &MapSet{Name: fmt.Sprintf("slice_z%02d", i), Maps: []*Map{m("flatfield"), m("correction"), m("z0")}})
 	}
@@ -704,6 +736,11 @@ func TestManyMaps(t *testing.T) {
 	if open := strings.Index(page, "4 more slices"); open < strings.Index(page, "<h3>slice_z01") || open > strings.Index(page, "<h3>slice_z02") || strings.Count(page, "<figure><label") != 18 {
 		t.Error("the maps are not where they should be")
 	}
+	for _, set := range r.Maps {
+		for _, m := range set.Maps {
+			m.Picture.encoded = []byte("x")
+		}
+	}
 	if r.Maps = r.Maps[:4]; len(r.FirstMaps()) != 4 || len(r.OtherMaps()) != 0 || strings.Contains(write(t, r), "more slice") {
 		t.Error("few slices: some are hidden")
 	}
@@ -716,9 +753,9 @@ func TestManyMaps(t *testing.T) {
 func TestManyPictures(t *testing.T) {
 	r := &Report{}
 	for i := range 25 {
-		r.Previews = append(r.Previews, &Picture{Name: fmt.Sprintf("slice_z%02d", i), Alt: "a"})
+		r.Previews = append(r.Previews, &Picture{Name: fmt.Sprintf("slice_z%02d", i), Alt: "a", encoded: []byte("x")})
 	}
-	r.Previews = append(r.Previews, &Picture{Name: "volume", Alt: "a"})
+	r.Previews = append(r.Previews, &Picture{Name: "volume", Alt: "a", encoded: []byte("x")})
 	page := write(t, r)
 	at := func(name string) int { return strings.Index(page, "<figcaption>"+name+"</figcaption>") }
 	fold := strings.Index(page, "14 more pictures")
@@ -726,6 +763,9 @@ func TestManyPictures(t *testing.T) {
 		t.Error("the pictures are not where they should be")
 	}
 	r.Previews = r.Previews[2:]
+	for _, p := range r.Previews {
+		p.encoded = []byte("x")
+	}
 	if page := write(t, r); strings.Contains(page, "more picture") || strings.Count(page, "<figure") != 24 {
 		t.Error("few pictures: some are hidden")
 	}
