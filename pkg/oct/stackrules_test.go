@@ -496,3 +496,48 @@ func TestStackSinglePlane(t *testing.T) {
 		}
 	}
 }
+
+// Of equal correlations the first counts: the smallest overlap, or blend depth.
+func TestStackTies(t *testing.T) {
+	sl := []*oracleSlice{{id: 0, z: 20, y: 32, x: 32}, {id: 1, z: 20, y: 32, x: 32}}
+	for _, s := range sl {
+		s.v = slices.Repeat([]float64{300}, s.z*s.y*s.x)
+	}
+	opt := DefaultStackOptions()
+	opt.Blend, opt.MovingZFirstIndex, opt.SlicingIntervalMM, opt.SearchRangeMM, opt.ZOverlapMinCorr = true, 2, 0.1, 0.03, 0
+	got, _, err := stackOf(t, sl, opt, small())
+	if want := (StackMatch{0, 1, 5, 5, 2, 0, false}); err != nil || got.Matches[0] != want { // 7 of 7…13, less 2
+		t.Errorf("%+v (%v), want %+v", got.Matches[0], err, want)
+	}
+	opt.UseExpectedOverlap, opt.BlendZRefineVox = true, 3
+	got, _, err = stackOf(t, sl, opt, small())
+	if want := (StackMatch{0, 1, 8, 5, 2, 0, false}); err != nil || got.Matches[0] != want {
+		t.Errorf("refined: %+v (%v), want %+v", got.Matches[0], err, want)
+	}
+}
+
+// Which planes of a slice are blended, and which overwrite.
+func TestStackPlanes(t *testing.T) {
+	for name, c := range map[string]struct {
+		blend      bool
+		m          movingSlice // the z cursor stood at 20
+		mixed, put [2]int
+		touches    int
+	}{
+		"overwritten":        {false, movingSlice{overlap: 6, mix: 6, start: 14, end: 30}, [2]int{}, [2]int{0, 16}, 14},
+		"blended":            {true, movingSlice{overlap: 6, mix: 6, start: 14, end: 30}, [2]int{0, 6}, [2]int{6, 16}, 14},
+		"less blended":       {true, movingSlice{overlap: 6, mix: 4, start: 14, end: 30}, [2]int{2, 6}, [2]int{6, 16}, 16},
+		"blend depth 0":      {true, movingSlice{overlap: 6, mix: 0, start: 14, end: 30}, [2]int{}, [2]int{0, 16}, 14},
+		"no overlap":         {true, movingSlice{overlap: 0, mix: 0, start: 20, end: 30}, [2]int{}, [2]int{0, 10}, 20},
+		"all of it":          {true, movingSlice{overlap: 16, mix: 16, start: 4, end: 20}, [2]int{0, 16}, [2]int{16, 16}, 4},
+		"before the volume":  {true, movingSlice{overlap: 25, mix: 25, start: -5, end: 25}, [2]int{5, 25}, [2]int{25, 30}, 0},
+		"larger than itself": {true, movingSlice{overlap: 12, mix: 12, start: 8, end: 18}, [2]int{0, 10}, [2]int{10, 10}, 8},
+	} {
+		p := &stackPlan{opt: StackOptions{Blend: c.blend}}
+		m := c.m
+		m.from = 20
+		if mixed, put := p.planes(&m); mixed != c.mixed || put != c.put || p.touches(&m) != c.touches {
+			t.Errorf("%s: %v blended, %v put, from %d on, want %v, %v, %d", name, mixed, put, p.touches(&m), c.mixed, c.put, c.touches)
+		}
+	}
+}
