@@ -35,24 +35,29 @@ type RollWorkspace struct {
 }
 
 // rollColumns is how many A-lines are rolled at a time: whole cache lines of
-// every plane, and few enough that their planes stay in a core's cache.
-const rollColumns = 128
+// every plane, in most types, and few enough that their planes stay in a core's cache.
+const rollColumns = 96
+
+// rollStride is how far apart the planes of a row lie: an odd number of cache
+// lines, so that eight A-lines from top to bottom spread over the whole
+// first-level cache.
+const rollStride = rollColumns + 16
 
 // rollRow rolls the A-lines of a row; volume begins at its first voxel.
 func rollRow[T dtype.Element](w *RollWorkspace, volume []T, planes, stride int, shift []float32) (nonFinite int64) {
 	n := len(shift)
 	base, reach := w.split(shift, planes)
-	if need := (planes + reach + 2) * rollColumns; len(w.in) < need {
+	if need := (planes + reach + 2) * rollStride; len(w.in) < need {
 		w.in = make([]float32, need)
 	}
-	if len(w.out) < planes*rollColumns {
-		w.out = make([]float32, planes*rollColumns)
+	if len(w.out) < planes*rollStride {
+		w.out = make([]float32, planes*rollStride)
 	}
 	z, isFloat := base, dtype.Of[T]().IsFloat()
 	for p := range planes + reach + 1 {
-		ToFloat32(w.in[p*rollColumns:], volume[z*stride:z*stride+n])
+		ToFloat32(w.in[p*rollStride:], volume[z*stride:z*stride+n])
 		if isFloat && p < planes {
-			nonFinite += CountNonFinite(w.in[p*rollColumns : p*rollColumns+n])
+			nonFinite += CountNonFinite(w.in[p*rollStride : p*rollStride+n])
 		}
 		if z++; z == planes {
 			z = 0
@@ -62,7 +67,7 @@ func rollRow[T dtype.Element](w *RollWorkspace, volume []T, planes, stride int, 
 		w.interpolate(x, min(8, n-x), planes)
 	}
 	for z := range planes {
-		FromFloat32(volume[z*stride:z*stride+n], w.out[z*rollColumns:z*rollColumns+n])
+		FromFloat32(volume[z*stride:z*stride+n], w.out[z*rollStride:z*rollStride+n])
 	}
 	return nonFinite
 }
@@ -96,13 +101,13 @@ func (w *RollWorkspace) interpolate(x, n, planes int) {
 		return
 	}
 	for ; n > 0; x, n = x+1, n-1 {
-		in := w.in[int(w.offset[x])*rollColumns+x:]
+		in := w.in[int(w.offset[x])*rollStride+x:]
 		t := w.t[x]
 		s := 1 - t
 		a := in[0]
 		for z := range planes {
-			b := in[(z+1)*rollColumns]
-			w.out[z*rollColumns+x] = float32(s*a) + float32(t*b)
+			b := in[(z+1)*rollStride]
+			w.out[z*rollStride+x] = float32(s*a) + float32(t*b)
 			a = b
 		}
 	}

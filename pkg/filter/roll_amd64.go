@@ -14,11 +14,11 @@ func (w *RollWorkspace) interpolateVector(x, planes int) bool {
 	if !useAVX2 {
 		return false
 	}
-	const stride = 4 * rollColumns
+	const stride = 4 * rollStride
 	o := (*[8]int32)(w.offset[x:])
 	first := o[0]
 	if *o == [8]int32{first, first, first, first, first, first, first, first} {
-		rollAVX2(&w.out[x], &w.in[int(first)*rollColumns+x], &w.t[x], planes, stride)
+		rollAVX2(&w.out[x], &w.in[int(first)*rollStride+x], &w.t[x], planes, stride)
 		return true
 	}
 next:
@@ -28,7 +28,7 @@ next:
 				continue next
 			}
 		}
-		rollMaskedAVX2(&w.out[x], &w.in[int(k)*rollColumns+x], &w.t[x], planes, stride, &o[0], k)
+		rollMaskedAVX2(&w.out[x], &w.in[int(k)*rollStride+x], &w.t[x], planes, stride, &o[0], k)
 	}
 	return true
 }
