@@ -186,54 +186,26 @@ func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic
 	}
 	s.Origin, s.Size = origin, size
 	shape := []int{m.shape[0], size[0], size[1]}
-	piece := make([]int, 3)
-	for d := range piece {
-		piece[d] = min(stitchChunk[d], shape[d])
-	}
-	if layout.Chunks != nil {
-		piece = layout.Chunks
-	}
-	unit := piece
-	if layout.Shard != nil {
-		unit = layout.Shard
-	}
-	if len(unit) != 3 || len(piece) != 3 || min(unit[0], unit[1], unit[2]) < 1 {
-		return nil, nil, layout.check(make([]int, 3))
+	piece, unit, err := stitchUnits(layout, shape)
+	if err != nil {
+		return nil, nil, err
 	}
 	f := &fusion[T, F]{mosaic: m, grid: g, places: places, res: res, zeros: slices.Repeat([]int{-1}, len(places))}
 	budget := pyramidBudget(shape, unit, m.dtype.Size(), layout.Levels, res.Mem)
 	if f.stitchPlan, err = planStitch[T, F](m, places, size, [3]int(unit), res.Workers, res.Mem-budget, opt.Blending, f, layout.codec() != "raw"); err != nil {
 		return nil, nil, err
 	}
-	for k := range f.columns {
-		for _, r := range f.columns[k].regions {
-			if len(r.who) == 0 {
-				s.Holes += int64(r.Y1-r.Y0) * int64(r.X1-r.X0)
-			}
-		}
-	}
+	s.Holes = f.holes()
 	if gaps, pairs := apart(places, g); gaps > 0 {
 		res.warn("%s: %d of %d pairs of neighbouring tiles do not touch: the gaps are zero (--overlap %g, matrix %v)", m.where, gaps, pairs, opt.Overlap, s.Transform.Matrix)
 	}
 	if opt.Seams {
 		f.seams = newSeamSums()
 	}
-	if f.reader, err = newTileReader[T](m, f.workers, res); err != nil {
-		return nil, nil, err
-	}
-	defer f.reader.close()
-	f.writer, err = create(ctx, out, layout, ngff.ImageSpec{
+	if err := f.write(ctx, out, layout, ngff.ImageSpec{
 		Format: m.format(), Name: m.image.Name, Shape: shape, DType: m.dtype,
 		Axes: m.axes(), Scale: m.image.Levels[0].Scale, Chunks: piece, Budget: budget,
-	}, piece, res)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.writer.Abort()
-	if err := f.run(ctx); err != nil {
-		return nil, nil, err
-	}
-	if err := f.writer.Close(ctx); err != nil {
+	}); err != nil {
 		return nil, nil, err
 	}
 	for t := range s.Tiles {
@@ -247,4 +219,39 @@ func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic
 		return nil, nil, fmt.Errorf("the stitched slice: %w", err)
 	}
 	return result, s, nil
+}
+
+// stitchUnits are the shapes of the output's chunks, and of what is written at
+// once: shards where there are any.
+func stitchUnits(layout Layout, shape []int) (piece, unit []int, err error) {
+	piece = layout.Chunks
+	if piece == nil {
+		for d, n := range shape {
+			piece = append(piece, min(stitchChunk[d], n))
+		}
+	}
+	unit = piece
+	if layout.Shard != nil {
+		unit = layout.Shard
+	}
+	if len(unit) != 3 || len(piece) != 3 || min(unit[0], unit[1], unit[2]) < 1 {
+		return nil, nil, layout.check(make([]int, 3))
+	}
+	return piece, unit, nil
+}
+
+// write reads the tiles and writes the slice.
+func (f *fusion[T, F]) write(ctx context.Context, out store.Writer, layout Layout, spec ngff.ImageSpec) (err error) {
+	if f.reader, err = newTileReader[T](f.mosaic, f.workers, f.res); err != nil {
+		return err
+	}
+	defer f.reader.close()
+	if f.writer, err = create(ctx, out, layout, spec, spec.Chunks, f.res); err != nil {
+		return err
+	}
+	defer f.writer.Abort()
+	if err := f.run(ctx); err != nil {
+		return err
+	}
+	return f.writer.Close(ctx)
 }

@@ -106,7 +106,7 @@ func (p *pass[T, F]) run(ctx context.Context, end int) error {
 	for range min(p.workers, len(p.tiles)) {
 		g.Go(func() error { return p.work(gctx) })
 	}
-	g.Go(func() error { return p.holes(gctx, end) })
+	g.Go(func() error { return p.writeHoles(gctx, end) })
 	err := g.Wait()
 	for _, c := range p.live {
 		c.release()
@@ -121,8 +121,8 @@ func (c *liveColumn[T, F]) release() {
 	c.side.Release()
 }
 
-// holes writes the columns on which no tile lies.
-func (p *pass[T, F]) holes(ctx context.Context, end int) (err error) {
+// writeHoles writes the columns on which no tile lies.
+func (p *pass[T, F]) writeHoles(ctx context.Context, end int) (err error) {
 	var zeros []byte
 	p.each(p.first, end, func(c *outColumn) {
 		if len(c.tiles) > 0 || err != nil {

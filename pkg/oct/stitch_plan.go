@@ -73,6 +73,18 @@ func makeColumns(size [2]int, unit [3]int, places []place) (columns []outColumn,
 	return columns, across
 }
 
+// holes is the number of a plane's pixels that no tile covers.
+func (p *stitchPlan) holes() (n int64) {
+	for k := range p.columns {
+		for _, r := range p.columns[k].regions {
+			if len(r.who) == 0 {
+				n += int64(r.Y1-r.Y0) * int64(r.X1-r.X0)
+			}
+		}
+	}
+	return n
+}
+
 // plan chooses workers, blocks and slabs so that reading takes least: it is
 // what costs.
 func (p *stitchPlan) plan(where string, depth, pieceDepth int, workers int, avail int64, c costs) error {

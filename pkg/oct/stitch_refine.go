@@ -31,30 +31,14 @@ func refine(g *grid, expected [2][2]float64, all []measure, limit float64) [][2]
 		edges = append(edges, edge{m.a, m.b, m.axis, d, m.precision, m.precision})
 	}
 	r := make([][2]float64, n)
-	for range 8 {
-		solve(r, edges, 0, 0)
-		// how well the pairs fit; few tiles fit exactly
-		var far []float64
-		for _, e := range edges {
-			far = append(far, math.Hypot(r[e.b][0]-r[e.a][0]-e.d[0], r[e.b][1]-r[e.a][1]-e.d[1]))
-		}
-		if len(far) == 0 {
-			break
-		}
-		scale := math.Hypot(3*median(far), 0.25)
-		for i := range edges {
-			u := far[i] / scale
-			edges[i].w = edges[i].p.scaled(1 / ((1 + u*u) * (1 + u*u)))
-		}
-	}
+	solveRobustly(r, edges)
 	k := 0
 	for i := range all {
 		if m := &all[i]; m.reason == "" {
-			e := edges[k]
-			k++
-			if math.Hypot(r[e.b][0]-r[e.a][0]-e.d[0], r[e.b][1]-r[e.a][1]-e.d[1]) > 2 {
+			if edges[k].misfit(r) > 2 {
 				m.reason = "outlier"
 			}
+			k++
 		}
 	}
 	centre(r, edges)
@@ -65,6 +49,31 @@ func refine(g *grid, expected [2][2]float64, all []measure, limit float64) [][2]
 		r[t] = [2]float64{milli(r[t][0]), milli(r[t][1])}
 	}
 	return r
+}
+
+// solveRobustly solves several times, with less weight for what does not fit.
+func solveRobustly(r [][2]float64, edges []edge) {
+	if len(edges) == 0 {
+		return
+	}
+	far := make([]float64, len(edges))
+	for range 8 {
+		solve(r, edges, 0, 0)
+		for i := range edges {
+			far[i] = edges[i].misfit(r)
+		}
+		// how well the pairs fit; few tiles fit exactly
+		scale := math.Hypot(3*median(far), 0.25)
+		for i := range edges {
+			u := far[i] / scale
+			edges[i].w = edges[i].p.scaled(1 / ((1 + u*u) * (1 + u*u)))
+		}
+	}
+}
+
+// misfit is by how many px the residuals r contradict an edge.
+func (e *edge) misfit(r [][2]float64) float64 {
+	return math.Hypot(r[e.b][0]-r[e.a][0]-e.d[0], r[e.b][1]-r[e.a][1]-e.d[1])
 }
 
 // centre takes the mean from the residuals of each group of tiles that pairs
