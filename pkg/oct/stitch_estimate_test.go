@@ -9,6 +9,15 @@ import (
 	"strata/pkg/zarr/store"
 )
 
+// stitchAccuracy skips a test of how good the numbers are in a short run, as that
+// with the race detector is: others do the same work on less.
+func stitchAccuracy(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("accuracy")
+	}
+}
+
 func stitchTurned(degrees, scale float64) [2][2]float64 {
 	sin, cos := math.Sincos(degrees * math.Pi / 180)
 	return [2][2]float64{{scale * cos, -scale * sin}, {scale * sin, scale * cos}}
@@ -44,6 +53,7 @@ func stitchRealised(s *phantom.Specimen) (out [4]float64) {
 // Known overlap, rotation and scale come back within 0.2 px a tile, from noisy tiles
 // with shading, curvature and errors of position.
 func TestEstimateFindsWhatThePhantomDid(t *testing.T) {
+	stitchAccuracy(t)
 	type change func(*phantom.Config)
 	for _, c := range []struct {
 		name    string
@@ -84,6 +94,7 @@ func TestEstimateFindsWhatThePhantomDid(t *testing.T) {
 
 // Refined positions are the tiles' true ones, up to a translation of all.
 func TestRefinementFindsTheJitter(t *testing.T) {
+	stitchAccuracy(t)
 	for _, c := range []struct {
 		name   string
 		limit  float64 // of the root mean square, px

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/pkg/ngff"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
 )
@@ -37,9 +38,8 @@ func stitchCover(st *Stitching, c phantom.Config) (who []uint64, several []bool)
 // truth, in per cent of the truth's mean: root mean squares of the difference where
 // tiles overlap, and of what it jumps by from pixel to pixel where one set of
 // tiles takes over from another.
-func stitchError(t *testing.T, s *phantom.Specimen, opt StitchOptions) (overlaps, jumps float64) {
+func stitchError(t *testing.T, s *phantom.Specimen, in *ngff.Image, opt StitchOptions) (overlaps, jumps float64) {
 	t.Helper()
-	_, in := stitchSpecimen(t, s.Config(), phantom.Storage{})
 	out, st, err := Stitch(ctx, in, store.Memory(), Layout{}, opt, small())
 	if err != nil {
 		t.Fatal(err)
@@ -91,18 +91,14 @@ func stitchDifference(got []float32, truth []byte, plane int) (e []float64, mean
 // Numbers are per cent of the truth's mean: in the overlaps, and what they jump by
 // at seams; they may become smaller.
 func TestSeamErrors(t *testing.T) {
+	stitchAccuracy(t)
 	c := phantom.Default().Ideal()
 	c.Tile, c.Tiles, c.FillTissue, c.Water, c.Jitter = [3]int{24, 128, 128}, [2]int{3, 3}, true, 14, 1
-	placement, err := phantom.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placement, shifted := stitchSpecimen(t, c, phantom.Storage{})
 	d := phantom.Default()
 	c.Bowl, c.Speckle, c.Floor, c.Vignette = d.Bowl, d.Speckle, d.Floor, d.Vignette
-	everything, err := phantom.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	everything, noisy := stitchSpecimen(t, c, phantom.Storage{})
+	mosaics := map[*phantom.Specimen]*ngff.Image{placement: shifted, everything: noisy}
 	asTheyAre, refined := StitchOptions{Overlap: 0.2}, StitchOptions{Overlap: 0.2, MaxRefinement: 4}
 	between := refined
 	between.Interpolate = true
@@ -132,7 +128,7 @@ func TestSeamErrors(t *testing.T) {
 		{"with noise, interpolated", everything, BlendDiffusion, between, 15.1, 5.5},
 	} {
 		r.opt.Blending = r.blending
-		overlaps, jumps := stitchError(t, r.specimen, r.opt)
+		overlaps, jumps := stitchError(t, r.specimen, mosaics[r.specimen], r.opt)
 		t.Logf("%-24s %-9s overlaps %5.2f %%, jumps %5.2f %%", r.name, r.blending, overlaps, jumps)
 		if overlaps > 1.02*r.overlaps+0.005 || jumps > 1.02*r.jumps+0.005 {
 			t.Errorf("%s, %s: %.2f %% in overlaps, jumps of %.2f %%; stated are %.2f %% and %.2f %%", r.name, r.blending, overlaps, jumps, r.overlaps, r.jumps)
