@@ -138,3 +138,24 @@ func TestRefinementFindsTheJitter(t *testing.T) {
 		}
 	}
 }
+
+// Two by two tiles with overlaps of a dozen pixels: four pairs in all, whose common
+// maximum is not to be lost in what lies beside it.
+func TestEstimateOfFewSmallTiles(t *testing.T) {
+	for seed := range uint64(4) {
+		c := phantom.Default()
+		c.Tiles, c.Tile, c.Bowl, c.Seed = [2]int{2, 2}, [3]int{48, 64, 64}, 0, seed
+		s, in := specimen(t, c, nil, nil, nil)
+		got, err := EstimateTransform(ctx, []*ngff.Image{in}, StitchOptions{Overlap: 0.2, Transform: Identity}, small())
+		if err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+			continue
+		}
+		want := stitchRealised(s)
+		for k, v := range stitchSteps(c, got.Matrix, 0.2) {
+			if d := math.Abs(v - want[k]); d > 3 { // of four noisy pairs
+				t.Errorf("seed %d: step %d is %.2f px, should be %.2f", seed, k, v, want[k])
+			}
+		}
+	}
+}

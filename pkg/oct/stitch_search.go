@@ -110,7 +110,9 @@ func (a *aligner) addScores(ctx context.Context, candidates [2][][2]int, to *[2]
 				continue
 			}
 			if f, ok := p.SubPixel(cutOut(n.pa, na[1], s.a, s.ny, s.nx), cutOut(n.pb, nb[1], s.b, s.ny, s.nx), s.ny, s.nx); ok {
-				scores[k] = f.Correlation * math.Sqrt(float64(s.ny*s.nx))
+				// Fisher's z, so that a large overlap that agrees somewhat loses against a
+				// small one that agrees
+				scores[k] = math.Atanh(min(f.Correlation, 0.9999)) * math.Sqrt(float64(s.ny*s.nx))
 			}
 		}
 		return scores
@@ -129,6 +131,8 @@ const (
 	commonPart = 0.4
 	// leastCommon is how much of the windows a displacement must leave in common.
 	leastCommon = 0.05
+	// climbReach is how far, in px, the place of a maximum is corrected.
+	climbReach = 2
 )
 
 // candidates are the displacements of the highest maxima, the highest first.
@@ -159,7 +163,8 @@ func (s *sumOfSurfaces) candidates(expected [2]int) (out [][2]int) {
 // climb corrects the place of a maximum: what two strips have in common shrinks
 // as they are shifted against each other, which makes the surface too low at
 // larger shifts and so moves its maxima to smaller ones. Divided by what the
-// strips' windows have in common it has them where they belong.
+// strips' windows have in common it has them where they belong, which is not far: where
+// little is in common the quotient is noise, and has maxima of its own.
 func (s *sumOfSurfaces) climb(sum []float32, d [2]int) [2]int {
 	n := [2]int{s.strips.ny, s.strips.nx}
 	ny, nx := filter.SurfaceSize(n[0], n[1])
@@ -178,7 +183,7 @@ func (s *sumOfSurfaces) climb(sum []float32, d [2]int) [2]int {
 		}
 		return v
 	}
-	for range max(n[0], n[1]) {
+	for range climbReach {
 		best := d
 		for k := range 9 {
 			if o := [2]int{d[0] + k/3 - 1, d[1] + k%3 - 1}; at(o) > at(best) {
