@@ -42,11 +42,18 @@ type Pool struct {
 	free   map[int][][]byte
 	waiter []chan struct{}
 	closed bool
+
+	alloc   func(int) ([]byte, error)
+	dealloc func([]byte)
 }
 
 // NewPool makes a pool whose buffers, held and idle, stay within limit bytes.
-func NewPool(limit int64) *Pool {
-	return &Pool{limit: limit, free: map[int][][]byte{}}
+func NewPool(limit int64) *Pool { return NewPoolOf(limit, Alloc, Free) }
+
+// NewPoolOf makes a pool of memory that alloc gives and free takes back, of exactly
+// the length that was asked for.
+func NewPoolOf(limit int64, alloc func(n int) ([]byte, error), free func([]byte)) *Pool {
+	return &Pool{limit: limit, free: map[int][][]byte{}, alloc: alloc, dealloc: free}
 }
 
 // Limit is the pool's budget in bytes.
@@ -112,7 +119,7 @@ func (p *Pool) take(c, n int) (*Buffer, error) {
 	p.used += int64(c)
 	p.peak = max(p.peak, p.used+p.idle)
 	p.mu.Unlock()
-	b, err := Alloc(c)
+	b, err := p.alloc(c)
 	if err != nil {
 		p.mu.Lock()
 		p.used -= int64(c)
@@ -128,7 +135,7 @@ func (p *Pool) put(b []byte) {
 	defer p.mu.Unlock()
 	p.used -= int64(len(b))
 	if p.closed {
-		Free(b)
+		p.dealloc(b)
 	} else {
 		p.idle += int64(len(b))
 		p.free[len(b)] = append(p.free[len(b)], b)
@@ -150,7 +157,7 @@ func (p *Pool) wake() {
 func (p *Pool) trim(keep int64) {
 	for c, l := range p.free {
 		for len(l) > 0 && p.idle > keep {
-			Free(l[len(l)-1])
+			p.dealloc(l[len(l)-1])
 			l = l[:len(l)-1]
 			p.idle -= int64(c)
 		}
