@@ -1,0 +1,43 @@
+//go:build linux && (amd64 || arm64) && !nocuda
+
+package gpu
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+
+	"github.com/ebitengine/purego"
+)
+
+// openLibrary opens a shared library: the file that the variable names, else the
+// first of the names that the loader finds. Only the last name's error is given.
+func openLibrary(variable string, names ...string) (uintptr, error) {
+	if file := os.Getenv(variable); file != "" {
+		names = []string{file}
+	}
+	var err error
+	for _, name := range names {
+		var lib uintptr
+		if lib, err = purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL); err == nil {
+			return lib, nil
+		}
+	}
+	return 0, err
+}
+
+// bind fills each function field of *table by the symbol of its tag. All are looked
+// up before one is registered, because registering a missing one panics.
+func bind(lib uintptr, table any) error {
+	v := reflect.ValueOf(table).Elem()
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Tag.Get("sym")
+		if _, err := purego.Dlsym(lib, name); err != nil {
+			return fmt.Errorf("it has no %s", name)
+		}
+	}
+	for i := range v.NumField() {
+		purego.RegisterLibFunc(v.Field(i).Addr().Interface(), lib, v.Type().Field(i).Tag.Get("sym"))
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"strata/pkg/mem"
+)
+
+// leastCompute is the oldest device that the kernels are compiled for: Volta.
+const leastCompute = 70
+
+// Device is a GPU that this process uses. Its methods may be called from any
+// goroutine.
+type Device struct {
+	Info Info
+
+	thread *thread
+	dev    int32
+	ctx    uintptr
+	memory *Pool
+	pinned *mem.Pool
+
+	mu      sync.Mutex
+	modules map[string]*module
+	lost    atomic.Pointer[Error]
+
+	up, down, across atomic.Int64
+}
+
+// Limits bound what a process holds of a device.
+type Limits struct {
+	Memory int64 // bytes of device memory; 0: nine tenths of what is free
+	Pinned int64 // bytes of page-locked host memory
+}
+
+// Open takes a device into use: retains its primary context and makes pools within
+// the limits. Nothing is allocated and no kernel is loaded yet. Close gives it back.
+func Open(info Info, l Limits) (*Device, error) {
+	if _, err := load(); err != nil {
+		return nil, err
+	}
+	if info.Compute < leastCompute {
+		return nil, unavailable("%s has compute capability %d.%d, needed is 7.0 (Volta) or newer", info.Name, info.Compute/10, info.Compute%10)
+	}
+	d := &Device{Info: info, thread: newThread(), modules: map[string]*module{}}
+	var free, total uint64
+	err := d.do(func() error {
+		if err := check("cuDeviceGet", driver.DeviceGet(&d.dev, int32(info.Index))); err != nil {
+			return err
+		}
+		// Threads that wait for the device sleep; another part of the process may have
+		// set other flags, which does no harm.
+		const blockingSync = 4
+		_ = driver.CtxSetFlags(d.dev, blockingSync)
+		if err := check("cuDevicePrimaryCtxRetain", driver.CtxRetain(&d.ctx, d.dev)); err != nil {
+			return err
+		}
+		err := check("cuCtxSetCurrent", driver.CtxSetCurrent(d.ctx))
+		if err == nil {
+			err = check("cuMemGetInfo_v2", driver.MemGetInfo(&free, &total))
+		}
+		if err != nil {
+			_ = driver.CtxRelease(d.dev)
+		}
+		return err
+	})
+	if err != nil {
+		d.thread.end()
+		return nil, unavailable("%s: %v", info.Name, err)
+	}
+	if l.Memory <= 0 {
+		l.Memory = int64(free / 10 * 9)
+	}
+	d.memory = newPool(d, l.Memory)
+	d.pinned = mem.NewPoolOf(l.Pinned, d.allocHost, d.freeHost)
+	return d, nil
+}
+
+// Close gives memory, kernels and the context back. Streams must be closed before,
+// and buffers released.
+func (d *Device) Close() error {
+	d.pinned.Close()
+	err := d.memory.close()
+	d.mu.Lock()
+	for name, m := range d.modules {
+		err = errors.Join(err, d.do(func() error { return check("cuModuleUnload "+name, driver.ModuleUnload(m.handle)) }))
+	}
+	d.modules = map[string]*module{}
+	d.mu.Unlock()
+	err = errors.Join(err, d.do(func() error {
+		_ = driver.CtxSetCurrent(0)
+		return check("cuDevicePrimaryCtxRelease_v2", driver.CtxRelease(d.dev))
+	}))
+	d.thread.end()
+	return d.givenBack(err)
+}
+
+// givenBack is the error of giving something back. To a lost context nothing can be
+// given back, and need not: whoever lost it has the error.
+func (d *Device) givenBack(err error) error {
+	if _ = d.note(err); d.lost.Load() != nil {
+		return nil
+	}
+	return err
+}
+
+// do runs f on the device's thread.
+func (d *Device) do(f func() error) (err error) {
+	d.thread.do(func() { err = f() })
+	return d.note(err)
+}
+
+// note remembers an error that ends the context, and names the device in it.
+func (d *Device) note(err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) && sticky(e.Code) {
+		d.lost.CompareAndSwap(nil, e)
+	}
+	return err
+}
+
+// Lost is the error that ended the context, or nil.
+func (d *Device) Lost() error {
+	if e := d.lost.Load(); e != nil {
+		return fmt.Errorf("%s: %w", d.Info.Name, e)
+	}
+	return nil
+}
+
+// Memory is the device's memory within the limit that Open was given.
+func (d *Device) Memory() *Pool { return d.memory }
+
+// Pinned is page-locked host memory within the limit that Open was given: the only
+// host memory that copies use.
+func (d *Device) Pinned() *mem.Pool { return d.pinned }
+
+// Traffic is how many bytes were copied to the device, from it, and on it.
+func (d *Device) Traffic() (up, down, across int64) {
+	return d.up.Load(), d.down.Load(), d.across.Load()
+}

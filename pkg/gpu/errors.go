@@ -1,0 +1,61 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Unavailable says why no GPU can be used. It is no failure: a program that was not
+// told to need one takes the CPU.
+type Unavailable struct {
+	Reason string
+}
+
+func (e *Unavailable) Error() string { return "no usable GPU: " + e.Reason }
+
+func unavailable(format string, args ...any) error {
+	return &Unavailable{fmt.Sprintf(format, args...)}
+}
+
+var (
+	// ErrMemory is wrapped by errors of a device that has not the memory.
+	ErrMemory = errors.New("out of device memory")
+	// ErrLost is wrapped by errors after which the context is of no use: no call
+	// succeeds any more, and what lies on the device is lost.
+	ErrLost = errors.New("the GPU's context is lost")
+)
+
+// Error is a call of the driver that failed.
+type Error struct {
+	Call string // as cuda.h names it, or the kernel
+	Code int    // CUresult
+	Text string // what the driver says of the code
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s: %s (CUDA error %d)", e.Call, e.Text, e.Code) }
+
+// Is reports whether the error is of the kind of ErrMemory or ErrLost.
+func (e *Error) Is(target error) bool {
+	return target == ErrMemory && e.Code == codeOutOfMemory || target == ErrLost && sticky(e.Code)
+}
+
+// Codes of CUresult (cuda.h 12.0) that are told apart.
+const (
+	codeOutOfMemory   = 2
+	codeNoDevice      = 100
+	codeInvalidDevice = 101
+	codeNotReady      = 600
+	codeContextGone   = 709
+	codeUnknown       = 999
+)
+
+// sticky reports whether a code stays with the context for the rest of its life:
+// faults of kernels (700, 702, 710, 714 to 719), of the hardware (214, 215, 220, 226), and of the
+// connection to the device (46, 101, 709, 721, 999).
+func sticky(code int) bool {
+	switch code {
+	case 46, 101, 214, 215, 220, 226, 700, 702, codeContextGone, 710, 714, 715, 716, 717, 718, 719, 721, codeUnknown:
+		return true
+	}
+	return false
+}

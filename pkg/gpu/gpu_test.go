@@ -1,0 +1,351 @@
+package gpu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"strata/tests/cudaemu"
+)
+
+func TestMain(m *testing.M) { cudaemu.Main(m) }
+
+var ctx = context.Background()
+
+// apart runs the rest of a test in a process of its own, in an environment that the
+// double reads when it is loaded. It returns true in that process.
+func apart(t *testing.T, env ...string) bool {
+	t.Helper()
+	if os.Getenv("STRATA_TEST_APART") == t.Name() {
+		return true
+	}
+	c := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.count=1")
+	c.Env = append(append(os.Environ(), "STRATA_TEST_APART="+t.Name()), env...)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if bytes.Contains(out, []byte("LEAK")) && !strings.HasSuffix(t.Name(), "s") { // a lost context gives nothing back
+		t.Fatalf("the double says:\n%s", out)
+	}
+	return false
+}
+
+func open(t *testing.T, l Limits) *Device {
+	t.Helper()
+	list, err := Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(list[0], l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func TestDevices(t *testing.T) {
+	if !apart(t, "CUEMU_DEVICES=2", "CUEMU_CC=90", "CUEMU_DRIVER=12040") {
+		return
+	}
+	list, err := Devices()
+	if err != nil || len(list) != 2 || list[1].Compute != 90 || list[1].Driver.String() != "12.4" || list[0].UUID == list[1].UUID || list[0].Memory == 0 {
+		t.Fatalf("%v %v", list, err)
+	}
+	for id, want := range map[string]int{"": 2, "0": 1, "1": 1, list[1].UUID: 1, strings.ToLower(list[1].UUID[:9]): 1} {
+		if got, err := Choose(list, id); err != nil || len(got) != want || id == "1" && got[0].Index != 1 {
+			t.Errorf("%q: %v %v", id, got, err)
+		}
+	}
+	for _, id := range []string{"2", "-1", "GPU-7777", "GPU"} {
+		var no *Unavailable
+		if _, err := Choose(list, id); !errors.As(err, &no) {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}
+
+// Why there is no GPU is said in one line, whatever the reason.
+func TestUnavailable(t *testing.T) {
+	for name, c := range map[string]struct{ env, want string }{
+		"no library":      {"STRATA_LIBCUDA=/nonexistent/libcuda.so.1", "the NVIDIA driver's library cannot be opened"},
+		"no device":       {"CUEMU_DEVICES=0", "sees no device"},
+		"old driver":      {"CUEMU_DRIVER=11080", "for CUDA 11.8, needed is 12.0"},
+		"old device":      {"CUEMU_CC=61", "compute capability 6.1, needed is 7.0"},
+		"init fails":      {"CUEMU_FAIL=cuInit:1:999", "cuInit"},
+		"not a library":   {"STRATA_LIBCUDA=/etc/passwd", "cannot be opened"},
+		"another library": {"STRATA_LIBCUDA=libc.so.6", "older than CUDA 12.0: it has no cuInit"},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			if !apart(t, c.env) {
+				return
+			}
+			list, err := Devices()
+			if err == nil {
+				_, err = Open(list[0], Limits{})
+			}
+			var no *Unavailable
+			if !errors.As(err, &no) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestCopies(t *testing.T) {
+	d := open(t, Limits{Memory: 1 << 20, Pinned: 1 << 20})
+	s, err := d.Stream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := d.Pinned().Get(ctx, 10000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := d.Memory().Get(ctx, 10000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := d.Memory().Get(ctx, 10000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range h.B {
+		h.B[i] = byte(i * 7)
+	}
+	s.Upload(a.Span, h.B)
+	s.Zero(b.Span)
+	s.Copy(b.From(100, 500), a.From(1000, 500))
+	s.Release(a)
+	if err := s.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	s.Download(h.B, b.Span)
+	s.After(b.Release)
+	if err := s.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range h.B {
+		want := byte(0)
+		if i >= 100 && i < 600 {
+			want = byte((i + 900) * 7)
+		}
+		if v != want {
+			t.Fatalf("byte %d is %d, want %d", i, v, want)
+		}
+	}
+	h.Release()
+	if up, down, across := d.Traffic(); up != 10000 || down != 10000 || across != 500 {
+		t.Errorf("traffic %d %d %d", up, down, across)
+	}
+	// what does not fit fails before the driver sees it, and the stream goes on
+	s.Upload(Span{bytes: 3}, make([]byte, 4))
+	if err := s.Wait(); err == nil {
+		t.Error("no error")
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	d := open(t, Limits{Memory: 1 << 20, Pinned: 1 << 20})
+	var s [2]*Stream
+	for i := range s {
+		var err error
+		if s[i], err = d.Stream(); err != nil {
+			t.Fatal(err)
+		}
+		defer s[i].Close()
+	}
+	e, err := d.Event()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	h, _ := d.Pinned().Get(ctx, 100)
+	defer h.Release()
+	m, _ := d.Memory().Get(ctx, 100)
+	defer m.Release()
+	h.B[5] = 77
+	s[0].Upload(m.Span, h.B)
+	s[0].Record(e)
+	s[1].Follow(e) // without it, the download would come first: the double runs a stream only when it is waited for
+	out, _ := d.Pinned().Get(ctx, 100)
+	defer out.Release()
+	s[1].Download(out.B, m.Span)
+	if err := s[1].Wait(); err != nil || out.B[5] != 77 {
+		t.Fatalf("%v %d", err, out.B[5])
+	}
+	if err := s[0].Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPoolWaits(t *testing.T) {
+	d := open(t, Limits{Memory: 1 << 20, Pinned: 1 << 20})
+	p := d.Memory()
+	a, err := p.Get(ctx, 700<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	if _, err := p.Get(short, 700<<10); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	got := make(chan error)
+	go func() {
+		b, err := p.Get(ctx, 700<<10)
+		b.Release()
+		got <- err
+	}()
+	a.Release()
+	a.Release() // does nothing
+	if err := <-got; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Get(ctx, 2<<20); !errors.Is(err, ErrMemory) {
+		t.Errorf("more than the limit: %v", err)
+	}
+	// memory of another size takes the place of what is idle
+	b, err := p.Get(ctx, 900<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Release()
+	if p.Peak() > 1<<20 {
+		t.Errorf("%d bytes at a time", p.Peak())
+	}
+}
+
+// A device that has less than the limit: the work in flight shrinks, and only what
+// does not fit alone is an error.
+func TestPoolShrinks(t *testing.T) {
+	if !apart(t, "CUEMU_MEM=3000000") {
+		return
+	}
+	d := open(t, Limits{Memory: 64 << 20, Pinned: 1 << 20})
+	p := d.Memory()
+	a, err := p.Get(ctx, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := p.Get(ctx, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan error)
+	go func() {
+		c, err := p.Get(ctx, 1<<20)
+		c.Release()
+		got <- err
+	}()
+	for p.Limit() == 64<<20 {
+		time.Sleep(time.Millisecond)
+	}
+	select {
+	case err := <-got:
+		t.Fatalf("a third megabyte of three million bytes: %v", err)
+	default:
+	}
+	b.Release()
+	if err := <-got; err != nil {
+		t.Fatal(err)
+	}
+	a.Release()
+	if _, err := p.Get(ctx, 8<<20); !errors.Is(err, ErrMemory) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Every call of the driver fails once, with an error that is gone after it and with
+// one that ends the context: the error comes out, and nothing leaks.
+func TestFaults(t *testing.T) {
+	calls := []string{"cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuMemGetInfo_v2", "cuMemAlloc_v2", "cuMemHostAlloc", "cuMemcpyHtoDAsync_v2",
+		"cuMemcpyDtoHAsync_v2", "cuMemsetD8Async", "cuMemcpyDtoDAsync_v2", "cuStreamCreate", "cuStreamSynchronize", "cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"}
+	if os.Getenv("STRATA_TEST_APART") == "" {
+		for _, call := range calls {
+			for _, code := range []string{"2", "700s"} {
+				t.Run(call+"_"+code, func(t *testing.T) { apart(t, "CUEMU_FAIL="+call+":1:"+code) })
+			}
+		}
+		return
+	}
+	for _, call := range calls {
+		for _, code := range []string{"2", "700s"} {
+			t.Run(call+"_"+code, func(t *testing.T) {
+				if os.Getenv("STRATA_TEST_APART") != t.Name() {
+					t.Skip("another process")
+				}
+				err := scenario()
+				if err == nil || !strings.Contains(err.Error(), call) {
+					t.Errorf("%v, want %s to fail", err, call)
+				}
+				var no *Unavailable
+				if lost := code == "700s"; lost && !errors.Is(err, ErrLost) && !errors.As(err, &no) || !lost && errors.Is(err, ErrLost) {
+					t.Errorf("lost: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// scenario uses every call and gives everything back, whatever fails.
+func scenario() (err error) {
+	list, err := Devices()
+	if err != nil {
+		return err
+	}
+	d, err := Open(list[0], Limits{Memory: 1 << 20, Pinned: 1 << 20})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	s, err := d.Stream()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	e, err := d.Event()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	h, err := d.Pinned().Get(ctx, 1000)
+	if err != nil {
+		return err
+	}
+	defer h.Release()
+	a, err := d.Memory().Get(ctx, 1000)
+	if err != nil {
+		return err
+	}
+	defer a.Release()
+	b, err := d.Memory().Get(ctx, 1000)
+	if err != nil {
+		return err
+	}
+	defer b.Release()
+	s.Upload(a.Span, h.B)
+	s.Zero(b.Span)
+	s.Copy(b.Span, a.Span)
+	s.Record(e)
+	s.Follow(e)
+	s.Download(h.B, b.Span)
+	if err := s.Wait(); err != nil {
+		return fmt.Errorf("scenario: %w", err)
+	}
+	return nil
+}

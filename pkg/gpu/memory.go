@@ -1,0 +1,190 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"strata/pkg/mem"
+)
+
+// Buffer is a piece of device memory that belongs to its holder until Release.
+type Buffer struct {
+	Span
+	full  Span
+	class int
+	pool  *Pool
+}
+
+// Span is a range of device memory. The holder of the buffer that it is of sees to
+// it that it lives.
+type Span struct {
+	address uint64
+	bytes   int64
+}
+
+// Bytes is the span's length.
+func (s Span) Bytes() int64 { return s.bytes }
+
+// From is the span from byte i on, of n bytes.
+func (s Span) From(i, n int64) Span {
+	if i < 0 || n < 0 || i+n > s.bytes {
+		panic(fmt.Sprintf("gpu: bytes %d to %d of a span of %d", i, i+n, s.bytes)) // a mistake of the program, as an index out of range
+	}
+	return Span{s.address + uint64(i), n}
+}
+
+// Release gives the buffer back to its pool. Work on it must have been waited for:
+// [Stream.Release] waits. A second Release does nothing.
+func (b *Buffer) Release() {
+	if b == nil || b.pool == nil {
+		return
+	}
+	p := b.pool
+	b.pool = nil
+	p.put(b.full, b.class)
+}
+
+// Pool is device memory within a limit. Buffers that are given back are kept for
+// the next that asks for as much; they go back to the driver when memory of another
+// size is needed, and when the driver has no more. It is safe for concurrent use.
+type Pool struct {
+	device *Device
+
+	mu     sync.Mutex
+	limit  int64
+	used   int64 // held
+	idle   int64 // in free
+	peak   int64
+	free   map[int][]Span
+	waiter []chan struct{}
+}
+
+func newPool(d *Device, limit int64) *Pool {
+	return &Pool{device: d, limit: limit, free: map[int][]Span{}}
+}
+
+// Limit is how many bytes may be held. It falls when the driver turns out to have
+// less.
+func (p *Pool) Limit() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.limit
+}
+
+// Peak is the largest number of bytes that the pool ever had of the driver.
+func (p *Pool) Peak() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.peak
+}
+
+// Get returns n bytes with undefined content, at an address that is a multiple of
+// 256. It waits while the limit is reached, until ctx ends. When the driver has less
+// memory than the limit says, the limit falls to what is held and Get waits for a
+// Release: the work in flight shrinks and goes on. Only when nothing is held is
+// that an error, one of [ErrMemory].
+func (p *Pool) Get(ctx context.Context, n int64) (*Buffer, error) {
+	c := mem.Size(int(n))
+	for {
+		p.mu.Lock()
+		if int64(c) > p.limit {
+			p.mu.Unlock()
+			return nil, fmt.Errorf("%w: a buffer of %d bytes does not fit into %d", ErrMemory, n, p.Limit())
+		}
+		b, err := p.take(c, n)
+		if b != nil || err != nil {
+			p.mu.Unlock()
+			return b, err
+		}
+		w := make(chan struct{})
+		p.waiter = append(p.waiter, w)
+		p.mu.Unlock()
+		select {
+		case <-w:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// take finds or allocates memory of class c, with the pool locked. It returns
+// nothing when that has to wait for a Release.
+func (p *Pool) take(c int, n int64) (*Buffer, error) {
+	if l := p.free[c]; len(l) > 0 {
+		s := l[len(l)-1]
+		p.free[c] = l[:len(l)-1]
+		p.idle -= int64(c)
+		p.used += int64(c)
+		return &Buffer{Span: Span{s.address, n}, full: s, class: c, pool: p}, nil
+	}
+	if p.used+int64(c) > p.limit {
+		return nil, nil
+	}
+	if err := p.trim(p.limit - p.used - int64(c)); err != nil {
+		return nil, err
+	}
+	s, err := p.device.alloc(c)
+	if errors.Is(err, ErrMemory) && p.idle > 0 {
+		if err := p.trim(0); err != nil {
+			return nil, err
+		}
+		s, err = p.device.alloc(c)
+	}
+	if errors.Is(err, ErrMemory) && p.used > 0 {
+		p.limit = p.used
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("allocate %d bytes on the device: %w", n, err)
+	}
+	p.used += int64(c)
+	p.peak = max(p.peak, p.used+p.idle)
+	return &Buffer{Span: Span{s.address, n}, full: s, class: c, pool: p}, nil
+}
+
+func (p *Pool) put(s Span, c int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used -= int64(c)
+	p.idle += int64(c)
+	p.free[c] = append(p.free[c], s)
+	for _, w := range p.waiter {
+		close(w)
+	}
+	p.waiter = nil
+}
+
+// trim gives idle memory back to the driver until no more than keep bytes are left.
+func (p *Pool) trim(keep int64) error {
+	for c, l := range p.free {
+		for len(l) > 0 && p.idle > keep {
+			s := l[len(l)-1]
+			l = l[:len(l)-1]
+			p.free[c] = l
+			p.idle -= int64(c)
+			err := p.device.do(func() error { return check("cuMemFree_v2", driver.MemFree(s.address)) })
+			if err = p.device.givenBack(err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Pool) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := p.trim(0)
+	if p.used > 0 {
+		err = errors.Join(err, fmt.Errorf("%d bytes of device memory were not released", p.used))
+	}
+	return err
+}
+
+func (d *Device) alloc(n int) (Span, error) {
+	var a uint64
+	err := d.do(func() error { return check("cuMemAlloc_v2", driver.MemAlloc(&a, uint64(n))) })
+	return Span{a, int64(n)}, err
+}

@@ -1,0 +1,193 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"strata/pkg/mem"
+)
+
+// Stream is a queue of work on a device: what is queued runs in order, beside other
+// streams. One goroutine at a time may use it.
+//
+// The first error stays: what is queued after it does nothing, and Wait returns it.
+type Stream struct {
+	device *Device
+	thread *thread
+	handle uintptr
+	args   []byte   // of a launch, outside the Go heap, where the driver may read it
+	after  []func() // once what is queued has run
+	err    error
+}
+
+const nonBlocking = 1 // CU_STREAM_NON_BLOCKING: does not wait for the null stream
+
+// Stream makes one. Close ends it.
+func (d *Device) Stream() (*Stream, error) {
+	args, err := mem.Alloc(argsSize)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stream{device: d, thread: newThread(), args: args}
+	s.call("cuCtxSetCurrent", func() result { return driver.CtxSetCurrent(d.ctx) })
+	s.call("cuStreamCreate", func() result { return driver.StreamCreate(&s.handle, nonBlocking) })
+	if s.err != nil {
+		s.thread.end()
+		mem.Free(args)
+		return nil, s.err
+	}
+	return s, nil
+}
+
+// Device is the device that the stream is of.
+func (s *Stream) Device() *Device { return s.device }
+
+// Close waits for what is queued and ends the stream. It returns an error that no
+// Wait has returned; of a lost context there is none to return.
+func (s *Stream) Close() error {
+	err := s.Wait()
+	if s.device.Lost() != nil {
+		err = nil // whoever queued the work has the error
+	}
+	s.thread.do(func() {
+		err = errors.Join(err, s.device.givenBack(check("cuStreamDestroy_v2", driver.StreamDestroy(s.handle))))
+		_ = driver.CtxSetCurrent(0)
+	})
+	s.thread.end()
+	mem.Free(s.args)
+	return err
+}
+
+// call queues something, unless something failed before.
+func (s *Stream) call(name string, f func() result) {
+	if s.err != nil {
+		return
+	}
+	s.thread.do(func() { s.err = s.device.note(check(name, f())) })
+}
+
+// fail remembers an error that the driver does not know of.
+func (s *Stream) fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// Upload copies page-locked host memory to the beginning of dst. The memory must not
+// change before Wait.
+func (s *Stream) Upload(dst Span, src []byte) {
+	if int64(len(src)) > dst.bytes {
+		s.fail(fmt.Errorf("upload of %d bytes into %d", len(src), dst.bytes))
+	}
+	if len(src) == 0 {
+		return
+	}
+	s.call("cuMemcpyHtoDAsync_v2", func() result {
+		s.device.up.Add(int64(len(src)))
+		return driver.MemcpyHtoD(dst.address, unsafe.Pointer(unsafe.SliceData(src)), uint64(len(src)), s.handle)
+	})
+}
+
+// Download copies the beginning of src to page-locked host memory, which holds it
+// after Wait.
+func (s *Stream) Download(dst []byte, src Span) {
+	if int64(len(dst)) > src.bytes {
+		s.fail(fmt.Errorf("download of %d bytes from %d", len(dst), src.bytes))
+	}
+	if len(dst) == 0 {
+		return
+	}
+	s.call("cuMemcpyDtoHAsync_v2", func() result {
+		s.device.down.Add(int64(len(dst)))
+		return driver.MemcpyDtoH(unsafe.Pointer(unsafe.SliceData(dst)), src.address, uint64(len(dst)), s.handle)
+	})
+}
+
+// Copy copies src to the beginning of dst. They must not overlap.
+func (s *Stream) Copy(dst, src Span) {
+	if src.bytes > dst.bytes {
+		s.fail(fmt.Errorf("copy of %d bytes into %d", src.bytes, dst.bytes))
+	}
+	if src.bytes == 0 {
+		return
+	}
+	s.call("cuMemcpyDtoDAsync_v2", func() result {
+		s.device.across.Add(src.bytes)
+		return driver.MemcpyDtoD(dst.address, src.address, uint64(src.bytes), s.handle)
+	})
+}
+
+// Zero sets all bytes of dst to zero.
+func (s *Stream) Zero(dst Span) {
+	if dst.bytes == 0 {
+		return
+	}
+	s.call("cuMemsetD8Async", func() result { return driver.MemsetD8(dst.address, 0, uint64(dst.bytes), s.handle) })
+}
+
+// Release gives a buffer back to its pool once what is queued on it here has run.
+func (s *Stream) Release(b *Buffer) { s.After(b.Release) }
+
+// After calls f once what is queued now has run and been waited for; also after an
+// error, when nothing runs any more.
+func (s *Stream) After(f func()) { s.after = append(s.after, f) }
+
+// Wait waits until all that is queued has run. It returns the first error since the
+// last Wait, and is ready for more, unless the context is lost.
+func (s *Stream) Wait() error {
+	err := s.err
+	s.err = nil
+	s.call("cuStreamSynchronize", func() result { return driver.StreamSynchronize(s.handle) })
+	if err == nil {
+		err = s.err
+	}
+	s.err = nil
+	for _, f := range s.after {
+		f()
+	}
+	s.after = s.after[:0]
+	return err
+}
+
+// Event is a point in a stream's queue.
+type Event struct {
+	device *Device
+	handle uintptr
+}
+
+// Event makes one that nothing was recorded in.
+func (d *Device) Event() (*Event, error) {
+	e := &Event{device: d}
+	err := d.do(func() error { return check("cuEventCreate", driver.EventCreate(&e.handle, 0)) })
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Close gives the event back.
+func (e *Event) Close() error {
+	return e.device.givenBack(e.device.do(func() error { return check("cuEventDestroy_v2", driver.EventDestroy(e.handle)) }))
+}
+
+// Record makes the event the point behind all that is queued on the stream.
+func (s *Stream) Record(e *Event) {
+	s.call("cuEventRecord", func() result { return driver.EventRecord(e.handle, s.handle) })
+}
+
+// Follow lets what is queued from now on run after the event, which another stream
+// recorded.
+func (s *Stream) Follow(e *Event) {
+	s.call("cuStreamWaitEvent", func() result { return driver.StreamWaitEvent(s.handle, e.handle, 0) })
+}
+
+// Since is the time in seconds that the device took from the event from to e. Both
+// must have been waited for.
+func (e *Event) Since(from *Event) (float64, error) {
+	var ms float32
+	err := e.device.do(func() error {
+		return check("cuEventElapsedTime", driver.EventElapsedTime(&ms, from.handle, e.handle))
+	})
+	return float64(ms) / 1e3, err
+}
