@@ -37,6 +37,25 @@ func (s *InterfaceSearch) Windows(from, to, length int) []int {
 // Reach is how many planes the derivative along Z sees on either side.
 func (s *InterfaceSearch) Reach() int { return len(GaussianKernel(s.SigmaZ, 1)) / 2 }
 
+// Derivative is the weights of the derivative along Z, w₁…w_r, the outermost first: it
+// is Σ_k w_k·(v[z+r+1−k] − v[z−r−1+k]), r the [InterfaceSearch.Reach].
+func (s *InterfaceSearch) Derivative() []float32 {
+	k := GaussianKernel(s.SigmaZ, 1)
+	w := make([]float32, len(k)/2)
+	for i := range w {
+		w[i] = float32(k[len(k)-1-i])
+	}
+	return w
+}
+
+// Ceiling is the largest value that the search sees.
+func (s *InterfaceSearch) Ceiling() float32 {
+	if s.Clip > 0 {
+		return s.Clip
+	}
+	return math.MaxFloat32
+}
+
 // depth is the interface for a largest gradient at plane z.
 func (s *InterfaceSearch) depth(z int32) int32 {
 	return int32(math.Ceil(float64(z) + 0.5*s.SigmaZ))
@@ -47,10 +66,7 @@ func (s *InterfaceSearch) depth(z int32) int32 {
 // they spread no further than any dark voxel.
 func Magnitudes[T dtype.Element](s *InterfaceSearch, dst []float32, src []T) {
 	dst = dst[:len(src)]
-	clip := s.Clip
-	if clip <= 0 {
-		clip = math.MaxFloat32
-	}
+	clip := s.Ceiling()
 	ToFloat32(dst, src)
 	for i := magnitudesVector(dst, clip); i < len(dst); i++ {
 		dst[i] = magnitude(dst[i], clip)
@@ -152,13 +168,8 @@ func (w *Workspace) prepare(s *InterfaceSearch) {
 		return
 	}
 	w.sigma = s.SigmaZ
-	w.weights = w.weights[:0]
-	k := GaussianKernel(s.SigmaZ, 1)
-	r := len(k) / 2
-	for i := range r {
-		w.weights = append(w.weights, float32(k[2*r-i]))
-	}
-	w.offsets = make([]int64, 2*r)
+	w.weights = s.Derivative()
+	w.offsets = make([]int64, 2*len(w.weights))
 }
 
 func (w *Workspace) reserve(height, n, stride, keep int) {

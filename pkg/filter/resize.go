@@ -12,8 +12,8 @@ import "slices"
 // same however the planes are handed over.
 type Resizer struct {
 	z, y, x *Weights
-	before  []pass // along Y and X before the one along Z, in order
-	after   []pass
+	before  []Pass // along Y and X before the one along Z, in order
+	after   []Pass
 	acc     [3]int // shape of the sums over z
 	sum     []float32
 	next    int // planes taken
@@ -22,10 +22,18 @@ type Resizer struct {
 	done    []float32
 }
 
-// pass is a pass along one axis of a volume.
-type pass struct {
+// Pass is a pass of weights along one axis of a volume (z, y, x).
+type Pass struct {
 	*Weights
-	axis int
+	Axis int
+}
+
+// Passes are the passes of a [Resizer] in their order, but those along axes that do
+// not change; the one along Z is always there.
+func Passes(z, y, x *Weights) []Pass {
+	passes := []Pass{{y, 1}, {x, 2}, {z, 0}}
+	slices.SortStableFunc(passes, func(a, b Pass) int { return a.out*b.in - b.out*a.in })
+	return slices.DeleteFunc(passes, func(p Pass) bool { return p.Axis != 0 && p.Identity() })
 }
 
 // NewResizer makes a resizer for volumes of shape (z.In, y.In, x.In).
@@ -41,19 +49,16 @@ func (r *Resizer) Reset(z, y, x *Weights) {
 	r.z, r.y, r.x = z, y, x
 	r.before, r.after = r.before[:0], r.after[:0]
 	r.next, r.done = 0, nil
-	passes := []pass{{y, 1}, {x, 2}, {z, 0}}
-	slices.SortStableFunc(passes, func(a, b pass) int { return a.out*b.in - b.out*a.in })
 	r.acc = [3]int{z.out, y.in, x.in}
 	to := &r.before
-	for _, p := range passes {
-		switch {
-		case p.axis == 0:
+	for _, p := range Passes(z, y, x) {
+		if p.Axis == 0 {
 			to = &r.after
-		case !p.Identity():
-			*to = append(*to, p)
-			if to == &r.before {
-				r.acc[p.axis] = p.out
-			}
+			continue
+		}
+		*to = append(*to, p)
+		if to == &r.before {
+			r.acc[p.Axis] = p.out
 		}
 	}
 }
@@ -65,9 +70,9 @@ func ResizerBytes(in, out [3]int, n int) int64 {
 	r := NewResizer(w(0), w(1), w(2))
 	elements := int64(r.acc[0]) * int64(r.acc[1]) * int64(r.acc[2])
 	var most [2]int64
-	count := func(shape [3]int, passes []pass) {
+	count := func(shape [3]int, passes []Pass) {
 		for i, p := range passes {
-			shape[p.axis] = p.out
+			shape[p.Axis] = p.out
 			most[i] = max(most[i], int64(shape[0])*int64(shape[1])*int64(shape[2]))
 		}
 	}
@@ -110,15 +115,15 @@ func (r *Resizer) Volume() []float32 {
 
 // run runs passes along Y and X, the first into one scratch, the second into
 // the other.
-func (r *Resizer) run(passes []pass, v []float32, shape [3]int) []float32 {
+func (r *Resizer) run(passes []Pass, v []float32, shape [3]int) []float32 {
 	for i, p := range passes {
-		shape[p.axis] = p.out
+		shape[p.Axis] = p.out
 		size := shape[0] * shape[1] * shape[2]
 		if cap(r.free[i]) < size {
 			r.free[i] = make([]float32, size)
 		}
 		dst := r.free[i][:size]
-		if p.axis == 1 {
+		if p.Axis == 1 {
 			p.Apply(dst, v, shape[0], shape[2])
 		} else {
 			if len(r.rows) < p.RowScratch() {

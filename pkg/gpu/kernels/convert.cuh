@@ -1,0 +1,23 @@
+// What float becomes in another element type: filter.FromFloat32. Integers round half to
+// even and are clamped; the limits as float are the numbers themselves, or the power of
+// two behind the largest. NaN becomes 0.
+#pragma once
+
+template <class T> __device__ __forceinline__ T rounded(float v);
+template <> __device__ __forceinline__ float rounded<float>(float v) { return v; }
+template <> __device__ __forceinline__ double rounded<double>(float v) { return v; }
+#define ROUNDED(T, LO, HI)                                          \
+    template <> __device__ __forceinline__ T rounded<T>(float v)    \
+    {                                                               \
+        if (v != v) return 0;                                       \
+        const float r = rintf(v);                                   \
+        return r <= (float)(LO) ? (T)(LO) : r >= (float)(HI) ? (T)(HI) : (T)r; \
+    }
+ROUNDED(unsigned char, 0, 255)
+ROUNDED(signed char, -128, 127)
+ROUNDED(unsigned short, 0, 65535)
+ROUNDED(short, -32768, 32767)
+ROUNDED(unsigned int, 0, 4294967295ull)
+ROUNDED(int, -2147483648ll, 2147483647)
+ROUNDED(unsigned long long, 0, 18446744073709551615ull)
+ROUNDED(long long, (-9223372036854775807ll - 1), 9223372036854775807ull)

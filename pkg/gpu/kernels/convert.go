@@ -1,0 +1,26 @@
+package kernels
+
+import (
+	"strata/pkg/dtype"
+	"strata/pkg/gpu"
+)
+
+// FromFloat32 queues the conversion of n float32 to type t, as filter.FromFloat32
+// does it, bit by bit. Of float32 it is a copy.
+func FromFloat32(s *gpu.Stream, dst, src gpu.Span, t dtype.Type, n int64) error {
+	if t == dtype.Float32 {
+		s.Copy(dst, src.From(0, 4*n))
+		return nil
+	}
+	name, err := suffix(t)
+	if err != nil {
+		return err
+	}
+	k, err := get(s.Device(), "convert", "from_f32_"+name)
+	if err != nil {
+		return err
+	}
+	grid, block := blocks(n)
+	s.Launch(k, grid, block, src, dst, n)
+	return nil
+}

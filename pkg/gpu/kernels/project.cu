@@ -1,0 +1,55 @@
+// Projections along z: pkg/filter/project.go, bit by bit.
+
+// add_planes: acc[i] += in[z*n + i] for z = 0, 1, …, in double and in this order; from
+// zero if begin. Non-finite voxels are counted in bad.
+// Bytes per voxel: sizeof(T) read; per pixel: 8 read, 8 written.
+template <class T>
+__device__ __forceinline__ void add_planes(const T* __restrict__ in, double* __restrict__ acc, unsigned long long* __restrict__ bad, long long n, int nz, int begin)
+{
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    double sum = begin ? 0 : acc[i];
+    int count = 0;
+    for (int z = 0; z < nz; z++) {
+        const double v = (double)in[z * n + i];
+        count += v - v != 0;
+        sum += v;
+    }
+    acc[i] = sum;
+    if (count) atomicAdd(bad, (unsigned long long)count);
+}
+
+#define ADD_PLANES(NAME, T)                                                     \
+    extern "C" __global__ void __launch_bounds__(256) add_planes_##NAME(        \
+        const T* __restrict__ in, double* __restrict__ acc, unsigned long long* __restrict__ bad, long long n, int nz, int begin) \
+    {                                                                           \
+        add_planes(in, acc, bad, n, nz, begin);                                 \
+    }
+
+ADD_PLANES(u8, unsigned char)
+ADD_PLANES(i8, signed char)
+ADD_PLANES(u16, unsigned short)
+ADD_PLANES(i16, short)
+ADD_PLANES(u32, unsigned int)
+ADD_PLANES(i32, int)
+ADD_PLANES(u64, unsigned long long)
+ADD_PLANES(i64, long long)
+ADD_PLANES(f32, float)
+ADD_PLANES(f64, double)
+
+// mean: out[i] = float(acc[i] / nz). Bytes per pixel: 8 read, 4 written.
+extern "C" __global__ void __launch_bounds__(256) mean(const double* __restrict__ acc, float* __restrict__ out, long long n, int nz)
+{
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = (float)(acc[i] / (double)nz);
+}
+
+// count_bad counts NaN and infinities. Bytes per element: sizeof(T) read.
+template <class T> __device__ __forceinline__ void count_bad(const T* __restrict__ in, unsigned long long* __restrict__ bad, long long n)
+{
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && in[i] - in[i] != 0) atomicAdd(bad, 1ull);
+}
+
+extern "C" __global__ void __launch_bounds__(256) count_bad_f32(const float* __restrict__ in, unsigned long long* __restrict__ bad, long long n) { count_bad(in, bad, n); }
+extern "C" __global__ void __launch_bounds__(256) count_bad_f64(const double* __restrict__ in, unsigned long long* __restrict__ bad, long long n) { count_bad(in, bad, n); }

@@ -1,0 +1,65 @@
+package kernels
+
+import (
+	"strata/pkg/dtype"
+	"strata/pkg/gpu"
+)
+
+// blockSize is the number of threads of a block of kernels that take an element each.
+const blockSize = 256
+
+// blocks is a grid of a thread for each of n elements.
+func blocks(n int64) (grid, block gpu.Dim) {
+	return gpu.Dim{int((n + blockSize - 1) / blockSize), 1, 1}, gpu.Dim{blockSize, 1, 1}
+}
+
+// AddPlanes queues filter.AddPlanes: nz planes of n pixels of type t are added to acc,
+// n float64, which begins at zero if begin. bad, a uint64, grows by the number of
+// voxels that are NaN or infinite.
+func AddPlanes(s *gpu.Stream, acc, src, bad gpu.Span, t dtype.Type, nz int, n int64, begin bool) error {
+	name, err := suffix(t)
+	if err != nil {
+		return err
+	}
+	k, err := get(s.Device(), "project", "add_planes_"+name)
+	if err != nil {
+		return err
+	}
+	first := int32(0)
+	if begin {
+		first = 1
+	}
+	grid, block := blocks(n)
+	s.Launch(k, grid, block, src, acc, bad, n, int32(nz), first)
+	return nil
+}
+
+// Mean queues filter.Mean: dst, n float32, is acc, n float64, over nz planes.
+func Mean(s *gpu.Stream, dst, acc gpu.Span, nz int, n int64) error {
+	k, err := get(s.Device(), "project", "mean")
+	if err != nil {
+		return err
+	}
+	grid, block := blocks(n)
+	s.Launch(k, grid, block, acc, dst, n, int32(nz))
+	return nil
+}
+
+// CountNonFinite queues filter.CountNonFinite of n elements of type t: bad, a uint64,
+// grows by their number. Integers have none.
+func CountNonFinite(s *gpu.Stream, bad, src gpu.Span, t dtype.Type, n int64) error {
+	if !t.IsFloat() {
+		return nil
+	}
+	name, err := suffix(t)
+	if err != nil {
+		return err
+	}
+	k, err := get(s.Device(), "project", "count_bad_"+name)
+	if err != nil {
+		return err
+	}
+	grid, block := blocks(n)
+	s.Launch(k, grid, block, src, bad, n)
+	return nil
+}

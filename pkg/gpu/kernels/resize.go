@@ -1,0 +1,101 @@
+package kernels
+
+import (
+	"context"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/gpu"
+)
+
+// Resizer resizes volumes (z, y, x) that lie on a device as [filter.Resizer] does,
+// bit by bit: one pass of weights along each axis, in the same order.
+type Resizer struct {
+	in     [3]int
+	out    [3]int
+	passes []resizePass
+	free   [2]*gpu.Buffer
+}
+
+type resizePass struct {
+	axis    int
+	weights *Weights
+}
+
+// NewResizer brings the weights to the device of s and takes the memory for what lies
+// between the passes.
+func NewResizer(ctx context.Context, s *gpu.Stream, z, y, x *filter.Weights) (*Resizer, error) {
+	r := &Resizer{in: [3]int{z.In(), y.In(), x.In()}, out: [3]int{z.Out(), y.Out(), x.Out()}}
+	shape := r.in
+	var most [2]int64
+	for i, p := range filter.Passes(z, y, x) {
+		w, err := NewWeights(ctx, s, p.Weights)
+		if err != nil {
+			r.Release()
+			return nil, err
+		}
+		r.passes = append(r.passes, resizePass{p.Axis, w})
+		shape[p.Axis] = w.out
+		most[i%2] = max(most[i%2], int64(shape[0])*int64(shape[1])*int64(shape[2])*4)
+	}
+	for i, n := range most {
+		if n == 0 {
+			continue
+		}
+		var err error
+		if r.free[i], err = s.Device().Memory().Get(ctx, n); err != nil {
+			r.Release()
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// ResizerBytes is the device memory that a [Resizer] of volumes of shape in to shape
+// out takes, at most, without the volume.
+func ResizerBytes(in, out [3]int) int64 {
+	most := int64(1)
+	for d := range in {
+		most *= int64(max(in[d], out[d]))
+	}
+	weights := int64(0)
+	for d := range in {
+		weights += 64 * int64(in[d]+out[d])
+	}
+	return 2*4*most + weights
+}
+
+// Run queues the passes over a volume of type t. The result, float32, lies in memory
+// of the resizer until the next Run.
+func (r *Resizer) Run(s *gpu.Stream, volume gpu.Span, t dtype.Type) (gpu.Span, error) {
+	shape := r.in
+	for i, p := range r.passes {
+		outer, inner := int64(1), int64(1)
+		for d, n := range shape {
+			switch {
+			case d < p.axis:
+				outer *= int64(n)
+			case d > p.axis:
+				inner *= int64(n)
+			}
+		}
+		dst := r.free[i%2].Span
+		if err := p.weights.Apply(s, dst, volume, t, outer, inner); err != nil {
+			return gpu.Span{}, err
+		}
+		shape[p.axis] = p.weights.out
+		volume, t = dst.From(0, int64(shape[0])*int64(shape[1])*int64(shape[2])*4), dtype.Float32
+	}
+	return volume, nil
+}
+
+// Release gives the memory back.
+func (r *Resizer) Release() {
+	for _, p := range r.passes {
+		p.weights.Release()
+	}
+	for _, b := range r.free {
+		b.Release()
+	}
+	r.passes, r.free = nil, [2]*gpu.Buffer{}
+}

@@ -1,0 +1,23 @@
+package kernels
+
+import (
+	"strata/pkg/dtype"
+	"strata/pkg/gpu"
+)
+
+// Roll queues filter.Roll, bit by bit, but for where it goes: dst and src, both
+// planes × ny × nx of type t, are not the same. shift is one float32 per A-line, ny
+// rows that lie pitch numbers apart.
+func Roll(s *gpu.Stream, dst, src gpu.Span, t dtype.Type, planes, ny, nx int, shift gpu.Span, pitch int) error {
+	name, err := suffix(t)
+	if err != nil {
+		return err
+	}
+	k, err := get(s.Device(), "roll", "roll_"+name)
+	if err != nil {
+		return err
+	}
+	s.Launch(k, gpu.Dim{(nx + blockSize - 1) / blockSize, ny, 1}, gpu.Dim{blockSize, 1, 1},
+		src, dst, shift, int32(planes), int32(ny), int32(nx), int32(pitch))
+	return nil
+}

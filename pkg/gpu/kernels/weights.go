@@ -1,0 +1,76 @@
+package kernels
+
+import (
+	"context"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/gpu"
+)
+
+// Weights are [filter.Weights] that lie on a device. They may be used by several
+// streams at a time.
+type Weights struct {
+	buffer             *gpu.Buffer
+	first, start, taps gpu.Span
+	in, out            int
+}
+
+// NewWeights brings weights to the device of s and waits until they are there.
+func NewWeights(ctx context.Context, s *gpu.Stream, w *filter.Weights) (*Weights, error) {
+	first, start := make([]int32, w.Out()), make([]int32, w.Out()+1)
+	var taps []float32
+	for i := range w.Out() {
+		f, t := w.Taps(i)
+		taps = append(taps, t...)
+		first[i], start[i+1] = int32(f), int32(len(taps))
+	}
+	// one copy; the sizes are multiples of what the elements must be aligned to
+	table := append(dtype.Bytes(first), dtype.Bytes(start)...)
+	table = append(table, dtype.Bytes(taps)...)
+	host, err := s.Device().Pinned().Get(ctx, len(table))
+	if err != nil {
+		return nil, err
+	}
+	defer host.Release()
+	copy(host.B, table)
+	buffer, err := s.Device().Memory().Get(ctx, int64(len(table)))
+	if err != nil {
+		return nil, err
+	}
+	s.Upload(buffer.Span, host.B)
+	if err := s.Wait(); err != nil {
+		buffer.Release()
+		return nil, err
+	}
+	n := int64(w.Out()) * 4
+	return &Weights{
+		buffer: buffer, in: w.In(), out: w.Out(),
+		first: buffer.From(0, n), start: buffer.From(n, n+4), taps: buffer.From(2*n+4, int64(len(taps))*4),
+	}, nil
+}
+
+// In is the number of input samples of the axis, Out that of output samples.
+func (w *Weights) In() int  { return w.in }
+func (w *Weights) Out() int { return w.out }
+
+// Release gives the memory back.
+func (w *Weights) Release() { w.buffer.Release() }
+
+// Apply queues a pass along the middle axis of src (outer, In, inner) of type t to
+// dst (outer, Out, inner) of float32: filter.Weights.Apply, and with inner 1
+// filter.Weights.ApplyRows, bit by bit.
+func (w *Weights) Apply(s *gpu.Stream, dst, src gpu.Span, t dtype.Type, outer, inner int64) error {
+	name, err := suffix(t)
+	if err != nil {
+		return err
+	}
+	k, err := get(s.Device(), "weights", "along_"+name)
+	if err != nil {
+		return err
+	}
+	n := outer * int64(w.out) * inner
+	grid, block := blocks(n)
+	s.Launch(k, grid, block, src, dst, w.first, w.start, w.taps, n, int32(w.in), int32(w.out), inner)
+	return nil
+}
