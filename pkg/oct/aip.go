@@ -80,10 +80,16 @@ func aip[T dtype.Element](ctx context.Context, m *mosaic, out store.Writer, layo
 	if png != nil {
 		p.range16 = filter.NewQuantiles(pngPercentiles[:]...)
 	}
+	work, workers := p.work, p.workers
+	if res.Device != nil {
+		if work, workers, err = p.onDevice(); err != nil {
+			return nil, err
+		}
+	}
 	g, gctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
-	for range p.workers {
-		g.Go(func() error { return p.work(gctx, &next) })
+	for range workers {
+		g.Go(func() error { return work(gctx, &next) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err

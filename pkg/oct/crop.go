@@ -227,7 +227,7 @@ func (p *cropper[T]) find(ctx context.Context) error {
 // percentile is the magnitude at which the search clips.
 func (p *cropper[T]) percentile(ctx context.Context) (float32, error) {
 	m := p.mosaic
-	r := newPlaneReader(m, p.res.Meter)
+	r := newPlaneReader(m, planesPiece, p.res.Meter)
 	counters := max(1<<20, min(32<<20, p.res.Mem/8))
 	workers, err := p.workers(r.bytes()+workspace(m), counters+1<<20)
 	if err != nil {

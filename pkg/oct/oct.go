@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"strata/pkg/dtype"
+	"strata/pkg/gpu"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 )
@@ -73,6 +74,7 @@ func (l *Layout) check(piece []int) error {
 type Resources struct {
 	Workers  int                  // goroutines that compute, at least 1
 	Mem      int64                // ceiling for buffers, bytes
+	Device   *gpu.Device          // where the stage computes; nil: on the CPU
 	Meter    *meter.Meter         // may be nil
 	Progress func(bytes int64)    // called with input bytes as they are done; may be nil
 	Warn     func(message string) // called for what the user should know; may be nil

@@ -23,13 +23,14 @@ type planeReader struct {
 // chosen: they stay in a core's cache, and the system call does not count.
 const planesPiece = 512 << 10
 
-// newPlaneReader plans the reading of a mosaic by goroutines of the caller's; what
-// it costs is counted in the meter.
-func newPlaneReader(m *mosaic, count *meter.Meter) *planeReader {
+// newPlaneReader plans the reading of a mosaic by goroutines of the caller's, at most
+// so many bytes at a time where that may be chosen; what it costs is counted in the
+// meter.
+func newPlaneReader(m *mosaic, bytes int, count *meter.Meter) *planeReader {
 	p := &planeReader{mosaic: m, array: m.image.Levels[0].Array.With(zarr.Workers(1), zarr.Meter(count)), piece: m.chunk[0]}
 	p.raw, p.blocks = len(p.array.Codecs()) == 0 && p.array.Order() == 'C', p.array.InBlocks()
 	if p.raw || p.blocks {
-		p.piece = min(p.piece, max(1, planesPiece/p.plane()))
+		p.piece = min(p.piece, max(1, bytes/p.plane()))
 	}
 	return p
 }

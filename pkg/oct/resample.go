@@ -103,7 +103,12 @@ func resample[T dtype.Element](ctx context.Context, m *mosaic, out store.Writer,
 	group, gctx := errgroup.WithContext(ctx)
 	defer p.account()
 	for i := range p.inFlight {
-		group.Go(func() error { return resampleTiles[T](gctx, p, i) })
+		group.Go(func() error {
+			if res.Device != nil {
+				return resampleTilesOnDevice(gctx, p)
+			}
+			return resampleTiles[T](gctx, p, i)
+		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
@@ -148,7 +153,11 @@ const slowStorage = 1 << 30
 // planResample decides how tiles are read and how many are in flight.
 func planResample(m *mosaic, g *regrid, prefetch int, res Resources) (*resampler, error) {
 	p := &resampler{mosaic: m, grid: g, res: res, reading: &meter.Meter{}, ahead: make(chan struct{})}
-	p.reader = newPlaneReader(m, p.reading)
+	piece := planesPiece
+	if res.Device != nil {
+		piece = devicePiece
+	}
+	p.reader = newPlaneReader(m, piece, p.reading)
 	size := int64(m.dtype.Size())
 	plane := int64(m.chunk[1]) * int64(m.chunk[2])
 	p.group = int(min(int64(m.shape[0]), max(1, resampleGroup/(4*plane))))
@@ -177,6 +186,12 @@ func planResample(m *mosaic, g *regrid, prefetch int, res Resources) (*resampler
 	}
 	p.inFlight = int(min(int64(max(prefetch, res.Workers)), available/each))
 	p.turns = make(chan struct{}, res.Workers)
+	if res.Device != nil {
+		var err error
+		if p.inFlight, err = workersOnDevice(res.Device, p.inFlight, p.deviceBytes(), m.where, fmt.Sprintf("resampling tiles of %v voxels", m.tile())); err != nil {
+			return nil, err
+		}
+	}
 	return p, nil
 }
 
@@ -276,11 +291,11 @@ func (w *tileResampler[T]) tile(ctx context.Context, i, j int) error {
 }
 
 // of is the weights of an axis for tile i along it.
-func (w *tileResampler[T]) of(axis, i int) *filter.Weights {
-	if i < w.grid.axes[axis].whole() {
-		return w.weights[axis][0]
+func (p *resampler) of(axis, i int) *filter.Weights {
+	if i < p.grid.axes[axis].whole() {
+		return p.weights[axis][0]
 	}
-	return w.weights[axis][1]
+	return p.weights[axis][1]
 }
 
 // compute does f when it is this tile's turn: others may be read meanwhile.

@@ -1,0 +1,182 @@
+package oct
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math"
+	"slices"
+	"testing"
+
+	"strata/pkg/dtype"
+	"strata/pkg/gpu"
+	"strata/pkg/meter"
+	"strata/pkg/ngff"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+	"strata/tests/cudaemu"
+	"strata/tests/golden"
+)
+
+// device is the tests' double of a GPU with so much memory for the stage.
+func device(t *testing.T, memory int64) *gpu.Device {
+	t.Helper()
+	cudaemu.Use(t)
+	list, err := gpu.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := gpu.Open(list[0], gpu.Limits{Memory: memory, Pinned: 256 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// sameArrays compares all levels of two images byte by byte.
+func sameArrays(t *testing.T, got, want *ngff.Image) {
+	t.Helper()
+	if len(got.Levels) != len(want.Levels) {
+		t.Fatalf("%d levels, want %d", len(got.Levels), len(want.Levels))
+	}
+	for k := range want.Levels {
+		a, b := got.Levels[k].Array, want.Levels[k].Array
+		if !slices.Equal(a.Shape(), b.Shape()) || a.DType() != b.DType() {
+			t.Fatalf("level %d: %v %v, want %v %v", k, a.Shape(), a.DType(), b.Shape(), b.DType())
+		}
+		var raw [2][]byte
+		for i, c := range []*zarr.Array{a, b} {
+			n := c.DType().Size()
+			for _, s := range c.Shape() {
+				n *= s
+			}
+			raw[i] = make([]byte, n)
+			if err := c.Read(ctx, c.Bounds(), raw[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(raw[0], raw[1]) {
+			t.Errorf("level %d differs from the CPU's", k)
+		}
+	}
+}
+
+// stored is how many bytes the voxels of an array take.
+func stored(a *zarr.Array) int64 {
+	n := int64(a.DType().Size())
+	for _, s := range a.Shape() {
+		n *= int64(s)
+	}
+	return n
+}
+
+// onBoth runs a stage on the CPU and on the device and compares all that it makes. Of
+// the device: the input goes up once, and level 0 comes down once, with 8 bytes a tile.
+func onBoth(t *testing.T, d *gpu.Device, in *ngff.Image, run func(store.Writer, io.Writer, Resources) (*ngff.Image, error)) {
+	t.Helper()
+	var images [2]*ngff.Image
+	var pictures [2]bytes.Buffer
+	var bad [2]int64
+	up, down, _ := d.Traffic()
+	for i, dev := range []*gpu.Device{nil, d} {
+		res := small()
+		res.Device, res.Meter = dev, new(meter.Meter)
+		var err error
+		if images[i], err = run(store.Memory(), &pictures[i], res); err != nil {
+			t.Fatal(err)
+		}
+		bad[i] = res.Meter.NonFinite()
+	}
+	sameArrays(t, images[1], images[0])
+	if !bytes.Equal(pictures[0].Bytes(), pictures[1].Bytes()) {
+		t.Error("the pictures differ")
+	}
+	if bad[0] != bad[1] {
+		t.Errorf("%d voxels are not finite, of the CPU %d", bad[1], bad[0])
+	}
+	nowUp, nowDown, _ := d.Traffic()
+	m, err := openMosaic(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ny, nx := m.tiles()
+	if got, want := nowUp-up, stored(in.Levels[0].Array); got < want || got > want+want/50+64<<10 {
+		t.Errorf("%d bytes went to the device, the input has %d", got, want)
+	}
+	if got, want := nowDown-down, stored(images[0].Levels[0].Array)+int64(8*ny*nx); got != want {
+		t.Errorf("%d bytes came from the device, want %d", got, want)
+	}
+}
+
+func TestStagesOnDevice(t *testing.T) {
+	d := device(t, 256<<20)
+	for _, c := range golden.Cases(t, "aip") {
+		t.Run("aip/"+c.Name, func(t *testing.T) {
+			in := open(t, store.Folder(golden.Input(t, c)))
+			onBoth(t, d, in, func(out store.Writer, png io.Writer, res Resources) (*ngff.Image, error) {
+				return AIP(ctx, in, out, Layout{Levels: 3}, png, res)
+			})
+		})
+	}
+	for _, c := range golden.Cases(t, "resample") {
+		t.Run("resample/"+c.Name, func(t *testing.T) {
+			in := open(t, store.Folder(golden.Input(t, c)))
+			onBoth(t, d, in, func(out store.Writer, _ io.Writer, res Resources) (*ngff.Image, error) {
+				return Resample(ctx, in, out, isotropic(10), Layout{Levels: 2}, res)
+			})
+		})
+	}
+}
+
+func TestTypesOnDevice(t *testing.T) {
+	d := device(t, 256<<20)
+	t.Run("uint8", func(t *testing.T) { onDevice[uint8](t, d) })
+	t.Run("int16", func(t *testing.T) { onDevice[int16](t, d) })
+	t.Run("uint32", func(t *testing.T) { onDevice[uint32](t, d) })
+	t.Run("float32", func(t *testing.T) { onDevice[float32](t, d) })
+	t.Run("float64", func(t *testing.T) { onDevice[float64](t, d) })
+}
+
+// onDevice runs stages on a mosaic with partial tiles, several chunks along z and,
+// where the type has them, voxels that are not finite.
+func onDevice[T dtype.Element](t *testing.T, d *gpu.Device) {
+	in, _ := made(t, []int{11, 45, 70}, []int{4, 20, 32}, nil, nil, func(i int) T {
+		switch {
+		case !dtype.Of[T]().IsFloat():
+			return T(i * 7919 % 251)
+		case i%9001 == 77:
+			return T(math.NaN())
+		case i%7001 == 5:
+			return T(math.Inf(1))
+		}
+		return T(float64(i*7919%1013) / 3)
+	})
+	onBoth(t, d, in, func(out store.Writer, png io.Writer, res Resources) (*ngff.Image, error) {
+		return AIP(ctx, in, out, Layout{Levels: 2}, png, res)
+	})
+	onBoth(t, d, in, func(out store.Writer, _ io.Writer, res Resources) (*ngff.Image, error) {
+		return Resample(ctx, in, out, Resampling{Resolution: [3]float64{10, 6.6, 5.4}}, Layout{Levels: 1}, res)
+	})
+}
+
+// A device that holds fewer tiles than there could be in flight makes the same; one
+// that holds none is an error that says what is needed.
+func TestLittleDeviceMemory(t *testing.T) {
+	in, _ := made(t, []int{11, 45, 70}, []int{11, 20, 32}, nil, nil, func(i int) uint16 { return uint16(i * 7919) })
+	run := func(out store.Writer, _ io.Writer, res Resources) (*ngff.Image, error) {
+		return Resample(context.Background(), in, out, Resampling{Resolution: [3]float64{10, 6.6, 5.4}}, Layout{}, res)
+	}
+	onBoth(t, device(t, 4<<20), in, run)
+	res := small()
+	res.Device = device(t, 64<<10)
+	if _, err := run(store.Memory(), nil, res); err == nil {
+		t.Error("a tile in 64 KiB")
+	} else {
+		t.Log(err)
+	}
+}
