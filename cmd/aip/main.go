@@ -25,8 +25,8 @@ func command() *cli.Command {
 			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip or an http(s) URL"},
 			{Name: "OUT", Usage: "OME-Zarr image to write"},
 		},
-		Shared: cli.Stage,
-		Hints:  cli.Hints{"chunks": {Value: "Y,X", Note: "the mosaic's tile"}, "shard": {Value: "Y,X", Note: "none"}},
+		Shared: cli.Stage, Accelerator: stage.GPU,
+		Hints: cli.Hints{"chunks": {Value: "Y,X", Note: "the mosaic's tile"}, "shard": {Value: "Y,X", Note: "none"}},
 		Flags: []cli.Flag{
 			{Name: "png", Value: "FILE", Usage: "also write a 16-bit greyscale PNG between the percentiles 0.1 and 99.9"},
 		},
@@ -63,7 +63,11 @@ func run(ctx context.Context, r *cli.Run) error {
 		png = f
 	}
 	task := r.Progress("project", datasets.Bytes(in.Levels[0].Array))
-	result, err := oct.AIP(ctx, in, store.Folder(out.Work()), stage.Layout(r), png, stage.Resources(r, task))
+	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	if err != nil {
+		return err
+	}
+	result, err := oct.AIP(ctx, in, store.Folder(out.Work()), stage.Layout(r), png, res)
 	if err != nil {
 		return stage.Failed(err)
 	}

@@ -26,8 +26,8 @@ func command() *cli.Command {
 			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip or an http(s) URL"},
 			{Name: "OUT", Usage: "OME-Zarr mosaic grid to write"},
 		},
-		Shared: cli.Stage,
-		Hints:  cli.Hints{"chunks": {Value: "Z,Y,X", Note: "the resampled tile"}, "shard": {Value: "Z,Y,X", Note: "none"}},
+		Shared: cli.Stage, Accelerator: stage.GPU,
+		Hints: cli.Hints{"chunks": {Value: "Z,Y,X", Note: "the resampled tile"}, "shard": {Value: "Z,Y,X", Note: "none"}},
 		Flags: []cli.Flag{
 			{Name: "resolution", Short: "r", Kind: cli.Floats, Default: "10", Value: "UM", Check: cli.Above(0), Usage: "voxel size to reach in µm: one number, or three for z, y and x"},
 			{Name: "prefetch", Kind: cli.Int, Default: "8", Check: cli.AtLeast(1), Usage: "tiles in flight where storage is slower than the workers; fewer where --mem does not hold them"},
@@ -61,7 +61,11 @@ func run(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	task := r.Progress("resample", datasets.Bytes(in.Levels[0].Array))
-	result, err := oct.Resample(ctx, in, store.Folder(out.Work()), to, stage.Layout(r), stage.Resources(r, task))
+	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	if err != nil {
+		return err
+	}
+	result, err := oct.Resample(ctx, in, store.Folder(out.Work()), to, stage.Layout(r), res)
 	if err != nil {
 		return stage.Failed(err)
 	}

@@ -26,6 +26,10 @@ type Command struct {
 	// in place when it returns nil, and removed when it returns an error.
 	Run func(ctx context.Context, r *Run) error
 
+	// Accelerator opens a GPU for Run, which asks for it by [Run.Device]; nil: the
+	// command has no code for one.
+	Accelerator Accelerator
+
 	// Commands are sub-commands. A command has either these or Run.
 	Commands []*Command
 

@@ -149,6 +149,9 @@ func (r *Run) main(root *Command, l *line) (code int) {
 	if s := sig.stop(); s != nil && !complete {
 		err = s
 	}
+	if ExitCode(err) == ExitGPU && r.record.GPU != nil && !r.Options.RequireGPU {
+		err = againWithoutGPU(err)
+	}
 	if r.Options.Report != "" {
 		if reportErr := r.report(root, l, started, err); reportErr != nil {
 			if err == nil {
@@ -233,6 +236,7 @@ func (r *Run) guarded(ctx context.Context) (err error) {
 	if err := r.prepare(); err != nil {
 		return err
 	}
+	defer r.closeDevice()
 	return r.command.Run(ctx, r)
 }
 
@@ -256,19 +260,16 @@ func (r *Run) prepare() error {
 	if reason := backendReason(o.Backend); reason != "" {
 		return Usage("flag --backend: %s cannot be used: %s; give auto or host", o.Backend, reason)
 	}
-	if !o.UseGPU {
-		return nil
-	}
-	reason := gpuReason()
+	failed := os.Getenv(fellBackVariable)
 	switch {
-	case reason == "":
+	case !o.UseGPU:
 		return nil
-	case o.RequireGPU:
-		return GPUFailure(fmt.Errorf("--require_gpu: no usable GPU: %s", reason))
+	case failed != "":
+		return r.withoutGPU("it failed: " + failed)
+	case r.command.Accelerator == nil:
+		return r.withoutGPU(gpuReason)
 	}
-	o.UseGPU = false
-	r.FellBack("gpu", "cpu", reason)
-	return nil
+	return nil // Run asks for it when its inputs are open
 }
 
 // report writes the run record.

@@ -14,7 +14,7 @@ const defaultMem = 512 << 20
 // Options are the values of the common flags. Those of groups that a command
 // does not have keep their defaults.
 type Options struct {
-	UseGPU     bool   // a GPU is wanted and usable
+	UseGPU     bool   // a GPU is wanted, and not known to be unusable
 	RequireGPU bool   // --require_gpu
 	GPU        string // index or UUID; "": best free
 	GPUMem     int64  // bytes to lease; 0: estimate
@@ -125,8 +125,8 @@ func backendReason(name string) string {
 	case "direct", "mmap":
 		return "this build reads chunks with pread only"
 	}
-	return "this build has no GPU back end"
+	return gpuReason
 }
 
-// gpuReason says why no GPU is usable; "" if one is.
-func gpuReason() string { return "this build has no GPU back end" }
+// gpuReason says why a command without code for a GPU uses none.
+const gpuReason = "this build has no GPU back end"

@@ -36,6 +36,7 @@ type Run struct {
 	display  *progress.Display
 	outputs  *atomic.Group
 	warnings *warnings
+	device   Device // nil: none is in use
 
 	mu     sync.Mutex // guards record
 	record record.Record

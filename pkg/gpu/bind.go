@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"runtime"
 
 	"github.com/ebitengine/purego"
 )
@@ -16,6 +17,8 @@ func openLibrary(variable string, names ...string) (uintptr, error) {
 	if file := os.Getenv(variable); file != "" {
 		names = []string{file}
 	}
+	runtime.LockOSThread() // the loader keeps its error message by thread
+	defer runtime.UnlockOSThread()
 	var err error
 	for _, name := range names {
 		var lib uintptr

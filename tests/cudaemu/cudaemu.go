@@ -12,16 +12,19 @@ import (
 	"testing"
 )
 
+// Variable names the library to take for the driver's.
+const Variable = "STRATA_LIBCUDA"
+
 // Main is the TestMain of packages whose tests need a device: it builds the double,
 // unless STRATA_LIBCUDA names a library, and runs the tests with it.
 func Main(m *testing.M) {
-	if os.Getenv("STRATA_LIBCUDA") == "" {
+	if os.Getenv(Variable) == "" {
 		lib, err := Build()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		_ = os.Setenv("STRATA_LIBCUDA", lib)
+		_ = os.Setenv(Variable, lib)
 	}
 	os.Exit(m.Run())
 }
@@ -30,14 +33,14 @@ func Main(m *testing.M) {
 // first.
 func Use(t testing.TB) {
 	t.Helper()
-	if os.Getenv("STRATA_LIBCUDA") != "" {
+	if os.Getenv(Variable) != "" {
 		return
 	}
 	lib, err := Build()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = os.Setenv("STRATA_LIBCUDA", lib) // for the process: the library is opened once
+	_ = os.Setenv(Variable, lib) // for the process: the library is opened once
 }
 
 // Build makes the double from the sources as they are now and returns its file, in

@@ -21,6 +21,7 @@
 //	unpack ZIP DIR              unpacks a zip file; ZIP is relative to $ROOT, the module's root
 //	tmpfs DIR SIZE              mounts a file system of that size (condition [mount]); unmounted at the end
 //	readonly DIR                makes a tmpfs folder read-only
+//	gpu                         from here on there is a GPU, the double of tests/cudaemu; before, there is none
 //
 // and the conditions [mount] (this process may mount) and [root].
 package clitest
@@ -47,6 +48,7 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/units"
+	"strata/tests/cudaemu"
 )
 
 // Main runs a package's tests with some binaries' mains as commands. It is
@@ -73,6 +75,7 @@ func Scripts(t *testing.T, dir string) {
 			e.Setenv("ROOT", root)
 			// Under the race detector every process would sleep a second at its end.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
+			e.Setenv(cudaemu.Variable, "libcuda.so.none") // also on machines that have one
 			return err
 		},
 		Condition: condition,
@@ -88,6 +91,11 @@ func Scripts(t *testing.T, dir string) {
 			"unpack":    unpack,
 			"tmpfs":     mountTmpfs,
 			"readonly":  makeReadOnly,
+			"gpu": func(ts *testscript.TestScript, _ bool, _ []string) {
+				lib, err := cudaemu.Build()
+				ts.Check(err)
+				ts.Setenv(cudaemu.Variable, lib)
+			},
 		},
 	})
 }

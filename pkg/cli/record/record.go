@@ -59,7 +59,10 @@ type Record struct {
 type GPU struct {
 	Name   string `json:"name"`
 	UUID   string `json:"uuid"`
-	Driver string `json:"driver"`
+	Driver string `json:"driver"` // newest CUDA that the driver knows, "12.4"
+
+	BytesToDevice   int64 `json:"bytes_to_device"`
+	BytesFromDevice int64 `json:"bytes_from_device"`
 }
 
 // Dataset is a file or array that was read or written. Fields that do not

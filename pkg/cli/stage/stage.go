@@ -10,6 +10,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/progress"
+	"strata/pkg/gpu"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/zarr"
@@ -43,7 +44,8 @@ func Layout(r *cli.Run) oct.Layout {
 	return oct.Layout{Format: o.ZarrFormat, Codec: o.Codec, Chunks: o.Chunks, Shard: o.Shard, Levels: o.Levels}
 }
 
-// Resources is what the flags grant a stage; its progress goes to task.
+// Resources is what the flags grant a stage that computes on the CPU; its progress
+// goes to task.
 func Resources(r *cli.Run, task *progress.Task) oct.Resources {
 	return oct.Resources{
 		Workers: r.Options.Threads, Mem: r.Options.Mem, Meter: r.Meter, Progress: task.Add,
@@ -51,11 +53,29 @@ func Resources(r *cli.Run, task *progress.Task) oct.Resources {
 	}
 }
 
+// ResourcesOnGPU is [Resources] of a stage that computes on a GPU where there is one.
+// Its command has [GPU] as accelerator.
+func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task) (oct.Resources, error) {
+	res := Resources(r, task)
+	d, err := r.Device(ctx)
+	if err != nil {
+		return res, err
+	}
+	if d != nil {
+		res.Device = d.(*device).Device
+	}
+	return res, nil
+}
+
 // Failed gives an error of a stage its exit code: 2 for a layout that the
-// output cannot have, 3 for an unsuitable input, 1 for the rest.
+// output cannot have, 3 for an unsuitable input, 4 for a GPU that failed, 1 for the
+// rest.
 func Failed(err error) error {
 	var format *zarr.FormatError
+	var call *gpu.Error
 	switch {
+	case errors.As(err, &call), errors.Is(err, gpu.ErrMemory):
+		return cli.GPUFailure(err)
 	case errors.Is(err, oct.ErrLayout):
 		return cli.Usage("%w", err)
 	case errors.Is(err, oct.ErrInput), errors.As(err, &format):

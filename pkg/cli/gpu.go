@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"syscall"
+
+	"strata/pkg/cli/record"
+)
+
+// Device is a GPU that a run uses.
+type Device interface {
+	Record() (g record.GPU, peakBytes int64) // what the run record says of it
+	Close() error
+}
+
+// Accelerator takes the GPU into use that the options ask for. Its error is the reason
+// why there is none, without the words "no usable GPU".
+type Accelerator func(ctx context.Context, o *Options) (Device, error)
+
+// fellBackVariable tells a process that it goes on for one whose GPU failed, and how.
+const fellBackVariable = "STRATA_GPU_FAILED"
+
+// Device is the GPU for the run, taken into use by the first call; nil when the CPU
+// is to be taken, of which the user is warned once. A GPU that is required and cannot
+// be had is an error (exit code 4).
+func (r *Run) Device(ctx context.Context) (Device, error) {
+	o := &r.Options
+	if r.device != nil || !o.UseGPU {
+		return r.device, nil
+	}
+	d, err := r.command.Accelerator(ctx, o)
+	switch {
+	case err == nil:
+		r.device = d
+		return d, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	return nil, r.withoutGPU(err.Error())
+}
+
+// withoutGPU goes on with the CPU, unless a GPU is required.
+func (r *Run) withoutGPU(reason string) error {
+	o := &r.Options
+	if o.RequireGPU {
+		return GPUFailure(fmt.Errorf("--require_gpu: no usable GPU: %s", reason))
+	}
+	o.UseGPU = false
+	r.FellBack("gpu", "cpu", reason)
+	return nil
+}
+
+// closeDevice gives the GPU back and notes in the record what it did.
+func (r *Run) closeDevice() {
+	if r.device == nil {
+		return
+	}
+	g, peak := r.device.Record()
+	r.UsedGPU(g, peak)
+	if err := r.device.Close(); err != nil {
+		r.Warn("give the GPU back: %v", err)
+	}
+	r.device = nil
+}
+
+// againWithoutGPU starts the process anew to do on the CPU what failed on a GPU; what
+// was written so far must be gone. After some faults the driver serves a process no
+// more, so that only a new one is safe. It returns only when that fails.
+func againWithoutGPU(reason error) error {
+	self, err := os.Executable()
+	if err == nil {
+		err = syscall.Exec(self, os.Args, append(os.Environ(), fellBackVariable+"="+oneLine(reason)))
+	}
+	return fmt.Errorf("%w (starting anew on the CPU: %v)", reason, err)
+}
