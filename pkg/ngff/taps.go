@@ -82,6 +82,22 @@ func axisTaps(n int, halve bool) *taps {
 	return t
 }
 
+// Taps says from which two samples of an axis each sample of the next level of a
+// pyramid is made: out[i] = W0[i]·in[Lo[i]] + W1[i]·in[Hi[i]], as [Downsample]
+// explains. Of an axis with an even number of samples both weights are 1, and
+// the result is to be halved.
+type Taps struct {
+	Lo, Hi []int32
+	W0, W1 []float64
+	Even   bool
+}
+
+// LevelTaps are the taps of an axis of n samples, one for each of floor(n/2) outputs.
+func LevelTaps(n int) Taps {
+	t := axisTaps(n, true)
+	return Taps{Lo: t.lo, Hi: t.hi, W0: t.w0, W1: t.w1, Even: t.even}
+}
+
 // first and last are the input samples that outputs [o0, o1) need, half open.
 func (t *taps) inputs(o0, o1 int) (first, end int) {
 	if !t.halved {

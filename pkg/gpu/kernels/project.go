@@ -5,14 +5,6 @@ import (
 	"strata/pkg/gpu"
 )
 
-// blockSize is the number of threads of a block of kernels that take an element each.
-const blockSize = 256
-
-// blocks is a grid of a thread for each of n elements.
-func blocks(n int64) (grid, block gpu.Dim) {
-	return gpu.Dim{int((n + blockSize - 1) / blockSize), 1, 1}, gpu.Dim{blockSize, 1, 1}
-}
-
 // AddPlanes queues filter.AddPlanes: nz planes of n pixels of type t are added to acc,
 // n float64, which begins at zero if begin. bad, a uint64, grows by the number of
 // voxels that are NaN or infinite.

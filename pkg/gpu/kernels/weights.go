@@ -28,19 +28,8 @@ func NewWeights(ctx context.Context, s *gpu.Stream, w *filter.Weights) (*Weights
 	// one copy; the sizes are multiples of what the elements must be aligned to
 	table := append(dtype.Bytes(first), dtype.Bytes(start)...)
 	table = append(table, dtype.Bytes(taps)...)
-	host, err := s.Device().Pinned().Get(ctx, len(table))
+	buffer, err := bring(ctx, s, table)
 	if err != nil {
-		return nil, err
-	}
-	defer host.Release()
-	copy(host.B, table)
-	buffer, err := s.Device().Memory().Get(ctx, int64(len(table)))
-	if err != nil {
-		return nil, err
-	}
-	s.Upload(buffer.Span, host.B)
-	if err := s.Wait(); err != nil {
-		buffer.Release()
 		return nil, err
 	}
 	n := int64(w.Out()) * 4

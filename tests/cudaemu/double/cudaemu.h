@@ -27,7 +27,7 @@ struct dim3 { unsigned x = 1, y = 1, z = 1; };
     struct alignas(2 * sizeof(T)) N##2 { T x, y; }; \
     struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) N##4 { T x, y, z, w; };
 EMU_VEC(unsigned char, uchar) EMU_VEC(unsigned short, ushort) EMU_VEC(short, short)
-EMU_VEC(unsigned, uint) EMU_VEC(int, int) EMU_VEC(float, float)
+EMU_VEC(unsigned, uint) EMU_VEC(int, int) EMU_VEC(float, float) EMU_VEC(double, double)
 
 extern "C" {
 extern uint3 emu_tid, emu_bid;

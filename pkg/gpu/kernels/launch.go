@@ -1,0 +1,50 @@
+package kernels
+
+import (
+	"context"
+
+	"strata/pkg/gpu"
+)
+
+// blockSize is the number of threads of a block.
+const blockSize = 256
+
+// blocks is a grid of a thread for each of n elements.
+func blocks(n int64) (grid, block gpu.Dim) {
+	return gpu.Dim{int((n + blockSize - 1) / blockSize), 1, 1}, gpu.Dim{blockSize, 1, 1}
+}
+
+// mostBlocks is how many blocks a grid can have along y and along z. Kernels with such
+// a grid go on with the next rows and planes behind its end.
+const mostBlocks = 65535
+
+// threads is a grid of threads for the elements of a volume: blocks are as long as
+// rows, or as blockSize, and have several rows if these are short.
+func threads(nz, ny, nx int) (grid, block gpu.Dim) {
+	w := 32
+	for w < nx && w < blockSize {
+		w *= 2
+	}
+	h := blockSize / w
+	return gpu.Dim{(nx + w - 1) / w, min((ny+h-1)/h, mostBlocks), min(nz, mostBlocks)}, gpu.Dim{w, h, 1}
+}
+
+// bring copies a table to the device of s and waits until it is there.
+func bring(ctx context.Context, s *gpu.Stream, table []byte) (*gpu.Buffer, error) {
+	host, err := s.Device().Pinned().Get(ctx, len(table))
+	if err != nil {
+		return nil, err
+	}
+	defer host.Release()
+	copy(host.B, table)
+	buffer, err := s.Device().Memory().Get(ctx, int64(len(table)))
+	if err != nil {
+		return nil, err
+	}
+	s.Upload(buffer.Span, host.B)
+	if err := s.Wait(); err != nil {
+		buffer.Release()
+		return nil, err
+	}
+	return buffer, nil
+}
