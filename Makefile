@@ -15,7 +15,7 @@ FUZZTIME ?= 5m
 BENCH_GIB ?= 2
 LINKS ?= build/links
 
-.PHONY: help build links test test-plain test-race lint vuln fuzz demo bench interop test-nextflow test-report test-slurm test-arm64 clean
+.PHONY: help build links test test-plain test-race lint vuln fuzz kernels kernels-check demo bench interop test-nextflow test-report test-slurm test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -31,10 +31,12 @@ links: build ## links by the names of linumpy's programs in LINKS (default build
 test: test-plain test-race ## all Go tests, as shipped (no cgo), then with the race detector
 
 test-plain:
+	@scripts/need.sh g++ g++
 	CGO_ENABLED=0 $(GO) test -tags $(TAGS) ./...
 
 test-race:
 	@scripts/need.sh gcc gcc
+	@scripts/need.sh g++ g++
 	CGO_ENABLED=1 $(GO) test -short -race -tags $(TAGS) ./...
 
 test-arm64: ## build and vet for arm64; run the numeric tests under qemu-user where it is
@@ -52,6 +54,12 @@ vuln: ## govulncheck (needs a network)
 
 fuzz: ## every fuzz target for FUZZTIME (default 5m)
 	@scripts/fuzz.sh $(FUZZTIME)
+
+kernels: ## compile the CUDA kernels to the PTX that is in git (NVRTC from PyPI)
+	@scripts/kernels.sh
+
+kernels-check: ## is that PTX what its sources compile to, for every GPU from V100 on?
+	@scripts/kernels.sh check
 
 demo: ## phantom mosaics through the whole workflow (ENGINE=none: without Java)
 	@scripts/demo.sh $(ENGINE)
