@@ -1,0 +1,100 @@
+package kernels
+
+import (
+	"fmt"
+
+	"strata/pkg/dtype"
+	"strata/pkg/gpu"
+)
+
+// Planes are rows of float32 in device memory: row y of plane z begins
+// z·Stride + y·Pitch elements behind the beginning of At.
+type Planes struct {
+	At     gpu.Span
+	Pitch  int
+	Stride int64
+}
+
+// precision is how kernels for float32 or float64 are called.
+func precision(t dtype.Type) (string, error) {
+	if t != dtype.Float32 && t != dtype.Float64 {
+		return "", fmt.Errorf("no blending of %v", t)
+	}
+	return suffix(t)
+}
+
+// Blend queues filter.Blend of planes of n elements of type t, float32 or float64:
+// every plane with the same alpha, n float32.
+func Blend(s *gpu.Stream, acc, v, alpha gpu.Span, t dtype.Type, planes int, n int64) error {
+	name, err := precision(t)
+	if err != nil {
+		return err
+	}
+	k, err := get(s.Device(), "blend", "blend_"+name)
+	if err != nil {
+		return err
+	}
+	grid, block := blocks(n)
+	grid[1] = min(planes, mostBlocks)
+	s.Launch(k, grid, block, acc, v, alpha, n, int32(planes))
+	return nil
+}
+
+// Between queues filter.Between of n elements of type t, float32 or float64. dst may
+// be a or b.
+func Between(s *gpu.Stream, dst, a, b gpu.Span, t dtype.Type, by float64, n int64) error {
+	name, err := precision(t)
+	if err != nil {
+		return err
+	}
+	k, err := get(s.Device(), "blend", "between_"+name)
+	if err != nil {
+		return err
+	}
+	grid, block := blocks(n)
+	if t == dtype.Float32 {
+		s.Launch(k, grid, block, dst, a, b, float32(by), n)
+	} else {
+		s.Launch(k, grid, block, dst, a, b, by, n)
+	}
+	return nil
+}
+
+// Mix queues filter.Mix of planes of ny × nx voxels, plane z with the z-th weight
+// (float64 on the device). moving moves by (dy, dx) before, its edges repeated:
+// fixed voxel (y, x) is mixed with moving voxel (y−dy, x−dx).
+func Mix(s *gpu.Stream, fixed, moving Planes, planes, ny, nx int, weights gpu.Span, gain float32, dy, dx int) error {
+	k, err := get(s.Device(), "blend", "mix")
+	if err != nil {
+		return err
+	}
+	grid, block := threads(planes, ny, nx)
+	s.Launch(k, grid, block, fixed.At, moving.At, weights, gain, int32(planes), int32(ny), int32(nx),
+		int64(fixed.Pitch), fixed.Stride, int64(moving.Pitch), moving.Stride, int32(dy), int32(dx))
+	return nil
+}
+
+// Scale queues fixed = gain·moving in float32; moving moves as in [Mix].
+func Scale(s *gpu.Stream, fixed, moving Planes, planes, ny, nx int, gain float32, dy, dx int) error {
+	k, err := get(s.Device(), "blend", "scale")
+	if err != nil {
+		return err
+	}
+	grid, block := threads(planes, ny, nx)
+	s.Launch(k, grid, block, fixed.At, moving.At, gain, int32(planes), int32(ny), int32(nx),
+		int64(fixed.Pitch), fixed.Stride, int64(moving.Pitch), moving.Stride, int32(dy), int32(dx))
+	return nil
+}
+
+// CountCommon queues filter.CountCommon by plane: counts, one uint64 for each of the
+// planes of ny × nx voxels, grow by the numbers of voxels that are above 0 in both a
+// and b. With b = a these are the voxels of a that are.
+func CountCommon(s *gpu.Stream, counts gpu.Span, a, b Planes, planes, ny, nx int) error {
+	k, err := get(s.Device(), "blend", "count_common")
+	if err != nil {
+		return err
+	}
+	grid := gpu.Dim{1, min(ny, 256), min(planes, mostBlocks)}
+	s.Launch(k, grid, gpu.Dim{blockSize, 1, 1}, a.At, b.At, counts, int32(planes), int32(ny), int32(nx), int64(a.Pitch), a.Stride, int64(b.Pitch), b.Stride)
+	return nil
+}

@@ -1,0 +1,67 @@
+package kernels
+
+import (
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/gpu"
+)
+
+// momentBytes is what OverlapMoments makes for each overlap: Σa, Σb, Σa², Σb², Σab in
+// float64.
+const momentBytes = 5 * 8
+
+// OverlapBytes is the size of the memory that [OverlapMoments] needs for its result
+// and as scratch, for overlaps of lo … hi planes of ny rows.
+func OverlapBytes(lo, hi, ny int) (dst, scratch int64) {
+	dst = int64(hi-lo+1) * momentBytes
+	return dst, int64(ny)*dst + 2*2*8*int64(hi)*int64(ny)
+}
+
+// OverlapMoments queues the sums of the normalised cross-correlations of two slices
+// for each overlap of lo … hi planes, of ny rows of nx voxels. fixed is the last hi
+// planes of one, moving the first hi of the other: at an overlap o the last o planes
+// of fixed lie on the first o of moving. The sums of a row come from filter.Sums and
+// filter.Dots; they are added over the planes, from the end of fixed backwards, then over
+// the rows in increasing y: the same bits as on the CPU. dst grows by them: zero it
+// before the first rows.
+func OverlapMoments(s *gpu.Stream, dst, scratch gpu.Span, fixed, moving Planes, lo, hi, ny, nx int) error {
+	sums, err := get(s.Device(), "correlate", "row_sums")
+	if err != nil {
+		return err
+	}
+	moments, err := get(s.Device(), "correlate", "row_moments")
+	if err != nil {
+		return err
+	}
+	add, err := get(s.Device(), "correlate", "add_rows")
+	if err != nil {
+		return err
+	}
+	n := hi - lo + 1
+	size := 2 * 8 * int64(hi) * int64(ny)
+	of := [2]gpu.Span{scratch.From(0, size), scratch.From(size, size)}
+	rows := scratch.From(2*size, int64(ny)*int64(n)*momentBytes)
+	for i, p := range [2]Planes{fixed, moving} {
+		grid, block := blocks(4 * int64(hi) * int64(ny))
+		s.Launch(sums, grid, block, p.At, of[i], int32(hi), int32(ny), int32(nx), int64(p.Pitch), p.Stride)
+	}
+	grid, block := blocks(4 * int64(n))
+	grid[1] = min(ny, mostBlocks)
+	s.Launch(moments, grid, block, fixed.At, moving.At, of[0], of[1], rows, int32(lo), int32(hi), int32(ny), int32(nx),
+		int64(fixed.Pitch), fixed.Stride, int64(moving.Pitch), moving.Stride)
+	grid, block = blocks(5 * int64(n))
+	s.Launch(add, grid, block, rows, dst, int32(ny), int32(5*n))
+	return nil
+}
+
+// Moments are what [OverlapMoments] made, for overlaps from lo planes on of area
+// voxels a plane.
+func Moments(dst []byte, lo, area int) []filter.Moments {
+	v := dtype.Slice[float64](dst)
+	out := make([]filter.Moments, len(v)/5)
+	for k := range out {
+		m := v[5*k:]
+		out[k] = filter.Moments{N: int64(lo+k) * int64(area), A: m[0], B: m[1], AA: m[2], BB: m[3], AB: m[4]}
+	}
+	return out
+}
