@@ -15,8 +15,12 @@ newer=$(find "${sources[@]}" -newer "$out/libcuda.so.1" 2>/dev/null || echo yes)
 scripts/need.sh g++ g++
 flags=(-std=c++17 -O1 -g -fPIC -Wall -Wextra -Wno-unknown-pragmas -Wno-unused-parameter -I"$here" "$@")
 cxx=${CXX:-g++}
-"$cxx" "${flags[@]}" -c -o "$out/emu.o" "$here/libcuda_emu.cpp"
-objects=("$out/emu.o")
+objects=()
+for cpp in "$here"/*.cpp; do
+  o=$out/$(basename "$cpp" .cpp).o
+  "$cxx" "${flags[@]}" -ffp-contract=off -frounding-math -c -o "$o" "$cpp"
+  objects+=("$o")
+done
 for cu in "$kernels"/*.cu; do
   # The kernels of a file, by the names of its PTX entries.
   name=$(basename "$cu" .cu)
@@ -24,9 +28,9 @@ for cu in "$kernels"/*.cu; do
     echo '#include "registry.h"'
     echo "#include \"$PWD/$cu\""
     sed -n 's/^.*\.entry \([A-Za-z0-9_]*\)(.*$/static Kernel<\&\1> reg_\1("\1");/p' "${cu%.cu}.ptx"
-  } >"$out/$name.cpp"
-  "$cxx" "${flags[@]}" -ffp-contract=off -c -o "$out/$name.o" "$out/$name.cpp"
-  objects+=("$out/$name.o")
+  } >"$out/kernels_$name.cpp"
+  "$cxx" "${flags[@]}" -ffp-contract=off -c -o "$out/kernels_$name.o" "$out/kernels_$name.cpp"
+  objects+=("$out/kernels_$name.o")
 done
 "$cxx" "$@" -shared -Wl,-soname,libcuda.so.1 -Wl,-z,defs -o "$out/libcuda.so.1.part" "${objects[@]}" -lpthread
 mv "$out/libcuda.so.1.part" "$out/libcuda.so.1"

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -18,15 +20,50 @@ const Variable = "STRATA_LIBCUDA"
 // Main is the TestMain of packages whose tests need a device: it builds the double,
 // unless STRATA_LIBCUDA names a library, and runs the tests with it.
 func Main(m *testing.M) {
-	if os.Getenv(Variable) == "" {
-		lib, err := Build()
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		_ = os.Setenv(Variable, lib)
-	}
+	setup()
 	os.Exit(m.Run())
+}
+
+// MainBoth is [Main] for tests of kernels: they run with the kernels' sources compiled
+// for the host, and then, in a process of its own, with their PTX interpreted. A library
+// that STRATA_LIBCUDA names runs them once.
+func MainBoth(m *testing.M) {
+	built := setup()
+	code := m.Run()
+	if code == 0 && built && os.Getenv("CUEMU_PTX") == "" {
+		code = again()
+	}
+	os.Exit(code)
+}
+
+// setup tells whether it built the double.
+func setup() bool {
+	if os.Getenv(Variable) != "" {
+		return false
+	}
+	lib, err := Build()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	_ = os.Setenv(Variable, lib)
+	return true
+}
+
+// again runs this test binary with the interpreter. What go test gave it to write for
+// itself is the first run's.
+func again() int {
+	args := slices.DeleteFunc(slices.Clone(os.Args[1:]), func(a string) bool {
+		return strings.HasPrefix(a, "-test.testlogfile=") || strings.HasPrefix(a, "-test.coverprofile=") || strings.HasPrefix(a, "-test.gocoverdir=")
+	})
+	c := exec.Command(os.Args[0], args...)
+	c.Env = append(os.Environ(), "CUEMU_PTX=1")
+	c.Stdout, c.Stderr = os.Stdout, os.Stderr
+	if err := c.Run(); err != nil {
+		fmt.Fprintf(os.Stderr, "with the PTX interpreted (CUEMU_PTX=1): %v\n", err)
+		return 1
+	}
+	return 0
 }
 
 // Use is [Main] for a package of which only some tests need a device: they call it

@@ -14,7 +14,7 @@ import (
 	"strata/tests/cudaemu"
 )
 
-func TestMain(m *testing.M) { cudaemu.Main(m) }
+func TestMain(m *testing.M) { cudaemu.MainBoth(m) }
 
 // bench is a device and a stream for one test; what is allocated is given back at
 // its end, and the double tells of leaks.

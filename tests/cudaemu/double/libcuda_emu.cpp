@@ -21,6 +21,7 @@
 #include <vector>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include "ptx.h"
 #include "registry.h"
 #if defined(EMU_TSAN)
 #include <sanitizer/tsan_interface.h>
@@ -289,7 +290,20 @@ void registry_add(KernelEntry* e) { registry()[e->name] = e; }
 const KernelEntry* registry_find(const char* n) { auto i = registry().find(n); return i == registry().end() ? nullptr : i->second; }
 
 // ------------------------------------------------------------------------ PTX
-struct Fn { std::string name; const KernelEntry* k; int maxthreads; };
+struct Fn { std::string name; const KernelEntry* k; int maxthreads; std::shared_ptr<ptx::Kernel> interpreted; };
+static bool interpret() { static const bool on = envl("CUEMU_PTX", 0); return on; }
+bool ptx::range(uint64_t address, uint64_t* from, uint64_t* to) {
+    std::lock_guard<std::recursive_mutex> l(mu); Alloc* a = find(address); if (!a) return false;
+    *from = (uint64_t)a->p; *to = *from + a->n; return true;
+}
+static ptx::Order ptx_order() { const std::string o = env("CUEMU_ORDER", "fwd"); return o == "rev" ? ptx::Order::Reverse : o == "rand" ? ptx::Order::Random : ptx::Order::Forward; }
+static int run_ptx(const ptx::Kernel& k, const std::vector<std::vector<char>>& args, const ptx::Launch& l) {
+    Open open; int err = 0;
+    try { ptx::run(k, args, l); } catch (ptx::Fault& f) { err = say(f.code, "%s", f.text.c_str()); }
+    int pad = open.close(); if (!err) err = pad;
+    if (err) sticky = err;
+    return err;
+}
 struct Mod { std::vector<std::unique_ptr<Fn>> fns; };
 IMMORTAL(std::set<Mod*>, mods); IMMORTAL(std::set<Fn*>, fns);
 static int load_ptx(const char* t, Mod* m) {
@@ -301,6 +315,8 @@ static int load_ptx(const char* t, Mod* m) {
     if (cc > envl("CUEMU_CC", 75)) return say(218, "PTX target sm_%d above the device", cc);
     int depth = 0; for (const char* p = t; *p; p++) { depth += *p == '{'; depth -= *p == '}'; if ((unsigned char)*p > 126) return say(218, "binary garbage after the PTX: is it NUL-terminated?"); }
     if (depth) return say(218, "unbalanced braces");
+    std::vector<ptx::Kernel> parsed;
+    if (interpret()) try { parsed = ptx::parse(t); } catch (ptx::Fault& f) { return say(f.code, "%s", f.text.c_str()); }
     for (const char* e = t; (e = strstr(e, ".entry ")); ) {
         e += 7; auto f = std::make_unique<Fn>(); while (*e && *e != '(' && *e > ' ') f->name += *e++;
         f->k = registry_find(f->name.c_str()); f->maxthreads = 1024;
@@ -317,7 +333,9 @@ static int load_ptx(const char* t, Mod* m) {
         const char* body = strchr(end, '{'); if (const char* mx = strstr(end, ".maxntid ")) if (mx < body) { int x = 1, y = 1, z = 1; sscanf(mx, ".maxntid %d, %d, %d", &x, &y, &z); f->maxthreads = x * y * z; }
         const char* fin = strstr(body, "\n}"); std::string bs(body, fin ? fin - body : strlen(body));
         bool s = bs.find("bar.") != std::string::npos || bs.find("barrier.") != std::string::npos || bs.find("shfl.") != std::string::npos || bs.find("vote.") != std::string::npos;
-        const_cast<KernelEntry*>(f->k)->syncs = s; m->fns.push_back(std::move(f));
+        const_cast<KernelEntry*>(f->k)->syncs = s;
+        for (auto& k : parsed) if (k.name == f->name) f->interpreted = std::make_shared<ptx::Kernel>(std::move(k));
+        m->fns.push_back(std::move(f));
     }
     return 0;
 }
@@ -390,6 +408,12 @@ API(cuLaunchKernel, CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigne
     auto args = std::make_shared<std::vector<std::vector<char>>>();
     for (size_t i = 0; i < fn->k->args.size(); i++) { auto& a = fn->k->args[i]; args->emplace_back((char*)params[i], (char*)params[i] + a.size);
         if (a.ptr) { uintptr_t v; memcpy(&v, params[i], 8); if (v && !find(v)) return R(say(sticky = 700, "launch %s: parameter %zu = %#lx is not device memory", fn->name.c_str(), i, (long)v)); if (v % a.align) return R(say(sticky = 716, "launch %s: parameter %zu misaligned", fn->name.c_str(), i)); } }
+    if (auto k = fn->interpreted) {
+        std::vector<std::vector<char>> bytes;
+        for (size_t i = 0; i < k->params.size(); i++) bytes.emplace_back((char*)params[i], (char*)params[i] + k->params[i].size);
+        ptx::Launch launch{{gx, gy, gz}, {bx, by, bz}, sh, ptx_order(), (unsigned)envl("CUEMU_SEED", 1)};
+        return R(push(st, [=] { run_ptx(*k, bytes, launch); }));
+    }
     auto k = fn->k;
     return R(push(st, [=] { std::vector<void*> pv; for (auto& a : *args) pv.push_back(a.data()); run_grid(k, pv.data(), dim3{gx, gy, gz}, dim3{bx, by, bz}); })); }
 API(cuGetErrorString, CUresult e, const char** s) { static thread_local char b[32]; snprintf(b, sizeof b, "CUDA error %d", (int)e); *s = b; return R(0); }

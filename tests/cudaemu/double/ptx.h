@@ -1,0 +1,54 @@
+// An interpreter of PTX: what the driver is given is what runs.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ptx {
+
+// Fault ends the loading of a module or a kernel; code is CUDA's.
+struct Fault {
+    int code;
+    std::string text;
+};
+
+struct Param {
+    size_t offset, size;
+};
+
+struct Code; // instructions: ptx_code.h
+
+struct Kernel {
+    std::string name;
+    std::vector<Param> params;
+    int max_threads = 1024; // .maxntid
+    std::shared_ptr<Code> code;
+};
+
+// parse throws a Fault (218: CUDA_ERROR_INVALID_PTX) for what it does not know, by name and line.
+std::vector<Kernel> parse(const char* text);
+
+struct Size {
+    unsigned x, y, z;
+};
+
+// In which order blocks and threads run.
+enum class Order { Forward, Reverse, Random };
+
+struct Launch {
+    Size grid, block;
+    size_t shared; // bytes of dynamic shared memory
+    Order order;
+    unsigned seed;
+};
+
+// run interprets a launch to its end; params holds the bytes of each parameter. It throws a
+// Fault that names the kernel, the line of the PTX, the block and the thread.
+void run(const Kernel& kernel, const std::vector<std::vector<char>>& params, const Launch& launch);
+
+// range finds the allocation that an address lies in; the double's memory defines it.
+bool range(uint64_t address, uint64_t* from, uint64_t* to);
+
+} // namespace ptx

@@ -1,0 +1,248 @@
+// Launches of interpreted kernels: blocks, threads, barriers, warps, and the checks of memory.
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include "ptx_code.h"
+
+namespace ptx {
+
+namespace {
+
+// Who touched a byte of shared memory last. Times are counts of barriers, of the block
+// and of the warp, which only go up while a launch runs.
+struct Touch {
+    uint32_t who = 0, block_time = 0, warp_time = 0;
+};
+const uint32_t MANY = 1u << 30, ATOMIC = 1u << 29, THREAD = ATOMIC - 1; // MANY: readers of which only one is named
+
+struct Byte {
+    Touch write, read;
+};
+
+std::string where(const Kernel& k, const Size& block, const Thread& t) {
+    char text[200];
+    const Instruction& i = *(t.next - 1);
+    snprintf(text, sizeof text, "kernel %s, PTX line %d, %s, block (%u,%u,%u) thread (%u,%u,%u)", k.name.c_str(), i.line, i.name, block.x, block.y, block.z, t.x, t.y, t.z);
+    return text;
+}
+
+} // namespace
+
+struct Block {
+    const Code* code;
+    std::vector<char> params;
+    std::vector<char> shared;
+    std::vector<Byte> bytes; // of shared
+    uint32_t start = 1, time = 1;
+    std::vector<uint32_t> warp_times;
+    uint64_t from[4] = {}, to[4] = {}; // allocations that were used lately
+    unsigned oldest = 0;
+
+    void touch(const Thread& t, size_t address, size_t n, Access access);
+};
+
+// touch sees reads of what nobody wrote, and two threads at one byte without a barrier
+// between them, one of which writes.
+void Block::touch(const Thread& t, size_t address, size_t n, Access access) {
+    const uint32_t now = warp_times[t.index / 32];
+    auto apart = [&](const Touch& o) { // not ordered before this access
+        if (o.block_time != time || o.who == t.index) return false;
+        const bool one_warp = !(o.who & MANY) && (o.who & THREAD) / 32 == t.index / 32;
+        return !(one_warp && o.warp_time < now);
+    };
+    for (size_t k = address; k < address + n; k++) {
+        Byte& b = bytes[k];
+        if (access != Access::Write && b.write.block_time < start) fail(700, "shared memory at %zu is read before it is written", k);
+        const bool both_atomic = access == Access::Atomic && (b.write.who & ATOMIC);
+        if (!both_atomic && apart(Touch{b.write.who & ~ATOMIC, b.write.block_time, b.write.warp_time})) {
+            fail(700, "race: shared memory at %zu was written by thread %u since the last barrier", k, b.write.who & THREAD);
+        }
+        if (access != Access::Read && apart(b.read)) fail(700, "race: shared memory at %zu was read by another thread since the last barrier", k);
+        if (access == Access::Read) {
+            if (b.read.block_time == time && b.read.who != t.index) {
+                const bool one_warp = !(b.read.who & MANY) && b.read.who / 32 == t.index / 32 && b.read.warp_time < now;
+                b.read.who = one_warp ? t.index : b.read.who | MANY;
+            } else {
+                b.read.who = t.index;
+            }
+            b.read.block_time = time;
+            b.read.warp_time = now;
+        } else {
+            b.write = Touch{t.index | (access == Access::Atomic ? ATOMIC : 0), time, now};
+        }
+    }
+}
+
+char* at(Thread& t, const Instruction& i, Space space, uint64_t address, size_t n, Access access) {
+    Block& b = *t.block;
+    if (address % n) fail(716, "misaligned address %#llx", (unsigned long long)address);
+    switch (space) {
+    case Space::Param:
+        if (address + n > b.params.size()) fail(700, "reads parameters at %llu, there are %zu bytes", (unsigned long long)address, b.params.size());
+        return &b.params[address];
+    case Space::Shared:
+        if (address > b.shared.size() || n > b.shared.size() - address) fail(700, "shared memory at %llu, there are %zu bytes", (unsigned long long)address, b.shared.size());
+        b.touch(t, address, n, access);
+        return &b.shared[address];
+    case Space::Global:
+        break;
+    }
+    for (int k = 0; k < 4; k++) {
+        if (address >= b.from[k] && address + n <= b.to[k]) return (char*)address;
+    }
+    uint64_t from = 0, to = 0;
+    if (!range(address, &from, &to)) fail(700, "%#llx is not device memory", (unsigned long long)address);
+    if (address + n > to) fail(700, "%zu bytes at %#llx, %llu before the end of an allocation", n, (unsigned long long)address, (unsigned long long)(to - address));
+    b.from[b.oldest] = from;
+    b.to[b.oldest] = to;
+    b.oldest = (b.oldest + 1) % 4;
+    return (char*)address;
+}
+
+namespace {
+
+class Grid {
+    const Kernel& kernel;
+    const Code& code;
+    const Launch& launch;
+    Block block;
+    std::mt19937 random;
+    std::vector<unsigned> order;
+    std::vector<uint64_t> frames;
+    std::vector<Thread> threads;
+    Size at{};
+
+    void start(Thread& t, unsigned index) {
+        const Size& n = launch.block;
+        t.next = code.instructions.data();
+        t.state = State::Ready;
+        t.index = index;
+        t.x = index % n.x;
+        t.y = index / n.x % n.y;
+        t.z = index / n.x / n.y;
+        std::copy(code.frame.begin(), code.frame.end(), t.slots);
+        const unsigned values[Specials] = {t.x, t.y, t.z, n.x, n.y, n.z, at.x, at.y, at.z, launch.grid.x, launch.grid.y, launch.grid.z, index % 32, index / 32};
+        for (int k = 0; k < Specials; k++) t.slots[code.special + k] = values[k];
+    }
+
+    void go(Thread& t) {
+        try {
+            while (t.state == State::Ready) {
+                const Instruction& i = *t.next++;
+                if (i.guard >= 0 && bool(t.slots[i.guard]) == i.unless) continue;
+                i.run(t, i);
+            }
+        } catch (Fault& f) {
+            throw Fault{f.code, where(kernel, at, t) + ": " + f.text};
+        }
+    }
+
+    static uint32_t mask(const Thread& t) {
+        const Instruction& i = *(t.next - 1);
+        const int slot = i.e >= 0 ? i.e : i.b >= 0 ? i.b : i.a; // of a shuffle, a vote, a barrier of the warp
+        return t.get<uint32_t>(slot);
+    }
+
+    // Warps of which all named lanes are at the same instruction go on.
+    bool exchanges() {
+        bool any = false;
+        for (size_t w = 0; w < threads.size(); w += 32) {
+            const unsigned count = std::min<size_t>(32, threads.size() - w);
+            for (unsigned l = 0; l < count; l++) {
+                Thread& t = threads[w + l];
+                if (t.state != State::Warp) continue;
+                const uint32_t m = mask(t);
+                bool all = true;
+                for (unsigned k = 0; k < count; k++) {
+                    const Thread& o = threads[w + k];
+                    if (m >> k & 1) all &= o.state == State::Warp && o.next == t.next && mask(o) == m;
+                }
+                if (!(m >> l & 1)) throw Fault{719, where(kernel, at, t) + ": the mask does not name the thread itself"};
+                if (!all) continue;
+                const Instruction& i = *(t.next - 1);
+                exchange(&threads[w], count, i, m);
+                if (i.b < 0) block.warp_times[w / 32]++; // bar.warp.sync
+                for (unsigned k = 0; k < count; k++) {
+                    if (m >> k & 1) threads[w + k].state = State::Ready;
+                }
+                any = true;
+            }
+        }
+        return any;
+    }
+
+    void run_block() {
+        if (launch.order == Order::Random) std::shuffle(order.begin(), order.end(), random);
+        block.start = ++block.time;
+        if (!code.waits) {
+            for (unsigned index : order) {
+                Thread& t = threads[0];
+                start(t, index);
+                go(t);
+            }
+            return;
+        }
+        for (unsigned index : order) start(threads[index], index);
+        for (;;) {
+            for (unsigned index : order) {
+                if (threads[index].state == State::Ready) go(threads[index]);
+            }
+            if (exchanges()) continue;
+            size_t barrier = 0, warp = 0, done = 0;
+            const Thread* first = nullptr;
+            bool same = true;
+            for (auto& t : threads) {
+                done += t.state == State::Done;
+                warp += t.state == State::Warp;
+                barrier += t.state == State::Barrier;
+                if (t.state == State::Done) continue;
+                if (first) same &= first->next == t.next;
+                else first = &t;
+            }
+            if (done == threads.size()) return;
+            if (warp || done || !same) {
+                char text[200];
+                snprintf(text, sizeof text, ": %zu threads wait at %s, %zu for their warp, %zu ended", barrier, same ? "this barrier" : "different barriers", warp, done);
+                throw Fault{719, where(kernel, at, *first) + text};
+            }
+            for (auto& t : threads) t.state = State::Ready;
+            block.time++;
+        }
+    }
+
+public:
+    Grid(const Kernel& k, const std::vector<std::vector<char>>& params, const Launch& l) : kernel(k), code(*k.code), launch(l), random(l.seed) {
+        const size_t n = (size_t)l.block.x * l.block.y * l.block.z, count = code.waits ? n : 1;
+        block.code = &code;
+        block.params.resize(code.params);
+        for (size_t i = 0; i < params.size(); i++) std::copy(params[i].begin(), params[i].end(), block.params.begin() + k.params[i].offset);
+        block.shared.resize(l.shared ? (code.shared + 15) / 16 * 16 + l.shared : code.shared);
+        block.bytes.resize(block.shared.size());
+        block.warp_times.assign((n + 31) / 32, 1);
+        order.resize(n);
+        std::iota(order.begin(), order.end(), 0u);
+        if (l.order == Order::Reverse) std::reverse(order.begin(), order.end());
+        frames.resize(count * code.frame.size());
+        threads.resize(count);
+        for (size_t i = 0; i < count; i++) {
+            threads[i].slots = &frames[i * code.frame.size()];
+            threads[i].block = &block;
+        }
+    }
+
+    void run() {
+        const Size& g = launch.grid;
+        const uint64_t blocks = (uint64_t)g.x * g.y * g.z;
+        for (uint64_t q = 0; q < blocks; q++) {
+            const uint64_t i = launch.order == Order::Forward ? q : blocks - 1 - q;
+            at = Size{unsigned(i % g.x), unsigned(i / g.x % g.y), unsigned(i / g.x / g.y)};
+            run_block();
+        }
+    }
+};
+
+} // namespace
+
+void run(const Kernel& kernel, const std::vector<std::vector<char>>& params, const Launch& launch) { Grid(kernel, params, launch).run(); }
+
+} // namespace ptx
