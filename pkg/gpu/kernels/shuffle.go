@@ -1,0 +1,54 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"strata/pkg/gpu"
+)
+
+// Blocks says where the filtered blocks of Blosc containers lie once these are
+// decompressed: Count containers of Size bytes, Stride bytes apart, each in blocks of
+// Block bytes, of which the last may be shorter.
+type Blocks struct {
+	Size, Block, Stride int64
+	Count               int
+}
+
+// Unshuffle queues shuffle.Unshuffle of every block, for elements of typesize bytes.
+// dst and src are not the same.
+func Unshuffle(s *gpu.Stream, dst, src gpu.Span, b Blocks, typesize int) error {
+	return undo(s, dst, src, b, typesize, "unshuffle_", []int{2, 4, 8}, 4)
+}
+
+// BitUnshuffle queues shuffle.BitUnshuffle of every block, for elements of typesize
+// bytes. dst and src are not the same.
+func BitUnshuffle(s *gpu.Stream, dst, src gpu.Span, b Blocks, typesize int) error {
+	return undo(s, dst, src, b, typesize, "bit_unshuffle_", []int{1, 2, 4, 8}, 8)
+}
+
+// undo queues a kernel, of which a thread makes some elements if there is one for
+// their size.
+func undo(s *gpu.Stream, dst, src gpu.Span, b Blocks, typesize int, name string, sizes []int, each int64) error {
+	if typesize < 1 || b.Block < 1 || b.Block > math.MaxInt32 || b.Size < 0 || b.Count < 0 {
+		return fmt.Errorf("blocks of %d bytes of %d, of elements of %d bytes", b.Block, b.Size, typesize)
+	}
+	if b.Size == 0 || b.Count == 0 {
+		return nil
+	}
+	which := "any"
+	if slices.Contains(sizes, typesize) {
+		which = strconv.Itoa(typesize)
+	}
+	k, err := get(s.Device(), "shuffle", name+which)
+	if err != nil {
+		return err
+	}
+	grid, block := blocks(max(1, min(b.Block, b.Size)/(each*int64(typesize))))
+	grid[1] = int(min((b.Size+b.Block-1)/b.Block, mostBlocks))
+	grid[2] = min(b.Count, mostBlocks)
+	s.Launch(k, grid, block, src, dst, b.Size, b.Block, int32(typesize), int32(b.Count), b.Stride)
+	return nil
+}
