@@ -1,0 +1,315 @@
+// Package lease lets many processes of a node share its GPUs: each asks for as much
+// device memory as it will hold, gets it on the device that has most left, and waits
+// its turn where it does not fit.
+//
+//	l, err := lease.Acquire(ctx, "", devices, 6<<30, lease.Options{Wait: show, Warn: warn})
+//	if err != nil { … }
+//	defer l.Release()
+//	use(l.Device())
+//
+// Leases are files in a folder that all users of the node share ([DefaultDir]), one
+// for each device that a process holds or waits for. What a file says lies in its
+// name:
+//
+//	GPU-1f….lease.17.6442450944.k2j9x0   device, state (queue or lease), turn, bytes, random
+//
+// and it counts as long as its process holds an advisory lock (flock) on it. The
+// kernel drops that lock when the process ends, however it ends, in whatever
+// container it ran; a file without a lock is litter, and the next process of its owner
+// takes it away. Process ids, times and what is written in the files are only shown.
+// Nothing has to be written, so that a full disk is no obstacle.
+//
+// Turns are first come, first served on each device: who waits is not overtaken by one
+// that asks for less. Only a waiting process that does not run (stopped by a
+// debugger or a batch system) is passed over until it goes on.
+//
+// Leases are a convention of these programs: what others hold of a GPU is not counted.
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Device is a GPU as a lease knows it.
+type Device struct {
+	UUID   string // as the driver gives it: the same in every process and container
+	Memory int64  // bytes in all
+}
+
+// Grantable is how many bytes of a device are lent out: nineteen twentieths. The
+// rest is for what the driver takes for each context.
+func (d Device) Grantable() int64 { return d.Memory - d.Memory/20 }
+
+// ErrTooLarge is wrapped by the error of a request that no device can ever grant.
+var ErrTooLarge = errors.New("more device memory than there is")
+
+// Options are how a request tells what happens to it; both may be nil.
+type Options struct {
+	Wait func(text string) // called when the request has to wait, and every half a minute of that
+	Warn func(text string) // called once if the node's folder cannot be used and nothing is leased
+}
+
+// Lease is memory of one device that this process may use until Release.
+type Lease struct {
+	device Device
+	dir    string
+	file   *file // nil: nothing is leased, see Options.Warn
+	once   sync.Once
+	err    error
+}
+
+// Device is the device that the lease is of.
+func (l *Lease) Device() Device { return l.device }
+
+// Release gives the memory back. The end of the process does the same. A second
+// Release does nothing.
+func (l *Lease) Release() error {
+	l.once.Do(func() {
+		if l.file != nil {
+			l.err = l.file.drop(l.dir)
+		}
+	})
+	return l.err
+}
+
+// Times of the protocol; tests shorten them.
+var (
+	againAfter   = 100 * time.Millisecond // who is next looks this often, who is behind more rarely
+	againAtMost  = 2 * time.Second
+	stalledAfter = 20 * time.Second // a waiting process that does not look for so long is passed over
+	lockPatience = 30 * time.Second // for the lock of the folder, which is held for milliseconds
+	tellEvery    = 30 * time.Second
+)
+
+// Acquire leases n bytes of one of the devices. dir is the folder of the node's
+// leases, "" the default one. It waits for its turn until ctx ends, whose error it
+// then returns; a request that no device can grant is an error at once
+// ([ErrTooLarge]). Where the folder cannot be used, Options.Warn says why and the
+// lease is of a device that was not asked for by anyone.
+func Acquire(ctx context.Context, dir string, devices []Device, n int64, o Options) (*Lease, error) {
+	fit, err := fitting(devices, n)
+	if err != nil {
+		return nil, err
+	}
+	if dir == "" {
+		dir = DefaultDir()
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	r := &request{dir: dir, devices: fit, bytes: n, files: make([]*file, len(fit)), seen: map[string]sight{}}
+	l, err := r.wait(ctx, o.Wait)
+	if err == nil {
+		return l, nil
+	}
+	r.leave()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if o.Warn != nil {
+		o.Warn(fmt.Sprintf("GPU memory is not shared out between processes: %v (STRATA_LEASE_DIR names another folder)", err))
+	}
+	return &Lease{device: fit[rand.IntN(len(fit))]}, nil
+}
+
+// fitting are the devices that could grant n bytes if nobody else held any.
+func fitting(devices []Device, n int64) ([]Device, error) {
+	if len(devices) == 0 {
+		return nil, errors.New("a lease needs a device")
+	}
+	if n <= 0 {
+		return nil, fmt.Errorf("a lease of %d bytes: want more than none", n)
+	}
+	var fit []Device
+	largest := devices[0]
+	for _, d := range devices {
+		if !validUUID(d.UUID) {
+			return nil, fmt.Errorf("%q is not the UUID of a device", d.UUID)
+		}
+		if d.Grantable() > largest.Grantable() {
+			largest = d
+		}
+		if n <= d.Grantable() {
+			fit = append(fit, d)
+		}
+	}
+	if len(fit) == 0 {
+		return nil, fmt.Errorf("%w: %s are asked for, %s grants %s of its %s", ErrTooLarge,
+			size(n), largest.UUID, size(max(largest.Grantable(), 0)), size(largest.Memory))
+	}
+	return fit, nil
+}
+
+// request is one process that asks.
+type request struct {
+	dir     string
+	devices []Device
+	bytes   int64
+	turn    int64
+	files   []*file // one for each device
+	seen    map[string]sight
+}
+
+// sight is when a file of the queue was first seen with a time of change.
+type sight struct {
+	changed int64
+	at      time.Time
+}
+
+// wait queues up and waits for the turn.
+func (r *request) wait(ctx context.Context, tell func(string)) (*Lease, error) {
+	var told time.Time
+	for {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		var l *Lease
+		var ahead int
+		var text string
+		err := r.look(ctx, func(all []entry) (err error) {
+			l, ahead, text, err = r.admit(all)
+			return err
+		})
+		if l != nil || err != nil {
+			return l, err
+		}
+		if tell != nil && (told.IsZero() || time.Since(told) >= tellEvery) {
+			tell(text)
+			told = time.Now()
+		}
+		if err := sleep(ctx, min(againAtMost, againAfter*time.Duration(1+ahead))); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// look hands all that hold and wait to f, while nobody else looks.
+func (r *request) look(ctx context.Context, f func([]entry) error) error {
+	return locked(ctx, r.dir, func() error {
+		all, err := scan(r.dir, true)
+		if err != nil {
+			return err
+		}
+		if err := r.enter(all); err != nil {
+			return err
+		}
+		return f(all)
+	})
+}
+
+// enter makes the files of the queue that are not there, or no longer, and shows by
+// the others that the process lives.
+func (r *request) enter(all []entry) error {
+	there := map[string]bool{}
+	last := int64(0)
+	for _, e := range all {
+		there[e.file] = true
+		last = max(last, e.turn)
+	}
+	if r.turn == 0 {
+		r.turn = min(last+1, maxTurn)
+	}
+	for i, d := range r.devices {
+		if f := r.files[i]; f != nil {
+			if there[f.name] {
+				f.touch()
+				continue
+			}
+			_ = f.drop(r.dir) // somebody cleaned the folder
+			r.files[i] = nil
+		}
+		f, err := create(r.dir, entry{uuid: d.UUID, waiting: true, turn: r.turn, bytes: r.bytes})
+		if err != nil {
+			return err
+		}
+		r.files[i] = f
+	}
+	return nil
+}
+
+// admit takes the device with most memory left of those on which it is this
+// request's turn and it fits; nil if there is none. ahead is how many wait before it
+// on the device where they are fewest.
+func (r *request) admit(all []entry) (l *Lease, ahead int, text string, err error) {
+	best, most, ahead := -1, int64(-1), math.MaxInt
+	free := make([]string, len(r.devices))
+	for i, d := range r.devices {
+		left, before := d.Grantable(), 0
+		for _, e := range all {
+			switch {
+			case e.uuid != d.UUID || e.file == r.files[i].name:
+			case !e.waiting:
+				left -= min(e.bytes, max(left, 0))
+			case e.turn < r.turn && !r.stalled(e):
+				before++
+			}
+		}
+		ahead = min(ahead, before)
+		free[i] = size(left) + " free on " + d.UUID
+		if before == 0 && r.bytes <= left && left > most {
+			best, most = i, left
+		}
+	}
+	if best < 0 {
+		text = fmt.Sprintf("waiting for GPU memory: %s needed, %s", size(r.bytes), strings.Join(free, ", "))
+		if ahead > 0 {
+			text += fmt.Sprintf("; %d waiting before", ahead)
+		}
+		return nil, ahead, text, nil
+	}
+	f := r.files[best]
+	if err := f.rename(r.dir, entry{uuid: r.devices[best].UUID, turn: r.turn, bytes: r.bytes}); err != nil {
+		return nil, 0, "", err
+	}
+	r.files[best] = nil
+	r.leave()
+	return &Lease{device: r.devices[best], dir: r.dir, file: f}, 0, "", nil
+}
+
+// stalled says whether a process in the queue has not looked for long, by this
+// process's clock: times of the files are only compared with themselves.
+func (r *request) stalled(e entry) bool {
+	s, ok := r.seen[e.file]
+	if !ok || s.changed != e.changed {
+		r.seen[e.file] = sight{e.changed, time.Now()}
+		return false
+	}
+	return time.Since(s.at) > stalledAfter
+}
+
+// leave takes this request's files out of the queue.
+func (r *request) leave() {
+	for i, f := range r.files {
+		if f != nil {
+			_ = f.drop(r.dir) // what stays is litter without a lock
+			r.files[i] = nil
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	if n < 1<<30 {
+		return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+}
