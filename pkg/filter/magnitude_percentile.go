@@ -190,7 +190,7 @@ func (p *MagnitudePercentile) empty() bool { return p.count() == 0 }
 
 // bins are the upper halves of the order statistics around the percentile.
 func (p *MagnitudePercentile) bins() (lo, hi int) {
-	a, b, _ := ranks(p.count(), p.percent)
+	a, b, _ := Ranks(p.count(), p.percent)
 	lo, _ = find(p.coarse, a)
 	hi, _ = find(p.coarse, b)
 	return lo, hi
@@ -202,7 +202,7 @@ func (p *MagnitudePercentile) Value() float32 {
 	if n == 0 {
 		return 0
 	}
-	lo, hi, t := ranks(n, p.percent)
+	lo, hi, t := Ranks(n, p.percent)
 	a, b := float64(p.at(lo)), float64(p.at(hi))
 	return float32(a + float64((b-a)*t))
 }

@@ -33,7 +33,8 @@ func NewQuantiles(percent ...float64) *Quantiles {
 	return &Quantiles{percent: percent, coarse: make([]int64, 1<<16)}
 }
 
-// sortKey orders the bits of floats as their values.
+// sortKey orders the bits of floats as their values: the key of a negative one is its
+// bits inverted, that of another its bits with the sign set.
 func sortKey(f float32) uint32 {
 	b := math.Float32bits(f)
 	if b>>31 != 0 {
@@ -42,7 +43,8 @@ func sortKey(f float32) uint32 {
 	return b | 1<<31
 }
 
-func keyValue(k uint32) float32 {
+// KeyValue is the float whose bits have the sort key k: keys are ordered as the values.
+func KeyValue(k uint32) float32 {
 	if k>>31 != 0 {
 		return math.Float32frombits(k &^ (1 << 31))
 	}
@@ -84,7 +86,7 @@ func (q *Quantiles) Refine() {
 		return
 	}
 	for _, p := range q.percent {
-		lo, hi, _ := ranks(n, p)
+		lo, hi, _ := Ranks(n, p)
 		for _, r := range []int64{lo, hi} {
 			bin, _ := find(q.coarse, r)
 			if q.fine[uint16(bin)] == nil {
@@ -103,13 +105,14 @@ func (q *Quantiles) Value(i int) float64 {
 	if n == 0 {
 		return math.NaN()
 	}
-	lo, hi, t := ranks(n, q.percent[i])
-	a := float64(q.at(lo))
-	if t == 0 {
-		return a
-	}
-	b := float64(q.at(hi))
-	if a == b {
+	lo, hi, t := Ranks(n, q.percent[i])
+	return Interpolate(q.at(lo), q.at(hi), t)
+}
+
+// Interpolate is a percentile between two order statistics, t of the way from the lower to the upper.
+func Interpolate(lo, hi float32, t float64) float64 {
+	a, b := float64(lo), float64(hi)
+	if t == 0 || a == b {
 		return a // also for infinities
 	}
 	return a + float64((b-a)*t)
@@ -125,11 +128,12 @@ func (q *Quantiles) count() (n int64) {
 func (q *Quantiles) at(rank int64) float32 {
 	upper, rest := find(q.coarse, rank)
 	lower, _ := find(q.fine[uint16(upper)], rest)
-	return keyValue(uint32(upper)<<16 | uint32(lower))
+	return KeyValue(uint32(upper)<<16 | uint32(lower))
 }
 
-// ranks are the order statistics around a percentile and the weight of the upper one.
-func ranks(n int64, percent float64) (lo, hi int64, t float64) {
+// Ranks are the order statistics of n values around a percentile, counted from 0, and
+// the weight of the upper one.
+func Ranks(n int64, percent float64) (lo, hi int64, t float64) {
 	pos := min(float64(n-1), max(0, float64(n-1)*percent/100))
 	lo = int64(pos)
 	return lo, min(lo+1, n-1), pos - float64(lo)

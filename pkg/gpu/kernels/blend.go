@@ -35,7 +35,7 @@ func Blend(s *gpu.Stream, acc, v, alpha gpu.Span, t dtype.Type, planes int, n in
 		return err
 	}
 	grid, block := blocks(n)
-	grid[1] = min(planes, mostBlocks)
+	grid[1] = upTo(planes)
 	s.Launch(k, grid, block, acc, v, alpha, n, int32(planes))
 	return nil
 }
@@ -94,7 +94,7 @@ func CountCommon(s *gpu.Stream, counts gpu.Span, a, b Planes, planes, ny, nx int
 	if err != nil {
 		return err
 	}
-	grid := gpu.Dim{1, min(ny, 256), min(planes, mostBlocks)}
+	grid := gpu.Dim{1, max(1, min(ny, 256)), upTo(planes)}
 	s.Launch(k, grid, gpu.Dim{blockSize, 1, 1}, a.At, b.At, counts, int32(planes), int32(ny), int32(nx), int64(a.Pitch), a.Stride, int64(b.Pitch), b.Stride)
 	return nil
 }

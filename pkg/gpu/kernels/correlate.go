@@ -46,7 +46,7 @@ func OverlapMoments(s *gpu.Stream, dst, scratch gpu.Span, fixed, moving Planes, 
 		s.Launch(sums, grid, block, p.At, of[i], int32(hi), int32(ny), int32(nx), int64(p.Pitch), p.Stride)
 	}
 	grid, block := blocks(4 * int64(n))
-	grid[1] = min(ny, mostBlocks)
+	grid[1] = upTo(ny)
 	s.Launch(moments, grid, block, fixed.At, moving.At, of[0], of[1], rows, int32(lo), int32(hi), int32(ny), int32(nx),
 		int64(fixed.Pitch), fixed.Stride, int64(moving.Pitch), moving.Stride)
 	grid, block = blocks(5 * int64(n))

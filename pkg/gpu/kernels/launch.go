@@ -9,9 +9,9 @@ import (
 // blockSize is the number of threads of a block.
 const blockSize = 256
 
-// blocks is a grid of a thread for each of n elements.
+// blocks is a grid of a thread for each of n elements; there is no grid of no blocks.
 func blocks(n int64) (grid, block gpu.Dim) {
-	return gpu.Dim{int((n + blockSize - 1) / blockSize), 1, 1}, gpu.Dim{blockSize, 1, 1}
+	return gpu.Dim{max(1, int((n+blockSize-1)/blockSize)), 1, 1}, gpu.Dim{blockSize, 1, 1}
 }
 
 // mostBlocks is how many blocks a grid can have along y and along z. Kernels with such
@@ -26,8 +26,11 @@ func threads(nz, ny, nx int) (grid, block gpu.Dim) {
 		w *= 2
 	}
 	h := blockSize / w
-	return gpu.Dim{(nx + w - 1) / w, min((ny+h-1)/h, mostBlocks), min(nz, mostBlocks)}, gpu.Dim{w, h, 1}
+	return gpu.Dim{max(1, (nx+w-1)/w), upTo((ny + h - 1) / h), upTo(nz)}, gpu.Dim{w, h, 1}
 }
+
+// upTo is a number of blocks along y or z for n of them.
+func upTo(n int) int { return max(1, min(n, mostBlocks)) }
 
 // bring copies a table to the device of s and waits until it is there.
 func bring(ctx context.Context, s *gpu.Stream, table []byte) (*gpu.Buffer, error) {

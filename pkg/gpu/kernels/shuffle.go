@@ -48,7 +48,7 @@ func undo(s *gpu.Stream, dst, src gpu.Span, b Blocks, typesize int, name string,
 	}
 	grid, block := blocks(max(1, min(b.Block, b.Size)/(each*int64(typesize))))
 	grid[1] = int(min((b.Size+b.Block-1)/b.Block, mostBlocks))
-	grid[2] = min(b.Count, mostBlocks)
+	grid[2] = upTo(b.Count)
 	s.Launch(k, grid, block, src, dst, b.Size, b.Block, int32(typesize), int32(b.Count), b.Stride)
 	return nil
 }
