@@ -1,36 +1,42 @@
 #!/usr/bin/env bash
 # usage: build.sh OUT [g++ OPTION…]   Builds the test double of libcuda.so.1 with all of
-# pkg/gpu/kernels in it into the folder OUT, unless it is there and newer.
+# pkg/gpu/kernels in it into the folder OUT, unless it is there and newer. OUT is for these options only.
 set -euo pipefail
+case $1 in /*) out=$1 ;; *) out=$PWD/$1 ;; esac
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-out=$1
 shift
 mkdir -p "$out"
 exec 9>"$out/lock"
 flock 9
 here=tests/cudaemu/double kernels=pkg/gpu/kernels
 sources=("$here"/*.cpp "$here"/*.h tests/cudaemu/build.sh "$kernels"/*.cu* "$kernels"/*.ptx)
-newer=$(find "${sources[@]}" -newer "$out/libcuda.so.1" 2>/dev/null || echo yes)
-[ -n "$newer" ] || exit 0
+# old FILE SOURCE…: is it not there, or older than one of them?
+old() { [ -n "$(find "${@:2}" -newer "$1" 2>/dev/null || echo yes)" ]; }
+old "$out/libcuda.so.1" "${sources[@]}" || exit 0
 scripts/need.sh g++ g++
-flags=(-std=c++17 -O1 -g -fPIC -Wall -Wextra -Wno-unknown-pragmas -Wno-unused-parameter -I"$here" "$@")
+# No product is fused with a sum that the source does not fuse.
+flags=(-std=c++17 -O1 -g -fPIC -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas -Wno-unused-parameter -Wno-unused-but-set-variable -I"$here" "$@")
 cxx=${CXX:-g++}
 objects=()
 for cpp in "$here"/*.cpp; do
-  o=$out/$(basename "$cpp" .cpp).o
-  "$cxx" "${flags[@]}" -ffp-contract=off -frounding-math -c -o "$o" "$cpp"
-  objects+=("$o")
+  object=$out/$(basename "$cpp" .cpp).o
+  if old "$object" "$cpp" "$here"/*.h tests/cudaemu/build.sh; then
+    "$cxx" "${flags[@]}" -frounding-math -c -o "$object" "$cpp"
+  fi
+  objects+=("$object")
 done
 for cu in "$kernels"/*.cu; do
-  # The kernels of a file, by the names of its PTX entries.
-  name=$(basename "$cu" .cu)
-  {
-    echo '#include "registry.h"'
-    echo "#include \"$PWD/$cu\""
-    sed -n 's/^.*\.entry \([A-Za-z0-9_]*\)(.*$/static Kernel<\&\1> reg_\1("\1");/p' "${cu%.cu}.ptx"
-  } >"$out/kernels_$name.cpp"
-  "$cxx" "${flags[@]}" -ffp-contract=off -c -o "$out/kernels_$name.o" "$out/kernels_$name.cpp"
-  objects+=("$out/kernels_$name.o")
+  ptx=${cu%.cu}.ptx object=$out/kernels_$(basename "$cu" .cu).o
+  if old "$object" "$cu" "$ptx" "$kernels"/*.cuh "$here"/*.h tests/cudaemu/build.sh; then
+    # The kernels of a file, by the names of its PTX entries.
+    {
+      echo '#include "registry.h"'
+      echo "#include \"$PWD/$cu\""
+      sed -n 's/^.*\.entry \([A-Za-z0-9_]*\)(.*$/static Kernel<\&\1> reg_\1("\1");/p' "$ptx"
+    } >"${object%.o}.cpp"
+    "$cxx" "${flags[@]}" -c -o "$object" "${object%.o}.cpp"
+  fi
+  objects+=("$object")
 done
 "$cxx" "$@" -shared -Wl,-soname,libcuda.so.1 -Wl,-z,defs -o "$out/libcuda.so.1.part" "${objects[@]}" -lpthread
 mv "$out/libcuda.so.1.part" "$out/libcuda.so.1"

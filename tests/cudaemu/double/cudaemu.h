@@ -1,7 +1,7 @@
 // Shim that lets a CUDA C++ kernel file compile as ordinary host C++17.
 // Force-included (-include) before the kernel source; never seen by nvcc/NVRTC.
 // All kernel code runs on ONE thread (the emulated device), so shared memory is
-// a plain static and every CUDA thread is a fiber (see libcuda_emu.cpp).
+// a plain static and every CUDA thread is a fiber (see emu.h).
 #pragma once
 #include <cmath>
 #include <cstddef>

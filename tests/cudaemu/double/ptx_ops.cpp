@@ -681,7 +681,7 @@ struct Table : std::map<std::string, Form> {
 } // namespace
 
 const std::map<std::string, Form>& forms() {
-    static const Table& table = *new Table; // never destroyed: see libcuda_emu.cpp
+    static const Table& table = *new Table; // never destroyed: see emu.h
     return table;
 }
 

@@ -1,0 +1,190 @@
+// A test double of libcuda.so.1: the driver API subset that the Go side binds, running
+// kernels on the host. README.md says what it checks. Here: knobs, errors, devices and the context.
+#include "emu.h"
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+IMMORTAL(std::recursive_mutex, mu);
+std::atomic<int> sticky{0};
+
+static std::atomic<bool> initialised{false};
+static std::atomic<int> references{0}; // to the primary context
+static thread_local CUcontext current;
+static const CUcontext PRIMARY = (CUcontext)0x1000;
+
+const char* env(const char* key, const char* otherwise) {
+    const char* v = getenv(key);
+    return v && *v ? v : otherwise;
+}
+
+long env_number(const char* key, long otherwise) {
+    const char* v = env(key, nullptr);
+    return v ? atol(v) : otherwise;
+}
+
+int say(int code, const char* format, ...) {
+    char text[512];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    fprintf(stderr, "cuemu: %s -> %d\n", text, code);
+    return code;
+}
+
+// CUEMU_FAIL="name:nth:code[s],…"
+int inject(const char* name) {
+    static auto& calls = *new std::map<std::string, int>;
+    Lock lock(mu);
+    const int n = ++calls[name];
+    const char* p = env("CUEMU_FAIL", "");
+    while (*p) {
+        char call[64];
+        int nth, code, used = 0;
+        if (sscanf(p, "%63[^:]:%d:%d%n", call, &nth, &code, &used) == 3) {
+            const bool stays = p[used] == 's';
+            if (n == nth && !strcmp(call, name)) {
+                if (stays) sticky = code;
+                return say(code, "injected in %s call %d", name, n);
+            }
+            p += used + stays;
+        } else {
+            p++;
+        }
+        if (*p == ',') p++;
+    }
+    return 0;
+}
+
+int entered(const char* call, bool context) {
+    if (int e = inject(call)) return e;
+    if (sticky) return sticky;
+    if (!initialised) return NOT_INITIALIZED;
+    if (!context) return 0;
+    if (!current) return say(INVALID_CONTEXT, "%s: no context current on this OS thread", call);
+    if (!references) return say(CONTEXT_IS_DESTROYED, "%s: context destroyed", call);
+    return 0;
+}
+
+static int devices() { return env_number("CUEMU_DEVICES", 1); }
+
+API(cuInit, unsigned) {
+    if (int e = inject(__func__)) return R(e);
+    Lock lock(mu);
+    if (initialised) return R(0);
+    if (!devices()) return R(NO_DEVICE);
+    if (!reserve()) return R(OUT_OF_MEMORY);
+    start_device();
+    initialised = true;
+    return R(0);
+}
+
+API(cuDriverGetVersion, int* version) {
+    if (int e = inject(__func__)) return R(e);
+    *version = env_number("CUEMU_DRIVER", 12000);
+    return R(0);
+}
+
+API(cuDeviceGetCount, int* n) {
+    ENTER();
+    *n = devices();
+    return R(0);
+}
+
+API(cuDeviceGet, CUdevice* device, int ordinal) {
+    ENTER();
+    if (ordinal < 0 || ordinal >= devices()) return R(INVALID_DEVICE);
+    *device = ordinal;
+    return R(0);
+}
+
+API(cuDeviceGetName, char* name, int n, CUdevice) {
+    ENTER();
+    snprintf(name, n, "CUEMU");
+    return R(0);
+}
+
+API(cuDeviceGetUuid_v2, CUuuid* uuid, CUdevice device) {
+    ENTER();
+    memset(uuid, 0, 16);
+    uuid->bytes[0] = (char)(device + 1);
+    return R(0);
+}
+
+API(cuDeviceTotalMem_v2, size_t* n, CUdevice) {
+    ENTER();
+    *n = env_number("CUEMU_MEM", 1L << 30);
+    return R(0);
+}
+
+API(cuDeviceGetAttribute, int* value, CUdevice_attribute attribute, CUdevice) {
+    ENTER();
+    const int compute = env_number("CUEMU_CC", 75);
+    switch ((int)attribute) {
+    case 1: *value = 1024; break;         // MAX_THREADS_PER_BLOCK
+    case 8: *value = 49152; break;        // MAX_SHARED_MEMORY_PER_BLOCK
+    case 10: *value = 32; break;          // WARP_SIZE
+    case 16: *value = 4; break;           // MULTIPROCESSOR_COUNT
+    case 75: *value = compute / 10; break; // COMPUTE_CAPABILITY_MAJOR
+    case 76: *value = compute % 10; break; // COMPUTE_CAPABILITY_MINOR
+    case 115: *value = 1; break;          // MEMORY_POOLS_SUPPORTED
+    default: *value = 0;
+    }
+    return R(0);
+}
+
+API(cuDevicePrimaryCtxSetFlags_v2, CUdevice, unsigned) {
+    ENTER();
+    return R(0);
+}
+
+API(cuDevicePrimaryCtxRetain, CUcontext* context, CUdevice) {
+    ENTER();
+    references++;
+    *context = PRIMARY;
+    return R(0);
+}
+
+API(cuDevicePrimaryCtxRelease_v2, CUdevice) {
+    if (int e = inject(__func__)) return R(e);
+    Lock lock(mu);
+    if (references <= 0) return R(INVALID_CONTEXT);
+    if (--references) return R(0);
+    size_t device = 0, host = 0;
+    for (auto& k : live) (k.second.host ? host : device)++;
+    const size_t streams = count_streams(), events = count_events(), modules = count_modules();
+    if (device + host + streams + events + modules) {
+        say(0, "LEAK: %zu device, %zu host allocations, %zu streams, %zu events, %zu modules", device, host, streams, events, modules);
+    }
+    return R(0);
+}
+
+API(cuCtxSetCurrent, CUcontext context) {
+    ENTER();
+    if (context && context != PRIMARY) return R(INVALID_CONTEXT);
+    current = context;
+    return R(0);
+}
+
+API(cuCtxGetCurrent, CUcontext* context) {
+    ENTER();
+    *context = current;
+    return R(0);
+}
+
+API(cuCtxSynchronize, void) {
+    ENTER_CTX();
+    finish_all();
+    return R(sticky.load());
+}
+
+API(cuGetErrorString, CUresult code, const char** text) {
+    static thread_local char buffer[32];
+    snprintf(buffer, sizeof buffer, "CUDA error %d", (int)code);
+    *text = buffer;
+    return R(0);
+}
+
+API(cuGetErrorName, CUresult code, const char** text) { return cuGetErrorString(code, text); }

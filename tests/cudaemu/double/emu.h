@@ -1,0 +1,107 @@
+// What the parts of the double share. Its state is that of one process and one device; mu guards it.
+// Globals are never destroyed: a Go -race binary leaves through exit(), which would run their
+// destructors under the feet of the device thread.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+#include <cstdint>
+#include "ptx.h"
+#include "registry.h"
+
+#ifdef EMU_CHECK_CUDA_H // the compiler then compares every prototype with NVIDIA's
+#include <cuda.h>
+#else
+typedef int CUresult;
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st* CUcontext;
+typedef struct CUmod_st* CUmodule;
+typedef struct CUfunc_st* CUfunction;
+typedef struct CUstream_st* CUstream;
+typedef struct CUevent_st* CUevent;
+typedef struct CUmemPoolHandle_st* CUmemoryPool;
+typedef int CUdevice_attribute, CUjit_option, CUmemPool_attribute, CUfunction_attribute;
+struct CUuuid_t {
+    char bytes[16];
+};
+typedef CUuuid_t CUuuid;
+#endif
+
+#define API(name, ...) extern "C" __attribute__((visibility("default"))) CUresult name(__VA_ARGS__)
+#define R(x) ((CUresult)(x))
+#define IMMORTAL(type, name) type& name = *new type
+
+// Results of calls, by their names in cuda.h.
+enum : int {
+    INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_CONTEXT = 201,
+    NO_BINARY_FOR_GPU = 209, INVALID_PTX = 218, UNSUPPORTED_PTX_VERSION = 222, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
+    ILLEGAL_ADDRESS = 700, CONTEXT_IS_DESTROYED = 709, MISALIGNED_ADDRESS = 716, LAUNCH_FAILED = 719,
+};
+
+typedef std::lock_guard<std::recursive_mutex> Lock;
+extern std::recursive_mutex& mu;
+
+// ---- device.cpp
+
+const char* env(const char* key, const char* otherwise);
+long env_number(const char* key, long otherwise);
+// say prints a line about the caller's mistake and returns the code.
+int say(int code, const char* format, ...) __attribute__((format(printf, 2, 3)));
+// inject is the code with which CUEMU_FAIL wants this call of that name to fail, or 0.
+int inject(const char* name);
+
+extern std::atomic<int> sticky; // an error of the device: all calls fail with it from then on
+int entered(const char* call, bool context); // what a call returns before it does anything, or 0
+
+#define ENTER() do { if (int e_ = entered(__func__, false)) return R(e_); } while (0)
+#define ENTER_CTX() do { if (int e_ = entered(__func__, true)) return R(e_); } while (0)
+
+// ---- memory.cpp
+
+struct Alloc {
+    char* map; // pages
+    size_t map_length;
+    char* p;   // what the caller got; ends as close to the guard page above as its alignment allows
+    size_t n, pad;
+    bool host, open;
+};
+extern std::map<uintptr_t, Alloc>& live; // by p
+bool reserve();                          // the address space of all memory
+const Alloc* find(uintptr_t p);          // the allocation that p lies in; under mu
+bool device_range(uintptr_t p, size_t n);
+
+class Open { // opens all of device memory for its lifetime
+public:
+    Open();
+    ~Open();
+    int close(); // 700 if an allocation's margins were written
+};
+
+// ---- streams.cpp
+
+// A stream holds its work back until somebody waits for it, and then only that stream (and
+// what it waits for) advances: forgotten synchronisation shows up as stale data every time instead of
+// once a month. CUEMU_EAGER=1 turns it off.
+int push(CUstream stream, std::function<void()> work);
+bool known(CUstream stream);
+void finish(CUstream stream); // runs what it holds
+void finish_all();
+void start_device();
+bool on_device_thread();
+size_t count_streams();
+size_t count_events();
+
+// ---- engine.cpp
+
+// run_native runs a kernel that is compiled for the host; a fault becomes sticky.
+int run_native(const KernelEntry* kernel, void** args, dim3 grid, dim3 block);
+
+// ---- modules.cpp
+
+size_t count_modules();

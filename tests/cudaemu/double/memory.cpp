@@ -1,0 +1,243 @@
+// Memory of the device, and page-locked memory of the host. The device's is reserved without access and
+// opened only while a copy, a memset or a kernel runs. Every allocation has a guard page on both
+// sides, ends as close to the upper one as its alignment allows, starts life poisoned, and its addresses
+// are never used again.
+#include "emu.h"
+#include <algorithm>
+#include <cstring>
+#include <sys/mman.h>
+
+#if defined(__SANITIZE_ADDRESS__) // exact bounds: the slack beside a buffer is poisoned
+#include <sanitizer/asan_interface.h>
+#define FENCE(p, n) __asan_poison_memory_region(p, n)
+#define UNFENCED __attribute__((no_sanitize_address))
+#else
+#define FENCE(p, n) (void)0
+#define UNFENCED
+#endif
+
+typedef std::map<uintptr_t, Alloc> Allocs;
+IMMORTAL(Allocs, live);
+
+static const size_t PAGE = 4096;
+static const unsigned char POISON = 0xff;
+static char *arena_top, *arena_end;
+static size_t used; // bytes of the device
+
+bool reserve() {
+    const size_t size = 1ull << 38;
+    char* p = (char*)mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return false;
+    arena_top = p;
+    arena_end = p + size;
+    return true;
+}
+
+const Alloc* find(uintptr_t p) {
+    auto i = live.upper_bound(p);
+    if (i == live.begin()) return nullptr;
+    const Alloc& a = (--i)->second;
+    return p < (uintptr_t)a.p + a.n ? &a : nullptr;
+}
+
+static bool inside(uintptr_t p, size_t n, bool host) {
+    Lock lock(mu);
+    const Alloc* a = find(p);
+    return a && a->host == host && n <= a->n - (p - (uintptr_t)a->p);
+}
+
+bool device_range(uintptr_t p, size_t n) { return inside(p, n, false); }
+static bool pinned(const void* p, size_t n) { return inside((uintptr_t)p, n, true); }
+
+bool ptx::range(uint64_t address, uint64_t* from, uint64_t* to) {
+    Lock lock(mu);
+    const Alloc* a = find(address);
+    if (!a) return false;
+    *from = (uint64_t)a->p;
+    *to = *from + a->n;
+    return true;
+}
+
+static size_t up(size_t n, size_t step) { return (n + step - 1) / step * step; }
+
+static int allocate(size_t n, bool host, void** out) {
+    Lock lock(mu);
+    static const size_t total = env_number("CUEMU_MEM", 1L << 30), align = env_number("CUEMU_ALIGN", 256);
+    if (!n) return INVALID_VALUE;
+    if (!host && used + n > total) return OUT_OF_MEMORY;
+    const size_t rounded = up(n, align), length = up(rounded, PAGE);
+    char* map = arena_top + PAGE;
+    if (map + length + PAGE > arena_end) return OUT_OF_MEMORY;
+    arena_top = map + length;
+    mprotect(map, length, PROT_READ | PROT_WRITE);
+    memset(map, POISON, length);
+    Alloc a{map, length, map + length - rounded, n, rounded - n, host, false};
+    if (!host) {
+        used += n;
+        mprotect(map, length, PROT_NONE);
+    }
+    FENCE(a.p + n, a.pad);
+    FENCE(map, a.p - map);
+    live[(uintptr_t)a.p] = a;
+    *out = a.p;
+    return 0;
+}
+
+static int release(uintptr_t p, bool host) {
+    Lock lock(mu);
+    auto i = live.find(p);
+    if (i == live.end() || i->second.host != host) return say(INVALID_VALUE, "free of %#lx: not allocated", (long)p);
+    Alloc& a = i->second;
+    if (!host) used -= a.n;
+    FENCE(a.map, a.map_length);
+    madvise(a.map, a.map_length, MADV_DONTNEED);
+    mprotect(a.map, a.map_length, PROT_NONE);
+    live.erase(i);
+    return 0;
+}
+
+UNFENCED static bool margins_written(const Alloc& a) { // the memory must be open
+    for (size_t i = 0; i < a.pad; i++) {
+        if ((unsigned char)a.p[a.n + i] != POISON) return true;
+    }
+    for (char* q = a.map; q < a.p; q++) {
+        if ((unsigned char)*q != POISON) return true;
+    }
+    return false;
+}
+
+Open::Open() {
+    Lock lock(mu);
+    for (auto& k : live) {
+        Alloc& a = k.second;
+        if (a.host) continue;
+        mprotect(a.map, a.map_length, PROT_READ | PROT_WRITE);
+        a.open = true;
+    }
+}
+
+Open::~Open() { close(); }
+
+int Open::close() {
+    Lock lock(mu);
+    int bad = 0;
+    for (auto& k : live) {
+        Alloc& a = k.second;
+        if (!a.open) continue;
+        if (margins_written(a)) bad = say(ILLEGAL_ADDRESS, "write outside the %zu-byte allocation at %p", a.n, a.p);
+        mprotect(a.map, a.map_length, PROT_NONE);
+        a.open = false;
+    }
+    return bad;
+}
+
+API(cuMemGetInfo_v2, size_t* free, size_t* total) {
+    ENTER_CTX();
+    Lock lock(mu);
+    *total = env_number("CUEMU_MEM", 1L << 30);
+    *free = *total - used;
+    return R(0);
+}
+
+static int allocate_device(CUdeviceptr* p, size_t n) {
+    void* q;
+    if (int e = allocate(n, false, &q)) return e;
+    *p = (CUdeviceptr)q;
+    return 0;
+}
+
+API(cuMemAlloc_v2, CUdeviceptr* p, size_t n) {
+    ENTER_CTX();
+    return R(allocate_device(p, n));
+}
+
+API(cuMemFree_v2, CUdeviceptr p) {
+    ENTER_CTX();
+    if (!p) return R(0);
+    finish_all(); // as the driver does
+    return R(release(p, false));
+}
+
+API(cuMemHostAlloc, void** p, size_t n, unsigned) {
+    ENTER_CTX();
+    return R(allocate(n, true, p));
+}
+
+API(cuMemFreeHost, void* p) {
+    ENTER_CTX();
+    return R(release((uintptr_t)p, true));
+}
+
+API(cuDeviceGetDefaultMemPool, CUmemoryPool* pool, CUdevice) {
+    ENTER();
+    *pool = (CUmemoryPool)0x2000;
+    return R(0);
+}
+
+API(cuMemPoolSetAttribute, CUmemoryPool, CUmemPool_attribute, void*) {
+    ENTER();
+    return R(0);
+}
+
+API(cuMemAllocAsync, CUdeviceptr* p, size_t n, CUstream stream) {
+    ENTER_CTX();
+    if (!known(stream)) return R(INVALID_HANDLE);
+    return R(allocate_device(p, n));
+}
+
+API(cuMemFreeAsync, CUdeviceptr p, CUstream stream) {
+    ENTER_CTX();
+    if (!device_range(p, 1)) return R(INVALID_VALUE);
+    return R(push(stream, [=] { release(p, false); }));
+}
+
+// Pageable host memory is staged at the call (to the device), or copied before the call returns
+// (from it), as the driver does; CUEMU_PINNED=1 refuses it instead.
+API(cuMemcpyHtoDAsync_v2, CUdeviceptr to, const void* from, size_t n, CUstream stream) {
+    ENTER_CTX();
+    if (!device_range(to, n)) return R(say(INVALID_VALUE, "HtoD: %zu bytes at %#llx are not device memory", n, to));
+    if (pinned(from, n)) {
+        return R(push(stream, [=] {
+            Open open;
+            memcpy((void*)to, from, n);
+        }));
+    }
+    if (env_number("CUEMU_PINNED", 0)) return R(say(INVALID_VALUE, "HtoD: host memory is not pinned"));
+    auto staged = std::make_shared<std::vector<char>>((const char*)from, (const char*)from + n);
+    return R(push(stream, [=] {
+        Open open;
+        memcpy((void*)to, staged->data(), n);
+    }));
+}
+
+API(cuMemcpyDtoHAsync_v2, void* to, CUdeviceptr from, size_t n, CUstream stream) {
+    ENTER_CTX();
+    if (!device_range(from, n)) return R(say(INVALID_VALUE, "DtoH: %zu bytes at %#llx are not device memory", n, from));
+    const bool waits = !pinned(to, n);
+    if (waits && env_number("CUEMU_PINNED", 0)) return R(say(INVALID_VALUE, "DtoH: host memory is not pinned"));
+    const int e = push(stream, [=] {
+        Open open;
+        memcpy(to, (void*)from, n);
+    });
+    if (e || !waits) return R(e);
+    finish(stream);
+    return R(sticky.load());
+}
+
+API(cuMemcpyDtoDAsync_v2, CUdeviceptr to, CUdeviceptr from, size_t n, CUstream stream) {
+    ENTER_CTX();
+    if (!device_range(from, n) || !device_range(to, n)) return R(INVALID_VALUE);
+    return R(push(stream, [=] {
+        Open open;
+        memmove((void*)to, (void*)from, n);
+    }));
+}
+
+API(cuMemsetD8Async, CUdeviceptr p, unsigned char value, size_t n, CUstream stream) {
+    ENTER_CTX();
+    if (!device_range(p, n)) return R(INVALID_VALUE);
+    return R(push(stream, [=] {
+        Open open;
+        memset((void*)p, value, n);
+    }));
+}

@@ -1,0 +1,208 @@
+// Modules of PTX, their kernels, and launches.
+#include "emu.h"
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+
+struct Function {
+    std::string name;
+    const KernelEntry* native;
+    int max_threads;
+    std::shared_ptr<ptx::Kernel> interpreted; // with CUEMU_PTX
+};
+
+struct Module {
+    std::vector<std::unique_ptr<Function>> functions;
+};
+
+static IMMORTAL(std::set<Module*>, modules);
+static IMMORTAL(std::set<Function*>, functions);
+
+// Filled by constructors, in no order that is known.
+static std::map<std::string, KernelEntry*>& registry() {
+    static auto& all = *new std::map<std::string, KernelEntry*>;
+    return all;
+}
+
+void registry_add(KernelEntry* e) { registry()[e->name] = e; }
+
+const KernelEntry* registry_find(const char* name) {
+    auto i = registry().find(name);
+    return i == registry().end() ? nullptr : i->second;
+}
+
+size_t count_modules() { return modules.size(); }
+
+static int check_header(const char* text) {
+    const char *version = strstr(text, ".version"), *target = strstr(text, ".target sm_");
+    int major = 0, minor = 0, compute = 0;
+    if (!version || !target || sscanf(version, ".version %d.%d", &major, &minor) != 2 || sscanf(target, ".target sm_%d", &compute) != 1) return say(INVALID_PTX, "not PTX");
+    // CUDA 12.0-12.5 read ISA 8.0-8.5, 12.6-12.9 read 8.5-8.8, 13.n reads 9.n
+    const int driver = env_number("CUEMU_DRIVER", 12000), n = driver % 1000 / 10;
+    const int most = (driver / 1000 - 4) * 10 + n - (driver / 1000 == 12 && n > 5);
+    if (major * 10 + minor > most) return say(UNSUPPORTED_PTX_VERSION, "PTX ISA %d.%d, driver %d reads up to %d.%d", major, minor, driver, most / 10, most % 10);
+    if (compute > env_number("CUEMU_CC", 75)) return say(INVALID_PTX, "PTX target sm_%d above the device", compute);
+    int depth = 0;
+    for (const char* p = text; *p; p++) {
+        depth += *p == '{';
+        depth -= *p == '}';
+        if ((unsigned char)*p > 126) return say(INVALID_PTX, "binary garbage after the PTX: is it NUL-terminated?");
+    }
+    if (depth) return say(INVALID_PTX, "unbalanced braces");
+    return 0;
+}
+
+// The sizes of the parameters between from and to, as KernelEntry::sizes writes them.
+static std::string parameter_sizes(const char* from, const char* to) {
+    std::string out;
+    for (const char* p = from; (p = strstr(p, ".param ")) && p < to; p += 7) {
+        const std::string one(p, strcspn(p, ",)"));
+        int bits = 0;
+        for (size_t i = 0; i + 2 < one.size() && !bits; i++) {
+            if (one[i] == '.' && strchr("usfb", one[i + 1]) && isdigit((unsigned char)one[i + 2])) bits = atoi(&one[i + 2]);
+        }
+        const size_t bracket = one.find('[');
+        const int count = bracket == std::string::npos ? 1 : atoi(&one[bracket + 1]);
+        out += std::to_string(bits / 8 * count) + " ";
+    }
+    return out;
+}
+
+static int load(const char* text, Module* module) {
+    if (int e = check_header(text)) return e;
+    std::vector<ptx::Kernel> parsed;
+    if (env_number("CUEMU_PTX", 0)) {
+        try {
+            parsed = ptx::parse(text);
+        } catch (ptx::Fault& f) {
+            return say(f.code, "%s", f.text.c_str());
+        }
+    }
+    for (const char* p = text; (p = strstr(p, ".entry "));) {
+        p += strlen(".entry ");
+        auto f = std::make_unique<Function>();
+        while (*p && *p != '(' && *p > ' ') f->name += *p++;
+        f->native = registry_find(f->name.c_str());
+        f->max_threads = 1024;
+        if (!f->native) return say(NOT_FOUND, "PTX entry %s has no host-compiled twin", f->name.c_str());
+        const char* end = strchr(p, ')');
+        const char* body = end ? strchr(end, '{') : nullptr;
+        if (!body) return say(INVALID_PTX, "entry %s has no body", f->name.c_str());
+        const std::string sizes = parameter_sizes(p, end);
+        if (sizes != f->native->sizes()) {
+            return say(INVALID_PTX, "entry %s: PTX parameters [%s] but source has [%s]: stale PTX?", f->name.c_str(), sizes.c_str(), f->native->sizes().c_str());
+        }
+        const char* limit = strstr(end, ".maxntid ");
+        if (limit && limit < body) {
+            int x = 1, y = 1, z = 1;
+            sscanf(limit, ".maxntid %d, %d, %d", &x, &y, &z);
+            f->max_threads = x * y * z;
+        }
+        // Threads that wait for each other need stacks of their own.
+        const char* last = strstr(body, "\n}");
+        const std::string code(body, last ? last - body : strlen(body));
+        bool syncs = false;
+        for (const char* wait : {"bar.", "barrier.", "shfl.", "vote."}) syncs |= code.find(wait) != std::string::npos;
+        const_cast<KernelEntry*>(f->native)->syncs = syncs;
+        for (auto& k : parsed) {
+            if (k.name == f->name) f->interpreted = std::make_shared<ptx::Kernel>(std::move(k));
+        }
+        module->functions.push_back(std::move(f));
+    }
+    return 0;
+}
+
+static void run_interpreted(const ptx::Kernel& kernel, const std::vector<std::vector<char>>& args, const ptx::Launch& launch) {
+    int e = 0;
+    Open open;
+    try {
+        ptx::run(kernel, args, launch);
+    } catch (ptx::Fault& f) {
+        e = say(f.code, "%s", f.text.c_str());
+    }
+    const int margins = open.close();
+    if (!e) e = margins;
+    if (e) sticky = e;
+}
+
+API(cuModuleLoadDataEx, CUmodule* handle, const void* image, unsigned, CUjit_option*, void**) {
+    ENTER_CTX();
+    uint32_t magic;
+    memcpy(&magic, image, sizeof magic);
+    if (magic == 0xba55ed50 || magic == 0x464c457f) return R(say(NO_BINARY_FOR_GPU, "fatbin/cubin given; the double reads PTX only"));
+    Lock lock(mu);
+    auto m = std::make_unique<Module>();
+    if (int e = load((const char*)image, m.get())) return R(e);
+    for (auto& f : m->functions) functions.insert(f.get());
+    modules.insert(m.get());
+    *handle = (CUmodule)m.release();
+    return R(0);
+}
+
+API(cuModuleGetFunction, CUfunction* function, CUmodule handle, const char* name) {
+    ENTER_CTX();
+    Lock lock(mu);
+    auto m = (Module*)handle;
+    if (!modules.count(m)) return R(INVALID_HANDLE);
+    for (auto& f : m->functions) {
+        if (f->name != name) continue;
+        *function = (CUfunction)f.get();
+        return R(0);
+    }
+    return R(say(NOT_FOUND, "no entry %s", name));
+}
+
+API(cuModuleUnload, CUmodule handle) {
+    ENTER_CTX();
+    Lock lock(mu);
+    auto m = (Module*)handle;
+    if (!modules.erase(m)) return R(INVALID_HANDLE);
+    for (auto& f : m->functions) functions.erase(f.get());
+    delete m;
+    return R(0);
+}
+
+API(cuFuncSetAttribute, CUfunction, CUfunction_attribute, int) {
+    ENTER_CTX();
+    return R(0);
+}
+
+API(cuLaunchKernel, CUfunction handle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, CUstream stream, void** params, void** extra) {
+    ENTER_CTX();
+    std::unique_lock<std::recursive_mutex> lock(mu);
+    auto f = (Function*)handle;
+    if (!functions.count(f)) return R(INVALID_HANDLE);
+    if (extra) return R(INVALID_VALUE);
+    const char* name = f->name.c_str();
+    const uint64_t threads = (uint64_t)bx * by * bz;
+    if (!gx || !gy || !gz || !threads || gy > 65535 || gz > 65535 || gx > 0x7fffffffu || bx > 1024 || by > 1024 || bz > 64 || threads > 1024 || shared > 49152) {
+        return R(say(INVALID_VALUE, "launch %s: bad shape grid %u,%u,%u block %u,%u,%u shared %u", name, gx, gy, gz, bx, by, bz, shared));
+    }
+    if (threads > (uint64_t)f->max_threads) return R(say(INVALID_VALUE, "launch %s: %lu threads, __launch_bounds__ %d", name, (long)threads, f->max_threads));
+    auto args = std::make_shared<std::vector<std::vector<char>>>();
+    for (size_t i = 0; i < f->native->args.size(); i++) {
+        const ArgInfo& a = f->native->args[i];
+        args->emplace_back((char*)params[i], (char*)params[i] + a.size);
+        if (!a.ptr) continue;
+        uintptr_t p;
+        memcpy(&p, params[i], sizeof p);
+        if (p && !find(p)) return R(say(sticky = ILLEGAL_ADDRESS, "launch %s: parameter %zu = %#lx is not device memory", name, i, (long)p));
+        if (p % a.align) return R(say(sticky = MISALIGNED_ADDRESS, "launch %s: parameter %zu misaligned", name, i));
+    }
+    const std::shared_ptr<ptx::Kernel> interpreted = f->interpreted;
+    const KernelEntry* native = f->native;
+    lock.unlock(); // work of the default stream is waited for
+    if (interpreted) {
+        const std::string order = env("CUEMU_ORDER", "fwd");
+        ptx::Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, ptx::Order::Forward, (unsigned)env_number("CUEMU_SEED", 1)};
+        if (order == "rev") launch.order = ptx::Order::Reverse;
+        if (order == "rand") launch.order = ptx::Order::Random;
+        return R(push(stream, [=] { run_interpreted(*interpreted, *args, launch); }));
+    }
+    return R(push(stream, [=] {
+        std::vector<void*> values;
+        for (auto& a : *args) values.push_back(a.data());
+        run_native(native, values.data(), dim3{gx, gy, gz}, dim3{bx, by, bz});
+    }));
+}
