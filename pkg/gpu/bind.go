@@ -44,3 +44,12 @@ func bind(lib uintptr, table any) error {
 	}
 	return nil
 }
+
+// symbol is the address of a symbol, 0 if the library has not got it.
+func symbol(lib uintptr, name string) uintptr {
+	p, err := purego.Dlsym(lib, name)
+	if err != nil {
+		return 0
+	}
+	return p
+}

@@ -9,3 +9,5 @@ func openLibrary(string, ...string) (uintptr, error) {
 }
 
 func bind(uintptr, any) error { return nil }
+
+func symbol(uintptr, string) uintptr { return 0 }

@@ -9,9 +9,6 @@ import (
 	"strata/pkg/mem"
 )
 
-// leastCompute is the oldest device that the kernels are compiled for: Volta.
-const leastCompute = 70
-
 // Device is a GPU that this process uses. Its methods may be called from any
 // goroutine.
 type Device struct {
@@ -42,8 +39,8 @@ func Open(info Info, l Limits) (*Device, error) {
 	if _, err := load(); err != nil {
 		return nil, err
 	}
-	if info.Compute < leastCompute {
-		return nil, unavailable("%s has compute capability %d.%d, needed is 7.0 (Volta) or newer", info.Name, info.Compute/10, info.Compute%10)
+	if err := info.Usable(); err != nil {
+		return nil, err
 	}
 	d := &Device{Info: info, thread: newThread(), modules: map[string]*module{}}
 	var free, total uint64

@@ -21,6 +21,18 @@ func (i Info) String() string {
 	return fmt.Sprintf("%d: %s (%s, %.1f GiB, compute capability %d.%d)", i.Index, i.Name, i.UUID, float64(i.Memory)/(1<<30), i.Compute/10, i.Compute%10)
 }
 
+// leastCompute is the oldest device that the kernels are compiled for: Volta.
+const leastCompute = 70
+
+// Usable says why the kernels cannot run on a device of this kind, as an
+// [Unavailable]; nil if they can.
+func (i Info) Usable() error {
+	if i.Compute < leastCompute {
+		return unavailable("%s has compute capability %d.%d, needed is 7.0 (Volta) or newer", i.Name, i.Compute/10, i.Compute%10)
+	}
+	return nil
+}
+
 // Attributes of a device (CUdevice_attribute, cuda.h 12.0).
 const (
 	attrMultiprocessors = 16
