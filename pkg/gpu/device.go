@@ -130,6 +130,13 @@ func (d *Device) Lost() error {
 	return nil
 }
 
+// Free is how many bytes of the device nobody holds at this moment.
+func (d *Device) Free() (int64, error) {
+	var free, total uint64
+	err := d.do(func() error { return check("cuMemGetInfo_v2", driver.MemGetInfo(&free, &total)) })
+	return int64(free), err
+}
+
 // Memory is the device's memory within the limit that Open was given.
 func (d *Device) Memory() *Pool { return d.memory }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -11,7 +12,7 @@ import (
 
 // Library is a shared library that the GPU path uses.
 type Library struct {
-	Name    string // as the loader is asked for it
+	Name    string // as the loader is asked for it, without folders
 	File    string // where it was found; "" if it was not opened
 	Version string // what it says of itself; "" if it was not opened or says nothing
 	Reason  string // why it cannot be used; "" if it can
@@ -42,7 +43,7 @@ func describeLibrary(variable string, version func(lib uintptr) (string, uintptr
 			reasons = append(reasons, firstLine(err.Error()))
 			continue
 		}
-		l.Name, l.File = name, name
+		l.Name, l.File = filepath.Base(name), name
 		var function uintptr
 		l.Version, function, err = version(lib)
 		if file := fileOf(function); file != "" {

@@ -143,3 +143,25 @@ func scan(dir string, clean bool) ([]entry, error) {
 	}
 	return all, nil
 }
+
+// Check says why processes of this user cannot keep leases in a folder; nil if they
+// can. It makes nothing: a folder that is not there is judged by the one above.
+func Check(dir string) error {
+	path := dir
+	for {
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && filepath.Dir(path) != path:
+			path = filepath.Dir(path)
+			continue
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return &fs.PathError{Op: "open", Path: path, Err: unix.ENOTDIR}
+		}
+		if err := unix.Access(path, unix.W_OK|unix.X_OK); err != nil {
+			return &fs.PathError{Op: "write to", Path: path, Err: err}
+		}
+		return nil
+	}
+}

@@ -323,3 +323,21 @@ func ExampleAcquire() {
 	// GPU-77fe
 	// <nil>
 }
+
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]error{
+		dir: nil, filepath.Join(dir, "a", "b"): nil, file: unix.ENOTDIR, filepath.Join(file, "a"): unix.ENOTDIR,
+	} {
+		if err := Check(path); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", path, err, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the folder was made")
+	}
+}
