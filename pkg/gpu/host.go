@@ -1,6 +1,21 @@
 package gpu
 
-import "unsafe"
+import (
+	"fmt"
+	"unsafe"
+
+	"strata/pkg/mem"
+)
+
+// Host is page-locked memory of [Device.Pinned] without waiting: when there is no more
+// it is an error of [ErrMemory].
+func (d *Device) Host(n int) (*mem.Buffer, error) {
+	b, err := d.pinned.TryGet(n)
+	if b == nil && err == nil {
+		err = fmt.Errorf("%w: %d bytes of page-locked host memory do not fit into %d", ErrMemory, n, d.pinned.Limit())
+	}
+	return b, err
+}
 
 // hostPortable makes page-locked memory one for all contexts (cuda.h 12.0).
 const hostPortable = 1

@@ -109,6 +109,19 @@ func (p *Pool) Get(ctx context.Context, n int64) (*Buffer, error) {
 	}
 }
 
+// TryGet is Get for callers that do not wait: when the limit is reached, or the driver
+// has no more, it is an error of [ErrMemory]. Who holds a part of what it needs must
+// not wait for the rest: those it would wait for may do the same.
+func (p *Pool) TryGet(n int64) (*Buffer, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b, err := p.take(mem.Size(int(n)), n)
+	if b == nil && err == nil {
+		err = fmt.Errorf("%w: %d bytes do not fit beside %d of %d", ErrMemory, n, p.used, p.limit)
+	}
+	return b, err
+}
+
 // take finds or allocates memory of class c, with the pool locked. It returns
 // nothing when that has to wait for a Release.
 func (p *Pool) take(c int, n int64) (*Buffer, error) {

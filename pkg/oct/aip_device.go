@@ -22,6 +22,7 @@ type deviceProjection struct {
 	res    Resources
 	reader *planeReader
 	writer *ngff.Writer
+	team   deviceTeam
 	seen   func(mean []float32) // for the picture; nil: there is none
 }
 
@@ -45,26 +46,13 @@ func (p *projection[T]) onDevice() (work func(context.Context, *atomic.Int64) er
 
 // work projects chunk columns until none is left.
 func (p *deviceProjection) work(ctx context.Context, next *atomic.Int64) (err error) {
-	w, err := newDeviceWorker(ctx, p.res.Device)
+	w, err := newDeviceWorker(p.res.Device)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.end()) }()
-	n := int64(p.mosaic.chunk[1]) * int64(p.mosaic.chunk[2])
 	c := &deviceColumn{deviceProjection: p, stream: w.stream}
-	if c.in, err = w.pinned(p.reader.buffer()); err != nil {
-		return err
-	}
-	if c.out, err = w.pinned(int(4*n) + 8); err != nil {
-		return err
-	}
-	if c.planes, err = w.memory(int64(p.reader.buffer())); err != nil {
-		return err
-	}
-	if c.acc, err = w.memory(8 * n); err != nil {
-		return err
-	}
-	if c.result, err = w.memory(4*n + 8); err != nil {
+	if works, err := p.team.join(func() error { return c.begin(w) }); !works {
 		return err
 	}
 	ny, nx := p.mosaic.tiles()
@@ -87,6 +75,25 @@ type deviceColumn struct {
 	planes  gpu.Span // as in
 	acc     gpu.Span // float64
 	result  gpu.Span // as out
+}
+
+// begin takes the memory.
+func (c *deviceColumn) begin(w *deviceWorker) (err error) {
+	n := int64(c.mosaic.chunk[1]) * int64(c.mosaic.chunk[2])
+	if c.in, err = w.pinned(c.reader.buffer()); err != nil {
+		return err
+	}
+	if c.out, err = w.pinned(int(4*n) + 8); err != nil {
+		return err
+	}
+	if c.planes, err = w.memory(int64(c.reader.buffer())); err != nil {
+		return err
+	}
+	if c.acc, err = w.memory(8 * n); err != nil {
+		return err
+	}
+	c.result, err = w.memory(4*n + 8)
+	return err
 }
 
 func (c *deviceColumn) project(ctx context.Context, i, j int) error {

@@ -1,8 +1,9 @@
 package oct
 
 import (
-	"context"
+	"errors"
 	"fmt"
+	"sync"
 
 	"strata/pkg/gpu"
 	"strata/pkg/mem"
@@ -15,25 +16,47 @@ import (
 // devicePiece is how much is uploaded at a time: enough that the call does not count.
 const devicePiece = 8 << 20
 
+// deviceTeam lets workers begin one after the other. What a worker needs it takes at
+// its beginning; one that the device has no memory for leaves the work to those that
+// are there.
+type deviceTeam struct {
+	mu    sync.Mutex
+	ready int
+}
+
+// join calls begin, and says whether the worker works.
+func (t *deviceTeam) join(begin func() error) (bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := begin()
+	switch {
+	case err == nil:
+		t.ready++
+		return true, nil
+	case t.ready > 0 && errors.Is(err, gpu.ErrMemory):
+		return false, nil
+	}
+	return false, err
+}
+
 // deviceWorker is what a worker holds of the device.
 type deviceWorker struct {
-	ctx    context.Context
 	stream *gpu.Stream
 	host   []*mem.Buffer
 	device []*gpu.Buffer
 }
 
-func newDeviceWorker(ctx context.Context, d *gpu.Device) (*deviceWorker, error) {
+func newDeviceWorker(d *gpu.Device) (*deviceWorker, error) {
 	s, err := d.Stream()
 	if err != nil {
 		return nil, err
 	}
-	return &deviceWorker{ctx: ctx, stream: s}, nil
+	return &deviceWorker{stream: s}, nil
 }
 
 // pinned is page-locked memory for as long as the worker works.
 func (w *deviceWorker) pinned(n int) ([]byte, error) {
-	b, err := w.stream.Device().Pinned().Get(w.ctx, n)
+	b, err := w.stream.Device().Host(n)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +66,7 @@ func (w *deviceWorker) pinned(n int) ([]byte, error) {
 
 // memory is device memory for as long as the worker works.
 func (w *deviceWorker) memory(n int64) (gpu.Span, error) {
-	b, err := w.stream.Device().Memory().Get(w.ctx, n)
+	b, err := w.stream.Device().Memory().TryGet(n)
 	if err != nil {
 		return gpu.Span{}, err
 	}

@@ -135,6 +135,7 @@ type resampler struct {
 	reading  *meter.Meter  // of the input
 
 	weights [3][2]*filter.Weights // of the whole tile and the partial one
+	team    deviceTeam            // of workers on a device
 
 	mu    sync.Mutex
 	next  func() ([]int, bool) // start of the next output tile

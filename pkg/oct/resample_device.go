@@ -14,31 +14,14 @@ import (
 // resampleTilesOnDevice resamples tiles until none is left. Per tile its voxels are
 // copied to the device, and the resampled tile and 8 bytes are copied back.
 func resampleTilesOnDevice(ctx context.Context, p *resampler) (err error) {
-	w, err := newDeviceWorker(ctx, p.res.Device)
+	w, err := newDeviceWorker(p.res.Device)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.end()) }()
-	size := int64(p.mosaic.dtype.Size())
-	outElements := int64(1)
-	for _, n := range p.grid.tile() {
-		outElements *= int64(n)
-	}
 	t := &deviceTile{resampler: p, stream: w.stream, resizers: map[[2]int]*kernels.Resizer{}}
 	defer t.release()
-	if t.in, err = w.pinned(p.reader.buffer()); err != nil {
-		return err
-	}
-	if t.out, err = w.pinned(int(outElements*size) + 8); err != nil {
-		return err
-	}
-	if t.tile, err = w.memory(p.mosaic.tileBytes()); err != nil {
-		return err
-	}
-	if t.result, err = w.memory(outElements * size); err != nil {
-		return err
-	}
-	if t.bad, err = w.memory(8); err != nil {
+	if works, err := p.team.join(func() error { return t.begin(w) }); !works {
 		return err
 	}
 	for {
@@ -64,23 +47,46 @@ type deviceTile struct {
 
 func (t *deviceTile) release() {
 	for _, r := range t.resizers {
-		r.Release()
+		if r != nil { // else it failed to begin
+			r.Release()
+		}
 	}
 }
 
-// resizer is the one for tiles of ny × nx pixels. There are four at most: of whole
-// tiles and those at the far edges.
-func (t *deviceTile) resizer(ctx context.Context, i, j, ny, nx int) (*kernels.Resizer, error) {
-	key := [2]int{ny, nx}
-	if r := t.resizers[key]; r != nil {
-		return r, nil
+// begin takes the memory and brings the weights to the device: of whole tiles and those
+// at the far edges.
+func (t *deviceTile) begin(w *deviceWorker) (err error) {
+	size := int64(t.mosaic.dtype.Size())
+	outElements := int64(1)
+	for _, n := range t.grid.tile() {
+		outElements *= int64(n)
 	}
-	r, err := kernels.NewResizer(ctx, t.stream, t.weights[0][0], t.of(1, i), t.of(2, j))
-	if err != nil {
-		return nil, err
+	if t.in, err = w.pinned(t.reader.buffer()); err != nil {
+		return err
 	}
-	t.resizers[key] = r
-	return r, nil
+	if t.out, err = w.pinned(int(outElements*size) + 8); err != nil {
+		return err
+	}
+	if t.tile, err = w.memory(t.mosaic.tileBytes()); err != nil {
+		return err
+	}
+	if t.result, err = w.memory(outElements * size); err != nil {
+		return err
+	}
+	if t.bad, err = w.memory(8); err != nil {
+		return err
+	}
+	for _, y := range t.weights[1] {
+		for _, x := range t.weights[2] {
+			if y == nil || x == nil {
+				continue
+			}
+			if t.resizers[[2]int{y.In(), x.In()}], err = kernels.NewResizer(w.stream, t.weights[0][0], y, x); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // resample resamples tile (i, j) and writes it.
@@ -88,12 +94,9 @@ func (t *deviceTile) resample(ctx context.Context, i, j int) error {
 	y, ny, outY, outNY := t.grid.axes[1].span(i)
 	x, nx, outX, outNX := t.grid.axes[2].span(j)
 	kind := t.mosaic.dtype
-	r, err := t.resizer(ctx, i, j, ny, nx)
-	if err != nil {
-		return err
-	}
+	r := t.resizers[[2]int{ny, nx}]
 	at := int64(0)
-	err = t.reader.read(ctx, t.in, y, ny, x, nx, func(planes []byte) error {
+	err := t.reader.read(ctx, t.in, y, ny, x, nx, func(planes []byte) error {
 		start := time.Now()
 		n := int64(len(planes))
 		t.stream.Upload(t.tile.From(at, n), planes)

@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -27,7 +26,7 @@ const tapBytes = 24
 
 // NewDownsampler brings the taps of volumes of a shape to the device of s and waits
 // until they are there. z says whether that axis is halved too; y and x are.
-func NewDownsampler(ctx context.Context, s *gpu.Stream, shape [3]int, z bool) (*Downsampler, error) {
+func NewDownsampler(s *gpu.Stream, shape [3]int, z bool) (*Downsampler, error) {
 	r := &Downsampler{in: shape, out: shape, planes: 1, even: true, scale: 1}
 	if z {
 		r.planes = 2
@@ -57,7 +56,7 @@ func NewDownsampler(ctx context.Context, s *gpu.Stream, shape [3]int, z bool) (*
 	}
 	at[3] = int64(len(table))
 	var err error
-	if r.buffer, err = bring(ctx, s, table); err != nil {
+	if r.buffer, err = bring(s, table); err != nil {
 		return nil, err
 	}
 	for d := range r.taps {

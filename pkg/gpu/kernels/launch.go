@@ -1,8 +1,6 @@
 package kernels
 
 import (
-	"context"
-
 	"strata/pkg/gpu"
 )
 
@@ -33,14 +31,14 @@ func threads(nz, ny, nx int) (grid, block gpu.Dim) {
 func upTo(n int) int { return max(1, min(n, mostBlocks)) }
 
 // bring copies a table to the device of s and waits until it is there.
-func bring(ctx context.Context, s *gpu.Stream, table []byte) (*gpu.Buffer, error) {
-	host, err := s.Device().Pinned().Get(ctx, len(table))
+func bring(s *gpu.Stream, table []byte) (*gpu.Buffer, error) {
+	host, err := s.Device().Host(len(table))
 	if err != nil {
 		return nil, err
 	}
 	defer host.Release()
 	copy(host.B, table)
-	buffer, err := s.Device().Memory().Get(ctx, int64(len(table)))
+	buffer, err := s.Device().Memory().TryGet(int64(len(table)))
 	if err != nil {
 		return nil, err
 	}

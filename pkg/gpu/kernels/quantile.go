@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"context"
 	"math"
 
 	"strata/pkg/dtype"
@@ -12,10 +11,10 @@ import (
 // Quantiles finds exact percentiles of values on a device: those of filter.Quantiles,
 // to the last bit, in three passes over the values.
 //
-//	q, err := kernels.NewQuantiles(ctx, s, false, 0.1, 99.9)
+//	q, err := kernels.NewQuantiles(s, false, 0.1, 99.9)
 //	for !q.Done() {
 //		// call q.Add with all values
-//		err = q.Refine(ctx, s)
+//		err = q.Refine(s)
 //	}
 //	low, high := q.Value(0), q.Value(1)
 //
@@ -45,8 +44,8 @@ const histogramBytes = 8 << 11
 
 // NewQuantiles prepares for percentiles, each 0…100, of values or of their magnitudes.
 // It takes 32 KiB on the device for each.
-func NewQuantiles(ctx context.Context, s *gpu.Stream, magnitudes bool, percent ...float64) (*Quantiles, error) {
-	buffer, err := s.Device().Memory().Get(ctx, int64(max(1, 2*len(percent)))*histogramBytes)
+func NewQuantiles(s *gpu.Stream, magnitudes bool, percent ...float64) (*Quantiles, error) {
+	buffer, err := s.Device().Memory().TryGet(int64(max(1, 2*len(percent))) * histogramBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -109,9 +108,9 @@ func (q *Quantiles) histogram(i int) gpu.Span {
 }
 
 // Refine waits for the stream and ends a pass.
-func (q *Quantiles) Refine(ctx context.Context, s *gpu.Stream) error {
+func (q *Quantiles) Refine(s *gpu.Stream) error {
 	used := q.buffer.From(0, int64(len(q.prefixes))*histogramBytes)
-	host, err := s.Device().Pinned().Get(ctx, int(used.Bytes()))
+	host, err := s.Device().Host(int(used.Bytes()))
 	if err != nil {
 		return err
 	}

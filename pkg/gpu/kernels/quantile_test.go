@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -14,7 +13,7 @@ func passes(b *bench, q *Quantiles, add func() error) {
 	b.t.Helper()
 	for !q.Done() {
 		b.check(add())
-		b.check(q.Refine(context.Background(), b.stream))
+		b.check(q.Refine(b.stream))
 	}
 }
 
@@ -36,7 +35,7 @@ func quantiles[T dtype.Element](t *testing.T) {
 		want.Add(f)
 		src, kind := upload(b, v), dtype.Of[T]()
 
-		q, err := NewQuantiles(context.Background(), b.stream, false, percent...)
+		q, err := NewQuantiles(b.stream, false, percent...)
 		b.check(err)
 		passes(b, q, func() error { // in two pieces
 			half := int64(n / 2)
@@ -53,7 +52,7 @@ func quantiles[T dtype.Element](t *testing.T) {
 		}
 		q.Release()
 
-		q, err = NewQuantiles(context.Background(), b.stream, true, percent...)
+		q, err = NewQuantiles(b.stream, true, percent...)
 		b.check(err)
 		passes(b, q, func() error { return q.Add(b.stream, src, kind, int64(n)) })
 		for i, p := range percent {
@@ -79,7 +78,7 @@ func TestQuantilesOfCommon(t *testing.T) {
 			common = append(common, f)
 		}
 	}
-	q, err := NewQuantiles(context.Background(), b.stream, false, 50)
+	q, err := NewQuantiles(b.stream, false, 50)
 	b.check(err)
 	defer q.Release()
 	a, c := Planes{upload(b, v), pitch, ny * pitch}, Planes{upload(b, w), pitch, ny * pitch}
@@ -91,7 +90,7 @@ func TestQuantilesOfCommon(t *testing.T) {
 
 func TestQuantilesOfNothing(t *testing.T) {
 	b := open(t)
-	q, err := NewQuantiles(context.Background(), b.stream, false, 50)
+	q, err := NewQuantiles(b.stream, false, 50)
 	b.check(err)
 	defer q.Release()
 	src := upload(b, []float32{float32(math.NaN())})

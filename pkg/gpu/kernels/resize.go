@@ -1,8 +1,6 @@
 package kernels
 
 import (
-	"context"
-
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/gpu"
@@ -24,12 +22,12 @@ type resizePass struct {
 
 // NewResizer brings the weights to the device of s and takes the memory for what lies
 // between the passes.
-func NewResizer(ctx context.Context, s *gpu.Stream, z, y, x *filter.Weights) (*Resizer, error) {
+func NewResizer(s *gpu.Stream, z, y, x *filter.Weights) (*Resizer, error) {
 	r := &Resizer{in: [3]int{z.In(), y.In(), x.In()}, out: [3]int{z.Out(), y.Out(), x.Out()}}
 	shape := r.in
 	var most [2]int64
 	for i, p := range filter.Passes(z, y, x) {
-		w, err := NewWeights(ctx, s, p.Weights)
+		w, err := NewWeights(s, p.Weights)
 		if err != nil {
 			r.Release()
 			return nil, err
@@ -43,7 +41,7 @@ func NewResizer(ctx context.Context, s *gpu.Stream, z, y, x *filter.Weights) (*R
 			continue
 		}
 		var err error
-		if r.free[i], err = s.Device().Memory().Get(ctx, n); err != nil {
+		if r.free[i], err = s.Device().Memory().TryGet(n); err != nil {
 			r.Release()
 			return nil, err
 		}

@@ -3,7 +3,6 @@
 package kernels
 
 import (
-	"context"
 	"testing"
 
 	"strata/pkg/dtype"
@@ -24,7 +23,7 @@ func TestResizer(t *testing.T) {
 		filter.ToFloat32(f, v)
 		want := make([]float32, s.out[0]*s.out[1]*s.out[2])
 		filter.Resize(want, f, w[0], w[1], w[2])
-		r, err := NewResizer(context.Background(), b.stream, w[0], w[1], w[2])
+		r, err := NewResizer(b.stream, w[0], w[1], w[2])
 		b.check(err)
 		for range 2 {
 			got, err := r.Run(b.stream, upload(b, v), dtype.Uint16)

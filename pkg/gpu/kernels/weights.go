@@ -1,8 +1,6 @@
 package kernels
 
 import (
-	"context"
-
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/gpu"
@@ -17,7 +15,7 @@ type Weights struct {
 }
 
 // NewWeights brings weights to the device of s and waits until they are there.
-func NewWeights(ctx context.Context, s *gpu.Stream, w *filter.Weights) (*Weights, error) {
+func NewWeights(s *gpu.Stream, w *filter.Weights) (*Weights, error) {
 	first, start := make([]int32, w.Out()), make([]int32, w.Out()+1)
 	var taps []float32
 	for i := range w.Out() {
@@ -28,7 +26,7 @@ func NewWeights(ctx context.Context, s *gpu.Stream, w *filter.Weights) (*Weights
 	// one copy; the sizes are multiples of what the elements must be aligned to
 	table := append(dtype.Bytes(first), dtype.Bytes(start)...)
 	table = append(table, dtype.Bytes(taps)...)
-	buffer, err := bring(ctx, s, table)
+	buffer, err := bring(s, table)
 	if err != nil {
 		return nil, err
 	}

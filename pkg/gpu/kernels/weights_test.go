@@ -3,7 +3,6 @@
 package kernels
 
 import (
-	"context"
 	"testing"
 
 	"strata/pkg/dtype"
@@ -27,7 +26,7 @@ func apply[T dtype.Element](t *testing.T) {
 		} else {
 			w.Apply(want, f, s.outer, s.inner)
 		}
-		on, err := NewWeights(context.Background(), b.stream, w)
+		on, err := NewWeights(b.stream, w)
 		b.check(err)
 		dst := b.alloc(4 * len(want))
 		b.check(on.Apply(b.stream, dst, upload(b, v), dtype.Of[T](), int64(s.outer), int64(s.inner)))

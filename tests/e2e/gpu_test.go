@@ -1,0 +1,130 @@
+//go:build !nocuda
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"strata/tests/cudaemu"
+)
+
+// onGPU is a command that sees a double of a GPU, with more of its environment.
+func onGPU(t *testing.T, dir, name string, args []string, env ...string) *exec.Cmd {
+	t.Helper()
+	lib, err := cudaemu.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // one that hangs is stuck for good
+	t.Cleanup(cancel)
+	c := exec.CommandContext(ctx, filepath.Join(bin, name), args...)
+	c.Dir = dir
+	c.Env = append(append(os.Environ(), cudaemu.Variable+"="+lib), env...)
+	return c
+}
+
+// Each call of the driver fails at its n-th time, with an error that is gone after it
+// and with one that ends the context: the output is the CPU's, byte for byte, or, where
+// the GPU is required, there is none and the exit code is 4.
+func TestGPUFaults(t *testing.T) {
+	dir := t.TempDir()
+	run(t, dir, "phantom", "m", "--tiles", "2,2", "--tile", "24,40,48", "-q")
+	stages := map[string][]string{
+		"aip":      {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1"},
+		"resample": {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1"},
+	}
+	times := []int{1, 2, 7}
+	if testing.Short() {
+		times = times[:1]
+	}
+	for stage, args := range stages {
+		run(t, dir, stage, append(args, "--no-use_gpu")...)
+		want := tree(t, filepath.Join(dir, "out.ome.zarr"))
+		for _, call := range []string{"cuInit", "cuDevicePrimaryCtxRetain", "cuStreamCreate", "cuMemHostAlloc", "cuMemAlloc_v2", "cuModuleLoadDataEx",
+			"cuModuleGetFunction", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize", "cuMemFree_v2", "cuMemsetD8Async"} {
+			for _, n := range times {
+				for _, code := range []string{"2", "719s"} {
+					fault := fmt.Sprintf("CUEMU_FAIL=%s:%d:%s", call, n, code)
+					for _, f := range []string{"out.ome.zarr", "required.ome.zarr"} {
+						if err := os.RemoveAll(filepath.Join(dir, f)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if out, err := onGPU(t, dir, stage, args, fault).CombinedOutput(); err != nil {
+						t.Errorf("%s, %s: %v\n%s", stage, fault, err, out)
+						continue
+					}
+					if !maps.Equal(tree(t, filepath.Join(dir, "out.ome.zarr")), want) {
+						t.Errorf("%s, %s: the output differs", stage, fault)
+					}
+					args := append([]string{args[0], "required.ome.zarr"}, append(args[2:], "--require_gpu")...)
+					c := onGPU(t, dir, stage, args, fault)
+					out, err := c.CombinedOutput()
+					required := filepath.Join(dir, "required.ome.zarr")
+					switch code := c.ProcessState.ExitCode(); {
+					case code == 0 && maps.Equal(tree(t, required), want): // there was no n-th call, or it was one of giving back
+					case code == 4:
+						if _, err := os.Lstat(required); err == nil {
+							t.Errorf("%s, %s: an output of a failed run", stage, fault)
+						}
+					default:
+						t.Errorf("%s, %s: %v\n%s", stage, fault, err, out)
+					}
+				}
+			}
+		}
+	}
+	for _, f := range remains(t, dir) {
+		t.Errorf("%s is left", f)
+	}
+}
+
+// remains lists hidden files, which unfinished outputs are.
+func remains(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// SIGTERM while the GPU works: code 143, nothing left.
+func TestGPUTerminated(t *testing.T) {
+	dir := t.TempDir()
+	run(t, dir, "phantom", "m", "--tiles", "6,6", "--tile", "96,96,96", "-q")
+	c := onGPU(t, dir, "resample", []string{"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "--require_gpu", "-q"})
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); len(remains(t, dir)) == 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	if code := c.ProcessState.ExitCode(); code != 143 {
+		t.Errorf("exit code %d", code)
+	}
+	if left := remains(t, dir); left != nil {
+		t.Errorf("left: %v", left)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "out.ome.zarr")); err == nil {
+		t.Error("an output of a run that was ended")
+	}
+}
