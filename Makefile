@@ -15,10 +15,10 @@ FUZZTIME ?= 5m
 BENCH_GIB ?= 2
 LINKS ?= build/links
 
-.PHONY: help build links test test-plain test-race lint vuln fuzz kernels kernels-check demo bench interop test-nextflow test-report test-slurm test-arm64 clean
+.PHONY: help build links test test-plain test-race lint vuln fuzz kernels kernels-check test-cuda-double demo bench interop test-nextflow test-report test-slurm test-arm64 clean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
 build: ## build every binary into bin/ (and link them into nextflow/bin/)
 	@mkdir -p bin nextflow/bin
@@ -57,6 +57,9 @@ fuzz: ## every fuzz target for FUZZTIME (default 5m)
 
 kernels: ## compile the CUDA kernels to the PTX that is in git (NVRTC from PyPI)
 	@scripts/kernels.sh
+
+test-cuda-double: ## the tests' GPU: its prototypes, its interpreter, the kernels under sanitizers
+	@tests/cudaemu/check.sh
 
 kernels-check: ## is that PTX what its sources compile to, for every GPU from V100 on?
 	@scripts/kernels.sh check

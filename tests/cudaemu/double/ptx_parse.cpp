@@ -391,6 +391,7 @@ class Parser {
             else instruction();
         }
         Instruction end;
+        end.name = "ret";
         end.run = forms().at("ret").run;
         end.line = line();
         code->instructions.push_back(end);

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# usage: check.sh   (make test-cuda-double)
+# Is the double what it claims to be? Its prototypes are NVIDIA's; the interpreter is as the PTX
+# ISA says and knows all PTX that ships; the kernels' tests pass in other orders of threads, with buffers that end
+# at their guard pages, and under AddressSanitizer and UndefinedBehaviorSanitizer; ThreadSanitizer finds no race in shared
+# memory; and bugs that are planted are found.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+kernels=pkg/gpu/kernels here=tests/cudaemu
+plain=build/cudaemu asan=build/cudaemu-asan tsan=build/cudaemu-tsan
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+cxx=${CXX:-g++}
+flags=(-std=c++17 -O1 -g -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas -Wno-unused-parameter -Wno-unused-but-set-variable -I"$here/double")
+
+say() { echo "--- $*"; }
+# finds WHAT COMMAND…: a planted bug ends the command with an error that says WHAT.
+finds() {
+  local what=$1
+  shift
+  if "$@" >"$log" 2>&1; then
+    echo "not found: $what" >&2
+    return 1
+  fi
+  grep -q -e "$what" "$log" || { cat "$log" >&2; echo "does not say: $what" >&2; return 1; }
+  echo "found: $(grep -m 1 -e "$what" "$log")"
+}
+
+scripts/need.sh g++ g++
+say "prototypes: cuda.h 12.0"
+python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-cuda $kernels/requirements.txt)
+include=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/cuda_runtime/include
+for part in device memory streams modules; do
+  "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_CUDA_H -I"$include" "$here/double/$part.cpp"
+done
+sed 's/cuMemGetInfo_v2, size_t\* free/cuMemGetInfo_v2, unsigned* free/' $here/double/memory.cpp >"$log.cpp"
+finds "conflicting declaration" "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_CUDA_H -I"$include" "$log.cpp"
+rm "$log.cpp"
+
+say "the interpreter"
+$here/build.sh $plain
+"$cxx" "${flags[@]}" -o $plain/ptx_test $here/selftest/ptx_test.cpp $plain/ptx_*.o
+$plain/ptx_test $kernels/*.ptx
+
+say "other orders of threads, tight buffers"
+tests=$plain/kernels.test
+CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o $tests ./$kernels
+# run NAME=VALUE…: the kernels' tests with these knobs
+run() {
+  echo "${*//"$PWD"\//}"
+  (cd $kernels && env "$@" "$OLDPWD/$tests" -test.short) >"$log" 2>&1 || { cat "$log"; return 1; }
+}
+for how in CUEMU_ORDER=rev CUEMU_ORDER=rand CUEMU_ALIGN=16; do
+  for ptx in 0 1; do run STRATA_LIBCUDA="$PWD/$plain/libcuda.so.1" "$how" CUEMU_PTX=$ptx; done
+done
+
+say "AddressSanitizer, UndefinedBehaviorSanitizer"
+# Shifts of negative numbers are defined since C++20, and by CUDA.
+$here/build.sh $asan -fsanitize=address,undefined -fno-sanitize=shift-base -fno-sanitize-recover=undefined
+# Faults of kernels are the double's to catch; fibers have stacks of their own.
+export ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:allow_user_segv_handler=1:detect_stack_use_after_return=0
+for ptx in 0 1; do run LD_PRELOAD="$("$cxx" -print-file-name=libasan.so)" STRATA_LIBCUDA="$PWD/$asan/libcuda.so.1" CUEMU_PTX=$ptx; done
+"$cxx" "${flags[@]}" -fsanitize=address,undefined -o $asan/selftest $here/selftest/selftest.cpp $asan/*.o -lpthread
+$asan/selftest $kernels/quantile.ptx
+finds "AddressSanitizer: use-after-poison" $asan/selftest $kernels/quantile.ptx oob
+finds "PTX line .* device memory\|before the end of an allocation" env CUEMU_PTX=1 $asan/selftest $kernels/quantile.ptx oob
+
+say "ThreadSanitizer"
+# The double's own parts are not instrumented: fibers share them by design.
+mkdir -p $tsan
+"$cxx" "${flags[@]}" -DEMU_TSAN -c -o $tsan/engine.o $here/double/engine.cpp
+for bug in "" -DEMU_NO_BARRIER; do
+  "$cxx" "${flags[@]}" -fsanitize=thread $bug -c -o $tsan/kernels.o $plain/kernels_quantile.cpp
+  "$cxx" "${flags[@]}" -fsanitize=thread -o "$tsan/selftest$bug" $here/selftest/selftest.cpp $tsan/*.o $plain/{device,memory,streams,modules,ptx_ops,ptx_parse,ptx_run}.o -lpthread
+done
+setarch -R $tsan/selftest $kernels/quantile.ptx
+finds "data race" setarch -R $tsan/selftest-DEMU_NO_BARRIER $kernels/quantile.ptx
+grep -v 'bar\.sync' $kernels/quantile.ptx >$tsan/no_barrier.ptx
+finds "race\|before it is written" env CUEMU_PTX=1 setarch -R $tsan/selftest $tsan/no_barrier.ptx
+echo "the double is in order"
