@@ -170,3 +170,22 @@ func (q *Quantiles) Value(i int) float64 {
 	_, _, t := filter.Ranks(q.n, q.percent[i])
 	return filter.Interpolate(filter.KeyValue(q.wanted[2*i].prefix), filter.KeyValue(q.wanted[2*i+1].prefix), t)
 }
+
+// nth is the k-th smallest of n float32, counted from 0. It waits for the stream.
+func nth(ctx context.Context, s *gpu.Stream, src gpu.Span, n, k int64) (float32, error) {
+	q, err := NewQuantiles(ctx, s, false)
+	if err != nil {
+		return 0, err
+	}
+	defer q.Release()
+	q.wanted = []statistic{{0, k}}
+	for !q.Done() {
+		if err := q.Add(s, src, dtype.Float32, n); err != nil {
+			return 0, err
+		}
+		if err := q.Refine(ctx, s); err != nil {
+			return 0, err
+		}
+	}
+	return filter.KeyValue(q.wanted[0].prefix), nil
+}
