@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -17,7 +16,7 @@ type fft struct {
 }
 
 // newFFT plans transforms of n = 2^a·3^b·5^c elements.
-func newFFT(ctx context.Context, s *gpu.Stream, n int) (*fft, error) {
+func newFFT(s *gpu.Stream, n int) (*fft, error) {
 	f := &fft{n: n}
 	rest := n
 	for _, r := range []int{4, 2, 3, 5} {
@@ -34,7 +33,7 @@ func newFFT(ctx context.Context, s *gpu.Stream, n int) (*fft, error) {
 		roots[2*k+1], roots[2*k] = math.Sincos(-2 * math.Pi * float64(k) / float64(n))
 	}
 	var err error
-	f.table, err = bring(ctx, s, dtype.Bytes(roots))
+	f.table, err = bring(s, dtype.Bytes(roots))
 	return f, err
 }
 

@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"context"
 	"math"
 	"math/cmplx"
 	"math/rand/v2"
@@ -16,7 +15,7 @@ func TestFFT(t *testing.T) {
 		for i := range v {
 			v[i] = rng.NormFloat64()
 		}
-		f, err := newFFT(context.Background(), b.stream, c.n)
+		f, err := newFFT(b.stream, c.n)
 		b.check(err)
 		for _, inverse := range []bool{false, true} {
 			got, _, err := f.run(b.stream, upload(b, v), b.alloc(8*len(v)), int64(c.outer), int64(c.inner), inverse)
@@ -44,7 +43,7 @@ func TestFFT(t *testing.T) {
 		}
 		f.release()
 	}
-	if _, err := newFFT(context.Background(), b.stream, 14); err == nil {
+	if _, err := newFFT(b.stream, 14); err == nil {
 		t.Error("a transform of 14 elements was planned")
 	}
 }

@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"context"
 	"slices"
 
 	"strata/pkg/dtype"
@@ -32,7 +31,7 @@ func PhaseBytes(height, width int) int64 {
 }
 
 // NewPhase prepares for planes of height × width pixels, both at least 1.
-func NewPhase(ctx context.Context, s *gpu.Stream, height, width int) (p *Phase, err error) {
+func NewPhase(s *gpu.Stream, height, width int) (p *Phase, err error) {
 	t := filter.NewPhaseTables(height, width)
 	p = &Phase{ny: height, nx: width, my: t.NY, mx: t.NX}
 	defer func() {
@@ -41,14 +40,14 @@ func NewPhase(ctx context.Context, s *gpu.Stream, height, width int) (p *Phase, 
 			p = nil
 		}
 	}()
-	if p.rows, err = newFFT(ctx, s, p.mx); err != nil {
+	if p.rows, err = newFFT(s, p.mx); err != nil {
 		return nil, err
 	}
-	if p.cols, err = newFFT(ctx, s, p.my); err != nil {
+	if p.cols, err = newFFT(s, p.my); err != nil {
 		return nil, err
 	}
 	table := slices.Concat(t.Y[0], t.Y[1], t.Y[2], t.X[0], t.X[1], t.X[2], t.WindowY, t.WindowX)
-	if p.tables, err = bring(ctx, s, dtype.Bytes(table)); err != nil {
+	if p.tables, err = bring(s, dtype.Bytes(table)); err != nil {
 		return nil, err
 	}
 	p.py, p.px = p.tables.From(0, 24*int64(height)), p.tables.From(24*int64(height), 24*int64(width))
@@ -56,7 +55,7 @@ func NewPhase(ctx context.Context, s *gpu.Stream, height, width int) (p *Phase, 
 	p.wy, p.wx = windows.From(0, 8*int64(height)), windows.From(8*int64(height), 8*int64(width))
 	n := int64(p.my) * int64(p.mx)
 	half := int64(p.my) * int64(p.mx/2+1)
-	if p.work, err = s.Device().Memory().Get(ctx, 2*16*n+2*statsBytes+4*half); err != nil {
+	if p.work, err = s.Device().Memory().TryGet(2*16*n + 2*statsBytes + 4*half); err != nil {
 		return nil, err
 	}
 	p.a, p.b = p.work.From(0, 16*n), p.work.From(16*n, 16*n)
@@ -77,8 +76,8 @@ func (p *Phase) Release() {
 // highest value (sums are by trees, two planes share a transform, and the 99th
 // percentile of the magnitudes is rounded to float32). It waits for the stream. It is
 // false, and adds nothing, where there is nothing to compare.
-func (p *Phase) Surface(ctx context.Context, s *gpu.Stream, sum, fixed, moving gpu.Span) (bool, error) {
-	ok, err := p.transform(ctx, s, fixed, moving)
+func (p *Phase) Surface(s *gpu.Stream, sum, fixed, moving gpu.Span) (bool, error) {
+	ok, err := p.transform(s, fixed, moving)
 	if !ok || err != nil {
 		return false, err
 	}
@@ -96,7 +95,7 @@ func (p *Phase) Surface(ctx context.Context, s *gpu.Stream, sum, fixed, moving g
 	s.Launch(cross, grid, block, r, free, p.magnitudes, ny, nx)
 	r, free = free, r
 	half := p.magnitudes.Bytes() / 4
-	floor, err := nth(ctx, s, p.magnitudes, half, half-1-half/100)
+	floor, err := nth(s, p.magnitudes, half, half-1-half/100)
 	if err != nil {
 		return false, err
 	}
@@ -119,7 +118,7 @@ func (p *Phase) Surface(ctx context.Context, s *gpu.Stream, sum, fixed, moving g
 
 // transform queues the flattening of two planes into p.a, and finds out whether there is
 // something to compare.
-func (p *Phase) transform(ctx context.Context, s *gpu.Stream, fixed, moving gpu.Span) (bool, error) {
+func (p *Phase) transform(s *gpu.Stream, fixed, moving gpu.Span) (bool, error) {
 	fit, err := get(s.Device(), "phase", "phase_fit")
 	if err != nil {
 		return false, err
@@ -131,7 +130,7 @@ func (p *Phase) transform(ctx context.Context, s *gpu.Stream, fixed, moving gpu.
 	s.Launch(fit, gpu.Dim{2, 1, 1}, gpu.Dim{512, 1, 1}, fixed, moving, p.py, p.px, p.stats, int32(p.ny), int32(p.nx))
 	grid, block := threads(1, p.my, p.mx)
 	s.Launch(window, grid, block, fixed, moving, p.py, p.px, p.wy, p.wx, p.stats, p.a, int32(p.ny), int32(p.nx), int32(p.my), int32(p.mx))
-	host, err := s.Device().Pinned().Get(ctx, 2*statsBytes)
+	host, err := s.Device().Host(2 * statsBytes)
 	if err != nil {
 		return false, err
 	}

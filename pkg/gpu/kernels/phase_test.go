@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -44,9 +43,9 @@ func TestPhaseSurface(t *testing.T) {
 		if !filter.NewPhase().Surface(want, fixed, moving, c.ny, c.nx) {
 			t.Fatalf("%+v: the CPU has no surface", c)
 		}
-		p, err := NewPhase(context.Background(), b.stream, c.ny, c.nx)
+		p, err := NewPhase(b.stream, c.ny, c.nx)
 		b.check(err)
-		ok, err := p.Surface(context.Background(), b.stream, sum, upload(b, fixed), upload(b, moving))
+		ok, err := p.Surface(b.stream, sum, upload(b, fixed), upload(b, moving))
 		b.check(err)
 		if !ok {
 			t.Fatalf("%+v: no surface", c)
@@ -67,7 +66,7 @@ func TestPhaseSurface(t *testing.T) {
 			}
 		}
 		for name, none := range map[string][]float32{"constant": make([]float32, c.ny*c.nx), "NaN": nans(c.ny * c.nx)} {
-			ok, err := p.Surface(context.Background(), b.stream, sum, upload(b, fixed), upload(b, none))
+			ok, err := p.Surface(b.stream, sum, upload(b, fixed), upload(b, none))
 			b.check(err)
 			if ok {
 				t.Errorf("%s: a surface of a plane of %s", fmt.Sprint(c), name)

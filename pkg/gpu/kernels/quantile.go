@@ -172,8 +172,8 @@ func (q *Quantiles) Value(i int) float64 {
 }
 
 // nth is the k-th smallest of n float32, counted from 0. It waits for the stream.
-func nth(ctx context.Context, s *gpu.Stream, src gpu.Span, n, k int64) (float32, error) {
-	q, err := NewQuantiles(ctx, s, false)
+func nth(s *gpu.Stream, src gpu.Span, n, k int64) (float32, error) {
+	q, err := NewQuantiles(s, false)
 	if err != nil {
 		return 0, err
 	}
@@ -183,7 +183,7 @@ func nth(ctx context.Context, s *gpu.Stream, src gpu.Span, n, k int64) (float32,
 		if err := q.Add(s, src, dtype.Float32, n); err != nil {
 			return 0, err
 		}
-		if err := q.Refine(ctx, s); err != nil {
+		if err := q.Refine(s); err != nil {
 			return 0, err
 		}
 	}
