@@ -8,16 +8,22 @@ namespace ptx {
 
 namespace {
 
-// Who touched a byte of shared memory last. Times are counts of barriers, of the block
-// and of the warp, which only go up while a launch runs.
+// Who touched a byte last. Times are counts of barriers, of the block and of the warp, which only go
+// up while a launch runs.
 struct Touch {
-    uint32_t who = 0, block_time = 0, warp_time = 0;
+    uint32_t block = 0, time = 0, warp_time = 0; // time 0: nobody
+    uint16_t thread = 0;
+    bool many = false;   // not only that thread
+    bool atomic = false;
 };
-const uint32_t MANY = 1u << 30, ATOMIC = 1u << 29, THREAD = ATOMIC - 1; // MANY: readers of which only one is named
+const uint32_t BLOCKS = ~0u; // as a block: more than one
 
 struct Byte {
     Touch write, read;
 };
+
+// Allocations above this are not looked at for races: 32 bytes are kept for each of theirs.
+const size_t LARGEST = 8 << 20;
 
 std::string where(const Kernel& k, const Size& block, const Thread& t) {
     char text[200];
@@ -33,44 +39,66 @@ struct Block {
     std::vector<char> params;
     std::vector<char> shared;
     std::vector<Byte> bytes; // of shared
-    uint32_t start = 1, time = 1;
+    uint32_t number = 0, start = 1, time = 1;
     std::vector<uint32_t> warp_times;
-    uint64_t from[4] = {}, to[4] = {}; // allocations that were used lately
-    unsigned oldest = 0;
 
-    void touch(const Thread& t, size_t address, size_t n, Access access);
+    struct Allocation {
+        uint64_t from = 0, to = 0;
+        Byte* bytes = nullptr;
+    };
+    Allocation recent[4];
+    unsigned oldest = 0;
+    std::map<uint64_t, std::vector<Byte>> global; // bytes of allocations, by their address
+
+    const Allocation& allocation(uint64_t address, size_t n);
+    void touch(const Thread& t, Byte* b, size_t n, Access access, bool is_shared, uint64_t address);
 };
 
-// touch sees reads of what nobody wrote, and two threads at one byte without a barrier
-// between them, one of which writes.
-void Block::touch(const Thread& t, size_t address, size_t n, Access access) {
+// touch sees two threads at one byte without a barrier between them, one of which writes, and reads
+// of shared memory that nobody wrote.
+void Block::touch(const Thread& t, Byte* b, size_t n, Access access, bool is_shared, uint64_t address) {
     const uint32_t now = warp_times[t.index / 32];
+    const char* what = is_shared ? "shared memory" : "memory";
     auto apart = [&](const Touch& o) { // not ordered before this access
-        if (o.block_time != time || o.who == t.index) return false;
-        const bool one_warp = !(o.who & MANY) && (o.who & THREAD) / 32 == t.index / 32;
-        return !(one_warp && o.warp_time < now);
+        if (!o.time || (is_shared && o.time < start)) return false;
+        if (o.block != number) return true;
+        if (o.time != time || (o.thread == t.index && !o.many)) return false;
+        return o.many || o.thread / 32 != t.index / 32 || o.warp_time >= now;
     };
-    for (size_t k = address; k < address + n; k++) {
-        Byte& b = bytes[k];
-        if (access != Access::Write && b.write.block_time < start) fail(700, "shared memory at %zu is read before it is written", k);
-        const bool both_atomic = access == Access::Atomic && (b.write.who & ATOMIC);
-        if (!both_atomic && apart(Touch{b.write.who & ~ATOMIC, b.write.block_time, b.write.warp_time})) {
-            fail(700, "race: shared memory at %zu was written by thread %u since the last barrier", k, b.write.who & THREAD);
+    const Touch me{number, time, now, (uint16_t)t.index, false, access == Access::Atomic};
+    for (Byte* end = b + n; b < end; b++, address++) {
+        if (is_shared && access != Access::Write && b->write.time < start) fail(700, "shared memory at %#llx is read before it is written", (unsigned long long)address);
+        if (!(me.atomic && b->write.atomic) && apart(b->write)) {
+            fail(700, "race: %s at %#llx was written by thread %u of block %u, with no barrier since", what, (unsigned long long)address, b->write.thread, b->write.block);
         }
-        if (access != Access::Read && apart(b.read)) fail(700, "race: shared memory at %zu was read by another thread since the last barrier", k);
         if (access == Access::Read) {
-            if (b.read.block_time == time && b.read.who != t.index) {
-                const bool one_warp = !(b.read.who & MANY) && b.read.who / 32 == t.index / 32 && b.read.warp_time < now;
-                b.read.who = one_warp ? t.index : b.read.who | MANY;
-            } else {
-                b.read.who = t.index;
-            }
-            b.read.block_time = time;
-            b.read.warp_time = now;
+            const bool others = apart(b->read);
+            const uint32_t block = others && b->read.block != number ? BLOCKS : number;
+            b->read = me;
+            b->read.many = others;
+            b->read.block = block;
         } else {
-            b.write = Touch{t.index | (access == Access::Atomic ? ATOMIC : 0), time, now};
+            if (apart(b->read)) fail(700, "race: %s at %#llx was read by thread %u, with no barrier since", what, (unsigned long long)address, b->read.thread);
+            b->write = me;
         }
     }
+}
+
+const Block::Allocation& Block::allocation(uint64_t address, size_t n) {
+    for (const Allocation& a : recent) {
+        if (address >= a.from && address + n <= a.to) return a;
+    }
+    Allocation a;
+    if (!range(address, &a.from, &a.to)) fail(700, "%#llx is not device memory", (unsigned long long)address);
+    if (address + n > a.to) fail(700, "%zu bytes at %#llx, %llu before the end of an allocation", n, (unsigned long long)address, (unsigned long long)(a.to - address));
+    if (a.to - a.from <= LARGEST) {
+        auto& bytes = global[a.from];
+        bytes.resize(a.to - a.from);
+        a.bytes = bytes.data();
+    }
+    Allocation& place = recent[oldest];
+    oldest = (oldest + 1) % 4;
+    return place = a;
 }
 
 char* at(Thread& t, const Instruction& i, Space space, uint64_t address, size_t n, Access access) {
@@ -82,20 +110,13 @@ char* at(Thread& t, const Instruction& i, Space space, uint64_t address, size_t 
         return &b.params[address];
     case Space::Shared:
         if (address > b.shared.size() || n > b.shared.size() - address) fail(700, "shared memory at %llu, there are %zu bytes", (unsigned long long)address, b.shared.size());
-        b.touch(t, address, n, access);
+        b.touch(t, &b.bytes[address], n, access, true, address);
         return &b.shared[address];
     case Space::Global:
         break;
     }
-    for (int k = 0; k < 4; k++) {
-        if (address >= b.from[k] && address + n <= b.to[k]) return (char*)address;
-    }
-    uint64_t from = 0, to = 0;
-    if (!range(address, &from, &to)) fail(700, "%#llx is not device memory", (unsigned long long)address);
-    if (address + n > to) fail(700, "%zu bytes at %#llx, %llu before the end of an allocation", n, (unsigned long long)address, (unsigned long long)(to - address));
-    b.from[b.oldest] = from;
-    b.to[b.oldest] = to;
-    b.oldest = (b.oldest + 1) % 4;
+    const Block::Allocation& a = b.allocation(address, n);
+    if (a.bytes) b.touch(t, a.bytes + (address - a.from), n, access, false, address);
     return (char*)address;
 }
 
@@ -236,6 +257,7 @@ public:
         for (uint64_t q = 0; q < blocks; q++) {
             const uint64_t i = launch.order == Order::Forward ? q : blocks - 1 - q;
             at = Size{unsigned(i % g.x), unsigned(i / g.x % g.y), unsigned(i / g.x / g.y)};
+            block.number = (uint32_t)q;
             run_block();
         }
     }

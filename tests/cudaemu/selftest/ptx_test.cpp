@@ -36,14 +36,14 @@ static std::string program(const std::string& body) {
            ".visible .entry test(.param .u64 out, .param .u64 pa, .param .u64 pb, .param .u64 pc)\n.maxntid 64, 1, 1\n{\n"
            ".reg .pred %p<4>;\n.reg .b64 %rd<10>;\n.reg .b32 %r<10>;\n.shared .align 4 .b8 s[256];\n"
            "ld.param.u64 %rd9, [out];\nld.param.u64 %rd1, [pa];\nld.param.u64 %rd2, [pb];\nld.param.u64 %rd3, [pc];\n" +
-           body + "\nst.global.u64 [%rd9], %rd0;\nret;\n}\n";
+           body + "\nmov.u32 %r9, %tid.x; setp.ne.s32 %p3, %r9, 0; @%p3 ret;\nst.global.u64 [%rd9], %rd0;\nret;\n}\n";
 }
 
-static void run(const std::string& text, uint64_t a, uint64_t b, uint64_t c, unsigned threads = 1, ptx::Order order = ptx::Order::Forward) {
+static void run(const std::string& text, uint64_t a, uint64_t b, uint64_t c, unsigned threads = 1, ptx::Order order = ptx::Order::Forward, unsigned blocks = 1) {
     std::vector<std::vector<char>> params;
     for (uint64_t v : {(uint64_t)memory, a, b, c}) params.emplace_back((char*)&v, (char*)&v + 8);
     auto kernels = ptx::parse(text.c_str());
-    ptx::run(kernels.at(0), params, ptx::Launch{{1, 1, 1}, {threads, 1, 1}, 0, order, 1});
+    ptx::run(kernels.at(0), params, ptx::Launch{{blocks, 1, 1}, {threads, 1, 1}, 0, order, 1});
 }
 
 // The instruction's result is %rd0; its operands, of whatever type, are %rd1 … %rd3.
@@ -58,9 +58,9 @@ static void gives(const std::string& body, uint64_t a, uint64_t b, uint64_t c, u
     failures++;
 }
 
-static void fails(const std::string& text, int code, const std::string& says, unsigned threads = 1, ptx::Order order = ptx::Order::Forward) {
+static void fails(const std::string& text, int code, const std::string& says, unsigned threads = 1, ptx::Order order = ptx::Order::Forward, unsigned blocks = 1) {
     try {
-        run(text, 0, 0, 0, threads, order);
+        run(text, 0, 0, 0, threads, order, blocks);
         printf("%s: no error, want %d %s\n", text.c_str(), code, says.c_str());
     } catch (ptx::Fault& e) {
         if (e.code == code && e.text.find(says) != std::string::npos) return;
@@ -199,6 +199,29 @@ static std::string exchange(const std::string& between) {
                    "xor.b32 %r6, %r1, 33; shl.b32 %r6, %r6, 2; add.s32 %r6, %r4, %r6; ld.shared.u32 %r7, [%r6]; xor.b32 %r7, %r7, %r1; cvt.u64.u32 %rd0, %r7;");
 }
 
+// passes: no race is seen where there is none.
+static void passes(const std::string& text, unsigned threads, unsigned blocks) {
+    try {
+        run(text, 0, 0, 0, threads, ptx::Order::Random, blocks);
+    } catch (ptx::Fault& e) {
+        printf("%s\n", e.text.c_str());
+        failures++;
+    }
+}
+
+static void races() {
+    const std::string own = "mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4; add.s64 %rd4, %rd9, %rd4;\n", end = "ret;";
+    const std::string other = "xor.b32 %r2, %r1, 1; mul.wide.u32 %rd5, %r2, 4; add.s64 %rd5, %rd9, %rd5;\n";
+    passes(program(own + "st.global.u32 [%rd4], %r1; bar.sync 0;\n" + other + "ld.global.u32 %r3, [%rd5];" + end), 64, 1);
+    passes(program("mov.u64 %rd4, 1; red.global.add.u64 [%rd9+8], %rd4;" + end), 64, 3);
+    passes(program(own + "ld.global.u32 %r1, [%rd9+256];" + end), 64, 3);
+    fails(program(own + "st.global.u32 [%rd4], %r1;\n" + other + "ld.global.u32 %r3, [%rd5];" + end), 700, "race: memory at", 64);
+    fails(program(own + "ld.global.u32 %r1, [%rd9]; st.global.u32 [%rd4], %r1;" + end), 700, "race: memory at", 64, ptx::Order::Reverse);
+    fails(program("st.global.u32 [%rd9], %r1; bar.sync 0;" + end), 700, "race: memory at", 1, ptx::Order::Forward, 2);
+    fails(program("ld.global.u32 %r1, [%rd9]; bar.sync 0; st.global.u32 [%rd9+0], %r1;" + end), 700, "race: memory at", 1, ptx::Order::Forward, 2);
+    fails(program("st.global.u8 [%rd9], 1; red.global.add.u32 [%rd9], 1;" + end), 700, "race: memory at", 2);
+}
+
 static void threads() {
     for (auto order : {ptx::Order::Forward, ptx::Order::Reverse, ptx::Order::Random}) {
         try {
@@ -272,6 +295,7 @@ int main(int argc, char** argv) {
     floats();
     integers();
     threads();
+    races();
     refusals();
     if (!failures) puts("the interpreter is as the ISA says");
     return failures != 0;
