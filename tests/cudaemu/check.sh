@@ -42,6 +42,14 @@ $here/build.sh $plain
 "$cxx" "${flags[@]}" -o $plain/ptx_test $here/selftest/ptx_test.cpp $plain/ptx_*.o
 $plain/ptx_test $kernels/*.ptx
 
+say "what ships is what runs"
+# A sum in the PTX of the mean becomes a difference: the sources compiled for the host do not see it, the interpreter does.
+sed 's/add\.rn\.f64/sub.rn.f64/' $kernels/project.ptx >$plain/wrong.ptx
+echo "{\"Replace\": {\"$PWD/$kernels/project.ptx\": \"$PWD/$plain/wrong.ptx\"}}" >$plain/overlay.json
+CGO_ENABLED=0 "${GO:-go}" test -c -overlay $plain/overlay.json -tags urfave_cli_no_docs -o $plain/wrong.test ./$kernels
+(cd $kernels && env STRATA_LIBCUDA="$OLDPWD/$plain/libcuda.so.1" "$OLDPWD/$plain/wrong.test" -test.run '^TestMean$' >/dev/null)
+finds "FAIL: TestMean" env CUEMU_PTX=1 STRATA_LIBCUDA="$PWD/$plain/libcuda.so.1" $plain/wrong.test -test.run '^TestMean$'
+
 say "other orders of threads, tight buffers"
 tests=$plain/kernels.test
 CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o $tests ./$kernels
