@@ -48,22 +48,41 @@ unsigned emu_lane();
 #endif
 #define __syncwarp(...) ((void)emu_shfl(0xffffffffu, 0, 0))
 
-template <class T> inline T emu_shfl_t(unsigned m, T v, int src) {
+template <class T> inline T emu_shfl_t(unsigned mask, T v, int source) {
     static_assert(sizeof(T) <= 8, "shuffle");
-    uint64_t b = 0; memcpy(&b, &v, sizeof v);
-    b = emu_shfl(m, b, src); memcpy(&v, &b, sizeof v); return v;
+    uint64_t bits = 0;
+    memcpy(&bits, &v, sizeof v);
+    bits = emu_shfl(mask, bits, source);
+    memcpy(&v, &bits, sizeof v);
+    return v;
 }
-template <class T> inline T __shfl_sync(unsigned m, T v, int s) { return emu_shfl_t(m, v, s & 31); }
-template <class T> inline T __shfl_down_sync(unsigned m, T v, unsigned d) { int s = int(emu_lane() + d); return emu_shfl_t(m, v, s > 31 ? int(emu_lane()) : s); }
-template <class T> inline T __shfl_up_sync(unsigned m, T v, unsigned d) { int s = int(emu_lane()) - int(d); return emu_shfl_t(m, v, s < 0 ? int(emu_lane()) : s); }
-template <class T> inline T __shfl_xor_sync(unsigned m, T v, int x) { return emu_shfl_t(m, v, int(emu_lane()) ^ x); }
+template <class T> inline T __shfl_sync(unsigned mask, T v, int source) { return emu_shfl_t(mask, v, source & 31); }
+template <class T> inline T __shfl_down_sync(unsigned mask, T v, unsigned by) {
+    const int source = int(emu_lane() + by);
+    return emu_shfl_t(mask, v, source > 31 ? int(emu_lane()) : source);
+}
+template <class T> inline T __shfl_up_sync(unsigned mask, T v, unsigned by) {
+    const int source = int(emu_lane()) - int(by);
+    return emu_shfl_t(mask, v, source < 0 ? int(emu_lane()) : source);
+}
+template <class T> inline T __shfl_xor_sync(unsigned mask, T v, int with) { return emu_shfl_t(mask, v, int(emu_lane()) ^ with); }
 
 template <class T> inline T atomicAdd(T* p, T v) {
     if constexpr (std::is_integral<T>::value) return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
-    else { T o = *p; *p = o + v; return o; }
+    const T old = *p;
+    *p = old + v;
+    return old;
 }
-template <class T> inline T atomicMax(T* p, T v) { T o = *p; if (v > o) *p = v; return o; }
-template <class T> inline T atomicMin(T* p, T v) { T o = *p; if (v < o) *p = v; return o; }
+template <class T> inline T atomicMax(T* p, T v) {
+    const T old = *p;
+    if (v > old) *p = v;
+    return old;
+}
+template <class T> inline T atomicMin(T* p, T v) {
+    const T old = *p;
+    if (v < old) *p = v;
+    return old;
+}
 using std::max; using std::min;
 inline int __float_as_int(float v) { int b; memcpy(&b, &v, 4); return b; }
 inline float __int_as_float(int b) { float v; memcpy(&v, &b, 4); return v; }
