@@ -1,4 +1,5 @@
 // The tissue interface: pkg/filter/interface.go and mean_filter.go, bit by bit.
+#include "line.cuh"
 
 // ln is the logarithm of filter.Ln: Cephes' minimax polynomial in float.
 __device__ __forceinline__ float ln(float v)
@@ -70,18 +71,19 @@ __device__ __forceinline__ int mirror(int i, int n)
 
 // window_mean along the middle axis: in, out (outer, n, inner); window of w samples,
 // i−w/2 … i+(w−1)/2. Bytes per voxel: 4 read (the window is in the cache), 4 written.
-extern "C" __global__ void __launch_bounds__(256) window_mean(
-    const float* __restrict__ in, float* __restrict__ out, long long count, int n, long long inner, int w)
+extern "C" __global__ void __launch_bounds__(256, 4) window_mean(
+    const float* __restrict__ in, float* __restrict__ out, int outer, int n, long long inner, int w)
 {
-    const long long e = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (e >= count) return;
-    const long long x = e % inner, row = e / inner;
-    const int i = (int)(row % n), from = i - w / 2;
-    const float* src = in + (row / n) * n * inner + x;
     const float tap = 1.0f / w;
-    float sum = tap * src[mirror(from, n) * inner];
-    for (int k = 1; k < w; k++) sum += tap * src[mirror(from + k, n) * inner];
-    out[e] = sum;
+    EACH_LINE(at, n, outer, inner)
+    {
+        const int from = at.i - w / 2;
+        const long long line = (long long)at.outer * n * inner + at.x;
+        const float* src = in + line;
+        float sum = tap * src[mirror(from, n) * inner];
+        for (int k = 1; k < w; k++) sum += tap * src[mirror(from + k, n) * inner];
+        out[line + at.i * inner] = sum;
+    }
 }
 
 // steepest: where the derivative along z of each of n A-lines is largest, the first

@@ -32,9 +32,8 @@ func WindowMean(s *gpu.Stream, dst, src gpu.Span, outer int64, n int, inner int6
 	if err != nil {
 		return err
 	}
-	count := outer * int64(n) * inner
-	grid, block := blocks(count)
-	s.Launch(k, grid, block, src, dst, count, int32(n), inner, int32(w))
+	grid, block := line(outer, n, inner)
+	s.Launch(k, grid, block, src, dst, int32(outer), int32(n), inner, int32(w))
 	return nil
 }
 

@@ -27,6 +27,15 @@ func threads(nz, ny, nx int) (grid, block gpu.Dim) {
 	return gpu.Dim{max(1, (nx+w-1)/w), upTo((ny + h - 1) / h), upTo(nz)}, gpu.Dim{w, h, 1}
 }
 
+// line is a grid for a pass along the middle axis of an array (outer, n, inner): see
+// line.cuh.
+func line(outer int64, n int, inner int64) (grid, block gpu.Dim) {
+	if inner == 1 {
+		return threads(1, int(outer), n)
+	}
+	return threads(int(outer), n, int(inner))
+}
+
 // upTo is a number of blocks along y or z for n of them.
 func upTo(n int) int { return max(1, min(n, mostBlocks)) }
 

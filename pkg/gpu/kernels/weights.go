@@ -56,8 +56,7 @@ func (w *Weights) Apply(s *gpu.Stream, dst, src gpu.Span, t dtype.Type, outer, i
 	if err != nil {
 		return err
 	}
-	n := outer * int64(w.out) * inner
-	grid, block := blocks(n)
-	s.Launch(k, grid, block, src, dst, w.first, w.start, w.taps, n, int32(w.in), int32(w.out), inner)
+	grid, block := line(outer, w.out, inner)
+	s.Launch(k, grid, block, src, dst, w.first, w.start, w.taps, int32(outer), int32(w.in), int32(w.out), inner)
 	return nil
 }
