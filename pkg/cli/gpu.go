@@ -17,7 +17,7 @@ type Device interface {
 
 // Accelerator takes the GPU into use that the options ask for. Its error is the reason
 // why there is none, without the words "no usable GPU".
-type Accelerator func(ctx context.Context, o *Options) (Device, error)
+type Accelerator func(ctx context.Context, r *Run) (Device, error)
 
 // fellBackVariable tells a process that it goes on for one whose GPU failed, and how.
 const fellBackVariable = "STRATA_GPU_FAILED"
@@ -30,7 +30,7 @@ func (r *Run) Device(ctx context.Context) (Device, error) {
 	if r.device != nil || !o.UseGPU {
 		return r.device, nil
 	}
-	d, err := r.command.Accelerator(ctx, o)
+	d, err := r.command.Accelerator(ctx, r)
 	switch {
 	case err == nil:
 		r.device = d

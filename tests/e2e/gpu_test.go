@@ -28,7 +28,7 @@ func onGPU(t *testing.T, dir, name string, args []string, env ...string) *exec.C
 	t.Cleanup(cancel)
 	c := exec.CommandContext(ctx, filepath.Join(bin, name), args...)
 	c.Dir = dir
-	c.Env = append(append(os.Environ(), cudaemu.Variable+"="+lib), env...)
+	c.Env = append(append(os.Environ(), cudaemu.Variable+"="+lib, "STRATA_LEASE_DIR="+t.TempDir()), env...)
 	return c
 }
 

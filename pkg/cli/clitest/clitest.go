@@ -76,6 +76,7 @@ func Scripts(t *testing.T, dir string) {
 			// Under the race detector every process would sleep a second at its end.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			e.Setenv(cudaemu.Variable, "libcuda.so.none") // also on machines that have one
+			e.Setenv("STRATA_LEASE_DIR", e.WorkDir+".leases") // of its own, removed with the scripts' folder
 			return err
 		},
 		Condition: condition,

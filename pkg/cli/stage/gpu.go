@@ -7,34 +7,73 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/record"
 	"strata/pkg/gpu"
+	"strata/pkg/gpu/lease"
 )
 
-// GPU is the accelerator of stages: the device that --gpu names, else the first.
-func GPU(ctx context.Context, o *cli.Options) (cli.Device, error) {
-	d, err := open(o)
+// GPU is the accelerator of stages: of the devices that --gpu names, or all, the one
+// that has most memory to lease. It waits its turn when other processes of the node
+// have leased it all.
+func GPU(ctx context.Context, r *cli.Run) (cli.Device, error) {
+	d, err := open(ctx, r)
+	var no *gpu.Unavailable
+	if errors.As(err, &no) {
+		return nil, errors.New(no.Reason)
+	}
 	if err != nil {
-		var no *gpu.Unavailable
-		if errors.As(err, &no) {
-			return nil, errors.New(no.Reason)
-		}
 		return nil, err
 	}
-	return &device{d}, nil
+	return d, nil
 }
 
-func open(o *cli.Options) (*gpu.Device, error) {
+// memoryOnDevice is how much of a device's memory a stage asks for, as a multiple of
+// --mem, which its buffers on the host have: a tile is there several times, before and
+// after every operator, and the device is idle where there are too few tiles.
+const memoryOnDevice = 8
+
+func open(ctx context.Context, r *cli.Run) (*device, error) {
 	list, err := gpu.Devices()
 	if err != nil {
 		return nil, err
 	}
-	if list, err = gpu.Choose(list, o.GPU); err != nil {
+	if list, err = gpu.Choose(list, r.Options.GPU); err != nil {
 		return nil, err
 	}
-	return gpu.Open(list[0], gpu.Limits{Memory: o.GPUMem, Pinned: o.Mem})
+	var usable []lease.Device
+	infos := map[string]gpu.Info{}
+	largest := int64(0)
+	for _, i := range list {
+		if err = i.Usable(); err != nil {
+			continue
+		}
+		d := lease.Device{UUID: i.UUID, Memory: i.Memory}
+		usable, infos[i.UUID], largest = append(usable, d), i, max(largest, d.Grantable())
+	}
+	if usable == nil {
+		return nil, err
+	}
+	n := r.Options.GPUMem
+	if n == 0 {
+		n = min(memoryOnDevice*r.Options.Mem, largest)
+	}
+	l, err := lease.Acquire(ctx, "", usable, n, lease.Options{
+		Wait: func(text string) { r.Log.Info().Msg(text) },
+		Warn: func(text string) { r.Warn("%s", text) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	d, err := gpu.Open(infos[l.Device().UUID], gpu.Limits{Memory: n, Pinned: r.Options.Mem})
+	if err != nil {
+		return nil, errors.Join(err, l.Release())
+	}
+	return &device{d, l}, nil
 }
 
-// device is a GPU as the command line sees it.
-type device struct{ *gpu.Device }
+// device is a leased GPU as the command line sees it.
+type device struct {
+	*gpu.Device
+	lease *lease.Lease
+}
 
 // Record is what the run record says of the device.
 func (d *device) Record() (record.GPU, int64) {
@@ -43,3 +82,6 @@ func (d *device) Record() (record.GPU, int64) {
 		Name: d.Info.Name, UUID: d.Info.UUID, Driver: d.Info.Driver.String(), BytesToDevice: up, BytesFromDevice: down,
 	}, d.Memory().Peak()
 }
+
+// Close gives the device back, and then the lease.
+func (d *device) Close() error { return errors.Join(d.Device.Close(), d.lease.Release()) }
