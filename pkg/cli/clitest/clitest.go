@@ -75,7 +75,7 @@ func Scripts(t *testing.T, dir string) {
 			e.Setenv("ROOT", root)
 			// Under the race detector every process would sleep a second at its end.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
-			e.Setenv(cudaemu.Variable, "libcuda.so.none") // also on machines that have one
+			e.Setenv(cudaemu.Variable, "libcuda.so.none")     // also on machines that have one
 			e.Setenv("STRATA_LEASE_DIR", e.WorkDir+".leases") // of its own, removed with the scripts' folder
 			return err
 		},
