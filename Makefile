@@ -15,7 +15,7 @@ FUZZTIME ?= 5m
 BENCH_GIB ?= 2
 LINKS ?= build/links
 
-.PHONY: help build links test test-plain test-race lint vuln fuzz kernels kernels-check test-cuda-double demo bench interop test-nextflow test-report test-slurm test-arm64 clean
+.PHONY: help build links test test-plain test-race lint vuln fuzz kernels kernels-check gpu-verify test-cuda-double demo bench interop test-nextflow test-report test-slurm test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -63,6 +63,9 @@ test-cuda-double: ## the tests' GPU: its prototypes, its interpreter, the kernel
 
 kernels-check: ## is that PTX what its sources compile to, for every GPU from V100 on?
 	@scripts/kernels.sh check
+
+gpu-verify: ## a pack that checks this tree on a machine with a GPU; here it is tried on a double
+	@scripts/gpu-verify.sh
 
 demo: ## phantom mosaics through the whole workflow (ENGINE=none: without Java)
 	@scripts/demo.sh $(ENGINE)

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
+)
+
+// measure is the speed of a kernel: of the bytes that it has to read and write once.
+type measure struct {
+	Name           string  `json:"name"`
+	Bytes          int64   `json:"bytes"`
+	Seconds        float64 `json:"seconds"` // median
+	BytesPerSecond float64 `json:"bytes_per_second"`
+	OfCopy         float64 `json:"of_copy"`
+}
+
+// timer times what is queued on a stream by the device's own clock.
+type timer struct {
+	stream   *gpu.Stream
+	from, to *gpu.Event
+	repeat   int
+}
+
+// median runs f once to warm up, then repeat times.
+func (t *timer) median(f func() error) (float64, error) {
+	var all []float64
+	for i := range t.repeat + 1 {
+		t.stream.Record(t.from)
+		if err := f(); err != nil {
+			return 0, err
+		}
+		t.stream.Record(t.to)
+		if err := t.stream.Wait(); err != nil {
+			return 0, err
+		}
+		s, err := t.to.Since(t.from)
+		if err != nil {
+			return 0, err
+		}
+		if i > 0 {
+			all = append(all, s)
+		}
+	}
+	slices.Sort(all)
+	return all[len(all)/2], nil
+}
+
+func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, repeat int) (err error) {
+	s, err := d.Stream()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := s.Close(); err == nil {
+			err = e
+		}
+	}()
+	t := &timer{stream: s, repeat: repeat}
+	for _, e := range []**gpu.Event{&t.from, &t.to} {
+		if *e, err = d.Event(); err != nil {
+			return err
+		}
+		defer (*e).Close()
+	}
+	var a, b, c *gpu.Buffer
+	for _, m := range []**gpu.Buffer{&a, &b, &c} {
+		if *m, err = d.Memory().TryGet(bytes); err != nil {
+			return err
+		}
+		defer (*m).Release()
+	}
+	if err := noise(s, a.Span); err != nil {
+		return err
+	}
+	seconds, err := t.median(func() error { s.Copy(b.Span, a.Span); return nil })
+	if err != nil {
+		return err
+	}
+	r.CopyBytesPerSecond = float64(2*bytes) / seconds
+	r.OpenSeconds = time.Since(started).Seconds()
+
+	// volumes of nz planes of 1024² pixels
+	const nx, ny = 1024, 1024
+	const plane = nx * ny
+	small, err := d.Memory().TryGet(plane*8 + 8)
+	if err != nil {
+		return err
+	}
+	defer small.Release()
+	bad, acc := small.From(0, 8), small.From(8, plane*8)
+	planes := func(t dtype.Type) int64 { return max(1, bytes/plane/int64(t.Size())) }
+	run := func(name string, moved int64, f func() error) error {
+		seconds, err := t.median(f)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		speed := float64(moved) / seconds
+		r.Kernels = append(r.Kernels, measure{name, moved, seconds, speed, speed / r.CopyBytesPerSecond})
+		return nil
+	}
+	for _, kind := range []dtype.Type{dtype.Uint8, dtype.Uint16, dtype.Float32} {
+		nz, size := planes(kind), int64(kind.Size())
+		n := nz * plane
+		search := &filter.InterfaceSearch{SigmaXY: 3, SigmaZ: 2}
+		if err := run(fmt.Sprintf("add_planes_%v", kind), n*size+plane*16, func() error {
+			return kernels.AddPlanes(s, acc, a.Span, bad, kind, int(nz), plane, true)
+		}); err != nil {
+			return err
+		}
+		half := int(nz/2) + 1
+		shift := a.From(0, 4*plane)
+		if err := run(fmt.Sprintf("roll_%v", kind), 2*int64(half)*plane*size+plane*4, func() error {
+			return kernels.Roll(s, b.Span, a.Span, kind, half, ny, nx, shift, nx)
+		}); err != nil {
+			return err
+		}
+		m := n * size / 4 // as many float32 as fit
+		m = min(m, n)
+		if err := run(fmt.Sprintf("magnitudes_%v", kind), m*(size+4), func() error {
+			return kernels.Magnitudes(s, b.Span, a.Span, kind, m, search)
+		}); err != nil {
+			return err
+		}
+		if kind != dtype.Float32 {
+			if err := run(fmt.Sprintf("from_float32_%v", kind), m*(size+4), func() error {
+				return kernels.FromFloat32(s, b.Span, a.Span, kind, m)
+			}); err != nil {
+				return err
+			}
+		}
+		shape := [3]int{int(nz) &^ 1, ny, nx}
+		if shape[0] > 1 {
+			level, err := kernels.NewDownsampler(s, shape, true)
+			if err != nil {
+				return err
+			}
+			err = run(fmt.Sprintf("downsample_%v", kind), int64(shape[0])*plane*size*9/8, func() error { return level.Run(s, b.Span, a.Span, kind) })
+			level.Release()
+			if err != nil {
+				return err
+			}
+		}
+	}
+	nz := planes(dtype.Float32)
+	for _, p := range []struct {
+		name         string
+		in, out      int
+		outer, inner int64
+	}{{"along_y_float32", ny, 205, nz, nx}, {"along_x_float32", nx, 205, nz * ny, 1}} {
+		w, err := kernels.NewWeights(s, filter.CornerAligned(p.in, p.out, filter.AntiAliasSigma(p.in, p.out), filter.Reflect))
+		if err != nil {
+			return err
+		}
+		err = run(p.name, 4*p.outer*p.inner*int64(p.in+p.out), func() error { return w.Apply(s, b.Span, a.Span, dtype.Float32, p.outer, p.inner) })
+		w.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noise fills memory with finite float32 noise, which is noise of the other types too.
+func noise(s *gpu.Stream, m gpu.Span) error {
+	h, err := s.Device().Host(8 << 20)
+	if err != nil {
+		return err
+	}
+	defer h.Release()
+	rng := rand.New(rand.NewPCG(1, 2))
+	v := dtype.Slice[float32](h.B)
+	for i := range v {
+		v[i] = float32(rng.NormFloat64() * 300)
+	}
+	for at := int64(0); at < m.Bytes(); at += int64(len(h.B)) {
+		n := min(int64(len(h.B)), m.Bytes()-at)
+		s.Upload(m.From(at, n), h.B[:n])
+	}
+	return s.Wait()
+}
+
+func (r *record) print(w io.Writer) {
+	fmt.Fprintf(w, "%s, driver for CUDA %s, commit %s\n\n", r.GPU.Name, r.Driver, r.Commit)
+	fmt.Fprintf(w, "copy on the device: %.0f GB/s (read and written); driver, context and first kernel: %.0f ms\n\n", r.CopyBytesPerSecond/1e9, r.OpenSeconds*1e3)
+	fmt.Fprintln(w, "| kernel | GB/s | of a copy |\n|---|---:|---:|")
+	for _, k := range r.Kernels {
+		fmt.Fprintf(w, "| %s | %.0f | %.2f |\n", k.Name, k.BytesPerSecond/1e9, k.OfCopy)
+	}
+	fmt.Fprintln(w, "\n| stage | GPU | CPU | same bytes |\n|---|---:|---:|---|")
+	for _, s := range r.Stages {
+		fmt.Fprintf(w, "| %s | %.2f s | %.2f s | %v |\n", s.Name, s.GPUSeconds, s.CPUSeconds, s.Same)
+	}
+}
