@@ -34,8 +34,16 @@ type file struct {
 	used    uint64
 	bytes   int64 // of indices, as counted in the cache
 
+	reading chan struct{} // holds one who reads an index
 	mu      sync.Mutex
 	indices map[place]*shardIndex // of the shard that is the file, and of those in it
+}
+
+// index is one that was read; nil: not yet.
+func (f *file) index(at place) *shardIndex {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.indices[at]
 }
 
 // open returns the file of a key, opening it if need be. The caller hands it
@@ -56,7 +64,7 @@ func (c *objectCache) open(ctx context.Context, st store.Store, key []byte) (*fi
 	if err != nil {
 		return nil, err
 	}
-	f := &file{object: obj, key: name, size: obj.Size(), users: 1}
+	f := &file{object: obj, key: name, size: obj.Size(), users: 1, reading: make(chan struct{}, 1)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if g := c.files[name]; g != nil {

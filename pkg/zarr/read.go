@@ -394,10 +394,17 @@ func (rd reader) decodeCodedShard(p *pipeline, s span, start, shape []int, dst [
 // before.
 func (rd reader) index(sh *sharding, s span) (*shardIndex, error) {
 	if s.f != nil {
-		s.f.mu.Lock()
-		x := s.f.indices[place{s.off, s.n}]
-		s.f.mu.Unlock()
-		if x != nil {
+		if x := s.f.index(place{s.off, s.n}); x != nil {
+			return x, nil
+		}
+		// who comes while another reads it waits for that
+		select {
+		case s.f.reading <- struct{}{}:
+			defer func() { <-s.f.reading }()
+		case <-rd.ctx.Done():
+			return nil, rd.ctx.Err()
+		}
+		if x := s.f.index(place{s.off, s.n}); x != nil {
 			return x, nil
 		}
 	}
