@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -218,7 +217,7 @@ func (w *PlaneWriter) feed(ctx context.Context, levels []*planeLevel, planes [][
 				tasks = append(tasks, task{l, r, min(r+l.from.band, l.shape[1])})
 			}
 		}
-		err := w.each(ctx, len(tasks), func(worker, i int) error {
+		err := work.Each(ctx, w.workers, len(tasks), func(worker, i int) error {
 			t := tasks[i]
 			return t.l.from.rows(t.l, &w.scratch[worker], planes[:n], at, t.first, t.end)
 		})
@@ -283,7 +282,7 @@ func (l *planeLevel) alloc() error {
 // store writes planes from z on, which are whole chunk files or reach the end.
 func (w *PlaneWriter) store(ctx context.Context, l *planeLevel, z int, planes [][]float32) error {
 	ny, nx := (l.shape[1]+l.file[1]-1)/l.file[1], (l.shape[2]+l.file[2]-1)/l.file[2]
-	return w.each(ctx, ny*nx, func(worker, i int) error {
+	return work.Each(ctx, w.workers, ny*nx, func(worker, i int) error {
 		file := []int{z / l.file[0], i / nx, i % nx}
 		if l.file == l.chunk {
 			return w.chunk(l, &w.scratch[worker], file, z, planes, func(data []byte) error { return l.array.WriteChunk(ctx, file, data) })
@@ -332,43 +331,6 @@ func (w *PlaneWriter) chunk(l *planeLevel, s *planeScratch, index []int, z int, 
 		}
 	}
 	return write(dtype.Bytes(data))
-}
-
-// each calls f for 0 to n−1 in the writer's workers, of which the caller is one.
-func (w *PlaneWriter) each(ctx context.Context, n int, f func(worker, i int) error) error {
-	var next atomic.Int64
-	var failed atomic.Bool
-	errs := make([]error, min(w.workers, n))
-	work := func(worker int) {
-		for !failed.Load() {
-			i := int(next.Add(1)) - 1
-			if i >= n {
-				return
-			}
-			err := ctx.Err()
-			if err == nil {
-				err = f(worker, i)
-			}
-			if err != nil {
-				failed.Store(true)
-				errs[worker] = err
-			}
-		}
-	}
-	var wg sync.WaitGroup
-	for k := 1; k < len(errs); k++ {
-		wg.Go(func() { work(k) })
-	}
-	if n > 0 {
-		work(0)
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Close writes the NGFF metadata: the image is complete when it returns nil. It

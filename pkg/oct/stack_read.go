@@ -2,14 +2,13 @@ package oct
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 )
 
@@ -36,39 +35,7 @@ func (c *crew) close() {
 // each calls f for 0 to n−1, in increasing order of their beginning, on at most
 // limit workers, of which the caller is one.
 func (c *crew) each(ctx context.Context, n, limit int, f func(w *workMemory, i int) error) error {
-	var next atomic.Int64
-	var failed atomic.Bool
-	errs := make([]error, min(c.workers, limit, n))
-	work := func(worker int) {
-		for !failed.Load() {
-			i := int(next.Add(1)) - 1
-			if i >= n {
-				return
-			}
-			err := ctx.Err()
-			if err == nil {
-				err = f(&c.own[worker], i)
-			}
-			if err != nil {
-				failed.Store(true)
-				errs[worker] = err
-			}
-		}
-	}
-	var wg sync.WaitGroup
-	for k := 1; k < len(errs); k++ {
-		wg.Go(func() { work(k) })
-	}
-	if n > 0 {
-		work(0)
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return work.Each(ctx, min(c.workers, limit), n, func(worker, i int) error { return f(&c.own[worker], i) })
 }
 
 // growing is scratch memory outside the Go heap.

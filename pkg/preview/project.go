@@ -2,12 +2,10 @@ package preview
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/meter"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 )
 
@@ -125,21 +123,10 @@ func (a *accumulator) add(ctx context.Context, values []float32, start, shape [3
 	p := a.plane
 	first := start[p.rows] / p.step[0]
 	last := (start[p.rows] + shape[p.rows] - 1) / p.step[0]
-	g, gctx := errgroup.WithContext(ctx)
-	var next atomic.Int64
-	for range min(workers, last-first+1) {
-		g.Go(func() error {
-			for gctx.Err() == nil {
-				row := first + int(next.Add(1)-1)
-				if row > last {
-					return nil
-				}
-				a.row(values, start, shape, row)
-			}
-			return gctx.Err()
-		})
-	}
-	return g.Wait()
+	return work.Each(ctx, workers, last-first+1, func(_, i int) error {
+		a.row(values, start, shape, first+i)
+		return nil
+	})
 }
 
 // row adds what belongs to one row of blocks.
