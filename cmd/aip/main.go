@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"strata/pkg/cli"
@@ -50,6 +51,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	var png io.Writer
+	finish := func() error { return nil }
 	if name := r.String("png"); name != "" {
 		file, err := r.OutputFile(name)
 		if err != nil {
@@ -59,8 +61,8 @@ func run(ctx context.Context, r *cli.Run) error {
 		if err != nil {
 			return err
 		}
-		defer f.Close()
-		png = f
+		defer f.Close() // of a run that failed
+		png, finish = f, f.Close
 	}
 	task := r.Progress("project", datasets.Bytes(in.Levels[0].Array))
 	res, err := stage.ResourcesOnGPU(ctx, r, task)
@@ -70,6 +72,9 @@ func run(ctx context.Context, r *cli.Run) error {
 	result, err := oct.AIP(ctx, in, store.Folder(out.Work()), stage.Layout(r), png, res)
 	if err != nil {
 		return stage.Failed(err)
+	}
+	if err := finish(); err != nil {
+		return fmt.Errorf("write picture: %w", err)
 	}
 	task.Done()
 	stage.Describe(r, in, r.Arg("IN"), result, out.Path())

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -95,15 +96,10 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", metrics.Path(), err)
 	}
-	f, err := metrics.Create()
-	if err != nil {
+	if err := metrics.Write(func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
 		return err
-	}
-	if _, err := f.Write(append(text, '\n')); err != nil {
-		_ = f.Close() // the first error counts
-		return err
-	}
-	if err := f.Close(); err != nil {
+	}); err != nil {
 		return err
 	}
 	task.Done()

@@ -2,10 +2,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -93,17 +93,8 @@ func run(ctx context.Context, r *cli.Run) error {
 		}
 		return stage.Failed(err)
 	}
-	f, err := out.Create()
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	began := time.Now()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if err := png.Encode(w, p.Image); err != nil {
-		return err
-	}
-	if err := errors.Join(w.Flush(), f.Close()); err != nil {
+	if err := out.Write(func(w io.Writer) error { return png.Encode(w, p.Image) }); err != nil {
 		return err
 	}
 	r.Meter.Since(meter.Encode, began)

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"os"
@@ -89,16 +88,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err := report.Fit(ctx, int(r.Size("max_pictures")), res); err != nil {
 		return err
 	}
-	f, err := out.Create()
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w := bufio.NewWriter(f)
-	if err := report.WriteHTML(w); err != nil {
-		return err
-	}
-	if err := errors.Join(w.Flush(), f.Close()); err != nil {
+	if err := out.Write(report.WriteHTML); err != nil {
 		return err
 	}
 	r.Wrote(record.Dataset{Path: out.Path()})

@@ -122,16 +122,14 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	matches, err := table(r, "output_z_matches")
+	matches, err := r.OptionalFile("output_z_matches")
 	if err != nil {
 		return err
 	}
-	defer matches.Close()
-	decisions, err := table(r, "output_stacking_decisions")
+	decisions, err := r.OptionalFile("output_stacking_decisions")
 	if err != nil {
 		return err
 	}
-	defer decisions.Close()
 	layout := stage.Layout(r)
 	if !r.IsSet("n_levels") {
 		layout.Levels = len(r.Floats("pyramid_resolutions"))
@@ -142,10 +140,10 @@ func run(ctx context.Context, r *cli.Run) error {
 		return stage.Failed(err)
 	}
 	task.Done()
-	if err := oct.WriteStackMatches(matches, result.Matches); err != nil {
+	if err := matches.Write(func(w io.Writer) error { return oct.WriteStackMatches(w, result.Matches) }); err != nil {
 		return err
 	}
-	if err := oct.WriteStackDecisions(decisions, result.Decisions); err != nil {
+	if err := decisions.Write(func(w io.Writer) error { return oct.WriteStackDecisions(w, result.Decisions) }); err != nil {
 		return err
 	}
 	for _, s := range in.Slices {
@@ -234,20 +232,3 @@ func load(r *cli.Run, name string, read func(f io.Reader, name string) error) er
 	r.Read(record.Dataset{Path: name})
 	return cli.BadInput(read(f, name))
 }
-
-// table starts the file that a flag names; without the flag it goes nowhere.
-func table(r *cli.Run, flag string) (io.WriteCloser, error) {
-	name := r.String(flag)
-	if name == "" {
-		return nowhere{io.Discard}, nil
-	}
-	out, err := r.OutputFile(name)
-	if err != nil {
-		return nil, err
-	}
-	return out.Create()
-}
-
-type nowhere struct{ io.Writer }
-
-func (nowhere) Close() error { return nil }

@@ -101,14 +101,13 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	var transform, positions io.WriteCloser
-	for name, f := range map[string]*io.WriteCloser{"save_transform": &transform, "save_positions": &positions} {
-		if *f, err = file(r, r.String(name)); err != nil {
-			return err
-		}
-		if *f != nil {
-			defer (*f).Close()
-		}
+	transform, err := r.OptionalFile("save_transform")
+	if err != nil {
+		return err
+	}
+	positions, err := r.OptionalFile("save_positions")
+	if err != nil {
+		return err
 	}
 	total := datasets.Bytes(in.Levels[0].Array)
 	if opt.Estimate || opt.MaxRefinement > 0 {
@@ -120,15 +119,11 @@ func run(ctx context.Context, r *cli.Run) error {
 		return stage.Failed(err)
 	}
 	task.Done()
-	if transform != nil {
-		if err := oct.WriteTransform(transform, s.Transform); err != nil {
-			return err
-		}
+	if err := transform.Write(func(w io.Writer) error { return oct.WriteTransform(w, s.Transform) }); err != nil {
+		return err
 	}
-	if positions != nil {
-		if err := oct.WriteStitching(positions, s); err != nil {
-			return err
-		}
+	if err := positions.Write(func(w io.Writer) error { return oct.WriteStitching(w, s) }); err != nil {
+		return err
 	}
 	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
 	return nil
@@ -149,18 +144,6 @@ func readTransform(r *cli.Run, name string) (oct.Transform, error) {
 	return t, cli.BadInput(err)
 }
 
-// file starts an output file; none for an empty name.
-func file(r *cli.Run, name string) (io.WriteCloser, error) {
-	if name == "" {
-		return nil, nil
-	}
-	out, err := r.OutputFile(name)
-	if err != nil {
-		return nil, err
-	}
-	return out.Create()
-}
-
 // estimate writes the matrix of one or several mosaics.
 func estimate(ctx context.Context, r *cli.Run, opt oct.StitchOptions) error {
 	var all []*ngff.Image
@@ -174,16 +157,15 @@ func estimate(ctx context.Context, r *cli.Run, opt oct.StitchOptions) error {
 		total += datasets.Bytes(in.Levels[0].Array)
 		r.Read(datasets.Describe(in.Levels[0].Array, path))
 	}
-	out, err := file(r, r.String("estimate_only"))
+	out, err := r.OutputFile(r.String("estimate_only"))
 	if err != nil {
 		return err
 	}
-	defer out.Close()
 	task := r.Progress("estimate", total)
 	t, err := oct.EstimateTransform(ctx, all, opt, stage.Resources(r, task))
 	if err != nil {
 		return stage.Failed(err)
 	}
 	task.Done()
-	return oct.WriteTransform(out, t)
+	return out.Write(func(w io.Writer) error { return oct.WriteTransform(w, t) })
 }

@@ -219,6 +219,15 @@ func (r *Run) OutputFile(path string) (*atomic.Output, error) {
 	return out, placeError(err)
 }
 
+// OptionalFile is [Run.OutputFile] of the file that a flag names; nil, to which
+// nothing is written, without the flag.
+func (r *Run) OptionalFile(flag string) (*atomic.Output, error) {
+	if name := r.String(flag); name != "" {
+		return r.OutputFile(name)
+	}
+	return nil, nil
+}
+
 // placeError gives errors of the choice of paths their exit code.
 func placeError(err error) error {
 	if errors.Is(err, atomic.ErrExists) || errors.Is(err, atomic.ErrPlace) || errors.Is(err, atomic.ErrNotOurs) {

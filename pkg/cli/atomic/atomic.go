@@ -22,10 +22,12 @@
 package atomic
 
 import (
+	"bufio"
 	"crypto/rand"
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -105,6 +107,29 @@ func (o *Output) Create() (*os.File, error) {
 		return nil, fmt.Errorf("output %s: %w", o.path, cause(err))
 	}
 	return f, nil
+}
+
+// Write makes an output that is a file of what write writes, and closes it: some file
+// systems tell only then that it did not fit. Of no output, nil, it does nothing.
+func (o *Output) Write(write func(w io.Writer) error) error {
+	if o == nil {
+		return nil
+	}
+	f, err := o.Create()
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<16)
+	if err = write(w); err == nil {
+		err = w.Flush()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return fmt.Errorf("output %s: %w", o.path, cause(err))
+	}
+	return nil
 }
 
 // Rename puts the outputs' own names into a text where it has their hidden
