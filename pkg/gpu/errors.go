@@ -41,12 +41,10 @@ func (e *Error) Is(target error) bool {
 
 // Codes of CUresult (cuda.h 12.0) that are told apart.
 const (
-	codeOutOfMemory   = 2
-	codeNoDevice      = 100
-	codeInvalidDevice = 101
-	codeNotReady      = 600
-	codeContextGone   = 709
-	codeUnknown       = 999
+	codeOutOfMemory = 2
+	codeNoDevice    = 100
+	codeContextGone = 709
+	codeUnknown     = 999
 )
 
 // sticky reports whether a code stays with the context for the rest of its life:

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"strata/tests/cudaemu"
 )
@@ -115,11 +114,11 @@ func TestCopies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := d.Memory().Get(ctx, 10000)
+	a, err := d.Memory().Get(10000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := d.Memory().Get(ctx, 10000)
+	b, err := d.Memory().Get(10000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +177,7 @@ func TestEvents(t *testing.T) {
 	defer e.Close()
 	h, _ := d.Pinned().Get(ctx, 100)
 	defer h.Release()
-	m, _ := d.Memory().Get(ctx, 100)
+	m, _ := d.Memory().Get(100)
 	defer m.Release()
 	h.B[5] = 77
 	s[0].Upload(m.Span, h.B)
@@ -195,35 +194,31 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func TestPoolWaits(t *testing.T) {
+func TestPool(t *testing.T) {
 	d := open(t, Limits{Memory: 1 << 20, Pinned: 1 << 20})
 	p := d.Memory()
-	a, err := p.Get(ctx, 700<<10)
+	a, err := p.Get(700 << 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
-	defer cancel()
-	if _, err := p.Get(short, 700<<10); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := p.Get(700 << 10); !errors.Is(err, ErrMemory) {
 		t.Fatal(err)
 	}
-	got := make(chan error)
-	go func() {
-		b, err := p.Get(ctx, 700<<10)
-		b.Release()
-		got <- err
-	}()
 	a.Release()
 	a.Release() // does nothing
-	if err := <-got; err != nil {
+	b, err := p.Get(690 << 10)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Get(ctx, 2<<20); !errors.Is(err, ErrMemory) {
+	if b.address != a.full.address {
+		t.Error("memory of the size was there and was not used again")
+	}
+	b.Release()
+	if _, err := p.Get(2 << 20); !errors.Is(err, ErrMemory) {
 		t.Errorf("more than the limit: %v", err)
 	}
 	// memory of another size takes the place of what is idle
-	b, err := p.Get(ctx, 900<<10)
-	if err != nil {
+	if b, err = p.Get(900 << 10); err != nil {
 		t.Fatal(err)
 	}
 	b.Release()
@@ -232,44 +227,33 @@ func TestPoolWaits(t *testing.T) {
 	}
 }
 
-// A device that has less than the limit: the work in flight shrinks, and only what
-// does not fit alone is an error.
-func TestPoolShrinks(t *testing.T) {
+// A device that has less than the limit: what is idle goes back to the driver, and
+// what does not fit is an error that leaves the rest as it is.
+func TestPoolOfLittleMemory(t *testing.T) {
 	if !apart(t, "CUEMU_MEM=3000000") {
 		return
 	}
 	d := open(t, Limits{Memory: 64 << 20, Pinned: 1 << 20})
 	p := d.Memory()
-	a, err := p.Get(ctx, 1<<20)
+	var held []*Buffer
+	for range 2 {
+		b, err := p.Get(1 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, b)
+	}
+	if _, err := p.Get(1 << 20); !errors.Is(err, ErrMemory) {
+		t.Errorf("a third megabyte of three million bytes: %v", err)
+	}
+	for _, b := range held {
+		b.Release()
+	}
+	b, err := p.Get(2 << 20) // of another size: both go back first
 	if err != nil {
 		t.Fatal(err)
-	}
-	b, err := p.Get(ctx, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := make(chan error)
-	go func() {
-		c, err := p.Get(ctx, 1<<20)
-		c.Release()
-		got <- err
-	}()
-	for p.Limit() == 64<<20 {
-		time.Sleep(time.Millisecond)
-	}
-	select {
-	case err := <-got:
-		t.Fatalf("a third megabyte of three million bytes: %v", err)
-	default:
 	}
 	b.Release()
-	if err := <-got; err != nil {
-		t.Fatal(err)
-	}
-	a.Release()
-	if _, err := p.Get(ctx, 8<<20); !errors.Is(err, ErrMemory) {
-		t.Errorf("%v", err)
-	}
 }
 
 // Every call of the driver fails once, with an error that is gone after it and with
@@ -330,12 +314,12 @@ func scenario() (err error) {
 		return err
 	}
 	defer h.Release()
-	a, err := d.Memory().Get(ctx, 1000)
+	a, err := d.Memory().Get(1000)
 	if err != nil {
 		return err
 	}
 	defer a.Release()
-	b, err := d.Memory().Get(ctx, 1000)
+	b, err := d.Memory().Get(1000)
 	if err != nil {
 		return err
 	}

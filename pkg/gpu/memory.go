@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -52,26 +51,20 @@ func (b *Buffer) Release() {
 type Pool struct {
 	device *Device
 
-	mu     sync.Mutex
-	limit  int64
-	used   int64 // held
-	idle   int64 // in free
-	peak   int64
-	free   map[int][]Span
-	waiter []chan struct{}
+	mu    sync.Mutex
+	limit int64
+	used  int64 // held
+	idle  int64 // in free
+	peak  int64
+	free  map[int][]Span
 }
 
 func newPool(d *Device, limit int64) *Pool {
 	return &Pool{device: d, limit: limit, free: map[int][]Span{}}
 }
 
-// Limit is how many bytes may be held. It falls when the driver turns out to have
-// less.
-func (p *Pool) Limit() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.limit
-}
+// Limit is how many bytes may be held.
+func (p *Pool) Limit() int64 { return p.limit }
 
 // Peak is the largest number of bytes that the pool ever had of the driver.
 func (p *Pool) Peak() int64 {
@@ -81,50 +74,13 @@ func (p *Pool) Peak() int64 {
 }
 
 // Get returns n bytes with undefined content, at an address that is a multiple of
-// 256. It waits while the limit is reached, until ctx ends. When the driver has less
-// memory than the limit says, the limit falls to what is held and Get waits for a
-// Release: the work in flight shrinks and goes on. Only when nothing is held is
-// that an error, one of [ErrMemory].
-func (p *Pool) Get(ctx context.Context, n int64) (*Buffer, error) {
-	c := mem.Size(int(n))
-	for {
-		p.mu.Lock()
-		if int64(c) > p.limit {
-			p.mu.Unlock()
-			return nil, fmt.Errorf("%w: a buffer of %d bytes does not fit into %d", ErrMemory, n, p.Limit())
-		}
-		b, err := p.take(c, n)
-		if b != nil || err != nil {
-			p.mu.Unlock()
-			return b, err
-		}
-		w := make(chan struct{})
-		p.waiter = append(p.waiter, w)
-		p.mu.Unlock()
-		select {
-		case <-w:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-// TryGet is Get for callers that do not wait: when the limit is reached, or the driver
-// has no more, it is an error of [ErrMemory]. Who holds a part of what it needs must
-// not wait for the rest: those it would wait for may do the same.
-func (p *Pool) TryGet(n int64) (*Buffer, error) {
+// 256. It does not wait: where the limit is reached, or the driver has no more, it is an
+// error of [ErrMemory]. Who holds a part of what it needs must not wait for the rest:
+// those it would wait for may do the same.
+func (p *Pool) Get(n int64) (*Buffer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b, err := p.take(mem.Size(int(n)), n)
-	if b == nil && err == nil {
-		err = fmt.Errorf("%w: %d bytes do not fit beside %d of %d", ErrMemory, n, p.used, p.limit)
-	}
-	return b, err
-}
-
-// take finds or allocates memory of class c, with the pool locked. It returns
-// nothing when that has to wait for a Release.
-func (p *Pool) take(c int, n int64) (*Buffer, error) {
+	c := mem.Size(int(n))
 	if l := p.free[c]; len(l) > 0 {
 		s := l[len(l)-1]
 		p.free[c] = l[:len(l)-1]
@@ -133,7 +89,7 @@ func (p *Pool) take(c int, n int64) (*Buffer, error) {
 		return &Buffer{Span: Span{s.address, n}, full: s, class: c, pool: p}, nil
 	}
 	if p.used+int64(c) > p.limit {
-		return nil, nil
+		return nil, fmt.Errorf("%w: %d bytes do not fit beside %d of %d", ErrMemory, n, p.used, p.limit)
 	}
 	if err := p.trim(p.limit - p.used - int64(c)); err != nil {
 		return nil, err
@@ -144,10 +100,6 @@ func (p *Pool) take(c int, n int64) (*Buffer, error) {
 			return nil, err
 		}
 		s, err = p.device.alloc(c)
-	}
-	if errors.Is(err, ErrMemory) && p.used > 0 {
-		p.limit = p.used
-		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("allocate %d bytes on the device: %w", n, err)
@@ -163,10 +115,6 @@ func (p *Pool) put(s Span, c int) {
 	p.used -= int64(c)
 	p.idle += int64(c)
 	p.free[c] = append(p.free[c], s)
-	for _, w := range p.waiter {
-		close(w)
-	}
-	p.waiter = nil
 }
 
 // trim gives idle memory back to the driver until no more than keep bytes are left.

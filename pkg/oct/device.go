@@ -66,7 +66,7 @@ func (w *deviceWorker) pinned(n int) ([]byte, error) {
 
 // memory is device memory for as long as the worker works.
 func (w *deviceWorker) memory(n int64) (gpu.Span, error) {
-	b, err := w.stream.Device().Memory().TryGet(n)
+	b, err := w.stream.Device().Memory().Get(n)
 	if err != nil {
 		return gpu.Span{}, err
 	}

@@ -18,9 +18,9 @@ func resampleTilesOnDevice(ctx context.Context, p *resampler) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.end()) }()
 	t := &deviceTile{resampler: p, stream: w.stream, resizers: map[[2]int]*kernels.Resizer{}}
-	defer t.release()
+	defer t.release() // when nothing runs any more
+	defer func() { err = errors.Join(err, w.end()) }()
 	if works, err := p.team.join(func() error { return t.begin(w) }); !works {
 		return err
 	}

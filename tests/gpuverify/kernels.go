@@ -72,7 +72,7 @@ func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, re
 	}
 	var a, b, c *gpu.Buffer
 	for _, m := range []**gpu.Buffer{&a, &b, &c} {
-		if *m, err = d.Memory().TryGet(bytes); err != nil {
+		if *m, err = d.Memory().Get(bytes); err != nil {
 			return err
 		}
 		defer (*m).Release()
@@ -90,7 +90,7 @@ func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, re
 	// volumes of nz planes of 1024² pixels
 	const nx, ny = 1024, 1024
 	const plane = nx * ny
-	small, err := d.Memory().TryGet(plane*8 + 8)
+	small, err := d.Memory().Get(plane*8 + 8)
 	if err != nil {
 		return err
 	}

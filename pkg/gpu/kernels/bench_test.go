@@ -52,7 +52,7 @@ func open(t *testing.T) *bench {
 // alloc is device memory until the end of the test.
 func (b *bench) alloc(bytes int) gpu.Span {
 	b.t.Helper()
-	m, err := b.device.Memory().Get(context.Background(), int64(bytes))
+	m, err := b.device.Memory().Get(int64(bytes))
 	if err != nil {
 		b.t.Fatal(err)
 	}

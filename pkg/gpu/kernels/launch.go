@@ -47,7 +47,7 @@ func bring(s *gpu.Stream, table []byte) (*gpu.Buffer, error) {
 	}
 	defer host.Release()
 	copy(host.B, table)
-	buffer, err := s.Device().Memory().TryGet(int64(len(table)))
+	buffer, err := s.Device().Memory().Get(int64(len(table)))
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func NewPhase(s *gpu.Stream, height, width int) (p *Phase, err error) {
 	p.wy, p.wx = windows.From(0, 8*int64(height)), windows.From(8*int64(height), 8*int64(width))
 	n := int64(p.my) * int64(p.mx)
 	half := int64(p.my) * int64(p.mx/2+1)
-	if p.work, err = s.Device().Memory().TryGet(2*16*n + 2*statsBytes + 4*half); err != nil {
+	if p.work, err = s.Device().Memory().Get(2*16*n + 2*statsBytes + 4*half); err != nil {
 		return nil, err
 	}
 	p.a, p.b = p.work.From(0, 16*n), p.work.From(16*n, 16*n)

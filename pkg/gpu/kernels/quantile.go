@@ -45,7 +45,7 @@ const histogramBytes = 8 << 11
 // NewQuantiles prepares for percentiles, each 0…100, of values or of their magnitudes.
 // It takes 32 KiB on the device for each.
 func NewQuantiles(s *gpu.Stream, magnitudes bool, percent ...float64) (*Quantiles, error) {
-	buffer, err := s.Device().Memory().TryGet(int64(max(1, 2*len(percent))) * histogramBytes)
+	buffer, err := s.Device().Memory().Get(int64(max(1, 2*len(percent))) * histogramBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func NewResizer(s *gpu.Stream, z, y, x *filter.Weights) (*Resizer, error) {
 			continue
 		}
 		var err error
-		if r.free[i], err = s.Device().Memory().TryGet(n); err != nil {
+		if r.free[i], err = s.Device().Memory().Get(n); err != nil {
 			r.Release()
 			return nil, err
 		}
