@@ -104,6 +104,10 @@ func (d *Device) givenBack(err error) error {
 	return err
 }
 
+// Call lets another library work on the device: f runs on the device's thread, where
+// the context is current.
+func (d *Device) Call(f func() error) error { return d.do(f) }
+
 // do runs f on the device's thread.
 func (d *Device) do(f func() error) (err error) {
 	d.thread.do(func() { err = f() })

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"unsafe"
+
+	"strata/pkg/gpu/internal/dynlib"
 )
 
 // oldestDriver is the CUDA version whose names and PTX we use, as cuDriverGetVersion
@@ -55,11 +57,11 @@ var driver struct {
 
 // load opens the driver's library and initialises it, once for the process.
 var load = sync.OnceValues(func() (version int, err error) {
-	lib, err := openLibrary("STRATA_LIBCUDA", "libcuda.so.1")
+	lib, err := dynlib.Open("STRATA_LIBCUDA", "libcuda.so.1")
 	if err != nil {
 		return 0, unavailable("the NVIDIA driver's library cannot be opened: %s", firstLine(err.Error()))
 	}
-	if err := bind(lib, &driver); err != nil {
+	if err := dynlib.Bind(lib, &driver); err != nil {
 		return 0, unavailable("the NVIDIA driver is older than CUDA 12.0: %v", err)
 	}
 	var v int32

@@ -335,3 +335,45 @@ func scenario() (err error) {
 	}
 	return nil
 }
+
+// TestChecks: what a check finds is the error of Wait, once; after a failure nothing
+// is looked at, for nothing ran.
+func TestChecks(t *testing.T) {
+	d := open(t, Limits{Memory: 1 << 20, Pinned: 1 << 20})
+	s, err := d.Stream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	h, err := d.Host(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Release()
+	b, err := d.Memory().Get(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Release(b)
+	var handle uintptr
+	s.Queue(func(h uintptr) error { handle = h; return nil })
+	copy(h.B, "abcd")
+	s.Upload(b.Span, h.B)
+	s.Zero(b.From(1, 1))
+	s.Download(h.B[:4], b.Span)
+	s.Check(func() error { return fmt.Errorf("found %q", h.B[:4]) })
+	s.Check(func() error { t.Error("looked at after an error"); return nil })
+	if err := s.Wait(); err == nil || err.Error() != `found "a\x00cd"` || handle == 0 {
+		t.Errorf("%v, stream %#x", err, handle)
+	}
+	if err := s.Wait(); err != nil {
+		t.Error(err)
+	}
+	failed := errors.New("cannot queue")
+	s.Check(func() error { t.Error("looked at what did not run"); return nil })
+	s.Queue(func(uintptr) error { return failed })
+	s.Queue(func(uintptr) error { t.Error("queued after an error"); return nil })
+	if err := s.Wait(); err != failed {
+		t.Error(err)
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unsafe"
+
+	"strata/pkg/gpu/internal/dynlib"
 )
 
 // Library is a shared library that the GPU path uses.
@@ -38,7 +40,7 @@ func describeLibrary(variable string, version func(lib uintptr) (string, uintptr
 	}
 	var reasons []string
 	for _, name := range names {
-		lib, err := openLibrary("", name)
+		lib, err := dynlib.Open("", name)
 		if err != nil {
 			reasons = append(reasons, firstLine(err.Error()))
 			continue
@@ -62,17 +64,17 @@ func driverVersion(lib uintptr) (string, uintptr, error) {
 	var f struct {
 		GetVersion func(version *int32) result `sym:"cuDriverGetVersion"`
 	}
-	if err := bind(lib, &f); err != nil {
+	if err := dynlib.Bind(lib, &f); err != nil {
 		return "", 0, err
 	}
 	var v int32
 	if r := f.GetVersion(&v); r != 0 {
-		return "", symbol(lib, "cuDriverGetVersion"), fmt.Errorf("cuDriverGetVersion: CUDA error %d", r)
+		return "", dynlib.Symbol(lib, "cuDriverGetVersion"), fmt.Errorf("cuDriverGetVersion: CUDA error %d", r)
 	}
 	if v < oldestDriver {
-		return Version(v).String(), symbol(lib, "cuDriverGetVersion"), fmt.Errorf("the driver is for CUDA %s, needed is 12.0 or newer", Version(v))
+		return Version(v).String(), dynlib.Symbol(lib, "cuDriverGetVersion"), fmt.Errorf("the driver is for CUDA %s, needed is 12.0 or newer", Version(v))
 	}
-	return Version(v).String(), symbol(lib, "cuDriverGetVersion"), nil
+	return Version(v).String(), dynlib.Symbol(lib, "cuDriverGetVersion"), nil
 }
 
 // cuFileVersion asks only for the version: opening cuFile's driver needs a device.
@@ -81,10 +83,10 @@ func cuFileVersion(lib uintptr) (string, uintptr, error) {
 		// CUfileError_t is a struct of two 32-bit numbers, which is returned as one of 64.
 		GetVersion func(version *int32) uint64 `sym:"cuFileGetVersion"`
 	}
-	if err := bind(lib, &f); err != nil {
+	if err := dynlib.Bind(lib, &f); err != nil {
 		return "", 0, fmt.Errorf("cuFile is older than 1.7: %w", err)
 	}
-	at := symbol(lib, "cuFileGetVersion")
+	at := dynlib.Symbol(lib, "cuFileGetVersion")
 	var v int32
 	if e := f.GetVersion(&v); uint32(e) != 0 {
 		return "", at, fmt.Errorf("cuFileGetVersion: error %d", uint32(e))
@@ -96,10 +98,10 @@ func nvcompVersion(lib uintptr) (string, uintptr, error) {
 	var f struct {
 		GetProperties func(p unsafe.Pointer) int32 `sym:"nvcompGetProperties"`
 	}
-	if err := bind(lib, &f); err != nil {
+	if err := dynlib.Bind(lib, &f); err != nil {
 		return "", 0, err
 	}
-	at := symbol(lib, "nvcompGetProperties")
+	at := dynlib.Symbol(lib, "nvcompGetProperties")
 	var p [16]uint32 // nvcompProperties_t: version, version of CUDA; room for more
 	if e := f.GetProperties(unsafe.Pointer(&p)); e != 0 {
 		return "", at, fmt.Errorf("nvcompGetProperties: error %d", e)

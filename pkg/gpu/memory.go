@@ -26,6 +26,10 @@ type Span struct {
 // Bytes is the span's length.
 func (s Span) Bytes() int64 { return s.bytes }
 
+// Address is where the span begins, for libraries that are given device memory
+// (CUdeviceptr).
+func (s Span) Address() uint64 { return s.address }
+
 // From is the span from byte i on, of n bytes.
 func (s Span) From(i, n int64) Span {
 	if i < 0 || n < 0 || i+n > s.bytes {

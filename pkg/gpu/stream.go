@@ -16,8 +16,9 @@ type Stream struct {
 	device *Device
 	thread *thread
 	handle uintptr
-	args   []byte   // of a launch, outside the Go heap, where the driver may read it
-	after  []func() // once what is queued has run
+	args   []byte         // of a launch, outside the Go heap, where the driver may read it
+	checks []func() error // of what has run
+	after  []func()       // once what is queued has run
 	err    error
 }
 
@@ -58,6 +59,20 @@ func (s *Stream) Close() error {
 	mem.Free(s.args)
 	return err
 }
+
+// Queue lets another library queue work: f runs on the stream's thread, where the
+// context is current, and gets the stream's handle (CUstream), unless something failed
+// before. Its error becomes the stream's.
+func (s *Stream) Queue(f func(handle uintptr) error) {
+	if s.err != nil {
+		return
+	}
+	s.thread.do(func() { s.err = s.device.note(f(s.handle)) })
+}
+
+// Check calls f once what is queued now has run and been waited for, unless something
+// failed: to look at what it left in page-locked memory. Its error is that of Wait.
+func (s *Stream) Check(f func() error) { s.checks = append(s.checks, f) }
 
 // call queues something, unless something failed before.
 func (s *Stream) call(name string, f func() result) {
@@ -143,6 +158,12 @@ func (s *Stream) Wait() error {
 		err = s.err
 	}
 	s.err = nil
+	for _, f := range s.checks {
+		if err == nil {
+			err = f()
+		}
+	}
+	s.checks = s.checks[:0]
 	for _, f := range s.after {
 		f()
 	}

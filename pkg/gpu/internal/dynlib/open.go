@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64) && !nocuda
 
-package gpu
+package dynlib
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// openLibrary opens a shared library: the file that the variable names, else the
+// Open opens a shared library: the file that the variable names, else the
 // first of the names that the loader finds. Only the last name's error is given.
-func openLibrary(variable string, names ...string) (uintptr, error) {
+func Open(variable string, names ...string) (uintptr, error) {
 	if file := os.Getenv(variable); file != "" {
 		names = []string{file}
 	}
@@ -29,9 +29,9 @@ func openLibrary(variable string, names ...string) (uintptr, error) {
 	return 0, err
 }
 
-// bind fills each function field of *table by the symbol of its tag. All are looked
+// Bind fills each function field of *table by the symbol of its tag. All are looked
 // up before one is registered, because registering a missing one panics.
-func bind(lib uintptr, table any) error {
+func Bind(lib uintptr, table any) error {
 	v := reflect.ValueOf(table).Elem()
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Tag.Get("sym")
@@ -45,8 +45,8 @@ func bind(lib uintptr, table any) error {
 	return nil
 }
 
-// symbol is the address of a symbol, 0 if the library has not got it.
-func symbol(lib uintptr, name string) uintptr {
+// Symbol is the address of a symbol, 0 if the library has not got it.
+func Symbol(lib uintptr, name string) uintptr {
 	p, err := purego.Dlsym(lib, name)
 	if err != nil {
 		return 0

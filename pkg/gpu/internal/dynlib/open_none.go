@@ -1,0 +1,16 @@
+//go:build !linux || !(amd64 || arm64) || nocuda
+
+package dynlib
+
+import "errors"
+
+// Open says that there is nothing to open with.
+func Open(string, ...string) (uintptr, error) {
+	return 0, errors.New("this build has no CUDA (build tag nocuda, or a system without it)")
+}
+
+// Bind is never called: there is no library.
+func Bind(uintptr, any) error { return nil }
+
+// Symbol is never called: there is no library.
+func Symbol(uintptr, string) uintptr { return 0 }
