@@ -1,18 +1,32 @@
 // A test double of libcuda.so.1: the driver API subset that the Go side binds, running
 // kernels on the host. README.md says what it checks. Here: knobs, errors, devices and the context.
 #include "emu.h"
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 IMMORTAL(std::recursive_mutex, mu);
-std::atomic<int> sticky{0};
 
+static const int MOST_DEVICES = 16;
 static std::atomic<bool> initialised{false};
-static std::atomic<int> references{0}; // to the primary context
+static std::atomic<int> references[MOST_DEVICES]; // to the primary contexts
+static std::atomic<int> faults[MOST_DEVICES];
 static thread_local CUcontext current;
-static const CUcontext PRIMARY = (CUcontext)0x1000;
+static thread_local int running = -1;
+
+static CUcontext primary(int device) { return (CUcontext)(uintptr_t)(0x1000 + device); }
+
+int device_now() {
+    if (running >= 0) return running;
+    return current ? (int)((uintptr_t)current - 0x1000) : 0;
+}
+
+As::As(int device) : before(running) { running = device; }
+As::~As() { running = before; }
+
+std::atomic<int>& sticky() { return faults[device_now()]; }
 
 const char* env(const char* key, const char* otherwise) {
     const char* v = getenv(key);
@@ -46,7 +60,7 @@ int inject(const char* name) {
         if (sscanf(p, "%63[^:]:%d:%d%n", call, &nth, &code, &used) == 3) {
             const bool stays = p[used] == 's';
             if (n == nth && !strcmp(call, name)) {
-                if (stays) sticky = code;
+                if (stays) sticky() = code;
                 return say(code, "injected in %s call %d", name, n);
             }
             p += used + stays;
@@ -60,15 +74,16 @@ int inject(const char* name) {
 
 int entered(const char* call, bool context) {
     if (int e = inject(call)) return e;
-    if (sticky) return sticky;
+    if (int e = sticky()) return e;
     if (!initialised) return NOT_INITIALIZED;
     if (!context) return 0;
     if (!current) return say(INVALID_CONTEXT, "%s: no context current on this OS thread", call);
-    if (!references) return say(CONTEXT_IS_DESTROYED, "%s: context destroyed", call);
+    if (!references[device_now()]) return say(CONTEXT_IS_DESTROYED, "%s: context destroyed", call);
     return 0;
 }
 
-static int devices() { return env_number("CUEMU_DEVICES", 1); }
+static int devices() { return std::min<int>(env_number("CUEMU_DEVICES", 1), MOST_DEVICES); }
+static bool is_device(int device) { return device >= 0 && device < devices(); }
 
 API(cuInit, unsigned) {
     if (int e = inject(__func__)) return R(e);
@@ -95,7 +110,7 @@ API(cuDeviceGetCount, int* n) {
 
 API(cuDeviceGet, CUdevice* device, int ordinal) {
     ENTER();
-    if (ordinal < 0 || ordinal >= devices()) return R(INVALID_DEVICE);
+    if (!is_device(ordinal)) return R(INVALID_DEVICE);
     *device = ordinal;
     return R(0);
 }
@@ -140,30 +155,34 @@ API(cuDevicePrimaryCtxSetFlags_v2, CUdevice, unsigned) {
     return R(0);
 }
 
-API(cuDevicePrimaryCtxRetain, CUcontext* context, CUdevice) {
+API(cuDevicePrimaryCtxRetain, CUcontext* context, CUdevice device) {
     ENTER();
-    references++;
-    *context = PRIMARY;
+    if (!is_device(device)) return R(INVALID_DEVICE);
+    references[device]++;
+    *context = primary(device);
     return R(0);
 }
 
-API(cuDevicePrimaryCtxRelease_v2, CUdevice) {
+API(cuDevicePrimaryCtxRelease_v2, CUdevice device) {
     if (int e = inject(__func__)) return R(e);
     Lock lock(mu);
-    if (references <= 0) return R(INVALID_CONTEXT);
-    if (--references) return R(0);
-    size_t device = 0, host = 0;
-    for (auto& k : live) (k.second.host ? host : device)++;
-    const size_t streams = count_streams(), events = count_events(), modules = count_modules();
-    if (device + host + streams + events + modules) {
-        say(0, "LEAK: %zu device, %zu host allocations, %zu streams, %zu events, %zu modules", device, host, streams, events, modules);
+    if (!is_device(device)) return R(INVALID_DEVICE);
+    if (references[device] <= 0) return R(INVALID_CONTEXT);
+    if (--references[device]) return R(0);
+    size_t there = 0, host = 0;
+    for (auto& k : live) {
+        if (k.second.device == device) (k.second.host ? host : there)++;
+    }
+    const size_t streams = count_streams(device), events = count_events(device), modules = count_modules(device);
+    if (there + host + streams + events + modules) {
+        say(0, "LEAK: device %d: %zu device, %zu host allocations, %zu streams, %zu events, %zu modules", device, there, host, streams, events, modules);
     }
     return R(0);
 }
 
 API(cuCtxSetCurrent, CUcontext context) {
     ENTER();
-    if (context && context != PRIMARY) return R(INVALID_CONTEXT);
+    if (context && !is_device((int)((intptr_t)context - 0x1000))) return R(INVALID_CONTEXT);
     current = context;
     return R(0);
 }
@@ -177,7 +196,7 @@ API(cuCtxGetCurrent, CUcontext* context) {
 API(cuCtxSynchronize, void) {
     ENTER_CTX();
     finish_all();
-    return R(sticky.load());
+    return R(sticky().load());
 }
 
 API(cuGetErrorString, CUresult code, const char** text) {

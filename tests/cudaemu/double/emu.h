@@ -1,4 +1,4 @@
-// What the parts of the double share. Its state is that of one process and one device; mu guards it.
+// What the parts of the double share. Its state is that of one process; mu guards it.
 // Globals are never destroyed: a Go -race binary leaves through exit(), which would run their
 // destructors under the feet of the device thread.
 #pragma once
@@ -56,7 +56,13 @@ int say(int code, const char* format, ...) __attribute__((format(printf, 2, 3)))
 // inject is the code with which CUEMU_FAIL wants this call of that name to fail, or 0.
 int inject(const char* name);
 
-extern std::atomic<int> sticky; // an error of the device: all calls fail with it from then on
+int device_now(); // of the context that is current, and on the devices' thread of the stream that runs
+struct As { // on the devices' thread: the work that follows is that device's
+    explicit As(int device);
+    ~As();
+    int before;
+};
+std::atomic<int>& sticky(); // an error of the device: all calls fail with it from then on
 int entered(const char* call, bool context); // what a call returns before it does anything, or 0
 
 #define ENTER() do { if (int e_ = entered(__func__, false)) return R(e_); } while (0)
@@ -70,13 +76,14 @@ struct Alloc {
     char* p;   // what the caller got; ends as close to the guard page above as its alignment allows
     size_t n, pad;
     bool host, open;
+    int device;
 };
 extern std::map<uintptr_t, Alloc>& live; // by p
 bool reserve();                          // the address space of all memory
 const Alloc* find(uintptr_t p);          // the allocation that p lies in; under mu
 bool device_range(uintptr_t p, size_t n);
 
-class Open { // opens all of device memory for its lifetime
+class Open { // opens all memory of the device for its lifetime
 public:
     Open();
     ~Open();
@@ -91,11 +98,11 @@ public:
 int push(CUstream stream, std::function<void()> work);
 bool known(CUstream stream);
 void finish(CUstream stream); // runs what it holds
-void finish_all();
+void finish_all(); // of the device
 void start_device();
 bool on_device_thread();
-size_t count_streams();
-size_t count_events();
+size_t count_streams(int device);
+size_t count_events(int device);
 
 // ---- engine.cpp
 
@@ -104,4 +111,4 @@ int run_native(const KernelEntry* kernel, void** args, dim3 grid, dim3 block);
 
 // ---- modules.cpp
 
-size_t count_modules();
+size_t count_modules(int device);

@@ -254,6 +254,6 @@ int run_native(const KernelEntry* k, void** args, dim3 grid, dim3 block) {
     catch_signals(false);
     const int margins = open.close();
     if (!e) e = margins;
-    if (e) sticky = e;
+    if (e) sticky() = e;
     return e;
 }

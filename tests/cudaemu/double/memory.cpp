@@ -22,7 +22,8 @@ IMMORTAL(Allocs, live);
 static const size_t PAGE = 4096;
 static const unsigned char POISON = 0xff;
 static char *arena_top, *arena_end;
-static size_t used; // bytes of the device
+typedef std::map<int, size_t> Bytes;
+static IMMORTAL(Bytes, used); // bytes of each device
 
 bool reserve() {
     const size_t size = 1ull << 38;
@@ -43,7 +44,7 @@ const Alloc* find(uintptr_t p) {
 static bool inside(uintptr_t p, size_t n, bool host) {
     Lock lock(mu);
     const Alloc* a = find(p);
-    return a && a->host == host && n <= a->n - (p - (uintptr_t)a->p);
+    return a && a->host == host && (host || a->device == device_now()) && n <= a->n - (p - (uintptr_t)a->p);
 }
 
 bool device_range(uintptr_t p, size_t n) { return inside(p, n, false); }
@@ -52,7 +53,7 @@ static bool pinned(const void* p, size_t n) { return inside((uintptr_t)p, n, tru
 bool ptx::range(uint64_t address, uint64_t* from, uint64_t* to) {
     Lock lock(mu);
     const Alloc* a = find(address);
-    if (!a) return false;
+    if (!a || (!a->host && a->device != device_now())) return false;
     *from = (uint64_t)a->p;
     *to = *from + a->n;
     return true;
@@ -64,16 +65,17 @@ static int allocate(size_t n, bool host, void** out) {
     Lock lock(mu);
     static const size_t total = env_number("CUEMU_MEM", 1L << 30), align = env_number("CUEMU_ALIGN", 256);
     if (!n) return INVALID_VALUE;
-    if (!host && used + n > total) return OUT_OF_MEMORY;
+    const int device = device_now();
+    if (!host && used[device] + n > total) return OUT_OF_MEMORY;
     const size_t rounded = up(n, align), length = up(rounded, PAGE);
     char* map = arena_top + PAGE;
     if (map + length + PAGE > arena_end) return OUT_OF_MEMORY;
     arena_top = map + length;
     mprotect(map, length, PROT_READ | PROT_WRITE);
     memset(map, POISON, length);
-    Alloc a{map, length, map + length - rounded, n, rounded - n, host, false};
+    Alloc a{map, length, map + length - rounded, n, rounded - n, host, false, device};
     if (!host) {
-        used += n;
+        used[device] += n;
         mprotect(map, length, PROT_NONE);
     }
     FENCE(a.p + n, a.pad);
@@ -88,7 +90,7 @@ static int release(uintptr_t p, bool host) {
     auto i = live.find(p);
     if (i == live.end() || i->second.host != host) return say(INVALID_VALUE, "free of %#lx: not allocated", (long)p);
     Alloc& a = i->second;
-    if (!host) used -= a.n;
+    if (!host) used[a.device] -= a.n;
     FENCE(a.map, a.map_length);
     madvise(a.map, a.map_length, MADV_DONTNEED);
     mprotect(a.map, a.map_length, PROT_NONE);
@@ -110,7 +112,7 @@ Open::Open() {
     Lock lock(mu);
     for (auto& k : live) {
         Alloc& a = k.second;
-        if (a.host) continue;
+        if (a.host || a.device != device_now()) continue;
         mprotect(a.map, a.map_length, PROT_READ | PROT_WRITE);
         a.open = true;
     }
@@ -123,7 +125,7 @@ int Open::close() {
     int bad = 0;
     for (auto& k : live) {
         Alloc& a = k.second;
-        if (!a.open) continue;
+        if (!a.open || a.device != device_now()) continue;
         if (margins_written(a)) bad = say(ILLEGAL_ADDRESS, "write outside the %zu-byte allocation at %p", a.n, a.p);
         mprotect(a.map, a.map_length, PROT_NONE);
         a.open = false;
@@ -135,7 +137,7 @@ API(cuMemGetInfo_v2, size_t* free, size_t* total) {
     ENTER_CTX();
     Lock lock(mu);
     *total = env_number("CUEMU_MEM", 1L << 30);
-    *free = *total - used;
+    *free = *total - used[device_now()];
     return R(0);
 }
 
@@ -221,7 +223,7 @@ API(cuMemcpyDtoHAsync_v2, void* to, CUdeviceptr from, size_t n, CUstream stream)
     });
     if (e || !waits) return R(e);
     finish(stream);
-    return R(sticky.load());
+    return R(sticky().load());
 }
 
 API(cuMemcpyDtoDAsync_v2, CUdeviceptr to, CUdeviceptr from, size_t n, CUstream stream) {

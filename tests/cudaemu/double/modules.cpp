@@ -6,6 +6,7 @@
 #include <cstring>
 
 struct Function {
+    int device = device_now();
     std::string name;
     const KernelEntry* native;
     int max_threads;
@@ -13,6 +14,7 @@ struct Function {
 };
 
 struct Module {
+    int device = device_now();
     std::vector<std::unique_ptr<Function>> functions;
 };
 
@@ -32,7 +34,9 @@ const KernelEntry* registry_find(const char* name) {
     return i == registry().end() ? nullptr : i->second;
 }
 
-size_t count_modules() { return modules.size(); }
+size_t count_modules(int device) {
+    return std::count_if(modules.begin(), modules.end(), [=](Module* m) { return m->device == device; });
+}
 
 static int check_header(const char* text) {
     const char *version = strstr(text, ".version"), *target = strstr(text, ".target sm_");
@@ -123,7 +127,7 @@ static void run_interpreted(const ptx::Kernel& kernel, const std::vector<std::ve
     }
     const int margins = open.close();
     if (!e) e = margins;
-    if (e) sticky = e;
+    if (e) sticky() = e;
 }
 
 API(cuModuleLoadDataEx, CUmodule* handle, const void* image, unsigned, CUjit_option*, void**) {
@@ -144,7 +148,7 @@ API(cuModuleGetFunction, CUfunction* function, CUmodule handle, const char* name
     ENTER_CTX();
     Lock lock(mu);
     auto m = (Module*)handle;
-    if (!modules.count(m)) return R(INVALID_HANDLE);
+    if (!modules.count(m) || m->device != device_now()) return R(INVALID_HANDLE);
     for (auto& f : m->functions) {
         if (f->name != name) continue;
         *function = (CUfunction)f.get();
@@ -172,7 +176,7 @@ API(cuLaunchKernel, CUfunction handle, unsigned gx, unsigned gy, unsigned gz, un
     ENTER_CTX();
     std::unique_lock<std::recursive_mutex> lock(mu);
     auto f = (Function*)handle;
-    if (!functions.count(f)) return R(INVALID_HANDLE);
+    if (!functions.count(f) || f->device != device_now()) return R(say(INVALID_HANDLE, "launch: no kernel of this context"));
     if (extra) return R(INVALID_VALUE);
     const char* name = f->name.c_str();
     const uint64_t threads = (uint64_t)bx * by * bz;
@@ -187,8 +191,9 @@ API(cuLaunchKernel, CUfunction handle, unsigned gx, unsigned gy, unsigned gz, un
         if (!a.ptr) continue;
         uintptr_t p;
         memcpy(&p, params[i], sizeof p);
-        if (p && !find(p)) return R(say(sticky = ILLEGAL_ADDRESS, "launch %s: parameter %zu = %#lx is not device memory", name, i, (long)p));
-        if (p % a.align) return R(say(sticky = MISALIGNED_ADDRESS, "launch %s: parameter %zu misaligned", name, i));
+        const Alloc* at = p ? find(p) : nullptr;
+        if (p && (!at || (!at->host && at->device != device_now()))) return R(say(sticky() = ILLEGAL_ADDRESS, "launch %s: parameter %zu = %#lx is not device memory", name, i, (long)p));
+        if (p % a.align) return R(say(sticky() = MISALIGNED_ADDRESS, "launch %s: parameter %zu misaligned", name, i));
     }
     const std::shared_ptr<ptx::Kernel> interpreted = f->interpreted;
     const KernelEntry* native = f->native;

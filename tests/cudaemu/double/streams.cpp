@@ -8,11 +8,13 @@
 typedef std::function<void()> Work;
 
 struct Stream {
+    int device = device_now();
     std::deque<Work> queue;
     bool draining = false; // of the device's thread
 };
 
 struct Event {
+    int device = device_now();
     Stream* stream = nullptr;
     std::atomic<uint64_t> want{0}, done{0}; // records: asked for, run
 };
@@ -22,7 +24,8 @@ static IMMORTAL(std::mutex, work_mutex);
 static IMMORTAL(std::condition_variable, work_there);
 static IMMORTAL(std::set<Stream*>, streams);
 static IMMORTAL(std::set<Event*>, events);
-static IMMORTAL(Stream, default_stream);
+typedef std::map<int, Stream*> Streams;
+static IMMORTAL(Streams, default_streams); // by device
 static std::thread::id device_thread;
 
 static void device_main() {
@@ -75,10 +78,13 @@ static void on_device(const Work& f) { // runs f there and waits
 }
 
 static Stream* stream_of(CUstream handle) { // nullptr: none
-    if (!handle) return &default_stream;
     Lock lock(mu);
+    if (!handle) {
+        Stream*& s = default_streams[device_now()];
+        return s ? s : s = new Stream;
+    }
     auto s = (Stream*)handle;
-    return streams.count(s) ? s : nullptr;
+    return streams.count(s) && s->device == device_now() ? s : nullptr;
 }
 
 static Event* event_of(CUevent handle) {
@@ -96,19 +102,22 @@ static bool pop(Stream* s, Work* f) {
 }
 
 static void drain(Stream* s) { // device thread
+    const As as(s->device);
     if (s->draining) return;
     s->draining = true;
     Work f;
     while (pop(s, &f)) {
-        if (!sticky) f();
+        if (!sticky()) f();
         f = nullptr;
     }
     s->draining = false;
 }
 
 static void until(Event* e, uint64_t record) { // device thread
+    if (!e->stream) return;
+    const As as(e->stream->device);
     Work f;
-    while (e->done < record && e->stream && !sticky && pop(e->stream, &f)) f();
+    while (e->done < record && e->stream && !sticky() && pop(e->stream, &f)) f();
 }
 
 bool known(CUstream stream) { return stream_of(stream); }
@@ -132,18 +141,26 @@ void finish(CUstream stream) {
 }
 
 void finish_all() {
-    std::vector<Stream*> all{&default_stream};
+    std::vector<Stream*> all{stream_of(nullptr)};
     {
         Lock lock(mu);
-        all.insert(all.end(), streams.begin(), streams.end());
+        for (auto s : streams) {
+            if (s->device == device_now()) all.push_back(s);
+        }
     }
     on_device([&] {
         for (auto s : all) drain(s);
     });
 }
 
-size_t count_streams() { return streams.size(); }
-size_t count_events() { return events.size(); }
+template <class T> static size_t count(const std::set<T*>& all, int device) {
+    size_t n = 0;
+    for (auto x : all) n += x->device == device;
+    return n;
+}
+
+size_t count_streams(int device) { return count(streams, device); }
+size_t count_events(int device) { return count(events, device); }
 
 API(cuStreamCreate, CUstream* stream, unsigned) {
     ENTER_CTX();
@@ -158,7 +175,7 @@ API(cuStreamSynchronize, CUstream stream) {
     ENTER_CTX();
     if (!known(stream)) return R(INVALID_HANDLE);
     finish(stream);
-    return R(sticky.load());
+    return R(sticky().load());
 }
 
 API(cuStreamQuery, CUstream stream) {
@@ -218,7 +235,7 @@ API(cuEventSynchronize, CUevent event) {
     Event* e = event_of(event);
     if (!e) return R(INVALID_HANDLE);
     on_device([=] { until(e, e->want); });
-    return R(sticky.load());
+    return R(sticky().load());
 }
 
 API(cuEventQuery, CUevent event) {
