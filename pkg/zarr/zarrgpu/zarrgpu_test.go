@@ -115,7 +115,7 @@ func TestHost(t *testing.T) {
 
 // A slot takes what Memory says, and where that is not there it is an error of memory.
 func TestMemory(t *testing.T) {
-	d, _ := open(t, gpu.Limits{Memory: 1 << 20, Pinned: 48 << 10})
+	d, _ := open(t, gpu.Limits{Memory: 1 << 20, Pinned: 40 << 10})
 	a := array(t, store.Memory(), zarr.Spec{Shape: []int{4, 40, 100}, Chunks: []int{1, 40, 100}, DType: dtype.Uint16})
 	r, err := NewReader(a, d, Options{})
 	if err != nil {
