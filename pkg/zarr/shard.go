@@ -57,6 +57,20 @@ func (f *shardFile) append(i int, enc []byte) error {
 	return f.put(enc, off)
 }
 
+// appendStored is append of a chunk that is encoded already.
+func (f *shardFile) appendStored(i int, c *Stored) error {
+	f.mu.Lock()
+	off := f.place(i, int(c.size()))
+	f.mu.Unlock()
+	t := time.Now()
+	defer func() { f.a.opts.meter.Since(meter.Write, t) }()
+	if err := c.put(f.obj, off); err != nil {
+		return err
+	}
+	f.a.opts.meter.AddWritten(c.size())
+	return nil
+}
+
 // appendInTurn is append that waits until the appends of all smaller seq have
 // got their place, so that the file does not depend on which worker is faster.
 func (f *shardFile) appendInTurn(seq, i int, enc []byte) error {
@@ -160,7 +174,7 @@ func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *t
 	}
 	defer f.obj.Abort()
 	err = a.run(ctx, w, w.newCursor(Region{origin, valid}, sh.inner.shape, nil), func(w *worker, c *task) error {
-		i := sh.ordinal(w, origin, c.start)
+		i := sh.ordinal(origin, c.start)
 		w.key = append(w.key[:0], f.key...)
 		enc, err := a.shardChunk(ctx, w, old, index, i, c, t, src, strides)
 		if err == nil {
@@ -178,7 +192,7 @@ func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *t
 }
 
 // ordinal is the number of the inner chunk that holds the element at start.
-func (s *sharding) ordinal(w *worker, origin, start []int) int {
+func (s *sharding) ordinal(origin, start []int) int {
 	i := 0
 	for d, n := range s.inner.shape {
 		i = i*s.grid[d] + (start[d]-origin[d])/n
@@ -333,7 +347,7 @@ func (s *ShardWriter) Region() Region { return s.region }
 // [Array.Chunks], in the caller's goroutine; src holds the elements of its
 // [Array.ChunkRegion]. Writing a chunk twice is an error.
 func (s *ShardWriter) WriteChunk(ctx context.Context, index []int, src []byte) error {
-	r, err := s.a.ChunkRegion(index)
+	i, r, err := s.place(ctx, index)
 	if err != nil {
 		return err
 	}
@@ -341,25 +355,10 @@ func (s *ShardWriter) WriteChunk(ctx context.Context, index []int, src []byte) e
 	if !ok || n != len(src) {
 		return fmt.Errorf("%s: chunk %v has %d bytes, the buffer %d", s.a.Location(), index, n, len(src))
 	}
-	for d, lo := range r.Start {
-		if lo < s.region.Start[d] || lo >= s.region.Start[d]+s.region.Shape[d] {
-			return fmt.Errorf("%s: chunk %v does not lie in shard %v", s.a.Location(), index, s.region)
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	w := takeWorker()
 	defer w.giveBack()
-	sh := s.a.meta.pipe.shard
-	i := sh.ordinal(w, s.region.Start, r.Start)
-	s.f.mu.Lock()
-	twice := s.f.entries[i].offset != absent
-	s.f.mu.Unlock()
-	if twice {
-		return fmt.Errorf("%s: chunk %v is written twice", s.a.Location(), index)
-	}
-	enc, isFillOnly, err := s.a.encode(w, sh.inner, src, cStrides(w.vector(len(r.Shape)), r.Shape, s.a.meta.pipe.size), r.Shape)
+	inner := s.a.meta.pipe.shard.inner
+	enc, isFillOnly, err := s.a.encode(w, inner, src, cStrides(w.vector(len(r.Shape)), r.Shape, s.a.meta.pipe.size), r.Shape)
 	if err != nil {
 		return inFileUnlessNamed(s.a.st, s.f.key, err)
 	}
@@ -367,6 +366,28 @@ func (s *ShardWriter) WriteChunk(ctx context.Context, index []int, src []byte) e
 		return nil
 	}
 	return s.f.append(i, enc)
+}
+
+// place is the number in the shard, and the region, of a chunk that was not written yet.
+func (s *ShardWriter) place(ctx context.Context, index []int) (i int, r Region, err error) {
+	if r, err = s.a.ChunkRegion(index); err != nil {
+		return 0, r, err
+	}
+	for d, lo := range r.Start {
+		if lo < s.region.Start[d] || lo >= s.region.Start[d]+s.region.Shape[d] {
+			return 0, r, fmt.Errorf("%s: chunk %v does not lie in shard %v", s.a.Location(), index, s.region)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, r, err
+	}
+	i = s.a.meta.pipe.shard.ordinal(s.region.Start, r.Start)
+	s.f.mu.Lock()
+	defer s.f.mu.Unlock()
+	if s.f.entries[i].offset != absent {
+		return 0, r, fmt.Errorf("%s: chunk %v is written twice", s.a.Location(), index)
+	}
+	return i, r, nil
 }
 
 // Commit writes the index and puts the shard in its place. All WriteChunk calls

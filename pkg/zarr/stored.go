@@ -1,0 +1,114 @@
+package zarr
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"strata/pkg/meter"
+	"strata/pkg/zarr/store"
+)
+
+// Stored is a chunk in the form in which it is stored, made elsewhere: what the array's
+// codecs make of all its elements, those beyond the array's edge having the fill value.
+type Stored struct {
+	// Bytes is the chunk.
+	Bytes []byte
+	// Write, of a chunk that is not in Bytes, puts its Size bytes into a file from off on.
+	Write func(o store.PendingObject, off int64) error
+	Size  int64
+}
+
+// size is how many bytes the chunk takes.
+func (c *Stored) size() int64 {
+	if c.Write == nil {
+		return int64(len(c.Bytes))
+	}
+	return c.Size
+}
+
+// check reports a chunk that cannot be one of the pipeline: by its length and what its
+// first bytes say. Its elements are the caller's word.
+func (c *Stored) check(p *pipeline) error {
+	lo, n := p.nbytes, c.size()
+	if len(p.chain) > 0 {
+		lo, _ = p.chain.EncodedSize(p.nbytes)
+	}
+	if n < int64(lo) || n > p.maxSize {
+		return fmt.Errorf("%d bytes cannot be the stored form of %d", n, p.nbytes)
+	}
+	if c.Write == nil {
+		return p.chain.Plausible(c.Bytes, p.nbytes)
+	}
+	return nil
+}
+
+// put writes the chunk to a file.
+func (c *Stored) put(o store.PendingObject, off int64) error {
+	if c.Write != nil {
+		return c.Write(o, off)
+	}
+	_, err := o.WriteAt(c.Bytes, off)
+	return err
+}
+
+// PutChunk stores one whole chunk that is encoded already, in a file of its own: for a
+// sharded array use [ShardWriter.PutChunk]. A chunk of fill values is stored like any
+// other.
+func (a *Array) PutChunk(ctx context.Context, index []int, c Stored) error {
+	if a.meta.pipe.shard != nil {
+		return fmt.Errorf("%s: encoded chunks of a sharded array are stored with their shard", a.Location())
+	}
+	if _, err := a.ChunkRegion(index); err != nil {
+		return err
+	}
+	st, err := a.writer()
+	if err != nil {
+		return err
+	}
+	key := a.ChunkKey(index)
+	if err := c.check(a.meta.pipe); err != nil {
+		return fmt.Errorf("%s: %w", st.Location(key), err)
+	}
+	lock := a.lock([]byte(key))
+	lock.Lock()
+	defer lock.Unlock()
+	defer a.objects.drop(key)
+	start := time.Now()
+	defer func() { a.opts.meter.Since(meter.Write, start) }()
+	if c.Write == nil {
+		err = st.Put(ctx, key, c.Bytes)
+	} else {
+		err = c.create(ctx, st, key)
+	}
+	if err != nil {
+		return err
+	}
+	a.opts.meter.AddWritten(c.size())
+	return nil
+}
+
+// create makes a file of the chunk.
+func (c *Stored) create(ctx context.Context, st store.Writer, key string) error {
+	o, err := st.Create(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer o.Abort()
+	if err := c.Write(o, 0); err != nil {
+		return err
+	}
+	return o.Commit()
+}
+
+// PutChunk is [ShardWriter.WriteChunk] of a chunk that is encoded already.
+func (s *ShardWriter) PutChunk(ctx context.Context, index []int, c Stored) error {
+	i, _, err := s.place(ctx, index)
+	if err != nil {
+		return err
+	}
+	if err := c.check(s.a.meta.pipe.shard.inner); err != nil {
+		return fmt.Errorf("%s: chunk %v: %w", s.a.st.Location(s.f.key), index, err)
+	}
+	return s.f.appendStored(i, &c)
+}
