@@ -209,8 +209,23 @@ func (p *pyramid) tile(ctx context.Context, index point, src memory, stored bool
 		done, err = p.put(ctx, 0, index, src, nil)
 	}
 	if err == nil {
-		done, err = p.feed(0, index, src, done)
+		done, err = p.feed(0, index, src, nil, done)
 	}
+	return p.finishAll(ctx, done, err)
+}
+
+// storedTile is tile of a chunk that is encoded already. below is what is made of it of
+// level 1, to which no other chunk contributes.
+func (p *pyramid) storedTile(ctx context.Context, index point, chunk zarr.Stored, below memory) error {
+	done, err := p.putStored(ctx, index, chunk, nil)
+	if err == nil {
+		done, err = p.feed(0, index, memory{}, &below, done)
+	}
+	return p.finishAll(ctx, done, err)
+}
+
+// finishAll finishes units, and those that they complete, unless there is an error.
+func (p *pyramid) finishAll(ctx context.Context, done []*unit, err error) error {
 	for err == nil && len(done) > 0 {
 		// the last first: it is the smallest, and frees its memory soonest
 		u := done[len(done)-1]
@@ -250,12 +265,13 @@ func (p *pyramid) finish(ctx context.Context, u *unit, done []*unit) ([]*unit, e
 	if err != nil {
 		return done, err
 	}
-	return p.feed(u.level, u.index, src, done)
+	return p.feed(u.level, u.index, src, nil, done)
 }
 
 // feed computes from one unit of level k all that can be computed of level
-// k+1, and keeps what a neighbour is missing for.
-func (p *pyramid) feed(k int, index point, src memory, done []*unit) ([]*unit, error) {
+// k+1, and keeps what a neighbour is missing for. With below, which holds all of level
+// k+1 that is made of the unit, there is no src.
+func (p *pyramid) feed(k int, index point, src memory, below *memory, done []*unit) ([]*unit, error) {
 	l := p.levels[k]
 	if l.lattice == nil {
 		return done, nil
@@ -268,7 +284,7 @@ func (p *pyramid) feed(k int, index point, src memory, done []*unit) ([]*unit, e
 	}
 	extent := l.clipped(index)
 	for it := newSegmentWalk(&l.cut, spans); it.next(); {
-		u, err := p.part(k+1, it, extent, src)
+		u, err := p.part(k+1, it, extent, src, below)
 		if err != nil {
 			return done, err
 		}
@@ -281,7 +297,7 @@ func (p *pyramid) feed(k int, index point, src memory, done []*unit) ([]*unit, e
 
 // part does what one tile contributes to one box of a unit of level k, and
 // returns the unit when that was the last.
-func (p *pyramid) part(k int, it *segmentWalk, extent box, src memory) (*unit, error) {
+func (p *pyramid) part(k int, it *segmentWalk, extent box, src memory, below *memory) (*unit, error) {
 	above, l := p.levels[k-1], p.levels[k]
 	l.mu.Lock()
 	u, err := p.unitOf(k, it.unit)
@@ -305,9 +321,12 @@ func (p *pyramid) part(k int, it *segmentWalk, extent box, src memory) (*unit, e
 
 	start := time.Now()
 	dst := memory{data: u.buf.B, origin: u.region.lo, stride: contiguous(u.region.shape())}
-	if s == nil {
+	switch {
+	case below != nil:
+		copyBox(dst, *below, it.out, p.elem)
+	case s == nil:
 		p.shrink(above.lattice, dst, src, it.out)
-	} else {
+	default:
 		input := memory{data: s.buf.B, origin: s.input.lo, stride: contiguous(s.input.shape())}
 		copyBox(input, src, intersect(s.input, extent), p.elem)
 		l.mu.Lock()

@@ -43,6 +43,29 @@ func (p *pyramid) put(ctx context.Context, k int, index point, src memory, done 
 	if err := s.w.WriteChunk(ctx, append([]int(nil), index[rank-l.dims:]...), data); err != nil {
 		return done, err
 	}
+	return l.written(ctx, s, at, done)
+}
+
+// putStored is put of a chunk of level 0 that is encoded already.
+func (p *pyramid) putStored(ctx context.Context, index point, chunk zarr.Stored, done []*unit) ([]*unit, error) {
+	l := p.levels[0]
+	at := append([]int(nil), index[rank-l.dims:]...)
+	if l.shard == (point{}) {
+		return done, l.array.PutChunk(ctx, at, chunk)
+	}
+	s, shard, err := l.openShard(ctx, index)
+	if err != nil {
+		return done, err
+	}
+	if err := s.w.PutChunk(ctx, at, chunk); err != nil {
+		return done, err
+	}
+	return l.written(ctx, s, shard, done)
+}
+
+// written notes that a chunk of the shard at at is there. When it was the last, the
+// shard is completed, and the units that waited for that are appended to done.
+func (l *level) written(ctx context.Context, s *openShard, at point, done []*unit) ([]*unit, error) {
 	l.shardMu.Lock()
 	s.left--
 	last := s.left == 0

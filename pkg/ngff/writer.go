@@ -176,23 +176,39 @@ func (w *Writer) WriteTile(ctx context.Context, start, shape []int, data []byte)
 }
 
 func (w *Writer) tile(ctx context.Context, start, shape []int, data []byte, stored bool) error {
-	units, err := w.units(start, shape, len(data))
+	src := memory{data: data, origin: padded(start, 0), stride: contiguous(padded(shape, 1))}
+	return w.chunks(ctx, start, shape, func(_ int, at point) error {
+		return w.pyramid.tile(ctx, at, src, stored)
+	}, func(box) error {
+		if want := padded(shape, 1).volume() * w.pyramid.elem; len(data) != want {
+			return fmt.Errorf("tile of shape %v has %d bytes, must be %d", shape, len(data), want)
+		}
+		return nil
+	})
+}
+
+// chunks calls f for the chunks of a tile, with their number in the tile and their
+// index, if check finds nothing. After an error of f there can be no more tiles.
+func (w *Writer) chunks(ctx context.Context, start, shape []int, f func(i int, at point) error, check func(units box) error) error {
+	units, err := w.units(start, shape)
+	if err == nil {
+		err = check(units)
+	}
+	if err == nil {
+		err = w.begin(units)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", w.group.Location(), err)
 	}
-	if err := w.begin(units); err != nil {
-		return fmt.Errorf("%s: %w", w.group.Location(), err)
-	}
 	defer w.calls.Done()
-	src := memory{data: data, origin: padded(start, 0), stride: contiguous(padded(shape, 1))}
 	n := units.shape()
 	err = w.each(ctx, n.volume(), func(i int) error {
-		at := units.lo
+		at, r := units.lo, i
 		for d := rank - 1; d >= 0; d-- {
-			at[d] += i % n[d]
-			i /= n[d]
+			at[d] += r % n[d]
+			r /= n[d]
 		}
-		return w.pyramid.tile(ctx, at, src, stored)
+		return f(i, at)
 	})
 	if err != nil {
 		w.stop(err)
@@ -201,7 +217,7 @@ func (w *Writer) tile(ctx context.Context, start, shape []int, data []byte, stor
 }
 
 // units is the box of chunks that a tile consists of.
-func (w *Writer) units(start, shape []int, bytes int) (b box, err error) {
+func (w *Writer) units(start, shape []int) (b box, err error) {
 	l := w.pyramid.levels[0]
 	if len(start) != l.dims || len(shape) != l.dims {
 		return b, fmt.Errorf("tile at %v of shape %v in an image of %d dimensions", start, shape, l.dims)
@@ -216,9 +232,6 @@ func (w *Writer) units(start, shape []int, bytes int) (b box, err error) {
 			return b, fmt.Errorf("tile at %v of shape %v does not consist of whole chunks of shape %v", start, shape, l.unit[rank-l.dims:])
 		}
 		b.lo[d], b.hi[d] = lo[d]/l.unit[d], (hi+l.unit[d]-1)/l.unit[d]
-	}
-	if want := size.volume() * w.pyramid.elem; bytes != want {
-		return b, fmt.Errorf("tile of shape %v has %d bytes, must be %d", shape, bytes, want)
 	}
 	return b, nil
 }

@@ -109,6 +109,7 @@ type trial struct {
 	tile    []int
 	callers int
 	order   string
+	write   func(w *Writer, start, shape []int, tile []byte) error // nil: WriteTile
 }
 
 func (c *trial) String() string {
@@ -167,12 +168,18 @@ func (c *trial) run(t testing.TB, st store.Writer, level0 []byte, rng *rand.Rand
 		slices.SortFunc(order, func(a, b int) int { return slices.Compare(starts[a], starts[b]) })
 	}
 	work := make(chan int)
+	write := c.write
+	if write == nil {
+		write = func(w *Writer, start, shape []int, tile []byte) error {
+			return w.WriteTile(t.Context(), start, shape, tile)
+		}
+	}
 	var wg sync.WaitGroup
 	for range c.callers {
 		wg.Go(func() {
 			for i := range work {
 				tile := crop(level0, c.spec.DType.Size(), c.spec.Shape, starts[i], sizes[i])
-				if err := w.WriteTile(t.Context(), starts[i], sizes[i], tile); err != nil {
+				if err := write(w, starts[i], sizes[i], tile); err != nil {
 					t.Error(err)
 				}
 			}
