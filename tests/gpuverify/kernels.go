@@ -138,11 +138,11 @@ func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, re
 		}
 		shape := [3]int{int(nz) &^ 1, ny, nx}
 		if shape[0] > 1 {
-			level, err := kernels.NewDownsampler(s, shape, true)
+			level, err := kernels.NewDownsampler(s, shape, true, kind)
 			if err != nil {
 				return err
 			}
-			err = run(fmt.Sprintf("downsample_%v", kind), int64(shape[0])*plane*size*9/8, func() error { return level.Run(s, b.Span, a.Span, kind) })
+			err = run(fmt.Sprintf("downsample_%v", kind), int64(shape[0])*plane*size*9/8, func() error { return level.Run(s, b.Span, a.Span) })
 			level.Release()
 			if err != nil {
 				return err

@@ -14,20 +14,22 @@ import (
 // device: ngff.Downsample, bit by bit. It may be used by several streams at a time.
 type Downsampler struct {
 	in, out [3]int
-	planes  int     // 2 if z is halved, else 1
-	even    bool    // all halved axes are
-	scale   float64 // 2^-(number of even halved axes)
-	buffer  *gpu.Buffer
+	planes  int // 2 if z is halved, else 1
+	kind    dtype.Type
+	even    bool        // all halved axes are, and sums of eight do not overflow
+	scale   float64     // 2^-(number of even halved axes)
+	buffer  *gpu.Buffer // nil: no taps are needed
 	taps    [3]gpu.Span
 }
 
 // tapBytes is the size of a Tap in downsample.cu.
 const tapBytes = 24
 
-// NewDownsampler brings the taps of volumes of a shape to the device of s and waits
-// until they are there. z says whether that axis is halved too; y and x are.
-func NewDownsampler(s *gpu.Stream, shape [3]int, z bool) (*Downsampler, error) {
-	r := &Downsampler{in: shape, out: shape, planes: 1, even: true, scale: 1}
+// NewDownsampler plans the halving of volumes of a shape and a type. z says whether that
+// axis is halved too; y and x are. Where an axis is odd it brings taps to the device of s and
+// waits until they are there.
+func NewDownsampler(s *gpu.Stream, shape [3]int, z bool, kind dtype.Type) (*Downsampler, error) {
+	r := &Downsampler{in: shape, out: shape, planes: 1, kind: kind, even: kind != dtype.Uint64 && kind != dtype.Int64, scale: 1}
 	if z {
 		r.planes = 2
 	}
@@ -55,6 +57,9 @@ func NewDownsampler(s *gpu.Stream, shape [3]int, z bool) (*Downsampler, error) {
 		}
 	}
 	at[3] = int64(len(table))
+	if r.even {
+		return r, nil
+	}
 	var err error
 	if r.buffer, err = bring(s, table); err != nil {
 		return nil, err
@@ -66,27 +71,34 @@ func NewDownsampler(s *gpu.Stream, shape [3]int, z bool) (*Downsampler, error) {
 }
 
 // DownsamplerBytes is the device memory that a [Downsampler] takes.
-func DownsamplerBytes(shape [3]int) int64 {
-	return tapBytes * int64(shape[0]/2+shape[1]/2+shape[2]/2)
+func DownsamplerBytes(shape [3]int, z bool, kind dtype.Type) int64 {
+	n, even := int64(shape[1]/2)+int64(shape[2]/2), shape[1]%2 == 0 && shape[2]%2 == 0
+	if z {
+		n, even = n+int64(shape[0]/2), even && shape[0]%2 == 0
+	}
+	if even && kind != dtype.Uint64 && kind != dtype.Int64 {
+		return 0
+	}
+	return tapBytes * n
 }
 
 // Out is the shape of the level that is made.
 func (r *Downsampler) Out() [3]int { return r.out }
 
-// Run queues the making of dst from src, both of type t, which begin at multiples of 16
-// bytes, as buffers do, and volumes of even axes that follow each other in one.
-func (r *Downsampler) Run(s *gpu.Stream, dst, src gpu.Span, t dtype.Type) error {
-	name, err := suffix(t)
+// Run queues the making of dst from src, which begin at multiples of 16 bytes, as buffers
+// do, and volumes of even axes that follow each other in one.
+func (r *Downsampler) Run(s *gpu.Stream, dst, src gpu.Span) error {
+	name, err := suffix(r.kind)
 	if err != nil {
 		return err
 	}
 	nz, ny, nx := int32(r.out[0]), int32(r.out[1]), int32(r.out[2])
-	if r.even && t != dtype.Uint64 && t != dtype.Int64 {
+	if r.even {
 		k, err := get(s.Device(), "downsample", "downsample_even_"+name)
 		if err != nil {
 			return err
 		}
-		each := max(1, 8/t.Size()) // outputs of a thread
+		each := max(1, 8/r.kind.Size()) // outputs of a thread
 		grid, block := threads(r.out[0], r.out[1], (r.out[2]+each-1)/each)
 		s.Launch(k, grid, block, src, dst, nz, ny, nx, int32(r.planes))
 		return nil

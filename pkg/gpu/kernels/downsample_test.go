@@ -33,17 +33,24 @@ func downsample[T dtype.Element](t *testing.T) {
 		}
 		raw, shape, err := ngff.Downsample(dtype.Of[T](), dtype.Bytes(v), c.shape[:], as)
 		b.check(err)
-		d, err := NewDownsampler(b.stream, c.shape, c.z)
+		d, err := NewDownsampler(b.stream, c.shape, c.z, dtype.Of[T]())
 		b.check(err)
 		if d.Out() != [3]int(shape) {
 			t.Fatalf("shape %v of %v, want %v", d.Out(), c.shape, shape)
 		}
+		if got, want := DownsamplerBytes(c.shape, c.z, dtype.Of[T]()), int64(0); d.buffer != nil {
+			if want = d.buffer.Bytes(); got != want {
+				t.Errorf("%v: %d bytes of taps, announced were %d", c.shape, want, got)
+			}
+		} else if got != want {
+			t.Errorf("%v: no taps, announced were %d bytes", c.shape, got)
+		}
 		dst := b.alloc(len(raw))
-		b.check(d.Run(b.stream, dst, upload(b, v), dtype.Of[T]()))
+		b.check(d.Run(b.stream, dst, upload(b, v)))
 		equal(t, fmt.Sprint(c.shape), download[T](b, dst), dtype.Slice[T](raw))
 		d.Release()
 	}
-	if _, err := NewDownsampler(b.stream, [3]int{1, 4, 4}, true); err == nil {
+	if _, err := NewDownsampler(b.stream, [3]int{1, 4, 4}, true, dtype.Of[T]()); err == nil {
 		t.Error("an axis of one sample was halved")
 	}
 }
