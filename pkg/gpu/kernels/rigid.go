@@ -7,15 +7,20 @@ import (
 	"strata/pkg/gpu"
 )
 
-// ResampleRigid queues filter.Rigid.Resample of planes of ny × nx float32, bit by bit:
-// dst and src are not the same.
-func ResampleRigid(s *gpu.Stream, dst, src gpu.Span, t filter.Rigid, planes, ny, nx int, fill float32) error {
+// Box is a part of planes: Height × Width pixels, the first at (Y, X).
+type Box struct{ Y, X, Height, Width int }
+
+// ResampleRigid queues filter.Rigid.Resample of src, planes of ny × nx float32 without
+// gaps, bit by bit, and puts a box of the result to dst. fill holds a float64 for each
+// plane. dst and src are not the same.
+func ResampleRigid(s *gpu.Stream, dst Planes, src gpu.Span, t filter.Rigid, planes, ny, nx int, box Box, fill gpu.Span) error {
 	k, err := get(s.Device(), "rigid", "rigid")
 	if err != nil {
 		return err
 	}
 	sin, cos := math.Sincos(t.Angle)
-	grid, block := threads(planes, ny, nx)
-	s.Launch(k, grid, block, src, dst, int32(planes), int32(ny), int32(nx), sin, cos, t.TX, t.TY, t.CX, t.CY, fill)
+	grid, block := threads(planes, box.Height, box.Width)
+	s.Launch(k, grid, block, src, dst.At, fill, int32(planes), int32(ny), int32(nx),
+		int32(box.Y), int32(box.X), int32(box.Height), int32(box.Width), int64(dst.Pitch), dst.Stride, sin, cos, t.TX, t.TY, t.CX, t.CY)
 	return nil
 }

@@ -1,0 +1,51 @@
+package kernels
+
+import (
+	"strata/pkg/dtype"
+	"strata/pkg/gpu"
+)
+
+// Place queues the conversion of src, planes × ny × nx elements of type t without gaps,
+// to float32 at dst, as dtype.ConvertSlice does it, and the multiplication by gain
+// where that is not 1: bit by bit. Unless it is empty, bad, a uint64, grows by the number
+// of elements that are NaN or infinite.
+func Place(s *gpu.Stream, dst Planes, src gpu.Span, t dtype.Type, planes, ny, nx int, gain float32, bad gpu.Span) error {
+	name, err := suffix(t)
+	if err != nil {
+		return err
+	}
+	k, err := get(s.Device(), "planes", "place_"+name)
+	if err != nil {
+		return err
+	}
+	grid, block := threads(planes, ny, nx)
+	s.Launch(k, grid, block, src, dst.At, bad, int32(planes), int32(ny), int32(nx), int64(dst.Pitch), dst.Stride, gain)
+	return nil
+}
+
+// Brighten queues the multiplication of planes of ny × nx voxels by gain, in place.
+func Brighten(s *gpu.Stream, v Planes, planes, ny, nx int, gain float32) error {
+	k, err := get(s.Device(), "planes", "brighten")
+	if err != nil {
+		return err
+	}
+	grid, block := threads(planes, ny, nx)
+	s.Launch(k, grid, block, v.At, int32(planes), int32(ny), int32(nx), int64(v.Pitch), v.Stride, gain)
+	return nil
+}
+
+// SumPlanes queues filter.AddPlanes of planes of ny × nx voxels: acc, ny·nx float64
+// without gaps, begins at zero if begin.
+func SumPlanes(s *gpu.Stream, acc gpu.Span, v Planes, planes, ny, nx int, begin bool) error {
+	k, err := get(s.Device(), "planes", "sum_planes")
+	if err != nil {
+		return err
+	}
+	first := int32(0)
+	if begin {
+		first = 1
+	}
+	grid, block := threads(1, ny, nx)
+	s.Launch(k, grid, block, v.At, acc, int32(planes), int32(ny), int32(nx), int64(v.Pitch), v.Stride, first)
+	return nil
+}

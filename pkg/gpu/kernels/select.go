@@ -1,0 +1,103 @@
+package kernels
+
+import (
+	"strata/pkg/gpu"
+)
+
+// Selector finds an exact percentile of the positive voxels of planes, that of
+// filter.Percentiles to the last bit, without bringing anything to the host: of all
+// planes together, or of each. In each of the three passes all planes are added:
+//
+//	p, err := kernels.NewSelector(s, 50, 1, false)
+//	p.Begin(s)
+//	for range kernels.Passes {
+//		err = p.Add(s, a, b, planes, ny, nx)
+//		err = p.Next(s)
+//	}
+//
+// Values then holds the percentiles, and Numbers how many voxels there were. One stream
+// at a time may use it.
+type Selector struct {
+	percent float64
+	n       int // of percentiles
+	finite  bool
+	pass    int
+	buffer  *gpu.Buffer
+	hist    gpu.Span
+	picks   gpu.Span
+
+	Values  gpu.Span // float64, n of them; 0 where there was no voxel
+	Numbers gpu.Span // uint64, behind Values
+}
+
+// Passes is how often the planes are added.
+const Passes = len(digits)
+
+// pickBytes is the size of a Pick in select.cu.
+const pickBytes = 40
+
+// SelectorBytes is the device memory of a [Selector] of n percentiles.
+func SelectorBytes(n int) int64 { return int64(n) * (2*histogramBytes + pickBytes + 16) }
+
+// NewSelector prepares for n percentiles, each at percent (0…100) of its voxels: n
+// planes with one each, or 1 of all planes. If finite, infinity is no voxel.
+func NewSelector(d *gpu.Device, percent float64, n int, finite bool) (*Selector, error) {
+	buffer, err := d.Memory().Get(SelectorBytes(n))
+	if err != nil {
+		return nil, err
+	}
+	hist, pick := int64(n)*2*histogramBytes, int64(n)*pickBytes
+	return &Selector{
+		percent: percent, n: n, finite: finite, buffer: buffer, hist: buffer.From(0, hist), picks: buffer.From(hist, pick),
+		Values: buffer.From(hist+pick, 8*int64(n)), Numbers: buffer.From(hist+pick+8*int64(n), 8*int64(n)),
+	}, nil
+}
+
+// Release gives the memory back.
+func (p *Selector) Release() { p.buffer.Release() }
+
+// Begin queues the beginning of a selection.
+func (p *Selector) Begin(s *gpu.Stream) {
+	p.pass = 0
+	s.Zero(p.buffer.Span)
+}
+
+// Add queues the counting of voxels of a, of planes of ny × nx: of those that are above
+// 0 in a and in b. Where there is a percentile of each plane, these are planes 0 … of them.
+func (p *Selector) Add(s *gpu.Stream, a, b Planes, planes, ny, nx int) error {
+	k, err := get(s.Device(), "select", "select_digits")
+	if err != nil {
+		return err
+	}
+	each, finite := int32(0), int32(0)
+	if p.n > 1 {
+		each = 1
+	}
+	if p.finite {
+		finite = 1
+	}
+	rows := max(1, min(ny, 64))
+	grid := gpu.Dim{1, rows, upTo(planes)}
+	d := digits[p.pass]
+	s.Launch(k, grid, gpu.Dim{blockSize, 1, 1}, a.At, b.At, p.hist, p.picks, int32(planes), int32(ny), int32(nx),
+		int64(a.Pitch), a.Stride, int64(b.Pitch), b.Stride, each, finite, int32(d.shift), int32(d.bits))
+	return nil
+}
+
+// Next queues the end of a pass.
+func (p *Selector) Next(s *gpu.Stream) error {
+	k, err := get(s.Device(), "select", "select_pick")
+	if err != nil {
+		return err
+	}
+	first, end := int32(0), int32(0)
+	if p.pass == 0 {
+		first = 1
+	}
+	if p.pass == len(digits)-1 {
+		end = 1
+	}
+	s.Launch(k, gpu.Dim{p.n, 1, 1}, gpu.Dim{blockSize, 1, 1}, p.hist, p.picks, p.Values, p.Numbers, int32(p.n), p.percent, int32(digits[p.pass].bits), first, end)
+	p.pass++
+	return nil
+}
