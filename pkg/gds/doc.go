@@ -1,0 +1,20 @@
+// Package gds reads files into a GPU's memory and writes them from there.
+//
+//	p, err := gds.NewPool(device, settings.Default())
+//	defer p.Close()
+//	f, err := p.Open(path, os.O_RDONLY, 0)
+//	defer f.Close()
+//	err = f.Read(ctx, buffer.Span, 0)        // device memory
+//	err = f.ReadAt(ctx, host, 1<<20)         // host memory
+//	a, b := f.GoRead(ctx, x, 0), f.GoRead(ctx, y, 4096)
+//	err = errors.Join(a.Wait(), b.Wait())
+//
+// A read or write is whole or an error. It is cut into tasks, which the threads of the
+// pool work off, those of the read or write that came first before the others.
+//
+// Data goes one of two ways. Where cuFile moves it straight between file and device
+// (GPUDirect Storage, [Pool.Mode]), and there is as much as the threshold, cuFile does it.
+// Otherwise it comes through page-locked bounce buffers, of which a thread has two, so that
+// one is read into while the other is copied to the device. What fails on the first way in
+// the middle of a read is done again on the second, counted in [Stats], and warned of once.
+package gds

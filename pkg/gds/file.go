@@ -1,0 +1,188 @@
+package gds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"strata/pkg/gpu"
+)
+
+// File is an open file. Its methods may be called from any goroutine.
+type File struct {
+	pool     *Pool
+	path     string
+	file     *os.File
+	mode     int            // of access
+	requests sync.WaitGroup // that have not ended
+	closed   bool           // under the pool's lock
+
+	opening  sync.Once
+	direct   *os.File    // the same file for direct I/O; nil: there is none
+	noDirect atomic.Bool // direct I/O failed
+}
+
+// Name is the path that the file was opened by.
+func (f *File) Name() string { return f.path }
+
+// Close waits for reads and writes that are under way and closes the file.
+func (f *File) Close() error {
+	f.pool.mu.Lock()
+	again := f.closed
+	f.closed = true
+	f.pool.mu.Unlock()
+	if again {
+		return fmt.Errorf("close %s: %w", f.path, os.ErrClosed)
+	}
+	f.requests.Wait()
+	var err error
+	if f.direct != nil {
+		err = f.direct.Close()
+	}
+	err = errors.Join(f.file.Close(), err)
+	f.pool.mu.Lock()
+	f.pool.files--
+	f.pool.mu.Unlock()
+	return err
+}
+
+// Read fills device memory from byte off of the file on. The memory must have no work
+// queued on it. A file that ends before is an error of [io.ErrUnexpectedEOF].
+func (f *File) Read(ctx context.Context, dst gpu.Span, off int64) error {
+	return f.GoRead(ctx, dst, off).Wait()
+}
+
+// Write writes device memory to the file, from byte off on. What makes its content must
+// have been waited for.
+func (f *File) Write(ctx context.Context, src gpu.Span, off int64) error {
+	return f.GoWrite(ctx, src, off).Wait()
+}
+
+// ReadAt fills host memory from byte off of the file on. A file that ends before is an
+// error of [io.ErrUnexpectedEOF].
+func (f *File) ReadAt(ctx context.Context, dst []byte, off int64) error {
+	return f.GoReadAt(ctx, dst, off).Wait()
+}
+
+// WriteAt writes host memory to the file, from byte off on.
+func (f *File) WriteAt(ctx context.Context, src []byte, off int64) error {
+	return f.GoWriteAt(ctx, src, off).Wait()
+}
+
+// GoRead begins [File.Read].
+func (f *File) GoRead(ctx context.Context, dst gpu.Span, off int64) *Pending {
+	return f.begin(&request{ctx: ctx, file: f, dev: dst, off: off, n: dst.Bytes()})
+}
+
+// GoWrite begins [File.Write].
+func (f *File) GoWrite(ctx context.Context, src gpu.Span, off int64) *Pending {
+	return f.begin(&request{ctx: ctx, file: f, write: true, dev: src, off: off, n: src.Bytes()})
+}
+
+// GoReadAt begins [File.ReadAt].
+func (f *File) GoReadAt(ctx context.Context, dst []byte, off int64) *Pending {
+	return f.begin(&request{ctx: ctx, file: f, host: dst, off: off, n: int64(len(dst))})
+}
+
+// GoWriteAt begins [File.WriteAt].
+func (f *File) GoWriteAt(ctx context.Context, src []byte, off int64) *Pending {
+	return f.begin(&request{ctx: ctx, file: f, write: true, host: src, off: off, n: int64(len(src))})
+}
+
+func (f *File) begin(r *request) *Pending {
+	r.done = make(chan struct{})
+	switch {
+	case r.off < 0:
+		r.fail(0, errors.New("the position is negative"))
+	case r.host == nil && r.n > 0 && f.pool.device == nil:
+		r.fail(0, errors.New("device memory without a device"))
+	default:
+		f.pool.submit(r)
+		return &Pending{r}
+	}
+	r.ended = true
+	close(r.done)
+	return &Pending{r}
+}
+
+// Pending is a read or write that is under way. It must be waited for before its memory
+// is used or given back.
+type Pending struct {
+	request *request
+}
+
+// Wait waits until the read or write has ended and returns its error, which names the
+// file and the place. When the context ends it waits only for what has begun.
+func (p *Pending) Wait() error {
+	r := p.request
+	select {
+	case <-r.done:
+	case <-r.ctx.Done():
+		r.file.pool.cancel(r, r.ctx.Err())
+		<-r.done
+	}
+	if r.err == nil {
+		return nil
+	}
+	verb := "read"
+	if r.write {
+		verb = "write"
+	}
+	var at *placed
+	if errors.As(r.err, &at) {
+		return fmt.Errorf("%s %s at byte %d: %w", verb, r.file.path, at.off, at.err)
+	}
+	return fmt.Errorf("%s %s at byte %d: %w", verb, r.file.path, r.off+r.errAt, r.err)
+}
+
+// placed is an error with its place in the file.
+type placed struct {
+	off int64
+	err error
+}
+
+func (e *placed) Error() string { return e.err.Error() }
+func (e *placed) Unwrap() error { return e.err }
+
+// readFull fills memory from byte off on.
+func (f *File) readFull(b []byte, off int64) error {
+	done := 0
+	if f.pool.settings.DirectRead {
+		done = f.directly(b, off, (*os.File).ReadAt)
+	}
+	n, err := f.file.ReadAt(b[done:], off+int64(done))
+	done += n
+	switch {
+	case done == len(b):
+		return nil
+	case err == io.EOF:
+		return &placed{off + int64(done), fmt.Errorf("the file ends, %d bytes are missing: %w", len(b)-done, io.ErrUnexpectedEOF)}
+	}
+	return &placed{off + int64(done), bare(err)}
+}
+
+// writeFull writes memory from byte off on.
+func (f *File) writeFull(b []byte, off int64) error {
+	done := 0
+	if f.pool.settings.DirectWrite {
+		done = f.directly(b, off, (*os.File).WriteAt)
+	}
+	n, err := f.file.WriteAt(b[done:], off+int64(done))
+	if err != nil {
+		return &placed{off + int64(done+n), bare(err)}
+	}
+	return nil
+}
+
+// bare is an error without the path, which the message has.
+func bare(err error) error {
+	var e *os.PathError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}

@@ -1,0 +1,269 @@
+package gds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"strata/pkg/gds/settings"
+	"strata/pkg/gpu"
+	"strata/pkg/mem"
+)
+
+// Pool is the threads that read and write files, with what they share: the device, the
+// settings, the counters. Its methods may be called from any goroutine.
+type Pool struct {
+	device   *gpu.Device
+	settings settings.Settings
+	piece    int64 // bytes that a bounce buffer takes at a time
+	warn     func(text string)
+
+	mu      sync.Mutex
+	changed *sync.Cond // the queue, or closed
+	queue   []*request
+	closed  bool
+	files   int
+
+	threads sync.WaitGroup
+	failed  error // of giving back what the threads had; once they have ended
+
+	counts struct{ readStraight, writtenStraight, readBounced, writtenBounced, host, fallbacks atomic.Int64 }
+}
+
+// Stats is what a pool has moved, in bytes, and how often it had to do it again.
+type Stats struct {
+	ReadStraight, WrittenStraight int64 // between file and device by cuFile
+	ReadBounced, WrittenBounced   int64 // between file and device by way of the host
+	Host                          int64 // between file and host memory that callers gave
+	Fallbacks                     int64 // pieces that failed by cuFile and went by way of the host
+}
+
+// NewPool starts the threads. Without a device (nil) only host memory can be read into
+// and written from. warn, which may be nil, gets one line when cuFile fails.
+func NewPool(d *gpu.Device, s settings.Settings, warn func(text string)) (*Pool, error) {
+	if s.Threads <= 0 {
+		s.Threads = runtime.GOMAXPROCS(0)
+	}
+	if warn == nil {
+		warn = func(string) {}
+	}
+	p := &Pool{device: d, settings: s, warn: warn}
+	p.changed = sync.NewCond(&p.mu)
+	if d != nil {
+		p.piece = pieceOf(s, d.Pinned().Limit())
+	}
+	p.threads.Add(s.Threads)
+	for range s.Threads {
+		go func() {
+			defer p.threads.Done()
+			w := &worker{pool: p}
+			w.run()
+			if err := w.close(); err != nil {
+				p.mu.Lock()
+				p.failed = errors.Join(p.failed, err)
+				p.mu.Unlock()
+			}
+		}()
+	}
+	return p, nil
+}
+
+// leastPiece is what a thread moves at a time at least, however little memory there is.
+const leastPiece = 4096
+
+// pieceOf is how many bytes of data each of the two bounce buffers of a thread takes:
+// no more than a task, than the settings grant, and all together than a quarter of the
+// page-locked memory that there may be.
+func pieceOf(s settings.Settings, pinned int64) int64 {
+	n := min(s.TaskSize, s.Bounce/2-page, pinned/4/int64(s.Threads)/2-page)
+	return max(n/page*page, leastPiece)
+}
+
+// Memory is how many bytes of page-locked memory the pool takes at most of the device's
+// share. It takes them when they are needed first and keeps them.
+func (p *Pool) Memory() int64 {
+	if p.device == nil {
+		return 0
+	}
+	return 2 * int64(p.settings.Threads) * int64(mem.Size(int(p.piece+page)))
+}
+
+// Stats is what the pool has moved so far.
+func (p *Pool) Stats() Stats {
+	c := &p.counts
+	return Stats{
+		ReadStraight: c.readStraight.Load(), WrittenStraight: c.writtenStraight.Load(),
+		ReadBounced: c.readBounced.Load(), WrittenBounced: c.writtenBounced.Load(),
+		Host: c.host.Load(), Fallbacks: c.fallbacks.Load(),
+	}
+}
+
+// Close waits for what is under way, ends the threads and gives back what they had. Files
+// must be closed before.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.changed.Broadcast()
+	p.mu.Unlock()
+	p.threads.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := p.failed
+	p.failed = nil
+	if p.files > 0 {
+		err = errors.Join(err, fmt.Errorf("%d files were not closed", p.files))
+	}
+	return err
+}
+
+// Open opens a file as [os.OpenFile] does; flag must not have os.O_APPEND.
+func (p *Pool) Open(path string, flag int, perm fs.FileMode) (*File, error) {
+	if flag&os.O_APPEND != 0 {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("cannot be opened to append: writes go to where they are told")}
+	}
+	f, err := os.OpenFile(path, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		_ = f.Close()
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errClosedPool}
+	}
+	p.files++
+	return &File{pool: p, path: path, file: f, mode: flag & (os.O_RDONLY | os.O_WRONLY | os.O_RDWR)}, nil
+}
+
+var errClosedPool = errors.New("the pool of threads is closed")
+
+// request is a read or write with all its tasks. Fields after the first blank line
+// belong to the pool's lock.
+type request struct {
+	ctx   context.Context
+	file  *File
+	write bool
+	dev   gpu.Span // device memory, or
+	host  []byte   // host memory
+	off   int64    // in the file
+	n     int64
+	done  chan struct{}
+
+	next    int64 // where the next task begins, from off
+	running int   // tasks
+	ended   bool
+	err     error // of the task that lies first in the file
+	errAt   int64
+}
+
+// task is a part of a request.
+type task struct {
+	*request
+	from, len int64 // from the request's beginning
+}
+
+func (t task) device() bool { return t.host == nil }
+
+// submit queues a request.
+func (p *Pool) submit(r *request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case r.file.closed:
+		r.fail(0, fs.ErrClosed)
+	case p.closed:
+		r.fail(0, errClosedPool)
+	case r.n > 0:
+		r.file.requests.Add(1)
+		p.queue = append(p.queue, r)
+		p.changed.Broadcast()
+		return
+	}
+	r.ended = true
+	close(r.done)
+}
+
+// fail remembers an error of the byte at, from the request's beginning.
+func (r *request) fail(at int64, err error) {
+	if r.err == nil || at < r.errAt {
+		r.err, r.errAt = err, at
+	}
+}
+
+// take is the next task. Without one it waits, or says so if it is not to wait. It says so
+// as well when the pool is closed and nothing is left to do.
+func (p *Pool) take(wait bool) (task, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		for len(p.queue) > 0 {
+			r := p.queue[0]
+			if err := r.ctx.Err(); err != nil {
+				r.fail(r.next, err)
+				p.drop(r)
+				continue
+			}
+			t := task{r, r.next, firstTask(r.off+r.next, r.n-r.next, p.settings.TaskSize)}
+			r.next += t.len
+			r.running++
+			if r.next == r.n {
+				p.queue = p.queue[1:]
+			}
+			return t, true
+		}
+		if p.closed || !wait {
+			return task{}, false
+		}
+		p.changed.Wait()
+	}
+}
+
+// finish ends a task. After an error no more tasks of its request begin.
+func (p *Pool) finish(t task, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t.running--
+	if err != nil {
+		t.fail(t.from, err)
+	}
+	if t.err != nil {
+		p.drop(t.request)
+	}
+	p.end(t.request)
+}
+
+// cancel lets no more tasks of a request begin.
+func (p *Pool) cancel(r *request, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.next < r.n {
+		r.fail(r.next, err)
+	}
+	p.drop(r)
+}
+
+// drop takes a request out of the queue.
+func (p *Pool) drop(r *request) {
+	for i, q := range p.queue {
+		if q == r {
+			p.queue = append(p.queue[:i:i], p.queue[i+1:]...)
+			break
+		}
+	}
+	r.next = r.n
+	p.end(r)
+}
+
+// end tells those who wait if a request has ended.
+func (p *Pool) end(r *request) {
+	if r.next == r.n && r.running == 0 && !r.ended {
+		r.ended = true
+		r.file.requests.Done()
+		close(r.done)
+	}
+}
