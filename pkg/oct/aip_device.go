@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
-	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/zarr/zarrgpu"
 )
 
 // deviceProjection is a running AIP on a device. Per tile its voxels are copied there,
@@ -20,7 +19,7 @@ import (
 type deviceProjection struct {
 	mosaic *mosaic
 	res    Resources
-	reader *planeReader
+	reader *deviceColumns
 	writer *ngff.Writer
 	team   deviceTeam
 	seen   func(mean []float32) // for the picture; nil: there is none
@@ -29,18 +28,16 @@ type deviceProjection struct {
 // onDevice is the work of AIP on a device and how many workers do it.
 func (p *projection[T]) onDevice() (work func(context.Context, *atomic.Int64) error, workers int, err error) {
 	m, res := p.mosaic, p.res
-	d := &deviceProjection{mosaic: m, res: res, reader: newPlaneReader(m, devicePiece, res.Meter), writer: p.writer}
+	d := &deviceProjection{mosaic: m, res: res, writer: p.writer}
+	if d.reader, err = newDeviceColumns(m, &d.res, res.Meter); err != nil {
+		return nil, 0, err
+	}
 	if p.range16 != nil {
 		d.seen = p.range16.Add
 	}
 	pixels := int64(m.chunk[1]) * int64(m.chunk[2])
-	what := fmt.Sprintf("projecting chunks of %v voxels", m.chunk)
-	each := d.reader.bytes() + 4*pixels
-	workers = int(min(int64(res.Workers), (res.Mem-p.pyramidMem)/each))
-	if workers < 1 {
-		return nil, 0, fmt.Errorf("%s: %s takes %d MiB of buffers, --mem grants %d MiB", m.where, what, (each+p.pyramidMem)>>20+1, res.Mem>>20)
-	}
-	workers, err = workersOnDevice(res.Device, workers, int64(d.reader.buffer())+12*pixels+4096, m.where, what)
+	tile := d.reader.Bytes(d.reader.slot())
+	workers, err = d.reader.workers(&d.res, res.Mem-p.pyramidMem, 0, 4*pixels+4096, tile+12*pixels+4096, fmt.Sprintf("projecting chunks of %v voxels", m.chunk))
 	return d.work, workers, err
 }
 
@@ -56,82 +53,75 @@ func (p *deviceProjection) work(ctx context.Context, next *atomic.Int64) (err er
 		return err
 	}
 	ny, nx := p.mosaic.tiles()
-	for {
+	l := &deviceLoop{worker: w, res: &p.res, next: func(place int) (*deviceJob, bool) {
 		i := int(next.Add(1) - 1)
 		if i >= ny*nx {
-			return nil
+			return nil, false
 		}
-		if err := c.project(ctx, i/nx, i%nx); err != nil {
-			return err
-		}
-	}
+		return c.job(i/nx, i%nx, place), true
+	}}
+	return l.run(ctx)
 }
 
 // deviceColumn is a worker's memory for one chunk column after the other.
 type deviceColumn struct {
 	*deviceProjection
-	stream  *gpu.Stream
-	in, out []byte   // page-locked: planes; the number of non-finite voxels and, behind it, their mean
-	planes  gpu.Span // as in
-	acc     gpu.Span // float64
-	result  gpu.Span // as out
+	stream *gpu.Stream
+	out    [][]byte // page-locked, for each slot: the number of non-finite voxels and, behind it, their mean
+	planes gpu.Span
+	acc    gpu.Span // float64
+	result gpu.Span // as out
 }
 
 // begin takes the memory.
 func (c *deviceColumn) begin(w *deviceWorker) (err error) {
 	n := int64(c.mosaic.chunk[1]) * int64(c.mosaic.chunk[2])
-	if c.in, err = w.pinned(c.reader.buffer()); err != nil {
-		return err
-	}
-	if c.out, err = w.pinned(int(4*n) + 8); err != nil {
-		return err
-	}
-	if c.planes, err = w.memory(int64(c.reader.buffer())); err != nil {
+	if c.planes, err = w.memory(c.reader.Bytes(c.reader.slot())); err != nil {
 		return err
 	}
 	if c.acc, err = w.memory(8 * n); err != nil {
 		return err
 	}
-	c.result, err = w.memory(4*n + 8)
+	if c.result, err = w.memory(4*n + 8); err != nil {
+		return err
+	}
+	c.out, err = w.begin(c.reader.Reader, c.reader.slot(), int(4*n)+8)
 	return err
 }
 
-func (c *deviceColumn) project(ctx context.Context, i, j int) error {
+// job makes the mean of chunk column (i, j).
+func (c *deviceColumn) job(i, j, place int) *deviceJob {
 	m := c.mosaic
 	y, x := i*m.chunk[1], j*m.chunk[2]
 	ny, nx := min(m.chunk[1], m.shape[1]-y), min(m.chunk[2], m.shape[2]-x)
 	n := int64(ny) * int64(nx)
-	out := c.out[:8+4*n]
+	out := c.out[place][:8+4*n]
 	bad, mean := c.result.From(0, 8), c.result.From(8, 4*n)
-	c.stream.Zero(bad)
-	begin := true
-	err := c.reader.read(ctx, c.in, y, ny, x, nx, func(planes []byte) error {
-		start := time.Now()
-		c.stream.Upload(c.planes, planes)
-		if err := kernels.AddPlanes(c.stream, c.acc, c.planes, bad, m.dtype, len(planes)/int(n)/m.dtype.Size(), n, begin); err != nil {
+	job := &deviceJob{regions: c.reader.regions(y, ny, x, nx)}
+	job.queue = func(k int, in *zarrgpu.Slot) error {
+		if k == 0 {
+			c.stream.Zero(bad)
+		}
+		in.Into(c.stream, c.planes)
+		planes := job.regions[k].Shape[0]
+		if err := kernels.AddPlanes(c.stream, c.acc, c.planes, bad, m.dtype, planes, n, k == 0); err != nil {
 			return err
 		}
-		begin = false
-		err := c.stream.Wait() // the planes' memory is the reader's again
-		c.res.Meter.Since(meter.Compute, start)
-		c.res.progress(int64(len(planes)))
-		return err
-	})
-	if err != nil {
-		return err
+		if k < len(job.regions)-1 {
+			return nil
+		}
+		if err := kernels.Mean(c.stream, mean, c.acc, m.shape[0], n); err != nil {
+			return err
+		}
+		c.stream.Download(out, c.result)
+		return nil
 	}
-	start := time.Now()
-	if err := kernels.Mean(c.stream, mean, c.acc, m.shape[0], n); err != nil {
-		return err
+	job.write = func(ctx context.Context) error {
+		c.res.Meter.AddNonFinite(int64(binary.LittleEndian.Uint64(out)))
+		if c.seen != nil {
+			c.seen(dtype.Slice[float32](out[8:]))
+		}
+		return c.writer.WriteTile(ctx, []int{y, x}, []int{ny, nx}, out[8:])
 	}
-	c.stream.Download(out, c.result)
-	if err := c.stream.Wait(); err != nil {
-		return err
-	}
-	c.res.Meter.Since(meter.Compute, start)
-	c.res.Meter.AddNonFinite(int64(binary.LittleEndian.Uint64(out)))
-	if c.seen != nil {
-		c.seen(dtype.Slice[float32](out[8:]))
-	}
-	return c.writer.WriteTile(ctx, []int{y, x}, []int{ny, nx}, out[8:])
+	return job
 }

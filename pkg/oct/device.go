@@ -7,14 +7,12 @@ import (
 
 	"strata/pkg/gpu"
 	"strata/pkg/mem"
+	"strata/pkg/zarr/zarrgpu"
 )
 
 // A stage that is given a device keeps a tile there from the upload of its voxels to
-// the download of what is stored. Reading, decoding, encoding and writing are the
-// host's; of these, one worker does while the device computes for another.
-
-// devicePiece is how much is uploaded at a time: enough that the call does not count.
-const devicePiece = 8 << 20
+// the download of what is stored. Fetching and writing are the host's: a worker does
+// them for the tiles before and behind the one that the device works on (deviceloop.go).
 
 // deviceTeam lets workers begin one after the other. What a worker needs it takes at
 // its beginning; one that the device has no memory for leaves the work to those that
@@ -42,6 +40,7 @@ func (t *deviceTeam) join(begin func() error) (bool, error) {
 // deviceWorker is what a worker holds of the device.
 type deviceWorker struct {
 	stream *gpu.Stream
+	slots  []*zarrgpu.Slot
 	host   []*mem.Buffer
 	device []*gpu.Buffer
 }
@@ -77,6 +76,9 @@ func (w *deviceWorker) memory(n int64) (gpu.Span, error) {
 // end gives all back, once nothing runs any more.
 func (w *deviceWorker) end() error {
 	err := w.stream.Close()
+	for _, s := range w.slots {
+		s.Release()
+	}
 	for _, b := range w.host {
 		b.Release()
 	}

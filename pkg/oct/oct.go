@@ -75,6 +75,7 @@ type Resources struct {
 	Workers  int                  // goroutines that compute, at least 1
 	Mem      int64                // ceiling for buffers, bytes
 	Device   *gpu.Device          // where the stage computes; nil: on the CPU
+	Backend  string               // how chunks come to the device, as the flag --backend; "": auto
 	Meter    *meter.Meter         // may be nil
 	Progress func(bytes int64)    // called with input bytes as they are done; may be nil
 	Warn     func(message string) // called for what the user should know; may be nil

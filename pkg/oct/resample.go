@@ -128,7 +128,8 @@ type resampler struct {
 	pyramidMem int64
 
 	reader   *planeReader
-	group    int // planes that are computed at a time
+	columns  *deviceColumns // on a device
+	group    int            // planes that are computed at a time
 	inFlight int
 	turns    chan struct{} // a token for each worker that computes
 	ahead    chan struct{} // closed when reading ahead pays
@@ -154,11 +155,7 @@ const slowStorage = 1 << 30
 // planResample decides how tiles are read and how many are in flight.
 func planResample(m *mosaic, g *regrid, prefetch int, res Resources) (*resampler, error) {
 	p := &resampler{mosaic: m, grid: g, res: res, reading: &meter.Meter{}, ahead: make(chan struct{})}
-	piece := planesPiece
-	if res.Device != nil {
-		piece = devicePiece
-	}
-	p.reader = newPlaneReader(m, piece, p.reading)
+	p.reader = newPlaneReader(m, planesPiece, p.reading)
 	size := int64(m.dtype.Size())
 	plane := int64(m.chunk[1]) * int64(m.chunk[2])
 	p.group = int(min(int64(m.shape[0]), max(1, resampleGroup/(4*plane))))
@@ -174,23 +171,22 @@ func planResample(m *mosaic, g *regrid, prefetch int, res Resources) (*resampler
 	if m.dtype != dtype.Float32 {
 		each += int64(p.group)*plane*4 + outElements*size
 	}
-	if each > available {
+	p.turns = make(chan struct{}, res.Workers)
+	if res.Device != nil {
+		if err := p.planOnDevice(); err != nil {
+			return nil, err
+		}
+	} else if each > available {
 		return nil, fmt.Errorf("%s: resampling tiles of %v voxels to %v needs %d MiB of buffers, --mem grants %d MiB", m.where,
 			[]int{m.shape[0], m.chunk[1], m.chunk[2]}, g.tile(), max(each*4/3, each+p.pyramidMem)>>20+1, res.Mem>>20)
+	} else {
+		p.inFlight = int(min(int64(max(prefetch, res.Workers)), available/each))
 	}
 	for d, a := range g.axes {
 		for edge, n := range [2]int{a.tile, a.n % a.tile} {
 			if out := [2]int{a.out, a.outEdge}[edge]; n > 0 {
 				p.weights[d][edge] = filter.CornerAligned(n, out, filter.AntiAliasSigma(n, out), filter.Reflect)
 			}
-		}
-	}
-	p.inFlight = int(min(int64(max(prefetch, res.Workers)), available/each))
-	p.turns = make(chan struct{}, res.Workers)
-	if res.Device != nil {
-		var err error
-		if p.inFlight, err = workersOnDevice(res.Device, p.inFlight, p.deviceBytes(), m.where, fmt.Sprintf("resampling tiles of %v voxels", m.tile())); err != nil {
-			return nil, err
 		}
 	}
 	return p, nil

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"time"
+	"fmt"
 
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
-	"strata/pkg/meter"
+	"strata/pkg/zarr/zarrgpu"
 )
 
 // resampleTilesOnDevice resamples tiles until none is left. Per tile its voxels are
@@ -24,22 +24,21 @@ func resampleTilesOnDevice(ctx context.Context, p *resampler) (err error) {
 	if works, err := p.team.join(func() error { return t.begin(w) }); !works {
 		return err
 	}
-	for {
+	l := &deviceLoop{worker: w, res: &p.res, next: func(place int) (*deviceJob, bool) {
 		start, ok := p.another()
 		if !ok {
-			return nil
+			return nil, false
 		}
-		if err := t.resample(ctx, start[1]/p.grid.axes[1].out, start[2]/p.grid.axes[2].out); err != nil {
-			return err
-		}
-	}
+		return t.job(start[1]/p.grid.axes[1].out, start[2]/p.grid.axes[2].out, place), true
+	}}
+	return l.run(ctx)
 }
 
 // deviceTile is the memory in which one tile after the other is resampled.
 type deviceTile struct {
 	*resampler
 	stream       *gpu.Stream
-	in, out      []byte   // page-locked: planes; the resampled tile, behind it the number of non-finite voxels
+	out          [][]byte // page-locked, for each slot: the resampled tile, behind it the number of non-finite voxels
 	tile, result gpu.Span // of the mosaic's type
 	bad          gpu.Span
 	resizers     map[[2]int]*kernels.Resizer // by the tile's height and width
@@ -56,21 +55,11 @@ func (t *deviceTile) release() {
 // begin takes the memory and brings the weights to the device: of whole tiles and those
 // at the far edges.
 func (t *deviceTile) begin(w *deviceWorker) (err error) {
-	size := int64(t.mosaic.dtype.Size())
-	outElements := int64(1)
-	for _, n := range t.grid.tile() {
-		outElements *= int64(n)
-	}
-	if t.in, err = w.pinned(t.reader.buffer()); err != nil {
-		return err
-	}
-	if t.out, err = w.pinned(int(outElements*size) + 8); err != nil {
-		return err
-	}
+	size := t.resultBytes()
 	if t.tile, err = w.memory(t.mosaic.tileBytes()); err != nil {
 		return err
 	}
-	if t.result, err = w.memory(outElements * size); err != nil {
+	if t.result, err = w.memory(size); err != nil {
 		return err
 	}
 	if t.bad, err = w.memory(8); err != nil {
@@ -86,64 +75,77 @@ func (t *deviceTile) begin(w *deviceWorker) (err error) {
 			}
 		}
 	}
-	return nil
+	t.out, err = w.begin(t.columns.Reader, t.columns.slot(), int(size)+8)
+	return err
 }
 
-// resample resamples tile (i, j) and writes it.
-func (t *deviceTile) resample(ctx context.Context, i, j int) error {
+// job resamples tile (i, j).
+func (t *deviceTile) job(i, j, place int) *deviceJob {
 	y, ny, outY, outNY := t.grid.axes[1].span(i)
 	x, nx, outX, outNX := t.grid.axes[2].span(j)
 	kind := t.mosaic.dtype
 	r := t.resizers[[2]int{ny, nx}]
-	at := int64(0)
-	err := t.reader.read(ctx, t.in, y, ny, x, nx, func(planes []byte) error {
-		start := time.Now()
-		n := int64(len(planes))
-		t.stream.Upload(t.tile.From(at, n), planes)
-		at += n
-		err := t.stream.Wait() // the planes' memory is the reader's again
-		t.res.Meter.Since(meter.Compute, start)
-		t.res.progress(n)
-		return err
-	})
-	if err != nil {
-		return err
-	}
 	shape := []int{t.grid.axes[0].length(), outNY, outNX}
 	elements := int64(shape[0]) * int64(outNY) * int64(outNX)
 	stored := int(elements) * kind.Size()
-	start := time.Now()
-	t.stream.Zero(t.bad)
-	if err := kernels.CountNonFinite(t.stream, t.bad, t.tile, kind, at/int64(kind.Size())); err != nil {
-		return err
+	out := t.out[place][:stored+8]
+	job := &deviceJob{regions: t.columns.regions(y, ny, x, nx)}
+	job.queue = func(k int, in *zarrgpu.Slot) error {
+		plane := t.columns.Bytes([]int{1, ny, nx})
+		in.Into(t.stream, t.tile.From(int64(job.regions[k].Start[0])*plane, int64(job.regions[k].Shape[0])*plane))
+		if k < len(job.regions)-1 {
+			return nil
+		}
+		t.stream.Zero(t.bad)
+		if err := kernels.CountNonFinite(t.stream, t.bad, t.tile, kind, int64(t.mosaic.shape[0])*int64(ny)*int64(nx)); err != nil {
+			return err
+		}
+		volume, err := r.Run(t.stream, t.tile, kind)
+		if err != nil {
+			return err
+		}
+		if err := kernels.FromFloat32(t.stream, t.result, volume, kind, elements); err != nil {
+			return err
+		}
+		t.stream.Download(out[:stored], t.result)
+		t.stream.Download(out[stored:], t.bad)
+		return nil
 	}
-	volume, err := r.Run(t.stream, t.tile, kind)
-	if err != nil {
-		return err
+	job.write = func(ctx context.Context) error {
+		t.res.Meter.AddNonFinite(int64(binary.LittleEndian.Uint64(out[stored:])))
+		return t.writer.WriteTile(ctx, []int{0, outY, outX}, shape, out[:stored])
 	}
-	if err := kernels.FromFloat32(t.stream, t.result, volume, kind, elements); err != nil {
-		return err
-	}
-	t.stream.Download(t.out[:stored], t.result)
-	t.stream.Download(t.out[stored:stored+8], t.bad)
-	if err := t.stream.Wait(); err != nil {
-		return err
-	}
-	t.res.Meter.Since(meter.Compute, start)
-	t.res.Meter.AddNonFinite(int64(binary.LittleEndian.Uint64(t.out[stored:])))
-	return t.writer.WriteTile(ctx, []int{0, outY, outX}, shape, t.out[:stored])
+	return job
 }
 
-// deviceBytes is the device memory that a worker of [Resample] takes.
+// resultBytes is the size of a resampled tile as it is stored.
+func (p *resampler) resultBytes() int64 {
+	n := int64(p.mosaic.dtype.Size())
+	for _, s := range p.grid.tile() {
+		n *= int64(s)
+	}
+	return n
+}
+
+// planOnDevice decides how tiles are read, and how many workers have them in flight.
+func (p *resampler) planOnDevice() (err error) {
+	if p.columns, err = newDeviceColumns(p.mosaic, &p.res, p.reading); err != nil {
+		return err
+	}
+	what := fmt.Sprintf("resampling tiles of %v voxels", p.mosaic.tile())
+	p.inFlight, err = p.columns.workers(&p.res, p.res.Mem-p.pyramidMem, p.resultBytes(), p.resultBytes()+4096, p.deviceBytes(), what)
+	return err
+}
+
+// deviceBytes is the device memory that a worker of [Resample] takes beside its slots.
 func (p *resampler) deviceBytes() int64 {
 	in := [3]int{p.mosaic.shape[0], p.mosaic.chunk[1], p.mosaic.chunk[2]}
-	out := [3]int(p.grid.tile())
-	n := p.mosaic.tileBytes() + int64(out[0])*int64(out[1])*int64(out[2])*int64(p.mosaic.dtype.Size())
+	n := p.mosaic.tileBytes() + p.resultBytes()
 	kinds := int64(1) // of tiles: whole, and at each far edge
 	for _, d := range []int{1, 2} {
 		if p.mosaic.shape[d]%p.mosaic.chunk[d] != 0 && p.mosaic.shape[d] > p.mosaic.chunk[d] {
 			kinds *= 2
 		}
 	}
-	return n + kinds*kernels.ResizerBytes(in, out) + 1<<20
+	return n + kinds*kernels.ResizerBytes(in, [3]int(p.grid.tile())) + 1<<20
 }

@@ -50,8 +50,18 @@ func (e *BackendError) Error() string {
 	return fmt.Sprintf("--backend %s cannot read %s: %s", e.Backend, e.Where, e.Reason)
 }
 
-// bytes is the size of a region.
-func (r *Reader) bytes(shape []int) int64 {
+// DecodeError is a chunk that the device could not decode. Perhaps the host can: see
+// [Slot.FetchOnHost].
+type DecodeError struct {
+	Where string // the chunk
+	Err   error
+}
+
+func (e *DecodeError) Error() string { return fmt.Sprintf("%s: decode on the GPU: %v", e.Where, e.Err) }
+func (e *DecodeError) Unwrap() error { return e.Err }
+
+// Bytes is the size of a region of that shape.
+func (r *Reader) Bytes(shape []int) int64 {
 	n := int64(r.size)
 	for _, s := range shape {
 		n *= int64(s)
@@ -62,7 +72,29 @@ func (r *Reader) bytes(shape []int) int64 {
 // Memory is what a slot for regions of that shape takes, in bytes, of page-locked
 // memory and of the device. What Into fills is not in it.
 func (r *Reader) Memory(shape []int) (pinned, device int64) {
-	return pooled(r.bytes(shape)), 0
+	return pooled(r.Bytes(shape)), 0
+}
+
+// Scratch is about what one Fetch by one goroutine takes of the host's memory beside
+// that, in bytes.
+func (r *Reader) Scratch() int64 {
+	codecs, plain := len(r.array.Codecs()), r.array.Order() == 'C'
+	if codecs == 0 && plain {
+		return 256 << 10
+	}
+	chunk := r.Bytes(r.array.Chunks())
+	if r.array.InBlocks() {
+		return chunk + chunk/64 + 2*min(chunk, 2<<20) // encoded, and two blocks
+	}
+	copies := int64(max(codecs, 1))
+	shape := r.array.Shape()
+	for d, n := range r.array.Chunks() {
+		if !plain || shape[d]%n != 0 {
+			copies++ // a chunk is decoded, then cut
+			break
+		}
+	}
+	return copies * (chunk + chunk/64 + 4096)
 }
 
 // Slot takes the memory that regions of at most that shape need. Where there is not as
@@ -70,7 +102,7 @@ func (r *Reader) Memory(shape []int) (pinned, device int64) {
 func (r *Reader) Slot(shape []int) (*Slot, error) {
 	s := &Slot{reader: r}
 	var err error
-	if s.host, err = r.device.Host(int(r.bytes(shape))); err != nil {
+	if s.host, err = r.device.Host(int(r.Bytes(shape))); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -20,13 +20,24 @@ type Slot struct {
 // Fetch reads a region from storage. It blocks. What Into queued for the region before
 // must have been waited for.
 func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
-	n := int(s.reader.bytes(region.Shape))
+	n := int(s.reader.Bytes(region.Shape))
 	if n > len(s.host.B) {
 		return fmt.Errorf("%s: region %v has %d bytes, its slot %d", s.reader.array.Location(), region, n, len(s.host.B))
 	}
 	s.bytes = n
 	return s.reader.array.Read(ctx, region, s.host.B[:n])
 }
+
+// FetchOnHost is Fetch of a region that the host decodes, whatever the reader's way.
+func (s *Slot) FetchOnHost(ctx context.Context, region zarr.Region) error {
+	return s.Fetch(ctx, region)
+}
+
+// Reader is the reader that the slot is of.
+func (s *Slot) Reader() *Reader { return s.reader }
+
+// Bytes is the size of the region that was fetched.
+func (s *Slot) Bytes() int64 { return int64(s.bytes) }
 
 // Into queues what brings the fetched region to dst, in C order and native byte order.
 // Faults come out of the stream's Wait.

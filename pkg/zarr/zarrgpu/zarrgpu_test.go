@@ -107,8 +107,8 @@ func TestHost(t *testing.T) {
 	for _, g := range []zarr.Region{a.Bounds(), {Start: []int{3, 8, 10}, Shape: []int{3, 8, 10}}, {Start: []int{2, 7, 5}, Shape: []int{4, 9, 21}}, {Start: []int{1, 1, 1}, Shape: []int{0, 1, 1}}} {
 		up, _, _ := d.Traffic()
 		same(t, r, s, a, g)
-		if now, _, _ := d.Traffic(); now-up != r.bytes(g.Shape) {
-			t.Errorf("%d bytes went up for a region of %d", now-up, r.bytes(g.Shape))
+		if now, _, _ := d.Traffic(); now-up != r.Bytes(g.Shape) {
+			t.Errorf("%d bytes went up for a region of %d", now-up, r.Bytes(g.Shape))
 		}
 	}
 }

@@ -1,0 +1,80 @@
+package oct
+
+import (
+	"fmt"
+
+	"strata/pkg/meter"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/zarrgpu"
+)
+
+// devicePiece is how much is fetched at a time where that may be chosen: enough that the
+// calls do not count, and that a batch of chunks keeps a device busy.
+const devicePiece = 8 << 20
+
+// deviceColumns brings the tiles of a mosaic, its chunk columns, to a device, some
+// planes at a time in increasing z.
+type deviceColumns struct {
+	*zarrgpu.Reader
+	mosaic  *mosaic
+	planes  int   // of a region
+	scratch int64 // host memory that a worker's decoders take
+}
+
+// newDeviceColumns plans the reading of a mosaic; what it costs is counted in the meter.
+func newDeviceColumns(m *mosaic, res *Resources, count *meter.Meter) (*deviceColumns, error) {
+	a := m.image.Levels[0].Array
+	r, err := zarrgpu.NewReader(a, res.Device, zarrgpu.Options{Backend: res.Backend, Meter: count, Warn: res.Warn})
+	if err != nil {
+		return nil, layoutError{err}
+	}
+	c := &deviceColumns{Reader: r, mosaic: m, planes: m.chunk[0]}
+	plane := int(r.Bytes([]int{1, m.chunk[1], m.chunk[2]}))
+	if len(a.Codecs()) == 0 && a.Order() == 'C' {
+		c.planes = min(c.planes, max(1, devicePiece/plane))
+	} else {
+		c.planes *= min(max(1, devicePiece/(plane*c.planes)), (m.shape[0]-1)/c.planes+1)
+	}
+	c.scratch = r.Scratch()
+	return c, nil
+}
+
+// slot is the shape of the regions in which a tile comes.
+func (c *deviceColumns) slot() []int {
+	return []int{min(c.planes, c.mosaic.shape[0]), c.mosaic.chunk[1], c.mosaic.chunk[2]}
+}
+
+// regions are those of the tile at (y, x) of ny × nx voxels.
+func (c *deviceColumns) regions(y, ny, x, nx int) (all []zarr.Region) {
+	for z := 0; z < c.mosaic.shape[0]; {
+		n := min(c.mosaic.shape[0]-z, c.planes)
+		if left := c.mosaic.chunk[0] - z%c.mosaic.chunk[0]; c.planes < c.mosaic.chunk[0] {
+			n = min(n, left)
+		}
+		all = append(all, zarr.Region{Start: []int{z, y, x}, Shape: []int{n, ny, nx}})
+		z += n
+	}
+	return all
+}
+
+// workers is how many workers the memory of the host and of the device holds, of which
+// each has so much of it beside its slots, and per slot. One that has no room for all
+// its slots works with one.
+func (c *deviceColumns) workers(res *Resources, hostMem int64, host, hostPlace, device int64, what string) (int, error) {
+	pinned, onDevice := c.Memory(c.slot())
+	host += c.scratch
+	all := func(slots int64) (n, most int64) {
+		each := host + slots*(pinned+hostPlace)
+		return each, hostMem / each
+	}
+	slots := int64(mostSlots)
+	each, n := all(slots)
+	if limit := res.Device.Memory().Limit(); n < 1 || limit/(device+slots*onDevice) < 1 {
+		slots = 1
+		each, n = all(slots)
+	}
+	if n < 1 {
+		return 0, fmt.Errorf("%s: %s takes %d MiB of buffers, --mem grants %d MiB", c.mosaic.where, what, (each+res.Mem-hostMem)>>20+1, res.Mem>>20)
+	}
+	return workersOnDevice(res.Device, int(min(int64(res.Workers), n)), device+slots*onDevice, c.mosaic.where, what)
+}

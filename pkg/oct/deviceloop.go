@@ -1,0 +1,183 @@
+package oct
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"strata/pkg/gpu"
+	"strata/pkg/meter"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/zarrgpu"
+)
+
+// mostSlots is how many regions of the input a worker has under way: one on the device,
+// one that the host fetches.
+const mostSlots = 2
+
+// begin takes memory for what goes to the device and what comes back: as many slots as a
+// worker can use, or as there is memory for, at least one, and for each a place of so
+// many bytes of page-locked memory. The worker's end gives it back.
+func (w *deviceWorker) begin(r *zarrgpu.Reader, shape []int, bytes int) (places [][]byte, err error) {
+	for range mostSlots {
+		p, err := w.pinned(bytes)
+		var s *zarrgpu.Slot
+		if err == nil {
+			s, err = r.Slot(shape)
+		}
+		if err != nil {
+			if len(w.slots) > 0 && errors.Is(err, gpu.ErrMemory) {
+				break
+			}
+			return nil, err
+		}
+		places, w.slots = append(places, p), append(w.slots, s)
+	}
+	return places, nil
+}
+
+// deviceJob is a part of a stage's output, as a worker makes it on a device.
+type deviceJob struct {
+	regions []zarr.Region // of the input, fetched in this order
+	// queue queues on the worker's stream what is to be done with region i, from its
+	// slot.Into on; with the last one, the copy of what comes back.
+	queue func(i int, slot *zarrgpu.Slot) error
+	// write takes what came back, while the device works on the next job.
+	write func(ctx context.Context) error
+
+	redone bool // by regions that the host decoded
+}
+
+// deviceStep is a region of a job, in the slot through which it goes.
+type deviceStep struct {
+	job  *deviceJob
+	i    int
+	slot *zarrgpu.Slot
+}
+
+// ends reports whether the job is done with this step.
+func (s *deviceStep) ends() bool { return s.job.redone || s.i == len(s.job.regions)-1 }
+
+// deviceLoop is a worker that does one job after the other. While the device works on a
+// region, the host fetches the next one, of the same job or of the one behind it, and
+// writes what came of the job before. With one slot all this is done in turn.
+type deviceLoop struct {
+	worker *deviceWorker
+	res    *Resources
+	// next is the next job. What comes back of it has a place of its own among as many
+	// as there are slots.
+	next func(place int) (*deviceJob, bool)
+
+	job         *deviceJob // whose regions are being fetched
+	i           int        // the next of them
+	jobs, steps int        // that began
+	over        bool       // there are no more jobs
+}
+
+// run does jobs until there are none.
+func (l *deviceLoop) run(ctx context.Context) error {
+	var running *deviceStep // what the device works on
+	for running != nil || !l.over {
+		if running != nil && len(l.worker.slots) == 1 {
+			if err := l.finish(ctx, running); err != nil {
+				return err
+			}
+			running = nil
+		}
+		ahead := l.step()
+		if ahead != nil {
+			if err := ahead.slot.Fetch(ctx, ahead.job.regions[ahead.i]); err != nil {
+				return readable(err)
+			}
+		}
+		if running != nil {
+			if err := l.wait(ctx, running); err != nil {
+				return err
+			}
+		}
+		if ahead != nil && ahead.job.redone {
+			ahead = nil
+		}
+		if ahead != nil {
+			if err := l.queue(ahead.job, ahead.i, ahead.slot); err != nil {
+				return err
+			}
+		}
+		if running != nil && running.ends() {
+			if err := running.job.write(ctx); err != nil {
+				return err
+			}
+		}
+		running = ahead
+	}
+	return nil
+}
+
+// step is the next region to fetch; nil: there is none.
+func (l *deviceLoop) step() *deviceStep {
+	if l.job == nil || l.job.redone || l.i == len(l.job.regions) {
+		if l.over {
+			return nil
+		}
+		var ok bool
+		if l.job, ok = l.next(l.jobs % len(l.worker.slots)); !ok {
+			l.job, l.over = nil, true
+			return nil
+		}
+		l.i = 0
+		l.jobs++
+	}
+	s := &deviceStep{l.job, l.i, l.worker.slots[l.steps%len(l.worker.slots)]}
+	l.i++
+	l.steps++
+	return s
+}
+
+// queue queues a step.
+func (l *deviceLoop) queue(job *deviceJob, i int, slot *zarrgpu.Slot) error {
+	start := time.Now()
+	defer func() { l.res.Meter.Since(meter.Compute, start) }()
+	return job.queue(i, slot)
+}
+
+// finish waits for a step and writes what came of its job, if it is done.
+func (l *deviceLoop) finish(ctx context.Context, s *deviceStep) error {
+	if err := l.wait(ctx, s); err != nil || !s.ends() {
+		return err
+	}
+	return s.job.write(ctx)
+}
+
+// wait waits for a step. A job of which the device could not decode a region is done
+// again, with regions that the host decodes.
+func (l *deviceLoop) wait(ctx context.Context, s *deviceStep) error {
+	err := l.waitStream()
+	var failed *zarrgpu.DecodeError
+	if errors.As(err, &failed) {
+		for i, region := range s.job.regions {
+			if err := s.slot.FetchOnHost(ctx, region); err != nil {
+				return readable(err)
+			}
+			if err := l.queue(s.job, i, s.slot); err != nil {
+				return err
+			}
+			if err := l.waitStream(); err != nil {
+				return err
+			}
+			if i > s.i {
+				l.res.progress(s.slot.Bytes())
+			}
+		}
+		s.job.redone, err = true, nil
+	}
+	if err == nil {
+		l.res.progress(s.slot.Reader().Bytes(s.job.regions[s.i].Shape))
+	}
+	return err
+}
+
+func (l *deviceLoop) waitStream() error {
+	start := time.Now()
+	defer func() { l.res.Meter.Since(meter.Compute, start) }()
+	return l.worker.stream.Wait()
+}
