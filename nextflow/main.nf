@@ -40,8 +40,8 @@ workflow {
     // A program's flags are an input of its process: a task is found in the cache
     // when they are the same, whatever the other parameters are.
     def flags = { program -> parameters.flags(program, params) }
-    def format = { levels -> ["--n_levels ${levels}", flags('format')].findAll().join(' ') }
-    def stage = { program -> [format(Chain.levels(program)), flags(program)].findAll().join(' ') }
+    def format = { levels, given = params -> ["--n_levels ${levels}", parameters.flags('format', given)].findAll().join(' ') }
+    def stage = { program -> [format(Chain.levels(program), Chain.format(program)), flags(program)].findAll().join(' ') }
     def byName = { list -> list.toSorted { it[0] }.transpose() }
 
     def reports = Channel.empty()

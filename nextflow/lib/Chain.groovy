@@ -47,6 +47,14 @@ class Chain {
     /** Pyramid levels of what a stage makes: what another stage reads needs none. */
     static int levels(String stage) { (stage == last() ? params.slices_n_levels : 0) as int }
 
+    /** The parameters, with the codec of what a stage makes: what another stage reads, and is not among the results, may have its own. */
+    static Map format(String stage) {
+        final Map given = new LinkedHashMap(params)
+        if (params.intermediate_codec != null && stage in MAKERS.keySet() && stage != last())
+            given.codec = params.intermediate_codec
+        return given
+    }
+
     /** What a run leaves, and where below outdir. */
     static Map<String, String> results() {
         final Map<String, String> all = [

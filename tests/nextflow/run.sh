@@ -123,6 +123,11 @@ ok 'skip focal, crop, aip and report: what resample made is found again' same "$
 ok 'the slices are as stitched, nothing else is left' same "$(names_in "$launch/some") $(images "$launch/some/slices")" 'pipeline_info previews reports slices stitch volume 4'
 nf skip-stack run "$main" "${chain[@]}" --outdir slices-only --skip aip,stack,preview,qc-report -resume
 ok 'skip stack: the chain ends with the slices' same "$status $(ran "$log") $(diff -r "$launch/slices-only/slices" "$results/slices" | wc -l)" '0 1 0'
+nf handed run "$main" "${chain[@]}" --outdir handed --skip aip,stack,preview,qc-report --intermediate_codec raw --publish_intermediates -resume
+# blosc FOLDER: how many images in it are compressed.
+blosc() { cat "$launch/handed/$1"/*.ome.zarr/0/zarr.json | grep -c '"blosc"'; }
+ok 'intermediate_codec: what stages hand on is not compressed, the slices are' same "$status $(blosc resampled) $(blosc corrected) $(blosc stitched) $(blosc slices)" '0 0 0 0 4'
+ok 'and have the same bytes' same "$(diff -r "$launch/handed/slices" "$results/slices" | wc -l)" 0
 nf skip-estimate run "$main" "${chain[@]}" --outdir given --stitch_transform "$results/stitch/transform.json" --skip aip,preview,qc-report -resume
 ok 'a transform that is given takes the place of the estimate' same "$status $(count ESTIMATE "$log") $(diff -r "$launch/given/slices" "$results/slices" | wc -l)" '0 0 0'
 nf correction run "$main" "${chain[@]}" --outdir correction --skip aip,stitch,crop,stack,preview,qc-report -resume \
