@@ -21,7 +21,7 @@ type Device struct {
 	pinned *mem.Pool
 
 	mu      sync.Mutex
-	modules map[string]*module
+	kernels map[string]*Kernel
 	lost    atomic.Pointer[Error]
 
 	up, down, across atomic.Int64
@@ -42,7 +42,7 @@ func Open(info Info, l Limits) (*Device, error) {
 	if err := info.Usable(); err != nil {
 		return nil, err
 	}
-	d := &Device{Info: info, thread: newThread(), modules: map[string]*module{}}
+	d := &Device{Info: info, thread: newThread(), kernels: map[string]*Kernel{}}
 	var free, total uint64
 	err := d.do(func() error {
 		if err := check("cuDeviceGet", driver.DeviceGet(&d.dev, int32(info.Index))); err != nil {
@@ -82,10 +82,10 @@ func (d *Device) Close() error {
 	d.pinned.Close()
 	err := d.memory.close()
 	d.mu.Lock()
-	for name, m := range d.modules {
-		err = errors.Join(err, d.do(func() error { return check("cuModuleUnload "+name, driver.ModuleUnload(m.handle)) }))
+	for name, k := range d.kernels {
+		err = errors.Join(err, d.do(func() error { return check("cuModuleUnload "+name, driver.ModuleUnload(k.module)) }))
 	}
-	d.modules = map[string]*module{}
+	d.kernels = map[string]*Kernel{}
 	d.mu.Unlock()
 	err = errors.Join(err, d.do(func() error {
 		_ = driver.CtxSetCurrent(0)

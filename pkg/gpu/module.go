@@ -6,44 +6,41 @@ import (
 	"unsafe"
 )
 
-// Kernel is a function of a module that is loaded on a device.
+// Kernel is a kernel that is loaded on a device.
 type Kernel struct {
 	name   string
+	module uintptr
 	handle uintptr
 }
 
-type module struct {
-	handle  uintptr
-	kernels map[string]*Kernel
-}
-
-// Kernel finds a kernel in a module of PTX, which the driver compiles for the device
-// when its first kernel is asked for. module names the PTX in errors and tells
-// modules apart.
-func (d *Device) Kernel(name, mod, ptx string) (*Kernel, error) {
+// Kernel is the kernel of that name. The first call for it asks for PTX that holds it, which the
+// driver compiles for the device: all of it, so that there should be nothing else in it.
+func (d *Device) Kernel(name string, ptx func() (string, error)) (*Kernel, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	m := d.modules[mod]
-	if m == nil {
-		m = &module{kernels: map[string]*Kernel{}}
-		image := append([]byte(ptx), 0)
-		err := d.do(func() error {
-			return check("cuModuleLoadDataEx", driver.ModuleLoadData(&m.handle, &image[0], 0, nil, nil))
-		})
-		if err != nil {
-			return nil, fmt.Errorf("load %s: %w", mod, err)
-		}
-		d.modules[mod] = m
+	if k := d.kernels[name]; k != nil {
+		return k, nil
 	}
-	k := m.kernels[name]
-	if k == nil {
-		k = &Kernel{name: name}
-		err := d.do(func() error { return check("cuModuleGetFunction", driver.ModuleGetFunction(&k.handle, m.handle, name)) })
-		if err != nil {
-			return nil, fmt.Errorf("kernel %s of %s: %w", name, mod, err)
-		}
-		m.kernels[name] = k
+	text, err := ptx()
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", name, err)
 	}
+	image := append([]byte(text), 0)
+	k := &Kernel{name: name}
+	err = d.do(func() error {
+		if err := check("cuModuleLoadDataEx", driver.ModuleLoadData(&k.module, &image[0], 0, nil, nil)); err != nil {
+			return err
+		}
+		err := check("cuModuleGetFunction", driver.ModuleGetFunction(&k.handle, k.module, name))
+		if err != nil {
+			_ = driver.ModuleUnload(k.module)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", name, err)
+	}
+	d.kernels[name] = k
 	return k, nil
 }
 

@@ -7,7 +7,9 @@ package kernels
 
 import (
 	"embed"
+	"errors"
 	"fmt"
+	"strings"
 
 	"strata/pkg/dtype"
 	"strata/pkg/gpu"
@@ -18,11 +20,31 @@ var ptx embed.FS
 
 // get finds a kernel of a file of this folder.
 func get(d *gpu.Device, file, name string) (*gpu.Kernel, error) {
-	b, err := ptx.ReadFile(file + ".ptx")
-	if err != nil {
-		return nil, err
+	return d.Kernel(name, func() (string, error) {
+		b, err := ptx.ReadFile(file + ".ptx")
+		if err != nil {
+			return "", err
+		}
+		return alone(string(b), name)
+	})
+}
+
+const entry = ".visible .entry "
+
+// alone is PTX of one kernel of a file: the driver takes long to compile the kernels for
+// all types of element, of which a program needs one.
+func alone(file, name string) (string, error) {
+	head, _, _ := strings.Cut(file, entry)
+	from := strings.Index(file, entry+name+"(")
+	if from < 0 {
+		return "", errors.New("it is not in the PTX")
 	}
-	return d.Kernel(name, file, string(b))
+	kernel := file[from:]
+	end := strings.Index(kernel, "\n}\n")
+	if end < 0 {
+		return "", errors.New("the PTX has no end")
+	}
+	return head + kernel[:end+3], nil
 }
 
 // suffix is how kernels for an element type are called.
