@@ -56,8 +56,8 @@ func (s *InterfaceSearch) Ceiling() float32 {
 	return math.MaxFloat32
 }
 
-// depth is the interface for a largest gradient at plane z.
-func (s *InterfaceSearch) depth(z int32) int32 {
+// Depth is the interface for a largest gradient at plane z.
+func (s *InterfaceSearch) Depth(z int32) int32 {
 	return int32(math.Ceil(float64(z) + 0.5*s.SigmaZ))
 }
 
@@ -149,7 +149,7 @@ func Interfaces[T dtype.Element](s *InterfaceSearch, w *Workspace, depth []int32
 			for r := range height {
 				to := (y+r)*nx + x
 				for i, z := range w.arg[r*stride : r*stride+width] {
-					depth[to+i] = s.depth(z)
+					depth[to+i] = s.Depth(z)
 				}
 				if peak != nil {
 					copy(peak[to:to+width], w.best[r*stride:])

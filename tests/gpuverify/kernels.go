@@ -118,15 +118,37 @@ func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, re
 		half := int(nz/2) + 1
 		shift := a.From(0, 4*plane)
 		if err := run(fmt.Sprintf("roll_%v", kind), 2*int64(half)*plane*size+plane*4, func() error {
-			return kernels.Roll(s, b.Span, a.Span, kind, half, ny, nx, shift, nx)
+			return kernels.Roll(s, b.Span, a.Span, bad, kind, half, ny, nx, shift, nx)
 		}); err != nil {
 			return err
 		}
 		m := n * size / 4 // as many float32 as fit
 		m = min(m, n)
-		if err := run(fmt.Sprintf("magnitudes_%v", kind), m*(size+4), func() error {
-			return kernels.Magnitudes(s, b.Span, a.Span, kind, m, search)
-		}); err != nil {
+		// row_means, column_means and steepest8: each reads the volume of the one before
+		deep := min(int(nz), int(bytes/(8*plane)))
+		f, err := kernels.NewSearcher(s, *search)
+		if err != nil {
+			return err
+		}
+		field := kernels.Field{At: a.Span, Type: kind, Planes: deep, Shape: [2]int{ny, nx}, Pitch: nx, Stride: plane, Length: [2]int{ny, nx}}
+		err = run(fmt.Sprintf("interface_%v", kind), int64(deep)*plane*(size+16)+8*plane, func() error {
+			return f.Run(s, acc.From(0, 4*plane), acc.From(4*plane, 4*plane), field, [2]int{}, [2]int{ny, nx}, b.Span)
+		})
+		f.Release()
+		if err != nil {
+			return err
+		}
+		p, err := kernels.NewMagnitudePercentile(s, 99.9, 8<<20)
+		if err != nil {
+			return err
+		}
+		if err = p.Add(s, a.Span, kind, plane); err == nil {
+			if _, err = p.Begin(s); err == nil {
+				err = run(fmt.Sprintf("keys_%v", kind), n*size, func() error { return p.Add(s, a.Span, kind, n) })
+			}
+		}
+		p.Release()
+		if err != nil {
 			return err
 		}
 		if kind != dtype.Float32 {

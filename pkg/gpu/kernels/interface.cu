@@ -1,5 +1,5 @@
 // The tissue interface: pkg/filter/interface.go and mean_filter.go, bit by bit.
-#include "line.cuh"
+#include "four.cuh"
 
 // ln is the logarithm of filter.Ln: Cephes' minimax polynomial in float.
 __device__ __forceinline__ float ln(float v)
@@ -28,37 +28,16 @@ __device__ __forceinline__ float ln(float v)
     return (f + p) + x * 0.693359375f;
 }
 
-// magnitudes: |v| in float, at most clip, NaN and infinities 0; its logarithm where
-// it is above 0, if log. Bytes per voxel: sizeof(T) read, 4 written.
-template <class T> __device__ __forceinline__ void magnitudes(const T* __restrict__ in, float* __restrict__ out, long long n, float clip, int log)
+// |v| in float, at most clip, NaN and infinities 0; its logarithm where it is above 0, if log.
+template <class T> __device__ __forceinline__ float magnitude(T in, float clip, int log)
 {
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n) return;
-    const int b = __float_as_int((float)in[i]) & 0x7fffffff;
+    const int b = __float_as_int((float)in) & 0x7fffffff;
     float v = __int_as_float(b);
     if (b >= 0x7f800000) v = 0;
     if (v > clip) v = clip;
     if (log && v > 0) v = ln(v);
-    out[i] = v;
+    return v;
 }
-
-#define MAGNITUDES(NAME, T)                                                    \
-    extern "C" __global__ void __launch_bounds__(256) magnitudes_##NAME(       \
-        const T* __restrict__ in, float* __restrict__ out, long long n, float clip, int log) \
-    {                                                                          \
-        magnitudes(in, out, n, clip, log);                                     \
-    }
-
-MAGNITUDES(u8, unsigned char)
-MAGNITUDES(i8, signed char)
-MAGNITUDES(u16, unsigned short)
-MAGNITUDES(i16, short)
-MAGNITUDES(u32, unsigned int)
-MAGNITUDES(i32, int)
-MAGNITUDES(u64, unsigned long long)
-MAGNITUDES(i64, long long)
-MAGNITUDES(f32, float)
-MAGNITUDES(f64, double)
 
 // mirror folds index i into 0…n−1, the edge repeated: (d c b a | a b c d | d c b a).
 __device__ __forceinline__ int mirror(int i, int n)
@@ -69,27 +48,96 @@ __device__ __forceinline__ int mirror(int i, int n)
     return i < n ? i : 2 * n - 1 - i;
 }
 
-// window_mean along the middle axis: in, out (outer, n, inner); window of w samples,
-// i−w/2 … i+(w−1)/2. Bytes per voxel: 4 read (the window is in the cache), 4 written.
-extern "C" __global__ void __launch_bounds__(256, 4) window_mean(
-    const float* __restrict__ in, float* __restrict__ out, int outer, int n, long long inner, int w)
+// A box of voxels in a larger volume, whose first row is row first of an axis of length
+// rows; outputs are rows from, from+1, … of that axis.
+struct Rows {
+    int pitch;        // elements from a row to the next
+    long long stride; // and from a plane
+    int from, first, length;
+};
+
+// row_means: the mean over w rows, i−w/2 … i+(w−1)/2, of magnitudes: out (nz, ny, nx) from
+// rows of nx voxels. A thread makes four neighbours; side by side: of rows that all begin at
+// multiples of four. Bytes per voxel: sizeof(T) read (the window is in the cache), 4 written.
+template <class T>
+__device__ __forceinline__ void row_means(const T* __restrict__ in, float* __restrict__ out, int nz, int ny, int nx, Rows r, int w, float clip, int log, int side_by_side)
 {
+    const int x = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
+    if (x >= nx) return;
     const float tap = 1.0f / w;
-    EACH_LINE(at, n, outer, inner)
-    {
-        const int from = at.i - w / 2;
-        const long long line = (long long)at.outer * n * inner + at.x;
-        const float* src = in + line;
-        float sum = tap * src[mirror(from, n) * inner];
-        for (int k = 1; k < w; k++) sum += tap * src[mirror(from + k, n) * inner];
-        out[line + at.i * inner] = sum;
+#pragma unroll 1
+    for (int z = blockIdx.z; z < nz; z += gridDim.z)
+#pragma unroll 1
+        for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < ny; y += gridDim.y * blockDim.y) {
+            const T* plane = in + z * r.stride + x;
+            const int top = r.from + y - w / 2;
+            Four<float> sum = {0, 0, 0, 0};
+#pragma unroll 1
+            for (int k = 0; k < w; k++) {
+                const T* p = plane + (long long)(mirror(top + k, r.length) - r.first) * r.pitch;
+                Four<T> v;
+                if (sizeof(T) <= 4 && side_by_side) v = four(p);
+                else
+#pragma unroll
+                    for (int i = 0; i < 4; i++) v.v[i] = p[x + i < nx ? i : 0];
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    const float f = tap * magnitude(v.v[i], clip, log);
+                    sum.v[i] = k == 0 ? f : sum.v[i] + f;
+                }
+            }
+            float* to = out + ((long long)z * ny + y) * nx + x;
+            if (side_by_side) *(Four<float>*)to = sum;
+            else
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    if (x + i < nx) to[i] = sum.v[i];
+        }
+}
+
+#define ROW_MEANS(NAME, T)                                                       \
+    extern "C" __global__ void __launch_bounds__(256) row_means_##NAME(          \
+        const T* __restrict__ in, float* __restrict__ out, int nz, int ny, int nx, int pitch, long long stride, \
+        int from, int first, int length, int w, float clip, int log, int side_by_side) \
+    {                                                                            \
+        row_means(in, out, nz, ny, nx, Rows{pitch, stride, from, first, length}, w, clip, log, side_by_side); \
+    }
+
+ROW_MEANS(u8, unsigned char)
+ROW_MEANS(i8, signed char)
+ROW_MEANS(u16, unsigned short)
+ROW_MEANS(i16, short)
+ROW_MEANS(u32, unsigned int)
+ROW_MEANS(i32, int)
+ROW_MEANS(u64, unsigned long long)
+ROW_MEANS(i64, long long)
+ROW_MEANS(f32, float)
+ROW_MEANS(f64, double)
+
+// column_means: the mean over w columns: out (rows, nx) from in (rows, pitch), whose first
+// column is column first of an axis of length columns; the first output is column from.
+// Bytes per voxel: 4 read (the window is in the cache), 4 written.
+extern "C" __global__ void __launch_bounds__(256) column_means(
+    const float* __restrict__ in, float* __restrict__ out, long long rows, int nx, int pitch, int from, int first, int length, int w)
+{
+    const int x = blockIdx.x * blockDim.x + threadIdx.x;
+    if (x >= nx) return;
+    const float tap = 1.0f / w;
+    const int left = from + x - w / 2;
+#pragma unroll 1
+    for (long long y = (long long)blockIdx.y * blockDim.y + threadIdx.y; y < rows; y += (long long)gridDim.y * blockDim.y) {
+        const float* row = in + y * pitch;
+        float sum = tap * row[mirror(left, length) - first];
+#pragma unroll 1
+        for (int k = 1; k < w; k++) sum += tap * row[mirror(left + k, length) - first];
+        out[y * nx + x] = sum;
     }
 }
 
-// steepest: where the derivative along z of each of n A-lines is largest, the first
-// maximum, in planes 0…limit−1 of nz; and what it is there. The derivative is
-// Σ_k weights[k]·(v[z+radius−k] − v[z−radius+k]), mirrored at the ends.
-// Bytes per voxel: 4 read (each plane comes radius times from the cache); per A-line: 8 written.
+// The derivative along z is Σ_k weights[k]·(v[z+radius−k] − v[z−radius+k]), mirrored at the
+// ends of nz planes. steepest: where that of each of n A-lines is largest, the first
+// maximum, in planes 0…limit−1; and what it is there.
+// Bytes per voxel: 4 read (each plane comes 2·radius times from the cache); per A-line: 8 written.
 extern "C" __global__ void __launch_bounds__(256) steepest(
     const float* __restrict__ in, int* __restrict__ arg, float* __restrict__ peak, const float* __restrict__ weights,
     int radius, long long n, int nz, int limit)
@@ -110,6 +158,40 @@ extern "C" __global__ void __launch_bounds__(256) steepest(
             at = z;
         }
     }
+    arg[i] = at;
+    peak[i] = best;
+}
+
+// steepest8: the same for 8 weights, which may begin with zeros: an A-line passes by in
+// registers, 3 planes ahead. Bytes per voxel: 4 read; per A-line: 8 written.
+extern "C" __global__ void __launch_bounds__(256) steepest8(
+    const float* __restrict__ in, int* __restrict__ arg, float* __restrict__ peak, const float* __restrict__ weights, long long n, int nz, int limit)
+{
+    constexpr int R = 8, AHEAD = R + 3, SIZE = R + 1 + AHEAD;
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const float* v = in + i;
+    float w[R], ring[SIZE] = {}; // plane z is ring[z mod SIZE]
+#pragma unroll
+    for (int k = 0; k < R; k++) w[k] = weights[k];
+    float best = __int_as_float(0xff800000); // -infinity
+    int at = 0;
+#pragma unroll 1
+    for (int z0 = -SIZE; z0 < limit; z0 += SIZE) // the first round fills the ring
+#pragma unroll
+        for (int u = 0; u < SIZE; u++) {
+            const int z = z0 + u;
+            if (z >= limit) break;
+            ring[(u + AHEAD) % SIZE] = v[mirror(z + AHEAD, nz) * n];
+            if (z < 0) continue;
+            float sum = 0;
+#pragma unroll
+            for (int d = R; d > 0; d--) sum += w[R - d] * (ring[(u + d) % SIZE] - ring[(u + SIZE - d) % SIZE]);
+            if (sum > best) {
+                best = sum;
+                at = z;
+            }
+        }
     arg[i] = at;
     peak[i] = best;
 }

@@ -6,47 +6,127 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Magnitudes queues filter.Magnitudes of n voxels of type t.
-func Magnitudes(s *gpu.Stream, dst, src gpu.Span, t dtype.Type, n int64, search *filter.InterfaceSearch) error {
-	name, err := suffix(t)
+// Searcher does filter.Interfaces on a device, bit by bit. It may be used by several
+// streams at a time.
+type Searcher struct {
+	search  filter.InterfaceSearch
+	weights *gpu.Buffer
+	radius  int
+	steep   string // the kernel
+}
+
+// nearWeights is how many weights of a derivative fit into the registers of a thread.
+const nearWeights = 8
+
+// NewSearcher brings the weights of the derivative to the device of s.
+func NewSearcher(s *gpu.Stream, search filter.InterfaceSearch) (*Searcher, error) {
+	w := search.Derivative()
+	f := &Searcher{search: search, radius: len(w), steep: "steepest"}
+	if len(w) <= nearWeights { // zeros before the others change nothing
+		w, f.steep = append(make([]float32, nearWeights-len(w)), w...), "steepest8"
+	}
+	var err error
+	f.weights, err = bring(s, dtype.Bytes(w))
+	return f, err
+}
+
+// SearcherBytes is what [NewSearcher] copies to the device.
+func SearcherBytes(search filter.InterfaceSearch) int64 {
+	return 4 * int64(max(nearWeights, len(search.Derivative())))
+}
+
+// Release gives the memory back.
+func (f *Searcher) Release() { f.weights.Release() }
+
+// Field is a box of voxels that lies on a device, of an image of Length rows and
+// columns: of its planes, those from the first on that the search sees.
+type Field struct {
+	At     gpu.Span // of voxel (0, First[0], First[1]) of the image
+	Type   dtype.Type
+	Planes int
+	Shape  [2]int // rows and columns of the box
+	Pitch  int    // elements from a row to the next
+	Stride int64  // and from a plane
+	First  [2]int
+	Length [2]int
+}
+
+// Run queues the search for the A-lines of rows from[0]…to[0]−1 and columns from[1]…to[1]−1
+// of the image, of which the field holds what the mean filter's windows cover: arg, int32, in
+// C order, is the plane of the largest gradient, peak, float32, how large it is.
+// scratch is memory for [Searcher.Scratch] bytes.
+func (f *Searcher) Run(s *gpu.Stream, arg, peak gpu.Span, v Field, from, to [2]int, scratch gpu.Span) error {
+	ny, nx := to[0]-from[0], to[1]-from[1]
+	means := scratch.From(0, 4*int64(v.Planes)*int64(ny)*int64(v.Shape[1]))
+	if err := f.rows(s, means, v, from[0], ny); err != nil {
+		return err
+	}
+	if f.search.Window() > 1 || nx != v.Shape[1] {
+		n := int64(v.Planes) * int64(ny)
+		to := scratch.From(means.Bytes(), 4*n*int64(nx))
+		if err := f.columns(s, to, means, v, n, from[1], nx); err != nil {
+			return err
+		}
+		means = to
+	}
+	return f.steepest(s, arg, peak, means, v.Planes, int64(ny)*int64(nx))
+}
+
+// Scratch is the memory that the search for ny × nx A-lines takes, of a field with so many
+// planes and columns.
+func (f *Searcher) Scratch(planes, columns, ny, nx int) int64 {
+	return 4 * int64(planes) * int64(ny) * int64(columns+nx)
+}
+
+// rows is the magnitudes and the mean filter along Y.
+func (f *Searcher) rows(s *gpu.Stream, dst gpu.Span, v Field, from, ny int) error {
+	name, err := suffix(v.Type)
 	if err != nil {
 		return err
 	}
-	k, err := get(s.Device(), "interface", "magnitudes_"+name)
+	k, err := get(s.Device(), "interface", "row_means_"+name)
 	if err != nil {
 		return err
 	}
-	log := int32(0)
-	if search.Log {
+	log, together := int32(0), int32(0)
+	if f.search.Log {
 		log = 1
 	}
-	grid, block := blocks(n)
-	s.Launch(k, grid, block, src, dst, n, search.Ceiling(), log)
+	if v.Shape[1]%4 == 0 && v.Pitch%4 == 0 && v.Stride%4 == 0 && v.At.Address()%uint64(4*v.Type.Size()) == 0 {
+		together = 1
+	}
+	grid, block := threads(v.Planes, ny, (v.Shape[1]+3)/4)
+	s.Launch(k, grid, block, v.At, dst, int32(v.Planes), int32(ny), int32(v.Shape[1]), int32(v.Pitch), v.Stride,
+		int32(from), int32(v.First[0]), int32(v.Length[0]), int32(f.search.Window()), f.search.Ceiling(), log, together)
 	return nil
 }
 
-// WindowMean queues one axis of filter.MeanFilter: src and dst are (outer, n, inner) of
-// float32, the mean is over w samples of the middle axis.
-func WindowMean(s *gpu.Stream, dst, src gpu.Span, outer int64, n int, inner int64, w int) error {
-	k, err := get(s.Device(), "interface", "window_mean")
+// columns is the mean filter along X, of n rows.
+func (f *Searcher) columns(s *gpu.Stream, dst, src gpu.Span, v Field, n int64, from, nx int) error {
+	k, err := get(s.Device(), "interface", "column_means")
 	if err != nil {
 		return err
 	}
-	grid, block := line(outer, n, inner)
-	s.Launch(k, grid, block, src, dst, int32(outer), int32(n), inner, int32(w))
+	grid, block := threads(1, int(n), nx)
+	s.Launch(k, grid, block, src, dst, n, int32(nx), int32(v.Shape[1]), int32(from), int32(v.First[1]), int32(v.Length[1]), int32(f.search.Window()))
 	return nil
 }
 
-// Steepest queues the search of filter.Interfaces in nz planes of n filtered
-// magnitudes: arg, int32, is the plane of the largest derivative of each A-line, peak
-// how large it is, float32. weights are filter.InterfaceSearch.Derivative, as float32
-// on the device, radius of them.
-func Steepest(s *gpu.Stream, arg, peak, src gpu.Span, nz int, n int64, limit int, weights gpu.Span, radius int) error {
-	k, err := get(s.Device(), "interface", "steepest")
+// steepest is the derivative along Z and where it is largest, of n A-lines.
+func (f *Searcher) steepest(s *gpu.Stream, arg, peak, src gpu.Span, planes int, n int64) error {
+	k, err := get(s.Device(), "interface", f.steep)
 	if err != nil {
 		return err
 	}
+	limit := planes
+	if f.search.Planes > 0 {
+		limit = min(limit, f.search.Planes)
+	}
 	grid, block := blocks(n)
-	s.Launch(k, grid, block, src, arg, peak, weights, int32(radius), n, int32(nz), int32(limit))
+	if f.steep == "steepest8" {
+		s.Launch(k, grid, block, src, arg, peak, f.weights.Span, n, int32(planes), int32(limit))
+	} else {
+		s.Launch(k, grid, block, src, arg, peak, f.weights.Span, int32(f.radius), n, int32(planes), int32(limit))
+	}
 	return nil
 }

@@ -19,7 +19,7 @@ const mostBlocks = 65535
 // threads is a grid of threads for the elements of a volume: blocks are as long as
 // rows, or as blockSize, and have several rows if these are short.
 func threads(nz, ny, nx int) (grid, block gpu.Dim) {
-	w := 32
+	w := 1
 	for w < nx && w < blockSize {
 		w *= 2
 	}

@@ -1,39 +1,41 @@
 // Fractional circular shifts of A-lines along z: pkg/filter/roll.go.
 
 // roll: out[z] = (1−t)·in[(z+k) mod nz] + t·in[(z+k+1) mod nz] with k = floor(shift), t = shift − k,
-// in float, then to T. in, out: (nz, ny, nx), not the same; shift: ny rows, pitch numbers apart, all
-// finite. Bytes per voxel: sizeof(T) read (its neighbour comes from the register), sizeof(T) written.
+// in float, then to T. in, out: (nz, ny, nx), not the same; shift: ny rows, pitch numbers apart, of
+// magnitudes below 2^62. bad grows by the number of voxels that are no numbers, in float.
+// Bytes per voxel: sizeof(T) read (its neighbour comes from the register), sizeof(T) written.
 #include "convert.cuh"
 
-__device__ __forceinline__ int whole(float shift, int nz)
-{
-    const double n = nz;
-    return (int)fmod(fmod(floor((double)shift), n) + n, n);
-}
-
 template <class T>
-__device__ __forceinline__ void roll(const T* __restrict__ in, T* __restrict__ out, const float* __restrict__ shift, int nz, int ny, int nx, int pitch)
+__device__ __forceinline__ void roll(const T* __restrict__ in, T* __restrict__ out, const float* __restrict__ shift, unsigned long long* __restrict__ bad, int nz, int ny, int nx, int pitch)
 {
-    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
+    const int x = blockIdx.x * blockDim.x + threadIdx.x;
     if (x >= nx) return;
-    const long long plane = (long long)ny * nx, at = (long long)y * nx + x;
-    const float by = shift[(long long)y * pitch + x];
-    const float t = by - (float)floor((double)by), s = 1 - t;
-    int z = whole(by, nz);
-    float a = (float)in[z * plane + at];
-    for (int o = 0; o < nz; o++) {
-        if (++z == nz) z = 0;
-        const float b = (float)in[z * plane + at];
-        out[o * plane + at] = rounded<T>(s * a + t * b);
-        a = b;
+    const long long plane = (long long)ny * nx;
+    for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < ny; y += gridDim.y * blockDim.y) {
+        const long long at = (long long)y * nx + x;
+        const float by = shift[(long long)y * pitch + x], down = floorf(by);
+        const float t = by - down, s = 1 - t;
+        const int k = (int)((long long)down % nz);
+        int z = k < 0 ? k + nz : k, count = 0;
+        float a = (float)in[z * plane + at];
+#pragma unroll 4
+        for (int o = 0; o < nz; o++) {
+            if (++z == nz) z = 0;
+            const float b = (float)in[z * plane + at];
+            if (!((T)0.5 == 0)) count += b - b != 0; // integers are numbers
+            out[o * plane + at] = rounded<T>(s * a + t * b);
+            a = b;
+        }
+        if (count) atomicAdd(bad, (unsigned long long)count);
     }
 }
 
 #define ROLL(NAME, T)                                                                                    \
     extern "C" __global__ void __launch_bounds__(256) roll_##NAME(                                       \
-        const T* __restrict__ in, T* __restrict__ out, const float* __restrict__ shift, int nz, int ny, int nx, int pitch) \
+        const T* __restrict__ in, T* __restrict__ out, const float* __restrict__ shift, unsigned long long* __restrict__ bad, int nz, int ny, int nx, int pitch) \
     {                                                                                                    \
-        roll(in, out, shift, nz, ny, nx, pitch);                                                         \
+        roll(in, out, shift, bad, nz, ny, nx, pitch);                                                    \
     }
 
 ROLL(u8, unsigned char)

@@ -7,8 +7,9 @@ import (
 
 // Roll queues filter.Roll, bit by bit, but for where it goes: dst and src, both
 // planes × ny × nx of type t, are not the same. shift is one float32 per A-line, ny
-// rows that lie pitch numbers apart.
-func Roll(s *gpu.Stream, dst, src gpu.Span, t dtype.Type, planes, ny, nx int, shift gpu.Span, pitch int) error {
+// rows that lie pitch numbers apart, of magnitudes below 2⁶². bad, a uint64, grows by the
+// number of voxels that are NaN or infinite.
+func Roll(s *gpu.Stream, dst, src, bad gpu.Span, t dtype.Type, planes, ny, nx int, shift gpu.Span, pitch int) error {
 	name, err := suffix(t)
 	if err != nil {
 		return err
@@ -17,7 +18,7 @@ func Roll(s *gpu.Stream, dst, src gpu.Span, t dtype.Type, planes, ny, nx int, sh
 	if err != nil {
 		return err
 	}
-	s.Launch(k, gpu.Dim{(nx + blockSize - 1) / blockSize, ny, 1}, gpu.Dim{blockSize, 1, 1},
-		src, dst, shift, int32(planes), int32(ny), int32(nx), int32(pitch))
+	grid, block := threads(1, ny, nx)
+	s.Launch(k, grid, block, src, dst, shift, bad, int32(planes), int32(ny), int32(nx), int32(pitch))
 	return nil
 }

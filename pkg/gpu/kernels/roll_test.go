@@ -28,8 +28,10 @@ func roll[T dtype.Element](t *testing.T) {
 		}
 		src, by := upload(b, v), upload(b, shift)
 		dst := b.alloc(len(dtype.Bytes(v)))
-		b.check(Roll(b.stream, dst, src, dtype.Of[T](), planes, ny, nx, by, pitch))
-		filter.Roll(&filter.RollWorkspace{}, v, planes, ny, nx, shift, pitch)
+		bad := upload(b, []uint64{5})
+		b.check(Roll(b.stream, dst, src, bad, dtype.Of[T](), planes, ny, nx, by, pitch))
+		want := 5 + uint64(filter.Roll(&filter.RollWorkspace{}, v, planes, ny, nx, shift, pitch))
 		equal(t, "rolled", download[T](b, dst), v)
+		equal(t, "voxels that are no numbers", download[uint64](b, bad), []uint64{want})
 	}
 }

@@ -1,0 +1,248 @@
+package kernels
+
+import (
+	"math"
+	"math/bits"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/gpu"
+)
+
+// MagnitudePercentile finds a percentile of magnitudes on a device: that of
+// filter.MagnitudePercentile, to the last bit, and as a rule in one pass: a look at a part of
+// the values says where the percentile will lie, and around there each key (the bits
+// of a magnitude) has a counter. Where it lies elsewhere, a few more passes find it.
+//
+//	p, err := kernels.NewMagnitudePercentile(s, 99.9, 1<<20)
+//	// call p.Add with a part of the values, from any stream, and wait for these
+//	for {
+//		more, err := p.Begin(s)
+//		if !more || err != nil { break }
+//		// call p.Add with all values, and wait
+//	}
+//	clip := p.Value()
+type MagnitudePercentile struct {
+	percent float64
+	buffer  *gpu.Buffer
+	table   gpu.Span // counters
+	rest    gpu.Span // of keys below, of keys above, of what is no number
+	sums    gpu.Span // of 4096 counters each
+	bins    int64
+
+	low    int64 // key of the first bin
+	shift  int   // a bin has 2^shift keys
+	passes int
+	n, bad int64
+	wanted []orderStatistic
+}
+
+// orderStatistic is a magnitude that is looked for: its rank, and from which key on it
+// may lie and before which.
+type orderStatistic struct {
+	rank     int64
+	from, to int64
+}
+
+const (
+	infiniteKey = 0x7f800000 // the first of what is no number
+	sumBins     = 4096       // counters of a sum
+)
+
+// NewMagnitudePercentile prepares for a percentile, 0…100, with at most so many bytes of
+// counters, a power of two from 512 KiB to 64 MiB.
+func NewMagnitudePercentile(s *gpu.Stream, percent float64, bytes int64) (*MagnitudePercentile, error) {
+	bytes = 1 << (bits.Len64(uint64(min(max(bytes, 512<<10), 64<<20))) - 1)
+	p := &MagnitudePercentile{percent: percent, bins: bytes / 8}
+	sums := p.bins / sumBins * 8
+	var err error
+	if p.buffer, err = s.Device().Memory().Get(bytes + sums + 256); err != nil {
+		return nil, err
+	}
+	p.table, p.sums, p.rest = p.buffer.From(0, bytes), p.buffer.From(bytes, sums), p.buffer.From(bytes+sums, 24)
+	p.window(0, infiniteKey)
+	s.Zero(p.buffer.Span)
+	if err := s.Wait(); err != nil {
+		p.Release()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Release gives the memory back.
+func (p *MagnitudePercentile) Release() { p.buffer.Release() }
+
+// window lets the counters stand for keys from…to−1.
+func (p *MagnitudePercentile) window(from, to int64) {
+	p.low, p.shift = from, 0
+	for (to-from+1<<p.shift-1)>>p.shift > p.bins {
+		p.shift++
+	}
+}
+
+// Add queues the counting of n elements of type t, as float32, in the current pass. It may
+// be called for several streams at a time.
+func (p *MagnitudePercentile) Add(s *gpu.Stream, src gpu.Span, t dtype.Type, n int64) error {
+	name, err := suffix(t)
+	if err != nil {
+		return err
+	}
+	k, err := get(s.Device(), "percentile", "keys_"+name)
+	if err != nil {
+		return err
+	}
+	grid, block := blocks((n + 15) / 16)
+	grid[0] = min(grid[0], 4*countBlocks)
+	s.Launch(k, grid, block, src, p.table, p.rest, n, uint32(p.low), int32(p.shift), uint32(p.bins))
+	return nil
+}
+
+// Begin ends a pass, or the look, and starts another, if there must be one. All that was
+// added must have been waited for. It waits for s.
+func (p *MagnitudePercentile) Begin(s *gpu.Stream) (bool, error) {
+	sums, err := p.counts(s)
+	if err != nil {
+		return false, err
+	}
+	if p.passes == 0 {
+		return true, p.guess(s, sums)
+	}
+	if p.passes == 1 {
+		p.n = int64(sums.below + sums.above)
+		for _, c := range sums.parts {
+			p.n += int64(c)
+		}
+		p.bad = int64(sums.bad)
+		if p.n > 0 {
+			lo, hi, _ := filter.Ranks(p.n, p.percent)
+			p.wanted = []orderStatistic{{lo, 0, infiniteKey}, {hi, 0, infiniteKey}}
+		}
+	}
+	for i := range p.wanted {
+		if err := p.narrow(s, sums, &p.wanted[i]); err != nil {
+			return false, err
+		}
+	}
+	var left []orderStatistic
+	for _, w := range p.wanted {
+		if w.to-w.from > 1 {
+			left = append(left, w)
+		}
+	}
+	if len(left) == 0 {
+		return false, nil
+	}
+	p.window(left[0].from, left[0].to)
+	if last := left[len(left)-1]; last.to-left[0].from <= p.bins { // both in one pass
+		p.window(left[0].from, last.to)
+	}
+	return true, p.next(s)
+}
+
+// guess starts the first pass around the percentile of what was looked at.
+func (p *MagnitudePercentile) guess(s *gpu.Stream, sums *keySums) error {
+	var n int64
+	for _, c := range sums.parts {
+		n += int64(c)
+	}
+	middle := orderStatistic{0, 0, infiniteKey}
+	if n > 0 {
+		middle.rank, _, _ = filter.Ranks(n, p.percent)
+		if err := p.narrow(s, sums, &middle); err != nil {
+			return err
+		}
+	}
+	from := min(max(0, (middle.from+middle.to-p.bins)/2), infiniteKey-p.bins)
+	p.window(from, from+p.bins)
+	return p.next(s)
+}
+
+// next starts a pass.
+func (p *MagnitudePercentile) next(s *gpu.Stream) error {
+	p.passes++
+	s.Zero(p.buffer.Span)
+	return s.Wait()
+}
+
+// keySums is what a pass counted.
+type keySums struct {
+	parts             []uint64 // of sumBins counters each
+	below, above, bad uint64
+}
+
+func (p *MagnitudePercentile) counts(s *gpu.Stream) (*keySums, error) {
+	k, err := get(s.Device(), "percentile", "key_sums")
+	if err != nil {
+		return nil, err
+	}
+	s.Launch(k, gpu.Dim{int(p.bins / sumBins), 1, 1}, gpu.Dim{blockSize, 1, 1}, p.table, p.sums)
+	n := p.sums.Bytes()
+	host, err := s.Device().Host(int(n) + 24)
+	if err != nil {
+		return nil, err
+	}
+	defer host.Release()
+	s.Download(host.B[:n], p.sums)
+	s.Download(host.B[n:], p.rest)
+	if err := s.Wait(); err != nil {
+		return nil, err
+	}
+	v := append([]uint64(nil), dtype.Slice[uint64](host.B)...)
+	n /= 8
+	return &keySums{v[:n], v[n], v[n+1], v[n+2]}, nil
+}
+
+// narrow looks up in what was counted where an order statistic lies.
+func (p *MagnitudePercentile) narrow(s *gpu.Stream, sums *keySums, w *orderStatistic) error {
+	rank := uint64(w.rank)
+	if rank < sums.below {
+		w.to = min(w.to, p.low)
+		return nil
+	}
+	rank -= sums.below
+	part := 0
+	for part < len(sums.parts) && rank >= sums.parts[part] {
+		rank -= sums.parts[part]
+		part++
+	}
+	if part == len(sums.parts) {
+		w.from = max(w.from, p.low+p.bins<<p.shift)
+		return nil
+	}
+	host, err := s.Device().Host(8 * sumBins)
+	if err != nil {
+		return err
+	}
+	defer host.Release()
+	s.Download(host.B, p.table.From(int64(part)*8*sumBins, 8*sumBins))
+	if err := s.Wait(); err != nil {
+		return err
+	}
+	bin := int64(part) * sumBins
+	for _, c := range dtype.Slice[uint64](host.B) {
+		if rank < c {
+			break
+		}
+		rank -= c
+		bin++
+	}
+	w.from = p.low + bin<<p.shift
+	w.to = min(w.from+1<<p.shift, infiniteKey)
+	return nil
+}
+
+// Passes is how many there were.
+func (p *MagnitudePercentile) Passes() int { return p.passes }
+
+// NonFinite is how many values are NaN or infinite, after the first pass.
+func (p *MagnitudePercentile) NonFinite() int64 { return p.bad }
+
+// Value is the percentile, after the last pass; 0 when there were no numbers.
+func (p *MagnitudePercentile) Value() float32 {
+	if p.n == 0 {
+		return 0
+	}
+	_, _, t := filter.Ranks(p.n, p.percent)
+	at := func(i int) float32 { return math.Float32frombits(uint32(p.wanted[i].from)) }
+	return float32(filter.Interpolate(at(0), at(1), t))
+}

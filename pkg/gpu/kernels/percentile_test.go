@@ -1,0 +1,96 @@
+//go:build !nocuda
+
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+)
+
+func TestMagnitudePercentile(t *testing.T) {
+	each(t, magnitudePercentile[uint8], magnitudePercentile[int8], magnitudePercentile[uint16], magnitudePercentile[int16], magnitudePercentile[uint32],
+		magnitudePercentile[int32], magnitudePercentile[uint64], magnitudePercentile[int64], magnitudePercentile[float32], magnitudePercentile[float64])
+}
+
+func magnitudePercentile[T dtype.Element](t *testing.T) {
+	b := open(t)
+	v := sample[T](2003)
+	for _, percent := range []float64{0, 99.9} {
+		want, bad := percentileOf(v, percent)
+		// what is looked at says where the percentile lies, and not at all
+		for name, look := range map[string][]T{"all": v, "none": nil, "zeros": make([]T, 10)} {
+			p, err := NewMagnitudePercentile(b.stream, percent, 1<<19)
+			b.check(err)
+			passes := 0
+			add := func(v []T) {
+				if len(v) > 0 {
+					b.check(p.Add(b.stream, upload(b, v), dtype.Of[T](), int64(len(v))))
+				}
+				b.check(b.stream.Wait())
+			}
+			add(look)
+			for {
+				more, err := p.Begin(b.stream)
+				b.check(err)
+				if !more {
+					break
+				}
+				passes++
+				add(v[:1500])
+				add(v[1500:])
+			}
+			what := fmt.Sprintf("%v %%, seen %s", percent, name)
+			if got := p.Value(); got != want {
+				t.Errorf("%s: %v, want %v", what, got, want)
+			}
+			if p.NonFinite() != bad {
+				t.Errorf("%s: %d are no numbers, want %d", what, p.NonFinite(), bad)
+			}
+			if p.Passes() != passes || passes > 4 || name == "all" && passes > 3 {
+				t.Errorf("%s: %d passes", what, passes)
+			}
+			p.Release()
+		}
+	}
+}
+
+// percentileOf is the CPU's, of values in float32.
+func percentileOf[T dtype.Element](v []T, percent float64) (value float32, nonFinite int64) {
+	f := make([]float32, len(v))
+	filter.ToFloat32(f, v)
+	for i := range f {
+		if wide := float64(v[i]); wide-wide == 0 && math.IsInf(float64(f[i]), 0) {
+			f[i] = 0
+		}
+	}
+	p := filter.NewMagnitudePercentile(percent, 1<<20)
+	p.Look(f)
+	for p.Begin() {
+		nonFinite = p.Add(f)
+	}
+	return p.Value(), nonFinite
+}
+
+// Nothing but NaN, and nothing at all.
+func TestMagnitudePercentileOfNothing(t *testing.T) {
+	b := open(t)
+	nan := []float32{float32(math.NaN()), float32(math.Inf(-1))}
+	p, err := NewMagnitudePercentile(b.stream, 50, 1)
+	b.check(err)
+	defer p.Release()
+	for more := true; more; {
+		more, err = p.Begin(b.stream)
+		b.check(err)
+		if more {
+			b.check(p.Add(b.stream, upload(b, nan), dtype.Float32, 2))
+			b.check(b.stream.Wait())
+		}
+	}
+	if p.Value() != 0 || p.NonFinite() != 2 {
+		t.Errorf("%v, %d are no numbers", p.Value(), p.NonFinite())
+	}
+}
