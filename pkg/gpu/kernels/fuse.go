@@ -1,0 +1,141 @@
+package kernels
+
+import (
+	"encoding/binary"
+
+	"strata/pkg/dtype"
+	"strata/pkg/gpu"
+)
+
+// Cell is a box of pixels of a column of the output that the same tiles cover, and what
+// a tile does to it. Pitches and strides are elements from row to row and from
+// plane to plane.
+type Cell struct {
+	Voxels gpu.Span // of the output's type, from the box's first pixel of the first plane on
+	Pitch  int
+	Stride int64
+
+	// Mean are running means, of the type of [FuseType], and Before and After, a float32 per
+	// pixel of the box, sums of weights without the tile and with it: two
+	// pieces of memory, as blocks of the same launch read the one and write the other.
+	// None of them is where a tile is alone.
+	Mean          gpu.Span
+	MeanPitch     int
+	MeanStride    int64
+	Before, After gpu.Span
+
+	Y, X, NY, NX int // in the tile
+	Do           CellWork
+}
+
+// CellWork is what is done to the voxels of a cell.
+type CellWork int
+
+const (
+	CellSample CellWork = 1 << iota // the tile is something: it is taken
+	CellBlend                       // there are running means already: it is blended with them
+	CellStore                       // it is the last tile: the result goes to the voxels, rounded
+	CellCopy                        // only: the tile's voxels are taken as they are
+)
+
+// CellBytes is what a cell takes in a table.
+const CellBytes = 80
+
+// PutCell writes entry i of a table of cells.
+func PutCell(table []byte, i int, c *Cell) {
+	b := table[i*CellBytes:][:CellBytes]
+	mean := c.Mean
+	if mean.Bytes() == 0 {
+		mean = c.Voxels // an address that is one; nothing is read there
+	}
+	for k, v := range []uint64{c.Voxels.Address(), mean.Address(), c.Before.Address(), c.After.Address(), uint64(c.Stride), uint64(c.MeanStride)} {
+		binary.LittleEndian.PutUint64(b[8*k:], v)
+	}
+	for k, v := range []int{c.Pitch, c.MeanPitch, c.Y, c.X, c.NY, c.NX, int(c.Do), 0} {
+		binary.LittleEndian.PutUint32(b[48+4*k:], uint32(v))
+	}
+}
+
+// SeamState is what a seam's sums take: 8 float64, at first zero. They are the number of voxels, the sums of
+// |a−b|, a, b, a², b² and ab, a and b about an offset, and the offset.
+const SeamState = 64
+
+// SeamBytes is what a seam takes in a table.
+const SeamBytes = 16
+
+// PutSeam writes entry i of a table of seams: its sums, and its cells in a table of them.
+func PutSeam(table []byte, i int, sums gpu.Span, first, count int) {
+	b := table[i*SeamBytes:][:SeamBytes]
+	binary.LittleEndian.PutUint64(b, sums.Address())
+	binary.LittleEndian.PutUint32(b[8:], uint32(first))
+	binary.LittleEndian.PutUint32(b[12:], uint32(count))
+}
+
+// Tile are planes of a tile (z, y, x) of a type, without gaps.
+type Tile struct {
+	At             gpu.Span
+	Type           dtype.Type
+	Planes, NY, NX int
+	// Behind is by how much, within ±0.5 px along y and x, the tile lies behind where its
+	// voxels are put.
+	Behind [2]float32
+}
+
+// FuseType is the type in which voxels of a type are blended: float32 where it holds all
+// of them exactly, else float64.
+func FuseType(t dtype.Type) dtype.Type {
+	switch t {
+	case dtype.Uint8, dtype.Int8, dtype.Uint16, dtype.Int16, dtype.Float32:
+		return dtype.Float32
+	}
+	return dtype.Float64
+}
+
+// planesEach is how many planes a thread of [Fuse] goes through: its weights are worked
+// out once for them.
+const planesEach = 16
+
+// Fuse queues the addition of a tile to cells, a table of n of which the largest has so
+// many pixels: as filter.Between shifts it, filter.Blend blends it and dtype.ConvertSlice
+// rounds it, bit by bit. weights are a float32 per pixel of the tile; of no bytes: all
+// are 1. A tile's part in a mean is its weight over the sum of the weights up to it; with
+// choose it is all or nothing: of the largest weight, the first in order.
+func Fuse(s *gpu.Stream, t Tile, cells gpu.Span, n, most int, weights gpu.Span, choose bool) error {
+	name, err := suffix(t.Type)
+	if err != nil {
+		return err
+	}
+	k, err := get(s.Device(), "fuse", "fuse_"+name)
+	if err != nil {
+		return err
+	}
+	only := int32(0)
+	if choose {
+		only = 1
+	}
+	grid, block := blocks(int64(most))
+	grid[1] = upTo((t.Planes + planesEach - 1) / planesEach)
+	for i := 0; i < n; i += mostBlocks {
+		grid[2] = min(n-i, mostBlocks)
+		s.Launch(k, grid, block, t.At, cells.From(CellBytes*int64(i), CellBytes*int64(grid[2])), weights, only, int32(t.Planes), int32(t.NY), int32(t.NX), t.Behind[0], t.Behind[1])
+	}
+	return nil
+}
+
+// Seams queues the addition of every fourth plane to the sums of n seams: the voxels of the tile
+// beside the running means of a seam's cells, which are those of one other tile. The
+// tile's first plane is z0 of its depth. The sums are the CPU's bit by bit; planes are
+// gone through in pieces of so many, counted from plane 0 of the depth, and in each
+// cell after cell.
+func Seams(s *gpu.Stream, t Tile, cells, seams gpu.Span, n, z0, piece int) error {
+	name, err := suffix(t.Type)
+	if err != nil {
+		return err
+	}
+	k, err := get(s.Device(), "fuse", "seams_"+name)
+	if err != nil {
+		return err
+	}
+	s.Launch(k, gpu.Dim{n, 1, 1}, gpu.Dim{blockSize, 1, 1}, t.At, cells, seams, int32(z0), int32(piece), int32(t.Planes), int32(t.NY), int32(t.NX), t.Behind[0], t.Behind[1])
+	return nil
+}
