@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # usage: build.sh OUT [g++ OPTION…]   Builds the test double of libcuda.so.1 with all of
-# pkg/gpu/kernels in it into the folder OUT, unless it is there and newer. OUT is for these options only.
+# pkg/gpu/kernels in it, and those of libnvcomp, into the folder OUT, unless they are there and newer. OUT is for
+# these options only.
 set -euo pipefail
 case $1 in /*) out=$1 ;; *) out=$PWD/$1 ;; esac
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -9,7 +10,7 @@ mkdir -p "$out"
 exec 9>"$out/lock"
 flock 9
 here=tests/cudaemu/double kernels=pkg/gpu/kernels
-sources=("$here"/*.cpp "$here"/*.h tests/cudaemu/build.sh "$kernels"/*.cu* "$kernels"/*.ptx)
+sources=("$here"/*.cpp "$here"/*.h "$here"/nvcomp/* tests/cudaemu/build.sh "$kernels"/*.cu* "$kernels"/*.ptx)
 # old FILE SOURCE…: is it not there, or older than one of them?
 old() { [ -n "$(find "${@:2}" -newer "$1" 2>/dev/null || echo yes)" ]; }
 old "$out/libcuda.so.1" "${sources[@]}" || exit 0
@@ -39,4 +40,12 @@ for cu in "$kernels"/*.cu; do
   objects+=("$object")
 done
 "$cxx" "$@" -shared -Wl,-soname,libcuda.so.1 -Wl,-z,defs -o "$out/libcuda.so.1.part" "${objects[@]}" -lpthread
+# Libraries that work on the double of the driver find it as the one that is loaded already, by its name.
+for major in 5 6; do
+  lib=libnvcomp.so.$major
+  if old "$out/$lib" "$here"/nvcomp/* "$here"/*.h tests/cudaemu/build.sh; then
+    "$cxx" "${flags[@]}" -DNVCOMP_DOUBLE=$major -shared "-Wl,-soname,$lib" -Wl,-z,defs -o "$out/$lib.part" "$here"/nvcomp/*.cpp "$out/libcuda.so.1.part" -lpthread
+    mv "$out/$lib.part" "$out/$lib"
+  fi
+done
 mv "$out/libcuda.so.1.part" "$out/libcuda.so.1"

@@ -37,6 +37,20 @@ sed 's/cuMemGetInfo_v2, size_t\* free/cuMemGetInfo_v2, unsigned* free/' $here/do
 finds "conflicting declaration" "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_CUDA_H -I"$include" "$log.cpp"
 rm "$log.cpp"
 
+say "prototypes: nvCOMP 5 and 6; their libraries, as far as they go without a device"
+stub=$(mktemp -d)
+trap 'rm -rf "$log" "$stub"' EXIT
+echo 'typedef struct CUstream_st* cudaStream_t;' >"$stub/cuda_runtime.h" # all of it that the headers need
+for major in 5 6; do
+  python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-nvcomp$major pkg/gpu/nvcomp/requirements$major.txt)
+  nvcomp=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/libnvcomp
+  check=("$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_NVCOMP_H -I"$stub" -I"$nvcomp/include")
+  "${check[@]}" -DNVCOMP_DOUBLE=$major $here/double/nvcomp/nvcomp.cpp
+  sed 's/const size_t\* room, size_t\* out_bytes/const size_t* room, unsigned* out_bytes/' $here/double/nvcomp/nvcomp.cpp >"$stub/wrong.cpp"
+  finds "conflicting declaration" "${check[@]}" -DNVCOMP_DOUBLE=$major -I$here/double/nvcomp "$stub/wrong.cpp"
+  STRATA_TEST_LIBNVCOMP=$nvcomp/lib64/libnvcomp.so.$major "${GO:-go}" test -count=1 -tags urfave_cli_no_docs -run '^TestRealLibrary$' ./pkg/gpu/nvcomp
+done
+
 say "the interpreter"
 $here/build.sh $plain
 "$cxx" "${flags[@]}" -o $plain/ptx_test $here/selftest/ptx_test.cpp $plain/ptx_*.o
@@ -68,6 +82,8 @@ $here/build.sh $asan -fsanitize=address,undefined -fno-sanitize=shift-base -fno-
 # Faults of kernels are the double's to catch; fibers have stacks of their own.
 export ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:allow_user_segv_handler=1:detect_stack_use_after_return=0
 for ptx in 0 1; do run LD_PRELOAD="$("$cxx" -print-file-name=libasan.so)" STRATA_LIBCUDA="$PWD/$asan/libcuda.so.1" CUEMU_PTX=$ptx; done
+CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o $plain/nvcomp.test ./pkg/gpu/nvcomp
+LD_PRELOAD="$("$cxx" -print-file-name=libasan.so) $("$cxx" -print-file-name=libstdc++.so)" STRATA_LIBCUDA="$PWD/$asan/libcuda.so.1" $plain/nvcomp.test >"$log" 2>&1 || { cat "$log"; exit 1; }
 "$cxx" "${flags[@]}" -fsanitize=address,undefined -o $asan/selftest $here/selftest/selftest.cpp $asan/*.o -lpthread
 $asan/selftest $kernels/quantile.ptx
 finds "AddressSanitizer: use-after-poison" $asan/selftest $kernels/quantile.ptx oob

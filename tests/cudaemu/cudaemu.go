@@ -17,6 +17,10 @@ import (
 // Variable names the library to take for the driver's.
 const Variable = "STRATA_LIBCUDA"
 
+// others are the doubles of libraries that work on that of the driver and lie beside
+// it, by the variables that name them.
+var others = map[string]string{"STRATA_LIBNVCOMP": "libnvcomp.so.6"}
+
 // Main is the TestMain of packages whose tests need a device: it builds the double,
 // unless STRATA_LIBCUDA names a library, and runs the tests with it.
 func Main(m *testing.M) {
@@ -38,7 +42,8 @@ func MainBoth(m *testing.M) {
 
 // setup tells whether it built the double.
 func setup() bool {
-	if os.Getenv(Variable) != "" {
+	if lib := os.Getenv(Variable); lib != "" {
+		name(lib)
 		return false
 	}
 	lib, err := Build()
@@ -46,8 +51,20 @@ func setup() bool {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	_ = os.Setenv(Variable, lib)
+	name(lib)
 	return true
+}
+
+// name tells this process, and those that it starts, the driver's library, and the
+// others that are beside it.
+func name(lib string) {
+	_ = os.Setenv(Variable, lib)
+	for variable, file := range others {
+		file = filepath.Join(filepath.Dir(lib), file)
+		if _, err := os.Stat(file); err == nil && os.Getenv(variable) == "" {
+			_ = os.Setenv(variable, file)
+		}
+	}
 }
 
 // again runs this test binary with the interpreter. What go test gave it to write for
@@ -77,7 +94,7 @@ func Use(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = os.Setenv(Variable, lib) // for the process: the library is opened once
+	name(lib) // for the process: the library is opened once
 }
 
 // Build makes the double from the sources as they are now and returns its file, in

@@ -32,15 +32,21 @@ func Open(variable string, names ...string) (uintptr, error) {
 // Bind fills each function field of *table by the symbol of its tag. All are looked
 // up before one is registered, because registering a missing one panics.
 func Bind(lib uintptr, table any) error {
+	return BindAs(lib, table, func(tag string) string { return tag })
+}
+
+// BindAs is Bind for functions of which there are several families: name makes the
+// symbol from the tag.
+func BindAs(lib uintptr, table any, name func(tag string) string) error {
 	v := reflect.ValueOf(table).Elem()
+	symbol := func(i int) string { return name(v.Type().Field(i).Tag.Get("sym")) }
 	for i := range v.NumField() {
-		name := v.Type().Field(i).Tag.Get("sym")
-		if _, err := purego.Dlsym(lib, name); err != nil {
-			return fmt.Errorf("it has no %s", name)
+		if _, err := purego.Dlsym(lib, symbol(i)); err != nil {
+			return fmt.Errorf("it has no %s", symbol(i))
 		}
 	}
 	for i := range v.NumField() {
-		purego.RegisterLibFunc(v.Field(i).Addr().Interface(), lib, v.Type().Field(i).Tag.Get("sym"))
+		purego.RegisterLibFunc(v.Field(i).Addr().Interface(), lib, symbol(i))
 	}
 	return nil
 }

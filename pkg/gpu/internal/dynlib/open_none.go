@@ -12,5 +12,8 @@ func Open(string, ...string) (uintptr, error) {
 // Bind is never called: there is no library.
 func Bind(uintptr, any) error { return nil }
 
+// BindAs is never called: there is no library.
+func BindAs(uintptr, any, func(tag string) string) error { return nil }
+
 // Symbol is never called: there is no library.
 func Symbol(uintptr, string) uintptr { return 0 }

@@ -1,0 +1,222 @@
+// A test double of libnvcomp.so.6, or of libnvcomp.so.5 (-DNVCOMP_DOUBLE=5): the part of the low-level batched API that the
+// Go side binds, on the memory and the streams of the double of libcuda.so.1. Work is done when somebody waits
+// for the stream. What NVIDIA calls undefined is found: pointers that are not device memory, too little
+// temporary memory, misaligned buffers, options that are not the ones that we mean.
+#include "../emu.h"
+#include "formats.h"
+#include <algorithm>
+#include <cstring>
+
+#ifndef NVCOMP_DOUBLE
+#define NVCOMP_DOUBLE 6
+#endif
+
+#ifdef EMU_CHECK_NVCOMP_H // the compiler then compares every prototype with NVIDIA's
+#include <nvcomp/deflate.h>
+#include <nvcomp/lz4.h>
+#include <nvcomp/zstd.h>
+#else
+typedef int nvcompStatus_t;
+typedef CUstream cudaStream_t;
+struct nvcompProperties_t {
+    uint32_t version, cudart_version;
+};
+struct nvcompAlignmentRequirements_t {
+    size_t input, output, temp;
+};
+struct Options {
+    int word[16];
+};
+typedef Options nvcompBatchedZstdCompressOpts_t, nvcompBatchedZstdDecompressOpts_t, nvcompBatchedLZ4CompressOpts_t, nvcompBatchedLZ4DecompressOpts_t,
+    nvcompBatchedDeflateDecompressOpts_t;
+#endif
+
+#define NVCOMP(name, ...) extern "C" __attribute__((visibility("default"))) nvcompStatus_t name(__VA_ARGS__)
+#define S(x) ((nvcompStatus_t)(x))
+
+namespace {
+
+enum : int { SUCCESS = 0, INVALID = 10, CANNOT_DECOMPRESS = 12, CHUNK_TOO_LARGE = 18, CUDA_ERROR = 1000 };
+
+struct Format {
+    const char* name;
+    long (*decode)(uint8_t*, size_t, const uint8_t*, size_t);
+    size_t (*encode)(uint8_t*, const uint8_t*, size_t);
+    size_t (*bound)(size_t);
+    size_t largest;                 // chunk to encode
+    size_t decode_input, encode_input; // alignments, as NVIDIA's library gives them
+    size_t decode_temp, encode_temp;   // bytes a chunk
+};
+const Format Zstd{"Zstd", zstd_decode, zstd_encode, zstd_bound, 16 << 20, 1, 4, 4096, 2048};
+const Format LZ4{"LZ4", lz4_decode, lz4_encode, lz4_bound, 16 << 20, 1, 1, 0, 4096};
+const Format Deflate{"Deflate", inflate_decode, nullptr, nullptr, 0, 4, 8, 0, 0};
+const size_t TEMP_ALIGNMENT = 8;
+
+size_t temp_of(size_t each, size_t n) { return each * n; }
+
+// All options are 64 bytes; the first four are the backend of a decoder.
+int options(const char* call, const void* p, bool decoder) {
+    int word[16];
+    memcpy(word, p, sizeof word);
+    for (int i = decoder; i < 16; i++) {
+        if (word[i]) return say(INVALID, "%s: word %d of the options is %d", call, i, word[i]);
+    }
+    if (decoder && word[0] != 2) return say(INVALID, "%s: backend %d, we mean CUDA's", call, word[0]);
+    return 0;
+}
+
+// What a call returns before it does anything: CUEMU_FAIL's code, or that CUDA failed.
+int begin(const char* call) {
+    if (int e = inject(call)) return e;
+    return entered("", true) ? CUDA_ERROR : 0;
+}
+
+int fault(const char* call, const char* what, size_t chunk) {
+    sticky() = ILLEGAL_ADDRESS;
+    return say(ILLEGAL_ADDRESS, "%s: chunk %zu: %s", call, chunk, what);
+}
+
+// CUEMU_CHUNK="nth:status,…": the nth chunk that is decoded or encoded ends with that status.
+int inject_chunk() {
+    static std::atomic<int> chunks{0};
+    const int n = ++chunks;
+    for (const char* p = env("CUEMU_CHUNK", ""); *p; p++) {
+        int nth, status;
+        if (sscanf(p, "%d:%d", &nth, &status) == 2 && nth == n) return say(status, "injected in chunk %d", n);
+        if (!(p = strchr(p, ','))) break;
+    }
+    return 0;
+}
+
+struct Batch {
+    const char* call;
+    const Format* format;
+    bool decodes;
+    const uint8_t* const* in;
+    const size_t* in_bytes;
+    const size_t* room; // of decoders
+    size_t* out_bytes;
+    size_t n;
+    uint8_t* temp;
+    size_t temp_bytes;
+    uint8_t* const* out;
+    int* status;
+
+    int check() const {
+        for (const void* p : {(const void*)in, (const void*)in_bytes, (const void*)out_bytes, (const void*)out, decodes ? (const void*)room : in}) {
+            if ((uintptr_t)p % 8 || !device_range((uintptr_t)p, 8 * n)) return say(INVALID, "%s: %p is no array of %zu words of the device", call, p, n);
+        }
+        if ((uintptr_t)status % 4 || !device_range((uintptr_t)status, 4 * n)) return say(INVALID, "%s: %p has no room for statuses", call, (void*)status);
+        if (temp_bytes && ((uintptr_t)temp % TEMP_ALIGNMENT || !device_range((uintptr_t)temp, temp_bytes))) return say(INVALID, "%s: bad temporary memory", call);
+        const size_t want = temp_of(decodes ? format->decode_temp : format->encode_temp, n);
+        if (temp_bytes < want) return say(INVALID, "%s: %zu bytes of temporary memory, %zu are needed", call, temp_bytes, want);
+        return 0;
+    }
+
+    void run() const { // the device's thread
+        Open open;
+        if (temp_bytes) memset(temp, 0xa5, temp_bytes);
+        for (size_t i = 0; i < n; i++) {
+            if (!chunk(i)) return;
+        }
+    }
+
+    bool chunk(size_t i) const {
+        const size_t align = decodes ? format->decode_input : format->encode_input;
+        if ((uintptr_t)in[i] % align) return fault(call, "misaligned input", i), false;
+        if (!device_range((uintptr_t)in[i], in_bytes[i])) return fault(call, "its input is not device memory", i), false;
+        const size_t most = decodes ? room[i] : format->bound(in_bytes[i]);
+        if (!device_range((uintptr_t)out[i], most)) return fault(call, "its output is not device memory", i), false;
+        if (!decodes && in_bytes[i] > format->largest) return fault(call, "too large", i), false;
+        std::vector<uint8_t> from(in[i], in[i] + in_bytes[i]), to(most, 0xee); // the rest of the room is not left alone
+        long wrote = 0;
+        int e = inject_chunk();
+        if (!e) {
+            wrote = decodes ? format->decode(to.data(), most, from.data(), from.size()) : (long)format->encode(to.data(), from.data(), from.size());
+            if (wrote < 0) e = CANNOT_DECOMPRESS;
+        }
+        std::copy(to.begin(), to.end(), out[i]);
+        status[i] = e;
+        out_bytes[i] = e ? 0 : wrote;
+        return true;
+    }
+};
+
+int queue(const Batch& b, cudaStream_t stream) {
+    if (int e = b.check()) return e;
+    return push((CUstream)stream, [=] { b.run(); }) ? CUDA_ERROR : 0;
+}
+
+int temp_size(const char* call, size_t each, size_t n, size_t* temp) {
+    if (int e = begin(call)) return e;
+    if (!n) return INVALID;
+    *temp = temp_of(each, n);
+    return 0;
+}
+
+} // namespace
+
+NVCOMP(nvcompGetProperties, nvcompProperties_t* p) {
+    p->version = NVCOMP_DOUBLE * 1000;
+    p->cudart_version = 12000;
+    return S(0);
+}
+
+#if NVCOMP_DOUBLE >= 6
+#define TEMP_SIZE(F, WAY) NVCOMP(nvcompBatched##F##WAY##GetTempSize, size_t n, size_t largest, nvcompBatched##F##WAY##Opts_t o, size_t* temp, size_t total, cudaStream_t stream)
+#else
+#define TEMP_SIZE(F, WAY) NVCOMP(nvcompBatched##F##WAY##GetTempSizeAsync, size_t n, size_t largest, nvcompBatched##F##WAY##Opts_t o, size_t* temp, size_t total)
+#endif
+
+#define DECODER(F)                                                                                                              \
+    NVCOMP(nvcompBatched##F##DecompressGetRequiredAlignments, nvcompBatched##F##DecompressOpts_t o, nvcompAlignmentRequirements_t* a) { \
+        if (int e = inject(__func__)) return S(e);                                                                              \
+        if (int e = options(__func__, &o, true)) return S(e);                                                                   \
+        *a = {F.decode_input, 1, F.decode_temp ? TEMP_ALIGNMENT : 1};                                                           \
+        return S(0);                                                                                                            \
+    }                                                                                                                           \
+    TEMP_SIZE(F, Decompress) {                                                                                                  \
+        if (int e = options(__func__, &o, true)) return S(e);                                                                   \
+        return S(temp_size(__func__, F.decode_temp, n, temp));                                                                  \
+    }                                                                                                                           \
+    NVCOMP(nvcompBatched##F##DecompressAsync, const void* const* in, const size_t* in_bytes, const size_t* room, size_t* out_bytes, size_t n, \
+        void* const temp, size_t temp_bytes, void* const* out, nvcompBatched##F##DecompressOpts_t o, nvcompStatus_t* status, cudaStream_t stream) { \
+        if (int e = begin(__func__)) return S(e);                                                                               \
+        if (int e = options(__func__, &o, true)) return S(e);                                                                   \
+        return S(queue({__func__, &F, true, (const uint8_t* const*)in, in_bytes, room, out_bytes, n, (uint8_t*)temp, temp_bytes, \
+            (uint8_t* const*)out, (int*)status}, stream));                                                                      \
+    }
+
+#define ENCODER(F)                                                                                                              \
+    NVCOMP(nvcompBatched##F##CompressGetRequiredAlignments, nvcompBatched##F##CompressOpts_t o, nvcompAlignmentRequirements_t* a) { \
+        if (int e = inject(__func__)) return S(e);                                                                              \
+        if (int e = options(__func__, &o, false)) return S(e);                                                                  \
+        *a = {F.encode_input, 1, F.encode_temp ? TEMP_ALIGNMENT : 1};                                                           \
+        return S(0);                                                                                                            \
+    }                                                                                                                           \
+    TEMP_SIZE(F, Compress) {                                                                                                    \
+        if (int e = options(__func__, &o, false)) return S(e);                                                                  \
+        if (largest > F.largest) return S(CHUNK_TOO_LARGE);                                                                     \
+        return S(temp_size(__func__, F.encode_temp, n, temp));                                                                  \
+    }                                                                                                                           \
+    NVCOMP(nvcompBatched##F##CompressGetMaxOutputChunkSize, size_t largest, nvcompBatched##F##CompressOpts_t o, size_t* most) { \
+        if (int e = inject(__func__)) return S(e);                                                                              \
+        if (int e = options(__func__, &o, false)) return S(e);                                                                  \
+        if (largest > F.largest) return S(CHUNK_TOO_LARGE);                                                                     \
+        *most = F.bound(largest);                                                                                               \
+        return S(0);                                                                                                            \
+    }                                                                                                                           \
+    NVCOMP(nvcompBatched##F##CompressAsync, const void* const* in, const size_t* in_bytes, size_t largest, size_t n, void* temp, size_t temp_bytes, \
+        void* const* out, size_t* out_bytes, nvcompBatched##F##CompressOpts_t o, nvcompStatus_t* status, cudaStream_t stream) { \
+        if (int e = begin(__func__)) return S(e);                                                                               \
+        if (int e = options(__func__, &o, false)) return S(e);                                                                  \
+        if (largest > F.largest) return S(CHUNK_TOO_LARGE);                                                                     \
+        return S(queue({__func__, &F, false, (const uint8_t* const*)in, in_bytes, nullptr, out_bytes, n, (uint8_t*)temp, temp_bytes, \
+            (uint8_t* const*)out, (int*)status}, stream));                                                                      \
+    }
+
+DECODER(Zstd)
+DECODER(LZ4)
+DECODER(Deflate)
+ENCODER(Zstd)
+ENCODER(LZ4)
