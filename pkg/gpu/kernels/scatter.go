@@ -1,0 +1,164 @@
+package kernels
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+
+	"strata/pkg/gpu"
+)
+
+// Part is a box of elements of one place that becomes one of another, all numbers in
+// bytes. Elements are next to each other along the last dimension.
+type Part struct {
+	Shape    []int   // elements
+	Src, Dst int64   // where the first element lies; Src -1: there is none, the box is filled
+	From, To []int64 // between neighbours along each dimension
+}
+
+// partBytes is a box in the table that the kernel reads.
+const partBytes = 16 * 8
+
+// ScatterTable is how many bytes n boxes take in the table of [Scatter].
+func ScatterTable(n int) int64 { return int64(n) * partBytes }
+
+// rowDims is how many dimensions a box has beside its rows, after those were put together
+// that follow each other on both sides.
+const rowDims = 4
+
+// Scatter queues the copy of boxes of src to boxes of dst that do not overlap; fill, the
+// bytes of an element of 1, 2, 4, 8 or 16 bytes, is what those get that have no source.
+// table, page-locked, and onDevice have [ScatterTable] bytes; they are used until the
+// stream is waited for.
+func Scatter(s *gpu.Stream, dst, src gpu.Span, boxes []Part, fill []byte, table []byte, onDevice gpu.Span) error {
+	size := int64(len(fill))
+	switch size {
+	case 1, 2, 4, 8, 16:
+	default:
+		return fmt.Errorf("elements of %d bytes: want 1, 2, 4, 8 or 16", size)
+	}
+	unit := int64(16) // what all numbers are multiples of
+	divide := func(n int64) {
+		for n%unit != 0 {
+			unit /= 2
+		}
+	}
+	divide(int64(dst.Address()))
+	list := make([][16]int64, 0, len(boxes))
+	var longest, most int64
+	for _, b := range boxes {
+		row, err := b.merge(size, src.Bytes(), dst.Bytes())
+		if err != nil {
+			return err
+		}
+		if row[2] == 0 || row[3] == 0 {
+			continue
+		}
+		divide(row[1])
+		divide(row[2])
+		if row[0] >= 0 {
+			divide(int64(src.Address()) | row[0])
+		}
+		for d := range rowDims {
+			if row[4+d] > 1 || d == 0 {
+				divide(row[8+d] | row[12+d])
+			}
+		}
+		longest, most = max(longest, row[2]), max(most, row[3])
+		list = append(list, row)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if unit < size {
+		return fmt.Errorf("elements of %d bytes at places that are multiples of %d", size, unit)
+	}
+	n := ScatterTable(len(list))
+	if int64(len(table)) < n || onDevice.Bytes() < n {
+		return fmt.Errorf("a table of %d bytes for %d boxes, of %d on the device", len(table), len(list), onDevice.Bytes())
+	}
+	for i, row := range list {
+		for k, v := range row {
+			if k != 3 && (k < 4 || k >= 8) && (k > 0 || v >= 0) { // not numbers of rows
+				v /= unit
+			}
+			binary.LittleEndian.PutUint64(table[i*partBytes+8*k:], uint64(v))
+		}
+	}
+	s.Upload(onDevice, table[:n])
+	k, err := get(s.Device(), "scatter", "scatter_"+strconv.FormatInt(unit, 10))
+	if err != nil {
+		return err
+	}
+	var value [16]byte
+	copy(value[:], bytes.Repeat(fill, int(16/size)))
+	w := 4
+	for int64(w) < longest/unit && w < blockSize {
+		w *= 2
+	}
+	h := int64(blockSize / w)
+	grid := gpu.Dim{int(min((longest/unit+int64(w)-1)/int64(w), math.MaxInt32)), int(min((most+h-1)/h, mostBlocks)), min(len(list), mostBlocks)}
+	s.Launch(k, grid, gpu.Dim{w, int(h), 1}, onDevice, int32(len(list)), src, dst, binary.LittleEndian.Uint64(value[:]), binary.LittleEndian.Uint64(value[8:]))
+	return nil
+}
+
+// merge checks a box and makes its row of the table: place on both sides, bytes and
+// number of its rows; then their shape and their distances on both sides. Dimensions that
+// follow each other are one.
+func (b *Part) merge(size, src, dst int64) (row [16]int64, err error) {
+	last := len(b.Shape) - 1
+	if last < 0 {
+		b = &Part{Shape: []int{1}, Src: b.Src, Dst: b.Dst, From: []int64{size}, To: []int64{size}}
+		last = 0
+	}
+	filled := b.Src < 0
+	if len(b.To) != len(b.Shape) || !filled && len(b.From) != len(b.Shape) {
+		return row, fmt.Errorf("a box of %d dimensions with %d and %d distances", len(b.Shape), len(b.From), len(b.To))
+	}
+	n, rows, d := size, int64(1), last
+	fromEnd, toEnd := b.Src+size, b.Dst+size
+	for k, s := range b.Shape {
+		if s == 0 {
+			return row, nil
+		}
+		toEnd += int64(s-1) * b.To[k]
+		if !filled {
+			fromEnd += int64(s-1) * b.From[k]
+		}
+	}
+	if b.Dst < 0 || toEnd > dst || !filled && fromEnd > src {
+		return row, fmt.Errorf("a box of %v ends at byte %d of %d, its source at %d of %d", b.Shape, toEnd, dst, fromEnd, src)
+	}
+	for ; d >= 0; d-- {
+		if b.Shape[d] > 1 && (b.To[d] != n || !filled && b.From[d] != n) {
+			break
+		}
+		n *= int64(b.Shape[d])
+	}
+	row = [16]int64{b.Src, b.Dst, n, 1, 1, 1, 1, 1}
+	for k := rowDims; d >= 0; d-- {
+		s := int64(b.Shape[d])
+		if s == 1 {
+			continue
+		}
+		if k < rowDims && b.To[d] == row[12+k]*row[4+k] && (filled || b.From[d] == row[8+k]*row[4+k]) {
+			row[4+k] *= s // goes on with the dimension behind it
+		} else {
+			if k--; k < 0 {
+				return row, fmt.Errorf("a box of %v: more than %d dimensions", b.Shape, rowDims+1)
+			}
+			row[4+k], row[12+k] = s, b.To[d]
+			if !filled {
+				row[8+k] = b.From[d]
+			}
+		}
+		rows *= s
+	}
+	if rows > math.MaxInt32 {
+		return row, fmt.Errorf("a box of %v has %d rows", b.Shape, rows)
+	}
+	row[3] = rows
+	return row, nil
+}

@@ -1,0 +1,170 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"strata/pkg/meter"
+	"strata/pkg/zarr/store"
+)
+
+// Located is a chunk and where its stored form lies, for callers with their own way to
+// read and decode.
+type Located struct {
+	Start []int // of the chunk's first element in the array
+	// The stored form is Size bytes from Offset on of the chunk file. Size -1: the chunk
+	// is not stored, its elements have the fill value.
+	Offset, Size int64
+}
+
+// ChunkFile is a file of chunks that is open for reading.
+type ChunkFile struct {
+	array  *Array
+	key    string
+	object store.Object
+}
+
+// Location is where the file lies, in the words of its store.
+func (f *ChunkFile) Location() string { return f.array.st.Location(f.key) }
+
+// Object is the file as its store opened it.
+func (f *ChunkFile) Object() store.Object { return f.object }
+
+// ReadAt fills p from byte off of the file on.
+func (f *ChunkFile) ReadAt(ctx context.Context, p []byte, off int64) error {
+	t := time.Now()
+	n, err := f.object.ReadAt(ctx, p, off)
+	f.array.opts.meter.Since(meter.Read, t)
+	f.array.opts.meter.AddRead(int64(n))
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: read %d bytes at %d, got %d: %w", f.Location(), len(p), off, n, io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+// Located calls take for each file with chunks that a region touches, and for those of
+// them that have no file with a nil file. Chunks are those of [Array.Chunks], in C order;
+// their stored form is what the codecs of [Array.Codecs] made of all elements of a chunk, those
+// beyond the array's edge included, as [Array.Elementary] says. The file is open until
+// take returns.
+func (a *Array) Located(ctx context.Context, r Region, take func(f *ChunkFile, chunks []Located) error) error {
+	if err := a.Elementary(); err != nil {
+		return err
+	}
+	if _, err := a.regionBytes(r); err != nil {
+		return err
+	}
+	w := takeWorker()
+	defer w.giveBack()
+	rank := len(r.Shape)
+	c := w.newCursor(r, a.meta.chunks, nil)
+	t := w.newTask(rank)
+	var chunks []Located
+	for c.next(t) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		w.key = a.appendKey(w.key[:0], t.file)
+		m := w.mark()
+		var err error
+		if a.meta.pipe.shard == nil {
+			chunks, err = a.locateChunk(ctx, w, t, chunks[:0], take)
+		} else {
+			chunks, err = a.locateInShard(ctx, w, t, chunks[:0], take)
+		}
+		if err != nil {
+			return err
+		}
+		w.release(m)
+	}
+	return nil
+}
+
+// locateChunk hands over a chunk that is a file, whose index is that of the task.
+func (a *Array) locateChunk(ctx context.Context, w *worker, t *task, chunks []Located, take func(*ChunkFile, []Located) error) ([]Located, error) {
+	start := make([]int, len(t.file))
+	for d, i := range t.file {
+		start[d] = i * a.meta.chunks[d]
+	}
+	key := string(w.key)
+	o, err := a.st.Open(ctx, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		chunks = append(chunks, Located{Start: start, Size: -1})
+		return chunks, take(nil, chunks)
+	}
+	if err != nil {
+		return chunks, err
+	}
+	defer o.Close()
+	chunks = append(chunks, Located{Start: start, Size: o.Size()})
+	return chunks, take(&ChunkFile{a, key, o}, chunks)
+}
+
+// locateInShard hands over the chunks of a shard that the task's box touches.
+func (a *Array) locateInShard(ctx context.Context, w *worker, t *task, chunks []Located, take func(*ChunkFile, []Located) error) ([]Located, error) {
+	sh := a.meta.pipe.shard
+	origin := w.vector(len(t.file))
+	for d, i := range t.file {
+		origin[d] = i * a.meta.chunks[d]
+	}
+	file, err := a.objects.open(ctx, a.st, w.key)
+	var x *shardIndex
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return chunks, err
+	default:
+		defer a.objects.release(file)
+		if x, err = (reader{a: a, w: w, ctx: ctx}).index(sh, span{f: file, n: file.size}); err != nil {
+			return chunks, inFile(a.st, file.key, err)
+		}
+	}
+	inner := w.newCursor(Region{t.start, t.shape}, sh.inner.shape, nil)
+	in := w.newTask(len(t.file))
+	for inner.next(in) {
+		l := Located{Start: make([]int, len(in.file)), Size: -1}
+		for d, i := range in.file {
+			l.Start[d] = i * sh.inner.shape[d]
+		}
+		if x != nil {
+			off, n, ok, err := x.lookup(sh.ordinal(origin, l.Start), file.size)
+			if err != nil {
+				return chunks, &FormatError{Path: a.st.Location(file.key), Err: err}
+			}
+			if ok {
+				l.Offset, l.Size = off, n
+			}
+		}
+		chunks = append(chunks, l)
+	}
+	if x == nil {
+		return chunks, take(nil, chunks)
+	}
+	return chunks, take(&ChunkFile{a, file.key, file.object}, chunks)
+}
+
+// Elementary is nil when the elements of a chunk, encoded one by one, lie in a file of
+// their own or in a shard that is nothing but such chunks and an index, and are, once the
+// codecs are undone, in C order and native byte order. Else the error says what is in the
+// way.
+func (a *Array) Elementary() error {
+	outer, inner := a.meta.pipe, a.innermost()
+	switch {
+	case outer.perm != nil || inner.perm != nil:
+		return errors.New("chunks are not stored in C order")
+	case inner.big:
+		return errors.New("elements are stored most significant byte first")
+	case outer != inner && !outer.addressable():
+		return errors.New("shards are encoded as a whole")
+	case outer != inner && outer.shard.inner != inner:
+		return errors.New("shards lie in shards")
+	}
+	return nil
+}
