@@ -7,8 +7,8 @@ import (
 	"strata/pkg/zarr"
 )
 
-// Below is the part of level 1 that a tile of level 0 makes, as [Downsample] would make
-// it of the tile. alone is false where a neighbour of the tile takes part in it: where
+// Below is the part of level 1 that a tile of level 0, one that CheckTile finds good, makes,
+// as [Downsample] would make it of the tile. alone is false where a neighbour of the tile takes part in it: where
 // an axis of odd length, or chunks of odd length, are halved, unless one chunk has the
 // axis. A region without dimensions: there is no level 1.
 func (w *Writer) Below(start, shape []int) (below zarr.Region, alone bool) {

@@ -216,6 +216,14 @@ func (w *Writer) chunks(ctx context.Context, start, shape []int, f func(i int, a
 	return err
 }
 
+// CheckTile reports a tile that [Writer.WriteTile] would refuse for where it lies.
+func (w *Writer) CheckTile(start, shape []int) error {
+	if _, err := w.units(start, shape); err != nil {
+		return fmt.Errorf("%s: %w", w.group.Location(), err)
+	}
+	return nil
+}
+
 // units is the box of chunks that a tile consists of.
 func (w *Writer) units(start, shape []int) (b box, err error) {
 	l := w.pyramid.levels[0]

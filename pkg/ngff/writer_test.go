@@ -336,6 +336,9 @@ func TestTilesAreChecked(t *testing.T) {
 		if err := w.WriteTile(t.Context(), c.start, c.shape, make([]byte, c.n)); err == nil {
 			t.Errorf("tile at %v of %v: no error", c.start, c.shape)
 		}
+		if err := w.CheckTile(c.start, c.shape); (err == nil) != (c.n == 100) {
+			t.Errorf("tile at %v of %v: %v", c.start, c.shape, err)
+		}
 	}
 	if err := w.WriteTile(t.Context(), []int{8, 16, 24}, []int{1, 4, 6}, make([]byte, 48)); err != nil {
 		t.Fatal(err)

@@ -254,3 +254,38 @@ func BenchmarkFolderPut(b *testing.B) {
 		}
 	})
 }
+
+// Who writes a pending file by its path makes the object, as WriteAt does.
+func TestPendingFile(t *testing.T) {
+	dir := t.TempDir()
+	st := Folder(dir)
+	o, err := st.Create(t.Context(), "a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Abort()
+	path := o.(PendingFile).Path()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte("written"), 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Get(t.Context(), "a/b", nil, -1); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there before its Commit: %v", err)
+	}
+	if _, err := o.WriteAt([]byte("as"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := st.Get(t.Context(), "a/b", nil, -1); err != nil || string(b) != "aswritten" {
+		t.Errorf("%q, %v", b, err)
+	}
+	noTemps(t, dir)
+}

@@ -174,6 +174,9 @@ func (o *pendingFile) WriteAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
+// Path is the hidden name.
+func (o *pendingFile) Path() string { return o.temp }
+
 func (o *pendingFile) Commit() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -150,3 +150,12 @@ type PendingObject interface {
 	// a second time, it does nothing: it may be deferred.
 	Abort() error
 }
+
+// PendingFile is a PendingObject that is a local file, as those of Folder are: for
+// callers with their own way to write (GPUDirect).
+type PendingFile interface {
+	PendingObject
+	// Path is where the file lies until it is ended. Who writes there opens it
+	// and closes it before Commit.
+	Path() string
+}
