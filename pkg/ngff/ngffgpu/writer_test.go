@@ -5,30 +5,36 @@ package ngffgpu
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"strata/pkg/dtype"
 	"strata/pkg/gpu"
 	"strata/pkg/ngff"
-	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 	"strata/tests/cudaemu"
 )
 
 func TestMain(m *testing.M) { cudaemu.Main(m) }
 
-var ctx = context.Background()
+var (
+	ctx  = context.Background()
+	much = gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20}
+)
 
 // device is the tests' double of a GPU.
-func device(t *testing.T) *gpu.Device {
+func device(t *testing.T, l gpu.Limits) *gpu.Device {
 	t.Helper()
-	cudaemu.Use(t)
 	list, err := gpu.Devices()
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := gpu.Open(list[0], gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
+	d, err := gpu.Open(list[0], l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +46,37 @@ func device(t *testing.T) *gpu.Device {
 	return d
 }
 
+// image is an image to be written, and its level 0.
+type image struct {
+	ngff.ImageSpec
+	tile []int
+	data []byte
+}
+
+// imageOf makes an image. shape and what follows have an axis for each of axes.
+func imageOf(t *testing.T, axes string, kind dtype.Type, shape, chunks, tile []int, codecs string) *image {
+	t.Helper()
+	im := &image{tile: tile, ImageSpec: ngff.ImageSpec{
+		Shape: shape, Chunks: chunks, DType: kind, Axes: ngff.SpaceAxes(axes, "micrometer"),
+		Scale: slices.Repeat([]float64{1}, len(shape)), Levels: 3, Workers: 1, Fill: 3,
+	}}
+	im.codecs(t, codecs)
+	im.data = make([]byte, volume(shape)*kind.Size())
+	rng := rand.New(rand.NewPCG(uint64(len(im.data)), 7))
+	for i := range im.data {
+		im.data[i] = byte(rng.IntN(64)) // half of each byte, so that encoding pays; as floats finite
+	}
+	return im
+}
+
+func (im *image) codecs(t *testing.T, name string) {
+	t.Helper()
+	var err error
+	if im.Codecs, err = codec.FromFlag(name, im.DType, max(im.Format, 2)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func volume(shape []int) int {
 	n := 1
 	for _, s := range shape {
@@ -48,57 +85,238 @@ func volume(shape []int) int {
 	return n
 }
 
-// fill makes the elements of a tile: each says where in the image it lies.
-func fill(start, shape, full []int) []uint16 {
-	v := make([]uint16, volume(shape))
-	for i := range v {
-		at, r := 0, i
-		p := make([]int, len(shape))
-		for d := len(shape) - 1; d >= 0; d-- {
-			p[d] = start[d] + r%shape[d]
-			r /= shape[d]
-		}
-		for d := range full {
-			at = at*full[d] + p[d]
-		}
-		v[i] = uint16(at * 7919)
-	}
-	return v
-}
-
-// tiles calls f for all chunks of an image.
-func tiles(spec ngff.ImageSpec, f func(start, shape []int)) {
-	for start := range ngff.TileOrder(spec.Shape, spec.Chunks, spec.Axes) {
+// tiles calls f for all tiles of an image until it fails.
+func (im *image) tiles(f func(start, shape []int, elements []byte) error) error {
+	for start := range ngff.TileOrder(im.Shape, im.tile, im.Axes) {
 		shape := make([]int, len(start))
 		for d := range shape {
-			shape[d] = min(spec.Chunks[d], spec.Shape[d]-start[d])
+			shape[d] = min(im.tile[d], im.Shape[d]-start[d])
 		}
-		f(start, shape)
+		if err := f(start, shape, im.crop(start, shape)); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
-// onHost and onDevice write the image of a spec, whose levels they return.
-func onHost(t *testing.T, spec ngff.ImageSpec) [][]byte {
+// crop copies a box of level 0.
+func (im *image) crop(start, shape []int) []byte {
+	size := im.DType.Size()
+	var out []byte
+	for i := range volume(shape) {
+		at, r := make([]int, len(shape)), i
+		for d := len(shape) - 1; d >= 0; d-- {
+			at[d] = start[d] + r%shape[d]
+			r /= shape[d]
+		}
+		off := 0
+		for d, n := range im.Shape {
+			off = off*n + at[d]
+		}
+		out = append(out, im.data[off*size:][:size]...)
+	}
+	return out
+}
+
+// onHost writes the image without a device.
+func (im *image) onHost(t *testing.T) *ngff.Writer {
 	t.Helper()
-	w, err := ngff.Create(ctx, store.Memory(), "", spec)
+	w, err := ngff.Create(ctx, store.Memory(), "", im.ImageSpec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Abort()
-	tiles(spec, func(start, shape []int) {
-		if err := w.WriteTile(ctx, start, shape, dtype.Bytes(fill(start, shape, spec.Shape))); err != nil {
-			t.Fatal(err)
-		}
-	})
+	if err := im.tiles(func(start, shape []int, b []byte) error { return w.WriteTile(ctx, start, shape, b) }); err != nil {
+		t.Fatal(err)
+	}
 	if err := w.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	return levels(t, w)
+	return w
 }
 
-func onDevice(t *testing.T, d *gpu.Device, st store.Writer, spec ngff.ImageSpec) ([][]byte, error) {
+// onDevice writes the image from the memory of a device.
+func (im *image) onDevice(d *gpu.Device, st store.Writer, o Options) (_ *ngff.Writer, err error) {
+	out, err := ngff.Create(ctx, st, "", im.ImageSpec)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Abort()
+	w := NewWriter(out, d, o)
+	s, err := d.Stream()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	n := volume(im.tile) * im.DType.Size()
+	buffer, err := d.Memory().Get(int64(n))
+	if err != nil {
+		return nil, err
+	}
+	defer buffer.Release()
+	host, err := d.Host(n)
+	if err != nil {
+		return nil, err
+	}
+	defer host.Release()
+	err = im.tiles(func(start, shape []int, b []byte) error {
+		s.Upload(buffer.Span, host.B[:copy(host.B, b)])
+		return w.WriteTile(ctx, s, start, shape, buffer.Span)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, out.Close(ctx)
+}
+
+// same compares all levels.
+func same(t *testing.T, got, want *ngff.Writer) {
 	t.Helper()
-	out, err := ngff.Create(ctx, st, "", spec)
+	for k := range want.Levels() {
+		var b [2][]byte
+		for i, w := range []*ngff.Writer{got, want} {
+			a := w.Array(k)
+			b[i] = make([]byte, volume(a.Shape())*a.DType().Size())
+			if err := a.Read(ctx, a.Bounds(), b[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(b[0], b[1]) {
+			t.Errorf("level %d differs from the host's", k)
+		}
+	}
+}
+
+// images are of all kinds of shapes. alone says whether all tiles make their parts of
+// level 1 alone.
+func images(t *testing.T, codecs string, f func(t *testing.T, im *image, alone bool)) {
+	for _, c := range []struct {
+		axes                string
+		kind                dtype.Type
+		shape, chunks, tile []int
+		shard               []int
+		levels              int
+		alone               bool
+	}{
+		{"yx", dtype.Float32, []int{64, 96}, []int{32, 32}, []int{32, 32}, nil, 3, true},
+		{"yx", dtype.Float32, []int{64, 96}, []int{32, 32}, []int{32, 64}, []int{64, 32}, 3, true},
+		{"yx", dtype.Uint16, []int{50, 70}, []int{32, 16}, []int{32, 32}, nil, 3, true},            // the far chunks are cut
+		{"yx", dtype.Uint16, []int{49, 70}, []int{32, 16}, []int{32, 32}, []int{64, 64}, 3, false}, // seams
+		{"yx", dtype.Uint8, []int{33, 64}, []int{40, 32}, []int{40, 32}, nil, 2, true},             // odd, in one chunk
+		{"zyx", dtype.Uint16, []int{8, 32, 48}, []int{4, 16, 16}, []int{8, 16, 16}, nil, 2, true},  // chunks one behind the other
+		{"zyx", dtype.Int16, []int{9, 32, 40}, []int{9, 16, 16}, []int{9, 16, 32}, nil, 2, true},   // z odd, in one chunk
+		{"zyx", dtype.Float64, []int{6, 18, 40}, []int{4, 16, 16}, []int{4, 16, 16}, nil, 2, true}, //
+		{"zyx", dtype.Uint64, []int{6, 16, 16}, []int{2, 8, 8}, []int{4, 8, 16}, nil, 2, true},     // taps, as sums may overflow
+		{"zyx", dtype.Uint16, []int{7, 15, 33}, []int{3, 5, 7}, []int{6, 10, 14}, nil, 2, false},   // odd chunks
+		{"zyx", dtype.Uint16, []int{4, 15, 33}, []int{4, 5, 7}, []int{4, 10, 14}, nil, 0, true},    // no level 1
+		{"czyx", dtype.Uint16, []int{3, 4, 16, 20}, []int{2, 4, 8, 8}, []int{2, 4, 8, 8}, nil, 2, true},
+		{"czyx", dtype.Uint16, []int{2, 3, 16, 20}, []int{2, 3, 8, 8}, []int{2, 3, 8, 8}, nil, 1, false}, // volumes of odd z in one tile
+		{"tcyx", dtype.Int32, []int{2, 3, 16, 20}, []int{1, 2, 8, 8}, []int{1, 2, 16, 8}, []int{1, 2, 16, 16}, 1, true},
+		{"zyx", dtype.Float16, []int{4, 8, 8}, []int{4, 8, 8}, []int{4, 8, 8}, nil, 1, false}, // no kernel
+	} {
+		for _, format := range []int{2, 3} {
+			if format == 2 && c.shard != nil {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%v%v%v/%d", c.kind, c.shape, c.chunks, c.shard, format), func(t *testing.T) {
+				im := imageOf(t, c.axes, c.kind, c.shape, c.chunks, c.tile, codecs)
+				im.Format, im.Shard, im.Levels = format, c.shard, c.levels
+				im.codecs(t, codecs)
+				f(t, im, c.alone)
+			})
+		}
+	}
+}
+
+// stored are the bytes that tiles bring down which make their parts of level 1 alone: the
+// chunks of level 0 as they are stored, and level 1.
+func stored(t *testing.T, w *ngff.Writer) (n int64) {
+	t.Helper()
+	a := w.Array(0)
+	chunks := 1
+	for d, c := range a.Chunks() {
+		chunks *= (a.Shape()[d] + c - 1) / c
+	}
+	n = int64(chunks * volume(a.Chunks()) * a.DType().Size())
+	if w.Levels() > 1 {
+		n += int64(volume(w.Array(1).Shape()) * a.DType().Size())
+	}
+	return n
+}
+
+func TestRaw(t *testing.T) {
+	d := device(t, much)
+	images(t, "raw", func(t *testing.T, im *image, alone bool) {
+		_, before, _ := d.Traffic()
+		got, err := im.onDevice(d, store.Folder(t.TempDir()), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, got, im.onHost(t))
+		_, after, _ := d.Traffic()
+		want := int64(len(im.data))
+		if alone {
+			want = stored(t, got)
+		}
+		if after-before != want {
+			t.Errorf("%d bytes came from the device, want %d", after-before, want)
+		}
+	})
+}
+
+// What the host encodes comes down as it is.
+func TestEncodedByHost(t *testing.T) {
+	d := device(t, much)
+	images(t, "gzip", func(t *testing.T, im *image, alone bool) {
+		_, before, _ := d.Traffic()
+		got, err := im.onDevice(d, store.Memory(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, got, im.onHost(t))
+		if _, after, _ := d.Traffic(); after-before != int64(len(im.data)) {
+			t.Errorf("%d bytes came from the device, want %d", after-before, len(im.data))
+		}
+	})
+}
+
+// A writer holds no more than it says; with less device memory it writes the same.
+func TestMemory(t *testing.T) {
+	images(t, "raw", func(t *testing.T, im *image, alone bool) {
+		if !alone {
+			return
+		}
+		out, err := ngff.Create(ctx, store.Memory(), "", im.ImageSpec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Abort()
+		pinned, memory := NewWriter(out, nil, Options{}).Memory(im.tile)
+		tile := pooled(int64(volume(im.tile) * im.DType.Size()))
+		want := im.onHost(t)
+		for _, c := range []struct {
+			memory, down int64
+		}{{memory, stored(t, out)}, {memory - 1, int64(len(im.data))}, {0, int64(len(im.data))}} {
+			if c.memory < 0 {
+				continue // it takes none
+			}
+			d := device(t, gpu.Limits{Memory: c.memory + tile, Pinned: pinned + tile})
+			got, err := im.onDevice(d, store.Memory(), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, got, want)
+			if _, down, _ := d.Traffic(); down != c.down && (c.memory == memory || down < c.down) {
+				t.Errorf("with %d bytes of device memory: %d bytes came from the device, want %d", c.memory, down, c.down)
+			}
+		}
+	})
+}
+
+func TestRefuses(t *testing.T) {
+	d := device(t, much)
+	im := imageOf(t, "yx", dtype.Uint16, []int{32, 32}, []int{16, 16}, []int{16, 16}, "raw")
+	out, err := ngff.Create(ctx, store.Memory(), "", im.ImageSpec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,84 +324,41 @@ func onDevice(t *testing.T, d *gpu.Device, st store.Writer, spec ngff.ImageSpec)
 	w := NewWriter(out, d, Options{})
 	s, err := d.Stream()
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	buffer, err := d.Memory().Get(int64(volume(spec.Chunks) * spec.DType.Size()))
+	b, err := d.Memory().Get(1024)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	defer buffer.Release()
-	host, err := d.Host(int(buffer.Bytes()))
-	if err != nil {
-		return nil, err
-	}
-	defer host.Release()
-	var failed error
-	tiles(spec, func(start, shape []int) {
-		if failed != nil {
-			return
-		}
-		n := copy(host.B, dtype.Bytes(fill(start, shape, spec.Shape)))
-		s.Upload(buffer.Span, host.B[:n])
-		failed = w.WriteTile(ctx, s, start, shape, buffer.Span)
-	})
-	if failed != nil {
-		return nil, failed
-	}
-	if err := out.Close(ctx); err != nil {
-		return nil, err
-	}
-	return levels(t, out), nil
-}
-
-func levels(t *testing.T, w *ngff.Writer) (all [][]byte) {
-	t.Helper()
-	for k := range w.Levels() {
-		a := w.Array(k)
-		b := make([]byte, volume(a.Shape())*a.DType().Size())
-		if err := a.Read(ctx, zarr.Region{Start: make([]int, len(a.Shape())), Shape: a.Shape()}, b); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, b)
-	}
-	return all
-}
-
-// image is a spec of space axes, as many as shape has.
-func image(shape, chunks []int) ngff.ImageSpec {
-	scale := make([]float64, len(shape))
-	for d := range scale {
-		scale[d] = 1
-	}
-	return ngff.ImageSpec{
-		Shape: shape, Chunks: chunks, DType: dtype.Uint16, Scale: scale, Levels: 3, Workers: 1,
-		Axes: ngff.SpaceAxes("tczyx"[5-len(shape):], "micrometer"),
-	}
-}
-
-func TestWriteTile(t *testing.T) {
-	d := device(t)
-	for _, spec := range []ngff.ImageSpec{
-		image([]int{33, 50}, []int{16, 16}),
-		image([]int{8, 32, 48}, []int{4, 16, 16}),
-		image([]int{9, 31, 45}, []int{4, 16, 16}),
+	for what, c := range map[string]struct {
+		start, shape []int
+		src          gpu.Span
+	}{
+		"axes":     {[]int{0}, []int{16}, b.Span},
+		"negative": {[]int{0, 0}, []int{-16, 16}, b.Span},
+		"outside":  {[]int{32, 0}, []int{16, 16}, b.Span},
+		"part":     {[]int{0, 0}, []int{16, 15}, b.Span},
+		"short":    {[]int{0, 0}, []int{16, 16}, b.From(0, 256)},
+		"aligned":  {[]int{0, 0}, []int{16, 16}, b.From(8, 512)},
 	} {
-		t.Run(fmt.Sprint(spec.Shape, spec.Chunks), func(t *testing.T) {
-			want := onHost(t, spec)
-			got, err := onDevice(t, d, store.Memory(), spec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for k := range want {
-				if !bytes.Equal(got[k], want[k]) {
-					t.Errorf("level %d differs from the host's", k)
-				}
-			}
-		})
+		if err := w.WriteTile(ctx, s, c.start, c.shape, c.src); err == nil {
+			t.Errorf("%s: no error", what)
+		}
+	}
+	// an error of the stream's own comes first
+	s.Upload(b.From(0, 8), make([]byte, 16))
+	if err := w.WriteTile(ctx, s, []int{0, 0}, []int{16, 15}, b.Span); err == nil || !strings.Contains(err.Error(), "upload") {
+		t.Errorf("after an upload that failed: %v", err)
+	}
+	s.Zero(b.Span)
+	if err := w.WriteTile(ctx, s, []int{0, 0}, []int{16, 16}, b.Span); err != nil {
+		t.Error(err)
+	}
+	if err := w.WriteTile(ctx, s, []int{0, 0}, []int{16, 16}, b.Span); err == nil {
+		t.Error("a tile was written twice")
+	}
+	b.Release()
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }
