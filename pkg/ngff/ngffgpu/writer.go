@@ -133,10 +133,14 @@ func (w *Writer) wait(s *gpu.Stream) error {
 	return s.Wait()
 }
 
-// idle waits for the stream, whose own error comes first, before an error is returned.
+// idle waits for the stream before an error is returned: the first that there was.
 func (w *Writer) idle(s *gpu.Stream, err error) error {
-	if e := s.Wait(); e != nil {
-		return e
+	own := s.Wait()
+	if lost := w.device.Lost(); lost != nil {
+		return lost
+	}
+	if own != nil {
+		return own
 	}
 	return err
 }
