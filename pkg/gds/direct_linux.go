@@ -15,3 +15,16 @@ func openDirect(f *os.File, mode int) *os.File {
 	}
 	return d
 }
+
+// fileSystem is which file system a file lies on.
+func fileSystem(f *os.File) (id uint64, known bool) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, false
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return s.Dev, true
+}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"strata/pkg/gpu"
+	"strata/pkg/gpu/cufile"
 )
 
 // File is an open file. Its methods may be called from any goroutine.
@@ -24,6 +25,10 @@ type File struct {
 	opening  sync.Once
 	direct   *os.File    // the same file for direct I/O; nil: there is none
 	noDirect atomic.Bool // direct I/O failed
+
+	registering sync.Once
+	handle      *cufile.Handle // nil: cuFile does not take the file
+	refused     error          // why
 }
 
 // Name is the path that the file was opened by.
@@ -40,6 +45,9 @@ func (f *File) Close() error {
 	}
 	f.requests.Wait()
 	var err error
+	if f.handle != nil {
+		f.handle.Close()
+	}
 	if f.direct != nil {
 		err = f.direct.Close()
 	}
@@ -95,6 +103,7 @@ func (f *File) GoWriteAt(ctx context.Context, src []byte, off int64) *Pending {
 
 func (f *File) begin(r *request) *Pending {
 	r.done = make(chan struct{})
+	r.small = r.n < f.pool.settings.Threshold
 	switch {
 	case r.off < 0:
 		r.fail(0, errors.New("the position is negative"))

@@ -32,6 +32,8 @@ type Pool struct {
 	threads sync.WaitGroup
 	failed  error // of giving back what the threads had; once they have ended
 
+	straight straight
+
 	counts struct{ readStraight, writtenStraight, readBounced, writtenBounced, host, fallbacks atomic.Int64 }
 }
 
@@ -45,6 +47,9 @@ type Stats struct {
 
 // NewPool starts the threads. Without a device (nil) only host memory can be read into
 // and written from. warn, which may be nil, gets one line when cuFile fails.
+//
+// Where the settings demand cuFile and it does not move data straight, that is an
+// error with the reason.
 func NewPool(d *gpu.Device, s settings.Settings, warn func(text string)) (*Pool, error) {
 	if s.Threads <= 0 {
 		s.Threads = runtime.GOMAXPROCS(0)
@@ -56,6 +61,11 @@ func NewPool(d *gpu.Device, s settings.Settings, warn func(text string)) (*Pool,
 	p.changed = sync.NewCond(&p.mu)
 	if d != nil {
 		p.piece = pieceOf(s, d.Pinned().Limit())
+	}
+	if d != nil && s.Compat == settings.Off {
+		if straight, reason := p.Mode(); !straight {
+			return nil, fmt.Errorf("compat_mode is off, but files cannot be moved straight to the GPU: %s", reason)
+		}
 	}
 	p.threads.Add(s.Threads)
 	for range s.Threads {
@@ -113,7 +123,7 @@ func (p *Pool) Close() error {
 	p.threads.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	err := p.failed
+	err := errors.Join(p.failed, p.straight.close())
 	p.failed = nil
 	if p.files > 0 {
 		err = errors.Join(err, fmt.Errorf("%d files were not closed", p.files))
@@ -152,6 +162,7 @@ type request struct {
 	host  []byte   // host memory
 	off   int64    // in the file
 	n     int64
+	small bool // less than what is left to cuFile
 	done  chan struct{}
 
 	next    int64 // where the next task begins, from off

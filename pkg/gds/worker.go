@@ -71,12 +71,8 @@ func (w *worker) flush() error {
 // prepare makes the stream and the buffers when they are needed first.
 func (w *worker) prepare() error {
 	p := w.pool
-	if w.stream == nil {
-		s, err := p.device.Stream()
-		if err != nil {
-			return err
-		}
-		w.stream = s
+	if err := w.queue(); err != nil {
+		return err
 	}
 	for n := p.piece; w.buffers[1] == nil; n = max(n/2/page*page, leastPiece) {
 		var err error
@@ -97,6 +93,18 @@ func (w *worker) prepare() error {
 	return nil
 }
 
+// queue makes the stream when it is needed first.
+func (w *worker) queue() error {
+	if w.stream != nil {
+		return nil
+	}
+	s, err := w.pool.device.Stream()
+	if err == nil {
+		w.stream = s
+	}
+	return err
+}
+
 // piece is the part of the current buffer for at most n bytes at byte off of a file,
 // where it lies in a page as they do.
 func (w *worker) piece(off, n int64) []byte {
@@ -105,10 +113,27 @@ func (w *worker) piece(off, n int64) []byte {
 	return b[at : at+min(n, int64(len(b))-page)]
 }
 
-// read fills device memory: while a piece is read from the file the one before it is
-// copied to the device, also that of the task before.
+// read fills device memory.
 func (w *worker) read(t task) {
-	done, err := int64(0), w.prepare()
+	if !w.straight(t) {
+		w.readBounced(t, 0, nil)
+		return
+	}
+	_ = w.flush() // who waits for what was copied has the error
+	done, why, err := w.moveStraight(t, 0, t.len)
+	switch {
+	case err != nil || done == t.len:
+		w.pool.finish(t, err)
+	default:
+		w.readBounced(t, done, func() { w.pool.fellBack(t, why) })
+	}
+}
+
+// readBounced fills device memory from a byte of the task on: while a piece is read from
+// the file the one before it is copied to the device, also that of the task before.
+// fellBack, which may be nil, is called when the file had it all.
+func (w *worker) readBounced(t task, done int64, fellBack func()) {
+	err := w.prepare()
 	for done < t.len && err == nil {
 		if err = t.ctx.Err(); err != nil {
 			break
@@ -130,30 +155,59 @@ func (w *worker) read(t task) {
 		w.pool.finish(t, err)
 		return
 	}
+	if fellBack != nil {
+		fellBack()
+	}
 	w.copied = append(w.copied, t)
 }
 
-// write writes device memory: while a piece is written to the file the one after it is
-// copied from the device.
+// write writes device memory. Of a task that cuFile does, what is not whole pages goes
+// by way of the host: cuFile would read such pages, change and write them, which goes wrong where
+// another task does the same.
 func (w *worker) write(t task) error {
+	if !w.straight(t) {
+		return w.writeBounced(t, 0, t.len)
+	}
+	head, whole := aligned(t.off+t.from, t.len)
+	if err := w.writeBounced(t, 0, head); err != nil {
+		return err
+	}
+	done, why, err := w.moveStraight(t, head, head+whole)
+	if err != nil {
+		return err
+	}
+	if err := w.writeBounced(t, done, t.len); err != nil {
+		return err
+	}
+	if done < head+whole {
+		w.pool.fellBack(t, why)
+	}
+	return nil
+}
+
+// writeBounced writes device memory, from a byte of the task to another: while a piece is
+// written to the file the one after it is copied from the device.
+func (w *worker) writeBounced(t task, done, end int64) error {
+	if done == end {
+		return nil
+	}
 	if err := w.prepare(); err != nil {
 		return err
 	}
 	fetch := func(done int64) []byte {
-		b := w.piece(t.off+t.from+done, t.len-done)
+		b := w.piece(t.off+t.from+done, end-done)
 		w.stream.Download(b, t.dev.From(t.from+done, int64(len(b))))
 		w.current ^= 1
 		return b
 	}
-	next := fetch(0)
-	for done := int64(0); done < t.len; {
+	next := fetch(done)
+	for done < end {
 		if err := w.stream.Wait(); err != nil {
 			return err
 		}
-		b := next
-		at := done
+		b, at := next, done
 		done += int64(len(b))
-		if done < t.len {
+		if done < end {
 			next = fetch(done)
 		}
 		err := t.ctx.Err()

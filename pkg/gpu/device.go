@@ -24,7 +24,8 @@ type Device struct {
 	kernels map[string]*Kernel
 	lost    atomic.Pointer[Error]
 
-	up, down, across atomic.Int64
+	up, down, across         atomic.Int64
+	straightUp, straightDown atomic.Int64
 }
 
 // Limits bound what a process holds of a device.
@@ -148,7 +149,21 @@ func (d *Device) Memory() *Pool { return d.memory }
 // host memory that copies use.
 func (d *Device) Pinned() *mem.Pool { return d.pinned }
 
-// Traffic is how many bytes were copied to the device, from it, and on it.
+// Traffic is how many bytes were copied to the device, from it, and on it, whoever
+// copied them.
 func (d *Device) Traffic() (up, down, across int64) {
 	return d.up.Load(), d.down.Load(), d.across.Load()
 }
+
+// CountStraight counts bytes that another library moved between files and the device,
+// without a copy on a stream: they cross the bus as copies do.
+func (d *Device) CountStraight(up, down int64) {
+	d.straightUp.Add(up)
+	d.straightDown.Add(down)
+	d.up.Add(up)
+	d.down.Add(down)
+}
+
+// Straight is how many bytes of [Device.Traffic] came to the device and left it without
+// passing through the host's memory.
+func (d *Device) Straight() (up, down int64) { return d.straightUp.Load(), d.straightDown.Load() }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # usage: check.sh   (make test-cuda-double)
-# Is the double what it claims to be? Its prototypes are NVIDIA's; the interpreter is as the PTX
+# Is the double what it claims to be? Its prototypes are NVIDIA's, as those of the binding of cuFile, whose real
+# libraries are opened; the interpreter is as the PTX
 # ISA says and knows all PTX that ships; the kernels' tests pass in other orders of threads, with buffers that end
 # at their guard pages, and under AddressSanitizer and UndefinedBehaviorSanitizer; ThreadSanitizer finds no race in shared
 # memory; and bugs that are planted are found.
@@ -50,6 +51,15 @@ for major in 5 6; do
   finds "conflicting declaration" "${check[@]}" -DNVCOMP_DOUBLE=$major -I$here/double/nvcomp "$stub/wrong.cpp"
   STRATA_TEST_LIBNVCOMP=$nvcomp/lib64/libnvcomp.so.$major "${GO:-go}" test -count=1 -tags urfave_cli_no_docs -run '^TestRealLibrary$' ./pkg/gpu/nvcomp
 done
+
+say "cuFile: cufile.h and the libraries of CUDA 12 and 13"
+python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-cufile pkg/gpu/cufile/requirements.txt)
+site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+for root in "$site"/nvidia/{cufile,cu13}; do
+  "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_CUDA_H -I"$include" -I"$root/include" $here/double/cufile/cufile.cpp
+done
+CGO_ENABLED=0 STRATA_TEST_CUFILE=$site/nvidia/cufile:$site/nvidia/cu13 STRATA_TEST_CUDA_INCLUDE=$include \
+  "${GO:-go}" test -count=1 -tags urfave_cli_no_docs -run '^(TestLayout|TestReal)$' ./pkg/gpu/cufile
 
 say "the interpreter"
 $here/build.sh $plain

@@ -19,7 +19,11 @@ const Variable = "STRATA_LIBCUDA"
 
 // others are the doubles of libraries that work on that of the driver and lie beside
 // it, by the variables that name them.
-var others = map[string]string{"STRATA_LIBNVCOMP": "libnvcomp.so.6"}
+var others = map[string]string{"STRATA_LIBCUFILE": "libcufile.so.0", "STRATA_LIBNVCOMP": "libnvcomp.so.6"}
+
+// modulesVariable names what cuFile's binding reads instead of /proc/modules, which not
+// every system has that runs tests.
+const modulesVariable = "STRATA_PROC_MODULES"
 
 // Main is the TestMain of packages whose tests need a device: it builds the double,
 // unless STRATA_LIBCUDA names a library, and runs the tests with it.
@@ -64,6 +68,9 @@ func name(lib string) {
 		if _, err := os.Stat(file); err == nil && os.Getenv(variable) == "" {
 			_ = os.Setenv(variable, file)
 		}
+	}
+	if os.Getenv(modulesVariable) == "" {
+		_ = os.Setenv(modulesVariable, os.DevNull)
 	}
 }
 

@@ -82,6 +82,13 @@ int entered(const char* call, bool context) {
     return 0;
 }
 
+static IMMORTAL(std::vector<std::function<std::string()>>, others);
+
+void at_release(std::function<std::string()> leak) {
+    Lock lock(mu);
+    others.push_back(leak);
+}
+
 static int devices() { return std::min<int>(env_number("CUEMU_DEVICES", 1), MOST_DEVICES); }
 static bool is_device(int device) { return device >= 0 && device < devices(); }
 
@@ -176,6 +183,10 @@ API(cuDevicePrimaryCtxRelease_v2, CUdevice device) {
     const size_t streams = count_streams(device), events = count_events(device), modules = count_modules(device);
     if (there + host + streams + events + modules) {
         say(0, "LEAK: device %d: %zu device, %zu host allocations, %zu streams, %zu events, %zu modules", device, there, host, streams, events, modules);
+    }
+    for (auto& other : others) {
+        const std::string leak = other();
+        if (!leak.empty()) say(0, "LEAK: %s", leak.c_str());
     }
     return R(0);
 }

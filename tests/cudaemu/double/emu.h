@@ -64,6 +64,9 @@ struct As { // on the devices' thread: the work that follows is that device's
 };
 std::atomic<int>& sticky(); // an error of the device: all calls fail with it from then on
 int entered(const char* call, bool context); // what a call returns before it does anything, or 0
+// at_release lets another library's double say what was not given back when the context is released;
+// nothing, if all was.
+void at_release(std::function<std::string()> leak);
 
 #define ENTER() do { if (int e_ = entered(__func__, false)) return R(e_); } while (0)
 #define ENTER_CTX() do { if (int e_ = entered(__func__, true)) return R(e_); } while (0)
@@ -101,6 +104,7 @@ void finish(CUstream stream); // runs what it holds
 void finish_all(); // of the device
 void start_device();
 bool on_device_thread();
+void on_device(const std::function<void()>& work); // runs it on the device's thread and waits
 size_t count_streams(int device);
 size_t count_events(int device);
 

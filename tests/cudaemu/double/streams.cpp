@@ -59,7 +59,7 @@ void start_device() {
 
 bool on_device_thread() { return std::this_thread::get_id() == device_thread; }
 
-static void on_device(const Work& f) { // runs f there and waits
+void on_device(const Work& f) {
     bool done = false;
     std::mutex m;
     std::condition_variable c;

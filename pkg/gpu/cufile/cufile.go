@@ -1,0 +1,250 @@
+// Package cufile binds NVIDIA's libcufile.so.0 (GPUDirect Storage), which reads files
+// straight into a GPU's memory and writes them from there. The library is opened at run
+// time.
+//
+// Where it cannot move data straight, cuFile would do its work through host memory of its
+// own ("compatibility mode"); this package does not let it, and [Open] says why instead: the
+// caller has better ways.
+package cufile
+
+import (
+	"fmt"
+	"os"
+	"sync"
+
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/internal/dynlib"
+)
+
+// Unavailable says why cuFile does not move data straight between files and a device.
+// It is no failure.
+type Unavailable struct {
+	Reason string
+}
+
+func (e *Unavailable) Error() string { return e.Reason }
+
+func unavailable(format string, args ...any) error {
+	return &Unavailable{fmt.Sprintf(format, args...)}
+}
+
+// Error is a call of cuFile that failed.
+type Error struct {
+	Call string // as cufile.h names it
+	Code int    // CUfileOpError; 1 is an error of the file system that the call does not tell
+	CUDA int    // CUresult, if the code is that of a CUDA error
+}
+
+func (e *Error) Error() string {
+	name := names[int32(e.Code)]
+	switch {
+	case e.Code == codeCUDA && e.CUDA != 0:
+		return fmt.Sprintf("%s: %s (cuFile error %d, CUDA error %d)", e.Call, name, e.Code, e.CUDA)
+	case e.Code == 1:
+		return e.Call + ": input/output error"
+	case name == "":
+		return fmt.Sprintf("%s: cuFile error %d", e.Call, e.Code)
+	}
+	return fmt.Sprintf("%s: %s (cuFile error %d)", e.Call, name, e.Code)
+}
+
+// OfFileSystem tells whether the error of [Driver.Register] is one that other files of the
+// file system have as well.
+func (e *Error) OfFileSystem() bool {
+	switch e.Code {
+	case 5007, 5008, 5009, 5034: // not supported on platform, file, device; disabled
+		return true
+	}
+	return false
+}
+
+func check(call string, f failure) error {
+	if f.code() == 0 {
+		return nil
+	}
+	return &Error{call, int(f.code()), int(f.cuda())}
+}
+
+var (
+	lib struct {
+		required
+		parameters
+		configurable bool // has parameters
+	}
+
+	mu   sync.Mutex
+	open int    // how many hold the driver
+	how  string // it moves data
+)
+
+// load opens the library, once for the process.
+var load = sync.OnceValue(func() error {
+	quiet()
+	l, err := dynlib.Open("STRATA_LIBCUFILE", "libcufile.so.0")
+	if err != nil {
+		return unavailable("cuFile's library cannot be opened: %v", err)
+	}
+	if err := dynlib.Bind(l, &lib.required); err != nil {
+		return unavailable("cuFile's library is older than CUDA 12.0 or not cuFile's: %v", err)
+	}
+	lib.configurable = dynlib.Bind(l, &lib.parameters) == nil
+	return nil
+})
+
+// quiet keeps the library from writing a file cufile.log into the working folder, unless
+// the user has said where its log goes.
+func quiet() {
+	for _, name := range []string{"CUFILE_LOGFILE_PATH", "CUFILE_ENV_PATH_JSON"} {
+		if _, set := os.LookupEnv(name); set {
+			return
+		}
+	}
+	_ = os.Setenv("CUFILE_LOGFILE_PATH", os.DevNull) // the library reads it by getenv
+}
+
+// ModulesVariable names a file to look at instead of /proc/modules, for tests.
+const ModulesVariable = "STRATA_PROC_MODULES"
+
+// modules says whether the kernel's modules can be listed: where they cannot, cuFile
+// 1.20 looks for them for ever.
+func modules() error {
+	path := os.Getenv(ModulesVariable)
+	if path == "" {
+		path = "/proc/modules"
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return unavailable("cuFile hangs where /proc/modules cannot be read: %v", err)
+	}
+	return f.Close()
+}
+
+// Driver is cuFile in use, on a device.
+type Driver struct {
+	device *gpu.Device
+	how    string
+}
+
+// Open takes cuFile into use if it moves data straight between files and the device;
+// otherwise the error is [Unavailable] and says why. Close must be called before the device
+// is closed.
+func Open(d *gpu.Device) (*Driver, error) {
+	if err := load(); err != nil {
+		return nil, err
+	}
+	if err := modules(); err != nil {
+		return nil, err
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if open == 0 {
+		if err := d.Call(start); err != nil {
+			return nil, err
+		}
+	}
+	open++
+	return &Driver{d, how}, nil
+}
+
+// start opens cuFile's driver and finds out how it moves data.
+func start() error {
+	if lib.configurable {
+		// What follows would succeed in every case otherwise.
+		_ = lib.SetBool(allowCompat, false)
+	}
+	if f := lib.DriverOpen(); f.code() != 0 {
+		err := check("cuFileDriverOpen", f)
+		if f.code() == codeNotInitialized {
+			return unavailable("cuFile finds neither the kernel module nvidia-fs nor PCI peer-to-peer transfers: %v", err)
+		}
+		return unavailable("cuFile does not start: %v", err)
+	}
+	var p properties
+	err := check("cuFileDriverGetProperties", lib.GetProperties(&p))
+	how = ""
+	switch {
+	case err != nil:
+		err = unavailable("cuFile does not say how it moves data: %v", err)
+	case forced():
+		err = unavailable("cuFile is told to use its compatibility mode (CUFILE_FORCE_COMPAT_MODE or cufile.json)")
+	case p.nvfs.major|p.nvfs.minor != 0:
+		how = fmt.Sprintf("nvidia-fs %d.%d", p.nvfs.major, p.nvfs.minor)
+	case p.features>>featureP2P&1 != 0 || p.nvfs.status>>statusP2P&1 != 0:
+		how = "PCI peer-to-peer transfers"
+	default:
+		err = unavailable("cuFile is in its compatibility mode: the kernel module nvidia-fs is not loaded")
+	}
+	if err != nil {
+		_ = lib.DriverClose()
+	}
+	return err
+}
+
+// forced tells whether cuFile is told to move nothing straight.
+func forced() bool {
+	var v byte
+	return lib.configurable && lib.GetBool(forceCompat, &v).code() == 0 && v != 0
+}
+
+// How is the mechanism by which data is moved: "nvidia-fs 2.20".
+func (d *Driver) How() string { return d.how }
+
+// Close gives cuFile back. Handles must be closed before.
+func (d *Driver) Close() error {
+	mu.Lock()
+	defer mu.Unlock()
+	if open--; open > 0 {
+		return nil
+	}
+	err := d.device.Call(func() error { return check("cuFileDriverClose", lib.DriverClose()) })
+	if d.device.Lost() != nil {
+		return nil
+	}
+	return err
+}
+
+// Handle is a file that cuFile knows.
+type Handle struct {
+	driver *Driver
+	handle uintptr
+}
+
+// Register makes a file known that is open for direct I/O. It must stay open until the
+// handle is closed. An error says that files like this one cannot be moved straight.
+func (d *Driver) Register(fd uintptr) (*Handle, error) {
+	h := &Handle{driver: d}
+	desc := &descriptor{kind: handleOpaqueFD}
+	desc.handle.fd = int32(fd)
+	err := d.device.Call(func() error { return check("cuFileHandleRegister", lib.HandleRegister(&h.handle, desc)) })
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// Close makes the file unknown.
+func (h *Handle) Close() {
+	_ = h.driver.device.Call(func() error { lib.HandleDeregister(h.handle); return nil })
+}
+
+// Read reads into device memory from byte off of the file on, as [Driver] can: the
+// number of bytes is smaller than the memory where the file ends, and may be elsewhere. It must
+// be called where the device's context is current: in [gpu.Stream.Queue].
+func (h *Handle) Read(dst gpu.Span, off int64) (int64, error) {
+	return moved("cuFileRead", lib.Read(h.handle, uintptr(dst.Address()), uint64(dst.Bytes()), off, 0), dst.Bytes())
+}
+
+// Write writes device memory to the file from byte off on, as Read reads.
+func (h *Handle) Write(src gpu.Span, off int64) (int64, error) {
+	return moved("cuFileWrite", lib.Write(h.handle, uintptr(src.Address()), uint64(src.Bytes()), off, 0), src.Bytes())
+}
+
+func moved(call string, n, most int64) (int64, error) {
+	switch {
+	case n < 0:
+		return 0, &Error{Call: call, Code: int(-n)}
+	case n > most:
+		return 0, fmt.Errorf("%s moved %d bytes of %d", call, n, most)
+	}
+	return n, nil
+}
