@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"strata/pkg/cli"
+	"strata/pkg/gds"
+	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/lease"
 )
@@ -41,6 +43,9 @@ type device struct {
 	Compute string `json:"compute_capability"`
 	Driver  string `json:"driver_cuda"`
 	Reason  string `json:"reason"`
+
+	Straight       bool   `json:"gds"`
+	StraightReason string `json:"gds_reason"`
 }
 
 type leases struct {
@@ -61,7 +66,8 @@ type request struct {
 }
 
 // variables decide what is found; they are shown where they are set.
-var variables = []string{"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "STRATA_LIBCUDA", "STRATA_LIBCUFILE", "STRATA_LIBNVCOMP", "STRATA_LEASE_DIR"}
+var variables = append([]string{"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "STRATA_LIBCUDA", "STRATA_LIBCUFILE", "STRATA_LIBNVCOMP", "STRATA_LEASE_DIR",
+	"CUFILE_ENV_PATH_JSON", "CUFILE_FORCE_COMPAT_MODE", "CUFILE_LOGFILE_PATH"}, settings.Variables()...)
 
 // examine looks at everything.
 func examine() *state {
@@ -97,8 +103,21 @@ func try(info gpu.Info) device {
 		return d
 	}
 	d.Free, err = g.Free()
+	d.Straight, d.StraightReason = straight(g)
 	d.Reason = reason(errors.Join(err, g.Close()))
 	return d
+}
+
+// straight tells whether files go straight to the device, and how, or why not.
+func straight(g *gpu.Device) (bool, string) {
+	s, err := settings.Environment()
+	switch {
+	case err != nil:
+		return false, reason(err)
+	case s.Compat == settings.On:
+		return false, "STRATA_COMPAT_MODE or KVIKIO_COMPAT_MODE is on"
+	}
+	return gds.Available(g)
 }
 
 // reason is an error in one line, without what every such error begins with.

@@ -18,9 +18,10 @@ func command() *cli.Command {
 			"waits for their memory, and says what a stage would use and why. It opens each device for a moment and\n" +
 			"changes nothing. A machine without a GPU is no failure: the exit code is 0.\n\n" +
 			"With --json the fields are: version; libraries (name, file, version, reason); gpus (index, name, uuid,\n" +
-			"memory_bytes, free_bytes, compute_capability, driver_cuda, reason); environment (the variables that decide\n" +
-			"what is found, if set); leases (dir, reason, requests: gpu, bytes, waiting, pid, host, user, tool, since);\n" +
-			"uses (\"gpu\" or \"cpu\"); verdict. A reason says why something cannot be used, and is empty if it can.",
+			"memory_bytes, free_bytes, compute_capability, driver_cuda, reason, gds: whether files come straight to it,\n" +
+			"gds_reason: how, or why not); environment (the variables that decide what is found, if set); leases (dir,\n" +
+			"reason, requests: gpu, bytes, waiting, pid, host, user, tool, since); uses (\"gpu\" or \"cpu\"); verdict.\n" +
+			"A reason says why something cannot be used, and is empty if it can.",
 		Flags: []cli.Flag{
 			{Name: "json", Kind: cli.Bool, Usage: "write JSON"},
 		},

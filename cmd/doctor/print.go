@@ -37,6 +37,11 @@ func (s *state) print(w io.Writer) error {
 			fmt.Fprintf(&b, "     not usable: %s\n", plain(d.Reason))
 		} else {
 			fmt.Fprintf(&b, "     %s of %s free\n", units.FormatSize(d.Free), units.FormatSize(d.Memory))
+			if d.Straight {
+				fmt.Fprintf(&b, "     files come straight to it: %s\n", plain(d.StraightReason))
+			} else {
+				fmt.Fprintf(&b, "     files come by way of the host: %s\n", plain(d.StraightReason))
+			}
 		}
 	}
 	if len(s.Environment) > 0 {

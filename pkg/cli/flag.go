@@ -51,6 +51,8 @@ type Flag struct {
 	// Ignored flags are accepted and have no effect; a run that is given one
 	// warns of it with this reason.
 	Ignored string
+
+	section string // of the help that it stands in; "": with the others
 }
 
 // AtLeast is a check for numbers, sizes and durations (in seconds).

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -54,7 +55,12 @@ func printHelp(w io.Writer, c *Command, path string) error {
 		all = commonFlags(0)
 	}
 	flagSection(b, "Options", all[:len(c.Flags)])
-	flagSection(b, "Common options", all[len(c.Flags):])
+	common := all[len(c.Flags):]
+	flagSection(b, "Common options", inSection(common, ""))
+	if more := inSection(common, gpuFiles); len(more) > 0 {
+		flagSection(b, gpuFiles, more)
+		wrap(b, "", strings.Fields("Each has a variable as well, from STRATA_COMPAT_MODE to STRATA_DIRECT_IO; KvikIO's are honoured."))
+	}
 	if len(c.Examples) > 0 {
 		b.WriteString("\nExamples:\n")
 		for _, e := range c.Examples {
@@ -77,6 +83,11 @@ func printHelp(w io.Writer, c *Command, path string) error {
 	}
 	b.WriteString("\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input, 4 no usable GPU, 130/143 interrupted.\n")
 	return b.Flush()
+}
+
+// inSection are the flags that stand in a section of the help.
+func inSection(flags []Flag, section string) []Flag {
+	return slices.DeleteFunc(slices.Clone(flags), func(f Flag) bool { return f.section != section })
 }
 
 func flagSection(b *bufio.Writer, title string, flags []Flag) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"strata/pkg/cli/host"
+	"strata/pkg/gds/settings"
 )
 
 // defaultMem is --mem where no control group has less than twice as much.
@@ -14,13 +15,14 @@ const defaultMem = 512 << 20
 // Options are the values of the common flags. Those of groups that a command
 // does not have keep their defaults.
 type Options struct {
-	UseGPU     bool   // a GPU is wanted, and not known to be unusable
-	RequireGPU bool   // --require_gpu
-	GPU        string // index or UUID; "": best free
-	GPUMem     int64  // bytes to lease; 0: estimate
-	Threads    int    // workers, at least 1
-	Mem        int64  // ceiling for buffers, bytes
-	Backend    string // "auto" or "host"
+	UseGPU     bool              // a GPU is wanted, and not known to be unusable
+	RequireGPU bool              // --require_gpu
+	GPU        string            // index or UUID; "": best free
+	GPUMem     int64             // bytes to lease; 0: estimate
+	GPUFiles   settings.Settings // how files are moved to and from the GPU
+	Threads    int               // workers, at least 1
+	Mem        int64             // ceiling for buffers, bytes
+	Backend    string            // "auto" or "host"
 	Overwrite  bool
 	Sync       bool
 	ZarrFormat int    // 2 or 3; 0: the input's
@@ -37,12 +39,16 @@ type Options struct {
 
 // options gathers the common flags of a parsed command line.
 func options(r *Run) (Options, error) {
-	o := Options{Threads: runtime.GOMAXPROCS(0), Backend: "auto", Codec: "blosc-zstd:1"}
+	o := Options{GPUFiles: settings.Default(), Threads: runtime.GOMAXPROCS(0), Backend: "auto", Codec: "blosc-zstd:1"}
 	s := r.command.Shared
 	if s&GPU != 0 {
 		o.UseGPU, o.RequireGPU, o.GPU, o.GPUMem = r.Bool("use_gpu"), r.Bool("require_gpu"), r.String("gpu"), r.Size("gpu_mem")
 		if o.RequireGPU && !o.UseGPU {
 			return o, Usage("--require_gpu contradicts --no-use_gpu: give one of them")
+		}
+		var err error
+		if o.GPUFiles, err = gpuFileSettings(r); err != nil && o.UseGPU {
+			return o, err
 		}
 	}
 	if s&Resources != 0 {

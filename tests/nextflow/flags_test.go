@@ -17,8 +17,16 @@ var stages = []string{"aip", "resample", "focal", "stitch", "crop", "stack", "pr
 // withoutParameter are the flags that no parameter sets, and why. "*" stands for
 // every stage.
 var withoutParameter = map[string]string{
-	"* --gpu":        "the engine says which by CUDA_VISIBLE_DEVICES",
-	"* --overwrite":  "a task's folder is empty",
+	"* --gpu":       "the engine says which by CUDA_VISIBLE_DEVICES",
+	"* --overwrite": "a task's folder is empty",
+
+	"* --compat_mode":   "of a machine: STRATA_COMPAT_MODE",
+	"* --gds_threads":   "of a machine: STRATA_GDS_THREADS",
+	"* --task_size":     "of a machine: STRATA_TASK_SIZE",
+	"* --gds_threshold": "of a machine: STRATA_GDS_THRESHOLD",
+	"* --bounce_buffer": "of a machine: STRATA_BOUNCE_BUFFER",
+	"* --direct_io":     "of a machine: STRATA_DIRECT_IO",
+
 	"* --report":     "always given",
 	"* --progress":   "nobody watches a task",
 	"* --log_format": "of a task's log",

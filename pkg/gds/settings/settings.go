@@ -5,7 +5,6 @@ package settings
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -131,6 +130,9 @@ func setThreads(s *Settings, text string) error {
 	return nil
 }
 
+// MostBytes is the largest size.
+const MostBytes = 1 << 60
+
 // SetTaskSize takes a size of at least one byte.
 func (s *Settings) SetTaskSize(text string) error { return setSize(&s.TaskSize, text, 1) }
 
@@ -149,8 +151,8 @@ func setSize(to *int64, text string, least int64) error {
 	if err != nil {
 		return err
 	}
-	if n < least || n > math.MaxInt64/4 {
-		return fmt.Errorf("%q must be at least %s and below 2 EiB", text, units.FormatSize(least))
+	if n < least || n > MostBytes {
+		return fmt.Errorf("%q must be from %s to %s", text, units.FormatSize(least), units.FormatSize(MostBytes))
 	}
 	*to = n
 	return nil
