@@ -16,7 +16,7 @@ type Piece struct {
 }
 
 // Decode queues the decoding of a batch. A piece fills its Dst exactly; anything else
-// is an error of the stream's Wait, which names the piece. Src must be aligned
+// is an error of the stream's Wait, a [*PieceError]. Src must be aligned
 // ([Library.DecodeAlignment]).
 //
 // Memory for the batch is taken from the device's pools and given back after Wait; where
@@ -41,7 +41,7 @@ func (l *Library) Decode(s *gpu.Stream, f Format, batch []Piece) error {
 	temp := func(n int) (int64, error) { return l.DecodeTemp(s.Device(), f, n, largest, total) }
 	return queue(s, batch, temp, run, func(i int, got int64) error {
 		if p := batch[i]; got != p.Dst.Bytes() {
-			return fmt.Errorf("%s: %s: decodes to %d bytes, want %d", p.Name, f, got, p.Dst.Bytes())
+			return fmt.Errorf("decodes to %d bytes, want %d", got, p.Dst.Bytes())
 		}
 		return nil
 	}, f)
@@ -70,9 +70,9 @@ func Overhead(n int) int64 { return int64(mem.Size(int(newTable(n).bytes()))) }
 func fits(p Piece, f Format, align, n, most int64) error {
 	switch {
 	case n > most:
-		return fmt.Errorf("%s: %s: %d bytes, nvCOMP takes at most %d", p.Name, f, n, most)
+		return &PieceError{p.Name, f, fmt.Errorf("%d bytes, nvCOMP takes at most %d", n, most)}
 	case int64(p.Src.Address())%align != 0:
-		return fmt.Errorf("%s: %s: address %#x is not a multiple of %d", p.Name, f, p.Src.Address(), align)
+		return &PieceError{p.Name, f, fmt.Errorf("address %#x is not a multiple of %d", p.Src.Address(), align)}
 	}
 	return nil
 }
@@ -165,12 +165,12 @@ func queue(s *gpu.Stream, batch []Piece, temp func(n int) (int64, error), run fu
 			switch code := binary.LittleEndian.Uint32(host.B[t.offset(statuses)+4*int64(i):]); code {
 			case 0:
 			case untouched:
-				return fmt.Errorf("%s: %s: nvCOMP said nothing about it", p.Name, f)
+				return &PieceError{p.Name, f, errors.New("nvCOMP said nothing about it")}
 			default:
-				return fmt.Errorf("%s: %s: %w", p.Name, f, &Error{Code: int(code)})
+				return &PieceError{p.Name, f, &Error{Code: int(code)}}
 			}
 			if err := got(i, int64(binary.LittleEndian.Uint64(host.B[t.offset(gotBytes)+8*int64(i):]))); err != nil {
-				return err
+				return &PieceError{p.Name, f, err}
 			}
 		}
 		return nil

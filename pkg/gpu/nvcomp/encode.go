@@ -26,7 +26,7 @@ func (l *Library) Encode(s *gpu.Stream, f Format, batch []Piece, lengths []int64
 	}
 	for _, p := range batch {
 		if p.Dst.Bytes() < bound {
-			return fmt.Errorf("%s: %s: room for %d bytes, needed is %d", p.Name, f, p.Dst.Bytes(), bound)
+			return &PieceError{p.Name, f, fmt.Errorf("room for %d bytes, needed is %d", p.Dst.Bytes(), bound)}
 		}
 	}
 	run := func(t *table, from, n int, temp gpu.Span) {
@@ -39,7 +39,7 @@ func (l *Library) Encode(s *gpu.Stream, f Format, batch []Piece, lengths []int64
 	temp := func(n int) (int64, error) { return l.EncodeTemp(s.Device(), f, n, largest, total) }
 	return queue(s, batch, temp, run, func(i int, got int64) error {
 		if p := batch[i]; got <= 0 || got > p.Dst.Bytes() {
-			return fmt.Errorf("%s: %s: encodes to %d bytes, there is room for %d", p.Name, f, got, p.Dst.Bytes())
+			return fmt.Errorf("encodes to %d bytes, there is room for %d", got, p.Dst.Bytes())
 		}
 		lengths[i] = got
 		return nil

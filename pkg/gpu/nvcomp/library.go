@@ -169,6 +169,18 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (nvCOMP error %d)", text, e.Code)
 }
 
+// PieceError is a piece that could not be decoded or encoded.
+type PieceError struct {
+	Name   string // the piece's
+	Format Format
+	Err    error
+}
+
+func (e *PieceError) Error() string { return fmt.Sprintf("%s: %s: %v", e.Name, e.Format, e.Err) }
+
+// Unwrap is what was wrong with the piece.
+func (e *PieceError) Unwrap() error { return e.Err }
+
 // texts are the values of nvcompStatus_t in words.
 var texts = map[int]string{
 	10:    "invalid value",

@@ -128,22 +128,17 @@ func (f *bloscFrame) streams(n int) int {
 // in whole words.
 const zstdSlack = 16
 
-// decodeBlock decodes block j to dst, which has its length. Bytes of dst's
-// capacity are left alone.
-func (f *bloscFrame) decodeBlock(s *Scratch, dst []byte, j int) error {
+// eachStream calls f for the streams of block j, of n decoded bytes, one after the other: where
+// stream i lies in the container, and of how many it is. All are decoded to the
+// same length; one that has that length already is stored as it is.
+func (f *bloscFrame) eachStream(j, n int, use func(i, streams, at, length int) error) error {
 	at := signed(f.src[bloscHeader+4*j:])
 	if at < bloscHeader+4*f.blocks || at > len(f.src) {
 		return fmt.Errorf("block %d: offset %d at byte %d (must be %d to %d)", j, at, bloscHeader+4*j, bloscHeader+4*f.blocks, len(f.src))
 	}
-	how := f.shuffled(len(dst))
-	plain := dst[:len(dst):len(dst)]
-	if how != NoShuffle {
-		plain = room(&s.blosc.block, len(dst)+zstdSlack)[:len(dst)]
-	}
-	streams := f.streams(len(dst))
-	n := len(dst) / streams
-	if n*streams != len(dst) {
-		return fmt.Errorf("block %d: %d bytes cannot be split in %d streams", j, len(dst), streams)
+	streams := f.streams(n)
+	if n%streams != 0 {
+		return fmt.Errorf("block %d: %d bytes cannot be split in %d streams", j, n, streams)
 	}
 	for i := range streams {
 		if len(f.src)-at < 4 {
@@ -153,14 +148,34 @@ func (f *bloscFrame) decodeBlock(s *Scratch, dst []byte, j int) error {
 		if length < 0 || length > len(f.src)-at-4 {
 			return fmt.Errorf("block %d, stream %d: length %d at byte %d, there are %d bytes", j, i, length, at, len(f.src)-at-4)
 		}
-		stream := f.src[at+4 : at+4+length]
-		out := plain[i*n : (i+1)*n : min((i+1)*n+zstdSlack, cap(plain))]
-		if length == n {
-			copy(out, stream)
-		} else if err := f.decodeStream(s, out, stream); err != nil {
+		if err := use(i, streams, at+4, length); err != nil {
 			return fmt.Errorf("block %d, stream %d at byte %d: %w", j, i, at+4, err)
 		}
 		at += 4 + length
+	}
+	return nil
+}
+
+// decodeBlock decodes block j to dst, which has its length. Bytes of dst's
+// capacity are left alone.
+func (f *bloscFrame) decodeBlock(s *Scratch, dst []byte, j int) error {
+	how := f.shuffled(len(dst))
+	plain := dst[:len(dst):len(dst)]
+	if how != NoShuffle {
+		plain = room(&s.blosc.block, len(dst)+zstdSlack)[:len(dst)]
+	}
+	err := f.eachStream(j, len(dst), func(i, streams, at, length int) error {
+		n := len(dst) / streams
+		stream := f.src[at : at+length]
+		out := plain[i*n : (i+1)*n : min((i+1)*n+zstdSlack, cap(plain))]
+		if length == n {
+			copy(out, stream)
+			return nil
+		}
+		return f.decodeStream(s, out, stream)
+	})
+	if err != nil {
+		return err
 	}
 	switch how {
 	case ByteShuffle:

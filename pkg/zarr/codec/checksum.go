@@ -71,21 +71,30 @@ func (k *checksumCodec) location() map[string]any {
 func (k *checksumCodec) EncodedSize(n int) (lo, hi int) { return n + 4, n + 4 }
 
 func (k *checksumCodec) Decode(_ *Scratch, dst, src []byte) (int, error) {
+	if n := len(src) - 4; n > len(dst) {
+		return 0, errTooLong(len(dst))
+	}
+	data, err := k.verify(src)
+	if err != nil {
+		return 0, err
+	}
+	return copy(dst, data), nil
+}
+
+// verify is the data that the checksum is of, if it is right.
+func (k *checksumCodec) verify(src []byte) ([]byte, error) {
 	n := len(src) - 4
 	if n < 0 {
-		return 0, fmt.Errorf("%d bytes are too few for a checksum of 4", len(src))
-	}
-	if n > len(dst) {
-		return 0, errTooLong(len(dst))
+		return nil, fmt.Errorf("%d bytes are too few for a checksum of 4", len(src))
 	}
 	data, sum, at := src[:n], src[n:], n
 	if k.atStart {
 		data, sum, at = src[4:], src[:4], 0
 	}
 	if got, want := k.sum(data), binary.LittleEndian.Uint32(sum); got != want {
-		return 0, fmt.Errorf("checksum of the data is %08x, at byte %d is %08x", got, at, want)
+		return nil, fmt.Errorf("checksum of the data is %08x, at byte %d is %08x", got, at, want)
 	}
-	return copy(dst, data), nil
+	return data, nil
 }
 
 func (k *checksumCodec) Encode(_ *Scratch, dst, src []byte) ([]byte, error) {

@@ -31,6 +31,14 @@ func Gzip(dst, src []byte) (n int, err error) {
 	}
 }
 
+// GzipHeader is the length of the header of the gzip member that src begins with.
+func GzipHeader(src []byte) (int, error) {
+	d := newDecoder(nil, src)
+	defer d.release()
+	err := d.gzipHeader()
+	return d.in, err
+}
+
 func (d *decoder) gzipMember() error {
 	if err := d.gzipHeader(); err != nil {
 		return err

@@ -27,6 +27,14 @@ func Zlib(dst, src []byte) (n int, err error) {
 	return d.out, d.atEnd()
 }
 
+// ZlibHeader is the length of the header of the zlib stream src.
+func ZlibHeader(src []byte) (int, error) {
+	d := newDecoder(nil, src)
+	defer d.release()
+	err := d.zlibHeader()
+	return d.in, err
+}
+
 func (d *decoder) zlibHeader() error {
 	if len(d.src) < 2 {
 		return d.truncated()

@@ -1,0 +1,214 @@
+// Package unpack decodes stored chunks that lie on a device there: what [codec.Chain]'s
+// Decode does on the host, for many chunks in one call.
+//
+// The host looks at a chunk's headers ([codec.Chain.Pieces]) where the stored bytes are in
+// its memory; the bytes go to the device as they are, to any address, and [Queue] decodes
+// them with nvCOMP and undoes their shuffle:
+//
+//	err = chain.Pieces(&chunk.Pieces, stored, size) // codec.ErrWhole: the host must decode it
+//	s.Upload(chunk.Stored, stored)
+//	err = unpack.Queue(lib, s, chunks)
+//	err = s.Wait() // names the chunk that could not be decoded, as a *nvcomp.PieceError
+//
+// Zstandard, LZ4, gzip, zlib and Blosc of these are decoded, byte and bit shuffle undone.
+// Other codecs, filters but numcodecs' shuffle, BloscLZ, gzip of several members, and chunks of
+// very many tiny streams are the host's: [codec.Chain.InPieces] says so of a chain.
+package unpack
+
+import (
+	"errors"
+
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/gpu/nvcomp"
+	"strata/pkg/mem"
+	"strata/pkg/zarr/codec"
+)
+
+// Chunk is a chunk to decode.
+type Chunk struct {
+	Name   string // in errors
+	Pieces codec.Pieces
+	Stored gpu.Span // the stored bytes, at any address
+	Dst    gpu.Span // the decoded chunk: Pieces.Size bytes, at any address; fastest at multiples of 16
+}
+
+// formats are nvCOMP's names of the formats of streams.
+var formats = map[codec.StreamFormat]nvcomp.Format{
+	codec.StreamZstd:    nvcomp.Zstd,
+	codec.StreamLZ4:     nvcomp.LZ4,
+	codec.StreamDeflate: nvcomp.Deflate,
+}
+
+// apart is what distances between a batch's pieces of scratch memory are multiples of.
+const apart = 256
+
+func up(n int64) int64 { return (n + apart - 1) / apart * apart }
+
+// Queue queues the decoding of chunks. Their Stored and Dst must not overlap, and live
+// until the stream has been waited for. Scratch memory is taken from the device's pools
+// until then (see [Memory]); an error of [gpu.ErrMemory] says that there is too little,
+// and then nothing of use has been queued. lib may be nil where no stream is compressed.
+func Queue(lib *nvcomp.Library, s *gpu.Stream, chunks []Chunk) error {
+	b := batch{lib: lib, stream: s, pieces: map[codec.StreamFormat][]nvcomp.Piece{}}
+	if err := b.takeScratch(chunks); err != nil {
+		return err
+	}
+	for i := range chunks {
+		if err := b.add(&chunks[i]); err != nil {
+			return err
+		}
+	}
+	if err := kernels.CopyPieces(s, b.copies); err != nil {
+		return err
+	}
+	for _, f := range []codec.StreamFormat{codec.StreamZstd, codec.StreamLZ4, codec.StreamDeflate} {
+		if err := lib.Decode(s, formats[f], b.pieces[f]); err != nil {
+			return err
+		}
+	}
+	return b.unshuffle()
+}
+
+// batch is what Queue works out.
+type batch struct {
+	lib     *nvcomp.Library
+	stream  *gpu.Stream
+	plain   gpu.Span // decoded chunks that are shuffled still
+	aligned gpu.Span // streams that nvCOMP does not take where they lie
+	pieces  map[codec.StreamFormat][]nvcomp.Piece
+	copies  []kernels.Range
+	shuffle []shuffled
+}
+
+type shuffled struct {
+	chunk *Chunk
+	plain gpu.Span
+}
+
+var errNoLibrary = errors.New("there is no nvCOMP to decode it")
+
+func (b *batch) takeScratch(chunks []Chunk) error {
+	var plain, aligned int64
+	for i := range chunks {
+		c := &chunks[i]
+		if c.Pieces.Shuffle != codec.NoShuffle {
+			plain += up(int64(c.Pieces.Size))
+		}
+		for _, p := range c.Pieces.List {
+			if f, ok := formats[p.Format]; ok {
+				if b.lib == nil {
+					return &nvcomp.PieceError{Name: c.Name, Format: f, Err: errNoLibrary}
+				}
+				if b.misaligned(c, p) {
+					aligned += up(int64(p.Len))
+				}
+			}
+		}
+	}
+	for _, t := range []struct {
+		bytes int64
+		span  *gpu.Span
+	}{{plain, &b.plain}, {aligned, &b.aligned}} {
+		if t.bytes == 0 {
+			continue
+		}
+		m, err := b.stream.Device().Memory().Get(t.bytes)
+		if err != nil {
+			return err
+		}
+		b.stream.Release(m)
+		*t.span = m.Span
+	}
+	return nil
+}
+
+func (b *batch) misaligned(c *Chunk, p codec.Stream) bool {
+	return (int64(c.Stored.Address())+int64(p.At))%b.lib.DecodeAlignment(formats[p.Format]) != 0
+}
+
+// take cuts n bytes off scratch memory.
+func take(s *gpu.Span, n int64) gpu.Span {
+	t := s.From(0, n)
+	*s = s.From(min(up(n), s.Bytes()), max(0, s.Bytes()-up(n)))
+	return t
+}
+
+func (b *batch) add(c *Chunk) error {
+	dst := c.Dst.From(0, int64(c.Pieces.Size))
+	if c.Pieces.Shuffle != codec.NoShuffle {
+		dst = take(&b.plain, dst.Bytes())
+		b.shuffle = append(b.shuffle, shuffled{c, dst})
+	}
+	for _, p := range c.Pieces.List {
+		src, to := c.Stored.From(int64(p.At), int64(p.Len)), dst.From(int64(p.To), int64(p.Size))
+		if p.Format == codec.StreamStored {
+			b.copies = append(b.copies, kernels.Range{Dst: to, Src: src})
+			continue
+		}
+		if b.misaligned(c, p) {
+			moved := take(&b.aligned, src.Bytes())
+			b.copies = append(b.copies, kernels.Range{Dst: moved, Src: src})
+			src = moved
+		}
+		b.pieces[p.Format] = append(b.pieces[p.Format], nvcomp.Piece{Src: src, Dst: to, Name: c.Name})
+	}
+	return nil
+}
+
+// unshuffle undoes the shuffle of chunks, of as many at once as lie at equal distances.
+func (b *batch) unshuffle() error {
+	for i := 0; i < len(b.shuffle); {
+		first, n := b.shuffle[i], 1
+		p := &first.chunk.Pieces
+		stride := up(int64(p.Size))
+		for ; i+n < len(b.shuffle); n++ {
+			q := &b.shuffle[i+n].chunk.Pieces
+			if q.Size != p.Size || q.Shuffle != p.Shuffle || q.Typesize != p.Typesize || q.Block != p.Block ||
+				b.shuffle[i+n].chunk.Dst.Address() != first.chunk.Dst.Address()+uint64(int64(n)*stride) {
+				break
+			}
+		}
+		undo := kernels.Unshuffle
+		if p.Shuffle == codec.BitShuffle {
+			undo = kernels.BitUnshuffle
+		}
+		err := undo(b.stream, first.chunk.Dst, first.plain, kernels.Blocks{Size: int64(p.Size), Block: int64(p.Block), Stride: stride, Count: n}, p.Typesize)
+		if err != nil {
+			return err
+		}
+		i += n
+	}
+	return nil
+}
+
+// Memory is about what Queue takes for n chunks of a chain, of size decoded bytes each, of
+// page-locked memory and of the device, until the stream has been waited for. Where less of
+// the device is free, nvCOMP's part of it can be smaller, down to that of one chunk.
+func Memory(lib *nvcomp.Library, d *gpu.Device, c codec.Chain, size, n int) (pinned, device int64, err error) {
+	streams := n * c.MostStreams(size)
+	pinned = nvcomp.Overhead(streams) + pooled(int64(24*streams))
+	device = pinned
+	for _, k := range c {
+		switch k.Name() {
+		case "blosc", "shuffle":
+			device += pooled(int64(n) * up(int64(size)))
+		}
+		switch k.Name() {
+		case "gzip", "zlib":
+			device += pooled(int64(n) * up(int64(size)))
+		case "blosc", "zstd":
+			if lib == nil {
+				break
+			}
+			temp, err := lib.DecodeTemp(d, nvcomp.Zstd, n, int64(size), int64(n)*int64(size))
+			if err != nil {
+				return 0, 0, err
+			}
+			device += pooled(temp)
+		}
+	}
+	return pinned, device, nil
+}
+
+func pooled(n int64) int64 { return int64(mem.Size(int(n))) }
