@@ -41,11 +41,15 @@ func (r *Run) Device(ctx context.Context) (Device, error) {
 	return nil, r.withoutGPU(err.Error())
 }
 
-// withoutGPU goes on with the CPU, unless a GPU is required.
+// withoutGPU goes on with the CPU, unless a GPU is required, by name or by a backend that
+// takes one.
 func (r *Run) withoutGPU(reason string) error {
 	o := &r.Options
-	if o.RequireGPU {
+	switch {
+	case o.RequireGPU:
 		return GPUFailure(fmt.Errorf("--require_gpu: no usable GPU: %s", reason))
+	case onGPU(o.Backend):
+		return GPUFailure(fmt.Errorf("--backend %s: no usable GPU: %s", o.Backend, reason))
 	}
 	o.UseGPU = false
 	r.FellBack("gpu", "cpu", reason)

@@ -257,7 +257,7 @@ func (r *Run) prepare() error {
 			return placeError(err)
 		}
 	}
-	if reason := backendReason(o.Backend); reason != "" {
+	if reason := r.backendReason(); reason != "" {
 		return Usage("flag --backend: %s cannot be used: %s; give auto or host", o.Backend, reason)
 	}
 	failed := os.Getenv(fellBackVariable)

@@ -22,7 +22,7 @@ type Options struct {
 	GPUFiles   settings.Settings // how files are moved to and from the GPU
 	Threads    int               // workers, at least 1
 	Mem        int64             // ceiling for buffers, bytes
-	Backend    string            // "auto" or "host"
+	Backend    string            // as the flag has it, one that the command can have
 	Overwrite  bool
 	Sync       bool
 	ZarrFormat int    // 2 or 3; 0: the input's
@@ -123,15 +123,26 @@ func memBudget(l host.Limits) int64 {
 	return min(defaultMem, half)
 }
 
-// backendReason says why a backend cannot be had in this build; "" if it can.
-func backendReason(name string) string {
-	switch name {
-	case "auto", "host":
+// backendReason says why a command cannot have the backend that was asked for; "" if it
+// can, as far as that is known before it has opened its input and a GPU.
+func (r *Run) backendReason() string {
+	o := &r.Options
+	switch {
+	case o.Backend == "auto" || o.Backend == "host":
 		return ""
-	case "direct", "mmap":
+	case !onGPU(o.Backend):
 		return "this build reads chunks with pread only"
+	case r.command.Accelerator == nil:
+		return gpuReason
+	case !o.UseGPU:
+		return "it takes a GPU, and --no-use_gpu is given"
 	}
-	return gpuReason
+	return ""
+}
+
+// onGPU reports whether a backend is one of a GPU.
+func onGPU(backend string) bool {
+	return backend == "bounce" || backend == "gds" || backend == "nvcomp"
 }
 
 // gpuReason says why a command without code for a GPU uses none.

@@ -24,9 +24,9 @@ type deviceColumns struct {
 // newDeviceColumns plans the reading of a mosaic; what it costs is counted in the meter.
 func newDeviceColumns(m *mosaic, res *Resources, count *meter.Meter) (*deviceColumns, error) {
 	a := m.image.Levels[0].Array
-	r, err := zarrgpu.NewReader(a, res.Device, zarrgpu.Options{Backend: res.Backend, Meter: count, Warn: res.Warn})
+	r, err := res.reader(a, count)
 	if err != nil {
-		return nil, layoutError{err}
+		return nil, err
 	}
 	c := &deviceColumns{Reader: r, mosaic: m, planes: m.chunk[0]}
 	plane := int(r.Bytes([]int{1, m.chunk[1], m.chunk[2]}))

@@ -15,9 +15,12 @@ import (
 	"slices"
 
 	"strata/pkg/dtype"
+	"strata/pkg/gds"
 	"strata/pkg/gpu"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/zarrgpu"
 )
 
 // ErrInput is wrapped by errors that are the fault of the input: trying again
@@ -76,9 +79,28 @@ type Resources struct {
 	Mem      int64                // ceiling for buffers, bytes
 	Device   *gpu.Device          // where the stage computes; nil: on the CPU
 	Backend  string               // how chunks come to the device, as the flag --backend; "": auto
+	Files    *gds.Pool            // reads and writes files on the device, straight where it can; may be nil
+	Ways     *zarrgpu.Counts      // what came to the device how; may be nil
 	Meter    *meter.Meter         // may be nil
 	Progress func(bytes int64)    // called with input bytes as they are done; may be nil
 	Warn     func(message string) // called for what the user should know; may be nil
+	Debug    func(message string) // called for what helps to find out why something is slow; may be nil
+}
+
+// reading is how arrays are read into the device; what it costs is counted in the meter.
+func (r *Resources) reading(count *meter.Meter) zarrgpu.Options {
+	return zarrgpu.Options{Backend: r.Backend, Files: r.Files, Meter: count, Counts: r.Ways, Warn: r.Warn, Debug: r.Debug}
+}
+
+// reader is the reader of an array into the device. A backend that cannot serve it is an
+// error of the command line.
+func (r *Resources) reader(a *zarr.Array, count *meter.Meter) (*zarrgpu.Reader, error) {
+	reader, err := zarrgpu.NewReader(a, r.Device, r.reading(count))
+	var backend *zarrgpu.BackendError
+	if errors.As(err, &backend) {
+		return nil, layoutError{err}
+	}
+	return reader, err
 }
 
 func (r *Resources) progress(n int64) {

@@ -63,6 +63,12 @@ type GPU struct {
 
 	BytesToDevice   int64 `json:"bytes_to_device"`
 	BytesFromDevice int64 `json:"bytes_from_device"`
+
+	// How chunks came to the device: bytes of elements by backend ("host", "bounce", "gds",
+	// "nvcomp"), regions that the host had to read again, and why no better backend was taken.
+	BytesByBackend map[string]int64 `json:"bytes_by_backend"`
+	ReadAgain      int64            `json:"regions_read_again"`
+	BackendReasons []string         `json:"backend_reasons"`
 }
 
 // Dataset is a file or array that was read or written. Fields that do not

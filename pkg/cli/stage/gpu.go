@@ -6,8 +6,10 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/record"
+	"strata/pkg/gds"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/lease"
+	"strata/pkg/zarr/zarrgpu"
 )
 
 // GPU is the accelerator of stages: of the devices that --gpu names, or all, the one
@@ -66,22 +68,37 @@ func open(ctx context.Context, r *cli.Run) (*device, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Release())
 	}
-	return &device{d, l}, nil
+	files, err := gds.NewPool(d, r.Options.GPUFiles, func(text string) { r.Warn("%s", text) })
+	if err != nil {
+		return nil, errors.Join(err, d.Close(), l.Release())
+	}
+	return &device{Device: d, lease: l, files: files}, nil
 }
 
 // device is a leased GPU as the command line sees it.
 type device struct {
 	*gpu.Device
 	lease *lease.Lease
+	files *gds.Pool
+	ways  zarrgpu.Counts
 }
 
 // Record is what the run record says of the device.
 func (d *device) Record() (record.GPU, int64) {
 	up, down, _ := d.Traffic()
-	return record.GPU{
+	g := record.GPU{
 		Name: d.Info.Name, UUID: d.Info.UUID, Driver: d.Info.Driver.String(), BytesToDevice: up, BytesFromDevice: down,
-	}, d.Memory().Peak()
+		BytesByBackend: map[string]int64{}, ReadAgain: d.ways.Fallbacks(), BackendReasons: d.ways.Reasons(),
+	}
+	for _, w := range []zarrgpu.Way{zarrgpu.Host, zarrgpu.Bounce, zarrgpu.GDS, zarrgpu.NVComp} {
+		if n := d.ways.Bytes(w); n > 0 {
+			g.BytesByBackend[w.String()] = n
+		}
+	}
+	return g, d.Memory().Peak()
 }
 
 // Close gives the device back, and then the lease.
-func (d *device) Close() error { return errors.Join(d.Device.Close(), d.lease.Release()) }
+func (d *device) Close() error {
+	return errors.Join(d.files.Close(), d.Device.Close(), d.lease.Release())
+}

@@ -62,7 +62,9 @@ func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task) (oct.R
 		return res, err
 	}
 	if d != nil {
-		res.Device = d.(*device).Device
+		on := d.(*device)
+		res.Device, res.Backend, res.Files, res.Ways = on.Device, r.Options.Backend, on.files, &on.ways
+		res.Debug = func(m string) { r.Log.Debug().Msg(m) }
 	}
 	return res, nil
 }

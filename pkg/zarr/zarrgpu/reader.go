@@ -3,8 +3,11 @@ package zarrgpu
 import (
 	"context"
 	"fmt"
+	"sync"
 
+	"strata/pkg/gds"
 	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
 	"strata/pkg/meter"
 	"strata/pkg/zarr"
 )
@@ -12,31 +15,55 @@ import (
 // Options say how an array is read. Zero values are good ones.
 type Options struct {
 	Backend string               // as the flag --backend; "": auto
+	Files   *gds.Pool            // reads files straight into the device where it can; may be nil
 	Workers int                  // goroutines of one Fetch that decode, at least 1
 	Meter   *meter.Meter         // may be nil
+	Counts  *Counts              // may be nil
 	Warn    func(message string) // called for what the user should know; may be nil
+	Debug   func(message string) // called with the reason why an array takes no better way, each once; may be nil
 }
 
 // Reader brings regions of an array to a device. Several goroutines may use it.
 type Reader struct {
-	array  *zarr.Array
-	device *gpu.Device
-	size   int // bytes of an element
+	array   *zarr.Array
+	device  *gpu.Device
+	options Options
+	way     Way
+	why     string
+
+	size   int     // bytes of an element
+	chunk  int64   // bytes of a decoded chunk
+	shape  []int   // of a chunk
+	grid   []int   // number of chunks along each dimension
+	within []int64 // bytes between neighbours in a chunk
+	fill   []byte
+	warned sync.Once
 }
 
 // NewReader makes the reader of an array. A backend that cannot serve the array is a
 // [*BackendError].
 func NewReader(a *zarr.Array, d *gpu.Device, o Options) (*Reader, error) {
-	switch o.Backend {
-	case "", "auto", "host":
-	default:
-		return nil, &BackendError{Backend: o.Backend, Where: a.Location(), Reason: "chunks are read and decoded by the host only"}
-	}
-	return &Reader{
+	r := &Reader{
 		array:  a.With(zarr.Workers(max(o.Workers, 1)), zarr.Meter(o.Meter)),
-		device: d,
-		size:   a.DType().Size(),
-	}, nil
+		device: d, options: o,
+		size: a.DType().Size(), shape: a.Chunks(), fill: a.Fill(),
+	}
+	r.chunk = r.Bytes(r.shape)
+	for d, n := range a.Shape() {
+		r.grid = append(r.grid, (n+r.shape[d]-1)/r.shape[d])
+	}
+	r.within = strides(r.shape, r.size)
+	var err error
+	if r.way, r.why, err = r.choose(o.Backend); err != nil {
+		return nil, err
+	}
+	if r.why != "" {
+		text := fmt.Sprintf("%s is read by way of %s: %s", a.Location(), r.way, r.why)
+		if o.Counts.because(r.way.String()+": "+r.why) && o.Debug != nil {
+			o.Debug(text)
+		}
+	}
+	return r, nil
 }
 
 // BackendError is a backend that was asked for and cannot serve an array.
@@ -50,15 +77,18 @@ func (e *BackendError) Error() string {
 	return fmt.Sprintf("--backend %s cannot read %s: %s", e.Backend, e.Where, e.Reason)
 }
 
-// DecodeError is a chunk that the device could not decode. Perhaps the host can: see
+// DecodeError is a region that the device could not decode. Perhaps the host can: see
 // [Slot.FetchOnHost].
 type DecodeError struct {
-	Where string // the chunk
+	Where string // the array
 	Err   error
 }
 
 func (e *DecodeError) Error() string { return fmt.Sprintf("%s: decode on the GPU: %v", e.Where, e.Err) }
 func (e *DecodeError) Unwrap() error { return e.Err }
+
+// Way is the way that regions take, and what speaks against a better one.
+func (r *Reader) Way() (w Way, why string) { return r.way, r.why }
 
 // Bytes is the size of a region of that shape.
 func (r *Reader) Bytes(shape []int) int64 {
@@ -69,10 +99,72 @@ func (r *Reader) Bytes(shape []int) int64 {
 	return n
 }
 
+// chunks is how many chunks a region of that shape has that begins with one.
+func (r *Reader) chunks(shape []int) int64 {
+	n := int64(1)
+	for d, s := range shape {
+		n *= int64(min((s+r.shape[d]-1)/r.shape[d], r.grid[d]))
+	}
+	return n
+}
+
+// touched is how many chunks a region has a part of.
+func (r *Reader) touched(region zarr.Region) int64 {
+	n := int64(1)
+	for d, s := range region.Shape {
+		if s == 0 {
+			return 0
+		}
+		n *= int64((region.Start[d]+s-1)/r.shape[d] - region.Start[d]/r.shape[d] + 1)
+	}
+	return n
+}
+
 // Memory is what a slot for regions of that shape takes, in bytes, of page-locked
-// memory and of the device. What Into fills is not in it.
+// memory and of the device. What Into fills is not in it. A region that begins within a
+// chunk, and therefore has a part of more chunks, takes more where there is more, and
+// else is read by the host.
 func (r *Reader) Memory(shape []int) (pinned, device int64) {
-	return pooled(r.Bytes(shape)), 0
+	s := r.needs(shape, r.chunks(shape))
+	for _, n := range s.pinned() {
+		pinned += pooled(n)
+	}
+	for _, n := range s.onDevice() {
+		device += pooled(n)
+	}
+	return pinned, device
+}
+
+// needs is the memory of a slot, in bytes.
+type needs struct {
+	host   int64 // the region, or its chunks as they are stored
+	table  int64 // of boxes, on both sides
+	chunks int64 // on the device: chunks, or the parts of them that are read
+}
+
+func (n needs) pinned() []int64   { return []int64{n.host, n.table} }
+func (n needs) onDevice() []int64 { return []int64{n.table, n.chunks} }
+
+func (r *Reader) needs(shape []int, chunks int64) needs {
+	n := needs{host: r.Bytes(shape)}
+	if r.way == GDS {
+		n.table = kernels.ScatterTable(int(chunks))
+		n.chunks = chunks * aligned(r.cover(shape))
+	}
+	return n
+}
+
+// cover is how many bytes lie between the first and the last element of a region of that
+// shape in a chunk.
+func (r *Reader) cover(shape []int) int64 {
+	n := int64(r.size)
+	for d, s := range shape {
+		if s == 0 {
+			return 0
+		}
+		n += int64(min(s, r.shape[d])-1) * r.within[d]
+	}
+	return n
 }
 
 // Scratch is about what one Fetch by one goroutine takes of the host's memory beside
@@ -101,8 +193,8 @@ func (r *Reader) Scratch() int64 {
 // much it is an error of [gpu.ErrMemory].
 func (r *Reader) Slot(shape []int) (*Slot, error) {
 	s := &Slot{reader: r}
-	var err error
-	if s.host, err = r.device.Host(int(r.Bytes(shape))); err != nil {
+	if err := s.reserve(r.needs(shape, r.chunks(shape))); err != nil {
+		s.Release()
 		return nil, err
 	}
 	return s, nil
@@ -121,13 +213,27 @@ func (r *Reader) Fetch(ctx context.Context, region zarr.Region) (*Slot, error) {
 	return s, nil
 }
 
-// Read brings a region to dst, which holds it for what is queued on s behind it.
+// Read brings a region to dst, which holds it for what is queued on s behind it. Of a
+// region that is decoded on the device it waits for the stream: one that it cannot decode
+// is read again by the host.
 func (r *Reader) Read(ctx context.Context, s *gpu.Stream, region zarr.Region, dst gpu.Span) error {
 	f, err := r.Fetch(ctx, region)
 	if err != nil {
 		return err
 	}
 	f.Into(s, dst)
+	if f.way == NVComp {
+		err := s.Wait()
+		if IsDecodeError(err) {
+			if err = f.FetchOnHost(ctx, region); err == nil {
+				f.Into(s, dst)
+			}
+		}
+		if err != nil {
+			f.Release()
+			return err
+		}
+	}
 	s.After(f.Release)
 	return nil
 }

@@ -2,9 +2,11 @@ package zarrgpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/zarr"
 )
@@ -13,41 +15,183 @@ import (
 // goroutine at a time may use it.
 type Slot struct {
 	reader *Reader
-	host   *mem.Buffer
-	bytes  int // of the region that was fetched
+
+	host     *mem.Buffer // the region, or its chunks as they are stored
+	table    *mem.Buffer // of boxes
+	onDevice *gpu.Buffer // the same on the device
+	chunks   *gpu.Buffer // chunks, or parts of them, for the boxes to be taken from
+
+	way   Way            // by which the region came
+	bytes int64          // of it
+	boxes []kernels.Part // of which it is made; none: it is in host as it is
 }
 
-// Fetch reads a region from storage. It blocks. What Into queued for the region before
-// must have been waited for.
-func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
-	n := int(s.reader.Bytes(region.Shape))
-	if n > len(s.host.B) {
-		return fmt.Errorf("%s: region %v has %d bytes, its slot %d", s.reader.array.Location(), region, n, len(s.host.B))
+// reserve takes memory, or more of it.
+func (s *Slot) reserve(n needs) error {
+	d := s.reader.device
+	for _, b := range []struct {
+		buffer **mem.Buffer
+		bytes  int64
+	}{{&s.host, n.host}, {&s.table, n.table}} {
+		if b.bytes == 0 || *b.buffer != nil && int64(len((*b.buffer).B)) >= b.bytes {
+			continue
+		}
+		got, err := d.Host(int(b.bytes))
+		if err != nil {
+			return err
+		}
+		(*b.buffer).Release()
+		*b.buffer = got
 	}
-	s.bytes = n
-	return s.reader.array.Read(ctx, region, s.host.B[:n])
+	for _, b := range []struct {
+		buffer **gpu.Buffer
+		bytes  int64
+	}{{&s.onDevice, n.table}, {&s.chunks, n.chunks}} {
+		if b.bytes == 0 || *b.buffer != nil && (*b.buffer).Bytes() >= b.bytes {
+			continue
+		}
+		got, err := d.Memory().Get(b.bytes)
+		if err != nil {
+			return err
+		}
+		(*b.buffer).Release()
+		*b.buffer = got
+	}
+	return nil
 }
 
-// FetchOnHost is Fetch of a region that the host decodes, whatever the reader's way.
-func (s *Slot) FetchOnHost(ctx context.Context, region zarr.Region) error {
-	return s.Fetch(ctx, region)
+// Release gives the slot's memory back. What Into queued must have been waited for:
+// stream.After(slot.Release) sees to that.
+func (s *Slot) Release() {
+	s.host.Release()
+	s.table.Release()
+	s.onDevice.Release()
+	s.chunks.Release()
 }
 
 // Reader is the reader that the slot is of.
 func (s *Slot) Reader() *Reader { return s.reader }
 
 // Bytes is the size of the region that was fetched.
-func (s *Slot) Bytes() int64 { return int64(s.bytes) }
+func (s *Slot) Bytes() int64 { return s.bytes }
+
+// Fetch reads a region from storage. It blocks. What Into queued for the region before
+// must have been waited for. Where another way than the host's fails in the middle, the
+// region is read again by the host.
+func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
+	r := s.reader
+	if r.way != GDS && r.way != NVComp {
+		return s.fetch(ctx, region)
+	}
+	err := s.reserve(r.needs(region.Shape, r.touched(region)))
+	if errors.Is(err, gpu.ErrMemory) {
+		return s.fetch(ctx, region)
+	}
+	if err == nil {
+		err = s.fetchStraight(ctx, region)
+	}
+	if err == nil {
+		s.way, s.bytes = r.way, r.Bytes(region.Shape)
+		r.options.Counts.add(s.way, s.bytes)
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return s.again(ctx, region, err)
+}
+
+// FetchOnHost is Fetch of a region that was fetched and that the device could not decode:
+// the host does.
+func (s *Slot) FetchOnHost(ctx context.Context, region zarr.Region) error {
+	return s.again(ctx, region, errors.New("the device could not decode it"))
+}
+
+// again reads by the host what failed another way. If the host fails as well its error is
+// the one that says what is wrong.
+func (s *Slot) again(ctx context.Context, region zarr.Region, because error) error {
+	if err := s.fetch(ctx, region); err != nil {
+		return err
+	}
+	r := s.reader
+	if c := r.options.Counts; c != nil {
+		c.fallbacks.Add(1)
+	}
+	r.warned.Do(func() {
+		if r.options.Warn != nil {
+			r.options.Warn(fmt.Sprintf("%s: a region was read again by the host: %v", r.array.Location(), because))
+		}
+	})
+	return nil
+}
+
+// fetch reads a region by the host.
+func (s *Slot) fetch(ctx context.Context, region zarr.Region) error {
+	r := s.reader
+	n := r.Bytes(region.Shape)
+	if err := s.reserve(needs{host: n}); err != nil {
+		return fmt.Errorf("%s: region %v: %w", r.array.Location(), region, err)
+	}
+	s.way, s.bytes, s.boxes = Host, n, nil
+	if r.way == Bounce {
+		s.way = Bounce
+	}
+	if n == 0 {
+		return nil
+	}
+	if err := r.array.Read(ctx, region, s.host.B[:n]); err != nil {
+		return err
+	}
+	r.options.Counts.add(s.way, n)
+	return nil
+}
 
 // Into queues what brings the fetched region to dst, in C order and native byte order.
 // Faults come out of the stream's Wait.
 func (s *Slot) Into(stream *gpu.Stream, dst gpu.Span) {
-	stream.Upload(dst, s.host.B[:s.bytes])
+	if dst.Bytes() < s.bytes {
+		fail(stream, fmt.Errorf("%s: a region of %d bytes for %d of the device", s.reader.array.Location(), s.bytes, dst.Bytes()))
+		return
+	}
+	if s.bytes == 0 {
+		return
+	}
+	switch s.way {
+	case Host, Bounce:
+		stream.Upload(dst, s.host.B[:s.bytes])
+	case GDS:
+		s.scatter(stream, dst.From(0, s.bytes))
+	}
 }
 
-// Release gives the slot's memory back. What Into queued must have been waited for:
-// stream.After(slot.Release) sees to that.
-func (s *Slot) Release() { s.host.Release() }
+// scatter queues the putting together of a region.
+func (s *Slot) scatter(stream *gpu.Stream, dst gpu.Span) {
+	if len(s.boxes) == 1 && s.boxes[0].Src >= 0 && s.reader.Bytes(s.boxes[0].Shape) == s.bytes && s.reader.cover(s.boxes[0].Shape) == s.bytes {
+		stream.Copy(dst, s.chunks.From(s.boxes[0].Src, s.bytes))
+		return
+	}
+	var chunks gpu.Span
+	if s.chunks != nil {
+		chunks = s.chunks.Span
+	}
+	if err := kernels.Scatter(stream, dst, chunks, s.boxes, s.reader.fill, s.table.B, s.onDevice.Span); err != nil {
+		fail(stream, err)
+	}
+}
 
-// pooled is what n bytes take of a pool.
-func pooled(n int64) int64 { return int64(mem.Size(int(n))) }
+// fail makes an error the stream's.
+func fail(s *gpu.Stream, err error) { s.Queue(func(uintptr) error { return err }) }
+
+// IsDecodeError reports whether an error is, or wraps, a [DecodeError].
+func IsDecodeError(err error) bool {
+	var e *DecodeError
+	return errors.As(err, &e)
+}
+
+// pooled is what n bytes take of a pool; 0 is none.
+func pooled(n int64) int64 {
+	if n == 0 {
+		return 0
+	}
+	return int64(mem.Size(int(n)))
+}

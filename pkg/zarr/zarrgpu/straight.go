@@ -1,0 +1,118 @@
+package zarrgpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"strata/pkg/gds"
+	"strata/pkg/gpu"
+	"strata/pkg/meter"
+	"strata/pkg/zarr"
+)
+
+// aligned is the room for n bytes in the slot's memory on the device: boxes are copied by
+// 16 bytes wherever their rows allow it.
+func aligned(n int64) int64 { return (n + 15) / 16 * 16 }
+
+// mostFiles is how many files one Fetch has open at a time.
+const mostFiles = 16
+
+// fetchStraight reads the parts of chunks that a region needs straight into the device.
+func (s *Slot) fetchStraight(ctx context.Context, region zarr.Region) error {
+	r := s.reader
+	begun := time.Now()
+	to := strides(region.Shape, r.size)
+	s.boxes = s.boxes[:0]
+	reads := &straightReads{pool: r.options.Files, meter: r.options.Meter}
+	at := int64(0)
+	err := r.array.Located(ctx, region, func(f *zarr.ChunkFile, chunks []zarr.Located) error {
+		if f != nil {
+			if err := reads.open(f.Location()); err != nil {
+				return err
+			}
+		}
+		for _, c := range chunks {
+			box, first, end := r.box(region, to, c.Start)
+			if c.Size < 0 {
+				box.Src = -1
+			} else if c.Size != r.chunk {
+				return fmt.Errorf("%s: a chunk of %d bytes, want %d", f.Location(), c.Size, r.chunk)
+			} else {
+				box.Src = at
+				reads.add(ctx, s.chunks, at, c.Offset+first, end-first)
+				at += aligned(end - first)
+			}
+			s.boxes = append(s.boxes, box)
+		}
+		reads.begin(ctx, s.chunks)
+		return nil
+	})
+	err = errors.Join(err, reads.close())
+	r.options.Meter.Since(meter.Read, begun)
+	return err
+}
+
+// straightReads are the reads of a Fetch that are under way.
+type straightReads struct {
+	pool    *gds.Pool
+	meter   *meter.Meter
+	files   []*gds.File
+	pending []*gds.Pending
+	bytes   int64
+	run     struct{ at, off, n int64 } // that has not begun
+}
+
+// open makes a file the one that is read.
+func (t *straightReads) open(path string) error {
+	if len(t.files) == mostFiles {
+		if err := t.close(); err != nil {
+			return err
+		}
+	}
+	f, err := t.pool.Open(path, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	t.files = append(t.files, f)
+	return nil
+}
+
+// add reads n bytes from off on to byte at of dst. What goes on where the one before
+// ended, in the file and on the device, is one read with it.
+func (t *straightReads) add(ctx context.Context, dst *gpu.Buffer, at, off, n int64) {
+	if t.run.n > 0 && t.run.at+t.run.n == at && t.run.off+t.run.n == off {
+		t.run.n += n
+		return
+	}
+	t.begin(ctx, dst)
+	t.run.at, t.run.off, t.run.n = at, off, n
+}
+
+// begin begins what was added.
+func (t *straightReads) begin(ctx context.Context, dst *gpu.Buffer) {
+	if n := t.run.n; n > 0 {
+		t.pending = append(t.pending, t.files[len(t.files)-1].GoRead(ctx, dst.From(t.run.at, n), t.run.off))
+		t.bytes += n
+		t.run.n = 0
+	}
+}
+
+// close waits for all and closes the files.
+func (t *straightReads) close() error {
+	var errs []error
+	for _, p := range t.pending {
+		errs = append(errs, p.Wait())
+	}
+	for _, f := range t.files {
+		errs = append(errs, f.Close())
+	}
+	err := errors.Join(errs...)
+	if err == nil {
+		t.meter.AddRead(t.bytes)
+	}
+	t.pending, t.files, t.bytes = nil, nil, 0
+	return err
+}

@@ -1,0 +1,177 @@
+package zarrgpu
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"strata/pkg/zarr/store"
+)
+
+// Way is how the regions of an array come to a device.
+type Way int
+
+// The ways, named as the flag --backend has them.
+const (
+	Host   Way = iota // read and decoded by the host, in page-locked memory
+	Bounce            // read into page-locked memory, where chunks are not encoded
+	GDS               // read straight into the device by cuFile
+	NVComp            // read into page-locked memory as stored, decoded on the device
+	ways
+)
+
+var wayNames = [ways]string{"host", "bounce", "gds", "nvcomp"}
+
+func (w Way) String() string { return wayNames[w] }
+
+// Counts is what the readers of a run did. Its methods may be called from any goroutine,
+// and of a nil *Counts.
+type Counts struct {
+	bytes     [ways]atomic.Int64
+	fallbacks atomic.Int64
+
+	mu      sync.Mutex
+	reasons []string
+}
+
+// Bytes is how many bytes of elements came by a way.
+func (c *Counts) Bytes(w Way) int64 {
+	if c == nil {
+		return 0
+	}
+	return c.bytes[w].Load()
+}
+
+// Fallbacks is how many regions had to be read again by the host.
+func (c *Counts) Fallbacks() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.fallbacks.Load()
+}
+
+// Reasons are why arrays did not come by a better way, each once.
+func (c *Counts) Reasons() []string {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string(nil), c.reasons...)
+}
+
+// because notes a reason, and says whether it is a new one.
+func (c *Counts) because(reason string) bool {
+	if c == nil {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.reasons {
+		if r == reason {
+			return false
+		}
+	}
+	c.reasons = append(c.reasons, reason)
+	return true
+}
+
+func (c *Counts) add(w Way, n int64) {
+	if c != nil {
+		c.bytes[w].Add(n)
+	}
+}
+
+// mostDims is how many dimensions the kernels that put chunks together know.
+const mostDims = 5
+
+// choose finds the best way that can serve the array, or what is asked for. why is what
+// speaks against a better one.
+func (r *Reader) choose(backend string) (w Way, why string, err error) {
+	refuse := func(reason string) (Way, string, error) {
+		return 0, "", &BackendError{Backend: backend, Where: r.array.Location(), Reason: reason}
+	}
+	raw := len(r.array.Codecs()) == 0
+	switch backend {
+	case "", "auto":
+		switch reason := r.unfit(); {
+		case reason != nil:
+			w, why = Host, reason.Error()
+		case raw:
+			if w = GDS; r.straight() != nil {
+				w, why = Bounce, r.straight().Error()
+			}
+		default:
+			if w = NVComp; r.decodable() != nil {
+				w, why = Host, r.decodable().Error()
+			}
+		}
+		return w, why, nil
+	case "host":
+		return Host, "", nil
+	case "bounce":
+		if !raw {
+			return refuse("its chunks are encoded; give auto, host or nvcomp")
+		}
+		if err := r.array.Elementary(); err != nil {
+			return refuse(err.Error())
+		}
+		return Bounce, "", nil
+	case "gds":
+		reason := r.unfit()
+		if reason == nil && !raw {
+			reason = errors.New("its chunks are encoded; give auto, host or nvcomp")
+		}
+		if reason == nil {
+			reason = r.straight()
+		}
+		if reason != nil {
+			return refuse(reason.Error())
+		}
+		return GDS, "", nil
+	case "nvcomp":
+		reason := r.unfit()
+		if reason == nil && raw {
+			reason = errors.New("its chunks are not encoded; give auto, host, bounce or gds")
+		}
+		if reason == nil {
+			reason = r.decodable()
+		}
+		if reason != nil {
+			return refuse(reason.Error())
+		}
+		return NVComp, "", nil
+	}
+	return refuse("it is none that a GPU has; give auto, host, bounce, gds or nvcomp")
+}
+
+// unfit is why the device could not put the array's chunks together.
+func (r *Reader) unfit() error {
+	if err := r.array.Elementary(); err != nil {
+		return err
+	}
+	if n := len(r.array.Shape()); n > mostDims {
+		return fmt.Errorf("%d dimensions, at most %d are put together on the device", n, mostDims)
+	}
+	return nil
+}
+
+// straight is why cuFile cannot read the array's files.
+func (r *Reader) straight() error {
+	if _, ok := r.array.Store().(*store.FolderStore); !ok {
+		return errors.New("chunks are not files of their own")
+	}
+	if r.options.Files == nil {
+		return errors.New("files are read by the host")
+	}
+	if straight, reason := r.options.Files.Mode(); !straight {
+		return errors.New(reason)
+	}
+	return nil
+}
+
+// decodable is why the device cannot decode the array's chunks.
+func (r *Reader) decodable() error {
+	return errors.New("chunks are decoded by the host")
+}
