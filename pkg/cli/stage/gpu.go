@@ -68,7 +68,11 @@ func open(ctx context.Context, r *cli.Run) (*device, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Release())
 	}
-	files, err := gds.NewPool(d, r.Options.GPUFiles, func(text string) { r.Warn("%s", text) })
+	how := r.Options.GPUFiles
+	if how.Threads == 0 {
+		how.Threads = r.Options.Threads
+	}
+	files, err := gds.NewPool(d, how, func(text string) { r.Warn("%s", text) })
 	if err != nil {
 		return nil, errors.Join(err, d.Close(), l.Release())
 	}
