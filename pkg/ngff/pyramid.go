@@ -214,12 +214,11 @@ func (p *pyramid) tile(ctx context.Context, index point, src memory, stored bool
 	return p.finishAll(ctx, done, err)
 }
 
-// storedTile is tile of a chunk that is encoded already. below is what is made of it of
-// level 1, to which no other chunk contributes.
-func (p *pyramid) storedTile(ctx context.Context, index point, chunk zarr.Stored, below memory) error {
+// storedTile is tile of a chunk that is encoded already.
+func (p *pyramid) storedTile(ctx context.Context, index point, chunk zarr.Stored, g *given) error {
 	done, err := p.putStored(ctx, index, chunk, nil)
 	if err == nil {
-		done, err = p.feed(0, index, memory{}, &below, done)
+		done, err = p.feed(0, index, memory{}, g, done)
 	}
 	return p.finishAll(ctx, done, err)
 }
@@ -269,9 +268,9 @@ func (p *pyramid) finish(ctx context.Context, u *unit, done []*unit) ([]*unit, e
 }
 
 // feed computes from one unit of level k all that can be computed of level
-// k+1, and keeps what a neighbour is missing for. With below, which holds all of level
-// k+1 that is made of the unit, there is no src.
-func (p *pyramid) feed(k int, index point, src memory, below *memory, done []*unit) ([]*unit, error) {
+// k+1, and keeps what a neighbour is missing for. With g, which comes instead of the unit's
+// samples, there is no src.
+func (p *pyramid) feed(k int, index point, src memory, g *given, done []*unit) ([]*unit, error) {
 	l := p.levels[k]
 	if l.lattice == nil {
 		return done, nil
@@ -284,7 +283,7 @@ func (p *pyramid) feed(k int, index point, src memory, below *memory, done []*un
 	}
 	extent := l.clipped(index)
 	for it := newSegmentWalk(&l.cut, spans); it.next(); {
-		u, err := p.part(k+1, it, extent, src, below)
+		u, err := p.part(k+1, it, extent, src, g)
 		if err != nil {
 			return done, err
 		}
@@ -297,7 +296,7 @@ func (p *pyramid) feed(k int, index point, src memory, below *memory, done []*un
 
 // part does what one tile contributes to one box of a unit of level k, and
 // returns the unit when that was the last.
-func (p *pyramid) part(k int, it *segmentWalk, extent box, src memory, below *memory) (*unit, error) {
+func (p *pyramid) part(k int, it *segmentWalk, extent box, src memory, g *given) (*unit, error) {
 	above, l := p.levels[k-1], p.levels[k]
 	l.mu.Lock()
 	u, err := p.unitOf(k, it.unit)
@@ -322,13 +321,17 @@ func (p *pyramid) part(k int, it *segmentWalk, extent box, src memory, below *me
 	start := time.Now()
 	dst := memory{data: u.buf.B, origin: u.region.lo, stride: contiguous(u.region.shape())}
 	switch {
-	case below != nil:
-		copyBox(dst, *below, it.out, p.elem)
+	case s == nil && g != nil:
+		copyBox(dst, g.out, it.out, p.elem)
 	case s == nil:
 		p.shrink(above.lattice, dst, src, it.out)
 	default:
 		input := memory{data: s.buf.B, origin: s.input.lo, stride: contiguous(s.input.shape())}
-		copyBox(input, src, intersect(s.input, extent), p.elem)
+		b := intersect(s.input, extent)
+		if g != nil {
+			src = g.strip(b)
+		}
+		copyBox(input, src, b, p.elem)
 		l.mu.Lock()
 		s.left--
 		last := s.left == 0 && !u.spilled

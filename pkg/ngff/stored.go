@@ -7,56 +7,149 @@ import (
 	"strata/pkg/zarr"
 )
 
-// Below is the part of level 1 that a tile of level 0, one that CheckTile finds good, makes,
-// as [Downsample] would make it of the tile. alone is false where a neighbour of the tile takes part in it: where
-// an axis of odd length, or chunks of odd length, are halved, unless one chunk has the
-// axis. A region without dimensions: there is no level 1.
-func (w *Writer) Below(start, shape []int) (below zarr.Region, alone bool) {
-	l := w.pyramid.levels[0]
-	if l.lattice == nil {
-		return zarr.Region{}, true
-	}
-	lo, size := padded(start, 0), padded(shape, 1)
-	for d, a := range l.lattice.axes {
-		switch {
-		case !a.halved:
-		case a.in%2 == 0 && l.unit[d]%2 == 0:
-			lo[d], size[d] = lo[d]/2, size[d]/2
-		case size[d] == a.in && l.unit[d] >= a.in:
-			size[d] = a.out
-		default:
-			return zarr.Region{}, false
-		}
-	}
-	b := box{lo: lo}
-	for d := range rank {
-		b.hi[d] = lo[d] + size[d]
-	}
-	return l.area(b), true
+// Part is what a chunk of level 0 gives to level 1.
+type Part struct {
+	// Made is the part of level 1 that is made of the chunk alone, and Taps say how, for
+	// each axis: their samples are counted in level 0. An axis that is not halved has none.
+	// Nothing is made where Made has no voxels, or no dimensions: there is no level 1.
+	Made zarr.Region
+	Taps []Taps
+	// Strips are the parts of the chunk that neighbours need as well.
+	Strips []zarr.Region
 }
 
-// StoreTile is [Writer.WriteTile] of a tile that the caller has encoded: chunks are its
-// chunks, in C order, and below the elements of [Writer.Below], which it makes alone.
-func (w *Writer) StoreTile(ctx context.Context, start, shape []int, chunks []zarr.Stored, below []byte) error {
-	r, alone := zarr.Region{}, false
-	var part memory
-	return w.chunks(ctx, start, shape, func(i int, at point) error {
-		return w.pyramid.storedTile(ctx, at, chunks[i], part)
-	}, func(units box) error {
-		if r, alone = w.Below(start, shape); !alone {
-			return fmt.Errorf("tile at %v of shape %v does not make its part of level 1 alone", start, shape)
+// StoredChunk is a chunk of level 0 that the caller has encoded.
+type StoredChunk struct {
+	Stored zarr.Stored
+	Made   []byte   // the elements of Part.Made
+	Strips [][]byte // those of Part.Strips
+}
+
+// Part is what the chunk of level 0 with that index in the grid of chunks gives to level 1.
+func (w *Writer) Part(index []int) Part {
+	g := w.pyramid.given(padded(index, 0))
+	l := w.pyramid.levels[0]
+	if l.lattice == nil {
+		return Part{}
+	}
+	p := Part{Made: l.area(g.made), Taps: make([]Taps, l.dims)}
+	for d := range p.Taps {
+		if a := l.lattice.axes[rank-l.dims+d]; a.halved {
+			lo, hi := p.Made.Start[d], p.Made.Start[d]+p.Made.Shape[d]
+			p.Taps[d] = Taps{Lo: a.lo[lo:hi], Hi: a.hi[lo:hi], W0: a.w0[lo:hi], W1: a.w1[lo:hi], Even: a.even}
 		}
-		if want := units.shape().volume(); len(chunks) != want {
+	}
+	for _, s := range g.strips {
+		p.Strips = append(p.Strips, l.area(s.box))
+	}
+	return p
+}
+
+// StoreTile is [Writer.WriteTile] of a tile whose chunks, given in C order, the caller has
+// encoded, and halved.
+func (w *Writer) StoreTile(ctx context.Context, start, shape []int, chunks []StoredChunk) error {
+	given := make([]*given, len(chunks))
+	return w.chunks(ctx, start, shape, func(i int, at point) error {
+		return w.pyramid.storedTile(ctx, at, chunks[i].Stored, given[i])
+	}, func(units box) error {
+		n := units.shape()
+		if want := n.volume(); len(chunks) != want {
 			return fmt.Errorf("tile of shape %v has %d chunks, must be %d", shape, len(chunks), want)
 		}
-		n := 0
-		if r.Shape != nil {
-			n = padded(r.Shape, 1).volume() * w.pyramid.elem
+		for i := range chunks {
+			at, r := units.lo, i
+			for d := rank - 1; d >= 0; d-- {
+				at[d] += r % n[d]
+				r /= n[d]
+			}
+			given[i] = w.pyramid.given(at)
+			if err := given[i].take(&chunks[i], w.pyramid.elem); err != nil {
+				return fmt.Errorf("chunk %v of level 0: %w", at[rank-w.pyramid.levels[0].dims:], err)
+			}
 		}
-		if len(below) != n {
-			return fmt.Errorf("the part of level 1 below a tile of shape %v has %d bytes, must be %d", shape, len(below), n)
-		}
-		part = memory{data: below, origin: padded(r.Start, 0), stride: contiguous(padded(r.Shape, 1))}
 		return nil
 	})
+}
+
+// given is what comes of a chunk of level 0 instead of its elements.
+type given struct {
+	made   box // of level 1
+	out    memory
+	strips []strip
+}
+
+// strip is the part of a chunk that the seams to a neighbour along an axis need.
+type strip struct {
+	box  box
+	axis int
+	in   memory
+}
+
+// given plans what a chunk of level 0 gives to level 1.
+func (p *pyramid) given(index point) *given {
+	l := p.levels[0]
+	g := &given{}
+	if l.lattice == nil {
+		return g
+	}
+	for d, c := range l.cut {
+		if s := c.tiles[index[d]]; s.first == s.end {
+			return g // level 1 needs nothing of the chunk
+		}
+	}
+	extent := l.clipped(index)
+	for d, c := range l.cut {
+		low, high := extent, extent // strips at both ends
+		low.hi[d], high.lo[d] = low.lo[d], high.hi[d]
+		made := false
+		for i := c.tiles[index[d]].first; i < c.tiles[index[d]].end; i++ {
+			switch s := c.segments[i]; {
+			case !s.seam && !made:
+				g.made.lo[d], g.made.hi[d], made = s.out0, s.out1, true
+			case !s.seam:
+				g.made.hi[d] = s.out1
+			case s.tile == index[d]:
+				high.lo[d] = min(high.lo[d], s.in0)
+			default:
+				low.hi[d] = max(low.hi[d], s.in1)
+			}
+		}
+		for _, b := range []box{low, high} {
+			if b.lo[d] < b.hi[d] {
+				g.strips = append(g.strips, strip{box: b, axis: d})
+			}
+		}
+	}
+	return g
+}
+
+// take sets the elements.
+func (g *given) take(c *StoredChunk, elem int) error {
+	shape := g.made.shape()
+	if want := shape.volume() * elem; len(c.Made) != want {
+		return fmt.Errorf("%d bytes of level 1, must be %d", len(c.Made), want)
+	}
+	g.out = memory{data: c.Made, origin: g.made.lo, stride: contiguous(shape)}
+	if len(c.Strips) != len(g.strips) {
+		return fmt.Errorf("%d strips for neighbours, must be %d", len(c.Strips), len(g.strips))
+	}
+	for i := range g.strips {
+		s := &g.strips[i]
+		shape := s.box.shape()
+		if want := shape.volume() * elem; len(c.Strips[i]) != want {
+			return fmt.Errorf("%d bytes for a neighbour, must be %d", len(c.Strips[i]), want)
+		}
+		s.in = memory{data: c.Strips[i], origin: s.box.lo, stride: contiguous(shape)}
+	}
+	return nil
+}
+
+// strip is the one that has the chunk's samples of a seam.
+func (g *given) strip(b box) memory {
+	for _, s := range g.strips {
+		if s.box.lo[s.axis] <= b.lo[s.axis] && b.hi[s.axis] <= s.box.hi[s.axis] {
+			return s.in
+		}
+	}
+	panic("ngff: a seam without a strip") // the two are planned by the same cuttings
 }

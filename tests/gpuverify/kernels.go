@@ -160,12 +160,19 @@ func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, re
 		}
 		shape := [3]int{int(nz) &^ 1, ny, nx}
 		if shape[0] > 1 {
-			level, err := kernels.NewDownsampler(s, shape, true, kind)
+			h, err := kernels.HalvingOf(shape, true, kind)
 			if err != nil {
 				return err
 			}
-			err = run(fmt.Sprintf("downsample_%v", kind), int64(shape[0])*plane*size*9/8, func() error { return level.Run(s, b.Span, a.Span) })
-			level.Release()
+			taps, err := s.Device().Host(int(h.TableBytes()))
+			if err != nil {
+				return err
+			}
+			table := b.From(b.Bytes()/2, h.TableBytes())
+			err = run(fmt.Sprintf("downsample_%v", kind), int64(shape[0])*plane*size*9/8, func() error {
+				return h.Run(s, b.Span, a.Span, taps.B, table)
+			})
+			taps.Release()
 			if err != nil {
 				return err
 			}

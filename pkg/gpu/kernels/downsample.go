@@ -10,107 +10,131 @@ import (
 	"strata/pkg/ngff"
 )
 
-// Downsampler makes the next level of a pyramid from volumes (z, y, x) that lie on a
-// device: ngff.Downsample, bit by bit. It may be used by several streams at a time.
-type Downsampler struct {
-	in, out [3]int
-	planes  int // 2 if z is halved, else 1
-	kind    dtype.Type
-	even    bool        // all halved axes are, and sums of eight do not overflow
-	scale   float64     // 2^-(number of even halved axes)
-	buffer  *gpu.Buffer // nil: no taps are needed
-	taps    [3]gpu.Span
+// Halving is how a box of the next level of a pyramid is made from a volume (z, y, x) that
+// lies on a device: ngff.Downsample, bit by bit. Y and X are halved, and Z where it has taps.
+type Halving struct {
+	Kind   dtype.Type
+	Out    [3]int       // shape of the box
+	In     [3]int       // shape of the volume
+	Origin [3]int       // sample of the level that the volume begins with
+	Taps   [3]ngff.Taps // of the box, from samples of the level
 }
 
 // tapBytes is the size of a Tap in downsample.cu.
 const tapBytes = 24
 
-// NewDownsampler plans the halving of volumes of a shape and a type. z says whether that
-// axis is halved too; y and x are. Where an axis is odd it brings taps to the device of s and
-// waits until they are there.
-func NewDownsampler(s *gpu.Stream, shape [3]int, z bool, kind dtype.Type) (*Downsampler, error) {
-	r := &Downsampler{in: shape, out: shape, planes: 1, kind: kind, even: kind != dtype.Uint64 && kind != dtype.Int64, scale: 1}
-	if z {
-		r.planes = 2
+// even reports whether the volume is all that the box is made from, two samples of each
+// axis that follow each other for one, and sums of eight do not overflow: there are no taps then.
+func (h *Halving) even() bool {
+	if h.Kind == dtype.Uint64 || h.Kind == dtype.Int64 {
+		return false
 	}
-	var table []byte
-	var at [4]int64
-	for d, n := range shape {
-		at[d] = int64(len(table))
-		if d == 0 && !z {
+	for d, t := range h.Taps {
+		if d == 0 && t.Lo == nil {
 			continue
 		}
-		t := ngff.LevelTaps(n)
-		if r.out[d] = len(t.Lo); r.out[d] == 0 {
-			return nil, fmt.Errorf("shape %v cannot be halved", shape)
-		}
-		if t.Even {
-			r.scale /= 2
-		} else {
-			r.even = false
-		}
-		for i := range t.Lo {
-			table = binary.LittleEndian.AppendUint64(table, math.Float64bits(t.W0[i]))
-			table = binary.LittleEndian.AppendUint64(table, math.Float64bits(t.W1[i]))
-			table = binary.LittleEndian.AppendUint32(table, uint32(t.Lo[i]))
-			table = binary.LittleEndian.AppendUint32(table, uint32(t.Hi[i]))
+		if !t.Even || d > 0 && h.In[d] != 2*h.Out[d] || len(t.Lo) > 0 && int(t.Lo[0]) != h.Origin[d] {
+			return false
 		}
 	}
-	at[3] = int64(len(table))
-	if r.even {
-		return r, nil
-	}
-	var err error
-	if r.buffer, err = bring(s, table); err != nil {
-		return nil, err
-	}
-	for d := range r.taps {
-		r.taps[d] = r.buffer.From(at[d], at[d+1]-at[d])
-	}
-	return r, nil
+	return true
 }
 
-// DownsamplerBytes is the device memory that a [Downsampler] takes.
-func DownsamplerBytes(shape [3]int, z bool, kind dtype.Type) int64 {
-	n, even := int64(shape[1]/2)+int64(shape[2]/2), shape[1]%2 == 0 && shape[2]%2 == 0
-	if z {
-		n, even = n+int64(shape[0]/2), even && shape[0]%2 == 0
-	}
-	if even && kind != dtype.Uint64 && kind != dtype.Int64 {
+// TableBytes is how many bytes of a table Run is to be given.
+func (h *Halving) TableBytes() int64 {
+	if h.even() {
 		return 0
 	}
-	return tapBytes * n
+	return tapBytes * int64(len(h.Taps[0].Lo)+len(h.Taps[1].Lo)+len(h.Taps[2].Lo))
 }
 
-// Out is the shape of the level that is made.
-func (r *Downsampler) Out() [3]int { return r.out }
+// check reports taps that are not of the box or lie outside of the volume.
+func (h *Halving) check() error {
+	for d, t := range h.Taps {
+		if d == 0 && t.Lo == nil {
+			if h.Out[0] > h.In[0] {
+				return fmt.Errorf("%d planes of %d", h.Out[0], h.In[0])
+			}
+			continue
+		}
+		if len(t.Lo) != h.Out[d] {
+			return fmt.Errorf("%d taps for %d samples", len(t.Lo), h.Out[d])
+		}
+		if n := len(t.Lo); n > 0 && (int(t.Lo[0]) < h.Origin[d] || int(t.Hi[n-1]) >= h.Origin[d]+h.In[d]) {
+			return fmt.Errorf("taps from %d to %d of %d samples from %d on", t.Lo[0], t.Hi[n-1], h.In[d], h.Origin[d])
+		}
+	}
+	return nil
+}
 
-// Run queues the making of dst from src, which begin at multiples of 16 bytes, as buffers
-// do, and volumes of even axes that follow each other in one.
-func (r *Downsampler) Run(s *gpu.Stream, dst, src gpu.Span) error {
-	name, err := suffix(r.kind)
-	if err != nil {
+// Run queues the making of dst from src. table, page-locked, and onDevice have TableBytes
+// bytes; they are used until the stream is waited for. Where TableBytes is 0, dst and src begin at
+// multiples of 16 bytes, as buffers do.
+func (h *Halving) Run(s *gpu.Stream, dst, src gpu.Span, table []byte, onDevice gpu.Span) error {
+	name, err := suffix(h.Kind)
+	if err == nil {
+		err = h.check()
+	}
+	if err != nil || h.Out[0] == 0 || h.Out[1] == 0 || h.Out[2] == 0 {
 		return err
 	}
-	nz, ny, nx := int32(r.out[0]), int32(r.out[1]), int32(r.out[2])
-	if r.even {
+	nz, ny, nx, planes := int32(h.Out[0]), int32(h.Out[1]), int32(h.Out[2]), int32(1)
+	if h.Taps[0].Lo != nil {
+		planes = 2
+	}
+	if h.even() {
 		k, err := get(s.Device(), "downsample", "downsample_even_"+name)
 		if err != nil {
 			return err
 		}
-		each := max(1, 8/r.kind.Size()) // outputs of a thread
-		grid, block := threads(r.out[0], r.out[1], (r.out[2]+each-1)/each)
-		s.Launch(k, grid, block, src, dst, nz, ny, nx, int32(r.planes))
+		each := max(1, 8/h.Kind.Size()) // outputs of a thread
+		grid, block := threads(h.Out[0], h.Out[1], (h.Out[2]+each-1)/each)
+		s.Launch(k, grid, block, src, dst, nz, ny, nx, planes)
 		return nil
 	}
 	k, err := get(s.Device(), "downsample", "downsample_odd_"+name)
 	if err != nil {
 		return err
 	}
-	grid, block := threads(r.out[0], r.out[1], r.out[2])
-	s.Launch(k, grid, block, src, dst, nz, ny, nx, int32(r.in[1]), int32(r.in[2]), int32(r.planes), r.scale, r.taps[0], r.taps[1], r.taps[2])
+	n := h.TableBytes()
+	if int64(len(table)) < n || onDevice.Bytes() < n {
+		return fmt.Errorf("a table of %d bytes for taps, of %d on the device: want %d", len(table), onDevice.Bytes(), n)
+	}
+	scale, taps := 1.0, [3]gpu.Span{}
+	at := int64(0)
+	for d, t := range h.Taps {
+		if t.Even {
+			scale /= 2
+		}
+		from := at
+		for i := range t.Lo {
+			b := table[at:]
+			binary.LittleEndian.PutUint64(b, math.Float64bits(t.W0[i]))
+			binary.LittleEndian.PutUint64(b[8:], math.Float64bits(t.W1[i]))
+			binary.LittleEndian.PutUint32(b[16:], uint32(int(t.Lo[i])-h.Origin[d]))
+			binary.LittleEndian.PutUint32(b[20:], uint32(int(t.Hi[i])-h.Origin[d]))
+			at += tapBytes
+		}
+		taps[d] = onDevice.From(from, at-from)
+	}
+	s.Upload(onDevice, table[:n])
+	grid, block := threads(h.Out[0], h.Out[1], h.Out[2])
+	s.Launch(k, grid, block, src, dst, nz, ny, nx, int32(h.In[1]), int32(h.In[2]), planes, scale, taps[0], taps[1], taps[2])
 	return nil
 }
 
-// Release gives the memory back.
-func (r *Downsampler) Release() { r.buffer.Release() }
+// HalvingOf is the halving of a whole level of a shape, along y and x, and with z along
+// that axis too.
+func HalvingOf(shape [3]int, z bool, kind dtype.Type) (Halving, error) {
+	h := Halving{Kind: kind, In: shape, Out: shape}
+	for d, n := range shape {
+		if d == 0 && !z {
+			continue
+		}
+		h.Taps[d] = ngff.LevelTaps(n)
+		if h.Out[d] = len(h.Taps[d].Lo); h.Out[d] == 0 {
+			return h, fmt.Errorf("shape %v cannot be halved", shape)
+		}
+	}
+	return h, nil
+}

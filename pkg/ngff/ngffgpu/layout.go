@@ -1,8 +1,6 @@
 package ngffgpu
 
 import (
-	"slices"
-
 	"strata/pkg/dtype"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/ngff"
@@ -11,8 +9,6 @@ import (
 // rank is the number of dimensions that this package works on, t, c, z, y and x: images of
 // fewer are padded in front with axes of length 1.
 const rank = 5
-
-const axisZ = rank - 3
 
 // point is an index or a size along each axis.
 type point [rank]int
@@ -36,73 +32,37 @@ func padded(v []int, fill int) (p point) {
 
 // layout is how level 0 of an image is stored.
 type layout struct {
-	shape, chunk point
-	size         int // bytes of an element
-	kind         dtype.Type
-	fill         []byte // of an element
-	chunkBytes   int64  // of the elements of a chunk
-	inOrder      bool   // elements are stored as they lie in memory
-	encoded      bool   // by codecs
-	halved       [rank]bool
-	levels       int
+	full, chunk point // shapes
+	size        int   // bytes of an element
+	kind        dtype.Type
+	fill        []byte // of an element
+	chunkBytes  int64  // of the elements of a chunk
+	inOrder     bool   // elements are stored as they lie in memory
+	encoded     bool   // by codecs
+	halved      [rank]bool
+	levels      int
 }
 
 func layoutOf(out *ngff.Writer) layout {
 	a := out.Array(0)
 	l := layout{
-		shape: padded(a.Shape(), 1), chunk: padded(a.Chunks(), 1), kind: a.DType(), size: a.DType().Size(), fill: a.Fill(),
+		full: padded(a.Shape(), 1), chunk: padded(a.Chunks(), 1), kind: a.DType(), size: a.DType().Size(), fill: a.Fill(),
 		inOrder: a.Order() == 'C' && !a.BigEndian(), encoded: len(a.Codecs()) > 0, levels: out.Levels(),
 	}
 	l.chunkBytes = int64(l.chunk.volume()) * int64(l.size)
 	if l.levels > 1 {
 		for d, n := range padded(out.Array(1).Shape(), 1) {
-			l.halved[d] = n != l.shape[d]
+			l.halved[d] = n != l.full[d]
 		}
 	}
 	return l
 }
 
-// raw reports whether chunks are stored as their elements.
-func (l *layout) raw() bool { return l.inOrder && !l.encoded }
+// leaves reports whether tiles leave the device as they are stored.
+func (l *layout) leaves() bool { return l.inOrder && !l.encoded && l.halves() }
 
-// clipped is the shape of the largest tile of a shape in the image.
-func (l *layout) clipped(shape []int) []int {
-	c := slices.Clone(shape)
-	for d := range c {
-		c[d] = min(c[d], l.shape[rank-len(c)+d])
-	}
-	return c
-}
-
-// tileBytes is how many bytes the elements of a tile take.
-func (l *layout) tileBytes(shape []int) int64 {
-	return int64(padded(shape, 1).volume()) * int64(l.size)
-}
-
-// belowBytes is how many bytes the part of level 1 takes that is made of a tile.
-func (l *layout) belowBytes(shape []int) int64 {
-	if l.levels < 2 {
-		return 0
-	}
-	n := int64(l.size)
-	for d, s := range padded(shape, 1) {
-		if l.halved[d] {
-			s /= 2
-		}
-		n *= int64(s)
-	}
-	return n
-}
-
-// volumes is a tile as what follows each other in one volume (z, y, x) for the halving of
-// y, x and perhaps z.
-func (l *layout) volumes(shape []int) (v [3]int, z bool) {
-	p := padded(shape, 1)
-	return [3]int{p[0] * p[1] * p[2], p[3], p[4]}, l.halved[axisZ]
-}
-
-// halves reports whether the device makes level 1 of a tile that makes its part alone.
-func (l *layout) halves(shape []int) bool {
+// halves reports whether the device makes parts of level 1.
+func (l *layout) halves() bool {
 	if l.levels < 2 {
 		return true
 	}
@@ -110,36 +70,29 @@ func (l *layout) halves(shape []int) bool {
 	case dtype.Bool, dtype.Float16, dtype.Complex64, dtype.Complex128:
 		return false
 	}
-	p := padded(shape, 1)
-	return !l.halved[axisZ] || p[axisZ]%2 == 0 || p[0]*p[1] == 1
+	return true
 }
 
-// tapBytes is the device memory that the halving of a tile takes beside what it makes.
-func (l *layout) tapBytes(shape []int) int64 {
-	if l.levels < 2 || !l.halves(shape) {
-		return 0
+// bytes is how many bytes the elements of a box take.
+func (l *layout) bytes(shape []int) int64 {
+	return int64(padded(shape, 1).volume()) * int64(l.size)
+}
+
+// clipped is the shape of the largest tile of a shape in the image.
+func (l *layout) clipped(shape []int) point {
+	c := padded(shape, 1)
+	for d := range c {
+		c[d] = min(c[d], l.full[d])
 	}
-	v, z := l.volumes(shape)
-	return kernels.DownsamplerBytes(v, z, l.kind)
+	return c
 }
 
 // grid is how many chunks a tile has.
-func (l *layout) grid(shape []int) (g point) {
-	for d, n := range padded(shape, 1) {
+func (l *layout) grid(tile point) (g point) {
+	for d, n := range tile {
 		g[d] = (n + l.chunk[d] - 1) / l.chunk[d]
 	}
 	return g
-}
-
-// gathers reports whether chunks of tiles of that shape, or of what is left of them at the
-// far edges, do not lie in the tile as they are stored.
-func (l *layout) gathers(shape []int) bool {
-	for d, n := range l.shape {
-		if n%l.chunk[d] != 0 {
-			return true
-		}
-	}
-	return !l.inRow(padded(shape, 1)) || l.chunkBytes%16 != 0 && l.grid(shape).volume() > 1
 }
 
 // inRow reports whether whole chunks lie one behind the other in a tile.
@@ -156,3 +109,48 @@ func (l *layout) inRow(tile point) bool {
 	}
 	return true
 }
+
+// gathers reports whether chunks of tiles of that shape, or of what is left of them at the
+// far edges, do not lie in the tile as they are stored.
+func (l *layout) gathers(tile point) bool {
+	for d, n := range l.full {
+		if n%l.chunk[d] != 0 {
+			return true
+		}
+	}
+	return !l.inRow(tile) || l.chunkBytes%alignment != 0 && l.grid(tile).volume() > 1
+}
+
+// partBytes is the most that the parts of a chunk take that go to level 1, and their tables.
+func (l *layout) partBytes() (parts, tables int64) {
+	if l.levels < 2 {
+		return 0, 0
+	}
+	made, taps, even := int64(l.size), int64(0), l.kind != dtype.Uint64 && l.kind != dtype.Int64
+	for d, n := range l.chunk {
+		n = min(n, l.full[d])
+		if !l.halved[d] {
+			made *= int64(n)
+			continue
+		}
+		made *= int64(n+1) / 2
+		taps += int64(n+1) / 2
+		if l.full[d]%2 == 0 && l.chunk[d]%2 == 0 {
+			even = even && l.full[d]%l.chunk[d] == 0
+			continue
+		}
+		even = false
+		if l.chunk[d] < l.full[d] { // seams at both ends
+			strip := l.chunkBytes / int64(l.chunk[d])
+			parts += 2 * aligned(strip)
+			tables += kernels.ScatterTable(2)
+		}
+	}
+	if !even {
+		tables += aligned(tapBytes * taps)
+	}
+	return parts + aligned(made), tables
+}
+
+// tapBytes is what a sample of level 1 takes of an axis in a table of [kernels.Halving].
+const tapBytes = 24

@@ -2,8 +2,9 @@
 //
 // A [Writer] takes tiles of level 0 in device memory. What it can do there it does there,
 // so that a tile leaves the device once, as what is stored: its chunks, and its part of
-// level 1, from which the host makes the levels below. Where chunks are encoded by the host, or
-// a part of level 1 depends on neighbours, the tile's elements come down as they are.
+// level 1, from which the host makes the levels below, with strips of its edges where
+// neighbours need these for theirs. Where chunks are encoded by the host, the tile's elements
+// come down as they are.
 package ngffgpu
 
 import (
@@ -13,9 +14,11 @@ import (
 	"time"
 
 	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/zarr"
 )
 
 // Options say how a [Writer] works. Zero values are good.
@@ -43,18 +46,19 @@ func NewWriter(out *ngff.Writer, d *gpu.Device, o Options) *Writer {
 // counted. Where the device has not as much, the tile comes down as it is, which takes none
 // of it.
 func (w *Writer) Memory(shape []int) (pinned, device int64) {
-	shape = w.clipped(shape)
-	pinned = pooled(w.tileBytes(shape))
-	if !w.raw() {
+	tile := w.clipped(shape)
+	pinned = pooled(w.bytes(tile[:]))
+	if !w.leaves() {
 		return pinned, 0
 	}
-	below, taps := pooled(w.belowBytes(shape)), pooled(w.tapBytes(shape))
-	chunks := int64(w.grid(shape).volume()) * w.chunkBytes
-	if w.gathers(shape) {
-		device += pooled(chunks)
+	n := int64(w.grid(tile).volume())
+	parts, tables := w.partBytes()
+	if w.gathers(tile) {
+		device += pooled(n * aligned(w.chunkBytes))
+		tables += kernels.ScatterTable(1 + rank)
 	}
-	device += below + taps
-	return max(pinned, below+max(taps, pooled(chunks))), device
+	device += pooled(n*parts) + pooled(n*tables)
+	return max(pinned, pooled(n*parts)+pooled(n*tables)+pooled(n*w.chunkBytes)), device
 }
 
 // pooled is what n bytes take of a pool.
@@ -70,24 +74,15 @@ func pooled(n int64) int64 {
 // multiple of 16 bytes, as buffers do. It waits for the stream: after it, the stream is idle and
 // src the caller's again.
 func (w *Writer) WriteTile(ctx context.Context, s *gpu.Stream, start, shape []int, src gpu.Span) error {
-	err := w.out.CheckTile(start, shape)
-	if n := w.tileBytes(shape); err == nil && (src.Bytes() < n || src.Address()%16 != 0) {
-		err = fmt.Errorf("%s: tile of shape %v in %d bytes of device memory at %#x, must be %d at a multiple of 16", w.out.Array(0).Location(), shape, src.Bytes(), src.Address(), n)
-	}
-	if err != nil {
+	if err := w.check(start, shape, src); err != nil {
 		return w.idle(s, err)
 	}
-	if w.raw() {
+	if w.leaves() {
 		if written, err := w.writeStored(ctx, s, start, shape, src); written || err != nil {
 			return err
 		}
 	}
-	return w.writeElements(ctx, s, start, shape, src)
-}
-
-// writeElements brings down the elements of a tile, of which the host makes all else.
-func (w *Writer) writeElements(ctx context.Context, s *gpu.Stream, start, shape []int, src gpu.Span) error {
-	host, err := w.device.Host(int(w.tileBytes(shape)))
+	host, err := w.device.Host(int(w.bytes(shape)))
 	if err != nil {
 		return w.idle(s, err)
 	}
@@ -99,31 +94,48 @@ func (w *Writer) writeElements(ctx context.Context, s *gpu.Stream, start, shape 
 	return w.out.WriteTile(ctx, start, shape, host.B)
 }
 
-// writeStored brings down a tile as it is stored, and its part of level 1. It reports
-// false, and nothing has been written, where that cannot be.
+func (w *Writer) check(start, shape []int, src gpu.Span) error {
+	if err := w.out.CheckTile(start, shape); err != nil {
+		return err
+	}
+	if n := w.bytes(shape); src.Bytes() < n || src.Address()%alignment != 0 {
+		return fmt.Errorf("%s: tile of shape %v in %d bytes of device memory at %#x, must be %d at a multiple of %d",
+			w.out.Array(0).Location(), shape, src.Bytes(), src.Address(), n, alignment)
+	}
+	return nil
+}
+
+// writeStored brings down a tile as it is stored, and what it gives to level 1. It reports
+// false, and nothing has been written, where there is not the memory for that.
 func (w *Writer) writeStored(ctx context.Context, s *gpu.Stream, start, shape []int, src gpu.Span) (written bool, err error) {
-	below, alone := w.out.Below(start, shape)
-	if !alone || !w.halves(shape) {
-		return false, nil
-	}
-	t := &tile{Writer: w, stream: s, shape: shape, src: src}
+	t := &tile{Writer: w, stream: s, shape: padded(shape, 1), src: src}
 	defer t.release()
-	if w.tapBytes(shape) > 0 {
-		// Taps are waited for, and an error then must not be that of work before this.
-		if err := w.wait(s); err != nil {
-			return false, err
-		}
+	chunks, err := t.leave(start)
+	if errors.Is(err, gpu.ErrMemory) {
+		return false, w.wait(s)
 	}
-	if err := t.make(below.Shape); err != nil {
-		if errors.Is(err, gpu.ErrMemory) {
-			return false, s.Wait()
-		}
+	if err != nil {
 		return false, w.idle(s, err)
 	}
 	if err := w.wait(s); err != nil {
 		return false, err
 	}
-	return true, w.out.StoreTile(ctx, start, shape, t.chunks, t.below)
+	return true, w.out.StoreTile(ctx, start, shape, t.stored(chunks))
+}
+
+// leave queues all that the device does for a tile. Errors here are of what was asked of
+// the device's pools and of its driver, not of what is queued: that of memory leaves the tile as it is.
+func (t *tile) leave(start []int) ([]zarr.Stored, error) {
+	if err := t.plan(start); err != nil {
+		return nil, err
+	}
+	if err := t.gather(); err != nil {
+		return nil, err
+	}
+	if err := t.halve(); err != nil {
+		return nil, err
+	}
+	return t.raw()
 }
 
 // wait waits for the stream.
