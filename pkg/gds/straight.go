@@ -30,7 +30,8 @@ type straight struct {
 	starting sync.Once
 	driver   *cufile.Driver // nil: not in use
 	reason   string         // why, or how it moves data
-	refuses  sync.Map       // file systems (fileSystem) whose files it does not take → error
+	closing  sync.Once
+	refuses  sync.Map // file systems (fileSystem) whose files it does not take → error
 	warning  sync.Once
 }
 
@@ -58,14 +59,14 @@ func (p *Pool) Mode() (straight bool, reason string) {
 }
 
 // close gives cuFile back.
-func (s *straight) close() error {
+func (s *straight) close() (err error) {
 	s.starting.Do(func() { s.reason = errClosedPool.Error() })
-	if s.driver == nil {
-		return nil
-	}
-	d := s.driver
-	s.driver = nil
-	return d.Close()
+	s.closing.Do(func() {
+		if s.driver != nil {
+			err = s.driver.Close()
+		}
+	})
+	return err
 }
 
 // straight tells whether a task is left to cuFile.
@@ -147,6 +148,7 @@ func (w *worker) moveStraight(t task, from, to int64) (done int64, why, err erro
 // fellBack counts a task that cuFile did not do to its end, and warns of the first.
 func (p *Pool) fellBack(t task, why error) {
 	p.counts.fallbacks.Add(1)
+	p.device.CountFallback()
 	p.straight.warning.Do(func() {
 		verb := "read"
 		if t.write {

@@ -72,8 +72,8 @@ func TestStraight(t *testing.T) {
 	if up2-up != 300000+16<<10-1 || down2-down != 300000 {
 		t.Errorf("%d bytes to the device, %d from it", up2-up, down2-down)
 	}
-	if up, down := d.Straight(); up != 300000 || down != 72*4096 {
-		t.Errorf("%d bytes straight to the device, %d from it", up, down)
+	if up, down, fallbacks := d.Straight(); up != 300000 || down != 72*4096 || fallbacks != 0 {
+		t.Errorf("%d bytes straight to the device, %d from it, %d fallbacks", up, down, fallbacks)
 	}
 	if d.Pinned().Peak() > p.Memory()+1<<20 {
 		t.Error(d.Pinned().Peak(), p.Memory())
@@ -332,5 +332,8 @@ func TestRefusedFile(t *testing.T) {
 	}
 	if st := p.Stats(); st.Fallbacks != 5 || st.ReadBounced != 500000 || st.ReadStraight != 0 {
 		t.Errorf("%+v", st)
+	}
+	if _, _, fallbacks := d.Straight(); fallbacks != 5 {
+		t.Error(fallbacks)
 	}
 }

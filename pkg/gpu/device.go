@@ -24,8 +24,8 @@ type Device struct {
 	kernels map[string]*Kernel
 	lost    atomic.Pointer[Error]
 
-	up, down, across         atomic.Int64
-	straightUp, straightDown atomic.Int64
+	up, down, across                    atomic.Int64
+	straightUp, straightDown, fallbacks atomic.Int64
 }
 
 // Limits bound what a process holds of a device.
@@ -164,6 +164,11 @@ func (d *Device) CountStraight(up, down int64) {
 	d.down.Add(down)
 }
 
+// CountFallback counts a piece that could not be moved so and went by way of the host.
+func (d *Device) CountFallback() { d.fallbacks.Add(1) }
+
 // Straight is how many bytes of [Device.Traffic] came to the device and left it without
-// passing through the host's memory.
-func (d *Device) Straight() (up, down int64) { return d.straightUp.Load(), d.straightDown.Load() }
+// passing through the host's memory, and how many pieces were to go so and could not.
+func (d *Device) Straight() (up, down, fallbacks int64) {
+	return d.straightUp.Load(), d.straightDown.Load(), d.fallbacks.Load()
+}

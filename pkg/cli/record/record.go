@@ -64,6 +64,12 @@ type GPU struct {
 	BytesToDevice   int64 `json:"bytes_to_device"`
 	BytesFromDevice int64 `json:"bytes_from_device"`
 
+	// Of these, bytes that went straight between files and the device (GPUDirect
+	// Storage), and how many pieces were to go so and went by way of the host.
+	BytesStraightToDevice   int64 `json:"bytes_straight_to_device"`
+	BytesStraightFromDevice int64 `json:"bytes_straight_from_device"`
+	GDSFallbacks            int64 `json:"gds_fallbacks"`
+
 	// How chunks came to the device: bytes of elements by backend ("host", "bounce", "gds",
 	// "nvcomp"), regions that the host had to read again, and why no better backend was taken.
 	BytesByBackend map[string]int64 `json:"bytes_by_backend"`

@@ -90,8 +90,10 @@ type device struct {
 // Record is what the run record says of the device.
 func (d *device) Record() (record.GPU, int64) {
 	up, down, _ := d.Traffic()
+	straightUp, straightDown, fallbacks := d.Straight()
 	g := record.GPU{
 		Name: d.Info.Name, UUID: d.Info.UUID, Driver: d.Info.Driver.String(), BytesToDevice: up, BytesFromDevice: down,
+		BytesStraightToDevice: straightUp, BytesStraightFromDevice: straightDown, GDSFallbacks: fallbacks,
 		BytesByBackend: map[string]int64{}, ReadAgain: d.ways.Fallbacks(), BackendReasons: d.ways.Reasons(),
 	}
 	for _, w := range []zarrgpu.Way{zarrgpu.Host, zarrgpu.Bounce, zarrgpu.GDS, zarrgpu.NVComp} {

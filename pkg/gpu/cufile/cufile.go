@@ -205,27 +205,23 @@ func (d *Driver) Close() error {
 
 // Handle is a file that cuFile knows.
 type Handle struct {
-	driver *Driver
 	handle uintptr
 }
 
 // Register makes a file known that is open for direct I/O. It must stay open until the
 // handle is closed. An error says that files like this one cannot be moved straight.
 func (d *Driver) Register(fd uintptr) (*Handle, error) {
-	h := &Handle{driver: d}
+	h := &Handle{}
 	desc := &descriptor{kind: handleOpaqueFD}
 	desc.handle.fd = int32(fd)
-	err := d.device.Call(func() error { return check("cuFileHandleRegister", lib.HandleRegister(&h.handle, desc)) })
-	if err != nil {
+	if err := check("cuFileHandleRegister", lib.HandleRegister(&h.handle, desc)); err != nil {
 		return nil, err
 	}
 	return h, nil
 }
 
 // Close makes the file unknown.
-func (h *Handle) Close() {
-	_ = h.driver.device.Call(func() error { lib.HandleDeregister(h.handle); return nil })
-}
+func (h *Handle) Close() { lib.HandleDeregister(h.handle) }
 
 // Read reads into device memory from byte off of the file on, as [Driver] can: the
 // number of bytes is smaller than the memory where the file ends, and may be elsewhere. It must
