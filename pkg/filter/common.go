@@ -90,5 +90,8 @@ func BracketMedian(brackets []*Bracket) (median float64, ok bool) {
 		return v, true
 	}
 	w := float64(minimum(inside[lo+1:]))
+	if w == v {
+		return v, true // also for infinities
+	}
 	return v + float64((w-v)*0.5), true
 }

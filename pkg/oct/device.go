@@ -73,6 +73,24 @@ func (w *deviceWorker) memory(n int64) (gpu.Span, error) {
 	return b.Span, nil
 }
 
+// memories is device memory for as long as the worker works: all or none of it.
+func (w *deviceWorker) memories(n ...int64) ([]gpu.Span, error) {
+	var out []gpu.Span
+	held := len(w.device)
+	for _, n := range n {
+		s, err := w.memory(n)
+		if err != nil {
+			for _, b := range w.device[held:] {
+				b.Release()
+			}
+			w.device = w.device[:held]
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
 // end gives all back, once nothing runs any more.
 func (w *deviceWorker) end() error {
 	err := w.stream.Close()

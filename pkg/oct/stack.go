@@ -2,6 +2,7 @@ package oct
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"strata/pkg/dtype"
@@ -106,13 +107,45 @@ func Stack(ctx context.Context, in StackInput, opt StackOptions, out store.Write
 	if err != nil {
 		return nil, err
 	}
+	result, err := makeStack(ctx, p, out, layout, res)
+	if err != nil {
+		return nil, err
+	}
+	result.Image, err = ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
+	return result, err
+}
+
+// makeStack measures, settles and assembles.
+func makeStack(ctx context.Context, p *stackPlan, out store.Writer, layout Layout, res Resources) (result *StackResult, err error) {
+	if res.Device != nil {
+		d, err := newDeviceStack(p, &res)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, d.close()) }()
+		if err := d.measure(ctx); err != nil {
+			return nil, err
+		}
+		if result, err = p.outcome(&res); err != nil {
+			return nil, err
+		}
+		return result, d.assemble(ctx, out, layout, result)
+	}
 	var strips [2]growing
 	defer strips[0].free()
 	defer strips[1].free()
 	if err := p.measure(ctx, &strips, res); err != nil {
 		return nil, err
 	}
-	p.settle(&res)
+	if result, err = p.outcome(&res); err != nil {
+		return nil, err
+	}
+	return result, assemble(ctx, p, &strips, out, layout, res, result)
+}
+
+// outcome settles where everything goes, and begins to say so.
+func (p *stackPlan) outcome(res *Resources) (*StackResult, error) {
+	p.settle(res)
 	if err := p.checkCanvas(); err != nil {
 		return nil, err
 	}
@@ -124,11 +157,7 @@ func Stack(ctx context.Context, in StackInput, opt StackOptions, out store.Write
 		result.Actions[m.slice.id] = m.action
 	}
 	result.Decisions = p.decisions()
-	if err := assemble(ctx, p, &strips, out, layout, res, result); err != nil {
-		return nil, err
-	}
-	result.Image, err = ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
-	return result, err
+	return result, nil
 }
 
 // stackSlice is an opened slice.

@@ -154,11 +154,7 @@ func (p *stackPlan) planes(m *movingSlice) (blend, put [2]int) {
 // rest; of these some are needed at a time.
 func (a *assembly) budget() (need int, err error) {
 	p := a.plan
-	a.limits = make([]int, len(p.moving)+1)
-	a.limits[len(p.moving)] = p.depth
-	for i := len(p.moving) - 1; i >= 0; i-- {
-		a.limits[i] = min(a.limits[i+1], p.touches(p.moving[i]))
-	}
+	a.limits = p.limits()
 	a.size = a.ny * a.nx
 	other := a.writer.Bytes() + 4*int64(a.size) // and a plane of zeros
 	reader, work := int64(0), int64(0)
@@ -175,7 +171,7 @@ func (a *assembly) budget() (need int, err error) {
 	}
 	a.readers = int(min(int64(a.res.Workers), max(1, a.res.Mem/4/reader)))
 	other += max(work, reader*int64(a.readers))
-	need = p.planesNeeded(a.limits, a.writer.Batch())
+	need = p.planesNeeded(a.limits, a.writer.Batch(), true)
 	a.most = int((a.res.Mem - other) / (4 * int64(a.size)))
 	if a.most < need {
 		return 0, tooLittle(a.res, other+int64(need)*4*int64(a.size), "blending up to %d planes of %d × %d pixels", need, a.ny, a.nx)
@@ -187,9 +183,20 @@ func (a *assembly) budget() (need int, err error) {
 // beside those that they are blended with.
 const leastPiece = 4
 
+// limits are the planes of the canvas below which none changes once a slice is placed,
+// by slice.
+func (p *stackPlan) limits() []int {
+	v := make([]int, len(p.moving)+1)
+	v[len(p.moving)] = p.depth
+	for i := len(p.moving) - 1; i >= 0; i-- {
+		v[i] = min(v[i+1], p.touches(p.moving[i]))
+	}
+	return v
+}
+
 // planesNeeded is the number of planes that must be in memory at a time when
-// the slices are read in pieces.
-func (p *stackPlan) planesNeeded(limits []int, batch int) int {
+// the slices are read in pieces: with those beside the canvas, or without.
+func (p *stackPlan) planesNeeded(limits []int, batch int, beside bool) int {
 	done, top, most := 0, 0, 0
 	put := func(z, limit, extra int) {
 		top = max(top, z+1)
@@ -202,9 +209,13 @@ func (p *stackPlan) planesNeeded(limits []int, batch int) int {
 	for i, m := range p.moving {
 		blend, rest := p.planes(m)
 		top = max(top, m.start+blend[1])
-		most = max(most, top-done+min(blend[1]-blend[0], leastPiece))
 		extra := 0
-		if m.resampled() {
+		if beside {
+			extra = min(blend[1]-blend[0], leastPiece)
+		}
+		most = max(most, top-done+extra)
+		extra = 0
+		if beside && m.resampled() {
 			extra = 1
 		}
 		for k := rest[0]; k < rest[1]; k++ {

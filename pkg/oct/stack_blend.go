@@ -49,6 +49,9 @@ func (a *assembly) blend(ctx context.Context, m *movingSlice, k [2]int, moving p
 		if dy, dx, err = a.refine(ctx, m, old, moving, gain); err != nil {
 			return 0, err
 		}
+		if dy != 0 || dx != 0 {
+			a.result.Refinements[m.slice.id] = [2]int{dy, dx}
+		}
 	}
 	weights := filter.Hann(m.mix)
 	return gain, moving(func(at int, planes [][]float32) error {
@@ -113,14 +116,23 @@ func positive(v []float32) (n int) {
 // over the voxels that both have.
 func (a *assembly) gain(ctx context.Context, m *movingSlice, old [][]float32, moving pieces) (float32, error) {
 	n, here, there, err := a.medians(ctx, m.place, old, moving)
-	if err != nil || n <= gainVoxels || !(here > gainDark && there > gainDark) {
+	if err != nil {
 		return 1, err
+	}
+	return gainOf(n, here, there), nil
+}
+
+// gainOf is the ratio of two medians over n voxels; 1 where it is not worth or not to be
+// believed.
+func gainOf(n int64, here, there float64) float32 {
+	if n <= gainVoxels || !(here > gainDark && there > gainDark) {
+		return 1
 	}
 	g := float32(min(max(here/there, 0.5), 2))
 	if !(math.Abs(float64(g)-1) > gainLeast) {
-		return 1, nil
+		return 1
 	}
-	return g, nil
+	return g
 }
 
 const (
@@ -233,7 +245,7 @@ func (a *assembly) guess(r rect, old, planes [][]float32) (lo, hi [2]float32) {
 }
 
 // refine is the shift (dy, dx) for which the mean of the slice's planes matches
-// that of the canvas best: 0 where it is not worth or not to be believed.
+// that of the canvas best.
 func (a *assembly) refine(ctx context.Context, m *movingSlice, old [][]float32, moving pieces, gain float32) (dy, dx int, err error) {
 	r := m.place
 	height, width := r.y1-r.y0, r.x1-r.x0
@@ -259,16 +271,22 @@ func (a *assembly) refine(ctx context.Context, m *movingSlice, old [][]float32, 
 	for i := range mean {
 		filter.Mean(mean[i], sums[i], len(old))
 	}
+	dy, dx = a.plan.refinement(mean, height, width, gain)
+	return dy, dx, nil
+}
+
+// refinement is the shift for which the second of two mean planes, which it scales by
+// gain, matches the first best: 0 where it is not worth or not to be believed.
+func (p *stackPlan) refinement(mean [2][]float32, height, width int, gain float32) (dy, dx int) {
 	for i := range mean[1] {
 		mean[1][i] *= gain
 	}
 	if filter.CountCommon(mean[0], mean[1]) < refineArea {
-		return 0, 0, nil
+		return 0, 0
 	}
 	dy, dx = filter.PhaseShift(mean[0], mean[1], height, width)
-	if d := math.Hypot(float64(dy), float64(dx)); d < refineLeast || d > a.plan.opt.BlendRefinementPx {
-		return 0, 0, nil
+	if d := math.Hypot(float64(dy), float64(dx)); d < refineLeast || d > p.opt.BlendRefinementPx {
+		return 0, 0
 	}
-	a.result.Refinements[m.slice.id] = [2]int{dy, dx}
-	return dy, dx, nil
+	return dy, dx
 }

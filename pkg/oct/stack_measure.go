@@ -35,6 +35,12 @@ func (p *stackPlan) measure(ctx context.Context, strips *[2]growing, res Resourc
 		}
 		y = end
 	}
+	ms.decide(&res)
+	return nil
+}
+
+// decide takes the overlap of each pair that correlates best.
+func (ms *measuring) decide(res *Resources) {
 	for _, pair := range ms.pairs {
 		s := pair.m.search
 		best, correlation := s.best, math.Inf(-1)
@@ -49,7 +55,6 @@ func (p *stackPlan) measure(ctx context.Context, strips *[2]growing, res Resourc
 		}
 		s.take(best, correlation)
 	}
-	return nil
 }
 
 // measuring is a pass over the centres of planes.

@@ -76,7 +76,8 @@ func (p *Selector) Add(s *gpu.Stream, a, b Planes, planes, ny, nx int) error {
 	if p.finite {
 		finite = 1
 	}
-	rows := max(1, min(ny, 64))
+	// a block begins with zeros and ends with sums of 4096 counts: it is worth that from as many voxels on
+	rows := max(1, min(ny, 64, ny*nx/(4*4096)))
 	grid := gpu.Dim{1, rows, upTo(planes)}
 	d := digits[p.pass]
 	s.Launch(k, grid, gpu.Dim{blockSize, 1, 1}, a.At, b.At, p.hist, p.picks, int32(planes), int32(ny), int32(nx),

@@ -1,0 +1,562 @@
+package oct
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"strata/pkg/dtype"
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/mem"
+	"strata/pkg/meter"
+	"strata/pkg/ngff"
+	"strata/pkg/zarr/store"
+)
+
+// deviceAssembly is a volume under construction on a device. The planes of the canvas
+// from z = freed on are there, plane z in slot z mod slots; those below done are the
+// writer's, which brings them to the host and stores them while slices are placed.
+type deviceAssembly struct {
+	*deviceStack
+	result *StackResult
+	writer *ngff.PlaneWriter
+	worker *deviceWorker
+	ny, nx int
+	limits []int // by slice: planes below stay as they are once it is placed
+
+	canvas gpu.Span
+	slots  int
+	placed []bool // by slot: something was put there
+	done   int
+	freed  int
+
+	moving gpu.Span // planes of a slice that are to be blended, of the canvas' size
+	most   int      // that there may be
+	loaded [2]int   // planes of the slice that they are
+
+	raw   gpu.Span // planes of a slice that are to be resampled
+	piece int      // that there may be
+	fills *kernels.Selector
+
+	medians [2]*kernels.Selector
+	sums    [2]gpu.Span // float64, for the mean planes
+	mean    gpu.Span    // float32
+	weights gpu.Span
+	counts  gpu.Span // uint64: positive voxels of two planes
+	bad     gpu.Span // uint64: voxels that are not finite
+
+	table   []byte      // page-locked: weights
+	numbers []byte      // page-locked: numbers that are looked at
+	planes  [][]float32 // page-locked: planes that are written at a time
+	means   [2][]byte   // page-locked: mean planes
+	batches chan planeBatch
+	back    chan int // planes below are written, or on the host
+}
+
+// planeBatch is planes of the canvas that are to be written.
+type planeBatch struct {
+	z      int
+	placed []bool
+}
+
+// assemble is [assemble] on the device: a finished plane comes back once.
+func (d *deviceStack) assemble(ctx context.Context, out store.Writer, layout Layout, result *StackResult) (err error) {
+	p := d.plan
+	w, err := createStack(ctx, p, out, layout, *d.res)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	worker, err := newDeviceWorker(d.device)
+	if err != nil {
+		return err
+	}
+	a := &deviceAssembly{deviceStack: d, result: result, writer: w, worker: worker, ny: p.canvas[0], nx: p.canvas[1], limits: p.limits()}
+	defer func() { err = errors.Join(err, a.end()) }()
+	if err := a.begin(); err != nil {
+		return err
+	}
+	g, inner := errgroup.WithContext(ctx)
+	g.Go(func() error { return a.write(inner) })
+	g.Go(func() error { return a.place(inner) })
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if a.bad.Bytes() > 0 {
+		count := a.numbers[:8]
+		worker.stream.Download(count, a.bad)
+		if err := worker.stream.Wait(); err != nil {
+			return err
+		}
+		d.res.Meter.AddNonFinite(int64(dtype.Slice[uint64](count)[0]))
+	}
+	return w.Close(ctx)
+}
+
+// end gives all back, once nothing runs any more.
+func (a *deviceAssembly) end() error {
+	err := a.worker.end()
+	for _, s := range []*kernels.Selector{a.fills, a.medians[0], a.medians[1]} {
+		if s != nil {
+			s.Release()
+		}
+	}
+	return err
+}
+
+// area is the pixels of a canvas plane.
+func (a *deviceAssembly) area() int { return a.ny * a.nx }
+
+// begin takes the memory. Of the device: what cannot be done without; then planes to
+// be blended, so that they are read once, then so many to be resampled as chunks have,
+// then so many of the canvas that whole chunks of a slice find room.
+func (a *deviceAssembly) begin() (err error) {
+	p := a.plan
+	area := 4 * int64(a.area())
+	var least, nice struct{ canvas, moving, raw int }
+	depth, mix, plane, float := 0, 1, 0, false
+	for i, s := range p.slices {
+		depth = max(depth, s.region()[0])
+		float = float || s.dtype.IsFloat()
+		if i == 0 {
+			continue
+		}
+		m := p.moving[i-1]
+		blend, _ := p.planes(m)
+		if n := blend[1] - blend[0]; n > 0 {
+			nice.moving, mix = max(nice.moving, n), max(mix, m.mix)
+		}
+		if m.resampled() {
+			least.raw, nice.raw = 1, max(nice.raw, s.region()[0])
+			plane = max(plane, s.shape[1]*s.shape[2])
+		}
+	}
+	batch := a.writer.Batch()
+	least.canvas, least.moving = p.planesNeeded(a.limits, batch, false), min(nice.moving, leastPiece)
+	nice.canvas = min(least.canvas+depth+batch, p.depth)
+	least.canvas = min(least.canvas, p.depth)
+
+	refine := nice.moving > 0 && p.opt.BlendRefinementPx > 0
+	if err := a.beginHost(mix, refine); err != nil {
+		return err
+	}
+	other := int64(24 + 8*mix)
+	if refine {
+		other += 5 * area
+	}
+	size := func(canvas, moving, raw int) (sum int64) {
+		for _, n := range []int64{other, int64(canvas) * area, int64(moving) * area, 4 * int64(raw) * int64(plane),
+			kernels.SelectorBytes(1), kernels.SelectorBytes(1), kernels.SelectorBytes(raw)} {
+			sum += int64(mem.Size(int(n)))
+		}
+		return sum
+	}
+	need := size(least.canvas, least.moving, least.raw)
+	for room := a.room(); ; room -= room / 8 { // less if the driver has less
+		if need > room {
+			if err != nil {
+				return err
+			}
+			return a.noDeviceMemory(need+a.held, "blending up to %d planes of %d × %d pixels", least.canvas+least.moving, a.ny, a.nx)
+		}
+		n := least
+		for _, grow := range []struct {
+			v  *int
+			to int
+		}{{&n.moving, nice.moving}, {&n.raw, nice.raw}, {&n.canvas, nice.canvas}} {
+			for *grow.v < grow.to {
+				if *grow.v++; size(n.canvas, n.moving, n.raw) > room {
+					*grow.v--
+					break
+				}
+			}
+		}
+		a.slots, a.most, a.piece = n.canvas, n.moving, n.raw
+		var v []gpu.Span
+		v, err = a.worker.memories(int64(n.canvas)*area, int64(n.moving)*area, 4*int64(n.raw)*int64(plane), other)
+		if err == nil {
+			a.canvas, a.moving, a.raw = v[0], v[1], v[2]
+			a.counts, a.weights = v[3].From(8, 16), v[3].From(24, 8*int64(mix))
+			if float {
+				a.bad = v[3].From(0, 8)
+				a.worker.stream.Zero(a.bad)
+			}
+			if refine {
+				rest := v[3].From(24+8*int64(mix), 5*area)
+				a.sums = [2]gpu.Span{rest.From(0, 2*area), rest.From(2*area, 2*area)}
+				a.mean = rest.From(4*area, area)
+			}
+			break
+		}
+		if !errors.Is(err, gpu.ErrMemory) {
+			return err
+		}
+	}
+	a.placed = make([]bool, a.slots)
+	a.batches, a.back = make(chan planeBatch, p.depth+1), make(chan int, p.depth+1)
+	if nice.moving > 0 {
+		for i := range a.medians {
+			if a.medians[i], err = kernels.NewSelector(a.device, 50, 1, false); err != nil {
+				return err
+			}
+		}
+	}
+	if a.piece > 0 {
+		if a.fills, err = kernels.NewSelector(a.device, 1, a.piece, true); err != nil {
+			return err
+		}
+	}
+	return a.worker.stream.Wait()
+}
+
+// beginHost takes the host's memory: planes that are written at a time, and what is
+// looked at.
+func (a *deviceAssembly) beginHost(mix int, refine bool) (err error) {
+	p := a.plan
+	area := 4 * int64(a.area())
+	batch := a.writer.Batch()
+	other := a.writer.Bytes() + area + a.pinned // and a plane of zeros
+	if refine {
+		other += 18 * area // mean planes, and their spectra
+	}
+	n := min(batch, p.depth)
+	for n < p.depth && n < 8 && other+int64(n+batch)*area <= a.res.Mem/2 {
+		n += batch
+	}
+	n = min(n, p.depth)
+	if need := other + int64(n)*area; need > a.res.Mem {
+		return tooLittle(*a.res, need, "writing %d planes of %d × %d pixels", n, a.ny, a.nx)
+	}
+	if a.table, err = a.worker.pinned(8 * mix); err != nil {
+		return err
+	}
+	if a.numbers, err = a.worker.pinned(24); err != nil {
+		return err
+	}
+	b, err := a.worker.pinned(n * int(area))
+	if err != nil {
+		return err
+	}
+	for v := dtype.Slice[float32](b); len(v) > 0; v = v[a.area():] {
+		a.planes = append(a.planes, v[:a.area():a.area()])
+	}
+	if !refine {
+		return nil
+	}
+	for i := range a.means {
+		if a.means[i], err = a.worker.pinned(int(area)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write stores the batches. It has a stream of its own: planes come to the host while
+// others are placed.
+func (a *deviceAssembly) write(ctx context.Context) (err error) {
+	stream, err := a.device.Stream()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stream.Close()) }()
+	var zero []byte
+	defer func() { mem.Free(zero) }()
+	for {
+		var b planeBatch
+		var more bool
+		select {
+		case b, more = <-a.batches:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if !more {
+			return nil
+		}
+		for len(b.placed) > 0 {
+			n := min(len(a.planes), len(b.placed))
+			planes := make([][]float32, n)
+			for i, there := range b.placed[:n] {
+				if !there {
+					if zero == nil {
+						if zero, err = mem.Alloc(4 * a.area()); err != nil {
+							return err
+						}
+					}
+					planes[i] = dtype.Slice[float32](zero)
+					continue
+				}
+				planes[i] = a.planes[i]
+				stream.Download(dtype.Bytes(planes[i]), a.slot(b.z+i))
+			}
+			if err := stream.Wait(); err != nil {
+				return err
+			}
+			b.z, b.placed = b.z+n, b.placed[n:]
+			a.back <- b.z
+			if err := a.writer.Write(ctx, planes); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// slot is the memory of a canvas plane.
+func (a *deviceAssembly) slot(z int) gpu.Span {
+	n := 4 * int64(a.area())
+	return a.canvas.From(int64(z%a.slots)*n, n)
+}
+
+// runs are planes of the canvas from z on, at a pixel: one run, or two where the
+// slots begin anew. They count from first.
+func (a *deviceAssembly) runs(z, n, first, y, x int) (out []planeRun) {
+	area := int64(a.area())
+	for n > 0 {
+		slot := z % a.slots
+		k := min(n, a.slots-slot)
+		at := planeRun{at: kernels.Planes{At: a.canvas.From(4*int64(slot)*area, 4*int64(k)*area), Pitch: a.nx, Stride: area}}
+		out = append(out, planeRun{first, k, at.from(0, y, x)})
+		z, n, first = z+k, n-k, first+k
+	}
+	return out
+}
+
+// beside are the planes that are to be blended from the i-th of them on, at a pixel.
+func (a *deviceAssembly) beside(i, y, x int) kernels.Planes {
+	run := planeRun{at: kernels.Planes{At: a.moving, Pitch: a.nx, Stride: int64(a.area())}}
+	return run.from(i, y, x)
+}
+
+// place places all slices.
+func (a *deviceAssembly) place(ctx context.Context) error {
+	defer close(a.batches)
+	p := a.plan
+	s := p.slices[0]
+	first := &movingSlice{slice: s, place: p.first, action: "none", end: min(s.shape[0], p.depth)}
+	if err := a.put(ctx, first, [2]int{0, first.end}, 1, a.limits[0]); err != nil {
+		return err
+	}
+	for i, m := range p.moving {
+		if err := a.next(ctx, m, a.limits[i+1]); err != nil {
+			return err
+		}
+	}
+	return a.flush(p.depth)
+}
+
+// next blends or puts a moving slice.
+func (a *deviceAssembly) next(ctx context.Context, m *movingSlice, limit int) error {
+	blend, rest := a.plan.planes(m)
+	if m.place.empty() {
+		return a.flush(limit)
+	}
+	gain := float32(1)
+	if n := blend[1] - blend[0]; n > 0 {
+		// chunks that reach beyond what is blended are decoded once, if there is room
+		to := blend[1]
+		if end := min(m.chunkEnd(blend[1]), rest[1]); n <= a.most && end > to {
+			free, err := a.free(ctx, m.start+to, end-to)
+			if err != nil {
+				return err
+			}
+			if free == end-to {
+				to = end
+			}
+		}
+		var err error
+		if gain, err = a.blend(ctx, m, blend, to); err != nil {
+			return err
+		}
+		if to > blend[1] {
+			if err := a.brighten(m, [2]int{blend[1], to}, gain); err != nil {
+				return err
+			}
+			rest[0] = to
+		}
+	}
+	return a.put(ctx, m, rest, gain, limit)
+}
+
+// chunkEnd is the plane behind those that share a chunk with plane k−1. Planes count
+// from the first used.
+func (m *movingSlice) chunkEnd(k int) int {
+	depth := m.slice.chunk[0]
+	return (m.movingZ+k+depth-1)/depth*depth - m.movingZ
+}
+
+// free is how many of n planes of the canvas from z on have slots, which it waits for.
+func (a *deviceAssembly) free(ctx context.Context, z, n int) (int, error) {
+	for {
+		for more := true; more; {
+			select {
+			case z := <-a.back:
+				a.release(z)
+			default:
+				more = false
+			}
+		}
+		room := min(n, a.freed+a.slots-z)
+		if room == n || a.freed == a.done {
+			return room, nil
+		}
+		select {
+		case z := <-a.back:
+			a.release(z)
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// release makes the slots of planes below z free.
+func (a *deviceAssembly) release(z int) {
+	for ; a.freed < z; a.freed++ {
+		a.placed[a.freed%a.slots] = false
+	}
+}
+
+// put places planes k of a slice, in pieces for which there is room, and hands over
+// what is settled.
+func (a *deviceAssembly) put(ctx context.Context, m *movingSlice, k [2]int, gain float32, limit int) error {
+	for k[0] < k[1] {
+		z := m.start + k[0]
+		n, err := a.free(ctx, z, min(k[1], m.chunkEnd(k[0]+1))-k[0])
+		if err != nil {
+			return err
+		}
+		if n <= 0 {
+			return errors.New("internal error: no room for a plane of the stack")
+		}
+		n = min(k[1]-k[0], a.freed+a.slots-z) // all that there is room for
+		n = wholeChunks(m, k[0], k[0]+n, k[1]) - k[0]
+		if err := a.bring(ctx, m, k[0], k[0]+n, gain, a.runsOf(m, z, n, 0)); err != nil {
+			return err
+		}
+		k[0] += n
+		if err := a.flush(min(limit, m.start+k[0])); err != nil {
+			return err
+		}
+	}
+	return a.flush(limit)
+}
+
+// runsOf makes planes of the canvas from z on ready for a slice, and is where it goes:
+// outside it they are zero unless something is there.
+func (a *deviceAssembly) runsOf(m *movingSlice, z, n, first int) []planeRun {
+	r := m.place
+	whole := r.y0 == 0 && r.x0 == 0 && r.y1 == a.ny && r.x1 == a.nx
+	for i := z; i < z+n; i++ {
+		if there := &a.placed[i%a.slots]; !*there {
+			if !whole {
+				a.worker.stream.Zero(a.slot(i))
+			}
+			*there = true
+		}
+	}
+	return a.runs(z, n, first, r.y0, r.x0)
+}
+
+// brighten multiplies what a slice put on the canvas.
+func (a *deviceAssembly) brighten(m *movingSlice, k [2]int, gain float32) error {
+	if gain == 1 {
+		return nil
+	}
+	r := m.place
+	for _, run := range a.runs(m.start+k[0], k[1]-k[0], 0, r.y0, r.x0) {
+		if err := kernels.Brighten(a.worker.stream, run.at, run.n, r.y1-r.y0, r.x1-r.x0, gain); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flush hands the planes below limit to the writer, as far as they are whole batches.
+func (a *deviceAssembly) flush(limit int) error {
+	n := limit - a.done
+	if limit < a.plan.depth {
+		n = n / a.writer.Batch() * a.writer.Batch()
+	}
+	if n <= 0 {
+		return nil
+	}
+	if err := a.wait(); err != nil {
+		return err
+	}
+	b := planeBatch{z: a.done}
+	for range n { // planes behind those that have slots are empty
+		b.placed = append(b.placed, a.done < a.freed+a.slots && a.placed[a.done%a.slots])
+		a.done++
+	}
+	a.batches <- b
+	return nil
+}
+
+// wait waits for what is queued.
+func (a *deviceAssembly) wait() error {
+	start := time.Now()
+	err := a.worker.stream.Wait()
+	a.res.Meter.Since(meter.Compute, start)
+	return err
+}
+
+// bring brings planes k0 … k1−1 of a slice, counted from its first used one, to where the
+// runs say, and scales them.
+func (a *deviceAssembly) bring(ctx context.Context, m *movingSlice, k0, k1 int, gain float32, to []planeRun) error {
+	s, r := m.slice, m.place
+	ny, nx := s.shape[1], s.shape[2]
+	bad, anew := gpu.Span{}, k0 >= m.counted // else planes come again for another pass
+	if anew && s.dtype.IsFloat() {
+		bad = a.bad
+	}
+	m.counted = max(m.counted, k1)
+	box := kernels.Box{Y: r.y0 - r.dy, X: r.x0 - r.dx, Height: r.y1 - r.y0, Width: r.x1 - r.x0}
+	if !m.resampled() {
+		if err := a.wait(); err != nil {
+			return err
+		}
+		shape := [3]int{k1 - k0, box.Height, box.Width}
+		return a.load(ctx, s, [3]int{m.movingZ + k0, box.Y, box.X}, shape, gain, bad, to, anew)
+	}
+	stream := a.worker.stream
+	raw := planeRun{at: kernels.Planes{At: a.raw, Pitch: nx, Stride: int64(ny) * int64(nx)}}
+	for k, end := k0, 0; k < k1; k = end {
+		end = wholeChunks(m, k, min(k+a.piece, k1), k1)
+		raw.n = end - k
+		if err := a.wait(); err != nil {
+			return err
+		}
+		if err := a.load(ctx, s, [3]int{m.movingZ + k, 0, 0}, [3]int{raw.n, ny, nx}, 1, bad, []planeRun{raw}, anew); err != nil {
+			return err
+		}
+		// outside is the 1st percentile of the plane's positive values
+		a.fills.Begin(stream)
+		for range kernels.Passes {
+			if err := a.fills.Add(stream, raw.at, raw.at, raw.n, ny, nx); err != nil {
+				return err
+			}
+			if err := a.fills.Next(stream); err != nil {
+				return err
+			}
+		}
+		for _, run := range to {
+			lo, hi := max(run.first, k-k0), min(run.first+run.n, end-k0)
+			if lo >= hi {
+				continue
+			}
+			i := lo - (k - k0)
+			fills := a.fills.Values.From(8*int64(i), 8*int64(hi-lo))
+			dst := run.from(lo-run.first, 0, 0)
+			if err := kernels.ResampleRigid(stream, dst, raw.from(i, 0, 0).At, m.rigid, hi-lo, ny, nx, box, fills); err != nil {
+				return err
+			}
+			if gain != 1 {
+				if err := kernels.Brighten(stream, dst, hi-lo, box.Height, box.Width, gain); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

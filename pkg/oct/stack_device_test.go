@@ -1,0 +1,248 @@
+//go:build !nocuda
+
+package oct
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"strata/pkg/dtype"
+	"strata/pkg/gpu"
+	"strata/pkg/meter"
+	"strata/pkg/registration"
+	"strata/pkg/zarr/store"
+	"strata/tests/golden"
+)
+
+// stackOnBoth stacks on the CPU and on the device and compares all that comes of it. up and
+// down are the bytes that went to the device and came back.
+func stackOnBoth(t *testing.T, d *gpu.Device, in StackInput, opt StackOptions, layout Layout, res Resources) (result *StackResult, up, down int64) {
+	t.Helper()
+	var results [2]*StackResult
+	var bad, done [2]int64
+	var warnings [2][]string
+	up, down, _ = d.Traffic()
+	for i, dev := range []*gpu.Device{nil, d} {
+		res := res
+		res.Device, res.Meter = dev, new(meter.Meter)
+		res.Warn = func(m string) { warnings[i] = append(warnings[i], m) }
+		var mu sync.Mutex
+		res.Progress = func(n int64) {
+			mu.Lock()
+			defer mu.Unlock()
+			done[i] += n
+		}
+		var err error
+		if results[i], err = Stack(ctx, in, opt, store.Memory(), layout, res); err != nil {
+			t.Fatalf("%+v: %v", opt, err)
+		}
+		bad[i] = res.Meter.NonFinite()
+	}
+	nowUp, nowDown, _ := d.Traffic()
+	sameArrays(t, results[1].Image, results[0].Image)
+	cpu, device := *results[0], *results[1]
+	cpu.Image, device.Image = nil, nil
+	if !reflect.DeepEqual(cpu, device) {
+		t.Errorf("decided %+v, the CPU %+v", device, cpu)
+	}
+	if bad[0] != bad[1] || done[0] != done[1] || !reflect.DeepEqual(warnings[0], warnings[1]) {
+		t.Errorf("%d voxels not finite, %d bytes done, warnings %q; the CPU has %d, %d and %q", bad[1], done[1], warnings[1], bad[0], done[0], warnings[0])
+	}
+	return results[0], nowUp - up, nowDown - down
+}
+
+func TestStackGoldenOnDevice(t *testing.T) {
+	d := device(t, 256<<20)
+	for _, c := range golden.Cases(t, "stack") {
+		t.Run(c.Name, func(t *testing.T) {
+			var g stackGolden
+			if err := json.Unmarshal(c.File, &g); err != nil {
+				t.Fatal(err)
+			}
+			dir, shifts, transforms := golden.Slices(t, c)
+			in := stackInput(t, dir, shifts, transforms)
+			stackOnBoth(t, d, in, g.options(), Layout{Levels: 5}, small())
+		})
+	}
+}
+
+// modelInput makes slices, transforms and flags by chance, as TestStackModel does.
+func modelInput(t *testing.T, trial int) (StackInput, StackOptions) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(uint64(trial), 99))
+	sl := oracleSpecimen(rng, 2+rng.IntN(3), trial%3 == 0)
+	var rows strings.Builder
+	rows.WriteString("fixed_id,moving_id,x_shift_mm,y_shift_mm\n")
+	auto := t.TempDir()
+	in := StackInput{}
+	for i, s := range sl {
+		if i > 0 {
+			fmt.Fprintf(&rows, "%d,%d,%v,%v\n", sl[i-1].id, s.id, math.Round(rng.NormFloat64()*200)/10000, math.Round(rng.NormFloat64()*200)/10000)
+			if trial%2 == 0 {
+				randomTransform(rng, s, sl[i-1]).write(t, filepath.Join(auto, fmt.Sprintf("slice_z%02d", s.id)))
+			}
+		}
+		typ := []dtype.Type{dtype.Uint16, dtype.Float64, dtype.Int32, dtype.Float32}[rng.IntN(4)]
+		name := []string{"raw", "blosc-zstd:1", "zstd:1"}[rng.IntN(3)]
+		chunks := []int{1 + rng.IntN(4), 5 + rng.IntN(20), 5 + rng.IntN(20)}
+		in.Slices = append(in.Slices, StackSlice{s.id, fmt.Sprintf("slice %d", s.id), s.stored(t, typ, 2, chunks, nil, name, []float64{10, 10, 10})})
+	}
+	var err error
+	if in.Shifts, err = registration.ReadShifts(strings.NewReader(rows.String()), "shifts"); err != nil {
+		t.Fatal(err)
+	}
+	if in.Transforms, err = registration.OpenFolder(auto); err != nil {
+		t.Fatal(err)
+	}
+	return in, randomOptions(rng, 60)
+}
+
+// Any slices, transforms and flags, as in TestStackModel: the CPU's bits, with much memory
+// on the device and with as little as does.
+func TestStackModelOnDevice(t *testing.T) {
+	seen := map[string]int{}
+	trials := []int{40, 108, 115, 132, 36, 5, 82, 148} // these have what is asked for below
+	if testing.Short() {
+		trials = trials[:2]
+	}
+	for i, trial := range trials {
+		in, opt := modelInput(t, trial)
+		layout, res := Layout{Chunks: []int{3, 10, 12}, Codec: "raw"}, Resources{Workers: 1 + i%3, Mem: 64 << 20}
+		memory := int64(64 << 20)
+		if i%2 == 1 {
+			memory = leastOnDevice(t, in, opt, layout, res)
+		}
+		got, _, _ := stackOnBoth(t, device(t, memory), in, opt, layout, res)
+		for _, action := range got.Actions {
+			seen[action]++
+		}
+		seen["gain"] += len(got.Gains)
+		seen["refined"] += len(got.Refinements)
+		if t.Failed() {
+			t.Fatalf("trial %d, %d KiB: %+v", trial, memory>>10, opt)
+		}
+	}
+	for _, key := range []string{"gain", "refined", "full", "rotation", "identity", "skip"} {
+		if seen[key] == 0 && !testing.Short() {
+			t.Errorf("no trial had %s: %v", key, seen)
+		}
+	}
+}
+
+// leastOnDevice is about the least memory of a device that a stack takes. Less is
+// gpu.ErrMemory.
+func leastOnDevice(t *testing.T, in StackInput, opt StackOptions, layout Layout, res Resources) int64 {
+	t.Helper()
+	lo, hi := int64(4<<10), int64(64<<20)
+	for hi > lo+lo/4 {
+		mid := int64(math.Sqrt(float64(lo) * float64(hi)))
+		t.Run(fmt.Sprint(mid>>10, " KiB"), func(t *testing.T) {
+			res := res
+			res.Device = device(t, mid)
+			_, err := Stack(ctx, in, opt, store.Memory(), layout, res)
+			switch {
+			case err == nil:
+				hi = mid
+			case !errors.Is(err, gpu.ErrMemory) || strings.Contains(err.Error(), "internal"):
+				t.Fatal(err)
+			default:
+				lo = mid
+			}
+		})
+	}
+	return hi
+}
+
+// Bytes go to the device once, those that are measured twice, and the volume comes back
+// once: with tables whose sizes are known.
+func TestStackTrafficOnDevice(t *testing.T) {
+	const n, y, x = 3, 40, 48
+	for _, c := range []struct {
+		name     string
+		typ      dtype.Type
+		codec    string
+		measured bool
+		refined  bool
+		chunk    int
+	}{
+		{"uint16", dtype.Uint16, "raw", false, false, 5}, {"float32", dtype.Float32, "zstd:1", false, true, 4}, {"measured", dtype.Uint16, "blosc-zstd:1", true, false, 7},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(4, 4))
+			const z, skip, interval = 14, 2, 8 // overlap: 4 planes
+			texture := make([]float64, (n*interval+z)*y*x)
+			for i := range texture {
+				texture[i] = 100 + 50*rng.Float64()
+			}
+			var in StackInput
+			for i := range n {
+				s := &oracleSlice{id: i, z: z, y: y, x: x}
+				for _, v := range texture[i*interval*y*x:][:z*y*x] {
+					s.v = append(s.v, v*float64(i+1))
+				}
+				in.Slices = append(in.Slices, StackSlice{i, "slice", s.stored(t, c.typ, 2, []int{c.chunk, 16, 16}, nil, c.codec, []float64{10, 10, 10})})
+			}
+			opt := DefaultStackOptions()
+			opt.NoXYShift, opt.Blend, opt.PyramidResolutions = true, true, nil
+			opt.UseExpectedOverlap, opt.MovingZFirstIndex, opt.SlicingIntervalMM, opt.SearchRangeMM = !c.measured, skip, interval/100.0, 0.02
+			if c.refined {
+				opt.BlendRefinementPx = 3
+			}
+			got, up, down := stackOnBoth(t, device(t, 64<<20), in, opt, Layout{Chunks: []int{2, 40, 48}, Codec: "raw"}, small())
+			if len(got.Gains) != n-1 {
+				t.Fatalf("gains %v", got.Gains)
+			}
+			const overlap = z - skip - interval
+			size, moving := c.typ.Size(), n-1
+			wantUp := (n*z - moving*skip) * y * x * size
+			wantDown := 4 * got.Shape[0] * y * x
+			for range moving {
+				wantUp += 8 * overlap // weights
+				wantDown += 24        // medians, and of how many voxels
+			}
+			if c.typ.IsFloat() {
+				wantDown += 8 // voxels that are not finite
+			}
+			if c.refined {
+				wantDown += moving * 2 * 4 * y * x // mean planes
+			}
+			if c.measured {
+				const lo, hi = z - interval - 2, z - interval + 2 // overlaps
+				// both ends of a slice are looked at, which is more than it has
+				wantUp += (hi + min(z, 2*hi) + hi) * (y - 20) * (x - 20) * size
+				wantDown += moving * (hi - lo + 1) * 40
+			}
+			if up != int64(wantUp) || down != int64(wantDown) {
+				t.Errorf("%d bytes went up and %d came down, want %d and %d", up, down, wantUp, wantDown)
+			}
+		})
+	}
+}
+
+// A device without room for the planes that are needed is an error that says how much
+// is.
+func TestStackNoDeviceMemory(t *testing.T) {
+	for _, measured := range []bool{true, false} {
+		rng := rand.New(rand.NewPCG(1, 1))
+		var in StackInput
+		for i, s := range oracleSpecimen(rng, 2, false) {
+			in.Slices = append(in.Slices, StackSlice{i, "slice", s.stored(t, dtype.Uint16, 2, []int{4, 8, 8}, nil, "raw", []float64{10, 10, 10})})
+		}
+		opt := DefaultStackOptions()
+		opt.NoXYShift, opt.UseExpectedOverlap, opt.MovingZFirstIndex, opt.SlicingIntervalMM, opt.SearchRangeMM = true, !measured, 0, 0.05, 0.02
+		res := small()
+		res.Device = device(t, 40<<10)
+		_, err := Stack(ctx, in, opt, store.Memory(), Layout{}, res)
+		if !errors.Is(err, gpu.ErrMemory) || !strings.Contains(err.Error(), "slice: ") || !strings.Contains(err.Error(), "MiB of device memory") {
+			t.Errorf("measured %v: %v", measured, err)
+		}
+	}
+}
