@@ -26,13 +26,13 @@ func command() *cli.Command {
 			"found, as the slicing interval makes expect, or as correlates best. The overlap is overwritten, or blended with\n" +
 			"--blend. OUT is float32 with a pyramid for analysis: level 0 has the first of --pyramid_resolutions that is not\n" +
 			"finer than the slices. Slices are read once, in order (a quarter of their planes once before, to measure\n" +
-			"overlaps); in memory are the planes that are blended. A limit of 0 is off.",
+			"overlaps); in memory are the planes that are blended: of the GPU, if there is one. A limit of 0 is off.",
 		Args: []cli.Arg{
 			{Name: "SLICES_DIR", Usage: "folder of slices: slice_z<NN>*.ome.zarr"},
 			{Name: "SHIFTS_CSV", Usage: "shifts between slices: columns fixed_id, moving_id, x_shift_mm, y_shift_mm"},
 			{Name: "OUT", Usage: "OME-Zarr image to write"},
 		},
-		Shared:  cli.Stage,
+		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "8,256,256"}, "shard": {Value: "Z,Y,X", Note: "none"}, "n_levels": {Note: "all of --pyramid_resolutions"}},
 		Flags:   flags(),
 		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor"}},
@@ -135,7 +135,11 @@ func run(ctx context.Context, r *cli.Run) error {
 		layout.Levels = len(r.Floats("pyramid_resolutions"))
 	}
 	task := r.Progress("stack", total)
-	result, err := oct.Stack(ctx, in, options(r), store.Folder(out.Work()), layout, stage.Resources(r, task))
+	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	if err != nil {
+		return err
+	}
+	result, err := oct.Stack(ctx, in, options(r), store.Folder(out.Work()), layout, res)
 	if err != nil {
 		return stage.Failed(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"strata/pkg/dtype"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
@@ -37,24 +38,33 @@ type deviceStack struct {
 type stackLoader struct {
 	*deviceWorker
 	staging gpu.Span // a region as it is stored
-	slots   [2]*zarrgpu.Slot
+	bad     gpu.Span // uint64: voxels of it that are not finite
+	count   []byte   // page-locked: as bad
+
+	running *zarr.Region  // what the device works on
+	slot    *zarrgpu.Slot // through which it goes
 	turn    int
 }
 
 func newDeviceStack(p *stackPlan, res *Resources) (d *deviceStack, err error) {
 	d = &deviceStack{plan: p, res: res, device: res.Device, readers: map[*stackSlice]*zarrgpu.Reader{}}
-	staging, fetched, pinned, decoding := int64(0), int64(0), int64(0), int64(0)
+	var staging, fetched, pinned, scratch int64
 	for _, s := range p.slices {
-		o := zarrgpu.Options{Workers: 1, Meter: res.Meter, Warn: res.Warn}
-		if d.readers[s], err = zarrgpu.NewReader(s.array, d.device, o); err != nil {
-			return nil, inputError{err}
+		o := zarrgpu.Options{Backend: res.Backend, Workers: 1, Meter: res.Meter, Warn: res.Warn}
+		r, err := zarrgpu.NewReader(s.array, d.device, o)
+		if err != nil {
+			return nil, layoutError{err}
 		}
-		r := s.region()
-		host, device := d.readers[s].Memory(r[:])
-		staging = max(staging, int64(r[0])*int64(r[1])*int64(r[2])*int64(s.dtype.Size()))
-		fetched, pinned, decoding = max(fetched, device), max(pinned, host), max(decoding, s.readerBytes())
+		d.readers[s] = r
+		shape := d.region(s)
+		host, device := r.Memory(shape[:])
+		staging, fetched = max(staging, r.Bytes(shape[:])), max(fetched, device)
+		pinned, scratch = max(pinned, host), max(scratch, r.Scratch())
 	}
-	onDevice, onHost := int64(mem.Size(int(staging)))+2*fetched, 2*pinned+decoding
+	onDevice, onHost := int64(mem.Size(int(staging+16)))+mostSlots*fetched, mostSlots*pinned+scratch
+	if onDevice > d.device.Memory().Limit() {
+		return nil, d.noDeviceMemory(onDevice, "fetching a slice")
+	}
 	// a quarter of the memory at most, but one there must be
 	n := min(int64(res.Workers), max(1, d.device.Memory().Limit()/4/onDevice), max(1, res.Mem/4/onHost))
 	defer func() {
@@ -68,7 +78,7 @@ func newDeviceStack(p *stackPlan, res *Resources) (d *deviceStack, err error) {
 			return d, err
 		}
 		l := &stackLoader{deviceWorker: w}
-		if l.staging, err = w.memory(staging); err != nil {
+		if err = l.begin(staging); err != nil {
 			if err = errors.Join(err, w.end()); len(d.loaders) > 0 && errors.Is(err, gpu.ErrMemory) {
 				err = nil // those that there are do the work
 				break
@@ -81,28 +91,42 @@ func newDeviceStack(p *stackPlan, res *Resources) (d *deviceStack, err error) {
 	return d, nil
 }
 
+// begin takes the memory, for regions of so many bytes.
+func (l *stackLoader) begin(bytes int64) error {
+	bytes = (bytes + 7) &^ 7
+	m, err := l.memory(bytes + 8)
+	if err != nil {
+		return err
+	}
+	l.staging, l.bad = m.From(0, bytes), m.From(bytes, 8)
+	l.count, err = l.pinned(8)
+	return err
+}
+
 // close gives the loaders' memory back, once nothing runs any more.
 func (d *deviceStack) close() (err error) {
 	for _, l := range d.loaders {
-		err = errors.Join(err, l.end())
+		err = errors.Join(err, l.deviceWorker.end())
 	}
 	d.loaders = nil
 	return err
 }
 
 // region is the shape of what is fetched of a slice at a time: a chunk, several if they
-// are small, or planes of one if any part of it can be read.
-func (s *stackSlice) region() [3]int {
+// are small, or planes of one if any part of it can be read. Where it can be chosen it is
+// a small part of the memory.
+func (d *deviceStack) region(s *stackSlice) [3]int {
 	r := s.chunk
+	piece := int(min(devicePiece, d.device.Memory().Limit()/64, d.res.Mem/64))
 	bytes := func() int { return r[0] * r[1] * r[2] * s.dtype.Size() }
-	if len(s.array.Codecs()) == 0 {
-		r[0] = min(r[0], max(1, devicePiece/(bytes()/r[0])))
+	if len(s.array.Codecs()) == 0 && s.array.Order() == 'C' {
+		r[0] = min(r[0], max(1, piece/(bytes()/r[0])))
 	}
-	for _, d := range []int{2, 1, 0} {
-		for r[d] < s.shape[d] && 2*bytes() <= devicePiece {
-			r[d] *= 2
+	for _, a := range []int{2, 1, 0} {
+		for r[a] < s.shape[a] && 2*bytes() <= piece {
+			r[a] *= 2
 		}
-		r[d] = min(r[d], s.shape[d])
+		r[a] = min(r[a], s.shape[a])
 	}
 	return r
 }
@@ -120,74 +144,62 @@ func (r planeRun) from(i, y, x int) kernels.Planes {
 	return kernels.Planes{At: r.at.At.From(at, r.at.At.Bytes()-at), Pitch: r.at.Pitch, Stride: r.at.Stride}
 }
 
-// load brings a box of a slice to the device, where it is converted, scaled by gain and
-// put where the runs, which count its planes, say. Unless bad is empty, voxels that are not
-// finite are counted there. What used the runs' memory must have been waited for. The bytes
-// are progress, or not.
-func (d *deviceStack) load(ctx context.Context, s *stackSlice, start, shape [3]int, gain float32, bad gpu.Span, to []planeRun, progress bool) (err error) {
-	g := s.region()
+// stackLoad is a box of a slice on its way to the device, where it is converted, scaled
+// by gain and put where the runs, which count its planes, say.
+type stackLoad struct {
+	slice        *stackSlice
+	start, shape [3]int
+	gain         float32
+	to           []planeRun
+	// anew: its bytes are progress, and those of its voxels count that are not finite.
+	anew bool
+}
+
+// load brings it there. What used the runs' memory must have been waited for.
+func (d *deviceStack) load(ctx context.Context, b *stackLoad) (err error) {
+	g := d.region(b.slice)
 	var first, n [3]int
 	for a := range 3 {
-		first[a] = start[a] / g[a]
-		n[a] = (start[a]+shape[a]+g[a]-1)/g[a] - first[a]
+		first[a] = b.start[a] / g[a]
+		n[a] = (b.start[a]+b.shape[a]+g[a]-1)/g[a] - first[a]
 	}
 	total := n[0] * n[1] * n[2]
-	team, err := d.team(s, g, min(len(d.loaders), total))
+	team, err := d.team(b.slice, g, min(len(d.loaders), total))
 	defer func() {
 		for _, l := range team {
-			err = errors.Join(err, l.finish())
+			err = errors.Join(err, l.end())
 		}
 	}()
 	if err != nil {
 		return err
 	}
-	return work.Each(ctx, len(team), total, func(worker, i int) error {
+	err = work.Each(ctx, len(team), total, func(worker, i int) error {
 		at := [3]int{i / (n[1] * n[2]), i / n[2] % n[1], i % n[2]}
 		r := zarr.Region{Start: make([]int, 3), Shape: make([]int, 3)}
 		for a := range 3 {
 			lo := (first[a] + at[a]) * g[a]
-			r.Start[a] = max(start[a], lo)
-			r.Shape[a] = min(start[a]+shape[a], lo+g[a]) - r.Start[a]
+			r.Start[a] = max(b.start[a], lo)
+			r.Shape[a] = min(b.start[a]+b.shape[a], lo+g[a]) - r.Start[a]
 		}
-		l := team[worker]
-		slot, err := l.fetch(ctx, r)
-		if err != nil {
-			return unreadable(err)
-		}
-		begin := time.Now()
-		defer d.res.Meter.Since(meter.Compute, begin)
-		if err := l.stream.Wait(); err != nil { // the other slot may be filled again
-			return err
-		}
-		slot.Into(l.stream, l.staging)
-		z, y, x := r.Start[0]-start[0], r.Start[1]-start[1], r.Start[2]-start[2]
-		plane := int64(r.Shape[1]) * int64(r.Shape[2]) * int64(s.dtype.Size())
-		if progress {
-			d.res.progress(int64(r.Shape[0]) * plane)
-		}
-		for _, run := range to {
-			lo, hi := max(z, run.first), min(z+r.Shape[0], run.first+run.n)
-			if lo >= hi {
-				continue
-			}
-			src := l.staging.From(int64(lo-z)*plane, int64(hi-lo)*plane)
-			if err := kernels.Place(l.stream, run.from(lo-run.first, y, x), src, s.dtype, hi-lo, r.Shape[1], r.Shape[2], gain, bad); err != nil {
-				return err
-			}
-		}
-		return nil
+		return team[worker].next(ctx, b, r, d.res)
 	})
+	for _, l := range team {
+		if err == nil {
+			err = l.wait(ctx, b, d.res)
+		}
+	}
+	return err
 }
 
 // team takes slots for regions of a slice, for at most n loaders, each two if there is
-// the memory. The loaders that it returns have slots, also with an error.
+// the memory. The loaders that it returns may have slots, also with an error.
 func (d *deviceStack) team(s *stackSlice, shape [3]int, n int) ([]*stackLoader, error) {
 	for i, l := range d.loaders[:n] {
-		for k := range l.slots {
+		for k := range mostSlots {
 			slot, err := d.readers[s].Slot(shape[:])
 			switch {
 			case err == nil:
-				l.slots[k] = slot
+				l.slots = append(l.slots, slot)
 			case !errors.Is(err, gpu.ErrMemory) || i == 0 && k == 0:
 				return d.loaders[:i+1], err
 			case k == 0: // those before do the work
@@ -198,30 +210,90 @@ func (d *deviceStack) team(s *stackSlice, shape [3]int, n int) ([]*stackLoader, 
 	return d.loaders[:n], nil
 }
 
-// fetch fetches a region into the slot whose turn it is.
-func (l *stackLoader) fetch(ctx context.Context, r zarr.Region) (*zarrgpu.Slot, error) {
-	slot := l.slots[l.turn%2]
-	l.turn++
-	if slot == nil { // there is one only
-		slot = l.slots[0]
-	}
-	if l.slots[1] == nil {
-		if err := l.stream.Wait(); err != nil {
-			return nil, err
+// next fetches a region while the device works on the one before, and queues what is to
+// be done with it. With one slot all this is done in turn.
+func (l *stackLoader) next(ctx context.Context, b *stackLoad, r zarr.Region, res *Resources) error {
+	if len(l.slots) == 1 {
+		if err := l.wait(ctx, b, res); err != nil {
+			return err
 		}
 	}
-	return slot, slot.Fetch(ctx, r)
+	slot := l.slots[l.turn%len(l.slots)]
+	l.turn++
+	if err := slot.Fetch(ctx, r); err != nil {
+		return unreadable(err)
+	}
+	if err := l.wait(ctx, b, res); err != nil {
+		return err
+	}
+	l.running, l.slot = &r, slot
+	return l.queue(b)
 }
 
-// finish waits for what is queued, and gives the slots back.
-func (l *stackLoader) finish() error {
-	err := l.stream.Wait()
-	for k, s := range l.slots {
-		if s != nil {
-			s.Release()
-		}
-		l.slots[k] = nil
+// wait waits for what the device works on. A region that it could not decode is decoded
+// by the host.
+func (l *stackLoader) wait(ctx context.Context, b *stackLoad, res *Resources) error {
+	if l.running == nil {
+		return nil
 	}
+	begin := time.Now()
+	defer func() { res.Meter.Since(meter.Compute, begin) }()
+	err := l.stream.Wait()
+	var failed *zarrgpu.DecodeError
+	if errors.As(err, &failed) {
+		if err := l.slot.FetchOnHost(ctx, *l.running); err != nil {
+			return unreadable(err)
+		}
+		if err := l.queue(b); err != nil {
+			return err
+		}
+		err = l.stream.Wait()
+	}
+	if err != nil {
+		return err
+	}
+	if b.anew {
+		res.progress(l.slot.Bytes())
+		if b.slice.dtype.IsFloat() {
+			res.Meter.AddNonFinite(int64(dtype.Slice[uint64](l.count)[0]))
+		}
+	}
+	l.running = nil
+	return nil
+}
+
+// queue queues what is to be done with the region in the slot.
+func (l *stackLoader) queue(b *stackLoad) error {
+	r := l.running
+	l.slot.Into(l.stream, l.staging)
+	count := gpu.Span{}
+	if b.anew && b.slice.dtype.IsFloat() {
+		count = l.bad
+		l.stream.Zero(count)
+	}
+	z, y, x := r.Start[0]-b.start[0], r.Start[1]-b.start[1], r.Start[2]-b.start[2]
+	plane := int64(r.Shape[1]) * int64(r.Shape[2]) * int64(b.slice.dtype.Size())
+	for _, run := range b.to {
+		lo, hi := max(z, run.first), min(z+r.Shape[0], run.first+run.n)
+		if lo >= hi {
+			continue
+		}
+		src := l.staging.From(int64(lo-z)*plane, int64(hi-lo)*plane)
+		if err := kernels.Place(l.stream, run.from(lo-run.first, y, x), src, b.slice.dtype, hi-lo, r.Shape[1], r.Shape[2], b.gain, count); err != nil {
+			return err
+		}
+	}
+	l.stream.Download(l.count[:count.Bytes()], count)
+	return nil
+}
+
+// end waits until nothing runs any more, and gives the slots back.
+func (l *stackLoader) end() error {
+	err := l.stream.Wait()
+	for _, s := range l.slots {
+		s.Release()
+	}
+	l.slots, l.running = nil, nil
 	return err
 }
 

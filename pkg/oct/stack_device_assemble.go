@@ -46,7 +46,6 @@ type deviceAssembly struct {
 	mean    gpu.Span    // float32
 	weights gpu.Span
 	counts  gpu.Span // uint64: positive voxels of two planes
-	bad     gpu.Span // uint64: voxels that are not finite
 
 	table   []byte      // page-locked: weights
 	numbers []byte      // page-locked: numbers that are looked at
@@ -85,14 +84,6 @@ func (d *deviceStack) assemble(ctx context.Context, out store.Writer, layout Lay
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if a.bad.Bytes() > 0 {
-		count := a.numbers[:8]
-		worker.stream.Download(count, a.bad)
-		if err := worker.stream.Wait(); err != nil {
-			return err
-		}
-		d.res.Meter.AddNonFinite(int64(dtype.Slice[uint64](count)[0]))
-	}
 	return w.Close(ctx)
 }
 
@@ -117,10 +108,9 @@ func (a *deviceAssembly) begin() (err error) {
 	p := a.plan
 	area := 4 * int64(a.area())
 	var least, nice struct{ canvas, moving, raw int }
-	depth, mix, plane, float := 0, 1, 0, false
+	depth, mix, plane := 0, 1, 0
 	for i, s := range p.slices {
-		depth = max(depth, s.region()[0])
-		float = float || s.dtype.IsFloat()
+		depth = max(depth, a.region(s)[0])
 		if i == 0 {
 			continue
 		}
@@ -130,7 +120,7 @@ func (a *deviceAssembly) begin() (err error) {
 			nice.moving, mix = max(nice.moving, n), max(mix, m.mix)
 		}
 		if m.resampled() {
-			least.raw, nice.raw = 1, max(nice.raw, s.region()[0])
+			least.raw, nice.raw = 1, max(nice.raw, a.region(s)[0])
 			plane = max(plane, s.shape[1]*s.shape[2])
 		}
 	}
@@ -143,7 +133,7 @@ func (a *deviceAssembly) begin() (err error) {
 	if err := a.beginHost(mix, refine); err != nil {
 		return err
 	}
-	other := int64(24 + 8*mix)
+	other := int64(16 + 8*mix)
 	if refine {
 		other += 5 * area
 	}
@@ -179,13 +169,9 @@ func (a *deviceAssembly) begin() (err error) {
 		v, err = a.worker.memories(int64(n.canvas)*area, int64(n.moving)*area, 4*int64(n.raw)*int64(plane), other)
 		if err == nil {
 			a.canvas, a.moving, a.raw = v[0], v[1], v[2]
-			a.counts, a.weights = v[3].From(8, 16), v[3].From(24, 8*int64(mix))
-			if float {
-				a.bad = v[3].From(0, 8)
-				a.worker.stream.Zero(a.bad)
-			}
+			a.counts, a.weights = v[3].From(0, 16), v[3].From(16, 8*int64(mix))
 			if refine {
-				rest := v[3].From(24+8*int64(mix), 5*area)
+				rest := v[3].From(16+8*int64(mix), 5*area)
 				a.sums = [2]gpu.Span{rest.From(0, 2*area), rest.From(2*area, 2*area)}
 				a.mean = rest.From(4*area, area)
 			}
@@ -209,7 +195,7 @@ func (a *deviceAssembly) begin() (err error) {
 			return err
 		}
 	}
-	return a.worker.stream.Wait()
+	return nil
 }
 
 // beginHost takes the host's memory: planes that are written at a time, and what is
@@ -506,18 +492,16 @@ func (a *deviceAssembly) wait() error {
 func (a *deviceAssembly) bring(ctx context.Context, m *movingSlice, k0, k1 int, gain float32, to []planeRun) error {
 	s, r := m.slice, m.place
 	ny, nx := s.shape[1], s.shape[2]
-	bad, anew := gpu.Span{}, k0 >= m.counted // else planes come again for another pass
-	if anew && s.dtype.IsFloat() {
-		bad = a.bad
-	}
+	anew := k0 >= m.counted // else planes come again for another pass
 	m.counted = max(m.counted, k1)
 	box := kernels.Box{Y: r.y0 - r.dy, X: r.x0 - r.dx, Height: r.y1 - r.y0, Width: r.x1 - r.x0}
 	if !m.resampled() {
 		if err := a.wait(); err != nil {
 			return err
 		}
-		shape := [3]int{k1 - k0, box.Height, box.Width}
-		return a.load(ctx, s, [3]int{m.movingZ + k0, box.Y, box.X}, shape, gain, bad, to, anew)
+		return a.load(ctx, &stackLoad{
+			slice: s, start: [3]int{m.movingZ + k0, box.Y, box.X}, shape: [3]int{k1 - k0, box.Height, box.Width}, gain: gain, to: to, anew: anew,
+		})
 	}
 	stream := a.worker.stream
 	raw := planeRun{at: kernels.Planes{At: a.raw, Pitch: nx, Stride: int64(ny) * int64(nx)}}
@@ -527,7 +511,9 @@ func (a *deviceAssembly) bring(ctx context.Context, m *movingSlice, k0, k1 int, 
 		if err := a.wait(); err != nil {
 			return err
 		}
-		if err := a.load(ctx, s, [3]int{m.movingZ + k, 0, 0}, [3]int{raw.n, ny, nx}, 1, bad, []planeRun{raw}, anew); err != nil {
+		if err := a.load(ctx, &stackLoad{
+			slice: s, start: [3]int{m.movingZ + k, 0, 0}, shape: [3]int{raw.n, ny, nx}, gain: 1, to: []planeRun{raw}, anew: anew,
+		}); err != nil {
 			return err
 		}
 		// outside is the 1st percentile of the plane's positive values

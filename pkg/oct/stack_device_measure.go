@@ -161,7 +161,9 @@ func (m *deviceMeasuring) load(ctx context.Context, s deviceStrip) error {
 	for _, span := range s.need.spans {
 		n := span[1] - span[0]
 		run := planeRun{n: n, at: kernels.Planes{At: s.v.From(4*int64(plane)*stride, 4*int64(n)*stride), Pitch: s.nx, Stride: stride}}
-		err := m.deviceStack.load(ctx, s.need.slice, [3]int{span[0], s.y0, s.need.x0}, [3]int{n, s.ny, s.nx}, 1, gpu.Span{}, []planeRun{run}, false)
+		err := m.deviceStack.load(ctx, &stackLoad{
+			slice: s.need.slice, start: [3]int{span[0], s.y0, s.need.x0}, shape: [3]int{n, s.ny, s.nx}, gain: 1, to: []planeRun{run},
+		})
 		if err != nil {
 			return err
 		}
