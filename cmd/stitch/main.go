@@ -29,7 +29,7 @@ func command() *cli.Command {
 			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip or an http(s) URL"},
 			{Name: "OUT", Usage: "OME-Zarr image to write; with --estimate_only further mosaics", Optional: true, Many: true},
 		},
-		Shared: cli.Stage,
+		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{
 			"chunks": {Value: "Z,Y,X", Note: "128,64,64, or what the slice has"}, "shard": {Value: "Z,Y,X", Note: "none"},
 		},
@@ -114,7 +114,11 @@ func run(ctx context.Context, r *cli.Run) error {
 		total *= 2
 	}
 	task := r.Progress("stitch", total)
-	result, s, err := oct.Stitch(ctx, in, store.Folder(out.Work()), stage.Layout(r), opt, stage.Resources(r, task))
+	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	if err != nil {
+		return err
+	}
+	result, s, err := oct.Stitch(ctx, in, store.Folder(out.Work()), stage.Layout(r), opt, res)
 	if err != nil {
 		return stage.Failed(err)
 	}
@@ -162,7 +166,11 @@ func estimate(ctx context.Context, r *cli.Run, opt oct.StitchOptions) error {
 		return err
 	}
 	task := r.Progress("estimate", total)
-	t, err := oct.EstimateTransform(ctx, all, opt, stage.Resources(r, task))
+	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	if err != nil {
+		return err
+	}
+	t, err := oct.EstimateTransform(ctx, all, opt, res)
 	if err != nil {
 		return stage.Failed(err)
 	}

@@ -45,11 +45,18 @@ func (c *deviceColumns) slot() []int {
 }
 
 // regions are those of the tile at (y, x) of ny × nx voxels.
-func (c *deviceColumns) regions(y, ny, x, nx int) (all []zarr.Region) {
-	for z := 0; z < c.mosaic.shape[0]; {
-		n := min(c.mosaic.shape[0]-z, c.planes)
-		if left := c.mosaic.chunk[0] - z%c.mosaic.chunk[0]; c.planes < c.mosaic.chunk[0] {
-			n = min(n, left)
+func (c *deviceColumns) regions(y, ny, x, nx int) []zarr.Region {
+	return c.planesOf(0, c.mosaic.shape[0], y, ny, x, nx)
+}
+
+// planesOf are the regions of planes z0 … z1−1 of that tile.
+func (c *deviceColumns) planesOf(z0, z1, y, ny, x, nx int) (all []zarr.Region) {
+	for z := z0; z < z1; {
+		n := min(z1-z, c.planes)
+		if c.planes < c.mosaic.chunk[0] {
+			n = min(n, c.mosaic.chunk[0]-z%c.mosaic.chunk[0])
+		} else {
+			n = min(n, c.planes-z%c.mosaic.chunk[0])
 		}
 		all = append(all, zarr.Region{Start: []int{z, y, x}, Shape: []int{n, ny, nx}})
 		z += n

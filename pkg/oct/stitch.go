@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
@@ -190,29 +189,32 @@ func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic
 	if err != nil {
 		return nil, nil, err
 	}
-	f := &fusion[T, F]{mosaic: m, grid: g, places: places, res: res, zeros: slices.Repeat([]int{-1}, len(places))}
-	budget := pyramidBudget(shape, unit, m.dtype.Size(), layout.Levels, res.Mem)
-	if f.stitchPlan, err = planStitch[T, F](m, places, size, [3]int(unit), res.Workers, res.Mem-budget, opt.Blending, f, layout.codec() != "raw"); err != nil {
+	spec := ngff.ImageSpec{
+		Format: m.format(), Name: m.image.Name, Shape: shape, DType: m.dtype,
+		Axes: m.axes(), Scale: m.image.Levels[0].Scale, Chunks: piece, Budget: pyramidBudget(shape, unit, m.dtype.Size(), layout.Levels, res.Mem),
+	}
+	c := canvas{mosaic: m, grid: g, places: places, size: size, blending: opt.Blending, coded: layout.codec() != "raw", res: res}
+	if opt.Seams {
+		c.seams = newSeamSums()
+	}
+	var f stitcher
+	if res.Device != nil {
+		f = newDeviceFusion(c, [3]int(unit), res.Mem-spec.Budget)
+	} else if f, err = newFusion[T, F](c, [3]int(unit), res.Mem-spec.Budget); err != nil {
 		return nil, nil, err
 	}
 	s.Holes = f.holes()
 	if gaps, pairs := apart(places, g); gaps > 0 {
 		res.warn("%s: %d of %d pairs of neighbouring tiles do not touch: the gaps are zero (--overlap %g, matrix %v)", m.where, gaps, pairs, opt.Overlap, s.Transform.Matrix)
 	}
-	if opt.Seams {
-		f.seams = newSeamSums()
-	}
-	if err := f.write(ctx, out, layout, ngff.ImageSpec{
-		Format: m.format(), Name: m.image.Name, Shape: shape, DType: m.dtype,
-		Axes: m.axes(), Scale: m.image.Levels[0].Scale, Chunks: piece, Budget: budget,
-	}); err != nil {
+	if err := stitchTo(ctx, f, out, layout, spec, res); err != nil {
 		return nil, nil, err
 	}
 	for t := range s.Tiles {
 		s.Tiles[t].Empty = f.isEmpty(t)
 	}
-	if f.seams != nil {
-		s.Seams = f.seams.seams(g.nx)
+	if c.seams != nil {
+		s.Seams = c.seams.seams(g.nx)
 	}
 	result, err := ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
 	if err != nil {
@@ -240,18 +242,34 @@ func stitchUnits(layout Layout, shape []int) (piece, unit []int, err error) {
 	return piece, unit, nil
 }
 
-// write reads the tiles and writes the slice.
-func (f *fusion[T, F]) write(ctx context.Context, out store.Writer, layout Layout, spec ngff.ImageSpec) (err error) {
-	if f.reader, err = newTileReader[T](f.mosaic, f.workers, f.res); err != nil {
+// canvas is where the tiles of a mosaic go, and how they are put together there.
+type canvas struct {
+	mosaic   *mosaic
+	grid     grid
+	places   []place
+	size     [2]int // (y, x)
+	blending Blending
+	seams    *seamSums // nil: they are not asked for
+	coded    bool      // the output is compressed
+	res      Resources
+}
+
+// stitcher puts the tiles together: on the CPU or on a device.
+type stitcher interface {
+	holes() int64
+	write(ctx context.Context, w *ngff.Writer) error
+	isEmpty(t int) bool // of a tile, after write
+}
+
+// stitchTo writes the slice.
+func stitchTo(ctx context.Context, f stitcher, out store.Writer, layout Layout, spec ngff.ImageSpec, res Resources) error {
+	w, err := create(ctx, out, layout, spec, spec.Chunks, res)
+	if err != nil {
 		return err
 	}
-	defer f.reader.close()
-	if f.writer, err = create(ctx, out, layout, spec, spec.Chunks, f.res); err != nil {
+	defer w.Abort()
+	if err := f.write(ctx, w); err != nil {
 		return err
 	}
-	defer f.writer.Abort()
-	if err := f.run(ctx); err != nil {
-		return err
-	}
-	return f.writer.Close(ctx)
+	return w.Close(ctx)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,15 +21,63 @@ import (
 // of the voxels, F the one in which they are blended.
 type fusion[T dtype.Element, F float32 | float64] struct {
 	*stitchPlan
-	mosaic  *mosaic
-	grid    grid
-	places  []place
-	res     Resources
+	canvas
 	reader  *tileReader[T]
 	writer  *ngff.Writer
 	weights *weights
-	seams   *seamSums // nil: they are not asked for
-	zeros   []int     // of each tile: pieces at its beginning that are zero; below 0: not looked at
+	zeros   []int // of each tile: pieces at its beginning that are zero; below 0: not looked at
+}
+
+// newFusion makes the plan of a fusion in so much memory, of which the output is written in
+// units of a shape.
+func newFusion[T dtype.Element, F float32 | float64](c canvas, unit [3]int, avail int64) (*fusion[T, F], error) {
+	m := c.mosaic
+	p := &stitchPlan{unit: unit}
+	p.columns, p.across = makeColumns(c.size, unit, c.places)
+	r, err := newTileReader[T](m, 0, Resources{})
+	if err != nil {
+		return nil, err
+	}
+	plane := int64(m.chunk[1]) * int64(m.chunk[2])
+	cost := costs{worker: r.bytes + 8*plane + c.encoding(unit)}
+	sum := 0
+	if _, same := any([]T(nil)).([]F); !same {
+		sum = dtype.Of[F]().Size()
+	}
+	cost.column = func(col *outColumn, planes int) int64 { return p.columnBytes(col, planes, m.dtype.Size(), sum) }
+	if c.blending == BlendDiffusion {
+		cost.worker += diffusing * plane
+	}
+	cost.fixed = min(max(avail/64, 8*plane), 64*plane) // weights
+	f := &fusion[T, F]{stitchPlan: p, canvas: c, zeros: slices.Repeat([]int{-1}, len(c.places))}
+	f.weights = newWeights(c.blending, c.places, overlapping(c.places), cost.fixed)
+	if least, ok := p.plan(m.shape[0], r.planes, min(c.res.Workers, len(c.places)), avail, cost); !ok {
+		return nil, fmt.Errorf("%s: stitching tiles of this size into chunks of %v needs %d MiB of buffers, --mem leaves %d MiB for them: grant more, or ask for smaller --chunks",
+			m.where, unit, least>>20+1, avail>>20)
+	}
+	return f, nil
+}
+
+// diffusing is how many bytes a pixel the grids of the diffusion's equation take.
+const diffusing = 13
+
+// encoding is the memory in which a worker encodes a unit of the output.
+func (c *canvas) encoding(unit [3]int) int64 {
+	if !c.coded {
+		return 0
+	}
+	n := int64(min(unit[0], c.mosaic.shape[0])) * int64(min(unit[1], c.size[0])) * int64(min(unit[2], c.size[1])) * int64(c.mosaic.dtype.Size())
+	return n + n/16
+}
+
+// write reads the tiles and writes the slice.
+func (f *fusion[T, F]) write(ctx context.Context, w *ngff.Writer) (err error) {
+	f.writer = w
+	if f.reader, err = newTileReader[T](f.mosaic, f.workers, f.res); err != nil {
+		return err
+	}
+	defer f.reader.close()
+	return f.run(ctx)
 }
 
 // run goes through the blocks, and the slabs of each.

@@ -1,9 +1,6 @@
 package oct
 
 import (
-	"fmt"
-
-	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/mem"
 )
@@ -38,9 +35,9 @@ type stitchPlan struct {
 
 // costs are what one thing takes in bytes.
 type costs struct {
-	worker int64 // a worker: a piece, scratch to encode
-	voxel  int   // a voxel of the output
-	sum    int   // a shared voxel's running mean, where it is not kept in the output
+	worker int64                                // a worker: a piece, scratch to encode
+	plane  int64                                // a worker besides, per plane of a slab
+	column func(c *outColumn, planes int) int64 // a column of some planes
 	fixed  int64
 }
 
@@ -86,10 +83,12 @@ func (p *stitchPlan) holes() (n int64) {
 }
 
 // plan chooses workers, blocks and slabs so that reading takes least: it is
-// what costs.
-func (p *stitchPlan) plan(where string, depth, pieceDepth int, workers int, avail int64, c costs) error {
+// what costs. least is the memory that the smallest plan takes; it is not ok where that
+// is more than there is.
+func (p *stitchPlan) plan(depth, pieceDepth int, workers int, avail int64, c costs) (least int64, ok bool) {
 	units := (depth + p.unit[0] - 1) / p.unit[0]
-	best, least := -1.0, int64(-1)
+	best := -1.0
+	least = -1
 	try := *p
 	for k := 2*workers + 1; k >= 2; k-- {
 		// a tile more than there are workers may begin, so that none waits
@@ -102,7 +101,7 @@ func (p *stitchPlan) plan(where string, depth, pieceDepth int, workers int, avai
 				try.workers, try.window, try.slab = w, w+k&1, slab
 				try.blocks = cutEvenly(p.across, n)
 				need, tiles := try.peak(depth, c)
-				total := need + c.fixed + int64(w)*c.worker
+				total := need + c.fixed + int64(w)*(c.worker+int64(min(slab*p.unit[0], depth))*c.plane)
 				if least < 0 || total < least {
 					least = total
 				}
@@ -123,11 +122,7 @@ func (p *stitchPlan) plan(where string, depth, pieceDepth int, workers int, avai
 			}
 		}
 	}
-	if best < 0 {
-		return fmt.Errorf("%s: stitching tiles of this size into chunks of %v needs %d MiB of buffers, --mem leaves %d MiB for them: grant more, or ask for smaller --chunks",
-			where, p.unit, least>>20+1, avail>>20)
-	}
-	return nil
+	return least, best >= 0
 }
 
 func shrink(n int) int {
@@ -155,15 +150,16 @@ func cutEvenly(n, blocks int) []int {
 	return append(out, n)
 }
 
-// columnBytes is the memory for a column of some of its units.
-func (p *stitchPlan) columnBytes(c *outColumn, planes int, k costs) int64 {
+// columnBytes is the memory for a column of some of its units, of which a voxel takes so much, and a
+// shared voxel's running mean, where it is not kept in the output.
+func (p *stitchPlan) columnBytes(c *outColumn, planes, voxel, sum int) int64 {
 	area := (c.box.Y1 - c.box.Y0) * (c.box.X1 - c.box.X0)
 	total := int64(0)
 	for z := 0; z < planes; z += p.unit[0] {
-		total += int64(mem.Size(min(p.unit[0], planes-z) * area * k.voxel))
+		total += int64(mem.Size(min(p.unit[0], planes-z) * area * voxel))
 	}
-	if k.sum > 0 && c.shared > 0 {
-		total += int64(mem.Size(planes * c.shared * k.sum))
+	if sum > 0 && c.shared > 0 {
+		total += int64(mem.Size(planes * c.shared * sum))
 	}
 	return total + int64(4*c.shared) // sums of weights
 }
@@ -181,7 +177,7 @@ func (p *stitchPlan) peak(depth int, c costs) (most int64, tiles int) {
 			if len(col.tiles) == 0 {
 				return
 			}
-			n := p.columnBytes(col, planes, c)
+			n := c.column(col, planes)
 			first, last := position[col.tiles[0]], position[col.tiles[len(col.tiles)-1]]
 			change[max(first-p.window+1, 0)] += n
 			change[last+1] -= n
@@ -224,30 +220,4 @@ func (p *stitchPlan) order(first, end int, order, position []int) ([]int, []int)
 		}
 	}
 	return order, position
-}
-
-// planStitch makes the plan of a fusion. It also makes the cache of weights.
-func planStitch[T dtype.Element, F float32 | float64](m *mosaic, places []place, size [2]int, unit [3]int, workers int, avail int64, b Blending, f *fusion[T, F], coded bool) (*stitchPlan, error) {
-	p := &stitchPlan{unit: unit}
-	p.columns, p.across = makeColumns(size, unit, places)
-	r, err := newTileReader[T](m, 0, Resources{})
-	if err != nil {
-		return nil, err
-	}
-	plane := int64(m.chunk[1]) * int64(m.chunk[2])
-	units := int64(min(unit[0], m.shape[0])) * int64(min(unit[1], size[0])) * int64(min(unit[2], size[1])) * int64(m.dtype.Size())
-	c := costs{worker: r.bytes + 8*plane, voxel: m.dtype.Size()}
-	if coded {
-		c.worker += units + units/16
-	}
-	if _, same := any([]T(nil)).([]F); !same {
-		c.sum = dtype.Of[F]().Size()
-	}
-	if b == BlendDiffusion {
-		c.worker += 13 * plane // grids of the equation
-	}
-	cache := min(max(avail/64, 8*plane), 64*plane)
-	c.fixed = cache
-	f.weights = newWeights(b, places, overlapping(places), cache)
-	return p, p.plan(m.where, m.shape[0], r.planes, min(workers, len(places)), avail, c)
 }

@@ -23,6 +23,9 @@ type projector interface {
 
 // newProjector makes a projector; counted are the tiles that are in the progress.
 func newProjector(m *mosaic, counted []bool, res Resources) (projector, error) {
+	if res.Device != nil {
+		return newDeviceProjector(m, counted, res)
+	}
 	switch m.dtype {
 	case dtype.Uint8:
 		return projectorOf[uint8](m, counted, res)

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"strata/pkg/dtype"
+	"strata/pkg/meter"
 	"strata/pkg/tile"
 	"strata/pkg/tile/zarrsource"
 )
@@ -28,7 +29,7 @@ const readPiece = 512 << 10
 
 func newTileReader[T dtype.Element](m *mosaic, workers int, res Resources) (*tileReader[T], error) {
 	plane := m.chunk[1] * m.chunk[2] * m.dtype.Size()
-	src, err := zarrsource.New(m.image.Levels[0].Array, zarrsource.PieceBytes(max(readPiece, plane)), zarrsource.Meter(res.Meter))
+	src, err := pieceSource(m, res.Meter)
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +40,12 @@ func newTileReader[T dtype.Element](m *mosaic, workers int, res Resources) (*til
 		r.loader, err = tile.New[T](src, tile.Inline(), tile.ViewsAvailable(workers))
 	}
 	return r, err
+}
+
+// pieceSource are the pieces.
+func pieceSource(m *mosaic, count *meter.Meter) (*zarrsource.Source, error) {
+	plane := m.chunk[1] * m.chunk[2] * m.dtype.Size()
+	return zarrsource.New(m.image.Levels[0].Array, zarrsource.PieceBytes(max(readPiece, plane)), zarrsource.Meter(count))
 }
 
 // close ends reading. Views have been released before.

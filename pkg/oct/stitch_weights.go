@@ -58,31 +58,57 @@ func newWeights(b Blending, places []place, near [][]int, limit int64) *weights 
 // of is the plane (y, x) of a tile's weights; nil: all are 1. It is not to be
 // changed.
 func (w *weights) of(t int) []float32 {
+	c := w.situation(t)
+	if c == nil {
+		return nil
+	}
+	e := w.entry(c.key(), int64(4*c.ny*c.nx))
+	e.once.Do(func() {
+		e.v = make([]float32, c.ny*c.nx)
+		c.fill(e.v)
+	})
+	return e.v
+}
+
+// situation is what a tile's weights depend on.
+type situation struct {
+	blending Blending
+	ny, nx   int
+	others   []filter.Rect // tiles that overlap it, in its coordinates, as far as they matter
+}
+
+// situation is a tile's; nil: its weights are all 1.
+func (w *weights) situation(t int) *situation {
 	if w.blending == BlendAverage || len(w.near[t]) == 0 {
 		return nil
 	}
 	p := &w.places[t]
-	ny, nx := p.Y1-p.Y0, p.X1-p.X0
-	others := make([]filter.Rect, 0, len(w.near[t]))
-	var key strings.Builder
-	fmt.Fprintf(&key, "%d %d", ny, nx)
+	c := &situation{blending: w.blending, ny: p.Y1 - p.Y0, nx: p.X1 - p.X0}
 	if w.blending == BlendDiffusion {
 		for _, o := range w.near[t] {
-			r := w.places[o].Rect.Moved(-p.Y0, -p.X0).Intersect(filter.Rect{Y0: -1, X0: -1, Y1: ny + 1, X1: nx + 1})
-			others = append(others, r)
-			fmt.Fprintf(&key, " %d %d %d %d", r.Y0, r.X0, r.Y1, r.X1)
+			c.others = append(c.others, w.places[o].Rect.Moved(-p.Y0, -p.X0).Intersect(filter.Rect{Y0: -1, X0: -1, Y1: c.ny + 1, X1: c.nx + 1}))
 		}
 	}
-	e := w.entry(key.String(), int64(4*ny*nx))
-	e.once.Do(func() {
-		e.v = make([]float32, ny*nx)
-		if w.blending == BlendDiffusion {
-			filter.Diffusion(e.v, ny, nx, others)
-		} else {
-			filter.Feather(e.v, ny, nx)
-		}
-	})
-	return e.v
+	return c
+}
+
+// key tells situations apart.
+func (c *situation) key() string {
+	var key strings.Builder
+	fmt.Fprintf(&key, "%d %d", c.ny, c.nx)
+	for _, r := range c.others {
+		fmt.Fprintf(&key, " %d %d %d %d", r.Y0, r.X0, r.Y1, r.X1)
+	}
+	return key.String()
+}
+
+// fill works the weights out.
+func (c *situation) fill(v []float32) {
+	if c.blending == BlendDiffusion {
+		filter.Diffusion(v, c.ny, c.nx, c.others)
+	} else {
+		filter.Feather(v, c.ny, c.nx)
+	}
 }
 
 // entry finds a plane's place in the cache, or makes one.

@@ -41,6 +41,7 @@ func TestGPUFaults(t *testing.T) {
 	stages := map[string][]string{
 		"aip":      {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1"},
 		"resample": {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1"},
+		"stitch":   {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--max_refinement_px", "2"},
 	}
 	times := []int{1, 2, 7}
 	if testing.Short() {
@@ -50,7 +51,8 @@ func TestGPUFaults(t *testing.T) {
 		run(t, dir, stage, append(args, "--no-use_gpu")...)
 		want := tree(t, filepath.Join(dir, "out.ome.zarr"))
 		for _, call := range []string{"cuInit", "cuDevicePrimaryCtxRetain", "cuStreamCreate", "cuMemHostAlloc", "cuMemAlloc_v2", "cuModuleLoadDataEx",
-			"cuModuleGetFunction", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize", "cuMemFree_v2", "cuMemsetD8Async"} {
+			"cuModuleGetFunction", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize", "cuMemFree_v2", "cuMemsetD8Async",
+			"cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"} {
 			for _, n := range times {
 				for _, code := range []string{"2", "719s"} {
 					fault := fmt.Sprintf("CUEMU_FAIL=%s:%d:%s", call, n, code)
