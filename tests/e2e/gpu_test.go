@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,11 +38,19 @@ func onGPU(t *testing.T, dir, name string, args []string, env ...string) *exec.C
 // the GPU is required, there is none and the exit code is 4.
 func TestGPUFaults(t *testing.T) {
 	dir := t.TempDir()
-	run(t, dir, "phantom", "m", "--tiles", "2,2", "--tile", "24,40,48", "-q")
+	run(t, dir, "phantom", "m", "--tiles", "2,2", "--tile", "24,40,48", "-q", "--slices", "2")
+	if err := os.Mkdir(filepath.Join(dir, "slices"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for z := range 2 {
+		run(t, dir, "resample", fmt.Sprintf("m/mosaic_grid_3d_z%02d.ome.zarr", z), fmt.Sprintf("slices/slice_z%02d.ome.zarr", z), "--n_levels", "0", "-q", "--no-use_gpu")
+	}
 	stages := map[string][]string{
 		"aip":      {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1"},
 		"resample": {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1"},
 		"stitch":   {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--max_refinement_px", "2"},
+		"stack": {"slices", "m/shifts_xy.csv", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--moving_z_first_index", "1", "--slicing_interval_mm", "0.03",
+			"--search_range_mm", "0.02", "--z_overlap_min_corr", "0", "--blend", "--blend_refinement_px", "3"},
 	}
 	times := []int{1, 2, 7}
 	if testing.Short() {
@@ -68,7 +77,8 @@ func TestGPUFaults(t *testing.T) {
 					if !maps.Equal(tree(t, filepath.Join(dir, "out.ome.zarr")), want) {
 						t.Errorf("%s, %s: the output differs", stage, fault)
 					}
-					args := append([]string{args[0], "required.ome.zarr"}, append(args[2:], "--require_gpu")...)
+					args := append(slices.Clone(args), "--require_gpu")
+					args[slices.Index(args, "out.ome.zarr")] = "required.ome.zarr"
 					c := onGPU(t, dir, stage, args, fault)
 					out, err := c.CombinedOutput()
 					required := filepath.Join(dir, "required.ome.zarr")
