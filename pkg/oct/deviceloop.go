@@ -152,8 +152,7 @@ func (l *deviceLoop) finish(ctx context.Context, s *deviceStep) error {
 // again, with regions that the host decodes.
 func (l *deviceLoop) wait(ctx context.Context, s *deviceStep) error {
 	err := l.waitStream()
-	var failed *zarrgpu.DecodeError
-	if errors.As(err, &failed) {
+	if zarrgpu.IsDecodeError(err) {
 		for i, region := range s.job.regions {
 			if err := s.slot.FetchOnHost(ctx, region); err != nil {
 				return readable(err)

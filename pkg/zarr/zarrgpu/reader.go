@@ -2,12 +2,14 @@ package zarrgpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
 	"strata/pkg/gds"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
+	"strata/pkg/gpu/nvcomp"
 	"strata/pkg/meter"
 	"strata/pkg/zarr"
 )
@@ -37,7 +39,10 @@ type Reader struct {
 	grid   []int   // number of chunks along each dimension
 	within []int64 // bytes between neighbours in a chunk
 	fill   []byte
-	warned sync.Once
+	even   bool // no chunk reaches over the array's edge
+
+	library *nvcomp.Library // where chunks are decoded on the device
+	warned  sync.Once
 }
 
 // NewReader makes the reader of an array. A backend that cannot serve the array is a
@@ -46,11 +51,12 @@ func NewReader(a *zarr.Array, d *gpu.Device, o Options) (*Reader, error) {
 	r := &Reader{
 		array:  a.With(zarr.Workers(max(o.Workers, 1)), zarr.Meter(o.Meter)),
 		device: d, options: o,
-		size: a.DType().Size(), shape: a.Chunks(), fill: a.Fill(),
+		size: a.DType().Size(), shape: a.Chunks(), fill: a.Fill(), even: true,
 	}
 	r.chunk = r.Bytes(r.shape)
 	for d, n := range a.Shape() {
 		r.grid = append(r.grid, (n+r.shape[d]-1)/r.shape[d])
+		r.even = r.even && n%r.shape[d] == 0
 	}
 	r.within = strides(r.shape, r.size)
 	var err error
@@ -58,12 +64,17 @@ func NewReader(a *zarr.Array, d *gpu.Device, o Options) (*Reader, error) {
 		return nil, err
 	}
 	if r.why != "" {
-		text := fmt.Sprintf("%s is read by way of %s: %s", a.Location(), r.way, r.why)
-		if o.Counts.because(r.way.String()+": "+r.why) && o.Debug != nil {
-			o.Debug(text)
-		}
+		r.because(r.way, errors.New(r.why))
 	}
 	return r, nil
+}
+
+// because notes why a way is taken that is not the best there is.
+func (r *Reader) because(w Way, reason error) {
+	text := fmt.Sprintf("%s is read by way of %s: %v", r.array.Location(), w, reason)
+	if r.options.Counts.because(fmt.Sprintf("%s: %v", w, reason)) && r.options.Debug != nil {
+		r.options.Debug(text)
+	}
 }
 
 // BackendError is a backend that was asked for and cannot serve an array.
@@ -126,6 +137,9 @@ func (r *Reader) touched(region zarr.Region) int64 {
 // else is read by the host.
 func (r *Reader) Memory(shape []int) (pinned, device int64) {
 	s := r.needs(shape, r.chunks(shape))
+	if r.way == NVComp {
+		pinned, device = r.decoding(int(r.chunks(shape)))
+	}
 	for _, n := range s.pinned() {
 		pinned += pooled(n)
 	}
@@ -139,17 +153,26 @@ func (r *Reader) Memory(shape []int) (pinned, device int64) {
 type needs struct {
 	host   int64 // the region, or its chunks as they are stored
 	table  int64 // of boxes, on both sides
+	packed int64 // on the device: chunks as they are stored
 	chunks int64 // on the device: chunks, or the parts of them that are read
 }
 
 func (n needs) pinned() []int64   { return []int64{n.host, n.table} }
-func (n needs) onDevice() []int64 { return []int64{n.table, n.chunks} }
+func (n needs) onDevice() []int64 { return []int64{n.table, n.packed, n.chunks} }
 
 func (r *Reader) needs(shape []int, chunks int64) needs {
 	n := needs{host: r.Bytes(shape)}
-	if r.way == GDS {
+	switch r.way {
+	case GDS:
 		n.table = kernels.ScatterTable(int(chunks))
 		n.chunks = chunks * aligned(r.cover(shape))
+	case NVComp:
+		n.packed = chunks * r.storedBytes()
+		n.host = max(n.host, n.packed)
+		if chunks > 1 || !r.even || r.Bytes(shape) != r.chunk {
+			n.table = kernels.ScatterTable(int(chunks))
+			n.chunks = chunks * aligned(r.chunk)
+		}
 	}
 	return n
 }
@@ -171,7 +194,7 @@ func (r *Reader) cover(shape []int) int64 {
 // that, in bytes.
 func (r *Reader) Scratch() int64 {
 	codecs, plain := len(r.array.Codecs()), r.array.Order() == 'C'
-	if codecs == 0 && plain {
+	if codecs == 0 && plain || r.way == NVComp {
 		return 256 << 10
 	}
 	chunk := r.Bytes(r.array.Chunks())

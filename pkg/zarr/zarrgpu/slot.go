@@ -9,6 +9,7 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
 )
 
 // Slot is the memory through which regions go to the device, one after the other. One
@@ -18,12 +19,17 @@ type Slot struct {
 
 	host     *mem.Buffer // the region, or its chunks as they are stored
 	table    *mem.Buffer // of boxes
-	onDevice *gpu.Buffer // the same on the device
-	chunks   *gpu.Buffer // chunks, or parts of them, for the boxes to be taken from
+	onDevice struct {
+		table  *gpu.Buffer
+		packed *gpu.Buffer // chunks as they are stored
+		chunks *gpu.Buffer // chunks, or parts of them, for the boxes to be taken from
+	}
 
-	way   Way            // by which the region came
-	bytes int64          // of it
-	boxes []kernels.Part // of which it is made; none: it is in host as it is
+	way    Way            // by which the region came
+	bytes  int64          // of it
+	boxes  []kernels.Part // of which it is put together
+	packed []packedChunk  // where chunks are decoded on the device
+	stored int64          // bytes of these
 }
 
 // reserve takes memory, or more of it.
@@ -46,7 +52,7 @@ func (s *Slot) reserve(n needs) error {
 	for _, b := range []struct {
 		buffer **gpu.Buffer
 		bytes  int64
-	}{{&s.onDevice, n.table}, {&s.chunks, n.chunks}} {
+	}{{&s.onDevice.table, n.table}, {&s.onDevice.packed, n.packed}, {&s.onDevice.chunks, n.chunks}} {
 		if b.bytes == 0 || *b.buffer != nil && (*b.buffer).Bytes() >= b.bytes {
 			continue
 		}
@@ -65,8 +71,9 @@ func (s *Slot) reserve(n needs) error {
 func (s *Slot) Release() {
 	s.host.Release()
 	s.table.Release()
-	s.onDevice.Release()
-	s.chunks.Release()
+	s.onDevice.table.Release()
+	s.onDevice.packed.Release()
+	s.onDevice.chunks.Release()
 }
 
 // Reader is the reader that the slot is of.
@@ -87,8 +94,12 @@ func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
 	if errors.Is(err, gpu.ErrMemory) {
 		return s.fetch(ctx, region)
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case r.way == GDS:
 		err = s.fetchStraight(ctx, region)
+	default:
+		err = s.fetchPacked(ctx, region)
 	}
 	if err == nil {
 		s.way, s.bytes = r.way, r.Bytes(region.Shape)
@@ -97,6 +108,13 @@ func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if errors.Is(err, gpu.ErrMemory) || errors.Is(err, codec.ErrWhole) { // nothing is wrong
+		if err := s.fetch(ctx, region); err != nil {
+			return err
+		}
+		r.because(Host, err)
+		return nil
 	}
 	return s.again(ctx, region, err)
 }
@@ -161,32 +179,28 @@ func (s *Slot) Into(stream *gpu.Stream, dst gpu.Span) {
 		stream.Upload(dst, s.host.B[:s.bytes])
 	case GDS:
 		s.scatter(stream, dst.From(0, s.bytes))
+	case NVComp:
+		s.unpack(stream, dst.From(0, s.bytes))
 	}
 }
 
 // scatter queues the putting together of a region.
 func (s *Slot) scatter(stream *gpu.Stream, dst gpu.Span) {
 	if len(s.boxes) == 1 && s.boxes[0].Src >= 0 && s.reader.Bytes(s.boxes[0].Shape) == s.bytes && s.reader.cover(s.boxes[0].Shape) == s.bytes {
-		stream.Copy(dst, s.chunks.From(s.boxes[0].Src, s.bytes))
+		stream.Copy(dst, s.onDevice.chunks.From(s.boxes[0].Src, s.bytes))
 		return
 	}
 	var chunks gpu.Span
-	if s.chunks != nil {
-		chunks = s.chunks.Span
+	if s.onDevice.chunks != nil {
+		chunks = s.onDevice.chunks.Span
 	}
-	if err := kernels.Scatter(stream, dst, chunks, s.boxes, s.reader.fill, s.table.B, s.onDevice.Span); err != nil {
+	if err := kernels.Scatter(stream, dst, chunks, s.boxes, s.reader.fill, s.table.B, s.onDevice.table.Span); err != nil {
 		fail(stream, err)
 	}
 }
 
 // fail makes an error the stream's.
 func fail(s *gpu.Stream, err error) { s.Queue(func(uintptr) error { return err }) }
-
-// IsDecodeError reports whether an error is, or wraps, a [DecodeError].
-func IsDecodeError(err error) bool {
-	var e *DecodeError
-	return errors.As(err, &e)
-}
 
 // pooled is what n bytes take of a pool; 0 is none.
 func pooled(n int64) int64 {

@@ -42,12 +42,12 @@ func (s *Slot) fetchStraight(ctx context.Context, region zarr.Region) error {
 				return fmt.Errorf("%s: a chunk of %d bytes, want %d", f.Location(), c.Size, r.chunk)
 			} else {
 				box.Src = at
-				reads.add(ctx, s.chunks, at, c.Offset+first, end-first)
+				reads.add(ctx, s.onDevice.chunks, at, c.Offset+first, end-first)
 				at += aligned(end - first)
 			}
 			s.boxes = append(s.boxes, box)
 		}
-		reads.begin(ctx, s.chunks)
+		reads.begin(ctx, s.onDevice.chunks)
 		return nil
 	})
 	err = errors.Join(err, reads.close())

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"strata/pkg/gpu/nvcomp"
 	"strata/pkg/zarr/store"
 )
 
@@ -173,5 +174,12 @@ func (r *Reader) straight() error {
 
 // decodable is why the device cannot decode the array's chunks.
 func (r *Reader) decodable() error {
-	return errors.New("chunks are decoded by the host")
+	if err := r.array.Codecs().InPieces(); err != nil {
+		return err
+	}
+	var err error
+	if r.library == nil {
+		r.library, err = nvcomp.Open(r.device)
+	}
+	return err
 }

@@ -1,0 +1,179 @@
+package zarrgpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/gpu/nvcomp"
+	"strata/pkg/meter"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/zarrgpu/unpack"
+)
+
+// packedChunk is a chunk as it is stored, in the slot's page-locked memory.
+type packedChunk struct {
+	at, size int64
+	start    []int // of its first element in the array
+	pieces   codec.Pieces
+}
+
+// storedBytes is how much the stored form of a chunk takes, unless it is larger than usual.
+func (r *Reader) storedBytes() int64 { return aligned(r.chunk + r.chunk/64 + 4096) }
+
+// decoding is what the decoding of so many chunks takes until the stream has been waited
+// for.
+func (r *Reader) decoding(chunks int) (pinned, device int64) {
+	pinned, device, err := unpack.Memory(r.library, r.device, r.array.Codecs(), int(r.chunk), chunks)
+	if err != nil {
+		return 0, 0 // nvCOMP does not say; where there is too little, the host decodes
+	}
+	return pinned, device
+}
+
+// fetchPacked reads the chunks that a region has a part of as they are stored.
+func (s *Slot) fetchPacked(ctx context.Context, region zarr.Region) error {
+	r := s.reader
+	to := strides(region.Shape, r.size)
+	s.boxes, s.packed = s.boxes[:0], s.packed[:0]
+	chain := r.array.Codecs()
+	end := int64(0)
+	err := r.array.Located(ctx, region, func(f *zarr.ChunkFile, chunks []zarr.Located) error {
+		first := len(s.packed)
+		var run struct{ at, off, n int64 } // of the file, not read yet
+		read := func() error {
+			if run.n == 0 {
+				return nil
+			}
+			if err := s.grow(run.at, run.at+run.n); err != nil {
+				return err
+			}
+			n := run.n
+			run.n = 0
+			return f.ReadAt(ctx, s.host.B[run.at:run.at+n], run.off)
+		}
+		for _, c := range chunks {
+			box, skip, _ := r.box(region, to, c.Start)
+			if box.Src = -1; c.Size >= 0 {
+				if most := 2*r.storedBytes() + 64<<10; c.Size > most {
+					return fmt.Errorf("%s: %d bytes are too many for a chunk of %d bytes", f.Location(), c.Size, r.chunk)
+				}
+				if run.n == 0 || run.off+run.n != c.Offset {
+					if err := read(); err != nil {
+						return err
+					}
+					run.at, run.off = aligned(end), c.Offset
+				}
+				p := s.another()
+				p.at, p.size, p.start = run.at+run.n, c.Size, c.Start
+				run.n += c.Size
+				end = run.at + run.n
+				box.Src = int64(len(s.packed)-1)*aligned(r.chunk) + skip
+			}
+			s.boxes = append(s.boxes, box)
+		}
+		if err := read(); err != nil {
+			return err
+		}
+		begun := time.Now()
+		defer func() { r.options.Meter.Since(meter.Decode, begun) }()
+		for i := first; i < len(s.packed); i++ {
+			p := &s.packed[i]
+			if err := chain.Pieces(&p.pieces, s.host.B[p.at:p.at+p.size], int(r.chunk)); err != nil {
+				return fmt.Errorf("%s: %w", f.Location(), err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.stored = end
+	return s.reserve(needs{packed: end})
+}
+
+// another is one more packed chunk, with the list of an earlier one.
+func (s *Slot) another() *packedChunk {
+	if n := len(s.packed); n < cap(s.packed) {
+		s.packed = s.packed[:n+1]
+	} else {
+		s.packed = append(s.packed, packedChunk{})
+	}
+	return &s.packed[len(s.packed)-1]
+}
+
+// grow sees to it that there are n bytes of page-locked memory, of which the first keep are
+// in use.
+func (s *Slot) grow(keep, n int64) error {
+	if s.host != nil && int64(len(s.host.B)) >= n {
+		return nil
+	}
+	b, err := s.reader.device.Host(int(n))
+	if err != nil {
+		return err
+	}
+	if s.host != nil {
+		copy(b.B[:keep], s.host.B)
+		s.host.Release()
+	}
+	s.host = b
+	return nil
+}
+
+// unpack queues the upload of stored chunks and their decoding, and what makes a region of them.
+func (s *Slot) unpack(stream *gpu.Stream, dst gpu.Span) {
+	r := s.reader
+	var packed, chunks gpu.Span
+	if s.onDevice.packed != nil {
+		packed = s.onDevice.packed.Span
+	}
+	if s.onDevice.chunks != nil {
+		chunks = s.onDevice.chunks.Span
+	}
+	straight := len(s.boxes) == 1 && s.whole(s.boxes[0])
+	list := make([]unpack.Chunk, len(s.packed))
+	for i, p := range s.packed {
+		to := dst
+		if !straight {
+			to = chunks.From(int64(i)*aligned(r.chunk), r.chunk)
+		}
+		list[i] = unpack.Chunk{Name: r.name(p.start), Pieces: p.pieces, Stored: packed.From(p.at, p.size), Dst: to}
+	}
+	if len(list) > 0 {
+		stream.Upload(packed, s.host.B[:s.stored])
+		if err := unpack.Queue(r.library, stream, list); err != nil {
+			fail(stream, &DecodeError{Where: r.array.Location(), Err: err})
+			return
+		}
+	}
+	if !straight {
+		s.scatter(stream, dst)
+	}
+}
+
+// name is what errors call the chunk that begins at start.
+func (r *Reader) name(start []int) string {
+	index := make([]int, len(start))
+	for d, n := range start {
+		index[d] = n / r.shape[d]
+	}
+	return fmt.Sprintf("%s: chunk %v", r.array.Location(), index)
+}
+
+// whole reports whether a box is a whole chunk and the whole region.
+func (s *Slot) whole(b kernels.Part) bool {
+	return b.Src >= 0 && s.bytes == s.reader.chunk && s.reader.Bytes(b.Shape) == s.bytes
+}
+
+// IsDecodeError reports whether an error is one of decoding on the device: the host may be
+// able to decode what the device cannot.
+func IsDecodeError(err error) bool {
+	var region *DecodeError
+	var piece *nvcomp.PieceError
+	var call *nvcomp.Error
+	return errors.As(err, &region) || errors.As(err, &piece) || errors.As(err, &call)
+}

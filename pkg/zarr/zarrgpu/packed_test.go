@@ -1,0 +1,212 @@
+//go:build !nocuda
+
+package zarrgpu
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"strata/pkg/dtype"
+	"strata/pkg/gpu"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/store"
+)
+
+func blosc(t *testing.T, name string, shuffle codec.BloscShuffle, size int) codec.Codec {
+	t.Helper()
+	c, err := codec.Blosc(name, 5, shuffle, size, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Regions of compressed chunks, in files of their own and in shards, some of them missing,
+// decoded on the device and put together there: what goes up is what is stored, and what
+// nvCOMP and the kernels are told.
+func TestPacked(t *testing.T) {
+	d, s := open(t, gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
+	files, shards := []int(nil), []int{4, 8, 10}
+	for name, c := range map[string]struct {
+		chunks, shard []int
+		codecs        codec.Chain
+		elem          dtype.Type
+	}{
+		"zstd":           {[]int{3, 8, 10}, files, codec.Chain{codec.Zstd(1, true)}, dtype.Uint16},
+		"lz4 in shards":  {[]int{2, 4, 5}, shards, codec.Chain{codec.LZ4(1)}, dtype.Float32},
+		"gzip":           {[]int{3, 5, 7}, files, codec.Chain{codec.Gzip(1)}, dtype.Uint8},
+		"blosc-zstd":     {[]int{7, 21, 10}, files, codec.Chain{blosc(t, "zstd", codec.ByteShuffle, 4)}, dtype.Float32},
+		"bits in shards": {[]int{2, 8, 10}, shards, codec.Chain{blosc(t, "lz4", codec.BitShuffle, 2)}, dtype.Int16},
+		"checksum":       {[]int{2, 4, 10}, shards, codec.Chain{codec.Zstd(1, false), codec.CRC32C()}, dtype.Float64},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := array(t, store.Folder(t.TempDir()), zarr.Spec{Shape: []int{7, 21, 30}, Chunks: c.chunks, Shard: c.shard, Codecs: c.codecs, DType: c.elem, Fill: 37})
+			if c.shard == nil && c.chunks[0] < 7 {
+				if err := os.Remove(a.Store().Location(a.ChunkKey([]int{1, 1, 1}))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			counts := new(Counts)
+			r, err := NewReader(a, d, Options{Backend: "nvcomp", Counts: counts})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, g := range regions(a) {
+				stored, chunks := int64(0), 0
+				if err := a.Located(ctx, g, func(_ *zarr.ChunkFile, list []zarr.Located) error {
+					for _, c := range list {
+						stored += max(0, c.Size)
+						chunks++
+					}
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+				up, _, _ := d.Traffic()
+				same(t, r, s, a, g)
+				now, _, _ := d.Traffic()
+				if most := stored + int64(chunks)*(16+128+200); now-up < stored || now-up > most {
+					t.Errorf("%v: %d bytes went up, stored are %d in %d chunks", g, now-up, stored, chunks)
+				}
+			}
+			if counts.Bytes(Host) != 0 || counts.Fallbacks() != 0 {
+				t.Errorf("%d bytes by the host, %d regions read again: %v", counts.Bytes(Host), counts.Fallbacks(), counts.Reasons())
+			}
+		})
+	}
+}
+
+// A chunk that is damaged is the error that the host has for it, on both ways to see it:
+// in its headers, and by the decoder.
+func TestPackedDamaged(t *testing.T) {
+	d, s := open(t, gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
+	for _, at := range []int{0, 4} {
+		a := array(t, store.Folder(t.TempDir()), zarr.Spec{Shape: []int{8, 64}, Chunks: []int{8, 32}, DType: dtype.Uint16, Codecs: codec.Chain{codec.LZ4(1)}})
+		file := a.Store().Location(a.ChunkKey([]int{0, 1}))
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 6 {
+			b[at+i] ^= 0xff
+		}
+		if err := os.WriteFile(file, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		want := a.Read(ctx, a.Bounds(), make([]byte, 1024))
+		if want == nil {
+			t.Fatal("the host decodes it")
+		}
+		r, err := NewReader(a, d, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst, err := d.Memory().Get(1024)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = r.Read(ctx, s, a.Bounds(), dst.Span)
+		if err == nil || err.Error() != want.Error() {
+			t.Errorf("damage at byte %d: %v, of the host: %v", at, err, want)
+		}
+		if err := s.Wait(); err != nil {
+			t.Error(err)
+		}
+		dst.Release()
+	}
+}
+
+// What the device cannot decode, because it says so, because a chunk is of a kind that it
+// cannot, or because it has not the memory, is decoded by the host.
+func TestPackedFallsBack(t *testing.T) {
+	chain := codec.Chain{codec.Zstd(1, false)}
+	spec := zarr.Spec{Shape: []int{64, 128}, Chunks: []int{64, 64}, DType: dtype.Float32, Codecs: chain}
+	t.Run("status", func(t *testing.T) {
+		d, s := open(t, gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
+		a := array(t, store.Folder(t.TempDir()), spec)
+		counts := new(Counts)
+		var warnings []string
+		r, err := NewReader(a, d, Options{Counts: counts, Warn: func(m string) { warnings = append(warnings, m) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			slot, err := r.Fetch(ctx, a.Bounds())
+			if err != nil {
+				t.Fatal(err)
+			}
+			// what lies on the disk is whole, what was fetched is not any more
+			for i := range slot.packed {
+				b := slot.host.B[slot.packed[i].at:][:slot.packed[i].size]
+				for k := 12; k < len(b); k++ {
+					b[k] ^= 0x5a
+				}
+			}
+			dst, err := d.Memory().Get(slot.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			slot.Into(s, dst.Span)
+			if err := s.Wait(); !IsDecodeError(err) || !strings.Contains(err.Error(), "chunk [0 0]") {
+				t.Fatalf("damaged chunks: %v", err)
+			}
+			if err := slot.FetchOnHost(ctx, a.Bounds()); err != nil {
+				t.Fatal(err)
+			}
+			slot.Into(s, dst.Span)
+			s.After(slot.Release)
+			if err := s.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			dst.Release()
+		}
+		if counts.Fallbacks() != 2 || len(warnings) != 1 {
+			t.Errorf("%d regions read again, warnings %q", counts.Fallbacks(), warnings)
+		}
+		same(t, r, s, a, a.Bounds())
+	})
+	t.Run("memory", func(t *testing.T) {
+		d, s := open(t, gpu.Limits{Memory: 64 << 10, Pinned: 64 << 20})
+		a := array(t, store.Folder(t.TempDir()), spec)
+		counts := new(Counts)
+		r, err := NewReader(a, d, Options{Counts: counts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for x := range 3 {
+			same(t, r, s, a, zarr.Region{Start: []int{0, 32 * x}, Shape: []int{64, 64}})
+		}
+		if counts.Bytes(Host)+counts.Bytes(NVComp) < 3*16<<10 || counts.Bytes(Host) == 0 {
+			t.Errorf("%d bytes by the host, %d decoded on the device", counts.Bytes(Host), counts.Bytes(NVComp))
+		}
+	})
+}
+
+// A slot takes what Memory says of it, with what decoding takes beside it.
+func TestPackedMemory(t *testing.T) {
+	d, s := open(t, gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
+	a := array(t, store.Folder(t.TempDir()), zarr.Spec{Shape: []int{8, 100, 130}, Chunks: []int{4, 50, 60}, DType: dtype.Uint16, Codecs: codec.Chain{blosc(t, "zstd", codec.ByteShuffle, 2)}})
+	r, err := NewReader(a, d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape := []int{4, 100, 130}
+	pinned, device := r.Memory(shape)
+	dst, err := d.Memory().Get(r.Bytes(shape))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dst.Release()
+	before := d.Memory().Peak()
+	if err := r.Read(ctx, s, zarr.Region{Start: []int{4, 0, 0}, Shape: shape}, dst.Span); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if p, m := d.Pinned().Peak(), d.Memory().Peak()-before; p > pinned || m > device || 2*p < pinned || 2*m < device {
+		t.Errorf("took %d and %d bytes, said %d and %d", p, m, pinned, device)
+	}
+}
