@@ -16,7 +16,7 @@ type Device interface {
 }
 
 // Accelerator takes the GPU into use that the options ask for. Its error is the reason
-// why there is none, without the words "no usable GPU".
+// why there is none, without the words "no usable GPU", or wrong usage, which ends the run.
 type Accelerator func(ctx context.Context, r *Run) (Device, error)
 
 // fellBackVariable tells a process that it goes on for one whose GPU failed, and how.
@@ -37,6 +37,8 @@ func (r *Run) Device(ctx context.Context) (Device, error) {
 		return d, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case ExitCode(err) == ExitUsage:
+		return nil, err
 	}
 	return nil, r.withoutGPU(err.Error())
 }

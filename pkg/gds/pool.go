@@ -49,7 +49,7 @@ type Stats struct {
 // and written from. warn, which may be nil, gets one line when cuFile fails.
 //
 // Where the settings demand cuFile and it does not move data straight, that is an
-// error with the reason.
+// error with the reason, and the only one.
 func NewPool(d *gpu.Device, s settings.Settings, warn func(text string)) (*Pool, error) {
 	if s.Threads <= 0 {
 		s.Threads = runtime.GOMAXPROCS(0)

@@ -74,7 +74,10 @@ func open(ctx context.Context, r *cli.Run) (*device, error) {
 	}
 	files, err := gds.NewPool(d, how, func(text string) { r.Warn("%s", text) })
 	if err != nil {
-		return nil, errors.Join(err, d.Close(), l.Release())
+		if err := errors.Join(d.Close(), l.Release()); err != nil {
+			r.Warn("give the GPU back: %v", err)
+		}
+		return nil, cli.Usage("%w; give --compat_mode auto", err)
 	}
 	return &device{Device: d, lease: l, files: files}, nil
 }
