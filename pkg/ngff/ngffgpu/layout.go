@@ -58,9 +58,6 @@ func layoutOf(out *ngff.Writer) layout {
 	return l
 }
 
-// leaves reports whether tiles leave the device as they are stored.
-func (l *layout) leaves() bool { return l.inOrder && !l.encoded && l.halves() }
-
 // halves reports whether the device makes parts of level 1.
 func (l *layout) halves() bool {
 	if l.levels < 2 {

@@ -1,27 +1,103 @@
 package ngffgpu
 
 import (
+	"context"
+
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
-	"strata/pkg/zarr"
 )
 
-// tile is a tile on its way out of the device.
-type tile struct {
+// Tile is a tile on its way out of the device. One goroutine at a time may use it.
+type Tile struct {
 	*Writer
-	stream *gpu.Stream
-	shape  point
-	src    gpu.Span
-	list   []chunk
+	start, dims []int
+	shape       point
+	src         gpu.Span
+	elements    []byte // page-locked, of a tile that comes down as it is
+	list        []chunk
 
-	gathered, parts, tables gpu.Span // device memory: see plan
-	partsHost, tablesHost   []byte
-	tabled                  int64 // of tables that are in use
+	gathered, parts, tables       gpu.Span // device memory: see plan
+	partsHost, tablesHost, chunks []byte   // page-locked
+	tabled                        int64    // of tables that are in use
 
 	device []*gpu.Buffer // to be released
 	host   []*mem.Buffer
+}
+
+// Write writes the tile, once the stream that it began on has been waited for. s may be
+// another one, where nothing is queued that is to be waited for. It releases the tile.
+func (t *Tile) Write(ctx context.Context, s *gpu.Stream) error {
+	defer t.Release()
+	if t.elements != nil {
+		return t.out.WriteTile(ctx, t.start, t.dims, t.elements)
+	}
+	return t.out.StoreTile(ctx, t.start, t.dims, t.stored(ctx))
+}
+
+// Release gives up a tile that is not to be written, once the stream that it began on has
+// been waited for. After Write, and a second time, it does nothing: it may be deferred.
+func (t *Tile) Release() {
+	for _, b := range t.device {
+		b.Release()
+	}
+	for _, b := range t.host {
+		b.Release()
+	}
+	t.device, t.host = nil, nil
+}
+
+// begin queues the copy of the elements, of which the host makes all else.
+func (t *Tile) begin(s *gpu.Stream) (err error) {
+	if t.elements, err = t.pinned(t.bytes(t.dims)); err == nil {
+		s.Download(t.elements, t.src)
+	}
+	return err
+}
+
+// leave queues what lets the tile leave as it is stored. After an error of memory it may
+// still come down as it is.
+func (t *Tile) leave(s *gpu.Stream) error {
+	if err := t.plan(); err != nil {
+		t.Release() // nothing is queued
+		return err
+	}
+	if err := t.gather(s); err != nil {
+		return err
+	}
+	if err := t.halve(s); err != nil {
+		return err
+	}
+	if t.way == raw {
+		for i := range t.list {
+			s.Download(t.raw(i), t.list[i].raw)
+		}
+	}
+	return nil
+}
+
+// raw is where the elements of a chunk come down.
+func (t *Tile) raw(i int) []byte { return t.chunks[int64(i)*t.chunkBytes:][:t.chunkBytes] }
+
+// stored are the chunks for the image.
+func (t *Tile) stored(ctx context.Context) []ngff.StoredChunk {
+	out := make([]ngff.StoredChunk, len(t.list))
+	for i := range t.list {
+		c := &t.list[i]
+		if t.way == direct {
+			out[i].Stored = t.straightly(ctx, c.raw)
+		} else {
+			out[i].Stored.Bytes = t.raw(i)
+		}
+		if c.part.Made.Shape != nil {
+			out[i].Made = t.partsHost[c.made:][:t.bytes(c.part.Made.Shape)]
+		}
+		for k, s := range c.part.Strips {
+			out[i].Strips = append(out[i].Strips, t.partsHost[c.strips[k]:][:t.bytes(s.Shape)])
+		}
+	}
+	return out
 }
 
 // chunk is a chunk of a tile.
@@ -36,8 +112,8 @@ type chunk struct {
 	strips []int64 // likewise
 }
 
-// memory is device memory until release; nothing for no bytes.
-func (t *tile) memory(n int64) (gpu.Span, error) {
+// memory is device memory until Release; nothing for no bytes.
+func (t *Tile) memory(n int64) (gpu.Span, error) {
 	if n == 0 {
 		return gpu.Span{}, nil
 	}
@@ -49,8 +125,8 @@ func (t *tile) memory(n int64) (gpu.Span, error) {
 	return b.Span, nil
 }
 
-// pinned is page-locked memory until release.
-func (t *tile) pinned(n int64) ([]byte, error) {
+// pinned is page-locked memory until Release.
+func (t *Tile) pinned(n int64) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
@@ -62,16 +138,6 @@ func (t *tile) pinned(n int64) ([]byte, error) {
 	return b.B, nil
 }
 
-// release gives all memory back. Nothing uses it any more.
-func (t *tile) release() {
-	for _, b := range t.device {
-		b.Release()
-	}
-	for _, b := range t.host {
-		b.Release()
-	}
-}
-
 // alignment is what every part of a buffer begins at a multiple of.
 const alignment = 16
 
@@ -79,9 +145,9 @@ func aligned(n int64) int64 { return (n + alignment - 1) / alignment * alignment
 
 // plan finds the chunks, and takes memory for those that are gathered, for parts of level
 // 1 with strips, and for tables.
-func (t *tile) plan(start []int) (err error) {
-	grid, origin := t.grid(t.shape), padded(start, 0)
-	inRow, gathers := t.inRow(t.shape), false
+func (t *Tile) plan() (err error) {
+	grid, origin := t.grid(t.shape), padded(t.start, 0)
+	gathers := false
 	parts, boxes, taps := int64(0), 0, int64(0)
 	for i := range grid.volume() {
 		var c chunk
@@ -97,8 +163,8 @@ func (t *tile) plan(start []int) (err error) {
 			r /= grid[d]
 		}
 		c.from = int64(at) * int64(t.size)
-		c.part = t.out.Part(index[rank-len(start):])
-		if !inRow || c.valid != t.chunk || c.from%alignment != 0 {
+		c.part = t.out.Part(index[rank-len(t.start):])
+		if !t.inPlace(&c) {
 			gathers = true
 			boxes += 1 + rank
 		}
@@ -130,19 +196,30 @@ func (t *tile) plan(start []int) (err error) {
 	if t.tables, err = t.memory(n); err != nil {
 		return err
 	}
-	t.tablesHost, err = t.pinned(n)
+	if t.tablesHost, err = t.pinned(n); err != nil {
+		return err
+	}
+	if t.way == raw {
+		t.chunks, err = t.pinned(int64(len(t.list)) * t.chunkBytes)
+	}
 	return err
 }
 
+// inPlace reports whether a chunk lies in the tile as it is stored, and need not stay when
+// the tile is the caller's again.
+func (t *Tile) inPlace(c *chunk) bool {
+	return t.way != direct && t.inRow(t.shape) && c.valid == t.chunk && c.from%alignment == 0
+}
+
 // table is a part of the memory for tables.
-func (t *tile) table(n int64) ([]byte, gpu.Span) {
+func (t *Tile) table(n int64) ([]byte, gpu.Span) {
 	at := t.tabled
 	t.tabled += aligned(n)
 	return t.tablesHost[at : at+n], t.tables.From(at, n)
 }
 
 // halve queues the making of what the chunks give to level 1, and brings it down.
-func (t *tile) halve() error {
+func (t *Tile) halve(s *gpu.Stream) error {
 	for i := range t.list {
 		c := &t.list[i]
 		if c.part.Made.Shape == nil {
@@ -159,22 +236,22 @@ func (t *tile) halve() error {
 		for k := range c.valid[0] {
 			for l := range c.valid[1] {
 				src := c.raw.From(int64(k*t.chunk[1]+l)*volume, volume)
-				if err := h.Run(t.stream, t.parts.From(at, n), src, table, onDevice); err != nil {
+				if err := h.Run(s, t.parts.From(at, n), src, table, onDevice); err != nil {
 					return err
 				}
 				at += n
 			}
 		}
 	}
-	if err := t.strips(); err != nil {
+	if err := t.strips(s); err != nil {
 		return err
 	}
-	t.stream.Download(t.partsHost, t.parts)
+	s.Download(t.partsHost, t.parts)
 	return nil
 }
 
 // halving is how a chunk's part of level 1 is made from the elements as they are stored.
-func (t *tile) halving(c *chunk) kernels.Halving {
+func (t *Tile) halving(c *chunk) kernels.Halving {
 	made := padded(c.part.Made.Shape, 1)
 	h := kernels.Halving{Kind: t.kind, Out: [3]int(made[2:]), In: [3]int(t.chunk[2:]), Origin: [3]int(c.start[2:])}
 	for d, taps := range c.part.Taps {
@@ -186,13 +263,13 @@ func (t *tile) halving(c *chunk) kernels.Halving {
 }
 
 // strips queues the copying of what neighbours of the chunks need.
-func (t *tile) strips() error {
+func (t *Tile) strips(s *gpu.Stream) error {
 	var boxes []kernels.Part
 	from := t.strides(t.shape)
 	for i := range t.list {
 		c := &t.list[i]
-		for k, s := range c.part.Strips {
-			shape, start := padded(s.Shape, 1), padded(s.Start, 0)
+		for k, strip := range c.part.Strips {
+			shape, start := padded(strip.Shape, 1), padded(strip.Start, 0)
 			src := c.from
 			for d := range rank {
 				src += int64(start[d]-c.start[d]) * from[d]
@@ -200,18 +277,17 @@ func (t *tile) strips() error {
 			boxes = append(boxes, kernels.Part{Shape: shape[:], Src: src, Dst: c.strips[k], From: from, To: t.strides(shape)})
 		}
 	}
-	return t.scatter(t.parts, boxes)
+	return t.scatter(s, t.parts, boxes)
 }
 
 // gather queues the putting together of chunks that do not lie in the tile as they are
 // stored: what lies beyond the image gets the fill value.
-func (t *tile) gather() error {
+func (t *Tile) gather(s *gpu.Stream) error {
 	var boxes []kernels.Part
 	from, to := t.strides(t.shape), t.strides(t.chunk)
-	inRow := t.inRow(t.shape)
 	for i := range t.list {
 		c := &t.list[i]
-		if inRow && c.valid == t.chunk && c.from%alignment == 0 {
+		if t.inPlace(c) {
 			c.raw = t.src.From(c.from, t.chunkBytes)
 			continue
 		}
@@ -230,54 +306,23 @@ func (t *tile) gather() error {
 			boxes = append(boxes, kernels.Part{Shape: fill[:], Src: -1, Dst: at + int64(valid[d])*to[d], To: to})
 		}
 	}
-	return t.scatter(t.gathered, boxes)
+	return t.scatter(s, t.gathered, boxes)
 }
 
-func (t *tile) scatter(dst gpu.Span, boxes []kernels.Part) error {
+func (t *Tile) scatter(s *gpu.Stream, dst gpu.Span, boxes []kernels.Part) error {
 	if len(boxes) == 0 {
 		return nil
 	}
 	table, onDevice := t.table(kernels.ScatterTable(len(boxes)))
-	return kernels.Scatter(t.stream, dst, t.src, boxes, t.fill, table, onDevice)
+	return kernels.Scatter(s, dst, t.src, boxes, t.fill, table, onDevice)
 }
 
 // strides are the distances in bytes between neighbours in a volume of a shape.
-func (t *tile) strides(shape point) []int64 {
+func (t *Tile) strides(shape point) []int64 {
 	s, n := make([]int64, rank), int64(t.size)
 	for d := rank - 1; d >= 0; d-- {
 		s[d] = n
 		n *= int64(shape[d])
 	}
 	return s
-}
-
-// stored are the chunks for the image, once the parts are there.
-func (t *tile) stored(chunks []zarr.Stored) []ngff.StoredChunk {
-	out := make([]ngff.StoredChunk, len(t.list))
-	for i := range t.list {
-		c := &t.list[i]
-		out[i].Stored = chunks[i]
-		if c.part.Made.Shape != nil {
-			out[i].Made = t.partsHost[c.made:][:t.bytes(c.part.Made.Shape)]
-		}
-		for k, s := range c.part.Strips {
-			out[i].Strips = append(out[i].Strips, t.partsHost[c.strips[k]:][:t.bytes(s.Shape)])
-		}
-	}
-	return out
-}
-
-// raw queues the copies that bring chunks down as their elements.
-func (t *tile) raw() ([]zarr.Stored, error) {
-	host, err := t.pinned(int64(len(t.list)) * t.chunkBytes)
-	if err != nil {
-		return nil, err
-	}
-	chunks := make([]zarr.Stored, len(t.list))
-	for i := range t.list {
-		b := host[int64(i)*t.chunkBytes:][:t.chunkBytes]
-		t.stream.Download(b, t.list[i].raw)
-		chunks[i].Bytes = b
-	}
-	return chunks, nil
 }

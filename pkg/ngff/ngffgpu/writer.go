@@ -13,52 +13,74 @@ import (
 	"fmt"
 	"time"
 
+	"strata/pkg/gds"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
-	"strata/pkg/zarr"
 )
 
 // Options say how a [Writer] works. Zero values are good.
 type Options struct {
+	Files *gds.Pool    // writes files from the device, where it does so straight; may be nil
 	Meter *meter.Meter // may be nil
 }
 
+// way is how chunks leave the device.
+type way int
+
+const (
+	whole  way = iota // not: the host gets the elements of the tile
+	raw               // as their elements, by way of the host
+	direct            // as their elements, straight to their files
+)
+
 // Writer writes level 0 of an image from the memory of a device, and what follows from
-// it. Its methods are safe for concurrent use, each goroutine with a stream of its own.
+// it. Its methods are safe for concurrent use, each goroutine with streams of its own.
 type Writer struct {
 	out     *ngff.Writer
 	device  *gpu.Device
 	options Options
+	way     way
 	layout
 }
 
 // NewWriter writes the image of out from the memory of d. Creating, closing and
 // aborting the image stay with out.
 func NewWriter(out *ngff.Writer, d *gpu.Device, o Options) *Writer {
-	return &Writer{out: out, device: d, options: o, layout: layoutOf(out)}
+	w := &Writer{out: out, device: d, options: o, layout: layoutOf(out)}
+	switch {
+	case !w.inOrder || w.encoded || !w.halves():
+	case w.straight():
+		w.way = direct
+	default:
+		w.way = raw
+	}
+	return w
 }
 
-// Memory is what one [Writer.WriteTile] of a tile of that shape holds at most while it
-// works, of [gpu.Device.Pinned] and of [gpu.Device.Memory]. src is the caller's, and not
-// counted. Where the device has not as much, the tile comes down as it is, which takes none
-// of it.
+// Memory is what a [Tile] of that shape holds at most, of [gpu.Device.Pinned] and of
+// [gpu.Device.Memory]. src is the caller's, and not counted. Where the device has not as
+// much, the tile comes down as it is, which takes none of it.
 func (w *Writer) Memory(shape []int) (pinned, device int64) {
 	tile := w.clipped(shape)
 	pinned = pooled(w.bytes(tile[:]))
-	if !w.leaves() {
+	if w.way == whole {
 		return pinned, 0
 	}
 	n := int64(w.grid(tile).volume())
 	parts, tables := w.partBytes()
-	if w.gathers(tile) {
+	if w.way == direct || w.gathers(tile) {
 		device += pooled(n * aligned(w.chunkBytes))
 		tables += kernels.ScatterTable(1 + rank)
 	}
 	device += pooled(n*parts) + pooled(n*tables)
-	return max(pinned, pooled(n*parts)+pooled(n*tables)+pooled(n*w.chunkBytes)), device
+	leaves := pooled(n*parts) + pooled(n*tables)
+	if w.way == raw {
+		leaves += pooled(n * w.chunkBytes)
+	}
+	return max(pinned, leaves), device
 }
 
 // pooled is what n bytes take of a pool.
@@ -69,29 +91,57 @@ func pooled(n int64) int64 {
 	return int64(mem.Size(int(n)))
 }
 
-// WriteTile is [ngff.Writer.WriteTile] of a tile that lies at the beginning of src, in C
-// order and native byte order, once what is queued on the stream has run. src begins at a
-// multiple of 16 bytes, as buffers do. It waits for the stream: after it, the stream is idle and
-// src the caller's again.
+// WriteTile is [ngff.Writer.WriteTile] of a tile that lies at the beginning of src: see
+// [Writer.Begin]. It waits for the stream: after it, the stream is idle and src the caller's again.
 func (w *Writer) WriteTile(ctx context.Context, s *gpu.Stream, start, shape []int, src gpu.Span) error {
-	if err := w.check(start, shape, src); err != nil {
-		return w.idle(s, err)
-	}
-	if w.leaves() {
-		if written, err := w.writeStored(ctx, s, start, shape, src); written || err != nil {
-			return err
-		}
-	}
-	host, err := w.device.Host(int(w.bytes(shape)))
+	t, err := w.Begin(s, start, shape, src)
+	begun := time.Now()
+	own := s.Wait()
+	w.options.Meter.Since(meter.Compute, begun)
 	if err != nil {
-		return w.idle(s, err)
+		return w.first(own, err)
 	}
-	defer host.Release()
-	s.Download(host.B, src)
-	if err := w.wait(s); err != nil {
-		return err
+	defer t.Release()
+	if own != nil {
+		return own
 	}
-	return w.out.WriteTile(ctx, start, shape, host.B)
+	return t.Write(ctx, s)
+}
+
+// first is the first of two errors, of a stream and of a call after what is queued there.
+func (w *Writer) first(stream, call error) error {
+	if lost := w.device.Lost(); lost != nil {
+		return lost
+	}
+	if stream != nil {
+		return stream
+	}
+	return call
+}
+
+// Begin queues all that the device does for a tile, which lies at the beginning of src, in
+// C order and native byte order, once what is queued on the stream has run. src begins at a
+// multiple of 16 bytes, as buffers do, and is the caller's again once the stream has been waited
+// for. Then [Tile.Write] writes the tile.
+//
+// An error is of what was asked of the device's pools and of its driver; what fails of that
+// which is queued comes out of the stream's Wait.
+func (w *Writer) Begin(s *gpu.Stream, start, shape []int, src gpu.Span) (*Tile, error) {
+	if err := w.check(start, shape, src); err != nil {
+		return nil, err
+	}
+	t := &Tile{Writer: w, start: start, dims: shape, shape: padded(shape, 1), src: src}
+	err := error(nil)
+	if w.way == whole {
+		err = t.begin(s)
+	} else if err = t.leave(s); errors.Is(err, gpu.ErrMemory) {
+		err = t.begin(s)
+	}
+	if err != nil {
+		s.After(t.Release) // something may be queued
+		return nil, err
+	}
+	return t, nil
 }
 
 func (w *Writer) check(start, shape []int, src gpu.Span) error {
@@ -103,56 +153,4 @@ func (w *Writer) check(start, shape []int, src gpu.Span) error {
 			w.out.Array(0).Location(), shape, src.Bytes(), src.Address(), n, alignment)
 	}
 	return nil
-}
-
-// writeStored brings down a tile as it is stored, and what it gives to level 1. It reports
-// false, and nothing has been written, where there is not the memory for that.
-func (w *Writer) writeStored(ctx context.Context, s *gpu.Stream, start, shape []int, src gpu.Span) (written bool, err error) {
-	t := &tile{Writer: w, stream: s, shape: padded(shape, 1), src: src}
-	defer t.release()
-	chunks, err := t.leave(start)
-	if errors.Is(err, gpu.ErrMemory) {
-		return false, w.wait(s)
-	}
-	if err != nil {
-		return false, w.idle(s, err)
-	}
-	if err := w.wait(s); err != nil {
-		return false, err
-	}
-	return true, w.out.StoreTile(ctx, start, shape, t.stored(chunks))
-}
-
-// leave queues all that the device does for a tile. Errors here are of what was asked of
-// the device's pools and of its driver, not of what is queued: that of memory leaves the tile as it is.
-func (t *tile) leave(start []int) ([]zarr.Stored, error) {
-	if err := t.plan(start); err != nil {
-		return nil, err
-	}
-	if err := t.gather(); err != nil {
-		return nil, err
-	}
-	if err := t.halve(); err != nil {
-		return nil, err
-	}
-	return t.raw()
-}
-
-// wait waits for the stream.
-func (w *Writer) wait(s *gpu.Stream) error {
-	begun := time.Now()
-	defer w.options.Meter.Since(meter.Compute, begun)
-	return s.Wait()
-}
-
-// idle waits for the stream before an error is returned: the first that there was.
-func (w *Writer) idle(s *gpu.Stream, err error) error {
-	own := s.Wait()
-	if lost := w.device.Lost(); lost != nil {
-		return lost
-	}
-	if own != nil {
-		return own
-	}
-	return err
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/pkg/gds"
+	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr/codec"
@@ -279,6 +281,58 @@ func TestRaw(t *testing.T) {
 			t.Errorf("%d bytes came from the device, want %d", after-before, want)
 		}
 	})
+}
+
+// files is a pool that leaves whole pages to cuFile.
+func files(t *testing.T, d *gpu.Device, warn func(string)) *gds.Pool {
+	t.Helper()
+	s := settings.Default()
+	s.Threads, s.Threshold = 2, 1
+	p, err := gds.NewPool(d, s, warn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// Chunks that are not encoded go straight to their files.
+func TestStraight(t *testing.T) {
+	straight := int64(0)
+	images(t, "raw", func(t *testing.T, im *image, leaves bool) {
+		d := device(t, much)
+		p := files(t, d, func(text string) { t.Error(text) })
+		dir := t.TempDir()
+		_, before, _ := d.Traffic()
+		got, err := im.onDevice(d, store.Folder(dir), Options{Files: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := im.onHost(t)
+		same(t, got, want)
+		wholeChunks(t, dir, want)
+		_, after, _ := d.Traffic()
+		if st := p.Stats(); leaves && (after-before != stored(t, got) || st.WrittenStraight+st.WrittenBounced < int64(len(im.data)) || st.Fallbacks > 0) {
+			t.Errorf("%d bytes left the device, want %d; %+v", after-before, stored(t, got), st)
+		}
+		_, n, _ := d.Straight()
+		straight += n
+	})
+	if straight == 0 {
+		t.Error("cuFile had nothing to do")
+	}
+	d := device(t, much)
+	im := imageOf(t, "yx", dtype.Uint16, []int{64, 64}, []int{64, 64}, []int{64, 64}, "raw")
+	if _, err := im.onDevice(d, store.Memory(), Options{Files: files(t, d, nil)}); err != nil {
+		t.Error(err)
+	}
+	if _, n, _ := d.Straight(); n != 0 {
+		t.Errorf("%d bytes went to the files of a store that has none", n)
+	}
 }
 
 // What the host encodes comes down as it is.

@@ -1,0 +1,40 @@
+package ngffgpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"strata/pkg/gpu"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// straight reports whether chunks that are not encoded go straight from the device to
+// their files.
+func (w *Writer) straight() bool {
+	if w.options.Files == nil {
+		return false
+	}
+	if _, local := w.out.Array(0).Store().(*store.FolderStore); !local {
+		return false
+	}
+	ok, _ := w.options.Files.Mode()
+	return ok
+}
+
+// straightly is a chunk that is written from the device.
+func (w *Writer) straightly(ctx context.Context, chunk gpu.Span) zarr.Stored {
+	return zarr.Stored{Size: chunk.Bytes(), Write: func(o store.PendingObject, off int64) error {
+		p, ok := o.(store.PendingFile)
+		if !ok {
+			return fmt.Errorf("%s: its chunks are no files", w.out.Array(0).Location())
+		}
+		f, err := w.options.Files.Open(p.Path(), os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Write(ctx, chunk, off), f.Close())
+	}}
+}
