@@ -17,21 +17,27 @@ type Blocks struct {
 	Count               int
 }
 
+// Shuffle queues shuffle.Shuffle of every block, for elements of typesize bytes. dst and
+// src are not the same.
+func Shuffle(s *gpu.Stream, dst, src gpu.Span, b Blocks, typesize int) error {
+	return byBlocks(s, dst, src, b, typesize, "reshuffle", "shuffle_", []int{2, 4, 8}, 4)
+}
+
 // Unshuffle queues shuffle.Unshuffle of every block, for elements of typesize bytes.
 // dst and src are not the same.
 func Unshuffle(s *gpu.Stream, dst, src gpu.Span, b Blocks, typesize int) error {
-	return undo(s, dst, src, b, typesize, "unshuffle_", []int{2, 4, 8}, 4)
+	return byBlocks(s, dst, src, b, typesize, "shuffle", "unshuffle_", []int{2, 4, 8}, 4)
 }
 
 // BitUnshuffle queues shuffle.BitUnshuffle of every block, for elements of typesize
 // bytes. dst and src are not the same.
 func BitUnshuffle(s *gpu.Stream, dst, src gpu.Span, b Blocks, typesize int) error {
-	return undo(s, dst, src, b, typesize, "bit_unshuffle_", []int{1, 2, 4, 8}, 8)
+	return byBlocks(s, dst, src, b, typesize, "shuffle", "bit_unshuffle_", []int{1, 2, 4, 8}, 8)
 }
 
-// undo queues a kernel, of which a thread makes some elements if there is one for
-// their size.
-func undo(s *gpu.Stream, dst, src gpu.Span, b Blocks, typesize int, name string, sizes []int, each int64) error {
+// byBlocks queues a kernel of a file, of which a thread makes some elements if there is
+// one for their size.
+func byBlocks(s *gpu.Stream, dst, src gpu.Span, b Blocks, typesize int, file, name string, sizes []int, each int64) error {
 	if typesize < 1 || b.Block < 1 || b.Block > math.MaxInt32 || b.Size < 0 || b.Count < 0 {
 		return fmt.Errorf("blocks of %d bytes of %d, of elements of %d bytes", b.Block, b.Size, typesize)
 	}
@@ -42,7 +48,7 @@ func undo(s *gpu.Stream, dst, src gpu.Span, b Blocks, typesize int, name string,
 	if slices.Contains(sizes, typesize) {
 		which = strconv.Itoa(typesize)
 	}
-	k, err := get(s.Device(), "shuffle", name+which)
+	k, err := get(s.Device(), file, name+which)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"strata/pkg/zarr/codec/shuffle"
 )
 
-func TestUnshuffle(t *testing.T) {
+func TestShuffles(t *testing.T) {
 	b := open(t)
 	for _, c := range []Blocks{
 		{Size: 4096, Block: 1024, Stride: 4096, Count: 2},
@@ -26,8 +26,9 @@ func TestUnshuffle(t *testing.T) {
 				cpu func(dst, src []byte, typesize int)
 				gpu func() error
 			}{
-				"bytes": {shuffle.Unshuffle, func() error { return Unshuffle(b.stream, dst, src, c, size) }},
-				"bits":  {shuffle.BitUnshuffle, func() error { return BitUnshuffle(b.stream, dst, src, c, size) }},
+				"into planes": {shuffle.Shuffle, func() error { return Shuffle(b.stream, dst, src, c, size) }},
+				"bytes":       {shuffle.Unshuffle, func() error { return Unshuffle(b.stream, dst, src, c, size) }},
+				"bits":        {shuffle.BitUnshuffle, func() error { return BitUnshuffle(b.stream, dst, src, c, size) }},
 			} {
 				want := make([]byte, n)
 				for k := range c.Count {
