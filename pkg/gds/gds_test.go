@@ -360,6 +360,44 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// Where there is page-locked memory for one thread, one works; where there is none, that is
+// an error.
+func TestLittleMemory(t *testing.T) {
+	for _, limit := range []int64{3 << 13, 1 << 13} {
+		list, err := gpu.Devices()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := gpu.Open(list[0], gpu.Limits{Pinned: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := settings.Default()
+		s.Compat, s.Threads, s.TaskSize = settings.On, 5, 5000
+		p, err := NewPool(d, s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := p.Open(file(t, random(200000)), os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := onDevice(t, d, 200000)
+		a, w := f.GoRead(ctx, b.Span, 0), f.GoWrite(ctx, b.Span, 200000)
+		for _, err := range []error{a.Wait(), w.Wait()} {
+			if limit == 1<<13 && (!errors.Is(err, gpu.ErrMemory) || !strings.Contains(err.Error(), f.Name())) || limit != 1<<13 && err != nil {
+				t.Errorf("%d bytes: %v", limit, err)
+			}
+		}
+		b.Release()
+		for _, err := range []error{f.Close(), p.Close(), d.Close()} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // Without a device files are read into host memory.
 func TestHostOnly(t *testing.T) {
 	s := settings.Default()

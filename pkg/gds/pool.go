@@ -26,11 +26,14 @@ type Pool struct {
 	mu      sync.Mutex
 	changed *sync.Cond // the queue, or closed
 	queue   []*request
+	back    []task // that threads could not do
+	able    int    // threads that have bounce buffers
 	closed  bool
 	files   int
 
-	threads sync.WaitGroup
-	failed  error // of giving back what the threads had; once they have ended
+	preparing sync.Mutex // held while a thread gets its bounce buffers
+	threads   sync.WaitGroup
+	failed    error // of giving back what the threads had; once they have ended
 
 	straight straight
 
@@ -212,6 +215,11 @@ func (p *Pool) take(wait bool) (task, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
+		if n := len(p.back); n > 0 {
+			t := p.back[n-1]
+			p.back = p.back[:n-1]
+			return t, true
+		}
 		for len(p.queue) > 0 {
 			r := p.queue[0]
 			if err := r.ctx.Err(); err != nil {
@@ -232,6 +240,18 @@ func (p *Pool) take(wait bool) (task, bool) {
 		}
 		p.changed.Wait()
 	}
+}
+
+// giveBack leaves a task to threads that have bounce buffers, if there are any.
+func (p *Pool) giveBack(t task) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.able == 0 {
+		return false
+	}
+	p.back = append(p.back, t)
+	p.changed.Signal()
+	return true
 }
 
 // finish ends a task. After an error no more tasks of its request begin.

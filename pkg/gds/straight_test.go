@@ -186,6 +186,9 @@ func TestFaults(t *testing.T) {
 	// Of the device there is an error.
 	add("write ", "compat", "cuMemcpyDtoHAsync_v2", "1", 1, 5)
 	add("read ", "compat", "cuMemcpyHtoDAsync_v2", "1", 2, 6)
+	add("write ", "compat", "cuStreamCreate", "304", 2)
+	add("write ", "compat", "cuStreamSynchronize", "1", 2, 6)
+	add("read ", "compat", "cuStreamSynchronize", "1", 9, 14)
 	add("read ", "compat", "cuMemcpyHtoDAsync_v2", "719s", 2)
 	add("write ", "compat", "cuMemcpyDtoHAsync_v2", "719s", 3)
 	add("write ", "native", "cuFileWrite", "719s", 3)

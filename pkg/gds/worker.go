@@ -15,10 +15,13 @@ type worker struct {
 	buffers [2]*mem.Buffer // that data bounces off
 	current int            // of them, the one that no copy uses
 	copied  []task         // whose last copy to the device is queued
+	ended   bool           // there is no memory for its buffers
 }
 
+// run does tasks until the pool is closed. Where there is page-locked memory for some
+// threads only, the others end.
 func (w *worker) run() {
-	for {
+	for !w.ended {
 		t, ok := w.pool.take(len(w.copied) == 0)
 		switch {
 		case ok && t.device() && !t.write:
@@ -30,7 +33,7 @@ func (w *worker) run() {
 			return
 		}
 		if ok {
-			w.pool.finish(t, w.other(t))
+			w.finish(t, w.other(t))
 		}
 	}
 }
@@ -55,6 +58,16 @@ func (w *worker) other(t task) error {
 	return nil
 }
 
+// finish ends a task, or leaves it to other threads if it needs the buffers that there
+// is no memory for.
+func (w *worker) finish(t task, err error) {
+	if errors.Is(err, gpu.ErrMemory) && w.buffers[0] == nil && w.pool.giveBack(t) {
+		w.ended = true
+		return
+	}
+	w.pool.finish(t, err)
+}
+
 // flush waits for the copies that are queued and ends their tasks.
 func (w *worker) flush() error {
 	if w.stream == nil {
@@ -74,7 +87,12 @@ func (w *worker) prepare() error {
 	if err := w.queue(); err != nil {
 		return err
 	}
-	for n := p.piece; w.buffers[1] == nil; n = max(n/2/page*page, leastPiece) {
+	if w.buffers[0] != nil {
+		return nil
+	}
+	p.preparing.Lock() // else none may get the second one
+	defer p.preparing.Unlock()
+	for n := p.piece; w.buffers[0] == nil; n = max(n/2/page*page, leastPiece) {
 		var err error
 		for i := range w.buffers {
 			if w.buffers[i], err = p.device.Host(int(n + page)); err != nil {
@@ -82,7 +100,10 @@ func (w *worker) prepare() error {
 			}
 		}
 		if err == nil {
-			break
+			p.mu.Lock()
+			p.able++
+			p.mu.Unlock()
+			return nil
 		}
 		w.buffers[0].Release()
 		w.buffers = [2]*mem.Buffer{}
@@ -152,7 +173,7 @@ func (w *worker) readBounced(t task, done int64, fellBack func()) {
 	}
 	if err != nil {
 		_ = w.flush() // nothing of this task is under way when it ends
-		w.pool.finish(t, err)
+		w.finish(t, err)
 		return
 	}
 	if fellBack != nil {
