@@ -95,14 +95,21 @@ func again() int {
 // first.
 func Use(t testing.TB) {
 	t.Helper()
-	if os.Getenv(Variable) != "" {
-		return
-	}
-	lib, err := Build()
-	if err != nil {
+	if err := Find(); err != nil {
 		t.Fatal(err)
 	}
-	name(lib) // for the process: the library is opened once
+}
+
+// Find is [Use] for programs that are no tests.
+func Find() error {
+	if os.Getenv(Variable) != "" {
+		return nil
+	}
+	lib, err := Build()
+	if err == nil {
+		name(lib) // for the process: the library is opened once
+	}
+	return err
 }
 
 // Build makes the double from the sources as they are now and returns its file, in

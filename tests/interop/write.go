@@ -31,7 +31,7 @@ func write(ctx context.Context, dir, bin string) error {
 	}
 	w := &writer{dir: dir, st: store.Folder(dir)}
 	for _, f := range []func(context.Context) error{w.dtypes, w.codecs, w.filters, w.layouts, w.fills, w.shards, w.metadata, w.groups, w.images,
-		func(ctx context.Context) error { return w.stages(ctx, bin) }} {
+		func(ctx context.Context) error { return w.stages(ctx, bin) }, w.device} {
 		if err := f(ctx); err != nil {
 			return err
 		}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"strata/pkg/dtype"
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/nvcomp"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/zarrgpu/pack"
+	"strata/tests/cudaemu"
+)
+
+// device writes arrays whose chunks are encoded on a GPU, or on the double of one.
+func (w *writer) device(ctx context.Context) (err error) {
+	if err := cudaemu.Find(); err != nil {
+		return err
+	}
+	list, err := gpu.Devices()
+	if err != nil {
+		return err
+	}
+	d, err := gpu.Open(list[0], gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	s, err := d.Stream()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	lib, err := nvcomp.Open(d)
+	if err != nil {
+		return err
+	}
+	for _, format := range []int{2, 3} {
+		for _, t := range []dtype.Type{dtype.Uint8, dtype.Uint16, dtype.Float32, dtype.Float64} {
+			for _, chain := range []codec.Chain{{codec.Zstd(1, false)}, {codec.LZ4(1)}, {codec.Zstd(1, false), codec.CRC32C()},
+				{blosc("lz4", 5, codec.ByteShuffle, t, 0)}, {blosc("lz4", 1, codec.NoShuffle, t, 4096)}, {blosc("zstd", 1, codec.ByteShuffle, t, 0)}, {blosc("zstd", 5, codec.ByteShuffle, t, 3000)}} {
+				if !has(chain, format) {
+					continue
+				}
+				for _, smooth := range []bool{true, false} {
+					spec := zarr.Spec{Format: format, Shape: []int{2, 6, 24, 40}, Chunks: []int{1, 3, 24, 40}, DType: t, Codecs: chain}
+					if err := w.add(ctx, fmt.Sprintf("v%d chunks encoded on a GPU", format), spec, smooth, whole); err != nil {
+						return err
+					}
+					if err := w.encode(ctx, lib, s, spec, w.list.Arrays[len(w.list.Arrays)-1].Path); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// encode stores the chunks of an array once more, as the device encodes them.
+func (w *writer) encode(ctx context.Context, lib *nvcomp.Library, s *gpu.Stream, spec zarr.Spec, path string) error {
+	a, err := zarr.OpenArray(ctx, w.st, path)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	all := make([]byte, spec.DType.Size()*2*6*24*40)
+	if err := a.Read(ctx, a.Bounds(), all); err != nil {
+		return err
+	}
+	size := len(all) / 4
+	e, err := pack.New(lib, spec.Codecs, size)
+	if err != nil {
+		return err
+	}
+	host, err := s.Device().Host(len(all))
+	if err != nil {
+		return err
+	}
+	defer host.Release()
+	copy(host.B, all)
+	memory, err := s.Device().Memory().Get(int64(len(all)))
+	if err != nil {
+		return err
+	}
+	defer memory.Release()
+	s.Upload(memory.Span, host.B)
+	var chunks []gpu.Span
+	for i := range 4 {
+		chunks = append(chunks, memory.From(int64(i*size), int64(size)))
+	}
+	out, err := e.Encode(s, chunks)
+	if err != nil {
+		return err
+	}
+	defer out.Release()
+	for i, b := range out.Chunks {
+		if err := a.PutChunk(ctx, []int{i / 2, i % 2, 0, 0}, zarr.Stored{Bytes: b}); err != nil {
+			return err
+		}
+	}
+	again := make([]byte, len(all))
+	if err := a.Read(ctx, a.Bounds(), again); err != nil || !bytes.Equal(all, again) {
+		return fmt.Errorf("%s: reads back differently once a device has encoded it: %w", path, err)
+	}
+	return nil
+}
