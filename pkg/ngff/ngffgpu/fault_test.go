@@ -28,11 +28,13 @@ func faults() (list []string) {
 	for _, c := range []struct {
 		call string
 		n    int
-	}{{"cuMemAlloc_v2", 4}, {"cuMemHostAlloc", 3}, {"cuModuleLoadDataEx", 2}, {"cuLaunchKernel", 3}, {"cuMemcpyDtoHAsync_v2", 4}, {"cuStreamSynchronize", 3}, {"cuFileWrite", 3}} {
+	}{{"cuMemAlloc_v2", 8}, {"cuMemHostAlloc", 5}, {"cuModuleLoadDataEx", 2}, {"cuLaunchKernel", 5}, {"cuMemcpyDtoHAsync_v2", 5}, {"cuStreamSynchronize", 4}, {"cuFileWrite", 3}, {"chunk", 3}} {
 		for n := range c.n {
 			for _, code := range []string{"2", "700s"} {
 				if c.call == "cuFileWrite" {
 					code = map[string]string{"2": "5", "700s": "-4096"}[code] // EIO; only a page
+				} else if c.call == "chunk" { // of nvCOMP
+					code = map[string]string{"2": "11", "700s": "12"}[code]
 				}
 				list = append(list, fmt.Sprintf("%s:%d:%s", c.call, n+1, code))
 			}
@@ -52,14 +54,18 @@ func TestFaults(t *testing.T) {
 		t.Skip("a process for each fault")
 	}
 	for _, fault := range faults() {
-		for _, codecs := range []string{"raw", "straight"} {
-			if codecs == "raw" && strings.HasPrefix(fault, "cuFile") {
+		for _, codecs := range []string{"raw", "straight", "blosc-zstd"} {
+			if codecs != "straight" && strings.HasPrefix(fault, "cuFile") || codecs != "blosc-zstd" && strings.HasPrefix(fault, "chunk") {
 				continue
 			}
 			t.Run(codecs+"/"+fault, func(t *testing.T) {
 				t.Parallel()
 				c := exec.Command(os.Args[0], "-test.run=^TestFaults$", "-test.count=1")
-				c.Env = append(os.Environ(), "CUEMU_FAIL="+fault, "STRATA_TEST_FAULT="+fault, "STRATA_TEST_CODEC="+codecs)
+				env := "CUEMU_FAIL=" + fault
+				if chunk, ok := strings.CutPrefix(fault, "chunk:"); ok {
+					env = "CUEMU_CHUNK=" + chunk
+				}
+				c.Env = append(os.Environ(), env, "STRATA_TEST_FAULT="+fault, "STRATA_TEST_CODEC="+codecs)
 				if out, err := c.CombinedOutput(); err != nil {
 					t.Errorf("%v\n%s", err, out)
 				} else if bytes.Contains(out, []byte("LEAK")) && !strings.HasSuffix(fault, "s") { // a lost context gives nothing back

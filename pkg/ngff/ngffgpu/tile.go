@@ -7,6 +7,7 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
+	"strata/pkg/zarr"
 )
 
 // Tile is a tile on its way out of the device. One goroutine at a time may use it.
@@ -33,12 +34,20 @@ func (t *Tile) Write(ctx context.Context, s *gpu.Stream) error {
 	if t.elements != nil {
 		return t.out.WriteTile(ctx, t.start, t.dims, t.elements)
 	}
-	return t.out.StoreTile(ctx, t.start, t.dims, t.stored(ctx))
+	chunks, release, err := t.stored(ctx, s)
+	defer release()
+	if err != nil {
+		return err
+	}
+	return t.out.StoreTile(ctx, t.start, t.dims, t.complete(chunks))
 }
 
 // Release gives up a tile that is not to be written, once the stream that it began on has
-// been waited for. After Write, and a second time, it does nothing: it may be deferred.
+// been waited for. After Write, and a second time, it does nothing, nor for nil: it may be deferred.
 func (t *Tile) Release() {
+	if t == nil {
+		return
+	}
 	for _, b := range t.device {
 		b.Release()
 	}
@@ -80,16 +89,28 @@ func (t *Tile) leave(s *gpu.Stream) error {
 // raw is where the elements of a chunk come down.
 func (t *Tile) raw(i int) []byte { return t.chunks[int64(i)*t.chunkBytes:][:t.chunkBytes] }
 
-// stored are the chunks for the image.
-func (t *Tile) stored(ctx context.Context) []ngff.StoredChunk {
+// stored are the chunks as they are stored, until they are released.
+func (t *Tile) stored(ctx context.Context, s *gpu.Stream) (chunks []zarr.Stored, release func(), err error) {
+	if t.way == packed {
+		return t.pack(ctx, s)
+	}
+	chunks = make([]zarr.Stored, len(t.list))
+	for i := range t.list {
+		if t.way == direct {
+			chunks[i] = t.straightly(ctx, t.list[i].raw)
+		} else {
+			chunks[i].Bytes = t.raw(i)
+		}
+	}
+	return chunks, func() {}, nil
+}
+
+// complete are the chunks with what they give to level 1.
+func (t *Tile) complete(chunks []zarr.Stored) []ngff.StoredChunk {
 	out := make([]ngff.StoredChunk, len(t.list))
 	for i := range t.list {
 		c := &t.list[i]
-		if t.way == direct {
-			out[i].Stored = t.straightly(ctx, c.raw)
-		} else {
-			out[i].Stored.Bytes = t.raw(i)
-		}
+		out[i].Stored = chunks[i]
 		if c.part.Made.Shape != nil {
 			out[i].Made = t.partsHost[c.made:][:t.bytes(c.part.Made.Shape)]
 		}
@@ -182,7 +203,7 @@ func (t *Tile) plan() (err error) {
 		t.list = append(t.list, c)
 	}
 	if gathers {
-		if t.gathered, err = t.memory(int64(len(t.list)) * aligned(t.chunkBytes)); err != nil {
+		if t.gathered, err = t.memory(int64(len(t.list)) * t.apart()); err != nil {
 			return err
 		}
 	}
@@ -208,7 +229,7 @@ func (t *Tile) plan() (err error) {
 // inPlace reports whether a chunk lies in the tile as it is stored, and need not stay when
 // the tile is the caller's again.
 func (t *Tile) inPlace(c *chunk) bool {
-	return t.way != direct && t.inRow(t.shape) && c.valid == t.chunk && c.from%alignment == 0
+	return t.way == raw && t.inRow(t.shape) && c.valid == t.chunk && c.from%alignment == 0
 }
 
 // table is a part of the memory for tables.
@@ -291,7 +312,7 @@ func (t *Tile) gather(s *gpu.Stream) error {
 			c.raw = t.src.From(c.from, t.chunkBytes)
 			continue
 		}
-		at := int64(i) * aligned(t.chunkBytes)
+		at := int64(i) * t.apart()
 		c.raw = t.gathered.From(at, t.chunkBytes)
 		valid := c.valid
 		boxes = append(boxes, kernels.Part{Shape: valid[:], Src: c.from, Dst: at, From: from, To: to})

@@ -16,15 +16,20 @@ import (
 	"strata/pkg/gds"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
+	"strata/pkg/gpu/nvcomp"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/zarr/zarrgpu/pack"
 )
 
 // Options say how a [Writer] works. Zero values are good.
 type Options struct {
 	Files *gds.Pool    // writes files from the device, where it does so straight; may be nil
 	Meter *meter.Meter // may be nil
+	// ByHost leaves encoding to the host: files are then byte for byte as without a device.
+	ByHost bool
+	Debug  func(message string) // called with the reason why chunks take no better way; may be nil
 }
 
 // way is how chunks leave the device.
@@ -34,6 +39,7 @@ const (
 	whole  way = iota // not: the host gets the elements of the tile
 	raw               // as their elements, by way of the host
 	direct            // as their elements, straight to their files
+	packed            // encoded
 )
 
 // Writer writes level 0 of an image from the memory of a device, and what follows from
@@ -43,6 +49,7 @@ type Writer struct {
 	device  *gpu.Device
 	options Options
 	way     way
+	encoder *pack.Encoder // of packed chunks
 	layout
 }
 
@@ -50,14 +57,41 @@ type Writer struct {
 // aborting the image stay with out.
 func NewWriter(out *ngff.Writer, d *gpu.Device, o Options) *Writer {
 	w := &Writer{out: out, device: d, options: o, layout: layoutOf(out)}
-	switch {
-	case !w.inOrder || w.encoded || !w.halves():
-	case w.straight():
-		w.way = direct
-	default:
-		w.way = raw
+	why := w.choose()
+	if why != nil && o.Debug != nil {
+		o.Debug(fmt.Sprintf("%s: chunks are encoded by the host: %v", out.Array(0).Location(), why))
 	}
 	return w
+}
+
+// choose takes the best way, or says why chunks do not leave the device as they are stored.
+func (w *Writer) choose() error {
+	switch {
+	case !w.inOrder:
+		return errors.New("elements are stored in another order than they have in memory")
+	case !w.halves():
+		return fmt.Errorf("no kernel halves %v", w.kind)
+	case !w.encoded && w.straight():
+		w.way = direct
+	case !w.encoded:
+		w.way = raw
+	case w.options.ByHost:
+		return errors.New("it was asked for")
+	default:
+		lib, err := nvcomp.Open(w.device)
+		if err == nil {
+			w.encoder, err = pack.New(lib, w.out.Array(0).Codecs(), int(w.chunkBytes))
+		}
+		if err == nil {
+			// what it takes can be asked for
+			_, _, err = w.encoder.Memory(w.device, 1)
+		}
+		if err != nil {
+			return err
+		}
+		w.way = packed
+	}
+	return nil
 }
 
 // Memory is what a [Tile] of that shape holds at most, of [gpu.Device.Pinned] and of
@@ -71,14 +105,20 @@ func (w *Writer) Memory(shape []int) (pinned, device int64) {
 	}
 	n := int64(w.grid(tile).volume())
 	parts, tables := w.partBytes()
-	if w.way == direct || w.gathers(tile) {
-		device += pooled(n * aligned(w.chunkBytes))
+	if w.way != raw || w.gathers(tile) {
+		device += pooled(n * w.apart())
 		tables += kernels.ScatterTable(1 + rank)
 	}
 	device += pooled(n*parts) + pooled(n*tables)
 	leaves := pooled(n*parts) + pooled(n*tables)
-	if w.way == raw {
+	switch w.way {
+	case raw:
 		leaves += pooled(n * w.chunkBytes)
+	case packed:
+		p, d, err := w.encoder.Memory(w.device, int(n))
+		if err == nil { // else chunks are encoded one by one, or by the host
+			leaves, device = leaves+p, device+d
+		}
 	}
 	return max(pinned, leaves), device
 }

@@ -17,6 +17,7 @@ import (
 	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/ngff"
+	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 	"strata/tests/cudaemu"
@@ -51,8 +52,9 @@ func device(t *testing.T, l gpu.Limits) *gpu.Device {
 // image is an image to be written, and its level 0.
 type image struct {
 	ngff.ImageSpec
-	tile []int
-	data []byte
+	tile    []int
+	data    []byte
+	overlap bool // a tile is written while the next one is on the device
 }
 
 // imageOf makes an image. shape and what follows have an axis for each of axes.
@@ -145,11 +147,15 @@ func (im *image) onDevice(d *gpu.Device, st store.Writer, o Options) (_ *ngff.Wr
 	}
 	defer out.Abort()
 	w := NewWriter(out, d, o)
-	s, err := d.Stream()
-	if err != nil {
-		return nil, err
+	var streams [2]*gpu.Stream
+	for i := range streams {
+		s, err := d.Stream()
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		streams[i] = s
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
 	n := volume(im.tile) * im.DType.Size()
 	buffer, err := d.Memory().Get(int64(n))
 	if err != nil {
@@ -161,10 +167,29 @@ func (im *image) onDevice(d *gpu.Device, st store.Writer, o Options) (_ *ngff.Wr
 		return nil, err
 	}
 	defer host.Release()
+	var before *Tile
+	defer func() { before.Release() }()
 	err = im.tiles(func(start, shape []int, b []byte) error {
+		s := streams[0]
 		s.Upload(buffer.Span, host.B[:copy(host.B, b)])
-		return w.WriteTile(ctx, s, start, shape, buffer.Span)
+		if !im.overlap {
+			return w.WriteTile(ctx, s, start, shape, buffer.Span)
+		}
+		t, err := w.Begin(s, start, shape, buffer.Span)
+		if e := s.Wait(); e != nil || err != nil {
+			t.Release()
+			return w.first(e, err)
+		}
+		s.Zero(buffer.Span) // it is ours again
+		before, t = t, before
+		if t == nil {
+			return nil
+		}
+		return t.Write(ctx, streams[1])
 	})
+	if err == nil && before != nil {
+		err = before.Write(ctx, streams[1])
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -223,9 +248,14 @@ func images(t *testing.T, codecs string, f func(t *testing.T, im *image, leaves 
 			}
 			t.Run(fmt.Sprintf("%s/%v%v%v/%d", c.kind, c.shape, c.chunks, c.shard, format), func(t *testing.T) {
 				im := imageOf(t, c.axes, c.kind, c.shape, c.chunks, c.tile, codecs)
-				im.Format, im.Shard, im.Levels = format, c.shard, c.levels
+				im.Format, im.Shard, im.Levels, im.overlap = format, c.shard, c.levels, format == 3
 				im.codecs(t, codecs)
-				f(t, im, c.kind != dtype.Float16)
+				leaves := c.kind != dtype.Float16
+				if codecs != "raw" && codecs != "gzip" {
+					_, err := im.Codecs.Packing(volume(im.Chunks) * im.DType.Size())
+					leaves = leaves && err == nil // tiny chunks are not compressed
+				}
+				f(t, im, leaves)
 			})
 		}
 	}
@@ -261,6 +291,78 @@ func stored(t *testing.T, w *ngff.Writer) (n int64) {
 		t.Errorf("%d voxels of level 1 are made, it has %v", made, w.Array(1).Shape())
 	}
 	return n
+}
+
+// packed are the bytes that come down of chunks that the device encodes, with what nvCOMP
+// says of each stream.
+func packedBytes(t *testing.T, w *ngff.Writer) (n int64) {
+	t.Helper()
+	a := w.Array(0)
+	p, err := a.Codecs().Packing(volume(a.Chunks()) * a.DType().Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = a.Located(ctx, a.Bounds(), func(_ *zarr.ChunkFile, chunks []zarr.Located) error {
+		for _, c := range chunks {
+			n += aligned(c.Size) + 12*int64(len(p.List)) - int64(volume(a.Chunks())*a.DType().Size())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n + stored(t, w)
+}
+
+// What nvCOMP encodes comes down encoded, or by the host's codecs if it was asked for.
+func TestPacked(t *testing.T) {
+	d := device(t, much)
+	for _, codecs := range []string{"zstd", "lz4", "blosc-zstd", "blosc-lz4"} {
+		t.Run(codecs, func(t *testing.T) {
+			images(t, codecs, func(t *testing.T, im *image, leaves bool) {
+				want := im.onHost(t)
+				_, before, _ := d.Traffic()
+				got, err := im.onDevice(d, store.Memory(), Options{Debug: func(text string) {
+					if leaves {
+						t.Error(text)
+					}
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				same(t, got, want)
+				_, after, _ := d.Traffic()
+				bytes := int64(len(im.data))
+				if leaves {
+					bytes = packedBytes(t, got)
+				}
+				if after-before != bytes {
+					t.Errorf("%d bytes came from the device, want %d", after-before, bytes)
+				}
+			})
+		})
+	}
+	im := imageOf(t, "yx", dtype.Uint16, []int{64, 64}, []int{32, 32}, []int{32, 32}, "blosc-zstd")
+	said := ""
+	got, err := im.onDevice(d, store.Memory(), Options{ByHost: true, Debug: func(text string) { said = text }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said, "asked for") {
+		t.Errorf("it says %q", said)
+	}
+	want := im.onHost(t)
+	for _, key := range []string{"0/c/0/1", "1/c/0/0"} {
+		var b [2][]byte
+		for i, w := range []*ngff.Writer{got, want} {
+			if b[i], err = w.Array(0).Store().Get(ctx, key, nil, -1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(b[0], b[1]) {
+			t.Errorf("%s is not the host's", key)
+		}
+	}
 }
 
 func TestRaw(t *testing.T) {
@@ -353,35 +455,42 @@ func TestEncodedByHost(t *testing.T) {
 
 // A writer holds no more than it says; with less device memory it writes the same.
 func TestMemory(t *testing.T) {
-	images(t, "raw", func(t *testing.T, im *image, leaves bool) {
-		if !leaves {
-			return
-		}
-		out, err := ngff.Create(ctx, store.Memory(), "", im.ImageSpec)
+	for _, codecs := range []string{"raw", "zstd", "blosc-lz4"} {
+		t.Run(codecs, func(t *testing.T) { images(t, codecs, memory) })
+	}
+}
+
+func memory(t *testing.T, im *image, leaves bool) {
+	if !leaves {
+		return
+	}
+	im.overlap = false
+	plan, err := ngff.Create(ctx, store.Memory(), "", im.ImageSpec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Abort()
+	pinned, memory := NewWriter(plan, device(t, much), Options{}).Memory(im.tile)
+	tile := pooled(int64(volume(im.tile) * im.DType.Size()))
+	want := im.onHost(t)
+	for _, have := range []int64{memory, 0} {
+		d := device(t, gpu.Limits{Memory: have + tile, Pinned: pinned + tile})
+		got, err := im.onDevice(d, store.Memory(), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer out.Abort()
-		pinned, memory := NewWriter(out, nil, Options{}).Memory(im.tile)
-		tile := pooled(int64(volume(im.tile) * im.DType.Size()))
-		want := im.onHost(t)
-		for _, c := range []struct {
-			memory, down int64
-		}{{memory, stored(t, out)}, {0, int64(len(im.data))}} {
-			if c.memory == 0 && memory == 0 {
-				continue // it takes none
-			}
-			d := device(t, gpu.Limits{Memory: c.memory + tile, Pinned: pinned + tile})
-			got, err := im.onDevice(d, store.Memory(), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			same(t, got, want)
-			if _, down, _ := d.Traffic(); down != c.down {
-				t.Errorf("with %d bytes of device memory: %d bytes came from the device, want %d", c.memory, down, c.down)
+		same(t, got, want)
+		bytes := int64(len(im.data))
+		if have > 0 || memory == 0 {
+			bytes = stored(t, got)
+			if len(im.Codecs) > 0 {
+				bytes = packedBytes(t, got)
 			}
 		}
-	})
+		if _, down, _ := d.Traffic(); down != bytes {
+			t.Errorf("with %d bytes of device memory: %d bytes came from the device, want %d", have, down, bytes)
+		}
+	}
 }
 
 func TestRefuses(t *testing.T) {
