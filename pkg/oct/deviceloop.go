@@ -44,8 +44,6 @@ type deviceJob struct {
 	queue func(i int, slot *zarrgpu.Slot) error
 	// write takes what came back, while the device works on the next job.
 	write func(ctx context.Context) error
-
-	redone bool // by regions that the host decoded
 }
 
 // deviceStep is a region of a job, in the slot through which it goes.
@@ -56,7 +54,7 @@ type deviceStep struct {
 }
 
 // ends reports whether the job is done with this step.
-func (s *deviceStep) ends() bool { return s.job.redone || s.i == len(s.job.regions)-1 }
+func (s *deviceStep) ends() bool { return s.i == len(s.job.regions)-1 }
 
 // deviceLoop is a worker that does one job after the other. While the device works on a
 // region, the host fetches the next one, of the same job or of the one behind it, and
@@ -91,12 +89,9 @@ func (l *deviceLoop) run(ctx context.Context) error {
 			}
 		}
 		if running != nil {
-			if err := l.wait(ctx, running); err != nil {
+			if err := l.wait(running); err != nil {
 				return err
 			}
-		}
-		if ahead != nil && ahead.job.redone {
-			ahead = nil
 		}
 		if ahead != nil {
 			if err := l.queue(ahead.job, ahead.i, ahead.slot); err != nil {
@@ -115,7 +110,7 @@ func (l *deviceLoop) run(ctx context.Context) error {
 
 // step is the next region to fetch; nil: there is none.
 func (l *deviceLoop) step() *deviceStep {
-	if l.job == nil || l.job.redone || l.i == len(l.job.regions) {
+	if l.job == nil || l.i == len(l.job.regions) {
 		if l.over {
 			return nil
 		}
@@ -142,41 +137,19 @@ func (l *deviceLoop) queue(job *deviceJob, i int, slot *zarrgpu.Slot) error {
 
 // finish waits for a step and writes what came of its job, if it is done.
 func (l *deviceLoop) finish(ctx context.Context, s *deviceStep) error {
-	if err := l.wait(ctx, s); err != nil || !s.ends() {
+	if err := l.wait(s); err != nil || !s.ends() {
 		return err
 	}
 	return s.job.write(ctx)
 }
 
-// wait waits for a step. A job of which the device could not decode a region is done
-// again, with regions that the host decodes.
-func (l *deviceLoop) wait(ctx context.Context, s *deviceStep) error {
-	err := l.waitStream()
-	if zarrgpu.IsDecodeError(err) {
-		for i, region := range s.job.regions {
-			if err := s.slot.FetchOnHost(ctx, region); err != nil {
-				return readable(err)
-			}
-			if err := l.queue(s.job, i, s.slot); err != nil {
-				return err
-			}
-			if err := l.waitStream(); err != nil {
-				return err
-			}
-			if i > s.i {
-				l.res.progress(s.slot.Bytes())
-			}
-		}
-		s.job.redone, err = true, nil
-	}
+// wait waits for a step.
+func (l *deviceLoop) wait(s *deviceStep) error {
+	start := time.Now()
+	err := l.worker.stream.Wait()
+	l.res.Meter.Since(meter.Compute, start)
 	if err == nil {
 		l.res.progress(s.slot.Reader().Bytes(s.job.regions[s.i].Shape))
 	}
 	return err
-}
-
-func (l *deviceLoop) waitStream() error {
-	start := time.Now()
-	defer func() { l.res.Meter.Since(meter.Compute, start) }()
-	return l.worker.stream.Wait()
 }

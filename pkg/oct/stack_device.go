@@ -50,10 +50,9 @@ func newDeviceStack(p *stackPlan, res *Resources) (d *deviceStack, err error) {
 	d = &deviceStack{plan: p, res: res, device: res.Device, readers: map[*stackSlice]*zarrgpu.Reader{}}
 	var staging, fetched, pinned, scratch int64
 	for _, s := range p.slices {
-		o := zarrgpu.Options{Backend: res.Backend, Workers: 1, Meter: res.Meter, Warn: res.Warn}
-		r, err := zarrgpu.NewReader(s.array, d.device, o)
+		r, err := res.reader(s.array, res.Meter)
 		if err != nil {
-			return nil, layoutError{err}
+			return nil, err
 		}
 		d.readers[s] = r
 		shape := d.region(s)
@@ -185,7 +184,7 @@ func (d *deviceStack) load(ctx context.Context, b *stackLoad) (err error) {
 	})
 	for _, l := range team {
 		if err == nil {
-			err = l.wait(ctx, b, d.res)
+			err = l.wait(b, d.res)
 		}
 	}
 	return err
@@ -214,7 +213,7 @@ func (d *deviceStack) team(s *stackSlice, shape [3]int, n int) ([]*stackLoader, 
 // be done with it. With one slot all this is done in turn.
 func (l *stackLoader) next(ctx context.Context, b *stackLoad, r zarr.Region, res *Resources) error {
 	if len(l.slots) == 1 {
-		if err := l.wait(ctx, b, res); err != nil {
+		if err := l.wait(b, res); err != nil {
 			return err
 		}
 	}
@@ -223,32 +222,21 @@ func (l *stackLoader) next(ctx context.Context, b *stackLoad, r zarr.Region, res
 	if err := slot.Fetch(ctx, r); err != nil {
 		return unreadable(err)
 	}
-	if err := l.wait(ctx, b, res); err != nil {
+	if err := l.wait(b, res); err != nil {
 		return err
 	}
 	l.running, l.slot = &r, slot
 	return l.queue(b)
 }
 
-// wait waits for what the device works on. A region that it could not decode is decoded
-// by the host.
-func (l *stackLoader) wait(ctx context.Context, b *stackLoad, res *Resources) error {
+// wait waits for what the device works on.
+func (l *stackLoader) wait(b *stackLoad, res *Resources) error {
 	if l.running == nil {
 		return nil
 	}
 	begin := time.Now()
 	defer func() { res.Meter.Since(meter.Compute, begin) }()
 	err := l.stream.Wait()
-	var failed *zarrgpu.DecodeError
-	if errors.As(err, &failed) {
-		if err := l.slot.FetchOnHost(ctx, *l.running); err != nil {
-			return unreadable(err)
-		}
-		if err := l.queue(b); err != nil {
-			return err
-		}
-		err = l.stream.Wait()
-	}
 	if err != nil {
 		return err
 	}

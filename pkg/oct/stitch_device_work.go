@@ -11,8 +11,6 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/meter"
-	"strata/pkg/zarr"
-	"strata/pkg/zarr/zarrgpu"
 )
 
 // deviceFuser is a worker and its memory.
@@ -181,22 +179,12 @@ func (w *deviceFuser) bring(ctx context.Context, t int) error {
 }
 
 // fetch brings planes z0 … z1−1 of a tile to the device and waits until they are there;
-// with look, back begins with what counts what is not zero.
+// with look, back begins with what counts what is not zero. The host fetches one region while that
+// before goes to the device.
 func (w *deviceFuser) fetch(ctx context.Context, t, z0, z1 int, look bool) error {
 	n := w.grid.extentOf(t)
 	y, x := t/w.grid.nx*w.grid.tile[0], t%w.grid.nx*w.grid.tile[1]
 	regions := w.reader.planesOf(z0, z1, y, n[0], x, n[1])
-	err := w.upload(ctx, regions, look, (*zarrgpu.Slot).Fetch)
-	var failed *zarrgpu.DecodeError
-	if errors.As(err, &failed) { // perhaps the host can
-		err = w.upload(ctx, regions, look, (*zarrgpu.Slot).FetchOnHost)
-	}
-	return err
-}
-
-// upload brings regions to the tile's memory: the host fetches one while that before goes
-// to the device.
-func (w *deviceFuser) upload(ctx context.Context, regions []zarr.Region, look bool, fetch func(*zarrgpu.Slot, context.Context, zarr.Region) error) error {
 	at := int64(0)
 	for i, r := range regions {
 		slot := w.slots[i%len(w.slots)]
@@ -205,7 +193,7 @@ func (w *deviceFuser) upload(ctx context.Context, regions []zarr.Region, look bo
 				return err
 			}
 		}
-		if err := fetch(slot, ctx, r); err != nil {
+		if err := slot.Fetch(ctx, r); err != nil {
 			return readable(err)
 		}
 		if i > 0 && len(w.slots) > 1 {

@@ -62,17 +62,28 @@ func setup() bool {
 // name tells this process, and those that it starts, the driver's library, and the
 // others that are beside it.
 func name(lib string) {
-	_ = os.Setenv(Variable, lib)
-	for variable, file := range others {
-		file = filepath.Join(filepath.Dir(lib), file)
-		if _, err := os.Stat(file); err == nil && os.Getenv(variable) == "" {
-			_ = os.Setenv(variable, file)
+	for variable, value := range Environment(lib) {
+		if variable == Variable || os.Getenv(variable) == "" {
+			_ = os.Setenv(variable, value)
 		}
 	}
+}
+
+// Environment is what a process needs to find the driver's library and the others that
+// are beside it.
+func Environment(lib string) map[string]string {
+	e := map[string]string{Variable: lib}
 	// build.sh leaves a file by which its libraries are told from real ones.
-	if _, err := os.Stat(filepath.Join(filepath.Dir(lib), "lock")); err == nil && os.Getenv(modulesVariable) == "" {
-		_ = os.Setenv(modulesVariable, os.DevNull)
+	if _, err := os.Stat(filepath.Join(filepath.Dir(lib), "lock")); err == nil {
+		e[modulesVariable] = os.DevNull
 	}
+	for variable, file := range others {
+		file = filepath.Join(filepath.Dir(lib), file)
+		if _, err := os.Stat(file); err == nil {
+			e[variable] = file
+		}
+	}
+	return e
 }
 
 // again runs this test binary with the interpreter. What go test gave it to write for

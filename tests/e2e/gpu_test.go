@@ -29,7 +29,11 @@ func onGPU(t *testing.T, dir, name string, args []string, env ...string) *exec.C
 	t.Cleanup(cancel)
 	c := exec.CommandContext(ctx, filepath.Join(bin, name), args...)
 	c.Dir = dir
-	c.Env = append(append(os.Environ(), cudaemu.Variable+"="+lib, "STRATA_LEASE_DIR="+t.TempDir()), env...)
+	c.Env = append(os.Environ(), "STRATA_LEASE_DIR="+t.TempDir())
+	for variable, value := range cudaemu.Environment(lib) {
+		c.Env = append(c.Env, variable+"="+value)
+	}
+	c.Env = append(c.Env, env...)
 	return c
 }
 
@@ -45,23 +49,31 @@ func TestGPUFaults(t *testing.T) {
 	for z := range 2 {
 		run(t, dir, "resample", fmt.Sprintf("m/mosaic_grid_3d_z%02d.ome.zarr", z), fmt.Sprintf("slices/slice_z%02d.ome.zarr", z), "--n_levels", "0", "-q", "--no-use_gpu")
 	}
-	stages := map[string][]string{
+	run(t, dir, "phantom", "raw", "--tiles", "2,2", "--tile", "24,40,48", "-q", "--codec", "raw")
+	stages := map[string][]string{ // by the binary, and what tells one from another of the same
 		"aip":      {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1"},
 		"resample": {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1"},
 		"stitch":   {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--max_refinement_px", "2"},
 		"stack": {"slices", "m/shifts_xy.csv", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--moving_z_first_index", "1", "--slicing_interval_mm", "0.03",
 			"--search_range_mm", "0.02", "--z_overlap_min_corr", "0", "--blend", "--blend_refinement_px", "3"},
+		"aip of raw chunks": {"raw/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--gds_threshold", "0"},
 	}
 	times := []int{1, 2, 7}
 	if testing.Short() {
 		times = times[:1]
 	}
-	for stage, args := range stages {
+	for name, args := range stages {
+		stage, _, other := strings.Cut(name, " ")
 		run(t, dir, stage, append(args, "--no-use_gpu")...)
 		want := tree(t, filepath.Join(dir, "out.ome.zarr"))
-		for _, call := range []string{"cuInit", "cuDevicePrimaryCtxRetain", "cuStreamCreate", "cuMemHostAlloc", "cuMemAlloc_v2", "cuModuleLoadDataEx",
+		// those of the driver, and of the libraries that read and decode
+		calls := []string{"cuInit", "cuDevicePrimaryCtxRetain", "cuStreamCreate", "cuMemHostAlloc", "cuMemAlloc_v2", "cuModuleLoadDataEx",
 			"cuModuleGetFunction", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize", "cuMemFree_v2", "cuMemsetD8Async",
-			"cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"} {
+			"cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "nvcompBatchedZstdDecompressAsync"}
+		if other {
+			calls = []string{"cuFileDriverOpen", "cuFileHandleRegister", "cuFileRead", "cuMemcpyDtoDAsync_v2", "cuLaunchKernel", "cuStreamSynchronize"}
+		}
+		for _, call := range calls {
 			for _, n := range times {
 				for _, code := range []string{"2", "719s"} {
 					fault := fmt.Sprintf("CUEMU_FAIL=%s:%d:%s", call, n, code)

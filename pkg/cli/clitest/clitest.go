@@ -95,7 +95,11 @@ func Scripts(t *testing.T, dir string) {
 			"gpu": func(ts *testscript.TestScript, _ bool, _ []string) {
 				lib, err := cudaemu.Build()
 				ts.Check(err)
-				ts.Setenv(cudaemu.Variable, lib)
+				for variable, value := range cudaemu.Environment(lib) {
+					if variable == cudaemu.Variable || ts.Getenv(variable) == "" {
+						ts.Setenv(variable, value)
+					}
+				}
 			},
 		},
 	})

@@ -1,14 +1,11 @@
 package zarrgpu
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"strata/pkg/gpu"
-	"strata/pkg/gpu/kernels"
-	"strata/pkg/gpu/nvcomp"
 	"strata/pkg/meter"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
@@ -35,7 +32,8 @@ func (r *Reader) decoding(chunks int) (pinned, device int64) {
 	return pinned, device
 }
 
-// fetchPacked reads the chunks that a region has a part of as they are stored.
+// fetchPacked reads the chunks that a region has a part of as they are stored, and lets the
+// device decode them.
 func (s *Slot) fetchPacked(ctx context.Context, region zarr.Region) error {
 	r := s.reader
 	to := strides(region.Shape, r.size)
@@ -93,7 +91,10 @@ func (s *Slot) fetchPacked(ctx context.Context, region zarr.Region) error {
 		return err
 	}
 	s.stored = end
-	return s.reserve(needs{packed: end})
+	if err := s.reserve(needs{packed: end}); err != nil {
+		return err
+	}
+	return s.unpack()
 }
 
 // another is one more packed chunk, with the list of an earlier one.
@@ -124,35 +125,23 @@ func (s *Slot) grow(keep, n int64) error {
 	return nil
 }
 
-// unpack queues the upload of stored chunks and their decoding, and what makes a region of them.
-func (s *Slot) unpack(stream *gpu.Stream, dst gpu.Span) {
+// unpack decodes the chunks on the device, on the slot's own stream, beside what the device
+// does for others.
+func (s *Slot) unpack() error {
 	r := s.reader
-	var packed, chunks gpu.Span
-	if s.onDevice.packed != nil {
-		packed = s.onDevice.packed.Span
+	if len(s.packed) == 0 {
+		return nil
 	}
-	if s.onDevice.chunks != nil {
-		chunks = s.onDevice.chunks.Span
-	}
-	straight := len(s.boxes) == 1 && s.whole(s.boxes[0])
+	packed := s.onDevice.packed.Span
 	list := make([]unpack.Chunk, len(s.packed))
 	for i, p := range s.packed {
-		to := dst
-		if !straight {
-			to = chunks.From(int64(i)*aligned(r.chunk), r.chunk)
-		}
-		list[i] = unpack.Chunk{Name: r.name(p.start), Pieces: p.pieces, Stored: packed.From(p.at, p.size), Dst: to}
+		list[i] = unpack.Chunk{Name: r.name(p.start), Pieces: p.pieces, Stored: packed.From(p.at, p.size), Dst: s.onDevice.chunks.From(int64(i)*aligned(r.chunk), r.chunk)}
 	}
-	if len(list) > 0 {
-		stream.Upload(packed, s.host.B[:s.stored])
-		if err := unpack.Queue(r.library, stream, list); err != nil {
-			fail(stream, &DecodeError{Where: r.array.Location(), Err: err})
-			return
-		}
-	}
-	if !straight {
-		s.scatter(stream, dst)
-	}
+	begun := time.Now()
+	defer func() { r.options.Meter.Since(meter.Decode, begun) }()
+	s.stream.Upload(packed, s.host.B[:s.stored])
+	err := unpack.Queue(r.library, s.stream, list)
+	return cmp.Or(s.stream.Wait(), err)
 }
 
 // name is what errors call the chunk that begins at start.
@@ -162,18 +151,4 @@ func (r *Reader) name(start []int) string {
 		index[d] = n / r.shape[d]
 	}
 	return fmt.Sprintf("%s: chunk %v", r.array.Location(), index)
-}
-
-// whole reports whether a box is a whole chunk and the whole region.
-func (s *Slot) whole(b kernels.Part) bool {
-	return b.Src >= 0 && s.bytes == s.reader.chunk && s.reader.Bytes(b.Shape) == s.bytes
-}
-
-// IsDecodeError reports whether an error is one of decoding on the device: the host may be
-// able to decode what the device cannot.
-func IsDecodeError(err error) bool {
-	var region *DecodeError
-	var piece *nvcomp.PieceError
-	var call *nvcomp.Error
-	return errors.As(err, &region) || errors.As(err, &piece) || errors.As(err, &call)
 }

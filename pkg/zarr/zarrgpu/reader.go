@@ -39,7 +39,6 @@ type Reader struct {
 	grid   []int   // number of chunks along each dimension
 	within []int64 // bytes between neighbours in a chunk
 	fill   []byte
-	even   bool // no chunk reaches over the array's edge
 
 	library *nvcomp.Library // where chunks are decoded on the device
 	warned  sync.Once
@@ -51,12 +50,11 @@ func NewReader(a *zarr.Array, d *gpu.Device, o Options) (*Reader, error) {
 	r := &Reader{
 		array:  a.With(zarr.Workers(max(o.Workers, 1)), zarr.Meter(o.Meter)),
 		device: d, options: o,
-		size: a.DType().Size(), shape: a.Chunks(), fill: a.Fill(), even: true,
+		size: a.DType().Size(), shape: a.Chunks(), fill: a.Fill(),
 	}
 	r.chunk = r.Bytes(r.shape)
 	for d, n := range a.Shape() {
 		r.grid = append(r.grid, (n+r.shape[d]-1)/r.shape[d])
-		r.even = r.even && n%r.shape[d] == 0
 	}
 	r.within = strides(r.shape, r.size)
 	var err error
@@ -87,16 +85,6 @@ type BackendError struct {
 func (e *BackendError) Error() string {
 	return fmt.Sprintf("--backend %s cannot read %s: %s", e.Backend, e.Where, e.Reason)
 }
-
-// DecodeError is a region that the device could not decode. Perhaps the host can: see
-// [Slot.FetchOnHost].
-type DecodeError struct {
-	Where string // the array
-	Err   error
-}
-
-func (e *DecodeError) Error() string { return fmt.Sprintf("%s: decode on the GPU: %v", e.Where, e.Err) }
-func (e *DecodeError) Unwrap() error { return e.Err }
 
 // Way is the way that regions take, and what speaks against a better one.
 func (r *Reader) Way() (w Way, why string) { return r.way, r.why }
@@ -169,10 +157,8 @@ func (r *Reader) needs(shape []int, chunks int64) needs {
 	case NVComp:
 		n.packed = chunks * r.storedBytes()
 		n.host = max(n.host, n.packed)
-		if chunks > 1 || !r.even || r.Bytes(shape) != r.chunk {
-			n.table = kernels.ScatterTable(int(chunks))
-			n.chunks = chunks * aligned(r.chunk)
-		}
+		n.table = kernels.ScatterTable(int(chunks))
+		n.chunks = chunks * aligned(r.chunk)
 	}
 	return n
 }
@@ -236,27 +222,13 @@ func (r *Reader) Fetch(ctx context.Context, region zarr.Region) (*Slot, error) {
 	return s, nil
 }
 
-// Read brings a region to dst, which holds it for what is queued on s behind it. Of a
-// region that is decoded on the device it waits for the stream: one that it cannot decode
-// is read again by the host.
+// Read brings a region to dst, which holds it for what is queued on s behind it.
 func (r *Reader) Read(ctx context.Context, s *gpu.Stream, region zarr.Region, dst gpu.Span) error {
 	f, err := r.Fetch(ctx, region)
 	if err != nil {
 		return err
 	}
 	f.Into(s, dst)
-	if f.way == NVComp {
-		err := s.Wait()
-		if IsDecodeError(err) {
-			if err = f.FetchOnHost(ctx, region); err == nil {
-				f.Into(s, dst)
-			}
-		}
-		if err != nil {
-			f.Release()
-			return err
-		}
-	}
 	s.After(f.Release)
 	return nil
 }

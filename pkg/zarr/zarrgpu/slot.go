@@ -30,11 +30,19 @@ type Slot struct {
 	boxes  []kernels.Part // of which it is put together
 	packed []packedChunk  // where chunks are decoded on the device
 	stored int64          // bytes of these
+	stream *gpu.Stream    // on which they are
 }
 
 // reserve takes memory, or more of it.
 func (s *Slot) reserve(n needs) error {
 	d := s.reader.device
+	if s.reader.way == NVComp && s.stream == nil {
+		stream, err := d.Stream()
+		if err != nil {
+			return err
+		}
+		s.stream = stream
+	}
 	for _, b := range []struct {
 		buffer **mem.Buffer
 		bytes  int64
@@ -69,6 +77,10 @@ func (s *Slot) reserve(n needs) error {
 // Release gives the slot's memory back. What Into queued must have been waited for:
 // stream.After(slot.Release) sees to that.
 func (s *Slot) Release() {
+	if s.stream != nil {
+		_ = s.stream.Close() // all that was queued on it has been waited for
+		s.stream = nil
+	}
 	s.host.Release()
 	s.table.Release()
 	s.onDevice.table.Release()
@@ -109,6 +121,9 @@ func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if r.device.Lost() != nil {
+		return err
+	}
 	if errors.Is(err, gpu.ErrMemory) || errors.Is(err, codec.ErrWhole) { // nothing is wrong
 		if err := s.fetch(ctx, region); err != nil {
 			return err
@@ -117,12 +132,6 @@ func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
 		return nil
 	}
 	return s.again(ctx, region, err)
-}
-
-// FetchOnHost is Fetch of a region that was fetched and that the device could not decode:
-// the host does.
-func (s *Slot) FetchOnHost(ctx context.Context, region zarr.Region) error {
-	return s.again(ctx, region, errors.New("the device could not decode it"))
 }
 
 // again reads by the host what failed another way. If the host fails as well its error is
@@ -177,10 +186,8 @@ func (s *Slot) Into(stream *gpu.Stream, dst gpu.Span) {
 	switch s.way {
 	case Host, Bounce:
 		stream.Upload(dst, s.host.B[:s.bytes])
-	case GDS:
+	default:
 		s.scatter(stream, dst.From(0, s.bytes))
-	case NVComp:
-		s.unpack(stream, dst.From(0, s.bytes))
 	}
 }
 
