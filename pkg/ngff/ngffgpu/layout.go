@@ -107,17 +107,6 @@ func (l *layout) inRow(tile point) bool {
 	return true
 }
 
-// gathers reports whether chunks of tiles of that shape, or of what is left of them at the
-// far edges, do not lie in the tile as they are stored.
-func (l *layout) gathers(tile point) bool {
-	for d, n := range l.full {
-		if n%l.chunk[d] != 0 {
-			return true
-		}
-	}
-	return !l.inRow(tile) || l.chunkBytes%alignment != 0 && l.grid(tile).volume() > 1
-}
-
 // apart is the distance of chunks that are gathered.
 func (l *layout) apart() int64 { return (l.chunkBytes + 255) &^ 255 }
 

@@ -229,7 +229,7 @@ func (t *Tile) plan() (err error) {
 // inPlace reports whether a chunk lies in the tile as it is stored, and need not stay when
 // the tile is the caller's again.
 func (t *Tile) inPlace(c *chunk) bool {
-	return t.way == raw && t.inRow(t.shape) && c.valid == t.chunk && c.from%alignment == 0
+	return t.way == raw && t.inRow(t.shape) && c.valid == t.chunk && (int64(t.src.Address())+c.from)%alignment == 0
 }
 
 // table is a part of the memory for tables.

@@ -105,11 +105,8 @@ func (w *Writer) Memory(shape []int) (pinned, device int64) {
 	}
 	n := int64(w.grid(tile).volume())
 	parts, tables := w.partBytes()
-	if w.way != raw || w.gathers(tile) {
-		device += pooled(n * w.apart())
-		tables += kernels.ScatterTable(1 + rank)
-	}
-	device += pooled(n*parts) + pooled(n*tables)
+	tables += kernels.ScatterTable(1 + rank)
+	device += pooled(n*w.apart()) + pooled(n*parts) + pooled(n*tables)
 	leaves := pooled(n*parts) + pooled(n*tables)
 	switch w.way {
 	case raw:
@@ -161,8 +158,8 @@ func (w *Writer) first(stream, call error) error {
 
 // Begin queues all that the device does for a tile, which lies at the beginning of src, in
 // C order and native byte order, once what is queued on the stream has run. src begins at a
-// multiple of 16 bytes, as buffers do, and is the caller's again once the stream has been waited
-// for. Then [Tile.Write] writes the tile.
+// multiple of an element's bytes, and is the caller's again once the stream has been waited for.
+// Then [Tile.Write] writes the tile.
 //
 // An error is of what was asked of the device's pools and of its driver; what fails of that
 // which is queued comes out of the stream's Wait.
@@ -188,9 +185,9 @@ func (w *Writer) check(start, shape []int, src gpu.Span) error {
 	if err := w.out.CheckTile(start, shape); err != nil {
 		return err
 	}
-	if n := w.bytes(shape); src.Bytes() < n || src.Address()%alignment != 0 {
+	if n := w.bytes(shape); src.Bytes() < n || src.Address()%uint64(w.size) != 0 {
 		return fmt.Errorf("%s: tile of shape %v in %d bytes of device memory at %#x, must be %d at a multiple of %d",
-			w.out.Array(0).Location(), shape, src.Bytes(), src.Address(), n, alignment)
+			w.out.Array(0).Location(), shape, src.Bytes(), src.Address(), n, w.size)
 	}
 	return nil
 }

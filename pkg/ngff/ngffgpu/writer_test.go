@@ -55,6 +55,7 @@ type image struct {
 	tile    []int
 	data    []byte
 	overlap bool // a tile is written while the next one is on the device
+	odd     int  // where it begins in a buffer
 }
 
 // imageOf makes an image. shape and what follows have an axis for each of axes.
@@ -157,11 +158,12 @@ func (im *image) onDevice(d *gpu.Device, st store.Writer, o Options) (_ *ngff.Wr
 		streams[i] = s
 	}
 	n := volume(im.tile) * im.DType.Size()
-	buffer, err := d.Memory().Get(int64(n))
+	all, err := d.Memory().Get(int64(n + im.odd))
 	if err != nil {
 		return nil, err
 	}
-	defer buffer.Release()
+	defer all.Release()
+	buffer := all.From(int64(im.odd), int64(n))
 	host, err := d.Host(n)
 	if err != nil {
 		return nil, err
@@ -171,16 +173,16 @@ func (im *image) onDevice(d *gpu.Device, st store.Writer, o Options) (_ *ngff.Wr
 	defer func() { before.Release() }()
 	err = im.tiles(func(start, shape []int, b []byte) error {
 		s := streams[0]
-		s.Upload(buffer.Span, host.B[:copy(host.B, b)])
+		s.Upload(buffer, host.B[:copy(host.B, b)])
 		if !im.overlap {
-			return w.WriteTile(ctx, s, start, shape, buffer.Span)
+			return w.WriteTile(ctx, s, start, shape, buffer)
 		}
-		t, err := w.Begin(s, start, shape, buffer.Span)
+		t, err := w.Begin(s, start, shape, buffer)
 		if e := s.Wait(); e != nil || err != nil {
 			t.Release()
 			return w.first(e, err)
 		}
-		s.Zero(buffer.Span) // it is ours again
+		s.Zero(buffer) // it is ours again
 		before, t = t, before
 		if t == nil {
 			return nil
@@ -249,6 +251,9 @@ func images(t *testing.T, codecs string, f func(t *testing.T, im *image, leaves 
 			t.Run(fmt.Sprintf("%s/%v%v%v/%d", c.kind, c.shape, c.chunks, c.shard, format), func(t *testing.T) {
 				im := imageOf(t, c.axes, c.kind, c.shape, c.chunks, c.tile, codecs)
 				im.Format, im.Shard, im.Levels, im.overlap = format, c.shard, c.levels, format == 3
+				if format == 3 {
+					im.odd = im.DType.Size()
+				}
 				im.codecs(t, codecs)
 				leaves := c.kind != dtype.Float16
 				if codecs != "raw" && codecs != "gzip" {
@@ -464,7 +469,7 @@ func memory(t *testing.T, im *image, leaves bool) {
 	if !leaves {
 		return
 	}
-	im.overlap = false
+	im.overlap, im.odd = false, 0
 	plan, err := ngff.Create(ctx, store.Memory(), "", im.ImageSpec)
 	if err != nil {
 		t.Fatal(err)
@@ -519,7 +524,7 @@ func TestRefuses(t *testing.T) {
 		"outside":  {[]int{32, 0}, []int{16, 16}, b.Span},
 		"part":     {[]int{0, 0}, []int{16, 15}, b.Span},
 		"short":    {[]int{0, 0}, []int{16, 16}, b.From(0, 256)},
-		"aligned":  {[]int{0, 0}, []int{16, 16}, b.From(8, 512)},
+		"aligned":  {[]int{0, 0}, []int{16, 16}, b.From(7, 512)},
 	} {
 		if err := w.WriteTile(ctx, s, c.start, c.shape, c.src); err == nil {
 			t.Errorf("%s: no error", what)
