@@ -366,3 +366,56 @@ func TestRefusedFile(t *testing.T) {
 		t.Error(fallbacks)
 	}
 }
+
+// Pools of two devices use one cuFile; each moves data to its own.
+func TestTwoDevices(t *testing.T) {
+	needDoubles(t)
+	if os.Getenv("STRATA_TEST_APART") == "" {
+		if out := apart(t, "TestTwoDevices", "CUEMU_DEVICES=2"); strings.Contains(out, "LEAK") {
+			t.Errorf("%s", out)
+		}
+		return
+	}
+	list, err := gpu.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := settings.Default()
+	s.Threads, s.TaskSize, s.Compat = 2, 20000, settings.Off
+	var devices []*gpu.Device
+	var pools []*Pool
+	for _, info := range list {
+		d, err := gpu.Open(info, gpu.Limits{Pinned: 8 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewPool(d, s, func(text string) { t.Error(text) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		devices, pools = append(devices, d), append(pools, p)
+	}
+	want := random(100000)
+	path := file(t, want)
+	for i, p := range pools { // the first is closed while the second is in use
+		f, err := p.Open(path, os.O_RDONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := onDevice(t, devices[i], len(want))
+		if err := f.Read(ctx, b.Span, 0); err != nil {
+			t.Error(err)
+		}
+		got := make([]byte, len(want))
+		move(t, devices[i], got, b.Span, false)
+		if !bytes.Equal(got, want) {
+			t.Errorf("device %d: other bytes", i)
+		}
+		b.Release()
+		for _, err := range []error{f.Close(), p.Close(), devices[i].Close()} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

@@ -78,7 +78,7 @@ type variable struct {
 // variables by what they set; of a row the first that is set counts.
 var variables = [][]variable{
 	{{"STRATA_COMPAT_MODE", (*Settings).SetMode}, {"KVIKIO_COMPAT_MODE", (*Settings).SetMode}},
-	{{"STRATA_GDS_THREADS", setThreads}, {"KVIKIO_NTHREADS", setThreads}},
+	{{"STRATA_GDS_THREADS", setThreads}, {"KVIKIO_NTHREADS", setThreads}, {"KVIKIO_NUM_THREADS", setThreads}},
 	{{"STRATA_TASK_SIZE", (*Settings).SetTaskSize}, {"KVIKIO_TASK_SIZE", (*Settings).SetTaskSize}},
 	{{"STRATA_GDS_THRESHOLD", (*Settings).SetThreshold}, {"KVIKIO_GDS_THRESHOLD", (*Settings).SetThreshold}},
 	{{"STRATA_BOUNCE_BUFFER", (*Settings).SetBounce}, {"KVIKIO_BOUNCE_BUFFER_SIZE", (*Settings).SetBounce}},

@@ -28,6 +28,7 @@ func TestFromEnv(t *testing.T) {
 		"AUTO":                           {"KVIKIO_COMPAT_MODE=AUTO", func(*Settings) {}},
 		"ours auto, KvikIO's on":         {"STRATA_COMPAT_MODE=auto KVIKIO_COMPAT_MODE=on", func(*Settings) {}},
 		"threads":                        {"KVIKIO_NTHREADS=7", func(s *Settings) { s.Threads = 7 }},
+		"threads by another name":        {"KVIKIO_NUM_THREADS=6", func(s *Settings) { s.Threads = 6 }},
 		"threshold 0":                    {"STRATA_GDS_THRESHOLD=0", func(s *Settings) { s.Threshold = 0 }},
 		"threshold":                      {"KVIKIO_GDS_THRESHOLD=1048576", func(s *Settings) { s.Threshold = 1 << 20 }},
 		"bounce":                         {"KVIKIO_BOUNCE_BUFFER_SIZE=16384", func(s *Settings) { s.Bounce = 16384 }},

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -106,5 +107,118 @@ func TestMove(t *testing.T) {
 	h.Close()
 	if err := c.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The double finds what a program does wrong with cuFile.
+func TestMistakes(t *testing.T) {
+	mistakes := map[string]struct {
+		says string
+		make func(t *testing.T, d *gpu.Device, f *os.File)
+	}{
+		"driver_left_open": {"LEAK: 0 files registered with cuFile, whose driver is open", func(t *testing.T, d *gpu.Device, f *os.File) {
+			if _, err := Open(d); err != nil {
+				t.Error(err)
+			}
+		}},
+		"file_left_registered": {"LEAK: cuFile's driver is closed with 1 files registered", func(t *testing.T, d *gpu.Device, f *os.File) {
+			c, err := Open(d)
+			if err == nil {
+				_, err = c.Register(f.Fd())
+			}
+			if err = errors.Join(err, c.Close()); err != nil {
+				t.Error(err)
+			}
+		}},
+		"file_closed_before": {"cuFileHandleDeregister: the file was closed before", func(t *testing.T, d *gpu.Device, f *os.File) {
+			c, err := Open(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := c.Register(f.Fd())
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+			h.Close()
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}},
+		"registered_twice": {"is registered", func(t *testing.T, d *gpu.Device, f *os.File) {
+			c, err := Open(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := c.Register(f.Fd())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Register(f.Fd()); err == nil {
+				t.Error("taken twice")
+			}
+			h.Close()
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}},
+		"driver_not_open": {"cuFileHandleRegister: the driver is not open", func(t *testing.T, d *gpu.Device, f *os.File) {
+			c, err := Open(d)
+			if err == nil {
+				err = c.Close()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Register(f.Fd()); err == nil {
+				t.Error("taken")
+			}
+		}},
+		"no_context": {"cuFileRead: no context current on this OS thread", func(t *testing.T, d *gpu.Device, f *os.File) {
+			c, err := Open(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := c.Register(f.Fd())
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := d.Memory().Get(100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.Read(b.Span, 0); err == nil {
+				t.Error("read")
+			}
+			// Memory that is not the device's.
+			if err := d.Call(func() error { _, err := h.Read(gpu.Span{}, 0); return err }); err == nil {
+				t.Error("read")
+			}
+			b.Release()
+			h.Close()
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}},
+	}
+	if name := os.Getenv("STRATA_TEST_APART"); name != "" {
+		path := filepath.Join(t.TempDir(), "data")
+		if err := os.WriteFile(path, make([]byte, 1000), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(path, os.O_RDWR|syscall.O_DIRECT, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		mistakes[name].make(t, device(t), f)
+		return
+	}
+	for name, m := range mistakes {
+		c := exec.Command(os.Args[0], "-test.run=^TestMistakes$")
+		c.Env = append(os.Environ(), "STRATA_TEST_APART="+name)
+		if out, err := c.CombinedOutput(); err != nil || !bytes.Contains(out, []byte(m.says)) {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
 	}
 }

@@ -64,8 +64,8 @@ struct As { // on the devices' thread: the work that follows is that device's
 };
 std::atomic<int>& sticky(); // an error of the device: all calls fail with it from then on
 int entered(const char* call, bool context); // what a call returns before it does anything, or 0
-// at_release lets another library's double say what was not given back when the context is released;
-// nothing, if all was.
+// at_release lets another library's double say what was not given back when the last context
+// is released; nothing, if all was.
 void at_release(std::function<std::string()> leak);
 
 #define ENTER() do { if (int e_ = entered(__func__, false)) return R(e_); } while (0)
