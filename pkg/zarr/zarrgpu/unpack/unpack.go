@@ -10,13 +10,15 @@
 //	err = unpack.Queue(lib, s, chunks)
 //	err = s.Wait() // names the chunk that could not be decoded, as a *nvcomp.PieceError
 //
-// Zstandard, LZ4, gzip, zlib and Blosc of these are decoded, byte and bit shuffle undone.
+// Zstandard, LZ4, gzip, zlib and Blosc of these are decoded, byte and bit shuffle undone, and
+// what they have of checksums is compared with what came out.
 // Other codecs, filters but numcodecs' shuffle, BloscLZ, gzip of several members, and chunks of
 // very many tiny streams are the host's: [codec.Chain.InPieces] says so of a chain.
 package unpack
 
 import (
 	"errors"
+	"slices"
 
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
@@ -50,14 +52,12 @@ func up(n int64) int64 { return (n + apart - 1) / apart * apart }
 // until then (see [Memory]); an error of [gpu.ErrMemory] says that there is too little,
 // and then nothing of use has been queued. lib may be nil where no stream is compressed.
 func Queue(lib *nvcomp.Library, s *gpu.Stream, chunks []Chunk) error {
-	b := batch{lib: lib, stream: s, pieces: map[codec.StreamFormat][]nvcomp.Piece{}}
+	b := batch{lib: lib, stream: s, pieces: map[codec.StreamFormat][]nvcomp.Piece{}, sums: map[codec.SumKind]*sums{}}
 	if err := b.takeScratch(chunks); err != nil {
 		return err
 	}
 	for i := range chunks {
-		if err := b.add(&chunks[i]); err != nil {
-			return err
-		}
+		b.add(&chunks[i])
 	}
 	if err := kernels.CopyPieces(s, b.copies); err != nil {
 		return err
@@ -66,6 +66,9 @@ func Queue(lib *nvcomp.Library, s *gpu.Stream, chunks []Chunk) error {
 		if err := lib.Decode(s, formats[f], b.pieces[f]); err != nil {
 			return err
 		}
+	}
+	if err := b.check(); err != nil {
+		return err
 	}
 	return b.unshuffle()
 }
@@ -79,7 +82,18 @@ type batch struct {
 	pieces  map[codec.StreamFormat][]nvcomp.Piece
 	copies  []kernels.Range
 	shuffle []shuffled
+	sums    map[codec.SumKind]*sums
 }
+
+// sums are the streams that have a checksum of one kind.
+type sums struct {
+	spans   []gpu.Span
+	streams []codec.Stream
+	names   []string
+}
+
+// kinds are the kernels' names of checksums.
+var kinds = map[codec.SumKind]kernels.Checksum{codec.SumCRC32: kernels.CRC32, codec.SumAdler32: kernels.Adler32, codec.SumXXH64: kernels.XXH64}
 
 type shuffled struct {
 	chunk *Chunk
@@ -134,7 +148,7 @@ func take(s *gpu.Span, n int64) gpu.Span {
 	return t
 }
 
-func (b *batch) add(c *Chunk) error {
+func (b *batch) add(c *Chunk) {
 	dst := c.Dst.From(0, int64(c.Pieces.Size))
 	if c.Pieces.Shuffle != codec.NoShuffle {
 		dst = take(&b.plain, dst.Bytes())
@@ -152,6 +166,34 @@ func (b *batch) add(c *Chunk) error {
 			src = moved
 		}
 		b.pieces[p.Format] = append(b.pieces[p.Format], nvcomp.Piece{Src: src, Dst: to, Name: c.Name})
+		if p.Sum == codec.SumNone {
+			continue
+		}
+		k := b.sums[p.Sum]
+		if k == nil {
+			k = new(sums)
+			b.sums[p.Sum] = k
+		}
+		k.spans, k.streams, k.names = append(k.spans, to), append(k.streams, p), append(k.names, c.Name)
+	}
+}
+
+// check queues what compares the checksums.
+func (b *batch) check() error {
+	for _, kind := range []codec.SumKind{codec.SumCRC32, codec.SumAdler32, codec.SumXXH64} {
+		k := b.sums[kind]
+		if k == nil {
+			continue
+		}
+		err := kernels.Checksums(b.stream, kinds[kind], k.spans, func(i int, sum uint64) error {
+			if err := k.streams[i].Check(uint32(sum)); err != nil {
+				return &nvcomp.PieceError{Name: k.names[i], Format: formats[k.streams[i].Format], Err: err}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -182,12 +224,18 @@ func (b *batch) unshuffle() error {
 	return nil
 }
 
+// summed are the codecs whose chunks may have checksums of what they decode to.
+var summed = map[string]bool{"gzip": true, "zlib": true, "zstd": true, "blosc": true}
+
 // Memory is about what Queue takes for n chunks of a chain, of size decoded bytes each, of
 // page-locked memory and of the device, until the stream has been waited for. Where less of
 // the device is free, nvCOMP's part of it can be smaller, down to that of one chunk.
 func Memory(lib *nvcomp.Library, d *gpu.Device, c codec.Chain, size, n int) (pinned, device int64, err error) {
 	streams := n * c.MostStreams(size)
 	pinned = nvcomp.Overhead(streams) + pooled(int64(24*streams))
+	if slices.ContainsFunc(c, func(k codec.Codec) bool { return summed[k.Name()] }) {
+		pinned += pooled(int64(32*streams) + int64(n)*int64(size)/512)
+	}
 	device = pinned
 	for _, k := range c {
 		switch k.Name() {

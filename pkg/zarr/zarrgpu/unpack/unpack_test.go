@@ -238,7 +238,7 @@ func TestDamage(t *testing.T) {
 		if c.size > 6000 {
 			continue
 		}
-		for k := range 4 {
+		for k := range 6 {
 			bad := c
 			switch bad.data = bytes.Clone(c.data); k {
 			case 0:
@@ -255,10 +255,7 @@ func TestDamage(t *testing.T) {
 			var piece *nvcomp.PieceError
 			switch {
 			case err == nil && wrong != nil:
-				// only the checksums of Zstandard, gzip and zlib may be missed
-				if !strings.Contains(wrong.Error(), "check") && !strings.Contains(wrong.Error(), "CRC") {
-					t.Errorf("%s: the device saw nothing, the host: %v", c.name, wrong)
-				}
+				t.Errorf("%s: the device saw nothing, the host: %v", c.name, wrong)
 			case err == nil && (!bytes.Equal(got[1], plain) || !bytes.Equal(got[2], want[i]) || !bytes.Equal(got[0], good.data)):
 				t.Errorf("%s: differs", c.name)
 			case err != nil && wrong == nil:

@@ -1,5 +1,6 @@
 // Frames of Zstandard, as RFC 8878 has them. A content checksum is not looked at.
 #include "formats.h"
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -191,6 +192,7 @@ struct Huffman {
         const uint32_t rest = (1u << log) - sum;
         need(log <= 11 && (rest & (rest - 1)) == 0);
         weight[n++] = (uint8_t)(log2_of(rest) + 1);
+        need(std::count(weight, weight + n, 1) >= 2); // the longest codes differ in their last bit
         int at = 0;
         for (int w = 1; w <= log; w++) {
             for (int s = 0; s < n; s++) {
