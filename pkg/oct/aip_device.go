@@ -11,16 +11,19 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/ngff"
+	"strata/pkg/ngff/ngffgpu"
 	"strata/pkg/zarr/zarrgpu"
 )
 
 // deviceProjection is a running AIP on a device. Per tile its voxels are copied there,
-// and its mean and 8 bytes are copied back.
+// and its mean, as it is stored, and 8 bytes are copied back; as it is, where there is a
+// picture to be made.
 type deviceProjection struct {
 	mosaic *mosaic
 	res    Resources
 	reader *deviceColumns
 	writer *ngff.Writer
+	output *ngffgpu.Writer // nil: the host needs the mean
 	team   deviceTeam
 	seen   func(mean []float32) // for the picture; nil: there is none
 }
@@ -32,12 +35,17 @@ func (p *projection[T]) onDevice() (work func(context.Context, *atomic.Int64) er
 	if d.reader, err = newDeviceColumns(m, &d.res, res.Meter); err != nil {
 		return nil, 0, err
 	}
+	pixels := int64(m.chunk[1]) * int64(m.chunk[2])
+	place, device := int64(4096), d.reader.Bytes(d.reader.slot())+12*pixels+4096
 	if p.range16 != nil {
 		d.seen = p.range16.Add
+		place += 4 * pixels
+	} else {
+		d.output = d.res.output(p.writer)
+		pinned, leaving := d.reader.leaving(d.output, res.Device, m.chunk[1:], device)
+		place, device = place+pinned, device+leaving
 	}
-	pixels := int64(m.chunk[1]) * int64(m.chunk[2])
-	tile := d.reader.Bytes(d.reader.slot())
-	workers, err = d.reader.workers(&d.res, res.Mem-p.pyramidMem, 0, 4*pixels+4096, tile+12*pixels+4096, fmt.Sprintf("projecting chunks of %v voxels", m.chunk))
+	workers, err = d.reader.workers(&d.res, res.Mem-p.pyramidMem, 0, place, device, fmt.Sprintf("projecting chunks of %v voxels", m.chunk))
 	return d.work, workers, err
 }
 
@@ -67,10 +75,12 @@ func (p *deviceProjection) work(ctx context.Context, next *atomic.Int64) (err er
 type deviceColumn struct {
 	*deviceProjection
 	stream *gpu.Stream
-	out    [][]byte // page-locked, for each slot: the number of non-finite voxels and, behind it, their mean
+	out    [][]byte // page-locked, for each slot: the number of non-finite voxels and, if the host needs it, behind it their mean
+	leave  *deviceOutput
 	planes gpu.Span
 	acc    gpu.Span // float64
-	result gpu.Span // as out
+	mean   gpu.Span
+	bad    gpu.Span
 }
 
 // begin takes the memory.
@@ -82,10 +92,19 @@ func (c *deviceColumn) begin(w *deviceWorker) (err error) {
 	if c.acc, err = w.memory(8 * n); err != nil {
 		return err
 	}
-	if c.result, err = w.memory(4*n + 8); err != nil {
+	if c.mean, err = w.memory(4 * n); err != nil {
 		return err
 	}
-	c.out, err = w.begin(c.reader.Reader, c.reader.slot(), int(4*n)+8)
+	if c.bad, err = w.memory(8); err != nil {
+		return err
+	}
+	if c.output != nil {
+		n = 0
+	}
+	if c.out, err = w.begin(c.reader.Reader, c.reader.slot(), int(4*n)+8); err != nil || c.output == nil {
+		return err
+	}
+	c.leave, err = w.output(c.output, len(c.out))
 	return err
 }
 
@@ -95,33 +114,37 @@ func (c *deviceColumn) job(i, j, place int) *deviceJob {
 	y, x := i*m.chunk[1], j*m.chunk[2]
 	ny, nx := min(m.chunk[1], m.shape[1]-y), min(m.chunk[2], m.shape[2]-x)
 	n := int64(ny) * int64(nx)
-	out := c.out[place][:8+4*n]
-	bad, mean := c.result.From(0, 8), c.result.From(8, 4*n)
+	out, start, shape := c.out[place], []int{y, x}, []int{ny, nx}
 	job := &deviceJob{regions: c.reader.regions(y, ny, x, nx)}
 	job.queue = func(k int, in *zarrgpu.Slot) error {
 		if k == 0 {
-			c.stream.Zero(bad)
+			c.stream.Zero(c.bad)
 		}
 		in.Into(c.stream, c.planes)
 		planes := job.regions[k].Shape[0]
-		if err := kernels.AddPlanes(c.stream, c.acc, c.planes, bad, m.dtype, planes, n, k == 0); err != nil {
+		if err := kernels.AddPlanes(c.stream, c.acc, c.planes, c.bad, m.dtype, planes, n, k == 0); err != nil {
 			return err
 		}
 		if k < len(job.regions)-1 {
 			return nil
 		}
-		if err := kernels.Mean(c.stream, mean, c.acc, m.shape[0], n); err != nil {
+		if err := kernels.Mean(c.stream, c.mean, c.acc, m.shape[0], n); err != nil {
 			return err
 		}
-		c.stream.Download(out, c.result)
+		c.stream.Download(out[:8], c.bad)
+		if c.leave != nil {
+			return c.leave.begin(c.stream, place, start, shape, c.mean)
+		}
+		c.stream.Download(out[8:8+4*n], c.mean)
 		return nil
 	}
 	job.write = func(ctx context.Context) error {
 		c.res.Meter.AddNonFinite(int64(binary.LittleEndian.Uint64(out)))
-		if c.seen != nil {
-			c.seen(dtype.Slice[float32](out[8:]))
+		if c.leave != nil {
+			return c.leave.write(ctx, place)
 		}
-		return c.writer.WriteTile(ctx, []int{y, x}, []int{ny, nx}, out[8:])
+		c.seen(dtype.Slice[float32](out[8 : 8+4*n]))
+		return c.writer.WriteTile(ctx, start, shape, out[8:8+4*n])
 	}
 	return job
 }

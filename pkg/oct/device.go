@@ -43,6 +43,8 @@ type deviceWorker struct {
 	slots  []*zarrgpu.Slot
 	host   []*mem.Buffer
 	device []*gpu.Buffer
+
+	leaving *deviceOutput // nil: it takes no part in the output
 }
 
 func newDeviceWorker(d *gpu.Device) (*deviceWorker, error) {
@@ -93,7 +95,7 @@ func (w *deviceWorker) memories(n ...int64) ([]gpu.Span, error) {
 
 // end gives all back, once nothing runs any more.
 func (w *deviceWorker) end() error {
-	err := w.stream.Close()
+	err := errors.Join(w.stream.Close(), w.leaving.end())
 	for _, s := range w.slots {
 		s.Release()
 	}

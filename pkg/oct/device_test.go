@@ -6,7 +6,11 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"io/fs"
+	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -102,6 +106,58 @@ func brought(t *testing.T, d *gpu.Device, a *zarr.Array) (n int64, chunks int) {
 	return n, chunks
 }
 
+// left is how many bytes of an image left the device: the chunks of level 0 as they are
+// stored, in pieces of 16 bytes, 12 bytes for each stream of them that nvCOMP encoded, and what
+// they give to level 1.
+func left(t *testing.T, im *ngff.Image) (n int64) {
+	t.Helper()
+	a := im.Levels[0].Array
+	spec := ngff.ImageSpec{Format: a.Format(), Shape: a.Shape(), Chunks: a.Chunks(), Shard: a.Shard(), DType: a.DType(),
+		Codecs: a.Codecs(), Axes: im.Axes, Scale: im.Levels[0].Scale, Levels: len(im.Levels) - 1}
+	w, err := ngff.Create(ctx, store.Memory(), "", spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	elements := func(shape []int) int {
+		n := a.DType().Size()
+		for _, s := range shape {
+			n *= s
+		}
+		return n
+	}
+	streams := 0
+	if len(a.Codecs()) > 0 {
+		p, err := a.Codecs().Packing(elements(a.Chunks()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams = len(p.List)
+	}
+	up := func(n int) int64 { return int64(n+15) / 16 * 16 }
+	err = a.Located(ctx, a.Bounds(), func(_ *zarr.ChunkFile, list []zarr.Located) error {
+		for _, c := range list {
+			n += up(int(c.Size)) + 12*int64(streams)
+			index := make([]int, len(c.Start))
+			for d := range index {
+				index[d] = c.Start[d] / a.Chunks()[d]
+			}
+			part := w.Part(index)
+			if part.Made.Shape != nil {
+				n += up(elements(part.Made.Shape))
+			}
+			for _, s := range part.Strips {
+				n += up(elements(s.Shape))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // onBoth runs a stage on the CPU and on the device and compares all that it makes. Of
 // the device: the input goes up once, as it is stored where the device decodes it, with
 // small parameters; and level 0 comes down once, with 8 bytes a tile and, for what was
@@ -138,7 +194,10 @@ func onBoth(t *testing.T, d *gpu.Device, in *ngff.Image, run func(store.Writer, 
 	if got := nowUp - up; got < want || got > want+want/50+64<<10 {
 		t.Errorf("%d bytes went to the device, the input has %d", got, want)
 	}
-	want = stored(images[0].Levels[0].Array) + int64(8*ny*nx)
+	want = left(t, images[1]) + int64(8*ny*nx)
+	if pictures[1].Len() > 0 { // the host needs level 0 itself
+		want = stored(images[0].Levels[0].Array) + int64(8*ny*nx)
+	}
 	if got := nowDown - down; got < want || got > want+int64(chunks)*12*64 || chunks == 0 && got != want {
 		t.Errorf("%d bytes came from the device, want %d and those of %d chunks", got, want, chunks)
 	}
@@ -190,6 +249,11 @@ func onDevice[T dtype.Element](t *testing.T, d *gpu.Device) {
 	onBoth(t, d, in, func(out store.Writer, png io.Writer, res Resources) (*ngff.Image, error) {
 		return AIP(ctx, in, out, Layout{Levels: 2}, png, res)
 	})
+	for _, layout := range []Layout{{Levels: 2}, {Levels: 3, Codec: "raw", Chunks: []int{10, 16}}, {Levels: 1, Codec: "zstd", Format: 3, Chunks: []int{10, 32}, Shard: []int{20, 64}}} {
+		onBoth(t, d, in, func(out store.Writer, _ io.Writer, res Resources) (*ngff.Image, error) {
+			return AIP(ctx, in, out, layout, nil, res)
+		})
+	}
 	onBoth(t, d, in, func(out store.Writer, _ io.Writer, res Resources) (*ngff.Image, error) {
 		return Resample(ctx, in, out, Resampling{Resolution: [3]float64{10, 6.6, 5.4}}, Layout{Levels: 1}, res)
 	})
@@ -209,5 +273,35 @@ func TestLittleDeviceMemory(t *testing.T) {
 		t.Error("a tile in 64 KiB")
 	} else {
 		t.Log(err)
+	}
+}
+
+// With the backend host the files are those of a run without a device, byte for byte.
+func TestSameFilesByHost(t *testing.T) {
+	in, _ := made(t, []int{11, 45, 70}, []int{11, 20, 32}, nil, nil, func(i int) uint16 { return uint16(i * 7919 % 251) })
+	d := device(t, 64<<20)
+	var files [2]map[string]string
+	for i, dev := range []*gpu.Device{nil, d} {
+		dir := t.TempDir()
+		res := small()
+		res.Device, res.Backend = dev, "host"
+		if _, err := Resample(ctx, in, store.Folder(dir), Resampling{Resolution: [3]float64{10, 6.6, 5.4}}, Layout{Levels: 1}, res); err != nil {
+			t.Fatal(err)
+		}
+		files[i] = map[string]string{}
+		err := fs.WalkDir(os.DirFS(dir), ".", func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			b, err := os.ReadFile(filepath.Join(dir, path))
+			files[i][path] = string(b)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(files[0]) < 9 || !maps.Equal(files[0], files[1]) {
+		t.Errorf("%d files, without a device %d; they differ", len(files[1]), len(files[0]))
 	}
 }

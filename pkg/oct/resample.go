@@ -14,6 +14,7 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/ngff/ngffgpu"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -97,6 +98,11 @@ func resample[T dtype.Element](ctx context.Context, m *mosaic, out store.Writer,
 	}
 	defer w.Abort()
 	p.writer = w
+	if res.Device != nil {
+		if err := p.planOnDevice(); err != nil {
+			return nil, err
+		}
+	}
 	next, stop := iter.Pull(ngff.TileOrder(g.shape(), tile, m.image.Axes))
 	defer stop()
 	p.next = next
@@ -128,8 +134,9 @@ type resampler struct {
 	pyramidMem int64
 
 	reader   *planeReader
-	columns  *deviceColumns // on a device
-	group    int            // planes that are computed at a time
+	columns  *deviceColumns  // on a device
+	output   *ngffgpu.Writer // likewise
+	group    int             // planes that are computed at a time
 	inFlight int
 	turns    chan struct{} // a token for each worker that computes
 	ahead    chan struct{} // closed when reading ahead pays
@@ -172,14 +179,12 @@ func planResample(m *mosaic, g *regrid, prefetch int, res Resources) (*resampler
 		each += int64(p.group)*plane*4 + outElements*size
 	}
 	p.turns = make(chan struct{}, res.Workers)
-	if res.Device != nil {
-		if err := p.planOnDevice(); err != nil {
-			return nil, err
-		}
-	} else if each > available {
+	switch {
+	case res.Device != nil: // planOnDevice says how many
+	case each > available:
 		return nil, fmt.Errorf("%s: resampling tiles of %v voxels to %v needs %d MiB of buffers, --mem grants %d MiB", m.where,
 			[]int{m.shape[0], m.chunk[1], m.chunk[2]}, g.tile(), max(each*4/3, each+p.pyramidMem)>>20+1, res.Mem>>20)
-	} else {
+	default:
 		p.inFlight = int(min(int64(max(prefetch, res.Workers)), available/each))
 	}
 	for d, a := range g.axes {

@@ -12,7 +12,7 @@ import (
 )
 
 // resampleTilesOnDevice resamples tiles until none is left. Per tile its voxels are
-// copied to the device, and the resampled tile and 8 bytes are copied back.
+// copied to the device, and the resampled tile, as it is stored, and 8 bytes are copied back.
 func resampleTilesOnDevice(ctx context.Context, p *resampler) (err error) {
 	w, err := newDeviceWorker(p.res.Device)
 	if err != nil {
@@ -38,7 +38,8 @@ func resampleTilesOnDevice(ctx context.Context, p *resampler) (err error) {
 type deviceTile struct {
 	*resampler
 	stream       *gpu.Stream
-	out          [][]byte // page-locked, for each slot: the resampled tile, behind it the number of non-finite voxels
+	out          [][]byte // page-locked, for each slot: the number of non-finite voxels
+	leave        *deviceOutput
 	tile, result gpu.Span // of the mosaic's type
 	bad          gpu.Span
 	resizers     map[[2]int]*kernels.Resizer // by the tile's height and width
@@ -75,7 +76,10 @@ func (t *deviceTile) begin(w *deviceWorker) (err error) {
 			}
 		}
 	}
-	t.out, err = w.begin(t.columns.Reader, t.columns.slot(), int(size)+8)
+	if t.out, err = w.begin(t.columns.Reader, t.columns.slot(), 8); err != nil {
+		return err
+	}
+	t.leave, err = w.output(t.output, len(t.out))
 	return err
 }
 
@@ -87,8 +91,7 @@ func (t *deviceTile) job(i, j, place int) *deviceJob {
 	r := t.resizers[[2]int{ny, nx}]
 	shape := []int{t.grid.axes[0].length(), outNY, outNX}
 	elements := int64(shape[0]) * int64(outNY) * int64(outNX)
-	stored := int(elements) * kind.Size()
-	out := t.out[place][:stored+8]
+	start, bad := []int{0, outY, outX}, t.out[place][:8]
 	job := &deviceJob{regions: t.columns.regions(y, ny, x, nx)}
 	job.queue = func(k int, in *zarrgpu.Slot) error {
 		plane := t.columns.Bytes([]int{1, ny, nx})
@@ -107,13 +110,12 @@ func (t *deviceTile) job(i, j, place int) *deviceJob {
 		if err := kernels.FromFloat32(t.stream, t.result, volume, kind, elements); err != nil {
 			return err
 		}
-		t.stream.Download(out[:stored], t.result)
-		t.stream.Download(out[stored:], t.bad)
-		return nil
+		t.stream.Download(bad, t.bad)
+		return t.leave.begin(t.stream, place, start, shape, t.result)
 	}
 	job.write = func(ctx context.Context) error {
-		t.res.Meter.AddNonFinite(int64(binary.LittleEndian.Uint64(out[stored:])))
-		return t.writer.WriteTile(ctx, []int{0, outY, outX}, shape, out[:stored])
+		t.res.Meter.AddNonFinite(int64(binary.LittleEndian.Uint64(bad)))
+		return t.leave.write(ctx, place)
 	}
 	return job
 }
@@ -132,8 +134,11 @@ func (p *resampler) planOnDevice() (err error) {
 	if p.columns, err = newDeviceColumns(p.mosaic, &p.res, p.reading); err != nil {
 		return err
 	}
+	p.output = p.res.output(p.writer)
+	device := p.deviceBytes()
+	place, leaving := p.columns.leaving(p.output, p.res.Device, p.grid.tile(), device)
 	what := fmt.Sprintf("resampling tiles of %v voxels", p.mosaic.tile())
-	p.inFlight, err = p.columns.workers(&p.res, p.res.Mem-p.pyramidMem, p.resultBytes(), p.resultBytes()+4096, p.deviceBytes(), what)
+	p.inFlight, err = p.columns.workers(&p.res, p.res.Mem-p.pyramidMem, p.resultBytes(), place+4096, device+leaving, what)
 	return err
 }
 
