@@ -17,6 +17,7 @@
 //	[!] hidden DIR              there are hidden remains of unfinished outputs in a folder
 //	[!] npyeq A B               two .npy files hold the same type, shape and bytes
 //	[!] treeeq A B              two files or folders are equal byte for byte
+//	[!] imageeq A B             two folders are equal but for how chunks of arrays are encoded
 //	mkbytes FILE SIZE [SEED]    writes pseudo-random bytes; SIZE as in --mem
 //	unpack ZIP DIR              unpacks a zip file; ZIP is relative to $ROOT, the module's root
 //	tmpfs DIR SIZE              mounts a file system of that size (condition [mount]); unmounted at the end
@@ -88,6 +89,7 @@ func Scripts(t *testing.T, dir string) {
 			"hidden":    hidden,
 			"npyeq":     npyEqual,
 			"treeeq":    treeEqual,
+			"imageeq":   imageEqual,
 			"mkbytes":   makeBytes,
 			"unpack":    unpack,
 			"tmpfs":     mountTmpfs,
@@ -252,9 +254,19 @@ func npyEqual(ts *testscript.TestScript, neg bool, args []string) {
 
 func treeEqual(ts *testscript.TestScript, neg bool, args []string) {
 	want(ts, args, 2, "treeeq A B")
-	a, err := tree(ts.MkAbs(args[0]))
+	compare(ts, neg, args, tree)
+}
+
+func imageEqual(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, args, 2, "imageeq A B")
+	compare(ts, neg, args, Numbers)
+}
+
+// compare compares what read finds in two folders.
+func compare(ts *testscript.TestScript, neg bool, args []string, read func(root string) (map[string][]byte, error)) {
+	a, err := read(ts.MkAbs(args[0]))
 	ts.Check(err)
-	b, err := tree(ts.MkAbs(args[1]))
+	b, err := read(ts.MkAbs(args[1]))
 	ts.Check(err)
 	difference := ""
 	for _, name := range slices.Sorted(keys(a, b)) {

@@ -121,8 +121,8 @@ func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if r.device.Lost() != nil {
-		return err
+	if lost := r.device.Lost(); lost != nil {
+		return lost
 	}
 	if errors.Is(err, gpu.ErrMemory) || errors.Is(err, codec.ErrWhole) { // nothing is wrong
 		if err := s.fetch(ctx, region); err != nil {
