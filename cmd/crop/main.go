@@ -36,8 +36,8 @@ func command() *cli.Command {
 			{Name: "IN", Usage: "OME-Zarr mosaic grid or slice: a folder, a .zip or an http(s) URL"},
 			{Name: "OUT", Usage: "OME-Zarr image to write"},
 		},
-		Shared: cli.Stage,
-		Hints:  cli.Hints{"chunks": {Note: "the input's"}},
+		Shared: cli.Stage, Accelerator: stage.GPU,
+		Hints: cli.Hints{"chunks": {Note: "the input's"}},
 		Flags: []cli.Flag{
 			{Name: "depth", Kind: cli.Float, Default: "600", Check: cli.Above(0), Usage: "what to keep below the interface, in µm"},
 			{Name: "crop_before_interface", Kind: cli.Bool, Usage: "cut off what lies above the interface too"},
@@ -88,7 +88,11 @@ func run(ctx context.Context, r *cli.Run) error {
 		passes = 2
 	}
 	task := r.Progress("crop", passes*datasets.Bytes(in.Levels[0].Array))
-	result, found, err := oct.Crop(ctx, in, store.Folder(out.Work()), c, stage.Layout(r), stage.Resources(r, task))
+	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	if err != nil {
+		return err
+	}
+	result, found, err := oct.Crop(ctx, in, store.Folder(out.Work()), c, stage.Layout(r), res)
 	if err != nil {
 		return stage.Failed(err)
 	}

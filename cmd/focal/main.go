@@ -30,8 +30,8 @@ func command() *cli.Command {
 			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip or an http(s) URL"},
 			{Name: "OUT", Usage: "OME-Zarr image to write"},
 		},
-		Shared: cli.Stage,
-		Hints:  cli.Hints{"chunks": {Note: "the mosaic's"}},
+		Shared: cli.Stage, Accelerator: stage.GPU,
+		Hints: cli.Hints{"chunks": {Note: "the mosaic's"}},
 		Flags: []cli.Flag{
 			{Name: "sigma_xy", Kind: cli.Float, Default: "3", Check: cli.Between(0, 1<<20), Usage: "size of the mean filter before the search, along y and x, in px"},
 			{Name: "sigma_z", Kind: cli.Float, Default: "2", Check: cli.Between(1e-3, 1<<20), Usage: "sigma of the derivative of Gaussian along z, in voxels"},
@@ -83,7 +83,11 @@ func run(ctx context.Context, r *cli.Run) error {
 		}
 	}
 	task := r.Progress("focal", passes*datasets.Bytes(in.Levels[0].Array))
-	result, err := oct.Focal(ctx, in, store.Folder(out.Work()), c, stage.Layout(r), stage.Resources(r, task))
+	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	if err != nil {
+		return err
+	}
+	result, err := oct.Focal(ctx, in, store.Folder(out.Work()), c, stage.Layout(r), res)
 	if err != nil {
 		return stage.Failed(err)
 	}

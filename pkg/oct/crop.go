@@ -189,7 +189,11 @@ func (p *cropper[T]) workers(each, reserved int64) (int, error) {
 func (p *cropper[T]) find(ctx context.Context) error {
 	s := filter.InterfaceSearch{SigmaXY: p.c.SigmaXY, SigmaZ: p.c.SigmaZ, Log: p.c.Log}
 	if p.c.PercentileMax < 100 {
-		clip, err := p.percentile(ctx)
+		percentile := p.percentile
+		if p.res.Device != nil {
+			percentile = p.percentileOnDevice
+		}
+		clip, err := percentile(ctx)
 		if err != nil {
 			return err
 		}
@@ -198,19 +202,16 @@ func (p *cropper[T]) find(ctx context.Context) error {
 	s.Planes = p.metrics.SearchPlanes
 	depths := s.Planes + int(math.Ceil(0.5*s.SigmaZ)) + 1
 	reserved := int64(depths) * 8 * 1024
-	search, err := planInterface[T](p.mosaic, s, p.res, reserved)
-	if err != nil {
-		return err
-	}
 	g := filter.NewGradients(depths)
-	search.found = func(_ context.Context, _ rectangle, depth []int32, gradient []float32) error {
+	take := func(_ context.Context, _ rectangle, depth []int32, gradient []float32) error {
 		g.Add(depth, gradient)
 		return nil
 	}
+	var nonFinite *atomic.Int64
 	if p.counted = p.mosaic.shape[0]; p.c.PercentileMax == 100 { // nobody has counted them
-		search.nonFinite, p.counted = &p.nonFinite, search.seen()
+		nonFinite, p.counted = &p.nonFinite, seenPlanes(p.mosaic, &s)
 	}
-	if err := search.run(ctx); err != nil {
+	if err := findInterfaces[T](ctx, p.mosaic, s, p.res, reserved, true, take, nonFinite); err != nil {
 		return err
 	}
 	found, ok := g.Find()
@@ -346,7 +347,8 @@ func (p *cropper[T]) piece(planes int, layout Layout) []int {
 	return piece
 }
 
-// write copies the planes that are kept.
+// write copies the planes that are kept. The host does it, with a device as well: nothing
+// is computed, so that the voxels would go there and come back as they were.
 func (p *cropper[T]) write(ctx context.Context, out store.Writer, layout Layout) error {
 	m, r := p.mosaic, &p.metrics
 	level := m.image.Levels[0]

@@ -17,6 +17,8 @@ const devicePiece = 8 << 20
 type deviceColumns struct {
 	*zarrgpu.Reader
 	mosaic  *mosaic
+	depth   int   // planes that are wanted, from the first
+	rows    int   // of a tile, that come at a time
 	planes  int   // of a region
 	scratch int64 // host memory that a worker's decoders take
 }
@@ -28,7 +30,7 @@ func newDeviceColumns(m *mosaic, res *Resources, count *meter.Meter) (*deviceCol
 	if err != nil {
 		return nil, err
 	}
-	c := &deviceColumns{Reader: r, mosaic: m, planes: m.chunk[0]}
+	c := &deviceColumns{Reader: r, mosaic: m, depth: m.shape[0], rows: m.chunk[1], planes: m.chunk[0]}
 	plane := int(r.Bytes([]int{1, m.chunk[1], m.chunk[2]}))
 	if len(a.Codecs()) == 0 && a.Order() == 'C' {
 		c.planes = min(c.planes, max(1, devicePiece/plane))
@@ -41,12 +43,12 @@ func newDeviceColumns(m *mosaic, res *Resources, count *meter.Meter) (*deviceCol
 
 // slot is the shape of the regions in which a tile comes.
 func (c *deviceColumns) slot() []int {
-	return []int{min(c.planes, c.mosaic.shape[0]), c.mosaic.chunk[1], c.mosaic.chunk[2]}
+	return []int{min(c.planes, c.depth), c.rows, c.mosaic.chunk[2]}
 }
 
 // regions are those of the tile at (y, x) of ny × nx voxels.
 func (c *deviceColumns) regions(y, ny, x, nx int) []zarr.Region {
-	return c.planesOf(0, c.mosaic.shape[0], y, ny, x, nx)
+	return c.planesOf(0, c.depth, y, ny, x, nx)
 }
 
 // planesOf are the regions of planes z0 … z1−1 of that tile.
@@ -84,4 +86,30 @@ func (c *deviceColumns) workers(res *Resources, hostMem int64, host, hostPlace, 
 		return 0, fmt.Errorf("%s: %s takes %d MiB of buffers, --mem grants %d MiB", c.mosaic.where, what, (each+res.Mem-hostMem)>>20+1, res.Mem>>20)
 	}
 	return workersOnDevice(res.Device, int(min(int64(res.Workers), n)), device+slots*onDevice, c.mosaic.where, what)
+}
+
+// less lets the device have fewer rows of a tile at a time: so many as divide it, each
+// piece at most half of the one before. It reports whether there are fewer.
+func (c *deviceColumns) less() bool {
+	for n := c.rows / 2; n > 0; n-- {
+		if c.mosaic.chunk[1]%n == 0 {
+			c.rows = n
+			return true
+		}
+	}
+	return false
+}
+
+// piece is the device memory that so many rows of a tile take in their full depth.
+func (c *deviceColumns) piece() int64 {
+	return c.Bytes([]int{c.depth, c.rows, c.mosaic.chunk[2]})
+}
+
+// pieces says in words what is on the device at a time.
+func (c *deviceColumns) pieces() string {
+	text := fmt.Sprintf("tiles of %v voxels", c.mosaic.tile())
+	if c.rows < c.mosaic.chunk[1] {
+		text += fmt.Sprintf(" in pieces of %v", []int{c.depth, c.rows, c.mosaic.chunk[2]})
+	}
+	return text
 }

@@ -104,15 +104,27 @@ func focal[T dtype.Element](ctx context.Context, m *mosaic, out store.Writer, c 
 	case dtype.Uint32, dtype.Int32, dtype.Uint64, dtype.Int64, dtype.Float64:
 		res.warn("%s: %v voxels are interpolated in float32, which has 24 significant bits", m.where, m.dtype)
 	}
-	r, err := planRoll[T](m, layout, res) // what cannot be written is said before anything is read
-	if err != nil {
-		return nil, err
+	// what cannot be written is said before anything is read
+	r := planRoll(m, layout, res)
+	var pass interface {
+		run(ctx context.Context, corr []float32) error
+	}
+	var err error
+	if res.Device == nil {
+		if pass, err = rollOnCPU[T](r); err != nil {
+			return nil, err
+		}
 	}
 	w, err := r.create(ctx, out, layout)
 	if err != nil {
 		return nil, err
 	}
 	defer w.Abort()
+	if res.Device != nil {
+		if pass, err = rollOnDevice(r); err != nil {
+			return nil, err
+		}
+	}
 	var corr []float32
 	if c.Correction != nil {
 		corr, err = readCorrection(ctx, m, c.Correction)
@@ -125,7 +137,7 @@ func focal[T dtype.Element](ctx context.Context, m *mosaic, out store.Writer, c 
 	if err != nil {
 		return nil, err
 	}
-	if err := r.run(ctx, corr); err != nil {
+	if err := pass.run(ctx, corr); err != nil {
 		return nil, err
 	}
 	if err := w.Close(ctx); err != nil {
@@ -172,12 +184,7 @@ func estimate[T dtype.Element](ctx context.Context, m *mosaic, c FocalCurvature,
 		defer d.writer.Abort()
 	}
 	search := filter.InterfaceSearch{SigmaXY: c.SigmaXY, SigmaZ: c.SigmaZ, Log: c.Log}
-	p, err := planInterface[T](m, search, res, reserved)
-	if err != nil {
-		return nil, err
-	}
-	p.found = d.take
-	if err := p.run(ctx); err != nil {
+	if err := findInterfaces[T](ctx, m, search, res, reserved, false, d.take, nil); err != nil {
 		return nil, err
 	}
 	start := time.Now()
@@ -290,11 +297,11 @@ func (d *depths) complete(ctx context.Context, i, j int, at rectangle, depth []f
 	return nil
 }
 
-// roll is the second pass: every A-line moved by the correction.
-type roll[T dtype.Element] struct {
-	*columns[T]
+// rolling is the second pass: every A-line moved by the correction.
+type rolling struct {
+	mosaic     *mosaic
 	res        Resources
-	workers    int
+	chunk      int64 // bytes of an output chunk
 	pyramidMem int64
 	writer     *ngff.Writer
 	nonFinite  atomic.Int64
@@ -303,29 +310,40 @@ type roll[T dtype.Element] struct {
 	next func() ([]int, bool) // start of the next tile
 }
 
-func planRoll[T dtype.Element](m *mosaic, layout Layout, res Resources) (*roll[T], error) {
+// roll is the second pass on the CPU.
+type roll[T dtype.Element] struct {
+	*rolling
+	columns *columns[T]
+	workers int
+}
+
+func planRoll(m *mosaic, layout Layout, res Resources) *rolling {
+	chunk := m.tileBytes()
+	if layout.Chunks == nil {
+		chunk = chunk / int64(m.shape[0]) * int64(m.chunk[0])
+	}
+	return &rolling{mosaic: m, res: res, chunk: chunk, pyramidMem: max(res.Mem/4, 2*chunk+64<<10)}
+}
+
+// rollOnCPU plans the pass on the CPU.
+func rollOnCPU[T dtype.Element](r *rolling) (*roll[T], error) {
+	m, res := r.mosaic, r.res
 	c, err := newColumns[T](m, res)
 	if err != nil {
 		return nil, err
 	}
-	tile := m.tileBytes()
-	chunk := tile
-	if layout.Chunks == nil {
-		chunk = tile / int64(m.shape[0]) * int64(m.chunk[0])
-	}
-	r := &roll[T]{columns: c, res: res, pyramidMem: max(res.Mem/4, 2*chunk+64<<10)}
-	each := tile + max(c.scratch, chunk) + workspace(m) // read, then rolled in place and encoded
+	each := m.tileBytes() + max(c.scratch, r.chunk) + workspace(m) // read, then rolled in place and encoded
 	if each+r.pyramidMem > res.Mem {
 		return nil, fmt.Errorf("%s: rolling tiles of %v voxels needs %d MiB of buffers, --mem grants %d MiB",
 			m.where, m.tile(), max(each*4/3, each+r.pyramidMem)>>20+1, res.Mem>>20)
 	}
-	r.workers = int(min(int64(res.Workers), (res.Mem-r.pyramidMem)/each))
-	r.pyramidMem = res.Mem - int64(r.workers)*each // what is left: a chunk without room is made from stored ones
-	return r, nil
+	workers := int(min(int64(res.Workers), (res.Mem-r.pyramidMem)/each))
+	r.pyramidMem = res.Mem - int64(workers)*each // what is left: a chunk without room is made from stored ones
+	return &roll[T]{rolling: r, columns: c, workers: workers}, nil
 }
 
 // create starts the output.
-func (r *roll[T]) create(ctx context.Context, out store.Writer, layout Layout) (*ngff.Writer, error) {
+func (r *rolling) create(ctx context.Context, out store.Writer, layout Layout) (*ngff.Writer, error) {
 	m := r.mosaic
 	piece := m.tile()
 	if len(layout.Chunks) == 3 && layout.Chunks[0] > 0 { // along Z a tile ends with the mosaic
@@ -340,39 +358,52 @@ func (r *roll[T]) create(ctx context.Context, out store.Writer, layout Layout) (
 	return w, err
 }
 
-func (r *roll[T]) run(ctx context.Context, corr []float32) error {
+// inOrder lets workers roll tiles, which they get from another.
+func (r *rolling) inOrder(ctx context.Context, workers int, work func(ctx context.Context) error) error {
 	next, stop := iter.Pull(ngff.TileOrder(r.mosaic.shape[:], r.mosaic.tile(), r.mosaic.image.Axes))
 	defer stop()
 	r.next = next
 	g, ctx := errgroup.WithContext(ctx)
-	for range r.workers {
-		g.Go(func() error {
-			v, err := newTileBuffer[T](r.mosaic.tileBytes())
-			if err != nil {
-				return err
-			}
-			defer v.free()
-			w := &filter.RollWorkspace{}
-			for {
-				r.mu.Lock()
-				start, ok := r.next()
-				r.mu.Unlock()
-				if !ok {
-					return nil
-				}
-				at := r.mosaic.extent(start[1]/r.mosaic.chunk[1], start[2]/r.mosaic.chunk[2])
-				if err := r.tile(ctx, w, v, at, corr); err != nil {
-					return err
-				}
-			}
-		})
+	for range workers {
+		g.Go(func() error { return work(ctx) })
 	}
 	return g.Wait()
 }
 
+func (r *roll[T]) run(ctx context.Context, corr []float32) error {
+	return r.inOrder(ctx, r.workers, func(ctx context.Context) error {
+		v, err := newTileBuffer[T](r.mosaic.tileBytes())
+		if err != nil {
+			return err
+		}
+		defer v.free()
+		w := &filter.RollWorkspace{}
+		for {
+			at, ok := r.another()
+			if !ok {
+				return nil
+			}
+			if err := r.tile(ctx, w, v, at, corr); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// another is the next tile.
+func (r *rolling) another() (rectangle, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	start, ok := r.next()
+	if !ok {
+		return rectangle{}, false
+	}
+	return r.mosaic.extent(start[1]/r.mosaic.chunk[1], start[2]/r.mosaic.chunk[2]), true
+}
+
 func (r *roll[T]) tile(ctx context.Context, w *filter.RollWorkspace, v *tileBuffer[T], at rectangle, corr []float32) error {
 	m := r.mosaic
-	if err := r.read(ctx, v, 0, m.shape[0], at); err != nil {
+	if err := r.columns.read(ctx, v, 0, m.shape[0], at); err != nil {
 		return err
 	}
 	start := time.Now()

@@ -113,6 +113,26 @@ func planInterface[T dtype.Element](m *mosaic, search filter.InterfaceSearch, re
 	return p, nil
 }
 
+// findInterfaces finds the interfaces of a mosaic, on the device if there is one: see
+// [interfaceMap]. found gets the gradients if they are wanted.
+func findInterfaces[T dtype.Element](ctx context.Context, m *mosaic, search filter.InterfaceSearch, res Resources, reserved int64, gradients bool,
+	found func(ctx context.Context, r rectangle, depth []int32, gradient []float32) error, nonFinite *atomic.Int64) error {
+	if res.Device != nil {
+		p, err := planDeviceSearch(m, search, res, reserved)
+		if err != nil {
+			return err
+		}
+		p.found, p.gradients, p.nonFinite = found, gradients, nonFinite
+		return p.run(ctx)
+	}
+	p, err := planInterface[T](m, search, res, reserved)
+	if err != nil {
+		return err
+	}
+	p.found, p.nonFinite = found, nonFinite
+	return p.run(ctx)
+}
+
 // run finds all interfaces.
 func (p *interfaceMap[T]) run(ctx context.Context) error {
 	defer p.strips.Close()
@@ -180,8 +200,14 @@ func (p *interfaceMap[T]) planes() int {
 }
 
 // seen is how many planes the search sees, where it is not all.
-func (p *interfaceMap[T]) seen() int {
-	return min(p.mosaic.shape[0], p.search.Planes+p.search.Reach())
+func (p *interfaceMap[T]) seen() int { return seenPlanes(p.mosaic, &p.search) }
+
+// seenPlanes is how many planes of a mosaic a search sees.
+func seenPlanes(m *mosaic, s *filter.InterfaceSearch) int {
+	if s.Planes == 0 {
+		return m.shape[0]
+	}
+	return min(m.shape[0], s.Planes+s.Reach())
 }
 
 // searcher is a worker.

@@ -59,6 +59,8 @@ func TestGPUFaults(t *testing.T) {
 		"stack": {"slices", "m/shifts_xy.csv", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--moving_z_first_index", "1", "--slicing_interval_mm", "0.03",
 			"--search_range_mm", "0.02", "--z_overlap_min_corr", "0", "--blend", "--blend_refinement_px", "3"},
 		"aip of raw chunks": {"raw/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--gds_threshold", "0"},
+		"focal":             {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--codec", "raw"},
+		"crop":              {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--depth", "30"},
 	}
 	times := []int{1, 2, 7}
 	if testing.Short() {

@@ -138,13 +138,13 @@ func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, re
 		if err != nil {
 			return err
 		}
-		p, err := kernels.NewMagnitudePercentile(s, 99.9, 8<<20)
+		p, err := kernels.NewMagnitudePercentile(s, kind, 99.9, 8<<20)
 		if err != nil {
 			return err
 		}
-		if err = p.Add(s, a.Span, kind, plane); err == nil {
+		if err = p.Add(s, a.Span, plane); err == nil {
 			if _, err = p.Begin(s); err == nil {
-				err = run(fmt.Sprintf("keys_%v", kind), n*size, func() error { return p.Add(s, a.Span, kind, n) })
+				err = run(fmt.Sprintf("keys_%v", kind), n*size, func() error { return p.Add(s, a.Span, n) })
 			}
 		}
 		p.Release()

@@ -54,7 +54,7 @@ type Field struct {
 // Run queues the search for the A-lines of rows from[0]…to[0]−1 and columns from[1]…to[1]−1
 // of the image, of which the field holds what the mean filter's windows cover: arg, int32, in
 // C order, is the plane of the largest gradient, peak, float32, how large it is.
-// scratch is memory for [Searcher.Scratch] bytes.
+// scratch is memory for [SearchScratch] bytes.
 func (f *Searcher) Run(s *gpu.Stream, arg, peak gpu.Span, v Field, from, to [2]int, scratch gpu.Span) error {
 	ny, nx := to[0]-from[0], to[1]-from[1]
 	means := scratch.From(0, 4*int64(v.Planes)*int64(ny)*int64(v.Shape[1]))
@@ -72,9 +72,9 @@ func (f *Searcher) Run(s *gpu.Stream, arg, peak gpu.Span, v Field, from, to [2]i
 	return f.steepest(s, arg, peak, means, v.Planes, int64(ny)*int64(nx))
 }
 
-// Scratch is the memory that the search for ny × nx A-lines takes, of a field with so many
-// planes and columns.
-func (f *Searcher) Scratch(planes, columns, ny, nx int) int64 {
+// SearchScratch is the memory that a [Searcher] takes for ny × nx A-lines of a field with
+// so many planes and columns.
+func SearchScratch(planes, columns, ny, nx int) int64 {
 	return 4 * int64(planes) * int64(ny) * int64(columns+nx)
 }
 

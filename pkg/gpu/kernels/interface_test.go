@@ -41,7 +41,7 @@ func search[T dtype.Element](t *testing.T) {
 		for _, part := range []struct{ from, to [2]int }{{[2]int{0, 0}, [2]int{ny, nx}}, {[2]int{1, 5}, [2]int{ny - 1, 19}}} {
 			box, field := cut(b, v, c.shape, &c.search, part.from, part.to)
 			h, w := part.to[0]-part.from[0], part.to[1]-part.from[1]
-			b.check(f.Run(b.stream, arg, top, field, part.from, part.to, b.alloc(int(f.Scratch(field.Planes, field.Shape[1], h, w)))))
+			b.check(f.Run(b.stream, arg, top, field, part.from, part.to, b.alloc(int(SearchScratch(field.Planes, field.Shape[1], h, w)))))
 			args, peaks := download[int32](b, arg), download[float32](b, top)
 			for i := range h * w {
 				at := (part.from[0]+i/w)*nx + part.from[1] + i%w

@@ -1,6 +1,6 @@
-// A percentile of magnitudes (pkg/filter/magnitude_percentile.go): the keys of |v|, its bits
-// as float, are counted one by one, or several to a bin, in a stretch of them; what lies
-// below and above it is only counted.
+// A percentile of magnitudes (pkg/filter/magnitude_percentile.go): the keys of |v|, which are its
+// bits as float, or itself for integers of up to 16 bits, are counted one by one, or several to
+// a bin, in a stretch of them; what lies below and above it is only counted.
 #include "four.cuh"
 typedef long long i64;
 typedef unsigned long long u64;
@@ -11,6 +11,16 @@ template <class T> __device__ __forceinline__ bool key_of(T v, unsigned* key)
     *key = (unsigned)__float_as_int((float)v) & 0x7fffffffu;
     return *key < 0x7f800000u;
 }
+#define SMALL(T)                                                                  \
+    template <> __device__ __forceinline__ bool key_of<T>(T v, unsigned* key)     \
+    {                                                                             \
+        *key = (unsigned)(v < 0 ? -(int)v : (int)v);                              \
+        return true;                                                              \
+    }
+SMALL(unsigned char)
+SMALL(signed char)
+SMALL(unsigned short)
+SMALL(short)
 template <> __device__ __forceinline__ bool key_of<double>(double v, unsigned* key)
 {
     *key = (unsigned)__float_as_int((float)v) & 0x7fffffffu;

@@ -7,15 +7,17 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/gpu"
+	"strata/pkg/mem"
 )
 
 // MagnitudePercentile finds a percentile of magnitudes on a device: that of
-// filter.MagnitudePercentile, to the last bit, and as a rule in one pass: a look at a part of
-// the values says where the percentile will lie, and around there each key (the bits
-// of a magnitude) has a counter. Where it lies elsewhere, a few more passes find it.
+// filter.MagnitudePercentile, to the last bit, and as a rule in one pass. Integers of up to
+// 16 bits have a counter for each magnitude. Of other types a look at a part of the values
+// says where the percentile will lie, and around there each key (the bits of a magnitude in
+// float32) has a counter; where it lies elsewhere, a few more passes find it.
 //
-//	p, err := kernels.NewMagnitudePercentile(s, 99.9, 1<<20)
-//	// call p.Add with a part of the values, from any stream, and wait for these
+//	p, err := kernels.NewMagnitudePercentile(s, t, 99.9, 1<<20)
+//	// if p.Looks(), call p.Add with a part of the values, from any stream, and wait for these
 //	for {
 //		more, err := p.Begin(s)
 //		if !more || err != nil { break }
@@ -23,7 +25,9 @@ import (
 //	}
 //	clip := p.Value()
 type MagnitudePercentile struct {
+	kind    dtype.Type
 	percent float64
+	top     int64 // above all keys
 	buffer  *gpu.Buffer
 	table   gpu.Span // counters
 	rest    gpu.Span // of keys below, of keys above, of what is no number
@@ -45,28 +49,55 @@ type orderStatistic struct {
 }
 
 const (
-	infiniteKey = 0x7f800000 // the first of what is no number
+	infiniteKey = 0x7f800000 // the first of float32 that is no number
 	sumBins     = 4096       // counters of a sum
+	restBytes   = 24         // of what is below, above, and no number
 )
 
-// NewMagnitudePercentile prepares for a percentile, 0…100, with at most so many bytes of
-// counters, a power of two from 512 KiB to 64 MiB.
-func NewMagnitudePercentile(s *gpu.Stream, percent float64, bytes int64) (*MagnitudePercentile, error) {
-	bytes = 1 << (bits.Len64(uint64(min(max(bytes, 512<<10), 64<<20))) - 1)
-	p := &MagnitudePercentile{percent: percent, bins: bytes / 8}
+// NewMagnitudePercentile prepares for a percentile, 0…100, of elements of type t, with at
+// most so many bytes of counters, a power of two from 512 KiB to 128 MiB; two octaves of
+// float32 have one for each number in 128 MiB.
+func NewMagnitudePercentile(s *gpu.Stream, t dtype.Type, percent float64, bytes int64) (*MagnitudePercentile, error) {
+	bytes = counterBytes(t, bytes)
+	p := &MagnitudePercentile{kind: t, percent: percent, bins: bytes / 8, top: infiniteKey}
+	if !p.Looks() {
+		p.top = 1 << 16
+	}
 	sums := p.bins / sumBins * 8
 	var err error
-	if p.buffer, err = s.Device().Memory().Get(bytes + sums + 256); err != nil {
+	if p.buffer, err = s.Device().Memory().Get(bytes + sums + restBytes); err != nil {
 		return nil, err
 	}
-	p.table, p.sums, p.rest = p.buffer.From(0, bytes), p.buffer.From(bytes, sums), p.buffer.From(bytes+sums, 24)
-	p.window(0, infiniteKey)
+	p.table, p.sums, p.rest = p.buffer.From(0, bytes), p.buffer.From(bytes, sums), p.buffer.From(bytes+sums, restBytes)
+	p.window(0, p.top)
 	s.Zero(p.buffer.Span)
 	if err := s.Wait(); err != nil {
 		p.Release()
 		return nil, err
 	}
 	return p, nil
+}
+
+// counterBytes is the power of two.
+func counterBytes(t dtype.Type, bytes int64) int64 {
+	const least = 8 << 16
+	if small(t) {
+		return least
+	}
+	return 1 << (bits.Len64(uint64(min(max(bytes, least), 128<<20))) - 1)
+}
+
+// small is the types of which each magnitude has a counter.
+func small(t dtype.Type) bool { return t.IsInteger() && t.Size() <= 2 }
+
+// Looks says whether a look at a part of the values is of use.
+func (p *MagnitudePercentile) Looks() bool { return !small(p.kind) }
+
+// PercentileBytes is the device memory that a [MagnitudePercentile] of type t takes with
+// at most so many bytes of counters.
+func PercentileBytes(t dtype.Type, bytes int64) int64 {
+	bytes = counterBytes(t, bytes)
+	return int64(mem.Size(int(bytes + bytes/sumBins + restBytes)))
 }
 
 // Release gives the memory back.
@@ -80,10 +111,10 @@ func (p *MagnitudePercentile) window(from, to int64) {
 	}
 }
 
-// Add queues the counting of n elements of type t, as float32, in the current pass. It may
-// be called for several streams at a time.
-func (p *MagnitudePercentile) Add(s *gpu.Stream, src gpu.Span, t dtype.Type, n int64) error {
-	name, err := suffix(t)
+// Add queues the counting of n elements in the current pass. It may be called for several
+// streams at a time.
+func (p *MagnitudePercentile) Add(s *gpu.Stream, src gpu.Span, n int64) error {
+	name, err := suffix(p.kind)
 	if err != nil {
 		return err
 	}
@@ -100,6 +131,10 @@ func (p *MagnitudePercentile) Add(s *gpu.Stream, src gpu.Span, t dtype.Type, n i
 // Begin ends a pass, or the look, and starts another, if there must be one. All that was
 // added must have been waited for. It waits for s.
 func (p *MagnitudePercentile) Begin(s *gpu.Stream) (bool, error) {
+	if p.passes == 0 && !p.Looks() {
+		p.passes++
+		return true, nil
+	}
 	sums, err := p.counts(s)
 	if err != nil {
 		return false, err
@@ -115,7 +150,7 @@ func (p *MagnitudePercentile) Begin(s *gpu.Stream) (bool, error) {
 		p.bad = int64(sums.bad)
 		if p.n > 0 {
 			lo, hi, _ := filter.Ranks(p.n, p.percent)
-			p.wanted = []orderStatistic{{lo, 0, infiniteKey}, {hi, 0, infiniteKey}}
+			p.wanted = []orderStatistic{{lo, 0, p.top}, {hi, 0, p.top}}
 		}
 	}
 	for i := range p.wanted {
@@ -145,14 +180,14 @@ func (p *MagnitudePercentile) guess(s *gpu.Stream, sums *keySums) error {
 	for _, c := range sums.parts {
 		n += int64(c)
 	}
-	middle := orderStatistic{0, 0, infiniteKey}
+	middle := orderStatistic{0, 0, p.top}
 	if n > 0 {
 		middle.rank, _, _ = filter.Ranks(n, p.percent)
 		if err := p.narrow(s, sums, &middle); err != nil {
 			return err
 		}
 	}
-	from := min(max(0, (middle.from+middle.to-p.bins)/2), infiniteKey-p.bins)
+	from := min(max(0, (middle.from+middle.to-p.bins)/2), p.top-p.bins)
 	p.window(from, from+p.bins)
 	return p.next(s)
 }
@@ -177,7 +212,7 @@ func (p *MagnitudePercentile) counts(s *gpu.Stream) (*keySums, error) {
 	}
 	s.Launch(k, gpu.Dim{int(p.bins / sumBins), 1, 1}, gpu.Dim{blockSize, 1, 1}, p.table, p.sums)
 	n := p.sums.Bytes()
-	host, err := s.Device().Host(int(n) + 24)
+	host, err := s.Device().Host(int(n) + restBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +262,7 @@ func (p *MagnitudePercentile) narrow(s *gpu.Stream, sums *keySums, w *orderStati
 		bin++
 	}
 	w.from = p.low + bin<<p.shift
-	w.to = min(w.from+1<<p.shift, infiniteKey)
+	w.to = min(w.from+1<<p.shift, p.top)
 	return nil
 }
 
@@ -243,6 +278,12 @@ func (p *MagnitudePercentile) Value() float32 {
 		return 0
 	}
 	_, _, t := filter.Ranks(p.n, p.percent)
-	at := func(i int) float32 { return math.Float32frombits(uint32(p.wanted[i].from)) }
+	at := func(i int) float32 {
+		key := p.wanted[i].from
+		if p.Looks() {
+			return math.Float32frombits(uint32(key))
+		}
+		return float32(key)
+	}
 	return float32(filter.Interpolate(at(0), at(1), t))
 }

@@ -1,0 +1,136 @@
+package oct
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/zarr/zarrgpu"
+)
+
+// devicePercentile is the search for the percentile of the magnitudes on a device. All
+// voxels go there once, or more often if the tile in the middle does not say where it
+// lies; counts come back.
+type devicePercentile struct {
+	mosaic  *mosaic
+	res     Resources
+	columns *deviceColumns
+	workers int
+	counts  *kernels.MagnitudePercentile
+	stream  *gpu.Stream
+	team    deviceTeam
+}
+
+// percentileOnDevice is [cropper.percentile] on a device.
+func (p *cropper[T]) percentileOnDevice(ctx context.Context) (value float32, err error) {
+	d, err := planDevicePercentile(p.mosaic, p.c.PercentileMax, p.res)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, d.end()) }()
+	if err := d.find(ctx); err != nil {
+		return 0, err
+	}
+	p.nonFinite.Store(d.counts.NonFinite())
+	return d.counts.Value(), nil
+}
+
+func planDevicePercentile(m *mosaic, percent float64, res Resources) (*devicePercentile, error) {
+	p := &devicePercentile{mosaic: m, res: res}
+	var err error
+	if p.columns, err = newDeviceColumns(m, &p.res, res.Meter); err != nil {
+		return nil, err
+	}
+	counters := res.Device.Memory().Limit() / 32
+	// a worker has one region on the device at a time
+	each := pooledBytes(p.columns.Bytes(p.columns.slot())) + kernels.PercentileBytes(m.dtype, counters)
+	if p.workers, err = p.columns.workers(&p.res, res.Mem, 1<<20, pooledBytes(1), each, "counting "+p.columns.pieces()); err != nil {
+		return nil, err
+	}
+	if p.stream, err = res.Device.Stream(); err != nil {
+		return nil, err
+	}
+	if p.counts, err = kernels.NewMagnitudePercentile(p.stream, m.dtype, percent, counters); err != nil {
+		return nil, errors.Join(err, p.stream.Close())
+	}
+	return p, nil
+}
+
+func (p *devicePercentile) end() error {
+	p.counts.Release()
+	return p.stream.Close()
+}
+
+// find looks at the tile in the middle, if that helps, and then counts all voxels.
+func (p *devicePercentile) find(ctx context.Context) error {
+	ny, nx := p.mosaic.tiles()
+	if p.counts.Looks() {
+		progress := p.res.Progress
+		p.res.Progress = nil
+		if err := p.count(ctx, 1, func(int) (int, int) { return ny / 2, nx / 2 }); err != nil {
+			return err
+		}
+		p.res.Progress = progress
+	}
+	for {
+		more, err := p.counts.Begin(p.stream)
+		if err != nil || !more {
+			return err
+		}
+		if err := p.count(ctx, ny*nx, func(k int) (int, int) { return k / nx, k % nx }); err != nil {
+			return err
+		}
+		p.res.Progress = nil // of further passes
+	}
+}
+
+// count counts the voxels of n tiles.
+func (p *devicePercentile) count(ctx context.Context, n int, tile func(k int) (i, j int)) error {
+	p.team = deviceTeam{}
+	var next atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	for range min(p.workers, n) {
+		g.Go(func() (err error) {
+			w, err := newDeviceWorker(p.res.Device)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, w.end()) }()
+			var voxels gpu.Span
+			works, err := p.team.join(func() (err error) {
+				if voxels, err = w.memory(p.columns.Bytes(p.columns.slot())); err == nil {
+					_, err = w.begin(p.columns.Reader, p.columns.slot(), 1)
+				}
+				return err
+			})
+			if !works {
+				return err
+			}
+			l := &deviceLoop{worker: w, res: &p.res, next: func(int) (*deviceJob, bool) {
+				k := int(next.Add(1) - 1)
+				if k >= n {
+					return nil, false
+				}
+				i, j := tile(k)
+				return p.job(w.stream, voxels, p.mosaic.extent(i, j)), true
+			}}
+			return l.run(ctx)
+		})
+	}
+	return g.Wait()
+}
+
+// job counts the voxels of a tile. Of it nothing comes back.
+func (p *devicePercentile) job(s *gpu.Stream, voxels gpu.Span, at rectangle) *deviceJob {
+	job := &deviceJob{regions: p.columns.regions(at.y0, at.height(), at.x0, at.width())}
+	job.queue = func(_ int, in *zarrgpu.Slot) error {
+		in.Into(s, voxels)
+		return p.counts.Add(s, voxels, in.Bytes()/int64(p.mosaic.dtype.Size()))
+	}
+	job.write = func(context.Context) error { return nil }
+	return job
+}

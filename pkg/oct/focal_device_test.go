@@ -1,0 +1,240 @@
+//go:build !nocuda
+
+package oct
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/meter"
+	"strata/pkg/ngff"
+	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/store"
+	"strata/tests/golden"
+)
+
+// focalOnBoth takes the curvature out of a mosaic on the CPU and on the device, and compares
+// all outputs and maps, and the bytes that were copied to the device and back: of an input
+// that the host decodes exactly.
+func focalOnBoth(t *testing.T, d *gpu.Device, in *ngff.Image, c FocalCurvature) {
+	t.Helper()
+	up, down := sameFocal(t, d, in, c, "host")
+	m, err := openMosaic(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tile, lines := int64(m.chunk[1]*m.chunk[2]), int64(m.shape[1]*m.shape[2])
+	wantUp, wantDown := stored(in.Levels[0].Array)+4*tile, stored(in.Levels[0].Array)
+	if c.Correction == nil { // searched before: voxels and weights there, depths back
+		wantUp += stored(in.Levels[0].Array) + kernels.SearcherBytes(filter.InterfaceSearch{SigmaZ: c.SigmaZ})
+		wantDown += 4 * lines
+	}
+	if ny, nx := m.tiles(); m.dtype.IsFloat() {
+		wantDown += 8 * int64(ny*nx)
+	}
+	if up != wantUp || down != wantDown {
+		t.Errorf("%d bytes went to the device and %d came back, want %d and %d", up, down, wantUp, wantDown)
+	}
+	small, chunks := brought(t, d, in.Levels[0].Array)
+	if chunks == 0 {
+		return
+	}
+	// what is decoded on the device goes there as it is stored, with small tables
+	passes := (wantUp - 4*tile) / stored(in.Levels[0].Array)
+	up, down = sameFocal(t, d, in, c, "")
+	if least := passes*small + 4*tile; up < least || up > least+least/50+64<<10 || up > wantUp {
+		t.Errorf("%d bytes went to the device, the input has %d", up, small)
+	}
+	if down < wantDown || down > wantDown+passes*int64(chunks)*12*64 {
+		t.Errorf("%d bytes came back, want %d and those of %d chunks", down, wantDown, chunks)
+	}
+}
+
+// sameFocal compares what the CPU makes and what the device makes, to which chunks come as
+// the backend says.
+func sameFocal(t *testing.T, d *gpu.Device, in *ngff.Image, c FocalCurvature, backend string) (up, down int64) {
+	t.Helper()
+	var images [2]*ngff.Image
+	var maps [2]savedMaps
+	var bad [2]int64
+	var done [2]atomic.Int64
+	up, down, _ = d.Traffic()
+	for i, dev := range []*gpu.Device{nil, d} {
+		res := small()
+		res.Device, res.Backend, res.Meter = dev, backend, new(meter.Meter)
+		res.Progress = func(n int64) { done[i].Add(n) }
+		c.Maps = maps[i].targets()
+		var err error
+		if images[i], err = Focal(ctx, in, store.Memory(), c, Layout{Levels: 2}, res); err != nil {
+			t.Fatal(err)
+		}
+		bad[i] = res.Meter.NonFinite()
+	}
+	sameArrays(t, images[1], images[0])
+	for k, name := range []string{"depth", "flat-field", "correction"} {
+		if c.Correction != nil && k < 2 {
+			continue
+		}
+		sameArrays(t, open(t, maps[1].stores[k]), open(t, maps[0].stores[k]))
+		if !bytes.Equal(maps[0].pictures[k].Bytes(), maps[1].pictures[k].Bytes()) {
+			t.Errorf("the pictures of the %s differ", name)
+		}
+	}
+	if bad[0] != bad[1] || done[0].Load() != done[1].Load() {
+		t.Errorf("%d voxels are not finite, of the CPU %d; progress of %d bytes, of the CPU %d", bad[1], bad[0], done[1].Load(), done[0].Load())
+	}
+	nowUp, nowDown, _ := d.Traffic()
+	return nowUp - up, nowDown - down
+}
+
+// TestFocalOnDevice: the golden mosaics.
+func TestFocalOnDevice(t *testing.T) {
+	d := device(t, 256<<20)
+	for _, c := range golden.Cases(t, "focal") {
+		t.Run(c.Name, func(t *testing.T) {
+			focalOnBoth(t, d, open(t, store.Folder(golden.Input(t, c))), FocalCurvature{SigmaXY: 3, SigmaZ: 2, Log: strings.Contains(c.Name, "log")})
+		})
+	}
+}
+
+// Every type, mosaics with partial tiles and several chunks along z, every kind of window.
+func TestFocalTypesOnDevice(t *testing.T) {
+	d := device(t, 256<<20)
+	t.Run("uint8", func(t *testing.T) { focalOnDevice[uint8](t, d, FocalCurvature{SigmaXY: 3, SigmaZ: 1}, nil) })
+	t.Run("int8", func(t *testing.T) { focalOnDevice[int8](t, d, FocalCurvature{SigmaXY: 4, SigmaZ: 1}, nil) })
+	t.Run("uint16", func(t *testing.T) {
+		focalOnDevice[uint16](t, d, FocalCurvature{SigmaXY: 5, SigmaZ: 2, Log: true}, codec.Chain{codec.Zstd(1, false)})
+	})
+	t.Run("int16", func(t *testing.T) { focalOnDevice[int16](t, d, FocalCurvature{SigmaXY: 0, SigmaZ: 3}, nil) })
+	t.Run("uint32", func(t *testing.T) { focalOnDevice[uint32](t, d, FocalCurvature{SigmaXY: 2, SigmaZ: 0.1}, nil) })
+	t.Run("int32", func(t *testing.T) { focalOnDevice[int32](t, d, FocalCurvature{SigmaXY: 1, SigmaZ: 2}, nil) })
+	t.Run("uint64", func(t *testing.T) { focalOnDevice[uint64](t, d, FocalCurvature{SigmaXY: 3, SigmaZ: 2}, nil) })
+	t.Run("int64", func(t *testing.T) { focalOnDevice[int64](t, d, FocalCurvature{SigmaXY: 3, SigmaZ: 2}, nil) })
+	t.Run("float32", func(t *testing.T) { focalOnDevice[float32](t, d, FocalCurvature{SigmaXY: 17, SigmaZ: 2}, nil) })
+	t.Run("float64", func(t *testing.T) {
+		focalOnDevice[float64](t, d, FocalCurvature{SigmaXY: 3, SigmaZ: 2, Log: true}, nil)
+	})
+}
+
+// uneven is a voxel of a mosaic without any pattern; some are no numbers where the type has these.
+func uneven[T dtype.Element](i int) T {
+	switch {
+	case !dtype.Of[T]().IsFloat():
+		return T(uint32(i)*2654435761>>7%251 + uint32(i/2000))
+	case i%9001 == 77:
+		return T(math.NaN())
+	case i%7001 == 5:
+		return T(math.Inf(-1))
+	case i%6007 == 5 && dtype.Of[T]() == dtype.Float64:
+		big := 1e200
+		return T(big)
+	}
+	return T(float64(uint32(i)*2654435761>>7%1013)/3 - 20)
+}
+
+func focalOnDevice[T dtype.Element](t *testing.T, d *gpu.Device, c FocalCurvature, chain codec.Chain) {
+	in, _ := made(t, []int{11, 45, 70}, []int{4, 20, 16}, nil, chain, uneven[T])
+	focalOnBoth(t, d, in, c)
+	if size := dtype.Of[T]().Size(); size == 4 || size == 1 {
+		return
+	}
+	m, err := openMosaic(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	corr := make([]float32, m.chunk[1]*m.chunk[2])
+	for i := range corr {
+		corr[i] = float32(i%100)*0.37 - 15
+	}
+	c.Correction = plane(t, corr, m.chunk[1], m.chunk[2])
+	focalOnBoth(t, d, in, c)
+}
+
+// A device that does not hold a tile, or not its seams, makes the same of parts; one that does
+// not hold a part is an error that says what is needed.
+func TestFocalInLittleDeviceMemory(t *testing.T) {
+	in, _ := made(t, []int{11, 45, 70}, []int{11, 20, 32}, nil, nil, uneven[uint16])
+	for _, c := range []struct {
+		sigma  float64
+		memory int64
+		again  bool // some voxels go there again
+	}{{3, 120 << 10, false}, {3, 56 << 10, true}, {8, 48 << 10, true}} {
+		d := device(t, c.memory)
+		up, _ := sameFocal(t, d, in, FocalCurvature{SigmaXY: c.sigma, SigmaZ: 1}, "host")
+		if peak := d.Memory().Peak(); peak > c.memory {
+			t.Errorf("%d bytes of %d", peak, c.memory)
+		}
+		if all := 2*stored(in.Levels[0].Array) + 4*20*32 + 32; (up > all) != c.again || up < all {
+			t.Errorf("sigma %v, %d KiB: %d bytes went to the device, the least is %d", c.sigma, c.memory>>10, up, all)
+		}
+	}
+	res := small()
+	res.Device = device(t, 20<<10)
+	_, err := Focal(ctx, in, store.Memory(), FocalCurvature{SigmaXY: 3, SigmaZ: 1}, Layout{}, res)
+	if !errors.Is(err, gpu.ErrMemory) || !strings.Contains(err.Error(), "searching tiles of [11 20 32] voxels in pieces of [11 1 32] takes 1 MiB of device memory") {
+		t.Errorf("an A-line in 20 KiB: %v", err)
+	}
+}
+
+// Seams that find no memory on the device are read again, across the borders of chunks; more window than
+// memory is an error.
+func TestDeviceSeamsWithoutMemory(t *testing.T) {
+	in, _ := made(t, []int{11, 29, 41}, []int{4, 8, 10}, nil, codec.Chain{codec.Zstd(1, false)}, uneven[uint16])
+	m, err := openMosaic(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := Resources{Workers: 3, Mem: 32 << 20}
+	search := func(s filter.InterfaceSearch, room bool) (all []int32) {
+		var mu sync.Mutex
+		all = make([]int32, 29*41)
+		left := len(all)
+		found := func(_ context.Context, r rectangle, depth []int32, _ []float32) error {
+			mu.Lock()
+			defer mu.Unlock()
+			left -= r.area()
+			for y := r.y0; y < r.y1; y++ {
+				copy(all[y*41+r.x0:y*41+r.x1], depth[(y-r.y0)*r.width():])
+			}
+			return nil
+		}
+		if room {
+			err = findInterfaces[uint16](ctx, m, s, res, 0, false, found, nil)
+		} else {
+			var p *deviceSearch
+			if p, err = planDeviceSearch(m, s, res, 0); err == nil {
+				p.strips, p.found = 0, found
+				err = p.run(ctx)
+			}
+		}
+		if err == nil && left != 0 {
+			t.Errorf("%+v: %d A-lines are missing", s, left)
+		}
+		return all
+	}
+	for _, sigma := range []float64{2, 3, 7} {
+		s := filter.InterfaceSearch{SigmaXY: sigma, SigmaZ: 1, Planes: 6}
+		res.Device = nil
+		want := search(s, true)
+		res.Device = device(t, 16<<20)
+		for _, res.Backend = range []string{"host", ""} {
+			if got := search(s, false); err != nil || !slices.Equal(got, want) {
+				t.Errorf("sigma %v, backend %q: other depths, %v", sigma, res.Backend, err)
+			}
+		}
+	}
+	if search(filter.InterfaceSearch{SigmaXY: 23, SigmaZ: 1}, false); !errors.Is(err, gpu.ErrMemory) || !strings.Contains(err.Error(), "a mean filter of 23 pixels") {
+		t.Errorf("more window than memory: %v", err)
+	}
+}
