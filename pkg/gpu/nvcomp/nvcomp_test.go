@@ -365,7 +365,7 @@ func TestOpen(t *testing.T) {
 	for name, c := range map[string]struct{ env, want string }{
 		"missing": {"STRATA_LIBNVCOMP=/nonexistent/libnvcomp.so", "nvCOMP cannot be opened"},
 		"another": {"STRATA_LIBNVCOMP=libc.so.6", "it has no nvcompGetProperties"},
-		"driver":  {"CUEMU_FAIL=nvcompBatchedZstdDecompressGetTempSize:1:1000", "nvCOMP 6.0.0 does not work on CUEMU: nvcompBatchedZstdDecompressGetTempSize: CUDA failed"},
+		"driver":  {"CUEMU_FAIL=nvcompBatchedZstdCompressGetTempSize:1:1000", "nvCOMP 6.0.0 does not work on CUEMU: nvcompBatchedZstdCompressGetTempSize: CUDA failed"},
 		"call":    {"CUEMU_FAIL=nvcompBatchedLZ4CompressGetRequiredAlignments:1:10000", "internal error (nvCOMP error 10000)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -395,7 +395,7 @@ func TestOpen(t *testing.T) {
 func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct{ env, want string }{
 		"call":   {"CUEMU_FAIL=nvcompBatchedZstdDecompressAsync:1:1000", "nvcompBatchedZstdDecompressAsync: CUDA failed (nvCOMP error 1000)"},
-		"temp":   {"CUEMU_FAIL=nvcompBatchedZstdDecompressGetTempSize:2:11", "not supported"},
+		"temp":   {"CUEMU_FAIL=nvcompBatchedZstdDecompressGetTempSize:1:11", "not supported"},
 		"piece":  {"CUEMU_CHUNK=3:12", "piece 2: Zstd: cannot be decompressed (nvCOMP error 12)"},
 		"device": {"CUEMU_FAIL=nvcompBatchedZstdDecompressAsync:1:719s", "719"},
 		"upload": {"CUEMU_FAIL=cuMemcpyDtoHAsync_v2:1:1", "cuMemcpyDtoHAsync_v2"},

@@ -26,7 +26,7 @@ import (
 var formats = map[codec.StreamFormat]nvcomp.Format{codec.StreamZstd: nvcomp.Zstd, codec.StreamLZ4: nvcomp.LZ4}
 
 // apart is what distances between pieces of scratch memory are multiples of.
-const apart = 256
+const apart = 16
 
 func up(n int64) int64 { return (n + apart - 1) / apart * apart }
 

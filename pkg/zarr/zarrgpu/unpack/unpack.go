@@ -43,7 +43,7 @@ var formats = map[codec.StreamFormat]nvcomp.Format{
 }
 
 // apart is what distances between a batch's pieces of scratch memory are multiples of.
-const apart = 256
+const apart = 16
 
 func up(n int64) int64 { return (n + apart - 1) / apart * apart }
 
