@@ -144,6 +144,13 @@ func (a *deviceAssembly) begin() (err error) {
 		}
 		return sum
 	}
+	if nice.moving > 0 {
+		for i := range a.medians {
+			if a.medians[i], err = kernels.NewSelector(a.device, 50, 1, false); err != nil {
+				return err
+			}
+		}
+	}
 	need := size(least.canvas, least.moving, least.raw)
 	for room := a.room(); ; room -= room / 8 { // less if the driver has less
 		if need > room {
@@ -183,19 +190,10 @@ func (a *deviceAssembly) begin() (err error) {
 	}
 	a.placed = make([]bool, a.slots)
 	a.batches, a.back = make(chan planeBatch, p.depth+1), make(chan int, p.depth+1)
-	if nice.moving > 0 {
-		for i := range a.medians {
-			if a.medians[i], err = kernels.NewSelector(a.device, 50, 1, false); err != nil {
-				return err
-			}
-		}
-	}
 	if a.piece > 0 {
-		if a.fills, err = kernels.NewSelector(a.device, 1, a.piece, true); err != nil {
-			return err
-		}
+		a.fills, err = kernels.NewSelector(a.device, 1, a.piece, true)
 	}
-	return nil
+	return err
 }
 
 // beginHost takes the host's memory: planes that are written at a time, and what is
