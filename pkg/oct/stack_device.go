@@ -41,6 +41,7 @@ type stackLoader struct {
 	bad     gpu.Span // uint64: voxels of it that are not finite
 	count   []byte   // page-locked: as bad
 
+	of      *stackSlice   // whose regions the slots are for
 	running *zarr.Region  // what the device works on
 	slot    *zarrgpu.Slot // through which it goes
 	turn    int
@@ -105,7 +106,7 @@ func (l *stackLoader) begin(bytes int64) error {
 // close gives the loaders' memory back, once nothing runs any more.
 func (d *deviceStack) close() (err error) {
 	for _, l := range d.loaders {
-		err = errors.Join(err, l.deviceWorker.end())
+		err = errors.Join(err, l.end())
 	}
 	d.loaders = nil
 	return err
@@ -164,14 +165,15 @@ func (d *deviceStack) load(ctx context.Context, b *stackLoad) (err error) {
 	}
 	total := n[0] * n[1] * n[2]
 	team, err := d.team(b.slice, g, min(len(d.loaders), total))
-	defer func() {
-		for _, l := range team {
-			err = errors.Join(err, l.end())
-		}
-	}()
 	if err != nil {
 		return err
 	}
+	defer func() {
+		for _, l := range team { // nothing runs any more, also after an error
+			err = errors.Join(err, l.stream.Wait())
+			l.running = nil
+		}
+	}()
 	err = work.Each(ctx, len(team), total, func(worker, i int) error {
 		at := [3]int{i / (n[1] * n[2]), i / n[2] % n[1], i % n[2]}
 		r := zarr.Region{Start: make([]int, 3), Shape: make([]int, 3)}
@@ -190,20 +192,31 @@ func (d *deviceStack) load(ctx context.Context, b *stackLoad) (err error) {
 	return err
 }
 
-// team takes slots for regions of a slice, for at most n loaders, each two if there is
-// the memory. The loaders that it returns may have slots, also with an error.
+// team are at most n loaders with slots for regions of a slice, which they keep for its
+// next load: each two if there is the memory.
 func (d *deviceStack) team(s *stackSlice, shape [3]int, n int) ([]*stackLoader, error) {
+	for _, l := range d.loaders {
+		if l.of != s {
+			for _, slot := range l.slots {
+				slot.Release()
+			}
+			l.of, l.slots = s, nil
+		}
+	}
 	for i, l := range d.loaders[:n] {
-		for k := range mostSlots {
+		for len(l.slots) < mostSlots {
 			slot, err := d.readers[s].Slot(shape[:])
-			switch {
-			case err == nil:
+			if err == nil {
 				l.slots = append(l.slots, slot)
-			case !errors.Is(err, gpu.ErrMemory) || i == 0 && k == 0:
-				return d.loaders[:i+1], err
-			case k == 0: // those before do the work
+				continue
+			}
+			switch {
+			case !errors.Is(err, gpu.ErrMemory) || i == 0 && len(l.slots) == 0:
+				return nil, err
+			case len(l.slots) == 0: // those before do the work
 				return d.loaders[:i], nil
 			}
+			break
 		}
 	}
 	return d.loaders[:n], nil
@@ -236,8 +249,7 @@ func (l *stackLoader) wait(b *stackLoad, res *Resources) error {
 	}
 	begin := time.Now()
 	defer func() { res.Meter.Since(meter.Compute, begin) }()
-	err := l.stream.Wait()
-	if err != nil {
+	if err := l.stream.Wait(); err != nil {
 		return err
 	}
 	if b.anew {
@@ -273,16 +285,6 @@ func (l *stackLoader) queue(b *stackLoad) error {
 	}
 	l.stream.Download(l.count[:count.Bytes()], count)
 	return nil
-}
-
-// end waits until nothing runs any more, and gives the slots back.
-func (l *stackLoader) end() error {
-	err := l.stream.Wait()
-	for _, s := range l.slots {
-		s.Release()
-	}
-	l.slots, l.running = nil, nil
-	return err
 }
 
 // noDeviceMemory says how much memory of the device is missing.
