@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -214,17 +213,4 @@ func noise(s *gpu.Stream, m gpu.Span) error {
 		s.Upload(m.From(at, n), h.B[:n])
 	}
 	return s.Wait()
-}
-
-func (r *record) print(w io.Writer) {
-	fmt.Fprintf(w, "%s, driver for CUDA %s, commit %s\n\n", r.GPU.Name, r.Driver, r.Commit)
-	fmt.Fprintf(w, "copy on the device: %.0f GB/s (read and written); driver, context and first kernel: %.0f ms\n\n", r.CopyBytesPerSecond/1e9, r.OpenSeconds*1e3)
-	fmt.Fprintln(w, "| kernel | GB/s | of a copy |\n|---|---:|---:|")
-	for _, k := range r.Kernels {
-		fmt.Fprintf(w, "| %s | %.0f | %.2f |\n", k.Name, k.BytesPerSecond/1e9, k.OfCopy)
-	}
-	fmt.Fprintln(w, "\n| stage | GPU | CPU | same bytes |\n|---|---:|---:|---|")
-	for _, s := range r.Stages {
-		fmt.Fprintf(w, "| %s | %.2f s | %.2f s | %v |\n", s.Name, s.GPUSeconds, s.CPUSeconds, s.Same)
-	}
 }

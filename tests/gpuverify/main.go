@@ -5,10 +5,12 @@
 //	gpuverify -bin FOLDER -work FOLDER -json record.json [-mib 512] [-repeat 20]
 //
 // The record holds the machine, each kernel's bytes a second as the ratio to a copy,
-// and for each stage whether its output is the CPU's, byte for byte, and both times.
+// for each stage whether its output is the CPU's, voxel for voxel, and both times, how
+// long a stage takes to begin, and what CuPy takes for the same work where Python has it.
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -29,6 +31,8 @@ type record struct {
 	OpenSeconds        float64   `json:"open_seconds"`          // driver, context, first kernel
 	Kernels            []measure `json:"kernels"`
 	Stages             []stage   `json:"stages"`
+	StartSeconds       float64   `json:"start_seconds"` // of a stage on the GPU beyond one on the CPU
+	Peer               peer      `json:"peer"`
 }
 
 // Set by the linker.
@@ -40,14 +44,17 @@ func main() {
 	out := flag.String("json", "gpu-verify.json", "record to write")
 	mib := flag.Int("mib", 512, "size of what kernels work on, in MiB")
 	repeat := flag.Int("repeat", 20, "how often each kernel runs; the median counts")
+	tile := flag.String("tile", "100,256,256", "size of the phantom's tiles: Z,Y,X")
+	peers := flag.String("peers", "", "script of the peer (default: none)")
+	module := flag.String("module", "cupy", "array module of the peer")
 	flag.Parse()
-	if err := run(*bin, *work, *out, int64(*mib)<<20, *repeat); err != nil {
+	if err := run(*bin, *work, *out, *tile, *peers, *module, int64(*mib)<<20, *repeat); err != nil {
 		fmt.Fprintln(os.Stderr, "gpuverify:", err)
 		os.Exit(1)
 	}
 }
 
-func run(bin, work, out string, bytes int64, repeat int) error {
+func run(bin, work, out, tile, peers, module string, bytes int64, repeat int) error {
 	r := &record{Started: time.Now().UTC(), Commit: commit}
 	started := time.Now()
 	list, err := gpu.Devices()
@@ -72,8 +79,16 @@ func run(bin, work, out string, bytes int64, repeat int) error {
 		}
 		defer os.RemoveAll(work)
 	}
-	if err := runStages(bin, work, r); err != nil {
+	if err := runStages(context.Background(), bin, work, tile, r); err != nil {
 		return err
+	}
+	if err := measureStart(bin, work, max(3, repeat/2), r); err != nil {
+		return err
+	}
+	if peers != "" {
+		if err := runPeers(bin, work, peers, module, tile, r); err != nil {
+			return err
+		}
 	}
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -85,7 +100,7 @@ func run(bin, work, out string, bytes int64, repeat int) error {
 	r.print(os.Stdout)
 	for _, s := range r.Stages {
 		if !s.Same {
-			return fmt.Errorf("%s: the output is not the CPU's", s.Name)
+			return fmt.Errorf("%s: the voxels are not the CPU's", s.Name)
 		}
 	}
 	return nil

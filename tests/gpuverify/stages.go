@@ -2,12 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"strata/pkg/ngff"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
 )
 
 // stage is one run of a program on the GPU and one on the CPU.
@@ -15,31 +21,73 @@ type stage struct {
 	Name       string  `json:"name"`
 	GPUSeconds float64 `json:"gpu_seconds"`
 	CPUSeconds float64 `json:"cpu_seconds"`
-	Same       bool    `json:"same_bytes"`
+	Same       bool    `json:"same_voxels"`
 }
 
-// runStages runs the stages that know a GPU on mosaics of some types and codecs.
-func runStages(bin, work string, r *record) error {
-	for _, c := range []struct {
-		name  string
-		flags []string
-	}{
-		{"zstd", []string{"--codec", "zstd:3"}},
-		{"raw", []string{"--codec", "raw"}},
-		{"uint16", []string{"--dtype", "uint16"}},
-	} {
-		folder := filepath.Join(work, c.name)
-		if err := program(bin, "phantom", append([]string{folder, "-q", "-f", "--tiles", "4,4", "--tile", "100,256,256"}, c.flags...)...); err != nil {
+// data is a phantom that the stages work on.
+type data struct {
+	name  string
+	flags []string // of phantom
+}
+
+var phantoms = []data{
+	{"blosc", nil},
+	{"raw", []string{"--codec", "raw"}},
+	{"zstd, uint16", []string{"--codec", "zstd:3", "--dtype", "uint16"}},
+}
+
+// job is a stage with its arguments: inputs, flags, and where the output comes among them.
+type job struct {
+	name string
+	args []string // output, the word, stands for the output
+}
+
+const output = "OUT"
+
+// jobs are the stages of a workflow on the first of two slices, and on both: each has
+// inputs that the CPU made.
+func jobs(folder string) (prepare, compared []job) {
+	mosaic := func(k int) string { return filepath.Join(folder, fmt.Sprintf("mosaic_grid_3d_z%02d.ome.zarr", k)) }
+	slices := filepath.Join(folder, "slices")
+	for k := range 2 {
+		prepare = append(prepare, job{"stitch", []string{mosaic(k), filepath.Join(slices, fmt.Sprintf("slice_z%02d.ome.zarr", k))}})
+	}
+	for _, name := range []string{"aip", "resample", "focal", "crop"} {
+		compared = append(compared, job{name, []string{mosaic(0), output}})
+	}
+	for _, blending := range []string{"diffusion", "average"} {
+		compared = append(compared, job{"stitch", []string{mosaic(0), output, "--blending", blending}})
+	}
+	compared = append(compared, job{"stack", []string{slices, filepath.Join(folder, "shifts_xy.csv"), output, "--blend"}})
+	return prepare, compared
+}
+
+// runStages runs the stages on phantoms of some types and codecs. tile is the size of
+// a phantom's tiles, the flag.
+func runStages(ctx context.Context, bin, work, tile string, r *record) error {
+	for _, c := range phantoms {
+		folder := filepath.Join(work, "phantom")
+		if err := program(bin, "phantom", append([]string{folder, "-q", "-f", "--slices", "2", "--tiles", "4,4", "--tile", tile}, c.flags...)...); err != nil {
 			return err
 		}
-		in := filepath.Join(folder, "mosaic_grid_3d_z00.ome.zarr")
-		for _, name := range []string{"aip", "resample"} {
-			s := stage{Name: name + ", " + c.name}
+		prepare, compared := jobs(folder)
+		for _, j := range prepare {
+			if err := program(bin, j.name, append(j.args, "--no-use_gpu", "-q")...); err != nil {
+				return err
+			}
+		}
+		for _, j := range compared {
+			s := stage{Name: j.name + ", " + c.name}
+			if j.name == "stitch" {
+				s.Name += ", " + j.args[len(j.args)-1]
+			}
 			var outputs [2]string
 			for i, flag := range []string{"--require_gpu", "--no-use_gpu"} {
 				outputs[i] = filepath.Join(work, fmt.Sprintf("out%d.ome.zarr", i))
+				args := slices.Clone(j.args)
+				args[slices.Index(args, output)] = outputs[i]
 				started := time.Now()
-				if err := program(bin, name, in, outputs[i], flag, "-q", "-f"); err != nil {
+				if err := program(bin, j.name, append(args, flag, "-q", "-f")...); err != nil {
 					return err
 				}
 				seconds := time.Since(started).Seconds()
@@ -50,7 +98,7 @@ func runStages(bin, work string, r *record) error {
 				}
 			}
 			var err error
-			if s.Same, err = same(outputs[0], outputs[1]); err != nil {
+			if s.Same, err = same(ctx, outputs[0], outputs[1]); err != nil {
 				return err
 			}
 			r.Stages = append(r.Stages, s)
@@ -58,6 +106,74 @@ func runStages(bin, work string, r *record) error {
 		if err := os.RemoveAll(folder); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// measureStart is how much longer a stage takes on the GPU than on the CPU when there is
+// nothing to do: the driver, the context and the kernels.
+func measureStart(bin, work string, repeat int, r *record) error {
+	folder := filepath.Join(work, "small")
+	if err := program(bin, "phantom", folder, "-q", "-f", "--tiles", "1,1", "--tile", "4,8,8"); err != nil {
+		return err
+	}
+	var median [2]float64
+	for i, flag := range []string{"--require_gpu", "--no-use_gpu"} {
+		var all []float64
+		for range repeat {
+			started := time.Now()
+			if err := program(bin, "aip", filepath.Join(folder, "mosaic_grid_3d_z00.ome.zarr"), filepath.Join(work, "small.ome.zarr"), flag, "-q", "-f"); err != nil {
+				return err
+			}
+			all = append(all, time.Since(started).Seconds())
+		}
+		slices.Sort(all)
+		median[i] = all[len(all)/2]
+	}
+	r.StartSeconds = median[0] - median[1]
+	return os.RemoveAll(folder)
+}
+
+// peer is what a Python program did of the same work, or why it could not.
+type peer struct {
+	Skipped  string             `json:"skipped,omitempty"`
+	Versions map[string]string  `json:"versions,omitempty"`
+	Bytes    int64              `json:"bytes,omitempty"`
+	Seconds  map[string]float64 `json:"seconds,omitempty"` // by stage, start-up left out
+	Ours     map[string]float64 `json:"ours,omitempty"`    // whole programs
+}
+
+// runPeers lets CuPy do aip and resample where Python has it, on a mosaic of raw chunks.
+func runPeers(bin, work, script, module, tile string, r *record) error {
+	folder := filepath.Join(work, "peers")
+	if err := program(bin, "phantom", folder, "-q", "-f", "--tiles", "4,4", "--tile", tile, "--codec", "raw"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	mosaic := filepath.Join(folder, "mosaic_grid_3d_z00.ome.zarr")
+	out, err := exec.Command("python3", script, mosaic, filepath.Join(folder, "out"), "--module", module).Output()
+	if err != nil {
+		r.Peer.Skipped = fmt.Sprintf("python3 %s: %v", filepath.Base(script), err)
+		return nil
+	}
+	if err := json.Unmarshal(out, &r.Peer); err != nil {
+		return fmt.Errorf("%s: %w", script, err)
+	}
+	if r.Peer.Skipped != "" {
+		return nil
+	}
+	r.Peer.Ours = map[string]float64{}
+	for name := range r.Peer.Seconds {
+		var all []float64
+		for range 3 {
+			started := time.Now()
+			if err := program(bin, name, mosaic, filepath.Join(folder, "ours.ome.zarr"), "--require_gpu", "--codec", "raw", "--n_levels", "0", "-q", "-f"); err != nil {
+				return err
+			}
+			all = append(all, time.Since(started).Seconds())
+		}
+		slices.Sort(all)
+		r.Peer.Ours[name] = all[1]
 	}
 	return nil
 }
@@ -70,34 +186,56 @@ func program(bin, name string, args ...string) error {
 	return nil
 }
 
-// same compares two folders byte by byte.
-func same(a, b string) (bool, error) {
-	equal := true
-	count := [2]int{}
-	for i, root := range []string{a, b} {
-		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() {
-				return err
-			}
-			count[i]++
-			if i == 1 {
-				return nil
-			}
-			rel, err := filepath.Rel(root, path)
-			if err != nil {
-				return err
-			}
-			x, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			y, err := os.ReadFile(filepath.Join(b, rel))
-			equal = equal && err == nil && bytes.Equal(x, y)
-			return nil
-		})
+// same compares two images, voxel by voxel on all levels: how chunks are encoded may
+// differ.
+func same(ctx context.Context, a, b string) (bool, error) {
+	var images [2]*ngff.Image
+	for i, path := range []string{a, b} {
+		st, key, err := store.OpenURL(ctx, path)
 		if err != nil {
 			return false, err
 		}
+		if images[i], err = ngff.Open(ctx, st, key); err != nil {
+			return false, err
+		}
 	}
-	return equal && count[0] == count[1] && count[0] > 0, nil
+	if len(images[0].Levels) != len(images[1].Levels) {
+		return false, nil
+	}
+	for k := range images[0].Levels {
+		x, y := images[0].Levels[k].Array, images[1].Levels[k].Array
+		if x.DType() != y.DType() || !slices.Equal(x.Shape(), y.Shape()) {
+			return false, nil
+		}
+		equal, err := sameVoxels(ctx, x, y)
+		if err != nil || !equal {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// sameVoxels compares arrays of one shape and type, some rows of the first axis at a
+// time.
+func sameVoxels(ctx context.Context, x, y *zarr.Array) (bool, error) {
+	r := x.Bounds()
+	step := max(1, x.Chunks()[0])
+	for at := 0; at < x.Shape()[0]; at += step {
+		r.Start[0], r.Shape[0] = at, min(step, x.Shape()[0]-at)
+		n := x.DType().Size()
+		for _, d := range r.Shape {
+			n *= d
+		}
+		var b [2][]byte
+		for i, a := range []*zarr.Array{x, y} {
+			b[i] = make([]byte, n)
+			if err := a.Read(ctx, r, b[i]); err != nil {
+				return false, err
+			}
+		}
+		if !bytes.Equal(b[0], b[1]) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
