@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # usage: kernels.sh [check]   (make kernels, make kernels-check)
-# Compiles pkg/gpu/kernels/*.cu to the PTX beside them. check: compares it with what is
-# there instead, lets the assemblers of the oldest and of the newest CUDA that we promise make machine
-# code of it without spills and local memory, and lists the registers.
+# Compiles pkg/gpu/kernels/*.cu to the PTX beside them, lets the assemblers of the oldest and of the
+# newest CUDA that we promise make machine code of it, without spills and local memory, and lists
+# what that takes of a device in docs/gpu-kernels.md. check: compares all with what is there instead.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mode=${1:-write}
@@ -18,29 +18,58 @@ for cu in pkg/gpu/kernels/*.cu; do
   # No product is fused with a sum: the CPU rounds between them.
   "$python" scripts/nvrtc.py "$nvrtc" compute_70 "$out/$ptx" "$cu" --std=c++17 --fmad=false
 done
-if [ "$mode" = write ]; then
-  cp "$out"/*.ptx pkg/gpu/kernels/
-  exit
-fi
-for ptx in pkg/gpu/kernels/*.ptx; do
-  cmp -s "$ptx" "$out/$(basename "$ptx")" || { echo "$ptx is not what its source compiles to: run make kernels" >&2; exit 1; }
-done
-
 # assemble PTXAS ARCH…
 assemble() {
   local ptxas=$1 arch ptx
   shift
   for arch in "$@"; do
-    for ptx in pkg/gpu/kernels/*.ptx; do
+    for ptx in "$out"/*.ptx; do
       "$ptxas" "-arch=sm_$arch" -v -warn-spills -warn-lmem-usage -Werror "$ptx" -o /dev/null 2>"$out/log" ||
-        { echo "$ptx, sm_$arch: $("$ptxas" --version | sed -n 's/.*release //p'):" >&2; cat "$out/log" >&2; exit 1; }
+        { echo "$(basename "$ptx"), sm_$arch: $("$ptxas" --version | sed -n 's/.*release //p'):" >&2; cat "$out/log" >&2; exit 1; }
       # Function properties, then "Used N registers": one line a kernel.
       awk -v arch="$arch" '/Compiling entry function/ { name = $0; sub(/.*function .\047?/, "", name); sub(/\047.*/, "", name) }
-        /Used [0-9]+ registers/ { match($0, /Used [0-9]+/); printf "%s %s %s\n", name, arch, substr($0, RSTART + 5, RLENGTH - 5) }' "$out/log" >>"$out/registers"
+        /Used [0-9]+ registers/ {
+          match($0, /Used [0-9]+/); used = substr($0, RSTART + 5, RLENGTH - 5)
+          shared = match($0, /[0-9]+ bytes smem/) ? substr($0, RSTART, RLENGTH - 11) : 0
+          print file, name, arch, used, shared
+        }' file="$(basename "$ptx" .ptx)" "$out/log" >>"$out/used"
     done
   done
 }
 assemble "$site/nvidia/cuda_nvcc/bin/ptxas" 70 75 80 86 89 90
 assemble "$site/nvidia/cu13/bin/ptxas" 75 80 86 89 90 100 120
-echo "registers a thread, the most of all devices (sm_70 to sm_120):"
-sort "$out/registers" | awk '{ if (!($1 in most) || $3 > most[$1]) most[$1] = $3 } END { for (k in most) printf "  %-32s %d\n", k, most[k] }' | sort
+# A row for the kernels of one name, whatever their type: the most that one of them takes.
+{
+  cat <<'END'
+# What kernels take of a device
+
+Made by `make kernels`; `make kernels-check` finds out when it is not true any more. Registers of a thread, as the assemblers of CUDA 12.0
+(sm_70, sm_80, sm_90) and 13.5 (sm_120) count them, the most of all types of element; shared memory of a block in bytes. No kernel spills
+registers or uses local memory: the assemblers are called so that one that did would be an error.
+
+| file | kernel | types | sm_70 | sm_80 | sm_90 | sm_120 | shared |
+|---|---|--:|--:|--:|--:|--:|--:|
+END
+  awk '{
+      kind = sub(/_[uif](8|16|32|64)$/, "", $2)
+      k = $1 " | `" $2 "`"
+      if (!seen[k, $3]++) if (!known[k]++) names[++n] = k
+      types[k, $3]++
+      if ($4 > most[k, $3]) most[k, $3] = $4
+      if ($5 > shared[k]) shared[k] = $5
+    }
+    END {
+      for (i = 1; i <= n; i++) {
+        k = names[i]
+        printf "| %s | %d | %d | %d | %d | %d | %d |\n", k, types[k, 70], most[k, 70], most[k, 80], most[k, 90], most[k, 120], shared[k]
+      }
+    }' "$out/used"
+} >"$out/gpu-kernels.md"
+
+if [ "$mode" = write ]; then
+  cp "$out"/*.ptx pkg/gpu/kernels/
+  cp "$out/gpu-kernels.md" docs/
+  exit
+fi
+cmp -s docs/gpu-kernels.md "$out/gpu-kernels.md" || { diff docs/gpu-kernels.md "$out/gpu-kernels.md" >&2; echo "docs/gpu-kernels.md is not what the assemblers say: run make kernels" >&2; exit 1; }
+echo "$(wc -l <"$out/used") times a kernel was assembled, none spills: docs/gpu-kernels.md is true"
