@@ -51,6 +51,9 @@ for major in 5 6; do
   finds "conflicting declaration" "${check[@]}" -DNVCOMP_DOUBLE=$major -I$here/double/nvcomp "$stub/wrong.cpp"
   STRATA_TEST_LIBNVCOMP=$nvcomp/lib64/libnvcomp.so.$major "${GO:-go}" test -count=1 -tags urfave_cli_no_docs -run '^TestRealLibrary$' ./pkg/gpu/nvcomp
 done
+mkdir -p $plain
+"$cxx" "${flags[@]}" -shared -fPIC -o $plain/formats.so $here/selftest/formats.cpp $here/double/nvcomp/{zstd,lz4,inflate}.cpp
+"$(scripts/venv.sh build/venv bench/requirements.txt)" $here/selftest/formats.py $plain/formats.so "$nvcomp/lib64/libnvcomp_cpu.so.$major"
 
 say "cuFile: cufile.h and the libraries of CUDA 12 and 13"
 python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-cufile pkg/gpu/cufile/requirements.txt)
