@@ -28,17 +28,19 @@ import (
 type deviceFusion struct {
 	*stitchPlan
 	canvas
-	avail   int64 // bytes of host memory
-	reader  *deviceColumns
-	writer  *ngffgpu.Writer
-	weights *deviceWeights
-	out     *ngff.Writer
-	pieces  int           // planes that the CPU reads at a time: seams are added up in this order
-	cells   int           // that a tile lies on, at most, those of seams counted twice
-	keys    int           // seams in a column, at most
-	begun   int           // seams in all columns on which a tile lies, at most
-	empty   []tileContent // by tile
-	shown   []int         // planes of each tile that are in the progress
+	avail    int64 // bytes of host memory
+	reader   *deviceColumns
+	writer   *ngffgpu.Writer
+	weights  *deviceWeights
+	out      *ngff.Writer
+	pieces   int           // planes that the CPU reads at a time: seams are added up in this order
+	inFlight int           // regions of the mosaic that a worker has under way
+	odd      bool          // units do not all begin where one can be written from
+	cells    int           // that a tile lies on, at most, those of seams counted twice
+	keys     int           // seams in a column, at most
+	begun    int           // seams in all columns on which a tile lies, at most
+	empty    []tileContent // by tile
+	shown    []int         // planes of each tile that are in the progress
 }
 
 // tileContent is what is known of a tile.
@@ -55,6 +57,7 @@ func newDeviceFusion(c canvas, unit [3]int, avail int64) *deviceFusion {
 	f.columns, f.across = makeColumns(c.size, unit, c.places)
 	count, seams := make([]int, len(c.places)), make([]int, len(c.places))
 	for k := range f.columns {
+		f.odd = f.odd || f.unitBytes(&f.columns[k])%unitAlignment != 0
 		if c.seams != nil {
 			n := len(seamKeys(&f.columns[k]))
 			f.keys = max(f.keys, n)
@@ -96,6 +99,14 @@ func (f *deviceFusion) write(ctx context.Context, w *ngff.Writer) (err error) {
 	return f.run(ctx)
 }
 
+// unitAlignment is what the memory of a unit that is written begins at a multiple of.
+const unitAlignment = 16
+
+// unitBytes is the size of a column's units but the last.
+func (f *deviceFusion) unitBytes(c *outColumn) int64 {
+	return int64(f.unit[0]) * int64(c.box.Y1-c.box.Y0) * int64(c.box.X1-c.box.X0) * int64(f.mosaic.dtype.Size())
+}
+
 // slot is the shape of the regions in which tiles come.
 func (f *deviceFusion) slot() []int {
 	s := f.reader.slot()
@@ -130,18 +141,26 @@ func (f *deviceFusion) makePlan() error {
 		weights = int64(mem.Size(int(4 * plane)))
 	}
 	table := int64(mem.Size(f.tableBytes()))
-	host := mostSlots*pinned + f.reader.scratch + out + f.encoding(f.unit) + weights + table + int64(mem.Size(f.backBytes()))
+	host := f.reader.scratch + out + f.encoding(f.unit) + weights + table + int64(mem.Size(f.backBytes()))
 	if f.blending == BlendDiffusion {
 		host += diffusing * plane
 	}
 	what := fmt.Sprintf("stitching tiles of this size into chunks of %v", f.unit)
+	f.inFlight = mostSlots
+	if f.avail < host+int64(f.inFlight)*pinned {
+		f.inFlight = 1
+	}
+	host += int64(f.inFlight) * pinned
 	workers := int(min(int64(f.res.Workers), f.avail/host, int64(len(f.places))))
 	if workers < 1 {
 		return fmt.Errorf("%s: %s needs %d MiB of buffers, --mem leaves %d MiB for them: grant more, or ask for smaller --chunks", m.where, what, host>>20+1, f.avail>>20)
 	}
+	if f.odd {
+		outDevice += int64(mem.Size(int(f.reader.Bytes(f.unitShape()))))
+	}
 	limit := d.Memory().Limit()
 	cost := costs{
-		worker: mostSlots*device + outDevice + weights + table + 2*int64(mem.Size(1)),
+		worker: int64(f.inFlight)*device + outDevice + weights + table + 2*int64(mem.Size(1)),
 		plane:  plane*int64(m.dtype.Size())*17/16 + 1, // as pools round
 		column: f.columnMemory,
 		fixed:  min(limit/32, 64*weights),

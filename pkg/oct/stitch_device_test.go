@@ -121,6 +121,31 @@ func stitchTypeOnDevice[T dtype.Element](t *testing.T, d *gpu.Device, k int) {
 	}
 }
 
+// The way in which the mosaic is stored, and the slice, changes nothing: units that begin
+// at odd places, shards, no codec, in which tiles leave the device as they are stored.
+func TestStitchOnDeviceHoweverStored(t *testing.T) {
+	d := device(t, 64<<20)
+	c := phantom.Default()
+	c.Tiles, c.Tile, c.Crop, c.DType = [2]int{3, 2}, [3]int{13, 30, 34}, [2]int{9, 3}, dtype.Uint8
+	opt := StitchOptions{Overlap: 0.23, Transform: Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: BlendFeather, Seams: true}
+	for _, v := range []struct {
+		codec  string
+		format int
+		chunks []int
+		shard  []int
+		layout Layout
+	}{
+		{"raw", 3, nil, nil, Layout{Chunks: []int{3, 15, 17}, Levels: 1}},
+		{"raw", 2, []int{5, 30, 34}, nil, Layout{Chunks: []int{3, 15, 17}, Codec: "raw", Levels: 2}},
+		{"zstd:1", 3, []int{13, 30, 34}, []int{13, 60, 68}, Layout{Chunks: []int{3, 8, 8}, Shard: []int{6, 16, 24}, Levels: 1}},
+		{"blosc-zstd:1", 3, []int{7, 30, 34}, nil, Layout{Chunks: []int{4, 8, 8}, Shard: []int{8, 16, 16}, Codec: "raw"}},
+		{"gzip:1", 2, nil, nil, Layout{}},
+	} {
+		_, in := stitchSpecimen(t, c, phantom.Storage{Format: v.format, Codecs: stitchChain(t, v.codec, c.DType, v.format), Chunks: v.chunks, Shard: v.shard})
+		stitchOnBoth(t, d, in, v.layout, opt, 2)
+	}
+}
+
 // Placement that is measured is the CPU's to the last digit.
 func TestEstimateOnDevice(t *testing.T) {
 	d := device(t, 64<<20)

@@ -17,14 +17,15 @@ import (
 type deviceFuser struct {
 	*devicePass
 	*deviceWorker
-	queued *gpu.Event // what it queued last, for others to wait for
-	tile   gpu.Span   // planes of a tile, as many as the slab has
-	set    gpu.Span   // is there anything in them?
-	table  gpu.Span
-	rows   []byte // page-locked: the table
-	back   []byte // page-locked: set; sums of seams
-	fill   int    // of rows
-	visits []deviceVisit
+	queued  *gpu.Event // what it queued last, for others to wait for
+	tile    gpu.Span   // planes of a tile, as many as the slab has
+	set     gpu.Span   // is there anything in them?
+	table   gpu.Span
+	scratch gpu.Span // to write one from that begins where that is not possible
+	rows    []byte   // page-locked: the table
+	back    []byte   // page-locked: set; sums of seams
+	fill    int      // of rows
+	visits  []deviceVisit
 }
 
 // deviceVisit is a column on which a tile lies.
@@ -73,14 +74,24 @@ func (w *deviceFuser) begin() (err error) {
 	if w.table, err = w.memory(int64(w.tableBytes())); err != nil {
 		return err
 	}
+	if w.odd {
+		if w.scratch, err = w.memory(w.reader.Bytes(w.unitShape())); err != nil {
+			return err
+		}
+	}
 	if w.rows, err = w.pinned(w.tableBytes()); err != nil {
 		return err
 	}
-	places, err := w.deviceWorker.begin(w.reader.Reader, w.slot(), w.backBytes())
-	if err != nil {
+	if w.back, err = w.pinned(w.backBytes()); err != nil {
 		return err
 	}
-	w.back = places[0]
+	for range w.inFlight {
+		s, err := w.reader.Slot(w.slot())
+		if err != nil {
+			return err
+		}
+		w.slots = append(w.slots, s)
+	}
 	if w.queued, err = w.res.Device.Event(); err != nil {
 		return err
 	}
@@ -379,7 +390,12 @@ func (w *deviceFuser) leave(ctx context.Context, m *deviceOutColumn) error {
 	for z := w.z0; z < w.z1; z += w.unit[0] {
 		shape := []int{min(w.unit[0], w.z1-z), ny, nx}
 		n := w.reader.Bytes(shape)
-		if err := w.writer.WriteTile(ctx, w.stream, []int{z, m.box.Y0, m.box.X0}, shape, m.voxels.From(at, n)); err != nil {
+		src := m.voxels.From(at, n)
+		if at%unitAlignment != 0 {
+			w.stream.Copy(w.scratch, src)
+			src = w.scratch.From(0, n)
+		}
+		if err := w.writer.WriteTile(ctx, w.stream, []int{z, m.box.Y0, m.box.X0}, shape, src); err != nil {
 			return err
 		}
 		at += n
