@@ -34,7 +34,7 @@ type deviceFusion struct {
 	weights  *deviceWeights
 	out      *ngff.Writer
 	pieces   int           // planes that the CPU reads at a time: seams are added up in this order
-	inFlight int           // regions of the mosaic that a worker has under way
+	inFlight int           // regions of the mosaic, and units of the slice, that a worker has under way
 	odd      bool          // units do not all begin where one can be written from
 	cells    int           // that a tile lies on, at most, those of seams counted twice
 	keys     int           // seams in a column, at most
@@ -91,7 +91,7 @@ func (f *deviceFusion) write(ctx context.Context, w *ngff.Writer) (err error) {
 		return err
 	}
 	f.pieces = src.TileShape(0)[0]
-	f.out, f.writer = w, ngffgpu.NewWriter(w, f.res.Device, ngffgpu.Options{Meter: f.res.Meter})
+	f.out, f.writer = w, ngffgpu.NewWriter(w, f.res.Device, ngffgpu.Options{Files: f.res.Files, Meter: f.res.Meter})
 	if err := f.makePlan(); err != nil {
 		return err
 	}
@@ -141,26 +141,26 @@ func (f *deviceFusion) makePlan() error {
 		weights = int64(mem.Size(int(4 * plane)))
 	}
 	table := int64(mem.Size(f.tableBytes()))
-	host := f.reader.scratch + out + f.encoding(f.unit) + weights + table + int64(mem.Size(f.backBytes()))
+	if f.odd {
+		outDevice += int64(mem.Size(int(f.reader.Bytes(f.unitShape()))))
+	}
+	host := f.reader.scratch + f.encoding(f.unit) + weights + table + int64(mem.Size(f.backBytes()))
 	if f.blending == BlendDiffusion {
 		host += diffusing * plane
 	}
 	what := fmt.Sprintf("stitching tiles of this size into chunks of %v", f.unit)
 	f.inFlight = mostSlots
-	if f.avail < host+int64(f.inFlight)*pinned {
+	if f.avail < host+int64(f.inFlight)*(pinned+out) {
 		f.inFlight = 1
 	}
-	host += int64(f.inFlight) * pinned
+	host += int64(f.inFlight) * (pinned + out)
 	workers := int(min(int64(f.res.Workers), f.avail/host, int64(len(f.places))))
 	if workers < 1 {
 		return fmt.Errorf("%s: %s needs %d MiB of buffers, --mem leaves %d MiB for them: grant more, or ask for smaller --chunks", m.where, what, host>>20+1, f.avail>>20)
 	}
-	if f.odd {
-		outDevice += int64(mem.Size(int(f.reader.Bytes(f.unitShape()))))
-	}
 	limit := d.Memory().Limit()
 	cost := costs{
-		worker: int64(f.inFlight)*device + outDevice + weights + table + 2*int64(mem.Size(1)),
+		worker: int64(f.inFlight)*(device+outDevice) + weights + table + 2*int64(mem.Size(1)),
 		plane:  plane*int64(m.dtype.Size())*17/16 + 1, // as pools round
 		column: f.columnMemory,
 		fixed:  min(limit/32, 64*weights),

@@ -151,7 +151,7 @@ func TestEstimateOnDevice(t *testing.T) {
 	d := device(t, 64<<20)
 	c := phantom.Default().Ideal()
 	c.Tiles, c.Tile, c.Overlap, c.FillTissue, c.DType = [2]int{2, 3}, [3]int{16, 80, 80}, 0.25, true, dtype.Uint16
-	_, in := stitchSpecimen(t, c, phantom.Storage{Codecs: stitchChain(t, "zstd:1", c.DType, 3)})
+	_, in := stitchSpecimen(t, c, phantom.Storage{})
 	before, _, _ := d.Traffic()
 	stitchOnBoth(t, d, in, Layout{}, StitchOptions{Overlap: 0.2, Estimate: true, MaxRefinement: 4, Seams: true}, 2)
 	if up, _, _ := d.Traffic(); up-before < 2*stored(in.Levels[0].Array) {

@@ -11,6 +11,7 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/meter"
+	"strata/pkg/ngff/ngffgpu"
 )
 
 // deviceFuser is a worker and its memory.
@@ -21,10 +22,11 @@ type deviceFuser struct {
 	tile    gpu.Span   // planes of a tile, as many as the slab has
 	set     gpu.Span   // is there anything in them?
 	table   gpu.Span
-	scratch gpu.Span // to write one from that begins where that is not possible
-	rows    []byte   // page-locked: the table
-	back    []byte   // page-locked: set; sums of seams
-	fill    int      // of rows
+	scratch []gpu.Span       // to write units from that begin where that is not possible
+	units   [2]*ngffgpu.Tile // that leave the device
+	rows    []byte           // page-locked: the table
+	back    []byte           // page-locked: set; sums of seams
+	fill    int              // of rows
 	visits  []deviceVisit
 }
 
@@ -41,8 +43,15 @@ func (p *devicePass) work(ctx context.Context, team *deviceTeam) (err error) {
 	if err != nil {
 		return p.runsShort(err)
 	}
-	defer func() { err = errors.Join(err, worker.end()) }()
 	w := &deviceFuser{devicePass: p, deviceWorker: worker}
+	defer func() {
+		err = errors.Join(err, worker.end())
+		for _, u := range w.units {
+			if u != nil {
+				u.Release() // of work that failed
+			}
+		}
+	}()
 	if works, err := team.join(w.begin); !works {
 		if err != nil {
 			err = p.runsShort(err)
@@ -75,8 +84,12 @@ func (w *deviceFuser) begin() (err error) {
 		return err
 	}
 	if w.odd {
-		if w.scratch, err = w.memory(w.reader.Bytes(w.unitShape())); err != nil {
-			return err
+		for range w.inFlight {
+			s, err := w.memory(w.reader.Bytes(w.unitShape()))
+			if err != nil {
+				return err
+			}
+			w.scratch = append(w.scratch, s)
 		}
 	}
 	if w.rows, err = w.pinned(w.tableBytes()); err != nil {
@@ -135,12 +148,14 @@ func (w *deviceFuser) add(ctx context.Context, k int) (ok bool, err error) {
 	}
 	w.stream.Record(w.queued)
 	w.endTurn(w.queued)
-	for i := range w.visits {
-		if w.visits[i].ends {
-			if err := w.leave(ctx, w.visits[i].deviceOutColumn); err != nil {
-				return false, err
-			}
+	var complete []*deviceOutColumn
+	for _, v := range w.visits {
+		if v.ends {
+			complete = append(complete, v.deviceOutColumn)
 		}
+	}
+	if err := w.leave(ctx, complete); err != nil {
+		return false, err
 	}
 	return true, nil
 }
@@ -381,37 +396,90 @@ func (w *deviceFuser) prepare() {
 	}
 }
 
-// leave writes a column that is complete.
-func (w *deviceFuser) leave(ctx context.Context, m *deviceOutColumn) error {
-	sums := w.back[8:][:len(m.keys)*kernels.SeamState]
-	w.stream.Download(sums, m.states)
-	ny, nx := m.box.Y1-m.box.Y0, m.box.X1-m.box.X0
-	at := int64(0)
-	for z := w.z0; z < w.z1; z += w.unit[0] {
-		shape := []int{min(w.unit[0], w.z1-z), ny, nx}
-		n := w.reader.Bytes(shape)
-		src := m.voxels.From(at, n)
-		if at%unitAlignment != 0 {
-			w.stream.Copy(w.scratch, src)
-			src = w.scratch.From(0, n)
+// deviceUnit is a unit of a column on its way out.
+type deviceUnit struct {
+	column *deviceOutColumn
+	last   bool // of the column
+	tile   *ngffgpu.Tile
+}
+
+// leave writes columns that are complete. While one unit leaves the device, the host
+// writes that before.
+func (w *deviceFuser) leave(ctx context.Context, columns []*deviceOutColumn) error {
+	var before *deviceUnit
+	k := 0 // units
+	for _, m := range columns {
+		sums := w.back[8:][:len(m.keys)*kernels.SeamState]
+		w.stream.Download(sums, m.states)
+		ny, nx := m.box.Y1-m.box.Y0, m.box.X1-m.box.X0
+		at := int64(0)
+		for z := w.z0; z < w.z1; z += w.unit[0] {
+			shape := []int{min(w.unit[0], w.z1-z), ny, nx}
+			n := w.reader.Bytes(shape)
+			src := m.voxels.From(at, n)
+			if at%unitAlignment != 0 {
+				to := w.scratch[k%w.inFlight]
+				w.stream.Copy(to, src)
+				src = to.From(0, n)
+			}
+			t, err := w.writer.Begin(w.stream, []int{z, m.box.Y0, m.box.X0}, shape, src)
+			if err != nil {
+				return err
+			}
+			w.units[k%2] = t
+			now := &deviceUnit{m, z+w.unit[0] >= w.z1, t}
+			if before != nil {
+				if err := w.write(ctx, before); err != nil {
+					return err
+				}
+				before = nil
+			}
+			if err := w.wait(); err != nil {
+				return err
+			}
+			if z == w.z0 {
+				w.seamsOf(m, sums)
+			}
+			if w.inFlight > 1 {
+				before = now
+			} else if err := w.write(ctx, now); err != nil {
+				return err
+			}
+			at += n
+			k++
 		}
-		if err := w.writer.WriteTile(ctx, w.stream, []int{z, m.box.Y0, m.box.X0}, shape, src); err != nil {
-			return err
-		}
-		at += n
 	}
+	if before == nil {
+		return nil
+	}
+	return w.write(ctx, before)
+}
+
+// seamsOf notes the sums of a column's seams.
+func (w *deviceFuser) seamsOf(m *deviceOutColumn, sums []byte) {
+	if len(m.keys) == 0 {
+		return
+	}
+	w.seams.mu.Lock()
+	defer w.seams.mu.Unlock()
 	for i, k := range m.keys {
 		s := &seamSum{}
 		s.get(sums[i*kernels.SeamState:])
-		w.seams.mu.Lock()
 		w.seams.sums[k] = s
-		w.seams.mu.Unlock()
+	}
+}
+
+// write writes a unit that has left the device, or leaves it straight to its file. With
+// the last one its column is gone.
+func (w *deviceFuser) write(ctx context.Context, u *deviceUnit) error {
+	if err := u.tile.Write(ctx, w.stream); err != nil || !u.last {
+		return err
 	}
 	w.mu.Lock()
-	delete(w.live, m.outColumn)
-	w.written[m.outColumn] = true
+	delete(w.live, u.column.outColumn)
+	w.written[u.column.outColumn] = true
 	w.mu.Unlock()
-	m.buffer.Release()
+	u.column.buffer.Release()
 	return nil
 }
 
