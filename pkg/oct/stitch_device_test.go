@@ -177,7 +177,7 @@ func TestEstimateOnDevice(t *testing.T) {
 	}
 }
 
-// Of four tiles in one column there are 9 regions: 4 of one tile, 4 of two, 1 of four, so
+// Of four tiles in one column, which is one chunk, there are 9 regions: 4 of one tile, 4 of two, 1 of four, so
 // that a tile does something to a region 16 times.
 func TestStitchTraffic(t *testing.T) {
 	in, _ := made(t, []int{5, 32, 48}, []int{5, 16, 24}, nil, nil, func(i int) uint16 { return uint16(1 + i*7919%65521) })
@@ -194,7 +194,7 @@ func TestStitchTraffic(t *testing.T) {
 		// four seams: their cells, a line of the table and their sums
 		{BlendAverage, true, input + tables + 4*(80+16+64), 4*8 + 4*64},
 	} {
-		up, down := stitchOnBoth(t, d, in, Layout{Chunks: []int{5, 32, 48}}, StitchOptions{Overlap: 0.5, Blending: c.blending, Seams: c.seams}, 2)
+		up, down := stitchOnBoth(t, d, in, Layout{Chunks: []int{5, 24, 36}, Codec: "raw"}, StitchOptions{Overlap: 0.5, Blending: c.blending, Seams: c.seams}, 2)
 		if up != c.up || down != c.down {
 			t.Errorf("%s, seams %v: %d bytes went up, %d came down besides the output, want %d and %d", c.blending, c.seams, up, down, c.up, c.down)
 		}
@@ -208,12 +208,12 @@ func TestStitchInLittleDeviceMemory(t *testing.T) {
 	opt := StitchOptions{Overlap: 0.3, Transform: Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: BlendFeather, Interpolate: true, Seams: true}
 	all := stored(in.Levels[0].Array)
 	for _, memory := range []int64{160 << 10, 120 << 10} {
-		up, _ := stitchOnBoth(t, device(t, memory), in, Layout{Chunks: []int{4, 16, 16}}, opt, 2)
+		up, _ := stitchOnBoth(t, device(t, memory), in, Layout{Chunks: []int{4, 16, 16}, Codec: "raw"}, opt, 2)
 		if up < all*4/3 {
 			t.Errorf("%d KiB: %d bytes went up, the input has %d: there was one pass", memory>>10, up, all)
 		}
 	}
-	_, _, err := Stitch(ctx, in, store.Memory(), Layout{Chunks: []int{4, 16, 16}}, opt, Resources{Workers: 1, Mem: 64 << 20, Device: device(t, 40<<10)})
+	_, _, err := Stitch(ctx, in, store.Memory(), Layout{Chunks: []int{4, 16, 16}, Codec: "raw"}, opt, Resources{Workers: 1, Mem: 64 << 20, Device: device(t, 40<<10)})
 	if !errors.Is(err, gpu.ErrMemory) {
 		t.Errorf("stitched in 40 KiB: %v", err)
 	}

@@ -55,7 +55,7 @@ func TestGPUFaults(t *testing.T) {
 	stages := map[string][]string{ // by the binary, and what tells one from another of the same
 		"aip":      {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1"},
 		"resample": {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1"},
-		"stitch":   {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--max_refinement_px", "2"},
+		"stitch":   {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--codec", "raw", "--max_refinement_px", "2"},
 		"stack": {"slices", "m/shifts_xy.csv", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--moving_z_first_index", "1", "--slicing_interval_mm", "0.03",
 			"--search_range_mm", "0.02", "--z_overlap_min_corr", "0", "--blend", "--blend_refinement_px", "3"},
 		"aip of raw chunks": {"raw/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--gds_threshold", "0"},
