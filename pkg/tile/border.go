@@ -115,9 +115,15 @@ func (c constant[T]) Fill(v *View[T]) {
 // outside to positions inside.
 type mapped[T dtype.Element] struct{ mode BorderMode }
 
-// source is the pixel that position p of an axis of n pixels shows.
-func (m mapped[T]) source(p, n int) int {
-	switch m.mode {
+// Source is the pixel that position p of an axis of n pixels shows, which may lie
+// outside; -1 where it shows none.
+func (m BorderMode) Source(p, n int) int {
+	switch m {
+	case Zero, Undefined:
+		if p < 0 || p >= n {
+			return -1
+		}
+		return p
 	case Wrap:
 		return modulo(p, n)
 	case Mirror:
@@ -154,7 +160,7 @@ func (m mapped[T]) runs(g Geometry, a int) (near, far []run) {
 	add := func(lo, hi int) {
 		var last *run
 		for pos := lo; pos < hi; pos++ {
-			from := m.source(g.MinPos[a]-g.Front[a]+pos, g.Image[a])
+			from := m.mode.Source(g.MinPos[a]-g.Front[a]+pos, g.Image[a])
 			list := &far
 			if from >= g.MinPos[a] && from < g.MaxPos[a] {
 				list = &near

@@ -11,11 +11,11 @@ import (
 )
 
 // Part is a box of elements of one place that becomes one of another, all numbers in
-// bytes. Elements are next to each other along the last dimension.
+// bytes. Elements are next to each other along the last dimension, unless it has one element.
 type Part struct {
 	Shape    []int   // elements
 	Src, Dst int64   // where the first element lies; Src -1: there is none, the box is filled
-	From, To []int64 // between neighbours along each dimension
+	From, To []int64 // between neighbours along each dimension; of the source 0 and less, too
 }
 
 // partBytes is a box in the table that the kernel reads.
@@ -118,17 +118,18 @@ func (b *Part) merge(size, src, dst int64) (row [16]int64, err error) {
 		return row, fmt.Errorf("a box of %d dimensions with %d and %d distances", len(b.Shape), len(b.From), len(b.To))
 	}
 	n, rows, d := size, int64(1), last
-	fromEnd, toEnd := b.Src+size, b.Dst+size
+	from, fromEnd, toEnd := b.Src, b.Src+size, b.Dst+size
 	for k, s := range b.Shape {
 		if s == 0 {
 			return row, nil
 		}
 		toEnd += int64(s-1) * b.To[k]
 		if !filled {
-			fromEnd += int64(s-1) * b.From[k]
+			fromEnd += max(0, int64(s-1)*b.From[k])
+			from += min(0, int64(s-1)*b.From[k])
 		}
 	}
-	if b.Dst < 0 || toEnd > dst || !filled && fromEnd > src {
+	if b.Dst < 0 || toEnd > dst || !filled && (from < 0 || fromEnd > src) {
 		return row, fmt.Errorf("a box of %v ends at byte %d of %d, its source at %d of %d", b.Shape, toEnd, dst, fromEnd, src)
 	}
 	for ; d >= 0; d-- {

@@ -82,6 +82,45 @@ func TestScatter(t *testing.T) {
 	}
 }
 
+// A source can be gone through backwards, and be one row or one element for all.
+func TestScatterReversed(t *testing.T) {
+	b := open(t)
+	src := make([]uint16, 4*6)
+	for i := range src {
+		src[i] = uint16(i * 777)
+	}
+	want := make([]uint16, 5*6*2)
+	for y := range 4 {
+		for x := range 6 {
+			want[y*6+x] = src[(3-y)*6+x]              // rows from the last one on
+			want[30+y*6+x] = src[y*6+5-x]             // columns from the last one on
+			want[24+x], want[54+x] = src[6+x], src[9] // a row again, an element for all
+		}
+	}
+	in, out := upload(b, src), b.alloc(2*len(want))
+	parts := []Part{
+		{Shape: []int{4, 6}, Src: 36, From: []int64{-12, 2}, To: []int64{12, 2}},
+		{Shape: []int{4, 6, 1}, Src: 10, Dst: 60, From: []int64{12, -2, 0}, To: []int64{12, 2, 0}},
+		{Shape: []int{1, 6}, Src: 12, Dst: 48, From: []int64{0, 2}, To: []int64{12, 2}},
+		{Shape: []int{6, 1}, Src: 18, Dst: 108, From: []int64{0, 0}, To: []int64{2, 0}},
+	}
+	host, err := b.device.Host(int(ScatterTable(len(parts))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Release()
+	b.check(Scatter(b.stream, out, in, parts, make([]byte, 2), host.B, b.alloc(int(ScatterTable(len(parts))))))
+	if got := download[uint16](b, out); !slices.Equal(got, want) {
+		t.Errorf("%d, want %d", got, want)
+	}
+	parts[0].Src = 34
+	parts[0].From[0] = -14
+	if err := Scatter(b.stream, out, in, parts[:1], make([]byte, 2), host.B, b.alloc(256)); err == nil {
+		t.Error("a source that begins before its memory")
+	}
+	b.check(b.stream.Wait())
+}
+
 // copyElements does a box from dimension d on.
 func copyElements(dst, src, fill []byte, b Part, d int, to, from int64) {
 	if d == len(b.Shape) {

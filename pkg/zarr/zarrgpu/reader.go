@@ -86,6 +86,12 @@ func (e *BackendError) Error() string {
 	return fmt.Sprintf("--backend %s cannot read %s: %s", e.Backend, e.Where, e.Reason)
 }
 
+// Array is the array that is read.
+func (r *Reader) Array() *zarr.Array { return r.array }
+
+// Device is where regions are brought to.
+func (r *Reader) Device() *gpu.Device { return r.device }
+
 // Way is the way that regions take, and what speaks against a better one.
 func (r *Reader) Way() (w Way, why string) { return r.way, r.why }
 
