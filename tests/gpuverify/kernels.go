@@ -193,7 +193,7 @@ func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, re
 			return err
 		}
 	}
-	return nil
+	return measurePlanes(s, run, a.Span, b.Span, ny, nx)
 }
 
 // noise fills memory with finite float32 noise, which is noise of the other types too.
