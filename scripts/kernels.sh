@@ -24,7 +24,7 @@ assemble() {
   shift
   for arch in "$@"; do
     for ptx in "$out"/*.ptx; do
-      "$ptxas" "-arch=sm_$arch" -v -warn-spills -warn-lmem-usage -Werror "$ptx" -o /dev/null 2>"$out/log" ||
+      "$ptxas" "-arch=sm_$arch" -v -warn-spills -warn-lmem-usage -Werror "$ptx" -o "$out/code" 2>"$out/log" ||
         { echo "$(basename "$ptx"), sm_$arch: $("$ptxas" --version | sed -n 's/.*release //p'):" >&2; cat "$out/log" >&2; exit 1; }
       # Function properties, then "Used N registers": one line a kernel.
       awk -v arch="$arch" '/Compiling entry function/ { name = $0; sub(/.*function .\047?/, "", name); sub(/\047.*/, "", name) }
