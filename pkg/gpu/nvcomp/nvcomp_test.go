@@ -207,24 +207,28 @@ func TestDamage(t *testing.T) {
 			}
 			return b.stream.Wait()
 		}
-		for name, err := range map[string]error{
-			"truncated": decode(good[:len(good)/2], len(data)),
-			"too long":  decode(good, len(data)-1),
-			"too short": decode(good, len(data)+1),
-		} {
-			if err == nil || !strings.HasPrefix(err.Error(), "second: "+f.String()) {
-				t.Errorf("%s, %s: %v", f, name, err)
+		named := func(what string, err error) {
+			t.Helper()
+			var piece *PieceError
+			if !errors.As(err, &piece) || piece.Name != "second" || piece.Format != f {
+				t.Errorf("%s, %s: %v", f, what, err)
 			}
 		}
+		named("too long", decode(good, len(data)-1))
+		named("too short", decode(good, len(data)+1))
 		if err := decode(good, len(data)); err != nil {
 			t.Errorf("%s, after damage: %v", f, err)
 		}
+		if b.device.Info.Name != "CUEMU" {
+			continue // NVIDIA promises nothing of what follows
+		}
+		named("truncated", decode(good[:len(good)/2], len(data)))
 		r := rand.New(rand.NewPCG(3, 4))
 		for range 30 {
 			bad := bytes.Clone(good)
 			bad[r.IntN(len(bad))] ^= 1 << r.IntN(8)
-			if err := decode(bad, len(data)); err != nil && !strings.HasPrefix(err.Error(), "second: "+f.String()) {
-				t.Errorf("%s, a flipped bit: %v", f, err)
+			if err := decode(bad, len(data)); err != nil {
+				named("a flipped bit", err)
 			}
 		}
 	}
@@ -333,6 +337,15 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// needDouble skips a test that asks for what only the double does, where the tests run on
+// a device.
+func needDouble(t testing.TB) {
+	t.Helper()
+	if list, err := gpu.Devices(); err == nil && list[0].Name != "CUEMU" {
+		t.Skip("needs the double of a device")
+	}
+}
+
 // apart runs a test in a process of its own with these variables, and tells whether this
 // is it.
 func apart(t *testing.T, env ...string) bool {
@@ -340,6 +353,7 @@ func apart(t *testing.T, env ...string) bool {
 	if os.Getenv("STRATA_TEST_APART") == t.Name() {
 		return true
 	}
+	needDouble(t)
 	c := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v")
 	c.Env = append(os.Environ(), append(env, "STRATA_TEST_APART="+t.Name())...)
 	if out, err := c.CombinedOutput(); err != nil {
@@ -425,7 +439,7 @@ func TestRealLibrary(t *testing.T) {
 	if file == "" {
 		t.Skip("STRATA_TEST_LIBNVCOMP does not name NVIDIA's library")
 	}
-	if !apart(t, "STRATA_LIBNVCOMP="+file) {
+	if os.Getenv("STRATA_LIBNVCOMP") != file && !apart(t, "STRATA_LIBNVCOMP="+file) {
 		return
 	}
 	l, err := load()

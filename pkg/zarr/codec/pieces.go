@@ -77,6 +77,35 @@ func (c Chain) MostStreams(size int) int {
 	return 1
 }
 
+// Streams is what the streams of a chunk of size decoded bytes are like where it is
+// encoded as its metadata say: the format of those that are compressed, how many there are,
+// and the decoded bytes of the largest.
+func (c Chain) Streams(size int) (f StreamFormat, n, largest int) {
+	for _, k := range c {
+		switch k := k.(type) {
+		case *zstdCodec:
+			return StreamZstd, 1, size
+		case *lz4Codec:
+			return StreamLZ4, 1, size
+		case *deflateCodec:
+			return StreamDeflate, 1, size
+		case *bloscCodec:
+			f := map[byte]StreamFormat{bloscLZ4: StreamLZ4, bloscZlib: StreamDeflate, bloscZstd: StreamZstd}[k.format()]
+			if size < 1 {
+				return f, 1, size
+			}
+			block, split := k.sizeBlocks(size)
+			n, largest = 1+(size-1)/block, block
+			if split {
+				n *= k.typesize
+				largest = max(block/k.typesize, size%block) // the last block is whole if it is shorter
+			}
+			return f, n, largest
+		}
+	}
+	return StreamStored, 1, size
+}
+
 // Pieces finds the pieces of the stored chunk src of size decoded bytes, and puts them into
 // *p, whose List is reused. The error says what is wrong with src, or wraps [ErrWhole].
 func (c Chain) Pieces(p *Pieces, src []byte, size int) error {

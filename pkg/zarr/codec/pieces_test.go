@@ -208,6 +208,15 @@ func TestPieces(t *testing.T) {
 			if !checkPieces(t, s, c, src, len(data)) && len(data) > 0 {
 				t.Errorf("%v of %d bytes is not decoded in pieces", c, len(data))
 			}
+			var p Pieces
+			if c.Pieces(&p, src, len(data)) == nil {
+				f, n, largest := c.Streams(len(data))
+				for _, k := range p.List {
+					if whole := len(p.List) == 1 && k.Format == StreamStored; len(p.List) > n || k.Size > largest && !whole || k.Format != f && k.Format != StreamStored {
+						t.Fatalf("%v of %d bytes: stream %+v of %d, said %d of format %d, of at most %d bytes", c, len(data), k, len(p.List), n, f, largest)
+					}
+				}
+			}
 			for i := 0; i < min(len(src), 120) && len(data) < 10000; i++ { // damage of the headers, and of the end
 				bad := bytes.Clone(src)
 				bad[i] ^= 1 << (i % 8)

@@ -224,37 +224,35 @@ func (b *batch) unshuffle() error {
 	return nil
 }
 
-// summed are the codecs whose chunks may have checksums of what they decode to.
-var summed = map[string]bool{"gzip": true, "zlib": true, "zstd": true, "blosc": true}
-
 // Memory is about what Queue takes for n chunks of a chain, of size decoded bytes each, of
-// page-locked memory and of the device, until the stream has been waited for. Where less of
-// the device is free, nvCOMP's part of it can be smaller, down to that of one chunk.
+// page-locked memory and of the device, until the stream has been waited for: as much, where
+// they are encoded as their metadata say. Where less of the device is free, nvCOMP's part
+// of it can be smaller, down to that of one stream.
 func Memory(lib *nvcomp.Library, d *gpu.Device, c codec.Chain, size, n int) (pinned, device int64, err error) {
-	streams := n * c.MostStreams(size)
-	pinned = nvcomp.Overhead(streams) + pooled(int64(24*streams))
-	if slices.ContainsFunc(c, func(k codec.Codec) bool { return summed[k.Name()] }) {
-		pinned += pooled(int64(32*streams) + int64(n)*int64(size)/512)
+	chunks := pooled(int64(n) * up(int64(size)))
+	format, streams, largest := c.Streams(size)
+	most := n * c.MostStreams(size)
+	pinned = nvcomp.Overhead(most) + pooled(int64(24*most))
+	if format == codec.StreamZstd || format == codec.StreamDeflate { // which may have checksums
+		pinned += pooled(int64(32*most) + int64(n)*int64(size)/512)
 	}
 	device = pinned
-	for _, k := range c {
-		switch k.Name() {
-		case "blosc", "shuffle":
-			device += pooled(int64(n) * up(int64(size)))
-		}
-		switch k.Name() {
-		case "gzip", "zlib":
-			device += pooled(int64(n) * up(int64(size)))
-		case "blosc", "zstd":
-			if lib == nil {
-				break
-			}
-			temp, err := lib.DecodeTemp(d, nvcomp.Zstd, n, int64(size), int64(n)*int64(size))
+	if slices.ContainsFunc(c, func(k codec.Codec) bool { return k.Name() == "blosc" || k.Name() == "shuffle" }) {
+		device += chunks
+	}
+	if format == codec.StreamDeflate { // copied to where nvCOMP takes it
+		device += pooled(int64(n) * (int64(size) + int64(streams)*apart))
+	}
+	if format == codec.StreamZstd && lib != nil {
+		var temp int64
+		for _, of := range [][2]int{{n, size}, {n * streams, largest}} {
+			t, err := lib.DecodeTemp(d, nvcomp.Zstd, of[0], int64(of[1]), int64(n)*int64(size))
 			if err != nil {
 				return 0, 0, err
 			}
-			device += pooled(temp)
+			temp = max(temp, t)
 		}
+		device += pooled(temp)
 	}
 	return pinned, device, nil
 }
