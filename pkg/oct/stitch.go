@@ -123,6 +123,10 @@ func WriteStitching(w io.Writer, s *Stitching) error {
 // Tiles are read once, in order, and kept no longer than until the next row of
 // tiles has been added. See stitchPlan for what happens where memory does not
 // hold that. Estimate and refinement read the mosaic once more before.
+//
+// With a device the tiles are put together there, in its memory and in the same order:
+// voxels, positions and seams are those of the CPU, bit by bit, but that a NaN may be
+// another NaN. Tiles are projected there, and compared by the CPU.
 func Stitch(ctx context.Context, in *ngff.Image, out store.Writer, layout Layout, opt StitchOptions, res Resources) (*ngff.Image, *Stitching, error) {
 	if err := opt.check(); err != nil {
 		return nil, nil, err

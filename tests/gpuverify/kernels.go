@@ -157,6 +157,9 @@ func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, re
 				return err
 			}
 		}
+		if err := measureFusion(s, run, a.Span, b.Span, c.Span, kind, ny, nx); err != nil {
+			return err
+		}
 		shape := [3]int{int(nz) &^ 1, ny, nx}
 		if shape[0] > 1 {
 			h, err := kernels.HalvingOf(shape, true, kind)

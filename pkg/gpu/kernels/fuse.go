@@ -97,7 +97,7 @@ const planesEach = 16
 
 // Fuse queues the addition of a tile to cells, a table of n of which the largest has so
 // many pixels: as filter.Between shifts it, filter.Blend blends it and dtype.ConvertSlice
-// rounds it, bit by bit. weights are a float32 per pixel of the tile; of no bytes: all
+// rounds it, bit by bit but for the bits of a NaN. weights are a float32 per pixel of the tile; of no bytes: all
 // are 1. A tile's part in a mean is its weight over the sum of the weights up to it; with
 // choose it is all or nothing: of the largest weight, the first in order.
 func Fuse(s *gpu.Stream, t Tile, cells gpu.Span, n, most int, weights gpu.Span, choose bool) error {
