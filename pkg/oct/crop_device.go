@@ -46,9 +46,16 @@ func planDevicePercentile(m *mosaic, percent float64, res Resources) (*devicePer
 		return nil, err
 	}
 	counters := res.Device.Memory().Limit() / 32
-	// a worker has one region on the device at a time
-	each := pooledBytes(p.columns.Bytes(p.columns.slot())) + kernels.PercentileBytes(m.dtype, counters)
-	if p.workers, err = p.columns.workers(&p.res, res.Mem, 1<<20, pooledBytes(1), each, "counting "+p.columns.pieces()); err != nil {
+	each := func() int64 { // a worker has one region on the device at a time
+		return pooledBytes(p.columns.Bytes(p.columns.slot())) + kernels.PercentileBytes(m.dtype, counters)
+	}
+	for {
+		_, slot := p.columns.Memory(p.columns.slot())
+		if each()+slot <= res.Device.Memory().Limit() || !p.columns.less() {
+			break
+		}
+	}
+	if p.workers, err = p.columns.workers(&p.res, res.Mem, 1<<20, pooledBytes(1), each(), "counting "+p.columns.pieces()); err != nil {
 		return nil, err
 	}
 	if p.stream, err = res.Device.Stream(); err != nil {
@@ -126,7 +133,10 @@ func (p *devicePercentile) count(ctx context.Context, n int, tile func(k int) (i
 
 // job counts the voxels of a tile. Of it nothing comes back.
 func (p *devicePercentile) job(s *gpu.Stream, voxels gpu.Span, at rectangle) *deviceJob {
-	job := &deviceJob{regions: p.columns.regions(at.y0, at.height(), at.x0, at.width())}
+	job := &deviceJob{}
+	for y := at.y0; y < at.y1; y += p.columns.rows {
+		job.regions = append(job.regions, p.columns.regions(y, min(p.columns.rows, at.y1-y), at.x0, at.width())...)
+	}
 	job.queue = func(_ int, in *zarrgpu.Slot) error {
 		in.Into(s, voxels)
 		return p.counts.Add(s, voxels, in.Bytes()/int64(p.mosaic.dtype.Size()))

@@ -111,6 +111,9 @@ func TestCropInLittleDeviceMemory(t *testing.T) {
 	in, _ := made(t, []int{23, 45, 70}, []int{23, 20, 32}, nil, nil, uneven[uint16])
 	c := Cropping{Depth: 25, PercentileMax: 99, MaxFraction: 0.5, SigmaXY: 3, SigmaZ: 1}
 	sameCrop(t, device(t, 640<<10), in, c, "host")
+	sameCrop(t, device(t, 580<<10), in, c, "host") // tiles in pieces
+	packed, _ := made(t, []int{23, 45, 70}, []int{23, 20, 32}, nil, codec.Chain{codec.Zstd(1, false)}, uneven[uint16])
+	sameCrop(t, device(t, 640<<10), packed, c, "") // decoded by the host
 	for _, percentile := range []float64{99, 100} {
 		res := small()
 		res.Device, c.PercentileMax = device(t, 20<<10), percentile

@@ -17,6 +17,8 @@ const devicePiece = 8 << 20
 type deviceColumns struct {
 	*zarrgpu.Reader
 	mosaic  *mosaic
+	res     *Resources
+	count   *meter.Meter
 	depth   int   // planes that are wanted, from the first
 	rows    int   // of a tile, that come at a time
 	planes  int   // of a region
@@ -30,7 +32,7 @@ func newDeviceColumns(m *mosaic, res *Resources, count *meter.Meter) (*deviceCol
 	if err != nil {
 		return nil, err
 	}
-	c := &deviceColumns{Reader: r, mosaic: m, depth: m.shape[0], rows: m.chunk[1], planes: m.chunk[0]}
+	c := &deviceColumns{Reader: r, mosaic: m, res: res, count: count, depth: m.shape[0], rows: m.chunk[1], planes: m.chunk[0]}
 	plane := int(r.Bytes([]int{1, m.chunk[1], m.chunk[2]}))
 	if len(a.Codecs()) == 0 && a.Order() == 'C' {
 		c.planes = min(c.planes, max(1, devicePiece/plane))
@@ -88,9 +90,17 @@ func (c *deviceColumns) workers(res *Resources, hostMem int64, host, hostPlace, 
 	return workersOnDevice(res.Device, int(min(int64(res.Workers), n)), device+slots*onDevice, c.mosaic.where, what)
 }
 
-// less lets the device have fewer rows of a tile at a time: so many as divide it, each
-// piece at most half of the one before. It reports whether there are fewer.
+// less lets a tile take less of the device: first the host decodes it, unless the user wants
+// it otherwise; then fewer rows of it are there at a time, so many as divide it, each piece
+// at most half of the one before. It reports whether there is less.
 func (c *deviceColumns) less() bool {
+	if way, _ := c.Way(); way == zarrgpu.NVComp && (c.res.Backend == "" || c.res.Backend == "auto") {
+		c.res.Backend = "host"
+		if r, err := c.res.reader(c.mosaic.image.Levels[0].Array, c.count); err == nil {
+			c.Reader, c.scratch = r, r.Scratch()
+			return true
+		}
+	}
 	for n := c.rows / 2; n > 0; n-- {
 		if c.mosaic.chunk[1]%n == 0 {
 			c.rows = n

@@ -37,33 +37,33 @@ func rollOnDevice(r *rolling) (*deviceRoll, error) {
 	}
 	m, limit := r.mosaic, r.res.Device.Memory().Limit()
 	correction := pooledBytes(4 * int64(m.chunk[1]) * int64(m.chunk[2]))
-	p.output = ngffgpu.NewWriter(r.writer, r.res.Device, ngffgpu.Options{Files: r.res.Files, Meter: r.res.Meter})
+	each := func() int64 { // beside slots
+		return 2*pooledBytes(p.columns.piece()) + pooledBytes(8)
+	}
+	for {
+		_, slot := p.columns.Memory(p.columns.slot())
+		if each()+slot+correction <= limit || !p.columns.less() {
+			break
+		}
+	}
 	_, slot := p.columns.Memory(p.columns.slot())
-	tile := pooledBytes(m.tileBytes())
-	each := 2*tile + pooledBytes(8)
+	worker := each()
 	host, place := r.chunk, pooledBytes(8)
-	if each+slot+correction <= limit {
+	if p.columns.rows == m.chunk[1] {
+		p.output = ngffgpu.NewWriter(r.writer, r.res.Device, ngffgpu.Options{Files: r.res.Files, Meter: r.res.Meter})
 		pinned, leaving := p.output.Memory(m.tile())
 		place += pinned
-		if each+mostSlots*(slot+leaving)+correction <= limit { // else the writer does without
-			each += mostSlots * leaving
+		if worker+mostSlots*(slot+leaving)+correction <= limit { // else the writer does without
+			worker += mostSlots * leaving
 		}
-	} else {
-		p.output = nil
-		for each+slot+correction > limit && p.columns.less() {
-			each = 2*pooledBytes(p.columns.piece()) + pooledBytes(8)
-			_, slot = p.columns.Memory(p.columns.slot())
-		}
+	} else { // put together on the host
+		host += mostSlots * pooledBytes(m.tileBytes())
 		place = pooledBytes(p.columns.piece() + 8)
-		if p.columns.rows < m.chunk[1] {
-			host += mostSlots * tile
-		}
 	}
-	if p.workers, err = p.columns.workers(&p.res, r.res.Mem-r.pyramidMem, host, place, each+correction, "rolling "+p.columns.pieces()); err != nil {
+	if p.workers, err = p.columns.workers(&p.res, r.res.Mem-r.pyramidMem, host, place, worker+correction, "rolling "+p.columns.pieces()); err != nil {
 		return nil, err
 	}
-	_, slot = p.columns.Memory(p.columns.slot())
-	p.workers = int(max(1, min(int64(p.workers), (limit-correction)/(each+mostSlots*slot))))
+	p.workers = int(max(1, min(int64(p.workers), (limit-correction)/(worker+mostSlots*slot))))
 	return p, nil
 }
 

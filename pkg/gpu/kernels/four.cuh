@@ -1,5 +1,5 @@
-// Four elements side by side, read and written by one access, of 16 bytes for types of
-// four. They begin at a multiple of their size.
+// Four elements side by side, read and written at once: by one access of up to 16 bytes, two
+// for types of eight. They begin at a multiple of their size.
 #pragma once
 
 template <class T> struct alignas(4 * sizeof(T)) Four {

@@ -111,8 +111,8 @@ func (p *MagnitudePercentile) window(from, to int64) {
 	}
 }
 
-// Add queues the counting of n elements in the current pass. It may be called for several
-// streams at a time.
+// Add queues the counting of n elements in the current pass. src begins at a multiple of 16
+// bytes, as buffers do. It may be called for several streams at a time.
 func (p *MagnitudePercentile) Add(s *gpu.Stream, src gpu.Span, n int64) error {
 	name, err := suffix(p.kind)
 	if err != nil {

@@ -38,7 +38,7 @@ func Mean(s *gpu.Stream, dst, acc gpu.Span, nz int, n int64) error {
 }
 
 // CountNonFinite queues filter.CountNonFinite of n elements of type t: bad, a uint64,
-// grows by their number. Integers have none.
+// grows by their number. Integers have none. src begins at a multiple of 32 bytes, as buffers do.
 func CountNonFinite(s *gpu.Stream, bad, src gpu.Span, t dtype.Type, n int64) error {
 	if !t.IsFloat() {
 		return nil
@@ -51,7 +51,8 @@ func CountNonFinite(s *gpu.Stream, bad, src gpu.Span, t dtype.Type, n int64) err
 	if err != nil {
 		return err
 	}
-	grid, block := blocks(n)
+	grid, block := blocks((n + 15) / 16)
+	grid[0] = min(grid[0], 4*countBlocks)
 	s.Launch(k, grid, block, src, bad, n)
 	return nil
 }

@@ -19,11 +19,11 @@ __device__ __forceinline__ void roll(const T* __restrict__ in, T* __restrict__ o
         const int k = (int)((long long)down % nz);
         int z = k < 0 ? k + nz : k, count = 0;
         float a = (float)in[z * plane + at];
-#pragma unroll 4
+#pragma unroll(sizeof(T) <= 2 ? 8 : 4) // loads under way
         for (int o = 0; o < nz; o++) {
             if (++z == nz) z = 0;
             const float b = (float)in[z * plane + at];
-            if (!((T)0.5 == 0)) count += b - b != 0; // integers are numbers
+            if ((T)0.5 != 0) count += b - b != 0; // integers are numbers
             out[o * plane + at] = rounded<T>(s * a + t * b);
             a = b;
         }
