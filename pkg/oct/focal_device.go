@@ -50,7 +50,7 @@ func rollOnDevice(r *rolling) (*deviceRoll, error) {
 	worker := each()
 	host, place := r.chunk, pooledBytes(8)
 	if p.columns.rows == m.chunk[1] {
-		p.output = ngffgpu.NewWriter(r.writer, r.res.Device, ngffgpu.Options{Files: r.res.Files, Meter: r.res.Meter})
+		p.output = r.res.output(r.writer)
 		pinned, leaving := p.output.Memory(m.tile())
 		place += pinned
 		if worker+mostSlots*(slot+leaving)+correction <= limit { // else the writer does without

@@ -91,7 +91,7 @@ func (f *deviceFusion) write(ctx context.Context, w *ngff.Writer) (err error) {
 		return err
 	}
 	f.pieces = src.TileShape(0)[0]
-	f.out, f.writer = w, ngffgpu.NewWriter(w, f.res.Device, ngffgpu.Options{Files: f.res.Files, Meter: f.res.Meter})
+	f.out, f.writer = w, f.res.output(w)
 	if err := f.makePlan(); err != nil {
 		return err
 	}
