@@ -130,8 +130,10 @@ func (r *Run) backendReason() string {
 	switch {
 	case o.Backend == "auto" || o.Backend == "host":
 		return ""
+	case o.Backend == "direct" && runtime.GOOS != "linux":
+		return "this system has no O_DIRECT"
 	case !onGPU(o.Backend):
-		return "this build reads chunks with pread only"
+		return "" // the input's file system may have a word to say
 	case r.command.Accelerator == nil:
 		return gpuReason
 	case !o.UseGPU:

@@ -24,12 +24,13 @@
 //	readonly DIR                makes a tmpfs folder read-only
 //	gpu                         from here on there is a GPU, the double of tests/cudaemu; before, there is none
 //
-// and the conditions [mount] (this process may mount) and [root].
+// and the conditions [mount] (this process may mount), [root], and [direct] (files can be read with O_DIRECT).
 package clitest
 
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,6 +50,7 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/units"
+	"strata/pkg/zarr/store"
 	"strata/tests/cudaemu"
 )
 
@@ -129,8 +131,28 @@ func condition(name string) (bool, error) {
 		return os.Getuid() == 0, nil
 	case "mount":
 		return mayMount(), nil
+	case "direct":
+		return hasDirect()
 	}
 	return false, fmt.Errorf("unknown condition %q", name)
+}
+
+// hasDirect reports whether the scripts' files can be read past the page cache.
+func hasDirect() (bool, error) {
+	dir, err := os.MkdirTemp("", "clitest")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	s := store.Folder(dir, store.ReadBy(store.ReadDirect))
+	if err := s.Put(context.Background(), "x", []byte("x")); err != nil {
+		return false, err
+	}
+	_, err = s.Get(context.Background(), "x", nil, -1)
+	if errors.Is(err, store.ErrNoDirect) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // want fails the script unless there are that many arguments.

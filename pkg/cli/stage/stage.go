@@ -28,7 +28,13 @@ func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
+	if st, err = readBy(r, st); err != nil {
+		return nil, err
+	}
 	in, err := ngff.OpenPresent(ctx, st, key, zarr.Workers(1), zarr.Meter(r.Meter))
+	if errors.Is(err, store.ErrNoDirect) {
+		return nil, cli.Usage("--backend direct cannot read %w; give auto or host", err)
+	}
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
@@ -36,6 +42,24 @@ func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
 		r.Warn("%s", w)
 	}
 	return in, nil
+}
+
+// readBy lets an input's files be read as --backend says.
+func readBy(r *cli.Run, st store.Store) (store.Store, error) {
+	how := store.ReadCached
+	switch r.Options.Backend {
+	case "direct":
+		how = store.ReadDirect
+	case "mmap":
+		how = store.ReadMapped
+	default:
+		return st, nil
+	}
+	folder, ok := st.(*store.FolderStore)
+	if !ok {
+		return nil, cli.Usage("--backend %s cannot read %s: it is not a folder of files; give auto or host", r.Options.Backend, st.Location(""))
+	}
+	return folder.With(store.ReadBy(how)), nil
 }
 
 // Layout is what the flags say of how the output is stored.

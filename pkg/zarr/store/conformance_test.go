@@ -101,13 +101,21 @@ func subjects(t *testing.T) []subject {
 		srv.Close()
 		zipSrv.Close()
 	})
-	return []subject{
+	list := []subject{
 		{"folder", folder, true, dir},
+		{"folder, mapped", folder.With(ReadBy(ReadMapped)), true, dir},
 		{"memory", memory, true, "memory:"},
 		{"zip", zipped, true, zipFile},
 		{"http", web, false, srv.URL},
 		{"zip over http", zipWeb, true, zipSrv.URL + "/x.zip"},
 	}
+	direct := folder.With(ReadBy(ReadDirect))
+	if _, err := direct.Get(bg, "big", nil, -1); errors.Is(err, ErrNoDirect) {
+		t.Log(err)
+	} else {
+		list = append(list, subject{"folder, direct", direct, true, dir})
+	}
+	return list
 }
 
 func TestEveryStoreReadsTheSame(t *testing.T) {

@@ -25,6 +25,8 @@ type FolderStore struct {
 	root   string // as the caller named it, cleaned
 	prefix string // what goes before a key to make a path
 	sync   bool
+
+	reading Reading
 }
 
 var _ Writer = (*FolderStore)(nil)
@@ -82,7 +84,7 @@ func (s *FolderStore) readAll(ctx context.Context, key string, fd int, size int6
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Location(key), err)
 	}
-	n, err := pread(ctx, fd, dst, 0)
+	n, err := s.read(ctx, fd, size, dst, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: s.Location(key), Err: err}
 	}
@@ -98,7 +100,13 @@ func (s *FolderStore) Open(ctx context.Context, key string) (Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &fileObject{path: s.Location(key), size: size}
+	o := &fileObject{path: s.Location(key), size: size, reading: s.reading}
+	if s.reading == ReadMapped {
+		if o.fd.mapped, err = mapFile(fd, size); err != nil {
+			closeFD(fd)
+			return nil, &fs.PathError{Op: "read", Path: o.path, Err: err}
+		}
+	}
 	o.fd.init(fd)
 	return o, nil
 }
@@ -110,13 +118,13 @@ func (s *FolderStore) open(ctx context.Context, key string) (fd int, size int64,
 	if err := ctx.Err(); err != nil {
 		return -1, 0, err
 	}
-	return openRegular(s.prefix + key)
+	return s.openToRead(s.prefix + key)
 }
 
-// openRegular opens a regular file for reading and returns its size.
-func openRegular(path string) (fd int, size int64, err error) {
+// openRegular opens a regular file for reading, with more flags, and returns its size.
+func openRegular(path string, flags int) (fd int, size int64, err error) {
 	// O_NONBLOCK: a named pipe would wait for its writer
-	fd, err = openFD(path, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	fd, err = openFD(path, unix.O_RDONLY|unix.O_NONBLOCK|flags, 0)
 	if err != nil {
 		return -1, 0, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
@@ -180,6 +188,8 @@ type fileObject struct {
 	fd   descriptor
 	path string
 	size int64
+
+	reading Reading
 }
 
 var _ FileObject = (*fileObject)(nil)
@@ -196,7 +206,15 @@ func (o *fileObject) ReadAt(ctx context.Context, p []byte, off int64) (int, erro
 	if !o.fd.acquire() {
 		return 0, &fs.PathError{Op: "read", Path: o.path, Err: fs.ErrClosed}
 	}
-	n, err := pread(ctx, o.fd.fd, p[:want], off)
+	var n int
+	switch o.reading {
+	case ReadDirect:
+		n, err = preadDirect(ctx, o.fd.fd, p[:want], off)
+	case ReadMapped:
+		n, err = o.fd.mapped.read(ctx, p[:want], off)
+	default:
+		n, err = pread(ctx, o.fd.fd, p[:want], off)
+	}
 	o.fd.release()
 	switch {
 	case err != nil:
@@ -216,6 +234,7 @@ func (o *fileObject) Close() error {
 // is done: the number of one closed too early may by then be another file's.
 type descriptor struct {
 	fd     int
+	mapped *mapping     // of the file; nil: it is not mapped
 	users  atomic.Int64 // the holder counts as one until it closes
 	closed atomic.Bool
 	err    error // of close; for the one who closed last
@@ -240,6 +259,7 @@ func (d *descriptor) acquire() bool {
 
 func (d *descriptor) release() {
 	if d.users.Add(-1) == 0 {
+		d.mapped.close()
 		d.err = closeFD(d.fd)
 	}
 }

@@ -6,7 +6,7 @@ import "context"
 
 // Zip opens the zip file path for reading.
 func Zip(path string) (*ZipStore, error) {
-	fd, size, err := openRegular(path)
+	fd, size, err := openRegular(path, 0)
 	if err != nil {
 		return nil, err
 	}

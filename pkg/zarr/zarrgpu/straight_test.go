@@ -166,7 +166,9 @@ func TestWays(t *testing.T) {
 		{coded, true, "gds", pool, 0, "encoded", true},
 		{coded, true, "bounce", pool, 0, "encoded", true},
 		{transposed, true, "bounce", pool, 0, "C order", true},
-		{raw, true, "mmap", pool, 0, "none that a GPU has", true},
+		{raw, true, "mmap", pool, Host, "", false},
+		{coded, true, "direct", pool, Host, "", false},
+		{raw, true, "tape", pool, 0, "none that a GPU has", true},
 	} {
 		var st store.Writer = store.Memory()
 		if c.folder {

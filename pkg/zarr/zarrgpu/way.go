@@ -109,7 +109,7 @@ func (r *Reader) choose(backend string) (w Way, why string, err error) {
 			}
 		}
 		return w, why, nil
-	case "host":
+	case "host", "direct", "mmap": // the last two: it is the store that reads so
 		return Host, "", nil
 	case "bounce":
 		if !raw {
@@ -144,7 +144,7 @@ func (r *Reader) choose(backend string) (w Way, why string, err error) {
 		}
 		return NVComp, "", nil
 	}
-	return refuse("it is none that a GPU has; give auto, host, bounce, gds or nvcomp")
+	return refuse("it is none that a GPU has; give auto, host, direct, mmap, bounce, gds or nvcomp")
 }
 
 // unfit is why the device could not put the array's chunks together.
