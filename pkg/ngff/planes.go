@@ -25,6 +25,8 @@ import (
 // pyramids"). The passes go along Y, then Z, then X in float32: the numbers do
 // not depend on the workers or on how many planes come at a time.
 //
+// Of [CreateMadePlanes] the planes that come are those of level 0.
+//
 // Its methods are for one goroutine at a time.
 type PlaneWriter struct {
 	group   *zarr.Group
@@ -59,14 +61,24 @@ type planeLevel struct {
 //
 // The caller ends with Close or Abort.
 func CreatePlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels []AnalysisLevel) (*PlaneWriter, error) {
-	w, err := createPlanes(ctx, st, path, spec, levels)
+	w, err := createPlanes(ctx, st, path, spec, levels, false)
 	if err != nil {
 		return nil, fmt.Errorf("%s: create image: %w", st.Location(path), err)
 	}
 	return w, nil
 }
 
-func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels []AnalysisLevel) (*PlaneWriter, error) {
+// CreateMadePlanes is [CreatePlanes] for a caller that makes the planes of level 0 of
+// the base itself, elsewhere: it writes those, not the base's.
+func CreateMadePlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels []AnalysisLevel) (*PlaneWriter, error) {
+	w, err := createPlanes(ctx, st, path, spec, levels, true)
+	if err != nil {
+		return nil, fmt.Errorf("%s: create image: %w", st.Location(path), err)
+	}
+	return w, nil
+}
+
+func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels []AnalysisLevel, made bool) (*PlaneWriter, error) {
 	if spec.Format == 0 {
 		spec.Format = 3
 	}
@@ -86,6 +98,9 @@ func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 	scale := Multiscale{Name: spec.Name, Axes: spec.Axes}
 	if len(levels) > 1 || !w.whole {
 		scale.Type = "gaussian"
+	}
+	if made {
+		w.shape, w.whole = [3]int(levels[0].Shape), true
 	}
 	from := w.shape
 	for k, l := range levels {

@@ -3,8 +3,12 @@ package ngff
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -210,6 +214,54 @@ func TestPlaneWriter(t *testing.T) {
 			if !slices.Equal(got[k], again[k]) {
 				t.Fatalf("trial %d: level %d depends on workers, chunks or batches", trial, k)
 			}
+		}
+	}
+}
+
+// An image of which the caller makes level 0 is the same, metadata included.
+func TestMadePlanes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	shape := []int{17, 20, 31}
+	spec := ImageSpec{Format: 3, Shape: shape, Chunks: []int{2, 8, 8}, Axes: []Axis{{Name: "z", Type: TypeSpace}, {Name: "y", Type: TypeSpace}, {Name: "x", Type: TypeSpace}}, Scale: []float64{10, 10, 10}}
+	v := make([]float32, shape[0]*shape[1]*shape[2])
+	for i := range v {
+		v[i] = float32(rng.ExpFloat64() * 100)
+	}
+	for _, targets := range [][]float64{{25, 40}, {25}, {10, 30}} {
+		levels := AnalysisLevels(shape, spec.Scale, targets, true)
+		_, want := writePlanes(t, spec, levels, v, func(left, unit int) int { return left })
+		ctx := context.Background()
+		files := [2]map[string]string{{}, {}}
+		for i := range files {
+			dir := t.TempDir()
+			create, planes, size := CreatePlanes, v, shape[1]*shape[2]
+			if i == 1 {
+				create, planes, size = CreateMadePlanes, want[0], levels[0].Shape[1]*levels[0].Shape[2]
+			}
+			w, err := create(ctx, store.Folder(dir), "", spec, levels)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Abort()
+			if err := w.Write(ctx, slices.Collect(slices.Chunk(planes, size))); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+				if err != nil || e.IsDir() {
+					return err
+				}
+				b, err := os.ReadFile(filepath.Join(dir, name))
+				files[i][name] = string(b)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !maps.Equal(files[0], files[1]) || len(files[0]) < 3 {
+			t.Errorf("%v: %d files, want the same %d", targets, len(files[1]), len(files[0]))
 		}
 	}
 }

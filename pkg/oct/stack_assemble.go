@@ -61,7 +61,7 @@ type assembly struct {
 // assemble reads the slices in order, places and blends them, and writes the
 // volume. The strips are memory that may be used; the caller frees it.
 func assemble(ctx context.Context, p *stackPlan, strips *[2]growing, out store.Writer, layout Layout, res Resources, result *StackResult) error {
-	w, err := createStack(ctx, p, out, layout, res)
+	w, _, err := createStack(ctx, p, out, layout, res, ngff.CreatePlanes)
 	if err != nil {
 		return err
 	}
@@ -87,8 +87,11 @@ func assemble(ctx context.Context, p *stackPlan, strips *[2]growing, out store.W
 	return w.Close(ctx)
 }
 
-// createStack starts the output image.
-func createStack(ctx context.Context, p *stackPlan, out store.Writer, layout Layout, res Resources) (*ngff.PlaneWriter, error) {
+// stackWriter is how the output image is started.
+type stackWriter func(ctx context.Context, st store.Writer, path string, spec ngff.ImageSpec, levels []ngff.AnalysisLevel) (*ngff.PlaneWriter, error)
+
+// createStack starts the output image, of which it returns the shape of level 0.
+func createStack(ctx context.Context, p *stackPlan, out store.Writer, layout Layout, res Resources, create stackWriter) (*ngff.PlaneWriter, [3]int, error) {
 	first := p.slices[0]
 	shape := []int{p.depth, p.canvas[0], p.canvas[1]}
 	levels := ngff.AnalysisLevels(shape, first.voxel[:], p.opt.PyramidResolutions, p.opt.MakeIsotropic)
@@ -103,8 +106,12 @@ func createStack(ctx context.Context, p *stackPlan, out store.Writer, layout Lay
 	if chunks == nil {
 		chunks = stackChunk
 	}
+	level := [3]int(shape)
+	if len(levels) > 0 {
+		level = [3]int(levels[0].Shape)
+	}
 	if err := layout.check(chunks); err != nil {
-		return nil, err
+		return nil, level, err
 	}
 	spec := ngff.ImageSpec{
 		Format: layout.Format, Name: "stack", Shape: shape, Chunks: chunks, Shard: layout.Shard, DType: dtype.Float32,
@@ -116,9 +123,10 @@ func createStack(ctx context.Context, p *stackPlan, out store.Writer, layout Lay
 	}
 	var err error
 	if spec.Codecs, err = codec.FromFlag(layout.codec(), spec.DType, spec.Format); err != nil {
-		return nil, err
+		return nil, level, err
 	}
-	return ngff.CreatePlanes(ctx, out, "", spec, levels)
+	w, err := create(ctx, out, "", spec, levels)
+	return w, level, err
 }
 
 // touches is the first plane of the canvas that a slice changes.

@@ -3,11 +3,13 @@ package oct
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"strata/pkg/dtype"
+	"strata/pkg/filter"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
@@ -26,6 +28,11 @@ type deviceAssembly struct {
 	worker *deviceWorker
 	ny, nx int
 	limits []int // by slice: planes below stay as they are once it is placed
+	batch  int   // planes of the canvas that are handed over: a multiple of it, up to the last
+
+	level  *deviceLevel // what is made of the canvas there; nil: the canvas is stored
+	stored [3]int       // shape of what is stored
+	made   gpu.Span     // planes of it that are written at a time; of a level only
 
 	canvas gpu.Span
 	slots  int
@@ -61,10 +68,16 @@ type planeBatch struct {
 	placed []bool
 }
 
-// assemble is [assemble] on the device: a finished plane comes back once.
+// assemble is [assemble] on the device: a plane of the output's level 0 comes back once,
+// and what is below it is made of it on the host.
 func (d *deviceStack) assemble(ctx context.Context, out store.Writer, layout Layout, result *StackResult) (err error) {
 	p := d.plan
-	w, err := createStack(ctx, p, out, layout, *d.res)
+	w, stored, err := createStack(ctx, p, out, layout, *d.res, func(ctx context.Context, st store.Writer, path string, spec ngff.ImageSpec, levels []ngff.AnalysisLevel) (*ngff.PlaneWriter, error) {
+		if len(levels) > 0 && !slices.Equal(levels[0].Shape, spec.Shape) {
+			return ngff.CreateMadePlanes(ctx, st, path, spec, levels)
+		}
+		return ngff.CreatePlanes(ctx, st, path, spec, levels)
+	})
 	if err != nil {
 		return err
 	}
@@ -73,7 +86,9 @@ func (d *deviceStack) assemble(ctx context.Context, out store.Writer, layout Lay
 	if err != nil {
 		return err
 	}
-	a := &deviceAssembly{deviceStack: d, result: result, writer: w, worker: worker, ny: p.canvas[0], nx: p.canvas[1], limits: p.limits()}
+	a := &deviceAssembly{
+		deviceStack: d, result: result, writer: w, worker: worker, ny: p.canvas[0], nx: p.canvas[1], limits: p.limits(), batch: w.Batch(), stored: stored,
+	}
 	defer func() { err = errors.Join(err, a.end()) }()
 	if err := a.begin(); err != nil {
 		return err
@@ -90,6 +105,9 @@ func (d *deviceStack) assemble(ctx context.Context, out store.Writer, layout Lay
 // end gives all back, once nothing runs any more.
 func (a *deviceAssembly) end() error {
 	err := a.worker.end()
+	if a.level != nil {
+		a.level.release()
+	}
 	for _, s := range []*kernels.Selector{a.fills, a.medians[0], a.medians[1]} {
 		if s != nil {
 			s.Release()
@@ -98,8 +116,9 @@ func (a *deviceAssembly) end() error {
 	return err
 }
 
-// area is the pixels of a canvas plane.
-func (a *deviceAssembly) area() int { return a.ny * a.nx }
+// area is the pixels of a canvas plane, plane those of one that is stored.
+func (a *deviceAssembly) area() int    { return a.ny * a.nx }
+func (a *deviceAssembly) plane() int64 { return int64(a.stored[1]) * int64(a.stored[2]) }
 
 // begin takes the memory. Of the device: what cannot be done without; then planes to
 // be blended, so that they are read once, then so many to be resampled as chunks have,
@@ -124,16 +143,29 @@ func (a *deviceAssembly) begin() (err error) {
 			plane = max(plane, s.shape[1]*s.shape[2])
 		}
 	}
-	batch := a.writer.Batch()
-	least.canvas, least.moving = p.planesNeeded(a.limits, batch, false), min(nice.moving, leastPiece)
-	nice.canvas = min(least.canvas+depth+batch, p.depth)
+	var rows, sums int64 // of a level
+	if from := [3]int{p.depth, a.ny, a.nx}; a.stored != from {
+		var y, x *filter.Weights
+		a.level, y, x = planLevel(from, a.stored)
+		if err := a.level.begin(a.worker.stream, y, x); err != nil {
+			return err
+		}
+		rows, sums = a.level.bytes()
+		a.batch = 1
+	}
+	least.canvas, least.moving = p.planesNeeded(a.limits, a.batch, false), min(nice.moving, leastPiece)
+	nice.canvas = min(least.canvas+depth+a.batch, p.depth)
 	least.canvas = min(least.canvas, p.depth)
 
 	refine := nice.moving > 0 && p.opt.BlendRefinementPx > 0
 	if err := a.beginHost(mix, refine); err != nil {
 		return err
 	}
-	other := int64(16 + 8*mix)
+	made := int64(0)
+	if a.level != nil {
+		made = 4 * int64(len(a.planes)) * a.plane()
+	}
+	other := int64(16+8*mix) + rows + sums + made
 	if refine {
 		other += 5 * area
 	}
@@ -176,11 +208,17 @@ func (a *deviceAssembly) begin() (err error) {
 		v, err = a.worker.memories(int64(n.canvas)*area, int64(n.moving)*area, 4*int64(n.raw)*int64(plane), other)
 		if err == nil {
 			a.canvas, a.moving, a.raw = v[0], v[1], v[2]
-			a.counts, a.weights = v[3].From(0, 16), v[3].From(16, 8*int64(mix))
+			rest := v[3]
+			take := func(n int64) (s gpu.Span) {
+				s, rest = rest.From(0, n), rest.From(n, rest.Bytes()-n)
+				return s
+			}
+			a.counts, a.weights = take(16), take(8*int64(mix))
 			if refine {
-				rest := v[3].From(16+8*int64(mix), 5*area)
-				a.sums = [2]gpu.Span{rest.From(0, 2*area), rest.From(2*area, 2*area)}
-				a.mean = rest.From(4*area, area)
+				a.sums, a.mean = [2]gpu.Span{take(2 * area), take(2 * area)}, take(area)
+			}
+			if a.level != nil {
+				a.level.rows, a.level.acc, a.made = take(rows), take(sums), take(made)
 			}
 			break
 		}
@@ -199,20 +237,19 @@ func (a *deviceAssembly) begin() (err error) {
 // beginHost takes the host's memory: planes that are written at a time, and what is
 // looked at.
 func (a *deviceAssembly) beginHost(mix int, refine bool) (err error) {
-	p := a.plan
-	area := 4 * int64(a.area())
-	batch := a.writer.Batch()
-	other := a.writer.Bytes() + area + a.pinned // and a plane of zeros
+	area, plane := 4*int64(a.area()), 4*a.plane()
+	batch, depth := a.writer.Batch(), a.stored[0]
+	other := a.writer.Bytes() + plane + a.pinned // and a plane of zeros
 	if refine {
 		other += 18 * area // mean planes, and their spectra
 	}
-	n := min(batch, p.depth)
-	for n < p.depth && n < 8 && other+int64(n+batch)*area <= a.res.Mem/2 {
+	n := min(batch, depth)
+	for n < depth && n < 8 && other+int64(n+batch)*plane <= a.res.Mem/2 {
 		n += batch
 	}
-	n = min(n, p.depth)
-	if need := other + int64(n)*area; need > a.res.Mem {
-		return tooLittle(*a.res, need, "writing %d planes of %d × %d pixels", n, a.ny, a.nx)
+	n = min(n, depth)
+	if need := other + int64(n)*plane; need > a.res.Mem {
+		return tooLittle(*a.res, need, "writing %d planes of %d × %d pixels", n, a.stored[1], a.stored[2])
 	}
 	if a.table, err = a.worker.pinned(8 * mix); err != nil {
 		return err
@@ -220,12 +257,13 @@ func (a *deviceAssembly) beginHost(mix int, refine bool) (err error) {
 	if a.numbers, err = a.worker.pinned(24); err != nil {
 		return err
 	}
-	b, err := a.worker.pinned(n * int(area))
+	b, err := a.worker.pinned(n * int(plane))
 	if err != nil {
 		return err
 	}
-	for v := dtype.Slice[float32](b); len(v) > 0; v = v[a.area():] {
-		a.planes = append(a.planes, v[:a.area():a.area()])
+	for len(b) > 0 {
+		a.planes = append(a.planes, dtype.Slice[float32](b[:plane]))
+		b = b[plane:]
 	}
 	if !refine {
 		return nil
@@ -246,45 +284,116 @@ func (a *deviceAssembly) write(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	var zero []byte
-	defer func() { mem.Free(zero) }()
+	w := &planeStore{deviceAssembly: a, stream: stream}
+	defer func() { mem.Free(w.zero) }()
+	take := w.storeCanvas
+	if a.level != nil {
+		take = w.storeLevel
+	}
 	for {
-		var b planeBatch
-		var more bool
 		select {
-		case b, more = <-a.batches:
+		case b, more := <-a.batches:
+			if !more {
+				return nil
+			}
+			if err := take(ctx, b); err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if !more {
-			return nil
-		}
-		for len(b.placed) > 0 {
-			n := min(len(a.planes), len(b.placed))
-			planes := make([][]float32, n)
-			for i, there := range b.placed[:n] {
-				if !there {
-					if zero == nil {
-						if zero, err = mem.Alloc(4 * a.area()); err != nil {
-							return err
-						}
+	}
+}
+
+// planeStore brings planes to the host and stores them.
+type planeStore struct {
+	*deviceAssembly
+	stream *gpu.Stream
+	zero   []byte // a plane of zeros
+	first  int    // of the level's planes that are made and not written
+	have   int    // how many are
+}
+
+// storeCanvas stores planes of the canvas, as many at a time as the host has room for.
+func (w *planeStore) storeCanvas(ctx context.Context, b planeBatch) (err error) {
+	for len(b.placed) > 0 {
+		n := min(len(w.planes), len(b.placed))
+		planes := make([][]float32, n)
+		for i, there := range b.placed[:n] {
+			if !there {
+				if w.zero == nil {
+					if w.zero, err = mem.Alloc(4 * w.area()); err != nil {
+						return err
 					}
-					planes[i] = dtype.Slice[float32](zero)
-					continue
 				}
-				planes[i] = a.planes[i]
-				stream.Download(dtype.Bytes(planes[i]), a.slot(b.z+i))
+				planes[i] = dtype.Slice[float32](w.zero)
+				continue
 			}
-			if err := stream.Wait(); err != nil {
-				return err
-			}
-			b.z, b.placed = b.z+n, b.placed[n:]
-			a.back <- b.z
-			if err := a.writer.Write(ctx, planes); err != nil {
-				return err
-			}
+			planes[i] = w.planes[i]
+			w.stream.Download(dtype.Bytes(planes[i]), w.slot(b.z+i))
+		}
+		if err := w.stream.Wait(); err != nil {
+			return err
+		}
+		b.z, b.placed = b.z+n, b.placed[n:]
+		w.back <- b.z
+		if err := w.writer.Write(ctx, planes); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// mostWaiting is how many planes of the canvas a level takes before their slots are free.
+const mostWaiting = 8
+
+// storeLevel makes planes of the level of planes of the canvas and stores those that are
+// complete, as many at a time as the host has room for.
+func (w *planeStore) storeLevel(ctx context.Context, b planeBatch) error {
+	n := 4 * w.plane()
+	place := func(int) (gpu.Span, error) {
+		if w.have == len(w.planes) {
+			if err := w.storeMade(ctx); err != nil {
+				return gpu.Span{}, err
+			}
+		}
+		w.have++
+		return w.made.From(n*int64(w.have-1), n), nil
+	}
+	for i, there := range b.placed {
+		var plane gpu.Span
+		if there {
+			plane = w.slot(b.z + i)
+		}
+		if err := w.level.add(w.stream, b.z+i, plane, place); err != nil {
+			return err
+		}
+		if (i+1)%mostWaiting != 0 && i+1 < len(b.placed) {
+			continue
+		}
+		if err := w.stream.Wait(); err != nil {
+			return err
+		}
+		w.back <- b.z + i + 1
+	}
+	if w.have > 0 && w.first+w.have == w.stored[0] {
+		return w.storeMade(ctx)
+	}
+	return nil
+}
+
+// storeMade stores the planes of the level that are made.
+func (w *planeStore) storeMade(ctx context.Context) error {
+	n := 4 * w.plane()
+	for i := range w.have {
+		w.stream.Download(dtype.Bytes(w.planes[i]), w.made.From(n*int64(i), n))
+	}
+	if err := w.stream.Wait(); err != nil {
+		return err
+	}
+	planes := w.planes[:w.have]
+	w.first, w.have = w.first+w.have, 0
+	return w.writer.Write(ctx, planes)
 }
 
 // slot is the memory of a canvas plane.
@@ -460,7 +569,7 @@ func (a *deviceAssembly) brighten(m *movingSlice, k [2]int, gain float32) error 
 func (a *deviceAssembly) flush(limit int) error {
 	n := limit - a.done
 	if limit < a.plan.depth {
-		n = n / a.writer.Batch() * a.writer.Batch()
+		n = n / a.batch * a.batch
 	}
 	if n <= 0 {
 		return nil

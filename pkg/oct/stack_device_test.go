@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -261,6 +262,37 @@ func TestStackTrafficOnDevice(t *testing.T) {
 				t.Errorf("%d bytes went up and %d came down, want %d and %d, and up to %d for %d chunks", up, down, wantUp, wantDown, tables, chunks)
 			}
 		})
+	}
+}
+
+// Where level 0 is coarser than the slices, or finer along an axis, it is made on the
+// device: only it comes back.
+func TestStackLevelOnDevice(t *testing.T) {
+	d := device(t, 64<<20)
+	for _, c := range []struct {
+		voxel, to []float64
+		isotropic bool
+	}{
+		{[]float64{10, 10, 10}, []float64{25, 50}, true}, {[]float64{10, 10, 10}, []float64{13}, true}, {[]float64{20, 10, 10}, []float64{10}, true},
+		{[]float64{10, 20, 10}, []float64{20}, true}, {[]float64{10, 10, 20}, []float64{20, 40}, true}, {[]float64{10, 20, 20}, []float64{30}, false},
+	} {
+		rng := rand.New(rand.NewPCG(6, 6))
+		var in StackInput
+		for i, s := range oracleSpecimen(rng, 3, false) {
+			in.Slices = append(in.Slices, StackSlice{i, "slice", s.stored(t, dtype.Uint16, 2, []int{4, 16, 16}, nil, "raw", c.voxel)})
+		}
+		opt := DefaultStackOptions()
+		opt.NoXYShift, opt.UseExpectedOverlap, opt.MovingZFirstIndex, opt.SlicingIntervalMM = true, true, 0, c.voxel[0]*20/1000 // of 20 planes or so: some gaps
+		opt.PyramidResolutions, opt.MakeIsotropic = c.to, c.isotropic
+		for _, mem := range []int64{64 << 20, 1 << 20} { // planes are stored several at a time, or few
+			res := small()
+			res.Mem = mem
+			got, _, down := stackOnBoth(t, d, in, opt, Layout{Chunks: []int{2, 8, 8}, Codec: "raw", Levels: 1}, res)
+			level := got.Image.Levels[0].Array
+			if want := stored(level); down != want || slices.Equal(level.Shape(), got.Shape[:]) {
+				t.Errorf("%v to %v: %d bytes came down, level 0 of shape %v has %d", c.voxel, c.to, down, level.Shape(), want)
+			}
+		}
 	}
 }
 

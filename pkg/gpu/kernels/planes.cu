@@ -1,5 +1,5 @@
 // Boxes of planes: what is stored becomes float32 and goes to its place; brightness; sums
-// along z. pkg/dtype/convert.go, pkg/filter/combine.go and project.go, bit by bit.
+// along z, weighted or not. pkg/dtype/convert.go, pkg/filter/combine.go and project.go, bit by bit.
 typedef long long i64;
 typedef unsigned long long u64;
 
@@ -87,4 +87,14 @@ extern "C" __global__ void __launch_bounds__(256) sum_planes(const float* __rest
         for (int z = 0; z < nz; z++) sum += (double)v[z * stride];
         acc[i] = sum;
     }
+}
+
+// accumulate: acc[i] += weight·in[i], the product rounded before the sum; the product alone
+// if begin. Bytes per element: 8 read, 4 written; 4 read if begin.
+extern "C" __global__ void __launch_bounds__(256) accumulate(const float* __restrict__ in, float* __restrict__ acc, float weight, i64 n, int begin)
+{
+    const i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const float v = weight * in[i];
+    acc[i] = begin ? v : acc[i] + v;
 }

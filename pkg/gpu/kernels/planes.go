@@ -49,3 +49,19 @@ func SumPlanes(s *gpu.Stream, acc gpu.Span, v Planes, planes, ny, nx int, begin 
 	s.Launch(k, grid, block, v.At, acc, int32(planes), int32(ny), int32(nx), int64(v.Pitch), v.Stride, first)
 	return nil
 }
+
+// Accumulate queues filter.AddCombine with one weight of n float32, or, if begin,
+// filter.Combine, which begins the sum.
+func Accumulate(s *gpu.Stream, acc, src gpu.Span, weight float32, n int64, begin bool) error {
+	k, err := get(s.Device(), "planes", "accumulate")
+	if err != nil {
+		return err
+	}
+	first := int32(0)
+	if begin {
+		first = 1
+	}
+	grid, block := blocks(n)
+	s.Launch(k, grid, block, src, acc, weight, n, first)
+	return nil
+}

@@ -107,3 +107,19 @@ func TestBoxesOfPlanes(t *testing.T) {
 	equal(t, "sums", download[float64](b, acc), want)
 	same(t, "brightened", download[float32](b, dst), v)
 }
+
+func TestAccumulate(t *testing.T) {
+	b := open(t)
+	const n = 777
+	v, want := sample[float32](n), make([]float32, n)
+	src, acc := upload(b, v), b.alloc(4*n)
+	for i, w := range []float32{0.3, 0.7, -1e-3} {
+		b.check(Accumulate(b.stream, acc, src, w, n, i == 0))
+		if i == 0 {
+			filter.Combine(want, v, 0, []float32{w})
+		} else {
+			filter.AddCombine(want, v, 0, []float32{w})
+		}
+	}
+	equal(t, "sums", download[float32](b, acc), want)
+}
