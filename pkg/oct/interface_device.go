@@ -304,14 +304,19 @@ type deviceSearcher struct {
 	asideResult, asideSpace gpu.Span
 }
 
-// begin takes the memory.
+// begin takes the memory: of scratch as much as the device has, if that is less than planned.
 func (w *deviceSearcher) begin() (err error) {
-	m := &w.memory
+	m, row := &w.memory, w.row()
 	for _, n := range []struct {
-		span  *gpu.Span
-		bytes int64
-	}{{&w.piece, m.piece}, {&w.result, m.result}, {&w.scratch, m.scratch}, {&w.asideResult, m.aside}, {&w.asideSpace, m.asideScratch}} {
-		if *n.span, err = w.worker.memory(n.bytes); err != nil {
+		span         *gpu.Span
+		bytes, least int64
+	}{{&w.piece, m.piece, m.piece}, {&w.result, m.result, m.result}, {&w.asideResult, m.aside, m.aside},
+		{&w.scratch, m.scratch, row}, {&w.asideSpace, m.asideScratch, min(row, m.asideScratch)}} {
+		*n.span, err = w.worker.memory(n.bytes)
+		for ; errors.Is(err, gpu.ErrMemory) && n.bytes > n.least; *n.span, err = w.worker.memory(n.bytes) {
+			n.bytes = max(n.least, n.bytes/2)
+		}
+		if err != nil {
 			return err
 		}
 	}
