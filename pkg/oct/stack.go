@@ -97,7 +97,8 @@ type StackResult struct {
 // Overlaps are measured on a quarter of the planes, read in strips of rows;
 // then slices are read once, in order, and the volume is written plane by plane:
 // in memory are the planes in which two slices are blended and those of a row
-// of output chunks.
+// of output chunks. On a device the planes are there, and so is the work on them; what it
+// decides and writes is the same.
 func Stack(ctx context.Context, in StackInput, opt StackOptions, out store.Writer, layout Layout, res Resources) (*StackResult, error) {
 	slices, err := openSlices(in.Slices)
 	if err != nil {

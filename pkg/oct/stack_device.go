@@ -22,7 +22,7 @@ import (
 // What is decided (overlaps, gains, shifts) and what is written are the CPU's, to the
 // last bit: sums are made in the same order, percentiles are exact; the phase
 // correlation, whose transforms round differently, is the host's, on two mean planes. Only
-// NaN that resampling or blending make of infinity may have other bits.
+// NaN that arithmetic makes or passes on may have other bits.
 type deviceStack struct {
 	plan    *stackPlan
 	res     *Resources

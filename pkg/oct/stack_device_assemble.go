@@ -20,7 +20,8 @@ import (
 
 // deviceAssembly is a volume under construction on a device. The planes of the canvas
 // from z = freed on are there, plane z in slot z mod slots; those below done are the
-// writer's, which brings them to the host and stores them while slices are placed.
+// writer's, which makes of them what is stored, brings that to the host and stores it
+// while slices are placed.
 type deviceAssembly struct {
 	*deviceStack
 	result *StackResult
@@ -143,14 +144,14 @@ func (a *deviceAssembly) begin() (err error) {
 			plane = max(plane, s.shape[1]*s.shape[2])
 		}
 	}
-	var rows, sums int64 // of a level
+	var rows, sums, tables int64 // of a level
 	if from := [3]int{p.depth, a.ny, a.nx}; a.stored != from {
 		var y, x *filter.Weights
 		a.level, y, x = planLevel(from, a.stored)
 		if err := a.level.begin(a.worker.stream, y, x); err != nil {
 			return err
 		}
-		rows, sums = a.level.bytes()
+		rows, sums, tables = a.level.bytes(y, x)
 		a.batch = 1
 	}
 	least.canvas, least.moving = p.planesNeeded(a.limits, a.batch, false), min(nice.moving, leastPiece)
@@ -174,7 +175,7 @@ func (a *deviceAssembly) begin() (err error) {
 			kernels.SelectorBytes(1), kernels.SelectorBytes(1), kernels.SelectorBytes(raw)} {
 			sum += int64(mem.Size(int(n)))
 		}
-		return sum
+		return sum + tables
 	}
 	if nice.moving > 0 {
 		for i := range a.medians {

@@ -5,6 +5,7 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
+	"strata/pkg/mem"
 )
 
 // deviceLevel makes the planes of an image's level 0 from those of the canvas, in the
@@ -47,10 +48,18 @@ func planLevel(from, to [3]int) (l *deviceLevel, y, x *filter.Weights) {
 	return l, weights(1), weights(2)
 }
 
-// bytes is the device memory that it takes beside its weights: rows, and sums.
-func (l *deviceLevel) bytes() (rows, acc int64) {
+// bytes is the device memory that it takes: rows, sums, and the weights.
+func (l *deviceLevel) bytes(weights ...*filter.Weights) (rows, acc, tables int64) {
 	rows = 4 * int64(l.to[1]) * int64(l.from[2])
-	return rows, int64(l.sums) * rows
+	for _, w := range weights {
+		n := 2*w.Out() + 1
+		for i := range w.Out() {
+			_, taps := w.Taps(i)
+			n += len(taps)
+		}
+		tables += int64(mem.Size(4 * n))
+	}
+	return rows, int64(l.sums) * rows, tables
 }
 
 // begin brings the weights to the device.
