@@ -3,7 +3,7 @@
 # Packs what a bare machine with a GPU needs to check this tree there: build/gpu-verify.tar.xz
 # with programs, tests, nvCOMP and this script; no Go, Python or network needed. Unpack it
 # there and call ./gpu-verify.sh run: it runs the kernel tests on the GPU, measures the
-# kernels, runs the stages on the GPU and the CPU, and CuPy beside them where Python has
+# kernels and nvCOMP, runs the stages on the GPU and the CPU, and CuPy beside them where Python has
 # it, and leaves gpu-verify.json and gpu-verify.md. Here the pack is tried on the tests'
 # double of a GPU.
 set -euo pipefail
@@ -44,5 +44,5 @@ size=$(stat -c %s build/gpu-verify.tar.xz)
 echo "build/gpu-verify.tar.xz: $((size / 1048576)) MiB"
 [ "$size" -le 62914560 ] || { echo "it must stay under 60 MiB" >&2; exit 1; }
 tests/cudaemu/build.sh build/cudaemu
-(cd "$pack" && STRATA_LIBCUDA=$OLDPWD/build/cudaemu/libcuda.so.1 STRATA_LIBNVCOMP=/nonexistent MIB=8 REPEAT=1 TILE=24,48,48 ./gpu-verify.sh run >run.log 2>&1) || { cat "$pack/run.log" >&2; exit 1; }
+(cd "$pack" && STRATA_LIBCUDA=$OLDPWD/build/cudaemu/libcuda.so.1 STRATA_LIBNVCOMP=$OLDPWD/build/cudaemu/libnvcomp.so.6 MIB=8 REPEAT=1 TILE=24,48,48 ./gpu-verify.sh run >run.log 2>&1) || { cat "$pack/run.log" >&2; exit 1; }
 echo "tried on the double of a GPU: passed"

@@ -196,6 +196,9 @@ func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, re
 			return err
 		}
 	}
+	if err := measureBytes(s, run, a.Span, b.Span); err != nil {
+		return err
+	}
 	if err := measureScatter(s, run, a.Span, b.Span); err != nil {
 		return err
 	}

@@ -30,6 +30,8 @@ type record struct {
 	CopyBytesPerSecond float64   `json:"copy_bytes_per_second"` // read and written
 	OpenSeconds        float64   `json:"open_seconds"`          // driver, context, first kernel
 	Kernels            []measure `json:"kernels"`
+	NVCOMP             string    `json:"nvcomp"` // version, or why it cannot be used
+	Chunks             []chunks  `json:"chunks"`
 	Stages             []stage   `json:"stages"`
 	StartSeconds       float64   `json:"start_seconds"` // of a stage on the GPU beyond one on the CPU
 	Peer               peer      `json:"peer"`
@@ -67,6 +69,9 @@ func run(bin, work, out, tile, peers, module string, bytes int64, repeat int) er
 		return err
 	}
 	err = measureKernels(d, r, started, bytes, repeat)
+	if err == nil {
+		err = measureChunks(d, r, bytes, repeat)
+	}
 	if e := d.Close(); err == nil {
 		err = e
 	}
@@ -98,6 +103,11 @@ func run(bin, work, out, tile, peers, module string, bytes int64, repeat int) er
 		return err
 	}
 	r.print(os.Stdout)
+	for _, c := range r.Chunks {
+		if !c.Same {
+			return fmt.Errorf("chunks of %s are not the host's: %s", c.Codec, c.Error)
+		}
+	}
 	for _, s := range r.Stages {
 		if !s.Same {
 			return fmt.Errorf("%s: the voxels are not the CPU's", s.Name)

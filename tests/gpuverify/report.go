@@ -15,6 +15,13 @@ func (r *record) print(w io.Writer) {
 	for _, k := range r.Kernels {
 		fmt.Fprintf(w, "| %s | %.0f | %.2f |\n", k.Name, k.BytesPerSecond/1e9, k.OfCopy)
 	}
+	fmt.Fprintf(w, "\nnvCOMP: %s\n", r.NVCOMP)
+	if len(r.Chunks) > 0 {
+		fmt.Fprintln(w, "\n| chunks of 1 MiB | stored | decode, GB/s | encode, GB/s | stored | same bytes |\n|---|---:|---:|---:|---:|---|")
+	}
+	for _, c := range r.Chunks {
+		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.2f | %.2f | %v %s |\n", c.Codec, c.Ratio, c.Decode/1e9, c.Encode/1e9, c.Own, c.Same, c.Error)
+	}
 	fmt.Fprintln(w, "\n| stage | GPU | CPU | same voxels |\n|---|---:|---:|---|")
 	for _, s := range r.Stages {
 		fmt.Fprintf(w, "| %s | %.2f s | %.2f s | %v |\n", s.Name, s.GPUSeconds, s.CPUSeconds, s.Same)

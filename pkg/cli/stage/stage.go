@@ -11,6 +11,7 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/progress"
 	"strata/pkg/gpu"
+	"strata/pkg/gpu/nvcomp"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/zarr"
@@ -99,8 +100,9 @@ func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task) (oct.R
 func Failed(err error) error {
 	var format *zarr.FormatError
 	var call *gpu.Error
+	var library *nvcomp.Error
 	switch {
-	case errors.As(err, &call), errors.Is(err, gpu.ErrMemory):
+	case errors.As(err, &call), errors.As(err, &library), errors.Is(err, gpu.ErrMemory):
 		return cli.GPUFailure(err)
 	case errors.Is(err, oct.ErrLayout):
 		return cli.Usage("%w", err)
