@@ -19,6 +19,7 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 	"strata/pkg/zarr/zarrgpu"
 	"strata/tests/cudaemu"
@@ -273,6 +274,28 @@ func TestLittleDeviceMemory(t *testing.T) {
 		t.Error("a tile in 64 KiB")
 	} else {
 		t.Log(err)
+	}
+}
+
+// On a device that has the memory for a tile, but not for decoding it, the host decodes.
+func TestNoMemoryToDecode(t *testing.T) {
+	in, _ := made(t, []int{11, 45, 70}, []int{11, 20, 32}, nil, codec.Chain{codec.Zstd(1, false)}, func(i int) uint16 { return uint16(i * 7919) })
+	want, err := Resample(ctx, in, store.Memory(), isotropic(10), Layout{}, small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	voxels := stored(in.Levels[0].Array)
+	for memory := int64(4 << 20); ; memory -= 128 << 10 {
+		res := small()
+		res.Device, res.Ways = device(t, memory), new(zarrgpu.Counts)
+		got, err := Resample(ctx, in, store.Memory(), isotropic(10), Layout{}, res)
+		if err != nil {
+			t.Fatalf("%d bytes of device memory: %v", memory, err)
+		}
+		sameArrays(t, got, want)
+		if res.Ways.Bytes(zarrgpu.Host) == voxels {
+			return
+		}
 	}
 }
 

@@ -70,9 +70,13 @@ func (c *deviceColumns) planesOf(z0, z1, y, ny, x, nx int) (all []zarr.Region) {
 
 // workers is how many workers the memory of the host and of the device holds, of which
 // each has so much of it beside its slots, and per slot. One that has no room for all
-// its slots works with one.
+// its slots works with one; where the device has no room for that either, chunks come by way of the host.
 func (c *deviceColumns) workers(res *Resources, hostMem int64, host, hostPlace, device int64, what string) (int, error) {
+	limit := res.Device.Memory().Limit()
 	pinned, onDevice := c.Memory(c.slot())
+	if device <= limit && device+onDevice > limit && c.byHost() {
+		pinned, onDevice = c.Memory(c.slot())
+	}
 	host += c.scratch
 	all := func(slots int64) (n, most int64) {
 		each := host + slots*(pinned+hostPlace)
@@ -80,7 +84,7 @@ func (c *deviceColumns) workers(res *Resources, hostMem int64, host, hostPlace, 
 	}
 	slots := int64(mostSlots)
 	each, n := all(slots)
-	if limit := res.Device.Memory().Limit(); n < 1 || limit/(device+slots*onDevice) < 1 {
+	if n < 1 || limit/(device+slots*onDevice) < 1 {
 		slots = 1
 		each, n = all(slots)
 	}
@@ -90,16 +94,32 @@ func (c *deviceColumns) workers(res *Resources, hostMem int64, host, hostPlace, 
 	return workersOnDevice(res.Device, int(min(int64(res.Workers), n)), device+slots*onDevice, c.mosaic.where, what)
 }
 
+// byHost lets chunks come by way of the host, which takes no memory of the device, unless
+// they do, or the user wants it otherwise.
+func (c *deviceColumns) byHost() bool {
+	way, _ := c.Way()
+	if way != zarrgpu.NVComp && way != zarrgpu.GDS || c.res.Backend != "" && c.res.Backend != "auto" {
+		return false
+	}
+	res := *c.res
+	res.Backend = "host"
+	r, err := res.reader(c.mosaic.image.Levels[0].Array, c.count)
+	if err != nil {
+		return false
+	}
+	if c.res.Debug != nil {
+		c.res.Debug(fmt.Sprintf("%s is read by way of %v: the GPU has no memory for a better one", c.mosaic.where, zarrgpu.Host))
+	}
+	c.Reader, c.scratch = r, r.Scratch()
+	return true
+}
+
 // less lets a tile take less of the device: first the host decodes it, unless the user wants
 // it otherwise; then fewer rows of it are there at a time, so many as divide it, each piece
 // at most half of the one before. It reports whether there is less.
 func (c *deviceColumns) less() bool {
-	if way, _ := c.Way(); way == zarrgpu.NVComp && (c.res.Backend == "" || c.res.Backend == "auto") {
-		c.res.Backend = "host"
-		if r, err := c.res.reader(c.mosaic.image.Levels[0].Array, c.count); err == nil {
-			c.Reader, c.scratch = r, r.Scratch()
-			return true
-		}
+	if c.byHost() {
+		return true
 	}
 	for n := c.rows / 2; n > 0; n-- {
 		if c.mosaic.chunk[1]%n == 0 {
