@@ -20,6 +20,7 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/mem"
 	"strata/tests/cudaemu"
+	"strata/tests/gputest"
 )
 
 func TestMain(m *testing.M) { cudaemu.Main(m) }
@@ -28,20 +29,7 @@ var ctx = context.Background()
 
 func device(t *testing.T) *gpu.Device {
 	t.Helper()
-	list, err := gpu.Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := gpu.Open(list[0], gpu.Limits{Pinned: 16 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
+	return gputest.Device(t, gpu.Limits{Pinned: 16 << 20})
 }
 
 func pool(t *testing.T, d *gpu.Device, s settings.Settings) *Pool {

@@ -24,26 +24,14 @@ import (
 	"strata/pkg/zarr/zarrgpu"
 	"strata/tests/cudaemu"
 	"strata/tests/golden"
+	"strata/tests/gputest"
 )
 
 // device is the tests' double of a GPU with so much memory for the stage.
 func device(t *testing.T, memory int64) *gpu.Device {
 	t.Helper()
 	cudaemu.Use(t)
-	list, err := gpu.Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := gpu.Open(list[0], gpu.Limits{Memory: memory, Pinned: 256 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
+	return gputest.Device(t, gpu.Limits{Memory: memory, Pinned: 256 << 20})
 }
 
 // sameArrays compares all levels of two images byte by byte.

@@ -12,24 +12,12 @@ import (
 	"testing"
 
 	"strata/pkg/gpu"
+	"strata/tests/gputest"
 )
 
 func device(t *testing.T) *gpu.Device {
 	t.Helper()
-	list, err := gpu.Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := gpu.Open(list[0], gpu.Limits{Pinned: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
+	return gputest.Device(t, gpu.Limits{Pinned: 1 << 20})
 }
 
 // Bytes of a file come to the device and go back to another place of it.

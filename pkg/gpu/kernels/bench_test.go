@@ -12,6 +12,7 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/gpu"
 	"strata/tests/cudaemu"
+	"strata/tests/gputest"
 )
 
 func TestMain(m *testing.M) { cudaemu.MainBoth(m) }
@@ -26,26 +27,8 @@ type bench struct {
 
 func open(t *testing.T) *bench {
 	t.Helper()
-	list, err := gpu.Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := gpu.Open(list[0], gpu.Limits{Memory: 256 << 20, Pinned: 64 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := d.Stream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	d := gputest.Device(t, gpu.Limits{Memory: 256 << 20, Pinned: 64 << 20})
+	s := gputest.Stream(t, d)
 	return &bench{t, d, s}
 }
 

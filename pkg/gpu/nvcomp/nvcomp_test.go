@@ -18,6 +18,7 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/zarr/codec"
 	"strata/tests/cudaemu"
+	"strata/tests/gputest"
 )
 
 func TestMain(m *testing.M) { cudaemu.Main(m) }
@@ -337,15 +338,6 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// needDouble skips a test that asks for what only the double does, where the tests run on
-// a device.
-func needDouble(t testing.TB) {
-	t.Helper()
-	if list, err := gpu.Devices(); err == nil && list[0].Name != "CUEMU" {
-		t.Skip("needs the double of a device")
-	}
-}
-
 // apart runs a test in a process of its own with these variables, and tells whether this
 // is it.
 func apart(t *testing.T, env ...string) bool {
@@ -353,7 +345,7 @@ func apart(t *testing.T, env ...string) bool {
 	if os.Getenv("STRATA_TEST_APART") == t.Name() {
 		return true
 	}
-	needDouble(t)
+	gputest.NeedDouble(t)
 	c := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v")
 	c.Env = append(os.Environ(), append(env, "STRATA_TEST_APART="+t.Name())...)
 	if out, err := c.CombinedOutput(); err != nil {

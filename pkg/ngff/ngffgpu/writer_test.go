@@ -21,6 +21,7 @@ import (
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 	"strata/tests/cudaemu"
+	"strata/tests/gputest"
 )
 
 func TestMain(m *testing.M) { cudaemu.Main(m) }
@@ -29,25 +30,6 @@ var (
 	ctx  = context.Background()
 	much = gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20}
 )
-
-// device is the tests' double of a GPU.
-func device(t *testing.T, l gpu.Limits) *gpu.Device {
-	t.Helper()
-	list, err := gpu.Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := gpu.Open(list[0], l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
-}
 
 // image is an image to be written, and its level 0.
 type image struct {
@@ -321,7 +303,7 @@ func packedBytes(t *testing.T, w *ngff.Writer) (n int64) {
 
 // What nvCOMP encodes comes down encoded, or by the host's codecs if it was asked for.
 func TestPacked(t *testing.T) {
-	d := device(t, much)
+	d := gputest.Device(t, much)
 	for _, codecs := range []string{"zstd", "lz4", "blosc-zstd", "blosc-lz4"} {
 		t.Run(codecs, func(t *testing.T) {
 			images(t, codecs, func(t *testing.T, im *image, leaves bool) {
@@ -371,7 +353,7 @@ func TestPacked(t *testing.T) {
 }
 
 func TestRaw(t *testing.T) {
-	d := device(t, much)
+	d := gputest.Device(t, much)
 	images(t, "raw", func(t *testing.T, im *image, leaves bool) {
 		_, before, _ := d.Traffic()
 		got, err := im.onDevice(d, store.Folder(t.TempDir()), Options{})
@@ -411,7 +393,7 @@ func files(t *testing.T, d *gpu.Device, warn func(string)) *gds.Pool {
 func TestStraight(t *testing.T) {
 	straight := int64(0)
 	images(t, "raw", func(t *testing.T, im *image, leaves bool) {
-		d := device(t, much)
+		d := gputest.Device(t, much)
 		p := files(t, d, func(text string) { t.Error(text) })
 		dir := t.TempDir()
 		_, before, _ := d.Traffic()
@@ -432,7 +414,7 @@ func TestStraight(t *testing.T) {
 	if straight == 0 {
 		t.Error("cuFile had nothing to do")
 	}
-	d := device(t, much)
+	d := gputest.Device(t, much)
 	im := imageOf(t, "yx", dtype.Uint16, []int{64, 64}, []int{64, 64}, []int{64, 64}, "raw")
 	if _, err := im.onDevice(d, store.Memory(), Options{Files: files(t, d, nil)}); err != nil {
 		t.Error(err)
@@ -444,7 +426,7 @@ func TestStraight(t *testing.T) {
 
 // What the host encodes comes down as it is.
 func TestEncodedByHost(t *testing.T) {
-	d := device(t, much)
+	d := gputest.Device(t, much)
 	images(t, "gzip", func(t *testing.T, im *image, leaves bool) {
 		_, before, _ := d.Traffic()
 		got, err := im.onDevice(d, store.Memory(), Options{})
@@ -475,11 +457,11 @@ func memory(t *testing.T, im *image, leaves bool) {
 		t.Fatal(err)
 	}
 	defer plan.Abort()
-	pinned, memory := NewWriter(plan, device(t, much), Options{}).Memory(im.tile)
+	pinned, memory := NewWriter(plan, gputest.Device(t, much), Options{}).Memory(im.tile)
 	tile := pooled(int64(volume(im.tile) * im.DType.Size()))
 	want := im.onHost(t)
 	for _, have := range []int64{memory, 0} {
-		d := device(t, gpu.Limits{Memory: have + tile, Pinned: pinned + tile})
+		d := gputest.Device(t, gpu.Limits{Memory: have + tile, Pinned: pinned + tile})
 		got, err := im.onDevice(d, store.Memory(), Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -499,7 +481,7 @@ func memory(t *testing.T, im *image, leaves bool) {
 }
 
 func TestRefuses(t *testing.T) {
-	d := device(t, much)
+	d := gputest.Device(t, much)
 	im := imageOf(t, "yx", dtype.Uint16, []int{32, 32}, []int{16, 16}, []int{16, 16}, "raw")
 	out, err := ngff.Create(ctx, store.Memory(), "", im.ImageSpec)
 	if err != nil {

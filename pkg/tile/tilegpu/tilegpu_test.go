@@ -22,6 +22,7 @@ import (
 	"strata/pkg/zarr/store"
 	"strata/pkg/zarr/zarrgpu"
 	"strata/tests/cudaemu"
+	"strata/tests/gputest"
 )
 
 func TestMain(m *testing.M) { cudaemu.Main(m) }
@@ -30,20 +31,7 @@ var ctx = context.Background()
 
 func open(t *testing.T, memory int64) *gpu.Device {
 	t.Helper()
-	list, err := gpu.Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := gpu.Open(list[0], gpu.Limits{Memory: memory, Pinned: 64 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
+	return gputest.Device(t, gpu.Limits{Memory: memory, Pinned: 64 << 20})
 }
 
 func array(t *testing.T, st store.Writer, shape, chunks []int, codecs codec.Chain) *zarr.Array {

@@ -14,6 +14,7 @@ import (
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 	"strata/tests/cudaemu"
+	"strata/tests/gputest"
 )
 
 func TestMain(m *testing.M) { cudaemu.Main(m) }
@@ -22,24 +23,8 @@ var ctx = context.Background()
 
 func open(t *testing.T, l gpu.Limits) (*gpu.Device, *gpu.Stream) {
 	t.Helper()
-	list, err := gpu.Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := gpu.Open(list[0], l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := d.Stream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(s.Close(), d.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return d, s
+	d := gputest.Device(t, l)
+	return d, gputest.Stream(t, d)
 }
 
 // array makes one whose elements are all different.

@@ -15,45 +15,21 @@ import (
 	"strata/pkg/gpu/nvcomp"
 	"strata/pkg/zarr/codec"
 	"strata/tests/cudaemu"
+	"strata/tests/gputest"
 )
 
 func TestMain(m *testing.M) { cudaemu.Main(m) }
-
-// needDouble skips a test that asks for what only the double does, where the tests run on
-// a device.
-func needDouble(t testing.TB) {
-	t.Helper()
-	if list, err := gpu.Devices(); err == nil && list[0].Name != "CUEMU" {
-		t.Skip("needs the double of a device")
-	}
-}
 
 var usual = gpu.Limits{Memory: 64 << 20, Pinned: 32 << 20}
 
 func open(t testing.TB, l gpu.Limits) (*nvcomp.Library, *gpu.Stream) {
 	t.Helper()
-	list, err := gpu.Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := gpu.Open(list[0], l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := d.Stream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(s.Close(), d.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	d := gputest.Device(t, l)
 	lib, err := nvcomp.Open(d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lib, s
+	return lib, gputest.Stream(t, d)
 }
 
 // upload brings chunks to the device, each at a multiple of step bytes.
@@ -277,7 +253,7 @@ func TestFaults(t *testing.T) {
 		"nvcompBatchedZstdCompressAsync:1:1000", "nvcompBatchedZstdCompressGetTempSize:2:10000", "nvcompBatchedZstdCompressGetMaxOutputChunkSize:1:11", "CHUNK=1:19", "CHUNK=5:11"} {
 		t.Run(fail, func(t *testing.T) {
 			if os.Getenv("STRATA_TEST_APART") == "" {
-				needDouble(t)
+				gputest.NeedDouble(t)
 				c := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$")
 				variable := "CUEMU_FAIL=" + fail
 				if strings.HasPrefix(fail, "CHUNK") {

@@ -20,45 +20,21 @@ import (
 	"strata/pkg/zarr/store"
 	"strata/tests/corpus"
 	"strata/tests/cudaemu"
+	"strata/tests/gputest"
 )
 
 func TestMain(m *testing.M) { cudaemu.Main(m) }
-
-// needDouble skips a test that asks for what only the double does, where the tests run on
-// a device.
-func needDouble(t testing.TB) {
-	t.Helper()
-	if list, err := gpu.Devices(); err == nil && list[0].Name != "CUEMU" {
-		t.Skip("needs the double of a device")
-	}
-}
 
 var usual = gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20}
 
 func open(t testing.TB, l gpu.Limits) (*nvcomp.Library, *gpu.Stream) {
 	t.Helper()
-	list, err := gpu.Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := gpu.Open(list[0], l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := d.Stream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(s.Close(), d.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	d := gputest.Device(t, l)
 	lib, err := nvcomp.Open(d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lib, s
+	return lib, gputest.Stream(t, d)
 }
 
 // stored is a chunk in the host's memory.
@@ -242,7 +218,7 @@ func TestTraffic(t *testing.T) {
 // A damaged chunk is an error that names it, or, where nothing can tell, other bytes,
 // as on the host; the other chunks' memory is left alone.
 func TestDamage(t *testing.T) {
-	needDouble(t) // NVIDIA promises nothing of damaged chunks
+	gputest.NeedDouble(t) // NVIDIA promises nothing of damaged chunks
 	lib, s := open(t, usual)
 	all, want := encoded(t)
 	host, r := codec.NewScratch(), rand.New(rand.NewPCG(5, 6))
@@ -450,7 +426,7 @@ func TestFaults(t *testing.T) {
 		"nvcompBatchedZstdDecompressGetTempSize:1:10000", "CHUNK=1:12", "CHUNK=40:13"} {
 		t.Run(fail, func(t *testing.T) {
 			if os.Getenv("STRATA_TEST_APART") == "" {
-				needDouble(t)
+				gputest.NeedDouble(t)
 				c := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$")
 				variable := "CUEMU_FAIL=" + fail
 				if strings.HasPrefix(fail, "CHUNK") {
