@@ -2,7 +2,8 @@
 // (.cu), and the PTX that scripts/kernels.sh compiles them to, which is what ships.
 //
 // A function here queues an operator on a stream; what it computes, to the last bit
-// or to a tolerance that it names, is what its twin in package filter computes.
+// or to a tolerance that it names, is what its twin in package filter computes. NaN is NaN
+// for both; which of its many bit patterns it has is up to the processor.
 package kernels
 
 import (
