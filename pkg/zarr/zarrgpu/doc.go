@@ -10,4 +10,11 @@
 //	slot.Into(stream, dst)
 //	stream.After(slot.Release)
 //	err = stream.Wait()
+//
+// Each array takes the best [Way] that can serve it: raw chunks go straight from their files
+// into the device where cuFile moves them, else through page-locked memory; compressed chunks
+// go there as they are stored, in one copy, and are decoded by nvCOMP in one batch, on a stream of the
+// slot's own. Chunks that come whole are put together on the device. All others (not in C order, of the
+// other byte order, with filters, or without the libraries) are decoded by the host. What fails on
+// another way is read again by the host before Fetch returns: damaged data give the host's error.
 package zarrgpu
