@@ -89,6 +89,14 @@ for how in CUEMU_ORDER=rev CUEMU_ORDER=rand CUEMU_ALIGN=16; do
   for ptx in 0 1; do run STRATA_LIBCUDA="$PWD/$plain/libcuda.so.1" "$how" CUEMU_PTX=$ptx; done
 done
 
+say "stages: by the PTX that ships, in another order of threads, with work that does not wait to be waited for"
+CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o $plain/oct.test ./pkg/oct
+for how in CUEMU_PTX=1 CUEMU_ORDER=rand CUEMU_EAGER=1; do
+  echo "$how"
+  (cd pkg/oct && env "$how" "$OLDPWD/$plain/oct.test" -test.short -test.run Device) >"$log" 2>&1 ||
+    { cat "$log"; exit 1; }
+done
+
 say "AddressSanitizer, UndefinedBehaviorSanitizer"
 # Shifts of negative numbers are defined since C++20, and by CUDA.
 $here/build.sh $asan -fsanitize=address,undefined -fno-sanitize=shift-base -fno-sanitize-recover=undefined

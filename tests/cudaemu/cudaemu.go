@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -123,9 +124,11 @@ func Find() error {
 	return err
 }
 
-// Build makes the double from the sources as they are now and returns its file, in
-// build/cudaemu of the repository. It needs g++.
-func Build() (string, error) {
+// Build makes the double from the sources as they are now, once for the process, and
+// returns its file, in build/cudaemu of the repository. It needs g++.
+func Build() (string, error) { return built() }
+
+var built = sync.OnceValues(func() (string, error) {
 	_, here, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(here), "..", "..")
 	out := filepath.Join(root, "build", "cudaemu")
@@ -133,4 +136,4 @@ func Build() (string, error) {
 		return "", fmt.Errorf("tests/cudaemu/build.sh: %w\n%s", err, b)
 	}
 	return filepath.Join(out, "libcuda.so.1"), nil
-}
+})

@@ -66,53 +66,80 @@ func TestGPUFaults(t *testing.T) {
 	if testing.Short() {
 		times = times[:1]
 	}
+	// those of the driver, and of the libraries that read and decode
+	calls := []string{"cuInit", "cuDevicePrimaryCtxRetain", "cuStreamCreate", "cuMemHostAlloc", "cuMemAlloc_v2", "cuModuleLoadDataEx",
+		"cuModuleGetFunction", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize", "cuMemFree_v2", "cuMemsetD8Async",
+		"cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "nvcompBatchedZstdDecompressAsync"}
+	files := []string{"cuFileDriverOpen", "cuFileHandleRegister", "cuFileRead", "cuMemcpyDtoDAsync_v2", "cuLaunchKernel", "cuStreamSynchronize"}
 	for name, args := range stages {
-		stage, _, other := strings.Cut(name, " ")
-		run(t, dir, stage, append(args, "--no-use_gpu")...)
-		want := contents(t, filepath.Join(dir, "out.ome.zarr"))
-		// those of the driver, and of the libraries that read and decode
-		calls := []string{"cuInit", "cuDevicePrimaryCtxRetain", "cuStreamCreate", "cuMemHostAlloc", "cuMemAlloc_v2", "cuModuleLoadDataEx",
-			"cuModuleGetFunction", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize", "cuMemFree_v2", "cuMemsetD8Async",
-			"cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "nvcompBatchedZstdDecompressAsync"}
-		if other {
-			calls = []string{"cuFileDriverOpen", "cuFileHandleRegister", "cuFileRead", "cuMemcpyDtoDAsync_v2", "cuLaunchKernel", "cuStreamSynchronize"}
-		}
-		for _, call := range calls {
-			for _, n := range times {
-				for _, code := range []string{"2", "719s"} {
-					fault := fmt.Sprintf("CUEMU_FAIL=%s:%d:%s", call, n, code)
-					for _, f := range []string{"out.ome.zarr", "required.ome.zarr"} {
-						if err := os.RemoveAll(filepath.Join(dir, f)); err != nil {
-							t.Fatal(err)
-						}
-					}
-					if out, err := onGPU(t, dir, stage, args, fault).CombinedOutput(); err != nil {
-						t.Errorf("%s, %s: %v\n%s", stage, fault, err, out)
-						continue
-					}
-					if !sameContents(contents(t, filepath.Join(dir, "out.ome.zarr")), want) {
-						t.Errorf("%s, %s: the output differs", stage, fault)
-					}
-					args := append(slices.Clone(args), "--require_gpu")
-					args[slices.Index(args, "out.ome.zarr")] = "required.ome.zarr"
-					c := onGPU(t, dir, stage, args, fault)
-					out, err := c.CombinedOutput()
-					required := filepath.Join(dir, "required.ome.zarr")
-					switch code := c.ProcessState.ExitCode(); {
-					case code == 0 && sameContents(contents(t, required), want): // there was no n-th call, or it was one of giving back
-					case code == 4:
-						if _, err := os.Lstat(required); err == nil {
-							t.Errorf("%s, %s: an output of a failed run", stage, fault)
-						}
-					default:
-						t.Errorf("%s, %s: %v\n%s", stage, fault, err, out)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &faulty{dir: dir, out: t.TempDir(), args: args}
+			var other bool
+			f.stage, _, other = strings.Cut(name, " ")
+			run(t, dir, f.stage, append(f.to("out.ome.zarr"), "--no-use_gpu")...)
+			f.want = contents(t, filepath.Join(f.out, "out.ome.zarr"))
+			calls := calls
+			if other {
+				calls = files
+			}
+			for _, call := range calls {
+				for _, n := range times {
+					for _, code := range []string{"2", "719s"} {
+						f.fail(t, fmt.Sprintf("CUEMU_FAIL=%s:%d:%s", call, n, code))
 					}
 				}
 			}
+			for _, left := range remains(t, f.out) {
+				t.Errorf("%s is left", left)
+			}
+		})
+	}
+}
+
+// faulty is a stage that is run with faults, and what it is to make all the same.
+type faulty struct {
+	stage string
+	args  []string // "out.ome.zarr" among them is the output
+	dir   string   // where it runs
+	out   string   // of outputs
+	want  map[string][]byte
+}
+
+// to is the arguments for an output of that name.
+func (f *faulty) to(name string) []string {
+	args := slices.Clone(f.args)
+	args[slices.Index(args, "out.ome.zarr")] = filepath.Join(f.out, name)
+	return args
+}
+
+// fail runs the stage with a fault, where it may fall back to the CPU and where it may
+// not.
+func (f *faulty) fail(t *testing.T, fault string) {
+	t.Helper()
+	free, required := filepath.Join(f.out, "out.ome.zarr"), filepath.Join(f.out, "required.ome.zarr")
+	for _, name := range []string{free, required} {
+		if err := os.RemoveAll(name); err != nil {
+			t.Fatal(err)
 		}
 	}
-	for _, f := range remains(t, dir) {
-		t.Errorf("%s is left", f)
+	if out, err := onGPU(t, f.dir, f.stage, f.to("out.ome.zarr"), fault).CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", fault, err, out)
+		return
+	}
+	if !sameContents(contents(t, free), f.want) {
+		t.Errorf("%s: the output differs", fault)
+	}
+	c := onGPU(t, f.dir, f.stage, append(f.to("required.ome.zarr"), "--require_gpu"), fault)
+	out, err := c.CombinedOutput()
+	switch code := c.ProcessState.ExitCode(); {
+	case code == 0 && sameContents(contents(t, required), f.want): // there was no n-th call, or it was one of giving back
+	case code == 4:
+		if _, err := os.Lstat(required); err == nil {
+			t.Errorf("%s: an output of a failed run", fault)
+		}
+	default:
+		t.Errorf("%s: %v\n%s", fault, err, out)
 	}
 }
 
