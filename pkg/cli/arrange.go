@@ -228,6 +228,9 @@ func (a *arranger) unknown(typed, name string) error {
 func (a *arranger) positional(tok string) error {
 	if len(a.cmd.Commands) == 0 {
 		a.args, a.behind = append(a.args, tok), append(a.behind, a.list)
+		if n := len(a.cmd.Args); n > 0 && len(a.args) >= n && a.cmd.Args[n-1].Rest {
+			a.ended, a.list = true, nil
+		}
 		return nil
 	}
 	if tok == "help" && !a.help {

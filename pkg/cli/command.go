@@ -38,12 +38,15 @@ type Command struct {
 }
 
 // Arg describes a positional argument. Arguments are required unless Optional
-// (only after all required ones); the last may stand for one or more (Many).
+// (only after all required ones); the last may stand for one or more (Many), and
+// may be the command line of another program (Rest): from its first word on
+// nothing is a flag of this one.
 type Arg struct {
 	Name     string // upper case: "IN"
 	Usage    string // what it is, without a full stop
 	Optional bool
 	Many     bool
+	Rest     bool // with Many
 }
 
 // Example is one line of the examples in the help.
@@ -85,6 +88,9 @@ func (c *Command) Check() error {
 	for i, a := range c.Args {
 		if a.Many && i != len(c.Args)-1 {
 			complain("argument %s stands for many but is not the last", a.Name)
+		}
+		if a.Rest && !a.Many {
+			complain("argument %s is another program's command line but stands for one word", a.Name)
 		}
 		if i > 0 && c.Args[i-1].Optional && !a.Optional {
 			complain("required argument %s comes after an optional one", a.Name)

@@ -64,6 +64,18 @@ func GPUFailure(err error) error {
 	return &coded{ExitGPU, err}
 }
 
+// ExitStatus passes on the exit code of a program that was run for the user: it
+// becomes this one's own, and nothing is logged, the program has said what there
+// was to say. Code 0 is no error.
+func ExitStatus(code int) error {
+	if code == ExitOK {
+		return nil
+	}
+	return &coded{code, errPassedOn}
+}
+
+var errPassedOn = errors.New("the program that was run failed")
+
 // ExitCode is the exit code for the result of a run: 0 for nil, the code of
 // [Usage], [BadInput] or [GPUFailure] wherever it stands in the chain, 1 otherwise.
 func ExitCode(err error) int {

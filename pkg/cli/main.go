@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -161,7 +162,7 @@ func (r *Run) main(root *Command, l *line) (code int) {
 			}
 		}
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errPassedOn) {
 		r.Log.Error().Msg(r.outputs.Rename(oneLine(err)))
 	}
 	return ExitCode(err)

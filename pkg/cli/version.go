@@ -52,3 +52,7 @@ func printVersion(w io.Writer, tool string) error {
 
 // Version is the release that this program is of; "dev" outside of releases.
 func Version() string { release, _ := buildVersion(); return release }
+
+// Commit is the revision that this program was built from, with "+dirty" if files
+// had been changed; "" if unknown.
+func Commit() string { _, commit := buildVersion(); return commit }

@@ -1,0 +1,103 @@
+package recipe
+
+import (
+	"debug/buildinfo"
+	"debug/elf"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"strata/pkg/sif"
+	"strata/pkg/sif/spdx"
+)
+
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+
+// checkBinaries says what is wrong with the binaries and links.
+func (r *Recipe) checkBinaries() error {
+	if len(r.Binaries) == 0 {
+		return fmt.Errorf("%w: no binaries: name those that the image shall have", ErrRecipe)
+	}
+	if len(r.Links) > 0 && len(r.Binaries) != 1 {
+		return fmt.Errorf("%w: links need one binary, which is many in one, not %d", ErrRecipe, len(r.Binaries))
+	}
+	var names []string
+	for _, file := range r.Binaries {
+		names = append(names, filepath.Base(file))
+		f, err := elf.Open(file)
+		if err != nil {
+			if _, e := os.Stat(file); e != nil {
+				return fmt.Errorf("%w: %s: no such file", ErrRecipe, file)
+			}
+			return fmt.Errorf("%w: %s: not an ELF program: %w", ErrRecipe, file, err)
+		}
+		machine := f.Machine
+		f.Close()
+		if machine != machines[r.Arch] {
+			return fmt.Errorf("%w: %s is a program for %v, the image is for %s", ErrRecipe, file, machine, r.Arch)
+		}
+	}
+	for _, name := range r.Links {
+		if name == "" || strings.ContainsAny(name, "/ \t") || name == "." || name == ".." {
+			return fmt.Errorf("%w: %q is not the name of a link", ErrRecipe, name)
+		}
+	}
+	names = append(names, r.Links...)
+	slices.Sort(names)
+	for i := range names[1:] {
+		if names[i] == names[i+1] {
+			return fmt.Errorf("%w: two programs are called %s", ErrRecipe, names[i])
+		}
+	}
+	return nil
+}
+
+// addBinaries copies the binaries and makes the links. It lists the modules that
+// the binaries were built from.
+func (r *Recipe) addBinaries(root *sif.Root) ([]spdx.Package, error) {
+	versions := map[string]spdx.Package{}
+	for _, file := range r.Binaries {
+		name := binDir + "/" + filepath.Base(file)
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		err = root.Write(name, 0o755, f)
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+		for _, link := range r.Links {
+			if err := root.Symlink(filepath.Base(file), binDir+"/"+link); err != nil {
+				return nil, err
+			}
+		}
+		info, err := buildinfo.ReadFile(file)
+		if err != nil {
+			continue // not built with Go
+		}
+		add := func(name, version string) {
+			versions[name+"@"+version] = spdx.Package{Name: name, Version: version, Kind: "LIBRARY", PURL: "pkg:golang/" + name + "@" + version}
+		}
+		add("stdlib", strings.TrimPrefix(info.GoVersion, "go"))
+		for _, m := range info.Deps {
+			if m.Replace != nil {
+				m = m.Replace
+			}
+			add(m.Path, m.Version)
+		}
+	}
+	out := make([]spdx.Package, 0, len(versions))
+	for _, p := range versions {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b spdx.Package) int { return strings.Compare(a.PURL, b.PURL) })
+	if len(r.Licence) > 0 {
+		if err := root.WriteText(docDir+"/copyright", 0o644, string(r.Licence)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,74 @@
+package sif
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
+	"github.com/sylabs/sif/v2/pkg/integrity"
+)
+
+// ErrSignature is what errors wrap that say why an image is not to be trusted.
+var ErrSignature = errors.New("signature")
+
+// Signer is who signed an image.
+type Signer struct {
+	Name        string   `json:"name"` // of the key, "" if it has none
+	Fingerprint string   `json:"fingerprint"`
+	Objects     []uint32 `json:"objects"`
+}
+
+// Verify checks that all objects are signed, by a key of the ring, and are as
+// they were when they were signed. It returns by whom.
+func (i *Image) Verify(ctx context.Context, keys openpgp.EntityList) ([]Signer, error) {
+	var signers []Signer
+	v, err := integrity.NewVerifier(i.image, integrity.OptVerifyWithKeyRing(keys), integrity.OptVerifyWithContext(ctx),
+		integrity.OptVerifyCallback(func(r integrity.VerifyResult) bool {
+			if r.Error() != nil || r.Entity() == nil {
+				return false
+			}
+			s := Signer{Fingerprint: fmt.Sprintf("%X", r.Entity().PrimaryKey.Fingerprint)}
+			if id := r.Entity().PrimaryIdentity(); id != nil {
+				s.Name = id.Name
+			}
+			for _, d := range r.Verified() {
+				s.Objects = append(s.Objects, d.ID())
+			}
+			signers = append(signers, s)
+			return false
+		}))
+	if err == nil {
+		err = v.Verify()
+	}
+	if err != nil {
+		return nil, i.distrust(err)
+	}
+	return signers, nil
+}
+
+// distrust says in a user's words why an image is not to be trusted.
+func (i *Image) distrust(err error) error {
+	var object *integrity.ObjectIntegrityError
+	var descriptor *integrity.DescriptorIntegrityError
+	var invalid *integrity.SignatureNotValidError
+	var why string
+	switch {
+	case errors.Is(err, &integrity.SignatureNotFoundError{}):
+		why = "it is not signed"
+	case errors.As(err, &object):
+		why = fmt.Sprintf("object %d is not as it was signed", object.ID)
+	case errors.As(err, &descriptor):
+		why = fmt.Sprintf("descriptor %d is not as it was signed", descriptor.ID)
+	case errors.Is(err, integrity.ErrHeaderIntegrity):
+		why = "its header is not as it was signed"
+	case errors.Is(err, pgperrors.ErrUnknownIssuer):
+		why = "it is signed by a key that is not in the key ring"
+	case errors.As(err, &invalid):
+		why = "its signature is not valid: " + invalid.Err.Error()
+	default:
+		why = err.Error()
+	}
+	return fmt.Errorf("%s: %w: %s", i.path, ErrSignature, why)
+}
