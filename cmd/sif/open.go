@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"strata/pkg/cli"
@@ -78,8 +79,12 @@ func runRootCommand() *cli.Command {
 
 func runRoot(ctx context.Context, r *cli.Run, image *sif.Image) error {
 	path := r.Arg("IMAGE")
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
 	run := sif.Run{
-		Image: path, Args: r.Args("CMD"), Dir: r.String("pwd"), Env: r.Strings("env"), NVIDIA: r.Bool("nv"),
+		Image: whole, Args: r.Args("CMD"), Dir: r.String("pwd"), Env: r.Strings("env"), NVIDIA: r.Bool("nv"),
 		Self:  []string{os.Args[0], "run-root", "--inside", "--", path},
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}

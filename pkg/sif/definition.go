@@ -149,7 +149,7 @@ var sections = []string{"environment", "files", "help", "labels", "runscript", "
 // Check says what in a definition cannot be built here, and on which lines.
 func (d *Definition) Check() error {
 	var errs []error
-	if k := d.header("bootstrap"); k.Value != Scratch && k.Value != Strata {
+	if k := d.header("bootstrap"); d.Bootstrap() != Scratch && d.Bootstrap() != Strata {
 		errs = append(errs, d.errorf(k.Line, "Bootstrap: %s is not supported: want scratch or strata", k.Value))
 	}
 	for _, k := range d.Header {

@@ -82,7 +82,7 @@ func (i *Image) load() error {
 	var bad error
 	i.image.WithDescriptors(func(d sif.Descriptor) bool {
 		switch end := d.Offset() + d.Size(); {
-		case d.Offset() < 0 || d.Size() < 0 || end < 0:
+		case d.Offset() < 0 || d.Size() < 0 || end < 0: // or their sum is too large
 			bad = i.errorf("object %d (%v) has an impossible place: byte %d, %d bytes", d.ID(), d.DataType(), d.Offset(), d.Size())
 		case end > i.size:
 			bad = i.errorf("it is cut off: object %d (%v) ends at byte %d, the file at byte %d", d.ID(), d.DataType(), end, i.size)
@@ -123,8 +123,8 @@ func (i *Image) checkHeader() error {
 	switch {
 	case total < 0 || total > maxDescriptors || at < 0 || length < 0:
 		return i.errorf("it claims %d descriptors in %d bytes from byte %d on", total, length, at)
-	case at+max(length, total*descriptorSize) > i.size:
-		return i.errorf("it is cut off: its descriptors end at byte %d, the file at byte %d", at+max(length, total*descriptorSize), i.size)
+	case at > i.size || max(length, total*descriptorSize) > i.size-at:
+		return i.errorf("it is cut off: %d descriptors from byte %d on end behind the file, at byte %d", total, at, i.size)
 	}
 	return nil
 }

@@ -84,6 +84,10 @@ func (p *plan) mounts() error {
 			return fmt.Errorf("bind %s to %s: %w", b.Source, b.Target, err)
 		}
 	}
+	// The folders that were made anew are as read-only as those of the image.
+	if err := unix.Mount("", p.Mount, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, ""); err != nil {
+		return fmt.Errorf("read-only root: %w", err)
+	}
 	return nil
 }
 

@@ -110,11 +110,13 @@ func walkTar(r io.Reader, name string, limit int64, each func(*tar.Header, io.Re
 		return err
 	}
 	defer plain.Close()
-	t := tar.NewReader(&limited{plain, limit})
+	all := &limited{plain, limit}
+	t := tar.NewReader(all)
 	for {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			_, err = io.Copy(io.Discard, all) // sums stand at the end
+			return err
 		}
 		if err != nil {
 			return err
@@ -150,7 +152,7 @@ func decompress(r io.Reader, ext string) (io.ReadCloser, error) {
 	case ".gz":
 		return gzip.NewReader(r)
 	case ".xz":
-		x, err := xz.ReaderConfig{DictCap: 64 << 20}.NewReader(r)
+		x, err := xz.NewReader(r)
 		return io.NopCloser(x), err
 	case ".zst":
 		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20), zstd.WithDecoderMaxWindow(128<<20))

@@ -1,0 +1,5 @@
+package sif_test
+
+import "runtime"
+
+const goarch = runtime.GOARCH

@@ -1,0 +1,226 @@
+package recipe
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"strata/pkg/sif"
+	"strata/pkg/sif/deb"
+)
+
+var update = flag.Bool("update", false, "write apptainer/*.def anew")
+
+const apptainerDir = "../../../apptainer"
+
+// The definition files for apptainer build ask for the packages of the lock, in
+// those versions, leave out the same files, copy the same programs and libraries
+// and say the same of themselves.
+func TestApptainerRecipes(t *testing.T) {
+	lock, err := Lock("amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, nvidia := range map[string]bool{"strata.def": false, "strata-gpu.def": true} {
+		name := filepath.Join(apptainerDir, file)
+		if *update {
+			if err := os.WriteFile(name, []byte(apptainerDef(t, lock, file, nvidia)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		def, err := sif.ParseDefinition(file, f)
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		post := def.Script("post")
+		for _, section := range []string{"environment", "runscript", "test", "help", "labels"} {
+			if d := cmp.Diff(Definition().Script(section), def.Script(section)); d != "" {
+				t.Errorf("%s: %%%s: %s", file, section, d)
+			}
+		}
+		r := Recipe{Lock: lock, NVIDIA: nvidia}
+		var want []string
+		for _, p := range r.packages() {
+			want = append(want, p.Name+"="+p.Version)
+		}
+		if d := cmp.Diff(want, regexp.MustCompile(`(?m)[a-z0-9.+-]+=[0-9][0-9A-Za-z.+~:-]*`).FindAllString(listOf(t, post, "packages"), -1)); d != "" {
+			t.Errorf("%s: packages: %s", file, d)
+		}
+		want = nil
+		for _, pattern := range Strip {
+			want = append(want, "/"+pattern)
+		}
+		if d := cmp.Diff(want, strings.Fields(listOf(t, post, "strip"))); d != "" {
+			t.Errorf("%s: left out: %s", file, d)
+		}
+		links := map[string]string{}
+		for _, m := range regexp.MustCompile(`ln -sfn (\S+) (\S+)`).FindAllStringSubmatch(post, -1) {
+			links[m[2]] = m[1]
+		}
+		if d := cmp.Diff(Links, links); d != "" {
+			t.Errorf("%s: links: %s", file, d)
+		}
+		if !strings.Contains(post, "date="+lock.Date.Format("20060102T150405Z")+"\n") {
+			t.Errorf("%s: not of the lock's date %v", file, lock.Date)
+		}
+		for _, dir := range sif.MountPoints {
+			if !slices.Contains(strings.Fields(post), dir) {
+				t.Errorf("%s: does not make %s", file, dir)
+			}
+		}
+		lines, err := def.Files()
+		if err != nil || len(lines) != 1 || lines[0].Source != "bin/*" || lines[0].Destination != binDir+"/" {
+			t.Errorf("%s: files %v, %v", file, lines, err)
+		}
+		if !nvidia {
+			continue
+		}
+		list, err := ReadWheels(bytes.NewReader(wheelsLock))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range list {
+			if line := fmt.Sprintf("%s==%s --hash=sha256:%s\n", w.Name, w.Version, w.SHA256); !strings.Contains(post, line) {
+				t.Errorf("%s: does not ask for %s", file, line)
+			}
+		}
+	}
+}
+
+// leftovers are files that belong to no package.
+func leftovers(nvidia bool) string {
+	const always = ` \
+        /etc/*- /etc/.pwd.lock /etc/dpkg /etc/fstab /etc/gshadow /etc/ld.so.cache /etc/motd /etc/pam.d /etc/rc?.d /etc/security \
+        /etc/shadow /etc/ssl/certs/*.0 /etc/ssl/certs/*.pem /etc/subgid /etc/subuid /etc/systemd /usr/bin/nawk /usr/bin/pager \
+        /usr/lib/apt /usr/lib/dpkg /var/lib/pam /var/lib/shells.state /var/lib/systemd`
+	if !nvidia {
+		return always
+	}
+	return always + ` \
+        /usr/lib/python3* /usr/local/lib/python3* /usr/share/python3 /var/lib/python`
+}
+
+// listOf is the value of a list name="…" of a script.
+func listOf(t *testing.T, script, name string) string {
+	t.Helper()
+	m := regexp.MustCompile(`(?s)\b` + name + `="(.*?)"`).FindStringSubmatch(script)
+	if m == nil {
+		t.Fatalf("no list %s", name)
+	}
+	return m[1]
+}
+
+// apptainerDef is a definition file for apptainer build.
+func apptainerDef(t *testing.T, lock *deb.Lock, file string, nvidia bool) string {
+	r := Recipe{Lock: lock, NVIDIA: nvidia}
+	var packages, strip, links, mounts strings.Builder
+	for _, p := range r.packages() {
+		fmt.Fprintf(&packages, "\n        %s=%s", p.Name, p.Version)
+	}
+	for _, pattern := range Strip {
+		fmt.Fprintf(&strip, "\n        /%s", pattern)
+	}
+	for _, name := range []string{"/etc/localtime", "/usr/bin/awk", "/usr/bin/sh", "/usr/bin/which"} {
+		fmt.Fprintf(&links, "    ln -sfn %s %s\n", Links[name], name)
+	}
+	for _, dir := range sif.MountPoints {
+		mounts.WriteString(" " + dir)
+	}
+	image := strings.TrimSuffix(file, path.Ext(file)) + ".sif"
+	text := "# The image that sif build makes, for those who have apptainer build and would rather use that.\n" +
+		"# In the root of the source tree: make build && apptainer build " + image + " apptainer/" + file + "\n" +
+		"# The lists are those of pkg/sif/recipe; a test of that package compares them, and writes them anew:\n" +
+		"# go test ./pkg/sif/recipe -run Apptainer -update\n" +
+		"Bootstrap: docker\nFrom: debian:" + lock.Suite + "-slim\n\n"
+	sections := map[string]string{}
+	for _, name := range []string{"labels", "environment", "runscript", "test", "help"} {
+		sections[name] = "%" + name + "\n" + Definition().Script(name) + "\n"
+	}
+	text += sections["labels"] + "%files\n    bin/* " + binDir + "/\n\n"
+	text += `%post
+    set -eu
+    export DEBIAN_FRONTEND=noninteractive
+    packages="` + packages.String() + `"
+    strip="` + strip.String() + `"
+
+    # At this time Debian had exactly these versions; its snapshot archive still has them.
+    date=` + lock.Date.Format("20060102T150405Z") + `
+    rm -rf /etc/apt/sources.list /etc/apt/sources.list.d
+    for suite in debian/$date,` + lock.Suite + ` debian/$date,` + lock.Suite + `-updates debian-security/$date,` + lock.Suite + `-security; do
+        echo "deb [check-valid-until=no] ${SNAPSHOT:-http://snapshot.debian.org/archive}/${suite%,*} ${suite#*,} main" >> /etc/apt/sources.list
+    done
+    apt-get update
+    apt-get install -y --no-install-recommends --allow-downgrades --allow-change-held-packages $packages
+`
+	if nvidia {
+		list, err := ReadWheels(bytes.NewReader(wheelsLock))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += `
+    # NVIDIA's libraries, under NVIDIA's licences, which are kept with them.
+    apt-get install -y --no-install-recommends python3-pip
+    mkdir /tmp/wheels
+    cat > /tmp/wheels/list.txt <<'LIST'
+`
+		for _, w := range list {
+			text += fmt.Sprintf("%s==%s --hash=sha256:%s\n", w.Name, w.Version, w.SHA256)
+		}
+		text += `LIST
+    python3 -m pip download --no-deps --require-hashes --only-binary=:all: --dest=/tmp/wheels --requirement=/tmp/wheels/list.txt
+    python3 - <<'UNPACK'
+import glob, os, re, shutil, zipfile
+for wheel in glob.glob("/tmp/wheels/*.whl"):
+    docs = "/usr/share/doc/" + os.path.basename(wheel).split("-")[0].replace("_", "-")
+    archive = zipfile.ZipFile(wheel)
+    for name in archive.namelist():
+        base = os.path.basename(name)
+        if re.fullmatch(r"nvidia/[^/]+/lib[^/]*/lib[^/]*\.so[^/]*", name):
+            to = "/usr/lib/x86_64-linux-gnu/" + base
+        elif re.fullmatch(r"[^/]+\.dist-info/licenses[^/]*/[^/]+", name):
+            to = docs + "/" + base
+        else:
+            continue
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        with archive.open(name) as source, open(to, "wb") as target:
+            shutil.copyfileobj(source, target)
+        os.chmod(to, 0o644)
+UNPACK
+    rm -rf /tmp/wheels
+`
+	}
+	text += `
+    # What Debian's image has besides (apt, dpkg, perl), and what only they need, goes: all files that
+    # belong to a package, but to none of the list, and what packages made when they were installed.
+    find /usr/share/doc -type f ! -name 'copyright*' ! -path '*/nvidia-*' -delete
+    for p in $packages; do dpkg-query -L "${p%%=*}"; done | sort -u > /tmp/keep
+    dpkg-query -W -f '${binary:Package}\n' | while read -r p; do dpkg-query -L "$p"; done | sort -u > /tmp/all
+    comm -13 /tmp/keep /tmp/all > /tmp/gone
+    exec 9< /tmp/gone
+    while read -r name <&9; do
+        if [ -h "$name" ] || [ -f "$name" ]; then rm -f "$name"; fi
+    done
+    exec 9<&-
+` + links.String() + `    mkdir -p` + mounts.String() + `
+    rm -rf $strip /tmp/* /var/lib/apt /var/lib/dpkg /etc/apt /etc/alternatives /usr/share/ca-certificates` + leftovers(nvidia) + `
+
+`
+	for _, name := range []string{"environment", "runscript", "test", "help"} {
+		text += sections[name]
+	}
+	return strings.TrimRight(text, "\n") + "\n"
+}
