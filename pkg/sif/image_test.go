@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/google/go-cmp/cmp"
 	library "github.com/sylabs/sif/v2/pkg/sif"
 
@@ -144,11 +145,11 @@ func TestForeignArchitecture(t *testing.T) {
 
 func TestSignatures(t *testing.T) {
 	ctx := context.Background()
-	mine, err := openpgp.NewEntity("me", "", "me@example.org", nil)
+	mine, err := openpgp.NewEntity("me", "", "me@example.org", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := openpgp.NewEntity("other", "", "other@example.org", nil)
+	other, err := openpgp.NewEntity("other", "", "other@example.org", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/clearsign"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 
@@ -134,7 +135,7 @@ type Archive struct {
 
 // NewArchive is an empty archive, signed by a key of its own.
 func NewArchive() *Archive {
-	key, err := openpgp.NewEntity("archive of a test", "", "archive@example.org", nil)
+	key, err := openpgp.NewEntity("archive of a test", "", "archive@example.org", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
 	must(err)
 	return &Archive{Key: key, files: map[string][]byte{}, index: map[string]string{}}
 }
