@@ -68,9 +68,8 @@ func runRootCommand() *cli.Command {
 		},
 		Run: func(ctx context.Context, r *cli.Run) error {
 			if r.Bool("inside") {
-				if err := sif.Inside(); err != nil {
-					return cli.ExitStatus(cli.ExitFailed) // the first half says why
-				}
+				_ = sif.Inside()                      // returns only when it failed, and
+				return cli.ExitStatus(cli.ExitFailed) // the first half says why
 			}
 			return onImage(runRoot)(ctx, r)
 		},

@@ -99,7 +99,7 @@ func ParseDefinition(name string, r io.Reader) (*Definition, error) {
 		return nil, err
 	}
 	if d.Bootstrap() == "" {
-		return nil, fmt.Errorf("%s: not a %w: it has no line Bootstrap:", name, ErrDefinition)
+		return nil, fmt.Errorf("%s: not a %w: no line says Bootstrap", name, ErrDefinition)
 	}
 	return d, nil
 }

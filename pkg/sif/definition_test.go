@@ -65,8 +65,8 @@ func TestUnsupported(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                                    "it has no line Bootstrap:",
-		"%files\na\n":                         "it has no line Bootstrap:",
+		"":                                    "no line says Bootstrap",
+		"%files\na\n":                         "no line says Bootstrap",
 		"Bootstrap: scratch\nsomething\n":     "line 2: \"something\" is neither KEY: VALUE nor %SECTION",
 		"Bootstrap: scratch\nbootstrap: x\n":  "line 2: bootstrap stands twice",
 		"Bootstrap: scratch\n%help\n\x00":     "zero bytes",

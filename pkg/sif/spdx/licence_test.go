@@ -41,7 +41,7 @@ func TestSameBytes(t *testing.T) {
 		}
 		return string(text)
 	}
-	if write("1") != write("1") {
+	if first, second := write("1"), write("1"); first != second {
 		t.Error("the same parts give different bytes")
 	}
 	if write("1") == write("2") {
