@@ -14,8 +14,9 @@ ENGINE  ?= nextflow
 FUZZTIME ?= 5m
 BENCH_GIB ?= 2
 LINKS ?= build/links
+IMAGE ?= build/strata.sif
 
-.PHONY: help build links test test-plain test-race lint vuln fuzz kernels kernels-check gpu-verify test-cuda-double demo bench interop test-nextflow test-report test-slurm test-arm64 clean
+.PHONY: help build image image-gpu links test test-plain test-race lint vuln fuzz kernels kernels-check gpu-verify test-cuda-double demo bench interop test-nextflow test-report test-slurm test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -25,6 +26,12 @@ build: ## build every binary into bin/ (and link them into nextflow/bin/)
 	CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 	@for b in bin/*; do ln -f "$$b" nextflow/bin/ 2>/dev/null || cp -f "$$b" nextflow/bin/; done
 
+image: build ## container image build/strata.sif for Apptainer, made without it (Debian packages from a mirror)
+	@scripts/image.sh $(IMAGE)
+
+image-gpu: build ## the same with NVIDIA's cuFile and nvCOMP: build/strata-gpu.sif
+	@scripts/image.sh $(IMAGE:.sif=-gpu.sif) --with_nvidia
+
 links: build ## links by the names of linumpy's programs in LINKS (default build/links), for the front of PATH
 	@scripts/links.sh bin $(LINKS)
 
@@ -32,11 +39,13 @@ test: test-plain test-race ## all Go tests, as shipped (no cgo), then with the r
 
 test-plain:
 	@scripts/need.sh g++ g++
+	@scripts/need.sh mksquashfs squashfs-tools
 	CGO_ENABLED=0 $(GO) test -tags $(TAGS) ./...
 
 test-race:
 	@scripts/need.sh gcc gcc
 	@scripts/need.sh g++ g++
+	@scripts/need.sh mksquashfs squashfs-tools
 	CGO_ENABLED=1 $(GO) test -short -race -tags $(TAGS) ./...
 
 test-arm64: ## build and vet for arm64; run the numeric tests under qemu-user where it is

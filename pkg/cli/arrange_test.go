@@ -18,6 +18,31 @@ func testCommand() *Command {
 	}
 }
 
+// From the first word of another program's command line on nothing is a flag of ours.
+func TestArrangeRest(t *testing.T) {
+	c := &Command{Name: "tool", Usage: "test", Shared: Outputs, Run: nil,
+		Args:  []Arg{{Name: "IN", Usage: "in"}, {Name: "CMD", Usage: "command", Optional: true, Many: true, Rest: true}},
+		Flags: []Flag{{Name: "names", Kind: Strings, Usage: "u"}}}
+	for typed, want := range map[string]string{
+		"a":                           " | a",
+		"a -f":                        "--overwrite=true | a",
+		"-f a ls -l --nothing -f":     "--overwrite=true | a ls -l --nothing -f",
+		"a --names x ls --names y":    "--names=x | a ls --names y",
+		"a -f -- -x --help":           "--overwrite=true | a -x --help",
+		"a ls -- -f":                  " | a ls -- -f",
+		"-- a ls -f":                  " | a ls -f",
+		"a --overwrite=no sh --help":  "--overwrite=no | a sh --help",
+		"a sh --version --completion": " | a sh --version --completion",
+	} {
+		l, err := arrange(c, strings.Fields(typed))
+		if err != nil {
+			t.Errorf("%s: %v", typed, err)
+		} else if got := strings.Join(l.flags, " ") + " | " + strings.Join(l.args, " "); got != want || l.help || l.version {
+			t.Errorf("%s: %q, want %q", typed, got, want)
+		}
+	}
+}
+
 func TestArrange(t *testing.T) {
 	for _, c := range []struct{ typed, flags, args string }{
 		{"a b", "", "a b"},

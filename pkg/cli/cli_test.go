@@ -119,6 +119,7 @@ func TestCheck(t *testing.T) {
 		"either Run or Commands":       func(c *Command) { c.Run = nil },
 		"belong to its sub-commands":   func(c *Command) { c.Run = nil; c.Commands = []*Command{good()} },
 		"stands for many":              func(c *Command) { c.Args = []Arg{{Name: "A", Many: true}, {Name: "B"}} },
+		"stands for one word":          func(c *Command) { c.Args = []Arg{{Name: "A", Rest: true}} },
 		"after an optional one":        func(c *Command) { c.Args = []Arg{{Name: "A", Optional: true}, {Name: "B"}} },
 		"flag --threads is defined":    func(c *Command) { c.Flags = []Flag{{Name: "threads"}} },
 		"flag -j is defined twice":     func(c *Command) { c.Flags = []Flag{{Name: "jobs", Short: "j"}} },

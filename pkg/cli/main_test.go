@@ -56,7 +56,7 @@ func demo() *cli.Command {
 			{Name: "pause", Kind: cli.Bool, Usage: "say half after half of the work, and wait for a signal"},
 			{Name: "deaf", Kind: cli.Bool, Usage: "with --pause: never notice signals"},
 			{Name: "show", Kind: cli.Bool, Usage: "print the values of all flags"},
-			{Name: "fail", Choices: []string{"plain", "input", "lines", "space", "panic", "gpu", "folder"}, Usage: "fail in a certain way"},
+			{Name: "fail", Choices: []string{"plain", "input", "lines", "space", "panic", "gpu", "folder", "status"}, Usage: "fail in a certain way"},
 			{Name: "warn", Kind: cli.Strings, Usage: "warn of something"},
 			{Name: "secret", Kind: cli.Bool, Hidden: true, Usage: "not shown"},
 		},
@@ -143,6 +143,8 @@ func fail(how string) error {
 		return errors.New("it does not work")
 	case "input":
 		return cli.BadInputf("chunk 0/0 is broken")
+	case "status":
+		return fmt.Errorf("run: %w", cli.ExitStatus(99))
 	case "lines":
 		return errors.Join(errors.New("first"), errors.New("second"))
 	case "space":

@@ -333,7 +333,7 @@ func TestWheels(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	good := wheel(t, dir, "nvidia-x-cu12", map[string]string{"nvidia/x/lib/libx.so.0": "library", "nvidia/x/lib/notes.txt": "no", "nvidia/x/include/x.h": "no",
+	good := wheel(t, dir, "nvidia-x-cu12", map[string]string{"nvidia/x/lib/libx.so.0": "library", "nvidia/x/lib/notes.txt": "no", "nvidia/x/include/x.h": "no", "nvidia/x/lib/": "", "nvidia_x_cu12-1.0.dist-info/licenses/": "",
 		"nvidia_x_cu12-1.0.dist-info/licenses/License.txt": "terms", "nvidia_x_cu12-1.0.dist-info/METADATA": "no"})
 	r := &Recipe{Arch: "amd64", Lock: lock, Mirror: mirror, Binaries: []string{self(t)}, NVIDIA: true, Wheels: &Wheels{Dir: dir, List: []Wheel{good}, Pip: []string{"/nonexistent/pip"}}}
 	root, err := fill(t, r)
@@ -345,7 +345,9 @@ func TestWheels(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, text, err)
 		}
 	}
-	if names, _ := root.Files(); slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(n, "x.h") || strings.HasSuffix(n, "notes.txt") }) {
+	if names, _ := root.Files(); slices.ContainsFunc(names, func(n string) bool {
+		return strings.HasSuffix(n, "x.h") || strings.HasSuffix(n, "notes.txt") || strings.HasSuffix(n, "/licenses")
+	}) {
 		t.Error(names)
 	}
 	if status, _ := root.Read("/var/lib/dpkg/status"); !strings.Contains(string(status), "Package: libstdc++6\n") {

@@ -174,13 +174,16 @@ func unpackWheel(root *sif.Root, file, name string) error {
 	defer z.Close()
 	libraries, licences := 0, 0
 	for _, f := range z.File {
+		if strings.HasSuffix(f.Name, "/") {
+			continue
+		}
 		base := path.Base(f.Name)
 		var to string
 		switch parts := strings.Split(f.Name, "/"); {
 		case len(parts) == 4 && parts[0] == "nvidia" && strings.HasPrefix(parts[2], "lib") && strings.HasPrefix(base, "lib") && strings.Contains(base, ".so"):
 			to = "/usr/lib/x86_64-linux-gnu/" + base
 			libraries++
-		case len(parts) == 3 && strings.HasSuffix(parts[0], ".dist-info") && strings.HasPrefix(parts[1], "licenses") && base != "":
+		case len(parts) == 3 && strings.HasSuffix(parts[0], ".dist-info") && strings.HasPrefix(parts[1], "licenses"):
 			to = "/usr/share/doc/" + name + "/" + base
 			licences++
 		default:

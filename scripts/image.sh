@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# usage: image.sh OUT.sif [FLAG...]   builds the container image with sif build (FLAGs go to it), and checks it:
+# a second build has the same bytes, programs run in it, its bill lists what is in it, and it is not too large.
+#
+# The programs are bin/strata under the names of all of cmd/, where there is such a program of many names, else
+# those of bin/ one by one. Debian packages come from STRATA_DEBIAN_MIRROR (default: Debian's own) and are kept
+# in the user's cache. LIMIT_MIB (default 25; with --with_nvidia none) is the largest size of an image.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=${1:?usage: image.sh OUT.sif [FLAG...]}
+shift
+scripts/need.sh mksquashfs squashfs-tools
+nvidia=
+for flag in "$@"; do
+  case $flag in --with[-_]nvidia) nvidia=yes; scripts/need.sh pip3 python3-pip ;; esac
+done
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
+mkdir -p "$(dirname "$out")"
+again=$(mktemp -d)
+trap 'rm -rf "$again"' EXIT
+if [ -x bin/strata ]; then
+  many=yes sif=$again/sif
+  ln -s "$PWD/bin/strata" "$sif" # it is what it is called
+  programs=(--binaries bin/strata --links "$(basename -a cmd/*/ | grep -vx strata | paste -sd,)")
+else
+  many='' sif=bin/sif
+  programs=(--binaries bin)
+fi
+
+started=$(date +%s.%N)
+"$sif" build -f "$out" "${programs[@]}" "$@"
+seconds=$(awk -v a="$started" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')
+bytes=$(stat -c %s "$out")
+echo "image: $out, $(awk -v n="$bytes" 'BEGIN { printf "%.2f", n / 1048576 }') MiB, built in $seconds s"
+
+"$sif" build "$again/again.sif" "${programs[@]}" -j 1 -q "$@"
+cmp "$out" "$again/again.sif" || { echo "image: a second build has other bytes" >&2; exit 1; }
+"$sif" extract "$out" "$again/root" -q
+bill=$again/root/usr/share/doc/strata/sbom.spdx.json
+for part in pkg:deb/debian/bash@ pkg:deb/debian/procps@ pkg:golang/github.com/sylabs/sif/v2@v2 pkg:golang/stdlib@; do
+  grep -q "$part" "$bill" || { echo "image: the bill of materials does not list $part" >&2; exit 1; }
+done
+for name in $(basename -a cmd/*/); do
+  [ -e "$again/root/usr/local/bin/$name" ] || { echo "image: $name is missing" >&2; exit 1; }
+done
+if [ -n "$nvidia" ]; then
+  for library in libcufile.so.0 libnvcomp.so.6; do
+    [ -e "$again/root/usr/lib/x86_64-linux-gnu/$library" ] || { echo "image: $library is missing" >&2; exit 1; }
+  done
+fi
+
+# What workflow engines call inside, and a program of ours.
+if unshare --user --map-root-user --mount true 2>/dev/null; then
+  XDG_CACHE_HOME=$again/cache "$sif" run-root "$out" /bin/bash -euc '
+    ps -o pid= >/dev/null; printf "a b\n" | gawk "{ print \$2 }" | grep -qx b; sed --version >/dev/null; tar --version >/dev/null
+    gzip --version >/dev/null; date >/dev/null; TZ=Europe/London date +%Z | grep -Eqx "GMT|BST"; test -s /etc/ssl/certs/ca-certificates.crt
+    test -d /data; test -d /scratch; aip --version'
+else
+  echo "image: user namespaces are off here: nothing was run in it" >&2
+fi
+limit=${LIMIT_MIB:-25}
+if [ -n "$nvidia" ]; then
+  echo "image: it has NVIDIA's libraries: the limit of $limit MiB is for images without"
+elif [ -z "$many" ]; then
+  echo "image: its programs are separate files: the limit of $limit MiB is for one program of many names"
+elif [ "$bytes" -gt $((limit * 1048576)) ]; then
+  echo "image: larger than $limit MiB" >&2
+  exit 1
+fi
