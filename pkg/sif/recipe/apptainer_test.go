@@ -111,7 +111,7 @@ func leftovers(nvidia bool) string {
 		return always
 	}
 	return always + ` \
-        /usr/lib/python3* /usr/local/lib/python3* /usr/share/python3 /var/lib/python`
+        /etc/python3 /usr/lib/python3* /usr/local/lib/python3* /usr/share/python3 /var/lib/python`
 }
 
 // listOf is the value of a list name="…" of a script.

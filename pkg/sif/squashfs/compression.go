@@ -7,7 +7,6 @@ import (
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
-	"github.com/ulikunitz/xz"
 )
 
 var compressions = map[uint16]string{1: "gzip", 2: "lzma", 3: "lzo", 4: "xz", 5: "lz4", 6: "zstd"}
@@ -26,14 +25,6 @@ func newDecompressor(id uint16) (decompressor, error) {
 			}
 			return readAll(dst, z)
 		}, nil
-	case "xz":
-		return func(dst, src []byte) (int, error) {
-			x, err := xz.NewReader(bytes.NewReader(src))
-			if err != nil {
-				return 0, err
-			}
-			return readAll(dst, x)
-		}, nil
 	case "lz4":
 		return func(dst, src []byte) (int, error) { return lz4.UncompressBlock(src, dst) }, nil
 	case "zstd":
@@ -48,7 +39,7 @@ func newDecompressor(id uint16) (decompressor, error) {
 	case "":
 		return nil, bad("unknown compression %d", id)
 	}
-	return nil, bad("its compression %s is none of gzip, xz, lz4, zstd", compressions[id])
+	return nil, bad("its compression %s is none of gzip, lz4, zstd", compressions[id])
 }
 
 // readAll reads r to its end, which must come within dst.

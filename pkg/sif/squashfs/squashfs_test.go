@@ -114,7 +114,7 @@ func TestAgainstMksquashfs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"-comp gzip", "-comp xz", "-comp lz4", "-comp zstd", "-noI -noD -noF", "-comp gzip -b 4096", "-comp zstd -b 1048576", "-no-fragments", "-no-exports -always-use-fragments"} {
+	for _, args := range []string{"-comp gzip", "-comp lz4", "-comp zstd", "-noI -noD -noF", "-comp gzip -b 4096", "-comp zstd -b 1048576", "-no-fragments", "-no-exports -always-use-fragments"} {
 		image := pack(t, dir, strings.Fields(args)...)
 		r, err := squashfs.Open(bytes.NewReader(image), int64(len(image)))
 		if err != nil {
@@ -178,6 +178,13 @@ func TestLookup(t *testing.T) {
 	})
 	if err != nil || n != 2 {
 		t.Errorf("%d entries, %v", n, err)
+	}
+}
+
+func TestOtherCompression(t *testing.T) {
+	image := pack(t, tree(t, false), "-comp", "xz")
+	if _, err := squashfs.Open(bytes.NewReader(image), int64(len(image))); !errors.Is(err, squashfs.ErrFormat) || !strings.Contains(err.Error(), "its compression xz is none of gzip, lz4, zstd") {
+		t.Error(err)
 	}
 }
 

@@ -80,7 +80,7 @@ func Open(r io.ReaderAt, size int64) (*Reader, error) {
 	return s, err
 }
 
-// Compression is the name of the compression: "gzip", "xz", "lz4" or "zstd".
+// Compression is the name of the compression: "gzip", "lz4" or "zstd".
 func (s *Reader) Compression() string { return compressions[s.super.Compression] }
 
 // Size is the number of bytes that the image has without what pads it.
