@@ -99,6 +99,9 @@ func runRoot(ctx context.Context, r *cli.Run, image *sif.Image) error {
 		}
 		run.Binds = append(run.Binds, b)
 	}
+	if run.NVIDIA && !sif.DriverFound() {
+		r.Warn("--nv: no library of NVIDIA's driver was found here: the command will see no GPU")
+	}
 	cache := r.String("cache")
 	if cache == "" {
 		var err error

@@ -26,6 +26,10 @@ var (
 	driverPlaces   = []string{"/run/udev", "/etc/cufile.json", "/run/nvidia-persistenced/socket"}
 )
 
+// DriverFound says whether this machine has anything of NVIDIA's driver that
+// [Run] could bring into an image.
+func DriverFound() bool { return len(driverFiles()) > 0 }
+
 // driverFiles lists what of the driver there is on this machine.
 func driverFiles() []Bind {
 	var out []Bind
@@ -47,7 +51,7 @@ func driverFiles() []Bind {
 		}
 	}
 	for _, name := range driverPlaces {
-		if _, err := os.Stat(name); err == nil {
+		if _, err := os.Stat(name); err == nil && len(out) > 0 { // alone they are of no use
 			out = append(out, Bind{Source: name, Target: name})
 		}
 	}

@@ -13,6 +13,12 @@ import (
 	"strata/pkg/sif/spdx"
 )
 
+// licence says where the text of the project's licence is, which base-files has.
+const licence = `Strata is licensed under the Apache License, version 2.0, whose text is in
+/usr/share/common-licenses/Apache-2.0. The Go modules that its programs are
+built from, and all other parts of this image, are listed in sbom.spdx.json.
+`
+
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
 // checkBinaries says what is wrong with the binaries and links.
@@ -94,10 +100,8 @@ func (r *Recipe) addBinaries(root *sif.Root) ([]spdx.Package, error) {
 		out = append(out, p)
 	}
 	slices.SortFunc(out, func(a, b spdx.Package) int { return strings.Compare(a.PURL, b.PURL) })
-	if len(r.Licence) > 0 {
-		if err := root.WriteText(docDir+"/copyright", 0o644, string(r.Licence)); err != nil {
-			return nil, err
-		}
+	if err := root.WriteText(docDir+"/copyright", 0o644, licence); err != nil {
+		return nil, err
 	}
 	return out, nil
 }

@@ -37,7 +37,6 @@ type Recipe struct {
 	Links    []string // names that lead to the one binary, if it is many in one
 	NVIDIA   bool     // NVIDIA's libraries for GPUDirect Storage and decompression, from PyPI
 	Wheels   *Wheels  // where they come from
-	Licence  []byte   // of the project; may be nil
 	Version  string   // of the project
 	Commit   string   // it was built from; may be ""
 	Time     time.Time

@@ -83,7 +83,7 @@ func fill(t *testing.T, r *Recipe) (*sif.Root, error) {
 func TestPopulate(t *testing.T) {
 	_, lock, mirror := archive(t)
 	r := &Recipe{Arch: runtime.GOARCH, Lock: lock, Mirror: mirror, Binaries: []string{self(t)}, Links: []string{"aip", "stack"}, Version: "1.2.3", Commit: "abc",
-		Licence: []byte("Apache"), Time: time.Unix(0, 0)}
+		Time: time.Unix(0, 0)}
 	root, err := fill(t, r)
 	if err != nil {
 		t.Fatal(err)
