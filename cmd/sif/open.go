@@ -84,7 +84,7 @@ func runRoot(ctx context.Context, r *cli.Run, image *sif.Image) error {
 	}
 	run := sif.Run{
 		Image: whole, Args: r.Args("CMD"), Dir: r.String("pwd"), Env: r.Strings("env"), NVIDIA: r.Bool("nv"),
-		Self:  []string{os.Args[0], "run-root", "--inside", "--", path},
+		Self:  []string{"sif", "run-root", "--inside", "--", path},
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	for _, v := range run.Env {
