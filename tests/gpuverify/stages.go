@@ -52,7 +52,7 @@ func jobs(folder string) (prepare, compared []job) {
 	for k := range 2 {
 		prepare = append(prepare, job{"stitch", []string{mosaic(k), filepath.Join(slices, fmt.Sprintf("slice_z%02d.ome.zarr", k))}})
 	}
-	for _, name := range []string{"aip", "resample"} {
+	for _, name := range []string{"aip", "resample", "focal", "crop"} {
 		compared = append(compared, job{name, []string{mosaic(0), output}})
 	}
 	for _, blending := range []string{"diffusion", "average"} {
