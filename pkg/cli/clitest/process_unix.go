@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,7 +32,16 @@ func signalOf(p *os.ProcessState) (int, bool) {
 // and to end: only a hanging command takes as long.
 const patience = 60 * time.Second
 
+// hangUp lets commands end on SIGHUP where the tests run under nohup: what ignores a
+// signal hands that on to what it starts, what handles it does not.
+var hangUp sync.Once
+
 func interrupt(ts *testscript.TestScript, neg bool, args []string) {
+	hangUp.Do(func() {
+		if signal.Ignored(syscall.SIGHUP) {
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+		}
+	})
 	noNegation(ts, neg, "interrupt")
 	want(ts, args, 4, "interrupt SIGNAL[,SIGNAL] CODE TEXT CMD ARG...")
 	wanted, err := strconv.Atoi(args[1])
