@@ -182,6 +182,15 @@ const page = 4096
 // Size is the number of bytes that a buffer of n bytes takes of the budget.
 func Size(n int) int { return class(n) }
 
+// Pooled is [Size] where bytes are counted in int64, and 0 for no bytes, which no buffer is
+// taken for.
+func Pooled(n int64) int64 {
+	if n == 0 {
+		return 0
+	}
+	return int64(class(int(n)))
+}
+
 // class rounds a size up so that buffers of nearly equal size share a list:
 // to a sixteenth of its power of two, at least a page.
 func class(n int) int {

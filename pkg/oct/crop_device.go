@@ -9,6 +9,7 @@ import (
 
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
+	"strata/pkg/mem"
 	"strata/pkg/zarr/zarrgpu"
 )
 
@@ -47,7 +48,7 @@ func planDevicePercentile(m *mosaic, percent float64, res Resources) (*devicePer
 	}
 	counters := res.Device.Memory().Limit() / 32
 	each := func() int64 { // a worker has one region on the device at a time
-		return pooledBytes(p.columns.Bytes(p.columns.slot())) + kernels.PercentileBytes(m.dtype, counters)
+		return mem.Pooled(p.columns.Bytes(p.columns.slot())) + kernels.PercentileBytes(m.dtype, counters)
 	}
 	for {
 		_, slot := p.columns.Memory(p.columns.slot())
@@ -55,7 +56,7 @@ func planDevicePercentile(m *mosaic, percent float64, res Resources) (*devicePer
 			break
 		}
 	}
-	if p.workers, err = p.columns.workers(&p.res, res.Mem, 1<<20, pooledBytes(1), each(), "counting "+p.columns.pieces()); err != nil {
+	if p.workers, err = p.columns.workers(&p.res, res.Mem, 1<<20, mem.Pooled(1), each(), "counting "+p.columns.pieces()); err != nil {
 		return nil, err
 	}
 	if p.stream, err = res.Device.Stream(); err != nil {

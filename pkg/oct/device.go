@@ -65,8 +65,11 @@ func (w *deviceWorker) pinned(n int) ([]byte, error) {
 	return b.B, nil
 }
 
-// memory is device memory for as long as the worker works.
+// memory is device memory for as long as the worker works; nothing for no bytes.
 func (w *deviceWorker) memory(n int64) (gpu.Span, error) {
+	if n == 0 {
+		return gpu.Span{}, nil
+	}
 	b, err := w.stream.Device().Memory().Get(n)
 	if err != nil {
 		return gpu.Span{}, err

@@ -36,9 +36,9 @@ func rollOnDevice(r *rolling) (*deviceRoll, error) {
 		return nil, err
 	}
 	m, limit := r.mosaic, r.res.Device.Memory().Limit()
-	correction := pooledBytes(4 * int64(m.chunk[1]) * int64(m.chunk[2]))
+	correction := mem.Pooled(4 * int64(m.chunk[1]) * int64(m.chunk[2]))
 	each := func() int64 { // beside slots
-		return 2*pooledBytes(p.columns.piece()) + pooledBytes(8)
+		return 2*mem.Pooled(p.columns.piece()) + mem.Pooled(8)
 	}
 	for {
 		_, slot := p.columns.Memory(p.columns.slot())
@@ -48,7 +48,7 @@ func rollOnDevice(r *rolling) (*deviceRoll, error) {
 	}
 	_, slot := p.columns.Memory(p.columns.slot())
 	worker := each()
-	host, place := r.chunk, pooledBytes(8)
+	host, place := r.chunk, mem.Pooled(8)
 	if p.columns.rows == m.chunk[1] {
 		p.output = r.res.output(r.writer)
 		pinned, leaving := p.output.Memory(m.tile())
@@ -57,8 +57,8 @@ func rollOnDevice(r *rolling) (*deviceRoll, error) {
 			worker += mostSlots * leaving
 		}
 	} else { // put together on the host
-		host += mostSlots * pooledBytes(m.tileBytes())
-		place = pooledBytes(p.columns.piece() + 8)
+		host += mostSlots * mem.Pooled(m.tileBytes())
+		place = mem.Pooled(p.columns.piece() + 8)
 	}
 	if p.workers, err = p.columns.workers(&p.res, r.res.Mem-r.pyramidMem, host, place, worker+correction, "rolling "+p.columns.pieces()); err != nil {
 		return nil, err

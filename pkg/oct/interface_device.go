@@ -57,11 +57,8 @@ type searchMemory struct {
 }
 
 func (m *searchMemory) all() int64 {
-	return pooledBytes(m.piece) + pooledBytes(m.result) + pooledBytes(m.scratch) + pooledBytes(m.aside) + pooledBytes(m.asideScratch)
+	return mem.Pooled(m.piece) + mem.Pooled(m.result) + mem.Pooled(m.scratch) + mem.Pooled(m.aside) + mem.Pooled(m.asideScratch)
 }
-
-// pooledBytes is what a buffer of n bytes takes of a pool.
-func pooledBytes(n int64) int64 { return int64(mem.Size(int(n))) }
 
 // interfaceSeam is the voxels under a rectangle of A-lines near the borders of pieces.
 type interfaceSeam struct {
@@ -86,7 +83,7 @@ func planDeviceSearch(m *mosaic, search filter.InterfaceSearch, res Resources, r
 	}
 	p.columns.depth = seenPlanes(m, &search)
 	p.x = segments(&p.search, m.shape[2], m.chunk[2])
-	weights := pooledBytes(kernels.SearcherBytes(search))
+	weights := mem.Pooled(kernels.SearcherBytes(search))
 	limit := res.Device.Memory().Limit() - weights
 	var each, strips int64
 	for {
@@ -100,7 +97,7 @@ func planDeviceSearch(m *mosaic, search filter.InterfaceSearch, res Resources, r
 			break
 		}
 	}
-	p.workers, err = p.columns.workers(&p.res, res.Mem-reserved, pooledBytes(p.memory.aside), pooledBytes(p.memory.result), p.memory.all()+weights,
+	p.workers, err = p.columns.workers(&p.res, res.Mem-reserved, mem.Pooled(p.memory.aside), mem.Pooled(p.memory.result), p.memory.all()+weights,
 		"searching "+p.columns.pieces())
 	if err != nil {
 		return nil, err
@@ -132,7 +129,7 @@ func (p *deviceSearch) plan(limit int64) (strips int64) {
 	p.memory.aside = 8 * int64(max(x.out, min(lines, asideLines)))
 	p.memory.asideScratch = max(p.row(), min(kernels.SearchScratch(depth, box, 1, lines), deviceScratch/8))
 	ny, nxs := p.pieces()
-	return pooledBytes(int64(depth)*int64(box)*int64(p.mosaic.dtype.Size())) * int64(2*min(ny, nxs)+4*p.res.Workers)
+	return mem.Pooled(int64(depth)*int64(box)*int64(p.mosaic.dtype.Size())) * int64(2*min(ny, nxs)+4*p.res.Workers)
 }
 
 // row is the scratch for one row of A-lines.
@@ -256,7 +253,7 @@ func (p *deviceSearch) seam(key [2]int) *interfaceSeam {
 	s := &interfaceSeam{box: rectangle{y.in0, y.in1, x.in0, x.in1}, left: (y.last - y.first + 1) * (x.last - x.first + 1)}
 	p.seams[key] = s
 	n := int64(p.columns.depth) * int64(s.box.area()) * int64(p.mosaic.dtype.Size())
-	if s.bytes = pooledBytes(n); s.bytes <= p.strips {
+	if s.bytes = mem.Pooled(n); s.bytes <= p.strips {
 		var err error
 		if s.buf, err = p.res.Device.Memory().Get(n); err == nil {
 			p.strips -= s.bytes

@@ -45,23 +45,7 @@ func (p *planeReader) buffer() int { return p.piece * p.plane() }
 
 // bytes is the memory that a reader takes: the buffer, and what decoding takes.
 func (p *planeReader) bytes() int64 {
-	n := int64(p.buffer())
-	if p.raw {
-		return n + 256<<10
-	}
-	stored, partial := int64(p.mosaic.dtype.Size()), false
-	for d, s := range p.array.Chunks() {
-		stored *= int64(s)
-		partial = partial || p.mosaic.shape[d]%s != 0
-	}
-	copies := int64(max(len(p.array.Codecs()), 1))
-	if p.blocks {
-		return n + stored + stored/64 + 2*min(stored, 2<<20) // encoded, and two blocks
-	}
-	if partial || p.array.Order() != 'C' {
-		copies++ // a chunk is decoded, then cut
-	}
-	return n + copies*(stored+stored/64+4096)
+	return int64(p.buffer()) + p.array.ScratchBytes()
 }
 
 // read hands over all planes of the tile at (y, x) of ny × nx voxels, some at a

@@ -61,7 +61,7 @@ func newDeviceStack(p *stackPlan, res *Resources) (d *deviceStack, err error) {
 		staging, fetched = max(staging, r.Bytes(shape[:])), max(fetched, device)
 		pinned, scratch = max(pinned, host), max(scratch, r.Scratch())
 	}
-	onDevice, onHost := int64(mem.Size(int(staging+16)))+mostSlots*fetched, mostSlots*pinned+scratch
+	onDevice, onHost := mem.Pooled(staging+16)+mostSlots*fetched, mostSlots*pinned+scratch
 	if onDevice > d.device.Memory().Limit() {
 		return nil, d.noDeviceMemory(onDevice, "fetching a slice")
 	}

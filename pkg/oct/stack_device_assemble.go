@@ -173,7 +173,7 @@ func (a *deviceAssembly) begin() (err error) {
 	size := func(canvas, moving, raw int) (sum int64) {
 		for _, n := range []int64{other, int64(canvas) * area, int64(moving) * area, 4 * int64(raw) * int64(plane),
 			kernels.SelectorBytes(1), kernels.SelectorBytes(1), kernels.SelectorBytes(raw)} {
-			sum += int64(mem.Size(int(n)))
+			sum += mem.Pooled(n)
 		}
 		return sum + tables
 	}

@@ -91,13 +91,13 @@ func (m *deviceMeasuring) begin() (err error) {
 			_, s := kernels.OverlapBytes(pair.m.search.lo, pair.m.search.hi, rows)
 			scratch = max(scratch, s)
 		}
-		return int64(mem.Size(int(strip))), int64(mem.Size(int(scratch)))
+		return mem.Pooled(strip), mem.Pooled(scratch)
 	}
 	all := func(rows int) int64 {
 		strip, scratch := bytes(rows)
 		return 2*strip + scratch
 	}
-	room := m.room() - int64(mem.Size(int(sums)))
+	room := m.room() - mem.Pooled(sums)
 	m.rows = (m.y1 + m.chunk - 1) / m.chunk * m.chunk
 	for m.rows > m.chunk && all(m.rows) > room/2 {
 		m.rows -= m.chunk

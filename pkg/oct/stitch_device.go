@@ -138,11 +138,11 @@ func (f *deviceFusion) makePlan() error {
 	out, outDevice := f.writer.Memory(f.unitShape())
 	weights := int64(0)
 	if f.blending != BlendAverage {
-		weights = int64(mem.Size(int(4 * plane)))
+		weights = mem.Pooled(4 * plane)
 	}
 	table := int64(mem.Size(f.tableBytes()))
 	if f.odd {
-		outDevice += int64(mem.Size(int(f.reader.Bytes(f.unitShape()))))
+		outDevice += mem.Pooled(f.reader.Bytes(f.unitShape()))
 	}
 	host := f.reader.scratch + f.encoding(f.unit) + weights + table + int64(mem.Size(f.backBytes()))
 	if f.blending == BlendDiffusion {

@@ -63,7 +63,7 @@ func (f *deviceFusion) columnParts(c *outColumn, planes int) (at [6]int64) {
 
 // columnMemory is what a column of some planes takes of the device's memory.
 func (f *deviceFusion) columnMemory(c *outColumn, planes int) int64 {
-	return int64(mem.Size(int(f.columnParts(c, planes)[5])))
+	return mem.Pooled(f.columnParts(c, planes)[5])
 }
 
 // newDeviceColumn takes memory for a column.

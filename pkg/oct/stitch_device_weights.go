@@ -35,7 +35,7 @@ type deviceWeightPlane struct {
 }
 
 // size is what the plane takes of the device's memory.
-func (p *deviceWeightPlane) size() int64 { return int64(mem.Size(int(p.bytes))) }
+func (p *deviceWeightPlane) size() int64 { return mem.Pooled(p.bytes) }
 
 func newDeviceWeights(w *weights, d *gpu.Device, limit int64) *deviceWeights {
 	return &deviceWeights{weights: w, device: d, limit: limit, known: map[string]*list.Element{}}

@@ -162,3 +162,27 @@ func (s *planes) fill(value []byte) error {
 	}
 	return nil
 }
+
+// ScratchBytes is about what reading a region takes, by one goroutine, beside the memory
+// that is read into: encoded chunks, and what they are decoded into where that is not the
+// caller's memory.
+func (a *Array) ScratchBytes() int64 {
+	codecs, plain := len(a.Codecs()), a.Order() == 'C'
+	if codecs == 0 && plain {
+		return 256 << 10
+	}
+	chunk, partial := int64(a.DType().Size()), false
+	shape := a.Shape()
+	for d, n := range a.Chunks() {
+		chunk *= int64(n)
+		partial = partial || shape[d]%n != 0
+	}
+	if a.InBlocks() {
+		return chunk + chunk/64 + 2*min(chunk, 2<<20) // encoded, and two blocks
+	}
+	copies := int64(max(codecs, 1))
+	if partial || !plain {
+		copies++ // a chunk is decoded, then cut
+	}
+	return copies * (chunk + chunk/64 + 4096)
+}

@@ -97,7 +97,7 @@ func (p *MagnitudePercentile) Looks() bool { return !small(p.kind) }
 // at most so many bytes of counters.
 func PercentileBytes(t dtype.Type, bytes int64) int64 {
 	bytes = counterBytes(t, bytes)
-	return int64(mem.Size(int(bytes + bytes/sumBins + restBytes)))
+	return mem.Pooled(bytes + bytes/sumBins + restBytes)
 }
 
 // Release gives the memory back.

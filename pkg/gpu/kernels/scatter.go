@@ -21,6 +21,18 @@ type Part struct {
 // partBytes is a box in the table that the kernel reads.
 const partBytes = 16 * 8
 
+// Strides are the bytes between neighbours along each dimension of a volume in C order, as
+// a [Part] has them.
+func Strides(shape []int, size int) []int64 {
+	s := make([]int64, len(shape))
+	n := int64(size)
+	for d := len(shape) - 1; d >= 0; d-- {
+		s[d] = n
+		n *= int64(shape[d])
+	}
+	return s
+}
+
 // ScatterTable is how many bytes n boxes take in the table of [Scatter].
 func ScatterTable(n int) int64 { return int64(n) * partBytes }
 

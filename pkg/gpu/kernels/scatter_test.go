@@ -10,17 +10,6 @@ import (
 	"testing"
 )
 
-// strides are those of a C-ordered volume.
-func stridesOf(shape []int, size int) []int64 {
-	s := make([]int64, len(shape))
-	n := int64(size)
-	for d := len(shape) - 1; d >= 0; d-- {
-		s[d] = n
-		n *= int64(shape[d])
-	}
-	return s
-}
-
 // Boxes of 1 to 5 dimensions, of all element sizes, copied and filled, against element
 // by element.
 func TestScatter(t *testing.T) {
@@ -52,7 +41,7 @@ func TestScatter(t *testing.T) {
 			src, want := volume(c.from), bytes.Repeat([]byte{0xee}, len(volume(c.to)))
 			fill := volume([]int{1})
 			in, out := upload(b, src), upload(b, want)
-			fs, ts := stridesOf(c.from, size), stridesOf(c.to, size)
+			fs, ts := Strides(c.from, size), Strides(c.to, size)
 			var list []Part
 			for _, x := range c.boxes {
 				k := Part{Shape: x.shape, Src: -1, To: ts}

@@ -65,7 +65,7 @@ func temp(d *gpu.Device, call string, n int, largest, total int64, f func(n, lar
 
 // Overhead is how many bytes a batch of n pieces takes, of page-locked memory and of
 // the device, beside temporary memory.
-func Overhead(n int) int64 { return int64(mem.Size(int(newTable(n).bytes()))) }
+func Overhead(n int) int64 { return mem.Pooled(newTable(n).bytes()) }
 
 func fits(p Piece, f Format, align, n, most int64) error {
 	switch {

@@ -286,7 +286,7 @@ func (t *Tile) halving(c *chunk) kernels.Halving {
 // strips queues the copying of what neighbours of the chunks need.
 func (t *Tile) strips(s *gpu.Stream) error {
 	var boxes []kernels.Part
-	from := t.strides(t.shape)
+	from := kernels.Strides(t.shape[:], t.size)
 	for i := range t.list {
 		c := &t.list[i]
 		for k, strip := range c.part.Strips {
@@ -295,7 +295,7 @@ func (t *Tile) strips(s *gpu.Stream) error {
 			for d := range rank {
 				src += int64(start[d]-c.start[d]) * from[d]
 			}
-			boxes = append(boxes, kernels.Part{Shape: shape[:], Src: src, Dst: c.strips[k], From: from, To: t.strides(shape)})
+			boxes = append(boxes, kernels.Part{Shape: shape[:], Src: src, Dst: c.strips[k], From: from, To: kernels.Strides(shape[:], t.size)})
 		}
 	}
 	return t.scatter(s, t.parts, boxes)
@@ -305,7 +305,7 @@ func (t *Tile) strips(s *gpu.Stream) error {
 // stored: what lies beyond the image gets the fill value.
 func (t *Tile) gather(s *gpu.Stream) error {
 	var boxes []kernels.Part
-	from, to := t.strides(t.shape), t.strides(t.chunk)
+	from, to := kernels.Strides(t.shape[:], t.size), kernels.Strides(t.chunk[:], t.size)
 	for i := range t.list {
 		c := &t.list[i]
 		if t.inPlace(c) {
@@ -336,14 +336,4 @@ func (t *Tile) scatter(s *gpu.Stream, dst gpu.Span, boxes []kernels.Part) error 
 	}
 	table, onDevice := t.table(kernels.ScatterTable(len(boxes)))
 	return kernels.Scatter(s, dst, t.src, boxes, t.fill, table, onDevice)
-}
-
-// strides are the distances in bytes between neighbours in a volume of a shape.
-func (t *Tile) strides(shape point) []int64 {
-	s, n := make([]int64, rank), int64(t.size)
-	for d := rank - 1; d >= 0; d-- {
-		s[d] = n
-		n *= int64(shape[d])
-	}
-	return s
 }

@@ -99,18 +99,18 @@ func (w *Writer) choose() error {
 // much, the tile comes down as it is, which takes none of it.
 func (w *Writer) Memory(shape []int) (pinned, device int64) {
 	tile := w.clipped(shape)
-	pinned = pooled(w.bytes(tile[:]))
+	pinned = mem.Pooled(w.bytes(tile[:]))
 	if w.way == whole {
 		return pinned, 0
 	}
 	n := int64(w.grid(tile).volume())
 	parts, tables := w.partBytes()
 	tables += kernels.ScatterTable(1 + rank)
-	device += pooled(n*w.apart()) + pooled(n*parts) + pooled(n*tables)
-	leaves := pooled(n*parts) + pooled(n*tables)
+	device += mem.Pooled(n*w.apart()) + mem.Pooled(n*parts) + mem.Pooled(n*tables)
+	leaves := mem.Pooled(n*parts) + mem.Pooled(n*tables)
 	switch w.way {
 	case raw:
-		leaves += pooled(n * w.chunkBytes)
+		leaves += mem.Pooled(n * w.chunkBytes)
 	case packed:
 		p, d, err := w.encoder.Memory(w.device, int(n))
 		if err == nil { // else chunks are encoded one by one, or by the host
@@ -118,14 +118,6 @@ func (w *Writer) Memory(shape []int) (pinned, device int64) {
 		}
 	}
 	return max(pinned, leaves), device
-}
-
-// pooled is what n bytes take of a pool.
-func pooled(n int64) int64 {
-	if n == 0 {
-		return 0
-	}
-	return int64(mem.Size(int(n)))
 }
 
 // WriteTile is [ngff.Writer.WriteTile] of a tile that lies at the beginning of src: see

@@ -16,6 +16,7 @@ import (
 	"strata/pkg/gds"
 	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
+	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
@@ -458,7 +459,7 @@ func memory(t *testing.T, im *image, leaves bool) {
 	}
 	defer plan.Abort()
 	pinned, memory := NewWriter(plan, gputest.Device(t, much), Options{}).Memory(im.tile)
-	tile := pooled(int64(volume(im.tile) * im.DType.Size()))
+	tile := mem.Pooled(int64(volume(im.tile) * im.DType.Size()))
 	want := im.onHost(t)
 	for _, have := range []int64{memory, 0} {
 		d := gputest.Device(t, gpu.Limits{Memory: have + tile, Pinned: pinned + tile})

@@ -5,17 +5,6 @@ import (
 	"strata/pkg/zarr"
 )
 
-// strides are the bytes between neighbours along each dimension of a volume in C order.
-func strides(shape []int, size int) []int64 {
-	s := make([]int64, len(shape))
-	n := int64(size)
-	for d := len(shape) - 1; d >= 0; d-- {
-		s[d] = n
-		n *= int64(shape[d])
-	}
-	return s
-}
-
 // box is the part of a region that lies in the chunk that begins at start. first and end
 // are the bytes of the chunk from its first to its last element; the box's Src counts from first.
 func (r *Reader) box(region zarr.Region, to []int64, start []int) (b kernels.Part, first, end int64) {

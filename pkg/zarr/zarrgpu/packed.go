@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"strata/pkg/gpu/kernels"
 	"strata/pkg/meter"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
@@ -36,7 +37,7 @@ func (r *Reader) decoding(chunks int) (pinned, device int64) {
 // device decode them.
 func (s *Slot) fetchPacked(ctx context.Context, region zarr.Region) error {
 	r := s.reader
-	to := strides(region.Shape, r.size)
+	to := kernels.Strides(region.Shape, r.size)
 	s.boxes, s.packed = s.boxes[:0], s.packed[:0]
 	chain := r.array.Codecs()
 	end := int64(0)

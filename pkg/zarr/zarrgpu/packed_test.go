@@ -3,8 +3,11 @@
 package zarrgpu
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -161,6 +164,44 @@ func TestPackedFallsBack(t *testing.T) {
 			t.Errorf("warning %q", warnings[0])
 		}
 	})
+	t.Run("kind", func(t *testing.T) { // gzip of two members
+		d, s := open(t, gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
+		dir := t.TempDir()
+		spec := spec
+		spec.Codecs = codec.Chain{codec.Gzip(1)}
+		a := array(t, store.Folder(dir), spec)
+		for x := range 2 {
+			v := make([]byte, 4*64*64)
+			if err := a.Read(ctx, zarr.Region{Start: []int{0, 64 * x}, Shape: []int{64, 64}}, v); err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			for _, half := range [][]byte{v[:5000], v[5000:]} {
+				w := gzip.NewWriter(&b)
+				if _, err := w.Write(half); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(filepath.Join(dir, a.ChunkKey([]int{0, x})), b.Bytes(), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.Close()
+		counts := new(Counts)
+		r, err := NewReader(a, d, Options{Counts: counts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for x := range 2 {
+			same(t, r, s, a, zarr.Region{Start: []int{0, 64 * x}, Shape: []int{64, 64}})
+		}
+		if counts.Bytes(Host) != 2*16<<10 || counts.Fallbacks() != 0 || len(counts.Reasons()) != 1 {
+			t.Errorf("%d bytes by the host, %d regions read again, because %q", counts.Bytes(Host), counts.Fallbacks(), counts.Reasons())
+		}
+	})
 	t.Run("memory", func(t *testing.T) {
 		d, s := open(t, gpu.Limits{Memory: 64 << 10, Pinned: 64 << 20})
 		a := array(t, store.Folder(t.TempDir()), spec)
@@ -174,6 +215,9 @@ func TestPackedFallsBack(t *testing.T) {
 		}
 		if counts.Bytes(Host)+counts.Bytes(NVComp) < 3*16<<10 || counts.Bytes(Host) == 0 {
 			t.Errorf("%d bytes by the host, %d decoded on the device", counts.Bytes(Host), counts.Bytes(NVComp))
+		}
+		if len(counts.Reasons()) != 1 {
+			t.Errorf("because %q", counts.Reasons())
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/gpu/nvcomp"
+	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/zarr"
 )
@@ -41,7 +42,8 @@ type Reader struct {
 	fill   []byte
 
 	library *nvcomp.Library // where chunks are decoded on the device
-	warned  sync.Once
+	warned  sync.Once       // of a region that was read again
+	noted   sync.Once       // why regions are left to the host
 }
 
 // NewReader makes the reader of an array. A backend that cannot serve the array is a
@@ -56,7 +58,7 @@ func NewReader(a *zarr.Array, d *gpu.Device, o Options) (*Reader, error) {
 	for d, n := range a.Shape() {
 		r.grid = append(r.grid, (n+r.shape[d]-1)/r.shape[d])
 	}
-	r.within = strides(r.shape, r.size)
+	r.within = kernels.Strides(r.shape, r.size)
 	var err error
 	if r.way, r.why, err = r.choose(o.Backend); err != nil {
 		return nil, err
@@ -135,10 +137,10 @@ func (r *Reader) Memory(shape []int) (pinned, device int64) {
 		pinned, device = r.decoding(int(r.chunks(shape)))
 	}
 	for _, n := range s.pinned() {
-		pinned += pooled(n)
+		pinned += mem.Pooled(n)
 	}
 	for _, n := range s.onDevice() {
-		device += pooled(n)
+		device += mem.Pooled(n)
 	}
 	return pinned, device
 }
@@ -185,23 +187,10 @@ func (r *Reader) cover(shape []int) int64 {
 // Scratch is about what one Fetch by one goroutine takes of the host's memory beside
 // that, in bytes.
 func (r *Reader) Scratch() int64 {
-	codecs, plain := len(r.array.Codecs()), r.array.Order() == 'C'
-	if codecs == 0 && plain || r.way == NVComp {
+	if r.way == NVComp {
 		return 256 << 10
 	}
-	chunk := r.Bytes(r.array.Chunks())
-	if r.array.InBlocks() {
-		return chunk + chunk/64 + 2*min(chunk, 2<<20) // encoded, and two blocks
-	}
-	copies := int64(max(codecs, 1))
-	shape := r.array.Shape()
-	for d, n := range r.array.Chunks() {
-		if !plain || shape[d]%n != 0 {
-			copies++ // a chunk is decoded, then cut
-			break
-		}
-	}
-	return copies * (chunk + chunk/64 + 4096)
+	return r.array.ScratchBytes()
 }
 
 // Slot takes the memory that regions of at most that shape need. Where there is not as

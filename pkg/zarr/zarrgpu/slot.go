@@ -103,9 +103,6 @@ func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
 		return s.fetch(ctx, region)
 	}
 	err := s.reserve(r.needs(region.Shape, r.touched(region)))
-	if errors.Is(err, gpu.ErrMemory) {
-		return s.fetch(ctx, region)
-	}
 	switch {
 	case err != nil:
 	case r.way == GDS:
@@ -125,11 +122,9 @@ func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
 		return lost
 	}
 	if errors.Is(err, gpu.ErrMemory) || errors.Is(err, codec.ErrWhole) { // nothing is wrong
-		if err := s.fetch(ctx, region); err != nil {
-			return err
-		}
-		r.because(Host, err)
-		return nil
+		// The first reason speaks for all: it names a chunk, or bytes, and others would name others.
+		r.noted.Do(func() { r.because(Host, err) })
+		return s.fetch(ctx, region)
 	}
 	return s.again(ctx, region, err)
 }
@@ -208,11 +203,3 @@ func (s *Slot) scatter(stream *gpu.Stream, dst gpu.Span) {
 
 // fail makes an error the stream's.
 func fail(s *gpu.Stream, err error) { s.Queue(func(uintptr) error { return err }) }
-
-// pooled is what n bytes take of a pool; 0 is none.
-func pooled(n int64) int64 {
-	if n == 0 {
-		return 0
-	}
-	return int64(mem.Size(int(n)))
-}

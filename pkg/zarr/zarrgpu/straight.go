@@ -9,6 +9,7 @@ import (
 
 	"strata/pkg/gds"
 	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
 	"strata/pkg/meter"
 	"strata/pkg/zarr"
 )
@@ -24,7 +25,7 @@ const mostFiles = 16
 func (s *Slot) fetchStraight(ctx context.Context, region zarr.Region) error {
 	r := s.reader
 	begun := time.Now()
-	to := strides(region.Shape, r.size)
+	to := kernels.Strides(region.Shape, r.size)
 	s.boxes = s.boxes[:0]
 	reads := &straightReads{pool: r.options.Files, meter: r.options.Meter}
 	at := int64(0)

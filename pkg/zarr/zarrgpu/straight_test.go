@@ -104,8 +104,8 @@ func TestStraightLittleMemory(t *testing.T) {
 	}
 	same(t, r, s, a, zarr.Region{Start: []int{0, 64}, Shape: []int{64, 64}})
 	same(t, r, s, a, zarr.Region{Start: []int{0, 32}, Shape: []int{64, 64}})
-	if counts.Bytes(Host) != 16<<10 || counts.Bytes(GDS) != 16<<10 || counts.Fallbacks() != 0 {
-		t.Errorf("%d bytes by the host, %d straight, %d regions read again", counts.Bytes(Host), counts.Bytes(GDS), counts.Fallbacks())
+	if counts.Bytes(Host) != 16<<10 || counts.Bytes(GDS) != 16<<10 || counts.Fallbacks() != 0 || len(counts.Reasons()) != 1 {
+		t.Errorf("%d bytes by the host, %d straight, %d regions read again, because %q", counts.Bytes(Host), counts.Bytes(GDS), counts.Fallbacks(), counts.Reasons())
 	}
 }
 

@@ -67,18 +67,18 @@ func New(lib *nvcomp.Library, c codec.Chain, size int) (*Encoder, error) {
 func (e *Encoder) Memory(d *gpu.Device, n int) (pinned, device int64, err error) {
 	p := e.packing
 	streams, size := n*len(p.List), int64(n)*up(int64(p.Size))
-	table := nvcomp.Overhead(streams) + pooled(int64(24*2*streams))
-	stored := pooled(int64(n) * up(int64(p.Bound(func(int) int { return int(e.bound) }))))
+	table := nvcomp.Overhead(streams) + mem.Pooled(int64(24*2*streams))
+	stored := mem.Pooled(int64(n) * up(int64(p.Bound(func(int) int { return int(e.bound) }))))
 	temp, err := e.lib.EncodeTemp(d, e.format, streams, e.largest(), size)
 	if err != nil {
 		return 0, 0, err
 	}
-	device = table + stored + pooled(int64(streams)*e.bound) + pooled(temp)
+	device = table + stored + mem.Pooled(int64(streams)*e.bound) + mem.Pooled(temp)
 	if p.Shuffle != codec.NoShuffle {
-		device += pooled(size)
+		device += mem.Pooled(size)
 	}
 	if !e.aligned {
-		device += pooled(int64(n) * e.alignedBytes())
+		device += mem.Pooled(int64(n) * e.alignedBytes())
 	}
 	return table + stored, device, nil
 }
@@ -97,8 +97,6 @@ func (e *Encoder) alignedBytes() (n int64) {
 	}
 	return n
 }
-
-func pooled(n int64) int64 { return int64(mem.Size(int(n))) }
 
 // Encoded are chunks as they are stored.
 type Encoded struct {

@@ -229,19 +229,19 @@ func (b *batch) unshuffle() error {
 // they are encoded as their metadata say. Where less of the device is free, nvCOMP's part
 // of it can be smaller, down to that of one stream.
 func Memory(lib *nvcomp.Library, d *gpu.Device, c codec.Chain, size, n int) (pinned, device int64, err error) {
-	chunks := pooled(int64(n) * up(int64(size)))
+	chunks := mem.Pooled(int64(n) * up(int64(size)))
 	format, streams, largest := c.Streams(size)
 	most := n * c.MostStreams(size)
-	pinned = nvcomp.Overhead(most) + pooled(int64(24*most))
+	pinned = nvcomp.Overhead(most) + mem.Pooled(int64(24*most))
 	if format == codec.StreamZstd || format == codec.StreamDeflate { // which may have checksums
-		pinned += pooled(int64(32*most) + int64(n)*int64(size)/512)
+		pinned += mem.Pooled(int64(32*most) + int64(n)*int64(size)/512)
 	}
 	device = pinned
 	if slices.ContainsFunc(c, func(k codec.Codec) bool { return k.Name() == "blosc" || k.Name() == "shuffle" }) {
 		device += chunks
 	}
 	if format == codec.StreamDeflate { // copied to where nvCOMP takes it
-		device += pooled(int64(n) * (int64(size) + int64(streams)*apart))
+		device += mem.Pooled(int64(n) * (int64(size) + int64(streams)*apart))
 	}
 	if format == codec.StreamZstd && lib != nil {
 		var temp int64
@@ -252,9 +252,7 @@ func Memory(lib *nvcomp.Library, d *gpu.Device, c codec.Chain, size, n int) (pin
 			}
 			temp = max(temp, t)
 		}
-		device += pooled(temp)
+		device += mem.Pooled(temp)
 	}
 	return pinned, device, nil
 }
-
-func pooled(n int64) int64 { return int64(mem.Size(int(n))) }
