@@ -31,9 +31,6 @@ type ChunkFile struct {
 // Location is where the file lies, in the words of its store.
 func (f *ChunkFile) Location() string { return f.array.st.Location(f.key) }
 
-// Object is the file as its store opened it.
-func (f *ChunkFile) Object() store.Object { return f.object }
-
 // ReadAt fills p from byte off of the file on.
 func (f *ChunkFile) ReadAt(ctx context.Context, p []byte, off int64) error {
 	t := time.Now()
