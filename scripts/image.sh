@@ -2,9 +2,8 @@
 # usage: image.sh OUT.sif [FLAG...]   builds the container image with sif build (FLAGs go to it), and checks it:
 # a second build has the same bytes, programs run in it, its bill lists what is in it, and it is not too large.
 #
-# The programs are bin/strata under the names of all of cmd/, where there is such a program of many names, else
-# those of bin/ one by one. Debian packages come from STRATA_DEBIAN_MIRROR (default: Debian's own) and are kept
-# in the user's cache. LIMIT_MIB (default 25; with --with_nvidia none) is the largest size of an image.
+# The programs are bin/strata, and links to it by the names of all of cmd/. Debian packages come from
+# STRATA_DEBIAN_MIRROR (default: Debian's own) and are kept in the user's cache. LIMIT_MIB (default 25; with --with_nvidia none) is the largest size of an image.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:?usage: image.sh OUT.sif [FLAG...]}
@@ -18,14 +17,11 @@ export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/n
 mkdir -p "$(dirname "$out")"
 again=$(mktemp -d)
 trap 'rm -rf "$again"' EXIT
-if [ -x bin/strata ]; then
-  many=yes sif=$again/sif
-  ln -s "$PWD/bin/strata" "$sif" # it is what it is called
-  programs=(--binaries bin/strata --links "$(basename -a cmd/*/ | grep -vx strata | paste -sd,)")
-else
-  many='' sif=bin/sif
-  programs=(--binaries bin)
-fi
+[ -x bin/strata ] || { echo "image: bin/strata is missing: run make build" >&2; exit 1; }
+mapfile -t names < <(dirname cmd/*/main.go | xargs -n 1 basename | grep -vx strata)
+sif=$again/sif
+ln -s "$PWD/bin/strata" "$sif" # it is what it is called
+programs=(--binaries bin/strata --links "$(IFS=,; echo "${names[*]}")")
 
 started=$(date +%s.%N)
 "$sif" build -f "$out" "${programs[@]}" "$@"
@@ -40,7 +36,7 @@ bill=$again/root/usr/share/doc/strata/sbom.spdx.json
 for part in pkg:deb/debian/bash@ pkg:deb/debian/procps@ pkg:golang/github.com/sylabs/sif/v2@v2 pkg:golang/stdlib@; do
   grep -q "$part" "$bill" || { echo "image: the bill of materials does not list $part" >&2; exit 1; }
 done
-for name in $(basename -a cmd/*/); do
+for name in strata "${names[@]}"; do
   [ -e "$again/root/usr/local/bin/$name" ] || { echo "image: $name is missing" >&2; exit 1; }
 done
 if [ -n "$nvidia" ]; then
@@ -61,8 +57,6 @@ fi
 limit=${LIMIT_MIB:-25}
 if [ -n "$nvidia" ]; then
   echo "image: it has NVIDIA's libraries: the limit of $limit MiB is for images without"
-elif [ -z "$many" ]; then
-  echo "image: its programs are separate files: the limit of $limit MiB is for one program of many names"
 elif [ "$bytes" -gt $((limit * 1048576)) ]; then
   echo "image: larger than $limit MiB" >&2
   exit 1

@@ -2,81 +2,8 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"io"
-
+	"strata/cmd/internal/aip"
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
-	"strata/pkg/cli/stage"
-	"strata/pkg/oct"
-	"strata/pkg/zarr/store"
 )
 
-func main() { cli.Main(command()) }
-
-func command() *cli.Command {
-	return &cli.Command{
-		Name:  "aip",
-		Usage: "average intensity projection of a mosaic grid",
-		Description: "Averages an OME-Zarr mosaic grid (z, y, x) over z: a float64 sum in increasing z, one division, one\n" +
-			"rounding to float32. OUT is a 2-D OME-Zarr image with the mosaic's tile as chunk and a resolution pyramid.\n" +
-			"Reads one chunk column per worker at a time, never the volume. NaN stays NaN.",
-		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip or an http(s) URL"},
-			{Name: "OUT", Usage: "OME-Zarr image to write"},
-		},
-		Shared: cli.Stage, Accelerator: stage.GPU,
-		Hints: cli.Hints{"chunks": {Value: "Y,X", Note: "the mosaic's tile"}, "shard": {Value: "Y,X", Note: "none"}},
-		Flags: []cli.Flag{
-			{Name: "png", Value: "FILE", Usage: "also write a 16-bit greyscale PNG between the percentiles 0.1 and 99.9"},
-		},
-		Examples: []cli.Example{
-			{Command: "aip mosaic_grid_3d_z03.ome.zarr aip_z03.ome.zarr --png aip_z03.png", Usage: "projection, pyramid and picture"},
-			{Command: "aip in.ome.zarr out.ome.zarr -f -j 8 --mem 2GiB", Usage: "replace out.ome.zarr, with 8 workers and 2 GiB of buffers"},
-			{Command: "aip in.ome.zarr out.ome.zarr --n_levels 0 --codec raw --report run.json", Usage: "no pyramid, uncompressed, with a record of the run"},
-		},
-		Aliases: []cli.Alias{{Name: "linum-aip", Defaults: cli.Defaults{"overwrite": "true"}}},
-		Run:     run,
-	}
-}
-
-func run(ctx context.Context, r *cli.Run) error {
-	in, err := stage.Open(ctx, r, r.Arg("IN"))
-	if err != nil {
-		return err
-	}
-	out, err := r.Output(r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	var png io.Writer
-	finish := func() error { return nil }
-	if name := r.String("png"); name != "" {
-		file, err := r.OutputFile(name)
-		if err != nil {
-			return err
-		}
-		f, err := file.Create()
-		if err != nil {
-			return err
-		}
-		defer f.Close() // of a run that failed
-		png, finish = f, f.Close
-	}
-	task := r.Progress("project", datasets.Bytes(in.Levels[0].Array))
-	res, err := stage.ResourcesOnGPU(ctx, r, task)
-	if err != nil {
-		return err
-	}
-	result, err := oct.AIP(ctx, in, store.Folder(out.Work()), stage.Layout(r), png, res)
-	if err != nil {
-		return stage.Failed(err)
-	}
-	if err := finish(); err != nil {
-		return fmt.Errorf("write picture: %w", err)
-	}
-	task.Done()
-	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
-	return nil
-}
+func main() { cli.Main(aip.Command()) }

@@ -2,74 +2,8 @@
 package main
 
 import (
-	"context"
-
+	"strata/cmd/internal/resample"
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
-	"strata/pkg/cli/stage"
-	"strata/pkg/oct"
-	"strata/pkg/zarr/store"
 )
 
-func main() { cli.Main(command()) }
-
-func command() *cli.Command {
-	return &cli.Command{
-		Name:  "resample",
-		Usage: "resample a mosaic grid to an isotropic voxel size",
-		Description: "Brings an OME-Zarr mosaic grid (z, y, x) to another voxel size, tile by tile: a Gaussian blur of sigma\n" +
-			"(f-1)/2 along axes that shrink by f, then linear sampling from the tile's first voxel to its last. Nothing\n" +
-			"crosses a tile's border. The data type stays; integers are rounded half to even. Partial tiles at the far\n" +
-			"edges are resampled too. The voxel size written is nominal: 36 voxels of 2 µm become 7 \"of 10 µm\", which\n" +
-			"are 11.67 µm apart; 256 become 51, 10.2 µm apart. A NaN voxel spoils its surroundings only.",
-		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip or an http(s) URL"},
-			{Name: "OUT", Usage: "OME-Zarr mosaic grid to write"},
-		},
-		Shared: cli.Stage, Accelerator: stage.GPU,
-		Hints: cli.Hints{"chunks": {Value: "Z,Y,X", Note: "the resampled tile"}, "shard": {Value: "Z,Y,X", Note: "none"}},
-		Flags: []cli.Flag{
-			{Name: "resolution", Short: "r", Kind: cli.Floats, Default: "10", Value: "UM", Check: cli.Above(0), Usage: "voxel size to reach in µm: one number, or three for z, y and x"},
-			{Name: "prefetch", Kind: cli.Int, Default: "8", Check: cli.AtLeast(1), Usage: "tiles in flight where storage is slower than the workers; fewer where --mem does not hold them"},
-		},
-		Examples: []cli.Example{
-			{Command: "resample mosaic_grid_3d_z03.ome.zarr mosaic_10um_z03.ome.zarr --n_levels 0", Usage: "10 µm, no pyramid"},
-			{Command: "resample in.ome.zarr out.ome.zarr -r 25 -j 8 --mem 2GiB", Usage: "25 µm, with 8 workers and 2 GiB of buffers"},
-			{Command: "resample in.ome.zarr out.ome.zarr -r 3.5,10,10 --codec raw", Usage: "another voxel size along z than along y and x, uncompressed"},
-		},
-		Aliases: []cli.Alias{{Name: "linum-resample-mosaic-grid", Defaults: cli.Defaults{"overwrite": "true"}}},
-		Run:     run,
-	}
-}
-
-func run(ctx context.Context, r *cli.Run) error {
-	to := oct.Resampling{Prefetch: r.Int("prefetch")}
-	switch um := r.Floats("resolution"); len(um) {
-	case 1:
-		to.Resolution = [3]float64{um[0], um[0], um[0]}
-	case 3:
-		to.Resolution = [3]float64(um)
-	default:
-		return cli.Usage("--resolution has %d numbers: give one, or three for z, y and x", len(um))
-	}
-	in, err := stage.Open(ctx, r, r.Arg("IN"))
-	if err != nil {
-		return err
-	}
-	out, err := r.Output(r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	task := r.Progress("resample", datasets.Bytes(in.Levels[0].Array))
-	res, err := stage.ResourcesOnGPU(ctx, r, task)
-	if err != nil {
-		return err
-	}
-	result, err := oct.Resample(ctx, in, store.Folder(out.Work()), to, stage.Layout(r), res)
-	if err != nil {
-		return stage.Failed(err)
-	}
-	task.Done()
-	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
-	return nil
-}
+func main() { cli.Main(resample.Command()) }

@@ -57,8 +57,8 @@ func RunRoot(ctx context.Context, r Run) (code int, err error) {
 	defer status.Close()
 	defer child.Close()
 
-	cmd := exec.CommandContext(ctx, r.Self[0], r.Self[1:]...)
-	cmd.Path, cmd.Args = "/proc/self/exe", r.Self
+	cmd := exec.CommandContext(ctx, "/proc/self/exe") // not looked for on the PATH
+	cmd.Args = r.Self
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.Stdin, r.Stdout, r.Stderr
 	cmd.ExtraFiles = []*os.File{planFile, child} // 3 and 4 there
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -1,9 +1,9 @@
 // Package clitest runs the testscripts (testdata/*.txtar) of a binary against
 // its real main:
 //
-//	func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"aip": main}) }
+//	func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"aip": clitest.Of(Command)}) }
 //	func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }
-//	func TestCommand(t *testing.T) { clitest.Check(t, command()) }
+//	func TestCommand(t *testing.T) { clitest.Check(t, Command()) }
 //
 // In scripts every binary is a command; beside testscript's own there are
 //
@@ -57,6 +57,9 @@ import (
 // Main runs a package's tests with some binaries' mains as commands. It is
 // called by TestMain and does not return.
 func Main(m *testing.M, mains map[string]func()) { testscript.Main(m, mains) }
+
+// Of is the main of a binary that is one command.
+func Of(command func() *cli.Command) func() { return func() { cli.Main(command()) } }
 
 // Check fails the test if a command's description has a mistake.
 func Check(t *testing.T, c *cli.Command) {

@@ -74,6 +74,9 @@ func TestApptainerRecipes(t *testing.T) {
 		if d := cmp.Diff(Links, links); d != "" {
 			t.Errorf("%s: links: %s", file, d)
 		}
+		if d := cmp.Diff(programs(t), strings.Fields(listOf(t, post, "programs"))); d != "" {
+			t.Errorf("%s: programs: %s", file, d)
+		}
 		if !strings.Contains(post, "date="+lock.Date.Format("20060102T150405Z")+"\n") {
 			t.Errorf("%s: not of the lock's date %v", file, lock.Date)
 		}
@@ -83,7 +86,7 @@ func TestApptainerRecipes(t *testing.T) {
 			}
 		}
 		lines, err := def.Files()
-		if err != nil || len(lines) != 1 || lines[0].Source != "bin/*" || lines[0].Destination != binDir+"/" {
+		if err != nil || len(lines) != 1 || lines[0].Source != "bin/strata" || lines[0].Destination != binDir+"/" {
 			t.Errorf("%s: files %v, %v", file, lines, err)
 		}
 		if !nvidia {
@@ -99,6 +102,22 @@ func TestApptainerRecipes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// programs are the names of the one program in the image.
+func programs(t *testing.T) []string {
+	t.Helper()
+	mains, err := filepath.Glob("../../../cmd/*/main.go")
+	if err != nil || len(mains) == 0 {
+		t.Fatal("no programs: ", err)
+	}
+	var names []string
+	for _, main := range mains {
+		if name := filepath.Base(filepath.Dir(main)); name != "strata" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // leftovers are files that belong to no package.
@@ -150,7 +169,7 @@ func apptainerDef(t *testing.T, lock *deb.Lock, file string, nvidia bool) string
 	for _, name := range []string{"labels", "environment", "runscript", "test", "help"} {
 		sections[name] = "%" + name + "\n" + Definition().Script(name) + "\n"
 	}
-	text += sections["labels"] + "%files\n    bin/* " + binDir + "/\n\n"
+	text += sections["labels"] + "%files\n    bin/strata " + binDir + "/\n\n"
 	text += `%post
     set -eu
     export DEBIAN_FRONTEND=noninteractive
@@ -215,7 +234,9 @@ UNPACK
         if [ -h "$name" ] || [ -f "$name" ]; then rm -f "$name"; fi
     done
     exec 9<&-
-` + links.String() + `    mkdir -p` + mounts.String() + `
+` + links.String() + `    programs="` + strings.Join(programs(t), " ") + `"
+    for name in $programs; do ln -s strata ` + binDir + `/"$name"; done
+    mkdir -p` + mounts.String() + `
     rm -rf $strip /tmp/* /var/lib/apt /var/lib/dpkg /etc/apt /etc/alternatives /usr/share/ca-certificates` + leftovers(nvidia) + `
 
 `

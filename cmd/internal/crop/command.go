@@ -1,0 +1,124 @@
+// Package crop is the command crop, which cuts a mosaic grid or a slice below the tissue interface.
+package crop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/stage"
+	"strata/pkg/oct"
+	"strata/pkg/zarr/store"
+)
+
+// Command is crop.
+func Command() *cli.Command {
+	return &cli.Command{
+		Name: "crop",
+		Aliases: []cli.Alias{{
+			Name:     "linum-crop-3d-mosaic-below-interface",
+			Defaults: cli.Defaults{"overwrite": "true", "depth": "300", "percentile_max": "100"},
+			Flags:    map[string]string{"max_interface_depth_fraction": "max_interface_fraction"},
+			Ignored:  []cli.Flag{{Name: "resolution", Kind: cli.Float, Ignored: "the voxel size is that of the image"}},
+		}},
+		Usage: "cut a mosaic grid or a slice below the tissue interface",
+		Description: "Finds how much water lies above the tissue of an OME-Zarr image (z, y, x) and keeps --depth µm below its surface.\n" +
+			"The interface of an A-line is where the image brightens most; that of the image is the median over the A-lines that\n" +
+			"brighten more than the background. Writes what it found to OUT, without .ome.zarr, with _crop.json behind it.\n" +
+			"Reads IN tile by tile, three times: all of it (not with --percentile_max 100), what the search sees, what is kept.",
+		Args: []cli.Arg{
+			{Name: "IN", Usage: "OME-Zarr mosaic grid or slice: a folder, a .zip or an http(s) URL"},
+			{Name: "OUT", Usage: "OME-Zarr image to write"},
+		},
+		Shared: cli.Stage, Accelerator: stage.GPU,
+		Hints: cli.Hints{"chunks": {Note: "the input's"}},
+		Flags: []cli.Flag{
+			{Name: "depth", Kind: cli.Float, Default: "600", Check: cli.Above(0), Usage: "what to keep below the interface, in µm"},
+			{Name: "crop_before_interface", Kind: cli.Bool, Usage: "cut off what lies above the interface too"},
+			{Name: "pad_after", Kind: cli.Bool, Usage: "add zeros where the image ends before --depth"},
+			{Name: "percentile_max", Kind: cli.Float, Default: "99.9", Check: cli.Between(0, 100), Usage: "the search clips values above this percentile of all; 100 clips nothing"},
+			{Name: "max_interface_fraction", Kind: cli.Float, Default: "0.5", Check: fraction, Usage: "the interface lies in this part of the planes, from the first"},
+			{Name: "sigma_xy", Kind: cli.Float, Default: "3", Check: cli.Between(0, 1<<20), Usage: "size of the mean filter before the search, along y and x, in px"},
+			{Name: "sigma_z", Kind: cli.Float, Default: "2", Check: cli.Between(1e-3, 1<<20), Usage: "sigma of the derivative of Gaussian along z, in voxels"},
+			{Name: "use_log", Kind: cli.Bool, Usage: "search in the logarithm of the image"},
+		},
+		Examples: []cli.Example{
+			{Command: "crop slice_z03.ome.zarr cropped/slice_z03.ome.zarr --crop_before_interface", Usage: "600 µm from the tissue's surface on"},
+			{Command: "crop in.ome.zarr out.ome.zarr --depth 400 --crop_before_interface --pad_after", Usage: "as many planes of every slice"},
+			{Command: "crop in.ome.zarr out.ome.zarr --max_interface_fraction 0.3 --use_log", Usage: "where the tissue is dim and something deep is not"},
+		},
+		Run: run,
+	}
+}
+
+// fraction is the check of a part of the planes.
+func fraction(v any) error {
+	if f := v.(float64); !(f > 0 && f <= 1) {
+		return fmt.Errorf("must be above 0 and at most 1")
+	}
+	return nil
+}
+
+func run(ctx context.Context, r *cli.Run) error {
+	in, err := stage.Open(ctx, r, r.Arg("IN"))
+	if err != nil {
+		return err
+	}
+	out, err := r.Output(r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	metrics, err := r.OutputFile(metricsName(r.Arg("OUT")))
+	if err != nil {
+		return err
+	}
+	c := oct.Cropping{
+		Depth: r.Float("depth"), BeforeInterface: r.Bool("crop_before_interface"), PadAfter: r.Bool("pad_after"),
+		PercentileMax: r.Float("percentile_max"), MaxFraction: r.Float("max_interface_fraction"),
+		SigmaXY: r.Float("sigma_xy"), SigmaZ: r.Float("sigma_z"), Log: r.Bool("use_log"),
+	}
+	passes := int64(3)
+	if c.PercentileMax == 100 {
+		passes = 2
+	}
+	task := r.Progress("crop", passes*datasets.Bytes(in.Levels[0].Array))
+	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	if err != nil {
+		return err
+	}
+	result, found, err := oct.Crop(ctx, in, store.Folder(out.Work()), c, stage.Layout(r), res)
+	if err != nil {
+		return stage.Failed(err)
+	}
+	text, err := json.MarshalIndent(found, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", metrics.Path(), err)
+	}
+	if err := metrics.Write(func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	}); err != nil {
+		return err
+	}
+	task.Done()
+	r.Log.Info().Msgf("tissue begins at plane %d (%.4g µm); %d planes written", found.Interface, found.InterfaceUM, found.Planes)
+	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
+	return nil
+}
+
+// metricsName is the name of the metrics of an output.
+func metricsName(out string) string {
+	base := filepath.Clean(out)
+	for _, suffix := range []string{".ome.zarr", ".zarr"} {
+		if rest, ok := strings.CutSuffix(base, suffix); ok {
+			base = rest
+			break
+		}
+	}
+	return base + "_crop.json"
+}

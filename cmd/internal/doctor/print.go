@@ -1,0 +1,90 @@
+package doctor
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"strata/pkg/cli/units"
+)
+
+// purpose is what a library is for, in the order of the list of libraries.
+var purpose = []string{
+	"the driver", "reads files straight into a device; without it they come through the host",
+	"decodes on a device; without it the host does",
+}
+
+// print writes the state for people.
+func (s *state) print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintln(&b, "libraries")
+	for i, l := range s.Libraries {
+		fmt.Fprintf(&b, "  %s: %s\n", plain(l.Name), purpose[i])
+		if l.Reason != "" {
+			fmt.Fprintf(&b, "     not usable: %s\n", plain(l.Reason))
+		} else {
+			fmt.Fprintf(&b, "     version %s, %s\n", l.Version, plain(l.File))
+		}
+	}
+	fmt.Fprintln(&b, "GPUs")
+	if s.noDevices != "" {
+		fmt.Fprintf(&b, "  none: %s\n", plain(s.noDevices))
+	}
+	for _, d := range s.GPUs {
+		fmt.Fprintf(&b, "  %d: %s  %s  compute capability %s, driver for CUDA %s\n", d.Index, plain(d.Name), d.UUID, d.Compute, d.Driver)
+		if d.Reason != "" {
+			fmt.Fprintf(&b, "     not usable: %s\n", plain(d.Reason))
+		} else {
+			fmt.Fprintf(&b, "     %s of %s free\n", units.FormatSize(d.Free), units.FormatSize(d.Memory))
+			if d.Straight {
+				fmt.Fprintf(&b, "     files come straight to it: %s\n", plain(d.StraightReason))
+			} else {
+				fmt.Fprintf(&b, "     files come by way of the host: %s\n", plain(d.StraightReason))
+			}
+		}
+	}
+	if len(s.Environment) > 0 {
+		fmt.Fprintln(&b, "environment")
+		for _, name := range variables {
+			if v, ok := s.Environment[name]; ok {
+				fmt.Fprintf(&b, "  %s=%s\n", name, plain(v))
+			}
+		}
+	}
+	fmt.Fprintf(&b, "leases of GPU memory in %s\n", plain(s.Leases.Dir))
+	switch {
+	case s.Leases.Reason != "":
+		fmt.Fprintf(&b, "  cannot be kept: %s\n", plain(s.Leases.Reason))
+	case len(s.Leases.Requests) == 0:
+		fmt.Fprintln(&b, "  none")
+	}
+	for _, q := range s.Leases.Requests {
+		state := "holds"
+		if q.Waiting {
+			state = "waits for"
+		}
+		who := "an unknown process"
+		if q.PID > 0 {
+			who = fmt.Sprintf("%s (process %d of %s on %s)", q.Tool, q.PID, q.User, q.Host)
+		}
+		fmt.Fprintf(&b, "  %s: %s %s %s", q.GPU, who, state, units.FormatSize(q.Bytes))
+		if q.Since != nil {
+			fmt.Fprintf(&b, ", since %s", q.Since.Local().Format("2006-01-02 15:04:05"))
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "%s\n", plain(s.Verdict))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// plain is text without characters that do something to a terminal.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if strconv.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, text)
+}

@@ -1,0 +1,135 @@
+// Package focal is the command focal, which takes the focal-plane curvature out of a mosaic grid.
+package focal
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/stage"
+	"strata/pkg/oct"
+	"strata/pkg/zarr/store"
+)
+
+// Command is focal.
+func Command() *cli.Command {
+	return &cli.Command{
+		Name:    "focal",
+		Aliases: []cli.Alias{{Name: "linum-detect-focal-curvature", Defaults: cli.Defaults{"overwrite": "true"}}},
+		Usage:   "take the focal-plane curvature out of a mosaic grid",
+		Description: "Finds the tissue interface of every A-line of an OME-Zarr mosaic grid (z, y, x), estimates by BaSiC what all\n" +
+			"tiles have in common of it, and rolls every A-line along z by that, circularly and linearly interpolated.\n" +
+			"OUT has the type, the grid and the chunks of IN. Reads IN twice, tile by tile; once with --correction.\n" +
+			"NaN and infinite voxels count as 0 in the search and stay in OUT.",
+		Args: []cli.Arg{
+			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip or an http(s) URL"},
+			{Name: "OUT", Usage: "OME-Zarr image to write"},
+		},
+		Shared: cli.Stage, Accelerator: stage.GPU,
+		Hints: cli.Hints{"chunks": {Note: "the mosaic's"}},
+		Flags: []cli.Flag{
+			{Name: "sigma_xy", Kind: cli.Float, Default: "3", Check: cli.Between(0, 1<<20), Usage: "size of the mean filter before the search, along y and x, in px"},
+			{Name: "sigma_z", Kind: cli.Float, Default: "2", Check: cli.Between(1e-3, 1<<20), Usage: "sigma of the derivative of Gaussian along z, in voxels"},
+			{Name: "use_log", Kind: cli.Bool, Usage: "search in the logarithm of the image"},
+			{Name: "correction", Value: "FILE", Usage: "apply a correction that --save_map wrote (DIR/correction.ome.zarr) instead of estimating one"},
+			{Name: "save_map", Value: "DIR", Usage: "write interface depth, flat-field and correction there, as OME-Zarr and PNG"},
+		},
+		Examples: []cli.Example{
+			{Command: "focal mosaic_grid_3d_z03.ome.zarr focal_z03.ome.zarr", Usage: "estimate the curvature and take it out"},
+			{Command: "focal in.ome.zarr out.ome.zarr --save_map maps", Usage: "and keep maps/z0, maps/flatfield and maps/correction (.ome.zarr, .png)"},
+			{Command: "focal in.ome.zarr out.ome.zarr --correction maps/correction.ome.zarr", Usage: "the correction of another mosaic of the same microscope"},
+		},
+		Run: run,
+	}
+}
+
+func run(ctx context.Context, r *cli.Run) error {
+	in, err := stage.Open(ctx, r, r.Arg("IN"))
+	if err != nil {
+		return err
+	}
+	c := oct.FocalCurvature{SigmaXY: r.Float("sigma_xy"), SigmaZ: r.Float("sigma_z"), Log: r.Bool("use_log")}
+	passes := int64(2)
+	if name := r.String("correction"); name != "" {
+		if c.Correction, err = stage.Open(ctx, r, name); err != nil {
+			return err
+		}
+		passes = 1
+	}
+	out, err := r.Output(r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	saved := func() error { return nil }
+	if dir := r.String("save_map"); dir != "" {
+		folder, err := r.OutputFolder(dir, "correction.ome.zarr")
+		if err != nil {
+			return err
+		}
+		m := &maps{work: folder.Work()}
+		defer m.close()
+		c.Maps = &oct.FocalMaps{Correction: m.target("correction")}
+		if c.Correction == nil {
+			c.Maps.Depth, c.Maps.FlatField = m.target("z0"), m.target("flatfield")
+		}
+		saved = m.finish
+		if m.err != nil {
+			return m.err
+		}
+	}
+	task := r.Progress("focal", passes*datasets.Bytes(in.Levels[0].Array))
+	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	if err != nil {
+		return err
+	}
+	result, err := oct.Focal(ctx, in, store.Folder(out.Work()), c, stage.Layout(r), res)
+	if err != nil {
+		return stage.Failed(err)
+	}
+	if err := saved(); err != nil {
+		return err
+	}
+	task.Done()
+	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
+	return nil
+}
+
+// maps is the folder of maps while it is written.
+type maps struct {
+	work  string
+	files []*os.File
+	err   error
+}
+
+func (m *maps) target(name string) oct.MapTarget {
+	var png io.Writer
+	if m.err == nil {
+		f, err := os.Create(filepath.Join(m.work, name+".png"))
+		if m.err = err; err == nil {
+			m.files = append(m.files, f)
+		}
+		png = f
+	}
+	return oct.MapTarget{Image: store.Folder(filepath.Join(m.work, name+".ome.zarr")), PNG: png}
+}
+
+// finish closes the files and reports what could not be written.
+func (m *maps) finish() error {
+	for _, f := range m.files {
+		if err := f.Close(); err != nil {
+			return fmt.Errorf("write map: %w", err)
+		}
+	}
+	m.files = nil
+	return nil
+}
+
+func (m *maps) close() {
+	for _, f := range m.files {
+		_ = f.Close() // of a run that failed
+	}
+}

@@ -1,0 +1,199 @@
+// Package phantom is the command phantom, which makes mosaic grids whose truth is known.
+package phantom
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/record"
+	"strata/pkg/dtype"
+	"strata/pkg/phantom"
+	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/store"
+)
+
+// Command is phantom.
+func Command() *cli.Command {
+	d := phantom.Default()
+	num := func(v float64) string { return fmt.Sprintf("%g", v) }
+	fraction := cli.Between(0, 1)
+	positive := cli.AtLeast(0)
+	return &cli.Command{
+		Name:  "phantom",
+		Usage: "make OCT mosaic grids whose truth is known",
+		Description: "Writes one mosaic grid per slice (mosaic_grid_3d_zNN.ome.zarr), the motor shifts as the microscope recorded\n" +
+			"them (shifts_xy.csv) and the truth (truth.json, truth/*.npy). Every effect is switched off by 0. The same seed\n" +
+			"and settings give the same bytes. Tiles are made one by one: the output can be larger than memory.",
+		Args: []cli.Arg{{Name: "OUT", Usage: "folder to write"}},
+		Flags: []cli.Flag{
+			{Name: "seed", Kind: cli.Int, Default: "1", Check: positive, Usage: "another seed, another specimen"},
+			{Name: "slices", Kind: cli.Int, Default: "1", Check: cli.Between(1, 10000), Usage: "slices of the block"},
+			{Name: "tiles", Kind: cli.Ints, Default: "4,4", Value: "Y,X", Check: cli.AtLeast(1), Usage: "tiles of a slice"},
+			{Name: "tile", Kind: cli.Ints, Default: "96,128,128", Value: "Z,Y,X", Check: cli.AtLeast(1), Usage: "voxels of a tile"},
+			{Name: "crop", Kind: cli.Ints, Default: "0,0", Value: "Y,X", Check: positive, Usage: "voxels that the last row and column of tiles lack"},
+			{Name: "dtype", Default: "float32", Choices: []string{"uint8", "uint16", "int16", "float32", "float64"}, Usage: "element type"},
+			{Name: "voxel", Kind: cli.Floats, Default: "3.5,2,2", Value: "Z,Y,X", Check: cli.Above(0), Usage: "voxel size in µm"},
+			{Name: "unit", Default: "millimeter", Choices: []string{"nanometer", "micrometer", "millimeter", "meter"}, Usage: "unit of the voxel size in the metadata"},
+			{Name: "gain", Kind: cli.Float, Note: "a tenth of the type's range, 1000 for floats", Check: cli.Above(0), Usage: "stored value of bright tissue"},
+			{Name: "noise", Kind: cli.Bool, Usage: "12-bit white noise instead of tissue, for benchmarks"},
+			{Name: "ideal", Kind: cli.Bool, Usage: "no curvature, vignette, speckle, floor, jitter, rotation or glitches"},
+
+			{Name: "overlap", Kind: cli.Float, Default: num(d.Overlap), Check: cli.Between(0, 0.99), Usage: "fraction of a tile that its neighbour sees too"},
+			{Name: "rotation", Kind: cli.Float, Default: "0", Check: cli.Between(-180, 180), Usage: "angle of the stage's axes against the image's, in degrees"},
+			{Name: "stage_scale", Kind: cli.Float, Default: "1", Check: cli.Above(0), Usage: "stage steps are this much longer than they should be"},
+			{Name: "matrix", Kind: cli.Floats, Value: "A,B,C,D", Note: "of rotation and scale", Usage: "stage to image, (y, x): [[A, B], [C, D]]"},
+			{Name: "jitter", Kind: cli.Float, Default: num(d.Jitter), Check: positive, Usage: "position error of a tile, standard deviation in px"},
+			{Name: "shift", Kind: cli.Float, Default: num(d.Shift), Check: positive, Usage: "motor shift between slices, standard deviation in µm"},
+			{Name: "glitch", Kind: cli.Float, Default: num(d.Glitch), Check: fraction, Usage: "probability that a recorded shift is wrong"},
+			{Name: "interval", Kind: cli.Float, Default: num(d.Cut), Check: positive, Usage: "slicing interval in µm"},
+			{Name: "water", Kind: cli.Float, Default: num(d.Water), Check: positive, Usage: "water above the tissue in µm"},
+			{Name: "relief", Kind: cli.Float, Default: num(d.Relief), Check: positive, Usage: "undulation of the tissue surface in µm"},
+			{Name: "curvature", Kind: cli.Float, Default: num(d.Bowl), Check: positive, Usage: "depth range of the focal-plane curvature in µm"},
+			{Name: "attenuation", Kind: cli.Float, Default: num(d.Attenuation), Check: positive, Usage: "attenuation coefficient in 1/mm"},
+			{Name: "texture", Kind: cli.Float, Default: num(d.Texture), Check: fraction, Usage: "contrast of the tissue's structure"},
+			{Name: "speckle", Kind: cli.Float, Default: num(d.Speckle), Check: fraction, Usage: "speckle contrast; 1 is fully developed"},
+			{Name: "floor", Kind: cli.Float, Default: num(d.Floor), Check: positive, Usage: "detector floor; tissue has 1"},
+			{Name: "agarose", Kind: cli.Float, Default: num(d.Agarose), Check: positive, Usage: "brightness of the agarose around the tissue; tissue has 1"},
+			{Name: "vignette", Kind: cli.Float, Default: num(d.Vignette), Check: fraction, Usage: "how much darker the corners of a tile are"},
+			{Name: "fill_tissue", Kind: cli.Bool, Usage: "tissue everywhere, no agarose around it"},
+
+			{Name: "truth_surface", Kind: cli.Bool, Usage: "also write the tissue surface of every A-line (truth/surface_zNN.npy)"},
+			{Name: "truth_slices", Kind: cli.Bool, Usage: "also write each slice as an ideal microscope sees it (truth/slice_zNN.ome.zarr)"},
+		},
+		Shared:   cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
+		Defaults: cli.Defaults{"n_levels": "0", "zarr_format": "3"},
+		Hints:    cli.Hints{"chunks": {Note: "the tile"}},
+		Examples: []cli.Example{
+			{Command: "phantom mosaics --slices 3", Usage: "three small slices"},
+			{Command: "phantom big --tiles 6,6 --tile 200,256,256 --shard 200,512,512 --codec zstd:3", Usage: "1.9 GB of float32, sharded"},
+			{Command: "phantom ideal --ideal --dtype uint16 --truth_slices", Usage: "no noise, with the stitched truth"},
+			{Command: "phantom noise --noise --codec raw --tiles 4,4 --tile 512,256,256", Usage: "incompressible data for benchmarks"},
+		},
+		Run: run,
+	}
+}
+
+func config(r *cli.Run) (phantom.Config, error) {
+	c := phantom.Config{
+		Seed: uint64(r.Int("seed")), Slices: r.Int("slices"), Gain: r.Float("gain"), Noise: r.Bool("noise"), FillTissue: r.Bool("fill_tissue"),
+		Overlap: r.Float("overlap"), Jitter: r.Float("jitter"), Shift: r.Float("shift"), Glitch: r.Float("glitch"), Cut: r.Float("interval"),
+		Water: r.Float("water"), Relief: r.Float("relief"), Bowl: r.Float("curvature"), Attenuation: r.Float("attenuation"),
+		Texture: r.Float("texture"), Speckle: r.Float("speckle"), Floor: r.Float("floor"), Agarose: r.Float("agarose"), Vignette: r.Float("vignette"),
+	}
+	var err error
+	if c.DType, err = dtype.Parse(r.String("dtype")); err != nil {
+		return c, err
+	}
+	for _, f := range []struct {
+		name string
+		dst  []int
+	}{{"tiles", c.Tiles[:]}, {"tile", c.Tile[:]}, {"crop", c.Crop[:]}} {
+		v := r.Ints(f.name)
+		if len(v) != len(f.dst) {
+			return c, cli.Usage("--%s has %d numbers, want %d", f.name, len(v), len(f.dst))
+		}
+		copy(f.dst, v)
+	}
+	v := r.Floats("voxel")
+	if len(v) != 3 {
+		return c, cli.Usage("--voxel has %d numbers, want 3 (z, y, x)", len(v))
+	}
+	copy(c.Voxel[:], v)
+	sin, cos := math.Sincos(r.Float("rotation") * math.Pi / 180)
+	k := r.Float("stage_scale")
+	c.Matrix = [2][2]float64{{k * cos, -k * sin}, {k * sin, k * cos}}
+	if m := r.Floats("matrix"); m != nil {
+		if len(m) != 4 {
+			return c, cli.Usage("--matrix has %d numbers, want 4", len(m))
+		}
+		c.Matrix = [2][2]float64{{m[0], m[1]}, {m[2], m[3]}}
+	}
+	if r.Bool("ideal") {
+		c = c.Ideal()
+	}
+	if err := c.Validate(); err != nil {
+		return c, cli.Usage("%w", err)
+	}
+	return c, nil
+}
+
+func run(ctx context.Context, r *cli.Run) error {
+	c, err := config(r)
+	if err != nil {
+		return err
+	}
+	s, err := phantom.New(c)
+	if err != nil {
+		return err
+	}
+	o := r.Options
+	st := phantom.Storage{Format: o.ZarrFormat, Chunks: o.Chunks, Shard: o.Shard, Levels: o.Levels, Unit: r.String("unit"),
+		Workers: o.Threads, Mem: o.Mem, Meter: r.Meter}
+	if st.Codecs, err = codec.FromFlag(o.Codec, c.DType, st.Format); err != nil {
+		return cli.Usage("--codec: %w", err)
+	}
+	for name, v := range map[string][]int{"chunks": st.Chunks, "shard": st.Shard} {
+		if v != nil && len(v) != 3 {
+			return cli.Usage("--%s has %d axes, a mosaic has 3 (z, y, x)", name, len(v))
+		}
+	}
+	out, err := r.OutputFolder(r.Arg("OUT"), "truth.json")
+	if err != nil {
+		return err
+	}
+	shape := c.Shape()
+	total := int64(c.Slices) * int64(c.DType.Size()) * int64(shape[0]) * int64(shape[1]) * int64(shape[2])
+	task := r.Progress("make", total)
+	st.Progress = task.Add
+	if err := writeTruth(s, out.Work(), r.Bool("truth_surface")); err != nil {
+		return err
+	}
+	folder := func(name string) store.Writer {
+		return store.Folder(filepath.Join(out.Work(), name), store.Sync(o.Sync))
+	}
+	for i := range c.Slices {
+		name := phantom.MosaicName(i) + ".ome.zarr"
+		if err := s.WriteMosaic(ctx, folder(name), i, st); err != nil {
+			return err
+		}
+		r.Wrote(record.Dataset{Path: filepath.Join(out.Path(), name), Shape: shape[:], DType: c.DType.String(), Format: st.Format})
+	}
+	task.Done()
+	if r.Bool("truth_slices") {
+		ideal := st
+		ideal.Progress, ideal.Shard = nil, nil
+		for i := range c.Slices {
+			if err := s.WriteTruth(ctx, folder(fmt.Sprintf("truth/slice_z%02d.ome.zarr", i)), i, ideal); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeTruth writes everything but the voxels.
+func writeTruth(s *phantom.Specimen, dir string, surface bool) error {
+	if err := os.MkdirAll(filepath.Join(dir, "truth"), 0o777); err != nil {
+		return err
+	}
+	files := map[string]func(io.Writer) error{
+		"shifts_xy.csv": s.WriteShifts, "truth.json": s.WriteJSON, "truth/flatfield.npy": s.WriteFlatField,
+		"truth/curvature.npy": s.WriteCurvature, "truth/positions.npy": s.WritePositions,
+	}
+	if surface {
+		for i := range s.Config().Slices {
+			files[fmt.Sprintf("truth/surface_z%02d.npy", i)] = func(w io.Writer) error { return s.WriteSurface(w, i) }
+		}
+	}
+	for name, write := range files {
+		if err := writeFile(filepath.Join(dir, name), write); err != nil {
+			return err
+		}
+	}
+	return nil
+}

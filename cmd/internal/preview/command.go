@@ -1,0 +1,165 @@
+// Package preview is the command preview, which draws an OME-Zarr image as a PNG.
+package preview
+
+import (
+	"context"
+	"errors"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/record"
+	"strata/pkg/cli/stage"
+	"strata/pkg/colormap"
+	"strata/pkg/meter"
+	"strata/pkg/oct"
+	"strata/pkg/preview"
+)
+
+// Command is preview.
+func Command() *cli.Command {
+	return &cli.Command{
+		Name:  "preview",
+		Usage: "picture of an OME-Zarr image",
+		Description: "Draws a 3-D image as three orthogonal cuts (or projections) side by side in true proportions, a 2-D\n" +
+			"image as it is, with a scale bar and the range of values. Values from the first to the second percentile\n" +
+			"of what the cuts cross are spread over the colours; NaN is left out. Cuts read only the chunks that\n" +
+			"they cross.",
+		Args: []cli.Arg{
+			{Name: "IN", Usage: "OME-Zarr image, 2-D or 3-D: a folder, a .zip or an http(s) URL"},
+			{Name: "OUT", Usage: "PNG to write"},
+		},
+		Shared: cli.Resources | cli.Outputs,
+		Flags: []cli.Flag{
+			{Name: "level", Default: "auto", Value: "auto|N", Check: checkLevel, Usage: "pyramid level; auto: the finest that fits --max_size"},
+			{Name: "at", Kind: cli.Ints, Value: "Z,Y,X", Note: "the centre", Check: cli.AtLeast(0), Usage: "voxel of level 0 where the cuts cross"},
+			{Name: "projection", Default: preview.None, Choices: []string{preview.None, preview.AIP, preview.MIP}, Usage: "average or maximum over the whole image instead of cuts"},
+			{Name: "cuts", Kind: cli.Bool, Hidden: true, Usage: "the same as --projection none"},
+			{Name: "percentiles", Kind: cli.Floats, Default: "0.1,99.9", Value: "LO,HI", Check: cli.Between(0, 100), Usage: "percentiles of the darkest and the brightest value"},
+			{Name: "window", Kind: cli.Floats, Value: "LO,HI", Note: "by --percentiles", Usage: "the darkest and the brightest value"},
+			{Name: "colormap", Default: "gray", Choices: colormap.Names(), Usage: "colours"},
+			{Name: "max_size", Kind: cli.Int, Default: "1600", Value: "PX", Check: cli.Between(64, 1<<15), Usage: "longest side of the picture"},
+			{Name: "scale_bar", Kind: cli.Bool, Default: "true", Usage: "scale bar in µm below the picture"},
+			{Name: "labels", Kind: cli.Bool, Default: "true", Usage: "title, captions, positions of the cuts and colour bar"},
+			{Name: "title", Value: "TEXT", Note: "the image's file name", Usage: "title"},
+		},
+		Examples: []cli.Example{
+			{Command: "preview volume.ome.zarr volume.png", Usage: "three cuts through the centre"},
+			{Command: "preview volume.ome.zarr top.png --projection mip --colormap magma", Usage: "maximum intensity projections"},
+			{Command: "preview volume.ome.zarr a.png --at 120,2048,1024 --level 1 --window 0,4000", Usage: "a place, a level, a range of values"},
+			{Command: "preview aip_z03.ome.zarr aip.png --no-labels --no-scale_bar --max_size 4096", Usage: "the image alone"},
+		},
+		Run: run,
+	}
+}
+
+func checkLevel(v any) error {
+	if n, err := strconv.Atoi(v.(string)); v != "auto" && (err != nil || n < 0) {
+		return errors.New("is neither auto nor a whole number from 0 on")
+	}
+	return nil
+}
+
+func run(ctx context.Context, r *cli.Run) error {
+	o, err := options(r)
+	if err != nil {
+		return err
+	}
+	in, err := stage.Open(ctx, r, r.Arg("IN"))
+	if err != nil {
+		return err
+	}
+	out, err := r.OutputFile(r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	res := oct.Resources{Workers: r.Options.Threads, Mem: r.Options.Mem, Meter: r.Meter, Warn: func(m string) { r.Warn("%s", m) }}
+	if o.Projection != preview.None { // the whole image is read, which may take a while
+		task := r.Progress("project", 0)
+		defer task.Done()
+		res.Progress = task.Add
+	}
+	p, err := preview.Render(ctx, in, o, res)
+	if err != nil {
+		if errors.Is(err, preview.ErrOptions) {
+			return cli.Usage("%w", err)
+		}
+		return stage.Failed(err)
+	}
+	began := time.Now()
+	if err := out.Write(func(w io.Writer) error { return png.Encode(w, p.Image) }); err != nil {
+		return err
+	}
+	r.Meter.Since(meter.Encode, began)
+	if info, err := os.Stat(out.Work()); err == nil {
+		r.Meter.AddWritten(info.Size())
+	}
+	r.Read(datasets.Describe(in.Levels[p.Level].Array, r.Arg("IN")))
+	size := p.Image.Rect.Size()
+	r.Wrote(record.Dataset{Path: out.Path(), Shape: []int{size.Y, size.X, 3}, DType: "uint8"})
+	r.Log.Info().Msgf("level %d, %d × %d pixels of %.4g µm, values %.6g to %.6g", p.Level, size.X, size.Y, p.Pixel, p.Window[0], p.Window[1])
+	return nil
+}
+
+// options are the flags as options of a preview.
+func options(r *cli.Run) (preview.Options, error) {
+	o := preview.Options{
+		Level: preview.Auto, Projection: r.String("projection"), At: r.Ints("at"), Colormap: r.String("colormap"),
+		MaxSize: r.Int("max_size"), ScaleBar: r.Bool("scale_bar"), Labels: r.Bool("labels"), Title: title(r),
+	}
+	if level := r.String("level"); level != "auto" {
+		o.Level, _ = strconv.Atoi(level) // checked
+	}
+	if r.Bool("cuts") && o.Projection != preview.None {
+		return o, cli.Usage("--cuts contradicts --projection %s: give one of them", o.Projection)
+	}
+	if o.At != nil && o.Projection != preview.None {
+		return o, cli.Usage("--at contradicts --projection %s: a projection is not cut", o.Projection)
+	}
+	p, err := pair(r, "percentiles")
+	if err != nil {
+		return o, err
+	}
+	o.Percentiles = *p
+	if o.Window, err = pair(r, "window"); err != nil {
+		return o, err
+	}
+	if o.Window != nil && r.IsSet("percentiles") {
+		return o, cli.Usage("--window contradicts --percentiles: give one of them")
+	}
+	return o, nil
+}
+
+// pair is a flag of two numbers, the smaller first; nil if it has none.
+func pair(r *cli.Run, flag string) (*[2]float64, error) {
+	v := r.Floats(flag)
+	switch {
+	case v == nil:
+		return nil, nil
+	case len(v) != 2:
+		return nil, cli.Usage("--%s has %d numbers: want two, the smaller first", flag, len(v))
+	case v[0] >= v[1]:
+		return nil, cli.Usage("--%s %v,%v: want the smaller number first", flag, v[0], v[1])
+	}
+	return &[2]float64{v[0], v[1]}, nil
+}
+
+// title is what stands above the picture.
+func title(r *cli.Run) string {
+	if r.IsSet("title") {
+		return r.String("title")
+	}
+	name := filepath.Base(filepath.Clean(r.Arg("IN")))
+	for _, end := range []string{".zip", ".zarr", ".ome"} {
+		if short := strings.TrimSuffix(name, end); short != "" {
+			name = short
+		}
+	}
+	return name
+}

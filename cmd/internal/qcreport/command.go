@@ -1,0 +1,153 @@
+// Package qcreport is the command qc-report, which makes the quality report of a run: one HTML page.
+package qcreport
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/record"
+	"strata/pkg/oct"
+	"strata/pkg/qc"
+)
+
+// Command is qc-report.
+func Command() *cli.Command {
+	return &cli.Command{
+		Name:  "qc-report",
+		Usage: "quality report of a run as one HTML page",
+		Description: "Gathers what the stages of a run left behind: warnings, times, throughput and memory, pictures, shifts\n" +
+			"and drift, overlaps and correlations, decisions, flat-fields. The page needs no network and no other file.\n" +
+			"Every input is optional. With --run they are looked for in a folder of results; what is named takes the\n" +
+			"place of what would be found. A named file that is not what it should be is an error, a found one a warning.",
+		Args: []cli.Arg{{Name: "OUT", Usage: "HTML file to write"}},
+		Flags: []cli.Flag{
+			{Name: "run", Value: "DIR", Usage: "folder of a run's results: everything below it that a report can show"},
+			{Name: "reports", Kind: cli.Strings, Value: "PATH,...", Usage: "run records (written by --report), or folders of them"},
+			{Name: "previews", Kind: cli.Strings, Value: "PATH,...", Usage: "PNG files, or folders of them"},
+			{Name: "shifts", Value: "CSV", Usage: "shifts between the slices"},
+			{Name: "z_matches", Value: "CSV", Usage: "overlaps, from stack --output_z_matches"},
+			{Name: "decisions", Value: "CSV", Usage: "decisions, from stack --output_stacking_decisions"},
+			{Name: "focal", Kind: cli.Strings, Value: "DIR,...", Usage: "maps of focal --save_map, or a folder with one folder of them per slice"},
+			{Name: "stitch", Kind: cli.Strings, Value: "PATH,...", Usage: "JSON of stitch --save_positions, or folders of them"},
+			{Name: "crop", Kind: cli.Strings, Value: "PATH,...", Usage: "JSON of crop, or folders of them"},
+			{Name: "missing", Value: "TSV", Usage: "missing slices, from the workflow"},
+			{Name: "trace", Value: "TSV", Usage: "trace of the workflow's engine"},
+			{Name: "title", Value: "TEXT", Note: "the run folder's name", Usage: "title of the page"},
+			{Name: "max_pictures", Kind: cli.Size, Default: "12MiB", Check: cli.AtLeast(64 << 10), Usage: "what all pictures together may take in the page"},
+		},
+		Shared: cli.Resources | cli.Outputs,
+		Examples: []cli.Example{
+			{Command: "qc-report report.html --run results", Usage: "all of a run"},
+			{Command: "qc-report report.html --reports results/reports --previews results/previews", Usage: "times and pictures"},
+			{Command: "qc-report stack.html --shifts shifts_xy.csv --z_matches z_matches.csv --decisions decisions.csv --title 'Subject 12'", Usage: "the stack alone"},
+		},
+		Run: run,
+	}
+}
+
+func run(ctx context.Context, r *cli.Run) error {
+	s := qc.Sources{
+		Run: r.String("run"), Reports: r.Strings("reports"), Previews: r.Strings("previews"), Shifts: r.String("shifts"),
+		Matches: r.String("z_matches"), Decisions: r.String("decisions"), Focal: r.Strings("focal"), Stitch: r.Strings("stitch"),
+		Crop: r.Strings("crop"), Missing: r.String("missing"), Trace: r.String("trace"),
+	}
+	named := slices.Concat(s.Reports, s.Previews, s.Focal, s.Stitch, s.Crop)
+	for _, path := range []string{s.Run, s.Shifts, s.Matches, s.Decisions, s.Missing, s.Trace} {
+		if path != "" {
+			named = append(named, path)
+		}
+	}
+	if len(named) == 0 {
+		return cli.Usage("nothing to report on: give --run DIR, or some of --reports, --previews, --shifts, --z_matches, --decisions, --focal, --stitch, --crop")
+	}
+	if err := inputs(r, s, named); err != nil {
+		return err
+	}
+	out, err := r.OutputFile(r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	res := oct.Resources{Workers: r.Options.Threads, Mem: r.Options.Mem, Meter: r.Meter}
+	report, err := qc.Load(ctx, s, res)
+	if err != nil {
+		if errors.Is(err, qc.ErrInput) {
+			return cli.BadInput(err)
+		}
+		return err
+	}
+	for _, p := range report.Problems {
+		r.Warn("%s", p)
+	}
+	report.Title, report.Version = title(r), cli.Version()
+	if err := report.Fit(ctx, int(r.Size("max_pictures")), res); err != nil {
+		return err
+	}
+	if err := out.Write(report.WriteHTML); err != nil {
+		return err
+	}
+	r.Wrote(record.Dataset{Path: out.Path()})
+	return nil
+}
+
+// inputs notes what is read. The page may lie in a folder that is looked through,
+// which is where it belongs, but in the place of nothing that it is made of.
+func inputs(r *cli.Run, s qc.Sources, named []string) error {
+	for _, path := range named {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			continue
+		}
+		if _, err := r.Input(path); err != nil {
+			return err
+		}
+	}
+	files, err := s.Files()
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	old, _ := os.Stat(r.Arg("OUT")) // nil where there is none
+	sizes := make([]int64, len(files))
+	for i, path := range files {
+		info, err := os.Stat(path)
+		if err == nil && old != nil && os.SameFile(old, info) {
+			return cli.Usage("output %s is the input %s: write to another place", r.Arg("OUT"), path)
+		}
+		if err == nil && !info.IsDir() {
+			sizes[i] = info.Size()
+		}
+	}
+	for _, path := range named {
+		d := record.Dataset{Path: path}
+		for i, file := range files {
+			if in, err := filepath.Rel(path, file); err == nil && filepath.IsLocal(in) {
+				d.Bytes += sizes[i]
+			}
+		}
+		r.Read(d)
+	}
+	return nil
+}
+
+// title is what stands at the top of the page.
+func title(r *cli.Run) string {
+	if t := r.String("title"); t != "" {
+		return t
+	}
+	folder := r.String("run")
+	if folder == "" {
+		return "Quality report"
+	}
+	path, err := filepath.Abs(folder)
+	if err != nil {
+		path = folder
+	}
+	name := filepath.Base(path)
+	if name == "results" { // the folder of the acquisition says more
+		name = filepath.Base(filepath.Dir(path))
+	}
+	return "Quality report: " + strings.TrimSpace(name)
+}

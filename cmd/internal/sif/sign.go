@@ -1,0 +1,126 @@
+package sif
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/atomic"
+	"strata/pkg/sif"
+)
+
+func signCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "sign",
+		Usage: "sign an image with an OpenPGP key",
+		Description: "Adds a signature of all objects to the image file. apptainer verify accepts it when it knows the key.\n" +
+			"With SOURCE_DATE_EPOCH the signature has that time.",
+		Args: []cli.Arg{imageArg},
+		Flags: []cli.Flag{
+			{Name: "keyring", Short: "k", Kind: cli.Strings, Value: "FILE,...", Usage: "files with the private key, armored or not"},
+			{Name: "key", Value: "HEX", Usage: "end of the key's fingerprint, where there are several"},
+			{Name: "passphrase_file", Value: "FILE", Usage: "file whose first line unlocks the key"},
+		},
+		Shared: cli.Outputs,
+		Examples: []cli.Example{
+			{Command: "gpg --armor --export-secret-keys you@example.org > key.asc; sif sign strata.sif --keyring key.asc", Usage: "with a key of GnuPG"},
+		},
+		Run: onImage(runSign),
+	}
+}
+
+func runSign(ctx context.Context, r *cli.Run, image *sif.Image) (err error) {
+	if !r.IsSet("keyring") {
+		return cli.Usage("--keyring is missing: name a file with the private key")
+	}
+	o := sif.SignOptions{ID: r.String("key")}
+	if o.Keys, err = sif.ReadKeys(r.Strings("keyring")...); err != nil {
+		return missingInput(err)
+	}
+	if path := r.String("passphrase_file"); path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return missingInput(err)
+		}
+		o.Passphrase, _, _ = bytes.Cut(text, []byte("\n"))
+	}
+	at, given, err := epoch()
+	if err != nil {
+		return err
+	}
+	if given {
+		o.Time = at
+	}
+	// The image is replaced by its signed copy as a whole.
+	g := atomic.NewGroup(atomic.Options{Overwrite: true, Sync: r.Options.Sync, Warn: r.Warn})
+	defer g.Abort()
+	out, err := g.File(r.Arg("IMAGE"))
+	if err != nil {
+		return err
+	}
+	print, err := image.Sign(ctx, out.Work(), o)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(r.Arg("IMAGE")); err == nil {
+		if err := os.Chmod(out.Work(), info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	if err := g.Commit(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(r.Stdout, "%s: signed by key %s\n", r.Arg("IMAGE"), print)
+	return err
+}
+
+// missingInput gives errors of files that flags name their exit code.
+func missingInput(err error) error {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		return cli.BadInput(err)
+	}
+	return err
+}
+
+func verifyCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "verify",
+		Usage:       "check that an image is as it was signed, and by whom",
+		Description: "Exit code 3 if an object is not signed, was changed, or was signed by a key that is not in the key ring.",
+		Args:        []cli.Arg{imageArg},
+		Flags: []cli.Flag{
+			{Name: "keyring", Short: "k", Kind: cli.Strings, Value: "FILE,...", Usage: "files with the public keys to trust, armored or not"},
+			{Name: "json", Kind: cli.Bool, Usage: "write JSON: name, fingerprint and objects of each signature"},
+		},
+		Examples: []cli.Example{
+			{Command: "sif verify strata.sif --keyring strata.asc", Usage: "before an image is installed for others"},
+		},
+		Run: onImage(runVerify),
+	}
+}
+
+func runVerify(ctx context.Context, r *cli.Run, image *sif.Image) error {
+	if !r.IsSet("keyring") {
+		return cli.Usage("--keyring is missing: name a file with the public keys to trust")
+	}
+	keys, err := sif.ReadKeys(r.Strings("keyring")...)
+	if err != nil {
+		return missingInput(err)
+	}
+	signers, err := image.Verify(ctx, keys)
+	if err != nil {
+		return err
+	}
+	if r.Bool("json") {
+		return writeJSON(r.Stdout, signers)
+	}
+	for _, s := range signers {
+		if _, err := fmt.Fprintf(r.Stdout, "%s: signed by %s, key %s: objects %v\n", r.Arg("IMAGE"), printable(s.Name), s.Fingerprint, s.Objects); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+// Package stitch is the command stitch, which puts the tiles of a mosaic grid together to a slice.
+package stitch
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/stage"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/zarr/store"
+)
+
+// Command is stitch.
+func Command() *cli.Command {
+	return &cli.Command{
+		Name:  "stitch",
+		Usage: "put the tiles of a mosaic grid together to a slice",
+		Description: "Tile (i, j) of h × w voxels goes to M·(i·h·(1−o), j·w·(1−o)), (y, x), in all planes: o is --overlap, M the\n" +
+			"identity, a matrix from a file, or with --estimate the least squares over phase correlations of all pairs of\n" +
+			"neighbouring tiles (their average projections). --max_refinement_px moves each tile on its own to where it fits its\n" +
+			"neighbours best, all at once. Overlaps without tissue do not vote. OUT has the mosaic's depth, voxel size and data\n" +
+			"type. Tiles are read once, or twice with --estimate or --max_refinement_px, never the whole mosaic.",
+		Args: []cli.Arg{
+			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip or an http(s) URL"},
+			{Name: "OUT", Usage: "OME-Zarr image to write; with --estimate_only further mosaics", Optional: true, Many: true},
+		},
+		Shared: cli.Stage, Accelerator: stage.GPU,
+		Hints: cli.Hints{
+			"chunks": {Value: "Z,Y,X", Note: "128,64,64, or what the slice has"}, "shard": {Value: "Z,Y,X", Note: "none"},
+		},
+		Flags: []cli.Flag{
+			{Name: "overlap", Kind: cli.Float, Default: "0.2", Check: overlap, Usage: "fraction of a tile that its neighbour sees too"},
+			{Name: "transform", Value: "FILE", Usage: "2×2 matrix M that acts on (y, x), JSON or .npy; with --estimate what it begins with"},
+			{Name: "estimate", Kind: cli.Bool, Usage: "estimate M from the mosaic"},
+			{Name: "estimate_only", Value: "FILE", Usage: "estimate M from all mosaics given, write it to FILE, stitch nothing"},
+			{Name: "save_transform", Value: "FILE", Usage: "also write M as JSON"},
+			{Name: "max_refinement_px", Kind: cli.Float, Default: "0", Check: cli.AtLeast(0), Usage: "how far a tile may move from where M puts it; 0: not at all"},
+			{Name: "interpolate", Kind: cli.Bool, Usage: "place tiles between voxels, by linear interpolation, not at the nearest ones"},
+			{Name: "blending", Default: string(oct.BlendDiffusion), Choices: oct.Blendings, Usage: "what a voxel becomes that several tiles have seen"},
+			{Name: "save_positions", Value: "FILE", Usage: "also write the positions, and how well tiles agree at the seams, as JSON"},
+		},
+		Examples: []cli.Example{
+			{Command: "stitch mosaic_grid_3d_z03.ome.zarr slice_z03.ome.zarr", Usage: "tiles that overlap by a fifth, as the stage placed them"},
+			{Command: "stitch in.ome.zarr out.ome.zarr --estimate --max_refinement_px 4 --save_positions pos.json", Usage: "measured placement, with a record of it"},
+			{Command: "stitch --estimate_only transform.json mosaic_grid*_z0[3-7].ome.zarr", Usage: "one matrix from several mosaics"},
+			{Command: "stitch in.ome.zarr out.ome.zarr --transform transform.json --blending feather", Usage: "that matrix for this mosaic"},
+		},
+		Run: run,
+	}
+}
+
+// overlap checks the flag: below 1, or tiles would lie on each other.
+func overlap(v any) error {
+	if err := cli.Between(0, 1)(v); err != nil {
+		return err
+	}
+	if v.(float64) == 1 {
+		return cli.Usage("must be below 1")
+	}
+	return nil
+}
+
+func run(ctx context.Context, r *cli.Run) error {
+	opt := oct.StitchOptions{
+		Overlap: r.Float("overlap"), Estimate: r.Bool("estimate"), MaxRefinement: r.Float("max_refinement_px"),
+		Interpolate: r.Bool("interpolate"), Blending: oct.Blending(r.String("blending")), Seams: r.IsSet("save_positions"),
+	}
+	if name := r.String("transform"); name != "" {
+		t, err := readTransform(r, name)
+		if err != nil {
+			return err
+		}
+		opt.Transform = t.Matrix
+		if t.Overlap >= 0 && t.Overlap != opt.Overlap {
+			if r.IsSet("overlap") {
+				return cli.Usage("flag --overlap: %s was made with %g, not %g: leave the flag out, or estimate again", name, t.Overlap, opt.Overlap)
+			}
+			opt.Overlap = t.Overlap
+		}
+	}
+	if r.IsSet("estimate_only") {
+		return estimate(ctx, r, opt)
+	}
+	switch paths := r.Args("OUT"); len(paths) {
+	case 0:
+		return cli.Usage("OUT is missing: want stitch IN OUT, or stitch --estimate_only FILE IN…")
+	case 1:
+	default:
+		return cli.Usage("%d outputs for one mosaic: several mosaics go with --estimate_only FILE", len(paths))
+	}
+	in, err := stage.Open(ctx, r, r.Arg("IN"))
+	if err != nil {
+		return err
+	}
+	out, err := r.Output(r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	transform, err := r.OptionalFile("save_transform")
+	if err != nil {
+		return err
+	}
+	positions, err := r.OptionalFile("save_positions")
+	if err != nil {
+		return err
+	}
+	total := datasets.Bytes(in.Levels[0].Array)
+	if opt.Estimate || opt.MaxRefinement > 0 {
+		total *= 2
+	}
+	task := r.Progress("stitch", total)
+	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	if err != nil {
+		return err
+	}
+	result, s, err := oct.Stitch(ctx, in, store.Folder(out.Work()), stage.Layout(r), opt, res)
+	if err != nil {
+		return stage.Failed(err)
+	}
+	task.Done()
+	if err := transform.Write(func(w io.Writer) error { return oct.WriteTransform(w, s.Transform) }); err != nil {
+		return err
+	}
+	if err := positions.Write(func(w io.Writer) error { return oct.WriteStitching(w, s) }); err != nil {
+		return err
+	}
+	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
+	return nil
+}
+
+// readTransform reads the matrix of a file.
+func readTransform(r *cli.Run, name string) (oct.Transform, error) {
+	path, err := r.Input(name)
+	if err != nil {
+		return oct.Transform{}, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return oct.Transform{}, cli.BadInput(err)
+	}
+	defer f.Close()
+	t, err := oct.ReadTransform(f, name)
+	return t, cli.BadInput(err)
+}
+
+// estimate writes the matrix of one or several mosaics.
+func estimate(ctx context.Context, r *cli.Run, opt oct.StitchOptions) error {
+	var all []*ngff.Image
+	total := int64(0)
+	for _, path := range append([]string{r.Arg("IN")}, r.Args("OUT")...) {
+		in, err := stage.Open(ctx, r, path)
+		if err != nil {
+			return err
+		}
+		all = append(all, in)
+		total += datasets.Bytes(in.Levels[0].Array)
+		r.Read(datasets.Describe(in.Levels[0].Array, path))
+	}
+	out, err := r.OutputFile(r.String("estimate_only"))
+	if err != nil {
+		return err
+	}
+	task := r.Progress("estimate", total)
+	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	if err != nil {
+		return err
+	}
+	t, err := oct.EstimateTransform(ctx, all, opt, res)
+	if err != nil {
+		return stage.Failed(err)
+	}
+	task.Done()
+	return out.Write(func(w io.Writer) error { return oct.WriteTransform(w, t) })
+}

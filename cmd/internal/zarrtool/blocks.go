@@ -1,0 +1,129 @@
+package zarrtool
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"strata/pkg/cli"
+	"strata/pkg/dtype"
+	"strata/pkg/mem"
+	"strata/pkg/zarr"
+)
+
+// bytesOf is the size of a region's elements; an error if that is too much for
+// the address space.
+func bytesOf(shape []int, elem int) (int, error) {
+	n := elem
+	for _, s := range shape {
+		if s > 0 && n > math.MaxInt/s {
+			return 0, fmt.Errorf("shape %v is too large to read", shape)
+		}
+		n *= s
+	}
+	return n, nil
+}
+
+// eachBlock reads an array block by block in parallel and hands each to f,
+// from several goroutines and in no order. Blocks are multiples of unit, grown
+// to whole chunks of a where the memory allows, so that chunks are decoded once.
+func eachBlock(ctx context.Context, a *zarr.Array, unit []int, threads int, budget int64, f func(ctx context.Context, r zarr.Region, data []byte) error) error {
+	block := append([]int{}, unit...)
+	chunks := a.Chunks()
+	for d := len(block) - 1; d >= 0; d-- {
+		was := block[d]
+		if n := (chunks[d] + unit[d] - 1) / unit[d]; n > 1 {
+			block[d] = n * unit[d]
+		}
+		if blockBytes(a, block) > budget/int64(threads) {
+			block[d] = was
+		}
+	}
+	a = a.With(zarr.Workers(1))
+	return inBlocks(ctx, a, block, threads, budget, func(ctx context.Context, r zarr.Region, buf []byte) error {
+		if err := a.Read(ctx, r, buf); err != nil {
+			return err
+		}
+		return f(ctx, r, buf)
+	})
+}
+
+// eachRegion calls f for each chunk's region with memory to read it into.
+func eachRegion(ctx context.Context, a *zarr.Array, threads int, budget int64, f func(ctx context.Context, r zarr.Region, buf []byte) error) error {
+	return inBlocks(ctx, a, a.Chunks(), threads, budget, f)
+}
+
+// blockBytes is the size of a block of an array, clipped to its shape.
+func blockBytes(a *zarr.Array, block []int) int64 {
+	n := int64(a.DType().Size())
+	for d, s := range a.Shape() {
+		n = satMul(n, int64(min(block[d], max(s, 1))))
+	}
+	return n
+}
+
+// inBlocks cuts an array into blocks and works on as many of them at a time as
+// there are threads and memory.
+func inBlocks(ctx context.Context, a *zarr.Array, block []int, threads int, budget int64, f func(ctx context.Context, r zarr.Region, buf []byte) error) error {
+	shape, size := a.Shape(), blockBytes(a, block)
+	if size > budget {
+		return cli.MemoryError("%s: blocks of %v elements need %d MiB of buffers, --mem grants %d MiB", a.Location(), block, size>>20+1, budget>>20)
+	}
+	grid, total := make([]int, len(block)), int64(1)
+	for d := range grid {
+		grid[d] = (shape[d] + block[d] - 1) / block[d]
+		total = satMul(total, int64(grid[d]))
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range max(1, min(int64(threads), budget/max(size, 1), total)) {
+		g.Go(func() error {
+			buf, err := mem.Alloc(int(size))
+			if err != nil {
+				return err
+			}
+			defer mem.Free(buf)
+			for {
+				i := next.Add(1) - 1
+				if i >= total {
+					return nil
+				}
+				r := zarr.Region{Start: make([]int, len(block)), Shape: make([]int, len(block))}
+				n := a.DType().Size()
+				for d := len(block) - 1; d >= 0; d-- {
+					r.Start[d] = int(i%int64(grid[d])) * block[d]
+					r.Shape[d] = min(block[d], shape[d]-r.Start[d])
+					i /= int64(grid[d])
+					n *= r.Shape[d]
+				}
+				if err := f(ctx, r, buf[:n]); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return g.Wait()
+}
+
+// converted is data of an array as elements of type t, in new memory if that
+// is another type.
+func converted(data []byte, a *zarr.Array, t dtype.Type) ([]byte, error) {
+	if t == a.DType() {
+		return data, nil
+	}
+	out := make([]byte, len(data)/a.DType().Size()*t.Size())
+	if err := dtype.Convert(out, t, data, a.DType()); err != nil {
+		return nil, fmt.Errorf("%s: %w", a.Location(), err)
+	}
+	return out, nil
+}
+
+func satMul(a, b int64) int64 {
+	if b > 0 && a > math.MaxInt64/b {
+		return math.MaxInt64
+	}
+	return a * b
+}

@@ -1,0 +1,195 @@
+package zarrtool
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/term"
+
+	"strata/pkg/cli"
+	"strata/pkg/dtype"
+	"strata/pkg/mem"
+	"strata/pkg/npy"
+	"strata/pkg/zarr"
+)
+
+func catCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "cat",
+		Usage: "write an array, or a region of it, as .npy, raw bytes or text",
+		Args:  []cli.Arg{{Name: "ARRAY", Usage: "Zarr array: a folder, a path in a .zip, or a URL"}},
+		Flags: []cli.Flag{
+			{Name: "region", Short: "r", Value: "A:B,...", Note: "everything", Usage: "start:stop or an index for each axis, as in numpy"},
+			{Name: "output", Short: "o", Value: "FILE", Default: "-", Usage: "file to write; - is standard output"},
+			{Name: "format", Choices: []string{"npy", "raw", "text"}, Note: "npy for FILE.npy, else raw", Usage: "npy and raw are little-endian, C order; text is a number a line"},
+		},
+		Shared: cli.Resources | cli.Outputs,
+		Examples: []cli.Example{
+			{Command: "zarr-tool cat mosaic.ome.zarr/0 -o mosaic.npy", Usage: "the whole array for numpy.load"},
+			{Command: "zarr-tool cat mosaic.ome.zarr/0 --region 0:4,:,10:20 -o part.npy", Usage: "four planes, ten columns"},
+			{Command: "zarr-tool cat mosaic.ome.zarr/0 --region 60,100,: --format text", Usage: "the numbers of one row"},
+		},
+		Run: runCat,
+	}
+}
+
+func runCat(ctx context.Context, r *cli.Run) error {
+	a, err := openArray(ctx, r, r.Arg("ARRAY"))
+	if err != nil {
+		return err
+	}
+	sel, err := parseRegion(r.String("region"), a.Shape())
+	if err != nil {
+		return cli.Usage("--region %w", err)
+	}
+	format, name := r.String("format"), r.String("output")
+	if format == "" {
+		if format = "raw"; strings.HasSuffix(name, ".npy") {
+			format = "npy"
+		}
+	}
+	w := r.Stdout
+	if name != "-" {
+		out, err := r.OutputFile(name)
+		if err != nil {
+			return err
+		}
+		f, err := out.Create()
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		w = f
+	} else if f, ok := w.(*os.File); ok && format != "text" && term.IsTerminal(int(f.Fd())) {
+		return cli.Usage("--format %s to a terminal: give -o FILE, pipe it, or use --format text", format)
+	}
+	buffered := bufio.NewWriterSize(w, 1<<20)
+	if format == "npy" {
+		if err := npy.WriteHeader(buffered, npy.Header{Type: a.DType(), Shape: sel.shape}); err != nil {
+			return err
+		}
+	}
+	emit := func(b []byte) error { _, err := buffered.Write(b); return err }
+	if format == "text" {
+		emit = func(b []byte) error { return writeText(buffered, b, a.DType()) }
+	}
+	if err := stream(ctx, a, sel.Region, r.Options.Mem, emit); err != nil {
+		return cli.BadInput(err)
+	}
+	return buffered.Flush()
+}
+
+// stream reads a region in C order, in slabs along its axes that fit in the
+// budget and are whole chunks thick where they can be.
+func stream(ctx context.Context, a *zarr.Array, r zarr.Region, budget int64, emit func([]byte) error) error {
+	slab, elem := append([]int{}, r.Shape...), a.DType().Size()
+	for _, n := range r.Shape {
+		if n == 0 {
+			return nil
+		}
+	}
+	size := func() int64 {
+		n := int64(elem)
+		for _, s := range slab {
+			n = satMul(n, int64(s))
+		}
+		return n
+	}
+	budget /= 2 // the other half is the decoders'
+	for d := 0; d < len(slab) && size() > budget; d++ {
+		whole := slab[d]
+		slab[d] = 1
+		if fit := budget / size(); fit > 1 { // as many as fit, in whole chunks if any
+			slab[d] = int(min(fit, int64(whole)))
+			if c := a.Chunks()[d]; slab[d] > c {
+				slab[d] -= slab[d] % c
+			}
+			break
+		}
+	}
+	buf, err := mem.Alloc(int(size()))
+	if err != nil {
+		return err
+	}
+	defer mem.Free(buf)
+	at := zarr.Region{Start: append([]int{}, r.Start...), Shape: make([]int, len(slab))}
+	for {
+		n := elem
+		for d := range slab {
+			at.Shape[d] = slab[d]
+			if slab[d] < r.Shape[d] { // end at the next multiple, so that later slabs begin with a chunk
+				at.Shape[d] = min(slab[d]-at.Start[d]%slab[d], r.Start[d]+r.Shape[d]-at.Start[d])
+			}
+			n *= at.Shape[d]
+		}
+		if err := a.Read(ctx, at, buf[:n]); err != nil {
+			return err
+		}
+		if err := emit(buf[:n]); err != nil {
+			return err
+		}
+		d := len(slab) - 1
+		for ; d >= 0; d-- {
+			if at.Start[d] += at.Shape[d]; at.Start[d] < r.Start[d]+r.Shape[d] {
+				break
+			}
+			at.Start[d] = r.Start[d]
+		}
+		if d < 0 {
+			return nil
+		}
+	}
+}
+
+// writeText writes each element on a line: the shortest form that reads back
+// to the same number.
+func writeText(w io.Writer, b []byte, t dtype.Type) error {
+	var line []byte
+	var err error
+	put := func() {
+		line = append(line, '\n')
+		if _, e := w.Write(line); e != nil {
+			err = e
+		}
+		line = line[:0]
+	}
+	switch t {
+	case dtype.Int64:
+		for _, v := range dtype.Slice[int64](b) {
+			line = strconv.AppendInt(line, v, 10)
+			put()
+		}
+	case dtype.Uint64:
+		for _, v := range dtype.Slice[uint64](b) {
+			line = strconv.AppendUint(line, v, 10)
+			put()
+		}
+	case dtype.Complex64:
+		v := dtype.Slice[float32](b)
+		for i := 0; i+1 < len(v); i += 2 {
+			line = fmt.Appendf(line, "%v%+gj", v[i], v[i+1])
+			put()
+		}
+	case dtype.Complex128:
+		v := dtype.Slice[float64](b)
+		for i := 0; i+1 < len(v); i += 2 {
+			line = fmt.Appendf(line, "%v%+gj", v[i], v[i+1])
+			put()
+		}
+	default:
+		bits := 64
+		if t == dtype.Float32 || t == dtype.Float16 {
+			bits = 32
+		}
+		dtype.Each(b, t, func(x float64) {
+			line = strconv.AppendFloat(line, x, 'g', -1, bits)
+			put()
+		})
+	}
+	return err
+}

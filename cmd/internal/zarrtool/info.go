@@ -1,0 +1,312 @@
+package zarrtool
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/units"
+	"strata/pkg/ngff"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+func infoCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "info",
+		Usage: "show the tree of an array, group or image: shapes, codecs, voxel sizes",
+		Args:  []cli.Arg{{Name: "PATH", Usage: "Zarr folder, .zip file or http(s) URL"}},
+		Flags: []cli.Flag{
+			{Name: "json", Kind: cli.Bool, Usage: "print JSON"},
+			{Name: "metadata", Kind: cli.Bool, Usage: "also print each node's metadata document"},
+			{Name: "size", Kind: cli.Bool, Usage: "add up what the arrays take on storage (lists every chunk)"},
+			{Name: "range", Kind: cli.Bool, Usage: "also find the smallest and largest value (reads everything)"},
+			{Name: "histogram", Kind: cli.Bool, Usage: "also count values in equal bins between them (reads everything twice)"},
+			{Name: "bins", Kind: cli.Int, Default: "16", Check: cli.Between(1, 65536), Usage: "bins of the histogram"},
+		},
+		Shared: cli.Resources,
+		Examples: []cli.Example{
+			{Command: "zarr-tool info mosaic.ome.zarr", Usage: "the whole tree"},
+			{Command: "zarr-tool info mosaic.ome.zarr/0 --range --histogram", Usage: "what values one array holds"},
+			{Command: "zarr-tool info mosaic.ome.zarr --json | jq '.image.voxel_size_um'", Usage: "for scripts"},
+		},
+		Run: runInfo,
+	}
+}
+
+// nodeInfo is what info prints of a node, and its JSON.
+type nodeInfo struct {
+	Path       string                     `json:"path"`
+	Kind       string                     `json:"kind"` // "array" or "group"
+	Format     int                        `json:"zarr_format"`
+	Shape      []int                      `json:"shape,omitempty"`
+	DType      string                     `json:"dtype,omitempty"`
+	Chunks     []int                      `json:"chunks,omitempty"`
+	Shard      []int                      `json:"shard,omitempty"`
+	Order      string                     `json:"order,omitempty"`
+	Codecs     []string                   `json:"codecs,omitempty"`
+	Dimensions []string                   `json:"dimension_names,omitempty"`
+	Bytes      int64                      `json:"bytes,omitempty"`        // of the elements
+	Stored     *int64                     `json:"stored_bytes,omitempty"` // with --size
+	Objects    *int64                     `json:"stored_objects,omitempty"`
+	Values     *valueInfo                 `json:"values,omitempty"`
+	Image      *imageInfo                 `json:"image,omitempty"`
+	Attributes map[string]json.RawMessage `json:"attributes,omitempty"`
+	Metadata   json.RawMessage            `json:"metadata,omitempty"`
+	Children   []*nodeInfo                `json:"children,omitempty"`
+}
+
+// imageInfo is what NGFF metadata says of a group.
+type imageInfo struct {
+	Version  string      `json:"ngff_version"`
+	Name     string      `json:"name,omitempty"`
+	Axes     []string    `json:"axes"`
+	Units    []string    `json:"units"`
+	Voxel    []float64   `json:"voxel_size_um"` // 0 for axes that are not space
+	Levels   []levelInfo `json:"levels"`
+	Labels   []string    `json:"labels,omitempty"`
+	Warnings []string    `json:"warnings,omitempty"`
+	Problem  string      `json:"problem,omitempty"`
+}
+
+type levelInfo struct {
+	Path  string    `json:"path"`
+	Scale []float64 `json:"scale"` // in the axes' units
+}
+
+func runInfo(ctx context.Context, r *cli.Run) error {
+	n, err := openNode(ctx, r, r.Arg("PATH"))
+	if err != nil {
+		return err
+	}
+	info, err := describe(ctx, r, n, n.Node, n.path)
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	if r.Bool("json") {
+		enc := json.NewEncoder(r.Stdout)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		return enc.Encode(info)
+	}
+	b := bufio.NewWriter(r.Stdout) // keeps the first error
+	info.print(b, 0)
+	return b.Flush()
+}
+
+func describe(ctx context.Context, r *cli.Run, root *node, n zarr.Node, path string) (*nodeInfo, error) {
+	info := &nodeInfo{Path: path, Kind: "group", Format: n.Format(), Attributes: n.Attributes()}
+	if r.Bool("metadata") {
+		info.Metadata = n.MetadataJSON()
+	}
+	if a, ok := n.(*zarr.Array); ok {
+		return info, info.array(ctx, r, a)
+	}
+	g := n.(*zarr.Group)
+	info.Image = describeImage(ctx, root.store, g)
+	children, err := childrenOf(ctx, g)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // what cannot be listed is left out
+		return nil, err
+	}
+	for _, name := range children {
+		child, err := g.Open(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		c, err := describe(ctx, r, root, child, name)
+		if err != nil {
+			return nil, err
+		}
+		info.Children = append(info.Children, c)
+	}
+	return info, nil
+}
+
+func (info *nodeInfo) array(ctx context.Context, r *cli.Run, a *zarr.Array) error {
+	info.Kind, info.Shape, info.DType = "array", a.Shape(), a.DType().String()
+	info.Chunks, info.Shard, info.Dimensions = a.Chunks(), a.Shard(), a.DimensionNames()
+	if a.Order() == 'F' {
+		info.Order = "F"
+	}
+	for _, c := range a.Codecs() {
+		text := c.Name()
+		if raw, err := c.MetadataV2(); err == nil {
+			text = compact(raw)
+		} else if raw, err := c.MetadataV3(); err == nil {
+			text = compact(raw)
+		}
+		info.Codecs = append(info.Codecs, text)
+	}
+	info.Bytes = int64(a.DType().Size())
+	for _, s := range a.Shape() {
+		info.Bytes = satMul(info.Bytes, int64(s))
+	}
+	if r.Bool("size") {
+		var size, count int64
+		if err := walk(ctx, a.Store(), a.Path(), &size, &count); err != nil {
+			return err
+		}
+		info.Stored, info.Objects = &size, &count
+	}
+	if r.Bool("range") || r.Bool("histogram") {
+		v, err := findValues(ctx, r, a)
+		if err != nil {
+			return err
+		}
+		info.Values = v
+	}
+	return nil
+}
+
+// compact turns a codec's metadata object into "name(setting=value, …)".
+func compact(raw json.RawMessage) string {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(raw, &m) != nil {
+		return string(raw)
+	}
+	var name string
+	for _, key := range []string{"id", "name"} {
+		if json.Unmarshal(m[key], &name) == nil && name != "" {
+			delete(m, key)
+			break
+		}
+	}
+	if c, ok := m["configuration"]; ok {
+		m = nil
+		_ = json.Unmarshal(c, &m) // a codec that this program made itself
+	}
+	var parts []string
+	for _, k := range sortedKeys(m) {
+		parts = append(parts, k+"="+strings.Trim(string(m[k]), `"`))
+	}
+	if len(parts) == 0 {
+		return name
+	}
+	return name + "(" + strings.Join(parts, ", ") + ")"
+}
+
+// walk adds up the objects below a key.
+func walk(ctx context.Context, st store.Store, key string, size, count *int64) error {
+	entries, err := st.List(ctx, key)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.Dir {
+			*size += e.Size
+			*count++
+			continue
+		}
+		if err := walk(ctx, st, store.Join(key, e.Name), size, count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describeImage reads NGFF metadata of a group, if there is any; a problem in
+// it is shown, not an error: the arrays can be looked at all the same.
+func describeImage(ctx context.Context, st store.Store, g *zarr.Group) *imageInfo {
+	attrs := g.Attributes()
+	if attrs["multiscales"] == nil && !strings.Contains(string(attrs["ome"]), `"multiscales"`) {
+		return nil
+	}
+	im, err := ngff.OpenPresent(ctx, st, g.Path())
+	if err != nil {
+		return &imageInfo{Problem: err.Error()}
+	}
+	info := &imageInfo{Version: im.Version, Name: im.Name, Voxel: im.VoxelSize, Labels: im.Labels, Warnings: im.Warnings}
+	for _, a := range im.Axes {
+		info.Axes, info.Units = append(info.Axes, a.Name), append(info.Units, a.Unit)
+	}
+	for _, l := range im.Levels {
+		info.Levels = append(info.Levels, levelInfo{l.Path, l.Scale})
+	}
+	return info
+}
+
+func (info *nodeInfo) print(w io.Writer, depth int) {
+	indent := strings.Repeat("  ", depth)
+	line := func(format string, args ...any) {
+		fmt.Fprintf(w, "%s%s\n", indent, fmt.Sprintf(format, args...))
+	}
+	if info.Kind == "array" {
+		line("%s  array %v %s, Zarr v%d", info.Path, info.Shape, info.DType, info.Format)
+		indent += "  "
+		chunks := fmt.Sprintf("chunks %v", info.Chunks)
+		if info.Shard != nil {
+			chunks += fmt.Sprintf(" in shards %v", info.Shard)
+		}
+		if info.Order != "" {
+			chunks += ", order F"
+		}
+		codecs := "raw"
+		if len(info.Codecs) > 0 {
+			codecs = strings.Join(info.Codecs, " → ")
+		}
+		size := units.FormatSize(info.Bytes)
+		if info.Stored != nil {
+			size += fmt.Sprintf(", %s stored in %d objects (%.2f : 1)", units.FormatSize(*info.Stored), *info.Objects,
+				float64(info.Bytes)/float64(max(*info.Stored, 1)))
+		}
+		line("%s, %s, %s", chunks, codecs, size)
+		if info.Dimensions != nil {
+			line("dimensions %s", strings.Join(info.Dimensions, ", "))
+		}
+		if info.Values != nil {
+			info.Values.print(w, indent)
+		}
+	} else {
+		line("%s  group, Zarr v%d", info.Path, info.Format)
+		indent += "  "
+	}
+	if im := info.Image; im != nil {
+		im.print(line)
+	}
+	if info.Metadata != nil {
+		line("%s", strings.ReplaceAll(string(info.Metadata), "\n", "\n"+indent))
+	}
+	for _, c := range info.Children {
+		c.print(w, depth+1)
+	}
+}
+
+func (im *imageInfo) print(line func(format string, args ...any)) {
+	if im.Problem != "" {
+		line("OME-Zarr metadata cannot be used: %s", im.Problem)
+		return
+	}
+	var axes []string
+	for d, a := range im.Axes {
+		if u := im.Units[d]; u != "" {
+			a += " (" + u + ")"
+		}
+		axes = append(axes, a)
+	}
+	var um []string
+	for _, v := range im.Voxel {
+		if v > 0 {
+			um = append(um, fmt.Sprintf("%.6g", v))
+		}
+	}
+	name := ""
+	if im.Name != "" {
+		name = fmt.Sprintf(" %q", im.Name)
+	}
+	levels := "1 level"
+	if n := len(im.Levels); n != 1 {
+		levels = fmt.Sprintf("%d levels", n)
+	}
+	line("OME-Zarr %s image%s, %s, axes %s, voxel size %s µm", im.Version, name, levels, strings.Join(axes, ", "), strings.Join(um, " × "))
+	if len(im.Labels) > 0 {
+		line("labels %s", strings.Join(im.Labels, ", "))
+	}
+	for _, w := range im.Warnings {
+		line("note: %s", w)
+	}
+}

@@ -1,0 +1,220 @@
+package zarrtool
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/ngff"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+func omeCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "ome",
+		Usage: "make an OME-Zarr image with a pyramid of an array or of an image",
+		Description: "Level 0 of OUT is IN's array, or level 0 of IN's image; the levels below it are made anew (linear, each\n" +
+			"half the one above). Axes, voxel size, name and display settings are the image's unless flags say otherwise.\n" +
+			"Without OUT the levels of the image IN are made anew where it lies, or the array IN (GROUP/0) becomes level 0 of\n" +
+			"an image in the folder above it; it can be read as an image of one level while that lasts.",
+		Args: []cli.Arg{
+			{Name: "IN", Usage: "Zarr array or OME-Zarr image: a folder, .zip file or http(s) URL"},
+			{Name: "OUT", Usage: "OME-Zarr image to write; without it IN is changed in place", Optional: true},
+		},
+		Flags: append([]cli.Flag{
+			{Name: "axes", Value: "NAMES", Note: "the image's, else the last of tczyx", Usage: "a letter for each axis"},
+			{Name: "scale", Kind: cli.Floats, Value: "X,...", Note: "the image's, else 1", Check: cli.Above(0), Usage: "voxel size of level 0, a number for each axis"},
+			{Name: "unit", Note: "the image's, else micrometer", Usage: "unit of the scale's space axes"},
+			{Name: "name", Usage: "name of the image"},
+		}, storageFlags()...),
+		Shared: cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
+		Hints:  cli.Hints{"chunks": {Value: "N,...", Note: "the input's"}, "shard": {Value: "N,...", Note: "the input's"}, "codec": {Note: "the input's"}},
+		Examples: []cli.Example{
+			{Command: "zarr-tool ome volume.zarr volume.ome.zarr --axes zyx --scale 3.5,2,2 --unit micrometer", Usage: "metadata and pyramid for a plain array"},
+			{Command: "zarr-tool ome flat.ome.zarr pyramid.ome.zarr --n_levels 6", Usage: "another pyramid for an image"},
+			{Command: "zarr-tool ome flat.ome.zarr --n_levels 6", Usage: "the same, in place"},
+		},
+		Run: runOme,
+	}
+}
+
+func runOme(ctx context.Context, r *cli.Run) error {
+	in, err := openNode(ctx, r, r.Arg("IN"))
+	if err != nil {
+		return err
+	}
+	s, err := storageOf(r)
+	if err != nil {
+		return err
+	}
+	spec, a, err := describeOme(ctx, r, in)
+	if err != nil {
+		return err
+	}
+	if err := omeFlags(r, &spec, len(a.Shape())); err != nil {
+		return err
+	}
+	if r.Arg("OUT") == "" {
+		return omeInPlace(ctx, r, in, spec)
+	}
+	stored, err := s.spec(a, nil)
+	if err != nil {
+		return err
+	}
+	spec.Format, spec.Shape, spec.Chunks, spec.Shard = stored.Format, stored.Shape, stored.Chunks, stored.Shard
+	spec.DType, spec.Codecs, spec.Fill = stored.DType, stored.Codecs, stored.Fill
+	spec.Levels, spec.Workers, spec.Budget, spec.Meter = r.Options.Levels, 1, r.Options.Mem/2, r.Meter
+	out, err := r.Output(r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	st := store.Folder(out.Work(), store.Sync(r.Options.Sync))
+	w, err := ngff.Create(ctx, st, "", spec)
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	for _, m := range w.Warnings() {
+		r.Warn("%s", m)
+	}
+	task := r.Progress("level 0 and pyramid", datasets.Bytes(a))
+	unit := spec.Chunks
+	if spec.Shard != nil {
+		unit = spec.Shard
+	}
+	err = eachBlock(ctx, a, unit, r.Options.Threads, r.Options.Mem/4, func(ctx context.Context, region zarr.Region, data []byte) error {
+		n := int64(len(data))
+		data, err := converted(data, a, spec.DType)
+		if err != nil {
+			return err
+		}
+		task.Add(n)
+		return w.WriteTile(ctx, region.Start, region.Shape, data)
+	})
+	if err != nil {
+		w.Abort()
+		return cli.BadInput(err)
+	}
+	if err := w.Close(ctx); err != nil {
+		return err
+	}
+	task.Done()
+	r.Read(datasets.Describe(a, in.path))
+	r.Wrote(datasets.Describe(w.Array(0), out.Path()))
+	return nil
+}
+
+// describeOme takes what there is to know of the input: all of an image's
+// description, or the dimension names of an array.
+func describeOme(ctx context.Context, r *cli.Run, in *node) (spec ngff.ImageSpec, a *zarr.Array, err error) {
+	if array, ok := in.Node.(*zarr.Array); ok {
+		if spec.Axes = ngff.AxesOf(array, "micrometer"); spec.Axes == nil {
+			return spec, nil, cli.BadInputf("%s: has %d axes, an image has 2 to 5", in.path, len(array.Shape()))
+		}
+		spec.Scale = slices.Repeat([]float64{1}, len(spec.Axes))
+		return spec, array, nil
+	}
+	im, err := ngff.OpenPresent(ctx, in.store, in.key, zarr.Workers(1), zarr.Meter(r.Meter))
+	if err != nil {
+		return spec, nil, cli.BadInput(err)
+	}
+	for _, m := range im.Warnings {
+		r.Warn("%s", m)
+	}
+	level := im.Levels[0]
+	spec = ngff.ImageSpec{Name: im.Name, Axes: im.Axes, Scale: level.Scale, Translation: level.Translation, Omero: im.Omero,
+		Attributes: rawMap(im.Group.Attributes())}
+	for d := range spec.Axes {
+		spec.Axes[d].Unit = im.Unit[d]
+	}
+	return spec, level.Array, nil
+}
+
+// checkAxes reports names that NGFF images cannot have: t, c, and two or three
+// of z, y, x (in any order, which files of other programs need), each once.
+func checkAxes(names string) error {
+	space := strings.TrimPrefix(strings.TrimPrefix(names, "t"), "c")
+	bad := len(space) < 2
+	for i, a := range space {
+		bad = bad || !strings.ContainsRune("zyx", a) || strings.ContainsRune(space[:i], a)
+	}
+	if bad {
+		return cli.Usage("--axes %s: want letters of tczyx, each once: t first, then c, then at least two of z, y, x", names)
+	}
+	return nil
+}
+
+// omeFlags applies --axes, --scale, --unit and --name.
+func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
+	if names := r.String("axes"); names != "" {
+		if len(names) != n {
+			return cli.Usage("--axes %s names %d axes, the array has %d", names, len(names), n)
+		}
+		if err := checkAxes(names); err != nil {
+			return err
+		}
+		spec.Axes = ngff.SpaceAxes(names, "micrometer")
+	}
+	if scale := r.Floats("scale"); scale != nil {
+		if len(scale) != n {
+			return cli.Usage("--scale has %d numbers, the array has %d axes", len(scale), n)
+		}
+		spec.Scale, spec.Translation = scale, nil
+	}
+	if unit := r.String("unit"); unit != "" {
+		if _, _, ok := ngff.Micrometres(unit); !ok {
+			return cli.Usage("--unit %q is no unit of length that NGFF knows (micrometer, millimeter, nanometer…)", unit)
+		}
+		for d := range spec.Axes {
+			if spec.Axes[d].Type == ngff.TypeSpace {
+				spec.Axes[d].Unit = unit
+			}
+		}
+	}
+	if name := r.String("name"); name != "" {
+		spec.Name = name
+	}
+	return nil
+}
+
+// omeInPlace makes the pyramid where the image lies, or of an array an image in
+// the folder above it.
+func omeInPlace(ctx context.Context, r *cli.Run, in *node, spec ngff.ImageSpec) error {
+	for _, name := range []string{"codec", "chunks", "shard", "zarr_format", "dtype", "separator", "omit_fill", "overwrite"} {
+		if r.IsSet(name) {
+			return cli.Usage("--%s: level 0 of %s is not stored again: give OUT as well", name, in.path)
+		}
+	}
+	st, ok := in.store.(store.Writer)
+	if !ok || in.key != "" {
+		return cli.Usage("OUT is missing: %s is no folder that can be changed in place", in.path)
+	}
+	if a, isArray := in.Node.(*zarr.Array); isArray {
+		path, err := filepath.Abs(in.path)
+		if err != nil {
+			return err
+		}
+		above := store.Folder(filepath.Dir(path), store.Sync(r.Options.Sync))
+		err = ngff.Adopt(ctx, above, "", filepath.Base(path), ngff.Adoption{Name: spec.Name, Axes: spec.Axes, Scale: spec.Scale, Translation: spec.Translation})
+		if err != nil {
+			return cli.BadInput(err)
+		}
+		a.Close()
+		st = above
+	} else {
+		for _, name := range []string{"axes", "scale", "unit", "name"} {
+			if r.IsSet(name) {
+				return cli.Usage("--%s: the metadata of %s is not changed in place: give OUT as well", name, in.path)
+			}
+		}
+	}
+	warnings, err := ngff.RebuildPyramid(ctx, st, "", ngff.PyramidOptions{Levels: r.Options.Levels, Workers: r.Options.Threads,
+		Budget: r.Options.Mem / 2, Meter: r.Meter})
+	for _, w := range warnings {
+		r.Warn("%s", w)
+	}
+	return cli.BadInput(err)
+}

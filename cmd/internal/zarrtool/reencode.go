@@ -1,0 +1,194 @@
+package zarrtool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/ngff"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+func reencodeCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "reencode",
+		Usage: "store an array, or a whole hierarchy, in other chunks, codecs, types or format",
+		Description: "Copies IN to OUT. What no flag changes stays as it is: shapes, chunks, codecs, fill values, attributes.\n" +
+			"With --zarr_format OME-Zarr metadata moves between 0.4 (format 2) and 0.5 (format 3).",
+		Args: []cli.Arg{
+			{Name: "IN", Usage: "Zarr array or group: a folder, .zip file or http(s) URL"},
+			{Name: "OUT", Usage: "folder to write"},
+		},
+		Flags:  storageFlags(),
+		Shared: cli.Resources | cli.Outputs | cli.Layout,
+		Hints:  cli.Hints{"chunks": {Value: "N,...", Note: "the input's"}, "shard": {Value: "N,...", Note: "the input's"}, "codec": {Note: "the input's"}},
+		Examples: []cli.Example{
+			{Command: "zarr-tool reencode old.ome.zarr new.ome.zarr --zarr_format 3 --codec zstd:3", Usage: "a whole image from Zarr v2 to v3"},
+			{Command: "zarr-tool reencode a.zarr b.zarr --chunks 64,64,64 --shard 256,256,256", Usage: "small chunks in large shards"},
+			{Command: "zarr-tool reencode https://host/a.zarr/0 local.zarr --codec raw --dtype uint16", Usage: "from a web server, as raw uint16"},
+		},
+		Run: runReencode,
+	}
+}
+
+func runReencode(ctx context.Context, r *cli.Run) error {
+	in, err := openNode(ctx, r, r.Arg("IN"))
+	if err != nil {
+		return err
+	}
+	s, err := storageOf(r)
+	if err != nil {
+		return err
+	}
+	out, err := r.Output(r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	plan, err := planCopy(ctx, in.Node, "")
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	var total int64
+	for _, p := range plan {
+		if a, ok := p.node.(*zarr.Array); ok {
+			total += datasets.Bytes(a)
+		}
+	}
+	task := r.Progress("reencode", total)
+	st := store.Folder(out.Work(), store.Sync(r.Options.Sync))
+	for _, p := range plan {
+		switch n := p.node.(type) {
+		case *zarr.Group:
+			format := n.Format()
+			if s.format != 0 {
+				format = s.format
+			}
+			attrs, err := convertAttributes(n.Attributes(), n.Format(), format)
+			if err != nil {
+				return cli.BadInputf("%s: %w", n.Location(), err)
+			}
+			if _, err := zarr.CreateGroup(ctx, st, p.path, format, attrs); err != nil {
+				return err
+			}
+		case *zarr.Array:
+			spec, err := s.spec(n, p.names)
+			if err != nil {
+				return err
+			}
+			a, err := copyArray(ctx, r, n, st, p.path, spec, s.omitFill, task.Add)
+			if err != nil {
+				return cli.BadInput(err)
+			}
+			r.Read(datasets.Describe(n, n.Location()))
+			r.Wrote(datasets.Describe(a, join(out.Path(), p.path)))
+		}
+	}
+	task.Done()
+	return nil
+}
+
+func join(folder, path string) string {
+	if path == "" {
+		return folder
+	}
+	return folder + "/" + path
+}
+
+// step is one node to be copied.
+type step struct {
+	node  zarr.Node
+	path  string
+	names []string // dimension names for an array that has none
+}
+
+// planCopy lists a hierarchy, groups before what is in them. Axis names of NGFF
+// 0.4 become the dimension names that 0.5 asks for.
+func planCopy(ctx context.Context, n zarr.Node, path string) ([]step, error) {
+	plan := []step{{n, path, nil}}
+	g, ok := n.(*zarr.Group)
+	if !ok {
+		return plan, nil
+	}
+	children, err := childrenOf(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	names := axisNames(g)
+	for _, name := range children {
+		child, err := g.Open(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		below, err := planCopy(ctx, child, store.Join(path, name))
+		if err != nil {
+			return nil, err
+		}
+		if a, ok := child.(*zarr.Array); ok && len(names[name]) == len(a.Shape()) {
+			below[0].names = names[name]
+		}
+		plan = append(plan, below...)
+	}
+	return plan, nil
+}
+
+// childrenOf lists a group. A web server lists nothing: there, the children are
+// what OME-Zarr metadata names, the levels of an image and its label images;
+// where it names none, the error is errors.ErrUnsupported.
+func childrenOf(ctx context.Context, g *zarr.Group) ([]string, error) {
+	names, unlisted := g.Children(ctx)
+	if !errors.Is(unlisted, errors.ErrUnsupported) {
+		return names, unlisted
+	}
+	m, _ := ngff.ReadMetadata(g)
+	names = m.Labels
+	for _, ms := range m.Multiscales {
+		for _, d := range ms.Datasets {
+			if !slices.Contains(names, d.Path) {
+				names = append(names, d.Path)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, unlisted
+	}
+	if len(m.Multiscales) > 0 {
+		switch _, err := g.Open(ctx, "labels"); {
+		case err == nil:
+			names = append(names, "labels")
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// axisNames are the names of the axes of an image's levels, by path.
+func axisNames(g *zarr.Group) map[string][]string {
+	var m []struct {
+		Axes []struct {
+			Name string `json:"name"`
+		} `json:"axes"`
+		Datasets []struct {
+			Path string `json:"path"`
+		} `json:"datasets"`
+	}
+	if json.Unmarshal(g.Attributes()["multiscales"], &m) != nil {
+		return nil
+	}
+	out := map[string][]string{}
+	for _, s := range m {
+		var names []string
+		for _, a := range s.Axes {
+			names = append(names, a.Name)
+		}
+		for _, d := range s.Datasets {
+			out[d.Path] = names
+		}
+	}
+	return out
+}

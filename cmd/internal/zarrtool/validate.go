@@ -1,0 +1,268 @@
+package zarrtool
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/dtype"
+	"strata/pkg/ngff"
+	"strata/pkg/zarr"
+)
+
+func validateCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "validate",
+		Usage: "check that every chunk decodes and that OME-Zarr metadata is right; or that two arrays are equal",
+		Description: "Prints a line for each problem; exit code 3 if there is one. With OTHER, PATH and OTHER must be arrays (or\n" +
+			"hierarchies) of equal shape, type and values; chunks, codecs and format may differ, NaN equals NaN.",
+		Args: []cli.Arg{
+			{Name: "PATH", Usage: "Zarr array or group: a folder, .zip file or http(s) URL"},
+			{Name: "OTHER", Usage: "what it must be equal to", Optional: true},
+		},
+		Flags: []cli.Flag{
+			{Name: "ngff", Kind: cli.Bool, Usage: "it must be OME-Zarr, and its metadata is checked strictly"},
+			{Name: "metadata_only", Kind: cli.Bool, Usage: "do not read chunks"},
+		},
+		Shared: cli.Resources,
+		Examples: []cli.Example{
+			{Command: "zarr-tool validate result.ome.zarr --ngff", Usage: "before you share it"},
+			{Command: "zarr-tool validate a.zarr b.zarr", Usage: "after a conversion"},
+		},
+		Run: runValidate,
+	}
+}
+
+// findings prints problems and counts them.
+type findings struct {
+	r     *cli.Run
+	count int
+}
+
+func (f *findings) add(format string, args ...any) {
+	fmt.Fprintf(f.r.Stdout, format+"\n", args...)
+	f.count++
+}
+
+func runValidate(ctx context.Context, r *cli.Run) error {
+	in, err := openNode(ctx, r, r.Arg("PATH"))
+	if err != nil {
+		return err
+	}
+	f := &findings{r: r}
+	plan, err := planCopy(ctx, in.Node, "")
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	if other := r.Arg("OTHER"); other != "" {
+		if err := compare(ctx, f, in, plan, other); err != nil {
+			return err
+		}
+		return f.verdict(in.path)
+	}
+	if err := checkNGFF(ctx, f, in); err != nil {
+		return err
+	}
+	var total int64
+	for _, p := range plan {
+		if a, ok := p.node.(*zarr.Array); ok {
+			total += datasets.Bytes(a)
+		}
+	}
+	if !r.Bool("metadata_only") {
+		task := r.Progress("validate", total)
+		for _, p := range plan {
+			if a, ok := p.node.(*zarr.Array); ok {
+				if err := checkChunks(ctx, f, a, task.Add); err != nil {
+					return err
+				}
+			}
+		}
+		task.Done()
+	}
+	return f.verdict(in.path)
+}
+
+func (f *findings) verdict(path string) error {
+	switch f.count {
+	case 0:
+		return nil
+	case 1:
+		return cli.BadInputf("%s: 1 problem", path)
+	}
+	return cli.BadInputf("%s: %d problems", path, f.count)
+}
+
+// checkNGFF validates OME-Zarr metadata where there is any, or must be.
+func checkNGFF(ctx context.Context, f *findings, in *node) error {
+	g, ok := in.Node.(*zarr.Group)
+	if !ok {
+		if f.r.Bool("ngff") {
+			f.add("%s: is an array, not an OME-Zarr group", in.path)
+		}
+		return nil
+	}
+	attrs := g.Attributes()
+	has := attrs["ome"] != nil
+	for _, k := range ngffMembers {
+		has = has || attrs[k] != nil
+	}
+	if !has && !f.r.Bool("ngff") {
+		return nil
+	}
+	for _, p := range ngff.Validate(ctx, in.store, in.key) {
+		if p.Severity == ngff.Error || f.r.Bool("ngff") {
+			f.add("%s", p)
+		} else {
+			f.r.Warn("%s", p)
+		}
+	}
+	return ctx.Err()
+}
+
+// checkChunks decodes every chunk; of a broken array it names each bad block,
+// up to a hundred.
+func checkChunks(ctx context.Context, f *findings, a *zarr.Array, done func(int64)) error {
+	const most = 100
+	bad := make(chan error, most)
+	var broken atomic.Int64
+	elem := a.DType().Size()
+	err := eachRegion(ctx, a, f.r.Options.Threads, f.r.Options.Mem, func(ctx context.Context, region zarr.Region, buf []byte) error {
+		err := a.With(zarr.Workers(1)).Read(ctx, region, buf)
+		n := int64(elem)
+		for _, s := range region.Shape {
+			n *= int64(s)
+		}
+		done(n)
+		if err == nil || ctx.Err() != nil || cli.ExitCode(cli.BadInput(err)) != cli.ExitBadInput {
+			return err
+		}
+		if broken.Add(1) <= most {
+			bad <- err
+		}
+		return nil
+	})
+	close(bad)
+	var lines []string
+	for b := range bad {
+		lines = append(lines, b.Error())
+	}
+	slices.Sort(lines)
+	for _, l := range lines {
+		f.add("%s", l)
+	}
+	if n := broken.Load() - most; n > 0 {
+		f.add("%s: %d more broken blocks", a.Location(), n)
+	}
+	return cli.BadInput(err)
+}
+
+// compare checks two arrays, or two hierarchies array by array.
+func compare(ctx context.Context, f *findings, in *node, plan []step, path string) error {
+	other, err := openNode(ctx, f.r, path)
+	if err != nil {
+		return err
+	}
+	theirs, err := planCopy(ctx, other.Node, "")
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	arrays := func(plan []step) map[string]*zarr.Array {
+		m := map[string]*zarr.Array{}
+		for _, p := range plan {
+			if a, ok := p.node.(*zarr.Array); ok {
+				m[p.path] = a
+			}
+		}
+		return m
+	}
+	left, right := arrays(plan), arrays(theirs)
+	for _, p := range sortedKeys(left) {
+		if right[p] == nil {
+			f.add("%s: no array %q, which %s has", other.path, p, in.path)
+			continue
+		}
+		if err := compareArrays(ctx, f, left[p], right[p]); err != nil {
+			return err
+		}
+	}
+	for _, p := range sortedKeys(right) {
+		if left[p] == nil {
+			f.add("%s: no array %q, which %s has", in.path, p, other.path)
+		}
+	}
+	return nil
+}
+
+var errDiffer = errors.New("differ")
+
+func compareArrays(ctx context.Context, f *findings, a, b *zarr.Array) error {
+	switch {
+	case !slices.Equal(a.Shape(), b.Shape()):
+		f.add("%s has shape %v, %s %v", a.Location(), a.Shape(), b.Location(), b.Shape())
+		return nil
+	case a.DType() != b.DType():
+		f.add("%s is of type %v, %s %v", a.Location(), a.DType(), b.Location(), b.DType())
+		return nil
+	}
+	var first atomic.Pointer[string]
+	b = b.With(zarr.Workers(1))
+	err := eachBlock(ctx, a, a.Chunks(), f.r.Options.Threads, f.r.Options.Mem/2, func(ctx context.Context, r zarr.Region, data []byte) error {
+		theirs := make([]byte, len(data))
+		if err := b.Read(ctx, r, theirs); err != nil {
+			return err
+		}
+		i := firstDifference(data, theirs, a.DType())
+		if i < 0 {
+			return nil
+		}
+		at := make([]int, len(r.Shape))
+		for d := len(at) - 1; d >= 0; d-- {
+			at[d] = r.Start[d] + i%r.Shape[d]
+			i /= r.Shape[d]
+		}
+		text := fmt.Sprintf("%s and %s differ at %v", a.Location(), b.Location(), at)
+		first.CompareAndSwap(nil, &text)
+		return errDiffer
+	})
+	if errors.Is(err, errDiffer) {
+		f.add("%s", *first.Load())
+		return nil
+	}
+	return cli.BadInput(err)
+}
+
+// firstDifference is the index of the first element that differs, -1 if none
+// does. NaN equals NaN.
+func firstDifference(a, b []byte, t dtype.Type) int {
+	if bytes.Equal(a, b) {
+		return -1
+	}
+	size := t.Size()
+	part := t.SwapSize()
+	for i := 0; i < len(a); i += part {
+		if !bytes.Equal(a[i:i+part], b[i:i+part]) && !(isNaN(a[i:i+part], t) && isNaN(b[i:i+part], t)) {
+			return i / size
+		}
+	}
+	return -1
+}
+
+func isNaN(b []byte, t dtype.Type) bool {
+	switch t {
+	case dtype.Complex64:
+		t = dtype.Float32
+	case dtype.Complex128:
+		t = dtype.Float64
+	}
+	nan := false
+	if t.IsFloat() {
+		dtype.Each(b, t, func(x float64) { nan = x != x })
+	}
+	return nan
+}

@@ -1,0 +1,33 @@
+// Command strata is all commands in one file: links to it by their names are the
+// commands, and "strata aip …" is the command aip. Images have it, because the
+// separate programs have most of their code in common.
+package main
+
+import (
+	"strata/cmd/internal/aip"
+	"strata/cmd/internal/crop"
+	"strata/cmd/internal/doctor"
+	"strata/cmd/internal/focal"
+	"strata/cmd/internal/phantom"
+	"strata/cmd/internal/preview"
+	"strata/cmd/internal/qcreport"
+	"strata/cmd/internal/resample"
+	"strata/cmd/internal/sif"
+	"strata/cmd/internal/stack"
+	"strata/cmd/internal/stitch"
+	"strata/cmd/internal/zarrtool"
+	"strata/pkg/cli"
+)
+
+func main() { cli.MainOf(command()) }
+
+func command() *cli.Command {
+	return &cli.Command{
+		Name:  "strata",
+		Usage: "all programs in one file: from mosaics to one volume, and what helps on the way",
+		Commands: []*cli.Command{
+			aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
+			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), doctor.Command(), sif.Command(),
+		},
+	}
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/clitest"
+)
+
+func TestMain(m *testing.M) {
+	clitest.Main(m, map[string]func(){"strata": main, "phantom": main, "linum-aip": main, "zarr-tool": main})
+}
+
+func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }
+
+// Every program of cmd/ is in it, and nothing else.
+func TestAllPrograms(t *testing.T) {
+	mains, err := filepath.Glob("../*/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{}
+	for _, path := range mains {
+		if name := filepath.Base(filepath.Dir(path)); name != "strata" {
+			want[name] = true
+		}
+	}
+	if len(want) == 0 {
+		wd, _ := os.Getwd()
+		t.Fatal("no programs beside ", wd)
+	}
+	for _, c := range command().Commands {
+		if !want[c.Name] {
+			t.Errorf("%s is no program of its own", c.Name)
+		}
+		delete(want, c.Name)
+	}
+	for name := range want {
+		t.Errorf("%s is missing", name)
+	}
+}
+
+// Two commands must not go by one name.
+func TestNamesAreUnique(t *testing.T) {
+	owner := map[string]string{}
+	for _, c := range command().Commands {
+		for _, a := range append(c.Aliases, cli.Alias{Name: c.Name}) {
+			if other, ok := owner[a.Name]; ok {
+				t.Errorf("%s is %s and %s", a.Name, other, c.Name)
+			}
+			owner[a.Name] = c.Name
+		}
+	}
+}
