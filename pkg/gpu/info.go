@@ -15,6 +15,7 @@ type Info struct {
 	Compute   int     // compute capability times ten: 80 is 8.0
 	Driver    Version // newest CUDA that the driver knows
 	Multiproc int     // streaming multiprocessors
+	PCI       string  // place on the bus, as /sys/bus/pci has it: "0000:07:00.0"
 }
 
 func (i Info) String() string {
@@ -36,6 +37,9 @@ func (i Info) Usable() error {
 // Attributes of a device (CUdevice_attribute, cuda.h 12.0).
 const (
 	attrMultiprocessors = 16
+	attrPCIBus          = 33
+	attrPCIDevice       = 34
+	attrPCIDomain       = 50
 	attrComputeMajor    = 75
 	attrComputeMinor    = 76
 )
@@ -65,7 +69,7 @@ func Devices() ([]Info, error) {
 
 func describe(index, version int) (Info, error) {
 	i := Info{Index: index, Driver: Version(version)}
-	var dev, major, minor, mp int32
+	var dev, major, minor, mp, domain, bus, slot int32
 	var name [256]byte
 	var uuid [16]byte
 	var memory uint64
@@ -80,6 +84,9 @@ func describe(index, version int) (Info, error) {
 		{"cuDeviceGetAttribute", func() result { return driver.DeviceGetAttribute(&major, attrComputeMajor, dev) }},
 		{"cuDeviceGetAttribute", func() result { return driver.DeviceGetAttribute(&minor, attrComputeMinor, dev) }},
 		{"cuDeviceGetAttribute", func() result { return driver.DeviceGetAttribute(&mp, attrMultiprocessors, dev) }},
+		{"cuDeviceGetAttribute", func() result { return driver.DeviceGetAttribute(&domain, attrPCIDomain, dev) }},
+		{"cuDeviceGetAttribute", func() result { return driver.DeviceGetAttribute(&bus, attrPCIBus, dev) }},
+		{"cuDeviceGetAttribute", func() result { return driver.DeviceGetAttribute(&slot, attrPCIDevice, dev) }},
 	} {
 		if err := check(step.call, step.do()); err != nil {
 			return i, err
@@ -88,6 +95,7 @@ func describe(index, version int) (Info, error) {
 	i.Name, _, _ = strings.Cut(string(name[:]), "\x00")
 	i.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", uuid[:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:])
 	i.Memory, i.Compute, i.Multiproc = int64(memory), int(major*10+minor), int(mp)
+	i.PCI = fmt.Sprintf("%04x:%02x:%02x.0", uint32(domain), uint32(bus), uint32(slot))
 	return i, nil
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: build.sh OUT [g++ OPTION…]   Builds the test double of libcuda.so.1 with all of
-# pkg/gpu/kernels in it, and those of libcufile and libnvcomp, into the folder OUT, unless they are there and newer. OUT is for
+# pkg/gpu/kernels in it, and those of libcufile, libnvcomp and libnvidia-ml, into the folder OUT, unless they are there and newer. OUT is for
 # these options only.
 set -euo pipefail
 case $1 in /*) out=$1 ;; *) out=$PWD/$1 ;; esac
@@ -10,7 +10,7 @@ mkdir -p "$out"
 exec 9>"$out/lock"
 flock 9
 here=tests/cudaemu/double kernels=pkg/gpu/kernels
-sources=("$here"/*.cpp "$here"/*.h "$here"/{cufile,nvcomp}/* tests/cudaemu/build.sh "$kernels"/*.cu* "$kernels"/*.ptx)
+sources=("$here"/*.cpp "$here"/*.h "$here"/{cufile,nvcomp,nvml}/* tests/cudaemu/build.sh "$kernels"/*.cu* "$kernels"/*.ptx)
 # old FILE SOURCE…: is it not there, or older than one of them?
 old() { [ -n "$(find "${@:2}" -newer "$1" 2>/dev/null || echo yes)" ]; }
 old "$out/libcuda.so.1" "${sources[@]}" || exit 0
@@ -44,6 +44,10 @@ done
 if old "$out/libcufile.so.0" "$here"/cufile/* "$here"/*.h tests/cudaemu/build.sh; then
   "$cxx" "${flags[@]}" -shared -Wl,-soname,libcufile.so.0 -Wl,-z,defs -o "$out/libcufile.so.0.part" "$here"/cufile/*.cpp "$out/libcuda.so.1.part" -lpthread
   mv "$out/libcufile.so.0.part" "$out/libcufile.so.0"
+fi
+if old "$out/libnvidia-ml.so.1" "$here"/nvml/* tests/cudaemu/build.sh; then
+  "$cxx" "${flags[@]}" -shared -Wl,-soname,libnvidia-ml.so.1 -Wl,-z,defs -o "$out/libnvidia-ml.so.1.part" "$here"/nvml/*.cpp
+  mv "$out/libnvidia-ml.so.1.part" "$out/libnvidia-ml.so.1"
 fi
 for major in 5 6; do
   lib=libnvcomp.so.$major

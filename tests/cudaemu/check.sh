@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: check.sh   (make test-cuda-double)
-# Is the double what it claims to be? Its prototypes are NVIDIA's, as those of the binding of cuFile, whose real
-# libraries are opened; the interpreter is as the PTX
+# Is the double what it claims to be? Its prototypes are NVIDIA's, as those of the bindings of cuFile, whose real
+# libraries are opened, and of NVML; the interpreter is as the PTX
 # ISA says and knows all PTX that ships; the kernels' tests pass in other orders of threads, with buffers that end
 # at their guard pages, and under AddressSanitizer and UndefinedBehaviorSanitizer; ThreadSanitizer finds no race in shared
 # memory; and bugs that are planted are found.
@@ -63,6 +63,17 @@ for root in "$site"/nvidia/{cufile,cu13}; do
 done
 CGO_ENABLED=0 STRATA_TEST_CUFILE=$site/nvidia/cufile:$site/nvidia/cu13 STRATA_TEST_CUDA_INCLUDE=$include \
   "${GO:-go}" test -count=1 -tags urfave_cli_no_docs -run '^(TestLayout|TestReal)$' ./pkg/gpu/cufile
+
+say "NVML: nvml.h of CUDA 12 and 13"
+python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-nvml pkg/gpu/nvml/requirements.txt)
+site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+nvml=("$site"/nvidia/{nvml_dev,cu13}/include)
+for folder in "${nvml[@]}"; do
+  "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_NVML_H -I"$folder" $here/double/nvml/nvml.cpp
+done
+sed 's/nvmlDeviceGetComputeMode, nvmlDevice_t device, nvmlComputeMode_t/nvmlDeviceGetComputeMode, nvmlDevice_t device, unsigned/' $here/double/nvml/nvml.cpp >"$stub/wrong.cpp"
+finds "conflicting declaration" "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_NVML_H -I"${nvml[0]}" "$stub/wrong.cpp"
+CGO_ENABLED=0 STRATA_TEST_NVML_INCLUDE=${nvml[0]}:${nvml[1]} "${GO:-go}" test -count=1 -tags urfave_cli_no_docs -run '^TestLayout$' ./pkg/gpu/nvml
 
 say "the interpreter"
 $here/build.sh $plain

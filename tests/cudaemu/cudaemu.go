@@ -18,9 +18,9 @@ import (
 // Variable names the library to take for the driver's.
 const Variable = "STRATA_LIBCUDA"
 
-// others are the doubles of libraries that work on that of the driver and lie beside
-// it, by the variables that name them.
-var others = map[string]string{"STRATA_LIBCUFILE": "libcufile.so.0", "STRATA_LIBNVCOMP": "libnvcomp.so.6"}
+// others are the doubles of other libraries, which lie beside that of the driver, by the
+// variables that name them.
+var others = map[string]string{"STRATA_LIBCUFILE": "libcufile.so.0", "STRATA_LIBNVCOMP": "libnvcomp.so.6", "STRATA_LIBNVML": "libnvidia-ml.so.1"}
 
 // modulesVariable names what cuFile's binding reads instead of /proc/modules, which not
 // every system has that runs tests.

@@ -141,7 +141,7 @@ API(cuDeviceTotalMem_v2, size_t* n, CUdevice) {
     return R(0);
 }
 
-API(cuDeviceGetAttribute, int* value, CUdevice_attribute attribute, CUdevice) {
+API(cuDeviceGetAttribute, int* value, CUdevice_attribute attribute, CUdevice device) {
     ENTER();
     const int compute = env_number("CUEMU_CC", 75);
     switch ((int)attribute) {
@@ -149,6 +149,7 @@ API(cuDeviceGetAttribute, int* value, CUdevice_attribute attribute, CUdevice) {
     case 8: *value = 49152; break;        // MAX_SHARED_MEMORY_PER_BLOCK
     case 10: *value = 32; break;          // WARP_SIZE
     case 16: *value = 4; break;           // MULTIPROCESSOR_COUNT
+    case 33: *value = device + 1; break;  // PCI_BUS_ID
     case 75: *value = compute / 10; break; // COMPUTE_CAPABILITY_MAJOR
     case 76: *value = compute % 10; break; // COMPUTE_CAPABILITY_MINOR
     case 115: *value = 1; break;          // MEMORY_POOLS_SUPPORTED

@@ -1,0 +1,174 @@
+package nvml
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Unit is what a program uses as one device: a GPU, or an instance of one.
+type Unit struct {
+	*Device
+	Instance *Instance // nil: the whole GPU
+}
+
+// ID is the UUID by which CUDA_VISIBLE_DEVICES can name it.
+func (u Unit) ID() string {
+	if u.Instance != nil {
+		return u.Instance.UUID
+	}
+	return u.UUID
+}
+
+// Title is its name.
+func (u Unit) Title() string {
+	if u.Instance != nil {
+		return u.Instance.Name
+	}
+	return u.Name
+}
+
+// Space is its memory; nil where that is not told.
+func (u Unit) Space() *Memory {
+	if u.Instance != nil {
+		return u.Instance.Memory
+	}
+	return u.Memory
+}
+
+// Users are the processes with a context on it; nil where they are not told.
+func (u Unit) Users() []Process {
+	if u.Instance != nil {
+		return u.Instance.Processes
+	}
+	return u.Processes
+}
+
+// units are those of a device: its instances if it has any.
+func units(d *Device) []Unit {
+	if len(d.Instances) == 0 {
+		return []Unit{{Device: d}}
+	}
+	var all []Unit
+	for i := range d.Instances {
+		all = append(all, Unit{d, &d.Instances[i]})
+	}
+	return all
+}
+
+// Units are all of a machine, those of each device together.
+func Units(devices []Device) []Unit {
+	var all []Unit
+	for i := range devices {
+		all = append(all, units(&devices[i])...)
+	}
+	return all
+}
+
+// Visible are the units that the value of CUDA_VISIBLE_DEVICES leaves, in its order: a list of
+// numbers of devices, UUIDs ("GPU-…", "MIG-…") or beginnings of them, up to the first that names none
+// or one that was named before. A number is a place in devices, and of a device with instances means
+// the first, as its UUID does.
+func Visible(devices []Device, list string) []Unit {
+	var seen []Unit
+	for item := range strings.SplitSeq(list, ",") {
+		u, ok := named(devices, strings.TrimSpace(item))
+		if !ok {
+			break
+		}
+		for _, s := range seen {
+			if s.ID() == u.ID() {
+				return seen
+			}
+		}
+		seen = append(seen, u)
+	}
+	return seen
+}
+
+// named is the one unit that an item of the list names.
+func named(devices []Device, item string) (Unit, bool) {
+	if n, err := strconv.Atoi(item); err == nil {
+		if n < 0 || n >= len(devices) {
+			return Unit{}, false
+		}
+		return units(&devices[n])[0], true
+	}
+	var found []Unit
+	for i := range devices {
+		d := &devices[i]
+		if begins(d.UUID, item, "GPU-") {
+			found = append(found, units(d)[0])
+		}
+		for j := range d.Instances {
+			s := &d.Instances[j]
+			old := fmt.Sprintf("MIG-%s/%d/%d", d.UUID, s.GPU, s.Compute) // of drivers before 470
+			if begins(s.UUID, item, "MIG-") || strings.EqualFold(old, item) {
+				found = append(found, Unit{d, s})
+			}
+		}
+	}
+	if len(found) != 1 {
+		return Unit{}, false
+	}
+	return found[0], true
+}
+
+// begins tells whether item is the beginning of a UUID with a prefix, and more than that.
+func begins(uuid, item, prefix string) bool {
+	return len(item) > len(prefix) && len(item) <= len(uuid) && strings.HasPrefix(item, prefix) && strings.EqualFold(uuid[:len(item)], item)
+}
+
+// OrderKnown tells whether CUDA numbers devices as the library does, by their places on the
+// bus. Unless CUDA_DEVICE_ORDER (order) says so it puts the fastest first, which changes nothing if all
+// are alike, and does not matter if the list has no numbers.
+func OrderKnown(devices []Device, order, list string) bool {
+	if order == "PCI_BUS_ID" {
+		return true
+	}
+	same := true
+	for _, d := range devices {
+		same = same && d.Name == devices[0].Name
+	}
+	if same {
+		return true
+	}
+	if list == "" {
+		return false
+	}
+	for item := range strings.SplitSeq(list, ",") {
+		if _, err := strconv.Atoi(strings.TrimSpace(item)); err == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// SameUUID tells whether two UUIDs are those of one device. What stands before the number is left
+// out: pkg/gpu writes "GPU-" before that of an instance too.
+func SameUUID(a, b string) bool {
+	return strings.EqualFold(number(a), number(b)) && number(a) != ""
+}
+
+func number(uuid string) string {
+	uuid = strings.TrimPrefix(uuid, "GPU-")
+	return strings.TrimPrefix(uuid, "MIG-")
+}
+
+// Find is the unit that the driver shows by a UUID and a place on the bus (gpu.Info). The place
+// decides where no UUID is the same and one unit lies there.
+func Find(devices []Device, uuid, pci string) (Unit, bool) {
+	var there []Unit
+	for _, u := range Units(devices) {
+		if SameUUID(u.ID(), uuid) {
+			return u, true
+		}
+		if pci != "" && u.PCI == pci {
+			there = append(there, u)
+		}
+	}
+	if len(there) == 1 {
+		return there[0], true
+	}
+	return Unit{}, false
+}
