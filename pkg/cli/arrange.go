@@ -59,12 +59,15 @@ type foundFlag struct {
 }
 
 // flagsOf are the flags that may stand after a command. Before a sub-command
-// is named, they are those of all sub-commands.
+// is named, they are its own, if it does something itself, and those of all sub-commands.
 func (a *arranger) flagsOf(c *Command) []Flag {
 	if len(c.Commands) == 0 {
 		return c.flags()
 	}
 	var all []Flag
+	if c.Run != nil {
+		all = c.flags()
+	}
 	for _, sub := range c.Commands {
 		for _, f := range a.flagsOf(sub) {
 			if !slices.ContainsFunc(all, func(o Flag) bool { return o.Name == f.Name }) {
@@ -224,9 +227,10 @@ func (a *arranger) unknown(typed, name string) error {
 }
 
 // positional takes a sub-command's name or an argument. "tool help sub" is the
-// same as "tool sub --help".
+// same as "tool sub --help". A command that has both takes the first word for a name, if it is
+// one; behind "--" nothing is.
 func (a *arranger) positional(tok string) error {
-	if len(a.cmd.Commands) == 0 {
+	if a.leaf(tok) {
 		a.args, a.behind = append(a.args, tok), append(a.behind, a.list)
 		if n := len(a.cmd.Args); n > 0 && len(a.args) >= n && a.cmd.Args[n-1].Rest {
 			a.ended, a.list = true, nil
@@ -255,8 +259,23 @@ func (a *arranger) positional(tok string) error {
 	return nil
 }
 
+// leaf tells whether the next word is an argument of the command itself, and takes notice if
+// it is the first.
+func (a *arranger) leaf(tok string) bool {
+	switch {
+	case len(a.cmd.Commands) == 0 || len(a.args) > 0:
+		return true
+	case a.cmd.Run == nil || len(a.cmd.Args) == 0:
+		return false
+	}
+	return a.ended || a.cmd.sub(tok) == nil && tok != "help"
+}
+
 // finish checks what only the end of the line shows.
 func (a *arranger) finish() (*line, error) {
+	if a.cmd.Run != nil {
+		a.known = a.cmd.flags() // no sub-command is named any more
+	}
 	for _, f := range a.found {
 		// A flag before the sub-command may be one of another sub-command.
 		here := a.lookup(f.flag.Name)
@@ -297,7 +316,7 @@ func (a *arranger) finish() (*line, error) {
 
 // count checks the number of positional arguments.
 func (a *arranger) count() error {
-	if len(a.cmd.Commands) > 0 {
+	if a.cmd.Run == nil && len(a.cmd.Commands) > 0 {
 		var names []string
 		for _, s := range a.cmd.Commands {
 			names = append(names, s.Name)

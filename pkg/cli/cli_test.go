@@ -114,9 +114,13 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, spoil := range map[string]func(c *Command){
-		"a name and a usage":           func(c *Command) { c.Usage = "" },
-		"full stop":                    func(c *Command) { c.Usage = "Do it." },
-		"either Run or Commands":       func(c *Command) { c.Run = nil },
+		"a name and a usage":          func(c *Command) { c.Usage = "" },
+		"full stop":                   func(c *Command) { c.Usage = "Do it." },
+		"want either Run or Commands": func(c *Command) { c.Run = nil },
+		"flag --upper is defined twice": func(c *Command) {
+			c.Commands = []*Command{{Name: "s", Usage: "u", Run: run}}
+			c.Flags = []Flag{{Name: "upper"}, {Name: "upper"}}
+		},
 		"belong to its sub-commands":   func(c *Command) { c.Run = nil; c.Commands = []*Command{good()} },
 		"stands for many":              func(c *Command) { c.Args = []Arg{{Name: "A", Many: true}, {Name: "B"}} },
 		"stands for one word":          func(c *Command) { c.Args = []Arg{{Name: "A", Rest: true}} },

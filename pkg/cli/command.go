@@ -30,7 +30,8 @@ type Command struct {
 	// command has no code for one.
 	Accelerator Accelerator
 
-	// Commands are sub-commands. A command has either these or Run.
+	// Commands are sub-commands. A command has these or Run, or both: then a first word
+	// that is the name of one is that, and no argument.
 	Commands []*Command
 
 	original string // its own name, and
@@ -79,10 +80,10 @@ func (c *Command) Check() error {
 	if strings.HasSuffix(c.Usage, ".") {
 		complain("usage ends in a full stop")
 	}
-	if (c.Run == nil) == (len(c.Commands) == 0) {
-		complain("want either Run or Commands")
+	if c.Run == nil && len(c.Commands) == 0 {
+		complain("want either Run or Commands, or both")
 	}
-	if len(c.Commands) > 0 && (len(c.Args) > 0 || len(c.Flags) > 0 || c.Shared != 0) {
+	if c.Run == nil && len(c.Commands) > 0 && (len(c.Args) > 0 || len(c.Flags) > 0 || c.Shared != 0) {
 		complain("arguments and flags belong to its sub-commands")
 	}
 	for i, a := range c.Args {
@@ -96,7 +97,7 @@ func (c *Command) Check() error {
 			complain("required argument %s comes after an optional one", a.Name)
 		}
 	}
-	if len(c.Commands) == 0 {
+	if c.Run != nil {
 		seen := map[string]bool{}
 		for _, f := range c.flags() {
 			if f.Name != canonical(f.Name) {

@@ -32,16 +32,19 @@ type leaf struct {
 }
 
 func leaves(c *Command, path []string) []leaf {
-	if len(c.Commands) == 0 {
-		flags := slices.DeleteFunc(c.flags(), func(f Flag) bool { return f.Hidden })
-		return []leaf{{path, c, flags}}
-	}
 	var all []leaf
+	if len(c.Commands) == 0 || c.Run != nil {
+		flags := slices.DeleteFunc(c.flags(), func(f Flag) bool { return f.Hidden })
+		all = []leaf{{path, c, flags}}
+	}
 	for _, s := range c.Commands {
 		all = append(all, leaves(s, append(slices.Clone(path), s.Name))...)
 	}
 	return all
 }
+
+// both tells whether a command does something itself beside its sub-commands.
+func both(leaves []leaf) bool { return len(leaves) > 1 && len(leaves[0].path) == 0 }
 
 // spellings are a flag's long forms as a shell offers them.
 func (f *Flag) spellings() []string {
@@ -119,11 +122,21 @@ func bash(b *bufio.Writer, c *Command, leaves []leaf) {
 		fmt.Fprintf(b, `  for w in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$w" in %s) sub="$w"; break ;; esac
   done
-  if [[ -z $sub ]]; then
+`, strings.Join(subs, "|"))
+		if both(leaves) {
+			fmt.Fprintf(b, `  if [[ -z $sub && $COMP_CWORD == 1 && $cur != -* ]]; then
+    compopt -o filenames 2>/dev/null
+    COMPREPLY=($(compgen -f -W "%s" -- "$cur"))
+    return
+  fi
+`, strings.Join(subs, " "))
+		} else {
+			fmt.Fprintf(b, `  if [[ -z $sub ]]; then
     COMPREPLY=($(compgen -W "%s --help --version --completion" -- "$cur"))
     return
   fi
-`, strings.Join(subs, "|"), strings.Join(subs, " "))
+`, strings.Join(subs, " "))
+		}
 	}
 	eachLeaf(b, leaves, func(l leaf) {
 		fmt.Fprintf(b, "    case \"$prev\" in\n")
@@ -161,7 +174,11 @@ func zsh(b *bufio.Writer, c *Command, leaves []leaf) {
 		for _, s := range c.Commands {
 			fmt.Fprintf(b, "\n      %s", quoteZsh(s.Name+":"+s.Usage))
 		}
-		fmt.Fprintf(b, "\n    )\n    _describe command commands\n    return\n  fi\n")
+		if both(leaves) {
+			fmt.Fprintf(b, "\n    )\n    if (( CURRENT == 2 )); then _describe command commands; fi\n  fi\n")
+		} else {
+			fmt.Fprintf(b, "\n    )\n    _describe command commands\n    return\n  fi\n")
+		}
 	}
 	eachLeaf(b, leaves, func(l leaf) {
 		fmt.Fprintf(b, "    _arguments -s")
@@ -208,6 +225,9 @@ func fish(b *bufio.Writer, c *Command, leaves []leaf) {
 	}
 	for _, l := range leaves {
 		condition := ""
+		if both(leaves) && len(l.path) == 0 {
+			condition = " -n " + quote("not __fish_seen_subcommand_from "+strings.Join(subNames(leaves), " "))
+		}
 		if len(l.path) > 0 {
 			condition = " -n " + quote("__fish_seen_subcommand_from "+l.path[0])
 		}

@@ -15,10 +15,11 @@ const helpWidth = 100
 func printHelp(w io.Writer, c *Command, path string) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "%s - %s\n\nUsage:\n", path, c.Usage)
+	if c.Run != nil {
+		fmt.Fprintf(b, "  %s [flags]\n", c.synopsis(path))
+	}
 	if len(c.Commands) > 0 {
 		fmt.Fprintf(b, "  %s COMMAND [flags]\n", path)
-	} else {
-		fmt.Fprintf(b, "  %s [flags]\n", c.synopsis(path))
 	}
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(c.Description), "\n\n") {
 		if paragraph != "" {
@@ -51,7 +52,7 @@ func printHelp(w io.Writer, c *Command, path string) error {
 		table(b, rows)
 	}
 	all := c.flags()
-	if len(c.Commands) > 0 {
+	if c.Run == nil && len(c.Commands) > 0 {
 		all = commonFlags(0)
 	}
 	flagSection(b, "Options", all[:len(c.Flags)])

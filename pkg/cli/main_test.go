@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 		"old_demo.py": func() { cli.Main(demo()) },
 		"demolition":  func() { cli.Main(demo()) },
 		"many":        func() { cli.Main(many()) },
+		"both":        func() { cli.Main(both()) },
 	})
 }
 
@@ -32,6 +33,7 @@ func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }
 func TestCommands(t *testing.T) {
 	clitest.Check(t, demo())
 	clitest.Check(t, many())
+	clitest.Check(t, both())
 }
 
 // demo is a stage in small: it copies a file into a folder, in two halves.
@@ -180,6 +182,19 @@ func show(r *cli.Run) error {
 		}
 	}
 	return nil
+}
+
+// both does something itself and has sub-commands.
+func both() *cli.Command {
+	c := many()
+	c.Name, c.Usage = "both", "one job, and others beside it"
+	c.Args = []cli.Arg{{Name: "PATH", Usage: "a place", Optional: true}}
+	c.Flags = []cli.Flag{{Name: "upper", Short: "u", Kind: cli.Bool, Usage: "in capitals"}, {Name: "depth", Kind: cli.Int, Default: "3", Usage: "how deep"}}
+	c.Run = func(ctx context.Context, r *cli.Run) error {
+		_, err := fmt.Fprintf(r.Stdout, "itself %q %v %d\n", r.Arg("PATH"), r.Bool("upper"), r.Int("depth"))
+		return err
+	}
+	return c
 }
 
 // many has sub-commands, with flags and arguments of their own.

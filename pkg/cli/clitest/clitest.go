@@ -50,6 +50,7 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/units"
+	"strata/pkg/gpu/nvml"
 	"strata/pkg/zarr/store"
 	"strata/tests/cudaemu"
 )
@@ -81,7 +82,8 @@ func Scripts(t *testing.T, dir string) {
 			e.Setenv("ROOT", root)
 			// Under the race detector every process would sleep a second at its end.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
-			e.Setenv(cudaemu.Variable, "libcuda.so.none")     // also on machines that have one
+			e.Setenv(cudaemu.Variable, "libcuda.so.none") // also on machines that have one
+			e.Setenv(nvml.Variable, "libnvidia-ml.so.none")
 			e.Setenv("STRATA_LEASE_DIR", e.WorkDir+".leases") // of its own, removed with the scripts' folder
 			return err
 		},
@@ -103,7 +105,7 @@ func Scripts(t *testing.T, dir string) {
 				lib, err := cudaemu.Build()
 				ts.Check(err)
 				for variable, value := range cudaemu.Environment(lib) {
-					if variable == cudaemu.Variable || ts.Getenv(variable) == "" {
+					if now := ts.Getenv(variable); now == "" || strings.HasSuffix(now, ".so.none") {
 						ts.Setenv(variable, value)
 					}
 				}
