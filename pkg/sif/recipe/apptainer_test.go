@@ -67,8 +67,15 @@ func TestApptainerRecipes(t *testing.T) {
 		if d := cmp.Diff(want, strings.Fields(listOf(t, post, "strip"))); d != "" {
 			t.Errorf("%s: left out: %s", file, d)
 		}
+		// apptainer build has the machine's own folders there: nothing of them is touched.
+		post = strings.Replace(post, "mkdir -p "+strings.Join(sif.MountPoints, " ")+"\n", "", 1)
+		for _, dir := range hostFolders {
+			if m := regexp.MustCompile(`(?m)^.*[\s"'=]` + dir + `([/\s"'*;].*)?$`).FindString(post); m != "" {
+				t.Errorf("%s: %%post uses the machine's %s: %s", file, dir, strings.TrimSpace(m))
+			}
+		}
 		links := map[string]string{}
-		for _, m := range regexp.MustCompile(`ln -sfn (\S+) (\S+)`).FindAllStringSubmatch(post, -1) {
+		for _, m := range regexp.MustCompile(`ln -sfn ([^\s$]+) ([^\s$]+)\n`).FindAllStringSubmatch(post, -1) {
 			links[m[2]] = m[1]
 		}
 		if d := cmp.Diff(Links, links); d != "" {
@@ -81,7 +88,7 @@ func TestApptainerRecipes(t *testing.T) {
 			t.Errorf("%s: not of the lock's date %v", file, lock.Date)
 		}
 		for _, dir := range sif.MountPoints {
-			if !slices.Contains(strings.Fields(post), dir) {
+			if !slices.Contains(strings.Fields(def.Script("post")), dir) {
 				t.Errorf("%s: does not make %s", file, dir)
 			}
 		}
@@ -119,6 +126,9 @@ func programs(t *testing.T) []string {
 	}
 	return names
 }
+
+// hostFolders are those of the machine that apptainer build shows to %post.
+var hostFolders = []string{"/tmp", "/var/tmp", "/dev", "/proc", "/sys", "/home", "/root"}
 
 // leftovers are files that belong to no package.
 func leftovers(nvidia bool) string {
@@ -173,14 +183,18 @@ func apptainerDef(t *testing.T, lock *deb.Lock, file string, nvidia bool) string
 	text += `%post
     set -eu
     export DEBIAN_FRONTEND=noninteractive
+    # In the image, since the temporary folders are the machine's own during a build.
+    work=/strata-build
+    mkdir $work
     packages="` + packages.String() + `"
     strip="` + strip.String() + `"
 
     # At this time Debian had exactly these versions; its snapshot archive still has them.
+    snapshot=http://snapshot.debian.org/archive
     date=` + lock.Date.Format("20060102T150405Z") + `
     rm -rf /etc/apt/sources.list /etc/apt/sources.list.d
     for suite in debian/$date,` + lock.Suite + ` debian/$date,` + lock.Suite + `-updates debian-security/$date,` + lock.Suite + `-security; do
-        echo "deb [check-valid-until=no] ${SNAPSHOT:-http://snapshot.debian.org/archive}/${suite%,*} ${suite#*,} main" >> /etc/apt/sources.list
+        echo "deb [check-valid-until=no] $snapshot/${suite%,*} ${suite#*,} main" >> /etc/apt/sources.list
     done
     apt-get update
     apt-get install -y --no-install-recommends --allow-downgrades --allow-change-held-packages $packages
@@ -193,17 +207,17 @@ func apptainerDef(t *testing.T, lock *deb.Lock, file string, nvidia bool) string
 		text += `
     # NVIDIA's libraries, under NVIDIA's licences, which are kept with them.
     apt-get install -y --no-install-recommends python3-pip
-    mkdir /tmp/wheels
-    cat > /tmp/wheels/list.txt <<'LIST'
+    mkdir $work/wheels
+    cat > $work/wheels/list.txt <<'LIST'
 `
 		for _, w := range list {
 			text += fmt.Sprintf("%s==%s --hash=sha256:%s\n", w.Name, w.Version, w.SHA256)
 		}
 		text += `LIST
-    python3 -m pip download --no-deps --require-hashes --only-binary=:all: --dest=/tmp/wheels --requirement=/tmp/wheels/list.txt
+    python3 -m pip download --no-deps --require-hashes --only-binary=:all: --dest=$work/wheels --requirement=$work/wheels/list.txt
     python3 - <<'UNPACK'
 import glob, os, re, shutil, zipfile
-for wheel in glob.glob("/tmp/wheels/*.whl"):
+for wheel in glob.glob("/strata-build/wheels/*.whl"):
     docs = "/usr/share/doc/" + os.path.basename(wheel).split("-")[0].replace("_", "-")
     archive = zipfile.ZipFile(wheel)
     for name in archive.namelist():
@@ -219,17 +233,16 @@ for wheel in glob.glob("/tmp/wheels/*.whl"):
             shutil.copyfileobj(source, target)
         os.chmod(to, 0o644)
 UNPACK
-    rm -rf /tmp/wheels
 `
 	}
 	text += `
     # What Debian's image has besides (apt, dpkg, perl), and what only they need, goes: all files that
     # belong to a package, but to none of the list, and what packages made when they were installed.
     find /usr/share/doc -type f ! -name 'copyright*' ! -path '*/nvidia-*' -delete
-    for p in $packages; do dpkg-query -L "${p%%=*}"; done | sort -u > /tmp/keep
-    dpkg-query -W -f '${binary:Package}\n' | while read -r p; do dpkg-query -L "$p"; done | sort -u > /tmp/all
-    comm -13 /tmp/keep /tmp/all > /tmp/gone
-    exec 9< /tmp/gone
+    for p in $packages; do dpkg-query -L "${p%%=*}"; done | sort -u > $work/keep
+    dpkg-query -W -f '${binary:Package}\n' | while read -r p; do dpkg-query -L "$p"; done | sort -u > $work/all
+    comm -13 $work/keep $work/all > $work/gone
+    exec 9< $work/gone
     while read -r name <&9; do
         if [ -h "$name" ] || [ -f "$name" ]; then rm -f "$name"; fi
     done
@@ -237,7 +250,7 @@ UNPACK
 ` + links.String() + `    programs="` + strings.Join(programs(t), " ") + `"
     for name in $programs; do ln -s strata ` + binDir + `/"$name"; done
     mkdir -p` + mounts.String() + `
-    rm -rf $strip /tmp/* /var/lib/apt /var/lib/dpkg /etc/apt /etc/alternatives /usr/share/ca-certificates` + leftovers(nvidia) + `
+    rm -rf $strip $work /var/lib/apt /var/lib/dpkg /etc/apt /etc/alternatives /usr/share/ca-certificates` + leftovers(nvidia) + `
 
 `
 	for _, name := range []string{"environment", "runscript", "test", "help"} {
