@@ -16,7 +16,7 @@ BENCH_GIB ?= 2
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build image image-gpu links test test-plain test-race lint vuln fuzz kernels kernels-check gpu-verify test-cuda-double demo bench interop test-nextflow test-report test-slurm test-arm64 clean
+.PHONY: help build image image-gpu links test test-plain test-race lint vuln fuzz kernels kernels-check gpu-verify test-cuda-double demo bench interop test-nextflow test-report test-slurm test-server-setup test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -94,6 +94,9 @@ test-report: build ## the quality report in headless Chromium
 
 test-slurm: build ## the workflow on a one-node SLURM (root)
 	@tests/slurm/run.sh
+
+test-server-setup: ## the scripts for administrators, on small sources and with doubles of what they call
+	@tests/server_setup/run.sh
 
 clean: ## remove what was built
 	rm -rf bin nextflow/bin build demo-out
