@@ -17,10 +17,10 @@ type Limits struct {
 // CgroupLimits reads the limits that hold for this process, the smallest on
 // the way from its group to the root; cgroup versions 1 and 2. Systems without
 // control groups have no limits.
-func CgroupLimits() Limits { return cgroupLimits("") }
+func CgroupLimits() Limits { return CgroupLimitsBelow("") }
 
-// cgroupLimits reads below another root folder, for tests.
-func cgroupLimits(root string) Limits {
+// CgroupLimitsBelow reads below another root folder, where the files of a machine were recorded.
+func CgroupLimitsBelow(root string) Limits {
 	var l Limits
 	groups, err := os.ReadFile(root + "/proc/self/cgroup")
 	if err != nil {

@@ -78,7 +78,7 @@ func TestCgroupLimits(t *testing.T) {
 		}, `{"cpus":null,"memory":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := json.Marshal(cgroupLimits(files(t, c.files)))
+			got, err := json.Marshal(CgroupLimitsBelow(files(t, c.files)))
 			if err != nil || string(got) != c.want {
 				t.Errorf("%s, %v; want %s", got, err, c.want)
 			}

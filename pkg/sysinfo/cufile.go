@@ -1,0 +1,134 @@
+package sysinfo
+
+import (
+	"encoding/json"
+	"path"
+	"strings"
+)
+
+// CuFile is cuFile's configuration.
+type CuFile struct {
+	File   string `json:"file"`   // in force; "" if there is none and the built-in defaults hold
+	From   string `json:"from"`   // what names it: the variable CUFILE_ENV_PATH_JSON, or "" for a usual place
+	Reason string `json:"reason"` // why the file cannot be used, with its line
+	// Library is where the library lies, of the places where packages put it; "" if in none.
+	Library string `json:"library"`
+
+	// What the file and, before it, environment variables say; null for the default.
+	AllowCompat  *bool    `json:"allow_compat_mode"`
+	ForceCompat  *bool    `json:"force_compat_mode"`
+	P2PDMA       *bool    `json:"use_pci_p2pdma"`
+	PollMode     *bool    `json:"use_poll_mode"`
+	RDMAWrite    *bool    `json:"gds_rdma_write_support"`
+	MaxDirectKiB *int64   `json:"max_direct_io_size_kb"`
+	CacheKiB     *int64   `json:"max_device_cache_size_kb"`
+	BufferKiB    *int64   `json:"per_buffer_cache_size_kb"`
+	PinnedKiB    *int64   `json:"max_device_pinned_mem_size_kb"`
+	RDMA         []string `json:"rdma_dev_addr_list"`
+	LogLevel     string   `json:"log_level"`
+	LogDir       string   `json:"log_dir"`
+
+	FileSystems map[string]any `json:"fs"` // settings of file systems, as they stand in the file
+
+	DenyMounts      []string `json:"deny_mounts"`
+	DenyFileSystems []string `json:"deny_filesystems"`
+	DenyDevices     []string `json:"deny_devices"`
+	DenyDrivers     []string `json:"deny_drivers"`
+}
+
+// On reports whether a setting that is off by default is on.
+func On(setting *bool) bool { return setting != nil && *setting }
+
+func (r Root) cuFile(env map[string]string) CuFile {
+	var c CuFile
+	c.Library = r.cuFileLibrary(env)
+	if name := env["CUFILE_ENV_PATH_JSON"]; name != "" {
+		c.File, c.From = name, "CUFILE_ENV_PATH_JSON"
+	} else {
+		c.File = r.first("/etc/cufile.json", "/usr/local/cuda/gds/cufile.json")
+	}
+	if c.File != "" {
+		b, err := r.read(c.File)
+		if err == nil {
+			err = c.parse(b)
+			if err != nil {
+				c.Reason = c.File + ": " + err.Error()
+			}
+		} else {
+			c.Reason = why(c.File, err)
+		}
+	}
+	for name, to := range map[string]**bool{"CUFILE_ALLOW_COMPAT_MODE": &c.AllowCompat, "CUFILE_FORCE_COMPAT_MODE": &c.ForceCompat, "CUFILE_USE_PCIP2PDMA": &c.P2PDMA} {
+		switch strings.ToLower(env[name]) {
+		case "true", "1":
+			v := true
+			*to = &v
+		case "false", "0":
+			v := false
+			*to = &v
+		}
+	}
+	for _, list := range []*[]string{&c.RDMA, &c.DenyMounts, &c.DenyFileSystems, &c.DenyDevices, &c.DenyDrivers} {
+		if *list == nil {
+			*list = []string{}
+		}
+	}
+	if c.FileSystems == nil {
+		c.FileSystems = map[string]any{}
+	}
+	return c
+}
+
+// parse reads a cufile.json. What it does not know it passes over, as cuFile does.
+func (c *CuFile) parse(text []byte) error {
+	var f struct {
+		Logging struct {
+			Dir   string `json:"dir"`
+			Level string `json:"level"`
+		} `json:"logging"`
+		Properties struct {
+			AllowCompat  *bool    `json:"allow_compat_mode"`
+			ForceCompat  *bool    `json:"force_compat_mode"`
+			P2PDMA       *bool    `json:"use_pci_p2pdma"`
+			PollMode     *bool    `json:"use_poll_mode"`
+			RDMAWrite    *bool    `json:"gds_rdma_write_support"`
+			MaxDirectKiB *int64   `json:"max_direct_io_size_kb"`
+			CacheKiB     *int64   `json:"max_device_cache_size_kb"`
+			BufferKiB    *int64   `json:"per_buffer_cache_size_kb"`
+			PinnedKiB    *int64   `json:"max_device_pinned_mem_size_kb"`
+			RDMA         []string `json:"rdma_dev_addr_list"`
+		} `json:"properties"`
+		FS       map[string]any             `json:"fs"`
+		DenyList map[string]json.RawMessage `json:"denylist"`
+		Old      map[string]json.RawMessage `json:"blacklist"` // until GDS 1.0
+	}
+	if err := decodeCommented(text, &f); err != nil {
+		return err
+	}
+	p := f.Properties
+	c.AllowCompat, c.ForceCompat, c.P2PDMA, c.PollMode, c.RDMAWrite = p.AllowCompat, p.ForceCompat, p.P2PDMA, p.PollMode, p.RDMAWrite
+	c.MaxDirectKiB, c.CacheKiB, c.BufferKiB, c.PinnedKiB, c.RDMA = p.MaxDirectKiB, p.CacheKiB, p.BufferKiB, p.PinnedKiB, p.RDMA
+	c.LogLevel, c.LogDir, c.FileSystems = f.Logging.Level, f.Logging.Dir, f.FS
+	for _, list := range []map[string]json.RawMessage{f.DenyList, f.Old} {
+		for name, to := range map[string]*[]string{"mounts": &c.DenyMounts, "filesystems": &c.DenyFileSystems, "devices": &c.DenyDevices, "drivers": &c.DenyDrivers} {
+			var words []string
+			if json.Unmarshal(list[name], &words) == nil {
+				*to = append(*to, words...)
+			}
+		}
+	}
+	return nil
+}
+
+// cuFileLibrary looks where CUDA's packages and distributions put the library, and in LD_LIBRARY_PATH.
+func (r Root) cuFileLibrary(env map[string]string) string {
+	dirs := strings.Split(env["LD_LIBRARY_PATH"], ":")
+	dirs = append(dirs, "/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib", "/usr/local/cuda/targets/sbsa-linux/lib",
+		"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")
+	for _, d := range dirs {
+		if name := path.Join(d, "libcufile.so.0"); path.IsAbs(name) && r.exists(name) {
+			return name
+		}
+	}
+	return ""
+}

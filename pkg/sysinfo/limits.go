@@ -1,0 +1,72 @@
+package sysinfo
+
+import (
+	"strconv"
+	"strings"
+
+	"strata/pkg/cli/host"
+)
+
+// Limits are what the process may use.
+type Limits struct {
+	Locked Fact[Limit]   `json:"memlock"`       // bytes that may be locked in memory
+	Files  Fact[Limit]   `json:"nofile"`        // files that may be open
+	CPUs   Fact[float64] `json:"cgroup_cpus"`   // of the control group
+	Memory Fact[int64]   `json:"cgroup_memory"` // bytes, of the control group
+}
+
+// Limit is a user limit; -1 is none.
+type Limit struct {
+	Soft int64 `json:"soft"`
+	Hard int64 `json:"hard"`
+}
+
+func (r Root) limits() Limits {
+	var l Limits
+	b, err := r.read("/proc/self/limits")
+	if err != nil {
+		reason := why("/proc/self/limits", err)
+		l.Locked, l.Files = Fact[Limit]{Reason: reason}, Fact[Limit]{Reason: reason}
+	} else {
+		l.Locked = parseLimit(string(b), "Max locked memory")
+		l.Files = parseLimit(string(b), "Max open files")
+	}
+	c := host.CgroupLimitsBelow(strings.TrimSuffix(r.dir, "/"))
+	l.CPUs, l.Memory = unknown[float64]("the control group sets none"), unknown[int64]("the control group sets none")
+	if c.CPUs != nil {
+		l.CPUs = known(*c.CPUs)
+	}
+	if c.Memory != nil {
+		l.Memory = known(*c.Memory)
+	}
+	return l
+}
+
+// parseLimit finds a line such as "Max open files            1024                 524288               files".
+func parseLimit(text, name string) Fact[Limit] {
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(line, name)
+		if !ok {
+			continue
+		}
+		f := strings.Fields(rest)
+		if len(f) < 2 {
+			break
+		}
+		soft, ok1 := limitOf(f[0])
+		hard, ok2 := limitOf(f[1])
+		if ok1 && ok2 {
+			return known(Limit{soft, hard})
+		}
+		break
+	}
+	return unknown[Limit]("/proc/self/limits has no usable line %q", name)
+}
+
+func limitOf(word string) (int64, bool) {
+	if word == "unlimited" {
+		return -1, true
+	}
+	n, err := strconv.ParseInt(word, 10, 64)
+	return n, err == nil && n >= 0
+}

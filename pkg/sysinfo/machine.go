@@ -1,0 +1,56 @@
+package sysinfo
+
+import (
+	"context"
+	"time"
+)
+
+// Machine is all facts of a machine.
+type Machine struct {
+	Kernel       Kernel       `json:"kernel"`
+	Distribution Distribution `json:"distribution"`
+	Security     Security     `json:"security"`
+	Container    Container    `json:"container"`
+	Job          *Job         `json:"job"` // null outside of SLURM
+	Limits       Limits       `json:"limits"`
+	Driver       Driver       `json:"driver"`
+	NvidiaFS     NvidiaFS     `json:"nvidia_fs"`
+	CuFile       CuFile       `json:"cufile"`
+	PCI          PCI          `json:"pci"`
+	IOMMU        IOMMU        `json:"iommu"`
+	RDMA         RDMA         `json:"rdma"`
+	Listed       Listings     `json:"listed"`
+	Tools        Tools        `json:"tools"`
+	Path         *Path        `json:"path"` // null unless one was asked for
+
+	// Environment is that of the process; of a recorded machine, the recorded one.
+	Environment map[string]string `json:"-"`
+}
+
+// Options say what is read.
+type Options struct {
+	Path      string        // of which it is told where it lies; "" for none
+	NoTools   bool          // do not run NVIDIA's programs
+	ToolLimit time.Duration // for which each may run; 0 is 2 s
+}
+
+// Read reads a machine's facts. It changes nothing; of a recorded machine no program is run.
+func Read(ctx context.Context, r Root, o Options) *Machine {
+	tools := make(chan Tools, 1)
+	go func() { tools <- r.tools(ctx, o) }()
+
+	env := r.environ()
+	m := &Machine{Environment: env, Kernel: r.kernel(), Distribution: r.distribution(), Security: r.security(), Container: r.container(env), Job: job(env), Limits: r.limits()}
+	m.Driver = r.driver(m.Kernel.Release)
+	m.NvidiaFS = r.nvidiaFS(m.Kernel.Release)
+	m.CuFile = r.cuFile(env)
+	m.PCI = r.pci()
+	m.IOMMU = r.iommu(m.Kernel, m.PCI)
+	m.RDMA = r.rdma()
+	m.Listed = listings(m)
+	if o.Path != "" {
+		m.Path = r.path(o.Path)
+	}
+	m.Tools = <-tools
+	return m
+}

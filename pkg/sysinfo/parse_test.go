@@ -1,0 +1,306 @@
+package sysinfo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// As NVIDIA's troubleshooting guide shows it, with lines that go on.
+const oldStats = `GDS Version: 1.0.0.71
+NVFS statistics(ver: 4.0)
+NVFS Driver(version: 2:7:47)
+Mellanox PeerDirect Supported: False
+IO stats: Enabled, peer IO stats: Disabled
+Logging level: warn
+
+Active Shadow-Buffer (MiB): 7
+Active Process: 2
+Reads                           : n=9 ok=8 err=1 readMiB=3 io_state_err=4
+Reads                           : Bandwidth(MiB/s)=5 Avg-Latency(usec)=6
+Sparse Reads : n=6 io=1 holes=2 pages=3
+Writes                          : n=1 ok=2 err=3 writeMiB=4 io_state_err=5
+        pg-cache=6 pg-cache-fail=7 pg-cache-eio=8
+Writes                          : Bandwidth(MiB/s)=9 Avg-Latency(usec)=10
+Mmap : n=183 ok=182 err=1 munmap=181
+Bar1-map                        : n=183 ok=183 err=0 free=165 callbacks=18
+        active=3
+Error                           : cpu-gpu-pages=1 sg-ext=2 dma-map=3 dma-ref=4
+Ops : Read=1 Write=2
+GPU 0000:be:00.0  uuid:87e5c586-88ed-583b-df45-fcee0f1e7917 : Registered_MiB=4 Cache_MiB=5
+        max_pinned_MiB=6 cross_root_port(%)=7
+Something new: x=1
+`
+
+func TestNvfsStats(t *testing.T) {
+	seven := uint64(7)
+	want := &NvfsStats{
+		GDS: "1.0.0.71", Format: "4.0", Driver: "2.7.47", IOStats: true, Logging: "warn", ShadowMiB: 7, Processes: 2,
+		Reads:  NvfsIO{N: 9, OK: 8, Err: 1, MiB: 3, StateErr: 4, Bandwidth: 5, Latency: 6},
+		Sparse: NvfsSparse{6, 1, 2, 3}, Writes: NvfsIO{1, 2, 3, 4, 5, 9, 10, 6, 7, 8},
+		Mmap: NvfsMmap{183, 182, 1, 181}, BAR1: NvfsBAR1{N: 183, OK: 183, Free: 165, Callbacks: 18, Active: 3},
+		Errors: NvfsErrors{1, 2, 3, 4}, Active: NvfsOps{Reads: 1, Writes: 2},
+		GPUs:    []NvfsGPU{{"0000:be:00.0", "GPU-87e5c586-88ed-583b-df45-fcee0f1e7917", 4, 5, 6, &seven}},
+		Unknown: []string{"Something new: x=1"},
+	}
+	if got := parseNvfsStats(oldStats); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+	// Without counting, and what newer versions count.
+	s := parseNvfsStats("IO stats: Disabled, peer IO stats: Enabled\nReads : err=2 io_state_err=3\nWrites\t: err=4 io_state_err=5 pg-cache=6 pg-cache-fail=7 pg-cache-eio=8\n" +
+		"Batches\t\t: n=1 ok=2 err=3 Avg-Submit-Latency(usec)=4\nBar1-map : n=1 delay-frees=9\nOps : Read=0 Write=0 BatchIO=5\nMmap : n=-1 ok=99999999999999999999\n")
+	if s.IOStats || !s.PeerIOStats || s.Reads.Err != 2 || s.Reads.StateErr != 3 || s.Writes.PageCacheEIO != 8 || s.Batches != (NvfsBatches{1, 2, 3, 4}) || s.BAR1.Delayed != 9 ||
+		s.Active.Batches != 5 || !reflect.DeepEqual(s.Unknown, []string{"n=-1", "ok=99999999999999999999"}) {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestDriverVersion(t *testing.T) {
+	for text, want := range map[string]struct {
+		version string
+		open    bool
+	}{
+		"NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\nGCC version: 12.3.0":                     {"535.183.01", false},
+		"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  565.57.01  Release Build  (dvs-builder@U16-I3-B10-06-5)  Thu Oct 10 2024": {"565.57.01", true},
+		"NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.65.06  Release Build":                                                {"580.65.06", true},
+		"GCC version: 12.3.0\n": {"", false},
+		"":                      {"", false},
+	} {
+		if v, open, why := parseDriverVersion(text); v != want.version || open != want.open || (v == "") != (why != "") {
+			t.Errorf("%q: %q, %v, %q", text, v, open, why)
+		}
+	}
+}
+
+func TestCommented(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\n// x \" y\n\"a\": \"//no\", /* 1\n2 */ \"b\": \"\\\"/*\" }": "",
+		"{\n  \"a\": \"x\",\n  // c\n  \"b\": }":                        "line 4: invalid character '}' looking for beginning of value",
+		"{\"properties\": {\n\"use_poll_mode\": \"yes\"}}":              "line 2: properties.use_poll_mode is of type string, want bool",
+		"{ /* never ends": "line 1: unexpected end of JSON input",
+		"":                "line 1: unexpected end of JSON input",
+		"[1]":             "line 1: the document is of type array, want struct",
+		"{\"properties\": {\"rdma_dev_addr_list\": [\"10.0.0.1\"]}}\n// end": "",
+	} {
+		var c CuFile
+		err := c.parse([]byte(text))
+		if got := errorText(err); got != want {
+			t.Errorf("%q:\n%q, want\n%q", text, got, want)
+		}
+	}
+	var c CuFile
+	if err := c.parse([]byte(`{"properties": {"use_pci_p2pdma": true}, "blacklist": {"mounts": ["/a"]}, "denylist": {"mounts": ["/b"], "filesystems": ["xfs"], "drivers": 7}}`)); err != nil ||
+		!On(c.P2PDMA) || len(c.DenyMounts) != 2 || c.DenyFileSystems[0] != "xfs" || c.DenyDrivers != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestACS(t *testing.T) {
+	space := func(caps ...byte) []byte { return append(make([]byte, 256), append(caps, make([]byte, 64)...)...) }
+	for name, c := range map[string]struct {
+		config  []byte
+		control uint16
+		ok      bool
+	}{
+		"only the first part": {make([]byte, 64), 0, false},
+		"none":                {space(), 0, true},
+		"first":               {space(0x0d, 0, 1, 0, 0x7f, 0, 0x1d, 0), 0x1d, true},
+		"second":              {space(0x01, 0, 0x02, 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0d, 0, 1, 0, 0x7f, 0, 0x5, 0), 5, true},
+		"circle":              {space(0x01, 0, 0x02, 0x10), 0, true},
+		"out of the space":    {space(0x01, 0, 0xf2, 0xff), 0, true},
+	} {
+		if control, ok := parseACS(c.config); control != c.control || ok != c.ok {
+			t.Errorf("%s: %#x, %v", name, control, ok)
+		}
+	}
+}
+
+func TestSmallParsers(t *testing.T) {
+	if m := parseMounts("36 35 98:0 /a\\040b /mnt\\0112 rw,noatime master:1 - ext4 /dev/x rw,errors=continue\nnonsense\n1 2 0:3 / / rw - tmpfs\n"); len(m) != 1 ||
+		!reflect.DeepEqual(m[0], Mount{"98:0", "/a b", "/mnt\t2", "ext4", "/dev/x", []string{"rw", "noatime", "errors=continue"}}) {
+		t.Errorf("%+v", m)
+	}
+	mounts := []Mount{{Point: "/", Type: "a"}, {Point: "/data", Type: "b"}, {Point: "/data", Type: "c"}, {Point: "/database", Type: "d"}}
+	for name, want := range map[string]string{"/": "a", "/data": "c", "/data/x": "c", "/database/x": "d", "/dat": "a"} {
+		if m := mountOf(mounts, name); m == nil || m.Type != want {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+	for text, want := range map[string]int64{
+		"0x1 0x2 0x3\n0x28000000000 0x28fffffffff 0x14220c\n": 1 << 36, "0x1\n0x0 0x0 0x0": 0, "x": 0, "0x1\n0x9 0x1": 0, "a\nb c": 0,
+	} {
+		if n, why := parseBAR1(text); n != want || (n == 0) != (why != "") {
+			t.Errorf("%q: %d, %q", text, n, why)
+		}
+	}
+	if s, why := parseTaint("12289"); s != "POE" || why != "" {
+		t.Errorf("taint %q, %q", s, why)
+	}
+	if _, why := parseLockdown("none integrity"); why == "" {
+		t.Error("no lockdown is marked, and that is no reason")
+	}
+	if l := parseLimit("Max open files            1024                 unlimited            files     \n", "Max open files"); l.Value != (Limit{1024, -1}) {
+		t.Errorf("%+v", l)
+	}
+	for bus, want := range map[string]string{"00000000:C1:00.0": "0000:c1:00.0", "41:00.0": "0000:41:00.0", "10000:e1:00.0": "10000:e1:00.0"} {
+		if got := canonicalBus(bus); got != want {
+			t.Errorf("%s: %s", bus, got)
+		}
+	}
+	names := []string{"nvme10", "nvme2", "b", "nvme02", "a1b", "a1a"}
+	sortNames(names)
+	if got := strings.Join(names, " "); got != "a1a a1b b nvme2 nvme02 nvme10" && got != "a1a a1b b nvme02 nvme2 nvme10" {
+		t.Error(got)
+	}
+	for _, c := range []struct {
+		a, b string
+		less bool
+	}{{"6.2", "6.10.3-generic", true}, {"6.10", "6.2", false}, {"2.28.4", "2.28.4", false}, {"7.0.0-1", "7.0", false}, {"", "1", true}} {
+		if versionLess(c.a, c.b) != c.less {
+			t.Errorf("%q < %q is %v", c.a, c.b, !c.less)
+		}
+	}
+	v := shellVariables("A=\"x \\\"y\\\" \\$z\"\n# B=1\nC='q\"'\nD=plain\n=5\nE=\"\n")
+	if v["A"] != `x "y" $z` || v["C"] != `q"` || v["D"] != "plain" || v["B"] != "" || v["E"] != `"` {
+		t.Errorf("%q", v)
+	}
+}
+
+func TestSupport(t *testing.T) {
+	for line, want := range map[string]bool{
+		"ext4 rw": true, "ext4 rw,data=ordered": true, "ext4 rw,data=journal": false, "ext4 data=writeback": false, "xfs rw": true, "nfs4 vers=4.2,proto=tcp": false, "nfs vers=3,proto=rdma": true,
+		"nfs rw,rdma": true, "lustre rw": true, "beegfs rw": true, "gpfs rw": true, "wekafs rw": true, "tmpfs rw": false, "overlay rw": false, "zfs rw": false, "btrfs rw": false, "9p rw": false,
+		"fuse.sshfs rw": false, "fuseblk rw": false, "made-up rw": false,
+	} {
+		kind, options, _ := strings.Cut(line, " ")
+		s := supportOf(Mount{Type: kind, Options: strings.Split(options, ",")})
+		if s.Supported != want || s.Reason == "" || s.Supported != (s.Driver != "" && s.Next == "") {
+			t.Errorf("%s: %+v", line, s)
+		}
+	}
+	for model, want := range map[string]bool{
+		"NVIDIA RTX A6000": true, "NVIDIA A100-SXM4-80GB": true, "Tesla V100-SXM3-32GB": true, "NVIDIA H100 80GB HBM3": true, "NVIDIA GeForce RTX 4090": false, "NVIDIA L40S": true,
+		"Quadro RTX 8000": true, "NVIDIA RTX 6000 Ada Generation": true, "NVIDIA TITAN RTX": false, "NVIDIA A10G": true, "": false, "NVIDIA GH200 480GB": true, "something": false,
+	} {
+		if l := ListGPU(model); l.Listed != want || l.Note == "" {
+			t.Errorf("%q: %+v", model, l)
+		}
+	}
+	for d, want := range map[Fact[string]]bool{{Value: "ubuntu 24.04"}: true, {Value: "ubuntu 23.10"}: false, {Value: "rhel 8.3"}: false, {Value: "rhel 8.10"}: true, {Value: "rocky 9.4"}: true, {Value: "debian 12"}: false} {
+		id, version, _ := strings.Cut(d.Value, " ")
+		if l := listDistribution(Distribution{ID: id, Version: version}); l.Listed != want || l.Listed == (l.Note != "") {
+			t.Errorf("%s: %+v", d.Value, l)
+		}
+	}
+	for release, want := range map[string]bool{"4.14.0": false, "4.18.0-553.el8": true, "6.8.0-45-generic": true, "7.0.0-12": true, "7.1.2": false} {
+		if l := listKernel(known(release)); l.Listed != want {
+			t.Errorf("%s: %+v", release, l)
+		}
+	}
+	if KernelOf("2.28.4") != "6.17" || KernelOf("2.30") != "7.0" || KernelOf("2.7") != "" {
+		t.Error(KernelOf("2.28.4"), KernelOf("2.30"), KernelOf("2.7"))
+	}
+}
+
+func TestGDSCheck(t *testing.T) {
+	// GDS 1.18 says by which way, has no version of nvidia-fs, and speaks before it begins.
+	c, why := parseGDSCheck(" No GPU found in the system, use this library only for sysmem\n GDS release version: 1.18.1.6\n nvidia_fs minimum version: 2.12\n =====\n DRIVER CONFIGURATION:\n =====\n NVMe               : nvfs\n NFS : compat\n --rdma_multipath            : Disabled\n" +
+		" =====\n GPU INFO:\n =====\n GPU index 0 NVIDIA T4 bar:1 bar size (MiB):256 supports GDS, IOMMU State: Pass-through or Enabled\n GPU index x\n =====\n PLATFORM INFO:\n =====\n IOMMU: disabled\n Platform verification failed\n")
+	if why != "" || c.Release != "1.18.1.6" || c.NvidiaFS != "" || c.Drivers["NVMe"] != "nvfs" || c.Drivers["rdma_multipath"] != "Disabled" || len(c.GPUs) != 1 ||
+		c.GPUs[0] != (GDSCheckGPU{0, "NVIDIA T4", 256, true, "Pass-through or Enabled"}) || c.Platform["IOMMU"] != "disabled" || c.OK {
+		t.Errorf("%+v, %s", c, why)
+	}
+	if _, why := parseGDSCheck("error: no such file\n"); why != `gdscheck printed nothing that is known: "error: no such file"` {
+		t.Error(why)
+	}
+	if _, why := parseSMI("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"); !strings.HasPrefix(why, "nvidia-smi lists no GPU: ") {
+		t.Error(why)
+	}
+}
+
+// A tree in which links lead out, pipes block and folders stand where files should be.
+func TestHostileTree(t *testing.T) {
+	dir := t.TempDir()
+	for _, d := range []string{"proc/self/mountinfo", "sys/bus/pci/devices/0000:01:00.0/class", "etc/os-release", "proc/driver/nvidia-fs/stats"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("6.6.6"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{
+		"proc/sys/kernel/osrelease": secret, "proc/cmdline": "/proc/cmdline", "proc/modules": "../../../../../../../../etc/passwd", "sys/block": "/",
+		"proc/driver/nvidia-fs/version": "../../../up",
+	} {
+		at := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "up"), bytes.Repeat([]byte("9.9\n"), 1<<20), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r, err := At(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := Read(context.Background(), r, Options{Path: "/../../etc"})
+	if m.Kernel.Release.Known() || m.Kernel.Line.Reason != "/proc/cmdline: too many symbolic links" || m.Distribution.Reason != "/etc/os-release: not a regular file" ||
+		m.Path.Reason != "/proc/self/mountinfo: not a regular file" || m.NvidiaFS.Version.Value == "" || len(m.NvidiaFS.Version.Value) > 100 || m.NvidiaFS.Stats != nil {
+		t.Errorf("%+v\n%+v", m, m.Path)
+	}
+	if _, err := At(secret); err == nil || !strings.Contains(err.Error(), "is no folder: want one with proc, sys and etc") {
+		t.Error(err)
+	}
+	if _, err := At(dir + "/missing"); err == nil {
+		t.Error("a folder that is not there")
+	}
+}
+
+// The machine that the test runs on: whatever it is, it is read and can be written.
+func TestLive(t *testing.T) {
+	m := Read(context.Background(), Live(), Options{Path: t.TempDir(), NoTools: true})
+	if _, err := json.Marshal(m); err != nil {
+		t.Fatal(err)
+	}
+	if !m.Kernel.Release.Known() || m.Path.Reason != "" || !m.Limits.Files.Known() {
+		t.Errorf("%+v, %+v", m.Kernel, m.Path)
+	}
+	if p := Live().path("/no/such/file"); p.Reason != "there is no /no/such/file" {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestRunTool(t *testing.T) {
+	ctx := context.Background()
+	if f := runTool(ctx, 30*time.Second, "/bin/sh", "-c", "echo out; echo err >&2; exit 3"); f.Value != "out\n" {
+		t.Errorf("%+v", f)
+	}
+	if f := runTool(ctx, 50*time.Millisecond, "/bin/sh", "-c", "sleep 100"); f.Known() || !strings.Contains(f.Reason, "did not end within 50ms") {
+		t.Errorf("%+v", f)
+	}
+	if f := runTool(ctx, 30*time.Second, "/bin/sh", "-c", "exit 1"); f.Reason != "/bin/sh: exit status 1" {
+		t.Errorf("%+v", f)
+	}
+	if f := runTool(ctx, 30*time.Second, "/bin/sh", "-c", "head -c 3000000 /dev/zero"); len(f.Value) != mostBytes {
+		t.Errorf("%d bytes, %s", len(f.Value), f.Reason)
+	}
+}

@@ -1,0 +1,62 @@
+package sysinfo
+
+import (
+	"encoding/csv"
+	"strconv"
+	"strings"
+)
+
+var smiFields = []string{"index", "name", "uuid", "pci.bus_id", "driver_version", "memory.total", "memory.used", "compute_mode", "ecc.mode.current", "mig.mode.current",
+	"pcie.link.gen.current", "pcie.link.gen.max", "pcie.link.width.current", "pcie.link.width.max"}
+
+// SMIGPU is what nvidia-smi says of a GPU. What it does not know is "" or 0.
+type SMIGPU struct {
+	Index    int64  `json:"index"`
+	Name     string `json:"name"`
+	UUID     string `json:"uuid"`
+	Bus      string `json:"bus"`
+	Driver   string `json:"driver"`
+	TotalMiB int64  `json:"memory_mib"`
+	UsedMiB  int64  `json:"used_mib"`
+	Compute  string `json:"compute_mode"` // "Default", "Exclusive_Process", "Prohibited"
+	ECC      string `json:"ecc"`          // "Enabled", "Disabled"
+	MIG      string `json:"mig"`
+	Gen      int64  `json:"pcie_gen"`
+	MaxGen   int64  `json:"pcie_gen_max"`
+	Width    int64  `json:"pcie_width"`
+	MaxWidth int64  `json:"pcie_width_max"`
+}
+
+// parseSMI reads lines of comma-separated values in the order of smiFields.
+func parseSMI(text string) ([]SMIGPU, string) {
+	c := csv.NewReader(strings.NewReader(text))
+	c.FieldsPerRecord, c.TrimLeadingSpace, c.LazyQuotes = -1, true, true
+	list := []SMIGPU{}
+	for {
+		row, err := c.Read()
+		if err != nil {
+			break
+		}
+		if len(row) != len(smiFields) || len(list) == mostNames {
+			continue
+		}
+		for i, v := range row {
+			if v = strings.TrimSpace(v); strings.HasPrefix(v, "[") {
+				v = "" // [N/A], [Not Supported]
+			}
+			row[i] = v
+		}
+		n := func(i int) int64 { v, _ := strconv.ParseInt(row[i], 10, 64); return v }
+		if _, err := strconv.ParseInt(row[0], 10, 64); err != nil {
+			continue
+		}
+		list = append(list, SMIGPU{
+			Index: n(0), Name: row[1], UUID: row[2], Bus: canonicalBus(row[3]), Driver: row[4], TotalMiB: n(5), UsedMiB: n(6),
+			Compute: row[7], ECC: row[8], MIG: row[9], Gen: n(10), MaxGen: n(11), Width: n(12), MaxWidth: n(13),
+		})
+	}
+	if len(list) == 0 {
+		return nil, "nvidia-smi lists no GPU: " + strconv.Quote(clip(strings.TrimSpace(text)))
+	}
+	return list, ""
+}

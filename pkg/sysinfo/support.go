@@ -1,0 +1,139 @@
+package sysinfo
+
+import "strings"
+
+// Listing says whether something is on NVIDIA's list for GPUDirect Storage.
+type Listing struct {
+	Name   string `json:"name"`
+	Listed bool   `json:"listed"`
+	Note   string `json:"note"`
+	Source string `json:"source"`
+}
+
+// Listings are those of the machine.
+type Listings struct {
+	Distribution Listing   `json:"distribution"`
+	Kernel       Listing   `json:"kernel"`
+	GPUs         []Listing `json:"gpus"`
+}
+
+// distributions that MLNX_OFED or DOCA and GDS are released for, with the oldest version of each.
+var distributions = map[string][]string{
+	"ubuntu": {"18.04", "20.04", "22.04", "24.04", "26.04"},
+	"rhel":   {"8.4", "9", "10"},
+	"rocky":  {"8", "9"},
+}
+
+func listDistribution(d Distribution) Listing {
+	l := Listing{Name: d.Name, Source: sourceTable}
+	versions, ok := distributions[d.ID]
+	switch {
+	case d.Reason != "":
+		l.Note = d.Reason
+	case !ok:
+		l.Note = "listed are Ubuntu, RHEL and Rocky Linux; elsewhere GDS may work, untested by NVIDIA"
+	case d.ID == "ubuntu":
+		for _, v := range versions {
+			l.Listed = l.Listed || v == d.Version
+		}
+		if !l.Listed {
+			l.Note = "listed are the releases " + strings.Join(versions, ", ")
+		}
+	default:
+		for _, v := range versions {
+			major, _, _ := strings.Cut(v, ".")
+			have, _, _ := strings.Cut(d.Version, ".")
+			l.Listed = l.Listed || major == have && !versionLess(d.Version, v)
+		}
+		if !l.Listed {
+			l.Note = "listed are the releases from " + strings.Join(versions, ", ")
+		}
+	}
+	return l
+}
+
+// newestKernel is up to which kernel a version of nvidia-fs builds, newest first.
+var newestKernel = [][2]string{{"2.29", "7.0"}, {"2.28", "6.17"}, {"2.26", "6.14"}, {"2.25", "6.11"}, {"2.19", "6.6"}, {"2.17", "6.2"}}
+
+// KernelOf is the newest kernel that a version of nvidia-fs is known to build on; "" for older versions.
+func KernelOf(nvfs string) string {
+	for _, row := range newestKernel {
+		if !versionLess(nvfs, row[0]) {
+			return row[1]
+		}
+	}
+	return ""
+}
+
+func listKernel(release Fact[string]) Listing {
+	l := Listing{Name: release.String(), Source: sourceTable}
+	switch {
+	case !release.Known():
+		l.Note = release.Reason
+	case versionLess(release.Value, "4.15"):
+		l.Note = "nvidia-fs needs 4.15 or newer"
+	case len(numbers(release.Value)) > 1 && versionLess(newestKernel[0][1], majorMinor(release.Value)):
+		l.Note = "nvidia-fs " + newestKernel[0][0] + " is known to build up to " + newestKernel[0][1]
+	default:
+		l.Listed = true
+	}
+	return l
+}
+
+// majorMinor is "6.8" of "6.8.0-45-generic".
+func majorMinor(version string) string {
+	major, rest, _ := strings.Cut(version, ".")
+	return major + "." + rest[:digits(rest)]
+}
+
+// P2PDMA's list of GPUs is short; nvidia-fs serves data-centre and professional cards from Pascal on.
+var p2pGPUs = []string{"A100", "A40", "L4", "L40S", "H100", "H200", "B100", "B200", "B300"}
+
+// ListGPU looks a GPU up by its name.
+func ListGPU(model string) Listing {
+	l := Listing{Name: model, Source: "NVIDIA: nvidia-fs README and Overview; GPUDirect Storage Troubleshooting Guide, P2PDMA Supported GPUs (2026-09)"}
+	words := strings.FieldsFunc(model, func(c rune) bool { return c == ' ' || c == '-' || c == '_' })
+	has := func(names ...string) bool {
+		for _, w := range words {
+			for _, n := range names {
+				if strings.EqualFold(w, n) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	professional := has("Tesla", "Quadro", "P4", "P6", "P40", "P100", "V100", "V100S", "T4", "GH200", "GB200", "GB300", "A2", "A10", "A10G", "A16", "A30", "A800", "H800", "H20", "L2", "L20", "L40") ||
+		has("RTX") && (hasSeries(words, 'A') || has("Ada", "PRO", "6000", "5000", "4000", "8000"))
+	switch {
+	case model == "":
+		l.Note = "the GPU's name is not known"
+	case has("GeForce", "GTX", "TITAN"):
+		l.Note = "GDS serves data-centre and professional cards, not GeForce"
+	case has(p2pGPUs...):
+		l.Listed, l.Note = true, "by nvidia-fs and by P2PDMA"
+	case professional:
+		l.Listed, l.Note = true, "by nvidia-fs, not by P2PDMA"
+	default:
+		l.Note = "it is not a card that the table has"
+	}
+	return l
+}
+
+// hasSeries finds a word such as A6000.
+func hasSeries(words []string, letter byte) bool {
+	for _, w := range words {
+		if len(w) >= 4 && w[0] == letter && digits(w[1:]) == len(w)-1 {
+			return true
+		}
+	}
+	return false
+}
+
+func listings(m *Machine) Listings {
+	l := Listings{Distribution: listDistribution(m.Distribution), Kernel: listKernel(m.Kernel.Release), GPUs: []Listing{}}
+	for _, g := range m.Driver.GPUs {
+		l.GPUs = append(l.GPUs, ListGPU(g.Model))
+	}
+	return l
+}
