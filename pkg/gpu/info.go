@@ -111,8 +111,12 @@ func Choose(list []Info, id string) ([]Info, error) {
 		}
 		return list[n : n+1], nil
 	}
+	begin := strings.ToLower(id)
+	if rest, ok := strings.CutPrefix(begin, "mig-"); ok { // as nvidia-smi prints that of an instance
+		begin = "gpu-" + rest
+	}
 	for i, d := range list {
-		if len(id) >= 8 && strings.HasPrefix(strings.ToLower(d.UUID), strings.ToLower(id)) {
+		if len(id) >= 8 && strings.HasPrefix(strings.ToLower(d.UUID), begin) {
 			return list[i : i+1], nil
 		}
 	}

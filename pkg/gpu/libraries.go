@@ -25,11 +25,14 @@ type Library struct {
 // straight into the device, and nvCOMP, which decodes there. No device is touched.
 func Libraries() []Library {
 	return []Library{
-		describeLibrary("STRATA_LIBCUDA", driverVersion, "libcuda.so.1"),
+		DriverLibrary(),
 		describeLibrary("STRATA_LIBCUFILE", cuFileVersion, "libcufile.so.0"),
 		describeLibrary("STRATA_LIBNVCOMP", nvcompVersion, "libnvcomp.so.6", "libnvcomp.so.5"),
 	}
 }
+
+// DriverLibrary is the first of [Libraries] alone.
+func DriverLibrary() Library { return describeLibrary("STRATA_LIBCUDA", driverVersion, "libcuda.so.1") }
 
 // describeLibrary opens the first of the names that can be opened. version asks a
 // library for its version, and gives the address of one of its functions.

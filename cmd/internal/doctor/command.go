@@ -29,7 +29,8 @@ func Command() *cli.Command {
 			{Command: "doctor --json | jq -r .uses", Usage: "gpu or cpu, for scripts"},
 			{Command: "srun --gres=gpu:1 apptainer exec --nv strata.sif doctor", Usage: "what a job in a container would find"},
 		},
-		Run: run,
+		Run:      run,
+		Commands: []*cli.Command{gpusCommand()},
 	}
 }
 

@@ -208,7 +208,7 @@ func read() (*Facts, error) {
 		switch r := lib.ByIndex(i, &h); r {
 		case 0:
 			f.Devices = append(f.Devices, describe(h))
-		case codeNoPermission:
+		case codeNoPermission, codeOperatingSystem: // the second where a control group hides it
 			f.Hidden++
 		default:
 			f.Devices = append(f.Devices, Device{Reason: broken("nvmlDeviceGetHandleByIndex_v2", r)})
@@ -238,8 +238,6 @@ func broken(call string, r result) string {
 		return "its power cables are not attached"
 	case codeIRQIssue:
 		return "its interrupts do not arrive: restart the machine, look into the kernel's log"
-	case codeOperatingSystem:
-		return "the system does not let this process use it (control group)"
 	}
 	return check(call, r).Error()
 }

@@ -1,0 +1,360 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/units"
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/lease"
+	"strata/pkg/gpu/nvml"
+)
+
+// gpusCommand is "doctor gpus".
+func gpusCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "gpus",
+		Usage: "GPUs with their free memory and leases; the best one for a script",
+		Description: "Lists the GPUs, or instances of them (MIG), that CUDA_VISIBLE_DEVICES leaves: how much memory is free, how\n" +
+			"much of that is promised to other processes by leases and not yet taken, who waits, and why one cannot be used. What\n" +
+			"is there comes from NVIDIA's management library, which takes no memory of a device; without it each device is\n" +
+			"opened for a moment.\n\n" +
+			"With --select_best it prints one line, the UUID of the GPU that has most memory available (then the one with fewest\n" +
+			"waiting, then the first), and ends with code 4 if none can be used.\n\n" +
+			"With --json the fields are: source (\"nvml\" or \"driver\"); driver_version; driver_cuda; reason: why there are no GPUs;\n" +
+			"leases_reason: why leases are not known; best: a UUID; gpus (index, name, uuid, pci, memory_bytes,\n" +
+			"free_bytes, promised_bytes, available_bytes, leases, waiting: numbers of processes; compute_mode; processes: a\n" +
+			"number, or null where it is not told; parent: the GPU of an instance; usable; reason). With --select_best as well\n" +
+			"it is one of gpus.",
+		Flags: []cli.Flag{
+			{Name: "select_best", Kind: cli.Bool, Usage: "print the UUID of the best one"},
+			{Name: "min_memory", Kind: cli.Size, Usage: "count only those with so much memory available"},
+			{Name: "json", Kind: cli.Bool, Usage: "write JSON"},
+		},
+		Examples: []cli.Example{
+			{Command: "doctor gpus", Usage: "for people"},
+			{Command: "CUDA_VISIBLE_DEVICES=$(doctor gpus --select_best --min_memory 8GiB) || exit", Usage: "the best of a node, in a script"},
+			{Command: "doctor gpus --json | jq '[.gpus[] | select(.usable)] | length'", Usage: "how many can be used"},
+		},
+		Run: runGPUs,
+	}
+}
+
+func runGPUs(_ context.Context, r *cli.Run) error {
+	l := listGPUs()
+	if least := r.Size("min_memory"); least > 0 {
+		l.demand(least)
+	}
+	best := l.best()
+	if best != nil {
+		l.Best = best.UUID
+	}
+	switch {
+	case r.Bool("select_best") && best == nil:
+		return cli.GPUFailure(errors.New(l.none()))
+	case r.Bool("select_best") && r.Bool("json"):
+		return writeJSON(r.Stdout, best)
+	case r.Bool("select_best"):
+		_, err := fmt.Fprintln(r.Stdout, best.UUID)
+		return err
+	case r.Bool("json"):
+		return writeJSON(r.Stdout, l)
+	}
+	return l.print(r.Stdout)
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// gpuList is what "doctor gpus" finds, as --json writes it.
+type gpuList struct {
+	Source       string    `json:"source"`
+	Version      string    `json:"driver_version"`
+	CUDA         string    `json:"driver_cuda"`
+	Reason       string    `json:"reason"`
+	LeasesReason string    `json:"leases_reason"`
+	Best         string    `json:"best"`
+	GPUs         []*oneGPU `json:"gpus"`
+}
+
+type oneGPU struct {
+	Index     int    `json:"index"`
+	Name      string `json:"name"`
+	UUID      string `json:"uuid"`
+	PCI       string `json:"pci"`
+	Memory    int64  `json:"memory_bytes"`
+	Free      int64  `json:"free_bytes"`
+	Promised  int64  `json:"promised_bytes"`
+	Available int64  `json:"available_bytes"`
+	Leases    int    `json:"leases"`
+	Waiting   int    `json:"waiting"`
+	Mode      string `json:"compute_mode"`
+	Processes *int   `json:"processes"`
+	Parent    string `json:"parent"`
+	Usable    bool   `json:"usable"`
+	Reason    string `json:"reason"`
+
+	users []nvml.Process
+}
+
+// listGPUs asks the management library, else the driver.
+func listGPUs() *gpuList {
+	l := &gpuList{Source: "nvml", GPUs: []*oneGPU{}}
+	facts, err := nvml.Read()
+	if err == nil && len(facts.Devices) > 0 {
+		l.fromNVML(facts)
+	} else {
+		l.fromDriver(err)
+	}
+	for i, g := range l.GPUs {
+		g.Index = i
+	}
+	l.addLeases()
+	return l
+}
+
+// fromNVML makes the list without a context on any device.
+func (l *gpuList) fromNVML(f *nvml.Facts) {
+	l.Version, l.CUDA = f.Driver, cudaText(f.CUDA)
+	driver := gpu.DriverLibrary()
+	visible := visibleUnits(f.Devices)
+	for _, u := range visible {
+		l.GPUs = append(l.GPUs, fromUnit(u, driver.Reason))
+	}
+	if len(visible) == 0 {
+		l.Reason = "CUDA_VISIBLE_DEVICES names none of the GPUs that are there"
+	}
+}
+
+func cudaText(v gpu.Version) string {
+	if v == 0 {
+		return ""
+	}
+	return v.String()
+}
+
+// visibleUnits are what programs would find, in the driver's order. Where that cannot be
+// known from here (different GPUs, which CUDA puts in an order of its own) the driver is asked, which makes no
+// context either.
+func visibleUnits(devices []nvml.Device) []nvml.Unit {
+	list, set := os.LookupEnv("CUDA_VISIBLE_DEVICES")
+	if !nvml.OrderKnown(devices, os.Getenv("CUDA_DEVICE_ORDER"), list) {
+		if infos, err := gpu.Devices(); err == nil {
+			return inOrder(devices, infos, !set)
+		}
+	}
+	if set {
+		return nvml.Visible(devices, list)
+	}
+	return nvml.Units(devices)
+}
+
+// inOrder are the units that the driver shows, and behind them, if all are wanted, those that it
+// does not: it shows one instance at most.
+func inOrder(devices []nvml.Device, infos []gpu.Info, all bool) []nvml.Unit {
+	var order []nvml.Unit
+	has := func(u nvml.Unit) bool {
+		return slices.ContainsFunc(order, func(o nvml.Unit) bool { return o.ID() == u.ID() })
+	}
+	for _, info := range infos {
+		if u, ok := nvml.Find(devices, info.UUID, info.PCI); ok && !has(u) {
+			order = append(order, u)
+		}
+	}
+	for _, u := range nvml.Units(devices) {
+		if all && !has(u) {
+			order = append(order, u)
+		}
+	}
+	return order
+}
+
+// fromUnit describes a unit; noDriver is why the driver's library cannot be used, if it cannot.
+func fromUnit(u nvml.Unit, noDriver string) *oneGPU {
+	g := &oneGPU{Name: u.Title(), UUID: u.ID(), PCI: u.PCI, Mode: string(u.Mode), users: u.Users()}
+	if u.Instance != nil {
+		g.Parent = u.UUID
+	}
+	if m := u.Space(); m != nil {
+		g.Memory, g.Free = m.Total, m.Free
+	}
+	if g.users != nil {
+		n := len(g.users)
+		g.Processes = &n
+	}
+	g.Reason = whyNot(u, noDriver)
+	g.Usable = g.Reason == ""
+	return g
+}
+
+// whyNot says why programs cannot use a unit, as far as that can be known without trying.
+func whyNot(u nvml.Unit, noDriver string) string {
+	info := gpu.Info{Name: u.Title(), Compute: u.Compute}
+	switch err := info.Usable(); {
+	case u.Reason != "":
+		return u.Reason
+	case noDriver != "":
+		return "the driver's library cannot be used: " + noDriver
+	case u.Compute > 0 && err != nil:
+		return reason(err)
+	case u.Mode == nvml.Prohibited:
+		return "its compute mode is prohibited (an administrator changes that: nvidia-smi -c 0)"
+	case u.Mode == nvml.ExclusiveProcess && len(u.Users()) > 0:
+		return "its compute mode is exclusive process, and a process uses it"
+	case u.MIG != nil && u.MIG.Now && u.Instance == nil:
+		return "it is to be cut into instances (MIG), and none is made (an administrator does that: nvidia-smi mig -cgi … -C)"
+	case u.Space() == nil:
+		return "the management library does not tell its memory"
+	}
+	return ""
+}
+
+// fromDriver makes the list by opening each device; noNVML is why the management library
+// is not used.
+func (l *gpuList) fromDriver(noNVML error) {
+	l.Source = "driver"
+	infos, err := gpu.Devices()
+	if l.Reason = reason(err); err != nil {
+		var no *nvml.Unavailable
+		if errors.As(noNVML, &no) && gpu.DriverLibrary().Reason == "" {
+			l.Reason += "; " + no.Reason // it says more than the driver does
+		}
+		return
+	}
+	for _, info := range infos {
+		l.CUDA = cudaText(info.Driver)
+		g := &oneGPU{Name: info.Name, UUID: info.UUID, PCI: info.PCI, Memory: info.Memory}
+		d, err := gpu.Open(info, gpu.Limits{})
+		if err == nil {
+			g.Free, err = d.Free()
+			err = errors.Join(err, d.Close())
+		}
+		g.Reason = reason(err)
+		g.Usable = err == nil
+		l.GPUs = append(l.GPUs, g)
+	}
+}
+
+// addLeases adds what is promised: what processes lease and, as far as they can be told, have
+// not taken yet, because what they have is not free any more.
+func (l *gpuList) addLeases() {
+	entries, err := lease.List("")
+	l.LeasesReason = reason(err)
+	here, _ := os.Readlink("/proc/self/ns/pid")
+	for _, g := range l.GPUs {
+		for _, e := range entries {
+			switch {
+			case !nvml.SameUUID(e.UUID, g.UUID):
+			case e.Waiting:
+				g.Waiting++
+			default:
+				g.Leases++
+				taken := int64(0)
+				for _, p := range g.users {
+					if p.PID == e.Holder.PID && e.Holder.Namespace == here && here != "" {
+						taken = p.Used
+					}
+				}
+				g.Promised += min(max(e.Bytes-taken, 0), g.Memory)
+			}
+		}
+		g.Available = max(g.Free-g.Promised, 0)
+	}
+}
+
+// demand leaves out those with less memory available.
+func (l *gpuList) demand(least int64) {
+	for _, g := range l.GPUs {
+		if g.Usable && g.Available < least {
+			g.Usable = false
+			g.Reason = fmt.Sprintf("it has %s available, %s are asked for", units.FormatSize(g.Available), units.FormatSize(least))
+		}
+	}
+}
+
+// best is the usable one with most memory available; nil if there is none.
+func (l *gpuList) best() *oneGPU {
+	var usable []*oneGPU
+	for _, g := range l.GPUs {
+		if g.Usable {
+			usable = append(usable, g)
+		}
+	}
+	if len(usable) == 0 {
+		return nil
+	}
+	return slices.MinFunc(usable, func(a, b *oneGPU) int {
+		return cmp.Or(-cmp.Compare(a.Available, b.Available), a.Waiting-b.Waiting, a.Index-b.Index)
+	})
+}
+
+// none says why there is no best.
+func (l *gpuList) none() string {
+	reasons := []string{}
+	for _, g := range l.GPUs {
+		reasons = append(reasons, fmt.Sprintf("GPU %d: %s", g.Index, g.Reason))
+	}
+	if len(reasons) == 0 {
+		reasons = []string{l.Reason}
+	}
+	return "no usable GPU: " + plain(strings.Join(reasons, "; "))
+}
+
+func (l *gpuList) print(w io.Writer) error {
+	var b strings.Builder
+	if len(l.GPUs) == 0 {
+		fmt.Fprintf(&b, "none: %s\n", plain(l.Reason))
+	}
+	for _, g := range l.GPUs {
+		fmt.Fprintf(&b, "%d: %s  %s\n", g.Index, plain(g.Name), plain(g.UUID))
+		if g.Reason != "" {
+			fmt.Fprintf(&b, "     not usable: %s\n", plain(g.Reason))
+		}
+		if g.Memory > 0 && g.Free+g.Available > 0 || g.Usable {
+			fmt.Fprintf(&b, "     %s available: %s of %s free", units.FormatSize(g.Available), units.FormatSize(g.Free), units.FormatSize(g.Memory))
+			if g.Leases > 0 {
+				fmt.Fprintf(&b, ", %s of that promised (%s)", units.FormatSize(g.Promised), count(g.Leases, "lease"))
+			}
+			if g.Waiting > 0 {
+				fmt.Fprintf(&b, ", %d waiting", g.Waiting)
+			}
+			if g.Processes != nil {
+				fmt.Fprintf(&b, "; in use by %s", count(*g.Processes, "process"))
+			}
+			b.WriteByte('\n')
+		}
+	}
+	if l.LeasesReason != "" {
+		fmt.Fprintf(&b, "leases are not known: %s\n", plain(l.LeasesReason))
+	}
+	if best := l.best(); best != nil {
+		fmt.Fprintf(&b, "best: %d (%s)\n", best.Index, plain(best.UUID))
+	} else if len(l.GPUs) > 0 {
+		fmt.Fprintln(&b, "best: none is usable")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// count is a number of things: "1 lease", "2 processes".
+func count(n int, thing string) string {
+	switch {
+	case n == 1:
+		return "1 " + thing
+	case strings.HasSuffix(thing, "s"):
+		return fmt.Sprintf("%d %ses", n, thing)
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
