@@ -18,7 +18,8 @@ func Command() *cli.Command {
 			"changes nothing. A machine without a GPU is no failure: the exit code is 0.\n\n" +
 			"With --json the fields are: version; libraries (name, file, version, reason); gpus (index, name, uuid,\n" +
 			"memory_bytes, free_bytes, compute_capability, driver_cuda, reason, gds: whether files come straight to it,\n" +
-			"gds_reason: how, or why not); environment (the variables that decide what is found, if set); leases (dir,\n" +
+			"gds_reason: how, or why not; hardware: what NVIDIA's management library says of it, or null);\n" +
+			"management (driver_version, driver_cuda, hidden_gpus, reason); environment (the variables that decide what is found, if set); leases (dir,\n" +
 			"reason, requests: gpu, bytes, waiting, pid, host, user, tool, since); uses (\"gpu\" or \"cpu\"); verdict.\n" +
 			"A reason says why something cannot be used, and is empty if it can.",
 		Flags: []cli.Flag{

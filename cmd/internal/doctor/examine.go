@@ -12,6 +12,7 @@ import (
 	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/lease"
+	"strata/pkg/gpu/nvml"
 )
 
 // state is what was found, as --json writes it.
@@ -19,6 +20,7 @@ type state struct {
 	Version     string            `json:"version"`
 	Libraries   []library         `json:"libraries"`
 	GPUs        []device          `json:"gpus"`
+	Management  management        `json:"management"`
 	Environment map[string]string `json:"environment"`
 	Leases      leases            `json:"leases"`
 	Uses        string            `json:"uses"`
@@ -46,6 +48,9 @@ type device struct {
 
 	Straight       bool   `json:"gds"`
 	StraightReason string `json:"gds_reason"`
+
+	Hardware *hardware `json:"hardware"`
+	pci      string
 }
 
 type leases struct {
@@ -66,7 +71,7 @@ type request struct {
 }
 
 // variables decide what is found; they are shown where they are set.
-var variables = append([]string{"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "STRATA_LIBCUDA", "STRATA_LIBCUFILE", "STRATA_LIBNVCOMP", "STRATA_LEASE_DIR",
+var variables = append([]string{"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "STRATA_LIBCUDA", "STRATA_LIBCUFILE", "STRATA_LIBNVCOMP", nvml.Variable, "STRATA_LEASE_DIR",
 	"CUFILE_ENV_PATH_JSON", "CUFILE_FORCE_COMPAT_MODE", "CUFILE_LOGFILE_PATH"}, settings.Variables()...)
 
 // examine looks at everything.
@@ -85,6 +90,7 @@ func examine() *state {
 	for _, info := range list {
 		s.GPUs = append(s.GPUs, try(info))
 	}
+	s.addHardware()
 	s.Leases = listLeases()
 	s.decide()
 	return s
@@ -94,7 +100,7 @@ func examine() *state {
 // another's alone, or broken.
 func try(info gpu.Info) device {
 	d := device{
-		Index: info.Index, Name: info.Name, UUID: info.UUID, Memory: info.Memory,
+		Index: info.Index, Name: info.Name, UUID: info.UUID, Memory: info.Memory, pci: info.PCI,
 		Compute: fmt.Sprintf("%d.%d", info.Compute/10, info.Compute%10), Driver: info.Driver.String(),
 	}
 	g, err := gpu.Open(info, gpu.Limits{})

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -32,7 +33,10 @@ func (s *state) print(w io.Writer) error {
 		fmt.Fprintf(&b, "  none: %s\n", plain(s.noDevices))
 	}
 	for _, d := range s.GPUs {
-		fmt.Fprintf(&b, "  %d: %s  %s  compute capability %s, driver for CUDA %s\n", d.Index, plain(d.Name), d.UUID, d.Compute, d.Driver)
+		fmt.Fprintf(&b, "  %d: %s  %s  compute capability %s, driver for CUDA %s\n", d.Index, plain(d.Name), plain(d.UUID), cmp.Or(d.Compute, "unknown"), cmp.Or(d.Driver, "unknown"))
+		for _, line := range d.Hardware.lines() {
+			fmt.Fprintf(&b, "     %s\n", plain(line))
+		}
 		if d.Reason != "" {
 			fmt.Fprintf(&b, "     not usable: %s\n", plain(d.Reason))
 		} else {
@@ -43,6 +47,12 @@ func (s *state) print(w io.Writer) error {
 				fmt.Fprintf(&b, "     files come by way of the host: %s\n", plain(d.StraightReason))
 			}
 		}
+	}
+	switch m := s.Management; {
+	case m.Reason != "" && s.Libraries[0].Reason == "": // else there is no driver
+		fmt.Fprintf(&b, "  not known: their place on the bus, modes and users: %s\n", plain(m.Reason))
+	case m.Hidden > 0:
+		fmt.Fprintf(&b, "  %s of other jobs\n", count(m.Hidden, "GPU"))
 	}
 	if len(s.Environment) > 0 {
 		fmt.Fprintln(&b, "environment")
