@@ -95,7 +95,7 @@ test-report: build ## the quality report in headless Chromium
 test-slurm: build ## the workflow on a one-node SLURM (root)
 	@tests/slurm/run.sh
 
-test-server-setup: ## the scripts for administrators, on small sources and with doubles of what they call
+test-server-setup: build ## the scripts for administrators, on small sources and with doubles of what they call
 	@tests/server_setup/run.sh
 
 clean: ## remove what was built

@@ -14,4 +14,8 @@ chmod 755 "$tmp"
 . "$here/sources.sh"
 # shellcheck source-path=SCRIPTDIR source=patch.sh
 . "$here/patch.sh"
+# shellcheck source-path=SCRIPTDIR source=install.sh
+. "$here/install.sh"
+# shellcheck source-path=SCRIPTDIR source=check.sh
+. "$here/check.sh"
 total
