@@ -1,0 +1,69 @@
+# A real image, run by sif run-root.
+load lib
+
+real() {
+  export LC_ALL=C # the image has no other locale
+  rm "$T/bin/apptainer"
+  ln -s "$MENU_ROOT/bin/sif" "$T/bin/sif"
+  /usr/bin/unshare --user --map-root-user --mount /bin/true 2>/dev/null || skip 'users may not make namespaces here'
+}
+
+@test "programs run in it, with their exit codes; those that it lacks are named" {
+  real
+  with aip --version
+  same "$status" 0
+  same "$output" "$("$MENU_ROOT/bin/aip" --version)"
+  with 5 --nonsense
+  same "$status" 2
+  said 'unknown flag --nonsense'
+  with zarr-tool
+  fails_with 2 "zarr-tool is not in this image, $T/strata.sif, which has: aip stack"
+}
+
+@test "data and scratch are where they should be, whatever they are called" {
+  real
+  local name
+  for name in data "it's :a, \"b\" \\ \$(touch evil)"; do
+    mkdir -p "$T/$name" "$T/scratch, $name"
+    echo here >"$T/$name/file"
+    run "$menu" --image "$T/strata.sif" --data "$T/$name" --scratch "$T/scratch, $name" \
+      shell bash -c 'read -r x </data/file && echo "$x $1 $PWD $STRATA_X $CUDA_VISIBLE_DEVICES" && echo new >/scratch/out' - 'a  b'
+    same "$status" 0
+    same "$output" "here a  b $T/here  "
+    same "$(cat "$T/scratch, $name/out")" new
+  done
+  CUDA_VISIBLE_DEVICES=1,2 STRATA_X='q "r"' with --no-nv shell bash -c 'echo "$STRATA_X $CUDA_VISIBLE_DEVICES"; read -r x <'"'$T/data/file'"' && echo "$x"'
+  same "$output" $'q "r" 1,2\nhere'
+}
+
+@test "an image that cannot be unpacked" {
+  real
+  cp "$T/strata.sif" "$T/broken.sif"
+  # past the header: the table of what is in it
+  printf 'x%.0s' {1..4000} | /usr/bin/dd of="$T/broken.sif" bs=1 seek=4096 conv=notrunc status=none
+  run "$menu" --image "$T/broken.sif" aip
+  same "$status" 1
+  said "image $T/broken.sif: sif could not run anything in it"
+}
+
+@test "where users may not make namespaces" {
+  real
+  fake sif "exec /usr/bin/unshare --user --map-root-user /bin/bash -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec \"\$@\"' - '$MENU_ROOT/bin/sif' \"\$@\""
+  with aip --version
+  same "$status" 1
+  said 'no user namespace'
+  said 'users may not make namespaces on this machine'
+}
+
+@test "in a terminal: a shell in the image, and back" {
+  real
+  screen --plain --image "$T/strata.sif" --data "$T/data"
+  see 'choice'
+  text 11
+  keys Enter
+  see 'bash-'
+  text 'echo in /usr/local/bin/*; exit 5'
+  keys Enter
+  see 'in /usr/local/bin/aip /usr/local/bin/stack'
+  see '(exit code 5)'
+}

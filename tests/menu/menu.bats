@@ -1,0 +1,284 @@
+# The menu in a terminal, by whiptail and without, as a user drives it.
+load lib
+
+# Choices are made with the cursor: whiptail does not jump to numbers.
+choose() { local i; see pipeline; for ((i = 1; i < $1; i++)); do keys Down; done; keys Enter; }
+
+@test "whiptail: all choices, image and data" {
+  screen --image "$T/strata.sif" --data "$T/data"
+  see "│ image: $T/strata.sif"
+  see "│ data:  $T/data"
+  for line in '1  pipeline' '2  aip' '3  resample' '4  focal' '5  stack' '6  benchmark-czi' '7  profile-czi' '8  benchmark-zarr' \
+    '9  benchmark-tiff' '10 doctor' '11 shell' '12 help' '13 stitch' '14 crop' '15 preview' '16 qc-report' '17 zarr-tool' 'q  quit'; do
+    see "│  $line "
+  done
+  keys q Enter
+  see 'left with 0'
+}
+
+@test "whiptail: Quit and Escape leave" {
+  screen
+  see '<Quit>'
+  keys Tab Tab Enter
+  see 'left with 0'
+}
+
+@test "whiptail: a tool, its arguments, back to the menu; answers stay" {
+  mkdir "$T/my \$(touch evil) 'data'"
+  screen --image "$T/strata.sif"
+  choose 2
+  see 'Your data: folder that programs see as /data'
+  keys C-u
+  text "$T/nothing"
+  keys Enter
+  see "$T/nothing: no such folder"
+  keys Enter
+  see 'Your data'
+  keys C-u
+  text "$T/my \$(touch evil) 'data'"
+  keys Enter
+  see 'aip: arguments (none: its help, q: back)'
+  text "/data/in.zarr 'a b' \"c\" \$(touch evil) ~/out"
+  keys Enter
+  see 'Enter: back to the menu'
+  same "$(tail -n 7 "$RECORD" | paste -sd' ')" "aip /data/in.zarr a\\ b c \\\$\\(touch evil\\) $HOME/out"
+  same "$(/usr/bin/grep -c evil\' "$log")" 0
+  keys Enter
+  see '<Quit>'
+  choose 2
+  see "/data/in.zarr 'a b' \"c\" \$(touch evil) ~/out"
+  keys Enter
+  see 'Enter: back to the menu'
+  same "$(tail -n 7 "$RECORD" | paste -sd' ')" "aip /data/in.zarr a\\ b c \\\$\\(touch evil\\) $HOME/out"
+  /usr/bin/grep -qxF "data=$T/my \$(touch evil) 'data'" "$config"
+  /usr/bin/grep -qxF "args_aip=/data/in.zarr 'a b' \"c\" \$(touch evil) ~/out" "$config"
+  [ ! -e evil ]
+}
+
+@test "whiptail: an open quote is said; Cancel goes back" {
+  screen --image "$T/strata.sif" --data "$T/data"
+  choose 5
+  see 'stack: arguments'
+  text "it's"
+  keys Enter
+  see "a quote is not closed: it's"
+  keys Enter
+  see 'stack: arguments'
+  keys Tab Tab Enter
+  see '<Quit>'
+  [ "$(tail -n 1 "$RECORD")" != "it\\'s" ]
+}
+
+@test "whiptail: without arguments its help, then again" {
+  screen --image "$T/strata.sif" --data "$T/data"
+  choose 5
+  see 'stack: arguments'
+  keys Enter
+  see 'Enter: back to the arguments'
+  see 'ran stack --help'
+  keys Enter
+  see 'stack: arguments'
+}
+
+@test "whiptail: a failure does not end the menu, nor does an interrupt" {
+  fake apptainer 'case ${!#} in *"echo *") echo doctor ;; *) echo "it runs"; sleep 60 ;; esac'
+  screen --image "$T/strata.sif" --data "$T/data"
+  choose 10
+  see 'it runs'
+  keys C-c
+  see '(exit code 130)'
+  keys Enter
+  choose 6
+  see 'benchmark-czi (bench-czi) is not in this image'
+  see '(exit code 2)'
+  keys Enter
+  see '<Quit>'
+}
+
+@test "whiptail: a small terminal gets the plain menu" {
+  ROWS_=18 screen
+  see 'choice (s: settings, q: quit):'
+}
+
+@test "plain: all choices, by number and by name" {
+  export STRATA_MENU=plain
+  screen --image "$T/strata.sif" --data "$T/data"
+  see "image: $T/strata.sif"
+  for line in ' 1) pipeline' ' 2) aip' ' 3) resample' ' 4) focal' ' 5) stack' ' 6) benchmark-czi' ' 7) profile-czi' ' 8) benchmark-zarr' \
+    ' 9) benchmark-tiff' '10) doctor' '11) shell' '12) help' '13) stitch' '14) crop' '15) preview' '16) qc-report' '17) zarr-tool'; do
+    see "$line "
+  done
+  text 5
+  keys Enter
+  see 'stack: arguments (none: its help, q: back):'
+  text "in shifts 'out put'"
+  keys Enter
+  see 'ran shifts out put'
+  same "$(tail -n 4 "$RECORD" | paste -sd' ')" 'stack in shifts out\ put'
+  text stich
+  keys Enter
+  see "unknown choice 'stich' (nearest: stitch)"
+  text q
+  keys Enter
+  see 'left with 0'
+}
+
+@test "plain: where there is no whiptail" {
+  cp -a "$MENU_TMP/tools" "$T/poor"
+  rm "$T/poor/whiptail"
+  PATH=$T/bin:$T/poor screen
+  see 'choice (s: settings, q: quit):'
+}
+
+@test "plain: settings are remembered and used" {
+  mkdir "$T/new data"
+  screen --plain
+  see 'image: none'
+  text s
+  keys Enter
+  see 'Image file:'
+  keys C-u
+  text "$T/data"
+  keys Enter
+  see 'a folder that is no unpacked image'
+  keys C-u
+  text "$T/strata.sif"
+  keys Enter
+  see 'Your data'
+  keys C-u
+  text "$T/new data"
+  keys Enter
+  see 'Scratch folder'
+  keys Enter
+  see 'GPU driver in the image: auto, on or off: auto'
+  keys C-u
+  text on
+  keys Enter
+  see 'Environment modules'
+  keys Enter
+  see "image: $T/strata.sif"
+  see "data:  $T/new data"
+  text 10
+  keys Enter
+  see 'ran'
+  same "$(head -n 3 "$RECORD" | paste -sd' ')" "exec --nv --mount"
+  same "$(cat "$config")" "image=$T/strata.sif
+data=$T/new data
+nv=on"
+}
+
+@test "plain: end of input leaves" {
+  run "$menu" --plain </dev/null
+  same "$status" 0
+  run "$menu" --image "$T/strata.sif" --data "$T/data" <<<$'5\n'
+  same "$status" 0
+  run "$menu" --image "$T/strata.sif" --data "$T/data" <<<$'10\nq\n'
+  same "$status" 0
+  said ran
+}
+
+pipeline_screen() {
+  mkdir -p "$T/lone" "$T/nextflow" "$T/mo saics"
+  cp "$menu" "$T/lone/"
+  menu=$T/lone/bmrc_run.sh
+  touch "$T/nextflow/main.nf"
+  fake nextflow 'printf "%q\n" "$@" >"$RECORD"; echo "it flows"'
+  fake sbatch true
+  fake sinfo 'echo main; echo gpu'
+  screen --image "$T/strata.sif" --data "$T/data" "$@"
+}
+
+@test "whiptail: the pipeline asks, writes params.yml, shows the command, runs it" {
+  pipeline_screen
+  choose 1
+  see 'Input: folder with mosaic_grid'
+  see "$T/data"
+  keys C-u
+  text "$T/mo saics"
+  keys Enter
+  see 'Output: folder for the results'
+  see "$T/results"
+  keys Enter
+  see 'Profile: local, slurm or bmrc'
+  keys C-u
+  text slrum
+  keys Enter
+  see "'slrum' is no profile (nearest: slurm)"
+  keys Enter
+  see 'Profile'
+  keys C-u
+  text slurm
+  keys Enter
+  see 'Use GPUs: yes or no'
+  keys C-u
+  text yes
+  keys Enter
+  see 'Account'
+  text group
+  keys Enter
+  see 'SLURM partition (empty: the default one)'
+  text nain
+  keys Enter
+  see 'partition nain does not exist (nearest: main): this cluster has'
+  keys Enter
+  see 'SLURM partition (empty'
+  keys C-u
+  text main
+  keys Enter
+  see 'SLURM partition of the GPUs'
+  text gpu
+  keys Enter
+  see 'Run it? [y/N]'
+  see "input: '$T/mo saics'"
+  see "nextflow run $T/nextflow/main.nf"
+  [ ! -e "$T/results" ]
+  text y
+  keys Enter
+  see 'it flows'
+  same "$(yq -c '[.input, .outdir, .use_gpu, .account, .partition, .gpu_partition, .container]' "$T/results/params.yml")" \
+    "[\"$T/mo saics\",\"$T/results\",true,\"group\",\"main\",\"gpu\",\"$T/strata.sif\"]"
+  given run "$T/nextflow/main.nf" -params-file "$T/results/params.yml" -profile slurm,apptainer -work-dir "$T/results/work" -resume
+  same "$(/usr/bin/grep -c . "$config")" 7
+}
+
+@test "plain: the pipeline, with earlier answers; no means no" {
+  mkdir -p "${config%/*}"
+  printf '%s\n' "input=$T/mo saics" "outdir=$T/out" profile=local gpu=no >"$config"
+  pipeline_screen --plain
+  see 'choice'
+  text 1
+  keys Enter
+  see "Input: folder with mosaic_grid*_z<NN>.ome.zarr: $T/mo saics"
+  keys Enter
+  see "Output: folder for the results: $T/out"
+  keys Enter
+  see 'Profile: local, slurm or bmrc: local'
+  keys Enter
+  see 'Use GPUs: yes or no: no'
+  keys Enter
+  see 'Run it? [y/N]'
+  keys Enter
+  see 'nothing was run'
+  see 'choice (s: settings, q: quit): '
+  [ ! -e "$T/out" ]
+  [ ! -e "$RECORD" ]
+}
+
+@test "on a command line, a terminal is asked for what is missing, and before it runs" {
+  pipeline_screen pipeline --profile local --no-gpu --outdir "$T/out"
+  see 'Input: folder'
+  keys C-u
+  text "$T/mo saics"
+  keys Enter
+  see 'Run it? [y/N]'
+  text y
+  keys Enter
+  see 'it flows'
+  see 'left with 0'
+}
+
+@test "--yes asks nothing" {
+  pipeline_screen --yes pipeline --profile local --input "$T/mo saics"
+  see 'left with 0'
+  given run "$T/nextflow/main.nf" -params-file "$T/results/params.yml" -profile local,apptainer -work-dir "$T/results/work" -resume
+}
