@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"strings"
 	"syscall"
@@ -91,6 +92,16 @@ func TestMemBudget(t *testing.T) {
 		if got := memBudget(c.limits); got != c.want {
 			t.Errorf("%+v: %d, want %d", c.limits, got, c.want)
 		}
+	}
+}
+
+func TestMemCeiling(t *testing.T) {
+	limit := int64(1 << 30)
+	if got := memCeiling(host.Limits{Memory: &limit}); got != 896<<20 {
+		t.Errorf("%d of %d", got, limit)
+	}
+	if got := memCeiling(host.Limits{}); got != math.MaxInt64 {
+		t.Errorf("%d without a limit", got)
 	}
 }
 

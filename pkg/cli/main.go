@@ -243,6 +243,9 @@ func (r *Run) guarded(ctx context.Context) (err error) {
 
 // prepare checks the options against the machine, before any work.
 func (r *Run) prepare() error {
+	for _, text := range r.early {
+		r.Warn("%s", text)
+	}
 	for _, f := range r.command.flags() {
 		if f.Ignored != "" && r.values[f.Name].set {
 			r.Warn("flag --%s has no effect: %s", f.Name, f.Ignored)

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 	"strconv"
 
 	"strata/pkg/cli/host"
+	"strata/pkg/cli/units"
 	"strata/pkg/gds/settings"
 )
 
@@ -60,8 +62,12 @@ func options(r *Run) (Options, error) {
 			o.Mem = r.Size("mem")
 		}
 	}
-	if o.Mem == 0 {
-		o.Mem = memBudget(host.CgroupLimits())
+	if limits := host.CgroupLimits(); o.Mem == 0 {
+		o.Mem = memBudget(limits)
+	} else if most := memCeiling(limits); o.Mem > most {
+		r.early = append(r.early, fmt.Sprintf("--mem %s is more than this job has: its control group ends at %s, buffers get %s",
+			units.FormatSize(o.Mem), units.FormatSize(*limits.Memory), units.FormatSize(most)))
+		o.Mem = most
 	}
 	if s&Outputs != 0 {
 		o.Overwrite, o.Sync = r.Bool("overwrite"), r.Bool("sync")
@@ -121,6 +127,16 @@ func memBudget(l host.Limits) int64 {
 		half = *l.Memory / 2
 	}
 	return min(defaultMem, half)
+}
+
+// memCeiling is the most that --mem can be: seven eighths of what the control
+// group allows. The rest is for the program itself; a process that goes beyond the
+// group's limit is killed.
+func memCeiling(l host.Limits) int64 {
+	if l.Memory == nil {
+		return math.MaxInt64
+	}
+	return *l.Memory - *l.Memory/8
 }
 
 // backendReason says why a command cannot have the backend that was asked for; "" if it

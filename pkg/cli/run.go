@@ -36,7 +36,8 @@ type Run struct {
 	display  *progress.Display
 	outputs  *atomic.Group
 	warnings *warnings
-	device   Device // nil: none is in use
+	device   Device   // nil: none is in use
+	early    []string // warnings from before there was a log
 
 	mu     sync.Mutex // guards record
 	record record.Record

@@ -40,6 +40,7 @@ func CgroupLimitsBelow(root string) Limits {
 			walk(root, string(mounts), "cgroup2", "", parts[2], func(dir string) {
 				l.cpus(quotaV2(dir))
 				l.memory(number(dir, "memory.max"))
+				l.memory(number(dir, "memory.high")) // beyond it nothing is killed, but all but stands still
 			})
 			continue
 		}

@@ -45,6 +45,13 @@ func TestCgroupLimits(t *testing.T) {
 			"sys/fs/cgroup/slurm/job_8/memory.max":  "1\n",
 			"sys/fs/cgroup/slurm/job_7x/memory.max": "1\n",
 		}, `{"cpus":2.5,"memory":8589934592}`},
+		"version 2, where a process slows down is a limit": {map[string]string{
+			"proc/self/cgroup":                      "0::/slurm/job_7\n",
+			"proc/self/mountinfo":                   v2,
+			"sys/fs/cgroup/slurm/job_7/memory.max":  "4294967296\n",
+			"sys/fs/cgroup/slurm/job_7/memory.high": "2147483648\n",
+			"sys/fs/cgroup/slurm/memory.high":       "max\n",
+		}, `{"cpus":null,"memory":2147483648}`},
 		"version 2 in a container that sees its own group as root": {map[string]string{
 			"proc/self/cgroup":         "0::/\n",
 			"proc/self/mountinfo":      "30 24 0:26 /../../docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n",
