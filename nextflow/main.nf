@@ -35,6 +35,9 @@ workflow {
     problem = Programs.problem(Chain.programs(), projectDir, workflow.session.config)
     if (problem && !workflow.stubRun)
         exit 2, problem
+    problems = Cluster.problems(params, workflow.session.config, Chain.programs())
+    if (problems)
+        exit 2, problems.join('\n')
     Attempts.start(params)
 
     // A program's flags are an input of its process: a task is found in the cache

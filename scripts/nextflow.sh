@@ -10,7 +10,7 @@
 #   STRATA_NEXTFLOW=jars  do not look on the PATH
 #   NXF_HOME, NXF_OPTS    as for nextflow itself
 set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 home=${STRATA_NEXTFLOW_DIR:-${here%/*}/build/nextflow}
 oldest=24.10
 

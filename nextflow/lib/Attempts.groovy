@@ -6,7 +6,7 @@ import java.util.concurrent.ConcurrentSkipListMap
 /**
  * What a task is told, and what happens when it fails.
  *
- *   exit 1, 104, 130-145, none   again, max_retries times
+ *   exit 1, 104, 130-145, none   again, max_retries times; 255 too: Apptainer could not start
  *   exit 4                       once more without the GPU, unless require_gpu
  *   exit 2                       the run stops
  *   exit 3                       the run stops; with allow_missing_slices it goes on
@@ -80,7 +80,7 @@ class Attempts {
             withoutGpu[key(task)] = attempt
             return 'retry'
         }
-        if (status == 1 || status == 104 || status in 130..145 || status == Integer.MAX_VALUE) {
+        if (status == 1 || status == 104 || status in 130..145 || status == 255 || status == Integer.MAX_VALUE) {
             final int failures = attempt - (cpuSince == null ? 0 : 1)
             return failures <= (params.max_retries as int) ? 'retry' : giveUp(task, status, ofSlice, 'finish')
         }

@@ -9,6 +9,9 @@ class Chain {
     /** Those that turn a mosaic grid into a slice, and the folder of what each makes. */
     private static final Map<String, String> MAKERS = [resample: 'resampled', focal: 'corrected', stitch: 'stitched', crop: 'cropped'].asImmutable()
 
+    /** Those that only draw and write: they use no GPU. */
+    private static final List<String> PICTURES = ['preview', 'qc-report'].asImmutable()
+
     private static Map params = [:]
     private static Set<String> skipped = []
 
@@ -37,6 +40,9 @@ class Chain {
     static boolean direct() { params.slices != null }
 
     static boolean has(String stage) { !(stage in skipped) }
+
+    /** True for a stage whose program may compute on a GPU. */
+    static boolean usesGpu(String stage) { !(stage in PICTURES) }
 
     /** The programs that a run needs. */
     static List<String> programs() { STAGES.findAll { has(it) } }

@@ -6,10 +6,10 @@ class Programs {
 
     /** What keeps the programs from being found, as one line; null when nothing does. */
     static String problem(List<String> names, Path project, Map config) {
-        final String image = config.apptainer?.enabled ? config.process?.container : null
+        final String image = config.apptainer?.enabled || config.singularity?.enabled ? config.process?.container : null
         if (image && !image.contains('://'))
             return Files.exists(Path.of(image)) ? null
-                : "parameter container: no such image: ${Path.of(image).normalize()}"
+                : "parameter container: no such image: ${Path.of(image).normalize()} (make image builds build/strata.sif)"
         final missing = absent(names, project, config)
         return missing ? "program ${missing.join(', ')}: not in ${project}/bin nor on the PATH: run make first, or give --container" : null
     }

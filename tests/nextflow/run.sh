@@ -390,7 +390,7 @@ exec '$REAL_BIN/aip' "\$@"
 SH
 cat >"$tmp/fake/apptainer" <<SH
 #!/bin/bash
-echo "gpu=\${APPTAINERENV_CUDA_VISIBLE_DEVICES:-} \$*" >>'$tmp/apptainer.log'
+echo "leases=\${APPTAINERENV_STRATA_LEASE_DIR:-\${SINGULARITYENV_STRATA_LEASE_DIR:-}} gpu=\${APPTAINERENV_CUDA_VISIBLE_DEVICES:-\${SINGULARITYENV_CUDA_VISIBLE_DEVICES:-}} \${0##*/} \$*" >>'$tmp/apptainer.log'
 while [ "\$1" != '$tmp/launch/image.sif' ]; do shift; done
 shift
 PATH='$tmp/image/bin':/usr/local/bin:/usr/bin:/bin exec "\$@"
@@ -401,7 +401,11 @@ container=("${aip_only[@]}" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --outdir 
 CUDA_VISIBLE_DEVICES=7 PATH=$tmp/fake:$PATH nf container run "$main" "${container[@]}"
 ok 'container: the run succeeds' same "$status" 0
 ok 'container: its programs are taken, not those of nextflow/bin' has "$launch/container/pipeline_info/versions.yml" 'aip: "9.9-image"'
-ok 'container: with the GPU, for the stage only' same "$(count '^gpu=7 exec .*--nv ' "$tmp/apptainer.log") $(count '^gpu=7 exec ' "$tmp/apptainer.log")" '1 2'
+ok 'container: with the GPU, for the stage only' same "$(count '^leases= gpu=7 apptainer exec .*--nv ' "$tmp/apptainer.log") $(count '^leases= gpu=7 apptainer exec ' "$tmp/apptainer.log")" '1 2'
+cp "$tmp/fake/apptainer" "$tmp/fake/singularity"
+: >"$tmp/apptainer.log"
+CUDA_VISIBLE_DEVICES=7 STRATA_LEASE_DIR=/leases PATH=$tmp/fake:$PATH nf singularity run "$main" "${container[@]}" -profile local,singularity --container_options='--bind /mnt' --use_gpu false --n_levels 1
+ok 'container: by Singularity, with more options; without a GPU no --nv' same "$status $(count '^leases=/leases gpu=7 singularity exec .*--bind /mnt ' "$tmp/apptainer.log") $(count ' --nv ' "$tmp/apptainer.log")" '0 2 0'
 nf no-image run "$main" "${container[@]}" --container gone.sif
 ok 'container: an image that is not there' same "$status $(count "parameter container: no such image: $launch/gone.sif" "$log")" '2 1'
 
@@ -485,7 +489,7 @@ ok '--help lists the parameters and leaves no results' same "$status $(count '^ 
 
 # --- Configuration -------------------------------------------------------------
 
-for profile in local slurm bmrc test,apptainer bmrc,apptainer; do
+for profile in local slurm bmrc test,apptainer bmrc,apptainer slurm,singularity; do
   dir=$launch nf config config "$root/nextflow" -profile $profile
   ok "configuration of $profile without a warning" same "$status $(count 'WARN|ERROR' "$log")" '0 0'
 done

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"strata/pkg/gds/settings"
 )
 
 const dir = "../../nextflow"
@@ -217,5 +219,15 @@ func TestManifestVersion(t *testing.T) {
 	}
 	if string(newest[1]) != string(manifest[1]) {
 		t.Errorf("nextflow.config says version %s, CHANGELOG.md %s", manifest[1], newest[1])
+	}
+}
+
+// A container gets every variable by which a user sets up how files reach the GPU.
+func TestContainerVariables(t *testing.T) {
+	config := string(read(t, "conf/apptainer.config"))
+	for _, name := range append(settings.Variables(), "CUDA_VISIBLE_DEVICES", "STRATA_LEASE_DIR", "STRATA_LIBCUDA", "STRATA_LIBCUFILE", "STRATA_LIBNVCOMP") {
+		if !strings.Contains(config, "'"+name+"'") {
+			t.Errorf("conf/apptainer.config does not let %s in", name)
+		}
 	}
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: down.sh DIR   ends the cluster of up.sh: its jobs, then the daemons by
-# their pid files; waits until they are gone.
+# their pid files; waits until they are gone. The control groups that they made, too.
 set -uo pipefail
 dir=$1
 # shellcheck source=/dev/null
@@ -11,9 +11,13 @@ for f in slurmd.pid slurmctld.pid munge/pid; do
 done
 [ ${#pids[@]} = 0 ] && exit 0
 kill "${pids[@]}" 2>/dev/null
-for _ in $(seq 50); do
-  kill -0 "${pids[@]}" 2>/dev/null || exit 0
+for i in $(seq 50); do
+  kill -0 "${pids[@]}" 2>/dev/null || break
+  [ "$i" != 50 ] || kill -9 "${pids[@]}" 2>/dev/null
   sleep 0.2
 done
-kill -9 "${pids[@]}" 2>/dev/null
+# Only groups without processes can be removed.
+if [ -s "$dir/cgroups" ]; then
+  find "/sys/fs/cgroup/memory/slurm_$(cat "$dir/cgroups")" "/sys/fs/cgroup/freezer/slurm_$(cat "$dir/cgroups")" -depth -type d -exec rmdir {} + 2>/dev/null
+fi
 exit 0

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # The workflow through SLURM, on a cluster of this one machine: what jobs ask for,
-# failures, cancelled jobs, resume. Needs root (munge, device files); without it
-# one line says so and nothing is checked. KEEP=1 leaves the folder of the runs.
+# GPUs, failures, cancelled jobs, resume, containers, and what README.md tells to do on a
+# cluster. Containers run by the apptainer of the PATH, else by its double
+# (apptainer.sh); their image is build/strata.sif where that is not older than the
+# programs, else a small one that is made here. Needs root (munge, device files);
+# without it one line says so and nothing is checked. KEEP=1 leaves the runs' folders.
 set -uo pipefail
 # shellcheck source-path=SCRIPTDIR source=../nextflow/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../nextflow/lib.sh"
@@ -11,9 +14,10 @@ if [ "$(id -u)" != 0 ]; then
   echo "test-slurm: skipped, a one-node SLURM needs root"
   exit 0
 fi
+site=
 finish() {
   "$here/down.sh" "$tmp/cluster"
-  if [ -n "${KEEP:-}" ]; then echo "kept: $tmp"; else rm -rf "$tmp"; fi
+  if [ -n "${KEEP:-}" ]; then echo "kept: $tmp $site"; else rm -rf "$tmp" ${site:+"$site"}; fi
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
@@ -46,6 +50,21 @@ job() {
   id=$(attempt "$1" "$2" | sed -n 's/.* job=\([0-9]*\).*/\1/p')
   scontrol -o show job "${id:-none}" 2>&1 | tr ' ' '\n' | sed -n "s/^$3=//p" | head -n 1
 }
+# limits NAME: the memory of the job's control group and --mem, by the record of a projection.
+limits() {
+  sed -n 's/^    "memory": \([0-9]*\).*/\1/p; s/^  "mem_budget": \([0-9]*\).*/\1/p' "${2:-$launch/results}/reports/$1.aip.json" | xargs
+}
+# most PROGRAM: the largest number of tasks that were inside it at one time.
+most() {
+  grep -hoE '^(start|end) [0-9.]+' "$FAULTS/$1".*.log | sort -k 2,2n |
+    awk '{ n += $1 == "start" ? 1 : -1; if (n > m) m = n } END { print m }'
+}
+# shared PROGRAM: GPUs that two tasks had at one time.
+shared() {
+  grep -HE '^(start|end) ' "$FAULTS/$1".*.log | sed 's/:\(start\|end\) / \1 /' | sort -k 3,3n |
+    awk '{ if ($2 == "start") { mine[$1] = $NF; by = 1 } else by = -1
+           n = split(substr(mine[$1], 5), gpu, ","); for (i = 1; i <= n; i++) if ((held[gpu[i]] += by) > 1) print gpu[i] }'
+}
 
 # --- One run with all faults -----------------------------------------------------
 
@@ -53,7 +72,12 @@ faults
 plan m_u8_v3raw 'always 3'
 plan m_u16_v3shard scancel
 plan m_i16_v3lz4 4
-plan m_f32_v2lz4 kill
+if [ -e "$tmp/cluster/cgroups" ]; then
+  plan m_f32_v2lz4 'eat 400M' 'eat 400M' # of 300, then of 600
+else
+  echo 'a job that takes too much memory is only played: no control groups of version 1 here'
+  plan m_f32_v2lz4 kill
+fi
 plan m_f32_raw_edge lost
 nf first run "$main" "${faulty[@]}" "${args[@]}"
 ok 'the run succeeds' same "$status" 0
@@ -72,7 +96,11 @@ if [ -c "$tmp/cluster/dev/gpu0" ]; then
 fi
 ok 'a cancelled job is tried again' same "$(attempts m_u16_v3shard) $(job m_u16_v3shard 1 JobState)" '2 CANCELLED'
 ok 'and succeeds' is_png "$launch/results/aip/m_u16_v3shard.png"
-ok 'a killed program is tried again, with more memory' same "$(attempts m_f32_v2lz4) $(job m_f32_v2lz4 2 MinMemoryNode)" '2 600M'
+ok 'a job that took too much memory is tried again, with more' same "$(attempts m_f32_v2lz4) $(job m_f32_v2lz4 2 MinMemoryNode)" '2 600M'
+if [ -e "$tmp/cluster/cgroups" ]; then
+  ok 'SLURM ended it for its memory' same "$(job m_f32_v2lz4 1 JobState) $(job m_f32_v2lz4 2 JobState)" 'OUT_OF_MEMORY COMPLETED'
+  ok 'a program knows the memory of its job' same "$(limits m_phantom)" "$((300 << 20)) $((225 << 20))"
+fi
 ok 'a job without an exit status is tried again' same "$(attempts m_f32_raw_edge) $(grep -c 'm_f32_raw_edge.*terminated for an unknown reason' "$log")" '2 1'
 ok 'exit 4: again without the GPU' has <(attempt m_i16_v3lz4 2) ' --no-use_gpu '
 ok 'exit 4: the second job asks for none' same "$(job m_i16_v3lz4 1 TresPerNode);$(job m_i16_v3lz4 2 TresPerNode)" 'gres:gpu:2;'
@@ -93,6 +121,22 @@ plan m_u8_v3raw 'always 3'
 nf stop run "$main" "${faulty[@]}" "${args[@]}" --allow_missing_slices false --n_levels 0
 ok 'exit 3 stops the run' same "$((status != 0)) $(attempts m_u8_v3raw)" '1 1'
 ok 'no job is left in the queue' same "$(squeue -h -t RUNNING,PENDING | wc -l)" 0
+
+# --- GPUs --------------------------------------------------------------------------
+
+# Four GPUs and eight CPUs: the GPUs bound what two of them each would need, maxForks what
+# one each would.
+together() { faults; local m; for m in "$tmp"/foreign/m_*; do plan "$(basename "$m" .ome.zarr)" "gather $1"; done; }
+gpus=(-profile slurm "${aip_only[@]}" --input "$tmp/foreign" --input_pattern 'm_*.ome.zarr' --partition gpu_short --aip_cpus 1 --aip_memory '300 MB' --aip_time '1 h')
+together 2
+nf gres run "$main" "${faulty[@]}" "${gpus[@]}" --gres gpu:2 --outdir gres
+ok 'six tasks with two of four GPUs each: two at a time' same "$status $(most aip)" '0 2'
+ok 'no GPU was given to two' same "$(shared aip)" ''
+together 3
+nf forks run "$main" "${faulty[@]}" "${gpus[@]}" --gpu_option gpus-per-node --aip_max_forks 3 --n_levels 1 --outdir forks
+ok 'one GPU each: three at a time, by aip_max_forks' same "$status $(most aip)" '0 3'
+ok 'asked for by --gpus-per-node' same "$(grep -l '^#SBATCH .*--gpus-per-node=1$' "$launch"/work/*/*/.command.run | wc -l) $(job m_phantom 1 TresPerNode)" '6 gres:gpu:1'
+ok 'no GPU was given to two' same "$(shared aip)" ''
 
 # --- The chain -----------------------------------------------------------------------
 
@@ -130,9 +174,105 @@ ok '-stub-run: the jobs of what is not skipped' same "$status $(($(count_jobs) -
 # --- The BMRC profile ----------------------------------------------------------------
 
 faults
-nf bmrc run "$main" "${faulty[@]}" -profile bmrc "${aip_only[@]}" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --account tissue.prj --outdir bmrc
+module() { echo "$*" >>"$tmp/modules"; }
+export -f module
+export tmp
+bmrc=(-profile bmrc "${aip_only[@]}" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --account tissue.prj --outdir bmrc)
+nf bmrc run "$main" "${faulty[@]}" "${bmrc[@]}" --mem_fraction 0.95
 ok 'bmrc: the run succeeds' same "$status" 0
 ok 'bmrc: 4 h with a GPU go to gpu_short' same "$(job m_u8_v3raw 1 Partition) $(job m_u8_v3raw 1 TresPerNode)" 'gpu_short gres:gpu:1'
 ok 'bmrc: without a GPU to short' same "$(jobs | grep 'JobName=nf-VERSIONS' | grep -c 'Partition=short ')" 1
+if [ -e "$tmp/cluster/cgroups" ]; then
+  ok '--mem ends below the memory of the job, with a warning' same "$(limits m_u8_v3raw "$launch/bmrc") $(grep -c 'is more than this job has: its control group ends at 1 GiB' "$launch/bmrc/reports/m_u8_v3raw.aip.json")" \
+    "$((1 << 30)) $((896 << 20)) 1"
+fi
+nf bmrc-long run "$main" "${bmrc[@]}" --modules 'CUDA/12 Java/17' --before_script 'module use mine' --gpu_short_time '2 h' --short_partition main --n_levels 1
+ok 'bmrc: which ones, and from when on, are parameters' same "$status $(jobs | grep 'JobName=nf-AIP' | tail -n 1 | grep -o ' Partition=[a-z_]*') $(jobs | grep 'JobName=nf-VERSIONS' | tail -n 1 | grep -o ' Partition=[a-z_]*')" \
+  '0  Partition=gpu_long  Partition=main'
+ok 'modules are loaded, then before_script is run, by every task' same "$(sort "$tmp/modules" | uniq -c | xargs)" '2 load CUDA/12 Java/17 2 use mine'
+
+# --- What SLURM would refuse ------------------------------------------------------------
+
+before=$(count_jobs)
+# refused ARGUMENTS...: exit status and message of a run.
+refused() { nf refused run "$main" "${chain[@]}" "$@"; echo "$status $(sed -n 's/^ERROR ~ //p' "$log")"; }
+ok 'a partition that does not exist' same "$(refused --gpu_partition gpus)" \
+  '2 parameter gpu_partition: SLURM has no partition gpus: there are main, short, long, gpu_short, gpu_long'
+ok 'a time limit that the partition does not have' same "$(refused --partition gpu_short)" \
+  '2 parameter stack_time: 12h is longer than a job may run in partition gpu_short (4h): it would wait for ever'
+ok 'a GPU that is none' same "$(refused --gres tpu:1)" '2 parameter use_gpu: no node of partition main has a tpu: name one by gpu_partition, or give --use_gpu false'
+# A PATH with everything but SLURM's sbatch.
+mkdir "$tmp/elsewhere"
+IFS=: read -ra folders <<<"$PATH"
+for d in "${folders[@]}"; do ln -s "$d"/* "$tmp/elsewhere/" 2>/dev/null; done
+rm -f "$tmp/elsewhere/sbatch"
+ok 'where there is no SLURM' same "$(PATH=$tmp/elsewhere refused)" \
+  '2 SLURM: no sbatch on the PATH: start the workflow where jobs are submitted, on a login node'
+ok 'and nothing was submitted' same "$(count_jobs)" "$before"
+
+# --- Containers, and README.md followed to the letter --------------------------------------
+
+# small_image OUT: the programs, and what Nextflow calls inside, from this machine.
+small_image() {
+  local tool lib at
+  mkdir -p "$tmp/inside/usr/bin" "$tmp/inside/usr/local/bin" "$tmp/inside/bin" || return 1
+  for tool in bash sh env ls cat mkdir touch date tee sed awk grep tail head cut tr sort uniq wc cp mv rm ln ps dirname basename sleep stat chmod; do
+    at=$(readlink -f "$(type -P "$tool")") && cp "$at" "$tmp/inside/usr/bin/$tool" || return 1
+  done
+  cp "$tmp/inside/usr/bin/"{bash,sh} "$tmp/inside/bin/" && cp "$root/bin/strata" "$tmp/inside/usr/local/bin/" || return 1
+  for tool in "${stages[@]}"; do ln -s strata "$tmp/inside/usr/local/bin/$tool" || return 1; done
+  # Go's programs without cgo open the C library only when they look for a GPU.
+  for lib in $({ ldd "$tmp"/inside/usr/bin/* "$root/bin/strata"; echo /lib/x86_64-linux-gnu/libdl.so.2; } 2>/dev/null | grep -oE '/[^ :]+' | grep -vF -e "$tmp/" -e "$root/" | sort -u); do
+    [ ! -e "$lib" ] || { mkdir -p "$tmp/inside${lib%/*}" && cp -L "$lib" "$tmp/inside$lib"; } || return 1
+  done
+  printf '%s\n' 'Bootstrap: scratch' '%files' "    '$tmp/inside/*' /" >"$tmp/small.def"
+  "$root/bin/sif" build "$1" "$tmp/small.def" -q
+}
+# What is not below /tmp a container sees only if it is bound.
+site=$(mktemp -d /srv/strata-test.XXXXXX) || exit 1
+chmod 755 "$site"
+image=$root/build/strata.sif
+if [ -e "$image" ] && [ -z "$(find "$root/bin/strata" -newer "$image")" ]; then
+  cp "$image" "$site/strata.sif"
+else
+  echo 'make image was not run since the programs were built: a small image is made'
+  small_image "$site/strata.sif" || exit 1
+fi
+mkdir "$tmp/path"
+ln -s "$root/scripts/nextflow.sh" "$tmp/path/nextflow"
+if apptainer=$(type -P apptainer); then
+  echo "containers run by $apptainer"
+  # shellcheck disable=SC2016
+  printf '#!/bin/sh\necho "gpus=$APPTAINERENV_CUDA_VISIBLE_DEVICES apptainer $(echo "$*" | tr "\\n" " ")" >>%s\nexec %s "$@"\n' "$tmp/containers.log" "$apptainer" >"$tmp/path/apptainer"
+else
+  echo 'containers run by the double of apptainer'
+  printf '#!/bin/sh\nSIF=%s SIF_CACHE=%s SIF_LOG=%s exec %s "$@"\n' "$root/bin/sif" "$tmp/roots" "$tmp/containers.log" "$here/apptainer.sh" >"$tmp/path/apptainer"
+fi
+chmod +x "$tmp/path/apptainer"
+(cd "$root" && tar -c --exclude=nextflow/bin nextflow scripts apptainer) | tar -x -C "$site" || exit 1
+cp -r "$tmp/block" "$site/mosaics"
+# A phantom is smaller than a slice. Nextflow reads this file where it is started.
+{
+  echo "params { resample_resolution = 4; crop_depth = 160; stack_slicing_interval_mm = 0.12; stack_search_range_mm = 0.02; stack_moving_z_first_index = 1; stack_pyramid_resolutions = '4,8'"
+  for s in "${stages[@]}"; do [ "$s" = qc-report ] || printf '%s_cpus = 1\n' "$s"; done
+  echo '}'
+  cat "$here/quick.config"
+} >"$site/nextflow.config"
+awk '/^## / { on = $0 == "## On a cluster" } on && /^```/ { code = !code; next } on && code' "$root/README.md" >"$tmp/readme.sh"
+ok 'README.md has commands for a cluster' has "$tmp/readme.sh" '^nextflow run nextflow/main.nf '
+before=$(count_jobs)
+as_readme() { (cd "$site" && PATH=$tmp/path:$PATH CUDA_DEVICE_ORDER=PCI_BUS_ID timeout -k 30 600 bash -euo pipefail "$tmp/readme.sh"); }
+as_readme >"$tmp/readme.log" 2>&1
+status=$?
+ok 'they succeed' same "$status $([ "$status" = 0 ] || tail -n 30 "$tmp/readme.log")" '0 '
+ok 'every task was a job, and so was the picture, of the partition named' same \
+  "$(($(count_jobs) - before)) $(jobs | grep 'JobName=wrap ' | grep -c ' Partition=short ')" '27 1'
+ok 'the results are there' filled "$site/results/qc-report.html" "$site/results/pipeline_info/versions.yml"
+ok 'the volume has the same bytes as without a container' diff -r "$site/results/volume/volume.ome.zarr" "$launch/chain/volume/volume.ome.zarr"
+ok 'the picture that the job made is there' is_png "$site/volume.png"
+ok 'containers see the GPU of their job, those of 21 tasks' same "$(grep -cE '^gpus=[0-9] apptainer exec .*--nv ' "$tmp/containers.log")" 21
+ok 'and others none: 6 tasks, two commands by hand' same "$(grep -vE -- '--nv ' "$tmp/containers.log" | grep -cE '^gpus= apptainer exec ')" 8
+ok 'resources.yml has what tasks needed' has "$site/resources.yml" '^stack_memory: [0-9]+ MB$'
+ok 'and the workflow takes it' same "$(cd "$site" && PATH=$tmp/path:$PATH nextflow run nextflow/main.nf -profile slurm --container strata.sif --input mosaics -params-file resources.yml -preview 2>&1 | grep -c '^strata: 0 tasks run')" 1
 
 total

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # usage: up.sh DIR [GPUS]   a SLURM cluster of this one machine, as root and
-# without systemd, in DIR; its GPUs are character devices that only count. Source
-# DIR/env to talk to it; down.sh DIR stops it.
+# without systemd, in DIR; its GPUs are character devices that only count. Where
+# control groups of version 1 can be made, a job's memory is limited by one, and
+# DIR/cgroups is there. Source DIR/env to talk to it; down.sh DIR stops it.
 # Debian: slurmctld slurmd slurm-client munge.
 set -euo pipefail
 mkdir -p "$1"
@@ -15,6 +16,16 @@ for ((i = 0; i < gpus; i++)); do
   mknod "$dir/dev/gpu$i" c 1 3 2>/dev/null || : >"$dir/dev/gpu$i"
   echo "NodeName=$host Name=gpu File=$dir/dev/gpu$i"
 done >"$dir/gres.conf"
+# Version 2 would need systemd.
+track=linuxproc task=none
+groups=/sys/fs/cgroup
+mine=strata-test-$$
+if mkdir "$groups/memory/$mine" "$groups/freezer/$mine" 2>/dev/null && echo 67108864 2>/dev/null >"$groups/memory/$mine/memory.limit_in_bytes"; then
+  track=cgroup task=cgroup
+  printf '%s\n' CgroupPlugin=cgroup/v1 CgroupAutomount=no CgroupMountpoint="$groups" ConstrainRAMSpace=yes >"$dir/cgroup.conf"
+  echo "$host" >"$dir/cgroups"
+fi
+rmdir "$groups"/{memory,freezer}/"$mine" 2>/dev/null || true
 cat >"$dir/slurm.conf" <<CONF
 ClusterName=test
 SlurmctldHost=$host(127.0.0.1)
@@ -31,8 +42,8 @@ SlurmctldPidFile=$dir/slurmctld.pid
 SlurmdPidFile=$dir/slurmd.pid
 SlurmctldLogFile=$dir/log/slurmctld.log
 SlurmdLogFile=$dir/log/slurmd.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+ProctrackType=proctrack/$track
+TaskPlugin=task/$task
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SwitchType=switch/none
