@@ -5,21 +5,32 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
 	"strata/pkg/cli/clitest"
 	"strata/pkg/gpu/lease"
+	"strata/pkg/sysinfo/sysinfotest"
 )
 
 func TestMain(m *testing.M) {
-	clitest.Main(m, map[string]func(){"doctor": clitest.Of(Command), "with-lease": withLease})
+	clitest.Main(m, map[string]func(){"doctor": clitest.Of(Command), "with-lease": withLease, "recorded": unpack})
 }
 
 func TestCommand(t *testing.T) { clitest.Check(t, Command()) }
 
 // No driver, and what else a machine without a GPU may have.
 func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }
+
+// unpack is "recorded NAME DIR": it unpacks a recorded machine.
+func unpack() {
+	archive := filepath.Join(os.Getenv("ROOT"), "pkg/sysinfo/testdata", os.Args[1]+".txtar")
+	if err := sysinfotest.Unpack(archive, os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
 
 // withLease is "with-lease UUID BYTES CMD...": it runs a command while it holds, or
 // waits for, memory of a device of 8 GiB.

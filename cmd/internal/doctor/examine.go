@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,16 +14,21 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/lease"
 	"strata/pkg/gpu/nvml"
+	"strata/pkg/sysinfo"
 )
 
 // state is what was found, as --json writes it.
 type state struct {
 	Version     string            `json:"version"`
+	Root        string            `json:"root"` // "/" is this machine
 	Libraries   []library         `json:"libraries"`
 	GPUs        []device          `json:"gpus"`
 	Management  management        `json:"management"`
 	Environment map[string]string `json:"environment"`
 	Leases      leases            `json:"leases"`
+	Machine     *sysinfo.Machine  `json:"machine"`
+	Checks      []check           `json:"checks"`
+	Reading     reading           `json:"reading"`
 	Uses        string            `json:"uses"`
 	Verdict     string            `json:"verdict"`
 
@@ -74,14 +80,41 @@ type request struct {
 var variables = append([]string{"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "STRATA_LIBCUDA", "STRATA_LIBCUFILE", "STRATA_LIBNVCOMP", nvml.Variable, "STRATA_LEASE_DIR",
 	"CUFILE_ENV_PATH_JSON", "CUFILE_FORCE_COMPAT_MODE", "CUFILE_LOGFILE_PATH"}, settings.Variables()...)
 
+// target is what is looked at.
+type target struct {
+	root  string // "/", or the folder of a recorded machine
+	path  string // "" for none
+	tools bool   // NVIDIA's programs may be run
+}
+
 // examine looks at everything.
-func examine() *state {
-	s := &state{Version: cli.Version(), GPUs: []device{}, Environment: map[string]string{}}
-	for _, name := range variables {
-		if v, ok := os.LookupEnv(name); ok {
-			s.Environment[name] = v
+func examine(ctx context.Context, t target) (*state, error) {
+	s := &state{Version: cli.Version(), Root: t.root, Libraries: []library{}, GPUs: []device{}, Environment: map[string]string{}, Leases: leases{Requests: []request{}}}
+	o := sysinfo.Options{Path: t.path, NoTools: !t.tools}
+	if t.root != "/" {
+		root, err := sysinfo.At(t.root)
+		if err != nil {
+			return nil, cli.BadInput(err)
 		}
+		s.Machine = sysinfo.Read(ctx, root, o)
+		s.remember(func(name string) (string, bool) { v, ok := s.Machine.Environment[name]; return v, ok })
+		s.recorded()
+	} else {
+		// The facts do not wait for the driver, nor it for them.
+		facts := make(chan *sysinfo.Machine, 1)
+		go func() { facts <- sysinfo.Read(ctx, sysinfo.Live(), o) }()
+		s.live()
+		s.Machine = <-facts
 	}
+	s.decide()
+	s.Reading = judge(s.situation())
+	s.Checks = s.check()
+	return s, nil
+}
+
+// live asks the libraries, the driver and the leases of this machine.
+func (s *state) live() {
+	s.remember(os.LookupEnv)
 	for _, l := range gpu.Libraries() {
 		s.Libraries = append(s.Libraries, library(l))
 	}
@@ -92,9 +125,90 @@ func examine() *state {
 	}
 	s.addHardware()
 	s.Leases = listLeases()
-	s.decide()
-	return s
 }
+
+// recorded takes the GPUs that the files of a recorded machine show.
+func (s *state) recorded() {
+	const unasked = "a recorded machine is not asked"
+	s.Leases.Reason = unasked
+	for i, g := range s.Machine.Driver.GPUs {
+		s.GPUs = append(s.GPUs, device{Index: i, Name: g.Model, UUID: g.UUID, StraightReason: unasked})
+	}
+	if len(s.GPUs) == 0 && s.Machine.Tools.SMI.Known() {
+		for i, g := range s.Machine.Tools.SMI.Value {
+			s.GPUs = append(s.GPUs, device{Index: i, Name: g.Name, UUID: g.UUID, Memory: g.TotalMiB << 20, Free: (g.TotalMiB - g.UsedMiB) << 20, StraightReason: unasked})
+		}
+	}
+	if m := s.Machine; len(s.GPUs) == 0 {
+		switch {
+		case len(m.PCI.GPUs) > 0:
+			s.noDevices = fmt.Sprintf("there is a GPU of NVIDIA (%s), but its driver is not loaded", m.PCI.GPUs[0].Bus)
+		case m.Driver.Version.Known():
+			s.noDevices = "the driver has no GPU"
+		default:
+			s.noDevices = "this machine has no GPU of NVIDIA"
+		}
+	}
+}
+
+// remember keeps the variables that are set.
+func (s *state) remember(look func(name string) (string, bool)) {
+	for _, name := range variables {
+		if v, ok := look(name); ok {
+			s.Environment[name] = v
+		}
+	}
+}
+
+// situation is what the verdict on reads follows from.
+func (s *state) situation() *situation {
+	if s.Root != "/" {
+		return recorded(s.Machine)
+	}
+	x := &situation{m: s.Machine, noGPU: s.noGPU()}
+	for _, d := range s.GPUs {
+		if d.Reason == "" {
+			x.model = d.Name
+			x.answer = &answer{d.Straight, d.StraightReason}
+			break
+		}
+	}
+	if len(s.Libraries) > cuFileLibrary {
+		x.library = s.Libraries[cuFileLibrary].Reason
+	}
+	switch set, err := settings.Environment(); {
+	case err != nil:
+		x.settings = reason(err)
+	case set.Compat == settings.On:
+		x.settings = compatOn
+	}
+	return x
+}
+
+// recorded is the situation of a recorded machine.
+func recorded(m *sysinfo.Machine) *situation {
+	s := &state{Machine: m}
+	s.recorded()
+	x := &situation{m: m, noGPU: s.noGPU()}
+	if len(s.GPUs) > 0 {
+		x.model = s.GPUs[0].Name
+	}
+	if m.CuFile.Library == "" {
+		x.library = "there is no libcufile.so.0 where packages put it"
+	}
+	switch set, err := settings.FromEnv(func(name string) (string, bool) { v, ok := m.Environment[name]; return v, ok }); {
+	case err != nil:
+		x.settings = reason(err)
+	case set.Compat == settings.On:
+		x.settings = compatOn
+	}
+	return x
+}
+
+// cuFileLibrary is cuFile's place among the libraries.
+const cuFileLibrary = 1
+
+const compatOn = "STRATA_COMPAT_MODE or KVIKIO_COMPAT_MODE is on"
 
 // try opens a device, which is the only way to know that it can be: it may be
 // another's alone, or broken.
@@ -121,7 +235,7 @@ func straight(g *gpu.Device) (bool, string) {
 	case err != nil:
 		return false, reason(err)
 	case s.Compat == settings.On:
-		return false, "STRATA_COMPAT_MODE or KVIKIO_COMPAT_MODE is on"
+		return false, compatOn
 	}
 	return gds.Available(g)
 }
@@ -155,9 +269,8 @@ func listLeases() leases {
 	return l
 }
 
-// decide says what a stage would use.
-func (s *state) decide() {
-	var usable, broken []string
+// usable are the GPUs that can be used, and why the others cannot.
+func (s *state) usable() (usable, broken []string) {
 	for _, d := range s.GPUs {
 		if d.Reason == "" {
 			usable = append(usable, fmt.Sprintf("%d (%s)", d.Index, d.Name))
@@ -165,14 +278,30 @@ func (s *state) decide() {
 			broken = append(broken, fmt.Sprintf("GPU %d: %s", d.Index, d.Reason))
 		}
 	}
+	return usable, broken
+}
+
+// noGPU says why no GPU can be used; "" if one can.
+func (s *state) noGPU() string {
+	usable, broken := s.usable()
 	switch {
 	case s.noDevices != "":
-		s.Uses, s.Verdict = "cpu", "stages use the CPU, because there is no usable GPU: "+s.noDevices
+		return s.noDevices
 	case len(usable) == 0:
-		s.Uses, s.Verdict = "cpu", "stages use the CPU, because there is no usable GPU: "+strings.Join(broken, "; ")
+		return strings.Join(broken, "; ")
+	}
+	return ""
+}
+
+// decide says what a stage would use.
+func (s *state) decide() {
+	usable, _ := s.usable()
+	switch why := s.noGPU(); {
+	case why != "":
+		s.Uses, s.Verdict = "cpu", "stages use the CPU, because there is no usable GPU: "+why
 	case len(usable) == 1:
-		s.Uses, s.Verdict = "gpu", "stages that can compute on a GPU use GPU "+usable[0]
+		s.Uses, s.Verdict = "gpu", "stages use GPU "+usable[0]
 	default:
-		s.Uses, s.Verdict = "gpu", "stages that can compute on a GPU use one of GPUs "+strings.Join(usable, ", ")
+		s.Uses, s.Verdict = "gpu", "stages use one of GPUs "+strings.Join(usable, ", ")
 	}
 }

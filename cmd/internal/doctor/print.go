@@ -19,7 +19,9 @@ var purpose = []string{
 // print writes the state for people.
 func (s *state) print(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintln(&b, "libraries")
+	if len(s.Libraries) > 0 {
+		fmt.Fprintln(&b, "libraries")
+	}
 	for i, l := range s.Libraries {
 		fmt.Fprintf(&b, "  %s: %s\n", plain(l.Name), purpose[i])
 		if l.Reason != "" {
@@ -33,17 +35,23 @@ func (s *state) print(w io.Writer) error {
 		fmt.Fprintf(&b, "  none: %s\n", plain(s.noDevices))
 	}
 	for _, d := range s.GPUs {
-		fmt.Fprintf(&b, "  %d: %s  %s  compute capability %s, driver for CUDA %s\n", d.Index, plain(d.Name), plain(d.UUID), cmp.Or(d.Compute, "unknown"), cmp.Or(d.Driver, "unknown"))
+		fmt.Fprintf(&b, "  %d: %s  %s", d.Index, plain(d.Name), plain(d.UUID))
+		if s.Root == "/" {
+			fmt.Fprintf(&b, "  compute capability %s, driver for CUDA %s", cmp.Or(d.Compute, "unknown"), cmp.Or(d.Driver, "unknown"))
+		}
+		b.WriteByte('\n')
 		for _, line := range d.Hardware.lines() {
 			fmt.Fprintf(&b, "     %s\n", plain(line))
 		}
 		if d.Reason != "" {
 			fmt.Fprintf(&b, "     not usable: %s\n", plain(d.Reason))
 		} else {
-			fmt.Fprintf(&b, "     %s of %s free\n", units.FormatSize(d.Free), units.FormatSize(d.Memory))
+			if d.Memory > 0 {
+				fmt.Fprintf(&b, "     %s of %s free\n", units.FormatSize(d.Free), units.FormatSize(d.Memory))
+			}
 			if d.Straight {
 				fmt.Fprintf(&b, "     files come straight to it: %s\n", plain(d.StraightReason))
-			} else {
+			} else if s.Root == "/" {
 				fmt.Fprintf(&b, "     files come by way of the host: %s\n", plain(d.StraightReason))
 			}
 		}
@@ -54,6 +62,7 @@ func (s *state) print(w io.Writer) error {
 	case m.Hidden > 0:
 		fmt.Fprintf(&b, "  %s of other jobs\n", count(m.Hidden, "GPU"))
 	}
+	s.printChecks(&b)
 	if len(s.Environment) > 0 {
 		fmt.Fprintln(&b, "environment")
 		for _, name := range variables {
@@ -62,12 +71,25 @@ func (s *state) print(w io.Writer) error {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "leases of GPU memory in %s\n", plain(s.Leases.Dir))
+	if s.Root == "/" {
+		s.printLeases(&b)
+	}
+	fmt.Fprintf(&b, "%s\n", plain(s.Reading.text()))
+	if s.Reading.Next != "" {
+		fmt.Fprintf(&b, "  next: %s\n", plain(s.Reading.Next))
+	}
+	fmt.Fprintf(&b, "%s\n", plain(s.Verdict))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (s *state) printLeases(b *strings.Builder) {
+	fmt.Fprintf(b, "leases of GPU memory in %s\n", plain(s.Leases.Dir))
 	switch {
 	case s.Leases.Reason != "":
-		fmt.Fprintf(&b, "  cannot be kept: %s\n", plain(s.Leases.Reason))
+		fmt.Fprintf(b, "  cannot be kept: %s\n", plain(s.Leases.Reason))
 	case len(s.Leases.Requests) == 0:
-		fmt.Fprintln(&b, "  none")
+		fmt.Fprintln(b, "  none")
 	}
 	for _, q := range s.Leases.Requests {
 		state := "holds"
@@ -78,15 +100,12 @@ func (s *state) print(w io.Writer) error {
 		if q.PID > 0 {
 			who = fmt.Sprintf("%s (process %d of %s on %s)", q.Tool, q.PID, q.User, q.Host)
 		}
-		fmt.Fprintf(&b, "  %s: %s %s %s", q.GPU, who, state, units.FormatSize(q.Bytes))
+		fmt.Fprintf(b, "  %s: %s %s %s", q.GPU, who, state, units.FormatSize(q.Bytes))
 		if q.Since != nil {
-			fmt.Fprintf(&b, ", since %s", q.Since.Local().Format("2006-01-02 15:04:05"))
+			fmt.Fprintf(b, ", since %s", q.Since.Local().Format("2006-01-02 15:04:05"))
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%s\n", plain(s.Verdict))
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // plain is text without characters that do something to a terminal.

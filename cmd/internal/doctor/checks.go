@@ -1,0 +1,523 @@
+package doctor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"strata/pkg/cli/units"
+	"strata/pkg/sysinfo"
+)
+
+// check is a line of what was found, with what to do if there is something to do.
+type check struct {
+	Section string `json:"section"`
+	Name    string `json:"name"`
+	Mark    string `json:"mark"` // "ok", "!" or "–"
+	Text    string `json:"text"`
+	Next    string `json:"next"`
+}
+
+// Marks.
+const (
+	good  = "ok"
+	bad   = "!"
+	blank = "–"
+)
+
+// sections in their order.
+const (
+	theMachine = "machine"
+	theStorage = "GPUDirect Storage"
+	thePath    = "path"
+)
+
+// checks collects lines.
+type checks struct {
+	section string
+	list    []check
+}
+
+func (c *checks) add(mark, name, text, next string) {
+	c.list = append(c.list, check{c.section, name, mark, text, next})
+}
+
+// check makes the lines of all facts.
+func (s *state) check() []check {
+	c := &checks{section: theMachine}
+	c.machine(s.Machine)
+	c.section = theStorage
+	c.storage(s)
+	if s.Machine.Path != nil {
+		c.section = thePath
+		c.path(s.Machine, s.Machine.Path)
+	}
+	return c.list
+}
+
+func (c *checks) machine(m *sysinfo.Machine) {
+	text := m.Kernel.Release.String()
+	mark, next := good, ""
+	if m.Distribution.Reason == "" {
+		text += ", " + m.Distribution.Name
+	}
+	switch {
+	case m.Kernel.WSL.Value:
+		text += ", in the Windows Subsystem for Linux"
+	case !m.Listed.Kernel.Listed && m.Kernel.Release.Known():
+		mark, next = blank, "for GDS: "+m.Listed.Kernel.Note
+	case !m.Listed.Distribution.Listed:
+		mark, next = blank, "for GDS: "+m.Listed.Distribution.Note
+	}
+	c.add(mark, "system", text, next)
+
+	if m.Container.Kind != "" {
+		c.add(good, "container", m.Container.Kind+", by "+m.Container.By, "")
+	} else {
+		c.add(blank, "container", "none", "")
+	}
+	if j := m.Job; j != nil {
+		text := "job " + j.ID
+		if j.Partition != "" {
+			text += " in " + j.Partition
+		}
+		if j.GPUs != "" {
+			text += ", GPUs " + j.GPUs
+		} else {
+			text += ", without GPUs"
+		}
+		c.add(good, "SLURM", text, "")
+	}
+	c.limits(m)
+	c.security(m)
+}
+
+// What of the limits is little: less locked memory than registered buffers need, fewer files than sharded arrays open.
+const (
+	littleLocked = 64 << 20
+	littleFiles  = 1024
+)
+
+func (c *checks) limits(m *sysinfo.Machine) {
+	l := m.Limits
+	mark, text, next := good, "", ""
+	size := func(n int64) string {
+		if n < 0 {
+			return "unlimited"
+		}
+		return units.FormatSize(n)
+	}
+	if l.Locked.Known() {
+		text = "memlock " + size(l.Locked.Value.Soft)
+		if n := l.Locked.Value.Soft; n >= 0 && n < littleLocked && len(m.RDMA.Devices) > 0 {
+			mark, next = bad, "RDMA needs more locked memory: ulimit -l unlimited (limits.conf: memlock)"
+		}
+	} else {
+		mark, text = blank, "memlock unknown"
+	}
+	if l.Files.Known() {
+		n := l.Files.Value.Soft
+		if n < 0 {
+			text += ", nofile unlimited"
+		} else {
+			text += ", nofile " + strconv.FormatInt(n, 10)
+		}
+		if n >= 0 && n < littleFiles {
+			mark, next = bad, "sharded arrays keep shards open: ulimit -n 4096"
+		}
+	}
+	if l.CPUs.Known() {
+		text += fmt.Sprintf("; cgroup %.4g CPUs", l.CPUs.Value)
+	}
+	if l.Memory.Known() {
+		text += "; cgroup " + units.FormatSize(l.Memory.Value)
+	}
+	c.add(mark, "limits", text, next)
+}
+
+func (c *checks) security(m *sysinfo.Machine) {
+	s := m.Security
+	var parts []string
+	if s.SecureBoot.Known() {
+		parts = append(parts, "Secure Boot "+switched(s.SecureBoot.Value))
+	}
+	if s.Lockdown.Known() {
+		parts = append(parts, "lockdown "+s.Lockdown.Value)
+	}
+	if s.SigEnforce.Known() && s.SigEnforce.Value {
+		parts = append(parts, "sig_enforce on")
+	}
+	if s.Taint.Known() && s.Taint.Value != "" {
+		parts = append(parts, "kernel tainted "+s.Taint.Value)
+	}
+	mark, next := good, ""
+	if s.OnlySigned() {
+		mark, next = blank, "only modules with a trusted signature are loaded"
+	}
+	if len(parts) == 0 {
+		mark, parts = blank, []string{"unknown: " + s.SecureBoot.Reason}
+	}
+	c.add(mark, "modules", strings.Join(parts, ", "), next)
+}
+
+func (c *checks) storage(s *state) {
+	m := s.Machine
+	c.driver(s)
+	c.nvidiaFS(m)
+	c.configuration(m)
+	if u := m.Container.Udev; u.Known() {
+		c.add(good, "udev", fmt.Sprintf("/run/udev describes %d devices", u.Value), "")
+	} else {
+		mark := blank
+		if m.Driver.Version.Known() {
+			mark = bad
+		}
+		c.add(mark, "udev", u.Reason, "cuFile looks there for the devices of files")
+	}
+	c.bus(m)
+	c.rdma(m)
+	c.tools(m.Tools)
+}
+
+func (c *checks) driver(s *state) {
+	m := s.Machine
+	d := m.Driver
+	if !d.Version.Known() {
+		mark := blank
+		if len(m.PCI.GPUs) > 0 {
+			mark = bad
+		}
+		c.add(mark, "driver", "not loaded: "+d.Version.Reason, "")
+		return
+	}
+	kind := "proprietary kernel modules"
+	if d.Open.Value {
+		kind = "open kernel modules"
+	}
+	text := d.Version.Value + ", " + kind
+	if d.PeerMem.Loaded {
+		text += ", nvidia_peermem"
+	}
+	if d.GDRCopy.Loaded {
+		text += ", gdrdrv"
+	}
+	c.add(good, "driver", text, "")
+	told := map[string]bool{} // by the management library, among the GPUs
+	for _, g := range s.GPUs {
+		told[g.pci] = g.Hardware != nil
+	}
+	for _, g := range d.GPUs {
+		if told[g.Bus] && sysinfo.ListGPU(g.Model).Listed {
+			continue
+		}
+		text := g.Bus + " " + g.Model
+		if g.MIG > 0 {
+			text += fmt.Sprintf(", %d MIG instances", g.MIG)
+		}
+		mark, next := good, ""
+		for _, p := range m.PCI.GPUs {
+			if p.Bus != g.Bus {
+				continue
+			}
+			if p.BAR1.Known() {
+				text += ", BAR1 " + units.FormatSize(p.BAR1.Value)
+				if p.BAR1.Value <= 256<<20 {
+					mark, next = bad, "BAR1 of 256 MiB limits what is registered: switch on Above 4G Decoding and Resizable BAR in the firmware"
+				}
+			}
+			text += ", " + p.Link.String()
+			if p.NUMA.Known() && p.NUMA.Value >= 0 {
+				text += fmt.Sprintf(", node %d", p.NUMA.Value)
+			}
+			if p.Link.Width.Known() && p.Link.MaxWidth.Known() && p.Link.Width.Value < p.Link.MaxWidth.Value {
+				mark, next = bad, "fewer PCI Express lanes than it has: look at the slot"
+			}
+		}
+		if l := sysinfo.ListGPU(g.Model); !l.Listed {
+			mark, next = bad, l.Note
+		}
+		c.add(mark, "GPU", text, next)
+	}
+}
+
+func (c *checks) nvidiaFS(m *sysinfo.Machine) {
+	n := m.NvidiaFS
+	if n.Reason != "" {
+		mark := blank
+		if m.Driver.Version.Known() {
+			mark = bad
+		}
+		text := n.Reason
+		switch {
+		case n.Module.File != "":
+			text += "; it is built: " + n.Module.File
+		case n.Source != "":
+			text += "; its source is " + n.Source
+		}
+		c.add(mark, "nvidia-fs", text, "")
+		return
+	}
+	version := n.Module.Version
+	if version == "" {
+		version = n.Version.Value
+	}
+	var names []string
+	for _, d := range n.Drivers {
+		names = append(names, d.Name)
+	}
+	text := version + ", storage drivers: " + strings.Join(names, ", ")
+	if len(names) == 0 {
+		text = version + ", no storage driver has registered"
+	}
+	mark, next := good, ""
+	if st := n.Stats; st != nil {
+		if st.PeerDirect {
+			text += "; PeerDirect"
+		}
+		c.add(mark, "nvidia-fs", text, next)
+		text = fmt.Sprintf("%d reads (%d MiB), %d writes (%d MiB), logging %s", st.Reads.N, st.Reads.MiB, st.Writes.N, st.Writes.MiB, st.Logging)
+		if !st.IOStats {
+			text = "reads and writes are not counted (rw_stats_enabled), logging " + st.Logging
+		}
+		errs := st.Reads.Err + st.Reads.StateErr + st.Writes.Err + st.Writes.StateErr + st.BAR1.Err + st.Mmap.Err + st.Batches.Err + st.Errors.MixedPages + st.Errors.SG + st.Errors.DMAMap + st.Errors.DMARef
+		if errs > 0 {
+			mark, next = bad, "dmesg says which"
+			text += fmt.Sprintf(", %d errors", errs)
+		}
+		c.add(mark, "  statistics", text, next)
+		return
+	}
+	c.add(mark, "nvidia-fs", text, next)
+}
+
+func (c *checks) configuration(m *sysinfo.Machine) {
+	f := m.CuFile
+	if f.Reason != "" {
+		c.add(bad, "cufile.json", f.Reason, "")
+		return
+	}
+	if f.File == "" {
+		c.add(blank, "cufile.json", "none: cuFile's defaults", "")
+		return
+	}
+	text := f.File
+	if f.From != "" {
+		text += " (" + f.From + ")"
+	}
+	mark, next := good, ""
+	switch {
+	case sysinfo.On(f.ForceCompat):
+		mark, text, next = bad, text+": force_compat_mode", "cuFile copies through the host"
+	case f.AllowCompat != nil && !*f.AllowCompat:
+		text += ": no compatibility mode"
+	default:
+		text += ": compatibility mode where nothing better goes"
+	}
+	if sysinfo.On(f.P2PDMA) {
+		text += ", use_pci_p2pdma"
+	}
+	if sysinfo.On(f.PollMode) {
+		text += ", use_poll_mode"
+	}
+	if f.MaxDirectKiB != nil {
+		text += fmt.Sprintf(", pieces of %d KiB", *f.MaxDirectKiB)
+	}
+	if len(f.RDMA) > 0 {
+		text += ", RDMA by " + strings.Join(f.RDMA, " ")
+	}
+	c.add(mark, "cufile.json", text, next)
+}
+
+func (c *checks) bus(m *sysinfo.Machine) {
+	if len(m.PCI.GPUs) == 0 {
+		return
+	}
+	mark, next := good, ""
+	text := m.IOMMU.Mode
+	if len(m.IOMMU.Line) > 0 {
+		text += " (" + strings.Join(m.IOMMU.Line, " ") + ")"
+	}
+	switch m.IOMMU.Mode {
+	case "translated":
+		mark, next = bad, "GDS wants it off or passing through: amd_iommu=off, intel_iommu=off or iommu=pt"
+	case "unknown":
+		mark = blank
+		text += ": " + m.IOMMU.Reason
+	}
+	c.add(mark, "IOMMU", text, next)
+	a := m.PCI.ACS
+	redirects := a.Redirects
+	if a.Reason != "" && len(redirects) == 0 {
+		redirects = m.NvidiaFS.Bridges // which it lists for everybody
+	}
+	switch {
+	case len(redirects) > 0:
+		c.add(bad, "ACS", "redirects at "+strings.Join(redirects, " "), "transfers between devices go over the root complex: switch ACS off in the firmware or with setpci")
+	case a.Reason != "":
+		c.add(blank, "ACS", "unknown: "+a.Reason, "")
+	default:
+		c.add(good, "ACS", "redirects nothing", "")
+	}
+}
+
+func (c *checks) rdma(m *sysinfo.Machine) {
+	r := m.RDMA
+	switch {
+	case r.OFED.Known():
+		c.add(good, "OFED", r.OFED.Value, "")
+	case len(r.Devices) > 0 || m.Driver.Version.Known():
+		c.add(blank, "OFED", "none: "+r.OFED.Reason, "")
+	}
+	for _, d := range r.Devices {
+		mark := good
+		if d.State != "ACTIVE" {
+			mark = blank
+		}
+		c.add(mark, "RDMA", fmt.Sprintf("%s port %s, %s, %s, %s", d.Name, d.Port, d.State, d.Layer, d.Rate), "")
+	}
+}
+
+func (c *checks) tools(t sysinfo.Tools) {
+	if g := t.GDSCheck; g.Known() {
+		var works []string
+		for _, name := range []string{"NVMe P2PDMA", "NVMe", "NVMeOF", "DDN EXAScaler", "IBM Spectrum Scale", "NFS", "BeeGFS", "WekaFS"} {
+			if v := g.Value.Drivers[name]; v != "" && v != "Unsupported" && v != "compat" {
+				works = append(works, name)
+			}
+		}
+		mark, text := good, g.Value.Release+", supported: "+strings.Join(works, ", ")
+		if len(works) == 0 {
+			mark, text = bad, g.Value.Release+", nothing is supported"
+		}
+		c.add(mark, "gdscheck", text, "")
+	} else {
+		c.add(blank, "gdscheck", g.Reason, "")
+	}
+	if n := t.SMI; n.Known() {
+		c.add(good, "nvidia-smi", fmt.Sprintf("%s, driver %s", count(len(n.Value), "GPU"), n.Value[0].Driver), "")
+	} else {
+		c.add(blank, "nvidia-smi", n.Reason, "")
+	}
+}
+
+func (c *checks) path(m *sysinfo.Machine, p *sysinfo.Path) {
+	if p.Reason != "" {
+		c.add(bad, "file system", p.Reason, "")
+		return
+	}
+	mark := good
+	verb := "supported " + p.Support.Reason
+	if !p.Support.Supported {
+		mark, verb = bad, "not supported: "+p.Support.Reason
+	}
+	c.add(mark, "file system", fmt.Sprintf("%s on %s from %s, %s", p.Mount.Type, p.Mount.Point, p.Mount.Source, verb), "")
+	switch {
+	case !p.Direct.Known():
+		c.add(blank, "O_DIRECT", "unknown: "+p.Direct.Reason, "")
+	case p.Direct.Value:
+		c.add(good, "O_DIRECT", "files can be read past the page cache", "")
+	default:
+		c.add(bad, "O_DIRECT", "files cannot be read past the page cache", "")
+	}
+	if p.Block == nil {
+		return
+	}
+	c.device(m, *p.Block, "")
+}
+
+// Most drives of an array that have a line each.
+const mostLines = 12
+
+func (c *checks) device(m *sysinfo.Machine, b sysinfo.Block, indent string) {
+	mark, text, next := good, "", ""
+	switch {
+	case b.RAID != nil:
+		r := b.RAID
+		text = fmt.Sprintf("%s of %d drives, %s", r.Level, r.Disks, r.State)
+		if r.Degraded > 0 || r.Faulty > 0 {
+			mark, next = bad, "replace the drive: mdadm --detail /dev/"+b.Name
+			text += fmt.Sprintf(", degraded: %d missing, %d faulty", r.Degraded, r.Faulty)
+		}
+		if r.Action != "" && r.Action != "idle" {
+			text += ", " + r.Action
+			if r.Done != "" {
+				text += " " + r.Done
+			}
+		}
+	case b.NVMe != nil:
+		n := b.NVMe
+		text = fmt.Sprintf("%s (firmware %s)", n.Model, n.Firmware)
+		if n.Transport != "pcie" && n.Transport != "" {
+			text += ", over " + n.Transport
+		}
+		if n.Bus.Known() {
+			text += ", " + n.Link.String()
+			if w := n.Link; w.Width.Known() && w.MaxWidth.Known() && (w.Width.Value < w.MaxWidth.Value || w.Speed.Known() && w.MaxSpeed.Known() && w.Speed.Value != w.MaxSpeed.Value) {
+				mark, next = bad, "the drive could be connected faster: look at its slot and the firmware's settings"
+			}
+		}
+		if n.NUMA.Known() && n.NUMA.Value >= 0 {
+			text += fmt.Sprintf(", node %d", n.NUMA.Value)
+		}
+		text += ways(m, n.Bus.Value)
+		if n.State != "" && n.State != "live" {
+			mark, text = bad, text+", "+n.State
+		}
+	default:
+		text = b.Kind
+		if b.Rotating.Known() && b.Rotating.Value && b.Kind == "scsi" {
+			text += ", rotating"
+		}
+	}
+	c.add(mark, indent+b.Name, text, next)
+	for i, p := range b.Parts {
+		if i == mostLines {
+			c.add(blank, indent+"  …", fmt.Sprintf("%d more", len(b.Parts)-i), "")
+			break
+		}
+		c.device(m, p, indent+"  ")
+	}
+}
+
+// ways says over what every GPU reaches a drive.
+func ways(m *sysinfo.Machine, bus string) string {
+	var parts []string
+	for _, w := range m.PCI.Ways {
+		if w.To == bus {
+			parts = append(parts, strings.TrimPrefix(w.From, "0000:")+" "+by[w.Over])
+		}
+	}
+	if len(parts) == 0 || len(parts) > 4 {
+		return ""
+	}
+	return "; GPU " + strings.Join(parts, ", ")
+}
+
+// by is a way in words.
+var by = map[string]string{"switch": "by a switch", "host bridge": "by the root complex", "node": "within the node", "system": "across nodes"}
+
+func switched(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+// printChecks writes the lines by section.
+func (s *state) printChecks(b *strings.Builder) {
+	section := ""
+	for _, c := range s.Checks {
+		if c.Section != section {
+			section = c.Section
+			title := section
+			if section == thePath {
+				title += " " + s.Machine.Path.Name
+			}
+			fmt.Fprintln(b, plain(title))
+		}
+		fmt.Fprintf(b, "  %-2s %-12s %s\n", c.Mark, plain(c.Name), plain(c.Text))
+		if c.Next != "" {
+			fmt.Fprintf(b, "                  %s\n", plain(c.Next))
+		}
+	}
+}
