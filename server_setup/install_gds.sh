@@ -227,17 +227,17 @@ install_tools() {
 install_sources() {
   [ -z "$(sources)" ] || return 0
   step 'the sources of nvidia-fs (from the NVIDIA CUDA repository)'
-  # On Linux 7.0 the package's own build fails, which the patch mends afterwards.
+  # On newer kernels the package's own build fails, which the patch mends afterwards.
   # shellcheck disable=SC2046
   run $(installer "$os") "$(package "$os" module)" || [ -n "$(sources)" ] || stop "installing $(package "$os" module)"
   finished
 }
 
-# patched: is there nothing to patch?
+# patched: is there nothing to patch? The first type that is new came with Linux 6.18.
 patched() {
   local from
   from=$(sources)
-  at_least "${kernel%%-*}" 7.0 || return 0
+  at_least "${kernel%%-*}" 6.18 || return 0
   [ -n "$from" ] || return 1
   NVFS_SRC=$from "$here/nvfs_patch.sh" --check >/dev/null 2>&1
 }
@@ -246,7 +246,7 @@ patch_sources() {
   patched && return 0
   from=$(sources)
   if [ -z "$from" ]; then
-    step 'the patch for Linux 7.0, if these sources need it'
+    step 'the patch for Linux 7.0 (6.18 and newer), if these sources need it'
     run env NVFS_SRC=/usr/src/nvidia-fs-VERSION "$here/nvfs_patch.sh"
     return 0
   fi
@@ -255,7 +255,7 @@ patch_sources() {
     echo "  note: $from is not what nvfs_patch.sh knows: it is built as it is"
     return 0
   fi
-  step 'the patch for Linux 7.0'
+  step 'the patch for Linux 7.0 (6.18 and newer)'
   rebuild=1
   run env NVFS_SRC="$from" "$here/nvfs_patch.sh" || stop 'nvfs_patch.sh'
   finished

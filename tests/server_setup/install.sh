@@ -122,7 +122,7 @@ install "$m" --yes
 ok '  and the next run does the rest' same "$status $(count '^nvidia_fs ' "$m/proc/modules")" '0 1'
 machine "$m" ubuntu 6.8.0-60-generic
 FAIL_DKMS=build install "$m" --yes
-ok 'before Linux 7.0 nothing is patched' same "$status $(find "$m/usr/src" -name '*.strata-orig' | wc -l) $(count 'patch' "$log")" '0 0 0'
+ok 'before Linux 6.18 nothing is patched' same "$status $(find "$m/usr/src" -name '*.strata-orig' | wc -l) $(count 'patch' "$log")" '0 0 0'
 ok '  and the module that the package built is taken' same "$(calls "$m")" 'apt-get -y;apt-get -y;dkms install;modprobe nvidia-fs;'
 rm "$m/lib/modules/6.8.0-60-generic/updates/dkms/nvidia-fs.ko.zst"
 rm -r "$m/var/lib/dkms"
@@ -150,6 +150,11 @@ ok 'a patch that was taken back is made again, and the module built and loaded a
 sed -i '/nvfs_blk_iter_t/d' "$m/usr/src/nvidia-fs-2.28.4/nvfs-dma.c"
 install "$m"
 ok 'sources that the patch does not know are left' same "$status $(count 'is not what nvfs_patch\.sh knows' "$log") $(count '^nothing to do' "$log")" '0 1 1'
+
+machine "$m" ubuntu 6.18.2-arch1
+cp -r "$tmp/pristine" "$m/usr/src/nvidia-fs-2.28.4"
+install "$m"
+ok 'from Linux 6.18 on there is the patch' has "$log" 'nvfs_patch\.sh$'
 
 # --- RHEL ---------------------------------------------------------------------------
 
