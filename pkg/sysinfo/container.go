@@ -2,6 +2,7 @@ package sysinfo
 
 import (
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -22,12 +23,22 @@ type Job struct {
 
 // environ is the process's environment: the recorded one of a recorded machine.
 func (r Root) environ() map[string]string {
-	var list []string
 	if r.Live() {
-		list = os.Environ()
-	} else if b, err := r.read("/proc/self/environ"); err == nil {
-		list = strings.Split(string(b), "\x00")
+		return variablesOf(os.Environ())
 	}
+	return variables(r, "/proc/self/environ")
+}
+
+// variables are those of a process; none if it belongs to somebody else.
+func variables(r Root, name string) map[string]string {
+	b, err := r.read(name)
+	if err != nil {
+		return map[string]string{}
+	}
+	return variablesOf(strings.Split(string(b), "\x00"))
+}
+
+func variablesOf(list []string) map[string]string {
 	m := map[string]string{}
 	for _, v := range list {
 		if name, value, ok := strings.Cut(v, "="); ok {
@@ -74,8 +85,14 @@ func (r Root) containerKind(env map[string]string) (kind, by string) {
 			return word, "/run/systemd/container"
 		}
 	}
-	if v := env["container"]; v != "" {
-		return v, "environment variable container"
+	// Programs that start containers set this variable for the first process; people use its name for other things.
+	for _, sign := range []struct {
+		env map[string]string
+		by  string
+	}{{env, "environment variable container"}, {variables(r, "/proc/1/environ"), "environment variable container of process 1"}} {
+		if v := sign.env["container"]; slices.Contains([]string{"apptainer", "docker", "lxc", "lxc-libvirt", "oci", "podman", "systemd-nspawn"}, v) {
+			return v, sign.by
+		}
 	}
 	for _, file := range []string{"/proc/1/cgroup", "/proc/self/cgroup"} {
 		b, err := r.read(file)

@@ -304,3 +304,90 @@ func TestRunTool(t *testing.T) {
 		t.Errorf("%d bytes, %s", len(f.Value), f.Reason)
 	}
 }
+
+// tree writes files, folders (name/) and symbolic links (name -> target) below a folder of its own.
+func tree(t *testing.T, lines ...string) Root {
+	t.Helper()
+	dir := t.TempDir()
+	for _, line := range lines {
+		name, rest, link := strings.Cut(line, " -> ")
+		name, text, _ := strings.Cut(name, " = ")
+		at := filepath.Join(dir, name)
+		err := os.MkdirAll(filepath.Dir(at), 0o777)
+		switch {
+		case err != nil:
+		case link:
+			err = os.Symlink(rest, at)
+		case strings.HasSuffix(name, "/"):
+			err = os.MkdirAll(at, 0o777)
+		default:
+			err = os.WriteFile(at, []byte(text+"\n"), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := At(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A drive with two paths, a file system of several devices, a device of the mapper by its name, and a chain that is a circle.
+func TestBlocks(t *testing.T) {
+	const pci = "sys/devices/pci0000:00/0000:00:01.0/"
+	r := tree(t,
+		"sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1/queue/rotational = 0",
+		"sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1/device -> ../../nvme-subsys0",
+		"sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme1 -> /"+pci+"0000:02:00.0/nvme/nvme1",
+		"sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0 -> /"+pci+"0000:01:00.0/nvme/nvme0",
+		pci+"0000:01:00.0/nvme/nvme0/transport = pcie", pci+"0000:01:00.0/nvme/nvme0/model = Dual port", pci+"0000:01:00.0/nvme/nvme0/device -> ../../../0000:01:00.0",
+		pci+"0000:02:00.0/nvme/nvme1/transport = pcie",
+		"sys/class/block/nvme0n1 -> ../../devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1",
+		"dev/mapper/vg-data -> ../dm-3", "dev/dm-3 = ",
+		"sys/class/block/dm-3 -> ../../devices/virtual/block/dm-3", "sys/devices/virtual/block/dm-3/dm/name = vg-data", "sys/devices/virtual/block/dm-3/dm/uuid = LVM-x",
+		"sys/devices/virtual/block/dm-3/slaves/dm-3 -> ../../dm-3",
+		"sys/devices/virtual/block/nvme9n1/queue/rotational = 0", "sys/class/block/nvme9n1 -> ../../devices/virtual/block/nvme9n1",
+	)
+	b, why := r.blockOf(Mount{Device: "0:45", Type: "btrfs", Source: "/dev/nvme0n1"})
+	if b == nil || b.NVMe == nil || b.NVMe.Paths != 2 || b.NVMe.Controller != "nvme0" || b.NVMe.Model != "Dual port" || b.NVMe.Bus.Value != "0000:01:00.0" {
+		t.Errorf("%+v, %s", b, why)
+	}
+	b, why = r.blockOf(Mount{Device: "254:7", Type: "ext4", Source: "/dev/mapper/vg-data"})
+	deep := 0
+	if b != nil {
+		b.Walk(func(Block) { deep++ })
+	}
+	if b == nil || b.Kind != "lvm" || b.Name != "vg-data" || deep != mostDeep+1 {
+		t.Errorf("%+v, %s, %d devices", b, why, deep)
+	}
+	if b, why = r.blockOf(Mount{Device: "259:9", Source: "/dev/nvme9n1"}); b == nil || b.NVMe.Paths != 0 || b.NVMe.Bus.Known() || b.NVMe.NUMA.Reason != "the drive has no controller" {
+		t.Errorf("%+v, %s", b, why)
+	}
+	if b, why = r.blockOf(Mount{Device: "8:1", Source: "none"}); b != nil || why != "there is no /sys/dev/block/8:1" {
+		t.Errorf("%+v, %s", b, why)
+	}
+}
+
+func TestContainerKinds(t *testing.T) {
+	for want, lines := range map[string][]string{
+		"":               {"proc/self/cgroup = 0::/user.slice", "proc/self/mountinfo = 1 2 8:1 / / rw - ext4 /dev/sda1 rw"},
+		"docker":         {".dockerenv = "},
+		"podman":         {"run/.containerenv = engine=\"podman-4.9.3\""},
+		"apptainer":      {".singularity.d/"},
+		"kubernetes":     {"proc/self/cgroup = 1:name=systemd:/kubepods/besteffort/pod1/2", "run/.containerenv.d/"},
+		"lxc":            {"proc/1/cgroup = 2:cpu:/lxc/web"},
+		"systemd-nspawn": {"run/systemd/container = systemd-nspawn"},
+		"oci":            {"proc/1/environ = container=oci\x00X=1"},
+		"container":      {"proc/self/mountinfo = 1 2 0:66 / / rw - overlay overlay rw"},
+	} {
+		r := tree(t, lines...)
+		if kind, by := r.containerKind(map[string]string{"container": "my own image"}); kind != want || (by == "") != (want == "") {
+			t.Errorf("%q by %q, want %q", kind, by, want)
+		}
+	}
+	if kind, _ := tree(t).containerKind(map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"}); kind != "kubernetes" {
+		t.Errorf("%q", kind)
+	}
+}

@@ -69,7 +69,7 @@ func number(f Fact[string], name string) Fact[int64] {
 // clip shortens text for a message.
 func clip(s string) string {
 	if len(s) > 60 {
-		return s[:60] + "…"
+		return strings.ToValidUTF8(s[:60], "") + "…"
 	}
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -67,7 +68,12 @@ func runTool(ctx context.Context, limit time.Duration, file string, args ...stri
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	c := exec.CommandContext(ctx, file, args...)
-	c.Env = append(os.Environ(), "LC_ALL=C", "CUFILE_LOGFILE_PATH=/dev/null")
+	c.Env = append(os.Environ(), "LC_ALL=C")
+	// cuFile's log would lie in the working folder.
+	if dir, err := os.MkdirTemp("", "doctor"); err == nil {
+		defer os.RemoveAll(dir)
+		c.Env = append(c.Env, "CUFILE_LOGFILE_PATH="+filepath.Join(dir, "cufile.log"))
+	}
 	c.WaitDelay = 100 * time.Millisecond
 	var out bytes.Buffer
 	c.Stdout = &bounded{w: &out, left: mostBytes}

@@ -68,6 +68,8 @@ func (c *checks) machine(m *sysinfo.Machine) {
 		mark, next = blank, "for GDS: "+m.Listed.Kernel.Note
 	case !m.Listed.Distribution.Listed:
 		mark, next = blank, "for GDS: "+m.Listed.Distribution.Note
+	default:
+		text += ", both on NVIDIA's list for GDS"
 	}
 	c.add(mark, "system", text, next)
 

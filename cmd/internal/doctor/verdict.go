@@ -254,6 +254,9 @@ func stacked(s *situation) (because, next string) {
 		case b.Kind == "md" && b.RAID != nil && b.RAID.Level != "raid0":
 			because = fmt.Sprintf("it lies on %s, a %s: of the levels of md only RAID 0 is supported", b.Name, b.RAID.Level)
 			next = "make a RAID 0 of the drives for data that can be had again, or use one drive"
+		case b.Kind == "md" && s.answer != nil && s.answer.straight && !byNvidiaFS(s.answer):
+			because = fmt.Sprintf("it lies on %s, and PCI peer-to-peer transfers serve single NVMe drives only", b.Name)
+			next = "load nvidia-fs, or use one drive" + guide
 		case b.Kind == "crypt":
 			because, next = fmt.Sprintf("it lies on %s, which is encrypted", b.Name), "put data that need not be encrypted on a drive without"
 		case b.Kind == "lvm" || b.Kind == "dm":
@@ -348,7 +351,7 @@ func peerToPeer(m *sysinfo.Machine, model string) string {
 // storageDriver demands that the driver of the storage has registered with nvidia-fs.
 func storageDriver(s *situation) (because, next string) {
 	m := s.m
-	if m.Path == nil || m.NvidiaFS.Reason != "" || peerToPeer(m, s.model) == "" {
+	if m.Path == nil || m.NvidiaFS.Reason != "" || peerToPeer(m, s.model) == "" || s.answer != nil && s.answer.straight && !byNvidiaFS(s.answer) {
 		return "", ""
 	}
 	want := m.Path.Support.Driver
@@ -374,6 +377,9 @@ func storageDriver(s *situation) (because, next string) {
 	}
 	return because, "install a client of the file system that knows GPUDirect Storage: " + m.Path.Support.Reason
 }
+
+// byNvidiaFS tells by which of its two ways cuFile said that it moves data.
+func byNvidiaFS(a *answer) bool { return strings.HasPrefix(a.reason, "nvidia-fs") }
 
 // local reports whether the path, if there is one, lies on drives of this machine.
 func local(m *sysinfo.Machine) bool {

@@ -29,7 +29,7 @@ func machine(t *testing.T, below, name, path string) *sysinfo.Machine {
 // Every rule decides somewhere, by its fact and with its next step.
 func TestVerdict(t *testing.T) {
 	yes := true
-	straight, no := &answer{true, "nvidia-fs 2.24"}, &answer{false, "cuFile says no"}
+	straight, peers, no := &answer{true, "nvidia-fs 2.24"}, &answer{true, "PCI peer-to-peer transfers"}, &answer{false, "cuFile says no"}
 	seen, below := map[string]bool{}, t.TempDir()
 	for _, c := range []struct {
 		machine, path          string
@@ -65,6 +65,8 @@ func TestVerdict(t *testing.T) {
 			"install the NVMe driver of DOCA or MLNX_OFED (--with-nvmf), or set use_pci_p2pdma in cufile.json; see docs/gpu-direct.md"},
 		{"a6000", "/data", func(s *situation) { s.m.Path.Block.Parts[0].NVMe.Transport = "tcp" }, "bounce", "transport", "the drive nvme1n1 comes over TCP, only PCIe and RDMA are supported", "connect it over RDMA"},
 		{"a6000", "/data", func(s *situation) { s.m.Path.Reason = "there is no /data" }, "bounce", "path", "it is not known where it lies: there is no /data", ""},
+		{"a6000", "/data", func(s *situation) { s.answer = peers }, "bounce", "stacked", "it lies on md0, and PCI peer-to-peer transfers serve single NVMe drives only", "load nvidia-fs, or use one drive; see docs/gpu-direct.md"},
+		{"mig", "/raid", func(s *situation) { s.answer, s.m.NvidiaFS.Drivers = peers, nil }, "gds", "straight", "straight into the GPU's memory: PCI peer-to-peer transfers", ""},
 		{"compat", "/scratch", nil, "bounce", "mechanism", "the module nvidia_fs is not loaded", "load nvidia-fs: modprobe nvidia-fs; see docs/gpu-direct.md"},
 		{"compat", "/scratch", func(s *situation) { s.m.CuFile.P2PDMA = &yes }, "bounce", "mechanism", "the module nvidia_fs is not loaded, and PCI peer-to-peer transfers are not possible: they need kernel 6.2 or newer",
 			"load nvidia-fs: modprobe nvidia-fs; see docs/gpu-direct.md"},
