@@ -97,6 +97,7 @@ test-slurm: build ## the workflow on a one-node SLURM (root)
 
 test-server-setup: build ## the scripts for administrators, on small sources and with doubles of what they call
 	@tests/server_setup/run.sh
+
 test-menu: build ## the menu of the image: arguments, screens, a run
 	@tests/menu/run.sh
 

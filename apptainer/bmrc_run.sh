@@ -89,7 +89,7 @@ Writes params.yml, shows the command and asks before it runs it. On a terminal i
 for what is not given; elsewhere --input is needed, and nothing is asked.
 
   --input DIR            folder with mosaic_grid*_z<NN>.ome.zarr
-  --outdir DIR           results (default: results beside the input)
+  --outdir DIR           results (default: INPUT-results)
   --profile NAME         local, slurm or bmrc (default: the last answer, else slurm where
                          it is, else local)
   --gpu, --no-gpu        (default: the last answer, else as for --nv)
@@ -209,14 +209,13 @@ log_command() {
 
 # --- Paths -----------------------------------------------------------------------
 
-# absolute PATH: also with the user's ~.
+# absolute PATH: without .. and the like, but with the links that are in it. Also with the user's ~.
 absolute() {
   local path=$1
   # shellcheck disable=SC2088 # typed into the menu, where no shell has expanded it
   case $path in '~') path=$HOME ;; '~/'*) path=$HOME/${path#'~/'} ;; esac
   case $path in /*) ;; *) path=$PWD/$path ;; esac
-  while [ "$path" != / ] && [ "${path%/}" != "$path" ]; do path=${path%/}; done
-  printf '%s' "${path/%\/./}"
+  realpath -sm -- "$path"
 }
 
 # existing PATH: it, or the folder above it that is there.
@@ -272,7 +271,7 @@ find_scratch() {
   scratch=$(setting scratch "$opt_scratch" "${SCRATCH_DIR-}")
   if [ -z "$scratch" ]; then
     # A job's own folder, which is gone on other nodes: not there is no mistake.
-    [ -d "${TMPDIR-}" ] && scratch=$(absolute "$TMPDIR")
+    if [ -n "${TMPDIR-}" ] && [ -z "$(folder_problem "$TMPDIR")" ]; then scratch=$(absolute "$TMPDIR"); fi
     return 0
   fi
   scratch=$(absolute "$scratch")
@@ -424,6 +423,7 @@ gpu_wanted() {
 # own_name DIR: may it be seen under its own name, without hiding what is in the image?
 own_name() {
   case $1 in
+    *[[:cntrl:]]*) return 1 ;;
     / | /home | /root | /run | /tmp | /var) return 1 ;;
     /bin | /boot | /dev | /etc | /lib | /lib32 | /lib64 | /proc | /sbin | /sys | /usr | /.singularity.d) return 1 ;;
     /bin/* | /boot/* | /dev/* | /etc/* | /lib/* | /lib32/* | /lib64/* | /proc/* | /sbin/* | /sys/* | /usr/* | /.singularity.d/*) return 1 ;;
@@ -440,8 +440,8 @@ csv() {
 # sif run-root has --bind only, so that it is led to such a folder by a link.
 add_bind() {
   local dir=$1 target=$2 link
-  case " ${targets-} " in *" $target/ "*) return ;; esac
-  targets+=" $target/ "
+  case $targets in *$'\n'"$target"$'\n'*) return ;; esac # it is there already
+  targets+=$target$'\n'
   if [ "$kind" != sif ]; then
     case $dir$target in
       *[!A-Za-z0-9._/@%+=-]*) cmd+=(--mount "type=bind,$(csv "source=$dir"),$(csv "destination=$target")") ;;
@@ -478,7 +478,7 @@ container_command() {
     cmd+=("$runtime" run-root)
   fi
   if gpu_wanted; then cmd+=(--nv); fi
-  targets=''
+  targets=$'\n'
   add_bind "$data" /data
   [ -z "$scratch" ] || add_bind "$scratch" /scratch
   own_name "$data" && add_bind "$data" "$data"
@@ -496,7 +496,7 @@ hint() {
     *[Nn]amespace* | *newuidmap* | *setuid*)
       echo "users may not make namespaces on this machine: try another node (srun --pty bash), or ask the administrators" ;;
     *[Ff][Uu][Ss][Ee]* | *[Ss]quash* | *"mount image"* | *"mounting image"*)
-      echo "the image could not be mounted here: copy it to a local disk or another file system, or try another node" ;;
+      echo "the image could not be mounted here: copy it to a local disk, try another node, or have it unpacked: APPTAINER_UNSQUASH=1" ;;
     *architecture* | *"machine is"*) echo "take an image that was built for this kind of machine ($(uname -m))" ;;
   esac
 }
@@ -504,13 +504,13 @@ hint() {
 # image_programs: the names of the programs in the image. The image is asked once: the answer
 # is kept under its name, size and date and this machine's name.
 image_programs() {
-  local kept='' said status
+  local kept='' said status line
   if [ -f "$image" ]; then
     kept=$cache_dir/programs/$(printf '%s\n' "$image" "$(stat -Lc '%s %Y' "$image")" "$(uname -n)" "$runtime" | cksum | tr ' ' -)
     if [ -r "$kept" ]; then cat "$kept"; return; fi
   fi
   local -a cmd
-  container_command /bin/sh -c 'cd /usr/local/bin && echo *'
+  container_command /bin/sh -c 'cd /usr/local/bin && echo programs: *'
   said=$("${cmd[@]}" 2>&1)
   status=$?
   if [ $status != 0 ]; then
@@ -520,7 +520,9 @@ image_programs() {
     [ -z "$said" ] || warn "$said"
     return $failed
   fi
-  said=${said##*$'\n'} # notes of the runtime stand before it
+  while read -r line; do # there may be notes of the runtime, too
+    case $line in 'programs: '*) said=${line#*: } ;; esac
+  done <<<"$said"
   [ -z "$kept" ] || { mkdir -p "$cache_dir/programs" && printf '%s\n' "$said" >"$kept"; } 2>/dev/null
   printf '%s\n' "$said"
 }
@@ -528,7 +530,7 @@ image_programs() {
 # need_program NAME: stops when the image does not have it. choice is what was chosen.
 need_program() {
   local have
-  have=$(image_programs) || exit $failed
+  have=$(image_programs) || exit
   case " $have " in *" $1 "*) return ;; esac
   [ "$choice" = "$1" ] || choice+=" ($1)"
   die $usage "$choice is not in this image, $image, which has: $have"
@@ -549,11 +551,16 @@ run() {
   exit $?
 }
 
+check_image_kind() {
+  case $kind:$image in sif:*://*) die $usage "image $image: sif takes files only: apptainer pull fetches it" ;; esac
+}
+
+# find_all: what every command in the image needs.
 find_all() {
   local problem code
   find_image || die "$code" "$problem"
   find_runtime || die "$code" "$problem"
-  case $kind:$image in sif:*://*) die $usage "image $image: sif run-root takes files only: apptainer pull fetches it" ;; esac
+  check_image_kind
   find_data
   find_scratch
 }
@@ -590,14 +597,14 @@ check_profile() {
   case $1 in local | slurm | bmrc) ;; *) echo "'$1' is no profile$(did_you_mean "$1" local slurm bmrc): want local, slurm or bmrc" ;; esac
 }
 
-# partitions_problem NAME...: of SLURM, when this machine can ask it.
+# partitions_problem LIST...: of SLURM's partitions, NAME or NAME,NAME, when this machine can ask it.
 partitions_problem() {
-  local have name
+  local have name lists=$*
   [ -n "$(type -P sinfo)" ] || return 0
   have=$(sinfo -h -o %R 2>&1) || { echo "sinfo: ${have##*$'\n'}"; return; }
   have=$(sort -u <<<"$have" | tr '\n' ' ')
   have=${have% }
-  for name; do
+  for name in ${lists//,/ }; do
     # shellcheck disable=SC2086 # names of partitions have no spaces
     case " $have " in *" $name "*) ;; *) echo "partition $name does not exist$(did_you_mean "$name" $have): this cluster has $have"; return ;; esac
   done
@@ -630,15 +637,15 @@ find_nextflow() {
   die $failed "nextflow is not on the PATH: load a module (--module NAME), or install it (nextflow.io)"
 }
 
-# find_programs: where the tasks take the programs from: sets container when they come from
-# an image, or path, a folder to put before the PATH.
+# find_programs: where the tasks take the programs from: sets container and engine when they
+# come from an image, or path, a folder to put before the PATH.
 find_programs() {
   local problem code
-  container='' path=''
+  container='' engine='' path=''
   if find_image && find_runtime; then
+    check_image_kind
     case $kind in
-      apptainer) container=$image ;;
-      singularity) die $usage "the pipeline needs apptainer, and this machine has $runtime only" ;;
+      apptainer | singularity) container=$image engine=$kind ;;
       sif)
         # The programs need nothing of the image but the C library, which this machine has, too.
         path=$cache_dir/bin/$(printf '%s\n' "$image" "$(stat -Lc '%s %Y' "$image")" | cksum | tr ' ' -)
@@ -647,7 +654,7 @@ find_programs() {
         fi
         path+=/usr/local/bin ;;
     esac
-  elif [ -x "$workflow/bin/aip" ] || [ -n "$(type -P aip)" ]; then
+  elif [ "$code" != $bad_input ] && { [ -x "$workflow/bin/aip" ] || [ -n "$(type -P aip)" ]; }; then
     warn "$problem: the programs of this machine are used"
   else
     die "$code" "$problem"
@@ -685,9 +692,13 @@ ask_for() {
 }
 
 ask_for_the_rest() {
-  local default=local
-  [ -n "$input" ] || ask_for input 'Input: folder with mosaic_grid*_z<NN>.ome.zarr' "${config[input]:-${opt_data:-${DATA_DIR:-${config[data]:-$PWD}}}}" folder_problem
-  [ -n "$outdir" ] || ask_for outdir 'Output: folder for the results' "${config[outdir]:-$(dirname "$input")/results}" output_problem
+  local default last=${config[input]-}
+  default=${last:-$(setting data "$opt_data" "${DATA_DIR-}")}
+  [ -n "$input" ] || ask_for input 'Input: folder with mosaic_grid*_z<NN>.ome.zarr' "${default:-$PWD}" folder_problem
+  default=$input-results
+  [ "$input" != "$last" ] || default=${config[outdir]:-$default}
+  [ -n "$outdir" ] || ask_for outdir 'Output: folder for the results' "$default" output_problem
+  default=local
   [ -z "$(type -P sinfo)" ] || default=slurm
   [ -n "$profile" ] || ask_for profile 'Profile: local, slurm or bmrc' "${config[profile]:-$default}" check_profile
   if [ -z "$gpu" ]; then
@@ -695,7 +706,9 @@ ask_for_the_rest() {
     gpu_wanted || default=no
     ask_for gpu 'Use GPUs: yes or no' "${config[gpu]:-$default}" check_yes_no
   fi
-  [ "$profile" = local ] || [ -n "$account" ] || ask_for account 'Account that SLURM charges (may be empty)' "${config[account]-}" check_account
+  if [ "$profile" != local ] && [ -z "$account" ]; then
+    ask_for account 'Account that SLURM charges (may be empty)' "${config[account]-}" check_account
+  fi
   if [ "$profile" = slurm ] && [ -z "$partition" ]; then
     ask_for partition 'SLURM partition (empty: the default one)' "${config[partition]-}" partition_problem_or_empty
   fi
@@ -709,7 +722,7 @@ partition_problem_or_empty() { [ -z "$1" ] || partitions_problem "$1"; }
 # defaults_for_the_rest: what a script did not say. Folders are never taken from earlier answers.
 defaults_for_the_rest() {
   [ -n "$input" ] || die $usage "pipeline: --input is missing: the folder with mosaic_grid*_z<NN>.ome.zarr"
-  outdir=${outdir:-$(dirname "$(host_path "$input")")/results}
+  outdir=${outdir:-$(host_path "$input")-results}
   profile=${profile:-${config[profile]-}}
   if [ -z "$profile" ]; then
     profile=local
@@ -724,7 +737,7 @@ defaults_for_the_rest() {
   [ "$profile" != slurm ] || partition=${partition:-${config[partition]-}} gpu_partition=${gpu_partition:-${config[gpu_partition]-}}
 }
 
-check_pipeline() {
+check_pipeline() { # check_pipeline ARGUMENT...: those for Nextflow
   local problem
   local -a wanted=()
   input=$(host_path "$input") outdir=$(host_path "$outdir")
@@ -740,10 +753,13 @@ check_pipeline() {
   [ -n "$(type -P sbatch)" ] || die $usage "profile $profile: there is no sbatch here: log in to the cluster, or use --profile local"
   [ -z "$partition" ] || wanted+=("$partition")
   [ -z "$gpu_partition" ] || wanted+=("$gpu_partition")
-  if [ "$profile" = bmrc ]; then # which the workflow picks by time limit
-    [ -n "$partition" ] || wanted+=(short long)
-    [ -n "$gpu_partition" ] || [ "$gpu" = no ] || wanted+=(gpu_short gpu_long)
-  fi
+  # The workflow picks by time limit; it checks names that are given to it itself.
+  case $profile:" $* " in
+    bmrc:*[_-]partition*) ;;
+    bmrc:*)
+      [ -n "$partition" ] || wanted+=(short long)
+      [ -n "$gpu_partition" ] || [ "$gpu" = no ] || wanted+=(gpu_short gpu_long) ;;
+  esac
   [ ${#wanted[@]} -gt 0 ] || return 0
   problem=$(partitions_problem "${wanted[@]}")
   [ -z "$problem" ] || die $usage "profile $profile: $problem"
@@ -772,7 +788,7 @@ write_params() {
 
 run_pipeline() {
   local input='' outdir='' profile='' gpu='' account='' partition='' gpu_partition='' params='' workflow='' text profiles loaded=''
-  local container path nextflow
+  local container engine path nextflow
   local -a rest=() cmd=()
   while [ $# -gt 0 ]; do
     case $1 in
@@ -800,13 +816,13 @@ run_pipeline() {
   done
   find_workflow
   if [ -z "$opt_yes$opt_dry" ] && [ -t 0 ] || [ -n "$in_menu" ]; then ask_for_the_rest; else defaults_for_the_rest; fi
-  check_pipeline
+  if [ ${#rest[@]} = 0 ]; then check_pipeline; else check_pipeline "${rest[@]}"; fi
   find_programs
   find_nextflow
   params=$(absolute "${params:-$outdir/params.yml}")
   text=$(params_text)
   profiles=$profile
-  [ -z "$container" ] || profiles+=,apptainer
+  [ -z "$engine" ] || profiles+=,$engine
   [ -z "$path" ] || cmd+=(env "PATH=$path:$PATH")
   cmd+=("$nextflow" run "$workflow/main.nf" -params-file "$params" -profile "$profiles" -work-dir "$outdir/work" -resume)
   [ ${#rest[@]} = 0 ] || cmd+=("${rest[@]}")

@@ -81,7 +81,7 @@ choose() { local i; see pipeline; for ((i = 1; i < $1; i++)); do keys Down; done
 }
 
 @test "whiptail: a failure does not end the menu, nor does an interrupt" {
-  fake apptainer 'case ${!#} in *"echo *") echo doctor ;; *) echo "it runs"; sleep 60 ;; esac'
+  fake apptainer 'case ${!#} in *"echo programs: *") echo "programs: doctor" ;; *) echo "it runs"; sleep 60 ;; esac'
   screen --image "$T/strata.sif" --data "$T/data"
   choose 10
   see 'it runs'
@@ -197,7 +197,7 @@ pipeline_screen() {
   text "$T/mo saics"
   keys Enter
   see 'Output: folder for the results'
-  see "$T/results"
+  see "$T/mo saics-results"
   keys Enter
   see 'Profile: local, slurm or bmrc'
   keys C-u
@@ -231,13 +231,13 @@ pipeline_screen() {
   see 'Run it? [y/N]'
   see "input: '$T/mo saics'"
   see "nextflow run $T/nextflow/main.nf"
-  [ ! -e "$T/results" ]
+  [ ! -e "$T/mo saics-results" ]
   text y
   keys Enter
   see 'it flows'
-  same "$(yq -c '[.input, .outdir, .use_gpu, .account, .partition, .gpu_partition, .container]' "$T/results/params.yml")" \
-    "[\"$T/mo saics\",\"$T/results\",true,\"group\",\"main\",\"gpu\",\"$T/strata.sif\"]"
-  given run "$T/nextflow/main.nf" -params-file "$T/results/params.yml" -profile slurm,apptainer -work-dir "$T/results/work" -resume
+  same "$(yq -c '[.input, .outdir, .use_gpu, .account, .partition, .gpu_partition, .container]' "$T/mo saics-results/params.yml")" \
+    "[\"$T/mo saics\",\"$T/mo saics-results\",true,\"group\",\"main\",\"gpu\",\"$T/strata.sif\"]"
+  given run "$T/nextflow/main.nf" -params-file "$T/mo saics-results/params.yml" -profile slurm,apptainer -work-dir "$T/mo saics-results/work" -resume
   same "$(/usr/bin/grep -c . "$config")" 7
 }
 
@@ -280,5 +280,5 @@ pipeline_screen() {
 @test "--yes asks nothing" {
   pipeline_screen --yes pipeline --profile local --input "$T/mo saics"
   see 'left with 0'
-  given run "$T/nextflow/main.nf" -params-file "$T/results/params.yml" -profile local,apptainer -work-dir "$T/results/work" -resume
+  given run "$T/nextflow/main.nf" -params-file "$T/mo saics-results/params.yml" -profile local,apptainer -work-dir "$T/mo saics-results/work" -resume
 }

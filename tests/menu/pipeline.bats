@@ -14,7 +14,7 @@ pipeline_setup() {
 pipeline() { run "$menu" --image "$T/strata.sif" pipeline "$@" </dev/null; }
 
 # param NAME: its value in params.yml, in JSON.
-param() { yq -c ".$1" "${params:-$T/results/params.yml}"; }
+param() { yq -c ".$1" "${params:-$T/in put-results/params.yml}"; }
 json() { /usr/bin/env PATH=/usr/bin:/usr/local/bin python3 -c 'import json, sys; print(json.dumps(sys.argv[1], ensure_ascii=False))' "$1"; }
 
 slurm() { # slurm PARTITION...: a cluster that has them
@@ -27,13 +27,13 @@ slurm() { # slurm PARTITION...: a cluster that has them
   EXIT=3 pipeline --input "$T/in put" --profile local --no-gpu --stack_blend true -c 'my own.config'
   same "$status" 3
   same "$(param input)" "\"$T/in put\""
-  same "$(param outdir)" "\"$T/results\""
+  same "$(param outdir)" "\"$T/in put-results\""
   same "$(param use_gpu)" false
   same "$(param container)" "\"$T/strata.sif\""
-  same "$(yq -c 'keys | sort' "$T/results/params.yml")" '["container","input","outdir","use_gpu"]'
-  given run "$T/nextflow/main.nf" -params-file "$T/results/params.yml" -profile local,apptainer -work-dir "$T/results/work" -resume \
+  same "$(yq -c 'keys | sort' "$T/in put-results/params.yml")" '["container","input","outdir","use_gpu"]'
+  given run "$T/nextflow/main.nf" -params-file "$T/in put-results/params.yml" -profile local,apptainer -work-dir "$T/in put-results/work" -resume \
     --stack_blend true -c 'my own.config'
-  said "$T/results/params.yml:"
+  said "$T/in put-results/params.yml:"
   said "nextflow run $T/nextflow/main.nf -params-file"
   /usr/bin/grep -q "nextflow run $T/nextflow/main.nf -params-file" "$log"
 }
@@ -50,7 +50,7 @@ slurm() { # slurm PARTITION...: a cluster that has them
   done
   cd "$T/- x"
   pipeline --input . --outdir '../out #2' --profile local
-  same "$(params="$T/out #2/params.yml" param '| [.input, .outdir]')" "[\"$T/- x\",\"$T/- x/../out #2\"]"
+  same "$(params="$T/out #2/params.yml" param '| [.input, .outdir]')" "[\"$T/- x\",\"$T/out #2\"]"
   no ls evil "$T"/*/evil
 }
 
@@ -78,6 +78,12 @@ slurm() { # slurm PARTITION...: a cluster that has them
   fails_with 2 'partition other does not exist'
   pipeline --input "$T/in put" --profile bmrc --no-gpu
   fails_with 2 'profile bmrc: partition short does not exist'
+  pipeline --input "$T/in put" --profile bmrc --no-gpu --short_partition main --long_partition main
+  same "$status" 0
+  pipeline --input "$T/in put" --profile slurm --partition main,gpu_short
+  same "$status" 0
+  pipeline --input "$T/in put" --profile slurm --partition main,nain
+  fails_with 2 'partition nain does not exist (nearest: main)'
   pipeline --input "$T/in put" --profile bmrc --no-gpu --partition main
   same "$status" 0
   pipeline --input "$T/in put" --profile bmrc --gpu --partition main
@@ -110,12 +116,21 @@ slurm() { # slurm PARTITION...: a cluster that has them
   [ ! -e "$RECORD" ]
 }
 
+@test "singularity has a profile of its own" {
+  pipeline_setup
+  mv "$T/bin/apptainer" "$T/bin/singularity"
+  pipeline --input "$T/in put" --profile local
+  same "$status" 0
+  same "$(param container)" "\"$T/strata.sif\""
+  /usr/bin/grep -qx 'local\\,singularity' "$RECORD"
+}
+
 @test "a dry run writes nothing" {
   pipeline_setup
   run "$menu" --image "$T/strata.sif" -n pipeline --input "$T/in put" --profile local
   same "$status" 0
-  said "-params-file $T/results/params.yml"
-  [ ! -e "$T/results" ]
+  said "-params-file $T/in\\ put-results/params.yml"
+  [ ! -e "$T/in put-results" ]
   [ ! -e "$log" ]
 }
 
@@ -123,11 +138,11 @@ slurm() { # slurm PARTITION...: a cluster that has them
   pipeline_setup
   pipeline --input "$T/in put" --profile local
   pipeline --input "$T/in put" --profile local
-  [ ! -e "$T/results/params.yml~" ]
-  echo 'stack_blend: true' >>"$T/results/params.yml"
+  [ ! -e "$T/in put-results/params.yml~" ]
+  echo 'stack_blend: true' >>"$T/in put-results/params.yml"
   pipeline --input "$T/in put" --profile local
-  /usr/bin/grep -qx 'stack_blend: true' "$T/results/params.yml~"
-  no /usr/bin/grep -q stack_blend "$T/results/params.yml"
+  /usr/bin/grep -qx 'stack_blend: true' "$T/in put-results/params.yml~"
+  no /usr/bin/grep -q stack_blend "$T/in put-results/params.yml"
   pipeline --input "$T/in put" --profile local --params "$T/my params/p.yml"
   same "$(params="$T/my params/p.yml" param input)" "\"$T/in put\""
 }
@@ -138,7 +153,7 @@ slurm() { # slurm PARTITION...: a cluster that has them
   [ ! -e /data/mosaics ] || skip 'this machine has /data/mosaics'
   DATA_DIR=$T/data pipeline --input /data/mosaics --profile local
   same "$status" 0
-  same "$(params=$T/data/results/params.yml param '| [.input, .outdir]')" "[\"$T/data/mosaics\",\"$T/data/results\"]"
+  same "$(params=$T/data/mosaics-results/params.yml param '| [.input, .outdir]')" "[\"$T/data/mosaics\",\"$T/data/mosaics-results\"]"
 }
 
 @test "earlier answers: profile and account, never folders" {
@@ -197,11 +212,11 @@ slurm() { # slurm PARTITION...: a cluster that has them
   said 'env PATH='
   said ':"$PATH" '
   rm "$T/strata.sif"
-  pipeline --input "$T/in put" --profile local
-  fails_with 3 "image $T/strata.sif: no such file"
   mkdir "$T/nextflow/bin"
   fake ../nextflow/bin/aip true
   pipeline --input "$T/in put" --profile local
+  fails_with 3 "image $T/strata.sif: no such file"
+  run "$menu" pipeline --input "$T/in put" --profile local </dev/null
   same "$status" 0
   said 'the programs of this machine are used'
   same "$(head -n 1 "$RECORD.path")" "$PATH"
