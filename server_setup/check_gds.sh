@@ -144,8 +144,10 @@ facts=$(awk '
   { s = s $0 "\n" }
   END { p = 1; value(""); space(); if (p <= length(s)) exit 1 }' <<<"$text") || fail 3 'what doctor --json wrote is not understood'
 
+declare -A known=()
+while IFS=$'\t' read -r key value; do [ -z "$key" ] || known[$key]=$value; done <<<"$facts"
 # fact PATH: its value.
-fact() { awk -F '\t' -v path="$1" '$1 == path { print $2; exit }' <<<"$facts"; }
+fact() { printf '%s' "${known[$1]:-}"; }
 [ -n "$(fact verdict)" ] || fail 3 'what doctor --json wrote has no verdict: is it of another program?'
 
 # --- What to do next -----------------------------------------------------------------
@@ -178,10 +180,15 @@ advise() {
       echo 'docs/gpu-direct.md lists what is needed, docs/troubleshooting.md what messages mean' ;;
   esac
 }
-next() { echo "  next: $(advise "$1")"; }
+# next REASON [WHAT]: the step that doctor names, or the one for its reason.
+next() {
+  local what=${2:-}
+  case $what in '' | 'see docs/gpu-direct.md') what=$(advise "$1") ;; esac
+  echo "  next: $what"
+}
 
+printf '%s\n' "$(fact verdict)"
 straight=''
-fact verdict
 n=0
 while [ -n "$(fact "gpus.$n.name")" ]; do
   name="GPU $n, $(fact "gpus.$n.name")"
@@ -199,11 +206,34 @@ while [ -n "$(fact "gpus.$n.name")" ]; do
   fi
   n=$((n + 1))
 done
-if [ "$n" = 0 ]; then
-  reason=$(fact verdict)
-  echo 'no GPU: reads go to the host'
-  next "$reason"
+[ "$n" != 0 ] || echo 'no GPU: reads go to the host'
+
+# What cuFile says of a GPU is not all: the file system, drives and the path decide too.
+backend=$(fact reading.backend)
+if [ -n "$backend" ]; then
+  because=$(fact reading.because)
+  of=$(fact reading.path)
+  if [ "$backend" = gds ]; then
+    straight=1
+    echo "reads of ${of:-files} go $because"
+  else
+    straight=''
+    echo "reads of ${of:-files} go through the host: $because"
+    next "$because" "$(fact reading.next)"
+  fi
+elif [ "$n" = 0 ]; then
+  next "$(fact verdict)"
 fi
+n=0
+while [ -n "$(fact "checks.$n.name")" ]; do
+  if [ "$(fact "checks.$n.mark")" = '!' ]; then
+    echo "look at $(fact "checks.$n.name"): $(fact "checks.$n.text")"
+    step=$(fact "checks.$n.next")
+    [ -z "$step" ] || echo "  next: $step"
+  fi
+  n=$((n + 1))
+done
+
 if [ -n "$straight" ]; then
   echo 'GPUDirect Storage works here. A run counts what it moved so: gpu.bytes_straight_to_device in its --report'
   exit 0

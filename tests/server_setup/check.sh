@@ -64,6 +64,20 @@ ok 'a GPU that cannot be used' same "$status $(count 'not usable: the NVIDIA dri
 said "$dir" 'verdict' "$(gpu false 'something'), $(gpu true 'PCI peer-to-peer transfers')"
 check
 ok 'one of two GPUs is enough' same "$status $(count '^GPU [01]' "$log")" '0 2'
+# read BACKEND BECAUSE NEXT: what doctor says of a path, with a GPU that could.
+read_of() {
+  said "$dir" 'verdict' "$(gpu true 'nvidia-fs 2.28')"
+  sed -i "s|^  \"verdict\"|  \"checks\": [{\"name\": \"kernel\", \"mark\": \"ok\", \"text\": \"7.0\", \"next\": \"\"},\n    {\"name\": \"ACS\", \"mark\": \"!\", \"text\": \"on at two bridges\", \"next\": \"turn it off\"}],\n  \"reading\": {\"path\": \"/a b\", \"backend\": \"$1\", \"because\": \"$2\", \"next\": \"$3\"},\n&|" "$dir/doctor.json"
+  check
+}
+read_of gds "straight into the GPU's memory: nvidia-fs 2.28" ''
+ok 'a path that goes straight' same "$status $(count "^reads of /a b go straight into the GPU's memory: nvidia-fs" "$log")" '0 1'
+ok '  with what to look at all the same' same "$(grep -A1 '^look at' "$log")" $'look at ACS: on at two bridges\n  next: turn it off'
+read_of bounce 'its file system (tmpfs on /a) is not supported' 'use ext4 or xfs on NVMe'
+ok 'a path whose file system cannot, on a GPU that could' same "$status $(count '^reads of /a b go through the host: its file system' "$log") $(count '^  next: use ext4 or xfs' "$log")" '1 1 1'
+read_of bounce 'cuFile does not start: x' 'see docs/gpu-direct.md'
+ok 'where doctor names only the guide' same "$status $(count '^  next: gdscheck -p' "$log")" '1 1'
+said "$dir" 'verdict' "$(gpu true 'nvidia-fs 2.28')"
 mkdir -p "$tmp/some data"
 check "$tmp/some data"
 ok 'a doctor that knows no paths is asked without' same "$status $(count '^note: this doctor does not look at paths' "$log") $(cat "$dir/arguments")" '0 1 --json'
@@ -102,9 +116,11 @@ else
   ok 'STRATA_IMAGE, with the path bound' same "$? $(paste -sd '|' "$tmp/ran")" "0 exec|--nv|--bind|$tmp/some data|$tmp/my image.sif|doctor|--json|$tmp/some data"
 fi
 
-# The real one, on this machine: whatever there is, it is understood.
+# The real one, on this machine: whatever there is, it is understood, with a path and without.
 if [ -x "$root/bin/doctor" ]; then
   dir=$root/bin
   check
   ok 'the real doctor is understood' bash -c "[ $status -le 1 ] && [ ! -s '$log.err' ]"
+  check "$tmp/some data"
+  ok 'and looks at a path' same "$(count "^reads of $tmp/some data go" "$log") $(count '^note:' "$log") $(wc -c <"$log.err")" '1 0 0'
 fi
