@@ -44,7 +44,7 @@ func Command() *cli.Command {
 			{Command: "srun --gres=gpu:1 apptainer exec --nv strata.sif doctor", Usage: "what a job in a container would find"},
 		},
 		Run:      run,
-		Commands: []*cli.Command{gpusCommand()},
+		Commands: []*cli.Command{gpusCommand(), benchCommand()},
 	}
 }
 

@@ -1,0 +1,365 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"time"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/units"
+	"strata/pkg/gds/settings"
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/nvml"
+	"strata/pkg/sysinfo"
+)
+
+// benchCommand is "doctor bench".
+func benchCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "bench",
+		Usage: "how fast a place is read and written, by each way that the stages have",
+		Description: "Measures a file by reading it, and a folder by writing a file of its own into it, which it then reads and\n" +
+			"removes. In a folder that cannot be written to, and with --no-write, the largest files that lie there are read.\n" +
+			"Nothing that is there is changed.\n\n" +
+			"The ways have the names that --backend of the stages takes: host (through the page cache, which is told to forget\n" +
+			"the file before), direct (past it), mmap, bounce (to and from a GPU by way of the host) and gds (straight between file\n" +
+			"and GPU). A way that this place or machine has not got is listed with the reason. Each is measured in rounds; the\n" +
+			"table has the median, and the slowest and fastest round. What is written is on its device when a round ends.\n\n" +
+			"Threads and what one takes at a time are those of the stages' GPU file options, which can be set by variables\n" +
+			"(STRATA_GDS_THREADS, STRATA_TASK_SIZE); together no more than 128 MiB are under way.\n\n" +
+			"With --json the fields are: path; made: whether a file was made; reason: why not, though it was to be; files;\n" +
+			"bytes: of the files; file_system; threads; block_bytes; gpu (index, name, uuid) or null; gpu_reason; results (way, op:\n" +
+			"\"read\" or \"write\", bytes, seconds, rounds, bytes_per_second, slowest, fastest, cached_percent: of the file that stayed in\n" +
+			"the page cache, or null, reason: why it was not measured, remark: what did not go as the way's name says); advice.",
+		Args: []cli.Arg{{Name: "PATH", Usage: "a file or folder"}},
+		Flags: []cli.Flag{
+			{Name: "seconds", Kind: cli.Float, Default: "10", Check: cli.Between(0.05, 3600), Usage: "time for all ways together"},
+			{Name: "write", Kind: cli.Bool, Default: "true", Usage: "measure writing too, in a folder"},
+			{Name: "size", Kind: cli.Size, Note: "1 GiB, at most a quarter of what is free", Check: cli.AtLeast(leastBench), Usage: "of the file that is made"},
+			{Name: "use_gpu", Kind: cli.Bool, Default: "true", Usage: "measure the ways to and from a GPU, if there is one"},
+			{Name: "gpu", Value: "ID", Note: "best free", Usage: "its index or UUID"},
+			{Name: "json", Kind: cli.Bool, Usage: "write JSON"},
+		},
+		Examples: []cli.Example{
+			{Command: "doctor bench /data", Usage: "a folder that can be written to"},
+			{Command: "doctor bench mosaic.ome.zarr --no-write --seconds 30", Usage: "the files of an array"},
+			{Command: "srun --gres=gpu:1 doctor bench /scratch --json", Usage: "what a job on a GPU node would get"},
+		},
+		Run: runBench,
+	}
+}
+
+// benchReport is what was measured, as --json writes it.
+type benchReport struct {
+	Path       string        `json:"path"`
+	Made       bool          `json:"made"`
+	Reason     string        `json:"reason"`
+	Files      int           `json:"files"`
+	Bytes      int64         `json:"bytes"`
+	FileSystem string        `json:"file_system"`
+	Threads    int           `json:"threads"`
+	Block      int64         `json:"block_bytes"`
+	GPU        *benchGPU     `json:"gpu"`
+	GPUReason  string        `json:"gpu_reason"`
+	Results    []benchResult `json:"results"`
+	Advice     string        `json:"advice"`
+}
+
+type benchGPU struct {
+	Index int    `json:"index"`
+	Name  string `json:"name"`
+	UUID  string `json:"uuid"`
+}
+
+type benchResult struct {
+	Way     string  `json:"way"`
+	Op      string  `json:"op"`
+	Bytes   int64   `json:"bytes"`
+	Seconds float64 `json:"seconds"`
+	Rounds  int     `json:"rounds"`
+	Rate    float64 `json:"bytes_per_second"`
+	Slowest float64 `json:"slowest"`
+	Fastest float64 `json:"fastest"`
+	Cached  *int64  `json:"cached_percent"`
+	Reason  string  `json:"reason"`
+	Remark  string  `json:"remark"`
+}
+
+func runBench(ctx context.Context, r *cli.Run) error {
+	path := r.Arg("PATH")
+	s, err := settings.Environment()
+	if err != nil {
+		return cli.Usage("%w", err)
+	}
+	threads := s.Threads
+	if threads == 0 {
+		threads = min(runtime.GOMAXPROCS(0), settings.MostThreads)
+	}
+	block := blockOf(s.TaskSize, threads)
+	if r.IsSet("write") && r.Bool("write") && !isFolder(path) {
+		return cli.Usage("flag --write needs a folder: a file that is there, such as %s, is only read", path)
+	}
+	data, err := benchTarget(ctx, path, r.Bool("write"), r.Size("size"), block)
+	if err != nil {
+		return err
+	}
+	defer data.remove()
+	defer context.AfterFunc(ctx, data.remove)() // at once, however long the system takes with what is under way
+
+	b := &bench{data: data, settings: s, threads: threads}
+	if err := b.allocate(); err != nil {
+		return err
+	}
+	defer b.free()
+	report := &benchReport{Path: path, Made: data.made, Reason: data.why, Threads: threads, Block: block, FileSystem: fileSystemOf(ctx, path), Results: []benchResult{}}
+	if err := b.takeGPU(r, report); err != nil {
+		return err
+	}
+	seconds := time.Duration(r.Float("seconds") * float64(time.Second))
+	r.Log.Info().Msgf("measuring %s for %s", path, seconds)
+	err = errors.Join(b.all(ctx, report, seconds), b.giveGPU())
+	if err != nil {
+		return err
+	}
+	report.Files, report.Bytes = len(data.files), data.bytes()
+	report.Advice = report.advise()
+	if r.Bool("json") {
+		return writeJSON(r.Stdout, report)
+	}
+	return report.print(r.Stdout)
+}
+
+// mostUnderWay is how many bytes all threads have under way at most.
+const mostUnderWay = 128 << 20
+
+// blockOf is what a thread takes at a time: as much as the stages' tasks have, in pages.
+func blockOf(task int64, threads int) int64 {
+	return max(min(task, mostUnderWay/int64(threads))/page*page, page)
+}
+
+// fileSystemOf is the type of what a path lies on; "" where that is not known.
+func fileSystemOf(ctx context.Context, path string) string {
+	m := sysinfo.Read(ctx, sysinfo.Live(), sysinfo.Options{Path: path, NoTools: true})
+	if m.Path == nil {
+		return ""
+	}
+	return m.Path.Mount.Type
+}
+
+// takeGPU opens the device that is measured, if there is one.
+func (b *bench) takeGPU(r *cli.Run, report *benchReport) error {
+	info, err := benchDevice(r)
+	if err == nil {
+		n := b.data.block * int64(b.threads)
+		b.device, err = gpu.Open(info, gpu.Limits{Memory: 2 * n, Pinned: 8*n + int64(b.threads)*16*page + 1<<20})
+	}
+	if err != nil {
+		b.noDevice = reason(err)
+		report.GPUReason = b.noDevice
+		if r.IsSet("gpu") {
+			return cli.GPUFailure(err)
+		}
+		return nil
+	}
+	report.GPU = &benchGPU{info.Index, info.Name, info.UUID}
+	return nil
+}
+
+// benchDevice is the device that is asked for, or the one with most memory available.
+func benchDevice(r *cli.Run) (gpu.Info, error) {
+	if !r.Bool("use_gpu") {
+		return gpu.Info{}, &gpu.Unavailable{Reason: "--no-use_gpu is given"}
+	}
+	list, err := gpu.Devices()
+	if err != nil {
+		return gpu.Info{}, err
+	}
+	if id := r.String("gpu"); id != "" {
+		if list, err = gpu.Choose(list, id); err != nil {
+			return gpu.Info{}, err
+		}
+		return list[0], nil
+	}
+	if best := listGPUs().best(); best != nil {
+		for _, info := range list {
+			if nvml.SameUUID(info.UUID, best.UUID) {
+				return info, nil
+			}
+		}
+	}
+	return list[0], nil
+}
+
+func (b *bench) giveGPU() error {
+	if b.device == nil {
+		return nil
+	}
+	return b.device.Close()
+}
+
+// all measures every way that there is; each gets its part of the time that is left.
+func (b *bench) all(ctx context.Context, report *benchReport, total time.Duration) error {
+	var list []benchWay
+	possible := 0
+	for _, w := range benchWays {
+		if !b.data.made && w.write {
+			continue
+		}
+		list = append(list, w)
+		if b.device != nil || !w.device {
+			possible++
+		}
+	}
+	for _, w := range list {
+		result := benchResult{Way: w.name, Op: "read"}
+		if w.write {
+			result.Op = "write"
+		} else if err := b.trim(); err != nil {
+			return fmt.Errorf("%s: %w", report.Path, err)
+		}
+		began := time.Now()
+		got, remark, err := b.one(ctx, w, total/time.Duration(max(possible, 1)))
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if b.device != nil || !w.device {
+			possible--
+		}
+		total -= time.Since(began)
+		if err != nil {
+			result.Reason = reason(err)
+		}
+		result.Remark = remark
+		result.fill(got)
+		report.Results = append(report.Results, result)
+	}
+	for _, result := range report.Results {
+		if result.Rounds > 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: nothing could be measured: %s", report.Path, report.Results[0].Reason)
+}
+
+// one measures one way.
+func (b *bench) one(ctx context.Context, w benchWay, share time.Duration) (got measured, remark string, err error) {
+	m, err := w.open(b, w.write)
+	if err != nil {
+		return got, "", err
+	}
+	got, err = b.measure(ctx, w, m, max(share, time.Millisecond))
+	remark, closing := m.close()
+	return got, remark, errors.Join(err, closing)
+}
+
+func (r *benchResult) fill(got measured) {
+	for _, s := range got.samples {
+		r.Bytes += s.bytes
+		r.Seconds += s.took.Seconds()
+	}
+	r.Rounds, r.Cached = len(got.samples), got.cached
+	r.Rate, r.Slowest, r.Fastest = rates(got.samples)
+}
+
+// advise says in a line what the numbers mean for --backend.
+func (r *benchReport) advise() string {
+	read := map[string]*benchResult{}
+	var best *benchResult
+	for i := range r.Results {
+		x := &r.Results[i]
+		if x.Op != "read" || x.Rounds == 0 {
+			continue
+		}
+		read[x.Way] = x
+		if x.Way != "bounce" && x.Way != "gds" && (best == nil || x.Rate > best.Rate) {
+			best = x
+		}
+	}
+	host, gds, bounce := read["host"], read["gds"], read["bounce"]
+	switch {
+	case host != nil && host.Cached != nil && *host.Cached > 50:
+		return "the files stay in memory, so that what was read says nothing of a device: measure the folder that the data lies in"
+	case gds != nil && gds.Remark != "":
+		return "files do not come straight to the GPU here: " + gds.Remark
+	case gds != nil && bounce != nil && gds.Rate >= bounce.Rate:
+		return fmt.Sprintf("files come straight to the GPU, %s as fast as by way of the host: leave --backend at auto", times(gds.Rate, bounce.Rate))
+	case gds != nil && bounce != nil:
+		return fmt.Sprintf("by way of the host the GPU gets its data %s as fast as straight: give --backend bounce", times(bounce.Rate, gds.Rate))
+	case best != nil && host != nil && best != host && best.Rate > 1.15*host.Rate:
+		return fmt.Sprintf("%s reads %s as fast as the page cache does: give --backend %s for data that is read once", best.Way, times(best.Rate, host.Rate), best.Way)
+	case bounce != nil:
+		return "files come to the GPU by way of the host: doctor " + quote(r.Path) + " says what a straight way needs"
+	}
+	return "no way is much faster than another: leave --backend at auto"
+}
+
+func times(a, b float64) string { return fmt.Sprintf("%.1f times", a/max(b, 1)) }
+
+// quote is a path as a shell takes it.
+func quote(path string) string {
+	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+,:@") == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+func (r *benchReport) print(w io.Writer) error {
+	var b strings.Builder
+	what := units.FormatSize(r.Bytes) + " were read"
+	switch {
+	case r.Made:
+		what = "a file of " + units.FormatSize(r.Bytes) + " was written and read"
+	case r.Files > 1:
+		what = fmt.Sprintf("%s of together %s were read", count(r.Files, "file"), units.FormatSize(r.Bytes))
+	}
+	fmt.Fprintf(&b, "%s: %s", plain(r.Path), what)
+	if r.FileSystem != "" {
+		fmt.Fprintf(&b, ", on %s", plain(r.FileSystem))
+	}
+	fmt.Fprintf(&b, "; %s, %s at a time\n", count(r.Threads, "thread"), units.FormatSize(r.Block))
+	if r.Reason != "" {
+		fmt.Fprintf(&b, "no file was made: %s\n", plain(r.Reason))
+	}
+	if r.GPU != nil {
+		fmt.Fprintf(&b, "GPU %d: %s\n", r.GPU.Index, plain(r.GPU.Name))
+	}
+	fmt.Fprintf(&b, "  %-12s %8s  %s\n", "", "GiB/s", "slowest to fastest round")
+	for _, x := range r.Results {
+		name := x.Op + " " + x.Way
+		if x.Rounds == 0 {
+			fmt.Fprintf(&b, "  %-12s %8s  %s\n", name, "-", plain(x.Reason))
+			continue
+		}
+		fmt.Fprintf(&b, "  %-12s %8s  %s to %s (%s)", name, gib(x.Rate), gib(x.Slowest), gib(x.Fastest), count(x.Rounds, "round"))
+		if x.Cached != nil && *x.Cached > 0 {
+			fmt.Fprintf(&b, "; %d%% of the file stayed in the page cache", *x.Cached)
+		}
+		for _, more := range []string{x.Remark, x.Reason} {
+			if more != "" {
+				fmt.Fprintf(&b, "; %s", plain(more))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "%s\n", plain(r.Advice))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// gib is a rate in GiB/s with three digits.
+func gib(rate float64) string {
+	g := rate / (1 << 30)
+	switch {
+	case g >= 100:
+		return fmt.Sprintf("%.0f", g)
+	case g >= 10:
+		return fmt.Sprintf("%.1f", g)
+	case g >= 1:
+		return fmt.Sprintf("%.2f", g)
+	}
+	return fmt.Sprintf("%.3f", g)
+}
