@@ -23,14 +23,17 @@ type Job struct {
 
 // environ is the process's environment: the recorded one of a recorded machine.
 func (r Root) environ() map[string]string {
-	if r.Live() {
-		return variablesOf(os.Environ())
+	env := variablesOf(os.Environ())
+	if !r.Live() {
+		env = variables(r, "/proc/self/environ")
 	}
-	return variables(r, "/proc/self/environ")
+	r.recordEnviron(env)
+	return env
 }
 
 // variables are those of a process; none if it belongs to somebody else.
 func variables(r Root, name string) map[string]string {
+	r.keep = nil // others' variables are not kept
 	b, err := r.read(name)
 	if err != nil {
 		return map[string]string{}

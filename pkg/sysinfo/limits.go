@@ -31,7 +31,7 @@ func (r Root) limits() Limits {
 		l.Locked = parseLimit(string(b), "Max locked memory")
 		l.Files = parseLimit(string(b), "Max open files")
 	}
-	c := host.CgroupLimitsBelow(strings.TrimSuffix(r.dir, "/"))
+	c := host.CgroupLimitsBy(r.read)
 	l.CPUs, l.Memory = unknown[float64]("the control group sets none"), unknown[int64]("the control group sets none")
 	if c.CPUs != nil {
 		l.CPUs = known(*c.CPUs)

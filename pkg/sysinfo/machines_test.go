@@ -310,3 +310,39 @@ nvidia_fs.module.file ""`},
 		})
 	}
 }
+
+// What was recorded of a recorded machine is the same machine.
+func TestRecording(t *testing.T) {
+	for machine, path := range map[string]string{
+		"a6000": "/data/run", "compat": "/scratch", "no-gpu": "/home", "docker-no-udev": "/data", "wsl": "/mnt/c", "mig": "/raid", "slurm-apptainer": "/well/x", "lockdown": "/",
+		"degraded-raid": "/data", "nfs-rdma": "/vast", "lustre": "/ai400", "kernel-7.0": "/",
+	} {
+		t.Run(machine, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := sysinfotest.Unpack(filepath.Join("testdata", machine+".txtar"), dir); err != nil {
+				t.Fatal(err)
+			}
+			r, err := sysinfo.At(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, recording := r.Recorded()
+			want, err := json.Marshal(sysinfo.Read(context.Background(), r, sysinfo.Options{Path: path}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			copied := t.TempDir()
+			if err := recording.Write(copied); err != nil {
+				t.Fatal(err)
+			}
+			if r, err = sysinfo.At(copied); err != nil {
+				t.Fatal(err)
+			}
+			got, err := json.Marshal(sysinfo.Read(context.Background(), r, sysinfo.Options{Path: path}))
+			if err != nil || string(got) != string(want) {
+				t.Errorf("%s, %v\nwant %s", got, err, want)
+			}
+		})
+	}
+}

@@ -20,10 +20,13 @@ const (
 )
 
 // Root is a machine's root folder.
-type Root struct{ dir string }
+type Root struct {
+	dir  string
+	keep *Recording // nil: what is read is not kept
+}
 
 // Live is the root folder of this machine.
-func Live() Root { return Root{"/"} }
+func Live() Root { return Root{dir: "/"} }
 
 // At is a folder where a machine was recorded. It is an error if it is none.
 func At(dir string) (Root, error) {
@@ -34,7 +37,7 @@ func At(dir string) (Root, error) {
 	if !info.IsDir() {
 		return Root{}, fmt.Errorf("recorded machine: %s is no folder: want one with proc, sys and etc of a machine", dir)
 	}
-	return Root{dir}, nil
+	return Root{dir: dir}, nil
 }
 
 // Live reports whether it is this machine.
@@ -58,7 +61,7 @@ func (r Root) resolve(name string) (string, error) {
 			continue
 		}
 		next := path.Join(at, part)
-		info, err := os.Lstat(filepath.Join(r.dir, next))
+		info, err := r.lstat(next)
 		if err != nil {
 			return "", err
 		}
@@ -73,6 +76,7 @@ func (r Root) resolve(name string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		r.keep.link(next, target)
 		if path.IsAbs(target) {
 			at = ""
 		}
@@ -103,7 +107,11 @@ func (r Root) read(name string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
 	}
-	return io.ReadAll(io.LimitReader(f, mostBytes))
+	b, err := io.ReadAll(io.LimitReader(f, mostBytes))
+	if err == nil {
+		r.keep.file(real[1:], b)
+	}
+	return b, err
 }
 
 // text returns a file's content without white space around it, or why there is none.
@@ -146,6 +154,9 @@ func (r Root) entries(name string) ([]string, error) {
 	names, err := f.Readdirnames(mostNames)
 	if err == io.EOF {
 		err = nil
+	}
+	for _, n := range names {
+		r.keep.found(path.Join(real, n)[1:], false)
 	}
 	sortNames(names)
 	return names, err

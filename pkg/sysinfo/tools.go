@@ -60,7 +60,11 @@ func (r Root) output(ctx context.Context, o Options, name string, places []strin
 	if limit <= 0 {
 		limit = 2 * time.Second
 	}
-	return runTool(ctx, limit, file, args...)
+	f := runTool(ctx, limit, file, args...)
+	if f.Known() {
+		r.keep.file("outputs/"+name, []byte(f.Value))
+	}
+	return f
 }
 
 // runTool runs a program for a while and keeps the beginning of what it prints. What it says before it fails counts.

@@ -22,7 +22,8 @@ func Command() *cli.Command {
 			"(something to look at) and – (not there, or not known).\n\n" +
 			"Where gdscheck and nvidia-smi are installed they are run, each for 2 s at most (--no-tools: not). With --root it\n" +
 			"looks at a folder where the files of another machine were recorded, and asks no driver and no program; what\n" +
-			"they printed there is read from outputs/gdscheck and outputs/nvidia-smi (its --query-gpu).\n\n" +
+			"they printed there is read from outputs/gdscheck and outputs/nvidia-smi. --record makes such a folder: it holds what\n" +
+			"doctor reads (names of mounts and servers too, of the environment only what concerns GPUs, containers and SLURM).\n\n" +
 			"With --json the fields are: version; root; libraries (name, file, version, reason); gpus (index, name, uuid,\n" +
 			"memory_bytes, free_bytes, compute_capability, driver_cuda, reason, gds: whether files come straight to it,\n" +
 			"gds_reason: how, or why not; hardware: what NVIDIA's management library says of it, or null);\n" +
@@ -36,10 +37,12 @@ func Command() *cli.Command {
 		Flags: []cli.Flag{
 			{Name: "json", Kind: cli.Bool, Usage: "write JSON"},
 			{Name: "root", Kind: cli.String, Default: "/", Value: "DIR", Usage: "folder of a recorded machine"},
+			{Name: "record", Kind: cli.String, Value: "DIR", Usage: "record what is read in a new folder, which --root looks at elsewhere"},
 			{Name: "tools", Kind: cli.Bool, Default: "true", Usage: "run gdscheck and nvidia-smi where they are installed"},
 		},
 		Examples: []cli.Example{
 			{Command: "doctor /data", Usage: "how reads of /data come to a GPU, and why not by a better way"},
+			{Command: "doctor /data --record node7 && tar czf node7.tgz node7", Usage: "for somebody else to look at: doctor --root node7 /data"},
 			{Command: "doctor --json | jq -r .uses", Usage: "gpu or cpu, for scripts"},
 			{Command: "srun --gres=gpu:1 apptainer exec --nv strata.sif doctor", Usage: "what a job in a container would find"},
 		},
@@ -54,6 +57,13 @@ func run(ctx context.Context, r *cli.Run) error {
 		if _, err := os.Stat(t.path); err != nil {
 			return cli.BadInput(err)
 		}
+	}
+	if dir := r.String("record"); dir != "" {
+		out, err := r.OutputFolder(dir)
+		if err != nil {
+			return err
+		}
+		t.record = out.Work()
 	}
 	s, err := examine(ctx, t)
 	if err != nil {

@@ -85,26 +85,40 @@ type target struct {
 	root  string // "/", or the folder of a recorded machine
 	path  string // "" for none
 	tools bool   // NVIDIA's programs may be run
+
+	record string // folder where what is read is recorded; "" for none
 }
 
 // examine looks at everything.
 func examine(ctx context.Context, t target) (*state, error) {
 	s := &state{Version: cli.Version(), Root: t.root, Libraries: []library{}, GPUs: []device{}, Environment: map[string]string{}, Leases: leases{Requests: []request{}}}
 	o := sysinfo.Options{Path: t.path, NoTools: !t.tools}
+	root := sysinfo.Live()
 	if t.root != "/" {
-		root, err := sysinfo.At(t.root)
-		if err != nil {
+		var err error
+		if root, err = sysinfo.At(t.root); err != nil {
 			return nil, cli.BadInput(err)
 		}
+	}
+	var recording *sysinfo.Recording
+	if t.record != "" {
+		root, recording = root.Recorded()
+	}
+	if t.root != "/" {
 		s.Machine = sysinfo.Read(ctx, root, o)
 		s.remember(func(name string) (string, bool) { v, ok := s.Machine.Environment[name]; return v, ok })
 		s.recorded()
 	} else {
 		// The facts do not wait for the driver, nor it for them.
 		facts := make(chan *sysinfo.Machine, 1)
-		go func() { facts <- sysinfo.Read(ctx, sysinfo.Live(), o) }()
+		go func() { facts <- sysinfo.Read(ctx, root, o) }()
 		s.live()
 		s.Machine = <-facts
+	}
+	if recording != nil {
+		if err := recording.Write(t.record); err != nil {
+			return nil, err
+		}
 	}
 	s.decide()
 	s.Reading = judge(s.situation())

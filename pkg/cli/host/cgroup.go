@@ -17,16 +17,16 @@ type Limits struct {
 // CgroupLimits reads the limits that hold for this process, the smallest on
 // the way from its group to the root; cgroup versions 1 and 2. Systems without
 // control groups have no limits.
-func CgroupLimits() Limits { return CgroupLimitsBelow("") }
+func CgroupLimits() Limits { return CgroupLimitsBy(os.ReadFile) }
 
-// CgroupLimitsBelow reads below another root folder, where the files of a machine were recorded.
-func CgroupLimitsBelow(root string) Limits {
+// CgroupLimitsBy reads files by a function, which may have those of another machine.
+func CgroupLimitsBy(read func(name string) ([]byte, error)) Limits {
 	var l Limits
-	groups, err := os.ReadFile(root + "/proc/self/cgroup")
+	groups, err := read("/proc/self/cgroup")
 	if err != nil {
 		return l
 	}
-	mounts, err := os.ReadFile(root + "/proc/self/mountinfo")
+	mounts, err := read("/proc/self/mountinfo")
 	if err != nil {
 		return l
 	}
@@ -37,22 +37,22 @@ func CgroupLimitsBelow(root string) Limits {
 			continue
 		}
 		if parts[1] == "" {
-			walk(root, string(mounts), "cgroup2", "", parts[2], func(dir string) {
-				l.cpus(quotaV2(dir))
-				l.memory(number(dir, "memory.max"))
-				l.memory(number(dir, "memory.high")) // beyond it nothing is killed, but all but stands still
+			walk(string(mounts), "cgroup2", "", parts[2], func(dir string) {
+				l.cpus(quotaV2(read, dir))
+				l.memory(number(read, dir, "memory.max"))
+				l.memory(number(read, dir, "memory.high")) // beyond it nothing is killed, but all but stands still
 			})
 			continue
 		}
 		for controller := range strings.SplitSeq(parts[1], ",") {
 			switch controller {
 			case "memory":
-				walk(root, string(mounts), "cgroup", controller, parts[2], func(dir string) {
-					l.memory(number(dir, "memory.limit_in_bytes"))
+				walk(string(mounts), "cgroup", controller, parts[2], func(dir string) {
+					l.memory(number(read, dir, "memory.limit_in_bytes"))
 				})
 			case "cpu":
-				walk(root, string(mounts), "cgroup", controller, parts[2], func(dir string) {
-					l.cpus(ratio(number(dir, "cpu.cfs_quota_us"), number(dir, "cpu.cfs_period_us")))
+				walk(string(mounts), "cgroup", controller, parts[2], func(dir string) {
+					l.cpus(ratio(number(read, dir, "cpu.cfs_quota_us"), number(read, dir, "cpu.cfs_period_us")))
 				})
 			}
 		}
@@ -62,7 +62,7 @@ func CgroupLimitsBelow(root string) Limits {
 
 // walk calls visit for a group's folder and all above it, up to the mount
 // point. In a container the mount may show only a part of the hierarchy.
-func walk(root, mounts, fsType, controller, group string, visit func(dir string)) {
+func walk(mounts, fsType, controller, group string, visit func(dir string)) {
 	for line := range strings.Lines(mounts) {
 		// 36 35 98:0 /root /mount/point options … - type source superoptions
 		left, right, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
@@ -73,7 +73,7 @@ func walk(root, mounts, fsType, controller, group string, visit func(dir string)
 		if controller != "" && !strings.Contains(","+r[2]+",", ","+controller+",") {
 			continue
 		}
-		top := root + unescape(l[4])
+		top := filepath.Clean(unescape(l[4]))
 		below, err := filepath.Rel(unescape(l[3]), group)
 		if err != nil || below == ".." || strings.HasPrefix(below, "../") {
 			below = "."
@@ -98,8 +98,8 @@ func unescape(s string) string {
 }
 
 // number reads a file with one whole number; NaN if there is none ("max").
-func number(dir, name string) float64 {
-	text, err := os.ReadFile(filepath.Join(dir, name))
+func number(read func(name string) ([]byte, error), dir, name string) float64 {
+	text, err := read(filepath.Join(dir, name))
 	if err != nil {
 		return math.NaN()
 	}
@@ -111,8 +111,8 @@ func number(dir, name string) float64 {
 }
 
 // quotaV2 reads cpu.max: "150000 100000", or "max 100000".
-func quotaV2(dir string) float64 {
-	text, err := os.ReadFile(filepath.Join(dir, "cpu.max"))
+func quotaV2(read func(name string) ([]byte, error), dir string) float64 {
+	text, err := read(filepath.Join(dir, "cpu.max"))
 	if err != nil {
 		return math.NaN()
 	}

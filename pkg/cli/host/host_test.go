@@ -23,6 +23,11 @@ func files(t *testing.T, contents map[string]string) string {
 	return root
 }
 
+// below reads files of a root folder.
+func below(root string) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(root, name)) }
+}
+
 func TestCgroupLimits(t *testing.T) {
 	const (
 		v2 = "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n"
@@ -85,7 +90,7 @@ func TestCgroupLimits(t *testing.T) {
 		}, `{"cpus":null,"memory":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := json.Marshal(CgroupLimitsBelow(files(t, c.files)))
+			got, err := json.Marshal(CgroupLimitsBy(below(files(t, c.files))))
 			if err != nil || string(got) != c.want {
 				t.Errorf("%s, %v; want %s", got, err, c.want)
 			}
