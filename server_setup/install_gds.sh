@@ -169,7 +169,7 @@ examine() {
   line '' "module ${text:-missing for this kernel}, $(loaded && echo loaded || echo 'not loaded')$(at_boot && echo ', loaded at boot')"
   lib=$(cufile)
   line cuFile "${lib:-no libcufile.so.0 in the usual places; images made with --with_nvidia have their own}"
-  if at_least "${kernel%%-*}" 6.2 && [ -n "$open" ] && at_least "${driver:-0}" 570; then
+  if at_least "${kernel%%-*}" 6.2 && [ -n "$open" ] && at_least "${driver:-0}" 565; then
     line note 'this kernel and driver can do without nvidia-fs for local NVMe drives (PCI peer-to-peer): docs/gpu-direct.md'
   fi
 }
