@@ -16,7 +16,7 @@ BENCH_GIB ?= 2
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build image image-gpu links test test-plain test-race lint vuln fuzz kernels kernels-check gpu-verify test-cuda-double demo bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-arm64 clean
+.PHONY: help build image image-gpu links test test-plain test-race lint vuln fuzz kernels kernels-check gpu-verify test-cuda-double demo bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -100,6 +100,9 @@ test-server-setup: build ## the scripts for administrators, on small sources and
 
 test-menu: build ## the menu of the image: arguments, screens, a run
 	@tests/menu/run.sh
+
+test-apptainer: image ## images, signatures, definition files and the workflow with the Apptainer of this machine
+	@tests/apptainer/run.sh
 
 clean: ## remove what was built
 	rm -rf bin nextflow/bin build demo-out

@@ -2,12 +2,14 @@ package sif
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
 	"github.com/sylabs/sif/v2/pkg/integrity"
+	"github.com/sylabs/sif/v2/pkg/sif"
 )
 
 // ErrSignature is what errors wrap that say why an image is not to be trusted.
@@ -48,6 +50,20 @@ func (i *Image) Verify(ctx context.Context, keys openpgp.EntityList) ([]Signer, 
 	return signers, nil
 }
 
+// signedWithPEM says whether a signature is an envelope of the kind that
+// apptainer sign --key makes, not an OpenPGP message.
+func (i *Image) signedWithPEM() bool {
+	found := false
+	i.image.WithDescriptors(func(d sif.Descriptor) bool {
+		if d.DataType() == sif.DataSignature && d.Size() <= maxText {
+			text, err := d.GetData()
+			found = found || err == nil && json.Valid(text)
+		}
+		return found
+	})
+	return found
+}
+
 // distrust says in a user's words why an image is not to be trusted.
 func (i *Image) distrust(err error) error {
 	var object *integrity.ObjectIntegrityError
@@ -65,6 +81,8 @@ func (i *Image) distrust(err error) error {
 		why = "its header is not as it was signed"
 	case errors.Is(err, pgperrors.ErrUnknownIssuer):
 		why = "it is signed by a key that is not in the key ring"
+	case i.signedWithPEM():
+		why = "it is signed with a PEM key: only OpenPGP signatures are checked here: apptainer verify --key checks that one"
 	case errors.As(err, &invalid):
 		why = "its signature is not valid: " + invalid.Err.Error()
 	default:

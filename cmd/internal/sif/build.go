@@ -192,7 +192,7 @@ func ownRecipe(r *cli.Run, arch string, at time.Time) (*recipe.Recipe, error) {
 	}
 	fill := &recipe.Recipe{
 		Arch: arch, Lock: lock, Mirror: m, Binaries: files, Links: r.Strings("links"), NVIDIA: r.Bool("with_nvidia"),
-		Wheels: &recipe.Wheels{Dir: r.String("wheels")}, Version: cli.Version(), Commit: cli.Commit(), Time: at,
+		Wheels: &recipe.Wheels{Dir: r.String("wheels")}, Version: cli.Version(), Commit: cli.Commit(), Time: at, Warn: r.Warn,
 	}
 	return fill, fill.Check()
 }

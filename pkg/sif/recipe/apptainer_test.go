@@ -68,7 +68,7 @@ func TestApptainerRecipes(t *testing.T) {
 			t.Errorf("%s: left out: %s", file, d)
 		}
 		// apptainer build has the machine's own folders there: nothing of them is touched.
-		post = strings.Replace(post, "mkdir -p "+strings.Join(sif.MountPoints, " ")+"\n", "", 1)
+		post = strings.Replace(post, "mkdir -p "+strings.Join(sif.MountPoints, " ")+" ", "", 1)
 		for _, dir := range hostFolders {
 			if m := regexp.MustCompile(`(?m)^.*[\s"'=]` + dir + `([/\s"'*;].*)?$`).FindString(post); m != "" {
 				t.Errorf("%s: %%post uses the machine's %s: %s", file, dir, strings.TrimSpace(m))
@@ -133,9 +133,10 @@ var hostFolders = []string{"/tmp", "/var/tmp", "/dev", "/proc", "/sys", "/home",
 // leftovers are files that belong to no package.
 func leftovers(nvidia bool) string {
 	const always = ` \
-        /etc/*- /etc/.pwd.lock /etc/dpkg /etc/fstab /etc/gshadow /etc/ld.so.cache /etc/motd /etc/pam.d /etc/rc?.d /etc/security \
+        /etc/*- /etc/.pwd.lock /etc/ca-certificates.conf /etc/dpkg/dpkg.cfg* /etc/dpkg/origins/default /etc/environment \
+        /etc/fstab /etc/gshadow /etc/inputrc /etc/ld.so.cache /etc/motd /etc/pam.d /etc/profile /etc/rc?.d /etc/security /etc/shells \
         /etc/shadow /etc/ssl/certs/*.0 /etc/ssl/certs/*.pem /etc/subgid /etc/subuid /etc/systemd /usr/bin/nawk /usr/bin/pager \
-        /usr/lib/apt /usr/lib/dpkg /var/lib/pam /var/lib/shells.state /var/lib/systemd`
+        /usr/lib/apt /usr/lib/dpkg /usr/local/man /usr/sbin/rmt /var/lib/pam /var/lib/shells.state /var/lib/systemd`
 	if !nvidia {
 		return always
 	}
@@ -238,10 +239,13 @@ UNPACK
 	text += `
     # What Debian's image has besides (apt, dpkg, perl), and what only they need, goes: all files that
     # belong to a package, but to none of the list, and what packages made when they were installed.
-    find /usr/share/doc -type f ! -name 'copyright*' ! -path '*/nvidia-*' -delete
+    find /usr/share/doc -mindepth 3 -delete
+    find /usr/share/doc -mindepth 2 ! -name 'copyright*' ! -path '*/nvidia-*' -delete
     for p in $packages; do dpkg-query -L "${p%%=*}"; done | sort -u > $work/keep
     dpkg-query -W -f '${binary:Package}\n' | while read -r p; do dpkg-query -L "$p"; done | sort -u > $work/all
     comm -13 $work/keep $work/all > $work/gone
+    sed -E 's#^/(bin|lib|lib64|sbin)/#/usr/\1/#' $work/keep | sort -u > $work/kept
+    find /etc /media /mnt /opt /run /srv /usr /var/lib -xdev -type d | sort | comm -23 - $work/kept | sort -r > $work/folders
     exec 9< $work/gone
     while read -r name <&9; do
         if [ -h "$name" ] || [ -f "$name" ]; then rm -f "$name"; fi
@@ -249,8 +253,12 @@ UNPACK
     exec 9<&-
 ` + links.String() + `    programs="` + strings.Join(programs(t), " ") + `"
     for name in $programs; do ln -s strata ` + binDir + `/"$name"; done
-    mkdir -p` + mounts.String() + `
-    rm -rf $strip $work /var/lib/apt /var/lib/dpkg /etc/apt /etc/alternatives /usr/share/ca-certificates` + leftovers(nvidia) + `
+    rm -rf $strip /var/lib/apt /var/lib/dpkg /etc/apt /etc/alternatives /usr/share/ca-certificates` + leftovers(nvidia) + `
+    exec 9< $work/folders
+    while read -r name <&9; do rmdir "$name" 2>&- || true; done
+    exec 9<&-
+    rm -rf $work /var/lock /var/run
+    mkdir -p` + mounts.String() + ` /var/lock /var/run
 
 `
 	for _, name := range []string{"environment", "runscript", "test", "help"} {

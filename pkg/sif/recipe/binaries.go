@@ -16,8 +16,12 @@ import (
 // licence says where the text of the project's licence is, which base-files has.
 const licence = `Strata is licensed under the Apache License, version 2.0, whose text is in
 /usr/share/common-licenses/Apache-2.0. The Go modules that its programs are
-built from, and all other parts of this image, are listed in sbom.spdx.json.
+built from, and all other parts of this image, are listed in sbom.spdx.json;
+the licences of these modules are in modules.txt.
 `
+
+// stdlib is what the bill calls Go's standard library.
+const stdlib = "stdlib"
 
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
@@ -87,7 +91,7 @@ func (r *Recipe) addBinaries(root *sif.Root) ([]spdx.Package, error) {
 		add := func(name, version string) {
 			versions[name+"@"+version] = spdx.Package{Name: name, Version: version, Kind: "LIBRARY", PURL: "pkg:golang/" + name + "@" + version}
 		}
-		add("stdlib", strings.TrimPrefix(info.GoVersion, "go"))
+		add(stdlib, strings.TrimPrefix(info.GoVersion, "go"))
 		for _, m := range info.Deps {
 			if m.Replace != nil {
 				m = m.Replace
@@ -103,5 +107,5 @@ func (r *Recipe) addBinaries(root *sif.Root) ([]spdx.Package, error) {
 	if err := root.WriteText(docDir+"/copyright", 0o644, licence); err != nil {
 		return nil, err
 	}
-	return out, nil
+	return out, r.addModules(root, out)
 }

@@ -96,7 +96,7 @@ func TestPopulate(t *testing.T) {
 	want := []string{"/bin", "/etc/bash.bashrc", "/etc/localtime", "/etc/nsswitch.conf", "/etc/ssl/certs/ca-certificates.crt", "/etc/timezone", "/lib", "/lib64", "/sbin",
 		"/usr/bin/awk", "/usr/bin/bash", "/usr/bin/gawk", "/usr/bin/sh", "/usr/lib/libc.so.6", "/usr/lib/libdl.so.2", "/usr/lib/libm.so.6", "/usr/lib/libpthread.so.0", "/usr/lib/libresolv.so.2", "/usr/lib/librt.so.1", "/usr/lib/real.so", "/usr/lib/same.so", "/usr/lib64/ld.so", "/usr/local/bin/aip",
 		"/usr/local/bin/" + program, "/usr/local/bin/stack", "/usr/share/doc/bash/copyright", "/usr/share/doc/gawk/copyright", "/usr/share/doc/strata/copyright",
-		"/usr/share/doc/strata/packages.lock", "/usr/share/doc/strata/sbom.spdx.json", "/usr/share/zoneinfo/Etc/UTC", "/var/lib/dpkg/status"}
+		"/usr/share/doc/strata/modules.txt", "/usr/share/doc/strata/packages.lock", "/usr/share/doc/strata/sbom.spdx.json", "/usr/share/zoneinfo/Etc/UTC", "/var/lib/dpkg/status"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -166,6 +166,13 @@ func checkBill(t *testing.T, root *sif.Root, packages int) {
 		if !strings.HasPrefix(found[name], want) {
 			t.Errorf("%s: %q, want %q", name, found[name], want)
 		}
+	}
+	if !strings.Contains(found["stdlib"], " BSD-3-Clause pkg:golang/stdlib@") {
+		t.Errorf("stdlib: %q", found["stdlib"])
+	}
+	texts, err := root.Read(ModulesFile)
+	if err != nil || !strings.Contains(string(texts), "\nmodule stdlib 1.") || !strings.Contains(string(texts), "  Copyright 2009 The Go Authors.") {
+		t.Errorf("licences of modules: %v\n%s", err, texts)
 	}
 }
 
