@@ -211,6 +211,16 @@ step() {
 stop() { fail 1 "$1 failed: see $log, mend it, and run this again; what is done stays done"; }
 finished() { [ -z "$yes" ] || done_now=$((done_now + 1)); }
 
+# install PACKAGE…: from lists of packages that are new.
+fresh=''
+install() {
+  # Old lists are better than none: without a network packages may be in the cache.
+  if [ "$os" = debian ] && [ -z "$fresh" ]; then run apt-get update; fi
+  fresh=1
+  # shellcheck disable=SC2046 # words
+  run $(installer "$os") "$@"
+}
+
 install_tools() {
   local wanted=() tool
   [ -n "$headers" ] || wanted+=("$(package "$os" headers)")
@@ -219,17 +229,16 @@ install_tools() {
   done
   [ "${#wanted[@]}" -gt 0 ] || return 0
   step 'kernel headers and what builds modules'
-  # shellcheck disable=SC2046 # words
-  run $(installer "$os") "${wanted[@]}" || stop "installing ${wanted[*]}"
+  install "${wanted[@]}" || stop "installing ${wanted[*]}$([ "$os" = redhat ] && echo ' (dkms is in EPEL)')"
   finished
 }
 
 install_sources() {
   [ -z "$(sources)" ] || return 0
-  step 'the sources of nvidia-fs (from the NVIDIA CUDA repository)'
+  step 'the sources of nvidia-fs'
   # On newer kernels the package's own build fails, which the patch mends afterwards.
-  # shellcheck disable=SC2046
-  run $(installer "$os") "$(package "$os" module)" || [ -n "$(sources)" ] || stop "installing $(package "$os" module)"
+  install "$(package "$os" module)" || [ -n "$(sources)" ] ||
+    stop "installing $(package "$os" module) (it is in NVIDIA's CUDA repository: is that set up?)"
   finished
 }
 

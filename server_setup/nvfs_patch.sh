@@ -68,6 +68,7 @@ find_sources() {
     src=$(printf '%s\n' /usr/src/nvidia-fs-[0-9]* | sort -V | tail -n 1)
     [ -d "$src" ] || fail 3 'no nvidia-fs sources in /usr/src: install nvidia-fs-dkms, or name them with NVFS_SRC'
   fi
+  case $src in ?*/) src=${src%/} ;; esac
   case $src in /*) ;; *) src=./$src ;; esac
   # A checkout of the public repository has them one folder down.
   if [ ! -e "$src/nvfs-mmap.c" ] && [ -e "$src/src/nvfs-mmap.c" ]; then src=$src/src; fi

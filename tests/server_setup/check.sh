@@ -85,7 +85,7 @@ KNOWS_PATHS=1 check "$tmp/some data"
 ok 'one that does gets the path' same "$status $(cat "$dir/arguments")" "0 --json $tmp/some data"
 BROKEN=1 check
 ok 'a doctor that fails is quoted' same "$status $(count 'failed with exit code 1: doctor: on fire' "$log.err")" '3 1'
-for broken in '' '{' '{"a": }' '{"verdict": ["a" "b"]}' '{"other": 1}' '{"verdict": "x"} y'; do
+for broken in '' '{' '{"a": }' '{"verdict": ["a" "b"]}' '{"verdict": "a" "b": 1}' '{"other": 1}' '{"verdict": "x"} y'; do
   echo "$broken" >"$dir/doctor.json"
   check
   ok "not what doctor writes: '$broken'" same "$status $(wc -l <"$log.err")" '3 1'

@@ -29,7 +29,7 @@ done
 SH
 # shellcheck disable=SC2016 # for the doubles
 {
-  echo '. "$DOUBLES/../install-packages"' | double apt-get
+  printf '%s\n' '[ "$1:${OFFLINE:-}" != update:1 ] || exit 100' '. "$DOUBLES/../install-packages"' | double apt-get
   echo '. "$DOUBLES/../install-packages"' | double dnf
   double dkms <<'SH'
 kernel=$(cat "$MACHINE/proc/sys/kernel/osrelease")
@@ -99,12 +99,12 @@ ok '  it names the distribution and the driver' has "$log" '^  driver  *580\.95\
 ok '  and that this one could do without nvidia-fs' has "$log" 'can do without nvidia-fs for local NVMe'
 install "$m" --yes
 ok 'with --yes all steps are done' same "$status $(count '^done: 6 steps' "$log")" '0 1'
-ok '  the commands, in order' same "$(calls "$m")" 'apt-get -y;apt-get -y;dkms install;dkms build;dkms install;dpkg --audit;dpkg --configure;modprobe nvidia-fs;'
+ok '  the commands, in order' same "$(calls "$m")" 'apt-get update;apt-get -y;apt-get -y;dkms install;dkms build;dkms install;dpkg --audit;dpkg --configure;modprobe nvidia-fs;'
 ok '  the sources are patched' env NVFS_SRC="$m/usr/src/nvidia-fs-2.28.4" "$root/server_setup/nvfs_patch.sh" --check
 ok '  the module is loaded, now and at boot' has "$m/proc/modules" '^nvidia_fs '
 ok '  ' has "$m/etc/modules-load.d/nvidia-fs.conf" '^nvidia-fs$'
 journal=$m/var/log/strata-install-gds.log
-ok '  the log has every command' same "$(count ' run: ' "$journal")" 8
+ok '  the log has every command' same "$(count ' run: ' "$journal")" 9
 ok '  how it ended' has "$journal" 'exit code 100: env DEBIAN_FRONTEND=noninteractive apt-get -y install nvidia-fs-dkms$'
 ok '  and what it wrote' has "$journal" '^error: incompatible-pointer-types'
 before=$(everything "$m")
@@ -117,13 +117,15 @@ ok 'a second run has nothing to do' same "$status $(count '^nothing to do' "$log
 machine "$m" ubuntu 7.0.0-14-generic
 FAIL_PACKAGE=zstd install "$m" --yes
 ok 'a package that cannot be installed' same "$status $(count 'installing .*zstd.* failed: see .*strata-install-gds\.log' "$log.err")" '1 1'
-ok '  ends it there' same "$(calls "$m")" 'apt-get -y;'
-install "$m" --yes
-ok '  and the next run does the rest' same "$status $(count '^nvidia_fs ' "$m/proc/modules")" '0 1'
+ok '  ends it there' same "$(calls "$m")" 'apt-get update;apt-get -y;'
+FAIL_PACKAGE=nvidia-fs-dkms install "$m" --yes
+ok '  a package that is not found' same "$status $(count "NVIDIA's CUDA repository: is that set up" "$log.err")" '1 1'
+OFFLINE=1 install "$m" --yes
+ok '  and the next run does the rest, with the lists that there are' same "$status $(count '^nvidia_fs ' "$m/proc/modules")" '0 1'
 machine "$m" ubuntu 6.8.0-60-generic
 FAIL_DKMS=build install "$m" --yes
 ok 'before Linux 6.18 nothing is patched' same "$status $(find "$m/usr/src" -name '*.strata-orig' | wc -l) $(count 'patch' "$log")" '0 0 0'
-ok '  and the module that the package built is taken' same "$(calls "$m")" 'apt-get -y;apt-get -y;dkms install;modprobe nvidia-fs;'
+ok '  and the module that the package built is taken' same "$(calls "$m")" 'apt-get update;apt-get -y;apt-get -y;dkms install;modprobe nvidia-fs;'
 rm "$m/lib/modules/6.8.0-60-generic/updates/dkms/nvidia-fs.ko.zst"
 rm -r "$m/var/lib/dkms"
 : >"$m/proc/modules"

@@ -190,6 +190,9 @@ ok 'a last line that does not end' same "$status $(tail -c 1 "$dir/create_nv.sym
 sources "$tmp/checkout/src"
 patch "$tmp/checkout"
 ok 'a checkout, whose sources lie in src' same "$status" 0
+with "$tmp/nvidia-fs-2.28.4" '' configure
+patch "$dir/"
+ok 'a folder with a slash at its end' has "$log" '^next: dkms build .* -v 2\.28\.4'
 with "$tmp/link" '' configure
 mv "$dir/configure" "$dir/real"
 ln -s real "$dir/configure"
