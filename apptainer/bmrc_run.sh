@@ -18,6 +18,7 @@ cache_dir=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/strata/bmrc_run
 # Exit codes are those of the programs.
 failed=1 usage=2 bad_input=3
 went_back=200 # from a question to the menu; never leaves this script
+newline=$'\n'
 
 # number|name|program in the image, - is done here|what it does
 choices='1|pipeline|-|run the pipeline: mosaics to one volume
@@ -115,10 +116,11 @@ die() { # die CODE MESSAGE
 
 # quoted WORD...: as it can be pasted into a shell. The PATH is shown by its name.
 quoted() {
-  local text path
+  # shellcheck disable=SC2016 # for another shell
+  local text path shown=':"$PATH"'
   printf -v text '%q ' "$@"
   printf -v path '%q' ":$PATH"
-  text=${text//"$path"/:\"\$PATH\"}
+  text=${text//"$path"/$shown}
   printf '%s' "${text% }"
 }
 
@@ -187,10 +189,10 @@ remember() {
         [ -z "$found" ] || continue
         line=$key=$value found=yes
       fi
-      text+=$line$'\n'
+      text+=$line$newline
     done <"$config_file"
   fi
-  [ -n "$found" ] || text+=$key=$value$'\n'
+  [ -n "$found" ] || text+=$key=$value$newline
   if ! { mkdir -p "$(dirname "$config_file")" && printf '%s' "$text" >"$config_file.$$" && mv -f "$config_file.$$" "$config_file"; } 2>/dev/null; then
     warn "$config_file: it cannot be written: answers are not remembered"
   fi
@@ -201,7 +203,7 @@ setting() { printf '%s' "${2:-${3:-${config[$1]-}}}"; }
 
 # log_command WORD...: with date and folder, so that it can be pasted.
 log_command() {
-  if ! { mkdir -p "$(dirname "$log_file")" && printf '# %s %s\ncd %s && %s\n' "$(date +%Y-%m-%dT%H:%M:%S%z)" "$(hostname 2>/dev/null)" \
+  if ! { mkdir -p "$(dirname "$log_file")" && printf '# %s %s\ncd %s && %s\n' "$(date +%Y-%m-%dT%H:%M:%S%z)" "$(uname -n)" \
     "$(quoted "$PWD")" "$(quoted "$@")" >>"$log_file"; } 2>/dev/null; then
     warn "$log_file: it cannot be written: commands are not logged"
   fi
@@ -432,7 +434,8 @@ own_name() {
 
 # csv TEXT: a field of a CSV line.
 csv() {
-  case $1 in *[\",]*) printf '"%s"' "${1//\"/\"\"}" ;; *) printf '%s' "$1" ;; esac
+  local quote='"'
+  case $1 in *[\",]*) printf '"%s"' "${1//$quote/$quote$quote}" ;; *) printf '%s' "$1" ;; esac
 }
 
 # add_bind DIR TARGET: appends to cmd. What a name may have in it differs: --bind takes
@@ -440,8 +443,8 @@ csv() {
 # sif run-root has --bind only, so that it is led to such a folder by a link.
 add_bind() {
   local dir=$1 target=$2 link
-  case $targets in *$'\n'"$target"$'\n'*) return ;; esac # it is there already
-  targets+=$target$'\n'
+  case $targets in *"$newline$target$newline"*) return ;; esac # it is there already
+  targets+=$target$newline
   if [ "$kind" != sif ]; then
     case $dir$target in
       *[!A-Za-z0-9._/@%+=-]*) cmd+=(--mount "type=bind,$(csv "source=$dir"),$(csv "destination=$target")") ;;
@@ -478,7 +481,7 @@ container_command() {
     cmd+=("$runtime" run-root)
   fi
   if gpu_wanted; then cmd+=(--nv); fi
-  targets=$'\n'
+  targets=$newline
   add_bind "$data" /data
   [ -z "$scratch" ] || add_bind "$scratch" /scratch
   own_name "$data" && add_bind "$data" "$data"
@@ -581,7 +584,11 @@ run_shell() {
 
 # --- The pipeline ----------------------------------------------------------------
 
-yaml() { printf "'%s'" "${1//\'/\'\'}"; } # a string, whatever is in it
+# yaml TEXT: as a string of YAML, whatever is in it.
+yaml() {
+  local quote="'"
+  printf "'%s'" "${1//$quote/$quote$quote}"
+}
 
 # value_of FLAG VALUE...: of an option that has to have one.
 value_of() {
@@ -597,13 +604,19 @@ check_profile() {
   case $1 in local | slurm | bmrc) ;; *) echo "'$1' is no profile$(did_you_mean "$1" local slurm bmrc): want local, slurm or bmrc" ;; esac
 }
 
-# partitions_problem LIST...: of SLURM's partitions, NAME or NAME,NAME, when this machine can ask it.
+# partitions: of this cluster, in a line; or what sinfo says instead.
+partitions() {
+  local said
+  said=$(sinfo -h -o %R 2>&1) || { echo "sinfo: ${said##*"$newline"}"; return 1; }
+  said=$(sort -u <<<"$said" | tr '\n' ' ')
+  echo "${said% }"
+}
+
+# partitions_problem LIST...: NAME or NAME,NAME; when this machine can ask SLURM.
 partitions_problem() {
   local have name lists=$*
   [ -n "$(type -P sinfo)" ] || return 0
-  have=$(sinfo -h -o %R 2>&1) || { echo "sinfo: ${have##*$'\n'}"; return; }
-  have=$(sort -u <<<"$have" | tr '\n' ' ')
-  have=${have% }
+  have=$(partitions) || { echo "$have"; return; }
   for name in ${lists//,/ }; do
     # shellcheck disable=SC2086 # names of partitions have no spaces
     case " $have " in *" $name "*) ;; *) echo "partition $name does not exist$(did_you_mean "$name" $have): this cluster has $have"; return ;; esac
@@ -685,14 +698,15 @@ ask_for() {
       return
     fi
     default=$answer
-    say "$answer: $problem"
+    case $check in *_problem) problem="$answer: $problem" ;; esac
+    say "$problem"
   done
   [ -n "$in_menu" ] || exit 130
   exit $went_back
 }
 
 ask_for_the_rest() {
-  local default last=${config[input]-}
+  local default have last=${config[input]-}
   default=${last:-$(setting data "$opt_data" "${DATA_DIR-}")}
   [ -n "$input" ] || ask_for input 'Input: folder with mosaic_grid*_z<NN>.ome.zarr' "${default:-$PWD}" folder_problem
   default=$input-results
@@ -709,15 +723,15 @@ ask_for_the_rest() {
   if [ "$profile" != local ] && [ -z "$account" ]; then
     ask_for account 'Account that SLURM charges (may be empty)' "${config[account]-}" check_account
   fi
-  if [ "$profile" = slurm ] && [ -z "$partition" ]; then
-    ask_for partition 'SLURM partition (empty: the default one)' "${config[partition]-}" partition_problem_or_empty
-  fi
-  if [ "$profile" = slurm ] && [ "$gpu" = yes ] && [ -z "$gpu_partition" ]; then
-    ask_for gpu_partition 'SLURM partition of the GPUs (empty: the same)' "${config[gpu_partition]-}" partition_problem_or_empty
-  fi
+  [ "$profile" = slurm ] || return 0
+  if [ -n "$(type -P sinfo)" ] && have=$(partitions); then have=" of $have"; else have=''; fi
+  [ -n "$partition" ] ||
+    ask_for partition "SLURM partition$have (empty: the default one)" "${config[partition]-}" check_partition
+  [ -n "$gpu_partition" ] || [ "$gpu" = no ] ||
+    ask_for gpu_partition "SLURM partition of the GPUs$have (empty: the same)" "${config[gpu_partition]-}" check_partition
 }
 check_yes_no() { case $1 in yes | no) ;; *) echo "want yes or no" ;; esac; }
-partition_problem_or_empty() { [ -z "$1" ] || partitions_problem "$1"; }
+check_partition() { [ -z "$1" ] || partitions_problem "$1"; }
 
 # defaults_for_the_rest: what a script did not say. Folders are never taken from earlier answers.
 defaults_for_the_rest() {
@@ -827,7 +841,7 @@ run_pipeline() {
   cmd+=("$nextflow" run "$workflow/main.nf" -params-file "$params" -profile "$profiles" -work-dir "$outdir/work" -resume)
   [ ${#rest[@]} = 0 ] || cmd+=("${rest[@]}")
 
-  printf '%s:\n%s\n\n' "$params" "  ${text//$'\n'/$'\n'  }" >&2
+  printf '%s:\n%s\n\n' "$params" "  ${text//$newline/$newline  }" >&2
   if [ -z "$opt_dry" ]; then
     printf '%s\n\n' "$(quoted "${cmd[@]}")" >&2
     if [ -z "$opt_yes" ] && { [ -t 0 ] || [ -n "$in_menu" ]; }; then
@@ -904,6 +918,9 @@ say() {
 # back_to PLACE: whiptail takes the whole screen, so that what stands there waits until it is read.
 back_to() { [ "$ui" != whiptail ] || read -r -p "Enter: back to $1 " _ || exit 0; }
 
+# page: shows what is longer than the screen, where that can be done.
+page() { if [ -t 1 ] && [ -n "$(type -P less)" ]; then less -FRX; else cat; fi; }
+
 # confirm TEXT: in the terminal, where the command stands that it is about.
 confirm() {
   local reply
@@ -954,12 +971,18 @@ from_menu() {
         last=$answer
         split_words "$answer" || continue
         [ ${#words[@]} = 0 ] || break
-        (run_program "$program" --help) || exit
+        (run_program "$program" --help) | page
         back_to 'the arguments'
       done
       remember "args_$choice" "$answer" ;;
   esac
-  if [ ${#words[@]} = 0 ]; then run_choice; else run_choice "${words[@]}"; fi
+  if [ "$choice" = help ]; then
+    print_help | page
+  elif [ ${#words[@]} = 0 ]; then
+    run_choice
+  else
+    run_choice "${words[@]}"
+  fi
 }
 
 ask_settings() {
@@ -985,7 +1008,8 @@ pick_with_whiptail() {
   local number name program text
   local -a items=()
   while IFS='|' read -r number name program text; do
-    items+=("$number" "$(printf '%-15s %s' "$name" "$text")")
+    printf -v text '%-15s %s' "$name" "$text"
+    items+=("$number" "$text")
   done <<<"$choices"
   pick=$(whip --cancel-button Quit --menu -- "$(header)" 0 0 0 "${items[@]}" s 'settings' q 'quit') || pick=q
 }
@@ -994,7 +1018,8 @@ pick_with_select() {
   local number name program text item COLUMNS=1
   local -a items=()
   while IFS='|' read -r number name program text; do
-    items+=("$(printf '%-15s %s' "$name" "$text")")
+    printf -v text '%-15s %s' "$name" "$text"
+    items+=("$text")
   done <<<"$choices"
   { echo; header; } >&2
   local PS3='choice (s: settings, q: quit): '

@@ -80,6 +80,15 @@ choose() { local i; see pipeline; for ((i = 1; i < $1; i++)); do keys Down; done
   see 'stack: arguments'
 }
 
+@test "help that is longer than the screen is paged" {
+  fake less 'echo "paged by less $*"; cat >/dev/null'
+  screen --plain --image "$T/strata.sif" --data "$T/data"
+  see 'choice'
+  text 12
+  keys Enter
+  see 'paged by less -FRX'
+}
+
 @test "whiptail: a failure does not end the menu, nor does an interrupt" {
   fake apptainer 'case ${!#} in *"echo programs: *") echo "programs: doctor" ;; *) echo "it runs"; sleep 60 ;; esac'
   screen --image "$T/strata.sif" --data "$T/data"
@@ -216,16 +225,16 @@ pipeline_screen() {
   see 'Account'
   text group
   keys Enter
-  see 'SLURM partition (empty: the default one)'
+  see 'SLURM partition of gpu main (empty: the default one)'
   text nain
   keys Enter
   see 'partition nain does not exist (nearest: main): this cluster has'
   keys Enter
-  see 'SLURM partition (empty'
+  see 'SLURM partition of gpu main (empty'
   keys C-u
   text main
   keys Enter
-  see 'SLURM partition of the GPUs'
+  see 'SLURM partition of the GPUs of gpu main (empty'
   text gpu
   keys Enter
   see 'Run it? [y/N]'

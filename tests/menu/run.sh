@@ -20,7 +20,7 @@ cp apptainer/bmrc_run.sh "$MENU_TMP/alone/"
 
 # A PATH that has what the menu may count on, and nothing else of this machine.
 mkdir "$MENU_TMP/tools"
-for tool in bash env cat cksum cmp cp date dirname basename grep head hostname infocmp ln mkdir mv od printf readlink realpath rm sh sleep \
+for tool in bash env cat cksum cmp cp date dirname basename grep head infocmp ln mkdir mv od printf readlink realpath rm sh sleep \
   sort stat stty tail touch tr uname whiptail xargs; do
   ln -s "$(type -P "$tool")" "$MENU_TMP/tools/$tool"
 done
