@@ -322,14 +322,17 @@ TABLE
 @test "sif: names that --bind cannot have are led to by a link" {
   rm "$T/bin/apptainer"
   cp "$MENU_ROOT/tests/menu/fake-runtime" "$T/bin/sif"
-  mkdir "$T/a:b,c" "$T/plain"
-  run "$menu" --image "$T/strata.sif" --data "$T/a:b,c" aip
-  same "$status" 0
-  local link
-  link=$(sed -n 3p "$RECORD")
-  same "${link#*:}" /data
-  same "$(readlink "${link%%:*}")" "$T/a:b,c"
-  same "$(wc -l <"$RECORD")" 5
+  local link name
+  for name in a:b a,b 'a b'; do
+    mkdir "$T/$name"
+    run "$menu" --image "$T/strata.sif" --data "$T/$name" aip
+    same "$status" 0
+    link=$(sed -n 3p "$RECORD")
+    same "${link#*:}" /data
+    same "$(readlink "${link%%:*}")" "$T/$name"
+    same "$(wc -l <"$RECORD")" 5
+  done
+  mkdir "$T/plain"
   run "$menu" --image "$T/strata.sif" --data "$T/plain" --nv aip x
   given run-root --nv --bind "$T/plain:/data" --bind "$T/plain:$T/plain" "$T/strata.sif" aip x
   run "$menu" --image docker://example.org/strata aip
