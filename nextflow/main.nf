@@ -32,7 +32,7 @@ workflow {
     catch (IllegalArgumentException | IOException e) {
         exit 2, e.message
     }
-    problem = Programs.problem(Chain.programs(), projectDir, workflow.session.config)
+    problem = Programs.problem(Chain.programs(), projectDir, workflow.workDir, workflow.session.config)
     if (problem && !workflow.stubRun)
         exit 2, problem
     problems = Cluster.problems(params, workflow.session.config, Chain.programs())
@@ -158,7 +158,7 @@ workflow.onComplete {
     if (params.help)
         return
     def missing = Attempts.missing()
-    def table = file("${params.outdir}/pipeline_info/missing_slices.tsv")
+    def table = file("${params.outdir}/pipeline_info/missing_slices.tsv", glob: false)
     table.delete()
     if (missing) {
         table.parent.mkdirs()

@@ -64,7 +64,13 @@ class Inputs {
         return found instanceof Path && Files.isDirectory(found as Path) ? fingerprint(found as Path) : ''
     }
 
-    private static Path path(Object value) { Path.of(value.toString()).toAbsolutePath().normalize() }
+    private static Path path(Object value) {
+        final path = Path.of(value.toString()).toAbsolutePath().normalize()
+        // Nextflow escapes spaces and quotes in the commands that it makes, but not this.
+        if (path.toString().contains('$'))
+            throw new IllegalArgumentException("${path}: Nextflow takes the \$ in this name for a variable: rename the folder")
+        return path
+    }
 
     private List<List> find(Path input, String pattern) {
         if (!Files.isDirectory(input))

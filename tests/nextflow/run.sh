@@ -276,27 +276,34 @@ ok '-resume with another n_levels executes all again' same "$status $(ran "$log"
 # --- Inside nextflow/, the test profile, other writers' mosaics -----------------
 
 # A copy, so that nothing is left in the source tree.
-mkdir -p "$tmp/clone/build"
-cp -rL "$root/nextflow" "$tmp/clone/"
-mkdir -p "$tmp/clone/nextflow/bin"
-cp "$REAL_BIN/aip" "$tmp/clone/nextflow/bin/aip"
-cp -r "$tmp/foreign" "$tmp/clone/build/test-data"
-dir=$tmp/clone/nextflow nf inside run main.nf -profile test,local --publish_mode link --zarr_format 3 --max_cpus 1 --max_memory '200 MB'
+clone="$tmp/clone of 'mine' & yours"
+mkdir -p "$clone/build"
+cp -rL "$root/nextflow" "$clone/"
+mkdir -p "$clone/nextflow/bin"
+cp "$REAL_BIN/aip" "$clone/nextflow/bin/aip"
+cp -r "$tmp/foreign" "$clone/build/test-data"
+dir=$clone/nextflow nf inside run main.nf -profile test,local --publish_mode link --zarr_format 3 --max_cpus 1 --max_memory '200 MB'
 ok 'inside nextflow/, -profile test, mosaics of other programs' same "$status" 0
 inside() {
   local n
   for n in "${foreign[@]}"; do
-    is_png "$tmp/clone/nextflow/results/aip/$n.png" && filled "$tmp/clone/nextflow/results/aip/$n.ome.zarr/zarr.json" || return 1
+    is_png "$clone/nextflow/results/aip/$n.png" && filled "$clone/nextflow/results/aip/$n.ome.zarr/zarr.json" || return 1
   done
 }
 ok 'each has its results, as OME-Zarr 0.5' inside
-ok 'publish_mode link makes hard links' same "$(stat -c %h "$tmp/clone/nextflow/results/aip/${foreign[0]}.png")" 2
-ok 'max_memory bounds what a task is given' has <(cat "$tmp"/clone/nextflow/work/*/*/.command.sh) '--threads 1 --mem 150MiB'
-touch -d '2020-01-01' "$tmp/clone/nextflow/bin/aip"
-dir=$tmp/clone/nextflow nf rebuilt run main.nf -profile test,local --publish_mode link --zarr_format 3 -resume
+ok 'publish_mode link makes hard links' same "$(stat -c %h "$clone/nextflow/results/aip/${foreign[0]}.png")" 2
+ok 'max_memory bounds what a task is given' has <(cat "$clone"/nextflow/work/*/*/.command.sh) '--threads 1 --mem 150MiB'
+touch -d '2020-01-01' "$clone/nextflow/bin/aip"
+dir=$clone/nextflow nf rebuilt run main.nf -profile test,local --publish_mode link --zarr_format 3 -resume
 ok '-resume after a program was built again executes what it does' same "$status $(tasks "$log") $(cached "$log")" '0 5 AIP 1 REPORT 16'
 nf single run "$main" "${aip_only[@]}" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --outdir single -stub-run
 ok 'one OME-Zarr as input, -stub-run' same "$status $(ls "$launch/single/aip")" "0 $(printf 'm_u8_v3raw.ome.zarr\nm_u8_v3raw.png')"
+
+odd="$tmp/it's \"a\" [1] & ;"
+mkdir "$odd"
+cp -r "$tmp/foreign/m_u8_v3raw.ome.zarr" "$odd/"
+nf odd run "$main" "${aip_only[@]}" --input "$odd" --input_pattern 'm_*' --outdir "$odd/out" -work-dir "$odd/work"
+ok 'spaces, quotes and brackets in the names of folders' same "$status $(names_in "$odd/out/aip")" '0 m_u8_v3raw.ome.zarr m_u8_v3raw.png'
 
 # --- Failures ------------------------------------------------------------------
 
@@ -406,6 +413,8 @@ cp "$tmp/fake/apptainer" "$tmp/fake/singularity"
 : >"$tmp/apptainer.log"
 CUDA_VISIBLE_DEVICES=7 STRATA_LEASE_DIR=/leases PATH=$tmp/fake:$PATH nf singularity run "$main" "${container[@]}" -profile local,singularity --container_options='--bind /mnt' --use_gpu false --n_levels 1
 ok 'container: by Singularity, with more options; without a GPU no --nv' same "$status $(count '^leases=/leases gpu=7 singularity exec .*--bind /mnt ' "$tmp/apptainer.log") $(count ' --nv ' "$tmp/apptainer.log")" '0 2 0'
+nf work-dir run "$main" "${container[@]}" -work-dir "$tmp/a b"
+ok 'container: a work folder in which Nextflow would lose its way' same "$status $(count "^ERROR ~ $tmp/a b: Nextflow cannot work in this folder with a container" "$log")" '2 1'
 nf no-image run "$main" "${container[@]}" --container gone.sif
 ok 'container: an image that is not there' same "$status $(count "parameter container: no such image: $launch/gone.sif" "$log")" '2 1'
 
@@ -473,6 +482,10 @@ ok 'input without mosaics' same "$status $(count "parameter input: no mosaic_gri
 wrong() { dir=$launch nf wrong-inputs run "$main" "$@"; echo "$status"; sed -n 's/^ERROR ~ //p' "$log"; }
 ok 'a stage that is none' same "$(wrong --input "$tmp/block" --skip focal,steak | xargs)" \
   '2 parameter skip: there is no stage steak: the stages are aip, resample, focal, stitch, crop, stack, preview, qc-report'
+mkdir "$tmp/a\$b"
+cp -r "$tmp/foreign/m_u8_v3raw.ome.zarr" "$tmp/a\$b/"
+# shellcheck disable=SC2016 # the $ is meant
+ok 'a name that Nextflow cannot take' same "$(wrong "${aip_only[@]}" --input "$tmp/a\$b" --input_pattern 'm_*' | xargs)" "2 $tmp/a\$b: Nextflow takes the \$ in this name for a variable: rename the folder"
 ok 'input and slices' same "$(wrong --input "$tmp/block" --slices "$tmp/slices" | xargs)" '2 parameter slices: contradicts input: give one of them'
 ok 'shifts that are not there' same "$(wrong --slices "$tmp/slices" | xargs)" \
   "2 parameter shifts: is not given and there is no $tmp/slices/shifts_xy.csv; --stack_no_xy_shift does without shifts, --skip stack without a volume"

@@ -8,8 +8,8 @@
 set -euo pipefail
 action=${1:?usage: apptainer exec|run|shell [FLAG...] IMAGE [COMMAND...]}
 shift
-printf 'gpus=%s %s' "${APPTAINERENV_CUDA_VISIBLE_DEVICES:-${SINGULARITYENV_CUDA_VISIBLE_DEVICES:-}}" "apptainer $action $*" | tr '\n' ' ' >>"${SIF_LOG:-/dev/null}"
-echo >>"${SIF_LOG:-/dev/null}"
+line=$(printf 'gpus=%s apptainer %s %s' "${APPTAINERENV_CUDA_VISIBLE_DEVICES:-${SINGULARITYENV_CUDA_VISIBLE_DEVICES:-}}" "$action" "$*" | tr '\n' ' ')
+printf '%s\n' "$line" >>"${SIF_LOG:-/dev/null}" # at once: others write there, too
 flags=()
 while [ $# -gt 0 ]; do
   case $1 in

@@ -17,7 +17,7 @@ fi
 site=
 finish() {
   "$here/down.sh" "$tmp/cluster"
-  if [ -n "${KEEP:-}" ]; then echo "kept: $tmp $site"; else rm -rf "$tmp" ${site:+"$site"}; fi
+  if [ -n "${KEEP:-}" ]; then echo "kept: $tmp $site"; else rm -rf "$tmp" ${site:+"${site%/*}"}; fi
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
@@ -229,8 +229,11 @@ small_image() {
   "$root/bin/sif" build "$1" "$tmp/small.def" -q
 }
 # What is not below /tmp a container sees only if it is bound.
-site=$(mktemp -d /srv/strata-test.XXXXXX) || exit 1
+mkdir -p /srv
+site=$(mktemp -d /srv/strata-test.XXXXXX)/. || exit 1
 chmod 755 "$site"
+site="${site%/.}/it's mine"
+mkdir "$site"
 image=$root/build/strata.sif
 if [ -e "$image" ] && [ -z "$(find "$root/bin/strata" -newer "$image")" ]; then
   cp "$image" "$site/strata.sif"
@@ -261,6 +264,8 @@ cp -r "$tmp/block" "$site/mosaics"
 awk '/^## / { on = $0 == "## On a cluster" } on && /^```/ { code = !code; next } on && code' "$root/README.md" >"$tmp/readme.sh"
 ok 'README.md has commands for a cluster' has "$tmp/readme.sh" '^nextflow run nextflow/main.nf '
 before=$(count_jobs)
+# In a container Nextflow cannot work below a name with a space.
+export NXF_WORK=${site%/*}/work
 as_readme() { (cd "$site" && PATH=$tmp/path:$PATH CUDA_DEVICE_ORDER=PCI_BUS_ID timeout -k 30 600 bash -euo pipefail "$tmp/readme.sh"); }
 as_readme >"$tmp/readme.log" 2>&1
 status=$?
@@ -272,6 +277,9 @@ ok 'the volume has the same bytes as without a container' diff -r "$site/results
 ok 'the picture that the job made is there' is_png "$site/volume.png"
 ok 'containers see the GPU of their job, those of 21 tasks' same "$(grep -cE '^gpus=[0-9] apptainer exec .*--nv ' "$tmp/containers.log")" 21
 ok 'and others none: 6 tasks, two commands by hand' same "$(grep -vE -- '--nv ' "$tmp/containers.log" | grep -cE '^gpus= apptainer exec ')" 8
+if [ -e "$tmp/cluster/cgroups" ]; then
+  ok 'in a container, too, a program knows the memory of its job' same "$(limits volume "$site/results")" "$((1 << 30)) $((768 << 20))"
+fi
 ok 'resources.yml has what tasks needed' has "$site/resources.yml" '^stack_memory: [0-9]+ MB$'
 ok 'and the workflow takes it' same "$(cd "$site" && PATH=$tmp/path:$PATH nextflow run nextflow/main.nf -profile slurm --container strata.sif --input mosaics -params-file resources.yml -preview 2>&1 | grep -c '^strata: 0 tasks run')" 1
 
