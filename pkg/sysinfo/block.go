@@ -9,7 +9,7 @@ import (
 // Block is a block device, with those that it is made of.
 type Block struct {
 	Name      string      `json:"name"` // "md0", "nvme0n1"
-	Kind      string      `json:"kind"` // "nvme", "md", "lvm", "crypt", "dm", "loop", "virtio", "scsi", "other"
+	Kind      string      `json:"kind"` // "nvme", "md", "lvm", "crypt", "multipath", "dm", "loop", "virtio", "scsi", "other"
 	Rotating  Fact[bool]  `json:"rotational"`
 	BlockSize Fact[int64] `json:"logical_block_size"`
 	NVMe      *NVMe       `json:"nvme"`
@@ -115,8 +115,10 @@ func (r Root) block(dir string, depth int, count *int) Block {
 		}
 		if strings.HasPrefix(uuid.Value, "LVM-") {
 			b.Kind = "lvm"
-		} else if strings.HasPrefix(uuid.Value, "CRYPT-") {
+		} else if strings.HasPrefix(strings.ToUpper(uuid.Value), "CRYPT-") {
 			b.Kind = "crypt"
+		} else if strings.HasPrefix(uuid.Value, "mpath-") {
+			b.Kind = "multipath"
 		}
 	case strings.HasPrefix(b.Name, "nvme"):
 		b.Kind, b.NVMe = "nvme", r.nvme(dir)

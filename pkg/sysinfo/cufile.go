@@ -25,8 +25,11 @@ type CuFile struct {
 	BufferKiB    *int64   `json:"per_buffer_cache_size_kb"`
 	PinnedKiB    *int64   `json:"max_device_pinned_mem_size_kb"`
 	RDMA         []string `json:"rdma_dev_addr_list"`
-	LogLevel     string   `json:"log_level"`
-	LogDir       string   `json:"log_dir"`
+	PeerType     string   `json:"rdma_peer_type"` // "dmabuf": RDMA without nvidia_peermem
+	// BlockP2PDMA is use_pci_p2pdma of kinds of drives ("nvme", "nvmeof", "raid"), since GDS 1.16.
+	BlockP2PDMA map[string]bool `json:"block_use_pci_p2pdma"`
+	LogLevel    string          `json:"log_level"`
+	LogDir      string          `json:"log_dir"`
 
 	FileSystems map[string]any `json:"fs"` // settings of file systems, as they stand in the file
 
@@ -40,7 +43,7 @@ type CuFile struct {
 func On(setting *bool) bool { return setting != nil && *setting }
 
 func (r Root) cuFile(env map[string]string) CuFile {
-	var c CuFile
+	c := CuFile{BlockP2PDMA: map[string]bool{}}
 	c.Library = r.cuFileLibrary(env)
 	if name := env["CUFILE_ENV_PATH_JSON"]; name != "" {
 		c.File, c.From = name, "CUFILE_ENV_PATH_JSON"
@@ -81,6 +84,7 @@ func (r Root) cuFile(env map[string]string) CuFile {
 
 // parse reads a cufile.json. What it does not know it passes over, as cuFile does.
 func (c *CuFile) parse(text []byte) error {
+	c.BlockP2PDMA = map[string]bool{}
 	var f struct {
 		Logging struct {
 			Dir   string `json:"dir"`
@@ -97,7 +101,11 @@ func (c *CuFile) parse(text []byte) error {
 			BufferKiB    *int64   `json:"per_buffer_cache_size_kb"`
 			PinnedKiB    *int64   `json:"max_device_pinned_mem_size_kb"`
 			RDMA         []string `json:"rdma_dev_addr_list"`
+			PeerType     string   `json:"rdma_peer_type"`
 		} `json:"properties"`
+		Block map[string]struct {
+			P2PDMA *bool `json:"use_pci_p2pdma"`
+		} `json:"block"`
 		FS       map[string]any             `json:"fs"`
 		DenyList map[string]json.RawMessage `json:"denylist"`
 		Old      map[string]json.RawMessage `json:"blacklist"` // until GDS 1.0
@@ -108,6 +116,12 @@ func (c *CuFile) parse(text []byte) error {
 	p := f.Properties
 	c.AllowCompat, c.ForceCompat, c.P2PDMA, c.PollMode, c.RDMAWrite = p.AllowCompat, p.ForceCompat, p.P2PDMA, p.PollMode, p.RDMAWrite
 	c.MaxDirectKiB, c.CacheKiB, c.BufferKiB, c.PinnedKiB, c.RDMA = p.MaxDirectKiB, p.CacheKiB, p.BufferKiB, p.PinnedKiB, p.RDMA
+	for kind, b := range f.Block {
+		if b.P2PDMA != nil {
+			c.BlockP2PDMA[kind] = *b.P2PDMA
+		}
+	}
+	c.PeerType = p.PeerType
 	c.LogLevel, c.LogDir, c.FileSystems = f.Logging.Level, f.Logging.Dir, f.FS
 	for _, list := range []map[string]json.RawMessage{f.DenyList, f.Old} {
 		for name, to := range map[string]*[]string{"mounts": &c.DenyMounts, "filesystems": &c.DenyFileSystems, "devices": &c.DenyDevices, "drivers": &c.DenyDrivers} {

@@ -9,26 +9,30 @@ import (
 // Support says whether cuFile can move a file system's data straight to a GPU.
 type Support struct {
 	Supported bool   `json:"supported"`
-	Driver    string `json:"driver"` // which must have registered with nvidia-fs: "nvme", "rpcrdma", "lnet" …
-	Reason    string `json:"reason"` // why not, or under which condition
-	Next      string `json:"next"`   // what would help; "" if nothing does
+	Driver    string `json:"driver"`      // which must have registered with nvidia-fs: "nvme", "rpcrdma", "lnet" …; "" if none must
+	PeerMem   bool   `json:"peer_memory"` // GPU memory for RDMA by programs must be there: nvidia_peermem, or dmabuf in cufile.json
+	Reason    string `json:"reason"`      // why not, or under which condition
+	Next      string `json:"next"`        // what would help; "" if nothing does
 	Source    string `json:"source"`
 }
 
 // Where the tables of this package come from, and as of when.
 const (
-	sourceFS    = "NVIDIA: nvidia-fs 2.30, Key Features; GPUDirect Storage Troubleshooting Guide (2026-09)"
+	sourceFS    = "NVIDIA: nvidia-fs 2.30, Key Features; GPUDirect Storage Troubleshooting Guide; MagnumIO, gds-diag (2026-09)"
 	sourceTable = "NVIDIA: GPUDirect Storage Release Notes, MLNX_OFED/DOCA and File System Requirements; nvidia-fs ChangeLog (2026-09)"
 )
 
 const moveData = "put the data on ext4 or xfs on NVMe"
 
-// parallel are distributed file systems whose clients work with nvidia-fs: their driver's name there, and what is needed.
-var parallel = map[string][2]string{
+// parallel are distributed file systems whose clients work with cuFile: their driver's name in nvidia-fs, and what is
+// needed. Those without a driver there move data by RDMA of their own programs into the GPU's memory.
+var parallel = map[string]struct{ driver, needs string }{
 	"lustre":  {"lnet", "with the client of DDN EXAScaler or Lustre 2.15 or newer and an RDMA network"},
 	"beegfs":  {"beegfs", "with BeeGFS 7.3 or newer and an RDMA network"},
-	"gpfs":    {"mmfslinux", "with IBM Spectrum Scale 5.1.2 or newer, verbsGPUDirectStorage enabled and an RDMA network"},
-	"wekafs":  {"wekafsio", "with an RDMA network"},
+	"fhgfs":   {"beegfs", "with BeeGFS 7.3 or newer and an RDMA network"},
+	"gpfs":    {"", "with IBM Spectrum Scale 5.1.2 or newer, verbsGPUDirectStorage enabled and an RDMA network"},
+	"mmfs":    {"", "with IBM Spectrum Scale 5.1.2 or newer, verbsGPUDirectStorage enabled and an RDMA network"},
+	"wekafs":  {"", "with an RDMA network"},
 	"scatefs": {"scatefs", "with an RDMA network"},
 }
 
@@ -62,12 +66,17 @@ func supportOf(m Mount) Support {
 	s := Support{Source: sourceFS}
 	switch {
 	case m.Type == "ext4":
+		// What is ordered by default does not count: cuFile looks for the option.
 		mode, set := m.Option("data")
-		s.Supported, s.Driver = !set || mode == "ordered", "nvme"
+		s.Supported, s.Driver = mode == "ordered", "nvme"
 		s.Reason = "in ordered mode"
-		if !s.Supported {
+		switch {
+		case set && !s.Supported:
 			s.Reason = fmt.Sprintf("it is mounted with data=%s, only data=ordered is supported", mode)
 			s.Next = "mount it with data=ordered"
+		case !set:
+			s.Reason = "cuFile wants to see the option data=ordered, though that is the default"
+			s.Next = "mount it with data=ordered (in /etc/fstab; for the root folder rootflags=data=ordered)"
 		}
 	case m.Type == "xfs":
 		s.Supported, s.Driver, s.Reason = true, "nvme", "on NVMe"
@@ -83,9 +92,9 @@ func supportOf(m Mount) Support {
 			s.Reason = fmt.Sprintf("it is mounted with proto=%s, only RDMA is supported", proto)
 			s.Next = "mount it with proto=rdma, port=20049, if the server and the network have RDMA"
 		}
-	case parallel[m.Type] != [2]string{}:
+	case parallel[m.Type].needs != "":
 		p := parallel[m.Type]
-		s.Supported, s.Driver, s.Reason = true, p[0], p[1]
+		s.Supported, s.Driver, s.PeerMem, s.Reason = true, p.driver, p.driver == "", p.needs
 	case local[m.Type] != "":
 		s.Reason, s.Next = local[m.Type], moveData
 	case m.Type == "fuse" || strings.HasPrefix(m.Type, "fuse.") || m.Type == "fuseblk":
@@ -103,7 +112,7 @@ func hasDirect(fsType string) Fact[bool] {
 	switch {
 	case slices.Contains(noDirect, fsType):
 		return known(false)
-	case slices.Contains([]string{"ext4", "xfs", "nfs", "nfs4", "lustre", "gpfs", "beegfs", "wekafs", "btrfs", "ext2", "ext3", "f2fs"}, fsType):
+	case slices.Contains([]string{"ext4", "xfs", "nfs", "nfs4", "lustre", "gpfs", "mmfs", "beegfs", "wekafs", "btrfs", "ext2", "ext3", "f2fs"}, fsType):
 		return known(true)
 	}
 	return unknown[bool]("it depends on the version or on what lies below")

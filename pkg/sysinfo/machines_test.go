@@ -237,7 +237,8 @@ limits.cgroup_cpus.value 6
 driver.open.value false
 driver.version.value "550.90.07"
 path.mount.type "gpfs"
-path.support.driver "mmfslinux"
+path.support.driver ""
+path.support.peer_memory true
 path.block null`},
 		{"slurm-apptainer", "/tmp", `path.block.kind "scsi"`},
 		{"lockdown", "/", `

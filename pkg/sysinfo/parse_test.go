@@ -95,8 +95,8 @@ func TestCommented(t *testing.T) {
 		}
 	}
 	var c CuFile
-	if err := c.parse([]byte(`{"properties": {"use_pci_p2pdma": true}, "blacklist": {"mounts": ["/a"]}, "denylist": {"mounts": ["/b"], "filesystems": ["xfs"], "drivers": 7}}`)); err != nil ||
-		!On(c.P2PDMA) || len(c.DenyMounts) != 2 || c.DenyFileSystems[0] != "xfs" || c.DenyDrivers != nil {
+	if err := c.parse([]byte(`{"properties": {"use_pci_p2pdma": true, "rdma_peer_type": "dmabuf"}, "block": {"nvme": {"use_pci_p2pdma": true}, "raid": {"use_pci_p2pdma": false}, "x": {}}, "blacklist": {"mounts": ["/a"]}, "denylist": {"mounts": ["/b"], "filesystems": ["xfs"], "drivers": 7}}`)); err != nil ||
+		!On(c.P2PDMA) || c.PeerType != "dmabuf" || len(c.BlockP2PDMA) != 2 || !c.BlockP2PDMA["nvme"] || len(c.DenyMounts) != 2 || c.DenyFileSystems[0] != "xfs" || c.DenyDrivers != nil {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -181,13 +181,13 @@ func TestSmallParsers(t *testing.T) {
 
 func TestSupport(t *testing.T) {
 	for line, want := range map[string]bool{
-		"ext4 rw": true, "ext4 rw,data=ordered": true, "ext4 rw,data=journal": false, "ext4 data=writeback": false, "xfs rw": true, "nfs4 vers=4.2,proto=tcp": false, "nfs vers=3,proto=rdma": true,
-		"nfs rw,rdma": true, "lustre rw": true, "beegfs rw": true, "gpfs rw": true, "wekafs rw": true, "tmpfs rw": false, "overlay rw": false, "zfs rw": false, "btrfs rw": false, "9p rw": false,
+		"ext4 rw": false, "ext4 rw,data=ordered": true, "ext4 rw,data=journal": false, "ext4 data=writeback": false, "xfs rw": true, "nfs4 vers=4.2,proto=tcp": false, "nfs vers=3,proto=rdma": true,
+		"nfs rw,rdma": true, "lustre rw": true, "beegfs rw": true, "gpfs rw": true, "wekafs rw": true, "mmfs rw": true, "fhgfs rw": true, "tmpfs rw": false, "overlay rw": false, "zfs rw": false, "btrfs rw": false, "9p rw": false,
 		"fuse.sshfs rw": false, "fuseblk rw": false, "made-up rw": false,
 	} {
 		kind, options, _ := strings.Cut(line, " ")
 		s := supportOf(Mount{Type: kind, Options: strings.Split(options, ",")})
-		if s.Supported != want || s.Reason == "" || s.Supported != (s.Driver != "" && s.Next == "") {
+		if s.Supported != want || s.Reason == "" || s.Supported != ((s.Driver != "" || s.PeerMem) && s.Next == "") {
 			t.Errorf("%s: %+v", line, s)
 		}
 	}
@@ -389,5 +389,24 @@ func TestContainerKinds(t *testing.T) {
 	}
 	if kind, _ := tree(t).containerKind(map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"}); kind != "kubernetes" {
 		t.Errorf("%q", kind)
+	}
+}
+
+func TestOver(t *testing.T) {
+	at := func(dir string, numa int64) PCIDevice {
+		return PCIDevice{dir: "/sys/devices/" + dir, NUMA: known(numa)}
+	}
+	gpu := at("pci0000:40/0000:40:01.1/0000:41:00.0", 0)
+	for dir, want := range map[string]string{
+		"pci0000:40/0000:40:01.1/0000:41:00.1": "switch", "pci0000:40/0000:40:03.1/0000:44:00.0": "host bridge", "pci0000:00/0000:00:01.1/0000:01:00.0": "node",
+	} {
+		if got := over(gpu, at(dir, 0)); got != want {
+			t.Errorf("%s: %s, want %s", dir, got, want)
+		}
+	}
+	for _, numa := range []int64{1, -1} {
+		if got := over(at("pci0000:40/0000:40:01.1/0000:41:00.0", -1), at("pci0000:c0/0000:c0:01.1/0000:c1:00.0", numa)); got != "system" {
+			t.Error(got)
+		}
 	}
 }

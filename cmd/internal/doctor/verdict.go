@@ -101,6 +101,7 @@ var rules = []rule{
 	}},
 	{name: "mechanism", backend: "bounce", known: true, applies: mechanism},
 	{name: "driver", backend: "bounce", applies: storageDriver},
+	{name: "peer-memory", backend: "bounce", applies: peerMemory},
 	{name: "udev", backend: "bounce", known: true, applies: func(s *situation) (string, string) {
 		if u := s.m.Container.Udev; u.Known() || !local(s.m) {
 			return "", ""
@@ -252,15 +253,15 @@ func stacked(s *situation) (because, next string) {
 		switch {
 		case because != "":
 		case b.Kind == "md" && b.RAID != nil && b.RAID.Level != "raid0":
-			because = fmt.Sprintf("it lies on %s, a %s: of the levels of md only RAID 0 is supported", b.Name, b.RAID.Level)
+			because = fmt.Sprintf("it lies on %s, a %s: of the levels of md NVIDIA lists only RAID 0", b.Name, b.RAID.Level)
 			next = "make a RAID 0 of the drives for data that can be had again, or use one drive"
-		case b.Kind == "md" && s.answer != nil && s.answer.straight && !byNvidiaFS(s.answer):
-			because = fmt.Sprintf("it lies on %s, and PCI peer-to-peer transfers serve single NVMe drives only", b.Name)
+		case b.Kind == "md" && s.answer != nil && s.answer.straight && !byNvidiaFS(s.answer) && peerToPeer(s.m, s.model) != "":
+			because = fmt.Sprintf("it lies on %s, and of PCI peer-to-peer transfers: %s", b.Name, peerToPeer(s.m, s.model))
 			next = "load nvidia-fs, or use one drive" + guide
 		case b.Kind == "crypt":
 			because, next = fmt.Sprintf("it lies on %s, which is encrypted", b.Name), "put data that need not be encrypted on a drive without"
-		case b.Kind == "lvm" || b.Kind == "dm":
-			because, next = fmt.Sprintf("it lies on %s of the device mapper: of stacked devices only RAID 0 of md is supported", b.Name), "put the file system on the drive itself, or on a RAID 0 of md"
+		case b.Kind == "lvm" || b.Kind == "dm" || b.Kind == "multipath":
+			because, next = fmt.Sprintf("it lies on %s of the device mapper: of stacked devices NVIDIA lists only RAID 0 of md", b.Name), "put the file system on the drive itself, or on a RAID 0 of md"
 		}
 	})
 	return because, next
@@ -338,14 +339,36 @@ func peerToPeer(m *sysinfo.Machine, model string) string {
 		if !local(m) {
 			return "they serve local NVMe drives only"
 		}
-		if p.Block != nil && p.Block.Kind != "nvme" {
-			return "they serve single NVMe drives only"
+		switch kind := kindOf(p.Block); {
+		case kind == "raid" && (!m.CuFile.BlockP2PDMA["raid"] || sysinfo.VersionLess(release.Value, "7.1")):
+			return "for a RAID 0 they need kernel 7.1 and use_pci_p2pdma of raid in cufile.json"
+		case kind == "other":
+			return "they serve NVMe drives only"
+		default:
+			if on, set := m.CuFile.BlockP2PDMA[kind]; set && !on {
+				return "use_pci_p2pdma of " + kind + " is off in " + m.CuFile.File
+			}
 		}
 		if p.Block != nil && p.Block.NVMe != nil && p.Block.NVMe.Paths > 1 {
 			return "they do not work with several paths to a drive (nvme_core.multipath=N)"
 		}
 	}
 	return ""
+}
+
+// kindOf is what a device is in cuFile's configuration: "nvme", "nvmeof", "raid"; "other" for the rest, "" for none.
+func kindOf(b *sysinfo.Block) string {
+	switch {
+	case b == nil:
+		return ""
+	case b.NVMe != nil && (b.NVMe.Transport == "pcie" || b.NVMe.Transport == ""):
+		return "nvme"
+	case b.NVMe != nil:
+		return "nvmeof"
+	case b.RAID != nil:
+		return "raid"
+	}
+	return "other"
 }
 
 // storageDriver demands that the driver of the storage has registered with nvidia-fs.
@@ -355,6 +378,9 @@ func storageDriver(s *situation) (because, next string) {
 		return "", ""
 	}
 	want := m.Path.Support.Driver
+	if want == "" {
+		return "", ""
+	}
 	if want == "nvme" && m.Path.Block != nil {
 		for _, d := range m.Path.Block.Drives() {
 			if d.NVMe != nil && d.NVMe.Transport == "rdma" {
@@ -380,6 +406,20 @@ func storageDriver(s *situation) (because, next string) {
 
 // byNvidiaFS tells by which of its two ways cuFile said that it moves data.
 func byNvidiaFS(a *answer) bool { return strings.HasPrefix(a.reason, "nvidia-fs") }
+
+// peerMemory demands what RDMA by a file system's programs needs to reach the GPU's memory.
+func peerMemory(s *situation) (because, next string) {
+	m := s.m
+	switch {
+	case m.Path == nil || !m.Path.Support.PeerMem:
+		return "", ""
+	case !m.Driver.PeerMem.Loaded && m.CuFile.PeerType != "dmabuf":
+		return "RDMA cannot reach the GPU's memory: the module nvidia_peermem is not loaded", "modprobe nvidia-peermem, or set rdma_peer_type to dmabuf in cufile.json" + guide
+	case len(m.CuFile.RDMA) == 0:
+		return "rdma_dev_addr_list is empty in " + configured(m, ""), "name the addresses of the RDMA cards there" + guide
+	}
+	return "", ""
+}
 
 // local reports whether the path, if there is one, lies on drives of this machine.
 func local(m *sysinfo.Machine) bool {

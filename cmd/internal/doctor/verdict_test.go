@@ -65,8 +65,26 @@ func TestVerdict(t *testing.T) {
 			"install the NVMe driver of DOCA or MLNX_OFED (--with-nvmf), or set use_pci_p2pdma in cufile.json; see docs/gpu-direct.md"},
 		{"a6000", "/data", func(s *situation) { s.m.Path.Block.Parts[0].NVMe.Transport = "tcp" }, "bounce", "transport", "the drive nvme1n1 comes over TCP, only PCIe and RDMA are supported", "connect it over RDMA"},
 		{"a6000", "/data", func(s *situation) { s.m.Path.Reason = "there is no /data" }, "bounce", "path", "it is not known where it lies: there is no /data", ""},
-		{"a6000", "/data", func(s *situation) { s.answer = peers }, "bounce", "stacked", "it lies on md0, and PCI peer-to-peer transfers serve single NVMe drives only", "load nvidia-fs, or use one drive; see docs/gpu-direct.md"},
+		{"a6000", "/data", func(s *situation) { s.answer = peers }, "bounce", "stacked", "it lies on md0, and of PCI peer-to-peer transfers: use_pci_p2pdma is off in /etc/cufile.json", "load nvidia-fs, or use one drive; see docs/gpu-direct.md"},
 		{"mig", "/raid", func(s *situation) { s.answer, s.m.NvidiaFS.Drivers = peers, nil }, "gds", "straight", "straight into the GPU's memory: PCI peer-to-peer transfers", ""},
+		{"a6000", "/data", func(s *situation) {
+			s.answer, s.model, s.m.Driver.Registry, s.m.CuFile.P2PDMA = peers, "NVIDIA L40S", "RMForceStaticBar1=1", &yes
+		}, "bounce", "stacked", "it lies on md0, and of PCI peer-to-peer transfers: for a RAID 0 they need kernel 7.1 and use_pci_p2pdma of raid in cufile.json", "load nvidia-fs, or use one drive; see docs/gpu-direct.md"},
+		{"a6000", "/data", func(s *situation) {
+			s.answer, s.model, s.m.Driver.Registry, s.m.CuFile.P2PDMA, s.m.CuFile.BlockP2PDMA["raid"], s.m.Kernel.Release.Value = peers, "NVIDIA L40S", "RMForceStaticBar1=1", &yes, true, "7.1.0"
+		}, "gds", "straight", "straight into the GPU's memory: PCI peer-to-peer transfers", ""},
+		{"a6000", "/", nil, "bounce", "file-system", "its file system (ext4 on /) is not supported: cuFile wants to see the option data=ordered, though that is the default",
+			"mount it with data=ordered (in /etc/fstab; for the root folder rootflags=data=ordered)"},
+		{"docker-no-udev", "/data", func(s *situation) { s.answer = straight }, "gds", "straight", "straight into the GPU's memory: nvidia-fs 2.24", ""},
+		{"kernel-7.0", "/", func(s *situation) { s.m.Kernel.Release.Value = "6.17.5" }, "bounce", "mechanism", "the module nvidia_fs is not loaded, its source is not built for this kernel",
+			"dkms install nvidia-fs/2.28.4; see docs/gpu-direct.md"},
+		{"slurm-apptainer", "/well", func(s *situation) { s.answer = straight }, "bounce", "peer-memory", "RDMA cannot reach the GPU's memory: the module nvidia_peermem is not loaded",
+			"modprobe nvidia-peermem, or set rdma_peer_type to dmabuf in cufile.json; see docs/gpu-direct.md"},
+		{"slurm-apptainer", "/well", func(s *situation) { s.answer, s.m.Driver.PeerMem.Loaded = straight, true }, "bounce", "peer-memory", "rdma_dev_addr_list is empty in cuFile's defaults",
+			"name the addresses of the RDMA cards there; see docs/gpu-direct.md"},
+		{"slurm-apptainer", "/well", func(s *situation) {
+			s.answer, s.m.CuFile.PeerType, s.m.CuFile.RDMA = straight, "dmabuf", []string{"10.0.0.1"}
+		}, "gds", "straight", "straight into the GPU's memory: nvidia-fs 2.24", ""},
 		{"compat", "/scratch", nil, "bounce", "mechanism", "the module nvidia_fs is not loaded", "load nvidia-fs: modprobe nvidia-fs; see docs/gpu-direct.md"},
 		{"compat", "/scratch", func(s *situation) { s.m.CuFile.P2PDMA = &yes }, "bounce", "mechanism", "the module nvidia_fs is not loaded, and PCI peer-to-peer transfers are not possible: they need kernel 6.2 or newer",
 			"load nvidia-fs: modprobe nvidia-fs; see docs/gpu-direct.md"},
@@ -81,7 +99,7 @@ func TestVerdict(t *testing.T) {
 			"install the open kernel modules of the driver, which nvidia-fs since 2.17.5 needs, and nvidia-fs; see docs/gpu-direct.md"},
 		{"compat", "/scratch", func(s *situation) { s.m.NvidiaFS.Module.Loaded = true }, "bounce", "mechanism", "the module nvidia_fs is not loaded", "load it again: modprobe -r nvidia-fs; modprobe nvidia-fs; see docs/gpu-direct.md"},
 		{"no-gpu", "/home", nil, "host", "no-gpu", "this machine has no GPU of NVIDIA", ""},
-		{"no-gpu", "/home", func(s *situation) { s.noGPU = "" }, "bounce", "stacked", "it lies on vg-root of the device mapper: of stacked devices only RAID 0 of md is supported", "put the file system on the drive itself, or on a RAID 0 of md"},
+		{"no-gpu", "/home", func(s *situation) { s.noGPU = "" }, "bounce", "stacked", "it lies on vg-root of the device mapper: of stacked devices NVIDIA lists only RAID 0 of md", "put the file system on the drive itself, or on a RAID 0 of md"},
 		{"docker-no-udev", "/data", nil, "bounce", "udev", "cuFile cannot see on which devices files lie: there is no /run/udev/data", "start the container with --volume /run/udev:/run/udev:ro"},
 		{"docker-no-udev", "/data", func(s *situation) { s.m.Container.Kind = "apptainer" }, "bounce", "udev", "cuFile cannot see on which devices files lie: there is no /run/udev/data", "start the container with --bind /run/udev"},
 		{"docker-no-udev", "/home", nil, "bounce", "file-system", "its file system (overlay on /) is not supported: it is an overlay of other file systems, as the root folder of a container is", "put the data on ext4 or xfs on NVMe"},
@@ -96,7 +114,7 @@ func TestVerdict(t *testing.T) {
 		{"slurm-apptainer", "/well", func(s *situation) { s.noGPU, s.m.Job = "x", nil }, "host", "no-gpu", "x", "start the container with --nv"},
 		{"lockdown", "/", nil, "bounce", "mechanism", "the module nvidia_fs is not loaded: the kernel takes only signed modules (lockdown integrity by Secure Boot)",
 			"sign it and enrol the key (mokutil --import), then modprobe nvidia-fs; see docs/gpu-direct.md"},
-		{"degraded-raid", "/data", nil, "bounce", "stacked", "it lies on md127, a raid10: of the levels of md only RAID 0 is supported", "make a RAID 0 of the drives for data that can be had again, or use one drive"},
+		{"degraded-raid", "/data", nil, "bounce", "stacked", "it lies on md127, a raid10: of the levels of md NVIDIA lists only RAID 0", "make a RAID 0 of the drives for data that can be had again, or use one drive"},
 		{"nfs-rdma", "/vast/a", nil, "gds", "straight", "straight into the GPU's memory: nvidia-fs 2.18.3", ""},
 		{"nfs-rdma", "/vast/a", func(s *situation) { s.m.NvidiaFS.Drivers = s.m.NvidiaFS.Drivers[:1] }, "bounce", "driver", "the storage driver rpcrdma has not registered with nvidia-fs",
 			"install NFS over RDMA of DOCA or MLNX_OFED (--with-nfsrdma) and load rpcrdma; see docs/gpu-direct.md"},
