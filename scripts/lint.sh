@@ -11,3 +11,7 @@ else
 fi
 bad=$(git ls-files -z | xargs -0 -r du -k 2>/dev/null | awk '$1 > 2048 {print $2}')
 if [ -n "$bad" ]; then echo "tracked files over 2 MiB: $bad" >&2; exit 1; fi
+release=$(sed -n 's/^## \[\{0,1\}\([0-9][^] ]*\).*/\1/p' CHANGELOG.md | head -n 1)
+for place in "nextflow/nextflow.config:    version         = '$release'" "apptainer/bmrc_run.sh:version=$release"; do
+  grep -qxF -- "${place#*:}" "${place%%:*}" || { echo "${place%%:*}: its version is not that of CHANGELOG.md, $release" >&2; exit 1; }
+done
