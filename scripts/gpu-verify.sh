@@ -20,6 +20,10 @@ if [ "${1:-}" = run ]; then
     echo "$tests" | tee -a gpu-verify.log
     "$tests" -test.v -test.skip '^TestCorpus$' 2>&1 | grep -E '^ *--- |^(PASS|FAIL|panic)|_test\.go:' | tee -a gpu-verify.log || failed+=("$tests")
   done
+  for question in "" gpus "bench ."; do
+    # shellcheck disable=SC2086 # words
+    bin/doctor $question 2>&1 | tee -a gpu-verify.log || failed+=("doctor $question")
+  done
   if command -v compute-sanitizer >/dev/null; then
     compute-sanitizer --error-exitcode 1 ./kernels.test 2>&1 | tee -a gpu-verify.log || failed+=(compute-sanitizer)
   fi
@@ -39,7 +43,7 @@ commit=$(git describe --always --dirty=+dirty --exclude='*' --abbrev=40 2>/dev/n
 export CGO_ENABLED=0
 go build -trimpath -tags urfave_cli_no_docs -ldflags '-s -w' -o "$pack/bin/" ./cmd/{aip,resample,focal,crop,stitch,stack,phantom,doctor}
 go build -trimpath -ldflags "-s -w -X main.commit=$commit" -o "$pack/" ./tests/gpuverify
-for package in pkg/gpu/{kernels,cufile,nvcomp} pkg/gds pkg/zarr/zarrgpu/{pack,unpack}; do
+for package in pkg/gpu/{kernels,cufile,nvcomp,nvml} pkg/gds pkg/zarr/zarrgpu/{pack,unpack}; do
   go test -c -trimpath -ldflags '-s -w' -o "$pack/$(basename "$package").test" "./$package"
 done
 cp scripts/gpu-verify.sh tests/gpuverify/peers.py "$pack/"
