@@ -440,7 +440,7 @@ csv() {
 
 # add_bind DIR TARGET: appends to cmd. What a name may have in it differs: --bind takes
 # commas and colons apart (and others, in some versions); --mount takes CSV, any name;
-# sif run-root has --bind only, so that it is led to such a folder by a link.
+# sif run-root has --bind only, so that a link leads it to such a folder.
 add_bind() {
   local dir=$1 target=$2 link
   case $targets in *"$newline$target$newline"*) return ;; esac # it is there already
@@ -452,11 +452,11 @@ add_bind() {
     esac
     return
   fi
-  case $target in *[,:\ ]*) [ "$dir" != "$target" ] || return 0 ;; esac
+  case $target in *[,:]* | *' ') return ;; esac # cannot be said
   case $dir in
-    *[,:\ ]*)
+    *[,:]*)
       link=$cache_dir/folders/$(printf '%s' "$dir" | cksum | tr ' ' -)
-      case $link in *[,:\ ]*) die $failed "$dir: sif run-root cannot be given a name with a space, comma or colon: rename it, or set XDG_CACHE_HOME" ;; esac
+      case $link in *[,:]*) die $failed "$dir: sif run-root cannot be given a name with a comma or colon: rename it, or set XDG_CACHE_HOME" ;; esac
       { mkdir -p "$cache_dir/folders" && ln -sfn "$dir" "$link"; } || die $failed "$link: it cannot be written"
       dir=$link ;;
   esac

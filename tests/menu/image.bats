@@ -23,7 +23,7 @@ real() {
 @test "data and scratch are where they should be, whatever they are called" {
   real
   local name
-  for name in data "it's :a, \"b\" \\ \$(touch evil)"; do
+  for name in data "it's a \"b\" \\ \$(touch evil) " "it's :a, \"b\""; do
     mkdir -p "$T/$name" "$T/scratch, $name"
     echo here >"$T/$name/file"
     run "$menu" --image "$T/strata.sif" --data "$T/$name" --scratch "$T/scratch, $name" \
