@@ -10,6 +10,7 @@ import (
 type Driver struct {
 	Version  Fact[string] `json:"version"`  // "565.57.01"
 	Open     Fact[bool]   `json:"open"`     // the open kernel modules, not the proprietary ones
+	Arch     string       `json:"arch"`     // "x86_64", "aarch64"; "" if it does not say
 	Registry string       `json:"registry"` // parameter NVreg_RegistryDwords
 	Module   Module       `json:"module"`
 	PeerMem  Module       `json:"nvidia_peermem"` // GPU memory for RDMA
@@ -33,6 +34,11 @@ func (r Root) driver(release Fact[string]) Driver {
 	text := r.text("/proc/driver/nvidia/version")
 	d.Version = convert(text, func(s string) (string, string) { v, _, why := parseDriverVersion(s); return v, why })
 	d.Open = convert(text, func(s string) (bool, string) { _, open, why := parseDriverVersion(s); return open, why })
+	for _, arch := range []string{"x86_64", "aarch64"} {
+		if first, _, _ := strings.Cut(text.Value, "\n"); strings.Contains(first, arch) {
+			d.Arch = arch
+		}
+	}
 	if f := r.text("/proc/driver/nvidia/params"); f.Known() {
 		d.Registry = strings.Trim(fields(f.Value)["RegistryDwords"], `"`)
 	}

@@ -72,6 +72,7 @@ limits.cgroup_memory.value null
 limits.cgroup_memory.reason "the control group sets none"
 driver.version.value "565.57.01"
 driver.open.value true
+driver.arch "x86_64"
 driver.gpus.length 2
 driver.gpus.1.bus "0000:c1:00.0"
 driver.gpus.1.minor "1"

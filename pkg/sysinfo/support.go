@@ -86,8 +86,9 @@ func majorMinor(version string) string {
 	return major + "." + rest[:digits(rest)]
 }
 
-// P2PDMA's list of GPUs is short; nvidia-fs serves data-centre and professional cards from Pascal on.
-var p2pGPUs = []string{"A100", "A40", "L4", "L40S", "H100", "H200", "B100", "B200", "B300"}
+// P2PDMA's list of GPUs is short, those of Grace machines among them, which use the link to the processor; nvidia-fs serves
+// data-centre and professional cards from Pascal on.
+var p2pGPUs = []string{"A100", "A40", "L4", "L40S", "H100", "H200", "B100", "B200", "B300", "GH200", "GB200", "GB300"}
 
 // ListGPU looks a GPU up by its name.
 func ListGPU(model string) Listing {
@@ -103,7 +104,7 @@ func ListGPU(model string) Listing {
 		}
 		return false
 	}
-	professional := has("Tesla", "Quadro", "P4", "P6", "P40", "P100", "V100", "V100S", "T4", "GH200", "GB200", "GB300", "A2", "A10", "A10G", "A16", "A30", "A800", "H800", "H20", "L2", "L20", "L40") ||
+	professional := has("Tesla", "Quadro", "P4", "P6", "P40", "P100", "V100", "V100S", "T4", "A2", "A10", "A10G", "A16", "A30", "A800", "H800", "H20", "L2", "L20", "L40") ||
 		has("RTX") && (hasSeries(words, 'A') || has("Ada", "PRO", "6000", "5000", "4000", "8000"))
 	switch {
 	case model == "":

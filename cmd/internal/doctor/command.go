@@ -32,7 +32,7 @@ func Command() *cli.Command {
 			"distribution, security, container, job, limits, driver, nvidia_fs, cufile, pci, iommu, rdma, listed, tools, path:\n" +
 			"a fact in it is value and reason, and null is not known); checks (section, name, mark, text, next); reading (path,\n" +
 			"backend: \"gds\", \"bounce\" or \"host\"; rule, because, next); uses (\"gpu\" or \"cpu\"); verdict.\n" +
-			"A reason says why something cannot be used or is not known, and is empty if it can or is.",
+			"A reason says why something cannot be used or is not known, and is empty if it can or is. docs/doctor.md has all of them.",
 		Args: []cli.Arg{{Name: "PATH", Usage: "a file or folder that is to be read", Optional: true}},
 		Flags: []cli.Flag{
 			{Name: "json", Kind: cli.Bool, Usage: "write JSON"},

@@ -332,7 +332,7 @@ func peerToPeer(m *sysinfo.Machine, model string) string {
 		return "they need driver 565 or newer"
 	case model != "" && !strings.Contains(sysinfo.ListGPU(model).Note, "and by P2PDMA"):
 		return model + " is not among the GPUs that have them"
-	case !strings.Contains(m.Driver.Registry, "RMForceStaticBar1=1") && !strings.Contains(m.Driver.Registry, "RmForceStaticBar1=1"):
+	case m.Driver.Arch != "aarch64" && !strings.Contains(m.Driver.Registry, "RMForceStaticBar1=1") && !strings.Contains(m.Driver.Registry, "RmForceStaticBar1=1"):
 		return `the driver has no NVreg_RegistryDwords="RMForceStaticBar1=1;RmForceDisableIomapWC=1;"`
 	}
 	if p := m.Path; p != nil {
@@ -340,7 +340,7 @@ func peerToPeer(m *sysinfo.Machine, model string) string {
 			return "they serve local NVMe drives only"
 		}
 		switch kind := kindOf(p.Block); {
-		case kind == "raid" && (!m.CuFile.BlockP2PDMA["raid"] || sysinfo.VersionLess(release.Value, "7.1")):
+		case kind == "raid" && (!m.CuFile.BlockP2PDMA["raid"] || m.Driver.Arch != "aarch64" && sysinfo.VersionLess(release.Value, "7.1")):
 			return "for a RAID 0 they need kernel 7.1 and use_pci_p2pdma of raid in cufile.json"
 		case kind == "other":
 			return "they serve NVMe drives only"
@@ -349,7 +349,7 @@ func peerToPeer(m *sysinfo.Machine, model string) string {
 				return "use_pci_p2pdma of " + kind + " is off in " + m.CuFile.File
 			}
 		}
-		if p.Block != nil && p.Block.NVMe != nil && p.Block.NVMe.Paths > 1 {
+		if p.Block != nil && p.Block.NVMe != nil && p.Block.NVMe.Paths > 1 && m.Driver.Arch != "aarch64" {
 			return "they do not work with several paths to a drive (nvme_core.multipath=N)"
 		}
 	}

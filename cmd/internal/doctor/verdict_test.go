@@ -91,6 +91,13 @@ func TestVerdict(t *testing.T) {
 		{"compat", "/scratch", func(s *situation) {
 			s.m.CuFile.P2PDMA, s.m.Kernel.Release.Value, s.m.Driver.Version.Value, s.m.Driver.Registry = &yes, "6.8.0", "570.1", "RMForceStaticBar1=1;RmForceDisableIomapWC=1;"
 		}, "gds", "straight", "straight into the GPU's memory: PCI peer-to-peer transfers", ""},
+		{"compat", "/scratch", func(s *situation) {
+			s.m.CuFile.P2PDMA, s.m.Kernel.Release.Value, s.m.Driver.Version.Value, s.m.Driver.Arch = &yes, "6.8.0", "570.1", "aarch64"
+		}, "gds", "straight", "straight into the GPU's memory: PCI peer-to-peer transfers", ""},
+		{"compat", "/scratch", func(s *situation) {
+			s.m.CuFile.P2PDMA, s.m.Kernel.Release.Value, s.m.Driver.Version.Value = &yes, "6.8.0", "570.1"
+		}, "bounce", "mechanism", `the module nvidia_fs is not loaded, and PCI peer-to-peer transfers are not possible: the driver has no NVreg_RegistryDwords="RMForceStaticBar1=1;RmForceDisableIomapWC=1;"`,
+			"load nvidia-fs: modprobe nvidia-fs; see docs/gpu-direct.md"},
 		{"compat", "/scratch", func(s *situation) { s.m.NvidiaFS.Module.File = "" }, "bounce", "mechanism", "the module nvidia_fs is not loaded, its source is not built for this kernel",
 			"dkms install nvidia-fs/2.18.3; see docs/gpu-direct.md"},
 		{"compat", "/scratch", func(s *situation) { s.m.NvidiaFS.Module.File, s.m.NvidiaFS.Source = "", "" }, "bounce", "mechanism", "the module nvidia_fs is not loaded",
