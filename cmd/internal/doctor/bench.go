@@ -326,12 +326,18 @@ func (r *benchReport) print(w io.Writer) error {
 	}
 	if r.GPU != nil {
 		fmt.Fprintf(&b, "GPU %d: %s\n", r.GPU.Index, plain(r.GPU.Name))
+	} else {
+		fmt.Fprintf(&b, "no GPU: %s\n", plain(r.GPUReason))
 	}
 	fmt.Fprintf(&b, "  %-12s %8s  %s\n", "", "GiB/s", "slowest to fastest round")
 	for _, x := range r.Results {
 		name := x.Op + " " + x.Way
 		if x.Rounds == 0 {
-			fmt.Fprintf(&b, "  %-12s %8s  %s\n", name, "-", plain(x.Reason))
+			why := x.Reason
+			if r.GPU == nil && why == r.GPUReason {
+				why = "no GPU"
+			}
+			fmt.Fprintf(&b, "  %-12s %8s  %s\n", name, "-", plain(why))
 			continue
 		}
 		fmt.Fprintf(&b, "  %-12s %8s  %s to %s (%s)", name, gib(x.Rate), gib(x.Slowest), gib(x.Fastest), count(x.Rounds, "round"))
