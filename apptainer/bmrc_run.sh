@@ -689,7 +689,7 @@ ask_for() {
   while ask "$text" "$default"; do
     case $check:$answer in
       *_problem:*://*) ;;
-      *_problem:?*) answer=$(host_path "$answer") ;;
+      *_problem:?*) answer=$(typed_path "$answer") ;;
     esac
     problem=$($check "$answer")
     if [ -z "$problem" ]; then
@@ -930,7 +930,7 @@ confirm() {
 }
 
 # split_words LINE: sets words as a shell would split them, quotes and all; nothing is expanded
-# but a leading ~.
+# but a leading ~. Fails when a quote is not closed.
 split_words() {
   local word
   words=()
@@ -939,10 +939,16 @@ split_words() {
     case $word in '~/'*) word=$HOME/${word#'~/'} ;; esac
     words+=("$word")
   done < <(printf '%s' "$1" | xargs -r printf '%s\0' 2>/dev/null || printf 'unmatched\0\1\0')
-  if [ ${#words[@]} -gt 0 ] && [ "${words[${#words[@]} - 1]}" = $'\1' ]; then
-    say "a quote is not closed: $1"
-    return 1
-  fi
+  [ ${#words[@]} = 0 ] || [ "${words[${#words[@]} - 1]}" != $'\1' ]
+}
+
+# typed_path TEXT: the path that was meant. The Tab key puts a \ before a space.
+typed_path() {
+  local -a words
+  case $1 in
+    *\\*) if [ ! -e "$1" ] && split_words "$1" && [ ${#words[@]} = 1 ]; then set -- "${words[0]}"; fi ;;
+  esac
+  host_path "$1"
 }
 
 data_is_known() { [ -n "$opt_data${DATA_DIR-}${config[data]-}" ]; }
@@ -969,7 +975,7 @@ from_menu() {
         ask "$choice: arguments (none: its help, q: back)" "$last" || exit $went_back
         [ "$answer" != q ] || exit $went_back
         last=$answer
-        split_words "$answer" || continue
+        split_words "$answer" || { say "a quote is not closed: $answer"; continue; }
         [ ${#words[@]} = 0 ] || break
         (run_program "$program" --help) | page
         back_to 'the arguments'
@@ -999,9 +1005,10 @@ scratch_answer_problem() { [ -z "$1" ] || folder_problem "$1"; }
 check_nv() { case $1 in auto | on | off) ;; *) echo "want auto, on or off" ;; esac; }
 
 header() {
-  local problem code
+  local problem code data
   find_image || image="none: $problem"
-  printf 'image: %s\ndata:  %s\n' "$image" "$(setting data "$opt_data" "${DATA_DIR-}")"
+  data=$(setting data "$opt_data" "${DATA_DIR-}")
+  printf 'image: %s\ndata:  %s\n' "$image" "${data:-not set yet}"
 }
 
 pick_with_whiptail() {

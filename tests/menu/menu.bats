@@ -176,6 +176,30 @@ data=$T/new data
 nv=on"
 }
 
+@test "plain: the Tab key completes paths, with spaces and quotes in them" {
+  mkdir "$T/my 'da ta', x" "$T/my 'da ta', x/mosaics"
+  screen --plain --image "$T/strata.sif"
+  see 'data:  not set yet'
+  text 2
+  keys Enter
+  see 'Your data'
+  keys C-u
+  text "$T/my"
+  keys Tab
+  see ' x/'
+  keys Enter
+  see 'aip: arguments'
+  text "$T/my"
+  keys Tab
+  see 'back): '"$(printf %q "$T/my 'da ta', x/")"
+  text 'mosaics out'
+  keys Enter
+  see 'ran'
+  same "$(tail -n 2 "$RECORD" | head -n 1)" "$(printf %q "$T/my 'da ta', x/mosaics")"
+  /usr/bin/grep -qxF "data=$T/my 'da ta', x" "$config"
+  same "$(tail -n 1 "$RECORD")" out
+}
+
 @test "plain: end of input leaves" {
   run "$menu" --plain </dev/null
   same "$status" 0
