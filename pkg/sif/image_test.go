@@ -2,6 +2,10 @@ package sif_test
 
 import (
 	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -14,6 +18,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/google/go-cmp/cmp"
+	"github.com/sigstore/sigstore/pkg/signature"
+	"github.com/sylabs/sif/v2/pkg/integrity"
 	library "github.com/sylabs/sif/v2/pkg/sif"
 
 	"strata/pkg/sif"
@@ -34,6 +40,42 @@ func build(t *testing.T, arch string) string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// A signature that is made with a PEM key is called one.
+func TestPEMSignature(t *testing.T) {
+	path := build(t, "amd64")
+	f, err := library.LoadContainerFromPath(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := signature.LoadSigner(private, crypto.SHA256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := integrity.NewSigner(f, integrity.OptSignWithSigner(key))
+	if err == nil {
+		err = errors.Join(signer.Sign(), f.UnloadContainer())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := sif.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Close()
+	other, err := openpgp.NewEntity("a", "", "a@example.org", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.Verify(context.Background(), openpgp.EntityList{other}); !errors.Is(err, sif.ErrSignature) || !strings.Contains(err.Error(), "it is signed with a PEM key") {
+		t.Error(err)
+	}
 }
 
 func TestImage(t *testing.T) {
@@ -138,7 +180,7 @@ func TestForeignArchitecture(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Close()
-	if _, err := i.Unpack(context.Background(), t.TempDir()); !errors.Is(err, sif.ErrImage) || !strings.Contains(err.Error(), "this machine is "+goarch) {
+	if _, err := i.Unpack(context.Background(), t.TempDir()); !errors.Is(err, sif.ErrArch) || !strings.Contains(err.Error(), "this machine is "+goarch) {
 		t.Error(err)
 	}
 }

@@ -15,6 +15,9 @@ import (
 	"strings"
 )
 
+// ErrArch is what errors wrap when an image is for machines of another kind.
+var ErrArch = errors.New("image cannot run here")
+
 // ErrNamespace is what errors wrap that say why no command can be run in an
 // unpacked root on this machine.
 var ErrNamespace = errors.New("no user namespace")
@@ -74,7 +77,7 @@ func (i *Image) Unpack(ctx context.Context, cache string) (string, error) {
 		return "", err
 	}
 	if arch != runtime.GOARCH {
-		return "", i.errorf("it is for %s, this machine is %s", arch, runtime.GOARCH)
+		return "", fmt.Errorf("%s: %w: it is for %s, this machine is %s", i.path, ErrArch, arch, runtime.GOARCH)
 	}
 	h := sha256.New()
 	if _, err := io.Copy(h, io.NewSectionReader(i.file, 0, i.size)); err != nil {

@@ -29,11 +29,17 @@ func findTool() (string, error) {
 	return tool, nil
 }
 
+// blockSize of the root. A program that starts in the image has what it needs of
+// its file unpacked, block by block: with mksquashfs's own 128 KiB that takes
+// about 50 ms more for the image's largest, with 16 KiB the image is larger and
+// nothing is won.
+const blockSize = 32 << 10
+
 // squash makes a squashfs of a folder. Owners are root, times are forced, and
 // mksquashfs puts names in order, so that the same tree gives the same bytes.
 func squash(ctx context.Context, tool, dir, out, compression string, threads int, at time.Time) error {
 	seconds := strconv.FormatInt(at.Unix(), 10)
-	args := []string{dir, out, "-noappend", "-all-root", "-no-xattrs", "-comp", compression,
+	args := []string{dir, out, "-noappend", "-all-root", "-no-xattrs", "-comp", compression, "-b", strconv.Itoa(blockSize),
 		"-all-time", seconds, "-mkfs-time", seconds, "-no-progress", "-quiet"}
 	if threads > 0 {
 		args = append(args, "-processors", strconv.Itoa(threads))

@@ -100,6 +100,17 @@ ok '--bind, read-only' same "$(in_image --containall --bind "$tmp/bin:/data:ro" 
 cp "$image" "$odd/my image.sif"
 ok 'an image with blanks in its name' same "$(in_image "$odd/my image.sif" aip --version)" "$version"
 
+# The menu, with the strangest name that a folder may have. It keeps its answers in the home folder.
+strange="$odd/a, b:c"
+mkdir "$strange"
+cp -r "$odd/in/$mosaic" "$strange/"
+menu() { HOME=$tmp/home XDG_CONFIG_HOME='' XDG_STATE_HOME='' PATH=$tmp/bin:$PATH "$root/apptainer/bmrc_run.sh" --image "$image" --no-nv --data "$strange" "$@"; }
+ok 'the menu: a stage, by the name in the image' menu aip "/data/$mosaic" /data/menu.ome.zarr --quiet
+ok 'and by the name outside' menu aip "$strange/$mosaic" "$strange/again.ome.zarr" --quiet
+# shellcheck disable=SC2016
+ok 'the same bytes' eval 'diff -r "$strange/menu.ome.zarr" "$odd/out/b.ome.zarr" && diff -r "$strange/again.ome.zarr" "$odd/out/b.ome.zarr"'
+ok "the menu: a program's exit code" same "$(menu aip /data/nothing.ome.zarr /data/x.ome.zarr >/dev/null 2>&1; echo $?)" 3
+
 # --- Images that cannot be used ---------------------------------------------------
 
 case $(uname -m) in x86_64) other=arm64 ;; *) other=amd64 ;; esac

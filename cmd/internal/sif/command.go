@@ -27,7 +27,7 @@ func Command() *cli.Command {
 
 // fault gives errors that an input is to blame for their exit code.
 func fault(err error) error {
-	for _, kind := range []error{sif.ErrDefinition, sif.ErrImage, sif.ErrKey, sif.ErrSignature, sif.ErrBind, recipe.ErrRecipe} {
+	for _, kind := range []error{sif.ErrDefinition, sif.ErrImage, sif.ErrArch, sif.ErrKey, sif.ErrSignature, sif.ErrBind, recipe.ErrRecipe} {
 		if errors.Is(err, kind) {
 			return cli.BadInput(err)
 		}
