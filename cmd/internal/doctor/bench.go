@@ -23,7 +23,8 @@ func benchCommand() *cli.Command {
 		Name:  "bench",
 		Usage: "how fast a place is read and written, by each way that the stages have",
 		Description: "Measures a file by reading it, and a folder by writing a file of its own into it, which it then reads and\n" +
-			"removes. In a folder that cannot be written to, and with --no-write, the largest files that lie there are read.\n" +
+			"removes. In a folder that cannot be written to, in a Zarr array, and with --no-write, the largest files that lie there\n" +
+			"are read.\n" +
 			"Nothing that is there is changed.\n\n" +
 			"The ways have the names that --backend of the stages takes: host (through the page cache, which is told to forget\n" +
 			"the file before), direct (past it), mmap, bounce (to and from a GPU by way of the host) and gds (straight between file\n" +
@@ -46,7 +47,7 @@ func benchCommand() *cli.Command {
 		},
 		Examples: []cli.Example{
 			{Command: "doctor bench /data", Usage: "a folder that can be written to"},
-			{Command: "doctor bench mosaic.ome.zarr --no-write --seconds 30", Usage: "the files of an array"},
+			{Command: "doctor bench mosaic.ome.zarr --seconds 30", Usage: "the files of an array"},
 			{Command: "srun --gres=gpu:1 doctor bench /scratch --json", Usage: "what a job on a GPU node would get"},
 		},
 		Run: runBench,
@@ -103,7 +104,7 @@ func runBench(ctx context.Context, r *cli.Run) error {
 	if r.IsSet("write") && r.Bool("write") && !isFolder(path) {
 		return cli.Usage("flag --write needs a folder: a file that is there, such as %s, is only read", path)
 	}
-	data, err := benchTarget(ctx, path, r.Bool("write"), r.Size("size"), block)
+	data, err := benchTarget(ctx, path, r.Bool("write"), r.IsSet("write"), r.Size("size"), block)
 	if err != nil {
 		return err
 	}

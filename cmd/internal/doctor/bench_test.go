@@ -125,7 +125,7 @@ func TestSweep(t *testing.T) {
 // Only large files are read, the largest first, and links are not followed.
 func TestLargest(t *testing.T) {
 	dir := t.TempDir()
-	for name, size := range map[string]int64{"small": leastBench - 1, "a/large": 3 * leastBench, "a/b/larger": 5*leastBench + 100, "c": leastBench} {
+	for name, size := range map[string]int64{"small": leastFile - 1, "a/large": 3 * leastBench, "a/b/larger": 5*leastBench + 100, "c": leastBench} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)

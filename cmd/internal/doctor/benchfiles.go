@@ -89,14 +89,15 @@ func (d *benchData) remove() {
 const (
 	benchName   = ".bench.strata-" // of files that are made, with a number behind
 	leastBench  = 1 << 20          // bytes to measure with
-	mostFiles   = 64               // of a folder that are read
+	leastFile   = 64 << 10         // of a file of a folder that is read
+	mostFiles   = 256              // of a folder that are read
 	mostLooked  = 20000            // names of a folder that are looked at
 	defaultSize = 1 << 30
 )
 
 // benchTarget finds or makes what is measured: a file is read; in a folder one is made, if it is to be written
-// to and can be, else the largest files in it are read.
-func benchTarget(ctx context.Context, path string, write bool, size, block int64) (*benchData, error) {
+// to and can be, else the largest files in it are read. A Zarr hierarchy is written to only if that is asked for.
+func benchTarget(ctx context.Context, path string, write, asked bool, size, block int64) (*benchData, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, cli.BadInput(err)
@@ -114,7 +115,10 @@ func benchTarget(ctx context.Context, path string, write bool, size, block int64
 		return nil, cli.BadInputf("%s: is neither a file nor a folder", path)
 	}
 	why := ""
-	if write {
+	switch {
+	case write && !asked && isZarr(path):
+		why = "it is a Zarr array or group, where no other files belong (--write makes one)"
+	case write:
 		d, err := makeBenchFile(path, size, block)
 		if err == nil || cli.ExitCode(err) == cli.ExitUsage {
 			return d, err
@@ -125,13 +129,23 @@ func benchTarget(ctx context.Context, path string, write bool, size, block int64
 	if err != nil {
 		return nil, err
 	}
-	if len(files) == 0 {
+	d := &benchData{files: files, block: block, why: why}
+	if d.bytes() < leastBench {
 		if why != "" {
-			return nil, fmt.Errorf("%s: no file can be made (%s), and there is none of %s or more to read", path, why, units.FormatSize(leastBench))
+			return nil, fmt.Errorf("%s: no file is made (%s), and those that are there have less than %s to read", path, why, units.FormatSize(leastBench))
 		}
-		return nil, cli.BadInputf("%s: has no file of %s or more to read (with --write one is made)", path, units.FormatSize(leastBench))
+		return nil, cli.BadInputf("%s: its files have less than %s to read (with --write one is made)", path, units.FormatSize(leastBench))
 	}
-	return &benchData{files: files, block: block, why: why}, nil
+	return d, nil
+}
+
+func isZarr(dir string) bool {
+	for _, name := range []string{"zarr.json", ".zgroup", ".zarray"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // makeBenchFile makes the file that is written and read, with its content to come. Those that killed
@@ -215,7 +229,7 @@ func largest(ctx context.Context, dir string) ([]benchFile, error) {
 		if !e.Type().IsRegular() {
 			return nil
 		}
-		if info, err := e.Info(); err == nil && info.Size() >= leastBench && unix.Access(path, unix.R_OK) == nil {
+		if info, err := e.Info(); err == nil && info.Size() >= leastFile && unix.Access(path, unix.R_OK) == nil {
 			files = append(files, benchFile{path, info.Size() / page * page})
 		}
 		return nil
