@@ -97,7 +97,8 @@ for what is not given; elsewhere --input is needed, and nothing is asked.
   --account NAME         whom SLURM charges
   --partition NAME       SLURM partition; --gpu_partition NAME: for tasks with a GPU
   --params FILE          where the parameters are written (default: OUTDIR/params.yml)
-  --workflow DIR         folder with main.nf (STRATA_WORKFLOW)
+  --workflow DIR         folder with main.nf (STRATA_WORKFLOW; without: nextflow/ beside this
+                         script or its folder, else the one in the image)
 
 Everything else goes to Nextflow: --stack_blend, -c my.config, -preview. The parameters
 of the workflow: nextflow run main.nf --help
@@ -504,25 +505,30 @@ hint() {
   esac
 }
 
-# image_programs: the names of the programs in the image. The image is asked once: the answer
-# is kept under its name, size and date and this machine's name.
+# explain STATUS TEXT: what a runtime said when it failed, and what to do.
+explain() {
+  local what
+  printf '%s\n' "$2" >&2
+  warn "image $image: $(basename "$runtime") could not run anything in it (exit code $1)"
+  what=$(hint "$2")
+  [ -z "$what" ] || warn "$what"
+}
+
+# image_key WORD...: what the cache calls things of this image: by its name, size and date, and WORDs.
+image_key() { printf '%s\n' "$image" "$(stat -Lc '%s %Y' "$image")" "$@" | cksum | tr ' ' -; }
+
+# image_programs: the names of the programs in the image. On each machine it is asked once.
 image_programs() {
   local kept='' said status line
   if [ -f "$image" ]; then
-    kept=$cache_dir/programs/$(printf '%s\n' "$image" "$(stat -Lc '%s %Y' "$image")" "$(uname -n)" "$runtime" | cksum | tr ' ' -)
+    kept=$cache_dir/programs/$(image_key "$(uname -n)" "$runtime")
     if [ -r "$kept" ]; then cat "$kept"; return; fi
   fi
   local -a cmd
   container_command /bin/sh -c 'cd /usr/local/bin && echo programs: *'
   said=$("${cmd[@]}" 2>&1)
   status=$?
-  if [ $status != 0 ]; then
-    printf '%s\n' "$said" >&2
-    warn "image $image: $(basename "$runtime") could not run anything in it (exit code $status)"
-    said=$(hint "$said")
-    [ -z "$said" ] || warn "$said"
-    return $failed
-  fi
+  [ $status = 0 ] || { explain $status "$said"; return $failed; }
   while read -r line; do # there may be notes of the runtime, too
     case $line in 'programs: '*) said=${line#*: } ;; esac
   done <<<"$said"
@@ -625,7 +631,7 @@ partitions_problem() {
 
 # find_workflow: sets workflow to the folder of main.nf.
 find_workflow() {
-  local place
+  local place problem code
   workflow=$(setting workflow "$workflow" "${STRATA_WORKFLOW-}")
   if [ -n "$workflow" ]; then
     workflow=$(absolute "$workflow")
@@ -636,7 +642,28 @@ find_workflow() {
   for place in "$here/../nextflow" "$here/nextflow" "$PWD/nextflow"; do
     if [ -e "$place/main.nf" ]; then workflow=$(readlink -f "$place"); return; fi
   done
-  die $usage "no workflow: there is no nextflow/main.nf beside this script: name its folder with --workflow DIR or STRATA_WORKFLOW"
+  if find_image && find_runtime && workflow_of_image; then return; fi
+  die $usage "no workflow: there is no nextflow/main.nf beside this script, and none in an image: name its folder with --workflow DIR or STRATA_WORKFLOW"
+}
+
+# workflow_of_image: sets workflow to the one that the image has, unpacked in the cache.
+workflow_of_image() {
+  local dir said status
+  local -a cmd
+  [ -e "$image" ] || return 1
+  dir=$cache_dir/workflow/$(image_key)
+  workflow=$dir/nextflow
+  [ ! -e "$workflow/main.nf" ] || return 0
+  find_data
+  find_scratch
+  container_command /bin/sh -c 'cd /usr/share/strata && [ -e nextflow/main.nf ] && exec tar -cf - nextflow scripts || echo none'
+  mkdir -p "$dir.$$" || die $failed "$dir: it cannot be written"
+  said=$("${cmd[@]}" 2>&1 >"$dir.$$/tar")
+  status=$?
+  [ $status = 0 ] || { rm -rf "$dir.$$"; explain $status "$said"; exit $failed; }
+  if ! tar -xf "$dir.$$/tar" -C "$dir.$$" 2>/dev/null; then rm -rf "$dir.$$"; return 1; fi # it has none
+  rm -f "$dir.$$/tar"
+  mv "$dir.$$" "$dir" 2>/dev/null || rm -rf "$dir.$$" # another one was faster
 }
 
 # find_nextflow: sets nextflow.
@@ -661,8 +688,8 @@ find_programs() {
       apptainer | singularity) container=$image engine=$kind ;;
       sif)
         # The programs need nothing of the image but the C library, which this machine has, too.
-        path=$cache_dir/bin/$(printf '%s\n' "$image" "$(stat -Lc '%s %Y' "$image")" | cksum | tr ' ' -)
-        if [ -z "$opt_dry" ] && [ ! -d "$path" ]; then
+        path=$cache_dir/bin/$(image_key)
+        if [ ! -d "$path" ]; then
           { mkdir -p "$cache_dir/bin" && "$runtime" extract "$image" "$path" --path /usr/local/bin -q >&2; } || exit $failed
         fi
         path+=/usr/local/bin ;;

@@ -21,7 +21,7 @@ trap 'rm -rf "$again"' EXIT
 mapfile -t names < <(dirname cmd/*/main.go | xargs -n 1 basename | grep -vx strata)
 sif=$again/sif
 ln -s "$PWD/bin/strata" "$sif" # it is what it is called
-programs=(--binaries bin/strata --links "$(IFS=,; echo "${names[*]}")")
+programs=(--binaries bin/strata --links "$(IFS=,; echo "${names[*]}")" --workflow .)
 
 started=$(date +%s.%N)
 "$sif" build -f "$out" "${programs[@]}" "$@"
@@ -39,6 +39,7 @@ done
 for name in strata "${names[@]}"; do
   [ -e "$again/root/usr/local/bin/$name" ] || { echo "image: $name is missing" >&2; exit 1; }
 done
+[ -e "$again/root/usr/share/strata/nextflow/main.nf" ] || { echo "image: the workflow is missing" >&2; exit 1; }
 if [ -n "$nvidia" ]; then
   for library in libcufile.so.0 libnvcomp.so.6; do
     [ -e "$again/root/usr/lib/x86_64-linux-gnu/$library" ] || { echo "image: $library is missing" >&2; exit 1; }

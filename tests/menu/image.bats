@@ -55,6 +55,21 @@ real() {
   said 'users may not make namespaces on this machine'
 }
 
+@test "the pipeline with nothing but the script, sif and the image" {
+  real
+  mkdir "$T/mosaics"
+  fake nextflow 'printf "%q\n" "$@" >"$RECORD"'
+  run "$menu" --image "$T/strata.sif" pipeline --input "$T/mosaics" --profile local </dev/null
+  same "$status" 0
+  local main
+  main=$(sed -n 2p "$RECORD")
+  same "$main" "$(echo "$HOME"/.cache/strata/bmrc_run/workflow/*/nextflow/main.nf)"
+  cmp "$main" "$MENU_ROOT/nextflow/main.nf"
+  rm "$T/bin/nextflow"
+  run "$menu" --image "$T/strata.sif" --dry-run pipeline --input "$T/mosaics" --profile local
+  said "${main%/nextflow/main.nf}/scripts/nextflow.sh run $main"
+}
+
 @test "in a terminal: a shell in the image, and back" {
   real
   screen --plain --image "$T/strata.sif" --data "$T/data"

@@ -196,7 +196,7 @@ slurm() { # slurm PARTITION...: a cluster that has them
   fails_with 3 "workflow $T/data: there is no main.nf in it"
   rm "$T/nextflow/main.nf"
   pipeline --input "$T/in put"
-  fails_with 2 'no workflow: there is no nextflow/main.nf beside this script'
+  fails_with 2 'no workflow: there is no nextflow/main.nf beside this script, and none in an image'
 }
 
 @test "programs: without Apptainer those of the image, unpacked; without an image this machine's" {

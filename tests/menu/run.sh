@@ -21,15 +21,17 @@ cp apptainer/bmrc_run.sh "$MENU_TMP/alone/"
 # A PATH that has what the menu may count on, and nothing else of this machine.
 mkdir "$MENU_TMP/tools"
 for tool in bash env cat cksum cmp cp date dirname basename grep head infocmp ln mkdir mv od printf readlink realpath rm sh sleep \
-  sort stat stty tail touch tr uname whiptail xargs; do
+  sort stat stty tail tar touch tr uname whiptail xargs; do
   ln -s "$(type -P "$tool")" "$MENU_TMP/tools/$tool"
 done
 
 # A real image: a shell, two programs, and the libraries that they want.
 {
   printf 'Bootstrap: scratch\n%%files\n'
-  for program in /bin/bash bin/aip bin/stack; do ldd "$program" | grep -o '/[^ ]*' || true; done | sort -u | sed 's/.*/    & &/'
+  for program in /bin/bash /bin/tar bin/aip bin/stack; do ldd "$program" | grep -o '/[^ ]*' || true; done | sort -u | sed 's/.*/    & &/'
   printf '    /bin/bash /bin/%s\n' bash sh
+  printf '    /bin/tar /bin/tar\n    %s /usr/share/strata/nextflow/main.nf\n    %s /usr/share/strata/scripts/nextflow.sh\n' \
+    "$PWD/nextflow/main.nf" "$PWD/scripts/nextflow.sh"
   printf '    %s /usr/local/bin/%s\n' "$PWD/bin/aip" aip "$PWD/bin/stack" stack
 } >"$MENU_TMP/real.def"
 bin/sif build -q "$MENU_TMP/real/strata.sif" "$MENU_TMP/real.def"

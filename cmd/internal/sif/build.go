@@ -37,6 +37,7 @@ func buildCommand() *cli.Command {
 			{Name: "comp", Default: "gzip", Choices: sif.Compressions, Usage: "compression of the root; every cluster's kernel reads gzip"},
 			{Name: "binaries", Kind: cli.Strings, Value: "FILE,...", Usage: "programs for /usr/local/bin, or folders of them"},
 			{Name: "links", Kind: cli.Strings, Value: "NAME,...", Usage: "names that lead to the one program of --binaries, which is many in one"},
+			{Name: "workflow", Value: "DIR", Usage: "source tree whose workflow the image shall have, in /usr/share/strata"},
 			{Name: "label", Kind: cli.Strings, Value: "KEY=VALUE,...", Usage: "labels besides those of DEF"},
 			{Name: "with_nvidia", Kind: cli.Bool, Usage: "add NVIDIA's cuFile and nvCOMP, under their licences, downloaded with pip3"},
 			{Name: "wheels", Value: "DIR", Usage: "where wheels for --with_nvidia are, or are kept"},
@@ -106,7 +107,7 @@ func runBuild(ctx context.Context, r *cli.Run) error {
 
 // onlyScratch refuses flags that mean nothing to an image without the recipe.
 func onlyScratch(r *cli.Run) error {
-	for _, flag := range []string{"binaries", "links", "with_nvidia", "wheels", "lock"} {
+	for _, flag := range []string{"binaries", "links", "workflow", "with_nvidia", "wheels", "lock"} {
 		if r.IsSet(flag) {
 			return cli.Usage("flag --%s is for Bootstrap: strata: put files into an image from scratch with %%files", flag)
 		}
@@ -190,8 +191,14 @@ func ownRecipe(r *cli.Run, arch string, at time.Time) (*recipe.Recipe, error) {
 			return nil, err
 		}
 	}
+	source := r.String("workflow")
+	if source != "" {
+		if source, err = r.Input(source); err != nil {
+			return nil, err
+		}
+	}
 	fill := &recipe.Recipe{
-		Arch: arch, Lock: lock, Mirror: m, Binaries: files, Links: r.Strings("links"), NVIDIA: r.Bool("with_nvidia"),
+		Arch: arch, Lock: lock, Mirror: m, Binaries: files, Links: r.Strings("links"), Source: source, NVIDIA: r.Bool("with_nvidia"),
 		Wheels: &recipe.Wheels{Dir: r.String("wheels")}, Version: cli.Version(), Commit: cli.Commit(), Time: at, Warn: r.Warn,
 	}
 	return fill, fill.Check()

@@ -93,8 +93,19 @@ func TestApptainerRecipes(t *testing.T) {
 			}
 		}
 		lines, err := def.Files()
-		if err != nil || len(lines) != 1 || lines[0].Source != "bin/strata" || lines[0].Destination != binDir+"/" {
-			t.Errorf("%s: files %v, %v", file, lines, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := map[string]string{}
+		for _, line := range lines {
+			copied[line.Source] = line.Destination
+		}
+		wanted := map[string]string{"bin/strata": binDir + "/"}
+		for _, name := range Workflow {
+			wanted[name] = shareDir + "/" + name
+		}
+		if d := cmp.Diff(wanted, copied); d != "" {
+			t.Errorf("%s: files: %s", file, d)
 		}
 		if !nvidia {
 			continue
@@ -180,7 +191,11 @@ func apptainerDef(t *testing.T, lock *deb.Lock, file string, nvidia bool) string
 	for _, name := range []string{"labels", "environment", "runscript", "test", "help"} {
 		sections[name] = "%" + name + "\n" + Definition().Script(name) + "\n"
 	}
-	text += sections["labels"] + "%files\n    bin/strata " + binDir + "/\n\n"
+	text += sections["labels"] + "%files\n    bin/strata " + binDir + "/\n"
+	for _, name := range Workflow {
+		text += "    " + name + " " + shareDir + "/" + name + "\n"
+	}
+	text += "\n"
 	text += `%post
     set -eu
     export DEBIAN_FRONTEND=noninteractive

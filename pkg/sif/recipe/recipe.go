@@ -35,6 +35,7 @@ type Recipe struct {
 	Mirror   *deb.Mirror
 	Binaries []string // files that come to /usr/local/bin
 	Links    []string // names that lead to the one binary, if it is many in one
+	Source   string   // source tree whose workflow comes to /usr/share/strata: see [Workflow]; "": none
 	NVIDIA   bool     // NVIDIA's libraries for GPUDirect Storage and decompression, from PyPI
 	Wheels   *Wheels  // where they come from
 	Version  string   // of the project
@@ -92,6 +93,9 @@ func (r *Recipe) Check() error {
 	if r.NVIDIA && r.Arch != "amd64" {
 		return fmt.Errorf("%w: NVIDIA's libraries are taken for amd64 only, the image is for %s", ErrRecipe, r.Arch)
 	}
+	if err := r.checkWorkflow(); err != nil {
+		return err
+	}
 	return r.checkBinaries()
 }
 
@@ -121,6 +125,9 @@ func (r *Recipe) Populate(ctx context.Context, root *sif.Root) error {
 	}
 	modules, err := r.addBinaries(root)
 	if err != nil {
+		return err
+	}
+	if err := r.addWorkflow(root); err != nil {
 		return err
 	}
 	if err := r.writeBill(root, slices.Concat(bill, modules)); err != nil {

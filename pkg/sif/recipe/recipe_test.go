@@ -125,6 +125,70 @@ func TestPopulate(t *testing.T) {
 	checkBill(t, root, len(lock.Packages))
 }
 
+// The image has the workflow, whatever the permissions of its source.
+func TestWorkflow(t *testing.T) {
+	_, lock, mirror := archive(t)
+	source := t.TempDir()
+	write := func(name string, perm os.FileMode) {
+		t.Helper()
+		file := filepath.Join(source, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(name), perm); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]os.FileMode{}
+	for _, name := range Workflow {
+		perm := os.FileMode(0o600)
+		if filepath.Ext(name) == "" {
+			name += "/deep/x.nf"
+		}
+		want[name] = 0o644
+		if name == "scripts/nextflow.sh" {
+			perm, want[name] = 0o700, 0o755
+		}
+		write(name, perm)
+	}
+	write("nextflow/bin/aip", 0o755) // stays out
+	r := &Recipe{Arch: runtime.GOARCH, Lock: lock, Mirror: mirror, Binaries: []string{self(t)}, Source: source}
+	root, err := fill(t, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := root.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]os.FileMode{}
+	for _, name := range names {
+		if below, ok := strings.CutPrefix(name, shareDir+"/"); ok {
+			info, err := os.Stat(filepath.Join(root.Dir(), name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[below] = info.Mode()
+			if text, err := root.Read(name); err != nil || string(text) != below {
+				t.Errorf("%s: %q, %v", name, text, err)
+			}
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	// The list fits the project's own tree.
+	if err := (&Recipe{Source: "../../.."}).checkWorkflow(); err != nil {
+		t.Error(err)
+	}
+	if err := os.RemoveAll(filepath.Join(source, "nextflow/lib")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Check(); !errors.Is(err, ErrRecipe) || !strings.Contains(err.Error(), source+": no source tree: it has no nextflow/lib") {
+		t.Errorf("%v", err)
+	}
+}
+
 func checkBill(t *testing.T, root *sif.Root, packages int) {
 	t.Helper()
 	text, err := root.Read(BillFile)

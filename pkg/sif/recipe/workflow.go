@@ -1,0 +1,89 @@
+package recipe
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"strata/pkg/sif"
+)
+
+// shareDir has what the workflow's engine reads: a menu takes it from there,
+// where somebody has the image and no source tree.
+const shareDir = "/usr/share/strata"
+
+// Workflow lists the files and folders of the source tree that come to
+// /usr/share/strata, under the same names.
+var Workflow = []string{
+	"nextflow/README.md",
+	"nextflow/conf",
+	"nextflow/lib",
+	"nextflow/main.nf",
+	"nextflow/modules",
+	"nextflow/nextflow.config",
+	"nextflow/nextflow_schema.json",
+	"nextflow/params",
+	"scripts/need.sh",
+	"scripts/nextflow-pom.xml",
+	"scripts/nextflow.sh",
+}
+
+// checkWorkflow says what of the workflow is not there.
+func (r *Recipe) checkWorkflow() error {
+	if r.Source == "" {
+		return nil
+	}
+	for _, name := range Workflow {
+		if _, err := os.Stat(filepath.Join(r.Source, name)); err != nil {
+			return fmt.Errorf("%w: %s: no source tree: it has no %s", ErrRecipe, r.Source, name)
+		}
+	}
+	return nil
+}
+
+// addWorkflow copies it. Permissions are the usual ones, so that they do not
+// depend on how the tree was checked out.
+func (r *Recipe) addWorkflow(root *sif.Root) error {
+	if r.Source == "" {
+		return nil
+	}
+	for _, name := range Workflow {
+		err := filepath.WalkDir(filepath.Join(r.Source, name), func(file string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			below, err := filepath.Rel(r.Source, file)
+			if err != nil {
+				return err
+			}
+			to := path.Join(shareDir, filepath.ToSlash(below))
+			if e.IsDir() {
+				return root.Mkdir(to, 0o755)
+			}
+			return addFile(root, file, to)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addFile(root *sif.Root, file, to string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	perm := fs.FileMode(0o644)
+	if info.Mode()&0o100 != 0 {
+		perm = 0o755
+	}
+	return root.Write(to, perm, f)
+}
