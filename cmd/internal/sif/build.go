@@ -191,14 +191,8 @@ func ownRecipe(r *cli.Run, arch string, at time.Time) (*recipe.Recipe, error) {
 			return nil, err
 		}
 	}
-	source := r.String("workflow")
-	if source != "" {
-		if source, err = r.Input(source); err != nil {
-			return nil, err
-		}
-	}
 	fill := &recipe.Recipe{
-		Arch: arch, Lock: lock, Mirror: m, Binaries: files, Links: r.Strings("links"), Source: source, NVIDIA: r.Bool("with_nvidia"),
+		Arch: arch, Lock: lock, Mirror: m, Binaries: files, Links: r.Strings("links"), Source: r.String("workflow"), NVIDIA: r.Bool("with_nvidia"),
 		Wheels: &recipe.Wheels{Dir: r.String("wheels")}, Version: cli.Version(), Commit: cli.Commit(), Time: at, Warn: r.Warn,
 	}
 	return fill, fill.Check()
