@@ -69,6 +69,17 @@ choose() { local i; see pipeline; for ((i = 1; i < $1; i++)); do keys Down; done
   [ "$(tail -n 1 "$RECORD")" != "it\\'s" ]
 }
 
+@test "whiptail: an earlier answer is not taken for a flag, nor are escapes" {
+  mkdir -p "${config%/*}"
+  echo 'args_aip=--png "a\nb.png" %s' >"$config"
+  screen --image "$T/strata.sif" --data "$T/data"
+  choose 2
+  see '--png "a\nb.png" %s'
+  keys Enter
+  see 'Enter: back to the menu'
+  same "$(tail -n 3 "$RECORD" | paste -sd' ')" '--png a\\nb.png %s'
+}
+
 @test "whiptail: without arguments its help, then again" {
   screen --image "$T/strata.sif" --data "$T/data"
   choose 5
