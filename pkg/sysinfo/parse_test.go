@@ -410,3 +410,45 @@ func TestOver(t *testing.T) {
 		}
 	}
 }
+
+// Which configuration is in force, and what the environment says before it.
+func TestCuFileInForce(t *testing.T) {
+	r := tree(t, `etc/cufile.json = {"properties": {"allow_compat_mode": true, "use_pci_p2pdma": true}}`, `usr/local/cuda/gds/cufile.json = {}`, `own.json = {"properties": {"allow_compat_mode": false}}`,
+		"bad.json = {\"properties\": {,}}")
+	for _, c := range []struct {
+		env          map[string]string
+		file, from   string
+		allow, force string
+		reason       string
+	}{
+		{nil, "/etc/cufile.json", "", "true", "null", ""},
+		{map[string]string{"CUFILE_ENV_PATH_JSON": "/own.json"}, "/own.json", "CUFILE_ENV_PATH_JSON", "false", "null", ""},
+		{map[string]string{"CUFILE_ALLOW_COMPAT_MODE": "false", "CUFILE_FORCE_COMPAT_MODE": "TRUE", "CUFILE_USE_PCIP2PDMA": "0"}, "/etc/cufile.json", "", "false", "true", ""},
+		{map[string]string{"CUFILE_FORCE_COMPAT_MODE": "perhaps"}, "/etc/cufile.json", "", "true", "null", ""},
+		{map[string]string{"CUFILE_ENV_PATH_JSON": "/none.json"}, "/none.json", "CUFILE_ENV_PATH_JSON", "null", "null", "there is no /none.json"},
+		{map[string]string{"CUFILE_ENV_PATH_JSON": "/bad.json"}, "/bad.json", "CUFILE_ENV_PATH_JSON", "null", "null", "/bad.json: line 1: invalid character ',' looking for beginning of object key string"},
+	} {
+		got := r.cuFile(c.env)
+		allow, _ := json.Marshal(got.AllowCompat)
+		force, _ := json.Marshal(got.ForceCompat)
+		if got.File != c.file || got.From != c.from || string(allow) != c.allow || string(force) != c.force || got.Reason != c.reason {
+			t.Errorf("%v: %+v, %s, %s", c.env, got, allow, force)
+		}
+	}
+	if got := r.cuFile(map[string]string{"CUFILE_USE_PCIP2PDMA": "0"}); On(got.P2PDMA) {
+		t.Error("CUFILE_USE_PCIP2PDMA does not count")
+	}
+}
+
+// Variables of other processes are looked at and not recorded.
+func TestRecordingIsDiscreet(t *testing.T) {
+	r, recording := tree(t, "proc/1/environ = container=lxc\x00TOKEN=secret", "proc/self/environ = TOKEN=secret\x00SLURM_JOB_ID=1").Recorded()
+	if m := Read(context.Background(), r, Options{}); m.Container.Kind != "lxc" || m.Job == nil {
+		t.Errorf("%+v, %+v", m.Container, m.Job)
+	}
+	for name, content := range recording.files {
+		if bytes.Contains(content, []byte("TOKEN")) {
+			t.Errorf("%s has %q", name, content)
+		}
+	}
+}
