@@ -152,7 +152,7 @@ func leftovers(nvidia bool) string {
 		return always
 	}
 	return always + ` \
-        /etc/python3 /usr/lib/python3* /usr/local/lib/python3* /usr/share/python3 /var/lib/python`
+        /etc/python3 /run/adduser /usr/lib/python3* /usr/local/lib/python3* /usr/share/python3 /var/lib/python`
 }
 
 // listOf is the value of a list name="…" of a script.
