@@ -20,6 +20,8 @@ import (
 // fs.ErrNotExist, 401 and 403 fs.ErrPermission.
 type HTTPStore struct {
 	base   string // scheme, host and path, ending in "/"
+	shown  string // base in messages, where that is another; without a slash at its end
+	encode func(key string) string
 	query  string // "" or "?" and what the address had
 	header http.Header
 	client *http.Client
@@ -60,7 +62,7 @@ const (
 // HTTP is the store at an http or https address. It sends no request. An address
 // that is none shows at the first use.
 func HTTP(address string, opts ...HTTPOption) *HTTPStore {
-	s := &HTTPStore{base: address, header: http.Header{}, tries: 6, pause: 200 * time.Millisecond, idle: time.Minute}
+	s := &HTTPStore{base: address, encode: escapePath, header: http.Header{}, tries: 6, pause: 200 * time.Millisecond, idle: time.Minute}
 	if u, err := url.Parse(address); err == nil {
 		u.Fragment = ""
 		if u.RawQuery != "" {
@@ -84,17 +86,32 @@ func HTTP(address string, opts ...HTTPOption) *HTTPStore {
 
 // Location is key's address, without a query, which may hold a secret.
 func (s *HTTPStore) Location(key string) string {
+	switch {
+	case s.shown == "":
+		return s.address(key)
+	case key == "":
+		return s.shown
+	}
+	return s.shown + "/" + key
+}
+
+// address is where key is.
+func (s *HTTPStore) address(key string) string {
 	if key == "" {
 		return strings.TrimSuffix(s.base, "/")
 	}
 	if !strings.ContainsFunc(key, needsEscape) {
 		return s.base + key
 	}
+	return s.base + s.encode(key)
+}
+
+func escapePath(key string) string {
 	segments := strings.Split(key, "/")
 	for i, seg := range segments {
 		segments[i] = url.PathEscape(seg)
 	}
-	return s.base + strings.Join(segments, "/")
+	return strings.Join(segments, "/")
 }
 
 func needsEscape(r rune) bool {

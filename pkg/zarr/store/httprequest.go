@@ -118,7 +118,7 @@ func (s *HTTPStore) send(ctx context.Context, method, key string, header http.He
 		cancel(nil)
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, s.Location(key)+s.query, nil)
+	req, err := http.NewRequestWithContext(ctx, method, s.address(key)+s.query, nil)
 	if err != nil {
 		return fail(permanent(withoutURL(err)))
 	}

@@ -19,6 +19,7 @@ import (
 //	x.zarr.zip, x.ozx, x.zip/inner/0              a zip file, or a node in it
 //	http://host/x.zarr, https://…                 a folder on a web server
 //	https://host/x.zip, https://host/x.zip/0      a zip file on a web server
+//	s3://bucket/x.zarr, s3://bucket/x.zip/0       the same in a bucket; see [S3]
 //
 // When the root of a zip file is no node but holds one folder that is, the key is
 // that folder. A path that does not exist is fs.ErrNotExist; a web address is
@@ -39,11 +40,13 @@ func OpenURL(ctx context.Context, s string, opts ...HTTPOption) (Store, string, 
 		return openPath(ctx, u.Path)
 	case strings.EqualFold(scheme, "http"), strings.EqualFold(scheme, "https"):
 		return openWeb(ctx, s, opts)
+	case strings.EqualFold(scheme, "s3"):
+		return openS3(ctx, s, opts)
 	}
 	if _, err := os.Lstat(s); err == nil { // "://" is allowed in the name of a file
 		return openPath(ctx, s)
 	}
-	return nil, "", fmt.Errorf("%s: no store for %s:// addresses: want a path, http:// or https://", s, scheme)
+	return nil, "", fmt.Errorf("%s: no store for %s:// addresses: want a path, http://, https:// or s3://", s, scheme)
 }
 
 func openPath(ctx context.Context, path string) (Store, string, error) {
@@ -96,24 +99,56 @@ func openWeb(ctx context.Context, address string, opts []HTTPOption) (Store, str
 	if u.Host == "" {
 		return nil, "", fmt.Errorf("%s: no host in the address", address)
 	}
-	path := u.Path
-	end := zipSegment(path)
-	if end < 0 {
+	file, key, err := zipIn(u)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", address, err)
+	}
+	if file == "" {
 		return HTTP(address, opts...), "", nil
 	}
-	key := strings.Trim(path[end:], "/")
-	if key != "" {
-		if err := checkKey(key); err != nil {
-			return nil, "", fmt.Errorf("%s: %w", address, err)
-		}
-	}
-	start := strings.LastIndexByte(path[:end], '/') + 1
-	u.Path, u.RawPath = path[:start], ""
-	z, err := ZipFrom(ctx, HTTP(u.String(), opts...), path[start:end])
+	z, err := ZipFrom(ctx, HTTP(u.String(), opts...), file)
 	if err != nil {
 		return nil, "", err
 	}
 	return z, rootOf(z, key), nil
+}
+
+func openS3(ctx context.Context, address string, opts []HTTPOption) (Store, string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", address, withoutURL(err))
+	}
+	file, key, err := zipIn(u)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", address, err)
+	}
+	s, err := S3(ctx, u.String(), opts...)
+	if err != nil || file == "" {
+		return s, "", err
+	}
+	z, err := ZipFrom(ctx, s, file)
+	if err != nil {
+		return nil, "", errors.Join(err, s.Close())
+	}
+	return z, rootOf(z, key), nil
+}
+
+// zipIn cuts an address with a zip file in its path: what remains of it is the
+// file's folder, key is the node in the file.
+func zipIn(u *url.URL) (file, key string, err error) {
+	path := u.Path
+	end := zipSegment(path)
+	if end < 0 {
+		return "", "", nil
+	}
+	if key = strings.Trim(path[end:], "/"); key != "" {
+		if err := checkKey(key); err != nil {
+			return "", "", err
+		}
+	}
+	start := strings.LastIndexByte(path[:end], '/') + 1
+	u.Path, u.RawPath = path[:start], ""
+	return path[start:end], key, nil
 }
 
 // zipSegment is the end of the first path segment with a zip file's extension, or -1.

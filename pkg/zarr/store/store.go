@@ -10,8 +10,9 @@
 //	Memory   yes              yes    yes
 //	Zip      yes              no     yes
 //	HTTP     range requests   no     no (HTTP has no such request)
+//	S3       range requests   yes    yes
 //
-// Another kind of store (S3, say) implements [Store] and, when it can write,
+// Another kind of store implements [Store] and, when it can write,
 // [Writer]; nothing else in this module knows which one it talks to.
 package store
 

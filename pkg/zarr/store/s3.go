@@ -1,0 +1,226 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
+	"github.com/minio/minio-go/v7/pkg/signer"
+)
+
+// S3Store holds objects below a prefix of a bucket of Amazon S3, or of a server
+// that speaks its protocol (MinIO, Ceph, …). It reads as [HTTPStore] does, with
+// signed requests; a large object is written in parts, several at once, and
+// appears when it is whole.
+//
+// There are no folders in a bucket: an object's name may also lead to other
+// objects, and deleting a prefix deletes nothing.
+type S3Store struct {
+	web    *HTTPStore
+	client *minio.Core
+	bucket string
+	prefix string // "" or ending in "/"
+	shown  string // "s3://bucket/prefix"
+}
+
+var _ Writer = (*S3Store)(nil)
+
+// S3 is the store at an address s3://bucket/prefix. What else it needs comes from
+// the address's query, else from what Amazon's own tools read:
+//
+//	endpoint    AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, endpoint_url of the profile; else Amazon
+//	region      AWS_REGION, AWS_DEFAULT_REGION, region of the profile; else Amazon is asked, others take us-east-1
+//	profile     AWS_PROFILE, or "default": of ~/.aws/credentials and ~/.aws/config (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE)
+//	anonymous   "true": requests are not signed. So it is where there are no credentials
+//
+// Credentials are those of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+// AWS_SESSION_TOKEN, else of the profile, else of the role of the machine where
+// AWS_WEB_IDENTITY_TOKEN_FILE or AWS_CONTAINER_CREDENTIALS_… name one.
+//
+// Whether the bucket exists shows at the first use.
+func S3(ctx context.Context, address string, opts ...HTTPOption) (*S3Store, error) {
+	p, err := parseS3(address)
+	if err != nil {
+		return nil, err
+	}
+	s := &S3Store{bucket: p.bucket, prefix: p.prefix, shown: strings.TrimSuffix("s3://"+p.bucket+"/"+p.prefix, "/")}
+	s.web = HTTP("", opts...)
+	if p.region == "" {
+		p.region = defaultRegion
+		if p.amazon() {
+			if p.region, err = s.askRegion(ctx); err != nil {
+				return nil, fmt.Errorf("%s: %w", s.shown, err)
+			}
+		}
+	}
+	endpoint := p.address()
+	lookup := minio.BucketLookupPath
+	s.web.base = endpoint.String() + "/" + p.bucket + "/" + s3utils.EncodePath(p.prefix)
+	if p.virtualHost() {
+		lookup = minio.BucketLookupDNS
+		s.web.base = endpoint.Scheme + "://" + p.bucket + "." + endpoint.Host + "/" + s3utils.EncodePath(p.prefix)
+	}
+	s.web.encode, s.web.shown = s3utils.EncodePath, s.shown
+	plain := s.web.client
+	signed := *plain
+	signed.Transport = &signing{next: transport(plain), credentials: p.credentials, region: p.region}
+	s.web.client = &signed
+	s.client, err = minio.NewCore(endpoint.Host, &minio.Options{
+		Creds: p.credentials, Secure: endpoint.Scheme == "https", Region: p.region, BucketLookup: lookup,
+		Transport: transport(plain), MaxRetries: s.web.tries,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", s.shown, endpoint, err)
+	}
+	return s, nil
+}
+
+const defaultRegion = "us-east-1"
+
+func transport(c *http.Client) http.RoundTripper {
+	if c.Transport == nil {
+		return http.DefaultTransport
+	}
+	return c.Transport
+}
+
+// askRegion asks Amazon where the bucket is. Any answer tells, also one that denies access.
+func (s *S3Store) askRegion(ctx context.Context) (string, error) {
+	ask := HTTP("https://s3.amazonaws.com/"+s.bucket, Client(s.web.client), Retry(s.web.tries, s.web.pause), IdleTimeout(s.web.idle))
+	ask.client = &http.Client{Transport: transport(s.web.client), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	region := defaultRegion
+	err := ask.retry(ctx, "", func(ctx context.Context) (bool, error) {
+		r, err := ask.send(ctx, http.MethodHead, "", nil)
+		if err != nil {
+			return false, err
+		}
+		defer r.close()
+		if r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests {
+			return false, r.failure()
+		}
+		if there := r.Header.Get("X-Amz-Bucket-Region"); there != "" {
+			region = there
+		}
+		return true, nil
+	})
+	return region, err
+}
+
+// signing signs requests (AWS Signature Version 4) whose body is empty.
+type signing struct {
+	next        http.RoundTripper
+	credentials *credentials.Credentials
+	region      string
+}
+
+// emptyHash is the SHA-256 of nothing.
+const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+// RoundTrip signs a copy of the request and sends it.
+func (s *signing) RoundTrip(req *http.Request) (*http.Response, error) {
+	value, err := s.credentials.GetWithContext(&credentials.CredContext{Client: &http.Client{Transport: s.next}})
+	if err != nil {
+		return nil, permanent(fmt.Errorf("no credentials for S3: %w", err))
+	}
+	if value.SignerType.IsAnonymous() {
+		return s.next.RoundTrip(req)
+	}
+	req = req.Clone(req.Context())
+	req.Header.Set("X-Amz-Content-Sha256", emptyHash)
+	return s.next.RoundTrip(signer.SignV4(*req, value.AccessKeyID, value.SecretAccessKey, value.SessionToken, s.region))
+}
+
+// Location is key's address as users write it, s3://bucket/prefix/key.
+func (s *S3Store) Location(key string) string { return s.web.Location(key) }
+
+// Close closes connections that are not in use.
+func (s *S3Store) Close() error { return s.web.Close() }
+
+// Get reads a whole object; see [Store].
+func (s *S3Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
+	return s.web.Get(ctx, key, dst, limit)
+}
+
+// Open asks for the object's size and its last 64 KiB; see [Store].
+func (s *S3Store) Open(ctx context.Context, key string) (Object, error) { return s.web.Open(ctx, key) }
+
+// List lists the children of prefix; see [Store].
+func (s *S3Store) List(ctx context.Context, prefix string) ([]Entry, error) {
+	if err := checkPrefix(prefix); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.shown, err)
+	}
+	below := s.prefix
+	if prefix != "" {
+		below += prefix + "/"
+	}
+	var list []Entry
+	found := false
+	for o := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: below}) {
+		if o.Err != nil {
+			return nil, s.failed(ctx, prefix, o.Err)
+		}
+		found = true
+		name := strings.TrimPrefix(o.Key, below)
+		folder := strings.HasSuffix(name, "/")
+		name = strings.TrimSuffix(name, "/")
+		if checkKey(name) != nil || strings.Contains(name, "/") {
+			continue // the mark of an empty folder that some programs make, or no name of ours
+		}
+		e := Entry{Name: name, Dir: folder}
+		if !folder {
+			e.Size = o.Size
+		}
+		list = append(list, e)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !found {
+		if prefix != "" {
+			if o, err := s.Open(ctx, prefix); err == nil {
+				return nil, errors.Join(&fs.PathError{Op: "list", Path: s.Location(prefix), Err: syscall.ENOTDIR}, o.Close())
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+		return nil, &fs.PathError{Op: "list", Path: s.Location(prefix), Err: fs.ErrNotExist}
+	}
+	slices.SortStableFunc(list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// failed is an error of the protocol's library in the words of this package.
+func (s *S3Store) failed(ctx context.Context, key string, err error) error {
+	where := s.Location(key)
+	if e := ctx.Err(); e != nil {
+		return fmt.Errorf("%s: %w", where, e)
+	}
+	r := minio.ToErrorResponse(err)
+	said := errors.New(strings.ToLower(strings.TrimSuffix(strings.ReplaceAll(err.Error(), "\n", " "), ".")))
+	var network net.Error
+	switch {
+	case r.Code == "NoSuchBucket":
+		return fmt.Errorf("%s: there is no bucket %s: %w", where, s.bucket, fs.ErrNotExist)
+	case r.Code == "NoSuchKey":
+		return fmt.Errorf("%s: %w", where, fs.ErrNotExist)
+	case r.StatusCode == http.StatusForbidden || r.StatusCode == http.StatusUnauthorized:
+		return fmt.Errorf("%s: the server answers %s: %w: %w", where, r.Code, said, fs.ErrPermission)
+	case r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests || r.Code == "SlowDown" || r.Code == "" || errors.As(err, &network):
+		var address *url.Error
+		if errors.As(err, &address) {
+			said = address.Err
+		}
+		return unavailableError{fmt.Errorf("%s: tried %d times: %w", where, s.web.tries, said)}
+	}
+	return fmt.Errorf("%s: the server answers %s: %w", where, r.Code, said)
+}

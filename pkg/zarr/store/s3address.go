@@ -1,0 +1,175 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
+	"gopkg.in/ini.v1"
+)
+
+// place is where objects of a bucket are, and how to get at them.
+type place struct {
+	bucket, prefix string
+	endpoint       string // "" is Amazon's
+	region         string // "" is not known
+	credentials    *credentials.Credentials
+}
+
+// parseS3 reads an address s3://bucket/prefix?query, the environment and the
+// profile.
+func parseS3(address string) (*place, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", address, withoutURL(err))
+	}
+	shown := "s3://" + u.Host + u.Path // a query may hold anything
+	if err := s3utils.CheckValidBucketNameStrict(u.Host); err != nil {
+		return nil, fmt.Errorf("%s: %q is not the name of a bucket: want s3://bucket/path: %s", shown, u.Host, strings.ToLower(err.Error()))
+	}
+	if u.User != nil {
+		return nil, fmt.Errorf("s3://%s%s: no credentials in an address: give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile", u.Host, u.Path)
+	}
+	p := &place{bucket: u.Host, prefix: strings.Trim(u.Path, "/")}
+	if p.prefix != "" {
+		if err := checkKey(p.prefix); err != nil {
+			return nil, fmt.Errorf("%s: %w", shown, err)
+		}
+		p.prefix += "/"
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", shown, err)
+	}
+	anonymous := false
+	for name, values := range query {
+		value := values[len(values)-1]
+		switch name {
+		case "endpoint", "region", "profile":
+		case "anonymous":
+			if anonymous, err = strconv.ParseBool(cmp.Or(value, "true")); err != nil {
+				return nil, fmt.Errorf("%s: anonymous=%s: want true or false", shown, value)
+			}
+		default:
+			return nil, fmt.Errorf("%s: unknown parameter %s: want endpoint, region, profile or anonymous", shown, name)
+		}
+	}
+	named := cmp.Or(query.Get("profile"), os.Getenv("AWS_PROFILE"))
+	profile, err := readProfile(cmp.Or(named, "default"), named != "")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", shown, err)
+	}
+	p.region = cmp.Or(query.Get("region"), os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), profile["region"])
+	p.endpoint = cmp.Or(query.Get("endpoint"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), profile["endpoint_url"])
+	if p.endpoint != "" {
+		if p.endpoint, err = checkEndpoint(p.endpoint); err != nil {
+			return nil, fmt.Errorf("%s: %w", shown, err)
+		}
+	}
+	p.credentials = find(anonymous, query.Get("profile") != "", profile)
+	return p, nil
+}
+
+// checkEndpoint is a server's address, scheme://host[:port]; without a scheme it
+// is https.
+func checkEndpoint(text string) (string, error) {
+	if !strings.Contains(text, "://") {
+		text = "https://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || strings.Trim(u.Path, "/") != "" {
+		return "", fmt.Errorf("endpoint %q: want http://host:port or https://host", text)
+	}
+	return u.Scheme + "://" + u.Host, nil
+}
+
+// find decides who sends the requests. A profile named in the address comes
+// before the environment.
+func find(anonymous, profileFirst bool, profile map[string]string) *credentials.Credentials {
+	key, secret, token := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN")
+	if key == "" || secret == "" || profileFirst {
+		if k, s := profile["aws_access_key_id"], profile["aws_secret_access_key"]; k != "" && s != "" {
+			key, secret, token = k, s, profile["aws_session_token"]
+		}
+	}
+	switch {
+	case anonymous:
+	case key != "" && secret != "":
+		return credentials.NewStaticV4(key, secret, token)
+	default:
+		for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {
+			if os.Getenv(name) != "" {
+				return credentials.NewIAM("")
+			}
+		}
+	}
+	return credentials.NewStatic("", "", "", credentials.SignatureAnonymous)
+}
+
+// readProfile is what the files of Amazon's tools say of a profile. That it is
+// missing is an error if somebody asked for it.
+func readProfile(name string, asked bool) (map[string]string, error) {
+	values := map[string]string{}
+	home, _ := os.UserHomeDir() // without one, the files have to be named
+	found := false
+	for _, f := range []struct{ variable, file, section string }{
+		{"AWS_CONFIG_FILE", "config", "profile " + name},
+		{"AWS_SHARED_CREDENTIALS_FILE", "credentials", name},
+	} {
+		path := os.Getenv(f.variable)
+		if path == "" && home == "" {
+			continue
+		}
+		path = cmp.Or(path, filepath.Join(home, ".aws", f.file))
+		if _, err := os.Stat(path); err != nil && os.Getenv(f.variable) == "" {
+			continue
+		}
+		file, err := ini.LoadSources(ini.LoadOptions{SkipUnrecognizableLines: true, AllowNestedValues: true}, path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		section := f.section
+		if name == "default" && !file.HasSection(section) {
+			section = name
+		}
+		if !file.HasSection(section) {
+			continue
+		}
+		found = true
+		for _, k := range file.Section(section).Keys() {
+			values[k.Name()] = strings.TrimSpace(k.Value())
+		}
+	}
+	if asked && !found {
+		return nil, fmt.Errorf("there is no profile %q in ~/.aws/credentials or ~/.aws/config", name)
+	}
+	return values, nil
+}
+
+func (p *place) amazon() bool { return p.endpoint == "" }
+
+// address is the server's.
+func (p *place) address() *url.URL {
+	text := p.endpoint
+	if text == "" {
+		text = "https://s3." + p.region + ".amazonaws.com"
+		if strings.HasPrefix(p.region, "cn-") {
+			text += ".cn"
+		}
+	}
+	u, err := url.Parse(text)
+	if err != nil { // an odd region: the request will fail, and say the host's name
+		return &url.URL{Scheme: "https", Host: "s3.amazonaws.com"}
+	}
+	return u
+}
+
+// virtualHost reports whether the bucket is part of the host's name, as Amazon
+// wants it; a dot in it would not go with the server's certificate.
+func (p *place) virtualHost() bool { return p.amazon() && !strings.Contains(p.bucket, ".") }

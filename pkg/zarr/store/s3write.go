@@ -1,0 +1,209 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// partSize is the size of a part of an object that is sent in several. The
+	// protocol's least is 5 MiB; it allows 10,000 parts.
+	partSize = 16 << 20
+	maxParts = 10_000
+	// partsAtOnce is how many parts of one object are on their way.
+	partsAtOnce = 4
+	// abortTimeout is how long the parts of an upload that failed may take to
+	// be given up, after which the bucket's own rules have to.
+	abortTimeout = 30 * time.Second
+)
+
+// Put stores parts as the object key; see [Writer].
+func (s *S3Store) Put(ctx context.Context, key string, parts ...[]byte) error {
+	if err := s.check(ctx, key); err != nil {
+		return err
+	}
+	body := io.ReaderAt(joined(parts))
+	var size int64
+	for _, p := range parts {
+		size += int64(len(p))
+	}
+	if len(parts) == 1 {
+		body = bytes.NewReader(parts[0])
+	}
+	return s.upload(ctx, key, body, size)
+}
+
+func (s *S3Store) check(ctx context.Context, key string) error {
+	if err := checkKey(key); err != nil {
+		return fmt.Errorf("%s: %w", s.shown, err)
+	}
+	return ctx.Err()
+}
+
+// upload sends an object in one piece, or a large one in several.
+func (s *S3Store) upload(ctx context.Context, key string, body io.ReaderAt, size int64) error {
+	name := s.prefix + key
+	if size <= partSize {
+		_, err := s.client.PutObject(ctx, s.bucket, name, io.NewSectionReader(body, 0, size), size, "", "", minio.PutObjectOptions{})
+		if err != nil {
+			return s.failed(ctx, key, err)
+		}
+		return nil
+	}
+	id, err := s.client.NewMultipartUpload(ctx, s.bucket, name, minio.PutObjectOptions{})
+	if err != nil {
+		return s.failed(ctx, key, err)
+	}
+	if err = s.uploadParts(ctx, name, id, body, size); err == nil {
+		return nil
+	}
+	ctx2, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+	defer cancel()
+	err = s.failed(ctx, key, err)
+	if e := s.client.AbortMultipartUpload(ctx2, s.bucket, name, id); e != nil && minio.ToErrorResponse(e).Code != "NoSuchUpload" {
+		err = fmt.Errorf("%w (and its parts are left in the bucket: %w)", err, e)
+	}
+	return err
+}
+
+func (s *S3Store) uploadParts(ctx context.Context, name, id string, body io.ReaderAt, size int64) error {
+	part := max(partSize, (size+maxParts-1)/maxParts)
+	done := make([]minio.CompletePart, (size+part-1)/part)
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(partsAtOnce)
+	for i := range done {
+		at := int64(i) * part
+		g.Go(func() error {
+			n := min(part, size-at)
+			p, err := s.client.PutObjectPart(gctx, s.bucket, name, id, i+1, io.NewSectionReader(body, at, n), n, minio.PutObjectPartOptions{})
+			done[i] = minio.CompletePart{PartNumber: i + 1, ETag: p.ETag}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	_, err := s.client.CompleteMultipartUpload(ctx, s.bucket, name, id, done, minio.PutObjectOptions{})
+	return err
+}
+
+// Delete removes the object key; see [Writer]. A prefix that other objects share
+// is not an object, and success.
+func (s *S3Store) Delete(ctx context.Context, key string) error {
+	if err := s.check(ctx, key); err != nil {
+		return err
+	}
+	err := s.client.RemoveObject(ctx, s.bucket, s.prefix+key, minio.RemoveObjectOptions{})
+	if err != nil && minio.ToErrorResponse(err).Code != "NoSuchKey" {
+		return s.failed(ctx, key, err)
+	}
+	return nil
+}
+
+// Create begins an object; see [Writer]. Until Commit it is a temporary file: parts
+// of a bucket's object cannot be written in any order. ctx also ends Commit.
+func (s *S3Store) Create(ctx context.Context, key string) (PendingObject, error) {
+	if err := s.check(ctx, key); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp("", ".strata-s3-*")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Location(key), err)
+	}
+	if err := os.Remove(f.Name()); err != nil { // its space goes with the last descriptor, however we end
+		return nil, errors.Join(fmt.Errorf("%s: %w", s.Location(key), err), f.Close())
+	}
+	return &pendingS3{ctx: ctx, store: s, key: key, file: f}, nil
+}
+
+// pendingS3 is an object that is on its way into a temporary file.
+type pendingS3 struct {
+	ctx   context.Context
+	store *S3Store
+	key   string
+	file  *os.File
+
+	mu    sync.Mutex
+	size  int64
+	ended bool
+}
+
+func (p *pendingS3) WriteAt(b []byte, off int64) (int, error) {
+	where := p.store.Location(p.key)
+	if off < 0 {
+		return 0, fmt.Errorf("%s: %w", where, errOffset(off))
+	}
+	p.mu.Lock()
+	ended := p.ended
+	p.size = max(p.size, off+int64(len(b)))
+	p.mu.Unlock()
+	if ended {
+		return 0, &fs.PathError{Op: "write", Path: where, Err: fs.ErrClosed}
+	}
+	n, err := p.file.WriteAt(b, off)
+	if err != nil {
+		return n, fmt.Errorf("%s: temporary file in %s: %w", where, os.TempDir(), withoutPath(err))
+	}
+	return n, nil
+}
+
+// end is true for the first call.
+func (p *pendingS3) end() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := !p.ended
+	p.ended = true
+	return first
+}
+
+func (p *pendingS3) Commit() error {
+	if !p.end() {
+		return &fs.PathError{Op: "commit", Path: p.store.Location(p.key), Err: fs.ErrClosed}
+	}
+	return errors.Join(p.store.upload(p.ctx, p.key, p.file, p.size), p.file.Close())
+}
+
+func (p *pendingS3) Abort() error {
+	if !p.end() {
+		return nil
+	}
+	return p.file.Close()
+}
+
+// withoutPath is an error of a file that the user does not know.
+func withoutPath(err error) error {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// joined are slices read as one.
+type joined [][]byte
+
+// ReadAt reads across the slices.
+func (j joined) ReadAt(p []byte, off int64) (n int, err error) {
+	for _, part := range j {
+		if off >= int64(len(part)) {
+			off -= int64(len(part))
+			continue
+		}
+		n += copy(p[n:], part[off:])
+		off = 0
+		if n == len(p) {
+			return n, nil
+		}
+	}
+	return n, io.EOF
+}

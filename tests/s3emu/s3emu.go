@@ -1,0 +1,91 @@
+// Package s3emu gives tests an S3 server: gofakes3 in a process of its own, behind a
+// real socket. What it holds is in its memory.
+package s3emu
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Bucket is the bucket that there is.
+const Bucket = "bucket"
+
+// Server is a server that runs until the test ends.
+type Server struct {
+	URL         string // http://127.0.0.1:PORT
+	Key, Secret string // "": it takes requests that nobody signed
+}
+
+// Start starts a server that checks signatures.
+func Start(t testing.TB) *Server { return start(t, "a-key", "a-secret") }
+
+// StartAnonymous starts a server that takes requests from anybody.
+func StartAnonymous(t testing.TB) *Server { return start(t, "", "") }
+
+// Environment is what tools need to find the server: Amazon's variables.
+func (s *Server) Environment() map[string]string {
+	return map[string]string{
+		"AWS_ENDPOINT_URL_S3": s.URL, "AWS_ACCESS_KEY_ID": s.Key, "AWS_SECRET_ACCESS_KEY": s.Secret, "AWS_SESSION_TOKEN": "",
+		"AWS_REGION": "us-east-1", "AWS_PROFILE": "", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
+	}
+}
+
+// Use sets the environment of the test's process so.
+func (s *Server) Use(t *testing.T) {
+	for name, value := range s.Environment() {
+		t.Setenv(name, value)
+	}
+}
+
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "s3emu-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "server")
+	c := exec.Command("go", "build", "-o", path, "strata/tests/s3emu/server")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	c.Stderr = os.Stderr
+	return path, c.Run()
+})
+
+func start(t testing.TB, key, secret string) *Server {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatalf("build the S3 server: %v", err)
+	}
+	c := exec.Command(path, "-bucket", Bucket, "-key", key, "-secret", secret)
+	stdin, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		ended := time.AfterFunc(10*time.Second, func() { _ = c.Process.Kill() })
+		defer ended.Stop()
+		if err := c.Wait(); err != nil {
+			t.Errorf("S3 server: %v", err)
+		}
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil && err != io.EOF || !strings.HasPrefix(line, "http://") {
+		t.Fatalf("S3 server says %q, %v", line, err)
+	}
+	return &Server{URL: strings.TrimSpace(line), Key: key, Secret: secret}
+}

@@ -1,0 +1,61 @@
+// Command server is an S3 server in memory for tests, with checked signatures. It
+// prints its address and ends with its standard input.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/rclone/gofakes3"
+	"github.com/rclone/gofakes3/s3mem"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("s3emu: ")
+	key := flag.String("key", "", "access key; none: requests are not signed")
+	secret := flag.String("secret", "", "secret of the key")
+	bucket := flag.String("bucket", "bucket", "bucket that there is")
+	latency := flag.Duration("latency", 0, "time before each answer")
+	listen := flag.String("listen", "127.0.0.1:0", "address")
+	flag.Parse()
+	if err := serve(*listen, *key, *secret, *bucket, *latency); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func serve(listen, key, secret, bucket string, latency time.Duration) error {
+	backend := s3mem.New()
+	if err := backend.CreateBucket(context.Background(), bucket); err != nil {
+		return err
+	}
+	var options []gofakes3.Option
+	if key != "" {
+		options = append(options, gofakes3.WithV4Auth(map[string]string{key: secret}))
+	}
+	s3 := gofakes3.New(backend, options...).Server()
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + l.Addr().String())
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(latency)
+		s3.ServeHTTP(w, r)
+	})}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = server.Close()
+	}()
+	if err := server.Serve(l); err != http.ErrServerClosed {
+		return err
+	}
+	return nil
+}
