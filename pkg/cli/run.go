@@ -35,6 +35,7 @@ type Run struct {
 	args     []string
 	display  *progress.Display
 	outputs  *atomic.Group
+	buckets  []string // s3:// addresses of inputs and outputs
 	warnings *warnings
 	device   Device   // nil: none is in use
 	early    []string // warnings from before there was a log
@@ -149,8 +150,11 @@ func (r *Run) Input(path string) (string, error) {
 	case "":
 	case "http", "https":
 		return path, nil
+	case "s3":
+		r.buckets = append(r.buckets, path)
+		return path, nil
 	default:
-		return "", Usage("input %s: there is no way to read %s:// addresses: want a folder, a .zip file, http:// or https://", path, scheme)
+		return "", Usage("input %s: there is no way to read %s:// addresses: want a folder, a .zip file, http://, https:// or s3://", path, scheme)
 	}
 	if i := strings.Index(path, ".zip/"); i >= 0 {
 		archive := path[:i+len(".zip")]
@@ -172,6 +176,32 @@ func (r *Run) Input(path string) (string, error) {
 		return "", BadInputf("%s: cannot be read: %w", path, err)
 	}
 	return path, placeError(r.outputs.Input(path))
+}
+
+// InBucket says whether an output is an address s3://bucket/…, which [Run.Remote] is for.
+func InBucket(path string) bool { return urlScheme(path) == "s3" }
+
+// Remote adds an output at an s3:// address, which begin starts once it is known
+// that it does not collide with an input or another output.
+func (r *Run) Remote(path string, begin func() (atomic.Remote, error)) error {
+	place := bucketPlace(path)
+	for _, other := range r.buckets {
+		if o := bucketPlace(other); strings.HasPrefix(place, o) || strings.HasPrefix(o, place) {
+			return Usage("output %s is, lies inside or contains %s: choose another place", path, other)
+		}
+	}
+	r.buckets = append(r.buckets, path)
+	remote, err := begin()
+	if err == nil {
+		r.outputs.Remote(path, remote)
+	}
+	return err
+}
+
+// bucketPlace is an s3:// address without its query, ending in a slash.
+func bucketPlace(address string) string {
+	place, _, _ := strings.Cut(address, "?")
+	return strings.TrimRight(place, "/") + "/"
 }
 
 // isURL says whether text begins with a web address.
@@ -204,7 +234,7 @@ func (r *Run) Output(path string) (*atomic.Output, error) {
 // one is replaced only if it is empty or holds one of the marker files.
 func (r *Run) OutputFolder(path string, markers ...string) (*atomic.Output, error) {
 	if urlScheme(path) != "" {
-		return nil, Usage("output %s is a URL: write to a local folder", path)
+		return nil, Usage("output %s is a URL: this one has to be a local folder", path)
 	}
 	out, err := r.outputs.Folder(path, markers...)
 	return out, placeError(err)
@@ -214,7 +244,7 @@ func (r *Run) OutputFolder(path string, markers ...string) (*atomic.Output, erro
 // image. All outputs of a run are put in place together.
 func (r *Run) OutputFile(path string) (*atomic.Output, error) {
 	if urlScheme(path) != "" {
-		return nil, Usage("output %s is a URL: write to a local file", path)
+		return nil, Usage("output %s is a URL: this one has to be a local file", path)
 	}
 	out, err := r.outputs.File(path)
 	return out, placeError(err)

@@ -4,7 +4,8 @@ package s3emu
 
 import (
 	"bufio"
-	"io"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,34 +59,50 @@ var program = sync.OnceValues(func() (string, error) {
 
 func start(t testing.TB, key, secret string) *Server {
 	t.Helper()
+	s, stop, err := Run(key, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// Run starts a server that takes requests signed with a key, or with "" all, until
+// stop is called.
+func Run(key, secret string) (s *Server, stop func() error, err error) {
 	path, err := program()
 	if err != nil {
-		t.Fatalf("build the S3 server: %v", err)
+		return nil, nil, fmt.Errorf("build the S3 server: %w", err)
 	}
 	c := exec.Command(path, "-bucket", Bucket, "-key", key, "-secret", secret)
 	stdin, err := c.StdinPipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
 	stdout, err := c.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
 	c.Stderr = os.Stderr
 	if err := c.Start(); err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
-	t.Cleanup(func() {
+	stop = func() error {
 		stdin.Close()
-		ended := time.AfterFunc(10*time.Second, func() { _ = c.Process.Kill() })
-		defer ended.Stop()
+		late := time.AfterFunc(10*time.Second, func() { _ = c.Process.Kill() })
+		defer late.Stop()
 		if err := c.Wait(); err != nil {
-			t.Errorf("S3 server: %v", err)
+			return fmt.Errorf("S3 server: %w", err)
 		}
-	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil && err != io.EOF || !strings.HasPrefix(line, "http://") {
-		t.Fatalf("S3 server says %q, %v", line, err)
+		return nil
 	}
-	return &Server{URL: strings.TrimSpace(line), Key: key, Secret: secret}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if !strings.HasPrefix(line, "http://") {
+		return nil, nil, errors.Join(fmt.Errorf("the S3 server says %q", line), err, stop())
+	}
+	return &Server{URL: strings.TrimSpace(line), Key: key, Secret: secret}, stop, nil
 }

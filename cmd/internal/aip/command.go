@@ -9,8 +9,8 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
+	"strata/pkg/cli/zarrout"
 	"strata/pkg/oct"
-	"strata/pkg/zarr/store"
 )
 
 // Command is aip.
@@ -22,8 +22,8 @@ func Command() *cli.Command {
 			"rounding to float32. OUT is a 2-D OME-Zarr image with the mosaic's tile as chunk and a resolution pyramid.\n" +
 			"Reads one chunk column per worker at a time, never the volume. NaN stays NaN.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip or an http(s) URL"},
-			{Name: "OUT", Usage: "OME-Zarr image to write"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, or an address http(s):// or s3://"},
+			{Name: "OUT", Usage: "OME-Zarr image to write: a folder or s3://bucket/path"},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Value: "Y,X", Note: "the mosaic's tile"}, "shard": {Value: "Y,X", Note: "none"}},
@@ -45,7 +45,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	out, err := r.Output(r.Arg("OUT"))
+	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	result, err := oct.AIP(ctx, in, store.Folder(out.Work()), stage.Layout(r), png, res)
+	result, err := oct.AIP(ctx, in, out.Store, stage.Layout(r), png, res)
 	if err != nil {
 		return stage.Failed(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
+	"strata/pkg/cli/zarrout"
 	"strata/pkg/oct"
-	"strata/pkg/zarr/store"
 )
 
 // Command is crop.
@@ -32,8 +32,8 @@ func Command() *cli.Command {
 			"brighten more than the background. Writes what it found to OUT, without .ome.zarr, with _crop.json behind it.\n" +
 			"Reads IN tile by tile, three times: all of it (not with --percentile_max 100), what the search sees, what is kept.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid or slice: a folder, a .zip or an http(s) URL"},
-			{Name: "OUT", Usage: "OME-Zarr image to write"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid or slice: a folder, a .zip, or an address http(s):// or s3://"},
+			{Name: "OUT", Usage: "OME-Zarr image to write: a folder or s3://bucket/path"},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Note: "the input's"}},
@@ -69,7 +69,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	out, err := r.Output(r.Arg("OUT"))
+	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	result, found, err := oct.Crop(ctx, in, store.Folder(out.Work()), c, stage.Layout(r), res)
+	result, found, err := oct.Crop(ctx, in, out.Store, c, stage.Layout(r), res)
 	if err != nil {
 		return stage.Failed(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
+	"strata/pkg/cli/zarrout"
 	"strata/pkg/oct"
 	"strata/pkg/zarr/store"
 )
@@ -26,8 +27,8 @@ func Command() *cli.Command {
 			"OUT has the type, the grid and the chunks of IN. Reads IN twice, tile by tile; once with --correction.\n" +
 			"NaN and infinite voxels count as 0 in the search and stay in OUT.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip or an http(s) URL"},
-			{Name: "OUT", Usage: "OME-Zarr image to write"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, or an address http(s):// or s3://"},
+			{Name: "OUT", Usage: "OME-Zarr image to write: a folder or s3://bucket/path"},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Note: "the mosaic's"}},
@@ -60,7 +61,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		}
 		passes = 1
 	}
-	out, err := r.Output(r.Arg("OUT"))
+	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	result, err := oct.Focal(ctx, in, store.Folder(out.Work()), c, stage.Layout(r), res)
+	result, err := oct.Focal(ctx, in, out.Store, c, stage.Layout(r), res)
 	if err != nil {
 		return stage.Failed(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
+	"strata/pkg/cli/zarrout"
 	"strata/pkg/oct"
-	"strata/pkg/zarr/store"
 )
 
 // Command is resample.
@@ -22,7 +22,7 @@ func Command() *cli.Command {
 			"edges are resampled too. The voxel size written is nominal: 36 voxels of 2 µm become 7 \"of 10 µm\", which\n" +
 			"are 11.67 µm apart; 256 become 51, 10.2 µm apart. A NaN voxel spoils its surroundings only.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip or an http(s) URL"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, or an address http(s):// or s3://"},
 			{Name: "OUT", Usage: "OME-Zarr mosaic grid to write"},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
@@ -55,7 +55,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	out, err := r.Output(r.Arg("OUT"))
+	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	result, err := oct.Resample(ctx, in, store.Folder(out.Work()), to, stage.Layout(r), res)
+	result, err := oct.Resample(ctx, in, out.Store, to, stage.Layout(r), res)
 	if err != nil {
 		return stage.Failed(err)
 	}

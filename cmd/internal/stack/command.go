@@ -10,9 +10,9 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/record"
 	"strata/pkg/cli/stage"
+	"strata/pkg/cli/zarrout"
 	"strata/pkg/oct"
 	"strata/pkg/registration"
-	"strata/pkg/zarr/store"
 )
 
 // Command is stack.
@@ -29,7 +29,7 @@ func Command() *cli.Command {
 		Args: []cli.Arg{
 			{Name: "SLICES_DIR", Usage: "folder of slices: slice_z<NN>*.ome.zarr"},
 			{Name: "SHIFTS_CSV", Usage: "shifts between slices: columns fixed_id, moving_id, x_shift_mm, y_shift_mm"},
-			{Name: "OUT", Usage: "OME-Zarr image to write"},
+			{Name: "OUT", Usage: "OME-Zarr image to write: a folder or s3://bucket/path"},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "8,256,256"}, "shard": {Value: "Z,Y,X", Note: "none"}, "n_levels": {Note: "all of --pyramid_resolutions"}},
@@ -117,7 +117,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	out, err := r.Output(r.Arg("OUT"))
+	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	result, err := oct.Stack(ctx, in, options(r), store.Folder(out.Work()), layout, res)
+	result, err := oct.Stack(ctx, in, options(r), out.Store, layout, res)
 	if err != nil {
 		return stage.Failed(err)
 	}

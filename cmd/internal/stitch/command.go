@@ -9,9 +9,9 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
+	"strata/pkg/cli/zarrout"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/zarr/store"
 )
 
 // Command is stitch.
@@ -25,7 +25,7 @@ func Command() *cli.Command {
 			"neighbours best, all at once. Overlaps without tissue do not vote. OUT has the mosaic's depth, voxel size and data\n" +
 			"type. Tiles are read once, or twice with --estimate or --max_refinement_px, never the whole mosaic.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip or an http(s) URL"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, or an address http(s):// or s3://"},
 			{Name: "OUT", Usage: "OME-Zarr image to write; with --estimate_only further mosaics", Optional: true, Many: true},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
@@ -96,7 +96,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	out, err := r.Output(r.Arg("OUT"))
+	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	result, s, err := oct.Stitch(ctx, in, store.Folder(out.Work()), stage.Layout(r), opt, res)
+	result, s, err := oct.Stitch(ctx, in, out.Store, stage.Layout(r), opt, res)
 	if err != nil {
 		return stage.Failed(err)
 	}

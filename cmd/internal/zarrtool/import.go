@@ -13,6 +13,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/record"
+	"strata/pkg/cli/zarrout"
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/npy"
@@ -62,11 +63,11 @@ func runImport(ctx context.Context, r *cli.Run) error {
 	if err := try(ctx, spec); err != nil {
 		return err
 	}
-	out, err := r.Output(r.Arg("OUT"))
+	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {
 		return err
 	}
-	st := store.Folder(out.Work(), store.Sync(r.Options.Sync))
+	st := out.Store
 	size, err := in.header.Bytes()
 	if err != nil {
 		return cli.BadInputf("%s: %w", name, err)

@@ -8,6 +8,7 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/zarrout"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
@@ -68,11 +69,11 @@ func runOme(ctx context.Context, r *cli.Run) error {
 	spec.Format, spec.Shape, spec.Chunks, spec.Shard = stored.Format, stored.Shape, stored.Chunks, stored.Shard
 	spec.DType, spec.Codecs, spec.Fill = stored.DType, stored.Codecs, stored.Fill
 	spec.Levels, spec.Workers, spec.Budget, spec.Meter = r.Options.Levels, 1, r.Options.Mem/2, r.Meter
-	out, err := r.Output(r.Arg("OUT"))
+	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {
 		return err
 	}
-	st := store.Folder(out.Work(), store.Sync(r.Options.Sync))
+	st := out.Store
 	w, err := ngff.Create(ctx, st, "", spec)
 	if err != nil {
 		return cli.BadInput(err)

@@ -9,6 +9,7 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/zarrout"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
@@ -45,7 +46,7 @@ func runReencode(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	out, err := r.Output(r.Arg("OUT"))
+	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func runReencode(ctx context.Context, r *cli.Run) error {
 		}
 	}
 	task := r.Progress("reencode", total)
-	st := store.Folder(out.Work(), store.Sync(r.Options.Sync))
+	st := out.Store
 	for _, p := range plan {
 		switch n := p.node.(type) {
 		case *zarr.Group:

@@ -75,6 +75,7 @@ type Group struct {
 	inputs []input
 	extra  []input // files that something else writes
 	outs   []*Output
+	remote []remote
 	gone   []*Output // aborted
 	made   []string  // parent folders that the group made, outermost first
 	done   bool
@@ -140,6 +141,23 @@ func (g *Group) Rename(text string) string {
 	}
 	return text
 }
+
+// Remote is an output that is not of this machine's file systems.
+type Remote interface {
+	// Commit makes it visible as a whole.
+	Commit() error
+	// Abort removes what was written, also after a Commit.
+	Abort() error
+}
+
+type remote struct {
+	path string
+	Remote
+}
+
+// Remote adds an output that something else writes. In Commit it comes before
+// those that can be taken back.
+func (g *Group) Remote(path string, r Remote) { g.remote = append(g.remote, remote{path, r}) }
 
 // NewGroup makes an empty group.
 func NewGroup(opt Options) *Group {
@@ -360,6 +378,11 @@ func (g *Group) Abort() {
 		return
 	}
 	g.done = true
+	for _, r := range g.remote {
+		if err := r.Abort(); err != nil {
+			g.opt.Warn("cannot remove what was written of %s: %v", r.path, cause(err))
+		}
+	}
 	for _, o := range g.outs {
 		g.remove(o.work)
 	}

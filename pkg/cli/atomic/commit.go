@@ -22,7 +22,7 @@ const (
 	forgotten              // in place; the old one is gone for good
 )
 
-// Commit puts all outputs in place: files first, then folders, each in the
+// Commit puts all outputs in place: remote ones, files, then folders, each in the
 // order they were started. When one fails, those that are in place already are
 // taken back, and everything is as it was.
 func (g *Group) Commit() error {
@@ -31,7 +31,10 @@ func (g *Group) Commit() error {
 	}
 	order := slices.Clone(g.outs)
 	slices.SortStableFunc(order, func(a, b *Output) int { return rank(a) - rank(b) })
-	err := g.place(order)
+	err := g.commitRemote()
+	if err == nil {
+		err = g.place(order)
+	}
 	if err != nil {
 		for _, o := range slices.Backward(order) {
 			if back := o.takeBack(g.ops); back != nil {
@@ -48,6 +51,15 @@ func (g *Group) Commit() error {
 			g.remove(o.work)
 		case replaced:
 			g.remove(o.aside)
+		}
+	}
+	return nil
+}
+
+func (g *Group) commitRemote() error {
+	for _, r := range g.remote {
+		if err := r.Commit(); err != nil {
+			return fmt.Errorf("output %s: cannot be completed: %w", r.path, cause(err))
 		}
 	}
 	return nil

@@ -23,6 +23,7 @@
 //	tmpfs DIR SIZE              mounts a file system of that size (condition [mount]); unmounted at the end
 //	readonly DIR                makes a tmpfs folder read-only
 //	gpu                         from here on there is a GPU, the double of tests/cudaemu; before, there is none
+//	s3                          from here on there is an S3 server with a bucket named bucket
 //
 // and the conditions [mount] (this process may mount), [root], and [direct] (files can be read with O_DIRECT).
 package clitest
@@ -53,6 +54,7 @@ import (
 	"strata/pkg/gpu/nvml"
 	"strata/pkg/zarr/store"
 	"strata/tests/cudaemu"
+	"strata/tests/s3emu"
 )
 
 // Main runs a package's tests with some binaries' mains as commands. It is
@@ -101,6 +103,14 @@ func Scripts(t *testing.T, dir string) {
 			"unpack":    unpack,
 			"tmpfs":     mountTmpfs,
 			"readonly":  makeReadOnly,
+			"s3": func(ts *testscript.TestScript, _ bool, _ []string) {
+				server, stop, err := s3emu.Run("a-key", "a-secret")
+				ts.Check(err)
+				ts.Defer(func() { ts.Check(stop()) })
+				for name, value := range server.Environment() {
+					ts.Setenv(name, value)
+				}
+			},
 			"gpu": func(ts *testscript.TestScript, _ bool, _ []string) {
 				lib, err := cudaemu.Build()
 				ts.Check(err)

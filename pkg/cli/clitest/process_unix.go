@@ -4,9 +4,11 @@ package clitest
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"strata/tests/s3emu"
 )
 
 var signals = map[string]syscall.Signal{
@@ -51,7 +55,8 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command(path, args[4:]...)
 	cmd.Args[0] = args[3]
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "STRATA_PROGRESS_INTERVAL", "WORK", "ROOT", "GORACE"} {
+	variables := []string{"PATH", "HOME", "TMPDIR", "STRATA_PROGRESS_INTERVAL", "WORK", "ROOT", "GORACE"}
+	for _, name := range append(variables, slices.Collect(maps.Keys((&s3emu.Server{}).Environment()))...) {
 		if v := ts.Getenv(name); v != "" {
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}

@@ -417,3 +417,115 @@ func TestS3LeavesNoGoroutines(t *testing.T) {
 	}
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
+
+// A node in a bucket is there when it is whole, and not before.
+func TestS3UploadIsSeenWhole(t *testing.T) {
+	s3emu.Start(t).Use(t)
+	address := "s3://" + s3emu.Bucket + "/a/x.zarr"
+	s := newS3(t, address)
+	beside := newS3(t, "s3://"+s3emu.Bucket+"/a/x.zarr2")
+	if err := beside.Put(bg, "zarr.json", []byte("beside")); err != nil {
+		t.Fatal(err)
+	}
+	begin := func(replace bool) *S3Upload {
+		t.Helper()
+		u, err := s.Begin(bg, "process 7 on\nhost", replace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, text := range map[string]string{"zarr.json": "root", "0/zarr.json": "level", "0/c/0/0": "chunk"} {
+			if err := u.Put(bg, key, []byte(text[:2]), []byte(text[2:])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return u
+	}
+	absent := func() {
+		t.Helper()
+		if _, err := s.Get(bg, "zarr.json", nil, -1); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("it is there: %v", err)
+		}
+	}
+
+	u := begin(false)
+	absent()
+	if got, err := u.Get(bg, "zarr.json", nil, -1); err != nil || string(got) != "root" {
+		t.Errorf("the writer reads %q, %v", got, err)
+	}
+	if _, err := u.Get(bg, "zarr.json", nil, 3); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("limit: %v", err)
+	}
+	if _, err := s.Begin(bg, "me", false); !errors.Is(err, ErrOccupied) || !strings.Contains(err.Error(), "process 7 on?host is writing there, or was killed") {
+		t.Errorf("a second writer: %v", err)
+	}
+	if err := u.Commit(bg); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Get(bg, "zarr.json", nil, -1); err != nil || string(got) != "root" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if list, err := s.List(bg, ""); err != nil || len(list) != 2 {
+		t.Errorf("%v, %v; want 0 and zarr.json", list, err)
+	}
+	if _, err := s.Begin(bg, "me", false); !errors.Is(err, ErrOccupied) {
+		t.Errorf("over a node: %v", err)
+	}
+
+	if err := s.Put(bg, "5/c/0", []byte("of the old one")); err != nil {
+		t.Fatal(err)
+	}
+	u = begin(true)
+	absent()
+	if err := u.Commit(bg); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(bg, "5/c/0", nil, -1); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a chunk of the old node is in the new one: %v", err)
+	}
+
+	// What a killed run left may be replaced.
+	begin(true)
+	if err := begin(true).Abort(bg); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := s.List(bg, ""); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Abort left %v, %v", list, err)
+	}
+	if err := s.Put(bg, "notes.txt", []byte("mine")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Begin(bg, "me", true); !errors.Is(err, ErrForeign) {
+		t.Errorf("over what is no Zarr: %v", err)
+	}
+	if _, err := newS3(t, "s3://"+s3emu.Bucket).Begin(bg, "me", true); !errors.Is(err, ErrForeign) {
+		t.Errorf("a whole bucket: %v", err)
+	}
+	if got, err := beside.Get(bg, "zarr.json", nil, -1); err != nil || string(got) != "beside" {
+		t.Errorf("the node beside: %q, %v", got, err)
+	}
+}
+
+// Of runs that begin at the same time one gets the place.
+func TestS3OneOfManyBegins(t *testing.T) {
+	s3emu.Start(t).Use(t)
+	s := newS3(t, "s3://"+s3emu.Bucket+"/x.zarr")
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	won := 0
+	for range 6 {
+		wg.Go(func() {
+			_, err := s.Begin(bg, "one of six", false)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				won++
+			} else if !errors.Is(err, ErrOccupied) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if won != 1 {
+		t.Errorf("%d got the place, want 1", won)
+	}
+}

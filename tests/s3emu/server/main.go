@@ -31,6 +31,16 @@ func main() {
 	}
 }
 
+// listing lists as Amazon does where a request has an empty delimiter: as without one.
+type listing struct{ *s3mem.Backend }
+
+func (l listing) ListBucket(ctx context.Context, name string, prefix *gofakes3.Prefix, page gofakes3.ListBucketPage) (*gofakes3.ObjectList, error) {
+	if prefix != nil && prefix.Delimiter == "" {
+		prefix.HasDelimiter = false
+	}
+	return l.Backend.ListBucket(ctx, name, prefix, page)
+}
+
 func serve(listen, key, secret, bucket string, latency time.Duration) error {
 	backend := s3mem.New()
 	if err := backend.CreateBucket(context.Background(), bucket); err != nil {
@@ -40,7 +50,7 @@ func serve(listen, key, secret, bucket string, latency time.Duration) error {
 	if key != "" {
 		options = append(options, gofakes3.WithV4Auth(map[string]string{key: secret}))
 	}
-	s3 := gofakes3.New(backend, options...).Server()
+	s3 := gofakes3.New(listing{backend}, options...).Server()
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
 		return err

@@ -1,0 +1,84 @@
+// Package zarrout starts outputs that are Zarr hierarchies: in folders, and in buckets.
+package zarrout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/atomic"
+	"strata/pkg/zarr/store"
+)
+
+// Output is an output that is a Zarr hierarchy.
+type Output struct {
+	Store store.Writer
+	path  string
+}
+
+// Path is where it will lie, as the user named it.
+func (o *Output) Path() string { return o.path }
+
+// cleaning is how long what a failed run wrote into a bucket may take to be removed.
+const cleaning = 2 * time.Minute
+
+// Create starts an output: a folder, or at an address
+// s3://bucket/path. It is complete, or not there, when the command's Run returned.
+func Create(ctx context.Context, r *cli.Run, path string) (*Output, error) {
+	if !cli.InBucket(path) {
+		out, err := r.Output(path)
+		if err != nil {
+			return nil, err
+		}
+		return &Output{store.Folder(out.Work()), path}, nil
+	}
+	var upload *store.S3Upload
+	err := r.Remote(path, func() (atomic.Remote, error) {
+		bucket, err := store.S3(ctx, path)
+		if err != nil {
+			return nil, cli.Usage("output %w", err)
+		}
+		upload, err = bucket.Begin(ctx, writer(), r.Options.Overwrite)
+		switch {
+		case errors.Is(err, store.ErrOccupied) && !r.Options.Overwrite:
+			return nil, cli.Usage("output %w; give --overwrite (-f) to replace it", err)
+		case errors.Is(err, store.ErrOccupied), errors.Is(err, store.ErrForeign):
+			return nil, cli.Usage("output %w", err)
+		case err != nil:
+			return nil, fmt.Errorf("output %w", err)
+		}
+		return inBucket{ctx, upload}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Output{upload, path}, nil
+}
+
+// writer is this process, for others that want to write to the same place.
+func writer() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "an unknown host"
+	}
+	return fmt.Sprintf("process %d on %s (since %s)", os.Getpid(), host, time.Now().UTC().Format("2006-01-02 15:04 MST"))
+}
+
+// inBucket ends an upload with the run.
+type inBucket struct {
+	ctx    context.Context
+	upload *store.S3Upload
+}
+
+// Commit makes the node visible.
+func (b inBucket) Commit() error { return b.upload.Commit(b.ctx) }
+
+// Abort removes what was written, also of a run that was interrupted.
+func (b inBucket) Abort() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), cleaning)
+	defer cancel()
+	return b.upload.Abort(ctx)
+}

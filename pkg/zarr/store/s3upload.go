@@ -1,0 +1,201 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// What [S3Store.Begin] finds in its way.
+var (
+	ErrOccupied = errors.New("is taken")             // by a node, or by a run that has not completed one: it may be replaced
+	ErrForeign  = errors.New("must not be replaced") // what is no Zarr, and whole buckets
+)
+
+// markName is the object that says that a node is being written.
+const markName = ".strata-incomplete"
+
+// nodeNames are the documents that make a prefix a node of a Zarr hierarchy.
+var nodeNames = []string{"zarr.json", ".zgroup", ".zarray", ".zattrs"}
+
+// S3Upload writes a Zarr node below a prefix of a bucket so that readers see it
+// when it is complete: its own metadata documents are kept back until Commit. It
+// reads what it wrote, and those too.
+type S3Upload struct {
+	*S3Store
+
+	mu   sync.Mutex
+	held map[string][]byte // metadata documents of the node itself
+}
+
+var _ Writer = (*S3Upload)(nil)
+
+// Begin claims the store's prefix for a node. Where there is a node already, or
+// one that another run has not completed, it is ErrOccupied, unless it may be
+// replaced: then it is removed here, since a bucket cannot swap two of them.
+// Where there is anything else, and for a bucket as a whole, it is ErrForeign.
+// owner is who writes, for the message that others get meanwhile.
+func (s *S3Store) Begin(ctx context.Context, owner string, replace bool) (*S3Upload, error) {
+	if s.prefix == "" {
+		return nil, fmt.Errorf("%s: a bucket as a whole %w: want s3://%s/NAME", s.shown, ErrForeign, s.bucket)
+	}
+	if err := s.mayBegin(ctx, replace); err != nil {
+		return nil, err
+	}
+	if replace { // the node is no longer one before its parts go
+		if err := s.remove(ctx, func(key string) bool { return slices.Contains(nodeNames, key) }); err != nil {
+			return nil, err
+		}
+		if err := s.remove(ctx, nil); err != nil {
+			return nil, err
+		}
+	}
+	options := minio.PutObjectOptions{}
+	options.SetMatchETagExcept("*") // of two runs that begin at once, one finds the other's
+	for {
+		_, err := s.client.PutObject(ctx, s.bucket, s.prefix+markName, strings.NewReader(owner), int64(len(owner)), "", "", options)
+		code := minio.ToErrorResponse(err).StatusCode
+		switch {
+		case err == nil:
+			return &S3Upload{S3Store: s, held: map[string][]byte{}}, nil
+		case code == http.StatusPreconditionFailed || code == http.StatusConflict:
+			return nil, fmt.Errorf("%s: %w: another run began to write there just now", s.shown, ErrOccupied)
+		case code == http.StatusNotImplemented && len(options.Header()) > 0:
+			options = minio.PutObjectOptions{}
+		default:
+			return nil, s.failed(ctx, markName, err)
+		}
+	}
+}
+
+// mayBegin looks at what is there.
+func (s *S3Store) mayBegin(ctx context.Context, replace bool) error {
+	list, err := s.List(ctx, "")
+	if errors.Is(err, fs.ErrNotExist) && !strings.Contains(err.Error(), "there is no bucket") {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(list, func(e Entry) bool { return e.Name == name && !e.Dir })
+	}
+	switch {
+	case has(markName) && !replace:
+		who, err := s.Get(ctx, markName, nil, 1<<10)
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("%s: %w: %s is writing there, or was killed", s.shown, ErrOccupied, printable(string(who)))
+	case has(markName):
+	case !slices.ContainsFunc(nodeNames, has):
+		return fmt.Errorf("%s: what is there is no Zarr and %w", s.shown, ErrForeign)
+	case !replace:
+		return fmt.Errorf("%s: %w: there is a Zarr hierarchy", s.shown, ErrOccupied)
+	}
+	return nil
+}
+
+// printable is text for a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// remove removes the objects below the prefix; of those, which picks, if it is not
+// nil, from the ones that are directly there.
+func (s *S3Store) remove(ctx context.Context, which func(key string) bool) error {
+	var failed, listed error
+	objects := make(chan minio.ObjectInfo)
+	go func() { // ends before the results do
+		defer close(objects)
+		for o := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, Recursive: which == nil}) {
+			if o.Err != nil {
+				listed = s.failed(ctx, "", o.Err)
+				return
+			}
+			if which == nil || which(strings.TrimPrefix(o.Key, s.prefix)) {
+				objects <- minio.ObjectInfo{Key: o.Key}
+			}
+		}
+	}()
+	for r := range s.client.RemoveObjectsWithResult(ctx, s.bucket, objects, minio.RemoveObjectsOptions{}) {
+		if r.Err != nil && failed == nil {
+			failed = s.failed(ctx, strings.TrimPrefix(r.ObjectName, s.prefix), r.Err)
+		}
+	}
+	for range objects { // of a removal that ended early
+	}
+	if listed != nil {
+		return listed
+	}
+	return errors.Join(failed, ctx.Err())
+}
+
+// Put writes an object, or keeps back a document of the node itself.
+func (u *S3Upload) Put(ctx context.Context, key string, parts ...[]byte) error {
+	if !slices.Contains(nodeNames, key) {
+		return u.S3Store.Put(ctx, key, parts...)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.held[key] = slices.Concat(parts...)
+	return nil
+}
+
+// Get reads an object, also one that is kept back.
+func (u *S3Upload) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
+	u.mu.Lock()
+	held, ok := u.held[key]
+	u.mu.Unlock()
+	switch {
+	case !ok:
+		return u.S3Store.Get(ctx, key, dst, limit)
+	case limit >= 0 && int64(len(held)) > limit:
+		return nil, tooLarge(u.Location(key), int64(len(held)), limit)
+	}
+	return append(dst[:0], held...), nil
+}
+
+// Delete removes an object, or forgets one that is kept back.
+func (u *S3Upload) Delete(ctx context.Context, key string) error {
+	u.mu.Lock()
+	delete(u.held, key)
+	u.mu.Unlock()
+	return u.S3Store.Delete(ctx, key)
+}
+
+// Commit makes the node one: it writes what was kept back, the document that a
+// reader looks for first last, and removes the mark.
+func (u *S3Upload) Commit(ctx context.Context) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	// .zattrs, .zgroup, zarr.json: the names' order is the right one
+	for _, key := range slices.Sorted(maps.Keys(u.held)) {
+		if err := u.S3Store.Put(ctx, key, u.held[key]); err != nil {
+			return err
+		}
+	}
+	return u.S3Store.Delete(ctx, markName)
+}
+
+// Abort removes all that was written, also after a Commit.
+func (u *S3Upload) Abort(ctx context.Context) error {
+	err := u.remove(ctx, func(key string) bool { return slices.Contains(nodeNames, key) })
+	return errors.Join(err, u.remove(ctx, nil))
+}
