@@ -23,6 +23,7 @@ type Options struct {
 	GPUMem     int64             // bytes to lease; 0: estimate
 	GPUFiles   settings.Settings // how files are moved to and from the GPU
 	Threads    int               // workers, at least 1
+	Requests   int               // on their way at a time, to inputs that are far away; 0: all are near
 	Mem        int64             // ceiling for buffers, bytes
 	Backend    string            // as the flag has it, one that the command can have
 	Overwrite  bool

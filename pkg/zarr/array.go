@@ -28,6 +28,7 @@ type Array struct {
 type shared struct {
 	objects *objectCache
 	unit    []int // what one worker reads at a time
+	far     int   // requests that are worth having on their way; 0: the store is near
 	locks   [64]sync.Mutex
 
 	mu         sync.Mutex // guards the two below
@@ -37,7 +38,7 @@ type shared struct {
 
 func newArray(st store.Store, path string, md *metadata, opts options) *Array {
 	return &Array{st: st, path: path, meta: md, opts: opts,
-		shared: &shared{objects: &objectCache{}, unit: md.pipe.unit(), attributes: md.attributes, document: md.document}}
+		shared: &shared{objects: &objectCache{}, unit: md.pipe.unit(), far: requests(st), attributes: md.attributes, document: md.document}}
 }
 
 // With returns the same array with other options. Both use one set of open files.

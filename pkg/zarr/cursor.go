@@ -10,6 +10,7 @@ type cursor struct {
 	region Region
 	chunk  []int // shape of a chunk file
 	unit   []int // nil: chunk files only
+	reads  bool  // nothing is written
 	seq    int
 	begun  bool
 	done   bool
@@ -45,6 +46,13 @@ func (w *worker) newCursor(r Region, chunk, unit []int) *cursor {
 			c.done = true
 		}
 	}
+	return c
+}
+
+// readCursor is the cursor of a call that reads.
+func (w *worker) readCursor(r Region, a *Array) *cursor {
+	c := w.newCursor(r, a.meta.chunks, a.unit)
+	c.reads = true
 	return c
 }
 

@@ -29,7 +29,7 @@ func (a *Array) ReadFront(ctx context.Context, r Region, buf []byte) error {
 	defer w.giveBack()
 	w.front = true
 	strides := cStrides(w.vector(len(r.Shape)), r.Shape, a.meta.pipe.size)
-	return a.run(ctx, w, w.newCursor(r, a.meta.chunks, a.unit), func(w *worker, t *task) error {
+	return a.run(ctx, w, w.readCursor(r, a), func(w *worker, t *task) error {
 		return a.readTask(ctx, w, t, buf, strides)
 	})
 }

@@ -77,7 +77,7 @@ func (a *Array) read(ctx context.Context, r Region, dst []byte, strides []int) e
 	if strides == nil {
 		strides = cStrides(w.vector(len(r.Shape)), r.Shape, a.meta.pipe.size)
 	}
-	return a.run(ctx, w, w.newCursor(r, a.meta.chunks, a.unit), func(w *worker, t *task) error {
+	return a.run(ctx, w, w.readCursor(r, a), func(w *worker, t *task) error {
 		off := 0
 		for d, s := range t.start {
 			off += (s - r.Start[d]) * strides[d]
@@ -270,6 +270,8 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	if err != nil {
 		return err
 	}
+	w.turns.begin()
+	defer w.turns.end()
 	t := time.Now()
 	defer func() { rd.a.opts.meter.Since(meter.Decode, t) }()
 

@@ -14,6 +14,11 @@ func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, 
 	if err != nil {
 		return err
 	}
+	if extra, each := a.extraFor(c, n); extra > 0 {
+		defer ahead.give(each, extra)
+		w.turns = make(turns, n)
+		return runParallel(ctx, w, c, n+extra, do)
+	}
 	if n <= 1 {
 		m := w.mark()
 		t := w.newTask(len(c.chunk))
@@ -43,6 +48,7 @@ func runParallel(ctx context.Context, w *worker, c *cursor, n int, do func(*work
 		first  error
 		others sync.WaitGroup
 	)
+	shared := w.turns
 	work := func(w *worker) {
 		m := w.mark()
 		t := w.newTask(len(c.chunk))
@@ -72,12 +78,23 @@ func runParallel(ctx context.Context, w *worker, c *cursor, n int, do func(*work
 		others.Go(func() {
 			w := takeWorker()
 			defer w.giveBack()
+			w.turns = shared
 			work(w)
 		})
 	}
 	work(w)
 	others.Wait()
 	return first
+}
+
+// extraFor is the number of goroutines beyond n workers that fetch from a store that
+// is far away, and the memory taken for each.
+func (a *Array) extraFor(c *cursor, n int) (extra int, each int64) {
+	if !c.reads || a.far == 0 || n == 0 {
+		return 0, 0
+	}
+	each = a.meta.pipe.scratchBytes()
+	return ahead.take(each, c.tasks(max(n, a.far))-n), each
 }
 
 // workersFor is the number of workers that the tasks of c keep busy and that

@@ -26,6 +26,7 @@ type worker struct {
 	scatter scatter
 	emit    func(off int, piece []byte) error // scatter.emit, bound once
 	planes  *planes                           // who takes what is read; nil: it goes to its place
+	turns   turns                             // to decode, where goroutines are more than workers
 	front   bool                              // what lies behind the box may be written to
 }
 
@@ -118,7 +119,7 @@ func takeWorker() *worker {
 // giveBack ends the use of a worker.
 func (w *worker) giveBack() {
 	w.release(mark{})
-	w.scatter, w.planes, w.front = scatter{}, nil, false
+	w.scatter, w.planes, w.turns, w.front = scatter{}, nil, nil, false
 	idle.Lock()
 	n := w.held()
 	keep := len(idle.list) < idlePerCPU*runtime.GOMAXPROCS(0) && idle.held+n <= idleBytes

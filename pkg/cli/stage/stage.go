@@ -32,6 +32,9 @@ func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
 	if st, err = readBy(r, st); err != nil {
 		return nil, err
 	}
+	if far, ok := st.(store.Distant); ok {
+		r.Options.Requests = max(r.Options.Requests, far.Requests())
+	}
 	in, err := ngff.OpenPresent(ctx, st, key, zarr.Workers(1), zarr.Meter(r.Meter))
 	if errors.Is(err, store.ErrNoDirect) {
 		return nil, cli.Usage("--backend direct cannot read %w; give auto or host", err)
@@ -73,7 +76,8 @@ func Layout(r *cli.Run) oct.Layout {
 // goes to task.
 func Resources(r *cli.Run, task *progress.Task) oct.Resources {
 	return oct.Resources{
-		Workers: r.Options.Threads, Mem: r.Options.Mem, Meter: r.Meter, Progress: task.Add,
+		Workers: max(r.Options.Threads, r.Options.Requests), // most of whom wait for a store that is far away
+		Mem:     r.Options.Mem, Meter: r.Meter, Progress: task.Add,
 		Warn: func(m string) { r.Warn("%s", m) },
 	}
 }

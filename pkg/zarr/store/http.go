@@ -28,9 +28,11 @@ type HTTPStore struct {
 	tries  int
 	pause  time.Duration
 	idle   time.Duration
+
+	requests int
 }
 
-var _ Store = (*HTTPStore)(nil)
+var _ Distant = (*HTTPStore)(nil)
 
 // HTTPOption changes how an [HTTPStore] works.
 type HTTPOption func(*HTTPStore)
@@ -54,6 +56,13 @@ func Retry(tries int, pause time.Duration) HTTPOption {
 // as failed (default 60 s).
 func IdleTimeout(d time.Duration) HTTPOption { return func(s *HTTPStore) { s.idle = d } }
 
+// AtOnce sets how many requests users of the store should have on their way at a
+// time (default 32).
+func AtOnce(requests int) HTTPOption { return func(s *HTTPStore) { s.requests = max(requests, 1) } }
+
+// Requests is what [AtOnce] has set.
+func (s *HTTPStore) Requests() int { return s.requests }
+
 const (
 	maxPause      = 10 * time.Second
 	maxRetryAfter = 2 * time.Minute // a server that asks for more is down for a batch job
@@ -62,7 +71,7 @@ const (
 // HTTP is the store at an http or https address. It sends no request. An address
 // that is none shows at the first use.
 func HTTP(address string, opts ...HTTPOption) *HTTPStore {
-	s := &HTTPStore{base: address, encode: escapePath, header: http.Header{}, tries: 6, pause: 200 * time.Millisecond, idle: time.Minute}
+	s := &HTTPStore{base: address, encode: escapePath, header: http.Header{}, tries: 6, pause: 200 * time.Millisecond, idle: time.Minute, requests: 32}
 	if u, err := url.Parse(address); err == nil {
 		u.Fragment = ""
 		if u.RawQuery != "" {

@@ -104,6 +104,14 @@ type Object interface {
 	Close() error
 }
 
+// Distant is a store whose answers take long, whatever they carry: it pays to have
+// several requests on their way.
+type Distant interface {
+	Store
+	// Requests is how many; 0: it is not distant after all.
+	Requests() int
+}
+
 // FileObject is an Object that is a contiguous part of a local file, as those of
 // Folder and the stored members of Zip are: for callers with their own way to
 // read (O_DIRECT, mmap, GPUDirect).

@@ -26,9 +26,14 @@ type ZipStore struct {
 	file  Object
 	where string
 	tree  *tree[*member]
+
+	requests int // of the store that the file is in; 0: it is near
 }
 
-var _ Store = (*ZipStore)(nil)
+var _ Distant = (*ZipStore)(nil)
+
+// Requests is that of the store which the file is in; 0 for a local file.
+func (s *ZipStore) Requests() int { return s.requests }
 
 // maxInflated bounds the memory that an Object of a deflated member takes.
 const maxInflated = 1 << 30
@@ -40,7 +45,11 @@ func ZipFrom(ctx context.Context, st Store, key string) (*ZipStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openZip(ctx, file, st.Location(key))
+	z, err := openZip(ctx, file, st.Location(key))
+	if far, ok := st.(Distant); ok && err == nil {
+		z.requests = far.Requests()
+	}
+	return z, err
 }
 
 // openZip takes over file.
