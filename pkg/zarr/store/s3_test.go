@@ -529,3 +529,99 @@ func TestS3OneOfManyBegins(t *testing.T) {
 		t.Errorf("%d got the place, want 1", won)
 	}
 }
+
+// Objects of an upload are sent while others are made; the last of one key is what
+// stays, and the writer reads what it wrote.
+func TestS3UploadSendsBehind(t *testing.T) {
+	server := s3emu.Start(t)
+	server.Use(t)
+	const atOnce = 6
+	var mu sync.Mutex
+	now, most := 0, 0
+	full := make(chan struct{})
+	endpoint := between(t, server, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/c/") {
+			return false
+		}
+		mu.Lock()
+		now++
+		if now > most {
+			if most = now; most == atOnce {
+				close(full)
+			}
+		}
+		mu.Unlock()
+		select {
+		case <-full:
+		case <-time.After(5 * time.Second):
+		}
+		mu.Lock()
+		now--
+		mu.Unlock()
+		return false
+	})
+	s := newS3(t, "s3://"+s3emu.Bucket+"/behind?endpoint="+endpoint, AtOnce(atOnce))
+	u, err := s.Begin(bg, "me", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 1000)
+	for i := range 40 { // one goroutine, one buffer
+		copy(buf, content(fmt.Sprint(i), 1000))
+		if err := u.Put(bg, fmt.Sprintf("0/c/%d", i%30), buf[:300], buf[300:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if most != atOnce {
+		t.Errorf("%d on their way at a time, want %d", most, atOnce)
+	}
+	if got, err := u.Get(bg, "0/c/9", nil, -1); err != nil || !bytes.Equal(got, content("39", 1000)) {
+		t.Errorf("the writer reads: %d bytes, %v", len(got), err)
+	}
+	if list, err := u.List(bg, "0/c"); err != nil || len(list) != 30 {
+		t.Errorf("%d objects, %v", len(list), err)
+	}
+	if err := errors.Join(u.Put(bg, "zarr.json", []byte("{}")), u.Commit(bg)); err != nil {
+		t.Fatal(err)
+	}
+	for i := 10; i < 40; i++ {
+		if got, err := s.Get(bg, fmt.Sprintf("0/c/%d", i%30), nil, -1); err != nil || !bytes.Equal(got, content(fmt.Sprint(i), 1000)) {
+			t.Errorf("%d: %d bytes, %v", i, len(got), err)
+		}
+	}
+}
+
+// An object that does not arrive fails the upload, at the latest at its end.
+func TestS3UploadFailsBehind(t *testing.T) {
+	server := s3emu.Start(t)
+	server.Use(t)
+	endpoint := between(t, server, func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/c/3") {
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		}
+		return false
+	})
+	s := newS3(t, "s3://"+s3emu.Bucket+"/fails?endpoint="+endpoint)
+	u, err := s.Begin(bg, "me", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 {
+		if err := u.Put(bg, fmt.Sprintf("c/%d", i), []byte("x")); err != nil && !errors.Is(err, fs.ErrPermission) {
+			t.Fatal(err)
+		}
+	}
+	if err := u.Commit(bg); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "/c/3") {
+		t.Errorf("Commit: %v", err)
+	}
+	if err := u.Put(bg, "c/9", []byte("x")); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("Put afterwards: %v", err)
+	}
+	if err := u.Abort(bg); err != nil {
+		t.Error(err)
+	}
+	if list, err := s.List(bg, ""); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("left: %v, %v", list, err)
+	}
+}

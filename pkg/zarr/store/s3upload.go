@@ -29,12 +29,25 @@ var nodeNames = []string{"zarr.json", ".zgroup", ".zarray", ".zattrs"}
 // S3Upload writes a Zarr node below a prefix of a bucket so that readers see it
 // when it is complete: its own metadata documents are kept back until Commit. It
 // reads what it wrote, and those too.
+//
+// Put copies what it is given and returns before it is sent: up to [AtOnce] objects,
+// of [queueBytes] together, are on their way. An error comes out of a later call, at the
+// latest of Commit.
 type S3Upload struct {
 	*S3Store
 
-	mu   sync.Mutex
-	held map[string][]byte // metadata documents of the node itself
+	mu      sync.Mutex
+	held    map[string][]byte // metadata documents of the node itself
+	sending map[string]int    // objects on their way, by key
+	failed  error             // of the first that did not arrive
+	changed sync.Cond         // of sending, queued and failed
+	queued  int64             // bytes on their way
+	sent    sync.WaitGroup
+	ctx     context.Context // of Begin
 }
+
+// queueBytes is how much data of small objects is on its way at a time.
+const queueBytes = 64 << 20
 
 var _ Writer = (*S3Upload)(nil)
 
@@ -65,7 +78,9 @@ func (s *S3Store) Begin(ctx context.Context, owner string, replace bool) (*S3Upl
 		code := minio.ToErrorResponse(err).StatusCode
 		switch {
 		case err == nil:
-			return &S3Upload{S3Store: s, held: map[string][]byte{}}, nil
+			u := &S3Upload{S3Store: s, held: map[string][]byte{}, sending: map[string]int{}, ctx: ctx}
+			u.changed.L = &u.mu
+			return u, nil
 		case code == http.StatusPreconditionFailed || code == http.StatusConflict:
 			return nil, fmt.Errorf("%s: %w: another run began to write there just now", s.shown, ErrOccupied)
 		case code == http.StatusNotImplemented && len(options.Header()) > 0:
@@ -146,16 +161,110 @@ func (s *S3Store) remove(ctx context.Context, which func(key string) bool) error
 
 // Put writes an object, or keeps back a document of the node itself.
 func (u *S3Upload) Put(ctx context.Context, key string, parts ...[]byte) error {
-	if !slices.Contains(nodeNames, key) {
-		return u.S3Store.Put(ctx, key, parts...)
-	}
-	if err := ctx.Err(); err != nil {
+	if err := u.check(ctx, key); err != nil {
 		return err
 	}
+	if slices.Contains(nodeNames, key) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.held[key] = slices.Concat(parts...)
+		return nil
+	}
+	var size int64
+	for _, p := range parts {
+		size += int64(len(p))
+	}
+	if size > partSize { // sent in parts, several at once
+		if err := u.arrived(key); err != nil {
+			return err
+		}
+		return u.S3Store.Put(ctx, key, parts...)
+	}
+	return u.send(key, size, parts)
+}
+
+// send queues an object, after one of the same key has arrived.
+func (u *S3Upload) send(key string, size int64, parts [][]byte) error {
+	u.mu.Lock()
+	for u.failed == nil && (u.sending[key] > 0 || len(u.sending) >= u.Requests() || u.queued > 0 && u.queued+size > queueBytes) {
+		u.changed.Wait()
+	}
+	if u.failed != nil {
+		defer u.mu.Unlock()
+		return u.failed
+	}
+	u.sending[key]++
+	u.queued += size
+	u.mu.Unlock()
+	body := make([]byte, 0, size)
+	for _, p := range parts {
+		body = append(body, p...)
+	}
+	u.sent.Go(func() { // [S3Upload.end] waits for it
+		err := u.S3Store.Put(u.ctx, key, body)
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(u.sending, key)
+		u.queued -= size
+		if err != nil && u.failed == nil {
+			u.failed = err
+		}
+		u.changed.Broadcast()
+	})
+	return nil
+}
+
+// arrived waits until an object is not on its way any more.
+func (u *S3Upload) arrived(key string) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.held[key] = slices.Concat(parts...)
-	return nil
+	for u.sending[key] > 0 {
+		u.changed.Wait()
+	}
+	return u.failed
+}
+
+// idle waits until nothing is on its way.
+func (u *S3Upload) idle() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for len(u.sending) > 0 {
+		u.changed.Wait()
+	}
+	return u.failed
+}
+
+// end is idle for the last call, when nobody puts anything any more.
+func (u *S3Upload) end() error {
+	u.sent.Wait()
+	return u.idle()
+}
+
+// Create begins an object; see [Writer].
+func (u *S3Upload) Create(ctx context.Context, key string) (PendingObject, error) {
+	if err := u.check(ctx, key); err != nil {
+		return nil, err
+	}
+	if err := u.arrived(key); err != nil {
+		return nil, err
+	}
+	return u.S3Store.Create(ctx, key)
+}
+
+// Open opens an object that has arrived.
+func (u *S3Upload) Open(ctx context.Context, key string) (Object, error) {
+	if err := u.arrived(key); err != nil {
+		return nil, err
+	}
+	return u.S3Store.Open(ctx, key)
+}
+
+// List lists what has arrived.
+func (u *S3Upload) List(ctx context.Context, prefix string) ([]Entry, error) {
+	if err := u.idle(); err != nil {
+		return nil, err
+	}
+	return u.S3Store.List(ctx, prefix)
 }
 
 // Get reads an object, also one that is kept back.
@@ -165,6 +274,9 @@ func (u *S3Upload) Get(ctx context.Context, key string, dst []byte, limit int64)
 	u.mu.Unlock()
 	switch {
 	case !ok:
+		if err := u.arrived(key); err != nil {
+			return nil, err
+		}
 		return u.S3Store.Get(ctx, key, dst, limit)
 	case limit >= 0 && int64(len(held)) > limit:
 		return nil, tooLarge(u.Location(key), int64(len(held)), limit)
@@ -177,12 +289,18 @@ func (u *S3Upload) Delete(ctx context.Context, key string) error {
 	u.mu.Lock()
 	delete(u.held, key)
 	u.mu.Unlock()
+	if err := u.arrived(key); err != nil {
+		return err
+	}
 	return u.S3Store.Delete(ctx, key)
 }
 
 // Commit makes the node one: it writes what was kept back, the document that a
 // reader looks for first last, and removes the mark.
 func (u *S3Upload) Commit(ctx context.Context) error {
+	if err := u.end(); err != nil {
+		return err
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	// .zattrs, .zgroup, zarr.json: the names' order is the right one
@@ -196,6 +314,7 @@ func (u *S3Upload) Commit(ctx context.Context) error {
 
 // Abort removes all that was written, also after a Commit.
 func (u *S3Upload) Abort(ctx context.Context) error {
+	_ = u.end() // the reason of the Abort, or no matter
 	err := u.remove(ctx, func(key string) bool { return slices.Contains(nodeNames, key) })
 	return errors.Join(err, u.remove(ctx, nil))
 }

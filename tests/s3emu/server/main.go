@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/rclone/gofakes3"
@@ -56,8 +57,13 @@ func serve(listen, key, secret, bucket string, latency time.Duration) error {
 		return err
 	}
 	fmt.Println("http://" + l.Addr().String())
+	var conditional sync.Mutex
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(latency)
+		if r.Header.Get("If-None-Match") != "" { // looked at and written in one step, as Amazon does
+			conditional.Lock()
+			defer conditional.Unlock()
+		}
 		s3.ServeHTTP(w, r)
 	})}
 	go func() {
