@@ -15,8 +15,28 @@ while [ $# -gt 0 ]; do
   case $1 in
     --no-home | --pid | --cleanenv | -e | --containall | -C | --contain | -c | --ipc | --writable-tmpfs) shift ;;
     --nv) flags+=(--nv); shift ;;
-    -B | --bind | --pwd) flags+=("$1" "$2"); shift 2 ;;
-    --bind=* | --pwd=*) flags+=("$1"); shift ;;
+    --pwd)
+      # Where we are run-root goes by itself, and only then binds it.
+      [ "$2" = "$PWD" ] || flags+=(--pwd "$2")
+      shift 2
+      ;;
+    -B | --bind) flags+=("$1" "$2"); shift 2 ;;
+    --mount)
+      # Names with spaces, which run-root takes by a link only; the working folder it sees anyway.
+      source=$(sed -n 's/.*source=\([^,"]*\).*/\1/p' <<<"$2") target=$(sed -n 's/.*destination=\([^,"]*\).*/\1/p' <<<"$2")
+      case $target in
+        *[,:\ ]*) ;;
+        *)
+          links=${SIF_CACHE:-/tmp/sif-cache}/folders
+          mkdir -p "$links"
+          link=$links/$(cksum <<<"$source" | tr ' ' -)
+          ln -sfn "$source" "$link"
+          flags+=(--bind "$link:$target")
+          ;;
+      esac
+      shift 2
+      ;;
+    --bind=*) flags+=("$1"); shift ;;
     --env) export "${2?}"; shift 2 ;;
     -*) echo "apptainer (test double): flag $1 is not known" >&2; exit 255 ;;
     *) break ;;
