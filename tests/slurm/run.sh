@@ -186,9 +186,21 @@ if [ -e "$tmp/cluster/cgroups" ]; then
   ok '--mem ends below the memory of the job, with a warning' same "$(limits m_u8_v3raw "$launch/bmrc") $(grep -c 'is more than this job has: its control group ends at 1 GiB' "$launch/bmrc/reports/m_u8_v3raw.aip.json")" \
     "$((1 << 30)) $((896 << 20)) 1"
 fi
-nf bmrc-long run "$main" "${bmrc[@]}" --modules 'CUDA/12 Java/17' --before_script 'module use mine' --gpu_short_time '2 h' --short_partition main --n_levels 1
+# SLURM refuses a job for the moment, twice.
+mkdir "$tmp/busy"
+cat >"$tmp/busy/sbatch" <<SH
+#!/bin/bash
+echo x >>'$tmp/busy/count'
+[ "\$(wc -l <'$tmp/busy/count')" -gt 2 ] && exec '$(type -P sbatch)' "\$@"
+echo 'sbatch: error: QOSMaxSubmitJobPerUserLimit' >&2
+echo 'sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user'"'"'s size and/or time limits)' >&2
+exit 1
+SH
+chmod +x "$tmp/busy/sbatch"
+PATH=$tmp/busy:$PATH nf bmrc-long run "$main" "${bmrc[@]}" --modules 'CUDA/12 Java/17' --before_script 'module use mine' --gpu_short_time '2 h' --short_partition main --n_levels 1
 ok 'bmrc: which ones, and from when on, are parameters' same "$status $(jobs | grep 'JobName=nf-AIP' | tail -n 1 | grep -o ' Partition=[a-z_]*') $(jobs | grep 'JobName=nf-VERSIONS' | tail -n 1 | grep -o ' Partition=[a-z_]*')" \
   '0  Partition=gpu_long  Partition=main'
+ok 'a queue that is full is asked again' same "$(wc -l <"$tmp/busy/count") $(count 'retried' "$log")" '4 0'
 ok 'modules are loaded, then before_script is run, by every task' same "$(sort "$tmp/modules" | uniq -c | xargs)" '2 load CUDA/12 Java/17 2 use mine'
 
 # --- What SLURM would refuse ------------------------------------------------------------
@@ -196,10 +208,9 @@ ok 'modules are loaded, then before_script is run, by every task' same "$(sort "
 before=$(count_jobs)
 # refused ARGUMENTS...: exit status and message of a run.
 refused() { nf refused run "$main" "${chain[@]}" "$@"; echo "$status $(sed -n 's/^ERROR ~ //p' "$log")"; }
-ok 'a partition that does not exist' same "$(refused --gpu_partition gpus)" \
-  '2 parameter gpu_partition: SLURM has no partition gpus: there are main, short, long, gpu_short, gpu_long'
-ok 'a time limit that the partition does not have' same "$(refused --partition gpu_short)" \
-  '2 parameter stack_time: 12h is longer than a job may run in partition gpu_short (4h): it would wait for ever'
+ok 'a partition that does not exist' same "$(refused --gpu_partition gpus --partition gpu_short --preview_time '9 h')" \
+  "2 parameter gpu_partition: SLURM has no partition gpus: there are main, short, long, gpu_short, gpu_long"
+ok 'a time limit that a partition does not have' has "$tmp/refused.log" '^(ERROR ~ )?parameter preview_time: 9h is longer than a job may run in partition gpu_short \(4h\): it would wait for ever$'
 ok 'a GPU that is none' same "$(refused --gres tpu:1)" '2 parameter use_gpu: no node of partition main has a tpu: name one by gpu_partition, or give --use_gpu false'
 # A PATH with everything but SLURM's sbatch.
 mkdir "$tmp/elsewhere"
