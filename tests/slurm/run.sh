@@ -255,10 +255,14 @@ else
 fi
 mkdir "$tmp/path"
 ln -s "$root/scripts/nextflow.sh" "$tmp/path/nextflow"
-if apptainer=$(type -P apptainer); then
-  echo "containers run by $apptainer"
+# A root with fewer rights than usual needs a user namespace, as others do.
+how=
+apptainer=$(type -P apptainer) && ! "$apptainer" -s exec "$site/strata.sif" true >/dev/null 2>&1 && how=APPTAINER_USERNS=1
+if [ -n "$apptainer" ] && env $how "$apptainer" -s exec "$site/strata.sif" true; then
+  echo "containers run by $apptainer $how"
   # shellcheck disable=SC2016
-  printf '#!/bin/sh\necho "gpus=$APPTAINERENV_CUDA_VISIBLE_DEVICES apptainer $(echo "$*" | tr "\\n" " ")" >>%s\nexec %s "$@"\n' "$tmp/containers.log" "$apptainer" >"$tmp/path/apptainer"
+  printf '#!/bin/bash\nline=$(echo "gpus=$APPTAINERENV_CUDA_VISIBLE_DEVICES apptainer $*" | tr "\\n" " ")\necho "$line" >>%s\nexec env %s %s "$@"\n' \
+    "$tmp/containers.log" "$how" "$apptainer" >"$tmp/path/apptainer"
 else
   echo 'containers run by the double of apptainer'
   printf '#!/bin/sh\nSIF=%s SIF_CACHE=%s SIF_LOG=%s exec %s "$@"\n' "$root/bin/sif" "$tmp/roots" "$tmp/containers.log" "$here/apptainer.sh" >"$tmp/path/apptainer"
