@@ -2,8 +2,8 @@
 # The workflow through SLURM, on a cluster of this one machine: what jobs ask for,
 # GPUs, failures, cancelled jobs, resume, containers, and what README.md tells to do on a
 # cluster. Containers run by the apptainer of the PATH, else by its double
-# (apptainer.sh); their image is build/strata.sif where that is not older than the
-# programs, else a small one that is made here. Needs root (munge, device files);
+# (apptainer.sh); their image is build/strata.sif where that has the programs of bin/,
+# else a small one that is made here. Needs root (munge, device files);
 # without it one line says so and nothing is checked. KEEP=1 leaves the runs' folders.
 set -uo pipefail
 # shellcheck source-path=SCRIPTDIR source=../nextflow/lib.sh
@@ -246,10 +246,11 @@ chmod 755 "$site"
 site="${site%/.}/it's mine"
 mkdir "$site"
 image=$root/build/strata.sif
-if [ -e "$image" ] && [ -z "$(find "$root/bin/strata" -newer "$image")" ]; then
+# It is unpacked where the double of apptainer would do it.
+if [ -e "$image" ] && "$root/bin/sif" run-root -q --cache "$tmp/roots" "$image" true && cmp -s "$root/bin/strata" "$tmp"/roots/*/usr/local/bin/strata; then
   cp "$image" "$site/strata.sif"
 else
-  echo 'make image was not run since the programs were built: a small image is made'
+  echo 'build/strata.sif is not there, or has other programs: a small image is made'
   "$root/scripts/need.sh" mksquashfs squashfs-tools || exit 1
   small_image "$site/strata.sif" || exit 1
 fi
