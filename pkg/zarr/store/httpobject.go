@@ -27,6 +27,8 @@ type httpObject struct {
 	version version
 	tail    []byte // the last bytes, as they were at Open
 	closed  atomic.Bool
+
+	ranges ranges
 }
 
 // Open asks for the object's size and its last 64 KiB; see [Store].
@@ -130,67 +132,46 @@ func (o *httpObject) ReadAt(ctx context.Context, p []byte, off int64) (int, erro
 	if known := o.size - int64(len(o.tail)); off >= known {
 		return copy(p, o.tail[min(off, o.size)-known:]), eof
 	}
-	done := 0
-	err = o.store.retry(ctx, o.key, func(ctx context.Context) (bool, error) {
-		had := done
-		for done < want { // a server may send less than it was asked for
-			n, err := o.readOnce(ctx, p[done:], off+int64(done))
-			done += n
-			if err != nil {
-				return done-had >= goodProgress, err
-			}
-		}
-		return true, nil
-	})
+	n, err := o.read(ctx, p, off)
 	if err != nil {
-		return done, err
+		return n, err
 	}
-	return done, eof
+	return n, eof
 }
 
-// readOnce reads as much of p as one answer brings.
-func (o *httpObject) readOnce(ctx context.Context, p []byte, off int64) (int, error) {
-	r, err := o.store.send(ctx, http.MethodGet, o.key, http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", off, off+int64(len(p))-1)}})
-	if err != nil {
-		return 0, err
-	}
-	defer r.close()
+// answered checks the answer to a request for the bytes from off to end, and says from
+// where to where they come.
+func (o *httpObject) answered(r *response, off, end int64) (at, to int64, err error) {
 	switch r.StatusCode {
 	case http.StatusPartialContent:
 		c, err := parseContentRange(r.Header)
 		switch {
 		case err != nil:
-			return 0, permanent(err)
+			return 0, 0, permanent(err)
 		case c.first != off:
-			return 0, permanent(fmt.Errorf("asked for bytes from %d, the server sends %v", off, c))
+			return 0, 0, permanent(fmt.Errorf("asked for bytes from %d, the server sends %v", off, c))
 		case c.size >= 0 && c.size != o.size:
-			return 0, o.changed(fmt.Sprintf("it had %d bytes and now has %d", o.size, c.size))
+			return 0, 0, o.changed(fmt.Sprintf("it had %d bytes and now has %d", o.size, c.size))
 		}
-		p = p[:min(int64(len(p)), c.last-c.first+1)]
+		at, end = off, min(end, c.last+1)
 	case http.StatusOK:
 		switch {
 		case r.ContentLength >= 0 && r.ContentLength != o.size:
-			return 0, o.changed(fmt.Sprintf("it had %d bytes and now has %d", o.size, r.ContentLength))
+			return 0, 0, o.changed(fmt.Sprintf("it had %d bytes and now has %d", o.size, r.ContentLength))
 		case off > maxSkip:
-			return 0, permanent(fmt.Errorf("the server ignores range requests, and reading from byte %d would transfer all before it: %w", off, errors.ErrUnsupported))
+			return 0, 0, permanent(fmt.Errorf("the server ignores range requests, and reading from byte %d would transfer all before it: %w", off, errors.ErrUnsupported))
 		}
 	case http.StatusNotFound, http.StatusGone:
-		return 0, o.changed("it was removed")
+		return 0, 0, o.changed("it was removed")
 	case http.StatusRequestedRangeNotSatisfiable:
-		return 0, o.changed(fmt.Sprintf("byte %d of %d is gone", off, o.size))
+		return 0, 0, o.changed(fmt.Sprintf("byte %d of %d is gone", off, o.size))
 	default:
-		return 0, r.failure()
+		return 0, 0, r.failure()
 	}
 	if v := versionOf(r.Header); o.version.differs(v) {
-		return 0, o.changed(strings.TrimSpace(fmt.Sprintf("it was version %s %s and is %s %s", o.version.etag, o.version.modified, v.etag, v.modified)))
+		return 0, 0, o.changed(strings.TrimSpace(fmt.Sprintf("it was version %s %s and is %s %s", o.version.etag, o.version.modified, v.etag, v.modified)))
 	}
-	if r.StatusCode == http.StatusOK {
-		if _, err := io.CopyN(io.Discard, r.Body, off); err != nil {
-			return 0, cut(err)
-		}
-	}
-	n, err := io.ReadFull(r.Body, p)
-	return n, cut(err)
+	return at, end, nil
 }
 
 func (o *httpObject) changed(how string) error {
