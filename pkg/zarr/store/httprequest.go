@@ -48,7 +48,7 @@ func (s *HTTPStore) retry(ctx context.Context, key string, f func(context.Contex
 	pause := s.pause
 	for try := 1; ; try++ {
 		if err := ctx.Err(); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", s.Location(key), err)
 		}
 		progress, err := f(ctx)
 		if err == nil {

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"syscall"
@@ -77,7 +75,7 @@ func S3(ctx context.Context, address string, opts ...HTTPOption) (*S3Store, erro
 	s.web.client = &signed
 	s.client, err = minio.NewCore(endpoint.Host, &minio.Options{
 		Creds: p.credentials, Secure: endpoint.Scheme == "https", Region: p.region, BucketLookup: lookup,
-		Transport: transport(plain), MaxRetries: s.web.tries,
+		Transport: transport(plain), MaxRetries: 1, // see try
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", s.shown, endpoint, err)
@@ -168,24 +166,28 @@ func (s *S3Store) List(ctx context.Context, prefix string) ([]Entry, error) {
 	}
 	var list []Entry
 	found := false
-	for o := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: below}) {
-		if o.Err != nil {
-			return nil, s.failed(ctx, prefix, o.Err)
+	err := s.try(ctx, prefix, func(ctx context.Context) error {
+		list, found = nil, false
+		for o := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: below}) {
+			if o.Err != nil {
+				return o.Err
+			}
+			found = true
+			name := strings.TrimPrefix(o.Key, below)
+			folder := strings.HasSuffix(name, "/")
+			name = strings.TrimSuffix(name, "/")
+			if checkKey(name) != nil || strings.Contains(name, "/") {
+				continue // the mark of an empty folder that some programs make, or no name of ours
+			}
+			e := Entry{Name: name, Dir: folder}
+			if !folder {
+				e.Size = o.Size
+			}
+			list = append(list, e)
 		}
-		found = true
-		name := strings.TrimPrefix(o.Key, below)
-		folder := strings.HasSuffix(name, "/")
-		name = strings.TrimSuffix(name, "/")
-		if checkKey(name) != nil || strings.Contains(name, "/") {
-			continue // the mark of an empty folder that some programs make, or no name of ours
-		}
-		e := Entry{Name: name, Dir: folder}
-		if !folder {
-			e.Size = o.Size
-		}
-		list = append(list, e)
-	}
-	if err := ctx.Err(); err != nil {
+		return ctx.Err()
+	})
+	if err != nil {
 		return nil, err
 	}
 	if !found {
@@ -202,28 +204,34 @@ func (s *S3Store) List(ctx context.Context, prefix string) ([]Entry, error) {
 	return list, nil
 }
 
-// failed is an error of the protocol's library in the words of this package.
-func (s *S3Store) failed(ctx context.Context, key string, err error) error {
-	where := s.Location(key)
-	if e := ctx.Err(); e != nil {
-		return fmt.Errorf("%s: %w", where, e)
+// try sends requests of the protocol's library until they succeed, as the store of web
+// addresses does with its own. f begins anew each time: the library would read a body again
+// while its first reader still does.
+func (s *S3Store) try(ctx context.Context, key string, f func(ctx context.Context) error) error {
+	return s.web.retry(ctx, key, func(ctx context.Context) (bool, error) { return false, s.meaning(f(ctx)) })
+}
+
+// meaning is an error of the protocol's library in the words of this package.
+func (s *S3Store) meaning(err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, ErrOccupied) {
+		return permanent(err)
 	}
 	r := minio.ToErrorResponse(err)
 	said := errors.New(strings.ToLower(strings.TrimSuffix(strings.ReplaceAll(err.Error(), "\n", " "), ".")))
-	var network net.Error
 	switch {
 	case r.Code == "NoSuchBucket":
-		return fmt.Errorf("%s: there is no bucket %s: %w", where, s.bucket, fs.ErrNotExist)
+		return permanent(fmt.Errorf("there is no bucket %s: %w", s.bucket, fs.ErrNotExist))
 	case r.Code == "NoSuchKey":
-		return fmt.Errorf("%s: %w", where, fs.ErrNotExist)
+		return permanent(fs.ErrNotExist)
 	case r.StatusCode == http.StatusForbidden || r.StatusCode == http.StatusUnauthorized:
-		return fmt.Errorf("%s: the server answers %s: %w: %w", where, r.Code, said, fs.ErrPermission)
-	case r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests || r.Code == "SlowDown" || r.Code == "" || errors.As(err, &network):
-		var address *url.Error
-		if errors.As(err, &address) {
-			said = address.Err
-		}
-		return unavailableError{fmt.Errorf("%s: tried %d times: %w", where, s.web.tries, said)}
+		return permanent(fmt.Errorf("the server answers %s: %w: %w", r.Code, said, fs.ErrPermission))
+	case r.Code == "":
+		return withoutURL(err) // the network
+	case r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusRequestTimeout || r.Code == "SlowDown":
+		return fmt.Errorf("the server answers %s: %w", r.Code, said)
 	}
-	return fmt.Errorf("%s: the server answers %s: %w", where, r.Code, said)
+	return permanent(fmt.Errorf("the server answers %s: %w", r.Code, said))
 }

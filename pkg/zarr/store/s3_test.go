@@ -512,9 +512,9 @@ func TestS3OneOfManyBegins(t *testing.T) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	won := 0
-	for range 6 {
+	for i := range 6 {
 		wg.Go(func() {
-			_, err := s.Begin(bg, "one of six", false)
+			_, err := s.Begin(bg, fmt.Sprint("number ", i), false)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {

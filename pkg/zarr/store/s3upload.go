@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,24 +72,41 @@ func (s *S3Store) Begin(ctx context.Context, owner string, replace bool) (*S3Upl
 			return nil, err
 		}
 	}
+	if err := s.mark(ctx, owner); err != nil {
+		return nil, err
+	}
+	u := &S3Upload{S3Store: s, held: map[string][]byte{}, sending: map[string]int{}, ctx: ctx}
+	u.changed.L = &u.mu
+	return u, nil
+}
+
+// mark writes the mark, unless another run has.
+func (s *S3Store) mark(ctx context.Context, owner string) error {
 	options := minio.PutObjectOptions{}
 	options.SetMatchETagExcept("*") // of two runs that begin at once, one finds the other's
-	for {
-		_, err := s.client.PutObject(ctx, s.bucket, s.prefix+markName, strings.NewReader(owner), int64(len(owner)), "", "", options)
-		code := minio.ToErrorResponse(err).StatusCode
-		switch {
-		case err == nil:
-			u := &S3Upload{S3Store: s, held: map[string][]byte{}, sending: map[string]int{}, ctx: ctx}
-			u.changed.L = &u.mu
-			return u, nil
-		case code == http.StatusPreconditionFailed || code == http.StatusConflict:
-			return nil, fmt.Errorf("%s: %w: another run began to write there just now", s.shown, ErrOccupied)
-		case code == http.StatusNotImplemented && len(options.Header()) > 0:
-			options = minio.PutObjectOptions{}
-		default:
-			return nil, s.failed(ctx, markName, err)
+	err := s.try(ctx, markName, func(ctx context.Context) error {
+		put := func() error {
+			_, err := s.client.PutObject(ctx, s.bucket, s.prefix+markName, strings.NewReader(owner), int64(len(owner)), "", "", options)
+			return err
 		}
+		err := put()
+		switch minio.ToErrorResponse(err).StatusCode {
+		case http.StatusNotImplemented: // a server without conditions
+			options = minio.PutObjectOptions{}
+			err = put()
+		case http.StatusPreconditionFailed, http.StatusConflict:
+			return ErrOccupied
+		}
+		return err
+	})
+	if !errors.Is(err, ErrOccupied) {
+		return err
 	}
+	// It may be ours: of a request whose answer was lost.
+	if there, e := s.Get(ctx, markName, nil, 1<<10); e == nil && string(there) == owner {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: another run began to write there just now", s.shown, ErrOccupied)
 }
 
 // mayBegin looks at what is there.
@@ -132,31 +150,30 @@ func printable(text string) string {
 // remove removes the objects below the prefix; of those, which picks, if it is not
 // nil, from the ones that are directly there.
 func (s *S3Store) remove(ctx context.Context, which func(key string) bool) error {
-	var failed, listed error
-	objects := make(chan minio.ObjectInfo)
-	go func() { // ends before the results do
-		defer close(objects)
-		for o := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, Recursive: which == nil}) {
-			if o.Err != nil {
-				listed = s.failed(ctx, "", o.Err)
-				return
+	return s.try(ctx, "", func(ctx context.Context) error {
+		var failed, listed error
+		objects := make(chan minio.ObjectInfo)
+		go func() { // ends before the results do
+			defer close(objects)
+			for o := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, Recursive: which == nil}) {
+				if o.Err != nil {
+					listed = o.Err
+					return
+				}
+				if which == nil || which(strings.TrimPrefix(o.Key, s.prefix)) {
+					objects <- minio.ObjectInfo{Key: o.Key}
+				}
 			}
-			if which == nil || which(strings.TrimPrefix(o.Key, s.prefix)) {
-				objects <- minio.ObjectInfo{Key: o.Key}
+		}()
+		for r := range s.client.RemoveObjectsWithResult(ctx, s.bucket, objects, minio.RemoveObjectsOptions{}) {
+			if failed == nil {
+				failed = r.Err
 			}
 		}
-	}()
-	for r := range s.client.RemoveObjectsWithResult(ctx, s.bucket, objects, minio.RemoveObjectsOptions{}) {
-		if r.Err != nil && failed == nil {
-			failed = s.failed(ctx, strings.TrimPrefix(r.ObjectName, s.prefix), r.Err)
+		for range objects { // of a removal that ended early
 		}
-	}
-	for range objects { // of a removal that ended early
-	}
-	if listed != nil {
-		return listed
-	}
-	return errors.Join(failed, ctx.Err())
+		return cmp.Or(ctx.Err(), listed, failed)
+	})
 }
 
 // Put writes an object, or keeps back a document of the node itself.

@@ -54,29 +54,39 @@ func (s *S3Store) check(ctx context.Context, key string) error {
 func (s *S3Store) upload(ctx context.Context, key string, body io.ReaderAt, size int64) error {
 	name := s.prefix + key
 	if size <= partSize {
-		_, err := s.client.PutObject(ctx, s.bucket, name, io.NewSectionReader(body, 0, size), size, "", "", minio.PutObjectOptions{})
-		if err != nil {
-			return s.failed(ctx, key, err)
-		}
-		return nil
+		return s.try(ctx, key, func(ctx context.Context) error {
+			_, err := s.client.PutObject(ctx, s.bucket, name, io.NewSectionReader(body, 0, size), size, "", "", minio.PutObjectOptions{})
+			return err
+		})
 	}
-	id, err := s.client.NewMultipartUpload(ctx, s.bucket, name, minio.PutObjectOptions{})
+	var id string
+	err := s.try(ctx, key, func(ctx context.Context) (err error) {
+		id, err = s.client.NewMultipartUpload(ctx, s.bucket, name, minio.PutObjectOptions{})
+		return err
+	})
 	if err != nil {
-		return s.failed(ctx, key, err)
+		return err
 	}
-	if err = s.uploadParts(ctx, name, id, body, size); err == nil {
+	if err = s.uploadParts(ctx, key, id, body, size); err == nil {
 		return nil
 	}
-	ctx2, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
-	err = s.failed(ctx, key, err)
-	if e := s.client.AbortMultipartUpload(ctx2, s.bucket, name, id); e != nil && minio.ToErrorResponse(e).Code != "NoSuchUpload" {
+	e := s.try(late, key, func(ctx context.Context) error {
+		err := s.client.AbortMultipartUpload(ctx, s.bucket, name, id)
+		if minio.ToErrorResponse(err).Code == "NoSuchUpload" {
+			return nil
+		}
+		return err
+	})
+	if e != nil {
 		err = fmt.Errorf("%w (and its parts are left in the bucket: %w)", err, e)
 	}
 	return err
 }
 
-func (s *S3Store) uploadParts(ctx context.Context, name, id string, body io.ReaderAt, size int64) error {
+func (s *S3Store) uploadParts(ctx context.Context, key, id string, body io.ReaderAt, size int64) error {
+	name := s.prefix + key
 	part := max(partSize, (size+maxParts-1)/maxParts)
 	done := make([]minio.CompletePart, (size+part-1)/part)
 	g, gctx := errgroup.WithContext(ctx)
@@ -84,17 +94,21 @@ func (s *S3Store) uploadParts(ctx context.Context, name, id string, body io.Read
 	for i := range done {
 		at := int64(i) * part
 		g.Go(func() error {
-			n := min(part, size-at)
-			p, err := s.client.PutObjectPart(gctx, s.bucket, name, id, i+1, io.NewSectionReader(body, at, n), n, minio.PutObjectPartOptions{})
-			done[i] = minio.CompletePart{PartNumber: i + 1, ETag: p.ETag}
-			return err
+			return s.try(gctx, key, func(ctx context.Context) error {
+				n := min(part, size-at)
+				p, err := s.client.PutObjectPart(ctx, s.bucket, name, id, i+1, io.NewSectionReader(body, at, n), n, minio.PutObjectPartOptions{})
+				done[i] = minio.CompletePart{PartNumber: i + 1, ETag: p.ETag}
+				return err
+			})
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	_, err := s.client.CompleteMultipartUpload(ctx, s.bucket, name, id, done, minio.PutObjectOptions{})
-	return err
+	return s.try(ctx, key, func(ctx context.Context) error {
+		_, err := s.client.CompleteMultipartUpload(ctx, s.bucket, name, id, done, minio.PutObjectOptions{})
+		return err
+	})
 }
 
 // Delete removes the object key; see [Writer]. A prefix that other objects share
@@ -103,11 +117,13 @@ func (s *S3Store) Delete(ctx context.Context, key string) error {
 	if err := s.check(ctx, key); err != nil {
 		return err
 	}
-	err := s.client.RemoveObject(ctx, s.bucket, s.prefix+key, minio.RemoveObjectOptions{})
-	if err != nil && minio.ToErrorResponse(err).Code != "NoSuchKey" {
-		return s.failed(ctx, key, err)
-	}
-	return nil
+	return s.try(ctx, key, func(ctx context.Context) error {
+		err := s.client.RemoveObject(ctx, s.bucket, s.prefix+key, minio.RemoveObjectOptions{})
+		if minio.ToErrorResponse(err).Code == "NoSuchKey" {
+			return nil
+		}
+		return err
+	})
 }
 
 // Create begins an object; see [Writer]. Until Commit it is a temporary file: parts
