@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/cufile"
@@ -29,6 +31,8 @@ type File struct {
 	registering sync.Once
 	handle      *cufile.Handle // nil: cuFile does not take the file
 	refused     error          // why
+
+	counts counts
 }
 
 // Name is the path that the file was opened by.
@@ -71,15 +75,89 @@ func (f *File) Write(ctx context.Context, src gpu.Span, off int64) error {
 }
 
 // ReadAt fills host memory from byte off of the file on. A file that ends before is an
-// error of [io.ErrUnexpectedEOF].
+// error of [io.ErrUnexpectedEOF]. What is no more than a task is read by the caller, without
+// the pool's threads and without allocating.
 func (f *File) ReadAt(ctx context.Context, dst []byte, off int64) error {
-	return f.GoReadAt(ctx, dst, off).Wait()
+	if int64(len(dst)) > f.pool.settings.TaskSize || off < 0 {
+		return f.GoReadAt(ctx, dst, off).Wait()
+	}
+	return f.alone(ctx, dst, off, false)
 }
 
-// WriteAt writes host memory to the file, from byte off on.
+// WriteAt writes host memory to the file, from byte off on; see [File.ReadAt].
 func (f *File) WriteAt(ctx context.Context, src []byte, off int64) error {
-	return f.GoWriteAt(ctx, src, off).Wait()
+	if int64(len(src)) > f.pool.settings.TaskSize || off < 0 {
+		return f.GoWriteAt(ctx, src, off).Wait()
+	}
+	return f.alone(ctx, src, off, true)
 }
+
+// alone reads or writes host memory in the caller's goroutine.
+func (f *File) alone(ctx context.Context, b []byte, off int64, write bool) error {
+	err := ctx.Err()
+	if err == nil {
+		err = f.enter()
+	}
+	if err != nil {
+		return f.failure(write, off, err)
+	}
+	defer f.requests.Done()
+	if len(b) == 0 {
+		return nil
+	}
+	start := time.Now()
+	if write {
+		err = f.writeFull(b, off)
+	} else {
+		err = f.readFull(b, off)
+	}
+	f.took(start)
+	if err != nil {
+		return f.failure(write, off, err)
+	}
+	f.count(host, int64(len(b)))
+	return nil
+}
+
+// enter begins a use of the file; requests.Done ends it.
+func (f *File) enter() error {
+	p := f.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case f.closed:
+		return fs.ErrClosed
+	case p.closed:
+		return errClosedPool
+	}
+	f.requests.Add(1)
+	return nil
+}
+
+// failure is an error with the file and the place.
+func (f *File) failure(write bool, off int64, err error) error {
+	verb := "read"
+	if write {
+		verb = "write"
+	}
+	var at *placed
+	if errors.As(err, &at) {
+		off, err = at.off, at.err
+	}
+	return fmt.Errorf("%s %s at byte %d: %w", verb, f.path, off, err)
+}
+
+// Stats is what has been moved of the file so far.
+func (f *File) Stats() Stats { return f.counts.load() }
+
+// Cached is how many of n bytes from byte off on the page cache holds; see [Cached].
+func (f *File) Cached(off, n int64) (int64, error) { return Cached(f.file, off, n) }
+
+// DropCached lets the page cache forget n bytes from byte off on; see [DropCached].
+func (f *File) DropCached(off, n int64) error { return DropCached(f.file, off, n) }
+
+// Prefetch asks for n bytes from byte off on to be read into the page cache; see [Prefetch].
+func (f *File) Prefetch(off, n int64) error { return Prefetch(f.file, off, n) }
 
 // GoRead begins [File.Read].
 func (f *File) GoRead(ctx context.Context, dst gpu.Span, off int64) *Pending {
@@ -137,15 +215,7 @@ func (p *Pending) Wait() error {
 	if r.err == nil {
 		return nil
 	}
-	verb := "read"
-	if r.write {
-		verb = "write"
-	}
-	var at *placed
-	if errors.As(r.err, &at) {
-		return fmt.Errorf("%s %s at byte %d: %w", verb, r.file.path, at.off, at.err)
-	}
-	return fmt.Errorf("%s %s at byte %d: %w", verb, r.file.path, r.off+r.errAt, r.err)
+	return r.file.failure(r.write, r.off+r.errAt, r.err)
 }
 
 // placed is an error with its place in the file.

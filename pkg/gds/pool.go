@@ -8,7 +8,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
@@ -37,15 +37,17 @@ type Pool struct {
 
 	straight straight
 
-	counts struct{ readStraight, writtenStraight, readBounced, writtenBounced, host, fallbacks atomic.Int64 }
+	counts counts
 }
 
-// Stats is what a pool has moved, in bytes, and how often it had to do it again.
+// Stats is what a pool, or of one file, has been moved, in bytes, how often it had to be
+// done again, and how long it took.
 type Stats struct {
-	ReadStraight, WrittenStraight int64 // between file and device by cuFile
-	ReadBounced, WrittenBounced   int64 // between file and device by way of the host
-	Host                          int64 // between file and host memory that callers gave
-	Fallbacks                     int64 // pieces that failed by cuFile and went by way of the host
+	ReadStraight, WrittenStraight int64   // between file and device by cuFile
+	ReadBounced, WrittenBounced   int64   // between file and device by way of the host
+	Host                          int64   // between file and host memory that callers gave
+	Fallbacks                     int64   // pieces that failed by cuFile and went by way of the host
+	Latency                       Latency // of tasks, from the first byte to the last
 }
 
 // NewPool starts the threads. Without a device (nil) only host memory can be read into
@@ -107,14 +109,7 @@ func (p *Pool) Memory() int64 {
 }
 
 // Stats is what the pool has moved so far.
-func (p *Pool) Stats() Stats {
-	c := &p.counts
-	return Stats{
-		ReadStraight: c.readStraight.Load(), WrittenStraight: c.writtenStraight.Load(),
-		ReadBounced: c.readBounced.Load(), WrittenBounced: c.writtenBounced.Load(),
-		Host: c.host.Load(), Fallbacks: c.fallbacks.Load(),
-	}
-}
+func (p *Pool) Stats() Stats { return p.counts.load() }
 
 // Close waits for what is under way, ends the threads and gives back what they had. Files
 // must be closed before.
@@ -179,6 +174,7 @@ type request struct {
 type task struct {
 	*request
 	from, len int64 // from the request's beginning
+	start     time.Time
 }
 
 func (t task) device() bool { return t.host == nil }
@@ -227,7 +223,7 @@ func (p *Pool) take(wait bool) (task, bool) {
 				p.drop(r)
 				continue
 			}
-			t := task{r, r.next, firstTask(r.off+r.next, r.n-r.next, p.settings.TaskSize)}
+			t := task{r, r.next, firstTask(r.off+r.next, r.n-r.next, p.settings.TaskSize), time.Now()}
 			r.next += t.len
 			r.running++
 			if r.next == r.n {
@@ -261,6 +257,8 @@ func (p *Pool) finish(t task, err error) {
 	t.running--
 	if err != nil {
 		t.fail(t.from, err)
+	} else {
+		t.file.took(t.start)
 	}
 	if t.err != nil {
 		p.drop(t.request)

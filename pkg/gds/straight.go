@@ -135,10 +135,10 @@ func (w *worker) moveStraight(t task, from, to int64) (done int64, why, err erro
 		}
 		done += n
 		if t.write {
-			w.pool.counts.writtenStraight.Add(n)
+			t.file.count(writtenStraight, n)
 			w.pool.device.CountStraight(0, n)
 		} else {
-			w.pool.counts.readStraight.Add(n)
+			t.file.count(readStraight, n)
 			w.pool.device.CountStraight(n, 0)
 		}
 	}
@@ -147,7 +147,7 @@ func (w *worker) moveStraight(t task, from, to int64) (done int64, why, err erro
 
 // fellBack counts a task that cuFile did not do to its end, and warns of the first.
 func (p *Pool) fellBack(t task, why error) {
-	p.counts.fallbacks.Add(1)
+	t.file.count(fallbacks, 1)
 	p.device.CountFallback()
 	p.straight.warning.Do(func() {
 		verb := "read"

@@ -54,7 +54,7 @@ func (w *worker) other(t task) error {
 			return err
 		}
 	}
-	w.pool.counts.host.Add(t.len)
+	t.file.count(host, t.len)
 	return nil
 }
 
@@ -169,7 +169,7 @@ func (w *worker) readBounced(t task, done int64, fellBack func()) {
 		w.stream.Upload(t.dev.From(t.from+done, int64(len(b))), b)
 		w.current ^= 1
 		done += int64(len(b))
-		w.pool.counts.readBounced.Add(int64(len(b)))
+		t.file.count(readBounced, int64(len(b)))
 	}
 	if err != nil {
 		_ = w.flush() // nothing of this task is under way when it ends
@@ -239,7 +239,7 @@ func (w *worker) writeBounced(t task, done, end int64) error {
 			_ = w.stream.Wait() // nothing of this task is under way when it ends
 			return err
 		}
-		w.pool.counts.writtenBounced.Add(int64(len(b)))
+		t.file.count(writtenBounced, int64(len(b)))
 	}
 	return nil
 }

@@ -1,0 +1,70 @@
+package gds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"strata/pkg/gpu"
+)
+
+// Op is one read or write of a batch: of host memory, or of device memory.
+type Op struct {
+	File   *File
+	Off    int64 // in the file
+	Write  bool
+	Host   []byte
+	Device gpu.Span // where Host is nil
+}
+
+// Batch is reads and writes that were begun together.
+type Batch struct{ pending []*Pending }
+
+// Begin begins reads and writes, which the pool's threads work off in that order. All
+// files are of this pool. The memory must not be used before [Batch.Wait].
+func (p *Pool) Begin(ctx context.Context, ops ...Op) *Batch {
+	b := &Batch{pending: make([]*Pending, len(ops))}
+	for i, o := range ops {
+		r := &request{ctx: ctx, file: o.File, write: o.Write, host: o.Host, dev: o.Device, off: o.Off, n: int64(len(o.Host))}
+		if o.Host == nil {
+			r.n = o.Device.Bytes()
+		}
+		b.pending[i] = o.File.begin(r)
+	}
+	return b
+}
+
+// Len is how many there are.
+func (b *Batch) Len() int { return len(b.pending) }
+
+// Done is how many have ended.
+func (b *Batch) Done() int {
+	n := 0
+	for _, p := range b.pending {
+		select {
+		case <-p.request.done:
+			n++
+		default:
+		}
+	}
+	return n
+}
+
+// Cancel lets no more tasks of the batch begin. Those that have begun are waited for by
+// [Batch.Wait], which returns [context.Canceled] for what was not done.
+func (b *Batch) Cancel() {
+	for _, p := range b.pending {
+		p.request.file.pool.cancel(p.request, context.Canceled)
+	}
+}
+
+// Wait waits for all of them. Its error joins theirs, each with its number in the batch.
+func (b *Batch) Wait() error {
+	var failed []error
+	for i, p := range b.pending {
+		if err := p.Wait(); err != nil {
+			failed = append(failed, fmt.Errorf("operation %d of %d: %w", i, len(b.pending), err))
+		}
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,96 @@
+package gds
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Cached is how many of n bytes from byte off of a file on the page cache holds, in whole
+// pages; n ≤ 0 means to the file's end. The system tells it only to those who own the file or
+// may write it: for others it is [errors.ErrUnsupported], as it is where the system cannot say.
+//
+// Linux 6.5 and newer answer at once (cachestat), older ones page by page (mincore).
+func Cached(f *os.File, off, n int64) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if off < 0 {
+		return 0, fmt.Errorf("page cache of %s: the position %d is negative", f.Name(), off)
+	}
+	if rest := info.Size() - off; n <= 0 || n > rest {
+		n = rest
+	}
+	if n <= 0 {
+		return 0, nil
+	}
+	if !tells(f, info) {
+		return 0, fmt.Errorf("page cache of %s: told to its owner and to those who may write it: %w", f.Name(), errors.ErrUnsupported)
+	}
+	var s unix.Cachestat_t
+	err = unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{Off: uint64(off), Len: uint64(n)}, &s, 0)
+	if err == nil {
+		return min(int64(s.Cache)*int64(os.Getpagesize()), n), nil
+	}
+	return resident(f, off, n)
+}
+
+func tells(f *os.File, info os.FileInfo) bool {
+	if s, ok := info.Sys().(*unix.Stat_t); ok && int(s.Uid) == os.Geteuid() {
+		return true
+	}
+	return unix.Faccessat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.W_OK, unix.AT_EACCESS) == nil
+}
+
+// window is how much of a file is mapped at a time to look at its pages.
+const window = 1 << 30
+
+// resident is Cached by mincore.
+func resident(f *os.File, off, n int64) (int64, error) {
+	size := int64(os.Getpagesize())
+	first := off / size * size
+	var in int64
+	pages := make([]byte, window/size)
+	for at := first; at < off+n; at += window {
+		part := min(off+n-at, window)
+		b, err := unix.Mmap(int(f.Fd()), at, int(part), unix.PROT_READ, unix.MAP_SHARED)
+		if err != nil {
+			return 0, fmt.Errorf("page cache of %s: %w: %w", f.Name(), err, errors.ErrUnsupported)
+		}
+		count := (part + size - 1) / size
+		_, _, e := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&b[0])), uintptr(part), uintptr(unsafe.Pointer(&pages[0])))
+		_ = unix.Munmap(b) // it was mapped
+		if e != 0 {
+			return 0, fmt.Errorf("page cache of %s: %w: %w", f.Name(), e, errors.ErrUnsupported)
+		}
+		for _, p := range pages[:count] {
+			in += int64(p & 1)
+		}
+	}
+	return min(in*size, n), nil
+}
+
+// DropCached writes what is new of a file to the device and asks the system to forget n
+// bytes from byte off on; n ≤ 0 means to its end. What others are using stays.
+func DropCached(f *os.File, off, n int64) error {
+	if err := unix.Fdatasync(int(f.Fd())); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EROFS) {
+		return fmt.Errorf("flush %s: %w", f.Name(), err)
+	}
+	if err := unix.Fadvise(int(f.Fd()), off, max(n, 0), unix.FADV_DONTNEED); err != nil {
+		return fmt.Errorf("drop %s from the page cache: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// Prefetch asks the system to read n bytes of a file from byte off on into the page cache,
+// and does not wait for it; n ≤ 0 means to its end.
+func Prefetch(f *os.File, off, n int64) error {
+	if err := unix.Fadvise(int(f.Fd()), off, max(n, 0), unix.FADV_WILLNEED); err != nil {
+		return fmt.Errorf("read %s ahead: %w", f.Name(), err)
+	}
+	return nil
+}

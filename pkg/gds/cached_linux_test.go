@@ -1,0 +1,54 @@
+package gds
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+
+	"strata/pkg/gds/settings"
+)
+
+func TestPageCache(t *testing.T) {
+	const n = 64 << 12
+	f := open(t, hostPool(t, settings.Default()), fileOf(t, noise(n+100)), os.O_RDWR)
+	b := make([]byte, n+100)
+	if err := f.ReadAt(context.Background(), b, 0); err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Cached(0, 0)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil || got != n+100 {
+		t.Errorf("after a read: %d bytes, %v; want %d", got, err, n+100)
+	}
+	if again, err := resident(f.file, 0, n+100); err != nil || again != got {
+		t.Errorf("page by page: %d bytes, %v", again, err)
+	}
+	if part, err := f.Cached(4096, 8192); err != nil || part != 8192 {
+		t.Errorf("a part: %d bytes, %v", part, err)
+	}
+	if err := f.DropCached(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	left, err := f.Cached(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := resident(f.file, 0, n+100); err != nil || again != left {
+		t.Errorf("page by page: %d bytes, %v; at once %d", again, err, left)
+	}
+	if left == got {
+		t.Skip("this file system keeps files in memory") // tmpfs has no other place
+	}
+	if err := f.Prefetch(0, 0); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.Cached(-1, 0); err == nil {
+		t.Error("a negative position")
+	}
+	if beyond, err := f.Cached(1<<40, 0); err != nil || beyond != 0 {
+		t.Errorf("beyond the end: %d, %v", beyond, err)
+	}
+}

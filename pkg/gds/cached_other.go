@@ -1,0 +1,24 @@
+//go:build !linux
+
+package gds
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Cached is not known on this system: [errors.ErrUnsupported].
+func Cached(f *os.File, _, _ int64) (int64, error) {
+	return 0, fmt.Errorf("page cache of %s: %w", f.Name(), errors.ErrUnsupported)
+}
+
+// DropCached does nothing on this system: [errors.ErrUnsupported].
+func DropCached(f *os.File, _, _ int64) error {
+	return fmt.Errorf("drop %s from the page cache: %w", f.Name(), errors.ErrUnsupported)
+}
+
+// Prefetch does nothing on this system: [errors.ErrUnsupported].
+func Prefetch(f *os.File, _, _ int64) error {
+	return fmt.Errorf("read %s ahead: %w", f.Name(), errors.ErrUnsupported)
+}
