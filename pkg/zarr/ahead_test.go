@@ -108,3 +108,35 @@ func TestReadAheadIsBounded(t *testing.T) {
 		t.Errorf("%d, %d free", n, p.free)
 	}
 }
+
+// A server that ends its connections gets fewer requests at a time.
+func TestReadAheadOfFleetingConnections(t *testing.T) {
+	dir := t.TempDir()
+	a, err := CreateArray(context.Background(), store.Folder(dir), "", Spec{Shape: []int{64}, Chunks: []int{1}, DType: dtype.Uint16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := bytes.Repeat([]byte{1, 2}, 64)
+	if err := a.Write(context.Background(), a.Bounds(), want); err != nil {
+		t.Fatal(err)
+	}
+	far := &farStore{n: 1000, enough: make(chan struct{}), files: http.FileServer(http.Dir(dir))}
+	server := httptest.NewUnstartedServer(far)
+	server.Config.SetKeepAlivesEnabled(false)
+	server.Start()
+	defer server.Close()
+	st := store.HTTP(server.URL)
+	defer st.Close()
+	b, err := OpenArray(context.Background(), st, "", Workers(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	got := make([]byte, len(want))
+	if err := b.Read(context.Background(), b.Bounds(), got); err != nil || !bytes.Equal(got, want) {
+		t.Fatal(err)
+	}
+	if far.most != 4 {
+		t.Errorf("%d requests at a time, want 4", far.most)
+	}
+}

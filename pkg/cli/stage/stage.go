@@ -32,15 +32,15 @@ func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
 	if st, err = readBy(r, st); err != nil {
 		return nil, err
 	}
-	if far, ok := st.(store.Distant); ok {
-		r.Options.Requests = max(r.Options.Requests, far.Requests())
-	}
 	in, err := ngff.OpenPresent(ctx, st, key, zarr.Workers(1), zarr.Meter(r.Meter))
 	if errors.Is(err, store.ErrNoDirect) {
 		return nil, cli.Usage("--backend direct cannot read %w; give auto or host", err)
 	}
 	if err != nil {
 		return nil, cli.BadInput(err)
+	}
+	if far, ok := st.(store.Distant); ok {
+		r.Options.Requests = max(r.Options.Requests, far.Requests())
 	}
 	for _, w := range in.Warnings {
 		r.Warn("%s", w)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,6 +31,7 @@ type HTTPStore struct {
 	idle   time.Duration
 
 	requests int
+	fleeting atomic.Bool // the server ends connections after an answer
 }
 
 var _ Distant = (*HTTPStore)(nil)
@@ -57,11 +59,20 @@ func Retry(tries int, pause time.Duration) HTTPOption {
 func IdleTimeout(d time.Duration) HTTPOption { return func(s *HTTPStore) { s.idle = d } }
 
 // AtOnce sets how many requests users of the store should have on their way at a
-// time (default 32).
+// time (default 32). To a server that ends each connection after its answer there are
+// at most 4: more connections than it takes at once would wait for seconds.
 func AtOnce(requests int) HTTPOption { return func(s *HTTPStore) { s.requests = max(requests, 1) } }
 
-// Requests is what [AtOnce] has set.
-func (s *HTTPStore) Requests() int { return s.requests }
+// Requests is what [AtOnce] says, by the answers that have come so far.
+func (s *HTTPStore) Requests() int {
+	if s.fleeting.Load() {
+		return min(s.requests, fleetingRequests)
+	}
+	return s.requests
+}
+
+// fleetingRequests is less than the connections that the smallest servers let wait, 5.
+const fleetingRequests = 4
 
 const (
 	maxPause      = 10 * time.Second

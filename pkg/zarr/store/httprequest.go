@@ -142,6 +142,9 @@ func (s *HTTPStore) send(ctx context.Context, method, key string, header http.He
 		}
 		return fail(err)
 	}
+	if resp.Close || !resp.ProtoAtLeast(1, 1) {
+		s.fleeting.Store(true)
+	}
 	resp.Body = &watched{body: resp.Body, ctx: ctx, idle: idle, timeout: s.idle}
 	r := &response{Response: resp, cancel: cancel, idle: idle}
 	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" && resp.StatusCode < 300 {

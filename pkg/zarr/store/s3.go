@@ -141,8 +141,8 @@ func (s *signing) RoundTrip(req *http.Request) (*http.Response, error) {
 // Location is key's address as users write it, s3://bucket/prefix/key.
 func (s *S3Store) Location(key string) string { return s.web.Location(key) }
 
-// Requests is what [AtOnce] has set.
-func (s *S3Store) Requests() int { return s.web.requests }
+// Requests is that of the store of web addresses; see [AtOnce].
+func (s *S3Store) Requests() int { return s.web.Requests() }
 
 // Close closes connections that are not in use.
 func (s *S3Store) Close() error { return s.web.Close() }
