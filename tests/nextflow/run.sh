@@ -432,7 +432,7 @@ ok 'nextflow on the PATH is used' same "$(launcher 2>&1)" 'own info'
 onpath 23.10
 touch -d '2020-01-01' "$tmp/path/nextflow"
 ok 'but not an older one' has <(launcher 2>&1) 'nextflow on the PATH \(23.10.1\) is older than 24.10'
-for tool in bash dirname sed sort head tail stat mkdir id env cat; do ln -s "$(type -P $tool)" "$tmp/bare/$tool"; done
+for tool in bash dirname readlink sed sort head tail stat mkdir id env cat; do ln -s "$(type -P $tool)" "$tmp/bare/$tool"; done
 ok 'without Java one line says what to install' same "$(JAVA_HOME='' PATH=$tmp/bare "$root/scripts/nextflow.sh" -v 2>&1)" \
   'java is missing: install it first (the Debian package is called default-jre-headless)'
 ok 'and make demo the way without' same "$(JAVA_HOME='' PATH=$tmp/bare "$root/scripts/demo.sh" 2>&1)" \
