@@ -20,9 +20,9 @@ type Op struct {
 // Batch is reads and writes that were begun together.
 type Batch struct{ pending []*Pending }
 
-// Begin begins reads and writes, which the pool's threads work off in that order. All
-// files are of this pool. The memory must not be used before [Batch.Wait].
-func (p *Pool) Begin(ctx context.Context, ops ...Op) *Batch {
+// Begin begins reads and writes, which the threads of a file's pool work off in that
+// order. The memory must not be used before [Batch.Wait].
+func Begin(ctx context.Context, ops ...Op) *Batch {
 	b := &Batch{pending: make([]*Pending, len(ops))}
 	for i, o := range ops {
 		r := &request{ctx: ctx, file: o.File, write: o.Write, host: o.Host, dev: o.Device, off: o.Off, n: int64(len(o.Host))}

@@ -11,7 +11,7 @@ import (
 
 func TestPageCache(t *testing.T) {
 	const n = 64 << 12
-	f := open(t, hostPool(t, settings.Default()), fileOf(t, noise(n+100)), os.O_RDWR)
+	f := openFile(t, pool(t, nil, settings.Default()), file(t, random(n+100)), os.O_RDWR)
 	b := make([]byte, n+100)
 	if err := f.ReadAt(context.Background(), b, 0); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,32 +29,6 @@ var ctx = context.Background()
 func device(t *testing.T) *gpu.Device {
 	t.Helper()
 	return gputest.Device(t, gpu.Limits{Pinned: 16 << 20})
-}
-
-func pool(t *testing.T, d *gpu.Device, s settings.Settings) *Pool {
-	t.Helper()
-	p, err := NewPool(d, s, func(text string) { t.Log("warning: ", text) })
-	if err != nil && d != nil && !doubled(d) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
-}
-
-func random(n int) []byte {
-	r := rand.New(rand.NewPCG(uint64(n), 1))
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(r.Uint32())
-	}
-	return b
 }
 
 // onDevice is n bytes of device memory.
@@ -92,29 +65,6 @@ func move(t *testing.T, d *gpu.Device, host []byte, dev gpu.Span, up bool) {
 	if !up {
 		copy(host, h.B)
 	}
-}
-
-func file(t *testing.T, content []byte) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "data")
-	if err := os.WriteFile(path, content, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func openFile(t *testing.T, p *Pool, path string, flag int) *File {
-	t.Helper()
-	f, err := p.Open(path, flag, 0o666)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := f.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
-			t.Error(err)
-		}
-	})
-	return f
 }
 
 // ways are settings under which data goes different ways.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,52 +15,10 @@ import (
 	"strata/pkg/gds/settings"
 )
 
-func hostPool(t testing.TB, s settings.Settings) *Pool {
-	t.Helper()
-	p, err := NewPool(nil, s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
-}
-
-func noise(n int) []byte {
-	r := rand.New(rand.NewPCG(uint64(n), 2))
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(r.Uint32())
-	}
-	return b
-}
-
-func fileOf(t testing.TB, content []byte) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "file.bin")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func open(t testing.TB, p *Pool, path string, flag int) *File {
-	t.Helper()
-	f, err := p.Open(path, flag, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Close() })
-	return f
-}
-
 // Small reads and writes are done by the caller: nothing is allocated.
 func TestSmallReadsAllocateNothing(t *testing.T) {
-	content := noise(64 << 10)
-	f := open(t, hostPool(t, settings.Default()), fileOf(t, content), os.O_RDWR)
+	content := random(64 << 10)
+	f := openFile(t, pool(t, nil, settings.Default()), file(t, content), os.O_RDWR)
 	b := make([]byte, 4096)
 	read := testing.AllocsPerRun(100, func() {
 		if err := f.ReadAt(context.Background(), b, 8192); err != nil {
@@ -79,8 +36,8 @@ func TestSmallReadsAllocateNothing(t *testing.T) {
 }
 
 func TestSmallReadsAndWritesFailAsLargeOnes(t *testing.T) {
-	p := hostPool(t, settings.Default())
-	f := open(t, p, fileOf(t, noise(10_000)), os.O_RDONLY)
+	p := pool(t, nil, settings.Default())
+	f := openFile(t, p, file(t, random(10_000)), os.O_RDONLY)
 	b := make([]byte, 4000)
 	if err := f.ReadAt(context.Background(), b, 8000); !errors.Is(err, io.ErrUnexpectedEOF) || err.Error() != "read "+f.Name()+" at byte 10000: the file ends, 2000 bytes are missing: unexpected EOF" {
 		t.Errorf("beyond the end: %v", err)
@@ -110,9 +67,9 @@ func TestSmallReadsAndWritesFailAsLargeOnes(t *testing.T) {
 func TestStatsOfFilesAndPool(t *testing.T) {
 	s := settings.Default()
 	s.TaskSize = 64 << 10
-	p := hostPool(t, s)
-	content := noise(300 << 10)
-	a, b := open(t, p, fileOf(t, content), os.O_RDONLY), open(t, p, fileOf(t, content), os.O_RDWR)
+	p := pool(t, nil, s)
+	content := random(300 << 10)
+	a, b := openFile(t, p, file(t, content), os.O_RDONLY), openFile(t, p, file(t, content), os.O_RDWR)
 	got := make([]byte, len(content))
 	if err := a.ReadAt(context.Background(), got, 0); err != nil || !bytes.Equal(got, content) {
 		t.Fatal(err)
@@ -165,16 +122,16 @@ func TestLatency(t *testing.T) {
 func TestBatch(t *testing.T) {
 	s := settings.Default()
 	s.TaskSize = 10_000
-	p := hostPool(t, s)
-	content := noise(200_000)
-	in := open(t, p, fileOf(t, content), os.O_RDONLY)
-	out := open(t, p, filepath.Join(t.TempDir(), "out"), os.O_RDWR|os.O_CREATE)
+	p := pool(t, nil, s)
+	content := random(200_000)
+	in := openFile(t, p, file(t, content), os.O_RDONLY)
+	out := openFile(t, p, filepath.Join(t.TempDir(), "out"), os.O_RDWR|os.O_CREATE)
 	got := make([]byte, len(content))
 	var ops []Op
 	for at := 0; at < len(content); at += 25_000 {
 		ops = append(ops, Op{File: in, Off: int64(at), Host: got[at : at+25_000]}, Op{File: out, Off: int64(at), Host: content[at : at+25_000], Write: true})
 	}
-	b := p.Begin(context.Background(), ops...)
+	b := Begin(context.Background(), ops...)
 	if err := b.Wait(); err != nil || b.Len() != 16 || b.Done() != 16 {
 		t.Fatalf("%d of %d, %v", b.Done(), b.Len(), err)
 	}
@@ -182,24 +139,24 @@ func TestBatch(t *testing.T) {
 	if err != nil || !bytes.Equal(got, content) || !bytes.Equal(written, content) {
 		t.Errorf("%v; read %v, written %v", err, bytes.Equal(got, content), bytes.Equal(written, content))
 	}
-	err = p.Begin(context.Background(), Op{File: in, Host: got[:10]}, Op{File: in, Off: 199_999, Host: got[:10]}, Op{File: in, Off: 1 << 40, Host: got[:10]}).Wait()
+	err = Begin(context.Background(), Op{File: in, Host: got[:10]}, Op{File: in, Off: 199_999, Host: got[:10]}, Op{File: in, Off: 1 << 40, Host: got[:10]}).Wait()
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || len(joined.Unwrap()) != 2 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("two of three fail: %v", err)
 	}
-	c := p.Begin(context.Background(), ops...)
+	c := Begin(context.Background(), ops...)
 	c.Cancel()
 	if err := c.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if err := p.Begin(context.Background()).Wait(); err != nil {
+	if err := Begin(context.Background()).Wait(); err != nil {
 		t.Errorf("nothing: %v", err)
 	}
 }
 
 func TestMap(t *testing.T) {
-	content := noise(100_000)
-	path := fileOf(t, content)
+	content := random(100_000)
+	path := file(t, content)
 	ctx := context.Background()
 	for _, c := range [][2]int64{{0, 0}, {0, 100_000}, {5000, 0}, {4096, 8192}, {99_999, 1}, {100_000, 0}} {
 		m, err := OpenMap(path, c[0], c[1])
@@ -260,8 +217,8 @@ func TestMap(t *testing.T) {
 
 // Reads that race with Close get what they asked for, or that it is closed.
 func TestMapClosesAfterReads(t *testing.T) {
-	content := noise(1 << 20)
-	m, err := OpenMap(fileOf(t, content), 0, 0)
+	content := random(1 << 20)
+	m, err := OpenMap(file(t, content), 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,10 +247,10 @@ func TestMapClosesAfterReads(t *testing.T) {
 
 // BenchmarkReadSmall is what the pool adds to a read of 4 KiB from the page cache.
 func BenchmarkReadSmall(b *testing.B) {
-	path := fileOf(b, noise(1<<20))
+	path := file(b, random(1<<20))
 	at := make([]byte, 4096)
 	b.Run("pool", func(b *testing.B) {
-		f := open(b, hostPool(b, settings.Default()), path, os.O_RDONLY)
+		f := openFile(b, pool(b, nil, settings.Default()), path, os.O_RDONLY)
 		b.ReportAllocs()
 		for b.Loop() {
 			if err := f.ReadAt(context.Background(), at, 8192); err != nil {

@@ -9,10 +9,11 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"runtime/debug"
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"strata/pkg/mem"
 )
 
 // Map is a part of a file in the address space, to be read. Its methods may be called
@@ -86,7 +87,7 @@ func (m *Map) ReadAt(ctx context.Context, dst []byte, off int64) (int, error) {
 		}
 		return 0, io.EOF
 	}
-	n, ok := copyMapped(dst, m.data[off:])
+	n, ok := mem.CopyMapped(dst, m.data[off:])
 	switch {
 	case !ok:
 		return 0, fmt.Errorf("read mapping of %s at byte %d: it became shorter, or cannot be read: %w", m.path, m.off+off, io.ErrUnexpectedEOF)
@@ -94,22 +95,6 @@ func (m *Map) ReadAt(ctx context.Context, dst []byte, off int64) (int, error) {
 		return n, io.EOF
 	}
 	return n, nil
-}
-
-// copyMapped copies from a mapping. Where there is nothing to read from, the system sends
-// a signal, which becomes false.
-func copyMapped(dst, src []byte) (n int, ok bool) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case interface{ Addr() uintptr }:
-			n, ok = 0, false
-		default:
-			panic(r)
-		}
-	}()
-	return copy(dst, src), true
 }
 
 // Prefetch asks the system to read n bytes from byte off of the mapping on, and does not

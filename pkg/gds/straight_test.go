@@ -33,12 +33,6 @@ func apart(t *testing.T, test string, env ...string) string {
 	return string(out)
 }
 
-// doubled tells whether a device and cuFile are the doubles, not those of a machine that
-// this test is brought to.
-func doubled(d *gpu.Device) bool {
-	return d != nil && d.Info.Name == "CUEMU" && os.Getenv("STRATA_LIBCUFILE") != ""
-}
-
 // needDoubles skips a test that asks for what only the doubles do.
 func needDoubles(t *testing.T) {
 	t.Helper()

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -304,22 +303,9 @@ func (m mapped) move(ctx context.Context, thread int, p part) error {
 		return fmt.Errorf("map %s: %w", f.Name(), err)
 	}
 	defer func() { _ = unix.Munmap(data) }()
-	return copyMapped(m.bench.buffers[thread], data[skip:], f.Name())
-}
-
-// copyMapped copies; where the file ends by now, the system has nothing to read from.
-func copyMapped(to, from []byte, name string) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case interface{ Addr() uintptr }:
-			err = errShorter(name)
-		default:
-			panic(r)
-		}
-	}()
-	copy(to, from)
+	if _, ok := mem.CopyMapped(m.bench.buffers[thread], data[skip:]); !ok {
+		return errShorter(f.Name())
+	}
 	return nil
 }
 

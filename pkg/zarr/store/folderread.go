@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"strata/pkg/mem"
 )
 
 // Reading is how a [FolderStore] reads its files.
@@ -134,23 +135,11 @@ func (m *mapping) read(ctx context.Context, p []byte, off int64) (int, error) {
 	if off >= int64(len(m.data)) {
 		return 0, nil
 	}
-	return copyMapped(p, m.data[off:])
-}
-
-// copyMapped copies from a file that is mapped. Where it ends earlier by now the system
-// has nothing to read from.
-func copyMapped(dst, src []byte) (n int, err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case interface{ Addr() uintptr }:
-			n, err = 0, fmt.Errorf("%w: it became shorter, or cannot be read: %w", ErrChanged, io.ErrUnexpectedEOF)
-		default:
-			panic(r)
-		}
-	}()
-	return copy(dst, src), nil
+	n, ok := mem.CopyMapped(p, m.data[off:])
+	if !ok {
+		return 0, fmt.Errorf("%w: it became shorter, or cannot be read: %w", ErrChanged, io.ErrUnexpectedEOF)
+	}
+	return n, nil
 }
 
 func (m *mapping) close() {
