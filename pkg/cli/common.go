@@ -15,7 +15,7 @@ type Shared uint
 // The groups of common flags.
 const (
 	GPU       Shared = 1 << iota // --use_gpu --require_gpu --gpu --gpu_mem, and how files are moved to and from it
-	Resources                    // --threads --mem --backend
+	Resources                    // --threads --mem --backend, and how requests to servers are tried again
 	Outputs                      // --overwrite --sync
 	Layout                       // --zarr_format --codec --chunks --shard
 	Pyramid                      // --n_levels
@@ -98,6 +98,7 @@ func commonFlags(s Shared) []Flag {
 		Flag{Name: "n_levels", Kind: Int, Default: "5", Check: Between(0, 30), Usage: "pyramid levels below level 0"},
 	)
 	add(GPU, gpuFileFlags()...)
+	add(Resources, httpFlags()...)
 	add(0,
 		Flag{Name: "progress", Default: "auto", Choices: []string{"auto", "bar", "plain", "none"}, Usage: "bar on a terminal, a line every 10 s elsewhere"},
 		Flag{Name: "report", Value: "FILE", Usage: "write a JSON record of the run"},

@@ -62,6 +62,10 @@ func printHelp(w io.Writer, c *Command, path string) error {
 		flagSection(b, gpuFiles, more)
 		wrap(b, "", strings.Fields("Each has a variable as well, from STRATA_COMPAT_MODE to STRATA_DIRECT_IO; KvikIO's are honoured."))
 	}
+	if more := inSection(common, remoteFiles); len(more) > 0 {
+		flagSection(b, remoteFiles, more)
+		wrap(b, "", strings.Fields("Each has a variable as well, from STRATA_HTTP_STATUS_CODES to STRATA_HTTP_TIMEOUT; KvikIO's are honoured."))
+	}
 	if len(c.Examples) > 0 {
 		b.WriteString("\nExamples:\n")
 		for _, e := range c.Examples {

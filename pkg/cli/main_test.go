@@ -172,7 +172,7 @@ func show(r *cli.Run) error {
 		{"names", r.Strings("names")}, {"wait", r.Duration("wait")}, {"make_isotropic", r.Bool("make_isotropic")},
 		{"no_xy_shift", r.Bool("no_xy_shift")}, {"method", r.String("method")}, {"png", r.String("png")},
 		{"png set", r.IsSet("png")}, {"secret", r.Bool("secret")},
-		{"use_gpu", r.Bool("use_gpu")}, {"options.use_gpu", o.UseGPU}, {"gpu", o.GPU}, {"gpu_mem", o.GPUMem}, {"gpu_files", fmt.Sprintf("%+v", o.GPUFiles)},
+		{"use_gpu", r.Bool("use_gpu")}, {"options.use_gpu", o.UseGPU}, {"gpu", o.GPU}, {"gpu_mem", o.GPUMem}, {"gpu_files", fmt.Sprintf("%+v", o.GPUFiles)}, {"http", fmt.Sprintf("%+v", o.HTTP)},
 		{"threads", o.Threads}, {"mem", o.Mem}, {"backend", o.Backend}, {"overwrite", o.Overwrite}, {"sync", o.Sync},
 		{"zarr_format", o.ZarrFormat}, {"codec", o.Codec}, {"chunks", o.Chunks}, {"shard", o.Shard}, {"n_levels", o.Levels},
 		{"verbose", o.Verbose}, {"quiet", o.Quiet},

@@ -22,6 +22,7 @@ type Options struct {
 	GPU        string            // index or UUID; "": best free
 	GPUMem     int64             // bytes to lease; 0: estimate
 	GPUFiles   settings.Settings // how files are moved to and from the GPU
+	HTTP       settings.HTTP     // how requests to servers are tried again
 	Threads    int               // workers, at least 1
 	Requests   int               // on their way at a time, to inputs that are far away; 0: all are near
 	Mem        int64             // ceiling for buffers, bytes
@@ -42,7 +43,7 @@ type Options struct {
 
 // options gathers the common flags of a parsed command line.
 func options(r *Run) (Options, error) {
-	o := Options{GPUFiles: settings.Default(), Threads: runtime.GOMAXPROCS(0), Backend: "auto", Codec: "blosc-zstd:1"}
+	o := Options{GPUFiles: settings.Default(), HTTP: settings.DefaultHTTP(), Threads: runtime.GOMAXPROCS(0), Backend: "auto", Codec: "blosc-zstd:1"}
 	s := r.command.Shared
 	if s&GPU != 0 {
 		o.UseGPU, o.RequireGPU, o.GPU, o.GPUMem = r.Bool("use_gpu"), r.Bool("require_gpu"), r.String("gpu"), r.Size("gpu_mem")
@@ -55,6 +56,10 @@ func options(r *Run) (Options, error) {
 		}
 	}
 	if s&Resources != 0 {
+		var err error
+		if o.HTTP, err = httpSettings(r); err != nil {
+			return o, err
+		}
 		o.Backend = r.String("backend")
 		if r.IsSet("threads") {
 			o.Threads = r.Int("threads")

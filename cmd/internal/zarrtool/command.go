@@ -36,7 +36,7 @@ func openNode(ctx context.Context, r *cli.Run, path string, opts ...zarr.Option)
 	if err != nil {
 		return nil, err
 	}
-	st, key, err := store.OpenURL(ctx, path)
+	st, key, err := store.OpenURL(ctx, path, store.Settings(r.Options.HTTP))
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}

@@ -25,7 +25,7 @@ func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, key, err := store.OpenURL(ctx, path)
+	st, key, err := store.OpenURL(ctx, path, store.Settings(r.Options.HTTP))
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}

@@ -37,7 +37,7 @@ func Create(ctx context.Context, r *cli.Run, path string) (*Output, error) {
 	}
 	var upload *store.S3Upload
 	err := r.Remote(path, func() (atomic.Remote, error) {
-		bucket, err := store.S3(ctx, path)
+		bucket, err := store.S3(ctx, path, store.Settings(r.Options.HTTP))
 		if err != nil {
 			return nil, cli.Usage("output %w", err)
 		}

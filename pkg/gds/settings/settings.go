@@ -1,11 +1,13 @@
 // Package settings holds what can be set of how files are read into and written from
-// a GPU's memory. The settings mean what those of KvikIO mean and have its defaults, but
-// for the number of threads; its environment variables are honoured where ours are not set.
+// a GPU's memory, and of how requests to servers are tried again. The settings mean what
+// those of KvikIO mean, but for what docs/file-layer.md says; its environment variables
+// are honoured where ours are not set.
 package settings
 
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,28 +57,37 @@ func Environment() (Settings, error) { return FromEnv(os.LookupEnv) }
 // would be right.
 func FromEnv(lookup func(name string) (string, bool)) (Settings, error) {
 	s := Default()
-	for i := range variables {
-		for _, v := range variables[i] {
-			text, _ := lookup(v.name)
-			if strings.TrimSpace(text) == "" {
-				continue
-			}
-			if err := v.set(&s, strings.TrimSpace(text)); err != nil {
-				return Default(), fmt.Errorf("environment variable %s: %w", v.name, err)
-			}
-			break
-		}
+	if err := apply(&s, variables, lookup); err != nil {
+		return Default(), err
 	}
 	return s, nil
 }
 
-type variable struct {
-	name string
-	set  func(s *Settings, text string) error
+// apply sets what variables say; of a row the first that is set counts.
+func apply[T any](to *T, rows [][]variable[T], lookup func(name string) (string, bool)) error {
+	for _, row := range rows {
+		for _, v := range row {
+			text, _ := lookup(v.name)
+			if strings.TrimSpace(text) == "" {
+				continue
+			}
+			if err := v.set(to, strings.TrimSpace(text)); err != nil {
+				return fmt.Errorf("environment variable %s: %w", v.name, err)
+			}
+			break
+		}
+	}
+	return nil
 }
 
-// variables by what they set; of a row the first that is set counts.
-var variables = [][]variable{
+// variable is an environment variable that sets a part of a T.
+type variable[T any] struct {
+	name string
+	set  func(to *T, text string) error
+}
+
+// variables by what they set.
+var variables = [][]variable[Settings]{
 	{{"STRATA_COMPAT_MODE", (*Settings).SetMode}, {"KVIKIO_COMPAT_MODE", (*Settings).SetMode}},
 	{{"STRATA_GDS_THREADS", setThreads}, {"KVIKIO_NTHREADS", setThreads}, {"KVIKIO_NUM_THREADS", setThreads}},
 	{{"STRATA_TASK_SIZE", (*Settings).SetTaskSize}, {"KVIKIO_TASK_SIZE", (*Settings).SetTaskSize}},
@@ -86,16 +97,17 @@ var variables = [][]variable{
 	{{"STRATA_DIRECT_IO", (*Settings).SetDirect}, {"KVIKIO_AUTO_DIRECT_IO_WRITE", func(s *Settings, text string) error { return setSwitch(&s.DirectWrite, text) }}},
 }
 
-// Variables are the names of the environment variables that [FromEnv] reads.
-func Variables() []string {
+// Variables are the names of the environment variables that [FromEnv] and [HTTPFromEnv]
+// read.
+func Variables() []string { return append(names(variables), names(httpVariables)...) }
+
+func names[T any](rows [][]variable[T]) []string {
 	var names []string
-	seen := map[string]bool{}
-	for _, row := range variables {
+	for _, row := range rows {
 		for _, v := range row {
-			if !seen[v.name] {
+			if !slices.Contains(names, v.name) {
 				names = append(names, v.name)
 			}
-			seen[v.name] = true
 		}
 	}
 	return names

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"strata/pkg/gds/settings"
 )
 
 // HTTPStore reads objects with HTTP requests (RFC 9110): an object's address is
@@ -17,7 +19,7 @@ import (
 //
 // What may pass is tried again, with growing, random pauses that respect
 // Retry-After: refused and cut connections, time-outs, statuses 408, 429 and
-// 5xx. A transfer that was cut goes on where it stopped. 404 and 410 are
+// 5xx (or others: [Settings]). A transfer that was cut goes on where it stopped. 404 and 410 are
 // fs.ErrNotExist, 401 and 403 fs.ErrPermission.
 type HTTPStore struct {
 	base   string // scheme, host and path, ending in "/"
@@ -29,6 +31,7 @@ type HTTPStore struct {
 	tries  int
 	pause  time.Duration
 	idle   time.Duration
+	again  func(status int) bool // a request is sent again after such an answer
 
 	requests int
 	fleeting atomic.Bool // the server ends connections after an answer
@@ -58,6 +61,12 @@ func Retry(tries int, pause time.Duration) HTTPOption {
 // as failed (default 60 s).
 func IdleTimeout(d time.Duration) HTTPOption { return func(s *HTTPStore) { s.idle = d } }
 
+// Settings sets how often a request is sent, after which answers it is sent again, and
+// how long a server may send nothing.
+func Settings(h settings.HTTP) HTTPOption {
+	return func(s *HTTPStore) { s.tries, s.idle, s.again = max(h.Attempts, 1), h.Timeout, h.Again }
+}
+
 // AtOnce sets how many requests users of the store should have on their way at a
 // time (default 32). To a server that ends each connection after its answer there are
 // at most 4: more connections than it takes at once would wait for seconds.
@@ -82,7 +91,8 @@ const (
 // HTTP is the store at an http or https address. It sends no request. An address
 // that is none shows at the first use.
 func HTTP(address string, opts ...HTTPOption) *HTTPStore {
-	s := &HTTPStore{base: address, encode: escapePath, header: http.Header{}, tries: 6, pause: 200 * time.Millisecond, idle: time.Minute, requests: 32}
+	s := &HTTPStore{base: address, encode: escapePath, header: http.Header{}, pause: 200 * time.Millisecond, requests: 32}
+	Settings(settings.DefaultHTTP())(s)
 	if u, err := url.Parse(address); err == nil {
 		u.Fragment = ""
 		if u.RawQuery != "" {

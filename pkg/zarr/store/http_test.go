@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"strata/pkg/gds/settings"
 )
 
 // quick makes a store that does not wait long between tries.
@@ -314,6 +316,34 @@ func TestHTTPErrors(t *testing.T) {
 				t.Errorf("ReadAt: %v: changed should be %v", err, want)
 			}
 		})
+	}
+}
+
+// What is sent again, how often, and when a server is too slow, can be set.
+func TestHTTPSettings(t *testing.T) {
+	listed := settings.HTTP{Statuses: []int{http.StatusNotFound, http.StatusTeapot}, Attempts: 3, Timeout: 50 * time.Millisecond}
+	for name, c := range map[string]struct {
+		script   []http.HandlerFunc
+		requests int
+		want     error
+		says     string
+	}{
+		"listed":            {[]http.HandlerFunc{status(418), status(404)}, 3, nil, ""},
+		"not listed":        {[]http.HandlerFunc{status(503)}, 1, nil, "the server answers 503"},
+		"listed, too often": {[]http.HandlerFunc{status(404), status(404), status(404)}, 3, fs.ErrNotExist, "tried 3 times: the server answers 404"},
+		"silent":            {[]http.HandlerFunc{hang, hang, hang}, 3, ErrUnavailable, "the server sent nothing for 50ms"},
+	} {
+		s := serve(t, honest([]byte("content")), c.script...)
+		got, err := HTTP(s.URL, Settings(listed), Retry(3, time.Millisecond)).Get(context.Background(), "x", nil, -1)
+		switch {
+		case c.says == "" && (err != nil || string(got) != "content"):
+			t.Errorf("%s: %q, %v", name, got, err)
+		case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || c.want != nil && !errors.Is(err, c.want)):
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := s.count(); n != c.requests {
+			t.Errorf("%s: %d requests, want %d", name, n, c.requests)
+		}
 	}
 }
 

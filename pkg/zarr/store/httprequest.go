@@ -105,6 +105,7 @@ func passing(err error) bool {
 // server stays silent for too long.
 type response struct {
 	*http.Response
+	again  func(status int) bool
 	cancel context.CancelCauseFunc
 	idle   *time.Timer
 }
@@ -146,7 +147,7 @@ func (s *HTTPStore) send(ctx context.Context, method, key string, header http.He
 		s.fleeting.Store(true)
 	}
 	resp.Body = &watched{body: resp.Body, ctx: ctx, idle: idle, timeout: s.idle}
-	r := &response{Response: resp, cancel: cancel, idle: idle}
+	r := &response{Response: resp, again: s.again, cancel: cancel, idle: idle}
 	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" && resp.StatusCode < 300 {
 		r.close()
 		return nil, permanent(fmt.Errorf("the server sends the object with Content-Encoding %q, which was not asked for", e))
@@ -197,14 +198,13 @@ func (w *watched) Close() error { return w.body.Close() }
 // failure is the error that a status means.
 func (r *response) failure() error {
 	err := fmt.Errorf("the server answers %s", r.Status)
-	switch code := r.StatusCode; {
-	case code == http.StatusNotFound || code == http.StatusGone:
-		return permanent(fmt.Errorf("%w: %w", err, fs.ErrNotExist))
-	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return permanent(fmt.Errorf("%w: %w (some object stores answer so for an absent object when listing is not allowed)", err, fs.ErrPermission))
-	case code == http.StatusNotImplemented || code == http.StatusHTTPVersionNotSupported:
-		return permanent(err)
-	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
+	switch r.StatusCode {
+	case http.StatusNotFound, http.StatusGone:
+		err = fmt.Errorf("%w: %w", err, fs.ErrNotExist)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		err = fmt.Errorf("%w: %w (some object stores answer so for an absent object when listing is not allowed)", err, fs.ErrPermission)
+	}
+	if r.again(r.StatusCode) {
 		return busyError{err, retryAfter(r.Header.Get("Retry-After"), time.Now())}
 	}
 	return permanent(err)

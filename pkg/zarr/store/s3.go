@@ -96,6 +96,7 @@ func transport(c *http.Client) http.RoundTripper {
 func (s *S3Store) askRegion(ctx context.Context) (string, error) {
 	ask := HTTP("https://s3.amazonaws.com/"+s.bucket, Client(s.web.client), Retry(s.web.tries, s.web.pause), IdleTimeout(s.web.idle))
 	ask.client = &http.Client{Transport: transport(s.web.client), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	ask.again = s.web.again
 	region := defaultRegion
 	err := ask.retry(ctx, "", func(ctx context.Context) (bool, error) {
 		r, err := ask.send(ctx, http.MethodHead, "", nil)
@@ -103,7 +104,7 @@ func (s *S3Store) askRegion(ctx context.Context) (string, error) {
 			return false, err
 		}
 		defer r.close()
-		if r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests {
+		if ask.again(r.StatusCode) {
 			return false, r.failure()
 		}
 		if there := r.Header.Get("X-Amz-Bucket-Region"); there != "" {
@@ -230,7 +231,7 @@ func (s *S3Store) meaning(err error) error {
 		return permanent(fmt.Errorf("the server answers %s: %w: %w", r.Code, said, fs.ErrPermission))
 	case r.Code == "":
 		return withoutURL(err) // the network
-	case r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusRequestTimeout || r.Code == "SlowDown":
+	case s.web.again(r.StatusCode) || r.Code == "SlowDown":
 		return fmt.Errorf("the server answers %s: %w", r.Code, said)
 	}
 	return permanent(fmt.Errorf("the server answers %s: %w", r.Code, said))

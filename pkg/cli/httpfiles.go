@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"strconv"
+
+	"strata/pkg/cli/units"
+	"strata/pkg/gds/settings"
+)
+
+// remoteFiles is the section of the help for [httpFlags].
+const remoteFiles = "Remote file options"
+
+// httpFlags are the flags of [settings.HTTP].
+func httpFlags() []Flag {
+	h := settings.DefaultHTTP()
+	flags := []Flag{
+		{Name: "http_status_codes", Kind: Ints, Value: "N,N", Note: "408, 429, 5xx", Check: Between(settings.LeastStatus, settings.MostStatus), Usage: "answers after which a request is sent again, and no others"},
+		{Name: "http_max_attempts", Kind: Int, Note: strconv.Itoa(h.Attempts), Check: Between(1, settings.MostAttempts), Usage: "how often a request is sent before its failure counts"},
+		{Name: "http_timeout", Kind: Duration, Note: units.FormatDuration(h.Timeout), Check: AtLeast(settings.LeastTimeout.Seconds()), Usage: "how long a server may send nothing"},
+	}
+	for i := range flags {
+		flags[i].section = remoteFiles
+	}
+	return flags
+}
+
+// httpSettings are the settings by the environment and, before it, the flags.
+func httpSettings(r *Run) (settings.HTTP, error) {
+	h, err := settings.HTTPEnvironment()
+	if err != nil {
+		return h, Usage("%w", err)
+	}
+	if r.IsSet("http_status_codes") {
+		h.Statuses = r.Ints("http_status_codes")
+	}
+	if r.IsSet("http_max_attempts") {
+		h.Attempts = r.Int("http_max_attempts")
+	}
+	if r.IsSet("http_timeout") {
+		h.Timeout = r.Duration("http_timeout")
+	}
+	return h, nil
+}
