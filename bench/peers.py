@@ -3,6 +3,7 @@ pipeline, and tensorstore, with two threads each, on the same arrays.
 
     peers.py WHO OP PATH [--threads N] [--out DIR --shape … --chunks … --shard … --codec …]
 
+PATH and DIR may be http:// and s3:// addresses; for these Amazon's variables hold.
 WHO: zarr, zarr+zarrs, tensorstore. OP: full, random, slab, open, write, mean.
 Prints one line of JSON as bench/arrays does. Each library is used as its
 documentation shows; imports and one small read come before the clock starts.
@@ -72,8 +73,17 @@ class Tensorstore:
         self.ts = ts
         self.context = ts.Context({"data_copy_concurrency": {"limit": a.threads}})
 
+    def kvstore(self, path):
+        if path.startswith("http://"):
+            return {"driver": "http", "base_url": path + "/"}
+        if path.startswith("s3://"):
+            bucket, _, key = path.removeprefix("s3://").partition("/")
+            endpoint, region = os.environ["AWS_ENDPOINT_URL_S3"], os.environ["AWS_REGION"]
+            return {"driver": "s3", "bucket": bucket, "path": key + "/", "endpoint": endpoint, "aws_region": region}
+        return {"driver": "file", "path": os.path.abspath(path)}
+
     def open(self, path):
-        spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": os.path.abspath(path)}}
+        spec = {"driver": "zarr3", "kvstore": self.kvstore(path)}
         return self.ts.open(spec, open=True, read=True, context=self.context).result()
 
     def read(self, array, region):
@@ -94,7 +104,7 @@ class Tensorstore:
             codecs = [{"name": "sharding_indexed", "configuration": {"chunk_shape": a.chunks, "codecs": codecs}}]
         spec = {
             "driver": "zarr3",
-            "kvstore": {"driver": "file", "path": os.path.abspath(a.out)},
+            "kvstore": self.kvstore(a.out),
             "metadata": {
                 "shape": a.shape,
                 "data_type": "float32",

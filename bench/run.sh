@@ -5,7 +5,8 @@
 #
 #   PARTS        arrays: reading and writing Zarr (docs/benchmarks-arrays.md); stages: the
 #                programs (docs/benchmarks.md); chain: the workflow, a table of the same
-#                page (needs Nextflow). Default: arrays,stages
+#                page (needs Nextflow); remote: arrays behind HTTP and S3 servers
+#                (docs/benchmarks-remote.md). Default: arrays,stages
 #   LINUMPY      a checkout of linumpy with its environment, to run beside the stages
 #   BENCH_DIR    where the data lies (24 GB for both; default build/bench)
 #   BENCH_OUT    where the programs write (default: memory, if there is enough, else BENCH_DIR)
@@ -18,7 +19,7 @@ cd "$(dirname "$0")/.."
 
 parts=,${PARTS:-arrays,stages},
 smoke=${BENCH_SMOKE:-} only=${BENCH_ONLY:-}
-if [ -n "$smoke" ] && [ -z "${PARTS:-}" ]; then parts=,arrays,stages,chain,; fi
+if [ -n "$smoke" ] && [ -z "${PARTS:-}" ]; then parts=,arrays,stages,chain,remote,; fi
 base=${BENCH_DIR:-build/bench}
 tools=$base/tools
 results=bench/results
@@ -26,8 +27,8 @@ mkdir -p "$tools" "$results"
 
 wanted() { [[ $parts == *,$1,* ]]; }
 for part in ${parts//,/ }; do
-  case $part in arrays | stages | chain) ;; *)
-    echo "bench/run.sh: PARTS=$part: arrays, stages, chain" >&2
+  case $part in arrays | stages | chain | remote) ;; *)
+    echo "bench/run.sh: PARTS=$part: arrays, stages, chain, remote" >&2
     exit 2
     ;;
   esac
@@ -48,7 +49,8 @@ cc -O3 -march=native -Wall -Wextra -o "$tools/floor" bench/floor.c -lzstd -lblos
 
 # ours
 export CGO_ENABLED=0
-${GO:-go} build -trimpath -o "$tools/" ./bench/arrays ./bench/compare
+${GO:-go} build -trimpath -o "$tools/" ./bench/arrays ./bench/compare ./bench/remote
+${GO:-go} build -trimpath -o "$tools/s3server" ./tests/s3emu/server
 
 # a step of making data: a stamp says that it was finished
 once() { # FOLDER NAME COMMAND...
@@ -127,6 +129,33 @@ arrays() {
   echo "$report/benchmarks-arrays.md"
 }
 
+remote() {
+  local data=$base/remote shape=512,512,512 rounds=(-least 3 -most 5 -patience 15s) python small=64 large=256
+  if [ -n "$smoke" ]; then
+    data=$base/remote-small shape=64,128,128 rounds=(-least 1 -most 1) small=16 large=64
+  fi
+  mkdir -p "$data/arrays"
+  python=$(scripts/venv.sh build/venv bench/requirements.txt)
+  once "$data" plain "$tools/arrays" gen "$data" "$shape"
+  make_remote() { # NAME CODEC [SHARD]
+    once "$data/arrays" "$1.zarr" "$python" bench/peers.py tensorstore write "$data/plain.f32" --shape "$shape" --codec "$2" \
+      --chunks "$small,$small,$small" ${3:+--shard "$3,$3,$3"} --out "$data/arrays/$1.zarr"
+  }
+  make_remote raw raw
+  make_remote zstd zstd:3
+  make_remote shard zstd:3 "$large"
+  "${pin[@]}" "$tools/compare" remote -tools "$tools" -data "$data" -out "$out" -python "$python" \
+    -shape "$shape" -only "$only" "${rounds[@]}" >"$data/runs.jsonl.part"
+  mv "$data/runs.jsonl.part" "$data/runs.jsonl"
+  local report=$data
+  if [ -z "$smoke$only" ]; then
+    report=docs
+    cp "$data/runs.jsonl" "$results/remote.jsonl"
+  fi
+  "$tools/compare" report -remote "$data/runs.jsonl" -notes bench/notes-remote.md -md "$report/benchmarks-remote.md" -svg "$report/benchmarks-remote.svg"
+  echo "$report/benchmarks-remote.md"
+}
+
 stages() {
   local data=$base/stages rounds=(-least 5 -most 9 -patience 8s)
   local tiles=6,6 tile=200,256,256 shard=200,768,768 slice=(--tiles "6,6" --tile "60,240,240") python
@@ -184,3 +213,4 @@ if wanted chain; then
   fi
 fi
 if wanted arrays; then arrays; fi
+if wanted remote; then remote; fi

@@ -7,7 +7,8 @@
 //	arrays memory MIB           takes memory and gives it back
 //	arrays OP PATH [flags]      one line of JSON; for OP see the map in main.go
 //
-// Bytes count voxels as float32 or uint16, not as stored.
+// PATH and -out may be addresses of the web, or of S3: these are found by Amazon's
+// variables. Bytes count voxels as float32 or uint16, not as stored.
 package main
 
 import (
@@ -94,6 +95,7 @@ func run(ctx context.Context, args []string) error {
 		"ome":   func(ctx context.Context) error { return b.ome(ctx, dims, *levels) },
 		"io":    func(ctx context.Context) error { return b.io(ctx, *like, passes) },
 		"check": b.full,
+		"clear": b.clear,
 	}[args[0]]
 	if !ok {
 		return fmt.Errorf("unknown operation %q", args[0])

@@ -14,7 +14,11 @@ import (
 )
 
 func (b *bench) array(ctx context.Context) (*zarr.Array, error) {
-	return zarr.OpenArray(ctx, store.Folder(b.path), "", zarr.Workers(b.threads))
+	st, key, err := store.OpenURL(ctx, b.path)
+	if err != nil {
+		return nil, err
+	}
+	return zarr.OpenArray(ctx, st, key, zarr.Workers(b.threads))
 }
 
 func volume(shape []int) int {

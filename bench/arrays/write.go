@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
@@ -20,8 +21,10 @@ func (b *bench) source(shape []int) (buf []byte, err error) {
 		return nil, fmt.Errorf("write needs -shape, -chunks and -out")
 	}
 	err = b.outside(func() error {
-		if err := os.RemoveAll(b.out); err != nil {
-			return err
+		if !strings.Contains(b.out, "://") {
+			if err := os.RemoveAll(b.out); err != nil {
+				return err
+			}
 		}
 		f, err := os.Open(b.path)
 		if err != nil {
@@ -49,13 +52,49 @@ func (b *bench) write(ctx context.Context, shape []int) error {
 	if err != nil {
 		return err
 	}
-	a, err := zarr.CreateArray(ctx, store.Folder(b.out), "", zarr.Spec{Shape: shape, Chunks: b.chunks, Shard: b.shard,
+	st, commit, err := begin(ctx, b.out)
+	if err != nil {
+		return err
+	}
+	a, err := zarr.CreateArray(ctx, st, "", zarr.Spec{Shape: shape, Chunks: b.chunks, Shard: b.shard,
 		DType: dtype.Float32, Codecs: chain}, zarr.Workers(b.threads))
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	return a.Write(ctx, a.Bounds(), buf)
+	if err := a.Write(ctx, a.Bounds(), buf); err != nil {
+		return err
+	}
+	return commit(ctx)
+}
+
+// begin starts an output in a folder or, at an s3:// address, in a bucket.
+func begin(ctx context.Context, path string) (st store.Writer, commit func(context.Context) error, err error) {
+	if !strings.HasPrefix(path, "s3://") {
+		return store.Folder(path), func(context.Context) error { return nil }, nil
+	}
+	s, err := store.S3(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	u, err := s.Begin(ctx, "bench/arrays", false)
+	if err != nil {
+		return nil, nil, err
+	}
+	return u, u.Commit, nil
+}
+
+// clear removes an array from a bucket.
+func (b *bench) clear(ctx context.Context) error {
+	s, err := store.S3(ctx, b.path)
+	if err != nil {
+		return err
+	}
+	u, err := s.Begin(ctx, "bench/arrays", true)
+	if err != nil {
+		return err
+	}
+	return u.Abort(ctx)
 }
 
 // ome stores an image from memory, tile by tile.

@@ -190,6 +190,48 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// remoteRuns has a goal that is reached, one that is not, and a peer that fails.
+const remoteRuns = `{"facts":{"CPU":"Abacus","Shape":[4,5,6]}}
+{"case":{"name":"web/full/raw","group":"web","label":"all, raw","unit":"ms","target":{},"goals":[{"against":"zarr-python","ratio":2},{"against":"tensorstore","ratio":1.2}]}}
+{"run":{"case":"web/full/raw","who":"strata","s":0.1,"bytes":5,"hwm_kb":20480}}
+{"run":{"case":"web/full/raw","who":"zarr-python","s":0.25,"bytes":5}}
+{"run":{"case":"web/full/raw","who":"tensorstore","s":0.11,"bytes":5}}
+{"case":{"name":"s3/write/raw","group":"s3","label":"write, raw","unit":"ms","target":{},"goals":[{"against":"zarr-python","ratio":2}]}}
+{"run":{"case":"s3/write/raw","who":"strata","s":0.1}}
+{"run":{"case":"s3/write/raw","who":"zarr-python","failed":"no such host"}}
+{"run":{"case":"s3/write/raw","who":"tensorstore","s":0.3}}
+`
+
+func TestRemoteReport(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{"runs": remoteRuns, "notes": "### web/full/raw\nThe server\nsleeps.\n## Findings\nNone.\n"} {
+		if err := os.WriteFile(at(name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writeRemote(at("runs"), at("notes"), at("r.md"), at("r.svg")); err != nil {
+		t.Fatal(err)
+	}
+	md, err := os.ReadFile(at("r.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"1 of 3 are reached",
+		"- **HTTP, 20 ms, all, raw** (1.10 × tensorstore, wanted ≥ 1.2). The server sleeps.\n",
+		"| all, raw | 100 ms | 250 ms | 110 ms | 2.50 (≥ 2 ✓) | 1.10 (≥ 1.2 ✗) |",
+		"| write, raw | 100 ms | fails | 300 ms |  | 3.00 |", "| all, raw | 20 | 0 | 0 |", "## Findings\nNone.",
+	} {
+		if !bytes.Contains(md, []byte(want)) {
+			t.Errorf("page lacks %q:\n%s", want, md)
+		}
+	}
+	if svg, err := os.ReadFile(at("r.svg")); err != nil || !bytes.Contains(svg, []byte("all, raw")) {
+		t.Errorf("plot lacks a case (%v)", err)
+	}
+}
+
 func TestRunsFileErrors(t *testing.T) {
 	for _, text := range []string{"", "{", `{"facts":{}}`, `{"run":{"case":"x"}}`} {
 		if _, _, err := readRuns(strings.NewReader(text)); err == nil {

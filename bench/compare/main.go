@@ -4,9 +4,11 @@
 //
 //	compare run -tools DIR -data DIR … > arrays.jsonl
 //	compare stages -tools DIR -data DIR … > stages.jsonl
+//	compare remote -tools DIR -data DIR … > remote.jsonl
 //	compare large -data DIR -large DIR … > large.json
 //	compare chain -trace FILE -records DIR … > chain.json
 //	compare report -runs arrays.jsonl -notes notes-arrays.md -md benchmarks-arrays.md -svg benchmarks-arrays.svg
+//	compare report -remote remote.jsonl -notes notes-remote.md -md benchmarks-remote.md -svg benchmarks-remote.svg
 //	compare report -results DIR -notes notes-stages.md -md benchmarks.md -svg benchmarks.svg
 //
 // bench/run.sh calls both.
@@ -14,10 +16,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -33,11 +37,11 @@ func main() {
 
 func dispatch(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: compare run|stages|large|chain|report [flags]")
+		return fmt.Errorf("usage: compare run|stages|remote|large|chain|report [flags]")
 	}
 	fs := flag.NewFlagSet("compare "+args[0], flag.ExitOnError)
 	switch args[0] {
-	case "run", "stages":
+	case "run", "stages", "remote":
 		p, r := plan{}, runner{}
 		fs.StringVar(&p.tools, "tools", "", "folder of arrays, floor and, if built, zarrs-bench")
 		fs.StringVar(&p.bin, "bin", "bin", "folder of aip and zarr-tool")
@@ -69,6 +73,13 @@ func dispatch(ctx context.Context, args []string) error {
 				return fmt.Errorf("-shape %s: %w", *shape, err)
 			}
 			p.shape = append(p.shape, n)
+		}
+		if args[0] == "remote" {
+			s, err := p.startServers(filepath.Join(p.data, "arrays"))
+			if err != nil {
+				return err
+			}
+			return errors.Join(r.all(ctx, &p, p.remoteUnits(s)), s.stop())
 		}
 		cases, err := p.cases()
 		if err != nil {
@@ -105,6 +116,7 @@ func dispatch(ctx context.Context, args []string) error {
 	case "report":
 		runs := fs.String("runs", "", "what compare run printed")
 		notes := fs.String("notes", "bench/notes-arrays.md", "what a person says about the numbers")
+		remote := fs.String("remote", "", "what compare remote printed: its page")
 		results := fs.String("results", "", "folder of the results of stages, chain and large: their page")
 		md := fs.String("md", "", "report to write")
 		svg := fs.String("svg", "", "plot to write, beside the report")
@@ -113,6 +125,9 @@ func dispatch(ctx context.Context, args []string) error {
 		}
 		if *results != "" {
 			return writeStages(*results, *notes, *md, *svg)
+		}
+		if *remote != "" {
+			return writeRemote(*remote, *notes, *md, *svg)
 		}
 		return writeReport(*runs, *notes, *md, *svg)
 	}

@@ -37,6 +37,8 @@ type unit struct {
 	header
 	reads  string   // file or folder that is read before, so that it is cached
 	writes bool     // programs write the folder out: checked, then removed
+	output string   // what they write, where that is not the array of the folder out
+	env    []string // of all of its programs
 	large  bool     // programs hold the array in memory
 	least  int      // rounds, at least; 0: the runner's
 	diff   []string // program that compares two outputs, once

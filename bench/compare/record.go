@@ -15,6 +15,7 @@ type header struct {
 	Label     string     `json:"label"` // row of the table
 	Unit      string     `json:"unit"`  // "GiB/s" or "ms"
 	Target    target     `json:"target"`
+	Goals     []target   `json:"goals,omitempty"`      // of the page of the remote part: one for each peer
 	Memory    int64      `json:"memory_mib,omitempty"` // strata may have this much resident
 	Reference *reference `json:"reference,omitempty"`
 }

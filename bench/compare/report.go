@@ -173,8 +173,11 @@ func summarize(runs []*sample) summary {
 	return s
 }
 
+// group is a table of a page.
+type group struct{ name, title, text string }
+
 // groups are the tables of the report, in this order.
-var groups = []struct{ name, title, text string }{
+var groups = []group{
 	{"stream", "Streaming reads", "Region by region into reused buffers, as the stages read, against C: pread with the same pieces, libzstd, c-blosc and libdeflate on the same files, two threads."},
 	{"full", "Full reads into fresh memory", "The whole array into memory that the program allocates, as an analysis script does."},
 	{"random", "Random boxes and planes", "Boxes at any place, into fresh memory; the array is open. Times are those of all boxes or planes together."},
@@ -186,6 +189,15 @@ var groups = []struct{ name, title, text string }{
 }
 
 func writeReport(runsFile, notesFile, md, svg string) error {
+	return writePage(runsFile, notesFile, md, svg, plotted, "Speed of strata and of other programs on the same arrays", report)
+}
+
+func writeRemote(runsFile, notesFile, md, svg string) error {
+	return writePage(runsFile, notesFile, md, svg, []string{"web", "s3", "s3far"}, "Speed of strata and of other programs on arrays that are far away", reportRemote)
+}
+
+// writePage makes a page and its plot of what was measured.
+func writePage(runsFile, notesFile, md, svg string, plotted []string, title string, report func(io.Writer, *facts, []*outcome, notes, string)) error {
 	in, err := os.Open(runsFile)
 	if err != nil {
 		return err
@@ -205,7 +217,7 @@ func writeReport(runsFile, notesFile, md, svg string) error {
 		return err
 	}
 	b.Reset()
-	plot(&b, all, plotted, "Speed of strata and of other programs on the same arrays")
+	plot(&b, all, plotted, title)
 	return os.WriteFile(svg, b.Bytes(), 0o666)
 }
 
@@ -315,7 +327,7 @@ func shortfalls(p func(string, ...any), all []*outcome, n notes) {
 }
 
 func groupTitle(name string) string {
-	for _, g := range groups {
+	for _, g := range slices.Concat(groups, remoteGroups) {
 		if g.name == name {
 			return g.title
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,8 +67,10 @@ func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
 		least = r.least
 	}
 	for round := 0; round < least || round < r.most && time.Since(start) < r.patience; round++ {
-		if err := warm(u.reads); err != nil {
-			return err
+		if u.reads != "" {
+			if err := warm(u.reads); err != nil {
+				return err
+			}
 		}
 		for i := range u.who {
 			c := &u.who[(i+round)%len(u.who)]
@@ -84,13 +87,13 @@ func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
 					return err
 				}
 			}
-			s, err := measure(ctx, c)
+			s, err := measure(ctx, c, u.env...)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			if err == nil && u.writes {
 				// what was written, read by us, holds what the others wrote
-				s.Stored, s.Check, err = p.written(ctx, round == 0)
+				s.Stored, s.Check, err = p.written(ctx, u, round == 0)
 			}
 			if err != nil {
 				if c.who == strata || c.who == "C" || c.who == ioAlone {
@@ -140,26 +143,33 @@ func (p *plan) makeRoom(ctx context.Context) error {
 }
 
 // written sizes up the array that a program has written, reads it, and removes it.
-func (p *plan) written(ctx context.Context, look bool) (stored int64, check uint64, err error) {
-	path := filepath.Join(p.out, "array.zarr")
-	if stored, err = size(path); err != nil {
-		return 0, 0, err
+func (p *plan) written(ctx context.Context, u *unit, look bool) (stored int64, check uint64, err error) {
+	path := cmp.Or(u.output, filepath.Join(p.out, "array.zarr"))
+	far := strings.Contains(path, "://")
+	if !far {
+		if stored, err = size(path); err != nil {
+			return 0, 0, err
+		}
 	}
 	if look {
-		s, err := measure(ctx, &contestant{argv: []string{p.tool("arrays"), "check", path}})
+		s, err := measure(ctx, &contestant{argv: []string{p.tool("arrays"), "check", path}}, u.env...)
 		if err != nil {
 			return 0, 0, err
 		}
 		check = s.Check
 	}
+	if far {
+		_, err = measure(ctx, &contestant{argv: []string{p.tool("arrays"), "clear", path}}, u.env...)
+		return 0, check, err
+	}
 	return stored, check, os.RemoveAll(path)
 }
 
-// measure runs a program once.
-func measure(ctx context.Context, c *contestant) (sample, error) {
+// measure runs a program once, with env besides its own.
+func measure(ctx context.Context, c *contestant, env ...string) (sample, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
-	cmd.Env = append(os.Environ(), c.env...)
+	cmd.Env = slices.Concat(os.Environ(), env, c.env)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if c.wall { // no goroutine that copies while it runs
 		cmd.Stdout, cmd.Stderr = nil, nil

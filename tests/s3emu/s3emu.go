@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -45,18 +43,6 @@ func (s *Server) Use(t *testing.T) {
 	}
 }
 
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "s3emu-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "server")
-	c := exec.Command("go", "build", "-o", path, "strata/tests/s3emu/server")
-	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-	c.Stderr = os.Stderr
-	return path, c.Run()
-})
-
 func start(t testing.TB, key, secret string) *Server {
 	t.Helper()
 	s, stop, err := Run(key, secret)
@@ -74,35 +60,40 @@ func start(t testing.TB, key, secret string) *Server {
 // Run starts a server that takes requests signed with a key, or with "" all, until
 // stop is called.
 func Run(key, secret string) (s *Server, stop func() error, err error) {
-	path, err := program()
-	if err != nil {
-		return nil, nil, fmt.Errorf("build the S3 server: %w", err)
-	}
-	c := exec.Command(path, "-bucket", Bucket, "-key", key, "-secret", secret)
+	url, stop, err := Process([]string{"CGO_ENABLED=0", "GOFLAGS="},
+		"go", "run", "strata/tests/s3emu/server", "-bucket", Bucket, "-key", key, "-secret", secret)
+	return &Server{URL: url, Key: key, Secret: secret}, stop, err
+}
+
+// Process starts a program that prints its address, http://HOST:PORT, and ends with its
+// standard input, which stop closes. env is added to the environment.
+func Process(env []string, program string, args ...string) (url string, stop func() error, err error) {
+	c := exec.Command(program, args...)
+	c.Env = append(os.Environ(), env...)
 	stdin, err := c.StdinPipe()
 	if err != nil {
-		return nil, nil, err
+		return "", nil, err
 	}
 	stdout, err := c.StdoutPipe()
 	if err != nil {
-		return nil, nil, err
+		return "", nil, err
 	}
 	c.Stderr = os.Stderr
 	if err := c.Start(); err != nil {
-		return nil, nil, err
+		return "", nil, err
 	}
 	stop = func() error {
 		stdin.Close()
 		late := time.AfterFunc(10*time.Second, func() { _ = c.Process.Kill() })
 		defer late.Stop()
 		if err := c.Wait(); err != nil {
-			return fmt.Errorf("S3 server: %w", err)
+			return fmt.Errorf("%s: %w", program, err)
 		}
 		return nil
 	}
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if !strings.HasPrefix(line, "http://") {
-		return nil, nil, errors.Join(fmt.Errorf("the S3 server says %q", line), err, stop())
+		return "", nil, errors.Join(fmt.Errorf("%s %s says %q where its address was expected", program, strings.Join(args, " "), line), err, stop())
 	}
-	return &Server{URL: strings.TrimSpace(line), Key: key, Secret: secret}, stop, nil
+	return strings.TrimSpace(line), stop, nil
 }

@@ -3,14 +3,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -26,8 +29,9 @@ func main() {
 	bucket := flag.String("bucket", "bucket", "bucket that there is")
 	latency := flag.Duration("latency", 0, "time before each answer")
 	listen := flag.String("listen", "127.0.0.1:0", "address")
+	load := flag.String("load", "", "folder whose files are objects of the bucket")
 	flag.Parse()
-	if err := serve(*listen, *key, *secret, *bucket, *latency); err != nil {
+	if err := serve(*listen, *key, *secret, *bucket, *load, *latency); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -42,10 +46,34 @@ func (l listing) ListBucket(ctx context.Context, name string, prefix *gofakes3.P
 	return l.Backend.ListBucket(ctx, name, prefix, page)
 }
 
-func serve(listen, key, secret, bucket string, latency time.Duration) error {
+// fill makes objects of the files below a folder.
+func fill(backend gofakes3.Backend, bucket, folder string) error {
+	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		if err != nil {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		_, err = backend.PutObject(context.Background(), bucket, filepath.ToSlash(name), map[string]string{}, bytes.NewReader(b), int64(len(b)))
+		return err
+	})
+}
+
+func serve(listen, key, secret, bucket, load string, latency time.Duration) error {
 	backend := s3mem.New()
 	if err := backend.CreateBucket(context.Background(), bucket); err != nil {
 		return err
+	}
+	if load != "" {
+		if err := fill(backend, bucket, load); err != nil {
+			return err
+		}
 	}
 	var options []gofakes3.Option
 	if key != "" {
