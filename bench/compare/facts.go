@@ -40,10 +40,7 @@ func gatherFacts(ctx context.Context, p *plan) (*facts, error) {
 			f.OS = strings.Trim(v, `"`)
 		}
 	}
-	var kib int64
-	if _, err := fmt.Sscanf(readFile("/proc/meminfo"), "MemTotal: %d kB", &kib); err == nil {
-		f.MemoryMiB = kib >> 10
-	}
+	f.MemoryMiB = host.Memory() >> 20
 	f.Load, _, _ = strings.Cut(readFile("/proc/loadavg"), " ")
 	f.Out = output(ctx, "stat", "-f", "-c", "%T", p.out)
 	python := output(ctx, p.python, "-c", "import sys, importlib.metadata as m\n"+

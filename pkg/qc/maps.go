@@ -14,6 +14,8 @@ import (
 	"strata/pkg/preview"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
+
+	"strata/pkg/page"
 )
 
 // MapSet is what focal found of one slice.
@@ -183,7 +185,7 @@ func (r *Report) FirstMaps() []*MapSet {
 func (r *Report) OtherMaps() []*MapSet { return r.Maps[len(r.FirstMaps()):] }
 
 // mapPlots compare the maps of slices.
-func (r *Report) mapPlots() (plots []*Plot) {
+func (r *Report) mapPlots() (plots []*page.Plot) {
 	for _, k := range []struct {
 		kind, title, label, caption string
 		value                       func(*Map) float64

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"strata/pkg/page"
 	"strata/pkg/registration"
 )
 
@@ -20,8 +20,8 @@ var pageHTML string
 //go:embed page.css
 var pageCSS string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"bytes": sizeOf, "seconds": seconds, "short": short, "plural": plural, "overlapFrom": overlapFrom,
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"bytes": page.Size, "seconds": page.Seconds, "short": page.Short, "plural": page.Plural, "overlapFrom": overlapFrom,
 }).Parse(pageHTML))
 
 // view is what the page shows, in its order.
@@ -36,12 +36,12 @@ type view struct {
 	Phases   []phaseKey
 	Timeline template.HTML
 	Engine   *Engine
-	Shift    []*Plot
+	Shift    []*page.Plot
 	Pairs    []pairRow
-	Match    []*Plot
+	Match    []*page.Plot
 	Tables   []factTable
-	Depths   []*Plot
-	Curves   []*Plot
+	Depths   []*page.Plot
+	Curves   []*page.Plot
 	Sections []section
 	Groups   []group
 }
@@ -115,11 +115,11 @@ func (f *Facts) Cell(column string) string {
 
 // WriteHTML writes the page. [Report.Fit] comes before it.
 func (r *Report) WriteHTML(w io.Writer) error {
-	return page.Execute(w, r.view())
+	return pageTemplate.Execute(w, r.view())
 }
 
 func (r *Report) view() *view {
-	v := &view{Report: r, CSS: template.CSS(pageCSS), Notices: r.notices(), Engine: engine(r.Trace), Shift: r.shiftPlots(), Match: r.matchPlots()}
+	v := &view{Report: r, CSS: page.CSS + template.CSS(pageCSS), Notices: r.notices(), Engine: engine(r.Trace), Shift: r.shiftPlots(), Match: r.matchPlots()}
 	if len(v.Notices) > 0 {
 		v.Worst = v.Notices[0].Grade
 	}
@@ -163,7 +163,7 @@ func (r *Report) view() *view {
 			v.Tables = append(v.Tables, factTable{"File", t.others, columns(others), others, false})
 		}
 	}
-	for _, p := range []*Plot{
+	for _, p := range []*page.Plot{
 		perSlice(r.Stitch, "Difference of tiles at their seams", "difference, %", "%", "Difference of neighbouring tiles where they overlap, mean and worst seam of each slice.", seamMean, seamWorst),
 		perSlice(r.Crop, "Depth of the tissue interface", "depth, µm", "µm", "Depth of the tissue interface below the first plane of each slice.", cropDepth),
 	} {
@@ -287,66 +287,14 @@ func (r *Report) keyFigures() (out []keyFigure) {
 		}
 	}
 	_, length := extent(r.Runs)
-	add("Wall time", seconds(length), "first start to last end")
-	add("Programs ran", seconds(busy), plural(len(r.Runs), "run"))
-	add("Read", sizeOf(read), "from storage")
-	add("Written", sizeOf(written), "to storage")
+	add("Wall time", page.Seconds(length), "first start to last end")
+	add("Programs ran", page.Seconds(busy), page.Plural(len(r.Runs), "run"))
+	add("Read", page.Size(read), "from storage")
+	add("Written", page.Size(written), "to storage")
 	if peak > 0 {
-		add("Peak memory", sizeOf(peak), "resident, "+peakTool)
+		add("Peak memory", page.Size(peak), "resident, "+peakTool)
 	}
 	return out
-}
-
-// sizeOf writes a number of bytes.
-func sizeOf(n int64) string {
-	if n < 0 {
-		return "–"
-	}
-	v, unit := float64(n), 0
-	for v >= 999.5 && unit < 5 {
-		v /= 1024
-		unit++
-	}
-	return short(v) + " " + []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}[unit]
-}
-
-// seconds writes a time.
-func seconds(s float64) string {
-	switch {
-	case !finite(s) || s < 0:
-		return "–"
-	case s < 1:
-		return strconv.FormatFloat(math.Round(s*1000), 'f', -1, 64) + " ms"
-	case s < 99.95:
-		return strconv.FormatFloat(s, 'g', 3, 64) + " s"
-	}
-	d := time.Duration(math.Round(min(s, 1e9))) * time.Second
-	if d < time.Hour {
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
-	}
-	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
-}
-
-// short writes a number with three digits that matter, more before the point.
-func short(v float64) string {
-	if !finite(v) {
-		return "–"
-	}
-	text := strconv.FormatFloat(v, 'g', 3, 64)
-	switch a := math.Abs(v); {
-	case a >= 1e6 || (a > 0 && a < 1e-3):
-		text = strconv.FormatFloat(v, 'e', 2, 64)
-	case a >= 100:
-		text = strconv.FormatFloat(math.Round(v), 'f', -1, 64)
-	}
-	return strings.ReplaceAll(text, "-", "−")
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
 }
 
 // overlapFrom puts in words where stack took an overlap from.
@@ -365,7 +313,7 @@ func (s *Stage) MBs() string {
 	if !s.HasThroughput {
 		return "–"
 	}
-	return short(s.Throughput / 1e6)
+	return page.Short(s.Throughput / 1e6)
 }
 
 // Reading is what the overlap's correlation says.
@@ -393,8 +341,8 @@ func (e *Engine) Times() []keyFigure {
 	}
 	return []keyFigure{
 		{"Tasks", strconv.Itoa(e.Tasks), fmt.Sprintf("%d from the cache, %d attempts failed", e.Cached, e.Failed)},
-		{"Engine, whole run", seconds(e.Span.Seconds()), "first submission to last completion"},
-		{"Some task running", seconds(e.Busy.Seconds()), share},
-		{"Beside the tasks", seconds(each.Seconds()), "per task: queue, staging, publishing"},
+		{"Engine, whole run", page.Seconds(e.Span.Seconds()), "first submission to last completion"},
+		{"Some task running", page.Seconds(e.Busy.Seconds()), share},
+		{"Beside the tasks", page.Seconds(each.Seconds()), "per task: queue, staging, publishing"},
 	}
 }

@@ -7,57 +7,40 @@ import (
 	"html/template"
 	"slices"
 	"strings"
+
+	"strata/pkg/page"
 )
 
-// Plot is a chart with its key and its caption.
-type Plot struct {
-	Caption string
-	Legend  template.HTML
-	SVG     template.HTML
-}
-
-func (c *chart) plot(caption string) *Plot {
-	svg := c.svg()
-	if svg == "" {
-		return nil
-	}
-	p := &Plot{Caption: caption, SVG: svg}
-	if len(c.series) > 1 {
-		p.Legend = c.legend()
-	}
-	return p
-}
-
 // shiftPlots are the shifts of each pair and where they add up to.
-func (r *Report) shiftPlots() (plots []*Plot) {
+func (r *Report) shiftPlots() (plots []*page.Plot) {
 	if r.Shifts == nil {
 		return nil
 	}
-	x, y := series{name: "x"}, series{name: "y"}
+	x, y := page.Series{Name: "x"}, page.Series{Name: "y"}
 	for _, p := range r.Shifts.Pairs() {
-		tip := fmt.Sprintf("slices %d–%d: x %s µm, y %s µm", p.Fixed, p.Moving, short(p.X*1000), short(p.Y*1000))
-		x.points = append(x.points, point{float64(p.Moving), p.X * 1000, tip, false})
-		y.points = append(y.points, point{float64(p.Moving), p.Y * 1000, tip, false})
+		tip := fmt.Sprintf("slices %d–%d: x %s µm, y %s µm", p.Fixed, p.Moving, page.Short(p.X*1000), page.Short(p.Y*1000))
+		x.Points = append(x.Points, page.Point{X: float64(p.Moving), Y: p.X * 1000, Tip: tip})
+		y.Points = append(y.Points, page.Point{X: float64(p.Moving), Y: p.Y * 1000, Tip: tip})
 	}
-	x.joined, y.joined = true, true
-	add := func(p *Plot) {
+	x.Joined, y.Joined = true, true
+	add := func(p *page.Plot) {
 		if p != nil {
 			plots = append(plots, p)
 		}
 	}
-	add((&chart{title: "Shift of each slice against the one before it", xLabel: "slice", yLabel: "shift, µm", whole: true, series: []series{x, y}}).
-		plot("Motor shift of each slice against the one before it."))
+	add((&page.Chart{Title: "Shift of each slice against the one before it", XLabel: "slice", YLabel: "shift, µm", Whole: true, Series: []page.Series{x, y}}).
+		Plot("Motor shift of each slice against the one before it."))
 	ids := r.positionIDs()
 	at, _ := r.Shifts.Positions(ids)
-	dx, dy := series{name: "x", joined: true}, series{name: "y", joined: true}
+	dx, dy := page.Series{Name: "x", Joined: true}, page.Series{Name: "y", Joined: true}
 	for _, id := range ids {
 		p := at[id]
-		tip := fmt.Sprintf("slice %d: x %s µm, y %s µm", id, short(p[0]*1000), short(p[1]*1000))
-		dx.points = append(dx.points, point{float64(id), p[0] * 1000, tip, false})
-		dy.points = append(dy.points, point{float64(id), p[1] * 1000, tip, false})
+		tip := fmt.Sprintf("slice %d: x %s µm, y %s µm", id, page.Short(p[0]*1000), page.Short(p[1]*1000))
+		dx.Points = append(dx.Points, page.Point{X: float64(id), Y: p[0] * 1000, Tip: tip})
+		dy.Points = append(dy.Points, page.Point{X: float64(id), Y: p[1] * 1000, Tip: tip})
 	}
-	add((&chart{title: "Accumulated drift of the slices", xLabel: "slice", yLabel: "drift, µm", whole: true, series: []series{dx, dy}}).
-		plot("Accumulated drift: the shifts added up from the first slice on."))
+	add((&page.Chart{Title: "Accumulated drift of the slices", XLabel: "slice", YLabel: "drift, µm", Whole: true, Series: []page.Series{dx, dy}}).
+		Plot("Accumulated drift: the shifts added up from the first slice on."))
 	return plots
 }
 
@@ -71,29 +54,29 @@ func (r *Report) positionIDs() []int {
 }
 
 // matchPlots are the overlap and the correlation of each pair.
-func (r *Report) matchPlots() (plots []*Plot) {
-	overlap, blend, corr := series{name: "overlap", joined: true}, series{name: "blended"}, series{name: "correlation"}
+func (r *Report) matchPlots() (plots []*page.Plot) {
+	overlap, blend, corr := page.Series{Name: "overlap", Joined: true}, page.Series{Name: "blended"}, page.Series{Name: "correlation"}
 	measured := false
 	for _, m := range r.Matches {
-		tip := fmt.Sprintf("slices %d–%d: overlap %d voxels, blended %d, correlation %s", m.Fixed, m.Moving, m.Overlap, m.BlendOverlap, short(m.Correlation))
+		tip := fmt.Sprintf("slices %d–%d: overlap %d voxels, blended %d, correlation %s", m.Fixed, m.Moving, m.Overlap, m.BlendOverlap, page.Short(m.Correlation))
 		if m.Fallback {
 			tip += ", expected overlap taken"
 		}
-		overlap.points = append(overlap.points, point{float64(m.Moving), float64(m.Overlap), tip, false})
-		blend.points = append(blend.points, point{float64(m.Moving), float64(m.BlendOverlap), tip, false})
+		overlap.Points = append(overlap.Points, page.Point{X: float64(m.Moving), Y: float64(m.Overlap), Tip: tip})
+		blend.Points = append(blend.Points, page.Point{X: float64(m.Moving), Y: float64(m.BlendOverlap), Tip: tip})
 		if m.Correlation != 0 || m.Fallback {
 			measured = true
-			corr.points = append(corr.points, point{float64(m.Moving), m.Correlation, tip, m.Fallback || m.Correlation < lowCorrelation})
+			corr.Points = append(corr.Points, page.Point{X: float64(m.Moving), Y: m.Correlation, Tip: tip, Bad: m.Fallback || m.Correlation < lowCorrelation})
 		}
 	}
-	if p := (&chart{title: "Overlap of each slice with the one before it", xLabel: "slice", yLabel: "overlap, voxels", whole: true, zero: true, series: []series{overlap, blend}}).
-		plot("Overlap of each slice with the one before it, and how much of it is blended."); p != nil {
+	if p := (&page.Chart{Title: "Overlap of each slice with the one before it", XLabel: "slice", YLabel: "overlap, voxels", Whole: true, Zero: true, Series: []page.Series{overlap, blend}}).
+		Plot("Overlap of each slice with the one before it, and how much of it is blended."); p != nil {
 		plots = append(plots, p)
 	}
 	if measured {
-		c := &chart{title: "Correlation of each overlap", xLabel: "slice", yLabel: "correlation", whole: true, zero: true, series: []series{corr},
-			limits: []limit{{lowCorrelation, "low under here"}}}
-		plots = append(plots, c.plot("Correlation of the overlap, where it was measured. A ring marks low values and pairs for which the expected overlap was taken."))
+		c := &page.Chart{Title: "Correlation of each overlap", XLabel: "slice", YLabel: "correlation", Whole: true, Zero: true, Series: []page.Series{corr},
+			Limits: []page.Limit{{Y: lowCorrelation, Name: "low under here"}}}
+		plots = append(plots, c.Plot("Correlation of the overlap, where it was measured. A ring marks low values and pairs for which the expected overlap was taken."))
 	}
 	return plots
 }
@@ -138,32 +121,25 @@ func (r *Report) timeline() template.HTML {
 			}
 			ends[b.lane] = b.to
 		}
-		fmt.Fprintf(&body, `<text class="name" x="%s" y="%s" text-anchor="end">%s</text>`, num(left-8), num(y+rowHeight*0.5*float64(len(ends))+3.5), html.EscapeString(clip(tool, 14)))
+		fmt.Fprintf(&body, `<text class="name" x="%s" y="%s" text-anchor="end">%s</text>`, page.Num(left-8), page.Num(y+rowHeight*0.5*float64(len(ends))+3.5), html.EscapeString(page.Clip(tool, 14)))
 		for _, b := range by[tool] {
 			class := "s1"
 			if b.run.ExitCode != 0 {
 				class = "bad"
 			}
 			fmt.Fprintf(&body, `<rect class="bar %s" x="%s" y="%s" width="%s" height="%s" rx="1.5"><title>%s</title></rect>`, class,
-				num(px(b.from)), num(y+float64(b.lane)*rowHeight), num(max(1, px(b.to)-px(b.from)-0.6)), num(rowHeight-2.5),
-				html.EscapeString(fmt.Sprintf("%s %s: %s from %s on", b.run.Tool, b.run.slice(), seconds(b.run.WallSeconds), seconds(b.from))))
+				page.Num(px(b.from)), page.Num(y+float64(b.lane)*rowHeight), page.Num(max(1, px(b.to)-px(b.from)-0.6)), page.Num(rowHeight-2.5),
+				html.EscapeString(fmt.Sprintf("%s %s: %s from %s on", b.run.Tool, b.run.slice(), page.Seconds(b.run.WallSeconds), page.Seconds(b.from))))
 		}
 		y += rowHeight*float64(len(ends)) + 9
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %s %s" role="img" aria-label="When each program ran">`, num(width), num(y+40))
-	for _, t := range ticks(0, length, 12, false) {
+	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %s %s" role="img" aria-label="When each program ran">`, page.Num(width), page.Num(y+40))
+	for _, t := range page.Ticks(0, length, 12, false) {
 		fmt.Fprintf(&b, `<line class="grid" x1="%s" y1="4" x2="%s" y2="%s"/><text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`,
-			num(px(t)), num(px(t)), num(y), num(px(t)), num(y+16), label(t))
+			page.Num(px(t)), page.Num(px(t)), page.Num(y), page.Num(px(t)), page.Num(y+16), page.Label(t))
 	}
 	b.WriteString(body.String())
-	fmt.Fprintf(&b, `<text class="name" x="%s" y="%s" text-anchor="middle">seconds since the first start</text></svg>`, num(left+w/2), num(y+34))
+	fmt.Fprintf(&b, `<text class="name" x="%s" y="%s" text-anchor="middle">seconds since the first start</text></svg>`, page.Num(left+w/2), page.Num(y+34))
 	return template.HTML(b.String()) // names in it were escaped
-}
-
-func clip(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
 }

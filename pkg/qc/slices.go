@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"strata/pkg/oct"
+
+	"strata/pkg/page"
 )
 
 // What stitch and crop leave behind is shown in words and numbers that a person
@@ -49,7 +51,7 @@ func (f *Facts) stitched(b []byte) bool {
 	}
 	sum, weight, worst, least := 0.0, 0.0, 0.0, 1.0
 	for _, p := range s.Seams {
-		if p.Voxels <= 0 || !finite(p.Relative) {
+		if p.Voxels <= 0 || !page.Finite(p.Relative) {
 			continue
 		}
 		sum += p.Relative * float64(p.Voxels)
@@ -57,8 +59,8 @@ func (f *Facts) stitched(b []byte) bool {
 		worst, least = max(worst, p.Relative), min(least, p.Correlation)
 	}
 	if weight > 0 {
-		f.set(seamMean, short(100*sum/weight)+" %")
-		f.set(seamWorst, short(100*worst)+" %")
+		f.set(seamMean, page.Short(100*sum/weight)+" %")
+		f.set(seamWorst, page.Short(100*worst)+" %")
 		f.number("Lowest seam correlation", least)
 		f.plot = map[string]float64{seamMean: 100 * sum / weight, seamWorst: 100 * worst}
 	}
@@ -85,7 +87,7 @@ func (f *Facts) cropped(b []byte) bool {
 	f.set("Planes kept", fmt.Sprintf("%d of %d", c.Kept, c.InputPlanes))
 	f.set("Planes padded", strconv.Itoa(c.Padded))
 	f.set("Planes missing", strconv.Itoa(c.Missing))
-	if c.Found && finite(c.InterfaceUM) {
+	if c.Found && page.Finite(c.InterfaceUM) {
 		f.plot = map[string]float64{cropDepth: c.InterfaceUM}
 	}
 	return true
@@ -102,7 +104,7 @@ func yesNo(b bool, yes, no string) string {
 
 func (f *Facts) clear() { f.Fields, f.Values = nil, map[string]string{} }
 
-func (f *Facts) number(name string, v float64) { f.set(name, short(v)) }
+func (f *Facts) number(name string, v float64) { f.set(name, page.Short(v)) }
 
 // apart are the files with numbers in common forms, and the others.
 func apart(all []*Facts) (known, others []*Facts) {
@@ -120,11 +122,11 @@ var sliceName = regexp.MustCompile(`z(\d{1,6})`)
 
 // perSlice plots values against the number in the slices' names; nil where fewer
 // than two have one.
-func perSlice(all []*Facts, title, yLabel, unit, caption string, names ...string) *Plot {
-	c := &chart{title: title, xLabel: "slice", yLabel: yLabel, whole: true, zero: true}
+func perSlice(all []*Facts, title, yLabel, unit, caption string, names ...string) *page.Plot {
+	c := &page.Chart{Title: title, XLabel: "slice", YLabel: yLabel, Whole: true, Zero: true}
 	ids := map[int]bool{}
 	for _, name := range names {
-		s := series{name: name, joined: true}
+		s := page.Series{Name: name, Joined: true}
 		for _, f := range all {
 			m := sliceName.FindStringSubmatch(f.Name)
 			v, ok := f.plot[name]
@@ -136,13 +138,13 @@ func perSlice(all []*Facts, title, yLabel, unit, caption string, names ...string
 				continue
 			}
 			ids[id] = true
-			s.points = append(s.points, point{float64(id), v, fmt.Sprintf("%s: %s %s", f.Name, short(v), unit), false})
+			s.Points = append(s.Points, page.Point{X: float64(id), Y: v, Tip: fmt.Sprintf("%s: %s %s", f.Name, page.Short(v), unit)})
 		}
-		slices.SortStableFunc(s.points, func(a, b point) int { return int(a.x - b.x) })
-		c.series = append(c.series, s)
+		slices.SortStableFunc(s.Points, func(a, b page.Point) int { return int(a.X - b.X) })
+		c.Series = append(c.Series, s)
 	}
 	if len(ids) < 2 {
 		return nil
 	}
-	return c.plot(caption)
+	return c.Plot(caption)
 }

@@ -69,3 +69,22 @@ func PeakResident() int64 {
 	}
 	return int64(u.Maxrss) << 10
 }
+
+// Memory is how many bytes of memory the machine has; 0 if it does not say.
+func Memory() int64 { return memory("/proc/meminfo") }
+
+func memory(path string) int64 {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			if err == nil && kib > 0 {
+				return kib << 10
+			}
+		}
+	}
+	return 0
+}

@@ -122,3 +122,15 @@ func TestPeakResident(t *testing.T) {
 		t.Errorf("%d before, %d after touching %d bytes", before, after, len(b))
 	}
 }
+
+func TestMemory(t *testing.T) {
+	for text, want := range map[string]int64{"MemTotal:       16315848 kB\nMemFree: 1 kB\n": 16315848 << 10, "MemFree: 1 kB\n": 0, "MemTotal: many kB\n": 0, "": 0} {
+		root := files(t, map[string]string{"meminfo": text})
+		if got := memory(filepath.Join(root, "meminfo")); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+	if memory(filepath.Join(t.TempDir(), "none")) != 0 {
+		t.Error("a machine that says nothing has memory")
+	}
+}

@@ -1,0 +1,147 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+)
+
+// Format names the form of a document's JSON. Fields that are added make it another one.
+const Format = "strata bench 1"
+
+// Document is the results of a run with what they depend on.
+type Document struct {
+	Format  string    `json:"format"`
+	Tool    string    `json:"tool"`
+	Version string    `json:"version"`
+	Command string    `json:"command"` // as it was typed
+	Time    time.Time `json:"time"`
+	System  System    `json:"system"`
+	Results []Result  `json:"results"`
+	Advice  []string  `json:"advice"` // a line each
+}
+
+// New begins a document of a program that was started with arguments, the first being its name.
+func New(tool, version string, arguments []string) *Document {
+	var words []string
+	for i, a := range arguments {
+		if i == 0 {
+			a = tool
+		}
+		words = append(words, Quote(a))
+	}
+	return &Document{Format: Format, Tool: tool, Version: version, Command: strings.Join(words, " "), Time: time.Now().UTC().Truncate(time.Second)}
+}
+
+// WriteJSON writes the document, whole lines indented.
+func (d *Document) WriteJSON(w io.Writer) error {
+	out := *d
+	if out.Results == nil {
+		out.Results = []Result{}
+	}
+	if out.Advice == nil {
+		out.Advice = []string{}
+	}
+	if out.System.Places == nil {
+		out.System.Places = []Place{}
+	}
+	if out.System.Software == nil {
+		out.System.Software = []Software{}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(out); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// mostJSON is how long a document may be.
+const mostJSON = 256 << 20
+
+// ReadJSON reads a document. What is no such document, is of another format, or has values that cannot be, is an error
+// that says where.
+func ReadJSON(r io.Reader) (*Document, error) {
+	text, err := io.ReadAll(io.LimitReader(r, mostJSON+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > mostJSON {
+		return nil, fmt.Errorf("is longer than %d MiB", mostJSON>>20)
+	}
+	var head struct {
+		Format *string `json:"format"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, fmt.Errorf("no document of a benchmark: %s", jsonError(text, err))
+	}
+	switch {
+	case head.Format == nil || !strings.HasPrefix(*head.Format, "strata bench "):
+		return nil, errors.New("no document of a benchmark: field format is not " + Format)
+	case *head.Format != Format:
+		return nil, fmt.Errorf("field format is %q, this version reads %q", *head.Format, Format)
+	}
+	d := new(Document)
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(d); err != nil {
+		return nil, errors.New(jsonError(text, err))
+	}
+	return d, d.check()
+}
+
+// jsonError is a JSON error in one line, with the line of the text that it is in.
+func jsonError(text []byte, err error) string {
+	var offset int64 = -1
+	var s *json.SyntaxError
+	var t *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &s):
+		offset = s.Offset
+	case errors.As(err, &t):
+		offset = t.Offset
+	}
+	what := strings.TrimPrefix(err.Error(), "json: ")
+	if offset < 0 || offset > int64(len(text)) {
+		return what
+	}
+	return fmt.Sprintf("line %d: %s", 1+bytes.Count(text[:offset], []byte{'\n'}), what)
+}
+
+// check refuses what no run can have measured.
+func (d *Document) check() error {
+	for i, r := range d.Results {
+		bad := func(what string) error { return fmt.Errorf("results[%d]: %s", i, what) }
+		if r.Name == "" {
+			return bad("name is missing")
+		}
+		for _, s := range r.Seconds {
+			if !(s >= 0) || math.IsInf(s, 0) {
+				return bad(fmt.Sprintf("seconds: %v is no time", s))
+			}
+		}
+		if r.Bytes < 0 || r.Ops < 0 || r.RSS < 0 || r.Device < 0 || !(r.CPU >= 0) {
+			return bad("has a number below 0")
+		}
+		if l := r.Latency; l != nil && (l.Count < 0 || !(l.Least >= 0) || !(l.Most >= l.Least)) {
+			return bad("latency: least and most are no range of times")
+		}
+	}
+	return nil
+}
+
+// Quote is a word as a shell takes it.
+func Quote(word string) string {
+	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+,:@=%") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,240 @@
+package bench
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"strata/pkg/cli/units"
+	"strata/pkg/page"
+)
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed page.css
+var pageCSS string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+
+// view is what the page shows.
+type view struct {
+	Title, Sub, Tool, Version, Command string
+	CSS                                template.CSS
+	Key                                []figure
+	Advice                             []string
+	Sections                           []*section
+	Facts                              []fact
+}
+
+type figure struct{ Name, Value, Note string }
+
+type fact struct{ Name, Value string }
+
+// section is one group of results.
+type section struct {
+	ID, Name, Same string
+	Plots          []*page.Plot
+	Heads          []head
+	Rows           [][]cell
+	Text           []string
+}
+
+type head struct {
+	Name  string
+	Class string
+}
+
+type cell struct{ Text, Class string }
+
+// HTML writes a page that stands for itself: the best of each kind, advice, plots, tables and the facts of the machine.
+func (d *Document) HTML(w io.Writer) error {
+	v := d.view()
+	by := peers(d.Results)
+	for i, g := range groups(d.Results) {
+		heads, rows := cells(g, by)
+		s := &section{ID: fmt.Sprintf("r%d", i+1), Name: g.name, Same: g.same.String(), Plots: g.plots()}
+		s.table(heads, rows)
+		v.Sections = append(v.Sections, s)
+		if best := bestOf(g.results); best != nil {
+			note := strings.Join(dropEmpty(g.label(*best), byWhom(g, best)), ", ")
+			v.Key = append(v.Key, figure{"Best " + g.name, GiBs(best.Rate()) + " GiB/s", note})
+		}
+	}
+	return pageTemplate.Execute(w, v)
+}
+
+func byWhom(g *group, r *Result) string {
+	if len(g.who) > 1 {
+		return "by " + r.Who
+	}
+	return ""
+}
+
+func bestOf(list []Result) *Result {
+	var best *Result
+	for i := range list {
+		if r := &list[i]; r.Measured() && (best == nil || r.Rate() > best.Rate()) {
+			best = r
+		}
+	}
+	return best
+}
+
+func (s *section) table(heads []column, rows [][]string) {
+	class := func(right bool) string {
+		if right {
+			return "n"
+		}
+		return ""
+	}
+	for _, h := range heads {
+		s.Heads = append(s.Heads, head{h.name, class(h.right)})
+	}
+	for _, r := range rows {
+		var line []cell
+		for i, text := range r {
+			line = append(line, cell{text, class(heads[i].right)})
+		}
+		s.Rows = append(s.Rows, line)
+	}
+}
+
+func (d *Document) view() *view {
+	s := d.System
+	place := ""
+	if len(s.Places) > 0 {
+		place = s.Places[0].Path
+	}
+	v := &view{Title: d.Tool, Tool: d.Tool, Version: d.Version, Command: d.Command, CSS: page.CSS + template.CSS(pageCSS), Advice: d.Advice, Facts: s.facts()}
+	if place != "" {
+		v.Title += ": " + place
+	}
+	v.Sub = strings.Join(dropEmpty(d.Time.UTC().Format("2 January 2006, 15:04 UTC"), s.Host, "strata "+d.Version), " · ")
+	return v
+}
+
+// facts are those that are known, for people.
+func (s System) facts() []fact {
+	var out []fact
+	add := func(name, value string) {
+		if value != "" {
+			out = append(out, fact{name, value})
+		}
+	}
+	add("Processor", s.CPU)
+	if s.Cores > 0 {
+		add("Cores", fmt.Sprint(s.Cores))
+	}
+	if s.Memory > 0 {
+		add("Memory", units.FormatSize(s.Memory))
+	}
+	add("Control group", limits(s))
+	add("System", strings.Join(dropEmpty(s.OS, s.Kernel, s.Platform), ", "))
+	add("Container", s.Container)
+	add("SLURM job", s.Job)
+	add("Load before", s.Load)
+	for _, p := range s.Places {
+		direct := ""
+		if p.Direct != nil && !*p.Direct {
+			direct = "no direct I/O"
+		}
+		add("Files", strings.Join(dropEmpty(p.Path, p.Type, p.Source, strings.Join(p.Drives, ", "), direct, p.Reason), "; "))
+	}
+	if s.GPU != nil {
+		add("GPU", fmt.Sprintf("%s, %s, CUDA %s", s.GPU.Name, units.FormatSize(s.GPU.Memory), s.GPU.Driver))
+	}
+	add("NVIDIA driver", s.Driver)
+	add("nvidia-fs", s.NvidiaFS)
+	add("cuFile", s.CuFile)
+	for _, p := range s.Software {
+		add(p.Name, p.Version)
+	}
+	return out
+}
+
+func limits(s System) string {
+	var parts []string
+	if s.Limits.CPUs != nil {
+		parts = append(parts, fmt.Sprintf("%.4g processors", *s.Limits.CPUs))
+	}
+	if s.Limits.Memory != nil {
+		parts = append(parts, units.FormatSize(*s.Limits.Memory))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func places(s System) string {
+	var parts []string
+	for _, p := range s.Places {
+		parts = append(parts, strings.Join(dropEmpty(p.Type, p.Source), " "))
+	}
+	slices.Sort(parts)
+	return strings.Join(slices.Compact(parts), ", ")
+}
+
+func gpuName(s System) string {
+	if s.GPU == nil {
+		return ""
+	}
+	return s.GPU.Name
+}
+
+// HTML writes a page of the comparison: plots with both beside each other, and the ratios.
+func (c *Comparison) HTML(w io.Writer) error {
+	v := c.b.view()
+	v.Title = "Comparison of " + c.A + " with " + c.B
+	faster, slower, noise := 0, 0, 0
+	var list []Result
+	for _, p := range c.Pairs {
+		switch p.Verdict() {
+		case "faster":
+			faster++
+		case "slower":
+			slower++
+		case "within noise":
+			noise++
+		}
+		for i, r := range []Result{p.A, p.B} {
+			if len(c.whose()) > 1 {
+				r.Axes = r.Axes.With("by", r.Who)
+			}
+			r.Who = []string{"A: " + c.A, "B: " + c.B}[i]
+			list = append(list, r)
+		}
+	}
+	v.Advice = nil
+	for _, d := range c.Differ {
+		v.Advice = append(v.Advice, "the machines differ in "+d)
+	}
+	v.Key = []figure{{"B faster", fmt.Sprint(faster), page.Plural(faster, "case")}, {"B slower", fmt.Sprint(slower), page.Plural(slower, "case")}, {"Within noise", fmt.Sprint(noise), "repeats overlap"}}
+	s := &section{ID: "ratios", Name: "Ratios"}
+	s.table(c.rows())
+	for _, only := range []struct {
+		name string
+		list []Result
+	}{{"A", c.OnlyA}, {"B", c.OnlyB}} {
+		for _, r := range only.list {
+			s.Text = append(s.Text, "only "+only.name+" has "+strings.Join(dropEmpty(r.Name, r.Axes.String(), "by "+r.Who), ", "))
+		}
+	}
+	v.Sections = append(v.Sections, s)
+	for i, g := range groups(list) {
+		v.Sections = append(v.Sections, &section{ID: fmt.Sprintf("r%d", i+1), Name: g.name, Same: g.same.String(), Plots: g.plots()})
+	}
+	return pageTemplate.Execute(w, v)
+}
+
+// whose are the programs of the pairs.
+func (c *Comparison) whose() []string {
+	var who []string
+	for _, p := range c.Pairs {
+		if !slices.Contains(who, p.A.Who) {
+			who = append(who, p.A.Who)
+		}
+	}
+	return who
+}

@@ -1,0 +1,212 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"strata/pkg/page"
+)
+
+const (
+	mostLines = 6  // in a plot
+	mostRows  = 24 // of bars in a plot
+)
+
+// plots are those of a group: bars, or lines along an axis that has three numbers or more. A plot that would be too full
+// becomes several, one for each value of an axis.
+func (g *group) plots() []*page.Plot {
+	if x := g.along(); x != "" {
+		if lines := g.lines(x); len(lines) <= mostLines {
+			return drop(g.chart(x, lines).Plot(g.caption("")))
+		}
+	} else if b := g.bars(); len(b.Rows) <= mostRows {
+		return drop(b.Plot(g.caption("")))
+	}
+	for _, name := range g.axes {
+		if name == g.along() {
+			continue
+		}
+		var out []*page.Plot
+		for _, part := range g.split(name) {
+			out = append(out, part.plots()...)
+		}
+		return out
+	}
+	return drop(g.bars().Plot(g.caption("")))
+}
+
+func drop(p *page.Plot) []*page.Plot {
+	if p == nil {
+		return nil
+	}
+	return []*page.Plot{p}
+}
+
+// split is a group for each value of an axis.
+func (g *group) split(name string) []*group {
+	var out []*group
+	by := map[string]*group{}
+	for _, r := range g.results {
+		v := r.Axes.Get(name)
+		if by[v] == nil {
+			by[v] = &group{name: g.name}
+			out = append(out, by[v])
+		}
+		by[v].results = append(by[v].results, r)
+	}
+	for _, p := range out {
+		p.describe()
+	}
+	return out
+}
+
+func (g *group) caption(more string) string {
+	text := g.name
+	if len(g.same) > 0 {
+		text += " (" + g.same.String() + ")"
+	}
+	text += more + ". Medians"
+	if slices.ContainsFunc(g.results, func(r Result) bool { return len(r.Seconds) > 1 }) {
+		text += "; lines reach from the slowest to the fastest repeat"
+	}
+	return text + "."
+}
+
+// along is the axis that lines are drawn along; "" for bars.
+func (g *group) along() string {
+	best, most := "", 2
+	for _, name := range g.axes {
+		values := map[string]bool{}
+		for _, r := range g.results {
+			v := r.Axes.Get(name)
+			if _, ok := number(v); !ok {
+				values = nil
+				break
+			}
+			values[v] = true
+		}
+		if len(values) > most {
+			best, most = name, len(values)
+		}
+	}
+	return best
+}
+
+// lines are the results that lie on one line each: all but one axis is the same.
+func (g *group) lines(x string) [][]Result {
+	var out [][]Result
+	by := map[string]int{}
+	for _, r := range g.results {
+		if !r.Measured() {
+			continue
+		}
+		key := r.Who + "\x00" + g.label(r, x)
+		i, ok := by[key]
+		if !ok {
+			i = len(out)
+			by[key] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], r)
+	}
+	return out
+}
+
+func (g *group) chart(x string, lines [][]Result) *page.Chart {
+	c := &page.Chart{Title: g.name + " along " + x, XLabel: x, YLabel: "GiB/s", Zero: true}
+	for _, r := range g.results {
+		if v := r.Axes.Get(x); !slices.Contains(c.Names, v) {
+			c.Names = append(c.Names, v)
+		}
+	}
+	slices.SortStableFunc(c.Names, func(a, b string) int {
+		x, _ := number(a)
+		y, _ := number(b)
+		switch {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	for _, line := range lines {
+		s := page.Series{Name: g.label(line[0], x), Joined: true}
+		if len(g.who) > 1 || s.Name == "" {
+			s.Name = strings.Join(dropEmpty(line[0].Who, s.Name), ": ")
+		}
+		for _, r := range line {
+			low, high := r.Rates()
+			s.Points = append(s.Points, page.Point{X: float64(slices.Index(c.Names, r.Axes.Get(x))), Y: r.Rate() / (1 << 30), Tip: s.Name + ", " + tip(r), Low: low / (1 << 30), High: high / (1 << 30)})
+		}
+		slices.SortStableFunc(s.Points, func(a, b page.Point) int { return int(a.X - b.X) })
+		c.Series = append(c.Series, s)
+	}
+	return c
+}
+
+func tip(r Result) string {
+	text := fmt.Sprintf("%s: %s GiB/s", r.Axes, GiBs(r.Rate()))
+	if r.Ops > 0 {
+		text += fmt.Sprintf(", %s IOPS", count(r.OpsRate()))
+	}
+	if r.Latency != nil {
+		text += fmt.Sprintf(", p50 %s, p99 %s", Time(r.Latency.P50), Time(r.Latency.P99))
+	}
+	return text
+}
+
+// bars are a row for each case, with a bar for each program.
+func (g *group) bars() *page.Bars {
+	b := &page.Bars{Title: g.name, Label: "GiB/s", Series: g.who}
+	by := map[string]int{}
+	for _, r := range g.results {
+		name := g.label(r)
+		i, ok := by[name]
+		if !ok {
+			i = len(b.Rows)
+			by[name] = i
+			row := page.Row{Name: name, Bars: make([]page.Bar, len(g.who))}
+			if row.Name == "" && len(g.who) == 1 {
+				row.Name = r.Who
+			}
+			for k := range row.Bars {
+				row.Bars[k].Value = page.None()
+			}
+			b.Rows = append(b.Rows, row)
+		}
+		bar := page.Bar{Value: page.None(), Text: r.Reason}
+		if r.Measured() {
+			low, high := r.Rates()
+			bar = page.Bar{Value: r.Rate() / (1 << 30), Low: low / (1 << 30), High: high / (1 << 30), Text: GiBs(r.Rate()), Tip: r.Who + ", " + tip(r)}
+		}
+		b.Rows[i].Bars[slices.Index(g.who, r.Who)] = bar
+	}
+	return b
+}
+
+// SVG writes one plot of the results that a filter takes, as a file that documents show: bars for each case and program.
+// A nil filter takes all. It is an error if there is nothing to draw.
+func (d *Document) SVG(w io.Writer, title string, take func(r Result) bool) error {
+	var list []Result
+	for _, r := range d.Results {
+		if take == nil || take(r) {
+			r.Axes = slices.Clone(r.Axes)
+			list = append(list, r)
+		}
+	}
+	if len(groups(list)) != 1 { // the name is an axis then
+		for i := range list {
+			list[i].Axes = append(Axes{{"", list[i].Name}}, list[i].Axes...)
+			list[i].Name = title
+		}
+	}
+	for _, g := range groups(list) {
+		b := g.bars()
+		b.Title = title
+		return b.File(w)
+	}
+	return fmt.Errorf("%s: no result to draw", title)
+}

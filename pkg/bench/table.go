@@ -1,0 +1,201 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"strata/pkg/cli/units"
+)
+
+// column is a column of a table: what it shows of a result. One that is empty everywhere is left out.
+type column struct {
+	name  string
+	right bool // numbers
+	cell  func(r Result) string
+}
+
+// columns are those of a group of results, all of which are of document d.
+func columns(g *group, by map[string][]Result) []column {
+	var out []column
+	for _, name := range g.axes {
+		numeric := true
+		for _, r := range g.results {
+			if _, ok := number(r.Axes.Get(name)); !ok {
+				numeric = false
+			}
+		}
+		out = append(out, column{name, numeric, func(r Result) string { return r.Axes.Get(name) }})
+	}
+	measured := func(f func(r Result) string) func(r Result) string {
+		return func(r Result) string {
+			if !r.Measured() {
+				return ""
+			}
+			return f(r)
+		}
+	}
+	late := func(f func(l *Latency) float64) func(r Result) string {
+		return func(r Result) string {
+			if r.Latency == nil || !r.Measured() {
+				return ""
+			}
+			return Time(f(r.Latency))
+		}
+	}
+	if len(g.who) > 1 || g.who[0] != Strata {
+		out = append(out, column{"who", false, func(r Result) string { return r.Who }})
+	}
+	return append(out,
+		column{"took", false, func(r Result) string {
+			for _, a := range r.Axes {
+				if a.Value == r.Backend {
+					return "" // as asked for
+				}
+			}
+			return r.Backend
+		}},
+		column{"GiB/s", true, func(r Result) string {
+			if !r.Measured() {
+				return "–"
+			}
+			return GiBs(r.Rate())
+		}},
+		column{"from to", true, measured(func(r Result) string {
+			if len(r.Seconds) < 2 {
+				return ""
+			}
+			a, b := r.Rates()
+			return GiBs(a) + "–" + GiBs(b)
+		})},
+		column{"ratio", false, func(r Result) string { return ratios(r, by) }},
+		column{"IOPS", true, measured(func(r Result) string {
+			if r.Ops == 0 {
+				return ""
+			}
+			return count(r.OpsRate())
+		})},
+		column{"p50", true, late(func(l *Latency) float64 { return l.P50 })},
+		column{"p99", true, late(func(l *Latency) float64 { return l.P99 })},
+		column{"p99.9", true, late(func(l *Latency) float64 { return l.P999 })},
+		column{"most", true, late(func(l *Latency) float64 { return l.Most })},
+		column{"s", true, measured(func(r Result) string { return Ratio(r.Median()) })},
+		column{"CPU s", true, measured(func(r Result) string {
+			if r.CPU == 0 {
+				return ""
+			}
+			return Ratio(r.CPU)
+		})},
+		column{"memory", true, measured(func(r Result) string {
+			if r.RSS == 0 {
+				return ""
+			}
+			return units.FormatSize(r.RSS)
+		})},
+		column{"device", true, measured(func(r Result) string {
+			if r.Device == 0 {
+				return ""
+			}
+			return units.FormatSize(r.Device)
+		})},
+		column{"", false, func(r Result) string {
+			return strings.Join(dropEmpty(r.Reason, r.Note), "; ")
+		}},
+	)
+}
+
+func dropEmpty(list ...string) []string {
+	var out []string
+	for _, s := range list {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// cells are the table of a group: its heads and rows, without columns that are empty.
+func cells(g *group, by map[string][]Result) (heads []column, rows [][]string) {
+	rows = make([][]string, len(g.results))
+	for _, c := range columns(g, by) {
+		texts, some := make([]string, len(g.results)), false
+		for i, r := range g.results {
+			texts[i] = Plain(c.cell(r))
+			some = some || texts[i] != ""
+		}
+		if !some {
+			continue
+		}
+		heads = append(heads, c)
+		for i := range rows {
+			rows[i] = append(rows[i], texts[i])
+		}
+	}
+	return heads, rows
+}
+
+// Table writes the results for people, and the advice.
+func (d *Document) Table(w io.Writer) error {
+	var b strings.Builder
+	by := peers(d.Results)
+	for i, g := range groups(d.Results) {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(Plain(g.name))
+		if len(g.same) > 0 {
+			fmt.Fprintf(&b, " (%s)", Plain(g.same.String()))
+		}
+		b.WriteByte('\n')
+		heads, rows := cells(g, by)
+		writeTable(&b, heads, rows)
+	}
+	if len(d.Advice) > 0 {
+		b.WriteByte('\n')
+	}
+	for _, a := range d.Advice {
+		fmt.Fprintf(&b, "%s\n", Plain(a))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeTable(b *strings.Builder, heads []column, rows [][]string) {
+	widths := make([]int, len(heads))
+	for i, h := range heads {
+		widths[i] = utf8.RuneCountInString(h.name)
+		for _, r := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(r[i]))
+		}
+	}
+	line := func(texts func(i int) string) {
+		var l strings.Builder
+		for i, h := range heads {
+			t := texts(i)
+			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(t))
+			l.WriteString("  ")
+			if h.right {
+				l.WriteString(space + t)
+			} else {
+				l.WriteString(t + space)
+			}
+		}
+		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
+	}
+	line(func(i int) string { return heads[i].name })
+	for _, r := range rows {
+		line(func(i int) string { return r[i] })
+	}
+}
+
+// Plain is a text in one line, without what a terminal would obey.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if strconv.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, text)
+}

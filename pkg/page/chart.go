@@ -1,0 +1,276 @@
+package page
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Chart is a plot of a few series against numbers, as an SVG that takes its
+// colours from the page.
+type Chart struct {
+	Title          string // says what it shows; also read aloud
+	XLabel, YLabel string
+	Series         []Series
+	Whole          bool // x are whole numbers: ticks too
+	Zero           bool // y begins at 0
+	Limits         []Limit
+	Names          []string // of x = 0, 1, 2 …, which then are no numbers but cases
+}
+
+// Series is a line of points with marks, told apart by colour and by the form of
+// the marks.
+type Series struct {
+	Name   string
+	Points []Point
+	Joined bool
+}
+
+// Point is a mark of a series.
+type Point struct {
+	X, Y float64
+	Tip  string // read when the mark is pointed at
+	Bad  bool   // it has a ring
+
+	Low, High float64 // how far it spreads; no line is drawn where they are the same
+}
+
+// Limit is a horizontal line with a name.
+type Limit struct {
+	Y    float64
+	Name string
+}
+
+// Plot is a chart with its key and its caption.
+type Plot struct {
+	Caption string
+	Legend  template.HTML
+	SVG     template.HTML
+}
+
+// Plot is the chart with a caption, and a key where it has several series; nil where there is nothing to draw.
+func (c *Chart) Plot(caption string) *Plot {
+	svg := c.SVG()
+	if svg == "" {
+		return nil
+	}
+	p := &Plot{Caption: caption, SVG: svg}
+	if len(c.Series) > 1 {
+		p.Legend = c.Legend()
+	}
+	return p
+}
+
+const (
+	chartWidth   = 640.0
+	chartHeight  = 250.0
+	chartLeft    = 58.0
+	chartRight   = 14.0
+	chartTop     = 12.0
+	chartBottom  = 42.0
+	chartSymbols = 4
+	chartColors  = 6
+)
+
+// SVG draws the chart; "" where there is nothing to draw.
+func (c *Chart) SVG() template.HTML {
+	x0, x1, y0, y1 := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
+	n := 0
+	for _, s := range c.Series {
+		for _, p := range s.Points {
+			if Finite(p.X) && Finite(p.Y) {
+				x0, x1, y0, y1 = min(x0, p.X), max(x1, p.X), min(y0, p.Y), max(y1, p.Y)
+				if p.spreads() {
+					y0, y1 = min(y0, p.Low), max(y1, p.High)
+				}
+				n++
+			}
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	for _, l := range c.Limits {
+		y0, y1 = min(y0, l.Y), max(y1, l.Y)
+	}
+	if c.Zero {
+		y0, y1 = min(y0, 0), max(y1, 0)
+	}
+	const height = chartHeight
+	w, h := chartWidth-chartLeft-chartRight, height-chartTop-chartBottom
+	if len(c.Names) > 0 {
+		x0, x1 = -0.4, float64(len(c.Names))-0.6
+	} else {
+		x0, x1 = padded(x0, x1, 0.04, false)
+	}
+	y0, y1 = padded(y0, y1, 0.08, c.Zero)
+	px := func(x float64) float64 { return chartLeft + (x-x0)/(x1-x0)*w }
+	py := func(y float64) float64 { return chartTop + h - (y-y0)/(y1-y0)*h }
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %s %s" role="img" aria-label="%s">`, Num(chartWidth), Num(height), html.EscapeString(c.Title))
+	for _, t := range Ticks(y0, y1, 5, false) {
+		fmt.Fprintf(&b, `<line class="grid" x1="%s" y1="%s" x2="%s" y2="%s"/><text class="tick" x="%s" y="%s" text-anchor="end">%s</text>`,
+			Num(chartLeft), Num(py(t)), Num(chartWidth-chartRight), Num(py(t)), Num(chartLeft-7), Num(py(t)+4), Label(t))
+	}
+	for _, t := range c.marks(x0, x1) {
+		fmt.Fprintf(&b, `<line class="grid" x1="%s" y1="%s" x2="%s" y2="%s"/><text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`,
+			Num(px(t)), Num(chartTop), Num(px(t)), Num(chartTop+h), Num(px(t)), Num(chartTop+h+16), html.EscapeString(c.name(t)))
+	}
+	if y0 < 0 && y1 > 0 {
+		fmt.Fprintf(&b, `<line class="axis" x1="%s" y1="%s" x2="%s" y2="%s"/>`, Num(chartLeft), Num(py(0)), Num(chartWidth-chartRight), Num(py(0)))
+	}
+	for _, l := range c.Limits {
+		fmt.Fprintf(&b, `<line class="limit" x1="%s" y1="%s" x2="%s" y2="%s"/><text class="tick" x="%s" y="%s" text-anchor="end">%s</text>`,
+			Num(chartLeft), Num(py(l.Y)), Num(chartWidth-chartRight), Num(py(l.Y)), Num(chartWidth-chartRight-4), Num(py(l.Y)-5), html.EscapeString(l.Name))
+	}
+	fmt.Fprintf(&b, `<text class="name" x="%s" y="%s" text-anchor="middle">%s</text>`, Num(chartLeft+w/2), Num(height-6), html.EscapeString(c.XLabel))
+	fmt.Fprintf(&b, `<text class="name" transform="translate(13 %s) rotate(-90)" text-anchor="middle">%s</text>`, Num(chartTop+h/2), html.EscapeString(c.YLabel))
+	for i, s := range c.Series {
+		class := "s" + strconv.Itoa(i%chartColors+1)
+		if s.Joined {
+			var path strings.Builder
+			for _, p := range s.Points {
+				if Finite(p.X) && Finite(p.Y) {
+					fmt.Fprintf(&path, "%s,%s ", Num(px(p.X)), Num(py(p.Y)))
+				}
+			}
+			fmt.Fprintf(&b, `<polyline class="line %s" points="%s"/>`, class, strings.TrimSpace(path.String()))
+		}
+		for _, p := range s.Points {
+			if !Finite(p.X) || !Finite(p.Y) {
+				continue
+			}
+			mark := class
+			if p.Bad {
+				mark = "bad"
+			}
+			fmt.Fprintf(&b, `<g class="%s">`, mark)
+			if p.spreads() {
+				fmt.Fprintf(&b, `<line class="spread" x1="%s" y1="%s" x2="%s" y2="%s"/>`, Num(px(p.X)), Num(py(p.Low)), Num(px(p.X)), Num(py(p.High)))
+			}
+			symbol(&b, i, px(p.X), py(p.Y), p.Bad)
+			if p.Tip != "" {
+				fmt.Fprintf(&b, `<title>%s</title>`, html.EscapeString(p.Tip))
+			}
+			b.WriteString(`</g>`)
+		}
+	}
+	b.WriteString(`</svg>`)
+	// All text in it was escaped, all numbers are ours.
+	return template.HTML(b.String())
+}
+
+// spreads tells whether a point has a range.
+func (p Point) spreads() bool { return p.Low < p.High && Finite(p.High-p.Low) }
+
+// marks are where the x axis has ticks.
+func (c *Chart) marks(x0, x1 float64) []float64 {
+	if len(c.Names) == 0 {
+		return Ticks(x0, x1, 10, c.Whole)
+	}
+	var out []float64
+	for i := range c.Names {
+		out = append(out, float64(i))
+	}
+	return out
+}
+
+// name is what a tick of the x axis says.
+func (c *Chart) name(x float64) string {
+	if i := int(x); len(c.Names) > 0 && i >= 0 && i < len(c.Names) {
+		return c.Names[i]
+	}
+	return Label(x)
+}
+
+// symbol is the mark of the i-th series; a bad point has a ring.
+func symbol(b *strings.Builder, i int, x, y float64, bad bool) {
+	switch i % chartSymbols {
+	case 0:
+		fmt.Fprintf(b, `<circle cx="%s" cy="%s" r="3.6"/>`, Num(x), Num(y))
+	case 1:
+		fmt.Fprintf(b, `<rect x="%s" y="%s" width="6.4" height="6.4"/>`, Num(x-3.2), Num(y-3.2))
+	case 2:
+		fmt.Fprintf(b, `<path d="M%s %sl4 7h-8z"/>`, Num(x), Num(y-4.4))
+	default:
+		fmt.Fprintf(b, `<path d="M%s %sl4.4 4.4l-4.4 4.4l-4.4-4.4z"/>`, Num(x), Num(y-4.4))
+	}
+	if bad {
+		fmt.Fprintf(b, `<circle class="ring" cx="%s" cy="%s" r="7.5"/>`, Num(x), Num(y))
+	}
+}
+
+// Legend is the key of a chart's series.
+func (c *Chart) Legend() template.HTML {
+	var b strings.Builder
+	for i, s := range c.Series {
+		fmt.Fprintf(&b, `<span class="key"><svg viewBox="0 0 12 12" aria-hidden="true"><g class="s%d">`, i%chartColors+1)
+		symbol(&b, i, 6, 6, false)
+		fmt.Fprintf(&b, `</g></svg>%s</span> `, html.EscapeString(s.Name))
+	}
+	return template.HTML(b.String()) // escaped above
+}
+
+// Finite reports whether a number is one.
+func Finite(v float64) bool { return v-v == 0 }
+
+// Num writes a coordinate.
+func Num(v float64) string { return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64) }
+
+// Label writes a tick.
+func Label(v float64) string {
+	if a := math.Abs(v); a >= 1e6 || (a > 0 && a < 1e-4) {
+		return strconv.FormatFloat(v, 'e', -1, 64)
+	}
+	return strings.Replace(strconv.FormatFloat(v, 'f', -1, 64), "-", "−", 1)
+}
+
+// padded widens a range; one that ends at zero and should stays there.
+func padded(a, b, by float64, zero bool) (float64, float64) {
+	if a == b {
+		d := max(0.5, math.Abs(a)*0.1)
+		switch {
+		case !zero:
+			return a - d, a + d
+		case a == 0:
+			return 0, 1
+		}
+		return min(0, a-d), max(0, a+d)
+	}
+	d := (b - a) * by
+	lo, hi := a-d, b+d
+	if zero && a >= 0 {
+		lo = 0
+	}
+	if zero && b <= 0 {
+		hi = 0
+	}
+	return lo, hi
+}
+
+// Ticks are round numbers in a range: 1, 2 or 5 × 10ⁿ apart, about so many.
+func Ticks(a, b float64, about int, whole bool) []float64 {
+	if !(b > a) || !Finite(b-a) {
+		return nil
+	}
+	step := math.Pow(10, math.Floor(math.Log10((b-a)/float64(about))))
+	for _, m := range []float64{1, 2, 5, 10} {
+		if (b-a)/(step*m) <= float64(about) {
+			step *= m
+			break
+		}
+	}
+	if whole {
+		step = max(1, math.Round(step))
+	}
+	var out []float64
+	for i := math.Ceil(a/step - 1e-9); i*step <= b+step*1e-9 && len(out) < 100; i++ {
+		// as the nearest short number: 0.3, not 0.30000000000000004
+		v, _ := strconv.ParseFloat(strconv.FormatFloat(i*step, 'g', 12, 64), 64)
+		out = append(out, v+0)
+	}
+	return out
+}
