@@ -124,9 +124,9 @@ func (w *worker) moveStraight(t task, from, to int64) (done int64, why, err erro
 		part, off := t.dev.From(t.from+done, to-done), t.off+t.from+done
 		w.stream.Queue(func(uintptr) error {
 			if t.write {
-				n, why = t.file.handle.Write(part, off)
+				n, why = t.file.handle.Write(nil, part, off)
 			} else {
-				n, why = t.file.handle.Read(part, off)
+				n, why = t.file.handle.Read(nil, part, off)
 			}
 			return nil // what fails here is done again
 		})

@@ -43,6 +43,7 @@ var driver struct {
 	StreamSynchronize  func(s uintptr) result                                                                                              `sym:"cuStreamSynchronize"`
 	StreamDestroy      func(s uintptr) result                                                                                              `sym:"cuStreamDestroy_v2"`
 	StreamWaitEvent    func(s, e uintptr, flags uint32) result                                                                             `sym:"cuStreamWaitEvent"`
+	LaunchHostFunc     func(s, f, data uintptr) result                                                                                     `sym:"cuLaunchHostFunc"`
 	EventCreate        func(e *uintptr, flags uint32) result                                                                               `sym:"cuEventCreate"`
 	EventRecord        func(e, s uintptr) result                                                                                           `sym:"cuEventRecord"`
 	EventSynchronize   func(e uintptr) result                                                                                              `sym:"cuEventSynchronize"`

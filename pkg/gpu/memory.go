@@ -1,8 +1,10 @@
 package gpu
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"strata/pkg/mem"
@@ -61,6 +63,8 @@ type Pool struct {
 	idle  int64 // in free
 	peak  int64
 	free  map[int][]Span
+	all   []Span // what the driver gave, by address
+	looks []*func(Span)
 }
 
 func newPool(d *Device, limit int64) *Pool {
@@ -75,6 +79,37 @@ func (p *Pool) Peak() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.peak
+}
+
+// Allocation is what the driver gave at once that a span is of: other buffers may have had
+// it before, or will after.
+func (p *Pool) Allocation(s Span) (Span, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i, found := slices.BinarySearchFunc(p.all, s.address, byAddress)
+	if !found {
+		i--
+	}
+	if i < 0 || s.address+uint64(s.bytes) > p.all[i].address+uint64(p.all[i].bytes) {
+		return Span{}, false
+	}
+	return p.all[i], true
+}
+
+func byAddress(s Span, address uint64) int { return cmp.Compare(s.address, address) }
+
+// BeforeFree calls f with each [Pool.Allocation] that is about to go back to the driver,
+// until stop is called. f must not use the pool.
+func (p *Pool) BeforeFree(f func(Span)) (stop func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	look := &f
+	p.looks = append(p.looks, look)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.looks = slices.DeleteFunc(p.looks, func(l *func(Span)) bool { return l == look })
+	}
 }
 
 // Get returns n bytes with undefined content, at an address that is a multiple of
@@ -108,6 +143,8 @@ func (p *Pool) Get(n int64) (*Buffer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("allocate %d bytes on the device: %w", n, err)
 	}
+	i, _ := slices.BinarySearchFunc(p.all, s.address, byAddress)
+	p.all = slices.Insert(p.all, i, s)
 	p.used += int64(c)
 	p.peak = max(p.peak, p.used+p.idle)
 	return &Buffer{Span: Span{s.address, n}, full: s, class: c, pool: p}, nil
@@ -129,6 +166,12 @@ func (p *Pool) trim(keep int64) error {
 			l = l[:len(l)-1]
 			p.free[c] = l
 			p.idle -= int64(c)
+			if i, found := slices.BinarySearchFunc(p.all, s.address, byAddress); found {
+				p.all = slices.Delete(p.all, i, i+1)
+			}
+			for _, look := range p.looks {
+				(*look)(s)
+			}
 			err := p.device.do(func() error { return check("cuMemFree_v2", driver.MemFree(s.address)) })
 			if err = p.device.givenBack(err); err != nil {
 				return err

@@ -19,6 +19,7 @@ type Stream struct {
 	args   []byte         // of a launch, outside the Go heap, where the driver may read it
 	checks []func() error // of what has run
 	after  []func()       // once what is queued has run
+	ends   []func()       // before the stream does
 	err    error
 }
 
@@ -48,6 +49,9 @@ func (s *Stream) Device() *Device { return s.device }
 // Wait has returned; of a lost context there is none to return.
 func (s *Stream) Close() error {
 	err := s.Wait()
+	for _, f := range s.ends {
+		f()
+	}
 	if s.device.Lost() != nil {
 		err = nil // whoever queued the work has the error
 	}
@@ -59,6 +63,12 @@ func (s *Stream) Close() error {
 	mem.Free(s.args)
 	return err
 }
+
+// Handle is the stream's (CUstream), for libraries that are told of it.
+func (s *Stream) Handle() uintptr { return s.handle }
+
+// OnClose calls f when the stream is closed, after what was queued on it has run.
+func (s *Stream) OnClose(f func()) { s.ends = append(s.ends, f) }
 
 // Queue lets another library queue work: f runs on the stream's thread, where the
 // context is current, and gets the stream's handle (CUstream), unless something failed

@@ -22,9 +22,12 @@ const Variable = "STRATA_LIBCUDA"
 // variables that name them.
 var others = map[string]string{"STRATA_LIBCUFILE": "libcufile.so.0", "STRATA_LIBNVCOMP": "libnvcomp.so.6", "STRATA_LIBNVML": "libnvidia-ml.so.1"}
 
-// modulesVariable names what cuFile's binding reads instead of /proc/modules, which not
-// every system has that runs tests.
-const modulesVariable = "STRATA_PROC_MODULES"
+// What cuFile's binding reads instead of /proc/modules and /run/udev, which not every
+// system has that runs tests.
+const (
+	modulesVariable = "STRATA_PROC_MODULES"
+	udevVariable    = "STRATA_RUN_UDEV"
+)
 
 // Main is the TestMain of packages whose tests need a device: it builds the double,
 // unless STRATA_LIBCUDA names a library, and runs the tests with it.
@@ -76,7 +79,7 @@ func Environment(lib string) map[string]string {
 	e := map[string]string{Variable: lib}
 	// build.sh leaves a file by which its libraries are told from real ones.
 	if _, err := os.Stat(filepath.Join(filepath.Dir(lib), "lock")); err == nil {
-		e[modulesVariable] = os.DevNull
+		e[modulesVariable], e[udevVariable] = os.DevNull, os.DevNull
 	}
 	for variable, file := range others {
 		file = filepath.Join(filepath.Dir(lib), file)

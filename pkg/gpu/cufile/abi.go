@@ -41,6 +41,8 @@ type properties struct {
 }
 
 const (
+	fixedStreams = 7 // CU_FILE_STREAM_FIXED_BUF_OFFSET, …_FILE_OFFSET, …_FILE_SIZE: known when queued
+
 	statusP2P  = 11 // CU_FILE_NVME_P2P_SUPPORTED: a bit of nvfs.status
 	featureP2P = 4  // CU_FILE_P2P_SUPPORTED: a bit of features, from 1.15 on
 
@@ -58,6 +60,24 @@ type required struct {
 	HandleDeregister func(h uintptr)                                                             `sym:"cuFileHandleDeregister"`
 	Read             func(h uintptr, device uintptr, n uint64, off int64, deviceOff int64) int64 `sym:"cuFileRead"`
 	Write            func(h uintptr, device uintptr, n uint64, off int64, deviceOff int64) int64 `sym:"cuFileWrite"`
+	BufRegister      func(base uintptr, n uint64, flags int32) failure                           `sym:"cuFileBufRegister"`
+	BufDeregister    func(base uintptr) failure                                                  `sym:"cuFileBufDeregister"`
+}
+
+// arguments are what cuFile takes pointers to for a transfer on a stream: they must be
+// there until it has run.
+type arguments struct {
+	bytes          uint64 // to move
+	off, deviceOff int64
+	done           int64 // bytes that were moved, or an error
+}
+
+// streams are functions that libraries older than CUDA 12.2 have not got.
+type streams struct {
+	StreamRegister   func(stream uintptr, flags uint32) failure                                                     `sym:"cuFileStreamRegister"`
+	StreamDeregister func(stream uintptr) failure                                                                   `sym:"cuFileStreamDeregister"`
+	ReadAsync        func(h, device uintptr, n *uint64, off, deviceOff *int64, done *int64, stream uintptr) failure `sym:"cuFileReadAsync"`
+	WriteAsync       func(h, device uintptr, n *uint64, off, deviceOff *int64, done *int64, stream uintptr) failure `sym:"cuFileWriteAsync"`
 }
 
 // parameters are functions that older libraries have not got.
@@ -79,6 +99,7 @@ var names = map[int32]string{
 	5026: "CU_FILE_DRIVER_ALREADY_OPEN", 5027: "CU_FILE_HANDLE_NOT_REGISTERED", 5028: "CU_FILE_HANDLE_ALREADY_REGISTERED",
 	5029: "CU_FILE_DEVICE_NOT_FOUND", 5030: "CU_FILE_INTERNAL_ERROR", 5031: "CU_FILE_GETNEWFD_FAILED",
 	5033: "CU_FILE_NVFS_SETUP_ERROR", 5034: "CU_FILE_IO_DISABLED", 5036: "CU_FILE_GPU_MEMORY_PINNING_FAILED",
+	5038: "CU_FILE_ASYNC_NOT_SUPPORTED",
 }
 
 const (

@@ -56,6 +56,9 @@ func TestLayout(t *testing.T) {
 	same("CU_FILE_NVME_P2P_SUPPORTED", statusP2P)
 	same("CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE", allowCompat)
 	same("CUFILE_PARAM_FORCE_COMPAT_MODE", forceCompat)
+	same("CU_FILE_STREAM_FIXED_BUF_OFFSET | CU_FILE_STREAM_FIXED_FILE_OFFSET | CU_FILE_STREAM_FIXED_FILE_SIZE", fixedStreams)
+	var a arguments
+	same("sizeof(size_t)", unsafe.Sizeof(a.bytes))
 	same("sizeof(bool)", 1)
 	for code, name := range names {
 		same(name, code)
@@ -67,6 +70,10 @@ func TestLayout(t *testing.T) {
 		"ssize_t (*rd)(CUfileHandle_t, void *, size_t, off_t, off_t) = cuFileRead;\n" +
 		"ssize_t (*wr)(CUfileHandle_t, const void *, size_t, off_t, off_t) = cuFileWrite;\n" +
 		"CUfileError_t (*sb)(CUFileBoolConfigParameter_t, bool) = cuFileSetParameterBool, (*gb)(CUFileBoolConfigParameter_t, bool *) = cuFileGetParameterBool;\n" +
+		"CUfileError_t (*br)(const void *, size_t, int) = cuFileBufRegister, (*bd)(const void *) = cuFileBufDeregister;\n" +
+		"CUfileError_t (*sr)(CUstream, unsigned) = cuFileStreamRegister, (*sd)(CUstream) = cuFileStreamDeregister;\n" +
+		"CUfileError_t (*ra)(CUfileHandle_t, void *, size_t *, off_t *, off_t *, ssize_t *, CUstream) = cuFileReadAsync;\n" +
+		"CUfileError_t (*wa)(CUfileHandle_t, void *, size_t *, off_t *, off_t *, ssize_t *, CUstream) = cuFileWriteAsync;\n" +
 		"_Static_assert(sizeof(CUFileBoolConfigParameter_t) == 4 && sizeof(off_t) == 8 && sizeof(ssize_t) == 8, \"sizes of parameters\");\n")
 	for _, root := range roots {
 		include := filepath.Join(root, "include")
@@ -128,8 +135,8 @@ func realLibrary(t *testing.T) {
 	if f := lib.GetVersion(&version); f.code() != 0 || version < 1070 {
 		t.Errorf("version %d, error %d", version, f.code())
 	}
-	if !lib.configurable {
-		t.Fatal("parameters are not bound")
+	if !lib.configurable || !lib.ordered {
+		t.Fatal("parameters or streams are not bound")
 	}
 	for _, on := range []bool{true, false} {
 		var is byte

@@ -70,11 +70,14 @@ var (
 		required
 		parameters
 		configurable bool // has parameters
+		streams
+		ordered bool // has streams
 	}
 
 	mu   sync.Mutex
-	open int    // how many hold the driver
-	how  string // it moves data
+	open int        // how many hold the driver
+	now  properties // of the driver
+	how  string     // it moves data
 )
 
 // load opens the library, once for the process.
@@ -88,6 +91,7 @@ var load = sync.OnceValue(func() error {
 		return unavailable("cuFile's library is older than CUDA 12.0 or not cuFile's: %v", err)
 	}
 	lib.configurable = dynlib.Bind(l, &lib.parameters) == nil
+	lib.ordered = dynlib.Bind(l, &lib.streams) == nil
 	return nil
 })
 
@@ -102,27 +106,11 @@ func quiet() {
 	_ = os.Setenv("CUFILE_LOGFILE_PATH", os.DevNull) // the library reads it by getenv
 }
 
-// ModulesVariable names a file to look at instead of /proc/modules, for tests.
-const ModulesVariable = "STRATA_PROC_MODULES"
-
-// modules says whether the kernel's modules can be listed: where they cannot, cuFile
-// 1.20 looks for them for ever.
-func modules() error {
-	path := os.Getenv(ModulesVariable)
-	if path == "" {
-		path = "/proc/modules"
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return unavailable("cuFile hangs where /proc/modules cannot be read: %v", err)
-	}
-	return f.Close()
-}
-
 // Driver is cuFile in use, on a device.
 type Driver struct {
-	device *gpu.Device
-	how    string
+	device     *gpu.Device
+	properties properties
+	how        string
 }
 
 // Open takes cuFile into use if it moves data straight between files and the device;
@@ -143,7 +131,7 @@ func Open(d *gpu.Device) (*Driver, error) {
 		}
 	}
 	open++
-	return &Driver{d, how}, nil
+	return &Driver{d, now, how}, nil
 }
 
 // start opens cuFile's driver and finds out how it moves data.
@@ -159,8 +147,9 @@ func start() error {
 		}
 		return unavailable("cuFile does not start: %v", err)
 	}
-	var p properties
-	err := check("cuFileDriverGetProperties", lib.GetProperties(&p))
+	p := &now
+	*p = properties{}
+	err := check("cuFileDriverGetProperties", lib.GetProperties(p))
 	how = ""
 	switch {
 	case err != nil:
@@ -224,15 +213,24 @@ func (d *Driver) Register(fd uintptr) (*Handle, error) {
 func (h *Handle) Close() { lib.HandleDeregister(h.handle) }
 
 // Read reads into device memory from byte off of the file on, as [Driver] can: the
-// number of bytes is smaller than the memory where the file ends, and may be elsewhere. It must
-// be called where the device's context is current: in [gpu.Stream.Queue].
-func (h *Handle) Read(dst gpu.Span, off int64) (int64, error) {
-	return moved("cuFileRead", lib.Read(h.handle, uintptr(dst.Address()), uint64(dst.Bytes()), off, 0), dst.Bytes())
+// number of bytes is smaller than the memory where the file ends, and may be elsewhere. b is
+// the buffer that the memory is of, nil if it is of none. It must be called where the device's
+// context is current: in [gpu.Stream.Queue].
+func (h *Handle) Read(b *Buffer, dst gpu.Span, off int64) (int64, error) {
+	base, at, err := b.base(dst)
+	if err != nil {
+		return 0, err
+	}
+	return moved("cuFileRead", lib.Read(h.handle, base, uint64(dst.Bytes()), off, at), dst.Bytes())
 }
 
 // Write writes device memory to the file from byte off on, as Read reads.
-func (h *Handle) Write(src gpu.Span, off int64) (int64, error) {
-	return moved("cuFileWrite", lib.Write(h.handle, uintptr(src.Address()), uint64(src.Bytes()), off, 0), src.Bytes())
+func (h *Handle) Write(b *Buffer, src gpu.Span, off int64) (int64, error) {
+	base, at, err := b.base(src)
+	if err != nil {
+		return 0, err
+	}
+	return moved("cuFileWrite", lib.Write(h.handle, base, uint64(src.Bytes()), off, at), src.Bytes())
 }
 
 func moved(call string, n, most int64) (int64, error) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -74,12 +75,12 @@ func TestMove(t *testing.T) {
 			return nil
 		})
 	}
-	do("read", 5000, func() (int64, error) { return h.Read(b.Span, 3) })
-	do("read past the end", 0, func() (int64, error) { return h.Read(b.Span, 10000) })
-	do("read across the end", 10, func() (int64, error) { return h.Read(b.From(0, 20), 9990) })
-	do("write", 4980, func() (int64, error) { return h.Write(b.From(20, 4980), 12000) })
+	do("read", 5000, func() (int64, error) { return h.Read(nil, b.Span, 3) })
+	do("read past the end", 0, func() (int64, error) { return h.Read(nil, b.Span, 10000) })
+	do("read across the end", 10, func() (int64, error) { return h.Read(nil, b.From(0, 20), 9990) })
+	do("write", 4980, func() (int64, error) { return h.Write(nil, b.From(20, 4980), 12000) })
 	s.Queue(func(uintptr) error {
-		_, err := h.Read(b.Span, -1)
+		_, err := h.Read(nil, b.Span, -1)
 		return err
 	})
 	if err := s.Wait(); !errors.As(err, &e) || e.Call != "cuFileRead" || e.Code != 5022 {
@@ -98,18 +99,200 @@ func TestMove(t *testing.T) {
 	}
 }
 
+// withHandle calls f with a file that cuFile knows, and device memory.
+func withHandle(t *testing.T, d *gpu.Device, f *os.File, do func(t *testing.T, d *gpu.Device, c *Driver, h *Handle, b *gpu.Buffer)) {
+	c, err := Open(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := c.Register(f.Fd())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := d.Memory().Get(5000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, d, c, h, b)
+	b.Release()
+	h.Close()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// openFor is a file for direct I/O with some content.
+func openFor(t *testing.T, content []byte) *os.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "data")
+	if err := os.WriteFile(path, content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_DIRECT, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+// Registered memory is moved by where it lies in what is registered; there is only so much of it.
+func TestBuffers(t *testing.T) {
+	if os.Getenv("STRATA_TEST_APART") == "" {
+		c := exec.Command(os.Args[0], "-test.run=^TestBuffers$", "-test.v")
+		c.Env = append(os.Environ(), "STRATA_TEST_APART=1", "CUEMU_CUFILE_PINNED=8192")
+		if out, err := c.CombinedOutput(); err != nil || bytes.Contains(out, []byte("cuemu:")) {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	content := bytes.Repeat([]byte("0123456789"), 1000)
+	withHandle(t, device(t), openFor(t, content), func(t *testing.T, d *gpu.Device, c *Driver, h *Handle, b *gpu.Buffer) {
+		if n := c.MostRegistered(); n != 8192 {
+			t.Error(n)
+		}
+		r, err := c.RegisterBuffer(b.Span)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e *Error
+		if _, err := c.RegisterBuffer(b.Span); !IsRegistered(err) || !errors.As(err, &e) || e.OfMemory() {
+			t.Error(err)
+		}
+		other, err := d.Memory().Get(5000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.RegisterBuffer(other.Span); !errors.As(err, &e) || !e.OfMemory() || err.Error() != "cuFileBufRegister: CU_FILE_GPU_MEMORY_PINNING_FAILED (cuFile error 5036)" {
+			t.Error(err)
+		}
+		err = d.Call(func() error {
+			if n, err := h.Read(r, b.From(1000, 3000), 5); n != 3000 || err != nil {
+				t.Error(n, err)
+			}
+			if n, err := h.Write(r, b.From(1000, 3000), 20000); n != 3000 || err != nil {
+				t.Error(n, err)
+			}
+			if _, err := h.Read(r, other.Span, 0); err == nil {
+				t.Error("memory of another buffer")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		other.Release()
+	})
+}
+
+// Transfers on a stream wait for their turn, and tell what they did.
+func TestOrdered(t *testing.T) {
+	configuration := filepath.Join(t.TempDir(), "cufile.json")
+	t.Setenv(configurationVariable, configuration)
+	content := bytes.Repeat([]byte("0123456789"), 1000)
+	f := openFor(t, content)
+	withHandle(t, device(t), f, func(t *testing.T, d *gpu.Device, c *Driver, h *Handle, b *gpu.Buffer) {
+		if err := c.Ordered(); err == nil || !strings.Contains(err.Error(), "need its configuration file: stat "+configuration) {
+			t.Error(err)
+		}
+		if err := os.WriteFile(configuration, []byte("{}"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Ordered(); err != nil {
+			t.Error(err)
+		}
+		s, err := d.Stream()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.RegisterStream(s); err != nil {
+			t.Error(err)
+		}
+		r, err := c.RegisterBuffer(b.Span)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var transfers [3]*Transfer
+		for i := range transfers {
+			if transfers[i], err = NewTransfer(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Zero(b.Span)
+		s.Queue(func(stream uintptr) error { return h.QueueRead(transfers[0], stream, r, b.From(100, 4000), 2) })
+		s.Queue(func(stream uintptr) error { return h.QueueWrite(transfers[1], stream, r, b.Span, 30000) })
+		s.Queue(func(stream uintptr) error { return h.QueueRead(transfers[2], stream, r, b.Span, 33000) })
+		if info, err := f.Stat(); err != nil || info.Size() != 10000 {
+			t.Error("runs before its turn: ", info.Size(), err)
+		}
+		if err := s.Wait(); err != nil {
+			t.Error(err)
+		}
+		for i, want := range []int64{4000, 5000, 2000} { // the last meets the end of the file
+			if n, err := transfers[i].Moved(); n != want || err != nil {
+				t.Errorf("%d: %d bytes, %v", i, n, err)
+			}
+			transfers[i].Close()
+		}
+		got, err := os.ReadFile(f.Name())
+		if err != nil || !bytes.Equal(got[30100:34100], content[2:4002]) || got[30099] != 0 {
+			t.Error("other bytes: ", len(got), err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := c.DeregisterStream(s); err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What keeps cuFile from working although it is there.
+func TestSurroundings(t *testing.T) {
+	release := filepath.Join(t.TempDir(), "osrelease")
+	t.Setenv(ReleaseVariable, release)
+	for text, want := range map[string]string{
+		"6.1.0-18-amd64\n": "", "5.15.153.1-microsoft-standard-WSL2\n": "(kernel 5.15.153.1-microsoft-standard-wsl2)", "6.6.0-WSL2": "(kernel 6.6.0-wsl2)",
+	} {
+		if err := os.WriteFile(release, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := WSL(); (err == nil) != (want == "") || err != nil && !strings.HasSuffix(err.Error(), "does not exist in the Windows Subsystem for Linux "+want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	t.Setenv(ReleaseVariable, release+".none")
+	if err := WSL(); err != nil {
+		t.Error(err)
+	}
+	t.Setenv(UdevVariable, t.TempDir())
+	if err := Udev(); err != nil {
+		t.Error(err)
+	}
+	t.Setenv(UdevVariable, release+".none")
+	if err := Udev(); err == nil || err.Error() != "cuFile cannot see on which drive the file lies: open "+release+".none: no such file or directory; start the container with --bind /run/udev" {
+		t.Error(err)
+	}
+}
+
 // The double finds what a program does wrong with cuFile.
 func TestMistakes(t *testing.T) {
 	mistakes := map[string]struct {
 		says string
 		make func(t *testing.T, d *gpu.Device, f *os.File)
 	}{
-		"driver_left_open": {"LEAK: 0 files registered with cuFile, whose driver is open", func(t *testing.T, d *gpu.Device, f *os.File) {
+		"driver_left_open": {"LEAK: 0 files, 0 buffers, 0 streams registered with cuFile, whose driver is open", func(t *testing.T, d *gpu.Device, f *os.File) {
 			if _, err := Open(d); err != nil {
 				t.Error(err)
 			}
 		}},
-		"file_left_registered": {"LEAK: cuFile's driver is closed with 1 files registered", func(t *testing.T, d *gpu.Device, f *os.File) {
+		"file_left_registered": {"LEAK: cuFile's driver is closed with 1 files, 0 buffers, 0 streams registered", func(t *testing.T, d *gpu.Device, f *os.File) {
 			c, err := Open(d)
 			if err == nil {
 				_, err = c.Register(f.Fd())
@@ -175,11 +358,11 @@ func TestMistakes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := h.Read(b.Span, 0); err == nil {
+			if _, err := h.Read(nil, b.Span, 0); err == nil {
 				t.Error("read")
 			}
 			// Memory that is not the device's.
-			if err := d.Call(func() error { _, err := h.Read(gpu.Span{}, 0); return err }); err == nil {
+			if err := d.Call(func() error { _, err := h.Read(nil, gpu.Span{}, 0); return err }); err == nil {
 				t.Error("read")
 			}
 			b.Release()
@@ -189,6 +372,52 @@ func TestMistakes(t *testing.T) {
 			}
 		}},
 	}
+	more := func(name, says string, make func(t *testing.T, d *gpu.Device, c *Driver, h *Handle, b *gpu.Buffer)) {
+		mistakes[name] = struct {
+			says string
+			make func(t *testing.T, d *gpu.Device, f *os.File)
+		}{says, func(t *testing.T, d *gpu.Device, f *os.File) { withHandle(t, d, f, make) }}
+	}
+	more("buffer_left_registered", "LEAK: cuFile's driver is closed with 0 files, 1 buffers, 0 streams registered", func(t *testing.T, d *gpu.Device, c *Driver, h *Handle, b *gpu.Buffer) {
+		if _, err := c.RegisterBuffer(b.Span); err != nil {
+			t.Error(err)
+		}
+	})
+	more("freed_while_registered", "it is registered with cuFile", func(t *testing.T, d *gpu.Device, c *Driver, h *Handle, b *gpu.Buffer) {
+		if _, err := c.RegisterBuffer(b.Span); err != nil { // until the device is closed
+			t.Error(err)
+		}
+	})
+	more("another_base", "which has to be the base", func(t *testing.T, d *gpu.Device, c *Driver, h *Handle, b *gpu.Buffer) {
+		r, err := c.RegisterBuffer(b.Span)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Call(func() error { _, err := h.Read(nil, b.From(10, 20), 0); return err }); err == nil {
+			t.Error("read")
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := r.Close(); err == nil {
+			t.Error("closed twice")
+		}
+	})
+	more("stream_ends_registered", "a stream ends that is registered with cuFile", func(t *testing.T, d *gpu.Device, c *Driver, h *Handle, b *gpu.Buffer) {
+		s, err := d.Stream()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.RegisterStream(s); err != nil {
+			t.Error(err)
+		}
+		if err := c.RegisterStream(s); err == nil {
+			t.Error("registered twice")
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	if name := os.Getenv("STRATA_TEST_APART"); name != "" {
 		path := filepath.Join(t.TempDir(), "data")
 		if err := os.WriteFile(path, make([]byte, 1000), 0o666); err != nil {

@@ -73,6 +73,7 @@ int inject(const char* name) {
 }
 
 int entered(const char* call, bool context) {
+    if (in_host_function()) return say(NOT_PERMITTED, "%s: called by a function that a stream runs on the host", call);
     if (int e = inject(call)) return e;
     if (int e = sticky()) return e;
     if (!initialised) return NOT_INITIALIZED;

@@ -26,6 +26,7 @@ typedef struct CUfunc_st* CUfunction;
 typedef struct CUstream_st* CUstream;
 typedef struct CUevent_st* CUevent;
 typedef struct CUmemPoolHandle_st* CUmemoryPool;
+typedef void (*CUhostFn)(void*);
 typedef int CUdevice_attribute, CUjit_option, CUmemPool_attribute, CUfunction_attribute;
 struct CUuuid_t {
     char bytes[16];
@@ -41,7 +42,7 @@ typedef CUuuid_t CUuuid;
 enum : int {
     INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_CONTEXT = 201,
     NO_BINARY_FOR_GPU = 209, INVALID_PTX = 218, UNSUPPORTED_PTX_VERSION = 222, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
-    ILLEGAL_ADDRESS = 700, CONTEXT_IS_DESTROYED = 709, MISALIGNED_ADDRESS = 716, LAUNCH_FAILED = 719,
+    ILLEGAL_ADDRESS = 700, CONTEXT_IS_DESTROYED = 709, MISALIGNED_ADDRESS = 716, LAUNCH_FAILED = 719, NOT_PERMITTED = 800,
 };
 
 typedef std::lock_guard<std::recursive_mutex> Lock;
@@ -85,6 +86,8 @@ extern std::map<uintptr_t, Alloc>& live; // by p
 bool reserve();                          // the address space of all memory
 const Alloc* find(uintptr_t p);          // the allocation that p lies in; under mu
 bool device_range(uintptr_t p, size_t n);
+// before_free lets another library's double look at device memory that is about to be freed.
+void before_free(std::function<void(uintptr_t p, size_t n)> look);
 
 class Open { // opens all memory of the device for its lifetime
 public:
@@ -104,6 +107,9 @@ void finish(CUstream stream); // runs what it holds
 void finish_all(); // of the device
 void start_device();
 bool on_device_thread();
+bool in_host_function(); // on the device's thread, where calls of CUDA are mistakes
+// before_destroy lets another library's double look at a stream that is about to be destroyed.
+void before_destroy(std::function<void(CUstream stream)> look);
 void on_device(const std::function<void()>& work); // runs it on the device's thread and waits
 size_t count_streams(int device);
 size_t count_events(int device);

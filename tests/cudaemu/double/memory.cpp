@@ -85,11 +85,22 @@ static int allocate(size_t n, bool host, void** out) {
     return 0;
 }
 
+typedef std::vector<std::function<void(uintptr_t, size_t)>> Looks;
+static IMMORTAL(Looks, looks);
+
+void before_free(std::function<void(uintptr_t, size_t)> look) {
+    Lock lock(mu);
+    looks.push_back(look);
+}
+
 static int release(uintptr_t p, bool host) {
     Lock lock(mu);
     auto i = live.find(p);
     if (i == live.end() || i->second.host != host) return say(INVALID_VALUE, "free of %#lx: not allocated", (long)p);
     Alloc& a = i->second;
+    if (!host) {
+        for (auto& look : looks) look(p, a.n);
+    }
     if (!host) used[a.device] -= a.n;
     FENCE(a.map, a.map_length);
     madvise(a.map, a.map_length, MADV_DONTNEED);

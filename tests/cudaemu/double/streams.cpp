@@ -59,6 +59,9 @@ void start_device() {
 
 bool on_device_thread() { return std::this_thread::get_id() == device_thread; }
 
+static thread_local bool on_host = false;
+bool in_host_function() { return on_host; }
+
 void on_device(const Work& f) {
     bool done = false;
     std::mutex m;
@@ -186,12 +189,31 @@ API(cuStreamQuery, CUstream stream) {
     return R(s->queue.empty() ? 0 : NOT_READY);
 }
 
+API(cuLaunchHostFunc, CUstream stream, CUhostFn f, void* data) {
+    ENTER_CTX();
+    if (!f) return R(say(INVALID_VALUE, "cuLaunchHostFunc: no function"));
+    return R(push(stream, [=] {
+        on_host = true;
+        f(data);
+        on_host = false;
+    }));
+}
+
+typedef std::vector<std::function<void(CUstream)>> Looks;
+static IMMORTAL(Looks, looks);
+
+void before_destroy(std::function<void(CUstream)> look) {
+    Lock lock(mu);
+    looks.push_back(look);
+}
+
 API(cuStreamDestroy_v2, CUstream stream) {
     ENTER_CTX();
     Stream* s = stream_of(stream);
     if (!s || !stream) return R(INVALID_HANDLE);
     finish(stream);
     Lock lock(mu);
+    for (auto& look : looks) look(stream);
     for (auto e : events) {
         if (e->stream == s) e->stream = nullptr;
     }

@@ -59,3 +59,9 @@ func Symbol(lib uintptr, name string) uintptr {
 	}
 	return p
 }
+
+// Callback is the address of a function of C that calls f. It is never given back:
+// programs make few.
+func Callback(f func(data uintptr)) uintptr {
+	return purego.NewCallback(func(data uintptr) uintptr { f(data); return 0 })
+}

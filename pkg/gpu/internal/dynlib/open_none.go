@@ -17,3 +17,6 @@ func BindAs(uintptr, any, func(tag string) string) error { return nil }
 
 // Symbol is never called: there is no library.
 func Symbol(uintptr, string) uintptr { return 0 }
+
+// Callback is never called: there is no library.
+func Callback(func(data uintptr)) uintptr { return 0 }

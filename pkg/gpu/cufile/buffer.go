@@ -1,0 +1,64 @@
+package cufile
+
+import (
+	"errors"
+	"fmt"
+
+	"strata/pkg/gpu"
+)
+
+// Buffer is device memory that cuFile knows: it stays mapped for transfers, where
+// otherwise cuFile takes them through memory of its own. It costs as much of the
+// device's window for others (BAR1).
+type Buffer struct {
+	device *gpu.Device
+	memory gpu.Span
+}
+
+// RegisterBuffer makes device memory known. It must not be freed before the buffer is
+// closed.
+func (d *Driver) RegisterBuffer(s gpu.Span) (*Buffer, error) {
+	err := d.device.Call(func() error {
+		return check("cuFileBufRegister", lib.BufRegister(uintptr(s.Address()), uint64(s.Bytes()), 0))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Buffer{d.device, s}, nil
+}
+
+// Close makes the memory unknown. Transfers to and from it must have ended.
+func (b *Buffer) Close() error {
+	err := b.device.Call(func() error { return check("cuFileBufDeregister", lib.BufDeregister(uintptr(b.memory.Address()))) })
+	if b.device.Lost() != nil {
+		return nil
+	}
+	return err
+}
+
+// base is how cuFile is told of memory: from where a buffer begins on, or from where it
+// begins itself.
+func (b *Buffer) base(s gpu.Span) (base uintptr, at int64, err error) {
+	if b == nil {
+		return uintptr(s.Address()), 0, nil
+	}
+	at = int64(s.Address() - b.memory.Address())
+	if s.Address() < b.memory.Address() || at > b.memory.Bytes()-s.Bytes() {
+		return 0, 0, fmt.Errorf("%d bytes at %#x are not of the buffer of %d at %#x", s.Bytes(), s.Address(), b.memory.Bytes(), b.memory.Address())
+	}
+	return uintptr(b.memory.Address()), at, nil
+}
+
+// MostRegistered is how many bytes cuFile lets be registered, by its configuration
+// (max_device_pinned_mem_size_kb).
+func (d *Driver) MostRegistered() int64 { return int64(d.properties.devicePinned) << 10 }
+
+// OfMemory tells whether the error of [Driver.RegisterBuffer] is one that other memory
+// has as well: there is no more to be mapped.
+func (e *Error) OfMemory() bool { return e.Code == 5036 || e.Code == 5010 || e.Code == 5009 }
+
+// IsRegistered tells whether memory could not be registered because it is.
+func IsRegistered(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == 5023
+}

@@ -1,0 +1,54 @@
+package cufile
+
+import (
+	"os"
+	"strings"
+)
+
+// Variables that name files and folders to look at instead of the system's, for tests.
+const (
+	ModulesVariable = "STRATA_PROC_MODULES"   // instead of /proc/modules
+	ReleaseVariable = "STRATA_PROC_OSRELEASE" // instead of /proc/sys/kernel/osrelease
+	UdevVariable    = "STRATA_RUN_UDEV"       // instead of /run/udev
+)
+
+func place(variable, otherwise string) string {
+	if path := os.Getenv(variable); path != "" {
+		return path
+	}
+	return otherwise
+}
+
+// modules says whether the kernel's modules can be listed: where they cannot, cuFile
+// 1.20 looks for them for ever.
+func modules() error {
+	f, err := os.Open(place(ModulesVariable, "/proc/modules"))
+	if err != nil {
+		return unavailable("cuFile hangs where /proc/modules cannot be read: %v", err)
+	}
+	return f.Close()
+}
+
+// WSL says that this is the Windows Subsystem for Linux, where cuFile moves nothing
+// straight whatever it says; nil elsewhere.
+func WSL() error {
+	release, err := os.ReadFile(place(ReleaseVariable, "/proc/sys/kernel/osrelease"))
+	if err != nil {
+		return nil
+	}
+	if r := strings.ToLower(strings.TrimSpace(string(release))); strings.Contains(r, "microsoft") || strings.HasSuffix(r, "-wsl2") {
+		return unavailable("GPUDirect Storage does not exist in the Windows Subsystem for Linux (kernel %s)", r)
+	}
+	return nil
+}
+
+// Udev says that /run/udev cannot be read, where cuFile looks up drives: in containers
+// that were started without it. It fails then with files of local file systems.
+func Udev() error {
+	path := place(UdevVariable, "/run/udev")
+	f, err := os.Open(path)
+	if err != nil {
+		return unavailable("cuFile cannot see on which drive the file lies: %v; start the container with --bind /run/udev", err)
+	}
+	return f.Close()
+}
