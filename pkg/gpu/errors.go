@@ -3,6 +3,7 @@ package gpu
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Unavailable says why no GPU can be used. It is no failure: a program that was not
@@ -56,4 +57,16 @@ func sticky(code int) bool {
 		return true
 	}
 	return false
+}
+
+// Reason is an error in one line; of an [Unavailable] only the reason. It is "" of no error.
+func Reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	var no *Unavailable
+	if errors.As(err, &no) {
+		return no.Reason
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }

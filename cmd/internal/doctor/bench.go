@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
+	"strata/cmd/internal/iobench"
+	"strata/pkg/bench"
 	"strata/pkg/cli"
 	"strata/pkg/cli/units"
 	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
-	"strata/pkg/gpu/nvml"
 	"strata/pkg/sysinfo"
 )
 
@@ -40,7 +42,7 @@ func benchCommand() *cli.Command {
 		Flags: []cli.Flag{
 			{Name: "seconds", Kind: cli.Float, Default: "10", Check: cli.Between(0.05, 3600), Usage: "time for all ways together"},
 			{Name: "write", Kind: cli.Bool, Default: "true", Usage: "measure writing too, in a folder"},
-			{Name: "size", Kind: cli.Size, Note: "1 GiB, at most a quarter of what is free", Check: cli.AtLeast(leastBench), Usage: "of the file that is made"},
+			{Name: "size", Kind: cli.Size, Note: "1 GiB, at most a quarter of what is free", Check: cli.AtLeast(iobench.Least), Usage: "of the file that is made"},
 			{Name: "use_gpu", Kind: cli.Bool, Default: "true", Usage: "measure the ways to and from a GPU, if there is one"},
 			{Name: "gpu", Value: "ID", Note: "best free", Usage: "its index or UUID"},
 			{Name: "json", Kind: cli.Bool, Usage: "write JSON"},
@@ -100,23 +102,22 @@ func runBench(ctx context.Context, r *cli.Run) error {
 	if threads == 0 {
 		threads = min(runtime.GOMAXPROCS(0), settings.MostThreads)
 	}
-	block := blockOf(s.TaskSize, threads)
-	if r.IsSet("write") && r.Bool("write") && !isFolder(path) {
+	if r.IsSet("write") && r.Bool("write") && !iobench.IsFolder(path) {
 		return cli.Usage("flag --write needs a folder: a file that is there, such as %s, is only read", path)
 	}
-	data, err := benchTarget(ctx, path, r.Bool("write"), r.IsSet("write"), r.Size("size"), block)
+	data, err := iobench.Target(ctx, path, iobench.Options{Write: r.Bool("write"), Asked: r.IsSet("write"), Size: r.Size("size")})
 	if err != nil {
 		return err
 	}
-	defer data.remove()
-	defer context.AfterFunc(ctx, data.remove)() // at once, however long the system takes with what is under way
+	defer data.Remove()
+	defer context.AfterFunc(ctx, data.Remove)() // at once, however long the system takes with what is under way
 
-	b := &bench{data: data, settings: s, threads: threads}
-	if err := b.allocate(); err != nil {
+	b := &measurer{Bench: iobench.Bench{Data: data, Settings: s, Threads: threads, Block: blockOf(s.TaskSize, threads)}, ways: benchWays}
+	if err := b.Allocate(); err != nil {
 		return err
 	}
-	defer b.free()
-	report := &benchReport{Path: path, Made: data.made, Reason: data.why, Threads: threads, Block: block, FileSystem: fileSystemOf(ctx, path), Results: []benchResult{}}
+	defer b.Free()
+	report := &benchReport{Path: path, Made: data.Made, Reason: data.Why, Threads: threads, Block: b.Block, FileSystem: fileSystemOf(ctx, path), Results: []benchResult{}}
 	if err := b.takeGPU(r, report); err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func runBench(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	report.Files, report.Bytes = len(data.files), data.bytes()
+	report.Files, report.Bytes = len(data.Files), data.Bytes()
 	report.Advice = report.advise()
 	if r.Bool("json") {
 		return writeJSON(r.Stdout, report)
@@ -139,7 +140,7 @@ const mostUnderWay = 128 << 20
 
 // blockOf is what a thread takes at a time: as much as the stages' tasks have, in pages.
 func blockOf(task int64, threads int) int64 {
-	return max(min(task, mostUnderWay/int64(threads))/page*page, page)
+	return max(min(task, mostUnderWay/int64(threads))/iobench.Page*iobench.Page, iobench.Page)
 }
 
 // fileSystemOf is the type of what a path lies on; "" where that is not known.
@@ -151,16 +152,40 @@ func fileSystemOf(ctx context.Context, path string) string {
 	return m.Path.Mount.Type
 }
 
+// measurer measures files in several ways.
+type measurer struct {
+	iobench.Bench
+	ways []benchWay
+}
+
+// benchWay is a way in one direction.
+type benchWay struct {
+	iobench.Way
+	write bool
+}
+
+// benchWays in the order in which they are measured: what is written first is there to be read.
+var benchWays = func() (list []benchWay) {
+	for _, w := range iobench.Ways {
+		if w.Write {
+			list = append(list, benchWay{w, true})
+		}
+	}
+	for _, w := range iobench.Ways {
+		list = append(list, benchWay{w, false})
+	}
+	return list
+}()
+
 // takeGPU opens the device that is measured, if there is one.
-func (b *bench) takeGPU(r *cli.Run, report *benchReport) error {
+func (b *measurer) takeGPU(r *cli.Run, report *benchReport) error {
 	info, err := benchDevice(r)
 	if err == nil {
-		n := b.data.block * int64(b.threads)
-		b.device, err = gpu.Open(info, gpu.Limits{Memory: 2 * n, Pinned: 8*n + int64(b.threads)*16*page + 1<<20})
+		b.Device, err = iobench.OpenDevice(info, b.Block, b.Threads)
 	}
 	if err != nil {
-		b.noDevice = reason(err)
-		report.GPUReason = b.noDevice
+		b.NoDevice = gpu.Reason(err)
+		report.GPUReason = b.NoDevice
 		if r.IsSet("gpu") {
 			return cli.GPUFailure(err)
 		}
@@ -175,51 +200,40 @@ func benchDevice(r *cli.Run) (gpu.Info, error) {
 	if !r.Bool("use_gpu") {
 		return gpu.Info{}, &gpu.Unavailable{Reason: "--no-use_gpu is given"}
 	}
-	list, err := gpu.Devices()
-	if err != nil {
-		return gpu.Info{}, err
-	}
-	if id := r.String("gpu"); id != "" {
-		if list, err = gpu.Choose(list, id); err != nil {
-			return gpu.Info{}, err
-		}
-		return list[0], nil
-	}
-	if best := listGPUs().best(); best != nil {
-		for _, info := range list {
-			if nvml.SameUUID(info.UUID, best.UUID) {
-				return info, nil
-			}
+	best := ""
+	if r.String("gpu") == "" {
+		if g := listGPUs().best(); g != nil {
+			best = g.UUID
 		}
 	}
-	return list[0], nil
+	return iobench.ChooseDevice(r.String("gpu"), best)
 }
 
-func (b *bench) giveGPU() error {
-	if b.device == nil {
+func (b *measurer) giveGPU() error {
+	if b.Device == nil {
 		return nil
 	}
-	return b.device.Close()
+	return b.Device.Close()
 }
 
 // all measures every way that there is; each gets its part of the time that is left.
-func (b *bench) all(ctx context.Context, report *benchReport, total time.Duration) error {
+func (b *measurer) all(ctx context.Context, report *benchReport, total time.Duration) error {
 	var list []benchWay
 	possible := 0
-	for _, w := range benchWays {
-		if !b.data.made && w.write {
+	for _, w := range b.ways {
+		if !b.Data.Made && w.write {
 			continue
 		}
 		list = append(list, w)
-		if b.device != nil || !w.device {
+		if b.Device != nil || !w.Device {
 			possible++
 		}
 	}
 	for _, w := range list {
-		result := benchResult{Way: w.name, Op: "read"}
+		result := benchResult{Way: w.Name, Op: "read"}
 		if w.write {
 			result.Op = "write"
-		} else if err := b.trim(); err != nil {
+		} else if err := b.Data.Trim(); err != nil {
 			return fmt.Errorf("%s: %w", report.Path, err)
 		}
 		began := time.Now()
@@ -227,12 +241,12 @@ func (b *bench) all(ctx context.Context, report *benchReport, total time.Duratio
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if b.device != nil || !w.device {
+		if b.Device != nil || !w.Device {
 			possible--
 		}
 		total -= time.Since(began)
 		if err != nil {
-			result.Reason = reason(err)
+			result.Reason = gpu.Reason(err)
 		}
 		result.Remark = remark
 		result.fill(got)
@@ -247,20 +261,65 @@ func (b *bench) all(ctx context.Context, report *benchReport, total time.Duratio
 }
 
 // one measures one way.
-func (b *bench) one(ctx context.Context, w benchWay, share time.Duration) (got measured, remark string, err error) {
-	m, err := w.open(b, w.write)
+func (b *measurer) one(ctx context.Context, w benchWay, share time.Duration) (got measured, remark string, err error) {
+	m, err := w.Open(&b.Bench, w.write)
 	if err != nil {
 		return got, "", err
 	}
-	got, err = b.measure(ctx, w, m, max(share, time.Millisecond))
-	remark, closing := m.close()
+	got, err = b.measure(ctx, m, w.write, max(share, time.Millisecond))
+	remark, closing := m.Close()
 	return got, remark, errors.Join(err, closing)
+}
+
+const rounds = 5 // that a way is measured in, unless the files end before
+
+// measured is what a measurement gave.
+type measured struct {
+	samples []iobench.Sample
+	cached  *int64 // per cent of what is read that the page cache holds all the same
+}
+
+// measure moves data one way for a time. A pass over the files ends a round, and so does its
+// share of the time.
+func (b *measurer) measure(ctx context.Context, m iobench.Mover, write bool, share time.Duration) (got measured, err error) {
+	next := int64(0) // part, of those of all passes
+	all := b.Data.Count(b.Block)
+	for end := time.Now().Add(share); time.Now().Before(end) || len(got.samples) == 0; {
+		if _, ok := m.(iobench.Cached); ok && !write {
+			cached, err := b.Drop(m)
+			if err != nil {
+				return got, err
+			}
+			if got.cached == nil {
+				got.cached = cached
+			}
+		}
+		s, n, err := b.Round(ctx, m, iobench.Pass{Write: write, First: next, Count: all, Limit: share / rounds})
+		if err != nil {
+			return got, err
+		}
+		next += n
+		got.samples = append(got.samples, s)
+	}
+	return got, nil
+}
+
+// rates are the samples' median, least and most, in bytes per second.
+func rates(list []iobench.Sample) (middle, least, most float64) {
+	var all []float64
+	for _, s := range list {
+		all = append(all, s.Rate())
+	}
+	if len(all) == 0 {
+		return 0, 0, 0
+	}
+	return bench.Median(all), slices.Min(all), slices.Max(all)
 }
 
 func (r *benchResult) fill(got measured) {
 	for _, s := range got.samples {
-		r.Bytes += s.bytes
-		r.Seconds += s.took.Seconds()
+		r.Bytes += s.Bytes
+		r.Seconds += s.Took.Seconds()
 	}
 	r.Rounds, r.Cached = len(got.samples), got.cached
 	r.Rate, r.Slowest, r.Fastest = rates(got.samples)
@@ -293,20 +352,12 @@ func (r *benchReport) advise() string {
 	case best != nil && host != nil && best != host && best.Rate > 1.15*host.Rate:
 		return fmt.Sprintf("%s reads %s as fast as the page cache does: give --backend %s for data that is read once", best.Way, times(best.Rate, host.Rate), best.Way)
 	case bounce != nil:
-		return "files come to the GPU by way of the host: doctor " + quote(r.Path) + " says what a straight way needs"
+		return "files come to the GPU by way of the host: doctor " + bench.Quote(r.Path) + " says what a straight way needs"
 	}
 	return "no way is much faster than another: leave --backend at auto"
 }
 
 func times(a, b float64) string { return fmt.Sprintf("%.1f times", a/max(b, 1)) }
-
-// quote is a path as a shell takes it.
-func quote(path string) string {
-	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+,:@") == "" {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}
 
 func (r *benchReport) print(w io.Writer) error {
 	var b strings.Builder
@@ -317,18 +368,18 @@ func (r *benchReport) print(w io.Writer) error {
 	case r.Files > 1:
 		what = fmt.Sprintf("%s of together %s were read", count(r.Files, "file"), units.FormatSize(r.Bytes))
 	}
-	fmt.Fprintf(&b, "%s: %s", plain(r.Path), what)
+	fmt.Fprintf(&b, "%s: %s", bench.Plain(r.Path), what)
 	if r.FileSystem != "" {
-		fmt.Fprintf(&b, ", on %s", plain(r.FileSystem))
+		fmt.Fprintf(&b, ", on %s", bench.Plain(r.FileSystem))
 	}
 	fmt.Fprintf(&b, "; %s, %s at a time\n", count(r.Threads, "thread"), units.FormatSize(r.Block))
 	if r.Reason != "" {
-		fmt.Fprintf(&b, "no file was made: %s\n", plain(r.Reason))
+		fmt.Fprintf(&b, "no file was made: %s\n", bench.Plain(r.Reason))
 	}
 	if r.GPU != nil {
-		fmt.Fprintf(&b, "GPU %d: %s\n", r.GPU.Index, plain(r.GPU.Name))
+		fmt.Fprintf(&b, "GPU %d: %s\n", r.GPU.Index, bench.Plain(r.GPU.Name))
 	} else {
-		fmt.Fprintf(&b, "no GPU: %s\n", plain(r.GPUReason))
+		fmt.Fprintf(&b, "no GPU: %s\n", bench.Plain(r.GPUReason))
 	}
 	fmt.Fprintf(&b, "  %-12s %8s  %s\n", "", "GiB/s", "slowest to fastest round")
 	for _, x := range r.Results {
@@ -338,35 +389,21 @@ func (r *benchReport) print(w io.Writer) error {
 			if r.GPU == nil && why == r.GPUReason {
 				why = "no GPU"
 			}
-			fmt.Fprintf(&b, "  %-12s %8s  %s\n", name, "-", plain(why))
+			fmt.Fprintf(&b, "  %-12s %8s  %s\n", name, "-", bench.Plain(why))
 			continue
 		}
-		fmt.Fprintf(&b, "  %-12s %8s  %s to %s (%s)", name, gib(x.Rate), gib(x.Slowest), gib(x.Fastest), count(x.Rounds, "round"))
+		fmt.Fprintf(&b, "  %-12s %8s  %s to %s (%s)", name, bench.GiBs(x.Rate), bench.GiBs(x.Slowest), bench.GiBs(x.Fastest), count(x.Rounds, "round"))
 		if x.Cached != nil && *x.Cached > 0 {
 			fmt.Fprintf(&b, "; %d%% of the file stayed in the page cache", *x.Cached)
 		}
 		for _, more := range []string{x.Remark, x.Reason} {
 			if more != "" {
-				fmt.Fprintf(&b, "; %s", plain(more))
+				fmt.Fprintf(&b, "; %s", bench.Plain(more))
 			}
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%s\n", plain(r.Advice))
+	fmt.Fprintf(&b, "%s\n", bench.Plain(r.Advice))
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// gib is a rate in GiB/s with three digits.
-func gib(rate float64) string {
-	g := rate / (1 << 30)
-	switch {
-	case g >= 100:
-		return fmt.Sprintf("%.0f", g)
-	case g >= 10:
-		return fmt.Sprintf("%.1f", g)
-	case g >= 1:
-		return fmt.Sprintf("%.2f", g)
-	}
-	return fmt.Sprintf("%.3f", g)
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"strata/pkg/bench"
 	"strata/pkg/cli/units"
 	"strata/pkg/sysinfo"
 )
@@ -515,11 +516,11 @@ func (s *state) printChecks(b *strings.Builder) {
 			if section == thePath {
 				title += " " + s.Machine.Path.Name
 			}
-			fmt.Fprintln(b, plain(title))
+			fmt.Fprintln(b, bench.Plain(title))
 		}
-		fmt.Fprintf(b, "  %-2s %-12s %s\n", c.Mark, plain(c.Name), plain(c.Text))
+		fmt.Fprintf(b, "  %-2s %-12s %s\n", c.Mark, bench.Plain(c.Name), bench.Plain(c.Text))
 		if c.Next != "" {
-			fmt.Fprintf(b, "                  %s\n", plain(c.Next))
+			fmt.Fprintf(b, "                  %s\n", bench.Plain(c.Next))
 		}
 	}
 }

@@ -133,7 +133,7 @@ func (s *state) live() {
 		s.Libraries = append(s.Libraries, library(l))
 	}
 	list, err := gpu.Devices()
-	s.noDevices = reason(err)
+	s.noDevices = gpu.Reason(err)
 	for _, info := range list {
 		s.GPUs = append(s.GPUs, try(info))
 	}
@@ -192,7 +192,7 @@ func (s *state) situation() *situation {
 	}
 	switch set, err := settings.Environment(); {
 	case err != nil:
-		x.settings = reason(err)
+		x.settings = gpu.Reason(err)
 	case set.Compat == settings.On:
 		x.settings = compatOn
 	}
@@ -212,7 +212,7 @@ func recorded(m *sysinfo.Machine) *situation {
 	}
 	switch set, err := settings.FromEnv(func(name string) (string, bool) { v, ok := m.Environment[name]; return v, ok }); {
 	case err != nil:
-		x.settings = reason(err)
+		x.settings = gpu.Reason(err)
 	case set.Compat == settings.On:
 		x.settings = compatOn
 	}
@@ -233,12 +233,12 @@ func try(info gpu.Info) device {
 	}
 	g, err := gpu.Open(info, gpu.Limits{})
 	if err != nil {
-		d.Reason = reason(err)
+		d.Reason = gpu.Reason(err)
 		return d
 	}
 	d.Free, err = g.Free()
 	d.Straight, d.StraightReason = straight(g)
-	d.Reason = reason(errors.Join(err, g.Close()))
+	d.Reason = gpu.Reason(errors.Join(err, g.Close()))
 	return d
 }
 
@@ -247,32 +247,20 @@ func straight(g *gpu.Device) (bool, string) {
 	s, err := settings.Environment()
 	switch {
 	case err != nil:
-		return false, reason(err)
+		return false, gpu.Reason(err)
 	case s.Compat == settings.On:
 		return false, compatOn
 	}
 	return gds.Available(g)
 }
 
-// reason is an error in one line, without what every such error begins with.
-func reason(err error) string {
-	if err == nil {
-		return ""
-	}
-	var no *gpu.Unavailable
-	if errors.As(err, &no) {
-		return no.Reason
-	}
-	return strings.ReplaceAll(err.Error(), "\n", "; ")
-}
-
 func listLeases() leases {
 	l := leases{Dir: lease.DefaultDir(), Requests: []request{}}
 	list, err := lease.List(l.Dir)
-	if l.Reason = reason(err); err != nil {
+	if l.Reason = gpu.Reason(err); err != nil {
 		return l
 	}
-	l.Reason = reason(lease.Check(l.Dir))
+	l.Reason = gpu.Reason(lease.Check(l.Dir))
 	for _, e := range list {
 		q := request{GPU: e.UUID, Bytes: e.Bytes, Waiting: e.Waiting, PID: e.Holder.PID, Host: e.Holder.Host, User: e.Holder.User, Tool: e.Holder.Tool}
 		if !e.Holder.Since.IsZero() {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"strata/pkg/bench"
 	"strata/pkg/cli"
 	"strata/pkg/cli/units"
 	"strata/pkg/gpu"
@@ -208,7 +209,7 @@ func whyNot(u nvml.Unit, noDriver string) string {
 	case noDriver != "":
 		return "the driver's library cannot be used: " + noDriver
 	case u.Compute > 0 && err != nil:
-		return reason(err)
+		return gpu.Reason(err)
 	case u.Mode == nvml.Prohibited:
 		return "its compute mode is prohibited (an administrator changes that: nvidia-smi -c 0)"
 	case u.Mode == nvml.ExclusiveProcess && len(u.Users()) > 0:
@@ -226,7 +227,7 @@ func whyNot(u nvml.Unit, noDriver string) string {
 func (l *gpuList) fromDriver(noNVML error) {
 	l.Source = "driver"
 	infos, err := gpu.Devices()
-	if l.Reason = reason(err); err != nil {
+	if l.Reason = gpu.Reason(err); err != nil {
 		var no *nvml.Unavailable
 		if errors.As(noNVML, &no) && gpu.DriverLibrary().Reason == "" {
 			l.Reason += "; " + no.Reason // it says more than the driver does
@@ -241,7 +242,7 @@ func (l *gpuList) fromDriver(noNVML error) {
 			g.Free, err = d.Free()
 			err = errors.Join(err, d.Close())
 		}
-		g.Reason = reason(err)
+		g.Reason = gpu.Reason(err)
 		g.Usable = err == nil
 		l.GPUs = append(l.GPUs, g)
 	}
@@ -251,7 +252,7 @@ func (l *gpuList) fromDriver(noNVML error) {
 // not taken yet, because what they have is not free any more.
 func (l *gpuList) addLeases() {
 	entries, err := lease.List("")
-	l.LeasesReason = reason(err)
+	l.LeasesReason = gpu.Reason(err)
 	here, _ := os.Readlink("/proc/self/ns/pid")
 	for _, g := range l.GPUs {
 		for _, e := range entries {
@@ -309,18 +310,18 @@ func (l *gpuList) none() string {
 	if len(reasons) == 0 {
 		reasons = []string{l.Reason}
 	}
-	return "no usable GPU: " + plain(strings.Join(reasons, "; "))
+	return "no usable GPU: " + bench.Plain(strings.Join(reasons, "; "))
 }
 
 func (l *gpuList) print(w io.Writer) error {
 	var b strings.Builder
 	if len(l.GPUs) == 0 {
-		fmt.Fprintf(&b, "none: %s\n", plain(l.Reason))
+		fmt.Fprintf(&b, "none: %s\n", bench.Plain(l.Reason))
 	}
 	for _, g := range l.GPUs {
-		fmt.Fprintf(&b, "%d: %s  %s\n", g.Index, plain(g.Name), plain(g.UUID))
+		fmt.Fprintf(&b, "%d: %s  %s\n", g.Index, bench.Plain(g.Name), bench.Plain(g.UUID))
 		if g.Reason != "" {
-			fmt.Fprintf(&b, "     not usable: %s\n", plain(g.Reason))
+			fmt.Fprintf(&b, "     not usable: %s\n", bench.Plain(g.Reason))
 		}
 		if g.Memory > 0 && g.Free+g.Available > 0 || g.Usable {
 			fmt.Fprintf(&b, "     %s available: %s of %s free", units.FormatSize(g.Available), units.FormatSize(g.Free), units.FormatSize(g.Memory))
@@ -337,10 +338,10 @@ func (l *gpuList) print(w io.Writer) error {
 		}
 	}
 	if l.LeasesReason != "" {
-		fmt.Fprintf(&b, "leases are not known: %s\n", plain(l.LeasesReason))
+		fmt.Fprintf(&b, "leases are not known: %s\n", bench.Plain(l.LeasesReason))
 	}
 	if best := l.best(); best != nil {
-		fmt.Fprintf(&b, "best: %d (%s)\n", best.Index, plain(best.UUID))
+		fmt.Fprintf(&b, "best: %d (%s)\n", best.Index, bench.Plain(best.UUID))
 	} else if len(l.GPUs) > 0 {
 		fmt.Fprintln(&b, "best: none is usable")
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"strata/pkg/cli/units"
+	"strata/pkg/gpu"
 	"strata/pkg/gpu/nvml"
 )
 
@@ -59,7 +60,7 @@ type link struct {
 // knows, because the driver gives none, are listed with the driver's reason.
 func (s *state) addHardware() {
 	facts, err := nvml.Read()
-	if s.Management.Reason = reason(err); err != nil {
+	if s.Management.Reason = gpu.Reason(err); err != nil {
 		return
 	}
 	s.Management.Driver, s.Management.CUDA, s.Management.Hidden = facts.Driver, cudaText(facts.CUDA), facts.Hidden

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
+	"strata/pkg/bench"
 	"strata/pkg/cli/units"
 )
 
@@ -23,42 +23,42 @@ func (s *state) print(w io.Writer) error {
 		fmt.Fprintln(&b, "libraries")
 	}
 	for i, l := range s.Libraries {
-		fmt.Fprintf(&b, "  %s: %s\n", plain(l.Name), purpose[i])
+		fmt.Fprintf(&b, "  %s: %s\n", bench.Plain(l.Name), purpose[i])
 		if l.Reason != "" {
-			fmt.Fprintf(&b, "     not usable: %s\n", plain(l.Reason))
+			fmt.Fprintf(&b, "     not usable: %s\n", bench.Plain(l.Reason))
 		} else {
-			fmt.Fprintf(&b, "     version %s, %s\n", l.Version, plain(l.File))
+			fmt.Fprintf(&b, "     version %s, %s\n", l.Version, bench.Plain(l.File))
 		}
 	}
 	fmt.Fprintln(&b, "GPUs")
 	if s.noDevices != "" {
-		fmt.Fprintf(&b, "  none: %s\n", plain(s.noDevices))
+		fmt.Fprintf(&b, "  none: %s\n", bench.Plain(s.noDevices))
 	}
 	for _, d := range s.GPUs {
-		fmt.Fprintf(&b, "  %d: %s  %s", d.Index, plain(d.Name), plain(d.UUID))
+		fmt.Fprintf(&b, "  %d: %s  %s", d.Index, bench.Plain(d.Name), bench.Plain(d.UUID))
 		if s.Root == "/" {
 			fmt.Fprintf(&b, "  compute capability %s, driver for CUDA %s", cmp.Or(d.Compute, "unknown"), cmp.Or(d.Driver, "unknown"))
 		}
 		b.WriteByte('\n')
 		for _, line := range d.Hardware.lines() {
-			fmt.Fprintf(&b, "     %s\n", plain(line))
+			fmt.Fprintf(&b, "     %s\n", bench.Plain(line))
 		}
 		if d.Reason != "" {
-			fmt.Fprintf(&b, "     not usable: %s\n", plain(d.Reason))
+			fmt.Fprintf(&b, "     not usable: %s\n", bench.Plain(d.Reason))
 		} else {
 			if d.Memory > 0 {
 				fmt.Fprintf(&b, "     %s of %s free\n", units.FormatSize(d.Free), units.FormatSize(d.Memory))
 			}
 			if d.Straight {
-				fmt.Fprintf(&b, "     files come straight to it: %s\n", plain(d.StraightReason))
+				fmt.Fprintf(&b, "     files come straight to it: %s\n", bench.Plain(d.StraightReason))
 			} else if s.Root == "/" {
-				fmt.Fprintf(&b, "     files come by way of the host: %s\n", plain(d.StraightReason))
+				fmt.Fprintf(&b, "     files come by way of the host: %s\n", bench.Plain(d.StraightReason))
 			}
 		}
 	}
 	switch m := s.Management; {
 	case m.Reason != "" && s.Libraries[0].Reason == "": // else there is no driver
-		fmt.Fprintf(&b, "  not known: their place on the bus, modes and users: %s\n", plain(m.Reason))
+		fmt.Fprintf(&b, "  not known: their place on the bus, modes and users: %s\n", bench.Plain(m.Reason))
 	case m.Hidden > 0:
 		fmt.Fprintf(&b, "  %s of other jobs\n", count(m.Hidden, "GPU"))
 	}
@@ -67,27 +67,27 @@ func (s *state) print(w io.Writer) error {
 		fmt.Fprintln(&b, "environment")
 		for _, name := range variables {
 			if v, ok := s.Environment[name]; ok {
-				fmt.Fprintf(&b, "  %s=%s\n", name, plain(v))
+				fmt.Fprintf(&b, "  %s=%s\n", name, bench.Plain(v))
 			}
 		}
 	}
 	if s.Root == "/" {
 		s.printLeases(&b)
 	}
-	fmt.Fprintf(&b, "%s\n", plain(s.Reading.text()))
+	fmt.Fprintf(&b, "%s\n", bench.Plain(s.Reading.text()))
 	if s.Reading.Next != "" {
-		fmt.Fprintf(&b, "  next: %s\n", plain(s.Reading.Next))
+		fmt.Fprintf(&b, "  next: %s\n", bench.Plain(s.Reading.Next))
 	}
-	fmt.Fprintf(&b, "%s\n", plain(s.Verdict))
+	fmt.Fprintf(&b, "%s\n", bench.Plain(s.Verdict))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 func (s *state) printLeases(b *strings.Builder) {
-	fmt.Fprintf(b, "leases of GPU memory in %s\n", plain(s.Leases.Dir))
+	fmt.Fprintf(b, "leases of GPU memory in %s\n", bench.Plain(s.Leases.Dir))
 	switch {
 	case s.Leases.Reason != "":
-		fmt.Fprintf(b, "  cannot be kept: %s\n", plain(s.Leases.Reason))
+		fmt.Fprintf(b, "  cannot be kept: %s\n", bench.Plain(s.Leases.Reason))
 	case len(s.Leases.Requests) == 0:
 		fmt.Fprintln(b, "  none")
 	}
@@ -106,14 +106,4 @@ func (s *state) printLeases(b *strings.Builder) {
 		}
 		b.WriteByte('\n')
 	}
-}
-
-// plain is text without characters that do something to a terminal.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if strconv.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, text)
 }

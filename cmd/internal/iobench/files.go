@@ -1,4 +1,16 @@
-package doctor
+// Package iobench is what programs that measure files have in common: the files,
+// which are only read where they are not made for it, and the ways of the stages
+// to move them.
+//
+//	data, err := iobench.Target(ctx, path, iobench.Options{Write: true})
+//	defer data.Remove()
+//	b := &iobench.Bench{Data: data, Settings: s, Threads: 2, Block: 1 << 20}
+//	err = b.Allocate()
+//	defer b.Free()
+//	m, err := way.Open(b, false)
+//	sample, err := b.Round(ctx, m, iobench.Pass{Count: data.Count(b.Block)})
+//	remark, err := m.Close()
+package iobench
 
 import (
 	"cmp"
@@ -18,108 +30,135 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/units"
+	"strata/pkg/gpu"
 )
 
-// isFolder tells whether a path is one; what is not there may become any.
-func isFolder(path string) bool {
+// IsFolder tells whether a path is one; what is not there may become any.
+func IsFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err != nil || info.IsDir()
 }
 
-// page is what direct I/O is aligned to.
-const page = 4096
+// Page is what direct I/O is aligned to.
+const Page = 4096
 
-// benchData are the files that are measured: one that was made, or those that are there.
-type benchData struct {
-	files []benchFile
-	block int64
-	made  bool   // to be written, and removed at the end
-	why   string // no file was made, though one was to be
+// Data are the files that are measured: one that was made, or those that are there.
+type Data struct {
+	Files []File
+	Made  bool   // to be written, and removed at the end
+	Why   string // no file was made, though one was to be
 
 	unlock func()
 }
 
-type benchFile struct {
-	path  string
-	bytes int64
+// File is a file, and how many bytes of it are measured.
+type File struct {
+	Path  string
+	Bytes int64
 }
 
-// part is what is moved at a time.
-type part struct {
-	file   int
-	off, n int64
+// Part is what is moved at a time.
+type Part struct {
+	File   int // its number
+	Off, N int64
 }
 
-// count is how many parts there are.
-func (d *benchData) count() int64 {
+// Count is how many parts of at most block bytes there are.
+func (d *Data) Count(block int64) int64 {
 	n := int64(0)
-	for _, f := range d.files {
-		n += (f.bytes + d.block - 1) / d.block
+	for _, f := range d.Files {
+		n += (f.Bytes + block - 1) / block
 	}
 	return n
 }
 
-// at is the part of a number, from 0 on.
-func (d *benchData) at(i int64) part {
-	for k, f := range d.files {
-		n := (f.bytes + d.block - 1) / d.block
+// At is the part of a number, from 0 on.
+func (d *Data) At(i, block int64) Part {
+	for k, f := range d.Files {
+		n := (f.Bytes + block - 1) / block
 		if i < n {
-			return part{k, i * d.block, min(d.block, f.bytes-i*d.block)}
+			return Part{k, i * block, min(block, f.Bytes-i*block)}
 		}
 		i -= n
 	}
 	panic("no such part")
 }
 
-func (d *benchData) bytes() int64 {
+// Bytes is how many there are of all files together.
+func (d *Data) Bytes() int64 {
 	n := int64(0)
-	for _, f := range d.files {
-		n += f.bytes
+	for _, f := range d.Files {
+		n += f.Bytes
 	}
 	return n
 }
 
-// remove takes the file that was made away. It may be called more than once.
-func (d *benchData) remove() {
+// Remove takes the file that was made away. It may be called more than once, and while the file is used.
+func (d *Data) Remove() {
 	if d.unlock != nil {
 		d.unlock()
 	}
 }
 
+// Trim leaves of the file that was made what has a content: slow storage does not take all of it
+// in its time.
+func (d *Data) Trim() error {
+	if !d.Made {
+		return nil
+	}
+	f := &d.Files[0]
+	info, err := os.Stat(f.Path)
+	if err != nil {
+		return err
+	}
+	if f.Bytes = min(f.Bytes, info.Size()/Page*Page); f.Bytes == 0 {
+		return errors.New("nothing could be written")
+	}
+	return nil
+}
+
 const (
-	benchName   = ".bench.strata-" // of files that are made, with a number behind
-	leastBench  = 1 << 20          // bytes to measure with
+	Least = 1 << 20 // bytes to measure with
+
+	hiddenName  = ".bench.strata-" // of files that are made, with a number behind
 	leastFile   = 64 << 10         // of a file of a folder that is read
 	mostFiles   = 256              // of a folder that are read
 	mostLooked  = 20000            // names of a folder that are looked at
 	defaultSize = 1 << 30
 )
 
-// benchTarget finds or makes what is measured: a file is read; in a folder one is made, if it is to be written
+// Options say what a folder gives to measure.
+type Options struct {
+	Write bool  // make a file, if that can be
+	Asked bool  // also in a Zarr hierarchy
+	Size  int64 // of the file; 0: 1 GiB, at most a quarter of what is free
+}
+
+// Target finds or makes what is measured: a file is read; in a folder one is made, if it is to be written
 // to and can be, else the largest files in it are read. A Zarr hierarchy is written to only if that is asked for.
-func benchTarget(ctx context.Context, path string, write, asked bool, size, block int64) (*benchData, error) {
+func Target(ctx context.Context, path string, o Options) (*Data, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
 	switch {
 	case info.Mode().IsRegular():
-		if info.Size() < leastBench {
-			return nil, cli.BadInputf("%s: has %s, too little to measure: want %s or more", path, units.FormatSize(info.Size()), units.FormatSize(leastBench))
+		if info.Size() < Least {
+			return nil, cli.BadInputf("%s: has %s, too little to measure: want %s or more", path, units.FormatSize(info.Size()), units.FormatSize(Least))
 		}
 		if err := unix.Access(path, unix.R_OK); err != nil {
 			return nil, cli.BadInputf("%s: cannot be read: %w", path, err)
 		}
-		return &benchData{files: []benchFile{{path, info.Size() / page * page}}, block: block}, nil
+		return &Data{Files: []File{{path, info.Size() / Page * Page}}}, nil
 	case !info.IsDir():
 		return nil, cli.BadInputf("%s: is neither a file nor a folder", path)
 	}
 	why := ""
 	switch {
-	case write && !asked && isZarr(path):
+	case o.Write && !o.Asked && isZarr(path):
 		why = "it is a Zarr array or group, where no other files belong (--write makes one)"
-	case write:
-		d, err := makeBenchFile(path, size, block)
+	case o.Write:
+		d, err := makeFile(path, o.Size)
 		if err == nil || cli.ExitCode(err) == cli.ExitUsage {
 			return d, err
 		}
@@ -129,12 +168,12 @@ func benchTarget(ctx context.Context, path string, write, asked bool, size, bloc
 	if err != nil {
 		return nil, err
 	}
-	d := &benchData{files: files, block: block, why: why}
-	if d.bytes() < leastBench {
+	d := &Data{Files: files, Why: why}
+	if d.Bytes() < Least {
 		if why != "" {
-			return nil, fmt.Errorf("%s: no file is made (%s), and those that are there have less than %s to read", path, why, units.FormatSize(leastBench))
+			return nil, fmt.Errorf("%s: no file is made (%s), and those that are there have less than %s to read", path, why, units.FormatSize(Least))
 		}
-		return nil, cli.BadInputf("%s: its files have less than %s to read (with --write one is made)", path, units.FormatSize(leastBench))
+		return nil, cli.BadInputf("%s: its files have less than %s to read (with --write one is made)", path, units.FormatSize(Least))
 	}
 	return d, nil
 }
@@ -148,9 +187,9 @@ func isZarr(dir string) bool {
 	return false
 }
 
-// makeBenchFile makes the file that is written and read, with its content to come. Those that killed
+// makeFile makes the file that is written and read, with its content to come. Those that killed
 // processes left are removed.
-func makeBenchFile(dir string, size, block int64) (*benchData, error) {
+func makeFile(dir string, size int64) (*Data, error) {
 	sweep(dir)
 	free, err := freeSpace(dir)
 	if err != nil {
@@ -162,17 +201,17 @@ func makeBenchFile(dir string, size, block int64) (*benchData, error) {
 	case size == 0:
 		size = min(defaultSize, free/4)
 	}
-	if size = size / page * page; size < leastBench {
+	if size = size / Page * Page; size < Least {
 		return nil, fmt.Errorf("only %s are free", units.FormatSize(free))
 	}
-	path := filepath.Join(dir, benchName+strconv.FormatUint(rand.Uint64(), 36))
+	path := filepath.Join(dir, hiddenName+strconv.FormatUint(rand.Uint64(), 36))
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: err}
 	}
 	_ = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) // without it another run may take it for one that was left
 	var once sync.Once
-	d := &benchData{files: []benchFile{{path, size}}, block: block, made: true}
+	d := &Data{Files: []File{{path, size}}, Made: true}
 	d.unlock = func() {
 		once.Do(func() {
 			_ = os.Remove(path)
@@ -184,7 +223,7 @@ func makeBenchFile(dir string, size, block int64) (*benchData, error) {
 
 // sweep removes files of runs that were killed: nobody holds their locks.
 func sweep(dir string) {
-	names, _ := filepath.Glob(filepath.Join(escapeGlob(dir), benchName+"*"))
+	names, _ := filepath.Glob(filepath.Join(escapeGlob(dir), hiddenName+"*"))
 	for _, name := range names {
 		fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 		if err != nil {
@@ -211,8 +250,8 @@ func freeSpace(dir string) (int64, error) {
 }
 
 // largest are the largest files of a folder that can be read, those of a zarr array for example.
-func largest(ctx context.Context, dir string) ([]benchFile, error) {
-	var files []benchFile
+func largest(ctx context.Context, dir string) ([]File, error) {
+	var files []File
 	looked := 0
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -230,12 +269,12 @@ func largest(ctx context.Context, dir string) ([]benchFile, error) {
 			return nil
 		}
 		if info, err := e.Info(); err == nil && info.Size() >= leastFile && unix.Access(path, unix.R_OK) == nil {
-			files = append(files, benchFile{path, info.Size() / page * page})
+			files = append(files, File{path, info.Size() / Page * Page})
 		}
 		return nil
 	})
-	slices.SortFunc(files, func(a, b benchFile) int {
-		return cmp.Or(cmp.Compare(b.bytes, a.bytes), strings.Compare(a.path, b.path))
+	slices.SortFunc(files, func(a, b File) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), strings.Compare(a.Path, b.Path))
 	})
 	return files[:min(len(files), mostFiles)], err
 }
@@ -246,5 +285,5 @@ func oneReason(err error) string {
 	if errors.As(err, &p) {
 		return p.Err.Error()
 	}
-	return reason(err)
+	return gpu.Reason(err)
 }

@@ -1,0 +1,168 @@
+package iobench
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"strata/pkg/bench"
+	"strata/pkg/gds/settings"
+	"strata/pkg/gpu"
+	"strata/pkg/mem"
+)
+
+// Bench is what is measured, and with what.
+type Bench struct {
+	Data     *Data
+	Settings settings.Settings
+	Threads  int         // that move parts at the same time
+	Block    int64       // bytes of a part, whole pages
+	Random   bool        // parts are read in no order: the system is told
+	Device   *gpu.Device // nil: there is none, and
+	NoDevice string      // why
+
+	buffers [][]byte // of the threads
+}
+
+// Mover moves parts of files. Threads, each by its number, call Move at the same time.
+type Mover interface {
+	Move(ctx context.Context, thread int, p Part) error
+	// Close ends it and says how it went: what was not moved as its name says, and why.
+	Close() (remark string, err error)
+}
+
+// Cached movers read by way of the page cache.
+type Cached interface{ Cached() }
+
+// Fresh movers hold what they read until they are told to begin anew.
+type Fresh interface{ Fresh() error }
+
+// Sample is one round of a measurement.
+type Sample struct {
+	Bytes int64
+	Took  time.Duration
+}
+
+// Rate is bytes per second.
+func (s Sample) Rate() float64 { return float64(s.Bytes) / max(s.Took.Seconds(), 1e-9) }
+
+// Pass says what a round moves: parts from First on, at most Count and at least one for each thread.
+type Pass struct {
+	Write        bool
+	First, Count int64
+	Limit        time.Duration       // after which no more are begun; 0: none
+	Order        func(i int64) int64 // which part the i-th is, of i from First on; nil: i, again from 0 after the last
+	Times        []*bench.Histogram  // of each thread; nil: they are not kept
+}
+
+// Round moves parts, and says how many. What is written is on its device when it ends.
+func (b *Bench) Round(ctx context.Context, m Mover, pass Pass) (Sample, int64, error) {
+	var next, bytes atomic.Int64
+	all := b.Data.Count(b.Block)
+	order := pass.Order
+	if order == nil {
+		order = func(i int64) int64 { return i % all }
+	}
+	began := time.Now()
+	g, ctx := errgroup.WithContext(ctx)
+	for thread := range b.Threads {
+		g.Go(func() error {
+			for {
+				i := next.Add(1) - 1
+				if i >= pass.Count {
+					return nil
+				}
+				p := b.Data.At(order(pass.First+i), b.Block)
+				if pass.Write {
+					stamp(b.buffers[thread][:p.N], uint64(pass.First+i))
+				}
+				from := time.Now()
+				if err := m.Move(ctx, thread, p); err != nil {
+					return err
+				}
+				to := time.Now()
+				if pass.Times != nil {
+					pass.Times[thread].Add(to.Sub(from))
+				}
+				bytes.Add(p.N)
+				switch {
+				case ctx.Err() != nil:
+					return context.Cause(ctx)
+				case pass.Limit > 0 && to.Sub(began) >= pass.Limit:
+					return nil
+				}
+			}
+		})
+	}
+	err := g.Wait()
+	if err == nil && pass.Write {
+		err = Sync(b.Data.Files[0].Path)
+	}
+	return Sample{bytes.Load(), time.Since(began)}, min(next.Load(), pass.Count), err
+}
+
+// stamp makes the content of a buffer another one, in each page: some storage keeps what is
+// the same only once.
+func stamp(b []byte, n uint64) {
+	for i := 0; i+8 <= len(b); i += Page {
+		binary.LittleEndian.PutUint64(b[i:], n<<20|uint64(i/Page))
+	}
+}
+
+// Sync waits until a file lies on its device.
+func Sync(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Drop lets the page cache forget the files, and a mover too, and says what per cent of the first
+// the cache then holds, as far as that is known.
+func (b *Bench) Drop(m Mover) (percent *int64, err error) {
+	if f, ok := m.(Fresh); ok {
+		if err := f.Fresh(); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range b.Data.Files {
+		DropCached(f.Path)
+	}
+	share, known := CachedShare(b.Data.Files[0].Path, b.Data.Files[0].Bytes)
+	if !known {
+		return nil, nil
+	}
+	n := int64(share*100 + 0.5)
+	return &n, nil
+}
+
+// Allocate gives each thread a buffer with content that cannot be compressed.
+func (b *Bench) Allocate() error {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range b.Threads {
+		m, err := mem.Alloc(int(b.Block))
+		if err != nil {
+			return err
+		}
+		for i := 0; i+8 <= len(m); i += 8 {
+			binary.LittleEndian.PutUint64(m[i:], random.Uint64())
+		}
+		b.buffers = append(b.buffers, m)
+	}
+	return nil
+}
+
+// Free gives the buffers back.
+func (b *Bench) Free() {
+	for _, m := range b.buffers {
+		mem.Free(m)
+	}
+	b.buffers = nil
+}

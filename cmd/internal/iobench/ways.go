@@ -1,0 +1,156 @@
+package iobench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"strata/pkg/gds"
+)
+
+// Way is one way to move data.
+type Way struct {
+	Name   string // as --backend has it
+	Write  bool   // it can
+	Device bool   // needs one
+	// Open takes files into use, to be written or read; its error is why they cannot be moved so.
+	Open func(b *Bench, write bool) (Mover, error)
+}
+
+// Ways are those that stages have: through the page cache, past it, by mapping, to and from a GPU by way of the host,
+// straight.
+var Ways = []Way{
+	{"host", true, false, openHost}, {"direct", true, false, openDirectly}, {"mmap", false, false, openMapped},
+	{"bounce", true, true, openBounce}, {"gds", true, true, openStraight},
+}
+
+// files are the open files of movers of the host.
+type files struct {
+	bench *Bench
+	open  []*os.File
+	write bool
+}
+
+func openFiles(b *Bench, write bool, flags int) (*files, error) {
+	f := &files{bench: b, write: write}
+	if write {
+		flags |= os.O_RDWR
+	}
+	for _, file := range b.Data.Files {
+		o, err := os.OpenFile(file.Path, flags, 0)
+		if err != nil {
+			_, _ = f.Close()
+			return nil, err
+		}
+		f.open = append(f.open, o)
+		if b.Random {
+			adviseRandom(o)
+		}
+	}
+	return f, nil
+}
+
+func (f *files) Move(ctx context.Context, thread int, p Part) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b := f.bench.buffers[thread][:p.N]
+	var err error
+	if f.write {
+		_, err = f.open[p.File].WriteAt(b, p.Off)
+	} else {
+		_, err = f.open[p.File].ReadAt(b, p.Off)
+	}
+	if errors.Is(err, io.EOF) {
+		return errShorter(f.open[p.File].Name())
+	}
+	return err
+}
+
+func errShorter(path string) error {
+	return fmt.Errorf("%s: became shorter while it was read", path)
+}
+
+func (f *files) Close() (string, error) {
+	var err error
+	for _, o := range f.open {
+		err = errors.Join(err, o.Close())
+	}
+	return "", err
+}
+
+// throughCache is the host's plain reading and writing.
+type throughCache struct{ *files }
+
+func (throughCache) Cached() {}
+
+func openHost(b *Bench, write bool) (Mover, error) {
+	f, err := openFiles(b, write, os.O_RDONLY)
+	return throughCache{f}, err
+}
+
+// openDirectly is past the page cache. Some file systems take the flag and refuse the first read.
+func openDirectly(b *Bench, write bool) (Mover, error) {
+	if openDirect == 0 {
+		return nil, errors.New("this system has no O_DIRECT")
+	}
+	f, err := openFiles(b, write, openDirect)
+	if err == nil && !write {
+		if err = f.Move(context.Background(), 0, Part{0, 0, Page}); err != nil {
+			_, _ = f.Close()
+		}
+	}
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EOPNOTSUPP) {
+		return nil, errors.New("the file system has no direct I/O")
+	}
+	return f, err
+}
+
+// mapped is reading by mapping files into memory.
+type mapped struct {
+	bench *Bench
+	maps  []*gds.Map
+}
+
+func (*mapped) Cached() {}
+
+func openMapped(b *Bench, write bool) (Mover, error) {
+	m := &mapped{bench: b}
+	return m, m.Fresh()
+}
+
+// Fresh maps the files again: the page cache does not forget pages of a mapping.
+func (m *mapped) Fresh() error {
+	if _, err := m.Close(); err != nil {
+		return err
+	}
+	for _, f := range m.bench.Data.Files {
+		o, err := gds.OpenMap(f.Path, 0, f.Bytes)
+		if err != nil {
+			_, _ = m.Close()
+			return err
+		}
+		m.maps = append(m.maps, o)
+	}
+	return nil
+}
+
+func (m *mapped) Move(ctx context.Context, thread int, p Part) error {
+	_, err := m.maps[p.File].ReadAt(ctx, m.bench.buffers[thread][:p.N], p.Off)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errShorter(m.bench.Data.Files[p.File].Path)
+	}
+	return err
+}
+
+func (m *mapped) Close() (string, error) {
+	var err error
+	for _, o := range m.maps {
+		err = errors.Join(err, o.Close())
+	}
+	m.maps = nil
+	return "", err
+}
