@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -31,18 +32,33 @@ func Cached(f *os.File, off, n int64) (int64, error) {
 	if !tells(f, info) {
 		return 0, fmt.Errorf("page cache of %s: told to its owner and to those who may write it: %w", f.Name(), errors.ErrUnsupported)
 	}
-	var s unix.Cachestat_t
-	err = unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{Off: uint64(off), Len: uint64(n)}, &s, 0)
-	if err == nil {
-		return min(int64(s.Cache)*int64(os.Getpagesize()), n), nil
+	if in, err := cachedPages(f, off, n); err == nil {
+		return in, nil
 	}
 	return resident(f, off, n)
 }
 
-func tells(f *os.File, info os.FileInfo) bool {
-	if s, ok := info.Sys().(*unix.Stat_t); ok && int(s.Uid) == os.Geteuid() {
-		return true
+// cachedPages is Cached by cachestat.
+func cachedPages(f *os.File, off, n int64) (int64, error) {
+	var s unix.Cachestat_t
+	if err := unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{Off: uint64(off), Len: uint64(n)}, &s, 0); err != nil {
+		return 0, err
 	}
+	return min(int64(s.Cache)*int64(os.Getpagesize()), n), nil
+}
+
+// tells tells whether this process owns a file or may write it.
+func tells(f *os.File, info os.FileInfo) bool {
+	return owns(info, os.Geteuid()) || mayWrite(f)
+}
+
+// owns tells whether a file is a user's.
+func owns(info os.FileInfo, user int) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(s.Uid) == user
+}
+
+func mayWrite(f *os.File) bool {
 	return unix.Faccessat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.W_OK, unix.AT_EACCESS) == nil
 }
 

@@ -52,3 +52,25 @@ func TestPageCache(t *testing.T) {
 		t.Errorf("beyond the end: %d, %v", beyond, err)
 	}
 }
+
+// The system tells who owns a file, and who may write it.
+func TestWhoIsTold(t *testing.T) {
+	path := file(t, random(10))
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !owns(info, os.Geteuid()) || owns(info, os.Geteuid()+1) {
+		t.Errorf("the owner: %v; another one: %v", owns(info, os.Geteuid()), owns(info, os.Geteuid()+1))
+	}
+	if err := os.Chmod(path, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	f := openFile(t, pool(t, nil, settings.Default()), path, os.O_RDONLY)
+	if os.Geteuid() != 0 && mayWrite(f.file) {
+		t.Error("a file that only may be read can be written")
+	}
+	if _, err := f.Cached(0, 0); err != nil { // though nobody may write it
+		t.Error(err)
+	}
+}

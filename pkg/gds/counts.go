@@ -15,6 +15,8 @@ const (
 	writtenBounced
 	host
 	fallbacks
+	direct
+	realigned
 	counters
 )
 
@@ -28,7 +30,7 @@ func (c *counts) load() Stats {
 	return Stats{
 		ReadStraight: c.n[readStraight].Load(), WrittenStraight: c.n[writtenStraight].Load(),
 		ReadBounced: c.n[readBounced].Load(), WrittenBounced: c.n[writtenBounced].Load(),
-		Host: c.n[host].Load(), Fallbacks: c.n[fallbacks].Load(), Latency: c.latency.load(),
+		Host: c.n[host].Load(), Fallbacks: c.n[fallbacks].Load(), Direct: c.n[direct].Load(), Realigned: c.n[realigned].Load(), Latency: c.latency.load(),
 	}
 }
 

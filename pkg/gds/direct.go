@@ -1,37 +1,179 @@
 package gds
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"unsafe"
+
+	"strata/pkg/mem"
 )
+
+// Memory that does not lie as direct I/O wants is copied from or to a buffer that does
+// (of the pool, within its budget), from leastCopied bytes on; less goes through the page cache. A buffer has at
+// most mostCopied bytes.
+const (
+	leastCopied = 64 << 10
+	mostCopied  = 4 << 20
+)
+
+// mover moves bytes between memory and a file: an [os.File], or in tests what fails.
+type mover interface {
+	io.ReaderAt
+	io.WriterAt
+}
+
+// moveAll moves all of b to or from byte off on, and returns how many bytes it moved before
+// the end of the file or another error.
+func moveAll(m mover, write bool, b []byte, off int64) (done int, err error) {
+	for done < len(b) {
+		n := 0
+		if write {
+			n, err = m.WriteAt(b[done:], off+int64(done))
+		} else {
+			n, err = m.ReadAt(b[done:], off+int64(done))
+		}
+		done += n
+		switch {
+		case err == nil && n > 0, done == len(b):
+		case errors.Is(err, syscall.EINTR): // Go's own calls end without; a file system's may not
+		case err != nil:
+			return done, err
+		case write:
+			return done, io.ErrShortWrite
+		default:
+			return done, io.EOF
+		}
+	}
+	return done, nil
+}
 
 // directly moves the beginning of b to or from byte off of the file on, whole pages
 // past the page cache and what lies before the first of them through it. It returns how many bytes
-// it moved: none if the memory does not lie as the file does, or the file system has no direct I/O.
-func (f *File) directly(b []byte, off int64, move func(f *os.File, b []byte, off int64) (int, error)) int {
+// it moved, 0 where all is to go through the page cache; [File.DirectIO] says why.
+func (f *File) directly(b []byte, off int64, write bool) int {
 	head, whole := aligned(off, int64(len(b)))
-	if whole == 0 || f.noDirect.Load() || (int64(uintptr(unsafe.Pointer(unsafe.SliceData(b))))+head)%page != 0 {
+	if whole == 0 || f.noDirect.Load() {
 		return 0
 	}
 	f.openDirect()
-	if f.direct == nil {
+	lies := (int64(uintptr(unsafe.Pointer(unsafe.SliceData(b))))+head)%f.memory == 0
+	switch {
+	case f.past == nil, !lies && whole < leastCopied, !write && f.holds(off+head, whole):
 		return 0
 	}
 	if head > 0 {
-		if n, err := move(f.file, b[:head], off); err != nil {
+		if n, err := moveAll(f.through, write, b[:head], off); err != nil {
 			return n
 		}
 	}
-	n, err := move(f.direct, b[head:head+whole], off+head)
+	b = b[head : head+whole]
+	var n int
+	var err error
+	if lies {
+		n, err = moveAll(f.past, write, b, off+head)
+	} else if n, err = f.copied(b, off+head, write); err == nil {
+		f.count(realigned, int64(n))
+	}
 	if err != nil && err != io.EOF {
 		// The rest goes through the cache, and shows by its error what is wrong with the file.
-		f.noDirect.Store(true)
+		f.refuse(fmt.Errorf("direct I/O failed at byte %d: %w", off+head+int64(n), bare(err)))
 	}
-	return int(head) + n/page*page
+	n = n / page * page
+	f.count(direct, int64(n))
+	return int(head) + n
+}
+
+// copied moves whole pages past the page cache by way of buffers that lie as direct I/O
+// wants.
+func (f *File) copied(b []byte, off int64, write bool) (done int, err error) {
+	aside, err := f.pool.aside.Get(context.Background(), min(len(b), f.pool.asideSize))
+	if err != nil {
+		return 0, err
+	}
+	defer aside.Release()
+	for done < len(b) {
+		piece := aside.B[:min(len(b)-done, len(aside.B))]
+		if write {
+			copy(piece, b[done:])
+		}
+		n, err := moveAll(f.past, write, piece, off+int64(done))
+		if !write {
+			copy(b[done:], piece[:n])
+		}
+		done += n
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// holds tells whether the page cache holds more than half of a part of the file, which
+// then comes faster from there. Where the system does not say, it holds nothing.
+func (f *File) holds(off, n int64) bool {
+	if !f.told {
+		return false
+	}
+	in, err := cachedPages(f.file, off, n)
+	return err == nil && in > n/2
+}
+
+// refuse ends direct I/O of the file. The first reason counts.
+func (f *File) refuse(why error) {
+	f.whyNot.CompareAndSwap(nil, &why)
+	f.noDirect.Store(true)
 }
 
 // openDirect opens the file once more, for direct I/O.
 func (f *File) openDirect() {
-	f.opening.Do(func() { f.direct = openDirect(f.file, f.mode) })
+	f.opening.Do(func() {
+		f.memory = page
+		d, err := openDirect(f.file, f.mode)
+		switch {
+		case err != nil:
+			why := "it cannot be opened for direct I/O"
+			if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+				why = "the file system has no direct I/O"
+			}
+			f.refuse(fmt.Errorf("%s: %w", why, bare(err)))
+			return
+		case keepsInMemory(f.file):
+			f.refuse(errors.New("the file system keeps files in memory: there is nothing to go past"))
+		default:
+			f.past = d
+		}
+		f.direct, f.memory = d, memoryAlign(f.file)
+		f.told = told(f.file)
+	})
+}
+
+// DirectIO tells whether whole pages of the file can go past the page cache, or why not:
+// what the file system says, or what failed. [settings.Settings] say whether they do; [Stats] how many did.
+func (f *File) DirectIO() (possible bool, reason string) {
+	if err := f.enter(); err != nil {
+		return false, err.Error()
+	}
+	defer f.requests.Done()
+	f.openDirect()
+	if why := f.whyNot.Load(); why != nil {
+		return false, (*why).Error()
+	}
+	return true, fmt.Sprintf("memory at multiples of %d bytes", f.memory)
+}
+
+// newAside is the pool's memory for what is copied on its way past the page cache: two
+// buffers for each thread.
+func newAside(threads int, task int64) (*mem.Pool, int) {
+	size := int(max(min(task, mostCopied)/page*page, page))
+	return mem.NewPool(2 * int64(threads) * int64(mem.Size(size))), size
+}
+
+// told tells whether the system says what the page cache holds of a file; see [Cached].
+func told(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && tells(f, info)
 }

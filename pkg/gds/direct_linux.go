@@ -4,16 +4,32 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// openDirect opens a file that is open, whatever its name is by now, for direct I/O; nil
-// where the file system has none.
-func openDirect(f *os.File, mode int) *os.File {
-	d, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), mode|syscall.O_DIRECT, 0)
-	if err != nil {
-		return nil
+// openDirect opens a file that is open, whatever its name is by now, for direct I/O. It
+// fails where the file system has none.
+func openDirect(f *os.File, mode int) (*os.File, error) {
+	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), mode|syscall.O_DIRECT, 0)
+}
+
+// memoryAlign is what memory is to be aligned to for direct I/O, as Linux 6.1 and newer
+// tell; a page where that is not known.
+func memoryAlign(f *os.File) int64 {
+	var s unix.Statx_t
+	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &s)
+	if err != nil || s.Mask&unix.STATX_DIOALIGN == 0 || s.Dio_mem_align == 0 || s.Dio_offset_align > page || page%s.Dio_mem_align != 0 {
+		return page
 	}
-	return d
+	return int64(s.Dio_mem_align)
+}
+
+// keepsInMemory tells whether files of the file system lie in the page cache only. Linux
+// 6.6 and newer take O_DIRECT there and do without.
+func keepsInMemory(f *os.File) bool {
+	var s unix.Statfs_t
+	return unix.Fstatfs(int(f.Fd()), &s) == nil && (s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC)
 }
 
 // fileSystem is which file system a file lies on.

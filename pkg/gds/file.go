@@ -24,9 +24,15 @@ type File struct {
 	requests sync.WaitGroup // that have not ended
 	closed   bool           // under the pool's lock
 
+	through mover // file, through the page cache
+
 	opening  sync.Once
-	direct   *os.File    // the same file for direct I/O; nil: there is none
-	noDirect atomic.Bool // direct I/O failed
+	direct   *os.File // the same file for direct I/O; nil: there is none
+	past     mover    // direct, for the host; nil: it is of no use
+	memory   int64    // what memory is to be aligned to for it
+	told     bool     // the system says what the page cache holds
+	noDirect atomic.Bool
+	whyNot   atomic.Pointer[error] // where noDirect
 
 	registering sync.Once
 	handle      *cufile.Handle // nil: cuFile does not take the file
@@ -231,9 +237,9 @@ func (e *placed) Unwrap() error { return e.err }
 func (f *File) readFull(b []byte, off int64) error {
 	done := 0
 	if f.pool.settings.DirectRead {
-		done = f.directly(b, off, (*os.File).ReadAt)
+		done = f.directly(b, off, false)
 	}
-	n, err := f.file.ReadAt(b[done:], off+int64(done))
+	n, err := moveAll(f.through, false, b[done:], off+int64(done))
 	done += n
 	switch {
 	case done == len(b):
@@ -248,9 +254,9 @@ func (f *File) readFull(b []byte, off int64) error {
 func (f *File) writeFull(b []byte, off int64) error {
 	done := 0
 	if f.pool.settings.DirectWrite {
-		done = f.directly(b, off, (*os.File).WriteAt)
+		done = f.directly(b, off, true)
 	}
-	n, err := f.file.WriteAt(b[done:], off+int64(done))
+	n, err := moveAll(f.through, true, b[done:], off+int64(done))
 	if err != nil {
 		return &placed{off + int64(done+n), bare(err)}
 	}

@@ -18,10 +18,12 @@ import (
 // Pool is the threads that read and write files, with what they share: the device, the
 // settings, the counters. Its methods may be called from any goroutine.
 type Pool struct {
-	device   *gpu.Device
-	settings settings.Settings
-	piece    int64 // bytes that a bounce buffer takes at a time
-	warn     func(text string)
+	device    *gpu.Device
+	settings  settings.Settings
+	piece     int64     // bytes that a bounce buffer takes at a time
+	aside     *mem.Pool // buffers that data of callers' memory is copied to and from for direct I/O
+	asideSize int       // bytes that one takes at most
+	warn      func(text string)
 
 	mu      sync.Mutex
 	changed *sync.Cond // the queue, or closed
@@ -47,6 +49,8 @@ type Stats struct {
 	ReadBounced, WrittenBounced   int64   // between file and device by way of the host
 	Host                          int64   // between file and host memory that callers gave
 	Fallbacks                     int64   // pieces that failed by cuFile and went by way of the host
+	Direct                        int64   // of what the host moved, past the page cache
+	Realigned                     int64   // of Direct, copied on its way, since the callers' memory did not lie right
 	Latency                       Latency // of tasks, from the first byte to the last
 }
 
@@ -64,6 +68,7 @@ func NewPool(d *gpu.Device, s settings.Settings, warn func(text string)) (*Pool,
 	}
 	p := &Pool{device: d, settings: s, warn: warn}
 	p.changed = sync.NewCond(&p.mu)
+	p.aside, p.asideSize = newAside(s.Threads, s.TaskSize)
 	if d != nil {
 		p.piece = pieceOf(s, d.Pinned().Limit())
 	}
@@ -121,6 +126,7 @@ func (p *Pool) Close() error {
 	p.threads.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.aside.Close()
 	err := errors.Join(p.failed, p.straight.close())
 	p.failed = nil
 	if p.files > 0 {
@@ -145,7 +151,7 @@ func (p *Pool) Open(path string, flag int, perm fs.FileMode) (*File, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errClosedPool}
 	}
 	p.files++
-	return &File{pool: p, path: path, file: f, mode: flag & (os.O_RDONLY | os.O_WRONLY | os.O_RDWR)}, nil
+	return &File{pool: p, path: path, file: f, through: f, mode: flag & (os.O_RDONLY | os.O_WRONLY | os.O_RDWR)}, nil
 }
 
 var errClosedPool = errors.New("the pool of threads is closed")
