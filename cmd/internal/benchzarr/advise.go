@@ -1,0 +1,157 @@
+package benchzarr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"strata/pkg/bench"
+)
+
+// settingNames are the axes that a user chooses; the others say what was read.
+var settingNames = []string{"backend", "threads", "in flight", "task size"}
+
+// clear is how many times as fast a setting must be to be worth a flag.
+const clear = 1.05
+
+// advise says in a line for each kind of array, operation and cache what is best here.
+func advise(list []bench.Result) []string {
+	type kind struct{ name, what string }
+	var order []kind
+	by := map[kind][]bench.Result{}
+	for _, r := range list {
+		if !r.Measured() {
+			continue
+		}
+		k := kind{r.Name, whatOf(r)}
+		if by[k] == nil {
+			order = append(order, k)
+		}
+		by[k] = append(by[k], r)
+	}
+	var out []string
+	for _, k := range order {
+		if text := best(by[k]); text != "" {
+			out = append(out, strings.TrimSuffix(k.name+", "+k.what, ", ")+": "+text)
+		}
+	}
+	return out
+}
+
+// whatOf is what was read, and how the machine was.
+func whatOf(r bench.Result) string {
+	var parts []string
+	for _, a := range r.Axes {
+		if !slices.Contains(settingNames, a.Name) {
+			parts = append(parts, a.Value)
+			if a.Name == "cache" {
+				parts[len(parts)-1] += " cache"
+			}
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// best is the advice of results that differ in their settings and in who made them.
+func best(list []bench.Result) string {
+	var parts []string
+	var top *bench.Result
+	for _, device := range []bool{false, true} {
+		var ours []bench.Result
+		for _, r := range list {
+			b := r.Axes.Get("backend")
+			if r.Who == bench.Strata && (endsOnDevice(b) || strings.HasSuffix(b, "-device")) == device {
+				ours = append(ours, r)
+			}
+		}
+		if len(ours) == 0 {
+			continue
+		}
+		b := slices.MaxFunc(ours, func(a, b bench.Result) int { return compare(a.Rate(), b.Rate()) })
+		if top == nil || b.Rate() > top.Rate() {
+			top = &b
+		}
+		if len(ours) > 1 {
+			parts = append(parts, choose(ours, b, device))
+		}
+	}
+	if top == nil {
+		return ""
+	}
+	var peer *bench.Result
+	for i, r := range list {
+		if r.Who != bench.Strata && (peer == nil || r.Rate() > peer.Rate()) {
+			peer = &list[i]
+		}
+	}
+	if peer != nil {
+		parts = append(parts, fmt.Sprintf("strata is %s times as fast as %s, the fastest of the others", bench.Ratio(top.Rate()/peer.Rate()), peer.Who))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// choose names the best of our settings, unless the plain one is as good.
+func choose(ours []bench.Result, b bench.Result, device bool) string {
+	where := ""
+	if device {
+		where = " to the GPU"
+	}
+	plain := plainest(ours)
+	if flagsOf(plain) == flagsOf(b) || b.Rate() < clear*plain.Rate() || overlap(plain, b) {
+		return fmt.Sprintf("no setting is clearly faster%s than %s (%s GiB/s)", where, flagsOf(plain), bench.GiBs(plain.Rate()))
+	}
+	return fmt.Sprintf("fastest%s is %s (%s GiB/s), %s times as fast as %s", where, flagsOf(b), bench.GiBs(b.Rate()), bench.Ratio(b.Rate()/plain.Rate()), flagsOf(plain))
+}
+
+// overlap reports whether the repeats of two results overlap.
+func overlap(a, b bench.Result) bool {
+	aLow, aHigh := a.Rates()
+	bLow, bHigh := b.Rates()
+	return len(a.Seconds) > 1 && len(b.Seconds) > 1 && aLow <= bHigh && bLow <= aHigh
+}
+
+// plainest is the result that needs fewest flags: the backend that is taken without one, and most threads.
+func plainest(list []bench.Result) bench.Result {
+	rank := func(r bench.Result) (n float64) {
+		for i, backend := range []string{"host", "auto", "gds", "nvcomp", "bounce", "host-device"} {
+			if r.Axes.Get("backend") == backend {
+				n += float64(len(settingNames)-i)*1e6 + 1e7
+			}
+		}
+		for _, name := range settingNames[2:] {
+			if v := r.Axes.Get(name); v != "" && v != r.Axes.Get("threads") { // as many chunks as threads is what comes without the flag
+				n -= 1e5
+			}
+		}
+		var threads int
+		_, _ = fmt.Sscan(r.Axes.Get("threads"), &threads)
+		return n + float64(threads)
+	}
+	return slices.MaxFunc(list, func(a, b bench.Result) int { return compare(rank(a), rank(b)) })
+}
+
+// flagsOf is a result's settings, as flags.
+func flagsOf(r bench.Result) string {
+	var parts []string
+	for _, name := range settingNames {
+		v := r.Axes.Get(name)
+		switch {
+		case v == "":
+		case name == "backend" && strings.HasSuffix(v, "-device"):
+			parts = append(parts, "--to device --backend "+strings.TrimSuffix(v, "-device"))
+		default:
+			parts = append(parts, "--"+strings.ReplaceAll(name, " ", "_")+" "+strings.ReplaceAll(v, " ", ""))
+		}
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,183 @@
+package benchzarr
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"strata/cmd/internal/zarrtool"
+	"strata/pkg/cli/clitest"
+	"strata/pkg/dtype"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+func TestMain(m *testing.M) {
+	clitest.Main(m, map[string]func(){
+		"bench-zarr": clitest.Of(Command), "zarr-tool": clitest.Of(zarrtool.Command), "false-python": falsePython, "same-field": sameField,
+	})
+}
+
+func TestCommand(t *testing.T) { clitest.Check(t, Command()) }
+
+func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }
+
+// sameField is "same-field A PATH B PATH": a field of one JSON file is that of another, as text.
+func sameField() {
+	var got [2]string
+	for i := range got {
+		text, err := os.ReadFile(os.Args[1+2*i])
+		var v any
+		if err == nil {
+			err = json.Unmarshal(text, &v)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		for key := range strings.SplitSeq(os.Args[2+2*i], ".") {
+			switch parent := v.(type) {
+			case map[string]any:
+				v = parent[key]
+			case []any:
+				n, _ := strconv.Atoi(key)
+				v = parent[n]
+			}
+		}
+		if f, ok := v.(float64); ok {
+			v = strconv.FormatFloat(f, 'f', -1, 64)
+		}
+		got[i] = fmt.Sprint(v)
+	}
+	if got[0] != got[1] || missing(got[0]) {
+		fmt.Fprintf(os.Stderr, "%s is %s, %s is %s\n", os.Args[2], got[0], os.Args[4], got[1])
+		os.Exit(1)
+	}
+}
+
+// missing reports a field that is not there.
+func missing(text string) bool { return text == "<nil>" || text == "" }
+
+// falsePython answers as the peers' script does; what it is told to do wrong stands in the
+// variable PEERS, a word for each peer: "zarr=missing tensorstore=wrong".
+func falsePython() {
+	if len(os.Args) < 6 || os.Args[1] != "-c" || !strings.Contains(os.Args[2], "def check(") {
+		fmt.Fprintln(os.Stderr, "want -c SCRIPT WHO THREADS IN_FLIGHT")
+		os.Exit(2)
+	}
+	mode := ""
+	for word := range strings.FieldsSeq(os.Getenv("PEERS")) {
+		if who, m, _ := strings.Cut(word, "="); who == os.Args[3] {
+			mode = m
+		}
+	}
+	ctx := context.Background()
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 16<<20)
+	for in.Scan() {
+		var q request
+		if err := json.Unmarshal(in.Bytes(), &q); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		out := map[string]any{"s": 0.5, "cpu": 0.25, "hwm": 1 << 20}
+		switch {
+		case q.Do == "hello" && mode == "missing":
+			out = map[string]any{"missing": "No module named " + os.Args[3]}
+		case q.Do == "hello" && mode == "dies", q.Do == "read" && mode == "dies-later":
+			fmt.Fprintln(os.Stderr, "Segmentation fault")
+			os.Exit(139)
+		case q.Do == "hello" && mode == "babbles":
+			fmt.Println("Welcome!")
+			continue
+		case q.Do == "hello":
+			out = map[string]any{"version": "1.2.3"}
+		case q.Do != "check" && mode == "fails":
+			out = map[string]any{"error": "ValueError: no"}
+		case q.Do == "read" && mode == "hangs":
+			fmt.Fprintln(os.Stderr, "hanging")
+			select {}
+		case q.Do == "check":
+			out = map[string]any{"ck": referenceCheck(ctx, q)}
+			if mode == "wrong" {
+				out = map[string]any{"ck": 1}
+			}
+		case q.Do == "write":
+			writeFor(ctx, q, mode)
+		}
+		_ = json.NewEncoder(os.Stdout).Encode(out)
+	}
+}
+
+// referenceCheck is the checksum by its definition, element by element.
+func referenceCheck(ctx context.Context, q request) uint32 {
+	a, err := zarr.OpenArray(ctx, store.Folder(q.Array), "")
+	if err != nil {
+		panic(err)
+	}
+	var list [][]byte
+	for _, b := range q.Boxes {
+		r := zarr.Region{Start: b[0], Shape: b[1]}
+		data := make([]byte, int64(a.DType().Size())*volume(r.Shape))
+		if err := a.Read(ctx, r, data); err != nil {
+			panic(err)
+		}
+		list = append(list, data)
+	}
+	step := boxStep
+	if q.Whole {
+		step = wholeStep
+		data := make([]byte, int64(a.DType().Size())*volume(a.Shape()))
+		if err := a.Read(ctx, a.Bounds(), data); err != nil {
+			panic(err)
+		}
+		list = [][]byte{data}
+	}
+	return naive(list, a.DType().Size(), step)
+}
+
+// naive is the checksum of boxes.
+func naive(boxes [][]byte, size, step int) uint32 {
+	sum := uint64(0)
+	for _, data := range boxes {
+		for k := 0; k*step*size < len(data); k++ {
+			b := data[k*step*size:][:size]
+			u := uint64(0)
+			for half := 0; half < size; half += 8 {
+				for i := min(half+8, size) - 1; i >= half; i-- {
+					u += uint64(b[i]) << (8 * (i - half))
+				}
+			}
+			sum += uint64(k+1) * u
+		}
+	}
+	return uint32(sum ^ sum>>32)
+}
+
+// writeFor writes an array as a peer does.
+func writeFor(ctx context.Context, q request, mode string) {
+	p := plan{format: q.Format, codec: q.Codec, chunks: q.Chunks, shard: q.Shard, shape: q.Shape}
+	var err error
+	if p.elem, err = dtype.Parse(q.DType); err != nil {
+		panic(err)
+	}
+	a, err := p.create(ctx, q.Array, false)
+	if err != nil {
+		panic(err)
+	}
+	data, err := os.ReadFile(q.Data)
+	if err != nil {
+		panic(err)
+	}
+	if mode == "wrong" {
+		data[0] ^= 1
+	}
+	if err := a.Write(ctx, a.Bounds(), data); err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,303 @@
+package benchzarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"strata/pkg/gds"
+	"strata/pkg/gds/settings"
+	"strata/pkg/gpu"
+	"strata/pkg/mem"
+	"strata/pkg/work"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/zarrgpu"
+)
+
+// deviceReader reads into a device's memory.
+type deviceReader struct {
+	setting setting
+	device  *gpu.Device
+	files   settings.Settings
+	mem     int64 // page-locked memory for what is on its way
+}
+
+// fewest is how many regions are on their way where nothing is said: one on the device, one that
+// the host fetches.
+const fewest = 2
+
+// whole is how large a region of the whole array is, unless a chunk is larger: many small chunks
+// are decoded together.
+const whole = 64 << 20
+
+func (d *deviceReader) inFlight() int {
+	if d.setting.inFlight > 0 {
+		return d.setting.inFlight
+	}
+	return fewest
+}
+
+// session is what a device reader holds during a repetition.
+type session struct {
+	array  *zarr.Array
+	reader *zarrgpu.Reader
+	pool   *gds.Pool
+	counts zarrgpu.Counts
+
+	mu     sync.Mutex
+	warned string
+	close  []func() error
+}
+
+func (s *session) end() (err error) {
+	for i := len(s.close) - 1; i >= 0; i-- {
+		err = errors.Join(err, s.close[i]())
+	}
+	return err
+}
+
+func (s *session) warn(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.warned = text
+}
+
+// begin starts the pool of threads; open, which is measured, opens the array.
+func (d *deviceReader) begin() (s *session, err error) {
+	s = &session{}
+	how := d.files
+	if how.Threads == 0 {
+		how.Threads = d.setting.threads
+	}
+	if d.setting.task > 0 {
+		how.TaskSize = d.setting.task
+	}
+	if s.pool, err = gds.NewPool(d.device, how, s.warn); err != nil {
+		return nil, errBackend{err}
+	}
+	s.close = append(s.close, s.pool.Close)
+	if d.setting.backend == "gds" || d.setting.backend == "auto" {
+		s.pool.Mode() // takes cuFile into use
+	}
+	return s, nil
+}
+
+func (d *deviceReader) open(ctx context.Context, s *session, t *target) error {
+	a, st, err := t.open(ctx, d.setting)
+	if err != nil {
+		return err
+	}
+	s.array = a
+	s.close = append(s.close, st.Close, func() error { a.Close(); return nil })
+	s.reader, err = zarrgpu.NewReader(a, d.device, zarrgpu.Options{Backend: d.setting.backend, Files: s.pool,
+		Workers: max(1, d.setting.threads/d.inFlight()), Counts: &s.counts, Warn: s.warn})
+	var refused *zarrgpu.BackendError
+	if errors.As(err, &refused) {
+		return errBackend{err}
+	}
+	return err
+}
+
+func (d *deviceReader) check(ctx context.Context, j *job) (uint32, error) {
+	var c checksum
+	_, err := d.run(ctx, j, func(box zarr.Region, data []byte) { j.boxes.check(&c, j.target.layout, box, data) })
+	return c.value(), err
+}
+
+func (d *deviceReader) round(ctx context.Context, j *job) (sample, error) { return d.run(ctx, j, nil) }
+
+// run does the job once. take gets what lies on the device, box by box.
+func (d *deviceReader) run(ctx context.Context, j *job, take func(zarr.Region, []byte)) (out sample, err error) {
+	s, err := d.begin()
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, s.end()) }()
+	defer processors(d.setting.threads)()
+	up, down, _ := d.device.Traffic()
+	w := start()
+	if err := d.open(ctx, s, j.target); err != nil {
+		return out, err
+	}
+	if j.boxes.whole {
+		err = d.regions(ctx, s, j, take)
+	} else {
+		err = d.sequence(ctx, s, j, take)
+	}
+	out = w.stop()
+	nowUp, nowDown, _ := d.device.Traffic()
+	out.device = nowUp - up + nowDown - down
+	out.backend, out.note = s.took(j.bytes())
+	return out, err
+}
+
+// took is the ways that elements came by, with their shares where there are several, and why.
+func (s *session) took(all int64) (backend, note string) {
+	var ways []string
+	for _, w := range []zarrgpu.Way{zarrgpu.GDS, zarrgpu.NVComp, zarrgpu.Bounce, zarrgpu.Host} {
+		switch n := s.counts.Bytes(w); {
+		case n >= all:
+			ways = append(ways, w.String())
+		case n > 0:
+			ways = append(ways, fmt.Sprintf("%s %.0f%%", w, 100*float64(n)/float64(all)))
+		}
+	}
+	backend = strings.Join(ways, ", ")
+	stats := s.pool.Stats()
+	if straight, by := stats.ReadStraight, stats.ReadBounced; by > 0 {
+		note = fmt.Sprintf("%.0f%% of what gds read went by way of the host", 100*float64(by)/float64(straight+by))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.warned != "" {
+		if note != "" {
+			note += ": "
+		}
+		note += s.warned
+	}
+	return backend, note
+}
+
+// sequence reads boxes one after the other.
+func (d *deviceReader) sequence(ctx context.Context, s *session, j *job, take func(zarr.Region, []byte)) (err error) {
+	stream, err := d.device.Stream()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stream.Close()) }()
+	var dst *gpu.Buffer
+	defer func() {
+		if dst != nil {
+			dst.Release()
+		}
+	}()
+	for _, box := range j.boxes.list {
+		n := s.reader.Bytes(box.Shape)
+		if dst == nil || dst.Bytes() < n {
+			if dst != nil {
+				dst.Release()
+			}
+			if dst, err = d.device.Memory().Get(n); err != nil {
+				return err
+			}
+		}
+		if err := s.reader.Read(ctx, stream, box, dst.From(0, n)); err != nil {
+			return err
+		}
+		if err := stream.Wait(); err != nil {
+			return err
+		}
+		if err := show(d.device, stream, dst.From(0, n), box, take); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lane is what one region on its way needs.
+type lane struct {
+	stream *gpu.Stream
+	slot   *zarrgpu.Slot
+	dst    *gpu.Buffer
+}
+
+func (l *lane) end() error {
+	var err error
+	if l.stream != nil {
+		err = l.stream.Close()
+	}
+	if l.slot != nil {
+		l.slot.Release()
+	}
+	if l.dst != nil {
+		l.dst.Release()
+	}
+	return err
+}
+
+func (s *session) lane(d *gpu.Device, shape []int) (l *lane, err error) {
+	l = &lane{}
+	if l.stream, err = d.Stream(); err == nil {
+		if l.slot, err = s.reader.Slot(shape); err == nil {
+			l.dst, err = d.Memory().Get(s.reader.Bytes(shape))
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.end())
+	}
+	return l, nil
+}
+
+// regions reads the whole array, several regions at a time, each into memory that is used again.
+func (d *deviceReader) regions(ctx context.Context, s *session, j *job, take func(zarr.Region, []byte)) (err error) {
+	l := j.target.layout
+	shape := l.partOf(max(min(whole, d.mem/int64(4*d.inFlight())), l.bytes(clip(l.chunks, l.shape))))
+	var lanes []*lane
+	defer func() {
+		for _, x := range lanes {
+			err = errors.Join(err, x.end())
+		}
+	}()
+	pinned, device := s.reader.Memory(shape)
+	device += s.reader.Bytes(shape)
+	// half of what there is: the rest is for the threads that read files
+	most := int(max(1, min(int64(d.inFlight()), d.device.Pinned().Limit()/2/max(pinned, 1), d.device.Memory().Limit()/2/max(device, 1))))
+	for len(lanes) < most {
+		x, err := s.lane(d.device, shape)
+		if errors.Is(err, gpu.ErrMemory) && len(lanes) > 0 {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		lanes = append(lanes, x)
+	}
+	if len(lanes) < d.inFlight() {
+		s.warn(fmt.Sprintf("memory was there for %d regions of %d at a time", len(lanes), d.inFlight()))
+	}
+	var mu sync.Mutex
+	list := split(l.shape, shape)
+	return work.Each(ctx, len(lanes), len(list), func(worker, i int) error {
+		x, box := lanes[worker], list[i]
+		if err := x.slot.Fetch(ctx, box); err != nil {
+			return err
+		}
+		x.slot.Into(x.stream, x.dst.Span)
+		if err := x.stream.Wait(); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		return show(d.device, x.stream, x.dst.From(0, s.reader.Bytes(box.Shape)), box, take)
+	})
+}
+
+// show gives take what lies on the device.
+func show(d *gpu.Device, s *gpu.Stream, from gpu.Span, box zarr.Region, take func(zarr.Region, []byte)) error {
+	if take == nil {
+		return nil
+	}
+	data, err := mem.Alloc(int(from.Bytes()))
+	if err != nil {
+		return err
+	}
+	defer mem.Free(data)
+	h, err := d.Host(int(min(from.Bytes(), 1<<20)))
+	if err != nil {
+		return err
+	}
+	defer h.Release()
+	for at := int64(0); at < from.Bytes(); {
+		n := min(from.Bytes()-at, int64(len(h.B)))
+		s.Download(h.B[:n], from.From(at, n))
+		if err := s.Wait(); err != nil {
+			return err
+		}
+		copy(data[at:], h.B[:n])
+		at += n
+	}
+	take(box, data)
+	return nil
+}

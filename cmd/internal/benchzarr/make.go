@@ -1,0 +1,202 @@
+package benchzarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"strata/pkg/bench"
+	"strata/pkg/cli"
+	"strata/pkg/cli/atomic"
+	"strata/pkg/cli/units"
+	"strata/pkg/dtype"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/store"
+)
+
+// plan is an array that is made.
+type plan struct {
+	format int
+	codec  string // as the flag --codec
+	chunks []int
+	shard  []int
+	shape  []int
+	content
+}
+
+// defaultChunks is the edge of chunks where nothing is said.
+const defaultChunks = 128
+
+// planOf is what the flags say of an array that is made, but for its shape where none is given.
+func planOf(r *cli.Run) (plan, error) {
+	o := r.Options
+	p := plan{format: o.ZarrFormat, codec: o.Codec, chunks: o.Chunks, shard: o.Shard, shape: r.Ints("shape")}
+	p.ratio, p.seed = r.Float("ratio"), uint64(r.Int("seed"))
+	if p.format == 0 {
+		p.format = 3
+	}
+	var err error
+	if p.elem, err = dtype.Parse(r.String("dtype")); err != nil {
+		return p, cli.Usage("flag --dtype: %w", err)
+	}
+	if err := checkContent(p.elem); err != nil {
+		return p, cli.Usage("flag --dtype: %w", err)
+	}
+	if p.chunks == nil {
+		n := 3
+		if p.shape != nil {
+			n = len(p.shape)
+		}
+		p.chunks = slices.Repeat([]int{defaultChunks}, n)
+	}
+	return p, nil
+}
+
+// complete gives the plan a shape of at most so many bytes, if it has none, and checks it.
+func (p *plan) complete(size int64) error {
+	unit := p.chunks
+	if p.shard != nil {
+		unit = p.shard
+	}
+	if p.shape == nil {
+		n := size / (int64(p.elem.Size()) * volume(unit))
+		if n < 1 {
+			return cli.Usage("flag --size: %s is less than a chunk or shard of %v %s: want at least %s", units.FormatSize(size), unit, p.elem, units.FormatSize(int64(p.elem.Size())*volume(unit)))
+		}
+		p.shape = block(unit, n)
+	}
+	if len(p.chunks) != len(p.shape) || p.shard != nil && len(p.shard) != len(p.shape) {
+		return cli.Usage("the array has %d axes, its chunks %d and its shards %d: give the same number", len(p.shape), len(p.chunks), len(p.shard))
+	}
+	for d := range p.shard {
+		if p.shard[d]%p.chunks[d] != 0 {
+			return cli.Usage("shards of %v are no multiple of chunks of %v", p.shard, p.chunks)
+		}
+	}
+	if p.shard != nil && p.format == 2 {
+		return cli.Usage("shards need Zarr format 3: take the format or the shards away")
+	}
+	if _, err := p.chain(); err != nil {
+		return cli.Usage("codec %s in Zarr format %d: %w", p.codec, p.format, err)
+	}
+	return nil
+}
+
+// block is the shape of n units, about as many along each axis.
+func block(unit []int, n int64) []int {
+	grid := slices.Repeat([]int64{1}, len(unit))
+	all := int64(1)
+	for d := len(unit) - 1; all*2 <= n; d = (d + len(unit) - 1) % len(unit) {
+		grid[d] *= 2
+		all *= 2
+	}
+	grid[0] = n / (all / grid[0])
+	shape := make([]int, len(unit))
+	for d := range shape {
+		shape[d] = int(grid[d]) * unit[d]
+	}
+	return shape
+}
+
+func (p *plan) chain() (codec.Chain, error) { return codec.FromFlag(p.codec, p.elem, p.format) }
+
+func (p *plan) spec() (zarr.Spec, error) {
+	chain, err := p.chain()
+	return zarr.Spec{Format: p.format, Shape: p.shape, Chunks: p.chunks, Shard: p.shard, DType: p.elem, Codecs: chain}, err
+}
+
+func (p *plan) bytes() int64 { return int64(p.elem.Size()) * volume(p.shape) }
+
+// axes are the plan as results have it.
+func (p *plan) axes() bench.Axes {
+	a := bench.Axes{{Name: "format", Value: "v" + strconv.Itoa(p.format)}, {Name: "codec", Value: p.codec}, {Name: "chunks", Value: cross(p.chunks)}}
+	if p.shard != nil {
+		a = append(a, bench.Axis{Name: "shard", Value: cross(p.shard)})
+	}
+	return a
+}
+
+// cross writes a shape as the axes of sweep have it: 64x64x64.
+func cross(shape []int) string {
+	var parts []string
+	for _, n := range shape {
+		parts = append(parts, strconv.Itoa(n))
+	}
+	return strings.Join(parts, "x")
+}
+
+// scratch is a folder of the run's own, which is removed at its end. What runs that were killed have
+// left beside it goes as well.
+type scratch struct {
+	group *atomic.Group
+	path  string
+}
+
+// newScratch makes a folder in a place that has room for so many bytes.
+func newScratch(r *cli.Run, place string, need int64) (*scratch, error) {
+	info, err := os.Stat(place)
+	switch {
+	case err != nil:
+		return nil, cli.BadInputf("%s: %w", place, reasonOf(err))
+	case !info.IsDir():
+		return nil, cli.Usage("%s is a file: want a folder in which arrays can be made", place)
+	}
+	var s unix.Statfs_t
+	if err := unix.Statfs(place, &s); err == nil {
+		if free := int64(s.Bavail) * int64(s.Bsize); free < need {
+			return nil, fmt.Errorf("%s has %s free, %s are needed: choose another place or a smaller --size", place, units.FormatSize(free), units.FormatSize(need))
+		}
+	}
+	g := atomic.NewGroup(atomic.Options{Warn: r.Warn})
+	out, err := g.Folder(filepath.Join(place, "bench-zarr.tmp"))
+	if err != nil {
+		return nil, err
+	}
+	return &scratch{g, out.Work()}, nil
+}
+
+func reasonOf(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+func (s *scratch) file(name string) string { return filepath.Join(s.path, name) }
+func (s *scratch) remove()                 { s.group.Abort() }
+
+// create writes the metadata of the plan's array at a path.
+func (p *plan) create(ctx context.Context, path string, sync bool, opts ...zarr.Option) (*zarr.Array, error) {
+	spec, err := p.spec()
+	if err != nil {
+		return nil, err
+	}
+	return zarr.CreateArray(ctx, store.Folder(path, store.Sync(sync)), "", spec, opts...)
+}
+
+// storedBytes is how many bytes the files below a folder have, but for metadata.
+func storedBytes(ctx context.Context, folder string) (int64, error) {
+	t := target{path: folder}
+	list, err := t.files(ctx)
+	n := int64(0)
+	for _, path := range list {
+		if base := filepath.Base(path); base == "zarr.json" || base == ".zarray" || base == ".zattrs" {
+			continue
+		}
+		info, e := os.Stat(path)
+		if e != nil {
+			return 0, e
+		}
+		n += info.Size()
+	}
+	return n, err
+}

@@ -1,0 +1,170 @@
+package benchzarr
+
+import (
+	"slices"
+
+	"strata/pkg/zarr"
+)
+
+// The operations.
+const (
+	opFull   = "full"   // all of the array, in parts that memory holds
+	opRandom = "rand"   // boxes at seeded places, one after the other
+	opSlab   = "slab"   // a plane across each axis, one after the other
+	opStream = "stream" // all of it, unit by unit into memory that is used again
+	opWrite  = "write"  // all of it, from memory
+)
+
+var readOps = []string{opFull, opRandom, opSlab, opStream}
+
+// layout is what an operation has to know of an array.
+type layout struct {
+	shape  []int
+	chunks []int // that are decoded each for itself
+	files  []int // shape of a chunk file: of a shard, or of a chunk
+	size   int   // bytes of an element
+}
+
+func layoutOf(a *zarr.Array) layout {
+	l := layout{shape: a.Shape(), chunks: a.Chunks(), files: a.Shard(), size: a.DType().Size()}
+	if l.files == nil {
+		l.files = l.chunks
+	}
+	return l
+}
+
+func volume(shape []int) int64 {
+	n := int64(1)
+	for _, s := range shape {
+		n *= int64(s)
+	}
+	return n
+}
+
+func (l layout) bytes(shape []int) int64 { return int64(l.size) * volume(shape) }
+
+// boxes are the boxes of an operation.
+type boxes struct {
+	list []zarr.Region
+	// whole is set where the list's boxes are parts of one, the whole array.
+	whole bool
+}
+
+// check adds a box that was read to a checksum.
+func (b boxes) check(c *checksum, l layout, box zarr.Region, data []byte) {
+	if b.whole {
+		c.add(l.shape, wholeStep, box, l.size, data)
+		return
+	}
+	c.add(box.Shape, boxStep, zarr.Region{Start: make([]int, len(box.Shape)), Shape: box.Shape}, l.size, data)
+}
+
+// choice says which boxes the operations have.
+type choice struct {
+	edge, count int   // of boxes at seeded places
+	seed        int64 // of the places
+	part        int64 // most bytes of a part of the whole
+}
+
+// boxesOf are the boxes of an operation on an array.
+func (c choice) boxesOf(op string, l layout) boxes {
+	switch op {
+	case opRandom:
+		return boxes{list: c.random(l)}
+	case opSlab:
+		return boxes{list: slabs(l)}
+	case opStream:
+		return boxes{list: split(l.shape, l.chunks), whole: true}
+	}
+	return boxes{list: split(l.shape, l.partOf(c.part)), whole: true}
+}
+
+// random are boxes at seeded places.
+func (c choice) random(l layout) []zarr.Region {
+	p := places(c.seed)
+	var list []zarr.Region
+	for range c.count {
+		r := zarr.Region{Start: make([]int, len(l.shape)), Shape: make([]int, len(l.shape))}
+		for d, n := range l.shape {
+			r.Shape[d] = min(c.edge, n)
+			r.Start[d] = p.next(n - r.Shape[d] + 1)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// slabs are planes across each axis, behind the middle.
+func slabs(l layout) []zarr.Region {
+	var list []zarr.Region
+	for d, n := range l.shape {
+		r := zarr.Region{Start: make([]int, len(l.shape)), Shape: slices.Clone(l.shape)}
+		r.Start[d], r.Shape[d] = min(n/2+1, n-1), 1
+		list = append(list, r)
+	}
+	return list
+}
+
+// partOf is the shape of the largest part of the array that has at most so many bytes and is
+// whole chunk files, or, where one has more, whole chunks: as many along the last axis as fit,
+// then along the others.
+func (l layout) partOf(most int64) []int {
+	unit := l.files
+	if l.bytes(clip(unit, l.shape)) > most {
+		unit = l.chunks
+	}
+	part := clip(unit, l.shape)
+	for d := len(part) - 1; d >= 0; d-- {
+		one := part[d]
+		part[d] = l.shape[d]
+		if l.bytes(part) <= most {
+			continue
+		}
+		part[d] = one
+		if fit := most / max(l.bytes(part), 1); fit > 1 {
+			part[d] = int(min(fit*int64(one), int64(l.shape[d])))
+		}
+		break
+	}
+	return part
+}
+
+func clip(unit, shape []int) []int {
+	out := make([]int, len(unit))
+	for d := range out {
+		out[d] = min(unit[d], shape[d])
+	}
+	return out
+}
+
+// split cuts a shape into boxes, in C order, those at the far edges cut off there.
+func split(shape, unit []int) []zarr.Region {
+	var list []zarr.Region
+	at := make([]int, len(shape))
+	for {
+		r := zarr.Region{Start: slices.Clone(at), Shape: make([]int, len(shape))}
+		for d := range at {
+			r.Shape[d] = min(unit[d], shape[d]-at[d])
+		}
+		list = append(list, r)
+		d := len(at) - 1
+		for ; d >= 0; d-- {
+			if at[d] += unit[d]; at[d] < shape[d] {
+				break
+			}
+			at[d] = 0
+		}
+		if d < 0 {
+			return list
+		}
+	}
+}
+
+// places is a generator of places that other programs have as well: Knuth's MMIX constants, the
+// upper bits.
+type places uint64
+
+func (p *places) next(n int) int {
+	*p = *p*6364136223846793005 + 1442695040888963407
+	return int(uint64(*p) >> 33 % uint64(n))
+}

@@ -1,0 +1,267 @@
+package benchzarr
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"strata/pkg/bench"
+	"strata/pkg/cli"
+)
+
+// peersScript does what a peer is asked for.
+//
+//go:embed peers.py
+var peersScript string
+
+// peerKind is another program that reads and writes Zarr.
+type peerKind struct {
+	key, name string
+	device    bool // it reads into a device's memory
+}
+
+var peerKinds = []peerKind{
+	{"zarr", "zarr-python", false},
+	{"zarr+zarrs", "zarrs-python", false},
+	{"tensorstore", "tensorstore", false},
+	{"zarr+gpu", "zarr-python GPU buffers", true},
+	{"kvikio", "kvikio", true},
+}
+
+// peerError is what a peer says it cannot do.
+type peerError struct{ text string }
+
+func (e *peerError) Error() string { return e.text }
+
+// peer is the process of another program.
+type peer struct {
+	kind    peerKind
+	version string
+
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	errors bytes.Buffer
+}
+
+// findPython finds the Python of the peers: the one that is named, or that of an environment: the
+// active one, the one that strata's own scripts make, or the system's.
+func findPython(named string) (string, error) {
+	if named != "" {
+		path, err := exec.LookPath(named)
+		if err != nil {
+			return "", cli.Usage("flag --python: %s is no program: want the path of a Python with zarr, tensorstore or zarrs", named)
+		}
+		return path, nil
+	}
+	var places []string
+	if env := os.Getenv("VIRTUAL_ENV"); env != "" {
+		places = append(places, env)
+	}
+	places = append(places, filepath.Join("build", "venv"))
+	if self, err := os.Executable(); err == nil {
+		places = append(places, filepath.Join(filepath.Dir(filepath.Dir(self)), "build", "venv"))
+	}
+	for _, p := range places {
+		if path, err := exec.LookPath(filepath.Join(p, "bin", "python")); err == nil {
+			return filepath.Abs(path)
+		}
+	}
+	if path, err := exec.LookPath("python3"); err == nil {
+		return path, nil
+	}
+	return "", errors.New("there is no Python: none in VIRTUAL_ENV, build/venv or PATH; name one by --python")
+}
+
+// startPeer starts a peer and asks it for its version. A program that is not installed is a
+// *peerError.
+func startPeer(ctx context.Context, python string, kind peerKind, threads, inFlight int) (*peer, error) {
+	p := &peer{kind: kind}
+	p.cmd = exec.CommandContext(ctx, python, "-c", peersScript, kind.key, strconv.Itoa(threads), strconv.Itoa(inFlight))
+	p.cmd.Stderr = &limited{w: &p.errors, n: 64 << 10}
+	p.cmd.WaitDelay = 5 * time.Second
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.in, p.out = in, bufio.NewReader(out)
+	if err := p.cmd.Start(); err != nil {
+		return nil, &peerError{fmt.Sprintf("%s cannot be started: %v", python, err)}
+	}
+	var hello struct{ Version, Missing string }
+	err = p.ask(ctx, map[string]any{"do": "hello"}, &hello)
+	if err == nil && hello.Missing != "" {
+		err = &peerError{hello.Missing}
+	}
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	p.version = hello.Version
+	return p, nil
+}
+
+// limited passes so many bytes on and drops the rest.
+type limited struct {
+	w io.Writer
+	n int
+}
+
+func (l *limited) Write(b []byte) (int, error) {
+	n := min(len(b), l.n)
+	l.n -= n
+	_, err := l.w.Write(b[:n])
+	return len(b), err
+}
+
+// ask sends a request and reads the answer.
+func (p *peer) ask(ctx context.Context, request, answer any) error {
+	text, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	_, err = p.in.Write(append(text, '\n'))
+	var line []byte
+	if err == nil {
+		line, err = p.out.ReadBytes('\n')
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		p.close()
+		return &peerError{"ended: " + lastLine(p.errors.String(), p.cmd.ProcessState.String())}
+	}
+	var failed struct{ Error string }
+	if err := json.Unmarshal(line, &failed); err != nil {
+		return &peerError{fmt.Sprintf("answered %.80q", line)}
+	}
+	if failed.Error != "" {
+		return &peerError{failed.Error}
+	}
+	return json.Unmarshal(line, answer)
+}
+
+func lastLine(text, otherwise string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		return last
+	}
+	return otherwise
+}
+
+func (p *peer) close() {
+	_ = p.in.Close()
+	_ = p.cmd.Wait()
+}
+
+// request is what a peer is asked for an array.
+type request struct {
+	Do     string     `json:"do"`
+	Array  string     `json:"array"`
+	Format int        `json:"format"`
+	Shape  []int      `json:"shape"`
+	Boxes  [][2][]int `json:"boxes,omitempty"`
+	Whole  bool       `json:"whole"`
+	Chunks []int      `json:"chunks,omitempty"`
+	Shard  []int      `json:"shard"`
+	DType  string     `json:"dtype,omitempty"`
+	Codec  string     `json:"codec,omitempty"`
+	Level  int        `json:"level"`
+	Data   string     `json:"data,omitempty"`
+}
+
+type answer struct {
+	S, CPU float64
+	HWM    int64
+	CK     uint32
+}
+
+func (p *peer) request(do string, j *job) request {
+	r := request{Do: do, Array: j.target.path, Format: j.target.format, Shape: j.target.layout.shape, Whole: j.boxes.whole}
+	for _, b := range j.boxes.list {
+		r.Boxes = append(r.Boxes, [2][]int{b.Start, b.Shape})
+	}
+	return r
+}
+
+func (p *peer) check(ctx context.Context, j *job) (uint32, error) {
+	if j.target.zip {
+		return 0, &peerError{"zip files are not read by this benchmark's script"}
+	}
+	var a answer
+	err := p.ask(ctx, p.request("check", j), &a)
+	return a.CK, err
+}
+
+func (p *peer) round(ctx context.Context, j *job) (sample, error) {
+	var a answer
+	err := p.ask(ctx, p.request("read", j), &a)
+	return sample{seconds: a.S, cpu: a.CPU, peak: a.HWM}, err
+}
+
+// peers are the processes of other programs, for one number of threads and requests at a time.
+type peers struct {
+	python  string
+	list    []*peer
+	missing []bench.Result // without names and axes
+	started [4]any         // how
+}
+
+// start starts those that there are, of those who read into the host's memory, a device's, or
+// both, and notes what is missing of the others.
+func (ps *peers) start(ctx context.Context, threads, inFlight int, host, device bool) error {
+	now := [4]any{threads, inFlight, host, device}
+	if ps.list != nil && ps.started == now {
+		return nil
+	}
+	ps.close()
+	ps.started, ps.missing = now, nil
+	for _, kind := range peerKinds {
+		if kind.device && !device || !kind.device && !host {
+			continue
+		}
+		p, err := startPeer(ctx, ps.python, kind, threads, inFlight)
+		var failed *peerError
+		switch {
+		case errors.As(err, &failed):
+			ps.missing = append(ps.missing, bench.Result{Who: kind.name, Reason: failed.text})
+		case err != nil:
+			return err
+		default:
+			ps.list = append(ps.list, p)
+		}
+	}
+	return nil
+}
+
+func (ps *peers) close() {
+	for _, p := range ps.list {
+		p.close()
+	}
+	ps.list = nil
+}
+
+// software is who took part.
+func (ps *peers) software() []bench.Software {
+	var out []bench.Software
+	for _, p := range ps.list {
+		out = append(out, bench.Software{Name: p.kind.name, Version: p.version})
+	}
+	return out
+}

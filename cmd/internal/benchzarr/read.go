@@ -1,0 +1,139 @@
+package benchzarr
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"strata/pkg/bench"
+	"strata/pkg/cli"
+	"strata/pkg/cli/stage"
+)
+
+func readCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "read",
+		Usage: "reads an array in one way",
+		Description: "Each operation is done once to see that its elements are what the other programs read, and then --reps times.\n" +
+			"The table has medians, and with several repetitions the slowest and fastest; \"took\" is the way that was\n" +
+			"really taken, where it is not the one that was asked for.\n\n" +
+			"What is read at a time has at most half of --mem; a larger array comes in parts, to the other programs as well.\n\n" +
+			"--json-lines prints one object a line for each operation, with the fields op, s (seconds, the median), cpu\n" +
+			"(processor seconds), bytes, gibs (GiB/s), hwm_mib (most resident memory) and ck (a checksum of samples, which\n" +
+			"docs/bench-zarr.md defines), and nothing else.",
+		Args:        []cli.Arg{{Name: "ARRAY", Usage: "Zarr array: a folder, a path in a .zip, or an address http(s):// or s3://"}},
+		Flags:       append(append(reading("full,rand,slab"), measuring("5")...), cli.Flag{Name: "json_lines", Kind: cli.Bool, Usage: "print a line of JSON for each operation instead of a table"}),
+		Shared:      cli.GPU | cli.Resources | cli.Outputs,
+		Accelerator: stage.GPU,
+		Examples: []cli.Example{
+			{Command: "bench-zarr read mosaic.ome.zarr/0", Usage: "all of it, boxes and planes, into memory"},
+			{Command: "bench-zarr read mosaic.ome.zarr/0 --backend direct --cache cold", Usage: "from the device that it lies on"},
+			{Command: "bench-zarr read mosaic.ome.zarr/0 --to device --peers", Usage: "into a GPU by the best way, beside other programs"},
+			{Command: "bench-zarr read s3://bucket/a.zarr --in_flight 64 --ops full", Usage: "from a bucket, with 64 requests at a time"},
+			{Command: "bench-zarr read a.zarr --threads 2 --ops full,rand,slab --reps 3 --json-lines", Usage: "for a script"},
+		},
+		Run: runRead,
+	}
+}
+
+// settingOf is what the flags of read say.
+func settingOf(r *cli.Run) setting {
+	s := setting{backend: r.Options.Backend, to: r.String("to"), threads: r.Options.Threads, inFlight: r.Int("in_flight"), cold: r.String("cache") == "cold"}
+	if r.IsSet("task_size") {
+		s.task = r.Size("task_size")
+	}
+	switch {
+	case endsOnDevice(s.backend):
+		s.to = toDevice
+	case s.to == toHost && s.backend == "auto":
+		s.backend = "host"
+	}
+	return s
+}
+
+func choiceOf(r *cli.Run) choice {
+	return choice{edge: r.Int("edge"), count: r.Int("boxes"), seed: int64(r.Int("seed")), part: r.Options.Mem / 2}
+}
+
+func runRead(ctx context.Context, r *cli.Run) error {
+	path, err := r.Input(r.Arg("ARRAY"))
+	if err != nil {
+		return err
+	}
+	s := settingOf(r)
+	if r.Bool("json_lines") && (r.Bool("peers")) {
+		return cli.Usage("--json-lines has no place for other programs: leave --peers out, or take --json FILE")
+	}
+	t, err := look(ctx, r, path)
+	if err != nil {
+		return err
+	}
+	if t.far && s.cold {
+		return cli.Usage("flag --cache: the caches of a server cannot be emptied from here: leave it out for %s", path)
+	}
+	if err := fits(t, r.Options.Mem, choiceOf(r), r.Strings("ops")); err != nil {
+		return err
+	}
+	place := path
+	if t.far {
+		place = ""
+	}
+	m, err := newMachine(ctx, r, place, s.to == toDevice, s.to == toDevice)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	ops, reps := r.Strings("ops"), r.Int("reps")
+	task := r.Progress("read", 0)
+	defer task.Done()
+	m.doc.Results, err = m.read(ctx, t, ops, choiceOf(r), []setting{s}, nil, reps, task.Add)
+	if err != nil {
+		return err
+	}
+	task.Done()
+	if r.Bool("json_lines") {
+		if err := lines(r.Stdout, m.doc.Results); err != nil {
+			return err
+		}
+		return m.finish(false)
+	}
+	m.doc.Advice = advise(m.doc.Results)
+	return m.finish(true)
+}
+
+// fits refuses operations that memory does not hold.
+func fits(t *target, most int64, c choice, ops []string) error {
+	for _, op := range ops {
+		for _, b := range c.boxesOf(op, t.layout).list {
+			if n := t.layout.bytes(b.Shape); n > most {
+				return cli.MemoryError("%s: %s reads %v elements at a time, %d MiB, --mem grants %d MiB", t.path, op, b.Shape, n>>20+1, most>>20)
+			}
+		}
+	}
+	return nil
+}
+
+// lines writes an object for each result, with the fields that other programs read.
+func lines(w io.Writer, list []bench.Result) error {
+	for _, r := range list {
+		ck, err := strconv.ParseUint(r.Checksum, 10, 32)
+		if err != nil {
+			return fmt.Errorf("%s was not measured: %s", r.Name, r.Reason)
+		}
+		if err := json.NewEncoder(w).Encode(struct {
+			Op      string  `json:"op"`
+			Seconds float64 `json:"s"`
+			CPU     float64 `json:"cpu"`
+			Bytes   int64   `json:"bytes"`
+			Rate    float64 `json:"gibs"`
+			Peak    float64 `json:"hwm_mib"`
+			Check   uint64  `json:"ck"`
+		}{r.Name, r.Median(), r.CPU, r.Bytes, r.Rate() / (1 << 30), math.Round(float64(r.RSS)/(1<<20)*100) / 100, ck}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

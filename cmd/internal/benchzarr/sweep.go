@@ -1,0 +1,484 @@
+package benchzarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"strata/pkg/bench"
+	"strata/pkg/cli"
+	"strata/pkg/cli/stage"
+	"strata/pkg/cli/units"
+)
+
+func sweepCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "sweep",
+		Usage: "measures many settings, and says which is best here",
+		Description: "WHERE is an array, which is read in all ways that --vary asks for, or a folder, in which arrays of all kinds\n" +
+			"that --vary asks for are made, one after the other, measured and removed. Settings take turns.\n\n" +
+			"Axes of how arrays are read: backend (host, direct and mmap into memory; bounce, gds, nvcomp and host-device into\n" +
+			"a GPU; all), threads, in_flight, task_size (of gds) and cache (warm, cold). Axes of arrays that are made: format\n" +
+			"(2, 3), codec (as --codec), chunks and shard (64x64x64; none). What is not varied is as the flags say.\n\n" +
+			"Without --vary an array is read with backend=all threads=1,2,... cache=warm,cold; in a folder it is\n" +
+			"format=2,3 codec=raw,blosc-zstd:1 backend=all. --preset classic is arrays of 16 GiB (or --size) of float32 in chunks\n" +
+			"of 256³ with format=2,3 codec=raw,zstd:1 backend=all cache=warm,cold: all ways to host and device side by side.",
+		Args: []cli.Arg{{Name: "WHERE", Usage: "Zarr array to read, or folder in which arrays are made"}},
+		Flags: append(append(append(reading("full"), generating("256MiB")...), measuring("3")...),
+			cli.Flag{Name: "vary", Kind: cli.Strings, Value: "AXIS=VALUE,...", Note: "backend, threads and cache", Usage: "what is varied"},
+			cli.Flag{Name: "preset", Choices: []string{"classic"}, Usage: "axes that are known well"}),
+		Shared:      cli.GPU | cli.Resources | cli.Outputs | cli.Layout,
+		Hints:       cli.Hints{"zarr_format": {Note: "3"}, "chunks": {Note: "128 along each axis"}},
+		Accelerator: stage.GPU,
+		Examples: []cli.Example{
+			{Command: "bench-zarr sweep mosaic.ome.zarr/0", Usage: "which backend and how many threads are best for it"},
+			{Command: "bench-zarr sweep mosaic.ome.zarr/0 --vary in_flight=1,2,4,8 --backend direct --cache cold --html sweep.html", Usage: "how many chunks should be read at a time"},
+			{Command: "bench-zarr sweep /scratch --vary codec=raw,lz4,zstd:1,zstd:3 --vary chunks=64x64x64,256x256x256 --peers", Usage: "which codec and chunks, beside other programs"},
+			{Command: "bench-zarr sweep /scratch --preset classic --size 1GiB --json a.json", Usage: "the classic axes, on arrays of 1 GiB"},
+		},
+		Run: runSweep,
+	}
+}
+
+// axis is what is varied, and how.
+type axis struct {
+	name   string
+	values []string
+}
+
+// axisNames are those that there are; the last are of arrays that are made.
+var (
+	settingAxes = []string{"backend", "threads", "in_flight", "task_size", "cache"}
+	arrayAxes   = []string{"format", "codec", "chunks", "shard"}
+)
+
+// parseAxes reads what --vary says: a list at whose commas the command line has cut it.
+func parseAxes(list []string) ([]axis, error) {
+	var out []axis
+	for _, item := range list {
+		name, value, begins := strings.Cut(item, "=")
+		if !begins {
+			if len(out) == 0 {
+				return nil, cli.Usage("flag --vary: %q is of no axis: want AXIS=VALUE,..., as in backend=host,direct", item)
+			}
+			name, value = out[len(out)-1].name, item
+		}
+		name = strings.ReplaceAll(name, "-", "_")
+		if !slices.Contains(settingAxes, name) && !slices.Contains(arrayAxes, name) {
+			return nil, cli.Usage("flag --vary: there is no axis %q: want one of %s", name, strings.Join(slices.Concat(settingAxes, arrayAxes), ", "))
+		}
+		if begins {
+			if slices.ContainsFunc(out, func(a axis) bool { return a.name == name }) {
+				return nil, cli.Usage("flag --vary: the axis %s is there twice", name)
+			}
+			out = append(out, axis{name: name})
+		}
+		if value == "" {
+			return nil, cli.Usage("flag --vary: the axis %s has an empty value", name)
+		}
+		out[len(out)-1].values = append(out[len(out)-1].values, value)
+	}
+	return out, nil
+}
+
+// sweep is all that is measured.
+type sweep struct {
+	plans    []plan // nil: of an array that is there
+	settings []setting
+}
+
+// backends are the ways that --vary backend=all has.
+func allBackends(device bool, far bool) []string {
+	list := []string{"host"}
+	if !far {
+		list = append(list, "direct", "mmap")
+	}
+	if device {
+		list = append(list, "host-device", "bounce", "gds", "nvcomp")
+	}
+	return list
+}
+
+// apply makes of one setting those with all values of an axis.
+func (a axis) apply(list []setting, device, far bool) ([]setting, error) {
+	var out []setting
+	for _, s := range list {
+		values := a.values
+		if a.name == "backend" && slices.Contains(values, "all") {
+			values = allBackends(device, far)
+		}
+		for _, v := range values {
+			x := s
+			if err := x.set(a.name, v); err != nil {
+				return nil, err
+			}
+			out = append(out, x)
+		}
+	}
+	return out, nil
+}
+
+func (s *setting) set(name, value string) error {
+	bad := func(want string) error { return cli.Usage("flag --vary: %s=%s: want %s", name, value, want) }
+	number := func(to *int) error {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > 4096 {
+			return bad("a number from 1 to 4096")
+		}
+		*to = n
+		return nil
+	}
+	switch name {
+	case "backend":
+		switch {
+		case value == hostDevice:
+			s.backend, s.to = "host", toDevice
+		case endsOnDevice(value):
+			s.backend, s.to = value, toDevice
+		case value == "host" || value == "direct" || value == "mmap":
+			s.backend = value
+		default:
+			return bad("host, direct, mmap, bounce, gds, nvcomp, host-device or all")
+		}
+	case "threads":
+		return number(&s.threads)
+	case "in_flight":
+		return number(&s.inFlight)
+	case "task_size":
+		n, err := units.ParseSize(value)
+		if err != nil || n < 1 {
+			return bad("a size, as in 4MiB")
+		}
+		s.task = n
+	case "cache":
+		if value != "warm" && value != "cold" {
+			return bad("warm or cold")
+		}
+		s.cold = value == "cold"
+	}
+	return nil
+}
+
+// applyPlans is apply for arrays that are made.
+func (a axis) applyPlans(list []plan) ([]plan, error) {
+	var out []plan
+	for _, p := range list {
+		for _, v := range a.values {
+			x := p
+			if err := x.set(a.name, v); err != nil {
+				return nil, err
+			}
+			out = append(out, x)
+		}
+	}
+	return out, nil
+}
+
+func (p *plan) set(name, value string) error {
+	shape := func() ([]int, error) {
+		var out []int
+		for s := range strings.SplitSeq(value, "x") {
+			n, err := strconv.Atoi(s)
+			if err != nil || n < 1 {
+				return nil, cli.Usage("flag --vary: %s=%s: want a shape, as in 64x64x64", name, value)
+			}
+			out = append(out, n)
+		}
+		return out, nil
+	}
+	var err error
+	switch name {
+	case "format":
+		if value != "2" && value != "3" {
+			return cli.Usage("flag --vary: format=%s: want 2 or 3", value)
+		}
+		p.format = int(value[0] - '0')
+	case "codec":
+		p.codec = value
+	case "chunks":
+		p.chunks, err = shape()
+	case "shard":
+		p.shard = nil
+		if value != "none" {
+			p.shard, err = shape()
+		}
+	}
+	return err
+}
+
+// powers are 1, 2, 4 … up to n, and n.
+func powers(n int) []string {
+	var out []string
+	for k := 1; k < n; k *= 2 {
+		out = append(out, strconv.Itoa(k))
+	}
+	return append(out, strconv.Itoa(n))
+}
+
+func runSweep(ctx context.Context, r *cli.Run) error {
+	where := r.Arg("WHERE")
+	axes, err := parseAxes(r.Strings("vary"))
+	if err != nil {
+		return err
+	}
+	classic := r.String("preset") == "classic"
+	makes := !strings.Contains(where, "://") && isFolder(where) && !isNode(where)
+	if classic && !makes {
+		return cli.Usage("--preset classic makes arrays of its own: %s is none of the folders for that", where)
+	}
+	given := func(name string) bool { return slices.ContainsFunc(axes, func(a axis) bool { return a.name == name }) }
+	if !makes {
+		for _, name := range arrayAxes {
+			if given(name) {
+				return cli.Usage("flag --vary: %s is of arrays that are made: give a folder in which they can be, not %s", name, where)
+			}
+		}
+	}
+	usual := func(name string, values ...string) {
+		if !given(name) {
+			axes = append(axes, axis{name, values})
+		}
+	}
+	switch {
+	case classic:
+		usual("format", "2", "3")
+		usual("codec", "raw", "zstd:1")
+		usual("backend", "all")
+		usual("cache", "warm", "cold")
+	case len(axes) > 0:
+	case makes:
+		usual("format", "2", "3")
+		usual("codec", "raw", "blosc-zstd:1")
+		usual("backend", "all")
+	default:
+		usual("backend", "all")
+		usual("threads", powers(r.Options.Threads)...)
+		usual("cache", "warm", "cold")
+	}
+	if makes {
+		return sweepMade(ctx, r, where, axes, classic)
+	}
+	path, err := r.Input(where)
+	if err != nil {
+		return err
+	}
+	t, err := look(ctx, r, path)
+	if err != nil {
+		return err
+	}
+	if t.far {
+		place := slices.IndexFunc(axes, func(a axis) bool { return a.name == "cache" })
+		if place >= 0 && len(r.Strings("vary")) > 0 || r.String("cache") == "cold" {
+			return cli.Usage("the caches of a server cannot be emptied from here: leave them out for %s", where)
+		}
+		if place >= 0 {
+			axes = slices.Delete(axes, place, place+1)
+		}
+	}
+	if err := fits(t, r.Options.Mem, choiceOf(r), r.Strings("ops")); err != nil {
+		return err
+	}
+	place := path
+	if t.far {
+		place = ""
+	}
+	m, settings, err := prepare(ctx, r, place, axes, t.far)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	task := r.Progress("sweep", 0)
+	defer task.Done()
+	if err := m.sweep(ctx, t, settings, nil, task.Add); err != nil {
+		return err
+	}
+	task.Done()
+	m.doc.Advice = advise(m.doc.Results)
+	return m.finish(true)
+}
+
+// prepare makes the machine and the settings that axes ask for.
+func prepare(ctx context.Context, r *cli.Run, place string, axes []axis, far bool) (*machine, []setting, error) {
+	wants := settingOf(r).to == toDevice
+	needs := wants
+	for _, a := range axes {
+		if a.name != "backend" {
+			continue
+		}
+		for _, v := range a.values {
+			needs = needs || endsOnDevice(v) || v == hostDevice
+			wants = wants || needs || v == "all"
+		}
+	}
+	m, err := newMachine(ctx, r, place, wants, needs)
+	if err != nil {
+		return nil, nil, err
+	}
+	settings := []setting{settingOf(r)}
+	for _, a := range axes {
+		if slices.Contains(settingAxes, a.name) {
+			if settings, err = a.apply(settings, m.device != nil, far); err != nil {
+				m.close()
+				return nil, nil, err
+			}
+		}
+	}
+	return m, distinct(settings), nil
+}
+
+// distinct leaves out settings that differ only in what has no effect on them.
+func distinct(list []setting) []setting {
+	var out []setting
+	for _, s := range list {
+		if s.backend != "gds" && s.backend != "auto" {
+			s.task = 0
+		}
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// sweep reads an array by all settings: those of one cache and one number of threads take turns, so that
+// peers, which are told that number, stand beside them.
+func (m *machine) sweep(ctx context.Context, t *target, settings []setting, more bench.Axes, progress func(int64)) error {
+	type family struct {
+		cold              bool
+		threads, inFlight int
+	}
+	var order []family
+	by := map[family][]setting{}
+	for _, s := range settings {
+		f := family{cold: s.cold}
+		if m.peers != nil {
+			f.threads, f.inFlight = s.threads, s.inFlight
+		}
+		if by[f] == nil {
+			order = append(order, f)
+		}
+		by[f] = append(by[f], s)
+	}
+	r := m.run
+	for _, f := range order {
+		list, err := m.read(ctx, t, r.Strings("ops"), choiceOf(r), by[f], more, r.Int("reps"), progress)
+		if err != nil {
+			return err
+		}
+		m.doc.Results = append(m.doc.Results, list...)
+	}
+	return nil
+}
+
+// sweepMade makes arrays of all kinds in a folder, one after the other, and measures writing and reading.
+func sweepMade(ctx context.Context, r *cli.Run, where string, axes []axis, classic bool) error {
+	p, err := planOf(r)
+	if err != nil {
+		return err
+	}
+	size := r.Size("size")
+	if classic {
+		if p.chunks = r.Options.Chunks; p.chunks == nil {
+			p.chunks = []int{256, 256, 256}
+		}
+		if !r.IsSet("size") {
+			size = 16 << 30
+		}
+	}
+	plans := []plan{p}
+	for _, a := range axes {
+		if slices.Contains(arrayAxes, a.name) {
+			if plans, err = a.applyPlans(plans); err != nil {
+				return err
+			}
+		}
+	}
+	most := int64(0)
+	kept := plans[:0]
+	for _, x := range plans {
+		if x.shard != nil && x.format == 2 {
+			continue // there is no such thing
+		}
+		if err := x.complete(size); err != nil {
+			return err
+		}
+		most = max(most, x.bytes())
+		kept = append(kept, x)
+	}
+	if plans = kept; len(plans) == 0 {
+		return cli.Usage("flag --vary: shards need Zarr format 3: add format=3")
+	}
+	need := most + most/16 + 1<<20
+	if r.Bool("peers") {
+		need *= 2
+	}
+	tmp, err := newScratch(r, where, need)
+	if err != nil {
+		return err
+	}
+	defer tmp.remove()
+	m, settings, err := prepare(ctx, r, where, axes, false)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	task := r.Progress("sweep", 0)
+	defer task.Done()
+	for i, p := range plans {
+		if err := m.made(ctx, p, tmp, fmt.Sprintf("a%d.zarr", i), settings, task.Add); err != nil {
+			return err
+		}
+	}
+	task.Done()
+	m.doc.Advice = advise(m.doc.Results)
+	return m.finish(true)
+}
+
+// made makes one array and measures it.
+func (m *machine) made(ctx context.Context, p plan, tmp *scratch, name string, settings []setting, progress func(int64)) error {
+	r := m.run
+	list, err := m.write(ctx, p, tmp, setting{backend: "host", to: toHost, threads: r.Options.Threads}, r.Int("reps"), progress)
+	if err != nil {
+		return err
+	}
+	m.doc.Results = append(m.doc.Results, list...)
+	a, err := p.create(ctx, tmp.file(name), false)
+	if err != nil {
+		return err
+	}
+	if err := p.generate(ctx, a, runtime.GOMAXPROCS(0), r.Options.Mem, progress); err != nil {
+		return err
+	}
+	a.Close()
+	t, err := look(ctx, r, tmp.file(name))
+	if err != nil {
+		return err
+	}
+	if err := fits(t, r.Options.Mem, choiceOf(r), r.Strings("ops")); err != nil {
+		return err
+	}
+	if err := m.sweep(ctx, t, settings, p.axes(), progress); err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(tmp.file(name)), os.RemoveAll(tmp.file("elements")))
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// isNode reports whether a folder is a Zarr array or group.
+func isNode(path string) bool {
+	for _, name := range []string{"zarr.json", ".zarray", ".zgroup"} {
+		if _, err := os.Stat(path + "/" + name); err == nil {
+			return true
+		}
+	}
+	return false
+}

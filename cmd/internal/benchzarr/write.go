@@ -1,0 +1,320 @@
+package benchzarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"strata/pkg/bench"
+	"strata/pkg/cli"
+	"strata/pkg/cli/zarrout"
+	"strata/pkg/mem"
+	"strata/pkg/zarr"
+)
+
+func writeCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "write",
+		Usage: "makes an array and measures how fast it is written",
+		Description: "Arrays are written into a folder of the run's own in PLACE, which is removed. What they hold is half noise and\n" +
+			"half one number, by --ratio, in stretches: any codec compresses it about that many times; the ratio that it\n" +
+			"really was stands beside the result. The same seed and shape give the same elements. Each array that was\n" +
+			"written, ours and the other programs', is read and compared before it is removed.\n\n" +
+			"--keep also makes the array at a place of its own, for read.",
+		Args: []cli.Arg{{Name: "PLACE", Usage: "folder on the storage that is measured"}},
+		Flags: append(append(append(generating("256MiB"), measuring("5")...),
+			cli.Flag{Name: "seed", Kind: cli.Int, Default: "1", Check: cli.Between(0, 1<<53), Usage: "of what is written"}),
+			cli.Flag{Name: "keep", Value: "ARRAY", Usage: "leave the array there: a folder or s3://bucket/path"}),
+		Shared: cli.Resources | cli.Outputs | cli.Layout,
+		Hints:  cli.Hints{"zarr_format": {Note: "3"}, "chunks": {Note: "128 along each axis"}},
+		Examples: []cli.Example{
+			{Command: "bench-zarr write /scratch --peers", Usage: "256 MiB of float32 in chunks of 128³, beside other programs"},
+			{Command: "bench-zarr write . --codec zstd:3 --chunks 64,64,64 --shard 256,256,256 --ratio 4", Usage: "shards, of data that can be compressed four times"},
+			{Command: "bench-zarr write . --size 2GiB --codec raw --reps 1 --keep test.zarr", Usage: "an array to read"},
+		},
+		Run: runWrite,
+	}
+}
+
+func runWrite(ctx context.Context, r *cli.Run) error {
+	p, err := planOf(r)
+	if err == nil {
+		err = p.complete(r.Size("size"))
+	}
+	if err != nil {
+		return err
+	}
+	if r.Bool("peers") && r.Options.Sync {
+		return cli.Usage("--sync has no equal in the other programs: give it or --peers")
+	}
+	need := p.bytes() + p.bytes()/16 + 1<<20
+	if r.Bool("peers") {
+		need *= 2
+	}
+	place := r.Arg("PLACE")
+	tmp, err := newScratch(r, place, need)
+	if err != nil {
+		return err
+	}
+	defer tmp.remove()
+	var keep *zarrout.Output
+	if name := r.String("keep"); name != "" {
+		if keep, err = zarrout.Create(ctx, r, name); err != nil {
+			return err
+		}
+	}
+	m, err := newMachine(ctx, r, place, false, false)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	task := r.Progress("write", 0)
+	defer task.Done()
+	s := setting{backend: "host", to: toHost, threads: r.Options.Threads}
+	m.doc.Results, err = m.write(ctx, p, tmp, s, r.Int("reps"), task.Add)
+	if err != nil {
+		return err
+	}
+	if keep != nil {
+		spec, err := p.spec()
+		if err != nil {
+			return err
+		}
+		a, err := zarr.CreateArray(ctx, keep.Store, "", spec)
+		if err != nil {
+			return err
+		}
+		defer a.Close()
+		if err := p.generate(ctx, a, r.Options.Threads, r.Options.Mem, task.Add); err != nil {
+			return err
+		}
+	}
+	task.Done()
+	m.doc.Advice = advise(m.doc.Results)
+	return m.finish(true)
+}
+
+// writer writes the plan's array.
+type writer struct {
+	plan    plan
+	setting setting
+	sync    bool
+	mem     int64
+	path    string
+	done    func(int64)
+
+	data   []byte // one part
+	filled bool   // data is the whole array
+}
+
+// parts are whole chunk files, of at most half the memory.
+func (w *writer) parts() ([]zarr.Region, error) {
+	l := layout{shape: w.plan.shape, chunks: w.plan.chunks, files: w.plan.chunks, size: w.plan.elem.Size()}
+	if w.plan.shard != nil {
+		l.files = w.plan.shard
+		l.chunks = w.plan.shard // a part of a shard would be written twice
+	}
+	part := l.partOf(w.mem / 2)
+	if n := l.bytes(part); n > w.mem/2 {
+		return nil, cli.MemoryError("chunk files of %v elements take %d MiB, half of --mem is %d MiB", part, n>>20+1, w.mem>>21)
+	}
+	return split(l.shape, part), nil
+}
+
+// round writes the array once and measures that, without what makes its elements.
+func (w *writer) round(ctx context.Context) (out sample, sum uint32, err error) {
+	parts, err := w.parts()
+	if err != nil {
+		return out, 0, err
+	}
+	size := w.plan.elem.Size()
+	if w.data == nil {
+		if w.data, err = mem.Alloc(size * int(volume(parts[0].Shape))); err != nil {
+			return out, 0, err
+		}
+	}
+	defer processors(w.setting.threads)()
+	var c checksum
+	var a *zarr.Array
+	for i, part := range parts {
+		data := w.data[:size*int(volume(part.Shape))]
+		if !w.filled {
+			if err := w.plan.fillAll(ctx, w.setting.threads, w.plan.shape, part, data); err != nil {
+				return out, 0, err
+			}
+			w.filled = len(parts) == 1
+		}
+		c.add(w.plan.shape, wholeStep, part, size, data)
+		clock := start()
+		if i == 0 {
+			if a, err = w.plan.create(ctx, w.path, w.sync, zarr.Workers(w.setting.workers()), zarr.Budget(w.mem/2)); err != nil {
+				return out, 0, err
+			}
+			defer a.Close()
+		}
+		if err := a.Write(ctx, part, data); err != nil {
+			return out, 0, err
+		}
+		s := clock.stop()
+		out.seconds, out.cpu, out.peak = out.seconds+s.seconds, out.cpu+s.cpu, max(out.peak, s.peak)
+		w.done(int64(len(data)))
+	}
+	return out, c.value(), nil
+}
+
+func (w *writer) free() { mem.Free(w.data) }
+
+// write measures how a plan's array is written, ours and the peers' in turn.
+func (m *machine) write(ctx context.Context, p plan, tmp *scratch, s setting, reps int, done func(int64)) ([]bench.Result, error) {
+	o := m.run.Options
+	w := &writer{plan: p, setting: s, sync: o.Sync, mem: o.Mem, path: tmp.file("written.zarr"), done: done}
+	defer w.free()
+	axes := append(p.axes(), bench.Axis{Name: "threads", Value: strconv.Itoa(s.threads)})
+	if s.inFlight > 0 {
+		axes = append(axes, bench.Axis{Name: "in flight", Value: strconv.Itoa(s.inFlight)})
+	}
+	ours := &contestant{result: bench.Result{Name: opWrite, Who: bench.Strata, Axes: axes}}
+	all := []*contestant{ours}
+	var missing []bench.Result
+	name, level, err := p.numbers()
+	if err != nil {
+		return nil, err
+	}
+	data := tmp.file("elements")
+	if m.peers != nil {
+		if err := m.peers.start(ctx, s.threads, s.inFlight, true, false); err != nil {
+			return nil, err
+		}
+		m.noteSoftware()
+		for _, x := range m.peers.list {
+			all = append(all, &contestant{result: bench.Result{Name: opWrite, Who: x.kind.name, Axes: axes}, reader: x})
+		}
+		for _, r := range m.peers.missing {
+			r.Name, r.Axes = opWrite, axes
+			missing = append(missing, r)
+		}
+		if err := p.elements(ctx, data, s.threads, o.Mem); err != nil {
+			return nil, err
+		}
+	}
+	var sum uint32
+	for round := range reps {
+		for i := range all {
+			c := all[(i+round)%len(all)]
+			if round == 0 {
+				c = all[i] // ours first: its checksum is what the others' is compared with
+			}
+			if c.result.Reason != "" {
+				continue
+			}
+			var out sample
+			var err error
+			if c == ours {
+				out, sum, err = w.round(ctx)
+			} else {
+				out, err = c.reader.(*peer).write(ctx, p, w.path, data, name, level)
+				done(p.bytes())
+			}
+			if err == nil && round == 0 {
+				err = m.verify(ctx, p, w.path, sum, c)
+			}
+			if err == nil {
+				c.samples = append(c.samples, out)
+				err = os.RemoveAll(w.path)
+			} else {
+				err = errors.Join(c.fail(ctx, err), os.RemoveAll(w.path))
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	var out []bench.Result
+	for _, c := range all {
+		c.sum = sum
+		c.write(p)
+		out = append(out, c.result)
+	}
+	return append(out, missing...), nil
+}
+
+// write fills in what is known of a written array.
+func (c *contestant) write(p plan) {
+	note := c.result.Note
+	c.result.Note = ""
+	c.fill(&job{boxes: boxes{list: []zarr.Region{{Start: make([]int, len(p.shape)), Shape: p.shape}}}, target: &target{layout: layout{size: p.elem.Size()}}})
+	if note != "" && c.result.Measured() {
+		c.remark(note)
+	}
+}
+
+// verify reads what a contestant has written, compares it, and notes how well it was compressed.
+func (m *machine) verify(ctx context.Context, p plan, path string, want uint32, c *contestant) error {
+	t, err := look(ctx, m.run, path)
+	if err != nil {
+		return fmt.Errorf("%s has written an array that cannot be read: %w", c.result.Who, err)
+	}
+	h := &hostReader{setting: setting{backend: "host", threads: m.run.Options.Threads}, mem: m.run.Options.Mem / 2, part: m.run.Options.Mem / 2}
+	got, err := h.check(ctx, &job{target: t, op: opFull, boxes: choice{part: h.part}.boxesOf(opFull, t.layout)})
+	if err != nil {
+		return fmt.Errorf("%s has written an array that cannot be read: %w", c.result.Who, err)
+	}
+	if got != want {
+		return fmt.Errorf("%s: %s has written other elements than it was given: their checksums are %d and %d", path, c.result.Who, got, want)
+	}
+	stored, err := storedBytes(ctx, path)
+	if err != nil {
+		return err
+	}
+	c.remark(fmt.Sprintf("compressed %.2f times", float64(p.bytes())/float64(max(stored, 1))))
+	return nil
+}
+
+// elements writes the array's elements to a file, for the peers.
+func (p *plan) elements(ctx context.Context, path string, threads int, most int64) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	l := layout{shape: p.shape, size: p.elem.Size()}
+	plane := l.bytes(p.shape) / int64(p.shape[0])
+	n := int(max(1, min(int64(p.shape[0]), most/4/max(plane, 1))))
+	data, err := mem.Alloc(n * int(plane))
+	if err != nil {
+		return err
+	}
+	defer mem.Free(data)
+	unit := append([]int{n}, p.shape[1:]...)
+	for _, r := range split(p.shape, unit) {
+		b := data[:l.bytes(r.Shape)]
+		if err := p.fillAll(ctx, threads, p.shape, r, b); err != nil {
+			return err
+		}
+		if _, err := f.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numbers is the codec's name and level, as peers are told.
+func (p *plan) numbers() (name string, level int, err error) {
+	name, text, given := strings.Cut(p.codec, ":")
+	level = 1 // what codec.FromFlag takes
+	if given {
+		level, err = strconv.Atoi(text)
+	}
+	return name, level, err
+}
+
+// write lets a peer write an array of elements that lie in a file.
+func (p *peer) write(ctx context.Context, a plan, path, data, codec string, level int) (sample, error) {
+	var got answer
+	err := p.ask(ctx, request{Do: "write", Array: path, Format: a.format, Shape: a.shape, Chunks: a.chunks, Shard: a.shard,
+		DType: a.elem.String(), Codec: codec, Level: level, Data: data}, &got)
+	return sample{seconds: got.S, cpu: got.CPU, peak: got.HWM}, err
+}
