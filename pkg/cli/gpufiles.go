@@ -18,6 +18,7 @@ func gpuFileFlags() []Flag {
 		{Name: "gds_threshold", Kind: Size, Note: units.FormatSize(s.Threshold), Check: Between(0, settings.MostBytes), Usage: "what is smaller goes by way of the host"},
 		{Name: "bounce_buffer", Kind: Size, Note: units.FormatSize(s.Bounce), Check: Between(settings.LeastBounce, settings.MostBytes), Usage: "page-locked memory of a thread for what goes by way of the host"},
 		{Name: "direct_io", Choices: []string{"none", "read", "write", "both"}, Note: "write", Usage: "what the host does past the page cache (O_DIRECT)"},
+		{Name: "gds_register", Choices: []string{"auto", "off"}, Note: "auto", Usage: "auto: the GPU's memory stays mapped for cuFile once it is used again"},
 	}
 	for i := range flags {
 		flags[i].section = gpuFiles
@@ -36,6 +37,9 @@ func gpuFileSettings(r *Run) (settings.Settings, error) {
 	}
 	if err == nil && r.IsSet("direct_io") {
 		err = s.SetDirect(r.String("direct_io"))
+	}
+	if err == nil && r.IsSet("gds_register") {
+		err = s.SetRegister(r.String("gds_register"))
 	}
 	if r.IsSet("gds_threads") {
 		s.Threads = r.Int("gds_threads")

@@ -60,7 +60,7 @@ func printHelp(w io.Writer, c *Command, path string) error {
 	flagSection(b, "Common options", inSection(common, ""))
 	if more := inSection(common, gpuFiles); len(more) > 0 {
 		flagSection(b, gpuFiles, more)
-		wrap(b, "", strings.Fields("Each has a variable as well, from STRATA_COMPAT_MODE to STRATA_DIRECT_IO; KvikIO's are honoured."))
+		wrap(b, "", strings.Fields("Each has a variable as well, from STRATA_COMPAT_MODE to STRATA_GDS_REGISTER; KvikIO's are honoured."))
 	}
 	if more := inSection(common, remoteFiles); len(more) > 0 {
 		flagSection(b, remoteFiles, more)

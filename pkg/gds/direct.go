@@ -154,6 +154,9 @@ func (f *File) openDirect() {
 // DirectIO tells whether whole pages of the file can go past the page cache, or why not:
 // what the file system says, or what failed. [settings.Settings] say whether they do; [Stats] how many did.
 func (f *File) DirectIO() (possible bool, reason string) {
+	if f.source != nil {
+		return false, errRemote.Error()
+	}
 	if err := f.enter(); err != nil {
 		return false, err.Error()
 	}

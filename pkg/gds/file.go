@@ -23,6 +23,8 @@ type File struct {
 	mode     int            // of access
 	requests sync.WaitGroup // that have not ended
 	closed   bool           // under the pool's lock
+	queued   int            // on streams, that have not been waited for; the same
+	source   Source         // instead of a file
 
 	through mover // file, through the page cache
 
@@ -37,6 +39,7 @@ type File struct {
 	registering sync.Once
 	handle      *cufile.Handle // nil: cuFile does not take the file
 	refused     error          // why
+	noOrdered   atomic.Bool    // cuFile failed with it on a stream
 
 	counts counts
 }
@@ -47,11 +50,14 @@ func (f *File) Name() string { return f.path }
 // Close waits for reads and writes that are under way and closes the file.
 func (f *File) Close() error {
 	f.pool.mu.Lock()
-	again := f.closed
-	f.closed = true
+	again, queued := f.closed, f.queued
+	f.closed = f.closed || queued == 0
 	f.pool.mu.Unlock()
-	if again {
+	switch {
+	case again:
 		return fmt.Errorf("close %s: %w", f.path, os.ErrClosed)
+	case queued > 0:
+		return fmt.Errorf("close %s: a stream that reads or writes it has not been waited for", f.path)
 	}
 	f.requests.Wait()
 	var err error
@@ -61,7 +67,11 @@ func (f *File) Close() error {
 	if f.direct != nil {
 		err = f.direct.Close()
 	}
-	err = errors.Join(f.file.Close(), err)
+	if f.source != nil {
+		err = f.source.Close()
+	} else {
+		err = errors.Join(f.file.Close(), err)
+	}
 	f.pool.mu.Lock()
 	f.pool.files--
 	f.pool.mu.Unlock()
@@ -112,10 +122,12 @@ func (f *File) alone(ctx context.Context, b []byte, off int64, write bool) error
 		return nil
 	}
 	start := time.Now()
-	if write {
+	if write && f.source != nil {
+		err = errRemote
+	} else if write {
 		err = f.writeFull(b, off)
 	} else {
-		err = f.readFull(b, off)
+		err = f.fill(ctx, b, off)
 	}
 	f.took(start)
 	if err != nil {
@@ -157,13 +169,28 @@ func (f *File) failure(write bool, off int64, err error) error {
 func (f *File) Stats() Stats { return f.counts.load() }
 
 // Cached is how many of n bytes from byte off on the page cache holds; see [Cached].
-func (f *File) Cached(off, n int64) (int64, error) { return Cached(f.file, off, n) }
+func (f *File) Cached(off, n int64) (int64, error) {
+	if f.source != nil {
+		return 0, f.notLocal()
+	}
+	return Cached(f.file, off, n)
+}
 
 // DropCached lets the page cache forget n bytes from byte off on; see [DropCached].
-func (f *File) DropCached(off, n int64) error { return DropCached(f.file, off, n) }
+func (f *File) DropCached(off, n int64) error {
+	if f.source != nil {
+		return f.notLocal()
+	}
+	return DropCached(f.file, off, n)
+}
 
 // Prefetch asks for n bytes from byte off on to be read into the page cache; see [Prefetch].
-func (f *File) Prefetch(off, n int64) error { return Prefetch(f.file, off, n) }
+func (f *File) Prefetch(off, n int64) error {
+	if f.source != nil {
+		return f.notLocal()
+	}
+	return Prefetch(f.file, off, n)
+}
 
 // GoRead begins [File.Read].
 func (f *File) GoRead(ctx context.Context, dst gpu.Span, off int64) *Pending {
@@ -191,6 +218,8 @@ func (f *File) begin(r *request) *Pending {
 	switch {
 	case r.off < 0:
 		r.fail(0, errors.New("the position is negative"))
+	case r.write && f.source != nil:
+		r.fail(0, errRemote)
 	case r.host == nil && r.n > 0 && f.pool.device == nil:
 		r.fail(0, errors.New("device memory without a device"))
 	default:

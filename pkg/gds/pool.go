@@ -38,6 +38,7 @@ type Pool struct {
 	failed    error // of giving back what the threads had; once they have ended
 
 	straight straight
+	ordered  ordered
 
 	counts counts
 }
@@ -117,17 +118,23 @@ func (p *Pool) Memory() int64 {
 func (p *Pool) Stats() Stats { return p.counts.load() }
 
 // Close waits for what is under way, ends the threads and gives back what they had. Files
-// must be closed before.
+// must be closed before. Streams that read or write them must have been waited for: else
+// nothing is closed.
 func (p *Pool) Close() error {
 	p.mu.Lock()
+	if n := p.waiting(); n > 0 {
+		p.mu.Unlock()
+		return fmt.Errorf("%d reads and writes on streams were not waited for", n)
+	}
 	p.closed = true
 	p.changed.Broadcast()
 	p.mu.Unlock()
 	p.threads.Wait()
+	ended := p.endLanes()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.aside.Close()
-	err := errors.Join(p.failed, p.straight.close())
+	err := errors.Join(p.failed, ended, p.straight.close())
 	p.failed = nil
 	if p.files > 0 {
 		err = errors.Join(err, fmt.Errorf("%d files were not closed", p.files))
@@ -168,6 +175,8 @@ type request struct {
 	n     int64
 	small bool // less than what is left to cuFile
 	done  chan struct{}
+	using sync.Once
+	uses  *allocation // that dev is of, where cuFile moves it
 
 	next    int64 // where the next task begins, from off
 	running int   // tasks

@@ -14,7 +14,7 @@ import (
 // what mechanism, or why it does not. cuFile is taken into use for the answer, which may take
 // half a second, and given back. Whether it takes a certain file depends on the file system as well.
 func Available(d *gpu.Device) (straight bool, reason string) {
-	c, err := cufile.Open(d)
+	c, err := cufileFor(d, settings.Auto)
 	if err != nil {
 		return false, err.Error()
 	}
@@ -25,10 +25,22 @@ func Available(d *gpu.Device) (straight bool, reason string) {
 	return true, how
 }
 
+// cufileFor takes cuFile into use. Where it is demanded it is tried whatever the system
+// is.
+func cufileFor(d *gpu.Device, mode settings.Mode) (*cufile.Driver, error) {
+	if mode != settings.Off {
+		if err := cufile.WSL(); err != nil {
+			return nil, err
+		}
+	}
+	return cufile.Open(d)
+}
+
 // straight is a pool's use of cuFile.
 type straight struct {
 	starting sync.Once
 	driver   *cufile.Driver // nil: not in use
+	buffers  *registry      // nil: the same
 	reason   string         // why, or how it moves data
 	closing  sync.Once
 	refuses  sync.Map // file systems (fileSystem) whose files it does not take → error
@@ -47,12 +59,12 @@ func (p *Pool) Mode() (straight bool, reason string) {
 		case p.settings.Compat == settings.On:
 			s.reason = "compat_mode is on"
 		default:
-			d, err := cufile.Open(p.device)
+			d, err := cufileFor(p.device, p.settings.Compat)
 			if err != nil {
 				s.reason = err.Error()
 				return
 			}
-			s.driver, s.reason = d, d.How()
+			s.driver, s.reason, s.buffers = d, d.How(), registryOf(p.device, d)
 		}
 	})
 	return s.driver != nil, s.reason
@@ -63,7 +75,7 @@ func (s *straight) close() (err error) {
 	s.starting.Do(func() { s.reason = errClosedPool.Error() })
 	s.closing.Do(func() {
 		if s.driver != nil {
-			err = s.driver.Close()
+			err = errors.Join(s.buffers.close(), s.driver.Close())
 		}
 	})
 	return err
@@ -71,11 +83,31 @@ func (s *straight) close() (err error) {
 
 // straight tells whether a task is left to cuFile.
 func (w *worker) straight(t task) bool {
-	if t.small {
+	if t.small || t.file.source != nil {
 		return false
 	}
 	ok, _ := w.pool.Mode()
 	return ok
+}
+
+// Mode tells whether cuFile moves the file's data straight, and by what mechanism, or why
+// it does not: what [Pool.Mode] says, and whether cuFile takes the file.
+func (f *File) Mode() (straight bool, reason string) {
+	ok, how := f.pool.Mode()
+	if !ok {
+		return false, how
+	}
+	if f.source != nil {
+		return false, errRemote.Error()
+	}
+	if err := f.enter(); err != nil {
+		return false, err.Error()
+	}
+	defer f.requests.Done()
+	if why := f.register(); why != nil {
+		return false, why.Error()
+	}
+	return true, how
 }
 
 // register makes the file known to cuFile, once. What it says of a file system is
@@ -88,7 +120,9 @@ func (f *File) register() error {
 			f.refused = why.(error)
 			return
 		}
-		if f.openDirect(); f.direct == nil {
+		if why := drives(f.file, f.pool.settings.Compat); why != nil {
+			f.refused = why
+		} else if f.openDirect(); f.direct == nil {
 			f.refused = errors.New("the file system has no direct I/O")
 		} else {
 			f.handle, f.refused = s.driver.Register(f.direct.Fd())
@@ -116,19 +150,22 @@ func (w *worker) moveStraight(t task, from, to int64) (done int64, why, err erro
 	if err := w.queue(); err != nil {
 		return from, nil, err
 	}
+	a := t.memory()
 	for done = from; done < to; {
 		if err := t.ctx.Err(); err != nil {
 			return done, nil, err
 		}
 		n := int64(0)
 		part, off := t.dev.From(t.from+done, to-done), t.off+t.from+done
-		w.stream.Queue(func(uintptr) error {
-			if t.write {
-				n, why = t.file.handle.Write(nil, part, off)
-			} else {
-				n, why = t.file.handle.Read(nil, part, off)
-			}
-			return nil // what fails here is done again
+		a.move(func(b *cufile.Buffer) {
+			w.stream.Queue(func(uintptr) error {
+				if t.write {
+					n, why = t.file.handle.Write(b, part, off)
+				} else {
+					n, why = t.file.handle.Read(b, part, off)
+				}
+				return nil // what fails here is done again
+			})
 		})
 		if n == 0 || why != nil {
 			return done, why, nil
@@ -145,18 +182,25 @@ func (w *worker) moveStraight(t task, from, to int64) (done int64, why, err erro
 	return done, nil, nil
 }
 
-// fellBack counts a task that cuFile did not do to its end, and warns of the first.
-func (p *Pool) fellBack(t task, why error) {
-	t.file.count(fallbacks, 1)
+// memory is the allocation of the request's memory, as cuFile knows it.
+func (r *request) memory() *allocation {
+	p := r.file.pool
+	r.using.Do(func() { r.uses = p.straight.buffers.use(r.dev, p.settings.Register) })
+	return r.uses
+}
+
+// fellBack counts what cuFile did not do to its end, and warns of the first.
+func (p *Pool) fellBack(f *File, write bool, why error) {
+	f.count(fallbacks, 1)
 	p.device.CountFallback()
 	p.straight.warning.Do(func() {
 		verb := "read"
-		if t.write {
+		if write {
 			verb = "written"
 		}
 		if why == nil {
 			why = errors.New("cuFile moved less than there is")
 		}
-		p.warn(fmt.Sprintf("%s is %s by way of the host, not straight: %v", t.file.path, verb, why))
+		p.warn(fmt.Sprintf("%s is %s by way of the host, not straight: %v", f.path, verb, why))
 	})
 }

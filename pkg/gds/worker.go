@@ -50,7 +50,7 @@ func (w *worker) other(t task) error {
 		}
 	default:
 		b := t.host[t.from : t.from+t.len]
-		if err := t.file.readFull(b, t.off+t.from); err != nil {
+		if err := t.file.fill(t.ctx, b, t.off+t.from); err != nil {
 			return err
 		}
 	}
@@ -146,7 +146,7 @@ func (w *worker) read(t task) {
 	case err != nil || done == t.len:
 		w.pool.finish(t, err)
 	default:
-		w.readBounced(t, done, func() { w.pool.fellBack(t, why) })
+		w.readBounced(t, done, func() { w.pool.fellBack(t.file, t.write, why) })
 	}
 }
 
@@ -160,7 +160,7 @@ func (w *worker) readBounced(t task, done int64, fellBack func()) {
 			break
 		}
 		b := w.piece(t.off+t.from+done, t.len-done)
-		if err = t.file.readFull(b, t.off+t.from+done); err != nil {
+		if err = t.file.fill(t.ctx, b, t.off+t.from+done); err != nil {
 			break
 		}
 		if err = w.flush(); err != nil {
@@ -201,7 +201,7 @@ func (w *worker) write(t task) error {
 		return err
 	}
 	if done < head+whole {
-		w.pool.fellBack(t, why)
+		w.pool.fellBack(t.file, t.write, why)
 	}
 	return nil
 }

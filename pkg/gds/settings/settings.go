@@ -42,11 +42,14 @@ type Settings struct {
 	// DirectRead and DirectWrite let the host bypass the page cache (O_DIRECT) for whole pages
 	// of a file.
 	DirectRead, DirectWrite bool
+	// Register lets device memory that is used again stay mapped for cuFile
+	// (cuFileBufRegister).
+	Register bool
 }
 
 // Default are the settings where nobody says anything.
 func Default() Settings {
-	return Settings{TaskSize: 4 << 20, Threshold: 16 << 10, Bounce: 16 << 20, DirectWrite: true}
+	return Settings{TaskSize: 4 << 20, Threshold: 16 << 10, Bounce: 16 << 20, DirectWrite: true, Register: true}
 }
 
 // Environment is [FromEnv] of the process.
@@ -95,6 +98,7 @@ var variables = [][]variable[Settings]{
 	{{"STRATA_BOUNCE_BUFFER", (*Settings).SetBounce}, {"KVIKIO_BOUNCE_BUFFER_SIZE", (*Settings).SetBounce}},
 	{{"STRATA_DIRECT_IO", (*Settings).SetDirect}, {"KVIKIO_AUTO_DIRECT_IO_READ", func(s *Settings, text string) error { return setSwitch(&s.DirectRead, text) }}},
 	{{"STRATA_DIRECT_IO", (*Settings).SetDirect}, {"KVIKIO_AUTO_DIRECT_IO_WRITE", func(s *Settings, text string) error { return setSwitch(&s.DirectWrite, text) }}},
+	{{"STRATA_GDS_REGISTER", (*Settings).SetRegister}},
 }
 
 // Variables are the names of the environment variables that [FromEnv] and [HTTPFromEnv]
@@ -183,6 +187,19 @@ func (s *Settings) SetDirect(text string) error {
 		s.DirectRead, s.DirectWrite = true, true
 	default:
 		return fmt.Errorf("%q is not none, read, write or both", text)
+	}
+	return nil
+}
+
+// SetRegister takes auto or off.
+func (s *Settings) SetRegister(text string) error {
+	switch strings.ToLower(text) {
+	case "auto":
+		s.Register = true
+	case "off":
+		s.Register = false
+	default:
+		return fmt.Errorf("%q is not auto or off", text)
 	}
 	return nil
 }

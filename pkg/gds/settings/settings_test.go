@@ -35,6 +35,7 @@ func TestFromEnv(t *testing.T) {
 		"direct":                         {"STRATA_DIRECT_IO=read", func(s *Settings) { s.DirectRead, s.DirectWrite = true, false }},
 		"KvikIO's direct reads":          {"KVIKIO_AUTO_DIRECT_IO_READ=on", func(s *Settings) { s.DirectRead = true }},
 		"KvikIO's direct writes":         {"KVIKIO_AUTO_DIRECT_IO_WRITE=0", func(s *Settings) { s.DirectWrite = false }},
+		"nothing is registered":          {"STRATA_GDS_REGISTER=off", func(s *Settings) { s.Register = false }},
 		"ours direct, whatever KvikIO's": {"STRATA_DIRECT_IO=none KVIKIO_AUTO_DIRECT_IO_READ=1 KVIKIO_AUTO_DIRECT_IO_WRITE=1", func(s *Settings) { s.DirectWrite = false }},
 	} {
 		env := map[string]string{}
@@ -62,6 +63,7 @@ func TestFromEnvRefuses(t *testing.T) {
 		"KVIKIO_GDS_THRESHOLD=1 furlong":       `environment variable KVIKIO_GDS_THRESHOLD: size "1 furlong" has the unknown unit "furlong": want KiB, MiB, GiB, TiB (1024) or KB, MB, GB, TB (1000)`,
 		"STRATA_BOUNCE_BUFFER=4KiB":            `environment variable STRATA_BOUNCE_BUFFER: "4KiB" must be from 16 KiB to 1 EiB`,
 		"STRATA_DIRECT_IO=yes":                 `environment variable STRATA_DIRECT_IO: "yes" is not none, read, write or both`,
+		"STRATA_GDS_REGISTER=on":               `environment variable STRATA_GDS_REGISTER: "on" is not auto or off`,
 		"KVIKIO_AUTO_DIRECT_IO_WRITE=whatever": `environment variable KVIKIO_AUTO_DIRECT_IO_WRITE: "whatever" is not on or off`,
 	} {
 		k, v, _ := strings.Cut(env, "=")

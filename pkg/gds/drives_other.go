@@ -1,0 +1,12 @@
+//go:build !linux
+
+package gds
+
+import (
+	"os"
+
+	"strata/pkg/gds/settings"
+)
+
+// drives: elsewhere there is no cuFile.
+func drives(*os.File, settings.Mode) error { return nil }

@@ -1,0 +1,103 @@
+package gds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+)
+
+// Source is something that is read by parts, such as an object on a server: what
+// [strata/pkg/zarr/store.OpenFile] opens is one. Its methods may be called from any
+// goroutine.
+type Source interface {
+	// Size is how many bytes there are.
+	Size() int64
+	// ReadAt fills p from byte off on. Fewer bytes come with an error, which at the end is
+	// [io.EOF].
+	ReadAt(ctx context.Context, p []byte, off int64) (n int, err error)
+	// Close ends it, after all reads.
+	Close() error
+}
+
+// OpenRemote makes a file of what is not one: it is read as files are, into host and device
+// memory, by way of the host. name is what messages call it. Its Close closes the source.
+//
+// Each of the pool's threads, and each caller of [File.ReadAt], reads parts of
+// up to 1 MiB at once, so that a server that is far away is not waited for once a task.
+func (p *Pool) OpenRemote(name string, s Source) (*File, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errClosedPool}
+	}
+	p.files++
+	return &File{pool: p, path: name, source: s}, nil
+}
+
+// Size is how many bytes the file has.
+func (f *File) Size() (int64, error) {
+	if f.source != nil {
+		return f.source.Size(), nil
+	}
+	info, err := f.file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// errRemote says what cannot be done with a [Source].
+var errRemote = errors.New("it is not a file of this machine, but read by way of a network")
+
+func (f *File) notLocal() error {
+	return fmt.Errorf("page cache of %s: %w: %w", f.path, errRemote, errors.ErrUnsupported)
+}
+
+// remotePart is what is asked of a source at a time.
+const remotePart = 1 << 20
+
+// fill fills memory from byte off on.
+func (f *File) fill(ctx context.Context, b []byte, off int64) error {
+	if f.source == nil {
+		return f.readFull(b, off)
+	}
+	return inParts(b, remotePart, func(b []byte, at int64) error { return f.fetch(ctx, b, off+at) })
+}
+
+// fetch fills memory with a part of a source.
+func (f *File) fetch(ctx context.Context, b []byte, off int64) error {
+	n, err := f.source.ReadAt(ctx, b, off)
+	switch {
+	case n == len(b):
+		return nil
+	case err == io.EOF:
+		return &placed{off + int64(n), fmt.Errorf("the file ends, %d bytes are missing: %w", len(b)-n, io.ErrUnexpectedEOF)}
+	case err == nil:
+		err = io.ErrNoProgress
+	}
+	return &placed{off + int64(n), err}
+}
+
+// inParts calls f with the parts of b at once, each of at most size bytes, and where it is in b.
+// The error is that of the part that lies first.
+func inParts(b []byte, size int, f func(b []byte, at int64) error) error {
+	if len(b) <= size {
+		return f(b, 0)
+	}
+	errs := make([]error, (len(b)+size-1)/size)
+	var parts sync.WaitGroup
+	for i := range errs {
+		at := i * size
+		parts.Go(func() { errs[i] = f(b[at:min(at+size, len(b))], int64(at)) })
+	}
+	parts.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
