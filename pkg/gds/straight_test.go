@@ -123,15 +123,17 @@ func TestMode(t *testing.T) {
 			if err := forced.Close(); err != nil {
 				t.Error(err)
 			}
-		} else if err.Error() != "compat_mode is off, but files cannot be moved straight to the GPU: "+reason {
+		} else if !strings.Contains(reason, "Windows") && err.Error() != "compat_mode is off, but files cannot be moved straight to the GPU: "+reason {
 			t.Error(err)
 		}
-		if (err == nil) != ok {
+		if want := ok || strings.Contains(reason, "Windows"); (err == nil) != want { // where cuFile is demanded it is tried
 			t.Error(err)
 		}
 		return
 	}
+	wsl := file(t, []byte("5.15.153.1-microsoft-standard-WSL2\n"))
 	for env, want := range map[string]string{
+		"STRATA_PROC_OSRELEASE=" + wsl:                 "false GPUDirect Storage does not exist in the Windows Subsystem for Linux (kernel 5.15.153.1-microsoft-standard-wsl2)",
 		"CUEMU_CUFILE=native":                          "true nvidia-fs 2.20",
 		"CUEMU_CUFILE=p2p":                             "true PCI peer-to-peer transfers",
 		"CUEMU_CUFILE=compat":                          "false cuFile finds neither the kernel module nvidia-fs nor PCI peer-to-peer transfers: cuFileDriverOpen: CU_FILE_DRIVER_NOT_INITIALIZED (cuFile error 5001)",
@@ -362,6 +364,54 @@ func TestRefusedFile(t *testing.T) {
 	}
 	if _, _, fallbacks := d.Straight(); fallbacks != 5 {
 		t.Error(fallbacks)
+	}
+}
+
+// Whether cuFile takes a file, and why not: it cannot look up drives, has no use for the
+// file system, or is not in use. Where it is demanded it is tried.
+func TestFileMode(t *testing.T) {
+	needDoubles(t)
+	d := device(t)
+	path := file(t, random(100000))
+	b := onDevice(t, d, 100000)
+	defer b.Release()
+	for _, c := range []struct {
+		name   string
+		udev   string
+		mode   settings.Mode
+		ok     bool
+		reason string
+	}{
+		{"straight", os.DevNull, settings.Auto, true, "nvidia-fs 2.20"},
+		{"host", os.DevNull, settings.On, false, "compat_mode is on"},
+		{"no udev", "/nonexistent", settings.Auto, false, "cuFile cannot see on which drive the file lies: open /nonexistent: no such file or directory; start the container with --bind /run/udev"},
+		{"no udev, demanded", "/nonexistent", settings.Off, true, "nvidia-fs 2.20"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("STRATA_RUN_UDEV", c.udev)
+			s := settings.Default()
+			s.Threads, s.Compat = 1, c.mode
+			p := pool(t, d, s)
+			f := openFile(t, p, path, os.O_RDONLY)
+			if c.udev != os.DevNull && drives(f.file, settings.Auto) == nil {
+				t.Skip("neither ext4 nor XFS: choose another folder by TMPDIR")
+			}
+			if ok, reason := f.Mode(); ok != c.ok || reason != c.reason {
+				t.Errorf("%v %q", ok, reason)
+			}
+			if err := f.Read(ctx, b.Span, 0); err != nil {
+				t.Error(err)
+			}
+			if st := f.Stats(); (st.ReadStraight == 100000) != c.ok || (st.Fallbacks == 0) != (c.ok || c.mode == settings.On) {
+				t.Errorf("%+v", st)
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+			if ok, reason := f.Mode(); ok || c.ok && reason != "file already closed" {
+				t.Errorf("%v %q", ok, reason)
+			}
+		})
 	}
 }
 
