@@ -155,7 +155,7 @@ func (f *File) openDirect() {
 // what the file system says, or what failed. [settings.Settings] say whether they do; [Stats] how many did.
 func (f *File) DirectIO() (possible bool, reason string) {
 	if f.source != nil {
-		return false, errRemote.Error()
+		return false, errSource.Error()
 	}
 	if err := f.enter(); err != nil {
 		return false, err.Error()

@@ -123,7 +123,7 @@ func (f *File) alone(ctx context.Context, b []byte, off int64, write bool) error
 	}
 	start := time.Now()
 	if write && f.source != nil {
-		err = errRemote
+		err = errSource
 	} else if write {
 		err = f.writeFull(b, off)
 	} else {
@@ -219,7 +219,7 @@ func (f *File) begin(r *request) *Pending {
 	case r.off < 0:
 		r.fail(0, errors.New("the position is negative"))
 	case r.write && f.source != nil:
-		r.fail(0, errRemote)
+		r.fail(0, errSource)
 	case r.host == nil && r.n > 0 && f.pool.device == nil:
 		r.fail(0, errors.New("device memory without a device"))
 	default:

@@ -87,7 +87,7 @@ func (f *File) queueOn(t *turn) {
 		fail(errors.New("the stream is not of the pool's device"))
 		return
 	case t.write && f.source != nil:
-		fail(errRemote)
+		fail(errSource)
 		return
 	}
 	if err := t.ctx.Err(); err != nil {

@@ -98,7 +98,7 @@ func (f *File) Mode() (straight bool, reason string) {
 		return false, how
 	}
 	if f.source != nil {
-		return false, errRemote.Error()
+		return false, errSource.Error()
 	}
 	if err := f.enter(); err != nil {
 		return false, err.Error()

@@ -34,7 +34,7 @@ func served(t *testing.T, content []byte) string {
 }
 
 // A file of a server is read into host and device memory by the same calls as others.
-func TestRemote(t *testing.T) {
+func TestSource(t *testing.T) {
 	d := device(t)
 	want := random(3<<20 + 777)
 	url := served(t, want)
@@ -48,7 +48,7 @@ func TestRemote(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := p.OpenRemote(url, o)
+			f, err := p.OpenSource(url, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestRemote(t *testing.T) {
 				t.Error(err)
 			}
 			for _, err := range []error{f.WriteAt(ctx, got[:10], 0), f.Write(ctx, b.Span, 0)} {
-				if !errors.Is(err, errRemote) || !strings.HasPrefix(err.Error(), "write "+url+" at byte 0: ") {
+				if !errors.Is(err, errSource) || !strings.HasPrefix(err.Error(), "write "+url+" at byte 0: ") {
 					t.Error(err)
 				}
 			}
@@ -100,7 +100,7 @@ func TestRemote(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if ok, reason := f.DirectIO(); ok || reason != errRemote.Error() {
+			if ok, reason := f.DirectIO(); ok || reason != errSource.Error() {
 				t.Error(ok, reason)
 			}
 			if err := f.Close(); err != nil {
@@ -116,7 +116,39 @@ func TestRemote(t *testing.T) {
 	}
 }
 
-// scripted is a source whose reads are up to the test.
+// A part of a file that is mapped is read into device memory too.
+func TestMapOnDevice(t *testing.T) {
+	d := device(t)
+	want := random(100000)
+	m, err := OpenMap(file(t, want), 100, 90000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := settings.Default()
+	s.Threads, s.TaskSize = 2, 32<<10
+	f, err := pool(t, d, s).OpenSource("mapping", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := onDevice(t, d, 50000)
+	defer b.Release()
+	if err := f.Read(ctx, b.Span, 7); err != nil {
+		t.Error(err)
+	}
+	got := make([]byte, 50000)
+	move(t, d, got, b.Span, false)
+	if !bytes.Equal(got, want[107:50107]) {
+		t.Error("other bytes")
+	}
+	if err := f.Read(ctx, b.Span, 50000); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// scriptedSource is a source whose reads are up to the test.
 type scriptedSource struct {
 	size   int64
 	read   func(ctx context.Context, p []byte, off int64) (int, error)
@@ -131,13 +163,13 @@ func (s *scriptedSource) Close() error { s.closed.Add(1); return nil }
 
 // A read asks for its parts at once, an error is that of the part that lies first, and the
 // end of the context ends the reads that are under way.
-func TestRemoteParts(t *testing.T) {
+func TestSourceParts(t *testing.T) {
 	s := settings.Default()
 	s.Threads = 2
 	p := pool(t, nil, s)
 	open := func(read func(ctx context.Context, p []byte, off int64) (int, error)) (*File, *scriptedSource) {
 		src := &scriptedSource{size: 4 << 20, read: read}
-		f, err := p.OpenRemote("source", src)
+		f, err := p.OpenSource("source", src)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +241,7 @@ func TestRemoteParts(t *testing.T) {
 	if err != nil || closed.Close() != nil {
 		t.Fatal(err)
 	}
-	if _, err := closed.OpenRemote("source", &scriptedSource{}); err == nil || err.Error() != "open source: the pool of threads is closed" {
+	if _, err := closed.OpenSource("source", &scriptedSource{}); err == nil || err.Error() != "open source: the pool of threads is closed" {
 		t.Error(err)
 	}
 	var none *gpu.Device

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Source is something that is read by parts, such as an object on a server: what
-// [strata/pkg/zarr/store.OpenFile] opens is one. Its methods may be called from any
+// Source is something that is read by parts: an object on a server, as
+// strata/pkg/zarr/store.OpenFile opens it, or a [Map]. Its methods may be called from any
 // goroutine.
 type Source interface {
 	// Size is how many bytes there are.
@@ -22,12 +22,12 @@ type Source interface {
 	Close() error
 }
 
-// OpenRemote makes a file of what is not one: it is read as files are, into host and device
+// OpenSource makes a file of a source: it is read as files are, into host and device
 // memory, by way of the host. name is what messages call it. Its Close closes the source.
 //
 // Each of the pool's threads, and each caller of [File.ReadAt], reads parts of
 // up to 1 MiB at once, so that a server that is far away is not waited for once a task.
-func (p *Pool) OpenRemote(name string, s Source) (*File, error) {
+func (p *Pool) OpenSource(name string, s Source) (*File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -49,22 +49,22 @@ func (f *File) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// errRemote says what cannot be done with a [Source].
-var errRemote = errors.New("it is not a file of this machine, but read by way of a network")
+// errSource says why something cannot be done with a [Source].
+var errSource = errors.New("it is a source that is read in parts, not an open file")
 
 func (f *File) notLocal() error {
-	return fmt.Errorf("page cache of %s: %w: %w", f.path, errRemote, errors.ErrUnsupported)
+	return fmt.Errorf("page cache of %s: %w: %w", f.path, errSource, errors.ErrUnsupported)
 }
 
-// remotePart is what is asked of a source at a time.
-const remotePart = 1 << 20
+// sourcePart is what is asked of a source at a time.
+const sourcePart = 1 << 20
 
 // fill fills memory from byte off on.
 func (f *File) fill(ctx context.Context, b []byte, off int64) error {
 	if f.source == nil {
 		return f.readFull(b, off)
 	}
-	return inParts(b, remotePart, func(b []byte, at int64) error { return f.fetch(ctx, b, off+at) })
+	return inParts(b, sourcePart, func(b []byte, at int64) error { return f.fetch(ctx, b, off+at) })
 }
 
 // fetch fills memory with a part of a source.
