@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"context"
 	"sync"
 
 	"strata/pkg/zarr/store"
@@ -8,11 +9,19 @@ import (
 
 // Reading from a store that is far away waits for answers most of the time. A call
 // then has more chunks on their way than it has workers: further goroutines fetch,
-// and decode when it is their turn, so that as many decode as there are workers.
-// What they hold is bounded, for all arrays of the process together.
+// and decode when it is their turn, with the memory of a worker. What they hold is
+// bounded, for all arrays of the process together; shards are opened before their
+// first chunk is wanted.
 
-// aheadBytes is the scratch memory that goroutines beyond the workers may take.
-const aheadBytes = 64 << 20
+const (
+	// aheadBytes is what goroutines beyond the workers may hold of chunks as stored.
+	aheadBytes = 64 << 20
+	// aheadShards is how many shards are opened before they are wanted.
+	aheadShards = 8
+	// perRequest is how many chunks of shards are waited for at a time for each request
+	// on its way: neighbours are asked for together.
+	perRequest = 4
+)
 
 // ahead is what is left of it.
 var ahead = pool{free: aheadBytes}
@@ -46,17 +55,91 @@ func requests(st store.Store) int {
 	return 0
 }
 
-// turns lets as many goroutines decode at a time as there are workers.
-type turns chan struct{}
+// turns are workers that goroutines which fetch decode with, one after the other.
+type turns chan *worker
 
-func (t turns) begin() {
-	if t != nil {
-		t <- struct{}{}
+func newTurns(n int) turns {
+	t := make(turns, n)
+	for range n {
+		t <- takeWorker()
+	}
+	return t
+}
+
+// end gives the workers back when nobody uses them any more.
+func (t turns) end() {
+	for range cap(t) {
+		(<-t).giveBack()
 	}
 }
 
-func (t turns) end() {
-	if t != nil {
-		<-t
+// decoder is who decodes what rd has fetched: itself, or the worker whose turn it is. done
+// ends that.
+func (rd reader) decoder() (d reader, done func()) {
+	turns := rd.w.turns
+	if turns == nil {
+		return rd, func() {}
+	}
+	d = rd
+	d.w = <-turns
+	d.w.front = rd.w.front
+	m := d.w.mark()
+	return d, func() {
+		d.w.release(m)
+		turns <- d.w
+	}
+}
+
+// fetchBytes is about what a goroutine holds of a unit until it is decoded.
+func (p *pipeline) fetchBytes() int64 {
+	switch {
+	case p.plain():
+		return int64(min(p.nbytes, pieceBytes))
+	case p.addressable():
+		return p.shard.inner.fetchBytes()
+	case p.shard != nil:
+		return p.scratchBytes()
+	}
+	return p.eager()
+}
+
+// openAhead opens the shards that c will come to, a few before it comes there, until
+// stop is called.
+func (a *Array) openAhead(ctx context.Context, c *cursor) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	c.entered = sync.NewCond(&c.mu)
+	var running sync.WaitGroup
+	running.Go(func() {
+		w := takeWorker()
+		defer w.giveBack()
+		files := w.newCursor(c.region, c.chunk, nil)
+		t := w.newTask(len(c.chunk))
+		for files.next(t) {
+			for c.mu.Lock(); t.seq >= c.files+aheadShards && ctx.Err() == nil; {
+				c.entered.Wait()
+			}
+			late := t.seq < c.files
+			c.mu.Unlock()
+			switch {
+			case ctx.Err() != nil:
+				return
+			case late:
+				continue
+			}
+			key := a.appendKey(nil, t.file)
+			running.Go(func() {
+				// what is wrong with it is said when it is wanted
+				if f, err := a.objects.open(ctx, a.st, key, -1); err == nil {
+					a.objects.release(f)
+				}
+			})
+		}
+	})
+	return func() {
+		cancel()
+		c.mu.Lock()
+		c.entered.Broadcast()
+		c.mu.Unlock()
+		running.Wait()
 	}
 }

@@ -6,14 +6,16 @@ import "sync"
 // C order, and in each of them its units (inner chunks, or pieces of plain
 // elements). It is shared by the workers of the call.
 type cursor struct {
-	mu     sync.Mutex
-	region Region
-	chunk  []int // shape of a chunk file
-	unit   []int // nil: chunk files only
-	reads  bool  // nothing is written
-	seq    int
-	begun  bool
-	done   bool
+	mu      sync.Mutex
+	region  Region
+	chunk   []int // shape of a chunk file
+	unit    []int // nil: chunk files only
+	reads   bool  // nothing is written
+	seq     int
+	files   int        // chunk files entered
+	entered *sync.Cond // of files; nil: nobody waits for them
+	begun   bool
+	done    bool
 
 	file          []int // index of the current chunk file
 	lo, hi        []int // its part of the region, in elements of the array
@@ -104,6 +106,10 @@ func (c *cursor) next(t *task) bool {
 
 // enter sets the current chunk file's part of the region and its first unit.
 func (c *cursor) enter() {
+	c.files++
+	if c.entered != nil {
+		c.entered.Broadcast()
+	}
 	for d, n := range c.chunk {
 		origin := c.file[d] * n
 		end := c.region.Start[d] + c.region.Shape[d]

@@ -111,7 +111,7 @@ func (a *Array) locateInShard(ctx context.Context, w *worker, t *task, chunks []
 	for d, i := range t.file {
 		origin[d] = i * a.meta.chunks[d]
 	}
-	file, err := a.objects.open(ctx, a.st, w.key)
+	file, err := a.objects.open(ctx, a.st, w.key, -1)
 	var x *shardIndex
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

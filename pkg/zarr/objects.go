@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 
@@ -13,6 +14,7 @@ import (
 type objectCache struct {
 	mu      sync.Mutex
 	files   map[string]*file
+	opening map[string]*opening
 	clock   uint64
 	indexed int64 // bytes of indices of all files here
 }
@@ -28,6 +30,8 @@ type file struct {
 	object store.Object
 	key    string
 	size   int64
+
+	expected bool // not looked at; see [store.Expecter]
 
 	users   int  // guarded by the cache's mu
 	dropped bool // guarded by the cache's mu
@@ -47,30 +51,50 @@ func (f *file) index(at place) *shardIndex {
 }
 
 // open returns the file of a key, opening it if need be. The caller hands it
-// back with release. Concurrent first users may open it twice; one wins.
-func (c *objectCache) open(ctx context.Context, st store.Store, key []byte) (*file, error) {
+// back with release. A file that is far away and, if it is there, has size ≥ 0 bytes is
+// not looked at.
+func (c *objectCache) open(ctx context.Context, st store.Store, key []byte, size int64) (*file, error) {
 	c.mu.Lock()
-	if f := c.files[string(key)]; f != nil {
-		c.clock++
-		f.used = c.clock
-		f.users++
+	for {
+		if f := c.cached(string(key), size); f != nil {
+			c.clock++
+			f.used = c.clock
+			f.users++
+			c.mu.Unlock()
+			return f, nil
+		}
+		o := c.opening[string(key)]
+		if o == nil {
+			break
+		}
+		// another opens it: what that finds holds for all who wait
 		c.mu.Unlock()
-		return f, nil
+		select {
+		case <-o.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if o.err != nil && !errors.Is(o.err, context.Canceled) && !errors.Is(o.err, context.DeadlineExceeded) {
+			return nil, o.err
+		}
+		c.mu.Lock()
 	}
+	name := string(key)
+	o := &opening{done: make(chan struct{})}
+	if c.opening == nil {
+		c.opening = map[string]*opening{}
+	}
+	c.opening[name] = o
 	c.mu.Unlock()
 
-	name := string(key)
-	obj, err := st.Open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	f := &file{object: obj, key: name, size: obj.Size(), users: 1, reading: make(chan struct{}, 1)}
+	f, err := newFile(ctx, st, name, size)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if g := c.files[name]; g != nil {
-		g.users++
-		_ = obj.Close() // it was only opened
-		return g, nil
+	delete(c.opening, name)
+	o.err = err
+	close(o.done)
+	if err != nil {
+		return nil, err
 	}
 	if c.files == nil {
 		c.files = make(map[string]*file, maxOpenFiles+1)
@@ -82,6 +106,39 @@ func (c *objectCache) open(ctx context.Context, st store.Store, key []byte) (*fi
 	c.files[name] = f
 	c.evict(f)
 	return f, nil
+}
+
+// opening is a file that is being opened.
+type opening struct {
+	done chan struct{}
+	err  error // when done is closed
+}
+
+func newFile(ctx context.Context, st store.Store, key string, size int64) (*file, error) {
+	f := &file{key: key, users: 1, reading: make(chan struct{}, 1)}
+	var err error
+	far, ok := st.(store.Expecter)
+	if f.expected = ok && size >= 0; f.expected {
+		f.object, err = far.Expect(ctx, key, size)
+	} else {
+		f.object, err = st.Open(ctx, key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.size = f.object.Size()
+	return f, nil
+}
+
+// cached is the file of a key, if it is open; one that nobody has looked at is not for
+// who wants to know what is there. mu is held.
+func (c *objectCache) cached(key string, size int64) *file {
+	f := c.files[key]
+	if f != nil && f.expected && size < 0 {
+		c.dropLocked(f)
+		return nil
+	}
+	return f
 }
 
 // evict drops the files used longest ago until the bounds hold; keep stays.

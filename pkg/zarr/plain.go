@@ -9,7 +9,19 @@ const (
 	// gapBytes is how many bytes, unwanted or copied, cost as much as another
 	// system call.
 	gapBytes = 3 << 10
+
+	// farSlab and farGap are the same where another read is another request.
+	farSlab = 8 << 20
+	farGap  = 64 << 10
 )
+
+// slab and gap are how much is read at once, and read besides, by how far the store is.
+func (rd reader) slab() (slab, gap int) {
+	if rd.a.far > 0 {
+		return farSlab, farGap
+	}
+	return slabBytes, gapBytes
+}
 
 // plain reads a box of elements that are stored as they are, in stored order.
 // Runs that are contiguous in the file and in memory are read in place; short
@@ -29,7 +41,7 @@ func (rd reader) plain(p *pipeline, s span, start, shape []int, dst []byte, stri
 		}
 		run *= shape[d]
 	}
-	if d >= 0 && run+p.strides[d] <= gapBytes || d >= 0 && run == p.size {
+	if _, gap := rd.slab(); d >= 0 && run+p.strides[d] <= gap || d >= 0 && run == p.size {
 		return rd.plainSlabs(p, s, first, p.strides, shape, dst, strides)
 	}
 	return rd.plainRuns(p, s, int64(first), p.strides[:d+1], shape[:d+1], dst, strides[:d+1], run)
@@ -60,7 +72,8 @@ func (rd reader) plainSlabs(p *pipeline, s span, off int, pitch, shape []int, ds
 	for d, n := range shape {
 		cover += (n - 1) * pitch[d]
 	}
-	if cover <= slabBytes || len(shape) == 0 {
+	slab, _ := rd.slab()
+	if cover <= slab || len(shape) == 0 {
 		m := rd.w.mark()
 		defer rd.w.release(m)
 		b, err := rd.w.buffer(cover)
@@ -79,8 +92,8 @@ func (rd reader) plainSlabs(p *pipeline, s span, off int, pitch, shape []int, ds
 	// as many along the first dimension at once as a slab holds
 	row := cover - (shape[0]-1)*pitch[0]
 	step := 1
-	if row <= slabBytes && pitch[0] <= slabBytes {
-		step = max((slabBytes-row)/max(pitch[0], 1)+1, 1)
+	if row <= slab && pitch[0] <= slab {
+		step = max((slab-row)/max(pitch[0], 1)+1, 1)
 	}
 	for i := 0; i < shape[0]; i += step {
 		var err error

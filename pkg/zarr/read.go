@@ -185,18 +185,18 @@ func (rd reader) bytes(s span) ([]byte, error) {
 func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int) error {
 	a, w := rd.a, rd.w
 	if p.addressable() {
-		f, err := a.objects.open(rd.ctx, a.st, w.key)
-		if errors.Is(err, fs.ErrNotExist) {
-			return rd.missing(dst, strides, shape)
+		if !p.plain() || a.far == 0 {
+			return rd.open(p, -1, start, shape, dst, strides)
 		}
-		if err != nil {
-			return err
+		err := rd.open(p, int64(p.nbytes), start, shape, dst, strides)
+		if errors.Is(err, store.ErrSize) { // whoever looks at it says what is wrong
+			a.objects.drop(string(w.key))
+			err = rd.open(p, -1, start, shape, dst, strides)
 		}
-		defer a.objects.release(f)
-		return rd.decode(p, span{f: f, n: f.size}, start, shape, dst, strides)
+		return err
 	}
 	// more than this is not taken from a file, however large it is
-	buf, err := w.buffer(int(min(int64(p.nbytes)+int64(p.nbytes)/64+4096, p.maxSize)))
+	buf, err := w.buffer(int(p.eager()))
 	if err != nil || p.nbytes > maxEager {
 		// the chunk is huge, or claims to be: see how large the file is first
 		buf = nil
@@ -217,6 +217,23 @@ func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int
 	return rd.decode(p, inMemory(b), start, shape, dst, strides)
 }
 
+// open reads a box of the chunk file w.key, of which parts can be read. It is opened first,
+// unless it is far away and its size is known: size ≥ 0.
+func (rd reader) open(p *pipeline, size int64, start, shape []int, dst []byte, strides []int) error {
+	f, err := rd.a.objects.open(rd.ctx, rd.a.st, rd.w.key, size)
+	if err == nil {
+		defer rd.a.objects.release(f)
+		err = rd.decode(p, span{f: f, n: f.size}, start, shape, dst, strides)
+		if size >= 0 && errors.Is(err, fs.ErrNotExist) {
+			rd.a.objects.drop(f.key)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return rd.missing(dst, strides, shape)
+	}
+	return err
+}
+
 // missing gives a box of a chunk that is not stored the fill value.
 func (rd reader) missing(dst []byte, strides, shape []int) error {
 	if s := rd.w.planes; s != nil {
@@ -225,6 +242,9 @@ func (rd reader) missing(dst []byte, strides, shape []int) error {
 	fillBox(dst, strides, shape, rd.a.meta.fill)
 	return nil
 }
+
+// eager is how much of a file that holds an encoded chunk is made room for before it is seen.
+func (p *pipeline) eager() int64 { return min(int64(p.nbytes)+int64(p.nbytes)/64+4096, p.maxSize) }
 
 // maxEager is the chunk size up to which a buffer is set aside for a file
 // before it is seen.
@@ -270,8 +290,9 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	if err != nil {
 		return err
 	}
-	w.turns.begin()
-	defer w.turns.end()
+	rd, done := rd.decoder()
+	defer done()
+	w = rd.w
 	t := time.Now()
 	defer func() { rd.a.opts.meter.Since(meter.Decode, t) }()
 

@@ -16,7 +16,11 @@ func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, 
 	}
 	if extra, each := a.extraFor(c, n); extra > 0 {
 		defer ahead.give(each, extra)
-		w.turns = make(turns, n)
+		w.turns = newTurns(n)
+		defer w.turns.end()
+		if a.meta.pipe.shard != nil && a.meta.pipe.addressable() {
+			defer a.openAhead(ctx, c)()
+		}
 		return runParallel(ctx, w, c, n+extra, do)
 	}
 	if n <= 1 {
@@ -93,8 +97,12 @@ func (a *Array) extraFor(c *cursor, n int) (extra int, each int64) {
 	if !c.reads || a.far == 0 || n == 0 {
 		return 0, 0
 	}
-	each = a.meta.pipe.scratchBytes()
-	return ahead.take(each, c.tasks(max(n, a.far))-n), each
+	each = a.meta.pipe.fetchBytes()
+	want := a.far
+	if a.meta.pipe.shard != nil {
+		want *= perRequest
+	}
+	return ahead.take(each, c.tasks(max(n, want))-n), each
 }
 
 // workersFor is the number of workers that the tasks of c keep busy and that

@@ -158,7 +158,7 @@ func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *t
 	var old span
 	var index *shardIndex
 	if !a.covered(valid, origin, p.shape, t.start, t.shape) {
-		f, err := a.objects.open(ctx, a.st, w.key)
+		f, err := a.objects.open(ctx, a.st, w.key, -1)
 		if err == nil {
 			defer a.objects.release(f)
 			old = span{f: f, n: f.size}

@@ -68,7 +68,7 @@ func Settings(h settings.HTTP) HTTPOption {
 }
 
 // AtOnce sets how many requests users of the store should have on their way at a
-// time (default 32). To a server that ends each connection after its answer there are
+// time (default 64). To a server that ends each connection after its answer there are
 // at most 4: more connections than it takes at once would wait for seconds.
 func AtOnce(requests int) HTTPOption { return func(s *HTTPStore) { s.requests = max(requests, 1) } }
 
@@ -91,7 +91,7 @@ const (
 // HTTP is the store at an http or https address. It sends no request. An address
 // that is none shows at the first use.
 func HTTP(address string, opts ...HTTPOption) *HTTPStore {
-	s := &HTTPStore{base: address, encode: escapePath, header: http.Header{}, pause: 200 * time.Millisecond, requests: 32}
+	s := &HTTPStore{base: address, encode: escapePath, header: http.Header{}, pause: 200 * time.Millisecond, requests: 64}
 	Settings(settings.DefaultHTTP())(s)
 	if u, err := url.Parse(address); err == nil {
 		u.Fragment = ""

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
@@ -21,12 +22,15 @@ const maxSkip = 64 << 20
 
 // httpObject is an object of an HTTPStore.
 type httpObject struct {
-	store   *HTTPStore
-	key     string
-	size    int64
-	version version
-	tail    []byte // the last bytes, as they were at Open
-	closed  atomic.Bool
+	store  *HTTPStore
+	key    string
+	size   int64
+	tail   []byte // the last bytes, as they were at Open
+	closed atomic.Bool
+
+	mu      sync.Mutex
+	unseen  bool    // no answer has said yet what is there
+	version version // of what is there
 
 	ranges ranges
 }
@@ -92,6 +96,14 @@ func (s *HTTPStore) openOnce(ctx context.Context, key string) (*httpObject, erro
 	return o, nil
 }
 
+// Expect prepares reads without a request; see [Expecter].
+func (s *HTTPStore) Expect(_ context.Context, key string, size int64) (Object, error) {
+	if err := checkKey(key); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Location(""), err)
+	}
+	return &httpObject{store: s, key: key, size: size, unseen: true}, nil
+}
+
 // head asks a server that does not tell the size with a range.
 func (s *HTTPStore) head(ctx context.Context, key string) (*httpObject, error) {
 	r, err := s.send(ctx, http.MethodHead, key, nil)
@@ -142,6 +154,15 @@ func (o *httpObject) ReadAt(ctx context.Context, p []byte, off int64) (int, erro
 // answered checks the answer to a request for the bytes from off to end, and says from
 // where to where they come.
 func (o *httpObject) answered(r *response, off, end int64) (at, to int64, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	changed := o.changed
+	if o.unseen {
+		changed = o.unexpected
+		if r.StatusCode == http.StatusNotFound || r.StatusCode == http.StatusGone {
+			return 0, 0, r.failure()
+		}
+	}
 	switch r.StatusCode {
 	case http.StatusPartialContent:
 		c, err := parseContentRange(r.Header)
@@ -150,25 +171,29 @@ func (o *httpObject) answered(r *response, off, end int64) (at, to int64, err er
 			return 0, 0, permanent(err)
 		case c.first != off:
 			return 0, 0, permanent(fmt.Errorf("asked for bytes from %d, the server sends %v", off, c))
-		case c.size >= 0 && c.size != o.size:
-			return 0, 0, o.changed(fmt.Sprintf("it had %d bytes and now has %d", o.size, c.size))
+		case c.size != o.size && (c.size >= 0 || o.unseen):
+			return 0, 0, changed(fmt.Sprintf("it had %d bytes and now has %d", o.size, c.size))
 		}
 		at, end = off, min(end, c.last+1)
 	case http.StatusOK:
 		switch {
-		case r.ContentLength >= 0 && r.ContentLength != o.size:
-			return 0, 0, o.changed(fmt.Sprintf("it had %d bytes and now has %d", o.size, r.ContentLength))
+		case r.ContentLength != o.size && (r.ContentLength >= 0 || o.unseen):
+			return 0, 0, changed(fmt.Sprintf("it had %d bytes and now has %d", o.size, r.ContentLength))
 		case off > maxSkip:
 			return 0, 0, permanent(fmt.Errorf("the server ignores range requests, and reading from byte %d would transfer all before it: %w", off, errors.ErrUnsupported))
 		}
 	case http.StatusNotFound, http.StatusGone:
 		return 0, 0, o.changed("it was removed")
 	case http.StatusRequestedRangeNotSatisfiable:
-		return 0, 0, o.changed(fmt.Sprintf("byte %d of %d is gone", off, o.size))
+		return 0, 0, changed(fmt.Sprintf("byte %d of %d is gone", off, o.size))
 	default:
 		return 0, 0, r.failure()
 	}
-	if v := versionOf(r.Header); o.version.differs(v) {
+	v := versionOf(r.Header)
+	if o.unseen {
+		o.unseen, o.version = false, v
+	}
+	if o.version.differs(v) {
 		return 0, 0, o.changed(strings.TrimSpace(fmt.Sprintf("it was version %s %s and is %s %s", o.version.etag, o.version.modified, v.etag, v.modified)))
 	}
 	return at, end, nil
@@ -176,6 +201,10 @@ func (o *httpObject) answered(r *response, off, end int64) (at, to int64, err er
 
 func (o *httpObject) changed(how string) error {
 	return permanent(fmt.Errorf("%w: %s", ErrChanged, how))
+}
+
+func (o *httpObject) unexpected(string) error {
+	return permanent(fmt.Errorf("%w, %d bytes", ErrSize, o.size))
 }
 
 // cut makes an answer that ends too early a passing error.

@@ -12,7 +12,7 @@ import (
 const (
 	// perObject is how many requests for one object are on their way at a time. What is
 	// asked for meanwhile waits, and neighbours are then asked for together.
-	perObject = 8
+	perObject = 16
 	// gapBytes is how much between two ranges costs less than another request.
 	gapBytes = 64 << 10
 	// groupBytes is the most that is asked for together.

@@ -28,6 +28,7 @@ type S3Store struct {
 	client *minio.Core
 	bucket string
 	prefix string // "" or ending in "/"
+	plain  bool   // requests are not encrypted
 	shown  string // "s3://bucket/prefix"
 }
 
@@ -62,6 +63,7 @@ func S3(ctx context.Context, address string, opts ...HTTPOption) (*S3Store, erro
 		}
 	}
 	endpoint := p.address()
+	s.plain = endpoint.Scheme == "http"
 	lookup := minio.BucketLookupPath
 	s.web.base = endpoint.String() + "/" + p.bucket + "/" + s3utils.EncodePath(p.prefix)
 	if p.virtualHost() {
@@ -74,7 +76,7 @@ func S3(ctx context.Context, address string, opts ...HTTPOption) (*S3Store, erro
 	signed.Transport = &signing{next: transport(plain), credentials: p.credentials, region: p.region}
 	s.web.client = &signed
 	s.client, err = minio.NewCore(endpoint.Host, &minio.Options{
-		Creds: p.credentials, Secure: endpoint.Scheme == "https", Region: p.region, BucketLookup: lookup,
+		Creds: p.credentials, Secure: !s.plain, Region: p.region, BucketLookup: lookup,
 		Transport: transport(plain), MaxRetries: 1, // see try
 	})
 	if err != nil {
@@ -155,6 +157,11 @@ func (s *S3Store) Get(ctx context.Context, key string, dst []byte, limit int64) 
 
 // Open asks for the object's size and its last 64 KiB; see [Store].
 func (s *S3Store) Open(ctx context.Context, key string) (Object, error) { return s.web.Open(ctx, key) }
+
+// Expect prepares reads without a request; see [Expecter].
+func (s *S3Store) Expect(ctx context.Context, key string, size int64) (Object, error) {
+	return s.web.Expect(ctx, key, size)
+}
 
 // List lists the children of prefix; see [Store].
 func (s *S3Store) List(ctx context.Context, prefix string) ([]Entry, error) {

@@ -276,6 +276,14 @@ func (u *S3Upload) Open(ctx context.Context, key string) (Object, error) {
 	return u.S3Store.Open(ctx, key)
 }
 
+// Expect prepares reads of an object that has arrived.
+func (u *S3Upload) Expect(ctx context.Context, key string, size int64) (Object, error) {
+	if err := u.arrived(key); err != nil {
+		return nil, err
+	}
+	return u.S3Store.Expect(ctx, key, size)
+}
+
 // List lists what has arrived.
 func (u *S3Upload) List(ctx context.Context, prefix string) ([]Entry, error) {
 	if err := u.idle(); err != nil {

@@ -3,11 +3,13 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,15 +34,30 @@ func (s *S3Store) Put(ctx context.Context, key string, parts ...[]byte) error {
 	if err := s.check(ctx, key); err != nil {
 		return err
 	}
-	body := io.ReaderAt(joined(parts))
 	var size int64
 	for _, p := range parts {
 		size += int64(len(p))
 	}
-	if len(parts) == 1 {
-		body = bytes.NewReader(parts[0])
+	switch {
+	case size > partSize:
+		return s.upload(ctx, key, joined(parts), size)
+	case len(parts) == 1:
+		return s.put(ctx, key, parts[0])
 	}
-	return s.upload(ctx, key, body, size)
+	return s.put(ctx, key, slices.Concat(parts...))
+}
+
+// put sends an object in one piece, and says what its bytes are where nothing but the
+// signature tells that they are ours.
+func (s *S3Store) put(ctx context.Context, key string, body []byte) error {
+	sum := ""
+	if s.plain {
+		sum = fmt.Sprintf("%x", sha256.Sum256(body))
+	}
+	return s.try(ctx, key, func(ctx context.Context) error {
+		_, err := s.client.PutObject(ctx, s.bucket, s.prefix+key, bytes.NewReader(body), int64(len(body)), "", sum, minio.PutObjectOptions{DisableContentSha256: true})
+		return err
+	})
 }
 
 func (s *S3Store) check(ctx context.Context, key string) error {
@@ -50,15 +67,16 @@ func (s *S3Store) check(ctx context.Context, key string) error {
 	return ctx.Err()
 }
 
-// upload sends an object in one piece, or a large one in several.
+// upload sends an object in parts, or a small one in one piece.
 func (s *S3Store) upload(ctx context.Context, key string, body io.ReaderAt, size int64) error {
-	name := s.prefix + key
 	if size <= partSize {
-		return s.try(ctx, key, func(ctx context.Context) error {
-			_, err := s.client.PutObject(ctx, s.bucket, name, io.NewSectionReader(body, 0, size), size, "", "", minio.PutObjectOptions{})
-			return err
-		})
+		whole := make([]byte, size)
+		if _, err := body.ReadAt(whole, 0); err != nil && err != io.EOF {
+			return fmt.Errorf("%s: %w", s.Location(key), withoutPath(err))
+		}
+		return s.put(ctx, key, whole)
 	}
+	name := s.prefix + key
 	var id string
 	err := s.try(ctx, key, func(ctx context.Context) (err error) {
 		id, err = s.client.NewMultipartUpload(ctx, s.bucket, name, minio.PutObjectOptions{})

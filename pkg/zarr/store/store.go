@@ -32,6 +32,8 @@ var (
 	// ErrChanged is an object that another program changed while it was read.
 	// What was read before may mix old and new content.
 	ErrChanged = errors.New("changed while being read")
+	// ErrSize is an object that has another size than was expected; see [Expecter].
+	ErrSize = errors.New("another size than expected")
 	// ErrUnavailable is a server that cannot be reached or does not answer as it
 	// should, after several tries. Later it may.
 	ErrUnavailable = errors.New("not available now")
@@ -110,6 +112,15 @@ type Distant interface {
 	Store
 	// Requests is how many; 0: it is not distant after all.
 	Requests() int
+}
+
+// Expecter is a store that opens an object without looking at it.
+type Expecter interface {
+	Store
+	// Expect is Open of an object that has size bytes if it is there. It asks
+	// nobody: that there is no such object shows at the first read, which is
+	// fs.ErrNotExist then, and so does another size, which is ErrSize.
+	Expect(ctx context.Context, key string, size int64) (Object, error)
 }
 
 // FileObject is an Object that is a contiguous part of a local file, as those of
