@@ -72,11 +72,15 @@ func Layout(r *cli.Run) oct.Layout {
 	return oct.Layout{Format: o.ZarrFormat, Codec: o.Codec, Chunks: o.Chunks, Shard: o.Shard, Levels: o.Levels}
 }
 
+// farWorkers is how many workers a stage has for an input that is far away: each
+// waits for its part of the input most of the time.
+const farWorkers = 32
+
 // Resources is what the flags grant a stage that computes on the CPU; its progress
 // goes to task.
 func Resources(r *cli.Run, task *progress.Task) oct.Resources {
 	return oct.Resources{
-		Workers: max(r.Options.Threads, r.Options.Requests), // most of whom wait for a store that is far away
+		Workers: max(r.Options.Threads, min(r.Options.Requests, farWorkers)),
 		Mem:     r.Options.Mem, Meter: r.Meter, Progress: task.Add,
 		Warn: func(m string) { r.Warn("%s", m) },
 	}
@@ -92,6 +96,7 @@ func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task) (oct.R
 	}
 	if d != nil {
 		on := d.(*device)
+		res.Workers = r.Options.Threads // each holds a part of the device's memory
 		res.Device, res.Backend, res.Files, res.Ways = on.Device, r.Options.Backend, on.files, &on.ways
 		res.Debug = func(m string) { r.Log.Debug().Msg(m) }
 	}
