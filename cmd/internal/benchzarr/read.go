@@ -11,6 +11,7 @@ import (
 	"strata/pkg/bench"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
+	"strata/pkg/cli/units"
 )
 
 func readCommand() *cli.Command {
@@ -64,17 +65,18 @@ func runRead(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	s := settingOf(r)
-	if r.Bool("json_lines") && (r.Bool("peers")) {
+	if r.Bool("json_lines") && r.Bool("peers") {
 		return cli.Usage("--json-lines has no place for other programs: leave --peers out, or take --json FILE")
 	}
 	t, err := look(ctx, r, path)
 	if err != nil {
 		return err
 	}
+	r.Read(t.dataset)
 	if t.far && s.cold {
 		return cli.Usage("flag --cache: the caches of a server cannot be emptied from here: leave it out for %s", path)
 	}
-	if err := fits(t, r.Options.Mem, choiceOf(r), r.Strings("ops")); err != nil {
+	if err := fits(t, r.Options.Mem/2, choiceOf(r), r.Strings("ops")); err != nil {
 		return err
 	}
 	place := path
@@ -109,7 +111,7 @@ func fits(t *target, most int64, c choice, ops []string) error {
 	for _, op := range ops {
 		for _, b := range c.boxesOf(op, t.layout).list {
 			if n := t.layout.bytes(b.Shape); n > most {
-				return cli.MemoryError("%s: %s reads %v elements at a time, %d MiB, --mem grants %d MiB", t.path, op, b.Shape, n>>20+1, most>>20)
+				return cli.MemoryError("%s: %s reads %v elements at a time, %s, half of --mem is %s", t.path, op, b.Shape, units.FormatSize(n), units.FormatSize(most))
 			}
 		}
 	}

@@ -86,13 +86,7 @@ func parseAxes(list []string) ([]axis, error) {
 	return out, nil
 }
 
-// sweep is all that is measured.
-type sweep struct {
-	plans    []plan // nil: of an array that is there
-	settings []setting
-}
-
-// backends are the ways that --vary backend=all has.
+// allBackends are the ways that --vary backend=all has.
 func allBackends(device bool, far bool) []string {
 	list := []string{"host"}
 	if !far {
@@ -271,6 +265,7 @@ func runSweep(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
+	r.Read(t.dataset)
 	if t.far {
 		place := slices.IndexFunc(axes, func(a axis) bool { return a.name == "cache" })
 		if place >= 0 && len(r.Strings("vary")) > 0 || r.String("cache") == "cold" {
@@ -280,7 +275,7 @@ func runSweep(ctx context.Context, r *cli.Run) error {
 			axes = slices.Delete(axes, place, place+1)
 		}
 	}
-	if err := fits(t, r.Options.Mem, choiceOf(r), r.Strings("ops")); err != nil {
+	if err := fits(t, r.Options.Mem/2, choiceOf(r), r.Strings("ops")); err != nil {
 		return err
 	}
 	place := path
@@ -459,7 +454,7 @@ func (m *machine) made(ctx context.Context, p plan, tmp *scratch, name string, s
 	if err != nil {
 		return err
 	}
-	if err := fits(t, r.Options.Mem, choiceOf(r), r.Strings("ops")); err != nil {
+	if err := fits(t, r.Options.Mem/2, choiceOf(r), r.Strings("ops")); err != nil {
 		return err
 	}
 	if err := m.sweep(ctx, t, settings, p.axes(), progress); err != nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/record"
 	"strata/pkg/gds"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
@@ -52,6 +54,8 @@ type target struct {
 	web    store.HTTPOption // how requests to servers are tried again
 	far    bool             // not in this machine's file systems
 	zip    bool
+	// dataset is the array for the run record.
+	dataset record.Dataset
 }
 
 // errBackend is a backend that cannot serve an array: the user's choice.
@@ -68,6 +72,7 @@ func look(ctx context.Context, r *cli.Run, path string) (*target, error) {
 	}
 	defer st.Close()
 	defer a.Close()
+	t.dataset = datasets.Describe(a, path)
 	t.layout, t.format, t.raw = layoutOf(a), a.Format(), len(a.Codecs()) == 0
 	_, t.zip = st.(*store.ZipStore)
 	if d, ok := st.(store.Distant); ok {

@@ -10,6 +10,8 @@ import (
 
 	"strata/pkg/bench"
 	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/units"
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/mem"
 	"strata/pkg/zarr"
@@ -91,6 +93,7 @@ func runWrite(ctx context.Context, r *cli.Run) error {
 		if err := p.generate(ctx, a, r.Options.Threads, r.Options.Mem, task.Add); err != nil {
 			return err
 		}
+		r.Wrote(datasets.Describe(a, keep.Path()))
 	}
 	task.Done()
 	m.doc.Advice = advise(m.doc.Results)
@@ -119,7 +122,7 @@ func (w *writer) parts() ([]zarr.Region, error) {
 	}
 	part := l.partOf(w.mem / 2)
 	if n := l.bytes(part); n > w.mem/2 {
-		return nil, cli.MemoryError("chunk files of %v elements take %d MiB, half of --mem is %d MiB", part, n>>20+1, w.mem>>21)
+		return nil, cli.MemoryError("chunk files of %v elements take %s, half of --mem is %s", part, units.FormatSize(n), units.FormatSize(w.mem/2))
 	}
 	return split(l.shape, part), nil
 }
@@ -165,7 +168,10 @@ func (w *writer) round(ctx context.Context) (out sample, sum uint32, err error) 
 	return out, c.value(), nil
 }
 
-func (w *writer) free() { mem.Free(w.data) }
+func (w *writer) free() {
+	mem.Free(w.data)
+	w.data, w.filled = nil, false
+}
 
 // write measures how a plan's array is written, ours and the peers' in turn.
 func (m *machine) write(ctx context.Context, p plan, tmp *scratch, s setting, reps int, done func(int64)) ([]bench.Result, error) {
@@ -219,6 +225,7 @@ func (m *machine) write(ctx context.Context, p plan, tmp *scratch, s setting, re
 				done(p.bytes())
 			}
 			if err == nil && round == 0 {
+				w.free() // it needs the memory
 				err = m.verify(ctx, p, w.path, sum, c)
 			}
 			if err == nil {
@@ -257,7 +264,8 @@ func (m *machine) verify(ctx context.Context, p plan, path string, want uint32, 
 	if err != nil {
 		return fmt.Errorf("%s has written an array that cannot be read: %w", c.result.Who, err)
 	}
-	h := &hostReader{setting: setting{backend: "host", threads: m.run.Options.Threads}, mem: m.run.Options.Mem / 2, part: m.run.Options.Mem / 2}
+	half := m.run.Options.Mem / 2
+	h := &hostReader{setting: setting{backend: "host", threads: m.run.Options.Threads}, mem: half, part: half}
 	got, err := h.check(ctx, &job{target: t, op: opFull, boxes: choice{part: h.part}.boxesOf(opFull, t.layout)})
 	if err != nil {
 		return fmt.Errorf("%s has written an array that cannot be read: %w", c.result.Who, err)
