@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -102,4 +103,19 @@ func FuzzHTTPFromEnv(f *testing.F) {
 			t.Errorf("%s=%q: %+v", name, text, h)
 		}
 	})
+}
+
+// The documentation has every variable, and the workflow lets each into its containers.
+func TestVariablesAreTold(t *testing.T) {
+	for _, path := range []string{"../../../docs/file-layer.md", "../../../nextflow/conf/apptainer.config"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range Variables() {
+			if !strings.Contains(string(text), "`"+name+"`") && !strings.Contains(string(text), "'"+name+"'") {
+				t.Errorf("%s does not name %s", path, name)
+			}
+		}
+	}
 }
