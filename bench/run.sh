@@ -6,7 +6,10 @@
 #   PARTS        arrays: reading and writing Zarr (docs/benchmarks-arrays.md); stages: the
 #                programs (docs/benchmarks.md); chain: the workflow, a table of the same
 #                page (needs Nextflow); remote: arrays behind HTTP and S3 servers
-#                (docs/benchmarks-remote.md). Default: arrays,stages
+#                (docs/benchmarks-remote.md); files: the file layer with host memory
+#                (docs/benchmarks-files.md). Default: arrays,stages
+#   KVIKIO       for files: 1 installs KvikIO from PyPI (3 GB), else a Python that has it (default: build/venv-kvikio or
+#                python3, if they have it)
 #   LINUMPY      a checkout of linumpy with its environment, to run beside the stages
 #   BENCH_DIR    where the data lies (24 GB for both; default build/bench)
 #   BENCH_OUT    where the programs write (default: memory, if there is enough, else BENCH_DIR)
@@ -19,7 +22,7 @@ cd "$(dirname "$0")/.."
 
 parts=,${PARTS:-arrays,stages},
 smoke=${BENCH_SMOKE:-} only=${BENCH_ONLY:-}
-if [ -n "$smoke" ] && [ -z "${PARTS:-}" ]; then parts=,arrays,stages,chain,remote,; fi
+if [ -n "$smoke" ] && [ -z "${PARTS:-}" ]; then parts=,arrays,stages,chain,remote,files,; fi
 base=${BENCH_DIR:-build/bench}
 tools=$base/tools
 results=bench/results
@@ -27,8 +30,8 @@ mkdir -p "$tools" "$results"
 
 wanted() { [[ $parts == *,$1,* ]]; }
 for part in ${parts//,/ }; do
-  case $part in arrays | stages | chain | remote) ;; *)
-    echo "bench/run.sh: PARTS=$part: arrays, stages, chain, remote" >&2
+  case $part in arrays | stages | chain | remote | files) ;; *)
+    echo "bench/run.sh: PARTS=$part: arrays, stages, chain, remote, files" >&2
     exit 2
     ;;
   esac
@@ -201,6 +204,44 @@ page() { # RESULTS FOLDER: the page of stages, chain and large input
   echo "$2/benchmarks.md"
 }
 
+files() {
+  local data=$base/files bytes=1073741824 rounds=(-least 3 -most 7 -patience 40s) python='' nocuda=''
+  if [ -n "$smoke" ]; then
+    data=$base/files-small bytes=16777216 rounds=(-least 1 -most 1)
+  fi
+  mkdir -p "$data/out"
+  ${GO:-go} build -trimpath -o "$tools/" ./bench/gds
+  cc -O3 -march=native -Wall -Wextra -o "$tools/gds-floor" bench/gds-floor.c -lpthread
+  case ${KVIKIO:-} in
+    1) python=$(scripts/venv.sh build/venv-kvikio bench/requirements-kvikio.txt) ;;
+    ?*) python=$KVIKIO ;;
+    *) for p in build/venv-kvikio/bin/python python3; do
+      if [ -z "$python" ] && "$p" -c 'import importlib.metadata as m; m.version("kvikio-cu12"); m.version("numpy")' 2>/dev/null; then python=$p; fi
+    done ;;
+  esac
+  if [ -n "$python" ] && ! "$python" -c 'import ctypes; ctypes.CDLL("libcuda.so.1")' 2>/dev/null; then
+    nocuda=$tools/nocuda
+    mkdir -p "$nocuda"
+    cc -shared -fPIC -Wall -Wextra -Wl,-soname,libcuda.so.1 -o "$nocuda/libcuda.so.1" bench/gds-cuda.c
+  fi
+  make_files() {
+    mkdir -p "$data/files"
+    "$tools/gds" gen-files "$data/files" "$bytes" 2 1048576 1 0 0 0
+  }
+  once "$data" file "$tools/gds" gen "$data/file" "$bytes" 2 4194304 1 0 0 0
+  once "$data" files make_files
+  "${pin[@]}" "$tools/compare" files -tools "$tools" -data "$data" -out "$data/out" -kvikio "$python" -nocuda "$nocuda" -bytes "$bytes" \
+    -only "$only" "${rounds[@]}" >"$data/runs.jsonl.part"
+  mv "$data/runs.jsonl.part" "$data/runs.jsonl"
+  local report=$data
+  if [ -z "$smoke$only" ]; then
+    report=docs
+    cp "$data/runs.jsonl" "$results/files.jsonl"
+  fi
+  "$tools/compare" report -files "$data/runs.jsonl" -notes bench/notes-files.md -md "$report/benchmarks-files.md" -svg "$report/benchmarks-files.svg"
+  echo "$report/benchmarks-files.md"
+}
+
 if wanted stages; then stages; fi
 if wanted chain; then
   if [ -n "$smoke" ]; then
@@ -214,3 +255,4 @@ if wanted chain; then
 fi
 if wanted arrays; then arrays; fi
 if wanted remote; then remote; fi
+if wanted files; then files; fi

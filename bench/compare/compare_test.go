@@ -239,3 +239,73 @@ func TestRunsFileErrors(t *testing.T) {
 		}
 	}
 }
+
+// fileRuns has goals that are reached and missed, against KvikIO and the best of C, and a way that fails.
+const fileRuns = `{"facts":{"CPU":"Abacus"}}
+{"case":{"name":"read/warm","group":"fileread","label":"in the page cache","unit":"GiB/s","target":{},"goals":[{"against":"KvikIO","ratio":1.3},{"against":"best of C","ratio":0.95}]}}
+{"run":{"case":"read/warm","who":"strata","s":0.1,"cpu_s":0.2,"bytes":1073741824,"hwm_kb":20480}}
+{"run":{"case":"read/warm","who":"C","s":0.2,"bytes":1073741824}}
+{"run":{"case":"read/warm","who":"C, mapped","s":0.09,"bytes":1073741824}}
+{"run":{"case":"read/warm","who":"C, direct","failed":"invalid argument"}}
+{"run":{"case":"read/warm","who":"KvikIO","s":0.15,"bytes":1073741824}}
+{"case":{"name":"calls","group":"filecalls","label":"calls","unit":"ms","target":{"against":"ms","ratio":200},"goals":[{"against":"KvikIO","ratio":1.3}]}}
+{"run":{"case":"calls","who":"strata","s":0.3}}
+`
+
+func TestFileReport(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{"runs": fileRuns, "notes": "### read/warm\nThe same\nsystem call.\n## Findings\nNone.\n"} {
+		if err := os.WriteFile(at(name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writeFiles(at("runs"), at("notes"), at("f.md"), at("f.svg")); err != nil {
+		t.Fatal(err)
+	}
+	md, err := os.ReadFile(at("f.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"- **Reads, in the page cache** (0.90 × best of C, wanted ≥ 0.95). The same system call.\n", "- **Small reads, calls** (300 ms, wanted ≤ 200 ms).",
+		"| strata | 10.0 GiB/s | 0.20 s | 20 MiB |  |  |  |", "| C, mapped | 11.1 GiB/s | 0.000 s | 0 MiB | 0.90 | ≥ 0.95 | ✗ |",
+		"| KvikIO | 6.67 GiB/s | 0.000 s | 0 MiB | 1.50 | ≥ 1.3 | ✓ |", "| C | 5.00 GiB/s | 0.000 s | 0 MiB | 2.00 |  |  |", "| C, direct | fails |", "## Findings\nNone.",
+	} {
+		if !bytes.Contains(md, []byte(want)) {
+			t.Errorf("page lacks %q:\n%s", want, md)
+		}
+	}
+	if bytes.Count(md, []byte("\n- **")) != 2 {
+		t.Errorf("goals without a yardstick are missed:\n%s", md)
+	}
+	if svg, err := os.ReadFile(at("f.svg")); err != nil || !bytes.Contains(svg, []byte("in the page cache")) {
+		t.Errorf("plot lacks a case (%v)", err)
+	}
+}
+
+// Each program is asked for the same bytes of the same file.
+func TestFileUnits(t *testing.T) {
+	for _, with := range []string{"", "python"} {
+		p := plan{tools: "tools", data: "data", out: "out", kvikio: with, noCUDA: "nocuda"}
+		for _, u := range p.fileUnits(1 << 20) {
+			peers := 0
+			for _, c := range u.who {
+				args := c.argv[len(c.argv)-9:]
+				if strings.HasPrefix(c.who, kvikio) {
+					peers++
+					if args[8] != "16" || !strings.Contains(strings.Join(c.env, " "), "LD_LIBRARY_PATH=nocuda") {
+						t.Errorf("%s: %+v", u.Name, c)
+					}
+				}
+				writes := strings.HasPrefix(args[0], "write")
+				if args[2] != "1048576" || args[3] != "2" || writes != (args[1] == filepath.Join("out", "written")) || !writes && args[1] != u.reads {
+					t.Errorf("%s: %s: %v", u.Name, c.who, args)
+				}
+			}
+			if (peers > 0) != (with != "") || u.who[0].who != strata {
+				t.Errorf("%s: %d peers, first %s", u.Name, peers, u.who[0].who)
+			}
+		}
+	}
+}

@@ -43,6 +43,10 @@ func gatherFacts(ctx context.Context, p *plan) (*facts, error) {
 	f.MemoryMiB = host.Memory() >> 20
 	f.Load, _, _ = strings.Cut(readFile("/proc/loadavg"), " ")
 	f.Out = output(ctx, "stat", "-f", "-c", "%T", p.out)
+	if p.files {
+		f.Versions = p.fileVersions(ctx)
+		return f, nil
+	}
 	python := output(ctx, p.python, "-c", "import sys, importlib.metadata as m\n"+
 		"print('Python', sys.version.split()[0], *(', %s %s' % (n, m.version(n)) for n in ("+packages+")), sep='')")
 	c := output(ctx, p.tool("floor"), "versions")

@@ -5,6 +5,8 @@
 //	compare run -tools DIR -data DIR … > arrays.jsonl
 //	compare stages -tools DIR -data DIR … > stages.jsonl
 //	compare remote -tools DIR -data DIR … > remote.jsonl
+//	compare files -tools DIR -data DIR … > files.jsonl
+//	compare report -files files.jsonl -notes notes-files.md -md benchmarks-files.md -svg benchmarks-files.svg
 //	compare large -data DIR -large DIR … > large.json
 //	compare chain -trace FILE -records DIR … > chain.json
 //	compare report -runs arrays.jsonl -notes notes-arrays.md -md benchmarks-arrays.md -svg benchmarks-arrays.svg
@@ -37,11 +39,11 @@ func main() {
 
 func dispatch(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: compare run|stages|remote|large|chain|report [flags]")
+		return fmt.Errorf("usage: compare run|stages|remote|files|large|chain|report [flags]")
 	}
 	fs := flag.NewFlagSet("compare "+args[0], flag.ExitOnError)
 	switch args[0] {
-	case "run", "stages", "remote":
+	case "run", "stages", "remote", "files":
 		p, r := plan{}, runner{}
 		fs.StringVar(&p.tools, "tools", "", "folder of arrays, floor and, if built, zarrs-bench")
 		fs.StringVar(&p.bin, "bin", "bin", "folder of aip and zarr-tool")
@@ -51,6 +53,9 @@ func dispatch(ctx context.Context, args []string) error {
 		fs.StringVar(&p.peers, "peers", "bench/peers.py", "script of the peers")
 		fs.StringVar(&p.stages, "stages", "bench/stages.py", "script of the stages' peers")
 		fs.StringVar(&p.linumpy, "linumpy", "", "checkout of linumpy to run beside the stages")
+		fs.StringVar(&p.kvikio, "kvikio", "", "python that has KvikIO")
+		fs.StringVar(&p.noCUDA, "nocuda", "", "folder of a libcuda.so.1 without a device")
+		bytes := fs.Int64("bytes", 1<<30, "of the file")
 		shape := fs.String("shape", "512,1024,1024", "shape of the arrays")
 		fs.IntVar(&r.least, "least", 3, "rounds of every case")
 		fs.IntVar(&r.most, "most", 9, "rounds that a quick case may take")
@@ -66,6 +71,10 @@ func dispatch(ctx context.Context, args []string) error {
 				return err
 			}
 			return r.all(ctx, &p, cases)
+		}
+		if args[0] == "files" {
+			p.files = true
+			return r.all(ctx, &p, p.fileUnits(*bytes))
 		}
 		for s := range strings.SplitSeq(*shape, ",") {
 			n, err := strconv.Atoi(s)
@@ -116,6 +125,7 @@ func dispatch(ctx context.Context, args []string) error {
 	case "report":
 		runs := fs.String("runs", "", "what compare run printed")
 		notes := fs.String("notes", "bench/notes-arrays.md", "what a person says about the numbers")
+		files := fs.String("files", "", "what compare files printed: its page")
 		remote := fs.String("remote", "", "what compare remote printed: its page")
 		results := fs.String("results", "", "folder of the results of stages, chain and large: their page")
 		md := fs.String("md", "", "report to write")
@@ -125,6 +135,9 @@ func dispatch(ctx context.Context, args []string) error {
 		}
 		if *results != "" {
 			return writeStages(*results, *notes, *md, *svg)
+		}
+		if *files != "" {
+			return writeFiles(*files, *notes, *md, *svg)
 		}
 		if *remote != "" {
 			return writeRemote(*remote, *notes, *md, *svg)

@@ -17,6 +17,9 @@ type plan struct {
 	tools, bin, data, out, python string
 	peers, stages                 string // scripts
 	linumpy                       string // a checkout; "": none
+	kvikio                        string // a Python that has it; "": none
+	noCUDA                        string // folder of a library for it, where the driver's is missing
+	files                         bool   // it is the file layer that is measured
 	shape                         []int
 }
 

@@ -11,6 +11,8 @@ import (
 
 // colors of the programs in the plot; others are grey.
 var colors = map[string]string{
+	strata + ", mapped": "#5aa9cc", strata + ", through the cache": "#9fcbe0", inC + ", mapped": "#777777", inC + ", direct": "#aaaaaa",
+	kvikio: "#76a300", kvikio + ", mapped": "#a5c453", kvikio + ", direct": "#c7dc92", kvikio + ", through the cache": "#dbe9b9",
 	strata: "#0b6e99", "C": "#444444", "zarr-python": "#e0a030", "zarr-python + zarrs": "#c7633b", "tensorstore": "#7a9a4c",
 	"zarrs": "#8d5a97", "reading alone": "#444444", ioAlone: "#444444", peers: "#e0a030", linumpy: "#c7633b", "zarr-python, numpy mean": "#e0a030",
 }

@@ -175,6 +175,9 @@ func reportRemote(out io.Writer, f *facts, all []*outcome, n notes, svg string) 
 
 // times is strata's speed in multiples of another's; 0: one of them failed.
 func (o *outcome) times(who string) float64 {
+	if who == bestInC {
+		who = o.bestInC()
+	}
 	mine, its := o.median[strata], o.median[who]
 	if mine.seconds == 0 {
 		return 0

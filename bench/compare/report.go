@@ -196,6 +196,10 @@ func writeRemote(runsFile, notesFile, md, svg string) error {
 	return writePage(runsFile, notesFile, md, svg, []string{"web", "s3", "s3far"}, "Speed of strata and of other programs on arrays that are far away", reportRemote)
 }
 
+func writeFiles(runsFile, notesFile, md, svg string) error {
+	return writePage(runsFile, notesFile, md, svg, []string{"fileread", "filewrite", "filecalls"}, "Speed of the file layer, of C and of KvikIO", reportFiles)
+}
+
 // writePage makes a page and its plot of what was measured.
 func writePage(runsFile, notesFile, md, svg string, plotted []string, title string, report func(io.Writer, *facts, []*outcome, notes, string)) error {
 	in, err := os.Open(runsFile)
@@ -327,7 +331,7 @@ func shortfalls(p func(string, ...any), all []*outcome, n notes) {
 }
 
 func groupTitle(name string) string {
-	for _, g := range slices.Concat(groups, remoteGroups) {
+	for _, g := range slices.Concat(groups, remoteGroups, fileGroups) {
 		if g.name == name {
 			return g.title
 		}

@@ -165,6 +165,18 @@ func (f *File) failure(write bool, off int64, err error) error {
 	return fmt.Errorf("%s %s at byte %d: %w", verb, f.path, off, err)
 }
 
+// Sync returns when what was written lies on the device.
+func (f *File) Sync() error {
+	if err := f.enter(); err != nil {
+		return fmt.Errorf("sync %s: %w", f.path, err)
+	}
+	defer f.requests.Done()
+	if err := f.file.Sync(); err != nil {
+		return fmt.Errorf("sync %s: %w", f.path, bare(err))
+	}
+	return nil
+}
+
 // Stats is what has been moved of the file so far.
 func (f *File) Stats() Stats { return f.counts.load() }
 
