@@ -6,10 +6,12 @@ pipeline, and tensorstore, with two threads each, on the same arrays.
 PATH and DIR may be http:// and s3:// addresses; for these Amazon's variables hold.
 WHO: zarr, zarr+zarrs, tensorstore. OP: full, random, slab, open, write, mean.
 Prints one line of JSON as bench/arrays does. Each library is used as its
-documentation shows; imports and one small read come before the clock starts.
+documentation shows (the classes are those of bench-zarr); imports and one small read
+come before the clock starts.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import resource
@@ -34,88 +36,23 @@ def arguments():
     return p.parse_args()
 
 
-class Zarr:
-    def __init__(self, a):
-        import zarr
-
-        self.zarr, self.a = zarr, a
-        zarr.config.set({"threading.max_workers": a.threads})
-        if a.who == "zarr+zarrs":
-            import zarrs  # noqa: F401
-
-            zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"})
-
-    def open(self, path):
-        return self.zarr.open_array(path, mode="r")
-
-    def read(self, array, region):
-        return array[region]
-
-    def create(self, a):
-        c = self.zarr.codecs
-        compressors = {
-            "raw": [],
-            "zstd:3": [c.ZstdCodec(level=3)],
-            "blosc-zstd:1": [c.BloscCodec(typesize=4, cname="zstd", clevel=1, shuffle="shuffle")],
-        }[a.codec]
-        return self.zarr.create_array(
-            a.out, shape=a.shape, chunks=a.chunks, shards=a.shard, dtype="float32", compressors=compressors, zarr_format=3
-        )
-
-    def write(self, array, data):
-        array[...] = data
+def library(a):
+    """The library as bench-zarr uses it."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../cmd/internal/benchzarr/peers.py")
+    spec = importlib.util.spec_from_file_location("benchzarr_peers", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.library(a.who, a.threads)
 
 
-class Tensorstore:
-    def __init__(self, a):
-        import tensorstore as ts
-
-        self.ts = ts
-        self.context = ts.Context({"data_copy_concurrency": {"limit": a.threads}})
-
-    def kvstore(self, path):
-        if path.startswith("http://"):
-            return {"driver": "http", "base_url": path + "/"}
-        if path.startswith("s3://"):
-            bucket, _, key = path.removeprefix("s3://").partition("/")
-            endpoint, region = os.environ["AWS_ENDPOINT_URL_S3"], os.environ["AWS_REGION"]
-            return {"driver": "s3", "bucket": bucket, "path": key + "/", "endpoint": endpoint, "aws_region": region}
-        return {"driver": "file", "path": os.path.abspath(path)}
-
-    def open(self, path):
-        spec = {"driver": "zarr3", "kvstore": self.kvstore(path)}
-        return self.ts.open(spec, open=True, read=True, context=self.context).result()
-
-    def read(self, array, region):
-        return array[region].read().result()
-
-    def create(self, a):
-        blosc = {"cname": "zstd", "clevel": 1, "shuffle": "shuffle", "typesize": 4, "blocksize": 0}
-        codecs = {
-            "raw": [],
-            "zstd:3": [{"name": "zstd", "configuration": {"level": 3}}],
-            "gzip:5": [{"name": "gzip", "configuration": {"level": 5}}],
-            "blosc-zstd:1": [{"name": "blosc", "configuration": blosc}],
-            "blosc-lz4:5": [{"name": "blosc", "configuration": blosc | {"cname": "lz4", "clevel": 5}}],
-            "blosc-zstd-bit:3": [{"name": "blosc", "configuration": blosc | {"clevel": 3, "shuffle": "bitshuffle"}}],
-        }[a.codec]
-        codecs = [{"name": "bytes", "configuration": {"endian": "little"}}] + codecs
-        if a.shard:
-            codecs = [{"name": "sharding_indexed", "configuration": {"chunk_shape": a.chunks, "codecs": codecs}}]
-        spec = {
-            "driver": "zarr3",
-            "kvstore": self.kvstore(a.out),
-            "metadata": {
-                "shape": a.shape,
-                "data_type": "float32",
-                "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": a.shard or a.chunks}},
-                "codecs": codecs,
-            },
-        }
-        return self.ts.open(spec, create=True, context=self.context).result()
-
-    def write(self, array, data):
-        array.write(data).result()
+def description(a):
+    """The array to be made, as bench-zarr describes it."""
+    name, _, level = a.codec.partition(":")
+    shuffle = "shuffle"
+    if name.endswith("-bit"):
+        name, shuffle = name.removesuffix("-bit"), "bitshuffle"
+    return {"array": a.out, "format": 3, "shape": a.shape, "chunks": a.chunks, "shard": a.shard, "dtype": "float32",
+            "codec": name, "level": int(level or 0), "shuffle": shuffle}  # fmt: skip
 
 
 class Places:
@@ -149,7 +86,7 @@ def check(data, step):
 
 def main():
     a = arguments()
-    peer = Tensorstore(a) if a.who == "tensorstore" else Zarr(a)
+    peer = library(a)
     clock, nbytes, ck = Clock(), 0, 0
     if a.op != "write":
         warm = peer.open(a.path)
@@ -190,7 +127,7 @@ def main():
     elif a.op == "write":
         data = np.fromfile(a.path, dtype=np.float32).reshape(a.shape)
         with clock:
-            peer.write(peer.create(a), data)
+            peer.write(peer.create(description(a)), data)
         nbytes = data.nbytes
     else:
         raise SystemExit(f"peers.py: unknown operation {a.op!r}")

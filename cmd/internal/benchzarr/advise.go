@@ -1,8 +1,10 @@
 package benchzarr
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"strata/pkg/bench"
@@ -14,8 +16,9 @@ var settingNames = []string{"backend", "threads", "in flight", "task size"}
 // clear is how many times as fast a setting must be to be worth a flag.
 const clear = 1.05
 
-// advise says in a line for each kind of array, operation and cache what is best here.
-func advise(list []bench.Result) []string {
+// advise says in a line for each kind of array, operation and cache what is best here. threads is how
+// many there are without a flag.
+func advise(list []bench.Result, threads int) []string {
 	type kind struct{ name, what string }
 	var order []kind
 	by := map[kind][]bench.Result{}
@@ -31,7 +34,7 @@ func advise(list []bench.Result) []string {
 	}
 	var out []string
 	for _, k := range order {
-		if text := best(by[k]); text != "" {
+		if text := best(by[k], threads); text != "" {
 			out = append(out, strings.TrimSuffix(k.name+", "+k.what, ", ")+": "+text)
 		}
 	}
@@ -53,7 +56,7 @@ func whatOf(r bench.Result) string {
 }
 
 // best is the advice of results that differ in their settings and in who made them.
-func best(list []bench.Result) string {
+func best(list []bench.Result, threads int) string {
 	var parts []string
 	var top *bench.Result
 	for _, device := range []bool{false, true} {
@@ -67,12 +70,12 @@ func best(list []bench.Result) string {
 		if len(ours) == 0 {
 			continue
 		}
-		b := slices.MaxFunc(ours, func(a, b bench.Result) int { return compare(a.Rate(), b.Rate()) })
+		b := slices.MaxFunc(ours, func(a, b bench.Result) int { return cmp.Compare(a.Rate(), b.Rate()) })
 		if top == nil || b.Rate() > top.Rate() {
 			top = &b
 		}
 		if len(ours) > 1 {
-			parts = append(parts, choose(ours, b, device))
+			parts = append(parts, choose(ours, b, threads, device))
 		}
 	}
 	if top == nil {
@@ -90,23 +93,13 @@ func best(list []bench.Result) string {
 	return strings.Join(parts, "; ")
 }
 
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
 // choose names the best of our settings, unless the plain one is as good.
-func choose(ours []bench.Result, b bench.Result, device bool) string {
+func choose(ours []bench.Result, b bench.Result, threads int, device bool) string {
 	where := ""
 	if device {
 		where = " to the GPU"
 	}
-	plain := plainest(ours)
+	plain := plainest(ours, threads)
 	if flagsOf(plain) == flagsOf(b) || b.Rate() < clear*plain.Rate() || overlap(plain, b) {
 		return fmt.Sprintf("no setting is clearly faster%s than %s (%s GiB/s)", where, flagsOf(plain), bench.GiBs(plain.Rate()))
 	}
@@ -120,24 +113,25 @@ func overlap(a, b bench.Result) bool {
 	return len(a.Seconds) > 1 && len(b.Seconds) > 1 && aLow <= bHigh && bLow <= aHigh
 }
 
-// plainest is the result that needs fewest flags: the backend that is taken without one, and most threads.
-func plainest(list []bench.Result) bench.Result {
-	rank := func(r bench.Result) (n float64) {
-		for i, backend := range []string{"host", "auto", "gds", "nvcomp", "bounce", "host-device"} {
-			if r.Axes.Get("backend") == backend {
-				n += float64(len(settingNames)-i)*1e6 + 1e7
+// plainest is the result that needs fewest flags.
+func plainest(list []bench.Result, threads int) bench.Result {
+	rank := func(r bench.Result) (flags float64) {
+		backends := []string{"host", "auto", "gds", "nvcomp", "bounce", "host-device"}
+		if i := slices.Index(backends, r.Axes.Get("backend")); i >= 0 {
+			flags += float64(i) / 10 // the first of them that there is comes without a flag
+		} else {
+			flags += 1
+		}
+		usual := strconv.Itoa(threads)
+		for _, name := range settingNames[1:] {
+			v := r.Axes.Get(name)
+			if v != "" && v != usual { // as many chunks as threads is what comes without the flag
+				flags++
 			}
 		}
-		for _, name := range settingNames[2:] {
-			if v := r.Axes.Get(name); v != "" && v != r.Axes.Get("threads") { // as many chunks as threads is what comes without the flag
-				n -= 1e5
-			}
-		}
-		var threads int
-		_, _ = fmt.Sscan(r.Axes.Get("threads"), &threads)
-		return n + float64(threads)
+		return flags
 	}
-	return slices.MaxFunc(list, func(a, b bench.Result) int { return compare(rank(a), rank(b)) })
+	return slices.MinFunc(list, func(a, b bench.Result) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
 // flagsOf is a result's settings, as flags.

@@ -263,7 +263,7 @@ func TestAdvise(t *testing.T) {
 		{[]bench.Result{r(bench.Strata, "host", 1), r("zarr-python", "host", 3), r("tensorstore", "host", 2)}, "full, cold cache: strata is 2.00 times as fast as tensorstore, the fastest of the others"},
 		{[]bench.Result{r(bench.Strata, "host", 1), r(bench.Strata, "gds", 1), r(bench.Strata, "host-device", 0.5)}, "full, cold cache: fastest to the GPU is --to device --backend host --threads 2 (2.00 GiB/s), 2.00 times as fast as --backend gds --threads 2"},
 	} {
-		if got := strings.Join(advise(c.list), "\n"); got != c.want {
+		if got := strings.Join(advise(c.list, 2), "\n"); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}

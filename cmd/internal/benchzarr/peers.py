@@ -1,5 +1,6 @@
 """Other programs that read and write Zarr, for bench-zarr, which starts this script
-for each of them and asks it to do one thing after the other.
+for each of them and asks it to do one thing after the other. bench/peers.py has its
+classes from here.
 
     python peers.py WHO THREADS IN_FLIGHT
 
@@ -21,17 +22,21 @@ import sys
 import time
 
 WHOLE_STEP, BOX_STEP = 65537, 4097
-who, threads, in_flight = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-for name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "NUMCODECS_NUM_THREADS", "KVIKIO_NTHREADS"):
-    os.environ[name] = str(threads)
+
+
+def library(who, threads, in_flight=0):
+    """The library of that name; in_flight 0 is its own."""
+    for name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "NUMCODECS_NUM_THREADS", "KVIKIO_NTHREADS"):
+        os.environ[name] = str(threads)
+    return Tensorstore(threads, in_flight) if who == "tensorstore" else Zarr(who, threads, in_flight)
 
 
 class Zarr:
     """zarr-python; with zarrs its codec pipeline is that of the zarrs crate."""
 
-    gpu = False
+    gpu, store = False, None
 
-    def __init__(self):
+    def __init__(self, who, threads, in_flight):
         import zarr
 
         self.zarr, self.version = zarr, zarr.__version__
@@ -56,8 +61,8 @@ class Zarr:
                 self.store = kvikio.zarr.GDSStore
                 self.version = kvikio.__version__ + ", zarr " + self.version
 
-    def open(self, path, _format):
-        if who == "kvikio":
+    def open(self, path, _format=3):
+        if self.store:
             path = self.store(path)
         return self.zarr.open_array(path, mode="r")
 
@@ -82,6 +87,8 @@ class Zarr:
             }[name]()
             compressors = [one] if one is not None else None
         else:
+            import numpy
+
             size = numpy.dtype(q["dtype"]).itemsize
             compressors = {
                 "raw": lambda: [],
@@ -101,7 +108,7 @@ class Zarr:
 class Tensorstore:
     gpu = False
 
-    def __init__(self):
+    def __init__(self, threads, in_flight):
         import tensorstore as ts
         from importlib.metadata import version
 
@@ -129,7 +136,7 @@ class Tensorstore:
         host, _, key = rest.partition("/")
         return {"driver": "http", "base_url": f"{scheme}://{host}", "path": "/" + key.rstrip("/") + "/"}
 
-    def open(self, path, fmt):
+    def open(self, path, fmt=3):
         spec = {"driver": "zarr3" if fmt == 3 else "zarr", "kvstore": self.place(path)}
         return self.ts.open(spec, open=True, read=True, context=self.context).result()
 
@@ -137,10 +144,13 @@ class Tensorstore:
         return array[region].read().result()
 
     def create(self, q):
+        import numpy
+
         level = q["level"]
         name, _, inner = q["codec"].partition("-")
         dtype = numpy.dtype(q["dtype"])
-        blosc = {"cname": inner, "clevel": level, "shuffle": "shuffle", "typesize": dtype.itemsize, "blocksize": 0}
+        shuffle = q.get("shuffle", "shuffle")
+        blosc = {"cname": inner, "clevel": level, "shuffle": shuffle, "typesize": dtype.itemsize, "blocksize": 0}
         if q["format"] == 2:
             one = {
                 "raw": None,
@@ -204,9 +214,11 @@ def read(peer, q):
     with Clock() as clock:
         array = peer.open(q["array"], q["format"])
         for region in places:
+            data = None  # of the part before
             data = peer.read(array, region)
+    answer = clock.answer()
     del data
-    return clock.answer()
+    return answer
 
 
 def samples(data, index):
@@ -260,7 +272,7 @@ def main():
             if q["do"] == "hello":
                 import numpy
 
-                peer = Tensorstore() if who == "tensorstore" else Zarr()
+                peer = library(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
                 answer = {"version": peer.version}
             else:
                 answer = {"check": check, "read": read, "write": write}[q["do"]](peer, q)
@@ -273,4 +285,5 @@ def main():
         print(json.dumps(answer), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

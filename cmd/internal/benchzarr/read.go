@@ -102,7 +102,7 @@ func runRead(ctx context.Context, r *cli.Run) error {
 		}
 		return m.finish(false)
 	}
-	m.doc.Advice = advise(m.doc.Results)
+	m.doc.Advice = advise(m.doc.Results, r.Options.Threads)
 	return m.finish(true)
 }
 

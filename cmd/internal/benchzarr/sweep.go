@@ -293,7 +293,7 @@ func runSweep(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	task.Done()
-	m.doc.Advice = advise(m.doc.Results)
+	m.doc.Advice = advise(m.doc.Results, r.Options.Threads)
 	return m.finish(true)
 }
 
@@ -430,7 +430,7 @@ func sweepMade(ctx context.Context, r *cli.Run, where string, axes []axis, class
 		}
 	}
 	task.Done()
-	m.doc.Advice = advise(m.doc.Results)
+	m.doc.Advice = advise(m.doc.Results, r.Options.Threads)
 	return m.finish(true)
 }
 

@@ -96,7 +96,7 @@ func runWrite(ctx context.Context, r *cli.Run) error {
 		r.Wrote(datasets.Describe(a, keep.Path()))
 	}
 	task.Done()
-	m.doc.Advice = advise(m.doc.Results)
+	m.doc.Advice = advise(m.doc.Results, r.Options.Threads)
 	return m.finish(true)
 }
 
