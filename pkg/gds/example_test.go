@@ -241,13 +241,16 @@ func ExampleOpenMap() {
 // host memory or a GPU's.
 func ExamplePool_OpenSource() {
 	ctx := context.Background()
-	server := httptest.NewServer(http.FileServer(http.Dir("testdata")))
+	path, remove := scratch()
+	defer remove()
+	check(os.WriteFile(path, []byte("voxels from afar"), 0o666))
+	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(path))))
 	defer server.Close()
 	pool, err := gds.NewPool(nil, settings.Default(), nil)
 	check(err)
 	how, err := settings.HTTPEnvironment() // attempts, time-out, statuses
 	check(err)
-	address := server.URL + "/served.txt"
+	address := server.URL + "/data"
 	object, err := store.OpenFile(ctx, address, store.Settings(how))
 	check(err)
 	f, err := pool.OpenSource(address, object)
@@ -256,7 +259,7 @@ func ExamplePool_OpenSource() {
 	check(err)
 	b := make([]byte, size)
 	check(f.ReadAt(ctx, b, 0))
-	fmt.Printf("%s", b)
+	fmt.Printf("%s\n", b)
 	check(errors.Join(f.Close(), pool.Close()))
 	// Output:
 	// voxels from afar

@@ -70,13 +70,16 @@ func TestOrdered(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "data")
 			f := openFile(t, p, path, os.O_RDWR|os.O_CREATE)
 			for round := range 2 { // memory that is used again is registered
+				if !doubled(d) { // which begins at once
+					copy(up.B, want)
+				}
 				s.Zero(a.Span)
 				s.Upload(a.Span, up.B)
 				f.QueueWrite(ctx, s, a.Span, 100)
 				f.QueueRead(ctx, s, b.Span, 100)
 				s.Download(down.B, b.Span)
 				copy(up.B, want) // the upload has not run, and so nothing has
-				if info, err := os.Stat(path); err != nil || round == 0 && info.Size() != 0 {
+				if info, err := os.Stat(path); err != nil || round == 0 && info.Size() != 0 && doubled(d) {
 					t.Fatal("written at once: ", err)
 				}
 				if err := f.Close(); err == nil || !strings.HasSuffix(err.Error(), path+": a stream that reads or writes it has not been waited for") {

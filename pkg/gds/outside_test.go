@@ -18,6 +18,9 @@ func TestUsedFromOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(root, "docs", "file-layer.md"))
+	if os.IsNotExist(err) {
+		t.Skip("the test runs outside of the sources")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

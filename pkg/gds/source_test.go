@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -176,17 +175,24 @@ func TestSourceParts(t *testing.T) {
 		return f, src
 	}
 	b := make([]byte, 4<<20)
-	var all sync.WaitGroup // fails by time-out if the four are not asked for at once
-	all.Add(4)
-	f, src := open(func(_ context.Context, p []byte, off int64) (int, error) {
-		all.Done()
-		all.Wait()
+	asked, all := atomic.Int32{}, make(chan struct{})
+	f, src := open(func(ctx context.Context, p []byte, off int64) (int, error) {
+		if asked.Add(1) == 4 {
+			close(all)
+		}
+		select {
+		case <-all:
+		case <-ctx.Done():
+			return 0, errors.New("the four are not asked for at once")
+		}
 		for i := range p {
 			p[i] = byte(off >> 20)
 		}
 		return len(p), nil
 	})
-	if err := f.ReadAt(ctx, b, 0); err != nil || b[0] != 0 || b[1<<20] != 1 || b[4<<20-1] != 3 {
+	soon, stop := context.WithTimeout(ctx, 20*time.Second)
+	defer stop()
+	if err := f.ReadAt(soon, b, 0); err != nil || b[0] != 0 || b[1<<20] != 1 || b[4<<20-1] != 3 {
 		t.Error(err)
 	}
 	if err := f.Close(); err != nil || src.closed.Load() != 1 {
