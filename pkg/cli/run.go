@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -198,10 +199,17 @@ func (r *Run) Remote(path string, begin func() (atomic.Remote, error)) error {
 	return err
 }
 
-// bucketPlace is an s3:// address without its query, ending in a slash.
+// bucketPlace is what an s3:// address names, however it is written: BUCKET/PATH/.
 func bucketPlace(address string) string {
-	place, _, _ := strings.Cut(address, "?")
-	return strings.TrimRight(place, "/") + "/"
+	u, err := url.Parse(address)
+	if err != nil { // no store will open it
+		return address
+	}
+	place := u.Host + "/"
+	if path := strings.Trim(u.Path, "/"); path != "" {
+		place += path + "/"
+	}
+	return place
 }
 
 // isURL says whether text begins with a web address.
