@@ -22,14 +22,25 @@ type Alias struct {
 // calledAs is the command as it runs under the name that a process was started
 // by: itself, or with what an alias changes.
 func (c *Command) calledAs(argv0 string) *Command {
-	typed := filepath.Base(argv0)
-	name := canonical(strings.TrimSuffix(typed, ".py"))
-	for i := range c.Aliases {
-		if canonical(c.Aliases[i].Name) == name {
-			return c.under(&c.Aliases[i], typed)
-		}
+	if a := c.aliasOf(argv0); a != nil {
+		return c.under(a, filepath.Base(argv0))
 	}
 	return c
+}
+
+// aliasOf is the alias that a process was started by; nil if it is none of the command's.
+func (c *Command) aliasOf(argv0 string) *Alias {
+	for i := range c.Aliases {
+		if sameName(argv0, c.Aliases[i].Name) {
+			return &c.Aliases[i]
+		}
+	}
+	return nil
+}
+
+// sameName says whether a process was started by a name, or a spelling of it.
+func sameName(argv0, name string) bool {
+	return canonical(strings.TrimSuffix(filepath.Base(argv0), ".py")) == canonical(name)
 }
 
 func (c *Command) under(a *Alias, typed string) *Command {

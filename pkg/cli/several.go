@@ -2,7 +2,6 @@ package cli
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -31,15 +30,9 @@ func (c *Command) dispatch(argv []string) []string {
 
 // member is the command of a group that goes by a name; nil if there is none.
 func (c *Command) member(argv0 string) *Command {
-	name := canonical(strings.TrimSuffix(filepath.Base(argv0), ".py"))
 	for _, m := range c.Commands {
-		if canonical(m.Name) == name {
+		if sameName(argv0, m.Name) || m.aliasOf(argv0) != nil {
 			return m
-		}
-		for _, a := range m.Aliases {
-			if canonical(a.Name) == name {
-				return m
-			}
 		}
 	}
 	return nil
