@@ -139,6 +139,9 @@ func (o *httpObject) ReadAt(ctx context.Context, p []byte, off int64) (int, erro
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
+	if want == 0 {
+		return 0, eof
+	}
 	p = p[:want]
 	// what Open brought need not be asked for
 	if known := o.size - int64(len(o.tail)); off >= known {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -109,7 +110,7 @@ func (q *ranges) next() {
 			same = append(same, w)
 		}
 	}
-	slices.SortStableFunc(same, func(a, b *wanted) int { return compare(a.off, b.off) })
+	slices.SortStableFunc(same, func(a, b *wanted) int { return cmp.Compare(a.off, b.off) })
 	at := slices.Index(same, first)
 	from, to := at, at+1
 	for to < len(same) && joins(same[from], same[to-1], same[to]) {
@@ -130,26 +131,18 @@ func joins(first, last, w *wanted) bool {
 	return w.off >= last.end() && w.off-last.end() <= gapBytes && w.end()-first.off <= groupBytes
 }
 
-func compare(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
 // fetch fills the ranges of a group, which are in order and do not overlap.
 func (o *httpObject) fetch(ctx context.Context, group []*wanted) error {
 	return o.store.retry(ctx, o.key, func(ctx context.Context) (bool, error) {
 		got := 0
 		for {
-			rest := slices.DeleteFunc(slices.Clone(group), func(w *wanted) bool { return w.have == len(w.dst) })
-			if len(rest) == 0 {
+			for len(group) > 0 && group[0].have == len(group[0].dst) {
+				group = group[1:]
+			}
+			if len(group) == 0 {
 				return true, nil
 			}
-			n, err := o.fetchOnce(ctx, rest) // a server may send less than it was asked for
+			n, err := o.fetchOnce(ctx, group) // a server may send less than it was asked for
 			if got += n; err != nil {
 				return got >= goodProgress, err
 			}
