@@ -38,7 +38,10 @@ func Create(ctx context.Context, r *cli.Run, path string) (*Output, error) {
 	var upload *store.S3Upload
 	err := r.Remote(path, func() (atomic.Remote, error) {
 		bucket, err := store.S3(ctx, path, store.Settings(r.Options.HTTP))
-		if err != nil {
+		switch {
+		case errors.Is(err, store.ErrUnavailable), err != nil && ctx.Err() != nil: // where the bucket is was not to be found out
+			return nil, fmt.Errorf("output %w", err)
+		case err != nil:
 			return nil, cli.Usage("output %w", err)
 		}
 		upload, err = bucket.Begin(ctx, writer(), r.Options.Overwrite)

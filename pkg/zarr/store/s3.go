@@ -29,7 +29,6 @@ type S3Store struct {
 	bucket string
 	prefix string // "" or ending in "/"
 	plain  bool   // requests are not encrypted
-	shown  string // "s3://bucket/prefix"
 }
 
 var _ Writer = (*S3Store)(nil)
@@ -52,13 +51,13 @@ func S3(ctx context.Context, address string, opts ...HTTPOption) (*S3Store, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &S3Store{bucket: p.bucket, prefix: p.prefix, shown: strings.TrimSuffix("s3://"+p.bucket+"/"+p.prefix, "/")}
-	s.web = HTTP("", opts...)
+	s := &S3Store{web: HTTP("", opts...), bucket: p.bucket, prefix: p.prefix}
+	s.web.shown = strings.TrimSuffix("s3://"+p.bucket+"/"+p.prefix, "/")
 	if p.region == "" {
 		p.region = defaultRegion
 		if p.amazon() {
 			if p.region, err = s.askRegion(ctx); err != nil {
-				return nil, fmt.Errorf("%s: %w", s.shown, err)
+				return nil, unavailableError{fmt.Errorf("%s: no answer to where the bucket is: %w", s.web.shown, err)}
 			}
 		}
 	}
@@ -70,7 +69,7 @@ func S3(ctx context.Context, address string, opts ...HTTPOption) (*S3Store, erro
 		lookup = minio.BucketLookupDNS
 		s.web.base = endpoint.Scheme + "://" + p.bucket + "." + endpoint.Host + "/" + s3utils.EncodePath(p.prefix)
 	}
-	s.web.encode, s.web.shown = s3utils.EncodePath, s.shown
+	s.web.encode = s3utils.EncodePath
 	plain := s.web.client
 	signed := *plain
 	signed.Transport = &signing{next: transport(plain), credentials: p.credentials, region: p.region}
@@ -80,7 +79,7 @@ func S3(ctx context.Context, address string, opts ...HTTPOption) (*S3Store, erro
 		Transport: transport(plain), MaxRetries: 1, // see try
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", s.shown, endpoint, err)
+		return nil, fmt.Errorf("%s: %s: %w", s.web.shown, endpoint, err)
 	}
 	return s, nil
 }
@@ -96,8 +95,8 @@ func transport(c *http.Client) http.RoundTripper {
 
 // askRegion asks Amazon where the bucket is. Any answer tells, also one that denies access.
 func (s *S3Store) askRegion(ctx context.Context) (string, error) {
-	ask := HTTP("https://s3.amazonaws.com/"+s.bucket, Client(s.web.client), Retry(s.web.tries, s.web.pause), IdleTimeout(s.web.idle))
-	ask.client = &http.Client{Transport: transport(s.web.client), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: transport(s.web.client), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	ask := HTTP("https://s3.amazonaws.com/"+s.bucket, Client(client), Retry(s.web.tries, s.web.pause), IdleTimeout(s.web.idle))
 	ask.again = s.web.again
 	region := defaultRegion
 	err := ask.retry(ctx, "", func(ctx context.Context) (bool, error) {
@@ -166,7 +165,7 @@ func (s *S3Store) Expect(ctx context.Context, key string, size int64) (Object, e
 // List lists the children of prefix; see [Store].
 func (s *S3Store) List(ctx context.Context, prefix string) ([]Entry, error) {
 	if err := checkPrefix(prefix); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.shown, err)
+		return nil, fmt.Errorf("%s: %w", s.web.shown, err)
 	}
 	below := s.prefix
 	if prefix != "" {

@@ -39,7 +39,7 @@ type S3Upload struct {
 
 	mu      sync.Mutex
 	held    map[string][]byte // metadata documents of the node itself
-	sending map[string]int    // objects on their way, by key
+	sending map[string]bool   // objects on their way, by key
 	failed  error             // of the first that did not arrive
 	changed sync.Cond         // of sending, queued and failed
 	queued  int64             // bytes on their way
@@ -59,7 +59,7 @@ var _ Writer = (*S3Upload)(nil)
 // owner is who writes, for the message that others get meanwhile.
 func (s *S3Store) Begin(ctx context.Context, owner string, replace bool) (*S3Upload, error) {
 	if s.prefix == "" {
-		return nil, fmt.Errorf("%s: a bucket as a whole %w: want s3://%s/NAME", s.shown, ErrForeign, s.bucket)
+		return nil, fmt.Errorf("%s: a bucket as a whole %w: want s3://%s/NAME", s.web.shown, ErrForeign, s.bucket)
 	}
 	if err := s.mayBegin(ctx, replace); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (s *S3Store) Begin(ctx context.Context, owner string, replace bool) (*S3Upl
 	if err := s.mark(ctx, owner); err != nil {
 		return nil, err
 	}
-	u := &S3Upload{S3Store: s, held: map[string][]byte{}, sending: map[string]int{}, ctx: ctx}
+	u := &S3Upload{S3Store: s, held: map[string][]byte{}, sending: map[string]bool{}, ctx: ctx}
 	u.changed.L = &u.mu
 	return u, nil
 }
@@ -106,7 +106,7 @@ func (s *S3Store) mark(ctx context.Context, owner string) error {
 	if there, e := s.Get(ctx, markName, nil, 1<<10); e == nil && string(there) == owner {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: another run began to write there just now", s.shown, ErrOccupied)
+	return fmt.Errorf("%s: %w: another run began to write there just now", s.web.shown, ErrOccupied)
 }
 
 // mayBegin looks at what is there.
@@ -127,12 +127,12 @@ func (s *S3Store) mayBegin(ctx context.Context, replace bool) error {
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("%s: %w: %s is writing there, or was killed", s.shown, ErrOccupied, printable(string(who)))
+		return fmt.Errorf("%s: %w: %s is writing there, or was killed", s.web.shown, ErrOccupied, printable(string(who)))
 	case has(markName):
 	case !slices.ContainsFunc(nodeNames, has):
-		return fmt.Errorf("%s: what is there is no Zarr and %w", s.shown, ErrForeign)
+		return fmt.Errorf("%s: what is there is no Zarr and %w", s.web.shown, ErrForeign)
 	case !replace:
-		return fmt.Errorf("%s: %w: there is a Zarr hierarchy", s.shown, ErrOccupied)
+		return fmt.Errorf("%s: %w: there is a Zarr hierarchy", s.web.shown, ErrOccupied)
 	}
 	return nil
 }
@@ -203,14 +203,14 @@ func (u *S3Upload) Put(ctx context.Context, key string, parts ...[]byte) error {
 // send queues an object, after one of the same key has arrived.
 func (u *S3Upload) send(key string, size int64, parts [][]byte) error {
 	u.mu.Lock()
-	for u.failed == nil && (u.sending[key] > 0 || len(u.sending) >= u.Requests() || u.queued > 0 && u.queued+size > queueBytes) {
+	for u.failed == nil && (u.sending[key] || len(u.sending) >= u.Requests() || u.queued > 0 && u.queued+size > queueBytes) {
 		u.changed.Wait()
 	}
 	if u.failed != nil {
 		defer u.mu.Unlock()
 		return u.failed
 	}
-	u.sending[key]++
+	u.sending[key] = true
 	u.queued += size
 	u.mu.Unlock()
 	body := make([]byte, 0, size)
@@ -235,7 +235,7 @@ func (u *S3Upload) send(key string, size int64, parts [][]byte) error {
 func (u *S3Upload) arrived(key string) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for u.sending[key] > 0 {
+	for u.sending[key] {
 		u.changed.Wait()
 	}
 	return u.failed

@@ -62,7 +62,7 @@ func (s *S3Store) put(ctx context.Context, key string, body []byte) error {
 
 func (s *S3Store) check(ctx context.Context, key string) error {
 	if err := checkKey(key); err != nil {
-		return fmt.Errorf("%s: %w", s.shown, err)
+		return fmt.Errorf("%s: %w", s.web.shown, err)
 	}
 	return ctx.Err()
 }
@@ -179,7 +179,9 @@ func (p *pendingS3) WriteAt(b []byte, off int64) (int, error) {
 	}
 	p.mu.Lock()
 	ended := p.ended
-	p.size = max(p.size, off+int64(len(b)))
+	if !ended {
+		p.size = max(p.size, off+int64(len(b)))
+	}
 	p.mu.Unlock()
 	if ended {
 		return 0, &fs.PathError{Op: "write", Path: where, Err: fs.ErrClosed}
