@@ -179,6 +179,14 @@ func (r *Run) Input(path string) (string, error) {
 	return path, placeError(r.outputs.Input(path))
 }
 
+// LocalInput is [Run.Input] of a file or folder that cannot be an address (exit code 2).
+func (r *Run) LocalInput(path string) (string, error) {
+	if urlScheme(path) != "" {
+		return "", Usage("input %s is a URL: this one has to be a local file or folder", path)
+	}
+	return r.Input(path)
+}
+
 // InBucket says whether an output is an address s3://bucket/…, which [Run.Remote] is for.
 func InBucket(path string) bool { return urlScheme(path) == "s3" }
 

@@ -1,6 +1,7 @@
 package oct
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -194,7 +195,7 @@ func TestFindSlices(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := FindSlices(dir)
+	files, err := FindSlices(context.Background(), dir)
 	var ids []int
 	for _, f := range files {
 		ids = append(ids, f.ID)
@@ -205,7 +206,7 @@ func TestFindSlices(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "slice_z99999999999999999999.ome.zarr"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := FindSlices(dir); err == nil || !strings.Contains(err.Error(), "too large") {
+	if _, err := FindSlices(context.Background(), dir); err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("%v", err)
 	}
 }

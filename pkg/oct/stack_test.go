@@ -1,6 +1,7 @@
 package oct
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -100,7 +101,7 @@ func (g *stackGolden) options() StackOptions {
 // stackInput opens the slices of a folder and the files beside them.
 func stackInput(t *testing.T, dir, shifts, transforms string) StackInput {
 	t.Helper()
-	files, err := FindSlices(dir)
+	files, err := FindSlices(context.Background(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

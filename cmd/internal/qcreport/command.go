@@ -101,7 +101,7 @@ func inputs(r *cli.Run, s qc.Sources, named []string) error {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
 			continue
 		}
-		if _, err := r.Input(path); err != nil {
+		if _, err := r.LocalInput(path); err != nil {
 			return err
 		}
 	}

@@ -116,7 +116,7 @@ func onlyScratch(r *cli.Run) error {
 }
 
 func readDefinition(r *cli.Run, path string) (*sif.Definition, error) {
-	path, err := r.Input(path)
+	path, err := r.LocalInput(path)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func programs(r *cli.Run) ([]string, error) {
 	}
 	var out []string
 	for _, name := range r.Strings("binaries") {
-		name, err := r.Input(name)
+		name, err := r.LocalInput(name)
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ func fault(err error) error {
 // onImage is a command's Run that opens the argument IMAGE.
 func onImage(do func(ctx context.Context, r *cli.Run, image *sif.Image) error) func(context.Context, *cli.Run) error {
 	return func(ctx context.Context, r *cli.Run) error {
-		path, err := r.Input(r.Arg("IMAGE"))
+		path, err := r.LocalInput(r.Arg("IMAGE"))
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/oct"
 	"strata/pkg/registration"
+	"strata/pkg/zarr/store"
 )
 
 // Command is stack.
@@ -27,7 +28,7 @@ func Command() *cli.Command {
 			"finer than the slices. Slices are read once, in order (a quarter of their planes once before, to measure\n" +
 			"overlaps); in memory are the planes that are blended: of the GPU, if there is one. A limit of 0 is off.",
 		Args: []cli.Arg{
-			{Name: "SLICES_DIR", Usage: "folder of slices: slice_z<NN>*.ome.zarr"},
+			{Name: "SLICES_DIR", Usage: "folder of slices, or s3://bucket/path: slice_z<NN>*.ome.zarr"},
 			{Name: "SHIFTS_CSV", Usage: "shifts between slices: columns fixed_id, moving_id, x_shift_mm, y_shift_mm"},
 			{Name: "OUT", Usage: "OME-Zarr image to write: a folder or s3://bucket/path"},
 		},
@@ -194,7 +195,7 @@ func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, er
 		if name == "" {
 			continue
 		}
-		if _, err := r.Input(name); err != nil {
+		if _, err := r.LocalInput(name); err != nil {
 			return in, 0, err
 		}
 		if *t.folder, err = registration.OpenFolder(name); err != nil {
@@ -204,7 +205,7 @@ func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, er
 			r.Warn("%s: there are no folders *z<NN>* of transforms", name)
 		}
 	}
-	files, err := oct.FindSlices(dir)
+	files, err := oct.FindSlices(ctx, dir, store.Settings(r.Options.HTTP))
 	if err != nil {
 		return in, 0, stage.Failed(err)
 	}
@@ -224,7 +225,7 @@ func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, er
 
 // load reads a file whose errors are the input's fault.
 func load(r *cli.Run, name string, read func(f io.Reader, name string) error) error {
-	if _, err := r.Input(name); err != nil {
+	if _, err := r.LocalInput(name); err != nil {
 		return err
 	}
 	f, err := os.Open(name)

@@ -134,7 +134,7 @@ func run(ctx context.Context, r *cli.Run) error {
 
 // readTransform reads the matrix of a file.
 func readTransform(r *cli.Run, name string) (oct.Transform, error) {
-	path, err := r.Input(name)
+	path, err := r.LocalInput(name)
 	if err != nil {
 		return oct.Transform{}, err
 	}
