@@ -17,6 +17,9 @@ const (
 	fallbacks
 	direct
 	realigned
+	reads
+	writes
+	failed
 	counters
 )
 
@@ -28,6 +31,7 @@ type counts struct {
 
 func (c *counts) load() Stats {
 	return Stats{
+		Reads: c.n[reads].Load(), Writes: c.n[writes].Load(), Failed: c.n[failed].Load(),
 		ReadStraight: c.n[readStraight].Load(), WrittenStraight: c.n[writtenStraight].Load(),
 		ReadBounced: c.n[readBounced].Load(), WrittenBounced: c.n[writtenBounced].Load(),
 		Host: c.n[host].Load(), Fallbacks: c.n[fallbacks].Load(), Direct: c.n[direct].Load(), Realigned: c.n[realigned].Load(), Latency: c.latency.load(),
@@ -38,6 +42,18 @@ func (c *counts) load() Stats {
 func (f *File) count(c counter, n int64) {
 	f.counts.n[c].Add(n)
 	f.pool.counts.n[c].Add(n)
+}
+
+// ended counts a read or write that a caller asked for.
+func (f *File) ended(write bool, err error) {
+	c := reads
+	if write {
+		c = writes
+	}
+	f.count(c, 1)
+	if err != nil {
+		f.count(failed, 1)
+	}
 }
 
 // took counts how long a task took.

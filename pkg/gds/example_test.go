@@ -284,13 +284,13 @@ func ExampleFile_Stats() {
 	check(f.Read(ctx, memory.Span, 0))
 	st := f.Stats()
 	fmt.Println(st.Host, "bytes from the host,", st.ReadBounced, "to the device by way of it,", st.ReadStraight, "straight")
-	fmt.Println(st.Latency.Count(), "tasks")
+	fmt.Println(st.Reads, "reads,", st.Writes, "writes,", st.Failed, "failed,", st.Latency.Count(), "tasks")
 	memory.Release()
 	check(errors.Join(f.Close(), pool.Close(), device.Close()))
 	// Output:
 	// false compat_mode is on
 	// 1048576 bytes from the host, 1048576 to the device by way of it, 0 straight
-	// 2 tasks
+	// 1 reads, 1 writes, 0 failed, 2 tasks
 }
 
 // The page cache is asked what it holds of a file, and told to forget it.

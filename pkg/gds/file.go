@@ -115,21 +115,23 @@ func (f *File) alone(ctx context.Context, b []byte, off int64, write bool) error
 		err = f.enter()
 	}
 	if err != nil {
+		f.ended(write, err)
 		return f.failure(write, off, err)
 	}
 	defer f.requests.Done()
-	if len(b) == 0 {
-		return nil
+	if len(b) > 0 {
+		start := time.Now()
+		switch {
+		case !write:
+			err = f.fill(ctx, b, off)
+		case f.source != nil:
+			err = errSource
+		default:
+			err = f.writeFull(b, off)
+		}
+		f.took(start)
 	}
-	start := time.Now()
-	if write && f.source != nil {
-		err = errSource
-	} else if write {
-		err = f.writeFull(b, off)
-	} else {
-		err = f.fill(ctx, b, off)
-	}
-	f.took(start)
+	f.ended(write, err)
 	if err != nil {
 		return f.failure(write, off, err)
 	}
@@ -238,8 +240,7 @@ func (f *File) begin(r *request) *Pending {
 		f.pool.submit(r)
 		return &Pending{r}
 	}
-	r.ended = true
-	close(r.done)
+	r.finish()
 	return &Pending{r}
 }
 

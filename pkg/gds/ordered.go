@@ -78,7 +78,11 @@ func (p *Pool) Ordered() (straight bool, reason string) {
 
 func (f *File) queueOn(t *turn) {
 	p := f.pool
-	fail := func(err error) { t.stream.Queue(func(uintptr) error { return f.failure(t.write, t.off, err) }) }
+	fail := func(err error) {
+		t.fail(err)
+		t.stream.Queue(func(uintptr) error { return f.failure(t.write, t.off, err) })
+	}
+	t.stream.After(func() { f.ended(t.write, t.fail(nil)) })
 	switch {
 	case t.off < 0:
 		fail(errors.New("the position is negative"))
@@ -101,10 +105,8 @@ func (f *File) queueOn(t *turn) {
 	}
 	t.stream.After(func() { f.leaveLane(l) })
 	t.stream.Check(func() error {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.err != nil {
-			return f.failure(t.write, t.off, t.err)
+		if err := t.fail(nil); err != nil {
+			return f.failure(t.write, t.off, err)
 		}
 		return nil
 	})
@@ -121,6 +123,16 @@ func (f *File) queueOn(t *turn) {
 	if err != nil {
 		fail(err)
 	}
+}
+
+// fail remembers an error, if it is the first, and returns the one that is.
+func (t *turn) fail(err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		t.err = err
+	}
+	return t.err
 }
 
 // enterLane begins a turn; leaveLane ends it.
@@ -272,11 +284,11 @@ func (t *turn) moved(transfer *cufile.Transfer, part gpu.Span, off int64) error 
 	if err == nil && n < part.Bytes() {
 		err = fmt.Errorf("cuFile moved %d bytes of %d", n, part.Bytes())
 		if size, e := f.Size(); e == nil && !t.write && off+n >= size {
-			err = fmt.Errorf("the file ends, %d bytes are missing: %w", part.Bytes()-n, io.ErrUnexpectedEOF)
+			err = t.fail(fmt.Errorf("the file ends, %d bytes are missing: %w", part.Bytes()-n, io.ErrUnexpectedEOF))
 			return f.failure(t.write, off+n, err)
 		}
 	}
-	if err == nil {
+	if t.fail(err); err == nil {
 		return nil
 	}
 	f.noOrdered.Store(true) // the next goes by way of the host

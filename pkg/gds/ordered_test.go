@@ -98,7 +98,7 @@ func TestOrdered(t *testing.T) {
 				t.Error("the file has other bytes: ", len(got), err)
 			}
 			st := p.Stats()
-			if st.ReadStraight+st.ReadBounced != 2*n || st.WrittenStraight+st.WrittenBounced != 2*n || st.Fallbacks != 0 {
+			if st.ReadStraight+st.ReadBounced != 2*n || st.WrittenStraight+st.WrittenBounced != 2*n || st.Fallbacks != 0 || st.Reads != 2 || st.Writes != 2 || st.Failed != 0 {
 				t.Errorf("%+v", st)
 			}
 			if doubled(d) && (name == "straight") != (st.ReadStraight == 2*n && st.WrittenStraight == 2*35*4096) {
@@ -162,6 +162,9 @@ func TestOrderedErrors(t *testing.T) {
 	f.QueueRead(ctx, s, gpu.Span{}, 0) // nothing
 	if err := s.Wait(); err != nil {
 		t.Error(err)
+	}
+	if st := f.Stats(); st.Reads != 3+8+1 || st.Writes != 1 || st.Failed != 4 { // of this file: end, negative, cancelled, read only
+		t.Errorf("%+v", st)
 	}
 }
 

@@ -46,6 +46,7 @@ type Pool struct {
 // Stats is what a pool, or of one file, has been moved, in bytes, how often it had to be
 // done again, and how long it took.
 type Stats struct {
+	Reads, Writes, Failed         int64   // calls that ended, and those of both that failed
 	ReadStraight, WrittenStraight int64   // between file and device by cuFile
 	ReadBounced, WrittenBounced   int64   // between file and device by way of the host
 	Host                          int64   // between file and host memory that callers gave
@@ -209,7 +210,13 @@ func (p *Pool) submit(r *request) {
 		p.changed.Broadcast()
 		return
 	}
+	r.finish()
+}
+
+// finish tells those who wait that the request has ended.
+func (r *request) finish() {
 	r.ended = true
+	r.file.ended(r.write, r.err)
 	close(r.done)
 }
 
@@ -306,8 +313,7 @@ func (p *Pool) drop(r *request) {
 // end tells those who wait if a request has ended.
 func (p *Pool) end(r *request) {
 	if r.next == r.n && r.running == 0 && !r.ended {
-		r.ended = true
 		r.file.requests.Done()
-		close(r.done)
+		r.finish()
 	}
 }

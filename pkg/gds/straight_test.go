@@ -86,7 +86,7 @@ func TestStraight(t *testing.T) {
 	if st.Latency.Count() == 0 {
 		t.Error("no latencies")
 	}
-	if st.Latency = (Latency{}); st != (Stats{ReadStraight: 300000, WrittenStraight: 72 * 4096, ReadBounced: 16<<10 - 1, WrittenBounced: 3996 + 1092}) {
+	if st.Latency = (Latency{}); st != (Stats{Reads: 2, Writes: 1, ReadStraight: 300000, WrittenStraight: 72 * 4096, ReadBounced: 16<<10 - 1, WrittenBounced: 3996 + 1092}) {
 		t.Errorf("%+v", st)
 	}
 	if up2-up != 300000+16<<10-1 || down2-down != 300000 {
