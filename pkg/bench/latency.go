@@ -34,17 +34,23 @@ type Histogram struct {
 }
 
 // Add counts a time.
-func (h *Histogram) Add(d time.Duration) {
+func (h *Histogram) Add(d time.Duration) { h.AddN(d, 1) }
+
+// AddN counts a time that came n times.
+func (h *Histogram) AddN(d time.Duration, n int64) {
+	if n <= 0 {
+		return
+	}
 	d = max(d, 0)
-	h.count[class(d)]++
+	h.count[class(d)] += n
 	if h.n == 0 || d < h.least {
 		h.least = d
 	}
 	h.most = max(h.most, d)
-	h.n++
+	h.n += n
 	ns := float64(d)
-	h.sum += ns
-	h.square += ns * ns
+	h.sum += ns * float64(n)
+	h.square += ns * ns * float64(n)
 }
 
 // Merge adds what another one counted.

@@ -123,6 +123,22 @@ func (m *Map) Prefetch(off, n int64) error {
 	return nil
 }
 
+// Random tells the system that the mapping is read in no order, so that nothing is read ahead.
+func (m *Map) Random() error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	switch {
+	case m.done:
+		return fmt.Errorf("advise on mapping of %s: %w", m.path, fs.ErrClosed)
+	case len(m.whole) == 0:
+		return nil
+	}
+	if err := unix.Madvise(m.whole, unix.MADV_RANDOM); err != nil {
+		return fmt.Errorf("advise on mapping of %s: %w", m.path, err)
+	}
+	return nil
+}
+
 // Close ends the mapping, once no read is under way.
 func (m *Map) Close() error {
 	m.mu.Lock()

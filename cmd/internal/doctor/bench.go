@@ -286,12 +286,19 @@ func (b *measurer) measure(ctx context.Context, m iobench.Mover, write bool, sha
 	all := b.Data.Count(b.Block)
 	for end := time.Now().Add(share); time.Now().Before(end) || len(got.samples) == 0; {
 		if _, ok := m.(iobench.Cached); ok && !write {
-			cached, err := b.Drop(m)
-			if err != nil {
-				return got, err
+			f, fresh := m.(iobench.Fresh)
+			if fresh {
+				if err := f.Rest(); err != nil {
+					return got, err
+				}
 			}
-			if got.cached == nil {
+			if cached := b.Drop(); got.cached == nil {
 				got.cached = cached
+			}
+			if fresh {
+				if err := f.Fresh(); err != nil {
+					return got, err
+				}
 			}
 		}
 		s, n, err := b.Round(ctx, m, iobench.Pass{Write: write, First: next, Count: all, Limit: share / rounds})

@@ -40,8 +40,11 @@ type Mover interface {
 // Cached movers read by way of the page cache.
 type Cached interface{ Cached() }
 
-// Fresh movers hold what they read until they are told to begin anew.
-type Fresh interface{ Fresh() error }
+// Fresh movers hold pages of what they read, which the page cache cannot forget, until they rest. They begin anew with Fresh.
+type Fresh interface {
+	Fresh() error
+	Rest() error
+}
 
 // Sample is one round of a measurement.
 type Sample struct {
@@ -52,41 +55,68 @@ type Sample struct {
 // Rate is bytes per second.
 func (s Sample) Rate() float64 { return float64(s.Bytes) / max(s.Took.Seconds(), 1e-9) }
 
-// Pass says what a round moves: parts from First on, at most Count and at least one for each thread.
+// Pass says what a round moves: parts from First on, at most Count and at least one for each thread; each thread takes
+// the next that is left.
 type Pass struct {
 	Write        bool
 	First, Count int64
 	Limit        time.Duration       // after which no more are begun; 0: none
 	Order        func(i int64) int64 // which part the i-th is, of i from First on; nil: i, again from 0 after the last
+	Sections     []Section           // of each thread: instead of First and Count, each moves along a part of the data that is its own
 	Times        []*bench.Histogram  // of each thread; nil: they are not kept
+}
+
+// Section is what one thread moves: of an equal share of the parts those from First on, again from its begin after its end.
+type Section struct {
+	First, Count int64
+	Done         int64 // set by a round: how many it moved
 }
 
 // Round moves parts, and says how many. What is written is on its device when it ends.
 func (b *Bench) Round(ctx context.Context, m Mover, pass Pass) (Sample, int64, error) {
-	var next, bytes atomic.Int64
+	var left, bytes, moved atomic.Int64
 	all := b.Data.Count(b.Block)
 	order := pass.Order
 	if order == nil {
 		order = func(i int64) int64 { return i % all }
 	}
+	next := func(_ int, _ int64) (int64, bool) {
+		i := left.Add(1) - 1
+		return pass.First + i, i < pass.Count
+	}
+	if pass.Sections != nil {
+		share := max(all/int64(b.Threads), 1)
+		next = func(thread int, k int64) (int64, bool) {
+			s := pass.Sections[thread]
+			return int64(thread)*share + (s.First+k)%share, k < s.Count
+		}
+	}
 	began := time.Now()
 	g, ctx := errgroup.WithContext(ctx)
 	for thread := range b.Threads {
 		g.Go(func() error {
+			n := int64(0)
+			defer func() {
+				moved.Add(n)
+				if pass.Sections != nil {
+					pass.Sections[thread].Done = n
+				}
+			}()
 			for {
-				i := next.Add(1) - 1
-				if i >= pass.Count {
+				i, more := next(thread, n)
+				if !more {
 					return nil
 				}
-				p := b.Data.At(order(pass.First+i), b.Block)
+				p := b.Data.At(order(i), b.Block)
 				if pass.Write {
-					stamp(b.buffers[thread][:p.N], uint64(pass.First+i))
+					stamp(b.buffers[thread][:p.N], uint64(i))
 				}
 				from := time.Now()
 				if err := m.Move(ctx, thread, p); err != nil {
 					return err
 				}
 				to := time.Now()
+				n++
 				if pass.Times != nil {
 					pass.Times[thread].Add(to.Sub(from))
 				}
@@ -104,7 +134,7 @@ func (b *Bench) Round(ctx context.Context, m Mover, pass Pass) (Sample, int64, e
 	if err == nil && pass.Write {
 		err = Sync(b.Data.Files[0].Path)
 	}
-	return Sample{bytes.Load(), time.Since(began)}, min(next.Load(), pass.Count), err
+	return Sample{bytes.Load(), time.Since(began)}, moved.Load(), err
 }
 
 // stamp makes the content of a buffer another one, in each page: some storage keeps what is
@@ -124,23 +154,17 @@ func Sync(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Drop lets the page cache forget the files, and a mover too, and says what per cent of the first
-// the cache then holds, as far as that is known.
-func (b *Bench) Drop(m Mover) (percent *int64, err error) {
-	if f, ok := m.(Fresh); ok {
-		if err := f.Fresh(); err != nil {
-			return nil, err
-		}
-	}
+// Drop lets the page cache forget the files, and says what per cent of the first it then holds, as far as that is known.
+func (b *Bench) Drop() (percent *int64) {
 	for _, f := range b.Data.Files {
 		DropCached(f.Path)
 	}
 	share, known := CachedShare(b.Data.Files[0].Path, b.Data.Files[0].Bytes)
 	if !known {
-		return nil, nil
+		return nil
 	}
 	n := int64(share*100 + 0.5)
-	return &n, nil
+	return &n
 }
 
 // Allocate gives each thread a buffer with content that cannot be compressed.

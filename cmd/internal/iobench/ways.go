@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"strata/pkg/gds"
+	"strata/pkg/gds/settings"
 )
 
 // Way is one way to move data.
@@ -122,9 +123,15 @@ func openMapped(b *Bench, write bool) (Mover, error) {
 	return m, m.Fresh()
 }
 
-// Fresh maps the files again: the page cache does not forget pages of a mapping.
+// Rest ends the mappings.
+func (m *mapped) Rest() error {
+	_, err := m.Close()
+	return err
+}
+
+// Fresh maps the files again.
 func (m *mapped) Fresh() error {
-	if _, err := m.Close(); err != nil {
+	if err := m.Rest(); err != nil {
 		return err
 	}
 	for _, f := range m.bench.Data.Files {
@@ -134,6 +141,9 @@ func (m *mapped) Fresh() error {
 			return err
 		}
 		m.maps = append(m.maps, o)
+		if m.bench.Random {
+			_ = o.Random() // advice
+		}
 	}
 	return nil
 }
@@ -153,4 +163,63 @@ func (m *mapped) Close() (string, error) {
 	}
 	m.maps = nil
 	return "", err
+}
+
+// Pool is the file layer's pool of threads, which one caller asks for much at a time: Settings.Threads take tasks of
+// Settings.TaskSize each of what is read or written.
+var Pool = Way{"pool", true, false, openPool}
+
+type pooled struct {
+	bench *Bench
+	pool  *gds.Pool
+	files []*gds.File
+	write bool
+}
+
+func (*pooled) Cached() {}
+
+func openPool(b *Bench, write bool) (m Mover, err error) {
+	s := b.Settings
+	s.Compat = settings.On
+	p := &pooled{bench: b, write: write}
+	if p.pool, err = gds.NewPool(nil, s, nil); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_, _ = p.Close()
+		}
+	}()
+	flags := os.O_RDONLY
+	if write {
+		flags = os.O_RDWR
+	}
+	for _, file := range b.Data.Files {
+		f, err := p.pool.Open(file.Path, flags, 0)
+		if err != nil {
+			return nil, err
+		}
+		p.files = append(p.files, f)
+	}
+	return p, nil
+}
+
+func (p *pooled) Move(ctx context.Context, thread int, part Part) error {
+	b := p.bench.buffers[thread][:part.N]
+	if p.write {
+		return p.files[part.File].WriteAt(ctx, b, part.Off)
+	}
+	err := p.files[part.File].ReadAt(ctx, b, part.Off)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errShorter(p.bench.Data.Files[part.File].Path)
+	}
+	return err
+}
+
+func (p *pooled) Close() (string, error) {
+	var err error
+	for _, f := range p.files {
+		err = errors.Join(err, f.Close())
+	}
+	return "", errors.Join(err, p.pool.Close())
 }

@@ -1,0 +1,201 @@
+// Package benchio is the command bench-io: how fast files are read and written, by
+// every way that the stages have, with block sizes, threads and the page cache warm
+// or cold; and the same by fio, where that is installed.
+package benchio
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"strata/cmd/internal/iobench"
+	"strata/pkg/bench"
+	"strata/pkg/cli"
+	"strata/pkg/cli/record"
+	"strata/pkg/cli/units"
+	"strata/pkg/gds/settings"
+	"strata/pkg/gpu"
+)
+
+// Command is bench-io.
+func Command() *cli.Command {
+	return &cli.Command{
+		Name:  "bench-io",
+		Usage: "how fast files are read and written, by every way, beside fio",
+		Description: "Measures a file by reading it, and a folder by writing a file of its own into it, which is then read, also in random\n" +
+			"order, and removed at the end, whatever that end is. Where a folder cannot be written to, and in Zarr arrays, the largest\n" +
+			"files in it are read. Nothing that is there is changed.\n\n" +
+			"The ways: host (through the page cache), direct (past it), mmap, pool (the file layer's threads, which one caller asks for\n" +
+			"64 MiB at a time in tasks of a block), bounce (to and from a GPU by way of the host), gds (straight between file and GPU).\n" +
+			"With all others each thread moves blocks of its own. What is written is on its device when a repeat ends.\n\n" +
+			"Cold: the page cache is told to forget the file before each repeat, and what stayed in it is told. Warm: it was read before.\n" +
+			"Results are medians of repeats, with the slowest and the fastest, reads or writes per second and how long single ones took.\n" +
+			"With fio its psync and mmap engines do the same beside ours, and the ratio of ours to theirs is told.",
+		Args: []cli.Arg{{Name: "PATH", Usage: "a file or folder"}},
+		Flags: []cli.Flag{
+			{Name: "ops", Kind: cli.Strings, Value: "LIST", Note: "write,read,randread in a folder, read,randread of a file", Usage: "write, randwrite, read, randread"},
+			{Name: "ways", Kind: cli.Strings, Value: "LIST", Note: "all", Usage: "host, direct, mmap, pool, bounce, gds"},
+			{Name: "cache", Kind: cli.Strings, Value: "LIST", Default: "cold,warm", Usage: "cold, warm"},
+			{Name: "block_size", Aliases: []string{"bs"}, Kind: cli.Strings, Value: "SIZES", Note: "1MiB; 4KiB in random order", Usage: "what is read or written at a time"},
+			{Name: "threads", Short: "j", Kind: cli.Ints, Value: "LIST", Note: "1 and the CPUs of the cgroup", Check: cli.Between(1, settings.MostThreads), Usage: "that read or write at the same time"},
+			{Name: "size", Kind: cli.Size, Note: "1 GiB, at most a quarter of what is free", Check: cli.AtLeast(iobench.Least), Usage: "of the file that is made"},
+			{Name: "seconds", Kind: cli.Float, Default: "1", Check: cli.Between(0.01, 3600), Usage: "time for each measurement, all repeats together"},
+			{Name: "reps", Kind: cli.Int, Default: "3", Check: cli.Between(1, 100), Usage: "repeats of each"},
+			{Name: "write", Kind: cli.Bool, Default: "true", Usage: "make a file in a folder; without, those that are there are read"},
+			{Name: "fio", Kind: cli.Bool, Note: "if it is installed", Usage: "measure the same by fio"},
+			{Name: "use_gpu", Kind: cli.Bool, Default: "true", Usage: "measure the ways to and from a GPU, if there is one"},
+			{Name: "gpu", Value: "ID", Note: "the first", Usage: "its index or UUID"},
+			{Name: "json", Kind: cli.Bool, Usage: "write JSON, with the facts of the machine"},
+			{Name: "html", Value: "FILE", Usage: "also write a page with plots"},
+			{Name: "svg", Value: "FILE", Usage: "also write a plot"},
+		},
+		Shared: cli.Outputs,
+		Examples: []cli.Example{
+			{Command: "bench-io /data --html storage.html", Usage: "a folder that can be written to, with a page"},
+			{Command: "bench-io volume.ome.zarr --block_size 64KiB,1MiB,4MiB -j 1,4,16", Usage: "the files of an array, many settings"},
+			{Command: "srun --gres=gpu:1 bench-io /scratch --ways host,bounce,gds --json > scratch.json", Usage: "what a job on a GPU node would get"},
+		},
+		Run: run,
+	}
+}
+
+func run(ctx context.Context, r *cli.Run) error {
+	path, err := r.Input(r.Arg("PATH"))
+	if err != nil {
+		return err
+	}
+	s, err := settings.Environment()
+	if err != nil {
+		return cli.Usage("%w", err)
+	}
+	html, err := r.OptionalFile("html")
+	if err != nil {
+		return err
+	}
+	svg, err := r.OptionalFile("svg")
+	if err != nil {
+		return err
+	}
+	other, err := findFIO(ctx, r)
+	if err != nil {
+		return err
+	}
+	folder := iobench.IsFolder(path)
+	if r.IsSet("write") && r.Bool("write") && !folder {
+		return cli.Usage("flag --write needs a folder: a file that is there, such as %s, is only read", path)
+	}
+	if _, err := choose(r, folder); err != nil {
+		return err // before a file is made
+	}
+	data, err := iobench.Target(ctx, path, iobench.Options{Write: folder && r.Bool("write"), Asked: r.IsSet("write"), Size: r.Size("size")})
+	if err != nil {
+		return err
+	}
+	defer data.Remove()
+	defer context.AfterFunc(ctx, data.Remove)() // at once, however long the system takes with what is under way
+	if data.Why != "" {
+		r.Warn("no file is made: %s", data.Why)
+	}
+	want, err := choose(r, data.Made)
+	if err != nil {
+		return err
+	}
+	if err := want.check(path, data); err != nil {
+		return err
+	}
+	doc := bench.New("bench-io", cli.Version(), os.Args)
+	doc.System = bench.ReadSystem(ctx, path)
+	x := &runner{Run: r, data: data, settings: s, want: want, doc: doc, fio: other, seconds: time.Duration(r.Float("seconds") * float64(time.Second)), reps: r.Int("reps"), refused: map[string]bool{}}
+	if err := x.takeGPU(); err != nil {
+		return err
+	}
+	err = errors.Join(x.all(ctx, path), x.giveGPU())
+	if err != nil {
+		return err
+	}
+	r.Read(record.Dataset{Path: path, Bytes: data.Bytes()})
+	if html != nil {
+		if err := html.Write(doc.HTML); err != nil {
+			return err
+		}
+	}
+	if svg != nil {
+		if err := svg.Write(x.plot); err != nil {
+			return err
+		}
+	}
+	if r.Bool("json") {
+		return doc.WriteJSON(r.Stdout)
+	}
+	return x.print(path)
+}
+
+// takeGPU opens the device that is measured, if there is one and a way needs it.
+func (x *runner) takeGPU() error {
+	block, threads := int64(0), 0
+	for _, w := range x.want.ways {
+		if w.Device {
+			for _, n := range append(x.want.blocks, x.want.small...) {
+				block = max(block, n)
+			}
+			for _, n := range x.want.threads {
+				threads = max(threads, n)
+			}
+		}
+	}
+	if block == 0 {
+		return nil
+	}
+	err := error(&gpu.Unavailable{Reason: "--no-use_gpu is given"})
+	var info gpu.Info
+	if x.Bool("use_gpu") {
+		if info, err = iobench.ChooseDevice(x.String("gpu"), ""); err == nil {
+			x.device, err = iobench.OpenDevice(info, block, threads)
+		}
+	}
+	if err != nil {
+		x.noDevice = gpu.Reason(err)
+		if x.IsSet("gpu") {
+			return cli.GPUFailure(err)
+		}
+		return nil
+	}
+	x.doc.System.GPU = bench.GPUOf(info)
+	return nil
+}
+
+func (x *runner) giveGPU() error {
+	if x.device == nil {
+		return nil
+	}
+	return x.device.Close()
+}
+
+// print writes the table with what was measured above it.
+func (x *runner) print(path string) error {
+	what := units.FormatSize(x.data.Bytes()) + " were read"
+	switch {
+	case x.data.Made:
+		what = "a file of " + units.FormatSize(x.data.Bytes())
+	case len(x.data.Files) > 1:
+		what = "the largest files, of together " + what
+	}
+	kind := ""
+	if p := x.doc.System.Places; len(p) > 0 && p[0].Type != "" {
+		kind = ", on " + p[0].Type
+	}
+	var b strings.Builder
+	b.WriteString(bench.Plain(path + ": " + what + kind))
+	b.WriteByte('\n')
+	if x.device == nil && x.noDevice != "" {
+		b.WriteString(bench.Plain("no GPU: " + x.noDevice))
+		b.WriteByte('\n')
+	}
+	b.WriteByte('\n')
+	if _, err := x.Stdout.Write([]byte(b.String())); err != nil {
+		return err
+	}
+	return x.doc.Table(x.Stdout)
+}
