@@ -167,7 +167,7 @@ func TestMap(t *testing.T) {
 		if n == 0 {
 			n = 100_000 - c[0]
 		}
-		if err := m.Prefetch(0, 0); err != nil {
+		if err := errors.Join(m.Prefetch(0, 0), m.Random()); err != nil {
 			t.Error(c, err)
 		}
 		got := make([]byte, n+10)
@@ -185,8 +185,10 @@ func TestMap(t *testing.T) {
 		if _, err := m.ReadAt(ctx, got, 0); !errors.Is(err, fs.ErrClosed) {
 			t.Errorf("closed: %v", err)
 		}
-		if err := errors.Join(m.Close(), m.Prefetch(0, 0)); !errors.Is(err, fs.ErrClosed) {
-			t.Errorf("closed: %v", err)
+		for _, err := range []error{m.Close(), m.Prefetch(0, 0), m.Random()} {
+			if !errors.Is(err, fs.ErrClosed) {
+				t.Errorf("closed: %v", err)
+			}
 		}
 	}
 	for _, c := range [][2]int64{{-1, 5}, {0, 100_001}, {100_001, 0}, {1 << 62, 1 << 62}} {

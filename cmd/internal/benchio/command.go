@@ -6,6 +6,7 @@ package benchio
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"strata/cmd/internal/iobench"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
+	"strata/pkg/cli/atomic"
 	"strata/pkg/cli/record"
 	"strata/pkg/cli/units"
 	"strata/pkg/gds/settings"
@@ -47,34 +49,32 @@ func Command() *cli.Command {
 			{Name: "fio", Kind: cli.Bool, Note: "if it is installed", Usage: "measure the same by fio"},
 			{Name: "use_gpu", Kind: cli.Bool, Default: "true", Usage: "measure the ways to and from a GPU, if there is one"},
 			{Name: "gpu", Value: "ID", Note: "the first", Usage: "its index or UUID"},
-			{Name: "json", Kind: cli.Bool, Usage: "write JSON, with the facts of the machine"},
-			{Name: "html", Value: "FILE", Usage: "also write a page with plots"},
-			{Name: "svg", Value: "FILE", Usage: "also write a plot"},
+			{Name: "json", Value: "FILE", Usage: "write the results as JSON, for bench-zarr compare and html; - is standard output, instead of the table"},
+			{Name: "html", Value: "FILE", Usage: "write a page with plots"},
+			{Name: "svg", Value: "FILE", Usage: "write a plot"},
 		},
 		Shared: cli.Outputs,
 		Examples: []cli.Example{
 			{Command: "bench-io /data --html storage.html", Usage: "a folder that can be written to, with a page"},
 			{Command: "bench-io volume.ome.zarr --block_size 64KiB,1MiB,4MiB -j 1,4,16", Usage: "the files of an array, many settings"},
-			{Command: "srun --gres=gpu:1 bench-io /scratch --ways host,bounce,gds --json > scratch.json", Usage: "what a job on a GPU node would get"},
+			{Command: "srun --gres=gpu:1 bench-io /scratch --ways host,bounce,gds --json scratch.json", Usage: "what a job on a GPU node would get"},
 		},
 		Run: run,
 	}
 }
 
 func run(ctx context.Context, r *cli.Run) error {
-	path, err := r.Input(r.Arg("PATH"))
-	if err != nil {
-		return err
+	path := r.Arg("PATH")
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		if _, err := r.Input(path); err != nil { // no output may take its place; a folder may hold them
+			return err
+		}
 	}
 	s, err := settings.Environment()
 	if err != nil {
 		return cli.Usage("%w", err)
 	}
-	html, err := r.OptionalFile("html")
-	if err != nil {
-		return err
-	}
-	svg, err := r.OptionalFile("svg")
+	outs, err := outputs(r)
 	if err != nil {
 		return err
 	}
@@ -116,20 +116,34 @@ func run(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	r.Read(record.Dataset{Path: path, Bytes: data.Bytes()})
-	if html != nil {
-		if err := html.Write(doc.HTML); err != nil {
+	for i, write := range []func(w io.Writer) error{doc.WriteJSON, doc.HTML, x.plot} {
+		if err := outs[i].Write(write); err != nil {
 			return err
 		}
 	}
-	if svg != nil {
-		if err := svg.Write(x.plot); err != nil {
-			return err
-		}
-	}
-	if r.Bool("json") {
+	if r.String("json") == stdout {
 		return doc.WriteJSON(r.Stdout)
 	}
 	return x.print(path)
+}
+
+const stdout = "-" // as a file's name
+
+// outputs are the files of --json, --html and --svg; nil for those that are not asked for.
+func outputs(r *cli.Run) ([]*atomic.Output, error) {
+	var list []*atomic.Output
+	for _, name := range []string{"json", "html", "svg"} {
+		if name == "json" && r.String(name) == stdout {
+			list = append(list, nil)
+			continue
+		}
+		o, err := r.OptionalFile(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, o)
+	}
+	return list, nil
 }
 
 // takeGPU opens the device that is measured, if there is one and a way needs it.

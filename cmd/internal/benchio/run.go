@@ -206,6 +206,7 @@ func (m *measurement) all(ctx context.Context) error {
 		if err := m.ready(false); err != nil {
 			return err
 		}
+		m.Log.Debug().Msgf("fio, as %s", m.kase)
 		m.fio.repeat(ctx, (m.result.Bytes+m.block-1)/m.block)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -273,9 +274,12 @@ func (m *measurement) repeat(ctx context.Context) error {
 
 // end gives everything back and adds up what the repeats measured.
 func (m *measurement) end() error {
+	r := m.result
+	if t, ok := m.mover.(iobench.Taker); ok {
+		r.Backend = t.Took()
+	}
 	remark, err := m.mover.Close()
 	m.bench.Free()
-	r := m.result
 	r.CPU = bench.Median(m.cpu)
 	if m.way.Name != iobench.Pool.Name { // whose calls are many blocks
 		var all bench.Histogram
@@ -286,9 +290,6 @@ func (m *measurement) end() error {
 	}
 	if m.way.Device {
 		r.Device = r.Bytes
-	}
-	if strings.HasPrefix(remark, "100%") {
-		r.Backend = "bounce"
 	}
 	notes := []string{r.Note, remark}
 	if m.held > 0 {

@@ -144,6 +144,19 @@ func (d *onDevice) Move(ctx context.Context, thread int, p Part) error {
 	return d.files[p.File].Read(ctx, span, p.Off)
 }
 
+// Took is "gds", "bounce" or both.
+func (d *onDevice) Took() string {
+	s := d.pool.Stats()
+	straight, bounced := s.ReadStraight+s.WrittenStraight, s.ReadBounced+s.WrittenBounced
+	switch {
+	case bounced == 0 && straight > 0:
+		return "gds"
+	case straight > 0:
+		return "gds, bounce"
+	}
+	return "bounce"
+}
+
 func (d *onDevice) Close() (remark string, err error) {
 	for _, f := range d.files {
 		err = errors.Join(err, f.Close())

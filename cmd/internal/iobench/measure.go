@@ -37,6 +37,9 @@ type Mover interface {
 	Close() (remark string, err error)
 }
 
+// Taker is a mover that may take another way than its own.
+type Taker interface{ Took() string }
+
 // Cached movers read by way of the page cache.
 type Cached interface{ Cached() }
 

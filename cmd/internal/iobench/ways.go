@@ -216,10 +216,26 @@ func (p *pooled) Move(ctx context.Context, thread int, part Part) error {
 	return err
 }
 
-func (p *pooled) Close() (string, error) {
-	var err error
+// Took is "host", "direct" or, where some went past the page cache, both.
+func (p *pooled) Took() string {
+	switch s := p.pool.Stats(); {
+	case s.Direct == 0:
+		return "host"
+	case s.Direct >= s.Host:
+		return "direct"
+	}
+	return "host, direct"
+}
+
+func (p *pooled) Close() (remark string, err error) {
 	for _, f := range p.files {
+		settings := p.bench.Settings
+		if wanted := p.write && settings.DirectWrite || !p.write && settings.DirectRead; wanted && remark == "" {
+			if possible, why := f.DirectIO(); !possible {
+				remark = "not past the page cache: " + why
+			}
+		}
 		err = errors.Join(err, f.Close())
 	}
-	return "", errors.Join(err, p.pool.Close())
+	return remark, errors.Join(err, p.pool.Close())
 }
