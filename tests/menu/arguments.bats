@@ -24,6 +24,7 @@ load lib
 15 preview preview
 16 qc-report qc-report
 17 zarr-tool zarr-tool
+18 benchmark-io bench-io
 TABLE
 }
 
@@ -53,10 +54,10 @@ TABLE
 @test "help: ours, of a program, of the pipeline" {
   run "$menu" --help
   same "$status" 0
-  said '17  zarr-tool'
+  said '18  benchmark-io'
   for option in --image --data --scratch --nv --no-nv --module --runtime --dry-run --yes --plain --config; do said "$option"; done
   run "$menu" 12
-  said '17  zarr-tool'
+  said '18  benchmark-io'
   with help 5
   same "$(tail -n 2 "$RECORD" | paste -sd' ')" 'stack --help'
   run "$menu" pipeline --help
@@ -70,7 +71,7 @@ TABLE
 
 @test "an unknown choice, an unknown option: the nearest is named" {
   with stich in out
-  fails_with 2 "unknown choice 'stich' (nearest: stitch): want a number from 1 to 17 or a name"
+  fails_with 2 "unknown choice 'stich' (nearest: stitch): want a number from 1 to 18 or a name"
   with 18
   fails_with 2 "unknown choice '18'"
   unsaid nearest

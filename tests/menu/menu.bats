@@ -9,7 +9,7 @@ choose() { local i; see pipeline; for ((i = 1; i < $1; i++)); do keys Down; done
   see "│ image: $T/strata.sif"
   see "│ data:  $T/data"
   for line in '1  pipeline' '2  aip' '3  resample' '4  focal' '5  stack' '6  benchmark-czi' '7  profile-czi' '8  benchmark-zarr' \
-    '9  benchmark-tiff' '10 doctor' '11 shell' '12 help' '13 stitch' '14 crop' '15 preview' '16 qc-report' '17 zarr-tool' 'q  quit'; do
+    '9  benchmark-tiff' '10 doctor' '11 shell' '12 help' '13 stitch' '14 crop' '15 preview' '16 qc-report' '17 zarr-tool' '18 benchmark-io' 'q  quit'; do
     see "│  $line "
   done
   keys q Enter
@@ -125,7 +125,7 @@ choose() { local i; see pipeline; for ((i = 1; i < $1; i++)); do keys Down; done
   screen --image "$T/strata.sif" --data "$T/data"
   see "image: $T/strata.sif"
   for line in ' 1) pipeline' ' 2) aip' ' 3) resample' ' 4) focal' ' 5) stack' ' 6) benchmark-czi' ' 7) profile-czi' ' 8) benchmark-zarr' \
-    ' 9) benchmark-tiff' '10) doctor' '11) shell' '12) help' '13) stitch' '14) crop' '15) preview' '16) qc-report' '17) zarr-tool'; do
+    ' 9) benchmark-tiff' '10) doctor' '11) shell' '12) help' '13) stitch' '14) crop' '15) preview' '16) qc-report' '17) zarr-tool' '18) benchmark-io'; do
     see "$line "
   done
   text 5
