@@ -81,7 +81,7 @@ workflow {
         def transform = Channel.value(Inputs.optional(params.stitch_transform))
         if (params.stitch_transform == null && params.stitch_estimate) {
             def chosen = Inputs.spread(inputs.images*.get(0), params.stitch_estimate_mosaics)
-            ESTIMATE(images.filter { it[0] in chosen }.toList().filter { it }.map { byName(it).tail() }, parameters.flag('stitch_overlap', params))
+            ESTIMATE(images.filter { it[0] in chosen }.toList().filter { it }.map { byName(it).tail() }.map { files, marks -> [files.flatten(), marks] }, parameters.flag('stitch_overlap', params))
             transform = ESTIMATE.out.transform
             reports = reports.mix(ESTIMATE.out.report)
             versions = versions.mix(ESTIMATE.out.versions)

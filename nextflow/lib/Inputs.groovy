@@ -13,10 +13,16 @@ import java.security.MessageDigest
  */
 class Inputs {
 
-    /** [name without .ome.zarr, path, fingerprint] of the images of a folder, by name. */
+    /**
+     * [name without .ome.zarr, path, fingerprint] of the images of a folder, by name. An image
+     * at an address has [] for a path, and the address for a fingerprint: see where.
+     */
     final List<List> images
     /** The shifts between slices, or null when the chain needs none. */
     final Path shifts
+
+    /** A larger file is no list of addresses, bytes. */
+    private static final long MOST_TEXT = 1 << 20
 
     private final Map params
     private final String parameter
@@ -24,12 +30,15 @@ class Inputs {
     Inputs(Map given) {
         params = given
         parameter = Chain.direct() ? 'slices' : 'input'
-        final Path folder = path(params[parameter])
+        final List<String> addresses = Chain.direct() ? [] : addressesIn(params.input.toString())
+        final Path folder = addresses ? null : path(params[parameter])
         final String pattern = Chain.direct() ? 'slice_z*.ome.zarr' : params.input_pattern
-        images = find(folder, pattern)
+        images = addresses ? far(addresses) : find(folder, pattern)
         if (Chain.has('stitch'))
-            images.each { clash(it[0] as String, it[1] as Path) }
+            images.each { clash(it[0] as String, place(it)) }
         if (Chain.has('stack')) {
+            if (addresses && !Chain.last())
+                throw new IllegalArgumentException("parameter input: images at addresses do not go straight to the stack: leave resample, focal, stitch or crop in the chain, or give slices of this machine")
             numbered()
             shifts = findShifts(folder)
         } else {
@@ -64,6 +73,56 @@ class Inputs {
         return found instanceof Path && Files.isDirectory(found as Path) ? fingerprint(found as Path) : ''
     }
 
+    /** What a program is given for an image: the file that a process has, or an address. */
+    static String where(Object file, Object fingerprint) { (file ?: fingerprint).toString() }
+
+    /** Whether text is the address of an image. */
+    static boolean isAddress(String text) { text ==~ /(?i)(s3|https?):\/\/.+/ }
+
+    /** The addresses that the parameter input means: itself, or the lines of a text file; none for a folder. */
+    private static List<String> addressesIn(String input) {
+        if (isAddress(input))
+            return [input]
+        final file = new File(input)
+        if (!file.isFile())
+            return []
+        final List<String> lines = file.length() > MOST_TEXT ? [] : file.readLines('UTF-8')*.trim().findAll { it && !it.startsWith('#') }
+        final wrong = lines.find { !isAddress(it) }
+        if (wrong != null || !lines)
+            throw new IllegalArgumentException("parameter input: ${input} is a file, should be a folder of mosaic grids, an OME-Zarr, or a text with an address (s3://… or https://…) on each line" + (wrong == null ? '' : ", not '${wrong.take(40)}'"))
+        return lines
+    }
+
+    private List<List> far(List<String> addresses) {
+        final List<List> found = addresses.collect { address ->
+            final String bare = address.replaceFirst(/[?#].*/, '').replaceFirst(/\/+$/, '')
+            if (!(bare ==~ /.*\.zarr(\.zip)?|.*\.ozx/))
+                throw new IllegalArgumentException("parameter input: ${bare} is no .zarr: a server's folder is not looked through: give the address of one image, or a text file with the address of each on a line")
+            // What a shell or Nextflow would take for more than an address.
+            if (!(address ==~ /[\p{L}\p{N}._~:\/?#@&*+,;=%()-]+/))
+                throw new IllegalArgumentException("parameter input: ${bare}: write what is no letter, digit or one of . _ ~ : / ? # @ & * + , ; = % ( ) - as %XX")
+            return [bare.tokenize('/').last(), [], address]
+        }
+        return byName(found)
+    }
+
+    /** Images by their names, which have to differ. */
+    private List<List> byName(List<List> found) {
+        final Map<String, List> names = new TreeMap<>()
+        for (List image : found) {
+            final name = (image[0] as String).replaceFirst(/(\.ome)?\.zarr(\.zip)?$|\.ozx$/, '')
+            // The name becomes part of a command line and of a glob.
+            if (!(name ==~ /[\p{L}\p{N}._+=@,-]+/))
+                throw new IllegalArgumentException("parameter ${parameter}: the name of ${place(image)} may hold letters, digits and . _ + = @ , - only")
+            if (names.put(name, image))
+                throw new IllegalArgumentException("parameter ${parameter}: two images are called ${name}: ${place(image)} is one")
+        }
+        return names.collect { name, image -> [name, image[1], image[2]] }
+    }
+
+    /** Where an image lies, for messages. */
+    private static String place(List image) { image[1] instanceof Path ? image[1].toString() : image[2].toString().replaceFirst(/\?.*/, '') }
+
     private static Path path(Object value) {
         final path = Path.of(value.toString()).toAbsolutePath().normalize()
         // Nextflow escapes spaces and quotes in the commands that it makes, but not this.
@@ -77,16 +136,7 @@ class Inputs {
             throw new IllegalArgumentException("parameter ${parameter}: ${input} is a file, should be a folder of " +
                 (Chain.direct() ? 'slices' : 'mosaic grids or an OME-Zarr'))
         final List<Path> found = !Chain.direct() && isZarr(input) ? [input] : matching(input, pattern)
-        final Map<String, Path> names = new TreeMap<>()
-        for (Path path : found) {
-            final name = path.fileName.toString().replaceFirst(/(\.ome)?\.zarr$/, '')
-            // The name becomes part of a command line and of a glob.
-            if (!(name ==~ /[\p{L}\p{N}._+=@,-]+/))
-                throw new IllegalArgumentException("parameter ${parameter}: the name of ${path} may hold letters, digits and . _ + = @ , - only")
-            if (names.put(name, path))
-                throw new IllegalArgumentException("parameter ${parameter}: two images are called ${name}: ${names[name]} is one")
-        }
-        return names.collect { name, path -> [name, path, fingerprint(path)] }
+        return byName(found.collect { path -> [path.fileName.toString(), path, ''] }).collect { name, path, none -> [name, path, fingerprint(path as Path)] }
     }
 
     private List<Path> matching(Path folder, String pattern) {
@@ -102,21 +152,22 @@ class Inputs {
     }
 
     /** Results would take each other's place. */
-    private static void clash(String name, Path path) {
+    private static void clash(String name, String place) {
         if (name == 'volume' || name ==~ /slice_z\d+/)
-            throw new IllegalArgumentException("parameter input: ${path}: ${name} is what a result is called; " +
+            throw new IllegalArgumentException("parameter input: ${place}: ${name} is what a result is called; " +
                 'a slice that is stitched goes into a folder for --slices, or --skip stitch')
     }
 
     private void numbered() {
-        final Map<Integer, Path> seen = [:]
+        final Map<Integer, String> seen = [:]
         for (List image : images) {
             final number = number(image[0] as String)
             if (number == null)
-                throw new IllegalArgumentException("parameter ${parameter}: ${image[1]} has no slice number (_z<NN>) in its name, which the order of the stack needs; --skip stack does without")
-            final other = seen.put(number, image[1] as Path)
+                throw new IllegalArgumentException("parameter ${parameter}: ${place(image)} has no slice number (_z<NN>) in its name, which the order of the stack needs; --skip stack does without")
+            final file = place(image).tokenize('/').last()
+            final other = seen.put(number, file)
             if (other)
-                throw new IllegalArgumentException("parameter ${parameter}: ${other.fileName} and ${(image[1] as Path).fileName} are both slice ${number}")
+                throw new IllegalArgumentException("parameter ${parameter}: ${other} and ${file} are both slice ${number}")
         }
     }
 
@@ -127,12 +178,12 @@ class Inputs {
                 throw new IllegalArgumentException("parameter shifts: ${given} is a folder, should be a CSV file")
             return given
         }
-        final Path beside = (isZarr(folder) ? folder.parent : folder).resolve('shifts_xy.csv')
-        if (Files.isRegularFile(beside))
+        final Path beside = folder == null ? null : (isZarr(folder) ? folder.parent : folder).resolve('shifts_xy.csv')
+        if (beside != null && Files.isRegularFile(beside))
             return beside
         if (params.stack_no_xy_shift)
             return null
-        throw new IllegalArgumentException("parameter shifts: is not given and there is no ${beside}; --stack_no_xy_shift does without shifts, --skip stack without a volume")
+        throw new IllegalArgumentException("parameter shifts: is not given${beside == null ? ', which images at addresses need' : " and there is no ${beside}"}; --stack_no_xy_shift does without shifts, --skip stack without a volume")
     }
 
     private static boolean isZarr(Path folder) {

@@ -145,7 +145,7 @@ class Parameters {
             return "is '${value}', should look like '${(entry.examples as List)[0]}'"
         if (entry.type == 'string' && !entry.list && value.toString().trim().isEmpty())
             return 'is empty'
-        if (entry.exists && !new File(value.toString()).exists())
+        if (entry.exists && !(entry.address && Inputs.isAddress(value.toString())) && !new File(value.toString()).exists())
             return "no such file or folder: ${new File(value.toString()).absolutePath}"
         return null
     }

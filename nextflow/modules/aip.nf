@@ -21,7 +21,7 @@ process AIP {
     script:
     """
     mkdir -p '${folder}' reports
-    aip '${image}' '${folder}/${name}.ome.zarr' --png '${folder}/${name}.png' \\
+    aip '${Inputs.where(image, fingerprint)}' '${folder}/${name}.ome.zarr' --png '${folder}/${name}.png' \\
         --report 'reports/${name}.aip.json' \\
         ${flags} ${task.ext.args ?: ''} ${Attempts.flags(task)}
     printf '%s:\\n  aip: "%s"\\n' '${task.process}' "\$(aip --version | sed 's/^aip //')" > versions.yml

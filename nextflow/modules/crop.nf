@@ -20,7 +20,7 @@ process CROP {
     script:
     """
     mkdir -p cropped reports
-    crop '${slice}' 'cropped/${name}.ome.zarr' \\
+    crop '${Inputs.where(slice, fingerprint)}' 'cropped/${name}.ome.zarr' \\
         --report 'reports/${name}.crop.json' \\
         ${flags} ${task.ext.args ?: ''} ${Attempts.flags(task)}
     printf '%s:\\n  crop: "%s"\\n' '${task.process}' "\$(crop --version | sed 's/^crop //')" > versions.yml

@@ -17,7 +17,7 @@ process ESTIMATE {
     path 'versions.yml', emit: versions
 
     script:
-    def all = [mosaics].flatten().collect { "'${it}'" }.join(' ')
+    def all = ([mosaics].flatten() ?: [fingerprints].flatten()).collect { "'${it}'" }.join(' ')
     """
     mkdir -p stitch reports
     stitch ${all} --estimate_only stitch/transform.json \\

@@ -22,7 +22,7 @@ process FOCAL {
     script:
     """
     mkdir -p corrected focal reports
-    focal '${mosaic}' 'corrected/${name}.ome.zarr' --save_map 'focal/${name}' \\
+    focal '${Inputs.where(mosaic, fingerprint)}' 'corrected/${name}.ome.zarr' --save_map 'focal/${name}' \\
         --report 'reports/${name}.focal.json' \\
         ${correction ? "--correction '${correction}'" : ''} \\
         ${flags} ${task.ext.args ?: ''} ${Attempts.flags(task)}

@@ -17,7 +17,7 @@ process PREVIEW {
     script:
     """
     mkdir -p previews reports
-    preview '${image}' 'previews/${name}.png' \\
+    preview '${Inputs.where(image, fingerprint)}' 'previews/${name}.png' \\
         --report 'reports/${name}.preview.json' \\
         ${flags} ${task.ext.args ?: ''} ${Attempts.share(task)}
     printf '%s:\\n  preview: "%s"\\n' '${task.process}' "\$(preview --version | sed 's/^preview //')" > versions.yml

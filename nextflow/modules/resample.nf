@@ -19,7 +19,7 @@ process RESAMPLE {
     script:
     """
     mkdir -p resampled reports
-    resample '${mosaic}' 'resampled/${name}.ome.zarr' \\
+    resample '${Inputs.where(mosaic, fingerprint)}' 'resampled/${name}.ome.zarr' \\
         --report 'reports/${name}.resample.json' \\
         ${flags} ${task.ext.args ?: ''} ${Attempts.flags(task)} --prefetch ${Attempts.param('resample_prefetch')}
     printf '%s:\\n  resample: "%s"\\n' '${task.process}' "\$(resample --version | sed 's/^resample //')" > versions.yml

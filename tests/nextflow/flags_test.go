@@ -26,6 +26,11 @@ var withoutParameter = map[string]string{
 	"* --gds_threshold": "of a machine: STRATA_GDS_THRESHOLD",
 	"* --bounce_buffer": "of a machine: STRATA_BOUNCE_BUFFER",
 	"* --direct_io":     "of a machine: STRATA_DIRECT_IO",
+	"* --gds_register":  "of a machine: STRATA_GDS_REGISTER",
+
+	"* --http_status_codes": "of a server: STRATA_HTTP_STATUS_CODES",
+	"* --http_max_attempts": "of a server: STRATA_HTTP_MAX_ATTEMPTS",
+	"* --http_timeout":      "of a server: STRATA_HTTP_TIMEOUT",
 
 	"* --report":     "always given",
 	"* --progress":   "nobody watches a task",

@@ -162,6 +162,31 @@ resample, stitch|2 AIP 1 CROP 1 FOCAL 2 PREVIEW 1 REPORT 1 STACK
 resample,focal,crop,stack|2 AIP 1 ESTIMATE 1 PREVIEW 1 REPORT 1 STITCH
 END
 
+# Mosaics in a bucket: the programs read them there, nothing is copied.
+far() {
+  local server from
+  (cd "$root" && CGO_ENABLED=0 ${GO:-go} build -o "$tmp/s3server" ./tests/s3emu/server) || return 1
+  coproc BUCKET { exec "$tmp/s3server" -load "$tmp/block" -key a-key -secret a-secret; }
+  from=${BUCKET[1]}
+  read -r server <&"${BUCKET[0]}" || return 1
+  printf '%s\n' '# of one block' '' s3://bucket/mosaic_grid_3d_z0{2,0,3,1}.ome.zarr >"$tmp/far.txt"
+  sed "s|^input:.*|input: $tmp/far.txt|" "$tmp/chain.yml" >"$tmp/far.yml"
+  export AWS_ENDPOINT_URL_S3=$server AWS_ACCESS_KEY_ID=a-key AWS_SECRET_ACCESS_KEY=a-secret AWS_REGION=us-east-1
+  nf far run "$main" -params-file "$tmp/far.yml" --shifts "$tmp/block/shifts_xy.csv" --outdir far --skip aip,preview,qc-report
+  ok 'mosaics in a bucket: the whole chain' same "$status $(tasks "$log")" '0 4 CROP 1 ESTIMATE 4 FOCAL 4 RESAMPLE 1 STACK 4 STITCH 1 VERSIONS'
+  ok 'makes the same volume' diff -r "$launch/far/volume/volume.ome.zarr" "$results/volume/volume.ome.zarr"
+  nf far-stitch run "$main" -params-file "$tmp/far.yml" --outdir far-stitch --skip resample,focal,crop,stack,preview,qc-report --use_gpu false
+  ok 'aip, estimate and stitch read them there, too' same "$status $(tasks "$log") $(images "$launch/far-stitch/slices") $(images "$launch/far-stitch/aip")" '0 8 AIP 1 ESTIMATE 4 STITCH 1 VERSIONS 4 4'
+  "$REAL_BIN/stitch" "$tmp"/block/mosaic_grid_3d_z0{0,2,3}.ome.zarr --estimate_only "$tmp/far.json" -q
+  ok 'and estimate what they estimate of a folder' cmp "$tmp/far.json" "$launch/far-stitch/stitch/transform.json"
+  nf far-one run "$main" "${aip_only[@]}" --input s3://bucket/mosaic_grid_3d_z01.ome.zarr --outdir far-one
+  ok 'one mosaic by its address' same "$status $(diff -r "$launch"/{far-one,far-stitch}/aip/mosaic_grid_3d_z01.ome.zarr/0 2>&1)" '0 '
+  unset AWS_ENDPOINT_URL_S3 AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_REGION
+  exec {from}>&-
+  wait "$BUCKET_PID" 2>/dev/null
+}
+far
+
 # Pairwise transforms.
 # transform FOLDER PARAMETERS
 transform() {
@@ -487,6 +512,13 @@ mkdir "$tmp/a\$b"
 cp -r "$tmp/foreign/m_u8_v3raw.ome.zarr" "$tmp/a\$b/"
 # shellcheck disable=SC2016 # the $ is meant
 ok 'a name that Nextflow cannot take' same "$(wrong "${aip_only[@]}" --input "$tmp/a\$b" --input_pattern 'm_*' | xargs)" "2 $tmp/a\$b: Nextflow takes the \$ in this name for a variable: rename the folder"
+ok 'a folder of a server' has <(wrong --input s3://bucket/mosaics) 'parameter input: s3://bucket/mosaics is no .zarr: .*: give the address of one image, or a text file'
+ok 'a file that lists no addresses' same "$(wrong --input "$tmp/block/shifts_xy.csv" | cut -d , -f 1 | xargs)" "2 parameter input: $tmp/block/shifts_xy.csv is a file"
+ok 'addresses without shifts' same "$(wrong --input s3://bucket/m_z01.ome.zarr | xargs)" \
+  '2 parameter shifts: is not given, which images at addresses need; --stack_no_xy_shift does without shifts, --skip stack without a volume'
+ok 'addresses straight to the stack' has <(wrong --input s3://bucket/m_z01.ome.zarr --skip resample,focal,stitch,crop) 'images at addresses do not go straight to the stack'
+# shellcheck disable=SC2016 # the $ is meant
+ok 'an address that a shell would read' has <(wrong --input 's3://bucket/$(id)/m_z01.ome.zarr') 'as %XX$'
 ok 'input and slices' same "$(wrong --input "$tmp/block" --slices "$tmp/slices" | xargs)" '2 parameter slices: contradicts input: give one of them'
 ok 'shifts that are not there' same "$(wrong --slices "$tmp/slices" | xargs)" \
   "2 parameter shifts: is not given and there is no $tmp/slices/shifts_xy.csv; --stack_no_xy_shift does without shifts, --skip stack without a volume"
