@@ -1,4 +1,5 @@
-// Package gds reads files into a GPU's memory and writes them from there.
+// Package gds reads files into a GPU's memory or the host's and writes them from there.
+// docs/file-layer.md says how it compares with KvikIO, and what another program needs to use it.
 //
 //	p, err := gds.NewPool(device, settings.Default())
 //	defer p.Close()
@@ -8,6 +9,9 @@
 //	err = f.ReadAt(ctx, host, 1<<20)         // host memory
 //	a, b := f.GoRead(ctx, x, 0), f.GoRead(ctx, y, 4096)
 //	err = errors.Join(a.Wait(), b.Wait())
+//	f.QueueRead(ctx, stream, buffer.Span, 0) // in the order of a stream
+//
+// What is read by parts, such as an object on a server, becomes a file by [Pool.OpenSource].
 //
 // A read or write is whole or an error. It is cut into tasks, which the threads of the
 // pool work off, those of the read or write that came first before the others.
@@ -17,4 +21,5 @@
 // Otherwise it comes through page-locked bounce buffers, of which a thread has two, so that
 // one is read into while the other is copied to the device. What fails on the first way in
 // the middle of a read is done again on the second, counted in [Stats], and warned of once.
+// Memory that is used again stays mapped for cuFile ([Pool.Register]).
 package gds

@@ -106,8 +106,9 @@ func pieceOf(s settings.Settings, pinned int64) int64 {
 	return max(n/page*page, leastPiece)
 }
 
-// Memory is how many bytes of page-locked memory the pool takes at most of the device's
-// share. It takes them when they are needed first and keeps them.
+// Memory is how many bytes of page-locked memory the pool's threads take at most of the
+// device's share. They take them when they are needed first and keep them. A stream that files are
+// read or written on ([File.QueueRead]) takes up to a bounce buffer besides, until it ends.
 func (p *Pool) Memory() int64 {
 	if p.device == nil {
 		return 0
