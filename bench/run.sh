@@ -255,4 +255,12 @@ if wanted chain; then
 fi
 if wanted arrays; then arrays; fi
 if wanted remote; then remote; fi
+if wanted zarr; then
+  scripts/venv.sh build/venv bench/requirements.txt >/dev/null
+  if [ -n "$smoke" ]; then
+    "${pin[@]}" bench/zarr.sh "$base/zarr-small" build/venv "$base/bench-zarr.md"
+  else
+    "${pin[@]}" bench/zarr.sh "$base/zarr" build/venv docs/bench-zarr.md docs/bench-zarr.png
+  fi
+fi
 if wanted files; then files; fi

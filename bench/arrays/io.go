@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
+	"strata/pkg/bench/boxes"
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/tile/zarrsource"
@@ -106,7 +106,7 @@ func (b *bench) readPlanes(ctx context.Context, a *zarr.Array, planes int) error
 	shape, chunk := a.Shape(), a.Chunks()
 	elem := a.DType().Size()
 	raw := len(a.Codecs()) == 0
-	columns := slices.Collect(boxes([]int{planes, shape[1], shape[2]}, chunk))
+	columns := boxes.Split([]int{planes, shape[1], shape[2]}, chunk)
 	return b.workers(len(columns), elem*volume(chunk), func(i int, buf []byte) (int, error) {
 		r := columns[i]
 		plane := elem * r.Shape[1] * r.Shape[2]
@@ -152,7 +152,7 @@ func loadOutput(ctx context.Context, path string) (*output, error) {
 		if s := a.Shard(); s != nil {
 			unit = s
 		}
-		for r := range boxes(a.Shape(), unit) {
+		for _, r := range boxes.Split(a.Shape(), unit) {
 			buf, err := mem.Alloc(a.DType().Size() * volume(r.Shape))
 			if err != nil {
 				return nil, err
@@ -171,32 +171,6 @@ func (o *output) free() {
 	for _, l := range o.levels {
 		for _, b := range l.data {
 			mem.Free(b)
-		}
-	}
-}
-
-// boxes cuts a shape into pieces of the given size, cut off at the far edges.
-func boxes(shape, unit []int) func(yield func(zarr.Region) bool) {
-	return func(yield func(zarr.Region) bool) {
-		at := make([]int, len(shape))
-		for {
-			r := zarr.Region{Start: append([]int(nil), at...), Shape: make([]int, len(shape))}
-			for d := range at {
-				r.Shape[d] = min(unit[d], shape[d]-at[d])
-			}
-			if !yield(r) {
-				return
-			}
-			d := len(at) - 1
-			for ; d >= 0; d-- {
-				if at[d] += unit[d]; at[d] < shape[d] {
-					break
-				}
-				at[d] = 0
-			}
-			if d < 0 {
-				return
-			}
 		}
 	}
 }

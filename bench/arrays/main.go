@@ -17,10 +17,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
-	"syscall"
 	"time"
 
+	results "strata/pkg/bench"
 	"strata/pkg/cli/host"
 )
 
@@ -107,32 +106,24 @@ func (b *bench) measure(ctx context.Context, do func(context.Context) error, rep
 	var seconds, cpu []float64
 	for range reps {
 		b.excluded, b.excludedCPU = 0, 0
-		c, t := processorTime(), time.Now()
+		c, t := results.CPUTime(), time.Now()
 		if err := do(ctx); err != nil {
 			return err
 		}
 		seconds = append(seconds, (time.Since(t) - b.excluded).Seconds())
-		cpu = append(cpu, (processorTime() - c - b.excluded - b.excludedCPU).Seconds())
+		cpu = append(cpu, (results.CPUTime() - c - b.excluded - b.excludedCPU).Seconds())
 	}
-	slices.Sort(seconds)
-	slices.Sort(cpu)
-	return json.NewEncoder(os.Stdout).Encode(result{Seconds: seconds[reps/2], CPU: max(0, cpu[reps/2]), Bytes: b.bytes,
+	return json.NewEncoder(os.Stdout).Encode(result{Seconds: results.Median(seconds), CPU: max(0, results.Median(cpu)), Bytes: b.bytes,
 		HWM: host.PeakResident() >> 10, Check: b.check})
-}
-
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // cannot fail for the own process
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // outside does what a repetition needs but does not measure.
 func (b *bench) outside(do func() error) error {
-	c, t := processorTime(), time.Now()
+	c, t := results.CPUTime(), time.Now()
 	err := do()
 	d := time.Since(t)
 	b.excluded += d
-	b.excludedCPU += processorTime() - c - d
+	b.excludedCPU += results.CPUTime() - c - d
 	return err
 }
 
@@ -143,13 +134,4 @@ func (b *bench) sample(v []float32, step int) {
 	for i := 0; i < len(v); i += step {
 		b.check += uint64(v[i])
 	}
-}
-
-// places is a generator of places that every program has (Knuth's MMIX
-// constants, the upper bits).
-type places uint64
-
-func (p *places) next(n int) int {
-	*p = *p*6364136223846793005 + 1442695040888963407
-	return int(uint64(*p) >> 33 % uint64(n))
 }

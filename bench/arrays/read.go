@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"strata/pkg/bench/boxes"
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/zarr"
@@ -53,40 +54,21 @@ func (b *bench) full(ctx context.Context) error {
 // random reads 40 boxes at seeded places into fresh memory. Seconds and
 // bytes are those of all.
 func (b *bench) random(ctx context.Context) error {
-	a, err := b.array(ctx)
-	if err != nil {
-		return err
-	}
-	defer a.Close()
-	p, shape := places(1), a.Shape()
-	b.bytes, b.check = 0, 0
-	for range 40 {
-		r := zarr.Region{Start: make([]int, 3), Shape: []int{b.edge, b.edge, b.edge}}
-		for d := range r.Start {
-			r.Start[d] = p.next(shape[d] - b.edge + 1)
-		}
-		buf := make([]float32, volume(r.Shape))
-		if err := zarr.ReadSlice(ctx, a, r, buf); err != nil {
-			return err
-		}
-		b.bytes += int64(4 * len(buf))
-		b.sample(buf, 4097)
-	}
-	return nil
+	return b.boxes(ctx, func(shape []int) []zarr.Region { return boxes.Random(shape, b.edge, 40, 1) })
 }
 
 // slab reads one plane across each axis into fresh memory.
-func (b *bench) slab(ctx context.Context) error {
+func (b *bench) slab(ctx context.Context) error { return b.boxes(ctx, boxes.Slabs) }
+
+// boxes reads boxes of the array, one after the other.
+func (b *bench) boxes(ctx context.Context, of func(shape []int) []zarr.Region) error {
 	a, err := b.array(ctx)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	shape := a.Shape()
 	b.bytes, b.check = 0, 0
-	for d := range shape {
-		r := zarr.Region{Start: make([]int, 3), Shape: slices.Clone(shape)}
-		r.Start[d], r.Shape[d] = shape[d]/2+1, 1
+	for _, r := range of(a.Shape()) {
 		buf := make([]float32, volume(r.Shape))
 		if err := zarr.ReadSlice(ctx, a, r, buf); err != nil {
 			return err

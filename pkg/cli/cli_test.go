@@ -106,9 +106,9 @@ func TestMemCeiling(t *testing.T) {
 }
 
 func TestRedact(t *testing.T) {
-	in := []string{"http://u:secret@h/x", "https://h/x?y", "--url=https://u:secret@h", "http://%zz", "plain"}
-	want := []string{"http://u:xxxxx@h/x", "https://h/x?y", "--url=https://u:xxxxx@h", "http://%zz", "plain"}
-	for i, got := range redact(in) {
+	in := []string{"http://u:secret@h/x", "https://h/x?y", "--url=https://u:secret@h", "http://%zz", "plain", "https://h/x?a=1&b=&c"}
+	want := []string{"http://u:xxxxx@h/x", "https://h/x?y", "--url=https://u:xxxxx@h", "http://%zz", "plain", "https://h/x?a=xxxxx&b=xxxxx&c"}
+	for i, got := range Redact(in) {
 		if got != want[i] {
 			t.Errorf("%q: %q, want %q", in[i], got, want[i])
 		}

@@ -281,7 +281,7 @@ func (r *Run) report(root *Command, l *line, started time.Time, err error) error
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rec := &r.record
-	rec.Tool, rec.Arguments, rec.Started = root.tool(), redact(os.Args[1:]), started.UTC()
+	rec.Tool, rec.Arguments, rec.Started = root.tool(), Redact(os.Args[1:]), started.UTC()
 	if root.alias != nil {
 		rec.CalledAs = root.Name
 	}

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// redact hides passwords in URLs before a command line goes into a record:
-// "http://user:secret@host" becomes "http://user:xxxxx@host".
-func redact(args []string) []string {
+// Redact hides what may be a secret in web addresses before a command line is written down: a
+// password, and the values of a query, which may sign it. "http://user:secret@host/x?Signature=s" becomes
+// "http://user:xxxxx@host/x?Signature=xxxxx".
+func Redact(args []string) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
 		out[i] = a
@@ -15,9 +16,18 @@ func redact(args []string) []string {
 		if at < 0 || !isURL(a[at:]) {
 			continue
 		}
-		if u, err := url.Parse(a[at:]); err == nil && u.User != nil {
-			out[i] = a[:at] + u.Redacted()
+		u, err := url.Parse(a[at:])
+		if err != nil || u.User == nil && u.RawQuery == "" {
+			continue
 		}
+		parts := strings.Split(u.RawQuery, "&")
+		for k, p := range parts {
+			if name, _, ok := strings.Cut(p, "="); ok {
+				parts[k] = name + "=xxxxx"
+			}
+		}
+		u.RawQuery = strings.Join(parts, "&")
+		out[i] = a[:at] + u.Redacted()
 	}
 	return out
 }

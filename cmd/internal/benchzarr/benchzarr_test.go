@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"strata/pkg/bench"
+	cut "strata/pkg/bench/boxes"
 	"strata/pkg/dtype"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
@@ -30,11 +31,11 @@ func TestChecksum(t *testing.T) {
 			want := naive([][]byte{data}, size, step)
 			for range 4 {
 				unit := []int{1 + rng.IntN(shape[0]), 1 + rng.IntN(shape[1]), 1 + rng.IntN(shape[2])}
-				parts := split(shape, unit)
+				parts := cut.Split(shape, unit)
 				rng.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
 				var c checksum
 				for _, p := range parts {
-					c.add(shape, step, p, size, cut(data, shape, p, size))
+					c.add(shape, step, p, size, excerpt(data, shape, p, size))
 				}
 				if c.value() != want {
 					t.Errorf("%v of %d bytes in parts of %v, every %d: %d, want %d", shape, size, unit, step, c.value(), want)
@@ -53,8 +54,8 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
-// cut copies a box out of an array.
-func cut(data []byte, shape []int, r zarr.Region, size int) []byte {
+// excerpt copies a box out of an array.
+func excerpt(data []byte, shape []int, r zarr.Region, size int) []byte {
 	var out []byte
 	for z := range r.Shape[0] {
 		for y := range r.Shape[1] {
@@ -107,8 +108,12 @@ func TestBoxes(t *testing.T) {
 			}
 		}
 	}
+	many := layout{[]int{1 << 20, 1 << 10, 1 << 10}, []int{16, 1, 3}, []int{16, 1, 3}, 1}
+	if u := many.units(1 << 20); volume([]int{many.shape[0] / u[0], (many.shape[1] + u[1] - 1) / u[1], (many.shape[2] + u[2] - 1) / u[2]}) > 1<<20 || u[0]%16 != 0 {
+		t.Errorf("units of %v", u)
+	}
 	// what docs/bench-zarr.md says of the places
-	got := choice{edge: 64, count: 1, seed: 1}.random(layout{shape: []int{512, 512, 512}})[0].Start
+	got := cut.Random([]int{512, 512, 512}, 64, 1, 1)[0].Start
 	if want := []int{404, 104, 278}; !slices.Equal(got, want) {
 		t.Errorf("the first box begins at %v, want %v", got, want)
 	}
@@ -138,12 +143,12 @@ func TestContent(t *testing.T) {
 		all := make([]byte, size*int(volume(shape)))
 		c.fill(shape, zarr.Region{Start: []int{0, 0, 0}, Shape: shape}, all)
 		for _, unit := range [][]int{{2, 3, 100}, {1, 1, 1}, {5, 6, 257}} {
-			for _, r := range split(shape, unit) {
+			for _, r := range cut.Split(shape, unit) {
 				part := make([]byte, size*int(volume(r.Shape)))
 				if err := c.fillAll(ctx, 3, shape, r, part); err != nil {
 					t.Fatal(err)
 				}
-				if !bytes.Equal(part, cut(all, shape, r, size)) {
+				if !bytes.Equal(part, excerpt(all, shape, r, size)) {
 					t.Fatalf("%s: %v is another one alone", elem, r)
 				}
 			}
@@ -167,6 +172,7 @@ func TestContent(t *testing.T) {
 // Every codec compresses what is generated about as many times as is stated.
 func TestRatio(t *testing.T) {
 	ctx := context.Background()
+	t.Parallel()
 	for _, codec := range []string{"zstd:1", "zstd:3", "lz4", "gzip:1", "blosc-lz4:5", "blosc-zstd:1", "raw"} {
 		for _, ratio := range []float64{1, 1.5, 2, 4, 10} {
 			for _, elem := range []dtype.Type{dtype.Float32, dtype.Uint16} {
@@ -271,6 +277,9 @@ func TestAdvise(t *testing.T) {
 
 // The script and we agree on checksums and on what is written, with the libraries that there are.
 func TestPeers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the same processes with and without the race detector")
+	}
 	python := filepath.Join("..", "..", "..", "build", "venv", "bin", "python")
 	if exec.Command(python, "-c", "import zarr, tensorstore, zarrs").Run() != nil {
 		t.Skip("build/venv has not all of zarr, tensorstore and zarrs: make interop makes it")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	cut "strata/pkg/bench/boxes"
 	"strata/pkg/gds"
 	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
@@ -258,7 +259,7 @@ func (d *deviceReader) regions(ctx context.Context, s *session, j *job, take fun
 		s.warn(fmt.Sprintf("memory was there for %d regions of %d at a time", len(lanes), d.inFlight()))
 	}
 	var mu sync.Mutex
-	list := split(l.shape, shape)
+	list := cut.Split(l.shape, shape)
 	return work.Each(ctx, len(lanes), len(list), func(worker, i int) error {
 		x, box := lanes[worker], list[i]
 		if err := x.slot.Fetch(ctx, box); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	cut "strata/pkg/bench/boxes"
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/work"
@@ -158,7 +159,7 @@ func (c content) fillAll(ctx context.Context, workers int, shape []int, r zarr.R
 func (c content) generate(ctx context.Context, a *zarr.Array, workers int, budget int64, done func(int64)) error {
 	l := layoutOf(a)
 	a = a.With(zarr.Workers(1))
-	list := split(l.shape, l.files)
+	list := cut.Split(l.shape, l.files)
 	each := l.bytes(clip(l.files, l.shape)) + a.ScratchBytes()
 	n := int(min(int64(workers), max(1, budget/each), int64(len(list))))
 	bufs := make([][]byte, n)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"strata/pkg/bench"
+	cut "strata/pkg/bench/boxes"
 	"strata/pkg/mem"
 	"strata/pkg/work"
 	"strata/pkg/zarr"
@@ -87,7 +88,7 @@ func (h *hostReader) check(ctx context.Context, j *job) (uint32, error) {
 	var c checksum
 	b := j.boxes
 	if j.op == opStream { // the same elements, and one after the other
-		b = boxes{split(j.target.layout.shape, j.target.layout.partOf(h.part)), true}
+		b = boxes{cut.Split(j.target.layout.shape, j.target.layout.partOf(h.part)), true}
 	}
 	err := h.sequence(ctx, j, b, func(box zarr.Region, data []byte) { b.check(&c, j.target.layout, box, data) })
 	return c.value(), err
@@ -154,7 +155,7 @@ func (h *hostReader) stream(ctx context.Context, j *job) error {
 	defer a.Close()
 	one := a.With(zarr.Workers(1))
 	l := j.target.layout
-	unit := clip(l.chunks, l.shape)
+	unit := slices.Clone(j.boxes.list[0].Shape)
 	if j.target.raw && a.Shard() == nil {
 		unit[0] = int(max(1, min(int64(unit[0]), int64(unit[0])*piece/max(l.bytes(unit), 1))))
 	}

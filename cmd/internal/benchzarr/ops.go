@@ -1,8 +1,7 @@
 package benchzarr
 
 import (
-	"slices"
-
+	cut "strata/pkg/bench/boxes"
 	"strata/pkg/zarr"
 )
 
@@ -61,48 +60,22 @@ func (b boxes) check(c *checksum, l layout, box zarr.Region, data []byte) {
 
 // choice says which boxes the operations have.
 type choice struct {
-	edge, count int   // of boxes at seeded places
-	seed        int64 // of the places
-	part        int64 // most bytes of a part of the whole
+	edge, count int    // of boxes at seeded places
+	seed        uint64 // of the places
+	part        int64  // most bytes of a part of the whole
 }
 
 // boxesOf are the boxes of an operation on an array.
 func (c choice) boxesOf(op string, l layout) boxes {
 	switch op {
 	case opRandom:
-		return boxes{list: c.random(l)}
+		return boxes{list: cut.Random(l.shape, c.edge, c.count, c.seed)}
 	case opSlab:
-		return boxes{list: slabs(l)}
+		return boxes{list: cut.Slabs(l.shape)}
 	case opStream:
-		return boxes{list: split(l.shape, l.chunks), whole: true}
+		return boxes{list: cut.Split(l.shape, l.units(mostUnits)), whole: true}
 	}
-	return boxes{list: split(l.shape, l.partOf(c.part)), whole: true}
-}
-
-// random are boxes at seeded places.
-func (c choice) random(l layout) []zarr.Region {
-	p := places(c.seed)
-	var list []zarr.Region
-	for range c.count {
-		r := zarr.Region{Start: make([]int, len(l.shape)), Shape: make([]int, len(l.shape))}
-		for d, n := range l.shape {
-			r.Shape[d] = min(c.edge, n)
-			r.Start[d] = p.next(n - r.Shape[d] + 1)
-		}
-		list = append(list, r)
-	}
-	return list
-}
-
-// slabs are planes across each axis, behind the middle.
-func slabs(l layout) []zarr.Region {
-	var list []zarr.Region
-	for d, n := range l.shape {
-		r := zarr.Region{Start: make([]int, len(l.shape)), Shape: slices.Clone(l.shape)}
-		r.Start[d], r.Shape[d] = min(n/2+1, n-1), 1
-		list = append(list, r)
-	}
-	return list
+	return boxes{list: cut.Split(l.shape, l.partOf(c.part)), whole: true}
 }
 
 // partOf is the shape of the largest part of the array that has at most so many bytes and is
@@ -129,42 +102,36 @@ func (l layout) partOf(most int64) []int {
 	return part
 }
 
+// mostUnits is how many units a stream has: of an array of more chunks, several are one.
+const mostUnits = 1 << 20
+
+// units is the shape of whole chunks of which the array has at most so many.
+func (l layout) units(most int64) []int {
+	unit := clip(l.chunks, l.shape)
+	count := func() int64 {
+		n := int64(1)
+		for d := range unit {
+			n *= int64((l.shape[d] + unit[d] - 1) / unit[d])
+		}
+		return n
+	}
+	for d := len(unit) - 1; d >= 0; {
+		if count() <= most {
+			break
+		}
+		if unit[d] >= l.shape[d] {
+			d--
+			continue
+		}
+		unit[d] = min(2*unit[d], l.shape[d])
+	}
+	return unit
+}
+
 func clip(unit, shape []int) []int {
 	out := make([]int, len(unit))
 	for d := range out {
 		out[d] = min(unit[d], shape[d])
 	}
 	return out
-}
-
-// split cuts a shape into boxes, in C order, those at the far edges cut off there.
-func split(shape, unit []int) []zarr.Region {
-	var list []zarr.Region
-	at := make([]int, len(shape))
-	for {
-		r := zarr.Region{Start: slices.Clone(at), Shape: make([]int, len(shape))}
-		for d := range at {
-			r.Shape[d] = min(unit[d], shape[d]-at[d])
-		}
-		list = append(list, r)
-		d := len(at) - 1
-		for ; d >= 0; d-- {
-			if at[d] += unit[d]; at[d] < shape[d] {
-				break
-			}
-			at[d] = 0
-		}
-		if d < 0 {
-			return list
-		}
-	}
-}
-
-// places is a generator of places that other programs have as well: Knuth's MMIX constants, the
-// upper bits.
-type places uint64
-
-func (p *places) next(n int) int {
-	*p = *p*6364136223846793005 + 1442695040888963407
-	return int(uint64(*p) >> 33 % uint64(n))
 }

@@ -56,7 +56,7 @@ func settingOf(r *cli.Run) setting {
 }
 
 func choiceOf(r *cli.Run) choice {
-	return choice{edge: r.Int("edge"), count: r.Int("boxes"), seed: int64(r.Int("seed")), part: r.Options.Mem / 2}
+	return choice{edge: r.Int("edge"), count: r.Int("boxes"), seed: uint64(r.Int("seed")), part: r.Options.Mem / 2}
 }
 
 func runRead(ctx context.Context, r *cli.Run) error {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"strata/pkg/bench"
+	cut "strata/pkg/bench/boxes"
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/units"
@@ -124,7 +125,7 @@ func (w *writer) parts() ([]zarr.Region, error) {
 	if n := l.bytes(part); n > w.mem/2 {
 		return nil, cli.MemoryError("chunk files of %v elements take %s, half of --mem is %s", part, units.FormatSize(n), units.FormatSize(w.mem/2))
 	}
-	return split(l.shape, part), nil
+	return cut.Split(l.shape, part), nil
 }
 
 // round writes the array once and measures that, without what makes its elements.
@@ -297,7 +298,7 @@ func (p *plan) elements(ctx context.Context, path string, threads int, most int6
 	}
 	defer mem.Free(data)
 	unit := append([]int{n}, p.shape[1:]...)
-	for _, r := range split(p.shape, unit) {
+	for _, r := range cut.Split(p.shape, unit) {
 		b := data[:l.bytes(r.Shape)]
 		if err := p.fillAll(ctx, threads, p.shape, r, b); err != nil {
 			return err

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# usage: bench/zarr.sh DATA VENV PAGE [PICTURE.png]
+# Runs the commands of docs/bench-zarr.md (lines "$ …" of console blocks) in the folder DATA,
+# with the other programs of the environment VENV, and writes the page with what they printed;
+# and a picture of the page that the sweep made. BENCH_SMOKE=1: arrays are small.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+[ $# -ge 3 ] || { echo "usage: bench/zarr.sh DATA VENV PAGE [PICTURE.png]" >&2; exit 2; }
+data=$1 page=$3 picture=${4:-}
+PATH=$root/bin:$PATH
+VIRTUAL_ENV=$(cd "$2" && pwd)
+export PATH VIRTUAL_ENV
+mkdir -p "$data"
+rm -rf "$data/mosaic.zarr" # what an earlier run kept
+
+smaller() {
+  if [ -n "${BENCH_SMOKE:-}" ]; then
+    sed -e 's/--size 512MiB/--size 1MiB --reps 1/' -e 's/256,256,256/32,32,32/g' -e 's/64,64,64/16,16,16/g' -e 's/classic/classic --chunks 32,32,32/'
+  else
+    cat
+  fi
+}
+
+new=$(mktemp)
+trap 'rm -f "$new"' EXIT
+block=''
+while IFS= read -r line <&3; do
+  case $block$line in
+    '```console') block=+ ;;
+    '+```') block='' ;;
+    '+$ '*)
+      printf '%s\n' "$line" >>"$new"
+      command=$(smaller <<<"${line#\$ }")
+      echo "$command" >&2
+      (cd "$data" && bash -c "$command") </dev/null >>"$new" 2>"$new.errors" || { cat "$new.errors" >&2; rm -f "$new.errors"; exit 1; }
+      rm -f "$new.errors"
+      continue
+      ;;
+    '+'*) continue ;; # what it printed before
+  esac
+  printf '%s\n' "$line" >>"$new"
+done 3<"$root/docs/bench-zarr.md"
+cat "$new" >"$page"
+
+if [ -n "$picture" ]; then
+  "$root/scripts/need.sh" chromium chromium
+  place=$(cd "$(dirname "$picture")" && pwd)/$(basename "$picture")
+  profile=$(mktemp -d)
+  trap 'rm -rf "$new" "$profile"' EXIT
+  chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$profile" --window-size=1100,1150 \
+    --screenshot="$place" "file://$(cd "$data" && pwd)/sweep.html" >/dev/null 2>&1
+  size=$(stat -c %s "$picture")
+  [ "$size" -le 409600 ] || { echo "$picture has $size bytes, 400 KiB are allowed" >&2; exit 1; }
+fi
