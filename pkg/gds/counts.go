@@ -17,6 +17,7 @@ const (
 	fallbacks
 	direct
 	realigned
+	queued
 	reads
 	writes
 	failed
@@ -34,7 +35,7 @@ func (c *counts) load() Stats {
 		Reads: c.n[reads].Load(), Writes: c.n[writes].Load(), Failed: c.n[failed].Load(),
 		ReadStraight: c.n[readStraight].Load(), WrittenStraight: c.n[writtenStraight].Load(),
 		ReadBounced: c.n[readBounced].Load(), WrittenBounced: c.n[writtenBounced].Load(),
-		Host: c.n[host].Load(), Fallbacks: c.n[fallbacks].Load(), Direct: c.n[direct].Load(), Realigned: c.n[realigned].Load(), Latency: c.latency.load(),
+		Host: c.n[host].Load(), Fallbacks: c.n[fallbacks].Load(), Direct: c.n[direct].Load(), Realigned: c.n[realigned].Load(), Queued: c.n[queued].Load(), Latency: c.latency.load(),
 	}
 }
 

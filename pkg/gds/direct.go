@@ -18,6 +18,8 @@ import (
 const (
 	leastCopied = 64 << 10
 	mostCopied  = 4 << 20
+	leastAside  = 2 << 20  // a huge page: devices take memory that lies in one piece up to twice as fast
+	mostAside   = 64 << 20 // of a pool
 )
 
 // mover moves bytes between memory and a file: an [os.File], or in tests what fails.
@@ -55,14 +57,8 @@ func moveAll(m mover, write bool, b []byte, off int64) (done int, err error) {
 // past the page cache and what lies before the first of them through it. It returns how many bytes
 // it moved, 0 where all is to go through the page cache; [File.DirectIO] says why.
 func (f *File) directly(b []byte, off int64, write bool) int {
-	head, whole := aligned(off, int64(len(b)))
-	if whole == 0 || f.noDirect.Load() {
-		return 0
-	}
-	f.openDirect()
-	lies := (int64(uintptr(unsafe.Pointer(unsafe.SliceData(b))))+head)%f.memory == 0
-	switch {
-	case f.past == nil, !lies && whole < leastCopied, !write && f.holds(off+head, whole):
+	head, whole, lies, ok := f.way(b, off, write)
+	if !ok {
 		return 0
 	}
 	if head > 0 {
@@ -87,10 +83,23 @@ func (f *File) directly(b []byte, off int64, write bool) int {
 	return int(head) + n
 }
 
+// way is what of b is to go past the page cache, if anything is: after head bytes whole,
+// and whether they lie in memory as direct I/O wants.
+func (f *File) way(b []byte, off int64, write bool) (head, whole int64, lies, ok bool) {
+	head, whole = aligned(off, int64(len(b)))
+	if whole == 0 || f.noDirect.Load() {
+		return head, whole, false, false
+	}
+	f.openDirect()
+	lies = (int64(uintptr(unsafe.Pointer(unsafe.SliceData(b))))+head)%f.memory == 0
+	ok = f.past != nil && (lies || whole >= leastCopied) && (write || !f.holds(off+head, whole))
+	return head, whole, lies, ok
+}
+
 // copied moves whole pages past the page cache by way of buffers that lie as direct I/O
 // wants.
 func (f *File) copied(b []byte, off int64, write bool) (done int, err error) {
-	aside, err := f.pool.aside.Get(context.Background(), min(len(b), f.pool.asideSize))
+	aside, err := f.pool.aside.Get(context.Background(), max(min(len(b), f.pool.asideSize), leastAside))
 	if err != nil {
 		return 0, err
 	}
@@ -168,11 +177,11 @@ func (f *File) DirectIO() (possible bool, reason string) {
 	return true, fmt.Sprintf("memory at multiples of %d bytes", f.memory)
 }
 
-// newAside is the pool's memory for what is copied on its way past the page cache: two
-// buffers for each thread.
+// newAside is the pool's memory for what is copied on its way past the page cache, as much
+// as its threads have under way at a time, within a limit, and how many bytes go at once.
 func newAside(threads int, task int64) (*mem.Pool, int) {
-	size := int(max(min(task, mostCopied)/page*page, page))
-	return mem.NewPool(2 * int64(threads) * int64(mem.Size(size))), size
+	size := int(max(min(task, mostCopied)/page*page, leastAside))
+	return mem.NewPool(max(min(int64(threads)*queueBytes, mostAside), int64(mem.Size(size)))), size
 }
 
 // told tells whether the system says what the page cache holds of a file; see [Cached].

@@ -116,7 +116,7 @@ func TestDirectOfManyIsBounded(t *testing.T) {
 	if s := p.Stats(); s.Direct != 20*n || s.Realigned != 20*n {
 		t.Errorf("%+v", s)
 	}
-	if peak := p.aside.Peak(); peak < n || peak > 4*int64(mem.Size(n)) {
+	if peak := p.aside.Peak(); peak < n || peak > 2*queueBytes {
 		t.Errorf("%d bytes for copies", peak)
 	}
 }

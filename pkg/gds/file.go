@@ -281,15 +281,19 @@ func (f *File) readFull(b []byte, off int64) error {
 	if f.pool.settings.DirectRead {
 		done = f.directly(b, off, false)
 	}
-	n, err := moveAll(f.through, false, b[done:], off+int64(done))
-	done += n
+	return f.readThrough(b[done:], off+int64(done))
+}
+
+// readThrough is readFull by way of the page cache.
+func (f *File) readThrough(b []byte, off int64) error {
+	n, err := moveAll(f.through, false, b, off)
 	switch {
-	case done == len(b):
+	case n == len(b):
 		return nil
 	case err == io.EOF:
-		return &placed{off + int64(done), fmt.Errorf("the file ends, %d bytes are missing: %w", len(b)-done, io.ErrUnexpectedEOF)}
+		return &placed{off + int64(n), fmt.Errorf("the file ends, %d bytes are missing: %w", len(b)-n, io.ErrUnexpectedEOF)}
 	}
-	return &placed{off + int64(done), bare(err)}
+	return &placed{off + int64(n), bare(err)}
 }
 
 // writeFull writes memory from byte off on.

@@ -53,6 +53,7 @@ type Stats struct {
 	Fallbacks                     int64   // pieces that failed by cuFile and went by way of the host
 	Direct                        int64   // of what the host moved, past the page cache
 	Realigned                     int64   // of Direct, copied on its way, since the callers' memory did not lie right
+	Queued                        int64   // of Direct, by a queue of the system (io_uring), which keeps a device busy with small tasks
 	Latency                       Latency // of tasks, from the first byte to the last
 }
 

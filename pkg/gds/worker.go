@@ -16,23 +16,30 @@ type worker struct {
 	current int            // of them, the one that no copy uses
 	copied  []task         // whose last copy to the device is queued
 	ended   bool           // there is no memory for its buffers
+	direct  queue          // of reads past the page cache
 }
 
 // run does tasks until the pool is closed. Where there is page-locked memory for some
 // threads only, the others end.
 func (w *worker) run() {
 	for !w.ended {
-		t, ok := w.pool.take(len(w.copied) == 0)
+		t, ok := w.pool.take(len(w.copied) == 0 && w.direct.under == 0)
 		switch {
 		case ok && t.device() && !t.write:
 			w.read(t)
 			continue
+		case ok && w.enqueue(t):
+			continue
 		case len(w.copied) > 0:
 			_ = w.flush() // who waits for them has the error
+		case !ok && w.direct.under > 0:
+			w.land(1)
+			continue
 		case !ok:
 			return
 		}
 		if ok {
+			w.landAll() // they may hold memory that it waits for
 			w.finish(t, w.other(t))
 		}
 	}
@@ -246,6 +253,10 @@ func (w *worker) writeBounced(t task, done, end int64) error {
 
 // close gives back what the thread had.
 func (w *worker) close() error {
+	w.landAll()
+	if w.direct.ring != nil {
+		w.direct.ring.close()
+	}
 	for _, b := range w.buffers {
 		b.Release()
 	}
