@@ -7,7 +7,8 @@
 #                programs (docs/benchmarks.md); chain: the workflow, a table of the same
 #                page (needs Nextflow); remote: arrays behind HTTP and S3 servers
 #                (docs/benchmarks-remote.md); files: the file layer with host memory
-#                (docs/benchmarks-files.md). Default: arrays,stages
+#                (docs/benchmarks-files.md); zarr: the outputs of docs/bench-zarr.md.
+#                Default: arrays,stages
 #   KVIKIO       for files: 1 installs KvikIO from PyPI (3 GB), else a Python that has it (default: build/venv-kvikio or
 #                python3, if they have it)
 #   LINUMPY      a checkout of linumpy with its environment, to run beside the stages
@@ -22,7 +23,7 @@ cd "$(dirname "$0")/.."
 
 parts=,${PARTS:-arrays,stages},
 smoke=${BENCH_SMOKE:-} only=${BENCH_ONLY:-}
-if [ -n "$smoke" ] && [ -z "${PARTS:-}" ]; then parts=,arrays,stages,chain,remote,files,; fi
+if [ -n "$smoke" ] && [ -z "${PARTS:-}" ]; then parts=,arrays,stages,chain,remote,files,zarr,; fi
 base=${BENCH_DIR:-build/bench}
 tools=$base/tools
 results=bench/results
@@ -30,8 +31,8 @@ mkdir -p "$tools" "$results"
 
 wanted() { [[ $parts == *,$1,* ]]; }
 for part in ${parts//,/ }; do
-  case $part in arrays | stages | chain | remote | files) ;; *)
-    echo "bench/run.sh: PARTS=$part: arrays, stages, chain, remote, files" >&2
+  case $part in arrays | stages | chain | remote | files | zarr) ;; *)
+    echo "bench/run.sh: PARTS=$part: arrays, stages, chain, remote, files, zarr" >&2
     exit 2
     ;;
   esac
