@@ -25,7 +25,7 @@ func readCommand() *cli.Command {
 			"--json-lines prints one object a line for each operation, with the fields op, s (seconds, the median), cpu\n" +
 			"(processor seconds), bytes, gibs (GiB/s), hwm_mib (most resident memory) and ck (a checksum of samples, which\n" +
 			"docs/bench-zarr.md defines), and nothing else.",
-		Args:        []cli.Arg{{Name: "ARRAY", Usage: "Zarr array: a folder, a path in a .zip, or an address http(s):// or s3://"}},
+		Args:        []cli.Arg{{Name: "ARRAY", Usage: "Zarr array, or OME-Zarr image, whose level 0 it is: a folder, a path in a .zip, or an address http(s):// or s3://"}},
 		Flags:       append(append(reading("full,rand,slab"), measuring("5")...), cli.Flag{Name: "json_lines", Kind: cli.Bool, Usage: "print a line of JSON for each operation instead of a table"}),
 		Shared:      cli.GPU | cli.Resources | cli.Outputs,
 		Accelerator: stage.GPU,
@@ -103,7 +103,7 @@ func runRead(ctx context.Context, r *cli.Run) error {
 		return m.finish(false)
 	}
 	if m.doc.Advice = advise(m.doc.Results, r.Options.Threads); m.doc.Advice == nil {
-		m.doc.Advice = []string{"bench-zarr sweep " + bench.Quote(cli.Redact([]string{path})[0]) + " says which setting is best here"}
+		m.doc.Advice = []string{"bench-zarr sweep " + bench.Quote(cli.Redact([]string{t.path})[0]) + " says which setting is best here"}
 	}
 	return m.finish(true)
 }

@@ -28,7 +28,7 @@ func sweepCommand() *cli.Command {
 			"Without --vary an array is read with backend=all threads=1,2,... cache=warm,cold; in a folder it is\n" +
 			"format=2,3 codec=raw,blosc-zstd:1 backend=all. --preset classic is arrays of 16 GiB (or --size) of float32 in chunks\n" +
 			"of 256³ with format=2,3 codec=raw,zstd:1 backend=all cache=warm,cold: all ways to host and device side by side.",
-		Args: []cli.Arg{{Name: "WHERE", Usage: "Zarr array to read, or folder in which arrays are made"}},
+		Args: []cli.Arg{{Name: "WHERE", Usage: "Zarr array or OME-Zarr image to read, or folder in which arrays are made"}},
 		Flags: append(append(append(reading("full"), generating("256MiB")...), measuring("3")...),
 			cli.Flag{Name: "vary", Kind: cli.Strings, Value: "AXIS=VALUE,...", Note: "backend, threads and cache", Usage: "what is varied"},
 			cli.Flag{Name: "preset", Choices: []string{"classic"}, Usage: "axes that are known well"}),

@@ -12,6 +12,7 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/record"
 	"strata/pkg/gds"
+	"strata/pkg/ngff"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -63,16 +64,35 @@ type errBackend struct{ error }
 
 func (e errBackend) Unwrap() error { return e.error }
 
-// look opens an array to see what it is.
+// errImage is an OME-Zarr image in place of an array: its level 0 is meant.
+type errImage struct{ level string }
+
+func (e *errImage) Error() string { return "is an image" }
+
+// below is the path of a node in a group, which may be an address with a query.
+func below(path, name string) string {
+	query := ""
+	if i := strings.Index(path, "?"); i >= 0 && strings.Contains(path, "://") {
+		path, query = path[:i], path[i:]
+	}
+	return strings.TrimRight(path, "/") + "/" + name + query
+}
+
+// look opens an array, or the level 0 of an image, to see what it is.
 func look(ctx context.Context, r *cli.Run, path string) (*target, error) {
 	t := &target{path: path, web: store.Settings(r.Options.HTTP)}
 	a, st, err := t.open(ctx, setting{backend: "auto"})
+	var image *errImage
+	if errors.As(err, &image) {
+		t.path = below(path, image.level)
+		a, st, err = t.open(ctx, setting{backend: "auto"})
+	}
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
 	defer st.Close()
 	defer a.Close()
-	t.dataset = datasets.Describe(a, path)
+	t.dataset = datasets.Describe(a, t.path)
 	t.layout, t.format, t.raw = layoutOf(a), a.Format(), len(a.Codecs()) == 0
 	_, t.zip = st.(*store.ZipStore)
 	if d, ok := st.(store.Distant); ok {
@@ -112,6 +132,13 @@ func (t *target) open(ctx context.Context, s setting, opts ...zarr.Option) (*zar
 	}
 	a, ok := n.(*zarr.Array)
 	if !ok {
+		if m, _ := ngff.ReadMetadata(n); len(m.Multiscales) > 0 && len(m.Multiscales[0].Datasets) > 0 {
+			level := m.Multiscales[0].Datasets[0].Path
+			if !strings.HasSuffix(strings.TrimRight(t.path, "/"), key) { // the only folder of a zip file
+				level = store.Join(key, level)
+			}
+			return fail(&errImage{level})
+		}
 		return fail(cli.BadInputf("%s: is a group: name one of its arrays (zarr-tool info lists them)", t.path))
 	}
 	return a, st, nil
