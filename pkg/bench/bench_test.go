@@ -397,3 +397,32 @@ func TestSystem(t *testing.T) {
 		t.Errorf("%+v %v", got, err)
 	}
 }
+
+// What lies far apart by an axis of words, as a warm cache and a cold one, has plots of its own.
+func TestScales(t *testing.T) {
+	var list []Result
+	for _, way := range []string{"host", "mmap"} {
+		for cache, rate := range map[string]float64{"cold": 1, "warm": 10} {
+			list = append(list, Result{Name: "read", Axes: Axes{{"way", way}, {"cache", cache}}, Who: Strata, Seconds: []float64{1 / rate}, Bytes: 1 << 30})
+		}
+	}
+	list = append(list, Result{Name: "read", Axes: Axes{{"way", "mmap"}, {"cache", "cold"}}, Who: "fio", Seconds: []float64{0.5}, Bytes: 1 << 30})
+	if plots := groups(list)[0].plots(); len(plots) != 2 {
+		t.Errorf("%d plots, want 2", len(plots))
+	}
+	var html strings.Builder
+	if err := (&Document{Tool: "x", Results: list}).HTML(&html); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<dt>Best read, cold</dt><dd>1.00 GiB/s", "<dt>Best read, warm</dt><dd>10.0 GiB/s"} {
+		if !strings.Contains(html.String(), want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	for i := range list {
+		list[i].Seconds = []float64{1}
+	}
+	if plots := groups(list)[0].plots(); len(plots) != 1 {
+		t.Errorf("%d plots, want 1", len(plots))
+	}
+}

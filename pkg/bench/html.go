@@ -59,16 +59,40 @@ func (d *Document) HTML(w io.Writer) error {
 		s := &section{ID: fmt.Sprintf("r%d", i+1), Name: g.name, Same: g.same.String(), Plots: g.plots()}
 		s.table(heads, rows)
 		v.Sections = append(v.Sections, s)
-		if best := bestOf(g.results); best != nil {
-			note := strings.Join(dropEmpty(g.label(*best), byWhom(g, best)), ", ")
-			v.Key = append(v.Key, figure{"Best " + g.name, GiBs(best.Rate()) + " GiB/s", note})
+		parts := g.scales()
+		for _, part := range parts {
+			best := bestOf(ours(part.results))
+			if best == nil {
+				continue
+			}
+			name := "Best " + g.name
+			for _, a := range part.same {
+				if !slices.Contains(g.same, a) {
+					name += ", " + a.Value
+				}
+			}
+			v.Key = append(v.Key, figure{name, GiBs(best.Rate()) + " GiB/s", strings.Join(dropEmpty(part.label(*best), byWhom(g, best)), ", ")})
 		}
 	}
 	return pageTemplate.Execute(w, v)
 }
 
+// ours are our results, or all where there is none of ours.
+func ours(list []Result) []Result {
+	var out []Result
+	for _, r := range list {
+		if r.Who == Strata && r.Measured() {
+			out = append(out, r)
+		}
+	}
+	if out == nil {
+		return list
+	}
+	return out
+}
+
 func byWhom(g *group, r *Result) string {
-	if len(g.who) > 1 {
+	if r.Who != Strata && len(g.who) > 1 {
 		return "by " + r.Who
 	}
 	return ""

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,6 +18,14 @@ const (
 // plots are those of a group: bars, or lines along an axis that has three numbers or more. A plot that would be too full
 // becomes several, one for each value of an axis.
 func (g *group) plots() []*page.Plot {
+	var out []*page.Plot
+	for _, part := range g.scales() {
+		out = append(out, part.draw()...)
+	}
+	return out
+}
+
+func (g *group) draw() []*page.Plot {
 	if x := g.along(); x != "" {
 		if lines := g.lines(x); len(lines) <= mostLines {
 			return drop(g.chart(x, lines).Plot(g.caption("")))
@@ -30,7 +39,7 @@ func (g *group) plots() []*page.Plot {
 		}
 		var out []*page.Plot
 		for _, part := range g.split(name) {
-			out = append(out, part.plots()...)
+			out = append(out, part.draw()...)
 		}
 		return out
 	}
@@ -42,6 +51,49 @@ func drop(p *page.Plot) []*page.Plot {
 		return nil
 	}
 	return []*page.Plot{p}
+}
+
+// farApart is how many times as fast as another part of a group one is that does not fit into one plot with it.
+const farApart = 3
+
+// scales are the parts of a group that an axis of words tells apart, such as whether a cache was warm, where their best
+// results lie so far apart that one plot would show little of the slower ones; the group itself where none does. Of several
+// such axes it is the one whose parts are most alike inside.
+func (g *group) scales() []*group {
+	parts, least := []*group{g}, spreadOf(g.results)/farApart
+	for _, name := range g.axes {
+		if slices.ContainsFunc(g.results, func(r Result) bool { _, ok := number(r.Axes.Get(name)); return ok }) {
+			continue
+		}
+		split := g.split(name)
+		low, high, within := math.Inf(1), 0.0, 0.0
+		for _, p := range split {
+			best := bestOf(p.results)
+			if best == nil || len(p.results) < 2 {
+				low = 0
+				break
+			}
+			low, high, within = min(low, best.Rate()), max(high, best.Rate()), max(within, spreadOf(p.results))
+		}
+		if low > 0 && high/low > farApart && within < least {
+			parts, least = split, within
+		}
+	}
+	return parts
+}
+
+// spreadOf is how many times as fast as the slowest of some results the fastest is.
+func spreadOf(list []Result) float64 {
+	low, high := math.Inf(1), 0.0
+	for _, r := range list {
+		if rate := r.Rate(); rate > 0 {
+			low, high = min(low, rate), max(high, rate)
+		}
+	}
+	if high == 0 {
+		return 1
+	}
+	return high / low
 }
 
 // split is a group for each value of an axis.

@@ -37,7 +37,7 @@ const (
 	barTop    = 8.0
 	barBottom = 42.0
 	barRight  = 92.0 // for a value beside the longest bar
-	barChar   = 6.1  // about the width of a letter
+	barChar   = 6.9  // about the width of a letter
 )
 
 // SVG draws the chart; "" where there is nothing to draw.
@@ -67,7 +67,7 @@ func (c *Bars) SVG() template.HTML {
 	if most <= 0 {
 		most = 1
 	}
-	left := min(max(float64(letters)*barChar+14, 60), 250)
+	left := min(max(float64(letters)*barChar+14, 60), 290)
 	w := chartWidth - left - barRight
 	_, end := padded(0, most, 0.02, true)
 	px := func(v float64) float64 { return left + v/end*w }
@@ -86,7 +86,7 @@ func (c *Bars) SVG() template.HTML {
 			}
 		}
 		tall := float64(max(n, 1)) * barHeight
-		fmt.Fprintf(&b, `<text class="row" x="%s" y="%s" text-anchor="end">%s<title>%s</title></text>`, Num(left-8), Num(y+tall/2+3.5), html.EscapeString(Clip(r.Name, int((left-14)/barChar))), html.EscapeString(r.Name))
+		fmt.Fprintf(&b, `<text class="row" x="%s" y="%s" text-anchor="end">%s<title>%s</title></text>`, Num(left-8), Num(y+tall/2+3.5), html.EscapeString(Clip(r.Name, int((left-13)/barChar))), html.EscapeString(r.Name))
 		at := y
 		for i, v := range r.Bars {
 			if !v.shown() {

@@ -190,7 +190,7 @@ func TestRealFIO(t *testing.T) {
 		way     string
 		op      op
 		threads int
-	}{{"host", ops[0], 2}, {"host", ops[1], 1}, {"direct", ops[0], 1}, {"host", ops[2], 1}, {"direct", ops[2], 2}, {"mmap", ops[2], 2}, {"mmap", ops[3], 1}, {"host", ops[3], 2}} {
+	}{{"host", ops[0], 2}, {"host", ops[1], 1}, {"direct", ops[0], 1}, {"host", ops[2], 1}, {"direct", ops[2], 2}, {"mmap", ops[2], 1}, {"mmap", ops[3], 1}, {"host", ops[3], 2}} {
 		c := kase{op: one.op, way: iobench.Way{Name: one.way}, block: 64 << 10, threads: one.threads}
 		size := int64(4 << 20)
 		if c.write && !c.random {

@@ -366,7 +366,13 @@ func (x *runner) warmUp(ctx context.Context, d *iobench.Data) (*iobench.Data, st
 	return out, note, nil
 }
 
-// plot is a picture of all results.
+// plot is a picture of what most want to know: cold, in order, where that was measured.
 func (x *runner) plot(w io.Writer) error {
-	return x.doc.SVG(w, "bench-io "+x.Arg("PATH"), nil)
+	plain := func(r bench.Result) bool {
+		return r.Axes.Get("cache") != "warm" && !strings.HasPrefix(r.Name, "random")
+	}
+	if !slices.ContainsFunc(x.doc.Results, func(r bench.Result) bool { return plain(r) && r.Measured() }) {
+		plain = nil
+	}
+	return x.doc.SVG(w, "bench-io "+x.Arg("PATH"), plain)
 }
