@@ -134,7 +134,7 @@ arrays() {
 }
 
 remote() {
-  local data=$base/remote shape=512,512,512 rounds=(-least 3 -most 5 -patience 15s) python small=64 large=256
+  local data=$base/remote shape=256,512,512 rounds=(-least 3 -most 5 -patience 10s) python small=64 large=256
   if [ -n "$smoke" ]; then
     data=$base/remote-small shape=64,128,128 rounds=(-least 1 -most 1) small=16 large=64
   fi

@@ -591,6 +591,95 @@ func TestS3UploadSendsBehind(t *testing.T) {
 	}
 }
 
+// Objects that were written piece by piece are sent behind, too, a few at a time.
+func TestS3UploadSendsFilesBehind(t *testing.T) {
+	server := s3emu.Start(t)
+	server.Use(t)
+	var mu sync.Mutex
+	now, most := 0, 0
+	full := make(chan struct{})
+	endpoint := between(t, server, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/c/") {
+			return false
+		}
+		if strings.HasSuffix(r.URL.Path, "/c/forbidden") {
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		}
+		mu.Lock()
+		now++
+		if now > most {
+			if most = now; most == queueFiles {
+				close(full)
+			}
+		}
+		mu.Unlock()
+		select {
+		case <-full:
+		case <-time.After(5 * time.Second):
+		}
+		mu.Lock()
+		now--
+		mu.Unlock()
+		return false
+	})
+	s := newS3(t, "s3://"+s3emu.Bucket+"/files?endpoint="+endpoint)
+	u, err := s.Begin(bg, "me", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(key string) error {
+		o, err := u.Create(bg, key)
+		if err != nil {
+			return err
+		}
+		defer o.Abort()
+		data := content(key, 1000)
+		for _, off := range []int{500, 0} { // not in order
+			if _, err := o.WriteAt(data[off:off+500], int64(off)); err != nil {
+				return err
+			}
+		}
+		return o.Commit()
+	}
+	for i := range 3 * queueFiles {
+		if err := write(fmt.Sprintf("c/%d", i%(2*queueFiles))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := u.Get(bg, "c/1", nil, -1); err != nil || !bytes.Equal(got, content("c/1", 1000)) {
+		t.Errorf("the writer reads: %d bytes, %v", len(got), err)
+	}
+	if most != queueFiles {
+		t.Errorf("%d on their way at a time, want %d", most, queueFiles)
+	}
+	o, err := u.Create(bg, "c/twice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Commit(); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("a second Commit: %v", err)
+	}
+	if _, err := o.WriteAt([]byte("x"), 0); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("written after Commit: %v", err)
+	}
+	if err := write("c/forbidden"); err != nil {
+		t.Errorf("the error comes later: %v", err)
+	}
+	if err := u.Commit(bg); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "c/forbidden") {
+		t.Errorf("Commit: %v", err)
+	}
+	if err := write("c/late"); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("after a failure: %v", err)
+	}
+	if err := u.Abort(bg); err != nil {
+		t.Error(err)
+	}
+}
+
 // An object that does not arrive fails the upload, at the latest at its end.
 func TestS3UploadFailsBehind(t *testing.T) {
 	server := s3emu.Start(t)

@@ -32,8 +32,9 @@ var nodeNames = []string{"zarr.json", ".zgroup", ".zarray", ".zattrs"}
 // reads what it wrote, and those too.
 //
 // Put copies what it is given and returns before it is sent: up to [AtOnce] objects,
-// of [queueBytes] together, are on their way. An error comes out of a later call, at the
-// latest of Commit.
+// of [queueBytes] together, are on their way. So does Commit of an object that was written
+// piece by piece, with up to [queueFiles] of them. An error comes out of a later call, at the
+// latest of Commit of the upload.
 type S3Upload struct {
 	*S3Store
 
@@ -43,9 +44,13 @@ type S3Upload struct {
 	failed  error             // of the first that did not arrive
 	changed sync.Cond         // of sending, queued and failed
 	queued  int64             // bytes on their way
+	files   int               // objects on their way that are temporary files
 	sent    sync.WaitGroup
 	ctx     context.Context // of Begin
 }
+
+// queueFiles is how many objects that are temporary files are on their way at a time.
+const queueFiles = 4
 
 // queueBytes is how much data of small objects is on its way at a time.
 const queueBytes = 64 << 20
@@ -217,18 +222,24 @@ func (u *S3Upload) send(key string, size int64, parts [][]byte) error {
 	for _, p := range parts {
 		body = append(body, p...)
 	}
-	u.sent.Go(func() { // [S3Upload.end] waits for it
-		err := u.S3Store.Put(u.ctx, key, body)
+	u.behind(key, func() error { return u.S3Store.Put(u.ctx, key, body) }, func() { u.queued -= size })
+	return nil
+}
+
+// behind sends an object that is noted as on its way, and calls sent, which has the lock,
+// when it is not any more. [S3Upload.end] waits for it.
+func (u *S3Upload) behind(key string, send func() error, sent func()) {
+	u.sent.Go(func() {
+		err := send()
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		delete(u.sending, key)
-		u.queued -= size
+		sent()
 		if err != nil && u.failed == nil {
 			u.failed = err
 		}
 		u.changed.Broadcast()
 	})
-	return nil
 }
 
 // arrived waits until an object is not on its way any more.
@@ -265,7 +276,39 @@ func (u *S3Upload) Create(ctx context.Context, key string) (PendingObject, error
 	if err := u.arrived(key); err != nil {
 		return nil, err
 	}
-	return u.S3Store.Create(ctx, key)
+	p, err := u.S3Store.Create(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &pendingBehind{p.(*pendingS3), u}, nil
+}
+
+// pendingBehind is an object whose Commit returns before it is sent.
+type pendingBehind struct {
+	*pendingS3
+	upload *S3Upload
+}
+
+// Commit queues the object, after one of the same key has arrived.
+func (p *pendingBehind) Commit() error {
+	u := p.upload
+	u.mu.Lock()
+	for u.failed == nil && (u.sending[p.key] || u.files >= queueFiles) {
+		u.changed.Wait()
+	}
+	if u.failed != nil {
+		defer u.mu.Unlock()
+		return errors.Join(u.failed, p.Abort())
+	}
+	if !p.begin() {
+		defer u.mu.Unlock()
+		return p.ended()
+	}
+	u.sending[p.key] = true
+	u.files++
+	u.mu.Unlock()
+	u.behind(p.key, func() error { return p.send(u.ctx) }, func() { u.files-- })
+	return nil
 }
 
 // Open opens an object that has arrived.

@@ -167,9 +167,9 @@ type pendingS3 struct {
 	key   string
 	file  *os.File
 
-	mu    sync.Mutex
-	size  int64
-	ended bool
+	mu   sync.Mutex
+	size int64
+	over bool
 }
 
 func (p *pendingS3) WriteAt(b []byte, off int64) (int, error) {
@@ -178,12 +178,12 @@ func (p *pendingS3) WriteAt(b []byte, off int64) (int, error) {
 		return 0, fmt.Errorf("%s: %w", where, errOffset(off))
 	}
 	p.mu.Lock()
-	ended := p.ended
-	if !ended {
+	over := p.over
+	if !over {
 		p.size = max(p.size, off+int64(len(b)))
 	}
 	p.mu.Unlock()
-	if ended {
+	if over {
 		return 0, &fs.PathError{Op: "write", Path: where, Err: fs.ErrClosed}
 	}
 	n, err := p.file.WriteAt(b, off)
@@ -193,24 +193,33 @@ func (p *pendingS3) WriteAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// end is true for the first call.
-func (p *pendingS3) end() bool {
+// begin ends the writing; it is true for the first call.
+func (p *pendingS3) begin() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	first := !p.ended
-	p.ended = true
+	first := !p.over
+	p.over = true
 	return first
 }
 
+func (p *pendingS3) ended() error {
+	return &fs.PathError{Op: "commit", Path: p.store.Location(p.key), Err: fs.ErrClosed}
+}
+
 func (p *pendingS3) Commit() error {
-	if !p.end() {
-		return &fs.PathError{Op: "commit", Path: p.store.Location(p.key), Err: fs.ErrClosed}
+	if !p.begin() {
+		return p.ended()
 	}
-	return errors.Join(p.store.upload(p.ctx, p.key, p.file, p.size), p.file.Close())
+	return p.send(p.ctx)
+}
+
+// send sends the file, and gives it up.
+func (p *pendingS3) send(ctx context.Context) error {
+	return errors.Join(p.store.upload(ctx, p.key, p.file, p.size), p.file.Close())
 }
 
 func (p *pendingS3) Abort() error {
-	if !p.end() {
+	if !p.begin() {
 		return nil
 	}
 	return p.file.Close()
