@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -43,7 +44,8 @@ type (
 
 const (
 	ringRead     = 22
-	ringWait     = 1 // of enter: for completions
+	mostBusy     = 100 // milliseconds
+	ringWait     = 1   // of enter: for completions
 	submissionAt = 0
 	completionAt = 0x8000000
 	entriesAt    = 0x10000000
@@ -112,10 +114,14 @@ func (r *ring) enter(wait int) error {
 	if wait > 0 {
 		flags = ringWait
 	}
-	for {
+	for busy := 0; ; {
 		n, _, e := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.queued), uintptr(wait), flags, 0, 0)
 		switch {
-		case e == unix.EINTR || e == unix.EAGAIN || e == unix.EBUSY:
+		case e == unix.EINTR:
+			continue
+		case (e == unix.EAGAIN || e == unix.EBUSY) && busy < mostBusy: // it is short of memory
+			busy++
+			time.Sleep(time.Millisecond)
 			continue
 		case e != 0:
 			return fmt.Errorf("io_uring: %w", e)
