@@ -206,7 +206,7 @@ page() { # RESULTS FOLDER: the page of stages, chain and large input
 }
 
 files() {
-  local data=$base/files bytes=1073741824 rounds=(-least 3 -most 7 -patience 40s) python='' nocuda=''
+  local data=$base/files bytes=1073741824 rounds=(-least 3 -most 7 -patience 20s) python='' nocuda=''
   if [ -n "$smoke" ]; then
     data=$base/files-small bytes=16777216 rounds=(-least 1 -most 1)
   fi

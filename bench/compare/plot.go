@@ -38,9 +38,16 @@ func plot(w io.Writer, all []*outcome, plotted []string, title string) {
 	var body []string
 	add := func(format string, args ...any) { body = append(body, fmt.Sprintf(format, args...)) }
 	add(`<text x="%d" y="24" text-anchor="end">longer is faster</text>`, plotWidth-12)
-	for i, who := range legend(all, plotted) {
-		add(`<rect x="%d" y="14" width="11" height="11" fill="%s"/><text x="%d" y="24">%s</text>`, 12+i*160, color(who), 28+i*160, html.EscapeString(who))
+	names := legend(all, plotted)
+	inRow, apart := 6, 160
+	if len(names) > inRow { // long ones
+		inRow, apart = 4, 200
 	}
+	for i, who := range names {
+		x, y := 12+i%inRow*apart, 14+i/inRow*18
+		add(`<rect x="%d" y="%d" width="11" height="11" fill="%s"/><text x="%d" y="%d">%s</text>`, x, y, color(who), x+16, y+10, html.EscapeString(who))
+	}
+	head := 56 + max(len(names)-1, 0)/inRow*18
 	for _, name := range plotted {
 		var rows []*outcome
 		for _, o := range all {
@@ -56,7 +63,7 @@ func plot(w io.Writer, all []*outcome, plotted []string, title string) {
 			c = 1
 		}
 		x := 12 + c*(panelWidth+20)
-		y := 56 + columns[c]
+		y := head + columns[c]
 		top := y
 		add(`<text x="%d" y="%d" class="h">%s</text>`, x, y, html.EscapeString(panelTitle(name)))
 		y += panelHead - 20
@@ -68,7 +75,7 @@ func plot(w io.Writer, all []*outcome, plotted []string, title string) {
 				}
 			}
 			height := len(o.who) * (barHeight + barGap)
-			for i, l := range wrap(o.Label, 27) {
+			for i, l := range wrap(o.Label, 25) {
 				add(`<text x="%d" y="%d">%s</text>`, x, y+10+13*i, html.EscapeString(l))
 			}
 			for i, who := range o.who {
@@ -80,11 +87,11 @@ func plot(w io.Writer, all []*outcome, plotted []string, title string) {
 				add(`<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/><text x="%.1f" y="%d" class="n">%s</text>`,
 					x+labelWidth, by, max(length, 1), barHeight, color(who), float64(x+labelWidth+4)+length, by+9, text)
 			}
-			y += max(height, 13*len(wrap(o.Label, 27))) + rowGap
+			y += max(height, 13*len(wrap(o.Label, 25))) + rowGap
 		}
 		columns[c] += y - top + 20
 	}
-	height := 56 + max(columns[0], columns[1])
+	height := head + max(columns[0], columns[1])
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, height, plotWidth, height)
 	fmt.Fprintf(w, "<title>%s</title>\n<style>.h{font-size:14px;font-weight:bold}.n{font-size:10px;fill:#333}</style>\n", html.EscapeString(title))
 	fmt.Fprintf(w, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", plotWidth, height)

@@ -3,9 +3,8 @@
 //	gds OP FILE BYTES THREADS PIECE REPS COLD SYNC SHIFT
 //
 // bench/gds-floor.c says what these are and what is printed. Operations are read and write as the layer does them without settings;
-// direct and write-cached have direct I/O switched on and off; mmap, calls and files as there; uring and
-// uring-direct read by io_uring, which the layer does not use (docs/benchmarks-files.md says why). "gen" makes FILE, and
-// "gen-files" the folder FILE.
+// direct and write-cached have direct I/O switched on and off; mmap, calls and files are as there. "gen" makes FILE,
+// and "gen-files" the folder FILE.
 package main
 
 import (
@@ -170,8 +169,6 @@ func (t *task) measure() error {
 // once moves everything once.
 func (t *task) once(ctx context.Context) (err error) {
 	switch t.op {
-	case "uring", "uring-direct":
-		return t.uring()
 	case "mmap":
 		return t.mapped(ctx)
 	case "files":

@@ -21,5 +21,11 @@
 // Otherwise it comes through page-locked bounce buffers, of which a thread has two, so that
 // one is read into while the other is copied to the device. What fails on the first way in
 // the middle of a read is done again on the second, counted in [Stats], and warned of once.
+//
+// Host memory is read and written through the page cache, or, as the settings say, whole pages past it:
+// memory at any address, by way of aligned buffers where it must be; what the page cache holds is read from there.
+// Reads past it go through a queue of the system (io_uring) where it has one. [File.DirectIO] says why a
+// file's pages do not go past the cache, and [Stats] how many bytes did.
+//
 // Memory that is used again stays mapped for cuFile ([Pool.Register]).
 package gds
