@@ -43,8 +43,8 @@ func (w *worker) enqueue(t task) bool {
 	}
 	b := t.host[t.from : t.from+t.len]
 	head, whole, lies, ok := t.file.way(b, t.off+t.from, false)
-	past, real := t.file.past.(*os.File) // in tests it may be one that fails
-	if !ok || !real || !lies && whole > int64(w.pool.asideSize) {
+	past, real := t.file.past.(*os.File)                                           // in tests it may be one that fails
+	if !ok || !real || whole > 1<<30 || !lies && whole > int64(w.pool.asideSize) { // a call moves no more than 2 GiB
 		return false
 	}
 	if q.ring == nil {
@@ -127,7 +127,7 @@ func (f flight) end(result int32) error {
 	f.file.count(direct, n)
 	f.file.count(queued, n)
 	switch e := syscall.Errno(-result); {
-	case result >= 0, e == syscall.EINTR, e == syscall.EAGAIN:
+	case result >= 0, e == syscall.EINTR, e == syscall.EAGAIN, e == syscall.ECANCELED: // the thread that queued it has ended
 	default:
 		f.file.refuse(fmt.Errorf("direct I/O failed at byte %d: %w", off+f.head, e))
 	}

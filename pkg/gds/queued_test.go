@@ -96,7 +96,7 @@ func TestFlightEnds(t *testing.T) {
 		result int32
 		why    string
 	}{
-		{16 * page, ""}, {3*page + 5, ""}, {0, ""}, {-int32(syscall.EINTR), ""}, {-int32(syscall.EAGAIN), ""},
+		{16 * page, ""}, {3*page + 5, ""}, {0, ""}, {-int32(syscall.EINTR), ""}, {-int32(syscall.EAGAIN), ""}, {-int32(syscall.ECANCELED), ""},
 		{-int32(syscall.EIO), "direct I/O failed at byte 4096: input/output error"},
 	} {
 		for _, by := range []string{"straight", "copied"} {

@@ -110,6 +110,9 @@ func (r *ring) read(fd int, b []byte, off int64, user uint64) {
 
 // enter tells the system what is queued, and waits for so many reads to end.
 func (r *ring) enter(wait int) error {
+	if wait == 0 && r.queued == 0 {
+		return nil
+	}
 	flags := uintptr(0)
 	if wait > 0 {
 		flags = ringWait

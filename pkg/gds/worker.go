@@ -23,6 +23,7 @@ type worker struct {
 // threads only, the others end.
 func (w *worker) run() {
 	for !w.ended {
+		w.land(0) // those that wait for it need not wait for what comes next
 		t, ok := w.pool.take(len(w.copied) == 0 && w.direct.under == 0)
 		switch {
 		case ok && t.device() && !t.write:
