@@ -279,7 +279,6 @@ func (rd reader) decode(p *pipeline, s span, start, shape []int, dst []byte, str
 
 // decodeChunk reads a box of a chunk of encoded elements.
 func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
-	w := rd.w
 	if err := p.plausible(s.n); err != nil {
 		return &FormatError{Err: err}
 	}
@@ -292,7 +291,7 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	}
 	rd, done := rd.decoder()
 	defer done()
-	w = rd.w
+	w := rd.w
 	t := time.Now()
 	defer func() { rd.a.opts.meter.Since(meter.Decode, t) }()
 
