@@ -265,3 +265,6 @@ if wanted zarr; then
   fi
 fi
 if wanted files; then files; fi
+if [ -z "$smoke$only" ] && [ -e "$results/stages.jsonl" ] && { wanted remote || wanted files; }; then
+  page "$results" docs # it has their targets
+fi

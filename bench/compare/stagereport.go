@@ -96,7 +96,9 @@ func writeStages(results, notesFile, md, svg string) error {
 		return err
 	}
 	var b bytes.Buffer
-	reportStages(&b, f, all, chain, large, parseNotes(string(text)), filepath.Base(svg))
+	if err := reportStages(&b, f, all, chain, large, parseNotes(string(text)), filepath.Base(svg), results); err != nil {
+		return err
+	}
 	if err := os.WriteFile(md, b.Bytes(), 0o666); err != nil {
 		return err
 	}
@@ -120,11 +122,11 @@ func (o *outcome) against(all []*outcome) (seconds, ratio float64) {
 	return 0, 0
 }
 
-func reportStages(w io.Writer, f *facts, all []*outcome, chain *chainRun, large *largeRun, n notes, svg string) {
+func reportStages(w io.Writer, f *facts, all []*outcome, chain *chainRun, large *largeRun, n notes, svg, results string) error {
 	p := func(format string, args ...any) { fmt.Fprintf(w, format, args...) }
 	p("<!-- Written by `make bench` (bench/compare) from bench/results and bench/notes-stages.md: edit those. -->\n# Benchmarks\n\n")
 	p("The stages, each as a whole command: beside their input and output alone, beside the same operators called from Python, and beside the pipeline that they replace. ")
-	p("Reading and writing of arrays by itself is measured on [another page](benchmarks-arrays.md). Two threads each, pages cached, every measurement in a process of its own; ")
+	p("Reading and writing of [arrays](benchmarks-arrays.md), of [files](benchmarks-files.md) and of [data on servers](benchmarks-remote.md) have pages of their own; [bench-zarr](bench-zarr.md) and [bench-io](bench-io.md) measure your machine. Two threads each, pages cached, every measurement in a process of its own; ")
 	p("the programs take turns, in rounds that each begin with another one, and numbers are medians over the rounds. **Ratios count, not times**: another machine has other times.\n\n")
 	p("Input: a virtual specimen's mosaic grid of 200×1536×1536 float32 (1.9 GB, 36 tiles of 256², 3.5×2×2 µm; made by `phantom`) as shards of zstd:3, as it is, and as blosc-zstd:1; ")
 	p("for `stack` six slices of 60×1200² (blosc-zstd:1), whose overlaps it has to find. Outputs are blosc-zstd:1 with their pyramids, the default.\n\n![plot](%s)\n\n", svg)
@@ -136,13 +138,18 @@ func reportStages(w io.Writer, f *facts, all []*outcome, chain *chainRun, large 
 	if large != nil {
 		largeTable(p, large)
 	}
+	if err := goalTables(p, results); err != nil {
+		return err
+	}
 	machine(p, f)
 	p("## Commands\n\n```sh\nPARTS=stages make bench               # this page: ten minutes, 8 GB of disk\nPARTS=chain make bench                # its table of the chain: some minutes, 3 GB (needs Nextflow and Java)\n")
 	p("bench/large.sh                        # its table of the large input: 20 GB, a quarter of an hour\nPARTS=arrays make bench               # the page of the arrays: half an hour, 16 GB of disk\n")
+	p("PARTS=files,remote make bench         # the pages of files and of data on servers\n")
 	p("make bench                            # stages and arrays\nmake bench LINUMPY=DIR                # with a checkout of linumpy beside the stages\nBENCH_SMOKE=1 make bench              # all parts small: does it all still run?\n")
 	p("BENCH_ONLY=resample/ PARTS=stages make bench   # some cases, no report\n```\n\n")
 	p("The programs that measure: bench/arrays (I/O alone), bench/stages.py (Python), bench/floor.c (C); bench/compare lets them take turns and wrote this page.\n\n")
 	p("%s", strings.TrimSpace(n.sections)+"\n")
+	return nil
 }
 
 func mark(ok bool) string { return map[bool]string{true: "✓", false: "✗"}[ok] }
