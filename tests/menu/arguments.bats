@@ -72,8 +72,8 @@ TABLE
 @test "an unknown choice, an unknown option: the nearest is named" {
   with stich in out
   fails_with 2 "unknown choice 'stich' (nearest: stitch): want a number from 1 to 18 or a name"
-  with 18
-  fails_with 2 "unknown choice '18'"
+  with 19
+  fails_with 2 "unknown choice '19'"
   unsaid nearest
   run "$menu" --imege x aip
   fails_with 2 'unknown option --imege (nearest: --image)'
