@@ -714,3 +714,48 @@ func TestS3UploadFailsBehind(t *testing.T) {
 		t.Errorf("left: %v, %v", list, err)
 	}
 }
+
+// A request that is on its way when the run is interrupted is waited for: it would make an object
+// after all has been removed.
+func TestS3UploadInterrupted(t *testing.T) {
+	server := s3emu.Start(t)
+	server.Use(t)
+	ctx, interrupt := context.WithCancel(bg)
+	forwarded := make(chan struct{})
+	endpoint := between(t, server, func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/c/late") {
+			return false
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		interrupt()
+		time.Sleep(100 * time.Millisecond)
+		again := r.Clone(context.WithoutCancel(r.Context())) // as a server that has it all
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		again.RequestURI, again.URL.Scheme, again.URL.Host = "", "http", strings.TrimPrefix(server.URL, "http://")
+		again.Host = r.Host
+		if answer, err := http.DefaultTransport.RoundTrip(again); err != nil || answer.StatusCode != http.StatusOK {
+			t.Error(answer, err)
+		}
+		close(forwarded)
+		return true
+	})
+	s := newS3(t, "s3://"+s3emu.Bucket+"/interrupted?endpoint="+endpoint)
+	u, err := s.Begin(ctx, "me", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Put(ctx, "c/late", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	<-ctx.Done()
+	if err := u.Abort(bg); err != nil {
+		t.Error(err)
+	}
+	<-forwarded
+	if list, err := s.List(bg, ""); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("left: %v, %v", list, err)
+	}
+}

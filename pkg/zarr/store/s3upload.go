@@ -89,7 +89,7 @@ func (s *S3Store) Begin(ctx context.Context, owner string, replace bool) (*S3Upl
 func (s *S3Store) mark(ctx context.Context, owner string) error {
 	options := minio.PutObjectOptions{}
 	options.SetMatchETagExcept("*") // of two runs that begin at once, one finds the other's
-	err := s.try(ctx, markName, func(ctx context.Context) error {
+	err := s.change(ctx, markName, func(ctx context.Context) error {
 		put := func() error {
 			_, err := s.client.PutObject(ctx, s.bucket, s.prefix+markName, strings.NewReader(owner), int64(len(owner)), "", "", options)
 			return err

@@ -27,6 +27,8 @@ const (
 	// abortTimeout is how long the parts of an upload that failed may take to
 	// be given up, after which the bucket's own rules have to.
 	abortTimeout = 30 * time.Second
+	// lateTimeout is how long a request that makes an object may take when the run has ended.
+	lateTimeout = 5 * time.Second
 )
 
 // Put stores parts as the object key; see [Writer].
@@ -54,9 +56,30 @@ func (s *S3Store) put(ctx context.Context, key string, body []byte) error {
 	if s.plain {
 		sum = fmt.Sprintf("%x", sha256.Sum256(body))
 	}
-	return s.try(ctx, key, func(ctx context.Context) error {
+	return s.change(ctx, key, func(ctx context.Context) error {
 		_, err := s.client.PutObject(ctx, s.bucket, s.prefix+key, bytes.NewReader(body), int64(len(body)), "", sum, minio.PutObjectOptions{DisableContentSha256: true})
 		return err
+	})
+}
+
+// change is try for a request that makes an object. One that is on its way when ctx ends is waited
+// for, up to lateTimeout: if it were given up, it might arrive after all has been removed.
+func (s *S3Store) change(ctx context.Context, key string, f func(ctx context.Context) error) error {
+	return s.try(ctx, key, func(ctx context.Context) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		defer cancel()
+		stop := context.AfterFunc(ctx, func() {
+			select {
+			case <-time.After(lateTimeout):
+				cancel()
+			case <-late.Done():
+			}
+		})
+		defer stop()
+		return f(late)
 	})
 }
 
@@ -123,7 +146,7 @@ func (s *S3Store) uploadParts(ctx context.Context, key, id string, body io.Reade
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return s.try(ctx, key, func(ctx context.Context) error {
+	return s.change(ctx, key, func(ctx context.Context) error {
 		_, err := s.client.CompleteMultipartUpload(ctx, s.bucket, name, id, done, minio.PutObjectOptions{})
 		return err
 	})
