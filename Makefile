@@ -12,11 +12,12 @@ COMMIT  := $(shell git describe --always --dirty=+dirty --exclude='*' --abbrev=4
 LDFLAGS := -s -w -X strata/pkg/cli.version=$(VERSION) -X strata/pkg/cli.linkedCommit=$(COMMIT)
 ENGINE  ?= nextflow
 FUZZTIME ?= 5m
+SOAK_KILLS ?= 1000
 BENCH_GIB ?= 2
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build image image-gpu links test test-plain test-race lint vuln fuzz kernels kernels-check gpu-verify test-cuda-double demo bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build image image-gpu links test test-plain test-race lint vuln fuzz soak kernels kernels-check gpu-verify test-cuda-double demo bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -63,6 +64,9 @@ vuln: ## govulncheck (needs a network)
 
 fuzz: ## every fuzz target for FUZZTIME (default 5m)
 	@scripts/fuzz.sh $(FUZZTIME)
+
+soak: build ## kills, full disks, damaged inputs, fuzzing (an hour or more, as root); writes docs/reliability.md
+	$(GO) run ./tests/soak -bin bin -kills $(SOAK_KILLS) -fuzz $(FUZZTIME) -json build/soak.json -page docs/reliability.md
 
 kernels: ## compile the CUDA kernels to the PTX that is in git (NVRTC from PyPI)
 	@scripts/kernels.sh

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"strata/tests/s3emu"
+)
+
+// campaigns lists all that is tried but fuzzing; stop ends the server that they share.
+func campaigns(_ context.Context, f *fixtures, o options) (all []campaign, stop func(), err error) {
+	server, stopServer, err := s3emu.Run("a-key", "a-secret")
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &bucket{fixtures: f, server: server}
+	all = []campaign{
+		{name: "killed while they write a local output", tries: o.kills, try: f.kill,
+			promise: "The output is as before or new, byte for byte; the next run succeeds and leaves no remains."},
+		{name: "killed while they rebuild a pyramid in place", tries: o.kills / 5, try: f.killInPlace,
+			promise: "The image has its old pyramid or its new one and passes `validate`; the next run succeeds."},
+		{name: "killed while they replace an image in a bucket", tries: o.kills / 10, try: b.kill,
+			promise: "The image is the old one or the new one, after SIGKILL perhaps refused as unfinished; the next run succeeds."},
+		{name: "on a disk that fills up, or with a limit on file sizes", tries: o.full, try: f.fill,
+			promise: "Exit code 1; the output is as before; nothing else is left."},
+		{name: "on damaged inputs", tries: o.hostile, try: f.hostile,
+			promise: "Success, or an exit code with one line that names the input; never a crash, a hang, or more than `--mem` and 256 MiB."},
+	}
+	for i := range all {
+		all[i].dir = f.dir
+	}
+	return all, func() { _ = stopServer() }, nil
+}
+
+// levelsOf is how many levels an image has, as zarr-tool info tells it.
+func levelsOf(ctx context.Context, bin, image string) (string, error) {
+	out, err := exec.CommandContext(ctx, filepath.Join(bin, "zarr-tool"), "info", image).Output()
+	if err != nil {
+		return "", err
+	}
+	found := regexp.MustCompile(`\d+ levels?`).Find(out)
+	if found == nil {
+		return "", fmt.Errorf("zarr-tool info names no levels: %q", out)
+	}
+	return string(found), nil
+}
+
+var execs = regexp.MustCompile(`execs: (\d+)`)
+
+// fuzzAll runs every fuzz target of the module for a time.
+func fuzzAll(ctx context.Context, each time.Duration) (result, error) {
+	started := time.Now()
+	res := result{Name: "fuzzing of parsers and codecs", Promise: "No input makes a parser or a codec panic, hang or disagree with its oracle.", Outcomes: map[string]int{}}
+	out, err := exec.CommandContext(ctx, "scripts/fuzz.sh", each.String()).CombinedOutput()
+	var last int
+	count := func() { res.Tries += last; last = 0 }
+	for line := range strings.Lines(string(out)) {
+		if strings.HasPrefix(line, "== ") {
+			count()
+			res.Outcomes["fuzz targets"]++
+		}
+		if m := execs.FindStringSubmatch(line); m != nil {
+			last, _ = strconv.Atoi(m[1])
+		}
+	}
+	count()
+	if err != nil {
+		res.Lost++
+		res.Failures = append(res.Failures, string(out[max(0, len(out)-2000):]))
+	}
+	res.Seconds = time.Since(started).Seconds()
+	return res, ctx.Err()
+}
+
+// Marks between which writePage puts the table.
+const (
+	tableBegin = "<!-- soak: begin -->"
+	tableEnd   = "<!-- soak: end -->"
+)
+
+// writePage replaces the table of a page.
+func writePage(o options, results []result) error {
+	page, err := os.ReadFile(o.page)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(page), tableBegin)
+	_, after, ok2 := strings.Cut(rest, tableEnd)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s: no lines %q and %q", o.page, tableBegin, tableEnd)
+	}
+	var b strings.Builder
+	b.WriteString(before + tableBegin + "\n")
+	b.WriteString("| programs were … | tries | lost | what they came to | what was checked |\n|---|---:|---:|---|---|\n")
+	for _, r := range results {
+		outcomes, err := json.Marshal(r.Outcomes) // in the order of their names
+		if err != nil {
+			return err
+		}
+		text := strings.NewReplacer(`{"`, "", `":`, ": ", `,"`, "; ", "}", "").Replace(string(outcomes))
+		fmt.Fprintf(&b, "| %s | %d | %d | %s | %s |\n", r.Name, r.Tries, r.Lost, text, r.Promise)
+	}
+	b.WriteString(tableEnd + after)
+	return os.WriteFile(o.page, []byte(b.String()), 0o666)
+}
