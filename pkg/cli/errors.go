@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -103,6 +104,10 @@ func (e memoryError) Unwrap() error        { return e.error }
 func MemoryError(format string, args ...any) error { return memoryError{fmt.Errorf(format, args...)} }
 
 func ofMachine(err error) bool {
+	var bug *work.Panic
+	if errors.As(err, &bug) {
+		return true // the program's doing, at any rate not the input's
+	}
 	for _, target := range []error{
 		context.Canceled, context.DeadlineExceeded,
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ENOMEM,

@@ -20,6 +20,7 @@ import (
 	"strata/pkg/cli/progress"
 	"strata/pkg/cli/record"
 	"strata/pkg/meter"
+	"strata/pkg/work"
 )
 
 // plainInterval is the time between progress lines. Tests shorten it by the
@@ -220,25 +221,26 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && size.Col > 0
 }
 
-// guarded refuses what the machine cannot do, then runs the command. A panic
-// in the command's own goroutine becomes an error.
-func (r *Run) guarded(ctx context.Context) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("this is a bug: %v", p)
-			if r.Options.Verbose {
-				r.display.Close()
-				fmt.Fprintf(r.Stderr, "%s", debug.Stack())
-			} else {
-				err = fmt.Errorf("%w (give -v for the place)", err)
-			}
+// guarded refuses what the machine cannot do, then runs the command. A panic, in whichever
+// goroutine of package work, is an error; with -v its stack is printed.
+func (r *Run) guarded(ctx context.Context) error {
+	err := work.Guard(func() error {
+		if err := r.prepare(); err != nil {
+			return err
 		}
-	}()
-	if err := r.prepare(); err != nil {
-		return err
+		defer r.closeDevice()
+		return r.command.Run(ctx, r)
+	})
+	var bug *work.Panic
+	switch {
+	case !errors.As(err, &bug):
+	case r.Options.Verbose:
+		r.display.Close()
+		fmt.Fprintf(r.Stderr, "%s", bug.Stack)
+	default:
+		err = fmt.Errorf("%w (give -v for the place)", err)
 	}
-	defer r.closeDevice()
-	return r.command.Run(ctx, r)
+	return err
 }
 
 // prepare checks the options against the machine, before any work.

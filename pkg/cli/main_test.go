@@ -13,6 +13,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/clitest"
 	"strata/pkg/cli/record"
+	"strata/pkg/work"
 )
 
 func TestMain(m *testing.M) {
@@ -58,7 +59,7 @@ func demo() *cli.Command {
 			{Name: "pause", Kind: cli.Bool, Usage: "say half after half of the work, and wait for a signal"},
 			{Name: "deaf", Kind: cli.Bool, Usage: "with --pause: never notice signals"},
 			{Name: "show", Kind: cli.Bool, Usage: "print the values of all flags"},
-			{Name: "fail", Choices: []string{"plain", "input", "lines", "space", "panic", "gpu", "folder", "status"}, Usage: "fail in a certain way"},
+			{Name: "fail", Choices: []string{"plain", "input", "lines", "space", "panic", "worker", "gpu", "folder", "status"}, Usage: "fail in a certain way"},
 			{Name: "warn", Kind: cli.Strings, Usage: "warn of something"},
 			{Name: "secret", Kind: cli.Bool, Hidden: true, Usage: "not shown"},
 		},
@@ -153,6 +154,13 @@ func fail(how string) error {
 		return cli.BadInput(&fs.PathError{Op: "write", Path: "chunk", Err: syscall.ENOSPC})
 	case "gpu":
 		return cli.GPUFailure(errors.New("out of device memory"))
+	case "worker":
+		// what reading an input returns: its reader panicked in a goroutine of its own
+		return cli.BadInput(work.Each(context.Background(), 2, 2, func(_, i int) error {
+			var none []int
+			_ = none[i]
+			return nil
+		}))
 	case "panic":
 		var nobody *cli.Flag
 		return errors.New(nobody.Name)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+
+	"strata/pkg/work"
 )
 
 // Source is something that is read by parts: an object on a server, as
@@ -64,7 +66,9 @@ func (f *File) fill(ctx context.Context, b []byte, off int64) error {
 	if f.source == nil {
 		return f.readFull(b, off)
 	}
-	return inParts(b, sourcePart, func(b []byte, at int64) error { return f.fetch(ctx, b, off+at) })
+	return work.Guard(func() error {
+		return inParts(b, sourcePart, func(b []byte, at int64) error { return f.fetch(ctx, b, off+at) })
+	})
 }
 
 // fetch fills memory with a part of a source.
@@ -91,7 +95,7 @@ func inParts(b []byte, size int, f func(b []byte, at int64) error) error {
 	var parts sync.WaitGroup
 	for i := range errs {
 		at := i * size
-		parts.Go(func() { errs[i] = f(b[at:min(at+size, len(b))], int64(at)) })
+		work.Go(&parts, func() error { return f(b[at:min(at+size, len(b))], int64(at)) }, func(err error) { errs[i] = err })
 	}
 	parts.Wait()
 	for _, err := range errs {

@@ -1,6 +1,10 @@
 package gpu
 
-import "runtime"
+import (
+	"runtime"
+
+	"strata/pkg/work"
+)
 
 // thread is an OS thread on which a context is current. Calls of the driver are made
 // there, one after the other.
@@ -22,11 +26,13 @@ func newThread() *thread {
 	return t
 }
 
-// do runs f on the thread and waits for it.
+// do runs f on the thread and waits for it; a panic of f continues in the caller.
 func (t *thread) do(f func()) {
-	done := make(chan struct{})
-	t.calls <- func() { defer close(done); f() }
-	<-done
+	done := make(chan error)
+	t.calls <- func() { done <- work.Guard(func() error { f(); return nil }) }
+	if err := <-done; err != nil {
+		panic(err)
+	}
 }
 
 // end lets the thread end and waits for that.

@@ -11,6 +11,7 @@ import (
 
 	"strata/pkg/mem"
 	"strata/pkg/meter"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -310,37 +311,25 @@ func readers(a *zarr.Array, o PyramidOptions) int {
 // stream hands an array, chunk by chunk, to a writer: as level 0, or, when it
 // is stored there already, as what the levels below are made from.
 func stream(ctx context.Context, a *zarr.Array, w *Writer, stored bool, o PyramidOptions) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	g, gctx := work.WithContext(ctx)
 	starts := make(chan []int)
 	shape, chunks := a.Shape(), a.Chunks()
-	n := readers(a, o)
-	done := make(chan error, n)
-	for range n {
-		go func() {
-			err := streamChunks(ctx, a, w, stored, starts)
-			if err != nil {
-				cancel(err)
-			}
-			done <- err
-		}()
+	for range readers(a, o) {
+		g.Go(func() error { return streamChunks(gctx, a, w, stored, starts) })
 	}
 	for s := range TileOrder(shape, chunks, w.scale.Axes) {
 		select {
 		case starts <- s:
 			continue
-		case <-ctx.Done():
+		case <-gctx.Done():
 		}
 		break
 	}
 	close(starts)
-	for range n {
-		<-done
-	}
-	if err := context.Cause(ctx); err != nil {
+	if err := g.Wait(); err != nil {
 		return err
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // streamChunks is one worker of stream.

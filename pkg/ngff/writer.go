@@ -8,8 +8,8 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
-	"sync/atomic"
 
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -280,42 +280,22 @@ func (w *Writer) begin(units box) error {
 // each calls f for 0 to n-1, in the caller's goroutine and as many helpers as
 // are free. It returns when all have ended.
 func (w *Writer) each(ctx context.Context, n int, f func(i int) error) error {
-	var next atomic.Int64
-	var failed atomic.Bool
-	var first error
-	var once sync.Once
-	work := func() {
-		for !failed.Load() {
-			i := int(next.Add(1)) - 1
-			if i >= n {
-				return
-			}
-			err := ctx.Err()
-			if err == nil {
-				err = f(i)
-			}
-			if err != nil {
-				failed.Store(true)
-				once.Do(func() { first = err })
-			}
+	helpers := 0
+	defer func() {
+		for range helpers {
+			w.helpers <- struct{}{}
 		}
-	}
-	var wg sync.WaitGroup
+	}()
 	for range n - 1 {
 		select {
 		case <-w.helpers:
-			wg.Go(func() {
-				defer func() { w.helpers <- struct{}{} }()
-				work()
-			})
+			helpers++
 			continue
 		default:
 		}
 		break
 	}
-	work()
-	wg.Wait()
-	return first
+	return work.Each(ctx, 1+helpers, n, func(_, i int) error { return f(i) })
 }
 
 // stop refuses further tiles.

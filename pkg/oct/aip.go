@@ -7,14 +7,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/tile"
 	"strata/pkg/tile/zarrsource"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -80,16 +79,16 @@ func aip[T dtype.Element](ctx context.Context, m *mosaic, out store.Writer, layo
 	if png != nil {
 		p.range16 = filter.NewQuantiles(pngPercentiles[:]...)
 	}
-	work, workers := p.work, p.workers
+	run, workers := p.work, p.workers
 	if res.Device != nil {
-		if work, workers, err = p.onDevice(); err != nil {
+		if run, workers, err = p.onDevice(); err != nil {
 			return nil, err
 		}
 	}
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := work.WithContext(ctx)
 	var next atomic.Int64
 	for range workers {
-		g.Go(func() error { return work(gctx, &next) })
+		g.Go(func() error { return run(gctx, &next) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err

@@ -9,13 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -255,7 +254,7 @@ func (p *cropper[T]) percentile(ctx context.Context) (float32, error) {
 // voxels hands the voxels of n tiles to take in float32, in pieces that lie in the
 // cache, and counts those that are not finite.
 func (p *cropper[T]) voxels(ctx context.Context, r *planeReader, workers, n int, tile func(k int) (i, j int), take func(v []float32) (nonFinite int64), progress func(int64)) error {
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := work.WithContext(ctx)
 	var next atomic.Int64
 	for range min(workers, n) {
 		g.Go(func() error {
@@ -388,7 +387,7 @@ func (p *cropper[T]) write(ctx context.Context, out store.Writer, layout Layout)
 	next, stop := iter.Pull(ngff.TileOrder(shape, []int{r.Planes, m.chunk[1], m.chunk[2]}, m.image.Axes))
 	defer stop()
 	var mu sync.Mutex
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := work.WithContext(ctx)
 	for range workers {
 		g.Go(func() error {
 			v, err := newTileBuffer[T](buffer)

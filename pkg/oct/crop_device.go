@@ -5,11 +5,10 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
+	"strata/pkg/work"
 	"strata/pkg/zarr/zarrgpu"
 )
 
@@ -100,7 +99,7 @@ func (p *devicePercentile) find(ctx context.Context) error {
 func (p *devicePercentile) count(ctx context.Context, n int, tile func(k int) (i, j int)) error {
 	p.team = deviceTeam{}
 	var next atomic.Int64
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := work.WithContext(ctx)
 	for range min(p.workers, n) {
 		g.Go(func() (err error) {
 			w, err := newDeviceWorker(p.res.Device)

@@ -9,13 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/filter/basic"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -359,13 +358,13 @@ func (r *rolling) create(ctx context.Context, out store.Writer, layout Layout) (
 }
 
 // inOrder lets workers roll tiles, which they get from another.
-func (r *rolling) inOrder(ctx context.Context, workers int, work func(ctx context.Context) error) error {
+func (r *rolling) inOrder(ctx context.Context, workers int, roll func(ctx context.Context) error) error {
 	next, stop := iter.Pull(ngff.TileOrder(r.mosaic.shape[:], r.mosaic.tile(), r.mosaic.image.Axes))
 	defer stop()
 	r.next = next
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := work.WithContext(ctx)
 	for range workers {
-		g.Go(func() error { return work(ctx) })
+		g.Go(func() error { return roll(ctx) })
 	}
 	return g.Wait()
 }

@@ -8,12 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
+	"strata/pkg/work"
 )
 
 // interfaceMap finds the tissue interface of every A-line of a mosaic (stages
@@ -161,7 +160,7 @@ func (p *interfaceMap[T]) run(ctx context.Context) error {
 // each lets the workers do n pieces of work, with memory for that many bytes of
 // voxels each.
 func (p *interfaceMap[T]) each(ctx context.Context, n int, bytes int64, do func(ctx context.Context, w *searcher[T], k int) error) error {
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := work.WithContext(ctx)
 	var next atomic.Int64
 	for range min(p.workers, n) {
 		g.Go(func() error {

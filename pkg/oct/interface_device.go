@@ -10,14 +10,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/zarrgpu"
 )
@@ -191,7 +190,7 @@ func (p *deviceSearch) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer p.kernels.Release()
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := work.WithContext(ctx)
 	for range p.workers {
 		g.Go(func() error { return p.work(ctx) })
 	}

@@ -7,14 +7,13 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/ngff/ngffgpu"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -106,7 +105,7 @@ func resample[T dtype.Element](ctx context.Context, m *mosaic, out store.Writer,
 	next, stop := iter.Pull(ngff.TileOrder(g.shape(), tile, m.image.Axes))
 	defer stop()
 	p.next = next
-	group, gctx := errgroup.WithContext(ctx)
+	group, gctx := work.WithContext(ctx)
 	defer p.account()
 	for i := range p.inFlight {
 		group.Go(func() error {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/gpu"
@@ -15,6 +13,7 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/work"
 	"strata/pkg/zarr/store"
 )
 
@@ -94,7 +93,7 @@ func (d *deviceStack) assemble(ctx context.Context, out store.Writer, layout Lay
 	if err := a.begin(); err != nil {
 		return err
 	}
-	g, inner := errgroup.WithContext(ctx)
+	g, inner := work.WithContext(ctx)
 	g.Go(func() error { return a.write(inner) })
 	g.Go(func() error { return a.place(inner) })
 	if err := g.Wait(); err != nil {

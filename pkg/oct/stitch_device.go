@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/ngff/ngffgpu"
+	"strata/pkg/work"
 )
 
 // deviceFusion is a fusion on a device. The order of the work is that of the CPU, of
@@ -178,7 +177,7 @@ func (f *deviceFusion) run(ctx context.Context) error {
 	depth := f.mosaic.shape[0]
 	for b := range len(f.blocks) - 1 {
 		for z := 0; z < depth; z += f.slab * f.unit[0] {
-			g, gctx := errgroup.WithContext(ctx)
+			g, gctx := work.WithContext(ctx)
 			box := passBox{f.blocks[b], f.blocks[b+1], z, min(z+f.slab*f.unit[0], depth)}
 			g.Go(func() error { return f.pass(gctx, box, f.workers, map[*outColumn]bool{}) })
 			g.Go(func() error { return f.writeHoles(gctx, box) })
@@ -290,7 +289,7 @@ func newDevicePass(f *deviceFusion, box passBox, written map[*outColumn]bool) *d
 // run makes the columns. Those that were complete when the device was short of memory
 // are written.
 func (p *devicePass) run(ctx context.Context, workers int) error {
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := work.WithContext(ctx)
 	stop := context.AfterFunc(gctx, func() {
 		p.mu.Lock()
 		p.failed = true

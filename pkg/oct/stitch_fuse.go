@@ -8,13 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/work"
 )
 
 // fusion puts the tiles of a mosaic onto the canvas and writes it. T is the type
@@ -144,7 +143,7 @@ type cell[F float32 | float64] struct {
 func (p *pass[T, F]) run(ctx context.Context, end int) error {
 	p.moved.L = &p.mu
 	p.live = map[*outColumn]*liveColumn[T, F]{}
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := work.WithContext(ctx)
 	stop := context.AfterFunc(gctx, func() {
 		p.mu.Lock()
 		p.failed = true

@@ -7,10 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/filter"
 	"strata/pkg/meter"
+	"strata/pkg/work"
 )
 
 // aligner compares the neighbouring tiles of a mosaic by their projections.
@@ -158,7 +157,7 @@ func (g *grid) pairs(i int, above, row [][]float32) (out []neighbours) {
 // inOrder makes n results with several workers, and hands them on one after the
 // other.
 func inOrder[R any](ctx context.Context, workers, n int, visit func(worker, k int) R, done func(k int, r R)) error {
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := work.WithContext(ctx)
 	var next atomic.Int64
 	var mu sync.Mutex
 	turn := sync.NewCond(&mu)

@@ -6,11 +6,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/meter"
+	"strata/pkg/work"
 )
 
 // projector makes the average projections of tiles, row by row.
@@ -78,7 +77,7 @@ func projectorOf[T dtype.Element](m *mosaic, counted []bool, res Resources) (pro
 
 func (p *tileProjector[T]) project(ctx context.Context, tiles []int) ([][]float32, error) {
 	out := make([][]float32, len(tiles))
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := work.WithContext(ctx)
 	var next atomic.Int64
 	for range min(p.workers, len(tiles)) {
 		g.Go(func() error {

@@ -8,11 +8,10 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/dtype"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
+	"strata/pkg/work"
 	"strata/pkg/zarr/zarrgpu"
 )
 
@@ -48,7 +47,7 @@ func (p *deviceProjector) close() {}
 
 func (p *deviceProjector) project(ctx context.Context, tiles []int) ([][]float32, error) {
 	out := make([][]float32, len(tiles))
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := work.WithContext(ctx)
 	var next atomic.Int64
 	team := deviceTeam{}
 	for range min(p.workers, len(tiles)) {

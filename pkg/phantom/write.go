@@ -9,13 +9,12 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/npy"
+	"strata/pkg/work"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )
@@ -91,7 +90,7 @@ func (s *Specimen) write(ctx context.Context, out store.Writer, st Storage, g gr
 	if err != nil {
 		return err
 	}
-	eg, ectx := errgroup.WithContext(ctx)
+	eg, ectx := work.WithContext(ctx)
 	var next atomic.Int64
 	for range workers {
 		eg.Go(func() error {

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/colormap"
+	"strata/pkg/work"
 )
 
 // The colours of what is not data: a dark ground, on which both dim and bright
@@ -90,7 +89,7 @@ func (c *canvas) panel(ctx context.Context, p *plane, at image.Rectangle, worker
 	right := newTaps(c.v.shape[p.cols], p.step[1], at.Dx())
 	var holes atomic.Bool
 	var next atomic.Int64
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := work.WithContext(ctx)
 	for range min(workers, at.Dy()) {
 		g.Go(func() error {
 			sum, weight := make([]float64, p.n[1]), make([]float64, p.n[1])

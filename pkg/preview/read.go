@@ -7,12 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 )
 
@@ -163,7 +162,7 @@ func (r *reading) cut(ctx context.Context, q *filter.Quantiles, fill bool) error
 		}
 	}
 	a := v.array.With(zarr.Workers(1), zarr.Meter(r.res.Meter), zarr.Budget(budget))
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := work.WithContext(ctx)
 	var next atomic.Int64
 	for range min(workers, len(list)) {
 		g.Go(func() error {

@@ -21,10 +21,10 @@ import (
 	"strings"
 
 	"golang.org/x/image/draw"
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"strata/pkg/oct"
+	"strata/pkg/work"
 )
 
 // PictureBytes is how much the pictures of a page take together by default, as
@@ -257,7 +257,7 @@ func (r *Report) Fit(ctx context.Context, budget int, res oct.Resources) error {
 	}
 	// Pixels of as many at a time as memory holds: as decoded, and as made smaller.
 	mem := semaphore.NewWeighted(max(1, res.Mem))
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := work.WithContext(ctx)
 	g.SetLimit(max(1, res.Workers))
 	for _, p := range rest {
 		g.Go(func() error {

@@ -20,6 +20,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"strata/pkg/work"
 )
 
 // RunRoot runs a command in an unpacked root, in a user namespace of its own,
@@ -112,19 +114,18 @@ func passSignals(p *os.Process, stdin *os.File) (stop func()) {
 	signal.Reset(syscall.SIGINT, syscall.SIGQUIT)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCONT)
 	terminal := stdin != nil && term.IsTerminal(int(stdin.Fd()))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	done := work.Async(func() error {
 		for s := range signals {
 			if !terminal || s != syscall.SIGINT && s != syscall.SIGQUIT {
 				_ = p.Signal(s)
 			}
 		}
-	}()
+		return nil
+	})
 	return func() {
 		signal.Stop(signals)
 		close(signals)
-		<-done
+		_ = done()
 	}
 }
 

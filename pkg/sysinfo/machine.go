@@ -3,6 +3,8 @@ package sysinfo
 import (
 	"context"
 	"time"
+
+	"strata/pkg/work"
 )
 
 // Machine is all facts of a machine.
@@ -36,8 +38,7 @@ type Options struct {
 
 // Read reads a machine's facts. It changes nothing; of a recorded machine no program is run.
 func Read(ctx context.Context, r Root, o Options) *Machine {
-	tools := make(chan Tools, 1)
-	go func() { tools <- r.tools(ctx, o) }()
+	tools := work.Async(func() Tools { return r.tools(ctx, o) })
 
 	env := r.environ()
 	m := &Machine{Environment: env, Kernel: r.kernel(), Distribution: r.distribution(), Security: r.security(), Container: r.container(env), Job: job(env), Limits: r.limits()}
@@ -51,6 +52,6 @@ func Read(ctx context.Context, r Root, o Options) *Machine {
 	if o.Path != "" {
 		m.Path = r.path(o.Path)
 	}
-	m.Tools = <-tools
+	m.Tools = tools()
 	return m
 }

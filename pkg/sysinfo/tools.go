@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"strata/pkg/work"
 )
 
 // Tools is what NVIDIA's programs say, where they are installed.
@@ -23,13 +25,12 @@ var smiQuery = []string{"--query-gpu=" + strings.Join(smiFields, ","), "--format
 
 // tools reads what the programs print, or what was recorded of it. The two run at the same time.
 func (r Root) tools(ctx context.Context, o Options) Tools {
-	smi := make(chan Fact[[]SMIGPU], 1)
-	go func() {
-		smi <- convert(r.output(ctx, o, "nvidia-smi", []string{"/usr/bin/nvidia-smi", "/usr/lib/wsl/lib/nvidia-smi"}, smiQuery...), parseSMI)
-	}()
+	smi := work.Async(func() Fact[[]SMIGPU] {
+		return convert(r.output(ctx, o, "nvidia-smi", []string{"/usr/bin/nvidia-smi", "/usr/lib/wsl/lib/nvidia-smi"}, smiQuery...), parseSMI)
+	})
 	places := []string{"/usr/local/cuda/gds/tools/gdscheck", "/usr/local/cuda/gds/tools/gdscheck.py", "/usr/libexec/gds/tools/gdscheck"}
 	check := convert(r.output(ctx, o, "gdscheck", places, "-p"), parseGDSCheck)
-	return Tools{GDSCheck: check, SMI: <-smi}
+	return Tools{GDSCheck: check, SMI: smi()}
 }
 
 // output runs a program and returns what it prints; of a recorded machine, what was recorded.

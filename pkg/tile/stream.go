@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"strata/pkg/dtype"
+	"strata/pkg/work"
 )
 
 // stream is one run over a set of requests: its workers start views in request
@@ -22,6 +23,7 @@ type stream[T dtype.Element] struct {
 	told    int          // results that went to the consumer
 	waiting bool         // the consumer waits for a result
 	ended   bool         // no more work
+	failed  error        // a panic of a worker
 }
 
 // result is a view on its way to the consumer.
@@ -50,7 +52,7 @@ func (l *Loader[T]) stream(ctx context.Context, reqs []Request, yield func(*View
 	defer stop()
 	var workers sync.WaitGroup
 	for range l.cfg.loaders {
-		workers.Go(func() { s.work(ctx) })
+		work.Go(&workers, func() error { s.work(ctx); return nil }, s.fail)
 	}
 	defer func() {
 		cancel()
@@ -99,6 +101,9 @@ func (s *stream[T]) take(ctx context.Context) (*result[T], error) {
 		if l.closed {
 			return nil, ErrClosed
 		}
+		if s.failed != nil {
+			return nil, s.failed
+		}
 		if i := s.deliverable(); i >= 0 {
 			r := s.ready[i]
 			s.ready = slices.Delete(s.ready, i, i+1)
@@ -107,6 +112,17 @@ func (s *stream[T]) take(ctx context.Context) (*result[T], error) {
 		}
 		l.change.Wait()
 	}
+}
+
+// fail ends the stream with a worker's panic.
+func (s *stream[T]) fail(err error) {
+	if err == nil {
+		return
+	}
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	s.failed = err
+	s.l.change.Broadcast()
 }
 
 // deliverable is the place in ready of the result that comes next; -1 if it is
@@ -142,9 +158,7 @@ func (s *stream[T]) work(ctx context.Context) {
 func (s *stream[T]) place(ctx context.Context, t task[T]) {
 	l, lv := s.l, t.r.v.lv
 	if t.r.err == nil {
-		l.mu.Unlock()
-		err := lv.place(ctx, t.r.v, t.p)
-		l.mu.Lock()
+		err := l.unlocked(func() error { return lv.place(ctx, t.r.v, t.p) })
 		if t.r.err == nil {
 			t.r.err = err
 		}
@@ -153,15 +167,21 @@ func (s *stream[T]) place(ctx context.Context, t task[T]) {
 		return
 	}
 	if t.r.err == nil {
-		l.mu.Unlock()
-		lv.finish(t.r.v)
-		l.mu.Lock()
-	} else {
+		t.r.err = l.unlocked(func() error { lv.finish(t.r.v); return nil })
+	}
+	if t.r.err != nil {
 		lv.back(t.r.v.buf)
 	}
 	s.active--
 	s.ready = append(s.ready, t.r)
 	l.change.Broadcast()
+}
+
+// unlocked calls f while l.mu is not held; a panic of f is an error, after which it is held again.
+func (l *Loader[T]) unlocked(f func() error) error {
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	return work.Guard(f)
 }
 
 // start begins the next view if there is one and it may have a slot. l.mu is
@@ -194,10 +214,11 @@ func (s *stream[T]) start() bool {
 	s.active++
 	if err == nil {
 		r.v = lv.view(buf, req.Index)
-		l.mu.Unlock() // the border may be the caller's code
 		var pieces []piece
-		pieces, err = lv.pieces(r.v.Geometry)
-		l.mu.Lock()
+		err = l.unlocked(func() (err error) { // the border may be the caller's code
+			pieces, err = lv.pieces(r.v.Geometry)
+			return err
+		})
 		r.left = len(pieces)
 		for _, p := range pieces {
 			s.pieces = append(s.pieces, task[T]{r, p})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"strata/pkg/work"
 	"strata/pkg/zarr/store"
 )
 
@@ -104,12 +105,13 @@ func (p *pipeline) fetchBytes() int64 {
 }
 
 // openAhead opens the shards that c will come to, a few before it comes there, until
-// stop is called.
-func (a *Array) openAhead(ctx context.Context, c *cursor) (stop func()) {
+// stop is called. What is wrong with a shard is said when it is wanted: stop returns
+// panics only.
+func (a *Array) openAhead(ctx context.Context, c *cursor) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c.entered = sync.NewCond(&c.mu)
-	var running sync.WaitGroup
-	running.Go(func() {
+	running := work.NewGroup()
+	running.Go(func() error {
 		w := takeWorker()
 		defer w.giveBack()
 		files := w.newCursor(c.region, c.chunk, nil)
@@ -122,24 +124,25 @@ func (a *Array) openAhead(ctx context.Context, c *cursor) (stop func()) {
 			c.mu.Unlock()
 			switch {
 			case ctx.Err() != nil:
-				return
+				return nil
 			case late:
 				continue
 			}
 			key := a.appendKey(nil, t.file)
-			running.Go(func() {
-				// what is wrong with it is said when it is wanted
+			running.Go(func() error {
 				if f, err := a.objects.open(ctx, a.st, key, -1); err == nil {
 					a.objects.release(f)
 				}
+				return nil
 			})
 		}
+		return nil
 	})
-	return func() {
+	return func() error {
 		cancel()
 		c.mu.Lock()
 		c.entered.Broadcast()
 		c.mu.Unlock()
-		running.Wait()
+		return running.Wait()
 	}
 }

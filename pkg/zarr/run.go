@@ -1,10 +1,13 @@
 package zarr
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"strata/pkg/work"
 )
 
 // run does all tasks of c with the array's workers, of which w is one. It
@@ -19,7 +22,9 @@ func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, 
 		w.turns = newTurns(n)
 		defer w.turns.end()
 		if a.meta.pipe.shard != nil && a.meta.pipe.addressable() {
-			defer a.openAhead(ctx, c)()
+			stop := a.openAhead(ctx, c)
+			err := runParallel(ctx, w, c, n+extra, do)
+			return cmp.Or(err, stop())
 		}
 		return runParallel(ctx, w, c, n+extra, do)
 	}
@@ -53,40 +58,45 @@ func runParallel(ctx context.Context, w *worker, c *cursor, n int, do func(*work
 		others sync.WaitGroup
 	)
 	shared := w.turns
-	work := func(w *worker) {
+	all := func(w *worker) error {
 		m := w.mark()
 		t := w.newTask(len(c.chunk))
 		for !stop.Load() {
-			err := ctx.Err()
-			if err == nil {
-				if !c.next(t) {
-					break
-				}
-				inner := w.mark()
-				err = do(w, t)
-				w.release(inner)
+			if err := ctx.Err(); err != nil {
+				return err
 			}
-			if err != nil {
-				stop.Store(true)
-				mu.Lock()
-				if first == nil {
-					first = err
-				}
-				mu.Unlock()
-				return
+			if !c.next(t) {
+				break
 			}
+			inner := w.mark()
+			if err := do(w, t); err != nil {
+				return err
+			}
+			w.release(inner)
 		}
 		w.release(m)
+		return nil
+	}
+	end := func(err error) {
+		if err == nil {
+			return
+		}
+		stop.Store(true)
+		mu.Lock()
+		defer mu.Unlock()
+		if first == nil {
+			first = err
+		}
 	}
 	for range n - 1 {
-		others.Go(func() {
+		work.Go(&others, func() error {
 			w := takeWorker()
 			defer w.giveBack()
 			w.turns = shared
-			work(w)
-		})
+			return all(w)
+		}, end)
 	}
-	work(w)
+	end(work.Guard(func() error { return all(w) }))
 	others.Wait()
 	return first
 }

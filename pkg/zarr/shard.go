@@ -176,13 +176,17 @@ func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *t
 	err = a.run(ctx, w, w.newCursor(Region{origin, valid}, sh.inner.shape, nil), func(w *worker, c *task) error {
 		i := sh.ordinal(origin, c.start)
 		w.key = append(w.key[:0], f.key...)
+		stored := false
+		defer func() {
+			if !stored { // also after a panic: the others wait for their turn
+				f.fail()
+			}
+		}()
 		enc, err := a.shardChunk(ctx, w, old, index, i, c, t, src, strides)
 		if err == nil {
 			err = f.appendInTurn(c.seq, i, enc)
 		}
-		if err != nil {
-			f.fail()
-		}
+		stored = err == nil
 		return err
 	})
 	if err != nil {

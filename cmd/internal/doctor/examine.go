@@ -15,6 +15,7 @@ import (
 	"strata/pkg/gpu/lease"
 	"strata/pkg/gpu/nvml"
 	"strata/pkg/sysinfo"
+	"strata/pkg/work"
 )
 
 // state is what was found, as --json writes it.
@@ -110,10 +111,9 @@ func examine(ctx context.Context, t target) (*state, error) {
 		s.recorded()
 	} else {
 		// The facts do not wait for the driver, nor it for them.
-		facts := make(chan *sysinfo.Machine, 1)
-		go func() { facts <- sysinfo.Read(ctx, root, o) }()
+		facts := work.Async(func() *sysinfo.Machine { return sysinfo.Read(ctx, root, o) })
 		s.live()
-		s.Machine = <-facts
+		s.Machine = facts()
 	}
 	if recording != nil {
 		if err := recording.Write(t.record); err != nil {

@@ -9,12 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/bench"
 	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/mem"
+	"strata/pkg/work"
 )
 
 // Bench is what is measured, and with what.
@@ -95,7 +94,7 @@ func (b *Bench) Round(ctx context.Context, m Mover, pass Pass) (Sample, int64, e
 		}
 	}
 	began := time.Now()
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := work.WithContext(ctx)
 	for thread := range b.Threads {
 		g.Go(func() error {
 			n := int64(0)

@@ -6,11 +6,10 @@ import (
 	"math"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/cli"
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 )
 
@@ -77,7 +76,7 @@ func inBlocks(ctx context.Context, a *zarr.Array, block []int, threads int, budg
 		grid[d] = (shape[d] + block[d] - 1) / block[d]
 		total = satMul(total, int64(grid[d]))
 	}
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := work.WithContext(ctx)
 	var next atomic.Int64
 	for range max(1, min(int64(threads), budget/max(size, 1), total)) {
 		g.Go(func() error {

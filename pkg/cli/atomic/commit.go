@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
+	"strata/pkg/work"
 )
 
 // state is how far an output has come.
@@ -193,7 +193,7 @@ func (o *Output) takeBack(ops operations) error {
 
 // syncTree flushes a file, or a folder with everything in it, to the device.
 func syncTree(path string) error {
-	var g errgroup.Group
+	g := work.NewGroup()
 	g.SetLimit(8) // flushes wait for the device, not for a CPU
 	err := filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && (d.IsDir() || d.Type().IsRegular()) {

@@ -12,11 +12,10 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"strata/pkg/sif"
 	"strata/pkg/sif/deb"
 	"strata/pkg/sif/spdx"
+	"strata/pkg/work"
 )
 
 // Suite is Debian's release that packages are taken from.
@@ -95,7 +94,7 @@ func (r *Recipe) packages() []*deb.Package {
 func (r *Recipe) addPackages(ctx context.Context, root *sif.Root, temp string) ([]spdx.Package, error) {
 	list := r.packages()
 	files := make([]string, len(list))
-	g, fetching := errgroup.WithContext(ctx)
+	g, fetching := work.WithContext(ctx)
 	g.SetLimit(4)
 	for i, p := range list {
 		g.Go(func() (err error) {

@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/minio/minio-go/v7"
+
+	"strata/pkg/work"
 )
 
 // What [S3Store.Begin] finds in its way.
@@ -158,18 +160,21 @@ func (s *S3Store) remove(ctx context.Context, which func(key string) bool) error
 	return s.try(ctx, "", func(ctx context.Context) error {
 		var failed, listed error
 		objects := make(chan minio.ObjectInfo)
-		go func() { // ends before the results do
-			defer close(objects)
+		var listing sync.WaitGroup
+		work.Go(&listing, func() error { // ends before the results do
 			for o := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, Recursive: which == nil}) {
 				if o.Err != nil {
-					listed = o.Err
-					return
+					return o.Err
 				}
 				if which == nil || which(strings.TrimPrefix(o.Key, s.prefix)) {
 					objects <- minio.ObjectInfo{Key: o.Key}
 				}
 			}
-		}()
+			return nil
+		}, func(err error) {
+			listed = err
+			close(objects)
+		})
 		for r := range s.client.RemoveObjectsWithResult(ctx, s.bucket, objects, minio.RemoveObjectsOptions{}) {
 			if failed == nil {
 				failed = r.Err
@@ -177,6 +182,7 @@ func (s *S3Store) remove(ctx context.Context, which func(key string) bool) error
 		}
 		for range objects { // of a removal that ended early
 		}
+		listing.Wait()
 		return cmp.Or(ctx.Err(), listed, failed)
 	})
 }
@@ -229,8 +235,7 @@ func (u *S3Upload) send(key string, size int64, parts [][]byte) error {
 // behind sends an object that is noted as on its way, and calls sent, which has the lock,
 // when it is not any more. [S3Upload.end] waits for it.
 func (u *S3Upload) behind(key string, send func() error, sent func()) {
-	u.sent.Go(func() {
-		err := send()
+	work.Go(&u.sent, send, func(err error) {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		delete(u.sending, key)

@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
-	"golang.org/x/sync/errgroup"
+
+	"strata/pkg/work"
 )
 
 const (
@@ -130,7 +131,7 @@ func (s *S3Store) uploadParts(ctx context.Context, key, id string, body io.Reade
 	name := s.prefix + key
 	part := max(partSize, (size+maxParts-1)/maxParts)
 	done := make([]minio.CompletePart, (size+part-1)/part)
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := work.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
 	for i := range done {
 		at := int64(i) * part

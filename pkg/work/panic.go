@@ -1,0 +1,37 @@
+package work
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// Panic is the error that a panic becomes. It is a defect of the program, whatever the
+// input was, and carries the stack of the goroutine that panicked.
+type Panic struct {
+	Value any
+	Stack []byte
+}
+
+// Error says that this is a bug, and what the panic was about.
+func (p *Panic) Error() string { return fmt.Sprintf("this is a bug: %v", p.Value) }
+
+// Unwrap returns the panic's value if it is an error.
+func (p *Panic) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}
+
+// Guard calls f and returns its error; a panic of f becomes a [*Panic]. A *Panic that another
+// goroutine handed on keeps that one's stack.
+func Guard(f func() error) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *Panic:
+			err = r
+		default:
+			err = &Panic{r, debug.Stack()}
+		}
+	}()
+	return f()
+}
