@@ -19,6 +19,7 @@ import (
 	"strata/pkg/cli/host"
 	"strata/pkg/cli/progress"
 	"strata/pkg/cli/record"
+	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/work"
 )
@@ -195,6 +196,7 @@ func (r *Run) setUp(tool string) {
 	if o.Threads < runtime.GOMAXPROCS(0) {
 		runtime.GOMAXPROCS(o.Threads) // the local executor of a workflow limits nobody
 	}
+	mem.SetLimit(o.Mem)
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(max(o.Mem, 32<<20))
 	}

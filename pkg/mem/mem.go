@@ -9,6 +9,7 @@ package mem
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 )
 
@@ -112,7 +113,7 @@ func (p *Pool) take(c, n int) (*Buffer, error) {
 		p.mu.Unlock()
 		return &Buffer{B: b[:n], full: b, pool: p}, nil
 	}
-	if p.used+int64(c) > p.limit {
+	if int64(c) > p.limit-p.used {
 		return nil, nil
 	}
 	p.trim(p.limit - p.used - int64(c))
@@ -194,6 +195,9 @@ func Pooled(n int64) int64 {
 // class rounds a size up so that buffers of nearly equal size share a list:
 // to a sixteenth of its power of two, at least a page.
 func class(n int) int {
+	if n > math.MaxInt/64 {
+		return math.MaxInt // no pool has so much
+	}
 	step := page
 	for step*32 <= n {
 		step *= 2

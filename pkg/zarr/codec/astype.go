@@ -30,12 +30,15 @@ func (f *asType) fields() map[string]any {
 	return map[string]any{"encode_dtype": f.encoded.str(), "decode_dtype": f.decoded.str()}
 }
 
-func (f *asType) Decode(_ *Scratch, dst, src []byte) (int, error) {
+func (f *asType) Decode(s *Scratch, dst, src []byte) (int, error) {
 	n, err := f.decodeInto(dst, src)
 	if err != nil {
 		return 0, err
 	}
 	for i := range n {
+		if err := s.pause(i); err != nil {
+			return 0, err
+		}
 		convert(dst[i*f.decoded.Size():], f.decoded, src[i*f.encoded.Size():], f.encoded)
 	}
 	return n * f.decoded.Size(), nil

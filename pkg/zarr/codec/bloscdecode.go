@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"strata/pkg/zarr/codec/inflate"
 	"strata/pkg/zarr/codec/shuffle"
@@ -159,6 +160,9 @@ func (f *bloscFrame) eachStream(j, n int, use func(i, streams, at, length int) e
 // decodeBlock decodes block j to dst, which has its length. Bytes of dst's
 // capacity are left alone.
 func (f *bloscFrame) decodeBlock(s *Scratch, dst []byte, j int) error {
+	if err := s.context().Err(); err != nil {
+		return err
+	}
 	how := f.shuffled(len(dst))
 	plain := dst[:len(dst):len(dst)]
 	if how != NoShuffle {
@@ -191,13 +195,13 @@ func (f *bloscFrame) decodeStream(s *Scratch, out, stream []byte) (err error) {
 	n := 0
 	switch f.format() {
 	case bloscLZ4:
-		return lz4Block(out[:len(out):len(out)], stream)
+		return lz4Block(s.context(), out[:len(out):len(out)], stream)
 	case bloscZstd:
-		n, err = s.zstd.decode(out[:cap(out)], stream)
+		n, err = s.decodeZstd(out[:cap(out)], stream, math.MaxInt)
 	case bloscZlib:
-		n, err = inflate.Zlib(out, stream)
+		n, err = inflate.Zlib(s.context(), out, stream)
 	case bloscBloscLZ:
-		n, err = decodeBloscLZ(out, stream)
+		n, err = decodeBloscLZ(s.context(), out, stream)
 	}
 	if err == nil && n != len(out) {
 		err = fmt.Errorf("decodes to %d bytes, want %d", n, len(out))

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"strata/pkg/mem"
 	"strata/pkg/zarr/codec/shuffle"
 )
 
@@ -92,6 +93,9 @@ func (b *bloscCodec) evenBlocks(n, blocksize int) int {
 func (b *bloscCodec) EncodedSize(n int) (lo, hi int) {
 	if n == 0 {
 		return bloscHeader, bloscHeader
+	}
+	if n > bloscMaxSize { // nothing encodes it: any bound will do
+		return bloscHeader, mem.Sum(n, n, bloscHeader)
 	}
 	blocksize, split := b.sizeBlocks(n)
 	streams := 1

@@ -1,6 +1,9 @@
 package codec
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // BloscLZ is the compressor that Blosc brings along, a descendant of FastLZ. A
 // stream is a sequence of instructions, each beginning with a control byte c:
@@ -17,14 +20,20 @@ const (
 	bloscLZFar        = 31<<8 | 255
 )
 
-// decodeBloscLZ decodes a stream to dst and returns its length.
-func decodeBloscLZ(dst, src []byte) (int, error) {
+// decodeBloscLZ decodes a stream to dst and returns its length. It gives up when ctx ends.
+func decodeBloscLZ(ctx context.Context, dst, src []byte) (int, error) {
 	if len(src) == 0 {
 		return 0, errShort(0)
 	}
 	control := int(src[0]) & 31
-	n, at := 0, 1
+	n, at, look := 0, 1, 0
 	for {
+		if n >= look {
+			if err := ctx.Err(); err != nil {
+				return 0, err
+			}
+			look = n + pieceElements
+		}
 		if control < bloscLZMaxLiteral {
 			length := control + 1
 			if length > len(src)-at {

@@ -3,11 +3,13 @@ package codec
 import (
 	"bytes"
 	"compress/bzip2"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 
 	"strata/pkg/dtype"
+	"strata/pkg/mem"
 )
 
 // bz2Codec reads bzip2 streams. There is no encoder: nothing about bzip2
@@ -27,12 +29,12 @@ func (b *bz2Codec) MetadataV3() (json.RawMessage, error) {
 }
 
 // EncodedSize: bzip2's manual promises at most 1 % and 600 bytes more.
-func (b *bz2Codec) EncodedSize(n int) (lo, hi int) { return 14, n + n/64 + 4096 }
+func (b *bz2Codec) EncodedSize(n int) (lo, hi int) { return 14, mem.Sum(n, n/64, 4096) }
 
 // Decode reads one or several streams and verifies their checksums. A stream
 // needs 4 MiB to work in, whatever it claims.
-func (b *bz2Codec) Decode(_ *Scratch, dst, src []byte) (int, error) {
-	n, err := readAll(dst, bzip2.NewReader(bytes.NewReader(src)))
+func (b *bz2Codec) Decode(s *Scratch, dst, src []byte) (int, error) {
+	n, err := readAll(s.context(), dst, bzip2.NewReader(bytes.NewReader(src)))
 	if err != nil {
 		return 0, fmt.Errorf("after %d bytes of output: %w", n, err)
 	}
@@ -45,11 +47,15 @@ func (b *bz2Codec) readOnly() error {
 
 func (b *bz2Codec) Encode(*Scratch, []byte, []byte) ([]byte, error) { return nil, b.readOnly() }
 
-// readAll reads r to its end into dst; it is an error if there is more.
-func readAll(dst []byte, r io.Reader) (n int, err error) {
+// readAll reads r to its end into dst; it is an error if there is more, and if ctx ends.
+func readAll(ctx context.Context, dst []byte, r io.Reader) (n int, err error) {
+	const piece = 1 << 20
 	var more [1]byte
 	for {
-		into := dst[n:]
+		if err := ctx.Err(); err != nil {
+			return n, err
+		}
+		into := dst[n:min(n+piece, len(dst))]
 		if len(into) == 0 {
 			into = more[:]
 		}

@@ -16,6 +16,9 @@ type Chain []Codec
 // or JSON null when there is none). elem is the type of the array: each codec is
 // given the type that the one before it hands on.
 func ParseChainV2(filters []json.RawMessage, compressor json.RawMessage, elem dtype.Type) (Chain, error) {
+	if err := CheckLength(len(filters)); err != nil {
+		return nil, fmt.Errorf("filters: %w", err)
+	}
 	var chain Chain
 	for i, object := range filters {
 		c, err := ParseV2(object, elem)
@@ -33,6 +36,18 @@ func ParseChainV2(filters []json.RawMessage, compressor json.RawMessage, elem dt
 		chain = append(chain, c)
 	}
 	return chain, nil
+}
+
+// MaxChain is the number of codecs that a chain read from metadata may have. Who stores
+// arrays uses a handful; each costs time for every chunk.
+const MaxChain = 32
+
+// CheckLength reports a list of codecs, the value of a field, that is longer than a chain may be.
+func CheckLength(n int) error {
+	if n > MaxChain {
+		return fmt.Errorf("has %d codecs, at most %d are supported", n, MaxChain)
+	}
+	return nil
 }
 
 // Encoded is the element type that comes out of c when elements of type elem go
@@ -54,8 +69,41 @@ func (c Chain) EncodedSize(n int) (lo, hi int) {
 	return lo, hi
 }
 
+// Between bounds the lengths of what passes between the codecs of a chain that decodes to n
+// bytes, before codec first or a later one: of what goes to those with even and with odd
+// numbers, which lie in two buffers in turn.
+func (c Chain) Between(first, n int) (most [2]int) {
+	for i, k := range c {
+		if i >= first {
+			most[i&1] = max(most[i&1], n)
+		}
+		_, n = k.EncodedSize(n)
+	}
+	return most
+}
+
+// DecodeTail undoes the codecs from the last one to number first of a chain that decodes to
+// size bytes, and returns what went into that one, which lies in one of the buffers. These
+// have the lengths that [Chain.Between] says.
+func (c Chain) DecodeTail(s *Scratch, first, size int, buffers [2][]byte, src []byte) ([]byte, error) {
+	for i := len(c) - 1; i >= first; i-- {
+		if err := s.context().Err(); err != nil {
+			return nil, err
+		}
+		_, hi := c[:i].EncodedSize(size)
+		buf := buffers[i&1][:hi]
+		n, err := c[i].Decode(s, buf, src)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c[i].Name(), err)
+		}
+		src = buf[:n]
+	}
+	return src, nil
+}
+
 // Decode fills dst with the decoded form of src; it is an error if that is
-// shorter or longer than dst. dst and src do not overlap.
+// shorter or longer than dst. dst and src do not overlap. The buffers between several codecs
+// lie in s; who has better ones calls [Chain.DecodeTail] first.
 func (c Chain) Decode(s *Scratch, dst, src []byte) error {
 	if len(c) == 0 {
 		if len(src) != len(dst) {
@@ -64,14 +112,15 @@ func (c Chain) Decode(s *Scratch, dst, src []byte) error {
 		copy(dst, src)
 		return nil
 	}
-	for i := len(c) - 1; i > 0; i-- {
-		_, hi := c[:i].EncodedSize(len(dst))
-		buf := s.between(i, hi)
-		n, err := c[i].Decode(s, buf, src)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c[i].Name(), err)
+	if len(c) > 1 {
+		most := c.Between(1, len(dst))
+		var err error
+		if src, err = c.DecodeTail(s, 1, len(dst), [2][]byte{s.between(0, most[0]), s.between(1, most[1])}, src); err != nil {
+			return err
 		}
-		src = buf[:n]
+	}
+	if err := s.context().Err(); err != nil {
+		return err
 	}
 	n, err := c[0].Decode(s, dst, src)
 	if err != nil {

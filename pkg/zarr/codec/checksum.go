@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 
 	"strata/pkg/dtype"
+	"strata/pkg/mem"
 )
 
 // checksumCodec puts a 32-bit checksum of the bytes before or behind them.
@@ -68,7 +69,10 @@ func (k *checksumCodec) location() map[string]any {
 	return map[string]any{"location": "end"}
 }
 
-func (k *checksumCodec) EncodedSize(n int) (lo, hi int) { return n + 4, n + 4 }
+func (k *checksumCodec) EncodedSize(n int) (lo, hi int) {
+	n = mem.Sum(n, 4)
+	return n, n
+}
 
 func (k *checksumCodec) Decode(_ *Scratch, dst, src []byte) (int, error) {
 	if n := len(src) - 4; n > len(dst) {

@@ -33,7 +33,7 @@ func (f *deltaCodec) fields() map[string]any {
 
 // Decode sums up in the decoded type: integers wrap around, floats round once
 // per step.
-func (f *deltaCodec) Decode(_ *Scratch, dst, src []byte) (int, error) {
+func (f *deltaCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
 	n, err := f.decodeInto(dst, src)
 	if err != nil {
 		return 0, err
@@ -42,6 +42,9 @@ func (f *deltaCodec) Decode(_ *Scratch, dst, src []byte) (int, error) {
 	if f.decoded.IsFloat() {
 		var sum float64
 		for i := range n {
+			if err := s.pause(i); err != nil {
+				return 0, err
+			}
 			sum = f.decoded.round(sum + f.decoded.round(f.encoded.number(src[i*es:])))
 			f.decoded.putFloat(dst[i*ds:], sum)
 		}
@@ -50,6 +53,9 @@ func (f *deltaCodec) Decode(_ *Scratch, dst, src []byte) (int, error) {
 	var sum int64
 	var one [8]byte
 	for i := range n {
+		if err := s.pause(i); err != nil {
+			return 0, err
+		}
 		if f.encoded.IsInteger() {
 			sum += f.encoded.integer(src[i*es:])
 		} else {

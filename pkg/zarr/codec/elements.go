@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"strata/pkg/dtype"
+	"strata/pkg/mem"
 )
 
 // layout is how a filter's elements lie in memory.
@@ -183,7 +184,7 @@ func (f sized) Types() (decoded, encoded dtype.Type) { return f.decoded.Type, f.
 
 // EncodedSize changes with the size of an element.
 func (f sized) EncodedSize(n int) (lo, hi int) {
-	n = n / f.decoded.Size() * f.encoded.Size()
+	n = mem.Product(n/f.decoded.Size(), f.encoded.Size())
 	return n, n
 }
 

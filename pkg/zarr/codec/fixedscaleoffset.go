@@ -59,7 +59,7 @@ func arithmetic(l layout) layout {
 
 // Decode computes x ÷ scale + offset, each step rounded to the type that numpy
 // would use for it.
-func (f *fixedScaleOffset) Decode(_ *Scratch, dst, src []byte) (int, error) {
+func (f *fixedScaleOffset) Decode(s *Scratch, dst, src []byte) (int, error) {
 	n, err := f.decodeInto(dst, src)
 	if err != nil {
 		return 0, err
@@ -67,6 +67,9 @@ func (f *fixedScaleOffset) Decode(_ *Scratch, dst, src []byte) (int, error) {
 	es, ds, in := f.encoded.Size(), f.decoded.Size(), arithmetic(f.encoded)
 	scale, offset := in.round(f.scale), in.round(f.offset)
 	for i := range n {
+		if err := s.pause(i); err != nil {
+			return 0, err
+		}
 		v := in.round(f.encoded.number(src[i*es:]) / scale)
 		f.decoded.putNumber(dst[i*ds:], in.round(v+offset))
 	}

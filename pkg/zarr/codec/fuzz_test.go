@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pierrec/lz4/v4"
+
 	"strata/pkg/dtype"
 )
 
@@ -73,6 +75,28 @@ func FuzzLZMARaw(f *testing.F) {
 	fuzz(f, parsed(f, `{"id": "lzma", "format": 3, "filters": [{"id": 3, "dist": 4}, {"id": 33}]}`))
 }
 
+// FuzzLZ4Long compares the decoder of long blocks with the other one.
+func FuzzLZ4Long(f *testing.F) {
+	f.Add([]byte("\x50abcde"), 5)
+	f.Add([]byte("\x1fa\x01\x00\x80\x10b"), 150)
+	f.Fuzz(func(t *testing.T, data []byte, n int) {
+		n = min(max(n, 1), 1<<16)
+		buf := append(make([]byte, n), guard...)
+		got, err := decodeLZ4(t.Context(), buf[:n], data)
+		if string(buf[n:]) != guard || err == nil && (got < 0 || got > n) {
+			t.Fatalf("%d of %d bytes", got, n)
+		}
+		want := make([]byte, n)
+		k, wantErr := lz4.UncompressBlock(data, want)
+		if err == nil && wantErr == nil && (k != got || !bytes.Equal(want[:k], buf[:got])) {
+			t.Fatalf("%d bytes, the other decoder has %d, or others", got, k)
+		}
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("%v, the other decoder says %v", err, wantErr)
+		}
+	})
+}
+
 // FuzzBloscLZ decodes bare streams.
 func FuzzBloscLZ(f *testing.F) {
 	f.Add([]byte("\x04abcde\xe0\xff\x10\x04"), 300)
@@ -80,9 +104,49 @@ func FuzzBloscLZ(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, n int) {
 		n = min(max(n, 0), 1<<16)
 		buf := append(make([]byte, n), guard...)
-		got, err := decodeBloscLZ(buf[:n], data)
+		got, err := decodeBloscLZ(t.Context(), buf[:n], data)
 		if string(buf[n:]) != guard || err == nil && (got < 0 || got > n) {
 			t.Fatalf("%d of %d bytes", got, n)
+		}
+	})
+}
+
+// FuzzChain reads the filters and the compressor of a .zarray and decodes with them: no panic,
+// no write outside of the output, and no more memory between the codecs than Between says.
+func FuzzChain(f *testing.F) {
+	for _, g := range readGolden(f).Codecs {
+		f.Add("["+string(g.Config)+"]", string(g.Config), uint8(dtype.Float32), unbase64(f, g.Encoded), len(unbase64(f, g.Decoded)))
+	}
+	f.Add(`[{"id": "astype", "decode_dtype": "|u1", "encode_dtype": "<f8"}, {"id": "astype", "decode_dtype": "|u1", "encode_dtype": "<f8"}]`,
+		`{"id": "zstd"}`, uint8(dtype.Uint8), []byte{0}, 64)
+	f.Add(`[{"id": "packbits"}, {"id": "crc32"}, {"id": "gzip"}]`, `{"id": "bz2"}`, uint8(dtype.Bool), []byte{0}, 64)
+	f.Fuzz(func(t *testing.T, filters, compressor string, elem uint8, data []byte, n int) {
+		var list []json.RawMessage
+		if json.Unmarshal([]byte(filters), &list) != nil {
+			return
+		}
+		chain, err := ParseChainV2(list, json.RawMessage(compressor), dtype.Type(elem%uint8(dtype.Complex128))+1)
+		if err != nil {
+			return
+		}
+		n = min(max(n, 0), 1<<14)
+		most := chain.Between(1, n)
+		if lo, hi := chain.EncodedSize(n); lo < 0 || hi < lo || most[0] < 0 || most[1] < 0 {
+			t.Fatalf("encoded size %d to %d, %v between", lo, hi, most)
+		}
+		if most[0] > 1<<20 || most[1] > 1<<20 {
+			return // whoever decodes asks before that
+		}
+		s := NewScratch()
+		buf := append(make([]byte, n), guard...)
+		_ = chain.Decode(s, buf[:n:n], data)
+		if string(buf[n:]) != guard {
+			t.Fatal("written outside of the output")
+		}
+		for i, b := range s.chain {
+			if cap(b) > most[i] {
+				t.Fatalf("buffer %d has %d bytes, not %d", i, cap(b), most[i])
+			}
 		}
 	})
 }

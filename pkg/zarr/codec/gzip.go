@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"strata/pkg/dtype"
+	"strata/pkg/mem"
 	"strata/pkg/zarr/codec/inflate"
 )
 
@@ -52,16 +53,16 @@ func (d *deflateCodec) MetadataV3() (json.RawMessage, error) {
 
 // EncodedSize: stored blocks add 5 bytes per 65535; writers that flush more
 // often than that, and header fields such as a file name, are allowed for.
-func (d *deflateCodec) EncodedSize(n int) (lo, hi int) { return 8, n + n>>6 + 4096 }
+func (d *deflateCodec) EncodedSize(n int) (lo, hi int) { return 8, mem.Sum(n, n>>6, 4096) }
 
 // Decode reads a zlib stream or one or several gzip members and verifies their
 // checksums.
-func (d *deflateCodec) Decode(_ *Scratch, dst, src []byte) (int, error) {
+func (d *deflateCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
 	read := inflate.Gzip
 	if d.wrapper == "zlib" {
 		read = inflate.Zlib
 	}
-	n, err := read(dst, src)
+	n, err := read(s.context(), dst, src)
 	if errors.Is(err, inflate.ErrTooLong) {
 		return 0, errTooLong(len(dst))
 	}

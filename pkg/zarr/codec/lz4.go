@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"strata/pkg/dtype"
+	"strata/pkg/mem"
 )
 
 // lz4Codec is numcodecs' LZ4: the decoded size in 4 bytes, little-endian, then
@@ -37,9 +39,10 @@ func (l *lz4Codec) MetadataV3() (json.RawMessage, error) {
 	return metadataV3(prefixV3+"lz4", map[string]any{"acceleration": l.acceleration})
 }
 
-func (l *lz4Codec) EncodedSize(n int) (lo, hi int) { return 5, 4 + lz4.CompressBlockBound(n) }
+// EncodedSize: the bound of an LZ4 block (LZ4_COMPRESSBOUND), behind 4 bytes.
+func (l *lz4Codec) EncodedSize(n int) (lo, hi int) { return 5, mem.Sum(n, n/255, 16+4) }
 
-func (l *lz4Codec) Decode(_ *Scratch, dst, src []byte) (int, error) {
+func (l *lz4Codec) Decode(s *Scratch, dst, src []byte) (int, error) {
 	if len(src) < 5 {
 		return 0, errShort(len(src))
 	}
@@ -50,7 +53,7 @@ func (l *lz4Codec) Decode(_ *Scratch, dst, src []byte) (int, error) {
 	if n > len(dst) {
 		return 0, fmt.Errorf("size %d at byte 0: %w", n, errTooLong(len(dst)))
 	}
-	if err := lz4Block(dst[:n], src[4:]); err != nil {
+	if err := lz4Block(s.context(), dst[:n], src[4:]); err != nil {
 		return 0, fmt.Errorf("block at byte 4: %w", err)
 	}
 	return n, nil
@@ -73,8 +76,11 @@ func (l *lz4Codec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	return dst[:4+n], nil
 }
 
-// lz4Block decodes a block that fills dst exactly.
-func lz4Block(dst, src []byte) error {
+// lz4Long is the length from which a block is decoded by a loop that looks at the context.
+const lz4Long = 16 << 20
+
+// lz4Block decodes a block that fills dst exactly. It gives up when ctx ends.
+func lz4Block(ctx context.Context, dst, src []byte) error {
 	if len(dst) == 0 {
 		// an empty block is one token without literals
 		if len(src) != 1 || src[0] != 0 {
@@ -82,7 +88,14 @@ func lz4Block(dst, src []byte) error {
 		}
 		return nil
 	}
-	n, err := lz4.UncompressBlock(src, dst)
+	decode := lz4.UncompressBlock
+	if len(dst) >= lz4Long {
+		decode = func(src, dst []byte) (int, error) { return decodeLZ4(ctx, dst, src) }
+	}
+	n, err := decode(src, dst)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
 		return fmt.Errorf("malformed, or more than the expected %d bytes", len(dst))
 	}
@@ -90,6 +103,61 @@ func lz4Block(dst, src []byte) error {
 		return fmt.Errorf("decodes to %d bytes, want %d", n, len(dst))
 	}
 	return nil
+}
+
+// decodeLZ4 decodes a block to dst and returns its length: sequences of a token with two lengths,
+// literals, and the distance of a match, of which the last has no match.
+func decodeLZ4(ctx context.Context, dst, src []byte) (int, error) {
+	n, at, look := 0, 0, 0
+	// length is one of the token, continued in the bytes that follow if it is 15
+	length := func(l int) (int, error) {
+		for more := byte(255); l >= 15 && more == 255; at++ {
+			if at == len(src) {
+				return 0, errShort(at)
+			}
+			more = src[at]
+			l += int(more)
+		}
+		return l, nil
+	}
+	for {
+		if n >= look {
+			if err := ctx.Err(); err != nil {
+				return 0, err
+			}
+			look = n + pieceElements
+		}
+		if at == len(src) {
+			return 0, errShort(at)
+		}
+		token := int(src[at])
+		at++
+		literals, err := length(token >> 4)
+		if err != nil || literals > len(src)-at {
+			return 0, errShort(len(src))
+		}
+		if literals > len(dst)-n {
+			return 0, errTooLong(len(dst))
+		}
+		n += copy(dst[n:], src[at:at+literals])
+		if at += literals; at == len(src) {
+			return n, nil
+		}
+		if len(src)-at < 2 {
+			return 0, errShort(len(src))
+		}
+		distance := int(binary.LittleEndian.Uint16(src[at:]))
+		at += 2
+		match, err := length(token & 15)
+		if match += 4; err != nil || distance == 0 || distance > n {
+			return 0, fmt.Errorf("match before byte %d reaches %d bytes back, there are %d", at, distance, n)
+		}
+		if match > len(dst)-n {
+			return 0, errTooLong(len(dst))
+		}
+		copyMatch(dst[:n+match], n, distance)
+		n += match
+	}
 }
 
 // lz4Scratch has the hash tables of the encoders.

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 
 	"strata/pkg/dtype"
+	"strata/pkg/mem"
 )
 
 // lzmaCodec is numcodecs' LZMA, which is Python's: a container, and the filters
@@ -89,22 +91,22 @@ func (l *lzmaCodec) fields() map[string]any {
 	return map[string]any{"format": l.format, "check": l.check, "preset": l.preset, "filters": l.filters}
 }
 
-func (l *lzmaCodec) EncodedSize(n int) (lo, hi int) { return 1, n + n/64 + 4096 }
+func (l *lzmaCodec) EncodedSize(n int) (lo, hi int) { return 1, mem.Sum(n, n/64, 4096) }
 
 // Decode reads one or several .xz streams, one .lzma stream, or raw LZMA. The
 // dictionary is as large as the output needs, not as large as the file claims.
-func (l *lzmaCodec) Decode(_ *Scratch, dst, src []byte) (int, error) {
+func (l *lzmaCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
 	switch {
 	case l.format == lzmaRaw:
-		return l.decodeRaw(dst, src)
+		return l.decodeRaw(s.context(), dst, src)
 	case l.format == lzmaXZ, l.format == lzmaAuto && bytes.HasPrefix(src, []byte(xzMagic)):
-		return decodeXZ(dst, src)
+		return decodeXZ(s.context(), dst, src)
 	}
 	const header = 13 // properties, dictionary size, decoded size
 	if len(src) < header {
 		return 0, errShort(len(src))
 	}
-	return decodeLZMA1(dst, src[header:], src[0], int64(binary.LittleEndian.Uint32(src[1:])), binary.LittleEndian.Uint64(src[5:]))
+	return decodeLZMA1(s.context(), dst, src[header:], src[0], int64(binary.LittleEndian.Uint32(src[1:])), binary.LittleEndian.Uint64(src[5:]))
 }
 
 // readOnly: only the two containers can be written, with their standard filter.
@@ -174,10 +176,10 @@ func (f *lzmaFilter) distance() int {
 	return *f.Dist
 }
 
-func (l *lzmaCodec) decodeRaw(dst, src []byte) (n int, err error) {
+func (l *lzmaCodec) decodeRaw(ctx context.Context, dst, src []byte) (n int, err error) {
 	last := l.filters[len(l.filters)-1]
 	if last.ID == filterLZMA2 {
-		n, _, err = decodeLZMA2(dst, src, math.MaxInt64)
+		n, _, err = decodeLZMA2(ctx, dst, src, math.MaxInt64)
 	} else {
 		property := func(p *int, standard int) int {
 			if p != nil {
@@ -186,7 +188,7 @@ func (l *lzmaCodec) decodeRaw(dst, src []byte) (n int, err error) {
 			return standard
 		}
 		props := lzma.Properties{LC: property(last.LC, 3), LP: property(last.LP, 0), PB: property(last.PB, 2)}
-		n, err = decodeLZMA1(dst, src, props.Code(), math.MaxUint32, math.MaxUint64)
+		n, err = decodeLZMA1(ctx, dst, src, props.Code(), math.MaxUint32, math.MaxUint64)
 	}
 	if err != nil {
 		return 0, err
@@ -204,7 +206,7 @@ func dictionary(claim int64, n int) int {
 
 // decodeLZMA1 decodes a stream of LZMA by the values of its header; a size of
 // 2^64-1 means that the stream has an end mark.
-func decodeLZMA1(dst, src []byte, props byte, dict int64, size uint64) (int, error) {
+func decodeLZMA1(ctx context.Context, dst, src []byte, props byte, dict int64, size uint64) (int, error) {
 	if size != math.MaxUint64 && size > uint64(len(dst)) {
 		return 0, fmt.Errorf("size %d: %w", size, errTooLong(len(dst)))
 	}
@@ -215,7 +217,7 @@ func decodeLZMA1(dst, src []byte, props byte, dict int64, size uint64) (int, err
 	if err != nil {
 		return 0, err
 	}
-	n, err := readAll(dst, r)
+	n, err := readAll(ctx, dst, r)
 	if err != nil {
 		return 0, fmt.Errorf("after %d bytes of output: %w", n, err)
 	}
@@ -224,13 +226,13 @@ func decodeLZMA1(dst, src []byte, props byte, dict int64, size uint64) (int, err
 
 // decodeLZMA2 decodes a sequence of LZMA2 chunks to its end and returns how many
 // bytes of src were read.
-func decodeLZMA2(dst, src []byte, dict int64) (n, read int, err error) {
+func decodeLZMA2(ctx context.Context, dst, src []byte, dict int64) (n, read int, err error) {
 	in := bytes.NewReader(src)
 	r, err := lzma.Reader2Config{DictCap: dictionary(dict, len(dst))}.NewReader2(in)
 	if err != nil {
 		return 0, 0, err
 	}
-	n, err = readAll(dst, r)
+	n, err = readAll(ctx, dst, r)
 	read = len(src) - in.Len()
 	if err == nil && !r.EOS() {
 		err = errShort(read)

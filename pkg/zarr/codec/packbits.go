@@ -32,11 +32,11 @@ func (*packBits) MetadataV3() (json.RawMessage, error) {
 func (*packBits) Types() (decoded, encoded dtype.Type) { return dtype.Bool, dtype.Uint8 }
 
 func (*packBits) EncodedSize(n int) (lo, hi int) {
-	n = 1 + (n+7)/8
+	n = 1 + n/8 + (n%8+7)/8
 	return n, n
 }
 
-func (*packBits) Decode(_ *Scratch, dst, src []byte) (int, error) {
+func (*packBits) Decode(s *Scratch, dst, src []byte) (int, error) {
 	if len(src) == 0 {
 		return 0, errShort(0)
 	}
@@ -49,6 +49,9 @@ func (*packBits) Decode(_ *Scratch, dst, src []byte) (int, error) {
 		return 0, errTooLong(len(dst))
 	}
 	for i := range dst[:n] {
+		if err := s.pause(i); err != nil {
+			return 0, err
+		}
 		dst[i] = packed[i/8] >> (7 - i%8) & 1
 	}
 	return n, nil

@@ -67,10 +67,10 @@ func decodePieces(t *testing.T, s *Scratch, p *Pieces, src []byte) ([]byte, erro
 		case StreamStored:
 			copy(out, in)
 		case StreamLZ4:
-			err = lz4Block(out[:len(out):len(out)], in)
+			err = lz4Block(t.Context(), out[:len(out):len(out)], in)
 		case StreamZstd:
 			var n int
-			if n, err = s.zstd.decode(out[:len(out):len(out)], in); err == nil && n != len(out) {
+			if n, err = s.decodeZstd(out[:len(out):len(out)], in, len(out)); err == nil && n != len(out) {
 				err = fmt.Errorf("%d bytes", n)
 			}
 		case StreamDeflate:

@@ -41,12 +41,15 @@ func (f *quantizeCodec) fields() map[string]any {
 }
 
 // Decode only casts: what the rounding took is gone.
-func (f *quantizeCodec) Decode(_ *Scratch, dst, src []byte) (int, error) {
+func (f *quantizeCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
 	n, err := f.decodeInto(dst, src)
 	if err != nil {
 		return 0, err
 	}
 	for i := range n {
+		if err := s.pause(i); err != nil {
+			return 0, err
+		}
 		convert(dst[i*f.decoded.Size():], f.decoded, src[i*f.encoded.Size():], f.encoded)
 	}
 	return n * f.decoded.Size(), nil

@@ -1,5 +1,7 @@
 package codec
 
+import "context"
+
 // Scratch is what codecs work in: decoders with their tables, and buffers for
 // blocks. It grows to what the chunks need and is then reused, so that a
 // worker that keeps its own allocates nothing per chunk. The zero value is
@@ -12,12 +14,37 @@ type Scratch struct {
 	gzip  gzipScratch
 
 	chain [2][]byte // between the codecs of a chain, alternately
+	ctx   context.Context
+}
+
+// Bind lets what is decoded with s from now on end early, with the error of ctx, when ctx
+// ends: codecs look every few MiB. Without it they go on to the end.
+func (s *Scratch) Bind(ctx context.Context) { s.ctx = ctx }
+
+// context is what Bind was given.
+func (s *Scratch) context() context.Context {
+	if s == nil || s.ctx == nil {
+		return context.Background()
+	}
+	return s.ctx
+}
+
+// pieceElements is after how many elements filters look whether they should go on.
+const pieceElements = 1 << 20
+
+// pause returns an error when decoding is to end. Loops over elements call it for each
+// and get an answer every pieceElements.
+func (s *Scratch) pause(i int) error {
+	if i%pieceElements != 0 {
+		return nil
+	}
+	return s.context().Err()
 }
 
 // NewScratch returns an empty Scratch.
 func NewScratch() *Scratch { return new(Scratch) }
 
-// between is a buffer of n bytes for what passes between codec i and the next
+// between is a buffer of n bytes for what passes between codec i-1 and codec i
 // of a chain; the buffer of i-1 stays valid.
 func (s *Scratch) between(i, n int) []byte {
 	return room(&s.chain[i&1], n)

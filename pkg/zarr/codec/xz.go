@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -28,6 +29,7 @@ var ecma = crc64.MakeTable(crc64.ECMA)
 
 // xzReader goes through a container.
 type xzReader struct {
+	ctx context.Context
 	src []byte
 	at  int
 }
@@ -42,8 +44,8 @@ func (x *xzReader) take(n int) ([]byte, error) {
 }
 
 // decodeXZ decodes the streams of src, one after the other, to dst.
-func decodeXZ(dst, src []byte) (n int, err error) {
-	x := &xzReader{src: src}
+func decodeXZ(ctx context.Context, dst, src []byte) (n int, err error) {
+	x := &xzReader{ctx: ctx, src: src}
 	for {
 		k, err := x.stream(dst[n:])
 		if err != nil {
@@ -150,7 +152,7 @@ func (x *xzReader) block(dst []byte, check byte) (n int, err error) {
 		}
 		fields = fields[1:]
 	}
-	n, read, err := decodeLZMA2(dst, x.src[x.at:], dict)
+	n, read, err := decodeLZMA2(x.ctx, dst, x.src[x.at:], dict)
 	if err != nil {
 		return 0, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"strata/pkg/dtype"
+	"strata/pkg/mem"
 	"strata/pkg/zarr/codec/unzstd"
 )
 
@@ -57,17 +58,17 @@ func (z *zstdCodec) MetadataV3() (json.RawMessage, error) {
 
 // EncodedSize: a frame header of 6, a block header of 3, and per raw block of
 // 128 KiB another 3.
-func (z *zstdCodec) EncodedSize(n int) (lo, hi int) { return 9, n + n>>8 + 4096 }
+func (z *zstdCodec) EncodedSize(n int) (lo, hi int) { return 9, mem.Sum(n, n>>8, 4096) }
 
 // Decode reads one or several frames; checksums are verified where there are any.
 func (z *zstdCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
-	return s.zstd.decode(dst, src)
+	return s.decodeZstd(dst, src, math.MaxInt)
 }
 
 // DecodePrefix decodes as many blocks as are needed; a frame with a checksum
 // whole.
 func (z *zstdCodec) DecodePrefix(s *Scratch, dst, src []byte, n int) error {
-	got, err := s.zstd.prefix(dst, src, n)
+	got, err := s.decodeZstd(dst, src, n)
 	if err == nil && got < n {
 		err = fmt.Errorf("decodes to %d bytes, want %d", got, len(dst))
 	}
@@ -88,10 +89,9 @@ func (z *zstdCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	return s.zstd.encode(set, dst, src)
 }
 
-// zstdScratch keeps the decoders and one encoder per setting.
+// zstdScratch keeps the decoder and one encoder per setting.
 type zstdScratch struct {
-	simple   *unzstd.Decoder
-	decoder  *zstd.Decoder // for frames that simple does not read
+	decoder  *unzstd.Decoder
 	encoders map[zstdSetting]*zstd.Encoder
 	huffman  huff0.Scratch
 	planes   [bloscMaxSplits]planeState
@@ -104,42 +104,18 @@ type zstdSetting struct {
 	literals bool // entropy-code literals even where nothing repeats
 }
 
-// decode writes at most len(dst) bytes, whatever the frame header claims.
-func (z *zstdScratch) decode(dst, src []byte) (int, error) { return z.prefix(dst, src, math.MaxInt) }
-
-// prefix is decode, but may end when need bytes are there.
-func (z *zstdScratch) prefix(dst, src []byte, need int) (int, error) {
-	if z.simple == nil {
-		z.simple = new(unzstd.Decoder)
+// decodeZstd writes at most len(dst) bytes, whatever the frame header claims. It may end when need
+// bytes are there.
+func (s *Scratch) decodeZstd(dst, src []byte, need int) (int, error) {
+	if s.zstd.decoder == nil {
+		s.zstd.decoder = new(unzstd.Decoder)
 	}
-	n, err := z.simple.Prefix(dst, src, need)
-	switch {
-	case errors.Is(err, unzstd.ErrUnsupported):
-		return z.decodeGeneral(dst, src)
-	case errors.Is(err, unzstd.ErrTooLong):
+	s.zstd.decoder.Bind(s.context())
+	n, err := s.zstd.decoder.Prefix(dst, src, need)
+	if errors.Is(err, unzstd.ErrTooLong) {
 		return 0, errTooLong(len(dst))
 	}
 	return n, err
-}
-
-// decodeGeneral decodes frames with everything that there is; it writes at most
-// len(dst) bytes.
-func (z *zstdScratch) decodeGeneral(dst, src []byte) (int, error) {
-	if z.decoder == nil {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(zstdMaxWindow))
-		if err != nil {
-			return 0, err
-		}
-		z.decoder = d
-	}
-	out, err := z.decoder.DecodeAll(src, dst[:0:len(dst)])
-	switch {
-	case err == nil && len(out) <= len(dst):
-		return len(out), nil
-	case err == nil, errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return 0, errTooLong(len(dst))
-	}
-	return 0, fmt.Errorf("after %d bytes of output: %w", min(len(out), len(dst)), err)
 }
 
 func (z *zstdScratch) encode(set zstdSetting, dst, src []byte) ([]byte, error) {

@@ -146,7 +146,7 @@ func (s *ZipStore) inflate(ctx context.Context, m *member, dst []byte, off int64
 	if err := readFull(ctx, s.file, src, off); err != nil {
 		return err
 	}
-	n, err := inflate.Raw(dst, src)
+	n, err := inflate.Raw(ctx, dst, src)
 	if err != nil {
 		return fmt.Errorf("damaged member: %w", err)
 	}

@@ -31,7 +31,7 @@ func BenchmarkInflate(b *testing.B) {
 			})
 		}
 		run("ours", func() error {
-			_, err := Raw(dst, s)
+			_, err := Raw(b.Context(), dst, s)
 			return err
 		})
 		stream := func(r io.ReadCloser) func() error {
@@ -55,7 +55,7 @@ func BenchmarkSmall(b *testing.B) {
 	b.Run("ours", func(b *testing.B) {
 		b.SetBytes(int64(len(data)))
 		for b.Loop() {
-			if _, err := Raw(dst, s); err != nil {
+			if _, err := Raw(b.Context(), dst, s); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -2,12 +2,14 @@ package inflate
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"sync"
 )
 
 // decoder is the state between two symbols, and the tables of a dynamic block.
 type decoder struct {
+	ctx      context.Context
 	src, dst []byte
 	in, out  int    // next byte of src to go into buf, next byte of dst
 	start    int    // of the current stream in dst: no distance reaches back beyond it
@@ -20,15 +22,15 @@ type decoder struct {
 var pool = sync.Pool{New: func() any { return new(decoder) }}
 
 // newDecoder takes a decoder from the pool; release gives it back.
-func newDecoder(dst, src []byte) *decoder {
+func newDecoder(ctx context.Context, dst, src []byte) *decoder {
 	d := pool.Get().(*decoder)
-	d.src, d.dst = src, dst
+	d.ctx, d.src, d.dst = ctx, src, dst
 	d.in, d.out, d.start, d.buf, d.count = 0, 0, 0, 0, 0
 	return d
 }
 
 func (d *decoder) release() {
-	d.src, d.dst = nil, nil
+	d.ctx, d.src, d.dst = nil, nil, nil
 	pool.Put(d)
 }
 
@@ -76,6 +78,9 @@ func (d *decoder) align() {
 // stream decodes blocks up to the final one and leaves in at the first byte after it.
 func (d *decoder) stream() error {
 	for {
+		if err := d.ctx.Err(); err != nil {
+			return err
+		}
 		head, err := d.bits(3)
 		if err != nil {
 			return err
@@ -222,11 +227,23 @@ func (d *decoder) readTables() error {
 
 // symbols decodes literals and matches up to the end of the block: quickly while there is input and room to spare, then with care.
 func (d *decoder) symbols(t *tables) error {
-	done, err := d.fast(t)
-	for !done && err == nil {
-		done, err = d.symbol(t)
+	for {
+		done, err := d.fast(t)
+		if done || err != nil {
+			return err
+		}
+		if d.in > len(d.src)-fastIn || d.out > len(d.dst)-fastOut {
+			break
+		}
+		if err := d.ctx.Err(); err != nil {
+			return err
+		}
 	}
-	return err
+	for {
+		if done, err := d.symbol(t); done || err != nil {
+			return err
+		}
+	}
 }
 
 // symbol decodes one table entry, checking every step. Bits missing at the end of src read as 0.

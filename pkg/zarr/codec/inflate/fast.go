@@ -12,6 +12,9 @@ const (
 	fastOut = 3 + 258 + 16
 )
 
+// fastPiece is how much the fast loop decodes at a time, between two looks at the context.
+const fastPiece = 4 << 20
+
 // Distances below 8 repeat a pattern: periodMask keeps it, periodFill multiplies it into all 8 bytes, and 8 bytes stored advance by
 // periodStep, a multiple of the distance.
 var (
@@ -27,7 +30,8 @@ func store64(p unsafe.Pointer, v uint64) { binary.LittleEndian.PutUint64((*[8]by
 
 func copy16(dst, src unsafe.Pointer) { *(*[16]byte)(dst) = *(*[16]byte)(src) }
 
-// fast decodes symbols as long as fastIn bytes of input and fastOut bytes of room are left; done reports the end of the block.
+// fast decodes symbols as long as fastIn bytes of input and fastOut bytes of room are left, up to fastPiece bytes; done reports the
+// end of the block.
 //
 // Pointer arithmetic replaces bounds checks: at the head of the loop in+fastIn ≤ len(src) and out+fastOut ≤ len(dst), and no more
 // than that is read or written per turn; matches read from dst[start:out] only, apart from up to 15 bytes before out+fastOut.
@@ -36,6 +40,7 @@ func (d *decoder) fast(t *tables) (done bool, err error) {
 	if d.in > lastIn || d.out > lastOut {
 		return false, nil
 	}
+	lastOut = min(lastOut, d.out+fastPiece)
 	src, dst := unsafe.Pointer(unsafe.SliceData(d.src)), unsafe.Pointer(unsafe.SliceData(d.dst))
 	in, out, start := d.in, d.out, d.start
 	buf, count := d.buf, d.count

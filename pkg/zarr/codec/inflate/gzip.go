@@ -1,6 +1,7 @@
 package inflate
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -17,9 +18,9 @@ const (
 
 // Gzip decodes one or several gzip members (RFC 1952), which follow each other up to the end of src, and returns the number of bytes
 // in dst. The CRC-32 and the length of every member are checked. Anything else after a member, padding with zeros included, is an
-// error. With an error, n bytes had been decoded.
-func Gzip(dst, src []byte) (n int, err error) {
-	d := newDecoder(dst, src)
+// error. With an error, that of ctx when it ends, n bytes had been decoded.
+func Gzip(ctx context.Context, dst, src []byte) (n int, err error) {
+	d := newDecoder(ctx, dst, src)
 	defer d.release()
 	for {
 		if err := d.gzipMember(); err != nil || d.in == len(src) {
@@ -33,7 +34,7 @@ func Gzip(dst, src []byte) (n int, err error) {
 
 // GzipHeader is the length of the header of the gzip member that src begins with.
 func GzipHeader(src []byte) (int, error) {
-	d := newDecoder(nil, src)
+	d := newDecoder(context.Background(), nil, src)
 	defer d.release()
 	err := d.gzipHeader()
 	return d.in, err

@@ -6,7 +6,7 @@
 // topped up without a branch, finds most matches, length and distance, in a single table entry, and copies them 8 and 16 bytes at
 // a time.
 //
-//	n, err := inflate.Gzip(chunk, stored)
+//	n, err := inflate.Gzip(ctx, chunk, stored)
 //
 // The functions never write beyond len(dst), and allocate nothing unless they fail, apart from the tables (16 KB per goroutine at
 // work), which are kept in a pool. They are safe for concurrent use. They are as strict as zlib: code lengths that make no complete
@@ -15,6 +15,7 @@
 package inflate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -32,9 +33,9 @@ var (
 )
 
 // Raw decodes a bare DEFLATE stream (RFC 1951) that takes up all of src, and returns the number of bytes in dst. With an error, that
-// many bytes had been decoded.
-func Raw(dst, src []byte) (n int, err error) {
-	d := newDecoder(dst, src)
+// many bytes had been decoded. It gives up, with the error of ctx, when ctx ends.
+func Raw(ctx context.Context, dst, src []byte) (n int, err error) {
+	d := newDecoder(ctx, dst, src)
 	defer d.release()
 	if err := d.stream(); err != nil {
 		return d.out, err

@@ -3,6 +3,7 @@ package inflate
 import (
 	"bytes"
 	"compress/flate"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -47,11 +48,11 @@ func sample(kind string, n int) []byte {
 var kinds = []string{"zeros", "random", "bytes of few values", "float32", "text", "periods"}
 
 // guarded decodes into n bytes inside a larger buffer and checks that nothing around them changes.
-func guarded(t testing.TB, decode func(dst, src []byte) (int, error), n int, src []byte) ([]byte, error) {
+func guarded(t testing.TB, decode func(ctx context.Context, dst, src []byte) (int, error), n int, src []byte) ([]byte, error) {
 	t.Helper()
 	const guard = 320
 	buf := bytes.Repeat([]byte{0xA5}, n+2*guard)
-	got, err := decode(buf[guard:guard+n:guard+n], bytes.Clone(src))
+	got, err := decode(t.Context(), buf[guard:guard+n:guard+n], bytes.Clone(src))
 	if got < 0 || got > n {
 		t.Fatalf("%d bytes reported, there is room for %d", got, n)
 	}
@@ -228,7 +229,7 @@ func TestNoAllocation(t *testing.T) {
 	s, dst := deflated(t, 5, data, 0), make([]byte, len(data))
 	// A garbage collection may empty the pool between two calls.
 	if n := testing.AllocsPerRun(20, func() {
-		if _, err := Raw(dst, s); err != nil {
+		if _, err := Raw(t.Context(), dst, s); err != nil {
 			t.Fatal(err)
 		}
 	}); n >= 1 && !raceEnabled {

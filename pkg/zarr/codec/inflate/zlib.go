@@ -1,14 +1,15 @@
 package inflate
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 )
 
 // Zlib decodes a zlib stream (RFC 1950) that takes up all of src, checks its Adler-32 and returns the number of bytes in dst. Streams
-// that need a preset dictionary are refused. With an error, n bytes had been decoded.
-func Zlib(dst, src []byte) (n int, err error) {
-	d := newDecoder(dst, src)
+// that need a preset dictionary are refused. With an error, that of ctx when it ends, n bytes had been decoded.
+func Zlib(ctx context.Context, dst, src []byte) (n int, err error) {
+	d := newDecoder(ctx, dst, src)
 	defer d.release()
 	if err := d.zlibHeader(); err != nil {
 		return 0, err
@@ -29,7 +30,7 @@ func Zlib(dst, src []byte) (n int, err error) {
 
 // ZlibHeader is the length of the header of the zlib stream src.
 func ZlibHeader(src []byte) (int, error) {
-	d := newDecoder(nil, src)
+	d := newDecoder(context.Background(), nil, src)
 	defer d.release()
 	err := d.zlibHeader()
 	return d.in, err

@@ -5,16 +5,17 @@
 // literals that stand alone straight to their place, and decodes sequences with one or two loads each. Literals are Huffman-decoded by
 // klauspost's huff0.
 //
-// It reads what compressors of arrays write: frames without a dictionary and without a checksum. [Decoder.Decode] says so
-// (ErrUnsupported) when there is more to a frame, before it has written anything of that frame, so that a general decoder can take over.
+// It reads what compressors of arrays write: frames without a dictionary.
 package unzstd
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/huff0"
 )
 
@@ -24,8 +25,8 @@ var (
 	ErrTooLong = errors.New("zstd frame has more data than expected")
 	// ErrCorrupt: the input breaks the rules of the format or ends early.
 	ErrCorrupt = errors.New("zstd frame is corrupt")
-	// ErrUnsupported: a frame has a checksum or needs a dictionary.
-	ErrUnsupported = errors.New("zstd frame with checksum or dictionary")
+	// ErrUnsupported: a frame needs a dictionary.
+	ErrUnsupported = errors.New("zstd frame needs a dictionary")
 )
 
 const (
@@ -44,7 +45,12 @@ type Decoder struct {
 	counts   [64]int16
 	buffer   [blockMax + literalsSlack]byte // literals of a block
 	sequencer
+
+	ctx context.Context
 }
+
+// Bind lets decoding end early, with the error of ctx, when ctx ends.
+func (d *Decoder) Bind(ctx context.Context) { d.ctx = ctx }
 
 // Decode decodes all frames in src to dst and returns the number of bytes. Nothing is written behind len(dst).
 func (d *Decoder) Decode(dst, src []byte) (n int, err error) {
@@ -91,9 +97,12 @@ func (d *Decoder) frame(dst, src []byte, start, need int) (n, read int, err erro
 	}
 	flags := src[at]
 	at++
-	single := flags&0x20 != 0
-	if flags&0x04 != 0 || flags&3 != 0 {
-		return 0, 0, ErrUnsupported
+	single, checked := flags&0x20 != 0, flags&0x04 != 0
+	if flags&3 != 0 {
+		return 0, 0, fmt.Errorf("%w at byte %d", ErrUnsupported, start)
+	}
+	if checked {
+		need = math.MaxInt // else the checksum would say nothing
 	}
 	if flags&0x08 != 0 {
 		return 0, 0, corrupt(at-1, "reserved bit is set")
@@ -144,6 +153,9 @@ func (d *Decoder) frame(dst, src []byte, start, need int) (n, read int, err erro
 		if len(src)-at < 3 {
 			return 0, 0, corrupt(len(src), "block header is truncated")
 		}
+		if d.ctx != nil && d.ctx.Err() != nil {
+			return 0, 0, d.ctx.Err()
+		}
 		header := int(src[at]) | int(src[at+1])<<8 | int(src[at+2])<<16
 		last = header&1 != 0
 		length := header >> 3
@@ -185,6 +197,15 @@ func (d *Decoder) frame(dst, src []byte, start, need int) (n, read int, err erro
 	}
 	if known && size != uint64(n) {
 		return 0, 0, corrupt(start, "frame says it has %d bytes, it has %d", size, n)
+	}
+	if checked {
+		if len(src)-at < 4 {
+			return 0, 0, corrupt(len(src), "checksum is truncated")
+		}
+		if got, want := uint32(xxhash.Sum64(dst[:n])), binary.LittleEndian.Uint32(src[at:]); got != want {
+			return 0, 0, corrupt(at, "checksum is %08x, of the data %08x", want, got)
+		}
+		at += 4
 	}
 	return n, at - start, nil
 }

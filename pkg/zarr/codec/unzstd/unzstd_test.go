@@ -114,10 +114,32 @@ func TestSeveralFrames(t *testing.T) {
 }
 
 func TestUnsupported(t *testing.T) {
-	frame := encoder(t, zstd.WithEncoderCRC(true)).EncodeAll([]byte("checked"), nil)
+	frame := encoder(t, zstd.WithEncoderDictRaw(7, []byte("a dictionary"))).EncodeAll([]byte("a dictionary is needed"), nil)
 	var d Decoder
-	if _, err := d.Decode(make([]byte, 20), frame); !errors.Is(err, ErrUnsupported) {
-		t.Errorf("frame with checksum: %v", err)
+	if _, err := d.Decode(make([]byte, 30), frame); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("frame that needs a dictionary: %v", err)
+	}
+}
+
+// Checksums are verified, also where only the beginning of the data is wanted.
+func TestChecksum(t *testing.T) {
+	e := encoder(t, zstd.WithEncoderCRC(true))
+	var d Decoder
+	for kind, want := range inputs(3*blockMax, 5) {
+		frame := e.EncodeAll(want, e.EncodeAll([]byte("first "), nil))
+		buf := make([]byte, 6+len(want))
+		if n, err := d.Decode(buf, frame); err != nil || n != len(buf) || !bytes.Equal(buf[6:], want) {
+			t.Fatalf("%s: %d bytes, %v", kind, n, err)
+		}
+		frame[len(frame)-1]++
+		for _, need := range []int{7, len(buf)} {
+			if _, err := d.Prefix(buf, frame, need); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%s, first %d bytes with a wrong checksum: %v", kind, need, err)
+			}
+		}
+		if _, err := d.Decode(buf, frame[:len(frame)-2]); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s, checksum cut short: %v", kind, err)
+		}
 	}
 }
 
