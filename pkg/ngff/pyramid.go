@@ -72,6 +72,7 @@ type pyramid struct {
 	shrink shrinker
 	meter  *meter.Meter
 	pool   *mem.Pool
+	held   *mem.Pool // encoded chunks that come before their turn in a shard
 	spare  spare
 	spills atomic.Int64 // units made from stored data
 }
@@ -97,12 +98,14 @@ const defaultBudget = 256 << 20
 // is made from stored data (0: a default); the arrays of the levels are set by the caller.
 func newPyramid(t dtype.Type, axes []Axis, geo []geometry, budget int64, m *meter.Meter) (*pyramid, error) {
 	p := &pyramid{elem: t.Size(), meter: m}
+	sharded := false
 	for k, g := range geo {
 		l := &level{
 			dims: len(g.shape), shape: padded(g.shape, 1), unit: padded(g.chunk, 1),
 			waiting: map[point]*unit{}, shards: map[point]*openShard{},
 		}
 		if g.shard != nil {
+			sharded = true
 			l.shard = padded(g.shard, 1)
 			for d := range l.shard {
 				l.shard[d] /= l.unit[d]
@@ -128,7 +131,12 @@ func newPyramid(t dtype.Type, axes []Axis, geo []geometry, budget int64, m *mete
 	if budget < need {
 		return nil, fmt.Errorf("a memory budget of %d bytes is too small for a pyramid of these chunks (at least %d bytes)", budget, need)
 	}
-	p.pool = mem.NewPool(budget - need)
+	rest := budget - need
+	if sharded {
+		p.held = mem.NewPool(rest / 4)
+		rest -= rest / 4
+	}
+	p.pool = mem.NewPool(rest)
 	p.spare.turn = make(chan struct{}, 1)
 	p.spare.turn <- struct{}{}
 	return p, nil
@@ -179,6 +187,11 @@ func (p *pyramid) connect(t dtype.Type, axes []Axis) error {
 		p.spare.in = max(p.spare.in, largest)
 	}
 	return nil
+}
+
+// options are those of the levels' arrays.
+func (p *pyramid) options() []zarr.Option {
+	return []zarr.Option{zarr.Workers(1), zarr.Meter(p.meter), zarr.Hold(p.held)}
 }
 
 // pages rounds up to whole pages of memory.
@@ -434,6 +447,9 @@ func (p *pyramid) close() {
 		clear(l.waiting)
 	}
 	p.pool.Close()
+	if p.held != nil {
+		p.held.Close()
+	}
 	mem.Free(p.spare.outB)
 	mem.Free(p.spare.inB)
 	p.spare.outB, p.spare.inB = nil, nil
@@ -442,6 +458,9 @@ func (p *pyramid) close() {
 // peak is the most memory that the pyramid ever had.
 func (p *pyramid) peak() int64 {
 	n := p.pool.Peak()
+	if p.held != nil {
+		n += p.held.Peak()
+	}
 	if p.spare.outB != nil {
 		n += int64(pages(p.spare.out) + pages(p.spare.in))
 	}

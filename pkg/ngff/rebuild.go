@@ -212,7 +212,7 @@ func (r *rebuild) create(ctx context.Context) error {
 			return err
 		}
 		var err error
-		if l.array, err = zarr.CreateArray(ctx, r.st, store.Join(r.path, r.w.scale.Datasets[k].Path), a, zarr.Workers(1), zarr.Meter(r.options.Meter)); err != nil {
+		if l.array, err = zarr.CreateArray(ctx, r.st, store.Join(r.path, r.w.scale.Datasets[k].Path), a, r.w.pyramid.options()...); err != nil {
 			return err
 		}
 	}

@@ -85,7 +85,7 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 	}
 	for k, l := range w.pyramid.levels {
 		a := arraySpec(&spec, geo[k])
-		if l.array, err = zarr.CreateArray(ctx, st, store.Join(path, w.scale.Datasets[k].Path), a, zarr.Workers(1), zarr.Meter(spec.Meter)); err != nil {
+		if l.array, err = zarr.CreateArray(ctx, st, store.Join(path, w.scale.Datasets[k].Path), a, w.pyramid.options()...); err != nil {
 			return nil, err
 		}
 	}

@@ -104,6 +104,13 @@ func (o *faultyPending) WriteAt(p []byte, off int64) (int, error) {
 	return o.PendingObject.WriteAt(p, off)
 }
 
+func (o *faultyPending) ReadAt(p []byte, off int64) (int, error) {
+	if err := o.f.fails("readback"); err != nil {
+		return 0, fmt.Errorf("%s: %w", o.f.Location(o.key), err)
+	}
+	return o.PendingObject.ReadAt(p, off)
+}
+
 func (o *faultyPending) Commit() error {
 	if err := o.f.fails("commit"); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", o.f.Location(o.key), err), o.Abort())

@@ -3,6 +3,7 @@ package zarr
 import (
 	"runtime"
 
+	"strata/pkg/mem"
 	"strata/pkg/meter"
 )
 
@@ -14,6 +15,7 @@ type options struct {
 	budget   int64
 	meter    *meter.Meter
 	omitFill bool
+	hold     *mem.Pool
 }
 
 func (o *options) apply(opts []Option) {
@@ -46,3 +48,7 @@ func Meter(m *meter.Meter) Option { return func(o *options) { o.meter = m } }
 // those stored before. Without it they are written like others, so that a
 // missing file always means a missing file.
 func OmitFill() Option { return func(o *options) { o.omitFill = true } }
+
+// Hold gives memory to chunks of a [ShardWriter] that come before those in front of
+// them in the shard. Without it, and when the pool is spent, they wait in a hidden file.
+func Hold(p *mem.Pool) Option { return func(o *options) { o.hold = p } }

@@ -6,145 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
-	"time"
 
-	"strata/pkg/meter"
 	"strata/pkg/zarr/store"
 )
-
-// shardFile is a shard under construction: chunks are appended, the index
-// follows at the end.
-type shardFile struct {
-	a   *Array
-	sh  *sharding
-	key string
-	obj store.PendingObject
-
-	mu      sync.Mutex
-	turn    *sync.Cond // of ordered appends
-	next    int        // whose turn it is
-	failed  bool
-	off     int64
-	entries []indexEntry
-	stored  bool // any chunk
-}
-
-func (a *Array) createShard(ctx context.Context, st store.Writer, key string) (*shardFile, error) {
-	sh := a.meta.pipe.shard
-	obj, err := st.Create(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	f := &shardFile{a: a, sh: sh, key: key, obj: obj, entries: make([]indexEntry, sh.count)}
-	f.turn = sync.NewCond(&f.mu)
-	for i := range f.entries {
-		f.entries[i] = indexEntry{absent, absent}
-	}
-	if !sh.indexAtEnd {
-		f.off = int64(sh.indexSize)
-	}
-	return f, nil
-}
-
-// append stores inner chunk i; nil leaves it out.
-func (f *shardFile) append(i int, enc []byte) error {
-	if enc == nil {
-		return nil
-	}
-	f.mu.Lock()
-	off := f.place(i, len(enc))
-	f.mu.Unlock()
-	return f.put(enc, off)
-}
-
-// appendStored is append of a chunk that is encoded already.
-func (f *shardFile) appendStored(i int, c *Stored) error {
-	f.mu.Lock()
-	off := f.place(i, int(c.size()))
-	f.mu.Unlock()
-	t := time.Now()
-	defer func() { f.a.opts.meter.Since(meter.Write, t) }()
-	if err := c.put(f.obj, off); err != nil {
-		return err
-	}
-	f.a.opts.meter.AddWritten(c.size())
-	return nil
-}
-
-// appendInTurn is append that waits until the appends of all smaller seq have
-// got their place, so that the file does not depend on which worker is faster.
-func (f *shardFile) appendInTurn(seq, i int, enc []byte) error {
-	f.mu.Lock()
-	for f.next != seq && !f.failed {
-		f.turn.Wait()
-	}
-	if f.failed {
-		f.mu.Unlock()
-		return nil // the worker that failed has the error
-	}
-	f.next++
-	var off int64
-	if enc != nil {
-		off = f.place(i, len(enc))
-	}
-	f.turn.Broadcast()
-	f.mu.Unlock()
-	if enc == nil {
-		return nil
-	}
-	return f.put(enc, off)
-}
-
-// place finds room for n bytes of inner chunk i; mu is held.
-func (f *shardFile) place(i, n int) int64 {
-	off := f.off
-	f.off += int64(n)
-	f.entries[i] = indexEntry{uint64(off), uint64(n)}
-	f.stored = true
-	return off
-}
-
-func (f *shardFile) put(enc []byte, off int64) error {
-	t := time.Now()
-	defer func() { f.a.opts.meter.Since(meter.Write, t) }()
-	n, err := f.obj.WriteAt(enc, off)
-	f.a.opts.meter.AddWritten(int64(n))
-	return err
-}
-
-// fail lets all that wait for their turn go.
-func (f *shardFile) fail() {
-	f.mu.Lock()
-	f.failed = true
-	f.turn.Broadcast()
-	f.mu.Unlock()
-}
-
-// commit writes the index and puts the shard in its place, or removes the old
-// one when no chunk is stored and such are left out.
-func (f *shardFile) commit(ctx context.Context, st store.Writer, w *worker) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	defer f.a.objects.drop(f.key)
-	if !f.stored && f.a.opts.omitFill {
-		f.obj.Abort()
-		return st.Delete(ctx, f.key)
-	}
-	index, err := f.sh.encodeIndex(&w.codec, f.entries)
-	if err != nil {
-		return &FormatError{Err: fmt.Errorf("shard index: %w", err)}
-	}
-	off := f.off
-	if !f.sh.indexAtEnd {
-		off = 0
-	}
-	if err := f.put(index, off); err != nil {
-		return err
-	}
-	t := time.Now()
-	defer func() { f.a.opts.meter.Since(meter.Write, t) }()
-	return f.obj.Commit()
-}
 
 // writeShard replaces a shard by the task's box of elements and what it held
 // around them. Chunks that the box does not touch are copied as stored.
@@ -168,11 +32,11 @@ func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *t
 			return err
 		}
 	}
-	f, err := a.createShard(ctx, st, string(w.key))
+	f, err := a.createShard(ctx, st, string(w.key), valid)
 	if err != nil {
 		return err
 	}
-	defer f.obj.Abort()
+	defer f.abort()
 	err = a.run(ctx, w, w.newCursor(Region{origin, valid}, sh.inner.shape, nil), func(w *worker, c *task) error {
 		i := sh.ordinal(origin, c.start)
 		w.key = append(w.key[:0], f.key...)
@@ -184,7 +48,7 @@ func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *t
 		}()
 		enc, err := a.shardChunk(ctx, w, old, index, i, c, t, src, strides)
 		if err == nil {
-			err = f.appendInTurn(c.seq, i, enc)
+			err = f.appendInTurn(ctx, i, enc)
 		}
 		stored = err == nil
 		return err
@@ -192,7 +56,7 @@ func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *t
 	if err != nil {
 		return err
 	}
-	return f.commit(ctx, st, w)
+	return f.commit(ctx, w)
 }
 
 // ordinal is the number of the inner chunk that holds the element at start.
@@ -309,11 +173,13 @@ func (a *Array) encodeShard(w *worker, p *pipeline, src []byte, strides, valid [
 
 // ShardWriter writes one shard chunk by chunk, so that the shard never lies in
 // memory as a whole. Chunks may come in any order and from many goroutines; the
-// file holds them in the order of arrival. A chunk that is not written reads as
-// the fill value.
+// file holds them in the order of the grid, so that its bytes depend on nothing else.
+// A chunk that comes before those in front of it waits as [Hold] says; chunks whose
+// stored form has a fixed size are written to their place at once, and where one of
+// those is never written the file has a gap. A chunk that is not written reads as the
+// fill value.
 type ShardWriter struct {
 	a      *Array
-	st     store.Writer
 	f      *shardFile
 	region Region
 	once   sync.Once
@@ -337,11 +203,12 @@ func (a *Array) NewShard(ctx context.Context, index []int) (*ShardWriter, error)
 	if err != nil {
 		return nil, err
 	}
-	f, err := a.createShard(ctx, st, a.ChunkKey(index))
+	f, err := a.createShard(ctx, st, a.ChunkKey(index), r.Shape)
 	if err != nil {
 		return nil, err
 	}
-	return &ShardWriter{a: a, st: st, f: f, region: r}, nil
+	f.fixed = a.fixedSize()
+	return &ShardWriter{a: a, f: f, region: r}, nil
 }
 
 // Region is the part of the array that the shard holds.
@@ -367,9 +234,9 @@ func (s *ShardWriter) WriteChunk(ctx context.Context, index []int, src []byte) e
 		return inFileUnlessNamed(s.a.st, s.f.key, err)
 	}
 	if isFillOnly {
-		return nil
+		return s.f.append(ctx, i, nil)
 	}
-	return s.f.append(i, enc)
+	return s.f.append(ctx, i, &Stored{Bytes: enc})
 }
 
 // place is the number in the shard, and the region, of a chunk that was not written yet.
@@ -386,9 +253,7 @@ func (s *ShardWriter) place(ctx context.Context, index []int) (i int, r Region, 
 		return 0, r, err
 	}
 	i = s.a.meta.pipe.shard.ordinal(s.region.Start, r.Start)
-	s.f.mu.Lock()
-	defer s.f.mu.Unlock()
-	if s.f.entries[i].offset != absent {
+	if s.f.came(i) {
 		return 0, r, fmt.Errorf("%s: chunk %v is written twice", s.a.Location(), index)
 	}
 	return i, r, nil
@@ -400,9 +265,9 @@ func (s *ShardWriter) Commit(ctx context.Context) error {
 	s.once.Do(func() {
 		w := takeWorker()
 		defer w.giveBack()
-		defer s.f.obj.Abort()
+		defer s.f.abort()
 		if s.err = ctx.Err(); s.err == nil {
-			s.err = inFileUnlessNamed(s.a.st, s.f.key, s.f.commit(ctx, s.st, w))
+			s.err = inFileUnlessNamed(s.a.st, s.f.key, s.f.commit(ctx, w))
 		}
 	})
 	return s.err
@@ -413,6 +278,6 @@ func (s *ShardWriter) Commit(ctx context.Context) error {
 func (s *ShardWriter) Abort() {
 	s.once.Do(func() {
 		s.err = errors.New("shard was given up")
-		s.f.obj.Abort()
+		s.f.abort()
 	})
 }

@@ -30,11 +30,9 @@ func (c *Stored) size() int64 {
 // check reports a chunk that cannot be one of the pipeline: by its length and what its
 // first bytes say. Its elements are the caller's word.
 func (c *Stored) check(p *pipeline) error {
-	lo, n := p.nbytes, c.size()
-	if len(p.chain) > 0 {
-		lo, _ = p.chain.EncodedSize(p.nbytes)
-	}
-	if n < int64(lo) || n > p.maxSize {
+	n := c.size()
+	lo, hi := p.chain.EncodedSize(p.nbytes)
+	if n < int64(lo) || n > p.maxSize || lo == hi && n != int64(lo) {
 		return fmt.Errorf("%d bytes cannot be the stored form of %d", n, p.nbytes)
 	}
 	if c.Write == nil {
@@ -110,5 +108,5 @@ func (s *ShardWriter) PutChunk(ctx context.Context, index []int, c Stored) error
 	if err := c.check(s.a.meta.pipe.shard.inner); err != nil {
 		return fmt.Errorf("%s: chunk %v: %w", s.a.st.Location(s.f.key), index, err)
 	}
-	return s.f.appendStored(i, &c)
+	return s.f.append(ctx, i, &c)
 }

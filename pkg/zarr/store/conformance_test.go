@@ -516,6 +516,16 @@ func TestPendingObject(t *testing.T) {
 			if _, err := o.WriteAt([]byte("x"), -1); err == nil {
 				t.Error("a negative offset was accepted")
 			}
+			back := make([]byte, 20_000)
+			if n, err := o.ReadAt(back, 45_000); n != len(back) || err != nil || !bytes.Equal(back, want[45_000:65_000]) {
+				t.Errorf("read back: %d bytes, %v", n, err)
+			}
+			if n, err := o.ReadAt(back, 60_000); n != 10_000 || err != io.EOF || !bytes.Equal(back[:n], want[60_000:]) {
+				t.Errorf("read back across the end: %d bytes, %v", n, err)
+			}
+			if _, err := o.ReadAt(back, -1); err == nil {
+				t.Error("a negative offset was read")
+			}
 			if err := o.Commit(); err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -80,7 +81,7 @@ func (s *FolderStore) create(ctx context.Context, key string) (fd int, temp stri
 	dir, name := filepath.Split(path)
 	for attempt := 0; ; attempt++ {
 		temp = dir + tempName(name)
-		fd, err = openFD(temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o666)
+		fd, err = openFD(temp, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o666)
 		switch {
 		case err == nil:
 			return fd, temp, nil
@@ -170,6 +171,24 @@ func (o *pendingFile) WriteAt(p []byte, off int64) (int, error) {
 	o.fd.release()
 	if err != nil {
 		return n, &fs.PathError{Op: "write", Path: o.path, Err: err}
+	}
+	return n, nil
+}
+
+func (o *pendingFile) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, fmt.Errorf("%s: %w", o.path, errOffset(off))
+	}
+	if !o.fd.acquire() {
+		return 0, &fs.PathError{Op: "read", Path: o.path, Err: fs.ErrClosed}
+	}
+	n, err := pread(context.Background(), o.fd.fd, p, off)
+	o.fd.release()
+	switch {
+	case err != nil:
+		return n, &fs.PathError{Op: "read", Path: o.path, Err: err}
+	case n < len(p):
+		return n, io.EOF
 	}
 	return n, nil
 }

@@ -194,6 +194,22 @@ func (o *pendingMemory) WriteAt(p []byte, off int64) (int, error) {
 	return copy(o.data[off:], p), nil
 }
 
+func (o *pendingMemory) ReadAt(p []byte, off int64) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.done {
+		return 0, &fs.PathError{Op: "read", Path: o.store.Location(o.key), Err: fs.ErrClosed}
+	}
+	n, eof, err := clampRange(len(p), off, int64(len(o.data)))
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", o.store.Location(o.key), err)
+	}
+	if n > 0 {
+		copy(p, o.data[off:off+int64(n)])
+	}
+	return n, eof
+}
+
 func (o *pendingMemory) Commit() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -217,6 +217,14 @@ func (p *pendingS3) WriteAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
+func (p *pendingS3) ReadAt(b []byte, off int64) (int, error) {
+	n, err := p.file.ReadAt(b, off)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("%s: temporary file in %s: %w", p.store.Location(p.key), os.TempDir(), withoutPath(err))
+	}
+	return n, err
+}
+
 // begin ends the writing; it is true for the first call.
 func (p *pendingS3) begin() bool {
 	p.mu.Lock()

@@ -162,6 +162,10 @@ type PendingObject interface {
 	// leave either's bytes.
 	WriteAt(p []byte, off int64) (int, error)
 
+	// ReadAt reads back what calls of WriteAt that have returned wrote, as
+	// [io.ReaderAt] does.
+	ReadAt(p []byte, off int64) (int, error)
+
 	// Commit puts the object in its place, as Put would. After an error the
 	// object is as it was before Create, and nothing is left behind.
 	Commit() error
