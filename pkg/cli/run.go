@@ -275,9 +275,13 @@ func (r *Run) OptionalFile(flag string) (*atomic.Output, error) {
 	return nil, nil
 }
 
+// Change declares a folder that the run changes where it lies, after its inputs. Until
+// the run ends, another that wants to is refused (exit code 2).
+func (r *Run) Change(path string) error { return placeError(r.outputs.Change(path)) }
+
 // placeError gives errors of the choice of paths their exit code.
 func placeError(err error) error {
-	if errors.Is(err, atomic.ErrExists) || errors.Is(err, atomic.ErrPlace) || errors.Is(err, atomic.ErrNotOurs) {
+	if errors.Is(err, atomic.ErrExists) || errors.Is(err, atomic.ErrPlace) || errors.Is(err, atomic.ErrBusy) || errors.Is(err, atomic.ErrNotOurs) {
 		return Usage("%w", err)
 	}
 	return err

@@ -2,6 +2,7 @@ package ngff
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,48 +36,59 @@ func AxesOf(a *zarr.Array, unit string) []Axis {
 	return SpaceAxes("tczyx"[rank-n:], unit)
 }
 
-// Adopt makes an image of an array that lies at name below path: it gives the
-// group at path, which it creates where there is none, the metadata of an
-// image with that one level. [RebuildPyramid] makes more. It is fs.ErrExist when
-// the group is an image already.
-func Adopt(ctx context.Context, st store.Writer, path, name string, ad Adoption) error {
+// Adopt makes an image of an array that lies at name below path: it makes levels
+// below it, then gives the group at path, which it creates where there is none, the
+// metadata of an image with these levels. Until the last step nothing has changed
+// for a reader. It is fs.ErrExist when the group is an image already. What comes
+// back are warnings.
+func Adopt(ctx context.Context, st store.Writer, path, name string, ad Adoption, o PyramidOptions) ([]string, error) {
 	if err := checkInside(name); err != nil {
-		return fmt.Errorf("%s: %w", st.Location(path), err)
+		return nil, fmt.Errorf("%s: %w", st.Location(path), err)
 	}
-	a, err := zarr.OpenArray(ctx, st, store.Join(path, name))
+	a, err := zarr.OpenArray(ctx, st, store.Join(path, name), zarr.Workers(1), zarr.Meter(o.Meter))
 	if err != nil {
-		return err
+		return nil, err
 	}
+	defer a.Close()
 	spec, err := ad.spec(a)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ms := Multiscale{Name: spec.Name, Axes: spec.Axes, Datasets: []Dataset{{name, Transform{spec.Scale, spec.Translation}}}}
+	r := rebuild{st: st, path: path, options: o, ms: &ms, base: a}
+	r.attributes = func(current map[string]json.RawMessage, datasets []Dataset) (map[string]any, error) {
+		m := ms
+		if m.Datasets = datasets; len(datasets) > 1 {
+			m.Type = method
+		}
+		return m.attributes(a.Format(), spec.Omero, rawAttributes(current)), nil
+	}
+	if r.group, err = adopting(ctx, st, path, a.Format()); err != nil {
+		return nil, err
+	}
+	return r.run(ctx)
+}
+
+// adopting is the group at path, if it can become an image; nil where there is none.
+func adopting(ctx context.Context, st store.Store, path string, format int) (*zarr.Group, error) {
 	n, err := zarr.Open(ctx, st, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		_, err := zarr.CreateGroup(ctx, st, path, a.Format(), ms.attributes(a.Format(), spec.Omero, nil))
-		return err
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	g, ok := n.(*zarr.Group)
 	if !ok {
-		return &zarr.FormatError{Path: n.Location(), Err: errors.New("an array (must be a group that holds arrays)")}
+		return nil, &zarr.FormatError{Path: n.Location(), Err: errors.New("an array (must be a group that holds arrays)")}
 	}
-	if g.Format() != a.Format() {
-		return &zarr.FormatError{Path: g.Location(), Err: fmt.Errorf("a group of Zarr v%d around an array of v%d (must be equal)", g.Format(), a.Format())}
+	if g.Format() != format {
+		return nil, &zarr.FormatError{Path: g.Location(), Err: fmt.Errorf("a group of Zarr v%d around an array of v%d (must be equal)", g.Format(), format)}
 	}
 	if m, _ := ReadMetadata(g); m.Multiscales != nil || m.Plate != nil || m.Well != nil {
-		return fmt.Errorf("%s: OME-Zarr metadata: %w", g.Location(), fs.ErrExist)
+		return nil, fmt.Errorf("%s: OME-Zarr metadata: %w", g.Location(), fs.ErrExist)
 	}
-	if err := g.SetAttributes(ctx, ms.attributes(a.Format(), spec.Omero, rawAttributes(g.Attributes()))); err != nil {
-		return err
-	}
-	if g.Consolidated() {
-		return zarr.Consolidate(ctx, st, path)
-	}
-	return nil
+	return g, nil
 }
 
 // spec is an image like an array, with the metadata of the adoption.

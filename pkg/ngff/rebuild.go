@@ -1,11 +1,13 @@
 package ngff
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -30,92 +32,130 @@ type PyramidOptions struct {
 // attributes. Levels that the metadata named before are removed. Other metadata
 // (axes, display settings, labels) stays.
 //
-// The image is whole at any time: while the levels are made it has only level 0.
+// The image is whole at any time: it has its old levels until the new ones are
+// complete. Levels whose names are taken are made below the group
+// "strata-pyramid" first. What an interrupted run leaves there and elsewhere no
+// metadata names; the next run removes it. Two runs on one image at the same time
+// disturb each other: the caller prevents that.
+//
 // What comes back are warnings.
 func RebuildPyramid(ctx context.Context, st store.Writer, path string, o PyramidOptions) ([]string, error) {
 	im, err := describe(ctx, st, path, []zarr.Option{zarr.Workers(1), zarr.Meter(o.Meter)})
 	if err != nil {
 		return nil, err
 	}
-	r := rebuild{im: im, st: st, path: path, options: o}
-	if err := r.plan(ctx); err != nil {
+	ms := &im.Metadata.Multiscales[0]
+	if !ms.ExplicitScale {
+		return nil, im.refuse(im.prefix()+"version", fmt.Errorf("NGFF %s cannot state voxel sizes (0.4 and 0.5 can be written)", im.Version))
+	}
+	base, err := im.array(ctx, ms.Datasets[0].Path)
+	if err != nil {
+		return nil, im.refuse(im.prefix()+"datasets[0].path", err)
+	}
+	r := rebuild{st: st, path: path, options: o, ms: ms, field: im.prefix(), base: base, group: im.Group, attributes: im.withDatasets}
+	warnings, err := r.run(ctx)
+	return append(im.Warnings, warnings...), err
+}
+
+// rebuild is one run of RebuildPyramid or Adopt.
+type rebuild struct {
+	st      store.Writer
+	path    string // of the image's group
+	options PyramidOptions
+	ms      *Multiscale // as it is now
+	field   string      // of the multiscale, for messages
+	base    *zarr.Array // level 0
+	group   *zarr.Group // of the image; nil: there is none yet
+
+	// attributes are the group's with other datasets; current is nil where there is no group.
+	attributes func(current map[string]json.RawMessage, datasets []Dataset) (map[string]any, error)
+
+	spec ImageSpec
+	geo  []geometry
+	w    *Writer
+	swap swap
+}
+
+// run makes the levels and swaps them for the old ones.
+func (r *rebuild) run(ctx context.Context) (warnings []string, err error) {
+	if err := r.recover(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.plan(); err != nil {
 		return nil, err
 	}
 	defer r.w.Abort()
-	if err := r.clear(ctx); err != nil {
+	if err := r.begin(ctx); err != nil {
 		return nil, err
 	}
+	defer func() {
+		left := r.settle(context.WithoutCancel(ctx))
+		switch {
+		case left == nil:
+		case err == nil:
+			warnings = append(warnings, fmt.Sprintf("the levels are made, but what they replace could not be removed: %v", left))
+		default:
+			err = errors.Join(err, left)
+		}
+	}()
 	if err := r.create(ctx); err != nil {
 		return nil, err
 	}
-	if err := stream(ctx, r.base, r.w, true, o); err != nil {
+	if err := stream(ctx, r.base, r.w, true, r.options); err != nil {
 		return nil, err
 	}
 	if err := r.w.end(); err != nil {
-		return nil, fmt.Errorf("%s: %w", im.Group.Location(), err)
+		return nil, fmt.Errorf("%s: %w", r.where(), err)
 	}
-	return append(im.Warnings, r.w.warnings...), r.describe(ctx, r.w.scale.Datasets)
+	return r.w.warnings, r.replace(ctx)
 }
 
-// rebuild is one run of RebuildPyramid.
-type rebuild struct {
-	im      *Image
-	st      store.Writer
-	path    string
-	options PyramidOptions
-	base    *zarr.Array // level 0
-	spec    ImageSpec
-	geo     []geometry
-	w       *Writer
+// where is the image for messages.
+func (r *rebuild) where() string { return r.st.Location(r.path) }
+
+func (r *rebuild) refuse(field string, err error) error {
+	return &zarr.FormatError{Path: r.where(), Field: r.field + field, Err: err}
 }
 
 // plan finds out what there is to do, and whether it can be done.
-func (r *rebuild) plan(ctx context.Context) (err error) {
-	ms := &r.im.Metadata.Multiscales[0]
+func (r *rebuild) plan() (err error) {
 	if r.options.Levels < 0 {
-		return fmt.Errorf("%s: %d levels (must not be negative)", r.im.Group.Location(), r.options.Levels)
+		return fmt.Errorf("%s: %d levels (must not be negative)", r.where(), r.options.Levels)
 	}
-	if !ms.ExplicitScale {
-		return r.im.refuse(r.im.prefix()+"version", fmt.Errorf("NGFF %s cannot state voxel sizes (0.4 and 0.5 can be written)", r.im.Version))
-	}
-	first := ms.Datasets[0]
-	if r.base, err = r.im.array(ctx, first.Path); err != nil {
-		return r.im.refuse(r.im.prefix()+"datasets[0].path", err)
-	}
-	if n := len(r.base.Shape()); n != len(ms.Axes) {
-		return r.im.refuse(r.im.prefix()+"datasets[0]", fmt.Errorf("array %q has %d dimensions for %d axes", first.Path, n, len(ms.Axes)))
+	axes, first := r.ms.Axes, r.ms.Datasets[0]
+	if n := len(r.base.Shape()); n != len(axes) {
+		return r.refuse("datasets[0]", fmt.Errorf("array %q has %d dimensions for %d axes", first.Path, n, len(axes)))
 	}
 	r.spec = likeArray(r.base)
-	r.spec.Axes, r.spec.Scale, r.spec.Translation = ms.Axes, first.Transform.Scale, first.Transform.Translation
+	r.spec.Axes, r.spec.Scale, r.spec.Translation = axes, first.Transform.Scale, first.Transform.Translation
 	r.spec.Levels = r.options.Levels
 	if err := r.spec.check(); err != nil {
-		return fmt.Errorf("%s: %w", r.im.Group.Location(), err)
+		return fmt.Errorf("%s: %w", r.where(), err)
 	}
 	if err := r.spec.Codecs.ReadOnly(); err != nil {
 		return fmt.Errorf("%s: %w", r.base.Location(), err)
 	}
-	w := &Writer{group: r.im.Group, format: r.im.Group.Format(), scale: Multiscale{Axes: ms.Axes, Datasets: []Dataset{first}}}
-	shapes := LevelShapes(r.spec.Shape, ms.Axes, r.options.Levels)
+	w := &Writer{where: r.where(), format: r.base.Format(), scale: Multiscale{Axes: axes, Datasets: []Dataset{first}}}
+	shapes := LevelShapes(r.spec.Shape, axes, r.options.Levels)
 	w.capped(len(shapes)-1, r.options.Levels)
 	r.geo = []geometry{{r.spec.Shape, r.spec.Chunks, nil}}
-	base := first.Transform
 	for k, shape := range shapes[1:] {
 		g := geometry{shape: shape}
 		g.chunk, g.shard = levelChunks(shape, r.spec.Chunks, r.spec.Shard)
 		r.geo = append(r.geo, g)
-		name, err := levelPath(ms, k+1)
+		name, err := levelPath(r.ms, k+1)
 		if err != nil {
-			return r.im.refuse(r.im.prefix()+"datasets", err)
+			return r.refuse("datasets", err)
 		}
-		w.scale.Datasets = append(w.scale.Datasets, Dataset{name, levelTransform(base, ms.Axes, k+1)})
+		w.scale.Datasets = append(w.scale.Datasets, Dataset{name, levelTransform(first.Transform, axes, k+1)})
 	}
 	budget := r.options.Budget
 	if budget > 0 {
 		budget -= int64(readers(r.base, r.options) * chunkBytes(r.base))
 		budget = max(budget, 1)
 	}
-	if w.pyramid, err = newPyramid(r.spec.DType, ms.Axes, r.geo, budget, r.options.Meter); err != nil {
-		return fmt.Errorf("%s: %w", r.im.Group.Location(), err)
+	if w.pyramid, err = newPyramid(r.spec.DType, axes, r.geo, budget, r.options.Meter); err != nil {
+		return fmt.Errorf("%s: %w", r.where(), err)
 	}
 	w.pyramid.levels[0].array = r.base
 	w.prepare(1) // stream brings its own workers
@@ -137,67 +177,16 @@ func levelPath(ms *Multiscale, k int) (string, error) {
 	first := ms.Datasets[0].Path
 	name := strconv.Itoa(k)
 	if k < len(ms.Datasets) {
-		name = ms.Datasets[k].Path
+		name = strings.TrimPrefix(ms.Datasets[k].Path, buildPath+"/")
 	} else if i := strings.LastIndexByte(first, '0'); i >= 0 && (i+1 == len(first) || first[i+1] < '0' || first[i+1] > '9') && (i == 0 || first[i-1] < '0' || first[i-1] > '9') {
 		name = first[:i] + name + first[i+1:]
 	}
 	for j, d := range ms.Datasets {
-		if j != k && (name == d.Path || strings.HasPrefix(name, d.Path+"/") || strings.HasPrefix(d.Path, name+"/")) {
+		if j != k && overlap(name, d.Path) {
 			return "", fmt.Errorf("level %d would be %q, which level %d is (%q)", k, name, j, d.Path)
 		}
 	}
 	return name, nil
-}
-
-// clear makes level 0 the only one, and removes the arrays of the others.
-func (r *rebuild) clear(ctx context.Context) error {
-	ms := &r.im.Metadata.Multiscales[0]
-	if err := r.describe(ctx, ms.Datasets[:1]); err != nil {
-		return err
-	}
-	gone := map[string]bool{}
-	for _, d := range ms.Datasets[1:] {
-		gone[d.Path] = true
-	}
-	for _, d := range r.w.scale.Datasets[1:] {
-		gone[d.Path] = true // an earlier run may have been interrupted
-	}
-	for p := range gone {
-		if _, err := zarr.OpenArray(ctx, r.st, store.Join(r.path, p)); errors.Is(err, fs.ErrNotExist) {
-			continue
-		} else if err != nil {
-			return err // what is no array is not ours to remove
-		}
-		if err := remove(ctx, r.st, store.Join(r.path, p)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// remove deletes all objects below a path, metadata first.
-func remove(ctx context.Context, st store.Writer, path string) error {
-	entries, err := st.List(ctx, path)
-	if err != nil {
-		return err
-	}
-	for _, dirs := range []bool{false, true} {
-		for _, e := range entries {
-			if e.Dir != dirs {
-				continue
-			}
-			key := store.Join(path, e.Name)
-			if dirs {
-				err = remove(ctx, st, key)
-			} else {
-				err = st.Delete(ctx, key)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // create makes the arrays of the levels below level 0.
@@ -208,11 +197,12 @@ func (r *rebuild) create(ctx context.Context) error {
 		}
 		a := arraySpec(&r.spec, r.geo[k])
 		a.Separator, a.Order, a.BigEndian, a.DimensionNames = r.base.Separator(), r.base.Order(), r.base.BigEndian(), r.base.DimensionNames()
-		if err := r.folders(ctx, r.w.scale.Datasets[k].Path); err != nil {
+		path := store.Join(r.swap.dir, r.w.scale.Datasets[k].Path)
+		if err := r.folders(ctx, path); err != nil {
 			return err
 		}
 		var err error
-		if l.array, err = zarr.CreateArray(ctx, r.st, store.Join(r.path, r.w.scale.Datasets[k].Path), a, r.w.pyramid.options()...); err != nil {
+		if l.array, err = zarr.CreateArray(ctx, r.st, store.Join(r.path, path), a, r.w.pyramid.options()...); err != nil {
 			return err
 		}
 	}
@@ -221,11 +211,8 @@ func (r *rebuild) create(ctx context.Context) error {
 
 // folders makes groups of the path's segments above the array, where there are none.
 func (r *rebuild) folders(ctx context.Context, path string) error {
-	for i, c := range path {
-		if c != '/' {
-			continue
-		}
-		at := store.Join(r.path, path[:i])
+	for at := range above(path) {
+		at = store.Join(r.path, at)
 		if _, err := zarr.Open(ctx, r.st, at); errors.Is(err, fs.ErrNotExist) {
 			if _, err := zarr.CreateGroup(ctx, r.st, at, r.base.Format(), nil); err != nil {
 				return err
@@ -237,28 +224,40 @@ func (r *rebuild) folders(ctx context.Context, path string) error {
 	return nil
 }
 
-// describe writes the group's metadata with these levels. All that it does not
-// know is kept as it is.
-func (r *rebuild) describe(ctx context.Context, datasets []Dataset) error {
-	attrs := rawAttributes(r.im.Group.Attributes())
+// above yields the paths of the groups that a path goes through.
+func above(path string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i, c := range path {
+			if c == '/' && !yield(path[:i]) {
+				return
+			}
+		}
+	}
+}
+
+// withDatasets are attributes of an image with other datasets in its first
+// multiscale. All that is not known is kept as it is.
+func (im *Image) withDatasets(current map[string]json.RawMessage, datasets []Dataset) (map[string]any, error) {
+	attrs := rawAttributes(current)
 	into := attrs
-	_, v5 := attrs["ome"]
-	if v5 {
+	if raw, ok := current["ome"]; ok {
 		var err error
-		if into, err = members(attrs["ome"].(json.RawMessage)); err != nil {
-			return r.im.refuse("ome", err)
+		if into, err = members(raw); err != nil {
+			return nil, im.refuse("ome", err)
 		}
 		attrs["ome"] = into
 	}
 	var all []json.RawMessage
-	if err := json.Unmarshal(into["multiscales"].(json.RawMessage), &all); err != nil {
-		return r.im.refuse("multiscales", err)
+	if raw, ok := into["multiscales"].(json.RawMessage); !ok {
+		return nil, im.refuse("multiscales", errors.New("has gone meanwhile"))
+	} else if err := json.Unmarshal(raw, &all); err != nil || len(all) == 0 {
+		return nil, im.refuse("multiscales", cmp.Or(err, errors.New("has become empty meanwhile")))
 	}
 	ms, err := members(all[0])
 	if err != nil {
-		return r.im.refuse("multiscales[0]", err)
+		return nil, im.refuse("multiscales[0]", err)
 	}
-	j := (&Multiscale{Datasets: datasets}).encode(r.im.Group.Format())
+	j := (&Multiscale{Datasets: datasets}).encode(im.Group.Format())
 	ms["datasets"] = j.Datasets
 	delete(ms, "type") // how the levels were made that are gone
 	delete(ms, "metadata")
@@ -270,13 +269,7 @@ func (r *rebuild) describe(ctx context.Context, datasets []Dataset) error {
 		list = append(list, m)
 	}
 	into["multiscales"] = list
-	if err := r.im.Group.SetAttributes(ctx, attrs); err != nil {
-		return err
-	}
-	if r.im.Group.Consolidated() {
-		return zarr.Consolidate(ctx, r.st, r.path)
-	}
-	return nil
+	return attrs, nil
 }
 
 // members takes a JSON object apart.

@@ -1,7 +1,6 @@
 package ngff
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -156,40 +155,6 @@ func TestRebuildAgain(t *testing.T) {
 	}
 }
 
-// An interrupted rebuild leaves an image with level 0, and can be repeated.
-func TestRebuildInterrupted(t *testing.T) {
-	spec := smallSpec()
-	level0 := bytesOf(spec.DType, 9*20*30, rand.New(rand.NewPCG(1, 1)))
-	whole := store.Memory()
-	tr := trial{spec: spec, tile: spec.Chunks, callers: 1, order: "near"}
-	tr.run(t, whole, level0, rand.New(rand.NewPCG(1, 1)))
-	failed := 0
-	for n := 0; ; n++ {
-		st := store.Memory()
-		copyStore(t, st, whole, "")
-		_, err := RebuildPyramid(t.Context(), &failing{Writer: st, left: n}, "im", PyramidOptions{Levels: 2, Workers: 2})
-		if err == nil {
-			break
-		}
-		failed++
-		if _, err := Open(t.Context(), st, "im"); err != nil {
-			t.Fatalf("after write %d failed: %v", n, err)
-		}
-		if _, err := RebuildPyramid(t.Context(), st, "im", PyramidOptions{Levels: 2, Workers: 1}); err != nil {
-			t.Fatal(err)
-		}
-		compareLevels(t, st, "im", model(t, &spec, level0))
-	}
-	if failed < 5 {
-		t.Errorf("only %d writes", failed)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := RebuildPyramid(ctx, whole, "im", PyramidOptions{Levels: 2}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-}
-
 // An array that has gone wrong or away is no reason not to make it anew.
 func TestRebuildWithoutLevels(t *testing.T) {
 	st := store.Memory()
@@ -197,7 +162,7 @@ func TestRebuildWithoutLevels(t *testing.T) {
 	level0 := bytesOf(spec.DType, 9*20*30, rand.New(rand.NewPCG(1, 1)))
 	tr := trial{spec: spec, tile: spec.Chunks, callers: 1, order: "near"}
 	tr.run(t, st, level0, rand.New(rand.NewPCG(1, 1)))
-	if err := remove(t.Context(), st, "im/1"); err != nil {
+	if err := store.RemoveAll(t.Context(), st, "im/1"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), st, "im"); err == nil {
@@ -214,7 +179,7 @@ func TestRebuildWithoutLevels(t *testing.T) {
 		t.Fatal(err)
 	}
 	compareLevels(t, st, "im", model(t, &spec, level0))
-	if err := remove(t.Context(), st, "im/0"); err != nil {
+	if err := store.RemoveAll(t.Context(), st, "im/0"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := OpenPresent(t.Context(), st, "im"); err == nil || !strings.Contains(err.Error(), "datasets[0].path") {
@@ -268,7 +233,7 @@ func TestAdopt(t *testing.T) {
 			}
 			level0 := bareArray(t, st, "x/0", format)
 			ad := Adoption{Name: "x", Scale: []float64{3, 2, 2}}
-			if err := Adopt(t.Context(), st, "x", "0", ad); err != nil {
+			if _, err := Adopt(t.Context(), st, "x", "0", ad, PyramidOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			im, err := Open(t.Context(), st, "x")
@@ -287,7 +252,7 @@ func TestAdopt(t *testing.T) {
 			spec := likeArray(im.Levels[0].Array)
 			spec.Axes, spec.Levels = im.Axes, 2
 			compareLevels(t, st, "x", model(t, &spec, level0))
-			if err := Adopt(t.Context(), st, "x", "0", ad); !errors.Is(err, fs.ErrExist) {
+			if _, err := Adopt(t.Context(), st, "x", "0", ad, PyramidOptions{}); !errors.Is(err, fs.ErrExist) {
 				t.Errorf("adopted twice: %v", err)
 			}
 		}
@@ -297,16 +262,23 @@ func TestAdopt(t *testing.T) {
 func TestAdoptRefuses(t *testing.T) {
 	st := store.Memory()
 	bareArray(t, st, "x/0", 3)
-	for name, err := range map[string]error{
-		"outside":  Adopt(t.Context(), st, "x", "../x/0", Adoption{Scale: []float64{1, 1, 1}}),
-		"no array": Adopt(t.Context(), st, "x", "1", Adoption{Scale: []float64{1, 1, 1}}),
-		"scale":    Adopt(t.Context(), st, "x", "0", Adoption{Scale: []float64{1, 1}}),
-		"axes":     Adopt(t.Context(), st, "x", "0", Adoption{Scale: []float64{1, 1, 1}, Axes: SpaceAxes("yx", "")}),
-		"array":    Adopt(t.Context(), st, "x/0", "0", Adoption{Scale: []float64{1, 1, 1}}),
+	whole := content(t, st, "")
+	for name, c := range map[string]struct {
+		path, array string
+		ad          Adoption
+	}{
+		"outside":  {"x", "../x/0", Adoption{Scale: []float64{1, 1, 1}}},
+		"no array": {"x", "1", Adoption{Scale: []float64{1, 1, 1}}},
+		"scale":    {"x", "0", Adoption{Scale: []float64{1, 1}}},
+		"axes":     {"x", "0", Adoption{Scale: []float64{1, 1, 1}, Axes: SpaceAxes("yx", "")}},
+		"array":    {"x/0", "0", Adoption{Scale: []float64{1, 1, 1}}},
 	} {
-		if err == nil {
+		if _, err := Adopt(t.Context(), st, c.path, c.array, c.ad, PyramidOptions{Levels: 1}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+	if n := objects(t, st, ""); n != len(whole) {
+		t.Errorf("%d objects, were %d", n, len(whole))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 // soon as they can be made. Its methods are safe for concurrent use.
 type Writer struct {
 	group    *zarr.Group
+	where    string // the image, for messages
 	format   int
 	scale    Multiscale
 	attrs    map[string]any
@@ -57,7 +58,7 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 		return nil, err
 	}
 	base := Transform{spec.Scale, spec.Translation}
-	w := &Writer{format: spec.Format, scale: Multiscale{Name: spec.Name, Axes: spec.Axes}}
+	w := &Writer{where: st.Location(path), format: spec.Format, scale: Multiscale{Name: spec.Name, Axes: spec.Axes}}
 	shapes := LevelShapes(spec.Shape, spec.Axes, spec.Levels)
 	w.capped(len(shapes)-1, spec.Levels)
 	if len(shapes) > 1 {
@@ -198,7 +199,7 @@ func (w *Writer) chunks(ctx context.Context, start, shape []int, f func(i int, a
 		err = w.begin(units)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", w.group.Location(), err)
+		return fmt.Errorf("%s: %w", w.where, err)
 	}
 	defer w.calls.Done()
 	n := units.shape()
@@ -219,7 +220,7 @@ func (w *Writer) chunks(ctx context.Context, start, shape []int, f func(i int, a
 // CheckTile reports a tile that [Writer.WriteTile] would refuse for where it lies.
 func (w *Writer) CheckTile(start, shape []int) error {
 	if _, err := w.units(start, shape); err != nil {
-		return fmt.Errorf("%s: %w", w.group.Location(), err)
+		return fmt.Errorf("%s: %w", w.where, err)
 	}
 	return nil
 }
@@ -312,7 +313,7 @@ func (w *Writer) stop(err error) {
 // returned before. The writer's memory is given back in any case.
 func (w *Writer) Close(ctx context.Context) error {
 	if err := w.end(); err != nil {
-		return fmt.Errorf("%s: %w", w.group.Location(), err)
+		return fmt.Errorf("%s: %w", w.where, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return err

@@ -21,7 +21,8 @@ func omeCommand() *cli.Command {
 		Description: "Level 0 of OUT is IN's array, or level 0 of IN's image; the levels below it are made anew (linear, each\n" +
 			"half the one above). Axes, voxel size, name and display settings are the image's unless flags say otherwise.\n" +
 			"Without OUT the levels of the image IN are made anew where it lies, or the array IN (GROUP/0) becomes level 0 of\n" +
-			"an image in the folder above it; it can be read as an image of one level while that lasts.",
+			"an image in the folder above it. Until the new levels are complete it stays what it was; what a killed run leaves\n" +
+			"in it is removed by the next one.",
 		Args: []cli.Arg{
 			{Name: "IN", Usage: "Zarr array or OME-Zarr image: a folder, .zip file or http(s) URL"},
 			{Name: "OUT", Usage: "OME-Zarr image to write; without it IN is changed in place", Optional: true},
@@ -193,27 +194,39 @@ func omeInPlace(ctx context.Context, r *cli.Run, in *node, spec ngff.ImageSpec) 
 	if !ok || in.key != "" {
 		return cli.Usage("OUT is missing: %s is no folder that can be changed in place", in.path)
 	}
+	o := ngff.PyramidOptions{Levels: r.Options.Levels, Workers: r.Options.Threads, Budget: r.Options.Mem / 2, Meter: r.Meter}
+	_, local := in.store.(*store.FolderStore)
+	folder, name := in.path, ""
 	if a, isArray := in.Node.(*zarr.Array); isArray {
+		if !local {
+			return cli.Usage("OUT is missing: what lies around the array %s cannot be changed in place", in.path)
+		}
 		path, err := filepath.Abs(in.path)
 		if err != nil {
 			return err
 		}
-		above := store.Folder(filepath.Dir(path), store.Sync(r.Options.Sync))
-		err = ngff.Adopt(ctx, above, "", filepath.Base(path), ngff.Adoption{Name: spec.Name, Axes: spec.Axes, Scale: spec.Scale, Translation: spec.Translation})
-		if err != nil {
-			return cli.BadInput(err)
-		}
 		a.Close()
-		st = above
+		folder, name = filepath.Dir(path), filepath.Base(path)
 	} else {
-		for _, name := range []string{"axes", "scale", "unit", "name"} {
-			if r.IsSet(name) {
-				return cli.Usage("--%s: the metadata of %s is not changed in place: give OUT as well", name, in.path)
+		for _, flag := range []string{"axes", "scale", "unit", "name"} {
+			if r.IsSet(flag) {
+				return cli.Usage("--%s: the metadata of %s is not changed in place: give OUT as well", flag, in.path)
 			}
 		}
 	}
-	warnings, err := ngff.RebuildPyramid(ctx, st, "", ngff.PyramidOptions{Levels: r.Options.Levels, Workers: r.Options.Threads,
-		Budget: r.Options.Mem / 2, Meter: r.Meter})
+	if local {
+		if err := r.Change(folder); err != nil {
+			return err
+		}
+		st = store.Folder(folder, store.Sync(r.Options.Sync))
+	}
+	var warnings []string
+	var err error
+	if name != "" {
+		warnings, err = ngff.Adopt(ctx, st, "", name, ngff.Adoption{Name: spec.Name, Axes: spec.Axes, Scale: spec.Scale, Translation: spec.Translation}, o)
+	} else {
+		warnings, err = ngff.RebuildPyramid(ctx, st, "", o)
+	}
 	for _, w := range warnings {
 		r.Warn("%s", w)
 	}

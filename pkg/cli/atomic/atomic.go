@@ -42,6 +42,7 @@ var (
 	ErrExists  = errors.New("output exists")            // and Overwrite is off
 	ErrPlace   = errors.New("output cannot lie there")  // equal to or inside an input, another output, …
 	ErrNotOurs = errors.New("output is something else") // would replace what the program does not write
+	ErrBusy    = errors.New("another run changes it")   // where it lies
 )
 
 // refusal is an error whose text is its own, and that is one of the above.
@@ -79,6 +80,8 @@ type Group struct {
 	gone   []*Output // aborted
 	made   []string  // parent folders that the group made, outermost first
 	done   bool
+
+	changing []*os.File // folders that are changed where they lie, locked
 }
 
 type input struct{ typed, real string }
@@ -371,9 +374,10 @@ func (g *Group) dropParents() {
 	g.made = nil
 }
 
-// Abort removes all that was written. After a successful Commit it does
-// nothing. What it cannot remove it reports to Warn, once per output.
+// Abort removes all that was written, and unlocks what was changed. After a
+// successful Commit nothing is removed. What it cannot remove it reports to Warn, once per output.
 func (g *Group) Abort() {
+	g.release()
 	if g.done {
 		return
 	}
