@@ -142,6 +142,9 @@ func (r *Run) main(root *Command, l *line) (code int) {
 
 	ctx, sig := watchSignals()
 	err = r.guarded(ctx)
+	if err == nil {
+		err = r.checkKept()
+	}
 	complete := false
 	if err == nil && sig.got() == nil {
 		err = placeError(r.outputs.Commit())

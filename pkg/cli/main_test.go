@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -59,7 +60,7 @@ func demo() *cli.Command {
 			{Name: "pause", Kind: cli.Bool, Usage: "say half after half of the work, and wait for a signal"},
 			{Name: "deaf", Kind: cli.Bool, Usage: "with --pause: never notice signals"},
 			{Name: "show", Kind: cli.Bool, Usage: "print the values of all flags"},
-			{Name: "fail", Choices: []string{"plain", "input", "lines", "space", "panic", "worker", "gpu", "folder", "status"}, Usage: "fail in a certain way"},
+			{Name: "fail", Choices: []string{"plain", "input", "lines", "space", "panic", "worker", "gpu", "folder", "status", "replaced"}, Usage: "fail in a certain way"},
 			{Name: "warn", Kind: cli.Strings, Usage: "warn of something"},
 			{Name: "secret", Kind: cli.Bool, Hidden: true, Usage: "not shown"},
 		},
@@ -126,7 +127,7 @@ func runDemo(ctx context.Context, r *cli.Run) error {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
-	if err := fail(r.String("fail")); err != nil {
+	if err := fail(r.String("fail"), in); err != nil {
 		return fmt.Errorf("copy %s: %w", in, err)
 	}
 	if err := os.WriteFile(filepath.Join(out.Work(), "second"), data[half:], 0o666); err != nil {
@@ -140,12 +141,14 @@ func runDemo(ctx context.Context, r *cli.Run) error {
 	return os.WriteFile(filepath.Join(out.Work(), "zarr.json"), []byte("{}\n"), 0o666)
 }
 
-func fail(how string) error {
+func fail(how, in string) error {
 	switch how {
 	case "plain":
 		return errors.New("it does not work")
 	case "input":
 		return cli.BadInputf("chunk 0/0 is broken")
+	case "replaced": // by the run that was replacing it
+		return os.Remove(strings.TrimSuffix(filepath.Dir(in), ".old"))
 	case "status":
 		return fmt.Errorf("run: %w", cli.ExitStatus(99))
 	case "lines":

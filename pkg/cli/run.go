@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/url"
@@ -18,6 +19,7 @@ import (
 	"strata/pkg/cli/progress"
 	"strata/pkg/cli/record"
 	"strata/pkg/meter"
+	"strata/pkg/sibling"
 )
 
 // Run is what a command gets to work with. Values are asked for by the name of
@@ -36,7 +38,8 @@ type Run struct {
 	args     []string
 	display  *progress.Display
 	outputs  *atomic.Group
-	buckets  []string // s3:// addresses of inputs and outputs
+	buckets  []string        // s3:// addresses of inputs and outputs
+	kept     []*sibling.Kept // inputs that are missing under their names
 	warnings *warnings
 	device   Device   // nil: none is in use
 	early    []string // warnings from before there was a log
@@ -163,7 +166,9 @@ func (r *Run) Input(path string) (string, error) {
 			return path, placeError(r.outputs.Input(archive))
 		}
 	}
-	if _, err := os.Stat(path); err != nil {
+	named := path
+	path, err := r.present(named)
+	if err != nil {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return "", BadInputf("%s: no such file or folder", path)
@@ -176,7 +181,51 @@ func (r *Run) Input(path string) (string, error) {
 	if err := unix.Access(path, unix.R_OK); err != nil {
 		return "", BadInputf("%s: cannot be read: %w", path, err)
 	}
+	if path != named {
+		if err := r.outputs.Input(named); err != nil {
+			return "", placeError(err)
+		}
+	}
 	return path, placeError(r.outputs.Input(path))
+}
+
+// replacing is how long an input that is missing while another run replaces it is waited for.
+const replacing = 2 * time.Second
+
+// present is the path of an input that exists: where it lies while it is replaced, if
+// its replacer died over that or takes long.
+func (r *Run) present(path string) (string, error) {
+	for waited := time.Duration(0); ; waited += replacing / 40 {
+		_, err := os.Stat(path)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return path, err
+		}
+		kept := sibling.Find(path)
+		if kept == nil {
+			if _, err = os.Stat(path); err == nil { // between the two looks
+				return path, nil
+			}
+			return path, err
+		}
+		if waited < replacing && sibling.Self().State(kept.Writer) != sibling.Dead {
+			time.Sleep(replacing / 40)
+			continue
+		}
+		r.Warn("%s is missing: process %d on %s did not finish replacing it; its old content is read, from %s", path, kept.Writer.PID, kept.Writer.Host, kept.Path)
+		r.kept = append(r.kept, kept)
+		return kept.Path, nil
+	}
+}
+
+// checkKept reports an input that was read under the name where it was kept and has
+// been replaced meanwhile: what was read may be of neither.
+func (r *Run) checkKept() error {
+	for _, k := range r.kept {
+		if !k.Holds() {
+			return fmt.Errorf("%s: was replaced while it was read: run this again", k.Path)
+		}
+	}
+	return nil
 }
 
 // LocalInput is [Run.Input] of a file or folder that cannot be an address (exit code 2).

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"strata/pkg/sibling"
 	"strata/pkg/zarr/store"
 )
 
@@ -68,6 +69,7 @@ func listFolder(ctx context.Context, dir string, opts []store.HTTPOption) (names
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
+		names = append(names, sibling.Missing(names)...) // slices that are being replaced
 		return names, func(name string) string { return filepath.Join(dir, name) }, nil
 	}
 	s, err := store.S3(ctx, dir, opts...)

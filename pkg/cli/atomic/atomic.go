@@ -14,7 +14,13 @@
 // remains are removed by the next run on the same host that writes into the
 // same folder. Commit puts files in place first and folders last; if one fails,
 // those already in place are taken back. A kill in the middle of Commit can
-// leave new files beside an old folder, but every output is whole.
+// leave new files beside an old folder, but every output is whole, and
+// [Options].Together lets the folder say which files belong to it.
+//
+// Where the file system cannot exchange two names, a folder that is replaced is
+// missing for a moment. If the process dies just then, the next run that writes into
+// the same folder, on any host, puts the old one back; package sibling finds it for
+// those who read. That is safe also when the process lives: it looks again.
 //
 // Two processes on one output never mix: each writes under its own name. The
 // first that is complete is put in place. The second is refused with
@@ -34,6 +40,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"strata/pkg/sibling"
 )
 
 // Errors that are the caller's choice of paths; tell them apart with errors.Is.
@@ -72,7 +80,7 @@ type Options struct {
 type Group struct {
 	opt    Options
 	ops    operations
-	self   identity
+	self   sibling.Process
 	inputs []input
 	extra  []input // files that something else writes
 	outs   []*Output
@@ -167,7 +175,7 @@ func NewGroup(opt Options) *Group {
 	if opt.Warn == nil {
 		opt.Warn = func(string, ...any) {}
 	}
-	return &Group{opt: opt, ops: operations{renameNew, exchange}, self: self()}
+	return &Group{opt: opt, ops: operations{renameNew, exchange, os.Rename}, self: sibling.Self()}
 }
 
 // Input declares a file or folder that the run reads: no output may be equal
@@ -256,8 +264,8 @@ func (g *Group) start(o *Output) (*Output, error) {
 		g.dropParents()
 		return nil, err
 	}
-	o.work = filepath.Join(filepath.Dir(o.final), g.self.sibling(filepath.Base(o.final), token()))
-	o.aside = o.work + asideSuffix
+	o.work = filepath.Join(filepath.Dir(o.final), g.self.Name(filepath.Base(o.final), token()))
+	o.aside = o.work + sibling.AsideSuffix
 	if err := o.create(); err != nil {
 		g.dropParents()
 		return nil, fmt.Errorf("output %s: cannot write into folder %s: %w", o.path, filepath.Dir(o.final), cause(err))
@@ -388,7 +396,9 @@ func (g *Group) Abort() {
 		}
 	}
 	for _, o := range g.outs {
-		g.remove(o.work)
+		if o.state != stranded {
+			g.remove(o.work)
+		}
 	}
 	g.gone, g.outs = g.outs, nil
 	g.dropParents()

@@ -46,8 +46,8 @@ func hiddenIn(t *testing.T, dir string) []string {
 func variants() map[string]operations {
 	unsupported := func(_, _ string) error { return errors.ErrUnsupported }
 	return map[string]operations{
-		"exchange": {renameNew, exchange},
-		"in steps": {renameNewInSteps, unsupported},
+		"exchange": {renameNew, exchange, os.Rename},
+		"in steps": {renameNewInSteps, unsupported, os.Rename},
 	}
 }
 
@@ -136,7 +136,7 @@ func TestReplace(t *testing.T) {
 
 func TestAbort(t *testing.T) {
 	dir := old(t)
-	g := start(t, dir, Options{Overwrite: true}, operations{renameNew, exchange})
+	g := start(t, dir, Options{Overwrite: true}, operations{renameNew, exchange, os.Rename})
 	g.Abort()
 	g.Abort()
 	mustBeOld(t, dir)
@@ -166,7 +166,7 @@ func TestCommitFails(t *testing.T) {
 						return op(a, b)
 					}
 				}
-				g := start(t, dir, Options{Overwrite: true}, operations{count(ops.renameNew), count(ops.exchange)})
+				g := start(t, dir, Options{Overwrite: true}, operations{count(ops.renameNew), count(ops.exchange), count(ops.rename)})
 				err := g.Commit()
 				if err == nil {
 					if failing == 1 {
@@ -215,7 +215,7 @@ func TestVanishes(t *testing.T) {
 			return err
 		}
 		return exchange(a, b)
-	}}
+	}, os.Rename}
 	g := start(t, dir, Options{Overwrite: true}, ops)
 	if err := g.Commit(); err != nil {
 		t.Fatal(err)
@@ -269,68 +269,6 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Remains of dead processes of this host go; all others stay.
-func TestRemains(t *testing.T) {
-	me := self()
-	if me.start == "0" || me.namespace == "0" {
-		t.Skip("the system does not tell when a process started")
-	}
-	const nobody = 1 << 30 // above the largest process id
-	for _, c := range []struct {
-		name  string
-		id    identity
-		stays bool
-	}{
-		{"dead", identity{me.host, nobody, "abc", me.namespace}, false},
-		{"its id is reused", identity{me.host, me.pid, "1", me.namespace}, false},
-		{"alive", me, true},
-		{"another host", identity{"elsewhere-1", nobody, "abc", me.namespace}, true},
-		{"another container", identity{me.host, nobody, "abc", "1"}, true},
-	} {
-		dir := t.TempDir()
-		for _, base := range []string{"image", "other"} {
-			write(t, filepath.Join(dir, c.id.sibling(base, "xyz"), "c/0"), "half")
-		}
-		var warned []string
-		g := NewGroup(Options{Warn: func(f string, a ...any) { warned = append(warned, fmt.Sprintf(f, a...)) }})
-		if _, err := g.Folder(filepath.Join(dir, "image")); err != nil {
-			t.Fatal(err)
-		}
-		g.Abort()
-		left := hiddenIn(t, dir)
-		if c.stays && len(left) != 2 || !c.stays && len(left) != 0 {
-			t.Errorf("%s: left over: %q", c.name, left)
-		}
-		if want := c.stays && c.id != me; (len(warned) == 1) != want {
-			t.Errorf("%s: warnings %q", c.name, warned)
-		}
-	}
-}
-
-// A process died between setting the old output aside and putting the new one
-// in place: the next run puts the old one back.
-func TestAsideIsPutBack(t *testing.T) {
-	me := self()
-	dead := identity{me.host, 1 << 30, "abc", me.namespace}
-	for _, missing := range []bool{true, false} {
-		dir := old(t)
-		image, aside := filepath.Join(dir, "image"), filepath.Join(dir, dead.sibling("image", "xyz")+asideSuffix)
-		if missing {
-			if err := os.Rename(image, aside); err != nil {
-				t.Fatal(err)
-			}
-		} else {
-			write(t, filepath.Join(aside, "zarr.json"), "older")
-		}
-		g := NewGroup(Options{})
-		if _, err := g.Folder(image); !errors.Is(err, ErrExists) {
-			t.Errorf("missing %v: %v", missing, err)
-		}
-		g.Abort()
-		mustBeOld(t, dir)
-	}
-}
-
 func TestRenameNewInSteps(t *testing.T) {
 	dir := t.TempDir()
 	path := func(n string) string { return filepath.Join(dir, n) }
@@ -352,35 +290,4 @@ func TestRenameNewInSteps(t *testing.T) {
 	if read(path("new")) != "a" || read(path("new2/x")) != "c" || read(path("taken")) != "b" || read(path("full/x")) != "d" || read(path("file")) != "" {
 		t.Error("wrong content")
 	}
-}
-
-func FuzzSibling(f *testing.F) {
-	f.Add("out.ome.zarr", "node-07.cluster", 17, "abcdefgh")
-	f.Add(".strata-x-1-a.b.c", "h-1-2", 1, "0")
-	f.Add(strings.Repeat("ü", 200), "h", 99999999, "zz")
-	f.Fuzz(func(t *testing.T, base, host string, pid int, random string) {
-		if base == "" || strings.ContainsAny(base, "/\n\x00") || host == "" || len(host) > 64 || strings.ContainsAny(host, "/\n\x00") || pid <= 0 || len(random) > 16 {
-			t.Skip()
-		}
-		for _, r := range random {
-			if r < '0' || r > '9' && r < 'a' || r > 'z' {
-				t.Skip()
-			}
-		}
-		id := identity{host, pid, "1a", "2b"}
-		name := id.sibling(base, random)
-		if len(name)+len(asideSuffix) > 255 {
-			t.Fatalf("name of %d bytes", len(name))
-		}
-		wrote, got, aside, ok := parseSibling(name)
-		if random == "" {
-			if ok {
-				t.Fatalf("%q was taken for ours", name)
-			}
-			return
-		}
-		if !ok || aside || got.pid != pid || !strings.HasPrefix(base, wrote) && !strings.Contains(base, ".strata-") {
-			t.Fatalf("%q: %q %+v %v %v", name, wrote, got, aside, ok)
-		}
-	})
 }

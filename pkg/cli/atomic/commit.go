@@ -20,6 +20,7 @@ const (
 	exchanged              // in place; the old one has the hidden name
 	replaced               // in place; the old one lies aside
 	forgotten              // in place; the old one is gone for good
+	stranded               // both have hidden names: the old one could not be put back
 )
 
 // Commit puts all outputs in place: remote ones, files, then folders, each in the
@@ -124,7 +125,7 @@ func (g *Group) placeOne(o *Output) error {
 		if !g.opt.Overwrite {
 			return refuse(ErrExists, "output %s exists now: another process wrote it; give --overwrite (-f) to replace it", o.path)
 		}
-		if err = o.replace(g.ops); !errors.Is(err, fs.ErrNotExist) {
+		if err = o.replace(g.ops); !errors.Is(err, errAgain) && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -144,6 +145,9 @@ func (o *Output) replace(ops operations) error {
 	return o.replaceInSteps(ops)
 }
 
+// errAgain is the answer to a name that another process has just put something under.
+var errAgain = errors.New("another process was faster")
+
 // replaceInSteps is replace where names cannot be exchanged (NFS, for one).
 // The folder is missing for a moment; the old one is put back when the second
 // step fails, or by the next run when the process dies between the two.
@@ -153,34 +157,55 @@ func (o *Output) replaceInSteps(ops operations) error {
 		if err := os.Link(o.final, o.aside); err != nil {
 			o.state = forgotten
 		}
-		if err := os.Rename(o.work, o.final); err != nil {
+		if err := ops.rename(o.work, o.final); err != nil {
 			_ = os.Remove(o.aside)
 			o.state = writing
 			return err
 		}
 		return nil
 	}
-	if err := os.Rename(o.final, o.aside); err != nil {
+	if err := ops.rename(o.final, o.aside); err != nil {
 		return err
 	}
-	if err := ops.renameNew(o.work, o.final); err != nil {
-		return errors.Join(err, ops.renameNew(o.aside, o.final))
+	err := ops.renameNew(o.work, o.final)
+	if err == nil {
+		o.state = replaced
+		return nil
 	}
-	o.state = replaced
-	return nil
+	back := ops.renameNew(o.aside, o.final)
+	switch {
+	case errors.Is(back, fs.ErrNotExist): // another run took this one for dead and put the old one back
+		back = nil
+	case errors.Is(back, fs.ErrExist): // another run put its own there, which the old one is no match for
+		back = os.RemoveAll(o.aside)
+	case back != nil:
+		o.state = stranded
+		back = fmt.Errorf("the old one lies at %s until the next run: %w", o.aside, cause(back))
+	}
+	if errors.Is(err, fs.ErrExist) && back == nil {
+		return errAgain
+	}
+	return errors.Join(err, back)
 }
 
 // takeBack undoes placeOne.
 func (o *Output) takeBack(ops operations) error {
 	var err error
 	switch o.state {
+	case writing, stranded:
+		return nil
 	case fresh:
-		err = os.Rename(o.final, o.work)
+		err = ops.rename(o.final, o.work)
 	case exchanged:
 		err = ops.exchange(o.work, o.final)
 	case replaced:
-		if err = os.Rename(o.final, o.work); err == nil {
-			err = os.Rename(o.aside, o.final)
+		if err = ops.rename(o.final, o.work); err == nil {
+			err = ops.rename(o.aside, o.final)
+		}
+		if errors.Is(err, fs.ErrNotExist) { // another run was faster
+			if _, there := os.Lstat(o.final); there == nil {
+				err = nil
+			}
 		}
 	case forgotten:
 		return fmt.Errorf("the old file is gone")

@@ -7,10 +7,11 @@ import (
 	"syscall"
 )
 
-// operations are the renames that depend on the file system; tests replace them.
+// operations are the renames, of which two depend on the file system; tests replace them.
 type operations struct {
 	renameNew func(from, to string) error // to must be free: fs.ErrExist
 	exchange  func(a, b string) error     // errors.ErrUnsupported where it cannot be done
+	rename    func(from, to string) error // os.Rename
 }
 
 // renameNewInSteps is renameNew where the system has no such call. A file is

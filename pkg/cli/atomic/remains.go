@@ -1,0 +1,79 @@
+package atomic
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"strata/pkg/sibling"
+)
+
+// clean puts back what other processes had set aside in the output's folder and did
+// not replace, and removes the remains of dead ones.
+func (g *Group) clean(o *Output) {
+	dir, base := filepath.Split(o.final)
+	all, err := sibling.List(dir)
+	if err != nil {
+		return // a folder that can be written to need not be readable
+	}
+	seen := g.putBack(dir, base, sibling.KeptOf(all))
+	for _, h := range all {
+		path := filepath.Join(dir, h.Name)
+		needed, known := seen[strings.TrimSuffix(h.Name, sibling.AsideSuffix)]
+		switch {
+		case needed:
+		case g.self.State(h.Writer) == sibling.Dead:
+			g.remove(path)
+		case known:
+		case h.Of(base) && !h.Aside && (h.Writer.Host != g.self.Host || h.Writer.PID != g.self.PID) && recent(path):
+			g.opt.Warn("process %d on %s seems to write %s too: the first that is complete stays, or the last with --overwrite", h.Writer.PID, h.Writer.Host, o.path)
+		}
+	}
+}
+
+// putBack gives old folders their names again, unless their replacer is known to
+// live. One that lives unknown to us finds the name taken and replaces it once more.
+// What comes back are the siblings that it dealt with: true for those that must stay
+// for a later try.
+func (g *Group) putBack(dir, base string, kept []sibling.Hidden) map[string]bool {
+	seen := map[string]bool{}
+	for _, h := range kept {
+		twin := strings.TrimSuffix(h.Name, sibling.AsideSuffix)
+		name := h.Base
+		if h.Of(base) {
+			name = base // h has perhaps only its beginning
+		}
+		path, final := filepath.Join(dir, h.Name), filepath.Join(dir, name)
+		if _, err := os.Lstat(final); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if slices.ContainsFunc(g.inputs, func(in input) bool { return within(in.real, path) }) {
+			seen[twin] = true // this run reads it where it lies
+			continue
+		}
+		seen[twin] = false
+		if g.self.State(h.Writer) != sibling.Alive && (name == base || !h.Cut()) {
+			err := g.ops.renameNew(path, final)
+			if err == nil {
+				g.opt.Warn("%s was put back: process %d on %s died while it replaced it", final, h.Writer.PID, h.Writer.Host)
+				continue
+			}
+			if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+				continue // its replacer lives, or another run was faster
+			}
+			g.opt.Warn("%s is missing and cannot be put back from %s: %v", final, path, cause(err))
+		}
+		seen[twin] = true
+	}
+	return seen
+}
+
+// recent tells a writer from remains of another host: those stay silent after a day.
+func recent(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && time.Since(info.ModTime()) < 24*time.Hour
+}
