@@ -94,7 +94,7 @@ func (b *bench) clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return u.Abort(ctx)
+	return u.Commit(ctx) // of nothing
 }
 
 // ome stores an image from memory, tile by tile.

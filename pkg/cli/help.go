@@ -64,7 +64,7 @@ func printHelp(w io.Writer, c *Command, path string) error {
 	}
 	if more := inSection(common, remoteFiles); len(more) > 0 {
 		flagSection(b, remoteFiles, more)
-		wrap(b, "", strings.Fields("Each has a variable as well, from STRATA_HTTP_STATUS_CODES to STRATA_HTTP_TIMEOUT; KvikIO's are honoured."))
+		wrap(b, "", strings.Fields("Each has a variable as well, from STRATA_HTTP_STATUS_CODES to STRATA_HTTP_MIN_RATE; KvikIO's are honoured."))
 	}
 	if len(c.Examples) > 0 {
 		b.WriteString("\nExamples:\n")

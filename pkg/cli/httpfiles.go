@@ -17,6 +17,7 @@ func httpFlags() []Flag {
 		{Name: "http_status_codes", Kind: Ints, Value: "N,N", Note: "408, 429, 5xx", Check: Between(settings.LeastStatus, settings.MostStatus), Usage: "answers after which a request is sent again, and no others"},
 		{Name: "http_max_attempts", Kind: Int, Note: strconv.Itoa(h.Attempts), Check: Between(1, settings.MostAttempts), Usage: "how often a request is sent before its failure counts"},
 		{Name: "http_timeout", Kind: Duration, Note: units.FormatDuration(h.Timeout), Check: AtLeast(settings.LeastTimeout.Seconds()), Usage: "how long a server may send nothing"},
+		{Name: "http_min_rate", Kind: Size, Note: units.FormatSize(h.MinRate), Usage: "least bytes per second over --http_timeout; 0: any"},
 	}
 	for i := range flags {
 		flags[i].section = remoteFiles
@@ -38,6 +39,9 @@ func httpSettings(r *Run) (settings.HTTP, error) {
 	}
 	if r.IsSet("http_timeout") {
 		h.Timeout = r.Duration("http_timeout")
+	}
+	if r.IsSet("http_min_rate") {
+		h.MinRate = r.Size("http_min_rate")
 	}
 	return h, nil
 }

@@ -31,6 +31,7 @@ var withoutParameter = map[string]string{
 	"* --http_status_codes": "of a server: STRATA_HTTP_STATUS_CODES",
 	"* --http_max_attempts": "of a server: STRATA_HTTP_MAX_ATTEMPTS",
 	"* --http_timeout":      "of a server: STRATA_HTTP_TIMEOUT",
+	"* --http_min_rate":     "of a server: STRATA_HTTP_MIN_RATE",
 
 	"* --report":     "always given",
 	"* --progress":   "nobody watches a task",

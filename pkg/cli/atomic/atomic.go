@@ -166,7 +166,7 @@ type remote struct {
 	Remote
 }
 
-// Remote adds an output that something else writes. In Commit it comes before
+// Remote adds an output that something else writes. In Commit it comes after
 // those that can be taken back.
 func (g *Group) Remote(path string, r Remote) { g.remote = append(g.remote, remote{path, r}) }
 

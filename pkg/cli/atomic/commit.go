@@ -23,18 +23,19 @@ const (
 	stranded               // both have hidden names: the old one could not be put back
 )
 
-// Commit puts all outputs in place: remote ones, files, then folders, each in the
+// Commit puts all outputs in place: files, folders, then remote ones, each in the
 // order they were started. When one fails, those that are in place already are
-// taken back, and everything is as it was.
+// taken back, and everything is as it was. A remote one comes last because the old one
+// that it replaces cannot be brought back.
 func (g *Group) Commit() error {
 	if g.done {
 		return nil
 	}
 	order := slices.Clone(g.outs)
 	slices.SortStableFunc(order, func(a, b *Output) int { return rank(a) - rank(b) })
-	err := g.commitRemote()
+	err := g.place(order)
 	if err == nil {
-		err = g.place(order)
+		err = g.commitRemote()
 	}
 	if err != nil {
 		for _, o := range slices.Backward(order) {

@@ -22,9 +22,6 @@ type Output struct {
 // Path is where it will lie, as the user named it.
 func (o *Output) Path() string { return o.path }
 
-// cleaning is how long what a failed run wrote into a bucket may take to be removed.
-const cleaning = 2 * time.Minute
-
 // Create starts an output: a folder, or at an address
 // s3://bucket/path. It is complete, or not there, when the command's Run returned.
 func Create(ctx context.Context, r *cli.Run, path string) (*Output, error) {
@@ -80,8 +77,4 @@ type inBucket struct {
 func (b inBucket) Commit() error { return b.upload.Commit(b.ctx) }
 
 // Abort removes what was written, also of a run that was interrupted.
-func (b inBucket) Abort() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), cleaning)
-	defer cancel()
-	return b.upload.Abort(ctx)
-}
+func (b inBucket) Abort() error { return b.upload.Abort(b.ctx) }

@@ -20,10 +20,13 @@ type HTTP struct {
 	Attempts int
 	// Timeout is how long a server may send nothing. KvikIO means the whole transfer.
 	Timeout time.Duration
+	// MinRate is the least number of bytes per second that a transfer has to move, measured over
+	// [HTTP.Timeout]; a slower one counts as failed. 0 allows any.
+	MinRate int64
 }
 
-// DefaultHTTP is what holds where nobody says anything.
-func DefaultHTTP() HTTP { return HTTP{Attempts: 6, Timeout: time.Minute} }
+// DefaultHTTP returns the settings that apply where nobody sets others.
+func DefaultHTTP() HTTP { return HTTP{Attempts: 6, Timeout: time.Minute, MinRate: 1 << 10} }
 
 // Again tells whether a request is sent again after an answer with this status.
 func (h HTTP) Again(status int) bool {
@@ -49,6 +52,7 @@ var httpVariables = [][]variable[HTTP]{
 	{{"STRATA_HTTP_STATUS_CODES", (*HTTP).SetStatuses}, {"KVIKIO_HTTP_STATUS_CODES", (*HTTP).SetStatuses}},
 	{{"STRATA_HTTP_MAX_ATTEMPTS", (*HTTP).SetAttempts}, {"KVIKIO_HTTP_MAX_ATTEMPTS", (*HTTP).SetAttempts}},
 	{{"STRATA_HTTP_TIMEOUT", (*HTTP).SetTimeout}, {"KVIKIO_HTTP_TIMEOUT", (*HTTP).SetTimeout}},
+	{{"STRATA_HTTP_MIN_RATE", (*HTTP).SetMinRate}},
 }
 
 // LeastStatus and MostStatus are the statuses that there are.
@@ -97,5 +101,15 @@ func (h *HTTP) SetTimeout(text string) error {
 		return fmt.Errorf("%q is too short: want at least %s", text, units.FormatDuration(LeastTimeout))
 	}
 	h.Timeout = d
+	return nil
+}
+
+// SetMinRate takes a size, in bytes per second; 0 allows any rate.
+func (h *HTTP) SetMinRate(text string) error {
+	n, err := units.ParseSize(text)
+	if err != nil {
+		return err
+	}
+	h.MinRate = n
 	return nil
 }

@@ -22,10 +22,12 @@ func TestHTTPFromEnv(t *testing.T) {
 		want func(*HTTP)
 	}{
 		"nothing":               {"KVIKIO_HTTP_TIMEOUT=", func(*HTTP) {}},
-		"KvikIO's":              {"KVIKIO_HTTP_STATUS_CODES=429,500;KVIKIO_HTTP_MAX_ATTEMPTS=3;KVIKIO_HTTP_TIMEOUT=90", func(h *HTTP) { *h = HTTP{[]int{429, 500}, 3, 90 * time.Second} }},
+		"KvikIO's":              {"KVIKIO_HTTP_STATUS_CODES=429,500;KVIKIO_HTTP_MAX_ATTEMPTS=3;KVIKIO_HTTP_TIMEOUT=90", func(h *HTTP) { h.Statuses, h.Attempts, h.Timeout = []int{429, 500}, 3, 90*time.Second }},
 		"ours before KvikIO's":  {"STRATA_HTTP_MAX_ATTEMPTS=9;KVIKIO_HTTP_MAX_ATTEMPTS=3", func(h *HTTP) { h.Attempts = 9 }},
 		"a time with its unit":  {"STRATA_HTTP_TIMEOUT=1m30s", func(h *HTTP) { h.Timeout = 90 * time.Second }},
 		"statuses with spaces":  {"STRATA_HTTP_STATUS_CODES=503 , 404", func(h *HTTP) { h.Statuses = []int{503, 404} }},
+		"a rate":                {"STRATA_HTTP_MIN_RATE=2MiB", func(h *HTTP) { h.MinRate = 2 << 20 }},
+		"any rate":              {"STRATA_HTTP_MIN_RATE=0", func(h *HTTP) { h.MinRate = 0 }},
 		"ours, not theirs also": {"STRATA_HTTP_STATUS_CODES=503;KVIKIO_HTTP_STATUS_CODES=429", func(h *HTTP) { h.Statuses = []int{503} }},
 	} {
 		env := map[string]string{}
@@ -48,6 +50,7 @@ func TestHTTPFromEnvRefuses(t *testing.T) {
 		"STRATA_HTTP_MAX_ATTEMPTS=0":       `environment variable STRATA_HTTP_MAX_ATTEMPTS: "0" is not a number of attempts: want 1 to 1000`,
 		"KVIKIO_HTTP_MAX_ATTEMPTS=often":   `environment variable KVIKIO_HTTP_MAX_ATTEMPTS: "often" is not a number of attempts: want 1 to 1000`,
 		"KVIKIO_HTTP_TIMEOUT=0":            `environment variable KVIKIO_HTTP_TIMEOUT: "0" is too short: want at least 1ms`,
+		"STRATA_HTTP_MIN_RATE=-1":          `environment variable STRATA_HTTP_MIN_RATE: "-1" is not a size: want a number of bytes such as 1048576, 512MiB or 100MB`,
 		"STRATA_HTTP_TIMEOUT=-1":           `environment variable STRATA_HTTP_TIMEOUT: "-1" is not a duration: want seconds, or a number with ms, s, m, h or d such as 90s or 1h30m`,
 	} {
 		k, v, _ := strings.Cut(env, "=")
@@ -99,7 +102,7 @@ func FuzzHTTPFromEnv(f *testing.F) {
 			}
 			return
 		}
-		if h.Attempts < 1 || h.Attempts > MostAttempts || h.Timeout < LeastTimeout || slices.ContainsFunc(h.Statuses, func(n int) bool { return n < LeastStatus || n > MostStatus }) {
+		if h.Attempts < 1 || h.Attempts > MostAttempts || h.Timeout < LeastTimeout || h.MinRate < 0 || slices.ContainsFunc(h.Statuses, func(n int) bool { return n < LeastStatus || n > MostStatus }) {
 			t.Errorf("%s=%q: %+v", name, text, h)
 		}
 	})

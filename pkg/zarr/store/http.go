@@ -30,11 +30,11 @@ type HTTPStore struct {
 	client *http.Client
 	tries  int
 	pause  time.Duration
-	idle   time.Duration
 	again  func(status int) bool // a request is sent again after such an answer
+	patience
 
 	requests int
-	fleeting atomic.Bool // the server ends connections after an answer
+	fleeting *atomic.Bool // the server ends connections after an answer
 }
 
 var _ Distant = (*HTTPStore)(nil)
@@ -42,9 +42,9 @@ var _ Distant = (*HTTPStore)(nil)
 // HTTPOption changes how an [HTTPStore] works.
 type HTTPOption func(*HTTPStore)
 
-// Client makes the store send its requests with c. The default keeps up to 64
-// connections open, follows redirects and obeys the proxy variables of the
-// environment.
+// Client makes the store send its requests with a copy of c. The default keeps up to 64
+// connections open and obeys the proxy variables of the environment. Redirects are followed,
+// unless c says something of them; not from https to http.
 func Client(c *http.Client) HTTPOption { return func(s *HTTPStore) { s.client = c } }
 
 // Header adds a header field to every request, for instance Authorization.
@@ -61,10 +61,12 @@ func Retry(tries int, pause time.Duration) HTTPOption {
 // as failed (default 60 s).
 func IdleTimeout(d time.Duration) HTTPOption { return func(s *HTTPStore) { s.idle = d } }
 
-// Settings sets how often a request is sent, after which answers it is sent again, and
-// how long a server may send nothing.
+// Settings sets how often a request is sent, after which answers it is sent again, how
+// long a server may send nothing, and how slow it may be.
 func Settings(h settings.HTTP) HTTPOption {
-	return func(s *HTTPStore) { s.tries, s.idle, s.again = max(h.Attempts, 1), h.Timeout, h.Again }
+	return func(s *HTTPStore) {
+		s.tries, s.again, s.patience = max(h.Attempts, 1), h.Again, patience{h.Timeout, h.MinRate}
+	}
 }
 
 // AtOnce sets how many requests users of the store should have on their way at a
@@ -86,12 +88,14 @@ const fleetingRequests = 4
 const (
 	maxPause      = 10 * time.Second
 	maxRetryAfter = 2 * time.Minute // a server that asks for more is down for a batch job
+	// maxHeader is the most bytes of an answer's header, of which there may be 64 at a time.
+	maxHeader = 256 << 10
 )
 
 // HTTP is the store at an http or https address. It sends no request. An address
 // that is none shows at the first use.
 func HTTP(address string, opts ...HTTPOption) *HTTPStore {
-	s := &HTTPStore{base: address, encode: escapePath, header: http.Header{}, pause: 200 * time.Millisecond, requests: 64}
+	s := &HTTPStore{base: address, encode: escapePath, header: http.Header{}, pause: 200 * time.Millisecond, requests: 64, fleeting: new(atomic.Bool)}
 	Settings(settings.DefaultHTTP())(s)
 	if u, err := url.Parse(address); err == nil {
 		u.Fragment = ""
@@ -105,12 +109,24 @@ func HTTP(address string, opts ...HTTPOption) *HTTPStore {
 	for _, o := range opts {
 		o(s)
 	}
-	if s.client == nil {
+	client := http.Client{}
+	if s.client != nil {
+		client = *s.client
+	} else {
 		t := http.DefaultTransport.(*http.Transport).Clone()
 		t.MaxIdleConnsPerHost = 64
+		t.MaxResponseHeaderBytes = maxHeader
 		t.DisableCompression = true // offsets and sizes are those of the stored bytes
-		s.client = &http.Client{Transport: t}
+		client.Transport = t
 	}
+	if client.Transport == nil {
+		client.Transport = http.DefaultTransport
+	}
+	if client.CheckRedirect == nil {
+		client.CheckRedirect = s.follow
+	}
+	client.Transport = &watchful{client.Transport, s.patience}
+	s.client = &client
 	return s
 }
 

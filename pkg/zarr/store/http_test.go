@@ -264,7 +264,7 @@ func TestHTTPErrors(t *testing.T) {
 		"503":       {status(503), "tried 4 times: the server answers 503", "tried 4 times", nil, 4},
 		"long wait": {status(503, "Retry-After", "3600"), "come back in 1h0m0s", "come back in 1h0m0s", nil, 1},
 		"gzip":      {status(200, "Content-Encoding", "gzip"), "Content-Encoding", "Content-Encoding", nil, 1},
-		"redirects": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "10 redirects", "10 redirects", nil, 10},
+		"redirects": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "more than 10 times", "more than 10 times", nil, 10},
 		"416":       {status(416), "416", "is gone", nil, 1},
 
 		"no Content-Range":    {ranges(""), "bad Content-Range", "bad Content-Range", nil, 1},

@@ -101,25 +101,26 @@ func passing(err error) bool {
 	return true
 }
 
-// response is an answer whose body must be closed with close. It fails when the
-// server stays silent for too long.
+// response is an answer whose body must be closed with close.
 type response struct {
 	*http.Response
 	again  func(status int) bool
-	cancel context.CancelCauseFunc
-	idle   *time.Timer
+	cancel context.CancelFunc
 }
 
-// send sends one request.
+// send sends one request for an object.
 func (s *HTTPStore) send(ctx context.Context, method, key string, header http.Header) (*response, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	idle := time.AfterFunc(s.idle, func() { cancel(fmt.Errorf("the server sent nothing for %v", s.idle)) })
+	return s.request(ctx, method, s.address(key)+s.query, header)
+}
+
+// request sends one request.
+func (s *HTTPStore) request(ctx context.Context, method, address string, header http.Header) (*response, error) {
+	ctx, cancel := context.WithCancel(ctx)
 	fail := func(err error) (*response, error) {
-		idle.Stop()
-		cancel(nil)
+		cancel()
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, s.address(key)+s.query, nil)
+	req, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
 		return fail(permanent(withoutURL(err)))
 	}
@@ -135,69 +136,50 @@ func (s *HTTPStore) send(ctx context.Context, method, key string, header http.He
 	resp, err := s.client.Do(req)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
-			err = cause
+			return fail(cause)
 		}
-		err = withoutURL(err)
-		if errors.Is(err, http.ErrSchemeMismatch) || strings.Contains(err.Error(), "redirect") {
-			err = permanent(err)
+		if errors.Is(err, http.ErrSchemeMismatch) || resp != nil { // an answer that is not followed
+			err = permanent(withoutURL(err))
 		}
-		return fail(err)
+		return fail(withoutURL(err))
 	}
 	if resp.Close || !resp.ProtoAtLeast(1, 1) {
 		s.fleeting.Store(true)
 	}
-	resp.Body = &watched{body: resp.Body, ctx: ctx, idle: idle, timeout: s.idle}
-	r := &response{Response: resp, again: s.again, cancel: cancel, idle: idle}
+	r := &response{Response: resp, again: s.again, cancel: cancel}
 	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" && resp.StatusCode < 300 {
 		r.close()
-		return nil, permanent(fmt.Errorf("the server sends the object with Content-Encoding %q, which was not asked for", e))
+		return nil, permanent(fmt.Errorf("the server sends the object with Content-Encoding %s, which was not asked for", foreign(e)))
 	}
 	return r, nil
 }
 
 // withoutURL takes the address out of an error of net/http: the caller names it,
-// without the query.
+// without the query. What is left may quote the server.
 func withoutURL(err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {
-		return e.Err
+		return foreignError{e.Err}
 	}
 	return err
 }
 
+// drainTime is how long the rest of an answer may take that nobody needs.
+const drainTime = time.Second
+
 // close ends the transfer. What little is left of it is read, so that the
 // connection can be used again.
 func (r *response) close() {
-	io.CopyN(io.Discard, r.Body, 4<<10)
+	late := time.AfterFunc(drainTime, r.cancel)
+	_, _ = io.CopyN(io.Discard, r.Body, 4<<10) // if not, there will be another connection
+	late.Stop()
 	r.Body.Close()
-	r.idle.Stop()
-	r.cancel(nil)
+	r.cancel()
 }
-
-// watched is a body that moves the time-out forward with every read.
-type watched struct {
-	body    io.ReadCloser
-	ctx     context.Context
-	idle    *time.Timer
-	timeout time.Duration
-}
-
-func (w *watched) Read(p []byte) (int, error) {
-	w.idle.Reset(w.timeout)
-	n, err := w.body.Read(p)
-	if err != nil && err != io.EOF {
-		if cause := context.Cause(w.ctx); cause != nil {
-			err = cause
-		}
-	}
-	return n, err
-}
-
-func (w *watched) Close() error { return w.body.Close() }
 
 // failure is the error that a status means.
 func (r *response) failure() error {
-	err := fmt.Errorf("the server answers %s", r.Status)
+	err := fmt.Errorf("the server answers %s", foreign(r.Status))
 	switch r.StatusCode {
 	case http.StatusNotFound, http.StatusGone:
 		err = fmt.Errorf("%w: %w", err, fs.ErrNotExist)

@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"slices"
+	"net/url"
 	"strings"
-	"syscall"
 
 	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/minio/minio-go/v7/pkg/s3utils"
-	"github.com/minio/minio-go/v7/pkg/signer"
 )
 
 // S3Store holds objects below a prefix of a bucket of Amazon S3, or of a server
@@ -28,6 +25,7 @@ type S3Store struct {
 	client *minio.Core
 	bucket string
 	prefix string // "" or ending in "/"
+	root   string // address of the bucket, ending in "/"
 	plain  bool   // requests are not encrypted
 }
 
@@ -52,6 +50,7 @@ func S3(ctx context.Context, address string, opts ...HTTPOption) (*S3Store, erro
 		return nil, err
 	}
 	s := &S3Store{web: HTTP("", opts...), bucket: p.bucket, prefix: p.prefix}
+	s.web.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	s.web.shown = strings.TrimSuffix("s3://"+p.bucket+"/"+p.prefix, "/")
 	if p.region == "" {
 		p.region = defaultRegion
@@ -64,19 +63,19 @@ func S3(ctx context.Context, address string, opts ...HTTPOption) (*S3Store, erro
 	endpoint := p.address()
 	s.plain = endpoint.Scheme == "http"
 	lookup := minio.BucketLookupPath
-	s.web.base = endpoint.String() + "/" + p.bucket + "/" + s3utils.EncodePath(p.prefix)
+	server := &url.URL{Scheme: endpoint.Scheme, Host: endpoint.Host, Path: "/" + p.bucket + "/"}
 	if p.virtualHost() {
 		lookup = minio.BucketLookupDNS
-		s.web.base = endpoint.Scheme + "://" + p.bucket + "." + endpoint.Host + "/" + s3utils.EncodePath(p.prefix)
+		server.Host, server.Path = p.bucket+"."+endpoint.Host, "/"
 	}
+	s.root = server.String()
+	s.web.base = s.root + s3utils.EncodePath(p.prefix)
 	s.web.encode = s3utils.EncodePath
-	plain := s.web.client
-	signed := *plain
-	signed.Transport = &signing{next: transport(plain), credentials: p.credentials, region: p.region}
-	s.web.client = &signed
+	there := &endpointOnly{s.web.client.Transport, p.region}
+	s.web.client.Transport = &signing{there, p.credentials, p.region, server}
 	s.client, err = minio.NewCore(endpoint.Host, &minio.Options{
 		Creds: p.credentials, Secure: !s.plain, Region: p.region, BucketLookup: lookup,
-		Transport: transport(plain), MaxRetries: 1, // see try
+		Transport: &bounded{there}, MaxRetries: 1, // see try
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", s.web.shown, endpoint, err)
@@ -86,58 +85,24 @@ func S3(ctx context.Context, address string, opts ...HTTPOption) (*S3Store, erro
 
 const defaultRegion = "us-east-1"
 
-func transport(c *http.Client) http.RoundTripper {
-	if c.Transport == nil {
-		return http.DefaultTransport
-	}
-	return c.Transport
-}
-
 // askRegion asks Amazon where the bucket is. Any answer tells, also one that denies access.
 func (s *S3Store) askRegion(ctx context.Context) (string, error) {
-	client := &http.Client{Transport: transport(s.web.client), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	ask := HTTP("https://s3.amazonaws.com/"+s.bucket, Client(client), Retry(s.web.tries, s.web.pause), IdleTimeout(s.web.idle))
-	ask.again = s.web.again
 	region := defaultRegion
-	err := ask.retry(ctx, "", func(ctx context.Context) (bool, error) {
-		r, err := ask.send(ctx, http.MethodHead, "", nil)
+	err := s.web.retry(ctx, "", func(ctx context.Context) (bool, error) {
+		r, err := s.web.request(ctx, http.MethodHead, "https://s3.amazonaws.com/"+s.bucket, nil)
 		if err != nil {
 			return false, err
 		}
 		defer r.close()
-		if ask.again(r.StatusCode) {
+		if s.web.again(r.StatusCode) {
 			return false, r.failure()
 		}
-		if there := r.Header.Get("X-Amz-Bucket-Region"); there != "" {
+		if there := r.Header.Get("X-Amz-Bucket-Region"); validRegion(there) {
 			region = there
 		}
 		return true, nil
 	})
 	return region, err
-}
-
-// signing signs requests (AWS Signature Version 4) whose body is empty.
-type signing struct {
-	next        http.RoundTripper
-	credentials *credentials.Credentials
-	region      string
-}
-
-// emptyHash is the SHA-256 of nothing.
-const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-
-// RoundTrip signs a copy of the request and sends it.
-func (s *signing) RoundTrip(req *http.Request) (*http.Response, error) {
-	value, err := s.credentials.GetWithContext(&credentials.CredContext{Client: &http.Client{Transport: s.next}})
-	if err != nil {
-		return nil, permanent(fmt.Errorf("no credentials for S3: %w", err))
-	}
-	if value.SignerType.IsAnonymous() {
-		return s.next.RoundTrip(req)
-	}
-	req = req.Clone(req.Context())
-	req.Header.Set("X-Amz-Content-Sha256", emptyHash)
-	return s.next.RoundTrip(signer.SignV4(*req, value.AccessKeyID, value.SecretAccessKey, value.SessionToken, s.region))
 }
 
 // Location is key's address as users write it, s3://bucket/prefix/key.
@@ -151,7 +116,13 @@ func (s *S3Store) Close() error { return s.web.Close() }
 
 // Get reads a whole object; see [Store].
 func (s *S3Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
-	return s.web.Get(ctx, key, dst, limit)
+	b, err := s.web.Get(ctx, key, dst, limit)
+	if key == lastName && errors.Is(err, fs.ErrNotExist) {
+		if m, e := s.readMark(ctx); e == nil && m != nil {
+			return nil, fmt.Errorf("%s: there is no complete image: %w", s.web.shown, s.occupied(m))
+		}
+	}
+	return b, err
 }
 
 // Open asks for the object's size and its last 64 KiB; see [Store].
@@ -160,55 +131,6 @@ func (s *S3Store) Open(ctx context.Context, key string) (Object, error) { return
 // Expect prepares reads without a request; see [Expecter].
 func (s *S3Store) Expect(ctx context.Context, key string, size int64) (Object, error) {
 	return s.web.Expect(ctx, key, size)
-}
-
-// List lists the children of prefix; see [Store].
-func (s *S3Store) List(ctx context.Context, prefix string) ([]Entry, error) {
-	if err := checkPrefix(prefix); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.web.shown, err)
-	}
-	below := s.prefix
-	if prefix != "" {
-		below += prefix + "/"
-	}
-	var list []Entry
-	found := false
-	err := s.try(ctx, prefix, func(ctx context.Context) error {
-		list, found = nil, false
-		for o := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: below}) {
-			if o.Err != nil {
-				return o.Err
-			}
-			found = true
-			name := strings.TrimPrefix(o.Key, below)
-			folder := strings.HasSuffix(name, "/")
-			name = strings.TrimSuffix(name, "/")
-			if checkKey(name) != nil || strings.Contains(name, "/") {
-				continue // the mark of an empty folder that some programs make, or no name of ours
-			}
-			e := Entry{Name: name, Dir: folder}
-			if !folder {
-				e.Size = o.Size
-			}
-			list = append(list, e)
-		}
-		return ctx.Err()
-	})
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		if prefix != "" {
-			if o, err := s.Open(ctx, prefix); err == nil {
-				return nil, errors.Join(&fs.PathError{Op: "list", Path: s.Location(prefix), Err: syscall.ENOTDIR}, o.Close())
-			} else if !errors.Is(err, fs.ErrNotExist) {
-				return nil, err
-			}
-		}
-		return nil, &fs.PathError{Op: "list", Path: s.Location(prefix), Err: fs.ErrNotExist}
-	}
-	slices.SortStableFunc(list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	return list, nil
 }
 
 // try sends requests of the protocol's library until they succeed, as the store of web
@@ -227,18 +149,21 @@ func (s *S3Store) meaning(err error) error {
 		return permanent(err)
 	}
 	r := minio.ToErrorResponse(err)
-	said := errors.New(strings.ToLower(strings.TrimSuffix(strings.ReplaceAll(err.Error(), "\n", " "), ".")))
+	said := errors.New(foreign(strings.ToLower(strings.TrimSuffix(strings.ReplaceAll(err.Error(), "\n", " "), "."))))
+	code := foreign(r.Code)
 	switch {
 	case r.Code == "NoSuchBucket":
 		return permanent(fmt.Errorf("there is no bucket %s: %w", s.bucket, fs.ErrNotExist))
+	case r.Code == "AuthorizationHeaderMalformed" && validRegion(r.Region):
+		return permanent(elsewhere(r.Region))
 	case r.Code == "NoSuchKey":
 		return permanent(fs.ErrNotExist)
 	case r.StatusCode == http.StatusForbidden || r.StatusCode == http.StatusUnauthorized:
-		return permanent(fmt.Errorf("the server answers %s: %w: %w", r.Code, said, fs.ErrPermission))
+		return permanent(fmt.Errorf("the server answers %s: %w: %w", code, said, fs.ErrPermission))
 	case r.Code == "":
-		return withoutURL(err) // the network
+		return foreignError{withoutURL(err)} // the network
 	case s.web.again(r.StatusCode) || r.Code == "SlowDown":
-		return fmt.Errorf("the server answers %s: %w", r.Code, said)
+		return fmt.Errorf("the server answers %s: %w", code, said)
 	}
-	return permanent(fmt.Errorf("the server answers %s: %w", r.Code, said))
+	return permanent(fmt.Errorf("the server answers %s: %w", code, said))
 }

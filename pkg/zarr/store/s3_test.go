@@ -158,7 +158,7 @@ func TestS3UploadThatFails(t *testing.T) {
 			if _, err := s.Get(bg, "c/0", nil, -1); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("an object is there: %v", err)
 			}
-			left, err := s.client.ListMultipartUploads(bg, s3emu.Bucket, "", "", "", "", 10)
+			left, err := s.client.ListMultipartUploads(bg, s3emu.Bucket, "", "", "", "|", 10)
 			if err != nil || len(left.Uploads) > 0 {
 				t.Errorf("parts are left: %v, %v", left.Uploads, err)
 			}
@@ -455,7 +455,7 @@ func TestS3UploadIsSeenWhole(t *testing.T) {
 	if _, err := u.Get(bg, "zarr.json", nil, 3); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("limit: %v", err)
 	}
-	if _, err := s.Begin(bg, "me", false); !errors.Is(err, ErrOccupied) || !strings.Contains(err.Error(), "process 7 on?host is writing there, or was killed") {
+	if _, err := s.Begin(bg, "me", false); !errors.Is(err, ErrOccupied) || !strings.Contains(err.Error(), `"process 7 on\nhost" is writing there, or was killed`) {
 		t.Errorf("a second writer: %v", err)
 	}
 	if err := u.Commit(bg); err != nil {
@@ -475,7 +475,9 @@ func TestS3UploadIsSeenWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	u = begin(true)
-	absent()
+	if got, err := s.Get(bg, "5/c/0", nil, -1); err != nil || string(got) != "of the old one" {
+		t.Errorf("the old node while it is replaced: %q, %v", got, err)
+	}
 	if err := u.Commit(bg); err != nil {
 		t.Fatal(err)
 	}
@@ -486,6 +488,13 @@ func TestS3UploadIsSeenWhole(t *testing.T) {
 	// What a killed run left may be replaced.
 	begin(true)
 	if err := begin(true).Abort(bg); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := s.List(bg, ""); err != nil || len(list) != 2 {
+		t.Errorf("after Abort: %v, %v; want the node that was there", list, err)
+	}
+	u = begin(true)
+	if err := errors.Join(u.Commit(bg), u.Abort(bg)); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := s.List(bg, ""); !errors.Is(err, fs.ErrNotExist) {

@@ -66,6 +66,9 @@ func parseS3(address string) (*place, error) {
 		return nil, fmt.Errorf("%s: %w", shown, err)
 	}
 	p.region = cmp.Or(query.Get("region"), os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), profile["region"])
+	if p.region != "" && !validRegion(p.region) {
+		return nil, fmt.Errorf("%s: %q is not the name of a region, such as eu-west-2", shown, p.region)
+	}
 	p.endpoint = cmp.Or(query.Get("endpoint"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), profile["endpoint_url"])
 	if p.endpoint != "" {
 		if p.endpoint, err = checkEndpoint(p.endpoint); err != nil {

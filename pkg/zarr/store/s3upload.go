@@ -1,44 +1,30 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"net/http"
 	"slices"
-	"strings"
 	"sync"
-
-	"github.com/minio/minio-go/v7"
 
 	"strata/pkg/work"
 )
 
-// What [S3Store.Begin] finds in its way.
-var (
-	ErrOccupied = errors.New("is taken")             // by a node, or by a run that has not completed one: it may be replaced
-	ErrForeign  = errors.New("must not be replaced") // what is no Zarr, and whole buckets
-)
-
-// markName is the object that says that a node is being written.
-const markName = ".strata-incomplete"
-
-// nodeNames are the documents that make a prefix a node of a Zarr hierarchy.
-var nodeNames = []string{"zarr.json", ".zgroup", ".zarray", ".zattrs"}
-
 // S3Upload writes a Zarr node below a prefix of a bucket so that readers see it
-// when it is complete: its own metadata documents are kept back until Commit. It
-// reads what it wrote, and those too.
+// when it is complete: its own metadata documents are kept back until Commit, and where there is
+// a node already, all is written beside it. It reads what it wrote, and what it keeps back.
 //
 // Put copies what it is given and returns before it is sent: up to [AtOnce] objects,
 // of [queueBytes] together, are on their way. So does Commit of an object that was written
 // piece by piece, with up to [queueFiles] of them. An error comes out of a later call, at the
 // latest of Commit of the upload.
 type S3Upload struct {
-	*S3Store
+	*S3Store           // where objects are written: the place, or beside it
+	place     *S3Store // of the node
+	mark      mark
+	ctx       context.Context // of Begin, for what is sent behind
+	cancel    context.CancelFunc
+	committed bool
 
 	mu      sync.Mutex
 	held    map[string][]byte // metadata documents of the node itself
@@ -48,7 +34,6 @@ type S3Upload struct {
 	queued  int64             // bytes on their way
 	files   int               // objects on their way that are temporary files
 	sent    sync.WaitGroup
-	ctx     context.Context // of Begin
 }
 
 // queueFiles is how many objects that are temporary files are on their way at a time.
@@ -59,132 +44,12 @@ const queueBytes = 64 << 20
 
 var _ Writer = (*S3Upload)(nil)
 
-// Begin claims the store's prefix for a node. Where there is a node already, or
-// one that another run has not completed, it is ErrOccupied, unless it may be
-// replaced: then it is removed here, since a bucket cannot swap two of them.
-// Where there is anything else, and for a bucket as a whole, it is ErrForeign.
-// owner is who writes, for the message that others get meanwhile.
-func (s *S3Store) Begin(ctx context.Context, owner string, replace bool) (*S3Upload, error) {
-	if s.prefix == "" {
-		return nil, fmt.Errorf("%s: a bucket as a whole %w: want s3://%s/NAME", s.web.shown, ErrForeign, s.bucket)
-	}
-	if err := s.mayBegin(ctx, replace); err != nil {
-		return nil, err
-	}
-	if replace { // the node is no longer one before its parts go
-		if err := s.remove(ctx, func(key string) bool { return slices.Contains(nodeNames, key) }); err != nil {
-			return nil, err
-		}
-		if err := s.remove(ctx, nil); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.mark(ctx, owner); err != nil {
-		return nil, err
-	}
-	u := &S3Upload{S3Store: s, held: map[string][]byte{}, sending: map[string]bool{}, ctx: ctx}
+// newUpload is an upload to the place of a store.
+func newUpload(ctx context.Context, place *S3Store, m mark) *S3Upload {
+	u := &S3Upload{S3Store: place, place: place, mark: m, held: map[string][]byte{}, sending: map[string]bool{}}
+	u.ctx, u.cancel = context.WithCancel(ctx)
 	u.changed.L = &u.mu
-	return u, nil
-}
-
-// mark writes the mark, unless another run has.
-func (s *S3Store) mark(ctx context.Context, owner string) error {
-	options := minio.PutObjectOptions{}
-	options.SetMatchETagExcept("*") // of two runs that begin at once, one finds the other's
-	err := s.change(ctx, markName, func(ctx context.Context) error {
-		put := func() error {
-			_, err := s.client.PutObject(ctx, s.bucket, s.prefix+markName, strings.NewReader(owner), int64(len(owner)), "", "", options)
-			return err
-		}
-		err := put()
-		switch minio.ToErrorResponse(err).StatusCode {
-		case http.StatusNotImplemented: // a server without conditions
-			options = minio.PutObjectOptions{}
-			err = put()
-		case http.StatusPreconditionFailed, http.StatusConflict:
-			return ErrOccupied
-		}
-		return err
-	})
-	if !errors.Is(err, ErrOccupied) {
-		return err
-	}
-	// It may be ours: of a request whose answer was lost.
-	if there, e := s.Get(ctx, markName, nil, 1<<10); e == nil && string(there) == owner {
-		return nil
-	}
-	return fmt.Errorf("%s: %w: another run began to write there just now", s.web.shown, ErrOccupied)
-}
-
-// mayBegin looks at what is there.
-func (s *S3Store) mayBegin(ctx context.Context, replace bool) error {
-	list, err := s.List(ctx, "")
-	if errors.Is(err, fs.ErrNotExist) && !strings.Contains(err.Error(), "there is no bucket") {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	has := func(name string) bool {
-		return slices.ContainsFunc(list, func(e Entry) bool { return e.Name == name && !e.Dir })
-	}
-	switch {
-	case has(markName) && !replace:
-		who, err := s.Get(ctx, markName, nil, 1<<10)
-		if err != nil {
-			return err
-		}
-		return fmt.Errorf("%s: %w: %s is writing there, or was killed", s.web.shown, ErrOccupied, printable(string(who)))
-	case has(markName):
-	case !slices.ContainsFunc(nodeNames, has):
-		return fmt.Errorf("%s: what is there is no Zarr and %w", s.web.shown, ErrForeign)
-	case !replace:
-		return fmt.Errorf("%s: %w: there is a Zarr hierarchy", s.web.shown, ErrOccupied)
-	}
-	return nil
-}
-
-// printable is text for a terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return '?'
-		}
-		return r
-	}, text)
-}
-
-// remove removes the objects below the prefix; of those, which picks, if it is not
-// nil, from the ones that are directly there.
-func (s *S3Store) remove(ctx context.Context, which func(key string) bool) error {
-	return s.try(ctx, "", func(ctx context.Context) error {
-		var failed, listed error
-		objects := make(chan minio.ObjectInfo)
-		var listing sync.WaitGroup
-		work.Go(&listing, func() error { // ends before the results do
-			for o := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, Recursive: which == nil}) {
-				if o.Err != nil {
-					return o.Err
-				}
-				if which == nil || which(strings.TrimPrefix(o.Key, s.prefix)) {
-					objects <- minio.ObjectInfo{Key: o.Key}
-				}
-			}
-			return nil
-		}, func(err error) {
-			listed = err
-			close(objects)
-		})
-		for r := range s.client.RemoveObjectsWithResult(ctx, s.bucket, objects, minio.RemoveObjectsOptions{}) {
-			if failed == nil {
-				failed = r.Err
-			}
-		}
-		for range objects { // of a removal that ended early
-		}
-		listing.Wait()
-		return cmp.Or(ctx.Err(), listed, failed)
-	})
+	return u
 }
 
 // Put writes an object, or keeps back a document of the node itself.
@@ -203,27 +68,50 @@ func (u *S3Upload) Put(ctx context.Context, key string, parts ...[]byte) error {
 		size += int64(len(p))
 	}
 	if size > partSize { // sent in parts, several at once
-		if err := u.arrived(key); err != nil {
+		if err := u.arrived(ctx, key); err != nil {
 			return err
 		}
 		return u.S3Store.Put(ctx, key, parts...)
 	}
-	return u.send(key, size, parts)
+	return u.send(ctx, key, size, parts)
+}
+
+// wait waits as long as it is busy, calls then with the lock, and fails when a transfer has failed or
+// ctx has ended.
+func (u *S3Upload) wait(ctx context.Context, busy func() bool, then func()) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.failed == nil && busy() {
+		stop := context.AfterFunc(ctx, func() {
+			u.mu.Lock()
+			defer u.mu.Unlock()
+			u.changed.Broadcast()
+		})
+		defer stop()
+	}
+	for u.failed == nil && busy() {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("%s: %w", u.place.web.shown, err)
+		}
+		u.changed.Wait()
+	}
+	if u.failed == nil && then != nil {
+		then()
+	}
+	return u.failed
 }
 
 // send queues an object, after one of the same key has arrived.
-func (u *S3Upload) send(key string, size int64, parts [][]byte) error {
-	u.mu.Lock()
-	for u.failed == nil && (u.sending[key] || len(u.sending) >= u.Requests() || u.queued > 0 && u.queued+size > queueBytes) {
-		u.changed.Wait()
+func (u *S3Upload) send(ctx context.Context, key string, size int64, parts [][]byte) error {
+	err := u.wait(ctx, func() bool {
+		return u.sending[key] || len(u.sending) >= u.Requests() || u.queued > 0 && u.queued+size > queueBytes
+	}, func() {
+		u.sending[key] = true
+		u.queued += size
+	})
+	if err != nil {
+		return err
 	}
-	if u.failed != nil {
-		defer u.mu.Unlock()
-		return u.failed
-	}
-	u.sending[key] = true
-	u.queued += size
-	u.mu.Unlock()
 	body := make([]byte, 0, size)
 	for _, p := range parts {
 		body = append(body, p...)
@@ -248,29 +136,17 @@ func (u *S3Upload) behind(key string, send func() error, sent func()) {
 }
 
 // arrived waits until an object is not on its way any more.
-func (u *S3Upload) arrived(key string) error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for u.sending[key] {
-		u.changed.Wait()
-	}
-	return u.failed
+func (u *S3Upload) arrived(ctx context.Context, key string) error {
+	return u.wait(ctx, func() bool { return u.sending[key] }, nil)
 }
 
-// idle waits until nothing is on its way.
-func (u *S3Upload) idle() error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for len(u.sending) > 0 {
-		u.changed.Wait()
-	}
-	return u.failed
-}
-
-// end is idle for the last call, when nobody puts anything any more.
+// end waits until nothing is on its way, when nobody puts anything any more. Transfers end with
+// the upload's context.
 func (u *S3Upload) end() error {
 	u.sent.Wait()
-	return u.idle()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.failed
 }
 
 // Create begins an object; see [Writer].
@@ -278,7 +154,7 @@ func (u *S3Upload) Create(ctx context.Context, key string) (PendingObject, error
 	if err := u.check(ctx, key); err != nil {
 		return nil, err
 	}
-	if err := u.arrived(key); err != nil {
+	if err := u.arrived(ctx, key); err != nil {
 		return nil, err
 	}
 	p, err := u.S3Store.Create(ctx, key)
@@ -296,29 +172,26 @@ type pendingBehind struct {
 
 // Commit queues the object, after one of the same key has arrived.
 func (p *pendingBehind) Commit() error {
-	u := p.upload
-	u.mu.Lock()
-	for u.failed == nil && (u.sending[p.key] || u.files >= queueFiles) {
-		u.changed.Wait()
+	u, first := p.upload, false
+	err := u.wait(p.ctx, func() bool { return u.sending[p.key] || u.files >= queueFiles }, func() {
+		if first = p.begin(); first {
+			u.sending[p.key] = true
+			u.files++
+		}
+	})
+	if err != nil {
+		return errors.Join(err, p.Abort())
 	}
-	if u.failed != nil {
-		defer u.mu.Unlock()
-		return errors.Join(u.failed, p.Abort())
-	}
-	if !p.begin() {
-		defer u.mu.Unlock()
+	if !first {
 		return p.ended()
 	}
-	u.sending[p.key] = true
-	u.files++
-	u.mu.Unlock()
 	u.behind(p.key, func() error { return p.send(u.ctx) }, func() { u.files-- })
 	return nil
 }
 
 // Open opens an object that has arrived.
 func (u *S3Upload) Open(ctx context.Context, key string) (Object, error) {
-	if err := u.arrived(key); err != nil {
+	if err := u.arrived(ctx, key); err != nil {
 		return nil, err
 	}
 	return u.S3Store.Open(ctx, key)
@@ -326,7 +199,7 @@ func (u *S3Upload) Open(ctx context.Context, key string) (Object, error) {
 
 // Expect prepares reads of an object that has arrived.
 func (u *S3Upload) Expect(ctx context.Context, key string, size int64) (Object, error) {
-	if err := u.arrived(key); err != nil {
+	if err := u.arrived(ctx, key); err != nil {
 		return nil, err
 	}
 	return u.S3Store.Expect(ctx, key, size)
@@ -334,7 +207,7 @@ func (u *S3Upload) Expect(ctx context.Context, key string, size int64) (Object, 
 
 // List lists what has arrived.
 func (u *S3Upload) List(ctx context.Context, prefix string) ([]Entry, error) {
-	if err := u.idle(); err != nil {
+	if err := u.wait(ctx, func() bool { return len(u.sending) > 0 }, nil); err != nil {
 		return nil, err
 	}
 	return u.S3Store.List(ctx, prefix)
@@ -347,10 +220,10 @@ func (u *S3Upload) Get(ctx context.Context, key string, dst []byte, limit int64)
 	u.mu.Unlock()
 	switch {
 	case !ok:
-		if err := u.arrived(key); err != nil {
+		if err := u.arrived(ctx, key); err != nil {
 			return nil, err
 		}
-		return u.S3Store.Get(ctx, key, dst, limit)
+		return u.web.Get(ctx, key, dst, limit)
 	case limit >= 0 && int64(len(held)) > limit:
 		return nil, tooLarge(u.Location(key), int64(len(held)), limit)
 	}
@@ -362,32 +235,8 @@ func (u *S3Upload) Delete(ctx context.Context, key string) error {
 	u.mu.Lock()
 	delete(u.held, key)
 	u.mu.Unlock()
-	if err := u.arrived(key); err != nil {
+	if err := u.arrived(ctx, key); err != nil {
 		return err
 	}
 	return u.S3Store.Delete(ctx, key)
-}
-
-// Commit makes the node one: it writes what was kept back, the document that a
-// reader looks for first last, and removes the mark.
-func (u *S3Upload) Commit(ctx context.Context) error {
-	if err := u.end(); err != nil {
-		return err
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	// .zattrs, .zgroup, zarr.json: the names' order is the right one
-	for _, key := range slices.Sorted(maps.Keys(u.held)) {
-		if err := u.S3Store.Put(ctx, key, u.held[key]); err != nil {
-			return err
-		}
-	}
-	return u.S3Store.Delete(ctx, markName)
-}
-
-// Abort removes all that was written, also after a Commit.
-func (u *S3Upload) Abort(ctx context.Context) error {
-	_ = u.end() // the reason of the Abort, or no matter
-	err := u.remove(ctx, func(key string) bool { return slices.Contains(nodeNames, key) })
-	return errors.Join(err, u.remove(ctx, nil))
 }

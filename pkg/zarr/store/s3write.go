@@ -30,6 +30,8 @@ const (
 	abortTimeout = 30 * time.Second
 	// lateTimeout is how long a request that makes an object may take when the run has ended.
 	lateTimeout = 5 * time.Second
+	// cleanTimeout is how long what a failed run wrote may take to be removed.
+	cleanTimeout = 2 * time.Minute
 )
 
 // Put stores parts as the object key; see [Writer].
@@ -100,23 +102,34 @@ func (s *S3Store) upload(ctx context.Context, key string, body io.ReaderAt, size
 		}
 		return s.put(ctx, key, whole)
 	}
+	part := max(partSize, (size+maxParts-1)/maxParts)
+	return s.inParts(ctx, key, int((size+part-1)/part), func(ctx context.Context, id string, i int) (string, error) {
+		at := int64(i) * part
+		n := min(part, size-at)
+		p, err := s.client.PutObjectPart(ctx, s.bucket, s.prefix+key, id, i+1, io.NewSectionReader(body, at, n), n, minio.PutObjectPartOptions{})
+		return p.ETag, err
+	})
+}
+
+// inParts makes an object of n parts, of which part makes each and returns its tag.
+func (s *S3Store) inParts(ctx context.Context, key string, n int, part func(ctx context.Context, id string, i int) (string, error)) error {
 	name := s.prefix + key
 	var id string
-	err := s.try(ctx, key, func(ctx context.Context) (err error) {
+	err := s.change(ctx, key, func(ctx context.Context) (err error) {
 		id, err = s.client.NewMultipartUpload(ctx, s.bucket, name, minio.PutObjectOptions{})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err = s.uploadParts(ctx, key, id, body, size); err == nil {
+	if err = s.parts(ctx, key, id, n, part); err == nil {
 		return nil
 	}
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
 	e := s.try(late, key, func(ctx context.Context) error {
 		err := s.client.AbortMultipartUpload(ctx, s.bucket, name, id)
-		if minio.ToErrorResponse(err).Code == "NoSuchUpload" {
+		if minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
 			return nil
 		}
 		return err
@@ -127,19 +140,15 @@ func (s *S3Store) upload(ctx context.Context, key string, body io.ReaderAt, size
 	return err
 }
 
-func (s *S3Store) uploadParts(ctx context.Context, key, id string, body io.ReaderAt, size int64) error {
-	name := s.prefix + key
-	part := max(partSize, (size+maxParts-1)/maxParts)
-	done := make([]minio.CompletePart, (size+part-1)/part)
+func (s *S3Store) parts(ctx context.Context, key, id string, n int, part func(ctx context.Context, id string, i int) (string, error)) error {
+	done := slices.Repeat([]minio.CompletePart{{}}, n)
 	g, gctx := work.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
 	for i := range done {
-		at := int64(i) * part
 		g.Go(func() error {
 			return s.try(gctx, key, func(ctx context.Context) error {
-				n := min(part, size-at)
-				p, err := s.client.PutObjectPart(ctx, s.bucket, name, id, i+1, io.NewSectionReader(body, at, n), n, minio.PutObjectPartOptions{})
-				done[i] = minio.CompletePart{PartNumber: i + 1, ETag: p.ETag}
+				tag, err := part(ctx, id, i)
+				done[i] = minio.CompletePart{PartNumber: i + 1, ETag: tag}
 				return err
 			})
 		})
@@ -148,23 +157,36 @@ func (s *S3Store) uploadParts(ctx context.Context, key, id string, body io.Reade
 		return err
 	}
 	return s.change(ctx, key, func(ctx context.Context) error {
-		_, err := s.client.CompleteMultipartUpload(ctx, s.bucket, name, id, done, minio.PutObjectOptions{})
+		_, err := s.client.CompleteMultipartUpload(ctx, s.bucket, s.prefix+key, id, done, minio.PutObjectOptions{})
 		return err
 	})
 }
 
-// Delete removes the object key; see [Writer]. A prefix that other objects share
-// is not an object, and success.
-func (s *S3Store) Delete(ctx context.Context, key string) error {
-	if err := s.check(ctx, key); err != nil {
-		return err
+const (
+	// maxCopy is the size up to which the server copies an object with one request.
+	maxCopy = 5 << 30
+	// copyPart is the size of the parts in which it copies a larger one.
+	copyPart = 1 << 30
+)
+
+// copyFrom lets the server make the object key of another one.
+func (s *S3Store) copyFrom(ctx context.Context, key string, from listed) error {
+	if from.size > maxCopy {
+		return s.copyParts(ctx, key, from, copyPart)
 	}
-	return s.try(ctx, key, func(ctx context.Context) error {
-		err := s.client.RemoveObject(ctx, s.bucket, s.prefix+key, minio.RemoveObjectOptions{})
-		if minio.ToErrorResponse(err).Code == "NoSuchKey" {
-			return nil
-		}
+	return s.change(ctx, key, func(ctx context.Context) error {
+		_, err := s.client.CopyObject(ctx, s.bucket, from.key, s.bucket, s.prefix+key, nil, minio.CopySrcOptions{}, minio.PutObjectOptions{})
 		return err
+	})
+}
+
+// copyParts is copyFrom for a large object.
+func (s *S3Store) copyParts(ctx context.Context, key string, from listed, part int64) error {
+	part = max(part, (from.size+maxParts-1)/maxParts)
+	return s.inParts(ctx, key, int((from.size+part-1)/part), func(ctx context.Context, id string, i int) (string, error) {
+		at := int64(i) * part
+		p, err := s.client.CopyObjectPart(ctx, s.bucket, from.key, s.bucket, s.prefix+key, id, i+1, at, min(part, from.size-at), nil)
+		return p.ETag, err
 	})
 }
 

@@ -1,0 +1,33 @@
+package store
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxForeign is how much of a server's text a message has.
+const maxForeign = 300
+
+// foreign makes text that a server sent fit for a message: short, and quoted where it has
+// characters that could control a terminal or break the line.
+func foreign(text string) string {
+	if len(text) > maxForeign {
+		cut := maxForeign
+		for !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut] + "…"
+	}
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+// foreignError is an error whose text is in part a server's.
+type foreignError struct{ error }
+
+func (e foreignError) Error() string { return foreign(e.error.Error()) }
+func (e foreignError) Unwrap() error { return e.error }

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// What [S3Store.Begin] finds in its way.
+var (
+	ErrOccupied = errors.New("is taken")             // by a node, or by a run that has not completed one: it may be replaced
+	ErrForeign  = errors.New("must not be replaced") // what is no Zarr, and whole buckets
+)
+
+// Begin claims the store's prefix for a node. Where there is a node already, or
+// one that another run has not completed, it is ErrOccupied, unless it may be
+// replaced: then a whole one stays until the new one is whole, too, and the rest is removed here.
+// Where there is anything else, and for a bucket as a whole, it is ErrForeign.
+// owner is who writes, for the message that others get meanwhile.
+//
+// The upload is ended with [S3Upload.Commit] or [S3Upload.Abort]. When ctx ends, so do its transfers.
+func (s *S3Store) Begin(ctx context.Context, owner string, replace bool) (*S3Upload, error) {
+	if s.prefix == "" {
+		return nil, fmt.Errorf("%s: a bucket as a whole %w: want s3://%s/NAME", s.web.shown, ErrForeign, s.bucket)
+	}
+	f, err := s.look(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case f.empty:
+	case f.mark == nil && !f.zarr:
+		return nil, fmt.Errorf("%s: what is there is no Zarr and %w", s.web.shown, ErrForeign)
+	case f.mark != nil && !replace:
+		return nil, s.occupied(f.mark)
+	case !replace:
+		return nil, fmt.Errorf("%s: %w: there is a Zarr hierarchy", s.web.shown, ErrOccupied)
+	}
+	u := newUpload(ctx, s, newMark(owner))
+	err = u.claim(&f)
+	switch {
+	case err == nil:
+		return u, nil
+	case errors.Is(err, ErrOccupied): // another was faster
+		u.cancel()
+		return nil, err
+	}
+	if e := u.Abort(ctx); e != nil { // the mark may be there
+		err = fmt.Errorf("%w (and the mark that the run left at %s: %w)", err, s.Location(markName), e)
+	}
+	return nil, err
+}
+
+// claim writes the mark and removes what dead runs left.
+func (u *S3Upload) claim(f *found) error {
+	ctx, s := u.ctx, u.place
+	if f.mark != nil && f.mark.Replacing { // its node is whole: it is what ours replaces
+		theirs := u.mark
+		theirs.Beside, theirs.Replacing = f.mark.Beside, true
+		if err := s.putMark(ctx, theirs); err != nil {
+			return err
+		}
+		if err := s.finish(ctx, theirs); err != nil {
+			return err
+		}
+		*f = found{zarr: true, node: true}
+	}
+	if f.mark == nil {
+		if f.zarr {
+			u.aside()
+		}
+		return s.claim(ctx, u.mark)
+	}
+	if f.node {
+		u.aside()
+	}
+	if err := s.putMark(ctx, u.mark); err != nil {
+		return err
+	}
+	s.giveUpParts(ctx)
+	if f.node {
+		return s.remove(ctx, besideName, nil)
+	}
+	return s.clear(ctx)
+}
+
+// clear removes all but the mark, of a node the documents first that make it one.
+func (s *S3Store) clear(ctx context.Context) error {
+	if err := s.deleteObjects(ctx, s.prefix, nodeNames); err != nil {
+		return err
+	}
+	return s.remove(ctx, "", func(key string) bool { return key == markName })
+}
+
+// Commit makes the node one: it writes what was kept back, the document that a
+// reader looks for first last. A node that was there is replaced now. From the moment on in which
+// that begins, ctx does not end it.
+func (u *S3Upload) Commit(ctx context.Context) error {
+	if err := u.end(); err != nil {
+		return err
+	}
+	if err := u.place.owns(ctx, u.mark); err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, key := range nodeNames {
+		if text, ok := u.held[key]; ok {
+			if err := u.S3Store.Put(ctx, key, text); err != nil {
+				return err
+			}
+		}
+	}
+	var err error
+	if u.mark.Beside != "" {
+		err = u.place.replace(ctx, u.mark)
+	} else {
+		err = u.place.Delete(context.WithoutCancel(ctx), markName) // it is whole
+	}
+	u.committed = err == nil
+	return err
+}
+
+// aside makes the new node beside an old one.
+func (u *S3Upload) aside() {
+	u.mark.Beside = besideName + strings.ToLower(u.mark.Run)
+	u.S3Store = u.place.beside(u.mark.Beside)
+}
+
+// Abort removes all that was written, also after a Commit, and also when ctx has ended, for a
+// while. A node that was there before is left as it was. One that is on its way into its place
+// cannot be taken back: Abort goes on with that.
+func (u *S3Upload) Abort(ctx context.Context) error {
+	u.cancel()
+	_ = u.end() // the reason of the Abort, or no matter
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
+	defer cancel()
+	there, err := u.place.readMark(ctx)
+	switch {
+	case err != nil:
+		return err
+	case there == nil && u.committed:
+		u.mark.Beside = ""
+		if err := u.place.claim(ctx, u.mark); err != nil {
+			return err
+		}
+	case there == nil || there.Run != u.mark.Run: // another run's
+		if u.mark.Beside != "" {
+			return u.place.remove(ctx, u.mark.Beside+"/", nil)
+		}
+		return nil
+	case there.Replacing:
+		return u.place.finish(ctx, *there)
+	}
+	if u.mark.Beside != "" {
+		return u.place.leave(ctx)
+	}
+	if err := u.place.clear(ctx); err != nil {
+		return err
+	}
+	return u.place.Delete(ctx, markName)
+}

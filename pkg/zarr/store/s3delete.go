@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+
+	"strata/pkg/work"
+)
+
+const (
+	// deleteAtOnce is how many objects a request deletes; its answer names them all.
+	deleteAtOnce = 500
+	// deletesAtOnce is how many such requests are on their way.
+	deletesAtOnce = 4
+)
+
+// Delete removes the object key; see [Writer]. A prefix that other objects share
+// is not an object, and success.
+func (s *S3Store) Delete(ctx context.Context, key string) error {
+	if err := s.check(ctx, key); err != nil {
+		return err
+	}
+	return s.try(ctx, key, func(ctx context.Context) error {
+		err := s.client.RemoveObject(ctx, s.bucket, s.prefix+key, minio.RemoveObjectOptions{})
+		if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
+			return nil
+		}
+		return err
+	})
+}
+
+// remove removes the objects whose keys begin with from, but not those that keep picks, if it is
+// not nil.
+func (s *S3Store) remove(ctx context.Context, from string, keep func(key string) bool) error {
+	g, gctx := work.WithContext(ctx)
+	g.SetLimit(deletesAtOnce)
+	for entries, err := range s.pages(gctx, s.prefix+from, "", 0) {
+		if err != nil {
+			return errors.Join(err, g.Wait())
+		}
+		var keys []string
+		for _, o := range entries {
+			if key := strings.TrimPrefix(o.key, s.prefix); keep == nil || !keep(key) {
+				keys = append(keys, key)
+			}
+		}
+		g.Go(func() error { return s.deleteObjects(gctx, s.prefix, keys) })
+	}
+	return g.Wait()
+}
+
+// deleteObjects deletes objects by their names below a prefix; that one is not there is success.
+func (s *S3Store) deleteObjects(ctx context.Context, prefix string, names []string) error {
+	for len(names) > 0 {
+		some := names[:min(len(names), deleteAtOnce)]
+		names = names[len(some):]
+		err := s.try(ctx, "", func(ctx context.Context) error {
+			objects := make(chan minio.ObjectInfo, len(some))
+			for _, name := range some {
+				objects <- minio.ObjectInfo{Key: prefix + name}
+			}
+			close(objects)
+			var failed error
+			for r := range s.client.RemoveObjectsWithResult(ctx, s.bucket, objects, minio.RemoveObjectsOptions{}) {
+				if failed == nil && minio.ToErrorResponse(r.Err).Code != minio.NoSuchKey {
+					failed = r.Err
+				}
+			}
+			return failed
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begun is an answer to a request for the uploads in parts that nobody has completed.
+type begun struct {
+	Uploads []struct {
+		Key string
+		ID  string `xml:"UploadId"`
+	} `xml:"Upload"`
+	IsTruncated        bool
+	NextKeyMarker      string
+	NextUploadIDMarker string `xml:"NextUploadIdMarker"`
+}
+
+// giveUpParts gives up uploads in parts that a dead run began below the prefix: nobody sees them,
+// and they are paid for. It is no matter if the server does not let us.
+func (s *S3Store) giveUpParts(ctx context.Context) {
+	query := url.Values{"uploads": {""}, "prefix": {s.prefix}}
+	for {
+		r, err := s.web.request(ctx, http.MethodGet, s.root+"?"+query.Encode(), nil)
+		if err != nil {
+			return
+		}
+		var all begun
+		err = xml.NewDecoder(io.LimitReader(r.Body, maxAnswer)).Decode(&all)
+		r.close()
+		if err != nil || r.StatusCode != http.StatusOK {
+			return
+		}
+		for _, u := range all.Uploads {
+			if strings.HasPrefix(u.Key, s.prefix) {
+				_ = s.client.AbortMultipartUpload(ctx, s.bucket, u.Key, u.ID)
+			}
+		}
+		if !all.IsTruncated || all.NextKeyMarker <= query.Get("key-marker") || ctx.Err() != nil {
+			return
+		}
+		query.Set("key-marker", all.NextKeyMarker)
+		query.Set("upload-id-marker", all.NextUploadIDMarker)
+	}
+}

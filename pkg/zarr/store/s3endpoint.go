@@ -1,0 +1,122 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/signer"
+)
+
+// endpointOnly is a transport that lets no answer send a request elsewhere: it was signed for
+// this server, and another would learn the session token. It tells what to give instead.
+type endpointOnly struct {
+	next   http.RoundTripper
+	region string
+}
+
+// RoundTrip sends a request; a redirect is an error.
+func (t *endpointOnly) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	there := resp.Header.Get("X-Amz-Bucket-Region")
+	switch {
+	case validRegion(there) && there != t.region && (isRedirect(resp.StatusCode) || resp.StatusCode == http.StatusBadRequest):
+		err = elsewhere(there)
+	case isRedirect(resp.StatusCode):
+		err = errors.New("the server redirects to another place, which is not followed with S3: give its endpoint or region")
+		if to, e := resp.Location(); e == nil && to.Host != "" {
+			err = fmt.Errorf("the server redirects to %s, which is not followed with S3: give ?endpoint=%[1]s in the address if that is the server", origin(to))
+		}
+	default:
+		return resp, nil
+	}
+	resp.Body.Close()
+	return nil, permanent(err)
+}
+
+// CloseIdleConnections passes on what [http.Client.CloseIdleConnections] asks.
+func (t *endpointOnly) CloseIdleConnections() { closeIdle(t.next) }
+
+// elsewhere is the error of a bucket in another region than was asked.
+func elsewhere(region string) error {
+	return fmt.Errorf("the bucket is in region %s: give ?region=%[1]s in the address, or AWS_REGION", region)
+}
+
+// validRegion reports whether a text may be a region: it becomes part of a host's name.
+func validRegion(text string) bool {
+	for _, c := range []byte(text) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
+			return false
+		}
+	}
+	return text != "" && len(text) <= 64
+}
+
+// signing signs requests (AWS Signature Version 4) whose body is empty.
+type signing struct {
+	next        http.RoundTripper
+	credentials *credentials.Credentials
+	region      string
+	endpoint    *url.URL // requests to others are not signed, and not sent
+}
+
+// emptyHash is the SHA-256 of nothing.
+const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+// RoundTrip signs a copy of the request and sends it.
+func (s *signing) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != s.endpoint.Scheme || req.URL.Host != s.endpoint.Host {
+		return nil, permanent(fmt.Errorf("%s is not the endpoint %s: nothing is signed for it", origin(req.URL), origin(s.endpoint)))
+	}
+	value, err := s.credentials.GetWithContext(&credentials.CredContext{Client: &http.Client{Transport: &bounded{s.next}}, Context: req.Context()})
+	if err != nil {
+		return nil, permanent(fmt.Errorf("no credentials for S3: %w", foreignError{err}))
+	}
+	if value.SignerType.IsAnonymous() {
+		return s.next.RoundTrip(req)
+	}
+	req = req.Clone(req.Context())
+	req.Header.Set("X-Amz-Content-Sha256", emptyHash)
+	return s.next.RoundTrip(signer.SignV4(*req, value.AccessKeyID, value.SecretAccessKey, value.SessionToken, s.region))
+}
+
+// CloseIdleConnections passes on what [http.Client.CloseIdleConnections] asks.
+func (s *signing) CloseIdleConnections() { closeIdle(s.next) }
+
+// maxAnswer is the most bytes of an answer that the protocol's library reads into memory.
+const maxAnswer = 2 << 20
+
+// bounded is a transport whose answers have an end.
+type bounded struct{ next http.RoundTripper }
+
+// RoundTrip sends a request; of the answer's body comes at most [maxAnswer], then an error.
+func (t *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(req)
+	if err == nil {
+		resp.Body = &boundedBody{resp.Body, maxAnswer}
+	}
+	return resp, err
+}
+
+// CloseIdleConnections passes on what [http.Client.CloseIdleConnections] asks.
+func (t *bounded) CloseIdleConnections() { closeIdle(t.next) }
+
+type boundedBody struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, permanent(fmt.Errorf("the server's answer has more than %d bytes", maxAnswer))
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}

@@ -1,0 +1,164 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+)
+
+const (
+	// markName is the object that says that a node is being written. It is the first that a run
+	// writes and the last that goes.
+	markName = hidden + "incomplete"
+	// besideName is how the folders begin in which new nodes are made where an old one is.
+	besideName = hidden + "new-"
+	// maxMark is the most bytes of a mark.
+	maxMark = 4 << 10
+)
+
+// nodeNames are the documents that make a prefix a node of a Zarr hierarchy, in the order in
+// which they are written: the one that a reader looks for first comes last.
+var nodeNames = []string{".zattrs", ".zarray", ".zgroup", "zarr.json"}
+
+// lastName is the document that a reader looks for last: without it there is no node.
+const lastName = ".zgroup"
+
+// mark says who writes a node, and what is to be done with what a dead run left.
+type mark struct {
+	Writer string `json:"writer"` // for messages
+	Run    string `json:"run"`    // tells runs apart
+	// Beside is the folder in which the new node is made, "" where it is made in its place.
+	Beside string `json:"beside,omitempty"`
+	// Replacing: the new node is whole, and on its way into its place. The old one is none any
+	// more: whoever comes next has to go on.
+	Replacing bool `json:"replacing,omitempty"`
+}
+
+func newMark(writer string) mark { return mark{Writer: writer, Run: rand.Text()} }
+
+// encode is the mark as it is stored.
+func (m *mark) encode() []byte {
+	b, err := json.Marshal(m)
+	if err != nil { // strings and a bool
+		panic(err)
+	}
+	return b
+}
+
+// parseMark reads what some run stored: versions before 0.6 only who it was.
+func parseMark(b []byte) *mark {
+	m := new(mark)
+	if json.Unmarshal(b, m) != nil || m.Run == "" {
+		return &mark{Writer: string(b)}
+	}
+	if m.Beside != "" && (!strings.HasPrefix(m.Beside, besideName) || strings.Contains(m.Beside, "/")) {
+		return &mark{Writer: m.Writer}
+	}
+	return m
+}
+
+// occupied is the error of a place that another run has.
+func (s *S3Store) occupied(m *mark) error {
+	what := "is writing there, or was killed"
+	if m.Replacing {
+		what = "is replacing the image there with a complete one, or was killed meanwhile (--overwrite goes on first)"
+	}
+	return fmt.Errorf("%s: %w: %s %s", s.web.shown, ErrOccupied, foreign(m.Writer), what)
+}
+
+// readMark reads the mark; nil: there is none.
+func (s *S3Store) readMark(ctx context.Context) (*mark, error) {
+	b, err := s.web.Get(ctx, markName, nil, maxMark)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case errors.Is(err, ErrTooLarge):
+		return &mark{Writer: "another program"}, nil
+	case err != nil:
+		return nil, err
+	}
+	return parseMark(b), nil
+}
+
+// putMark writes the mark over the one that is there.
+func (s *S3Store) putMark(ctx context.Context, m mark) error { return s.put(ctx, markName, m.encode()) }
+
+// claim writes the mark where there is none: of two runs that begin at once, one finds the other's.
+func (s *S3Store) claim(ctx context.Context, m mark) error {
+	options := minio.PutObjectOptions{}
+	options.SetMatchETagExcept("*")
+	text := string(m.encode())
+	err := s.change(ctx, markName, func(ctx context.Context) error {
+		put := func() error {
+			_, err := s.client.PutObject(ctx, s.bucket, s.prefix+markName, strings.NewReader(text), int64(len(text)), "", "", options)
+			return err
+		}
+		err := put()
+		switch minio.ToErrorResponse(err).StatusCode {
+		case http.StatusNotImplemented: // a server without conditions
+			options = minio.PutObjectOptions{}
+			err = put()
+		case http.StatusPreconditionFailed, http.StatusConflict:
+			return ErrOccupied
+		}
+		return err
+	})
+	if !errors.Is(err, ErrOccupied) {
+		return err
+	}
+	// It may be ours: of a request whose answer was lost.
+	if there, e := s.readMark(ctx); e == nil && there != nil && there.Run == m.Run {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: another run began to write there just now", s.web.shown, ErrOccupied)
+}
+
+// found is what is at a place.
+type found struct {
+	empty bool
+	mark  *mark // nil: none
+	zarr  bool  // at least one of nodeNames
+	node  bool  // one that makes a reader find a node
+}
+
+// look looks at what is at the place.
+func (s *S3Store) look(ctx context.Context) (f found, err error) {
+	f.empty = true
+	for entries, err := range s.pages(ctx, s.prefix, "", 2) {
+		if err != nil {
+			return f, err
+		}
+		// some programs make an object for an empty folder, with its name
+		if f.empty = !slices.ContainsFunc(entries, func(o listed) bool { return o.key != s.prefix }); !f.empty {
+			break
+		}
+	}
+	if f.empty {
+		return f, nil
+	}
+	if f.mark, err = s.readMark(ctx); err != nil {
+		return f, err
+	}
+	for _, name := range nodeNames {
+		err := s.web.retry(ctx, name, func(ctx context.Context) (bool, error) {
+			_, err := s.web.head(ctx, name)
+			return false, err
+		})
+		switch {
+		case err == nil:
+			f.zarr = true
+			f.node = f.node || name != ".zattrs"
+		case !errors.Is(err, fs.ErrNotExist):
+			return f, err
+		}
+	}
+	return f, nil
+}
