@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// libzstd is the library, opened at run time.
+type libzstd struct {
+	version    func() string
+	compress   func(ctx uintptr, dst unsafe.Pointer, capacity uintptr, src unsafe.Pointer, n uintptr, level int32) uintptr
+	decompress func(dst unsafe.Pointer, capacity uintptr, src unsafe.Pointer, n uintptr) uintptr
+	ctx        uintptr
+}
+
+func openLibzstd(path string) (*libzstd, error) {
+	h, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		return nil, fmt.Errorf("libzstd: %w", err)
+	}
+	var z libzstd
+	var create func() uintptr
+	purego.RegisterLibFunc(&z.version, h, "ZSTD_versionString")
+	purego.RegisterLibFunc(&z.compress, h, "ZSTD_compressCCtx")
+	purego.RegisterLibFunc(&z.decompress, h, "ZSTD_decompress")
+	purego.RegisterLibFunc(&create, h, "ZSTD_createCCtx")
+	z.ctx = create()
+	return &z, nil
+}
+
+// encode compresses src to dst's memory, which is large enough.
+func (z *libzstd) encode(dst, src []byte, level int) []byte {
+	n := z.compress(z.ctx, unsafe.Pointer(unsafe.SliceData(dst)), uintptr(cap(dst)), unsafe.Pointer(unsafe.SliceData(src)), uintptr(len(src)), int32(level))
+	return dst[:n]
+}
+
+// decode decompresses src to dst and returns how many bytes there are; an error is a number that is greater than any length.
+func (z *libzstd) decode(dst, src []byte) uint64 {
+	return uint64(z.decompress(unsafe.Pointer(unsafe.SliceData(dst)), uintptr(len(dst)), unsafe.Pointer(unsafe.SliceData(src)), uintptr(len(src))))
+}

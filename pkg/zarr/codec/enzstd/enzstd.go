@@ -1,0 +1,111 @@
+// Package enzstd encodes Zstandard frames (RFC 8878).
+package enzstd
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Encoder holds the tables and buffers of encoding. The zero value is ready; one goroutine at a time may use it.
+type Encoder struct {
+	params    params
+	base      int      // what entries of the tables are greater by than the positions that they mean
+	table     []uint32 // of positions
+	short     []uint32
+	tags      []uint8 // of the entries of rows
+	heads     []uint8 // of rows: the newest entry
+	words     []uint32
+	inserted  int // positions before it are in the rows
+	seqs      []sequence
+	lits      []byte
+	repeats   [3]uint32
+	farthest  int // distance of a match of the frame
+	sequencer sequencer
+	huff      literalCoder
+	out       []byte // the block at hand, encoded
+}
+
+const magic = "\x28\xb5\x2f\xfd"
+
+// Encode appends a frame that holds src to dst and returns it. level is one of libzstd's, checksum adds a checksum of the content.
+func (e *Encoder) Encode(dst, src []byte, level int, checksum bool) []byte {
+	var trend Trend
+	return e.EncodeLike(&trend, dst, src, level, checksum)
+}
+
+// EncodeLike is Encode for one of many frames of similar content, from which trend remembers what suits them.
+func (e *Encoder) EncodeLike(trend *Trend, dst, src []byte, level int, checksum bool) []byte {
+	e.begin(len(src), level)
+	start := len(dst)
+	dst = appendFrameHeader(dst, len(src), checksum)
+	for at := 0; ; {
+		end := min(at+blockMax, len(src))
+		e.room(src, at, end)
+		e.seqs, e.lits = e.seqs[:0], e.lits[:0]
+		e.find(trend, src, at, end)
+		dst = e.appendBlock(dst, src[at:end], end == len(src))
+		if at = end; at == len(src) {
+			break
+		}
+	}
+	if len(src) > blockMax { // decoders need not remember more than was used
+		dst[start+5] = byte(max(bits.Len(uint(max(e.farthest, 1)-1)), 17)-10) << 3
+	}
+	if checksum {
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(xxhash.Sum64(src)))
+	}
+	e.base += len(src)
+	return dst
+}
+
+// begin prepares for a frame of n bytes.
+func (e *Encoder) begin(n, level int) {
+	p := choose(level, n)
+	if e.params != p {
+		e.params = p
+		e.base = 0 // tables of other settings mean nothing
+		e.resize()
+	}
+	if e.seqs == nil {
+		e.seqs = make([]sequence, 0, blockMax/minMatch)
+		e.lits = make([]byte, 0, blockMax)
+	}
+	e.repeats = [3]uint32{1, 4, 8}
+	e.farthest = 0
+	e.inserted = 0
+	e.huff.last = nil
+	e.sequencer.last = [kinds]*fseTable{}
+}
+
+// room makes sure that all positions up to end can be told from those of other frames.
+func (e *Encoder) room(src []byte, at, end int) {
+	if e.base > 0 && e.base+end <= math.MaxInt32 {
+		return
+	}
+	e.clear()
+	e.base = 1 - at
+}
+
+// appendFrameHeader begins a frame that states its size. One of several blocks has a byte for its window.
+func appendFrameHeader(dst []byte, size int, checksum bool) []byte {
+	const singleSegment, hasChecksum = 1 << 5, 1 << 2
+	descriptor := byte(0)
+	if checksum {
+		descriptor = hasChecksum
+	}
+	dst = append(dst, magic...)
+	switch {
+	case size < 256:
+		return append(dst, descriptor|singleSegment, byte(size))
+	case size < 256+1<<16 && size <= blockMax:
+		return binary.LittleEndian.AppendUint16(append(dst, descriptor|1<<6|singleSegment), uint16(size-256))
+	case size <= blockMax:
+		return binary.LittleEndian.AppendUint32(append(dst, descriptor|2<<6|singleSegment), uint32(size))
+	case size <= math.MaxUint32:
+		return binary.LittleEndian.AppendUint32(append(dst, descriptor|2<<6, 0), uint32(size))
+	}
+	return binary.LittleEndian.AppendUint64(append(dst, descriptor|3<<6, 0), uint64(size))
+}

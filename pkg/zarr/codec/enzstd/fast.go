@@ -1,0 +1,54 @@
+package enzstd
+
+// findFast looks at one candidate for each position, and at fewer positions the longer it has found nothing. It returns where the
+// literals behind the last match begin.
+func (e *Encoder) findFast(src []byte, at, end int) (anchor int) {
+	p := &e.params
+	table, log, bytes, base := e.table[:1<<p.log], p.log, p.minMatch, e.base
+	low := max(0, end-p.window)
+	last := end - 9 // position that is looked at
+	r0, r1 := int(e.repeats[0]), int(e.repeats[1])
+	anchor = at
+	for i := max(at, 1); i <= last; {
+		v := load64(src, i)
+		h := hash(v, bytes, log)
+		c := int(table[h]) - base
+		table[h] = uint32(i + base)
+		var n int
+		switch {
+		case r0 <= i-low && uint32(v>>8) == load32(src, i+1-r0):
+			i++
+			n = 4 + matching(src, i+4, i+4-r0, end)
+			e.emit(src, anchor, i, n, r0)
+		case c >= low && uint32(v) == load32(src, c):
+			n = 4 + matching(src, i+4, c+4, end)
+			for i > anchor && c > low && src[i-1] == src[c-1] {
+				i--
+				c--
+				n++
+			}
+			r0, r1 = i-c, r0
+			e.emit(src, anchor, i, n, r0)
+		default:
+			i += p.step + (i-anchor)>>8
+			continue
+		}
+		first := i
+		i += n
+		anchor = i
+		if i > last {
+			break
+		}
+		table[hash(load64(src, first+2), bytes, log)] = uint32(first + 2 + base)
+		table[hash(load64(src, i-2), bytes, log)] = uint32(i - 2 + base)
+		for i <= last && r1 <= i-low && load32(src, i) == load32(src, i-r1) {
+			n := 4 + matching(src, i+4, i+4-r1, end)
+			table[hash(load64(src, i), bytes, log)] = uint32(i + base)
+			r0, r1 = r1, r0
+			e.emit(src, i, i, n, r0)
+			i += n
+			anchor = i
+		}
+	}
+	return anchor
+}

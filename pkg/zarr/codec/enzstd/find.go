@@ -1,0 +1,93 @@
+package enzstd
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Trend remembers, from block to block, how matches are found best.
+type Trend struct {
+	blocks int
+	quiet  bool // matches do not pay
+	words  bool
+}
+
+const (
+	reviewEvery = 8
+	trial       = 16 << 10
+)
+
+func load32(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[i : i+4]) }
+func load64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i : i+8]) }
+
+// hash returns log bits of a hash of the first bytes of v.
+func hash(v uint64, bytes, log uint) uint64 {
+	return v << ((64 - 8*bytes) & 63) * 0x9fb21c651e98df25 >> (64 - log&63)
+}
+
+// matching returns how many bytes at i and before, j < i, are equal, up to end.
+func matching(src []byte, i, j, end int) int {
+	start := i
+	for i+8 <= end {
+		if x := load64(src, i) ^ load64(src, j); x != 0 {
+			return i - start + bits.TrailingZeros64(x)>>3
+		}
+		i += 8
+		j += 8
+	}
+	for i < end && src[i] == src[j] {
+		i++
+		j++
+	}
+	return i - start
+}
+
+// emit adds a sequence: the literals from anchor to i, then a match of n bytes from distance back.
+func (e *Encoder) emit(src []byte, anchor, i, n, distance int) {
+	e.lits = append(e.lits, src[anchor:i]...)
+	e.seqs = append(e.seqs, sequence{uint32(i - anchor), uint32(n), uint32(distance)})
+}
+
+// find fills e.seqs and e.lits for the block from at to end.
+func (e *Encoder) find(t *Trend, src []byte, at, end int) {
+	var anchor int
+	switch e.params.find {
+	case fast:
+		anchor = e.findFast(src, at, end)
+	case double:
+		anchor = e.findDouble(src, at, end)
+	case lazy:
+		anchor = e.findLazy(src, at, end)
+	}
+	e.lits = append(e.lits, src[anchor:end]...)
+}
+
+// clear forgets all positions.
+func (e *Encoder) clear() {
+	clear(e.table)
+	clear(e.short)
+	clear(e.tags)
+	clear(e.words)
+}
+
+// sized returns a table of n entries, from *t if that is enough.
+func sized[T any](t *[]T, n int) []T {
+	if cap(*t) < n {
+		*t = make([]T, n)
+	}
+	*t = (*t)[:n]
+	return *t
+}
+
+// resize makes the tables that the settings need.
+func (e *Encoder) resize() {
+	p := &e.params
+	sized(&e.table, 1<<p.log)
+	switch p.find {
+	case double:
+		sized(&e.short, 1<<p.shortLog)
+	case lazy:
+		sized(&e.tags, 1<<p.log)
+		sized(&e.heads, 1<<(p.log-rowLog))
+	}
+}

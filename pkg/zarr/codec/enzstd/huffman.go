@@ -1,0 +1,254 @@
+package enzstd
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+const huffMaxBits = 11 // longest code of a literal (RFC 8878, 4.2.1)
+
+// A huffTable has the code of each literal.
+type huffTable struct {
+	codes   [256]huffCode
+	lengths [256]uint8 // 0: no code
+	last    int        // greatest literal that has a code
+	longest uint       // code
+}
+
+// huffCode is a code and, in its lowest byte, its length.
+type huffCode uint32
+
+// histogram counts the bytes of src in four tables, so that equal neighbours do not wait for each other, and adds them up.
+func histogram(counts *[256]uint32, src []byte) {
+	var c [4][256]uint32
+	for ; len(src) >= 8; src = src[8:] {
+		v := binary.LittleEndian.Uint64(src)
+		c[0][byte(v)]++
+		c[1][byte(v>>8)]++
+		c[2][byte(v>>16)]++
+		c[3][byte(v>>24)]++
+		c[0][byte(v>>32)]++
+		c[1][byte(v>>40)]++
+		c[2][byte(v>>48)]++
+		c[3][byte(v>>56)]++
+	}
+	for _, b := range src {
+		c[0][b]++
+	}
+	for i := range counts {
+		counts[i] = c[0][i] + c[1][i] + c[2][i] + c[3][i]
+	}
+}
+
+// huffNode is a literal, or the sum of two nodes, while the code is built.
+type huffNode struct {
+	count  uint32
+	parent uint16
+	depth  uint8
+	symbol uint8
+}
+
+// build makes the code for literals of these frequencies, of which at least two are not 0.
+func (t *huffTable) build(counts *[256]uint32) {
+	var nodes [512]huffNode
+	n := 0
+	for s, c := range counts {
+		t.lengths[s] = 0
+		if c > 0 {
+			nodes[n] = huffNode{count: c, symbol: uint8(s)}
+			n++
+			t.last = s
+		}
+	}
+	leaves := nodes[:n]
+	slices.SortFunc(leaves, func(a, b huffNode) int {
+		return cmp.Compare(uint64(a.count)<<8|uint64(a.symbol), uint64(b.count)<<8|uint64(b.symbol))
+	})
+	// both leaves and sums become greater: the least two are at the front of one or the other
+	leaf, sum := 0, n
+	for end := n; end < 2*n-1; end++ {
+		for range 2 {
+			least := &leaf
+			if leaf == n || sum < end && nodes[sum].count < nodes[leaf].count {
+				least = &sum
+			}
+			nodes[end].count += nodes[*least].count
+			nodes[*least].parent = uint16(end)
+			*least++
+		}
+	}
+	for i := 2*n - 3; i >= 0; i-- {
+		nodes[i].depth = nodes[nodes[i].parent].depth + 1
+	}
+	limit(leaves)
+	for _, l := range leaves {
+		t.lengths[l.symbol] = l.depth
+	}
+	t.longest = uint(leaves[0].depth)
+	t.assign()
+}
+
+// limit shortens codes that are longer than huffMaxBits and lengthens others for it. Leaves become more frequent.
+func limit(leaves []huffNode) {
+	if leaves[0].depth <= huffMaxBits {
+		return
+	}
+	over := -1 << huffMaxBits // by how much too many codes there are, in codes of the greatest length
+	for i := range leaves {
+		leaves[i].depth = min(leaves[i].depth, huffMaxBits)
+		over += 1 << (huffMaxBits - leaves[i].depth)
+	}
+	for i := 0; over > 0; { // the longest that can become longer, the rarest of them first
+		for leaves[i].depth == huffMaxBits {
+			i++
+		}
+		leaves[i].depth++
+		over -= 1 << (huffMaxBits - leaves[i].depth)
+	}
+	for i := len(leaves) - 1; over < 0; i = (i + len(leaves) - 1) % len(leaves) { // what is left over, to the most frequent that it is enough for
+		for leaves[i].depth > 1 && -over >= 1<<(huffMaxBits-leaves[i].depth) {
+			over += 1 << (huffMaxBits - leaves[i].depth)
+			leaves[i].depth--
+		}
+	}
+	slices.SortStableFunc(leaves, func(a, b huffNode) int { return cmp.Compare(b.depth, a.depth) })
+}
+
+// assign numbers the codes: those of one length in the order of their literals, behind the longer ones.
+func (t *huffTable) assign() {
+	var number, next [huffMaxBits + 2]uint32
+	for _, l := range t.lengths[:t.last+1] {
+		number[l]++
+	}
+	code := uint32(0)
+	for l := t.longest; l > 0; l-- {
+		next[l] = code
+		code = (code + number[l]) >> 1
+	}
+	for s, l := range t.lengths {
+		t.codes[s] = 0
+		if l > 0 {
+			t.codes[s] = huffCode(next[l]<<8 | uint32(l))
+			next[l]++
+		}
+	}
+}
+
+// size returns the bytes that the streams of literals of these frequencies take, about; none if t has no code for one.
+func (t *huffTable) size(counts *[256]uint32) (n int, ok bool) {
+	bits := uint64(0)
+	for s, c := range counts {
+		if c > 0 && t.lengths[s] == 0 {
+			return 0, false
+		}
+		bits += uint64(c) * uint64(t.lengths[s])
+	}
+	return int(bits/8) + 1, true
+}
+
+// appendHeader appends the description of the code (RFC 8878, 4.2.1). It fails where there is none, as for 256 codes of one length.
+func (t *huffTable) appendHeader(dst []byte) (_ []byte, ok bool) {
+	var weights [256]uint8
+	for s, l := range t.lengths[:t.last] { // the last one's follows from the others
+		if l > 0 {
+			weights[s] = uint8(t.longest + 1 - uint(l))
+		}
+	}
+	start := len(dst)
+	dst = append(dst, 0)
+	if coded, ok := appendWeights(dst, weights[:t.last]); ok {
+		if n := len(coded) - start - 1; n < 128 && (n < (t.last+1)/2 || t.last > 128) {
+			coded[start] = byte(n)
+			return coded, true
+		}
+	}
+	if t.last > 128 {
+		return dst[:start], false
+	}
+	dst[start] = byte(127 + t.last)
+	for s := 0; s < t.last; s += 2 {
+		dst = append(dst, weights[s]<<4|weights[s+1])
+	}
+	return dst, true
+}
+
+// appendWeights appends weights in FSE, by two states in turn.
+func appendWeights(dst []byte, weights []uint8) ([]byte, bool) {
+	var counts [huffMaxBits + 2]uint32
+	for _, w := range weights {
+		counts[w]++
+	}
+	if len(weights) < 3 || slices.Max(counts[:]) == uint32(len(weights)) {
+		return dst, false
+	}
+	t := fseTable{log: 6}
+	if len(weights) < 32 {
+		t.log = 5
+	}
+	t.normalize(counts[:], uint32(len(weights)))
+	dst = t.appendHeader(dst)
+	t.build()
+	w := bitWriter{out: dst}
+	n := len(weights)
+	var states [2]uint32
+	states[(n-1)&1] = t.start(weights[n-1])
+	states[n&1] = t.start(weights[n-2])
+	for i := n - 3; i >= 0; i-- {
+		states[i&1] = t.encode(&w, states[i&1], weights[i])
+	}
+	w.add(uint64(states[1]&(1<<t.log-1)), t.log)
+	w.add(uint64(states[0]&(1<<t.log-1)), t.log)
+	return w.close(), true
+}
+
+// appendStream appends src in t's code, its last byte first.
+func (t *huffTable) appendStream(dst, src []byte) []byte {
+	n := len(dst)
+	dst = slices.Grow(dst, len(src)*int(t.longest)/8+16)
+	return dst[:n+encodeStream(dst[n:cap(dst)], src, &t.codes)]
+}
+
+// encodeStreamScalar writes src, its last byte first, and the mark of the end to dst, and returns how many bytes that takes. dst has
+// room for 16 bytes more.
+func encodeStreamScalar(dst, src []byte, codes *[256]huffCode) int {
+	acc, n, at := uint64(0), uint64(0), 0
+	i := len(src)
+	for ; i&3 != 0; i-- {
+		c := uint64(codes[src[i-1]])
+		acc |= c >> 8 << (n & 63)
+		n += c & 255
+	}
+	// at most 7 bits are left of one word of four codes for the next; of the codes before them 3·11
+	binary.LittleEndian.PutUint64(dst[at:], acc)
+	at += int(n >> 3)
+	acc >>= n & 56
+	n &= 7
+	for ; i >= 4; i -= 4 {
+		v := binary.LittleEndian.Uint32(src[i-4:])
+		c := uint64(codes[byte(v>>24)])
+		acc |= c >> 8 << (n & 63)
+		n += c & 255
+		c = uint64(codes[byte(v>>16)])
+		acc |= c >> 8 << (n & 63)
+		n += c & 255
+		c = uint64(codes[byte(v>>8)])
+		acc |= c >> 8 << (n & 63)
+		n += c & 255
+		c = uint64(codes[byte(v)])
+		acc |= c >> 8 << (n & 63)
+		n += c & 255
+		binary.LittleEndian.PutUint64(dst[at:], acc)
+		at += int(n >> 3)
+		acc >>= n & 56
+		n &= 7
+	}
+	acc |= 1 << n
+	binary.LittleEndian.PutUint64(dst[at:], acc)
+	return at + int(n>>3) + 1
+}
+
+// encodeStreams is replaced where there is assembly.
+func encodeStream(dst, src []byte, codes *[256]huffCode) int {
+	return encodeStreamScalar(dst, src, codes)
+}
