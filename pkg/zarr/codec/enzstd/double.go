@@ -1,16 +1,15 @@
 package enzstd
 
-// findDouble looks at two candidates for each position: one by 8 bytes, which makes long matches, and one by fewer. It returns where
-// the literals behind the last match begin.
-func (e *Encoder) findDouble(src []byte, at, end int) (anchor int) {
+// findDouble looks at two candidates for each position: one by 8 bytes, which makes long matches, and one by fewer. Positions from i
+// to end are looked at; the literals behind the last match begin at anchor before and at the returned position after.
+func (e *Encoder) findDouble(src []byte, anchor, i, end int) int {
 	p := &e.params
 	long, short, base := e.table[:1<<p.log], e.short[:1<<p.shortLog], e.base
 	longLog, shortLog, bytes := p.log, p.shortLog, p.minMatch
 	low := max(0, end-p.window)
 	last := end - 9 // position that is looked at
-	r0, r1 := int(e.repeats[0]), int(e.repeats[1])
-	anchor = at
-	for i := max(at, 1); i <= last; {
+	r0, r1 := e.recent[0], e.recent[1]
+	for i = max(i, 1); i <= last; {
 		v := load64(src, i)
 		hl, hs := hash(v, 8, longLog), hash(v, bytes, shortLog)
 		cl, cs := int(long[hl])-base, int(short[hs])-base
@@ -69,5 +68,6 @@ func (e *Encoder) findDouble(src []byte, at, end int) (anchor int) {
 			anchor = i
 		}
 	}
+	e.recent = [2]int{r0, r1}
 	return anchor
 }

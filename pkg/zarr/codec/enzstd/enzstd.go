@@ -15,14 +15,17 @@ type Encoder struct {
 	base      int      // what entries of the tables are greater by than the positions that they mean
 	table     []uint32 // of positions
 	short     []uint32
-	tags      []uint8 // of the entries of rows
-	heads     []uint8 // of rows: the newest entry
-	words     []uint32
-	inserted  int // positions before it are in the rows
+	tags      []uint8  // of the entries of rows
+	heads     []uint8  // of rows: the newest entry
+	words     []uint32 // the last position of each word
+	sparse    []uint32 // positions in blocks that nothing is expected of
+	inserted  int      // positions before it are in the rows
 	seqs      []sequence
+	buffer    []byte // of literals
 	lits      []byte
-	repeats   [3]uint32
-	farthest  int // distance of a match of the frame
+	repeats   [3]uint32 // last distances that decoders know
+	recent    [2]int    // and that the finders used
+	farthest  int       // distance of a match of the frame
 	sequencer sequencer
 	huff      literalCoder
 	out       []byte // the block at hand, encoded
@@ -44,7 +47,6 @@ func (e *Encoder) EncodeLike(trend *Trend, dst, src []byte, level int, checksum 
 	for at := 0; ; {
 		end := min(at+blockMax, len(src))
 		e.room(src, at, end)
-		e.seqs, e.lits = e.seqs[:0], e.lits[:0]
 		e.find(trend, src, at, end)
 		dst = e.appendBlock(dst, src[at:end], end == len(src))
 		if at = end; at == len(src) {
@@ -71,9 +73,9 @@ func (e *Encoder) begin(n, level int) {
 	}
 	if e.seqs == nil {
 		e.seqs = make([]sequence, 0, blockMax/minMatch)
-		e.lits = make([]byte, 0, blockMax)
+		e.buffer = make([]byte, 0, blockMax)
 	}
-	e.repeats = [3]uint32{1, 4, 8}
+	e.repeats, e.recent = [3]uint32{1, 4, 8}, [2]int{1, 4}
 	e.farthest = 0
 	e.inserted = 0
 	e.huff.last = nil

@@ -1,15 +1,14 @@
 package enzstd
 
-// findFast looks at one candidate for each position, and at fewer positions the longer it has found nothing. It returns where the
-// literals behind the last match begin.
-func (e *Encoder) findFast(src []byte, at, end int) (anchor int) {
+// findFast looks at one candidate for each position, and at fewer positions the longer it has found nothing. Positions from i to
+// end are looked at; the literals behind the last match begin at anchor before and at the returned position after.
+func (e *Encoder) findFast(src []byte, anchor, i, end int) int {
 	p := &e.params
 	table, log, bytes, base := e.table[:1<<p.log], p.log, p.minMatch, e.base
 	low := max(0, end-p.window)
 	last := end - 9 // position that is looked at
-	r0, r1 := int(e.repeats[0]), int(e.repeats[1])
-	anchor = at
-	for i := max(at, 1); i <= last; {
+	r0, r1 := e.recent[0], e.recent[1]
+	for i = max(i, 1); i <= last; {
 		v := load64(src, i)
 		h := hash(v, bytes, log)
 		c := int(table[h]) - base
@@ -50,5 +49,6 @@ func (e *Encoder) findFast(src []byte, at, end int) (anchor int) {
 			anchor = i
 		}
 	}
+	e.recent = [2]int{r0, r1}
 	return anchor
 }

@@ -5,18 +5,6 @@ import (
 	"math/bits"
 )
 
-// Trend remembers, from block to block, how matches are found best.
-type Trend struct {
-	blocks int
-	quiet  bool // matches do not pay
-	words  bool
-}
-
-const (
-	reviewEvery = 8
-	trial       = 16 << 10
-)
-
 func load32(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[i : i+4]) }
 func load64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i : i+8]) }
 
@@ -48,26 +36,13 @@ func (e *Encoder) emit(src []byte, anchor, i, n, distance int) {
 	e.seqs = append(e.seqs, sequence{uint32(i - anchor), uint32(n), uint32(distance)})
 }
 
-// find fills e.seqs and e.lits for the block from at to end.
-func (e *Encoder) find(t *Trend, src []byte, at, end int) {
-	var anchor int
-	switch e.params.find {
-	case fast:
-		anchor = e.findFast(src, at, end)
-	case double:
-		anchor = e.findDouble(src, at, end)
-	case lazy:
-		anchor = e.findLazy(src, at, end)
-	}
-	e.lits = append(e.lits, src[anchor:end]...)
-}
-
 // clear forgets all positions.
 func (e *Encoder) clear() {
 	clear(e.table)
 	clear(e.short)
 	clear(e.tags)
 	clear(e.words)
+	clear(e.sparse)
 }
 
 // sized returns a table of n entries, from *t if that is enough.

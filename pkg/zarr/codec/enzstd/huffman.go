@@ -205,12 +205,12 @@ func appendWeights(dst []byte, weights []uint8) ([]byte, bool) {
 // appendStream appends src in t's code, its last byte first.
 func (t *huffTable) appendStream(dst, src []byte) []byte {
 	n := len(dst)
-	dst = slices.Grow(dst, len(src)*int(t.longest)/8+16)
-	return dst[:n+encodeStream(dst[n:cap(dst)], src, &t.codes)]
+	dst = slices.Grow(dst, len(src)*huffMaxBits/8+16)
+	return dst[:n+encodeStream(dst[n:cap(dst)], src, &t.codes, haveBMI2)]
 }
 
 // encodeStreamScalar writes src, its last byte first, and the mark of the end to dst, and returns how many bytes that takes. dst has
-// room for 16 bytes more.
+// room for codes of the greatest length and 16 bytes more.
 func encodeStreamScalar(dst, src []byte, codes *[256]huffCode) int {
 	acc, n, at := uint64(0), uint64(0), 0
 	i := len(src)
@@ -246,9 +246,4 @@ func encodeStreamScalar(dst, src []byte, codes *[256]huffCode) int {
 	acc |= 1 << n
 	binary.LittleEndian.PutUint64(dst[at:], acc)
 	return at + int(n>>3) + 1
-}
-
-// encodeStreams is replaced where there is assembly.
-func encodeStream(dst, src []byte, codes *[256]huffCode) int {
-	return encodeStreamScalar(dst, src, codes)
 }

@@ -72,15 +72,14 @@ func equalBytes(v uint64, b uint8) uint32 {
 	return uint32(v >> 7 * 0x0102040810204080 >> 56)
 }
 
-// findLazy compares several candidates for each position, and looks p.depth positions further for a better match. It returns where
-// the literals behind the last match begin.
-func (e *Encoder) findLazy(src []byte, at, end int) (anchor int) {
+// findLazy compares several candidates for each position, and looks p.depth positions further for a better match. Positions from i
+// to end are looked at; the literals behind the last match begin at anchor before and at the returned position after.
+func (e *Encoder) findLazy(src []byte, anchor, i, end int) int {
 	p := &e.params
 	low := max(0, end-p.window)
 	last := end - 9
-	r0, r1 := int(e.repeats[0]), int(e.repeats[1])
-	anchor = at
-	for i := max(at, 1); i <= last; {
+	r0, r1 := e.recent[0], e.recent[1]
+	for i = max(i, 1); i <= last; {
 		n, d, start := 0, 0, i
 		if r0 <= i+1-low && load32(src, i+1) == load32(src, i+1-r0) {
 			n, d, start = 4+matching(src, i+5, i+5-r0, end), r0, i+1
@@ -133,6 +132,7 @@ func (e *Encoder) findLazy(src []byte, at, end int) (anchor int) {
 			anchor = i
 		}
 	}
+	e.recent = [2]int{r0, r1}
 	return anchor
 }
 

@@ -12,6 +12,7 @@ type params struct {
 	depth       int  // positions behind a match at which a better one is looked for
 	step        int  // of the fast finder
 	window      int
+	words       bool // findWords is tried
 	rawLiterals bool
 }
 
@@ -53,5 +54,6 @@ func choose(level, n int) params {
 		p.minMatch = 4
 	}
 	p.minMatch = max(p.minMatch, 4)
+	p.words = level >= 2
 	return p
 }
