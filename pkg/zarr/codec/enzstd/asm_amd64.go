@@ -2,21 +2,18 @@
 
 package enzstd
 
-import (
-	"unsafe"
-
-	"golang.org/x/sys/cpu"
-)
+import "golang.org/x/sys/cpu"
 
 var haveBMI2 = cpu.X86.HasBMI2
 
 //go:noescape
-func encodeStreamBMI2(dst, src *byte, n int, codes *[256]huffCode) int
+func encodePairBMI2(a, b *huffStream, fours int, codes *[256]huffCode)
 
-// encodeStream is encodeStreamScalar, faster.
-func encodeStream(dst, src []byte, codes *[256]huffCode, fast bool) int {
-	if !fast || len(dst) < len(src)*huffMaxBits/8+16 {
-		return encodeStreamScalar(dst, src, codes)
+// encodePair is encodePairScalar, faster if it may be.
+func encodePair(a, b *huffStream, fours int, codes *[256]huffCode, fast bool) {
+	if !fast || len(a.dst) < a.at+streamBound(4*fours) || len(b.dst) < b.at+streamBound(4*fours) {
+		encodePairScalar(a, b, fours, codes)
+		return
 	}
-	return encodeStreamBMI2(unsafe.SliceData(dst), unsafe.SliceData(src), len(src), codes)
+	encodePairBMI2(a, b, fours, codes)
 }

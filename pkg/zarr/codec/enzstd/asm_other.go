@@ -4,6 +4,6 @@ package enzstd
 
 const haveBMI2 = false
 
-func encodeStream(dst, src []byte, codes *[256]huffCode, _ bool) int {
-	return encodeStreamScalar(dst, src, codes)
+func encodePair(a, b *huffStream, fours int, codes *[256]huffCode, _ bool) {
+	encodePairScalar(a, b, fours, codes)
 }

@@ -123,7 +123,7 @@ func (c *literalCoder) appendCompressed(dst, lits []byte, counts *[256]uint32) (
 	if len(lits) < fourStreams {
 		dst = t.appendStream(dst, lits)
 	} else {
-		dst = t.appendStreams(dst, lits)
+		dst = t.appendFour(dst, lits)
 	}
 	if len(dst)-body >= len(lits) {
 		return appendRawLiterals(dst[:start], lits), true
@@ -131,20 +131,6 @@ func (c *literalCoder) appendCompressed(dst, lits []byte, counts *[256]uint32) (
 	appendLiteralsHeader(dst[:start], kind, len(lits), len(dst)-body)
 	c.used = t
 	return dst, true
-}
-
-// appendStreams appends src in four streams, behind the lengths of three.
-func (t *huffTable) appendStreams(dst, src []byte) []byte {
-	jump := len(dst)
-	dst = append(dst, 0, 0, 0, 0, 0, 0)
-	part := (len(src) + 3) / 4
-	for i := range 3 {
-		start := len(dst)
-		dst = t.appendStream(dst, src[i*part:(i+1)*part])
-		n := len(dst) - start
-		dst[jump+2*i], dst[jump+2*i+1] = byte(n), byte(n>>8)
-	}
-	return t.appendStream(dst, src[3*part:])
 }
 
 func appendRawLiterals(dst, lits []byte) []byte {

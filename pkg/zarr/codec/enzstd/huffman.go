@@ -16,8 +16,8 @@ type huffTable struct {
 	longest uint       // code
 }
 
-// huffCode is a code and, in its lowest byte, its length.
-type huffCode uint32
+// huffCode is a code, at the top, and its length in the lowest byte.
+type huffCode uint64
 
 // histogram counts the bytes of src in four tables, so that equal neighbours do not wait for each other, and adds them up.
 func histogram(counts *[256]uint32, src []byte) {
@@ -129,7 +129,7 @@ func (t *huffTable) assign() {
 	for s, l := range t.lengths {
 		t.codes[s] = 0
 		if l > 0 {
-			t.codes[s] = huffCode(next[l]<<8 | uint32(l))
+			t.codes[s] = huffCode(uint64(next[l])<<(64-l) | uint64(l))
 			next[l]++
 		}
 	}
@@ -200,50 +200,4 @@ func appendWeights(dst []byte, weights []uint8) ([]byte, bool) {
 	w.add(uint64(states[1]&(1<<t.log-1)), t.log)
 	w.add(uint64(states[0]&(1<<t.log-1)), t.log)
 	return w.close(), true
-}
-
-// appendStream appends src in t's code, its last byte first.
-func (t *huffTable) appendStream(dst, src []byte) []byte {
-	n := len(dst)
-	dst = slices.Grow(dst, len(src)*huffMaxBits/8+16)
-	return dst[:n+encodeStream(dst[n:cap(dst)], src, &t.codes, haveBMI2)]
-}
-
-// encodeStreamScalar writes src, its last byte first, and the mark of the end to dst, and returns how many bytes that takes. dst has
-// room for codes of the greatest length and 16 bytes more.
-func encodeStreamScalar(dst, src []byte, codes *[256]huffCode) int {
-	acc, n, at := uint64(0), uint64(0), 0
-	i := len(src)
-	for ; i&3 != 0; i-- {
-		c := uint64(codes[src[i-1]])
-		acc |= c >> 8 << (n & 63)
-		n += c & 255
-	}
-	// at most 7 bits are left of one word of four codes for the next; of the codes before them 3·11
-	binary.LittleEndian.PutUint64(dst[at:], acc)
-	at += int(n >> 3)
-	acc >>= n & 56
-	n &= 7
-	for ; i >= 4; i -= 4 {
-		v := binary.LittleEndian.Uint32(src[i-4:])
-		c := uint64(codes[byte(v>>24)])
-		acc |= c >> 8 << (n & 63)
-		n += c & 255
-		c = uint64(codes[byte(v>>16)])
-		acc |= c >> 8 << (n & 63)
-		n += c & 255
-		c = uint64(codes[byte(v>>8)])
-		acc |= c >> 8 << (n & 63)
-		n += c & 255
-		c = uint64(codes[byte(v)])
-		acc |= c >> 8 << (n & 63)
-		n += c & 255
-		binary.LittleEndian.PutUint64(dst[at:], acc)
-		at += int(n >> 3)
-		acc >>= n & 56
-		n &= 7
-	}
-	acc |= 1 << n
-	binary.LittleEndian.PutUint64(dst[at:], acc)
-	return at + int(n>>3) + 1
 }
