@@ -17,3 +17,15 @@ func encodePair(a, b *huffStream, fours int, codes *[256]huffCode, fast bool) {
 	}
 	encodePairBMI2(a, b, fours, codes)
 }
+
+//go:noescape
+func writeStatesBMI2(w *stateWriter)
+
+// write is writeScalar, faster if it may be.
+func (w *stateWriter) write(fast bool) {
+	if fast {
+		writeStatesBMI2(w)
+		return
+	}
+	w.writeScalar()
+}

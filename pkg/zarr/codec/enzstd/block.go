@@ -28,14 +28,19 @@ func (e *Encoder) appendBlock(dst, src []byte, last bool) []byte {
 	}
 	repeats := e.repeats
 	e.sequencer.code(e.seqs, &repeats)
-	if e.out == nil {
-		e.out = make([]byte, 0, 2*blockMax)
+	body := dst[len(dst):cap(dst)]
+	if len(body) < 2*blockMax {
+		if e.out == nil {
+			e.out = make([]byte, 2*blockMax)
+		}
+		body = e.out
 	}
-	body, ok := e.appendLiterals(e.out[:0], len(e.seqs))
+	body, ok := e.appendLiterals(body[:3], len(e.seqs))
 	if ok = ok && len(body) < len(src); ok {
 		body, ok = e.sequencer.appendSection(body, e.seqs)
 	}
-	if !ok || len(body) > len(src)-minGain(len(src)) {
+	n := len(body) - 3
+	if !ok || n > len(src)-minGain(len(src)) {
 		return append(appendBlockHeader(dst, blockRaw, len(src), last), src...)
 	}
 	e.repeats = repeats
@@ -43,7 +48,8 @@ func (e *Encoder) appendBlock(dst, src []byte, last bool) []byte {
 		e.sequencer.keep()
 	}
 	e.huff.keep()
-	return append(appendBlockHeader(dst, blockCompressed, len(body), last), body...)
+	appendBlockHeader(body[:0], blockCompressed, n, last)
+	return append(dst, body...) // in place, if it is
 }
 
 // minGain returns how many bytes of n decoding has to be worth.
@@ -76,7 +82,7 @@ func (e *Encoder) appendLiterals(dst []byte, sequences int) ([]byte, bool) {
 		return dst, false
 	}
 	var counts [256]uint32
-	histogram(&counts, lits)
+	frequencies(&counts, lits)
 	most, symbols := uint32(0), 0
 	for _, n := range counts {
 		most = max(most, n)

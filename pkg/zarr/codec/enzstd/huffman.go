@@ -1,7 +1,6 @@
 package enzstd
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 )
@@ -19,9 +18,15 @@ type huffTable struct {
 // huffCode is a code, at the top, and its length in the lowest byte.
 type huffCode uint64
 
-// histogram counts the bytes of src in four tables, so that equal neighbours do not wait for each other, and adds them up.
+// histogram counts the bytes of src.
 func histogram(counts *[256]uint32, src []byte) {
 	var c [4][256]uint32
+	add(&c, src)
+	sum(counts, &c)
+}
+
+// add counts the bytes of src in four tables, so that equal neighbours do not wait for each other.
+func add(c *[4][256]uint32, src []byte) {
 	for ; len(src) >= 8; src = src[8:] {
 		v := binary.LittleEndian.Uint64(src)
 		c[0][byte(v)]++
@@ -36,8 +41,36 @@ func histogram(counts *[256]uint32, src []byte) {
 	for _, b := range src {
 		c[0][b]++
 	}
+}
+
+func sum(counts *[256]uint32, c *[4][256]uint32) {
 	for i := range counts {
 		counts[i] = c[0][i] + c[1][i] + c[2][i] + c[3][i]
+	}
+}
+
+// frequencies counts the bytes of src, or estimates how often they occur where all of them do: so it is with noise, in which a quarter
+// of many shows as much as all.
+func frequencies(counts *[256]uint32, src []byte) {
+	const least, piece, absent = 32 << 10, 512, 4
+	if len(src) < least {
+		histogram(counts, src)
+		return
+	}
+	var c [4][256]uint32
+	for at := 0; at+piece <= len(src); at += 4 * piece {
+		add(&c, src[at:at+piece])
+	}
+	sum(counts, &c)
+	missing := 0
+	for i, n := range counts {
+		if n == 0 {
+			missing++
+		}
+		counts[i] = 4 * max(n, 1)
+	}
+	if missing > absent {
+		histogram(counts, src)
 	}
 }
 
@@ -52,19 +85,21 @@ type huffNode struct {
 // build makes the code for literals of these frequencies, of which at least two are not 0.
 func (t *huffTable) build(counts *[256]uint32) {
 	var nodes [512]huffNode
+	var order [256]uint32 // counts, at most blockMax, and literals
 	n := 0
 	for s, c := range counts {
 		t.lengths[s] = 0
 		if c > 0 {
-			nodes[n] = huffNode{count: c, symbol: uint8(s)}
+			order[n] = c<<8 | uint32(s)
 			n++
 			t.last = s
 		}
 	}
+	slices.Sort(order[:n])
 	leaves := nodes[:n]
-	slices.SortFunc(leaves, func(a, b huffNode) int {
-		return cmp.Compare(uint64(a.count)<<8|uint64(a.symbol), uint64(b.count)<<8|uint64(b.symbol))
-	})
+	for i := range leaves {
+		leaves[i] = huffNode{count: order[i] >> 8, symbol: uint8(order[i])}
+	}
 	// both leaves and sums become greater: the least two are at the front of one or the other
 	leaf, sum := 0, n
 	for end := n; end < 2*n-1; end++ {
@@ -82,14 +117,15 @@ func (t *huffTable) build(counts *[256]uint32) {
 		nodes[i].depth = nodes[nodes[i].parent].depth + 1
 	}
 	limit(leaves)
+	t.longest = 0
 	for _, l := range leaves {
 		t.lengths[l.symbol] = l.depth
+		t.longest = max(t.longest, uint(l.depth))
 	}
-	t.longest = uint(leaves[0].depth)
 	t.assign()
 }
 
-// limit shortens codes that are longer than huffMaxBits and lengthens others for it. Leaves become more frequent.
+// limit shortens codes that are longer than huffMaxBits and lengthens others for it. Leaves become more frequent, from the first to the last.
 func limit(leaves []huffNode) {
 	if leaves[0].depth <= huffMaxBits {
 		return
@@ -112,7 +148,6 @@ func limit(leaves []huffNode) {
 			leaves[i].depth--
 		}
 	}
-	slices.SortStableFunc(leaves, func(a, b huffNode) int { return cmp.Compare(b.depth, a.depth) })
 }
 
 // assign numbers the codes: those of one length in the order of their literals, behind the longer ones.

@@ -1,15 +1,10 @@
 package enzstd
 
-import (
-	"encoding/binary"
-	"slices"
-)
-
-// A sequence is a number of literals and the match behind them.
+// A sequence is a number of literals and the match behind them; once it is coded, what is written of it.
 type sequence struct {
-	literals uint32
-	length   uint32
-	offset   uint32 // from finders: distance; from code on: the value that is written, 1 to 3 for repeated distances
+	literals uint32 // coded: the bits behind the codes of both lengths
+	length   uint32 // coded: the codes of literal length, offset and match length, and the number of those bits, a byte each
+	offset   uint32 // distance; coded: the value that stands for it
 }
 
 // The three kinds of symbols that a sequence is written with.
@@ -48,8 +43,8 @@ var literalCodes, matchCodes = func() (l [64]uint8, m [128]uint8) {
 
 // Bits that follow each code of a length (RFC 8878, 3.1.1.3.2.1.1).
 var (
-	literalBits = [36]uint8{16: 1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
-	matchBits   = [53]uint8{32: 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+	literalBits = [64]uint8{16: 1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+	matchBits   = [64]uint8{32: 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
 )
 
 func literalCode(n uint32) uint8 {
@@ -98,24 +93,17 @@ const (
 
 // sequencer writes the sequences of one block after the other.
 type sequencer struct {
-	codes  [kinds][]uint8
 	counts [kinds][64]uint32
 	slots  [kinds][2]fseTable
 	last   [kinds]*fseTable // of slots, what the last compressed block used; nil if that was none of these
 	used   [kinds]*fseTable // by the block at hand
 }
 
-// code turns the distances of seqs into the values that are written, and finds and counts the codes. repeats are the last three
-// distances, before and after.
+// code replaces seqs by what is written of them, and counts the codes. repeats are the last three distances, before and after.
 func (q *sequencer) code(seqs []sequence, repeats *[3]uint32) {
-	n := len(seqs)
-	for k := range q.codes {
-		q.codes[k] = slices.Grow(q.codes[k][:0], n)[:n]
-	}
 	clear(q.counts[:])
-	ll, of, ml := q.codes[literalLengths], q.codes[offsets][:n], q.codes[matchLengths][:n]
 	r0, r1, r2 := repeats[0], repeats[1], repeats[2]
-	for i := range ll {
+	for i := range seqs {
 		s := &seqs[i]
 		d, none := s.offset, uint32(0)
 		if s.literals == 0 {
@@ -136,11 +124,22 @@ func (q *sequencer) code(seqs []sequence, repeats *[3]uint32) {
 			}
 			r0, r1, r2 = d, r0, r1
 		}
-		l, o, m := literalCode(s.literals), uint8(highBit(s.offset)), matchCode(s.length-minMatch)
-		ll[i], of[i], ml[i] = l, o, m
+		length, o := s.length-minMatch, highBit(s.offset)
+		if s.literals < 16 && length < 32 { // the codes say all
+			q.counts[literalLengths][s.literals]++
+			q.counts[offsets][o&63]++
+			q.counts[matchLengths][length]++
+			s.length = s.literals | uint32(o)<<8 | length<<16
+			s.literals = 0
+			continue
+		}
+		l, m := literalCode(s.literals), matchCode(length)
 		q.counts[literalLengths][l&63]++
 		q.counts[offsets][o&63]++
 		q.counts[matchLengths][m&63]++
+		lb, mb := literalBits[l&63], matchBits[m&63]
+		s.literals = s.literals&(1<<lb-1) | length&(1<<mb-1)<<lb
+		s.length = uint32(l) | uint32(o)<<8 | uint32(m)<<16 | uint32(lb+mb)<<24
 	}
 	*repeats = [3]uint32{r0, r1, r2}
 }
@@ -228,70 +227,4 @@ func (q *sequencer) keep() {
 		}
 		q.last[k] = t
 	}
-}
-
-// appendBits appends the states and lengths of seqs, the last first.
-func (q *sequencer) appendBits(dst []byte, seqs []sequence) ([]byte, bool) {
-	n := len(seqs)
-	out, at := dst[len(dst):cap(dst)], 0
-	ll, of, ml := q.codes[literalLengths][:n], q.codes[offsets][:n], q.codes[matchLengths][:n]
-	lt, ot, mt := q.used[literalLengths], q.used[offsets], q.used[matchLengths]
-	ls, os, ms := lt.start(ll[n-1]), ot.start(of[n-1]), mt.start(ml[n-1])
-	acc, have := uint64(0), uint(0)
-	for i := n - 1; ; {
-		if len(out)-at < 32 {
-			return dst, false
-		}
-		// up to 16 + 16 bits of lengths, 31 of a distance, 9 + 9 + 8 of states
-		l, o, m := ll[i], of[i], ml[i]
-		s := &seqs[i]
-		bits := uint(literalBits[l])
-		acc |= uint64(s.literals) & (1<<bits - 1) << (have & 63)
-		have += bits
-		if have > 48 {
-			binary.LittleEndian.PutUint64(out[at:], acc)
-			at += int(have >> 3)
-			acc >>= have & 56
-			have &= 7
-		}
-		bits = uint(matchBits[m])
-		acc |= uint64(s.length-minMatch) & (1<<bits - 1) << (have & 63)
-		have += bits
-		if uint(o)+have > 63 {
-			binary.LittleEndian.PutUint64(out[at:], acc)
-			at += int(have >> 3)
-			acc >>= have & 56
-			have &= 7
-		}
-		acc |= uint64(s.offset) & (1<<(o&63) - 1) << (have & 63)
-		have += uint(o)
-		binary.LittleEndian.PutUint64(out[at:], acc)
-		at += int(have >> 3)
-		acc >>= have & 56
-		have &= 7
-		if i == 0 {
-			break
-		}
-		i--
-		move := ot.moves[of[i]]
-		bits = uint(os+move.deltaBits) >> 16
-		acc |= uint64(os) & (1<<(bits&63) - 1) << (have & 63)
-		have += bits
-		os = uint32(ot.states[int32(os>>(bits&31))+move.deltaState])
-		move = mt.moves[ml[i]]
-		bits = uint(ms+move.deltaBits) >> 16
-		acc |= uint64(ms) & (1<<(bits&63) - 1) << (have & 63)
-		have += bits
-		ms = uint32(mt.states[int32(ms>>(bits&31))+move.deltaState])
-		move = lt.moves[ll[i]]
-		bits = uint(ls+move.deltaBits) >> 16
-		acc |= uint64(ls) & (1<<(bits&63) - 1) << (have & 63)
-		have += bits
-		ls = uint32(lt.states[int32(ls>>(bits&31))+move.deltaState])
-	}
-	w := bitWriter{out: dst[:len(dst)+at], acc: acc, n: have}
-	w.add(uint64(ms&(1<<mt.log-1)), mt.log)
-	w.add(uint64(os&(1<<ot.log-1)), ot.log)
-	w.add(uint64(ls&(1<<lt.log-1)), lt.log)
-	return w.close(), true
 }
