@@ -89,6 +89,7 @@ func (e *Encoder) room(src []byte, at, end int) {
 	}
 	e.clear()
 	e.base = 1 - at
+	e.inserted = max(e.inserted, at)
 }
 
 // appendFrameHeader begins a frame that states its size. One of several blocks has a byte for its window.

@@ -4,6 +4,7 @@ package enzstd
 type Trend struct {
 	blocks int // until the next review
 	how    manner
+	noise  int // bits that a byte takes when it is coded by its frequency, in 256ths, at the last review
 }
 
 type manner uint8
@@ -15,7 +16,7 @@ const (
 )
 
 const (
-	reviewEvery  = 16 // blocks
+	reviewEvery  = 8 // blocks
 	searchTrial  = 16 << 10
 	wordsTrial   = 32 << 10
 	wordsGlimpse = 4 << 10
@@ -46,6 +47,9 @@ func (e *Encoder) find(t *Trend, src []byte, at, end int) {
 		}
 	default:
 		anchor = e.search(src, anchor, i, end)
+		if t.noise > 0 && gain(t.noise, end-at, e.seqs) < least/2 {
+			t.blocks = 0
+		}
 	}
 	if len(e.seqs) == 0 {
 		e.lits = src[at:end]
@@ -61,7 +65,8 @@ func (e *Encoder) review(t *Trend, src []byte, at, end int) (anchor, i int) {
 	seqs, lits := len(e.seqs), len(e.lits)
 	to := at + searchTrial
 	other := e.search(src, at, at, to)
-	bySearch := gain(src[at:to], e.seqs[seqs:])
+	t.noise = perByte(src[at:to])
+	bySearch := gain(t.noise, to-at, e.seqs[seqs:])
 	t.how = quiet
 	switch {
 	case max(byWords, bySearch) < least:
@@ -90,23 +95,27 @@ func (e *Encoder) tryWords(src []byte, at, end int) (gained, anchor, i int) {
 	}
 	to := min(at+wordsTrial, end)
 	anchor = e.findWords(src, anchor, i, to)
-	return gain(src[at:to], e.seqs), anchor, to
+	return gain(perByte(src[at:to]), to-at, e.seqs), anchor, to
 }
 
-// gain returns what sequences save of the bits that src takes without, when its bytes are coded by their frequencies, in thousandths.
-func gain(src []byte, seqs []sequence) int {
+// perByte returns how many bits a byte of src takes when it is coded by its frequency, in 256ths.
+func perByte(src []byte) int {
 	var counts [256]uint32
 	histogram(&counts, src)
-	all := int(entropy(counts[:], uint32(len(src))))
+	return int(entropy(counts[:], uint32(len(src)))) / len(src)
+}
+
+// gain returns what sequences save, in thousandths, of the bits that n bytes take at noise 256ths each.
+func gain(noise, n int, seqs []sequence) int {
 	matched, bits := 0, 0
 	for _, s := range seqs {
 		matched += int(s.length)
 		bits += int(log2(s.offset)) + sequenceBits
 	}
-	if all == 0 {
+	if noise == 0 {
 		return 0
 	}
-	return 1000 - (all/len(src)*(len(src)-matched)+bits)*1000/all
+	return (noise*matched - bits) * 1000 / (noise * n)
 }
 
 // search finds matches from i to end by the level's finder.
