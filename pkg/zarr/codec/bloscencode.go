@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"strata/pkg/mem"
+	"strata/pkg/zarr/codec/enzstd"
 	"strata/pkg/zarr/codec/shuffle"
 )
 
@@ -133,7 +134,7 @@ func (b *bloscCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	}
 	if b.clevel > 0 && len(src) >= bloscMinSplit {
 		f.blocks = 1 + (len(src)-1)/blocksize
-		s.zstd.planes = [bloscMaxSplits]planeState{}
+		s.zstd.planes = [bloscMaxSplits]enzstd.Trend{}
 		out, err := b.encodeBlocks(s, dst[:bloscHeader+4*f.blocks], src, f)
 		if err != nil {
 			return nil, err
@@ -215,21 +216,15 @@ func (b *bloscCodec) encodeStream(s *Scratch, dst, src []byte, i int, split bool
 		out, err := s.gzip.encode(deflateCodec{"zlib", b.clevel}, dst, src)
 		return kept(dst, out), err
 	}
-	// c-blosc's levels of zstd
-	level := 2*b.clevel - 1
-	switch b.clevel {
-	case 8:
-		level = 20
-	case 9:
-		level = 22
+	level := 2*b.clevel - 1 // as c-blosc has it
+	if b.clevel == 9 {
+		level = zstdMaxLevel
 	}
-	set := zstdSetting{level: level, literals: true}
+	trend := new(enzstd.Trend)
 	if split {
-		out, err := s.zstd.encodePlane(&s.zstd.planes[i], set, dst, src)
-		return kept(dst, out), err
+		trend = &s.zstd.planes[i]
 	}
-	out, err := s.zstd.encode(set, dst, src)
-	return kept(dst, out), err
+	return kept(dst, s.zstd.encoder().EncodeLike(trend, dst, src, level, false)), nil
 }
 
 // kept is the length of out if it is in dst's memory, 0 if it was reallocated

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/klauspost/compress/huff0"
-	"github.com/klauspost/compress/zstd"
-
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
+	"strata/pkg/zarr/codec/enzstd"
 	"strata/pkg/zarr/codec/unzstd"
 )
 
@@ -26,12 +24,14 @@ const (
 	// zstdMaxWindow is the greatest window that a frame may claim. libzstd's
 	// strongest levels use 128 MiB.
 	zstdMaxWindow = 512 << 20
+
+	zstdBlockMax = 128 << 10 // the most that a block decodes to (RFC 8878, 3.1.1.2.4)
+	zstdMagic    = "\x28\xb5\x2f\xfd"
 )
 
 // Zstd compresses with the given level of libzstd (-131072 to 22; 0 is 3), and
-// adds a checksum to the frame if asked to. The levels are mapped to the four
-// of the encoder behind it; up to level 1, data in which next to nothing repeats
-// is coded by the frequency of its bytes alone.
+// adds a checksum to the frame if asked to. Levels mean what they mean to
+// libzstd, see package enzstd; those above 9 are 9.
 func Zstd(level int, checksum bool) Codec { return &zstdCodec{level, checksum} }
 
 func parseZstdV2(c *config, _ dtype.Type) Codec {
@@ -80,28 +80,21 @@ func (z *zstdCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	if cap(dst) < hi {
 		dst = make([]byte, 0, hi)
 	}
-	set := zstdSetting{level: z.level, checksum: z.checksum, literals: z.level >= 0}
-	if z.level <= 1 && z.level != 0 {
-		if out, err := s.zstd.encodeLiterals(set, dst[:0], src); out != nil || err != nil {
-			return out, err
-		}
-	}
-	return s.zstd.encode(set, dst, src)
+	return s.zstd.encoder().Encode(dst[:0], src, z.level, z.checksum), nil
 }
 
-// zstdScratch keeps the decoder and one encoder per setting.
+// zstdScratch keeps the decoder and the encoder.
 type zstdScratch struct {
-	decoder  *unzstd.Decoder
-	encoders map[zstdSetting]*zstd.Encoder
-	huffman  huff0.Scratch
-	planes   [bloscMaxSplits]planeState
-	trial    []byte
+	decoder *unzstd.Decoder
+	encode  *enzstd.Encoder
+	planes  [bloscMaxSplits]enzstd.Trend // of the chunk that Blosc encodes
 }
 
-type zstdSetting struct {
-	level    int
-	checksum bool
-	literals bool // entropy-code literals even where nothing repeats
+func (z *zstdScratch) encoder() *enzstd.Encoder {
+	if z.encode == nil {
+		z.encode = new(enzstd.Encoder)
+	}
+	return z.encode
 }
 
 // decodeZstd writes at most len(dst) bytes, whatever the frame header claims. It may end when need
@@ -116,39 +109,4 @@ func (s *Scratch) decodeZstd(dst, src []byte, need int) (int, error) {
 		return 0, errTooLong(len(dst))
 	}
 	return n, err
-}
-
-func (z *zstdScratch) encode(set zstdSetting, dst, src []byte) ([]byte, error) {
-	e := z.encoders[set]
-	if e == nil {
-		options := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(set.checksum),
-			zstd.WithEncoderLevel(encoderLevel(set.level)), zstd.WithZeroFrames(true)}
-		if set.literals {
-			options = append(options, zstd.WithAllLitEntropyCompression(true))
-		}
-		var err error
-		e, err = zstd.NewWriter(nil, options...)
-		if err != nil {
-			return nil, err
-		}
-		if z.encoders == nil {
-			z.encoders = map[zstdSetting]*zstd.Encoder{}
-		}
-		z.encoders[set] = e
-	}
-	return e.EncodeAll(src, dst[:0]), nil
-}
-
-// encoderLevel is the encoder's speed for a level of libzstd; measured on noisy
-// images, its results are of that level's size or a few hundredths off.
-func encoderLevel(level int) zstd.EncoderLevel {
-	switch {
-	case level <= 3: // 0 is 3
-		return zstd.SpeedFastest
-	case level <= 7:
-		return zstd.SpeedDefault
-	case level <= 12:
-		return zstd.SpeedBetterCompression
-	}
-	return zstd.SpeedBestCompression
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"strata/pkg/zarr/codec/enzstd"
 )
 
 // noisy is n bytes of elements of 4 bytes: constant, random, and of few values,
@@ -47,7 +49,7 @@ func TestOwnFrames(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, hi := c.EncodedSize(n); len(encoded) > hi || len(encoded) > n {
+				if _, hi := c.EncodedSize(n); len(encoded) > hi || level > 0 && len(encoded) > n {
 					t.Errorf("%s: %d bytes became %d", kind, n, len(encoded))
 				}
 				if got, err := other.DecodeAll(encoded, nil); err != nil || !bytes.Equal(got, src) {
@@ -59,9 +61,6 @@ func TestOwnFrames(t *testing.T) {
 				var h zstd.Header
 				if err := h.Decode(encoded); err != nil || !h.HasFCS || h.FrameContentSize != uint64(n) {
 					t.Errorf("%s, %d bytes: the header says %+v, %v", kind, n, h, err)
-				}
-				if kind == "noise" && level == 1 && n > 1<<17 && h.WindowSize != 1<<17 {
-					t.Errorf("%d bytes of noise: window of %d bytes", n, h.WindowSize)
 				}
 			}
 		}
@@ -83,17 +82,14 @@ func TestPlanes(t *testing.T) {
 		plane       []byte
 		least, most int // length of the frame; none where the plane is better stored
 	}{
-		{"constant", bytes.Repeat([]byte{7}, 1<<16), 13, 13},
+		{"constant", bytes.Repeat([]byte{7}, 1<<16), 11, 11},
 		{"random", random, 0, 0},
 		{"few", few, 1 << 14, 1 << 16 * 3 / 8},
 		{"repeated", repeated, 1000, 2000},
 	} {
-		var state planeState
-		for i := range 2 * planeReview {
-			got, err := z.encodePlane(&state, zstdSetting{level: 1, literals: true}, nil, c.plane)
-			if err != nil {
-				t.Fatal(err)
-			}
+		var trend enzstd.Trend
+		for i := range 20 {
+			got := z.encoder().EncodeLike(&trend, nil, c.plane, 1, false)
 			if len(got) >= len(c.plane) {
 				got = nil // Blosc stores it then
 			}

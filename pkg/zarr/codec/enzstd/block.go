@@ -27,7 +27,7 @@ func (e *Encoder) appendBlock(dst, src []byte, last bool) []byte {
 		return append(appendBlockHeader(dst, blockRLE, len(src), last), src[0])
 	}
 	repeats := e.repeats
-	e.sequencer.code(e.seqs, &repeats)
+	farthest := e.sequencer.code(e.seqs, &repeats)
 	body := dst[len(dst):cap(dst)]
 	if len(body) < 2*blockMax {
 		if e.out == nil {
@@ -43,7 +43,7 @@ func (e *Encoder) appendBlock(dst, src []byte, last bool) []byte {
 	if !ok || n > len(src)-minGain(len(src)) {
 		return append(appendBlockHeader(dst, blockRaw, len(src), last), src...)
 	}
-	e.repeats = repeats
+	e.repeats, e.farthest = repeats, max(e.farthest, int(farthest))
 	if len(e.seqs) > 0 {
 		e.sequencer.keep()
 	}
@@ -67,6 +67,7 @@ func appendBlockHeader(dst []byte, kind, size int, last bool) []byte {
 type literalCoder struct {
 	tables     [2]huffTable
 	last, used *huffTable // of the last compressed block that had one, and of the block at hand
+	room       [512]byte  // for the description of a table
 }
 
 func (c *literalCoder) keep() { c.last = c.used }
@@ -106,8 +107,7 @@ func (c *literalCoder) appendCompressed(dst, lits []byte, counts *[256]uint32) (
 		fresh = &c.tables[1]
 	}
 	fresh.build(counts)
-	var room [260]byte
-	header, ok := fresh.appendHeader(room[:0])
+	header, ok := fresh.appendHeader(c.room[:0])
 	kind, best := literalsCompressed, len(lits)
 	if ok {
 		n, _ := fresh.size(counts)

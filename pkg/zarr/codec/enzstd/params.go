@@ -41,6 +41,9 @@ func choose(level, n int) params {
 	if level == 0 {
 		level = 3
 	}
+	if level == 4 && n <= 256<<10 {
+		level = 5
+	}
 	p := levels[max(1, min(level, len(levels)-1))]
 	if level < 0 {
 		p.minMatch, p.step, p.rawLiterals = 6, 1-level, true

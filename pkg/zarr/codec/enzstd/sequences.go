@@ -99,13 +99,15 @@ type sequencer struct {
 	used   [kinds]*fseTable // by the block at hand
 }
 
-// code replaces seqs by what is written of them, and counts the codes. repeats are the last three distances, before and after.
-func (q *sequencer) code(seqs []sequence, repeats *[3]uint32) {
+// code replaces seqs by what is written of them, and counts the codes. repeats are the last three distances, before and after. It returns
+// the greatest distance.
+func (q *sequencer) code(seqs []sequence, repeats *[3]uint32) (farthest uint32) {
 	clear(q.counts[:])
 	r0, r1, r2 := repeats[0], repeats[1], repeats[2]
 	for i := range seqs {
 		s := &seqs[i]
 		d, none := s.offset, uint32(0)
+		farthest = max(farthest, d)
 		if s.literals == 0 {
 			none = 1 // the last distance can't be meant: the values begin with the one before it
 		}
@@ -142,6 +144,7 @@ func (q *sequencer) code(seqs []sequence, repeats *[3]uint32) {
 		s.length = uint32(l) | uint32(o)<<8 | uint32(m)<<16 | uint32(lb+mb)<<24
 	}
 	*repeats = [3]uint32{r0, r1, r2}
+	return farthest
 }
 
 // appendSection appends the sequences section of seqs, which have been coded, to dst. It fails if that would be longer than dst has
