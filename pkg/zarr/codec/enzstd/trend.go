@@ -21,8 +21,11 @@ const (
 	wordsTrial   = 32 << 10
 	wordsGlimpse = 4 << 10
 
-	least        = 30      // thousandths that matches have to gain
-	sequenceBits = 6 * 256 // that a sequence takes besides those of its distance, about, in 256ths
+	least = 30 // thousandths that matches have to gain
+
+	// bits that a sequence takes besides those of its distance, about, in 256ths
+	searchBits = 6 * 256
+	wordsBits  = 3 * 256 // no literals, and all of one length
 )
 
 // find fills e.seqs and e.lits for the block from at to end.
@@ -47,7 +50,7 @@ func (e *Encoder) find(t *Trend, src []byte, at, end int) {
 		}
 	default:
 		anchor = e.search(src, anchor, i, end)
-		if t.noise > 0 && gain(t.noise, end-at, e.seqs) < least/2 {
+		if t.noise > 0 && gain(t.noise, end-at, e.seqs, searchBits) < least/2 {
 			t.blocks = 0
 		}
 	}
@@ -66,7 +69,7 @@ func (e *Encoder) review(t *Trend, src []byte, at, end int) (anchor, i int) {
 	to := at + searchTrial
 	other := e.search(src, at, at, to)
 	t.noise = perByte(src[at:to])
-	bySearch := gain(t.noise, to-at, e.seqs[seqs:])
+	bySearch := gain(t.noise, to-at, e.seqs[seqs:], searchBits)
 	t.how = quiet
 	switch {
 	case max(byWords, bySearch) < least:
@@ -95,7 +98,7 @@ func (e *Encoder) tryWords(src []byte, at, end int) (gained, anchor, i int) {
 	}
 	to := min(at+wordsTrial, end)
 	anchor = e.findWords(src, anchor, i, to)
-	return gain(perByte(src[at:to]), to-at, e.seqs), anchor, to
+	return gain(perByte(src[at:to]), to-at, e.seqs, wordsBits), anchor, to
 }
 
 // perByte returns how many bits a byte of src takes when it is coded by its frequency, in 256ths.
@@ -105,12 +108,13 @@ func perByte(src []byte) int {
 	return int(entropy(counts[:], uint32(len(src)))) / len(src)
 }
 
-// gain returns what sequences save, in thousandths, of the bits that n bytes take at noise 256ths each.
-func gain(noise, n int, seqs []sequence) int {
+// gain returns what sequences save, in thousandths, of the bits that n bytes take at noise 256ths each, if each takes
+// so many besides those of its distance.
+func gain(noise, n int, seqs []sequence, each int) int {
 	matched, bits := 0, 0
 	for _, s := range seqs {
 		matched += int(s.length)
-		bits += int(log2(s.offset)) + sequenceBits
+		bits += int(log2(s.offset)) + each
 	}
 	if noise == 0 {
 		return 0
