@@ -22,10 +22,10 @@ IMAGE ?= build/strata.sif
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
-build: ## build every binary into bin/ (and link them into nextflow/bin/)
-	@mkdir -p bin nextflow/bin
-	CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
-	@for b in bin/*; do ln -f "$$b" nextflow/bin/ 2>/dev/null || cp -f "$$b" nextflow/bin/; done
+build: ## build every binary into bin/, linked into nextflow/bin/; what does not change keeps its time
+	CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o build/bin/ ./cmd/...
+	@scripts/renew.sh build/bin/* bin
+	@scripts/renew.sh --link bin/* nextflow/bin
 
 image: build ## container image build/strata.sif for Apptainer, made without it (Debian packages from a mirror)
 	@scripts/image.sh $(IMAGE)

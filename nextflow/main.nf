@@ -32,7 +32,8 @@ workflow {
     catch (IllegalArgumentException | IOException e) {
         exit 2, e.message
     }
-    problem = Programs.problem(Chain.programs(), projectDir, workflow.workDir, workflow.session.config)
+    Programs.start(projectDir, workflow.session.config, params)
+    problem = Programs.problem(Chain.programs(), workflow.workDir)
     if (problem && !workflow.stubRun)
         exit 2, problem
     problems = Cluster.problems(params, workflow.session.config, Chain.programs())
@@ -40,11 +41,13 @@ workflow {
         exit 2, problems.join('\n')
     Attempts.start(params)
 
-    // A program's flags are an input of its process: a task is found in the cache
-    // when they are the same, whatever the other parameters are.
+    // A program's flags and its bytes are an input of its process: a task is found in
+    // the cache when they are the same, whatever the other parameters and the dates are.
+    def call = { program, flags -> [flags.findAll().join(' '), Programs.key(program)] }
     def flags = { program -> parameters.flags(program, params) }
     def format = { levels, given = params -> ["--n_levels ${levels}", parameters.flags('format', given)].findAll().join(' ') }
-    def stage = { program -> [format(Chain.levels(program), Chain.format(program)), flags(program)].findAll().join(' ') }
+    def stage = { program -> call(program, [format(Chain.levels(program), Chain.format(program)), flags(program)]) }
+    def given = { file -> Inputs.marked(Inputs.optional(file)) }
     def byName = { list -> list.toSorted { it[0] }.transpose() }
 
     def reports = Channel.empty()
@@ -70,19 +73,18 @@ workflow {
         versions = versions.mix(RESAMPLE.out.versions)
     }
     if (Chain.has('focal')) {
-        def correction = Inputs.optional(params.focal_correction)
-        FOCAL(images, [correction, Inputs.mark(correction)], stage('focal'))
+        FOCAL(images, given(params.focal_correction), stage('focal'))
         images = FOCAL.out.mosaic
         maps = FOCAL.out.maps
         reports = reports.mix(FOCAL.out.report)
         versions = versions.mix(FOCAL.out.versions)
     }
     if (Chain.has('stitch')) {
-        def transform = Channel.value(Inputs.optional(params.stitch_transform))
+        def transform = Channel.value(given(params.stitch_transform))
         if (params.stitch_transform == null && params.stitch_estimate) {
             def chosen = Inputs.spread(inputs.images*.get(0), params.stitch_estimate_mosaics)
-            ESTIMATE(images.filter { it[0] in chosen }.toList().filter { it }.map { byName(it).tail() }.map { files, marks -> [files.flatten(), marks] }, parameters.flag('stitch_overlap', params))
-            transform = ESTIMATE.out.transform
+            ESTIMATE(images.filter { it[0] in chosen }.toList().filter { it }.map { byName(it).tail() }.map { files, marks -> [files.flatten(), marks] }, call('stitch', [parameters.flag('stitch_overlap', params)]))
+            transform = ESTIMATE.out.transform.map { [it, ''] }
             reports = reports.mix(ESTIMATE.out.report)
             versions = versions.mix(ESTIMATE.out.versions)
         }
@@ -107,11 +109,8 @@ workflow {
     def pictured = images
 
     if (Chain.has('stack')) {
-        def transforms = Inputs.optional(params.transforms_dir)
-        def manual = Inputs.optional(params.manual_transforms_dir)
-        STACK(images.toList().filter { it }.map { byName(it) }, inputs.shifts ?: [],
-            [transforms, Inputs.mark(transforms)], [manual, Inputs.mark(manual)],
-            Inputs.optional(params.slice_config), [flags('format'), flags('stack')].findAll().join(' '))
+        STACK(images.toList().filter { it }.map { byName(it) }, Inputs.marked(inputs.shifts), given(params.transforms_dir),
+            given(params.manual_transforms_dir), given(params.slice_config), call('stack', [flags('format'), flags('stack')]))
         projected = projected.mix(STACK.out.volume.map { ['volume', it, '', 'aip'] })
         pictured = pictured.mix(STACK.out.volume.map { ['volume', it, ''] })
         tables = STACK.out.shifts.mix(STACK.out.matches, STACK.out.decisions)
@@ -119,13 +118,13 @@ workflow {
         versions = versions.mix(STACK.out.versions)
     }
     if (Chain.has('aip')) {
-        AIP(projected, [format(params.n_levels), flags('aip')].findAll().join(' '))
+        AIP(projected, call('aip', [format(params.n_levels), flags('aip')]))
         projections = AIP.out.picture
         reports = reports.mix(AIP.out.report)
         versions = versions.mix(AIP.out.versions)
     }
     if (Chain.has('preview')) {
-        PREVIEW(pictured, flags('preview'))
+        PREVIEW(pictured, call('preview', [flags('preview')]))
         previews = PREVIEW.out.picture
         reports = reports.mix(PREVIEW.out.report)
         versions = versions.mix(PREVIEW.out.versions)
@@ -136,7 +135,7 @@ workflow {
         // In order, so that -resume finds the same input again.
         def sorted = { it.toSortedList { a, b -> a.name <=> b.name } }
         REPORT(sorted(reports).filter { it }, sorted(previews), sorted(projections), sorted(maps), sorted(positions),
-            sorted(crops), sorted(tables), (params.qc_report_title ?: "Quality report: ${name}").toString(), flags('qc-report'))
+            sorted(crops), sorted(tables), (params.qc_report_title ?: "Quality report: ${name}").toString(), call('qc-report', [flags('qc-report')]))
         versions = versions.mix(REPORT.out.versions)
     }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # usage: image.sh OUT.sif [FLAG...]   builds the container image with sif build (FLAGs go to it), and checks it:
 # a second build has the same bytes, programs run in it, its bill lists what is in it, and it is not too large.
+# OUT is written when all of that holds, and keeps its time when its bytes do not change.
 #
 # The programs are bin/strata, and links to it by the names of all of cmd/. Debian packages come from
 # STRATA_DEBIAN_MIRROR (default: Debian's own) and are kept in the user's cache. LIMIT_MIB (default 25; with --with_nvidia none) is the largest size of an image.
@@ -14,7 +15,6 @@ for flag in "$@"; do
   case $flag in --with[-_]nvidia) nvidia=yes; scripts/need.sh pip3 python3-pip ;; esac
 done
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
-mkdir -p "$(dirname "$out")"
 again=$(mktemp -d)
 trap 'rm -rf "$again"' EXIT
 [ -x bin/strata ] || { echo "image: bin/strata is missing: run make build" >&2; exit 1; }
@@ -24,14 +24,16 @@ ln -s "$PWD/bin/strata" "$sif" # it is what it is called
 programs=(--binaries bin/strata --links "$(IFS=,; echo "${names[*]}")" --workflow .)
 
 started=$(date +%s.%N)
-"$sif" build -f "$out" "${programs[@]}" "$@"
+mkdir "$again/new"
+new=$again/new/$(basename "$out")
+"$sif" build "$new" "${programs[@]}" "$@"
 seconds=$(awk -v a="$started" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')
-bytes=$(stat -c %s "$out")
+bytes=$(stat -c %s "$new")
 echo "image: $out, $(awk -v n="$bytes" 'BEGIN { printf "%.2f", n / 1048576 }') MiB, built in $seconds s"
 
 "$sif" build "$again/again.sif" "${programs[@]}" -j 1 -q "$@"
-cmp "$out" "$again/again.sif" || { echo "image: a second build has other bytes" >&2; exit 1; }
-"$sif" extract "$out" "$again/root" -q
+cmp "$new" "$again/again.sif" || { echo "image: a second build has other bytes" >&2; exit 1; }
+"$sif" extract "$new" "$again/root" -q
 bill=$again/root/usr/share/doc/strata/sbom.spdx.json
 for part in pkg:deb/debian/bash@ pkg:deb/debian/procps@ pkg:golang/github.com/sylabs/sif/v2@v2 pkg:golang/stdlib@; do
   grep -q "$part" "$bill" || { echo "image: the bill of materials does not list $part" >&2; exit 1; }
@@ -48,7 +50,7 @@ fi
 
 # What workflow engines call inside, and a program of ours.
 if unshare --user --map-root-user --mount true 2>/dev/null; then
-  XDG_CACHE_HOME=$again/cache "$sif" run-root "$out" /bin/bash -euc '
+  XDG_CACHE_HOME=$again/cache "$sif" run-root "$new" /bin/bash -euc '
     ps -o pid= >/dev/null; printf "a b\n" | gawk "{ print \$2 }" | grep -qx b; sed --version >/dev/null; tar --version >/dev/null
     gzip --version >/dev/null; date >/dev/null; TZ=Europe/London date +%Z | grep -Eqx "GMT|BST"; test -s /etc/ssl/certs/ca-certificates.crt
     test -d /data; test -d /scratch; aip --version'
@@ -62,3 +64,4 @@ elif [ "$bytes" -gt $((limit * 1048576)) ]; then
   echo "image: larger than $limit MiB" >&2
   exit 1
 fi
+scripts/renew.sh "$new" "$(dirname "$out")"

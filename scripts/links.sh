@@ -17,7 +17,7 @@ link() { # link PROGRAM NAME
     echo "$dir/$2 is there and is no link: it stays as it is" >&2
     return 1
   fi
-  ln -sfn "$1" "$dir/$2"
+  [ "$(readlink "$dir/$2")" = "$1" ] || ln -sfn "$1" "$dir/$2"
   echo "$dir/$2 -> $1"
 }
 

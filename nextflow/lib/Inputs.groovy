@@ -68,9 +68,9 @@ class Inputs {
     /** A file or folder that a parameter names, as a process takes it; none when it is unset. */
     static Object optional(Object value) { value == null ? [] : path(value) }
 
-    /** Fingerprint of what optional returned. */
-    static String mark(Object found) {
-        return found instanceof Path && Files.isDirectory(found as Path) ? fingerprint(found as Path) : ''
+    /** What optional returned (or a path, or null), with its fingerprint, as a process takes both. */
+    static List marked(Object found) {
+        return [found ?: [], found instanceof Path ? fingerprint(found as Path) : '']
     }
 
     /** What a program is given for an image: the file that a process has, or an address. */
@@ -191,9 +191,9 @@ class Inputs {
     }
 
     /**
-     * Names, sizes and times of all files below a folder as one number. Nextflow
-     * looks at the folder's own date only, which does not change when a chunk
-     * does: without this -resume would take the old result for the new input.
+     * Returns a digest of the names, sizes and times of a file, or of all files below
+     * a folder. Nextflow looks at the path and size of a file (cache 'lenient') and never
+     * into a folder: without this -resume would take the old result for the new input.
      */
     static String fingerprint(Path root) {
         final digest = MessageDigest.getInstance('SHA-256')

@@ -10,7 +10,7 @@ process AIP {
 
     input:
     tuple val(name), path(image, stageAs: 'input/*'), val(fingerprint), val(folder)
-    val flags
+    tuple val(flags), val(program)
 
     output:
     tuple val(name), path("${folder}/${name}.ome.zarr"), emit: projection

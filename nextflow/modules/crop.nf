@@ -9,7 +9,7 @@ process CROP {
 
     input:
     tuple val(name), path(slice, stageAs: 'input/*'), val(fingerprint)
-    val flags
+    tuple val(flags), val(program)
 
     output:
     tuple val(name), path("cropped/${name}.ome.zarr"), val(''), emit: slice

@@ -9,7 +9,7 @@ process ESTIMATE {
 
     input:
     tuple path(mosaics, stageAs: 'input?/*'), val(fingerprints)
-    val flags
+    tuple val(flags), val(program)
 
     output:
     path 'stitch/transform.json', emit: transform

@@ -11,7 +11,7 @@ process FOCAL {
     input:
     tuple val(name), path(mosaic, stageAs: 'input/*'), val(fingerprint)
     tuple path(correction, stageAs: 'correction/*'), val(correction_fingerprint)
-    val flags
+    tuple val(flags), val(program)
 
     output:
     tuple val(name), path("corrected/${name}.ome.zarr"), val(''), emit: mosaic

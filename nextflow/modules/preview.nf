@@ -7,7 +7,7 @@ process PREVIEW {
 
     input:
     tuple val(name), path(image, stageAs: 'input/*'), val(fingerprint)
-    val flags
+    tuple val(flags), val(program)
 
     output:
     path "previews/${name}.png", emit: picture

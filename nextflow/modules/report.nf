@@ -13,7 +13,7 @@ process REPORT {
     path crops, stageAs: 'crop/*'
     path tables, stageAs: 'volume/*'
     val title
-    val flags
+    tuple val(flags), val(program)
 
     output:
     path 'qc-report.html', emit: page

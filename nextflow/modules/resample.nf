@@ -9,7 +9,7 @@ process RESAMPLE {
 
     input:
     tuple val(name), path(mosaic, stageAs: 'input/*'), val(fingerprint)
-    val flags
+    tuple val(flags), val(program)
 
     output:
     tuple val(name), path("resampled/${name}.ome.zarr"), val(''), emit: mosaic

@@ -8,11 +8,11 @@ process STACK {
 
     input:
     tuple val(names), path(slices, stageAs: 'input?/*'), val(fingerprints)
-    path shifts, stageAs: 'shifts/*'
+    tuple path(shifts, stageAs: 'shifts/*'), val(shifts_fingerprint)
     tuple path(transforms, stageAs: 'transforms/*'), val(transforms_fingerprint)
     tuple path(manual, stageAs: 'manual/*'), val(manual_fingerprint)
-    path config, stageAs: 'config/*'
-    val flags
+    tuple path(config, stageAs: 'config/*'), val(config_fingerprint)
+    tuple val(flags), val(program)
 
     output:
     path 'volume/volume.ome.zarr', emit: volume

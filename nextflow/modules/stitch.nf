@@ -9,8 +9,8 @@ process STITCH {
 
     input:
     tuple val(name), path(mosaic, stageAs: 'input/*'), val(fingerprint)
-    path transform, stageAs: 'transform/*'
-    val flags
+    tuple path(transform, stageAs: 'transform/*'), val(transform_fingerprint)
+    tuple val(flags), val(program)
 
     output:
     tuple val(name), path("stitched/${name}.ome.zarr"), val(''), emit: slice

@@ -319,9 +319,15 @@ inside() {
 ok 'each has its results, as OME-Zarr 0.5' inside
 ok 'publish_mode link makes hard links' same "$(stat -c %h "$clone/nextflow/results/aip/${foreign[0]}.png")" 2
 ok 'max_memory bounds what a task is given' has <(cat "$clone"/nextflow/work/*/*/.command.sh) '--threads 1 --mem 150MiB'
+# A program of the same bytes is the same program, whenever it was made.
+made() { "${MAKE:-make}" -s --no-print-directory -C "$root" build links LINKS="$tmp/made" >/dev/null && stat -c '%n %y %i' "$root"/{bin,nextflow/bin}/* "$tmp"/made/*; }
+ok 'make twice writes no program and no link anew' same "$(made)" "$(made)"
 touch -d '2020-01-01' "$clone/nextflow/bin/aip"
 dir=$clone/nextflow nf rebuilt run main.nf -profile test,local --publish_mode link --zarr_format 3 -resume
-ok '-resume after a program was built again executes what it does' same "$status $(tasks "$log") $(cached "$log")" '0 5 AIP 1 REPORT 16'
+ok '-resume with a program of another date executes nothing' same "$status $(tasks "$log") $(cached "$log")" '0  22'
+(cd "$root" && CGO_ENABLED=0 ${GO:-go} build -tags urfave_cli_no_docs -ldflags '-s -w -X strata/pkg/cli.version=99.0' -o "$clone/nextflow/bin/aip" ./cmd/aip) || exit 1
+dir=$clone/nextflow nf upgraded run main.nf -profile test,local --publish_mode link --zarr_format 3 -resume
+ok '-resume with another version of a program executes what it does' same "$status $(tasks "$log") $(cached "$log")" '0 5 AIP 1 REPORT 1 VERSIONS 15'
 nf single run "$main" "${aip_only[@]}" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --outdir single -stub-run
 ok 'one OME-Zarr as input, -stub-run' same "$status $(ls "$launch/single/aip")" "0 $(printf 'm_u8_v3raw.ome.zarr\nm_u8_v3raw.png')"
 
@@ -435,6 +441,9 @@ CUDA_VISIBLE_DEVICES=7 PATH=$tmp/fake:$PATH nf container run "$main" "${containe
 ok 'container: the run succeeds' same "$status" 0
 ok 'container: its programs are taken, not those of nextflow/bin' has "$launch/container/pipeline_info/versions.yml" 'aip: "9.9-image"'
 ok 'container: with the GPU, for the stage only' same "$(count '^leases= gpu=7 apptainer exec .*--nv ' "$tmp/apptainer.log") $(count '^leases= gpu=7 apptainer exec ' "$tmp/apptainer.log")" '1 2'
+echo other >"$launch/image.sif"
+PATH=$tmp/fake:$PATH nf container-other run "$main" "${container[@]}" -resume
+ok 'container: another image of that name executes its programs again' same "$status $(tasks "$log") $(cached "$log")" '0 1 AIP 1'
 cp "$tmp/fake/apptainer" "$tmp/fake/singularity"
 : >"$tmp/apptainer.log"
 CUDA_VISIBLE_DEVICES=7 STRATA_LEASE_DIR=/leases PATH=$tmp/fake:$PATH nf singularity run "$main" "${container[@]}" -profile local,singularity --container_options='--bind /mnt' --use_gpu false --n_levels 1
