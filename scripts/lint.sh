@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Shell scripts through shellcheck, and what must never be in a tracked file.
+# usage: lint.sh [FILE...]   shell scripts (of FILEs, else all) through shellcheck, and what must never be in a tracked file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mapfile -t scripts < <(git ls-files -- '*.sh' .ci/run)
-if command -v shellcheck >/dev/null 2>&1; then
+if [ $# -gt 0 ]; then mapfile -t scripts < <(for f; do case $f in *.sh | .ci/run) [ ! -e "$f" ] || echo "$f" ;; esac; done); fi
+if [ ${#scripts[@]} = 0 ]; then :
+elif command -v shellcheck >/dev/null 2>&1; then
   shellcheck -x -S warning "${scripts[@]}"
 else
   for s in "${scripts[@]}"; do bash -n "$s"; done

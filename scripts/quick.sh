@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# usage: quick.sh [list]   (make quick)
+# Checks what changed since the merge base with origin/main (without that branch, or on it: since the commit before), files
+# that are not committed included: gofmt, go vet and staticcheck of the packages that changed, the build,
+# and go test -short of them and of the packages that import them directly, in tests too. These are
+# given what is left of QUICK_SECONDS (180). list: prints the packages only, "changed" or "imports" before each.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+go=${GO:-go} tags=urfave_cli_no_docs
+
+base=$(git merge-base HEAD origin/main 2>/dev/null || true)
+if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then base=$(git rev-parse --verify -q HEAD~ || git hash-object -t tree /dev/null); fi
+mapfile -t files < <({ git diff --name-only "$base"; git ls-files --others --exclude-standard; } | sort -u)
+
+# A file belongs to the package of its folder, or of the nearest one above: testdata, kernels.
+declare -A changed=() imports=()
+for file in "${files[@]}"; do
+  dir=$(dirname "$file")
+  while [ "$dir" != . ] && { [[ $dir == *testdata* ]] || ! compgen -G "$dir/*.go" >/dev/null; }; do dir=$(dirname "$dir"); done
+  [ "$dir" = . ] || changed[./$dir]=yes
+done
+module=$($go list -m)
+while read -r package list; do
+  package=./${package#"$module"/}
+  [ -z "${changed[$package]-}" ] || continue
+  for one in $list; do
+    if [ -n "${changed[./${one#"$module"/}]-}" ]; then imports[$package]=yes; fi
+  done
+done < <($go list -tags $tags -f '{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./...)
+if [ "${1:-}" = list ]; then
+  { printf 'changed %s\n' "${!changed[@]}"; printf 'imports %s\n' "${!imports[@]}"; } | grep ' .' | sort
+  exit
+fi
+
+started=$SECONDS
+scripts/lint.sh "${files[@]}"
+if [ ${#changed[@]} = 0 ]; then
+  echo "quick: no package changed since $(git log -1 --format='%h %s' "$base" 2>/dev/null || echo 'the beginning')"
+  exit
+fi
+mapfile -t go_files < <(for file in "${files[@]}"; do case $file in *.go) [ ! -e "$file" ] || echo "$file" ;; esac; done)
+if [ ${#go_files[@]} -gt 0 ]; then
+  bad=$(gofmt -l "${go_files[@]}")
+  [ -z "$bad" ] || { echo "gofmt: $bad" >&2; exit 1; }
+fi
+$go vet -tags $tags "${!changed[@]}"
+$go tool staticcheck -tags $tags "${!changed[@]}"
+"${MAKE:-make}" -s --no-print-directory build
+export CGO_ENABLED=0
+$go test -short -tags $tags "${!changed[@]}"
+[ ${#imports[@]} -gt 0 ] || exit 0
+left=$((${QUICK_SECONDS:-180} - SECONDS + started))
+if [ $left -gt 0 ]; then
+  status=0
+  timeout -k 10 $left $go test -short -tags $tags "${!imports[@]}" || status=$?
+  [ $status = 124 ] || exit $status
+fi
+echo "quick: time is up: the rest of these is left to make test: ${!imports[*]}"
