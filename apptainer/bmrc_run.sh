@@ -51,7 +51,7 @@ HELP
   local number name program text
   while IFS='|' read -r number name program text; do
     printf '  %2s  %-15s %s\n' "$number" "$name" "$text"
-  done <<<"$choices"
+  done < <(offered)
   cat <<'HELP'
 
 Options:
@@ -518,13 +518,15 @@ explain() {
 # image_key WORD...: what the cache calls things of this image: by its name, size and date, and WORDs.
 image_key() { printf '%s\n' "$image" "$(stat -Lc '%s %Y' "$image")" "$@" | cksum | tr ' ' -; }
 
+# kept_programs: the file with the names of the programs in the image, by machine and runtime; nothing for an image that
+# is no file.
+kept_programs() { [ ! -f "$image" ] || printf '%s' "$cache_dir/programs/$(image_key "$(uname -n)" "$runtime")"; }
+
 # image_programs: the names of the programs in the image. On each machine it is asked once.
 image_programs() {
-  local kept='' said status line
-  if [ -f "$image" ]; then
-    kept=$cache_dir/programs/$(image_key "$(uname -n)" "$runtime")
-    if [ -r "$kept" ]; then cat "$kept"; return; fi
-  fi
+  local kept said status line
+  kept=$(kept_programs)
+  if [ -n "$kept" ] && [ -r "$kept" ]; then cat "$kept"; return; fi
   local -a cmd
   container_command /bin/sh -c 'cd /usr/local/bin && echo programs: *'
   said=$("${cmd[@]}" 2>&1)
@@ -535,6 +537,25 @@ image_programs() {
   done <<<"$said"
   [ -z "$kept" ] || { mkdir -p "$cache_dir/programs" && printf '%s\n' "$said" >"$kept"; } 2>/dev/null
   printf '%s\n' "$said"
+}
+
+# held: the programs in the image, if that was asked before; held ask: it is asked.
+held() {
+  local problem code kept data scratch
+  find_image && find_runtime || return
+  check_image_kind
+  if [ "${1-}" = ask ]; then find_data; find_scratch; image_programs; return; fi
+  kept=$(kept_programs)
+  [ -n "$kept" ] && [ -r "$kept" ] && cat "$kept"
+}
+
+# offered [ask]: the choices that the image holds; all of them while it is not known what it holds.
+offered() {
+  local number name program text have
+  have=$(held "$@" 2>/dev/null) || have=''
+  while IFS='|' read -r number name program text; do
+    case $program:" ${have:-$program} " in -:* | *" $program "*) printf '%s|%s|%s|%s\n' "$number" "$name" "$program" "$text" ;; esac
+  done <<<"$choices"
 }
 
 # need_program NAME: stops when the image does not have it. choice is what was chosen.
@@ -711,9 +732,13 @@ host_path() {
   absolute "$path"
 }
 
-# ask_for NAME TEXT DEFAULT CHECK: into the variable NAME; asks until CHECK finds no problem.
+# ask_for NAME TEXT CHECK DEFAULT...: into the variable NAME; asks until CHECK finds no problem. What is offered is the
+# first DEFAULT that has none: a wrong answer is not, nor an earlier one that is wrong by now.
 ask_for() {
-  local name=$1 text=$2 default=$3 check=$4 problem
+  local name=$1 text=$2 check=$3 default='' problem candidate
+  for candidate in "${@:4}"; do
+    if [ -n "$candidate" ] && [ -z "$($check "$candidate")" ]; then default=$candidate; break; fi
+  done
   while ask "$text" "$default"; do
     case $check:$answer in
       *_problem:*://*) ;;
@@ -725,7 +750,6 @@ ask_for() {
       remember "$name" "$answer"
       return
     fi
-    default=$answer
     case $check in *_problem) problem="$answer: $problem" ;; esac
     say "$problem"
   done
@@ -734,29 +758,27 @@ ask_for() {
 }
 
 ask_for_the_rest() {
-  local default have last=${config[input]-}
-  default=${last:-$(setting data "$opt_data" "${DATA_DIR-}")}
-  [ -n "$input" ] || ask_for input 'Input: folder with mosaic_grid*_z<NN>.ome.zarr' "${default:-$PWD}" folder_problem
-  default=$input-results
-  [ "$input" != "$last" ] || default=${config[outdir]:-$default}
-  [ -n "$outdir" ] || ask_for outdir 'Output: folder for the results' "$default" output_problem
+  local default have last=${config[input]-} before=''
+  [ -n "$input" ] || ask_for input 'Input: folder with mosaic_grid*_z<NN>.ome.zarr' folder_problem "$last" "$(setting data "$opt_data" "${DATA_DIR-}")" "$PWD"
+  [ "$input" != "$last" ] || before=${config[outdir]-}
+  [ -n "$outdir" ] || ask_for outdir 'Output: folder for the results' output_problem "$before" "$input-results"
   default=local
   [ -z "$(type -P sinfo)" ] || default=slurm
-  [ -n "$profile" ] || ask_for profile 'Profile: local, slurm or bmrc' "${config[profile]:-$default}" check_profile
+  [ -n "$profile" ] || ask_for profile 'Profile: local, slurm or bmrc' check_profile "${config[profile]-}" "$default"
   if [ -z "$gpu" ]; then
     default=yes
     gpu_wanted || default=no
-    ask_for gpu 'Use GPUs: yes or no' "${config[gpu]:-$default}" check_yes_no
+    ask_for gpu 'Use GPUs: yes or no' check_yes_no "${config[gpu]-}" "$default"
   fi
   if [ "$profile" != local ] && [ -z "$account" ]; then
-    ask_for account 'Account that SLURM charges (may be empty)' "${config[account]-}" check_account
+    ask_for account 'Account that SLURM charges (may be empty)' check_account "${config[account]-}"
   fi
   [ "$profile" = slurm ] || return 0
   if [ -n "$(type -P sinfo)" ] && have=$(partitions); then have=" of $have"; else have=''; fi
   [ -n "$partition" ] ||
-    ask_for partition "SLURM partition$have (empty: the default one)" "${config[partition]-}" check_partition
+    ask_for partition "SLURM partition$have (empty: the default one)" check_partition "${config[partition]-}"
   [ -n "$gpu_partition" ] || [ "$gpu" = no ] ||
-    ask_for gpu_partition "SLURM partition of the GPUs$have (empty: the same)" "${config[gpu_partition]-}" check_partition
+    ask_for gpu_partition "SLURM partition of the GPUs$have (empty: the same)" check_partition "${config[gpu_partition]-}"
 }
 check_yes_no() { case $1 in yes | no) ;; *) echo "want yes or no" ;; esac; }
 check_partition() { [ -z "$1" ] || partitions_problem "$1"; }
@@ -925,31 +947,38 @@ terminal_for_whiptail() {
 # whip FLAG...: whiptail; what it answers goes to standard output.
 whip() { whiptail --title Strata "$@" 3>&1 1>&2 2>&3 3>&-; }
 
-# ask TEXT DEFAULT: sets answer; fails when the user wants to go back.
+# ask TEXT DEFAULT: sets answer; fails when the user wants to go back, by q, Escape or the end of input. A folder
+# that is called q is ./q.
 ask() {
   answer=''
   if [ "$ui" = whiptail ]; then
-    answer=$(whip --inputbox -- "$1" 10 76 "$2")
+    answer=$(whip --inputbox -- "$1 (q: back)" 10 76 "$2") || return
   elif [ -t 0 ]; then
-    IFS= read -e -r -p "$1: " -i "$2" answer
+    IFS= read -e -r -p "$1 (q: back): " -i "$2" answer || return
   else
-    printf '%s [%s]: ' "$1" "$2" >&2
+    printf '%s (q: back) [%s]: ' "$1" "$2" >&2
     IFS= read -r answer || [ -n "$answer" ] || return 1
     answer=${answer:-$2}
   fi
+  [ "$answer" != q ] && [ "$answer" != Q ]
 }
 
 say() {
   if [ "$ui" = whiptail ]; then whip --msgbox -- "$1" 10 76; else printf '%s\n' "$1" >&2; fi
 }
 
-# back_to PLACE: whiptail takes the whole screen, so that what stands there waits until it is read.
-back_to() { [ "$ui" != whiptail ] || read -r -p "Enter: back to $1 " _ || exit 0; }
+# back_to PLACE: whiptail takes the whole screen, so that what stands there waits until it is read. Fails when the user
+# wants to leave that place, too.
+back_to() {
+  local reply=''
+  [ "$ui" = whiptail ] || return 0
+  read -r -p "Enter: back to $1, q: leave it " reply && [ "$reply" != q ] && [ "$reply" != Q ]
+}
 
 # page: shows what is longer than the screen, where that can be done.
 page() { if [ -t 1 ] && [ -n "$(type -P less)" ]; then less -FRX; else cat; fi; }
 
-# confirm TEXT: in the terminal, where the command stands that it is about.
+# confirm TEXT: in the terminal, where the command stands that it is about. What is no yes, such as q, is a no.
 confirm() {
   local reply
   printf '%s [y/N] ' "$1" >&2
@@ -983,12 +1012,12 @@ data_is_known() { [ -n "$opt_data${DATA_DIR-}${config[data]-}" ]; }
 
 ask_data() {
   local data
-  ask_for data 'Your data: folder that programs see as /data' "${opt_data:-${DATA_DIR:-${config[data]:-$PWD}}}" folder_problem
+  ask_for data 'Your data: folder that programs see as /data' folder_problem "$opt_data" "${DATA_DIR-}" "${config[data]-}" "$PWD"
 }
 
 # from_menu WORD: one round. It runs in a subshell: what stops it does not stop the menu.
 from_menu() {
-  local word=$1 last
+  local word=$1 last code
   local -a words=()
   in_menu=yes
   if [ "$word" = s ]; then ask_settings; exit 0; fi
@@ -1000,32 +1029,28 @@ from_menu() {
       (find_all; need_program "$program") || exit # before anything else is asked
       last=${config[args_$choice]-}
       while :; do
-        ask "$choice: arguments (none: its help, q: back)" "$last" || exit $went_back
-        [ "$answer" != q ] || exit $went_back
-        last=$answer
+        ask "$choice: arguments (none: its help)" "$last" || exit $went_back
         split_words "$answer" || { say "a quote is not closed: $answer"; continue; }
         [ ${#words[@]} = 0 ] || break
         (run_program "$program" --help) | page
-        back_to 'the arguments'
+        back_to 'the arguments' || exit $went_back
       done
-      remember "args_$choice" "$answer" ;;
+      (run_choice "${words[@]}")
+      code=$?
+      # What the program could not take is not offered again.
+      [ $code = $usage ] || remember "args_$choice" "$answer"
+      exit $code ;;
   esac
-  if [ "$choice" = help ]; then
-    print_help | page
-  elif [ ${#words[@]} = 0 ]; then
-    run_choice
-  else
-    run_choice "${words[@]}"
-  fi
+  if [ "$choice" = help ]; then print_help | page; else run_choice; fi
 }
 
 ask_settings() {
   local image data scratch nv module
-  ask_for image 'Image file' "${opt_image:-${STRATA_IMAGE:-${config[image]-}}}" image_answer_problem
+  ask_for image 'Image file' image_answer_problem "$opt_image" "${STRATA_IMAGE-}" "${config[image]-}"
   ask_data
-  ask_for scratch 'Scratch folder, /scratch in the image (may be empty)' "${opt_scratch:-${SCRATCH_DIR:-${config[scratch]-}}}" scratch_answer_problem
-  ask_for nv 'GPU driver in the image: auto, on or off' "${config[nv]:-auto}" check_nv
-  ask_for module 'Environment modules to load (may be empty)' "${config[module]-}" true
+  ask_for scratch 'Scratch folder, /scratch in the image (may be empty)' scratch_answer_problem "$opt_scratch" "${SCRATCH_DIR-}" "${config[scratch]-}"
+  ask_for nv 'GPU driver in the image: auto, on or off' check_nv "${config[nv]-}" auto
+  ask_for module 'Environment modules to load (may be empty)' true "${config[module]-}"
   echo "kept in $config_file" >&2
 }
 image_answer_problem() { [ -z "$1" ] || image_problem "$1"; }
@@ -1045,24 +1070,21 @@ pick_with_whiptail() {
   while IFS='|' read -r number name program text; do
     printf -v text '%-15s %s' "$name" "$text"
     items+=("$number" "$text")
-  done <<<"$choices"
+  done < <(offered ask)
   pick=$(whip --cancel-button Quit --menu -- "$(header)" 0 0 0 "${items[@]}" s 'settings' q 'quit') || pick=q
 }
 
-pick_with_select() {
-  local number name program text item COLUMNS=1
-  local -a items=()
-  while IFS='|' read -r number name program text; do
-    printf -v text '%-15s %s' "$name" "$text"
-    items+=("$text")
-  done <<<"$choices"
+pick_by_typing() {
+  local number name program text
   { echo; header; } >&2
-  local PS3='choice (s: settings, q: quit): '
-  pick=q
-  # shellcheck disable=SC2034 # what was typed is in REPLY
-  select item in "${items[@]}"; do
-    pick=${REPLY// /}
-    break
+  while IFS='|' read -r number name program text; do
+    printf '%2s) %-15s %s\n' "$number" "$name" "$text" >&2
+  done < <(offered ask)
+  pick=''
+  while [ -z "$pick" ]; do
+    printf 'choice (s: settings, q: quit): ' >&2
+    IFS= read -r pick || [ -n "$pick" ] || pick=q
+    pick=${pick// /}
   done
 }
 
@@ -1071,7 +1093,7 @@ menu() {
   ui=plain
   if [ "${STRATA_MENU-}" != plain ] && terminal_for_whiptail; then ui=whiptail; fi
   while :; do
-    if [ "$ui" = whiptail ]; then pick_with_whiptail; else pick_with_select; fi
+    if [ "$ui" = whiptail ]; then pick_with_whiptail; else pick_by_typing; fi
     case $pick in q | Q | quit) exit 0 ;; esac
     # An interrupt ends what runs, not the menu.
     trap : INT
@@ -1082,7 +1104,7 @@ menu() {
     load_config
     [ $status != $went_back ] || continue
     [ $status = 0 ] || printf '(exit code %s)\n' $status >&2
-    back_to 'the menu'
+    back_to 'the menu' || exit 0
   done
 }
 

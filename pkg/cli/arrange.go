@@ -29,7 +29,7 @@ func arrange(root *Command, tokens []string) (*line, error) {
 		switch {
 		case !a.ended && tok == "--":
 			a.ended, a.list = true, nil
-		case !a.ended && isFlag(tok):
+		case !a.ended && isFlag(tok) && !(a.restIsNext() && aboutGroup(tok)):
 			a.list = nil
 			if err := a.flag(tok); err != nil {
 				return &a.line, err
@@ -41,6 +41,13 @@ func arrange(root *Command, tokens []string) (*line, error) {
 		}
 	}
 	return a.finish()
+}
+
+// restIsNext reports whether all arguments are there but the command line of another program, which
+// --help and the like are then meant for.
+func (a *arranger) restIsNext() bool {
+	n := len(a.cmd.Args)
+	return n > 1 && len(a.args) == n-1 && a.cmd.Args[n-1].Rest
 }
 
 type arranger struct {

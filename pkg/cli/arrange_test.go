@@ -33,6 +33,8 @@ func TestArrangeRest(t *testing.T) {
 		"-- a ls -f":                  " | a ls -f",
 		"a --overwrite=no sh --help":  "--overwrite=no | a sh --help",
 		"a sh --version --completion": " | a sh --version --completion",
+		"a --help":                    " | a --help",
+		"a -f --version -f":           "--overwrite=true | a --version -f",
 	} {
 		l, err := arrange(c, strings.Fields(typed))
 		if err != nil {

@@ -29,7 +29,7 @@ var ErrBind = errors.New("bind")
 type Run struct {
 	Root    string   // the unpacked root
 	Image   string   // what the command is told that it runs in
-	Args    []string // the command; none: the image's runscript
+	Args    []string // the command; none, or flags: the image's runscript
 	Binds   []Bind   // besides what every command sees: /dev, /proc, /sys, /tmp, /var/tmp, the home and working folders
 	Dir     string   // working folder; "": the one of this process, if it is there
 	Env     []string // KEY=VALUE, after the image's own environment

@@ -267,11 +267,13 @@ exec "$@"`
 // command is what is started in the root, and its environment.
 func (r *Run) command() (args, env []string) {
 	args, env = r.Args, r.environment()
-	if len(args) == 0 {
-		args = []string{runscriptFile}
+	// No command has a name with a dash in front: flags are the runscript's.
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		script := runscriptFile
 		if _, err := os.Stat(filepath.Join(r.Root, runscriptFile)); err != nil {
-			args = []string{"/bin/sh"}
+			script = "/bin/sh"
 		}
+		args = append([]string{script}, args...)
 	}
 	if at, err := inRoot(r.Root, "/bin/sh"); err == nil {
 		if _, err := os.Stat(filepath.Join(r.Root, at)); err == nil {

@@ -55,6 +55,7 @@ ok 'inspect: labels, definition, runscript, test, help, environment, the JSON do
 ok 'the labels are ours' has <(said --json "$image" | jq -r '.data.attributes.labels | to_entries[] | "\(.key)=\(.value)"') \
   "^org.opencontainers.image.version=$("$root/bin/aip" --version | cut -d ' ' -f 2)$"
 ok 'run-help' has <("$apptainer" --silent run-help "$image") 'apptainer run strata.sif aip'
+ok 'run --help is that of strata' has <("$apptainer" --silent run "$image" --help) '^  strata COMMAND'
 ok 'sif list: the same objects' listed "$image"
 ok 'the header has its architecture' has <("$apptainer" sif header "$image") "Primary Architecture: *$(dpkg --print-architecture 2>/dev/null || echo amd64)"
 

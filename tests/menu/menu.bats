@@ -1,10 +1,14 @@
 # The menu in a terminal, by whiptail and without, as a user drives it.
 load lib
 
-# Choices are made with the cursor: whiptail does not jump to numbers.
-choose() { local i; see pipeline; for ((i = 1; i < $1; i++)); do keys Down; done; keys Enter; }
+# Choices are made with the cursor: whiptail does not jump to numbers. OFFERED: those that are there.
+choose() { local n; see pipeline; for n in ${OFFERED:-1 2 3 5 10 11 12 13}; do [ "$n" != "$1" ] || break; keys Down; done; keys Enter; }
+all='aip resample focal stack bench-czi profile-czi bench-zarr bench-tiff doctor stitch crop preview qc-report zarr-tool bench-io'
+# unseen TEXT: it is not on the screen.
+unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return 1 ;; esac; }
 
 @test "whiptail: all choices, image and data" {
+  export PROGRAMS=$all
   screen --image "$T/strata.sif" --data "$T/data"
   see "│ image: $T/strata.sif"
   see "│ data:  $T/data"
@@ -37,7 +41,7 @@ choose() { local i; see pipeline; for ((i = 1; i < $1; i++)); do keys Down; done
   keys C-u
   text "$T/my \$(touch evil) 'data'"
   keys Enter
-  see 'aip: arguments (none: its help, q: back)'
+  see 'aip: arguments (none: its help) (q: back)'
   text "/data/in.zarr 'a b' \"c\" \$(touch evil) ~/out"
   keys Enter
   see 'Enter: back to the menu'
@@ -103,14 +107,10 @@ choose() { local i; see pipeline; for ((i = 1; i < $1; i++)); do keys Down; done
 @test "whiptail: a failure does not end the menu, nor does an interrupt" {
   fake apptainer 'case ${!#} in *"echo programs: *") echo "programs: doctor" ;; *) echo "it runs"; sleep 60 ;; esac'
   screen --image "$T/strata.sif" --data "$T/data"
-  choose 10
+  OFFERED='1 10 11 12' choose 10
   see 'it runs'
   keys C-c
   see '(exit code 130)'
-  keys Enter
-  choose 6
-  see 'benchmark-czi (bench-czi) is not in this image'
-  see '(exit code 2)'
   keys Enter
   see '<Quit>'
 }
@@ -120,8 +120,35 @@ choose() { local i; see pipeline; for ((i = 1; i < $1; i++)); do keys Down; done
   see 'choice (s: settings, q: quit):'
 }
 
+@test "what the image does not hold is not offered" {
+  screen --image "$T/strata.sif" --data "$T/data"
+  see '│  5  stack '
+  see '│  13 stitch '
+  unseen benchmark
+  unseen focal
+  unseen crop
+  keys q Enter
+  see 'left with 0'
+  with --help
+  said ' 5  stack'
+  unsaid benchmark-czi
+  cp "$T/strata.sif" "$T/other.sif" # nobody has asked this one yet
+  run "$menu" --image "$T/other.sif" --help
+  said ' 6  benchmark-czi'
+}
+
+@test "while it is not known what the image holds, everything is offered" {
+  export FAULT='FATAL: no namespace'
+  screen --plain --image "$T/strata.sif" --data "$T/data"
+  see ' 6) benchmark-czi'
+  see '18) benchmark-io'
+  text benchmark-czi
+  keys Enter
+  see 'apptainer could not run anything in it'
+}
+
 @test "plain: all choices, by number and by name" {
-  export STRATA_MENU=plain
+  export STRATA_MENU=plain PROGRAMS=$all
   screen --image "$T/strata.sif" --data "$T/data"
   see "image: $T/strata.sif"
   for line in ' 1) pipeline' ' 2) aip' ' 3) resample' ' 4) focal' ' 5) stack' ' 6) benchmark-czi' ' 7) profile-czi' ' 8) benchmark-zarr' \
@@ -130,7 +157,7 @@ choose() { local i; see pipeline; for ((i = 1; i < $1; i++)); do keys Down; done
   done
   text 5
   keys Enter
-  see 'stack: arguments (none: its help, q: back):'
+  see 'stack: arguments (none: its help) (q: back):'
   text "in shifts 'out put'"
   keys Enter
   see 'ran shifts out put'
@@ -156,7 +183,7 @@ choose() { local i; see pipeline; for ((i = 1; i < $1; i++)); do keys Down; done
   see 'image: none'
   text s
   keys Enter
-  see 'Image file:'
+  see 'Image file (q: back):'
   keys C-u
   text "$T/data"
   keys Enter
@@ -170,7 +197,7 @@ choose() { local i; see pipeline; for ((i = 1; i < $1; i++)); do keys Down; done
   keys Enter
   see 'Scratch folder'
   keys Enter
-  see 'GPU driver in the image: auto, on or off: auto'
+  see 'GPU driver in the image: auto, on or off (q: back): auto'
   keys C-u
   text on
   keys Enter
@@ -226,7 +253,7 @@ pipeline_screen() {
   cp "$menu" "$T/lone/"
   menu=$T/lone/bmrc_run.sh
   touch "$T/nextflow/main.nf"
-  fake nextflow 'printf "%q\n" "$@" >"$RECORD"; echo "it flows"'
+  fake nextflow 'printf "%q\n" "$@" >"$RECORD"; touch "$RECORD.flow"; echo "it flows"'
   fake sbatch true
   fake sinfo 'echo main; echo gpu'
   screen --image "$T/strata.sif" --data "$T/data" "$@"
@@ -249,9 +276,9 @@ pipeline_screen() {
   keys Enter
   see "'slrum' is no profile (nearest: slurm)"
   keys Enter
-  see 'Profile'
-  keys C-u
-  text slurm
+  see 'Profile: local'
+  unseen slrum
+  see 'slurm__'
   keys Enter
   see 'Use GPUs: yes or no'
   keys C-u
@@ -266,7 +293,7 @@ pipeline_screen() {
   see 'partition nain does not exist (nearest: main): this cluster has'
   keys Enter
   see 'SLURM partition of gpu main (empty'
-  keys C-u
+  unseen nain
   text main
   keys Enter
   see 'SLURM partition of the GPUs of gpu main (empty'
@@ -292,20 +319,137 @@ pipeline_screen() {
   see 'choice'
   text 1
   keys Enter
-  see "Input: folder with mosaic_grid*_z<NN>.ome.zarr: $T/mo saics"
+  see "Input: folder with mosaic_grid*_z<NN>.ome.zarr (q: back): $T/mo saics"
   keys Enter
-  see "Output: folder for the results: $T/out"
+  see "Output: folder for the results (q: back): $T/out"
   keys Enter
-  see 'Profile: local, slurm or bmrc: local'
+  see 'Profile: local, slurm or bmrc (q: back): local'
   keys Enter
-  see 'Use GPUs: yes or no: no'
+  see 'Use GPUs: yes or no (q: back): no'
   keys Enter
   see 'Run it? [y/N]'
   keys Enter
   see 'nothing was run'
   see 'choice (s: settings, q: quit): '
   [ ! -e "$T/out" ]
-  [ ! -e "$RECORD" ]
+  [ ! -e "$RECORD.flow" ]
+}
+
+@test "plain: answers of earlier runs that are wrong by now are not offered" {
+  mkdir -p "${config%/*}"
+  printf '%s\n' "input=$T/gone" profile=slrum gpu=perhaps >"$config"
+  pipeline_screen --plain
+  see 'choice'
+  text 1
+  keys Enter
+  see "Input: folder with mosaic_grid*_z<NN>.ome.zarr (q: back): $T/data"
+  keys Enter
+  see "Output: folder for the results (q: back): $T/data-results"
+  keys Enter
+  see 'Profile: local, slurm or bmrc (q: back): slurm'
+  keys Enter
+  see 'Use GPUs: yes or no (q: back): no'
+}
+
+@test "what a program could not take is not offered again; what failed otherwise is" {
+  export EXIT=2
+  screen --plain --image "$T/strata.sif" --data "$T/data"
+  see 'choice'
+  text 2
+  keys Enter
+  see 'aip: arguments (none: its help) (q: back):'
+  text nonsense
+  keys Enter
+  see '(exit code 2)'
+  no /usr/bin/grep -q nonsense "$config"
+  text q
+  keys Enter
+  see 'left with 0'
+  tmux -L "$session" kill-server
+  EXIT=3 screen --plain --image "$T/strata.sif" --data "$T/data"
+  see 'choice'
+  text 2
+  keys Enter
+  see 'aip: arguments'
+  text 'in out'
+  keys Enter
+  see '(exit code 3)'
+  /usr/bin/grep -qx 'args_aip=in out' "$config"
+}
+
+@test "q leaves every prompt" {
+  local i
+  pipeline_screen
+  for i in 0 1 2 3 4 5 6; do
+    choose 1
+    see 'Input: folder'
+    [ $i = 0 ] || { keys Enter; see 'Output: folder'; }
+    [ $i -lt 2 ] || { keys Enter; see 'Profile: local'; }
+    [ $i -lt 3 ] || { keys Enter; see 'Use GPUs'; }
+    [ $i -lt 4 ] || { keys C-u; text yes; keys Enter; see 'Account'; }
+    [ $i -lt 5 ] || { keys Enter; see 'SLURM partition of gpu main'; }
+    [ $i -lt 6 ] || { keys Enter; see 'SLURM partition of the GPUs'; }
+    keys C-u
+    text q
+    keys Enter
+    see '<Quit>'
+  done
+  choose 1
+  for i in 'Input: folder' 'Output: folder' 'Profile: local' 'Use GPUs' 'Account' 'SLURM partition of gpu main' 'SLURM partition of the GPUs'; do see "$i"; keys Enter; done
+  see 'Run it? [y/N]'
+  text q
+  keys Enter
+  see 'nothing was run'
+  see 'Enter: back to the menu, q: leave it'
+  text q
+  keys Enter
+  see 'left with 0'
+  [ ! -e "$RECORD.flow" ]
+}
+
+@test "q leaves the settings, the data, the arguments and their help" {
+  screen --image "$T/strata.sif"
+  choose 2
+  see 'Your data'
+  keys C-u
+  text q
+  keys Enter
+  see '<Quit>'
+  keys s Enter
+  see 'Image file'
+  keys C-u
+  text q
+  keys Enter
+  see '<Quit>'
+  keys s Enter
+  for i in 'Image file' 'Your data' 'Scratch folder' 'GPU driver'; do see "$i"; keys Enter; done
+  see 'Environment modules'
+  text q
+  keys Enter
+  see '<Quit>'
+  choose 2
+  see 'aip: arguments'
+  keys C-u
+  text Q
+  keys Enter
+  see '<Quit>'
+  choose 2
+  see 'aip: arguments'
+  keys Enter
+  see 'Enter: back to the arguments, q: leave it'
+  text q
+  keys Enter
+  see '<Quit>'
+  no /usr/bin/grep -q =q "$config"
+}
+
+@test "on a command line, q at a question ends it" {
+  pipeline_screen pipeline --profile local --no-gpu --outdir "$T/out"
+  see 'Input: folder'
+  keys C-u
+  text q
+  keys Enter
+  see 'left with 130'
 }
 
 @test "on a command line, a terminal is asked for what is missing, and before it runs" {

@@ -51,8 +51,9 @@ func runRootCommand() *cli.Command {
 		Name:  "run-root",
 		Usage: "run a command in an image where Apptainer is missing",
 		Description: "Unpacks the root once into the cache, and runs the command there in a user namespace: the image is read-only;\n" +
-			"/dev, /proc, /sys, /tmp, /var/tmp, the home folder and the working folder are the machine's. Without CMD it is the\n" +
-			"image's runscript. Flags stand before CMD. The exit code is the command's.",
+			"/dev, /proc, /sys, /tmp, /var/tmp, the home folder and the working folder are the machine's. Without CMD, or\n" +
+			"with flags in its place, the image's runscript runs: run-root strata.sif --help. Flags of run-root stand before CMD.\n" +
+			"The exit code is the command's.",
 		Args: []cli.Arg{imageArg, {Name: "CMD", Usage: "command and its arguments", Optional: true, Many: true, Rest: true}},
 		Flags: []cli.Flag{
 			{Name: "bind", Short: "B", Kind: cli.Strings, Value: "SRC[:DST[:ro]],...", Usage: "make a file or folder visible, at DST"},

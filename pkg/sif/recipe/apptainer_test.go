@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -280,4 +281,32 @@ UNPACK
 		text += sections[name]
 	}
 	return strings.TrimRight(text, "\n") + "\n"
+}
+
+// What runs when an image is run: its help without arguments, strata for flags, else the program that is named.
+func TestRunscript(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"strata", "aip"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho "+name+" \"$@\"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":/usr/bin:/bin")
+	script := strings.Replace(Definition().Script("runscript"), "/.singularity.d/runscript.help", filepath.Join(dir, "help"), 1)
+	if err := os.WriteFile(filepath.Join(dir, "help"), []byte("the image's help\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for typed, want := range map[string]string{
+		"":             "the image's help",
+		"--help":       "strata --help",
+		"-h":           "strata -h",
+		"--version":    "strata --version",
+		"aip --help":   "aip --help",
+		"strata aip x": "strata aip x",
+	} {
+		out, err := exec.Command("sh", append([]string{"-c", script, "runscript"}, strings.Fields(typed)...)...).CombinedOutput()
+		if got := strings.TrimSpace(string(out)); got != want || err != nil {
+			t.Errorf("%q: %q, %v, want %q", typed, got, err, want)
+		}
+	}
 }
