@@ -42,6 +42,11 @@ for name in strata "${names[@]}"; do
   [ -e "$again/root/usr/local/bin/$name" ] || { echo "image: $name is missing" >&2; exit 1; }
 done
 [ -e "$again/root/usr/share/strata/nextflow/main.nf" ] || { echo "image: the workflow is missing" >&2; exit 1; }
+# The licences: ours, those of the Go modules, of each Debian package, and the text that most of them refer to.
+mapfile -t packages < <(grep -o 'pkg:deb/debian/[^@]*' "$bill" | sort -u)
+for licence in strata/copyright strata/modules.txt ../common-licenses/Apache-2.0 "${packages[@]/%//copyright}"; do
+  [ -s "$again/root/usr/share/doc/${licence#pkg:deb/debian/}" ] || { echo "image: ${licence#pkg:deb/debian/} is missing in /usr/share/doc" >&2; exit 1; }
+done
 if [ -n "$nvidia" ]; then
   for library in libcufile.so.0 libnvcomp.so.6; do
     [ -e "$again/root/usr/lib/x86_64-linux-gnu/$library" ] || { echo "image: $library is missing" >&2; exit 1; }

@@ -101,7 +101,7 @@ func TestApptainerRecipes(t *testing.T) {
 		for _, line := range lines {
 			copied[line.Source] = line.Destination
 		}
-		wanted := map[string]string{"bin/strata": binDir + "/"}
+		wanted := map[string]string{"bin/strata": binDir + "/", "LICENSE": docDir + "/copyright", "pkg/sif/recipe/modules.txt": ModulesFile}
 		for _, name := range Workflow {
 			wanted[name] = shareDir + "/" + name
 		}
@@ -196,7 +196,7 @@ func apptainerDef(t *testing.T, lock *deb.Lock, file string, nvidia bool) string
 	for _, name := range Workflow {
 		text += "    " + name + " " + shareDir + "/" + name + "\n"
 	}
-	text += "\n"
+	text += "    LICENSE " + docDir + "/copyright\n    pkg/sif/recipe/modules.txt " + ModulesFile + "\n\n"
 	text += `%post
     set -eu
     export DEBIAN_FRONTEND=noninteractive
@@ -256,7 +256,7 @@ UNPACK
     # What Debian's image has besides (apt, dpkg, perl), and what only they need, goes: all files that
     # belong to a package, but to none of the list, and what packages made when they were installed.
     find /usr/share/doc -mindepth 3 -delete
-    find /usr/share/doc -mindepth 2 ! -name 'copyright*' ! -path '*/nvidia-*' -delete
+    find /usr/share/doc -mindepth 2 ! -name 'copyright*' ! -path '*/nvidia-*' ! -path '*/strata/*' -delete
     for p in $packages; do dpkg-query -L "${p%%=*}"; done | sort -u > $work/keep
     dpkg-query -W -f '${binary:Package}\n' | while read -r p; do dpkg-query -L "$p"; done | sort -u > $work/all
     comm -13 $work/keep $work/all > $work/gone

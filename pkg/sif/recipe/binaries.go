@@ -13,8 +13,10 @@ import (
 	"strata/pkg/sif/spdx"
 )
 
-// licence says where the text of the project's licence is, which base-files has.
-const licence = `Strata is licensed under the Apache License, version 2.0, whose text is in
+// licence names the owner of strata and where the text of its licence is, which base-files has.
+const licence = `Copyright 2026 The strata authors
+
+Strata is licensed under the Apache License, version 2.0, whose text is in
 /usr/share/common-licenses/Apache-2.0. The Go modules that its programs are
 built from, and all other parts of this image, are listed in sbom.spdx.json;
 the licences of these modules are in modules.txt.
