@@ -59,7 +59,7 @@ if unshare --user --map-root-user --mount true 2>/dev/null; then
     ps -o pid= >/dev/null; printf "a b\n" | gawk "{ print \$2 }" | grep -qx b; sed --version >/dev/null; tar --version >/dev/null
     gzip --version >/dev/null; date >/dev/null; TZ=Europe/London date +%Z | grep -Eqx "GMT|BST"; test -s /etc/ssl/certs/ca-certificates.crt
     test -d /data; test -d /scratch; aip --version'
-  XDG_CACHE_HOME=$again/cache "$sif" run-root "$new" --help | grep -q '^  strata COMMAND' || { echo "image: what runs on --help is not strata" >&2; exit 1; }
+  grep -q '^  strata COMMAND' < <(XDG_CACHE_HOME=$again/cache "$sif" run-root "$new" --help) || { echo "image: what runs on --help is not strata" >&2; exit 1; }
 else
   echo "image: user namespaces are off here: nothing was run in it" >&2
 fi
