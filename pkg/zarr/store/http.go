@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"strata/pkg/address"
 	"strata/pkg/gds/settings"
 )
 
@@ -94,10 +95,10 @@ const (
 
 // HTTP is the store at an http or https address. It sends no request. An address
 // that is none shows at the first use.
-func HTTP(address string, opts ...HTTPOption) *HTTPStore {
-	s := &HTTPStore{base: address, encode: escapePath, header: http.Header{}, pause: 200 * time.Millisecond, requests: 64, fleeting: new(atomic.Bool)}
+func HTTP(at string, opts ...HTTPOption) *HTTPStore {
+	s := &HTTPStore{base: at, encode: escapePath, header: http.Header{}, pause: 200 * time.Millisecond, requests: 64, fleeting: new(atomic.Bool)}
 	Settings(settings.DefaultHTTP())(s)
-	if u, err := url.Parse(address); err == nil {
+	if u, err := url.Parse(at); err == nil {
 		u.Fragment = ""
 		if u.RawQuery != "" {
 			s.query = "?" + u.RawQuery
@@ -106,6 +107,9 @@ func HTTP(address string, opts ...HTTPOption) *HTTPStore {
 		s.base = u.String()
 	}
 	s.base = strings.TrimRight(s.base, "/") + "/"
+	if shown := address.Address(s.base).String(); shown != s.base {
+		s.shown = strings.TrimRight(shown, "/")
+	}
 	for _, o := range opts {
 		o(s)
 	}
@@ -130,7 +134,7 @@ func HTTP(address string, opts ...HTTPOption) *HTTPStore {
 	return s
 }
 
-// Location is key's address, without a query, which may hold a secret.
+// Location is key's address, without what may be secret in it: a password, a query.
 func (s *HTTPStore) Location(key string) string {
 	switch {
 	case s.shown == "":

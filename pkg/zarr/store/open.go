@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"os"
 	"strings"
+
+	"strata/pkg/address"
 )
 
 // OpenURL opens what a user names for reading, and returns the store and the key
@@ -25,28 +27,28 @@ import (
 // that folder. A path that does not exist is fs.ErrNotExist; a web address is
 // looked at only when something is read. The caller closes the store.
 func OpenURL(ctx context.Context, s string, opts ...HTTPOption) (Store, string, error) {
-	scheme, _, ok := strings.Cut(s, "://")
-	switch {
-	case !ok:
+	a := address.Address(s)
+	switch a.Scheme() {
+	case "":
 		return openPath(ctx, s)
-	case strings.EqualFold(scheme, "file"):
-		u, err := url.Parse(s)
+	case "file":
+		u, err := a.Parse()
 		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", s, withoutURL(err))
+			return nil, "", err
 		}
 		if u.Host != "" && u.Host != "localhost" {
-			return nil, "", fmt.Errorf("%s: a file address has no host: want file:///path", s)
+			return nil, "", fmt.Errorf("%s: a file address has no host: want file:///path", a)
 		}
 		return openPath(ctx, u.Path)
-	case strings.EqualFold(scheme, "http"), strings.EqualFold(scheme, "https"):
-		return openWeb(ctx, s, opts)
-	case strings.EqualFold(scheme, "s3"):
-		return openS3(ctx, s, opts)
+	case "http", "https":
+		return openWeb(ctx, a, opts)
+	case "s3":
+		return openS3(ctx, a, opts)
 	}
 	if _, err := os.Lstat(s); err == nil { // "://" is allowed in the name of a file
 		return openPath(ctx, s)
 	}
-	return nil, "", fmt.Errorf("%s: no store for %s:// addresses: want a path, http://, https:// or s3://", s, scheme)
+	return nil, "", fmt.Errorf("%s: no store for %s:// addresses: want a path, http://, https:// or s3://", a, a.Scheme())
 }
 
 func openPath(ctx context.Context, path string) (Store, string, error) {
@@ -65,12 +67,12 @@ func openPath(ctx context.Context, path string) (Store, string, error) {
 	for err != nil {
 		i := strings.LastIndexByte(file, '/')
 		if i <= 0 {
-			return nil, "", err
+			return nil, "", missing(path, err)
 		}
 		file, key = file[:i], Join(file[i+1:], key)
 		info, e := os.Stat(file)
 		if e == nil && info.IsDir() {
-			return nil, "", err // the first error names the whole path
+			return nil, "", missing(path, err) // the first error names the whole path
 		}
 		if e == nil && info.Mode().IsRegular() {
 			break
@@ -91,20 +93,29 @@ func openPath(ctx context.Context, path string) (Store, string, error) {
 	return z, rootOf(z, key), nil
 }
 
-func openWeb(ctx context.Context, address string, opts []HTTPOption) (Store, string, error) {
-	u, err := url.Parse(address)
+// missing names a path that cannot be opened: it may be a mistyped address, "http:/me:secret@host".
+func missing(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return &fs.PathError{Op: p.Op, Path: address.Address(path).String(), Err: p.Err}
+	}
+	return err
+}
+
+func openWeb(ctx context.Context, a address.Address, opts []HTTPOption) (Store, string, error) {
+	u, err := a.Parse()
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", address, withoutURL(err))
+		return nil, "", err
 	}
 	if u.Host == "" {
-		return nil, "", fmt.Errorf("%s: no host in the address", address)
+		return nil, "", fmt.Errorf("%s: no host in the address", a)
 	}
 	file, key, err := zipIn(u)
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", address, err)
+		return nil, "", fmt.Errorf("%s: %w", a, err)
 	}
 	if file == "" {
-		return HTTP(address, opts...), "", nil
+		return HTTP(a.Reveal(), opts...), "", nil
 	}
 	z, err := ZipFrom(ctx, HTTP(u.String(), opts...), file)
 	if err != nil {
@@ -113,14 +124,14 @@ func openWeb(ctx context.Context, address string, opts []HTTPOption) (Store, str
 	return z, rootOf(z, key), nil
 }
 
-func openS3(ctx context.Context, address string, opts []HTTPOption) (Store, string, error) {
-	u, err := url.Parse(address)
+func openS3(ctx context.Context, a address.Address, opts []HTTPOption) (Store, string, error) {
+	u, err := a.Parse()
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", address, withoutURL(err))
+		return nil, "", err
 	}
 	file, key, err := zipIn(u)
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", address, err)
+		return nil, "", fmt.Errorf("%s: %w", a, err)
 	}
 	s, err := S3(ctx, u.String(), opts...)
 	if err != nil || file == "" {

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,30 @@ import (
 	"strings"
 	"testing"
 )
+
+// secretAddresses all hold the secret S3CR3T; some do not parse. server is one that answers.
+func secretAddresses(server string) []string {
+	answers := strings.TrimPrefix(server, "http://")
+	return []string{
+		"http://me:S3CR3T@" + answers + "/x.zarr", "HTTP://me:S3CR3T@" + answers + "/none.zip", "http://S3CR3T@" + answers + "/none",
+		server + "/x.zarr?Signature=S3CR3T", server + "/none?S3CR3T", server + "/none.zip?token=S3CR3T", server + "/flat.zip/a//b?t=S3CR3T",
+		"http://me:S3CR3T@127.0.0.1:99999/a", "http://me:S3CR3T@127.0.0.1:port/a", "http://me:S3CR3T/@host/a", "http://me:S3CR3T %@host/a",
+		"http://me:%S3CR3T@host/a", "http:/me:S3CR3T@host/a", "http://me:S3CR3T@/a", "file://me:S3CR3T@host/a", "gs://me:S3CR3T@host/a",
+		"s3://key:S3CR3T@bucket/x", "S3://key:S3CR3T@bucket/x.zip", "s3://key:S3CR3T/@bucket/x", "s3://key:S3CR3T@b/x", "s3://bucket/x?S3CR3T",
+		"s3://bucket/x?X-Amz-Signature=S3CR3T", "s3://bucket/x?%S3CR3T", "s3://bucket/x?anonymous=S3CR3T", "s3://bucket/a//b?x=S3CR3T",
+		"s3://bucket/x?endpoint=http://me:S3CR3T@host", "s3://bucket/x?endpoint=http://me:S3CR3T/@host",
+	}
+}
+
+// noSecret fails if a text that was made of an address holds its secret.
+func noSecret(t *testing.T, s string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if strings.Contains(text, "S3CR3T") {
+			t.Errorf("%s: %s", s, text)
+		}
+	}
+}
 
 func TestOpenURL(t *testing.T) {
 	node := map[string][]byte{"zarr.json": []byte("{}"), "0/zarr.json": []byte("{}")}
@@ -95,6 +120,17 @@ func TestOpenURL(t *testing.T) {
 	}
 	if _, _, err := OpenURL(bg, srv.URL+"/none.zip", quick()); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
+	}
+	for _, s := range secretAddresses(srv.URL) {
+		st, key, err := OpenURL(bg, s, quick())
+		if err == nil {
+			_, err = st.Get(bg, Join(key, "zarr.json"), nil, -1)
+			noSecret(t, s, st.Location("a b"), fmt.Sprint(st.Close()))
+		}
+		noSecret(t, s, fmt.Sprint(err), "")
+		if _, err := OpenFile(bg, s+"/file", quick()); err != nil {
+			noSecret(t, s, err.Error(), "")
+		}
 	}
 	t.Chdir(dir)
 	for _, name := range []string{"x.zarr", "./x.zarr", "flat.zip", "flat.zip/0"} {

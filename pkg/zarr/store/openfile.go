@@ -4,48 +4,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
+
+	"strata/pkg/address"
 )
 
 // OpenFile opens one object at an address for reading: https://host/folder/file (with a
 // query, as presigned addresses have it), or s3://bucket/folder/file; see [S3]. Its size is
 // known when it is open. Close ends its connections too.
-func OpenFile(ctx context.Context, address string, opts ...HTTPOption) (Object, error) {
-	u, err := url.Parse(address)
+func OpenFile(ctx context.Context, s string, opts ...HTTPOption) (Object, error) {
+	a := address.Address(s)
+	u, err := a.Parse()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", withoutQuery(address), withoutURL(err))
+		return nil, err
 	}
 	folder, name := u.Path[:strings.LastIndexByte(u.Path, '/')+1], u.Path[strings.LastIndexByte(u.Path, '/')+1:]
 	u.Path, u.RawPath = folder, ""
-	var s Store
-	scheme := strings.ToLower(u.Scheme)
+	var in Store
+	scheme := a.Scheme()
 	switch {
 	case scheme != "http" && scheme != "https" && scheme != "s3":
-		return nil, fmt.Errorf("%s: not an address of a file on a server: want http://, https:// or s3://", withoutQuery(address))
+		return nil, fmt.Errorf("%s: not an address of a file on a server: want http://, https:// or s3://", a)
 	case u.Host == "":
-		return nil, fmt.Errorf("%s: no host or bucket in the address", withoutQuery(address))
+		return nil, fmt.Errorf("%s: no host or bucket in the address", a)
 	case name == "":
-		return nil, fmt.Errorf("%s: names no file: want it behind the last slash", withoutQuery(address))
+		return nil, fmt.Errorf("%s: names no file: want it behind the last slash", a)
 	case scheme == "s3":
-		s, err = S3(ctx, u.String(), opts...)
+		in, err = S3(ctx, u.String(), opts...)
 	default:
-		s = HTTP(u.String(), opts...)
+		in = HTTP(u.String(), opts...)
 	}
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.Open(ctx, name)
+	o, err := in.Open(ctx, name)
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, in.Close())
 	}
-	return &lone{o, s}, nil
-}
-
-// withoutQuery is an address without its query, which may hold a secret.
-func withoutQuery(address string) string {
-	address, _, _ = strings.Cut(address, "?")
-	return address
+	return &lone{o, in}, nil
 }
 
 // lone is an object with the store that is only there for it.

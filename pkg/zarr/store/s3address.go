@@ -2,7 +2,9 @@ package store
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,6 +14,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 	"gopkg.in/ini.v1"
+
+	"strata/pkg/address"
 )
 
 // place is where objects of a bucket are, and how to get at them.
@@ -24,17 +28,18 @@ type place struct {
 
 // parseS3 reads an address s3://bucket/prefix?query, the environment and the
 // profile.
-func parseS3(address string) (*place, error) {
-	u, err := url.Parse(address)
+func parseS3(s string) (*place, error) {
+	a := address.Address(s)
+	u, err := a.Parse()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", address, withoutURL(err))
+		return nil, err
 	}
-	shown := "s3://" + u.Host + u.Path // a query may hold anything
+	shown := "s3://" + u.Host + u.Path
+	if u.User != nil {
+		return nil, fmt.Errorf("%s: no credentials in an address: give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile", a)
+	}
 	if err := s3utils.CheckValidBucketNameStrict(u.Host); err != nil {
 		return nil, fmt.Errorf("%s: %q is not the name of a bucket: want s3://bucket/path: %s", shown, u.Host, strings.ToLower(err.Error()))
-	}
-	if u.User != nil {
-		return nil, fmt.Errorf("s3://%s%s: no credentials in an address: give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile", u.Host, u.Path)
 	}
 	p := &place{bucket: u.Host, prefix: strings.Trim(u.Path, "/")}
 	if p.prefix != "" {
@@ -45,7 +50,7 @@ func parseS3(address string) (*place, error) {
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", shown, err)
+		return nil, fmt.Errorf("%s: its query does not parse: want name=value&name=value, other characters than letters and digits percent-encoded", a)
 	}
 	anonymous := false
 	for name, values := range query {
@@ -54,9 +59,12 @@ func parseS3(address string) (*place, error) {
 		case "endpoint", "region", "profile":
 		case "anonymous":
 			if anonymous, err = strconv.ParseBool(cmp.Or(value, "true")); err != nil {
-				return nil, fmt.Errorf("%s: anonymous=%s: want true or false", shown, value)
+				return nil, fmt.Errorf("%s: anonymous: want true or false", shown)
 			}
 		default:
+			if value == "" {
+				name = "without a value" // it may be one
+			}
 			return nil, fmt.Errorf("%s: unknown parameter %s: want endpoint, region, profile or anonymous", shown, name)
 		}
 	}
@@ -87,7 +95,7 @@ func checkEndpoint(text string) (string, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || strings.Trim(u.Path, "/") != "" {
-		return "", fmt.Errorf("endpoint %q: want http://host:port or https://host", text)
+		return "", fmt.Errorf("endpoint %q: want http://host:port or https://host", address.Address(text))
 	}
 	return u.Scheme + "://" + u.Host, nil
 }
@@ -104,6 +112,7 @@ func find(anonymous, profileFirst bool, profile map[string]string) *credentials.
 	switch {
 	case anonymous:
 	case key != "" && secret != "":
+		address.Hide(secret, token) // a server may quote what it was sent
 		return credentials.NewStaticV4(key, secret, token)
 	default:
 		for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {
@@ -134,8 +143,12 @@ func readProfile(name string, asked bool) (map[string]string, error) {
 			continue
 		}
 		file, err := ini.LoadSources(ini.LoadOptions{SkipUnrecognizableLines: true, AllowNestedValues: true}, path)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+		var system *fs.PathError
+		switch {
+		case errors.As(err, &system):
+			return nil, fmt.Errorf("%s: %w", path, system.Err)
+		case err != nil: // its text quotes the line, which may be the one with the secret
+			return nil, fmt.Errorf("%s: does not parse: want lines of name = value below [sections]", path)
 		}
 		section := f.section
 		if name == "default" && !file.HasSection(section) {
