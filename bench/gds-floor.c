@@ -151,11 +151,14 @@ int main(int argc, char **argv) {
     if (of == MAP_FAILED) die("map");
   }
   for (size_t i = 0; i < seen; i += 4093) sum = sum * 31 + (unsigned char)of[i];
-  qsort(s, reps, sizeof *s, by_value);
-  qsort(c, reps, sizeof *c, by_value);
+  int first = reps > 1; /* the first pass of the process is told apart */
+  double first_s = s[0];
+  qsort(s + first, reps - first, sizeof *s, by_value);
+  qsort(c + first, reps - first, sizeof *c, by_value);
   struct rusage u;
   getrusage(RUSAGE_SELF, &u);
-  printf("{\"s\": %.6f, \"cpu_s\": %.4f, \"bytes\": %zu, \"hwm_kb\": %ld, \"ck\": %llu}\n", s[reps / 2], c[reps / 2], moved, u.ru_maxrss,
-         (unsigned long long)sum);
+  int middle = first + (reps - first) / 2;
+  printf("{\"first_s\": %.6f, \"s\": %.6f, \"cpu_s\": %.4f, \"bytes\": %zu, \"hwm_kb\": %ld, \"ck\": %llu}\n", first ? first_s : 0, s[middle],
+         c[middle], moved, u.ru_maxrss, (unsigned long long)sum);
   return 0;
 }

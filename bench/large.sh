@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# bench/large.sh: every stage on an input of 20 GB and on one of a tenth, for what it
-# needs of memory; writes bench/results/large.json and its table of docs/benchmarks.md.
-# By hand: it takes 35 GB of disk and a quarter of an hour. Run `make build` first.
+# usage: bench/large.sh OUT   every stage on an input of 20 GB and on the one of the
+# stages' benchmark, for what it needs of memory; OUT is the record that becomes a table
+# in docs/benchmarks.md. `PARTS=large make bench` calls it: it takes 35 GB of disk and a
+# quarter of an hour.
 #
 #   BENCH_DIR   where the data lies (default build/bench); what the stages write goes there too
 #   KEEP        1: keep the large input
 set -euo pipefail
 cd "$(dirname "$0")/.."
+record=$1
 base=${BENCH_DIR:-build/bench}
 small=$base/stages large=$base/large out=$base/large-out
 free=$(df --output=avail -k "$(dirname "$base")" | tail -n 1)
@@ -35,7 +37,6 @@ if [ ! -e "$large/made" ]; then
   touch "$large/made"
 fi
 "$base/tools/compare" large -data "$small" -large "$large" -out "$out" \
-  -input "a mosaic of 400 tiles (20 × 20, 21 GB) and 60 slices of 60×1200² (21 GB; six of them, ten times over), blosc-zstd:1" >bench/results/large.json.part
-mv bench/results/large.json.part bench/results/large.json
+  -input "a mosaic of 400 tiles (20 × 20, 21 GB) and 60 slices (six of them, ten times over), blosc-zstd:1" >"$record.part"
+mv "$record.part" "$record"
 [ -n "${KEEP:-}" ] || rm -rf "$large"
-"$base/tools/compare" report -results bench/results -notes bench/notes-stages.md -md docs/benchmarks.md -svg docs/benchmarks.svg

@@ -1,38 +1,45 @@
 #!/usr/bin/env bash
 # bench/run.sh: strata beside its peers and the floors of the machine. `make bench`
-# builds first. Each part stores what it measured in bench/results and writes its own
-# page from that, so that one can be run again without the others.
+# builds first. Each part stores what it measured in bench/results; at the end all pages
+# and README's tables are written from there. bench/README.md says how peers come here.
 #
 #   PARTS        arrays: reading and writing Zarr (docs/benchmarks-arrays.md); stages: the
 #                programs (docs/benchmarks.md); chain: the workflow, a table of the same
 #                page (needs Nextflow); remote: arrays behind HTTP and S3 servers
 #                (docs/benchmarks-remote.md); files: the file layer with host memory
-#                (docs/benchmarks-files.md); zarr: the outputs of docs/bench-zarr.md.
-#                Default: arrays,stages
+#                (docs/benchmarks-files.md); zarr: the outputs of docs/bench-zarr.md and
+#                docs/bench-io.md. Default: all of these. Besides: large, inputs of 20 GB
+#   LINUMPY      a folder of linumpy with its environment, to run beside the stages
 #   KVIKIO       for files: 1 installs KvikIO from PyPI (3 GB), else a Python that has it (default: build/venv-kvikio or
 #                python3, if they have it)
-#   LINUMPY      a checkout of linumpy with its environment, to run beside the stages
-#   BENCH_DIR    where the data lies (24 GB for both; default build/bench)
+#   BENCH_RUST   0: without the zarrs crate (bench/zarrs), which takes minutes to compile; 1: with it (default: where
+#                cargo is, unless BENCH_SMOKE)
+#   BENCH_DIR    where the data lies (20 GB for all; default build/bench)
 #   BENCH_OUT    where the programs write (default: memory, if there is enough, else BENCH_DIR)
-#   BENCH_SHAPE  shape of the arrays (default 512,1024,1024); another one writes no report to docs
-#   BENCH_SMOKE  1: everything small and one round, to see that all of it runs; no report to docs
-#   BENCH_ONLY   cases whose name contains this; no report to docs
-#   BENCH_RUST   1: with the zarrs crate (bench/zarrs), which takes minutes to compile
+#   BENCH_SHAPE  shape of the arrays (default 512,512,512); another one writes no report to docs
+#   BENCH_SMOKE  1: everything small and one round, to see that all of it runs; reports go to BENCH_DIR
+#   BENCH_ONLY   cases whose name contains this; no report
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-parts=,${PARTS:-arrays,stages},
+parts=,${PARTS:-stages,arrays,remote,files,chain,zarr},
 smoke=${BENCH_SMOKE:-} only=${BENCH_ONLY:-}
-if [ -n "$smoke" ] && [ -z "${PARTS:-}" ]; then parts=,arrays,stages,chain,remote,files,zarr,; fi
 base=${BENCH_DIR:-build/bench}
 tools=$base/tools
-results=bench/results
+# where results and reports go
+results=bench/results docs=docs readme=README.md small=''
+if [ -n "$smoke" ] || [ "${BENCH_SHAPE:-512,512,512}" != 512,512,512 ]; then
+  small=-small results=$base/report/results docs=$base/report readme=$base/report/README.md
+  mkdir -p "$docs"
+  cp README.md "$readme"
+fi
+[ -z "$only" ] || results=$base/only
 mkdir -p "$tools" "$results"
 
 wanted() { [[ $parts == *,$1,* ]]; }
 for part in ${parts//,/ }; do
-  case $part in arrays | stages | chain | remote | files | zarr) ;; *)
-    echo "bench/run.sh: PARTS=$part: arrays, stages, chain, remote, files, zarr" >&2
+  case $part in arrays | stages | chain | remote | files | zarr | large) ;; *)
+    echo "bench/run.sh: PARTS=$part: arrays, stages, chain, remote, files, zarr, large" >&2
     exit 2
     ;;
   esac
@@ -79,99 +86,81 @@ trap 'rm -rf "$out"' EXIT
 pin=()
 if [ "$(nproc)" -gt 2 ] && command -v taskset >/dev/null; then pin=(taskset -c "0,1"); fi
 
+# measure PART DATA FLAG...: runs a part and stores what it measured
+measure() {
+  "${pin[@]}" "$tools/compare" "$1" -tools "$tools" -data "$2" -out "$out" -only "$only" "${@:3}" >"$results/$1.jsonl.part"
+  mv "$results/$1.jsonl.part" "$results/$1.jsonl"
+}
+
+# make_array DATA NAME CODEC CHUNK [SHARD]: arrays of both kinds of data. A peer writes
+# them, so that all read what libzstd, c-blosc and zlib make.
+make_array() {
+  local kind suffix
+  for kind in structured noise; do
+    suffix=-noise
+    if [ "$kind" = structured ]; then suffix=''; elif [ "$3" = raw ]; then continue; fi
+    once "$1" "$2$suffix.zarr" "$python" bench/peers.py tensorstore write "${plain:-$1}/$kind.f32" --shape "$shape" --codec "$3" \
+      --chunks "$4,$4,$4" ${5:+--shard "$5,$5,$5"} --out "$1/$2$suffix.zarr"
+  done
+}
+
 arrays() {
-  local shape=${BENCH_SHAPE:-512,1024,1024} rounds=(-least 3 -most 9 -patience 12s)
-  local mosaic=(--tiles "6,6" --tile "200,256,256") shard=200,768,768
+  local shape=${BENCH_SHAPE:-512,512,512} rounds=(-least 3 -most 5 -patience 4s) python large chunk
   if [ -n "$smoke" ]; then
-    shape=64,256,256
+    shape=64,128,128
     rounds=(-least 1 -most 1)
-    mosaic=(--tiles "2,2" --tile "50,64,64")
-    shard=50,128,128
   fi
-  local data=$base/${shape//,/x} python large small
+  local data=$base/${shape//,/x} plain=''
   mkdir -p "$data"
   python=$(scripts/venv.sh build/venv bench/requirements.txt)
-  if [ -n "${BENCH_RUST:-}" ]; then
+  rm -f "$tools/zarrs-bench"
+  if [ "${BENCH_RUST:-}" = 1 ] || [ -z "${BENCH_RUST:-}$smoke" ] && command -v cargo >/dev/null; then
     scripts/need.sh cargo cargo
     cargo build --quiet --release --locked --manifest-path bench/zarrs/Cargo.toml --target-dir "$base/cargo"
     cp "$base/cargo/release/zarrs-bench" "$tools/"
-  else
-    rm -f "$tools/zarrs-bench"
   fi
-  # The arrays are written by a peer, so that all read what libzstd, c-blosc and zlib
-  # make; the mosaics by phantom.
   once "$data" plain "$tools/arrays" gen "$data" "$shape"
   large=$(tr , '\n' <<<"256,$shape" | sort -n | head -n 1)
-  small=$((large / 4))
-  make_array() { # NAME CODEC CHUNK [SHARD]
-    once "$data" "$1.zarr" "$python" bench/peers.py tensorstore write "$data/plain.f32" --shape "$shape" --codec "$2" \
-      --chunks "$3,$3,$3" ${4:+--shard "$4,$4,$4"} --out "$data/$1.zarr"
-  }
-  make_array raw raw "$large"
-  make_array blosclz4 blosc-lz4:5 "$large"
-  make_array blosczstdbit blosc-zstd-bit:3 "$large"
-  make_array zstd zstd:3 "$large"
-  make_array zstdsmall zstd:3 "$small"
-  make_array shard zstd:3 "$small" "$large"
-  make_array gzip gzip:5 "$large"
-  make_mosaic() { # NAME FLAG...
-    once "$data" "mosaic_$1" bin/phantom "$data/mosaic_$1" --noise -f -q --zarr_format 3 "${mosaic[@]}" --chunks "${mosaic[3]}" "${@:2}"
-  }
-  make_mosaic raw --codec raw
-  make_mosaic zstd --codec zstd:3 --shard "$shard"
-  make_mosaic blosc --codec blosc-zstd:1
-
-  "${pin[@]}" "$tools/compare" run -tools "$tools" -data "$data" -out "$out" -python "$python" \
-    -shape "$shape" -only "$only" "${rounds[@]}" >"$data/runs.jsonl.part"
-  mv "$data/runs.jsonl.part" "$data/runs.jsonl"
-  local report=$data
-  if [ -z "$smoke$only" ] && [ "$shape" = 512,1024,1024 ]; then
-    report=docs
-    cp "$data/runs.jsonl" "$results/arrays.jsonl"
-  fi
-  "$tools/compare" report -runs "$data/runs.jsonl" -notes bench/notes-arrays.md -md "$report/benchmarks-arrays.md" -svg "$report/benchmarks-arrays.svg"
-  echo "$report/benchmarks-arrays.md"
+  chunk=$((large / 4))
+  make_array "$data" raw raw "$large"
+  make_array "$data" blosclz4 blosc-lz4:5 "$large"
+  make_array "$data" blosczstdbit blosc-zstd-bit:3 "$large"
+  make_array "$data" zstd zstd:3 "$large"
+  make_array "$data" zstdsmall zstd:3 "$chunk"
+  make_array "$data" shard zstd:3 "$chunk" "$large"
+  make_array "$data" gzip gzip:5 "$large"
+  measure arrays "$data" -python "$python" -shape "$shape" "${rounds[@]}"
 }
 
 remote() {
-  local data=$base/remote shape=256,512,512 rounds=(-least 3 -most 5 -patience 10s) python small=64 large=256
+  local data=$base/remote$small shape=256,512,512 rounds=(-least 3 -most 3) python chunk=64 large=256
   if [ -n "$smoke" ]; then
-    data=$base/remote-small shape=64,128,128 rounds=(-least 1 -most 1) small=16 large=64
+    shape=64,128,128 rounds=(-least 1 -most 1) chunk=16 large=64
   fi
   mkdir -p "$data/arrays"
   python=$(scripts/venv.sh build/venv bench/requirements.txt)
   once "$data" plain "$tools/arrays" gen "$data" "$shape"
-  make_remote() { # NAME CODEC [SHARD]
-    once "$data/arrays" "$1.zarr" "$python" bench/peers.py tensorstore write "$data/plain.f32" --shape "$shape" --codec "$2" \
-      --chunks "$small,$small,$small" ${3:+--shard "$3,$3,$3"} --out "$data/arrays/$1.zarr"
-  }
-  make_remote raw raw
-  make_remote zstd zstd:3
-  make_remote shard zstd:3 "$large"
-  "${pin[@]}" "$tools/compare" remote -tools "$tools" -data "$data" -out "$out" -python "$python" \
-    -shape "$shape" -only "$only" "${rounds[@]}" >"$data/runs.jsonl.part"
-  mv "$data/runs.jsonl.part" "$data/runs.jsonl"
-  local report=$data
-  if [ -z "$smoke$only" ]; then
-    report=docs
-    cp "$data/runs.jsonl" "$results/remote.jsonl"
-  fi
-  "$tools/compare" report -remote "$data/runs.jsonl" -notes bench/notes-remote.md -md "$report/benchmarks-remote.md" -svg "$report/benchmarks-remote.svg"
-  echo "$report/benchmarks-remote.md"
+  local plain=$data
+  make_array "$data/arrays" raw raw "$chunk"
+  make_array "$data/arrays" zstd zstd:3 "$chunk"
+  make_array "$data/arrays" shard zstd:3 "$chunk" "$large"
+  measure remote "$data" -python "$python" -shape "$shape" "${rounds[@]}"
 }
 
 stages() {
-  local data=$base/stages rounds=(-least 5 -most 9 -patience 8s)
-  local tiles=6,6 tile=200,256,256 shard=200,768,768 slice=(--tiles "6,6" --tile "60,240,240") python
+  local data=$base/stages$small rounds=(-least 3 -most 5 -patience 6s) python
+  local tiles=4 tile=200,256,256 shard=200,512,512 slices=6 grid=4 thin=60,240,240
   if [ -n "$smoke" ]; then
-    data=$base/stages-small rounds=(-least 1 -most 1)
-    tiles=3,3 tile=50,64,64 shard=50,64,64
-    slice=(--tiles "3,3" --tile "60,64,64")
+    rounds=(-least 1 -most 1)
+    tiles=3 tile=50,64,64 shard=50,64,64 grid=3 thin=60,64,64
   fi
   mkdir -p "$data"
   python=$(PYTHON=${PYTHON:-python3.12 python3.11} scripts/venv.sh build/venv-stages bench/requirements-stages.txt)
+  local depth edge
+  IFS=, read -r depth edge _ <<<"$tile"
+  local shape=$depth,$((tiles * edge)),$((tiles * edge))
   make_mosaic() { # NAME FLAG...
-    bin/phantom "$data/make" -f -q --zarr_format 3 --tiles "$tiles" --tile "$tile" "${@:2}"
+    bin/phantom "$data/make" -f -q --zarr_format 3 --tiles "$tiles,$tiles" --tile "$tile" "${@:2}"
     rm -rf "$data/mosaic_$1.ome.zarr"
     mv "$data/make/mosaic_grid_3d_z00.ome.zarr" "$data/mosaic_$1.ome.zarr"
     rm -rf "$data/make"
@@ -179,36 +168,27 @@ stages() {
   once "$data" zstd make_mosaic zstd --codec zstd:3 --shard "$shard"
   once "$data" raw make_mosaic raw --codec raw
   once "$data" blosc make_mosaic blosc --codec blosc-zstd:1
-  # six slices that each show twenty planes (70 µm) of the next
+  local kind
+  for kind in structured noise; do
+    once "$data" "mosaic_$kind.ome.zarr" "$tools/arrays" mosaic "$kind" "$shape" -chunks "$tile" -codec blosc-zstd:1 -out "$data/mosaic_$kind.ome.zarr"
+  done
+  # slices that each show twenty planes (70 µm) of the next
   make_slices() {
-    bin/phantom "$data/make" -f -q --slices 6 "${slice[@]}" --interval 140 --water 0 --relief 0 --jitter 0 --shift 8 --glitch 0 --truth_slices
+    bin/phantom "$data/make" -f -q --slices "$slices" --tiles "$grid,$grid" --tile "$thin" --interval 140 --water 0 --relief 0 --jitter 0 --shift 8 --glitch 0 --truth_slices
     rm -rf "$data/slices"
     mv "$data/make/truth" "$data/slices"
     mv "$data/make/shifts_xy.csv" "$data/"
     rm -rf "$data/make"
   }
   once "$data" slice make_slices
-
-  "${pin[@]}" "$tools/compare" stages -tools "$tools" -data "$data" -out "$out" -python "$python" -linumpy "${LINUMPY:-}" \
-    -only "$only" "${rounds[@]}" >"$data/runs.jsonl.part"
-  mv "$data/runs.jsonl.part" "$data/stages.jsonl"
-  if [ -z "$smoke$only" ]; then
-    cp "$data/stages.jsonl" "$results/"
-    page "$results" docs
-  elif [ -z "$only" ]; then
-    page "$data" "$data"
-  fi
-}
-
-page() { # RESULTS FOLDER: the page of stages, chain and large input
-  "$tools/compare" report -results "$1" -notes bench/notes-stages.md -md "$2/benchmarks.md" -svg "$2/benchmarks.svg"
-  echo "$2/benchmarks.md"
+  measure stages "$data" -python "$python" -linumpy "${LINUMPY:-}" "${rounds[@]}" \
+    -about "Mosaic grids of ${shape//,/×} float32 in $((tiles * tiles)) tiles of ${tile//,/×}, 3.5×2×2 µm: a virtual specimen (\`phantom\`) as shards of zstd:3, raw and as blosc-zstd:1, structured data and noise; for \`stack\` $slices slices of $((grid * grid)) tiles of ${thin//,/×} each, whose overlaps it has to find."
 }
 
 files() {
-  local data=$base/files bytes=1073741824 rounds=(-least 3 -most 7 -patience 20s) python='' nocuda=''
+  local data=$base/files$small bytes=1073741824 rounds=(-least 3 -most 5 -patience 8s) python='' nocuda=''
   if [ -n "$smoke" ]; then
-    data=$base/files-small bytes=16777216 rounds=(-least 1 -most 1)
+    bytes=16777216 rounds=(-least 1 -most 1)
   fi
   mkdir -p "$data/out"
   ${GO:-go} build -trimpath -o "$tools/" ./bench/gds
@@ -231,40 +211,28 @@ files() {
   }
   once "$data" file "$tools/gds" gen "$data/file" "$bytes" 2 4194304 1 0 0 0
   once "$data" files make_files
-  "${pin[@]}" "$tools/compare" files -tools "$tools" -data "$data" -out "$data/out" -kvikio "$python" -nocuda "$nocuda" -bytes "$bytes" \
-    -only "$only" "${rounds[@]}" >"$data/runs.jsonl.part"
-  mv "$data/runs.jsonl.part" "$data/runs.jsonl"
-  local report=$data
-  if [ -z "$smoke$only" ]; then
-    report=docs
-    cp "$data/runs.jsonl" "$results/files.jsonl"
-  fi
-  "$tools/compare" report -files "$data/runs.jsonl" -notes bench/notes-files.md -md "$report/benchmarks-files.md" -svg "$report/benchmarks-files.svg"
-  echo "$report/benchmarks-files.md"
+  local programs=$out
+  out=$data/out # on a disk
+  measure files "$data" -kvikio "$python" -nocuda "$nocuda" -bytes "$bytes" "${rounds[@]}"
+  out=$programs
+}
+
+# page NAME FOLDER [FLAG...]: runs the commands of a page of docs in a folder
+page() {
+  "${pin[@]}" bench/page.sh "docs/$1" "$base/$2$small" "$docs/$1" "${@:3}"
 }
 
 if wanted stages; then stages; fi
-if wanted chain; then
-  if [ -n "$smoke" ]; then
-    mkdir -p "$base/stages-small"
-    bench/chain.sh "$base/chain-small" "$base/stages-small/chain.json"
-    [ ! -e "$base/stages-small/stages.jsonl" ] || page "$base/stages-small" "$base/stages-small"
-  else
-    bench/chain.sh "$base/chain" "$results/chain.json"
-    [ ! -e "$results/stages.jsonl" ] || page "$results" docs
-  fi
-fi
+if wanted chain; then bench/chain.sh "$base/chain$small" "$results/chain.json"; fi
 if wanted arrays; then arrays; fi
 if wanted remote; then remote; fi
-if wanted zarr; then
-  scripts/venv.sh build/venv bench/requirements.txt >/dev/null
-  if [ -n "$smoke" ]; then
-    "${pin[@]}" bench/zarr.sh "$base/zarr-small" build/venv "$base/bench-zarr.md"
-  else
-    "${pin[@]}" bench/zarr.sh "$base/zarr" build/venv docs/bench-zarr.md docs/bench-zarr.png
-  fi
-fi
 if wanted files; then files; fi
-if [ -z "$smoke$only" ] && [ -e "$results/stages.jsonl" ] && { wanted remote || wanted files; }; then
-  page "$results" docs # it has their targets
+if wanted large; then bench/large.sh "$results/large.json"; fi
+if wanted zarr; then
+  VIRTUAL_ENV=$(dirname "$(dirname "$(scripts/venv.sh build/venv bench/requirements.txt)")")
+  export VIRTUAL_ENV
+  scripts/need.sh fio fio
+  page bench-io.md io
+  if [ -n "$smoke" ]; then page bench-zarr.md zarr; else page bench-zarr.md zarr sweep.html docs/bench-zarr.png; fi
 fi
+[ -n "$only" ] || "$tools/compare" report -results "$results" -docs "$docs" -readme "$readme"

@@ -3,7 +3,7 @@ measurement in one process.
 
     stages.py OP IN OUT         OP: aip, resample, focal, crop, stitch, estimate, stack
     stages.py stack SLICES OUT --shifts CSV
-    stages.py diff OURS THEIRS  how far the level 0 of two images lie apart
+    stages.py diff OURS THEIRS  how far the level 0 of two images lies apart
 
 Reads with zarr-python, calls the libraries' operators, on two threads where they
 let go of the interpreter (scipy.ndimage does), and writes the result's level 0
@@ -39,13 +39,18 @@ def bands(n, parts=8):
     return [slice(a, b) for a, b in zip(at[:-1], at[1:])]
 
 
+def multiscale(path):
+    with open(os.path.join(path, "zarr.json")) as f:
+        return json.load(f)["attributes"]["ome"]["multiscales"][0]
+
+
 def level0(path):
-    return zarr.open_array(os.path.join(path, "0"), mode="r")
+    inside = multiscale(path)["datasets"][0]["path"] if os.path.exists(os.path.join(path, "zarr.json")) else "0"
+    return zarr.open_array(os.path.join(path, inside), mode="r")
 
 
 def voxel_um(path):
-    with open(os.path.join(path, "zarr.json")) as f:
-        m = json.load(f)["attributes"]["ome"]["multiscales"][0]
+    m = multiscale(path)
     unit = {"micrometer": 1.0, "millimeter": 1e3, "nanometer": 1e-3, "meter": 1e6}[m["axes"][0]["unit"]]
     return np.array(m["datasets"][0]["coordinateTransformations"][0]["scale"]) * unit
 

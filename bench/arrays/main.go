@@ -3,12 +3,13 @@
 // bench/zarrs) and the C floor (bench/floor.c); docs/benchmarks.md holds the
 // results.
 //
-//	arrays gen DIR Z,Y,X        DIR/plain.f32, 12-bit noise, and DIR/tiles.zarr
-//	arrays memory MIB           takes memory and gives it back
-//	arrays OP PATH [flags]      one line of JSON; for OP see the map in main.go
+//	arrays gen DIR Z,Y,X                     DIR/structured.f32, DIR/noise.f32 and DIR/tiles.zarr
+//	arrays mosaic KIND Z,Y,X -chunks … -out …   a mosaic grid of one kind of data
+//	arrays memory MIB                        takes memory and gives it back
+//	arrays OP PATH [flags]                   one line of JSON; for OP see the map in main.go
 //
-// PATH and -out may be addresses of the web, or of S3: these are found by Amazon's
-// variables. Bytes count voxels as float32 or uint16, not as stored.
+// PATH and -out may be http(s):// and s3:// addresses; credentials come from the
+// AWS_* environment variables. Bytes count voxels as float32 or uint16, not as stored.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"time"
 
@@ -25,11 +27,12 @@ import (
 
 // result is what every program of the benchmark prints.
 type result struct {
-	Seconds float64 `json:"s"`      // wall time, median of the process's repetitions
-	CPU     float64 `json:"cpu_s"`  // processor time of one repetition
-	Bytes   int64   `json:"bytes"`  // of voxels, of one repetition
-	HWM     int64   `json:"hwm_kb"` // most resident memory, KiB
-	Check   uint64  `json:"ck"`     // sampled sum, the same for every program; 0: none
+	First   float64 `json:"first_s,omitempty"` // wall time of the process's first repetition, where others followed
+	Seconds float64 `json:"s"`                 // wall time: median of the repetitions after the first, if any
+	CPU     float64 `json:"cpu_s"`             // processor time of the same repetitions
+	Bytes   int64   `json:"bytes"`             // of voxels, of one repetition
+	HWM     int64   `json:"hwm_kb"`            // peak resident memory, KiB
+	Check   uint64  `json:"ck"`                // sampled sum, the same for every program; 0: none
 }
 
 // bench is one measurement.
@@ -63,23 +66,18 @@ func run(ctx context.Context, args []string) error {
 		}
 		return generate(ctx, b.path, shape)
 	}
+	if args[0] == "mosaic" && len(args) > 3 {
+		return b.mosaic(ctx, args[2], args[3:])
+	}
 	if args[0] == "memory" {
 		return touch(args[1])
 	}
-	fs := flag.NewFlagSet("arrays", flag.ExitOnError)
-	fs.IntVar(&b.threads, "threads", 2, "workers")
-	fs.IntVar(&b.piece, "piece", 1<<20, "bytes of a streamed piece of a raw chunk")
-	fs.IntVar(&b.edge, "edge", 64, "edge of a random box, voxels")
-	fs.IntVar(&b.radius, "radius", 0, "halo of the views, pixels")
-	fs.StringVar(&b.out, "out", "", "folder that write and ome make")
-	fs.StringVar(&b.codec, "codec", "raw", "codec of what write and ome make")
-	fs.Func("chunks", "chunk that write and ome make", func(s string) (err error) { b.chunks, err = parseInts(s); return })
-	fs.Func("shard", "shard that write makes", func(s string) (err error) { b.shard, err = parseInts(s); return })
+	fs := b.flags()
 	like := fs.String("like", "", "image whose levels io writes")
 	passes := []pass{{part: 1}}
 	fs.Func("passes", "what io reads: 1,0.5+8,out is all planes, half of them and 8 more, and as many as -like has", func(s string) (err error) { passes, err = parsePasses(s); return })
 	levels := fs.Int("levels", 0, "pyramid levels that ome makes")
-	reps := fs.Int("reps", 1, "repetitions")
+	again := fs.Int("again", 0, "repetitions after the first")
 	shape := fs.String("shape", "", "shape of what write and ome make from the numbers in the file PATH")
 	if err := fs.Parse(args[2:]); err != nil {
 		return err
@@ -99,22 +97,44 @@ func run(ctx context.Context, args []string) error {
 	if !ok {
 		return fmt.Errorf("unknown operation %q", args[0])
 	}
-	return b.measure(ctx, do, *reps)
+	return b.measure(ctx, do, *again)
 }
 
-func (b *bench) measure(ctx context.Context, do func(context.Context) error, reps int) error {
+// flags are those of every operation.
+func (b *bench) flags() *flag.FlagSet {
+	fs := flag.NewFlagSet("arrays", flag.ExitOnError)
+	fs.IntVar(&b.threads, "threads", 2, "workers")
+	fs.IntVar(&b.piece, "piece", 1<<20, "bytes of a streamed piece of a raw chunk")
+	fs.IntVar(&b.edge, "edge", 64, "edge of a random box, voxels")
+	fs.IntVar(&b.radius, "radius", 0, "halo of the views, pixels")
+	fs.StringVar(&b.out, "out", "", "folder that write and ome make")
+	fs.StringVar(&b.codec, "codec", "raw", "codec of what write and ome make")
+	fs.Func("chunks", "chunk that write and ome make", func(s string) (err error) { b.chunks, err = parseInts(s); return })
+	fs.Func("shard", "shard that write makes", func(s string) (err error) { b.shard, err = parseInts(s); return })
+	return fs
+}
+
+// measure does an operation once and then again times, and prints what it took.
+func (b *bench) measure(ctx context.Context, do func(context.Context) error, again int) error {
+	var r result
 	var seconds, cpu []float64
-	for range reps {
+	for i := range 1 + again {
 		b.excluded, b.excludedCPU = 0, 0
 		c, t := results.CPUTime(), time.Now()
 		if err := do(ctx); err != nil {
 			return err
 		}
-		seconds = append(seconds, (time.Since(t) - b.excluded).Seconds())
+		wall := (time.Since(t) - b.excluded).Seconds()
+		if i == 0 && again > 0 {
+			r.First = wall
+			continue
+		}
+		seconds = append(seconds, wall)
 		cpu = append(cpu, (results.CPUTime() - c - b.excluded - b.excludedCPU).Seconds())
 	}
-	return json.NewEncoder(os.Stdout).Encode(result{Seconds: results.Median(seconds), CPU: max(0, results.Median(cpu)), Bytes: b.bytes,
-		HWM: host.PeakResident() >> 10, Check: b.check})
+	r.Seconds, r.CPU = results.Median(seconds), max(0, results.Median(cpu))
+	r.Bytes, r.HWM, r.Check = b.bytes, host.PeakResident()>>10, b.check
+	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
 // outside does what a repetition needs but does not measure.
@@ -127,11 +147,11 @@ func (b *bench) outside(do func() error) error {
 	return err
 }
 
-// sample adds every step-th number of v to the check, outside the measurement.
+// sample adds the bits of every step-th number of v to the check, outside the measurement.
 func (b *bench) sample(v []float32, step int) {
 	t := time.Now()
 	defer func() { b.excluded += time.Since(t) }()
 	for i := 0; i < len(v); i += step {
-		b.check += uint64(v[i])
+		b.check += uint64(math.Float32bits(v[i]))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -77,97 +78,103 @@ func TestAPeerMayFailStrataMayNot(t *testing.T) {
 	}
 }
 
-// runsFile has a case that reaches its target, two that do not, and one
-// whose peer fails.
+// runsFile has a case that reaches its target, two that do not, one whose peer fails,
+// and one whose yardstick was not measured.
 const runsFile = `{"facts":{"CPU":"Abacus","Cores":2,"Shape":[4,5,6]}}
-{"case":{"name":"full/raw","group":"full","label":"raw","unit":"GiB/s","target":{"against":"peers","ratio":2},"memory_mib":10}}
-{"run":{"case":"full/raw","round":0,"who":"strata","s":1,"bytes":1073741824,"hwm_kb":20480}}
+{"case":{"name":"full/raw","group":"full","label":"raw","unit":"GiB/s","targets":[{"against":"peers","ratio":2}],"memory_mib":10,"input":2097152}}
+{"run":{"case":"full/raw","round":0,"who":"strata","first_s":4,"s":1,"cpu_s":1.5,"bytes":1073741824,"hwm_kb":20480}}
 {"run":{"case":"full/raw","round":0,"who":"slow","s":9,"bytes":1073741824}}
-{"run":{"case":"full/raw","round":0,"who":"fast","s":3,"bytes":1073741824}}
-{"run":{"case":"full/raw","round":1,"who":"strata","s":2,"bytes":1073741824,"hwm_kb":20480}}
-{"run":{"case":"full/raw","round":1,"who":"fast","s":3,"bytes":1073741824}}
-{"run":{"case":"full/raw","round":2,"who":"strata","s":1,"bytes":1073741824,"hwm_kb":20480}}
-{"case":{"name":"full/zstd","group":"full","label":"zstd","unit":"GiB/s","target":{"against":"peers","ratio":1.1}}}
+{"run":{"case":"full/raw","round":0,"who":"fast","first_s":5,"s":3,"bytes":1073741824}}
+{"run":{"case":"full/raw","round":1,"who":"strata","first_s":4,"s":2,"cpu_s":1.5,"bytes":1073741824,"hwm_kb":20480}}
+{"run":{"case":"full/raw","round":1,"who":"fast","first_s":5,"s":3,"bytes":1073741824}}
+{"run":{"case":"full/raw","round":2,"who":"strata","first_s":4,"s":1,"cpu_s":1.5,"bytes":1073741824,"hwm_kb":20480}}
+{"case":{"name":"full/zstd","group":"full","label":"zstd","unit":"GiB/s","targets":[{"against":"peers","ratio":1.1}]}}
 {"run":{"case":"full/zstd","who":"strata","s":2,"bytes":1073741824}}
 {"run":{"case":"full/zstd","who":"fast","failed":"no such codec"}}
 {"run":{"case":"full/zstd","who":"slow","s":2,"bytes":1073741824}}
-{"case":{"name":"aip/raw","group":"aip","label":"raw","unit":"ms","target":{"against":"reading alone","ratio":1.35,"inverse":true}}}
-{"run":{"case":"aip/raw","who":"strata","s":0.13}}
-{"run":{"case":"aip/raw","who":"reading alone","s":0.1}}
-{"case":{"name":"tiles/32","group":"tiles","label":"radius 32","unit":"GiB/s","target":{"against":"tiles alone","ratio":0.8}}}
+{"case":{"name":"tiles/32","group":"tiles","label":"radius 32","unit":"GiB/s","targets":[{"against":"tiles alone","ratio":0.8}]}}
 {"run":{"case":"tiles/32","who":"strata","s":1,"bytes":1207959552}}
 {"run":{"case":"tiles/32","who":"tiles alone","s":0.75,"bytes":1073741824}}
-{"case":{"name":"open","group":"start","label":"open","unit":"ms","target":{"against":"ms","ratio":0.05}}}
+{"case":{"name":"write/raw","group":"write","label":"raw","unit":"GiB/s","targets":[{"against":"linumpy","ratio":5}]}}
+{"run":{"case":"write/raw","who":"strata","s":1,"bytes":1073741824,"stored":1048576}}
+{"case":{"name":"open","group":"start","label":"open","unit":"ms","targets":[{"against":"ms","ratio":0.05}]}}
 {"run":{"case":"open","who":"strata","s":0.00006}}
 `
 
-func TestRatiosAndTargets(t *testing.T) {
+func TestVerdicts(t *testing.T) {
 	_, all, err := readRuns(strings.NewReader(runsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]struct {
-		ratio     float64
-		yardstick string
-		reached   bool
-	}{
-		"full/raw":  {3, "fast", true},
-		"full/zstd": {1, "slow", false},
-		"aip/raw":   {1.3, "reading alone", true},
-		"tiles/32":  {0.84375, "tiles alone", true},
-		"open":      {0, "", false},
+	want := map[string][]verdict{
+		"full/raw":  {{who: "fast", got: "3.00 × as fast as fast", want: "≥ 2", reached: true}, {who: strata, got: "20 MiB resident", want: "≤ 10 MiB"}},
+		"full/zstd": {{who: "slow", got: "1.00 × as fast as slow", want: "≥ 1.1"}},
+		"tiles/32":  {{who: "tiles alone", got: "0.84 × as fast as tiles alone", want: "≥ 0.8", reached: true}},
+		"write/raw": nil,
+		"open":      {{who: strata, got: "0.060 ms", want: "≤ 0.05 ms"}},
 	}
 	for _, o := range all {
-		w := want[o.Name]
-		_, reached := o.verdict()
-		if r := o.ratio(); r < w.ratio-1e-9 || r > w.ratio+1e-9 || o.yardstick() != w.yardstick || reached != w.reached {
-			t.Errorf("%s: ratio %g of %q, reached %v, want %+v", o.Name, o.ratio(), o.yardstick(), reached, w)
+		if got := o.verdicts(); !slices.Equal(got, want[o.Name]) {
+			t.Errorf("%s: %+v, want %+v", o.Name, got, want[o.Name])
 		}
 	}
 	if len(all) != len(want) {
 		t.Errorf("%d cases, want %d", len(all), len(want))
 	}
-	if all[0].memoryReached() {
-		t.Error("20 MiB resident are within 10 MiB")
-	}
 }
 
-func TestReport(t *testing.T) {
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	write := func(name, text string) {
-		if err := os.WriteFile(at(name), []byte(text), 0o666); err != nil {
+// pagesOf writes all pages of a folder of results and notes.
+func pagesOf(t *testing.T, files map[string]string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for _, g := range pages() {
+		if name := "notes-" + g.part + ".md"; files[name] == "" {
+			files[name] = "About this file.\n"
+		}
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write("runs", runsFile)
-	write("notes", "About this file.\n### full/zstd\nBecause of\nentropy.\n### tiles/32\nUnused.\n## Findings\nIt was the cache.\n")
-	if err := writeReport(at("runs"), at("notes"), at("b.md"), at("b.svg")); err != nil {
+	if err := writePages(dir, dir, dir); err != nil {
 		t.Fatal(err)
 	}
-	md, err := os.ReadFile(at("b.md"))
+	return dir
+}
+
+// check looks for lines of a written file, and for what it must not have.
+func check(t *testing.T, path string, want, not []string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{
-		"Abacus, 2 cores", "4×5×6", "![plot](b.svg)", "3 of 6 are reached",
-		"- **Full reads into fresh memory, zstd** (1.00 of slow, wanted ≥ 1.1). Because of entropy.\n",
-		"- **Opening and starting, open** (0.060 ms, wanted ≤ 0.05 ms).",
-		"| raw | 1.00 GiB/s | 0.11 GiB/s | 0.33 GiB/s | 3.00 × fast | ≥ 2 | ✓ |",
-		"| zstd | 0.50 GiB/s | 0.50 GiB/s | fails | 1.00 × slow | ≥ 1.1 | ✗ |",
-		"| raw | 130 ms | 100 ms | 1.30 | ≤ 1.35 | ✓ |",
-		"20 MiB resident, wanted ≤ 10", "## Findings\nIt was the cache.",
-	} {
-		if !bytes.Contains(md, []byte(want)) {
-			t.Errorf("report lacks %q:\n%s", want, md)
+	for _, w := range want {
+		if !bytes.Contains(text, []byte(w)) {
+			t.Errorf("%s lacks %q:\n%s", filepath.Base(path), w, text)
 		}
 	}
-	for _, not := range []string{"About this file", "Unused"} {
-		if bytes.Contains(md, []byte(not)) {
-			t.Errorf("report has %q", not)
+	for _, w := range not {
+		if bytes.Contains(text, []byte(w)) {
+			t.Errorf("%s has %q", filepath.Base(path), w)
 		}
 	}
-	svg, err := os.ReadFile(at("b.svg"))
+}
+
+func TestArraysPage(t *testing.T) {
+	dir := pagesOf(t, map[string]string{"arrays.jsonl": runsFile,
+		"notes-arrays.md": "About this file.\n### full/zstd\nBecause of\nentropy.\n### tiles/32\nUnused.\n## Findings\nIt was the cache.\n"})
+	check(t, filepath.Join(dir, "benchmarks-arrays.md"), []string{
+		"Abacus, 2 cores", "4×5×6", "![plot](benchmarks-arrays.svg)", "2 of 5 are reached",
+		"- **Full reads into fresh memory: zstd** (1.00 × as fast as slow, wanted ≥ 1.1). Because of entropy.\n",
+		"- **Opening and starting: open** (0.060 ms, wanted ≤ 0.05 ms).",
+		"|  |  | speed | first | processor | resident | strata is | target |\n",
+		"| raw, 2 MiB stored | strata | 1.00 GiB/s | 0.25 GiB/s | 1.50 s | 20 MiB |  | ≤ 10 MiB ✗ |\n",
+		"|  | fast | 0.33 GiB/s | 0.20 GiB/s | 0.000 ms |  | 3.00 × as fast | ≥ 2 ✓ |\n",
+		"|  | fast | fails |", "| raw | strata | 1.00 GiB/s | 0.000 ms |  | 1 MiB |  |  |\n", "## Findings\nIt was the cache.",
+	}, []string{"About this file", "Unused", "linumpy"})
+	svg, err := os.ReadFile(filepath.Join(dir, "benchmarks-arrays.svg"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,51 +192,44 @@ func TestReport(t *testing.T) {
 			rects++
 		}
 	}
-	if bars := 3 + 3 + 2; rects < 1+bars {
-		t.Errorf("plot has %d rectangles, want a background and %d bars", rects, bars)
+	if want := 1 + 1 + 7; rects != want { // ground, legend, bars of full and write
+		t.Errorf("plot has %d rectangles, want %d", rects, want)
+	}
+	// the other pages have no results, and say so
+	for _, g := range pages() {
+		if g.part != "arrays" {
+			check(t, filepath.Join(dir, g.file), []string{"Not measured yet: `make bench PARTS=" + g.part + "`"}, []string{"## Targets", "Machine"})
+		}
 	}
 }
 
-// remoteRuns has a goal that is reached, one that is not, and a peer that fails.
-const remoteRuns = `{"facts":{"CPU":"Abacus","Shape":[4,5,6]}}
-{"case":{"name":"web/full/raw","group":"web","label":"all, raw","unit":"ms","target":{},"goals":[{"against":"zarr-python","ratio":2},{"against":"tensorstore","ratio":1.2}]}}
+func TestRemotePage(t *testing.T) {
+	dir := pagesOf(t, map[string]string{"remote.jsonl": `{"facts":{"CPU":"Abacus","Shape":[4,5,6]}}
+{"case":{"name":"web/full/raw","group":"web","label":"all, raw","unit":"ms","targets":[{"against":"zarr-python","ratio":2},{"against":"tensorstore","ratio":1.2}]}}
 {"run":{"case":"web/full/raw","who":"strata","s":0.1,"bytes":5,"hwm_kb":20480}}
 {"run":{"case":"web/full/raw","who":"zarr-python","s":0.25,"bytes":5}}
 {"run":{"case":"web/full/raw","who":"tensorstore","s":0.11,"bytes":5}}
-{"case":{"name":"s3/write/raw","group":"s3","label":"write, raw","unit":"ms","target":{},"goals":[{"against":"zarr-python","ratio":2}]}}
-{"run":{"case":"s3/write/raw","who":"strata","s":0.1}}
-{"run":{"case":"s3/write/raw","who":"zarr-python","failed":"no such host"}}
-{"run":{"case":"s3/write/raw","who":"tensorstore","s":0.3}}
-`
+`, "notes-remote.md": "### web/full/raw\nThe server\nsleeps.\n"})
+	check(t, filepath.Join(dir, "benchmarks-remote.md"), []string{
+		"1 of 2 are reached", "- **HTTP, 20 ms: all, raw** (1.10 × as fast as tensorstore, wanted ≥ 1.2). The server sleeps.\n",
+		"| all, raw | strata | 100 ms |", "|  | zarr-python | 250 ms | 0.000 ms |  | 2.50 × as fast | ≥ 2 ✓ |",
+	}, nil)
+	check(t, filepath.Join(dir, "benchmarks-remote.svg"), []string{"all, raw"}, nil)
+}
 
-func TestRemoteReport(t *testing.T) {
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	for name, text := range map[string]string{"runs": remoteRuns, "notes": "### web/full/raw\nThe server\nsleeps.\n## Findings\nNone.\n"} {
-		if err := os.WriteFile(at(name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := writeRemote(at("runs"), at("notes"), at("r.md"), at("r.svg")); err != nil {
-		t.Fatal(err)
-	}
-	md, err := os.ReadFile(at("r.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"1 of 3 are reached",
-		"- **HTTP, 20 ms, all, raw** (1.10 × tensorstore, wanted ≥ 1.2). The server sleeps.\n",
-		"| all, raw | 100 ms | 250 ms | 110 ms | 2.50 (≥ 2 ✓) | 1.10 (≥ 1.2 ✗) |",
-		"| write, raw | 100 ms | fails | 300 ms |  | 3.00 |", "| all, raw | 20 | 0 | 0 |", "## Findings\nNone.",
-	} {
-		if !bytes.Contains(md, []byte(want)) {
-			t.Errorf("page lacks %q:\n%s", want, md)
-		}
-	}
-	if svg, err := os.ReadFile(at("r.svg")); err != nil || !bytes.Contains(svg, []byte("all, raw")) {
-		t.Errorf("plot lacks a case (%v)", err)
-	}
+// The best of what C does is the yardstick, by whatever way.
+func TestFilesPage(t *testing.T) {
+	dir := pagesOf(t, map[string]string{"files.jsonl": `{"facts":{"CPU":"Abacus"}}
+{"case":{"name":"read/warm","group":"fileread","label":"in the page cache","unit":"GiB/s","targets":[{"against":"KvikIO","ratio":1.3},{"against":"best of C","ratio":0.95}]}}
+{"run":{"case":"read/warm","who":"strata","s":0.1,"cpu_s":0.2,"bytes":1073741824,"hwm_kb":20480}}
+{"run":{"case":"read/warm","who":"C","s":0.2,"bytes":1073741824}}
+{"run":{"case":"read/warm","who":"C, mapped","s":0.09,"bytes":1073741824}}
+{"run":{"case":"read/warm","who":"C, direct","failed":"invalid argument"}}
+`})
+	check(t, filepath.Join(dir, "benchmarks-files.md"), []string{
+		"0 of 1 are reached", "- **Reads: in the page cache** (0.90 × as fast as C, mapped, wanted ≥ 0.95).",
+		"| in the page cache | strata | 10.0 GiB/s | 0.20 s | 20 MiB |  |  |", "|  | C, mapped | 11.1 GiB/s | 0.000 ms |  | 0.90 × as fast | ≥ 0.95 ✗ |", "|  | C, direct | fails |",
+	}, nil)
 }
 
 func TestRunsFileErrors(t *testing.T) {
@@ -237,50 +237,6 @@ func TestRunsFileErrors(t *testing.T) {
 		if _, _, err := readRuns(strings.NewReader(text)); err == nil {
 			t.Errorf("%q is accepted", text)
 		}
-	}
-}
-
-// fileRuns has goals that are reached and missed, against KvikIO and the best of C, and a way that fails.
-const fileRuns = `{"facts":{"CPU":"Abacus"}}
-{"case":{"name":"read/warm","group":"fileread","label":"in the page cache","unit":"GiB/s","target":{},"goals":[{"against":"KvikIO","ratio":1.3},{"against":"best of C","ratio":0.95}]}}
-{"run":{"case":"read/warm","who":"strata","s":0.1,"cpu_s":0.2,"bytes":1073741824,"hwm_kb":20480}}
-{"run":{"case":"read/warm","who":"C","s":0.2,"bytes":1073741824}}
-{"run":{"case":"read/warm","who":"C, mapped","s":0.09,"bytes":1073741824}}
-{"run":{"case":"read/warm","who":"C, direct","failed":"invalid argument"}}
-{"run":{"case":"read/warm","who":"KvikIO","s":0.15,"bytes":1073741824}}
-{"case":{"name":"calls","group":"filecalls","label":"calls","unit":"ms","target":{"against":"ms","ratio":200},"goals":[{"against":"KvikIO","ratio":1.3}]}}
-{"run":{"case":"calls","who":"strata","s":0.3}}
-`
-
-func TestFileReport(t *testing.T) {
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	for name, text := range map[string]string{"runs": fileRuns, "notes": "### read/warm\nThe same\nsystem call.\n## Findings\nNone.\n"} {
-		if err := os.WriteFile(at(name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := writeFiles(at("runs"), at("notes"), at("f.md"), at("f.svg")); err != nil {
-		t.Fatal(err)
-	}
-	md, err := os.ReadFile(at("f.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"- **Reads, in the page cache** (0.90 × best of C, wanted ≥ 0.95). The same system call.\n", "- **Small reads, calls** (300 ms, wanted ≤ 200 ms).",
-		"| strata | 10.0 GiB/s | 0.20 s | 20 MiB |  |  |  |", "| C, mapped | 11.1 GiB/s | 0.000 s | 0 MiB | 0.90 | ≥ 0.95 | ✗ |",
-		"| KvikIO | 6.67 GiB/s | 0.000 s | 0 MiB | 1.50 | ≥ 1.3 | ✓ |", "| C | 5.00 GiB/s | 0.000 s | 0 MiB | 2.00 |  |  |", "| C, direct | fails |", "## Findings\nNone.",
-	} {
-		if !bytes.Contains(md, []byte(want)) {
-			t.Errorf("page lacks %q:\n%s", want, md)
-		}
-	}
-	if bytes.Count(md, []byte("\n- **")) != 2 {
-		t.Errorf("goals without a yardstick are missed:\n%s", md)
-	}
-	if svg, err := os.ReadFile(at("f.svg")); err != nil || !bytes.Contains(svg, []byte("in the page cache")) {
-		t.Errorf("plot lacks a case (%v)", err)
 	}
 }
 

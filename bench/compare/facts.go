@@ -20,6 +20,7 @@ type facts struct {
 	MemoryMiB             int64
 	Load                  string // before the run
 	Versions              string // of the peers and the C libraries
+	About                 string // the data, in words
 	Shape                 []int
 	Out                   string // file system of what is written
 }
@@ -29,7 +30,7 @@ func gatherFacts(ctx context.Context, p *plan) (*facts, error) {
 	if p.shape == nil {
 		packages = "'zarr', 'numpy', 'scipy', 'scikit-image', 'BaSiCPy', 'jax'"
 	}
-	f := &facts{Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), CPU: host.CPUModel(), Cores: runtime.NumCPU(), Go: runtime.Version(), Shape: p.shape}
+	f := &facts{Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), CPU: host.CPUModel(), Cores: runtime.NumCPU(), Go: runtime.Version(), Shape: p.shape, About: p.about}
 	f.Commit = output(ctx, "git", "rev-parse", "--short", "HEAD")
 	if changed := output(ctx, "git", "status", "--porcelain", "--", "*.go", "*.s", "go.mod"); changed != "" {
 		f.Changed = fmt.Sprint(len(strings.Split(changed, "\n")))

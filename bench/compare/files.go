@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,8 +12,6 @@ import (
 const (
 	kvikio = "KvikIO"
 	inC    = "C"
-	// bestInC is the fastest of what C does with a file.
-	bestInC = "best of C"
 )
 
 // fileCase is a row of the page of files.
@@ -72,13 +68,13 @@ func (p *plan) fileUnits(bytes int64) []unit {
 		}
 		if c.kvikio > 0 {
 			i := slices.IndexFunc(c.who, func(w fileProgram) bool { return strings.HasPrefix(w.who, kvikio) })
-			u.Goals = append(u.Goals, target{Against: c.who[i].who, Ratio: c.kvikio})
+			u.Targets = append(u.Targets, target{Against: c.who[i].who, Ratio: c.kvikio})
 		}
 		if c.c > 0 {
-			u.Goals = append(u.Goals, target{Against: bestInC, Ratio: c.c})
+			u.Targets = append(u.Targets, target{Against: bestInC, Ratio: c.c})
 		}
 		if c.most > 0 {
-			u.Target = target{Against: "ms", Ratio: c.most}
+			u.Targets = append(u.Targets, target{Against: absolute, Ratio: c.most})
 		}
 		for _, w := range c.who {
 			f := strings.Fields(c.flags)
@@ -104,7 +100,7 @@ func (p *plan) fileUnits(bytes int64) []unit {
 				path = filepath.Join(p.out, "written")
 			}
 			u.who = append(u.who, contestant{who: w.who, env: env,
-				argv: append(program, w.op, path, strconv.FormatInt(bytes, 10), "2", strconv.Itoa(cmp.Or(c.piece, 4<<20)), "3", cold, sync, shift)})
+				argv: append(program, w.op, path, strconv.FormatInt(bytes, 10), "2", strconv.Itoa(cmp.Or(c.piece, 4<<20)), "4", cold, sync, shift)})
 		}
 		all = append(all, u)
 	}
@@ -134,96 +130,4 @@ func (p *plan) fileVersions(ctx context.Context) string {
 func firstLine(s string) string {
 	l, _, _ := strings.Cut(s, "\n")
 	return l
-}
-
-var fileGroups = []group{
-	{"fileread", "Reads", "One file into memory that is there, two threads, 4 MiB at a time unless another size is named."},
-	{"filewrite", "Writes", "The same memory into a file that is new."},
-	{"filecalls", "Small reads", "Anywhere in a file that is in the page cache, by one caller: 100 ms are 1 µs for each. The target is 2 µs, with the system call and the copy; nothing is allocated, which a test holds."},
-}
-
-// reportFiles prints the page.
-func reportFiles(out io.Writer, f *facts, all []*outcome, n notes, svg string) {
-	p := func(format string, args ...any) { fmt.Fprintf(out, format, args...) }
-	p("<!-- Written by `make bench PARTS=files` (bench/compare) from measurements and bench/notes-files.md: edit those. -->\n# Benchmarks of the file layer\n\n")
-	p("`pkg/gds` with host memory beside what C makes of the same file and beside the host path of KvikIO, measured by `make bench PARTS=files`: two threads each, every measurement in a process of its own, the median of three passes. ")
-	p("The programs take turns, in rounds that each begin with another one; numbers are medians over the rounds. **Ratios count, not times.** ")
-	p("Sampled sums over what was read, or over what is in the file that was written, are compared between all programs. ")
-	p("Memory lies on huge pages for all. That of C and of Go begins with a page; KvikIO's is numpy's, which begins 16 bytes into one; where a row says so, ours does as well. ")
-	p("\"Direct\" is past the page cache (`O_DIRECT`), \"mapped\" by `mmap`; without a word each does what it does without settings, but for cold reads by strata, which have direct reads switched on (`STRATA_DIRECT_IO=both`): what the page cache holds comes from there all the same.\n\n")
-	p("![plot](%s)\n\n", svg)
-	p("## Targets\n\nReads: 1.3 times KvikIO's host path, and 0.95 of the best of C; writes: 1.5 times KvikIO's.\n\n")
-	missed := 0
-	for _, o := range all {
-		for _, g := range o.goals() {
-			if r := o.times(g.Against); r < g.Ratio {
-				missed++
-				p("- **%s, %s** (%.2f × %s, wanted ≥ %g). %s\n", groupTitle(o.Group), o.Label, r, g.Against, g.Ratio, strings.Join(strings.Fields(n.cases[o.Name]), " "))
-			}
-		}
-		if target, ok := o.verdict(); !ok {
-			missed++
-			p("- **%s, %s** (%s, wanted %s). %s\n", groupTitle(o.Group), o.Label, number(o.speed(strata), o.Unit), target, strings.Join(strings.Fields(n.cases[o.Name]), " "))
-		}
-	}
-	if missed == 0 {
-		p("All are reached.\n")
-	}
-	p("\n")
-	for _, g := range fileGroups {
-		p("## %s\n\n%s\n\n", g.title, g.text)
-		for _, o := range all {
-			if o.Group != g.name {
-				continue
-			}
-			p("**%s**\n\n| | speed | processor time | resident | strata in multiples of it | target | |\n|---|---:|---:|---:|---:|---:|---|\n", strings.ToUpper(o.Label[:1])+o.Label[1:])
-			for _, w := range o.who {
-				s := o.median[w]
-				if s.failed != "" {
-					p("| %s | fails | | | | | |\n", w)
-					continue
-				}
-				times, target, sign := "", "", ""
-				if w != strata {
-					times = fmt.Sprintf("%.2f", o.times(w))
-				} else if t, ok := o.verdict(); t != "" {
-					target, sign = t, mark(ok)
-				}
-				for _, g := range o.goals() {
-					if w == g.Against || g.Against == bestInC && w == o.bestInC() {
-						target, sign = fmt.Sprintf("≥ %g", g.Ratio), mark(o.times(w) >= g.Ratio)
-					}
-				}
-				p("| %s | %s | %s | %d MiB | %s | %s | %s |\n", w, number(o.speed(w), o.Unit), number(s.cpu, "s"), s.hwm>>10, times, target, sign)
-			}
-			p("\n")
-		}
-	}
-	machine(p, f)
-	p("## Commands\n\n```sh\nPARTS=files make bench                # all of this, with KvikIO where Python has it: some minutes, 3 GB of disk\nKVIKIO=1 PARTS=files make bench       # with KvikIO from PyPI (its packages take 3 GB)\n")
-	p("KVIKIO=PYTHON PARTS=files make bench  # with that of a Python\nBENCH_SMOKE=1 PARTS=files make bench  # small, one round, no report: does it still run?\nBENCH_DIR=… PARTS=files make bench    # where the file lies\n```\n\n")
-	p("The programs that measure: bench/gds (ours), bench/gds-floor.c (C), bench/gds-kvikio.py. KvikIO opens the driver's library also for host memory: where there is none it gets one without a device (bench/gds-cuda.c).\n\n")
-	p("%s", strings.TrimSpace(n.sections)+"\n")
-}
-
-// goals are those whose yardstick was measured.
-func (o *outcome) goals() []target {
-	var all []target
-	for _, g := range o.Goals {
-		if o.times(g.Against) > 0 {
-			all = append(all, g)
-		}
-	}
-	return all
-}
-
-// bestInC is the fastest of C's ways.
-func (o *outcome) bestInC() string {
-	best := ""
-	for _, w := range o.who {
-		if s := o.median[w]; (w == inC || strings.HasPrefix(w, inC+", ")) && s.failed == "" && (best == "" || s.seconds < o.median[best].seconds) {
-			best = w
-		}
-	}
-	return best
 }

@@ -17,7 +17,7 @@ import (
 func growthOf(ctx context.Context, p *plan, large, input string, w, log io.Writer) error {
 	rec := largeRun{Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Commit: output(ctx, "git", "rev-parse", "--short", "HEAD"), Input: input}
 	for _, c := range stageCases() {
-		if c.codec != "blosc" || c.name == "estimate" {
+		if c.input != "blosc" && c.input != "slices" || c.name == "estimate" {
 			continue
 		}
 		for _, data := range []string{p.data, large} {
@@ -50,7 +50,7 @@ func growthOf(ctx context.Context, p *plan, large, input string, w, log io.Write
 // stageCommand is a stage's command line on the data of a folder.
 func (p *plan) stageCommand(c *stageCase, data, out string) []string {
 	argv := []string{filepath.Join(p.bin, c.name)}
-	mosaic := filepath.Join(data, "mosaic_"+c.codec+".ome.zarr")
+	mosaic := filepath.Join(data, "mosaic_"+c.input+".ome.zarr")
 	switch c.name {
 	case "stack":
 		argv = append(argv, filepath.Join(data, "slices"), filepath.Join(data, "shifts_xy.csv"), out)
@@ -95,4 +95,12 @@ func voxelBytes(path string) (total float64, err error) {
 		err = fmt.Errorf("%s: no image in it", path)
 	}
 	return total, err
+}
+
+func volumeOf(shape []int) int {
+	n := 1
+	for _, s := range shape {
+		n *= s
+	}
+	return n
 }

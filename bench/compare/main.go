@@ -2,18 +2,12 @@
 // after the other in rounds, each measurement in a process of its own; and
 // makes the report of what was measured.
 //
-//	compare run -tools DIR -data DIR … > arrays.jsonl
-//	compare stages -tools DIR -data DIR … > stages.jsonl
-//	compare remote -tools DIR -data DIR … > remote.jsonl
-//	compare files -tools DIR -data DIR … > files.jsonl
-//	compare report -files files.jsonl -notes notes-files.md -md benchmarks-files.md -svg benchmarks-files.svg
+//	compare arrays|stages|remote|files -tools DIR -data DIR … > PART.jsonl
 //	compare large -data DIR -large DIR … > large.json
 //	compare chain -trace FILE -records DIR … > chain.json
-//	compare report -runs arrays.jsonl -notes notes-arrays.md -md benchmarks-arrays.md -svg benchmarks-arrays.svg
-//	compare report -remote remote.jsonl -notes notes-remote.md -md benchmarks-remote.md -svg benchmarks-remote.svg
-//	compare report -results DIR -notes notes-stages.md -md benchmarks.md -svg benchmarks.svg
+//	compare report -results DIR -notes DIR -docs DIR -readme FILE
 //
-// bench/run.sh calls both.
+// bench/run.sh calls them.
 package main
 
 import (
@@ -39,11 +33,11 @@ func main() {
 
 func dispatch(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: compare run|stages|remote|files|large|chain|report [flags]")
+		return fmt.Errorf("usage: compare arrays|stages|remote|files|large|chain|report [flags]")
 	}
 	fs := flag.NewFlagSet("compare "+args[0], flag.ExitOnError)
 	switch args[0] {
-	case "run", "stages", "remote", "files":
+	case "arrays", "stages", "remote", "files":
 		p, r := plan{}, runner{}
 		fs.StringVar(&p.tools, "tools", "", "folder of arrays, floor and, if built, zarrs-bench")
 		fs.StringVar(&p.bin, "bin", "bin", "folder of aip and zarr-tool")
@@ -52,7 +46,8 @@ func dispatch(ctx context.Context, args []string) error {
 		fs.StringVar(&p.python, "python", "", "python of the peers")
 		fs.StringVar(&p.peers, "peers", "bench/peers.py", "script of the peers")
 		fs.StringVar(&p.stages, "stages", "bench/stages.py", "script of the stages' peers")
-		fs.StringVar(&p.linumpy, "linumpy", "", "checkout of linumpy to run beside the stages")
+		fs.StringVar(&p.linumpy, "linumpy", "", "folder of linumpy to run beside the stages")
+		fs.StringVar(&p.about, "about", "", "the data, in words")
 		fs.StringVar(&p.kvikio, "kvikio", "", "python that has KvikIO")
 		fs.StringVar(&p.noCUDA, "nocuda", "", "folder of a libcuda.so.1 without a device")
 		bytes := fs.Int64("bytes", 1<<30, "of the file")
@@ -123,26 +118,14 @@ func dispatch(ctx context.Context, args []string) error {
 		}
 		return chainRecord(ctx, *trace, *records, rec, os.Stdout)
 	case "report":
-		runs := fs.String("runs", "", "what compare run printed")
-		notes := fs.String("notes", "bench/notes-arrays.md", "what a person says about the numbers")
-		files := fs.String("files", "", "what compare files printed: its page")
-		remote := fs.String("remote", "", "what compare remote printed: its page")
-		results := fs.String("results", "", "folder of the results of stages, chain and large: their page")
-		md := fs.String("md", "", "report to write")
-		svg := fs.String("svg", "", "plot to write, beside the report")
+		results := fs.String("results", "", "folder of what the other commands printed, and of chain and large")
+		notes := fs.String("notes", "bench", "folder of what a person says about the numbers")
+		docs := fs.String("docs", "", "folder of the pages and plots to write")
+		readme := fs.String("readme", "", "README whose tables to write")
 		if err := fs.Parse(args[1:]); err != nil {
 			return err
 		}
-		if *results != "" {
-			return writeStages(*results, *notes, *md, *svg)
-		}
-		if *files != "" {
-			return writeFiles(*files, *notes, *md, *svg)
-		}
-		if *remote != "" {
-			return writeRemote(*remote, *notes, *md, *svg)
-		}
-		return writeReport(*runs, *notes, *md, *svg)
+		return errors.Join(writePages(*results, *notes, *docs), writeReadme(*results, *readme))
 	}
 	return fmt.Errorf("unknown command %q", args[0])
 }

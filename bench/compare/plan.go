@@ -16,7 +16,8 @@ const strata = "strata"
 type plan struct {
 	tools, bin, data, out, python string
 	peers, stages                 string // scripts
-	linumpy                       string // a checkout; "": none
+	linumpy                       string // folder of linumpy; "": none
+	about                         string // the data, in words
 	kvikio                        string // a Python that has it; "": none
 	noCUDA                        string // folder of a library for it, where the driver's is missing
 	files                         bool   // it is the file layer that is measured
@@ -31,7 +32,8 @@ type contestant struct {
 	// wall measures the process from start to end; otherwise it prints its own
 	// measurement.
 	wall  bool
-	clear string // what it writes: removed before
+	clear string // folder of what it writes: emptied before, sized up after
+	diff  string // in it: what is compared with strata's output, once; "": nothing
 	most  int    // rounds, at most; 0: all of the case's
 }
 
@@ -39,12 +41,13 @@ type contestant struct {
 type unit struct {
 	header
 	reads  string   // file or folder that is read before, so that it is cached
+	stored string   // what is read lies here too, and is sized up; "": reads, if that is a folder
 	writes bool     // programs write the folder out: checked, then removed
 	output string   // what they write, where that is not the array of the folder out
 	env    []string // of all of its programs
 	large  bool     // programs hold the array in memory
 	least  int      // rounds, at least; 0: the runner's
-	diff   []string // program that compares two outputs, once
+	diff   []string // program that compares another's output with strata's; nil: none
 	who    []contestant
 }
 
@@ -89,131 +92,167 @@ func (p *plan) everybody(op, path string, args ...string) []contestant {
 
 var peerNames = map[string]string{"zarr": "zarr-python", "zarr+zarrs": "zarr-python + zarrs", "tensorstore": "tensorstore"}
 
-// cases is the benchmark.
+// kindsOf are the kinds of data that an array of a codec is measured with: where
+// nothing is encoded they are the same to every program.
+func kindsOf(array string) []string {
+	if array == "raw" {
+		return []string{""}
+	}
+	return []string{"", "-noise"}
+}
+
+// kindLabel names a kind in a row.
+func kindLabel(array, kind string) string {
+	switch {
+	case array == "raw":
+		return ""
+	case kind == "":
+		return ", structured"
+	}
+	return ", noise"
+}
+
+// arrayCase is an array that is read or written in all kinds of data.
+type arrayCase struct {
+	array, label string
+	ratio        float64 // target
+	floor        string  // of C
+	edge         int     // of a chunk that the floor decodes at once; 0: none
+}
+
+// cases is the benchmark of the arrays.
 func (p *plan) cases() ([]unit, error) {
 	large, small := p.edges()
 	l, s := fmt.Sprintf("%d³", large), fmt.Sprintf("%d³", small)
-	var all []unit
-	add := func(u unit) { all = append(all, u) }
+	shards := "shards " + l + " of " + s + " zstd:3"
+	all, err := p.streams([]arrayCase{
+		{"raw", "raw " + l + ", pieces of 1 MiB", 0.9, "pread", 0},
+		{"zstd", "zstd:3 " + l, 0.8, "zstd", large},
+		{"zstdsmall", "zstd:3 " + s, 0.8, "zstd", small},
+		{"shard", shards, 0.8, "shard", small},
+		{"blosclz4", "blosc-lz4 " + l, 0.85, "blosc", large},
+		{"blosczstdbit", "blosc-zstd-bitshuffle " + l, 0.85, "blosc", large},
+		{"gzip", "gzip " + l + " (C: libdeflate)", 0, "deflate", large},
+	}, large/small)
+	if err != nil {
+		return nil, err
+	}
+	read := func(op, group, unitOf, prefix string, list []arrayCase, args ...string) {
+		for _, c := range list {
+			for _, kind := range kindsOf(c.array) {
+				path := p.array(c.array + kind)
+				u := unit{header: header{Name: op + "/" + c.array + kind, Group: group, Label: prefix + c.label + kindLabel(c.array, kind), Unit: unitOf, Targets: against(anyPeer, c.ratio)},
+					reads: path, who: p.everybody(op, path, append(args, "-again", "2")...)}
+				if op == "full" {
+					u.large, u.Memory = true, p.mib()+256
+				}
+				all = append(all, u)
+			}
+		}
+	}
+	read("full", "full", "GiB/s", "", []arrayCase{
+		{"raw", "raw " + l, 2, "", 0}, {"blosclz4", "blosc-lz4 " + l, 1.5, "", 0}, {"blosczstdbit", "blosc-zstd-bitshuffle " + l, 1.5, "", 0},
+		{"zstd", "zstd:3 " + l, 1.1, "", 0}, {"zstdsmall", "zstd:3 " + s, 1.1, "", 0}, {"shard", shards, 1.2, "", 0}, {"gzip", "gzip " + l, 0, "", 0}})
+	parts := []arrayCase{{"zstdsmall", "zstd:3 " + s, 2, "", 0}, {"shard", shards, 2, "", 0}, {"raw", "raw " + l, 2, "", 0}}
+	read("random", "random", "ms", "40 boxes of "+s+", ", parts, "-edge", strconv.Itoa(small))
+	read("slab", "random", "ms", "a plane across each axis, ", parts)
+	all = append(all, p.writes([]arrayCase{
+		{"raw", "raw " + l, 1.2, "raw", large}, {"zstd", "zstd:3 " + l, 1.2, "zstd:3", large}, {"blosczstd", "blosc-zstd:1 " + l, 1.2, "blosc-zstd:1", large},
+		{"shard", shards, 1.2, "zstd:3", small}}, large)...)
 
+	all = append(all,
+		unit{header: header{Name: "open", Group: "start", Label: "open an array again", Unit: "ms", Targets: against(absolute, 0.05)},
+			reads: p.array("raw"), who: p.everybody("open", p.array("raw"))},
+		unit{header: header{Name: "version", Group: "start", Label: "start of a process: `--version`", Unit: "ms", Targets: against(absolute, 6)},
+			reads: p.bin, who: []contestant{
+				{who: strata, argv: []string{filepath.Join(p.bin, "zarr-tool"), "--version"}, wall: true},
+				{who: inC, argv: []string{p.tool("floor"), "nothing"}, wall: true}}},
+		p.oneRegion(small))
+	return append(all, p.layers(large/2)...), nil
+}
+
+// against is a target of so many times a yardstick's speed; 0: none.
+func against(who string, ratio float64) []target {
+	if ratio == 0 {
+		return nil
+	}
+	return []target{{Against: who, Ratio: ratio}}
+}
+
+// data is the file with the numbers of a kind.
+func (p *plan) plain(kind string) string {
+	return filepath.Join(p.data, map[string]string{"": "structured", "-noise": "noise"}[kind]+".f32")
+}
+
+// streams are the cases beside C; inner is how many small edges a large one has.
+func (p *plan) streams(list []arrayCase, inner int) ([]unit, error) {
 	const piece = 1 << 20
-	for _, c := range []struct {
-		array, label, floor string
-		edge                int
-		ratio               float64
-	}{
-		{"raw", "raw " + l + ", pieces of 1 MiB", "pread", 0, 0.9},
-		{"zstd", "zstd " + l, "zstd", large, 0.8},
-		{"zstdsmall", "zstd " + s, "zstd", small, 0.8},
-		{"shard", "shards " + l + " of " + s + " zstd", "shard", small, 0.8},
-		{"blosclz4", "blosc-lz4 " + l, "blosc", large, 0.85},
-		{"blosczstdbit", "blosc-zstd-bitshuffle " + l, "blosc", large, 0.85},
-		{"gzip", "gzip " + l + " (floor: libdeflate)", "deflate", large, 0},
-	} {
-		files, err := chunkFiles(p.array(c.array))
-		if err != nil {
-			return nil, err
+	var all []unit
+	for _, c := range list {
+		for _, kind := range kindsOf(c.array) {
+			path := p.array(c.array + kind)
+			files, err := chunkFiles(path)
+			if err != nil {
+				return nil, err
+			}
+			size := 4 * c.edge * c.edge * c.edge
+			if size == 0 {
+				size = piece
+			}
+			all = append(all, unit{header: header{Name: "stream/" + c.array + kind, Group: "stream", Label: c.label + kindLabel(c.array, kind), Unit: "GiB/s", Targets: against(inC, c.ratio)},
+				reads: path, who: []contestant{
+					{who: strata, argv: []string{p.tool("arrays"), "stream", path, "-again", "3", "-piece", strconv.Itoa(piece)}},
+					{who: inC, argv: append([]string{p.tool("floor"), c.floor, strconv.Itoa(size), "2", "4"}, files...), env: []string{"INNER=" + strconv.Itoa(inner*inner*inner)}},
+				}})
 		}
-		size := 4 * c.edge * c.edge * c.edge
-		if size == 0 {
-			size = piece
+	}
+	return all, nil
+}
+
+// writes are the cases of writing whole arrays; floor is the codec, edge that of a
+// chunk, in shards where it is not the large one.
+func (p *plan) writes(list []arrayCase, large int) []unit {
+	var all []unit
+	for _, c := range list {
+		for _, kind := range kindsOf(c.array) {
+			args := []string{"-shape", join(p.shape), "-codec", c.floor, "-out", filepath.Join(p.out, "array.zarr"), "-chunks", cube(c.edge)}
+			if c.edge != large {
+				args = append(args, "-shard", cube(large))
+			}
+			all = append(all, unit{header: header{Name: "write/" + c.array + kind, Group: "write", Label: c.label + kindLabel(c.array, kind), Unit: "GiB/s",
+				Targets: against(anyPeer, c.ratio), Memory: p.mib() + 256},
+				reads: p.plain(kind), writes: true, large: true, who: p.everybody("write", p.plain(kind), args...)})
 		}
-		inner := large / small
-		floor := contestant{who: "C", argv: append([]string{p.tool("floor"), c.floor, strconv.Itoa(size), "2", "3"}, files...),
-			env: []string{"INNER=" + strconv.Itoa(inner*inner*inner)}}
-		ours := contestant{who: strata, argv: []string{p.tool("arrays"), "stream", p.array(c.array), "-reps", "3", "-piece", strconv.Itoa(piece)}}
-		add(unit{header: header{Name: "stream/" + c.array, Group: "stream", Label: c.label, Unit: "GiB/s", Target: target{Against: "C", Ratio: c.ratio}},
-			reads: p.array(c.array), who: []contestant{ours, floor}})
 	}
+	return all
+}
 
-	for _, c := range []struct {
-		array, label string
-		ratio        float64
-	}{
-		{"raw", "raw " + l, 2},
-		{"blosclz4", "blosc-lz4 " + l, 1.5},
-		{"blosczstdbit", "blosc-zstd-bitshuffle " + l, 1.5},
-		{"zstd", "zstd " + l, 1.1},
-		{"zstdsmall", "zstd " + s, 1.1},
-		{"shard", "shards " + l + " of " + s + " zstd", 1.2},
-		{"gzip", "gzip " + l, 0},
-	} {
-		add(unit{header: header{Name: "full/" + c.array, Group: "full", Label: c.label, Unit: "GiB/s",
-			Target: target{Against: "peers", Ratio: c.ratio}, Memory: p.mib() + 256},
-			reads: p.array(c.array), large: true, who: p.everybody("full", p.array(c.array))})
-	}
-
-	for _, c := range []struct{ array, label string }{{"zstdsmall", "zstd " + s}, {"shard", "shards " + l + " of " + s + " zstd"}, {"raw", "raw " + l}} {
-		add(unit{header: header{Name: "random/" + c.array, Group: "random", Label: "40 boxes of " + s + ", " + c.label, Unit: "ms", Target: target{Against: "peers", Ratio: 2}},
-			reads: p.array(c.array), who: p.everybody("random", p.array(c.array), "-edge", strconv.Itoa(small))})
-	}
-	for _, c := range []struct{ array, label string }{{"zstdsmall", "zstd " + s}, {"shard", "shards " + l + " of " + s + " zstd"}, {"raw", "raw " + l}} {
-		add(unit{header: header{Name: "slab/" + c.array, Group: "random", Label: "a plane across each axis, " + c.label, Unit: "ms", Target: target{Against: "peers", Ratio: 2}},
-			reads: p.array(c.array), who: p.everybody("slab", p.array(c.array))})
-	}
-
-	for _, c := range []struct{ name, codec, label string }{
-		{"raw", "raw", "raw " + l}, {"zstd", "zstd:3", "zstd:3 " + l}, {"blosczstd", "blosc-zstd:1", "blosc-zstd:1 " + l},
-		{"shard", "zstd:3", "shards " + l + " of " + s + " zstd:3"},
-	} {
-		args := []string{"-shape", join(p.shape), "-codec", c.codec, "-out", filepath.Join(p.out, "array.zarr"), "-chunks", cube(large)}
-		if c.name == "shard" {
-			args[len(args)-1] = cube(small)
-			args = append(args, "-shard", cube(large))
-		}
-		add(unit{header: header{Name: "write/" + c.name, Group: "write", Label: c.label, Unit: "GiB/s",
-			Target: target{Against: "peers", Ratio: 1.2}, Memory: p.mib() + 256},
-			reads: filepath.Join(p.data, "plain.f32"), writes: true, large: true, who: p.everybody("write", filepath.Join(p.data, "plain.f32"), args...)})
-	}
-
-	add(unit{header: header{Name: "open", Group: "start", Label: "open an array again", Unit: "ms", Target: target{Against: "ms", Ratio: 0.05}},
-		reads: p.array("raw"), who: p.everybody("open", p.array("raw"))})
-	add(unit{header: header{Name: "version", Group: "start", Label: "start of a process: `--version`", Unit: "ms", Target: target{Against: "ms", Ratio: 6}},
-		reads: p.bin, who: []contestant{
-			{who: strata, argv: []string{filepath.Join(p.bin, "zarr-tool"), "--version"}, wall: true},
-			{who: "C", argv: []string{p.tool("floor"), "nothing"}, wall: true}}})
-	add(p.oneRegion(small))
-
-	for _, c := range []struct {
-		name, label string
-		ratio       float64
-	}{{"raw", "raw", 1.35}, {"zstd", "shards of zstd:3", 1.1}, {"blosc", "blosc-zstd:1", 0}} {
-		image, err := filepath.Glob(filepath.Join(p.data, "mosaic_"+c.name, "*.ome.zarr"))
-		if err != nil || len(image) != 1 {
-			return nil, fmt.Errorf("%s: want one mosaic in mosaic_%s", p.data, c.name)
-		}
-		in := filepath.Join(image[0], "0")
-		add(unit{header: header{Name: "aip/" + c.name, Group: "aip", Label: c.label, Unit: "ms",
-			Target: target{Against: "reading alone", Ratio: c.ratio, Inverse: true}, Memory: 512},
-			reads: in, who: []contestant{
-				{who: strata, argv: []string{filepath.Join(p.bin, "aip"), image[0], filepath.Join(p.out, "aip.ome.zarr"), "-f", "-q", "--threads", "2"}, wall: true},
-				{who: "reading alone", argv: []string{p.tool("arrays"), "alone", in, "-piece", strconv.Itoa(512 << 10)}, wall: true},
-				{who: "zarr-python, numpy mean", argv: []string{p.python, p.peers, "zarr", "mean", in}, wall: true},
-			}})
-	}
-
+// layers are the cases of what lies above the arrays, each beside the layer below it.
+func (p *plan) layers(edge int) []unit {
+	var all []unit
 	for _, r := range []int{0, 32} {
-		add(unit{header: header{Name: fmt.Sprintf("tiles/%d", r), Group: "tiles", Label: fmt.Sprintf("views of radius %d", r), Unit: "GiB/s",
-			Target: target{Against: "tiles alone", Ratio: 0.8}},
+		all = append(all, unit{header: header{Name: fmt.Sprintf("tiles/%d", r), Group: "tiles", Label: fmt.Sprintf("views of radius %d", r), Unit: "GiB/s",
+			Targets: against("tiles alone", 0.8)},
 			reads: p.array("tiles"), who: []contestant{
-				{who: strata, argv: []string{p.tool("arrays"), "views", p.array("tiles"), "-radius", strconv.Itoa(r), "-reps", "5"}},
-				{who: "tiles alone", argv: []string{p.tool("arrays"), "alone", p.array("tiles"), "-piece", "0", "-reps", "5"}},
+				{who: strata, argv: []string{p.tool("arrays"), "views", p.array("tiles"), "-radius", strconv.Itoa(r), "-again", "5"}},
+				{who: "tiles alone", argv: []string{p.tool("arrays"), "alone", p.array("tiles"), "-piece", "0", "-again", "5"}},
 			}})
 	}
 	for _, codec := range []string{"raw", "blosc-zstd:1"} {
-		edge := large / 2
-		args := []string{filepath.Join(p.data, "plain.f32"), "-shape", join(p.shape), "-codec", codec, "-chunks", cube(edge), "-out", filepath.Join(p.out, "image.zarr")}
-		ours := func(op string, more ...string) []string {
-			return append(append([]string{p.tool("arrays"), op}, args...), more...)
+		for _, kind := range kindsOf(codec) {
+			args := []string{p.plain(kind), "-shape", join(p.shape), "-codec", codec, "-chunks", cube(edge), "-out", filepath.Join(p.out, "image.zarr")}
+			ours := func(op string, more ...string) []string {
+				return append(append([]string{p.tool("arrays"), op}, args...), more...)
+			}
+			all = append(all, unit{header: header{Name: "ome/" + codec + kind, Group: "ome", Label: fmt.Sprintf("%s %d³%s", codec, edge, kindLabel(codec, kind)), Unit: "GiB/s"},
+				reads: p.plain(kind), who: []contestant{
+					{who: strata, argv: ours("ome", "-levels", "5")},
+					{who: "level 0 alone", argv: ours("ome", "-levels", "0")},
+					{who: "array alone", argv: ours("write")},
+				}})
 		}
-		add(unit{header: header{Name: "ome/" + codec, Group: "ome", Label: fmt.Sprintf("%s %d³", codec, edge), Unit: "GiB/s", Target: target{Against: "array alone"}},
-			reads: filepath.Join(p.data, "plain.f32"), who: []contestant{
-				{who: strata, argv: ours("ome", "-levels", "5")},
-				{who: "level 0 alone", argv: ours("ome", "-levels", "0")},
-				{who: "array alone", argv: ours("write")},
-			}})
 	}
-	return all, nil
+	return all
 }
 
 // oneRegion is a process that starts, reads one box and writes it to a file.
@@ -225,7 +264,7 @@ func (p *plan) oneRegion(small int) unit {
 		return []string{p.python, "-c", fmt.Sprintf("import numpy\n%s\nnumpy.save(%q, x)", fmt.Sprintf(open, path, box), file)}
 	}
 	const zarr = "x = zarr.open_array(%q, mode='r')[%s]"
-	u := unit{header: header{Name: "region", Group: "start", Label: "process that reads a region of " + cube(small) + " into a file", Unit: "ms", Target: target{Against: "ms", Ratio: 10}},
+	u := unit{header: header{Name: "region", Group: "start", Label: "process that reads a region of " + cube(small) + " into a file", Unit: "ms", Targets: against(absolute, 10)},
 		reads: path, who: []contestant{
 			{who: strata, wall: true, argv: []string{filepath.Join(p.bin, "zarr-tool"), "cat", path, "--region", box, "-f", "-q", "-o", file}},
 			{who: "zarr-python", wall: true, argv: script("import zarr\n" + zarr)},

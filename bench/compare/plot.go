@@ -14,11 +14,8 @@ var colors = map[string]string{
 	strata + ", mapped": "#5aa9cc", strata + ", through the cache": "#9fcbe0", inC + ", mapped": "#777777", inC + ", direct": "#aaaaaa",
 	kvikio: "#76a300", kvikio + ", mapped": "#a5c453", kvikio + ", direct": "#c7dc92", kvikio + ", through the cache": "#dbe9b9",
 	strata: "#0b6e99", "C": "#444444", "zarr-python": "#e0a030", "zarr-python + zarrs": "#c7633b", "tensorstore": "#7a9a4c",
-	"zarrs": "#8d5a97", "reading alone": "#444444", ioAlone: "#444444", peers: "#e0a030", linumpy: "#c7633b", "zarr-python, numpy mean": "#e0a030",
+	"zarrs": "#8d5a97", ioAlone: "#444444", peers: "#e0a030", linumpy: "#c7633b",
 }
-
-// plotted are the groups that the plot shows.
-var plotted = []string{"stream", "full", "write", "aip"}
 
 const (
 	plotWidth  = 1000
@@ -31,14 +28,14 @@ const (
 	panelHead  = 34
 )
 
-// plot draws, for each case, one bar for each program: speed relative to the
+// draw draws the plot of a page: for each case, one bar for each program: speed relative to the
 // fastest of them, with the number beside it. Longer is faster.
-func plot(w io.Writer, all []*outcome, plotted []string, title string) {
+func (g *page) draw(w io.Writer, all []*outcome) {
 	var columns [2]int // height so far
 	var body []string
 	add := func(format string, args ...any) { body = append(body, fmt.Sprintf(format, args...)) }
 	add(`<text x="%d" y="24" text-anchor="end">longer is faster</text>`, plotWidth-12)
-	names := legend(all, plotted)
+	names := legend(all, g.plotted)
 	inRow, apart := 6, 160
 	if len(names) > inRow { // long ones
 		inRow, apart = 4, 200
@@ -48,7 +45,7 @@ func plot(w io.Writer, all []*outcome, plotted []string, title string) {
 		add(`<rect x="%d" y="%d" width="11" height="11" fill="%s"/><text x="%d" y="%d">%s</text>`, x, y, color(who), x+16, y+10, html.EscapeString(who))
 	}
 	head := 56 + max(len(names)-1, 0)/inRow*18
-	for _, name := range plotted {
+	for _, name := range g.plotted {
 		var rows []*outcome
 		for _, o := range all {
 			if o.Group == name && o.median[strata].seconds > 0 {
@@ -65,7 +62,7 @@ func plot(w io.Writer, all []*outcome, plotted []string, title string) {
 		x := 12 + c*(panelWidth+20)
 		y := head + columns[c]
 		top := y
-		add(`<text x="%d" y="%d" class="h">%s</text>`, x, y, html.EscapeString(panelTitle(name)))
+		add(`<text x="%d" y="%d" class="h">%s</text>`, x, y, html.EscapeString(g.groupTitle(name)))
 		y += panelHead - 20
 		for _, o := range rows {
 			best := 0.0
@@ -82,7 +79,7 @@ func plot(w io.Writer, all []*outcome, plotted []string, title string) {
 				s, by := o.median[who], y+i*(barHeight+barGap)
 				length, text := 0.0, "fails"
 				if s.failed == "" {
-					length, text = barWidth*rate(s)/best, number(o.speed(who), o.Unit)
+					length, text = barWidth*rate(s)/best, number(o.speedOf(who), o.Unit)
 				}
 				add(`<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/><text x="%.1f" y="%d" class="n">%s</text>`,
 					x+labelWidth, by, max(length, 1), barHeight, color(who), float64(x+labelWidth+4)+length, by+9, text)
@@ -93,22 +90,12 @@ func plot(w io.Writer, all []*outcome, plotted []string, title string) {
 	}
 	height := head + max(columns[0], columns[1])
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, height, plotWidth, height)
-	fmt.Fprintf(w, "<title>%s</title>\n<style>.h{font-size:14px;font-weight:bold}.n{font-size:10px;fill:#333}</style>\n", html.EscapeString(title))
+	fmt.Fprintf(w, "<title>%s</title>\n<style>.h{font-size:14px;font-weight:bold}.n{font-size:10px;fill:#333}</style>\n", html.EscapeString(g.plot))
 	fmt.Fprintf(w, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", plotWidth, height)
 	for _, s := range body {
 		fmt.Fprintln(w, s)
 	}
 	fmt.Fprintln(w, "</svg>")
-}
-
-// panelTitle is the table's title without its markup; where other programs than
-// those of the legend take part it names them.
-func panelTitle(name string) string {
-	title := strings.ReplaceAll(groupTitle(name), "`", "")
-	if name == "aip" {
-		title += " (dark: reading it alone; yellow: numpy mean)"
-	}
-	return title
 }
 
 // rate is how fast a program was, in bytes or runs per second.
@@ -127,7 +114,7 @@ func legend(all []*outcome, plotted []string) []string {
 			continue
 		}
 		for _, w := range o.who {
-			if _, own := colors[w]; own && !slices.Contains(who, w) && w != "reading alone" && w != "zarr-python, numpy mean" {
+			if _, own := colors[w]; own && !slices.Contains(who, w) {
 				who = append(who, w)
 			}
 		}

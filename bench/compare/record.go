@@ -10,20 +10,19 @@ type line struct {
 
 // header says what a case measures and what would be good.
 type header struct {
-	Name      string     `json:"name"`  // unique
-	Group     string     `json:"group"` // a table of the report
-	Label     string     `json:"label"` // row of the table
-	Unit      string     `json:"unit"`  // "GiB/s" or "ms"
-	Target    target     `json:"target"`
-	Goals     []target   `json:"goals,omitempty"`      // of the page of the remote part: one for each peer
-	Memory    int64      `json:"memory_mib,omitempty"` // strata may have this much resident
-	Reference *reference `json:"reference,omitempty"`
+	Name    string   `json:"name"`  // unique
+	Group   string   `json:"group"` // a table of the report
+	Label   string   `json:"label"` // row of the table
+	Unit    string   `json:"unit"`  // "GiB/s", "s" or "ms"
+	Targets []target `json:"targets,omitempty"`
+	Memory  int64    `json:"memory_mib,omitempty"` // strata may have this much resident
+	Input   int64    `json:"input,omitempty"`      // bytes of the files that are read, as stored
 }
 
-// target is what strata should reach. Against says who the yardstick is: "C",
-// "peers" (the fastest of them), another contestant, or "" for none; Ratio is
-// strata's speed as a multiple of the yardstick's, at least. With Against
-// "ms" Ratio is milliseconds, at most.
+// target is what strata should reach. Against names the yardstick: a
+// contestant, "peers" (the fastest of the others) or "best of C"; Ratio is
+// strata's speed in multiples of its, at least. With Against "ms" Ratio is
+// milliseconds, at most.
 type target struct {
 	Against string  `json:"against,omitempty"`
 	Ratio   float64 `json:"ratio,omitempty"`
@@ -31,11 +30,19 @@ type target struct {
 	Inverse bool `json:"inverse,omitempty"`
 }
 
+// Yardsticks of targets besides the contestants.
+const (
+	anyPeer  = "peers"
+	absolute = "ms"
+	bestInC  = "best of C" // the fastest of what C does with a file
+)
+
 // sample is one measurement.
 type sample struct {
 	Case    string  `json:"case"`
 	Round   int     `json:"round"`
 	Who     string  `json:"who"`
+	First   float64 `json:"first_s,omitempty"` // the process's first repetition, where others followed
 	Seconds float64 `json:"s"`
 	CPU     float64 `json:"cpu_s"`
 	Bytes   int64   `json:"bytes"`
@@ -43,4 +50,15 @@ type sample struct {
 	Check   uint64  `json:"ck,omitempty"`
 	Stored  int64   `json:"stored,omitempty"` // bytes of what was written
 	Failed  string  `json:"failed,omitempty"`
+}
+
+// difference is how far our result and another program's lie apart.
+type difference struct {
+	Case   string  `json:"case"`
+	Who    string  `json:"who"`
+	Max    float64 `json:"max"`
+	Mean   float64 `json:"mean"`
+	Range  float64 `json:"range"`            // largest magnitude
+	Far    float64 `json:"far"`              // share of voxels further apart than a thousandth of it
+	Shapes [][]int `json:"shapes,omitempty"` // when these differ
 }

@@ -55,6 +55,9 @@ func (r *runner) print(l line) error { return json.NewEncoder(r.w).Encode(l) }
 // another one begins: the machine's speed drifts, and what runs first may find
 // caches warmer or colder.
 func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
+	if err := u.sizeUp(); err != nil {
+		return err
+	}
 	if err := r.print(line{Case: &u.header}); err != nil {
 		return err
 	}
@@ -94,9 +97,11 @@ func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
 			if err == nil && u.writes {
 				// what was written, read by us, holds what the others wrote
 				s.Stored, s.Check, err = p.written(ctx, u, round == 0)
+			} else if err == nil && c.clear != "" {
+				s.Stored, err = size(c.clear)
 			}
 			if err != nil {
-				if c.who == strata || c.who == "C" || c.who == ioAlone {
+				if c.who == strata || c.who == inC || c.who == ioAlone {
 					return err
 				}
 				failed[c.who] = true
@@ -114,17 +119,45 @@ func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
 				return err
 			}
 		}
-		if round == 0 && u.diff != nil && !failed[peers] {
-			d, err := compareResults(ctx, u)
-			if err != nil {
-				return err
-			}
-			if err := r.print(line{Diff: d}); err != nil {
+		if round == 0 {
+			if err := r.compare(ctx, u, failed); err != nil {
 				return err
 			}
 		}
 	}
 	return emptyFolder(p.out)
+}
+
+// sizeUp notes how large the stored input is, where programs read an array or images.
+func (u *unit) sizeUp() (err error) {
+	path := cmp.Or(u.stored, u.reads)
+	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() && u.Group != "start" {
+		u.Input, err = size(path)
+	}
+	return err
+}
+
+// compare prints how far what the others wrote lies apart from what strata wrote.
+func (r *runner) compare(ctx context.Context, u *unit, failed map[string]bool) error {
+	for _, c := range u.who {
+		if u.diff == nil || c.diff == "" || failed[c.who] {
+			continue
+		}
+		argv := append(slices.Clone(u.diff), c.diff)
+		b, err := exec.CommandContext(ctx, argv[0], argv[1:]...).Output()
+		if err != nil {
+			return fmt.Errorf("%s: %w", strings.Join(argv[1:], " "), err)
+		}
+		d := &difference{}
+		if err := json.Unmarshal(b, d); err != nil {
+			return fmt.Errorf("%s printed %q: %w", argv[1], b, err)
+		}
+		d.Case, d.Who = u.Name, c.who
+		if err := r.print(line{Diff: d}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // makeRoom takes memory for two arrays, or half of what there is, and gives

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,40 +14,13 @@ const (
 	linumpy = "linumpy"
 )
 
-// reference is what the pipeline that strata replaces takes for a stage: the
-// seconds measured with it on another machine, whose own floor is known.
-type reference struct {
-	Seconds float64 `json:"s"`
-	Floor   string  `json:"floor"` // case of this run whose speed is compared: "floor/pread" or "floor/zstd"
-	Speed   float64 `json:"gbps"`  // speed of that floor there, GB/s
-	Ratio   float64 `json:"ratio"` // strata should be so many times as fast
-}
-
-// difference is how far our result and a peer's lie apart.
-type difference struct {
-	Case   string  `json:"case"`
-	Max    float64 `json:"max"`
-	Mean   float64 `json:"mean"`
-	Range  float64 `json:"range"`            // largest magnitude
-	Far    float64 `json:"far"`              // share of voxels further apart than a thousandth of it
-	Shapes [][]int `json:"shapes,omitempty"` // when these differ
-}
-
-// Floors that the reference's machine had: reading in pieces of some MiB, and
-// reading and decoding zstd, GB/s.
-const (
-	preadThere = 20
-	zstdThere  = 1.7
-)
-
 type stageCase struct {
-	name, codec string
+	name, input string
 	args        []string // besides IN and OUT
 	passes      string   // what the stage has to read of its input, as bench/arrays takes it
 	alone       float64  // target: in multiples of the I/O alone
-	ref         *reference
-	peer        bool
-	old         string // program of linumpy
+	old         float64  // target: so many times as fast as linumpy
+	python      bool     // with the same operators called from Python
 }
 
 // cropPasses: the percentile at which the search clips is one of all voxels, the
@@ -58,197 +28,166 @@ type stageCase struct {
 // cut lies follows from it; memory does not hold the image in between.
 const cropPasses = "1,0.5+8,out"
 
-// stageCases are the stages on the mosaic as zstd shards, as it is, and as
-// Blosc chunks, and stack on slices.
+// inputs are the mosaics, with what rows call them, in the order of the page.
+var inputs = []struct{ name, label string }{
+	{"zstd", "phantom, shards of zstd:3"}, {"raw", "phantom, raw"}, {"blosc", "phantom, blosc-zstd:1"},
+	{"structured", "structured, blosc-zstd:1"}, {"noise", "noise, blosc-zstd:1"},
+}
+
+// stageCases are the stages on every mosaic that says something of them, and stack
+// on slices. Programs besides ours run on the phantom as shards and raw, as
+// pipelines have it, and those of one pass also on the other kinds of data.
 func stageCases() []stageCase {
-	zstd := func(s, ratio float64) *reference { return &reference{s, "floor/zstd", zstdThere, ratio} }
-	pread := func(s, ratio float64) *reference { return &reference{s, "floor/pread", preadThere, ratio} }
 	var all []stageCase
-	for _, codec := range []string{"zstd", "raw", "blosc"} {
-		limit := map[string]float64{"zstd": 1.3, "blosc": 1.3}[codec]
-		resampleLimit := limit
-		aipRef, resampleRef := (*reference)(nil), (*reference)(nil)
-		switch codec {
-		case "raw":
-			resampleLimit = 2.5
-			aipRef, resampleRef = pread(4.6, 20), pread(16, 25)
+	for _, in := range inputs {
+		c := stageCase{input: in.name, passes: "1", alone: 1.3, python: in.name != "blosc"}
+		aip, resample, focal, crop, stitch, estimate := c, c, c, c, c, c
+		aip.name, resample.name, focal.name, crop.name, stitch.name, estimate.name = "aip", "resample", "focal", "crop", "stitch", "estimate"
+		resample.args, stitch.args = []string{"-r", "10"}, []string{"--blending", "average"}
+		focal.passes, crop.passes = "1,1", cropPasses
+		switch in.name {
 		case "zstd":
-			aipRef, resampleRef = zstd(7.7, 5), zstd(16, 9)
+			aip.old, resample.old, focal.old = 5, 9, 12
+			all = append(all, aip, resample, focal, crop, stitch, estimate)
+		case "raw": // where resample computes most of the time
+			aip.alone, aip.old, resample.alone, resample.old = 1.35, 20, 2.5, 25
+			all = append(all, aip, resample)
+		case "blosc":
+			all = append(all, aip, resample, focal, crop, stitch, estimate)
+		default: // no tissue: the tiles' overlaps differ, and A-lines have no interface
+			all = append(all, aip, resample, stitch)
 		}
-		one := codec == "zstd"
-		var focalRef *reference
-		if one {
-			focalRef = zstd(70, 12)
-		}
-		all = append(all,
-			stageCase{name: "aip", codec: codec, passes: "1", alone: limit, ref: aipRef, peer: codec != "blosc", old: "linum-aip"},
-			stageCase{name: "resample", codec: codec, args: []string{"-r", "10"}, passes: "1", alone: resampleLimit, ref: resampleRef, peer: codec != "blosc", old: "linum-resample-mosaic-grid"},
-			stageCase{name: "focal", codec: codec, passes: "1,1", alone: limit, ref: focalRef, peer: one, old: "linum-detect-focal-curvature"},
-			stageCase{name: "crop", codec: codec, passes: cropPasses, alone: limit, peer: one, old: "linum-crop-3d-mosaic-below-interface"},
-			stageCase{name: "stitch", codec: codec, args: []string{"--blending", "average"}, passes: "1", alone: limit, peer: one},
-			stageCase{name: "estimate", codec: codec, passes: "1", alone: limit, peer: one},
-		)
 	}
-	return append(all, stageCase{name: "stack", codec: "blosc", args: []string{"--blend"}, passes: "1", alone: 1.3, ref: zstd(81, 12), peer: true, old: "linum-stack-slices-motor"})
+	return append(all, stageCase{name: "stack", input: "slices", args: []string{"--blend"}, passes: "1", alone: 1.3, old: 12, python: true})
+}
+
+// label is what a row of the page calls the case.
+func (c *stageCase) label() string {
+	name := map[string]string{"stitch": "stitch (average)", "estimate": "stitch --estimate_only"}[c.name]
+	if name == "" {
+		name = c.name
+	}
+	for _, in := range inputs {
+		if in.name == c.input {
+			return name + ", " + in.label
+		}
+	}
+	return name + ", slices of the phantom, blosc-zstd:1"
+}
+
+// in is the input of the case in a folder, as one path and as a list of images.
+func (c *stageCase) in(data string) (path, images string, err error) {
+	if c.name != "stack" {
+		path = filepath.Join(data, "mosaic_"+c.input+".ome.zarr")
+		return path, path, nil
+	}
+	path = filepath.Join(data, "slices")
+	found, err := filepath.Glob(filepath.Join(path, "slice_z*.ome.zarr"))
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%s: no slices", path)
+	}
+	return path, strings.Join(found, ","), err
 }
 
 // stageUnits is the benchmark of the stages.
 func (p *plan) stageUnits() ([]unit, error) {
 	var all []unit
-	mosaic := func(codec string) string { return filepath.Join(p.data, "mosaic_"+codec+".ome.zarr") }
-	slices := filepath.Join(p.data, "slices")
-	// floors of the machine, in C
-	for _, f := range []struct{ name, codec, label string }{
-		{"pread", "raw", "pread, pieces of 1 MiB"}, {"zstd", "zstd", "pread and libzstd, a chunk at a time"}} {
-		array := filepath.Join(mosaic(f.codec), "0")
-		files, err := chunkFiles(array)
-		if err != nil {
-			return nil, err
-		}
-		shape, inner, err := chunkOf(array)
-		if err != nil {
-			return nil, err
-		}
-		mode, size := "pread", 1<<20
-		if inner > 1 || f.codec == "zstd" {
-			mode, size = "shard", 4*volumeOf(shape)
-		}
-		all = append(all, unit{header: header{Name: "floor/" + f.name, Group: "floor", Label: f.label, Unit: "GB/s"}, reads: array,
-			who: []contestant{{who: "C", argv: append([]string{p.tool("floor"), mode, strconv.Itoa(size), "2", "3"}, files...), env: []string{"INNER=" + strconv.Itoa(inner)}}}})
-	}
 	for _, c := range stageCases() {
-		in, shifts, inputs := mosaic(c.codec), "", mosaic(c.codec)
-		label := map[string]string{"stitch": "stitch (average)", "estimate": "stitch --estimate_only"}[c.name]
-		if label == "" {
-			label = c.name
+		u, err := p.stageUnit(&c)
+		if err != nil {
+			return nil, err
 		}
-		label += ", " + map[string]string{"zstd": "shards of zstd:3", "raw": "raw", "blosc": "blosc-zstd:1"}[c.codec]
-		if c.name == "stack" {
-			in, shifts, label = slices, filepath.Join(p.data, "shifts_xy.csv"), "stack, slices of blosc-zstd:1"
-			found, err := filepath.Glob(filepath.Join(slices, "slice_z*.ome.zarr"))
-			if err != nil || len(found) == 0 {
-				return nil, fmt.Errorf("%s: no slices", slices)
-			}
-			inputs = strings.Join(found, ",")
-		}
-		out := filepath.Join(p.out, "out", c.name+".ome.zarr")
-		like := out
-		if c.name == "estimate" {
-			like = ""
-		}
-		u := unit{header: header{Name: c.name + "/" + c.codec, Group: "stage", Label: label, Unit: "s", Memory: 1024, Reference: c.ref,
-			Target: target{Against: ioAlone, Ratio: c.alone, Inverse: true}}, reads: in,
-			who: []contestant{
-				{who: strata, argv: p.stageCommand(&c, p.data, out), clear: filepath.Dir(out), wall: true},
-				{who: ioAlone, argv: []string{p.tool("arrays"), "io", inputs, "-like", like, "-out", filepath.Join(p.out, "io"), "-passes", c.passes, "-piece", strconv.Itoa(512 << 10)}},
-			}}
-		if c.peer {
-			theirs := filepath.Join(p.out, "python")
-			argv := []string{p.python, p.stages, c.name, in, theirs}
-			if shifts != "" {
-				argv = append(argv, "--shifts", shifts)
-			}
-			u.who = append(u.who, contestant{who: peers, argv: argv, clear: theirs, wall: true, most: 1})
-			if like != "" {
-				u.diff = []string{p.python, p.stages, "diff", out, theirs}
-			}
-		}
-		if p.linumpy != "" && c.old != "" {
-			old, err := program(p.linumpy, c.old)
-			if err != nil {
-				return nil, err
-			}
-			theirs := filepath.Join(p.out, "linumpy.ome.zarr")
-			argv := []string{old, in, theirs}
-			if shifts != "" {
-				argv = []string{old, in, shifts, theirs}
-			}
-			argv = append(argv, oldFlags[c.name]...)
-			u.who = append(u.who, contestant{who: linumpy, argv: argv, clear: theirs, wall: true, most: 3})
-		}
-		all = append(all, u)
+		all = append(all, *u)
 	}
 	for _, name := range []string{"aip", "resample", "focal", "crop", "stitch", "stack"} {
-		all = append(all, unit{header: header{Name: "start/" + name, Group: "start", Label: "`" + name + " --version`", Unit: "ms", Target: target{Against: "ms", Ratio: 6}},
+		all = append(all, unit{header: header{Name: "start/" + name, Group: "start", Label: "`" + name + " --version`", Unit: "ms", Targets: against(absolute, 6)},
 			reads: filepath.Join(p.bin, name), least: 11, who: []contestant{
 				{who: strata, argv: []string{filepath.Join(p.bin, name), "--version"}, wall: true},
-				{who: "C", argv: []string{p.tool("floor"), "nothing"}, wall: true}}})
+				{who: inC, argv: []string{p.tool("floor"), "nothing"}, wall: true}}})
 	}
 	return all, nil
 }
 
-// oldFlags are linumpy's, where its defaults are not what is compared.
-var oldFlags = map[string][]string{
-	"resample": {"-r", "10"},
-	"crop":     {"--depth", "600"},
-	"stack":    {"--blend"},
+func (p *plan) stageUnit(c *stageCase) (*unit, error) {
+	in, images, err := c.in(p.data)
+	if err != nil {
+		return nil, err
+	}
+	out := filepath.Join(p.out, "out", c.name+".ome.zarr")
+	like := out
+	if c.name == "estimate" { // which writes next to nothing
+		like = ""
+	}
+	u := &unit{header: header{Name: c.name + "/" + c.input, Group: "stage", Label: c.label(), Unit: "s", Memory: 1024,
+		Targets: []target{{Against: ioAlone, Ratio: c.alone, Inverse: true}}}, reads: in,
+		who: []contestant{
+			{who: strata, argv: p.stageCommand(c, p.data, out), clear: filepath.Dir(out), wall: true},
+			{who: ioAlone, argv: []string{p.tool("arrays"), "io", images, "-like", like, "-out", filepath.Join(p.out, "io"), "-passes", c.passes, "-piece", strconv.Itoa(512 << 10)}},
+		}}
+	if like != "" {
+		u.diff = []string{p.python, p.stages, "diff", out}
+	}
+	add := func(who string, output string, argv []string, env ...string) {
+		k := contestant{who: who, argv: argv, env: env, clear: filepath.Dir(output), wall: true, most: 3}
+		if like != "" {
+			k.diff = output
+		}
+		u.who = append(u.who, k)
+	}
+	var shifts []string
+	if c.name == "stack" {
+		shifts = []string{filepath.Join(p.data, "shifts_xy.csv")}
+	}
+	if c.python {
+		theirs := filepath.Join(p.out, "python", c.name+".ome.zarr")
+		argv := []string{p.python, p.stages, c.name, in, theirs}
+		if shifts != nil {
+			argv = append(argv, "--shifts", shifts[0])
+		}
+		add(peers, theirs, argv)
+	}
+	if c.old > 0 && p.linumpy != "" {
+		old, err := findLinumpy(p.linumpy, c.name)
+		if err != nil {
+			return nil, err
+		}
+		theirs := filepath.Join(p.out, "linumpy", c.name+".ome.zarr")
+		argv := append(append(append(old.argv, in), shifts...), theirs)
+		add(linumpy, theirs, append(argv, old.flags...), old.env...)
+		u.Targets = append(u.Targets, target{Against: linumpy, Ratio: c.old})
+	}
+	return u, nil
 }
 
-// program finds a program of a checkout with its environment, or on the path.
-func program(dir, name string) (string, error) {
-	for _, sub := range []string{".venv/bin", "venv/bin", "bin", "scripts", "."} {
-		for _, file := range []string{name, strings.ReplaceAll(name, "-", "_") + ".py"} {
-			path := filepath.Join(dir, sub, file)
-			if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
-				return filepath.Abs(path)
-			}
+// linumpyScripts are the programs of linumpy that do what a stage does, with flags
+// where its defaults are not what is compared.
+var linumpyScripts = map[string][]string{
+	"aip":      {"linum_aip.py", "--no-use_gpu"},
+	"resample": {"linum_resample_mosaic_grid.py", "-r", "10", "--no-use_gpu"},
+	"focal":    {"linum_detect_focal_curvature.py", "--no-use_gpu"},
+	"stack":    {"linum_stack_slices_motor.py", "--blend", "--no-use_gpu"},
+}
+
+// oldProgram is how a program of linumpy is called.
+type oldProgram struct{ argv, flags, env []string }
+
+// findLinumpy finds the script for a stage in a folder of linumpy, and the Python of
+// the environment in it.
+func findLinumpy(dir, stage string) (*oldProgram, error) {
+	script := linumpyScripts[stage]
+	found, err := filepath.Glob(filepath.Join(dir, "scripts", "*", script[0]))
+	if err == nil && len(found) == 0 {
+		found, err = filepath.Glob(filepath.Join(dir, "scripts", script[0]))
+	}
+	if err != nil || len(found) == 0 {
+		return nil, fmt.Errorf("LINUMPY=%s: no %s in scripts", dir, script[0])
+	}
+	for _, env := range []string{".venv", "venv"} {
+		python := filepath.Join(dir, env, "bin", "python")
+		if _, err := os.Stat(python); err == nil {
+			vars := []string{"PYTHONPATH=" + dir, "OMP_NUM_THREADS=2", "LINUMPY_MAX_CPUS=2"}
+			return &oldProgram{argv: []string{python, found[0]}, flags: script[1:], env: vars}, nil
 		}
 	}
-	if path, err := exec.LookPath(name); err == nil {
-		return path, nil
-	}
-	return "", fmt.Errorf("LINUMPY=%s: no program %s in it (looked in .venv/bin, venv/bin, bin, scripts and the path)", dir, name)
-}
-
-// chunkOf reads the shape of a chunk (inner, where there are shards) and how
-// many of them a file holds from an array's metadata.
-func chunkOf(array string) (shape []int, perFile int, err error) {
-	var m struct {
-		Grid struct {
-			Configuration struct {
-				Shape []int `json:"chunk_shape"`
-			} `json:"configuration"`
-		} `json:"chunk_grid"`
-		Codecs []struct {
-			Name          string `json:"name"`
-			Configuration struct {
-				Shape []int `json:"chunk_shape"`
-			} `json:"configuration"`
-		} `json:"codecs"`
-	}
-	b, err := os.ReadFile(filepath.Join(array, "zarr.json"))
-	if err != nil {
-		return nil, 0, err
-	}
-	if err := json.Unmarshal(b, &m); err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", array, err)
-	}
-	shape = m.Grid.Configuration.Shape
-	if len(m.Codecs) == 1 && m.Codecs[0].Name == "sharding_indexed" {
-		inner := m.Codecs[0].Configuration.Shape
-		return inner, volumeOf(shape) / max(volumeOf(inner), 1), nil
-	}
-	return shape, 1, nil
-}
-
-func volumeOf(shape []int) int {
-	n := 1
-	for _, s := range shape {
-		n *= s
-	}
-	return n
-}
-
-// compareResults runs a unit's program that says how far two outputs lie apart.
-func compareResults(ctx context.Context, u *unit) (*difference, error) {
-	b, err := exec.CommandContext(ctx, u.diff[0], u.diff[1:]...).Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", strings.Join(u.diff[1:], " "), err)
-	}
-	d := &difference{}
-	if err := json.Unmarshal(b, d); err != nil {
-		return nil, fmt.Errorf("%s printed %q: %w", u.diff[1], b, err)
-	}
-	d.Case = u.Name
-	return d, nil
+	return nil, fmt.Errorf("LINUMPY=%s: no Python in .venv or venv of it", dir)
 }

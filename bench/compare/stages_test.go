@@ -2,27 +2,30 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// stagesFile has a stage that reaches its targets and one that misses all three.
-const stagesFile = `{"facts":{"CPU":"Abacus","Cores":2}}
-{"case":{"name":"floor/zstd","group":"floor","label":"libzstd","unit":"GB/s","target":{}}}
-{"run":{"case":"floor/zstd","who":"C","s":1,"bytes":3400000000}}
-{"case":{"name":"aip/zstd","group":"stage","label":"aip, zstd","unit":"s","target":{"against":"I/O alone","ratio":1.3,"inverse":true},"memory_mib":1024,"reference":{"s":8,"floor":"floor/zstd","gbps":1.7,"ratio":4}}}
-{"run":{"case":"aip/zstd","who":"strata","s":1,"cpu_s":2,"hwm_kb":1024}}
+// stagesFile has a stage that reaches its targets, with linumpy beside it, and one
+// that misses all that were measured.
+const stagesFile = `{"facts":{"CPU":"Abacus","Cores":2,"About":"Two voxels."}}
+{"case":{"name":"aip/zstd","group":"stage","label":"aip, zstd","unit":"s","targets":[{"against":"I/O alone","ratio":1.3,"inverse":true},{"against":"linumpy","ratio":4}],"memory_mib":1024}}
+{"run":{"case":"aip/zstd","who":"strata","s":1,"cpu_s":2,"hwm_kb":1024,"stored":1048576}}
 {"run":{"case":"aip/zstd","who":"I/O alone","s":0.8}}
 {"run":{"case":"aip/zstd","who":"Python","s":5,"hwm_kb":4096}}
-{"diff":{"case":"aip/zstd","max":0.25,"mean":0.1,"range":100,"far":0.02}}
-{"case":{"name":"focal/zstd","group":"stage","label":"focal, zstd","unit":"s","target":{"against":"I/O alone","ratio":1.3,"inverse":true},"memory_mib":1024,"reference":{"s":8,"floor":"floor/zstd","gbps":1.7,"ratio":4}}}
+{"diff":{"case":"aip/zstd","who":"Python","max":0.25,"mean":0.1,"range":100,"far":0.02}}
+{"run":{"case":"aip/zstd","who":"linumpy","s":7}}
+{"diff":{"case":"aip/zstd","who":"linumpy","shapes":[[1],[2]]}}
+{"case":{"name":"focal/zstd","group":"stage","label":"focal, zstd","unit":"s","targets":[{"against":"I/O alone","ratio":1.3,"inverse":true}],"memory_mib":1024}}
 {"run":{"case":"focal/zstd","who":"strata","s":2,"hwm_kb":2097152}}
 {"run":{"case":"focal/zstd","who":"I/O alone","s":1}}
 {"run":{"case":"focal/zstd","who":"Python","failed":"no basicpy"}}
-{"run":{"case":"focal/zstd","who":"linumpy","s":7}}
-{"case":{"name":"start/aip","group":"start","label":"aip","unit":"ms","target":{"against":"ms","ratio":6}}}
+{"case":{"name":"start/aip","group":"start","label":"aip","unit":"ms","targets":[{"against":"ms","ratio":6}]}}
 {"run":{"case":"start/aip","who":"strata","s":0.002}}
 {"run":{"case":"start/aip","who":"C","s":0.001}}
 `
@@ -35,123 +38,178 @@ const (
 )
 
 func TestStagesPage(t *testing.T) {
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	page := func() string {
-		t.Helper()
-		if err := writeStages(dir, at("notes"), at("b.md"), at("b.svg")); err != nil {
-			t.Fatal(err)
-		}
-		md, err := os.ReadFile(at("b.md"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(md)
-	}
-	for name, text := range map[string]string{"stages.jsonl": stagesFile, "notes": "### focal/zstd\nIt rolls.\n### large/focal\nIt hoards.\n## Findings\nNone.\n"} {
-		if err := os.WriteFile(at(name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	md := page()
-	for _, want := range []string{
-		"4 of 7 are reached",
-		"- **focal, zstd** (2.00 of I/O alone, wanted ≤ 1.3; 2.0 times as fast as the reference, wanted ≥ 4; 2048 MiB resident, wanted ≤ 1024). It rolls.\n",
-		"| aip, zstd | 1.00 s | 2.00 s | 1 MiB | 0.80 s | 1.25 | ≤ 1.3 | ✓ |",
-		"| aip, zstd | 1.00 s | 5.00 s | 5 × | 1 MiB | 4 MiB | 0.25 (2 % of the voxels differ by more than 0.1 %) | 100 |",
-		"| focal, zstd | 2.00 s | fails |",
-		"| aip, zstd | 8.00 s | 1.7 GB/s | 4.00 s | 1.00 s | 4.0 × | ≥ 4 | ✓ |  |",
-		"| focal, zstd | 8.00 s | 1.7 GB/s | 4.00 s | 2.00 s | 2.0 × | ≥ 4 | ✗ | checkout: 7.00 s, 3.5 × |",
-		"| aip | 2.00 ms | 1.00 ms | ≤ 6 ms | ✓ |",
-		"libzstd 3.40 GB/s", "## Findings\nNone.",
-	} {
-		if !strings.Contains(md, want) {
-			t.Errorf("page lacks %q:\n%s", want, md)
-		}
-	}
-	for _, not := range []string{"The chain", "Ten times", "hoards"} {
-		if strings.Contains(md, not) {
-			t.Errorf("page has %q without its results", not)
-		}
-	}
-	for name, text := range map[string]string{"chain.json": chainFile, "large.json": largeFile} {
-		if err := os.WriteFile(at(name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	md = page()
-	for _, want := range []string{
-		"5 of 9 are reached", "- **focal of 20 GB** (900 MiB resident, 300 with a tenth of the input). It hoards.\n",
+	files := map[string]string{"stages.jsonl": stagesFile, "notes-stages.md": "### focal/zstd\nIt rolls.\n## Findings\nNone.\n"}
+	page := filepath.Join(pagesOf(t, files), "benchmarks.md")
+	check(t, page, []string{
+		"Two voxels.", "4 of 6 are reached",
+		"- **Stages: focal, zstd** (2.00 × I/O alone's time, wanted ≤ 1.3; 2048 MiB resident, wanted ≤ 1024 MiB). It rolls.\n",
+		"| aip, zstd | strata | 1.00 s | 2.00 s | 1 MiB | 1 MiB |  | ≤ 1024 MiB ✓ |",
+		"|  | I/O alone | 0.80 s | 0.000 ms |  |  | 1.25 × I/O alone's time | ≤ 1.3 ✓ |",
+		"|  | linumpy | 7.00 s | 0.000 ms |  |  | 7.00 × as fast | ≥ 4 ✓ |",
+		"|  | Python | fails |", "| aip, zstd | Python | 0.25 | 0.1 | 100 | 2 % |", "| aip, zstd | linumpy | shapes [[1] [2]] |",
+		"| aip | strata | 2.00 ms |", "## Findings\nNone.",
+	}, []string{"The chain", "A large input"})
+	files["chain.json"], files["large.json"] = chainFile, largeFile
+	dir := pagesOf(t, files)
+	check(t, filepath.Join(dir, "benchmarks.md"), []string{
+		"4 of 6 are reached", "Not reached: focal has 900 MiB resident, and 300 of the small input.",
 		"| resample | 2 | 4.00 s | 3.00 s | 1.00 s |", "| all | 3 | 6.00 s | 4.50 s | 1.50 s |", "**the engine costs 12.5 s**", "| aip | 19.0 GB | 10.0 s |",
-	} {
-		if !strings.Contains(md, want) {
-			t.Errorf("page lacks %q:\n%s", want, md)
-		}
-	}
-	svg, err := os.ReadFile(at("b.svg"))
-	if err != nil || !bytes.Contains(svg, []byte("aip, zstd")) {
-		t.Errorf("plot (%v) lacks a stage", err)
-	}
+	}, nil)
+	check(t, filepath.Join(dir, "benchmarks.svg"), []string{"aip, zstd"}, nil)
 }
 
-// The page needs the stages; a damaged file is named.
-func TestStagesPageErrors(t *testing.T) {
+// A program that was not measured has no column in README, and no number is left of
+// another run.
+func TestReadme(t *testing.T) {
+	const text = "Before.\n<!-- bench: stages -->\nold 30.7 ×\n<!-- bench: end of stages -->\nBetween.\n<!-- bench: layers -->\n<!-- bench: end of layers -->\nAfter.\n"
 	dir := t.TempDir()
-	if err := writeStages(dir, "notes", "md", "svg"); err == nil {
-		t.Error("a page without results")
-	}
-	for name, text := range map[string]string{"stages.jsonl": stagesFile, "chain.json": "{"} {
+	file := filepath.Join(dir, "README.md")
+	write := func(name, text string) {
+		t.Helper()
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := writeStages(dir, "notes", "md", "svg"); err == nil || !strings.Contains(err.Error(), "chain.json") {
-		t.Errorf("error %v, want one that names chain.json", err)
+	readme := func(want, not []string) {
+		t.Helper()
+		if err := writeReadme(dir, file); err != nil {
+			t.Fatal(err)
+		}
+		check(t, file, append(want, "Before.\n", "\nBetween.\n", "\nAfter.\n"), not)
+	}
+	write("README.md", text)
+	readme([]string{"-->\nNot measured yet: `make bench` fills this table.\n<!--"}, []string{"30.7"})
+	write("stages.jsonl", stagesFile)
+	readme([]string{"Abacus, 2 cores; pages cached. Two voxels.", "| written | Python | linumpy |", "| `aip` | 1.00 s | 2.00 s | 1 MiB | 1 MiB | 5.0 × | 7.0 × |", "| `focal` | 2.00 s | 0.000 s | 2048 MiB |  | | |"}, nil)
+	write("stages.jsonl", strings.ReplaceAll(stagesFile, `"who":"linumpy"`, `"who":"nobody"`))
+	readme([]string{"| written | Python |\n"}, []string{"linumpy"})
+	write("files.jsonl", `{"facts":{"CPU":"Abacus"}}
+{"case":{"name":"read/warm","group":"fileread","label":"x","unit":"GiB/s"}}
+{"run":{"case":"read/warm","who":"strata","s":0.1,"cpu_s":0.2,"bytes":1073741824}}
+{"run":{"case":"read/warm","who":"strata, mapped","s":0.1,"bytes":1073741824}}
+{"run":{"case":"read/warm","who":"C, direct","s":0.2,"bytes":1073741824}}
+`)
+	readme([]string{"| a file of 1 GiB from the page cache | 10.0 GiB/s | 0.20 s | 2.00 C direct |"}, []string{"mapped"})
+	write("README.md", "none")
+	if err := writeReadme(dir, file); err == nil || !strings.Contains(err.Error(), "<!-- bench: stages -->") {
+		t.Errorf("error %v, want one that names the markers", err)
 	}
 }
 
-// A program of limited rounds runs no more often, what it writes is removed
-// before, and outputs are compared once.
+// Rows of README are cases that are measured.
+func TestReadmeRows(t *testing.T) {
+	p := plan{tools: "t", data: t.TempDir(), out: "o", bin: "b", python: "python", shape: []int{256, 512, 512}}
+	names := map[string]bool{}
+	for _, c := range stageCases() {
+		names["stages "+c.name+"/"+c.input] = true
+	}
+	for _, u := range p.fileUnits(1) {
+		names["files "+u.Name] = true
+	}
+	for _, u := range p.remoteUnits(&servers{}) {
+		names["remote "+u.Name] = true
+	}
+	for _, a := range []string{"raw", "blosclz4", "blosczstdbit", "zstd", "zstdsmall", "shard", "gzip"} {
+		for _, kind := range kindsOf(a) {
+			chunks := filepath.Join(p.array(a+kind), "c", "0", "0")
+			if err := os.MkdirAll(filepath.Join(chunks, "0"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	arrays, err := p.cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range arrays {
+		names["arrays "+u.Name] = true
+	}
+	for _, r := range append(readmeStages, readmeLayers...) {
+		if !names[r.part+" "+r.name] {
+			t.Errorf("no case of %s is called %s", r.part, r.name)
+		}
+	}
+}
+
+// A damaged file is named.
+func TestPageErrors(t *testing.T) {
+	for name, text := range map[string]string{"stages.jsonl": "{", "chain.json": "{", "arrays.jsonl": `{"facts":{}}`} {
+		dir := pagesOf(t, map[string]string{"stages.jsonl": stagesFile})
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := writePages(dir, dir, dir); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("error %v, want one that names %s", err, name)
+		}
+	}
+}
+
+// A program of limited rounds runs no more often, what it writes is removed before and
+// sized up after, and outputs are compared once.
 func TestOutputsAreComparedOnce(t *testing.T) {
 	kept := filepath.Join(t.TempDir(), "kept")
 	note := func(who string) contestant {
-		c := shell(who, `[ -z "$(ls -A `+kept+`)" ] || { echo "not empty" >&2; exit 1; }; echo x >`+kept+`/x; echo '{"s":1}'`)
+		c := shell(who, `[ -z "$(ls -A `+kept+`)" ] || { echo "not empty" >&2; exit 1; }; printf 12345 >`+kept+`/x; echo '{"s":1}'`)
 		c.clear = kept
 		return c
 	}
 	peer := shell(peers, `echo '{"s":1}'`)
-	peer.most = 1
-	u := unit{header: header{Name: "x"}, who: []contestant{note(strata), peer}, diff: []string{"sh", "-c", `echo '{"max":2}'`}}
-	runs, err := runUnit(t, &u, 3)
+	peer.most, peer.diff = 1, "theirs"
+	u := unit{header: header{Name: "x"}, who: []contestant{note(strata), peer}, diff: []string{"sh", "-c", `echo "{\"max\":2}"; [ "$0" = theirs ]`}}
+	var out bytes.Buffer
+	r := runner{least: 3, most: 3, w: &out, log: io.Discard}
+	u.reads = t.TempDir()
+	if err := r.unit(t.Context(), &plan{out: t.TempDir()}, &u); err != nil {
+		t.Fatal(err)
+	}
+	_, all, err := readRuns(io.MultiReader(strings.NewReader(`{"facts":{}}`+"\n"), &out))
 	if err != nil {
 		t.Fatal(err)
 	}
-	count := map[string]int{}
-	for _, r := range runs {
-		count[r.Who]++
+	o := all[0]
+	if o.median[strata].rounds != 3 || o.median[peers].rounds != 1 || o.median[strata].stored != 5 {
+		t.Errorf("%+v: want 3 rounds of strata, which writes 5 bytes, and 1 of the peer", o.median)
 	}
-	if count[strata] != 3 || count[peers] != 1 {
-		t.Errorf("runs %v, want 3 of strata and 1 of the peer", count)
-	}
-	d, err := compareResults(t.Context(), &u)
-	if err != nil || d.Max != 2 || d.Case != "x" {
-		t.Errorf("difference %+v, %v", d, err)
+	if len(o.diffs) != 1 || o.diffs[0].Max != 2 || o.diffs[0].Who != peers {
+		t.Errorf("%d differences %+v", len(o.diffs), o.diffs)
 	}
 }
 
-func TestProgramOfACheckout(t *testing.T) {
+// linumpy is run by its own Python on its own scripts, or not at all: it alternates
+// with the others and has a target.
+func TestLinumpy(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := program(dir, "linum-no-such"); err == nil || !strings.Contains(err.Error(), "linum-no-such") {
+	if _, err := findLinumpy(dir, "aip"); err == nil || !strings.Contains(err.Error(), "linum_aip.py") {
 		t.Errorf("error %v, want one that names the program", err)
 	}
-	bin := filepath.Join(dir, ".venv", "bin")
-	if err := os.MkdirAll(bin, 0o777); err != nil {
-		t.Fatal(err)
+	touch := func(path string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, nil, 0o777)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := os.WriteFile(filepath.Join(bin, "linum-no-such"), nil, 0o777); err != nil {
-		t.Fatal(err)
+	script := filepath.Join(dir, "scripts", "visualization", "linum_aip.py")
+	touch(script)
+	if _, err := findLinumpy(dir, "aip"); err == nil || !strings.Contains(err.Error(), "no Python") {
+		t.Errorf("error %v, want one that misses its Python", err)
 	}
-	if path, err := program(dir, "linum-no-such"); err != nil || path != filepath.Join(bin, "linum-no-such") {
-		t.Errorf("program %q, %v", path, err)
+	python := filepath.Join(dir, "venv", "bin", "python")
+	touch(python)
+	for _, with := range []string{"", dir} {
+		p := plan{tools: "t", data: "d", out: "o", bin: "b", python: "python", stages: "s", linumpy: with}
+		u, err := p.stageUnit(&stageCase{name: "aip", input: "zstd", passes: "1", alone: 1.3, old: 5, python: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(u.who, func(c contestant) bool { return c.who == linumpy })
+		if (i >= 0) != (with != "") || slices.ContainsFunc(u.Targets, func(g target) bool { return g.Against == linumpy }) != (with != "") {
+			t.Errorf("LINUMPY=%s: programs %+v, targets %+v", with, u.who, u.Targets)
+		}
+		if i >= 0 {
+			c := u.who[i]
+			if c.argv[0] != python || c.argv[1] != script || !slices.Contains(c.env, "PYTHONPATH="+dir) || c.most != 3 || c.diff == "" {
+				t.Errorf("%+v", c)
+			}
+		}
 	}
 }

@@ -1,15 +1,16 @@
 //! The zarrs crate as a peer of the benchmark, with two threads:
 //!
-//!     zarrs-bench OP PATH [--threads N] [--edge N] [--out DIR --shape … --chunks … --shard … --codec …]
+//!     zarrs-bench OP PATH [--threads N] [--again N] [--edge N] [--out DIR --shape … --chunks … --shard … --codec …]
 //!
-//! OP: full, random, slab, open, write, region. Prints one line of JSON as
-//! bench/arrays does. One small read comes before the clock starts.
+//! OP: full, random, slab, open, write, region. Does it once and then --again times;
+//! prints one line of JSON as bench/arrays does. Elements come and go as the crate's own
+//! ArrayBytes: a vector of numbers would be a copy of them.
 
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
 
-use zarrs::array::{Array, ArrayMetadata, ArrayShardedReadableExt, ArrayShardedReadableExtCache, ArraySubset};
+use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArrayShardedReadableExt, ArrayShardedReadableExtCache, ArraySubset};
 use zarrs::filesystem::FilesystemStore;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -32,9 +33,14 @@ fn open(path: &str) -> Result<Array<FilesystemStore>> {
     Ok(Array::open(Arc::new(FilesystemStore::new(path)?), "/")?)
 }
 
-/// Sum of every step-th number.
-fn check(data: &[f32], step: usize) -> u64 {
-    data.iter().step_by(step).map(|&v| v as u64).sum()
+/// The elements of an array of fixed size, as the crate has them.
+fn elements(data: ArrayBytes<'static>) -> Result<Vec<u8>> {
+    Ok(data.into_fixed()?.into_owned())
+}
+
+/// Sum of the bits of every step-th number.
+fn check(data: &[u8], step: usize) -> u64 {
+    data.chunks_exact(4).step_by(step).map(|b| u64::from(u32::from_le_bytes(b.try_into().unwrap()))).sum()
 }
 
 /// The generator of places of bench/arrays: Knuth's MMIX constants.
@@ -74,6 +80,94 @@ fn metadata(flags: &Flags) -> Result<ArrayMetadata> {
     ))?)
 }
 
+/// Seconds of wall and processor time, summed over what is timed.
+#[derive(Clone, Copy, Default)]
+struct Clock {
+    wall: f64,
+    cpu: f64,
+}
+
+impl Clock {
+    fn time<T>(&mut self, f: impl FnOnce() -> Result<T>) -> Result<T> {
+        let (t, c) = (Instant::now(), usage().0);
+        let out = f()?;
+        self.wall += t.elapsed().as_secs_f64();
+        self.cpu += usage().0 - c;
+        Ok(out)
+    }
+}
+
+/// Processor seconds and peak resident KiB of the process.
+fn usage() -> (f64, i64) {
+    let mut u = unsafe { std::mem::zeroed::<libc::rusage>() };
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut u) };
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+    (seconds(u.ru_utime) + seconds(u.ru_stime), u.ru_maxrss)
+}
+
+/// The boxes of an operation, with an array of this shape, as (start, shape).
+fn boxes(op: &str, shape: &[u64], edge: u64) -> Vec<(Vec<u64>, Vec<u64>)> {
+    if op == "random" {
+        let mut places = Places(1);
+        return (0..40).map(|_| (shape.iter().map(|n| places.next(n - edge + 1)).collect(), vec![edge; shape.len()])).collect();
+    }
+    let slab = |d: usize| {
+        let (mut start, mut size) = (vec![0; shape.len()], shape.to_vec());
+        (start[d], size[d]) = (size[d] / 2 + 1, 1);
+        (start, size)
+    };
+    (0..shape.len()).map(slab).collect()
+}
+
+/// One repetition of an operation that reads: bytes and check.
+fn read(op: &str, path: &str, edge: u64, clock: &mut Clock) -> Result<(usize, u64)> {
+    if op == "full" {
+        let data = clock.time(|| {
+            let array = open(path)?;
+            elements(array.retrieve_array_subset(&array.subset_all())?)
+        })?;
+        return Ok((data.len(), check(&data, 65537)));
+    }
+    let (array, cache) = clock.time(|| {
+        let array = open(path)?;
+        let cache = ArrayShardedReadableExtCache::new(&array);
+        Ok((array, cache))
+    })?;
+    let (mut bytes, mut ck) = (0, 0);
+    for (start, shape) in boxes(op, array.shape(), edge) {
+        let subset = ArraySubset::new_with_start_shape(start, shape)?;
+        let data = clock.time(|| elements(array.retrieve_array_subset_sharded_opt(&cache, &subset, &Default::default())?))?;
+        (bytes, ck) = (bytes + data.len(), ck + check(&data, 4097));
+    }
+    Ok((bytes, ck))
+}
+
+/// Writes the numbers of a file as an array: bytes and no check.
+fn write(path: &str, flags: &Flags, clock: &mut Clock) -> Result<(usize, u64)> {
+    let data = std::fs::read(path)?;
+    let (bytes, out, meta) = (data.len(), flags.get("--out").ok_or("--out is missing")?, metadata(flags)?);
+    clock.time(|| {
+        let array = Array::new_with_metadata(Arc::new(FilesystemStore::new(out)?), "/", meta)?;
+        array.store_metadata()?;
+        Ok(array.store_array_subset(&array.subset_all(), ArrayBytes::new_flen(data))?)
+    })?;
+    Ok((bytes, 0))
+}
+
+/// Opens an array again and again: no bytes, its first extent.
+fn reopen(path: &str, clock: &mut Clock) -> Result<(usize, u64)> {
+    let (times, first) = (1000, open(path)?.shape()[0]);
+    clock.time(|| (0..times).try_for_each(|_| open(path).map(drop)))?;
+    (clock.wall, clock.cpu) = (clock.wall / f64::from(times), clock.cpu / f64::from(times));
+    Ok((0, first))
+}
+
+fn median(clocks: &[Clock], of: impl Fn(&Clock) -> f64) -> f64 {
+    let mut v: Vec<f64> = clocks.iter().map(of).collect();
+    v.sort_by(f64::total_cmp);
+    (v[(v.len() - 1) / 2] + v[v.len() / 2]) / 2.0
+}
+
 fn run() -> Result<()> {
     let args: Vec<String> = std::env::args().collect();
     if args.get(1).is_some_and(|a| a == "version") {
@@ -88,81 +182,33 @@ fn run() -> Result<()> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     zarrs::config::global_config_mut().set_codec_concurrent_target(threads);
     let edge = flags.number("--edge", 64)?;
-    if op != "write" && op != "region" {
+    if op == "region" {
         let array = open(path)?;
-        let one = ArraySubset::new_with_shape(vec![1; array.shape().len()]);
-        let _: Vec<f32> = array.retrieve_array_subset(&one)?;
+        let data = elements(array.retrieve_array_subset(&ArraySubset::new_with_shape(vec![edge; array.shape().len()]))?)?;
+        std::fs::write(flags.get("--out").ok_or("--out is missing")?, data)?;
+        return Ok(());
     }
-    let (mut seconds, mut bytes, mut ck) = (0.0, 0, 0);
-    let read = |seconds: &mut f64, array: &Array<FilesystemStore>, cache: &ArrayShardedReadableExtCache, start: Vec<u64>, shape: Vec<u64>| -> Result<Vec<f32>> {
-        let subset = ArraySubset::new_with_start_shape(start, shape)?;
-        let t = Instant::now();
-        let data = array.retrieve_array_subset_sharded_opt::<Vec<f32>>(cache, &subset, &Default::default())?;
-        *seconds += t.elapsed().as_secs_f64();
-        Ok(data)
-    };
-    match op {
-        "full" => {
-            let t = Instant::now();
-            let array = open(path)?;
-            let data: Vec<f32> = array.retrieve_array_subset(&array.subset_all())?;
-            seconds = t.elapsed().as_secs_f64();
-            (bytes, ck) = (4 * data.len(), check(&data, 65537));
-        }
-        "random" => {
-            let mut places = Places(1);
-            let array = open(path)?;
-            let cache = ArrayShardedReadableExtCache::new(&array);
-            for _ in 0..40 {
-                let start = array.shape().iter().map(|n| places.next(n - edge + 1)).collect();
-                let data = read(&mut seconds, &array, &cache, start, vec![edge; array.shape().len()])?;
-                (bytes, ck) = (bytes + 4 * data.len(), ck + check(&data, 4097));
-            }
-        }
-        "slab" => {
-            let array = open(path)?;
-            let cache = ArrayShardedReadableExtCache::new(&array);
-            for d in 0..array.shape().len() {
-                let (mut start, mut shape) = (vec![0; array.shape().len()], array.shape().to_vec());
-                (start[d], shape[d]) = (shape[d] / 2 + 1, 1);
-                let data = read(&mut seconds, &array, &cache, start, shape)?;
-                (bytes, ck) = (bytes + 4 * data.len(), ck + check(&data, 4097));
-            }
-        }
-        "open" => {
-            let t = Instant::now();
-            for _ in 0..1000 {
-                ck = open(path)?.shape()[0];
-            }
-            seconds = t.elapsed().as_secs_f64() / 1000.0;
-        }
-        "write" => {
-            // read the file in place: one copy in memory, as the others have
-            let n = std::fs::metadata(path)?.len() as usize / 4;
-            let mut data = vec![0f32; n];
-            let raw = unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast::<u8>(), 4 * n) };
-            std::io::Read::read_exact(&mut std::fs::File::open(path)?, raw)?;
-            let out = flags.get("--out").ok_or("--out is missing")?;
-            let meta = metadata(&flags)?;
-            let t = Instant::now();
-            let array = Array::new_with_metadata(Arc::new(FilesystemStore::new(out)?), "/", meta)?;
-            array.store_metadata()?;
-            array.store_array_subset(&array.subset_all(), &data)?;
-            seconds = t.elapsed().as_secs_f64();
-            bytes = 4 * n;
-        }
-        "region" => {
-            let array = open(path)?;
-            let data: Vec<f32> = array.retrieve_array_subset(&ArraySubset::new_with_shape(vec![edge; array.shape().len()]))?;
-            let raw = unsafe { std::slice::from_raw_parts(data.as_ptr().cast::<u8>(), 4 * data.len()) };
-            std::fs::write(flags.get("--out").ok_or("--out is missing")?, raw)?;
-            return Ok(());
-        }
-        other => return Err(format!("unknown operation {other}").into()),
+    let (mut clocks, mut bytes, mut ck) = (vec![], 0, 0);
+    for _ in 0..=flags.number("--again", 0)? {
+        let mut clock = Clock::default();
+        (bytes, ck) = match op {
+            "full" | "random" | "slab" => read(op, path, edge, &mut clock)?,
+            "write" => write(path, &flags, &mut clock)?,
+            "open" => reopen(path, &mut clock)?,
+            other => return Err(format!("unknown operation {other}").into()),
+        };
+        clocks.push(clock);
     }
-    let mut usage = unsafe { std::mem::zeroed::<libc::rusage>() };
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
-    println!(r#"{{"s":{seconds:.9},"bytes":{bytes},"hwm_kb":{},"ck":{ck}}}"#, usage.ru_maxrss);
+    let mut first = String::new();
+    if clocks.len() > 1 {
+        first = format!(r#""first_s":{:.9},"#, clocks.remove(0).wall);
+    }
+    println!(
+        r#"{{{first}"s":{:.9},"cpu_s":{:.9},"bytes":{bytes},"hwm_kb":{},"ck":{ck}}}"#,
+        median(&clocks, |c| c.wall),
+        median(&clocks, |c| c.cpu),
+        usage().1
+    );
     Ok(())
 }
 

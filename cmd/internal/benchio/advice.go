@@ -32,6 +32,8 @@ func (x *runner) advise() []string {
 	}
 	if line := besideFIO(x.doc.Results); line != "" {
 		out = append(out, line)
+	} else if x.noFIO != "" {
+		out = append(out, "not measured beside fio: "+x.noFIO)
 	}
 	return out
 }

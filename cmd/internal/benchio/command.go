@@ -78,7 +78,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	other, err := findFIO(ctx, r)
+	other, noFIO, err := findFIO(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	}
 	doc := bench.New("bench-io", cli.Version(), os.Args)
 	doc.System = bench.ReadSystem(ctx, path)
-	x := &runner{Run: r, data: data, settings: s, want: want, doc: doc, fio: other, seconds: time.Duration(r.Float("seconds") * float64(time.Second)), reps: r.Int("reps"), refused: map[string]bool{}}
+	x := &runner{Run: r, data: data, settings: s, want: want, doc: doc, fio: other, noFIO: noFIO, seconds: time.Duration(r.Float("seconds") * float64(time.Second)), reps: r.Int("reps"), refused: map[string]bool{}}
 	if err := x.takeGPU(); err != nil {
 		return err
 	}

@@ -25,34 +25,31 @@ type fio struct {
 	path, version string
 }
 
-// findFIO finds it, unless it is not wanted; nil if it is not there and was not asked for.
-func findFIO(ctx context.Context, r *cli.Run) (*fio, error) {
+// findFIO finds it, unless it is not wanted. Where it was not asked for it may be missing: why tells the reason.
+func findFIO(ctx context.Context, r *cli.Run) (f *fio, why string, err error) {
 	asked := r.IsSet("fio")
 	if asked && !r.Bool("fio") {
-		return nil, nil
+		return nil, "", nil
 	}
 	path, err := exec.LookPath("fio")
 	if err != nil {
-		if asked {
-			return nil, cli.Usage("flag --fio: there is no fio on the PATH: install it (apt-get install fio), or leave the flag out")
+		why = "there is no fio on the PATH: install it (apt-get install fio), or give --no-fio"
+	} else {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		text, err := exec.CommandContext(ctx, path, "--version").Output()
+		version, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "fio-")
+		major, _, _ := strings.Cut(version, ".")
+		n, bad := strconv.Atoi(major)
+		if err == nil && ok && bad == nil && n >= 3 {
+			return &fio{path, version}, "", nil
 		}
-		return nil, nil
+		why = fmt.Sprintf("%s is not fio 3 or newer (it says %q)", path, bench.Plain(strings.TrimSpace(string(text))))
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	text, err := exec.CommandContext(ctx, path, "--version").Output()
-	version, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "fio-")
-	major, _, _ := strings.Cut(version, ".")
-	n, bad := strconv.Atoi(major)
-	if err != nil || !ok || bad != nil || n < 3 {
-		what := fmt.Sprintf("%s is not fio 3 or newer (it says %q)", path, bench.Plain(strings.TrimSpace(string(text))))
-		if asked {
-			return nil, cli.Usage("flag --fio: %s", what)
-		}
-		r.Warn("%s: it is left out", what)
-		return nil, nil
+	if asked {
+		return nil, "", cli.Usage("flag --fio: %s", why)
 	}
-	return &fio{path, version}, nil
+	return nil, why, nil
 }
 
 // engines are those of fio that move data as our ways do.

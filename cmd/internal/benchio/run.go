@@ -25,7 +25,8 @@ type runner struct {
 	settings settings.Settings
 	want     *choice
 	doc      *bench.Document
-	fio      *fio // nil: not beside ours
+	fio      *fio   // nil: not beside ours
+	noFIO    string // why, where it was wanted if there
 	seconds  time.Duration
 	reps     int
 	device   *gpu.Device

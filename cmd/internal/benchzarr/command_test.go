@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"strata/cmd/internal/zarrtool"
 	"strata/pkg/cli/clitest"
@@ -101,7 +102,7 @@ func falsePython() {
 			out = map[string]any{"error": "ValueError: no"}
 		case q.Do == "read" && mode == "hangs":
 			fmt.Fprintln(os.Stderr, "hanging")
-			select {}
+			time.Sleep(time.Hour) // a select without cases is a deadlock, which ends the process
 		case q.Do == "check":
 			out = map[string]any{"ck": referenceCheck(ctx, q)}
 			if mode == "wrong" {

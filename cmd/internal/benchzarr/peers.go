@@ -28,15 +28,16 @@ var peersScript string
 // peerKind is another program that reads and writes Zarr.
 type peerKind struct {
 	key, name string
-	device    bool // it reads into a device's memory
+	device    bool   // it reads into a device's memory
+	packages  string // of PyPI, that the script imports for it
 }
 
 var peerKinds = []peerKind{
-	{"zarr", "zarr-python", false},
-	{"zarr+zarrs", "zarrs-python", false},
-	{"tensorstore", "tensorstore", false},
-	{"zarr+gpu", "zarr-python GPU buffers", true},
-	{"kvikio", "kvikio", true},
+	{"zarr", "zarr-python", false, "numpy zarr"},
+	{"zarr+zarrs", "zarrs-python", false, "numpy zarr zarrs"},
+	{"tensorstore", "tensorstore", false, "numpy tensorstore"},
+	{"zarr+gpu", "zarr-python GPU buffers", true, "numpy zarr cupy-cuda12x"},
+	{"kvikio", "kvikio", true, "numpy zarr kvikio-cu12"},
 }
 
 // peerError is what a peer says it cannot do.
@@ -106,7 +107,7 @@ func startPeer(ctx context.Context, python string, kind peerKind, threads, inFli
 	var hello struct{ Version, Missing string }
 	err = p.ask(ctx, map[string]any{"do": "hello"}, &hello)
 	if err == nil && hello.Missing != "" {
-		err = &peerError{hello.Missing}
+		err = &peerError{fmt.Sprintf("%s: install it with %s -m pip install %s", hello.Missing, bench.Quote(python), kind.packages)}
 	}
 	if err != nil {
 		p.close()

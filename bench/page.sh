@@ -1,21 +1,20 @@
 #!/usr/bin/env bash
-# usage: bench/zarr.sh DATA VENV PAGE [PICTURE.png]
-# Runs the commands of docs/bench-zarr.md (lines "$ …" of console blocks) in the folder DATA,
-# with the other programs of the environment VENV, and writes the page with what they printed;
-# and a picture of the page that the sweep made. BENCH_SMOKE=1: arrays are small.
+# usage: bench/page.sh SOURCE DATA PAGE [HTML PICTURE.png]
+# Runs the commands of a page (lines "$ …" of console blocks) in the folder DATA and writes
+# PAGE with what they printed; and a picture of the page HTML that one of them made there.
+# Other programs are those of the environment VIRTUAL_ENV. BENCH_SMOKE=1: sizes are small.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-[ $# -ge 3 ] || { echo "usage: bench/zarr.sh DATA VENV PAGE [PICTURE.png]" >&2; exit 2; }
-data=$1 page=$3 picture=${4:-}
+[ $# = 3 ] || [ $# = 5 ] || { echo "usage: bench/page.sh SOURCE DATA PAGE [HTML PICTURE.png]" >&2; exit 2; }
+source=$1 data=$2 page=$3 html=${4:-} picture=${5:-}
 PATH=$root/bin:$PATH
-VIRTUAL_ENV=$(cd "$2" && pwd)
-export PATH VIRTUAL_ENV
+export PATH
 mkdir -p "$data"
 rm -rf "$data/mosaic.zarr" # what an earlier run kept
 
 smaller() {
   if [ -n "${BENCH_SMOKE:-}" ]; then
-    sed -e 's/--size 512MiB/--size 1MiB --reps 1/' -e 's/256,256,256/32,32,32/g' -e 's/64,64,64/16,16,16/g' -e 's/classic/classic --chunks 32,32,32/'
+    sed -e 's/--size [0-9]*MiB/--size 1MiB --reps 1/' -e 's/256,256,256/32,32,32/g' -e 's/64,64,64/16,16,16/g' -e 's/classic/classic --chunks 32,32,32/'
   else
     cat
   fi
@@ -39,7 +38,7 @@ while IFS= read -r line <&3; do
     '+'*) continue ;; # what it printed before
   esac
   printf '%s\n' "$line" >>"$new"
-done 3<"$root/docs/bench-zarr.md"
+done 3<"$source"
 cat "$new" >"$page"
 
 if [ -n "$picture" ]; then
@@ -48,7 +47,7 @@ if [ -n "$picture" ]; then
   profile=$(mktemp -d)
   trap 'rm -rf "$new" "$profile"' EXIT
   chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$profile" --window-size=1100,1150 \
-    --screenshot="$place" "file://$(cd "$data" && pwd)/sweep.html" >/dev/null 2>&1
+    --screenshot="$place" "file://$(cd "$data" && pwd)/$html" >/dev/null 2>&1
   size=$(stat -c %s "$picture")
   [ "$size" -le 409600 ] || { echo "$picture has $size bytes, 400 KiB are allowed" >&2; exit 1; }
 fi
