@@ -16,6 +16,8 @@ func TestSetIsWhole(t *testing.T) {
 		"aip":      {"m_f32_raw_edge", "m_f32_v2lz4", "m_i16_v3lz4", "m_u16_v3shard", "m_u8_v3raw"},
 		"resample": {"f32_10um", "f32_edge_10um", "f32_edge_3um", "i16_30um_tiny", "u16_7.3um", "u8_9um"},
 		"focal":    {"f32", "f32_edge", "f32_log_s4", "u16"},
+		"crop":     {"f32_below", "f32_pad", "f32_short", "u16_log"},
+		"stitch":   {"average", "average_between", "diffusion", "diffusion_matrix", "estimate", "feather_matrix", "none_matrix", "refine"},
 		"stack": {"accumulate", "blend_refine", "consistency_euler2d", "corr_blend", "corr_skip2_blend", "expected_plain",
 			"fallback_noshift", "transforms_gates"},
 	} {
