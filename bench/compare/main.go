@@ -38,58 +38,7 @@ func dispatch(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("compare "+args[0], flag.ExitOnError)
 	switch args[0] {
 	case "arrays", "stages", "remote", "files":
-		p, r := plan{}, runner{}
-		fs.StringVar(&p.tools, "tools", "", "folder of arrays, floor and, if built, zarrs-bench")
-		fs.StringVar(&p.bin, "bin", "bin", "folder of aip and zarr-tool")
-		fs.StringVar(&p.data, "data", "", "folder that arrays gen filled, with the mosaics beside")
-		fs.StringVar(&p.out, "out", "", "folder for what the programs write")
-		fs.StringVar(&p.python, "python", "", "python of the peers")
-		fs.StringVar(&p.peers, "peers", "bench/peers.py", "script of the peers")
-		fs.StringVar(&p.stages, "stages", "bench/stages.py", "script of the stages' peers")
-		fs.StringVar(&p.linumpy, "linumpy", "", "folder of linumpy to run beside the stages")
-		fs.StringVar(&p.about, "about", "", "the data, in words")
-		fs.StringVar(&p.kvikio, "kvikio", "", "python that has KvikIO")
-		fs.StringVar(&p.noCUDA, "nocuda", "", "folder of a libcuda.so.1 without a device")
-		bytes := fs.Int64("bytes", 1<<30, "of the file")
-		shape := fs.String("shape", "512,1024,1024", "shape of the arrays")
-		fs.IntVar(&r.least, "least", 3, "rounds of every case")
-		fs.IntVar(&r.most, "most", 9, "rounds that a quick case may take")
-		fs.DurationVar(&r.patience, "patience", 12e9, "time after which a case takes no more rounds")
-		fs.StringVar(&r.only, "only", "", "run cases whose name contains this")
-		if err := fs.Parse(args[1:]); err != nil {
-			return err
-		}
-		r.w, r.log = os.Stdout, os.Stderr
-		if args[0] == "stages" {
-			cases, err := p.stageUnits()
-			if err != nil {
-				return err
-			}
-			return r.all(ctx, &p, cases)
-		}
-		if args[0] == "files" {
-			p.files = true
-			return r.all(ctx, &p, p.fileUnits(*bytes))
-		}
-		for s := range strings.SplitSeq(*shape, ",") {
-			n, err := strconv.Atoi(s)
-			if err != nil {
-				return fmt.Errorf("-shape %s: %w", *shape, err)
-			}
-			p.shape = append(p.shape, n)
-		}
-		if args[0] == "remote" {
-			s, err := p.startServers(filepath.Join(p.data, "arrays"))
-			if err != nil {
-				return err
-			}
-			return errors.Join(r.all(ctx, &p, p.remoteUnits(s)), s.stop())
-		}
-		cases, err := p.cases()
-		if err != nil {
-			return err
-		}
-		return r.all(ctx, &p, cases)
+		return measurePart(ctx, fs, args)
 	case "large":
 		p := plan{}
 		fs.StringVar(&p.bin, "bin", "bin", "folder of the stages")
@@ -128,4 +77,60 @@ func dispatch(ctx context.Context, args []string) error {
 		return errors.Join(writePages(*results, *notes, *docs), writeReadme(*results, *readme))
 	}
 	return fmt.Errorf("unknown command %q", args[0])
+}
+
+// measurePart runs the cases of a part and prints what they took.
+func measurePart(ctx context.Context, fs *flag.FlagSet, args []string) error {
+	p, r := plan{}, runner{}
+	fs.StringVar(&p.tools, "tools", "", "folder of arrays, floor and, if built, zarrs-bench")
+	fs.StringVar(&p.bin, "bin", "bin", "folder of aip and zarr-tool")
+	fs.StringVar(&p.data, "data", "", "folder that arrays gen filled, with the mosaics beside")
+	fs.StringVar(&p.out, "out", "", "folder for what the programs write")
+	fs.StringVar(&p.python, "python", "", "python of the peers")
+	fs.StringVar(&p.peers, "peers", "bench/peers.py", "script of the peers")
+	fs.StringVar(&p.stages, "stages", "bench/stages.py", "script of the stages' peers")
+	fs.StringVar(&p.linumpy, "linumpy", "", "folder of linumpy to run beside the stages")
+	fs.StringVar(&p.about, "about", "", "the data, in words")
+	fs.StringVar(&p.kvikio, "kvikio", "", "python that has KvikIO")
+	fs.StringVar(&p.noCUDA, "nocuda", "", "folder of a libcuda.so.1 without a device")
+	bytes := fs.Int64("bytes", 1<<30, "of the file")
+	shape := fs.String("shape", "512,1024,1024", "shape of the arrays")
+	fs.IntVar(&r.least, "least", 3, "rounds of every case")
+	fs.IntVar(&r.most, "most", 9, "rounds that a quick case may take")
+	fs.DurationVar(&r.patience, "patience", 12e9, "time after which a case takes no more rounds")
+	fs.StringVar(&r.only, "only", "", "run cases whose name contains this")
+	if err := fs.Parse(args[1:]); err != nil {
+		return err
+	}
+	r.w, r.log = os.Stdout, os.Stderr
+	if args[0] == "stages" {
+		cases, err := p.stageUnits()
+		if err != nil {
+			return err
+		}
+		return r.all(ctx, &p, cases)
+	}
+	if args[0] == "files" {
+		p.files = true
+		return r.all(ctx, &p, p.fileUnits(*bytes))
+	}
+	for s := range strings.SplitSeq(*shape, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			return fmt.Errorf("-shape %s: %w", *shape, err)
+		}
+		p.shape = append(p.shape, n)
+	}
+	if args[0] == "remote" {
+		s, err := p.startServers(filepath.Join(p.data, "arrays"))
+		if err != nil {
+			return err
+		}
+		return errors.Join(r.all(ctx, &p, p.remoteUnits(s)), s.stop())
+	}
+	cases, err := p.cases()
+	if err != nil {
+		return err
+	}
+	return r.all(ctx, &p, cases)
 }
