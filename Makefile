@@ -88,7 +88,7 @@ gpu-verify: ## a pack that checks this tree on a machine with a GPU; here it is 
 demo: ## phantom mosaics through the whole workflow (ENGINE=none: without Java)
 	@scripts/demo.sh $(ENGINE)
 
-bench: build ## peers and us in one run; writes docs/benchmarks.md
+bench: build ## peers and us in one run; writes docs/benchmarks*.md and README's tables
 	@bench/run.sh
 
 interop: build ## what we write, read by zarr-python, tensorstore and zarrs; and the other way round
