@@ -137,6 +137,7 @@ func (r *Run) main(root *Command, l *line) (code int) {
 	if r.Options, err = options(r); err != nil {
 		return printError(r.Stderr, root.Name, err)
 	}
+	r.mem = r.Options.Mem
 	r.setUp(root.Name)
 	defer r.display.Close()
 
@@ -299,7 +300,7 @@ func (r *Run) report(root *Command, l *line, started time.Time, err error) error
 	rec.Host, _ = os.Hostname()
 	rec.Platform = runtime.GOOS + "/" + runtime.GOARCH
 	rec.CPUModel, rec.Cgroup = host.CPUModel(), host.CgroupLimits()
-	rec.Threads, rec.Mem = r.Options.Threads, r.Options.Mem
+	rec.Threads, rec.Mem = r.Options.Threads, r.mem
 	rec.Measure(r.Meter)
 	rec.Warnings = r.warnings.list()
 	rec.ExitCode = ExitCode(err)

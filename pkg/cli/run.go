@@ -20,6 +20,7 @@ import (
 	"strata/pkg/cli/record"
 	"strata/pkg/meter"
 	"strata/pkg/sibling"
+	"strata/pkg/zarr"
 )
 
 // Run is what a command gets to work with. Values are asked for by the name of
@@ -36,6 +37,8 @@ type Run struct {
 	command  *Command
 	values   map[string]*value
 	args     []string
+	mem      int64 // --mem
+	ahead    sync.Once
 	display  *progress.Display
 	outputs  *atomic.Group
 	buckets  []string        // s3:// addresses of inputs and outputs
@@ -234,6 +237,21 @@ func (r *Run) LocalInput(path string) (string, error) {
 		return "", Usage("input %s is a URL: this one has to be a local file or folder", path)
 	}
 	return r.Input(path)
+}
+
+// ReadsFar makes room for what is fetched ahead from servers: --mem counts it, and
+// Options.Mem is what is left of that. A command calls it before it plans, for inputs that are
+// far away.
+func (r *Run) ReadsFar() {
+	r.ahead.Do(func() { zarr.SetAhead(r.TakeMem(zarr.AheadBytes)) })
+}
+
+// TakeMem takes memory for data on its way to or from a server out of Options.Mem, and returns how
+// much: what is wanted, up to an eighth of --mem.
+func (r *Run) TakeMem(want int64) int64 {
+	n := min(want, r.mem/8)
+	r.Options.Mem -= n
+	return n
 }
 
 // InBucket says whether an output is an address s3://bucket/…, which [Run.Remote] is for.

@@ -15,8 +15,9 @@ import (
 // first chunk is wanted.
 
 const (
-	// aheadBytes is what goroutines beyond the workers may hold of chunks as stored.
-	aheadBytes = 64 << 20
+	// AheadBytes bounds what goroutines beyond the workers hold of chunks as stored, unless
+	// [SetAhead] says otherwise.
+	AheadBytes = 64 << 20
 	// aheadShards is how many shards are opened before they are wanted.
 	aheadShards = 8
 	// perRequest is how many chunks of shards are waited for at a time for each request
@@ -24,19 +25,28 @@ const (
 	perRequest = 4
 )
 
-// ahead is what is left of it.
-var ahead = pool{free: aheadBytes}
+// ahead is the memory for it, of the process.
+var ahead = pool{size: AheadBytes, free: AheadBytes}
 
 type pool struct {
-	mu   sync.Mutex
-	free int64
+	mu         sync.Mutex
+	size, free int64
+}
+
+// SetAhead sets how many bytes all arrays of the process together fetch from far stores before
+// their workers ask for them: for a program that has less memory to give than [AheadBytes].
+func SetAhead(n int64) {
+	ahead.mu.Lock()
+	defer ahead.mu.Unlock()
+	ahead.free += n - ahead.size
+	ahead.size = n
 }
 
 // take takes memory for as many as want goroutines, and says for how many it was enough.
 func (p *pool) take(each int64, want int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := int(min(int64(want), p.free/max(each, 1)))
+	n := int(max(0, min(int64(want), p.free/max(each, 1))))
 	p.free -= int64(n) * each
 	return n
 }

@@ -96,8 +96,8 @@ func TestReadAhead(t *testing.T) {
 			}
 			ahead.mu.Lock()
 			defer ahead.mu.Unlock()
-			if ahead.free != aheadBytes {
-				t.Errorf("%d bytes of the pool were not given back", aheadBytes-ahead.free)
+			if ahead.free != AheadBytes {
+				t.Errorf("%d bytes of the pool were not given back", AheadBytes-ahead.free)
 			}
 		})
 	}

@@ -16,9 +16,9 @@ import (
 // so many, and each costs scratch.
 const maxRank = 32
 
-// maxMetadata bounds the size of a metadata document (consolidated metadata of
-// a plate with thousands of images is some tens of MiB).
-const maxMetadata = 256 << 20
+// maxMetadata bounds the size of a metadata document: also of one that a server never ends.
+// Consolidated metadata of a thousand images has about 10 MiB.
+const maxMetadata = 16 << 20
 
 // metadata is what an array's document says, checked. It does not change.
 type metadata struct {

@@ -40,6 +40,9 @@ func openNode(ctx context.Context, r *cli.Run, path string, opts ...zarr.Option)
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
+	if _, far := st.(store.Distant); far {
+		r.ReadsFar()
+	}
 	opts = append([]zarr.Option{zarr.Workers(r.Options.Threads), zarr.Budget(r.Options.Mem / 2), zarr.Meter(r.Meter)}, opts...)
 	n, err := zarr.Open(ctx, st, key, opts...)
 	if err != nil {

@@ -41,6 +41,7 @@ func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
 	}
 	if far, ok := st.(store.Distant); ok {
 		r.Options.Requests = max(r.Options.Requests, far.Requests())
+		r.ReadsFar()
 	}
 	for _, w := range in.Warnings {
 		r.Warn("%s", w)

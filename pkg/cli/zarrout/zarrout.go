@@ -34,7 +34,7 @@ func Create(ctx context.Context, r *cli.Run, path string) (*Output, error) {
 	}
 	var upload *store.S3Upload
 	err := r.Remote(path, func() (atomic.Remote, error) {
-		bucket, err := store.S3(ctx, path, store.Settings(r.Options.HTTP))
+		bucket, err := store.S3(ctx, path, store.Settings(r.Options.HTTP), store.Queue(r.TakeMem(store.QueueBytes)))
 		switch {
 		case errors.Is(err, store.ErrUnavailable), err != nil && ctx.Err() != nil: // where the bucket is was not to be found out
 			return nil, fmt.Errorf("output %w", err)

@@ -35,6 +35,7 @@ type HTTPStore struct {
 	patience
 
 	requests int
+	queue    int64
 	fleeting *atomic.Bool // the server ends connections after an answer
 }
 
@@ -75,6 +76,10 @@ func Settings(h settings.HTTP) HTTPOption {
 // at most 4: more connections than it takes at once would wait for seconds.
 func AtOnce(requests int) HTTPOption { return func(s *HTTPStore) { s.requests = max(requests, 1) } }
 
+// Queue sets how many bytes of small objects an [S3Upload] holds that are on their way (default
+// [QueueBytes]).
+func Queue(bytes int64) HTTPOption { return func(s *HTTPStore) { s.queue = bytes } }
+
 // Requests is what [AtOnce] says, by the answers that have come so far.
 func (s *HTTPStore) Requests() int {
 	if s.fleeting.Load() {
@@ -96,7 +101,7 @@ const (
 // HTTP is the store at an http or https address. It sends no request. An address
 // that is none shows at the first use.
 func HTTP(at string, opts ...HTTPOption) *HTTPStore {
-	s := &HTTPStore{base: at, encode: escapePath, header: http.Header{}, pause: 200 * time.Millisecond, requests: 64, fleeting: new(atomic.Bool)}
+	s := &HTTPStore{base: at, encode: escapePath, header: http.Header{}, pause: 200 * time.Millisecond, requests: 64, queue: QueueBytes, fleeting: new(atomic.Bool)}
 	Settings(settings.DefaultHTTP())(s)
 	if u, err := url.Parse(at); err == nil {
 		u.Fragment = ""
@@ -245,6 +250,9 @@ func (g *whole) read(r *response) error {
 			grow := max(len(g.dst), 64<<10)
 			if g.size >= 0 {
 				grow = int(min(g.size-int64(len(g.dst)), int64(max(grow, 64<<20))))
+			}
+			if g.limit >= 0 { // one byte more tells that it is too large
+				grow = int(min(int64(grow), g.limit+1-int64(len(g.dst))))
 			}
 			g.dst = append(make([]byte, 0, len(g.dst)+grow), g.dst...)
 		}

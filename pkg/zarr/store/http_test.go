@@ -277,7 +277,7 @@ func TestHTTPErrors(t *testing.T) {
 		"another size":        {ranges("bytes 500-599/1048577"), "asked for", "had 1048576 bytes and now has 1048577", nil, 1},
 		"several ranges":      {status(206, "Content-Type", "multipart/byteranges; boundary=x"), "several ranges", "several ranges", nil, 1},
 		"200 of another size": {status(200, "Content-Length", "7"), "tried 4 times: unexpected EOF", "now has 7", nil, 4},
-		"another tag":         {status(206, "ETag", `"v2"`, "Content-Range", "bytes 500-599/1048576"), "asked for", `it was version "v1"  and is "v2"`, nil, 1},
+		"another tag":         {status(206, "ETag", `"v2"`, "Content-Range", "bytes 500-599/1048576"), "asked for", `it was version "v1" and is "v2"`, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := serve(t, c.answer)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -197,7 +196,7 @@ func (o *httpObject) answered(r *response, off, end int64) (at, to int64, err er
 		o.unseen, o.version = false, v
 	}
 	if o.version.differs(v) {
-		return 0, 0, o.changed(strings.TrimSpace(fmt.Sprintf("it was version %s %s and is %s %s", o.version.etag, o.version.modified, v.etag, v.modified)))
+		return 0, 0, o.changed(fmt.Sprintf("it was version %s and is %s", o.version, v))
 	}
 	return at, end, nil
 }

@@ -209,6 +209,8 @@ type version struct{ etag, modified string }
 
 func versionOf(h http.Header) version { return version{h.Get("ETag"), h.Get("Last-Modified")} }
 
+func (v version) String() string { return foreign(strings.TrimSpace(v.etag + " " + v.modified)) }
+
 // strong reports whether equal versions mean equal bytes, so that parts of two
 // answers may be put together (RFC 9110 13.1.5).
 func (v version) strong() bool { return v.etag != "" && !strings.HasPrefix(v.etag, "W/") }

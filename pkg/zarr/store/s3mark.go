@@ -59,10 +59,10 @@ func parseMark(b []byte) *mark {
 	if json.Unmarshal(b, m) != nil || m.Run == "" {
 		return &mark{Writer: string(b)}
 	}
-	if m.Beside != "" && (!strings.HasPrefix(m.Beside, besideName) || strings.Contains(m.Beside, "/")) {
-		return &mark{Writer: m.Writer}
+	if m.Beside == "" && !m.Replacing || strings.HasPrefix(m.Beside, besideName) && ValidKey(m.Beside) && !strings.Contains(m.Beside, "/") {
+		return m
 	}
-	return m
+	return &mark{Writer: m.Writer}
 }
 
 // occupied is the error of a place that another run has.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -168,6 +169,9 @@ func TestS3ReplaceEndsAnywhere(t *testing.T) {
 	} {
 		for state, before := range map[string]node{"over nothing": nil, "over an image": first, "over a dead run": nil} {
 			t.Run(name+" "+state, func(t *testing.T) {
+				if testing.Short() && (name == "killed before" || name == "refused") {
+					t.Skip("slow")
+				}
 				d := &dying{server: server}
 				endpoint := between(t, server, d.fault)
 				for i := 0; ; i++ {
@@ -373,6 +377,40 @@ func TestS3ReplaceNeedsCopies(t *testing.T) {
 	}
 	if left := objectsOf(t, s); !maps.Equal(left, want) {
 		t.Errorf("left %v", left)
+	}
+}
+
+// A copy that fails when the server has begun to answer is made again.
+func TestS3CopyFailsLate(t *testing.T) {
+	server := s3emu.Start(t)
+	server.Use(t)
+	failed := map[string]bool{}
+	var mu sync.Mutex
+	endpoint := between(t, server, func(w http.ResponseWriter, r *http.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Header.Get("X-Amz-Copy-Source") == "" || failed[r.URL.String()] {
+			return false
+		}
+		failed[r.URL.String()] = true
+		_, _ = io.WriteString(w, "<Error><Code>InternalError</Code><Message>try again</Message></Error>")
+		return true
+	})
+	s := newS3(t, "s3://"+s3emu.Bucket+"/late/x.zarr?endpoint="+endpoint)
+	want := nodeNamed("new", 3, 3)
+	for _, n := range []node{nodeNamed("old", 2, 4), want} {
+		if _, err := n.run(bg, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := objectsOf(t, s); !maps.Equal(left, want) {
+		t.Errorf("left %v", left)
+	}
+	if err := s.copyParts(bg, "parts", listed{s.prefix + "zarr.json", 3}, 5<<20); err != nil {
+		t.Error(err)
+	}
+	if len(failed) < 6 {
+		t.Errorf("%d copies failed", len(failed))
 	}
 }
 

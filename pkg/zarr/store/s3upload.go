@@ -15,7 +15,7 @@ import (
 // a node already, all is written beside it. It reads what it wrote, and what it keeps back.
 //
 // Put copies what it is given and returns before it is sent: up to [AtOnce] objects,
-// of [queueBytes] together, are on their way. So does Commit of an object that was written
+// of [QueueBytes] together, are on their way. So does Commit of an object that was written
 // piece by piece, with up to [queueFiles] of them. An error comes out of a later call, at the
 // latest of Commit of the upload.
 type S3Upload struct {
@@ -39,8 +39,8 @@ type S3Upload struct {
 // queueFiles is how many objects that are temporary files are on their way at a time.
 const queueFiles = 4
 
-// queueBytes is how much data of small objects is on its way at a time.
-const queueBytes = 64 << 20
+// QueueBytes is how much data of small objects is on its way at a time, unless [Queue] says otherwise.
+const QueueBytes = 64 << 20
 
 var _ Writer = (*S3Upload)(nil)
 
@@ -104,7 +104,7 @@ func (u *S3Upload) wait(ctx context.Context, busy func() bool, then func()) erro
 // send queues an object, after one of the same key has arrived.
 func (u *S3Upload) send(ctx context.Context, key string, size int64, parts [][]byte) error {
 	err := u.wait(ctx, func() bool {
-		return u.sending[key] || len(u.sending) >= u.Requests() || u.queued > 0 && u.queued+size > queueBytes
+		return u.sending[key] || len(u.sending) >= u.Requests() || u.queued > 0 && u.queued+size > u.web.queue
 	}, func() {
 		u.sending[key] = true
 		u.queued += size

@@ -175,8 +175,8 @@ func (s *S3Store) copyFrom(ctx context.Context, key string, from listed) error {
 		return s.copyParts(ctx, key, from, copyPart)
 	}
 	return s.change(ctx, key, func(ctx context.Context) error {
-		_, err := s.client.CopyObject(ctx, s.bucket, from.key, s.bucket, s.prefix+key, nil, minio.CopySrcOptions{}, minio.PutObjectOptions{})
-		return err
+		o, err := s.client.CopyObject(ctx, s.bucket, from.key, s.bucket, s.prefix+key, nil, minio.CopySrcOptions{}, minio.PutObjectOptions{})
+		return copied(o.ETag, err)
 	})
 }
 
@@ -186,8 +186,17 @@ func (s *S3Store) copyParts(ctx context.Context, key string, from listed, part i
 	return s.inParts(ctx, key, int((from.size+part-1)/part), func(ctx context.Context, id string, i int) (string, error) {
 		at := int64(i) * part
 		p, err := s.client.CopyObjectPart(ctx, s.bucket, from.key, s.bucket, s.prefix+key, id, i+1, at, min(part, from.size-at), nil)
-		return p.ETag, err
+		return p.ETag, copied(p.ETag, err)
 	})
+}
+
+// copied is the error of a copy: a server that fails when it has begun to answer says so where the
+// library looks for the copy's tag.
+func copied(tag string, err error) error {
+	if err == nil && tag == "" {
+		return errors.New("the server began to copy the object, and failed")
+	}
+	return err
 }
 
 // Create begins an object; see [Writer]. Until Commit it is a temporary file: parts
