@@ -14,6 +14,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"strata/pkg/cli/host"
+	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
 
@@ -171,5 +172,19 @@ func TestBugsPanic(t *testing.T) {
 	}
 	if r.Arg("MORE") != "" || r.Args("OUT")[0] != "b" || r.Float("sigma_xy") != 0 {
 		t.Error("wrong values")
+	}
+}
+
+// What lies on its way from and to servers is a part of --mem, taken once for all inputs.
+func TestMemoryForServers(t *testing.T) {
+	defer zarr.SetAhead(zarr.AheadBytes)
+	r := &Run{mem: 80 << 20, Options: Options{Mem: 80 << 20}}
+	r.ReadsFar()
+	r.ReadsFar()
+	if r.Options.Mem != 70<<20 {
+		t.Errorf("%d bytes are left", r.Options.Mem)
+	}
+	if n := r.TakeMem(4 << 20); n != 4<<20 || r.Options.Mem != 66<<20 {
+		t.Errorf("%d bytes, %d are left", n, r.Options.Mem)
 	}
 }

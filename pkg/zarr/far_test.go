@@ -40,14 +40,17 @@ func TestSetAhead(t *testing.T) {
 	defer SetAhead(AheadBytes)
 	for size, want := range map[int64]int{AheadBytes: 8, 3 << 10: 3, 100: 0} {
 		SetAhead(size)
-		if n := ahead.take(1<<10, 8); n != want {
-			t.Errorf("of %d bytes: %d of 1 KiB, want %d", size, n, want)
-		} else {
-			SetAhead(0) // while some are held
-			if n := ahead.take(1<<10, 1); n != 0 {
-				t.Errorf("%d more where there is nothing", n)
-			}
-			ahead.give(1<<10, n)
+		held := ahead.take(1<<10, 8)
+		if held != want {
+			t.Errorf("of %d bytes: %d of 1 KiB, want %d", size, held, want)
 		}
+		SetAhead(0) // while some are held
+		if n := ahead.take(1<<10, 1); n != 0 {
+			t.Errorf("%d more where there is nothing", n)
+		}
+		ahead.give(1<<10, held)
+	}
+	if SetAhead(AheadBytes); ahead.free != AheadBytes {
+		t.Errorf("%d bytes of the pool were not given back", AheadBytes-ahead.free)
 	}
 }
