@@ -9,6 +9,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"strata/pkg/document"
 )
 
 // Format names the form of a document's JSON. Fields that are added make it another one.
@@ -64,18 +66,12 @@ func (d *Document) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// mostJSON is how long a document may be.
-const mostJSON = 256 << 20
-
 // ReadJSON reads a document. What is no such document, is of another format, or has values that cannot be, is an error
 // that says where.
 func ReadJSON(r io.Reader) (*Document, error) {
-	text, err := io.ReadAll(io.LimitReader(r, mostJSON+1))
+	text, err := document.All(r, "results")
 	if err != nil {
 		return nil, err
-	}
-	if len(text) > mostJSON {
-		return nil, fmt.Errorf("is longer than %d MiB", mostJSON>>20)
 	}
 	var head struct {
 		Format *string `json:"format"`

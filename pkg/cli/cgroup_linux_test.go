@@ -71,7 +71,7 @@ func inGroups(t *testing.T, dirs []string, args ...string) (*record.Record, stri
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	rec, err := record.Read(filepath.Join(dir, "r.json"))
+	rec, err := record.Read(t.Context(), filepath.Join(dir, "r.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func Stack(ctx context.Context, in StackInput, opt StackOptions, out store.Write
 	if err != nil {
 		return nil, err
 	}
-	p, err := planStack(in, opt, slices, &res)
+	p, err := planStack(ctx, in, opt, slices, &res)
 	if err != nil {
 		return nil, err
 	}

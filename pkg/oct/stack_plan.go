@@ -2,6 +2,7 @@ package oct
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -90,12 +91,12 @@ func voxels(mm, voxelUM float64) int {
 	return int(math.Floor(min(mm*1000/voxelUM+1e-6, 1e9)))
 }
 
-func planStack(in StackInput, opt StackOptions, all []*stackSlice, res *Resources) (*stackPlan, error) {
+func planStack(ctx context.Context, in StackInput, opt StackOptions, all []*stackSlice, res *Resources) (*stackPlan, error) {
 	p := &stackPlan{opt: opt, slices: all, position: map[int][2]float64{}}
 	for i, s := range all[1:] {
 		p.moving = append(p.moving, &movingSlice{slice: s, fixed: all[i]})
 	}
-	if err := p.loadTransforms(in, res); err != nil {
+	if err := p.loadTransforms(ctx, in, res); err != nil {
 		return nil, err
 	}
 	if err := p.place(in, res); err != nil {
@@ -107,7 +108,7 @@ func planStack(in StackInput, opt StackOptions, all []*stackSlice, res *Resource
 }
 
 // loadTransforms reads the registrations of all pairs and decides which count.
-func (p *stackPlan) loadTransforms(in StackInput, res *Resources) error {
+func (p *stackPlan) loadTransforms(ctx context.Context, in StackInput, res *Resources) error {
 	var none []int
 	for _, m := range p.moving {
 		id := m.slice.id
@@ -115,7 +116,7 @@ func (p *stackPlan) loadTransforms(in StackInput, res *Resources) error {
 			if f == nil {
 				return nil, nil
 			}
-			pair, warnings, err := f.Pair(id)
+			pair, warnings, err := f.Pair(ctx, id)
 			for _, w := range warnings {
 				res.warn("%s", w)
 			}

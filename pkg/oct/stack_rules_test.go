@@ -61,7 +61,7 @@ func TestStackPlaces(t *testing.T) {
 	all := bare([3]float64{10, 31.25, 15.625}, []int{2, 3, 5, 7, 8}, [3]int{4, 8, 9}, [3]int{4, 8, 9}, [3]int{4, 12, 5})
 	shifts := shiftsOf(t, "2,3,99,99,0.0078125,0.015625\n3,4,0,0,0.015625,0.046875\n4,5,0,0,0.015625,0.03125\n5,7,0,0,-0.0859375,-0.109375\n")
 	var warnings []string
-	p, err := planStack(StackInput{Shifts: shifts}, DefaultStackOptions(), all, &Resources{Warn: func(m string) { warnings = append(warnings, m) }})
+	p, err := planStack(t.Context(), StackInput{Shifts: shifts}, DefaultStackOptions(), all, &Resources{Warn: func(m string) { warnings = append(warnings, m) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestStackPlaces(t *testing.T) {
 	// one frame: the canvas of the first slice, shifts or not
 	opt := DefaultStackOptions()
 	opt.NoXYShift = true
-	p, err = planStack(StackInput{Shifts: shifts}, opt, all, &Resources{})
+	p, err = planStack(t.Context(), StackInput{Shifts: shifts}, opt, all, &Resources{})
 	if err != nil || p.canvas != [2]int{8, 9} || p.moving[1].place != (rect{0, 8, 0, 5, 0, 0}) || p.position[5] != [2]float64{} {
 		t.Errorf("one frame: canvas %v, %+v, %v", p.canvas, p.moving[1].place, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 
+	"strata/pkg/document"
 	"strata/pkg/dtype"
 	"strata/pkg/npy"
 )
@@ -71,17 +72,14 @@ func WriteTransform(w io.Writer, t Transform) error {
 	return err
 }
 
-// maxTransform is the most that a transform's file may hold.
-const maxTransform = 1 << 20
-
 // ReadTransform reads a 2×2 matrix that acts on (y, x): JSON, either
 // {"matrix": [[a, b], [c, d]]} or the bare rows, or .npy of two by two numbers.
 // The overlap is below 0 where the file does not say it. Errors are [ErrInput]; name
 // stands in them for the file.
 func ReadTransform(r io.Reader, name string) (Transform, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxTransform+1))
+	b, err := document.All(r, name)
 	if err != nil {
-		return Transform{}, fmt.Errorf("%s: %w", name, err)
+		return Transform{}, inputError{err}
 	}
 	t, err := parseTransform(b)
 	if err == nil {
@@ -94,9 +92,6 @@ func ReadTransform(r io.Reader, name string) (Transform, error) {
 }
 
 func parseTransform(b []byte) (Transform, error) {
-	if len(b) > maxTransform {
-		return Transform{}, fmt.Errorf("more than %d bytes for a 2×2 matrix", maxTransform)
-	}
 	if bytes.HasPrefix(b, []byte("\x93NUMPY")) {
 		m, err := parseMatrixNpy(b)
 		return Transform{Matrix: m, Overlap: -1}, err

@@ -1,7 +1,6 @@
 package qc
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -11,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"strata/pkg/document"
 )
 
 // MissingSlice is a slice that the workflow went on without.
@@ -30,13 +31,15 @@ type Task struct {
 // tsv reads tab-separated values with a header that has the needed columns; each
 // is called with a row's fields by name.
 func tsv(r io.Reader, name string, needed []string, each func(line int, get func(string) string) error) error {
-	s := bufio.NewScanner(r)
-	s.Buffer(nil, 1<<20)
+	b, err := document.Lines(r, name)
+	if err != nil {
+		return err
+	}
 	var header []string
 	line := 0
-	for s.Scan() {
+	for text := range strings.Lines(string(b)) {
 		line++
-		text := strings.TrimSuffix(s.Text(), "\r")
+		text = strings.TrimRight(text, "\r\n")
 		if header == nil {
 			header = strings.Split(strings.TrimPrefix(text, "\ufeff"), "\t")
 			for _, n := range needed {
@@ -59,9 +62,6 @@ func tsv(r io.Reader, name string, needed []string, each func(line int, get func
 		if err := each(line, get); err != nil {
 			return fmt.Errorf("%s:%d: %w", name, line, err)
 		}
-	}
-	if err := s.Err(); err != nil {
-		return fmt.Errorf("%s:%d: %w", name, line+1, err)
 	}
 	if header == nil {
 		return fmt.Errorf("%s:1: the file is empty, want a header", name)

@@ -2,6 +2,7 @@ package qc
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"strata/pkg/document"
 )
 
 // Facts are the plain values of a JSON file: those of its object, and those of
@@ -29,9 +32,9 @@ type Facts struct {
 const maxFacts = 24
 
 // loadFacts reads JSON files; sum puts those of a known form in other words.
-func (r *Report) loadFacts(list []found, to *[]*Facts, suffix string, sum func(*Facts, []byte) bool) error {
+func (r *Report) loadFacts(ctx context.Context, list []found, to *[]*Facts, suffix string, sum func(*Facts, []byte) bool) error {
 	for _, f := range list {
-		b, err := read(f.path, maxTable)
+		b, err := document.Read(ctx, f.path)
 		var facts *Facts
 		if err == nil {
 			if facts, err = parseFacts(b, f.path); err == nil {

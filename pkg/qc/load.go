@@ -1,25 +1,21 @@
 package qc
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"strata/pkg/cli/record"
+	"strata/pkg/document"
 	"strata/pkg/oct"
 	"strata/pkg/registration"
 )
-
-// maxTable is how large a table or a JSON file may be.
-const maxTable = 64 << 20
 
 // Load reads what the sources name and what is found in them. Pictures of maps are
 // drawn with the given resources; those of files are read by [Report.Fit].
@@ -30,41 +26,41 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 	}
 	r := &Report{Problems: s.empty(lists)}
 	for _, load := range []func() error{
-		func() error { return r.loadRecords(lists["reports"]) },
+		func() error { return r.loadRecords(ctx, lists["reports"]) },
 		func() error {
-			return r.table(lists["shifts"], func(f io.Reader, name string) (err error) {
+			return r.table(ctx, lists["shifts"], func(f io.Reader, name string) (err error) {
 				r.Shifts, err = registration.ReadShifts(f, name)
 				return err
 			})
 		},
 		func() error {
-			return r.table(lists["matches"], func(f io.Reader, name string) (err error) {
+			return r.table(ctx, lists["matches"], func(f io.Reader, name string) (err error) {
 				r.Matches, err = registration.ReadMatches(f, name)
 				return err
 			})
 		},
 		func() error {
-			return r.table(lists["decisions"], func(f io.Reader, name string) (err error) {
+			return r.table(ctx, lists["decisions"], func(f io.Reader, name string) (err error) {
 				r.Decisions, err = registration.ReadDecisions(f, name)
 				return err
 			})
 		},
 		func() error {
-			return r.table(lists["missing"], func(f io.Reader, name string) (err error) {
+			return r.table(ctx, lists["missing"], func(f io.Reader, name string) (err error) {
 				r.Missing, err = readMissing(f, name)
 				return err
 			})
 		},
 		func() error {
-			return r.table(lists["trace"], func(f io.Reader, name string) (err error) {
+			return r.table(ctx, lists["trace"], func(f io.Reader, name string) (err error) {
 				r.Trace, err = readTrace(f, name)
 				return err
 			})
 		},
-		func() error { return r.loadFacts(lists["stitch"], &r.Stitch, "", (*Facts).stitched) },
-		func() error { return r.loadFacts(lists["crop"], &r.Crop, "_crop", (*Facts).cropped) },
+		func() error { return r.loadFacts(ctx, lists["stitch"], &r.Stitch, "", (*Facts).stitched) },
+		func() error { return r.loadFacts(ctx, lists["crop"], &r.Crop, "_crop", (*Facts).cropped) },
 		func() error { return r.loadMaps(ctx, lists["focal"], res) },
-		func() error { return r.loadPreviews(lists["previews"], res.Mem) },
+		func() error { return r.loadPreviews(ctx, lists["previews"], res.Mem) },
 	} {
 		if err := load(); err != nil {
 			return nil, err
@@ -165,26 +161,9 @@ func (r *Report) unusable(f found, err error) error {
 	return nil
 }
 
-// read is the content of a file of at most so many bytes.
-func read(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(b)) > most {
-		return nil, fmt.Errorf("%s: larger than %d MiB", path, most>>20)
-	}
-	return b, nil
-}
-
-func (r *Report) loadRecords(list []found) error {
+func (r *Report) loadRecords(ctx context.Context, list []found) error {
 	for _, f := range list {
-		rec, err := record.Read(f.path)
+		rec, err := record.Read(ctx, f.path)
 		if err != nil {
 			if err := r.unusable(f, fmt.Errorf("%s: %w", f.path, plainJSON(err, f.path))); err != nil {
 				return err
@@ -200,7 +179,7 @@ func (r *Report) loadRecords(list []found) error {
 }
 
 // table reads the first of the files that are there.
-func (r *Report) table(list []found, parse func(io.Reader, string) error) error {
+func (r *Report) table(ctx context.Context, list []found, parse func(io.Reader, string) error) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -208,9 +187,10 @@ func (r *Report) table(list []found, parse func(io.Reader, string) error) error 
 	for _, other := range list[1:] {
 		r.Problems = append(r.Problems, fmt.Sprintf("%s: not used, %s is", other.path, f.path))
 	}
-	b, err := read(f.path, maxTable)
+	file, err := document.Open(ctx, f.path)
 	if err == nil {
-		err = parse(bytes.NewReader(b), f.path)
+		defer file.Close()
+		err = parse(file, f.path)
 	}
 	if err != nil {
 		return r.unusable(f, err)

@@ -94,7 +94,7 @@ func (r *Report) mapSet(ctx context.Context, folder found, res oct.Resources) (*
 		case isFolder(image):
 			err = m.draw(ctx, image, res)
 		case exists(picture):
-			m.Picture, err = readPNG(picture, res.Mem)
+			m.Picture, err = readPNG(ctx, picture, res.Mem)
 		default:
 			continue
 		}

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/image/draw"
 	"golang.org/x/sync/semaphore"
 
+	"strata/pkg/document"
 	"strata/pkg/oct"
 	"strata/pkg/work"
 )
@@ -50,9 +51,9 @@ type Picture struct {
 }
 
 // loadPreviews reads PNG files.
-func (r *Report) loadPreviews(list []found, mem int64) error {
+func (r *Report) loadPreviews(ctx context.Context, list []found, mem int64) error {
 	for _, f := range list {
-		p, err := readPNG(f.path, mem)
+		p, err := readPNG(ctx, f.path, mem)
 		if err != nil {
 			if err := r.unusable(f, err); err != nil {
 				return err
@@ -74,12 +75,16 @@ func (r *Report) loadPreviews(list []found, mem int64) error {
 const maxFile = 4 << 20
 
 // readPNG looks at a picture: that it is one, and whole.
-func readPNG(path string, mem int64) (*Picture, error) {
-	f, err := os.Open(path)
+func readPNG(ctx context.Context, path string, mem int64) (*Picture, error) {
+	opened, err := document.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer opened.Close()
+	f := opened.Regular()
+	if f == nil {
+		return nil, fmt.Errorf("%s: is a pipe or a device (must be a PNG file)", path)
+	}
 	c, err := png.DecodeConfig(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: no PNG: %w", path, err)
@@ -187,9 +192,14 @@ const (
 // JPEG, or as a smaller one.
 func (p *Picture) fit(most int64) error {
 	if p.encoded == nil {
-		b, err := read(p.file, max(p.bytes, 1))
+		f, err := os.Open(p.file)
 		if err != nil {
 			return err
+		}
+		defer f.Close()
+		b := make([]byte, p.bytes)
+		if _, err := io.ReadFull(f, b); err != nil {
+			return fmt.Errorf("%s: changed while it was read: %w", p.file, err)
 		}
 		p.encoded = b
 	}

@@ -1,7 +1,9 @@
 package registration
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"strata/pkg/document"
 	"strata/pkg/filter"
 )
 
@@ -66,7 +69,7 @@ func (f *Folder) Slices() int { return len(f.by) }
 // Pair reads what there is of a slice; nil where there is no folder with its
 // number. Of several folders and of several files the first by name counts,
 // "transform.tfm" and "offsets.txt" before others ("*offset*.txt").
-func (f *Folder) Pair(id int) (p *Pair, warnings []string, err error) {
+func (f *Folder) Pair(ctx context.Context, id int) (p *Pair, warnings []string, err error) {
 	names := f.by[id]
 	if len(names) == 0 {
 		return nil, nil, nil
@@ -75,20 +78,20 @@ func (f *Folder) Pair(id int) (p *Pair, warnings []string, err error) {
 	if len(names) > 1 {
 		warnings = append(warnings, fmt.Sprintf("%s: %d folders for slice %d, the first is used: %s", f.path, len(names), id, strings.Join(names, ", ")))
 	}
-	if err := p.read(&warnings); err != nil {
+	if err := p.read(ctx, &warnings); err != nil {
 		return nil, nil, err
 	}
 	return p, warnings, nil
 }
 
-func (p *Pair) read(warnings *[]string) error {
+func (p *Pair) read(ctx context.Context, warnings *[]string) error {
 	tfm, err := p.file("transform.tfm", "", ".tfm")
 	if err != nil {
 		return err
 	}
 	if tfm == "" {
 		*warnings = append(*warnings, fmt.Sprintf("%s: no .tfm file: no transform for this slice", p.Folder))
-	} else if err := open(tfm, func(f *os.File) error {
+	} else if err := open(ctx, tfm, func(f io.Reader) error {
 		t, warning, err := ReadTransform(f, tfm)
 		if warning != "" {
 			*warnings = append(*warnings, warning)
@@ -103,7 +106,7 @@ func (p *Pair) read(warnings *[]string) error {
 		return err
 	}
 	if txt != "" {
-		if err := open(txt, func(f *os.File) error {
+		if err := open(ctx, txt, func(f io.Reader) error {
 			o, err := ReadOffsets(f, txt)
 			p.Offsets = &o
 			return err
@@ -115,7 +118,7 @@ func (p *Pair) read(warnings *[]string) error {
 	if _, err := os.Lstat(metrics); err != nil {
 		return nil
 	}
-	return open(metrics, func(f *os.File) (err error) {
+	return open(ctx, metrics, func(f io.Reader) (err error) {
 		p.Metrics, err = ReadMetrics(f, metrics)
 		return err
 	})
@@ -140,8 +143,8 @@ func (p *Pair) file(usual, part, extension string) (string, error) {
 	return found, nil
 }
 
-func open(path string, read func(*os.File) error) error {
-	f, err := os.Open(path)
+func open(ctx context.Context, path string, read func(io.Reader) error) error {
+	f, err := document.Open(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"strata/pkg/document"
 )
 
 // Metrics are what a pairwise registration says of itself
@@ -19,18 +21,12 @@ type Metrics struct {
 	Rotation     float64 // degrees
 }
 
-// maxMetrics is how long a metrics file may be.
-const maxMetrics = 16 << 20
-
 // ReadMetrics reads a metrics file. Values that are null, or Python's NaN and
 // Infinity, count as absent.
 func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxMetrics+1))
+	b, err := document.All(r, name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if len(b) > maxMetrics {
-		return nil, fmt.Errorf("%s: longer than %d MiB", name, maxMetrics>>20)
+		return nil, err
 	}
 	b = nullify(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")))
 	type number struct {

@@ -1,10 +1,11 @@
 package registration
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strings"
+
+	"strata/pkg/document"
 )
 
 // Offsets say which plane of a slice lies on which of the slice before it.
@@ -15,12 +16,14 @@ type Offsets struct {
 // ReadOffsets reads a file with two whole numbers, fixed_z and moving_z, in one
 // or two lines. Lines that begin with # are comments.
 func ReadOffsets(r io.Reader, name string) (o Offsets, err error) {
+	b, err := document.Lines(r, name)
+	if err != nil {
+		return o, err
+	}
 	var got []int
 	line := 0
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
+	for text := range strings.Lines(strings.TrimPrefix(string(b), "\ufeff")) {
 		line++
-		text := strings.TrimPrefix(lines.Text(), "\ufeff")
 		if strings.HasPrefix(strings.TrimSpace(text), "#") {
 			continue
 		}
@@ -31,9 +34,6 @@ func ReadOffsets(r io.Reader, name string) (o Offsets, err error) {
 			}
 			got = append(got, v)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return o, fmt.Errorf("%s:%d: %w", name, line+1, err)
 	}
 	if len(got) != 2 {
 		return o, fmt.Errorf("%s:%d: %d numbers, want two: fixed_z and moving_z", name, max(line, 1), len(got))

@@ -213,27 +213,27 @@ func TestFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, warnings, err := f.Pair(1)
+	p, warnings, err := f.Pair(t.Context(), 1)
 	if err != nil || p.Transform.Angle != 1 || *p.Offsets != (Offsets{4, 5}) || p.Metrics != nil || p.Confidence() != 1 || len(warnings) != 1 {
 		t.Errorf("slice 1: %+v, %q, %v", p, warnings, err)
 	}
-	p, warnings, err = f.Pair(2)
+	p, warnings, err = f.Pair(t.Context(), 2)
 	if err != nil || p.Transform.Angle != 2 || p.Offsets != nil || p.Confidence() != 0.25 || len(warnings) != 0 {
 		t.Errorf("slice 2: %+v, %q, %v", p, warnings, err)
 	}
-	p, warnings, err = f.Pair(3)
+	p, warnings, err = f.Pair(t.Context(), 3)
 	if err != nil || p.Transform != nil || math.Abs(p.Confidence()-1) > 0 || len(warnings) != 1 {
 		t.Errorf("slice 3: %+v, %q, %v", p, warnings, err)
 	}
-	if _, _, err := f.Pair(4); err == nil || !strings.Contains(err.Error(), filepath.Join("slice_z04", "transform.tfm")+":1: ") {
+	if _, _, err := f.Pair(t.Context(), 4); err == nil || !strings.Contains(err.Error(), filepath.Join("slice_z04", "transform.tfm")+":1: ") {
 		t.Errorf("slice 4: %v, want the file and the line", err)
 	}
 	for _, id := range []int{0, 5, 100} {
-		if p, _, err := f.Pair(id); p != nil || err != nil {
+		if p, _, err := f.Pair(t.Context(), id); p != nil || err != nil {
 			t.Errorf("slice %d: %+v, %v", id, p, err)
 		}
 	}
-	if p, _, _ := f.Pair(10); p == nil || p.Transform.Angle != 10 {
+	if p, _, _ := f.Pair(t.Context(), 10); p == nil || p.Transform.Angle != 10 {
 		t.Errorf("slice 10: %+v", p)
 	}
 	if _, err := OpenFolder(filepath.Join(dir, "missing")); err == nil {

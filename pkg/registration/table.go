@@ -1,7 +1,7 @@
 package registration
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"strata/pkg/document"
 )
 
 // table reads a CSV file with a header row by column names.
@@ -23,12 +25,14 @@ type table struct {
 // openTable reads the header. It must have the needed columns, in any order,
 // each once; others are not looked at.
 func openTable(r io.Reader, name string, needed ...string) (*table, error) {
-	b := bufio.NewReader(r)
-	if mark, err := b.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
-		_, _ = b.Discard(3) // they are in the buffer
+	b, err := document.Lines(r, name)
+	if err != nil {
+		return nil, err
 	}
-	t := &table{name: name, r: csv.NewReader(b), columns: map[string]int{}}
+	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	t := &table{name: name, r: csv.NewReader(bytes.NewReader(b)), columns: map[string]int{}}
 	t.r.FieldsPerRecord = -1
+	t.r.ReuseRecord = true
 	t.r.TrimLeadingSpace = true
 	if ok, err := t.next(); err != nil {
 		return nil, err

@@ -1,13 +1,13 @@
 package registration
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
 	"strings"
 
+	"strata/pkg/document"
 	"strata/pkg/filter"
 )
 
@@ -17,17 +17,16 @@ import (
 // Euler2DTransform as it is. Other types give the identity; a warning says
 // that, and what else was left out ("" if nothing).
 func ReadTransform(r io.Reader, name string) (t filter.Rigid, warning string, err error) {
+	b, err := document.Lines(r, name)
+	if err != nil {
+		return t, "", err
+	}
 	f := tfm{name: name}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	for line := range strings.Lines(strings.TrimPrefix(string(b), "\ufeff")) {
 		f.line++
-		if err := f.read(strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))); err != nil {
+		if err := f.read(strings.TrimSpace(line)); err != nil {
 			return t, "", fmt.Errorf("%s:%d: %w", name, f.line, err)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return t, "", fmt.Errorf("%s:%d: %w", name, f.line+1, err)
 	}
 	fail := func(format string, args ...any) (filter.Rigid, string, error) {
 		return filter.Rigid{}, "", fmt.Errorf("%s:%d: %w", name, max(f.line, 1), fmt.Errorf(format, args...))

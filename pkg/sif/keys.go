@@ -2,22 +2,24 @@ package sif
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
+
+	"strata/pkg/document"
 )
 
 // ErrKey is what errors of key rings wrap.
 var ErrKey = errors.New("key ring")
 
 // ReadKeys reads OpenPGP keys from files, each armored or not.
-func ReadKeys(paths ...string) (openpgp.EntityList, error) {
+func ReadKeys(ctx context.Context, paths ...string) (openpgp.EntityList, error) {
 	var all openpgp.EntityList
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
+		text, err := document.Read(ctx, path)
 		if err != nil {
 			return nil, err
 		}

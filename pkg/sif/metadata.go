@@ -22,8 +22,8 @@ type Metadata struct {
 	Environment map[string]string `json:"environment,omitempty"` // scripts by their paths
 }
 
-// document is the JSON around it.
-type document struct {
+// inspected is the JSON around it.
+type inspected struct {
 	Type string `json:"type"`
 	Data struct {
 		Attributes Metadata `json:"attributes"`
@@ -32,13 +32,13 @@ type document struct {
 
 // JSON is the document that Apptainer's inspect --json prints too.
 func (m *Metadata) JSON() ([]byte, error) {
-	d := document{Type: "container"}
+	d := inspected{Type: "container"}
 	d.Data.Attributes = *m
 	return json.Marshal(d)
 }
 
 func parseMetadata(text []byte) (*Metadata, error) {
-	var d document
+	var d inspected
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, fmt.Errorf("%s: %w", metadataName, err)
 	}

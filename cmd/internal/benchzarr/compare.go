@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"strata/pkg/bench"
 	"strata/pkg/cli"
+	"strata/pkg/document"
 )
 
 func compareCommand() *cli.Command {
@@ -22,11 +22,11 @@ func compareCommand() *cli.Command {
 			{Command: "bench-zarr compare before.json after.json", Usage: "what a change did"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error {
-			a, err := readDocument(r, r.Arg("A.json"))
+			a, err := readDocument(ctx, r, r.Arg("A.json"))
 			if err != nil {
 				return err
 			}
-			b, err := readDocument(r, r.Arg("B.json"))
+			b, err := readDocument(ctx, r, r.Arg("B.json"))
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func htmlCommand() *cli.Command {
 			{Command: "bench-zarr html sweep.json sweep.svg", Usage: "a plot for a document"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error {
-			d, err := readDocument(r, r.Arg("RESULTS.json"))
+			d, err := readDocument(ctx, r, r.Arg("RESULTS.json"))
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func htmlCommand() *cli.Command {
 }
 
 // readDocument reads results that a run has written.
-func readDocument(r *cli.Run, path string) (*bench.Document, error) {
+func readDocument(ctx context.Context, r *cli.Run, path string) (*bench.Document, error) {
 	path, err := r.Input(path)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func readDocument(r *cli.Run, path string) (*bench.Document, error) {
 	if strings.Contains(path, "://") {
 		return nil, cli.Usage("input %s: want a local file", path)
 	}
-	f, err := os.Open(path)
+	f, err := document.Open(ctx, path)
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}

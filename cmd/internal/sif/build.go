@@ -14,6 +14,7 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/record"
+	"strata/pkg/document"
 	"strata/pkg/sif"
 	"strata/pkg/sif/deb"
 	"strata/pkg/sif/recipe"
@@ -60,7 +61,7 @@ func runBuild(ctx context.Context, r *cli.Run) error {
 	def := recipe.Definition()
 	if path := r.Arg("DEF"); path != "" {
 		var err error
-		if def, err = readDefinition(r, path); err != nil {
+		if def, err = readDefinition(ctx, r, path); err != nil {
 			return err
 		}
 	}
@@ -81,7 +82,7 @@ func runBuild(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	if def.Bootstrap() == sif.Strata {
-		fill, err := ownRecipe(r, b.Arch, at)
+		fill, err := ownRecipe(ctx, r, b.Arch, at)
 		if err != nil {
 			return fault(err)
 		}
@@ -115,12 +116,12 @@ func onlyScratch(r *cli.Run) error {
 	return nil
 }
 
-func readDefinition(r *cli.Run, path string) (*sif.Definition, error) {
+func readDefinition(ctx context.Context, r *cli.Run, path string) (*sif.Definition, error) {
 	path, err := r.LocalInput(path)
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	f, err := document.Open(ctx, path)
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
@@ -173,12 +174,12 @@ func labels(r *cli.Run, at time.Time, dated bool) (map[string]string, error) {
 }
 
 // ownRecipe is the recipe of the project's image, as the flags say.
-func ownRecipe(r *cli.Run, arch string, at time.Time) (*recipe.Recipe, error) {
+func ownRecipe(ctx context.Context, r *cli.Run, arch string, at time.Time) (*recipe.Recipe, error) {
 	files, err := programs(r)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := lockOf(r, arch)
+	lock, err := lockOf(ctx, r, arch)
 	if err != nil {
 		return nil, err
 	}
@@ -227,12 +228,12 @@ func programs(r *cli.Run) ([]string, error) {
 	return out, nil
 }
 
-func lockOf(r *cli.Run, arch string) (*deb.Lock, error) {
+func lockOf(ctx context.Context, r *cli.Run, arch string) (*deb.Lock, error) {
 	path := r.String("lock")
 	if path == "" {
 		return recipe.Lock(arch)
 	}
-	text, err := os.ReadFile(path)
+	text, err := document.Read(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, cli.BadInputf("%s: no such file", path)
 	}

@@ -45,7 +45,7 @@ func runLock(ctx context.Context, r *cli.Run) error {
 		r.Warn("no %s: the archive's signature is not checked", archiveKeys)
 	} else {
 		var err error
-		if keys, err = sif.ReadKeys(files...); err != nil {
+		if keys, err = sif.ReadKeys(ctx, files...); err != nil {
 			return fault(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/atomic"
+	"strata/pkg/document"
 	"strata/pkg/sif"
 )
 
@@ -37,11 +38,11 @@ func runSign(ctx context.Context, r *cli.Run, image *sif.Image) (err error) {
 		return cli.Usage("--keyring is missing: name a file with the private key")
 	}
 	o := sif.SignOptions{ID: r.String("key")}
-	if o.Keys, err = sif.ReadKeys(r.Strings("keyring")...); err != nil {
+	if o.Keys, err = sif.ReadKeys(ctx, r.Strings("keyring")...); err != nil {
 		return missingInput(err)
 	}
 	if path := r.String("passphrase_file"); path != "" {
-		text, err := os.ReadFile(path)
+		text, err := document.Read(ctx, path)
 		if err != nil {
 			return missingInput(err)
 		}
@@ -106,7 +107,7 @@ func runVerify(ctx context.Context, r *cli.Run, image *sif.Image) error {
 	if !r.IsSet("keyring") {
 		return cli.Usage("--keyring is missing: name a file with the public keys to trust")
 	}
-	keys, err := sif.ReadKeys(r.Strings("keyring")...)
+	keys, err := sif.ReadKeys(ctx, r.Strings("keyring")...)
 	if err != nil {
 		return missingInput(err)
 	}

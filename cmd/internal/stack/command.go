@@ -4,13 +4,13 @@ package stack
 import (
 	"context"
 	"io"
-	"os"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/record"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
+	"strata/pkg/document"
 	"strata/pkg/oct"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
@@ -173,14 +173,14 @@ func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, er
 	if err != nil {
 		return in, 0, err
 	}
-	if err := load(r, r.Arg("SHIFTS_CSV"), func(f io.Reader, name string) (err error) {
+	if err := load(ctx, r, r.Arg("SHIFTS_CSV"), func(f io.Reader, name string) (err error) {
 		in.Shifts, err = registration.ReadShifts(f, name)
 		return err
 	}); err != nil {
 		return in, 0, err
 	}
 	if name := r.String("slice_config"); name != "" {
-		if err := load(r, name, func(f io.Reader, name string) (err error) {
+		if err := load(ctx, r, name, func(f io.Reader, name string) (err error) {
 			in.Config, err = registration.ReadSliceConfig(f, name)
 			return err
 		}); err != nil {
@@ -224,11 +224,11 @@ func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, er
 }
 
 // load reads a file whose errors are the input's fault.
-func load(r *cli.Run, name string, read func(f io.Reader, name string) error) error {
+func load(ctx context.Context, r *cli.Run, name string, read func(f io.Reader, name string) error) error {
 	if _, err := r.LocalInput(name); err != nil {
 		return err
 	}
-	f, err := os.Open(name)
+	f, err := document.Open(ctx, name)
 	if err != nil {
 		return cli.BadInput(err)
 	}

@@ -4,12 +4,12 @@ package stitch
 import (
 	"context"
 	"io"
-	"os"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
+	"strata/pkg/document"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 )
@@ -70,7 +70,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		Interpolate: r.Bool("interpolate"), Blending: oct.Blending(r.String("blending")), Seams: r.IsSet("save_positions"),
 	}
 	if name := r.String("transform"); name != "" {
-		t, err := readTransform(r, name)
+		t, err := readTransform(ctx, r, name)
 		if err != nil {
 			return err
 		}
@@ -133,12 +133,12 @@ func run(ctx context.Context, r *cli.Run) error {
 }
 
 // readTransform reads the matrix of a file.
-func readTransform(r *cli.Run, name string) (oct.Transform, error) {
+func readTransform(ctx context.Context, r *cli.Run, name string) (oct.Transform, error) {
 	path, err := r.LocalInput(name)
 	if err != nil {
 		return oct.Transform{}, err
 	}
-	f, err := os.Open(path)
+	f, err := document.Open(ctx, path)
 	if err != nil {
 		return oct.Transform{}, cli.BadInput(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/record"
 	"strata/pkg/cli/zarrout"
+	"strata/pkg/document"
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/npy"
@@ -51,7 +52,7 @@ func importCommand() *cli.Command {
 
 func runImport(ctx context.Context, r *cli.Run) error {
 	name := r.Arg("IN")
-	in, err := openImport(r, name)
+	in, err := openImport(ctx, r, name)
 	if err != nil {
 		return err
 	}
@@ -99,33 +100,27 @@ type imported struct {
 	offset int64 // of the first element
 	file   *os.File
 	stream io.Reader
+	close  func() error
 }
 
 func (in *imported) Close() {
-	if in.file != nil {
-		_ = in.file.Close() // it was only read
+	if in.close != nil {
+		_ = in.close() // it was only read
 	}
 }
 
-func openImport(r *cli.Run, name string) (*imported, error) {
+func openImport(ctx context.Context, r *cli.Run, name string) (*imported, error) {
 	in := &imported{name: name, stream: r.Stdin, offset: r.Size("offset")}
 	if name != "-" {
 		path, err := r.Input(name)
 		if err != nil {
 			return nil, err
 		}
-		f, err := os.Open(path)
+		f, err := document.Open(ctx, path)
 		if err != nil {
 			return nil, cli.BadInput(err)
 		}
-		info, err := f.Stat()
-		if err != nil || info.IsDir() {
-			return nil, cli.BadInput(errors.Join(fmt.Errorf("%s: is no file to import", path), f.Close(), err))
-		}
-		in.stream = f
-		if info.Mode().IsRegular() {
-			in.file = f
-		}
+		in.file, in.stream, in.close = f.Regular(), f, f.Close
 	}
 	if !r.IsSet("shape") && !r.IsSet("dtype") {
 		counted := &counter{r: in.stream}

@@ -64,6 +64,21 @@ func Main(m *testing.M, mains map[string]func()) { testscript.Main(m, mains) }
 // Of is the main of a binary that is one command.
 func Of(command func() *cli.Command) func() { return func() { cli.Main(command()) } }
 
+// Program is a path under which the test's own executable is one of the binaries that
+// [Main] was given, for tests that a script is too little for.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	self, err := os.Executable()
+	path := filepath.Join(t.TempDir(), name)
+	if err == nil {
+		err = os.Symlink(self, path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // Check fails the test if a command's description has a mistake.
 func Check(t *testing.T, c *cli.Command) {
 	t.Helper()

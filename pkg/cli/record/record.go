@@ -7,6 +7,7 @@
 package record
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"strata/pkg/cli/atomic"
 	"strata/pkg/cli/host"
+	"strata/pkg/document"
 	"strata/pkg/meter"
 )
 
@@ -183,8 +185,8 @@ func (r *Record) fill() {
 }
 
 // Read parses a record file. Unknown fields, of later versions, are ignored.
-func Read(path string) (*Record, error) {
-	text, err := os.ReadFile(path)
+func Read(ctx context.Context, path string) (*Record, error) {
+	text, err := document.Read(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := Read(path)
+	got, err := Read(t.Context(), path)
 	if err != nil || !reflect.DeepEqual(got, r) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -68,11 +68,11 @@ func TestReadErrors(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(t.Context(), path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := Read(filepath.Join(dir, "missing")); !os.IsNotExist(err) {
+	if _, err := Read(t.Context(), filepath.Join(dir, "missing")); !os.IsNotExist(err) {
 		t.Error(err)
 	}
 	if err := Check(dir); err == nil {
@@ -109,7 +109,7 @@ func FuzzRead(f *testing.F) {
 		if err := os.WriteFile(path, text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := Read(path); err == nil && r.Tool == "" {
+		if r, err := Read(t.Context(), path); err == nil && r.Tool == "" {
 			t.Error("a record without a tool")
 		}
 	})

@@ -1,0 +1,123 @@
+package document
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// endless gives the same byte for ever, and counts.
+type endless struct {
+	c byte
+	n int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = e.c
+	}
+	e.n += len(p)
+	return len(p), nil
+}
+
+func TestLimits(t *testing.T) {
+	long := strings.Repeat("x", MaxLine)
+	for _, c := range []struct {
+		text, err string
+		fits      bool // as a document without lines
+	}{
+		{"", "", true}, {"a\nb", "", true}, {long + "\n" + long, "", true}, {"a\n" + long + "\r\nb", "f:2: the line is longer than 1 MiB", true},
+		{strings.Repeat(long[1:]+"\n", 16), "", true},
+		{strings.Repeat(long[1:]+"\n", 16) + "x", "f:17: the file is longer than 16 MiB", false},
+	} {
+		got, err := Lines(strings.NewReader(c.text), "f")
+		if fmt.Sprint(err) != cmp.Or(c.err, "<nil>") || err == nil && string(got) != c.text {
+			t.Errorf("%d bytes: %v, want %s", len(c.text), err, c.err)
+		}
+		got, err = All(strings.NewReader(c.text), "f")
+		if (err == nil) != c.fits || err == nil && string(got) != c.text {
+			t.Errorf("%d bytes: %v", len(c.text), err)
+		}
+	}
+	for _, read := range []func(io.Reader, string) ([]byte, error){All, Lines} {
+		e := &endless{c: 'x'}
+		if _, err := read(e, "f"); err == nil || e.n > MaxBytes+1 {
+			t.Errorf("%v after %d bytes", err, e.n)
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x")
+	if err := os.WriteFile(path, []byte("text"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := Read(t.Context(), path); string(b) != "text" || err != nil {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := Text(t.Context(), filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := Read(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "is a folder") {
+		t.Error(err)
+	}
+	if _, err := Text(t.Context(), "/dev/zero"); err == nil || err.Error() != "/dev/zero:1: the line is longer than 1 MiB" {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Read(ctx, path); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// A pipe is read like a file, also when its writer comes later; one that nobody writes
+// to, or that falls silent, is left when the context ends.
+func TestPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o666); err != nil {
+		t.Skip(err)
+	}
+	want := bytes.Repeat([]byte("line\n"), 50_000) // more than a pipe holds
+	wrote := make(chan error, 1)
+	go func() {
+		time.Sleep(20 * time.Millisecond)
+		wrote <- os.WriteFile(path, want, 0o666)
+	}()
+	if got, err := Text(t.Context(), path); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if err := <-wrote; err != nil {
+		t.Error(err)
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := Text(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without a writer: %v", err)
+	}
+
+	silent, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	if _, err := silent.WriteString("begun"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := Text(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("from a silent writer: %v", err)
+	}
+}
