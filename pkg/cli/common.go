@@ -19,9 +19,10 @@ const (
 	Outputs                      // --overwrite --sync
 	Layout                       // --zarr_format --codec --chunks --shard
 	Pyramid                      // --n_levels
+	Inputs                       // --missing_chunks
 
 	// Stage is what every stage has: all groups.
-	Stage = GPU | Resources | Outputs | Layout | Pyramid
+	Stage = GPU | Resources | Outputs | Layout | Pyramid | Inputs
 )
 
 // codecLevels are the codecs of --codec with the levels they take.
@@ -97,6 +98,9 @@ func commonFlags(s Shared) []Flag {
 	add(Pyramid,
 		Flag{Name: "n_levels", Kind: Int, Default: "5", Check: Between(0, 30), Usage: "pyramid levels below level 0"},
 	)
+	add(Inputs,
+		Flag{Name: "missing_chunks", Default: "warn", Choices: missingChunks, Usage: "fill takes chunks that are not stored as the fill value; warn says so where they got lost; error fails (exit 3)"},
+	)
 	add(GPU, gpuFileFlags()...)
 	add(Resources, httpFlags()...)
 	add(0,
@@ -113,6 +117,8 @@ func commonFlags(s Shared) []Flag {
 }
 
 var (
+	missingChunks = []string{"fill", "warn", "error"}
+
 	backends = []string{"auto", "host", "direct", "mmap", "bounce", "gds", "nvcomp"}
 	shells   = []string{"bash", "zsh", "fish"}
 )

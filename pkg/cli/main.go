@@ -235,7 +235,15 @@ func (r *Run) guarded(ctx context.Context) error {
 			return err
 		}
 		defer r.closeDevice()
-		return r.command.Run(ctx, r)
+		if err := r.command.Run(ctx, r); err != nil {
+			return err
+		}
+		for _, check := range r.atEnd {
+			if err := check(); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	var bug *work.Panic
 	switch {

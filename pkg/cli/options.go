@@ -28,22 +28,24 @@ type Options struct {
 	Mem        int64             // ceiling for buffers, bytes
 	Backend    string            // as the flag has it, one that the command can have
 	Overwrite  bool
-	Sync       bool
-	ZarrFormat int    // 2 or 3; 0: the input's
-	Codec      string // NAME[:LEVEL], checked
-	Chunks     []int  // nil: the stage's own
-	Shard      []int  // nil: none
-	Levels     int    // pyramid levels below level 0
-	Progress   string // "auto", "bar", "plain" or "none"
-	Report     string // file, or ""
-	LogJSON    bool
-	Verbose    bool
-	Quiet      bool
+	// MissingChunks says what becomes of chunks of inputs that are not stored: "fill", "warn" or "error".
+	MissingChunks string
+	Sync          bool
+	ZarrFormat    int    // 2 or 3; 0: the input's
+	Codec         string // NAME[:LEVEL], checked
+	Chunks        []int  // nil: the stage's own
+	Shard         []int  // nil: none
+	Levels        int    // pyramid levels below level 0
+	Progress      string // "auto", "bar", "plain" or "none"
+	Report        string // file, or ""
+	LogJSON       bool
+	Verbose       bool
+	Quiet         bool
 }
 
 // options gathers the common flags of a parsed command line.
 func options(r *Run) (Options, error) {
-	o := Options{GPUFiles: settings.Default(), HTTP: settings.DefaultHTTP(), Threads: runtime.GOMAXPROCS(0), Backend: "auto", Codec: "blosc-zstd:1"}
+	o := Options{GPUFiles: settings.Default(), HTTP: settings.DefaultHTTP(), Threads: runtime.GOMAXPROCS(0), Backend: "auto", Codec: "blosc-zstd:1", MissingChunks: "warn"}
 	s := r.command.Shared
 	if s&GPU != 0 {
 		o.UseGPU, o.RequireGPU, o.GPU, o.GPUMem = r.Bool("use_gpu"), r.Bool("require_gpu"), r.String("gpu"), r.Size("gpu_mem")
@@ -77,6 +79,9 @@ func options(r *Run) (Options, error) {
 	}
 	if s&Outputs != 0 {
 		o.Overwrite, o.Sync = r.Bool("overwrite"), r.Bool("sync")
+	}
+	if s&Inputs != 0 {
+		o.MissingChunks = r.String("missing_chunks")
 	}
 	if s&Layout != 0 {
 		o.ZarrFormat, o.Codec, o.Chunks, o.Shard = r.Int("zarr_format"), r.String("codec"), r.Ints("chunks"), r.Ints("shard")

@@ -46,6 +46,7 @@ type Run struct {
 	warnings *warnings
 	device   Device   // nil: none is in use
 	early    []string // warnings from before there was a log
+	atEnd    []func() error
 
 	mu     sync.Mutex // guards record
 	record record.Record
@@ -374,6 +375,10 @@ func (r *Run) Wrote(d record.Dataset) {
 	defer r.mu.Unlock()
 	r.record.Outputs = append(r.record.Outputs, d)
 }
+
+// AtEnd has a check run when the command has succeeded, before its outputs are put in place. An error of it
+// is the command's.
+func (r *Run) AtEnd(check func() error) { r.atEnd = append(r.atEnd, check) }
 
 // UsedGPU notes the device in the record.
 func (r *Run) UsedGPU(g record.GPU, peakBytes int64) {

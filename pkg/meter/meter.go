@@ -35,7 +35,7 @@ func Phases() []Phase { return []Phase{Read, Decode, Compute, Encode, Write} }
 type Meter struct {
 	busy                    [phases]atomic.Int64
 	bytesRead, bytesWritten atomic.Int64
-	nonFinite               atomic.Int64
+	nonFinite, missing      atomic.Int64
 }
 
 // Since adds the time from start until now to a phase:
@@ -76,6 +76,21 @@ func (m *Meter) AddNonFinite(n int64) {
 	if m != nil {
 		m.nonFinite.Add(n)
 	}
+}
+
+// AddMissing counts chunks of inputs that are not stored.
+func (m *Meter) AddMissing(n int64) {
+	if m != nil {
+		m.missing.Add(n)
+	}
+}
+
+// Missing returns how many chunks of inputs were found not stored so far.
+func (m *Meter) Missing() int64 {
+	if m == nil {
+		return 0
+	}
+	return m.missing.Load()
 }
 
 // BytesRead is the number of bytes read from storage so far.

@@ -25,6 +25,7 @@ type PyramidOptions struct {
 	Workers int
 	Budget  int64
 	Meter   *meter.Meter
+	Missing *zarr.Missing // notes the chunks of level 0 that are not stored; may be nil
 }
 
 // RebuildPyramid makes the levels below level 0 of the image at path again:
@@ -40,7 +41,7 @@ type PyramidOptions struct {
 //
 // What comes back are warnings.
 func RebuildPyramid(ctx context.Context, st store.Writer, path string, o PyramidOptions) ([]string, error) {
-	im, err := describe(ctx, st, path, []zarr.Option{zarr.Workers(1), zarr.Meter(o.Meter)})
+	im, err := describe(ctx, st, path, []zarr.Option{zarr.Workers(1), zarr.Meter(o.Meter), zarr.NoteMissing(o.Missing)})
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func countable(s *ImageSpec) error {
 func arraySpec(s *ImageSpec, g geometry) zarr.Spec {
 	a := zarr.Spec{
 		Format: s.Format, Shape: g.shape, Chunks: g.chunk, Shard: g.shard,
-		DType: s.DType, Codecs: s.Codecs, Fill: s.Fill, Separator: "/",
+		DType: s.DType, Codecs: s.Codecs, Fill: s.Fill, Separator: "/", Complete: true,
 	}
 	if s.Format == 3 {
 		for _, x := range s.Axes {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"strata/pkg/dtype"
 	"strata/pkg/zarr/codec"
@@ -30,6 +31,7 @@ type shared struct {
 	unit    []int // what one worker reads at a time
 	far     int   // requests that are worth having on their way; 0: the store is near
 	locks   [64]sync.Mutex
+	omitted atomic.Int64 // chunks that writes left out
 
 	mu         sync.Mutex // guards the two below
 	attributes map[string]json.RawMessage
@@ -175,6 +177,7 @@ type Spec struct {
 	Separator      string         // between the numbers of chunk keys; "": "." in format 2, "/" in 3
 	DimensionNames []string       // format 3 only; nil: none
 	Attributes     map[string]any // made JSON of; nil: none
+	Complete       bool           // every chunk will be stored: the attributes get an [Account] of them
 }
 
 // metadata checks a Spec and makes an array's metadata of it.
@@ -231,6 +234,11 @@ func (s *Spec) metadata() (*metadata, error) {
 	}
 	if md.attributes, err = attributesJSON(s.Attributes); err != nil {
 		return nil, err
+	}
+	if n, ok := gridCount(md.shape, md.chunks); ok && s.Complete {
+		if md.attributes[AccountKey], err = marshal(Account{n, n}); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.Codecs.ReadOnly(); err != nil {
 		return nil, fieldError("Codecs", "%w", err)

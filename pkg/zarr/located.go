@@ -93,6 +93,11 @@ func (a *Array) locateChunk(ctx context.Context, w *worker, t *task, chunks []Lo
 	key := string(w.key)
 	o, err := a.st.Open(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
+		if m := a.opts.missing; m != nil {
+			if err := m.note(a, t.file); err != nil {
+				return chunks, err
+			}
+		}
 		chunks = append(chunks, Located{Start: start, Size: -1})
 		return chunks, take(nil, chunks)
 	}
@@ -137,6 +142,11 @@ func (a *Array) locateInShard(ctx context.Context, w *worker, t *task, chunks []
 			}
 			if ok {
 				l.Offset, l.Size = off, n
+			}
+		}
+		if m := a.opts.missing; m != nil && l.Size < 0 {
+			if err := m.note(a, in.file); err != nil {
+				return chunks, err
 			}
 		}
 		chunks = append(chunks, l)

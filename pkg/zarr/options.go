@@ -16,6 +16,7 @@ type options struct {
 	meter    *meter.Meter
 	omitFill bool
 	hold     *mem.Pool
+	missing  *Missing
 }
 
 func (o *options) apply(opts []Option) {

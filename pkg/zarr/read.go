@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"time"
 
 	"strata/pkg/meter"
@@ -95,7 +96,7 @@ func (a *Array) readTask(ctx context.Context, w *worker, t *task, dst []byte, st
 	for d, s := range t.start {
 		start[d] = s - t.file[d]*p.shape[d]
 	}
-	rd := reader{a: a, w: w, ctx: ctx}
+	rd := reader{a: a, w: w, ctx: ctx, t: t}
 	err := rd.file(p, start, t.shape, dst, strides)
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -130,6 +131,7 @@ type reader struct {
 	a   *Array
 	w   *worker
 	ctx context.Context
+	t   *task // what is read; nil: not for a caller
 }
 
 // span is a run of stored bytes: of an open file, or in memory.
@@ -205,7 +207,7 @@ func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int
 	b, err := a.st.Get(rd.ctx, string(w.key), buf[:0], p.maxSize)
 	a.opts.meter.Since(meter.Read, t)
 	if errors.Is(err, fs.ErrNotExist) {
-		return rd.missing(dst, strides, shape)
+		return rd.missingFile(dst, strides, shape)
 	}
 	if errors.Is(err, store.ErrTooLarge) {
 		return &FormatError{Path: a.st.Location(string(w.key)), Err: fmt.Errorf("too long for a chunk of %d bytes: %w", p.nbytes, store.ErrTooLarge)}
@@ -229,9 +231,37 @@ func (rd reader) open(p *pipeline, size int64, start, shape []int, dst []byte, s
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return rd.missing(dst, strides, shape)
+		return rd.missingFile(dst, strides, shape)
 	}
 	return err
+}
+
+// missingFile is missing of all that is read from a chunk file.
+func (rd reader) missingFile(dst []byte, strides, shape []int) error {
+	if m := rd.a.opts.missing; m != nil && rd.t != nil {
+		if err := m.noteBox(rd.a, rd.t.start, rd.t.shape); err != nil {
+			return err
+		}
+	}
+	return rd.missing(dst, strides, shape)
+}
+
+// missingInner is missing of inner chunk at of the shard of p, in stored order.
+func (rd reader) missingInner(p *pipeline, at []int, dst []byte, strides, shape []int) error {
+	if m := rd.a.opts.missing; m != nil && rd.t != nil {
+		start, box := rd.t.start, rd.t.shape // of an inner chunk in an inner chunk
+		if p == rd.a.meta.pipe {
+			start, box = p.unpermuted(at), make([]int, len(at))
+			start = slices.Clone(start)
+			for d, n := range p.unpermuted(p.shard.inner.shape) {
+				start[d], box[d] = rd.t.file[d]*p.shape[d]+start[d]*n, 1
+			}
+		}
+		if err := m.noteBox(rd.a, start, box); err != nil {
+			return err
+		}
+	}
+	return rd.missing(dst, strides, shape)
 }
 
 // missing gives a box of a chunk that is not stored the fill value.
@@ -484,7 +514,7 @@ func (rd reader) decodeShard(p *pipeline, s span, start, shape []int, dst []byte
 		case err != nil:
 			return &FormatError{Err: err}
 		case !ok:
-			if err := rd.missing(dst[off:], strides, ishape); err != nil {
+			if err := rd.missingInner(p, at, dst[off:], strides, ishape); err != nil {
 				return err
 			}
 		default:

@@ -122,6 +122,7 @@ func (f *shardFile) append(ctx context.Context, i int, c *Stored) error {
 	switch {
 	case c == nil:
 		f.entries[i] = leftOut
+		f.a.omitted.Add(1)
 	case f.fixed > 0 || f.next == i:
 		off := f.place(i, c.size())
 		ready := f.ready()

@@ -192,6 +192,7 @@ func (a *Array) writeFile(ctx context.Context, st store.Writer, w *worker, t *ta
 	tw := time.Now()
 	defer func() { a.opts.meter.Since(meter.Write, tw) }()
 	if isFill {
+		a.omitted.Add(1)
 		return st.Delete(ctx, key)
 	}
 	if err := st.Put(ctx, key, enc); err != nil {

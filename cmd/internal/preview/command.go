@@ -35,7 +35,7 @@ func Command() *cli.Command {
 			{Name: "IN", Usage: "OME-Zarr image, 2-D or 3-D: a folder, a .zip or an http(s) URL"},
 			{Name: "OUT", Usage: "PNG to write"},
 		},
-		Shared: cli.Resources | cli.Outputs,
+		Shared: cli.Resources | cli.Outputs | cli.Inputs,
 		Flags: []cli.Flag{
 			{Name: "level", Default: "auto", Value: "auto|N", Check: checkLevel, Usage: "pyramid level; auto: the finest that fits --max_size"},
 			{Name: "at", Kind: cli.Ints, Value: "Z,Y,X", Note: "the centre", Check: cli.AtLeast(0), Usage: "voxel of level 0 where the cuts cross"},

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/npy"
@@ -28,7 +29,7 @@ func catCommand() *cli.Command {
 			{Name: "output", Short: "o", Value: "FILE", Default: "-", Usage: "file to write; - is standard output"},
 			{Name: "format", Choices: []string{"npy", "raw", "text"}, Note: "npy for FILE.npy, else raw", Usage: "npy and raw are little-endian, C order; text is a number a line"},
 		},
-		Shared: cli.Resources | cli.Outputs,
+		Shared: cli.Inputs | cli.Resources | cli.Outputs,
 		Examples: []cli.Example{
 			{Command: "zarr-tool cat mosaic.ome.zarr/0 -o mosaic.npy", Usage: "the whole array for numpy.load"},
 			{Command: "zarr-tool cat mosaic.ome.zarr/0 --region 0:4,:,10:20 -o part.npy", Usage: "four planes, ten columns"},
@@ -39,7 +40,7 @@ func catCommand() *cli.Command {
 }
 
 func runCat(ctx context.Context, r *cli.Run) error {
-	a, err := openArray(ctx, r, r.Arg("ARRAY"))
+	a, err := openArray(ctx, r, r.Arg("ARRAY"), zarr.NoteMissing(datasets.Missing(r)))
 	if err != nil {
 		return err
 	}

@@ -52,8 +52,8 @@ func openNode(ctx context.Context, r *cli.Run, path string, opts ...zarr.Option)
 }
 
 // openArray opens what the user named, which must be an array.
-func openArray(ctx context.Context, r *cli.Run, path string) (*zarr.Array, error) {
-	n, err := openNode(ctx, r, path)
+func openArray(ctx context.Context, r *cli.Run, path string, opts ...zarr.Option) (*zarr.Array, error) {
+	n, err := openNode(ctx, r, path, opts...)
 	if err != nil {
 		return nil, err
 	}

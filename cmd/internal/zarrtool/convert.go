@@ -123,6 +123,8 @@ func (s *storage) spec(a *zarr.Array, names []string) (zarr.Spec, error) {
 		}
 	}
 	spec.Codecs = chain
+	delete(spec.Attributes, zarr.AccountKey) // of the input's chunks
+	spec.Complete = !s.omitFill
 	return spec, nil
 }
 
@@ -159,6 +161,9 @@ func copyArray(ctx context.Context, r *cli.Run, from *zarr.Array, st store.Write
 		done(int64(n))
 		return err
 	})
+	if err == nil && omitFill {
+		err = to.WriteAccount(ctx)
+	}
 	return to, err
 }
 

@@ -61,6 +61,7 @@ func runImport(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
+	spec.Complete = true
 	if err := try(ctx, spec); err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func omeCommand() *cli.Command {
 			{Name: "unit", Note: "the image's, else micrometer", Usage: "unit of the scale's space axes"},
 			{Name: "name", Usage: "name of the image"},
 		}, storageFlags()...),
-		Shared: cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
+		Shared: cli.Inputs | cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
 		Hints:  cli.Hints{"chunks": {Value: "N,...", Note: "the input's"}, "shard": {Value: "N,...", Note: "the input's"}, "codec": {Note: "the input's"}},
 		Examples: []cli.Example{
 			{Command: "zarr-tool ome volume.zarr volume.ome.zarr --axes zyx --scale 3.5,2,2 --unit micrometer", Usage: "metadata and pyramid for a plain array"},
@@ -45,7 +45,7 @@ func omeCommand() *cli.Command {
 }
 
 func runOme(ctx context.Context, r *cli.Run) error {
-	in, err := openNode(ctx, r, r.Arg("IN"))
+	in, err := openNode(ctx, r, r.Arg("IN"), zarr.NoteMissing(datasets.Missing(r)))
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func omeInPlace(ctx context.Context, r *cli.Run, in *node, spec ngff.ImageSpec) 
 	if !ok || in.key != "" {
 		return cli.Usage("OUT is missing: %s is no folder that can be changed in place", in.path)
 	}
-	o := ngff.PyramidOptions{Levels: r.Options.Levels, Workers: r.Options.Threads, Budget: r.Options.Mem / 2, Meter: r.Meter}
+	o := ngff.PyramidOptions{Levels: r.Options.Levels, Workers: r.Options.Threads, Budget: r.Options.Mem / 2, Meter: r.Meter, Missing: datasets.Missing(r)}
 	_, local := in.store.(*store.FolderStore)
 	folder, name := in.path, ""
 	if a, isArray := in.Node.(*zarr.Array); isArray {

@@ -26,7 +26,7 @@ func reencodeCommand() *cli.Command {
 			{Name: "OUT", Usage: "folder to write"},
 		},
 		Flags:  storageFlags(),
-		Shared: cli.Resources | cli.Outputs | cli.Layout,
+		Shared: cli.Inputs | cli.Resources | cli.Outputs | cli.Layout,
 		Hints:  cli.Hints{"chunks": {Value: "N,...", Note: "the input's"}, "shard": {Value: "N,...", Note: "the input's"}, "codec": {Note: "the input's"}},
 		Examples: []cli.Example{
 			{Command: "zarr-tool reencode old.ome.zarr new.ome.zarr --zarr_format 3 --codec zstd:3", Usage: "a whole image from Zarr v2 to v3"},
@@ -38,7 +38,7 @@ func reencodeCommand() *cli.Command {
 }
 
 func runReencode(ctx context.Context, r *cli.Run) error {
-	in, err := openNode(ctx, r, r.Arg("IN"))
+	in, err := openNode(ctx, r, r.Arg("IN"), zarr.NoteMissing(datasets.Missing(r)))
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,10 @@ func validateCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "validate",
 		Usage: "check that every chunk decodes and that OME-Zarr metadata is right; or that two arrays are equal",
-		Description: "Prints a line for each problem; exit code 3 if there is one. With OTHER, PATH and OTHER must be arrays (or\n" +
-			"hierarchies) of equal shape, type and values; chunks, codecs and format may differ, NaN equals NaN.",
+		Description: "Prints a line for each problem; exit code 3 if there is one. A chunk that is not stored reads as the fill value;\n" +
+			"it is a problem in an array that states how many chunks its writer stored, as these programs' arrays do, and with\n" +
+			"--complete in any. With OTHER, PATH and OTHER must be arrays (or hierarchies) of equal shape, type and values;\n" +
+			"chunks, codecs and format may differ, NaN equals NaN.",
 		Args: []cli.Arg{
 			{Name: "PATH", Usage: "Zarr array or group: a folder, .zip file or http(s) URL"},
 			{Name: "OTHER", Usage: "what it must be equal to", Optional: true},
@@ -28,6 +30,7 @@ func validateCommand() *cli.Command {
 		Flags: []cli.Flag{
 			{Name: "ngff", Kind: cli.Bool, Usage: "it must be OME-Zarr, and its metadata is checked strictly"},
 			{Name: "metadata_only", Kind: cli.Bool, Usage: "do not read chunks"},
+			{Name: "complete", Kind: cli.Bool, Usage: "refuse chunks that are not stored, but for as many as the array's writer left out"},
 		},
 		Shared: cli.Resources,
 		Examples: []cli.Example{
@@ -50,7 +53,11 @@ func (f *findings) add(format string, args ...any) {
 }
 
 func runValidate(ctx context.Context, r *cli.Run) error {
-	in, err := openNode(ctx, r, r.Arg("PATH"))
+	if r.Bool("complete") && r.Bool("metadata_only") {
+		return cli.Usage("--complete reads chunks, --metadata_only none: give one of them")
+	}
+	missing := new(zarr.Missing)
+	in, err := openNode(ctx, r, r.Arg("PATH"), zarr.NoteMissing(missing))
 	if err != nil {
 		return err
 	}
@@ -84,8 +91,19 @@ func runValidate(ctx context.Context, r *cli.Run) error {
 			}
 		}
 		task.Done()
+		f.missing(missing.List(), r.Bool("complete"))
 	}
 	return f.verdict(in.path)
+}
+
+// missing reports chunks that got lost: those of arrays that say how many were stored, and with
+// complete those of others too.
+func (f *findings) missing(list []zarr.Absent, complete bool) {
+	for _, x := range list {
+		if lost, known := x.Lost(); lost > 0 || !known && complete {
+			f.add("%s: %s", x.Array.Location(), &x)
+		}
+	}
 }
 
 func (f *findings) verdict(path string) error {

@@ -47,9 +47,10 @@ type Record struct {
 	WallSeconds       float64 `json:"wall_seconds"`
 	PeakResidentBytes int64   `json:"peak_resident_bytes"`
 	PeakDeviceBytes   int64   `json:"peak_device_bytes"`
-	BytesRead         int64   `json:"bytes_read"`    // from storage, as stored
-	BytesWritten      int64   `json:"bytes_written"` // to storage, as stored
-	NonFinite         int64   `json:"non_finite"`    // NaN and infinite voxels of the input
+	BytesRead         int64   `json:"bytes_read"`     // from storage, as stored
+	BytesWritten      int64   `json:"bytes_written"`  // to storage, as stored
+	NonFinite         int64   `json:"non_finite"`     // NaN and infinite voxels of the input
+	MissingChunks     int64   `json:"missing_chunks"` // chunks of inputs that were read and are not stored: they have the fill value
 
 	Warnings []string  `json:"warnings"`
 	Fallback *Fallback `json:"fallback"` // null: none was taken
@@ -118,6 +119,7 @@ func (r *Record) Measure(m *meter.Meter) {
 		Write:   m.Busy(meter.Write).Seconds(),
 	}
 	r.BytesRead, r.BytesWritten, r.NonFinite = m.BytesRead(), m.BytesWritten(), m.NonFinite()
+	r.MissingChunks = m.Missing()
 }
 
 // Write puts the record into a file, whole or not at all; an existing record

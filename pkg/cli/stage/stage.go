@@ -32,7 +32,7 @@ func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
 	if st, err = readBy(r, st); err != nil {
 		return nil, err
 	}
-	in, err := ngff.OpenPresent(ctx, st, key, zarr.Workers(1), zarr.Meter(r.Meter))
+	in, err := ngff.OpenPresent(ctx, st, key, zarr.Workers(1), zarr.Meter(r.Meter), zarr.NoteMissing(datasets.Missing(r)))
 	if errors.Is(err, store.ErrNoDirect) {
 		return nil, cli.Usage("--backend direct cannot read %w; give auto or host", err)
 	}

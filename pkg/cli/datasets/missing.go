@@ -1,0 +1,37 @@
+package datasets
+
+import (
+	"strata/pkg/cli"
+	"strata/pkg/zarr"
+)
+
+// Missing collects the chunks of inputs that are not stored, and refuses them with --missing_chunks error.
+// What reads found is told when the command has succeeded, before its outputs are put in place.
+func Missing(r *cli.Run) *zarr.Missing {
+	m := &zarr.Missing{Refuse: r.Options.MissingChunks == "error"}
+	r.AtEnd(func() error {
+		for _, x := range m.List() {
+			if err := tellMissing(r, &x); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return m
+}
+
+// tellMissing warns of chunks that the array's writer stored; that chunks are missing of which nobody
+// says so is a note, since other writers leave out what holds the fill value only.
+func tellMissing(r *cli.Run, x *zarr.Absent) error {
+	lost, known := x.Lost()
+	switch {
+	case r.Options.MissingChunks == "fill" || known && lost == 0:
+	case known && r.Options.MissingChunks == "error":
+		return cli.BadInputf("%s: %s", x.Array.Location(), x)
+	case known:
+		r.Warn("%s: %s; read as the fill value", x.Array.Location(), x)
+	default:
+		r.Log.Info().Msgf("%s: %s; read as the fill value", x.Array.Location(), x)
+	}
+	return nil
+}
