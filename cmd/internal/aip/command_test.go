@@ -3,10 +3,13 @@ package aip
 import (
 	"testing"
 
+	"strata/cmd/internal/zarrtool"
 	"strata/pkg/cli/clitest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"aip": clitest.Of(Command)}) }
+func TestMain(m *testing.M) {
+	clitest.Main(m, map[string]func(){"aip": clitest.Of(Command), "zarr-tool": clitest.Of(zarrtool.Command)})
+}
 
 func TestCommand(t *testing.T) { clitest.Check(t, Command()) }
 

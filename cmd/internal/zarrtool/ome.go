@@ -45,7 +45,8 @@ func omeCommand() *cli.Command {
 }
 
 func runOme(ctx context.Context, r *cli.Run) error {
-	in, err := openNode(ctx, r, r.Arg("IN"), zarr.NoteMissing(datasets.Missing(r)))
+	missing := datasets.Missing(r)
+	in, err := openNode(ctx, r, r.Arg("IN"), zarr.NoteMissing(missing))
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func runOme(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	spec, a, err := describeOme(ctx, r, in)
+	spec, a, err := describeOme(ctx, r, in, missing)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func runOme(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	if r.Arg("OUT") == "" {
-		return omeInPlace(ctx, r, in, spec)
+		return omeInPlace(ctx, r, in, spec, missing)
 	}
 	stored, err := s.spec(a, nil)
 	if err != nil {
@@ -111,7 +112,7 @@ func runOme(ctx context.Context, r *cli.Run) error {
 
 // describeOme takes what there is to know of the input: all of an image's
 // description, or the dimension names of an array.
-func describeOme(ctx context.Context, r *cli.Run, in *node) (spec ngff.ImageSpec, a *zarr.Array, err error) {
+func describeOme(ctx context.Context, r *cli.Run, in *node, missing *zarr.Missing) (spec ngff.ImageSpec, a *zarr.Array, err error) {
 	if array, ok := in.Node.(*zarr.Array); ok {
 		if spec.Axes = ngff.AxesOf(array, "micrometer"); spec.Axes == nil {
 			return spec, nil, cli.BadInputf("%s: has %d axes, an image has 2 to 5", in.path, len(array.Shape()))
@@ -119,7 +120,7 @@ func describeOme(ctx context.Context, r *cli.Run, in *node) (spec ngff.ImageSpec
 		spec.Scale = slices.Repeat([]float64{1}, len(spec.Axes))
 		return spec, array, nil
 	}
-	im, err := ngff.OpenPresent(ctx, in.store, in.key, zarr.Workers(1), zarr.Meter(r.Meter))
+	im, err := ngff.OpenPresent(ctx, in.store, in.key, zarr.Workers(1), zarr.Meter(r.Meter), zarr.NoteMissing(missing))
 	if err != nil {
 		return spec, nil, cli.BadInput(err)
 	}
@@ -184,7 +185,7 @@ func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
 
 // omeInPlace makes the pyramid where the image lies, or of an array an image in
 // the folder above it.
-func omeInPlace(ctx context.Context, r *cli.Run, in *node, spec ngff.ImageSpec) error {
+func omeInPlace(ctx context.Context, r *cli.Run, in *node, spec ngff.ImageSpec, missing *zarr.Missing) error {
 	for _, name := range []string{"codec", "chunks", "shard", "zarr_format", "dtype", "separator", "omit_fill", "overwrite"} {
 		if r.IsSet(name) {
 			return cli.Usage("--%s: level 0 of %s is not stored again: give OUT as well", name, in.path)
@@ -194,7 +195,7 @@ func omeInPlace(ctx context.Context, r *cli.Run, in *node, spec ngff.ImageSpec) 
 	if !ok || in.key != "" {
 		return cli.Usage("OUT is missing: %s is no folder that can be changed in place", in.path)
 	}
-	o := ngff.PyramidOptions{Levels: r.Options.Levels, Workers: r.Options.Threads, Budget: r.Options.Mem / 2, Meter: r.Meter, Missing: datasets.Missing(r)}
+	o := ngff.PyramidOptions{Levels: r.Options.Levels, Workers: r.Options.Threads, Budget: r.Options.Mem / 2, Meter: r.Meter, Missing: missing}
 	_, local := in.store.(*store.FolderStore)
 	folder, name := in.path, ""
 	if a, isArray := in.Node.(*zarr.Array); isArray {
