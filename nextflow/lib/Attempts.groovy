@@ -42,6 +42,8 @@ class Attempts {
             flags << '--require_gpu'
         if (gpu(task) && params.gpu_mem != null)
             flags << "--gpu_mem ${params.gpu_mem}".toString()
+        if (params.missing_chunks != 'warn')
+            flags << "--missing_chunks ${params.missing_chunks}".toString()
         flags << share(task)
         return flags.join(' ')
     }

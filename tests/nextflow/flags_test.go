@@ -78,16 +78,17 @@ var withoutParameter = map[string]string{
 // because it is a file, goes by more than one stage, or changes no result, and the
 // parameter. STAGE stands for the stage's name.
 var otherwise = map[string]string{
-	"* --use_gpu":     "use_gpu",
-	"* --require_gpu": "require_gpu",
-	"* --gpu_mem":     "gpu_mem",
-	"* --backend":     "backend",
-	"* --sync":        "sync",
-	"* --threads":     "STAGE_cpus",
-	"* --mem":         "STAGE_memory",
-	"* --zarr_format": "zarr_format",
-	"* --codec":       "codec",
-	"* --n_levels":    "slices_n_levels",
+	"* --use_gpu":        "use_gpu",
+	"* --require_gpu":    "require_gpu",
+	"* --gpu_mem":        "gpu_mem",
+	"* --backend":        "backend",
+	"* --sync":           "sync",
+	"* --missing_chunks": "missing_chunks",
+	"* --threads":        "STAGE_cpus",
+	"* --mem":            "STAGE_memory",
+	"* --zarr_format":    "zarr_format",
+	"* --codec":          "codec",
+	"* --n_levels":       "slices_n_levels",
 
 	"aip --n_levels":      "n_levels",
 	"resample --prefetch": "resample_prefetch",
