@@ -12,7 +12,7 @@ type params struct {
 	depth       int  // positions behind a match at which a better one is looked for
 	step        int  // of the fast finder
 	window      int
-	words       bool // findWords is tried
+	words       bool // findWords is tried where search finds nothing
 	rawLiterals bool
 }
 

@@ -4,24 +4,27 @@ package enzstd
 type Trend struct {
 	blocks int // until the next review
 	how    manner
-	noise  int // bits that a byte takes when it is coded by its frequency, in 256ths, at the last review
+	noise  int // entropy of a byte at the last review
 }
 
 type manner uint8
 
 const (
 	searching manner = iota // by the level's finder
-	words                   // by findWords
-	quiet                   // by findSparse: hardly anything repeats
+	words4                  // by findWords
+	words8
+	quiet // by findSparse: hardly anything repeats
 )
 
 const (
-	reviewEvery  = 8 // blocks
-	searchTrial  = 16 << 10
-	wordsTrial   = 32 << 10
-	wordsGlimpse = 4 << 10
+	reviewEvery  = 8        // blocks
+	searchTrial  = 16 << 10 // bytes
+	wordsTrial   = 8 << 10  // words
+	wordsGlimpse = 1 << 10
 
-	least = 30 // thousandths that matches have to gain
+	// Thousandths of the size without matches, when bytes are coded by their frequencies alone. Words are found much faster than anything else; they may cost a twentieth.
+	worthwhile = 970
+	slower     = 1050
 
 	// bits that a sequence takes besides those of its distance, about, in 256ths
 	searchBits = 6 * 256
@@ -38,8 +41,8 @@ func (e *Encoder) find(t *Trend, src []byte, at, end int) {
 	}
 	t.blocks = max(0, t.blocks-1)
 	switch t.how {
-	case words:
-		anchor = e.findWords(src, anchor, i, end)
+	case words4, words8:
+		anchor = e.findWords(src, anchor, i, end, t.how.size())
 		if len(e.lits)+end-anchor > (end-at)/4 {
 			t.blocks = 0
 		}
@@ -50,7 +53,7 @@ func (e *Encoder) find(t *Trend, src []byte, at, end int) {
 		}
 	default:
 		anchor = e.search(src, anchor, i, end)
-		if t.noise > 0 && gain(t.noise, end-at, e.seqs, searchBits) < least/2 {
+		if t.noise > 0 && e.estimate(t.noise*(end-at), src[anchor:end], attempt{}) > (1000+worthwhile)/2 {
 			t.blocks = 0
 		}
 	}
@@ -61,65 +64,107 @@ func (e *Encoder) find(t *Trend, src []byte, at, end int) {
 	e.lits = append(e.lits, src[anchor:end]...)
 }
 
-// review encodes the beginning of the block from at to end by findWords and by the level's finder, and decides for one of them, or for
-// neither. It returns how far that has come, in the finders' words.
+// review encodes the beginning of the block from at to end in several ways, and decides for one of them, or for none. It returns how far
+// that has come, as finders do.
 func (e *Encoder) review(t *Trend, src []byte, at, end int) (anchor, i int) {
-	byWords, anchor, i := e.tryWords(src, at, end)
-	seqs, lits := len(e.seqs), len(e.lits)
-	to := at + searchTrial
-	other := e.search(src, at, at, to)
-	t.noise = perByte(src[at:to])
-	bySearch := gain(t.noise, to-at, e.seqs[seqs:], searchBits)
-	t.how = quiet
-	switch {
-	case max(byWords, bySearch) < least:
-		e.seqs, e.lits = e.seqs[:0], e.lits[:0]
-		return at, at
-	case byWords >= bySearch:
-		t.how = words
-		e.seqs, e.lits = e.seqs[:seqs], e.lits[:lits]
-		return anchor, i
+	best := attempt{how: quiet, size: worthwhile, anchor: at, i: at}
+	a := attempt{how: searching, i: at + searchTrial}
+	a.anchor = e.search(src, at, at, a.i)
+	all := entropyOf(src[at:a.i])
+	t.noise = all / (a.i - at)
+	e.end(&a, all, src[a.anchor:a.i])
+	if a.size < best.size {
+		best = a
+		best.size = best.size * slower / 1000
 	}
-	t.how = searching
-	e.seqs = append(e.seqs[:0], e.seqs[seqs:]...)
-	e.lits = append(e.lits[:0], e.lits[lits:]...)
-	return other, to
+	if e.params.words || best.how == searching {
+		for _, how := range [...]manner{words4, words8} {
+			if a := e.tryWords(how, src, at, end); a.size < best.size {
+				best = a
+			}
+		}
+	}
+	t.how = best.how
+	e.seqs = append(e.seqs[:0], e.seqs[best.seqs:best.seqsEnd]...)
+	e.lits = append(e.lits[:0], e.lits[best.lits:best.litsEnd]...)
+	return best.anchor, best.i
 }
 
-// tryWords encodes the beginning of a block by findWords, unless that finds nothing at once, and returns what is gained and how far it
-// has come.
-func (e *Encoder) tryWords(src []byte, at, end int) (gained, anchor, i int) {
-	if !e.params.words {
-		return 0, at, at
-	}
-	i = at + wordsGlimpse
-	if anchor = e.findWords(src, at, at, i); len(e.lits)+i-anchor > wordsGlimpse*31/32 {
-		return 0, anchor, i
-	}
-	to := min(at+wordsTrial, end)
-	anchor = e.findWords(src, anchor, i, to)
-	return gain(perByte(src[at:to]), to-at, e.seqs, wordsBits), anchor, to
+// An attempt is the beginning of a block, encoded in one way: parts of Encoder.seqs and Encoder.lits.
+type attempt struct {
+	how           manner
+	size          int // in thousandths of that without matches
+	anchor, i     int
+	seqs, seqsEnd int
+	lits, litsEnd int
 }
 
-// perByte returns how many bits a byte of src takes when it is coded by its frequency, in 256ths.
-func perByte(src []byte) int {
-	var counts [256]uint32
-	histogram(&counts, src)
-	return int(entropy(counts[:], uint32(len(src)))) / len(src)
+func (a *attempt) end(e *Encoder, size int) {
+	a.size, a.seqsEnd, a.litsEnd = size, len(e.seqs), len(e.lits)
 }
 
-// gain returns what sequences save, in thousandths, of the bits that n bytes take at noise 256ths each, if each takes
-// so many besides those of its distance.
-func gain(noise, n int, seqs []sequence, each int) int {
-	matched, bits := 0, 0
-	for _, s := range seqs {
-		matched += int(s.length)
-		bits += int(log2(s.offset)) + each
+// end sets the size of a, which consists of what e has from its beginning on, and rest. all is what that takes without matches.
+func (e *Encoder) end(a *attempt, all int, rest []byte) {
+	a.size = e.estimate(all, rest, *a)
+	a.seqsEnd, a.litsEnd = len(e.seqs), len(e.lits)
+}
+
+// tryWords encodes the beginning of the block from at to end by findWords, unless that finds next to nothing at once.
+func (e *Encoder) tryWords(how manner, src []byte, at, end int) attempt {
+	size := how.size()
+	a := attempt{how: how, i: min(at+wordsGlimpse*size, end), seqs: len(e.seqs), lits: len(e.lits)}
+	a.anchor = e.findWords(src, at, at, a.i, size)
+	if len(e.lits)-a.lits+a.i-a.anchor > (a.i-at)*31/32 {
+		a.size = 1000
+		return a
 	}
-	if noise == 0 {
+	glimpse := a.i
+	a.i = min(at+wordsTrial*size, end)
+	a.anchor = e.findWords(src, a.anchor, glimpse, a.i, size)
+	e.end(&a, entropyOf(src[at:a.i]), src[a.anchor:a.i])
+	return a
+}
+
+// size returns the length of words.
+func (m manner) size() int {
+	if m == words8 {
+		return 8
+	}
+	return 4
+}
+
+// entropyOf returns how many bits the bytes of all slices take when they are coded by their frequencies, in 256ths.
+func entropyOf(slices ...[]byte) int {
+	var (
+		c      [4][256]uint32
+		counts [256]uint32
+		n      int
+	)
+	for _, s := range slices {
+		add(&c, s)
+		n += len(s)
+	}
+	if n == 0 {
 		return 0
 	}
-	return (noise*matched - bits) * 1000 / (noise * n)
+	sum(&counts, &c)
+	return int(entropy(counts[:], uint32(n)))
+}
+
+// estimate returns the size of what the encoder has from the beginning of a on, and rest, in thousandths of all.
+func (e *Encoder) estimate(all int, rest []byte, a attempt) int {
+	if all == 0 {
+		return 0
+	}
+	each := searchBits
+	if a.how != searching {
+		each = wordsBits
+	}
+	bits := entropyOf(e.lits[a.lits:], rest)
+	for _, s := range e.seqs[a.seqs:] {
+		bits += int(log2(s.offset)) + each
+	}
+	return bits * 1000 / all
 }
 
 // search finds matches from i to end by the level's finder.
