@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"strata/pkg/address"
 	"strata/pkg/document"
 )
 
@@ -35,6 +36,7 @@ func New(tool, version string, arguments []string) *Document {
 		if i == 0 {
 			a = tool
 		}
+		a = address.Address(a).String()
 		words = append(words, Quote(a))
 	}
 	return &Document{Format: Format, Tool: tool, Version: version, Command: strings.Join(words, " "), Time: time.Now().UTC().Truncate(time.Second)}

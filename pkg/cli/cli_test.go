@@ -38,6 +38,11 @@ func TestExitCode(t *testing.T) {
 		{BadInput(fmt.Errorf("read: %w", syscall.EIO)), 1},
 		{BadInput(&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}), 1},
 		{BadInput(context.Canceled), 1},
+		{BadInput(fmt.Errorf("chunk: %w", &fs.PathError{Op: "read", Path: "x", Err: syscall.ESTALE})), 1},
+		{BadInput(syscall.ETIMEDOUT), 1}, {BadInput(syscall.EFBIG), 1}, {BadInput(syscall.ECONNRESET), 1}, {BadInput(syscall.ENOTCONN), 1},
+		{BadInput(syscall.EHOSTDOWN), 1}, {BadInput(syscall.ENETDOWN), 1}, {BadInput(syscall.ENOBUFS), 1}, {BadInput(syscall.ENODEV), 1},
+		{BadInput(syscall.EISDIR), 3}, {BadInput(syscall.ENAMETOOLONG), 3}, {BadInput(fs.ErrPermission), 3},
+		{fmt.Errorf("x: %w", store.ErrNoFile), 3}, {fmt.Errorf("x: %w: %w", store.ErrNoFile, syscall.EIO), 1},
 		{BadInput(fmt.Errorf("http://x/0: %w", store.ErrUnavailable)), 1},
 		{BadInputf("x: %w", input), 3},
 		{GPUFailure(input), 4},
@@ -106,13 +111,40 @@ func TestMemCeiling(t *testing.T) {
 	}
 }
 
-func TestRedact(t *testing.T) {
-	in := []string{"http://u:secret@h/x", "https://h/x?y", "--url=https://u:secret@h", "http://%zz", "plain", "https://h/x?a=1&b=&c"}
-	want := []string{"http://u:xxxxx@h/x", "https://h/x?y", "--url=https://u:xxxxx@h", "http://%zz", "plain", "https://h/x?a=xxxxx&b=xxxxx&c"}
-	for i, got := range Redact(in) {
-		if got != want[i] {
-			t.Errorf("%q: %q, want %q", in[i], got, want[i])
+func TestHideSecrets(t *testing.T) {
+	hideSecrets([]string{"--in=http://u:fromArgs@h"}, []string{
+		"AWS_SECRET_ACCESS_KEY=from+Aws/key", "AWS_SESSION_TOKEN=fromToken", "HTTPS_PROXY=http://me:fromProxy@proxy:3128", "http_proxy=me:fromBare@proxy",
+		"AWS_ENDPOINT_URL=http://me:fromEndpoint@h", "STRATA_DEBIAN_MIRROR=http://me:fromMirror@h/debian", "PAGE=http://h/x?a=fromAPage%20and%20more", "EMPTY", "AWS_SESSION_TOKEN=",
+	})
+	for _, secret := range []string{"fromArgs", "from+Aws/key", "fromToken", "fromProxy", "fromBare", "fromEndpoint", "fromMirror"} {
+		if got := clean("the server says " + secret + "!"); got != "the server says xxxxx!" {
+			t.Error(got)
 		}
+	}
+	if got := clean("fromAPage and more"); got != "fromAPage and more" {
+		t.Error(got)
+	}
+}
+
+// Nothing that another wrote moves the cursor or hides text.
+func TestClean(t *testing.T) {
+	for in, want := range map[string]string{
+		"µm, 4 × 4, 名.zarr, ﬁ": "µm, 4 × 4, 名.zarr, ﬁ",
+		"a\x1b[2Jb\rc\x07\x7f": `a\u001b[2Jb\u000dc\u0007\u007f`,
+		"a\nb\tc":              `a\u000ab\u0009c`,
+		"\u009b31m":            `\u009b31m`,
+		"txt\u202egnp.exe":     `txt\u202egnp.exe`,
+		"a\xffb\u2028":         `a\xffb\u2028`,
+		"\U000e0041\ufffd":     `\udb40\udc41\ufffd`,
+		"http://u:p@h/\x1b]0;": `http://xxxxx@h/\u001b]0;`,
+	} {
+		if got := clean(in); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+	var b strings.Builder
+	if n, err := (cleaner{&b}).Write([]byte("a\x1bb\n")); n != 4 || err != nil || b.String() != "a\\u001bb\n" {
+		t.Errorf("%d, %v, %q", n, err, b.String())
 	}
 }
 

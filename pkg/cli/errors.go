@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -78,7 +81,8 @@ func ExitStatus(code int) error {
 var errPassedOn = errors.New("the program that was run failed")
 
 // ExitCode is the exit code for the result of a run: 0 for nil, the code of
-// [Usage], [BadInput] or [GPUFailure] wherever it stands in the chain, 1 otherwise.
+// [Usage], [BadInput] or [GPUFailure] wherever it stands in the chain, 3 for an input with
+// something else in the place of a file, 1 otherwise.
 func ExitCode(err error) int {
 	var c *coded
 	switch {
@@ -86,6 +90,8 @@ func ExitCode(err error) int {
 		return ExitOK
 	case errors.As(err, &c):
 		return c.code
+	case errors.Is(err, store.ErrNoFile) && !ofMachine(err):
+		return ExitBadInput
 	}
 	return ExitFailed
 }
@@ -109,16 +115,35 @@ func ofMachine(err error) bool {
 		return true // the program's doing, at any rate not the input's
 	}
 	for _, target := range []error{
-		context.Canceled, context.DeadlineExceeded,
-		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ENOMEM,
-		syscall.EMFILE, syscall.ENFILE, syscall.EROFS,
-		store.ErrUnavailable, zarr.ErrBudget, errMemory,
+		context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded, io.ErrShortWrite, errMemory,
+		store.ErrUnavailable, zarr.ErrBudget,
 	} {
 		if errors.Is(err, target) {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(machineErrors, func(e syscall.Errno) bool { return errors.Is(err, e) })
+}
+
+// machineErrors are errors of the system that say nothing of an input: another machine, or this
+// one later, may do better.
+var machineErrors = append([]syscall.Errno{
+	// no room, no right to write, a limit of the process or the machine
+	syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN,
+	syscall.ENOBUFS, syscall.ENOLCK, syscall.EBUSY, syscall.EINTR,
+	// a device, or a file system of the network
+	syscall.EIO, syscall.ENXIO, syscall.ENODEV, syscall.ESTALE, syscall.ETIMEDOUT, syscall.EPIPE, syscall.ENOTCONN, syscall.ESHUTDOWN,
+	syscall.ECONNABORTED, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ENETDOWN, syscall.ENETRESET, syscall.ENETUNREACH,
+	syscall.EHOSTDOWN, syscall.EHOSTUNREACH,
+}, machineErrorsHere...)
+
+// cause is an error of the os package without operation and path.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // oneLine is the message of an error as it is printed: a single line. Joined

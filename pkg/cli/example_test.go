@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 
+	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/record"
 )
@@ -34,9 +35,9 @@ func Example() {
 			}
 			task := r.Progress("measure", int64(len(data)))
 			r.Meter.AddRead(int64(len(data)))
-			r.Read(record.Dataset{Path: in, Bytes: int64(len(data))})
+			r.Read(record.Dataset{Path: address.Address(in), Bytes: int64(len(data))})
 			task.Add(int64(len(data)))
-			r.Wrote(record.Dataset{Path: out.Path()})
+			r.Wrote(record.Dataset{Path: address.Address(out.Path())})
 			return os.WriteFile(out.Work(), []byte{byte(float64(len(data)) * r.Float("factor"))}, 0o666)
 		},
 	}

@@ -15,6 +15,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"strata/pkg/address"
 	"strata/pkg/cli/atomic"
 	"strata/pkg/cli/host"
 	"strata/pkg/cli/progress"
@@ -31,6 +32,11 @@ const plainInterval = 10 * time.Second
 // Main runs a command with the process's arguments and streams, and ends the
 // process with the command's exit code.
 func Main(c *Command) {
+	hideSecrets(os.Args[1:], os.Environ())
+	debug.SetTraceback("crash") // what the runtime ends dies by SIGABRT: its exit code 2 would say wrong usage
+	if code, supervised := supervise(c.Name, os.Args[1:]); supervised {
+		os.Exit(code)
+	}
 	os.Exit(execute(c.calledAs(os.Args[0]), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -43,15 +49,16 @@ func execute(c *Command, tokens []string, stdin io.Reader, stdout, stderr io.Wri
 		}
 		l.help = true // it tells what would be right
 	}
+	out := newResults(stdout)
 	switch {
 	case l.help:
-		err = printHelp(stdout, l.cmd, l.path)
+		err = printHelp(out, l.cmd, l.path)
 	case l.version:
-		err = printVersion(stdout, c.tool())
+		err = printVersion(out, c.tool())
 	case l.completion != "":
-		err = printCompletion(stdout, c, l.completion)
+		err = printCompletion(out, c, l.completion)
 	default:
-		return start(c, l, stdin, stdout, stderr)
+		return start(c, l, stdin, out, stderr)
 	}
 	if err != nil {
 		return printError(stderr, c.Name, err)
@@ -73,12 +80,12 @@ func wantsHelp(tokens []string) bool {
 
 // printError prints an error as one line and is its exit code.
 func printError(w io.Writer, tool string, err error) int {
-	fmt.Fprintf(w, "%s: %s\n", tool, oneLine(err))
+	fmt.Fprintf(w, "%s: %s\n", tool, clean(oneLine(err)))
 	return ExitCode(err)
 }
 
 // start parses the ordered command line with urfave/cli and runs the command.
-func start(root *Command, l *line, stdin io.Reader, stdout, stderr io.Writer) int {
+func start(root *Command, l *line, stdin io.Reader, stdout *results, stderr io.Writer) int {
 	r := &Run{
 		Meter: new(meter.Meter), Stdin: stdin, Stdout: stdout, Stderr: stderr,
 		command: l.cmd, values: map[string]*value{}, warnings: new(warnings),
@@ -133,7 +140,10 @@ func parser(l *line, values map[string]*value, action ucli.ActionFunc) *ucli.App
 // main sets everything up, runs the command and is the exit code.
 func (r *Run) main(root *Command, l *line) (code int) {
 	started := time.Now()
-	var err error
+	err := checkFiles()
+	if err != nil {
+		return printError(r.Stderr, root.Name, err)
+	}
 	if r.Options, err = options(r); err != nil {
 		return printError(r.Stderr, root.Name, err)
 	}
@@ -141,10 +151,13 @@ func (r *Run) main(root *Command, l *line) (code int) {
 	r.setUp(root.Name)
 	defer r.display.Close()
 
-	ctx, sig := watchSignals()
+	ctx, sig := watchSignals(r.dump)
 	err = r.guarded(ctx)
 	if err == nil {
 		err = r.checkKept()
+	}
+	if out, ok := r.Stdout.(*results); ok && err == nil {
+		err = out.err
 	}
 	complete := false
 	if err == nil && sig.got() == nil {
@@ -159,10 +172,10 @@ func (r *Run) main(root *Command, l *line) (code int) {
 	if ExitCode(err) == ExitGPU && r.record.GPU != nil && !r.Options.RequireGPU {
 		err = againWithoutGPU(err)
 	}
-	if r.Options.Report != "" {
+	if r.Options.Report != "" && !errors.Is(err, atomic.ErrReserved) {
 		if reportErr := r.report(root, l, started, err); reportErr != nil {
 			if err == nil {
-				err = reportErr
+				err = fmt.Errorf("the output is complete, but its record could not be written: %w", reportErr)
 			} else {
 				r.Log.Error().Msg(r.outputs.Rename(oneLine(reportErr)))
 			}
@@ -195,7 +208,7 @@ func (r *Run) setUp(tool string) {
 		out = struct{ io.Writer }{out} // else the bar would ask the file for its width
 	}
 	r.display = progress.New(mode, out, interval, func(s progress.Status) { logStatus(&r.Log, o.LogJSON, s) })
-	r.Log = newLogger(r.display, tool, o, r.warnings)
+	r.Log = newLogger(cleaner{r.display}, tool, o, r.warnings)
 	r.outputs = atomic.NewGroup(atomic.Options{Overwrite: o.Overwrite, Sync: o.Sync, Warn: r.Warn})
 	if o.Threads < runtime.GOMAXPROCS(0) {
 		runtime.GOMAXPROCS(o.Threads) // the local executor of a workflow limits nobody
@@ -250,7 +263,7 @@ func (r *Run) guarded(ctx context.Context) error {
 	case !errors.As(err, &bug):
 	case r.Options.Verbose:
 		r.display.Close()
-		fmt.Fprintf(r.Stderr, "%s", bug.Stack)
+		fmt.Fprint(r.Stderr, address.Redact(string(bug.Stack)))
 	default:
 		err = fmt.Errorf("%w (give -v for the place)", err)
 	}
@@ -269,8 +282,12 @@ func (r *Run) prepare() error {
 	}
 	o := &r.Options
 	if o.Report != "" {
-		if err := record.Check(o.Report); err != nil {
+		if err := record.Check(o.Report, o.Overwrite); err != nil {
+			name := o.Report
 			o.Report = "" // nothing can be written there later either
+			if errors.Is(err, atomic.ErrExists) && r.command.flag("overwrite") == nil {
+				return Usage("--report %s exists: remove it, or give another name", name)
+			}
 			return placeError(err)
 		}
 		if err := r.outputs.Reserve(o.Report); err != nil {
@@ -297,7 +314,10 @@ func (r *Run) report(root *Command, l *line, started time.Time, err error) error
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rec := &r.record
-	rec.Tool, rec.Arguments, rec.Started = root.tool(), Redact(os.Args[1:]), started.UTC()
+	rec.Tool, rec.Started = root.tool(), started.UTC()
+	for _, a := range os.Args[1:] {
+		rec.Arguments = append(rec.Arguments, address.Address(a))
+	}
 	if root.alias != nil {
 		rec.CalledAs = root.Name
 	}
@@ -317,7 +337,7 @@ func (r *Run) report(root *Command, l *line, started time.Time, err error) error
 	}
 	for i := range rec.Inputs {
 		if rec.Inputs[i].Bytes == 0 {
-			rec.Inputs[i].Bytes = record.DiskBytes(rec.Inputs[i].Path)
+			rec.Inputs[i].Bytes = record.DiskBytes(rec.Inputs[i].Path.Reveal())
 		}
 	}
 	for i := range rec.Outputs {
@@ -325,12 +345,12 @@ func (r *Run) report(root *Command, l *line, started time.Time, err error) error
 		case err != nil:
 			rec.Outputs[i].Bytes = -1 // what lies there, if anything, is not of this run
 		case rec.Outputs[i].Bytes == 0:
-			rec.Outputs[i].Bytes = record.DiskBytes(rec.Outputs[i].Path)
+			rec.Outputs[i].Bytes = record.DiskBytes(rec.Outputs[i].Path.Reveal())
 		}
 	}
 	rec.PeakResidentBytes = host.PeakResident()
 	rec.WallSeconds = time.Since(started).Seconds()
-	if werr := rec.Write(r.Options.Report); werr != nil {
+	if werr := rec.Write(r.Options.Report, r.Options.Overwrite); werr != nil {
 		return placeError(werr)
 	}
 	return nil

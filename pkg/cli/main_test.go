@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/clitest"
 	"strata/pkg/cli/record"
@@ -20,6 +21,17 @@ import (
 func TestMain(m *testing.M) {
 	clitest.Main(m, map[string]func(){
 		"demo": func() { cli.Main(demo()) },
+		"limited-demo": func() {
+			var limit syscall.Rlimit
+			err := syscall.Getrlimit(syscall.RLIMIT_AS, &limit)
+			if limit.Cur = 4 << 30; err == nil {
+				err = syscall.Setrlimit(syscall.RLIMIT_AS, &limit)
+			}
+			if err != nil {
+				panic(err)
+			}
+			cli.Main(demo())
+		},
 		// links to demo, by which it is started
 		"old-demo":    func() { cli.Main(demo()) },
 		"the-demo":    func() { cli.Main(demo()) },
@@ -60,7 +72,7 @@ func demo() *cli.Command {
 			{Name: "pause", Kind: cli.Bool, Usage: "say half after half of the work, and wait for a signal"},
 			{Name: "deaf", Kind: cli.Bool, Usage: "with --pause: never notice signals"},
 			{Name: "show", Kind: cli.Bool, Usage: "print the values of all flags"},
-			{Name: "fail", Choices: []string{"plain", "input", "lines", "space", "panic", "worker", "gpu", "folder", "status", "replaced"}, Usage: "fail in a certain way"},
+			{Name: "fail", Choices: []string{"plain", "input", "lines", "space", "panic", "worker", "gpu", "folder", "status", "replaced", "memory", "goroutine"}, Usage: "fail in a certain way"},
 			{Name: "warn", Kind: cli.Strings, Usage: "warn of something"},
 			{Name: "secret", Kind: cli.Bool, Hidden: true, Usage: "not shown"},
 		},
@@ -136,8 +148,8 @@ func runDemo(ctx context.Context, r *cli.Run) error {
 	task.Add(int64(len(data) - half))
 	r.Meter.AddWritten(int64(len(data)))
 	task.Done()
-	r.Read(record.Dataset{Path: in, Shape: []int{len(data)}, DType: "uint8"})
-	r.Wrote(record.Dataset{Path: out.Path(), Shape: []int{2, half}, DType: "uint8", Chunks: []int{1, half}, Codecs: []string{"blosc"}, Format: 3})
+	r.Read(record.Dataset{Path: address.Address(in), Shape: []int{len(data)}, DType: "uint8"})
+	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: []int{2, half}, DType: "uint8", Chunks: []int{1, half}, Codecs: []string{"blosc"}, Format: 3})
 	return os.WriteFile(filepath.Join(out.Work(), "zarr.json"), []byte("{}\n"), 0o666)
 }
 
@@ -164,6 +176,14 @@ func fail(how, in string) error {
 			_ = none[i]
 			return nil
 		}))
+	case "memory":
+		var all [][]byte
+		for {
+			all = append(all, make([]byte, 1<<30))
+		}
+	case "goroutine":
+		go func() { panic("of a goroutine") }()
+		select {}
 	case "panic":
 		var nobody *cli.Flag
 		return errors.New(nobody.Name)

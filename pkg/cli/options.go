@@ -70,11 +70,11 @@ func options(r *Run) (Options, error) {
 			o.Mem = r.Size("mem")
 		}
 	}
-	if limits := host.CgroupLimits(); o.Mem == 0 {
+	if limits, what := memoryLimits(); o.Mem == 0 {
 		o.Mem = memBudget(limits)
 	} else if most := memCeiling(limits); o.Mem > most {
-		r.early = append(r.early, fmt.Sprintf("--mem %s is more than this job has: its control group ends at %s, buffers get %s",
-			units.FormatSize(o.Mem), units.FormatSize(*limits.Memory), units.FormatSize(most)))
+		r.early = append(r.early, fmt.Sprintf("--mem %s is more than this job has: %s %s, buffers get %s",
+			units.FormatSize(o.Mem), what, units.FormatSize(*limits.Memory), units.FormatSize(most)))
 		o.Mem = most
 	}
 	if s&Outputs != 0 {

@@ -358,7 +358,7 @@ func placeError(err error) error {
 // Progress shows a task of so many bytes (0: not known); call Add on the
 // result as they are done, and Done at the end.
 func (r *Run) Progress(name string, total int64) *progress.Task {
-	return r.display.Start(name, total)
+	return r.display.Start(clean(name), total)
 }
 
 // Read notes an input in the record. Bytes 0 is measured on disk at the end.

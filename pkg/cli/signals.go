@@ -12,7 +12,7 @@ import (
 type signalError struct{ sig syscall.Signal }
 
 func (e *signalError) Error() string {
-	name := map[syscall.Signal]string{syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}[e.sig]
+	name := map[syscall.Signal]string{syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP", syscall.SIGQUIT: "SIGQUIT"}[e.sig]
 	return "interrupted by " + name + ": unfinished outputs are removed"
 }
 
@@ -21,18 +21,19 @@ type watcher struct {
 	signals chan os.Signal
 	quit    chan struct{}
 	cancel  context.CancelCauseFunc
+	dump    func() // shows what the process is doing, on SIGQUIT
 	wg      sync.WaitGroup
 
 	mu    sync.Mutex
 	first error
 }
 
-// watchSignals gives a context that the first SIGINT, SIGTERM or SIGHUP
-// cancels. The second kills the process at once, as if nobody had listened.
-func watchSignals() (context.Context, *watcher) {
+// watchSignals gives a context that the first SIGINT, SIGTERM, SIGHUP or SIGQUIT
+// cancels; the last one calls dump before. The second kills the process at once, as if nobody had listened.
+func watchSignals(dump func()) (context.Context, *watcher) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	w := &watcher{signals: make(chan os.Signal, 2), quit: make(chan struct{}), cancel: cancel}
-	signal.Notify(w.signals, syscall.SIGINT, syscall.SIGTERM)
+	w := &watcher{signals: make(chan os.Signal, 2), quit: make(chan struct{}), cancel: cancel, dump: dump}
+	signal.Notify(w.signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
 		signal.Notify(w.signals, syscall.SIGHUP)
 	}
@@ -41,10 +42,24 @@ func watchSignals() (context.Context, *watcher) {
 }
 
 func (w *watcher) watch() {
+	direct, byRelay, acted := 0, 0, 0
 	for {
+		var s os.Signal
 		select {
-		case s := <-w.signals:
+		case s = <-w.signals:
+			direct++
+		case s = <-relayed:
+			byRelay++
+		case <-w.quit:
+			return
+		}
+		// One to the whole process group comes on both ways.
+		if n := max(direct, byRelay); n > acted {
+			acted = n
 			sig := s.(syscall.Signal)
+			if sig == syscall.SIGQUIT {
+				w.dump()
+			}
 			w.mu.Lock()
 			again := w.first != nil
 			if !again {
@@ -54,11 +69,12 @@ func (w *watcher) watch() {
 			}
 			w.mu.Unlock()
 			if again {
+				if sig == syscall.SIGQUIT { // by itself, Go's runtime would dump all goroutines and exit with 2
+					os.Exit(128 + int(sig))
+				}
 				signal.Reset(sig)
 				_ = syscall.Kill(os.Getpid(), sig)
 			}
-		case <-w.quit:
-			return
 		}
 	}
 }

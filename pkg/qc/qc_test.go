@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"strata/pkg/address"
 	"strata/pkg/cli/record"
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
@@ -239,7 +240,7 @@ func TestHostile(t *testing.T) {
 	evil := `"'><script src=//x></script><img src=x onerror=alert(1)> javascript:x {{.}} </style></svg><b>`
 	r := &Report{
 		Title: evil, Version: evil,
-		Runs: []Run{{evil, &record.Record{Tool: evil, Command: evil, Version: evil, Host: evil, Arguments: []string{evil}, Started: time.Unix(1e9, 0),
+		Runs: []Run{{evil, &record.Record{Tool: evil, Command: evil, Version: evil, Host: evil, Arguments: []address.Address{address.Address(evil)}, Started: time.Unix(1e9, 0),
 			Warnings: []string{evil}, Error: evil, ExitCode: 3, Fallback: &record.Fallback{From: evil, To: evil, Reason: evil + "2"}, WallSeconds: 1,
 			Phases: record.Phases{Read: 1, Decode: 2}, NonFinite: 5}},
 			{evil, &record.Record{Tool: "aip", Started: time.Unix(1e9+2, 0), WallSeconds: math.Inf(1)}}},

@@ -27,7 +27,7 @@ func TestResources(t *testing.T) {
 		"run.qc":     {Tool: "qc-report", Threads: 1, PeakResidentBytes: 400 << 20, WallSeconds: 1, Warnings: []string{"a", "b"}},
 		"x.zarrtool": {Tool: "zarr-tool", PeakResidentBytes: 400 << 20},
 	} {
-		if err := r.Write(filepath.Join(results, "reports", name+".json")); err != nil {
+		if err := r.Write(filepath.Join(results, "reports", name+".json"), false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"strata/cmd/internal/iobench"
+	"strata/pkg/address"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
 	"strata/pkg/cli/atomic"
@@ -115,7 +116,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	r.Read(record.Dataset{Path: path, Bytes: data.Bytes()})
+	r.Read(record.Dataset{Path: address.Address(path), Bytes: data.Bytes()})
 	for i, write := range []func(w io.Writer) error{doc.WriteJSON, doc.HTML, x.plot} {
 		if err := outs[i].Write(write); err != nil {
 			return err

@@ -29,7 +29,7 @@ type machine struct {
 
 // newMachine makes ready what the flags ask for. A device that is needed and not there is an error.
 func newMachine(ctx context.Context, r *cli.Run, place string, wants, needs bool) (*machine, error) {
-	m := &machine{run: r, doc: bench.New("bench-zarr", cli.Version(), cli.Redact(os.Args))}
+	m := &machine{run: r, doc: bench.New("bench-zarr", cli.Version(), os.Args)}
 	var err error
 	if m.json, err = r.OptionalFile("json"); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 
+	"strata/pkg/address"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
@@ -103,7 +104,7 @@ func runRead(ctx context.Context, r *cli.Run) error {
 		return m.finish(false)
 	}
 	if m.doc.Advice = advise(m.doc.Results, r.Options.Threads); m.doc.Advice == nil {
-		m.doc.Advice = []string{"bench-zarr sweep " + bench.Quote(cli.Redact([]string{t.path})[0]) + " says which setting is best here"}
+		m.doc.Advice = []string{"bench-zarr sweep " + bench.Quote(address.Address(t.path).String()) + " says which setting is best here"}
 	}
 	return m.finish(true)
 }

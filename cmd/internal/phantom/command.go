@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/record"
 	"strata/pkg/dtype"
@@ -161,7 +162,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		if err := s.WriteMosaic(ctx, folder(name), i, st); err != nil {
 			return err
 		}
-		r.Wrote(record.Dataset{Path: filepath.Join(out.Path(), name), Shape: shape[:], DType: c.DType.String(), Format: st.Format})
+		r.Wrote(record.Dataset{Path: address.Address(filepath.Join(out.Path(), name)), Shape: shape[:], DType: c.DType.String(), Format: st.Format})
 	}
 	task.Done()
 	if r.Bool("truth_slices") {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/record"
 	"strata/pkg/oct"
@@ -90,7 +91,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err := out.Write(report.WriteHTML); err != nil {
 		return err
 	}
-	r.Wrote(record.Dataset{Path: out.Path()})
+	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
 	return nil
 }
 
@@ -121,7 +122,7 @@ func inputs(r *cli.Run, s qc.Sources, named []string) error {
 		}
 	}
 	for _, path := range named {
-		d := record.Dataset{Path: path}
+		d := record.Dataset{Path: address.Address(path)}
 		for i, file := range files {
 			if in, err := filepath.Rel(path, file); err == nil && filepath.IsLocal(in) {
 				d.Bytes += sizes[i]

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/record"
 	"strata/pkg/document"
@@ -102,7 +103,7 @@ func runBuild(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	r.Log.Info().Msgf("%s: %.2f MiB, %d files, %s", out.Path(), float64(info.Size())/(1<<20), len(names), b.Arch)
-	r.Wrote(record.Dataset{Path: out.Path()})
+	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/record"
 	"strata/pkg/sif"
@@ -42,7 +43,7 @@ func runExtract(ctx context.Context, r *cli.Run, image *sif.Image) error {
 	if len(skipped) > 0 {
 		r.Warn("%d device files, pipes or sockets are left out: %s", len(skipped), strings.Join(skipped[:min(3, len(skipped))], ", "))
 	}
-	r.Wrote(record.Dataset{Path: out.Path()})
+	r.Wrote(record.Dataset{Path: address.Address(out.Path())})
 	return nil
 }
 

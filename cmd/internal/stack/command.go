@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 
+	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/record"
@@ -155,13 +156,13 @@ func run(ctx context.Context, r *cli.Run) error {
 	}
 	for _, flag := range []string{"transforms_dir", "manual_transforms_dir"} {
 		if name := r.String(flag); name != "" {
-			r.Read(record.Dataset{Path: name})
+			r.Read(record.Dataset{Path: address.Address(name)})
 		}
 	}
 	r.Wrote(datasets.Describe(result.Image.Levels[0].Array, out.Path()))
 	for _, flag := range []string{"output_z_matches", "output_stacking_decisions"} {
 		if name := r.String(flag); name != "" {
-			r.Wrote(record.Dataset{Path: name})
+			r.Wrote(record.Dataset{Path: address.Address(name)})
 		}
 	}
 	return nil
@@ -233,6 +234,6 @@ func load(ctx context.Context, r *cli.Run, name string, read func(f io.Reader, n
 		return cli.BadInput(err)
 	}
 	defer f.Close()
-	r.Read(record.Dataset{Path: name})
+	r.Read(record.Dataset{Path: address.Address(name)})
 	return cli.BadInput(read(f, name))
 }

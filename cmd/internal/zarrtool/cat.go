@@ -5,11 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
-
-	"golang.org/x/term"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
@@ -66,7 +63,9 @@ func runCat(ctx context.Context, r *cli.Run) error {
 		}
 		defer f.Close()
 		w = f
-	} else if f, ok := w.(*os.File); ok && format != "text" && term.IsTerminal(int(f.Fd())) {
+	} else if err := r.NeedStdout(); err != nil {
+		return err
+	} else if format != "text" && r.ToTerminal() {
 		return cli.Usage("--format %s to a terminal: give -o FILE, pipe it, or use --format text", format)
 	}
 	buffered := bufio.NewWriterSize(w, 1<<20)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/record"
@@ -88,7 +89,7 @@ func runImport(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	task.Done()
-	r.Read(record.Dataset{Path: name, Shape: in.header.Shape, DType: in.header.Type.String(), Bytes: int64(size)})
+	r.Read(record.Dataset{Path: address.Address(name), Shape: in.header.Shape, DType: in.header.Type.String(), Bytes: int64(size)})
 	r.Wrote(datasets.Describe(a, out.Path()))
 	return nil
 }

@@ -51,6 +51,9 @@ var (
 	ErrPlace   = errors.New("output cannot lie there")  // equal to or inside an input, another output, …
 	ErrNotOurs = errors.New("output is something else") // would replace what the program does not write
 	ErrBusy    = errors.New("another run changes it")   // where it lies
+
+	// ErrReserved is an ErrPlace: of a reserved file, to which nothing may be written then.
+	ErrReserved = errors.New("reserved file cannot lie there")
 )
 
 // refusal is an error whose text is its own, and that is one of the above.
@@ -59,8 +62,10 @@ type refusal struct {
 	text string
 }
 
-func (r *refusal) Error() string        { return r.text }
-func (r *refusal) Is(target error) bool { return target == r.kind }
+func (r *refusal) Error() string { return r.text }
+func (r *refusal) Is(target error) bool {
+	return target == r.kind || r.kind == ErrReserved && target == ErrPlace
+}
 
 func refuse(kind error, format string, args ...any) error {
 	return &refusal{kind, fmt.Sprintf(format, args...)}
@@ -188,7 +193,7 @@ func (g *Group) Input(path string) error {
 	in := input{path, real}
 	for _, e := range g.extra {
 		if e.real == in.real || sameFile(e.real, in.real) {
-			return refuse(ErrPlace, "%s is the input %s: write to another place", e.typed, in.typed)
+			return refuse(ErrReserved, "%s is the input %s: write to another place", e.typed, in.typed)
 		}
 	}
 	for _, o := range g.outs {
@@ -248,7 +253,7 @@ func (g *Group) start(o *Output) (*Output, error) {
 	}
 	for _, e := range g.extra {
 		if within(e.real, o.final) {
-			return nil, refuse(ErrPlace, "%s is or lies inside the output %s: choose another place", e.typed, o.path)
+			return nil, refuse(ErrReserved, "%s is or lies inside the output %s: choose another place", e.typed, o.path)
 		}
 	}
 	for _, other := range g.outs {

@@ -8,7 +8,7 @@
 // In scripts every binary is a command; beside testscript's own there are
 //
 //	exitcode N CMD ARG...       runs a command, asserts its exact exit code
-//	interrupt SIG N TEXT CMD…   starts a command, sends it the signal (INT, TERM, KILL, HUP; "INT,INT"
+//	interrupt SIG N TEXT CMD…   starts a command, sends it the signal (INT, TERM, KILL, HUP, QUIT; "INT,INT"
 //	                            sends two) once TEXT stands on its standard error, asserts its exit
 //	                            code; a command that the signal itself ended has 128 + its number
 //	[!] jsonfield FILE PATH V   field of a JSON file ("inputs.0.dtype", "warnings.length") equals V;

@@ -4,6 +4,7 @@ package datasets
 import (
 	"math"
 
+	"strata/pkg/address"
 	"strata/pkg/cli/record"
 	"strata/pkg/zarr"
 )
@@ -24,7 +25,7 @@ func Bytes(a *zarr.Array) int64 {
 // Describe is the record of an array under the path that the user knows it by.
 // Its stored size is measured when the record is written.
 func Describe(a *zarr.Array, path string) record.Dataset {
-	d := record.Dataset{Path: path, Shape: a.Shape(), DType: a.DType().String(), Chunks: a.Chunks(), Shard: a.Shard(), Format: a.Format()}
+	d := record.Dataset{Path: address.Address(path), Shape: a.Shape(), DType: a.DType().String(), Chunks: a.Chunks(), Shard: a.Shard(), Format: a.Format()}
 	for _, c := range a.Codecs() {
 		d.Codecs = append(d.Codecs, c.Name())
 	}

@@ -13,8 +13,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"strata/pkg/address"
 	"strata/pkg/cli/atomic"
 	"strata/pkg/cli/host"
 	"strata/pkg/document"
@@ -23,13 +26,13 @@ import (
 
 // Record is what one run did.
 type Record struct {
-	Tool      string    `json:"tool"`                // the binary's name
-	CalledAs  string    `json:"called_as,omitempty"` // another name that it was started by
-	Command   string    `json:"command,omitempty"`   // the sub-command, if there is one
-	Version   string    `json:"version"`
-	Commit    string    `json:"commit"` // version control revision, "+dirty" when changed; empty if unknown
-	Arguments []string  `json:"arguments"`
-	Started   time.Time `json:"started"`
+	Tool      string            `json:"tool"`                // the binary's name
+	CalledAs  string            `json:"called_as,omitempty"` // another name that it was started by
+	Command   string            `json:"command,omitempty"`   // the sub-command, if there is one
+	Version   string            `json:"version"`
+	Commit    string            `json:"commit"` // version control revision, "+dirty" when changed; empty if unknown
+	Arguments []address.Address `json:"arguments"`
+	Started   time.Time         `json:"started"`
 
 	Host     string      `json:"host"`
 	Platform string      `json:"platform"` // "linux/amd64"
@@ -83,14 +86,14 @@ type GPU struct {
 // Dataset is a file or array that was read or written. Fields that do not
 // apply are left out.
 type Dataset struct {
-	Path   string   `json:"path"`
-	Shape  []int    `json:"shape,omitempty"`
-	DType  string   `json:"dtype,omitempty"` // "uint16"
-	Chunks []int    `json:"chunks,omitempty"`
-	Shard  []int    `json:"shard,omitempty"`
-	Codecs []string `json:"codecs,omitempty"`
-	Format int      `json:"zarr_format,omitempty"`
-	Bytes  int64    `json:"bytes"` // size on storage; -1 if unknown
+	Path   address.Address `json:"path"`
+	Shape  []int           `json:"shape,omitempty"`
+	DType  string          `json:"dtype,omitempty"` // "uint16"
+	Chunks []int           `json:"chunks,omitempty"`
+	Shard  []int           `json:"shard,omitempty"`
+	Codecs []string        `json:"codecs,omitempty"`
+	Format int             `json:"zarr_format,omitempty"`
+	Bytes  int64           `json:"bytes"` // size on storage; -1 if unknown
 }
 
 // Phases are busy seconds, summed over workers.
@@ -122,29 +125,31 @@ func (r *Record) Measure(m *meter.Meter) {
 	r.MissingChunks = m.Missing()
 }
 
-// Write puts the record into a file, whole or not at all; an existing record
-// is replaced. Something that is not a regular file (/dev/stdout, a pipe) is
-// written to as it is.
-func (r *Record) Write(path string) error {
+// Write puts the record into a file, whole or not at all, under the rules of [Check]. A device
+// or a pipe (/dev/stdout) is written to as it is.
+func (r *Record) Write(path string, overwrite bool) error {
 	r.fill()
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("record %s: %w", path, err)
 	}
 	text = append(text, '\n')
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if asItIs(path) {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
 			return fmt.Errorf("record %w", err)
 		}
 		_, err = f.Write(text)
-		return errors.Join(err, f.Close())
+		if err = errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("record %w", err)
+		}
+		return nil
 	}
-	g := atomic.NewGroup(atomic.Options{Overwrite: true})
+	g := atomic.NewGroup(atomic.Options{Overwrite: overwrite})
 	defer g.Abort()
-	out, err := g.File(path)
+	out, err := begin(g, path)
 	if err != nil {
-		return fmt.Errorf("record: %w", err)
+		return err
 	}
 	if err := os.WriteFile(out.Work(), text, 0o666); err != nil {
 		return fmt.Errorf("record %s: %w", path, err)
@@ -155,25 +160,72 @@ func (r *Record) Write(path string) error {
 	return nil
 }
 
-// Check says early whether a record can be written to a path: its folder
-// exists and can be written to.
-func Check(path string) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+// Check says early whether a record can be written to a path: it does not lie in a Zarr
+// hierarchy, its folder can be written to, and the file does not exist, or, with overwrite, is
+// a record itself.
+func Check(path string, overwrite bool) error {
+	if asItIs(path) {
 		return nil
 	}
-	g := atomic.NewGroup(atomic.Options{Overwrite: true})
+	g := atomic.NewGroup(atomic.Options{Overwrite: overwrite})
 	defer g.Abort()
-	if _, err := g.File(path); err != nil {
-		return fmt.Errorf("record: %w", err)
-	}
-	return nil
+	_, err := begin(g, path)
+	return err
 }
+
+// asItIs reports whether a path is written to without a replacement: what is no file or folder,
+// and the process's own streams, files or not.
+func asItIs(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir() && (!info.Mode().IsRegular() || strings.HasPrefix(filepath.Clean(path), "/dev/"))
+}
+
+// begin starts the file of a record.
+func begin(g *atomic.Group, path string) (*atomic.Output, error) {
+	folder := filepath.Dir(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		folder = filepath.Dir(real)
+	}
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	for ; ; folder = filepath.Dir(folder) {
+		for _, name := range []string{"zarr.json", ".zarray", ".zgroup"} {
+			if _, err := os.Lstat(filepath.Join(folder, name)); err == nil {
+				return nil, &placeError{atomic.ErrPlace, fmt.Sprintf("record %s lies inside the Zarr hierarchy %s: write to another place", path, folder)}
+			}
+		}
+		if folder == filepath.Dir(folder) {
+			break
+		}
+	}
+	out, err := g.File(path)
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+		if _, err := Read(context.Background(), path); err != nil { // a regular file, of which little is read
+			return nil, &placeError{atomic.ErrNotOurs, fmt.Sprintf("record %s exists and is something else, no record of a run: not replaced", path)}
+		}
+	}
+	return out, nil
+}
+
+// placeError is a place that a record cannot have, of a kind that package atomic names.
+type placeError struct {
+	kind error
+	text string
+}
+
+func (e *placeError) Error() string { return e.text }
+func (e *placeError) Unwrap() error { return e.kind }
 
 // fill makes empty lists of missing ones: readers in other languages need not
 // handle null.
 func (r *Record) fill() {
 	if r.Arguments == nil {
-		r.Arguments = []string{}
+		r.Arguments = []address.Address{}
 	}
 	if r.Inputs == nil {
 		r.Inputs = []Dataset{}
@@ -181,9 +233,23 @@ func (r *Record) fill() {
 	if r.Outputs == nil {
 		r.Outputs = []Dataset{}
 	}
-	if r.Warnings == nil {
-		r.Warnings = []string{}
+	r.Warnings = redacted(r.Warnings)
+	r.Error = address.Redact(r.Error)
+	if r.Fallback != nil {
+		r.Fallback.Reason = address.Redact(r.Fallback.Reason)
 	}
+	if r.GPU != nil {
+		r.GPU.BackendReasons = redacted(r.GPU.BackendReasons)
+	}
+}
+
+// redacted are texts as they may be recorded: others wrote them, and may quote addresses.
+func redacted(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = address.Redact(t)
+	}
+	return out
 }
 
 // Read parses a record file. Unknown fields, of later versions, are ignored.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"strata/pkg/address"
 	"strata/pkg/cli/host"
 	"strata/pkg/meter"
 )
@@ -15,7 +16,7 @@ import (
 func TestRoundTrip(t *testing.T) {
 	cpus, memory := 2.5, int64(1<<30)
 	r := &Record{
-		Tool: "aip", Version: "1", Commit: "abc", Arguments: []string{"in", "out"}, Started: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+		Tool: "aip", Version: "1", Commit: "abc", Arguments: []address.Address{"in", "out"}, Started: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 		Host: "h", Platform: "linux/amd64", CPUModel: "c", Cgroup: host.Limits{CPUs: &cpus, Memory: &memory},
 		GPU: &GPU{"n", "u", "d", 7, 8, 9, 10, 11, map[string]int64{"gds": 9}, 12, []string{"b"}}, Threads: 2, Mem: 3,
 		Inputs:   []Dataset{{Path: "in", Shape: []int{1, 2}, DType: "uint16", Chunks: []int{1, 1}, Shard: []int{1, 2}, Codecs: []string{"zstd"}, Format: 3, Bytes: 4}},
@@ -34,7 +35,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "sub", "r.json")
 	for range 2 { // an existing record is replaced
-		if err := r.Write(path); err != nil {
+		if err := r.Write(path, true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,7 +48,7 @@ func TestRoundTrip(t *testing.T) {
 // Lists are never null: readers in other languages need not care.
 func TestEmptyLists(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.json")
-	if err := (&Record{Tool: "aip"}).Write(path); err != nil {
+	if err := (&Record{Tool: "aip"}).Write(path, true); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -75,10 +76,10 @@ func TestReadErrors(t *testing.T) {
 	if _, err := Read(t.Context(), filepath.Join(dir, "missing")); !os.IsNotExist(err) {
 		t.Error(err)
 	}
-	if err := Check(dir); err == nil {
+	if err := Check(dir, true); err == nil {
 		t.Error("a folder was accepted")
 	}
-	if err := (&Record{}).Write(dir); err == nil {
+	if err := (&Record{}).Write(dir, true); err == nil {
 		t.Error("a folder was accepted")
 	}
 }

@@ -121,14 +121,25 @@ func (s *FolderStore) open(ctx context.Context, key string) (fd int, size int64,
 	return s.openToRead(s.prefix + key)
 }
 
+// noFile is a system's error that means [ErrNoFile].
+type noFile struct{ syscall.Errno }
+
+func (e noFile) Is(target error) bool { return target == ErrNoFile || e.Errno.Is(target) }
+func (e noFile) Unwrap() error        { return e.Errno }
+
 // openRegular opens a regular file for reading, with more flags, and returns its size.
 func openRegular(path string, flags int) (fd int, size int64, err error) {
 	// O_NONBLOCK: a named pipe would wait for its writer
 	fd, err = openFD(path, unix.O_RDONLY|unix.O_NONBLOCK|flags, 0)
-	if err != nil {
+	var st unix.Stat_t
+	switch {
+	case err == unix.ENOTDIR, err == unix.ELOOP:
+		return -1, 0, &fs.PathError{Op: "open", Path: path, Err: noFile{err.(syscall.Errno)}}
+	case err == unix.ENXIO && unix.Stat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFSOCK:
+		return -1, 0, &fs.PathError{Op: "open", Path: path, Err: ErrNoFile}
+	case err != nil:
 		return -1, 0, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	var st unix.Stat_t
 	if err := ignoringEINTR(func() error { return unix.Fstat(fd, &st) }); err != nil {
 		closeFD(fd)
 		return -1, 0, &fs.PathError{Op: "stat", Path: path, Err: err}
@@ -137,9 +148,9 @@ func openRegular(path string, flags int) (fd int, size int64, err error) {
 	case unix.S_IFREG:
 		return fd, st.Size, nil
 	case unix.S_IFDIR:
-		err = syscall.EISDIR
+		err = noFile{syscall.EISDIR}
 	default:
-		err = errors.New("not a regular file")
+		err = ErrNoFile
 	}
 	closeFD(fd)
 	return -1, 0, &fs.PathError{Op: "open", Path: path, Err: err}

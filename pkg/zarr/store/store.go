@@ -34,6 +34,9 @@ var (
 	ErrChanged = errors.New("changed while being read")
 	// ErrSize is an object that has another size than was expected; see [Expecter].
 	ErrSize = errors.New("another size than expected")
+	// ErrNoFile is something else in the place of an object's file: a folder, a pipe, or a
+	// file where a folder should be.
+	ErrNoFile = errors.New("not a regular file")
 	// ErrUnavailable is a server that cannot be reached or does not answer as it
 	// should, after several tries. Later it may.
 	ErrUnavailable = errors.New("not available now")

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package cli
+
+import "syscall"
+
+var machineErrorsHere []syscall.Errno
