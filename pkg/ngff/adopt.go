@@ -45,7 +45,7 @@ func Adopt(ctx context.Context, st store.Writer, path, name string, ad Adoption,
 	if err := checkInside(name); err != nil {
 		return nil, fmt.Errorf("%s: %w", st.Location(path), err)
 	}
-	a, err := zarr.OpenArray(ctx, st, store.Join(path, name), zarr.Workers(1), zarr.Meter(o.Meter))
+	a, err := zarr.OpenArray(ctx, st, store.Join(path, name), zarr.Workers(1), zarr.Meter(o.Meter), zarr.NoteMissing(o.Missing))
 	if err != nil {
 		return nil, err
 	}
