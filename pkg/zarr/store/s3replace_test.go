@@ -207,6 +207,9 @@ func TestS3ReplaceEndsAnywhere(t *testing.T) {
 						t.Logf("%d requests", i)
 						return
 					}
+					if name == "interrupted" && (err == nil) != maps.Equal(objectsOf(t, direct), second) {
+						t.Errorf("request %d: %v, and left %v", i, err, objectsOf(t, direct))
+					}
 					checkEnd(t, fmt.Sprintf("request %d (%v)", i, err), direct, start, before, second, third, killed)
 				}
 			})
@@ -224,6 +227,9 @@ func checkEnd(t *testing.T, name string, s *S3Store, start, before, after, next 
 	}
 	if !killed && len(left) > 0 && !maps.Equal(left, start) && !maps.Equal(left, after) {
 		t.Errorf("%s: left %v, want nothing or a whole node", name, left)
+	}
+	if left[markName] == "" && (left.visible() == nil && len(left) > 0 || left.visible() != nil && len(left.visible()) != len(left)) {
+		t.Errorf("%s: orphans without a mark: %v", name, left)
 	}
 	if before != nil && left.visible() == nil {
 		if _, err := s.Get(bg, lastName, nil, -1); err == nil || errors.Is(err, fs.ErrNotExist) {
