@@ -6,11 +6,19 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
 
 const hugePage = 2 << 20
+
+// inUse counts the bytes that Alloc gave and Free did not get back.
+var inUse atomic.Int64
+
+// InUse is the memory of the process that is not given back yet, for tests of who
+// keeps some.
+func InUse() int64 { return inUse.Load() }
 
 // Alloc returns n zeroed bytes outside the Go heap, page-aligned. Free gives
 // them back.
@@ -31,6 +39,7 @@ func Alloc(n int) ([]byte, error) {
 	if size >= hugePage {
 		adviseHuge(b)
 	}
+	inUse.Add(int64(size))
 	return b[:n], nil
 }
 
@@ -42,4 +51,5 @@ func Free(b []byte) {
 	}
 	// Munmap finds the mapping by its last byte: the slice's capacity is the mapping
 	_ = unix.Munmap(b[:cap(b)])
+	inUse.Add(-int64(cap(b)))
 }

@@ -81,17 +81,26 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 		return nil, err
 	}
 	w.attrs = w.scale.attributes(spec.Format, spec.Omero, spec.Attributes)
-	if w.group, err = zarr.CreateGroup(ctx, st, path, spec.Format, passed(spec.Attributes)); err != nil {
+	if err := w.createNodes(ctx, st, path, &spec, geo); err != nil {
+		w.pyramid.close()
 		return nil, err
-	}
-	for k, l := range w.pyramid.levels {
-		a := arraySpec(&spec, geo[k])
-		if l.array, err = zarr.CreateArray(ctx, st, store.Join(path, w.scale.Datasets[k].Path), a, w.pyramid.options()...); err != nil {
-			return nil, err
-		}
 	}
 	w.prepare(spec.Workers)
 	return w, nil
+}
+
+// createNodes creates the group and the arrays.
+func (w *Writer) createNodes(ctx context.Context, st store.Writer, path string, spec *ImageSpec, geo []geometry) (err error) {
+	if w.group, err = zarr.CreateGroup(ctx, st, path, spec.Format, passed(spec.Attributes)); err != nil {
+		return err
+	}
+	for k, l := range w.pyramid.levels {
+		a := arraySpec(spec, geo[k])
+		if l.array, err = zarr.CreateArray(ctx, st, store.Join(path, w.scale.Datasets[k].Path), a, w.pyramid.options()...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // countable refuses images of which memory cannot even hold the account of chunks:

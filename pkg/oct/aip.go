@@ -75,6 +75,7 @@ func aip[T dtype.Element](ctx context.Context, m *mosaic, out store.Writer, layo
 	if err != nil {
 		return nil, err
 	}
+	defer w.Abort()
 	p.writer = w
 	if png != nil {
 		p.range16 = filter.NewQuantiles(pngPercentiles[:]...)

@@ -90,6 +90,7 @@ func (s *Specimen) write(ctx context.Context, out store.Writer, st Storage, g gr
 	if err != nil {
 		return err
 	}
+	defer w.Abort()
 	eg, ectx := work.WithContext(ctx)
 	var next atomic.Int64
 	for range workers {
@@ -121,7 +122,6 @@ func (s *Specimen) write(ctx context.Context, out store.Writer, st Storage, g gr
 		})
 	}
 	if err := eg.Wait(); err != nil {
-		w.Abort()
 		return err
 	}
 	return w.Close(ctx)

@@ -80,6 +80,7 @@ func runOme(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return cli.BadInput(err)
 	}
+	defer w.Abort()
 	for _, m := range w.Warnings() {
 		r.Warn("%s", m)
 	}
@@ -98,7 +99,6 @@ func runOme(ctx context.Context, r *cli.Run) error {
 		return w.WriteTile(ctx, region.Start, region.Shape, data)
 	})
 	if err != nil {
-		w.Abort()
 		return cli.BadInput(err)
 	}
 	if err := w.Close(ctx); err != nil {
