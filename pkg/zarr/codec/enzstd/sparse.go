@@ -2,7 +2,7 @@ package enzstd
 
 const (
 	sparseStep  = 128
-	sparseLog   = 12 // of entries
+	sparseLog   = 15 // of entries
 	sparseLeast = 32 // bytes that a match has to have
 )
 
