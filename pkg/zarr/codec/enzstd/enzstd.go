@@ -73,7 +73,7 @@ func (e *Encoder) begin(n, level int) {
 	}
 	if e.seqs == nil {
 		e.seqs = make([]sequence, 0, blockMax/minMatch)
-		e.buffer = make([]byte, 0, blockMax)
+		e.buffer = make([]byte, 0, blockMax+64)
 	}
 	e.repeats, e.recent = [3]uint32{1, 4, 8}, [2]int{1, 4}
 	e.farthest = 0

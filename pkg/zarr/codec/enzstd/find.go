@@ -32,8 +32,15 @@ func matching(src []byte, i, j, end int) int {
 
 // emit adds a sequence: the literals from anchor to i, then a match of n bytes from distance back.
 func (e *Encoder) emit(src []byte, anchor, i, n, distance int) {
-	e.lits = append(e.lits, src[anchor:i]...)
-	e.seqs = append(e.seqs, sequence{uint32(i - anchor), uint32(n), uint32(distance)})
+	const most = 16 // literals that are copied without asking how many
+	k, lits := i-anchor, e.lits
+	if k <= most && anchor+most <= len(src) && len(lits)+most <= cap(lits) {
+		*(*[most]byte)(lits[len(lits) : len(lits)+most]) = [most]byte(src[anchor : anchor+most])
+		e.lits = lits[:len(lits)+k]
+	} else {
+		e.lits = append(lits, src[anchor:i]...)
+	}
+	e.seqs = append(e.seqs, sequence{uint32(k), uint32(n), uint32(distance)})
 }
 
 // clear forgets all positions.

@@ -12,55 +12,69 @@ const (
 	rowSize = 1 << rowLog
 )
 
-// insert adds position i.
-func (e *Encoder) insert(src []byte, i int) {
-	h := hash(load64(src, i), e.params.minMatch, e.params.log-rowLog+8)
+// row returns the row of a hash, and which of its entries is the newest.
+func (e *Encoder) row(h uint64) (places *[rowSize]uint32, tags *[rowSize]uint8, head *uint8) {
 	row := int(h >> 8)
-	head := (e.heads[row] - 1) & (rowSize - 1)
-	e.heads[row] = head
-	at := row<<rowLog | int(head)
-	e.tags[at] = uint8(h)
-	e.table[at] = uint32(i + e.base)
+	at := row << rowLog
+	return (*[rowSize]uint32)(e.table[at:]), (*[rowSize]uint8)(e.tags[at:]), &e.heads[row]
 }
 
 // catchUp adds the positions before i that are not there yet, of many some at either end.
 func (e *Encoder) catchUp(src []byte, i int) {
 	const most, first, last = 384, 96, 32
-	if i-e.inserted > most {
-		for end := e.inserted + first; e.inserted < end; e.inserted++ {
-			e.insert(src, e.inserted)
-		}
-		e.inserted = i - last
+	k := e.inserted
+	e.inserted = i
+	if i-k > most {
+		e.insert(src, k, k+first)
+		k = i - last
 	}
-	for ; e.inserted < i; e.inserted++ {
-		e.insert(src, e.inserted)
+	e.insert(src, k, i)
+}
+
+// insert adds the positions from i to end.
+func (e *Encoder) insert(src []byte, i, end int) {
+	bytes, log, base := e.params.minMatch, e.params.log-rowLog+8, e.base
+	for ; i < end; i++ {
+		h := hash(load64(src, i), bytes, log)
+		places, tags, newest := e.row(h)
+		head := (*newest - 1) & (rowSize - 1)
+		*newest = head
+		tags[head] = uint8(h)
+		places[head] = uint32(i + base)
 	}
 }
 
-// longest returns the longest match of more than n bytes at i, the nearest of them; n if there is none.
-func (e *Encoder) longest(src []byte, i, low, end, n int) (length, distance int) {
-	v := load64(src, i)
-	h := hash(v, e.params.minMatch, e.params.log-rowLog+8)
-	row := int(h >> 8)
-	at := row << rowLog
-	tags, places := e.tags[at:at+rowSize], e.table[at:at+rowSize]
-	head := e.heads[row]
-	mask := equalBytes(binary.LittleEndian.Uint64(tags), uint8(h)) | equalBytes(binary.LittleEndian.Uint64(tags[8:]), uint8(h))<<8
+// longest returns the longest match of more than 3 bytes at i, the nearest of them, and adds i; all before i have been added.
+func (e *Encoder) longest(src []byte, i, low, end int) (n, distance int) {
+	h := hash(load64(src, i), e.params.minMatch, e.params.log-rowLog+8)
+	places, tags, newest := e.row(h)
+	head := *newest
+	mask := equalBytes(binary.LittleEndian.Uint64(tags[:8]), uint8(h)) | equalBytes(binary.LittleEndian.Uint64(tags[8:]), uint8(h))<<8
 	mask = (mask>>head | mask<<(rowSize-head)) & (1<<rowSize - 1) // the newest first
+	n = 3
+	tail := load32(src, i) // of n+1 bytes, the last
 	for k := e.params.attempts; mask != 0 && k > 0; k-- {
-		j := (bits.TrailingZeros32(mask) + int(head)) & (rowSize - 1)
+		c := int(places[(bits.TrailingZeros32(mask)+int(head))&(rowSize-1)]) - e.base
 		mask &= mask - 1
-		c := int(places[j]) - e.base
 		if c < low {
 			break
 		}
-		if i+n+1 > end || load32(src, c+n-3) != load32(src, i+n-3) {
+		if load32(src, c+n-3) != tail {
 			continue
 		}
 		if m := matching(src, i, c, end); m > n {
 			n, distance = m, i-c
+			if i+n+1 > end {
+				break
+			}
+			tail = load32(src, i+n-3)
 		}
 	}
+	head = (head - 1) & (rowSize - 1)
+	*newest = head
+	tags[head] = uint8(h)
+	places[head] = uint32(i + e.base)
+	e.inserted = i + 1
 	return n, distance
 }
 
@@ -86,7 +100,7 @@ func (e *Encoder) findLazy(src []byte, anchor, i, end int) int {
 		}
 		if n == 0 || p.depth > 0 {
 			e.catchUp(src, i)
-			if m, found := e.longest(src, i, low, end, 3); m > max(n, 3) {
+			if m, found := e.longest(src, i, low, end); m > max(n, 3) {
 				n, d, start = m, found, i
 			}
 		}
@@ -108,7 +122,7 @@ func (e *Encoder) findLazy(src []byte, anchor, i, end int) int {
 				}
 			}
 			e.catchUp(src, i)
-			m, found := e.longest(src, i, low, end, 3)
+			m, found := e.longest(src, i, low, end)
 			if m > 3 && 4*m-int(highBit(uint32(found+3))) > 4*n-cost(d, r0)+1+3*depth {
 				n, d, start = m, found, i
 				depth = 0
