@@ -26,6 +26,7 @@ type Options struct {
 	Threads    int               // workers, at least 1
 	Requests   int               // on their way at a time, to inputs that are far away; 0: all are near
 	Mem        int64             // ceiling for buffers, bytes
+	Reserved   int64             // of them, for what reading the inputs takes besides
 	Backend    string            // as the flag has it, one that the command can have
 	Overwrite  bool
 	// MissingChunks says what becomes of chunks of inputs that are not stored: "fill", "warn" or "error".

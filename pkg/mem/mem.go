@@ -73,7 +73,7 @@ func (p *Pool) Peak() int64 {
 func (p *Pool) Get(ctx context.Context, n int) (*Buffer, error) {
 	c := class(n)
 	if int64(c) > p.limit {
-		return nil, fmt.Errorf("a buffer of %d bytes is larger than the memory budget of %d bytes", n, p.limit)
+		return nil, fmt.Errorf("a buffer of %d bytes: %w of %d bytes", n, ErrBudget, p.limit)
 	}
 	for {
 		p.mu.Lock()

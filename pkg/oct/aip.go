@@ -144,9 +144,7 @@ func planAIP[T dtype.Element](m *mosaic, res Resources) (*projection[T], error) 
 	// a view, the sums over its planes and the mean of the column
 	view := int64(t[0]) * int64(t[1]) * int64(t[2]) * int64(m.dtype.Size())
 	each := view + int64(t[1])*int64(t[2])*8 + int64(m.chunk[1])*int64(m.chunk[2])*4
-	if len(a.Codecs()) > 0 {
-		each += view // the encoded chunk
-	}
+	each += src.ScratchBytes()
 	avail := res.Mem - p.pyramidMem
 	if each > avail {
 		return nil, fmt.Errorf("%s: projecting chunks of %v voxels needs %d MiB of buffers, --mem grants %d MiB", m.where, m.chunk, (each*4/3)>>20+1, res.Mem>>20)

@@ -45,7 +45,7 @@ func (p *planeReader) buffer() int { return p.piece * p.plane() }
 
 // bytes is the memory that a reader takes: the buffer, and what decoding takes.
 func (p *planeReader) bytes() int64 {
-	return int64(p.buffer()) + p.array.ScratchBytes()
+	return int64(p.buffer()) + p.array.ScratchBytes(true)
 }
 
 // read hands over all planes of the tile at (y, x) of ny × nx voxels, some at a

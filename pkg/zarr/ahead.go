@@ -109,7 +109,7 @@ func (p *pipeline) fetchBytes() int64 {
 	case p.addressable():
 		return p.shard.inner.fetchBytes()
 	case p.shard != nil:
-		return p.scratchBytes()
+		return p.scratchBytes(false)
 	}
 	return p.eager()
 }

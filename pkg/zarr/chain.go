@@ -1,13 +1,14 @@
 package zarr
 
 import (
-	"fmt"
+	"context"
+	"errors"
 
 	"strata/pkg/zarr/codec"
 )
 
 // What passes between the codecs of a chain is as large as a chunk: it lies in
-// the worker's buffers, not on the heap.
+// two of the worker's buffers in turn, not on the heap.
 
 // decodeChain fills dst with the decoded form of src.
 func (w *worker) decodeChain(chain codec.Chain, dst, src []byte) error {
@@ -19,29 +20,25 @@ func (w *worker) decodeChain(chain codec.Chain, dst, src []byte) error {
 			return err
 		}
 	}
-	if err := chain[:1].Decode(&w.codec, dst, src); err != nil {
-		return &FormatError{Err: err}
-	}
-	return nil
+	return asFormatError(chain[:1].Decode(&w.codec, dst, src))
 }
 
 // decodeTail undoes the codecs of a chain from the last one to number first. It
 // returns the bytes that went into that one, of which there were most if the
 // chain began with most bytes.
 func (w *worker) decodeTail(chain codec.Chain, first, most int, src []byte) ([]byte, error) {
-	for i := len(chain) - 1; i >= first; i-- {
-		_, hi := chain[:i].EncodedSize(most)
-		buf, err := w.buffer(hi)
-		if err != nil {
+	var buffers [2][]byte
+	for i, n := range chain.Between(first, most) {
+		if n == 0 {
+			continue
+		}
+		var err error
+		if buffers[i], err = w.buffer(n); err != nil {
 			return nil, err
 		}
-		n, err := chain[i].Decode(&w.codec, buf, src)
-		if err != nil {
-			return nil, &FormatError{Err: fmt.Errorf("%s: %w", chain[i].Name(), err)}
-		}
-		src = buf[:n]
 	}
-	return src, nil
+	src, err := chain.DecodeTail(&w.codec, first, most, buffers, src)
+	return src, asFormatError(err)
 }
 
 // encodeChain returns the encoded form of src, in the worker's buffers.
@@ -57,4 +54,17 @@ func (w *worker) encodeChain(chain codec.Chain, src []byte) ([]byte, error) {
 		}
 	}
 	return src, nil
+}
+
+// asFormatError is an error of the stored bytes, unless err is nil or says that something else
+// ended the decoding.
+func asFormatError(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var fe *FormatError
+	if errors.As(err, &fe) {
+		return err
+	}
+	return &FormatError{Err: err}
 }

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 
+	"strata/pkg/mem"
 	"strata/pkg/zarr/store"
 )
 
 // ErrBudget is wrapped when one chunk needs more memory than [Budget] grants.
-var ErrBudget = errors.New("more than the memory budget")
+var ErrBudget = mem.ErrBudget
 
 // ErrReadOnly is wrapped when a store that is only read is asked to write.
 var ErrReadOnly = errors.New("store cannot be written")

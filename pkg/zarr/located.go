@@ -117,14 +117,17 @@ func (a *Array) locateInShard(ctx context.Context, w *worker, t *task, chunks []
 		origin[d] = i * a.meta.chunks[d]
 	}
 	file, err := a.objects.open(ctx, a.st, w.key, -1)
+	rd := reader{a: a, w: w, ctx: ctx}
 	var x *shardIndex
+	var s span
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return chunks, err
 	default:
 		defer a.objects.release(file)
-		if x, err = (reader{a: a, w: w, ctx: ctx}).index(sh, span{f: file, n: file.size}); err != nil {
+		s = span{f: file, n: file.size}
+		if x, err = rd.index(sh, s); err != nil {
 			return chunks, inFile(a.st, file.key, err)
 		}
 	}
@@ -136,9 +139,9 @@ func (a *Array) locateInShard(ctx context.Context, w *worker, t *task, chunks []
 			l.Start[d] = i * sh.inner.shape[d]
 		}
 		if x != nil {
-			off, n, ok, err := x.lookup(sh.ordinal(origin, l.Start), file.size)
+			off, n, ok, err := rd.lookup(sh, x, s, sh.ordinal(origin, l.Start))
 			if err != nil {
-				return chunks, &FormatError{Path: a.st.Location(file.key), Err: err}
+				return chunks, inFile(a.st, file.key, err)
 			}
 			if ok {
 				l.Offset, l.Size = off, n

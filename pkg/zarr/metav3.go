@@ -164,6 +164,9 @@ func parseCodecs(field string, raw json.RawMessage, shape []int, elem dtype.Type
 	if !ok {
 		return nil, fieldError(field, "is %s, must be a list", kindOf(raw))
 	}
+	if err := codec.CheckLength(len(list)); err != nil {
+		return nil, fieldError(field, "%w", err)
+	}
 	var (
 		perm   []int // as in pipeline
 		stored = shape

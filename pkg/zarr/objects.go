@@ -21,7 +21,7 @@ type objectCache struct {
 
 const (
 	maxOpenFiles  = 32       // of one array
-	maxIndexBytes = 64 << 20 // of one array; the files in use are not closed for it
+	maxIndexBytes = 32 << 20 // of one array; the files in use are not closed for it
 )
 
 // file is an open chunk file. Its users are counted; it is closed when the

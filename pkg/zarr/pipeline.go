@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"strata/pkg/dtype"
+	"strata/pkg/mem"
 	"strata/pkg/zarr/codec"
 )
 
@@ -26,6 +27,7 @@ type pipeline struct {
 	nbytes int         // of the decoded chunk
 
 	strides []int // of the decoded chunk in stored order
+	longest int64 // most bytes before the codecs: nbytes, of a shard what it can have
 	maxSize int64 // most bytes that the stored form is expected to have
 }
 
@@ -57,14 +59,16 @@ func newPipeline(shape, perm []int, elem dtype.Type, big bool, chain codec.Chain
 		return nil, fieldError("", "chunk of %v %s has more bytes than memory can hold", shape, elem)
 	}
 	p.strides = cStrides(make([]int, len(shape)), p.stored, p.size)
-	p.maxSize = int64(p.nbytes)
+	p.longest = int64(p.nbytes)
 	if shard != nil {
-		// readers allow for gaps and for codecs that do worse than ours
-		p.maxSize = int64(shard.indexSize) + int64(min(2*float64(shard.count)*float64(shard.inner.maxSize), hugeSize))
+		p.longest = int64(mem.Sum(shard.indexSize, mem.Product(shard.count, int(shard.inner.maxSize))))
 	}
+	p.longest = min(p.longest, hugeSize)
+	p.maxSize = p.longest
 	if len(chain) > 0 {
-		_, hi := chain.EncodedSize(int(min(p.maxSize, hugeSize)))
-		p.maxSize = 2*int64(hi) + 64<<10
+		// readers allow for gaps and for codecs that do worse than ours
+		_, hi := chain.EncodedSize(int(p.longest))
+		p.maxSize = int64(min(mem.Sum(hi, hi/8, 4<<10), hugeSize))
 	}
 	return p, nil
 }
@@ -74,20 +78,31 @@ func newSharding(shard []int, inner *pipeline, indexBig bool, indexChain codec.C
 	ok := true
 	for d, n := range shard {
 		s.grid[d] = n / inner.shape[d]
-		if s.count, ok = mul(s.count, s.grid[d]); !ok {
+		if s.count, ok = mem.Mul(s.count, s.grid[d]); !ok {
 			return nil, fieldError("chunk_shape", "makes more inner chunks than can be counted")
 		}
 	}
-	n, ok := mul(s.count, 16)
-	if !ok || n > 1<<40 {
-		return nil, fieldError("chunk_shape", "makes %d inner chunks, whose index would not fit into memory", s.count)
+	if s.count > mostInner {
+		return nil, fieldError("chunk_shape", "makes %d inner chunks of a shard, at most %d are supported", s.count, mostInner)
 	}
-	lo, hi := indexChain.EncodedSize(n)
+	lo, hi := indexChain.EncodedSize(entryBytes * s.count)
 	if lo != hi {
 		return nil, fieldError("index_codecs", "must make an index of fixed size, without compression")
 	}
+	if s.count > wholeIndex && !inPages(indexChain) {
+		return nil, fieldError("index_codecs", "must be a checksum or none beside \"bytes\" where a shard has more than %d inner chunks", wholeIndex)
+	}
 	s.indexSize = hi
 	return s, nil
+}
+
+// inPages reports whether parts of an index with these codecs can be found.
+func inPages(index codec.Chain) bool {
+	if len(index) == 0 {
+		return true
+	}
+	_, ok := codec.ChecksumOf(index[0])
+	return ok && len(index) == 1
 }
 
 // plain reports whether elements are stored so that any part of them can be
@@ -141,19 +156,37 @@ func (p *pipeline) piece(piece []int) []int {
 	return piece
 }
 
-// scratchBytes is about what one worker needs to decode or encode a unit.
-func (p *pipeline) scratchBytes() int64 {
+// scratchBytes is the most that one worker takes to decode a unit, besides the memory that it
+// is decoded into: its stored form, what passes between its codecs, and, unless whole units
+// are read in the order in which they are stored, the decoded one.
+func (p *pipeline) scratchBytes(whole bool) int64 {
 	switch {
 	case p.plain():
-		return pieceBytes
+		return 256 << 10
 	case p.addressable():
-		return p.shard.inner.scratchBytes() + int64(p.shard.indexSize)
+		return p.shard.inner.scratchBytes(whole && p.perm == nil) + 2*entryBytes*int64(min(p.shard.count, wholeIndex))
 	}
-	n := int64(min(p.nbytes, hugeSize)) + min(p.maxSize, hugeSize)/2
+	first := 1
 	if p.shard != nil {
-		n += p.shard.inner.scratchBytes()
+		first = 0 // the shard itself lies there
+	}
+	between := p.chain.Between(first, int(p.longest))
+	n := int64(min(mem.Sum(int(p.maxSize), between[0], between[1]), hugeSize))
+	switch {
+	case p.shard != nil:
+		return n + p.shard.inner.scratchBytes(whole && p.perm == nil)
+	case p.inBlocks():
+		return n + 2*min(int64(p.nbytes), codec.BlockRoom)
+	case !whole || p.perm != nil:
+		n += int64(p.nbytes)
 	}
 	return n
+}
+
+// inBlocks reports whether chunks are decoded block by block.
+func (p *pipeline) inBlocks() bool {
+	_, blocks := p.chain.Partial()
+	return blocks && p.perm == nil && !p.big && len(p.shape) > 0
 }
 
 // plausible refuses to set memory aside for a chunk because metadata says so:

@@ -17,8 +17,7 @@ func (a *Array) InBlocks() bool {
 			return false
 		}
 	}
-	_, blocks := p.chain.Partial()
-	return blocks && p.perm == nil && !p.big && len(p.shape) > 0
+	return p.inBlocks()
 }
 
 // ReadPlanes reads a region that lies in one chunk without ever holding all of
@@ -163,26 +162,13 @@ func (s *planes) fill(value []byte) error {
 	return nil
 }
 
-// ScratchBytes is about what reading a region takes, by one goroutine, beside the memory
-// that is read into: encoded chunks, and what they are decoded into where that is not the
-// caller's memory.
-func (a *Array) ScratchBytes() int64 {
-	codecs, plain := len(a.Codecs()), a.Order() == 'C'
-	if codecs == 0 && plain {
-		return 256 << 10
+// ScratchBytes returns the most that reading takes, by one goroutine, beside the memory that is
+// read into: encoded chunks, what passes between their codecs, and what they are decoded into
+// where that is not the caller's memory. It is the caller's for whole chunks, if only such are
+// read and the array has no others.
+func (a *Array) ScratchBytes(whole bool) int64 {
+	for d, n := range a.unit {
+		whole = whole && a.meta.shape[d]%n == 0
 	}
-	chunk, partial := int64(a.DType().Size()), false
-	shape := a.Shape()
-	for d, n := range a.Chunks() {
-		chunk *= int64(n)
-		partial = partial || shape[d]%n != 0
-	}
-	if a.InBlocks() {
-		return chunk + chunk/64 + 2*min(chunk, 2<<20) // encoded, and two blocks
-	}
-	copies := int64(max(codecs, 1))
-	if partial || !plain {
-		copies++ // a chunk is decoded, then cut
-	}
-	return copies * (chunk + chunk/64 + 4096)
+	return a.meta.pipe.scratchBytes(whole)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
@@ -59,7 +60,7 @@ func (a *Array) checkStrided(r Region, have int, strides []int) error {
 	}
 	end := a.meta.pipe.size
 	for d, s := range strides {
-		span, ok := mul(s, r.Shape[d]-1)
+		span, ok := mem.Mul(s, r.Shape[d]-1)
 		if !ok || span > have-end {
 			return fmt.Errorf("%s: region %v with strides %v does not fit into a buffer of %d bytes", a.Location(), r, strides, have)
 		}
@@ -322,6 +323,7 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	rd, done := rd.decoder()
 	defer done()
 	w := rd.w
+	w.codec.Bind(rd.ctx)
 	t := time.Now()
 	defer func() { rd.a.opts.meter.Since(meter.Decode, t) }()
 
@@ -331,7 +333,7 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 		err := pd.DecodeBlocks(&w.codec, enc, p.nbytes, s.emit)
 		t = t.Add(s.busy)
 		if err != nil && !errors.Is(err, errTaken) {
-			return &FormatError{Err: fmt.Errorf("%s: %w", pd.Name(), err)}
+			return asFormatError(fmt.Errorf("%s: %w", pd.Name(), err))
 		}
 		return err
 	}
@@ -365,7 +367,7 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 				return err
 			}
 			if err := pd.DecodeRange(&w.codec, b, enc, first, p.nbytes); err != nil {
-				return &FormatError{Err: fmt.Errorf("%s: %w", pd.Name(), err)}
+				return asFormatError(fmt.Errorf("%s: %w", pd.Name(), err))
 			}
 			if p.big {
 				swapBytes(b, p.elem.SwapSize())
@@ -376,7 +378,7 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 		if last := len(shape) - 1; !p.big && last >= 0 && strides[last] == p.size {
 			w.scatter.begin(w, p, start, shape, dst, strides)
 			if err := pd.DecodeBlocks(&w.codec, enc, p.nbytes, w.emit); err != nil {
-				return &FormatError{Err: fmt.Errorf("%s: %w", pd.Name(), err)}
+				return asFormatError(fmt.Errorf("%s: %w", pd.Name(), err))
 			}
 			return nil
 		}
@@ -400,7 +402,7 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 func (w *worker) decodeFront(c codec.Chain, dst, enc []byte, n int) error {
 	if pre, ok := c.Prefix(); ok && n < len(dst) {
 		if err := pre.DecodePrefix(&w.codec, dst, enc, n); err != nil {
-			return &FormatError{Err: fmt.Errorf("%s: %w", pre.Name(), err)}
+			return asFormatError(fmt.Errorf("%s: %w", pre.Name(), err))
 		}
 		return nil
 	}
@@ -434,8 +436,7 @@ func (rd reader) decodeCodedShard(p *pipeline, s span, start, shape []int, dst [
 	t := time.Now()
 	// how long a shard is follows only from its index: the codecs get room for
 	// the longest, of which memory is taken as they fill it
-	most := int(min(int64(p.shard.indexSize)+2*int64(p.shard.count)*min(p.shard.inner.maxSize, hugeSize/int64(p.shard.count)), int64(len(b))<<16))
-	if b, err = w.decodeTail(p.chain, 0, most, b); err != nil {
+	if b, err = w.decodeTail(p.chain, 0, int(min(p.longest, int64(len(b))<<16)), b); err != nil {
 		return err
 	}
 	rd.a.opts.meter.Since(meter.Decode, t)
@@ -460,19 +461,9 @@ func (rd reader) index(sh *sharding, s span) (*shardIndex, error) {
 			return x, nil
 		}
 	}
-	off, err := sh.place(s.n)
-	if err != nil {
-		return nil, &FormatError{Err: err}
-	}
-	m := rd.w.mark()
-	defer rd.w.release(m)
-	b, err := rd.bytes(s.sub(off, int64(sh.indexSize)))
+	x, err := rd.readIndex(sh, s)
 	if err != nil {
 		return nil, err
-	}
-	x, err := sh.decodeIndex(&rd.w.codec, b)
-	if err != nil {
-		return nil, &FormatError{Err: fmt.Errorf("shard index: %w", err)}
 	}
 	if s.f != nil {
 		s.f.mu.Lock()
@@ -481,7 +472,7 @@ func (rd reader) index(sh *sharding, s span) (*shardIndex, error) {
 		}
 		s.f.indices[place{s.off, s.n}] = x
 		s.f.mu.Unlock()
-		rd.a.objects.account(s.f, int64(16*sh.count))
+		rd.a.objects.account(s.f, x.bytes())
 	}
 	return x, nil
 }
@@ -509,10 +500,10 @@ func (rd reader) decodeShard(p *pipeline, s span, start, shape []int, dst []byte
 			istart[d], ishape[d] = lo-origin, hi-lo
 			off += (lo - start[d]) * strides[d]
 		}
-		o, n, ok, err := x.lookup(i, s.n)
+		o, n, ok, err := rd.lookup(sh, x, s, i)
 		switch {
 		case err != nil:
-			return &FormatError{Err: err}
+			return err
 		case !ok:
 			if err := rd.missingInner(p, at, dst[off:], strides, ishape); err != nil {
 				return err

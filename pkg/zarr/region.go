@@ -2,8 +2,8 @@ package zarr
 
 import (
 	"fmt"
-	"math"
-	"math/bits"
+
+	"strata/pkg/mem"
 )
 
 // Region is a box of elements: along dimension d those with index from
@@ -42,15 +42,6 @@ func (r Region) check(shape []int) error {
 	return nil
 }
 
-// mul multiplies sizes; ok is false when the product does not fit an int.
-func mul(a, b int) (p int, ok bool) {
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	if a < 0 || b < 0 || hi != 0 || lo > math.MaxInt {
-		return 0, false
-	}
-	return int(lo), true
-}
-
 // volume is the number of bytes of a box of elements; ok is false when it does
 // not fit an int. A box with a length of 0 is empty whatever its other lengths.
 func volume(shape []int, elemSize int) (n int, ok bool) {
@@ -61,7 +52,7 @@ func volume(shape []int, elemSize int) (n int, ok bool) {
 	}
 	n = elemSize
 	for _, s := range shape {
-		if n, ok = mul(n, s); !ok {
+		if n, ok = mem.Mul(n, s); !ok {
 			return 0, false
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"strata/pkg/mem"
 	"strata/pkg/work"
 )
 
@@ -17,6 +18,7 @@ func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, 
 	if err != nil {
 		return err
 	}
+	w.codec.Bind(ctx)
 	if extra, each := a.extraFor(c, n); extra > 0 {
 		defer ahead.give(each, extra)
 		w.turns = newTurns(n)
@@ -93,6 +95,7 @@ func runParallel(ctx context.Context, w *worker, c *cursor, n int, do func(*work
 			w := takeWorker()
 			defer w.giveBack()
 			w.turns = shared
+			w.codec.Bind(ctx)
 			return all(w)
 		}, end)
 	}
@@ -116,16 +119,20 @@ func (a *Array) extraFor(c *cursor, n int) (extra int, each int64) {
 }
 
 // workersFor is the number of workers that the tasks of c keep busy and that
-// the budget allows.
+// the budget allows: the array's, or that of the process.
 func (a *Array) workersFor(c *cursor) (int, error) {
 	n := c.tasks(a.opts.workers)
-	if a.opts.budget <= 0 || n == 0 {
+	budget := a.opts.budget
+	if budget <= 0 {
+		budget = mem.Limit()
+	}
+	if budget <= 0 || n == 0 {
 		return n, nil
 	}
-	each := a.meta.pipe.scratchBytes()
-	most := a.opts.budget / max(each, 1)
+	each := a.meta.pipe.scratchBytes(false)
+	most := budget / max(each, 1)
 	if most == 0 && !a.meta.pipe.plain() {
-		return 0, fmt.Errorf("%s: one chunk needs %d bytes of memory: %w of %d bytes", a.Location(), each, ErrBudget, a.opts.budget)
+		return 0, fmt.Errorf("%s: one chunk needs %d bytes of memory: %w of %d bytes", a.Location(), each, ErrBudget, budget)
 	}
 	return int(min(int64(n), max(most, 1))), nil
 }

@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"sync"
@@ -101,6 +102,14 @@ const (
 	idleBytes  = 256 << 20
 )
 
+// mostIdle is the number of bytes that idle workers may hold.
+func mostIdle() int64 {
+	if n := mem.Limit(); n > 0 {
+		return min(n/4, idleBytes)
+	}
+	return idleBytes
+}
+
 // takeWorker returns a worker, used before if there is one.
 func takeWorker() *worker {
 	idle.Lock()
@@ -120,9 +129,10 @@ func takeWorker() *worker {
 func (w *worker) giveBack() {
 	w.release(mark{})
 	w.scatter, w.planes, w.turns, w.front = scatter{}, nil, nil, false
+	w.codec.Bind(context.Background())
 	idle.Lock()
 	n := w.held()
-	keep := len(idle.list) < idlePerCPU*runtime.GOMAXPROCS(0) && idle.held+n <= idleBytes
+	keep := len(idle.list) < idlePerCPU*runtime.GOMAXPROCS(0) && idle.held+n <= mostIdle()
 	if keep {
 		idle.list = append(idle.list, w)
 		idle.held += n

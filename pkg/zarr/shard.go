@@ -91,9 +91,9 @@ func (a *Array) shardChunk(ctx context.Context, w *worker, old span, index *shar
 	}
 	before := span{n: -1}
 	if index != nil {
-		off, n, ok, err := index.lookup(i, old.n)
+		off, n, ok, err := reader{a: a, w: w, ctx: ctx}.lookup(a.meta.pipe.shard, index, old, i)
 		if err != nil {
-			return nil, &FormatError{Err: err}
+			return nil, err
 		}
 		if ok {
 			before = old.sub(off, n)

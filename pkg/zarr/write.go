@@ -131,10 +131,13 @@ func (a *Array) write(ctx context.Context, r Region, src []byte, strides []int) 
 	})
 }
 
-// readOnly reports codecs that only decode.
+// readOnly reports codecs that only decode, and shards whose index would not be held.
 func (p *pipeline) readOnly() error {
 	if err := p.chain.ReadOnly(); err != nil || p.shard == nil {
 		return err
+	}
+	if p.shard.count > mostInnerWritten {
+		return fieldError("chunk_shape", "makes %d inner chunks of a shard, at most %d are written", p.shard.count, mostInnerWritten)
 	}
 	return p.shard.inner.readOnly()
 }

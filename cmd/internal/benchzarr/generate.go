@@ -160,7 +160,7 @@ func (c content) generate(ctx context.Context, a *zarr.Array, workers int, budge
 	l := layoutOf(a)
 	a = a.With(zarr.Workers(1))
 	list := cut.Split(l.shape, l.files)
-	each := l.bytes(clip(l.files, l.shape)) + a.ScratchBytes()
+	each := l.bytes(clip(l.files, l.shape)) + a.ScratchBytes(true)
 	n := int(min(int64(workers), max(1, budget/each), int64(len(list))))
 	bufs := make([][]byte, n)
 	defer func() {

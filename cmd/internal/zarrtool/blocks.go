@@ -73,12 +73,14 @@ func inBlocks(ctx context.Context, a *zarr.Array, block []int, threads int, budg
 	}
 	grid, total := make([]int, len(block)), int64(1)
 	for d := range grid {
-		grid[d] = (shape[d] + block[d] - 1) / block[d]
+		if shape[d] > 0 {
+			grid[d] = 1 + (shape[d]-1)/block[d]
+		}
 		total = satMul(total, int64(grid[d]))
 	}
 	g, ctx := work.WithContext(ctx)
 	var next atomic.Int64
-	for range max(1, min(int64(threads), budget/max(size, 1), total)) {
+	for range max(1, min(int64(threads), budget/max(size+a.ScratchBytes(false), 1), total)) {
 		g.Go(func() error {
 			buf, err := mem.Alloc(int(size))
 			if err != nil {

@@ -43,6 +43,9 @@ func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
 		r.Options.Requests = max(r.Options.Requests, far.Requests())
 		r.ReadsFar()
 	}
+	if zip, ok := st.(*store.ZipStore); ok {
+		r.Options.Reserved = max(r.Options.Reserved, zip.Reserves())
+	}
 	for _, w := range in.Warnings {
 		r.Warn("%s", w)
 	}
@@ -82,7 +85,7 @@ const farWorkers = 32
 func Resources(r *cli.Run, task *progress.Task) oct.Resources {
 	return oct.Resources{
 		Workers: max(r.Options.Threads, min(r.Options.Requests, farWorkers)),
-		Mem:     r.Options.Mem, Meter: r.Meter, Progress: task.Add,
+		Mem:     r.Options.Mem - r.Options.Reserved, Meter: r.Meter, Progress: task.Add,
 		Warn: func(m string) { r.Warn("%s", m) },
 	}
 }

@@ -203,33 +203,21 @@ func (s *Source) DownScale(level int) float64 { return s.levels[level].down }
 // DType is the element type of all arrays.
 func (s *Source) DType() dtype.Type { return s.dtype }
 
-// ScratchBytes is about how much memory, besides dst, one LoadTile takes at
-// most: nothing worth counting for chunks that are stored as they are; else an
-// encoded chunk, one more for every further codec, and a decoded one where
-// tiles are not just whole chunks.
+// ScratchBytes returns how much memory, besides dst, one LoadTile takes at most.
 func (s *Source) ScratchBytes() int64 {
 	var most int64
 	for _, lv := range s.levels {
-		most = max(most, lv.scratchBytes(s.dtype.Size()))
+		most = max(most, lv.scratchBytes())
 	}
 	return most
 }
 
-func (lv level) scratchBytes(elem int) int64 {
-	if stored(lv.array) {
-		return 256 << 10
-	}
-	chunk := int64(elem)
-	whole := lv.array.Order() == 'C'
+func (lv level) scratchBytes() int64 {
+	whole := true
 	for d, n := range lv.array.Chunks() {
-		chunk *= int64(n)
-		whole = whole && lv.shape[d]%n == 0 && lv.tile[d]%n == 0
+		whole = whole && lv.tile[d]%n == 0
 	}
-	copies := int64(max(len(lv.array.Codecs()), 1))
-	if !whole {
-		copies++
-	}
-	return copies * (chunk + chunk/64 + 4096)
+	return lv.array.ScratchBytes(whole)
 }
 
 // LoadTile reads a tile, or as much of it as lies in the array, in the

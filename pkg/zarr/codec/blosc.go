@@ -40,6 +40,11 @@ const (
 	bloscHeader      = 16
 	bloscMaxTypesize = 255
 	bloscMaxSize     = 1<<31 - 1 - bloscHeader // BLOSC_MAX_BUFFERSIZE
+
+	// BlockRoom is the length up to which the blocks of a Blosc container lie in a Scratch, which
+	// has room for two. Compressors choose no longer ones unless they are told to: those are
+	// lent memory from what all of the process have for them.
+	BlockRoom = 2 << 20
 )
 
 // Blosc makes a Blosc codec. cname is blosclz, lz4, lz4hc, zlib or zstd

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
+	"strata/pkg/mem"
 	"strata/pkg/zarr/codec/inflate"
 	"strata/pkg/zarr/codec/shuffle"
 )
@@ -232,6 +234,11 @@ func (b *bloscCodec) DecodeRange(s *Scratch, dst, src []byte, off, size int) err
 	if len(dst) == 0 {
 		return nil
 	}
+	done, err := f.lend(s, off%f.blocksize != 0 || end%f.blocksize != 0 && end != size)
+	if err != nil {
+		return err
+	}
+	defer done()
 	for j := off / f.blocksize; j <= (end-1)/f.blocksize; j++ {
 		from, to := f.block(j)
 		if off <= from && to <= end {
@@ -256,6 +263,11 @@ func (b *bloscCodec) DecodeBlocks(s *Scratch, src []byte, size int, emit func(of
 	if err != nil {
 		return err
 	}
+	done, err := f.lend(s, true)
+	if err != nil {
+		return err
+	}
+	defer done()
 	for j := range f.blocks {
 		from, to := f.block(j)
 		var piece []byte
@@ -272,6 +284,39 @@ func (b *bloscCodec) DecodeBlocks(s *Scratch, src []byte, size int, emit func(of
 		}
 	}
 	return nil
+}
+
+// large is the memory of all goroutines for blocks that are longer than BlockRoom.
+var large = sync.OnceValue(func() *mem.Pool { return mem.NewPool(mem.Unplanned() / 2) })
+
+func nothing() {}
+
+// lend gives s room for long blocks until done is called: for one as it was compressed, where its
+// elements were reordered, and for a whole one that is handed out.
+func (f *bloscFrame) lend(s *Scratch, whole bool) (done func(), err error) {
+	if f.blocksize <= BlockRoom || f.flags&bloscStored != 0 {
+		return nothing, nil
+	}
+	var n [2]int
+	if f.shuffled(f.blocksize) != NoShuffle {
+		n[0] = f.blocksize + zstdSlack
+	}
+	if whole {
+		n[1] = f.blocksize
+	}
+	if n[0]+n[1] == 0 {
+		return nothing, nil
+	}
+	b, err := large().Get(s.context(), n[0]+n[1])
+	if err != nil {
+		return nil, fmt.Errorf("blocks of %d bytes: %w", f.blocksize, err)
+	}
+	own := s.blosc
+	s.blosc = bloscScratch{block: b.B[:n[0]:n[0]], whole: b.B[n[0]:]}
+	return func() {
+		s.blosc = own
+		b.Release()
+	}, nil
 }
 
 // bloscScratch has room for one block as it was compressed and one as it is

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"hash/adler32"
 	"hash/crc32"
 
@@ -15,6 +16,7 @@ import (
 type checksumCodec struct {
 	name    string
 	sum     func([]byte) uint32
+	start   func() hash.Hash32
 	atStart bool
 }
 
@@ -22,31 +24,51 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func crc32cSum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
+func newCRC32C() hash.Hash32 { return crc32.New(castagnoli) }
+
 // CRC32C appends the CRC-32C of the bytes (Zarr v3's crc32c codec).
-func CRC32C() Codec { return &checksumCodec{"crc32c", crc32cSum, false} }
+func CRC32C() Codec { return &checksumCodec{"crc32c", crc32cSum, newCRC32C, false} }
 
 // CRC32 is numcodecs' filter that puts the CRC-32 of zlib before the bytes.
-func CRC32() Codec { return &checksumCodec{"crc32", crc32.ChecksumIEEE, true} }
+func CRC32() Codec { return &checksumCodec{"crc32", crc32.ChecksumIEEE, crc32.NewIEEE, true} }
 
 // Adler32 is numcodecs' filter that puts the Adler-32 of zlib before the bytes.
-func Adler32() Codec { return &checksumCodec{"adler32", adler32.Checksum, true} }
+func Adler32() Codec { return &checksumCodec{"adler32", adler32.Checksum, adler32.New, true} }
 
 func parseCRC32C(*config, dtype.Type) Codec { return CRC32C() }
 
 func parseCRC32CNumcodecs(c *config, _ dtype.Type) Codec {
-	return &checksumCodec{"crc32c", crc32cSum, c.atStart("end")}
+	return &checksumCodec{"crc32c", crc32cSum, newCRC32C, c.atStart("end")}
 }
 
 func parseCRC32(c *config, _ dtype.Type) Codec {
-	return &checksumCodec{"crc32", crc32.ChecksumIEEE, c.atStart("start")}
+	return &checksumCodec{"crc32", crc32.ChecksumIEEE, crc32.NewIEEE, c.atStart("start")}
 }
 
 func parseAdler32(c *config, _ dtype.Type) Codec {
-	return &checksumCodec{"adler32", adler32.Checksum, c.atStart("start")}
+	return &checksumCodec{"adler32", adler32.Checksum, adler32.New, c.atStart("start")}
 }
 
 func (c *config) atStart(standard string) bool {
 	return c.choice("location", standard, "start", "end") == "start"
+}
+
+// Checksum is what a codec that adds a checksum to the bytes does, for data that do not lie in
+// memory as a whole.
+type Checksum struct {
+	New     func() hash.Hash32 // of the bytes
+	Size    int64              // bytes that it takes, little-endian
+	AtStart bool               // before the bytes, not behind them
+}
+
+// ChecksumOf returns what the codec c does; ok is false when that is something else than to add
+// a checksum.
+func ChecksumOf(c Codec) (sum Checksum, ok bool) {
+	k, ok := c.(*checksumCodec)
+	if !ok {
+		return sum, false
+	}
+	return Checksum{New: k.start, Size: 4, AtStart: k.atStart}, true
 }
 
 func (k *checksumCodec) Name() string { return k.name }

@@ -64,6 +64,19 @@ func (t *tree[T]) folder(key string) (*tree[T], error) {
 	return t, nil
 }
 
+// missing is the number of nodes that storing something under key would make.
+func (t *tree[T]) missing(key string) int {
+	for key != "" && t != nil {
+		name, rest, _ := strings.Cut(key, "/")
+		next := t.entries[name]
+		if next == nil {
+			return 1 + strings.Count(key, "/")
+		}
+		t, key = next, rest
+	}
+	return 0
+}
+
 // put stores value under key.
 func (t *tree[T]) put(key string, value T) error {
 	dir, name := "", key

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,10 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"sync"
 	"sync/atomic"
-
-	"strata/pkg/zarr/codec/inflate"
 )
 
 // ZipStore reads the members of a zip file (PKWARE APPNOTE 6.3.10, with zip64).
@@ -20,23 +16,21 @@ import (
 //
 // Members that are stored, as Zarr programs write them, are read in place, and
 // their parts as cheaply as those of a file. A deflated member is inflated whole
-// for Get and at the first ReadAt of an Object, which then holds it in memory.
+// for Get and at a ReadAt of an Object; what objects hold in memory is bounded for the process.
 // Get verifies the checksum; ReadAt of a stored member cannot.
 type ZipStore struct {
 	file  Object
 	where string
 	tree  *tree[*member]
 
-	requests int // of the store that the file is in; 0: it is near
+	requests int   // of the store that the file is in; 0: it is near
+	inflates int64 // bytes of the largest deflated member
 }
 
 var _ Distant = (*ZipStore)(nil)
 
 // Requests is that of the store which the file is in; 0 for a local file.
 func (s *ZipStore) Requests() int { return s.requests }
-
-// maxInflated bounds the memory that an Object of a deflated member takes.
-const maxInflated = 1 << 30
 
 // ZipFrom opens the zip file that lies in another store under key. The directory
 // is read at once, members later. Close closes the zip file, not st.
@@ -134,28 +128,6 @@ func (s *ZipStore) get(ctx context.Context, m *member, key string, dst []byte, l
 	return dst, nil
 }
 
-var compressed = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// inflate fills dst with the content of a deflated member.
-func (s *ZipStore) inflate(ctx context.Context, m *member, dst []byte, off int64) error {
-	buf := compressed.Get().(*bytes.Buffer)
-	defer compressed.Put(buf)
-	buf.Reset()
-	buf.Grow(int(m.packed))
-	src := buf.AvailableBuffer()[:m.packed]
-	if err := readFull(ctx, s.file, src, off); err != nil {
-		return err
-	}
-	n, err := inflate.Raw(ctx, dst, src)
-	if err != nil {
-		return fmt.Errorf("damaged member: %w", err)
-	}
-	if n < len(dst) {
-		return fmt.Errorf("damaged member: it inflates to %d bytes, the zip directory says %d", n, len(dst))
-	}
-	return nil
-}
-
 // start is the offset of a member's first byte in the zip file. The directory
 // does not say it: the header in front of the member has its own length.
 func (s *ZipStore) start(ctx context.Context, m *member, key string) (int64, error) {
@@ -185,10 +157,10 @@ func (s *ZipStore) Open(ctx context.Context, key string) (Object, error) {
 		return nil, err
 	}
 	if m.method == zipDeflated {
-		if m.size > maxInflated {
-			return nil, fmt.Errorf("%s: %w: a deflated member of %d bytes; make the zip file without compression (zip -0) to read parts of it", s.Location(key), ErrTooLarge, m.size)
+		if err := s.tooLargeToInflate(m, key); err != nil {
+			return nil, err
 		}
-		return &inflated{zip: s, member: m, key: key}, nil
+		return &inflated{zip: s, member: m, key: key, turn: make(chan struct{}, 1)}, nil
 	}
 	off, err := s.start(ctx, m, key)
 	if err != nil {
@@ -242,50 +214,6 @@ func (o *fileSection) File() (uintptr, int64) {
 	return fd, off + o.off
 }
 
-// inflated is a deflated member; its content comes with the first read.
-type inflated struct {
-	zip    *ZipStore
-	member *member
-	key    string
-
-	mu     sync.Mutex
-	data   *memoryObject
-	closed bool
-}
-
-func (o *inflated) Size() int64 { return o.member.size }
-
-func (o *inflated) Close() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.closed, o.data = true, nil
-	return nil
-}
-
-func (o *inflated) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
-	data, err := o.content(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return data.ReadAt(ctx, p, off)
-}
-
-func (o *inflated) content(ctx context.Context) (*memoryObject, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		return nil, &fs.PathError{Op: "read", Path: o.zip.Location(o.key), Err: fs.ErrClosed}
-	}
-	if o.data == nil {
-		b, err := o.zip.get(ctx, o.member, o.key, nil, -1)
-		if err != nil {
-			return nil, err
-		}
-		o.data = &memoryObject{data: b, where: o.zip.Location(o.key)}
-	}
-	return o.data, nil
-}
-
 // readFull reads all of p; an end before that is an error other than io.EOF.
 func readFull(ctx context.Context, o Object, p []byte, off int64) error {
 	if len(p) == 0 {
@@ -332,6 +260,8 @@ func (m *member) readable() error {
 		return fmt.Errorf("damaged zip file: a stored member of %d bytes takes %d", m.size, m.packed)
 	case m.method == zipDeflated && m.size/1032 > m.packed: // deflate's best ratio
 		return fmt.Errorf("damaged zip file: %d deflated bytes cannot hold %d", m.packed, m.size)
+	case m.method == zipDeflated && m.packed > m.size+m.size/8+4096: // deflate's worst, and more
+		return fmt.Errorf("damaged zip file: %d deflated bytes for %d", m.packed, m.size)
 	case m.packed > math.MaxInt:
 		return fmt.Errorf("%w: %d bytes", ErrTooLarge, m.packed)
 	}

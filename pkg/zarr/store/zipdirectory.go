@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"strata/pkg/mem"
 )
 
 // Sizes and signatures of APPNOTE 4.3: local header (4.3.7), central directory
@@ -22,12 +24,27 @@ const (
 	locatorSize      = 20
 	locatorMagic     = 0x07064b50
 	maxComment       = 1<<16 - 1
+	maxEntry         = entrySize + 3*maxComment // with name, extra fields and comment
 
 	zip64Extra = 1 // id of the extra field with 64-bit sizes (4.5.3)
 )
 
-// maxDirectory bounds the memory for a directory: some ten million members.
-const maxDirectory = 1 << 30
+// directoryPiece is how much of a directory is read at a time; an entry is shorter.
+const directoryPiece = 1 << 20
+
+// memberBytes and folderBytes are about the memory that a member takes besides its name, and a folder.
+const (
+	memberBytes = 160
+	folderBytes = 320
+)
+
+// directoryBytes bounds the memory for the members of a directory.
+func directoryBytes() int64 {
+	if n := mem.Limit(); n > 0 {
+		return max(n/2, 64<<20)
+	}
+	return 2 << 30
+}
 
 var (
 	le16 = binary.LittleEndian.Uint16
@@ -43,11 +60,18 @@ func (s *ZipStore) readDirectory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b := make([]byte, d.size)
-	if err := readFull(ctx, s.file, b, d.base+d.offset); err != nil {
-		return err
-	}
+	var b []byte // read and not parsed
+	piece := make([]byte, min(d.size, directoryPiece))
+	at, left, room := d.base+d.offset, d.size, directoryBytes()
 	for n := range d.entries {
+		if len(b) < maxEntry && left > 0 {
+			k := copy(piece, b)
+			b = piece[:min(int64(len(piece)), int64(k)+left)]
+			if err := readFull(ctx, s.file, b[k:], at); err != nil {
+				return err
+			}
+			at, left = at+int64(len(b)-k), left-int64(len(b)-k)
+		}
 		name, m, rest, err := parseEntry(b)
 		if err != nil {
 			return fmt.Errorf("damaged zip directory: member %d of %d: %w", n, d.entries, err)
@@ -57,8 +81,14 @@ func (s *ZipStore) readDirectory(ctx context.Context) error {
 		if m.header > s.file.Size()-localHeaderSize {
 			return fmt.Errorf("damaged zip directory: member %q starts at byte %d of %d", name, m.header, s.file.Size())
 		}
+		if room -= int64(len(name)) + memberBytes + folderBytes*int64(max(s.tree.missing(name)-1, 0)); room < 0 {
+			return fmt.Errorf("the zip directory has %d members: %w of %d bytes", d.entries, mem.ErrBudget, directoryBytes())
+		}
 		if err := s.add(name, m); err != nil {
 			return fmt.Errorf("zip member %q: %w", name, err)
+		}
+		if m.method == zipDeflated {
+			s.inflates = max(s.inflates, m.size)
 		}
 	}
 	return nil
@@ -136,8 +166,6 @@ func findDirectory(ctx context.Context, file Object) (d directory, err error) {
 		return d, errors.New("zip files in several parts are not supported")
 	case d.base < 0:
 		return d, fmt.Errorf("damaged zip file: a directory of %d bytes at byte %d, in %d bytes", d.size, d.offset, size)
-	case d.size > maxDirectory:
-		return d, fmt.Errorf("%w: a zip directory of %d bytes", ErrTooLarge, d.size)
 	case d.entries > uint64(d.size/entrySize):
 		return d, fmt.Errorf("damaged zip file: %d members in a directory of %d bytes", d.entries, d.size)
 	}

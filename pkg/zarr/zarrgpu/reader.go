@@ -190,7 +190,7 @@ func (r *Reader) Scratch() int64 {
 	if r.way == NVComp {
 		return 256 << 10
 	}
-	return r.array.ScratchBytes()
+	return r.array.ScratchBytes(false)
 }
 
 // Slot takes the memory that regions of at most that shape need. Where there is not as
