@@ -34,6 +34,7 @@ type Problem struct {
 	Field    string // metadata field, such as "multiscales[0].axes[1].type"; "" for the node as a whole
 	Severity Severity
 	Message  string // what is wrong, and what would be right
+	Err      error  // what opening a node failed with; nil: the finding is about metadata
 	fatal    bool   // Open cannot make sense of it
 }
 

@@ -73,7 +73,7 @@ func open(ctx context.Context, st store.Store, path string, all bool, opts []zar
 			field := fmt.Sprintf("%sdatasets[%d].path", im.prefix(), i)
 			switch {
 			case !errors.Is(err, fs.ErrNotExist):
-				return nil, im.refuse(field, err)
+				return nil, im.unopened(field, err)
 			case i == 0 || all:
 				return nil, im.refuse(field, fmt.Errorf("%q: there is no such array: %w", d.Path, err))
 			}
@@ -138,6 +138,19 @@ func (im *Image) refuse(field string, err error) error {
 	return &zarr.FormatError{Path: im.Group.Location(), Field: field, Err: err}
 }
 
+// unopened is refuse of an array that the metadata names, where that is to blame. Failures of the store
+// pass: they name what they are about, and another try may succeed.
+func (im *Image) unopened(field string, err error) error {
+	var format *zarr.FormatError
+	if errors.As(err, &format) || errors.Is(err, store.ErrKey) || errors.Is(err, errGroup) {
+		return im.refuse(field, err)
+	}
+	return err
+}
+
+// errGroup is wrapped where there is a group in place of an array.
+var errGroup = errors.New("is a group")
+
 // warn takes over findings as warnings.
 func (im *Image) warn(f *findings) {
 	for _, p := range f.list {
@@ -165,7 +178,7 @@ func (im *Image) array(ctx context.Context, path string) (*zarr.Array, error) {
 	}
 	a, ok := n.(*zarr.Array)
 	if !ok {
-		return nil, fmt.Errorf("%q is a group (must be an array)", path)
+		return nil, fmt.Errorf("%q %w (must be an array)", path, errGroup)
 	}
 	return a, nil
 }

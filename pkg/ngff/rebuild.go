@@ -50,8 +50,11 @@ func RebuildPyramid(ctx context.Context, st store.Writer, path string, o Pyramid
 		return nil, im.refuse(im.prefix()+"version", fmt.Errorf("NGFF %s cannot state voxel sizes (0.4 and 0.5 can be written)", im.Version))
 	}
 	base, err := im.array(ctx, ms.Datasets[0].Path)
-	if err != nil {
-		return nil, im.refuse(im.prefix()+"datasets[0].path", err)
+	switch field := im.prefix() + "datasets[0].path"; {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, im.refuse(field, err)
+	case err != nil:
+		return nil, im.unopened(field, err)
 	}
 	r := rebuild{st: st, path: path, options: o, ms: ms, field: im.prefix(), base: base, group: im.Group, attributes: im.withDatasets}
 	warnings, err := r.run(ctx)

@@ -36,20 +36,20 @@ func (v *validator) add(location string, f *findings) {
 	}
 }
 
-func (v *validator) fail(location, format string, args ...any) {
-	v.problems = append(v.problems, Problem{Path: location, Severity: Error, Message: fmt.Sprintf(format, args...), fatal: true})
+func (v *validator) fail(location string, err error) {
+	v.problems = append(v.problems, Problem{Path: location, Severity: Error, Message: err.Error(), Err: err, fatal: true})
 }
 
 // group opens a group, or notes why not.
 func (v *validator) group(path string) *zarr.Group {
 	n, err := zarr.Open(v.ctx, v.st, path)
 	if err != nil {
-		v.fail(v.st.Location(path), "%v", err)
+		v.fail(v.st.Location(path), err)
 		return nil
 	}
 	g, ok := n.(*zarr.Group)
 	if !ok {
-		v.fail(n.Location(), "an array (must be a group)")
+		v.fail(n.Location(), errors.New("an array (must be a group)"))
 		return nil
 	}
 	return g
@@ -123,6 +123,7 @@ func (v *validator) multiscale(g *zarr.Group, m *Metadata, i int) {
 				f.fatal(field+".path", "%q: there is no such array", d.Path)
 			} else {
 				f.fatal(field+".path", "%q: %v", d.Path, err)
+				f.list[len(f.list)-1].Err = err
 			}
 			continue
 		}
@@ -268,7 +269,7 @@ func (v *validator) labels(g *zarr.Group) {
 		return
 	}
 	if err != nil {
-		v.fail(v.st.Location(store.Join(g.Path(), "labels")), "%v", err)
+		v.fail(v.st.Location(store.Join(g.Path(), "labels")), err)
 		return
 	}
 	var f findings

@@ -35,7 +35,8 @@ func (e inputError) Unwrap() error        { return e.error }
 
 func badInput(format string, args ...any) error { return inputError{fmt.Errorf(format, args...)} }
 
-// ErrLayout is wrapped by errors of a [Layout] that the output cannot have.
+// ErrLayout is wrapped by errors of a [Layout] that the output cannot have, and of parameters that no output has.
+// Errors of stores, files and devices never wrap it.
 var ErrLayout = errors.New("unsuitable layout")
 
 type layoutError struct{ error }
@@ -92,15 +93,10 @@ func (r *Resources) reading(count *meter.Meter) zarrgpu.Options {
 	return zarrgpu.Options{Backend: r.Backend, Files: r.Files, Meter: count, Counts: r.Ways, Warn: r.Warn, Debug: r.Debug}
 }
 
-// reader is the reader of an array into the device. A backend that cannot serve it is an
-// error of the command line.
+// reader makes the reader of an array into the device. A backend that was asked for and cannot serve the array
+// is a [*zarrgpu.BackendError].
 func (r *Resources) reader(a *zarr.Array, count *meter.Meter) (*zarrgpu.Reader, error) {
-	reader, err := zarrgpu.NewReader(a, r.Device, r.reading(count))
-	var backend *zarrgpu.BackendError
-	if errors.As(err, &backend) {
-		return nil, layoutError{err}
-	}
-	return reader, err
+	return zarrgpu.NewReader(a, r.Device, r.reading(count))
 }
 
 func (r *Resources) progress(n int64) {

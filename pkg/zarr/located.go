@@ -128,7 +128,7 @@ func (a *Array) locateInShard(ctx context.Context, w *worker, t *task, chunks []
 		defer a.objects.release(file)
 		s = span{f: file, n: file.size}
 		if x, err = rd.index(sh, s); err != nil {
-			return chunks, inFile(a.st, file.key, err)
+			return chunks, inFileUnlessNamed(a.st, file.key, err)
 		}
 	}
 	inner := w.newCursor(Region{t.start, t.shape}, sh.inner.shape, nil)

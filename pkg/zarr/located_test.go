@@ -3,8 +3,10 @@ package zarr_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"strata/pkg/dtype"
@@ -115,5 +117,22 @@ func TestElementary(t *testing.T) {
 		if located := a.Located(bg, a.Bounds(), func(*zarr.ChunkFile, []zarr.Located) error { return nil }); (located == nil) != (err == nil) {
 			t.Errorf("located: %v, elementary: %v", located, err)
 		}
+	}
+}
+
+// An index that cannot be read is the store's failure, not the shard's.
+func TestLocatedFaults(t *testing.T) {
+	f := &faulty{Writer: store.Memory(), err: syscall.EIO, only: "readat"}
+	f.left.Store(100)
+	a := faultArray(t, f, zarr.Spec{Chunks: []int{4, 4}, Shard: []int{16, 16}})
+	if err := a.Write(t.Context(), a.Bounds(), make([]byte, 30*30*2)); err != nil {
+		t.Fatal(err)
+	}
+	a.Close()
+	f.left.Store(0)
+	err := a.Located(t.Context(), a.Bounds(), func(*zarr.ChunkFile, []zarr.Located) error { return nil })
+	var format *zarr.FormatError
+	if !errors.Is(err, syscall.EIO) || errors.As(err, &format) {
+		t.Errorf("%v", err)
 	}
 }

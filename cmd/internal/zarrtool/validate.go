@@ -134,6 +134,9 @@ func checkNGFF(ctx context.Context, f *findings, in *node) error {
 		return nil
 	}
 	for _, p := range ngff.Validate(ctx, in.store, in.key) {
+		if p.Err != nil && cli.ExitCode(cli.BadInput(p.Err)) != cli.ExitBadInput {
+			return p.Err // the machine's or the network's, and nothing is known of the file
+		}
 		if p.Severity == ngff.Error || f.r.Bool("ngff") {
 			f.add("%s", p)
 		} else {

@@ -16,6 +16,7 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
+	"strata/pkg/zarr/zarrgpu"
 )
 
 // Open declares an OME-Zarr image as input, opens it and passes on what the
@@ -108,16 +109,17 @@ func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task) (oct.R
 }
 
 // Failed gives an error of a stage its exit code: 2 for a layout that the
-// output cannot have, 3 for an unsuitable input, 4 for a GPU that failed, 1 for the
-// rest.
+// output cannot have and for a backend that the input cannot be read by, 3 for an unsuitable
+// input, 4 for a GPU that failed, also behind such a backend, 1 for the rest.
 func Failed(err error) error {
 	var format *zarr.FormatError
 	var call *gpu.Error
 	var library *nvcomp.Error
+	var backend *zarrgpu.BackendError
 	switch {
 	case errors.As(err, &call), errors.As(err, &library), errors.Is(err, gpu.ErrMemory):
 		return cli.GPUFailure(err)
-	case errors.Is(err, oct.ErrLayout):
+	case errors.Is(err, oct.ErrLayout), errors.As(err, &backend):
 		return cli.Usage("%w", err)
 	case errors.Is(err, oct.ErrInput), errors.As(err, &format):
 		return cli.BadInput(err)

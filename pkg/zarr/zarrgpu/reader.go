@@ -82,11 +82,15 @@ type BackendError struct {
 	Backend string // as the flag --backend
 	Where   string // the array
 	Reason  string
+	Err     error // the reason, as the error of a call that failed where it was one
 }
 
 func (e *BackendError) Error() string {
 	return fmt.Sprintf("--backend %s cannot read %s: %s", e.Backend, e.Where, e.Reason)
 }
+
+// Unwrap returns the reason.
+func (e *BackendError) Unwrap() error { return e.Err }
 
 // Array is the array that is read.
 func (r *Reader) Array() *zarr.Array { return r.array }

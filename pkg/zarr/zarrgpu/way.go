@@ -90,9 +90,10 @@ const mostDims = 5
 // choose finds the best way that can serve the array, or what is asked for. why is what
 // speaks against a better one.
 func (r *Reader) choose(backend string) (w Way, why string, err error) {
-	refuse := func(reason string) (Way, string, error) {
-		return 0, "", &BackendError{Backend: backend, Where: r.array.Location(), Reason: reason}
+	because := func(reason error) (Way, string, error) {
+		return 0, "", &BackendError{Backend: backend, Where: r.array.Location(), Reason: reason.Error(), Err: reason}
 	}
+	refuse := func(reason string) (Way, string, error) { return because(errors.New(reason)) }
 	raw := len(r.array.Codecs()) == 0
 	switch backend {
 	case "", "auto":
@@ -116,7 +117,7 @@ func (r *Reader) choose(backend string) (w Way, why string, err error) {
 			return refuse("its chunks are encoded; give auto, host or nvcomp")
 		}
 		if err := r.array.Elementary(); err != nil {
-			return refuse(err.Error())
+			return because(err)
 		}
 		return Bounce, "", nil
 	case "gds":
@@ -128,7 +129,7 @@ func (r *Reader) choose(backend string) (w Way, why string, err error) {
 			reason = r.straight()
 		}
 		if reason != nil {
-			return refuse(reason.Error())
+			return because(reason)
 		}
 		return GDS, "", nil
 	case "nvcomp":
@@ -140,7 +141,7 @@ func (r *Reader) choose(backend string) (w Way, why string, err error) {
 			reason = r.decodable()
 		}
 		if reason != nil {
-			return refuse(reason.Error())
+			return because(reason)
 		}
 		return NVComp, "", nil
 	}
