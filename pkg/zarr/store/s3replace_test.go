@@ -99,16 +99,38 @@ func (d *dying) fault(w http.ResponseWriter, r *http.Request) bool {
 	d.mu.Lock()
 	n := d.n
 	d.n++
-	dead := d.dead
+	dead, at, happen := d.dead, d.at, d.happen
 	d.mu.Unlock()
 	switch {
 	case dead:
 		hangUp(w)
 		return true
-	case n == d.at:
-		return d.happen(w, r)
+	case n == at:
+		return happen(w, r)
 	}
 	return false
+}
+
+// next is the beginning of another process.
+func (d *dying) next(at int, happen func(w http.ResponseWriter, r *http.Request) bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.n, d.at, d.happen, d.dead = 0, at, happen, false
+}
+
+// ended waits until a run sends nothing any more, and tells how many requests there were, and
+// whether it was killed.
+func (d *dying) ended(u *S3Upload) (requests int, killed bool) {
+	d.mu.Lock()
+	killed = d.dead
+	d.mu.Unlock()
+	if killed && u != nil {
+		u.cancel()
+		_ = u.end()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.n, killed
 }
 
 // die is the end of the process: nothing that it sends from now on arrives.
@@ -190,17 +212,17 @@ func TestS3ReplaceEndsAnywhere(t *testing.T) {
 					}
 					start := objectsOf(t, direct)
 					ctx, interrupt := context.WithCancel(bg)
-					d.n, d.at, d.dead, d.happen = 0, i, false, end(d, interrupt)
+					d.next(i, end(d, interrupt))
 					s := newS3(t, place+"?endpoint="+endpoint, Retry(1, time.Millisecond))
 					u, err := second.run(ctx, s)
-					killed := d.dead
+					requests, killed := d.ended(u)
 					if err != nil && !killed && u != nil {
 						if e := u.Abort(ctx); e != nil {
 							t.Errorf("request %d: Abort: %v", i, e)
 						}
 					}
 					interrupt()
-					if d.n <= i {
+					if requests <= i {
 						if !maps.Equal(objectsOf(t, direct), second) {
 							t.Fatal("the run that nothing happened to did not write its node")
 						}
@@ -283,19 +305,20 @@ func TestS3ReplaceEndsTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		// killed while the old node is being overwritten: at the first chunk that is copied
-		d.n, d.at, d.dead = 0, -1, false
+		d.next(-1, nil)
 		copied := between(t, server, func(w http.ResponseWriter, r *http.Request) bool {
-			if d.dead || r.Header.Get("X-Amz-Copy-Source") != "" && strings.HasSuffix(r.URL.Path, ".zarr/0/c/1") && !strings.Contains(r.URL.Path, hidden) {
+			if r.Header.Get("X-Amz-Copy-Source") != "" && strings.HasSuffix(r.URL.Path, ".zarr/0/c/1") && !strings.Contains(r.URL.Path, hidden) {
 				return die(w, r)
 			}
-			return false
+			return d.fault(w, r)
 		})
-		if _, err := second.run(bg, newS3(t, place+"?endpoint="+copied, Retry(1, time.Millisecond))); err == nil {
+		u, err := second.run(bg, newS3(t, place+"?endpoint="+copied, Retry(1, time.Millisecond)))
+		if _, killed := d.ended(u); !killed || err == nil {
 			t.Fatal("the first run was not killed")
 		}
-		d.n, d.at, d.dead, d.happen = 0, i, false, die
-		_, err := third.run(bg, newS3(t, place+"?endpoint="+endpoint, Retry(1, time.Millisecond)))
-		if d.n <= i {
+		d.next(i, die)
+		u, err = third.run(bg, newS3(t, place+"?endpoint="+endpoint, Retry(1, time.Millisecond)))
+		if requests, _ := d.ended(u); requests <= i {
 			if err != nil || !maps.Equal(objectsOf(t, direct), third) {
 				t.Fatalf("the run that nothing happened to: %v", err)
 			}
