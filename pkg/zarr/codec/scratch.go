@@ -6,7 +6,8 @@ import "context"
 // blocks. It grows to what the chunks need and is then reused, so that a
 // worker that keeps its own allocates nothing per chunk. The zero value is
 // ready, and small: each codec takes what it needs (up to about 1 MiB, with
-// Blosc twice the length of a block) when it is first used. One goroutine at a time may use it.
+// Blosc twice the length of a block, to encode Zstandard see package enzstd)
+// when it is first used. One goroutine at a time may use it.
 type Scratch struct {
 	zstd  zstdScratch
 	blosc bloscScratch

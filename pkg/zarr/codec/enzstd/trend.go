@@ -1,12 +1,14 @@
 package enzstd
 
-// A Trend remembers, from block to block, how matches are found best. The zero value knows nothing.
+// A Trend remembers from block to block which way of finding matches pays. Every few blocks, the beginning of one is encoded in all ways
+// and the best is kept for those that follow, until they differ from what was expected. The zero value is ready for a new frame.
 type Trend struct {
 	blocks int // until the next review
 	how    manner
-	noise  int // entropy of a byte at the last review
+	noise  int // bits of a byte coded by its frequency, in 256ths, at the last review
 }
 
+// manner is a way of finding matches.
 type manner uint8
 
 const (
@@ -22,13 +24,13 @@ const (
 	wordsTrial   = 8 << 10  // words
 	wordsGlimpse = 1 << 10
 
-	// Thousandths of the size without matches, when bytes are coded by their frequencies alone. Words are found much faster than anything else; they may cost a twentieth.
-	worthwhile = 970
-	slower     = 1050
+	// Sizes are in thousandths of the size without matches, where bytes are coded by their frequencies alone.
+	worthwhile = 970  // a block is searched if that leaves less
+	slower     = 1050 // words are found so much faster than other matches that they may take a twentieth more
 
-	// bits that a sequence takes besides those of its distance, about, in 256ths
+	// Estimates of the bits of a sequence without those of its distance, in 256ths.
 	searchBits = 6 * 256
-	wordsBits  = 3 * 256 // no literals, and all of one length
+	wordsBits  = 3 * 256 // there are no literals, and all matches have one length
 )
 
 // find fills e.seqs and e.lits for the block from at to end.
@@ -64,8 +66,8 @@ func (e *Encoder) find(t *Trend, src []byte, at, end int) {
 	e.lits = append(e.lits, src[anchor:end]...)
 }
 
-// review encodes the beginning of the block from at to end in several ways, and decides for one of them, or for none. It returns how far
-// that has come, as finders do.
+// review encodes the beginning of the block from at to end in all ways, keeps the best and notes it in t. It returns where the literals
+// behind the last match begin and which position comes next.
 func (e *Encoder) review(t *Trend, src []byte, at, end int) (anchor, i int) {
 	best := attempt{how: quiet, size: worthwhile, anchor: at, i: at}
 	a := attempt{how: searching, i: at + searchTrial}
@@ -90,7 +92,7 @@ func (e *Encoder) review(t *Trend, src []byte, at, end int) (anchor, i int) {
 	return best.anchor, best.i
 }
 
-// An attempt is the beginning of a block, encoded in one way: parts of Encoder.seqs and Encoder.lits.
+// An attempt is the beginning of a block encoded in one way. Its sequences and literals are parts of Encoder.seqs and Encoder.lits.
 type attempt struct {
 	how           manner
 	size          int // in thousandths of that without matches
@@ -99,11 +101,7 @@ type attempt struct {
 	lits, litsEnd int
 }
 
-func (a *attempt) end(e *Encoder, size int) {
-	a.size, a.seqsEnd, a.litsEnd = size, len(e.seqs), len(e.lits)
-}
-
-// end sets the size of a, which consists of what e has from its beginning on, and rest. all is what that takes without matches.
+// end closes the attempt a, whose last literals are rest, and estimates its size. all is the size without matches.
 func (e *Encoder) end(a *attempt, all int, rest []byte) {
 	a.size = e.estimate(all, rest, *a)
 	a.seqsEnd, a.litsEnd = len(e.seqs), len(e.lits)
@@ -133,7 +131,7 @@ func (m manner) size() int {
 	return 4
 }
 
-// entropyOf returns how many bits the bytes of all slices take when they are coded by their frequencies, in 256ths.
+// entropyOf returns the size of all slices together when bytes are coded by their frequencies, in 256ths of a bit.
 func entropyOf(slices ...[]byte) int {
 	var (
 		c      [4][256]uint32
@@ -151,7 +149,7 @@ func entropyOf(slices ...[]byte) int {
 	return int(entropy(counts[:], uint32(n)))
 }
 
-// estimate returns the size of what the encoder has from the beginning of a on, and rest, in thousandths of all.
+// estimate returns the size of the sequences and literals since the beginning of a, and of the literals rest, in thousandths of all.
 func (e *Encoder) estimate(all int, rest []byte, a attempt) int {
 	if all == 0 {
 		return 0
