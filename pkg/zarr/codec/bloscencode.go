@@ -223,6 +223,7 @@ func (b *bloscCodec) encodeStream(s *Scratch, dst, src []byte, i int, split bool
 	trend := new(enzstd.Trend)
 	if split {
 		trend = &s.zstd.planes[i]
+		trend.Bytes = true
 	}
 	return kept(dst, s.zstd.encoder().EncodeLike(trend, dst, src, level, false)), nil
 }

@@ -3,6 +3,7 @@ package enzstd
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -237,6 +238,55 @@ func TestTrends(t *testing.T) {
 	src = append(append([]byte{}, random...), random[2<<20:3<<20]...) // noise, a MiB of which comes again
 	if n := len(new(Encoder).Encode(nil, src, 9, false)); n > 5<<20-900<<10 {
 		t.Errorf("%d bytes of 5 MiB, the last of which was there before", n)
+	}
+}
+
+// TestReview: whatever share of a block repeats, a way to encode it is found: near the limit between two, too.
+func TestReview(t *testing.T) {
+	r := newReader(t)
+	random := contents(blockMax)["random"]
+	rng := rand.New(rand.NewPCG(3, 3))
+	for share := range 64 {
+		src := bytes.Clone(random)
+		for i := 64; i < len(src)-64; i += 64 {
+			if rng.IntN(200) < share {
+				copy(src[i:i+10], src[rng.IntN(i-10):])
+			}
+		}
+		for _, level := range []int{1, 3, 9} {
+			if err := r.check(new(Encoder).Encode(nil, src, level, false), src, false); err != nil {
+				t.Fatalf("%d of 200, level %d: %v", share, level, err)
+			}
+		}
+	}
+}
+
+// TestLongCodes: where the best codes are longer than the format allows, those of the greatest length are chosen so that little is lost.
+func TestLongCodes(t *testing.T) {
+	var counts [256]uint32
+	entropy := 0.0
+	for i := range counts {
+		counts[i] = 1000
+		if i%2 == 0 {
+			counts[i] = 1 + uint32(i)/8
+		}
+	}
+	total := uint32(0)
+	for _, c := range counts {
+		total += c
+	}
+	for _, c := range counts {
+		entropy += float64(c) * math.Log2(float64(total)/float64(c)) / 8
+	}
+	var table huffTable
+	table.build(&counts)
+	share := 0
+	for _, l := range table.lengths {
+		share += 1 << (huffMaxBits - l)
+	}
+	n, ok := table.size(&counts)
+	if !ok || share != 1<<huffMaxBits || float64(n) > 1.015*entropy {
+		t.Errorf("%d bytes, at least %.0f are needed; codes use %d of %d", n, entropy, share, 1<<huffMaxBits)
 	}
 }
 

@@ -126,26 +126,43 @@ func (t *huffTable) build(counts *[256]uint32) {
 	t.assign()
 }
 
-// limit shortens codes that are longer than huffMaxBits and lengthens others for it. Leaves become more frequent, from the first to the last.
+// limit shortens codes that are longer than huffMaxBits and lengthens others in return. Leaves become more frequent from the first to the
+// last, and their codes shorter, before and after.
 func limit(leaves []huffNode) {
 	if leaves[0].depth <= huffMaxBits {
 		return
 	}
-	over := -1 << huffMaxBits // by how much too many codes there are, in codes of the greatest length
-	for i := range leaves {
+	// each code takes a share of all that there can be; shares are counted in those of the longest
+	share := func(depth uint8) int { return 1 << (huffMaxBits - depth) }
+	over := -share(0)
+	var first [huffMaxBits + 1]int // leaf of each depth
+	for i := len(leaves) - 1; i >= 0; i-- {
 		leaves[i].depth = min(leaves[i].depth, huffMaxBits)
-		over += 1 << (huffMaxBits - leaves[i].depth)
+		over += share(leaves[i].depth)
+		first[leaves[i].depth] = i
 	}
-	for i := 0; over > 0; { // the longest that can become longer, the rarest of them first
-		for leaves[i].depth == huffMaxBits {
-			i++
+	for over > 0 { // lengthen where the share that becomes free costs least
+		best, gain := -1, 0.0
+		for depth := 1; depth < huffMaxBits; depth++ {
+			i := first[depth]
+			if i == len(leaves) || int(leaves[i].depth) != depth {
+				continue // there is none
+			}
+			if g := float64(share(uint8(depth+1))) / float64(leaves[i].count); g > gain {
+				best, gain = i, g
+			}
 		}
-		leaves[i].depth++
-		over -= 1 << (huffMaxBits - leaves[i].depth)
+		l := &leaves[best]
+		first[l.depth]++
+		l.depth++
+		if d := l.depth; leaves[first[d]].depth != d {
+			first[d] = best
+		}
+		over -= share(l.depth)
 	}
-	for i := len(leaves) - 1; over < 0; i = (i + len(leaves) - 1) % len(leaves) { // what is left over, to the most frequent that it is enough for
-		for leaves[i].depth > 1 && -over >= 1<<(huffMaxBits-leaves[i].depth) {
-			over += 1 << (huffMaxBits - leaves[i].depth)
+	for i := len(leaves) - 1; over < 0; i = (i + len(leaves) - 1) % len(leaves) { // shorten the most frequent that what is left is enough for
+		for leaves[i].depth > 1 && -over >= share(leaves[i].depth) {
+			over += share(leaves[i].depth)
 			leaves[i].depth--
 		}
 	}

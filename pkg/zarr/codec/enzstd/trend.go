@@ -1,8 +1,12 @@
 package enzstd
 
+import "math"
+
 // A Trend remembers from block to block which way of finding matches pays. Every few blocks, the beginning of one is encoded in all ways
 // and the best is kept for those that follow, until they differ from what was expected. The zero value is ready for a new frame.
 type Trend struct {
+	Bytes bool // elements are single bytes: there are no words to look for
+
 	blocks int // until the next review
 	how    manner
 	noise  int // bits of a byte coded by its frequency, in 256ths, at the last review
@@ -30,7 +34,7 @@ const (
 
 	// Estimates of the bits of a sequence without those of its distance, in 256ths.
 	searchBits = 6 * 256
-	wordsBits  = 3 * 256 // there are no literals, and all matches have one length
+	wordsBits  = 3 * 256 // of one word without literals
 )
 
 // find fills e.seqs and e.lits for the block from at to end.
@@ -72,14 +76,14 @@ func (e *Encoder) review(t *Trend, src []byte, at, end int) (anchor, i int) {
 	best := attempt{how: quiet, size: worthwhile, anchor: at, i: at}
 	a := attempt{how: searching, i: at + searchTrial}
 	a.anchor = e.search(src, at, at, a.i)
-	all := entropyOf(src[at:a.i])
+	all := coded(src[at:a.i])
 	t.noise = all / (a.i - at)
 	e.end(&a, all, src[a.anchor:a.i])
 	if a.size < best.size {
 		best = a
 		best.size = best.size * slower / 1000
 	}
-	if e.params.words || best.how == searching {
+	if !t.Bytes && (e.params.words || best.how == searching) {
 		for _, how := range [...]manner{words4, words8} {
 			if a := e.tryWords(how, src, at, end); a.size < best.size {
 				best = a
@@ -113,13 +117,13 @@ func (e *Encoder) tryWords(how manner, src []byte, at, end int) attempt {
 	a := attempt{how: how, i: min(at+wordsGlimpse*size, end), seqs: len(e.seqs), lits: len(e.lits)}
 	a.anchor = e.findWords(src, at, at, a.i, size)
 	if len(e.lits)-a.lits+a.i-a.anchor > (a.i-at)*31/32 {
-		a.size = 1000
+		a.size = math.MaxInt
 		return a
 	}
 	glimpse := a.i
 	a.i = min(at+wordsTrial*size, end)
 	a.anchor = e.findWords(src, a.anchor, glimpse, a.i, size)
-	e.end(&a, entropyOf(src[at:a.i]), src[a.anchor:a.i])
+	e.end(&a, coded(src[at:a.i]), src[a.anchor:a.i])
 	return a
 }
 
@@ -131,8 +135,9 @@ func (m manner) size() int {
 	return 4
 }
 
-// entropyOf returns the size of all slices together when bytes are coded by their frequencies, in 256ths of a bit.
-func entropyOf(slices ...[]byte) int {
+// coded returns the size of all slices together when bytes are coded by their frequencies, in 256ths of a bit. In a Huffman code none takes
+// less than one bit.
+func coded(slices ...[]byte) int {
 	var (
 		c      [4][256]uint32
 		counts [256]uint32
@@ -146,7 +151,14 @@ func entropyOf(slices ...[]byte) int {
 		return 0
 	}
 	sum(&counts, &c)
-	return int(entropy(counts[:], uint32(n)))
+	const bit = 256
+	size, all := uint64(0), log2(uint32(n))
+	for _, c := range counts {
+		if c > 0 {
+			size += uint64(c) * uint64(max(bit, all-min(all, log2(c))))
+		}
+	}
+	return int(size)
 }
 
 // estimate returns the size of the sequences and literals since the beginning of a, and of the literals rest, in thousandths of all.
@@ -154,12 +166,16 @@ func (e *Encoder) estimate(all int, rest []byte, a attempt) int {
 	if all == 0 {
 		return 0
 	}
-	each := searchBits
+	word := uint32(0)
 	if a.how != searching {
-		each = wordsBits
+		word = uint32(a.how.size())
 	}
-	bits := entropyOf(e.lits[a.lits:], rest)
+	bits := coded(e.lits[a.lits:], rest)
 	for _, s := range e.seqs[a.seqs:] {
+		each := searchBits
+		if s.length == word && s.literals == 0 {
+			each = wordsBits
+		}
 		bits += int(log2(s.offset)) + each
 	}
 	return bits * 1000 / all
