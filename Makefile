@@ -13,8 +13,12 @@ LDFLAGS := -s -w -X strata/pkg/cli.version=$(VERSION) -X strata/pkg/cli.linkedCo
 ENGINE  ?= nextflow
 FUZZTIME ?= 5m
 SOAK_KILLS ?= 1000
+SOAK_FULL ?= 200
+SOAK_HOSTILE ?= 2000
+SOAK_PAGE ?= docs/reliability.md
 BENCH_GIB ?= 2
-# go test that counts and names skipped tests, and fails when one is skipped for a reason that is not in tests/skips.txt.
+# go test that counts and names skipped tests, and fails when one is skipped for a reason that is not in tests/skips.txt. It
+# does not vet: make lint has.
 GOTEST  := GO='$(GO)' $(GO) run ./tests/gotest tests/skips.txt
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
@@ -38,21 +42,24 @@ image-gpu: build ## the same with NVIDIA's cuFile and nvCOMP: build/strata-gpu.s
 links: build ## links by the names of linumpy's programs in LINKS (default build/links), for the front of PATH
 	@scripts/links.sh bin $(LINKS)
 
-test: test-plain test-race ## all Go tests, as shipped (no cgo), then with the race detector
+test: test-plain test-race ## all Go tests, as shipped (no cgo), then those of concurrent packages with the race detector
 
 quick: ## lint, build and short tests of what changed since origin/main, in three minutes
 	@scripts/quick.sh
 
+# A template for go list: the packages that start goroutines, or share memory between them.
+CONCURRENT = '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq . "strata/pkg/work")}}{{$$.ImportPath}} {{end}}{{end}}'
+
 test-plain:
 	@scripts/need.sh g++ g++
 	@scripts/need.sh mksquashfs squashfs-tools
-	$(GOTEST) -tags $(TAGS) ./...
+	CGO_ENABLED=0 $(GOTEST) -vet=off -tags $(TAGS) ./...
 
 test-race:
 	@scripts/need.sh gcc gcc
 	@scripts/need.sh g++ g++
 	@scripts/need.sh mksquashfs squashfs-tools
-	CGO_ENABLED=1 $(GOTEST) -short -race -tags $(TAGS) ./...
+	CGO_ENABLED=1 $(GOTEST) -short -race -vet=off -tags $(TAGS) $$($(GO) list -tags $(TAGS) -f $(CONCURRENT) ./cmd/... ./pkg/...)
 
 test-arm64: ## build and vet for arm64; run the numeric tests under qemu-user where it is
 	GOARCH=arm64 CGO_ENABLED=0 $(GO) vet -tags $(TAGS) ./...
@@ -71,7 +78,7 @@ fuzz: ## every fuzz target for FUZZTIME (default 5m)
 	@scripts/fuzz.sh $(FUZZTIME)
 
 soak: build ## kills, full disks, damaged inputs, fuzzing (an hour or more, as root); writes docs/reliability.md
-	$(GO) run ./tests/soak -bin bin -kills $(SOAK_KILLS) -fuzz $(FUZZTIME) -json build/soak.json -page docs/reliability.md
+	$(GO) run ./tests/soak -bin bin -kills $(SOAK_KILLS) -full $(SOAK_FULL) -hostile $(SOAK_HOSTILE) -fuzz $(FUZZTIME) -json build/soak.json -page '$(SOAK_PAGE)'
 
 kernels: ## compile the CUDA kernels to the PTX that is in git (NVRTC from PyPI)
 	@scripts/kernels.sh

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -21,19 +22,23 @@ func (f *fixtures) fill(ctx context.Context, dir string, r *rand.Rand) (string, 
 		}
 	}
 	p := program{bin: f.bin, dir: dir}
+	old, err := diskBytes(f.old)
+	if err != nil {
+		return "", err
+	}
 	limited := r.IntN(4) == 0
-	if limited {
-		p.prefix = []string{"prlimit", fmt.Sprintf("--fsize=%d", 1+r.Int64N(need))}
-	} else {
-		old, err := diskBytes(f.old)
-		if err != nil {
-			return "", err
-		}
+	if !limited {
 		size := old + 64<<10 + int64(r.Float64()*1.2*float64(need))
-		if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
+		err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size))
+		switch limited = errors.Is(err, syscall.EPERM); { // not root: limits only
+		case err == nil:
+			defer func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) }()
+		case !limited:
 			return "", fmt.Errorf("mount: %w", err)
 		}
-		defer func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) }()
+	}
+	if limited {
+		p.prefix = []string{"prlimit", fmt.Sprintf("--fsize=%d", 1+r.Int64N(need))}
 	}
 	path, before, err := f.place(dir, s, r.IntN(2) == 0)
 	if err != nil {
