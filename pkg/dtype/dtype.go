@@ -13,8 +13,9 @@ import (
 	"unsafe"
 )
 
-// Type is the data type of one array element.
-type Type uint8
+// Type is the data type of one array element: its kind in the low byte and, of kinds
+// whose elements have any number of bytes, that number above it.
+type Type uint32
 
 // The element types of Zarr v2 and v3 that this module reads and writes.
 const (
@@ -34,6 +35,30 @@ const (
 	Complex64
 	Complex128
 )
+
+// Kinds of types that [FixedBytes] and [FixedText] make.
+const (
+	fixedBytes Type = 0xf0 + iota
+	fixedText
+)
+
+// MaxFixed is the largest size of an element of any type, in bytes.
+const MaxFixed = 1<<24 - 1
+
+// FixedBytes returns the type of elements of n bytes, 1 to [MaxFixed], that stand for nothing else here.
+func FixedBytes(n int) Type { return fixedBytes | Type(n)<<8 }
+
+// FixedText returns the type of elements of n code points, of four bytes each.
+func FixedText(n int) Type { return fixedText | Type(4*n)<<8 }
+
+// IsFixedBytes reports whether the type is one of [FixedBytes].
+func (t Type) IsFixedBytes() bool { return t&0xff == fixedBytes }
+
+// IsFixedText reports whether the type is one of [FixedText].
+func (t Type) IsFixedText() bool { return t&0xff == fixedText }
+
+// IsNumber reports whether the type is a real number: an integer or a float.
+func (t Type) IsNumber() bool { return t.IsInteger() || t.IsFloat() }
 
 var names = [...]string{
 	Invalid: "invalid", Bool: "bool",
@@ -56,12 +81,17 @@ var typestrs = [...]string{
 	Float16: "f2", Float32: "f4", Float64: "f8", Complex64: "c8", Complex128: "c16",
 }
 
-// String is the type's Zarr v3 name, such as "uint16".
+// String is the type's Zarr v3 name, such as "uint16", or "bytes[10]" and "text[16]".
 func (t Type) String() string {
-	if int(t) < len(names) {
+	switch {
+	case int(t) < len(names):
 		return names[t]
+	case t.IsFixedBytes():
+		return fmt.Sprintf("bytes[%d]", t.Size())
+	case t.IsFixedText():
+		return fmt.Sprintf("text[%d]", t.Size()/4)
 	}
-	return fmt.Sprintf("dtype(%d)", uint8(t))
+	return fmt.Sprintf("dtype(%d)", uint32(t))
 }
 
 // Size is the number of bytes of one element.
@@ -69,12 +99,18 @@ func (t Type) Size() int {
 	if int(t) < len(sizes) {
 		return sizes[t]
 	}
-	return 0
+	return int(t >> 8)
 }
 
 // Typestr is the numpy array-interface type string of native little-endian
 // data, such as "<u2" or "|u1".
 func (t Type) Typestr() string {
+	switch {
+	case t.IsFixedBytes():
+		return fmt.Sprintf("|V%d", t.Size())
+	case t.IsFixedText():
+		return fmt.Sprintf("<U%d", t.Size()/4)
+	}
 	if t == Invalid || int(t) >= len(typestrs) {
 		return ""
 	}
@@ -94,10 +130,16 @@ func (t Type) IsFloat() bool { return t >= Float16 && t <= Float64 }
 func (t Type) IsComplex() bool { return t == Complex64 || t == Complex128 }
 
 // SwapSize is the length of the units whose bytes change places with the byte
-// order: half an element for complex numbers, else the element.
+// order: half an element for complex numbers, a code point of text, a single byte of
+// bytes, else the element.
 func (t Type) SwapSize() int {
-	if t.IsComplex() {
+	switch {
+	case t.IsComplex():
 		return t.Size() / 2
+	case t.IsFixedBytes():
+		return 1
+	case t.IsFixedText():
+		return 4
 	}
 	return t.Size()
 }

@@ -162,8 +162,7 @@ func openMosaic(in *ngff.Image) (*mosaic, error) {
 			return nil, badInput("%s: mosaic grid of shape %v has more bytes than can be counted", m.where, shape)
 		}
 	}
-	switch m.dtype {
-	case dtype.Bool, dtype.Float16, dtype.Complex64, dtype.Complex128:
+	if !m.dtype.IsNumber() || m.dtype == dtype.Float16 {
 		return nil, badInput("%s: data type %v: want integers of up to 64 bits, float32 or float64", m.where, m.dtype)
 	}
 	return m, nil

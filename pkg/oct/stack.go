@@ -214,8 +214,7 @@ func openSlices(in []StackSlice) ([]*stackSlice, error) {
 		if voxels*8 > math.MaxInt64 {
 			return nil, badInput("%s: slice of shape %v has more bytes than can be counted", s.Path, shape)
 		}
-		switch o.dtype {
-		case dtype.Bool, dtype.Float16, dtype.Complex64, dtype.Complex128:
+		if !o.dtype.IsNumber() || o.dtype == dtype.Float16 {
 			return nil, badInput("%s: data type %v: want integers of up to 64 bits, float32 or float64", s.Path, o.dtype)
 		}
 		out = append(out, o)

@@ -38,8 +38,7 @@ func volumes(im *ngff.Image, res oct.Resources) ([]*volume, error) {
 			res.Warn(where + ": axis " + a.Name + " has " + strconv.Itoa(n) + " entries: the first is shown")
 		}
 	}
-	switch t := im.DType(); t {
-	case dtype.Complex64, dtype.Complex128:
+	if t := im.DType(); !t.IsNumber() && t != dtype.Bool {
 		return nil, badInput("%s: elements of type %v have no brightness", where, t)
 	}
 	var vols []*volume

@@ -96,6 +96,10 @@ func (a *Array) Shard() []int {
 // DType is the element type.
 func (a *Array) DType() dtype.Type { return a.meta.elem }
 
+// NumpyType is what elements stand for where DType alone does not tell, as numpy writes it without the byte
+// order: dates "M8[ns]" and times "m8[s]", which are Int64, text "U16", bytes "S10" and "V10"; else "".
+func (a *Array) NumpyType() string { return a.meta.numpy }
+
 // BigEndian reports whether elements are stored most significant byte first.
 // In memory they are always in native order.
 func (a *Array) BigEndian() bool { return a.innermost().big }
@@ -170,6 +174,7 @@ type Spec struct {
 	Chunks         []int // shape of a chunk; of an inner chunk when Shard is set
 	Shard          []int // shape of a shard, a multiple of Chunks; nil: not sharded (format 2 never is)
 	DType          dtype.Type
+	NumpyType      string      // numpy's type string without its byte order, of what DType alone does not tell; see [Array.NumpyType]
 	Codecs         codec.Chain // bytes → bytes, in the order of encoding; in format 2 filters, then the compressor
 	Fill           any         // a number, bool or "NaN", or the bytes of an element ([]byte); nil: 0
 	Order          byte        // 'C' (also 0) or 'F': the dimension that is fastest in a chunk is the last or the first
@@ -195,6 +200,12 @@ func (s *Spec) metadata() (*metadata, error) {
 	if md.elem.Size() == 0 {
 		return nil, fieldError("DType", "is %s", md.elem)
 	}
+	if md.numpy = s.NumpyType; md.numpy == "" && (md.elem.IsFixedBytes() || md.elem.IsFixedText()) {
+		md.numpy = md.elem.Typestr()[1:]
+	}
+	if t, ok, err := parseNumpyType(md.numpy); md.numpy != "" && (!ok || err != nil || t != md.elem) {
+		return nil, fieldError("NumpyType", "is %q, which is no type of elements of %s", md.numpy, md.elem)
+	}
 	if len(md.shape) > maxRank || len(md.chunks) != len(md.shape) {
 		return nil, fieldError("Chunks", "has %d dimensions, the array has %d (at most %d are supported)", len(md.chunks), len(md.shape), maxRank)
 	}
@@ -215,7 +226,7 @@ func (s *Spec) metadata() (*metadata, error) {
 		return nil, fieldError("Order", "is %q, must be 'C' or 'F'", s.Order)
 	}
 	var err error
-	if md.fill, err = fillBytes(s.Fill, md.elem, md.format); err != nil {
+	if md.fill, err = md.fillBytes(s.Fill); err != nil {
 		return nil, err
 	}
 	md.keys = keyEncoding{v2: md.format == 2, separator: "/."[3-md.format]}

@@ -12,6 +12,23 @@ import (
 	"strata/pkg/dtype"
 )
 
+// parseFill reads the fill value of an array.
+func (md *metadata) parseFill(raw json.RawMessage) ([]byte, error) {
+	raw = bytes.TrimSpace(raw)
+	if md.numpy != "" && !(md.format == 2 && isNull(raw)) {
+		return parseNumpyFill("fill_value", raw, md.elem, md.numpy)
+	}
+	return parseFill("fill_value", raw, md.elem, md.format)
+}
+
+// encodeFill is parseFill's way back.
+func (md *metadata) encodeFill() (json.RawMessage, error) {
+	if md.numpy != "" {
+		return encodeNumpyFill(md.fill, md.elem, md.numpy)
+	}
+	return encodeFill(md.fill, md.elem, md.format), nil
+}
+
 // parseFill reads a fill value as the bytes of one element in native order.
 // Format 2 is read more widely than its specification asks, as its writers are:
 // null and absent mean 0, integral floats fill integers, 0 and 1 fill booleans.
@@ -204,6 +221,23 @@ func encodeFloat(b []byte, format int) json.RawMessage {
 	return out
 }
 
+// fillBytes is the fill value that a caller gave, as the function of that name, or as metadata has it.
+func (md *metadata) fillBytes(fill any) ([]byte, error) {
+	switch fill.(type) {
+	case nil, []byte:
+	default:
+		if md.numpy == "" {
+			break
+		}
+		raw, err := json.Marshal(fill)
+		if err != nil {
+			return nil, fieldError("fill value", "%w", err)
+		}
+		return parseNumpyFill("fill value", raw, md.elem, md.numpy)
+	}
+	return fillBytes(fill, md.elem, md.format)
+}
+
 // fillBytes turns what a caller gave as a fill value into the bytes of one
 // element: nil is 0, []byte the element's own bytes (NaN payloads are kept in
 // format 3 only), anything else what JSON makes of it, and floats also NaN and
@@ -226,7 +260,7 @@ func fillBytes(fill any, t dtype.Type, format int) ([]byte, error) {
 		if len(v) != t.Size() {
 			return nil, fieldError(field, "has %d bytes, an element of %s has %d", len(v), t, t.Size())
 		}
-		if format == 2 {
+		if format == 2 && !t.IsFixedBytes() && !t.IsFixedText() {
 			return parseFill(field, encodeFill(v, t, 2), t, 2) // which has one NaN only
 		}
 		return bytes.Clone(v), nil

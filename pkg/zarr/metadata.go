@@ -26,8 +26,9 @@ type metadata struct {
 	shape      []int
 	chunks     []int // of the chunk grid: shards, where there are shards
 	elem       dtype.Type
-	bigEndian  bool // of format 2's dtype
-	order      byte // of format 2: 'C' or 'F'
+	numpy      string // numpy's type string without its byte order, where elem alone does not tell; see numpytype.go
+	bigEndian  bool   // of format 2's dtype
+	order      byte   // of format 2: 'C' or 'F'
 	fill       []byte
 	keys       keyEncoding
 	pipe       *pipeline

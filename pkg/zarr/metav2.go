@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"strata/pkg/dtype"
 	"strata/pkg/zarr/codec"
 )
 
@@ -48,13 +47,13 @@ func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
 		return nil, err
 	}
 	if kindOf(raw) == "a list" {
-		return nil, fieldError("dtype", "is a structured type: only plain numbers and booleans are supported")
+		return nil, fieldError("dtype", "is a structured type (%s), which is not supported", shorten(raw))
 	}
 	typestr, err := parseString("dtype", raw)
 	if err != nil {
 		return nil, err
 	}
-	if md.elem, md.bigEndian, err = dtype.ParseTypestr(typestr); err != nil {
+	if md.elem, md.numpy, md.bigEndian, err = parseTypestr(typestr); err != nil {
 		return nil, fieldError("dtype", "%w", err)
 	}
 	if raw, err = need(m, "order"); err != nil {
@@ -69,7 +68,7 @@ func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
 	if raw, err = need(m, "fill_value"); err != nil {
 		return nil, err
 	}
-	if md.fill, err = parseFill("fill_value", raw, md.elem, 2); err != nil {
+	if md.fill, err = md.parseFill(raw); err != nil {
 		return nil, err
 	}
 	md.keys = keyEncoding{v2: true, separator: '.'}
@@ -154,7 +153,14 @@ func encodeV2(md *metadata) (json.RawMessage, error) {
 		return nil, err
 	}
 	typestr := md.elem.Typestr()
-	if md.bigEndian {
+	if md.numpy != "" {
+		typestr = typestr[:1] + md.numpy
+	}
+	fill, err := md.encodeFill()
+	if err != nil {
+		return nil, err
+	}
+	if md.bigEndian && md.elem.SwapSize() > 1 {
 		typestr = ">" + typestr[1:]
 	}
 	return marshal(struct {
@@ -168,7 +174,7 @@ func encodeV2(md *metadata) (json.RawMessage, error) {
 		Compressor json.RawMessage   `json:"compressor"`
 		Format     int               `json:"zarr_format"`
 	}{
-		slices.Clone(md.shape), md.chunks, typestr, encodeFill(md.fill, md.elem, 2), string(md.order),
+		slices.Clone(md.shape), md.chunks, typestr, fill, string(md.order),
 		filters, string(md.keys.separator), compressor, 2,
 	})
 }

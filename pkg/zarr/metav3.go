@@ -80,20 +80,14 @@ func parseV3Array(m map[string]json.RawMessage, document json.RawMessage) (*meta
 	if raw, err = need(m, "data_type"); err != nil {
 		return nil, err
 	}
-	e, err := parseExtension("data_type", raw)
-	if err != nil {
+	if md.elem, md.numpy, err = parseDataType(raw); err != nil {
 		return nil, err
-	}
-	if _, err := e.settings("data_type"); err != nil {
-		return nil, err
-	}
-	if md.elem, err = dtype.Parse(e.name); err != nil {
-		return nil, fieldError("data_type", "%w", err)
 	}
 	if raw, err = need(m, "chunk_grid"); err != nil {
 		return nil, err
 	}
-	if e, err = parseExtension("chunk_grid", raw); err != nil {
+	e, err := parseExtension("chunk_grid", raw)
+	if err != nil {
 		return nil, err
 	}
 	if e.name != "regular" {
@@ -118,7 +112,7 @@ func parseV3Array(m map[string]json.RawMessage, document json.RawMessage) (*meta
 	if raw, err = need(m, "fill_value"); err != nil {
 		return nil, err
 	}
-	if md.fill, err = parseFill("fill_value", raw, md.elem, 3); err != nil {
+	if md.fill, err = md.parseFill(raw); err != nil {
 		return nil, err
 	}
 	if raw, err = need(m, "codecs"); err != nil {
@@ -292,7 +286,7 @@ func parseBytes(at string, e extension, elem dtype.Type) (big bool, err error) {
 	at += ".configuration.endian"
 	raw, ok := m["endian"]
 	if !ok || isNull(raw) {
-		if elem.Size() > 1 {
+		if elem.SwapSize() > 1 {
 			return false, fieldError(at, "missing, must be \"little\" or \"big\" for data type %s", elem)
 		}
 		return false, nil
@@ -301,7 +295,7 @@ func parseBytes(at string, e extension, elem dtype.Type) (big bool, err error) {
 	case `"little"`:
 		return false, nil
 	case `"big"`:
-		return elem.Size() > 1, nil
+		return elem.SwapSize() > 1, nil
 	}
 	return false, fieldError(at, "is %s, must be \"little\" or \"big\"", shorten(raw))
 }
@@ -368,6 +362,10 @@ func encodeV3(md *metadata) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	fill, err := md.encodeFill()
+	if err != nil {
+		return nil, err
+	}
 	name := "default"
 	if md.keys.v2 {
 		name = "v2"
@@ -382,7 +380,7 @@ func encodeV3(md *metadata) (json.RawMessage, error) {
 	}
 	return marshal(struct {
 		Shape        []int                      `json:"shape"`
-		DataType     string                     `json:"data_type"`
+		DataType     any                        `json:"data_type"`
 		Grid         extensionJSON              `json:"chunk_grid"`
 		Keys         extensionJSON              `json:"chunk_key_encoding"`
 		Fill         json.RawMessage            `json:"fill_value"`
@@ -393,10 +391,10 @@ func encodeV3(md *metadata) (json.RawMessage, error) {
 		NodeType     string                     `json:"node_type"`
 		Transformers []any                      `json:"storage_transformers"`
 	}{
-		md.shape, md.elem.String(),
+		md.shape, dataTypeJSON(md.elem, md.numpy),
 		extensionJSON{"regular", map[string]any{"chunk_shape": md.chunks}},
 		extensionJSON{name, map[string]any{"separator": string(md.keys.separator)}},
-		encodeFill(md.fill, md.elem, 3), codecs, md.attributes, names, 3, "array", []any{},
+		fill, codecs, md.attributes, names, 3, "array", []any{},
 	})
 }
 
@@ -442,7 +440,7 @@ func (p *pipeline) encodeCodecs() ([]any, error) {
 
 func bytesJSON(big bool, elem dtype.Type) extensionJSON {
 	switch {
-	case elem.Size() == 1:
+	case elem.SwapSize() == 1:
 		return extensionJSON{Name: "bytes"}
 	case big:
 		return extensionJSON{"bytes", map[string]any{"endian": "big"}}

@@ -47,7 +47,7 @@ const hugeSize = 1 << 50
 
 // newPipeline checks what is true of all pipelines. Errors name no field.
 func newPipeline(shape, perm []int, elem dtype.Type, big bool, chain codec.Chain, shard *sharding) (*pipeline, error) {
-	p := &pipeline{shape: shape, perm: perm, stored: shape, elem: elem, size: elem.Size(), big: big && elem.Size() > 1, shard: shard, chain: chain}
+	p := &pipeline{shape: shape, perm: perm, stored: shape, elem: elem, size: elem.Size(), big: big && elem.SwapSize() > 1, shard: shard, chain: chain}
 	if perm != nil && slices.IsSorted(perm) {
 		p.perm = nil
 	}

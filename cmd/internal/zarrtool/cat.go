@@ -2,7 +2,9 @@ package zarrtool
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"strconv"
@@ -147,7 +149,7 @@ func stream(ctx context.Context, a *zarr.Array, r zarr.Region, budget int64, emi
 }
 
 // writeText writes each element on a line: the shortest form that reads back
-// to the same number.
+// to the same number. Text and bytes of fixed length are quoted, without the zeros at their end.
 func writeText(w io.Writer, b []byte, t dtype.Type) error {
 	var line []byte
 	var err error
@@ -158,24 +160,34 @@ func writeText(w io.Writer, b []byte, t dtype.Type) error {
 		}
 		line = line[:0]
 	}
-	switch t {
-	case dtype.Int64:
+	switch {
+	case t.IsFixedBytes():
+		for ; len(b) > 0; b = b[t.Size():] {
+			line = strconv.AppendQuoteToASCII(line, string(bytes.TrimRight(b[:t.Size()], "\x00")))
+			put()
+		}
+	case t.IsFixedText():
+		for ; len(b) > 0; b = b[t.Size():] {
+			line = strconv.AppendQuote(line, textOf(b[:t.Size()]))
+			put()
+		}
+	case t == dtype.Int64:
 		for _, v := range dtype.Slice[int64](b) {
 			line = strconv.AppendInt(line, v, 10)
 			put()
 		}
-	case dtype.Uint64:
+	case t == dtype.Uint64:
 		for _, v := range dtype.Slice[uint64](b) {
 			line = strconv.AppendUint(line, v, 10)
 			put()
 		}
-	case dtype.Complex64:
+	case t == dtype.Complex64:
 		v := dtype.Slice[float32](b)
 		for i := 0; i+1 < len(v); i += 2 {
 			line = fmt.Appendf(line, "%v%+gj", v[i], v[i+1])
 			put()
 		}
-	case dtype.Complex128:
+	case t == dtype.Complex128:
 		v := dtype.Slice[float64](b)
 		for i := 0; i+1 < len(v); i += 2 {
 			line = fmt.Appendf(line, "%v%+gj", v[i], v[i+1])
@@ -192,4 +204,13 @@ func writeText(w io.Writer, b []byte, t dtype.Type) error {
 		})
 	}
 	return err
+}
+
+// textOf is text of code points of four bytes, without the zeros at its end.
+func textOf(b []byte) string {
+	var s strings.Builder
+	for ; len(b) > 0; b = b[4:] {
+		s.WriteRune(rune(binary.LittleEndian.Uint32(b)))
+	}
+	return strings.TrimRight(s.String(), "\x00")
 }

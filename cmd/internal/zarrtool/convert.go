@@ -52,7 +52,7 @@ func storageOf(r *cli.Run) (storage, error) {
 // spec is how an array is to be stored again.
 func (s *storage) spec(a *zarr.Array, names []string) (zarr.Spec, error) {
 	spec := zarr.Spec{
-		Format: a.Format(), Shape: a.Shape(), Chunks: a.Chunks(), Shard: a.Shard(), DType: a.DType(), Fill: a.Fill(),
+		Format: a.Format(), Shape: a.Shape(), Chunks: a.Chunks(), Shard: a.Shard(), DType: a.DType(), NumpyType: a.NumpyType(), Fill: a.Fill(),
 		Order: a.Order(), Separator: a.Separator(), DimensionNames: a.DimensionNames(), Attributes: rawMap(a.Attributes()),
 	}
 	if s.format != 0 {
@@ -94,7 +94,7 @@ func (s *storage) spec(a *zarr.Array, names []string) (zarr.Spec, error) {
 		if err := dtype.Convert(fill, s.dtype, a.Fill(), a.DType()); err != nil {
 			return spec, cli.Usage("--dtype of %s: %w", a.Location(), err)
 		}
-		spec.DType, spec.Fill = s.dtype, fill
+		spec.DType, spec.NumpyType, spec.Fill = s.dtype, "", fill
 	}
 	chain := a.Codecs()
 	switch {

@@ -2,6 +2,7 @@ package zarrtool
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,7 +129,7 @@ func describe(ctx context.Context, r *cli.Run, root *node, n zarr.Node, path str
 }
 
 func (info *nodeInfo) array(ctx context.Context, r *cli.Run, a *zarr.Array) error {
-	info.Kind, info.Shape, info.DType = "array", a.Shape(), a.DType().String()
+	info.Kind, info.Shape, info.DType = "array", a.Shape(), cmp.Or(a.NumpyType(), a.DType().String())
 	info.Chunks, info.Shard, info.Dimensions = a.Chunks(), a.Shard(), a.DimensionNames()
 	if a.Order() == 'F' {
 		info.Order = "F"

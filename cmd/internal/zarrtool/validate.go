@@ -2,6 +2,7 @@ package zarrtool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -227,8 +228,8 @@ func compareArrays(ctx context.Context, f *findings, a, b *zarr.Array) error {
 	case !slices.Equal(a.Shape(), b.Shape()):
 		f.add("%s has shape %v, %s %v", a.Location(), a.Shape(), b.Location(), b.Shape())
 		return nil
-	case a.DType() != b.DType():
-		f.add("%s is of type %v, %s %v", a.Location(), a.DType(), b.Location(), b.DType())
+	case a.DType() != b.DType() || a.NumpyType() != b.NumpyType():
+		f.add("%s is of type %v, %s %v", a.Location(), cmp.Or(a.NumpyType(), a.DType().String()), b.Location(), cmp.Or(b.NumpyType(), b.DType().String()))
 		return nil
 	}
 	var first atomic.Pointer[string]

@@ -47,8 +47,8 @@ func sortedKeys[V any](m map[string]V) []string {
 
 // findValues reads an array once for the range and once more for the histogram.
 func findValues(ctx context.Context, r *cli.Run, a *zarr.Array) (*valueInfo, error) {
-	if a.DType().IsComplex() {
-		return nil, cli.BadInputf("%s: complex numbers have no range", a.Location())
+	if t := a.DType(); !t.IsNumber() && t != dtype.Bool {
+		return nil, cli.BadInputf("%s: elements of type %v have no range", a.Location(), t)
 	}
 	v := &valueInfo{Min: math.Inf(1), Max: math.Inf(-1)}
 	var mu sync.Mutex

@@ -63,11 +63,7 @@ func (l *layout) halves() bool {
 	if l.levels < 2 {
 		return true
 	}
-	switch l.kind {
-	case dtype.Bool, dtype.Float16, dtype.Complex64, dtype.Complex128:
-		return false
-	}
-	return true
+	return l.kind.IsNumber() && l.kind != dtype.Float16
 }
 
 // bytes is how many bytes the elements of a box take.

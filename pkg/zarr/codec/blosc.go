@@ -3,6 +3,7 @@ package codec
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"strata/pkg/dtype"
@@ -72,7 +73,7 @@ func parseBloscV2(c *config, elem dtype.Type) Codec {
 		cname:     c.choice("cname", "lz4", bloscNames...),
 		clevel:    c.integer("clevel", 0, 9, 5),
 		shuffle:   BloscShuffle(c.integer("shuffle", -1, 2, 1)),
-		typesize:  c.integer("typesize", 1, bloscMaxTypesize, elem.Size()),
+		typesize:  bloscTypesize(c.integer("typesize", 1, math.MaxInt32, elem.Size())),
 		blocksize: c.integer("blocksize", 0, bloscMaxSize, 0),
 	}
 	b.refuseSnappy(c)
@@ -85,7 +86,7 @@ func parseBloscV3(c *config, elem dtype.Type) Codec {
 		cname:     c.choice("cname", "zstd", bloscNames...),
 		clevel:    c.integer("clevel", 0, 9, 5),
 		shuffle:   BloscShuffle(slices.Index(names, c.choice("shuffle", "shuffle", names...))),
-		typesize:  c.integer("typesize", 1, bloscMaxTypesize, elem.Size()),
+		typesize:  bloscTypesize(c.integer("typesize", 1, math.MaxInt32, elem.Size())),
 		blocksize: c.integer("blocksize", 0, bloscMaxSize, 0),
 	}
 	b.refuseSnappy(c)
@@ -96,7 +97,14 @@ func (b *bloscCodec) refuseSnappy(c *config) {
 	if b.cname == "snappy" {
 		c.fail("\"cname\" is snappy, which is not supported (must be blosclz, lz4, lz4hc, zlib, zstd)")
 	}
-	b.typesize = max(1, b.typesize)
+}
+
+// bloscTypesize is what Blosc takes for the size of an element: elements larger than it can have are bytes.
+func bloscTypesize(n int) int {
+	if n > bloscMaxTypesize {
+		return 1
+	}
+	return max(n, 1)
 }
 
 // resolved is the shuffle that is used, never AutoShuffle.

@@ -49,6 +49,8 @@ func parseAdler32(c *config, _ dtype.Type) Codec {
 	return &checksumCodec{"adler32", adler32.Checksum, adler32.New, c.atStart("start")}
 }
 
+func parseFletcher32(*config, dtype.Type) Codec { return Fletcher32() }
+
 func (c *config) atStart(standard string) bool {
 	return c.choice("location", standard, "start", "end") == "start"
 }
@@ -85,6 +87,9 @@ func (k *checksumCodec) MetadataV3() (json.RawMessage, error) {
 }
 
 func (k *checksumCodec) location() map[string]any {
+	if k.name == "fletcher32" {
+		return map[string]any{} // it has one place
+	}
 	if k.atStart {
 		return map[string]any{"location": "start"}
 	}

@@ -123,6 +123,7 @@ var parsersV2 = map[string]parser{
 	"crc32":            parseCRC32,
 	"crc32c":           parseCRC32CNumcodecs,
 	"adler32":          parseAdler32,
+	"fletcher32":       parseFletcher32,
 	"shuffle":          parseShuffle,
 	"delta":            parseDelta,
 	"fixedscaleoffset": parseFixedScaleOffset,
@@ -247,7 +248,7 @@ func FromFlag(s string, elem dtype.Type, format int) (Chain, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := Blosc(strings.TrimPrefix(name, "blosc-"), l, ByteShuffle, elem.Size(), 0)
+		c, err := Blosc(strings.TrimPrefix(name, "blosc-"), l, ByteShuffle, bloscTypesize(elem.Size()), 0)
 		if err != nil {
 			return nil, err
 		}

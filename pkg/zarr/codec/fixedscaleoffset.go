@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 
 	"strata/pkg/dtype"
@@ -76,7 +77,27 @@ func (f *fixedScaleOffset) Decode(s *Scratch, dst, src []byte) (int, error) {
 	return n * ds, nil
 }
 
+// readOnly refuses a scale and an offset that the type does not have: all numbers would become NaN.
+func (f *fixedScaleOffset) readOnly() error {
+	in := arithmetic(f.decoded)
+	if math.IsInf(in.round(f.offset), 0) {
+		return fmt.Errorf("\"offset\" is out of the range of %s: %w", in.Type, ErrReadOnly)
+	}
+	return scalable("scale", in.round(f.scale), in)
+}
+
+// scalable refuses a scale that became zero or infinite in the type that is computed in.
+func scalable(field string, scale float64, in layout) error {
+	if scale == 0 || math.IsInf(scale, 0) {
+		return fmt.Errorf("%q is out of the range of %s: %w", field, in.Type, ErrReadOnly)
+	}
+	return nil
+}
+
 func (f *fixedScaleOffset) Encode(_ *Scratch, dst, src []byte) ([]byte, error) {
+	if err := f.readOnly(); err != nil {
+		return nil, err
+	}
 	dst, n, err := f.encodeInto(dst, src)
 	if err != nil {
 		return nil, err

@@ -55,13 +55,23 @@ func (f *quantizeCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
 	return n * f.decoded.Size(), nil
 }
 
+// scale is the power of two whose multiples numbers are rounded to.
+func (f *quantizeCodec) scale() float64 {
+	return arithmetic(f.decoded).round(math.Exp2(math.Ceil(float64(f.digits) * math.Log2(10))))
+}
+
+// readOnly refuses digits that the type does not have: all numbers would become NaN.
+func (f *quantizeCodec) readOnly() error { return scalable("digits", f.scale(), f.decoded) }
+
 func (f *quantizeCodec) Encode(_ *Scratch, dst, src []byte) ([]byte, error) {
 	dst, n, err := f.encodeInto(dst, src)
 	if err != nil {
 		return nil, err
 	}
-	in := arithmetic(f.decoded)
-	scale := in.round(math.Exp2(math.Ceil(float64(f.digits) * math.Log2(10))))
+	if err := f.readOnly(); err != nil {
+		return nil, err
+	}
+	in, scale := arithmetic(f.decoded), f.scale()
 	for i := range n {
 		v := in.round(scale * f.decoded.float(src[i*f.decoded.Size():]))
 		f.encoded.putFloat(dst[i*f.encoded.Size():], in.round(math.RoundToEven(v)/scale))

@@ -12,11 +12,11 @@ import (
 // elements, then the second bytes, and so on.
 type shuffleCodec struct{ size int }
 
-// Shuffle groups the bytes of elements of the given size by their significance.
+// Shuffle groups the bytes of elements of the given size, at least 1, by their significance.
 func Shuffle(elementsize int) Codec { return &shuffleCodec{elementsize} }
 
 func parseShuffle(c *config, _ dtype.Type) Codec {
-	return &shuffleCodec{c.integer("elementsize", 0, 1<<20, 4)}
+	return &shuffleCodec{c.integer("elementsize", 1, 1<<20, 4)}
 }
 
 func (f *shuffleCodec) Name() string { return "shuffle" }
@@ -45,7 +45,7 @@ func (f *shuffleCodec) Decode(_ *Scratch, dst, src []byte) (int, error) {
 	if err := f.check(len(src)); err != nil {
 		return 0, err
 	}
-	shuffle.Unshuffle(dst[:len(src)], src, max(1, f.size))
+	shuffle.Unshuffle(dst[:len(src)], src, f.size)
 	return len(src), nil
 }
 
@@ -54,6 +54,6 @@ func (f *shuffleCodec) Encode(_ *Scratch, dst, src []byte) ([]byte, error) {
 		return nil, err
 	}
 	dst = room(&dst, len(src))
-	shuffle.Shuffle(dst, src, max(1, f.size))
+	shuffle.Shuffle(dst, src, f.size)
 	return dst, nil
 }
