@@ -22,14 +22,20 @@
 // is in C order (last dimension fastest) and in native byte order, whatever the
 // order and the byte order in the file; the platforms of this module (amd64,
 // arm64) are little-endian. Elements of chunks that are not stored have the
-// fill value.
+// fill value; [NoteMissing] collects such chunks, and [Account] tells those that
+// got lost from those that were left out.
+//
+// Dates and times of numpy are int64, its text and bytes of fixed length the
+// bytes of an element: [Array.NumpyType] says what they stand for.
 //
 // # Chunks and shards
 //
 // A chunk is the unit that is decoded as a whole; a shard is a file of many
 // chunks. [Array.Chunks] is the chunk, [Array.Shard] the shard, nil when each
 // chunk is a file of its own. Reading decodes only the chunks that the region
-// touches, and of a shard reads only their bytes and its index. Writing regions
+// touches, and of a shard reads only their bytes and its index. The chunks of a
+// shard lie in it in the order of the grid, whoever wrote them when: the same
+// elements make the same bytes. Writing regions
 // that cover whole chunks (whole shards) needs no reading; others change a part
 // of a file, which is read, changed and replaced.
 //

@@ -89,7 +89,7 @@ func (s *storage) spec(a *zarr.Array, names []string) (zarr.Spec, error) {
 	if s.separator != "" {
 		spec.Separator = s.separator
 	}
-	if s.dtype != dtype.Invalid && s.dtype != spec.DType {
+	if s.dtype != dtype.Invalid && (s.dtype != spec.DType || spec.NumpyType != "") {
 		fill := make([]byte, s.dtype.Size())
 		if err := dtype.Convert(fill, s.dtype, a.Fill(), a.DType()); err != nil {
 			return spec, cli.Usage("--dtype of %s: %w", a.Location(), err)
