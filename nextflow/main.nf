@@ -40,6 +40,7 @@ workflow {
     if (problems)
         exit 2, problems.join('\n')
     Attempts.start(params)
+    Attempts.absent(inputs.absent(), "not in the input; ${inputs.shifts?.name} names it")
 
     // A program's flags and its bytes are an input of its process: a task is found in
     // the cache when they are the same, whatever the other parameters and the dates are.
@@ -143,8 +144,10 @@ workflow {
     if (!Chain.last() && Chain.has('aip'))
         left = AIP.out.projection
     left.ifEmpty {
-        def missing = Attempts.missing()
-        if (missing.size() >= inputs.images.size())
+        if (Attempts.stopped())
+            return // that is the reason
+        def missing = Attempts.missing().findAll { it[0] != 'INPUT' }
+        if (missing && missing.collect { Inputs.slice(it[1]) }.unique().size() >= inputs.images.size())
             error "no slice is left: all ${inputs.images.size()} failed, the first with: ${missing[0][3]}"
         if (missing)
             error "no slice is left: none of the mosaics that stitch_estimate_mosaics chose is, the first failed with: ${missing[0][3]}"
@@ -159,14 +162,20 @@ workflow.onComplete {
     def missing = Attempts.missing()
     def table = file("${params.outdir}/pipeline_info/missing_slices.tsv", glob: false)
     table.delete()
-    if (missing) {
-        table.parent.mkdirs()
-        table.text = Attempts.table().collect { it + '\n' }.join('')
-        println "strata: ${missing.size()} missing, also listed in ${table}:"
-        missing.each { println "  ${it[1]}: ${it[0]}: exit ${it[2]}: ${it[3]}" }
-    }
     if (workflow.success) {
         println "strata: ${workflow.stats.succeedCount} tasks run, ${workflow.stats.cachedCount} from the cache"
         Chain.results().each { what, where -> println "  ${what.padRight(12)}${params.outdir}/${where}" }
     }
+    // Last, so that it is read: what failed, and why.
+    if (missing) {
+        table.parent.mkdirs()
+        table.text = Attempts.table().collect { it + '\n' }.join('')
+        def slices = Attempts.slices()
+        def what = slices ? "${slices.size()} ${slices.size() == 1 ? 'slice' : 'slices'} missing (${slices.join(', ')})" : 'no slice missing, but pictures of some'
+        println "strata: ${what}, also listed in ${table}:"
+        missing.each { println "  ${it[1]}: ${it[0]}: ${it[2] == '-' ? '' : "exit ${it[2]}: "}${it[3]}" }
+    }
+    def stopped = Attempts.stopped()
+    if (stopped)
+        println "strata: stopped by ${stopped[0]}${stopped[1] ? " (${stopped[1]})" : ''}: ${stopped[2] == '-' ? '' : "exit ${stopped[2]}: "}${stopped[3]}"
 }

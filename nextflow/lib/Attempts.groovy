@@ -2,6 +2,7 @@ import java.nio.file.Files
 import java.nio.file.Path
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.ConcurrentSkipListMap
+import java.util.concurrent.atomic.AtomicReference
 
 /**
  * What a task is told, and what happens when it fails.
@@ -24,10 +25,25 @@ class Attempts {
     private static Map params = [:]
     /** Task → attempt at which its GPU failed. */
     private static final Map<String, Integer> withoutGpu = new ConcurrentHashMap<>()
-    /** Slice → why it is missing. */
+    /** The stages without which there is no slice, in their order; what others make are pictures of it. */
+    private static final List<String> CHAIN = ['INPUT', 'RESAMPLE', 'FOCAL', 'STITCH', 'CROP']
+    /** Slice and stage → why it is missing; of a slice the first cause first. */
     private static final Map<String, List<String>> missing = new ConcurrentSkipListMap<>()
+    /** The task that ended the run, if one did: process, tag, exit status and reason. */
+    private static final AtomicReference<List<String>> stopped = new AtomicReference<>()
+    /** Its lines on standard error begin so. */
+    private static final OWN = ~/(aip|resample|focal|stitch|crop|stack|preview|qc-report): (?!warning: ).*/
 
     static void start(Map given) { params = given }
+
+    /** Notes slices that the shifts name and the input does not have. */
+    static void absent(Collection<String> names, String why) { names.each { lacks('INPUT', it, '-', why) } }
+
+    private static void lacks(String process, String tag, String status, String reason) {
+        final int order = CHAIN.indexOf(process)
+        final String key = [Inputs.slice(tag), order < 0 ? CHAIN.size() : order, process, tag].join(' ')
+        missing[key] = [process, tag, status, reason]
+    }
 
     /** A parameter that changes how, but not what, a task computes. */
     static Object param(String name) { params[name] }
@@ -69,6 +85,13 @@ class Attempts {
 
     /** Nextflow may ask twice about one failure. */
     private static String after(task, boolean ofSlice) {
+        final String what = strategy(task, ofSlice)
+        if (what in ['terminate', 'finish'])
+            stopped.compareAndSet(null, row(task))
+        return what
+    }
+
+    private static String strategy(task, boolean ofSlice) {
         final int status = task.exitStatus instanceof Integer ? task.exitStatus : Integer.MAX_VALUE
         final int attempt = task.attempt as int
         final Integer cpuSince = withoutGpu[key(task)]
@@ -92,24 +115,43 @@ class Attempts {
     private static String giveUp(task, int status, boolean ofSlice, String otherwise) {
         if (!ofSlice || !params.allow_missing_slices)
             return otherwise
-        missing["${task.process} ${task.tag}".toString()] =
-            [task.process as String, task.tag as String, status == Integer.MAX_VALUE ? '-' : status as String, reason(task)]
+        lacks(*row(task))
         return 'ignore'
     }
 
-    /** Rows of process, slice, exit status and reason for all that was skipped. */
+    /** Rows of process, slice, exit status and reason for all that was skipped, slice by slice. */
     static List<List<String>> missing() { missing.values() as List }
+
+    /** The task that ended the run; null when none did. */
+    static List<String> stopped() { stopped.get() }
+
+    private static List<String> row(task) {
+        final boolean known = task.exitStatus instanceof Integer && task.exitStatus != Integer.MAX_VALUE
+        return [task.process as String, (task.tag ?: '') as String, known ? task.exitStatus as String : '-', reason(task, known ? task.exitStatus as int : 0)]
+    }
+
+    /** The slices that there are none of, by name, each once. */
+    static Set<String> slices() { missing().findAll { it[0] in CHAIN || !Chain.last() }.collect { Inputs.slice(it[1]) } as LinkedHashSet }
 
     /** The same as lines of a table with tabs, under a heading; empty when nothing was skipped. */
     static List<String> table() {
         return missing ? ([['process', 'slice', 'exit', 'reason']] + missing())*.join('\t') : []
     }
 
-    /** The last line that the program wrote to standard error. */
-    private static String reason(task) {
+    /**
+     * Why a task failed, from what it wrote to standard error. A program that ends by itself
+     * says so last, in a line that begins with its name; a container or a scheduler may
+     * have something to add. One that was killed says nothing: its last line is a warning
+     * or how far it was.
+     */
+    private static String reason(task, int status) {
         try {
             final Path log = (task.workDir as Path).resolve('.command.err')
-            return Files.readAllLines(log).reverse().find { it.trim() }?.trim()?.replace('\t', ' ') ?: 'no message'
+            final List<String> lines = Files.readAllLines(log)*.trim().findAll { it }*.replace('\t', ' ')
+            final String own = lines.reverse().find { it ==~ OWN }
+            if (status in 129..192 && !(status in [130, 143] && own))
+                return "ended by signal ${status - 128}${status == 137 ? ' (KILL: more memory than it was granted, or time?)' : ''}"
+            return own ?: (lines ? lines.last() : 'no message')
         } catch (Exception ignored) {
             return 'no message'
         }

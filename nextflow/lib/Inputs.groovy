@@ -23,6 +23,8 @@ class Inputs {
 
     /** A larger file is no list of addresses, bytes. */
     private static final long MOST_TEXT = 1 << 20
+    /** A larger file is no table of shifts, bytes. */
+    private static final long MOST_TABLE = 16 << 20
 
     private final Map params
     private final String parameter
@@ -184,6 +186,24 @@ class Inputs {
         if (params.stack_no_xy_shift)
             return null
         throw new IllegalArgumentException("parameter shifts: is not given${beside == null ? ', which images at addresses need' : " and there is no ${beside}"}; --stack_no_xy_shift does without shifts, --skip stack without a volume")
+    }
+
+    /** The slices that the shifts name and the input does not have, as slice_z<NN>. */
+    List<String> absent() {
+        if (shifts == null || Files.size(shifts) > MOST_TABLE)
+            return []
+        // What is wrong with the table stack will say, with the line.
+        final List<String> lines = Files.readAllLines(shifts)*.replaceFirst(/^\uFEFF/, '')
+        final List<String> header = lines ? lines[0].split(',')*.trim() : []
+        final List<Integer> columns = ['fixed_id', 'moving_id'].collect { header.indexOf(it) }
+        if (columns.any { it < 0 })
+            return []
+        final Set<Integer> named = new TreeSet<>()
+        for (String line : lines.tail()) {
+            final List<String> cells = line.split(',')*.trim()
+            columns.each { if (it < cells.size() && cells[it] ==~ /\d{1,9}(\.0+)?/) named << (cells[it].tokenize('.')[0] as Integer) }
+        }
+        return (named - images.collect { number(it[0] as String) }).collect { String.format('slice_z%02d', it) }
     }
 
     private static boolean isZarr(Path folder) {

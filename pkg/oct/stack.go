@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync/atomic"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
@@ -72,6 +73,7 @@ type StackInput struct {
 	Transforms *registration.Folder             // nil: none
 	Manual     *registration.Folder             // transforms that go before those; nil: none
 	Config     map[int]registration.SliceConfig // nil: all slices are trusted
+	LeftOut    []int                            // IDs that Shifts may name although they are not among Slices
 }
 
 // StackResult is what a stack became.
@@ -173,7 +175,26 @@ type stackSlice struct {
 	voxel [3]float64 // micrometres
 
 	blocks bool // chunks are decoded block by block
+
+	told atomic.Int64 // bytes that were reported as progress, or more
 }
+
+// bytes is the size of the slice's voxels.
+func (s *stackSlice) bytes() int64 {
+	return int64(s.shape[0]) * int64(s.shape[1]) * int64(s.shape[2]) * int64(s.dtype.Size())
+}
+
+// progress reports n bytes of the slice as done: in all never more than it has, though
+// some are read twice.
+func (s *stackSlice) progress(res *Resources, n int64) {
+	before := s.told.Add(n) - n
+	if n = min(n, s.bytes()-before); n > 0 {
+		res.progress(n)
+	}
+}
+
+// finished reports the slice as done, with the planes and rows that nobody needed.
+func (s *stackSlice) finished(res *Resources) { s.progress(res, s.bytes()) }
 
 // maxVoxelDifference is how far, in parts, voxel sizes of slices may differ.
 const maxVoxelDifference = 1e-3

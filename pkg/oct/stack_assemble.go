@@ -76,10 +76,12 @@ func assemble(ctx context.Context, p *stackPlan, strips *[2]growing, out store.W
 	if err := a.first(ctx); err != nil {
 		return err
 	}
+	p.slices[0].finished(&a.res)
 	for i, m := range p.moving {
 		if err := a.next(ctx, m, a.limits[i+1]); err != nil {
 			return err
 		}
+		m.slice.finished(&a.res)
 	}
 	if err := a.flush(ctx, p.depth); err != nil {
 		return err
@@ -531,7 +533,7 @@ func (a *assembly) load(ctx context.Context, m *movingSlice, k0, k1 int) ([][]fl
 	if err != nil {
 		return nil, err
 	}
-	a.res.progress(int64(shape[0]*shape[1]*shape[2]) * int64(s.dtype.Size()))
+	s.progress(&a.res, int64(shape[0]*shape[1]*shape[2])*int64(s.dtype.Size()))
 	if m.resampled() {
 		if err := a.resample(ctx, m, raw, planes); err != nil {
 			return nil, err

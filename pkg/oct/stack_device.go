@@ -253,7 +253,7 @@ func (l *stackLoader) wait(b *stackLoad, res *Resources) error {
 		return err
 	}
 	if b.anew {
-		res.progress(l.slot.Bytes())
+		b.slice.progress(res, l.slot.Bytes())
 		if b.slice.dtype.IsFloat() {
 			res.Meter.AddNonFinite(int64(dtype.Slice[uint64](l.count)[0]))
 		}

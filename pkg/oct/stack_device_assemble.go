@@ -431,10 +431,12 @@ func (a *deviceAssembly) place(ctx context.Context) error {
 	if err := a.put(ctx, first, [2]int{0, first.end}, 1, a.limits[0]); err != nil {
 		return err
 	}
+	p.slices[0].finished(a.res)
 	for i, m := range p.moving {
 		if err := a.next(ctx, m, a.limits[i+1]); err != nil {
 			return err
 		}
+		m.slice.finished(a.res)
 	}
 	return a.flush(p.depth)
 }

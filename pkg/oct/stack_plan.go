@@ -200,8 +200,13 @@ func (p *stackPlan) place(in StackInput, res *Resources) error {
 	}
 	centred := false
 	if !p.opt.NoXYShift && in.Shifts != nil {
-		if gone := in.Shifts.Between(ids); len(gone) > 0 {
-			res.warn("%s: slices %v are not there: those beside them are taken for neighbours along z, too", p.shifts, gone)
+		between, outside := in.Shifts.Absent(ids)
+		if len(between) > 0 {
+			res.warn("%s: slices %v are not there: those beside them are taken for neighbours along z, too", p.shifts, between)
+		}
+		outside = slices.DeleteFunc(outside, func(id int) bool { return slices.Contains(in.LeftOut, id) })
+		if len(outside) > 0 {
+			res.warn("%s: slices %v are not there: the volume begins or ends without them", p.shifts, outside)
 		}
 		at, warnings := in.Shifts.Positions(ids)
 		for _, w := range warnings {

@@ -261,11 +261,11 @@ func (r *Report) keyFigures() (out []keyFigure) {
 	add := func(name, value, note string) { out = append(out, keyFigure{name, value, note}) }
 	if ids := r.sliceNumbers(); len(ids) > 0 {
 		note := fmt.Sprintf("%d to %d", ids[0], ids[len(ids)-1])
-		if n := len(r.Missing); n > 0 {
+		if n := len(r.missing()); n > 0 {
 			note += fmt.Sprintf(", %d missing", n)
 		}
 		add("Slices", strconv.Itoa(len(ids)), note)
-	} else if n := len(r.Missing); n > 0 {
+	} else if n := len(r.missing()); n > 0 {
 		add("Missing slices", strconv.Itoa(n), "")
 	}
 	if d := r.volume(); d != nil {

@@ -448,6 +448,20 @@ func TestEngine(t *testing.T) {
 	}
 }
 
+// A slice is missing once, however many stages failed on it, also if only the shifts
+// know it; one that is in the volume is not, whatever became of its picture.
+func TestMissing(t *testing.T) {
+	r := load(t, Sources{Shifts: filepath.Join(tree(t, map[string]string{"s.csv": shifts + "0,1,0,0,1,1\n1,2,0,0,1,1\n2,3,0,0,1,1\n3,9,0,0,1,1\n"}), "s.csv")})
+	r.Missing = []MissingSlice{{"RESAMPLE", "mosaic_grid_3d_z02", "3", "broken"}, {"AIP", "mosaic_grid_3d_z02", "3", "broken"}, {"AIP", "slice_z03", "1", "disk full"}, {"FOCAL", "left", "3", "broken"}}
+	if got := r.missing(); !slices.Equal(got, []string{"left", "z02", "z03"}) {
+		t.Errorf("without a volume: %q", got)
+	}
+	r.Matches = []registration.Match{{Fixed: 0, Moving: 1}, {Fixed: 1, Moving: 3}}
+	if got := r.missing(); !slices.Equal(got, []string{"left", "z02", "z09"}) {
+		t.Errorf("missing of the volume: %q", got)
+	}
+}
+
 func TestNotices(t *testing.T) {
 	fallback := &record.Fallback{From: "gpu", To: "cpu", Reason: "no driver"}
 	r := load(t, Sources{

@@ -2,8 +2,10 @@ package qc
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"strata/pkg/cli/record"
@@ -86,6 +88,11 @@ func (r *Report) notices() []*Notice {
 	for _, gap := range gaps(r.sliceNumbers()) {
 		add("note", "slices", "", "%s", gap)
 	}
+	if stacked := r.stacked(); r.Shifts != nil && len(stacked) > 0 {
+		if _, outside := r.Shifts.Absent(stacked); len(outside) > 0 {
+			add("note", "slices", "", "the shifts name slices %v, the volume begins or ends without them", outside)
+		}
+	}
 	for _, p := range r.Problems {
 		add("warning", "this report", "", "%s", p)
 	}
@@ -167,6 +174,33 @@ func (r *Report) sliceNumbers() []int {
 		}
 	}
 	return sorted(ids)
+}
+
+// sliceInName is the number of a slice in the name of a task or an image.
+var sliceInName = regexp.MustCompile(`(?:^|_)z(\d{1,9})(?:\D|$)`)
+
+// missing are the slices that the volume lacks, each once, however many stages failed
+// on it: those that the workflow gave up, and those that only the shifts name.
+func (r *Report) missing() []string {
+	stacked, lacks := r.stacked(), map[string]bool{}
+	for _, m := range r.Missing {
+		name := m.Slice
+		if found := sliceInName.FindAllStringSubmatch(name, -1); found != nil {
+			id, _ := strconv.Atoi(found[len(found)-1][1]) // nine digits
+			if slices.Contains(stacked, id) {
+				continue // only a picture of it failed
+			}
+			name = fmt.Sprintf("z%02d", id)
+		}
+		lacks[name] = true
+	}
+	if r.Shifts != nil && len(stacked) > 0 {
+		between, outside := r.Shifts.Absent(stacked)
+		for _, id := range append(between, outside...) {
+			lacks[fmt.Sprintf("z%02d", id)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(lacks))
 }
 
 func sorted(ids []int) []int {

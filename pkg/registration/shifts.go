@@ -100,19 +100,23 @@ func (s *Shifts) Positions(ids []int) (at map[int][2]float64, warnings []string)
 	return at, warnings
 }
 
-// Between are the slices that the file names, and ids do not, among those from
-// the lowest to the highest of ids, in increasing order.
-func (s *Shifts) Between(ids []int) []int {
-	var out []int
+// Absent returns the slices that the file names and ids do not, in increasing order:
+// those between the lowest and the highest of ids, and those outside.
+func (s *Shifts) Absent(ids []int) (between, outside []int) {
+	named := map[int]bool{}
 	for p := range s.pairs {
-		for _, id := range p {
-			if len(ids) > 0 && id > slices.Min(ids) && id < slices.Max(ids) && !slices.Contains(ids, id) {
-				out = append(out, id)
-			}
+		named[p[0]], named[p[1]] = true, true
+	}
+	for _, id := range slices.Sorted(maps.Keys(named)) {
+		switch {
+		case slices.Contains(ids, id):
+		case len(ids) > 0 && id > slices.Min(ids) && id < slices.Max(ids):
+			between = append(between, id)
+		default:
+			outside = append(outside, id)
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return between, outside
 }
 
 // PairShift is one line of a shifts CSV: the shift of a slice against another,

@@ -2,6 +2,7 @@ package registration
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -69,4 +70,18 @@ func FuzzSidecars(f *testing.F) {
 			t.Errorf("%q", err)
 		}
 	})
+}
+
+func TestAbsent(t *testing.T) {
+	s, err := ReadShifts(strings.NewReader("fixed_id,moving_id,x_shift_mm,y_shift_mm\n0,1,1,1\n1,2,1,1\n2,3,1,1\n3,7,1,1\n"), "s.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ ids, between, outside []int }{
+		{[]int{0, 1, 2, 3, 7}, nil, nil}, {[]int{1, 3, 9}, []int{2, 7}, []int{0}}, {nil, nil, []int{0, 1, 2, 3, 7}}, {[]int{2}, nil, []int{0, 1, 3, 7}},
+	} {
+		if between, outside := s.Absent(c.ids); !slices.Equal(between, c.between) || !slices.Equal(outside, c.outside) {
+			t.Errorf("without %v: %v between, %v outside", c.ids, between, outside)
+		}
+	}
 }

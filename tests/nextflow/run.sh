@@ -230,11 +230,12 @@ ok 'with more memory' has <(attempt stack.slices 2) '--mem 3072MiB'
 ok 'stitch goes on without the GPU' same "$(attempt stitch.mosaic_grid_3d_z01 1 | grep -o ' --use_gpu ')$(attempt stitch.mosaic_grid_3d_z01 2 | grep -o ' --no-use_gpu ')" ' --use_gpu  --no-use_gpu '
 ok 'the slice that fails for good is tried once and reported with its stage' same "$(attempts crop.slice_z00) $(tail -n +2 "$missing" | tr '\t' ':')" '1 CROP:slice_z00:3:crop: slice_z00: planned fault 3'
 ok 'the volume is of the three that are left' same "$(images "$launch/chain-faults/slices") $(tail -n +2 "$launch/chain-faults/volume/z_matches.csv" | cut -d , -f 1,2 | xargs)" '3 1,2 2,3'
-ok 'and the end of the run says so' has "$log" '^strata: 1 missing, also listed in '
+ok 'and the end of the run says so, by name and once' has "$log" '^strata: 1 slice missing \(slice_z00\), also listed in '
 faults
 plan stack.slices 'always 3'
 nf chain-stuck run "$main" "${faulty[@]}" "${chain[@]}" --outdir chain-faults --allow_missing_slices -resume
 ok 'a stack that fails stops the run, whatever is allowed' same "$((status != 0)) $(attempts stack.slices)" '1 1'
+ok 'and the last line names it' same "$(tail -n 1 "$log")" 'strata: stopped by STACK (4 slices): exit 3: stack: slices: planned fault 3'
 faults
 nf chain-healed run "$main" "${faulty[@]}" "${chain[@]}" --outdir chain-faults --allow_missing_slices -resume
 # A picture that was being made when the run stopped is made now.
@@ -248,8 +249,20 @@ ok 'a broken mosaic stops the run' same $((status != 0)) 1
 ok 'and the message says which chunk' has "$log" "mosaic_grid_3d_z02.ome.zarr.*${chunk##*.ome.zarr/}"
 nf bad-allowed run "$main" "${chain[@]}" --input "$tmp/bad" --outdir bad --allow_missing_slices -resume
 ok 'with allow_missing_slices the rest goes on' same "$status $(images "$launch/bad/slices") $(tail -n +2 "$launch/bad/pipeline_info/missing_slices.tsv" | cut -f 1-3 | xargs)" \
-  '0 3 AIP mosaic_grid_3d_z02 3 RESAMPLE mosaic_grid_3d_z02 3'
+  '0 3 RESAMPLE mosaic_grid_3d_z02 3 AIP mosaic_grid_3d_z02 3'
+ok 'it is one slice, and why is said last' same "$(count '^strata: 1 slice missing \(slice_z02\), also listed in ' "$log") $(tail -n 2 "$log" | cut -d : -f 1,2 | xargs)" \
+  '1 mosaic_grid_3d_z02: RESAMPLE mosaic_grid_3d_z02: AIP'
 ok 'and the estimate with it: it takes those of its three that are left' has "$launch/bad/reports/estimate.stitch.json" 'mosaic_grid_3d_z00'
+faults
+plan resample.mosaic_grid_3d_z02 'always 3'
+plan stitch.mosaic_grid_3d_z00 'always 3'
+nf no-estimate run "$main" "${faulty[@]}" "${chain[@]}" --outdir no-estimate --skip focal,aip,preview --allow_missing_slices
+ok 'what stopped the run is named last' has <(tail -n 1 "$log") '^strata: stopped by ESTIMATE .*: exit 3: stitch: mosaic_grid_3d_z00: planned fault 3$'
+ok 'and no slice that was left out is blamed' same "$((status != 0)) $(count 'no slice is left' "$log")" '1 0'
+mkdir "$tmp/fewer"
+ln -s "$tmp/block"/mosaic_grid_3d_z0[013].ome.zarr "$tmp/block/shifts_xy.csv" "$tmp/fewer/"
+nf fewer run "$main" "${chain[@]}" --input "$tmp/fewer" --outdir fewer -stub-run
+ok 'a slice that only the shifts know is missing too' same "$status $(tail -n 1 "$log" | xargs)" '0 slice_z02: INPUT: not in the input; shifts_xy.csv names it'
 faults
 for m in "$tmp"/block/*.ome.zarr; do plan "focal.$(basename "$m" .ome.zarr)" 'always 3'; done
 nf none-left run "$main" "${faulty[@]}" "${chain[@]}" --outdir none-left --skip aip --allow_missing_slices

@@ -211,6 +211,9 @@ func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, er
 		return in, 0, stage.Failed(err)
 	}
 	if n := r.Int("max_slices"); n > 0 && n < len(files) {
+		for _, f := range files[n:] {
+			in.LeftOut = append(in.LeftOut, f.ID)
+		}
 		files = files[:n]
 	}
 	for _, f := range files {
