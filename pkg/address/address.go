@@ -7,10 +7,12 @@
 package address
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -47,10 +49,13 @@ func (a Address) Scheme() string {
 	return strings.ToLower(scheme)
 }
 
-// Parse is url.Parse with errors that quote nothing secret.
+// Parse is url.Parse with errors that quote nothing secret. A port that cannot be is one of them.
 func (a Address) Parse() (*url.URL, error) {
 	u, err := url.Parse(string(a))
 	if err == nil {
+		if _, err := strconv.ParseUint(cmp.Or(u.Port(), "0"), 10, 16); err != nil {
+			return nil, fmt.Errorf("%s: port %s: want 1 to 65535", a, u.Port())
+		}
 		return u, nil
 	}
 	// The redacted form has the same fault, unless the fault is in what was left out.

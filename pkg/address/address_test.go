@@ -106,6 +106,9 @@ func TestParse(t *testing.T) {
 	if u, err := Address("http://u:s3cr3t@h/x").Parse(); err != nil || u.Host != "h" {
 		t.Error(u, err)
 	}
+	if _, err := Address("http://u:s3cr3t@h:99999/x").Parse(); err == nil || err.Error() != "http://xxxxx@h:99999/x: port 99999: want 1 to 65535" {
+		t.Error(err)
+	}
 	if _, err := Address("http://h:port/x").Parse(); err == nil || !strings.Contains(err.Error(), `http://h:port/x: invalid port ":port"`) {
 		t.Error(err)
 	}

@@ -215,6 +215,9 @@ func (a *arranger) add(typed string, f *Flag, val string) {
 }
 
 func (a *arranger) unknown(typed, name string) error {
+	if instead := a.cmd.Gone[name]; instead != "" {
+		return Usage("unknown flag %s: give %s (%s --help tells more)", typed, instead, a.path)
+	}
 	var names []string
 	for _, f := range a.known {
 		if f.Hidden {

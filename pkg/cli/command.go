@@ -22,6 +22,10 @@ type Command struct {
 	Examples    []Example // shown at the end of the help
 	Aliases     []Alias   // names of programs whose place it can take
 
+	// Gone are flags of programs that it can take the place of which would change the result
+	// if they were ignored: by name, what to give instead.
+	Gone map[string]string
+
 	// Run does the work. Outputs made with [Run.Output] and its kin are put
 	// in place when it returns nil, and removed when it returns an error.
 	Run func(ctx context.Context, r *Run) error

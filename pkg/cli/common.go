@@ -25,6 +25,9 @@ const (
 	Stage = GPU | Resources | Outputs | Layout | Pyramid | Inputs
 )
 
+// MostAxis is the largest length of an axis that flags may give.
+const MostAxis = 1 << 40
+
 // codecLevels are the codecs of --codec with the levels they take.
 var codecLevels = []struct {
 	name      string
@@ -92,8 +95,8 @@ func commonFlags(s Shared) []Flag {
 	add(Layout,
 		Flag{Name: "zarr_format", Kind: Int, Value: "2|3", Note: "the input's", Check: Between(2, 3), Usage: "2 writes NGFF 0.4, 3 writes NGFF 0.5"},
 		Flag{Name: "codec", Default: "blosc-zstd:1", Value: "NAME[:LEVEL]", Check: checkCodec, Usage: strings.Join(codecNames(), ", ")},
-		Flag{Name: "chunks", Kind: Ints, Value: "Z,Y,X", Note: "per stage", Check: AtLeast(1), Usage: "chunk shape in voxels"},
-		Flag{Name: "shard", Kind: Ints, Value: "Z,Y,X", Note: "none", Check: AtLeast(1), Usage: "shard shape in voxels, a multiple of the chunks; Zarr format 3"},
+		Flag{Name: "chunks", Kind: Ints, Value: "Z,Y,X", Note: "per stage", Check: Between(1, MostAxis), Usage: "chunk shape in voxels"},
+		Flag{Name: "shard", Kind: Ints, Value: "Z,Y,X", Note: "none", Check: Between(1, MostAxis), Usage: "shard shape in voxels, a multiple of the chunks; Zarr format 3"},
 	)
 	add(Pyramid,
 		Flag{Name: "n_levels", Kind: Int, Default: "5", Check: Between(0, 30), Usage: "pyramid levels below level 0"},

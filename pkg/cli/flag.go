@@ -212,6 +212,10 @@ func (v *value) parse(text string, check bool) error {
 	return nil
 }
 
+// mostFloat is the largest number of a flag: no length, angle or value of a voxel is larger, and
+// what is computed from it stays within what integers and single precision hold.
+const mostFloat = 1e15
+
 func (f *Flag) parseOne(text string) (any, error) {
 	switch f.Kind {
 	case Bool:
@@ -232,6 +236,9 @@ func (f *Flag) parseOne(text string) (any, error) {
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 			return nil, fmt.Errorf("%q is not a number", text)
+		}
+		if math.Abs(x) > mostFloat {
+			return nil, fmt.Errorf("%q is out of range: want numbers from %g to %g", text, -mostFloat, mostFloat)
 		}
 		return x, nil
 	case Size:

@@ -1,15 +1,35 @@
 package cli
 
+import "strings"
+
 // nearest is the candidate that is most like a mistyped word, or "" if none is
-// close: at most one edit in three letters (two in short words).
+// close: the only one that begins with the word, else one with at most one edit in three letters.
 func nearest(word string, candidates []string) string {
-	best, least := "", max(2, len(word)/3)+1
+	if begun := beginning(word, candidates); begun != "" {
+		return begun
+	}
+	best, least := "", max(1, (len(word)+1)/3)+1
 	for _, c := range candidates {
 		if d := distance(word, c); d < least && d < len(c) {
 			best, least = c, d
 		}
 	}
 	return best
+}
+
+// beginning is the only candidate that begins with an abbreviation; "" if there is none, or another one.
+func beginning(word string, candidates []string) string {
+	only := ""
+	for _, c := range candidates {
+		switch {
+		case len(word) < 2 || c == only || !strings.HasPrefix(c, word):
+		case only != "":
+			return ""
+		default:
+			only = c
+		}
+	}
+	return only
 }
 
 // distance counts the letters to insert, delete, replace or swap with their

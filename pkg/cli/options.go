@@ -89,6 +89,11 @@ func options(r *Run) (Options, error) {
 		if o.Shard != nil && o.ZarrFormat == 2 {
 			return o, Usage("--shard needs Zarr format 3: give --zarr_format 3 or leave --shard out")
 		}
+		for name, shape := range map[string][]int{"chunks": o.Chunks, "shard": o.Shard} {
+			if err := countable(name, shape); err != nil {
+				return o, err
+			}
+		}
 		if err := multiple(o.Shard, o.Chunks); err != nil {
 			return o, err
 		}
@@ -102,6 +107,18 @@ func options(r *Run) (Options, error) {
 		return o, Usage("--verbose contradicts --quiet: give one of them")
 	}
 	return o, nil
+}
+
+// countable refuses shapes of more voxels than any chunk or shard can have.
+func countable(name string, shape []int) error {
+	voxels := 1
+	for _, n := range shape {
+		if n > MostAxis/voxels {
+			return Usage("--%s %s has more voxels than can be: at most %d", name, join(shape), int64(MostAxis))
+		}
+		voxels *= n
+	}
+	return nil
 }
 
 // multiple checks --shard against --chunks where both are given.

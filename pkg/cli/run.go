@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/sys/unix"
 
 	"strata/pkg/cli/atomic"
 	"strata/pkg/cli/progress"
@@ -148,97 +146,6 @@ func (r *Run) Floats(name string) []float64 { return all[float64](r, name, Float
 
 // Warn logs a warning and notes it in the record; the same text only once.
 func (r *Run) Warn(format string, args ...any) { r.Log.Warn().Msgf(format, args...) }
-
-// Input declares a file, folder or URL that the run reads, and returns it. A
-// local path must exist (exit code 3 if not; a path into a zip file need not),
-// and no output may collide with it. Call it for all inputs before the outputs
-// or after them, but before the work.
-func (r *Run) Input(path string) (string, error) {
-	switch scheme := urlScheme(path); scheme {
-	case "":
-	case "http", "https":
-		return path, nil
-	case "s3":
-		r.buckets = append(r.buckets, path)
-		return path, nil
-	default:
-		return "", Usage("input %s: there is no way to read %s:// addresses: want a folder, a .zip file, http://, https:// or s3://", path, scheme)
-	}
-	if i := strings.Index(path, ".zip/"); i >= 0 {
-		archive := path[:i+len(".zip")]
-		if info, err := os.Stat(archive); err == nil && info.Mode().IsRegular() {
-			return path, placeError(r.outputs.Input(archive))
-		}
-	}
-	named := path
-	path, err := r.present(named)
-	if err != nil {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return "", BadInputf("%s: no such file or folder", path)
-		case errors.Is(err, fs.ErrPermission):
-			return "", BadInputf("%s: permission denied", path)
-		}
-		return "", BadInput(err)
-	}
-	// Opening it to see would block on a pipe, and take its content.
-	if err := unix.Access(path, unix.R_OK); err != nil {
-		return "", BadInputf("%s: cannot be read: %w", path, err)
-	}
-	if path != named {
-		if err := r.outputs.Input(named); err != nil {
-			return "", placeError(err)
-		}
-	}
-	return path, placeError(r.outputs.Input(path))
-}
-
-// replacing is how long an input that is missing while another run replaces it is waited for.
-const replacing = 2 * time.Second
-
-// present is the path of an input that exists: where it lies while it is replaced, if
-// its replacer died over that or takes long.
-func (r *Run) present(path string) (string, error) {
-	for waited := time.Duration(0); ; waited += replacing / 40 {
-		_, err := os.Stat(path)
-		if !errors.Is(err, fs.ErrNotExist) {
-			return path, err
-		}
-		kept := sibling.Find(path)
-		if kept == nil {
-			if _, err = os.Stat(path); err == nil { // between the two looks
-				return path, nil
-			}
-			return path, err
-		}
-		if waited < replacing && sibling.Self().State(kept.Writer) != sibling.Dead {
-			time.Sleep(replacing / 40)
-			continue
-		}
-		r.Warn("%s is missing: process %d on %s did not finish replacing it; its old content is read, from %s", path, kept.Writer.PID, kept.Writer.Host, kept.Path)
-		r.kept = append(r.kept, kept)
-		return kept.Path, nil
-	}
-}
-
-// checkKept reports an input that was read under the name where it was kept and has
-// been replaced meanwhile: what was read may be of neither.
-func (r *Run) checkKept() error {
-	for _, k := range r.kept {
-		if !k.Holds() {
-			return fmt.Errorf("%s: was replaced while it was read: run this again", k.Path)
-		}
-	}
-	return nil
-}
-
-// LocalInput is [Run.Input] of a file or folder that cannot be an address (exit code 2).
-func (r *Run) LocalInput(path string) (string, error) {
-	if urlScheme(path) != "" {
-		return "", Usage("input %s is a URL: this one has to be a local file or folder", path)
-	}
-	return r.Input(path)
-}
 
 // ReadsFar makes room for what is fetched ahead from servers: --mem counts it, and
 // Options.Mem is what is left of that. A command calls it before it plans, for inputs that are

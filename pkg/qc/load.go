@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"strata/pkg/cli/record"
 	"strata/pkg/document"

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/sylabs/sif/v2/pkg/sif"
 
@@ -47,7 +48,7 @@ type Object struct {
 // Open opens an image. A file that is cut off, or is something else, is refused
 // with an error that wraps [ErrImage] and says what is missing.
 func Open(path string) (*Image, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe would wait for its writer
 	if err != nil {
 		return nil, err
 	}

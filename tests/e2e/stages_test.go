@@ -217,8 +217,8 @@ func TestStagesRecord(t *testing.T) {
 			if err := os.Mkdir(dir+"/o", 0o777); err != nil {
 				t.Fatal(err)
 			}
-			run(t, dir, s.name, s.line("--report", "r.json", "-j", "2", "--mem", "100MiB")...)
-			r := readRecord(t, dir+"/r.json")
+			run(t, dir, s.name, s.line("--report", "r-"+s.name+".json", "-j", "2", "--mem", "100MiB")...)
+			r := readRecord(t, dir+"/r-"+s.name+".json")
 			if r.Tool != s.name || r.ExitCode != 0 || r.Error != "" || r.Threads != 2 || r.Mem != 100<<20 || r.WallSeconds <= 0 || r.PeakResidentBytes == 0 {
 				t.Errorf("record: %+v", r)
 			}

@@ -47,7 +47,7 @@ func reading(ops string) []cli.Flag {
 func generating(size string) []cli.Flag {
 	return []cli.Flag{
 		{Name: "size", Kind: cli.Size, Default: size, Check: cli.AtLeast(1), Usage: "of the array in memory; it is a block of whole chunks of at most that"},
-		{Name: "shape", Kind: cli.Ints, Value: "Z,Y,X", Note: "by --size", Check: cli.AtLeast(1), Usage: "of the array"},
+		{Name: "shape", Kind: cli.Ints, Value: "Z,Y,X", Note: "by --size", Check: cli.Between(1, cli.MostAxis), Usage: "of the array"},
 		{Name: "dtype", Default: "float32", Usage: "of its elements: integers or floats"},
 		{Name: "ratio", Kind: cli.Float, Default: "2", Check: cli.Between(1, 100), Usage: "how many times codecs shall compress it"},
 	}

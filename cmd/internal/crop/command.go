@@ -43,8 +43,8 @@ func Command() *cli.Command {
 			{Name: "pad_after", Kind: cli.Bool, Usage: "add zeros where the image ends before --depth"},
 			{Name: "percentile_max", Kind: cli.Float, Default: "99.9", Check: cli.Between(0, 100), Usage: "the search clips values above this percentile of all; 100 clips nothing"},
 			{Name: "max_interface_fraction", Kind: cli.Float, Default: "0.5", Check: fraction, Usage: "the interface lies in this part of the planes, from the first"},
-			{Name: "sigma_xy", Kind: cli.Float, Default: "3", Check: cli.Between(0, 1<<20), Usage: "size of the mean filter before the search, along y and x, in px"},
-			{Name: "sigma_z", Kind: cli.Float, Default: "2", Check: cli.Between(1e-3, 1<<20), Usage: "sigma of the derivative of Gaussian along z, in voxels"},
+			{Name: "sigma_xy", Kind: cli.Float, Default: "3", Check: cli.Between(0, 1<<10), Usage: "size of the mean filter before the search, along y and x, in px"},
+			{Name: "sigma_z", Kind: cli.Float, Default: "2", Check: cli.Between(1e-3, 1<<10), Usage: "sigma of the derivative of Gaussian along z, in voxels"},
 			{Name: "use_log", Kind: cli.Bool, Usage: "search in the logarithm of the image"},
 		},
 		Examples: []cli.Example{

@@ -33,8 +33,8 @@ func Command() *cli.Command {
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Note: "the mosaic's"}},
 		Flags: []cli.Flag{
-			{Name: "sigma_xy", Kind: cli.Float, Default: "3", Check: cli.Between(0, 1<<20), Usage: "size of the mean filter before the search, along y and x, in px"},
-			{Name: "sigma_z", Kind: cli.Float, Default: "2", Check: cli.Between(1e-3, 1<<20), Usage: "sigma of the derivative of Gaussian along z, in voxels"},
+			{Name: "sigma_xy", Kind: cli.Float, Default: "3", Check: cli.Between(0, 1<<10), Usage: "size of the mean filter before the search, along y and x, in px"},
+			{Name: "sigma_z", Kind: cli.Float, Default: "2", Check: cli.Between(1e-3, 1<<10), Usage: "sigma of the derivative of Gaussian along z, in voxels"},
 			{Name: "use_log", Kind: cli.Bool, Usage: "search in the logarithm of the image"},
 			{Name: "correction", Value: "FILE", Usage: "apply a correction that --save_map wrote (DIR/correction.ome.zarr) instead of estimating one"},
 			{Name: "save_map", Value: "DIR", Usage: "write interface depth, flat-field and correction there, as OME-Zarr and PNG"},

@@ -34,8 +34,8 @@ func Command() *cli.Command {
 		Flags: []cli.Flag{
 			{Name: "seed", Kind: cli.Int, Default: "1", Check: positive, Usage: "another seed, another specimen"},
 			{Name: "slices", Kind: cli.Int, Default: "1", Check: cli.Between(1, 10000), Usage: "slices of the block"},
-			{Name: "tiles", Kind: cli.Ints, Default: "4,4", Value: "Y,X", Check: cli.AtLeast(1), Usage: "tiles of a slice"},
-			{Name: "tile", Kind: cli.Ints, Default: "96,128,128", Value: "Z,Y,X", Check: cli.AtLeast(1), Usage: "voxels of a tile"},
+			{Name: "tiles", Kind: cli.Ints, Default: "4,4", Value: "Y,X", Check: cli.Between(1, 1<<12), Usage: "tiles of a slice"},
+			{Name: "tile", Kind: cli.Ints, Default: "96,128,128", Value: "Z,Y,X", Check: cli.Between(1, 1<<14), Usage: "voxels of a tile"},
 			{Name: "crop", Kind: cli.Ints, Default: "0,0", Value: "Y,X", Check: positive, Usage: "voxels that the last row and column of tiles lack"},
 			{Name: "dtype", Default: "float32", Choices: []string{"uint8", "uint16", "int16", "float32", "float64"}, Usage: "element type"},
 			{Name: "voxel", Kind: cli.Floats, Default: "3.5,2,2", Value: "Z,Y,X", Check: cli.Above(0), Usage: "voxel size in µm"},

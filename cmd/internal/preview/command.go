@@ -1,9 +1,11 @@
-// Package preview is the command preview, which draws an OME-Zarr image as a PNG.
+// Package preview is the command preview, which draws an OME-Zarr image as a PNG or JPEG.
 package preview
 
 import (
 	"context"
 	"errors"
+	"image"
+	"image/jpeg"
 	"image/png"
 	"io"
 	"os"
@@ -34,7 +36,7 @@ func Command() *cli.Command {
 			"they cross.",
 		Args: []cli.Arg{
 			{Name: "IN", Usage: "OME-Zarr image, 2-D or 3-D: a folder, a .zip or an http(s) URL"},
-			{Name: "OUT", Usage: "PNG to write"},
+			{Name: "OUT", Usage: "picture to write: .png, or .jpg of quality 90"},
 		},
 		Shared: cli.Resources | cli.Outputs | cli.Inputs,
 		Flags: []cli.Flag{
@@ -60,6 +62,13 @@ func Command() *cli.Command {
 	}
 }
 
+// encoders write pictures of the kinds that file names ask for.
+var encoders = map[string]func(io.Writer, image.Image) error{".png": png.Encode, ".jpg": encodeJPEG, ".jpeg": encodeJPEG}
+
+func encodeJPEG(w io.Writer, m image.Image) error {
+	return jpeg.Encode(w, m, &jpeg.Options{Quality: 90})
+}
+
 func checkLevel(v any) error {
 	if n, err := strconv.Atoi(v.(string)); v != "auto" && (err != nil || n < 0) {
 		return errors.New("is neither auto nor a whole number from 0 on")
@@ -71,6 +80,10 @@ func run(ctx context.Context, r *cli.Run) error {
 	o, err := options(r)
 	if err != nil {
 		return err
+	}
+	encode := encoders[strings.ToLower(filepath.Ext(r.Arg("OUT")))]
+	if encode == nil {
+		return cli.Usage("output %s: want a name that ends in .png, .jpg or .jpeg", r.Arg("OUT"))
 	}
 	in, err := stage.Open(ctx, r, r.Arg("IN"))
 	if err != nil {
@@ -94,7 +107,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		return stage.Failed(err)
 	}
 	began := time.Now()
-	if err := out.Write(func(w io.Writer) error { return png.Encode(w, p.Image) }); err != nil {
+	if err := out.Write(func(w io.Writer) error { return encode(w, p.Image) }); err != nil {
 		return err
 	}
 	r.Meter.Since(meter.Encode, began)
@@ -156,7 +169,8 @@ func title(r *cli.Run) string {
 	if r.IsSet("title") {
 		return r.String("title")
 	}
-	name := filepath.Base(filepath.Clean(r.Arg("IN")))
+	in, _, _ := strings.Cut(r.Arg("IN"), "?") // of an address, nothing that may be secret
+	name := filepath.Base(filepath.Clean(address.Address(in).String()))
 	for _, end := range []string{".zip", ".zarr", ".ome"} {
 		if short := strings.TrimSuffix(name, end); short != "" {
 			name = short

@@ -38,7 +38,7 @@ func Command() *cli.Command {
 			{Name: "estimate", Kind: cli.Bool, Usage: "estimate M from the mosaic"},
 			{Name: "estimate_only", Value: "FILE", Usage: "estimate M from all mosaics given, write it to FILE, stitch nothing"},
 			{Name: "save_transform", Value: "FILE", Usage: "also write M as JSON"},
-			{Name: "max_refinement_px", Kind: cli.Float, Default: "0", Check: cli.AtLeast(0), Usage: "how far a tile may move from where M puts it; 0: not at all"},
+			{Name: "max_refinement_px", Kind: cli.Float, Default: "0", Check: cli.Between(0, 1e6), Usage: "how far a tile may move from where M puts it; 0: not at all"},
 			{Name: "interpolate", Kind: cli.Bool, Usage: "place tiles between voxels, by linear interpolation, not at the nearest ones"},
 			{Name: "blending", Default: string(oct.BlendDiffusion), Choices: oct.Blendings, Usage: "what a voxel becomes that several tiles have seen"},
 			{Name: "save_positions", Value: "FILE", Usage: "also write the positions, and how well tiles agree at the seams, as JSON"},

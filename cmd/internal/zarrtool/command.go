@@ -32,7 +32,7 @@ type node struct {
 // openNode opens what the user named for reading. Errors are the input's fault
 // unless the machine's.
 func openNode(ctx context.Context, r *cli.Run, path string, opts ...zarr.Option) (*node, error) {
-	path, err := r.Input(path)
+	path, err := r.Image(path)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func importCommand() *cli.Command {
 			{Name: "OUT", Usage: "folder to write"},
 		},
 		Flags: []cli.Flag{
-			{Name: "shape", Kind: cli.Ints, Value: "N,...", Check: cli.AtLeast(0), Usage: "shape of raw input"},
+			{Name: "shape", Kind: cli.Ints, Value: "N,...", Check: cli.Between(0, cli.MostAxis), Usage: "shape of raw input"},
 			{Name: "dtype", Value: "TYPE", Usage: "element type of raw input, such as uint16 or >f4 (little-endian unless it says so)"},
 			{Name: "offset", Kind: cli.Size, Usage: "bytes before the first element of raw input"},
 			{Name: "dimension_names", Kind: cli.Strings, Value: "NAME,...", Usage: "axis names (format 3)"},

@@ -439,7 +439,7 @@ func realPath(path string) (string, error) {
 	if real, err := filepath.EvalSymlinks(abs); err == nil {
 		return real, nil
 	} else if errors.Is(err, syscall.ENOTDIR) {
-		return "", refuse(ErrPlace, "%s: a part of this path is not a folder", path)
+		return "", refuse(ErrPlace, "%s: %s is not a folder", path, notFolder(abs))
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return "", named(path, err)
 	}
@@ -451,6 +451,16 @@ func realPath(path string) (string, error) {
 		return "", err
 	}
 	return filepath.Join(parent, filepath.Base(abs)), nil
+}
+
+// notFolder is the part of an absolute path that others lie below although it is no folder.
+func notFolder(path string) string {
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			return dir
+		}
+	}
+	return path
 }
 
 // cause is an error of the os package without operation and path.

@@ -22,7 +22,7 @@ import (
 // Open declares an OME-Zarr image as input, opens it and passes on what the
 // reader noticed. Levels below level 0 may be missing.
 func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
-	path, err := r.Input(path)
+	path, err := r.Image(path)
 	if err != nil {
 		return nil, err
 	}

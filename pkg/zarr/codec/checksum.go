@@ -16,7 +16,7 @@ import (
 type checksumCodec struct {
 	name    string
 	sum     func([]byte) uint32
-	start   func() hash.Hash32
+	start   func() hash.Hash32 // sum in pieces; nil: there is no such form
 	atStart bool
 }
 
@@ -64,10 +64,10 @@ type Checksum struct {
 }
 
 // ChecksumOf returns what the codec c does; ok is false when that is something else than to add
-// a checksum.
+// a checksum that can be computed in pieces.
 func ChecksumOf(c Codec) (sum Checksum, ok bool) {
 	k, ok := c.(*checksumCodec)
-	if !ok {
+	if !ok || k.start == nil {
 		return sum, false
 	}
 	return Checksum{New: k.start, Size: 4, AtStart: k.atStart}, true

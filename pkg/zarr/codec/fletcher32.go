@@ -27,4 +27,4 @@ func fletcher32Sum(b []byte) uint32 {
 }
 
 // Fletcher32 is numcodecs' filter that appends the Fletcher checksum of HDF5.
-func Fletcher32() Codec { return &checksumCodec{"fletcher32", fletcher32Sum, false} }
+func Fletcher32() Codec { return &checksumCodec{"fletcher32", fletcher32Sum, nil, false} }
