@@ -1,12 +1,14 @@
 package zarr
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 
+	"strata/pkg/mem"
 	"strata/pkg/zarr/store"
 )
 
@@ -91,7 +93,25 @@ func getDocument(ctx context.Context, st store.Store, key string) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
+	if err := affordable(b); err != nil {
+		return nil, fmt.Errorf("%s: %w", st.Location(key), err)
+	}
 	return quoteNonFinite(b), nil
+}
+
+// affordable reports a document whose parsed form takes more than half of the process's memory:
+// a value of two characters becomes dozens of bytes.
+func affordable(document []byte) error {
+	const perValue, perMember = 64, 128 // bytes
+	limit := mem.Limit()
+	if limit <= 0 {
+		return nil
+	}
+	values, members := bytes.Count(document, []byte{','})+bytes.Count(document, []byte{'['})+bytes.Count(document, []byte{'{'}), bytes.Count(document, []byte{':'})
+	if n, most := int64(len(document)+perValue*values+perMember*members), max(limit/2, 64<<20); n > most {
+		return fmt.Errorf("%d values of JSON take about %d bytes: %w of %d", values, n, ErrBudget, most)
+	}
+	return nil
 }
 
 // getOptional is getDocument where an absent object is nil.

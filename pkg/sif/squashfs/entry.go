@@ -31,7 +31,8 @@ type Entry struct {
 const (
 	noFragment  = ^uint32(0)
 	maxTarget   = 1 << 16
-	maxListing  = 1 << 28
+	maxListing  = 1 << 24 // bytes of a folder's names; a file of maxBlocks has half a TiB
+	maxBlocks   = 1 << 22
 	stored      = 1 << 24 // of a data block's size: it is not packed
 	extendedDir = 8
 )
@@ -136,7 +137,7 @@ func (s *Reader) file(e *Entry, c *cursor, sizes ...int) error {
 		n++
 	}
 	// A block that is a hole costs 4 bytes here, and those compress well.
-	if e.Size < 0 || n*4 > int64(s.super.BytesUsed)*1024 || n > 1<<24 {
+	if e.Size < 0 || n*4 > int64(s.super.BytesUsed)*1024 || n > maxBlocks {
 		return bad("%s: a file of %d bytes", e.Path, e.Size)
 	}
 	var list []byte
