@@ -36,8 +36,8 @@ func newOptions(opts []Option) options {
 func Workers(n int) Option { return func(o *options) { o.workers = max(n, 1) } }
 
 // Budget limits the scratch memory that the workers of one call use together,
-// in bytes (default, and for n ≤ 0: no limit but what the chunks need). Fewer
-// workers run when they would need more; a chunk that alone needs more is
+// in bytes (default, and for n ≤ 0: what the process was granted by [mem.SetLimit], else no
+// limit). Fewer workers run when they would need more; a chunk that alone needs more is
 // [ErrBudget]. The caller's own buffers are not counted.
 func Budget(n int64) Option { return func(o *options) { o.budget = n } }
 
