@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"strata/pkg/cli/record"
 	"strata/pkg/document"
