@@ -159,6 +159,9 @@ func (r *Run) main(root *Command, l *line) (code int) {
 	if out, ok := r.Stdout.(*results); ok && err == nil {
 		err = out.err
 	}
+	if err == nil {
+		err = r.tieTogether(ctx)
+	}
 	complete := false
 	if err == nil && sig.got() == nil {
 		err = placeError(r.outputs.Commit())

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/url"
@@ -38,7 +39,9 @@ type Run struct {
 	ahead    sync.Once
 	display  *progress.Display
 	outputs  *atomic.Group
-	buckets  []string        // s3:// addresses of inputs and outputs
+	buckets  []string         // s3:// addresses of inputs and outputs
+	images   []*atomic.Output // outputs that are Zarr hierarchies
+	together []func(context.Context, []string) error
 	kept     []*sibling.Kept // inputs that are missing under their names
 	warnings *warnings
 	device   Device   // nil: none is in use
@@ -217,7 +220,9 @@ func urlScheme(path string) string {
 // An existing one is refused here (exit code 2), or with --overwrite replaced
 // at the end; a folder that holds no Zarr metadata is never replaced.
 func (r *Run) Output(path string) (*atomic.Output, error) {
-	return r.OutputFolder(path, "zarr.json", ".zgroup", ".zarray", ".zattrs")
+	out, err := r.OutputFolder(path, "zarr.json", ".zgroup", ".zarray", ".zattrs")
+	r.images = append(r.images, out)
+	return out, err
 }
 
 // OutputFolder is [Run.Output] for other folders. With --overwrite an existing

@@ -61,9 +61,10 @@ func (m *Multiscale) encode(format int) multiscaleJSON {
 	return j
 }
 
-// ownKeys are the attributes that NGFF gives a meaning to: what is passed
-// through from another image must not bring its own.
-var ownKeys = []string{"ome", "multiscales", "omero"}
+// ownKeys are the attributes that NGFF gives a meaning to, and ours, which names the
+// files that were written with an image: what is passed through from another image must
+// not bring its own.
+var ownKeys = []string{"ome", "multiscales", "omero", "strata"}
 
 // attributes are the attributes of an image's group: the caller's, and the
 // NGFF metadata.

@@ -61,6 +61,7 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 		func() error { return r.loadFacts(ctx, lists["crop"], &r.Crop, "_crop", (*Facts).cropped) },
 		func() error { return r.loadMaps(ctx, lists["focal"], res) },
 		func() error { return r.loadPreviews(ctx, lists["previews"], res.Mem) },
+		func() error { return r.checkTogether(ctx, lists) },
 	} {
 		if err := load(); err != nil {
 			return nil, err

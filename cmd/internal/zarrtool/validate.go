@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/record"
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
@@ -30,6 +32,7 @@ func validateCommand() *cli.Command {
 		},
 		Flags: []cli.Flag{
 			{Name: "ngff", Kind: cli.Bool, Usage: "it must be OME-Zarr, and its metadata is checked strictly"},
+			{Name: "files", Kind: cli.Strings, Value: "FILE,...", Usage: "check that the run that wrote the image wrote these files too, or folders of maps"},
 			{Name: "metadata_only", Kind: cli.Bool, Usage: "do not read chunks"},
 			{Name: "complete", Kind: cli.Bool, Usage: "refuse chunks that are not stored, but for as many as the array's writer left out"},
 		},
@@ -37,6 +40,7 @@ func validateCommand() *cli.Command {
 		Examples: []cli.Example{
 			{Command: "zarr-tool validate result.ome.zarr --ngff", Usage: "before you share it"},
 			{Command: "zarr-tool validate a.zarr b.zarr", Usage: "after a conversion"},
+			{Command: "zarr-tool validate s.ome.zarr --files s_crop.json", Usage: "are the two of one run?"},
 		},
 		Run: runValidate,
 	}
@@ -74,6 +78,9 @@ func runValidate(ctx context.Context, r *cli.Run) error {
 		return f.verdict(in.path)
 	}
 	if err := checkNGFF(ctx, f, in); err != nil {
+		return err
+	}
+	if err := checkFiles(ctx, f, in); err != nil {
 		return err
 	}
 	var total int64
@@ -145,6 +152,38 @@ func checkNGFF(ctx context.Context, f *findings, in *node) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// checkFiles reports files of --files that were not written with the image.
+func checkFiles(ctx context.Context, f *findings, in *node) error {
+	files := f.r.Strings("files")
+	if files == nil {
+		return nil
+	}
+	var said record.Together
+	if raw, ok := in.Attributes()[record.Attribute]; ok {
+		if err := json.Unmarshal(raw, &said); err != nil {
+			return cli.BadInputf("%s: attribute %s: %w", in.path, record.Attribute, err)
+		}
+	}
+	if len(said.Files) == 0 {
+		f.add("%s: does not say which files were written with it", in.path)
+		return nil
+	}
+	for _, name := range files {
+		path, err := f.r.LocalInput(name)
+		if err != nil {
+			return err
+		}
+		d, err := record.Digest(ctx, path)
+		if err != nil {
+			return cli.BadInput(err)
+		}
+		if !slices.Contains(said.Files, d) {
+			f.add("%s: was not written with %s: one of them is of another run, or was changed", name, in.path)
+		}
+	}
+	return nil
 }
 
 // checkChunks decodes every chunk; of a broken array it names each bad block,

@@ -14,8 +14,7 @@
 // remains are removed by the next run on the same host that writes into the
 // same folder. Commit puts files in place first and folders last; if one fails,
 // those already in place are taken back. A kill in the middle of Commit can
-// leave new files beside an old folder, but every output is whole, and
-// [Options].Together lets the folder say which files belong to it.
+// leave new files beside an old folder, but every output is whole.
 //
 // Where the file system cannot exchange two names, a folder that is replaced is
 // missing for a moment. If the process dies just then, the next run that writes into
@@ -148,6 +147,9 @@ func (o *Output) Write(write func(w io.Writer) error) error {
 	}
 	return nil
 }
+
+// Outputs are the outputs of the group that were started so far, in that order.
+func (g *Group) Outputs() []*Output { return slices.Clone(g.outs) }
 
 // Rename puts the outputs' own names into a text where it has their hidden
 // ones: what failed to be written is known to the user by those.

@@ -45,6 +45,7 @@ type Record struct {
 
 	Inputs  []Dataset `json:"inputs"`
 	Outputs []Dataset `json:"outputs"`
+	Files   []File    `json:"files,omitempty"` // that were written with an image of Outputs
 
 	Phases            Phases  `json:"phases"`
 	WallSeconds       float64 `json:"wall_seconds"`

@@ -10,6 +10,8 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/atomic"
+	"strata/pkg/cli/record"
+	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
 
@@ -30,7 +32,7 @@ func Create(ctx context.Context, r *cli.Run, path string) (*Output, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Output{store.Folder(out.Work()), path}, nil
+		return tied(r, &Output{store.Folder(out.Work()), path}), nil
 	}
 	var upload *store.S3Upload
 	err := r.Remote(path, func() (atomic.Remote, error) {
@@ -55,7 +57,27 @@ func Create(ctx context.Context, r *cli.Run, path string) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Output{upload, path}, nil
+	return tied(r, &Output{upload, path}), nil
+}
+
+// tied lets the output name the files that the run writes with it.
+func tied(r *cli.Run, o *Output) *Output {
+	r.Together(func(ctx context.Context, digests []string) error {
+		g, err := zarr.OpenGroup(ctx, o.Store, "")
+		if err != nil {
+			return fmt.Errorf("output %w", err)
+		}
+		attrs := map[string]any{}
+		for k, v := range g.Attributes() {
+			attrs[k] = v
+		}
+		attrs[record.Attribute] = record.Together{Files: digests}
+		if err := g.SetAttributes(ctx, attrs); err != nil {
+			return fmt.Errorf("output %w", err)
+		}
+		return nil
+	})
+	return o
 }
 
 // writer is this process, for others that want to write to the same place.

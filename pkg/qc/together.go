@@ -1,0 +1,40 @@
+package qc
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"strata/pkg/cli/record"
+)
+
+// checkTogether reports files that are not what the records say was written under their
+// names: a run that was killed while it replaced its outputs leaves the new files
+// beside the records and images of the run before.
+func (r *Report) checkTogether(ctx context.Context, lists map[string][]found) error {
+	wrote, by := map[string][]string{}, map[string]string{}
+	for _, run := range r.Runs {
+		for _, f := range run.Files {
+			name := filepath.Base(f.Path)
+			wrote[name] = append(wrote[name], f.Digest)
+			by[name] = run.Tool
+		}
+	}
+	for _, kind := range []string{"matches", "decisions", "stitch", "crop", "focal", "previews"} {
+		for _, f := range lists[kind] {
+			name := filepath.Base(f.path)
+			if wrote[name] == nil {
+				continue
+			}
+			d, err := record.Digest(ctx, f.path)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err == nil && !slices.Contains(wrote[name], d) { // what cannot be read is said elsewhere
+				r.Problems = append(r.Problems, fmt.Sprintf("%s: is not what %s wrote by the records: one of them is of another run, or was changed", f.path, by[name]))
+			}
+		}
+	}
+	return nil
+}
