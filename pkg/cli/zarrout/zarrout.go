@@ -63,9 +63,13 @@ func Create(ctx context.Context, r *cli.Run, path string) (*Output, error) {
 // tied lets the output name the files that the run writes with it.
 func tied(r *cli.Run, o *Output) *Output {
 	r.Together(func(ctx context.Context, digests []string) error {
-		g, err := zarr.OpenGroup(ctx, o.Store, "")
+		n, err := zarr.Open(ctx, o.Store, "")
 		if err != nil {
 			return fmt.Errorf("output %w", err)
+		}
+		g, ok := n.(*zarr.Group)
+		if !ok {
+			return nil // an array alone is no image
 		}
 		attrs := map[string]any{}
 		for k, v := range g.Attributes() {
