@@ -89,8 +89,8 @@ func imageV3(t *testing.T, path string, shape, chunks []int, codecs ...object) {
 
 var bytesCodec = object{"name": "bytes"}
 
-// sharded is a sharding codec whose index has these codecs besides "bytes".
-func sharded(inner []int, index ...object) object {
+// shardedBy is a sharding codec whose index has these codecs besides "bytes".
+func shardedBy(inner []int, index ...object) object {
 	list := append([]object{{"name": "bytes", "configuration": object{"endian": "little"}}}, index...)
 	return object{"name": "sharding_indexed", "configuration": object{"chunk_shape": inner, "codecs": []object{bytesCodec}, "index_codecs": list}}
 }
@@ -174,7 +174,7 @@ func zipOfShards(n int) func(t *testing.T, path string) {
 		defer f.Close()
 		out := zip.NewWriter(f)
 		for name, v := range map[string]object{"zarr.json": groupV3(),
-			"0/zarr.json": arrayV3([]int{n, 4096, 4096}, []int{n, 2048, 2048}, sharded(inner))} {
+			"0/zarr.json": arrayV3([]int{n, 4096, 4096}, []int{n, 2048, 2048}, shardedBy(inner))} {
 			b, err := json.Marshal(v)
 			if err != nil {
 				t.Fatal(err)
@@ -234,15 +234,15 @@ var hostiles = map[string]hostile{
 		file(t, path+"/0/0.0.0", encoded(t, codec.Zlib(1), 128<<20), 0)
 	}, want: outcome{1, `MiB of buffers, --mem grants|more than the memory budget`}},
 	"a sparse shard of 400³ chunks": {make: func(t *testing.T, path string) {
-		imageV3(t, path, []int{400, 400, 400}, []int{400, 400, 400}, sharded([]int{1, 1, 1}))
+		imageV3(t, path, []int{400, 400, 400}, []int{400, 400, 400}, shardedBy([]int{1, 1, 1}))
 		file(t, path+"/0/c/0/0/0", nil, 16*400*400*400)
 	}, lines: []string{aipLine, resampleLine}, want: outcome{3, `0/c/0/0/0: chunk \[.*\]: 0 bytes stored, a chunk of \[1 1 1\] uint8 has 1`}},
 	"the same with a checksum": {make: func(t *testing.T, path string) {
-		imageV3(t, path, []int{400, 400, 400}, []int{400, 400, 400}, sharded([]int{1, 1, 1}, object{"name": "crc32c"}))
+		imageV3(t, path, []int{400, 400, 400}, []int{400, 400, 400}, shardedBy([]int{1, 1, 1}, object{"name": "crc32c"}))
 		file(t, path+"/0/c/0/0/0", nil, 16*400*400*400+4)
 	}, lines: []string{aipLine, resampleLine}, want: outcome{3, `0/c/0/0/0: .*shard index: crc32c: checksum of the data is`}},
 	"an index of 2³³ chunks": {make: func(t *testing.T, path string) {
-		imageV3(t, path, []int{2048, 2048, 2048}, []int{2048, 2048, 2048}, sharded([]int{1, 1, 1}))
+		imageV3(t, path, []int{2048, 2048, 2048}, []int{2048, 2048, 2048}, shardedBy([]int{1, 1, 1}))
 		file(t, path+"/0/c/0/0/0", nil, 16<<33)
 	}, want: outcome{3, `makes 8589934592 inner chunks of a shard, at most 67108864 are supported`}},
 	"deflated shards": {make: zipOfShards(64), zip: true,
@@ -362,7 +362,7 @@ func TestHostileImagesInterrupted(t *testing.T) {
 			imageV2(t, path, []int{1 << 21, 1 << 21, 1 << 20}, []int{1, 1, 1}, nil, nil)
 		}, lines: []string{validateLine}},
 		"a sparse shard of zeros": {make: func(t *testing.T, path string) {
-			imageV3(t, path, []int{1000, 200, 200}, []int{1000, 200, 200}, sharded([]int{1, 1, 1}))
+			imageV3(t, path, []int{1000, 200, 200}, []int{1000, 200, 200}, shardedBy([]int{1, 1, 1}))
 			// all chunks are the first byte
 			entry := binary.LittleEndian.AppendUint64(make([]byte, 8), 1)
 			file(t, path+"/0/c/0/0/0", bytes.Repeat(entry, 4<<20), 16*1000*200*200)
