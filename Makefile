@@ -62,7 +62,6 @@ test-race:
 	CGO_ENABLED=1 $(GOTEST) -short -race -vet=off -tags $(TAGS) $$($(GO) list -tags $(TAGS) -f $(CONCURRENT) ./cmd/... ./pkg/...)
 
 test-arm64: ## build and vet for arm64; run the numeric tests under qemu-user where it is
-	GOARCH=arm64 CGO_ENABLED=0 $(GO) vet -tags $(TAGS) ./...
 	@scripts/test-arm64.sh
 
 lint: ## gofmt, go vet, staticcheck, shellcheck where it is
@@ -89,7 +88,7 @@ test-cuda-double: ## the tests' GPU: its prototypes, its interpreter, the kernel
 kernels-check: ## is that PTX what its sources compile to, for every GPU from V100 on?
 	@scripts/kernels.sh check
 
-gpu-verify: ## a pack that checks this tree on a machine with a GPU; here it is tried on a double
+gpu-verify: build ## a pack that checks this tree on a machine with a GPU; here it is tried on a double
 	@scripts/gpu-verify.sh
 
 demo: ## phantom mosaics through the whole workflow (ENGINE=none: without Java)
@@ -103,7 +102,6 @@ interop: build ## what we write, read by zarr-python, tensorstore and zarrs; and
 
 test-nextflow: build ## the workflow on the real engine, local executor
 	@tests/nextflow/run.sh
-	@tests/nextflow/swap.sh
 
 test-report: build ## the quality report in headless Chromium
 	@tests/report/run.sh

@@ -18,7 +18,8 @@ if [ "${1:-}" = run ]; then
   : >gpu-verify.log
   for tests in ./*.test; do
     echo "$tests" | tee -a gpu-verify.log
-    "$tests" -test.v -test.skip '^TestCorpus$' 2>&1 | grep -E '^ *--- |^(PASS|FAIL|panic)|_test\.go:' | tee -a gpu-verify.log || failed+=("$tests")
+    # shellcheck disable=SC2086 # words
+    "$tests" -test.v ${FLAGS:-} -test.skip '^TestCorpus$' 2>&1 | grep -E '^ *--- |^(PASS|FAIL|panic)|_test\.go:' | tee -a gpu-verify.log || failed+=("$tests")
   done
   for question in "" gpus "bench ."; do
     # shellcheck disable=SC2086 # words
@@ -41,7 +42,7 @@ rm -rf "$pack"
 mkdir -p "$pack"/{bin,lib}
 commit=$(git describe --always --dirty=+dirty --exclude='*' --abbrev=40 2>/dev/null || echo unknown)
 export CGO_ENABLED=0
-go build -trimpath -tags urfave_cli_no_docs -ldflags '-s -w' -o "$pack/bin/" ./cmd/{aip,resample,focal,crop,stitch,stack,phantom,doctor}
+cp bin/{aip,resample,focal,crop,stitch,stack,phantom,doctor} "$pack/bin/"
 go build -trimpath -ldflags "-s -w -X main.commit=$commit" -o "$pack/" ./tests/gpuverify
 for package in pkg/gpu/{kernels,cufile,nvcomp,nvml} pkg/gds pkg/zarr/zarrgpu/{pack,unpack}; do
   go test -c -trimpath -ldflags '-s -w' -o "$pack/$(basename "$package").test" "./$package"
@@ -54,11 +55,18 @@ cp "$wheels"/nvidia/libnvcomp/LICENSE "$pack/lib/LICENSE.nvcomp"
 mkdir "$pack/python"
 cp -r "$wheels"/{kvikio,libkvikio,libkvikio_cu13.libs} "$pack/python/"
 find "$pack/python" -name __pycache__ -prune -exec rm -r {} +
-# A dictionary as large as several programs, which have most of their code in common.
-tar -C build -cf - gpu-verify | xz -T1 --lzma2=preset=6,dict=128MiB >build/gpu-verify.tar.xz
+# A dictionary as large as several programs, which have most of their code in common. It is made while a copy is tried.
+tar -C build -cf - gpu-verify | xz -T1 --lzma2=preset=6,dict=128MiB >build/gpu-verify.tar.xz &
+packing=$!
+trap 'kill $packing 2>/dev/null || true' EXIT
+tests/cudaemu/build.sh build/cudaemu
+rm -rf build/gpu-verify-tried
+cp -al "$pack" build/gpu-verify-tried
+# Briefly: make test runs the same tests in full.
+(cd build/gpu-verify-tried && STRATA_LIBCUDA=$OLDPWD/build/cudaemu/libcuda.so.1 STRATA_LIBNVCOMP=$OLDPWD/build/cudaemu/libnvcomp.so.6 FLAGS=-test.short MIB=8 REPEAT=1 TILE=24,48,48 ./gpu-verify.sh run >run.log 2>&1) ||
+  { cat build/gpu-verify-tried/run.log >&2; exit 1; }
+wait $packing
 size=$(stat -c %s build/gpu-verify.tar.xz)
 echo "build/gpu-verify.tar.xz: $((size / 1048576)) MiB"
 [ "$size" -le 62914560 ] || { echo "it must stay under 60 MiB" >&2; exit 1; }
-tests/cudaemu/build.sh build/cudaemu
-(cd "$pack" && STRATA_LIBCUDA=$OLDPWD/build/cudaemu/libcuda.so.1 STRATA_LIBNVCOMP=$OLDPWD/build/cudaemu/libnvcomp.so.6 MIB=8 REPEAT=1 TILE=24,48,48 ./gpu-verify.sh run >run.log 2>&1) || { cat "$pack/run.log" >&2; exit 1; }
 echo "tried on the double of a GPU: passed"

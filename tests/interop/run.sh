@@ -34,14 +34,22 @@ serve() {
 
 : >"$dir/report.txt"
 rm -rf "$dir/ours" "$dir/peers"
-part "strata writes" "$dir/interop" write "$dir/ours" bin
-part "the peers read" "$python" tests/interop/peers.py check "$dir/ours"
+# What the peers make of ours, and we of theirs, side by side.
+we_write() {
+  part "strata writes" "$dir/interop" write "$dir/ours" bin
+  part "the peers read" "$python" tests/interop/peers.py check "$dir/ours"
+  return "$failed"
+}
+we_write >"$dir/ours.log" 2>&1 &
+ours=$!
 part "the peers write" "$python" tests/interop/peers.py write "$dir/peers"
 part "strata reads" "$dir/interop" check "$dir/peers"
 serve "$dir/peers" ranges
 part "strata reads from a web server" "$dir/interop" check "$url"
 serve "$dir/peers"
 part "strata reads from a web server that knows no ranges" "$dir/interop" check "$url"
+wait "$ours" || failed=1
+cat "$dir/ours.log"
 
 awk '/^total: / { p += $2; f += $4 } END { printf "interop: %d passed, %d failed\n", p, f }' "$dir/report.txt"
 exit "$failed"

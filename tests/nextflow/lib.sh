@@ -56,6 +56,27 @@ nf() {
   (cd "${dir:-$tmp/launch}" && timeout -k 30 600 "$root/scripts/nextflow.sh" "$@") >"$log" 2>&1 || status=$?
 }
 
+# warm NAME ARGUMENTS...: the same as nf, but all in one Java process that the first of them starts in $tmp/launch (engine.groovy), in a third
+# of the time. What depends on the environment or the folder, or is killed, is for nf; so is what looks at the execution report, which
+# Nextflow writes once a process.
+# shellcheck disable=SC2034
+warm() {
+  local name=$1
+  shift
+  log=$tmp/$name.log
+  status=125
+  # The descriptors of a coprocess are not for subshells, where checks run: copies of them are.
+  local IFS=$'\1'
+  printf '%s\n' "$log$IFS$*" >&"$engine_in"
+  read -r -t 600 status <&"$engine_out" || { echo "the engine does not answer"; tail -n 20 "$tmp/engine.log"; }
+}
+start_engine() {
+  mkdir -p "$tmp/launch"
+  coproc ENGINE { cd "$tmp/launch" && STRATA_NEXTFLOW=jars STRATA_NEXTFLOW_MAIN=groovy.ui.GroovyMain exec "$root/scripts/nextflow.sh" "$root/tests/nextflow/engine.groovy" 2>"$tmp/engine.log"; }
+  exec {engine_in}>&"${ENGINE[1]}" {engine_out}<&"${ENGINE[0]}"
+}
+stop_engine() { [ -z "${ENGINE_PID-}" ] || { echo >&"$engine_in"; wait "$ENGINE_PID"; } 2>/dev/null; }
+
 # make_mosaics FOLDER N: phantom mosaics mosaic_grid_3d_z00 … of a small specimen.
 make_mosaics() {
   "$root/bin/phantom" "$1" --slices "$2" --tiles 2,3 --tile 16,48,48 --quiet
@@ -68,6 +89,8 @@ faults() {
 # plan NAME FAULT...: one for each attempt.
 plan() { local name=$1; shift; printf '%s\n' "$@" >"$(planned "$name")"; }
 
+# One of many short runs on few CPUs: what another collector does beside is time of the next one.
+export NXF_OPTS="${NXF_OPTS:-} -XX:+UseSerialGC"
 export FAULTS=$tmp/faults FAULTY_BIN=$tmp/faulty REAL_BIN=${REAL_BIN:-$root/bin}
 stages=(aip resample focal stitch crop stack preview qc-report)
 # What concerns no stage in particular is seen with one.

@@ -16,6 +16,7 @@ if [ "$(id -u)" != 0 ]; then
 fi
 site=
 finish() {
+  stop_engine
   "$here/down.sh" "$tmp/cluster"
   if [ -n "${KEEP:-}" ]; then echo "kept: $tmp $site"; else rm -rf "$tmp" ${site:+"${site%/*}"}; fi
 }
@@ -66,6 +67,8 @@ shared() {
            n = split(substr(mine[$1], 5), gpu, ","); for (i = 1; i <= n; i++) if ((held[gpu[i]] += by) > 1) print gpu[i] }'
 }
 
+start_engine
+
 # --- One run with all faults -----------------------------------------------------
 
 faults
@@ -110,7 +113,7 @@ ok 'report, trace, versions' filled "$info"/{report.html,trace.tsv,versions.yml}
 # --- Resume ----------------------------------------------------------------------
 
 faults
-nf resume run "$main" "${faulty[@]}" "${args[@]}" -resume
+warm resume run "$main" "${faulty[@]}" "${args[@]}" -resume
 ok '-resume runs the missing slice only' same "$status $(ran "$log") $(cached "$log")" '0 1 6'
 ok 'and now nothing is missing' fails ls "$info/missing_slices.tsv"
 
@@ -118,7 +121,7 @@ ok 'and now nothing is missing' fails ls "$info/missing_slices.tsv"
 
 faults
 plan m_u8_v3raw 'always 3'
-nf stop run "$main" "${faulty[@]}" "${args[@]}" --allow_missing_slices false --n_levels 0
+warm stop run "$main" "${faulty[@]}" "${args[@]}" --allow_missing_slices false --n_levels 0
 ok 'exit 3 stops the run' same "$((status != 0)) $(attempts m_u8_v3raw)" '1 1'
 ok 'no job is left in the queue' same "$(squeue -h -t RUNNING,PENDING | wc -l)" 0
 
@@ -129,11 +132,11 @@ ok 'no job is left in the queue' same "$(squeue -h -t RUNNING,PENDING | wc -l)" 
 together() { faults; local m; for m in "$tmp"/foreign/m_*; do plan "$(basename "$m" .ome.zarr)" "gather $1"; done; }
 gpus=(-profile slurm "${aip_only[@]}" --input "$tmp/foreign" --input_pattern 'm_*.ome.zarr' --partition gpu_short --aip_cpus 1 --aip_memory '300 MB' --aip_time '1 h')
 together 2
-nf gres run "$main" "${faulty[@]}" "${gpus[@]}" --gres gpu:2 --outdir gres
+warm gres run "$main" "${faulty[@]}" "${gpus[@]}" --gres gpu:2 --outdir gres
 ok 'six tasks with two of four GPUs each: two at a time' same "$status $(most aip)" '0 2'
 ok 'no GPU was given to two' same "$(shared aip)" ''
 together 3
-nf forks run "$main" "${faulty[@]}" "${gpus[@]}" --gpu_option gpus-per-node --aip_max_forks 3 --n_levels 1 --outdir forks
+warm forks run "$main" "${faulty[@]}" "${gpus[@]}" --gpu_option gpus-per-node --aip_max_forks 3 --n_levels 1 --outdir forks
 ok 'one GPU each: three at a time, by aip_max_forks' same "$status $(most aip)" '0 3'
 ok 'asked for by --gpus-per-node' same "$(grep -l '^#SBATCH .*--gpus-per-node=1$' "$launch"/work/*/*/.command.run | wc -l) $(job m_phantom 1 TresPerNode)" '6 gres:gpu:1'
 ok 'no GPU was given to two' same "$(shared aip)" ''
@@ -153,7 +156,7 @@ plan crop.slice_z02 'always 3'
 chain=(-profile slurm --partition main "${one_cpu[@]}" --input "$tmp/block" --outdir chain
   --resample_resolution 4 --crop_depth 160 --stack_slicing_interval_mm 0.12 --stack_search_range_mm 0.02 --stack_moving_z_first_index 1
   --stack_pyramid_resolutions 4,8 --scratch "$tmp/disk" --allow_missing_slices)
-nf chain run "$main" "${faulty[@]}" "${chain[@]}"
+warm chain run "$main" "${faulty[@]}" "${chain[@]}"
 ok 'the chain: the run succeeds' same "$status" 0
 ok 'every task was a job: 3 × aip, resample, focal, stitch, crop; 2 slices and the volume; 2 retries' \
   same "$(($(count_jobs) - before))" 27
@@ -164,11 +167,11 @@ ok 'on scratch' has <(attempt stack.slices 2) " in=$tmp/disk/nxf\."
 ok 'the slice without which the rest went on' same "$(tail -n +2 "$launch/chain/pipeline_info/missing_slices.tsv" | cut -f 1-3 | xargs)" 'CROP slice_z02 3'
 
 faults
-nf chain-resume run "$main" "${faulty[@]}" "${chain[@]}" -resume
+warm chain-resume run "$main" "${faulty[@]}" "${chain[@]}" -resume
 ok 'and -resume makes up for it, with what depends on it' same "$status $(sed -n 's/.*Submitted process > \([A-Z]*\).*/\1/p' "$log" | sort | xargs)" \
   '0 AIP AIP CROP PREVIEW PREVIEW REPORT STACK'
 before=$(count_jobs)
-nf chain-stub run "$main" "${faulty[@]}" "${chain[@]}" --input "$tmp/block/mosaic_grid_3d_z00.ome.zarr" --outdir stub --skip 'aip,preview,focal' -stub-run
+warm chain-stub run "$main" "${faulty[@]}" "${chain[@]}" --input "$tmp/block/mosaic_grid_3d_z00.ome.zarr" --outdir stub --skip 'aip,preview,focal' -stub-run
 ok '-stub-run: the jobs of what is not skipped' same "$status $(($(count_jobs) - before)) $(find "$launch/stub/volume" -name volume.ome.zarr)" "0 7 $launch/stub/volume/volume.ome.zarr"
 
 # --- The BMRC profile ----------------------------------------------------------------
@@ -207,7 +210,7 @@ ok 'modules are loaded, then before_script is run, by every task' same "$(sort "
 
 before=$(count_jobs)
 # refused ARGUMENTS...: exit status and message of a run.
-refused() { nf refused run "$main" "${chain[@]}" "$@"; echo "$status $(sed -n 's/^ERROR ~ //p' "$log")"; }
+refused() { ${refuse:-warm} refused run "$main" "${chain[@]}" "$@"; echo "$status $(sed -n 's/^ERROR ~ //p' "$log")"; }
 ok 'a partition that does not exist' same "$(refused --gpu_partition gpus --partition gpu_short --preview_time '9 h')" \
   "2 parameter gpu_partition: SLURM has no partition gpus: there are main, short, long, gpu_short, gpu_long"
 ok 'a time limit that a partition does not have' has "$tmp/refused.log" '^(ERROR ~ )?parameter preview_time: 9h is longer than a job may run in partition gpu_short \(4h\): it would wait for ever$'
@@ -217,7 +220,7 @@ mkdir "$tmp/elsewhere"
 IFS=: read -ra folders <<<"$PATH"
 for d in "${folders[@]}"; do ln -s "$d"/* "$tmp/elsewhere/" 2>/dev/null; done
 rm -f "$tmp/elsewhere/sbatch"
-ok 'where there is no SLURM' same "$(PATH=$tmp/elsewhere refused)" \
+ok 'where there is no SLURM' same "$(refuse=nf PATH=$tmp/elsewhere refused)" \
   '2 SLURM: no sbatch on the PATH: start the workflow where jobs are submitted, on a login node'
 ok 'and nothing was submitted' same "$(count_jobs)" "$before"
 

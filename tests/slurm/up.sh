@@ -26,6 +26,9 @@ if mkdir "$groups/memory/$mine" "$groups/freezer/$mine" 2>/dev/null && echo 6710
   echo "$host" >"$dir/cgroups"
 fi
 rmdir "$groups"/{memory,freezer}/"$mine" 2>/dev/null || true
+# Two ports that nobody listens on, so that clusters of several users of this machine do not meet.
+port=$((20000 + $$ % 10000))
+while grep -qiE ":($(printf '%04x|%04x' $port $((port + 1)))) " /proc/net/tcp /proc/net/tcp6 2>/dev/null; do port=$((port + 2)); done
 cat >"$dir/slurm.conf" <<CONF
 ClusterName=test
 SlurmctldHost=$host(127.0.0.1)
@@ -34,8 +37,8 @@ SlurmdUser=root
 AuthType=auth/munge
 CryptoType=crypto/munge
 AuthInfo=socket=$dir/munge/socket
-SlurmctldPort=16817
-SlurmdPort=16818
+SlurmctldPort=$port
+SlurmdPort=$((port + 1))
 StateSaveLocation=$dir/state
 SlurmdSpoolDir=$dir/spool
 SlurmctldPidFile=$dir/slurmctld.pid

@@ -1,0 +1,219 @@
+#!/usr/bin/env bash
+# What concerns no stage in particular, seen with aip alone: results, caching, profiles, containers, parameters, the launcher.
+# A part of run.sh. KEEP=1 leaves the folder of the runs.
+set -uo pipefail
+# shellcheck source-path=SCRIPTDIR source=common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+info=$launch/results/pipeline_info
+
+# --- Results -------------------------------------------------------------------
+
+cat >"$tmp/params.yml" <<YML
+input: $tmp/phantom
+skip: [resample, focal, stitch, crop, stack, preview, qc-report]
+n_levels: 2
+aip_cpus: 2
+aip_memory: 400 MB
+mem_fraction: 0.5
+YML
+nf first run "$main" -params-file "$tmp/params.yml"
+ok 'folder of mosaics: the run succeeds' same $status 0
+ok 'folder of mosaics: three tasks and the versions' same "$(ran "$log")" 4
+results_of() {
+  local n
+  for n in "${names[@]}"; do
+    is_png "$launch/results/aip/$n.png" && filled "$launch/results/reports/$n.aip.json" &&
+      { [ -s "$launch/results/aip/$n.ome.zarr/zarr.json" ] || [ -s "$launch/results/aip/$n.ome.zarr/.zattrs" ]; } || return 1
+  done
+}
+ok 'each mosaic has an OME-Zarr, a PNG and a record' results_of
+ok 'report, trace, timeline and DAG are there' filled "$info"/{report.html,trace.tsv,timeline.html,dag.mmd}
+ok 'versions: aip, strata and nextflow' has <(tr '\n' ' ' <"$info/versions.yml") "strata: \"[0-9.]+\".*nextflow: \"[0-9.]+\".*aip: \"$version\""
+script=$(grep -l "^aip 'input/${names[0]}.ome.zarr'" "$launch"/work/*/*/.command.sh | xargs grep -l -- '--n_levels 2' | head -n 1)
+ok 'threads, memory and GPU are passed on' has "$script" '--use_gpu --threads [12] --mem 200MiB'
+direct() {
+  "$REAL_BIN/aip" "${mosaics[0]}" "$tmp/direct.ome.zarr" --png "$tmp/direct.png" --n_levels 2 --no-use_gpu --threads 1 &&
+    cmp "$tmp/direct.png" "$launch/results/aip/${names[0]}.png" &&
+    diff -r "$tmp/direct.ome.zarr" "$launch/results/aip/${names[0]}.ome.zarr"
+}
+ok 'the same bytes as from aip alone' direct
+
+# --- Caching -------------------------------------------------------------------
+
+warm resume run "$main" -params-file "$tmp/params.yml" -resume --aip_cpus 1 --mem_fraction 0.6 --use_gpu false
+ok '-resume with other resources executes nothing' same "$status $(ran "$log") $(cached "$log")" '0 0 4'
+chunk=$(find "${mosaics[1]}/" -type f -size +0 ! -name '*.json' ! -name '.z*' | sort | head -n 1)
+touch -d '2020-01-01' "$chunk"
+warm changed run "$main" -params-file "$tmp/params.yml" -resume
+ok '-resume after one chunk changed executes that mosaic only' same "$status $(ran "$log") $(cached "$log")" '0 1 3'
+ok 'it is the changed one' has "$log" "Submitted process > AIP \(${names[1]}\)"
+warm levels run "$main" -params-file "$tmp/params.yml" -resume --n_levels 1
+ok '-resume with another n_levels executes all again' same "$status $(ran "$log") $(cached "$log")" '0 3 1'
+
+# --- Inside nextflow/, the test profile, other writers' mosaics -----------------
+
+# A copy, so that nothing is left in the source tree.
+clone="$tmp/clone of 'mine' & yours"
+mkdir -p "$clone/build"
+cp -rL "$root/nextflow" "$clone/"
+mkdir -p "$clone/nextflow/bin"
+cp "$REAL_BIN/aip" "$clone/nextflow/bin/aip"
+cp -r "$tmp/foreign" "$clone/build/test-data"
+dir=$clone/nextflow nf inside run main.nf -profile test,local --publish_mode link --zarr_format 3 --max_cpus 1 --max_memory '200 MB'
+ok 'inside nextflow/, -profile test, mosaics of other programs' same "$status" 0
+inside() {
+  local n
+  for n in "${foreign[@]}"; do
+    is_png "$clone/nextflow/results/aip/$n.png" && filled "$clone/nextflow/results/aip/$n.ome.zarr/zarr.json" || return 1
+  done
+}
+ok 'each has its results, as OME-Zarr 0.5' inside
+ok 'publish_mode link makes hard links' same "$(stat -c %h "$clone/nextflow/results/aip/${foreign[0]}.png")" 2
+ok 'max_memory bounds what a task is given' has <(cat "$clone"/nextflow/work/*/*/.command.sh) '--threads 1 --mem 150MiB'
+# A program of the same bytes is the same program, whenever it was made.
+made() { "${MAKE:-make}" -s --no-print-directory -C "$root" build links LINKS="$tmp/made" >/dev/null && stat -c '%n %y %i' "$root"/{bin,nextflow/bin}/* "$tmp"/made/*; }
+ok 'make twice writes no program and no link anew' same "$(made)" "$(made)"
+touch -d '2020-01-01' "$clone/nextflow/bin/aip"
+dir=$clone/nextflow nf rebuilt run main.nf -profile test,local --publish_mode link --zarr_format 3 -resume
+ok '-resume with a program of another date executes nothing' same "$status $(tasks "$log") $(cached "$log")" '0  22'
+(cd "$root" && CGO_ENABLED=0 ${GO:-go} build -tags urfave_cli_no_docs -ldflags '-s -w -X strata/pkg/cli.version=99.0' -o "$clone/nextflow/bin/aip" ./cmd/aip) || exit 1
+dir=$clone/nextflow nf upgraded run main.nf -profile test,local --publish_mode link --zarr_format 3 -resume
+ok '-resume with another version of a program executes what it does' same "$status $(tasks "$log") $(cached "$log")" '0 5 AIP 1 REPORT 1 VERSIONS 15'
+warm single run "$main" "${aip_only[@]}" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --outdir single -stub-run
+ok 'one OME-Zarr as input, -stub-run' same "$status $(ls "$launch/single/aip")" "0 $(printf 'm_u8_v3raw.ome.zarr\nm_u8_v3raw.png')"
+
+odd="$tmp/it's \"a\" [1] & ;"
+mkdir "$odd"
+cp -r "$tmp/foreign/m_u8_v3raw.ome.zarr" "$odd/"
+warm odd run "$main" "${aip_only[@]}" --input "$odd" --input_pattern 'm_*' --outdir "$odd/out" -work-dir "$odd/work"
+ok 'spaces, quotes and brackets in the names of folders' same "$status $(names_in "$odd/out/aip")" '0 m_u8_v3raw.ome.zarr m_u8_v3raw.png'
+
+# --- Containers ------------------------------------------------------------------
+
+# apptainer itself is played by a script that runs the command with the image's
+# programs first on the PATH: what is checked is what Nextflow asks of it.
+mkdir -p "$tmp/image/bin" "$tmp/fake"
+cat >"$tmp/image/bin/aip" <<SH
+#!/bin/sh
+[ "\$1" = --version ] && { echo 'aip 9.9-image'; exit; }
+exec '$REAL_BIN/aip' "\$@"
+SH
+cat >"$tmp/fake/apptainer" <<SH
+#!/bin/bash
+echo "leases=\${APPTAINERENV_STRATA_LEASE_DIR:-\${SINGULARITYENV_STRATA_LEASE_DIR:-}} gpu=\${APPTAINERENV_CUDA_VISIBLE_DEVICES:-\${SINGULARITYENV_CUDA_VISIBLE_DEVICES:-}} \${0##*/} \$*" >>'$tmp/apptainer.log'
+while [ "\$1" != '$tmp/launch/image.sif' ]; do shift; done
+shift
+PATH='$tmp/image/bin':/usr/local/bin:/usr/bin:/bin exec "\$@"
+SH
+chmod +x "$tmp/image/bin/aip" "$tmp/fake/apptainer"
+: >"$launch/image.sif"
+container=("${aip_only[@]}" --input "$tmp/foreign/m_u8_v3raw.ome.zarr" --outdir container --container image.sif)
+CUDA_VISIBLE_DEVICES=7 PATH=$tmp/fake:$PATH nf container run "$main" "${container[@]}"
+ok 'container: the run succeeds' same "$status" 0
+ok 'container: its programs are taken, not those of nextflow/bin' has "$launch/container/pipeline_info/versions.yml" 'aip: "9.9-image"'
+ok 'container: with the GPU, for the stage only' same "$(count '^leases= gpu=7 apptainer exec .*--nv ' "$tmp/apptainer.log") $(count '^leases= gpu=7 apptainer exec ' "$tmp/apptainer.log")" '1 2'
+echo other >"$launch/image.sif"
+PATH=$tmp/fake:$PATH nf container-other run "$main" "${container[@]}" -resume
+ok 'container: another image of that name executes its programs again' same "$status $(tasks "$log") $(cached "$log")" '0 1 AIP 1'
+cp "$tmp/fake/apptainer" "$tmp/fake/singularity"
+: >"$tmp/apptainer.log"
+CUDA_VISIBLE_DEVICES=7 STRATA_LEASE_DIR=/leases PATH=$tmp/fake:$PATH nf singularity run "$main" "${container[@]}" -profile local,singularity --container_options='--bind /mnt' --use_gpu false --n_levels 1
+ok 'container: by Singularity, with more options; without a GPU no --nv' same "$status $(count '^leases=/leases gpu=7 singularity exec .*--bind /mnt ' "$tmp/apptainer.log") $(count ' --nv ' "$tmp/apptainer.log")" '0 2 0'
+warm work-dir run "$main" "${container[@]}" -work-dir "$tmp/a b"
+ok 'container: a work folder in which Nextflow would lose its way' same "$status $(count "^ERROR ~ $tmp/a b: Nextflow cannot work in this folder with a container" "$log")" '2 1'
+warm no-image run "$main" "${container[@]}" --container gone.sif
+ok 'container: an image that is not there' same "$status $(count "parameter container: no such image: $launch/gone.sif" "$log")" '2 1'
+
+# --- The launcher ------------------------------------------------------------------
+
+mkdir "$tmp/path" "$tmp/bare"
+# shellcheck disable=SC2016
+onpath() { printf '#!/bin/sh\n[ "$1" = -v ] && { echo "nextflow version %s.1"; exit; }\necho "own $*"\n' "$1" >"$tmp/path/nextflow"; chmod +x "$tmp/path/nextflow"; }
+launcher() { STRATA_NEXTFLOW_DIR=$tmp/launcher PATH=$tmp/path:$PATH "$root/scripts/nextflow.sh" info; }
+mkdir "$tmp/launcher"
+ln -s "$root/build/nextflow/lib" "$tmp/launcher/lib"
+onpath 25.04
+ok 'nextflow on the PATH is used' same "$(launcher 2>&1)" 'own info'
+onpath 23.10
+touch -d '2020-01-01' "$tmp/path/nextflow"
+ok 'but not an older one' has <(launcher 2>&1) 'nextflow on the PATH \(23.10.1\) is older than 24.10'
+for tool in bash dirname readlink sed sort head tail stat mkdir id env cat; do ln -s "$(type -P $tool)" "$tmp/bare/$tool"; done
+ok 'without Java one line says what to install' same "$(JAVA_HOME='' PATH=$tmp/bare "$root/scripts/nextflow.sh" -v 2>&1)" \
+  'java is missing: install it first (the Debian package is called default-jre-headless)'
+ok 'and make demo the way without' same "$(JAVA_HOME='' PATH=$tmp/bare "$root/scripts/demo.sh" 2>&1)" \
+  'java is missing: install it first (the Debian package is called default-jre-headless); or do without: make demo ENGINE=none'
+
+# --- Stages left out -----------------------------------------------------------
+
+# order SKIP: the processes of a stub run of one mosaic.
+order() { warm stub run "$main" "${chain[@]}" --input "${mosaics[0]}" --outdir stub -stub-run ${1:+--skip "$1"}; [ "$status" = 0 ] && tasks "$log"; }
+ok '-stub-run: all of it' same "$(order '')" '3 AIP 1 CROP 1 ESTIMATE 1 FOCAL 2 PREVIEW 1 REPORT 1 RESAMPLE 1 STACK 1 STITCH 1 VERSIONS'
+while IFS='|' read -r skip left; do
+  ok "-stub-run: without $skip" same "$(order "$skip")" "$left 1 VERSIONS"
+done <<'END'
+aip|1 CROP 1 ESTIMATE 1 FOCAL 2 PREVIEW 1 REPORT 1 RESAMPLE 1 STACK 1 STITCH
+resample|3 AIP 1 CROP 1 ESTIMATE 1 FOCAL 2 PREVIEW 1 REPORT 1 STACK 1 STITCH
+focal|3 AIP 1 CROP 1 ESTIMATE 2 PREVIEW 1 REPORT 1 RESAMPLE 1 STACK 1 STITCH
+stitch|2 AIP 1 CROP 1 FOCAL 2 PREVIEW 1 REPORT 1 RESAMPLE 1 STACK
+crop|3 AIP 1 ESTIMATE 1 FOCAL 2 PREVIEW 1 REPORT 1 RESAMPLE 1 STACK 1 STITCH
+stack|2 AIP 1 CROP 1 ESTIMATE 1 FOCAL 1 PREVIEW 1 REPORT 1 RESAMPLE 1 STITCH
+preview|3 AIP 1 CROP 1 ESTIMATE 1 FOCAL 1 REPORT 1 RESAMPLE 1 STACK 1 STITCH
+qc_report|3 AIP 1 CROP 1 ESTIMATE 1 FOCAL 2 PREVIEW 1 RESAMPLE 1 STACK 1 STITCH
+resample, stitch|2 AIP 1 CROP 1 FOCAL 2 PREVIEW 1 REPORT 1 STACK
+resample,focal,crop,stack|2 AIP 1 ESTIMATE 1 PREVIEW 1 REPORT 1 STITCH
+END
+
+# --- Parameters ----------------------------------------------------------------
+
+warm wrong run "$main" -work-dir "$tmp/empty" --inptu x --n_levels many --mem_fraction 2 --publish_mode cpoy --aip_memory lots --outdir other
+ok 'wrong parameters: exit 2' same $status 2
+ok 'an unknown one, with the nearest' has "$log" 'parameter inptu: unknown, did you mean input\?$'
+ok 'a wrong type' has "$log" "parameter n_levels: is 'many', should be a whole number from 0 to 30$"
+ok 'out of range' has "$log" 'parameter mem_fraction: is 2, should be from 0.1 to 0.95$'
+ok 'not one of the values' has "$log" "parameter publish_mode: is 'cpoy', should be one of copy, link, move, symlink, rellink$"
+ok 'not of the form' has "$log" "parameter aip_memory: is 'lots', should look like '2 GB'$"
+ok 'a missing one' has "$log" 'parameter input: is missing: '
+ok 'nothing was run' same "$(find "$tmp/empty" -name '.command.*' 2>/dev/null)" ''
+warm absent run "$main" --input "$tmp/nowhere"
+ok 'input that is not there' same "$status $(count "parameter input: no such file or folder: $tmp/nowhere" "$log")" '2 1'
+warm nomatch run "$main" --input "$tmp/foreign"
+ok 'input without mosaics' same "$status $(count "parameter input: no mosaic_grid.* in $tmp/foreign" "$log")" '2 1'
+wrong() { warm wrong-inputs run "$main" "$@"; echo "$status"; sed -n 's/^ERROR ~ //p' "$log"; }
+ok 'a stage that is none' same "$(wrong --input "$tmp/block" --skip focal,steak | xargs)" \
+  '2 parameter skip: there is no stage steak: the stages are aip, resample, focal, stitch, crop, stack, preview, qc-report'
+mkdir "$tmp/a\$b"
+cp -r "$tmp/foreign/m_u8_v3raw.ome.zarr" "$tmp/a\$b/"
+# shellcheck disable=SC2016 # the $ is meant
+ok 'a name that Nextflow cannot take' same "$(wrong "${aip_only[@]}" --input "$tmp/a\$b" --input_pattern 'm_*' | xargs)" "2 $tmp/a\$b: Nextflow takes the \$ in this name for a variable: rename the folder"
+ok 'a folder of a server' has <(wrong --input s3://bucket/mosaics) 'parameter input: s3://bucket/mosaics is no .zarr: .*: give the address of one image, or a text file'
+ok 'a file that lists no addresses' same "$(wrong --input "$tmp/block/shifts_xy.csv" | cut -d , -f 1 | xargs)" "2 parameter input: $tmp/block/shifts_xy.csv is a file"
+ok 'addresses without shifts' same "$(wrong --input s3://bucket/m_z01.ome.zarr | xargs)" \
+  '2 parameter shifts: is not given, which images at addresses need; --stack_no_xy_shift does without shifts, --skip stack without a volume'
+ok 'addresses straight to the stack' has <(wrong --input s3://bucket/m_z01.ome.zarr --skip resample,focal,stitch,crop) 'images at addresses do not go straight to the stack'
+# shellcheck disable=SC2016 # the $ is meant
+ok 'an address that a shell would read' has <(wrong --input 's3://bucket/$(id)/m_z01.ome.zarr') 'as %XX$'
+mkdir "$tmp/slices"
+for s in slice_z00 slice_z02_4um; do cp -r "$tmp/foreign/m_u8_v3raw.ome.zarr" "$tmp/slices/$s.ome.zarr"; done
+ok 'input and slices' same "$(wrong --input "$tmp/block" --slices "$tmp/slices" | xargs)" '2 parameter slices: contradicts input: give one of them'
+ok 'shifts that are not there' same "$(wrong --slices "$tmp/slices" | xargs)" \
+  "2 parameter shifts: is not given and there is no $tmp/slices/shifts_xy.csv; --stack_no_xy_shift does without shifts, --skip stack without a volume"
+cp -r "$tmp/slices/slice_z00.ome.zarr" "$tmp/slices/slice_z02.ome.zarr"
+ok 'two slices of one number' same "$(wrong --slices "$tmp/slices" --stack_no_xy_shift | xargs)" \
+  '2 parameter slices: slice_z02.ome.zarr and slice_z02_4um.ome.zarr are both slice 2'
+ok 'a mosaic without a number' has <(wrong --input "$tmp/foreign" --input_pattern 'm_u8*.ome.zarr' --stack_no_xy_shift) \
+  "m_u8_v3raw.ome.zarr has no slice number \(_z<NN>\) in its name"
+launch=$tmp/help
+mkdir "$launch"
+dir=$launch nf help run "$main" --help
+ok '--help lists the parameters and leaves no results' same "$status $(count '^  --' "$log") $([ -e "$launch/results" ] && echo left)" \
+  "0 $(sed -n '/^params/,/^}/p' "$root/nextflow/nextflow.config" | grep -c ' = ') "
+
+# --- Configuration -------------------------------------------------------------
+
+for profile in local slurm bmrc test,apptainer bmrc,apptainer slurm,singularity; do
+  warm config config "$root/nextflow" -profile $profile
+  ok "configuration of $profile without a warning" same "$status $(count 'WARN|ERROR' "$log")" '0 0'
+done
+
+total
