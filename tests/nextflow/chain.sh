@@ -126,8 +126,9 @@ far() {
   unset AWS_ENDPOINT_URL_S3 AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_REGION
   exec {from}>&-
   wait "$bucket" 2>/dev/null
+  return 0
 }
-far
+far || { failed=$((failed + 1)); echo 'FAIL  mosaics in a bucket: no server'; }
 
 # Pairwise transforms.
 # transform FOLDER PARAMETERS

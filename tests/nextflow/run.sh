@@ -22,4 +22,4 @@ for part in "${parts[@]}"; do
   cat "$logs/$part"
 done
 awk -v bad=$bad -v s=$SECONDS '/^[0-9]+ passed, [0-9]+ failed in / { p += $1; f += $3; n++ }
-  END { if (bad && !f) print bad " parts did not end well"; printf "%d passed, %d failed\n", p, f; print "nextflow: " s " s"; exit n < '${#parts[@]}' || bad || f }' "$logs"/*
+  END { if (n < '${#parts[@]}') { print '${#parts[@]}' - n " parts ended early"; f += '${#parts[@]}' - n } printf "%d passed, %d failed\n", p, f; print "nextflow: " s " s"; exit n < '${#parts[@]}' || bad || f }' "$logs"/*
