@@ -197,11 +197,6 @@ func bucketPlace(address string) string {
 	return place
 }
 
-// isURL says whether text begins with a web address.
-func isURL(text string) bool {
-	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
-}
-
 // urlScheme is the scheme of an address, in lower case; "" for a path. A name
 // with "://" in it that exists is a path.
 func urlScheme(path string) string {

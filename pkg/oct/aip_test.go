@@ -397,9 +397,9 @@ func (unwritable) Create(context.Context, string) (store.PendingObject, error) {
 // The picture of a wide mosaic is made of as many rows at a time as fit, and is
 // the same picture.
 func TestPictureInBands(t *testing.T) {
-	in, _ := made(t, []int{2, 64, 900}, []int{2, 32, 32}, nil, nil, func(i int) uint16 { return uint16(i * 7919) })
+	in, _ := made(t, []int{2, 64, 7200}, []int{2, 32, 32}, nil, nil, func(i int) uint16 { return uint16(i * 7919) })
 	var narrow, whole bytes.Buffer
-	out, err := AIP(ctx, in, store.Memory(), Layout{}, &narrow, Resources{Workers: 1, Mem: 256 << 10})
+	out, err := AIP(ctx, in, store.Memory(), Layout{}, &narrow, Resources{Workers: 1, Mem: 2 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -410,7 +410,7 @@ func TestPictureInBands(t *testing.T) {
 		t.Error("the picture depends on the memory")
 	}
 	a := out.Levels[0].Array
-	for mem, want := range map[int64]int{1 << 30: 32, 256 << 10: 7, 1 << 10: 1} {
+	for mem, want := range map[int64]int{1 << 30: 32, 2 << 20: 7, 1 << 10: 1} {
 		if got := bandRows(a, mem); got != want {
 			t.Errorf("%d bytes of memory: %d rows at a time, want %d", mem, got, want)
 		}

@@ -26,7 +26,7 @@ func TestBadPlacements(t *testing.T) {
 		{"no matrix", volume{}, `{"rotation": 3}`, line + " --transform matrix", outcome{3, `matrix: no "matrix"`}},
 		{"empty", volume{}, " \n", line + " --transform matrix", outcome{3, `matrix: .*empty`}},
 		{"bytes", volume{}, "\x93NUMPY\x01\x00", line + " --transform matrix", outcome{3, `matrix: `}},
-		{"a folder for a matrix", volume{}, "", line + " --transform in.ome.zarr/0", outcome{3, `in\.ome\.zarr/0: .*is a directory`}},
+		{"a folder for a matrix", volume{}, "", line + " --transform in.ome.zarr/0", outcome{3, `in\.ome\.zarr/0: .*is a folder`}},
 		{"a missing matrix with --estimate", volume{}, "", line + " --estimate --transform matrix", outcome{3, `matrix: no such file`}},
 		{"NaN", volume{}, "[[NaN, 0], [0, 1]]", line + " --transform matrix", outcome{3, `matrix: `}},
 		// linumpy's matrices act on the numbers of tiles: 12 px a tile here

@@ -56,7 +56,7 @@ func TestBadReports(t *testing.T) {
 		{"crop with text for a number", "in.json", `{"input_planes": "many"}`, "--crop in.json", fine}, // shown as it is
 		{"stitch with text for a number", "in.json", `{"tiles": [{"residual": "far"}]}`, "--stitch in.json", fine},
 		{"no such file", "in.json", "{}", "--stitch none.json", outcome{3, `none\.json: no such file`}},
-		{"a folder for a table", "in/x", "", "--shifts in", outcome{3, `in: is a directory`}},
+		{"a folder for a table", "in/x", "", "--shifts in", outcome{3, `in: is a folder`}},
 		{"a folder of nothing", "in/x", "", "--reports in", outcome{0, `warning: in: no run records`}},
 		{"a run of nothing", "in/x", "", "--run in", outcome{0, `warning: in: nothing in this folder`}},
 		{"no maps", "in/x", "", "--focal in", outcome{3, `in: no maps`}},
