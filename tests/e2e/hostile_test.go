@@ -317,6 +317,9 @@ func TestHostileImages(t *testing.T) {
 func (h hostile) run(t *testing.T, dir, line string) {
 	t.Helper()
 	words := strings.Fields(line)
+	if err := os.RemoveAll(filepath.Join(dir, "r.json")); err != nil { // of the run before, which is not replaced
+		t.Fatal(err)
+	}
 	c := command(dir, words[0], append(words[1:], "-q", "--mem", fmt.Sprintf("%dMiB", h.mem), "--report", "r.json")...)
 	out, err := c.CombinedOutput()
 	var exit *exec.ExitError
@@ -373,7 +376,10 @@ func TestHostileImagesInterrupted(t *testing.T) {
 			h.make(t, filepath.Join(dir, "in.ome.zarr"))
 			for _, line := range h.lines {
 				words := strings.Fields(line)
-				c := command(dir, words[0], append(words[1:], "-q", "--mem", "400MiB")...)
+				if err := os.RemoveAll(filepath.Join(dir, "r.json")); err != nil { // of the run before, which is not replaced
+		t.Fatal(err)
+	}
+	c := command(dir, words[0], append(words[1:], "-q", "--mem", "400MiB")...)
 				if err := c.Start(); err != nil {
 					t.Fatal(err)
 				}
