@@ -377,9 +377,9 @@ func TestHostileImagesInterrupted(t *testing.T) {
 			for _, line := range h.lines {
 				words := strings.Fields(line)
 				if err := os.RemoveAll(filepath.Join(dir, "r.json")); err != nil { // of the run before, which is not replaced
-		t.Fatal(err)
-	}
-	c := command(dir, words[0], append(words[1:], "-q", "--mem", "400MiB")...)
+					t.Fatal(err)
+				}
+				c := command(dir, words[0], append(words[1:], "-q", "--mem", "400MiB")...)
 				if err := c.Start(); err != nil {
 					t.Fatal(err)
 				}
