@@ -26,7 +26,7 @@ faults
 plan stack.slices 'always 3'
 warm chain-stuck run "$main" "${faulty[@]}" "${chain[@]}" --outdir chain-faults --allow_missing_slices -resume
 ok 'a stack that fails stops the run, whatever is allowed' same "$((status != 0)) $(attempts stack.slices)" '1 1'
-ok 'and the last line names it' same "$(tail -n 1 "$log")" 'strata: stopped by STACK (4 slices): exit 3: stack: slices: planned fault 3'
+ok 'and the last line names it' same "$(last "$log")" 'strata: stopped by STACK (4 slices): exit 3: stack: slices: planned fault 3'
 faults
 warm chain-healed run "$main" "${faulty[@]}" "${chain[@]}" --outdir chain-faults --allow_missing_slices -resume
 # A picture that was being made when the run stopped is made now.
@@ -41,19 +41,19 @@ ok 'and the message says which chunk' has "$log" "mosaic_grid_3d_z02.ome.zarr.*$
 warm bad-allowed run "$main" "${chain[@]}" --input "$tmp/bad" --outdir bad --allow_missing_slices -resume
 ok 'with allow_missing_slices the rest goes on' same "$status $(images "$launch/bad/slices") $(tail -n +2 "$launch/bad/pipeline_info/missing_slices.tsv" | cut -f 1-3 | xargs)" \
   '0 3 RESAMPLE mosaic_grid_3d_z02 3 AIP mosaic_grid_3d_z02 3'
-ok 'it is one slice, and why is said last' same "$(count '^strata: 1 slice missing \(slice_z02\), also listed in ' "$log") $(tail -n 2 "$log" | cut -d : -f 1,2 | xargs)" \
+ok 'it is one slice, and why is said last' same "$(count '^strata: 1 slice missing \(slice_z02\), also listed in ' "$log") $(last "$log" 2 | cut -d : -f 1,2 | xargs)" \
   '1 mosaic_grid_3d_z02: RESAMPLE mosaic_grid_3d_z02: AIP'
 ok 'and the estimate with it: it takes those of its three that are left' has "$launch/bad/reports/estimate.stitch.json" 'mosaic_grid_3d_z00'
 faults
 plan resample.mosaic_grid_3d_z02 'always 3'
 plan stitch.mosaic_grid_3d_z00 'always 3'
 warm no-estimate run "$main" "${faulty[@]}" "${chain[@]}" --outdir no-estimate --skip focal,aip,preview --allow_missing_slices
-ok 'what stopped the run is named last' has <(tail -n 1 "$log") '^strata: stopped by ESTIMATE .*: exit 3: stitch: mosaic_grid_3d_z00: planned fault 3$'
+ok 'what stopped the run is named last' has <(last "$log") '^strata: stopped by ESTIMATE .*: exit 3: stitch: mosaic_grid_3d_z00: planned fault 3$'
 ok 'and no slice that was left out is blamed' same "$((status != 0)) $(count 'no slice is left' "$log")" '1 0'
 mkdir "$tmp/fewer"
 ln -s "$tmp/block"/mosaic_grid_3d_z0[013].ome.zarr "$tmp/block/shifts_xy.csv" "$tmp/fewer/"
 warm fewer run "$main" "${chain[@]}" --input "$tmp/fewer" --outdir fewer -stub-run
-ok 'a slice that only the shifts know is missing too' same "$status $(tail -n 1 "$log" | xargs)" '0 slice_z02: INPUT: not in the input; shifts_xy.csv names it'
+ok 'a slice that only the shifts know is missing too' same "$status $(last "$log" | xargs)" '0 slice_z02: INPUT: not in the input; shifts_xy.csv names it'
 faults
 for m in "$tmp"/block/*.ome.zarr; do plan "focal.$(basename "$m" .ome.zarr)" 'always 3'; done
 warm none-left run "$main" "${faulty[@]}" "${chain[@]}" --outdir none-left --skip aip --allow_missing_slices

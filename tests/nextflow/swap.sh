@@ -33,6 +33,6 @@ direct() {
 ok 'our programs run by themselves' direct
 ok 'aip: the same bytes' diff -r a.ome.zarr out/mosaic_grid_z03_aip.ome.zarr
 ok 'crop: the same bytes' diff -r c.ome.zarr out/slice_z03_crop_interface.ome.zarr
-ok 'stack: the same bytes' diff -r s.ome.zarr out/mouse.ome.zarr
+ok 'stack: the same bytes' same_image s.ome.zarr out/mouse.ome.zarr
 ok 'stack: the same matches' diff z.csv out/z_matches.csv
 total
