@@ -11,6 +11,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
+	"strata/pkg/zarr"
 )
 
 // layout is a way to store an image, as flags.
@@ -136,22 +137,31 @@ func (w *writer) output(ctx context.Context, path, group string) error {
 	return nil
 }
 
-// stated takes attributes and dimension names of an array from its document,
-// as they stand there.
+// stated takes attributes and dimension names of an array from its documents,
+// as they stand there. Every array of a stage states how many chunks it stores.
 func (w *writer) stated(a *array) error {
-	if a.Format != 3 {
-		return nil
-	}
-	b, err := os.ReadFile(filepath.Join(w.dir, a.Path, "zarr.json"))
-	if err != nil {
-		return err
+	document := func(name string, into any) error {
+		b, err := os.ReadFile(filepath.Join(w.dir, a.Path, name))
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(b, into)
 	}
 	var doc struct {
 		Attributes map[string]any
 		Names      []*string `json:"dimension_names"`
 	}
-	if err := json.Unmarshal(b, &doc); err != nil {
+	var err error
+	if a.Format == 2 {
+		err = document(".zattrs", &doc.Attributes)
+	} else {
+		err = document("zarr.json", &doc)
+	}
+	if err != nil {
 		return err
+	}
+	if doc.Attributes[zarr.AccountKey] == nil {
+		return fmt.Errorf("%s: no attribute %q, the account of its chunks", a.Path, zarr.AccountKey)
 	}
 	a.Attributes, a.DimensionNames = doc.Attributes, doc.Names
 	return nil
