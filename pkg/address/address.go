@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Address names data by a path or URL, as typed. Its formatted forms are redacted.
@@ -74,7 +75,7 @@ func Redact(text string) string {
 	}
 	var b strings.Builder
 	for {
-		at := start.FindStringIndex(text)
+		at := start().FindStringIndex(text)
 		if at == nil {
 			break
 		}
@@ -88,8 +89,9 @@ func Redact(text string) string {
 // hidden stands in the place of a secret.
 const hidden = "xxxxx"
 
-// start matches a scheme and its slashes, of which mistyped addresses have another number, or others.
-var start = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:[/\\]+`)
+// start matches a scheme and its slashes, of which mistyped addresses have another number, or others. It is
+// compiled when first needed: most runs have no address.
+var start = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:[/\\]+`) })
 
 // length returns how much of a text belongs to an address: all before a space, a quotation mark
 // or another address.
@@ -97,7 +99,7 @@ func length(text string) int {
 	if i := strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'<>`\x7f", r) }); i >= 0 {
 		text = text[:i]
 	}
-	if at := start.FindStringIndex(text); at != nil && strings.HasSuffix(text[:at[1]], "://") {
+	if at := start().FindStringIndex(text); at != nil && strings.HasSuffix(text[:at[1]], "://") {
 		return at[0]
 	}
 	return len(text)
@@ -106,7 +108,7 @@ func length(text string) int {
 // redactFrom redacts the address that stands in a text between two places; where there is
 // none, nothing.
 func redactFrom(text string, from, end int) string {
-	at := start.FindStringIndex(text[from:end])
+	at := start().FindStringIndex(text[from:end])
 	if at == nil {
 		return text
 	}

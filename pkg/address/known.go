@@ -60,7 +60,10 @@ func forms(secret string) []string {
 // the values of its query.
 func HideIn(a Address) {
 	text := string(a)
-	at := start.FindStringIndex(text)
+	if !strings.Contains(text, ":/") && !strings.Contains(text, `:\`) {
+		return
+	}
+	at := start().FindStringIndex(text)
 	if at == nil {
 		return
 	}
