@@ -10,6 +10,7 @@ import (
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
+	"strata/tests/race"
 )
 
 // chunksOf encodes and halves the chunks of a tile: what a caller of StoreTile does.
@@ -83,7 +84,7 @@ func checkTaps(t testing.TB, p Part, chunk box) {
 // they may be.
 func TestStoredTilesEqualModel(t *testing.T) {
 	trials := 500
-	if raceEnabled || testing.Short() {
+	if race.Enabled() || testing.Short() {
 		trials = 100
 	}
 	for seed := range trials {

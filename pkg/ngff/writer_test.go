@@ -16,6 +16,7 @@ import (
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
+	"strata/tests/race"
 )
 
 // box of a C-ordered image as a tile of its own.
@@ -217,7 +218,7 @@ func leastBudget(t testing.TB, spec *ImageSpec) int64 {
 // for bit, and the budget is kept.
 func TestWriterEqualsModel(t *testing.T) {
 	trials := 1000
-	if raceEnabled || testing.Short() {
+	if race.Enabled() || testing.Short() {
 		trials = 120
 	}
 	remade := 0

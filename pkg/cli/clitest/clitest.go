@@ -54,6 +54,7 @@ import (
 	"strata/pkg/gpu/nvml"
 	"strata/pkg/zarr/store"
 	"strata/tests/cudaemu"
+	"strata/tests/race"
 	"strata/tests/s3emu"
 )
 
@@ -163,6 +164,8 @@ func condition(name string) (bool, error) {
 		return mayMount(), nil
 	case "direct":
 		return hasDirect()
+	case "race":
+		return race.Enabled(), nil
 	}
 	return false, fmt.Errorf("unknown condition %q", name)
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/tests/race"
 )
 
 // guard is what lies behind a decoder's output, to see whether it is left alone.
@@ -131,7 +132,7 @@ func TestRoundTrip(t *testing.T) {
 func TestBloscLarge(t *testing.T) {
 	s := NewScratch()
 	lengths := []int{1<<20 + 12, 3<<20 - 4}
-	if raceEnabled {
+	if race.Enabled() {
 		lengths = lengths[:1] // there is nothing concurrent here
 	}
 	for _, n := range lengths {
@@ -366,7 +367,7 @@ func TestConcurrentUse(t *testing.T) {
 
 // In steady state, decoding and encoding a chunk allocates nothing.
 func TestNoAllocation(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled() {
 		t.Skip("the race detector allocates")
 	}
 	src := sample(200_000, 4, 1)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"strata/tests/race"
 	"testing"
 
 	kflate "github.com/klauspost/compress/flate"
@@ -232,7 +233,7 @@ func TestNoAllocation(t *testing.T) {
 		if _, err := Raw(t.Context(), dst, s); err != nil {
 			t.Fatal(err)
 		}
-	}); n >= 1 && !raceEnabled {
+	}); n >= 1 && !race.Enabled() {
 		t.Errorf("%v allocations per call", n)
 	}
 }

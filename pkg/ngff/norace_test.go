@@ -1,5 +1,0 @@
-//go:build !race
-
-package ngff
-
-const raceEnabled = false
