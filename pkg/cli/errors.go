@@ -137,15 +137,6 @@ var machineErrors = append([]syscall.Errno{
 	syscall.EHOSTDOWN, syscall.EHOSTUNREACH,
 }, machineErrorsHere...)
 
-// cause is an error of the os package without operation and path.
-func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}
-
 // oneLine is the message of an error as it is printed: a single line. Joined
 // errors are separated by semicolons; the operation names that the os package
 // puts in front of a path ("open x: no such file or directory") are left out

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"strata/pkg/sibling"
+	"strata/pkg/zarr/store"
 )
 
 // Input declares a file, folder or URL that the run reads, and returns it. A
@@ -119,21 +120,15 @@ func (r *Run) Image(path string) (string, error) {
 	return path, nil
 }
 
-// hierarchyFiles are what the root of a Zarr hierarchy has one of.
-var hierarchyFiles = []string{"zarr.json", ".zgroup", ".zarray"}
-
 // imagesIn are the names of the Zarr hierarchies in a folder that is none itself.
 func imagesIn(folder string) (images []string) {
-	isHierarchy := func(path string) bool {
-		return slices.ContainsFunc(hierarchyFiles, func(name string) bool { _, err := os.Stat(filepath.Join(path, name)); return err == nil })
-	}
-	if isHierarchy(folder) {
+	if store.IsNode(folder) {
 		return nil
 	}
 	entries, _ := os.ReadDir(folder) // a file, or a folder that cannot be listed, has none
 	for _, e := range entries {
 		name := e.Name()
-		if strings.HasSuffix(name, ".zarr.zip") || strings.HasSuffix(name, ".ozx") || isHierarchy(filepath.Join(folder, name)) {
+		if strings.HasSuffix(name, ".zarr.zip") || strings.HasSuffix(name, ".ozx") || store.IsNode(filepath.Join(folder, name)) {
 			images = append(images, name)
 		}
 	}

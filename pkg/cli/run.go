@@ -19,6 +19,7 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/sibling"
 	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
 )
 
 // Run is what a command gets to work with. Values are asked for by the name of
@@ -215,7 +216,7 @@ func urlScheme(path string) string {
 // An existing one is refused here (exit code 2), or with --overwrite replaced
 // at the end; a folder that holds no Zarr metadata is never replaced.
 func (r *Run) Output(path string) (*atomic.Output, error) {
-	out, err := r.OutputFolder(path, "zarr.json", ".zgroup", ".zarray", ".zattrs")
+	out, err := r.OutputFolder(path, append(store.NodeFiles(), ".zattrs")...)
 	r.images = append(r.images, out)
 	return out, err
 }

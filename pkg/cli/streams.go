@@ -2,8 +2,10 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"syscall"
@@ -31,7 +33,11 @@ func newResults(w io.Writer) *results {
 func (r *results) Write(p []byte) (int, error) {
 	n, err := r.w.Write(p)
 	if err != nil {
-		err = fmt.Errorf("standard output: %w", cause(err))
+		var file *fs.PathError
+		if errors.As(err, &file) {
+			err = file.Err // its path is /dev/stdout
+		}
+		err = fmt.Errorf("standard output: %w", err)
 		r.err = cmp.Or(r.err, err)
 	}
 	return n, err

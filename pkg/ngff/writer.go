@@ -73,11 +73,11 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 		geo = append(geo, g)
 		w.scale.Datasets = append(w.scale.Datasets, Dataset{strconv.Itoa(k), levelTransform(base, spec.Axes, k)})
 	}
-	var err error
-	if w.pyramid, err = newPyramid(spec.DType, spec.Axes, geo, spec.Budget, spec.Meter); err != nil {
+	if err := countable(&spec); err != nil {
 		return nil, err
 	}
-	if err := countable(&spec); err != nil {
+	var err error
+	if w.pyramid, err = newPyramid(spec.DType, spec.Axes, geo, spec.Budget, spec.Meter); err != nil {
 		return nil, err
 	}
 	w.attrs = w.scale.attributes(spec.Format, spec.Omero, spec.Attributes)

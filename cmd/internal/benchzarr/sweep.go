@@ -14,6 +14,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/units"
+	"strata/pkg/zarr/store"
 )
 
 func sweepCommand() *cli.Command {
@@ -221,7 +222,7 @@ func runSweep(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	classic := r.String("preset") == "classic"
-	makes := !strings.Contains(where, "://") && isFolder(where) && !isNode(where)
+	makes := !strings.Contains(where, "://") && isFolder(where) && !store.IsNode(where)
 	if classic && !makes {
 		return cli.Usage("--preset classic makes arrays of its own: %s is none of the folders for that", where)
 	}
@@ -466,14 +467,4 @@ func (m *machine) made(ctx context.Context, p plan, tmp *scratch, name string, s
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
-}
-
-// isNode reports whether a folder is a Zarr array or group.
-func isNode(path string) bool {
-	for _, name := range []string{"zarr.json", ".zarray", ".zgroup"} {
-		if _, err := os.Stat(path + "/" + name); err == nil {
-			return true
-		}
-	}
-	return false
 }

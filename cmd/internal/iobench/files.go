@@ -31,6 +31,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/units"
 	"strata/pkg/gpu"
+	"strata/pkg/zarr/store"
 )
 
 // IsFolder tells whether a path is one; what is not there may become any.
@@ -155,7 +156,7 @@ func Target(ctx context.Context, path string, o Options) (*Data, error) {
 	}
 	why := ""
 	switch {
-	case o.Write && !o.Asked && isZarr(path):
+	case o.Write && !o.Asked && store.IsNode(path):
 		why = "it is a Zarr array or group, where no other files belong (--write makes one)"
 	case o.Write:
 		d, err := makeFile(path, o.Size)
@@ -176,15 +177,6 @@ func Target(ctx context.Context, path string, o Options) (*Data, error) {
 		return nil, cli.BadInputf("%s: its files have less than %s to read (with --write one is made)", path, units.FormatSize(Least))
 	}
 	return d, nil
-}
-
-func isZarr(dir string) bool {
-	for _, name := range []string{"zarr.json", ".zgroup", ".zarray"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return true
-		}
-	}
-	return false
 }
 
 // makeFile makes the file that is written and read, with its content to come. Those that killed

@@ -22,6 +22,7 @@ import (
 	"strata/pkg/cli/host"
 	"strata/pkg/document"
 	"strata/pkg/meter"
+	"strata/pkg/zarr/store"
 )
 
 // Record is what one run did.
@@ -192,10 +193,8 @@ func begin(g *atomic.Group, path string) (*atomic.Output, error) {
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	for ; ; folder = filepath.Dir(folder) {
-		for _, name := range []string{"zarr.json", ".zarray", ".zgroup"} {
-			if _, err := os.Lstat(filepath.Join(folder, name)); err == nil {
-				return nil, &placeError{atomic.ErrPlace, fmt.Sprintf("record %s lies inside the Zarr hierarchy %s: write to another place", path, folder)}
-			}
+		if store.IsNode(folder) {
+			return nil, &placeError{atomic.ErrPlace, fmt.Sprintf("record %s lies inside the Zarr hierarchy %s: write to another place", path, folder)}
 		}
 		if folder == filepath.Dir(folder) {
 			break

@@ -201,7 +201,7 @@ func rootOf(z *ZipStore, key string) string {
 
 // isNode reports whether key has the metadata document of a Zarr node.
 func isNode(z *ZipStore, key string) bool {
-	for _, name := range []string{"zarr.json", ".zarray", ".zgroup"} {
+	for _, name := range NodeFiles() {
 		if _, err := z.tree.object(Join(key, name)); !errors.Is(err, fs.ErrNotExist) {
 			return err == nil
 		}
