@@ -20,6 +20,8 @@ type ImageSpec struct {
 	DType  dtype.Type
 	Codecs codec.Chain // of all levels; nil stores chunks as they are
 	Fill   any         // as in zarr.Spec
+	// OmitFill leaves chunks out that hold nothing but the fill value, on all levels.
+	OmitFill bool
 
 	Axes        []Axis
 	Scale       []float64 // voxel size of level 0, in the unit of the axis

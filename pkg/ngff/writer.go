@@ -20,6 +20,7 @@ type Writer struct {
 	group    *zarr.Group
 	where    string // the image, for messages
 	format   int
+	omitFill bool
 	scale    Multiscale
 	attrs    map[string]any
 	pyramid  *pyramid
@@ -94,9 +95,13 @@ func (w *Writer) createNodes(ctx context.Context, st store.Writer, path string, 
 	if w.group, err = zarr.CreateGroup(ctx, st, path, spec.Format, passed(spec.Attributes)); err != nil {
 		return err
 	}
+	options := w.pyramid.options()
+	if w.omitFill = spec.OmitFill; w.omitFill {
+		options = append(options, zarr.OmitFill())
+	}
 	for k, l := range w.pyramid.levels {
 		a := arraySpec(spec, geo[k])
-		if l.array, err = zarr.CreateArray(ctx, st, store.Join(path, w.scale.Datasets[k].Path), a, w.pyramid.options()...); err != nil {
+		if l.array, err = zarr.CreateArray(ctx, st, store.Join(path, w.scale.Datasets[k].Path), a, options...); err != nil {
 			return err
 		}
 	}
@@ -120,7 +125,7 @@ func countable(s *ImageSpec) error {
 func arraySpec(s *ImageSpec, g geometry) zarr.Spec {
 	a := zarr.Spec{
 		Format: s.Format, Shape: g.shape, Chunks: g.chunk, Shard: g.shard,
-		DType: s.DType, Codecs: s.Codecs, Fill: s.Fill, Separator: "/", Complete: true,
+		DType: s.DType, Codecs: s.Codecs, Fill: s.Fill, Separator: "/", Complete: !s.OmitFill,
 	}
 	if s.Format == 3 {
 		for _, x := range s.Axes {
@@ -326,6 +331,13 @@ func (w *Writer) Close(ctx context.Context) error {
 	}
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if w.omitFill {
+		for _, l := range w.pyramid.levels {
+			if err := l.array.WriteAccount(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	return w.group.SetAttributes(ctx, w.attrs)
 }

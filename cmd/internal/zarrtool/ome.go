@@ -69,7 +69,7 @@ func runOme(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	spec.Format, spec.Shape, spec.Chunks, spec.Shard = stored.Format, stored.Shape, stored.Chunks, stored.Shard
-	spec.DType, spec.Codecs, spec.Fill = stored.DType, stored.Codecs, stored.Fill
+	spec.DType, spec.Codecs, spec.Fill, spec.OmitFill = stored.DType, stored.Codecs, stored.Fill, s.omitFill
 	spec.Levels, spec.Workers, spec.Budget, spec.Meter = r.Options.Levels, 1, r.Options.Mem/2, r.Meter
 	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {
