@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"strata/pkg/cli/host"
 	"strata/pkg/zarr/codec"
 )
 
@@ -342,7 +343,8 @@ func (h hostile) run(t *testing.T, dir, line string) {
 	}
 	most, rusage := h.mem<<20+256<<20, c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10
 	t.Logf("%s: %d MiB", line, r.Peak>>20)
-	if r.Peak > most || rusage > most {
+	// The system counts what this process had when it started the program as the program's.
+	if r.Peak > most || rusage > max(most, host.PeakResident()) {
 		t.Errorf("%s: at most %d MiB were resident, %d MiB says the system; --mem was %d MiB", line, r.Peak>>20, rusage>>20, h.mem)
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, ".*strata-*"))

@@ -1,13 +1,13 @@
 // Kernels that are compiled for the host. They run on the device's thread; the threads of a block
 // whose kernel waits for others are fibers, the others' are calls in a loop.
 #include "emu.h"
+#include "fiber.h"
 #include <algorithm>
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
 #include <random>
 #include <sys/mman.h>
-#include <ucontext.h>
 #if defined(EMU_TSAN)
 #include <sanitizer/tsan_interface.h>
 #define TSAN(...) __VA_ARGS__ // every thread of a block is one to the sanitizer
@@ -27,7 +27,7 @@ extern char __stop_emu_shared[] __attribute__((weak));
 enum class State { Ready, Barrier, Shuffle, Done };
 
 struct Fiber {
-    ucontext_t context;
+    Context context;
     State state;
     uint3 tid;
     unsigned mask; // of its shuffle
@@ -36,7 +36,7 @@ struct Fiber {
 };
 
 static IMMORTAL(std::vector<Fiber>, fibers);
-static ucontext_t scheduler;
+static Context scheduler;
 static int running = -1; // the fiber, or -1: no fibers
 static auto slots = new std::vector<uint64_t>[2]; // what is shuffled, by phase
 static auto filled = new std::vector<uint8_t>[2];
@@ -54,7 +54,7 @@ TSAN(static void* main_fiber; static char at_barrier, at_start, at_end;)
 
 static void to_scheduler() {
     TSAN(__tsan_switch_to_fiber(main_fiber, 1);)
-    swapcontext(&fibers[running].context, &scheduler);
+    change_context(fibers[running].context, scheduler);
 }
 
 static void fiber_main() {
@@ -129,7 +129,7 @@ static int schedule(const std::vector<int>& order) {
             running = i;
             emu_tid = fibers[i].tid;
             TSAN(__tsan_switch_to_fiber(fibers[i].sanitizer, 1);)
-            swapcontext(&scheduler, &fibers[i].context);
+            change_context(scheduler, fibers[i].context);
         }
         if (ran) {
             release_shuffles();
@@ -161,11 +161,7 @@ static int run_fibers(const std::vector<int>& order) {
     TSAN(main_fiber = __tsan_get_current_fiber(); __tsan_release(&at_start);)
     for (size_t i = 0; i < n; i++) {
         Fiber& f = fibers[i];
-        getcontext(&f.context);
-        f.context.uc_stack.ss_sp = stacks[i];
-        f.context.uc_stack.ss_size = STACK;
-        f.context.uc_link = nullptr;
-        makecontext(&f.context, fiber_main, 0);
+        begin_context(f.context, stacks[i], STACK, fiber_main);
         f.state = State::Ready;
         f.tid = thread_at(i);
         f.phase = 0;
