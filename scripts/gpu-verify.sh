@@ -55,13 +55,13 @@ cp "$wheels"/nvidia/libnvcomp/LICENSE "$pack/lib/LICENSE.nvcomp"
 mkdir "$pack/python"
 cp -r "$wheels"/{kvikio,libkvikio,libkvikio_cu13.libs} "$pack/python/"
 find "$pack/python" -name __pycache__ -prune -exec rm -r {} +
+rm -rf build/gpu-verify-tried
+cp -al "$pack" build/gpu-verify-tried # before tar reads: a link more is a change
 # A dictionary as large as several programs, which have most of their code in common. It is made while a copy is tried.
 tar -C build -cf - gpu-verify | xz -T1 --lzma2=preset=6,dict=128MiB >build/gpu-verify.tar.xz &
 packing=$!
 trap 'kill $packing 2>/dev/null || true' EXIT
 tests/cudaemu/build.sh build/cudaemu
-rm -rf build/gpu-verify-tried
-cp -al "$pack" build/gpu-verify-tried
 # Briefly: make test runs the same tests in full.
 (cd build/gpu-verify-tried && STRATA_LIBCUDA=$OLDPWD/build/cudaemu/libcuda.so.1 STRATA_LIBNVCOMP=$OLDPWD/build/cudaemu/libnvcomp.so.6 FLAGS=-test.short MIB=8 REPEAT=1 TILE=24,48,48 ./gpu-verify.sh run >run.log 2>&1) ||
   { cat build/gpu-verify-tried/run.log >&2; exit 1; }

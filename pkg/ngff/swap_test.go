@@ -17,6 +17,7 @@ import (
 
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
+	"strata/tests/race"
 )
 
 // content is all objects below a prefix, by their keys.
@@ -176,6 +177,9 @@ func TestRebuildFailures(t *testing.T) {
 		{"v2 consolidated", 2, nil, true, 3}, {"v3 consolidated", 3, nil, true, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name != "shards" {
+				race.Leave(t)
+			}
 			whole := store.Memory()
 			spec, level0 := swapImage(t, whole, c.format, c.shard)
 			// an old pyramid that differs from what is made of level 0

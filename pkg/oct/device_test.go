@@ -25,6 +25,7 @@ import (
 	"strata/tests/cudaemu"
 	"strata/tests/golden"
 	"strata/tests/gputest"
+	"strata/tests/race"
 )
 
 // device is the tests' double of a GPU with so much memory for the stage.
@@ -286,6 +287,7 @@ func TestLittleDeviceMemory(t *testing.T) {
 
 // On a device that has the memory for a tile, but not for decoding it, the host decodes.
 func TestNoMemoryToDecode(t *testing.T) {
+	race.Leave(t)
 	in, _ := made(t, []int{11, 45, 70}, []int{11, 20, 32}, nil, codec.Chain{codec.Zstd(1, false)}, func(i int) uint16 { return uint16(i * 7919) })
 	want, err := Resample(ctx, in, store.Memory(), isotropic(10), Layout{}, small())
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
+	"strata/tests/race"
 )
 
 // focalOnBoth takes the curvature out of a mosaic on the CPU and on the device, and compares
@@ -111,6 +112,7 @@ func TestFocalOnDevice(t *testing.T) {
 
 // Every type, mosaics with partial tiles and several chunks along z, every kind of window.
 func TestFocalTypesOnDevice(t *testing.T) {
+	race.Leave(t)
 	d := device(t, 256<<20)
 	t.Run("uint8", func(t *testing.T) { focalOnDevice[uint8](t, d, FocalCurvature{SigmaXY: 3, SigmaZ: 1}, nil) })
 	t.Run("int8", func(t *testing.T) { focalOnDevice[int8](t, d, FocalCurvature{SigmaXY: 4, SigmaZ: 1}, nil) })

@@ -23,6 +23,7 @@ import (
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
+	"strata/tests/race"
 )
 
 // savedMaps are maps in memory.
@@ -71,6 +72,7 @@ func wide(a golden.Array) []float64 {
 }
 
 func TestFocalGolden(t *testing.T) {
+	race.Leave(t)
 	for _, c := range golden.Cases(t, "focal") {
 		t.Run(c.Name, func(t *testing.T) {
 			var p struct {
@@ -235,6 +237,7 @@ func bowl() phantom.Config {
 
 // The curvature of every tile comes back, speckle, relief and vignetting on.
 func TestFocalFindsTheCurvature(t *testing.T) {
+	race.Leave(t)
 	for name, change := range map[string]func(*phantom.Config){
 		"float32":  func(*phantom.Config) {},
 		"uint16":   func(c *phantom.Config) { c.DType = dtype.Uint16 },
@@ -268,6 +271,7 @@ func TestFocalFindsTheCurvature(t *testing.T) {
 // The numbers depend on nothing but the voxels and the tile: not on chunks along
 // z, shards, codecs, workers or memory, also where seams find no room in it.
 func TestFocalIsTheSameHoweverStored(t *testing.T) {
+	race.Leave(t)
 	zstd, err := codec.FromFlag("zstd:1", dtype.Float32, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -316,6 +320,7 @@ func TestFocalIsTheSameHoweverStored(t *testing.T) {
 // Every type, a mosaic in no whole number of tiles, more window than tile: the
 // interface depth is that of the whole plane searched at once.
 func TestFocalDepthIsOfTheWholePlane(t *testing.T) {
+	race.Leave(t)
 	t.Run("uint8", testDepth[uint8])
 	t.Run("int8", testDepth[int8])
 	t.Run("uint16", testDepth[uint16])
@@ -520,6 +525,7 @@ func TestFocalOfASingleTile(t *testing.T) {
 
 // A saved correction gives what the run that saved it gave, from one pass.
 func TestFocalWithASavedCorrection(t *testing.T) {
+	race.Leave(t)
 	_, in := specimen(t, bowl(), nil, nil, nil)
 	maps := &savedMaps{}
 	first, second := &meter.Meter{}, &meter.Meter{}

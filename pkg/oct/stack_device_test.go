@@ -23,6 +23,7 @@ import (
 	"strata/pkg/zarr/store"
 	"strata/pkg/zarr/zarrgpu"
 	"strata/tests/golden"
+	"strata/tests/race"
 )
 
 // stackOnBoth stacks on the CPU and on the device and compares all that comes of it. up and
@@ -63,6 +64,7 @@ func stackOnBoth(t *testing.T, d *gpu.Device, in StackInput, opt StackOptions, l
 }
 
 func TestStackGoldenOnDevice(t *testing.T) {
+	race.Leave(t)
 	d := device(t, 256<<20)
 	for _, c := range golden.Cases(t, "stack") {
 		t.Run(c.Name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"strata/pkg/registration"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
+	"strata/tests/race"
 )
 
 // stored writes a slice and opens it.
@@ -125,6 +126,7 @@ func randomOptions(rng *rand.Rand, step float64) StackOptions {
 // Any slices, transforms and flags: what the plain way makes of them, whatever
 // the workers, the memory and the storage.
 func TestStackModel(t *testing.T) {
+	race.Leave(t)
 	trials := 40
 	if testing.Short() {
 		trials = 15

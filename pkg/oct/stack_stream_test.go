@@ -14,6 +14,7 @@ import (
 	"strata/pkg/registration"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
+	"strata/tests/race"
 )
 
 // storedBytes are the bytes that reading a box of a slice takes from storage.
@@ -35,6 +36,7 @@ func storedBytes(t *testing.T, im *ngff.Image, start, shape []int) int64 {
 // overlap is measured: those once more, before, since no slice has a place until
 // all overlaps are known.
 func TestStackReadsOnce(t *testing.T) {
+	race.Leave(t)
 	for _, codec := range []string{"raw", "blosc-zstd:1", "zstd:1"} {
 		for _, depth := range []int{20, 4, 7} {
 			for name, set := range map[string]func(o *StackOptions){
@@ -92,6 +94,7 @@ func TestStackReadsOnce(t *testing.T) {
 // What a stack needs depends on the planes that are blended, not on how many
 // slices there are or how deep they are.
 func TestStackMemoryIsFlat(t *testing.T) {
+	race.Leave(t)
 	need := func(n, depth int, measured bool) int64 {
 		rng := rand.New(rand.NewPCG(9, 9))
 		var in StackInput

@@ -15,6 +15,7 @@ import (
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
+	"strata/tests/race"
 )
 
 // stackGolden is what only stack's cases have.
@@ -139,6 +140,7 @@ func differing(got, want []float32, rel, abs float64) (fraction, worst float64) 
 }
 
 func TestStackGolden(t *testing.T) {
+	race.Leave(t)
 	for _, c := range golden.Cases(t, "stack") {
 		t.Run(c.Name, func(t *testing.T) {
 			var g stackGolden

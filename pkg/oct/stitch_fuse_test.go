@@ -15,6 +15,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
+	"strata/tests/race"
 )
 
 // stitchModel is what a stitched slice should be, pixel by pixel from the
@@ -304,6 +305,7 @@ func TestStitchRefusesCanvases(t *testing.T) {
 // the places of tiles are measured. With little memory some are read again, and
 // the numbers are the same.
 func TestTilesAreReadOnce(t *testing.T) {
+	race.Leave(t)
 	c := phantom.Default()
 	c.Tiles, c.Tile, c.Agarose, c.Floor = [2]int{6, 7}, [3]int{24, 48, 48}, 0, 0
 	for _, flag := range []string{"raw", "zstd:1"} {

@@ -11,6 +11,7 @@ import (
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
+	"strata/tests/race"
 )
 
 // stitchSpecimen makes a phantom and the mosaic of its first slice, in memory.
@@ -72,6 +73,7 @@ func stitchChain(t *testing.T, flag string, d dtype.Type, format int) codec.Chai
 }
 
 func TestStitchedPhantomIsItsTruth(t *testing.T) {
+	race.Leave(t)
 	for _, d := range []dtype.Type{dtype.Uint8, dtype.Uint16, dtype.Int16, dtype.Float32, dtype.Float64} {
 		for _, blending := range Blendings {
 			for _, crop := range [][2]int{{}, {7, 11}} {

@@ -14,6 +14,7 @@ import (
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
+	"strata/tests/race"
 )
 
 // model is an array as plain memory.
@@ -330,6 +331,7 @@ func TestRandomPipelinesAgainstModel(t *testing.T) {
 // Plain chunks of several pieces: rows that are read in place, rows that are read
 // with what lies between them, chunks that are written piece by piece.
 func TestLargePlainChunks(t *testing.T) {
+	race.Leave(t)
 	for name, spec := range map[string]zarr.Spec{
 		"little":     {Shape: []int{40, 200, 300}, Chunks: []int{30, 200, 128}},
 		"big endian": {Shape: []int{40, 200, 300}, Chunks: []int{30, 200, 128}, BigEndian: true},

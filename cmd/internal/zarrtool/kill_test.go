@@ -12,12 +12,14 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr/store"
+	"strata/tests/race"
 )
 
 // An image whose pyramid is made anew in place is killed or interrupted at different
 // moments. It has its old levels or its new ones, can be read, and the next run leaves
 // nothing else in it.
 func TestOmeInPlaceKilled(t *testing.T) {
+	race.Leave(t)
 	program, image := clitest.Program(t, "zarr-tool"), filepath.Join(t.TempDir(), "image.ome.zarr")
 	run := func(sig os.Signal, after time.Duration, levels string) (took time.Duration, ended bool) {
 		t.Helper()

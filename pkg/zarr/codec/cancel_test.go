@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/tests/race"
 )
 
 // impatient is a context that ends when it has been looked at so often.
@@ -26,6 +27,7 @@ func (c *impatient) Err() error {
 // Every codec whose decoding takes long looks whether it should go on, again and again, and
 // ends with the context's error.
 func TestDecodingEnds(t *testing.T) {
+	race.Leave(t)
 	const size = 24 << 20
 	data := make([]byte, size)
 	r := rand.New(rand.NewPCG(1, 2))

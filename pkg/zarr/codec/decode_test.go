@@ -95,6 +95,7 @@ func writers(t testing.TB) map[string]Codec {
 var lengths = []int{0, 1, 2, 3, 7, 15, 16, 17, 100, 127, 128, 129, 255, 256, 257, 1000, 4095, 4096, 4097, 8191, 10000}
 
 func TestRoundTrip(t *testing.T) {
+	race.Leave(t)
 	s := NewScratch()
 	for name, c := range writers(t) {
 		var encoded []byte

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"strata/pkg/zarr/codec/shuffle"
+	"strata/tests/race"
 )
 
 // xxh64 is XXH64 with seed 0 (xxHash specification, "XXH64 algorithm description").
@@ -187,6 +188,7 @@ func blosc(t testing.TB, name string, how BloscShuffle, typesize, blocksize int)
 
 // All chains that have pieces, with chunks of odd sizes.
 func TestPieces(t *testing.T) {
+	race.Leave(t)
 	chains := []Chain{{}, {CRC32C()}, {Zstd(1, false)}, {Zstd(19, true)}, {LZ4(1), CRC32C()}, {Gzip(6)}, {Zlib(6), CRC32(), Adler32()}, {Shuffle(4)}, {Shuffle(1), Zstd(3, false)}}
 	for _, name := range []string{"lz4", "lz4hc", "zlib", "zstd"} {
 		for _, how := range []BloscShuffle{NoShuffle, ByteShuffle, BitShuffle} {

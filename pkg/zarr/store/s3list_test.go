@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"strata/tests/race"
 	"strata/tests/s3emu"
 )
 
@@ -51,6 +52,7 @@ const onTheWay = 16 << 20
 
 // A page of a listing without an end is an error before it fills the memory, whatever it is made of.
 func TestS3EndlessPage(t *testing.T) {
+	race.Leave(t)
 	for name, c := range map[string]struct{ text, want string }{
 		"names":    {"<Contents><Key>x/1</Key><Size>1</Size></Contents>", "a page of the server's listing has more than 8388608 bytes"},
 		"one name": {"x", "a page of the server's listing has more than 8388608 bytes"},
@@ -73,6 +75,7 @@ func TestS3EndlessPage(t *testing.T) {
 
 // The same of the answers that the protocol's library reads.
 func TestS3EndlessAnswers(t *testing.T) {
+	race.Leave(t)
 	for _, begin := range []string{"", "<Error><Code>", "<CopyObjectResult>", "<InitiateMultipartUploadResult>", "<DeleteResult>"} {
 		s, sent := listing(t, endlessly(begin, "<a>x</a>"))
 		for name, err := range map[string]error{
@@ -94,6 +97,7 @@ func TestS3EndlessAnswers(t *testing.T) {
 // A listing whose pages do not end is one of too many names, one that goes on with nothing or does not
 // say where is another error; each ends with its context.
 func TestS3EndlessListing(t *testing.T) {
+	race.Leave(t)
 	n := 0
 	pageOf := func(names int) func(w io.Writer, r *http.Request) {
 		return func(w io.Writer, _ *http.Request) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
+	"strata/tests/race"
 	"strata/tests/s3emu"
 )
 
@@ -191,8 +192,8 @@ func TestS3ReplaceEndsAnywhere(t *testing.T) {
 	} {
 		for state, before := range map[string]node{"over nothing": nil, "over an image": first, "over a dead run": nil} {
 			t.Run(name+" "+state, func(t *testing.T) {
-				if testing.Short() && (name == "killed before" || name == "refused") {
-					t.Skip("slow")
+				if name == "killed before" || name == "refused" {
+					race.Leave(t)
 				}
 				d := &dying{server: server}
 				endpoint := between(t, server, d.fault)

@@ -111,6 +111,7 @@ func writeAll(t testing.TB, w interface {
 
 // TestRoundTrip decodes what both encoders make at all their levels, with short and long blocks.
 func TestRoundTrip(t *testing.T) {
+	race.Leave(t)
 	sizes := []int{0, 1, 2, 3, 15, 100, 279, 280, 281, 1000, 5000, 40_000, 300_000}
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -165,6 +166,7 @@ func TestEveryTruncation(t *testing.T) {
 
 // TestDamage changes every bit of a stream: any answer is right that compress/flate gives too.
 func TestDamage(t *testing.T) {
+	race.Leave(t)
 	for _, kind := range kinds {
 		s := deflated(t, 6, sample(kind, 900), 400)
 		for bit := range 8 * len(s) {
