@@ -79,7 +79,7 @@ struct Alloc {
     size_t map_length;
     char* p;   // what the caller got; ends as close to the guard page above as its alignment allows
     size_t n, pad;
-    bool host, open;
+    bool host;
     int device;
 };
 extern std::map<uintptr_t, Alloc>& live; // by p
@@ -89,11 +89,16 @@ bool device_range(uintptr_t p, size_t n);
 // before_free lets another library's double look at device memory that is about to be freed.
 void before_free(std::function<void(uintptr_t p, size_t n)> look);
 
-class Open { // opens all memory of the device for its lifetime
+class Open { // opens memory of the device for its lifetime
 public:
-    Open();
+    Open();                                       // all of it
+    Open(std::initializer_list<uintptr_t> touched); // the allocations that these addresses lie in
     ~Open();
     int close(); // 700 if an allocation's margins were written
+
+private:
+    void open(const Alloc& a);
+    std::vector<uintptr_t> opened; // by their keys
 };
 
 // ---- streams.cpp

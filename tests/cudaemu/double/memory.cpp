@@ -73,7 +73,7 @@ static int allocate(size_t n, bool host, void** out) {
     arena_top = map + length;
     mprotect(map, length, PROT_READ | PROT_WRITE);
     memset(map, POISON, length);
-    Alloc a{map, length, map + length - rounded, n, rounded - n, host, false, device};
+    Alloc a{map, length, map + length - rounded, n, rounded - n, host, device};
     if (!host) {
         used[device] += n;
         mprotect(map, length, PROT_NONE);
@@ -119,13 +119,22 @@ UNFENCED static bool margins_written(const Alloc& a) { // the memory must be ope
     return false;
 }
 
+void Open::open(const Alloc& a) {
+    if (a.host || a.device != device_now()) return;
+    mprotect(a.map, a.map_length, PROT_READ | PROT_WRITE);
+    opened.push_back((uintptr_t)a.p);
+}
+
 Open::Open() {
     Lock lock(mu);
-    for (auto& k : live) {
-        Alloc& a = k.second;
-        if (a.host || a.device != device_now()) continue;
-        mprotect(a.map, a.map_length, PROT_READ | PROT_WRITE);
-        a.open = true;
+    for (auto& k : live) open(k.second);
+}
+
+Open::Open(std::initializer_list<uintptr_t> touched) {
+    Lock lock(mu);
+    for (uintptr_t p : touched) {
+        const Alloc* a = find(p);
+        if (a && !std::count(opened.begin(), opened.end(), (uintptr_t)a->p)) open(*a);
     }
 }
 
@@ -134,13 +143,14 @@ Open::~Open() { close(); }
 int Open::close() {
     Lock lock(mu);
     int bad = 0;
-    for (auto& k : live) {
-        Alloc& a = k.second;
-        if (!a.open || a.device != device_now()) continue;
+    for (uintptr_t p : opened) {
+        auto i = live.find(p);
+        if (i == live.end()) continue; // freed meanwhile
+        const Alloc& a = i->second;
         if (margins_written(a)) bad = say(ILLEGAL_ADDRESS, "write outside the %zu-byte allocation at %p", a.n, a.p);
         mprotect(a.map, a.map_length, PROT_NONE);
-        a.open = false;
     }
+    opened.clear();
     return bad;
 }
 
@@ -211,14 +221,14 @@ API(cuMemcpyHtoDAsync_v2, CUdeviceptr to, const void* from, size_t n, CUstream s
     if (!device_range(to, n)) return R(say(INVALID_VALUE, "HtoD: %zu bytes at %#llx are not device memory", n, to));
     if (pinned(from, n)) {
         return R(push(stream, [=] {
-            Open open;
+            Open open{to};
             memcpy((void*)to, from, n);
         }));
     }
     if (env_number("CUEMU_PINNED", 0)) return R(say(INVALID_VALUE, "HtoD: host memory is not pinned"));
     auto staged = std::make_shared<std::vector<char>>((const char*)from, (const char*)from + n);
     return R(push(stream, [=] {
-        Open open;
+        Open open{to};
         memcpy((void*)to, staged->data(), n);
     }));
 }
@@ -229,7 +239,7 @@ API(cuMemcpyDtoHAsync_v2, void* to, CUdeviceptr from, size_t n, CUstream stream)
     const bool waits = !pinned(to, n);
     if (waits && env_number("CUEMU_PINNED", 0)) return R(say(INVALID_VALUE, "DtoH: host memory is not pinned"));
     const int e = push(stream, [=] {
-        Open open;
+        Open open{from};
         memcpy(to, (void*)from, n);
     });
     if (e || !waits) return R(e);
@@ -241,7 +251,7 @@ API(cuMemcpyDtoDAsync_v2, CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s
     ENTER_CTX();
     if (!device_range(from, n) || !device_range(to, n)) return R(INVALID_VALUE);
     return R(push(stream, [=] {
-        Open open;
+        Open open{to, from};
         memmove((void*)to, (void*)from, n);
     }));
 }
@@ -250,7 +260,7 @@ API(cuMemsetD8Async, CUdeviceptr p, unsigned char value, size_t n, CUstream stre
     ENTER_CTX();
     if (!device_range(p, n)) return R(INVALID_VALUE);
     return R(push(stream, [=] {
-        Open open;
+        Open open{p};
         memset((void*)p, value, n);
     }));
 }
