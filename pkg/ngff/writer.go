@@ -74,15 +74,15 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 		geo = append(geo, g)
 		w.scale.Datasets = append(w.scale.Datasets, Dataset{strconv.Itoa(k), levelTransform(base, spec.Axes, k)})
 	}
-	if err := countable(&spec); err != nil {
-		return nil, err
-	}
 	var err error
 	if w.pyramid, err = newPyramid(spec.DType, spec.Axes, geo, spec.Budget, spec.Meter); err != nil {
 		return nil, err
 	}
 	w.attrs = w.scale.attributes(spec.Format, spec.Omero, spec.Attributes)
-	if err := w.createNodes(ctx, st, path, &spec, geo); err != nil {
+	if err = countable(&spec); err == nil {
+		err = w.createNodes(ctx, st, path, &spec, geo)
+	}
+	if err != nil {
 		w.pyramid.close()
 		return nil, err
 	}
