@@ -167,6 +167,7 @@ func focalOnDevice[T dtype.Element](t *testing.T, d *gpu.Device, c FocalCurvatur
 // A device that does not hold a tile, or not its seams, makes the same of parts; one that does
 // not hold a part is an error that says what is needed.
 func TestFocalInLittleDeviceMemory(t *testing.T) {
+	race.Leave(t)
 	in, _ := made(t, []int{11, 45, 70}, []int{11, 20, 32}, nil, nil, uneven[uint16])
 	for _, c := range []struct {
 		sigma  float64

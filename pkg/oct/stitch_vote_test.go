@@ -11,11 +11,13 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
+	"strata/tests/race"
 )
 
 // A matrix, and the places of tiles, are the same whatever reads the tiles and
 // however often, and several mosaics share the memory of one.
 func TestEstimateIsTheSameHoweverDone(t *testing.T) {
+	race.Leave(t)
 	c := phantom.Default()
 	c.Tile, c.Tiles, c.Crop, c.Matrix = [3]int{20, 96, 80}, [2]int{3, 4}, [2]int{13, 9}, stitchTurned(1, 1.01)
 	var mosaics []*ngff.Image

@@ -286,9 +286,7 @@ func checkEnd(t *testing.T, name string, s *S3Store, start, before, after, next 
 
 // The next run, too, may end anywhere while it goes on with what a killed one began.
 func TestS3ReplaceEndsTwice(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	race.Leave(t)
 	server := s3emu.Start(t)
 	server.Use(t)
 	first, second, third := nodeNamed("first", 3, 3), nodeNamed("second", 2, 2), nodeNamed("third", 3, 1)
