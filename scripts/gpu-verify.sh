@@ -57,8 +57,8 @@ cp -r "$wheels"/{kvikio,libkvikio,libkvikio_cu13.libs} "$pack/python/"
 find "$pack/python" -name __pycache__ -prune -exec rm -r {} +
 rm -rf build/gpu-verify-tried
 cp -al "$pack" build/gpu-verify-tried # before tar reads: a link more is a change
-# A dictionary as large as several programs, which have most of their code in common. It is made while a copy is tried.
-tar -C build -cf - gpu-verify | xz -T1 --lzma2=preset=6,dict=128MiB >build/gpu-verify.tar.xz &
+# What makes it small is a dictionary as large as several programs, which have most of their code in common, not effort. It is made while a copy is tried.
+tar -C build -cf - gpu-verify | xz -T1 --lzma2=preset=0,dict=128MiB >build/gpu-verify.tar.xz &
 packing=$!
 trap 'kill $packing 2>/dev/null || true' EXIT
 tests/cudaemu/build.sh build/cudaemu

@@ -112,7 +112,9 @@ say "AddressSanitizer, UndefinedBehaviorSanitizer"
 $here/build.sh $asan -fsanitize=address,undefined -fno-sanitize=shift-base -fno-sanitize-recover=undefined
 # Faults of kernels are the double's to catch; fibers have stacks of their own.
 export ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:allow_user_segv_handler=1:detect_stack_use_after_return=0
-for ptx in 0 1; do run LD_PRELOAD="$("$cxx" -print-file-name=libasan.so)" STRATA_LIBCUDA="$PWD/$asan/libcuda.so.1" CUEMU_ORDER=rand CUEMU_PTX=$ptx; done
+run LD_PRELOAD="$("$cxx" -print-file-name=libasan.so)" STRATA_LIBCUDA="$PWD/$asan/libcuda.so.1" CUEMU_ORDER=rand
+"$cxx" "${flags[@]}" -fsanitize=address,undefined -fno-sanitize=shift-base -fno-sanitize-recover=undefined -o $asan/ptx_test $here/selftest/ptx_test.cpp $asan/ptx_*.o
+$asan/ptx_test $kernels/*.ptx
 CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o $plain/nvcomp.test ./pkg/gpu/nvcomp
 LD_PRELOAD="$("$cxx" -print-file-name=libasan.so) $("$cxx" -print-file-name=libstdc++.so)" STRATA_LIBCUDA="$PWD/$asan/libcuda.so.1" $plain/nvcomp.test >"$log" 2>&1 || { cat "$log"; exit 1; }
 "$cxx" "${flags[@]}" -fsanitize=address,undefined -o $asan/selftest $here/selftest/selftest.cpp $asan/*.o -lpthread
