@@ -249,16 +249,44 @@ func (r *rebuild) named(ctx context.Context) (named, note []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if raw, ok := g.Attributes()[noteKey]; ok {
-		if err := json.Unmarshal(raw, &note); err != nil {
-			return nil, nil, &zarr.FormatError{Path: g.Location(), Field: noteKey, Err: err}
-		}
-	}
-	note = slices.DeleteFunc(note, func(p string) bool { return checkInside(p) != nil })
-	return named, note, nil
+	note, err = noteOf(g)
+	return named, note, err
 }
 
 // overlap reports whether one path is the other or lies below it.
 func overlap(a, b string) bool {
 	return strings.HasPrefix(a+"/", b+"/") || strings.HasPrefix(b+"/", a+"/")
+}
+
+// noteOf are the paths that the note lists, of those within the image.
+func noteOf(g *zarr.Group) (paths []string, err error) {
+	if raw, ok := g.Attributes()[noteKey]; ok {
+		if err := json.Unmarshal(raw, &paths); err != nil {
+			return nil, &zarr.FormatError{Path: g.Location(), Field: noteKey, Err: err}
+		}
+	}
+	return slices.DeleteFunc(paths, func(p string) bool { return checkInside(p) != nil }), nil
+}
+
+// Remains are the paths below an image's group that a [RebuildPyramid] has left which was killed: they are no part of the
+// image, may be incomplete, and the next one removes them.
+func Remains(ctx context.Context, image *zarr.Group) ([]string, error) {
+	g, err := image.Open(ctx, buildPath)
+	group, ok := g.(*zarr.Group)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && !ok:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	paths, err := noteOf(group)
+	if err != nil {
+		return nil, err
+	}
+	m, _ := ReadMetadata(image)
+	return slices.DeleteFunc(append(paths, buildPath), func(p string) bool {
+		return slices.ContainsFunc(m.Multiscales, func(ms Multiscale) bool {
+			return slices.ContainsFunc(ms.Datasets, func(d Dataset) bool { return overlap(d.Path, p) })
+		})
+	}), nil
 }

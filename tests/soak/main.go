@@ -6,7 +6,7 @@
 //	make soak                                   # an hour or more; writes docs/reliability.md
 //	go run ./tests/soak -bin bin -kills 100     # a short look
 //
-// A failure names its campaign, try and seed; -only and -seed repeat it.
+// A failure names its campaign, try and seed; -only, -seed and -try repeat it.
 package main
 
 import (
@@ -29,6 +29,7 @@ type options struct {
 	kills, full, hostile  int
 	fuzz                  time.Duration
 	seed                  uint64
+	number                int
 }
 
 func main() {
@@ -40,6 +41,7 @@ func main() {
 	flag.DurationVar(&o.fuzz, "fuzz", time.Minute, "time for each fuzz target; 0: none")
 	flag.StringVar(&o.only, "only", "", "run the campaigns whose name contains this")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of all random choices")
+	flag.IntVar(&o.number, "try", -1, "with -only: the number of the one try to make; its folder is kept")
 	flag.StringVar(&o.json, "json", "", "file for the results")
 	flag.StringVar(&o.page, "page", "", "page whose table is replaced")
 	flag.Parse()
@@ -62,7 +64,9 @@ func soak(ctx context.Context, o options) (lost int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
+	if o.number < 0 {
+		defer os.RemoveAll(dir)
+	}
 	bin, err := filepath.Abs(o.bin)
 	if err != nil {
 		return 0, err
@@ -81,7 +85,7 @@ func soak(ctx context.Context, o options) (lost int, err error) {
 		if c.tries == 0 || !strings.Contains(c.name, o.only) {
 			continue
 		}
-		r := c.run(ctx, o.seed)
+		r := c.run(ctx, o)
 		if ctx.Err() != nil {
 			return lost, ctx.Err()
 		}
@@ -123,18 +127,23 @@ type result struct {
 const maxFailures = 20
 
 // run makes all tries of the campaign. Try number n of a seed makes the same choices in any run.
-func (c campaign) run(ctx context.Context, seed uint64) result {
+func (c campaign) run(ctx context.Context, o options) result {
 	started := time.Now()
 	res := result{Name: c.name, Promise: c.promise, Outcomes: map[string]int{}}
 	for n := range c.tries {
 		if ctx.Err() != nil {
 			break
 		}
+		if o.number >= 0 && o.number != n {
+			continue
+		}
 		dir, err := os.MkdirTemp(c.dir, "try-")
 		var what string
 		if err == nil {
-			what, err = c.try(ctx, dir, rand.New(rand.NewPCG(seed, uint64(n))))
-			os.RemoveAll(dir)
+			what, err = c.try(ctx, dir, rand.New(rand.NewPCG(o.seed, uint64(n))))
+			if o.number < 0 {
+				os.RemoveAll(dir)
+			}
 		}
 		res.Tries++
 		if err == nil {

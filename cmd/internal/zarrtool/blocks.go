@@ -64,6 +64,9 @@ func blockBytes(a *zarr.Array, block []int) int64 {
 	return n
 }
 
+// mostBlocks is from how many blocks on a shape is taken for damage: looking for them alone would take a day.
+const mostBlocks = 1 << 36
+
 // inBlocks cuts an array into blocks and works on as many of them at a time as
 // there are threads and memory.
 func inBlocks(ctx context.Context, a *zarr.Array, block []int, threads int, budget int64, f func(ctx context.Context, r zarr.Region, buf []byte) error) error {
@@ -77,6 +80,9 @@ func inBlocks(ctx context.Context, a *zarr.Array, block []int, threads int, budg
 			grid[d] = 1 + (shape[d]-1)/block[d]
 		}
 		total = satMul(total, int64(grid[d]))
+	}
+	if total > mostBlocks {
+		return cli.BadInputf("%s: shape %v has %.3g blocks of %v: nobody can go through more than %.3g", a.Location(), shape, float64(total), block, float64(mostBlocks))
 	}
 	g, ctx := work.WithContext(ctx)
 	var next atomic.Int64

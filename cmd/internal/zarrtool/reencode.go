@@ -107,7 +107,7 @@ type step struct {
 	names []string // dimension names for an array that has none
 }
 
-// planCopy lists a hierarchy, groups before what is in them. Axis names of NGFF
+// planCopy lists a hierarchy, groups before what is in them, without what killed runs left in images. Axis names of NGFF
 // 0.4 become the dimension names that 0.5 asks for.
 func planCopy(ctx context.Context, n zarr.Node, path string) ([]step, error) {
 	plan := []step{{n, path, nil}}
@@ -119,8 +119,15 @@ func planCopy(ctx context.Context, n zarr.Node, path string) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
+	remains, err := ngff.Remains(ctx, g)
+	if err != nil {
+		return nil, err
+	}
 	names := axisNames(g)
 	for _, name := range children {
+		if slices.Contains(remains, name) {
+			continue
+		}
 		child, err := g.Open(ctx, name)
 		if err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"strata/pkg/cli"
@@ -77,6 +78,9 @@ func runValidate(ctx context.Context, r *cli.Run) error {
 		}
 		return f.verdict(in.path)
 	}
+	if err := warnOfRemains(ctx, r, in); err != nil {
+		return err
+	}
 	if err := checkNGFF(ctx, f, in); err != nil {
 		return err
 	}
@@ -102,6 +106,19 @@ func runValidate(ctx context.Context, r *cli.Run) error {
 		f.missing(missing.List(), r.Bool("complete"))
 	}
 	return f.verdict(in.path)
+}
+
+// warnOfRemains tells of what a killed run left in an image.
+func warnOfRemains(ctx context.Context, r *cli.Run, in *node) error {
+	g, ok := in.Node.(*zarr.Group)
+	if !ok {
+		return nil
+	}
+	remains, err := ngff.Remains(ctx, g)
+	if err == nil && len(remains) > 0 {
+		r.Warn("%s: a run of zarr-tool ome was killed here: %s are no part of the image, and the next run removes them", in.path, strings.Join(remains, ", "))
+	}
+	return cli.BadInput(err)
 }
 
 // missing reports chunks that got lost: those of arrays that say how many were stored, and with
