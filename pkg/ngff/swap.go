@@ -269,8 +269,12 @@ func noteOf(g *zarr.Group) (paths []string, err error) {
 }
 
 // Remains are the paths below an image's group that a [RebuildPyramid] has left which was killed: they are no part of the
-// image, may be incomplete, and the next one removes them.
-func Remains(ctx context.Context, image *zarr.Group) ([]string, error) {
+// image, may be incomplete, and the next one removes them. children are the names below the group: nothing is asked for that is
+// not among them, since some servers refuse what they have not.
+func Remains(ctx context.Context, image *zarr.Group, children []string) ([]string, error) {
+	if !slices.Contains(children, buildPath) {
+		return nil, nil
+	}
 	g, err := image.Open(ctx, buildPath)
 	group, ok := g.(*zarr.Group)
 	switch {

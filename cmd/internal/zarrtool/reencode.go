@@ -119,7 +119,7 @@ func planCopy(ctx context.Context, n zarr.Node, path string) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
-	remains, err := ngff.Remains(ctx, g)
+	remains, err := ngff.Remains(ctx, g, children)
 	if err != nil {
 		return nil, err
 	}

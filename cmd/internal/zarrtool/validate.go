@@ -114,7 +114,11 @@ func warnOfRemains(ctx context.Context, r *cli.Run, in *node) error {
 	if !ok {
 		return nil
 	}
-	remains, err := ngff.Remains(ctx, g)
+	children, err := childrenOf(ctx, g)
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	remains, err := ngff.Remains(ctx, g, children)
 	if err == nil && len(remains) > 0 {
 		r.Warn("%s: a run of zarr-tool ome was killed here: %s are no part of the image, and the next run removes them", in.path, strings.Join(remains, ", "))
 	}
