@@ -5,38 +5,31 @@ import (
 	"slices"
 )
 
-// AnalysisLevel is one level of an analysis pyramid.
-type AnalysisLevel struct {
-	Shape  []int     // of the level
-	Factor []float64 // nominal voxel size over that of the base, per axis
-}
-
-// AnalysisLevels are the levels of a pyramid for analysis: voxel sizes that an
-// atlas or a script asks for, not powers of two (stages specification, "OME-Zarr
+// AnalysisLevels are the shapes of the levels of a pyramid for analysis: of voxel sizes that an
+// atlas or a script asks for, not of powers of two (stages specification, "OME-Zarr
 // output and pyramids"). The base has that shape and voxel size; targets are
 // voxel sizes in the same unit, in any order. Targets finer than the finest axis
 // of the base are left out. Isotropic levels have the target along every axis;
 // others keep the base's proportions, with the target along its finest axis. An
 // axis of n voxels has max(1, ⌊n/factor + 1e-9⌋) of them. Without a target that
 // is left there are no levels: the base is kept.
-func AnalysisLevels(shape []int, voxel, targets []float64, isotropic bool) []AnalysisLevel {
+func AnalysisLevels(shape []int, voxel, targets []float64, isotropic bool) [][]int {
 	finest := slices.Min(voxel)
 	sorted := slices.Compact(slices.Sorted(slices.Values(targets)))
-	var out []AnalysisLevel
+	var out [][]int
 	for _, t := range sorted {
 		if t < finest*(1-1e-9) { // 10 µm kept in millimetres need not be 10
 			continue
 		}
-		var l AnalysisLevel
+		var level []int
 		for d, n := range shape {
 			f := t / finest
 			if isotropic {
 				f = t / voxel[d]
 			}
-			l.Factor = append(l.Factor, f)
-			l.Shape = append(l.Shape, max(1, int(math.Floor(float64(n)/f+1e-9))))
+			level = append(level, max(1, int(math.Floor(float64(n)/f+1e-9))))
 		}
-		out = append(out, l)
+		out = append(out, level)
 	}
 	return out
 }

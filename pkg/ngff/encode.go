@@ -2,7 +2,7 @@ package ngff
 
 import (
 	"encoding/json"
-	"math"
+	"slices"
 )
 
 // The JSON of what this package writes.
@@ -114,23 +114,20 @@ func (o *Omero) encode() any {
 	return j
 }
 
-// levelTransform is the transform of level k: voxels twice as long per level
-// along spatial axes. A stated translation is that of the first voxel's centre, which
-// moves by half of what the voxel grows; one that is not stated stays so.
-func levelTransform(base Transform, axes []Axis, k int) Transform {
-	t := Transform{Scale: make([]float64, len(axes))}
-	if base.Translation != nil {
-		t.Translation = make([]float64, len(axes))
+// levelTransform is the transform of a level of that shape, made from level 0 of shape first: levels are resized between
+// the outer borders of voxels (docs/stages.md, "Pyramids"), so that all of them fill the same box. A voxel is longer by
+// the ratio of the shapes, and the centre of the first one lies further in by half of what it has grown.
+func levelTransform(base Transform, first, shape []int) Transform {
+	t := Transform{slices.Clone(base.Scale), slices.Clone(base.Translation)}
+	if slices.Equal(first, shape) {
+		return t
 	}
-	for d, a := range axes {
-		grown := 1.0
-		if a.Type == TypeSpace {
-			grown = math.Ldexp(1, k)
-		}
-		t.Scale[d] = base.Scale[d] * grown
-		if t.Translation != nil {
-			t.Translation[d] = base.Translation[d] + float64(0.5*(grown-1)*base.Scale[d]) // the same number on every machine
-		}
+	if t.Translation == nil {
+		t.Translation = make([]float64, len(shape))
+	}
+	for d, n := range shape {
+		t.Scale[d] = float64(base.Scale[d] * (float64(first[d]) / float64(n))) // rounded: the same number on every machine
+		t.Translation[d] += 0.5 * (t.Scale[d] - base.Scale[d])
 	}
 	return t
 }

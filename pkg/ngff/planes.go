@@ -60,7 +60,7 @@ type planeLevel struct {
 // not looked at; its chunks and shards are clipped to each level.
 //
 // The caller ends with Close or Abort.
-func CreatePlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels []AnalysisLevel) (*PlaneWriter, error) {
+func CreatePlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels [][]int) (*PlaneWriter, error) {
 	w, err := createPlanes(ctx, st, path, spec, levels, false)
 	if err != nil {
 		return nil, fmt.Errorf("%s: create image: %w", st.Location(path), err)
@@ -70,7 +70,7 @@ func CreatePlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 
 // CreateMadePlanes is [CreatePlanes] for a caller that makes the planes of level 0 of
 // the base itself, elsewhere: it writes those, not the base's.
-func CreateMadePlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels []AnalysisLevel) (*PlaneWriter, error) {
+func CreateMadePlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels [][]int) (*PlaneWriter, error) {
 	w, err := createPlanes(ctx, st, path, spec, levels, true)
 	if err != nil {
 		return nil, fmt.Errorf("%s: create image: %w", st.Location(path), err)
@@ -78,7 +78,7 @@ func CreateMadePlanes(ctx context.Context, st store.Writer, path string, spec Im
 	return w, nil
 }
 
-func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels []AnalysisLevel, made bool) (*PlaneWriter, error) {
+func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels [][]int, made bool) (*PlaneWriter, error) {
 	if spec.Format == 0 {
 		spec.Format = 3
 	}
@@ -90,23 +90,23 @@ func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 		return nil, fmt.Errorf("%d axes, want z, y, x", len(spec.Shape))
 	}
 	if len(levels) == 0 {
-		levels = []AnalysisLevel{{spec.Shape, []float64{1, 1, 1}}}
+		levels = [][]int{spec.Shape}
 	}
 	w := &PlaneWriter{workers: workersOr(spec.Workers), shape: [3]int(spec.Shape)}
 	w.scratch = make([]planeScratch, w.workers)
-	w.whole = slices.Equal(levels[0].Shape, spec.Shape)
+	w.whole = slices.Equal(levels[0], spec.Shape)
 	scale := Multiscale{Name: spec.Name, Axes: spec.Axes}
 	if len(levels) > 1 || !w.whole {
 		scale.Type = "gaussian"
 	}
 	if made {
-		w.shape, w.whole = [3]int(levels[0].Shape), true
+		w.shape, w.whole = [3]int(levels[0]), true
 	}
 	from := w.shape
 	for k, l := range levels {
-		g := geometry{shape: l.Shape}
-		g.chunk, g.shard = levelChunks(l.Shape, spec.Chunks, spec.Shard)
-		p := &planeLevel{shape: [3]int(l.Shape), chunk: [3]int(g.chunk), file: [3]int(g.chunk)}
+		g := geometry{shape: l}
+		g.chunk, g.shard = levelChunks(l, spec.Chunks, spec.Shard)
+		p := &planeLevel{shape: [3]int(l), chunk: [3]int(g.chunk), file: [3]int(g.chunk)}
 		if g.shard != nil {
 			p.file = [3]int(g.shard)
 		}
@@ -116,11 +116,7 @@ func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 		if k == 0 {
 			from = p.shape
 		}
-		t := Transform{Scale: make([]float64, 3)}
-		for d := range 3 {
-			t.Scale[d] = spec.Scale[d] * l.Factor[d]
-		}
-		scale.Datasets = append(scale.Datasets, Dataset{strconv.Itoa(k), t})
+		scale.Datasets = append(scale.Datasets, Dataset{strconv.Itoa(k), levelTransform(Transform{spec.Scale, spec.Translation}, spec.Shape, l)})
 		w.levels = append(w.levels, p)
 		a := arraySpec(&spec, g)
 		var err error

@@ -106,7 +106,7 @@ func oracleLevel(v []float32, from, to []int) []float64 {
 }
 
 // writePlanes writes a volume in batches and returns the levels as stored.
-func writePlanes(t *testing.T, spec ImageSpec, levels []AnalysisLevel, v []float32, batches func(left, unit int) int) (*Image, [][]float32) {
+func writePlanes(t *testing.T, spec ImageSpec, levels [][]int, v []float32, batches func(left, unit int) int) (*Image, [][]float32) {
 	t.Helper()
 	ctx := context.Background()
 	st := store.Memory()
@@ -189,22 +189,22 @@ func TestPlaneWriter(t *testing.T) {
 		}
 		source, from := v, shape
 		for k, l := range levels {
-			want := oracleLevel(source, from, l.Shape)
+			want := oracleLevel(source, from, l)
 			if len(want) != len(got[k]) {
 				t.Fatalf("trial %d: level %d has %d voxels, want %d", trial, k, len(got[k]), len(want))
 			}
 			for i := range want {
 				if d := math.Abs(float64(got[k][i]) - want[i]); d > 1e-5*math.Abs(want[i])+1e-3 {
-					t.Fatalf("trial %d, %v to %v: level %d, voxel %d is %v, want %v", trial, from, l.Shape, k, i, got[k][i], want[i])
+					t.Fatalf("trial %d, %v to %v: level %d, voxel %d is %v, want %v", trial, from, l, k, i, got[k][i], want[i])
 				}
 			}
-			for d := range 3 {
-				if s := im.Levels[k].Scale[d]; math.Abs(s-voxel[d]*l.Factor[d]/1000) > 1e-12 {
+			for d, n := range l {
+				if s := im.Levels[k].Scale[d]; math.Abs(s-spec.Scale[d]*float64(shape[d])/float64(n)) > 1e-12 {
 					t.Fatalf("trial %d: scale of level %d: %v", trial, k, im.Levels[k].Scale)
 				}
 			}
 			if k == 0 {
-				source, from = got[0], l.Shape
+				source, from = got[0], l
 			}
 		}
 		// other workers, chunks and batches: the same bits
@@ -236,7 +236,7 @@ func TestMadePlanes(t *testing.T) {
 			dir := t.TempDir()
 			create, planes, size := CreatePlanes, v, shape[1]*shape[2]
 			if i == 1 {
-				create, planes, size = CreateMadePlanes, want[0], levels[0].Shape[1]*levels[0].Shape[2]
+				create, planes, size = CreateMadePlanes, want[0], levels[0][1]*levels[0][2]
 			}
 			w, err := create(ctx, store.Folder(dir), "", spec, levels)
 			if err != nil {

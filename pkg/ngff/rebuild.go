@@ -151,7 +151,7 @@ func (r *rebuild) plan() (err error) {
 		if err != nil {
 			return r.refuse("datasets", err)
 		}
-		w.scale.Datasets = append(w.scale.Datasets, Dataset{name, levelTransform(first.Transform, axes, k+1)})
+		w.scale.Datasets = append(w.scale.Datasets, Dataset{name, levelTransform(first.Transform, r.spec.Shape, shape)})
 	}
 	budget := r.options.Budget
 	if budget > 0 {

@@ -72,7 +72,7 @@ func create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (
 			g.chunk, g.shard = levelChunks(shape, spec.Chunks, spec.Shard)
 		}
 		geo = append(geo, g)
-		w.scale.Datasets = append(w.scale.Datasets, Dataset{strconv.Itoa(k), levelTransform(base, spec.Axes, k)})
+		w.scale.Datasets = append(w.scale.Datasets, Dataset{strconv.Itoa(k), levelTransform(base, spec.Shape, shape)})
 	}
 	var err error
 	if w.pyramid, err = newPyramid(spec.DType, spec.Axes, geo, spec.Budget, spec.Meter); err != nil {

@@ -90,7 +90,7 @@ func assemble(ctx context.Context, p *stackPlan, strips *[2]growing, out store.W
 }
 
 // stackWriter is how the output image is started.
-type stackWriter func(ctx context.Context, st store.Writer, path string, spec ngff.ImageSpec, levels []ngff.AnalysisLevel) (*ngff.PlaneWriter, error)
+type stackWriter func(ctx context.Context, st store.Writer, path string, spec ngff.ImageSpec, levels [][]int) (*ngff.PlaneWriter, error)
 
 // createStack starts the output image, of which it returns the shape of level 0.
 func createStack(ctx context.Context, p *stackPlan, out store.Writer, layout Layout, res Resources, create stackWriter) (*ngff.PlaneWriter, [3]int, error) {
@@ -110,7 +110,7 @@ func createStack(ctx context.Context, p *stackPlan, out store.Writer, layout Lay
 	}
 	level := [3]int(shape)
 	if len(levels) > 0 {
-		level = [3]int(levels[0].Shape)
+		level = [3]int(levels[0])
 	}
 	if err := layout.check(chunks); err != nil {
 		return nil, level, err

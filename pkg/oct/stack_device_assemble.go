@@ -72,8 +72,8 @@ type planeBatch struct {
 // and what is below it is made of it on the host.
 func (d *deviceStack) assemble(ctx context.Context, out store.Writer, layout Layout, result *StackResult) (err error) {
 	p := d.plan
-	w, stored, err := createStack(ctx, p, out, layout, *d.res, func(ctx context.Context, st store.Writer, path string, spec ngff.ImageSpec, levels []ngff.AnalysisLevel) (*ngff.PlaneWriter, error) {
-		if len(levels) > 0 && !slices.Equal(levels[0].Shape, spec.Shape) {
+	w, stored, err := createStack(ctx, p, out, layout, *d.res, func(ctx context.Context, st store.Writer, path string, spec ngff.ImageSpec, levels [][]int) (*ngff.PlaneWriter, error) {
+		if len(levels) > 0 && !slices.Equal(levels[0], spec.Shape) {
 			return ngff.CreateMadePlanes(ctx, st, path, spec, levels)
 		}
 		return ngff.CreatePlanes(ctx, st, path, spec, levels)

@@ -122,3 +122,17 @@ func box(all []byte, size int, shape, start, boxShape []int, into []byte) []byte
 	}
 	return part
 }
+
+// ball is an object in a volume of float32, somewhat off its centre.
+func ball(shape []int) []byte {
+	out := make([]byte, 0, 4*elements(shape))
+	for i := range elements(shape) {
+		r := 0.0
+		for d, at := range [3]int{i / (shape[1] * shape[2]), i / shape[2] % shape[1], i % shape[2]} {
+			e := (float64(at)/float64(shape[d]) - 0.52) / 0.1
+			r += e * e
+		}
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(float32(1000*math.Exp(-r/2))))
+	}
+	return out
+}

@@ -24,13 +24,15 @@ func (w *writer) images(ctx context.Context) error {
 			t            dtype.Type
 			levels       int
 			codec        string
+			object       bool
 		}{
-			{"yx", []int{90, 70}, []int{32, 32}, nil, []float64{0.5, 0.25}, dtype.Uint8, 0, "raw"},
-			{"yx", []int{100, 131}, []int{32, 48}, nil, []float64{2, 2}, dtype.Float32, 3, "blosc-zstd:1"},
-			{"zyx", []int{33, 65, 70}, []int{16, 32, 32}, nil, []float64{3.5, 2, 2}, dtype.Uint16, 2, "blosc-zstd:1"},
-			{"zyx", []int{33, 65, 70}, []int{8, 16, 16}, []int{16, 32, 32}, []float64{3.5, 2, 2}, dtype.Float32, 2, "zstd:1"},
-			{"czyx", []int{2, 12, 40, 40}, []int{1, 8, 16, 16}, nil, []float64{1, 10, 2.5, 2.5}, dtype.Int16, 1, "gzip"},
-			{"tczyx", []int{2, 2, 4, 20, 20}, []int{1, 1, 4, 16, 16}, nil, []float64{0.1, 1, 1, 1, 1}, dtype.Uint16, 1, "blosc-lz4"},
+			{"yx", []int{90, 70}, []int{32, 32}, nil, []float64{0.5, 0.25}, dtype.Uint8, 0, "raw", false},
+			{"yx", []int{100, 131}, []int{32, 48}, nil, []float64{2, 2}, dtype.Float32, 3, "blosc-zstd:1", false},
+			{"zyx", []int{33, 65, 70}, []int{16, 32, 32}, nil, []float64{3.5, 2, 2}, dtype.Uint16, 2, "blosc-zstd:1", false},
+			{"zyx", []int{33, 65, 70}, []int{8, 16, 16}, []int{16, 32, 32}, []float64{3.5, 2, 2}, dtype.Float32, 2, "zstd:1", false},
+			{"czyx", []int{2, 12, 40, 40}, []int{1, 8, 16, 16}, nil, []float64{1, 10, 2.5, 2.5}, dtype.Int16, 1, "gzip", false},
+			{"tczyx", []int{2, 2, 4, 20, 20}, []int{1, 1, 4, 16, 16}, nil, []float64{0.1, 1, 1, 1, 1}, dtype.Uint16, 1, "blosc-lz4", false},
+			{"zyx", []int{53, 61, 103}, []int{16, 32, 32}, nil, []float64{3.5, 2, 0.7}, dtype.Float32, 2, "raw", true},
 		} {
 			if format == 2 {
 				c.shard = nil
@@ -40,7 +42,7 @@ func (w *writer) images(ctx context.Context) error {
 				return err
 			}
 			e := image{Path: fmt.Sprintf("i/%d-%d.ome.zarr", format, i), Group: fmt.Sprintf("NGFF %s images", ngff.VersionFor(format)), Writer: "strata",
-				Version: ngff.VersionFor(format), Name: fmt.Sprintf("%s image", c.axes), DType: c.t.String()}
+				Version: ngff.VersionFor(format), Name: fmt.Sprintf("%s image", c.axes), DType: c.t.String(), Object: c.object}
 			spec := ngff.ImageSpec{Format: format, Name: e.Name, Shape: c.shape, Chunks: c.chunk, Shard: c.shard, DType: c.t, Codecs: chain,
 				Axes: ngff.SpaceAxes(c.axes, "micrometer"), Scale: c.scale, Levels: c.levels, Workers: 2, Attributes: map[string]any{"made by": "interop"}}
 			if c.axes == "czyx" {
@@ -52,6 +54,9 @@ func (w *writer) images(ctx context.Context) error {
 				return err
 			}
 			all := values(c.t, c.shape, true, uint64(i))
+			if c.object {
+				all = ball(c.shape)
+			}
 			if err := img.WriteTile(ctx, make([]int, len(c.shape)), c.shape, all); err != nil {
 				img.Abort()
 				return fmt.Errorf("%s: %w", e.Path, err)
@@ -81,6 +86,7 @@ func (w *writer) note(ctx context.Context, e *image, img *ngff.Image, all []byte
 	}
 	for l, level := range img.Levels {
 		e.Scales = append(e.Scales, level.Scale)
+		e.Translations = append(e.Translations, append([]float64{}, level.Translation...))
 		e.Shapes = append(e.Shapes, level.Array.Shape())
 		file := fmt.Sprintf("values/image-%d-%d", len(w.list.Images), l)
 		b := all
@@ -148,6 +154,9 @@ func (c *checker) image(ctx context.Context, want image) error {
 			if math.Abs(level.Scale[d]-s) > 1e-12*s {
 				return fmt.Errorf("level %d: scale %v, want %v", l, level.Scale, want.Scales[l])
 			}
+		}
+		if !slices.EqualFunc(level.Translation, want.Translations[l], func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }) {
+			return fmt.Errorf("level %d: translation %v, want %v", l, level.Translation, want.Translations[l])
 		}
 	}
 	if problems := ngff.Validate(ctx, st, key); !c.web {

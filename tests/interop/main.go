@@ -74,18 +74,22 @@ type group struct {
 
 // image is one OME-Zarr image.
 type image struct {
-	Path      string      `json:"path"`
-	Group     string      `json:"group"`
-	Writer    string      `json:"writer"`
-	Version   string      `json:"version"` // of OME-NGFF
-	Name      string      `json:"name"`
-	Axes      []string    `json:"axes"`
-	Units     []string    `json:"units"`  // of each axis, "" when it has none
-	Scales    [][]float64 `json:"scales"` // of each level, finest first
-	Shapes    [][]int     `json:"shapes"`
-	DType     string      `json:"dtype"`
-	Values    []string    `json:"values"`     // of each level
-	VoxelSize []float64   `json:"voxel_size"` // µm, of the spatial axes
+	Path    string      `json:"path"`
+	Group   string      `json:"group"`
+	Writer  string      `json:"writer"`
+	Version string      `json:"version"` // of OME-NGFF
+	Name    string      `json:"name"`
+	Axes    []string    `json:"axes"`
+	Units   []string    `json:"units"`  // of each axis, "" when it has none
+	Scales  [][]float64 `json:"scales"` // of each level, finest first
+	// Translations are empty where a level has none.
+	Translations [][]float64 `json:"translations"`
+	// Object says that the image shows an object, which lies in the same place on every level.
+	Object    bool      `json:"object,omitempty"`
+	Shapes    [][]int   `json:"shapes"`
+	DType     string    `json:"dtype"`
+	Values    []string  `json:"values"`     // of each level
+	VoxelSize []float64 `json:"voxel_size"` // µm, of the spatial axes
 }
 
 // tally counts the outcome of cases by group and prints one line for each.

@@ -30,6 +30,21 @@ def same(got, want):
     return got.shape == want.shape and got.dtype == want.dtype.newbyteorder("=") and np.ascontiguousarray(got).tobytes() == want.tobytes()
 
 
+def centre(data, scale, translation):
+    """The centre of mass, in the unit of the scale."""
+    mass = data.sum(dtype=np.float64)
+    return [float((data.sum(axis=tuple(e for e in range(data.ndim) if e != d), dtype=np.float64) * (np.arange(n) * s + t)).sum() / mass)
+            for d, (n, s, t) in enumerate(zip(data.shape, scale, translation))]
+
+
+def moves(case, centres):
+    """What is wrong with where an object lies on the levels, by what a peer made of their metadata."""
+    for level, c in enumerate(centres if case.get("object") else []):
+        if any(abs(a - b) > 0.1 * s for a, b, s in zip(c, centres[0], case["scales"][0])):
+            return f"the object lies at {c} on level {level}, at {centres[0]} on level 0"
+    return ""
+
+
 def ome_zarr_py(root, case):
     fmt = FormatV04() if case["version"] == "0.4" else FormatV05()
     nodes = list(Reader(parse_url(os.path.join(root, case["path"]), fmt=fmt))())
@@ -41,22 +56,32 @@ def ome_zarr_py(root, case):
     axes = node.metadata["axes"]
     if [a["name"] for a in axes] != case["axes"] or [a.get("unit", "") for a in axes] != case["units"]:
         return f"axes {axes}"
+    centres = []
     for level, (data, transforms) in enumerate(zip(node.data, node.metadata["coordinateTransformations"])):
         if not same(data.compute(), expected(root, case, level)):
             return f"other values in level {level}"
         if transforms[0]["type"] != "scale" or transforms[0]["scale"] != case["scales"][level]:
             return f"transformations {transforms} of level {level}"
-    return ""
+        translation = transforms[1]["translation"] if len(transforms) > 1 else []
+        if translation != case["translations"][level]:
+            return f"transformations {transforms} of level {level}"
+        centres.append(centre(data.compute(), transforms[0]["scale"], translation or [0] * data.ndim))
+    return moves(case, centres)
 
 
 def ngff_zarr_reads(root, case):
     m = ngff_zarr.from_ngff_zarr(os.path.join(root, case["path"]), validate=True)
+    centres = []
     for level, image in enumerate(m.images):
         if list(image.dims) != case["axes"] or [image.scale[d] for d in image.dims] != case["scales"][level]:
             return f"{image.dims}, {image.scale} in level {level}"
         if not same(image.data.compute(), expected(root, case, level)):
             return f"other values in level {level}"
-    return "" if len(m.images) == len(case["values"]) else f"{len(m.images)} levels"
+        translation = [image.translation[d] for d in image.dims]
+        if translation != (case["translations"][level] or [0] * len(translation)):
+            return f"translation {image.translation} in level {level}"
+        centres.append(centre(image.data.compute(), [image.scale[d] for d in image.dims], translation))
+    return moves(case, centres) if len(m.images) == len(case["values"]) else f"{len(m.images)} levels"
 
 
 def schema(root, case):
@@ -91,7 +116,7 @@ def note(w, path, group, writer, version, name):
     attributes = group_attributes(full)
     m = attributes.get("ome", attributes)["multiscales"][0]
     entry = dict(path=path, group=group, writer=writer, version=version, name=m.get("name", ""), axes=[a["name"] for a in m["axes"]], units=[a.get("unit", "") for a in m["axes"]],
-                 scales=[], shapes=[], values=[])
+                 scales=[], translations=[], shapes=[], values=[])
     for d in m["datasets"]:
         a = zarr.open_array(os.path.join(full, d["path"]), mode="r")[...]
         file = f"values/image-{len(w.images)}-{len(entry['values'])}"
@@ -99,6 +124,7 @@ def note(w, path, group, writer, version, name):
         entry["values"].append(file)
         entry["shapes"].append(list(a.shape))
         entry["scales"].append([float(s) for s in d["coordinateTransformations"][0]["scale"]])
+        entry["translations"].append([float(t) for c in d["coordinateTransformations"][1:] for t in c["translation"]])
         entry["dtype"] = str(a.dtype.newbyteorder("="))
     entry["voxel_size"] = [s * MICROMETRES[u] if u in MICROMETRES else s for s, u in zip(entry["scales"][0], entry["units"])]
     w.images.append(entry)
