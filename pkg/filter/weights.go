@@ -51,8 +51,14 @@ func CornerAligned(in, out int, sigma float64, b Boundary) *Weights {
 // input samples (0: none) with boundary b. Positions beyond the outermost
 // centres take these (stages specification, analysis pyramid).
 func CentreAligned(in, out int, sigma float64, b Boundary) *Weights {
+	return CentreSpaced(in, out, in, out, sigma, b)
+}
+
+// CentreSpaced is CentreAligned with samples long/short input samples apart, x_in = (i+½)·long/short − ½: for an axis that is
+// a part of a longer one.
+func CentreSpaced(in, out, long, short int, sigma float64, b Boundary) *Weights {
 	return newWeights(in, out, GaussianKernel(sigma, 0), b, func(i int) (int, float64) {
-		num, den := (2*i+1)*in-out, 2*out
+		num, den := (2*i+1)*long-short, 2*short
 		switch {
 		case num <= 0:
 			return 0, 0

@@ -3,14 +3,18 @@ package oct
 import (
 	"fmt"
 	"math"
+	"slices"
 
+	"strata/pkg/filter"
 	"strata/pkg/ngff"
 )
 
 // regrid is how the axes of a mosaic change.
 type regrid struct {
-	axes  [3]regridAxis
-	scale []float64 // voxel size of the output, in the unit of the mosaic
+	axes        [3]regridAxis
+	corner      bool
+	scale       []float64 // voxel size of the output, in the unit of the mosaic
+	translation []float64 // centre of its first voxel; nil: not stated
 }
 
 // regridAxis is one axis of it: whole tiles, then maybe a partial one.
@@ -35,8 +39,30 @@ func (a regridAxis) span(i int) (start, n, outStart, out int) {
 // is taken for a mistake.
 const vastBytes = 1 << 40
 
-func newRegrid(m *mosaic, resolution [3]float64) (*regrid, error) {
-	g := &regrid{}
+// weights are those of a whole tile, or of a partial one, and nil where there is none. Samples of a partial tile are as far from each
+// other as those of a whole one, unless they reach from its first voxel to its last.
+func (g *regrid) weights(d int, edge bool) *filter.Weights {
+	a := g.axes[d]
+	n, out := a.tile, a.out
+	if edge {
+		n, out = a.n%a.tile, a.outEdge
+	}
+	switch {
+	case n == 0:
+		return nil
+	case g.corner:
+		return filter.CornerAligned(n, out, filter.AntiAliasSigma(n, out), filter.Reflect)
+	}
+	return filter.CentreSpaced(n, out, a.tile, a.out, filter.AntiAliasSigma(a.tile, a.out), filter.Reflect)
+}
+
+func newRegrid(m *mosaic, to Resampling) (*regrid, error) {
+	resolution := to.Resolution
+	level := m.image.Levels[0]
+	g := &regrid{corner: to.Corner, translation: slices.Clone(level.Translation)}
+	if g.translation == nil && !g.corner {
+		g.translation = make([]float64, len(g.axes))
+	}
 	bytes, before := float64(m.dtype.Size()), float64(m.dtype.Size())
 	most := 64.0 // of the numbers that the memory of a tile is counted with
 	for d := range g.axes {
@@ -52,22 +78,31 @@ func newRegrid(m *mosaic, resolution [3]float64) (*regrid, error) {
 		if r := resolution[d]; !(r > 0) || math.IsInf(r, 0) {
 			return nil, layoutError{fmt.Errorf("--resolution %v µm along %s: must be a positive number", r, name)}
 		}
-		g.scale = append(g.scale, resolution[d]/um)
 		a := &g.axes[d]
 		a.n, a.tile = m.shape[d], m.chunk[d]
 		if d == 0 {
 			a.tile = a.n // a tile has the full depth, however it is stored
+		} else if !g.corner {
+			a.tile = min(a.tile, a.n) // a chunk may be larger than the image
 		}
 		scaled := func(n int) float64 { return max(1, math.RoundToEven(float64(n)*(size/resolution[d]))) }
 		out, outEdge := scaled(a.tile), 0.0
-		if edge := a.n % a.tile; edge > 0 {
+		if edge := a.n % a.tile; edge > 0 && g.corner {
 			outEdge = scaled(edge)
+		} else if edge > 0 {
+			outEdge = max(1, math.RoundToEven(float64(edge)*(out/float64(a.tile))))
 		}
 		length := out*float64(a.whole()) + outEdge
 		if length > 1<<40 {
 			return nil, layoutError{fmt.Errorf("%s: --resolution %v µm makes an axis %s of %.3g voxels", m.where, resolution[d], name, length)}
 		}
 		a.out, a.outEdge = int(out), int(outEdge)
+		if g.corner {
+			g.scale = append(g.scale, resolution[d]/um)
+		} else {
+			g.scale = append(g.scale, float64(level.Scale[d]*(float64(a.tile)/out))) // rounded: the same number on every machine
+			g.translation[d] += 0.5 * (g.scale[d] - level.Scale[d])
+		}
 		bytes *= length
 		before *= float64(a.n)
 		most *= max(out, float64(a.tile))

@@ -25,6 +25,9 @@ type Resampling struct {
 	// storage is slower than the workers. There are at least as many as workers, and
 	// no more than fit in memory.
 	Prefetch int
+	// Corner samples a tile from its first voxel to its last, and states the Resolution as the voxel size, whatever it is: what
+	// linumpy does.
+	Corner bool
 }
 
 // Resample brings a mosaic grid (z, y, x) to another voxel size, tile by tile,
@@ -34,13 +37,12 @@ type Resampling struct {
 // An axis of n voxels becomes one of m = max(1, n·voxel size/resolution, rounded
 // half to even). Where it shrinks it is blurred by a Gaussian with sigma
 // (n/m−1)/2 voxels, cut off at 4 sigma, the edge voxel repeated beyond the edge;
-// then sampled linearly at i·(n−1)/(m−1). Tiles are separate exposures: nothing
-// crosses their borders. Partial tiles at the far edges have an m of their own
-// and lie behind the whole ones.
+// then sampled linearly at (i+½)·n/m − ½, no further than the first and the last voxel. The voxel size of the output is
+// n/m times that of the mosaic, along all of it: distances stay what they were. Tiles are separate exposures: nothing
+// crosses their borders. Partial tiles at the far edges are sampled at the same distances, and lie behind the whole ones.
 //
-// The voxel size of the output is nominal: the samples of a tile reach from its
-// first voxel to its last, so that 36 voxels of 2 µm become 7 that are 11.67 µm
-// apart at a resolution of 10 µm (256 voxels: 51, 10.2 µm apart).
+// With Corner samples lie at i·(n−1)/(m−1), also in partial tiles, whose m is the rule's for their own n, and the voxel size
+// is nominal: 36 voxels of 2 µm become 7 that are 11.67 µm apart at a resolution of 10 µm (256 voxels: 51, 10.2 µm apart).
 //
 // Computed in float32; integers are rounded half to even and clamped. A NaN or
 // infinite voxel makes the voxels non-finite whose filter it lies in, up to 2·n/m
@@ -79,7 +81,7 @@ func Resample(ctx context.Context, in *ngff.Image, out store.Writer, to Resampli
 }
 
 func resample[T dtype.Element](ctx context.Context, m *mosaic, out store.Writer, to Resampling, layout Layout, res Resources) (*ngff.Image, error) {
-	g, err := newRegrid(m, to.Resolution)
+	g, err := newRegrid(m, to)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +92,7 @@ func resample[T dtype.Element](ctx context.Context, m *mosaic, out store.Writer,
 	tile := g.tile()
 	w, err := create(ctx, out, layout, ngff.ImageSpec{
 		Format: m.format(), Name: m.image.Name, Shape: g.shape(), DType: m.dtype,
-		Axes: m.axes(), Scale: g.scale, Translation: m.image.Levels[0].Translation, Chunks: tile, Budget: p.pyramidMem,
+		Axes: m.axes(), Scale: g.scale, Translation: g.translation, Chunks: tile, Budget: p.pyramidMem,
 	}, tile, res)
 	if err != nil {
 		return nil, err
@@ -186,12 +188,8 @@ func planResample(m *mosaic, g *regrid, prefetch int, res Resources) (*resampler
 	default:
 		p.inFlight = int(min(int64(max(prefetch, res.Workers)), available/each))
 	}
-	for d, a := range g.axes {
-		for edge, n := range [2]int{a.tile, a.n % a.tile} {
-			if out := [2]int{a.out, a.outEdge}[edge]; n > 0 {
-				p.weights[d][edge] = filter.CornerAligned(n, out, filter.AntiAliasSigma(n, out), filter.Reflect)
-			}
-		}
+	for d := range g.axes {
+		p.weights[d] = [2]*filter.Weights{g.weights(d, false), g.weights(d, true)}
 	}
 	return p, nil
 }

@@ -54,7 +54,9 @@ func TestResampleGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			in := open(t, store.Folder(golden.Input(t, c)))
-			out, err := Resample(ctx, in, store.Memory(), isotropic(p.Resolution), Layout{Levels: p.Levels}, small())
+			to := isotropic(p.Resolution)
+			to.Corner = true
+			out, err := Resample(ctx, in, store.Memory(), to, Layout{Levels: p.Levels}, small())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,15 +128,23 @@ func made3[T dtype.Element](shape []int, value func(i int) T) []T {
 
 // definition resamples a mosaic as the specification words it: tile by tile,
 // first a blur along every axis that shrinks, then linear sampling, in float64.
-func definition(v []float64, shape, tile [3]int, voxel, target [3]float64) (out []float64, outShape [3]int) {
+func definition(v []float64, shape, tile [3]int, voxel, target [3]float64, corner bool) (out []float64, outShape [3]int) {
 	tile[0] = shape[0]
-	type piece struct{ from, n, to, m int }
+	type piece struct {
+		from, n, to, m int
+		f              float64 // voxels of the mosaic in one of the output
+	}
 	var pieces [3][]piece
 	for d := range 3 {
 		for from := 0; from < shape[d]; from += tile[d] {
 			n := min(tile[d], shape[d]-from)
 			m := max(1, int(math.RoundToEven(float64(n)*voxel[d]/target[d])))
-			pieces[d] = append(pieces[d], piece{from, n, outShape[d], m})
+			f := float64(n) / float64(m)
+			if !corner { // as far apart as in whole tiles
+				f = float64(tile[d]) / max(1, math.RoundToEven(float64(tile[d])*voxel[d]/target[d]))
+				m = max(1, int(math.RoundToEven(float64(n)/f)))
+			}
+			pieces[d] = append(pieces[d], piece{from, n, outShape[d], m, f})
 			outShape[d] += m
 		}
 	}
@@ -147,7 +157,7 @@ func definition(v []float64, shape, tile [3]int, voxel, target [3]float64) (out 
 					return v[((pz.from+z)*shape[1]+py.from+y)*shape[2]+px.from+x]
 				})
 				for d, p := range []piece{pz, py, px} {
-					a = a.resampled(d, p.m)
+					a = a.resampled(d, p.m, p.f, corner)
 				}
 				for z := range pz.m {
 					for y := range py.m {
@@ -181,8 +191,8 @@ func (a *volume) each(f func(z, y, x int) float64) {
 	}
 }
 
-// resampled blurs an axis and samples it m times.
-func (a *volume) resampled(axis, m int) *volume {
+// resampled blurs an axis and samples it m times, every f voxels or from corner to corner.
+func (a *volume) resampled(axis, m int, f float64, corner bool) *volume {
 	n := a.n[axis]
 	line := func(at [3]int) []float64 {
 		l := make([]float64, n)
@@ -190,7 +200,7 @@ func (a *volume) resampled(axis, m int) *volume {
 			at[axis] = i
 			l[i] = a.at(at[0], at[1], at[2])
 		}
-		if f := float64(n) / float64(m); f > 1 {
+		if f > 1 {
 			l = blur(l, (f-1)/2)
 		}
 		return l
@@ -206,10 +216,10 @@ func (a *volume) resampled(axis, m int) *volume {
 		if lines[at] == nil {
 			lines[at] = line(at)
 		}
-		if m == 1 {
-			return lines[at][0]
+		pos := min(max((float64(i)+0.5)*f-0.5, 0), float64(n-1))
+		if corner {
+			pos = float64(i) * float64(n-1) / float64(max(m-1, 1))
 		}
-		pos := float64(i) * float64(n-1) / float64(m-1)
 		k := min(int(pos), n-1)
 		next := min(k+1, n-1)
 		return lines[at][k] + (pos-float64(k))*(lines[at][next]-lines[at][k])
@@ -272,6 +282,19 @@ func TestResampleAgainstDefinition(t *testing.T) {
 	})
 }
 
+type definitionCase struct {
+	shape, tile [3]int
+	target      [3]float64
+}
+
+// twice has each case two times in a row: for either way of sampling.
+func twice(cases []definitionCase) (all []definitionCase) {
+	for _, c := range cases {
+		all = append(all, c, c)
+	}
+	return all
+}
+
 // againstDefinition compares mosaics of one type, of magnitude large: 2e-6 of it,
 // or for integers a half more, is float32's due.
 func againstDefinition[T dtype.Element](t *testing.T, large float64, value func(u uint64) T) {
@@ -279,21 +302,19 @@ func againstDefinition[T dtype.Element](t *testing.T, large float64, value func(
 		large = 1
 	}
 	r := rand.New(rand.NewPCG(21, 22))
-	for _, c := range []struct {
-		shape, tile [3]int
-		target      [3]float64
-	}{
+	for n, c := range twice([]definitionCase{
 		{[3]int{20, 32, 32}, [3]int{20, 16, 16}, [3]float64{10, 10, 10}},
 		{[3]int{20, 37, 21}, [3]int{8, 16, 9}, [3]float64{10, 10, 10}},   // partial tiles, chunks along z
 		{[3]int{9, 17, 13}, [3]int{9, 16, 12}, [3]float64{1.7, 1.3, 9}},  // finer and coarser; an edge of one voxel
 		{[3]int{1, 11, 12}, [3]int{1, 5, 12}, [3]float64{50, 1, 2}},      // Z = 1
 		{[3]int{3, 4, 5}, [3]int{64, 64, 64}, [3]float64{100, 100, 100}}, // one tile, one voxel
 		{[3]int{30, 8, 8}, [3]int{7, 8, 8}, [3]float64{21, 2, 1.5}},      // z shrinks, x grows
-	} {
+	}) {
 		shape, tile := c.shape[:], c.tile[:]
 		v := made3(shape, func(int) T { return value(r.Uint64()) })
 		in := mosaicOf(t, ngff.ImageSpec{Format: 3, Shape: shape, Chunks: tile}, v)
-		out, err := Resample(ctx, in, store.Memory(), Resampling{c.target, 2}, Layout{}, small())
+		corner := n%2 == 1
+		out, err := Resample(ctx, in, store.Memory(), Resampling{Resolution: c.target, Prefetch: 2, Corner: corner}, Layout{}, small())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +322,7 @@ func againstDefinition[T dtype.Element](t *testing.T, large float64, value func(
 		for i := range v {
 			f[i] = float64(v[i])
 		}
-		want, wantShape := definition(f, c.shape, [3]int{tile[0], min(tile[1], shape[1]), min(tile[2], shape[2])}, [3]float64{3.5, 2, 2}, c.target)
+		want, wantShape := definition(f, c.shape, [3]int{tile[0], min(tile[1], shape[1]), min(tile[2], shape[2])}, [3]float64{3.5, 2, 2}, c.target, corner)
 		a := out.Levels[0].Array
 		if !slices.Equal(a.Shape(), wantShape[:]) || a.DType() != dtype.Of[T]() {
 			t.Fatalf("%v to %v: %v of shape %v, want %v", shape, c.target, a.DType(), a.Shape(), wantShape)
@@ -333,7 +354,7 @@ func TestResampleIsTheSameHoweverStored(t *testing.T) {
 	v := made3(shape, func(i int) float32 {
 		return float32(rand.New(rand.NewPCG(9, uint64(i))).NormFloat64() * math.Exp(float64(i%13)))
 	})
-	for _, target := range []Resampling{isotropic(10), {[3]float64{1.5, 9, 5}, 1}, {[3]float64{20, 2, 1}, 3}} {
+	for _, target := range []Resampling{isotropic(10), {Resolution: [3]float64{1.5, 9, 5}, Prefetch: 1}, {Resolution: [3]float64{20, 2, 1}, Prefetch: 3}} {
 		var want []float32
 		for _, s := range []struct {
 			name   string
@@ -397,7 +418,7 @@ func TestResampleToTheSameVoxelSize(t *testing.T) {
 	v[100], v[900] = float32(math.NaN()), float32(math.Inf(-1))
 	in := mosaicOf(t, ngff.ImageSpec{Format: 3, Shape: shape, Chunks: []int{4, 8, 8}}, v)
 	m := &meter.Meter{}
-	out, err := Resample(ctx, in, store.Memory(), Resampling{[3]float64{3.5, 2, 2}, 1}, Layout{}, Resources{Workers: 2, Mem: 64 << 20, Meter: m})
+	out, err := Resample(ctx, in, store.Memory(), Resampling{Resolution: [3]float64{3.5, 2, 2}, Prefetch: 1}, Layout{}, Resources{Workers: 2, Mem: 64 << 20, Meter: m})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -407,7 +428,7 @@ func TestResampleToTheSameVoxelSize(t *testing.T) {
 	}
 	long := made3(shape, func(i int) int16 { return int16(i * 7919) })
 	in16 := mosaicOf(t, ngff.ImageSpec{Format: 2, Shape: shape, Chunks: []int{6, 8, 8}}, long)
-	out, err = Resample(ctx, in16, store.Memory(), Resampling{[3]float64{3.5, 2, 2}, 1}, Layout{}, small())
+	out, err = Resample(ctx, in16, store.Memory(), Resampling{Resolution: [3]float64{3.5, 2, 2}, Prefetch: 1}, Layout{}, small())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -445,7 +466,7 @@ func TestResampleOfNonFiniteVoxels(t *testing.T) {
 	dirty := slices.Clone(clean)
 	at := func(z, y, x int) int { return (z*64+y)*64 + x }
 	dirty[at(20, 10, 10)], dirty[at(21, 10, 11)], dirty[at(39, 63, 63)] = float32(math.NaN()), float32(math.NaN()), float32(math.Inf(1))
-	for _, target := range []Resampling{isotropic(10), {[3]float64{14, 2, 1.5}, 8}} {
+	for _, target := range []Resampling{isotropic(10), {Resolution: [3]float64{14, 2, 1.5}, Prefetch: 8}} {
 		var got [2][]float32
 		var m meter.Meter
 		var outShape []int
@@ -489,13 +510,25 @@ func TestResampleOfNonFiniteVoxels(t *testing.T) {
 func TestResampleKeepsUnitAndOrigin(t *testing.T) {
 	in := mosaicOf(t, ngff.ImageSpec{Format: 3, Name: "mosaic", Shape: []int{8, 8, 8}, Chunks: []int{8, 8, 8}, Axes: ngff.SpaceAxes("zyx", "nanometer"),
 		Scale: []float64{3500, 2000, 2000}, Translation: []float64{1, 20, 300}}, make([]uint8, 512))
-	out, err := Resample(ctx, in, store.Memory(), Resampling{[3]float64{7, 4, 8}, 1}, Layout{Levels: 1}, small())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := out.Levels[0]
-	if !slices.Equal(l.Scale, []float64{7000, 4000, 8000}) || !slices.Equal(l.Translation, []float64{1, 20, 300}) || out.Axes[2].Unit != "nanometer" || out.Name != "mosaic" {
-		t.Errorf("%q: scale %v, translation %v in %s", out.Name, l.Scale, l.Translation, out.Axes[2].Unit)
+	for _, c := range []struct {
+		corner             bool
+		x                  float64 // µm
+		scale, translation []float64
+	}{
+		{false, 8, []float64{7000, 4000, 8000}, []float64{1751, 1020, 3300}},
+		{false, 3, []float64{7000, 4000, 3200}, []float64{1751, 1020, 900}}, // 8 voxels become 5
+		{true, 8, []float64{7000, 4000, 8000}, []float64{1, 20, 300}},
+		{true, 3, []float64{7000, 4000, 3000}, []float64{1, 20, 300}},
+	} {
+		to := Resampling{Resolution: [3]float64{7, 4, c.x}, Corner: c.corner}
+		out, err := Resample(ctx, in, store.Memory(), to, Layout{Levels: 1}, small())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := out.Levels[0]
+		if !slices.Equal(l.Scale, c.scale) || !slices.Equal(l.Translation, c.translation) || out.Axes[2].Unit != "nanometer" || out.Name != "mosaic" {
+			t.Errorf("%q: scale %v, translation %v in %s", out.Name, l.Scale, l.Translation, out.Axes[2].Unit)
+		}
 	}
 }
 
@@ -513,7 +546,7 @@ func TestResampleRefuses(t *testing.T) {
 	}{
 		"terabytes":       {plain, isotropic(0.001), ErrLayout, "TiB"},
 		"beyond counting": {plain, isotropic(1e-300), ErrLayout, "axis z"},
-		"zero":            {plain, Resampling{[3]float64{1, 0, 1}, 1}, ErrLayout, "along y: must be a positive number"},
+		"zero":            {plain, Resampling{Resolution: [3]float64{1, 0, 1}, Prefetch: 1}, ErrLayout, "along y: must be a positive number"},
 		"not a number":    {plain, isotropic(math.NaN()), ErrLayout, "along z: must be a positive number"},
 		"not of space": {cube(ngff.ImageSpec{Axes: []ngff.Axis{{Name: "z", Type: ngff.TypeSpace, Unit: "micrometer"},
 			{Name: "y", Type: ngff.TypeSpace, Unit: "micrometer"}, {Name: "x", Type: ngff.TypeSpace}}}), isotropic(10), nil, ""}, // a guess, with a warning
@@ -665,7 +698,7 @@ func TestResampleReadsAhead(t *testing.T) {
 			}
 			s := &slow{Store: in.Group.Store()}
 			m := &meter.Meter{}
-			out, err := Resample(ctx, open(t, s), store.Memory(), Resampling{[3]float64{10, 5, 5}, c.prefetch}, Layout{}, Resources{Workers: 1, Mem: c.mem, Meter: m})
+			out, err := Resample(ctx, open(t, s), store.Memory(), Resampling{Resolution: [3]float64{10, 5, 5}, Prefetch: c.prefetch}, Layout{}, Resources{Workers: 1, Mem: c.mem, Meter: m})
 			if err != nil {
 				t.Fatal(err)
 			}
