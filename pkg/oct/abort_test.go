@@ -75,7 +75,7 @@ func TestFailuresKeepNothing(t *testing.T) {
 			return err
 		},
 		"stack": func(out store.Writer, res Resources) error {
-			_, err := Stack(ctx, stack, DefaultStackOptions(), out, layout, res)
+			_, err := Stack(ctx, stack, ReferenceStackOptions(), out, layout, res)
 			return err
 		},
 	} {

@@ -371,14 +371,10 @@ func (p *cropper[T]) write(ctx context.Context, out store.Writer, layout Layout)
 		return err
 	}
 	pyramid = p.res.Mem - int64(workers)*each // what is left: a chunk without room is made from stored ones
-	translation := append([]float64(nil), level.Translation...)
-	if len(translation) == 3 {
-		translation[0] += float64(r.First) * level.Scale[0]
-	}
 	shape := []int{r.Planes, m.shape[1], m.shape[2]}
 	w, err := create(ctx, out, layout, ngff.ImageSpec{
 		Format: m.format(), Name: m.image.Name, Shape: shape, DType: m.dtype,
-		Axes: m.axes(), Scale: level.Scale, Translation: translation, Chunks: chunks, Budget: pyramid,
+		Axes: m.axes(), Scale: level.Scale, Translation: movedBy(level.Transform, [3]int{r.First, 0, 0}), Chunks: chunks, Budget: pyramid,
 	}, p.piece(r.Planes, layout), p.res)
 	if err != nil {
 		return err

@@ -8,6 +8,20 @@ import (
 	"strata/pkg/zarr/store"
 )
 
+// movedBy is the translation of an image that begins so many voxels behind the origin of
+// another; nil where that has none, and it begins there as well.
+func movedBy(t ngff.Transform, voxels [3]int) []float64 {
+	if t.Translation == nil && voxels == [3]int{} {
+		return nil
+	}
+	out := make([]float64, len(t.Scale))
+	copy(out, t.Translation)
+	for d, n := range voxels {
+		out[d] += float64(float64(n) * t.Scale[d]) // rounded: the same number on every machine
+	}
+	return out
+}
+
 // create starts an output image. The spec has the stage's own format, chunks and
 // budget, which the layout overrides; piece is what the stage writes at a time,
 // which the chunks must divide. The stage's workers write in parallel, so the

@@ -23,8 +23,12 @@ type StackOptions struct {
 	UseExpectedOverlap bool    // do not search
 	MovingZFirstIndex  int     // planes of a moving slice that are left out
 	ZOverlapMinCorr    float64 // correlation under which the expected overlap is taken; 0: never
+	OverlapSearch      OverlapSearch
+	IgnoreOrigins      bool // translations in the slices' metadata are not used
+	RepairShifts       RepairShifts
 
 	Blend                     bool
+	BlendMatch                BlendMatch
 	BlendRefinementPx         float64 // limit of the shift in the plane; 0: off
 	BlendZRefineVox           int     // how much less than the overlap may be blended; 0: off
 	BlendZRefineMinConfidence float64
@@ -53,10 +57,41 @@ type StackOptions struct {
 // DefaultStackOptions are the defaults of the flags.
 func DefaultStackOptions() StackOptions {
 	return StackOptions{
-		SlicingIntervalMM: 0.2, SearchRangeMM: 0.1, MovingZFirstIndex: 8, ZOverlapMinCorr: 0.5,
+		SlicingIntervalMM: 0.2, SearchRangeMM: 0.1, MovingZFirstIndex: 8, ZOverlapMinCorr: SearchAligned.MinCorr(),
+		OverlapSearch: SearchAligned, RepairShifts: RepairWarn, BlendMatch: MatchWhole,
 		BlendZRefineMinConfidence: 0.5, MaxRotationDeg: 1, ConfidenceLow: 0.3, ConfidenceHigh: 0.6,
 		TranslationMinZCorr: 0.2, PyramidResolutions: []float64{10, 25, 50, 100}, MakeIsotropic: true,
 	}
+}
+
+// OverlapSearch says how the overlap of two slices is measured.
+type OverlapSearch string
+
+// How it is measured.
+const (
+	// SearchAligned moves the slice to where it lies and compares what is brighter than its
+	// surroundings, in tiles of tissue.
+	SearchAligned OverlapSearch = "aligned"
+	// SearchCentre compares the centres of the planes as they are: the reference's rule.
+	SearchCentre OverlapSearch = "centre"
+)
+
+// OverlapSearches are all of them.
+var OverlapSearches = []string{string(SearchAligned), string(SearchCentre)}
+
+// MinCorr is the correlation under which an overlap is not believed: see docs/stages.md.
+func (s OverlapSearch) MinCorr() float64 {
+	if s == SearchCentre {
+		return 0.5
+	}
+	return 0.1
+}
+
+// ReferenceStackOptions are the defaults of the reference.
+func ReferenceStackOptions() StackOptions {
+	o := DefaultStackOptions()
+	o.OverlapSearch, o.ZOverlapMinCorr, o.BlendMatch, o.RepairShifts, o.IgnoreOrigins = SearchCentre, SearchCentre.MinCorr(), MatchPairwise, RepairOff, true
+	return o
 }
 
 // StackSlice is one slice of a stack.
@@ -82,11 +117,12 @@ type StackResult struct {
 	Shape     [3]int             // of the assembled volume, before the pyramid
 	Position  map[int][2]float64 // of slices on the canvas (x, y), pixels
 	Matches   []StackMatch       // before the consistency step
+	Shifts    []StackShift       // of moving slices; none where nobody looked
 	Decisions []StackDecision
 	// Corrections are the overlaps that the consistency step changed.
 	Corrections []StackCorrection
 	Actions     map[int]string  // what was done with the transform of a moving slice
-	Gains       map[int]float64 // factors of moving slices that are not 1
+	Gains       map[int]float64 // factors of slices that are not 1
 	Refinements map[int][2]int  // shifts in the plane (dy, dx) by BlendRefinementPx
 }
 
@@ -126,7 +162,7 @@ func makeStack(ctx context.Context, p *stackPlan, out store.Writer, layout Layou
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, d.close()) }()
-		if err := d.measure(ctx); err != nil {
+		if err := p.find(ctx, &res, d.measure); err != nil {
 			return nil, err
 		}
 		if result, err = p.outcome(&res); err != nil {
@@ -137,7 +173,7 @@ func makeStack(ctx context.Context, p *stackPlan, out store.Writer, layout Layou
 	var strips [2]growing
 	defer strips[0].free()
 	defer strips[1].free()
-	if err := p.measure(ctx, &strips, res); err != nil {
+	if err := p.find(ctx, &res, func(ctx context.Context) error { return p.measure(ctx, &strips, res) }); err != nil {
 		return nil, err
 	}
 	if result, err = p.outcome(&res); err != nil {
@@ -148,17 +184,17 @@ func makeStack(ctx context.Context, p *stackPlan, out store.Writer, layout Layou
 
 // outcome settles where everything goes, and begins to say so.
 func (p *stackPlan) outcome(res *Resources) (*StackResult, error) {
-	p.settle(res)
 	if err := p.checkCanvas(); err != nil {
 		return nil, err
 	}
 	result := &StackResult{
-		Shape: [3]int{p.depth, p.canvas[0], p.canvas[1]}, Position: p.position, Matches: p.matches(), Corrections: p.corrections,
+		Shape: [3]int{p.depth, p.canvas[0], p.canvas[1]}, Position: p.position, Matches: p.matches(), Corrections: p.corrections, Shifts: p.shifted,
 		Actions: map[int]string{}, Gains: map[int]float64{}, Refinements: map[int][2]int{},
 	}
 	for _, m := range p.moving {
 		result.Actions[m.slice.id] = m.action
 	}
+	p.noteGains(result)
 	result.Decisions = p.decisions()
 	return result, nil
 }
@@ -173,6 +209,8 @@ type stackSlice struct {
 	chunk [3]int
 	dtype dtype.Type
 	voxel [3]float64 // micrometres
+	// origin is where the slice's first pixel lies, (y, x) in pixels, by the translation in its metadata.
+	origin [2]float64
 
 	blocks bool // chunks are decoded block by block
 
@@ -230,6 +268,11 @@ func openSlices(in []StackSlice) ([]*stackSlice, error) {
 				if f := first[0]; math.Abs(o.voxel[d]-f.voxel[d]) > maxVoxelDifference*f.voxel[d] {
 					return nil, badInput("%s: voxel size is %v µm along %c, that of %s is %v µm: slices of one stack must have the same", s.Path, o.voxel[d], "zyx"[d], f.path, f.voxel[d])
 				}
+			}
+		}
+		if at := s.Image.Levels[0]; len(at.Translation) == 3 {
+			for d := range o.origin {
+				o.origin[d] = at.Translation[d+1] / at.Scale[d+1]
 			}
 		}
 		if voxels*8 > math.MaxInt64 {

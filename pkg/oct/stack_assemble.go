@@ -331,9 +331,8 @@ func (a *assembly) flush(ctx context.Context, limit int) error {
 
 // first places the first slice.
 func (a *assembly) first(ctx context.Context) error {
-	s := a.plan.slices[0]
-	m := &movingSlice{slice: s, place: a.plan.first, action: "none", end: min(s.shape[0], a.plan.depth)}
-	return a.put(ctx, m, [2]int{0, m.end}, 1, a.limits[0])
+	m := a.plan.firstSlice()
+	return a.put(ctx, m, [2]int{0, m.end}, a.limits[0])
 }
 
 // next blends or puts a moving slice.
@@ -342,13 +341,11 @@ func (a *assembly) next(ctx context.Context, m *movingSlice, limit int) error {
 	if m.place.empty() {
 		return a.flush(ctx, limit)
 	}
-	gain := float32(1)
 	n := blend[1] - blend[0]
 	switch {
 	case n == 0:
 	case a.free() < n: // in pieces, read again for each pass
-		var err error
-		if gain, err = a.blend(ctx, m, blend, func(f func(at int, planes [][]float32) error) error {
+		if err := a.blend(ctx, m, blend, func(f func(at int, planes [][]float32) error) error {
 			for k, to := blend[0], 0; k < blend[1]; k = to {
 				to = wholeChunks(m, k, min(k+a.free(), blend[1]), blend[1])
 				planes, err := a.load(ctx, m, k, to)
@@ -373,7 +370,7 @@ func (a *assembly) next(ctx context.Context, m *movingSlice, limit int) error {
 		if err != nil {
 			return err
 		}
-		if gain, err = a.blend(ctx, m, blend, func(f func(at int, planes [][]float32) error) error { return f(0, planes[:n]) }); err != nil {
+		if err := a.blend(ctx, m, blend, func(f func(at int, planes [][]float32) error) error { return f(0, planes[:n]) }); err != nil {
 			return err
 		}
 		a.giveBack(planes[:n]...)
@@ -386,13 +383,13 @@ func (a *assembly) next(ctx context.Context, m *movingSlice, limit int) error {
 			a.set(z, v)
 		}
 		if to > blend[1] {
-			if err := a.scale(ctx, m, [2]int{blend[1], to}, gain); err != nil {
+			if err := a.scale(ctx, m, [2]int{blend[1], to}); err != nil {
 				return err
 			}
 			rest[0] = to
 		}
 	}
-	return a.put(ctx, m, rest, gain, limit)
+	return a.put(ctx, m, rest, limit)
 }
 
 // wholeChunks moves the end of a piece of a slice's planes back to where a chunk
@@ -426,7 +423,7 @@ func (a *assembly) around(r rect, f func(from, to int)) {
 
 // put places planes k of a slice, in pieces for which there is room, and writes
 // what is settled.
-func (a *assembly) put(ctx context.Context, m *movingSlice, k [2]int, gain float32, limit int) error {
+func (a *assembly) put(ctx context.Context, m *movingSlice, k [2]int, limit int) error {
 	for k[0] < k[1] {
 		n := 0 // planes that are loaded at a time
 		for room := a.free(); n < k[1]-k[0]; n++ {
@@ -448,7 +445,7 @@ func (a *assembly) put(ctx context.Context, m *movingSlice, k [2]int, gain float
 		for i, v := range planes {
 			a.set(m.start+k[0]+i, v)
 		}
-		if err := a.scale(ctx, m, [2]int{k[0], k[0] + n}, gain); err != nil {
+		if err := a.scale(ctx, m, [2]int{k[0], k[0] + n}); err != nil {
 			return err
 		}
 		k[0] += n
@@ -460,13 +457,13 @@ func (a *assembly) put(ctx context.Context, m *movingSlice, k [2]int, gain float
 }
 
 // scale multiplies what a slice put on the canvas.
-func (a *assembly) scale(ctx context.Context, m *movingSlice, k [2]int, gain float32) error {
-	if gain == 1 {
+func (a *assembly) scale(ctx context.Context, m *movingSlice, k [2]int) error {
+	if gain, same := m.gains.same(); same && gain == 1 {
 		return nil
 	}
 	return a.crew.each(ctx, k[1]-k[0], a.res.Workers, func(_ *workMemory, i int) error {
 		start := time.Now()
-		plane := a.at(m.start + k[0] + i)
+		plane, gain := a.at(m.start+k[0]+i), m.gains.at(k[0]+i)
 		for y := m.place.y0; y < m.place.y1; y++ {
 			row := plane[y*a.nx+m.place.x0 : y*a.nx+m.place.x1]
 			filter.Combine(row, row, 0, []float32{gain})

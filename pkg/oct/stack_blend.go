@@ -22,42 +22,42 @@ const (
 // that are blended on, until all have passed by. It may be called again.
 type pieces func(f func(at int, planes [][]float32) error) error
 
-// blend mixes the blend planes of a slice into the canvas, and returns the
-// factor by which the slice is scaled.
-func (a *assembly) blend(ctx context.Context, m *movingSlice, k [2]int, moving pieces) (gain float32, err error) {
+// blend mixes the blend planes of a slice into the canvas. Where slices are matched
+// to what is below them, it finds the slice's factor.
+func (a *assembly) blend(ctx context.Context, m *movingSlice, k [2]int, moving pieces) (err error) {
 	old := make([][]float32, k[1]-k[0])
 	for i := range old {
 		z := m.start + k[0] + i
 		if old[i] = a.at(z); old[i] == nil {
 			// a gap in the volume: there is nothing yet
 			if old[i], err = a.take(); err != nil {
-				return 0, err
+				return err
 			}
 			clear(old[i])
 			a.set(z, old[i])
 		}
 	}
-	gain, err = a.gain(ctx, m, old, moving)
-	if err != nil {
-		return 0, err
-	}
-	if gain != 1 {
-		a.result.Gains[m.slice.id] = float64(gain)
+	if a.plan.opt.BlendMatch == MatchPairwise {
+		gain, err := a.gain(ctx, m, old, moving)
+		if err != nil {
+			return err
+		}
+		a.result.matched(m, gain)
 	}
 	dy, dx := 0, 0
 	if a.plan.opt.BlendRefinementPx > 0 {
-		if dy, dx, err = a.refine(ctx, m, old, moving, gain); err != nil {
-			return 0, err
+		if dy, dx, err = a.refine(ctx, m, old, moving, m.gains.at(0)); err != nil {
+			return err
 		}
 		if dy != 0 || dx != 0 {
 			a.result.Refinements[m.slice.id] = [2]int{dy, dx}
 		}
 	}
 	weights := filter.Hann(m.mix)
-	return gain, moving(func(at int, planes [][]float32) error {
+	return moving(func(at int, planes [][]float32) error {
 		return a.crew.each(ctx, len(planes), a.res.Workers, func(_ *workMemory, i int) error {
 			start := time.Now()
-			a.mix(m.place, old[at+i], planes[i], weights, k[0]+at+i-(m.overlap-m.mix), gain, dy, dx)
+			a.mix(m.place, old[at+i], planes[i], weights, k[0]+at+i-(m.overlap-m.mix), m.gains.at(k[0]+at+i), dy, dx)
 			a.res.Meter.Since(meter.Compute, start)
 			return nil
 		})

@@ -49,7 +49,7 @@ func TestStackCursorGoesBack(t *testing.T) {
 			sl[i+1].auto = &oracleTransform{conf: 1, offsets: &offsets}
 		}
 		for _, blend := range []bool{true, false} {
-			opt := DefaultStackOptions()
+			opt := ReferenceStackOptions()
 			opt.Blend = blend
 			for _, mem := range []int64{64 << 20, 0} {
 				res := Resources{Workers: 2, Mem: mem}
@@ -86,7 +86,7 @@ func TestStackNotFinite(t *testing.T) {
 		}
 	}
 	var warnings []string
-	opt := DefaultStackOptions()
+	opt := ReferenceStackOptions()
 	opt.Blend, opt.MovingZFirstIndex, opt.SlicingIntervalMM, opt.SearchRangeMM = true, 0, float64(sl[0].z-4)/100, 0.02
 	res := Resources{Workers: 2, Mem: 64 << 20, Warn: func(m string) { warnings = append(warnings, m) }}
 	got, _, err := stackOf(t, sl, opt, res)
@@ -127,7 +127,7 @@ func TestStackConstant(t *testing.T) {
 			}
 		}
 		sl[1].auto = &oracleTransform{conf: 1, angle: 0.01, cx: 4, cy: 4}
-		opt := DefaultStackOptions()
+		opt := ReferenceStackOptions()
 		opt.Blend, opt.MovingZFirstIndex, opt.SlicingIntervalMM, opt.SearchRangeMM, opt.BlendRefinementPx = true, 0, float64(sl[0].z-4)/100, 0.02, 5
 		got, want, err := stackOf(t, sl, opt, small())
 		if err != nil {
@@ -250,7 +250,7 @@ func TestStackTypesAndUnits(t *testing.T) {
 			s.v[i] = math.Round(v * 0.1) // fits int8
 		}
 	}
-	opt := DefaultStackOptions()
+	opt := ReferenceStackOptions()
 	opt.NoXYShift, opt.Blend, opt.UseExpectedOverlap, opt.PyramidResolutions = true, true, true, nil
 	opt.MovingZFirstIndex, opt.SlicingIntervalMM = 1, float64(sl[0].z-5)/100
 	want := oracleStack(sl, nil, [3]float64{10, 10, 10}, opt)
@@ -310,7 +310,7 @@ func TestStackRefinement(t *testing.T) {
 		limit float64
 		moved bool
 	}{{5, true}, {math.Hypot(dy, dx), true}, {3.6, false}, {0, false}} {
-		opt := DefaultStackOptions()
+		opt := ReferenceStackOptions()
 		opt.Blend, opt.BlendRefinementPx = true, c.limit
 		got, _, err := stackOf(t, sl, opt, small())
 		if err != nil {
@@ -342,7 +342,7 @@ func TestStackRefinement(t *testing.T) {
 func TestStackFirstIsNotTransformed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 14))
 	sl := oracleSpecimen(rng, 2, false)
-	opt := DefaultStackOptions()
+	opt := ReferenceStackOptions()
 	plain, _, err := stackOf(t, sl, opt, small())
 	if err != nil {
 		t.Fatal(err)
@@ -385,14 +385,14 @@ func TestStackRefuses(t *testing.T) {
 		"negative voxels": {[]StackSlice{voxel(-3)}, "voxel size along y is -3, want a positive number"},
 		"NaN voxels":      {[]StackSlice{voxel(math.NaN())}, "voxel size along y is NaN, want a positive number"},
 	} {
-		_, err := Stack(ctx, StackInput{Slices: c.in}, DefaultStackOptions(), store.Memory(), Layout{}, small())
+		_, err := Stack(ctx, StackInput{Slices: c.in}, ReferenceStackOptions(), store.Memory(), Layout{}, small())
 		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, ErrInput) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
 	// a thousandth is no difference; one slice is a stack
 	for _, in := range [][]StackSlice{{a, stored(sl[1], 10, 10.005, 10)}, {a}} {
-		if _, err := Stack(ctx, StackInput{Slices: in}, DefaultStackOptions(), store.Memory(), Layout{}, small()); err != nil {
+		if _, err := Stack(ctx, StackInput{Slices: in}, ReferenceStackOptions(), store.Memory(), Layout{}, small()); err != nil {
 			t.Error(err)
 		}
 	}

@@ -77,6 +77,19 @@ func WriteStackMatches(dst io.Writer, matches []StackMatch) error {
 	return w.WriteAll(rows)
 }
 
+// WriteStackShifts writes shifts as the CSV of --output_shifts: in the columns of a shifts file what
+// the pictures show, and beside them what was recorded.
+func WriteStackShifts(dst io.Writer, shifts []StackShift) error {
+	w := csv.NewWriter(dst)
+	rows := [][]string{{"fixed_id", "moving_id", "x_shift_mm", "y_shift_mm", "correlation", "recorded_x_shift_mm", "recorded_y_shift_mm", "recorded_correlation", "contradicted", "repaired"}}
+	digits := func(v float64) string { return strconv.FormatFloat(v, 'f', 4, 64) }
+	for _, s := range shifts {
+		rows = append(rows, []string{strconv.Itoa(s.FixedID), strconv.Itoa(s.MovingID), digits(s.Found[0]), digits(s.Found[1]), digits(s.AtFound),
+			digits(s.Recorded[0]), digits(s.Recorded[1]), digits(s.AtRecorded), truth(s.Contradicted), truth(s.Repaired)})
+	}
+	return w.WriteAll(rows)
+}
+
 // WriteStackDecisions writes decisions as the CSV of --output_stacking_decisions.
 func WriteStackDecisions(dst io.Writer, decisions []StackDecision) error {
 	w := csv.NewWriter(dst)

@@ -426,9 +426,8 @@ func (a *deviceAssembly) beside(i, y, x int) kernels.Planes {
 func (a *deviceAssembly) place(ctx context.Context) error {
 	defer close(a.batches)
 	p := a.plan
-	s := p.slices[0]
-	first := &movingSlice{slice: s, place: p.first, action: "none", end: min(s.shape[0], p.depth)}
-	if err := a.put(ctx, first, [2]int{0, first.end}, 1, a.limits[0]); err != nil {
+	first := p.firstSlice()
+	if err := a.put(ctx, first, [2]int{0, first.end}, a.limits[0]); err != nil {
 		return err
 	}
 	p.slices[0].finished(a.res)
@@ -447,7 +446,6 @@ func (a *deviceAssembly) next(ctx context.Context, m *movingSlice, limit int) er
 	if m.place.empty() {
 		return a.flush(limit)
 	}
-	gain := float32(1)
 	if n := blend[1] - blend[0]; n > 0 {
 		// chunks that reach beyond what is blended are decoded once, if there is room
 		to := blend[1]
@@ -460,18 +458,17 @@ func (a *deviceAssembly) next(ctx context.Context, m *movingSlice, limit int) er
 				to = end
 			}
 		}
-		var err error
-		if gain, err = a.blend(ctx, m, blend, to); err != nil {
+		if err := a.blend(ctx, m, blend, to); err != nil {
 			return err
 		}
 		if to > blend[1] {
-			if err := a.brighten(m, [2]int{blend[1], to}, gain); err != nil {
+			if err := a.brighten(m, m.gains, blend[1], a.runs(m.start+blend[1], to-blend[1], 0, m.place.y0, m.place.x0)); err != nil {
 				return err
 			}
 			rest[0] = to
 		}
 	}
-	return a.put(ctx, m, rest, gain, limit)
+	return a.put(ctx, m, rest, limit)
 }
 
 // chunkEnd is the plane behind those that share a chunk with plane k−1. Planes count
@@ -514,7 +511,7 @@ func (a *deviceAssembly) release(z int) {
 
 // put places planes k of a slice, in pieces for which there is room, and hands over
 // what is settled.
-func (a *deviceAssembly) put(ctx context.Context, m *movingSlice, k [2]int, gain float32, limit int) error {
+func (a *deviceAssembly) put(ctx context.Context, m *movingSlice, k [2]int, limit int) error {
 	for k[0] < k[1] {
 		z := m.start + k[0]
 		n, err := a.free(ctx, z, min(k[1], m.chunkEnd(k[0]+1))-k[0])
@@ -526,7 +523,7 @@ func (a *deviceAssembly) put(ctx context.Context, m *movingSlice, k [2]int, gain
 		}
 		n = min(k[1]-k[0], a.freed+a.slots-z) // all that there is room for
 		n = wholeChunks(m, k[0], k[0]+n, k[1]) - k[0]
-		if err := a.bring(ctx, m, k[0], k[0]+n, gain, a.runsOf(m, z, n, 0)); err != nil {
+		if err := a.bring(ctx, m, k[0], k[0]+n, m.gains, a.runsOf(m, z, n, 0)); err != nil {
 			return err
 		}
 		k[0] += n
@@ -553,14 +550,18 @@ func (a *deviceAssembly) runsOf(m *movingSlice, z, n, first int) []planeRun {
 	return a.runs(z, n, first, r.y0, r.x0)
 }
 
-// brighten multiplies what a slice put on the canvas.
-func (a *deviceAssembly) brighten(m *movingSlice, k [2]int, gain float32) error {
-	if gain == 1 {
-		return nil
-	}
+// brighten multiplies planes of a slice from k0 on, which are where the runs say, by
+// their factors.
+func (a *deviceAssembly) brighten(m *movingSlice, gains planeGains, k0 int, runs []planeRun) error {
 	r := m.place
-	for _, run := range a.runs(m.start+k[0], k[1]-k[0], 0, r.y0, r.x0) {
-		if err := kernels.Brighten(a.worker.stream, run.at, run.n, r.y1-r.y0, r.x1-r.x0, gain); err != nil {
+	for _, run := range runs {
+		err := gains.alike(k0+run.first, run.n, func(at, n int, gain float32) error {
+			if gain == 1 {
+				return nil
+			}
+			return kernels.Brighten(a.worker.stream, run.from(at, 0, 0), n, r.y1-r.y0, r.x1-r.x0, gain)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -598,7 +599,7 @@ func (a *deviceAssembly) wait() error {
 
 // bring brings planes k0 … k1−1 of a slice, counted from its first used one, to where the
 // runs say, and scales them.
-func (a *deviceAssembly) bring(ctx context.Context, m *movingSlice, k0, k1 int, gain float32, to []planeRun) error {
+func (a *deviceAssembly) bring(ctx context.Context, m *movingSlice, k0, k1 int, gains planeGains, to []planeRun) error {
 	s, r := m.slice, m.place
 	ny, nx := s.shape[1], s.shape[2]
 	anew := k0 >= m.counted // else planes come again for another pass
@@ -608,9 +609,17 @@ func (a *deviceAssembly) bring(ctx context.Context, m *movingSlice, k0, k1 int, 
 		if err := a.wait(); err != nil {
 			return err
 		}
-		return a.load(ctx, &stackLoad{
+		gain, same := gains.same()
+		if !same {
+			gain = 1
+		}
+		err := a.load(ctx, &stackLoad{
 			slice: s, start: [3]int{m.movingZ + k0, box.Y, box.X}, shape: [3]int{k1 - k0, box.Height, box.Width}, gain: gain, to: to, anew: anew,
 		})
+		if err != nil || same {
+			return err
+		}
+		return a.brighten(m, gains, k0, to)
 	}
 	stream := a.worker.stream
 	raw := planeRun{at: kernels.Planes{At: a.raw, Pitch: nx, Stride: int64(ny) * int64(nx)}}
@@ -646,10 +655,9 @@ func (a *deviceAssembly) bring(ctx context.Context, m *movingSlice, k0, k1 int, 
 			if err := kernels.ResampleRigid(stream, dst, raw.from(i, 0, 0).At, m.rigid, hi-lo, ny, nx, box, fills); err != nil {
 				return err
 			}
-			if gain != 1 {
-				if err := kernels.Brighten(stream, dst, hi-lo, box.Height, box.Width, gain); err != nil {
-					return err
-				}
+			there := planeRun{first: lo, n: hi - lo, at: dst}
+			if err := a.brighten(m, gains, k0, []planeRun{there}); err != nil {
+				return err
 			}
 		}
 	}

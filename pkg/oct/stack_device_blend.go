@@ -18,7 +18,7 @@ type planePairs func(f func(old, moving kernels.Planes, first, n int) error) err
 // blend is [assembly.blend]. Planes k of the slice, and those behind them up to plane
 // ahead, which go to the canvas, are brought at once if there is room. Else planes k come in
 // pieces, again for each pass: three for the gain, one for the refinement, one to mix.
-func (a *deviceAssembly) blend(ctx context.Context, m *movingSlice, k [2]int, ahead int) (gain float32, err error) {
+func (a *deviceAssembly) blend(ctx context.Context, m *movingSlice, k [2]int, ahead int) (err error) {
 	r := m.place
 	a.gaps(m.start+k[0], m.start+k[1])
 	a.loaded = [2]int{}
@@ -31,7 +31,7 @@ func (a *deviceAssembly) blend(ctx context.Context, m *movingSlice, k [2]int, ah
 					runs = append(runs, a.runsOf(m, m.start+to, ahead-to, to-from)...)
 					end = ahead
 				}
-				if err := a.bring(ctx, m, from, end, 1, runs); err != nil {
+				if err := a.bring(ctx, m, from, end, planeGains{}, runs); err != nil {
 					return err
 				}
 				a.loaded = [2]int{from, to}
@@ -44,31 +44,36 @@ func (a *deviceAssembly) blend(ctx context.Context, m *movingSlice, k [2]int, ah
 		}
 		return nil
 	}
-	if gain, err = a.gain(r, moving); err != nil {
-		return 0, err
-	}
-	if gain != 1 {
-		a.result.Gains[m.slice.id] = float64(gain)
+	if a.plan.opt.BlendMatch == MatchPairwise {
+		gain, err := a.gain(r, moving)
+		if err != nil {
+			return err
+		}
+		a.result.matched(m, gain)
 	}
 	dy, dx := 0, 0
 	if a.plan.opt.BlendRefinementPx > 0 {
-		if dy, dx, err = a.refine(r, k[1]-k[0], moving, gain); err != nil {
-			return 0, err
+		if dy, dx, err = a.refine(r, k[1]-k[0], moving, m.gains.at(0)); err != nil {
+			return err
 		}
 		if dy != 0 || dx != 0 {
 			a.result.Refinements[m.slice.id] = [2]int{dy, dx}
 		}
 	}
 	if m.mix == 1 { // nothing to fade over
-		return gain, moving(func(old, moving kernels.Planes, _, n int) error { return a.fuller(r, old, moving, gain, dy, dx) })
+		return moving(func(old, moving kernels.Planes, _, _ int) error {
+			return a.fuller(r, old, moving, m.gains.at(k[0]), dy, dx)
+		})
 	}
 	stream := a.worker.stream
 	weights := a.table[:8*m.mix]
 	copy(weights, dtype.Bytes(filter.Hann(m.mix)))
 	stream.Upload(a.weights, weights)
-	return gain, moving(func(old, moving kernels.Planes, first, n int) error {
-		w := a.weights.From(8*int64(k[0]+first-(m.overlap-m.mix)), 8*int64(n))
-		return kernels.Mix(stream, old, moving, n, r.y1-r.y0, r.x1-r.x0, w, gain, dy, dx)
+	return moving(func(old, moving kernels.Planes, first, n int) error {
+		return m.gains.alike(k[0]+first, n, func(at, n int, gain float32) error {
+			w := a.weights.From(8*int64(k[0]+first+at-(m.overlap-m.mix)), 8*int64(n))
+			return kernels.Mix(stream, planeRun{at: old}.from(at, 0, 0), planeRun{at: moving}.from(at, 0, 0), n, r.y1-r.y0, r.x1-r.x0, w, gain, dy, dx)
+		})
 	})
 }
 

@@ -99,7 +99,7 @@ func newMeasuring(p *stackPlan) *measuring {
 	}
 	for _, m := range p.moving {
 		s := m.search
-		if s == nil {
+		if s == nil || s.aligned {
 			continue
 		}
 		// slices lie with their origins on each other; what both have counts

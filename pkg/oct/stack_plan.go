@@ -21,9 +21,12 @@ type stackPlan struct {
 	canvas   [2]int // (y, x)
 	depth    int    // of the volume; after settle
 	shifts   string // name of the shifts file
+	centred  bool   // positions are shifts, of which the smallest becomes the origin
 	first    rect   // where the first slice is
 
 	corrections []StackCorrection
+	shifted     []StackShift
+	firstGains  planeGains // of the first slice
 }
 
 // movingSlice is a slice against the one before it.
@@ -48,6 +51,13 @@ type movingSlice struct {
 	from  int // z of the cursor before it: the overlap ends there
 	mix   int // planes that are blended: the last of the overlap
 
+	displaced displacement
+	tiles     []stackTile // in which it is compared with the fixed one
+	exact     float64     // the overlap as it was measured; 0: it was not, or not to a fraction
+	gains     planeGains
+
+	fixedEnd, movingEnd *planeEnd // how bright the planes are that overlap, or may
+
 	counted int // planes, from the first used one on, in which NaN were counted
 }
 
@@ -69,8 +79,9 @@ type pairTransform struct {
 // overlapSearch is a range of overlaps, o planes at the end of the fixed slice
 // against those of the moving slice from plane first on, and what came out.
 type overlapSearch struct {
-	lo, hi int
-	first  int
+	lo, hi  int
+	first   int
+	aligned bool // slices are moved to where they lie
 	// more is how the best one is used
 	take func(best int, correlation float64)
 	best int // where no correlation is a number
@@ -99,12 +110,43 @@ func planStack(ctx context.Context, in StackInput, opt StackOptions, all []*stac
 	if err := p.loadTransforms(ctx, in, res); err != nil {
 		return nil, err
 	}
-	if err := p.place(in, res); err != nil {
-		return nil, err
-	}
+	p.place(in, res)
 	p.rotate()
 	p.overlaps(res)
 	return p, nil
+}
+
+// find finds all that the voxels say of where slices lie and how bright they are, and
+// settles it. centres measures the overlaps that are searched for at the planes' centres.
+func (p *stackPlan) find(ctx context.Context, res *Resources, centres func(ctx context.Context) error) error {
+	o := &p.opt
+	aligned := o.OverlapSearch == SearchAligned && slices.ContainsFunc(p.moving, func(m *movingSlice) bool { return m.search != nil && m.search.aligned })
+	matched := o.Blend && (o.BlendMatch == MatchWhole || o.BlendMatch == MatchDepth)
+	pictures := aligned || matched || o.RepairShifts == RepairWarn || o.RepairShifts == RepairFix
+	s := &surveyor{plan: p, crew: newCrew(res.Workers), res: res}
+	defer s.close()
+	if pictures {
+		if err := s.compare(ctx); err != nil {
+			return err
+		}
+		p.repair(res)
+	}
+	if err := p.layOut(res); err != nil {
+		return err
+	}
+	if err := centres(ctx); err != nil {
+		return err
+	}
+	if aligned || matched {
+		if err := s.measureTiles(ctx); err != nil {
+			return err
+		}
+	}
+	p.settle(res)
+	if matched {
+		p.brighten()
+	}
+	return nil
 }
 
 // loadTransforms reads the registrations of all pairs and decides which count.
@@ -186,19 +228,16 @@ func (o *StackOptions) admits(m *registration.Metrics) bool {
 	return !(m.Status == "error" && o.SkipErrorTransforms || m.Status == "warning" && o.SkipWarningTransforms)
 }
 
-// place finds the positions of the slices in the plane, and the canvas.
-func (p *stackPlan) place(in StackInput, res *Resources) error {
+// place finds the positions of the slices in the plane, by what is recorded.
+func (p *stackPlan) place(in StackInput, res *Resources) {
 	first := p.slices[0]
-	p.canvas = [2]int{first.shape[1], first.shape[2]}
-	var ids []int
-	for _, s := range p.slices {
-		ids = append(ids, s.id)
-		p.position[s.id] = [2]float64{}
+	ids := p.ids()
+	for _, id := range ids {
+		p.position[id] = [2]float64{}
 	}
 	if in.Shifts != nil {
 		p.shifts = in.Shifts.Name
 	}
-	centred := false
 	if !p.opt.NoXYShift && in.Shifts != nil {
 		between, outside := in.Shifts.Absent(ids)
 		if len(between) > 0 {
@@ -215,7 +254,13 @@ func (p *stackPlan) place(in StackInput, res *Resources) error {
 		for id, mm := range at {
 			p.position[id] = [2]float64{mm[0] * 1000 / first.voxel[2], mm[1] * 1000 / first.voxel[1]}
 		}
-		centred = true
+		if !p.opt.IgnoreOrigins {
+			for _, s := range p.slices {
+				at := p.position[s.id]
+				p.position[s.id] = [2]float64{at[0] + s.origin[1], at[1] + s.origin[0]}
+			}
+		}
+		p.centred = true
 	}
 	if p.opt.AccumulateTranslations && slices.ContainsFunc(p.moving, func(m *movingSlice) bool { return m.transform.loaded || m.transform.moves }) {
 		for i, d := range p.accumulate() {
@@ -223,10 +268,29 @@ func (p *stackPlan) place(in StackInput, res *Resources) error {
 			at := p.position[id]
 			p.position[id] = [2]float64{at[0] - d[0], at[1] - d[1]}
 		}
-		centred = true
+		p.centred = true
 	}
-	if centred {
-		if err := p.centre(ids); err != nil {
+}
+
+func (p *stackPlan) ids() (ids []int) {
+	for _, s := range p.slices {
+		ids = append(ids, s.id)
+	}
+	return ids
+}
+
+// firstSlice is the first slice as one that is put on an empty canvas. Call it after settle.
+func (p *stackPlan) firstSlice() *movingSlice {
+	s := p.slices[0]
+	return &movingSlice{slice: s, place: p.first, action: "none", end: min(s.shape[0], p.depth), gains: p.firstGains}
+}
+
+// layOut finds the canvas that holds all slices, and where they are on it.
+func (p *stackPlan) layOut(res *Resources) error {
+	first := p.slices[0]
+	p.canvas = [2]int{first.shape[1], first.shape[2]}
+	if p.centred {
+		if err := p.centre(p.ids()); err != nil {
 			return err
 		}
 	}
@@ -438,8 +502,12 @@ func (m *movingSlice) planRefine(o *StackOptions) {
 func (m *movingSlice) planSearch(o *StackOptions, interval, reach int, res *Resources) {
 	depth := min(m.fixed.shape[0], m.slice.shape[0])
 	e := depth - interval
+	aligned := o.OverlapSearch == SearchAligned
 	take := func(found int, correlation float64) {
 		m.correlation = correlation
+		if aligned {
+			found += m.movingZ
+		}
 		if o.ZOverlapMinCorr > 0 && correlation < o.ZOverlapMinCorr {
 			m.overlap, m.fallback, m.source = m.expected, true, "correlation_fallback"
 			res.warn("slices %d and %d: the best overlap of %d planes correlates by %.3f, under %v: the expected overlap of %d is used",
@@ -450,16 +518,22 @@ func (m *movingSlice) planSearch(o *StackOptions, interval, reach int, res *Reso
 		}
 		m.blend = m.overlap
 	}
+	first := 0
+	if aligned { // of the planes that are used: those above may be no tissue
+		first = m.movingZ
+		e, depth = e-first, min(m.fixed.shape[0], m.slice.shape[0]-first)
+	}
 	lo, hi := max(1, e-reach), min(depth, e+reach)
 	if lo >= hi {
 		take(e, 0)
 		return
 	}
-	m.search = &overlapSearch{lo: lo, hi: hi, best: e, take: take}
+	m.search = &overlapSearch{lo: lo, hi: hi, first: first, best: e, aligned: aligned, take: take}
 }
 
 // settle makes overlaps consistent and finds where the slices are along z.
 func (p *stackPlan) settle(res *Resources) {
+	p.wholePlanes()
 	for _, m := range p.moving {
 		m.measured = StackMatch{m.fixed.id, m.slice.id, m.overlap, m.blend, m.movingZ, m.correlation, m.fallback}
 	}

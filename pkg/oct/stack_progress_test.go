@@ -26,7 +26,7 @@ func TestStackProgress(t *testing.T) {
 		func(*StackOptions) {}, func(o *StackOptions) { o.Blend, o.BlendRefinementPx = true, 2 },
 		func(o *StackOptions) { o.UseExpectedOverlap, o.MovingZFirstIndex = true, 3 }, func(o *StackOptions) { o.MovingZFirstIndex = 50 },
 	} {
-		opt := DefaultStackOptions()
+		opt := ReferenceStackOptions()
 		change(&opt)
 		var done atomic.Int64
 		said := ""

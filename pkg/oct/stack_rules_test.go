@@ -61,7 +61,10 @@ func TestStackPlaces(t *testing.T) {
 	all := bare([3]float64{10, 31.25, 15.625}, []int{2, 3, 5, 7, 8}, [3]int{4, 8, 9}, [3]int{4, 8, 9}, [3]int{4, 12, 5})
 	shifts := shiftsOf(t, "2,3,99,99,0.0078125,0.015625\n3,4,0,0,0.015625,0.046875\n4,5,0,0,0.015625,0.03125\n5,7,0,0,-0.0859375,-0.109375\n")
 	var warnings []string
-	p, err := planStack(t.Context(), StackInput{Shifts: shifts}, DefaultStackOptions(), all, &Resources{Warn: func(m string) { warnings = append(warnings, m) }})
+	p, err := planStack(t.Context(), StackInput{Shifts: shifts}, ReferenceStackOptions(), all, &Resources{Warn: func(m string) { warnings = append(warnings, m) }})
+	if err == nil {
+		err = p.layOut(&Resources{Warn: func(m string) { warnings = append(warnings, m) }})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,9 +100,12 @@ func TestStackPlaces(t *testing.T) {
 		}
 	}
 	// one frame: the canvas of the first slice, shifts or not
-	opt := DefaultStackOptions()
+	opt := ReferenceStackOptions()
 	opt.NoXYShift = true
 	p, err = planStack(t.Context(), StackInput{Shifts: shifts}, opt, all, &Resources{})
+	if err == nil {
+		err = p.layOut(&Resources{})
+	}
 	if err != nil || p.canvas != [2]int{8, 9} || p.moving[1].place != (rect{0, 8, 0, 5, 0, 0}) || p.position[5] != [2]float64{} {
 		t.Errorf("one frame: canvas %v, %+v, %v", p.canvas, p.moving[1].place, err)
 	}
@@ -121,14 +127,15 @@ func TestStackCanvasRefused(t *testing.T) {
 		{all, 1e12, false, "shifts.csv: shifts spread the slices over 1e+14 pixels"},
 		{all, 0, true, "shifts.csv: shifts and accumulated translations spread the slices over 1e+300 pixels"},
 	} {
-		opt := DefaultStackOptions()
+		opt := ReferenceStackOptions()
 		opt.AccumulateTranslations = c.accumulate
 		p := movers(opt, 100, far)
 		p.slices = c.slices
 		if len(c.slices) == 1 {
 			p.moving = nil
 		}
-		err := p.place(StackInput{Shifts: shiftsOf(t, fmt.Sprintf("0,1,0,0,%v,0\n", c.x))}, &Resources{})
+		p.place(StackInput{Shifts: shiftsOf(t, fmt.Sprintf("0,1,0,0,%v,0\n", c.x))}, &Resources{})
+		err := p.layOut(&Resources{})
 		if err == nil {
 			p.settle(&Resources{})
 			err = p.checkCanvas()
@@ -215,7 +222,7 @@ func TestStackActions(t *testing.T) {
 		{"small y", nil, 1, 0, 0, -1, "full", filter.Rigid{TY: -1}},
 		{"small but for what is not applied", nil, 0.5, 0.001, 50, 50, "identity", filter.Rigid{Angle: 0.001}},
 	} {
-		opt := DefaultStackOptions()
+		opt := ReferenceStackOptions()
 		if c.set != nil {
 			c.set(&opt)
 		}
@@ -226,7 +233,7 @@ func TestStackActions(t *testing.T) {
 		}
 	}
 	// averaged are the clamped rotations of loaded transforms, also of those that are then skipped
-	opt := DefaultStackOptions()
+	opt := ReferenceStackOptions()
 	opt.SmoothWindow = 3
 	at := func(angle, conf float64) pairTransform {
 		return pairTransform{loaded: true, confidence: conf, rigid: filter.Rigid{Angle: angle * deg}}
@@ -303,7 +310,7 @@ func TestStackOverlapSources(t *testing.T) {
 	loaded := func(o *registration.Offsets, conf float64) pairTransform {
 		return pairTransform{entry: true, loaded: true, offsets: o, confidence: conf}
 	}
-	base := DefaultStackOptions()
+	base := ReferenceStackOptions()
 	base.SlicingIntervalMM, base.MovingZFirstIndex, base.SearchRangeMM = 0.1, 2, 0.02
 	for name, c := range map[string]struct {
 		set       func(o *StackOptions)
@@ -389,7 +396,7 @@ func TestStackConsistency(t *testing.T) {
 		"within a third of a small one": {[]pairTransform{unknown, unknown, unknown, unknown}, []int{1, 1, 1, 1}, []int{1, 1, 1, 1}},
 	} {
 		for _, blend := range []bool{false, true} { // each on its own
-			p := movers(DefaultStackOptions(), 100, c.t...)
+			p := movers(ReferenceStackOptions(), 100, c.t...)
 			for i, m := range p.moving {
 				m.overlap, m.blend = 7, 7
 				if blend {
@@ -503,7 +510,7 @@ func TestStackTies(t *testing.T) {
 	for _, s := range sl {
 		s.v = slices.Repeat([]float64{300}, s.z*s.y*s.x)
 	}
-	opt := DefaultStackOptions()
+	opt := ReferenceStackOptions()
 	opt.Blend, opt.MovingZFirstIndex, opt.SlicingIntervalMM, opt.SearchRangeMM, opt.ZOverlapMinCorr = true, 2, 0.1, 0.03, 0
 	got, _, err := stackOf(t, sl, opt, small())
 	if want := (StackMatch{0, 1, 5, 5, 2, 0, false}); err != nil || got.Matches[0] != want { // 7 of 7…13, less 2

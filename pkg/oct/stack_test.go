@@ -77,7 +77,7 @@ type stackGolden struct {
 }
 
 func (g *stackGolden) options() StackOptions {
-	o, p := DefaultStackOptions(), &g.Params
+	o, p := ReferenceStackOptions(), &g.Params
 	if p.SlicingInterval != nil {
 		o.SlicingIntervalMM = *p.SlicingInterval
 	}

@@ -195,7 +195,7 @@ func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic
 	}
 	spec := ngff.ImageSpec{
 		Format: m.format(), Name: m.image.Name, Shape: shape, DType: m.dtype,
-		Axes: m.axes(), Scale: m.image.Levels[0].Scale, Chunks: piece, Budget: pyramidBudget(shape, unit, m.dtype.Size(), layout.Levels, res.Mem),
+		Axes: m.axes(), Scale: m.image.Levels[0].Scale, Translation: movedBy(m.image.Levels[0].Transform, [3]int{0, origin[0], origin[1]}), Chunks: piece, Budget: pyramidBudget(shape, unit, m.dtype.Size(), layout.Levels, res.Mem),
 	}
 	c := canvas{mosaic: m, grid: g, places: places, size: size, blending: opt.Blending, coded: layout.codec() != "raw", res: res}
 	if opt.Seams {

@@ -14,8 +14,8 @@ var errNothingCommon = errors.New("no two neighbouring tiles have tissue in comm
 // EstimateTransform estimates the matrix that places the tiles of one or several
 // mosaics that were taken alike: the least squares over the displacements of all
 // pairs of neighbouring tiles, found by phase correlation of their average
-// projections. Pairs without tissue in common, and outliers, do not vote. Where
-// the tiles have neighbours along one axis only, the other column of the matrix is
+// projections. Pairs without tissue in common, and outliers, do not vote; where no
+// pair does, the matrix to begin with stays, with a warning. Where the tiles have neighbours along one axis only, the other column of the matrix is
 // that of a rotation and a scale.
 //
 // Only opt's overlap and transform, what the search begins with, are used. Of
@@ -44,7 +44,11 @@ func EstimateTransform(ctx context.Context, in []*ngff.Image, opt StitchOptions,
 	}
 	t, _, err := estimateTransform(ctx, all, opt, res)
 	if errors.Is(err, errNothingCommon) {
-		err = badInput("%s: %w", all[0].mosaic.where, err)
+		res.warn("%s: %v: the matrix is that to begin with, %v; --transform FILE gives another", all[0].mosaic.where, err, opt.Transform)
+		t, err = Transform{Matrix: opt.Transform, Overlap: opt.Overlap}, nil
+	}
+	if v := in[0].VoxelSize; err == nil && min(v[1], v[2]) > 0 {
+		t.Voxel = [2]float64{v[1], v[2]}
 	}
 	return t, err
 }

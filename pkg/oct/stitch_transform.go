@@ -47,6 +47,23 @@ type Transform struct {
 	Overlap float64 `json:"overlap"`         // whose positions it acts on; below 0: not known
 	Pairs   int     `json:"pairs,omitempty"` // of neighbouring tiles that took part
 	Spread  float64 `json:"spread_px,omitempty"`
+	// Voxel is the size (y, x) in micrometres of the pixels that it was estimated on; zero: not known.
+	Voxel [2]float64 `json:"voxel_um,omitzero"`
+}
+
+// On is the matrix for pixels of another size (y, x), in micrometres: it differs where they
+// have another proportion.
+func (t Transform) On(voxel [2]float64) Matrix {
+	m := t.Matrix
+	if !(min(t.Voxel[0], t.Voxel[1], voxel[0], voxel[1]) > 0) {
+		return m
+	}
+	k := (t.Voxel[0] / voxel[0]) / (t.Voxel[1] / voxel[1])
+	if math.Abs(k-1) < 1e-9 {
+		return m
+	}
+	m[0][1], m[1][0] = m[0][1]*k, m[1][0]/k
+	return m
 }
 
 // MarshalJSON leaves out an overlap that is not known.
@@ -113,6 +130,7 @@ func parseTransform(b []byte) (Transform, error) {
 			Overlap *float64    `json:"overlap"`
 			Pairs   int         `json:"pairs"`
 			Spread  float64     `json:"spread_px"`
+			Voxel   []float64   `json:"voxel_um"`
 		}
 		if err := json.Unmarshal(text, &file); err != nil {
 			return t, jsonError(b, err)
@@ -122,6 +140,12 @@ func parseTransform(b []byte) (Transform, error) {
 		}
 		rows = file.Matrix
 		t.Pairs, t.Spread = file.Pairs, file.Spread
+		if v := file.Voxel; v != nil {
+			if len(v) != 2 || !(min(v[0], v[1]) > 0 && max(v[0], v[1]) < 1e9) {
+				return t, fmt.Errorf("voxel_um %v: want two positive numbers", v)
+			}
+			t.Voxel = [2]float64(v)
+		}
 		if o := file.Overlap; o != nil {
 			if !(*o >= 0 && *o < 1) {
 				return t, fmt.Errorf("overlap %g is not within 0…1, 1 excluded", *o)

@@ -112,6 +112,8 @@ func find(run string) (map[string][]found, error) {
 			put("matches")
 		case ending == ".csv" && strings.Contains(base, "decisions"):
 			put("decisions")
+		case ending == ".csv" && strings.Contains(base, "shifts_found"):
+			put("found")
 		case ending == ".csv" && strings.Contains(base, "shifts"):
 			put("shifts")
 		}

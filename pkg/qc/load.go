@@ -34,6 +34,12 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 			})
 		},
 		func() error {
+			return r.table(ctx, lists["found"], func(f io.Reader, name string) (err error) {
+				r.Found, err = registration.ReadFoundShifts(f, name)
+				return err
+			})
+		},
+		func() error {
 			return r.table(ctx, lists["matches"], func(f io.Reader, name string) (err error) {
 				r.Matches, err = registration.ReadMatches(f, name)
 				return err
@@ -94,7 +100,7 @@ func (s Sources) lists() (map[string][]found, error) {
 		}
 		lists[kind] = list
 	}
-	for kind, name := range map[string]string{"shifts": s.Shifts, "matches": s.Matches, "decisions": s.Decisions, "missing": s.Missing, "trace": s.Trace} {
+	for kind, name := range map[string]string{"shifts": s.Shifts, "found": s.Found, "matches": s.Matches, "decisions": s.Decisions, "missing": s.Missing, "trace": s.Trace} {
 		if name != "" {
 			lists[kind] = []found{{name, true}}
 		}

@@ -23,13 +23,25 @@ func (r *Report) shiftPlots() (plots []*page.Plot) {
 		y.Points = append(y.Points, page.Point{X: float64(p.Moving), Y: p.Y * 1000, Tip: tip})
 	}
 	x.Joined, y.Joined = true, true
+	series := []page.Series{x, y}
+	caption := "Motor shift of each slice against the one before it."
+	if len(r.Found) > 0 {
+		px, py := page.Series{Name: "x, pictures"}, page.Series{Name: "y, pictures"}
+		for _, s := range r.Found {
+			tip := fmt.Sprintf("slices %d–%d: pictures show x %s µm, y %s µm", s.Fixed, s.Moving, page.Short(s.X*1000), page.Short(s.Y*1000))
+			px.Points = append(px.Points, page.Point{X: float64(s.Moving), Y: s.X * 1000, Tip: tip, Bad: s.Contradicted})
+			py.Points = append(py.Points, page.Point{X: float64(s.Moving), Y: s.Y * 1000, Tip: tip, Bad: s.Contradicted})
+		}
+		series = append(series, px, py)
+		caption = "Shift of each slice against the one before it, by the motors and as pictures of both show it. A ring marks pairs for which they clearly differ."
+	}
 	add := func(p *page.Plot) {
 		if p != nil {
 			plots = append(plots, p)
 		}
 	}
-	add((&page.Chart{Title: "Shift of each slice against the one before it", XLabel: "slice", YLabel: "shift, µm", Whole: true, Series: []page.Series{x, y}}).
-		Plot("Motor shift of each slice against the one before it."))
+	add((&page.Chart{Title: "Shift of each slice against the one before it", XLabel: "slice", YLabel: "shift, µm", Whole: true, Series: series}).
+		Plot(caption))
 	ids := r.positionIDs()
 	at, _ := r.Shifts.Positions(ids)
 	dx, dy := page.Series{Name: "x", Joined: true}, page.Series{Name: "y", Joined: true}

@@ -26,6 +26,7 @@ type Sources struct {
 	Reports   []string // run records, or folders of them
 	Previews  []string // PNG files, or folders of them
 	Shifts    string   // shifts CSV
+	Found     string   // stack's table of shifts as pictures show them
 	Matches   string   // stack's table of Z matches
 	Decisions string   // stack's table of decisions
 	Focal     []string // what focal --save_map wrote: a folder, or one of such folders
@@ -42,6 +43,7 @@ type Report struct {
 	Runs      []Run
 	Previews  []*Picture
 	Shifts    *registration.Shifts
+	Found     []registration.FoundShift
 	Matches   []registration.Match
 	Decisions []registration.Decision
 	Maps      []*MapSet

@@ -468,7 +468,7 @@ func TestNotices(t *testing.T) {
 		Shifts: filepath.Join(tree(t, map[string]string{"s.csv": shifts + "0,1,0,0,1,1\n2,3,0,0,1,1\n"}), "s.csv"),
 	})
 	r.Matches = []registration.Match{{Fixed: 0, Moving: 1, Correlation: 0.9, Overlap: 3}, {Fixed: 1, Moving: 2, Correlation: 0.2, Fallback: true, Overlap: 7},
-		{Fixed: 2, Moving: 5, Correlation: 0.4, Overlap: 4}, {Fixed: 5, Moving: 7, Overlap: 0}}
+		{Fixed: 2, Moving: 5, Correlation: 0.04, Overlap: 4}, {Fixed: 5, Moving: 7, Overlap: 0}}
 	r.Missing = []MissingSlice{{"FOCAL", "z04", "3", "broken"}}
 	for i := range 3 {
 		r.Runs = append(r.Runs, Run{fmt.Sprintf("z0%d.aip", i), &record.Record{Tool: "aip", Warnings: []string{"no usable GPU: no driver; using the CPU", "odd unit"}, Fallback: fallback}})
@@ -484,7 +484,7 @@ func TestNotices(t *testing.T) {
 		"error|aip|exit code 1: disk full|z03",
 		"warning|aip|odd unit|z00,z01,z02",
 		"warning|slices 1–2|correlation 0.20 is too low: the expected overlap of 7 voxels was taken|",
-		"warning|slices 2–5|correlation 0.40 of the overlap is low (under 0.5)|",
+		"warning|slices 2–5|correlation 0.04 of the overlap is low (under 0.1)|",
 		"warning|slices 5–7|no overlap|",
 		"warning|shifts|" + shiftsFile + ": no shift between slices 1 and 2: taken as none|",
 		"warning|shifts|" + shiftsFile + ": no shift for slices [5 7]: they are put at the position of the first|",

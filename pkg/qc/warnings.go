@@ -22,8 +22,8 @@ type Notice struct {
 }
 
 // lowCorrelation is what a pair's correlation should reach: the default of
-// stack's --z_overlap_min_corr.
-const lowCorrelation = 0.5
+// stack's --z_overlap_min_corr where it aligns slices.
+const lowCorrelation = 0.1
 
 // notices are all that went wrong or may have, the worst first.
 func (r *Report) notices() []*Notice {
@@ -60,6 +60,12 @@ func (r *Report) notices() []*Notice {
 		}
 		if run.NonFinite > 0 {
 			add("note", run.Tool, run.slice(), "%d voxels of the input are NaN or infinite", run.NonFinite)
+		}
+	}
+	for _, s := range r.Found {
+		if s.Contradicted && !r.said(fmt.Sprintf("slices %d and %d: recorded", s.Fixed, s.Moving)) {
+			add("warning", fmt.Sprintf("slices %d–%d", s.Fixed, s.Moving), "", "the recorded shift, (%.3f, %.3f) mm, is contradicted by the slices' pictures, which show (%.3f, %.3f) mm",
+				s.RecordedX, s.RecordedY, s.X, s.Y)
 		}
 	}
 	for _, m := range r.Matches {

@@ -42,6 +42,49 @@ func ReadMatches(r io.Reader, name string) ([]Match, error) {
 	}
 }
 
+// FoundShift is a line of the table of shifts that stack writes: where pictures show a slice against the one
+// before it, and where it was recorded, in millimetres.
+type FoundShift struct {
+	Fixed, Moving                    int
+	X, Y, Correlation                float64
+	RecordedX, RecordedY, RecordedAt float64 // the last is the pictures' correlation there
+	Contradicted, Repaired           bool
+}
+
+// ReadFoundShifts reads a table of shifts that stack wrote.
+func ReadFoundShifts(r io.Reader, name string) ([]FoundShift, error) {
+	t, err := openTable(r, name, "fixed_id", "moving_id", "x_shift_mm", "y_shift_mm", "correlation",
+		"recorded_x_shift_mm", "recorded_y_shift_mm", "recorded_correlation", "contradicted", "repaired")
+	if err != nil {
+		return nil, err
+	}
+	var out []FoundShift
+	for {
+		ok, err := t.next()
+		if err != nil || !ok {
+			return out, err
+		}
+		var s FoundShift
+		for _, f := range []field[int]{{"fixed_id", &s.Fixed}, {"moving_id", &s.Moving}} {
+			if *f.dst, err = t.id(f.column); err != nil {
+				return nil, err
+			}
+		}
+		for _, f := range []field[float64]{{"x_shift_mm", &s.X}, {"y_shift_mm", &s.Y}, {"correlation", &s.Correlation},
+			{"recorded_x_shift_mm", &s.RecordedX}, {"recorded_y_shift_mm", &s.RecordedY}, {"recorded_correlation", &s.RecordedAt}} {
+			if *f.dst, err = t.number(f.column); err != nil {
+				return nil, err
+			}
+		}
+		for _, f := range []field[bool]{{"contradicted", &s.Contradicted}, {"repaired", &s.Repaired}} {
+			if *f.dst, err = t.truth(f.column, false); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, s)
+	}
+}
+
 // Decision is a line of the table of decisions that stack writes: what was done
 // with a slice, and why.
 type Decision struct {

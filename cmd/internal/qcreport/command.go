@@ -31,6 +31,7 @@ func Command() *cli.Command {
 			{Name: "reports", Kind: cli.Strings, Value: "PATH,...", Usage: "run records (written by --report), or folders of them"},
 			{Name: "previews", Kind: cli.Strings, Value: "PATH,...", Usage: "PNG files, or folders of them"},
 			{Name: "shifts", Value: "CSV", Usage: "shifts between the slices"},
+			{Name: "shifts_found", Value: "CSV", Usage: "shifts as pictures show them, from stack --output_shifts"},
 			{Name: "z_matches", Value: "CSV", Usage: "overlaps, from stack --output_z_matches"},
 			{Name: "decisions", Value: "CSV", Usage: "decisions, from stack --output_stacking_decisions"},
 			{Name: "focal", Kind: cli.Strings, Value: "DIR,...", Usage: "maps of focal --save_map, or a folder with one folder of them per slice"},
@@ -54,11 +55,11 @@ func Command() *cli.Command {
 func run(ctx context.Context, r *cli.Run) error {
 	s := qc.Sources{
 		Run: r.String("run"), Reports: r.Strings("reports"), Previews: r.Strings("previews"), Shifts: r.String("shifts"),
-		Matches: r.String("z_matches"), Decisions: r.String("decisions"), Focal: r.Strings("focal"), Stitch: r.Strings("stitch"),
+		Found: r.String("shifts_found"), Matches: r.String("z_matches"), Decisions: r.String("decisions"), Focal: r.Strings("focal"), Stitch: r.Strings("stitch"),
 		Crop: r.Strings("crop"), Missing: r.String("missing"), Trace: r.String("trace"),
 	}
 	named := slices.Concat(s.Reports, s.Previews, s.Focal, s.Stitch, s.Crop)
-	for _, path := range []string{s.Run, s.Shifts, s.Matches, s.Decisions, s.Missing, s.Trace} {
+	for _, path := range []string{s.Run, s.Shifts, s.Found, s.Matches, s.Decisions, s.Missing, s.Trace} {
 		if path != "" {
 			named = append(named, path)
 		}

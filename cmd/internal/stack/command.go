@@ -36,7 +36,7 @@ func Command() *cli.Command {
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "8,256,256"}, "shard": {Value: "Z,Y,X", Note: "none"}, "n_levels": {Note: "all of --pyramid_resolutions"}},
 		Flags:   flags(),
-		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor"}},
+		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor", Defaults: cli.Defaults{"overlap_search": "centre", "repair_shifts": "off", "blend_match": "pairwise", "use_origins": "false"}}},
 		Gone:    map[string]string{"force_skip_slices": "--slice_config FILE, which names the slices to use"},
 		Examples: []cli.Example{
 			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --blend", Usage: "overlaps by correlation, blended"},
@@ -51,15 +51,22 @@ func flags() []cli.Flag {
 	confidence, notNegative := cli.Between(0, 1), cli.AtLeast(0)
 	return []cli.Flag{
 		{Name: "no_xy_shift", Kind: cli.Bool, Usage: "slices share a frame: do not use the shifts"},
+		{Name: "use_origins", Kind: cli.Bool, Default: "true", Usage: "add the translations of slices, which stitch writes, to the shifts"},
+		{Name: "repair_shifts", Default: string(oct.RepairWarn), Choices: oct.Repairs,
+			Usage: "compare slices with the shifts: warn tells of those that pictures of neighbours clearly contradict, fix takes the pictures' instead"},
 		{Name: "max_slices", Kind: cli.Int, Note: "all", Check: notNegative, Value: "N", Usage: "stack the first N slices only"},
 
 		{Name: "slicing_interval_mm", Kind: cli.Float, Default: "0.2", Check: notNegative, Value: "MM", Usage: "thickness that the blade takes off"},
 		{Name: "search_range_mm", Kind: cli.Float, Default: "0.1", Check: notNegative, Value: "MM", Usage: "how far from the expected overlap to search"},
 		{Name: "use_expected_overlap", Kind: cli.Bool, Usage: "take the expected overlap, do not search"},
 		{Name: "moving_z_first_index", Kind: cli.Int, Default: "8", Check: notNegative, Value: "PLANES", Usage: "planes at the top of a moving slice that are left out"},
-		{Name: "z_overlap_min_corr", Kind: cli.Float, Default: "0.5", Check: cli.Between(-1, 1), Value: "R", Usage: "correlation under which the expected overlap is taken"},
+		{Name: "overlap_search", Default: string(oct.SearchAligned), Choices: oct.OverlapSearches,
+			Usage: "aligned: slices moved to where they lie, in tiles of tissue, by what is brighter than its surroundings; centre: the planes' centres as they are, as linumpy does"},
+		{Name: "z_overlap_min_corr", Kind: cli.Float, Note: "0.1 aligned, 0.5 centre", Check: cli.Between(-1, 1), Value: "R", Usage: "correlation under which the expected overlap is taken; 0: never"},
 
 		{Name: "blend", Kind: cli.Bool, Usage: "match the brightness of slices and blend their overlap"},
+		{Name: "blend_match", Default: string(oct.MatchWhole), Choices: oct.BlendMatches,
+			Usage: "match slices by a factor each, from all overlaps at once (whole), by one for each depth as well, which takes attenuation away (depth), or to the slices below, one by one, as linumpy does (pairwise)"},
 		{Name: "blend_depth", Kind: cli.Int, Note: "the overlap", Value: "PLANES", Usage: "taken for linumpy's sake, and not used"},
 		{Name: "blend_refinement_px", Kind: cli.Float, Default: "0", Check: notNegative, Value: "PX", Usage: "shift the blended planes in the plane by up to so many pixels"},
 		{Name: "blend_z_refine_vox", Kind: cli.Int, Default: "0", Check: notNegative, Value: "PLANES", Usage: "blend up to so many planes less than an expected overlap"},
@@ -88,14 +95,21 @@ func flags() []cli.Flag {
 		{Name: "pyramid_resolutions", Kind: cli.Floats, Default: "10,25,50,100", Check: cli.Above(0), Value: "UM", Usage: "voxel sizes of the levels in µm; those finer than the slices are left out"},
 		{Name: "make_isotropic", Aliases: []string{"isotropic"}, Kind: cli.Bool, Default: "true", Usage: "levels have that voxel size along every axis"},
 		{Name: "output_z_matches", Value: "FILE", Usage: "CSV of the overlaps as found"},
+		{Name: "output_shifts", Value: "FILE", Usage: "CSV of the shifts as recorded and as pictures show them"},
 		{Name: "output_stacking_decisions", Value: "FILE", Usage: "CSV of what was done with each slice"},
 	}
 }
 
 func options(r *cli.Run) oct.StackOptions {
+	search := oct.OverlapSearch(r.String("overlap_search"))
+	least := search.MinCorr()
+	if r.IsSet("z_overlap_min_corr") {
+		least = r.Float("z_overlap_min_corr")
+	}
 	return oct.StackOptions{
 		NoXYShift: r.Bool("no_xy_shift"), SlicingIntervalMM: r.Float("slicing_interval_mm"), SearchRangeMM: r.Float("search_range_mm"),
-		UseExpectedOverlap: r.Bool("use_expected_overlap"), MovingZFirstIndex: r.Int("moving_z_first_index"), ZOverlapMinCorr: r.Float("z_overlap_min_corr"),
+		UseExpectedOverlap: r.Bool("use_expected_overlap"), MovingZFirstIndex: r.Int("moving_z_first_index"), ZOverlapMinCorr: least,
+		OverlapSearch: search, IgnoreOrigins: !r.Bool("use_origins"), RepairShifts: oct.RepairShifts(r.String("repair_shifts")), BlendMatch: oct.BlendMatch(r.String("blend_match")),
 		Blend: r.Bool("blend"), BlendRefinementPx: r.Float("blend_refinement_px"), BlendZRefineVox: r.Int("blend_z_refine_vox"),
 		BlendZRefineMinConfidence: r.Float("blend_z_refine_min_confidence"),
 		RotationOnly:              r.Bool("rotation_only"), MaxRotationDeg: r.Float("max_rotation_deg"), SmoothWindow: r.Int("smooth_window"),
@@ -128,6 +142,10 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
+	shifts, err := r.OptionalFile("output_shifts")
+	if err != nil {
+		return err
+	}
 	decisions, err := r.OptionalFile("output_stacking_decisions")
 	if err != nil {
 		return err
@@ -149,6 +167,9 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err := matches.Write(func(w io.Writer) error { return oct.WriteStackMatches(w, result.Matches) }); err != nil {
 		return err
 	}
+	if err := shifts.Write(func(w io.Writer) error { return oct.WriteStackShifts(w, result.Shifts) }); err != nil {
+		return err
+	}
 	if err := decisions.Write(func(w io.Writer) error { return oct.WriteStackDecisions(w, result.Decisions) }); err != nil {
 		return err
 	}
@@ -161,7 +182,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		}
 	}
 	r.Wrote(datasets.Describe(result.Image.Levels[0].Array, out.Path()))
-	for _, flag := range []string{"output_z_matches", "output_stacking_decisions"} {
+	for _, flag := range []string{"output_z_matches", "output_shifts", "output_stacking_decisions"} {
 		if name := r.String(flag); name != "" {
 			r.Wrote(record.Dataset{Path: address.Address(name)})
 		}

@@ -69,12 +69,13 @@ func run(ctx context.Context, r *cli.Run) error {
 		Overlap: r.Float("overlap"), Estimate: r.Bool("estimate"), MaxRefinement: r.Float("max_refinement_px"),
 		Interpolate: r.Bool("interpolate"), Blending: oct.Blending(r.String("blending")), Seams: r.IsSet("save_positions"),
 	}
+	var given oct.Transform
 	if name := r.String("transform"); name != "" {
 		t, err := readTransform(ctx, r, name)
 		if err != nil {
 			return err
 		}
-		opt.Transform = t.Matrix
+		given, opt.Transform = t, t.Matrix
 		if t.Overlap >= 0 && t.Overlap != opt.Overlap {
 			if r.IsSet("overlap") {
 				return cli.Usage("flag --overlap: %s was made with %g, not %g: leave the flag out, or estimate again", name, t.Overlap, opt.Overlap)
@@ -95,6 +96,9 @@ func run(ctx context.Context, r *cli.Run) error {
 	in, err := stage.Open(ctx, r, r.Arg("IN"))
 	if err != nil {
 		return err
+	}
+	if v := in.VoxelSize; len(v) == 3 && r.IsSet("transform") {
+		opt.Transform = given.On([2]float64{v[1], v[2]})
 	}
 	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {

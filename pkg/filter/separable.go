@@ -1,0 +1,82 @@
+package filter
+
+// Separable filters an image of ny × nx pixels by the same taps along Y and along X, in
+// float32: a window of n = len(taps) samples covers i−n/2 … i+(n−1)/2 of pixel i.
+// Outside the image lie the pixels of the edge mirrored, the edge itself repeated
+// (scipy's mode "reflect"). No taps, or one, copy.
+//
+// The products are added from the first to the last (see [Combine]): the same bits
+// on every machine.
+func Separable(dst, src []float32, ny, nx int, taps []float32) {
+	n := len(taps)
+	if n <= 1 {
+		copy(dst, src[:ny*nx])
+		return
+	}
+	rows, cols := windowSamples(0, ny, ny, n), windowSamples(0, nx, nx, n)
+	width := len(cols)
+	wide := make([]float32, len(rows)*width)
+	for e, y := range rows {
+		for c, x := range cols {
+			wide[e*width+c] = src[y*nx+x]
+		}
+	}
+	tall := make([]float32, ny*width)
+	Combine(tall, wide, width, taps)
+	for y := range ny {
+		Combine(dst[y*nx:(y+1)*nx], tall[y*width:], 1, taps)
+	}
+}
+
+// LocalContrast makes an image of ny × nx pixels say by what part each pixel is brighter
+// than its surroundings: v/m − 1, m the mean of the positive numbers among
+// the n × n pixels around it. Pixels that are no positive numbers are 0. What shades
+// an image (attenuation with depth, the microscope's illumination) is gone from it, and its noise,
+// which in OCT grows with the brightness, is everywhere the same.
+func LocalContrast(dst, src []float32, ny, nx, n int) {
+	v, mask := make([]float32, ny*nx), make([]float32, ny*nx)
+	for i, f := range src[:ny*nx] {
+		if f > 0 && f-f == 0 {
+			v[i], mask[i] = f, 1
+		}
+	}
+	taps := windowTaps(max(n, 1))
+	mean, known := make([]float32, ny*nx), make([]float32, ny*nx)
+	Separable(mean, v, ny, nx, taps)
+	Separable(known, mask, ny, nx, taps)
+	for i := range dst[:ny*nx] {
+		dst[i] = 0
+		if mask[i] > 0 && mean[i] > 0 {
+			dst[i] = v[i]*known[i]/mean[i] - 1
+		}
+	}
+}
+
+// windowSamples lists the samples that the windows of outputs from…to−1 of an axis of
+// length samples cover, the mirrored ones included: output i is made of
+// entries i−from … i−from+n−1.
+func windowSamples(from, to, length, n int) []int {
+	before, after := windowReach(n)
+	out := make([]int, 0, to-from+n-1)
+	for i := from - before; i < to+after; i++ {
+		out = append(out, Reflect.Index(i, length))
+	}
+	return out
+}
+
+// windowReach is how far a window of n samples reaches before and after its own.
+func windowReach(n int) (before, after int) {
+	if n <= 1 {
+		return 0, 0
+	}
+	return n / 2, n - 1 - n/2
+}
+
+// windowTaps are the weights of the mean over n samples.
+func windowTaps(n int) []float32 {
+	taps := make([]float32, n)
+	for i := range taps {
+		taps[i] = 1 / float32(n)
+	}
+	return taps
+}
