@@ -83,8 +83,10 @@ workflow {
     if (Chain.has('stitch')) {
         def transform = Channel.value(given(params.stitch_transform))
         if (params.stitch_transform == null && params.stitch_estimate) {
+            // Of the mosaics as they came, which overlap by more pixels than resampled ones; those that failed since are left out.
             def chosen = Inputs.spread(inputs.images*.get(0), params.stitch_estimate_mosaics)
-            ESTIMATE(images.filter { it[0] in chosen }.toList().filter { it }.map { byName(it).tail() }.map { files, marks -> [files.flatten(), marks] }, call('stitch', [parameters.flag('stitch_overlap', params)]))
+            def mosaics = Channel.fromList(inputs.images).filter { it[0] in chosen }.join(images.map { [it[0]] })
+            ESTIMATE(mosaics.toList().filter { it }.map { byName(it).tail() }.map { files, marks -> [files.flatten(), marks] }, call('stitch', [parameters.flag('stitch_overlap', params)]))
             transform = ESTIMATE.out.transform.map { [it, ''] }
             reports = reports.mix(ESTIMATE.out.report)
             versions = versions.mix(ESTIMATE.out.versions)
@@ -114,7 +116,7 @@ workflow {
             given(params.manual_transforms_dir), given(params.slice_config), call('stack', [flags('format'), flags('stack')]))
         projected = projected.mix(STACK.out.volume.map { ['volume', it, '', 'aip'] })
         pictured = pictured.mix(STACK.out.volume.map { ['volume', it, ''] })
-        tables = STACK.out.shifts.mix(STACK.out.matches, STACK.out.decisions)
+        tables = STACK.out.shifts.mix(STACK.out.found, STACK.out.matches, STACK.out.decisions)
         reports = reports.mix(STACK.out.report)
         versions = versions.mix(STACK.out.versions)
     }

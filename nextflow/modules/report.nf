@@ -32,6 +32,7 @@ process REPORT {
         positions ? '--stitch stitch' : '',
         crops ? '--crop crop' : '',
         csv['shifts_xy.csv'] ? "--shifts ${quoted(csv['shifts_xy.csv'])}" : '',
+        csv['shifts_found.csv'] ? "--shifts_found ${quoted(csv['shifts_found.csv'])}" : '',
         csv['z_matches.csv'] ? "--z_matches ${quoted(csv['z_matches.csv'])}" : '',
         csv['stacking_decisions.csv'] ? "--decisions ${quoted(csv['stacking_decisions.csv'])}" : '',
         missing ? '--missing missing_slices.tsv' : '',

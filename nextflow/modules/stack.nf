@@ -19,6 +19,7 @@ process STACK {
     path 'volume/shifts_xy.csv', emit: shifts
     path 'volume/z_matches.csv', emit: matches
     path 'volume/stacking_decisions.csv', emit: decisions
+    path 'volume/shifts_found.csv', emit: found
     path 'reports/volume.stack.json', emit: report
     path 'versions.yml', emit: versions
 
@@ -37,7 +38,7 @@ process STACK {
     ${links}
     ${shifts ? "cp '${shifts}' volume/shifts_xy.csv" : "echo fixed_id,moving_id,x_shift,y_shift,x_shift_mm,y_shift_mm > volume/shifts_xy.csv"}
     stack slices volume/shifts_xy.csv volume/volume.ome.zarr \\
-        --output_z_matches volume/z_matches.csv --output_stacking_decisions volume/stacking_decisions.csv \\
+        --output_z_matches volume/z_matches.csv --output_stacking_decisions volume/stacking_decisions.csv --output_shifts volume/shifts_found.csv \\
         --report reports/volume.stack.json \\
         ${files} \\
         ${flags} ${task.ext.args ?: ''} ${Attempts.flags(task)}
@@ -47,7 +48,7 @@ process STACK {
     stub:
     """
     mkdir -p volume/volume.ome.zarr reports
-    touch volume/{shifts_xy,z_matches,stacking_decisions}.csv reports/volume.stack.json
+    touch volume/{shifts_xy,shifts_found,z_matches,stacking_decisions}.csv reports/volume.stack.json
     printf '%s:\\n  stack: stub\\n' '${task.process}' > versions.yml
     """
 }

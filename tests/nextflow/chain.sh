@@ -22,7 +22,7 @@ chain_results() {
       is_png "$results/previews/slice_z0$i.png" && [ -n "$(ls "$results/focal/mosaic_grid_3d_z0$i")" ] || return 1
   done
   filled "$results"/{stitch/transform.json,aip/volume.ome.zarr/zarr.json,qc-report.html,reports/estimate.stitch.json} \
-    "$results"/reports/volume.{stack,aip,preview}.json "$results"/volume/{shifts_xy,z_matches,stacking_decisions}.csv &&
+    "$results"/reports/volume.{stack,aip,preview}.json "$results"/volume/{shifts_xy,shifts_found,z_matches,stacking_decisions}.csv &&
     is_png "$results/previews/volume.png" && is_png "$results/aip/volume.png"
 }
 ok 'every result is there' chain_results
@@ -36,7 +36,7 @@ ok 'tasks work on scratch, the stack too' has <(attempt stack.slices 1) " in=$tm
 ok 'and leave nothing there' same "$(ls "$tmp/disk")" ''
 ok 'the estimate looks at three of four' same "$(sed -n 's/.*estimate_only.*/x/p' "$FAULTS"/stitch.*.log | wc -l) $(grep -hoE 'mosaic_grid_3d_z0[0-9]' <(grep -h estimate_only "$FAULTS"/stitch.*.log) | sort -u | xargs)" \
   '1 mosaic_grid_3d_z00 mosaic_grid_3d_z02 mosaic_grid_3d_z03'
-# The same by hand, stage after stage with the programs' own defaults.
+# The same by hand, stage after stage: what the workflow does by default beside the programs' own defaults stands here.
 by_hand() {
   local in=$tmp/block work=$tmp/hand i m
   mkdir -p "$work/slices"
@@ -45,22 +45,22 @@ by_hand() {
     "$REAL_BIN/resample" "$in/$m" "$work/r$i.ome.zarr" --resolution 4 --n_levels 0 -q &&
       "$REAL_BIN/focal" "$work/r$i.ome.zarr" "$work/f$i.ome.zarr" --n_levels 0 -q || return 1
   done
-  "$REAL_BIN/stitch" "$work"/f{0,2,3}.ome.zarr --estimate_only "$work/transform.json" -q &&
+  "$REAL_BIN/stitch" "$in"/mosaic_grid_3d_z0{0,2,3}.ome.zarr --estimate_only "$work/transform.json" -q &&
     cmp "$work/transform.json" "$results/stitch/transform.json" || return 1
   for i in 0 1 2 3; do
-    "$REAL_BIN/stitch" "$work/f$i.ome.zarr" "$work/s$i.ome.zarr" --transform "$work/transform.json" --n_levels 0 -q &&
+    "$REAL_BIN/stitch" "$work/f$i.ome.zarr" "$work/s$i.ome.zarr" --transform "$work/transform.json" --max_refinement_px 4 --n_levels 0 -q &&
       "$REAL_BIN/crop" "$work/s$i.ome.zarr" "$work/slices/slice_z0$i.ome.zarr" --depth 160 --crop_before_interface --n_levels 0 -q &&
       same_image "$work/slices/slice_z0$i.ome.zarr" "$results/slices/slice_z0$i.ome.zarr" || return 1
   done
   "$REAL_BIN/stack" "$work/slices" "$in/shifts_xy.csv" "$work/volume.ome.zarr" --slicing_interval_mm 0.12 --search_range_mm 0.02 \
-    --moving_z_first_index 1 --pyramid_resolutions 4 8 -q && same_image "$work/volume.ome.zarr" "$results/volume/volume.ome.zarr"
+    --moving_z_first_index 1 --blend --blend_match depth --pyramid_resolutions 4 8 -q && same_image "$work/volume.ome.zarr" "$results/volume/volume.ome.zarr"
 }
 ok 'the same bytes as from the programs by hand' by_hand
 
 faults
 warm chain-resume run "$main" "${faulty[@]}" "${chain[@]}" --stack_cpus 2 --focal_memory '3 GB' --resample_prefetch 2 --use_gpu false -resume
 ok '-resume with other resources, without scratch, executes nothing' same "$status $(tasks "$log") $(cached "$log")" '0  34'
-warm chain-stack run "$main" "${faulty[@]}" "${chain[@]}" --stack_blend -resume
+warm chain-stack run "$main" "${faulty[@]}" "${chain[@]}" --stack_blend_match whole -resume
 ok '-resume with another parameter of stack: it, its projection and picture, the report' same "$status $(tasks "$log")" '0 1 AIP 1 PREVIEW 1 REPORT 1 STACK'
 warm chain-stitch run "$main" "${faulty[@]}" "${chain[@]}" --stitch_blending average -resume
 ok '-resume with another parameter of stitch: not what comes before, nor the estimate' same "$status $(tasks "$log")" \
@@ -76,8 +76,8 @@ ok '-resume with other shifts: the stack' same "$status $(count 'Submitted proce
 
 # Parts of it.
 warm skip-some run "$main" "${chain[@]}" --outdir some --skip focal,crop,aip,qc_report -resume
-ok 'skip focal, crop, aip and report: what resample made is found again' same "$status $(tasks "$log") $(count 'Cached process > RESAMPLE' "$log")" \
-  '0 1 ESTIMATE 5 PREVIEW 1 STACK 4 STITCH 1 VERSIONS 4'
+ok 'skip focal, crop, aip and report: what resample made, and the estimate, are found again' same "$status $(tasks "$log") $(count 'Cached process > RESAMPLE' "$log")" \
+  '0 5 PREVIEW 1 STACK 4 STITCH 1 VERSIONS 4'
 ok 'the slices are as stitched, nothing else is left' same "$(names_in "$launch/some") $(images "$launch/some/slices")" 'pipeline_info previews reports slices stitch volume 4'
 warm skip-stack run "$main" "${chain[@]}" --outdir slices-only --skip aip,stack,preview,qc-report -resume
 ok 'skip stack: the chain ends with the slices' same "$status $(ran "$log") $(diff -r "$launch/slices-only/slices" "$results/slices" | wc -l)" '0 1 0'
@@ -149,7 +149,7 @@ ok 'pairwise transforms: one found, one made by hand, one that is not to be used
 by_hand_moved() {
   mkdir "$tmp/moved"
   "$REAL_BIN/stack" "$tmp/slices" "$tmp/block/shifts_xy.csv" "$tmp/moved/volume.ome.zarr" "${transforms[@]}" --slicing_interval_mm 0.12 --search_range_mm 0.02 \
-    --moving_z_first_index 1 --pyramid_resolutions 4 8 --chunks 8,32,32 --shard 16,64,64 -q && same_image "$tmp/moved/volume.ome.zarr" "$launch/moved/volume/volume.ome.zarr"
+    --moving_z_first_index 1 --blend --blend_match depth --pyramid_resolutions 4 8 --chunks 8,32,32 --shard 16,64,64 -q && same_image "$tmp/moved/volume.ome.zarr" "$launch/moved/volume/volume.ome.zarr"
 }
 ok 'the same bytes as from stack by hand, in the shards that were asked for' by_hand_moved
 transform "$tmp/transforms/slice_z01" '0.01 2'

@@ -57,14 +57,18 @@ var withoutParameter = map[string]string{
 	"preview --title": "the image's name",
 
 	"stack --output_z_matches":          "always given",
+	"stack --output_shifts":             "always given",
 	"stack --output_stacking_decisions": "always given",
 	"stack --blend_depth":               "has no effect",
 	"stack --n_levels":                  "stack_pyramid_resolutions says which",
 
-	"qc-report --run":       "gets its parts",
-	"qc-report --reports":   "gets what there is",
-	"qc-report --previews":  "gets what there is",
-	"qc-report --shifts":    "gets what there is",
+	"qc-report --run":      "gets its parts",
+	"qc-report --reports":  "gets what there is",
+	"qc-report --previews": "gets what there is",
+	"qc-report --shifts":   "gets what there is",
+
+	"qc-report --shifts_found": "gets what there is",
+
 	"qc-report --z_matches": "gets what there is",
 	"qc-report --decisions": "gets what there is",
 	"qc-report --focal":     "gets what there is",
@@ -110,6 +114,10 @@ var otherwise = map[string]string{
 var otherDefault = map[string]string{
 	"crop_before_interface": "the stack expects slices that begin at the interface",
 	"slices_n_levels":       "what another stage reads needs no pyramid",
+
+	"stitch_max_refinement_px": "makes the better volume",
+	"stack_blend":              "makes the better volume",
+	"stack_blend_match":        "makes the better volume",
 }
 
 // flagLine is a flag in a program's help: "  -j, --threads N", "      --[no-]use_gpu".

@@ -30,8 +30,8 @@ same() { [ "$1" = "$2" ] || { echo "is '$1', should be '$2'"; return 1; }; }
 # same_image A B: the same chunks, byte for byte, and metadata. Of a group only what an image says of the files that were
 # written with it may differ.
 same_image() { diff -r -x zarr.json -x .zattrs "$1" "$2" && "$REAL_BIN/zarr-tool" validate "$1" "$2" -q; }
-# last LOG [N]: the last lines of a run. An engine that stays between runs makes no report, and says so.
-last() { grep -v '^WARN: Failed to render execution' "$1" | tail -n "${2:-1}"; }
+# last LOG [N]: the last lines of a run. An engine that stays between runs makes no report, and says so; it also says what it stops.
+last() { grep -vE '^WARN: (Failed to render execution|Killing running tasks)' "$1" | tail -n "${2:-1}"; }
 # has FILE PATTERN: a line matches (extended regular expression).
 has() { grep -qE -- "$2" "$1" || { echo "no '$2' in $1:"; tail -n 15 "$1"; return 1; }; }
 # filled FILE...: all exist and hold something.

@@ -23,11 +23,11 @@ ok "linumpy's command lines run through the links" same $status 0
 
 cd "$tmp" || exit 1
 direct() {
-  "$root/bin/resample" in/mosaic_grid_3d_z00.ome.zarr r.ome.zarr --n_levels 0 -q &&
+  "$root/bin/resample" in/mosaic_grid_3d_z00.ome.zarr r.ome.zarr --sampling corner --n_levels 0 -q &&
     "$root/bin/focal" r.ome.zarr f.ome.zarr --n_levels 0 -q &&
     "$root/bin/aip" f.ome.zarr a.ome.zarr -q &&
     "$root/bin/crop" f.ome.zarr c.ome.zarr --depth 100 --crop_before_interface --n_levels 0 -q &&
-    "$root/bin/stack" slices in/shifts_xy.csv s.ome.zarr --blend --blend_z_refine_vox 5 --slicing_interval_mm 0.14 --moving_z_first_index 2 \
+    "$root/bin/stack" slices in/shifts_xy.csv s.ome.zarr --blend --blend_match pairwise --repair_shifts off --no-use_origins --blend_z_refine_vox 5 --slicing_interval_mm 0.14 --moving_z_first_index 2 \
       --use_expected_overlap --output_z_matches z.csv --no_xy_shift -q
 }
 ok 'our programs run by themselves' direct

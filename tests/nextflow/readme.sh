@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# README's commands for one's own data, word for word, on the demo's phantom. A part of run.sh.
+set -uo pipefail
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+trap 'rm -rf "$tmp"' EXIT
+
+cd "$tmp" || exit 1
+mkdir programs slices
+ln -s "$root/nextflow" nextflow
+ln -s "$root/scripts/nextflow.sh" programs/nextflow
+cp "$root/nextflow/params/example.yml" params.yml
+PATH=$tmp/programs:$root/bin:$PATH
+phantom mosaics --slices 4 -q || exit 1
+
+mapfile -t lines < <(sed -n '/^## Your own data/,/^## On a cluster/p' "$root/README.md" | sed -n 's/^    //p' | grep -vx make)
+ok 'README has commands for the workflow and stage by stage' same "$(printf '%s\n' "${lines[@]}" | cut -d ' ' -f 1 | xargs)" \
+  'nextflow nextflow stitch resample focal stitch crop stack preview'
+for line in "${lines[@]}"; do
+  ok "${line%% *}: ${line:0:100}" bash -c "$line"
+done
+ok 'the workflow makes a volume and its report' filled results/volume/volume.ome.zarr/0/zarr.json results/qc-report.html
+ok 'so do the stages' filled volume.ome.zarr/0/zarr.json volume.png
+total
