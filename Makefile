@@ -16,6 +16,8 @@ SOAK_KILLS ?= 1000
 SOAK_FULL ?= 200
 SOAK_HOSTILE ?= 2000
 SOAK_PAGE ?= docs/reliability.md
+QUALITY ?=
+QUALITY_PAGE ?= docs/quality.md
 BENCH_GIB ?= 2
 # go test that counts and names skipped tests, and fails when one is skipped for a reason that is not in tests/skips.txt. It
 # does not vet: make lint has.
@@ -23,7 +25,7 @@ GOTEST  := GO='$(GO)' $(GO) run ./tests/gotest tests/skips.txt
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build image image-gpu links quick test test-plain test-race lint vuln fuzz soak kernels kernels-check gpu-verify test-cuda-double demo bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify test-cuda-double demo bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -78,6 +80,9 @@ fuzz: ## every fuzz target for FUZZTIME (default 5m)
 
 soak: build ## kills, full disks, damaged inputs, fuzzing (an hour or more, as root); writes docs/reliability.md
 	$(GO) run ./tests/soak -bin bin -kills $(SOAK_KILLS) -full $(SOAK_FULL) -hostile $(SOAK_HOSTILE) -fuzz $(FUZZTIME) -json build/soak.json -page '$(SOAK_PAGE)'
+
+quality: build ## volumes against the truth of phantoms; writes docs/quality.md
+	$(GO) run ./tests/quality -bin bin -only '$(QUALITY)' -page '$(QUALITY_PAGE)'
 
 kernels: ## compile the CUDA kernels to the PTX that is in git (NVRTC from PyPI)
 	@scripts/kernels.sh

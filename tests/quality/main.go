@@ -1,0 +1,149 @@
+// Command quality measures volumes against the truth of the phantoms that they are made
+// of: where tiles and slices lie, how deep the volume is, how long distances in it are,
+// and how much brightness changes from slice to slice.
+//
+//	make quality                                  # writes docs/quality.md
+//	go run ./tests/quality -bin bin -only small   # what CI checks
+//
+// It fails where a measure is over its threshold.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// phantomCase is an acquisition: what phantom is asked for, and how deep slices are kept.
+type phantomCase struct {
+	name, what string
+	flags      string
+	depth      string // micrometres below the interface
+}
+
+var phantoms = []phantomCase{
+	{"small", "what CI checks", "--slices 3 --tiles 4,4 --tile 120,160,160 --rotation 0.5 --stage_scale 1.005 --jitter 0.2 --relief 3 --seed 5", "400"},
+	{"easy", "a straight stage, recorded shifts that are right", "--slices 5 --tiles 4,4 --tile 120,160,160 --glitch 0 --seed 3", "400"},
+	{"hard", "a stage turned by 1° and 1 % off, tiles 1 px off, recorded shifts of which one is wrong",
+		"--slices 5 --tiles 5,5 --tile 120,160,160 --rotation 1 --stage_scale 1.01 --jitter 1 --glitch 0.3 --seed 11", "400"},
+}
+
+// way is how slices are stacked.
+type way struct {
+	name  string
+	flags []string
+}
+
+var ways = []way{
+	{"strata", []string{"--repair_shifts", "fix", "--blend_match", "depth"}},
+	{"strata, whole", []string{"--repair_shifts", "fix", "--blend_match", "whole"}},
+	{"as the reference", []string{"--overlap_search", "centre", "--repair_shifts", "off", "--blend_match", "pairwise", "--no-use_origins"}},
+}
+
+type options struct{ bin, dir, only, page string }
+
+func main() {
+	var o options
+	flag.StringVar(&o.bin, "bin", "bin", "folder of the programs")
+	flag.StringVar(&o.dir, "dir", "build/quality", "folder for the phantoms and their volumes")
+	flag.StringVar(&o.only, "only", "", "phantoms, separated by commas: small, easy, hard; all but small")
+	flag.StringVar(&o.page, "page", "", "page whose table is replaced")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "quality:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	var results []result
+	for _, c := range phantoms {
+		if o.only == "" && c.name == "small" || o.only != "" && !strings.Contains(","+o.only+",", ","+c.name+",") {
+			continue
+		}
+		r, err := try(ctx, o, c)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		results = append(results, r...)
+	}
+	fmt.Print(table(results))
+	if o.page != "" {
+		if err := writePage(o.page, results); err != nil {
+			return err
+		}
+	}
+	return check(results)
+}
+
+// try makes a phantom, takes it through the chain, stacks it in each way, and measures.
+func try(ctx context.Context, o options, c phantomCase) ([]result, error) {
+	dir := filepath.Join(o.dir, c.name)
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	bin, err := filepath.Abs(o.bin)
+	if err != nil {
+		return nil, err
+	}
+	mosaics, chain := filepath.Join(dir, "mosaics"), filepath.Join(dir, "results")
+	args := append([]string{mosaics, "--truth_slices", "--quiet"}, strings.Fields(c.flags)...)
+	if err := command(ctx, nil, filepath.Join(bin, "phantom"), args...); err != nil {
+		return nil, err
+	}
+	if err := command(ctx, []string{"DEPTH=" + c.depth}, "scripts/steps.sh", "none", mosaics, chain); err != nil {
+		return nil, err
+	}
+	t, err := readTruth(mosaics)
+	if err != nil {
+		return nil, err
+	}
+	var out []result
+	for _, w := range ways {
+		r := result{Phantom: c.name, Way: w.name}
+		stack := func(name string, flags ...string) (string, error) {
+			volume := filepath.Join(dir, strings.ReplaceAll(w.name, " ", "_")+name)
+			args := []string{filepath.Join(chain, "slices"), filepath.Join(mosaics, "shifts_xy.csv"), volume, "--moving_z_first_index", "2", "--pyramid_resolutions", "1", "--quiet", "--no-use_gpu"}
+			return volume, command(ctx, nil, filepath.Join(bin, "stack"), append(append(args, w.flags...), flags...)...)
+		}
+		// what is overwritten shows where each slice lies; what is blended, how bright
+		plain, err := stack("_plain.ome.zarr")
+		if err != nil {
+			return nil, err
+		}
+		blended, err := stack("_blended.ome.zarr", "--blend")
+		if err != nil {
+			return nil, err
+		}
+		if err := r.tiles(t, filepath.Join(chain, "stitch")); err != nil {
+			return nil, err
+		}
+		if err := r.geometry(ctx, t, plain); err != nil {
+			return nil, err
+		}
+		if err := r.brightness(ctx, t, blended); err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func command(ctx context.Context, env []string, name string, args ...string) error {
+	fmt.Println(filepath.Base(name), strings.Join(args, " "))
+	c := exec.CommandContext(ctx, name, args...)
+	c.Env = append(os.Environ(), env...)
+	c.Stderr = os.Stderr
+	return c.Run()
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"strings"
+)
+
+// limits are what a volume made by strata's own rules must keep.
+const (
+	mostPairZ  = 1.0 // planes, for every pair
+	mostXY     = 0.5 // voxels, root mean square along an axis
+	mostDepth  = 0.5 // percent
+	mostLength = 0.2 // percent
+	mostEqual  = 3.0 // percent
+)
+
+// check is an error that names what is over its limit.
+func check(results []result) error {
+	var bad []string
+	for _, r := range results {
+		if !strings.HasPrefix(r.Way, "strata") {
+			continue
+		}
+		over := func(what string, v, most float64, unit string) {
+			if !(math.Abs(v) <= most) {
+				bad = append(bad, fmt.Sprintf("%s: %s is %.2f %s, must be at most %.2f", r.Phantom, what, v, unit, most))
+			}
+		}
+		for i, z := range r.PairsZ {
+			over(fmt.Sprintf("z of slice %d", i+1), z/r.Voxel, mostPairZ, "planes")
+		}
+		over("xy of slices", r.XYRMS/r.Voxel, mostXY, "voxels")
+		over("depth", r.Depth, mostDepth, "%")
+		over("length along z", r.LengthZ, mostLength, "%")
+		over("length along y", r.LengthY, mostLength, "%")
+		over("length along x", r.LengthX, mostLength, "%")
+		over("brightness at the same depth", r.Equal, mostEqual, "%")
+	}
+	if bad != nil {
+		return fmt.Errorf("over their limits: %s", strings.Join(bad, "; "))
+	}
+	return nil
+}
+
+// table is the results as Markdown.
+func table(results []result) string {
+	var b strings.Builder
+	b.WriteString("| phantom | stacked | tiles, µm | z of slices, planes | xy of slices, voxels | focal plane, µm | depth | lengths z, y, x | equal depth | bands |\n")
+	b.WriteString("|---|---|---:|---|---:|---:|---:|---|---:|---:|\n")
+	for _, r := range results {
+		var z []string
+		for _, v := range r.PairsZ {
+			z = append(z, orLost("%+.1f", v/r.Voxel))
+		}
+		fmt.Fprintf(&b, "| %s | %s | %.2f | %s | %s | %.1f | %+.2f %% | %+.2f, %+.2f, %+.2f %% | ±%.1f %% | ±%.0f %% |\n", r.Phantom, r.Way, r.TilesRMS, strings.Join(z, ", "),
+			orLost("%.2f", r.XYRMS/r.Voxel), r.Left, r.Depth, r.LengthZ, r.LengthY, r.LengthX, r.Equal, r.Bands)
+	}
+	return b.String()
+}
+
+// zero is a number that is rounded to none, with its sign.
+var zero = regexp.MustCompile(`^[+-](0\.0+)$`)
+
+// orLost is a number, unless a slice could not be found where it is anywhere near.
+func orLost(format string, v float64) string {
+	if math.IsNaN(v) {
+		return "lost"
+	}
+	return zero.ReplaceAllString(fmt.Sprintf(format, v), "$1")
+}
+
+// Marks between which writePage puts the table.
+const (
+	tableBegin = "<!-- quality: begin -->\n"
+	tableEnd   = "<!-- quality: end -->\n"
+)
+
+func writePage(name string, results []result) error {
+	page, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(page), tableBegin)
+	_, after, ok2 := strings.Cut(rest, tableEnd)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s: no lines %q and %q", name, strings.TrimSpace(tableBegin), strings.TrimSpace(tableEnd))
+	}
+	return os.WriteFile(name, []byte(before+tableBegin+table(results)+tableEnd+after), 0o666)
+}
