@@ -43,7 +43,7 @@ func stageCases() []stageCase {
 		c := stageCase{input: in.name, passes: "1", alone: 1.3, python: in.name != "blosc"}
 		aip, resample, focal, crop, stitch, estimate := c, c, c, c, c, c
 		aip.name, resample.name, focal.name, crop.name, stitch.name, estimate.name = "aip", "resample", "focal", "crop", "stitch", "estimate"
-		resample.args, stitch.args = []string{"-r", "10"}, []string{"--blending", "average"}
+		resample.args, stitch.args = []string{"-r", "10", "--sampling", "corner"}, []string{"--blending", "average"}
 		focal.passes, crop.passes = "1,1", cropPasses
 		switch in.name {
 		case "zstd":
@@ -58,8 +58,13 @@ func stageCases() []stageCase {
 			all = append(all, aip, resample, stitch)
 		}
 	}
-	return append(all, stageCase{name: "stack", input: "slices", args: []string{"--blend"}, passes: "1", alone: 1.3, old: 12, python: true})
+	return append(all,
+		stageCase{name: "stack", input: "slices", args: asReference, passes: "1", alone: 1.3, old: 12, python: true},
+		stageCase{name: "stack", input: "workflow", args: []string{"--blend", "--blend_match", "depth"}, passes: "1", alone: 2})
 }
+
+// asReference makes stack do what the programs beside it do.
+var asReference = []string{"--blend", "--overlap_search", "centre", "--blend_match", "pairwise", "--repair_shifts", "off", "--no-use_origins"}
 
 // label is what a row of the page calls the case.
 func (c *stageCase) label() string {
@@ -71,6 +76,9 @@ func (c *stageCase) label() string {
 		if in.name == c.input {
 			return name + ", " + in.label
 		}
+	}
+	if c.input == "workflow" {
+		return name + ", the same, as the workflow does it"
 	}
 	return name + ", slices of the phantom, blosc-zstd:1"
 }
