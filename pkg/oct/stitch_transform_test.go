@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -45,9 +46,27 @@ func TestReadTransform(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	all := Transform{Matrix: Matrix{{0.1, 1.0 / 3}, {-7, 1e-5}}, Overlap: 0.15, Pairs: 12, Spread: 0.25}
+	all := Transform{Matrix: Matrix{{0.1, 1.0 / 3}, {-7, 1e-5}}, Overlap: 0.15, Pairs: 12, Spread: 0.25, Voxel: [2]float64{2, 3.5}}
 	if got, err := ReadTransform(bytes.NewReader(stitchWritten(t, all)), "m"); err != nil || got != all {
 		t.Errorf("written and read: %+v, %v", got, err)
+	}
+}
+
+// Where pixels have another proportion, a tile goes to the same place in micrometres.
+func TestTransformOnOtherPixels(t *testing.T) {
+	a := Transform{Matrix: Matrix{{1.01, -0.02}, {0.03, 0.99}}, Voxel: [2]float64{2, 3}}
+	for _, voxel := range [][2]float64{{2, 3}, {10, 15}, {5, 5}, {4, 10}} {
+		m := a.On(voxel)
+		step := [2]float64{100, 70} // µm
+		for d := range 2 {
+			want := (a.Matrix[d][0]*step[0]/a.Voxel[0] + a.Matrix[d][1]*step[1]/a.Voxel[1]) * a.Voxel[d]
+			if got := (m[d][0]*step[0]/voxel[0] + m[d][1]*step[1]/voxel[1]) * voxel[d]; math.Abs(got-want) > 1e-9 {
+				t.Errorf("pixels of %v µm: axis %d at %v µm, want %v", voxel, d, got, want)
+			}
+		}
+	}
+	if m := (Transform{Matrix: a.Matrix}).On([2]float64{4, 10}); m != a.Matrix {
+		t.Errorf("a matrix of unknown pixels became %v", m)
 	}
 }
 

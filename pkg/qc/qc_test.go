@@ -470,6 +470,7 @@ func TestNotices(t *testing.T) {
 	r.Matches = []registration.Match{{Fixed: 0, Moving: 1, Correlation: 0.9, Overlap: 3}, {Fixed: 1, Moving: 2, Correlation: 0.2, Fallback: true, Overlap: 7},
 		{Fixed: 2, Moving: 5, Correlation: 0.04, Overlap: 4}, {Fixed: 5, Moving: 7, Overlap: 0}}
 	r.Missing = []MissingSlice{{"FOCAL", "z04", "3", "broken"}}
+	r.Found = []registration.FoundShift{{Fixed: 0, Moving: 1}, {Fixed: 1, Moving: 2, X: 0.01, Y: 0.002, RecordedX: 0.5, RecordedY: -0.1, Contradicted: true}}
 	for i := range 3 {
 		r.Runs = append(r.Runs, Run{fmt.Sprintf("z0%d.aip", i), &record.Record{Tool: "aip", Warnings: []string{"no usable GPU: no driver; using the CPU", "odd unit"}, Fallback: fallback}})
 	}
@@ -483,6 +484,7 @@ func TestNotices(t *testing.T) {
 		"error|z04|missing: FOCAL ended with 3: broken|",
 		"error|aip|exit code 1: disk full|z03",
 		"warning|aip|odd unit|z00,z01,z02",
+		"warning|slices 1–2|the recorded shift, (0.500, -0.100) mm, is contradicted by the slices' pictures, which show (0.010, 0.002) mm|",
 		"warning|slices 1–2|correlation 0.20 is too low: the expected overlap of 7 voxels was taken|",
 		"warning|slices 2–5|correlation 0.04 of the overlap is low (under 0.1)|",
 		"warning|slices 5–7|no overlap|",

@@ -85,3 +85,28 @@ func TestAbsent(t *testing.T) {
 		}
 	}
 }
+
+const foundText = "fixed_id,moving_id,x_shift_mm,y_shift_mm,correlation,recorded_x_shift_mm,recorded_y_shift_mm,recorded_correlation,contradicted,repaired\n" +
+	"0,1,0.0107,-0.0009,0.9670,0.4958,0.1902,-0.0029,True,False\n"
+
+func TestFoundShifts(t *testing.T) {
+	got, err := ReadFoundShifts(strings.NewReader(foundText), "s.csv")
+	if want := (FoundShift{0, 1, 0.0107, -0.0009, 0.9670, 0.4958, 0.1902, -0.0029, true, false}); err != nil || len(got) != 1 || got[0] != want {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for text, message := range map[string]string{
+		strings.Replace(foundText, "0.9670", "much", 1):   `s.csv:2: correlation`,
+		strings.Replace(foundText, "0,1,", "zero,1,", 1):  `s.csv:2: fixed_id`,
+		strings.Replace(foundText, "True", "perhaps", 1):  `s.csv:2: contradicted`,
+		strings.Replace(foundText, "repaired", "fine", 1): `s.csv:1: there is no column "repaired"`,
+	} {
+		if _, err := ReadFoundShifts(strings.NewReader(text), "s.csv"); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%v, want %s", err, message)
+		}
+	}
+	// it can take the place of the shifts that it corrects
+	s, err := ReadShifts(strings.NewReader(foundText), "s.csv")
+	if err != nil || len(s.Pairs()) != 1 || s.Pairs()[0].X != 0.0107 {
+		t.Errorf("as shifts: %+v, %v", s, err)
+	}
+}
