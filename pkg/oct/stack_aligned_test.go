@@ -287,23 +287,3 @@ func TestBlendMatch(t *testing.T) {
 		}
 	}
 }
-
-// On a device slices are looked at, matched and placed by the same numbers.
-func TestAlignedOnDevice(t *testing.T) {
-	race.Leave(t)
-	d := device(t, 256<<20)
-	b := newBlock(t, 3, func(k int, v []float32) {
-		for i := range v {
-			v[i] *= []float32{1, 0.7, 1.2}[k]
-		}
-	})
-	for _, how := range []BlendMatch{MatchNone, MatchWhole, MatchDepth} {
-		for _, fix := range []RepairShifts{RepairOff, RepairFix} {
-			opt := aligned()
-			opt.Blend, opt.BlendMatch, opt.RepairShifts = true, how, fix
-			in := b.in
-			in.Shifts = b.wrong(t, 1, 0.1, 0)
-			stackOnBoth(t, d, in, opt, Layout{Chunks: []int{4, 64, 64}, Codec: "raw"}, small())
-		}
-	}
-}
