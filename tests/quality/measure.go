@@ -18,6 +18,7 @@ type result struct {
 	Way     string
 	Voxel   float64
 
+	Seams    float64 // how much tiles differ where they overlap, in per cent of their brightness
 	TilesRMS float64 // of tiles in their slice, along an axis
 
 	PairsZ   []float64 // by how much a slice is too deep below the one before it
@@ -36,7 +37,7 @@ type result struct {
 
 // tiles compares where the tiles of each slice were put with where they are.
 func (r *result) tiles(t *truth, dir string) error {
-	var all []float64
+	var all, seams []float64
 	c := &t.Config
 	n := c.Tiles[0] * c.Tiles[1]
 	for k := range c.Slices {
@@ -47,6 +48,11 @@ func (r *result) tiles(t *truth, dir string) error {
 		var s oct.Stitching
 		if err := json.Unmarshal(b, &s); err != nil {
 			return err
+		}
+		for _, seam := range s.Seams {
+			if seam.Correlation > 0.3 { // tissue
+				seams = append(seams, 100*seam.Relative)
+			}
 		}
 		for d := range 2 {
 			voxel := c.Voxel[d+1] * float64(c.Tile[d+1]) / float64(s.Tile[d])
@@ -62,7 +68,7 @@ func (r *result) tiles(t *truth, dir string) error {
 			}
 		}
 	}
-	r.TilesRMS = rms(all)
+	r.TilesRMS, r.Seams = rms(all), median(seams)
 	return nil
 }
 

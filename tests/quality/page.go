@@ -48,14 +48,14 @@ func check(results []result) error {
 // table is the results as Markdown.
 func table(results []result) string {
 	var b strings.Builder
-	b.WriteString("| phantom | stacked | tiles, µm | z of slices, planes | xy of slices, voxels | focal plane, µm | depth | lengths z, y, x | equal depth | bands |\n")
-	b.WriteString("|---|---|---:|---|---:|---:|---:|---|---:|---:|\n")
+	b.WriteString("| phantom | stacked | tiles, µm | seams | z of slices, planes | xy of slices, voxels | focal plane, µm | depth | lengths z, y, x | equal depth | bands |\n")
+	b.WriteString("|---|---|---:|---:|---|---:|---:|---:|---|---:|---:|\n")
 	for _, r := range results {
 		var z []string
 		for _, v := range r.PairsZ {
 			z = append(z, orLost("%+.1f", v/r.Voxel))
 		}
-		fmt.Fprintf(&b, "| %s | %s | %.2f | %s | %s | %.1f | %+.2f %% | %+.2f, %+.2f, %+.2f %% | ±%.1f %% | ±%.0f %% |\n", r.Phantom, r.Way, r.TilesRMS, strings.Join(z, ", "),
+		fmt.Fprintf(&b, "| %s | %s | %.2f | %.1f %% | %s | %s | %.1f | %+.2f %% | %+.2f, %+.2f, %+.2f %% | ±%.1f %% | ±%.0f %% |\n", r.Phantom, r.Way, r.TilesRMS, r.Seams, strings.Join(z, ", "),
 			orLost("%.2f", r.XYRMS/r.Voxel), r.Left, r.Depth, r.LengthZ, r.LengthY, r.LengthX, r.Equal, r.Bands)
 	}
 	return b.String()
