@@ -759,3 +759,16 @@ func FuzzTrace(f *testing.F) {
 		}
 	})
 }
+
+// A picture of preview has the name of a projection's, and is no file that aip wrote.
+func TestPreviewsAreNoProjections(t *testing.T) {
+	dir := tree(t, map[string]string{"previews/slice_z00.png": "a picture", "aip/slice_z00.png": "another"})
+	r := &Report{Runs: []Run{{"slice_z00.aip", &record.Record{Tool: "aip", Files: []record.File{{Path: "aip/slice_z00.png", Digest: "sha256:00"}}}}}}
+	lists := map[string][]found{"previews": {{filepath.Join(dir, "previews/slice_z00.png"), false}, {filepath.Join(dir, "aip/slice_z00.png"), false}}}
+	if err := r.checkTogether(t.Context(), lists); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "aip/slice_z00.png: is not what aip wrote") {
+		t.Errorf("%q", r.Problems)
+	}
+}
