@@ -132,7 +132,7 @@ type StackResult struct {
 // expected or measured by cross-correlation; overlaps are blended or
 // overwritten.
 //
-// Overlaps are measured on a quarter of the planes, read in strips of rows;
+// The ends of neighbours are looked at first: where they lie, how far they overlap, how bright they are;
 // then slices are read once, in order, and the volume is written plane by plane:
 // in memory are the planes in which two slices are blended and those of a row
 // of output chunks. On a device the planes are there, and so is the work on them; what it
@@ -182,7 +182,7 @@ func makeStack(ctx context.Context, p *stackPlan, out store.Writer, layout Layou
 	return result, assemble(ctx, p, &strips, out, layout, res, result)
 }
 
-// outcome settles where everything goes, and begins to say so.
+// outcome begins to say where everything goes.
 func (p *stackPlan) outcome(res *Resources) (*StackResult, error) {
 	if err := p.checkCanvas(); err != nil {
 		return nil, err

@@ -78,7 +78,8 @@ func binned(dst, src []float32, ny, nx int, bin [2]int) []float32 {
 	sums := make([]float64, w)
 	for y := range h {
 		clear(sums)
-		for _, row := range rowsOf(src[y*bin[0]*nx:], bin[0], nx) {
+		for r := range bin[0] {
+			row := src[(y*bin[0]+r)*nx:][:nx]
 			for x := range sums {
 				for _, f := range row[x*bin[1]:][:bin[1]] {
 					sums[x] += float64(f)
@@ -88,14 +89,6 @@ func binned(dst, src []float32, ny, nx int, bin [2]int) []float32 {
 		filter.Mean(dst[y*w:][:w], sums, bin[0]*bin[1])
 	}
 	return dst
-}
-
-func rowsOf(v []float32, n, width int) [][]float32 {
-	out := make([][]float32, n)
-	for i := range out {
-		out[i] = v[i*width:][:width]
-	}
-	return out
 }
 
 func sizedTo(v []float32, n int) []float32 {

@@ -26,8 +26,8 @@ func Command() *cli.Command {
 			"shifts of SHIFTS_CSV and pairwise transforms put them. Along z, neighbours overlap: by as much as a registration\n" +
 			"found, as the slicing interval makes expect, or as correlates best. The overlap is overwritten, or blended with\n" +
 			"--blend. OUT is float32 with a pyramid for analysis: level 0 has the first of --pyramid_resolutions that is not\n" +
-			"finer than the slices. Slices are read once, in order (a quarter of their planes once before, to measure\n" +
-			"overlaps); in memory are the planes that are blended: of the GPU, if there is one. A limit of 0 is off.",
+			"finer than the slices. Slices are read once, in order (parts of the ends of neighbours before, to compare\n" +
+			"them); in memory are the planes that are blended: of the GPU, if there is one. A limit of 0 is off.",
 		Args: []cli.Arg{
 			{Name: "SLICES_DIR", Usage: "folder of slices, or s3://bucket/path: slice_z<NN>*.ome.zarr"},
 			{Name: "SHIFTS_CSV", Usage: "shifts between slices: columns fixed_id, moving_id, x_shift_mm, y_shift_mm"},
