@@ -194,6 +194,30 @@ func TestRepairShifts(t *testing.T) {
 	}
 }
 
+// Slices that were said to share a frame, and do not, are not cut off where they are moved to.
+func TestRepairOneFrame(t *testing.T) {
+	race.Leave(t)
+	opt := aligned()
+	opt.NoXYShift, opt.RepairShifts = true, RepairFix
+	b := newBlock(t, 4, nil)
+	got, err := Stack(ctx, b.in, opt, store.Memory(), Layout{}, small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	repaired := false
+	for _, s := range got.Shifts {
+		repaired = repaired || s.Repaired
+	}
+	for id, at := range got.Position {
+		if at[0] < 0 || at[1] < 0 {
+			t.Errorf("slice %d lies at %v, beyond the canvas", id, at)
+		}
+	}
+	if !repaired || got.Shape[1] == 160 && got.Shape[2] == 176 {
+		t.Errorf("repaired %v, canvas %v", repaired, got.Shape)
+	}
+}
+
 // The translations of slices are part of where they lie.
 func TestStackOrigins(t *testing.T) {
 	race.Leave(t)

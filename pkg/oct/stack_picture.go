@@ -259,6 +259,7 @@ func (p *stackPlan) repair(res *Resources) {
 			what := "the recorded shift is used (--repair_shifts fix takes the other)"
 			if p.opt.RepairShifts == RepairFix {
 				what, shift.Repaired = "that is used", true
+				p.centred = true // also slices that shared a frame
 				moved[0] += d.found[1] - d.recorded[1]
 				moved[1] += d.found[0] - d.recorded[0]
 			}
