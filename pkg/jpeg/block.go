@@ -23,6 +23,7 @@ func blockScalar(w *window, c *coefficients, dc, ac *huffman, pred *int32) int {
 		if e == 0 {
 			s, length := h.find(uint32(acc >> 48))
 			if length == 0 {
+				w.acc, w.n, w.p = acc, n, p
 				return badCode
 			}
 			e = entry(length, s, h == dc)

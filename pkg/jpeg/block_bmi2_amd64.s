@@ -131,6 +131,7 @@ value:
 	CMPQ    R12, $64
 	JLT     coefficient
 
+end:
 	MOVQ R9, window_acc(DI)
 	MOVQ R10, window_n(DI)
 	LEAQ window_buf(DI), BX
@@ -146,5 +147,5 @@ long:
 	FIND(next, found, entryAC, value)
 
 bad:
-	MOVQ $const_badCode, ret+40(FP)
-	RET
+	MOVQ $const_badCode, R12
+	JMP  end

@@ -21,6 +21,7 @@ type Decoder struct {
 	expanders [4]expander
 	rows      [4][]byte
 	mix       mix
+	session   *session // with the library, where that decodes
 	dst       []byte
 	stride    int
 	done      int // rows in dst
@@ -41,7 +42,7 @@ type place struct {
 // Between rows of MCUs Decode looks whether ctx is done.
 func (d *Decoder) Decode(ctx context.Context, dst, tables, src []byte, c Config) (rows int, err error) {
 	p := &d.parser
-	p.tables, p.restart = &d.tables, 0
+	p.tables = &d.tables
 	d.tables.forget()
 	if tables != nil {
 		if err := p.readTables(tables); err != nil {
@@ -60,15 +61,30 @@ func (d *Decoder) Decode(ctx context.Context, dst, tables, src []byte, c Config)
 	if err := d.readScan(sos); err != nil {
 		return 0, fmt.Errorf("jpeg: byte %d: %w", pos, err)
 	}
-	d.prepare(c.Color)
-	if f.progressive || d.scan.n < f.n {
-		err = d.scans(ctx, src, pos)
-	} else {
-		d.window.open(src, pos)
-		err = d.sequential(ctx)
-	}
-	d.dst, d.window.src = nil, nil
+	err = d.pixels(ctx, tables, src, pos, c.Color)
+	d.dst, d.window.src = nil, nil // which are the caller's
 	return d.done, err
+}
+
+// pixels decodes the frame, whose first scan's data begin at src[pos].
+func (d *Decoder) pixels(ctx context.Context, tables, src []byte, pos int, color Color) error {
+	f := &d.parser.frame
+	if f.progressive || d.scan.n < f.n {
+		d.prepare(color)
+		return d.scans(ctx, src, pos)
+	}
+	if err := d.quantize(); err != nil {
+		return err
+	}
+	if ok, err := d.byLibrary(ctx, tables, src, color); ok || err != nil {
+		if ok {
+			d.done = f.height
+		}
+		return err
+	}
+	d.prepare(color)
+	d.window.open(src, pos)
+	return d.sequential(ctx)
 }
 
 // prepare takes memory for what lies between the entropy decoder and dst.
@@ -83,10 +99,8 @@ func (d *Decoder) prepare(color Color) {
 		e.sums = grown(e.sums, margin+f.width/2+1+slack)
 	}
 	d.mix = mixOf(f, color)
-	if d.waiting > 0 { // what an error has left
-		d.waiting = 0
-	}
-	clear(d.blocks[:])
+	d.waiting = 0
+	clear(d.blocks[:]) // of what an error has left
 }
 
 // grown returns n elements of s's memory, or of new memory. What they hold is left over.
@@ -97,23 +111,24 @@ func grown[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// quantOf returns the quantization table of a component.
-func (d *Decoder) quantOf(c *component) (*[64]uint16, error) {
-	if !d.tables.quantDefined[c.quant] {
-		return nil, fmt.Errorf("quantization table %d is not defined", c.quant)
+// quantize gives the components of a scan the quantization tables that are defined now, unless an earlier scan has.
+func (d *Decoder) quantize() error {
+	for i := range d.scan.n {
+		c := d.scan.comps[i].component
+		if c.scaled {
+			continue
+		}
+		if !d.tables.quantDefined[c.quant] {
+			return fmt.Errorf("jpeg: quantization table %d is not defined", c.quant)
+		}
+		c.scale, c.scaled = d.tables.quant[c.quant], true
 	}
-	return &d.tables.quant[c.quant], nil
+	return nil
 }
 
 // sequential decodes the only scan of a frame.
 func (d *Decoder) sequential(ctx context.Context) error {
 	f, s, w := &d.parser.frame, &d.scan, &d.window
-	var err error
-	for i := range s.n {
-		if s.comps[i].quant, err = d.quantOf(s.comps[i].component); err != nil {
-			return fmt.Errorf("jpeg: %w", err)
-		}
-	}
 	left := d.parser.restart
 	for y := range f.mcusY {
 		if err := ctx.Err(); err != nil {
@@ -162,7 +177,7 @@ func (d *Decoder) mcu(x, half int) error {
 		for v := range c.v {
 			at := (half*c.v+v)*8*c.stride + x*c.h*8
 			for range c.h {
-				if err := d.block(sc, place{c.strip[at:], c.stride, sc.quant}); err != nil {
+				if err := d.block(sc, place{c.strip[at:], c.stride, &c.scale}); err != nil {
 					return d.fault(err)
 				}
 				at += 8
@@ -178,7 +193,7 @@ func (d *Decoder) mcu(x, half int) error {
 // fault says what is wrong with the data that was just read.
 func (d *Decoder) fault(err error) error {
 	w := &d.window
-	if w.overrun() || err == nil {
+	if w.overrun() || w.last && w.left() < 16 && err == errCode {
 		return fmt.Errorf("byte %d: the entropy-coded data end early", w.at)
 	}
 	return fmt.Errorf("byte %d: %w", w.offset(), err)

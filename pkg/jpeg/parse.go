@@ -33,6 +33,8 @@ type component struct {
 	h, v          int // sampling factors
 	width, height int // samples
 	expand        expansion
+	scale         [64]uint16 // its quantization table, if scaled
+	scaled        bool
 
 	// Where its samples are put: the strip has ring rows, those of this row of MCUs and of the one before.
 	strip        []byte
@@ -106,7 +108,7 @@ func (p *parser) header(src []byte) error {
 
 // firstScan reads a stream up to its first scan and returns that scan's header and the position behind it.
 func (p *parser) firstScan(src []byte) (sos []byte, pos int, err error) {
-	p.frame.n, p.frame.adobe, p.frame.jfif = 0, -1, false
+	p.frame.n, p.frame.adobe, p.frame.jfif, p.restart = 0, -1, false, 0
 	if pos, err = begin(src); err != nil {
 		return nil, 0, err
 	}
@@ -156,7 +158,7 @@ func (p *parser) readTables(src []byte) error {
 		switch marker {
 		case markEOI:
 			return nil
-		case markDQT, markDHT, markDRI:
+		case markDQT, markDHT: // a restart interval would end with the stream
 			if err = p.segment(marker, body); err != nil {
 				err = fmt.Errorf("jpeg: byte %d: %w", start, err)
 			}
@@ -250,7 +252,7 @@ func (f *frame) read(marker byte, body []byte) error {
 		c := &f.comps[i]
 		c.width, c.height = ceil(f.width*c.h, f.hmax), ceil(f.height*c.v, f.vmax)
 		c.paddedX = f.mcusX * c.h
-		c.expand = f.expansionOf(c)
+		c.expand, c.scaled = f.expansionOf(c), false
 	}
 	return nil
 }

@@ -22,6 +22,9 @@ func (d *Decoder) scans(ctx context.Context, src []byte, pos int) error {
 		if err := d.scan.follows(f.progressive); err != nil {
 			return fmt.Errorf("jpeg: byte %d: %w", pos, err)
 		}
+		if err := d.quantize(); err != nil {
+			return err
+		}
 		w.open(src, pos)
 		if err := d.oneScan(ctx); err != nil {
 			return err
@@ -40,9 +43,7 @@ func (d *Decoder) scans(ctx context.Context, src []byte, pos int) error {
 		if sos == nil {
 			break
 		}
-		if pos = next; len(sos) == 0 {
-			break
-		}
+		pos = next
 		if err := d.readScan(sos); err != nil {
 			return fmt.Errorf("jpeg: byte %d: %w", pos, err)
 		}
@@ -261,14 +262,9 @@ func (w *window) refine(c *int16, bit int16) {
 // reconstruct makes pixels of the coefficients of all scans.
 func (d *Decoder) reconstruct(ctx context.Context) error {
 	f := &d.parser.frame
-	var quant [4]*[64]uint16
 	for i := range f.n {
 		if f.comps[i].exact[0] == notSent {
 			return fmt.Errorf("jpeg: component %d has no scan", i)
-		}
-		var err error
-		if quant[i], err = d.quantOf(&f.comps[i]); err != nil {
-			return fmt.Errorf("jpeg: %w", err)
 		}
 	}
 	for y := range f.mcusY {
@@ -283,7 +279,7 @@ func (d *Decoder) reconstruct(ctx context.Context) error {
 				for x := range c.paddedX {
 					b := &d.blocks[d.waiting]
 					copy(b[:64], kept[64*x:])
-					d.samples(b, false, place{strip[8*x:], c.stride, quant[i]})
+					d.samples(b, false, place{strip[8*x:], c.stride, &c.scale})
 				}
 			}
 		}

@@ -14,7 +14,6 @@ type scan struct {
 type scanComponent struct {
 	*component
 	dc, ac *huffman
-	quant  *[64]uint16
 	pred   int32
 }
 

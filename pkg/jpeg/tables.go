@@ -78,7 +78,7 @@ func (t *tables) quantization(body []byte) error {
 
 const (
 	// lookBits is the longest code that one look-up decodes.
-	lookBits = 10
+	lookBits = 9
 	// endOfBlock is how far the end of a block moves the position: beyond what runs of zeros reach.
 	endOfBlock = 128
 )
