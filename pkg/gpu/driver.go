@@ -6,7 +6,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"strata/pkg/gpu/internal/dynlib"
+	"strata/pkg/dynlib"
 )
 
 // oldestDriver is the CUDA version whose names and PTX we use, as cuDriverGetVersion

@@ -3,7 +3,7 @@ package gpu
 import (
 	"sync"
 
-	"strata/pkg/gpu/internal/dynlib"
+	"strata/pkg/dynlib"
 )
 
 // Host queues a function: it runs on the host when what is queued before has run, and what

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unsafe"
 
-	"strata/pkg/gpu/internal/dynlib"
+	"strata/pkg/dynlib"
 )
 
 // Library is a shared library that the GPU path uses.

@@ -2,7 +2,8 @@ package zarr
 
 import (
 	"encoding/binary"
-	"math/bits"
+
+	"strata/pkg/dtype"
 )
 
 // A box is a part of a strided array: b starts at its first element, strides
@@ -174,28 +175,4 @@ func contiguous(strides, shape []int, size int) bool {
 }
 
 // swapBytes reverses the bytes of each unit of 2, 4 or 8 bytes in place.
-func swapBytes(b []byte, unit int) {
-	switch unit {
-	case 2:
-		const even = 0x00ff00ff00ff00ff
-		for ; len(b) >= 8; b = b[8:] {
-			v := binary.LittleEndian.Uint64(b)
-			binary.LittleEndian.PutUint64(b, v>>8&even|v&even<<8)
-		}
-		for ; len(b) >= 2; b = b[2:] {
-			b[0], b[1] = b[1], b[0]
-		}
-	case 4:
-		for ; len(b) >= 8; b = b[8:] {
-			v := bits.ReverseBytes64(binary.LittleEndian.Uint64(b))
-			binary.LittleEndian.PutUint64(b, v>>32|v<<32)
-		}
-		if len(b) >= 4 {
-			binary.LittleEndian.PutUint32(b, bits.ReverseBytes32(binary.LittleEndian.Uint32(b)))
-		}
-	case 8:
-		for ; len(b) >= 8; b = b[8:] {
-			binary.LittleEndian.PutUint64(b, bits.ReverseBytes64(binary.LittleEndian.Uint64(b)))
-		}
-	}
-}
+func swapBytes(b []byte, unit int) { dtype.SwapBytes(b, b, unit) }

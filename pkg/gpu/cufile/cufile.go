@@ -12,8 +12,8 @@ import (
 	"os"
 	"sync"
 
+	"strata/pkg/dynlib"
 	"strata/pkg/gpu"
-	"strata/pkg/gpu/internal/dynlib"
 )
 
 // Unavailable says why cuFile does not move data straight between files and a device.

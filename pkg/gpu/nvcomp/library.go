@@ -7,8 +7,8 @@ import (
 	"sync"
 	"unsafe"
 
+	"strata/pkg/dynlib"
 	"strata/pkg/gpu"
-	"strata/pkg/gpu/internal/dynlib"
 )
 
 // Format is a compressed format that the device decodes.

@@ -20,8 +20,8 @@ import (
 	"sync"
 	"unsafe"
 
+	"strata/pkg/dynlib"
 	"strata/pkg/gpu"
-	"strata/pkg/gpu/internal/dynlib"
 )
 
 // Unavailable says why the library tells nothing. It is no failure.

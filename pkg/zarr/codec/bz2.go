@@ -3,13 +3,13 @@ package codec
 import (
 	"bytes"
 	"compress/bzip2"
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
+	"strata/pkg/zarr/codec/internal/fill"
 )
 
 // bz2Codec reads bzip2 streams. There is no encoder: nothing about bzip2
@@ -34,7 +34,10 @@ func (b *bz2Codec) EncodedSize(n int) (lo, hi int) { return 14, mem.Sum(n, n/64,
 // Decode reads one or several streams and verifies their checksums. A stream
 // needs 4 MiB to work in, whatever it claims.
 func (b *bz2Codec) Decode(s *Scratch, dst, src []byte) (int, error) {
-	n, err := readAll(s.context(), dst, bzip2.NewReader(bytes.NewReader(src)))
+	n, err := fill.From(s.context(), dst, bzip2.NewReader(bytes.NewReader(src)))
+	if errors.Is(err, fill.ErrTooLong) {
+		return 0, errTooLong(len(dst))
+	}
 	if err != nil {
 		return 0, fmt.Errorf("after %d bytes of output: %w", n, err)
 	}
@@ -46,29 +49,3 @@ func (b *bz2Codec) readOnly() error {
 }
 
 func (b *bz2Codec) Encode(*Scratch, []byte, []byte) ([]byte, error) { return nil, b.readOnly() }
-
-// readAll reads r to its end into dst; it is an error if there is more, and if ctx ends.
-func readAll(ctx context.Context, dst []byte, r io.Reader) (n int, err error) {
-	const piece = 1 << 20
-	var more [1]byte
-	for {
-		if err := ctx.Err(); err != nil {
-			return n, err
-		}
-		into := dst[n:min(n+piece, len(dst))]
-		if len(into) == 0 {
-			into = more[:]
-		}
-		k, err := r.Read(into)
-		if k > 0 && n == len(dst) {
-			return n, errTooLong(n)
-		}
-		n += k
-		if err == io.EOF {
-			return n, nil
-		}
-		if err != nil {
-			return n, err
-		}
-	}
-}

@@ -15,6 +15,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
+	"strata/pkg/zarr/codec/unxz"
 )
 
 // lzmaCodec is numcodecs' LZMA, which is Python's: a container, and the filters
@@ -33,12 +34,8 @@ const (
 	lzmaRaw
 )
 
-// Numbers of filters in .xz files, and of the one that only exists outside.
-const (
-	filterDelta = 3
-	filterLZMA2 = 0x21
-	filterLZMA1 = 1<<62 | 1
-)
+// filterLZMA1 is the number of the filter that does not exist in .xz files.
+const filterLZMA1 = 1<<62 | 1
 
 // lzmaFilter is one of Python's dictionaries that describe a filter. What says
 // how hard the encoder should try is not needed for reading.
@@ -96,17 +93,25 @@ func (l *lzmaCodec) EncodedSize(n int) (lo, hi int) { return 1, mem.Sum(n, n/64,
 // Decode reads one or several .xz streams, one .lzma stream, or raw LZMA. The
 // dictionary is as large as the output needs, not as large as the file claims.
 func (l *lzmaCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
+	n, err := l.decode(s.context(), dst, src)
+	if errors.Is(err, unxz.ErrTooLong) {
+		return 0, errTooLong(len(dst))
+	}
+	return n, err
+}
+
+func (l *lzmaCodec) decode(ctx context.Context, dst, src []byte) (int, error) {
 	switch {
 	case l.format == lzmaRaw:
-		return l.decodeRaw(s.context(), dst, src)
-	case l.format == lzmaXZ, l.format == lzmaAuto && bytes.HasPrefix(src, []byte(xzMagic)):
-		return decodeXZ(s.context(), dst, src)
+		return l.decodeRaw(ctx, dst, src)
+	case l.format == lzmaXZ, l.format == lzmaAuto && bytes.HasPrefix(src, []byte(unxz.Magic)):
+		return unxz.XZ(ctx, dst, src)
 	}
 	const header = 13 // properties, dictionary size, decoded size
 	if len(src) < header {
 		return 0, errShort(len(src))
 	}
-	return decodeLZMA1(s.context(), dst, src[header:], src[0], int64(binary.LittleEndian.Uint32(src[1:])), binary.LittleEndian.Uint64(src[5:]))
+	return unxz.LZMA1(ctx, dst, src[header:], src[0], int64(binary.LittleEndian.Uint32(src[1:])), binary.LittleEndian.Uint64(src[5:]))
 }
 
 // readOnly: only the two containers can be written, with their standard filter.
@@ -115,7 +120,7 @@ func (l *lzmaCodec) readOnly() error {
 		return fmt.Errorf("lzma with filters %w", ErrReadOnly)
 	}
 	switch l.check {
-	case -1, 0, xzCRC32, xzCRC64, xzSHA256:
+	case -1, 0, unxz.CRC32, unxz.CRC64, unxz.SHA256:
 		return nil
 	}
 	return fmt.Errorf("lzma with check %d %w", l.check, ErrReadOnly)
@@ -151,11 +156,11 @@ func (l *lzmaCodec) checkRaw() error {
 	for i, f := range l.filters {
 		last := i == len(l.filters)-1
 		switch {
-		case f.ID == filterDelta && !last:
+		case f.ID == unxz.FilterDelta && !last:
 			if d := f.distance(); d < 1 || d > 256 {
 				return fmt.Errorf("filters[%d]: distance %d (must be 1 to 256)", i, d)
 			}
-		case last && (f.ID == filterLZMA2 || f.ID == filterLZMA1):
+		case last && (f.ID == unxz.FilterLZMA2 || f.ID == filterLZMA1):
 			for _, p := range []*int{f.LC, f.LP, f.PB} {
 				if p != nil && (*p < 0 || *p > 4) {
 					return fmt.Errorf("filters[%d]: properties lc, lp, pb must be 0 to 4", i)
@@ -163,7 +168,7 @@ func (l *lzmaCodec) checkRaw() error {
 			}
 		default:
 			return fmt.Errorf("filters[%d]: id %d is not supported (must be delta, %d, and at the end LZMA2, %d, or LZMA1, %d)",
-				i, f.ID, filterDelta, filterLZMA2, uint64(filterLZMA1))
+				i, f.ID, unxz.FilterDelta, unxz.FilterLZMA2, uint64(filterLZMA1))
 		}
 	}
 	return nil
@@ -178,8 +183,8 @@ func (f *lzmaFilter) distance() int {
 
 func (l *lzmaCodec) decodeRaw(ctx context.Context, dst, src []byte) (n int, err error) {
 	last := l.filters[len(l.filters)-1]
-	if last.ID == filterLZMA2 {
-		n, _, err = decodeLZMA2(ctx, dst, src, math.MaxInt64)
+	if last.ID == unxz.FilterLZMA2 {
+		n, _, err = unxz.LZMA2(ctx, dst, src, math.MaxInt64)
 	} else {
 		property := func(p *int, standard int) int {
 			if p != nil {
@@ -188,64 +193,13 @@ func (l *lzmaCodec) decodeRaw(ctx context.Context, dst, src []byte) (n int, err 
 			return standard
 		}
 		props := lzma.Properties{LC: property(last.LC, 3), LP: property(last.LP, 0), PB: property(last.PB, 2)}
-		n, err = decodeLZMA1(ctx, dst, src, props.Code(), math.MaxUint32, math.MaxUint64)
+		n, err = unxz.LZMA1(ctx, dst, src, props.Code(), math.MaxUint32, math.MaxUint64)
 	}
 	if err != nil {
 		return 0, err
 	}
 	for i := len(l.filters) - 2; i >= 0; i-- {
-		undelta(dst[:n], l.filters[i].distance())
+		unxz.Undelta(dst[:n], l.filters[i].distance())
 	}
 	return n, nil
-}
-
-// dictionary is the size of dictionary that suffices for n bytes of output.
-func dictionary(claim int64, n int) int {
-	return int(max(min(claim, int64(n)), lzma.MinDictCap))
-}
-
-// decodeLZMA1 decodes a stream of LZMA by the values of its header; a size of
-// 2^64-1 means that the stream has an end mark.
-func decodeLZMA1(ctx context.Context, dst, src []byte, props byte, dict int64, size uint64) (int, error) {
-	if size != math.MaxUint64 && size > uint64(len(dst)) {
-		return 0, fmt.Errorf("size %d: %w", size, errTooLong(len(dst)))
-	}
-	header := []byte{props, 12: 0}
-	binary.LittleEndian.PutUint32(header[1:], uint32(dictionary(dict, len(dst))))
-	binary.LittleEndian.PutUint64(header[5:], size)
-	r, err := lzma.ReaderConfig{}.NewReader(io.MultiReader(bytes.NewReader(header), bytes.NewReader(src)))
-	if err != nil {
-		return 0, err
-	}
-	n, err := readAll(ctx, dst, r)
-	if err != nil {
-		return 0, fmt.Errorf("after %d bytes of output: %w", n, err)
-	}
-	return n, nil
-}
-
-// decodeLZMA2 decodes a sequence of LZMA2 chunks to its end and returns how many
-// bytes of src were read.
-func decodeLZMA2(ctx context.Context, dst, src []byte, dict int64) (n, read int, err error) {
-	in := bytes.NewReader(src)
-	r, err := lzma.Reader2Config{DictCap: dictionary(dict, len(dst))}.NewReader2(in)
-	if err != nil {
-		return 0, 0, err
-	}
-	n, err = readAll(ctx, dst, r)
-	read = len(src) - in.Len()
-	if err == nil && !r.EOS() {
-		err = errShort(read)
-	}
-	if err != nil {
-		return 0, 0, fmt.Errorf("after %d bytes of output: %w", n, err)
-	}
-	return n, read, nil
-}
-
-// undelta undoes the byte-wise delta filter of .xz.
-func undelta(b []byte, distance int) {
-	for i := distance; i < len(b); i++ {
-		b[i] += b[i-distance]
-	}
 }

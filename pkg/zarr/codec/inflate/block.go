@@ -121,7 +121,8 @@ func (d *decoder) stored() error {
 	if len(d.src)-d.in < int(n) {
 		return d.truncated()
 	}
-	if len(d.dst)-d.out < int(n) {
+	if room := len(d.dst) - d.out; room < int(n) {
+		d.out += copy(d.dst[d.out:], d.src[d.in:d.in+room])
 		return d.tooLong()
 	}
 	copy(d.dst[d.out:], d.src[d.in:d.in+int(n)])
@@ -297,17 +298,18 @@ func (d *decoder) symbol(t *tables) (done bool, err error) {
 	return false, d.match(length, distanceOf(e, bits))
 }
 
-// match appends length bytes that stand distance bytes back.
+// match appends length bytes that stand distance bytes back, or as many as there is room for.
 func (d *decoder) match(length, distance int) error {
 	if distance > d.out-d.start {
 		return d.tooFar(distance, d.out)
 	}
-	if length > len(d.dst)-d.out {
-		return d.tooLong()
-	}
-	for range length {
+	for range min(length, len(d.dst)-d.out) {
 		d.dst[d.out] = d.dst[d.out-distance]
 		d.out++
+		length--
+	}
+	if length > 0 {
+		return d.tooLong()
 	}
 	return nil
 }

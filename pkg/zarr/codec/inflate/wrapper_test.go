@@ -197,3 +197,22 @@ func FuzzWrappers(f *testing.F) {
 		}
 	})
 }
+
+// A prefix is what is left of the data when dst is shorter, wherever it ends; bytes behind the stream do not matter.
+func TestZlibPrefix(t *testing.T) {
+	for _, kind := range []string{"zeros", "random", "float32"} {
+		data := sample(kind, 70_000)
+		s := append(zlibbed(t, data), 0, 0, 0)
+		for _, n := range []int{0, 1, 2, 255, 257, 258, 4096, 65535, 65536, len(data) - 1, len(data), len(data) + 5} {
+			dst := make([]byte, n)
+			got, err := ZlibPrefix(t.Context(), dst, s)
+			if want := data[:min(n, len(data))]; err != nil || !bytes.Equal(dst[:got], want) {
+				t.Errorf("%s, %d: %d bytes, %v", kind, n, got, err)
+			}
+		}
+		s[len(s)-5] ^= 1
+		if _, err := ZlibPrefix(t.Context(), make([]byte, len(data)), s); !errors.Is(err, ErrChecksum) {
+			t.Errorf("%s: checksum: %v", kind, err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package inflate
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 )
 
@@ -11,24 +12,43 @@ import (
 func Zlib(ctx context.Context, dst, src []byte) (n int, err error) {
 	d := newDecoder(ctx, dst, src)
 	defer d.release()
-	if err := d.zlibHeader(); err != nil {
-		return 0, err
-	}
-	if err := d.stream(); err != nil {
+	if err := d.zlib(); err != nil {
 		return d.out, err
 	}
-	if len(src)-d.in < 4 {
-		return d.out, d.truncated()
-	}
-	stored := binary.BigEndian.Uint32(src[d.in:])
-	if sum := adler(dst[:d.out]); sum != stored {
-		return d.out, fmt.Errorf("%w: adler-32 of the data is %#08x, byte %d says %#08x", ErrChecksum, sum, d.in, stored)
-	}
-	d.in += 4
 	return d.out, d.atEnd()
 }
 
-// ZlibHeader is the length of the header of the zlib stream src.
+// ZlibPrefix decodes like Zlib, but ignores what follows the stream in src, and what the stream has beyond len(dst) bytes. The Adler-32
+// of a stream that is longer than dst is not checked.
+func ZlibPrefix(ctx context.Context, dst, src []byte) (n int, err error) {
+	d := newDecoder(ctx, dst, src)
+	defer d.release()
+	if err = d.zlib(); errors.Is(err, ErrTooLong) {
+		err = nil
+	}
+	return d.out, err
+}
+
+// zlib decodes a stream, of header, data and checksum.
+func (d *decoder) zlib() error {
+	if err := d.zlibHeader(); err != nil {
+		return err
+	}
+	if err := d.stream(); err != nil {
+		return err
+	}
+	if len(d.src)-d.in < 4 {
+		return d.truncated()
+	}
+	stored := binary.BigEndian.Uint32(d.src[d.in:])
+	if sum := adler(d.dst[:d.out]); sum != stored {
+		return fmt.Errorf("%w: adler-32 of the data is %#08x, byte %d says %#08x", ErrChecksum, sum, d.in, stored)
+	}
+	d.in += 4
+	return nil
+}
+
+// ZlibHeader returns the length of the header of the zlib stream src.
 func ZlibHeader(src []byte) (int, error) {
 	d := newDecoder(context.Background(), nil, src)
 	defer d.release()

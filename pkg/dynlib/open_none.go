@@ -6,7 +6,7 @@ import "errors"
 
 // Open says that there is nothing to open with.
 func Open(string, ...string) (uintptr, error) {
-	return 0, errors.New("this build has no CUDA (build tag nocuda, or a system without it)")
+	return 0, errors.New("this build opens no libraries (build tag nocuda, or a system other than Linux on amd64 and arm64)")
 }
 
 // Bind is never called: there is no library.
@@ -20,3 +20,6 @@ func Symbol(uintptr, string) uintptr { return 0 }
 
 // Callback is never called: there is no library.
 func Callback(func(data uintptr)) uintptr { return 0 }
+
+// CallbackOf is never called: there is no library.
+func CallbackOf(any) uintptr { return 0 }

@@ -1,4 +1,10 @@
-package codec
+// Package unxz decodes LZMA, bare or in the .xz container, from one byte slice into another whose size the caller knows.
+//
+//	n, err := unxz.XZ(ctx, tile, stored)
+//
+// The LZMA decoder is that of github.com/ulikunitz/xz. The container is read here because that library takes as much memory as a header
+// claims for its dictionary; here a dictionary is never larger than the output.
+package unxz
 
 import (
 	"bytes"
@@ -10,47 +16,59 @@ import (
 	"hash/crc32"
 	"hash/crc64"
 	"math"
+
+	"strata/pkg/zarr/codec/internal/fill"
 )
 
-// The .xz container, version 1.2.1: streams of a header, blocks, an index and a
-// footer. It is read here rather than by the library because the library takes
-// as much memory as a block header claims for its dictionary.
+// Magic begins every .xz stream.
+const Magic = "\xfd7zXZ\x00"
+
+const footerMagic = "YZ"
+
+// Integrity checks of blocks.
 const (
-	xzMagic       = "\xfd7zXZ\x00"
-	xzFooterMagic = "YZ"
-
-	// integrity checks of blocks
-	xzCRC32  = 1
-	xzCRC64  = 4
-	xzSHA256 = 10
+	CRC32  = 1
+	CRC64  = 4
+	SHA256 = 10
 )
+
+// Filters of blocks.
+const (
+	FilterDelta = 3
+	FilterLZMA2 = 0x21
+)
+
+// ErrTooLong is wrapped when data decodes to more bytes than dst has.
+var ErrTooLong = fill.ErrTooLong
+
+func truncated(off int) error { return fmt.Errorf("truncated at byte %d", off) }
 
 var ecma = crc64.MakeTable(crc64.ECMA)
 
-// xzReader goes through a container.
-type xzReader struct {
+// reader goes through a container.
+type reader struct {
 	ctx context.Context
 	src []byte
 	at  int
 }
 
 // take returns the next n bytes.
-func (x *xzReader) take(n int) ([]byte, error) {
+func (x *reader) take(n int) ([]byte, error) {
 	if n < 0 || n > len(x.src)-x.at {
-		return nil, errShort(len(x.src))
+		return nil, truncated(len(x.src))
 	}
 	x.at += n
 	return x.src[x.at-n : x.at], nil
 }
 
-// decodeXZ decodes the streams of src, one after the other, to dst.
-func decodeXZ(ctx context.Context, dst, src []byte) (n int, err error) {
-	x := &xzReader{ctx: ctx, src: src}
+// XZ decodes the .xz streams of src (version 1.2.1 of the format), one after the other, to dst and returns the number of bytes.
+func XZ(ctx context.Context, dst, src []byte) (n int, err error) {
+	x := &reader{ctx: ctx, src: src}
 	for {
 		k, err := x.stream(dst[n:])
 		if err != nil {
 			if errors.Is(err, ErrTooLong) {
-				err = errTooLong(len(dst))
+				err = fill.TooLong(len(dst))
 			}
 			return 0, err
 		}
@@ -64,19 +82,19 @@ func decodeXZ(ctx context.Context, dst, src []byte) (n int, err error) {
 	}
 }
 
-func (x *xzReader) stream(dst []byte) (n int, err error) {
+func (x *reader) stream(dst []byte) (n int, err error) {
 	start := x.at
 	header, err := x.take(12)
 	if err != nil {
 		return 0, err
 	}
-	if string(header[:6]) != xzMagic || header[6] != 0 || header[7] > 15 || !sumMatches(header[6:8], header[8:]) {
+	if string(header[:6]) != Magic || header[6] != 0 || header[7] > 15 || !sumMatches(header[6:8], header[8:]) {
 		return 0, fmt.Errorf("no .xz stream header at byte %d", start)
 	}
 	check, blocks := header[7], 0
 	for {
 		if x.at == len(x.src) {
-			return 0, errShort(x.at)
+			return 0, truncated(x.at)
 		}
 		if x.src[x.at] == 0 {
 			break
@@ -98,7 +116,7 @@ func (x *xzReader) stream(dst []byte) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if string(footer[10:]) != xzFooterMagic || !sumMatches(footer[4:10], footer) ||
+	if string(footer[10:]) != footerMagic || !sumMatches(footer[4:10], footer) ||
 		!bytes.Equal(footer[8:10], header[6:8]) || int64(binary.LittleEndian.Uint32(footer[4:]))*4+4 != int64(size) {
 		return 0, fmt.Errorf("no .xz stream footer that fits at byte %d", x.at-12)
 	}
@@ -106,7 +124,7 @@ func (x *xzReader) stream(dst []byte) (n int, err error) {
 }
 
 // block decodes one block and verifies its check.
-func (x *xzReader) block(dst []byte, check byte) (n int, err error) {
+func (x *reader) block(dst []byte, check byte) (n int, err error) {
 	header, err := x.take(4 * (int(x.src[x.at]) + 1))
 	if err != nil {
 		return 0, err
@@ -142,17 +160,17 @@ func (x *xzReader) block(dst []byte, check byte) (n int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if size != 1 || len(fields) < 1 || (id != filterDelta || i == 0) && (id != filterLZMA2 || i > 0) {
+		if size != 1 || len(fields) < 1 || (id != FilterDelta || i == 0) && (id != FilterLZMA2 || i > 0) {
 			return 0, fmt.Errorf("filter %#x is not supported (must be delta, and at the end LZMA2)", id)
 		}
-		if id == filterDelta {
+		if id == FilterDelta {
 			deltas = append(deltas, int(fields[0])+1)
-		} else if dict, err = xzDictionary(fields[0]); err != nil {
+		} else if dict, err = dictionarySize(fields[0]); err != nil {
 			return 0, err
 		}
 		fields = fields[1:]
 	}
-	n, read, err := decodeLZMA2(x.ctx, dst, x.src[x.at:], dict)
+	n, read, err := LZMA2(x.ctx, dst, x.src[x.at:], dict)
 	if err != nil {
 		return 0, err
 	}
@@ -160,7 +178,7 @@ func (x *xzReader) block(dst []byte, check byte) (n int, err error) {
 		return 0, errors.New("sizes in the block header do not match the block")
 	}
 	for i := len(deltas) - 1; i >= 0; i-- {
-		undelta(dst[:n], deltas[i])
+		Undelta(dst[:n], deltas[i])
 	}
 	x.at += read
 	padding, err := x.take(-read & 3)
@@ -173,8 +191,8 @@ func (x *xzReader) block(dst []byte, check byte) (n int, err error) {
 	return n, x.verify(dst[:n], check)
 }
 
-// xzDictionary is the dictionary size that LZMA2's property byte stands for.
-func xzDictionary(b byte) (int64, error) {
+// dictionarySize is the dictionary size that LZMA2's property byte stands for.
+func dictionarySize(b byte) (int64, error) {
 	switch {
 	case b > 40:
 		return 0, fmt.Errorf("dictionary size %d (must be 0 to 40)", b)
@@ -186,7 +204,7 @@ func xzDictionary(b byte) (int64, error) {
 
 // verify compares the check behind a block with its decoded bytes. Checks that
 // nobody has defined are passed over, as the format wants it.
-func (x *xzReader) verify(data []byte, check byte) error {
+func (x *reader) verify(data []byte, check byte) error {
 	sizes := [...]int{0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64}
 	sum, err := x.take(sizes[check])
 	if err != nil {
@@ -194,11 +212,11 @@ func (x *xzReader) verify(data []byte, check byte) error {
 	}
 	ok := true
 	switch check {
-	case xzCRC32:
+	case CRC32:
 		ok = sumMatches(data, sum)
-	case xzCRC64:
+	case CRC64:
 		ok = crc64.Checksum(data, ecma) == binary.LittleEndian.Uint64(sum)
-	case xzSHA256:
+	case SHA256:
 		ok = sha256.Sum256(data) == [32]byte(sum)
 	}
 	if !ok {
@@ -208,7 +226,7 @@ func (x *xzReader) verify(data []byte, check byte) error {
 }
 
 // index reads the index and returns its length.
-func (x *xzReader) index(blocks int) (int, error) {
+func (x *reader) index(blocks int) (int, error) {
 	start := x.at
 	x.at++
 	varint := func() (uint64, bool) {
@@ -221,7 +239,7 @@ func (x *xzReader) index(blocks int) (int, error) {
 	}
 	for range 2 * blocks {
 		if _, ok := varint(); !ok {
-			return 0, errShort(x.at)
+			return 0, truncated(x.at)
 		}
 	}
 	x.at += -(x.at - start) & 3

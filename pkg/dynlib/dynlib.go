@@ -7,6 +7,6 @@
 //	err = dynlib.Bind(lib, &cufile)
 //
 // A handle is never closed: the libraries that are opened here start threads of their
-// own. With the build tag nocuda, and on systems that have no CUDA, nothing can be
+// own. With the build tag nocuda, and on systems other than Linux on amd64 and arm64, nothing can be
 // opened and Open says so.
 package dynlib

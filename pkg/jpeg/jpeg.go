@@ -1,0 +1,102 @@
+// Package jpeg decodes 8-bit JPEG streams (ITU-T T.81) into memory of the caller and encodes baseline ones, as the tiles of TIFF
+// and CZI images need it: thousands of small streams of one kind, often without tables, which TIFF keeps once in its tag JPEGTables.
+//
+// A [Decoder] is made once for each worker and reused; after the first tile it allocates nothing:
+//
+//	var d jpeg.Decoder
+//	rows, err := d.Decode(ctx, dst, tables, stream, jpeg.Config{Width: 256, Height: 256, Components: 3, Color: jpeg.ToRGB})
+//
+// The caller says how large a frame may be. A stream that holds another width, another number of components or more rows is refused
+// before memory is taken for it, so a damaged tile costs no more than a sound one.
+//
+// # What is decoded
+//
+// Baseline, extended sequential and progressive frames, Huffman coded, of 1, 3 or 4 components of 8 bits; every sampling factor
+// from 1 to 4; restart intervals; interleaved and separate scans; streams with and without JFIF and Adobe markers. Arithmetic
+// coding, lossless and hierarchical frames and 12-bit samples are refused by name.
+//
+// # Which pixels come out
+//
+// T.81 leaves the rounding of the inverse DCT open, and says nothing of how subsampled components are enlarged. This package does both as
+// libjpeg does by default (accurate integer DCT; "fancy" triangle filter where a component has half the samples in a
+// direction, repetition elsewhere), and the pixels are equal to those of libjpeg-turbo, bit by bit. The exceptions are sampling factors that
+// libjpeg refuses (3:2), where the nearest sample is repeated, and coefficients that no encoder makes.
+//
+// # Damaged streams
+//
+// libjpeg fills what it cannot decode with grey. Here that is an error, which names the row of MCUs and the byte. Rows that
+// came before it may have been written to dst.
+//
+// # How it is fast
+//
+// Stuffed zero bytes are taken out of the entropy-coded data once, in pieces, so that the bit reader loads eight bytes at a time without
+// looking at them. One look-up gives the length of a Huffman code together with that of the number that follows, and the run of
+// zeros in front; blocks without AC coefficients skip the DCT. On amd64 the decoder of blocks uses BMI2; DCT, upsampling and colour
+// conversion AVX2. Programs built with the tag noasm, and other machines, take the scalar forms, which give the same bytes.
+//
+// An MCU (minimum coded unit) is what a scan is a sequence of: in a scan of one component an 8×8 block, otherwise the blocks of all
+// components that cover the same pixels.
+package jpeg
+
+import "fmt"
+
+// Color says which colours a decoder gives and an encoder takes.
+type Color uint8
+
+const (
+	AsStored Color = iota // components as they are in the stream
+	// ToRGB converts YCbCr streams to RGB (full range, ITU-R BT.601, as JFIF says). A stream of three components is taken for YCbCr
+	// unless it says otherwise: without a JFIF marker, by an Adobe marker with transform 0, or, if there is none either, by components
+	// named R, G and B. Four components with Adobe's transform 2 (YCCK) become CMYK. Others stay as they are.
+	ToRGB
+)
+
+// Header describes the frame of a stream.
+type Header struct {
+	Width, Height, Components int
+	Progressive               bool
+	Adobe                     int      // colour transform of the Adobe marker: 0 none, 1 YCbCr, 2 YCCK; -1: no marker
+	Sampling                  [][2]int // horizontal and vertical sampling factor of each component
+}
+
+// ReadHeader reads the markers of a stream up to its first scan. It checks the frame, not the tables.
+func ReadHeader(src []byte) (Header, error) {
+	var p parser
+	if err := p.header(src); err != nil {
+		return Header{}, err
+	}
+	f := &p.frame
+	h := Header{Width: f.width, Height: f.height, Components: f.n, Progressive: f.progressive, Adobe: f.adobe}
+	for _, c := range f.comps[:f.n] {
+		h.Sampling = append(h.Sampling, [2]int{c.h, c.v})
+	}
+	return h, nil
+}
+
+// Config says what the caller expects of a stream.
+type Config struct {
+	Width, Height, Components int
+	Color                     Color
+	Stride                    int // bytes between rows of dst; 0: Width*Components
+}
+
+// check compares the frame with what is expected, and dst with what the frame needs. It returns the stride.
+func (c Config) check(f *frame, dst []byte) (int, error) {
+	if f.n != c.Components {
+		return 0, fmt.Errorf("jpeg: the frame has %d components, expected are %d", f.n, c.Components)
+	}
+	if f.width != c.Width || f.height > c.Height {
+		return 0, fmt.Errorf("jpeg: the frame has %d×%d pixels, expected are %d×%d", f.width, f.height, c.Width, c.Height)
+	}
+	row, stride := f.width*f.n, c.Stride
+	if stride == 0 {
+		stride = row
+	}
+	if stride < row {
+		return 0, fmt.Errorf("jpeg: a stride of %d bytes for rows of %d", stride, row)
+	}
+	if (len(dst)-row)/stride < f.height-1 || len(dst) < row {
+		return 0, fmt.Errorf("jpeg: %d bytes of memory for %d rows of %d, %d apart", len(dst), f.height, row, stride)
+	}
+	return stride, nil
+}
