@@ -1,0 +1,221 @@
+// Package tiffcorpus gives tests the TIFF files of this folder: 120 that other programs wrote, with the
+// pixels that must be read, and broken ones that must be refused. README.md describes them.
+//
+//	for _, c := range tiffcorpus.Files(t) {
+//		f, err := tiff.Open(ctx, c.Source(t), c.Name)
+//	}
+package tiffcorpus
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// File is one that must be read.
+type File struct {
+	Name      string     `json:"file"`
+	ByteOrder string     `json:"byte_order"`
+	Group     string     `json:"group"` // "core", "optional codec" or "optional layout"
+	Tolerance *Tolerance `json:"tolerance"`
+	Big       bool       `json:"bigtiff"`
+	Pages     []Page     `json:"pages"`
+	Series    []Series   `json:"series"`
+	OMESeries []Series   `json:"ome_series"`
+	ImageJ    *Series    `json:"imagej"`
+	OpenSlide *Slide     `json:"openslide"`
+}
+
+// Tolerance is how far samples may be from the expected ones.
+type Tolerance struct{ Max, Mean float64 }
+
+// Page is what a directory says.
+type Page struct {
+	Offset       int64           `json:"ifd_offset"`
+	Width        int             `json:"width"`
+	Height       int             `json:"height"`
+	Samples      int             `json:"samples"`
+	Bits         json.RawMessage `json:"bits"`
+	Compression  int             `json:"compression"`
+	Predictor    int             `json:"predictor"`
+	Photometric  int             `json:"photometric"`
+	Planar       int             `json:"planar"`
+	SubfileType  int             `json:"subfiletype"`
+	Tiled        bool            `json:"tiled"`
+	Tile         []int           `json:"tile"`
+	RowsPerStrip int             `json:"rows_per_strip"`
+	Offsets      []int64         `json:"offsets"`
+	Counts       []int64         `json:"byte_counts"`
+	Description  string          `json:"description"`
+	Expect       Expect          `json:"expect"`
+	Sub          []Page          `json:"subifds"`
+}
+
+// Expect describes the pixels of a page.
+type Expect struct {
+	Npy    string `json:"npy"`
+	Shape  []int  `json:"shape"`
+	DType  string `json:"dtype"` // numpy's
+	SHA256 string `json:"sha256"`
+}
+
+// Series is an image in tifffile's words.
+type Series struct {
+	Name   string  `json:"name"`
+	Axes   string  `json:"axes"`
+	Shape  []int   `json:"shape"`
+	Levels [][]int `json:"levels"`
+}
+
+// Slide is what OpenSlide says of a file.
+type Slide struct {
+	Levels     [][2]int          `json:"level_dimensions"` // width, height
+	MPP        string            `json:"mpp_x"`
+	Objective  string            `json:"objective"`
+	Associated map[string][2]int `json:"associated"`
+	Region     Expect            `json:"region_13_21_200x150"`
+}
+
+// Broken is a file that must be refused, as Must says.
+type Broken struct {
+	Name string `json:"file"`
+	Why  string `json:"why"`
+	Must string `json:"must"`
+}
+
+var load = sync.OnceValues(func() (m struct {
+	Files     []File
+	Negatives []Broken
+	data      map[string][]byte
+}, err error) {
+	_, file, _, _ := runtime.Caller(0)
+	here := filepath.Dir(file)
+	raw, err := os.ReadFile(filepath.Join(here, "manifest.json"))
+	if err != nil {
+		return m, err
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return m, err
+	}
+	m.data = map[string][]byte{}
+	for _, name := range []string{"files.zip", "neg.zip", "expected.zip"} {
+		z, err := zip.OpenReader(filepath.Join(here, name))
+		if err != nil {
+			return m, err
+		}
+		defer z.Close()
+		for _, f := range z.File {
+			r, err := f.Open()
+			if err != nil {
+				return m, err
+			}
+			b, err := io.ReadAll(r)
+			if err != nil {
+				return m, err
+			}
+			m.data[f.Name] = b
+		}
+	}
+	return m, nil
+})
+
+// Files returns the files that must be read.
+func Files(t testing.TB) []File {
+	t.Helper()
+	m, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Files) != 120 {
+		t.Fatalf("%d files in the manifest", len(m.Files))
+	}
+	return m.Files
+}
+
+// Negatives returns the broken files.
+func Negatives(t testing.TB) []Broken {
+	t.Helper()
+	m, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Negatives) != 43 {
+		t.Fatalf("%d broken files in the manifest", len(m.Negatives))
+	}
+	return m.Negatives
+}
+
+// Bytes returns a file of the corpus by its name in the manifest.
+func Bytes(t testing.TB, name string) []byte {
+	t.Helper()
+	m, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, ok := m.data[name]
+	if !ok {
+		t.Fatalf("%s: not in the corpus", name)
+	}
+	return b
+}
+
+// Write puts a file of the corpus into a temporary folder and returns its path.
+func Write(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), filepath.Base(name))
+	if err := os.WriteFile(path, Bytes(t, name), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Source is a file in memory.
+type Source struct{ *bytes.Reader }
+
+// Open returns a file of the corpus as a source of package tiff.
+func Open(t testing.TB, name string) Source { return Memory(Bytes(t, name)) }
+
+// Memory is a source that lies in memory.
+func Memory(b []byte) Source { return Source{bytes.NewReader(b)} }
+
+// ReadAt reads a part of the file.
+func (s Source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.Reader.ReadAt(p, off)
+}
+
+// Close does nothing.
+func (s Source) Close() error { return nil }
+
+// Compare reports samples, little-endian in C order, that are not those expected of a page of a file.
+func (e Expect) Compare(t testing.TB, c File, got []byte) {
+	t.Helper()
+	if c.Tolerance == nil {
+		if sum := sha256.Sum256(got); hex.EncodeToString(sum[:]) != e.SHA256 {
+			t.Errorf("%s: samples have SHA-256 %x, want %s", e.Npy, sum, e.SHA256)
+		}
+		return
+	}
+	npy := Bytes(t, e.Npy)
+	want := npy[len(npy)-len(got):] // all with a tolerance are bytes
+	worst, sum := 0, 0
+	for i := range got {
+		d := int(got[i]) - int(want[i])
+		d = max(d, -d)
+		worst, sum = max(worst, d), sum+d
+	}
+	if mean := float64(sum) / float64(len(got)); float64(worst) > c.Tolerance.Max || mean > c.Tolerance.Mean {
+		t.Errorf("%s: samples are up to %d and in the mean %.2f from those expected (at most %v and %v)", e.Npy, worst, mean, c.Tolerance.Max, c.Tolerance.Mean)
+	}
+}
