@@ -173,3 +173,6 @@ func (f *File) readSubs(ctx context.Context, p *Page) {
 	}
 	p.subOffsets = nil
 }
+
+// Source is what the file is read from.
+func (f *File) Source() Source { return f.blocks.src }

@@ -385,3 +385,16 @@ func (d *directory) pixelSize(ctx context.Context) (x, y float64) {
 	}
 	return x, y
 }
+
+// SegmentName is how messages call a tile or strip.
+func (p *Page) SegmentName(i int64) string { return fmt.Sprintf("%s %d", p.segmentName(), i) }
+
+// SegmentRows is the number of rows of the image in a tile or strip: the last strip of an image has
+// fewer than the others. Tiles are whole.
+func (p *Page) SegmentRows(i int64) int {
+	if p.Tiled {
+		return p.TileHeight
+	}
+	row := int(i % int64(ceilDiv(p.Height, p.TileHeight)))
+	return min(p.TileHeight, p.Height-row*p.TileHeight)
+}

@@ -1,5 +1,7 @@
 package tiff
 
+import "strconv"
+
 // Tags that this package reads, by their names in TIFF 6.0 and its successors.
 const (
 	tagNewSubfileType            = 254
@@ -71,3 +73,16 @@ const (
 	Palette    = 3
 	YCbCr      = 6
 )
+
+// CompressionName is the name of a value of Compression.
+func CompressionName(n int) string {
+	names := map[int]string{
+		1: "none", 2: "ccitt", 3: "ccitt-t4", 4: "ccitt-t6", 5: "lzw", 6: "old-jpeg", 7: "jpeg", 8: "deflate", 32773: "packbits", 32946: "deflate",
+		33003: "jpeg2000", 33005: "jpeg2000", 34712: "jpeg2000", 34887: "lerc", 34892: "jpeg", 34925: "lzma", 34926: "zstd", 34933: "png", 34934: "jpeg-xr",
+		50000: "zstd", 50001: "webp", 50002: "jpeg-xl",
+	}
+	if name := names[n]; name != "" {
+		return name
+	}
+	return strconv.Itoa(n)
+}

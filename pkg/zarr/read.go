@@ -320,6 +320,7 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	if err != nil {
 		return err
 	}
+	name := rd.w.key
 	rd, done := rd.decoder()
 	defer done()
 	w := rd.w
@@ -342,7 +343,7 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 		whole = whole && shape[d] == n
 	}
 	if whole && contiguous(strides, shape, p.size) {
-		if err := w.decodeChain(p.chain, dst[:p.nbytes], enc); err != nil {
+		if err := rd.decodeAll(p, name, dst[:p.nbytes], enc, p.nbytes); err != nil {
 			return err
 		}
 		if p.big {
@@ -352,7 +353,7 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	}
 	first, end := p.cover(start, shape)
 	if w.front && len(dst) >= p.nbytes && p.front(start, shape) && contiguous(strides, shape, p.size) {
-		if err := w.decodeFront(p.chain, dst[:p.nbytes], enc, end); err != nil {
+		if err := rd.decodeAll(p, name, dst[:p.nbytes], enc, end); err != nil {
 			return err
 		}
 		if p.big {
@@ -387,7 +388,7 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	if err != nil {
 		return err
 	}
-	if err := w.decodeFront(p.chain, b, enc, end); err != nil {
+	if err := rd.decodeAll(p, name, b, enc, end); err != nil {
 		return err
 	}
 	b = b[first:end]
@@ -396,6 +397,18 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	}
 	copyBox(dst, strides, b, p.strides, shape, p.size)
 	return nil
+}
+
+// decodeAll decodes the chunk that key names, or as much of it as its first n bytes take.
+func (rd reader) decodeAll(p *pipeline, key, dst, enc []byte, n int) error {
+	if !p.chain.IsOfStore() {
+		return rd.w.decodeFront(p.chain, dst, enc, n)
+	}
+	own, ok := rd.a.st.(store.Decoder)
+	if !ok {
+		return rd.w.decodeChain(p.chain, dst, enc) // which says so
+	}
+	return asFormatError(own.Decode(rd.ctx, string(key), dst, enc))
 }
 
 // decodeFront decodes a chunk of len(dst) bytes, or as much of it as its first n bytes take.

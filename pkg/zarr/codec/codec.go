@@ -152,6 +152,9 @@ func findV3(name string) parser {
 	if p := parsersV3[name]; p != nil {
 		return p
 	}
+	if name == OfStoreName { // no codec that anyone should write
+		return parseOfStore
+	}
 	if id, ok := strings.CutPrefix(name, prefixV3); ok {
 		return parsersV2[id]
 	}

@@ -117,6 +117,15 @@ type Distant interface {
 	Requests() int
 }
 
+// Decoder is a store that shows a file of another format as a hierarchy, of which it decodes the chunks:
+// those of arrays whose only codec is "strata.store". What Get returns of them is theirs to know.
+type Decoder interface {
+	Store
+	// Decode fills dst with all elements of the chunk that key names, in C order and native byte
+	// order; src is what Get returned for it. Many goroutines may call it at once. Its errors need not name the chunk.
+	Decode(ctx context.Context, key string, dst, src []byte) error
+}
+
 // Expecter is a store that opens an object without looking at it.
 type Expecter interface {
 	Store

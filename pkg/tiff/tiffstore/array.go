@@ -1,0 +1,242 @@
+package tiffstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"strata/pkg/tiff"
+	"strata/pkg/tiff/tilecodec"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
+)
+
+// axis is a dimension of an array. Its role says what a chunk's index along it is of: 't' times, 'c'
+// channels, 'p' pages along depth, 'z' tiles along depth, 'y', 'x', 's' planes of samples, 'i' interleaved samples.
+type axis struct {
+	role        byte
+	name        string
+	size, chunk int
+}
+
+func (a axis) count() int { return (a.size + a.chunk - 1) / a.chunk }
+
+// array is one array of the hierarchy.
+type array struct {
+	axes   []axis
+	image  *tiff.Image // nil: of a page
+	level  int
+	first  *tiff.Page // any that is there
+	layout *tiff.Layout
+	joined bool // the strips of a page lie one behind the other and are one chunk
+	raw    bool // chunks are stored as they are
+	codecs []any
+	format *tilecodec.Format // of chunks that this package decodes
+	bytes  int64             // of a decoded chunk
+}
+
+// locate finds the page of a chunk, nil if it is not in the file, and the number of its tile.
+func (a *array) locate(index []int) (*tiff.Page, int64) {
+	var t, c, page, s, z, y, x int
+	for d, i := range index {
+		switch a.axes[d].role {
+		case 't':
+			t = i
+		case 'c':
+			if c = i; a.layout.Separate {
+				c, s = i/a.layout.Samples, i%a.layout.Samples
+			}
+		case 'p':
+			page = i
+		case 's':
+			s = i
+		case 'z':
+			z = i
+		case 'y':
+			y = i
+		case 'x':
+			x = i
+		}
+	}
+	p := a.first
+	if a.image != nil {
+		p = a.image.Page(a.level, t, c, page)
+	}
+	g := a.layout.Grid()
+	return p, int64(s)*int64(g[1])*int64(g[2])*int64(g[3]) + (int64(z)*int64(g[2])+int64(y))*int64(g[3]) + int64(x)
+}
+
+// pageArray shows the samples of one page.
+func (s *Store) pageArray(ctx context.Context, p *tiff.Page) (*array, error) {
+	if p.Err != nil {
+		return nil, &zarr.FormatError{Path: p.File().Name, Err: bare(p.Err, p.File().Name)}
+	}
+	a := &array{first: p, layout: p.Layout}
+	l := p.Layout
+	if l.Separate {
+		a.axes = append(a.axes, axis{'s', "c", l.Samples, 1})
+	}
+	if l.Depth > 1 {
+		a.axes = append(a.axes, axis{'z', "z", l.Depth, l.TileDepth})
+	}
+	a.axes = append(a.axes, axis{'y', "y", l.Height, l.TileHeight}, axis{'x', "x", l.Width, l.TileWidth})
+	if l.Interleaved() > 1 {
+		a.axes = append(a.axes, axis{'i', "c", l.Samples, l.Samples})
+	}
+	return a, a.store(ctx, []*tiff.Page{p})
+}
+
+// levelArray shows one level of an image.
+func (s *Store) levelArray(ctx context.Context, im *tiff.Image, level int) (*array, error) {
+	pages := im.Levels[level].Pages
+	l := im.Levels[level].Layout()
+	a := &array{image: im, level: level, layout: l}
+	for _, p := range pages {
+		if a.first = p; p != nil {
+			break
+		}
+	}
+	if im.Times > 1 {
+		a.axes = append(a.axes, axis{'t', "t", im.Times, 1})
+	}
+	if n := im.Channels * l.Samples; n > 1 {
+		a.axes = append(a.axes, axis{'c', "c", n, l.Interleaved()})
+	}
+	switch {
+	case im.Depths > 1 && l.Depth > 1:
+		return nil, &zarr.FormatError{Path: s.where, Err: fmt.Errorf("%s: a stack of pages that are volumes themselves is not supported; see pages/0", a.first.Name())}
+	case im.Depths > 1:
+		a.axes = append(a.axes, axis{'p', "z", im.Depths, 1})
+	case l.Depth > 1:
+		a.axes = append(a.axes, axis{'z', "z", l.Depth, l.TileDepth})
+	}
+	a.axes = append(a.axes, axis{'y', "y", l.Height, l.TileHeight}, axis{'x', "x", l.Width, l.TileWidth})
+	return a, a.store(ctx, pages)
+}
+
+// store decides how chunks are read.
+func (a *array) store(ctx context.Context, pages []*tiff.Page) error {
+	l := a.layout
+	whole := l.Bits == 8*l.Type.Size() && l.FillOrder != 2 && (l.Photometric != tiff.YCbCr || l.Subsampling == [2]int{1, 1} || l.Samples != 3)
+	a.raw = l.Compression == tiff.CompressionNone && whole
+	if a.joined = a.raw && !l.Tiled && joined(ctx, pages); a.joined {
+		for d := range a.axes {
+			if a.axes[d].role == 'y' {
+				a.axes[d].chunk = l.Height
+			}
+		}
+	}
+	a.bytes = int64(l.Type.Size())
+	order, last := []int{}, -1
+	for d, x := range a.axes {
+		a.bytes *= int64(x.chunk)
+		if x.role == 'c' && x.chunk > 1 {
+			last = d
+		} else {
+			order = append(order, d)
+		}
+	}
+	if last >= 0 { // a tile has the samples of a pixel together
+		a.codecs = append(a.codecs, object("transpose", map[string]any{"order": append(order, last)}))
+	}
+	exact := l.Tiled || l.Height%l.TileHeight == 0
+	endian, own := "little", false
+	switch plain := whole && exact && l.Predictor <= 1; {
+	case a.raw:
+	case l.Compression == tiff.CompressionZstd && plain:
+		a.codecs = append(a.codecs, nil, object("zstd", map[string]any{"level": 1, "checksum": false}))
+	case (l.Compression == tiff.CompressionDeflate || l.Compression == 32946) && plain:
+		a.codecs = append(a.codecs, nil, object("numcodecs.zlib", map[string]any{"level": 1}))
+	default:
+		own = true
+	}
+	if a.first.File().BigEndian() && !own {
+		endian = "big"
+	}
+	bytes := object("bytes", map[string]any{"endian": endian})
+	if l.Type.Size() == 1 {
+		bytes = object("bytes", nil)
+	}
+	placed := false
+	for i, c := range a.codecs {
+		if c == nil {
+			a.codecs[i], placed = bytes, true
+		}
+	}
+	if !placed {
+		a.codecs = append(a.codecs, bytes)
+	}
+	if !own {
+		return nil
+	}
+	tables, err := a.first.Tables(ctx)
+	if err != nil {
+		return &zarr.FormatError{Path: a.first.File().Name, Err: bare(err, a.first.File().Name)}
+	}
+	a.format = FormatOf(a.first, tables)
+	if err := a.format.Check(); err != nil {
+		return &zarr.FormatError{Path: a.first.File().Name, Field: a.first.Name(), Err: err}
+	}
+	a.codecs = append(a.codecs, object(codec.OfStoreName, map[string]any{"encoding": tiff.CompressionName(l.Compression)}))
+	return nil
+}
+
+// FormatOf is how the tiles of a page are decoded.
+func FormatOf(p *tiff.Page, tables []byte) *tilecodec.Format {
+	l := p.Layout
+	return &tilecodec.Format{
+		Compression: l.Compression, Predictor: l.Predictor, Type: l.Type, Bits: l.Bits, Samples: l.Interleaved(),
+		Width: l.TileWidth, Height: l.TileHeight, Depth: l.TileDepth, BigEndian: p.File().BigEndian(), FillOrder: l.FillOrder,
+		Photometric: l.Photometric, Subsampling: l.Subsampling, Tables: tables,
+	}
+}
+
+// mostStrips bounds the offsets that are looked at before the first pixel is read.
+const mostStrips = 1 << 16
+
+// joined reports whether the strips of each page lie one behind the other.
+func joined(ctx context.Context, pages []*tiff.Page) bool {
+	looked := int64(0)
+	for _, p := range pages {
+		if p == nil {
+			continue
+		}
+		g := p.Grid()
+		n := int64(g[2])
+		if looked += n; g[0] > 1 || n > 1 && looked > mostStrips {
+			return false
+		}
+		next := int64(-1)
+		for i := int64(0); n > 1 && i < n; i++ {
+			off, bytes, err := p.Segment(ctx, i)
+			if err != nil || next >= 0 && off != next || bytes != p.Packed(p.SegmentRows(i)) {
+				return false
+			}
+			next = off + bytes
+		}
+	}
+	return true
+}
+
+func object(name string, configuration map[string]any) any {
+	o := map[string]any{"name": name}
+	if configuration != nil {
+		o["configuration"] = configuration
+	}
+	return o
+}
+
+// document is the array's zarr.json.
+func (a *array) document() ([]byte, error) {
+	var shape, chunks []int
+	var names []string
+	for _, x := range a.axes {
+		shape, chunks, names = append(shape, x.size), append(chunks, x.chunk), append(names, x.name)
+	}
+	return json.Marshal(map[string]any{
+		"zarr_format": 3, "node_type": "array", "shape": shape, "data_type": a.layout.Type.String(), "fill_value": 0,
+		"chunk_grid":         object("regular", map[string]any{"chunk_shape": chunks}),
+		"chunk_key_encoding": object("default", map[string]any{"separator": "/"}),
+		"codecs":             a.codecs, "dimension_names": names, "attributes": map[string]any{},
+	})
+}

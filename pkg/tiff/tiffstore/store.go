@@ -1,0 +1,436 @@
+// Package tiffstore shows a TIFF file as an OME-Zarr hierarchy, so that whatever reads OME-Zarr reads TIFF:
+//
+//	object, err := store.Folder("slides").Open(ctx, "scan.svs")
+//	st, err := tiffstore.Open(ctx, object, "slides/scan.svs")
+//	im, err := ngff.Open(ctx, st, "")
+//	err = im.Levels[0].Array.Read(ctx, region, pixels)
+//
+// Nothing is converted beforehand. The hierarchy has these nodes:
+//
+//	""            the file's first image: its metadata as OME-Zarr 0.5, its levels in "0", "1" …
+//	"label" …     other images by their names, or as "image_1" …
+//	"pages/2"     the samples of the third directory as they are decoded
+//	"pages/2.0"   those of its first sub-IFD
+//
+// A chunk is a tile, or a strip. Chunks that are stored as they are can be read in parts, straight from the file;
+// strips that lie one behind the other are one chunk. Tiles of Zstandard and Deflate are chunks of the
+// Zarr codecs of these names, so that a GPU may decode them. All others are decoded here ([store.Decoder]).
+//
+// The axes of an image are those of time, channel, depth, height and width that it has, in this order; the
+// samples of a pixel are channels. Those of a page are (y, x), (y, x, sample) where samples are
+// interleaved, (sample, y, x) where they lie in planes of their own, and (z, y, x) of volumetric
+// tiles. Samples keep their values: palette images are indices, and MinIsWhite is not inverted.
+package tiffstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"strata/pkg/tiff"
+	"strata/pkg/tiff/tilecodec"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Store is a TIFF file as a hierarchy.
+type Store struct {
+	file     *tiff.File
+	where    string
+	requests int
+	images   map[string]*tiff.Image // by key
+	names    []string               // of images but the first, in the order of the file
+	others   []store.Object         // of an image that lies in several files
+
+	mu     sync.Mutex
+	arrays map[string]*array // by key
+
+	scratch chan *tilecodec.Scratch
+}
+
+var (
+	_ store.Decoder = (*Store)(nil)
+	_ store.Distant = (*Store)(nil)
+)
+
+// mostArrays bounds the arrays that a store remembers: a stack may have a page for each of millions.
+const mostArrays = 4096
+
+// Option changes how [Open] works.
+type Option func(*options)
+
+type options struct {
+	requests int
+	sibling  func(ctx context.Context, name string) (store.Object, error)
+}
+
+// Requests is how many reads are worth having on their way at a time: the file lies on a server.
+func Requests(n int) Option { return func(o *options) { o.requests = n } }
+
+// Siblings opens other files of the folder that the file lies in: an OME-TIFF image may consist of several.
+func Siblings(open func(ctx context.Context, name string) (store.Object, error)) Option {
+	return func(o *options) { o.sibling = open }
+}
+
+// Open takes over an open TIFF file, of which where is the location for messages.
+func Open(ctx context.Context, file store.Object, where string, opts ...Option) (*Store, error) {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	s := &Store{where: where, requests: o.requests, images: map[string]*tiff.Image{}, arrays: map[string]*array{},
+		scratch: make(chan *tilecodec.Scratch, 64)}
+	var more []tiff.Option
+	if o.sibling != nil {
+		more = append(more, tiff.Siblings(func(ctx context.Context, name string) (tiff.Source, error) {
+			other, err := o.sibling(ctx, name)
+			if err == nil {
+				s.others = append(s.others, other)
+			}
+			return other, err
+		}))
+	}
+	var err error
+	if s.file, err = tiff.Open(ctx, file, where, more...); err != nil {
+		if !fromSource(err) {
+			err = &zarr.FormatError{Path: where, Err: bare(err, where)}
+		}
+		return nil, errors.Join(err, s.close(file))
+	}
+	for i, im := range s.file.Images {
+		key := ""
+		if i > 0 {
+			key = imageKey(im.Name, i, s.images)
+			s.names = append(s.names, key)
+		}
+		s.images[key] = im
+	}
+	return s, nil
+}
+
+// fromSource reports errors that are the machine's, not the file's.
+func fromSource(err error) bool {
+	var p *fs.PathError
+	return errors.As(err, &p) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnavailable)
+}
+
+// bare takes the location that errors of package tiff begin with off, for an error that names it itself.
+func bare(err error, where string) error {
+	if text, ok := strings.CutPrefix(err.Error(), where+": "); ok {
+		return &named{text, err}
+	}
+	return err
+}
+
+// named is an error in other words.
+type named struct {
+	text string
+	err  error
+}
+
+func (e *named) Error() string { return e.text }
+func (e *named) Unwrap() error { return e.err }
+
+// imageKey is the key of an image that is not the first: its name where that can be a key.
+func imageKey(name string, number int, taken map[string]*tiff.Image) string {
+	name = strings.ToLower(name)
+	ok := name != "" && name != "pages" && name != "labels" && len(name) <= 64 && taken[name] == nil
+	for i, c := range name {
+		ok = ok && (c >= 'a' && c <= 'z' || i > 0 && (c >= '0' && c <= '9' || c == '_' || c == '-'))
+	}
+	if ok {
+		return name
+	}
+	return fmt.Sprintf("image_%d", number)
+}
+
+// File is the file's structure.
+func (s *Store) File() *tiff.File { return s.file }
+
+// Image is the image at a key, nil if there is none.
+func (s *Store) Image(key string) *tiff.Image { return s.images[key] }
+
+// Names are the keys of the file's images behind the first.
+func (s *Store) Names() []string { return slices.Clone(s.names) }
+
+// Requests is how many reads are worth having on their way; 0: the file is near.
+func (s *Store) Requests() int { return s.requests }
+
+// Close closes the file, and the others of its image.
+func (s *Store) Close() error { return s.close(s.file.Source().(store.Object)) }
+
+func (s *Store) close(file store.Object) error {
+	err := file.Close()
+	for _, o := range s.others {
+		err = errors.Join(err, o.Close())
+	}
+	return err
+}
+
+// Location names a chunk by its page and tile, and other keys by themselves.
+func (s *Store) Location(key string) string {
+	if s.file != nil {
+		if a, index, err := s.chunk(context.Background(), key); err == nil && a != nil {
+			page, segment := a.locate(index)
+			if page != nil {
+				return fmt.Sprintf("%s: %s: %s", page.File().Name, page.Name(), page.SegmentName(segment))
+			}
+		}
+	}
+	return store.Join(s.where, key)
+}
+
+// document makes the metadata document under a key: fs.ErrNotExist if no node has it.
+func (s *Store) document(ctx context.Context, key string) ([]byte, error) {
+	dir, name := path.Split(key)
+	dir = strings.TrimSuffix(dir, "/")
+	if name != "zarr.json" {
+		return nil, s.absent(key)
+	}
+	if im, ok := s.images[dir]; ok {
+		return s.imageDocument(dir, im)
+	}
+	if dir == "" { // pages that are no image
+		return []byte(`{"zarr_format":3,"node_type":"group","attributes":{}}`), nil
+	}
+	a, err := s.array(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	return a.document()
+}
+
+func (s *Store) absent(key string) error {
+	return &fs.PathError{Op: "open", Path: store.Join(s.where, key), Err: fs.ErrNotExist}
+}
+
+// array finds the array at a key, or makes it.
+func (s *Store) array(ctx context.Context, key string) (*array, error) {
+	s.mu.Lock()
+	a := s.arrays[key]
+	s.mu.Unlock()
+	if a != nil {
+		return a, nil
+	}
+	a, err := s.makeArray(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.arrays) >= mostArrays {
+		clear(s.arrays)
+	}
+	s.arrays[key] = a
+	return a, nil
+}
+
+func (s *Store) makeArray(ctx context.Context, key string) (*array, error) {
+	if name, ok := strings.CutPrefix(key, "pages/"); ok {
+		p := s.page(name)
+		if p == nil {
+			return nil, s.absent(key)
+		}
+		return s.pageArray(ctx, p)
+	}
+	dir, name := path.Split(key)
+	im := s.images[strings.TrimSuffix(dir, "/")]
+	level, ok := number(name)
+	if im == nil || !ok || level >= len(im.Levels) {
+		return nil, s.absent(key)
+	}
+	return s.levelArray(ctx, im, level)
+}
+
+// page finds a page by its name: 2, or 2.0 for a sub-IFD.
+func (s *Store) page(name string) *tiff.Page {
+	name, sub, below := strings.Cut(name, ".")
+	i, ok := number(name)
+	if !ok || i >= len(s.file.Pages) {
+		return nil
+	}
+	p := s.file.Pages[i]
+	if !below {
+		return p
+	}
+	if i, ok = number(sub); !ok || i >= len(p.Sub) {
+		return nil
+	}
+	return p.Sub[i]
+}
+
+// number parses a number as keys have it.
+func number(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 0 && strconv.Itoa(n) == text
+}
+
+// chunk finds the chunk that a key names; a nil array: the key is of no chunk.
+func (s *Store) chunk(ctx context.Context, key string) (*array, []int, error) {
+	at, rest, ok := strings.Cut(key, "/c/")
+	if !ok {
+		return nil, nil, nil
+	}
+	a, err := s.array(ctx, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	index := make([]int, 0, len(a.axes))
+	for part := range strings.SplitSeq(rest, "/") {
+		i, ok := number(part)
+		if d := len(index); !ok || d >= len(a.axes) || i >= a.axes[d].count() {
+			return nil, nil, s.absent(key)
+		}
+		index = append(index, i)
+	}
+	if len(index) != len(a.axes) {
+		return nil, nil, s.absent(key)
+	}
+	return a, index, nil
+}
+
+// List lists the images of the file and their levels; pages are not listed.
+func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
+	im := s.images[prefix]
+	if im == nil && prefix != "" {
+		return nil, s.absent(prefix)
+	}
+	entries := []store.Entry{{Name: "zarr.json"}}
+	if im != nil {
+		for k := range im.Levels {
+			entries = append(entries, store.Entry{Name: strconv.Itoa(k), Dir: true})
+		}
+	}
+	if prefix == "" {
+		for _, name := range s.names {
+			entries = append(entries, store.Entry{Name: name, Dir: true})
+		}
+	}
+	slices.SortFunc(entries, func(a, b store.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return entries, nil
+}
+
+// Get returns a metadata document, or a tile as it is stored.
+func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	a, index, err := s.chunk(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if a == nil {
+		doc, err := s.document(ctx, key)
+		if err == nil && limit >= 0 && int64(len(doc)) > limit {
+			return nil, fmt.Errorf("%s: %w: %d bytes, at most %d expected", s.Location(key), store.ErrTooLarge, len(doc), limit)
+		}
+		return append(dst[:0], doc...), err
+	}
+	o, err := s.open(ctx, key, a, index)
+	if err != nil {
+		return nil, err
+	}
+	if limit >= 0 && o.size > limit {
+		return nil, &zarr.FormatError{Path: s.Location(key), Err: fmt.Errorf("has %d bytes, for %d bytes of samples at most %d make sense", o.size, a.bytes, limit)}
+	}
+	if int64(cap(dst)) < o.size {
+		dst = make([]byte, o.size)
+	}
+	dst = dst[:o.size]
+	if _, err := o.ReadAt(ctx, dst, 0); err != nil {
+		return nil, err
+	}
+	return dst, nil
+}
+
+// Open opens a chunk, or a metadata document.
+func (s *Store) Open(ctx context.Context, key string) (store.Object, error) {
+	a, index, err := s.chunk(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if a == nil {
+		doc, err := s.document(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		return &document{doc}, nil
+	}
+	o, err := s.open(ctx, key, a, index)
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := o.file.(store.FileObject); ok && o.whole == o.size {
+		return &filePart{o, f}, nil
+	}
+	return o, nil
+}
+
+// open finds where a chunk lies.
+func (s *Store) open(ctx context.Context, key string, a *array, index []int) (*part, error) {
+	p, segment := a.locate(index)
+	if p == nil { // a plane that is not in the file
+		return nil, s.absent(key)
+	}
+	if p.Layout != a.layout && *p.Layout != *a.layout {
+		return nil, &zarr.FormatError{Path: s.Location(key), Err: errors.New("the page is stored otherwise than the first of its image")}
+	}
+	off, n, err := p.Segment(ctx, segment)
+	switch {
+	case err != nil && fromSource(err):
+		return nil, err
+	case err != nil:
+		return nil, &zarr.FormatError{Path: p.File().Name, Err: bare(err, p.File().Name)}
+	case n == 0:
+		return nil, s.absent(key)
+	}
+	o := &part{file: p.File().Source().(store.Object), off: off, size: n, whole: n, where: func() string { return s.Location(key) }}
+	if !a.raw {
+		return o, nil
+	}
+	need := a.bytes
+	if a.joined {
+		n = min(a.bytes, o.file.Size()-off) // the strips lie one behind the other
+	} else {
+		need = p.Packed(p.SegmentRows(segment))
+	}
+	if n < need {
+		return nil, &zarr.FormatError{Path: s.Location(key), Err: fmt.Errorf("has %d bytes, its samples take %d", n, need)}
+	}
+	o.size, o.whole = a.bytes, min(n, a.bytes)
+	return o, nil
+}
+
+// Decode fills dst with the samples of a tile.
+func (s *Store) Decode(ctx context.Context, key string, dst, src []byte) error {
+	a, index, err := s.chunk(ctx, key)
+	if err != nil {
+		return err
+	}
+	p, segment := a.locate(index)
+	f := *a.format
+	if f.Compression == tiff.CompressionJPEG && p != a.first {
+		if f.Tables, err = p.Tables(ctx); err != nil {
+			return err
+		}
+	}
+	var c *tilecodec.Scratch
+	select {
+	case c = <-s.scratch:
+	default:
+		c = new(tilecodec.Scratch)
+	}
+	defer func() {
+		select {
+		case s.scratch <- c:
+		default:
+		}
+	}()
+	return f.Decode(ctx, c, dst, src, p.SegmentRows(segment))
+}
