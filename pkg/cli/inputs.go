@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"strata/pkg/images"
 	"strata/pkg/sibling"
 	"strata/pkg/zarr/store"
 )
@@ -31,11 +32,8 @@ func (r *Run) Input(path string) (string, error) {
 	default:
 		return "", Usage("input %s: there is no way to read %s:// addresses: want a folder, a .zip file, http://, https:// or s3://", path, scheme)
 	}
-	if i := strings.Index(path, ".zip/"); i >= 0 {
-		archive := path[:i+len(".zip")]
-		if info, err := os.Stat(archive); err == nil && info.Mode().IsRegular() {
-			return path, placeError(r.outputs.Input(archive))
-		}
+	if file, key := images.Split(path); key != "" { // a node in a zip file or an image file
+		return path, placeError(r.outputs.Input(file))
 	}
 	named := path
 	path, err := r.present(named)

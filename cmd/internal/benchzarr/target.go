@@ -12,6 +12,7 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/record"
 	"strata/pkg/gds"
+	"strata/pkg/images"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
@@ -110,7 +111,7 @@ func (t *target) open(ctx context.Context, s setting, opts ...zarr.Option) (*zar
 	if s.inFlight > 0 {
 		web = append(web, store.AtOnce(s.inFlight))
 	}
-	st, key, err := store.OpenURL(ctx, t.path, web...)
+	st, key, err := images.Open(ctx, t.path, web...)
 	if err != nil {
 		return nil, nil, err
 	}

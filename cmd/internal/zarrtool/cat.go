@@ -22,8 +22,12 @@ func catCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "cat",
 		Usage: "write an array, or a region of it, as .npy, raw bytes or text",
-		Args:  []cli.Arg{{Name: "ARRAY", Usage: "Zarr array: a folder, a path in a .zip, or a URL"}},
+		Description: "Of a TIFF file FILE the levels of the image are FILE/0, FILE/1 …; --page takes the samples of one directory as they\n" +
+			"are decoded: (y, x), interleaved samples (y, x, s), separate planes (s, y, x), volumetric tiles (z, y, x).",
+		Args: []cli.Arg{{Name: "ARRAY", Usage: "Zarr array or TIFF file: a path, also into a .zip or .tif, or a URL"}},
 		Flags: []cli.Flag{
+			{Name: "page", Kind: cli.Int, Check: cli.Between(0, 1<<30), Value: "N", Usage: "page (IFD) of a TIFF file, counted from 0"},
+			{Name: "sub_ifd", Kind: cli.Int, Check: cli.Between(0, 1<<16), Value: "K", Usage: "of that page the sub-IFD, counted from 0"},
 			{Name: "region", Short: "r", Value: "A:B,...", Note: "everything", Usage: "start:stop or an index for each axis, as in numpy"},
 			{Name: "output", Short: "o", Value: "FILE", Default: "-", Usage: "file to write; - is standard output"},
 			{Name: "format", Choices: []string{"npy", "raw", "text"}, Note: "npy for FILE.npy, else raw", Usage: "npy and raw are little-endian, C order; text is a number a line"},
@@ -33,13 +37,18 @@ func catCommand() *cli.Command {
 			{Command: "zarr-tool cat mosaic.ome.zarr/0 -o mosaic.npy", Usage: "the whole array for numpy.load"},
 			{Command: "zarr-tool cat mosaic.ome.zarr/0 --region 0:4,:,10:20 -o part.npy", Usage: "four planes, ten columns"},
 			{Command: "zarr-tool cat mosaic.ome.zarr/0 --region 60,100,: --format text", Usage: "the numbers of one row"},
+			{Command: "zarr-tool cat scan.svs --page 0 --region 5000:6000,5000:6000,: -o part.npy", Usage: "red, green and blue of a slide"},
 		},
 		Run: runCat,
 	}
 }
 
 func runCat(ctx context.Context, r *cli.Run) error {
-	a, err := openArray(ctx, r, r.Arg("ARRAY"), zarr.NoteMissing(datasets.Missing(r)))
+	below, err := pageKey(r)
+	if err != nil {
+		return err
+	}
+	a, err := openArray(ctx, r, r.Arg("ARRAY"), below, datasets.Missing(r))
 	if err != nil {
 		return err
 	}
@@ -84,6 +93,19 @@ func runCat(ctx context.Context, r *cli.Run) error {
 		return cli.BadInput(err)
 	}
 	return buffered.Flush()
+}
+
+// pageKey is the key of the page that --page and --sub_ifd name in a TIFF file; "": they name none.
+func pageKey(r *cli.Run) (string, error) {
+	switch {
+	case r.IsSet("page") && r.IsSet("sub_ifd"):
+		return fmt.Sprintf("pages/%d.%d", r.Int("page"), r.Int("sub_ifd")), nil
+	case r.IsSet("page"):
+		return fmt.Sprintf("pages/%d", r.Int("page")), nil
+	case r.IsSet("sub_ifd"):
+		return "", cli.Usage("--sub_ifd %d: give --page as well: a sub-IFD is of a page", r.Int("sub_ifd"))
+	}
+	return "", nil
 }
 
 // stream reads a region in C order, in slabs along its axes that fit in the

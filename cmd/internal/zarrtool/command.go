@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"strata/pkg/cli"
+	"strata/pkg/images"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -14,7 +15,7 @@ import (
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "zarr-tool",
-		Usage: "look at, convert and validate Zarr v2 and v3 and OME-Zarr 0.4 and 0.5",
+		Usage: "look at, convert and validate Zarr v2 and v3, OME-Zarr 0.4 and 0.5, and TIFF",
 		Commands: []*cli.Command{
 			infoCommand(), catCommand(), importCommand(), reencodeCommand(), omeCommand(), validateCommand(),
 		},
@@ -29,21 +30,33 @@ type node struct {
 	path  string // as the user named it
 }
 
-// openNode opens what the user named for reading. Errors are the input's fault
-// unless the machine's.
-func openNode(ctx context.Context, r *cli.Run, path string, opts ...zarr.Option) (*node, error) {
+// openNode opens what the user named for reading, and notes chunks that are not stored in missing, if that is
+// not nil. Errors are the input's fault unless the machine's.
+func openNode(ctx context.Context, r *cli.Run, path string, missing *zarr.Missing) (*node, error) {
+	return openBelow(ctx, r, path, "", missing)
+}
+
+// openBelow opens the node under a key of what the user named.
+func openBelow(ctx context.Context, r *cli.Run, path, below string, missing *zarr.Missing) (*node, error) {
 	path, err := r.Image(path)
 	if err != nil {
 		return nil, err
 	}
-	st, key, err := store.OpenURL(ctx, path, store.Settings(r.Options.HTTP))
+	st, key, err := images.Open(ctx, path, store.Settings(r.Options.HTTP))
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
 	if _, far := st.(store.Distant); far {
 		r.ReadsFar()
 	}
-	opts = append([]zarr.Option{zarr.Workers(r.Options.Threads), zarr.Budget(r.Options.Mem / 2), zarr.Meter(r.Meter)}, opts...)
+	for _, w := range images.Warnings(st) {
+		r.Warn("%s", w)
+	}
+	key = store.Join(key, below)
+	opts := []zarr.Option{zarr.Workers(r.Options.Threads), zarr.Budget(r.Options.Mem / 2), zarr.Meter(r.Meter)}
+	if missing != nil && !images.Sparse(st) {
+		opts = append(opts, zarr.NoteMissing(missing))
+	}
 	n, err := zarr.Open(ctx, st, key, opts...)
 	if err != nil {
 		return nil, cli.BadInput(errors.Join(err, st.Close()))
@@ -51,9 +64,9 @@ func openNode(ctx context.Context, r *cli.Run, path string, opts ...zarr.Option)
 	return &node{Node: n, store: st, key: key, path: path}, nil
 }
 
-// openArray opens what the user named, which must be an array.
-func openArray(ctx context.Context, r *cli.Run, path string, opts ...zarr.Option) (*zarr.Array, error) {
-	n, err := openNode(ctx, r, path, opts...)
+// openArray opens what the user named, or what lies under a key of that: it must be an array.
+func openArray(ctx context.Context, r *cli.Run, path, below string, missing *zarr.Missing) (*zarr.Array, error) {
+	n, err := openBelow(ctx, r, path, below, missing)
 	if err != nil {
 		return nil, err
 	}

@@ -27,9 +27,12 @@ import (
 func importCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "import",
-		Usage: "make a Zarr array of a .npy file or of raw bytes",
+		Usage: "make an OME-Zarr image of a TIFF file, or a Zarr array of a .npy file or of raw bytes",
+		Description: "What IN is, it says itself, whatever its name. Of a TIFF file (OME-TIFF, Aperio SVS, ImageJ stacks, pyramids of any\n" +
+			"kind) OUT becomes an image with pyramid, pixel size, channels and colours; IN/label and the like are other\n" +
+			"images in the file, which zarr-tool info lists.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: ".npy file, file of raw elements, or - for standard input"},
+			{Name: "IN", Usage: "TIFF file or its http(s) or s3 URL, .npy file, file of raw elements, or - for standard input"},
 			{Name: "OUT", Usage: "folder to write"},
 		},
 		Flags: []cli.Flag{
@@ -38,11 +41,16 @@ func importCommand() *cli.Command {
 			{Name: "offset", Kind: cli.Size, Usage: "bytes before the first element of raw input"},
 			{Name: "dimension_names", Kind: cli.Strings, Value: "NAME,...", Usage: "axis names (format 3)"},
 			{Name: "attributes", Value: "JSON", Usage: "user attributes, a JSON object"},
+			{Name: "keep_levels", Kind: cli.Bool, Usage: "take over the levels of the TIFF file instead of making them"},
+			{Name: "name", Note: "the file's", Usage: "name of the image"},
 			{Name: "fill", Value: "VALUE", Note: "0", Usage: "fill value: a number, true, false, NaN, Infinity or -Infinity"},
 		},
-		Shared: cli.Resources | cli.Outputs | cli.Layout,
-		Hints:  cli.Hints{"chunks": {Value: "N,...", Note: "up to 4 MiB"}, "shard": {Value: "N,...", Note: "none"}, "zarr_format": {Note: "3"}},
+		Shared: cli.Inputs | cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
+		Hints: cli.Hints{"chunks": {Value: "N,...", Note: "the TIFF file's tiles, else up to 4 MiB"}, "shard": {Value: "N,...", Note: "none"},
+			"zarr_format": {Note: "3"}},
 		Examples: []cli.Example{
+			{Command: "zarr-tool import scan.svs scan.ome.zarr --n_levels 6", Usage: "a slide scan, with a new pyramid"},
+			{Command: "zarr-tool import https://host/scan.ome.tif scan.ome.zarr --keep_levels", Usage: "from a server, with the pyramid that it has"},
 			{Command: "zarr-tool import volume.npy volume.zarr --chunks 64,64,64", Usage: "numpy.save's file"},
 			{Command: "zarr-tool import volume.raw volume.zarr --shape 200,512,512 --dtype uint16", Usage: "a camera's raw file"},
 			{Command: "zcat v.npy.gz | zarr-tool import - v.zarr --codec zstd:3", Usage: "from a pipe"},
@@ -53,6 +61,15 @@ func importCommand() *cli.Command {
 
 func runImport(ctx context.Context, r *cli.Run) error {
 	name := r.Arg("IN")
+	if n, err := openImage(ctx, r, name); n != nil || err != nil {
+		if err != nil {
+			return err
+		}
+		return importImage(ctx, r, n)
+	}
+	if r.Bool("keep_levels") {
+		return cli.Usage("--keep_levels: %s is no TIFF file and has no levels", name)
+	}
 	in, err := openImport(ctx, r, name)
 	if err != nil {
 		return err

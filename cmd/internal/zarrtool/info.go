@@ -13,6 +13,8 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/units"
 	"strata/pkg/ngff"
+	"strata/pkg/tiff"
+	"strata/pkg/tiff/tiffstore"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -21,7 +23,7 @@ func infoCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "info",
 		Usage: "show the tree of an array, group or image: shapes, codecs, voxel sizes",
-		Args:  []cli.Arg{{Name: "PATH", Usage: "Zarr folder, .zip file or http(s) URL"}},
+		Args:  []cli.Arg{{Name: "PATH", Usage: "Zarr folder, .zip file, TIFF file or http(s) URL"}},
 		Flags: []cli.Flag{
 			{Name: "json", Kind: cli.Bool, Usage: "print JSON"},
 			{Name: "metadata", Kind: cli.Bool, Usage: "also print each node's metadata document"},
@@ -57,6 +59,7 @@ type nodeInfo struct {
 	Objects    *int64                     `json:"stored_objects,omitempty"`
 	Values     *valueInfo                 `json:"values,omitempty"`
 	Image      *imageInfo                 `json:"image,omitempty"`
+	TIFF       *tiffInfo                  `json:"tiff,omitempty"` // of the file that a hierarchy is shown of
 	Attributes map[string]json.RawMessage `json:"attributes,omitempty"`
 	Metadata   json.RawMessage            `json:"metadata,omitempty"`
 	Children   []*nodeInfo                `json:"children,omitempty"`
@@ -80,8 +83,56 @@ type levelInfo struct {
 	Scale []float64 `json:"scale"` // in the axes' units
 }
 
+// tiffInfo is what is to know of a TIFF file beside its images.
+type tiffInfo struct {
+	Big           bool    `json:"bigtiff"`
+	BigEndian     bool    `json:"big_endian"`
+	Pages         int     `json:"pages"`
+	Kind          string  `json:"kind,omitempty"`
+	Compression   string  `json:"compression,omitempty"`
+	Photometric   string  `json:"photometric,omitempty"`
+	Magnification float64 `json:"magnification,omitempty"`
+	Problem       string  `json:"problem,omitempty"` // of the first page, where there is no image
+}
+
+func describeTIFF(st *tiffstore.Store) *tiffInfo {
+	f := st.File()
+	info := &tiffInfo{Big: f.Big, BigEndian: f.BigEndian(), Pages: len(f.Pages)}
+	if im := st.Image(""); im != nil {
+		l := im.Levels[0].Layout()
+		info.Kind, info.Magnification = im.Kind, im.Magnification
+		info.Compression, info.Photometric = tiff.CompressionName(l.Compression), tiff.PhotometricName(l.Photometric)
+	} else if err := f.Pages[0].Err; err != nil {
+		info.Problem = err.Error()
+	}
+	return info
+}
+
+func (t *tiffInfo) String() string {
+	kind := map[string]string{"ome": ", OME", "aperio": ", Aperio slide", "imagej": ", ImageJ"}[t.Kind]
+	name := "TIFF"
+	if t.Big {
+		name = "BigTIFF"
+	}
+	pages := "1 page"
+	if t.Pages != 1 {
+		pages = fmt.Sprintf("%d pages", t.Pages)
+	}
+	text := fmt.Sprintf("%s, %s%s", name, pages, kind)
+	if t.Kind != "" {
+		text += ", " + strings.Replace(t.Compression, "none", "uncompressed", 1) + ", " + t.Photometric
+	}
+	if t.Magnification > 0 {
+		text += fmt.Sprintf(", %g×", t.Magnification)
+	}
+	if t.Problem != "" {
+		text += "; " + t.Problem
+	}
+	return text
+}
+
 func runInfo(ctx context.Context, r *cli.Run) error {
-	n, err := openNode(ctx, r, r.Arg("PATH"))
+	n, err := openNode(ctx, r, r.Arg("PATH"), nil)
 	if err != nil {
 		return err
 	}
@@ -110,6 +161,9 @@ func describe(ctx context.Context, r *cli.Run, root *node, n zarr.Node, path str
 	}
 	g := n.(*zarr.Group)
 	info.Image = describeImage(ctx, root.store, g)
+	if st, ok := root.store.(*tiffstore.Store); ok && g.Path() == "" {
+		info.TIFF = describeTIFF(st)
+	}
 	children, err := childrenOf(ctx, g)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // what cannot be listed is left out
 		return nil, err
@@ -136,6 +190,10 @@ func (info *nodeInfo) array(ctx context.Context, r *cli.Run, a *zarr.Array) erro
 	}
 	for _, c := range a.Codecs() {
 		text := c.Name()
+		if a.Codecs().IsOfStore() {
+			info.Codecs = []string{text}
+			break
+		}
 		if raw, err := c.MetadataV2(); err == nil {
 			text = compact(raw)
 		} else if raw, err := c.MetadataV3(); err == nil {
@@ -263,7 +321,11 @@ func (info *nodeInfo) print(w io.Writer, depth int) {
 			info.Values.print(w, indent)
 		}
 	} else {
-		line("%s  group, Zarr v%d", info.Path, info.Format)
+		if info.TIFF != nil {
+			line("%s  %s", info.Path, info.TIFF)
+		} else {
+			line("%s  group, Zarr v%d", info.Path, info.Format)
+		}
 		indent += "  "
 	}
 	if im := info.Image; im != nil {

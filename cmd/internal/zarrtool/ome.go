@@ -46,7 +46,7 @@ func omeCommand() *cli.Command {
 
 func runOme(ctx context.Context, r *cli.Run) error {
 	missing := datasets.Missing(r)
-	in, err := openNode(ctx, r, r.Arg("IN"), zarr.NoteMissing(missing))
+	in, err := openNode(ctx, r, r.Arg("IN"), missing)
 	if err != nil {
 		return err
 	}
@@ -64,6 +64,11 @@ func runOme(ctx context.Context, r *cli.Run) error {
 	if r.Arg("OUT") == "" {
 		return omeInPlace(ctx, r, in, spec, missing)
 	}
+	return writeImage(ctx, r, in, s, spec, a)
+}
+
+// writeImage makes the image OUT of an array as spec describes and s stores it.
+func writeImage(ctx context.Context, r *cli.Run, in *node, s storage, spec ngff.ImageSpec, a *zarr.Array) error {
 	stored, err := s.spec(a, nil)
 	if err != nil {
 		return err

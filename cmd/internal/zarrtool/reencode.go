@@ -38,7 +38,7 @@ func reencodeCommand() *cli.Command {
 }
 
 func runReencode(ctx context.Context, r *cli.Run) error {
-	in, err := openNode(ctx, r, r.Arg("IN"), zarr.NoteMissing(datasets.Missing(r)))
+	in, err := openNode(ctx, r, r.Arg("IN"), datasets.Missing(r))
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func runValidate(ctx context.Context, r *cli.Run) error {
 		return cli.Usage("--complete reads chunks, --metadata_only none: give one of them")
 	}
 	missing := new(zarr.Missing)
-	in, err := openNode(ctx, r, r.Arg("PATH"), zarr.NoteMissing(missing))
+	in, err := openNode(ctx, r, r.Arg("PATH"), missing)
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func checkChunks(ctx context.Context, f *findings, a *zarr.Array, done func(int6
 
 // compare checks two arrays, or two hierarchies array by array.
 func compare(ctx context.Context, f *findings, in *node, plan []step, path string) error {
-	other, err := openNode(ctx, f.r, path)
+	other, err := openNode(ctx, f.r, path, nil)
 	if err != nil {
 		return err
 	}

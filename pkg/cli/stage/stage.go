@@ -12,6 +12,7 @@ import (
 	"strata/pkg/cli/progress"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/nvcomp"
+	"strata/pkg/images"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/zarr"
@@ -26,14 +27,21 @@ func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, key, err := store.OpenURL(ctx, path, store.Settings(r.Options.HTTP))
+	st, key, err := images.Open(ctx, path, store.Settings(r.Options.HTTP))
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
 	if st, err = readBy(r, st); err != nil {
 		return nil, err
 	}
-	in, err := ngff.OpenPresent(ctx, st, key, zarr.Workers(1), zarr.Meter(r.Meter), zarr.NoteMissing(datasets.Missing(r)))
+	for _, w := range images.Warnings(st) {
+		r.Warn("%s", w)
+	}
+	opts := []zarr.Option{zarr.Workers(1), zarr.Meter(r.Meter)}
+	if !images.Sparse(st) {
+		opts = append(opts, zarr.NoteMissing(datasets.Missing(r)))
+	}
+	in, err := ngff.OpenPresent(ctx, st, key, opts...)
 	if errors.Is(err, store.ErrNoDirect) {
 		return nil, cli.Usage("--backend direct cannot read %w; give auto or host", err)
 	}

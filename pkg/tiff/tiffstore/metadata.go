@@ -38,7 +38,7 @@ func (s *Store) imageDocument(key string, im *tiff.Image) ([]byte, error) {
 	if c := channels(im); c != nil {
 		ome["omero"] = map[string]any{"channels": c}
 	}
-	more := map[string]any{"kind": im.Kind, "compression": tiff.CompressionName(first.Compression), "photometric": photometric(first.Photometric)}
+	more := map[string]any{"kind": im.Kind, "compression": tiff.CompressionName(first.Compression), "photometric": tiff.PhotometricName(first.Photometric)}
 	if im.Magnification > 0 {
 		more["magnification"] = im.Magnification
 	}
@@ -48,12 +48,26 @@ func (s *Store) imageDocument(key string, im *tiff.Image) ([]byte, error) {
 	return json.Marshal(map[string]any{"zarr_format": 3, "node_type": "group", "attributes": map[string]any{"ome": ome, "tiff": more}})
 }
 
-// imageAxes are an image's axes and what one step along each is: µm where that is known, else 1.
+// assumed says which sizes of a voxel a file does not state; 1 µm stands for them.
+func assumed(im *tiff.Image) string {
+	deep := im.Depths > 1 || im.Levels[0].Layout().Depth > 1
+	switch flat := im.VoxelUM[1] <= 0 && im.VoxelUM[2] <= 0; {
+	case flat && deep && im.VoxelUM[0] <= 0:
+		return "states no size of voxels: 1 µm is taken for it"
+	case flat:
+		return "states no size of pixels: 1 µm is taken for it"
+	case deep && im.VoxelUM[0] <= 0:
+		return "states no distance of planes: 1 µm is taken for it"
+	}
+	return ""
+}
+
+// imageAxes are an image's axes and what one step along each is: µm or seconds, or 1 where the file does not say.
 func imageAxes(im *tiff.Image) (axes []any, scale []float64) {
 	l := im.Levels[0].Layout()
 	add := func(name, kind, unit string, step float64) {
 		a := map[string]any{"name": name, "type": kind}
-		if step > 0 && unit != "" {
+		if unit != "" {
 			a["unit"] = unit
 		}
 		if step <= 0 {
@@ -68,13 +82,13 @@ func imageAxes(im *tiff.Image) (axes []any, scale []float64) {
 		add("c", "channel", "", 1)
 	}
 	z, y, x := im.VoxelUM[0], im.VoxelUM[1], im.VoxelUM[2]
-	known := y > 0 && x > 0
-	space := func(name string, step float64) {
-		if step <= 0 && known { // the others are in µm, and a unit for some axes only would be no help
-			step = 1
-		}
-		add(name, "space", "micrometer", step)
+	if y <= 0 {
+		y = x
 	}
+	if x <= 0 {
+		x = y
+	}
+	space := func(name string, step float64) { add(name, "space", "micrometer", step) }
 	if im.Depths > 1 || l.Depth > 1 {
 		space("z", z)
 	}
@@ -135,13 +149,4 @@ func channels(im *tiff.Image) []any {
 		out = append(out, entry)
 	}
 	return out
-}
-
-// photometric is the name of a PhotometricInterpretation.
-func photometric(n int) string {
-	names := map[int]string{0: "min-is-white", 1: "min-is-black", 2: "rgb", 3: "palette", 4: "mask", 5: "cmyk", 6: "ycbcr", 8: "cielab"}
-	if name := names[n]; name != "" {
-		return name
-	}
-	return fmt.Sprint(n)
 }

@@ -46,7 +46,8 @@ type Store struct {
 	requests int
 	images   map[string]*tiff.Image // by key
 	names    []string               // of images but the first, in the order of the file
-	others   []store.Object         // of an image that lies in several files
+	warnings []string
+	others   []store.Object // of an image that lies in several files
 
 	mu     sync.Mutex
 	arrays map[string]*array // by key
@@ -111,8 +112,17 @@ func Open(ctx context.Context, file store.Object, where string, opts ...Option) 
 		}
 		s.images[key] = im
 	}
+	if len(s.file.Images) > 0 {
+		if text := assumed(s.file.Images[0]); text != "" {
+			s.warnings = append(s.warnings, where+": "+text)
+		}
+	}
+	s.warnings = append(s.warnings, s.file.Warnings...)
 	return s, nil
 }
+
+// Warnings say what could not be read but left something that can be, and what was assumed.
+func (s *Store) Warnings() []string { return s.warnings }
 
 // fromSource reports errors that are the machine's, not the file's.
 func fromSource(err error) bool {

@@ -1,0 +1,140 @@
+package zarrtool
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/zarrout"
+	"strata/pkg/images"
+	"strata/pkg/ngff"
+	"strata/pkg/zarr"
+)
+
+// openImage opens an input that is an image file of another format; nil: it is none.
+func openImage(ctx context.Context, r *cli.Run, name string) (*node, error) {
+	if name == "-" || r.IsSet("shape") || r.IsSet("dtype") {
+		return nil, nil
+	}
+	path, err := r.Input(name)
+	if err != nil {
+		return nil, err
+	}
+	if ok, err := images.Is(ctx, path); !ok || err != nil {
+		return nil, cli.BadInput(err)
+	}
+	return openNode(ctx, r, name, datasets.Missing(r))
+}
+
+// importImage makes OUT of an image.
+func importImage(ctx context.Context, r *cli.Run, in *node) error {
+	for _, flag := range []string{"offset", "dimension_names", "attributes", "fill"} {
+		if r.IsSet(flag) {
+			return cli.Usage("--%s is for .npy files and raw bytes; %s is an image", flag, in.path)
+		}
+	}
+	s := storage{format: r.Options.ZarrFormat, codec: r.Options.Codec, chunks: r.Options.Chunks, shard: r.Options.Shard}
+	spec, a, err := describeOme(ctx, r, in, nil)
+	if err != nil {
+		return err
+	}
+	if name := r.String("name"); name != "" {
+		spec.Name = name
+	}
+	if s.chunks == nil {
+		s.chunks = imageChunks(a.Shape(), a.Chunks())
+	}
+	if r.Bool("keep_levels") {
+		return importLevels(ctx, r, in, s, spec)
+	}
+	return writeImage(ctx, r, in, s, spec, a)
+}
+
+// imageChunks are the chunks of an imported image: its tiles, or pieces of a usual size where it has strips, tiles
+// of a few pixels or of millions.
+func imageChunks(shape, tile []int) []int {
+	const least, usual, most = 128, 512, 2048
+	chunks := slices.Clone(tile)
+	for d := len(chunks) - 2; d < len(chunks); d++ {
+		if chunks[d] < least || chunks[d] > most {
+			chunks[d] = usual
+		}
+	}
+	for d := range chunks {
+		chunks[d] = min(chunks[d], max(shape[d], 1))
+	}
+	return chunks
+}
+
+// importLevels copies all levels of an image as they are.
+func importLevels(ctx context.Context, r *cli.Run, in *node, s storage, spec ngff.ImageSpec) error {
+	im, err := ngff.Open(ctx, in.store, in.key, zarr.Workers(1), zarr.Meter(r.Meter))
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	if r.IsSet("n_levels") {
+		return cli.Usage("--n_levels: --keep_levels takes over the %d levels that %s has", len(im.Levels), in.path)
+	}
+	if s.format == 0 {
+		s.format = 3
+	}
+	attrs, err := convertAttributes(im.Group.Attributes(), 3, s.format)
+	if err != nil {
+		return cli.BadInputf("%s: %w", in.path, err)
+	}
+	setName(attrs, spec.Name)
+	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	if _, err := zarr.CreateGroup(ctx, out.Store, "", s.format, attrs); err != nil {
+		return err
+	}
+	var total int64
+	for _, l := range im.Levels {
+		total += datasets.Bytes(l.Array)
+	}
+	task := r.Progress("levels", total)
+	for k, l := range im.Levels {
+		level := s
+		level.chunks = slices.Clone(s.chunks)
+		for d, n := range l.Array.Shape() {
+			level.chunks[d] = min(level.chunks[d], n)
+		}
+		stored, err := level.spec(l.Array, nil)
+		if err != nil {
+			return err
+		}
+		a, err := copyArray(ctx, r, l.Array, out.Store, strconv.Itoa(k), stored, false, task.Add)
+		if err != nil {
+			return cli.BadInput(err)
+		}
+		if k == 0 {
+			r.Read(datasets.Describe(l.Array, in.path))
+			r.Wrote(datasets.Describe(a, out.Path()))
+		}
+	}
+	task.Done()
+	return nil
+}
+
+// setName sets the name of an image in its attributes.
+func setName(attrs map[string]any, name string) {
+	ome, ok := attrs["ome"]
+	var m map[string]any
+	if raw, isRaw := ome.(json.RawMessage); ok && isRaw && json.Unmarshal(raw, &m) == nil {
+		attrs["ome"] = m
+	} else {
+		m = attrs
+	}
+	list, _ := m["multiscales"].([]any)
+	if len(list) == 0 || name == "" {
+		return
+	}
+	if first, ok := list[0].(map[string]any); ok {
+		first["name"] = name
+	}
+}

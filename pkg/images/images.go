@@ -1,0 +1,258 @@
+// Package images opens images in files of any format that this module reads, as OME-Zarr.
+//
+//	st, key, err := images.Open(ctx, "slides/scan.svs")
+//	im, err := ngff.OpenPresent(ctx, st, key)
+//
+// An image in a file is a [store.Store] that shows it as an OME-Zarr hierarchy: folders, zip files and servers hold
+// one as it is; package tiffstore shows TIFF files as one. Stages, viewers and tools read [ngff.Image] and
+// zarr.Array, and know no other format.
+//
+// Another format is added by a package that shows its files as such a store (Get, Open and List of
+// metadata documents and chunks, Decode of chunks in its own encoding, Location for messages), and a line in the
+// table formats below, which tells the format by the first bytes of a file.
+package images
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"strata/pkg/address"
+	"strata/pkg/tiff"
+	"strata/pkg/tiff/tiffstore"
+	"strata/pkg/zarr/store"
+)
+
+// file is an open file that may be an image.
+type file struct {
+	store.Object
+	where    string // for messages
+	requests int    // worth having on their way at a time; 0: the file is near
+	sibling  func(ctx context.Context, name string) (store.Object, error)
+}
+
+// format is a format of image files.
+type format struct {
+	is   func(head []byte) bool
+	open func(ctx context.Context, f file) (store.Store, error)
+}
+
+// headBytes are enough to tell all formats.
+const headBytes = 16
+
+var formats = []format{
+	{tiff.IsTIFF, openTIFF},
+}
+
+func openTIFF(ctx context.Context, f file) (store.Store, error) {
+	return tiffstore.Open(ctx, f.Object, f.where, tiffstore.Requests(f.requests), tiffstore.Siblings(f.sibling))
+}
+
+// Open opens what a user names for reading: what [store.OpenURL] takes, and files of other formats, also on servers and
+// in buckets (https://host/scan.svs). A path may go on below a file: scan.svs/label names another
+// image in it, scan.svs/pages/0 a page. The caller closes the store.
+func Open(ctx context.Context, s string, opts ...store.HTTPOption) (store.Store, string, error) {
+	a := address.Address(s)
+	switch a.Scheme() {
+	case "http", "https", "s3":
+		st, key, err := openFar(ctx, a, opts)
+		if st != nil || err != nil {
+			return st, key, err
+		}
+	case "", "file":
+		local := s
+		if a.Scheme() == "file" {
+			u, err := a.Parse()
+			if err != nil {
+				return nil, "", err
+			}
+			local = u.Path
+		}
+		if name, key := Split(local); name != "" {
+			st, err := openLocal(ctx, name)
+			if st != nil || err != nil {
+				return st, key, err
+			}
+		}
+	}
+	return store.OpenURL(ctx, s, opts...)
+}
+
+// Is reports whether what a user names lies in a file of one of the formats that are not Zarr.
+func Is(ctx context.Context, s string, opts ...store.HTTPOption) (bool, error) {
+	if a := address.Address(s); a.Scheme() == "" {
+		name, _ := Split(s)
+		if name == "" {
+			return false, nil
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return false, err
+		}
+		defer f.Close()
+		head := make([]byte, headBytes)
+		n, err := io.ReadFull(f, head)
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return false, err
+		}
+		return formatOf(head[:n]) != nil, nil
+	}
+	st, _, err := Open(ctx, s, opts...)
+	if err != nil {
+		return false, err
+	}
+	return Sparse(st), st.Close()
+}
+
+// formatOf is the format of a file that begins with these bytes, nil if it is none.
+func formatOf(head []byte) *format {
+	for i, k := range formats {
+		if k.is(head) {
+			return &formats[i]
+		}
+	}
+	return nil
+}
+
+// Split cuts a path that goes through a regular file into that file's and the key below it; name is "" if
+// the path goes through none.
+func Split(p string) (name, key string) {
+	name = strings.TrimRight(p, "/")
+	for name != "" && name != "." {
+		if info, err := os.Stat(name); err == nil {
+			if !info.Mode().IsRegular() {
+				return "", ""
+			}
+			return name, key
+		}
+		i := strings.LastIndexByte(name, '/')
+		if i < 0 {
+			return "", ""
+		}
+		name, key = name[:i], store.Join(name[i+1:], key)
+	}
+	return "", ""
+}
+
+// openLocal opens a file that is of one of the formats; nil: it is of none.
+func openLocal(ctx context.Context, name string) (store.Store, error) {
+	folder := store.Folder(filepath.Dir(name))
+	o, err := folder.Open(ctx, filepath.Base(name))
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, file{Object: o, where: name, sibling: folder.Open})
+}
+
+// open finds the format of a file by its first bytes. It takes the file over.
+func open(ctx context.Context, f file) (store.Store, error) {
+	head := make([]byte, min(headBytes, f.Size()))
+	if _, err := f.ReadAt(ctx, head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, errors.Join(err, f.Close())
+	}
+	if k := formatOf(head); k != nil {
+		return k.open(ctx, f)
+	}
+	return nil, f.Close()
+}
+
+// openFar opens a file on a server that is of one of the formats; nil: it is of none, or there is no such file.
+func openFar(ctx context.Context, a address.Address, opts []store.HTTPOption) (store.Store, string, error) {
+	u, err := a.Parse()
+	if err != nil || u.Host == "" {
+		return nil, "", nil // the other says why
+	}
+	name, key, likely := farFile(u.Path)
+	if name == "" {
+		return nil, "", nil
+	}
+	folder := *u
+	folder.Path, folder.RawPath = path.Dir(name), ""
+	if !strings.HasSuffix(folder.Path, "/") {
+		folder.Path += "/"
+	}
+	st, err := openFolder(ctx, &folder, opts)
+	if err != nil {
+		if !likely { // the other's words are of the whole address
+			err = nil
+		}
+		return nil, "", err
+	}
+	o, err := st.Open(ctx, path.Base(name))
+	if err != nil {
+		if !likely {
+			return nil, "", st.Close() // a folder, which others look into
+		}
+		return nil, "", errors.Join(err, st.Close())
+	}
+	requests := 0
+	if far, ok := st.(store.Distant); ok {
+		requests = far.Requests()
+	}
+	found, err := open(ctx, file{Object: &owner{o, st}, where: st.Location(path.Base(name)), requests: requests, sibling: st.Open})
+	return found, key, err
+}
+
+func openFolder(ctx context.Context, u *url.URL, opts []store.HTTPOption) (store.Store, error) {
+	if u.Scheme == "s3" {
+		return store.S3(ctx, u.String(), opts...)
+	}
+	return store.HTTP(u.String(), opts...), nil
+}
+
+// owner closes the store with the object that it was opened for.
+type owner struct {
+	store.Object
+	store store.Store
+}
+
+// Close closes both.
+func (o *owner) Close() error { return errors.Join(o.Object.Close(), o.store.Close()) }
+
+// extensions are those of image files that a segment of an address is taken for one by, so that the path may
+// go on below it.
+var extensions = map[string]bool{
+	".tif": true, ".tiff": true, ".btf": true, ".tf2": true, ".tf8": true, ".svs": true, ".qptiff": true, ".scn": true, ".ndpi": true, ".bif": true,
+}
+
+// farFile cuts the path of an address behind the first segment that looks like an image file: such a file is likely.
+// Of another path that does not look like Zarr all may be a file; what it is, it says itself.
+func farFile(p string) (name, key string, likely bool) {
+	for at := 0; at < len(p); {
+		end := len(p)
+		if n := strings.IndexByte(p[at:], '/'); n >= 0 {
+			end = at + n
+		}
+		switch ext := strings.ToLower(path.Ext(p[at:end])); {
+		case extensions[ext]:
+			return p[:end], strings.Trim(p[end:], "/"), true
+		case ext == ".zarr" || ext == ".zip" || ext == ".ozx":
+			return "", "", false
+		}
+		at = end + 1
+	}
+	if p = strings.TrimRight(p, "/"); p == "" {
+		return "", "", false
+	}
+	return p, "", false
+}
+
+// Warnings are what a store of [Open] noticed about a file that is not Zarr.
+func Warnings(st store.Store) []string {
+	if t, ok := st.(*tiffstore.Store); ok {
+		return t.Warnings()
+	}
+	return nil
+}
+
+// Sparse reports whether chunks that are not stored are nothing to wonder about, as in a TIFF file, whose empty tiles
+// are often left out.
+func Sparse(st store.Store) bool {
+	_, other := st.(store.Decoder)
+	return other
+}
