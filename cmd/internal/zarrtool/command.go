@@ -17,7 +17,7 @@ func Command() *cli.Command {
 		Name:  "zarr-tool",
 		Usage: "look at, convert and validate Zarr v2 and v3, OME-Zarr 0.4 and 0.5, and TIFF",
 		Commands: []*cli.Command{
-			infoCommand(), catCommand(), importCommand(), reencodeCommand(), omeCommand(), validateCommand(),
+			infoCommand(), catCommand(), importCommand(), exportCommand(), reencodeCommand(), omeCommand(), validateCommand(),
 		},
 	}
 }

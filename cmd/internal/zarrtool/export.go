@@ -1,0 +1,221 @@
+package zarrtool
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"strata/pkg/address"
+	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/record"
+	"strata/pkg/dtype"
+	"strata/pkg/mem"
+	"strata/pkg/ngff"
+	"strata/pkg/tiff"
+	"strata/pkg/tiff/tiffwriter"
+	"strata/pkg/zarr"
+)
+
+func exportCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "export",
+		Usage: "write an image as a pyramidal OME-TIFF file",
+		Description: "Writes level 0 of IN in tiles, with means of 2 × 2 pixels below it, and its pixel size, channels and name as OME-XML.\n" +
+			"Channels that are red, green and blue become the samples of RGB pixels. Files that may exceed 4 GiB are BigTIFF.",
+		Args: []cli.Arg{
+			{Name: "IN", Usage: "OME-Zarr image or TIFF file: a folder, .zip file, file or URL"},
+			{Name: "OUT", Usage: "file to write, such as image.ome.tif"},
+		},
+		Flags: []cli.Flag{
+			{Name: "tile_size", Kind: cli.Int, Default: "512", Value: "PX", Check: cli.Between(16, 1<<14), Usage: "width and height of tiles, a multiple of 16"},
+			{Name: "compression", Default: "zstd", Value: "NAME[:LEVEL]", Usage: "none, zstd, deflate, lzw, or jpeg:QUALITY for 8 bits; zstd is not read by all programs"},
+			{Name: "predictor", Kind: cli.Bool, Default: "true", Usage: "store differences of neighbours where that helps the compression"},
+			{Name: "n_levels", Kind: cli.Int, Note: "until one fits into a tile", Check: cli.Between(0, 30), Usage: "levels below level 0"},
+			{Name: "rgb", Default: "auto", Choices: []string{"auto", "yes", "no"}, Usage: "store three or four channels as the samples of RGB pixels; auto: if they are red, green and blue"},
+			{Name: "name", Note: "the image's", Usage: "name of the image"},
+		},
+		Shared: cli.Inputs | cli.Resources | cli.Outputs,
+		Examples: []cli.Example{
+			{Command: "zarr-tool export scan.ome.zarr scan.ome.tif --compression jpeg:90", Usage: "a slide for QuPath"},
+			{Command: "zarr-tool export volume.ome.zarr volume.ome.tif --compression deflate", Usage: "a volume that any program reads"},
+		},
+		Run: runExport,
+	}
+}
+
+func runExport(ctx context.Context, r *cli.Run) error {
+	in, err := openNode(ctx, r, r.Arg("IN"), datasets.Missing(r))
+	if err != nil {
+		return err
+	}
+	im, err := ngff.OpenPresent(ctx, in.store, in.key, zarr.Workers(r.Options.Threads), zarr.Budget(r.Options.Mem/4), zarr.Meter(r.Meter))
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	x, err := newExport(r, in, im)
+	if err != nil {
+		return err
+	}
+	out, err := r.OutputFile(r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	f, err := out.Create()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := x.write(ctx, r, f); err != nil {
+		return err
+	}
+	if info, err := os.Stat(out.Work()); err == nil {
+		r.Meter.AddWritten(info.Size())
+	}
+	r.Read(datasets.Describe(x.array, in.path))
+	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: x.array.Shape(), DType: x.array.DType().String(), Bytes: datasets.Bytes(x.array)})
+	return nil
+}
+
+// export is an image on its way into a TIFF file.
+type export struct {
+	array *zarr.Array
+	at    map[string]int // axes by name
+	spec  tiffwriter.Spec
+}
+
+// newExport plans what is written.
+func newExport(r *cli.Run, in *node, im *ngff.Image) (*export, error) {
+	x := &export{array: im.Levels[0].Array, at: map[string]int{}}
+	shape := x.array.Shape()
+	for d, a := range im.Axes {
+		if !strings.Contains("tczyx", a.Name) || len(a.Name) != 1 {
+			return nil, cli.BadInputf("%s: axis %q: a TIFF image has axes of t, c, z, y, x", in.path, a.Name)
+		}
+		x.at[a.Name] = d
+	}
+	size := func(axis string) int {
+		if d, ok := x.at[axis]; ok {
+			return shape[d]
+		}
+		return 1
+	}
+	s := &x.spec
+	s.Image = tiff.Image{Name: im.Name, Times: size("t"), Channels: size("c"), Depths: size("z")}
+	if name := r.String("name"); name != "" {
+		s.Image.Name = name
+	}
+	for i, axis := range []string{"z", "y", "x"} {
+		if d, ok := x.at[axis]; ok {
+			s.Image.VoxelUM[i] = im.VoxelSize[d]
+		}
+	}
+	if d, ok := x.at["t"]; ok && im.Axes[d].Unit == "second" {
+		s.Image.Interval = im.VoxelSize[d]
+	}
+	s.Width, s.Height, s.Type = size("x"), size("y"), x.array.DType()
+	s.Image.ChannelInfo = channelInfo(im, s.Image.Channels)
+	rgb := r.String("rgb")
+	if c := s.Image.Channels; rgb == "yes" && c != 3 && c != 4 {
+		return nil, cli.Usage("--rgb yes: %s has %d channels, RGB pixels have 3 or 4", in.path, c)
+	} else if rgb == "yes" || rgb == "auto" && isRGB(s) {
+		s.Samples, s.Image.Channels = c, 1
+	}
+	s.Tile, s.Software = r.Int("tile_size"), "strata"
+	if err := compression(r, s); err != nil {
+		return nil, err
+	}
+	s.Levels = tiffwriter.Levels(s.Width, s.Height, s.Tile)
+	if r.IsSet("n_levels") {
+		s.Levels = min(r.Int("n_levels"), tiffwriter.MaxLevels(s.Width, s.Height))
+	}
+	s.Workers, s.Budget, s.Planes = r.Options.Threads, r.Options.Mem/2, 1
+	if d, ok := x.at["z"]; ok {
+		s.Planes = x.array.Chunks()[d]
+	}
+	return x, nil
+}
+
+// channelInfo is what the image says of its channels; nil if that is nothing, or not of all.
+func channelInfo(im *ngff.Image, channels int) []tiff.Channel {
+	if im.Omero == nil || len(im.Omero.Channels) != channels {
+		return nil
+	}
+	var info []tiff.Channel
+	for _, c := range im.Omero.Channels {
+		info = append(info, tiff.Channel{Name: c.Label, Color: c.Color})
+	}
+	return info
+}
+
+// isRGB reports whether channels are the red, green and blue (and opacity) of bytes.
+func isRGB(s *tiffwriter.Spec) bool {
+	if s.Type != dtype.Uint8 || len(s.Image.ChannelInfo) < 3 || len(s.Image.ChannelInfo) > 4 {
+		return false
+	}
+	for i, color := range []string{"FF0000", "00FF00", "0000FF"} {
+		if !strings.EqualFold(s.Image.ChannelInfo[i].Color, color) {
+			return false
+		}
+	}
+	return true
+}
+
+// compression reads --compression and --predictor.
+func compression(r *cli.Run, s *tiffwriter.Spec) error {
+	c, err := tiffwriter.ParseCompression(r.String("compression"))
+	if err != nil {
+		return cli.Usage("--compression: %w", err)
+	}
+	c.Apply(s, r.Bool("predictor"))
+	return nil
+}
+
+// write streams the image through a writer.
+func (x *export) write(ctx context.Context, r *cli.Run, f *os.File) error {
+	w, err := tiffwriter.New(f, x.spec)
+	if errors.Is(err, mem.ErrBudget) {
+		return cli.MemoryError("--mem %d MiB: %v: give smaller --tile_size or more --mem", r.Options.Mem>>20, err)
+	}
+	if err != nil {
+		return cli.Usage("%s cannot be written: %w", r.Arg("OUT"), err)
+	}
+	defer w.Abort()
+	task := r.Progress("export", datasets.Bytes(x.array))
+	for w.Next() {
+		b := w.Band()
+		if err := x.read(ctx, b); err != nil {
+			return cli.BadInput(err)
+		}
+		if err := w.Write(ctx); err != nil {
+			return err
+		}
+		task.Add(int64(len(b.Data)))
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	task.Done()
+	return nil
+}
+
+// read fills a band from the array.
+func (x *export) read(ctx context.Context, b *tiffwriter.Band) error {
+	s := &x.spec
+	region := x.array.Bounds()
+	strides := make([]int, len(region.Start))
+	elem := s.Type.Size()
+	pixel := elem * max(s.Samples, 1)
+	set := func(axis string, start, n, stride int) {
+		if d, ok := x.at[axis]; ok {
+			region.Start[d], region.Shape[d], strides[d] = start, n, stride
+		}
+	}
+	set("t", b.Time, 1, 0)
+	set("c", b.Channel, max(s.Samples, 1), elem)
+	set("z", b.Depth, b.Depths, b.Rows*s.Width*pixel)
+	set("y", b.Row, b.Rows, s.Width*pixel)
+	set("x", 0, s.Width, pixel)
+	return x.array.ReadStrided(ctx, region, b.Data, strides)
+}

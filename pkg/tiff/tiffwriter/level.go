@@ -1,0 +1,113 @@
+package tiffwriter
+
+import (
+	"strata/pkg/dtype"
+	"strata/pkg/mem"
+)
+
+// level collects rows of one plane at a lower level until they are a row of tiles.
+type level struct {
+	width, height int
+	tile, pixel   int
+	samples       int
+	row           int // of tiles
+	have          int // rows of pixels in buf
+	buf           []byte
+	halve         func(dst, a, b []byte, samples int)
+}
+
+func newLevel(s *Spec, k int) (*level, error) {
+	l := &level{width: s.Width >> k, height: s.Height >> k, tile: s.Tile, pixel: s.pixel(), samples: s.Samples, halve: halver(s.Type)}
+	var err error
+	l.buf, err = mem.Alloc(l.width * l.tile * l.pixel)
+	return l, err
+}
+
+// take makes rows of pairs of those of the level above, of that width, from row at on, as many as there is room for, and
+// returns how many it has used.
+func (l *level) take(above []byte, width, at, rows int) int {
+	row, up := l.width*l.pixel, width*l.pixel
+	used := 0
+	for ; at+used+1 < rows && !l.full(); used += 2 {
+		a := above[(at+used)*up:]
+		l.halve(l.buf[l.have*row:(l.have+1)*row], a[:2*row], a[up:up+2*row], l.samples)
+		l.have++
+	}
+	return used
+}
+
+// full reports whether the rows are a row of tiles, or the last one of the plane.
+func (l *level) full() bool {
+	return l.have > 0 && (l.have == l.tile || l.row*l.tile+l.have == l.height)
+}
+
+func (l *level) data() []byte { return l.buf[:l.have*l.width*l.pixel] }
+
+// next begins the next row of tiles, or the next plane.
+func (l *level) next() {
+	l.row++
+	if l.row*l.tile >= l.height {
+		l.row = 0
+	}
+	l.have = 0
+}
+
+// cut copies a tile out of a row of them. What lies beyond the image's edge repeats its last
+// pixels, which costs the least in any compression and gives JPEG no edges to blur.
+func cut(tile, data []byte, x, width, rows, side, pixel int) []byte {
+	n := min(side, width-x)
+	for y := range side {
+		dst := tile[y*side*pixel : (y+1)*side*pixel]
+		if y >= rows {
+			copy(dst, tile[(y-1)*side*pixel:y*side*pixel])
+			continue
+		}
+		copy(dst, data[(y*width+x)*pixel:][:n*pixel])
+		for i := n * pixel; i < len(dst); i += pixel {
+			copy(dst[i:i+pixel], dst[(n-1)*pixel:])
+		}
+	}
+	return tile
+}
+
+// halver makes a row of means of two rows of a type.
+func halver(t dtype.Type) func(dst, a, b []byte, samples int) {
+	switch t {
+	case dtype.Uint8:
+		return halveInts[uint8]
+	case dtype.Int8:
+		return halveInts[int8]
+	case dtype.Uint16:
+		return halveInts[uint16]
+	case dtype.Int16:
+		return halveInts[int16]
+	case dtype.Uint32:
+		return halveInts[uint32]
+	case dtype.Int32:
+		return halveInts[int32]
+	case dtype.Float64:
+		return halveFloats[float64]
+	}
+	return halveFloats[float32]
+}
+
+// halveInts rounds half to even.
+func halveInts[T uint8 | int8 | uint16 | int16 | uint32 | int32](db, ab, bb []byte, samples int) {
+	d, a, b := dtype.Slice[T](db), dtype.Slice[T](ab), dtype.Slice[T](bb)
+	for i, s := 0, 0; i < len(d); s = i / samples * samples {
+		for range samples {
+			k := i + s
+			sum := int64(a[k]) + int64(a[k+samples]) + int64(b[k]) + int64(b[k+samples])
+			d[i] = T((sum + 1 + sum>>2&1) >> 2)
+			i++
+		}
+	}
+}
+
+func halveFloats[T float32 | float64](db, ab, bb []byte, samples int) {
+	d, a, b := dtype.Slice[T](db), dtype.Slice[T](ab), dtype.Slice[T](bb)
+	for i := range d {
+		k := i + i/samples*samples
+		d[i] = (a[k] + a[k+samples] + b[k] + b[k+samples]) / 4
+	}
+}

@@ -1,0 +1,118 @@
+package tiffwriter
+
+import (
+	"fmt"
+
+	"strata/pkg/dtype"
+	"strata/pkg/mem"
+	"strata/pkg/tiff"
+	"strata/pkg/tiff/tilecodec"
+)
+
+// Spec describes the image to be written.
+type Spec struct {
+	Image         tiff.Image // Times, Channels, Depths, and what OME-XML says; its Levels are not looked at
+	Width, Height int
+	Samples       int // per pixel, which lie together: 1, or 3 or 4 for RGB
+	Type          dtype.Type
+	Tile          int // width and height of tiles, a multiple of 16
+
+	Compression, Predictor int // as [tilecodec.Format] has them
+	Level, Quality         int
+	Subsampling            [2]int // of the colours of JPEG; zero: 2 and 2
+	Levels                 int    // below level 0, at most [MaxLevels]
+	Plain                  bool   // no OME-XML: Description is the text of the first page
+	Description, Software  string
+	Classic                bool // never a BigTIFF, else where the samples are too many for a classic one
+
+	Planes  int   // of a stack that are better read together, such as the depth of its chunks; 0 is 1
+	Workers int   // goroutines that encode; 0 is 1
+	Budget  int64 // bytes of memory; 0: whatever is needed
+}
+
+// MaxLevels is the most levels that an image of that size has below level 0: none has a side of less than a pixel.
+func MaxLevels(width, height int) int {
+	n := 0
+	for min(width, height)>>(n+1) >= 1 {
+		n++
+	}
+	return n
+}
+
+// Levels is the number of levels below level 0 whose last one fits into a tile.
+func Levels(width, height, tile int) int {
+	n := 0
+	for max(width, height)>>n > tile && n < MaxLevels(width, height) {
+		n++
+	}
+	return n
+}
+
+// check completes a spec, and reports what cannot be written.
+func (s *Spec) check() error {
+	im := &s.Image
+	im.Times, im.Channels, im.Depths = max(im.Times, 1), max(im.Channels, 1), max(im.Depths, 1)
+	s.Samples, s.Planes, s.Workers = max(s.Samples, 1), max(s.Planes, 1), max(s.Workers, 1)
+	if s.Subsampling == [2]int{} {
+		s.Subsampling = [2]int{2, 2}
+	}
+	switch {
+	case s.Width < 1 || s.Height < 1:
+		return fmt.Errorf("an image of %d × %d pixels", s.Width, s.Height)
+	case s.Tile < 16 || s.Tile%16 != 0 || s.Tile > 1<<15:
+		return fmt.Errorf("tiles of %d pixels (must be a multiple of 16, at most %d)", s.Tile, 1<<15)
+	case s.Levels < 0 || s.Levels > MaxLevels(s.Width, s.Height):
+		return fmt.Errorf("%d levels of %d × %d pixels (at most %d)", s.Levels, s.Width, s.Height, MaxLevels(s.Width, s.Height))
+	case !s.Plain && !tiff.OMEHolds(s.Type):
+		return fmt.Errorf("OME-TIFF has no elements of type %s", s.Type)
+	}
+	f := s.format()
+	return f.CheckEncode()
+}
+
+// format is how tiles are encoded.
+func (s *Spec) format() tilecodec.Format {
+	return tilecodec.Format{Compression: s.Compression, Predictor: s.Predictor, Type: s.Type, Bits: 8 * s.Type.Size(), Samples: s.Samples,
+		Width: s.Tile, Height: s.Tile, Depth: 1, Photometric: s.photometric(), Subsampling: s.Subsampling, Level: s.Level, Quality: s.Quality}
+}
+
+func (s *Spec) photometric() int {
+	switch {
+	case s.Samples < 3:
+		return tiff.MinIsBlack
+	case s.Compression == tilecodec.JPEG && s.Samples == 3:
+		return tiff.YCbCr
+	}
+	return tiff.RGB
+}
+
+// planes is the number of planes.
+func (s *Spec) planes() int { return s.Image.Times * s.Image.Channels * s.Image.Depths }
+
+// pixel is the number of bytes of a pixel.
+func (s *Spec) pixel() int { return s.Samples * s.Type.Size() }
+
+// Bytes is the memory that a band of so many planes takes, with what is made of it.
+func (s *Spec) bytes(planes int) int64 {
+	row := mem.Product(s.Width, s.pixel())
+	band := mem.Product(row, s.Tile, planes)
+	lower := 0
+	if s.Levels > 0 {
+		lower = band
+	}
+	tile := mem.Product(s.Tile, s.Tile, s.pixel())
+	return int64(mem.Sum(band, lower, mem.Product(4*s.Workers, tile)))
+}
+
+// Bytes is the least memory that writing takes.
+func (s *Spec) Bytes() int64 { return s.bytes(1) }
+
+// samples is the size of all samples of all levels, tiles at the edges being whole.
+func (s *Spec) samples() int64 {
+	var sum int64
+	for k := 0; k <= s.Levels; k++ {
+		w, h := (s.Width>>k+s.Tile-1)/s.Tile, (s.Height>>k+s.Tile-1)/s.Tile
+		sum += int64(w) * int64(h) * int64(s.Tile) * int64(s.Tile) * int64(s.pixel())
+	}
+	return sum * int64(s.planes())
+}

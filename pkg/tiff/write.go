@@ -1,0 +1,297 @@
+package tiff
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"strata/pkg/dtype"
+)
+
+// Writer writes a TIFF file: tiles as they come, then the directories. It is little-endian.
+//
+//	w := tiff.NewWriter(f, tiff.NeedsBig(bytes))
+//	page := w.AddPage(tiff.PageSpec{Layout: layout, Description: omeXML}, -1)
+//	err := w.Put(page, 0, tile) // for each tile, encoded
+//	err = w.Close()             // until then, readers see no TIFF file
+//
+// Put may be called from many goroutines; tiles lie in the file in the order in which they come.
+type Writer struct {
+	w   io.WriterAt
+	big bool
+
+	mu    sync.Mutex
+	end   int64 // of what is written
+	pages []*pageOut
+	main  []int
+}
+
+// PageSpec describes a page to be written.
+type PageSpec struct {
+	Layout
+	Description, Software string
+	Tables                []byte   // of JPEG tiles
+	Colors                []uint16 // as [Page.ColorMap] has them
+	XUM, YUM              float64  // size of a pixel in µm; 0: not known
+	SubfileType           int      // tag 254: 1 for a page below another
+}
+
+type pageOut struct {
+	PageSpec
+	offsets, counts []uint64
+	subs            []int
+	at              int64 // of its directory
+}
+
+// NeedsBig reports whether a file of about so many bytes must be a BigTIFF: offsets of 32 bits do not reach its end.
+func NeedsBig(bytes int64) bool { return bytes > 4<<30-64<<20 }
+
+// NewWriter begins a file. big makes it a BigTIFF.
+func NewWriter(w io.WriterAt, big bool) *Writer {
+	n := &Writer{w: w, big: big, end: 8}
+	if big {
+		n.end = 16
+	}
+	return n
+}
+
+// AddPage adds a page to the file, or as sub-IFD below page parent if that is not negative, and returns its number.
+func (w *Writer) AddPage(s PageSpec, parent int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := int64(1)
+	for _, k := range s.Grid() {
+		n *= int64(k)
+	}
+	p := &pageOut{PageSpec: s, offsets: make([]uint64, n), counts: make([]uint64, n)}
+	w.pages = append(w.pages, p)
+	number := len(w.pages) - 1
+	if parent < 0 {
+		w.main = append(w.main, number)
+	} else {
+		w.pages[parent].subs = append(w.pages[parent].subs, number)
+	}
+	return number
+}
+
+// Put stores a tile or strip as it shall lie in the file. One of no bytes is left out: its samples are 0.
+func (w *Writer) Put(page int, segment int64, data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	w.mu.Lock()
+	at := w.end
+	w.end += int64(len(data)+1) &^ 1
+	p := w.pages[page]
+	p.offsets[segment], p.counts[segment] = uint64(at), uint64(len(data))
+	w.mu.Unlock()
+	if !w.big && at+int64(len(data)) > math.MaxUint32 {
+		return fmt.Errorf("byte %d is beyond what a classic TIFF file can have: write a BigTIFF", at)
+	}
+	_, err := w.w.WriteAt(data, at)
+	return err
+}
+
+// Close writes the directories and the header.
+func (w *Writer) Close() error {
+	var queue []int // sub-IFDs before the page that lists them
+	for _, m := range w.main {
+		queue = append(append(queue, w.pages[m].subs...), m)
+	}
+	for _, n := range queue {
+		if err := w.directory(w.pages[n]); err != nil {
+			return err
+		}
+	}
+	for i, m := range w.main[:max(len(w.main)-1, 0)] { // link the chain
+		p := w.pages[m]
+		b := w.number(nil, uint64(w.pages[w.main[i+1]].at))
+		if _, err := w.w.WriteAt(b, p.at+w.directoryBytes(len(w.entries(p)))-int64(len(b))); err != nil {
+			return err
+		}
+	}
+	head := []byte("II\x2a\x00")
+	if w.big {
+		head = []byte("II\x2b\x00\x08\x00\x00\x00")
+	}
+	if len(w.main) == 0 {
+		return fmt.Errorf("a TIFF file has at least one page")
+	}
+	_, err := w.w.WriteAt(w.number(head, uint64(w.pages[w.main[0]].at)), 0)
+	return err
+}
+
+// entry is one of a directory.
+type entry struct {
+	tag, kind uint16
+	count     int
+	data      []byte
+}
+
+// number appends an offset.
+func (w *Writer) number(b []byte, x uint64) []byte {
+	if w.big {
+		return binary.LittleEndian.AppendUint64(b, x)
+	}
+	return binary.LittleEndian.AppendUint32(b, uint32(x))
+}
+
+func (w *Writer) directoryBytes(entries int) int64 {
+	if w.big {
+		return 8 + 20*int64(entries) + 8
+	}
+	return 2 + 12*int64(entries) + 4
+}
+
+// directory writes a page's directory behind what does not fit into it.
+func (w *Writer) directory(p *pageOut) error {
+	list := w.entries(p)
+	word := 4
+	b := binary.LittleEndian.AppendUint16(nil, uint16(len(list)))
+	if w.big {
+		b, word = binary.LittleEndian.AppendUint64(nil, uint64(len(list))), 8
+	}
+	for _, e := range list {
+		b = binary.LittleEndian.AppendUint16(b, e.tag)
+		b = binary.LittleEndian.AppendUint16(b, e.kind)
+		b = w.number(b, uint64(e.count))
+		if len(e.data) <= word {
+			b = append(b, e.data...)
+			b = append(b, make([]byte, word-len(e.data))...)
+			continue
+		}
+		at := w.end
+		w.end += int64(len(e.data)+1) &^ 1
+		if _, err := w.w.WriteAt(e.data, at); err != nil {
+			return err
+		}
+		b = w.number(b, uint64(at))
+	}
+	b = w.number(b, 0)
+	p.at = w.end
+	w.end += int64(len(b)+1) &^ 1
+	if !w.big && w.end > math.MaxUint32 {
+		return fmt.Errorf("%d bytes are more than a classic TIFF file can have: write a BigTIFF", w.end)
+	}
+	_, err := w.w.WriteAt(b, p.at)
+	return err
+}
+
+// entries are those of a page's directory, in the order of their tags.
+func (w *Writer) entries(p *pageOut) []entry {
+	var list []entry
+	short := func(tag uint16, v ...int) {
+		e := entry{tag: tag, kind: 3, count: len(v)}
+		for _, x := range v {
+			e.data = binary.LittleEndian.AppendUint16(e.data, uint16(x))
+		}
+		list = append(list, e)
+	}
+	long := func(tag uint16, v int) {
+		list = append(list, entry{tag, 4, 1, binary.LittleEndian.AppendUint32(nil, uint32(v))})
+	}
+	text := func(tag uint16, s string) {
+		if s != "" {
+			list = append(list, entry{tag, 2, len(s) + 1, append([]byte(s), 0)})
+		}
+	}
+	offsets := func(tag uint16, v []uint64) {
+		e := entry{tag: tag, kind: 4, count: len(v)}
+		if w.big {
+			e.kind = 16
+		}
+		for _, x := range v {
+			e.data = w.number(e.data, x)
+		}
+		list = append(list, e)
+	}
+	long(tagNewSubfileType, p.SubfileType)
+	long(tagImageWidth, p.Width)
+	long(tagImageLength, p.Height)
+	short(tagBitsPerSample, slices.Repeat([]int{p.Bits}, p.Samples)...)
+	short(tagCompression, p.Compression)
+	short(tagPhotometricInterpretation, p.Photometric)
+	text(tagImageDescription, strings.TrimRight(p.Description, "\x00"))
+	short(tagSamplesPerPixel, p.Samples)
+	planar := 1
+	if p.Separate {
+		planar = 2
+	}
+	short(tagPlanarConfiguration, planar)
+	if p.XUM > 0 && p.YUM > 0 {
+		for tag, um := range map[uint16]float64{tagXResolution: p.XUM, tagYResolution: p.YUM} {
+			a, b := rational(10000 / um)
+			data := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, a), b)
+			list = append(list, entry{tag, 5, 1, data})
+		}
+		short(tagResolutionUnit, 3)
+	}
+	text(tagSoftware, p.Software)
+	if p.Predictor > 1 {
+		short(tagPredictor, p.Predictor)
+	}
+	if p.Colors != nil {
+		v := make([]int, len(p.Colors))
+		for i, c := range p.Colors {
+			v[i] = int(c)
+		}
+		short(tagColorMap, v...)
+	}
+	if p.Tiled {
+		long(tagTileWidth, p.TileWidth)
+		long(tagTileLength, p.TileHeight)
+		offsets(tagTileOffsets, p.offsets)
+		offsets(tagTileByteCounts, p.counts)
+	} else {
+		long(tagRowsPerStrip, p.TileHeight)
+		offsets(tagStripOffsets, p.offsets)
+		offsets(tagStripByteCounts, p.counts)
+	}
+	if len(p.subs) > 0 {
+		at := make([]uint64, len(p.subs))
+		for i, s := range p.subs {
+			at[i] = uint64(w.pages[s].at)
+		}
+		offsets(tagSubIFDs, at)
+	}
+	colors := 1
+	if p.Photometric == RGB || p.Photometric == YCbCr {
+		colors = 3
+	}
+	if more := p.Samples - colors; more > 0 {
+		short(tagExtraSamples, slices.Repeat([]int{0}, more)...)
+	}
+	short(tagSampleFormat, slices.Repeat([]int{sampleFormat(p.Type)}, p.Samples)...)
+	if p.Tables != nil {
+		list = append(list, entry{tagJPEGTables, 7, len(p.Tables), p.Tables})
+	}
+	if p.Photometric == YCbCr {
+		short(tagYCbCrSubSampling, p.Subsampling[0], p.Subsampling[1])
+	}
+	slices.SortFunc(list, func(a, b entry) int { return int(a.tag) - int(b.tag) })
+	return list
+}
+
+// sampleFormat is the value of SampleFormat for a type.
+func sampleFormat(t dtype.Type) int {
+	switch {
+	case t.IsFloat():
+		return 3
+	case t == dtype.Int8 || t == dtype.Int16 || t == dtype.Int32 || t == dtype.Int64:
+		return 2
+	}
+	return 1
+}
+
+// rational is x as a fraction of 32-bit numbers, as exact as they allow.
+func rational(x float64) (a, b uint32) {
+	b = 1
+	for x < math.MaxUint32/10 && b < 1e9 && x != math.Trunc(x) {
+		x, b = x*10, b*10
+	}
+	return uint32(min(math.Round(x), math.MaxUint32)), b
+}
