@@ -31,25 +31,32 @@ type canvas struct {
 	colours   *colormap.Map
 	window    [2]float64
 	img       *image.RGBA
+	empty     bool                     // some pixels have no number
+	dark      map[image.Rectangle]bool // panels to which colours are added
 	bar       image.Rectangle
 	barLength float64
 }
 
-func newCanvas(lay *layout, v *volume, o *Options, colours *colormap.Map, window [2]float64) *canvas {
+func newCanvas(lay *layout, v *volume, o *Options, colours *colormap.Map) *canvas {
 	img := image.NewRGBA(image.Rectangle{Max: lay.size})
 	draw.Draw(img, img.Rect, image.NewUniform(ground), image.Point{}, draw.Src)
-	return &canvas{layout: lay, v: v, o: o, colours: colours, window: window, img: img}
+	return &canvas{layout: lay, v: v, o: o, colours: colours, img: img, dark: map[image.Rectangle]bool{}}
 }
 
-func (c *canvas) draw(ctx context.Context, planes []*plane, workers int) error {
-	empty := false
+// draw fills the panels with the planes, or adds those of a channel in its colour.
+func (c *canvas) draw(ctx context.Context, planes []*plane, of *channel, workers int) error {
 	for i, p := range planes {
-		missing, err := c.panel(ctx, p, c.panels[i], workers)
+		missing, err := c.panel(ctx, p, c.panels[i], of, workers)
 		if err != nil {
 			return err
 		}
-		empty = empty || missing
+		c.empty = c.empty || missing
 	}
+	return nil
+}
+
+// words draws what stands around the panels.
+func (c *canvas) words(planes []*plane, list []channel) error {
 	if !c.labels && !c.scaleBar {
 		return nil
 	}
@@ -78,15 +85,24 @@ func (c *canvas) draw(ctx context.Context, planes []*plane, workers int) error {
 			c.drawCuts(p, planes, c.panels[i])
 		}
 	}
-	c.drawColours(small, empty)
+	switch {
+	case list == nil:
+		c.drawColours(small, c.empty)
+	case !isRGB(list): // a picture in its own colours explains itself
+		c.drawChannels(small, list)
+	}
 	return nil
 }
 
 // panel resamples a plane to its pixels and colours them; missing says whether
 // some are NaN. Larger voxels are interpolated between, smaller ones averaged.
-func (c *canvas) panel(ctx context.Context, p *plane, at image.Rectangle, workers int) (missing bool, err error) {
+func (c *canvas) panel(ctx context.Context, p *plane, at image.Rectangle, of *channel, workers int) (missing bool, err error) {
 	down := newTaps(c.v.shape[p.rows], p.step[0], at.Dy())
 	right := newTaps(c.v.shape[p.cols], p.step[1], at.Dx())
+	if of != nil && !c.dark[at] { // colours are added to black
+		draw.Draw(c.img, at, image.NewUniform(color.Black), image.Point{}, draw.Src)
+		c.dark[at] = true
+	}
 	var holes atomic.Bool
 	var next atomic.Int64
 	g, gctx := work.WithContext(ctx)
@@ -120,6 +136,12 @@ func (c *canvas) panel(ctx context.Context, p *plane, at image.Rectangle, worker
 						w += u * weight[t.first+k]
 					}
 					colour := noData
+					if of != nil {
+						if w >= 0.5 {
+							of.paint(out[4*x:], c.shade(s/w))
+						}
+						continue
+					}
 					if w >= 0.5 {
 						colour = c.colours.At(c.shade(s / w))
 					} else {

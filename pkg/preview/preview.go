@@ -25,7 +25,8 @@ import (
 )
 
 // Auto is the level that [Options] ask for to have the finest one whose panels
-// fit into the picture with one pixel per voxel along X and Y.
+// fit into the picture with one pixel per voxel along X and Y, and the channel to
+// have all that have a colour.
 const Auto = -1
 
 // The values of [Options.Projection].
@@ -43,6 +44,7 @@ type Options struct {
 	Percentiles [2]float64 // range of values shown, where Window is nil
 	Window      *[2]float64
 	Colormap    string // a name of package colormap
+	Channel     int    // the one to show in these colours; Auto: those that the image gives colours together, else the first
 	MaxSize     int    // longest side of the picture, px
 	ScaleBar    bool
 	Labels      bool // title, captions, colour bar, positions of the cuts
@@ -51,7 +53,7 @@ type Options struct {
 
 // Defaults are the options that suit most images.
 func Defaults() Options {
-	return Options{Level: Auto, Projection: None, Percentiles: [2]float64{0.1, 99.9}, Colormap: "gray", MaxSize: 1600, ScaleBar: true, Labels: true}
+	return Options{Level: Auto, Channel: Auto, Projection: None, Percentiles: [2]float64{0.1, 99.9}, Colormap: "gray", MaxSize: 1600, ScaleBar: true, Labels: true}
 }
 
 // Preview is a picture and what it shows.
@@ -91,9 +93,9 @@ func (e inputError) Unwrap() error        { return e.error }
 
 func badInput(format string, args ...any) error { return inputError{fmt.Errorf(format, args...)} }
 
-// Render draws an image with axes (y, x) or (z, y, x); others, such as time and
-// channel, may come before and are shown at index 0. It needs memory for the
-// panels (of a projection thrice) and for a chunk per worker.
+// Render draws an image with axes (y, x) or (z, y, x); others, such as time, may come before and are shown at index
+// 0. Channels to which the image gives colours are shown together; red, green and blue bytes as they are. It needs
+// memory for the panels (of a projection thrice) and for a chunk per worker.
 //
 // Errors: [oct.ErrInput] of images that cannot be drawn, [ErrOptions] of options
 // that do not suit this one.
@@ -105,7 +107,11 @@ func Render(ctx context.Context, im *ngff.Image, o Options, res oct.Resources) (
 	if err != nil {
 		return nil, optionsError{err}
 	}
-	vols, err := volumes(im, res)
+	list, err := together(im, &o)
+	if err != nil {
+		return nil, err
+	}
+	vols, err := volumes(im, &o, list, res)
 	if err != nil {
 		return nil, err
 	}
@@ -114,27 +120,47 @@ func Render(ctx context.Context, im *ngff.Image, o Options, res oct.Resources) (
 		return nil, err
 	}
 	lay := arrange(v, &o)
+	c := newCanvas(lay, v, &o, colours)
 	planes, err := v.cuts(&o, vols[0])
 	if err != nil {
 		return nil, err
 	}
 	reduce(planes, lay)
-	r := &reading{volume: v, planes: planes, res: res}
-	window, err := r.read(ctx, &o)
+	if list == nil {
+		err = c.show(ctx, planes, nil, res)
+	}
+	for i := range list {
+		if err == nil {
+			v.channel = list[i].index
+			err = c.show(ctx, planes, &list[i], res)
+		}
+	}
+	if err == nil {
+		err = c.words(planes, list)
+	}
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	defer res.Meter.Since(meter.Compute, began)
-	c := newCanvas(lay, v, &o, colours, window)
-	if err := c.draw(ctx, planes, res.Workers); err != nil {
-		return nil, err
-	}
-	p := &Preview{Image: c.img, Level: v.level, Window: window, Pixel: lay.pixel, ScaleBar: c.bar, ScaleBarMicrometres: c.barLength}
+	p := &Preview{Image: c.img, Level: v.level, Window: c.window, Pixel: lay.pixel, ScaleBar: c.bar, ScaleBarMicrometres: c.barLength}
 	for i, pl := range planes {
 		p.Panels = append(p.Panels, Panel{Name: pl.name, Rect: lay.panels[i], Index: pl.index})
 	}
 	return p, nil
+}
+
+// show reads the planes and draws them, of one of several channels in its colour.
+func (c *canvas) show(ctx context.Context, planes []*plane, of *channel, res oct.Resources) (err error) {
+	o := *c.o
+	if of != nil {
+		o.Window = of.window
+	}
+	r := &reading{volume: c.v, planes: planes, res: res}
+	if c.window, err = r.read(ctx, &o); err != nil {
+		return err
+	}
+	began := time.Now()
+	defer res.Meter.Since(meter.Compute, began)
+	return c.draw(ctx, planes, of, res.Workers)
 }
 
 func (o *Options) check() error {

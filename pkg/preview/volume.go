@@ -12,19 +12,21 @@ import (
 // volume is one level of an image as a box of voxels (z, y, x); a 2-D image has
 // one plane.
 type volume struct {
-	array  *zarr.Array
-	level  int
-	flat   bool       // no z axis
-	axes   [3]int     // dimension of the array that is z, y, x; z is -1 when flat
-	shape  [3]int     // voxels
-	chunk  [3]int     // voxels of a chunk
-	size   [3]float64 // voxel size, µm
-	origin [3]float64 // of voxel 0's centre, µm
-	where  string
+	array   *zarr.Array
+	level   int
+	color   int        // dimension of channels, -1 if there is none
+	channel int        // that is read
+	flat    bool       // no z axis
+	axes    [3]int     // dimension of the array that is z, y, x; z is -1 when flat
+	shape   [3]int     // voxels
+	chunk   [3]int     // voxels of a chunk
+	size    [3]float64 // voxel size, µm
+	origin  [3]float64 // of voxel 0's centre, µm
+	where   string
 }
 
 // volumes are the levels of an image.
-func volumes(im *ngff.Image, res oct.Resources) ([]*volume, error) {
+func volumes(im *ngff.Image, o *Options, list []channel, res oct.Resources) ([]*volume, error) {
 	where := im.Group.Location()
 	axes := [3]int{im.Axis("z"), im.Axis("y"), im.Axis("x")}
 	if axes[1] < 0 || axes[2] < 0 {
@@ -34,7 +36,7 @@ func volumes(im *ngff.Image, res oct.Resources) ([]*volume, error) {
 		if d == axes[0] || d == axes[1] || d == axes[2] {
 			continue
 		}
-		if n := im.Levels[0].Array.Shape()[d]; n > 1 && res.Warn != nil {
+		if n := im.Levels[0].Array.Shape()[d]; n > 1 && res.Warn != nil && !(a.Name == "c" && (list != nil || o.Channel != Auto)) {
 			res.Warn(where + ": axis " + a.Name + " has " + strconv.Itoa(n) + " entries: the first is shown")
 		}
 	}
@@ -43,7 +45,7 @@ func volumes(im *ngff.Image, res oct.Resources) ([]*volume, error) {
 	}
 	var vols []*volume
 	for k, l := range im.Levels {
-		v := &volume{array: l.Array, level: k, flat: axes[0] < 0, axes: axes, where: l.Array.Location()}
+		v := &volume{array: l.Array, level: k, flat: axes[0] < 0, axes: axes, where: l.Array.Location(), color: im.Axis("c"), channel: max(o.Channel, 0)}
 		shape, chunks := l.Array.Shape(), l.Array.Chunks()
 		for i, d := range axes {
 			v.shape[i], v.chunk[i], v.size[i] = 1, 1, 1
@@ -97,6 +99,9 @@ func (v *volume) region(start, shape [3]int) zarr.Region {
 	r := zarr.Region{Start: make([]int, n), Shape: make([]int, n)}
 	for d := range n {
 		r.Shape[d] = 1
+	}
+	if v.color >= 0 {
+		r.Start[v.color] = v.channel
 	}
 	for i, d := range v.axes {
 		if d >= 0 {

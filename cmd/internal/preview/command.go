@@ -29,13 +29,13 @@ import (
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "preview",
-		Usage: "picture of an OME-Zarr image",
+		Usage: "picture of an OME-Zarr image or a TIFF file",
 		Description: "Draws a 3-D image as three orthogonal cuts (or projections) side by side in true proportions, a 2-D\n" +
 			"image as it is, with a scale bar and the range of values. Values from the first to the second percentile\n" +
 			"of what the cuts cross are spread over the colours; NaN is left out. Cuts read only the chunks that\n" +
-			"they cross.",
+			"they cross. Channels to which the image gives colours are shown together, those of a slide scan as they are.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr image, 2-D or 3-D: a folder, a .zip or an http(s) URL"},
+			{Name: "IN", Usage: "OME-Zarr image, 2-D or 3-D, or TIFF file: a folder, a .zip, a file or an http(s) URL"},
 			{Name: "OUT", Usage: "picture to write: .png, or .jpg of quality 90"},
 		},
 		Shared: cli.Resources | cli.Outputs | cli.Inputs,
@@ -47,6 +47,7 @@ func Command() *cli.Command {
 			{Name: "percentiles", Kind: cli.Floats, Default: "0.1,99.9", Value: "LO,HI", Check: cli.Between(0, 100), Usage: "percentiles of the darkest and the brightest value"},
 			{Name: "window", Kind: cli.Floats, Value: "LO,HI", Note: "by --percentiles", Usage: "the darkest and the brightest value"},
 			{Name: "colormap", Default: "gray", Choices: colormap.Names(), Usage: "colours"},
+			{Name: "channel", Kind: cli.Int, Value: "N", Note: "all that have a colour, else the first", Check: cli.AtLeast(0), Usage: "channel to show in --colormap"},
 			{Name: "max_size", Kind: cli.Int, Default: "1600", Value: "PX", Check: cli.Between(64, 1<<15), Usage: "longest side of the picture"},
 			{Name: "scale_bar", Kind: cli.Bool, Default: "true", Usage: "scale bar in µm below the picture"},
 			{Name: "labels", Kind: cli.Bool, Default: "true", Usage: "title, captions, positions of the cuts and colour bar"},
@@ -56,6 +57,7 @@ func Command() *cli.Command {
 			{Command: "preview volume.ome.zarr volume.png", Usage: "three cuts through the centre"},
 			{Command: "preview volume.ome.zarr top.png --projection mip --colormap magma", Usage: "maximum intensity projections"},
 			{Command: "preview volume.ome.zarr a.png --at 120,2048,1024 --level 1 --window 0,4000", Usage: "a place, a level, a range of values"},
+			{Command: "preview scan.svs scan.png", Usage: "a slide scan"},
 			{Command: "preview aip_z03.ome.zarr aip.png --no-labels --no-scale_bar --max_size 4096", Usage: "the image alone"},
 		},
 		Run: run,
@@ -125,7 +127,10 @@ func run(ctx context.Context, r *cli.Run) error {
 func options(r *cli.Run) (preview.Options, error) {
 	o := preview.Options{
 		Level: preview.Auto, Projection: r.String("projection"), At: r.Ints("at"), Colormap: r.String("colormap"),
-		MaxSize: r.Int("max_size"), ScaleBar: r.Bool("scale_bar"), Labels: r.Bool("labels"), Title: title(r),
+		MaxSize: r.Int("max_size"), ScaleBar: r.Bool("scale_bar"), Labels: r.Bool("labels"), Title: title(r), Channel: preview.Auto,
+	}
+	if r.IsSet("channel") {
+		o.Channel = r.Int("channel")
 	}
 	if level := r.String("level"); level != "auto" {
 		o.Level, _ = strconv.Atoi(level) // checked
@@ -171,7 +176,7 @@ func title(r *cli.Run) string {
 	}
 	in, _, _ := strings.Cut(r.Arg("IN"), "?") // of an address, nothing that may be secret
 	name := filepath.Base(filepath.Clean(address.Address(in).String()))
-	for _, end := range []string{".zip", ".zarr", ".ome"} {
+	for _, end := range []string{".zip", ".zarr", ".tif", ".tiff", ".svs", ".ome"} {
 		if short := strings.TrimSuffix(name, end); short != "" {
 			name = short
 		}

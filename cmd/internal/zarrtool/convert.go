@@ -58,6 +58,9 @@ func (s *storage) spec(a *zarr.Array, names []string) (zarr.Spec, error) {
 	if s.format != 0 {
 		spec.Format = s.format
 	}
+	if spec.Order == 'T' { // dimensions in an order of their own, which nothing written here has
+		spec.Order = 'C'
+	}
 	if s.chunks != nil {
 		if len(s.chunks) != len(spec.Shape) {
 			return spec, cli.Usage("--chunks has %d axes, %s has %d", len(s.chunks), a.Location(), len(spec.Shape))
