@@ -123,7 +123,9 @@ const ome = `<?xml version="1.0" encoding="UTF-8"?><OME xmlns="http://www.openmi
 
 type file struct{ *os.File }
 
-func (f file) ReadAt(_ context.Context, p []byte, off int64) (int, error) { return f.File.ReadAt(p, off) }
+func (f file) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
+	return f.File.ReadAt(p, off)
+}
 func (f file) Size() int64 {
 	info, err := f.File.Stat()
 	if err != nil {
