@@ -11,8 +11,8 @@ import (
 	"strata/pkg/images"
 	"strata/pkg/ngff"
 	"strata/pkg/tiff"
-	"strata/pkg/tiff/tilecodec"
 	"strata/pkg/tiff/tiffwriter"
+	"strata/pkg/tiff/tilecodec"
 	"strata/pkg/zarr"
 )
 
