@@ -210,7 +210,7 @@ func (s *Store) document(ctx context.Context, key string) ([]byte, error) {
 		return nil, s.absent(key)
 	}
 	if im, ok := s.images[dir]; ok {
-		return s.imageDocument(dir, im)
+		return s.imageDocument(ctx, dir, im)
 	}
 	if dir == "" { // pages that are no image
 		return []byte(`{"zarr_format":3,"node_type":"group","attributes":{}}`), nil
@@ -448,5 +448,13 @@ func (s *Store) Decode(ctx context.Context, key string, dst, src []byte) error {
 		default:
 		}
 	}()
-	return f.Decode(ctx, c, dst, src, p.SegmentRows(segment))
+	if a.colors == nil {
+		return f.Decode(ctx, c, dst, src, p.SegmentRows(segment))
+	}
+	indices := make([]byte, f.Bytes())
+	if err := f.Decode(ctx, c, indices, src, p.SegmentRows(segment)); err != nil {
+		return err
+	}
+	a.paint(dst, indices)
+	return nil
 }
