@@ -50,7 +50,10 @@ func tiles(b *testing.B) (list []tile) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	ours := func(b *testing.B, c tile) {
+	none := func() (*library, error) { return nil, nil }
+	old := theLibrary
+	defer func() { theLibrary = old }()
+	decode := func(b *testing.B, c tile) {
 		var d Decoder
 		dst := make([]byte, c.config.Width*c.config.Height*c.config.Components)
 		for b.Loop() {
@@ -64,11 +67,11 @@ func BenchmarkDecode(b *testing.B) {
 			name string
 			run  func(b *testing.B)
 		}{
-			{"ours", func(b *testing.B) { ours(b, c) }},
-			{"scalar", func(b *testing.B) { scalar(func() { ours(b, c) }) }},
+			{"ours", func(b *testing.B) { decode(b, c) }},
+			{"scalar", func(b *testing.B) { scalar(func() { decode(b, c) }) }},
 			{"libturbojpeg", func(b *testing.B) {
 				withLibrary(b)
-				ours(b, c)
+				decode(b, c)
 			}},
 			{"image_jpeg", func(b *testing.B) { // which does not convert to RGB
 				for b.Loop() {
@@ -79,6 +82,7 @@ func BenchmarkDecode(b *testing.B) {
 			}},
 		} {
 			b.Run(c.name+"/"+way.name, func(b *testing.B) {
+				theLibrary = none
 				b.SetBytes(int64(c.config.Width * c.config.Height * c.config.Components))
 				way.run(b)
 			})

@@ -3,6 +3,7 @@ package jpeg
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -235,7 +236,7 @@ func TestRefused(t *testing.T) {
 	}
 	var d Decoder
 	for name, tables := range map[string][]byte{"no SOI": {1, 2}, "cut": Tables(Options{}, 1)[:20], "an image": good, "frame": {0xFF, markSOI, 0xFF, markSOF0, 0, 2}} {
-		if _, err := d.Decode(background, make([]byte, w*h*3), tables, good, full); err == nil || !strings.HasPrefix(err.Error(), "tables: jpeg: ") {
+		if _, err := d.Decode(background, make([]byte, w*h*3), tables, good, full); err == nil || !strings.HasPrefix(err.Error(), "jpeg: tables: ") {
 			t.Errorf("tables, %s: %v", name, err)
 		}
 	}
@@ -365,7 +366,7 @@ func TestCancelled(t *testing.T) {
 	var d Decoder
 	for _, g := range goldens(t) {
 		c := g.config(ToRGB)
-		if rows, err := d.Decode(ctx, make([]byte, c.Width*c.Height*c.Components), nil, g.data, c); err != context.Canceled || rows != 0 {
+		if rows, err := d.Decode(ctx, make([]byte, c.Width*c.Height*c.Components), nil, g.data, c); !errors.Is(err, context.Canceled) || rows != 0 {
 			t.Errorf("%s: %d rows, %v", g.Name, rows, err)
 		}
 	}
@@ -462,7 +463,7 @@ func TestFractions(t *testing.T) {
 	// Data for them: each block of the second component is 1 brighter than the one before.
 	var e bitWriter
 	e.start(stream[:sos+14])
-	var c coefficients
+	var c [64]int16
 	for range ceil(w, 24) * ceil(h, 8) {
 		for _, diff := range []int32{0, 0, 0, 8, 8, 0} {
 			e.block(&c, diff, &standardCodes[0])

@@ -62,8 +62,8 @@ type Header struct {
 // ReadHeader reads the markers of a stream up to its first scan. It checks the frame, not the tables.
 func ReadHeader(src []byte) (Header, error) {
 	var p parser
-	if err := p.header(src); err != nil {
-		return Header{}, err
+	if _, _, err := p.firstScan(src); err != nil {
+		return Header{}, fmt.Errorf("jpeg: %w", err)
 	}
 	f := &p.frame
 	h := Header{Width: f.width, Height: f.height, Components: f.n, Progressive: f.progressive, Adobe: f.adobe}
@@ -83,20 +83,20 @@ type Config struct {
 // check compares the frame with what is expected, and dst with what the frame needs. It returns the stride.
 func (c Config) check(f *frame, dst []byte) (int, error) {
 	if f.n != c.Components {
-		return 0, fmt.Errorf("jpeg: the frame has %d components, expected are %d", f.n, c.Components)
+		return 0, fmt.Errorf("the frame has %d components, expected are %d", f.n, c.Components)
 	}
 	if f.width != c.Width || f.height > c.Height {
-		return 0, fmt.Errorf("jpeg: the frame has %d×%d pixels, expected are %d×%d", f.width, f.height, c.Width, c.Height)
+		return 0, fmt.Errorf("the frame has %d×%d pixels, expected are %d×%d", f.width, f.height, c.Width, c.Height)
 	}
 	row, stride := f.width*f.n, c.Stride
 	if stride == 0 {
 		stride = row
 	}
 	if stride < row {
-		return 0, fmt.Errorf("jpeg: a stride of %d bytes for rows of %d", stride, row)
+		return 0, fmt.Errorf("a stride of %d bytes for rows of %d", stride, row)
 	}
 	if (len(dst)-row)/stride < f.height-1 || len(dst) < row {
-		return 0, fmt.Errorf("jpeg: %d bytes of memory for %d rows of %d, %d apart", len(dst), f.height, row, stride)
+		return 0, fmt.Errorf("%d bytes of memory for %d rows of %d, %d apart", len(dst), f.height, row, stride)
 	}
 	return stride, nil
 }

@@ -4,6 +4,7 @@ package jpeg
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -29,6 +30,7 @@ func TestScalar(t *testing.T) {
 		TestGolden(t)
 		TestDamagedData(t)
 		TestRestart(t)
+		TestEncodeAsCjpeg(t)
 	})
 }
 
@@ -66,6 +68,43 @@ func TestTwinIDCT(t *testing.T) {
 			if !bytes.Equal(got, want) {
 				t.Fatalf("block %d: the short form for DC alone differs", i)
 			}
+		}
+	}
+}
+
+// TestTwinFDCT: random samples, extreme ones, and all numbers of the quantization table.
+func TestTwinFDCT(t *testing.T) {
+	needsAVX2(t)
+	r := rand.New(rand.NewPCG(6, 6))
+	var quant [64]uint16
+	for i := range 20000 {
+		samples := make([]byte, 8*20)
+		for k := range samples {
+			if samples[k] = byte(r.Uint32()); i%3 == 0 {
+				samples[k] = byte(r.IntN(2) * 255)
+			} else if i%3 == 1 {
+				samples[k] = byte(i / 3)
+			}
+		}
+		for k := range quant {
+			quant[k] = uint16(r.IntN(255)) + 1
+		}
+		var d divisors
+		d.set(&quant)
+		var got, want [2][64]int16
+		fdct2AVX2(&got[0][0], &samples[0], 20, &d)
+		for b := range want {
+			fdct(&want[b], samples[8*b:], 20)
+			exact := want[b]
+			d.quantize(&want[b])
+			for k, v := range exact {
+				if q := float64(v) / 8 / float64(quant[k]); want[b][k] != int16(math.Round(q)) {
+					t.Fatalf("%d by 8·%d is %d", v, quant[k], want[b][k])
+				}
+			}
+		}
+		if got != want {
+			t.Fatalf("block %d: the two forms differ", i)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package jpeg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -43,7 +44,7 @@ func chooseLibrary() (*library, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("jpeg: %s: %w", Variable, err)
+		return nil, fmt.Errorf("%s: %w", Variable, err)
 	}
 	return l, nil
 }
@@ -67,7 +68,7 @@ type session struct {
 func (l *library) open() (*session, error) {
 	s := &session{library: l, handle: l.Init()}
 	if s.handle == 0 {
-		return nil, fmt.Errorf("jpeg: libturbojpeg makes no decoder")
+		return nil, errors.New("libturbojpeg makes no decoder")
 	}
 	runtime.AddCleanup(s, func(handle uintptr) { l.Destroy(handle) }, s.handle)
 	return s, nil

@@ -123,7 +123,7 @@ func TestVariable(t *testing.T) {
 		t.Errorf("off: %v, %v", l, err)
 	}
 	t.Setenv(Variable, "/nowhere/libturbojpeg.so")
-	if l, err := chooseLibrary(); l != nil || err == nil || !strings.Contains(err.Error(), Variable) || !strings.Contains(err.Error(), "/nowhere") {
+	if l, err := chooseLibrary(); l != nil || err == nil || !strings.Contains(err.Error(), Variable) {
 		t.Errorf("a file that does not exist: %v, %v", l, err)
 	}
 	t.Setenv(Variable, "")
