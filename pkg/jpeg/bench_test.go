@@ -50,9 +50,6 @@ func tiles(b *testing.B) (list []tile) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	none := func() (*library, error) { return nil, nil }
-	old := theLibrary
-	defer func() { theLibrary = old }()
 	decode := func(b *testing.B, c tile) {
 		var d Decoder
 		dst := make([]byte, c.config.Width*c.config.Height*c.config.Components)
@@ -82,7 +79,7 @@ func BenchmarkDecode(b *testing.B) {
 			}},
 		} {
 			b.Run(c.name+"/"+way.name, func(b *testing.B) {
-				theLibrary = none
+				without(b)
 				b.SetBytes(int64(c.config.Width * c.config.Height * c.config.Components))
 				way.run(b)
 			})

@@ -372,8 +372,9 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestNoAllocation: in the steady state.
+// TestNoAllocation: in the steady state. Calls of a library allocate a little.
 func TestNoAllocation(t *testing.T) {
+	without(t)
 	var d Decoder
 	for _, g := range goldens(t) {
 		c := g.config(ToRGB)
@@ -396,6 +397,7 @@ func TestNoAllocation(t *testing.T) {
 
 // TestMemory: progressive frames and large ones take what their pixels need and no more.
 func TestMemory(t *testing.T) {
+	without(t)
 	var d Decoder
 	for _, g := range goldens(t) {
 		c := g.config(ToRGB)

@@ -1,7 +1,7 @@
 // Package jpeg decodes 8-bit JPEG streams (ITU-T T.81) into memory of the caller and encodes baseline ones, as the tiles of TIFF
 // and CZI images need it: thousands of small streams of one kind, often without tables, which TIFF keeps once in its tag JPEGTables.
 //
-// A [Decoder] is made once for each worker and reused; after the first tile it allocates nothing:
+// A [Decoder] is made once for each worker and reused; after the first tile of a kind it allocates nothing:
 //
 //	var d jpeg.Decoder
 //	rows, err := d.Decode(ctx, dst, tables, stream, jpeg.Config{Width: 256, Height: 256, Components: 3, Color: jpeg.ToRGB})
@@ -33,6 +33,9 @@
 // looking at them. One look-up gives the length of a Huffman code together with that of the number that follows, and the run of
 // zeros in front; blocks without AC coefficients skip the DCT. On amd64 the decoder of blocks uses BMI2; DCT, upsampling and colour
 // conversion AVX2. Programs built with the tag noasm, and other machines, take the scalar forms, which give the same bytes.
+//
+// On machines without that assembly libturbojpeg decodes frames of one scan, where it is installed: it is opened at run time, and [Variable] turns it off, or
+// on everywhere. It gets no stream whose markers are refused here, and where it has an error or a warning, this package decodes again and says what is wrong.
 //
 // An MCU (minimum coded unit) is what a scan is a sequence of: in a scan of one component an 8×8 block, otherwise the blocks of all
 // components that cover the same pixels.

@@ -17,6 +17,13 @@ func withLibrary(t testing.TB) {
 	if err != nil {
 		t.Skipf("libturbojpeg is not installed: %v", err)
 	}
+	choose(t, l)
+}
+
+// without makes this package decode for the time of a test.
+func without(t testing.TB) { choose(t, nil) }
+
+func choose(t testing.TB, l *library) {
 	old := theLibrary
 	theLibrary = func() (*library, error) { return l, nil }
 	t.Cleanup(func() { theLibrary = old })
@@ -79,7 +86,7 @@ func tablesOf(t testing.TB, stream []byte) []byte {
 func TestLibraryHostile(t *testing.T) {
 	withLibrary(t)
 	with := theLibrary
-	without := func() (*library, error) { return nil, nil }
+	none := func() (*library, error) { return nil, nil }
 	var ours, theirs Decoder
 	differ, same := 0, 0
 	for _, g := range goldens(t) {
@@ -94,7 +101,7 @@ func TestLibraryHostile(t *testing.T) {
 				bad[i] ^= 1 << bit
 				clear(a)
 				clear(b)
-				theLibrary = without
+				theLibrary = none
 				_, errA := ours.Decode(background, a, nil, bad, c)
 				theLibrary = with
 				_, errB := theirs.Decode(background, b, nil, bad, c)
