@@ -359,15 +359,61 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestCancelled: a decoder stops when its context is done.
+// ending is a context that is done when it is looked at for the nth time.
+type ending struct {
+	context.Context
+	n, looks int
+}
+
+func (c *ending) Err() error {
+	if c.looks++; c.looks < c.n {
+		return nil
+	}
+	return context.Canceled
+}
+
+// TestCancelled: a decoder stops when its context is done, in the middle of a frame, too.
 func TestCancelled(t *testing.T) {
-	ctx, cancel := context.WithCancel(background)
-	cancel()
+	without(t)
 	var d Decoder
 	for _, g := range goldens(t) {
 		c := g.config(ToRGB)
-		if rows, err := d.Decode(ctx, make([]byte, c.Width*c.Height*c.Components), nil, g.data, c); !errors.Is(err, context.Canceled) || rows != 0 {
-			t.Errorf("%s: %d rows, %v", g.Name, rows, err)
+		all := &ending{Context: background, n: math.MaxInt}
+		dst := make([]byte, c.Width*c.Height*c.Components)
+		if _, err := d.Decode(all, dst, nil, g.data, c); err != nil || all.looks < ceil(c.Height, 32) {
+			t.Fatalf("%s: %v, looked %d times", g.Name, err, all.looks)
+		}
+		for n := 1; n <= all.looks; n++ {
+			ctx := &ending{Context: background, n: n}
+			if rows, err := d.Decode(ctx, dst, nil, g.data, c); !errors.Is(err, context.Canceled) || ctx.looks != n || rows >= c.Height {
+				t.Errorf("%s: %d rows, %v, looked %d times instead of %d", g.Name, rows, err, ctx.looks, n)
+			}
+		}
+		if h, _ := ReadHeader(g.data); h.Progressive && all.looks < 3*ceil(c.Height, 8*h.Sampling[0][1]) {
+			t.Errorf("%s: looked %d times only", g.Name, all.looks)
+		}
+	}
+}
+
+// TestMissingScan: a component without a scan is an error, not grey.
+func TestMissingScan(t *testing.T) {
+	for _, g := range goldens(t) {
+		if g.Name != "scans_three" && g.Name != "sample_4x4" {
+			continue
+		}
+		at := bytes.LastIndex(g.data, []byte{0xFF, markSOS})
+		if before := bytes.LastIndex(g.data[:at], []byte{0xFF, markDHT}); bytes.LastIndex(g.data[:at], []byte{0xFF, markSOS}) < before {
+			at = before
+		}
+		var d Decoder
+		c := g.config(ToRGB)
+		for want, data := range map[string][]byte{
+			"component 2 has no scan":                  append(bytes.Clone(g.data[:at]), 0xFF, markEOI),
+			"the stream ends where a marker should be": g.data[:at],
+		} {
+			if _, err := d.Decode(background, make([]byte, c.Width*c.Height*c.Components), nil, data, c); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v; expected: %s", g.Name, err, want)
+			}
 		}
 	}
 }

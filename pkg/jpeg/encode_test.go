@@ -22,16 +22,23 @@ func TestEncodeAsCjpeg(t *testing.T) {
 		"1x1": {Color: ToRGB}, "2x1": {Color: ToRGB, Subsampling: [2]int{2, 1}}, "2x2": {Color: ToRGB, Subsampling: [2]int{2, 2}},
 		"q1": {Color: ToRGB, Subsampling: [2]int{2, 2}, Quality: 1}, "q30": {Color: ToRGB, Subsampling: [2]int{2, 2}, Quality: 30},
 		"q95": {Color: ToRGB, Subsampling: [2]int{2, 2}, Quality: 95}, "q100": {Color: ToRGB, Quality: 100}, "grey": {}, "rgb": {},
+		"part": {Color: ToRGB, Subsampling: [2]int{2, 2}},
 	} {
 		want, err := os.ReadFile("testdata/cjpeg_" + name + ".jpg")
 		if err != nil {
 			t.Fatal(err)
 		}
-		pixels, n := rgb, 3
-		if name == "grey" {
+		pixels, w, h, n := rgb, 61, 45, 3
+		switch name {
+		case "grey":
 			pixels, n = green, 1
+		case "part":
+			pixels, w, h = nil, 37, 19
+			for y := range h {
+				pixels = append(pixels, rgb[y*61*3:][:w*3]...)
+			}
 		}
-		got, err := e.Encode(nil, pixels, 61, 45, n, o)
+		got, err := e.Encode(nil, pixels, w, h, n, o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
