@@ -154,6 +154,15 @@ func Parse(name string) (Type, error) {
 	return Invalid, fmt.Errorf("unknown data type %q (known: %s)", name, strings.Join(names[1:], ", "))
 }
 
+// MarshalText returns the type's Zarr v3 name, so that it stands as such in JSON.
+func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText takes the name of one of the types that [Parse] knows.
+func (t *Type) UnmarshalText(text []byte) (err error) {
+	*t, err = Parse(string(text))
+	return err
+}
+
 // ParseTypestr returns the type of a numpy type string such as ">f4", and
 // whether its bytes are stored most significant first.
 func ParseTypestr(s string) (t Type, bigEndian bool, err error) {

@@ -1,6 +1,8 @@
 package dtype
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
 	"testing"
 )
@@ -66,5 +68,22 @@ func TestBytesAndSliceShareMemory(t *testing.T) {
 	}
 	if Of[int64]() != Int64 || Of[float32]() != Float32 || Of[uint8]() != Uint8 {
 		t.Error("Of names the wrong type")
+	}
+}
+
+func TestTypesInJSON(t *testing.T) {
+	type record struct{ Type Type }
+	for typ := Bool; typ <= Complex128; typ++ {
+		b, err := json.Marshal(record{typ})
+		if want := fmt.Sprintf(`{"Type":%q}`, typ); err != nil || string(b) != want {
+			t.Errorf("%s, %v, want %s", b, err, want)
+		}
+		var got record
+		if err := json.Unmarshal(b, &got); err != nil || got.Type != typ {
+			t.Errorf("%s: %v, %v", b, got.Type, err)
+		}
+	}
+	if err := json.Unmarshal([]byte(`{"Type": "uint17"}`), new(record)); err == nil {
+		t.Error("uint17 is accepted")
 	}
 }
