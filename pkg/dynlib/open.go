@@ -65,3 +65,7 @@ func Symbol(lib uintptr, name string) uintptr {
 func Callback(f func(data uintptr)) uintptr {
 	return purego.NewCallback(func(data uintptr) uintptr { f(data); return 0 })
 }
+
+// CallbackOf is the address of a function of C that calls f, a func of numbers of the size of a pointer that returns one. It is never
+// given back either.
+func CallbackOf(f any) uintptr { return purego.NewCallback(f) }

@@ -20,3 +20,6 @@ func Symbol(uintptr, string) uintptr { return 0 }
 
 // Callback is never called: there is no library.
 func Callback(func(data uintptr)) uintptr { return 0 }
+
+// CallbackOf is never called: there is no library.
+func CallbackOf(any) uintptr { return 0 }
