@@ -33,7 +33,7 @@ func patterns(n int) map[string][]byte {
 func TestLZW(t *testing.T) {
 	var e lzwEncoder
 	var d lzwDecoder
-	for _, n := range []int{0, 1, 2, 15, 16, 17, 253, 254, 255, 256, 257, 3836, 3837, 3838, 3839, 40_000, 300_000} {
+	for _, n := range []int{0, 1, 2, 15, 16, 17, 253, 254, 255, 256, 257, 3836, 3837, 3838, 3839, 270_000} {
 		for name, data := range patterns(n) {
 			stored := e.encode(nil, data)
 			if most := lzwBound(n); len(stored) > most {
@@ -42,7 +42,7 @@ func TestLZW(t *testing.T) {
 			if got, err := io.ReadAll(xlzw.NewReader(bytes.NewReader(stored), xlzw.MSB, 8)); err != nil || !bytes.Equal(got, data) {
 				t.Errorf("%s, %d: x/image reads %d bytes, %v", name, n, len(got), err)
 			}
-			for _, room := range []int{n, max(n-1, 0), n / 2, n + 1, n + 100} {
+			for _, room := range []int{n, max(n-1, 0), n / 2, n + 100} {
 				dst := make([]byte, room+1)
 				dst[room] = 0xa5
 				k, err := d.decode(context.Background(), dst[:room], stored)

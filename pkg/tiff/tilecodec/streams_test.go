@@ -13,6 +13,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/jpeg2000"
+	"strata/tests/race"
 )
 
 //go:embed testdata/streams.json
@@ -158,7 +159,7 @@ func TestRows(t *testing.T) {
 
 // A tile that would decode to far more than it has room for costs what it has room for.
 func TestBombs(t *testing.T) {
-	const long = 64 << 20
+	const long = 16 << 20
 	var s Scratch
 	for _, compression := range []int{LZW, Deflate, PackBits, Zstd} {
 		f := Format{Compression: compression, Type: dtype.Uint8, Width: 1 << 13, Height: long >> 13}
@@ -172,7 +173,7 @@ func TestBombs(t *testing.T) {
 		if err := decode(); err != nil && compression != Zstd {
 			t.Errorf("compression %d: %v", compression, err)
 		}
-		if n := testing.AllocsPerRun(3, func() { _ = decode() }); n > 10 {
+		if n := testing.AllocsPerRun(3, func() { _ = decode() }); n > 10 { // those of an error
 			t.Errorf("compression %d: %v allocations", compression, n)
 		}
 	}
@@ -220,7 +221,7 @@ func TestNoAllocation(t *testing.T) {
 			if err := c.Format.Decode(context.Background(), &s, dst, c.Stored, 1); err != nil {
 				t.Errorf("%s: %v", c.Name, err)
 			}
-		}); n >= 1 {
+		}); n >= 1 && !race.Enabled() {
 			t.Errorf("%s: %v allocations", c.Name, n)
 		}
 	}
