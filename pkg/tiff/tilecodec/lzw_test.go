@@ -14,9 +14,11 @@ import (
 // patterns are data whose strings are short, long, and completed by their own code.
 func patterns(n int) map[string][]byte {
 	r := rand.New(rand.NewPCG(5, uint64(n)))
-	p := map[string][]byte{"zeros": make([]byte, n), "noise": make([]byte, n), "few": make([]byte, n), "period 3": make([]byte, n), "runs": make([]byte, n)}
+	p := map[string][]byte{"zeros": make([]byte, n), "noise": make([]byte, n), "few": make([]byte, n), "period 3": make([]byte, n), "runs": make([]byte, n),
+		"repeats": make([]byte, n)}
 	for i := range n {
 		p["noise"][i] = byte(r.Uint32())
+		p["repeats"][i] = byte(i%50*i%50*7 + 1)
 		p["few"][i] = byte(r.Uint32() & r.Uint32() & 7)
 		p["period 3"][i] = byte(i % 3)
 		if i > 0 {
@@ -49,6 +51,28 @@ func TestLZW(t *testing.T) {
 				if want := data[:min(room, n)]; err != nil || !bytes.Equal(dst[:k], want) || dst[room] != 0xa5 {
 					t.Errorf("%s, %d of %d: %d bytes, %v", name, room, n, k, err)
 				}
+			}
+		}
+	}
+}
+
+// Wherever the room ends, nothing is written behind it, by long strings least of all.
+func TestLZWRoom(t *testing.T) {
+	const n, behind = 9000, 8192
+	var d lzwDecoder
+	for name, data := range patterns(n) {
+		stored := new(lzwEncoder).encode(nil, data)
+		dst := make([]byte, n+behind)
+		for room := n; room > n-400; room -= 3 {
+			for i := range dst[room:] {
+				dst[room+i] = 0xa5
+			}
+			k, err := d.decode(context.Background(), dst[:room], stored)
+			if err != nil || k != room || !bytes.Equal(dst[:room], data[:room]) {
+				t.Fatalf("%s, room for %d: %d bytes, %v", name, room, k, err)
+			}
+			if bytes.Count(dst[room:], []byte{0xa5}) != len(dst)-room {
+				t.Fatalf("%s, room for %d: bytes behind it", name, room)
 			}
 		}
 	}
