@@ -95,12 +95,13 @@ func (p *smoothPlan) planFilters() error {
 		return layoutError{fmt.Errorf("--median %d: want an odd number of voxels from 1 to %d", how.Median, mostMedian)}
 	}
 	p.linear = how.Sigma != nil || how.Gradient
-	slopes := !how.Gradient
+	slopes, long := !how.Gradient, false
 	for d, n := range p.space {
 		p.window[d], p.kernels[0][d] = 1, []float64{1}
 		if n == 1 {
 			continue
 		}
+		long = true
 		p.window[d] = max(1, how.Median)
 		switch {
 		case how.Sigma != nil:
@@ -121,8 +122,12 @@ func (p *smoothPlan) planFilters() error {
 		p.around[d] = len(p.kernels[0][d]) / 2
 		p.radius[d] = p.around[d] + p.window[d]/2
 	}
-	if !slopes {
-		return layoutError{fmt.Errorf("%s: no axis has a gradient: a Gaussian that has one is wider than an eighth of a voxel, an axis longer than one", p.where)}
+	switch {
+	case slopes:
+	case long:
+		return layoutError{fmt.Errorf("%s: no axis has a gradient: a Gaussian that has one is wider than an eighth of a voxel", p.where)}
+	default:
+		p.kernels[1][2] = []float64{0} // one voxel is level
 	}
 	return nil
 }
