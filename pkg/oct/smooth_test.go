@@ -198,6 +198,7 @@ func TestSmoothTiling(t *testing.T) {
 		"slide of strips": {[]int{60000, 100000}, []int{16, 100000}, dtype.Uint8, Smoothing{Median: 5}, 512 << 20, 1.2, 3},
 		"volume":          {[]int{500, 4000, 4000}, []int{64, 128, 128}, dtype.Uint16, Smoothing{Sigma: []float64{2}}, 2 << 30, 1.6, 3},
 		"wide Gaussian":   {[]int{500, 4000, 4000}, []int{64, 128, 128}, dtype.Uint16, Smoothing{Sigma: []float64{20}}, 8 << 30, 9, 27},
+		"less memory":     {[]int{500, 4000, 4000}, []int{64, 128, 128}, dtype.Uint16, Smoothing{Sigma: []float64{20}}, 512 << 20, 18, 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			axes := ngff.SpaceAxes("zyx"[3-len(c.shape):], "micrometer")
@@ -219,12 +220,44 @@ func TestSmoothTiling(t *testing.T) {
 				ratio *= 1 + 2*float64(p.radius[d+3-len(p.tile)])/float64(n)
 				size *= float64(n)
 			}
+			view := ratio * size * float64(c.kind.Size())
+			if most := float64(c.mem) * 3 / 4; float64(p.workers)*view+float64(p.cache) > most || float64(p.cache) < size*float64(c.kind.Size()) {
+				t.Errorf("%d views of %.0f MiB and a cache of %d MiB in %.0f MiB", p.workers, view/(1<<20), p.cache>>20, most/(1<<20))
+			}
 			loads, _ := p.loads(p, math.Floor(float64(p.cache)/(size*float64(c.kind.Size())))-float64(p.workers))
 			t.Logf("tiles of %v, order %v, %d workers, cache %d MiB: ratio %.2f, loaded %.2f times", p.tile, p.order, p.workers, p.cache>>20, ratio, loads)
 			if ratio > c.ratio || loads > c.loads {
 				t.Errorf("tiles of %v: %.2f times their voxels with halos, loaded %.1f times; want %v and %v", p.tile, ratio, loads, c.ratio, c.loads)
 			}
 		})
+	}
+}
+
+// Channels and time points are planes of their own, also where the last chunk holds fewer of them than others.
+func TestSmoothPlanes(t *testing.T) {
+	const nt, nc, ny, nx = 3, 5, 20, 30
+	v := make([]uint16, nt*nc*ny*nx)
+	for i := range v {
+		v[i] = uint16(i * 7919 >> 3)
+	}
+	how := Smoothing{Median: 3, Sigma: []float64{1.2}}
+	whole := imageOf(t, ngff.ImageSpec{Shape: []int{nt, nc, ny, nx}, Chunks: []int{2, 3, 8, 8}, DType: dtype.Uint16, Axes: ngff.SpaceAxes("tcyx", "micrometer"),
+		Scale: []float64{1, 1, 1, 1}}, dtype.Bytes(v))
+	out, err := Smooth(ctx, whole, store.Memory(), how, Layout{Chunks: []int{2, 3, 8, 8}}, small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := elementsOf(t, out.Levels[0].Array)
+	for k := range nt * nc {
+		plane := imageOf(t, ngff.ImageSpec{Shape: []int{ny, nx}, Chunks: []int{ny, nx}, DType: dtype.Uint16, Axes: ngff.SpaceAxes("yx", "micrometer"), Scale: []float64{1, 1}},
+			dtype.Bytes(v[k*ny*nx:(k+1)*ny*nx]))
+		want, err := Smooth(ctx, plane, store.Memory(), how, Layout{}, small())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got[k*2*ny*nx:][:2*ny*nx], elementsOf(t, want.Levels[0].Array)) {
+			t.Errorf("plane %d is not what it is alone", k)
+		}
 	}
 }
 
