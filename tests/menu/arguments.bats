@@ -73,8 +73,8 @@ TABLE
 @test "an unknown choice, an unknown option: the nearest is named" {
   with stich in out
   fails_with 2 "unknown choice 'stich' (nearest: stitch): want a number from 1 to 19 or a name"
-  with 19
-  fails_with 2 "unknown choice '19'"
+  with 20
+  fails_with 2 "unknown choice '20'"
   unsaid nearest
   run "$menu" --imege x aip
   fails_with 2 'unknown option --imege (nearest: --image)'

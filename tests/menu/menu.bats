@@ -9,7 +9,7 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
 
 @test "whiptail: all choices, image and data" {
   export PROGRAMS=$all
-  screen --image "$T/strata.sif" --data "$T/data"
+  ROWS_=36 screen --image "$T/strata.sif" --data "$T/data"
   see "│ image: $T/strata.sif"
   see "│ data:  $T/data"
   for line in '1  pipeline' '2  aip' '3  resample' '4  focal' '5  stack' '6  benchmark-czi' '7  profile-czi' '8  benchmark-zarr' \
