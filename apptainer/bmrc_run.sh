@@ -38,7 +38,8 @@ choices='1|pipeline|-|run the pipeline: mosaics to one volume
 15|preview|preview|pictures of slices and volumes
 16|qc-report|qc-report|one page about a run
 17|zarr-tool|zarr-tool|look into, convert and check OME-Zarr
-18|benchmark-io|bench-io|how fast files are read and written'
+18|benchmark-io|bench-io|how fast files are read and written
+19|smooth|smooth|medians, Gaussians, gradients of any image'
 
 print_help() {
   cat <<'HELP'
