@@ -27,7 +27,7 @@ func Command() *cli.Command {
 			"gaussian_filter, sobel and gaussian_gradient_magnitude. OUT has the input's type, rounded half to even and\n" +
 			"clamped; a gradient has float32. Computes on the CPU.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr image: a folder, a .zip, or an address http(s):// or s3://"},
+			{Name: "IN", Usage: "OME-Zarr image or TIFF file: a folder, a .zip, a file, or an address http(s):// or s3://"},
 			{Name: "OUT", Usage: "OME-Zarr image to write: a folder or s3://bucket/path"},
 		},
 		Shared: cli.Stage &^ cli.GPU,
@@ -44,6 +44,7 @@ func Command() *cli.Command {
 		},
 		Examples: []cli.Example{
 			{Command: "smooth volume.ome.zarr smooth.ome.zarr --sigma 10", Usage: "a Gaussian of 10 µm, whatever the voxel size is along each axis"},
+			{Command: "smooth scan.svs blurred.ome.zarr --sigma 2", Usage: "a slide scan, each colour by itself"},
 			{Command: "smooth slide.ome.zarr clean.ome.zarr --median 5 -j 8 --mem 2GiB", Usage: "medians of 5×5 pixels, or 5×5×5 voxels, with 8 workers and 2 GiB of buffers"},
 			{Command: "smooth volume.ome.zarr edges.ome.zarr --median 3 --sigma_px 1,2,2 --gradient", Usage: "edges: outliers removed, then the gradient at a scale of 1 voxel along z and 2 along y and x"},
 		},

@@ -3,10 +3,13 @@ package smooth
 import (
 	"testing"
 
+	"strata/cmd/internal/zarrtool"
 	"strata/pkg/cli/clitest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"smooth": clitest.Of(Command)}) }
+func TestMain(m *testing.M) {
+	clitest.Main(m, map[string]func(){"smooth": clitest.Of(Command), "zarr-tool": clitest.Of(zarrtool.Command)})
+}
 
 func TestCommand(t *testing.T) { clitest.Check(t, Command()) }
 
