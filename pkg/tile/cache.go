@@ -8,6 +8,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
+	"strata/pkg/work"
 )
 
 // defaultTiles is the capacity of a cache that nobody gave one.
@@ -39,6 +40,9 @@ type cached[T dtype.Element] struct {
 	buf           *mem.Buffer
 	data          []T
 	pins          int
+	lent          bool          // buf belongs to whoever claimed it
+	claimed       bool          // it is about to be taken
+	retired       bool          // it goes when nobody has it pinned
 	ready         chan struct{} // closed when data or err is set
 	err           error
 	before, after *cached[T]
@@ -66,9 +70,15 @@ func (c *cache[T]) get(ctx context.Context, index []int) (t *cached[T], fresh bo
 	if err := inGrid(c.grid, index); err != nil {
 		return nil, false, err
 	}
-	number := linear(c.grid, index)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.find(ctx, index, nil)
+}
+
+// find is get for holders of c.mu. A tile that is not there is loaded into own,
+// if that is not nil, which stays the caller's.
+func (c *cache[T]) find(ctx context.Context, index []int, own *mem.Buffer) (t *cached[T], fresh bool, err error) {
+	number := linear(c.grid, index)
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, false, err
@@ -83,9 +93,11 @@ func (c *cache[T]) get(ctx context.Context, index []int) (t *cached[T], fresh bo
 			}
 			return t, false, err
 		}
-		buf, wait, err := c.slot(ctx)
-		if err != nil {
-			return nil, false, err
+		buf, wait := own, chan struct{}(nil)
+		if own == nil {
+			if buf, wait, err = c.slot(ctx); err != nil {
+				return nil, false, err
+			}
 		}
 		if wait != nil {
 			c.mu.Unlock()
@@ -96,9 +108,8 @@ func (c *cache[T]) get(ctx context.Context, index []int) (t *cached[T], fresh bo
 			c.mu.Lock()
 			continue
 		}
-		t := &cached[T]{number: number, buf: buf, pins: 1, ready: make(chan struct{})}
-		c.tiles[number] = t
-		c.use(t)
+		t := c.add(number, buf)
+		t.lent = own != nil
 		c.misses++
 		c.fill(ctx, t, index)
 		if t.err != nil {
@@ -108,15 +119,124 @@ func (c *cache[T]) get(ctx context.Context, index []int) (t *cached[T], fresh bo
 	}
 }
 
+// add makes an entry that is on its way, pinned. c.mu is held.
+func (c *cache[T]) add(number int, buf *mem.Buffer) *cached[T] {
+	t := &cached[T]{number: number, buf: buf, pins: 1, ready: make(chan struct{})}
+	c.tiles[number] = t
+	c.use(t)
+	return t
+}
+
+// busy reports whether a tile is on its way: who asks for it now would wait.
+func (c *cache[T]) busy(index []int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tiles[linear(c.grid, index)]
+	return t != nil && !t.here()
+}
+
+// holds reports whether a tile is there.
+func (c *cache[T]) holds(index []int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tiles[linear(c.grid, index)]
+	return t != nil && t.here()
+}
+
+// peek is get of a tile that is there; nil: it is not.
+func (c *cache[T]) peek(index []int) *cached[T] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tiles[linear(c.grid, index)]
+	if t == nil || !t.here() {
+		return nil
+	}
+	c.hits++
+	c.use(t)
+	t.pins++
+	return t
+}
+
+func (t *cached[T]) here() bool {
+	select {
+	case <-t.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// claim is get for who wants to take the tile's memory out of the cache. A tile
+// that is not there is loaded into own, which is the caller's. first is false if
+// another one has claimed it: then it is like a tile of get, else take must follow.
+func (c *cache[T]) claim(ctx context.Context, index []int, own *mem.Buffer) (t *cached[T], first bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t, _, err = c.find(ctx, index, own); err != nil {
+		return nil, false, err
+	}
+	first = !t.claimed
+	t.claimed = true
+	return t, first, nil
+}
+
+// take removes a claimed tile as soon as nobody else has it pinned. Its memory
+// becomes the caller's, who gives own, of the same size, in exchange.
+func (c *cache[T]) take(t *cached[T], own *mem.Buffer) *mem.Buffer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for t.pins > 1 { // by those who copy from it: that takes no time worth cancelling
+		wait := make(chan struct{})
+		c.waiting = append(c.waiting, wait)
+		c.mu.Unlock()
+		<-wait
+		c.mu.Lock()
+	}
+	buf := t.buf
+	delete(c.tiles, t.number)
+	c.unlink(t)
+	t.buf, t.data = nil, nil
+	if buf != own {
+		c.recycle(own)
+	}
+	return buf
+}
+
+// put adds a tile whose pixels fill writes, unless it is there or there is no
+// room that nobody uses. One that is on its way is waited for.
+func (c *cache[T]) put(index []int, fill func(buf *mem.Buffer) []T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	number := linear(c.grid, index)
+	if t := c.tiles[number]; t != nil {
+		c.mu.Unlock()
+		<-t.ready
+		c.mu.Lock()
+		return
+	}
+	if c.closed {
+		return
+	}
+	buf, _, err := c.slot(context.Background())
+	if buf == nil || err != nil {
+		return
+	}
+	t := c.add(number, buf)
+	c.mu.Unlock()
+	data := fill(buf)
+	c.mu.Lock()
+	t.data = data
+	c.settle(t, nil)
+	c.drop(t)
+}
+
 // join pins a tile that is there or on its way. retry is true when whoever
 // loaded it gave up for reasons of its own. c.mu is held.
 func (c *cache[T]) join(ctx context.Context, t *cached[T]) (retry bool, err error) {
 	c.hits++
 	c.use(t)
 	t.pins++
-	select {
-	case <-t.ready:
-	default:
+	if !t.here() {
 		c.mu.Unlock()
 		select {
 		case <-t.ready:
@@ -142,9 +262,11 @@ func (c *cache[T]) join(ctx context.Context, t *cached[T]) (retry bool, err erro
 // the source works.
 func (c *cache[T]) fill(ctx context.Context, t *cached[T], index []int) {
 	c.mu.Unlock()
-	data, err := c.load(ctx, index, t.buf)
+	err := work.Guard(func() (err error) {
+		t.data, err = c.load(ctx, index, t.buf)
+		return err
+	})
 	c.mu.Lock()
-	t.data = data
 	c.settle(t, err)
 }
 
@@ -154,7 +276,9 @@ func (c *cache[T]) settle(t *cached[T], err error) {
 		delete(c.tiles, t.number)
 		c.unlink(t)
 		t.data = nil
-		c.recycle(t.buf)
+		if !t.lent {
+			c.recycle(t.buf)
+		}
 		t.buf = nil
 	}
 	close(t.ready)
@@ -167,14 +291,26 @@ func (c *cache[T]) unpin(t *cached[T]) {
 	c.drop(t)
 }
 
+// retire lets a tile that nobody is expected to ask for again go as soon as nobody
+// has it pinned.
+func (c *cache[T]) retire(index []int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.tiles[linear(c.grid, index)]; t != nil {
+		t.retired = true
+		t.pins++
+		c.drop(t)
+	}
+}
+
 func (c *cache[T]) drop(t *cached[T]) {
-	if t.pins--; t.pins > 0 || t.buf == nil {
+	if t.pins--; t.buf == nil || t.pins > 1 {
 		return
 	}
-	if c.closed {
+	if t.pins == 0 && (c.closed || t.retired) {
 		c.evict(t)
 	}
-	c.wake()
+	c.wake() // those who wait for room, or to take it
 }
 
 // slot finds memory for one more tile: an idle buffer, a new one while there

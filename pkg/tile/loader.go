@@ -189,11 +189,16 @@ func (l *Loader[T]) View(ctx context.Context, level int, index []int) (*View[T],
 	if err != nil {
 		return nil, err
 	}
+	return l.view(ctx, lv, index, nil, 0)
+}
+
+// view is View of a request at a position of a schedule.
+func (l *Loader[T]) view(ctx context.Context, lv *level[T], index []int, plan *schedule, position int) (*View[T], error) {
 	buf, err := l.demand(ctx, lv)
 	if err != nil {
 		return nil, err
 	}
-	v := lv.view(buf, index)
+	v := lv.view(buf, index, plan, position)
 	if err := lv.build(ctx, v); err != nil {
 		lv.put(buf)
 		return nil, err
@@ -214,7 +219,7 @@ func (l *Loader[T]) Reload(ctx context.Context, v *View[T], index []int) error {
 	}
 	lv, err := l.level(v.Level, index)
 	if err == nil {
-		v.Geometry = lv.geometry(index)
+		v.Geometry, v.plan = lv.geometry(index), nil
 		v.left.Store(lv.releases)
 		if err = lv.build(ctx, v); err == nil {
 			return nil
@@ -253,8 +258,9 @@ func (l *Loader[T]) Views(ctx context.Context, reqs []Request) iter.Seq2[*View[T
 			l.stream(ctx, reqs, yield)
 			return
 		}
-		for _, r := range reqs {
-			v, err := l.View(ctx, r.Level, r.Index)
+		plan := l.schedule(reqs)
+		for k, r := range reqs {
+			v, err := l.view(ctx, l.levels[r.Level], r.Index, plan, k)
 			if !yield(v, err) || ctx.Err() != nil && err != nil || errors.Is(err, ErrClosed) {
 				return
 			}
@@ -277,7 +283,7 @@ func (l *Loader[T]) Close() error {
 	l.change.Broadcast()
 	l.mu.Unlock()
 	for _, lv := range l.levels {
-		for _, c := range []*cache[T]{lv.cache, lv.ends} {
+		for _, c := range append(lv.ends, lv.cache) {
 			if c != nil {
 				c.close()
 			}

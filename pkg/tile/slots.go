@@ -3,8 +3,6 @@ package tile
 import (
 	"context"
 	"fmt"
-
-	"strata/pkg/dtype"
 )
 
 // A slot is the right to hold one view's buffer. Slots are handed out under
@@ -84,7 +82,9 @@ func (lv *level[T]) free() (*buffer[T], error) {
 		return nil, fmt.Errorf("memory for a view: %w", err)
 	}
 	lv.made++
-	return &buffer[T]{mem: m, data: dtype.Slice[T](m.B)[:lv.viewPixels]}, nil
+	buf := &buffer[T]{}
+	buf.set(m, lv.viewPixels)
+	return buf, nil
 }
 
 // put gives a slot back.
