@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
@@ -52,6 +53,7 @@ type Loader[T dtype.Element] struct {
 	change  *sync.Cond // anything below, in a level's slots or in a stream
 	streams []*stream[T]
 	demands int // callers that wait for a view of their own
+	waited  time.Duration
 	closed  bool
 }
 
@@ -144,6 +146,15 @@ func (l *Loader[T]) MaxMemory() int64 { return l.memory }
 
 // PeakMemory is the largest number of bytes that they have taken so far.
 func (l *Loader[T]) PeakMemory() int64 { return l.pool.Peak() }
+
+// Waited is how long the loader threads of all streams together have had nothing
+// to do so far: all views available were made or held. It grows faster than the
+// clock where there are several.
+func (l *Loader[T]) Waited() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waited
+}
 
 // level checks a request.
 func (l *Loader[T]) level(level int, index []int) (*level[T], error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/work"
@@ -151,7 +152,9 @@ func (s *stream[T]) work(ctx context.Context) {
 			continue
 		}
 		if len(s.pieces) == 0 {
+			began := time.Now()
 			l.change.Wait()
+			l.waited += time.Since(began)
 			continue
 		}
 		t := s.pieces[max(i, 0)]

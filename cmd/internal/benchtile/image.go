@@ -1,0 +1,92 @@
+package benchtile
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"strata/cmd/internal/benchkit"
+	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/ngff"
+	"strata/pkg/tile/zarrsource"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// image is what views are streamed of: the levels of a pyramid, from the finest on.
+type image struct {
+	path   string
+	levels []*zarr.Array
+	down   []float64 // factors by which the levels are coarser
+	names  []string  // of the axes
+	files  func(context.Context) ([]string, error)
+	close  func() error
+}
+
+// open opens what the user named: an image, or an array, which is one level. Errors are the input's fault.
+func open(ctx context.Context, r *cli.Run, path, array string) (*image, error) {
+	path, err := r.Input(path)
+	if err != nil {
+		return nil, err
+	}
+	st, key, err := store.OpenURL(ctx, path, store.Settings(r.Options.HTTP))
+	if err != nil {
+		return nil, cli.BadInput(err)
+	}
+	im := &image{path: path, close: st.Close}
+	if !strings.Contains(path, "://") {
+		im.files = func(ctx context.Context) ([]string, error) { return benchkit.Files(ctx, path) }
+	}
+	if err := im.openLevels(ctx, st, store.Join(key, array)); err != nil {
+		return nil, cli.BadInput(errors.Join(err, st.Close()))
+	}
+	return im, nil
+}
+
+func (im *image) openLevels(ctx context.Context, st store.Store, key string) error {
+	n, err := zarr.Open(ctx, st, key, zarr.Workers(1))
+	if err != nil {
+		return err
+	}
+	if a, ok := n.(*zarr.Array); ok {
+		im.levels, im.down = []*zarr.Array{a}, []float64{1}
+	} else {
+		in, err := ngff.OpenPresent(ctx, st, key, zarr.Workers(1))
+		if err != nil {
+			return err
+		}
+		for _, x := range in.Axes {
+			im.names = append(im.names, x.Name)
+		}
+		first := in.Levels[0].Array.Shape()
+		for _, lv := range in.Levels {
+			im.levels = append(im.levels, lv.Array)
+			last := len(first) - 1
+			im.down = append(im.down, float64(first[last])/float64(max(lv.Array.Shape()[last], 1)))
+		}
+	}
+	for _, a := range im.levels {
+		if slices.Contains(a.Shape(), 0) || len(a.Shape()) == 0 {
+			return cli.BadInputf("%s: shape %v has no tiles", a.Location(), a.Shape())
+		}
+	}
+	return nil
+}
+
+// source makes the source of views: all levels.
+func (im *image) source(r *cli.Run) (*zarrsource.Source, error) {
+	for _, a := range im.levels {
+		r.Read(datasets.Describe(a, im.path))
+	}
+	opts := []zarrsource.Option{zarrsource.Meter(r.Meter)}
+	if im.names != nil {
+		opts = append(opts, zarrsource.Names(im.names...))
+	}
+	src, err := zarrsource.NewPyramid(im.levels, im.down, opts...)
+	if err != nil {
+		return nil, cli.BadInput(err)
+	}
+	return src, nil
+}
