@@ -15,7 +15,7 @@ type counting struct {
 	grid  []int
 	loads []atomic.Int32 // of each tile as a whole
 	bytes atomic.Int64
-	files func() ([]stored, error) // that the tiles lie in, as they are
+	where func() (string, error) // the tiles lie, in the words of a request to another program
 }
 
 func newCounting(src tile.BoxSource, level int) *counting {

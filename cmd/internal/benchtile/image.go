@@ -8,7 +8,6 @@ import (
 
 	"strata/cmd/internal/benchkit"
 	"strata/pkg/cli"
-	"strata/pkg/cli/datasets"
 	"strata/pkg/ngff"
 	"strata/pkg/tile/zarrsource"
 	"strata/pkg/zarr"
@@ -75,12 +74,8 @@ func (im *image) openLevels(ctx context.Context, st store.Store, key string) err
 	return nil
 }
 
-// source makes the source of views: all levels.
-func (im *image) source(r *cli.Run) (*zarrsource.Source, error) {
-	for _, a := range im.levels {
-		r.Read(datasets.Describe(a, im.path))
-	}
-	opts := []zarrsource.Option{zarrsource.Meter(r.Meter)}
+// newSource makes the source of views: all levels.
+func (im *image) newSource(opts ...zarrsource.Option) (*zarrsource.Source, error) {
 	if im.names != nil {
 		opts = append(opts, zarrsource.Names(im.names...))
 	}

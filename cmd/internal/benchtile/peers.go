@@ -79,12 +79,11 @@ func (p *peers) compile(ctx context.Context, cxx string) (err error) {
 			p.list = append(p.list, peerProgram{name: "tiles in a cache (C++)", path: out})
 			return nil
 		}
-		reason = firstLine(text)
-		if reason == "" {
-			reason = err.Error()
+		if reason = err.Error(); len(text) > 0 {
+			reason = cxx + ": " + firstLine(text)
 		}
 	}
-	p.list = append(p.list, peerProgram{name: "tiles in a cache (C++)", reason: cxx + ": " + reason})
+	p.list = append(p.list, peerProgram{name: "tiles in a cache (C++)", reason: reason})
 	return nil
 }
 
@@ -199,7 +198,7 @@ func request(p plan) (string, error) {
 			return "", errors.New("it has the stored tiles only")
 		}
 	}
-	files, err := p.src.files()
+	tiles, err := p.src.where()
 	if err != nil {
 		return "", err
 	}
@@ -214,36 +213,26 @@ func request(p plan) (string, error) {
 	}
 	fmt.Fprintf(&b, "shape %d %d\ntile %d %d\nelement %d\nradius %d %d\nthreads %d\ncopy_threads %d\ncache %d\nviews %d\nordered %d\n",
 		shape[0], shape[1], p.tile[0], p.tile[1], p.src.DType().Size(), p.radii[0], p.radii[1], p.threads, copies, p.cache, p.views, ordered)
-	for _, f := range files {
-		fmt.Fprintf(&b, "file %d %s\n", f.offset, f.path)
-	}
-	return b.String(), nil
+	return b.String() + tiles, nil
 }
 
-// stored is where a tile lies.
-type stored struct {
-	path   string
-	offset int64
-}
-
-// filesOf finds where the tiles of an array lie as they lie in memory, in C order.
-func filesOf(ctx context.Context, a *zarr.Array) ([]stored, error) {
-	if len(a.Codecs()) > 0 || a.Order() != 'C' {
-		return nil, errors.New("it has no codecs, and these tiles are encoded")
+// rawTiles says where the tiles of an array lie as they lie in memory: a line "file OFFSET PATH" for each, in C order.
+func rawTiles(ctx context.Context, a *zarr.Array) (string, error) {
+	if len(a.Codecs()) > 0 || a.Order() != 'C' || a.Shard() != nil {
+		return "", errors.New("it has no codecs and no shards, and these tiles are encoded")
 	}
-	chunks, grid, bytes := a.Chunks(), 1, int64(a.DType().Size())
+	chunks, bytes := a.Chunks(), int64(a.DType().Size())
 	for d, n := range a.Shape() {
 		if n < chunks[d] {
-			return nil, errors.New("it takes no image smaller than a tile")
+			return "", errors.New("it takes no image smaller than a tile")
 		}
-		grid *= (n + chunks[d] - 1) / chunks[d]
 		bytes *= int64(chunks[d])
 	}
-	out := make([]stored, 0, grid)
+	var b strings.Builder
 	err := a.Located(ctx, a.Bounds(), func(f *zarr.ChunkFile, list []zarr.Located) error {
 		for _, c := range list {
 			if f == nil || c.Size != bytes {
-				return fmt.Errorf("it fills no tiles, and that at %v is not stored", c.Start)
+				return fmt.Errorf("it fills no tiles, and the one at %v is not stored", c.Start)
 			}
 			path, err := filepath.Abs(f.Location())
 			if err == nil {
@@ -252,12 +241,9 @@ func filesOf(ctx context.Context, a *zarr.Array) ([]stored, error) {
 			if err != nil || strings.Contains(path, "\n") {
 				return fmt.Errorf("it reads files, and %s is none", f.Location())
 			}
-			out = append(out, stored{path, c.Offset})
+			fmt.Fprintf(&b, "file %d %s\n", c.Offset, path)
 		}
 		return nil
 	})
-	if err == nil && a.Shard() != nil {
-		err = errors.New("it has no shards")
-	}
-	return out, err
+	return b.String(), err
 }

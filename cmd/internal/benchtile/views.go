@@ -13,9 +13,11 @@ import (
 
 	"strata/pkg/bench"
 	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/units"
 	"strata/pkg/dtype"
+	"strata/pkg/tile/zarrsource"
 )
 
 func runViews(ctx context.Context, r *cli.Run) error {
@@ -110,7 +112,7 @@ func sizes(list []string) ([]int64, error) {
 
 // planOf is what the flags say; radii are 1 for the axes that have a halo.
 func planOf(ctx context.Context, r *cli.Run, im *image) (p plan, err error) {
-	src, err := im.source(r)
+	src, err := im.newSource(zarrsource.Meter(r.Meter))
 	if err != nil {
 		return p, err
 	}
@@ -122,8 +124,9 @@ func planOf(ctx context.Context, r *cli.Run, im *image) (p plan, err error) {
 	if p.views == 0 {
 		p.views = p.threads + 1
 	}
+	r.Read(datasets.Describe(im.levels[p.level], im.path))
 	p.src = newCounting(src, p.level)
-	p.src.files = func() ([]stored, error) { return filesOf(ctx, im.levels[p.level]) }
+	p.src.where = func() (string, error) { return rawTiles(ctx, im.levels[p.level]) }
 	p.tile = slices.Clone(src.TileShape(p.level))
 	given := r.Ints("tile")
 	if len(given) > len(p.tile) {
