@@ -22,7 +22,8 @@ type cache[T dtype.Element] struct {
 	capacity int
 	bytes    int // memory of a tile: loaded and converted in place
 	pool     *mem.Pool
-	load     func(ctx context.Context, index []int, buf *mem.Buffer) ([]T, error)
+	load     loadFunc[T]
+	parts    int // that a tile is loaded in
 
 	mu           sync.Mutex
 	tiles        map[int]*cached[T] // by C-order number of the tile
@@ -34,6 +35,10 @@ type cache[T dtype.Element] struct {
 	hits, misses int64
 }
 
+// loadFunc loads a part of a tile, from 0 on, into the tile's memory. Parts of a
+// tile are loaded at the same time. It returns all pixels of the memory.
+type loadFunc[T dtype.Element] func(ctx context.Context, index []int, part int, buf *mem.Buffer) ([]T, error)
+
 // cached is one tile in the cache.
 type cached[T dtype.Element] struct {
 	number        int
@@ -43,20 +48,20 @@ type cached[T dtype.Element] struct {
 	lent          bool          // buf belongs to whoever claimed it
 	claimed       bool          // it is about to be taken
 	retired       bool          // it goes when nobody has it pinned
-	ready         chan struct{} // closed when data or err is set
+	next, running int           // the first part that nobody has begun; parts that are being loaded
+	ready         chan struct{} // closed when data or err is set for good
 	err           error
 	before, after *cached[T]
 }
 
 // newCache makes an empty cache of up to capacity tiles; 0 takes the default,
 // and no cache is larger than the grid.
-func newCache[T dtype.Element](grid []int, capacity, bytes int, pool *mem.Pool,
-	load func(context.Context, []int, *mem.Buffer) ([]T, error)) *cache[T] {
+func newCache[T dtype.Element](grid []int, capacity, bytes int, pool *mem.Pool, load loadFunc[T]) *cache[T] {
 	if capacity <= 0 {
 		capacity = defaultTiles
 	}
 	c := &cache[T]{
-		grid: grid, capacity: min(capacity, product(grid)), bytes: bytes, pool: pool, load: load,
+		grid: grid, capacity: min(capacity, product(grid)), bytes: bytes, pool: pool, load: load, parts: 1,
 		tiles: map[int]*cached[T]{},
 	}
 	c.front.before, c.front.after = &c.front, &c.front
@@ -87,7 +92,7 @@ func (c *cache[T]) find(ctx context.Context, index []int, own *mem.Buffer) (t *c
 			return nil, false, ErrClosed
 		}
 		if t := c.tiles[number]; t != nil {
-			retry, err := c.join(ctx, t)
+			retry, err := c.join(ctx, t, index)
 			if retry {
 				continue
 			}
@@ -112,10 +117,17 @@ func (c *cache[T]) find(ctx context.Context, index []int, own *mem.Buffer) (t *c
 		t.lent = own != nil
 		c.misses++
 		c.fill(ctx, t, index)
-		if t.err != nil {
+		if !t.here() { // those who help are at work in its memory
+			c.mu.Unlock()
+			<-t.ready
+			c.mu.Lock()
+		}
+		switch {
+		case t.err == nil:
+			return t, true, nil
+		case !passing(ctx, t.err):
 			return nil, false, t.err
 		}
-		return t, true, nil
 	}
 }
 
@@ -127,12 +139,13 @@ func (c *cache[T]) add(number int, buf *mem.Buffer) *cached[T] {
 	return t
 }
 
-// busy reports whether a tile is on its way: who asks for it now would wait.
+// busy reports whether a tile is on its way, with nothing left to help with: who
+// asks for it now would wait.
 func (c *cache[T]) busy(index []int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tiles[linear(c.grid, index)]
-	return t != nil && !t.here()
+	return t != nil && !t.here() && t.next == c.parts
 }
 
 // holds reports whether a tile is there.
@@ -222,20 +235,22 @@ func (c *cache[T]) put(index []int, fill func(buf *mem.Buffer) []T) {
 		return
 	}
 	t := c.add(number, buf)
+	t.next = c.parts
 	c.mu.Unlock()
 	data := fill(buf)
 	c.mu.Lock()
 	t.data = data
-	c.settle(t, nil)
+	c.settle(t)
 	c.drop(t)
 }
 
-// join pins a tile that is there or on its way. retry is true when whoever
-// loaded it gave up for reasons of its own. c.mu is held.
-func (c *cache[T]) join(ctx context.Context, t *cached[T]) (retry bool, err error) {
+// join pins a tile that is there or on its way, and helps to load it. retry is
+// true when whoever loaded it gave up for reasons of its own. c.mu is held.
+func (c *cache[T]) join(ctx context.Context, t *cached[T], index []int) (retry bool, err error) {
 	c.hits++
 	c.use(t)
 	t.pins++
+	c.fill(ctx, t, index)
 	if !t.here() {
 		c.mu.Unlock()
 		select {
@@ -250,7 +265,7 @@ func (c *cache[T]) join(ctx context.Context, t *cached[T]) (retry bool, err erro
 			return false, nil
 		}
 		err = t.err
-		retry = ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
+		retry = passing(ctx, err)
 	default:
 		err = ctx.Err()
 	}
@@ -258,21 +273,37 @@ func (c *cache[T]) join(ctx context.Context, t *cached[T]) (retry bool, err erro
 	return retry, err
 }
 
-// fill loads a tile that is marked as on its way. c.mu is held, except while
-// the source works.
-func (c *cache[T]) fill(ctx context.Context, t *cached[T], index []int) {
-	c.mu.Unlock()
-	err := work.Guard(func() (err error) {
-		t.data, err = c.load(ctx, index, t.buf)
-		return err
-	})
-	c.mu.Lock()
-	c.settle(t, err)
+// passing reports whether an error is that of another one's context.
+func passing(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }
 
-func (c *cache[T]) settle(t *cached[T], err error) {
-	t.err = err
-	if err != nil {
+// fill loads parts of a tile until nobody has to begin one. c.mu is held, except
+// while the source works.
+func (c *cache[T]) fill(ctx context.Context, t *cached[T], index []int) {
+	for t.next < c.parts {
+		part, buf, data := t.next, t.buf, t.data
+		t.next++
+		t.running++
+		c.mu.Unlock()
+		err := work.Guard(func() (err error) {
+			data, err = c.load(ctx, index, part, buf)
+			return err
+		})
+		c.mu.Lock()
+		t.running--
+		if t.data = data; err != nil {
+			t.err, t.next = err, c.parts
+		}
+		if t.running == 0 && t.next == c.parts {
+			c.settle(t)
+		}
+	}
+}
+
+// settle tells those who wait for a tile that it is there, or that it will not be.
+func (c *cache[T]) settle(t *cached[T]) {
+	if t.err != nil {
 		delete(c.tiles, t.number)
 		c.unlink(t)
 		t.data = nil

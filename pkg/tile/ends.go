@@ -2,6 +2,7 @@ package tile
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"strata/pkg/dtype"
@@ -103,8 +104,31 @@ func (lv *level[T]) endOrigin(tile []int, axis, end int) []int {
 	return o
 }
 
-// loadTile is how the cache of tiles loads one.
-func (lv *level[T]) loadTile(ctx context.Context, index []int, buf *mem.Buffer) ([]T, error) {
+// defaultPartBytes is what a thread loads of a tile at a time, where parts cost their share:
+// those who need a tile load it together, so that few tiles are on their way and
+// the memory that is written to stays in the processor's cache.
+const defaultPartBytes = 512 << 10
+
+// partCount is how many parts a tile is loaded in.
+func (lv *level[T]) partCount() int {
+	axis, bytes := lv.planeAxis(), tileBytes[T](lv.l.src.DType(), lv.tilePixels)
+	if !lv.inPlace || !lv.parts(axis) || lv.l.src.DType() != dtype.Of[T]() {
+		return 1
+	}
+	return min(ceilDiv(bytes, lv.l.cfg.partBytes), lv.tile[axis])
+}
+
+// planeAxis is the first axis on which a tile is longer than one pixel.
+func (lv *level[T]) planeAxis() int {
+	a := 0
+	for a < len(lv.tile)-1 && lv.tile[a] == 1 {
+		a++
+	}
+	return a
+}
+
+// loadTile is how the cache of tiles loads a part of one.
+func (lv *level[T]) loadTile(ctx context.Context, index []int, part int, buf *mem.Buffer) ([]T, error) {
 	src, from := lv.l.src, lv.l.src.DType()
 	if !lv.inPlace {
 		if err := src.LoadTile(ctx, lv.number, index, loadArea[T](from, buf.B, lv.tilePixels)); err != nil {
@@ -114,9 +138,12 @@ func (lv *level[T]) loadTile(ctx context.Context, index []int, buf *mem.Buffer) 
 	}
 	data := dtype.Slice[T](buf.B)[:lv.viewPixels]
 	if boxes, ok := src.(BoxSource); ok && from == dtype.Of[T]() {
-		err := boxes.LoadBox(ctx, lv.number, index, make([]int, len(index)), lv.tile,
-			dtype.Bytes(data[lv.tileStart:]), lv.inBytes(lv.tileStrides))
-		return data, err
+		axis, n := lv.planeAxis(), lv.cache.parts
+		start, shape := make([]int, len(index)), slices.Clone(lv.tile)
+		start[axis] = lv.tile[axis] * part / n
+		shape[axis] = lv.tile[axis]*(part+1)/n - start[axis]
+		at := lv.tileStart + start[axis]*lv.tileStrides[axis]
+		return data, boxes.LoadBox(ctx, lv.number, index, start, shape, dtype.Bytes(data[at:]), lv.inBytes(lv.tileStrides))
 	}
 	if err := src.LoadTile(ctx, lv.number, index, loadArea[T](from, buf.B, lv.tilePixels)); err != nil {
 		return nil, err
@@ -153,10 +180,10 @@ func (lv *level[T]) spread(data []T) {
 }
 
 // loadEnd is how the cache of the ends along an axis loads one.
-func (lv *level[T]) loadEnd(axis int) func(context.Context, []int, *mem.Buffer) ([]T, error) {
+func (lv *level[T]) loadEnd(axis int) loadFunc[T] {
 	shape, from := lv.endShape(axis), lv.l.src.DType()
 	strides, n := stridesOf(shape), product(shape)
-	return func(ctx context.Context, index []int, buf *mem.Buffer) ([]T, error) {
+	return func(ctx context.Context, index []int, _ int, buf *mem.Buffer) ([]T, error) {
 		tile, end := index[:len(lv.tile)], index[len(lv.tile)]
 		if lv.parts(axis) && !lv.cache.holds(tile) {
 			bytes := stridesOf(shape)
@@ -181,7 +208,7 @@ func (lv *level[T]) loadEnd(axis int) func(context.Context, []int, *mem.Buffer) 
 // parts reports whether the ends along an axis can be loaded alone.
 func (lv *level[T]) parts(axis int) bool {
 	boxes, ok := lv.l.src.(BoxSource)
-	return ok && product(lv.tile[:axis]) == 1 && boxes.Parts(lv.number)
+	return ok && axis == lv.planeAxis() && boxes.Parts(lv.number)
 }
 
 // copyEnd copies an end of a tile from the memory of its cache.

@@ -27,6 +27,7 @@ type config struct {
 	memoryLimit int64
 	checked     bool
 	smallBytes  int // see ends.go
+	partBytes   int
 	errs        []error
 }
 
@@ -42,7 +43,7 @@ func newConfig(opts []Option) (*config, error) {
 		release: []int{1}, views: []int{1},
 		traversal: Naive, border: Zero,
 		loaders: 1, regions: map[int]region{},
-		smallBytes: defaultSmallBytes,
+		smallBytes: defaultSmallBytes, partBytes: defaultPartBytes,
 	}
 	for _, o := range opts {
 		o(c)

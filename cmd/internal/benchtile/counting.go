@@ -2,7 +2,6 @@ package benchtile
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 
 	"strata/pkg/tile"
@@ -13,7 +12,7 @@ type counting struct {
 	tile.BoxSource
 	level int
 	grid  []int
-	loads []atomic.Int32 // of each tile as a whole
+	loads []atomic.Int32 // of the middle pixel of each tile
 	bytes atomic.Int64
 	where func() (string, error) // the tiles lie, in the words of a request to another program
 }
@@ -30,21 +29,22 @@ func newCounting(src tile.BoxSource, level int) *counting {
 }
 
 func (c *counting) LoadTile(ctx context.Context, level int, index []int, dst []byte) error {
-	c.count(index, c.TileShape(level))
+	c.count(index, make([]int, len(index)), c.TileShape(level))
 	return c.BoxSource.LoadTile(ctx, level, index, dst)
 }
 
 func (c *counting) LoadBox(ctx context.Context, level int, index, start, shape []int, dst []byte, strides []int) error {
-	c.count(index, shape)
+	c.count(index, start, shape)
 	return c.BoxSource.LoadBox(ctx, level, index, start, shape, dst, strides)
 }
 
-func (c *counting) count(index, shape []int) {
-	if slices.Equal(shape, c.TileShape(c.level)) {
-		n := 0
-		for a, i := range index {
-			n = n*c.grid[a] + i
-		}
+func (c *counting) count(index, start, shape []int) {
+	n, middle := 0, true
+	for a, t := range c.TileShape(c.level) {
+		n = n*c.grid[a] + index[a]
+		middle = middle && start[a] <= t/2 && t/2 < start[a]+shape[a]
+	}
+	if middle {
 		c.loads[n].Add(1)
 	}
 	c.bytes.Add(int64(volume(shape) * c.DType().Size()))
