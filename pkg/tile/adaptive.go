@@ -115,7 +115,7 @@ func (a *adapter[T]) tileBytes(level int) int {
 func (a *adapter[T]) makeCache(level, tiles int, pool *mem.Pool) {
 	from, pixels := a.Source.DType(), product(a.stored[level].tile)
 	a.caches[level] = newCache(a.grids[level], tiles, a.tileBytes(level), pool,
-		func(ctx context.Context, index []int, _ int, buf *mem.Buffer) ([]T, error) {
+		func(ctx context.Context, index []int, buf *mem.Buffer) ([]T, error) {
 			if err := a.Source.LoadTile(ctx, level, index, loadArea[T](from, buf.B, pixels)); err != nil {
 				return nil, err
 			}

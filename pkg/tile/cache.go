@@ -23,21 +23,20 @@ type cache[T dtype.Element] struct {
 	bytes    int // memory of a tile: loaded and converted in place
 	pool     *mem.Pool
 	load     loadFunc[T]
-	parts    int // that a tile is loaded in
 
 	mu           sync.Mutex
 	tiles        map[int]*cached[T] // by C-order number of the tile
 	front        cached[T]          // ring: front.after is the last used, front.before the oldest
-	made         int                // buffers that exist
+	room         int                // buffers that may exist: the capacity, and those of views to come
+	made         int                // those that do
 	idle         []*mem.Buffer
 	waiting      []chan struct{} // for a tile to be unpinned
 	closed       bool
 	hits, misses int64
 }
 
-// loadFunc loads a part of a tile, from 0 on, into the tile's memory. Parts of a
-// tile are loaded at the same time. It returns all pixels of the memory.
-type loadFunc[T dtype.Element] func(ctx context.Context, index []int, part int, buf *mem.Buffer) ([]T, error)
+// loadFunc loads a tile and returns its memory as pixels.
+type loadFunc[T dtype.Element] func(ctx context.Context, index []int, buf *mem.Buffer) ([]T, error)
 
 // cached is one tile in the cache.
 type cached[T dtype.Element] struct {
@@ -45,11 +44,9 @@ type cached[T dtype.Element] struct {
 	buf           *mem.Buffer
 	data          []T
 	pins          int
-	lent          bool          // buf belongs to whoever claimed it
 	claimed       bool          // it is about to be taken
 	retired       bool          // it goes when nobody has it pinned
-	next, running int           // the first part that nobody has begun; parts that are being loaded
-	ready         chan struct{} // closed when data or err is set for good
+	ready         chan struct{} // closed when data or err is set
 	err           error
 	before, after *cached[T]
 }
@@ -61,9 +58,10 @@ func newCache[T dtype.Element](grid []int, capacity, bytes int, pool *mem.Pool, 
 		capacity = defaultTiles
 	}
 	c := &cache[T]{
-		grid: grid, capacity: min(capacity, product(grid)), bytes: bytes, pool: pool, load: load, parts: 1,
+		grid: grid, capacity: min(capacity, product(grid)), bytes: bytes, pool: pool, load: load,
 		tiles: map[int]*cached[T]{},
 	}
+	c.room = c.capacity
 	c.front.before, c.front.after = &c.front, &c.front
 	return c
 }
@@ -77,12 +75,11 @@ func (c *cache[T]) get(ctx context.Context, index []int) (t *cached[T], fresh bo
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.find(ctx, index, nil)
+	return c.find(ctx, index)
 }
 
-// find is get for holders of c.mu. A tile that is not there is loaded into own,
-// if that is not nil, which stays the caller's.
-func (c *cache[T]) find(ctx context.Context, index []int, own *mem.Buffer) (t *cached[T], fresh bool, err error) {
+// find is get for holders of c.mu.
+func (c *cache[T]) find(ctx context.Context, index []int) (t *cached[T], fresh bool, err error) {
 	number := linear(c.grid, index)
 	for {
 		if err := ctx.Err(); err != nil {
@@ -92,42 +89,27 @@ func (c *cache[T]) find(ctx context.Context, index []int, own *mem.Buffer) (t *c
 			return nil, false, ErrClosed
 		}
 		if t := c.tiles[number]; t != nil {
-			retry, err := c.join(ctx, t, index)
+			retry, err := c.join(ctx, t)
 			if retry {
 				continue
 			}
 			return t, false, err
 		}
-		buf, wait := own, chan struct{}(nil)
-		if own == nil {
-			if buf, wait, err = c.slot(ctx); err != nil {
-				return nil, false, err
-			}
+		buf, wait, err := c.slot(ctx)
+		if err != nil {
+			return nil, false, err
 		}
 		if wait != nil {
-			c.mu.Unlock()
-			select {
-			case <-wait:
-			case <-ctx.Done():
-			}
-			c.mu.Lock()
+			c.await(ctx, wait)
 			continue
 		}
 		t := c.add(number, buf)
-		t.lent = own != nil
 		c.misses++
 		c.fill(ctx, t, index)
-		if !t.here() { // those who help are at work in its memory
-			c.mu.Unlock()
-			<-t.ready
-			c.mu.Lock()
-		}
-		switch {
-		case t.err == nil:
-			return t, true, nil
-		case !passing(ctx, t.err):
+		if t.err != nil {
 			return nil, false, t.err
 		}
+		return t, true, nil
 	}
 }
 
@@ -139,13 +121,12 @@ func (c *cache[T]) add(number int, buf *mem.Buffer) *cached[T] {
 	return t
 }
 
-// busy reports whether a tile is on its way, with nothing left to help with: who
-// asks for it now would wait.
+// busy reports whether a tile is on its way: who asks for it now would wait.
 func (c *cache[T]) busy(index []int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tiles[linear(c.grid, index)]
-	return t != nil && !t.here() && t.next == c.parts
+	return t != nil && !t.here()
 }
 
 // holds reports whether a tile is there.
@@ -179,13 +160,39 @@ func (t *cached[T]) here() bool {
 	}
 }
 
-// claim is get for who wants to take the tile's memory out of the cache. A tile
-// that is not there is loaded into own, which is the caller's. first is false if
-// another one has claimed it: then it is like a tile of get, else take must follow.
-func (c *cache[T]) claim(ctx context.Context, index []int, own *mem.Buffer) (t *cached[T], first bool, err error) {
+// await waits while c.mu, which is held, is not.
+func (c *cache[T]) await(ctx context.Context, wait <-chan struct{}) {
+	c.mu.Unlock()
+	select {
+	case <-wait:
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+}
+
+// The memory of a tile and that of its view are of one kind. A view that is to take
+// a tile brings its memory into the cache beforehand (admit), or the right to it;
+// it leaves with a tile's (take), with other memory (withdraw), or gives up
+// (dismiss). So the memory that is written to next is what was used last.
+
+// admit lets one more buffer exist: buf, if it is not nil.
+func (c *cache[T]) admit(buf *mem.Buffer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t, _, err = c.find(ctx, index, own); err != nil {
+	c.room++
+	if buf != nil {
+		c.made++
+		c.recycle(buf)
+	}
+	c.wake()
+}
+
+// claim is get for who wants to take the tile. first is false if another one has
+// claimed it: then it is like a tile of get, else take must follow.
+func (c *cache[T]) claim(ctx context.Context, index []int) (t *cached[T], first bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t, _, err = c.find(ctx, index); err != nil {
 		return nil, false, err
 	}
 	first = !t.claimed
@@ -193,26 +200,69 @@ func (c *cache[T]) claim(ctx context.Context, index []int, own *mem.Buffer) (t *
 	return t, first, nil
 }
 
-// take removes a claimed tile as soon as nobody else has it pinned. Its memory
-// becomes the caller's, who gives own, of the same size, in exchange.
-func (c *cache[T]) take(t *cached[T], own *mem.Buffer) *mem.Buffer {
+// take removes a claimed tile as soon as nobody else has it pinned, and returns
+// its memory.
+func (c *cache[T]) take(t *cached[T]) *mem.Buffer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for t.pins > 1 { // by those who copy from it: that takes no time worth cancelling
 		wait := make(chan struct{})
 		c.waiting = append(c.waiting, wait)
-		c.mu.Unlock()
-		<-wait
-		c.mu.Lock()
+		c.await(context.Background(), wait)
 	}
 	buf := t.buf
 	delete(c.tiles, t.number)
 	c.unlink(t)
 	t.buf, t.data = nil, nil
-	if buf != own {
-		c.recycle(own)
-	}
+	c.room--
+	c.made--
 	return buf
+}
+
+// withdraw returns memory that holds no tile.
+func (c *cache[T]) withdraw(ctx context.Context) (*mem.Buffer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if c.closed {
+			return nil, ErrClosed
+		}
+		buf, wait, err := c.slot(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if wait == nil {
+			c.room--
+			c.made--
+			return buf, nil
+		}
+		c.await(ctx, wait)
+	}
+}
+
+// dismiss lets one buffer less exist.
+func (c *cache[T]) dismiss() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.room--
+	if c.made <= c.room {
+		return
+	}
+	if n := len(c.idle); n > 0 {
+		buf := c.idle[n-1]
+		c.idle = c.idle[:n-1]
+		c.recycle(buf)
+		return
+	}
+	for t := c.front.before; t != &c.front; t = t.before {
+		if t.pins == 0 {
+			c.evict(t)
+			return
+		}
+	}
 }
 
 // put adds a tile whose pixels fill writes, unless it is there or there is no
@@ -222,9 +272,7 @@ func (c *cache[T]) put(index []int, fill func(buf *mem.Buffer) []T) {
 	defer c.mu.Unlock()
 	number := linear(c.grid, index)
 	if t := c.tiles[number]; t != nil {
-		c.mu.Unlock()
-		<-t.ready
-		c.mu.Lock()
+		c.await(context.Background(), t.ready)
 		return
 	}
 	if c.closed {
@@ -235,7 +283,6 @@ func (c *cache[T]) put(index []int, fill func(buf *mem.Buffer) []T) {
 		return
 	}
 	t := c.add(number, buf)
-	t.next = c.parts
 	c.mu.Unlock()
 	data := fill(buf)
 	c.mu.Lock()
@@ -244,20 +291,14 @@ func (c *cache[T]) put(index []int, fill func(buf *mem.Buffer) []T) {
 	c.drop(t)
 }
 
-// join pins a tile that is there or on its way, and helps to load it. retry is
-// true when whoever loaded it gave up for reasons of its own. c.mu is held.
-func (c *cache[T]) join(ctx context.Context, t *cached[T], index []int) (retry bool, err error) {
+// join pins a tile that is there or on its way. retry is true when whoever
+// loaded it gave up for reasons of its own. c.mu is held.
+func (c *cache[T]) join(ctx context.Context, t *cached[T]) (retry bool, err error) {
 	c.hits++
 	c.use(t)
 	t.pins++
-	c.fill(ctx, t, index)
 	if !t.here() {
-		c.mu.Unlock()
-		select {
-		case <-t.ready:
-		case <-ctx.Done():
-		}
-		c.mu.Lock()
+		c.await(ctx, t.ready)
 	}
 	select {
 	case <-t.ready:
@@ -265,7 +306,7 @@ func (c *cache[T]) join(ctx context.Context, t *cached[T], index []int) (retry b
 			return false, nil
 		}
 		err = t.err
-		retry = passing(ctx, err)
+		retry = ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 	default:
 		err = ctx.Err()
 	}
@@ -273,32 +314,17 @@ func (c *cache[T]) join(ctx context.Context, t *cached[T], index []int) (retry b
 	return retry, err
 }
 
-// passing reports whether an error is that of another one's context.
-func passing(ctx context.Context, err error) bool {
-	return ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
-}
-
-// fill loads parts of a tile until nobody has to begin one. c.mu is held, except
-// while the source works.
+// fill loads a tile that is marked as on its way. c.mu is held, except while
+// the source works.
 func (c *cache[T]) fill(ctx context.Context, t *cached[T], index []int) {
-	for t.next < c.parts {
-		part, buf, data := t.next, t.buf, t.data
-		t.next++
-		t.running++
-		c.mu.Unlock()
-		err := work.Guard(func() (err error) {
-			data, err = c.load(ctx, index, part, buf)
-			return err
-		})
-		c.mu.Lock()
-		t.running--
-		if t.data = data; err != nil {
-			t.err, t.next = err, c.parts
-		}
-		if t.running == 0 && t.next == c.parts {
-			c.settle(t)
-		}
-	}
+	c.mu.Unlock()
+	err := work.Guard(func() (err error) {
+		t.data, err = c.load(ctx, index, t.buf)
+		return err
+	})
+	c.mu.Lock()
+	t.err = err
+	c.settle(t)
 }
 
 // settle tells those who wait for a tile that it is there, or that it will not be.
@@ -307,9 +333,7 @@ func (c *cache[T]) settle(t *cached[T]) {
 		delete(c.tiles, t.number)
 		c.unlink(t)
 		t.data = nil
-		if !t.lent {
-			c.recycle(t.buf)
-		}
+		c.recycle(t.buf)
 		t.buf = nil
 	}
 	close(t.ready)
@@ -352,7 +376,7 @@ func (c *cache[T]) slot(ctx context.Context) (buf *mem.Buffer, wait chan struct{
 		buf, c.idle = c.idle[n-1], c.idle[:n-1]
 		return buf, nil, nil
 	}
-	if c.made < c.capacity {
+	if c.made < c.room {
 		// the pool's budget counts the whole capacity: Get does not wait
 		if buf, err = c.pool.Get(ctx, c.bytes); err != nil {
 			return nil, nil, fmt.Errorf("memory for a tile: %w", err)
@@ -379,7 +403,7 @@ func (c *cache[T]) evict(t *cached[T]) {
 }
 
 func (c *cache[T]) recycle(buf *mem.Buffer) {
-	if c.closed {
+	if c.closed || c.made > c.room {
 		c.made--
 		buf.Release()
 	} else {

@@ -19,7 +19,7 @@ import (
 func testCache(t *testing.T, grid []int, capacity, pixels int) *cache[int32] {
 	t.Helper()
 	pool := mem.NewPool(1 << 26)
-	c := newCache(grid, capacity, pixels*4, pool, func(_ context.Context, index []int, _ int, buf *mem.Buffer) ([]int32, error) {
+	c := newCache(grid, capacity, pixels*4, pool, func(_ context.Context, index []int, buf *mem.Buffer) ([]int32, error) {
 		data := convert[int32](dtype.Int32, buf.B, pixels)
 		for i := range data {
 			data[i] = int32(linear(grid, index))

@@ -2,7 +2,6 @@ package tile
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 
 	"strata/pkg/dtype"
@@ -10,8 +9,8 @@ import (
 )
 
 // A large tile with a narrow halo lies in its cache as its view shows it: in the
-// middle of memory that has a view's shape. The view takes that memory over and
-// gives its own in exchange, so that the tile's pixels are never copied. What the
+// middle of memory that has a view's shape. The view takes that memory over, so
+// that the tile's pixels are never copied. What the
 // halos of the neighbours show of the tile are its ends: the first and the last
 // planes along an axis, as many as the radius. They are copied to caches of their
 // own before the tile goes; those that are planes of the file can also be loaded
@@ -104,31 +103,8 @@ func (lv *level[T]) endOrigin(tile []int, axis, end int) []int {
 	return o
 }
 
-// defaultPartBytes is what a thread loads of a tile at a time, where parts cost their share:
-// those who need a tile load it together, so that few tiles are on their way and
-// the memory that is written to stays in the processor's cache.
-const defaultPartBytes = 512 << 10
-
-// partCount is how many parts a tile is loaded in.
-func (lv *level[T]) partCount() int {
-	axis, bytes := lv.planeAxis(), tileBytes[T](lv.l.src.DType(), lv.tilePixels)
-	if !lv.inPlace || !lv.parts(axis) || lv.l.src.DType() != dtype.Of[T]() {
-		return 1
-	}
-	return min(ceilDiv(bytes, lv.l.cfg.partBytes), lv.tile[axis])
-}
-
-// planeAxis is the first axis on which a tile is longer than one pixel.
-func (lv *level[T]) planeAxis() int {
-	a := 0
-	for a < len(lv.tile)-1 && lv.tile[a] == 1 {
-		a++
-	}
-	return a
-}
-
-// loadTile is how the cache of tiles loads a part of one.
-func (lv *level[T]) loadTile(ctx context.Context, index []int, part int, buf *mem.Buffer) ([]T, error) {
+// loadTile is how the cache of tiles loads one.
+func (lv *level[T]) loadTile(ctx context.Context, index []int, buf *mem.Buffer) ([]T, error) {
 	src, from := lv.l.src, lv.l.src.DType()
 	if !lv.inPlace {
 		if err := src.LoadTile(ctx, lv.number, index, loadArea[T](from, buf.B, lv.tilePixels)); err != nil {
@@ -138,12 +114,9 @@ func (lv *level[T]) loadTile(ctx context.Context, index []int, part int, buf *me
 	}
 	data := dtype.Slice[T](buf.B)[:lv.viewPixels]
 	if boxes, ok := src.(BoxSource); ok && from == dtype.Of[T]() {
-		axis, n := lv.planeAxis(), lv.cache.parts
-		start, shape := make([]int, len(index)), slices.Clone(lv.tile)
-		start[axis] = lv.tile[axis] * part / n
-		shape[axis] = lv.tile[axis]*(part+1)/n - start[axis]
-		at := lv.tileStart + start[axis]*lv.tileStrides[axis]
-		return data, boxes.LoadBox(ctx, lv.number, index, start, shape, dtype.Bytes(data[at:]), lv.inBytes(lv.tileStrides))
+		err := boxes.LoadBox(ctx, lv.number, index, make([]int, len(index)), lv.tile,
+			dtype.Bytes(data[lv.tileStart:]), lv.inBytes(lv.tileStrides))
+		return data, err
 	}
 	if err := src.LoadTile(ctx, lv.number, index, loadArea[T](from, buf.B, lv.tilePixels)); err != nil {
 		return nil, err
@@ -183,7 +156,7 @@ func (lv *level[T]) spread(data []T) {
 func (lv *level[T]) loadEnd(axis int) loadFunc[T] {
 	shape, from := lv.endShape(axis), lv.l.src.DType()
 	strides, n := stridesOf(shape), product(shape)
-	return func(ctx context.Context, index []int, _ int, buf *mem.Buffer) ([]T, error) {
+	return func(ctx context.Context, index []int, buf *mem.Buffer) ([]T, error) {
 		tile, end := index[:len(lv.tile)], index[len(lv.tile)]
 		if lv.parts(axis) && !lv.cache.holds(tile) {
 			bytes := stridesOf(shape)
@@ -208,7 +181,7 @@ func (lv *level[T]) loadEnd(axis int) loadFunc[T] {
 // parts reports whether the ends along an axis can be loaded alone.
 func (lv *level[T]) parts(axis int) bool {
 	boxes, ok := lv.l.src.(BoxSource)
-	return ok && axis == lv.planeAxis() && boxes.Parts(lv.number)
+	return ok && product(lv.tile[:axis]) == 1 && boxes.Parts(lv.number)
 }
 
 // copyEnd copies an end of a tile from the memory of its cache.
@@ -230,42 +203,59 @@ func (lv *level[T]) takes() bool {
 	return len(lv.l.streams) <= 1 && lv.cache.capacity < product(lv.grid)
 }
 
-// center brings the central tile into its view by giving it the tile's memory.
+// center brings the central tile into its view, by giving it the tile's memory if
+// nobody else wants that.
 func (lv *level[T]) center(ctx context.Context, v *View[T], p piece) error {
-	t, first, err := lv.cache.claim(ctx, p.tile, v.buf.mem)
+	if lv.takes() {
+		t, first, err := lv.cache.claim(ctx, p.tile)
+		if err != nil {
+			return err
+		}
+		if first {
+			lv.keepEnds(v, p.tile, t.data)
+			v.buf.set(lv.cache.take(t), lv.viewPixels)
+			for _, c := range p.boxes[1:] { // of the border
+				lv.copyTile(v, c, v.buf.data, p.tile)
+			}
+			return nil
+		}
+		lv.cache.unpin(t)
+	}
+	buf, err := lv.cache.withdraw(ctx)
 	if err != nil {
 		return err
 	}
-	if !first {
-		for _, c := range p.boxes {
-			lv.copyTile(v, c, t.data, p.tile)
-		}
-		lv.cache.unpin(t)
-		return nil
-	}
+	v.buf.set(buf, lv.viewPixels)
+	return lv.gather(ctx, v, p)
+}
+
+// keepEnds copies the ends of a tile that goes to their caches.
+func (lv *level[T]) keepEnds(v *View[T], tile []int, data []T) {
 	for a, r := range lv.radii {
 		for end := range 2 {
-			if r > 0 && lv.due(v, p.tile, a, end) {
+			if r > 0 && lv.due(v, tile, a, end) {
 				shape := lv.endShape(a)
-				lv.ends[a].put(endIndex(p.tile, end), func(buf *mem.Buffer) []T {
-					return lv.copyEnd(a, end, shape, stridesOf(shape), t.data, buf)
+				lv.ends[a].put(endIndex(tile, end), func(buf *mem.Buffer) []T {
+					return lv.copyEnd(a, end, shape, stridesOf(shape), data, buf)
 				})
 			}
 		}
 	}
-	v.buf.set(lv.cache.take(t, v.buf.mem), lv.viewPixels)
-	for _, c := range p.boxes[1:] { // of the border
-		lv.copyTile(v, c, v.buf.data, p.tile)
-	}
-	return nil
 }
 
 // gatherEnd copies a box of an end of a tile into a view: from the end, or else from
-// the tile if that is there.
+// the tile if that is there, or is about to be its own view's.
 func (lv *level[T]) gatherEnd(ctx context.Context, v *View[T], tile []int, axis, end int, c Copy) error {
 	ends, index := lv.ends[axis], endIndex(tile, end)
 	if !ends.holds(index) {
-		if t := lv.cache.peek(tile); t != nil {
+		t := lv.cache.peek(tile)
+		if t == nil && lv.soon(v, tile, axis) {
+			var err error
+			if t, _, err = lv.cache.get(ctx, tile); err != nil {
+				return err
+			}
+		}
+		if t != nil {
 			lv.copyTile(v, c, t.data, tile)
 			lv.cache.unpin(t)
 			return nil
@@ -280,11 +270,21 @@ func (lv *level[T]) gatherEnd(ctx context.Context, v *View[T], tile []int, axis,
 	return nil
 }
 
+// soon reports whether a tile whose end has to be copied from all of it is in its
+// own view soon: then it stays until that, and its end need not be kept.
+func (lv *level[T]) soon(v *View[T], tile []int, axis int) bool {
+	if v.plan == nil || lv.parts(axis) {
+		return false
+	}
+	k, ok := v.plan.last[lv.number][linear(lv.grid, tile)]
+	return ok && k > v.position && k <= v.position+lv.most
+}
+
 // fetch brings what a piece shows of a tile into the caches.
 func (lv *level[T]) fetch(ctx context.Context, v *View[T], p piece) error {
 	for _, c := range p.boxes {
 		cache, index := lv.cache, p.tile
-		if a, end, ok := lv.end(p.tile, c); ok {
+		if a, end, ok := lv.end(p.tile, c); ok && (lv.ends[a].holds(endIndex(p.tile, end)) || !lv.soon(v, p.tile, a)) {
 			cache, index = lv.ends[a], endIndex(p.tile, end)
 		}
 		t, _, err := cache.get(ctx, index)

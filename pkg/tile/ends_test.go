@@ -59,7 +59,7 @@ func (s *boxed) LoadBox(ctx context.Context, level int, index, start, shape []in
 }
 
 // smallInPlace lets small tiles be cached as large ones are.
-func smallInPlace() Option { return func(c *config) { c.smallBytes, c.partBytes = 0, 1024 } }
+func smallInPlace() Option { return func(c *config) { c.smallBytes = 0 } }
 
 // roomy is a random image of few tiles whose halos are narrow enough for ends.
 func roomy(rng *rand.Rand, axes int) (size, tile, radii []int) {

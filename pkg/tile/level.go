@@ -260,7 +260,7 @@ func (lv *level[T]) place(ctx context.Context, v *View[T], p piece) error {
 		return nil
 	}
 	var err error
-	if p.central && lv.takes() {
+	if p.central {
 		err = lv.center(ctx, v, p)
 	} else {
 		err = lv.gather(ctx, v, p)

@@ -50,7 +50,7 @@ type Loader[T dtype.Element] struct {
 	memory int64
 
 	mu      sync.Mutex
-	change  *sync.Cond // anything below, in a level's slots or in a stream
+	change  *sync.Cond // anything below, in a level's slots or in a stream; consumers have their stream's
 	streams []*stream[T]
 	demands int // callers that wait for a view of their own
 	waited  time.Duration
@@ -231,6 +231,7 @@ func (l *Loader[T]) Reload(ctx context.Context, v *View[T], index []int) error {
 	lv, err := l.level(v.Level, index)
 	if err == nil {
 		v.Geometry, v.plan = lv.geometry(index), nil
+		lv.admit(v.buf)
 		v.left.Store(lv.releases)
 		if err = lv.build(ctx, v); err == nil {
 			return nil
@@ -291,7 +292,7 @@ func (l *Loader[T]) Close() error {
 	for _, lv := range l.levels {
 		lv.shut()
 	}
-	l.change.Broadcast()
+	l.wakeAll()
 	l.mu.Unlock()
 	for _, lv := range l.levels {
 		for _, c := range append(lv.ends, lv.cache) {

@@ -73,7 +73,6 @@ func (l *Loader[T]) caches(below *adapter[T]) ([]*cachePlan, error) {
 		}
 		out = append(out, &cachePlan{cacheTiles(size, bytes, lv.grid), bytes, func(tiles int) {
 			lv.cache = newCache(lv.grid, tiles, bytes, l.pool, lv.loadTile)
-			lv.cache.parts = lv.partCount()
 		}})
 	}
 	if below == nil {

@@ -27,7 +27,6 @@ type config struct {
 	memoryLimit int64
 	checked     bool
 	smallBytes  int // see ends.go
-	partBytes   int
 	errs        []error
 }
 
@@ -43,7 +42,7 @@ func newConfig(opts []Option) (*config, error) {
 		release: []int{1}, views: []int{1},
 		traversal: Naive, border: Zero,
 		loaders: 1, regions: map[int]region{},
-		smallBytes: defaultSmallBytes, partBytes: defaultPartBytes,
+		smallBytes: defaultSmallBytes,
 	}
 	for _, o := range opts {
 		o(c)

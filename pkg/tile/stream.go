@@ -24,6 +24,7 @@ type stream[T dtype.Element] struct {
 	ready   []*result[T] // complete or failed, in order of completion
 	told    int          // results that went to the consumer
 	waiting bool         // the consumer waits for a result
+	arrived *sync.Cond   // for the consumer
 	ended   bool         // no more work
 	failed  error        // a panic of a worker
 }
@@ -49,7 +50,7 @@ type task[T dtype.Element] struct {
 func (l *Loader[T]) stream(ctx context.Context, reqs []Request, yield func(*View[T], error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &stream[T]{l: l, reqs: reqs, plan: l.schedule(reqs)}
+	s := &stream[T]{l: l, reqs: reqs, plan: l.schedule(reqs), arrived: sync.NewCond(&l.mu)}
 	l.mu.Lock()
 	l.streams = append(l.streams, s)
 	l.mu.Unlock()
@@ -115,7 +116,7 @@ func (s *stream[T]) take(ctx context.Context) (*result[T], error) {
 			s.told++
 			return r, nil
 		}
-		l.change.Wait()
+		s.arrived.Wait()
 	}
 }
 
@@ -127,7 +128,7 @@ func (s *stream[T]) fail(err error) {
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
 	s.failed = err
-	s.l.change.Broadcast()
+	s.arrived.Signal()
 }
 
 // deliverable is the place in ready of the result that comes next; -1 if it is
@@ -185,7 +186,6 @@ func (s *stream[T]) place(ctx context.Context, t task[T]) {
 			} else {
 				r.fetched = append(r.fetched, t)
 			}
-			l.change.Broadcast()
 			return
 		}
 	}
@@ -207,6 +207,7 @@ func (s *stream[T]) place(ctx context.Context, t task[T]) {
 	lv.done(r.v, r.pieces)
 	s.active--
 	s.ready = append(s.ready, r)
+	s.arrived.Signal()
 	l.change.Broadcast()
 }
 
@@ -263,6 +264,7 @@ func (s *stream[T]) start() bool {
 		}
 		s.active--
 		s.ready = append(s.ready, r)
+		s.arrived.Signal()
 	}
 	l.change.Broadcast()
 	return true
