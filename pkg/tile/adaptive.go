@@ -58,18 +58,37 @@ func (a *adapter[T]) DType() dtype.Type { return dtype.Of[T]() }
 
 // LoadTile puts a logical tile together from stored ones.
 func (a *adapter[T]) LoadTile(ctx context.Context, level int, index []int, dst []byte) error {
+	shape := a.logical[level]
+	strides := stridesOf(shape)
+	for k := range strides {
+		strides[k] *= sizeOf[T]()
+	}
+	return a.LoadBox(ctx, level, index, make([]int, len(shape)), shape, dst, strides)
+}
+
+// Parts is false: of stored tiles all is loaded.
+func (a *adapter[T]) Parts(int) bool { return false }
+
+// LoadBox puts a box of a logical tile together from stored ones.
+func (a *adapter[T]) LoadBox(ctx context.Context, level int, index, start, box []int, dst []byte, strides []int) error {
 	s, logical := a.stored[level], a.logical[level]
 	n := len(index)
 	lo, hi := make([]int, n), make([]int, n)      // pixels of the image
 	first, end := make([]int, n), make([]int, n)  // stored tiles
 	from, shape := make([]int, n), make([]int, n) // of one part
 	for k := range n {
-		lo[k] = index[k] * logical[k]
-		hi[k] = min(lo[k]+logical[k], s.shape[k])
+		lo[k] = index[k]*logical[k] + start[k]
+		hi[k] = min(lo[k]+box[k], s.shape[k])
+		if hi[k] <= lo[k] {
+			return nil // all of it lies outside
+		}
 		first[k], end[k] = lo[k]/s.tile[k], ceilDiv(hi[k], s.tile[k])
 	}
 	out := dtype.Slice[T](dst)
-	outStrides, inStrides := stridesOf(logical), stridesOf(s.tile)
+	outStrides, inStrides := make([]int, n), stridesOf(s.tile)
+	for k := range n {
+		outStrides[k] = strides[k] / sizeOf[T]()
+	}
 	tile := slices.Clone(first)
 	for more := true; more; more = next(tile, first, end) {
 		in, at := 0, 0

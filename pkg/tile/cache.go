@@ -8,6 +8,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
+	"strata/pkg/work"
 )
 
 // defaultTiles is the capacity of a cache that nobody gave one.
@@ -21,17 +22,21 @@ type cache[T dtype.Element] struct {
 	capacity int
 	bytes    int // memory of a tile: loaded and converted in place
 	pool     *mem.Pool
-	load     func(ctx context.Context, index []int, buf *mem.Buffer) ([]T, error)
+	load     loadFunc[T]
 
 	mu           sync.Mutex
 	tiles        map[int]*cached[T] // by C-order number of the tile
 	front        cached[T]          // ring: front.after is the last used, front.before the oldest
-	made         int                // buffers that exist
+	room         int                // buffers that may exist: the capacity, and those of views to come
+	made         int                // those that do
 	idle         []*mem.Buffer
 	waiting      []chan struct{} // for a tile to be unpinned
 	closed       bool
 	hits, misses int64
 }
+
+// loadFunc loads a tile and returns its memory as pixels.
+type loadFunc[T dtype.Element] func(ctx context.Context, index []int, buf *mem.Buffer) ([]T, error)
 
 // cached is one tile in the cache.
 type cached[T dtype.Element] struct {
@@ -39,6 +44,8 @@ type cached[T dtype.Element] struct {
 	buf           *mem.Buffer
 	data          []T
 	pins          int
+	claimed       bool          // it is about to be taken
+	retired       bool          // it goes when nobody has it pinned
 	ready         chan struct{} // closed when data or err is set
 	err           error
 	before, after *cached[T]
@@ -46,8 +53,7 @@ type cached[T dtype.Element] struct {
 
 // newCache makes an empty cache of up to capacity tiles; 0 takes the default,
 // and no cache is larger than the grid.
-func newCache[T dtype.Element](grid []int, capacity, bytes int, pool *mem.Pool,
-	load func(context.Context, []int, *mem.Buffer) ([]T, error)) *cache[T] {
+func newCache[T dtype.Element](grid []int, capacity, bytes int, pool *mem.Pool, load loadFunc[T]) *cache[T] {
 	if capacity <= 0 {
 		capacity = defaultTiles
 	}
@@ -55,6 +61,7 @@ func newCache[T dtype.Element](grid []int, capacity, bytes int, pool *mem.Pool,
 		grid: grid, capacity: min(capacity, product(grid)), bytes: bytes, pool: pool, load: load,
 		tiles: map[int]*cached[T]{},
 	}
+	c.room = c.capacity
 	c.front.before, c.front.after = &c.front, &c.front
 	return c
 }
@@ -66,9 +73,14 @@ func (c *cache[T]) get(ctx context.Context, index []int) (t *cached[T], fresh bo
 	if err := inGrid(c.grid, index); err != nil {
 		return nil, false, err
 	}
-	number := linear(c.grid, index)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.find(ctx, index)
+}
+
+// find is get for holders of c.mu.
+func (c *cache[T]) find(ctx context.Context, index []int) (t *cached[T], fresh bool, err error) {
+	number := linear(c.grid, index)
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, false, err
@@ -88,17 +100,10 @@ func (c *cache[T]) get(ctx context.Context, index []int) (t *cached[T], fresh bo
 			return nil, false, err
 		}
 		if wait != nil {
-			c.mu.Unlock()
-			select {
-			case <-wait:
-			case <-ctx.Done():
-			}
-			c.mu.Lock()
+			c.await(ctx, wait)
 			continue
 		}
-		t := &cached[T]{number: number, buf: buf, pins: 1, ready: make(chan struct{})}
-		c.tiles[number] = t
-		c.use(t)
+		t := c.add(number, buf)
 		c.misses++
 		c.fill(ctx, t, index)
 		if t.err != nil {
@@ -108,21 +113,192 @@ func (c *cache[T]) get(ctx context.Context, index []int) (t *cached[T], fresh bo
 	}
 }
 
+// add makes an entry that is on its way, pinned. c.mu is held.
+func (c *cache[T]) add(number int, buf *mem.Buffer) *cached[T] {
+	t := &cached[T]{number: number, buf: buf, pins: 1, ready: make(chan struct{})}
+	c.tiles[number] = t
+	c.use(t)
+	return t
+}
+
+// busy reports whether a tile is on its way: who asks for it now would wait.
+func (c *cache[T]) busy(index []int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tiles[linear(c.grid, index)]
+	return t != nil && !t.here()
+}
+
+// holds reports whether a tile is there.
+func (c *cache[T]) holds(index []int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tiles[linear(c.grid, index)]
+	return t != nil && t.here()
+}
+
+// peek is get of a tile that is there; nil: it is not.
+func (c *cache[T]) peek(index []int) *cached[T] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tiles[linear(c.grid, index)]
+	if t == nil || !t.here() {
+		return nil
+	}
+	c.hits++
+	c.use(t)
+	t.pins++
+	return t
+}
+
+func (t *cached[T]) here() bool {
+	select {
+	case <-t.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// await waits while c.mu, which is held, is not.
+func (c *cache[T]) await(ctx context.Context, wait <-chan struct{}) {
+	c.mu.Unlock()
+	select {
+	case <-wait:
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+}
+
+// The memory of a tile and that of its view are of one kind. A view that is to take
+// a tile brings its memory into the cache beforehand (admit), or the right to it;
+// it leaves with a tile's (take), with other memory (withdraw), or gives up
+// (dismiss). So the memory that is written to next is what was used last.
+
+// admit lets one more buffer exist: buf, if it is not nil.
+func (c *cache[T]) admit(buf *mem.Buffer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.room++
+	if buf != nil {
+		c.made++
+		c.recycle(buf)
+	}
+	c.wake()
+}
+
+// claim is get for who wants to take the tile. first is false if another one has
+// claimed it: then it is like a tile of get, else take must follow.
+func (c *cache[T]) claim(ctx context.Context, index []int) (t *cached[T], first bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t, _, err = c.find(ctx, index); err != nil {
+		return nil, false, err
+	}
+	first = !t.claimed
+	t.claimed = true
+	return t, first, nil
+}
+
+// take removes a claimed tile as soon as nobody else has it pinned, and returns
+// its memory.
+func (c *cache[T]) take(t *cached[T]) *mem.Buffer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for t.pins > 1 { // by those who copy from it: that takes no time worth cancelling
+		wait := make(chan struct{})
+		c.waiting = append(c.waiting, wait)
+		c.await(context.Background(), wait)
+	}
+	buf := t.buf
+	delete(c.tiles, t.number)
+	c.unlink(t)
+	t.buf, t.data = nil, nil
+	c.room--
+	c.made--
+	return buf
+}
+
+// withdraw returns memory that holds no tile.
+func (c *cache[T]) withdraw(ctx context.Context) (*mem.Buffer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if c.closed {
+			return nil, ErrClosed
+		}
+		buf, wait, err := c.slot(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if wait == nil {
+			c.room--
+			c.made--
+			return buf, nil
+		}
+		c.await(ctx, wait)
+	}
+}
+
+// dismiss lets one buffer less exist.
+func (c *cache[T]) dismiss() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.room--
+	if c.made <= c.room {
+		return
+	}
+	if n := len(c.idle); n > 0 {
+		buf := c.idle[n-1]
+		c.idle = c.idle[:n-1]
+		c.recycle(buf)
+		return
+	}
+	for t := c.front.before; t != &c.front; t = t.before {
+		if t.pins == 0 {
+			c.evict(t)
+			return
+		}
+	}
+}
+
+// put adds a tile whose pixels fill writes, unless it is there or there is no
+// room that nobody uses. One that is on its way is waited for.
+func (c *cache[T]) put(index []int, fill func(buf *mem.Buffer) []T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	number := linear(c.grid, index)
+	if t := c.tiles[number]; t != nil {
+		c.await(context.Background(), t.ready)
+		return
+	}
+	if c.closed {
+		return
+	}
+	buf, _, err := c.slot(context.Background())
+	if buf == nil || err != nil {
+		return
+	}
+	t := c.add(number, buf)
+	c.mu.Unlock()
+	data := fill(buf)
+	c.mu.Lock()
+	t.data = data
+	c.settle(t)
+	c.drop(t)
+}
+
 // join pins a tile that is there or on its way. retry is true when whoever
 // loaded it gave up for reasons of its own. c.mu is held.
 func (c *cache[T]) join(ctx context.Context, t *cached[T]) (retry bool, err error) {
 	c.hits++
 	c.use(t)
 	t.pins++
-	select {
-	case <-t.ready:
-	default:
-		c.mu.Unlock()
-		select {
-		case <-t.ready:
-		case <-ctx.Done():
-		}
-		c.mu.Lock()
+	if !t.here() {
+		c.await(ctx, t.ready)
 	}
 	select {
 	case <-t.ready:
@@ -142,15 +318,18 @@ func (c *cache[T]) join(ctx context.Context, t *cached[T]) (retry bool, err erro
 // the source works.
 func (c *cache[T]) fill(ctx context.Context, t *cached[T], index []int) {
 	c.mu.Unlock()
-	data, err := c.load(ctx, index, t.buf)
+	err := work.Guard(func() (err error) {
+		t.data, err = c.load(ctx, index, t.buf)
+		return err
+	})
 	c.mu.Lock()
-	t.data = data
-	c.settle(t, err)
+	t.err = err
+	c.settle(t)
 }
 
-func (c *cache[T]) settle(t *cached[T], err error) {
-	t.err = err
-	if err != nil {
+// settle tells those who wait for a tile that it is there, or that it will not be.
+func (c *cache[T]) settle(t *cached[T]) {
+	if t.err != nil {
 		delete(c.tiles, t.number)
 		c.unlink(t)
 		t.data = nil
@@ -167,14 +346,26 @@ func (c *cache[T]) unpin(t *cached[T]) {
 	c.drop(t)
 }
 
+// retire lets a tile that nobody is expected to ask for again go as soon as nobody
+// has it pinned.
+func (c *cache[T]) retire(index []int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.tiles[linear(c.grid, index)]; t != nil {
+		t.retired = true
+		t.pins++
+		c.drop(t)
+	}
+}
+
 func (c *cache[T]) drop(t *cached[T]) {
-	if t.pins--; t.pins > 0 || t.buf == nil {
+	if t.pins--; t.buf == nil || t.pins > 1 {
 		return
 	}
-	if c.closed {
+	if t.pins == 0 && (c.closed || t.retired) {
 		c.evict(t)
 	}
-	c.wake()
+	c.wake() // those who wait for room, or to take it
 }
 
 // slot finds memory for one more tile: an idle buffer, a new one while there
@@ -185,7 +376,7 @@ func (c *cache[T]) slot(ctx context.Context) (buf *mem.Buffer, wait chan struct{
 		buf, c.idle = c.idle[n-1], c.idle[:n-1]
 		return buf, nil, nil
 	}
-	if c.made < c.capacity {
+	if c.made < c.room {
 		// the pool's budget counts the whole capacity: Get does not wait
 		if buf, err = c.pool.Get(ctx, c.bytes); err != nil {
 			return nil, nil, fmt.Errorf("memory for a tile: %w", err)
@@ -212,7 +403,7 @@ func (c *cache[T]) evict(t *cached[T]) {
 }
 
 func (c *cache[T]) recycle(buf *mem.Buffer) {
-	if c.closed {
+	if c.closed || c.made > c.room {
 		c.made--
 		buf.Release()
 	} else {

@@ -68,8 +68,9 @@ func fillBox[T dtype.Element](dst []T, off int, strides, shape []int, v T) {
 	index := make([]int, a+1, 8)
 	for {
 		row := dst[off : off+run]
-		for i := range row {
-			row[i] = v
+		row[0] = v
+		for n := 1; n < run; n *= 2 {
+			copy(row[n:], row[:n])
 		}
 		k := a
 		for ; k >= 0; k-- {

@@ -33,10 +33,19 @@
 // about two rows of the grid.
 //
 // A view of radius 0 is a tile: it is loaded straight into the view's memory
-// and not cached. With a halo each pixel is copied once from the cache. Tiles
-// of a [PartSource] (Zarr chunks stored as they are) are cached in parts: of a
-// neighbour only the planes that a halo shows are read, and small caches that
-// stay within the processor's own are the fastest.
+// and not cached.
+//
+// A large tile with a narrow halo is cached where its view shows it, in the
+// middle of memory of a view's shape, which the view takes over: its pixels are
+// not copied. The neighbours' halos show only the ends of the tile, the first
+// and the last planes along each axis. These are copied before the tile goes and
+// have a third of the cache. What costs more than reading the tiles alone is the
+// halo: its bytes are copied twice at most. Where tiles lie in their file as they
+// lie in memory ([BoxSource]), ends that are planes of it are read on their own,
+// so that C order reads a tile once and its first planes twice, with a cache of a
+// few tiles. Where several streams share a loader, where the cache holds all
+// tiles, where tiles are small (256 KiB) or halos wide (ends of more than half
+// the tile), tiles stay in the cache, and each pixel of a view is copied once.
 //
 // # What cannot happen
 //

@@ -67,9 +67,10 @@ type level[T dtype.Element] struct {
 	viewBytes   int
 	direct      bool // radius 0: the central tile is loaded into the view
 	releases    int32
-	parts       parts
-	cache       *cache[T] // of tiles, or of their inner parts
-	ends        *cache[T] // of the ends of tiles; nil when they are not parted
+	inPlace     bool        // cached tiles lie where views show them: see ends.go
+	tileStart   int         // of a cached tile's first pixel in its memory
+	cache       *cache[T]   // of tiles
+	ends        []*cache[T] // of the ends of tiles along each axis; nil where there are none
 
 	// slots, under l.mu
 	most int          // views that may exist
@@ -97,7 +98,7 @@ func newLevel[T dtype.Element](l *Loader[T], number int, shape, tile, radii []in
 	if lv.direct {
 		lv.viewBytes = tileBytes[T](l.src.DType(), lv.viewPixels)
 	}
-	lv.parts = newParts(l.src, l.cfg, number, tile, radii)
+	lv.setInPlace()
 	lv.hi = lv.grid
 	if r, ok := l.cfg.regions[number]; ok {
 		if len(r.start) != n || len(r.shape) != n {
@@ -152,21 +153,22 @@ func (lv *level[T]) geometry(index []int) Geometry {
 }
 
 // view makes the handle of a view that is about to be built.
-func (lv *level[T]) view(buf *buffer[T], index []int) *View[T] {
-	v := &View[T]{Geometry: lv.geometry(index), lv: lv, buf: buf}
+func (lv *level[T]) view(buf *buffer[T], index []int, plan *schedule, position int) *View[T] {
+	v := &View[T]{Geometry: lv.geometry(index), lv: lv, buf: buf, plan: plan, position: position}
 	v.left.Store(lv.releases)
 	return v
 }
 
 // piece is what one tile contributes to a view.
 type piece struct {
-	tile   []int
-	direct bool // the whole tile, straight into the view
-	boxes  []Copy
+	tile    []int
+	direct  bool // the whole tile, straight into the view
+	central bool // the boxes are of the central tile: the first is all of it
+	boxes   []Copy
 }
 
-// pieces lists the tiles that a view is made of. A direct one comes first: it
-// also writes to the border.
+// pieces lists the tiles that a view is made of, the central one first: what
+// brings it into the view may write to the border and to the halo as well.
 func (lv *level[T]) pieces(g Geometry) ([]piece, error) {
 	var extra []Copy
 	if lv.l.border != nil && !g.Whole() {
@@ -193,6 +195,10 @@ func (lv *level[T]) pieces(g Geometry) ([]piece, error) {
 			return nil, err
 		}
 		lv.split(c, add)
+	}
+	if k := byNumber[linear(lv.grid, g.Index)]; lv.inPlace {
+		out[k].central = true
+		out[0], out[k] = out[k], out[0]
 	}
 	return out, nil
 }
@@ -231,6 +237,7 @@ func (lv *level[T]) build(ctx context.Context, v *View[T]) error {
 	if err != nil {
 		return &Error{v.Level, v.Index, nil, err}
 	}
+	defer lv.done(v, pieces)
 	for _, p := range pieces {
 		if err := lv.place(ctx, v, p); err != nil {
 			return err
@@ -252,57 +259,70 @@ func (lv *level[T]) place(ctx context.Context, v *View[T], p piece) error {
 		convert[T](from, raw, lv.viewPixels)
 		return nil
 	}
-	for k := range len(lv.parts.bound) - 1 {
-		lo := p.tile[lv.parts.axis]*lv.tile[lv.parts.axis] + lv.parts.bound[k]
-		hi := lo + lv.parts.bound[k+1] - lv.parts.bound[k]
-		if !lv.parts.needed(p.boxes, lo, hi) {
-			continue
-		}
-		cache, t, err := lv.part(ctx, p.tile, k)
-		if err != nil {
-			return &Error{v.Level, v.Index, p.tile, err}
-		}
-		lv.copy(v, t, p, lo, hi)
-		cache.unpin(t)
+	var err error
+	if p.central {
+		err = lv.center(ctx, v, p)
+	} else {
+		err = lv.gather(ctx, v, p)
+	}
+	if err != nil {
+		return &Error{v.Level, v.Index, p.tile, err}
 	}
 	return nil
 }
 
-// copy places what the boxes of a piece show of a part of its tile: the planes
-// of the image from lo up to hi.
-func (lv *level[T]) copy(v *View[T], t *cached[T], p piece, lo, hi int) {
+// gather copies the boxes of a tile into a view.
+func (lv *level[T]) gather(ctx context.Context, v *View[T], p piece) error {
+	for _, c := range p.boxes {
+		if a, end, ok := lv.end(p.tile, c); ok {
+			if err := lv.gatherEnd(ctx, v, p.tile, a, end, c); err != nil {
+				return err
+			}
+			continue
+		}
+		t, _, err := lv.cache.get(ctx, p.tile)
+		if err != nil {
+			return err
+		}
+		lv.copyTile(v, c, t.data, p.tile)
+		lv.cache.unpin(t)
+	}
+	return nil
+}
+
+// copyTile copies a box of a tile from the memory of its cache.
+func (lv *level[T]) copyTile(v *View[T], c Copy, data []T, tile []int) {
+	lv.copy(v, c, data[lv.tileStart:], lv.origin(tile), lv.tileStrides)
+}
+
+// copy places a box of the image, of which data shows the part from origin on.
+func (lv *level[T]) copy(v *View[T], c Copy, data []T, origin, strides []int) {
 	if tokens := lv.l.copies; tokens != nil {
 		tokens <- struct{}{} // held while copying only: no need to look at ctx
 		defer func() { <-tokens }()
 	}
-	var room [2][8]int
-	shape, strides := room[0][:0], room[1][:0]
-	for _, c := range p.boxes {
-		shape, strides = append(shape[:0], c.Shape...), append(strides[:0], lv.tileStrides...)
-		src, dst := 0, 0
-		for a := range p.tile {
-			origin, from, to := p.tile[a]*lv.tile[a], c.From[a], c.To[a]
-			reversed := c.Reversed != nil && c.Reversed[a]
-			if a == lv.parts.axis {
-				start, end := max(from, lo), min(from+c.Shape[a], hi)
-				if reversed {
-					to += from + c.Shape[a] - end
-				} else {
-					to += start - from
-				}
-				origin, from, shape[a] = lo, start, end-start
-			}
-			if reversed {
-				from += shape[a] - 1
-				strides[a] = -strides[a]
-			}
-			src += (from - origin) * lv.tileStrides[a]
-			dst += to * lv.viewStrides[a]
+	strides = append(make([]int, 0, 8), strides...)
+	src, dst := 0, 0
+	for a, from := range c.From {
+		from -= origin[a]
+		if c.Reversed != nil && c.Reversed[a] {
+			src += (from + c.Shape[a] - 1) * strides[a]
+			strides[a] = -strides[a]
+		} else {
+			src += from * strides[a]
 		}
-		if shape[lv.parts.axis] > 0 {
-			copyBox(v.buf.data, dst, lv.viewStrides, t.data, src, strides, shape)
-		}
+		dst += c.To[a] * lv.viewStrides[a]
 	}
+	copyBox(v.buf.data, dst, lv.viewStrides, data, src, strides, c.Shape)
+}
+
+// origin is the first pixel of a tile.
+func (lv *level[T]) origin(tile []int) []int {
+	o := make([]int, len(tile), 8)
+	for a, i := range tile {
+		o[a] = i * lv.tile[a]
+	}
+	return o
 }
 
 // finish fills the border, after the last piece.

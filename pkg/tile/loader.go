@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
@@ -49,9 +50,10 @@ type Loader[T dtype.Element] struct {
 	memory int64
 
 	mu      sync.Mutex
-	change  *sync.Cond // anything below, in a level's slots or in a stream
+	change  *sync.Cond // anything below, in a level's slots or in a stream; consumers have their stream's
 	streams []*stream[T]
 	demands int // callers that wait for a view of their own
+	waited  time.Duration
 	closed  bool
 }
 
@@ -145,6 +147,15 @@ func (l *Loader[T]) MaxMemory() int64 { return l.memory }
 // PeakMemory is the largest number of bytes that they have taken so far.
 func (l *Loader[T]) PeakMemory() int64 { return l.pool.Peak() }
 
+// Waited is how long the loader threads of all streams together have had nothing
+// to do so far: all views available were made or held. It grows faster than the
+// clock where there are several.
+func (l *Loader[T]) Waited() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waited
+}
+
 // level checks a request.
 func (l *Loader[T]) level(level int, index []int) (*level[T], error) {
 	if level < 0 || level >= len(l.levels) {
@@ -189,11 +200,16 @@ func (l *Loader[T]) View(ctx context.Context, level int, index []int) (*View[T],
 	if err != nil {
 		return nil, err
 	}
+	return l.view(ctx, lv, index, nil, 0)
+}
+
+// view is View of a request at a position of a schedule.
+func (l *Loader[T]) view(ctx context.Context, lv *level[T], index []int, plan *schedule, position int) (*View[T], error) {
 	buf, err := l.demand(ctx, lv)
 	if err != nil {
 		return nil, err
 	}
-	v := lv.view(buf, index)
+	v := lv.view(buf, index, plan, position)
 	if err := lv.build(ctx, v); err != nil {
 		lv.put(buf)
 		return nil, err
@@ -214,7 +230,8 @@ func (l *Loader[T]) Reload(ctx context.Context, v *View[T], index []int) error {
 	}
 	lv, err := l.level(v.Level, index)
 	if err == nil {
-		v.Geometry = lv.geometry(index)
+		v.Geometry, v.plan = lv.geometry(index), nil
+		lv.admit(v.buf)
 		v.left.Store(lv.releases)
 		if err = lv.build(ctx, v); err == nil {
 			return nil
@@ -253,8 +270,9 @@ func (l *Loader[T]) Views(ctx context.Context, reqs []Request) iter.Seq2[*View[T
 			l.stream(ctx, reqs, yield)
 			return
 		}
-		for _, r := range reqs {
-			v, err := l.View(ctx, r.Level, r.Index)
+		plan := l.schedule(reqs)
+		for k, r := range reqs {
+			v, err := l.view(ctx, l.levels[r.Level], r.Index, plan, k)
 			if !yield(v, err) || ctx.Err() != nil && err != nil || errors.Is(err, ErrClosed) {
 				return
 			}
@@ -274,10 +292,10 @@ func (l *Loader[T]) Close() error {
 	for _, lv := range l.levels {
 		lv.shut()
 	}
-	l.change.Broadcast()
+	l.wakeAll()
 	l.mu.Unlock()
 	for _, lv := range l.levels {
-		for _, c := range []*cache[T]{lv.cache, lv.ends} {
+		for _, c := range append(lv.ends, lv.cache) {
 			if c != nil {
 				c.close()
 			}

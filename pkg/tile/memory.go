@@ -66,18 +66,14 @@ func (l *Loader[T]) caches(below *adapter[T]) ([]*cachePlan, error) {
 		if lv.direct && !borrows(l.border) {
 			continue // its tiles never pass through a cache
 		}
-		from := l.src.DType()
-		inner, ends := lv.parts.count()
-		innerPlanes, endPlanes := lv.parts.most()
-		if ends > 0 {
-			out = append(out, lv.partPlan(from, size/4, endPlanes, ends, func(tiles int, p cachePlan) {
-				lv.ends = newCache(lv.partGrid(ends), tiles, p.bytes, l.pool, lv.loader(true))
-			}))
-			size -= size / 4
+		size -= lv.planEnds(size, &out)
+		bytes := tileBytes[T](l.src.DType(), lv.tilePixels)
+		if lv.inPlace {
+			bytes = lv.viewBytes
 		}
-		out = append(out, lv.partPlan(from, size, innerPlanes, inner, func(tiles int, p cachePlan) {
-			lv.cache = newCache(lv.partGrid(inner), tiles, p.bytes, l.pool, lv.loader(false))
-		}))
+		out = append(out, &cachePlan{cacheTiles(size, bytes, lv.grid), bytes, func(tiles int) {
+			lv.cache = newCache(lv.grid, tiles, bytes, l.pool, lv.loadTile)
+		}})
 	}
 	if below == nil {
 		return out, nil

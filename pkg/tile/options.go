@@ -26,8 +26,7 @@ type config struct {
 	inline      bool
 	memoryLimit int64
 	checked     bool
-	partBytes   int // see parts.go
-	wholeBytes  int
+	smallBytes  int // see ends.go
 	errs        []error
 }
 
@@ -43,7 +42,7 @@ func newConfig(opts []Option) (*config, error) {
 		release: []int{1}, views: []int{1},
 		traversal: Naive, border: Zero,
 		loaders: 1, regions: map[int]region{},
-		partBytes: defaultPartBytes, wholeBytes: defaultWholeBytes,
+		smallBytes: defaultSmallBytes,
 	}
 	for _, o := range opts {
 		o(c)

@@ -3,8 +3,6 @@ package tile
 import (
 	"context"
 	"fmt"
-
-	"strata/pkg/dtype"
 )
 
 // A slot is the right to hold one view's buffer. Slots are handed out under
@@ -34,11 +32,19 @@ func (l *Loader[T]) demand(ctx context.Context, lv *level[T]) (*buffer[T], error
 	}
 }
 
-// wake lets all who wait on l.change look again.
+// wake lets all who wait look again.
 func (l *Loader[T]) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.wakeAll()
+}
+
+// wakeAll is wake for holders of l.mu.
+func (l *Loader[T]) wakeAll() {
 	l.change.Broadcast()
+	for _, s := range l.streams {
+		s.arrived.Signal()
+	}
 }
 
 // take hands out a free slot, or one whose view a stream loaded ahead; of the
@@ -62,34 +68,50 @@ func (l *Loader[T]) take(lv *level[T], to *stream[T]) (*buffer[T], error) {
 		return nil, nil
 	}
 	victim.giveUp(last)
+	lv.admit(last.v.buf)
 	return last.v.buf, nil
 }
 
-// free takes an idle buffer or makes one. l.mu is held.
+// free takes an idle buffer or makes one. Views that take tiles over have no
+// memory before. l.mu is held.
 func (lv *level[T]) free() (*buffer[T], error) {
+	var buf *buffer[T]
 	if n := len(lv.idle); n > 0 {
-		buf := lv.idle[n-1]
+		buf = lv.idle[n-1]
 		lv.idle = lv.idle[:n-1]
 		if !buf.intact() {
 			lv.back(buf)
 			return nil, fmt.Errorf("a view of level %d was written to after its release", lv.number)
 		}
-		return buf, nil
-	}
-	if lv.made == lv.most {
+	} else if lv.made == lv.most {
 		return nil, nil
+	} else {
+		buf = &buffer[T]{}
+		if !lv.inPlace {
+			m, err := lv.l.pool.Get(context.Background(), lv.viewBytes) // does not wait: see plan
+			if err != nil {
+				return nil, fmt.Errorf("memory for a view: %w", err)
+			}
+			buf.set(m, lv.viewPixels)
+		}
+		lv.made++
 	}
-	m, err := lv.l.pool.Get(context.Background(), lv.viewBytes) // does not wait: see plan
-	if err != nil {
-		return nil, fmt.Errorf("memory for a view: %w", err)
+	lv.admit(buf)
+	return buf, nil
+}
+
+// admit brings the memory of a view that is to be made into the cache, from which
+// it takes other.
+func (lv *level[T]) admit(buf *buffer[T]) {
+	if lv.inPlace {
+		lv.cache.admit(buf.mem)
+		buf.mem, buf.data = nil, nil
 	}
-	lv.made++
-	return &buffer[T]{mem: m, data: dtype.Slice[T](m.B)[:lv.viewPixels]}, nil
 }
 
 // put gives a slot back.
 func (lv *level[T]) put(buf *buffer[T]) {
-	if lv.l.cfg.checked {
+	if lv.l.cfg.checked && buf.mem != nil {
 		buf.poison()
 	}
 	lv.l.mu.Lock()
@@ -99,7 +121,10 @@ func (lv *level[T]) put(buf *buffer[T]) {
 
 // back is put for holders of l.mu.
 func (lv *level[T]) back(buf *buffer[T]) {
-	if lv.l.closed {
+	if lv.inPlace && buf.mem == nil { // it was not made
+		lv.cache.dismiss()
+		lv.made--
+	} else if lv.l.closed {
 		lv.made--
 		buf.mem.Release()
 	} else {

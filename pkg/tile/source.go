@@ -31,17 +31,18 @@ type Source interface {
 	LoadTile(ctx context.Context, level int, index []int, dst []byte) error
 }
 
-// PartSource is a Source of which some levels have tiles that lie in their
-// files as they lie in memory, so that a part of one costs its share only. The
-// halo of a neighbour is then all that is read of it.
-type PartSource interface {
+// BoxSource is a Source that can load a part of a tile, with room between its
+// rows: a tile then goes straight to its place in a view.
+type BoxSource interface {
 	Source
-	// Parts reports whether the tiles of a level can be loaded in parts.
+	// Parts reports whether some planes of a tile cost their share only, since
+	// the tiles of the level lie in their files as they lie in memory. Planes are
+	// counted along the first axis on which a tile is longer than one pixel.
 	Parts(level int) bool
-	// LoadPart writes n planes of a tile, from plane first on, into dst as
-	// LoadTile would. Planes are counted along the first axis on which a tile is
-	// longer than one pixel; some may lie outside the image.
-	LoadPart(ctx context.Context, level int, index []int, first, n int, dst []byte) error
+	// LoadBox writes the pixels of a box of a tile, which begins at pixel start
+	// of the tile, as LoadTile would, but so that neighbours along axis a lie
+	// strides[a] bytes apart. Bytes between the pixels must stay as they are.
+	LoadBox(ctx context.Context, level int, index, start, shape []int, dst []byte, strides []int) error
 }
 
 // Image describes a source of one level. Embed it to get all of Source but

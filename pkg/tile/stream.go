@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/work"
@@ -15,6 +16,7 @@ import (
 type stream[T dtype.Element] struct {
 	l       *Loader[T]
 	reqs    []Request
+	plan    *schedule
 	next    int          // first request that was never started
 	again   []int        // requests that gave their slot away, ascending
 	pieces  []task[T]    // ready to be placed
@@ -22,6 +24,7 @@ type stream[T dtype.Element] struct {
 	ready   []*result[T] // complete or failed, in order of completion
 	told    int          // results that went to the consumer
 	waiting bool         // the consumer waits for a result
+	arrived *sync.Cond   // for the consumer
 	ended   bool         // no more work
 	failed  error        // a panic of a worker
 }
@@ -30,7 +33,10 @@ type stream[T dtype.Element] struct {
 type result[T dtype.Element] struct {
 	position int // of its request
 	v        *View[T]
-	left     int // pieces to be placed
+	pieces   []piece
+	left     int       // of them to be placed
+	centered bool      // the central tile, which comes first, is in its place
+	fetched  []task[T] // pieces that came before it: their tiles are in the cache
 	err      error
 }
 
@@ -44,7 +50,7 @@ type task[T dtype.Element] struct {
 func (l *Loader[T]) stream(ctx context.Context, reqs []Request, yield func(*View[T], error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &stream[T]{l: l, reqs: reqs}
+	s := &stream[T]{l: l, reqs: reqs, plan: l.schedule(reqs), arrived: sync.NewCond(&l.mu)}
 	l.mu.Lock()
 	l.streams = append(l.streams, s)
 	l.mu.Unlock()
@@ -110,7 +116,7 @@ func (s *stream[T]) take(ctx context.Context) (*result[T], error) {
 			s.told++
 			return r, nil
 		}
-		l.change.Wait()
+		s.arrived.Wait()
 	}
 }
 
@@ -122,7 +128,7 @@ func (s *stream[T]) fail(err error) {
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
 	s.failed = err
-	s.l.change.Broadcast()
+	s.arrived.Signal()
 }
 
 // deliverable is the place in ready of the result that comes next; -1 if it is
@@ -135,45 +141,73 @@ func (s *stream[T]) deliverable() int {
 }
 
 // work is a loader thread: it places pieces and, when there are none, starts
-// the next view.
+// the next view. Pieces of a tile that another one loads wait until that is done,
+// as long as there is something else to do.
 func (s *stream[T]) work(ctx context.Context) {
 	l := s.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for !s.ended && ctx.Err() == nil && !l.closed {
-		if n := len(s.pieces); n > 0 {
-			t := s.pieces[0]
-			s.pieces = s.pieces[1:]
-			s.place(ctx, t)
+		i := slices.IndexFunc(s.pieces, func(t task[T]) bool { return t.r.err != nil || !t.r.v.lv.busy(t.p) })
+		if i < 0 && s.start() {
 			continue
 		}
-		if !s.start() {
+		if len(s.pieces) == 0 {
+			began := time.Now()
 			l.change.Wait()
+			l.waited += time.Since(began)
+			continue
 		}
+		t := s.pieces[max(i, 0)]
+		s.pieces = slices.Delete(s.pieces, max(i, 0), max(i, 0)+1)
+		s.place(ctx, t)
 	}
 }
 
-// place does a task and completes its view after the last one. l.mu is held,
-// but not during the work.
+// place does a task and completes its view after the last one. A piece that
+// comes before the central one is brought into the cache and done again after
+// it. l.mu is held, but not during the work.
 func (s *stream[T]) place(ctx context.Context, t task[T]) {
-	l, lv := s.l, t.r.v.lv
-	if t.r.err == nil {
-		err := l.unlocked(func() error { return lv.place(ctx, t.r.v, t.p) })
-		if t.r.err == nil {
-			t.r.err = err
+	l, r, lv := s.l, t.r, t.r.v.lv
+	early := lv.inPlace && !t.p.central && !r.centered
+	if r.err == nil {
+		err := l.unlocked(func() error {
+			if early {
+				return lv.fetch(ctx, r.v, t.p)
+			}
+			return lv.place(ctx, r.v, t.p)
+		})
+		if r.err == nil {
+			r.err = err
+		}
+		if early && r.err == nil {
+			if r.centered {
+				s.pieces = append(s.pieces, t)
+			} else {
+				r.fetched = append(r.fetched, t)
+			}
+			return
 		}
 	}
-	if t.r.left--; t.r.left > 0 {
+	if t.p.central {
+		r.centered = true
+		s.pieces = slices.Insert(s.pieces, 0, r.fetched...)
+		r.fetched = nil
+		l.change.Broadcast()
+	}
+	if r.left--; r.left > 0 {
 		return
 	}
-	if t.r.err == nil {
-		t.r.err = l.unlocked(func() error { lv.finish(t.r.v); return nil })
+	if r.err == nil {
+		r.err = l.unlocked(func() error { lv.finish(r.v); return nil })
 	}
-	if t.r.err != nil {
-		lv.back(t.r.v.buf)
+	if r.err != nil {
+		lv.back(r.v.buf)
 	}
+	lv.done(r.v, r.pieces)
 	s.active--
-	s.ready = append(s.ready, t.r)
+	s.ready = append(s.ready, r)
+	s.arrived.Signal()
 	l.change.Broadcast()
 }
 
@@ -213,14 +247,13 @@ func (s *stream[T]) start() bool {
 	}
 	s.active++
 	if err == nil {
-		r.v = lv.view(buf, req.Index)
-		var pieces []piece
+		r.v = lv.view(buf, req.Index, s.plan, position)
 		err = l.unlocked(func() (err error) { // the border may be the caller's code
-			pieces, err = lv.pieces(r.v.Geometry)
+			r.pieces, err = lv.pieces(r.v.Geometry)
 			return err
 		})
-		r.left = len(pieces)
-		for _, p := range pieces {
+		r.left = len(r.pieces)
+		for _, p := range r.pieces {
 			s.pieces = append(s.pieces, task[T]{r, p})
 		}
 	}
@@ -231,6 +264,7 @@ func (s *stream[T]) start() bool {
 		}
 		s.active--
 		s.ready = append(s.ready, r)
+		s.arrived.Signal()
 	}
 	l.change.Broadcast()
 	return true
@@ -275,6 +309,7 @@ func (s *stream[T]) spare(lv *level[T], own bool) *result[T] {
 // giveUp takes a complete view out of the stream; it will be built again.
 func (s *stream[T]) giveUp(r *result[T]) {
 	s.ready = slices.DeleteFunc(s.ready, func(x *result[T]) bool { return x == r })
+	s.plan.undo(r.position)
 	i, _ := slices.BinarySearch(s.again, r.position)
 	s.again = slices.Insert(s.again, i, r.position)
 }

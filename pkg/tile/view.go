@@ -18,9 +18,11 @@ var ErrReleased = errors.New("view released more often than its release count")
 // pixels may be changed.
 type View[T dtype.Element] struct {
 	Geometry
-	lv   *level[T]
-	buf  *buffer[T]
-	left atomic.Int32 // releases until the buffer is used again
+	lv       *level[T]
+	buf      *buffer[T]
+	left     atomic.Int32 // releases until the buffer is used again
+	plan     *schedule    // of the requests that it is one of
+	position int          // in them
 }
 
 // buffer is the memory of one view.
@@ -29,6 +31,9 @@ type buffer[T dtype.Element] struct {
 	data     []T
 	poisoned bool
 }
+
+// set gives a buffer other memory of the same size.
+func (b *buffer[T]) set(m *mem.Buffer, pixels int) { b.mem, b.data = m, dtype.Slice[T](m.B)[:pixels] }
 
 // Data is all pixels of the view, of shape ViewShape; nil once the view has
 // been released.

@@ -336,6 +336,8 @@ func TestLargePlainChunks(t *testing.T) {
 		"little":     {Shape: []int{40, 200, 300}, Chunks: []int{30, 200, 128}},
 		"big endian": {Shape: []int{40, 200, 300}, Chunks: []int{30, 200, 128}, BigEndian: true},
 		"order F":    {Shape: []int{40, 200, 300}, Chunks: []int{30, 200, 128}, Order: 'F'},
+		"wide":       {Shape: []int{6, 100, 900}, Chunks: []int{4, 100, 300}},
+		"wide, big":  {Shape: []int{6, 100, 900}, Chunks: []int{4, 100, 300}, BigEndian: true},
 		"one row":    {Shape: []int{2_000_000}, Chunks: []int{1_500_000}},
 		"long rows":  {Shape: []int{3, 700_000}, Chunks: []int{2, 600_000}},
 		"big rows":   {Shape: []int{3, 700_000}, Chunks: []int{2, 600_000}, BigEndian: true},

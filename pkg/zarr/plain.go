@@ -1,6 +1,10 @@
 package zarr
 
-import "fmt"
+import (
+	"fmt"
+
+	"strata/pkg/zarr/store"
+)
 
 const (
 	// slabBytes is how much of a file is read at once when only parts of it
@@ -9,6 +13,10 @@ const (
 	// gapBytes is how many bytes, unwanted or copied, cost as much as another
 	// system call.
 	gapBytes = 3 << 10
+
+	// rowBytes is the length from which rows are read to where they belong, rather
+	// than copied there.
+	rowBytes = 512
 
 	// farSlab and farGap are the same where another read is another request.
 	farSlab = 8 << 20
@@ -41,6 +49,11 @@ func (rd reader) plain(p *pipeline, s span, start, shape []int, dst []byte, stri
 		}
 		run *= shape[d]
 	}
+	if d >= 0 && run >= rowBytes && s.f != nil && p.strides[d] == run {
+		if o, ok := s.f.object.(store.RowReader); ok {
+			return rd.plainRows(p, o, s, int64(first), p.strides[:d+1], shape[:d+1], dst, strides[:d+1], run)
+		}
+	}
 	if _, gap := rd.slab(); d >= 0 && run+p.strides[d] <= gap || d >= 0 && run == p.size {
 		return rd.plainSlabs(p, s, first, p.strides, shape, dst, strides)
 	}
@@ -62,6 +75,29 @@ func (rd reader) plainRuns(p *pipeline, s span, off int64, pitch, shape []int, d
 		if err := rd.plainRuns(p, s, off+int64(i)*int64(pitch[0]), pitch[1:], shape[1:], dst[i*strides[0]:], strides[1:], run); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// plainRows reads runs that follow each other in the file along the last dimension
+// and lie apart in memory.
+func (rd reader) plainRows(p *pipeline, o store.RowReader, s span, off int64, pitch, shape []int, dst []byte, strides []int, run int) error {
+	n := shape[0]
+	if len(shape) > 1 {
+		for i := range n {
+			if err := rd.plainRows(p, o, s, off+int64(i)*int64(pitch[0]), pitch[1:], shape[1:], dst[i*strides[0]:], strides[1:], run); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	got, err := o.ReadRows(rd.ctx, dst, n, run, strides[0], s.off+off)
+	rd.a.opts.meter.AddRead(int64(got))
+	if err := rd.checkRead(s, off, n*run, got, err); err != nil || !p.big {
+		return err
+	}
+	for i := range n {
+		swapBytes(dst[i*strides[0]:][:run], p.elem.SwapSize())
 	}
 	return nil
 }

@@ -160,11 +160,16 @@ func (rd reader) readAt(s span, p []byte, off int64) error {
 	}
 	n, err := s.f.object.ReadAt(rd.ctx, p, s.off+off)
 	rd.a.opts.meter.AddRead(int64(n))
-	if n == len(p) {
+	return rd.checkRead(s, off, len(p), n, err)
+}
+
+// checkRead is the error of a read of want bytes at off of a span that gave n.
+func (rd reader) checkRead(s span, off int64, want, n int, err error) error {
+	if n == want {
 		return nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: read %d bytes at %d, got %d: %w", rd.a.st.Location(s.f.key), len(p), s.off+off, n, io.ErrUnexpectedEOF)
+		return fmt.Errorf("%s: read %d bytes at %d, got %d: %w", rd.a.st.Location(s.f.key), want, s.off+off, n, io.ErrUnexpectedEOF)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/cli"
 )
 
@@ -15,7 +16,7 @@ func Command() *cli.Command {
 	return &cli.Command{
 		Name:     "bench-zarr",
 		Usage:    "how fast Zarr arrays are read into memory or a GPU, and written, beside other programs",
-		Commands: []*cli.Command{readCommand(), writeCommand(), sweepCommand(), compareCommand(), htmlCommand()},
+		Commands: append([]*cli.Command{readCommand(), writeCommand(), sweepCommand()}, benchkit.Documents("bench-zarr")...),
 	}
 }
 

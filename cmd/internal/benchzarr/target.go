@@ -3,15 +3,12 @@ package benchzarr
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/record"
-	"strata/pkg/gds"
 	"strata/pkg/images"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
@@ -151,14 +148,7 @@ func (t *target) files(ctx context.Context) ([]string, error) {
 	if i := strings.Index(strings.ToLower(root), ".zip/"); t.zip && i >= 0 {
 		root = root[:i+len(".zip")]
 	}
-	var list []string
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() {
-			list = append(list, path)
-		}
-		return errors.Join(err, context.Cause(ctx))
-	})
-	return list, err
+	return benchkit.Files(ctx, root)
 }
 
 // drop lets the page cache forget the array, and says what share of it stays all the same; -1
@@ -168,32 +158,5 @@ func (t *target) drop(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var all, held int64
-	known := true
-	for _, path := range list {
-		if err := func() error {
-			f, err := os.Open(path)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			if err := gds.DropCached(f, 0, 0); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-				return err
-			}
-			info, err := f.Stat()
-			if err != nil {
-				return err
-			}
-			n, err := gds.Cached(f, 0, 0)
-			known = known && err == nil
-			all, held = all+info.Size(), held+min(n, info.Size())
-			return nil
-		}(); err != nil {
-			return 0, err
-		}
-	}
-	if !known || all == 0 {
-		return -1, nil
-	}
-	return float64(held) / float64(all), nil
+	return benchkit.Forget(list)
 }

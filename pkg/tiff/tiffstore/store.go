@@ -166,6 +166,32 @@ func (s *Store) File() *tiff.File { return s.file }
 // Image is the image at a key, nil if there is none.
 func (s *Store) Image(key string) *tiff.Image { return s.images[key] }
 
+// PageKeys are the keys of the pages that the levels of the image at a key consist of, where each is one page; else nil.
+// Their arrays have the samples of a pixel together, as the file has them.
+func (s *Store) PageKeys(key string) []string {
+	im := s.images[key]
+	if im == nil || im.Times*im.Channels*im.Depths != 1 {
+		return nil
+	}
+	var keys []string
+	for _, l := range im.Levels {
+		key := ""
+		for i, p := range s.file.Pages {
+			if p == l.Pages[0] {
+				key = fmt.Sprintf("pages/%d", i)
+			}
+			if k := slices.Index(p.Sub, l.Pages[0]); k >= 0 {
+				key = fmt.Sprintf("pages/%d.%d", i, k)
+			}
+		}
+		if key == "" { // in another file
+			return nil
+		}
+		keys = append(keys, key)
+	}
+	return keys
+}
+
 // Names are the keys of the file's images behind the first.
 func (s *Store) Names() []string { return slices.Clone(s.names) }
 

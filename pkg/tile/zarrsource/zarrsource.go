@@ -37,7 +37,7 @@ type level struct {
 	down        float64
 }
 
-var _ tile.PartSource = (*Source)(nil)
+var _ tile.BoxSource = (*Source)(nil)
 
 // Option configures a Source.
 type Option func(*config)
@@ -223,41 +223,27 @@ func (lv level) scratchBytes() int64 {
 // LoadTile reads a tile, or as much of it as lies in the array, in the
 // caller's goroutine.
 func (s *Source) LoadTile(ctx context.Context, level int, index []int, dst []byte) error {
-	return s.levels[level].load(ctx, index, 0, 0, s.levels[level].tile[0], dst)
+	lv := &s.levels[level]
+	return lv.load(ctx, index, make([]int, len(lv.tile)), lv.tile, dst, lv.strides)
 }
 
 // Parts reports whether a level's chunks are stored as they are.
 func (s *Source) Parts(level int) bool { return stored(s.levels[level].array) }
 
-// LoadPart reads planes of a tile, or as much of them as lies in the array, in
-// the caller's goroutine.
-func (s *Source) LoadPart(ctx context.Context, level int, index []int, first, n int, dst []byte) error {
-	lv := &s.levels[level]
-	axis := 0
-	for axis < len(lv.tile)-1 && lv.tile[axis] == 1 {
-		axis++
-	}
-	return lv.load(ctx, index, axis, first, n, dst)
+// LoadBox reads a box of a tile, or as much of it as lies in the array, in the
+// caller's goroutine.
+func (s *Source) LoadBox(ctx context.Context, level int, index, start, shape []int, dst []byte, strides []int) error {
+	return s.levels[level].load(ctx, index, start, shape, dst, strides)
 }
 
-// load reads n planes of a tile from plane first of an axis on.
-func (lv *level) load(ctx context.Context, index []int, axis, first, n int, dst []byte) error {
+func (lv *level) load(ctx context.Context, index, start, shape []int, dst []byte, strides []int) error {
 	r := zarr.Region{Start: make([]int, len(index)), Shape: make([]int, len(index))}
-	whole := true
 	for d, i := range index {
-		start, length := i*lv.tile[d], lv.tile[d]
-		if d == axis {
-			start, length = start+first, n
-		}
-		r.Start[d] = start
-		r.Shape[d] = min(length, lv.shape[d]-start)
+		r.Start[d] = i*lv.tile[d] + start[d]
+		r.Shape[d] = min(shape[d], lv.shape[d]-r.Start[d])
 		if r.Shape[d] <= 0 {
 			return nil // all of it lies outside
 		}
-		whole = whole && r.Shape[d] == length
 	}
-	if whole {
-		return lv.array.Read(ctx, r, dst)
-	}
-	return lv.array.ReadStrided(ctx, r, dst, lv.strides)
+	return lv.array.ReadStrided(ctx, r, dst, strides)
 }

@@ -135,6 +135,15 @@ type Expecter interface {
 	Expect(ctx context.Context, key string, size int64) (Object, error)
 }
 
+// RowReader is an Object that can leave room between the rows that it reads.
+type RowReader interface {
+	Object
+	// ReadRows is ReadAt of rows of length bytes that follow each other in the
+	// object, the starts of which lie pitch bytes apart in dst. It returns the
+	// number of bytes read.
+	ReadRows(ctx context.Context, dst []byte, rows, length, pitch int, off int64) (int, error)
+}
+
 // FileObject is an Object that is a contiguous part of a local file, as those of
 // Folder and the stored members of Zip are: for callers with their own way to
 // read (O_DIRECT, mmap, GPUDirect).

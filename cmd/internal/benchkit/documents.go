@@ -1,4 +1,6 @@
-package benchzarr
+// Package benchkit holds what the programs that measure have in common on the command line: the commands that show
+// results again, and the page cache's forgetting of files.
+package benchkit
 
 import (
 	"context"
@@ -11,15 +13,20 @@ import (
 	"strata/pkg/document"
 )
 
-func compareCommand() *cli.Command {
+// Documents are the commands compare and html of a program.
+func Documents(tool string) []*cli.Command {
+	return []*cli.Command{compareCommand(tool), htmlCommand(tool)}
+}
+
+func compareCommand(tool string) *cli.Command {
 	return &cli.Command{
 		Name:  "compare",
 		Usage: "sets the results of two runs side by side",
 		Description: "Results of the same operation, axes and program are compared: how many times as fast B is as A, and whether\n" +
-			"the repetitions of the two overlap, so that the difference may be the machine's. Documents of bench-io are taken too.",
+			"the repetitions of the two overlap, so that the difference may be the machine's. Documents of all programs that measure are taken.",
 		Args: []cli.Arg{{Name: "A.json", Usage: "results, as --json writes them"}, {Name: "B.json", Usage: "results of another run"}},
 		Examples: []cli.Example{
-			{Command: "bench-zarr compare before.json after.json", Usage: "what a change did"},
+			{Command: tool + " compare before.json after.json", Usage: "what a change did"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error {
 			a, err := readDocument(ctx, r, r.Arg("A.json"))
@@ -35,15 +42,15 @@ func compareCommand() *cli.Command {
 	}
 }
 
-func htmlCommand() *cli.Command {
+func htmlCommand(tool string) *cli.Command {
 	return &cli.Command{
 		Name:   "html",
 		Usage:  "makes a page with plots of the results of a run",
 		Args:   []cli.Arg{{Name: "RESULTS.json", Usage: "as --json writes them"}, {Name: "OUT", Usage: "page to write; a plot alone where it ends in .svg"}},
 		Shared: cli.Outputs,
 		Examples: []cli.Example{
-			{Command: "bench-zarr html sweep.json sweep.html", Usage: "one page, which needs no other file"},
-			{Command: "bench-zarr html sweep.json sweep.svg", Usage: "a plot for a document"},
+			{Command: tool + " html sweep.json sweep.html", Usage: "one page, which needs no other file"},
+			{Command: tool + " html sweep.json sweep.svg", Usage: "a plot for a document"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error {
 			d, err := readDocument(ctx, r, r.Arg("RESULTS.json"))

@@ -1,0 +1,249 @@
+package benchtile
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"strata/pkg/cli"
+	"strata/pkg/zarr"
+)
+
+// cachedSource is a program that makes views of tiles in a cache, which libtiff or pread reads.
+//
+//go:embed cpp/cached.cpp
+var cachedSource []byte
+
+// peerProgram is another program that streams views: see docs/bench-tile.md.
+type peerProgram struct{ name, path, reason string }
+
+// peers are those that were asked for.
+type peers struct {
+	list []peerProgram
+	tmp  string // of what is compiled; "": nothing is
+}
+
+// findPeers compiles what has to be. A program that cannot be had is there with the reason.
+func findPeers(ctx context.Context, r *cli.Run) (*peers, error) {
+	p := &peers{}
+	for _, text := range r.Strings("peer") {
+		name, path, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, cli.Usage("flag --peer %s: want NAME=PROGRAM", text)
+		}
+		found, err := exec.LookPath(path)
+		if err != nil {
+			return nil, cli.Usage("flag --peer %s: %w", text, err)
+		}
+		p.list = append(p.list, peerProgram{name: name, path: found})
+	}
+	if r.Bool("peers") {
+		if err := p.compile(ctx, r.String("cxx")); err != nil {
+			p.close()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *peers) close() {
+	if p.tmp != "" {
+		_ = os.RemoveAll(p.tmp) // of the run's own
+	}
+}
+
+// compile makes the program with libtiff, or without where that is missing.
+func (p *peers) compile(ctx context.Context, cxx string) (err error) {
+	if p.tmp, err = os.MkdirTemp("", "bench-tile-"); err != nil {
+		return err
+	}
+	source, out := filepath.Join(p.tmp, "cached.cpp"), filepath.Join(p.tmp, "cached")
+	if err := os.WriteFile(source, cachedSource, 0o600); err != nil {
+		return err
+	}
+	var reason string
+	for _, more := range [][]string{{"-DWITH_TIFF", "-ltiff"}, nil} {
+		text, err := exec.CommandContext(ctx, cxx, append([]string{"-std=c++17", "-O3", "-o", out, source, "-pthread"}, more...)...).CombinedOutput()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err == nil {
+			p.list = append(p.list, peerProgram{name: "tiles in a cache (C++)", path: out})
+			return nil
+		}
+		if reason = err.Error(); len(text) > 0 {
+			reason = cxx + ": " + firstLine(text)
+		}
+	}
+	p.list = append(p.list, peerProgram{name: "tiles in a cache (C++)", reason: reason})
+	return nil
+}
+
+func firstLine(text []byte) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return first
+}
+
+// contestants are the programs for a plan, those that cannot serve it with the reason.
+func (p *peers) contestants(plan plan) (list []*contestant) {
+	if p == nil || len(p.list) == 0 {
+		return nil
+	}
+	request, err := request(plan)
+	for _, x := range p.list {
+		c := &contestant{who: x.name, reason: x.reason}
+		if c.reason == "" && err != nil {
+			c.reason = err.Error()
+		}
+		if c.reason == "" {
+			c.streamer = &peer{program: x, plan: plan, request: request}
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// peer is another program, which streams once in each process.
+type peer struct {
+	program peerProgram
+	plan    plan
+	request string
+}
+
+// peerError is what another program's trouble is; it ends no run.
+type peerError struct{ text string }
+
+func (e *peerError) Error() string { return e.text }
+
+// answer is what a program prints.
+type answer struct {
+	Seconds  float64 `json:"seconds"`
+	CPU      float64 `json:"cpu"`
+	Resident int64   `json:"resident"`
+	Views    int     `json:"views"`
+	Check    string  `json:"check"`
+}
+
+func (p *peer) close() error { return nil }
+
+func (p *peer) round(ctx context.Context, checked bool) (s sample, err error) {
+	cmd := exec.CommandContext(ctx, p.program.path)
+	op := p.plan.op
+	if checked {
+		op = "check"
+	}
+	cmd.Stdin = strings.NewReader(p.request + "op " + op + "\nend\n")
+	var out, text bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &text
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return s, context.Cause(ctx)
+		}
+		return s, &peerError{strings.TrimSpace(firstLine(text.Bytes()) + " (" + err.Error() + ")")}
+	}
+	var a answer
+	if err := json.Unmarshal(out.Bytes(), &a); err != nil {
+		return s, &peerError{fmt.Sprintf("its answer is not understood: %v", err)}
+	}
+	s = sample{seconds: a.Seconds, cpu: a.CPU, peak: a.Resident, views: a.Views}
+	if a.Seconds <= 0 {
+		return s, &peerError{"its answer has no time"}
+	}
+	if checked {
+		if s.check, err = strconv.ParseUint(a.Check, 10, 64); err != nil {
+			return s, &peerError{"its answer has no checksum"}
+		}
+	}
+	view := p.plan.src.DType().Size()
+	for a, n := range p.plan.tile {
+		view *= n + 2*p.plan.radii[a]
+	}
+	s.bytes = int64(view) * int64(s.views)
+	return s, nil
+}
+
+// fail notes why a contestant is not measured, where that is its own matter. Other errors end the run.
+func (c *contestant) fail(ctx context.Context, err error) error {
+	var other *peerError
+	if ctx.Err() == nil && errors.As(err, &other) {
+		c.reason, c.samples = other.text, nil
+		return nil
+	}
+	return err
+}
+
+// request is what a program is asked, a line for each thing; see docs/bench-tile.md.
+func request(p plan) (string, error) {
+	shape := p.src.Shape(p.level)
+	switch {
+	case len(shape) != 2:
+		return "", fmt.Errorf("it takes images of two axes, not of %d", len(shape))
+	case p.border != "zero":
+		return "", errors.New("it has the border zero only")
+	case p.op != opNone && p.op != opSum:
+		return "", errors.New("it has the operators none and sum only")
+	case p.order != "naive":
+		return "", errors.New("it has the order naive only")
+	}
+	for a, n := range p.src.TileShape(p.level) {
+		if p.tile[a] != n {
+			return "", errors.New("it has the stored tiles only")
+		}
+	}
+	tiles, err := p.src.where()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	ordered := 0
+	if p.ordered {
+		ordered = 1
+	}
+	copies := p.copyThreads
+	if copies == 0 {
+		copies = p.threads
+	}
+	fmt.Fprintf(&b, "shape %d %d\ntile %d %d\nelement %d\nradius %d %d\nthreads %d\ncopy_threads %d\ncache %d\nviews %d\nordered %d\n",
+		shape[0], shape[1], p.tile[0], p.tile[1], p.src.DType().Size(), p.radii[0], p.radii[1], p.threads, copies, p.cache, p.views, ordered)
+	return b.String() + tiles, nil
+}
+
+// rawTiles says where the tiles of an array lie as they lie in memory: a line "file OFFSET PATH" for each, in C order.
+func rawTiles(ctx context.Context, a *zarr.Array) (string, error) {
+	if len(a.Codecs()) > 0 || a.Order() != 'C' || a.Shard() != nil {
+		return "", errors.New("it has no codecs and no shards, and these tiles are encoded")
+	}
+	chunks, bytes := a.Chunks(), int64(a.DType().Size())
+	for d, n := range a.Shape() {
+		if n < chunks[d] {
+			return "", errors.New("it takes no image smaller than a tile")
+		}
+		bytes *= int64(chunks[d])
+	}
+	var b strings.Builder
+	err := a.Located(ctx, a.Bounds(), func(f *zarr.ChunkFile, list []zarr.Located) error {
+		for _, c := range list {
+			if f == nil || c.Size != bytes {
+				return fmt.Errorf("it fills no tiles, and the one at %v is not stored", c.Start)
+			}
+			path, err := filepath.Abs(f.Location())
+			if err == nil {
+				_, err = os.Stat(path)
+			}
+			if err != nil || strings.Contains(path, "\n") {
+				return fmt.Errorf("it reads files, and %s is none", f.Location())
+			}
+			fmt.Fprintf(&b, "file %d %s\n", c.Offset, path)
+		}
+		return nil
+	})
+	return b.String(), err
+}
