@@ -15,7 +15,7 @@ func Command() *cli.Command {
 	return &cli.Command{
 		Name:     "bench-zarr",
 		Usage:    "how fast Zarr arrays are read into memory or a GPU, and written, beside other programs",
-		Commands: []*cli.Command{readCommand(), writeCommand(), sweepCommand(), compareCommand(), htmlCommand()},
+		Commands: []*cli.Command{readCommand(), writeCommand(), sweepCommand(), CompareCommand(), HTMLCommand()},
 	}
 }
 
@@ -34,7 +34,7 @@ func measuring(reps string) []cli.Flag {
 func reading(ops string) []cli.Flag {
 	return []cli.Flag{
 		{Name: "ops", Kind: cli.Strings, Default: ops, Check: among(readOps), Usage: "full: all; rand: boxes at seeded places; slab: a plane across each axis; stream: all, chunk by chunk into the same memory"},
-		{Name: "to", Default: toHost, Choices: []string{toHost, toDevice}, Usage: "where the elements end; backends of a GPU end there anyway"},
+		{Name: "to", Default: ToHost, Choices: []string{ToHost, ToDevice}, Usage: "where the elements end; backends of a GPU end there anyway"},
 		{Name: "cache", Default: "warm", Choices: []string{"warm", "cold"}, Usage: "cold: the page cache forgets the array before each repetition"},
 		{Name: "in_flight", Kind: cli.Int, Note: "as --threads; 2 regions for a GPU; the store's number for servers", Check: cli.Between(1, 4096), Usage: "chunks that are worked on at a time; regions on their way to a GPU; requests to a server"},
 		{Name: "boxes", Kind: cli.Int, Default: "40", Check: cli.Between(1, 1e6), Usage: "of rand"},

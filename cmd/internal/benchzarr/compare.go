@@ -11,7 +11,7 @@ import (
 	"strata/pkg/document"
 )
 
-func compareCommand() *cli.Command {
+func CompareCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "compare",
 		Usage: "sets the results of two runs side by side",
@@ -35,7 +35,7 @@ func compareCommand() *cli.Command {
 	}
 }
 
-func htmlCommand() *cli.Command {
+func HTMLCommand() *cli.Command {
 	return &cli.Command{
 		Name:   "html",
 		Usage:  "makes a page with plots of the results of a run",

@@ -40,7 +40,7 @@ func checkContent(elem dtype.Type) error {
 // fill makes the elements of a region of an array of that shape, in C order.
 func (c content) fill(shape []int, r zarr.Region, data []byte) {
 	last := len(shape) - 1
-	if volume(r.Shape) == 0 {
+	if Volume(r.Shape) == 0 {
 		return
 	}
 	row := c.elem.Size() * r.Shape[last]
@@ -159,8 +159,8 @@ func (c content) fillAll(ctx context.Context, workers int, shape []int, r zarr.R
 func (c content) generate(ctx context.Context, a *zarr.Array, workers int, budget int64, done func(int64)) error {
 	l := layoutOf(a)
 	a = a.With(zarr.Workers(1))
-	list := cut.Split(l.shape, l.files)
-	each := l.bytes(clip(l.files, l.shape)) + a.ScratchBytes(true)
+	list := cut.Split(l.Shape, l.files)
+	each := l.Bytes(clip(l.files, l.Shape)) + a.ScratchBytes(true)
 	n := int(min(int64(workers), max(1, budget/each), int64(len(list))))
 	bufs := make([][]byte, n)
 	defer func() {
@@ -170,13 +170,13 @@ func (c content) generate(ctx context.Context, a *zarr.Array, workers int, budge
 	}()
 	for i := range bufs {
 		var err error
-		if bufs[i], err = mem.Alloc(int(l.bytes(clip(l.files, l.shape)))); err != nil {
+		if bufs[i], err = mem.Alloc(int(l.Bytes(clip(l.files, l.Shape)))); err != nil {
 			return err
 		}
 	}
 	return work.Each(ctx, n, len(list), func(worker, i int) error {
-		b := bufs[worker][:l.bytes(list[i].Shape)]
-		c.fill(l.shape, list[i], b)
+		b := bufs[worker][:l.Bytes(list[i].Shape)]
+		c.fill(l.Shape, list[i], b)
 		if err := a.Write(ctx, list[i], b); err != nil {
 			return err
 		}
