@@ -41,12 +41,8 @@ type bitWriter struct {
 
 func (w *bitWriter) start(out []byte) { *w = bitWriter{out: out} }
 
-// write writes the last n bits of v, up to 32; the others are 0.
-func (w *bitWriter) write(v uint32, n uint) {
-	w.acc = w.acc<<n | uint64(v)
-	if w.n += n; w.n < 32 {
-		return
-	}
+// flush writes the first 32 of n bits.
+func (w *bitWriter) flush() {
 	w.n -= 32
 	four := uint32(w.acc >> w.n)
 	if (four&^(four+0x01010101))&0x80808080 == 0 { // no byte is FF, nor is taken for it
@@ -68,10 +64,9 @@ func (w *bitWriter) stuffed(b byte) {
 
 // finish fills the last byte with ones and returns what was written.
 func (w *bitWriter) finish() []byte {
-	if fill := -w.n & 7; fill > 0 {
-		w.write(1<<fill-1, fill)
-	}
-	for ; w.n > 0; w.n -= 8 {
+	fill := -w.n & 7
+	w.acc = w.acc<<fill | (1<<fill - 1)
+	for w.n += fill; w.n > 0; w.n -= 8 {
 		w.stuffed(byte(w.acc >> (w.n - 8)))
 	}
 	out := w.out
@@ -79,37 +74,50 @@ func (w *bitWriter) finish() []byte {
 	return out
 }
 
-// number writes the code of symbol, whose last 4 bits are how many bits v has, and these bits.
-func (w *bitWriter) number(c code, v int32, size uint) {
-	if v < 0 {
-		v += 1<<size - 1
-	}
-	w.write(uint32(c.bits)<<size|uint32(v), uint(c.length)+size)
+// put appends the code of a symbol whose last bits are the size of v, and v, to the bits in acc, of which there are n, fewer than 32.
+func put(acc uint64, n uint, c code, v int32, size uint) (uint64, uint) {
+	v += v >> 31 & (1<<size - 1)
+	return acc<<(uint(c.length)+size) | uint64(c.bits)<<size | uint64(v), n + uint(c.length) + size
 }
 
-func sizeOf(v int32) uint { return uint(bits.Len32(uint32(max(v, -v)))) }
+func sizeOf(v int32) uint {
+	sign := v >> 31
+	return uint(bits.Len32(uint32((v ^ sign) - sign)))
+}
 
 // block writes a block of which the difference of the DC coefficient to that of the block before is diff.
-func (w *bitWriter) block(c *coefficients, diff int32, t *codes) {
-	size := sizeOf(diff)
-	w.number(t[0][size], diff, size)
-	run := 0
+func (w *bitWriter) block(c *[64]int16, diff int32, t *codes) {
+	var left uint64 // which coefficients are not 0
 	for k := 1; k < 64; k++ {
-		v := int32(c[zigzag[k]])
-		if v == 0 {
-			run++
+		left |= uint64(uint32(-int32(uint16(c[zigzag[k]&63])))>>31) << k
+	}
+	size := sizeOf(diff)
+	acc, n := put(w.acc, w.n, t[0][size&15], diff, size)
+	for k := 0; ; {
+		if n >= 32 {
+			w.acc, w.n = acc, n
+			w.flush()
+			n = w.n
+		}
+		if left == 0 {
+			if k < 63 {
+				acc, n = put(acc, n, t[1][0], 0, 0) // the end of the block
+			}
+			break
+		}
+		next := bits.TrailingZeros64(left)
+		run := next - k - 1
+		if run >= 16 {
+			acc, n = put(acc, n, t[1][0xF0], 0, 0) // 16 zeros
+			k += 16
 			continue
 		}
-		for ; run >= 16; run -= 16 {
-			zeros := t[1][0xF0]
-			w.write(uint32(zeros.bits), uint(zeros.length))
-		}
+		v := int32(c[zigzag[next]&63])
 		size := sizeOf(v)
-		w.number(t[1][uint(run)<<4|size], v, size)
-		run = 0
+		acc, n = put(acc, n, t[1][uint8(uint(run)<<4|size)], v, size)
+		k, left = next, left&(left-1)
 	}
-	if run > 0 {
-		end := t[1][0]
-		w.write(uint32(end.bits), uint(end.length))
+	if w.acc, w.n = acc, n; n >= 32 {
+		w.flush()
 	}
 }

@@ -34,36 +34,43 @@ type place struct {
 	quant  *[64]uint16
 }
 
-// Decode decodes the stream src into dst, whose rows are c.Stride apart, and returns how many rows it has written: the height of the
-// frame, which may be below c.Height. Rows below stay as they are. The quantization and Huffman tables of the abbreviated stream tables (T.81, B.5; TIFF's tag
-// JPEGTables) hold where src defines no others; nil: there are none. A frame of another width or number of
-// components than c says, or that is higher, is refused before memory is taken for it.
+// Decode decodes the stream src into dst, whose rows are c.Stride apart, and returns how many rows it has written: the height of
+// the frame, which may be below c.Height. Rows below stay as they are. The quantization and Huffman tables of the abbreviated stream
+// tables (T.81, B.5; TIFF's tag JPEGTables) hold where src defines no others; nil: there are none. A frame of another width or number
+// of components than c says, or that is higher, is refused before memory is taken for it.
 //
-// Between rows of MCUs Decode looks whether ctx is done.
+// Between rows of MCUs Decode looks whether ctx is done. An error comes with the number of rows that were written before.
 func (d *Decoder) Decode(ctx context.Context, dst, tables, src []byte, c Config) (rows int, err error) {
+	d.done = 0
+	err = d.decode(ctx, dst, tables, src, c)
+	d.dst, d.window.src = nil, nil // which are the caller's
+	if err != nil {
+		err = fmt.Errorf("jpeg: %w", err)
+	}
+	return d.done, err
+}
+
+func (d *Decoder) decode(ctx context.Context, dst, tables, src []byte, c Config) error {
 	p := &d.parser
 	p.tables = &d.tables
 	d.tables.forget()
 	if tables != nil {
 		if err := p.readTables(tables); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	sos, pos, err := p.firstScan(src)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	f := &p.frame
-	if d.stride, err = c.check(f, dst); err != nil {
-		return 0, err
+	if d.stride, err = c.check(&p.frame, dst); err != nil {
+		return err
 	}
-	d.dst, d.done = dst, 0
 	if err := d.readScan(sos); err != nil {
-		return 0, fmt.Errorf("jpeg: byte %d: %w", pos, err)
+		return fmt.Errorf("byte %d: %w", pos, err)
 	}
-	err = d.pixels(ctx, tables, src, pos, c.Color)
-	d.dst, d.window.src = nil, nil // which are the caller's
-	return d.done, err
+	d.dst = dst
+	return d.pixels(ctx, tables, src, pos, c.Color)
 }
 
 // pixels decodes the frame, whose first scan's data begin at src[pos].
@@ -119,7 +126,7 @@ func (d *Decoder) quantize() error {
 			continue
 		}
 		if !d.tables.quantDefined[c.quant] {
-			return fmt.Errorf("jpeg: quantization table %d is not defined", c.quant)
+			return fmt.Errorf("quantization table %d is not defined", c.quant)
 		}
 		c.scale, c.scaled = d.tables.quant[c.quant], true
 	}
@@ -155,7 +162,7 @@ func (d *Decoder) sequential(ctx context.Context) error {
 	return nil
 }
 
-func inRow(y int, err error) error { return fmt.Errorf("jpeg: row %d of MCUs: %w", y, err) }
+func inRow(y int, err error) error { return fmt.Errorf("row %d of MCUs: %w", y, err) }
 
 // restarted goes on behind the restart marker in front of an MCU.
 func (s *scan) restarted(w *window, mcu, interval int) error {

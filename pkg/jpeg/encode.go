@@ -32,13 +32,13 @@ func (o Options) plan(components int) (p plan, err error) {
 	}
 	switch s := [2]int{p.h, p.v}; {
 	case components != 1 && components != 3 && components != 4:
-		return p, fmt.Errorf("jpeg: %d components, encoded are 1, 3 and 4", components)
+		return p, fmt.Errorf("%d components, encoded are 1, 3 and 4", components)
 	case quality < 1 || quality > 100:
-		return p, fmt.Errorf("jpeg: quality %d, possible are 1 to 100", quality)
+		return p, fmt.Errorf("quality %d, possible are 1 to 100", quality)
 	case s != [2]int{1, 1} && s != [2]int{2, 1} && s != [2]int{2, 2}:
-		return p, fmt.Errorf("jpeg: subsampling by %d, %d, possible are 1,1, 2,1 and 2,2", s[0], s[1])
+		return p, fmt.Errorf("subsampling by %d, %d, possible are 1,1, 2,1 and 2,2", s[0], s[1])
 	case s != [2]int{1, 1} && p.tables == 1:
-		return p, fmt.Errorf("jpeg: subsampling by %d, %d, of components that are no colour differences", s[0], s[1])
+		return p, fmt.Errorf("subsampling by %d, %d, of components that are no colour differences", s[0], s[1])
 	}
 	percent := 200 - 2*quality
 	if quality < 50 {
@@ -97,7 +97,9 @@ type plane struct {
 	blocksY int
 	table   int
 	dc      int32
-	divide  [64]divisor
+	divide  divisors
+
+	coefficients []int16 // blocks of 64, stride/8 in a row
 }
 
 // Encode encodes an image, whose rows of width*components bytes follow each other, as a baseline stream, and returns it in dst's memory or, where that is too
@@ -105,14 +107,16 @@ type plane struct {
 // they are not.
 func (e *Encoder) Encode(dst, src []byte, width, height, components int, o Options) ([]byte, error) {
 	var err error
-	if e.plan, err = o.plan(components); err != nil {
-		return nil, err
+	if e.plan, err = o.plan(components); err == nil {
+		switch {
+		case width < 1 || width > 65535 || height < 1 || height > 65535:
+			err = fmt.Errorf("an image of %d×%d pixels, possible are 1 to 65535", width, height)
+		case len(src) < width*height*components:
+			err = fmt.Errorf("%d bytes for an image of %d×%d pixels of %d components", len(src), width, height, components)
+		}
 	}
-	if width < 1 || width > 65535 || height < 1 || height > 65535 {
-		return nil, fmt.Errorf("jpeg: an image of %d×%d pixels, possible are 1 to 65535", width, height)
-	}
-	if len(src) < width*height*components {
-		return nil, fmt.Errorf("jpeg: %d bytes for an image of %d×%d pixels of %d components", len(src), width, height, components)
+	if err != nil {
+		return nil, fmt.Errorf("jpeg: %w", err)
 	}
 	e.width, e.height = width, height
 	e.prepare()
@@ -126,6 +130,9 @@ func (e *Encoder) Encode(dst, src []byte, width, height, components int, o Optio
 	e.out.start(e.appendHeaders(dst))
 	for y := range ceil(height, 8*e.v) {
 		e.load(src, 8*e.v*y)
+		for i := range e.n {
+			e.planes[i].transform()
+		}
 		for x := range ceil(width, 8*e.h) {
 			e.mcu(x, y)
 		}
@@ -145,14 +152,13 @@ func (e *Encoder) prepare() {
 		}
 		p.blocksX, p.blocksY = ceil(e.width*p.h, 8*e.h), ceil(e.height*p.v, 8*e.v)
 		p.stride = 8 * p.h * ceil(e.width, 8*e.h)
-		if p.samples = grown(p.samples, 8*p.v*p.stride); p.h == e.h {
+		if p.samples = grown(p.samples, 8*p.v*p.stride+8); p.h == e.h {
 			p.all = p.samples
 		} else {
 			p.all = grown(p.all, 8*e.v*e.planes[0].stride)
 		}
-		for k := range p.divide {
-			p.divide[k] = divisorOf(e.quant[p.table][k])
-		}
+		p.coefficients = grown(p.coefficients, 64*(p.v*p.stride/8+1))
+		p.divide.set(&e.quant[p.table])
 	}
 }
 
@@ -171,19 +177,19 @@ func (e *Encoder) appendHeaders(dst []byte) []byte {
 
 // mcu encodes MCU x of row y. Blocks beyond the image have the DC coefficient of the one before and nothing else.
 func (e *Encoder) mcu(x, y int) {
+	var none [64]int16
 	for i := range e.n {
 		p := &e.planes[i]
 		codes := &standardCodes[p.table]
-		var c coefficients
 		for v := range p.v {
 			for h := range p.h {
-				if bx := x*p.h + h; bx < p.blocksX && y*p.v+v < p.blocksY {
-					fdct(&c, p.samples[8*v*p.stride+8*bx:], p.stride)
-					p.quantize(&c)
+				bx, c := x*p.h+h, &none
+				if bx < p.blocksX && y*p.v+v < p.blocksY {
+					c = (*[64]int16)(p.coefficients[64*(v*p.stride/8+bx):])
 				} else {
-					clear(c[1:64])
+					none[0] = int16(p.dc)
 				}
-				e.out.block(&c, int32(c[0])-p.dc, codes)
+				e.out.block(c, int32(c[0])-p.dc, codes)
 				p.dc = int32(c[0])
 			}
 		}

@@ -1,7 +1,7 @@
 // Package jpeg decodes 8-bit JPEG streams (ITU-T T.81) into memory of the caller and encodes baseline ones, as the tiles of TIFF
 // and CZI images need it: thousands of small streams of one kind, often without tables, which TIFF keeps once in its tag JPEGTables.
 //
-// A [Decoder] is made once for each worker and reused; after the first tile it allocates nothing:
+// A [Decoder] is made once for each worker and reused; after the first tile of a kind it allocates nothing:
 //
 //	var d jpeg.Decoder
 //	rows, err := d.Decode(ctx, dst, tables, stream, jpeg.Config{Width: 256, Height: 256, Components: 3, Color: jpeg.ToRGB})
@@ -34,6 +34,9 @@
 // zeros in front; blocks without AC coefficients skip the DCT. On amd64 the decoder of blocks uses BMI2; DCT, upsampling and colour
 // conversion AVX2. Programs built with the tag noasm, and other machines, take the scalar forms, which give the same bytes.
 //
+// On machines without that assembly libturbojpeg decodes frames of one scan, where it is installed: it is opened at run time, and [Variable] turns it off, or
+// on everywhere. It gets no stream whose markers are refused here, and where it has an error or a warning, this package decodes again and says what is wrong.
+//
 // An MCU (minimum coded unit) is what a scan is a sequence of: in a scan of one component an 8×8 block, otherwise the blocks of all
 // components that cover the same pixels.
 package jpeg
@@ -62,8 +65,8 @@ type Header struct {
 // ReadHeader reads the markers of a stream up to its first scan. It checks the frame, not the tables.
 func ReadHeader(src []byte) (Header, error) {
 	var p parser
-	if err := p.header(src); err != nil {
-		return Header{}, err
+	if _, _, err := p.firstScan(src); err != nil {
+		return Header{}, fmt.Errorf("jpeg: %w", err)
 	}
 	f := &p.frame
 	h := Header{Width: f.width, Height: f.height, Components: f.n, Progressive: f.progressive, Adobe: f.adobe}
@@ -83,20 +86,20 @@ type Config struct {
 // check compares the frame with what is expected, and dst with what the frame needs. It returns the stride.
 func (c Config) check(f *frame, dst []byte) (int, error) {
 	if f.n != c.Components {
-		return 0, fmt.Errorf("jpeg: the frame has %d components, expected are %d", f.n, c.Components)
+		return 0, fmt.Errorf("the frame has %d components, expected are %d", f.n, c.Components)
 	}
 	if f.width != c.Width || f.height > c.Height {
-		return 0, fmt.Errorf("jpeg: the frame has %d×%d pixels, expected are %d×%d", f.width, f.height, c.Width, c.Height)
+		return 0, fmt.Errorf("the frame has %d×%d pixels, expected are %d×%d", f.width, f.height, c.Width, c.Height)
 	}
 	row, stride := f.width*f.n, c.Stride
 	if stride == 0 {
 		stride = row
 	}
 	if stride < row {
-		return 0, fmt.Errorf("jpeg: a stride of %d bytes for rows of %d", stride, row)
+		return 0, fmt.Errorf("a stride of %d bytes for rows of %d", stride, row)
 	}
 	if (len(dst)-row)/stride < f.height-1 || len(dst) < row {
-		return 0, fmt.Errorf("jpeg: %d bytes of memory for %d rows of %d, %d apart", len(dst), f.height, row, stride)
+		return 0, fmt.Errorf("%d bytes of memory for %d rows of %d, %d apart", len(dst), f.height, row, stride)
 	}
 	return stride, nil
 }

@@ -19,6 +19,11 @@ func blockBMI2(w *window, c *coefficients, dc, ac *huffman, pred *int32) int
 //go:noescape
 func idct2AVX2(a *byte, strideA int, b *byte, strideB int, c *[2]coefficients, quantA, quantB *[64]uint16)
 
+// fdct2AVX2 is fdct and quantize for two blocks side by side.
+//
+//go:noescape
+func fdct2AVX2(c *int16, samples *byte, stride int, d *divisors)
+
 // columnsAVX2 adds three times one row to another; n is a multiple of 16.
 //
 //go:noescape
@@ -29,26 +34,12 @@ func columnsAVX2(sums *int16, near, far *byte, n int)
 //go:noescape
 func spreadAVX2(dst *byte, sums *int16, n int, first, second uint16)
 
-// rgbAVX2 converts n pixels, a multiple of 32.
+// rgbAVX2 converts n pixels, a multiple of 32; masks are thirds.
 //
 //go:noescape
-func rgbAVX2(dst, y, cb, cr *byte, n int)
+func rgbAVX2(dst, y, cb, cr *byte, n int, masks *masks)
 
-// interleaveAVX2 puts together n pixels, a multiple of 32.
+// interleaveAVX2 puts together n pixels, a multiple of 32; masks are thirds.
 //
 //go:noescape
-func interleaveAVX2(dst, a, b, c *byte, n int)
-
-// thirds has masks for VPSHUFB: bytes 16p … 16p+15 of 16 pixels of 3 components take what they have of component c from it by
-// mask 3p+c, the same in both lanes.
-var thirds = func() (m [9][32]byte) {
-	for i := range m {
-		for j := range m[i] {
-			m[i][j] = 0x80 // a zero
-			if at := 16*(i/3) + j%16; at%3 == i%3 {
-				m[i][j] = byte(at / 3)
-			}
-		}
-	}
-	return m
-}()
+func interleaveAVX2(dst, a, b, c *byte, n int, masks *masks)

@@ -2,6 +2,7 @@ package jpeg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -31,7 +32,9 @@ const (
 )
 
 // theLibrary is the library that decodes, nil: this package does.
-var theLibrary = sync.OnceValues(func() (*library, error) {
+var theLibrary = sync.OnceValues(chooseLibrary)
+
+func chooseLibrary() (*library, error) {
 	name := os.Getenv(Variable)
 	if name == "off" || name == "" && haveAVX2 && haveBMI2 { // measured: the assembly is as fast or faster
 		return nil, nil
@@ -41,10 +44,10 @@ var theLibrary = sync.OnceValues(func() (*library, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("jpeg: %s: %w", Variable, err)
+		return nil, fmt.Errorf("%s: %w", Variable, err)
 	}
 	return l, nil
-})
+}
 
 func openLibrary() (*library, error) {
 	handle, err := dynlib.Open(Variable, "libturbojpeg.so.0", "libturbojpeg.so")
@@ -65,7 +68,7 @@ type session struct {
 func (l *library) open() (*session, error) {
 	s := &session{library: l, handle: l.Init()}
 	if s.handle == 0 {
-		return nil, fmt.Errorf("jpeg: libturbojpeg makes no decoder")
+		return nil, errors.New("libturbojpeg makes no decoder")
 	}
 	runtime.AddCleanup(s, func(handle uintptr) { l.Destroy(handle) }, s.handle)
 	return s, nil
@@ -78,14 +81,16 @@ const (
 )
 
 // byLibrary decodes a stream, of which the header of the only scan has been read, by the library. It says whether that went without
-// error or warning; if not, this package's decoder finds out what is wrong. What that refuses for its headers, tables or size never comes here.
+// error or warning; if not, this package's decoder finds out what is wrong. What that refuses for its headers, tables or size never
+// comes here, nor do restart intervals, where the library does not see data that are left over. A run of zeros beyond the end of a
+// block is the damage that it lets pass.
 func (d *Decoder) byLibrary(ctx context.Context, tables, src []byte, color Color) (bool, error) {
 	l, err := theLibrary()
 	if l == nil || err != nil {
 		return false, err
 	}
 	f := &d.parser.frame
-	if f.width*f.height > maxLibraryPixels || len(src)+len(tables) > maxLibraryInput+4*f.width*f.height*f.n || d.stride > 1<<30 {
+	if d.parser.restart > 0 || f.width*f.height > maxLibraryPixels || len(src)+len(tables) > maxLibraryInput+4*f.width*f.height*f.n || d.stride > 1<<30 {
 		return false, nil
 	}
 	for _, c := range f.comps[:f.n] {

@@ -73,9 +73,9 @@ func segment(src []byte, pos int) (marker byte, body []byte, next int, err error
 	}
 	switch {
 	case pos == len(src):
-		return 0, nil, 0, fmt.Errorf("jpeg: byte %d: the stream ends where a marker should be", start)
+		return 0, nil, 0, fmt.Errorf("byte %d: the stream ends where a marker should be", start)
 	case pos == start || src[pos] == 0:
-		return 0, nil, 0, fmt.Errorf("jpeg: byte %d: no marker where one should be", start)
+		return 0, nil, 0, fmt.Errorf("byte %d: no marker where one should be", start)
 	}
 	marker = src[pos]
 	pos++
@@ -83,11 +83,11 @@ func segment(src []byte, pos int) (marker byte, body []byte, next int, err error
 		return marker, nil, pos, nil
 	}
 	if len(src)-pos < 2 {
-		return 0, nil, 0, fmt.Errorf("jpeg: byte %d: the stream ends in marker %02X", start, marker)
+		return 0, nil, 0, fmt.Errorf("byte %d: the stream ends in marker %02X", start, marker)
 	}
 	n := int(src[pos])<<8 | int(src[pos+1])
 	if n < 2 || n > len(src)-pos {
-		return 0, nil, 0, fmt.Errorf("jpeg: byte %d: marker %02X has a length of %d, %d bytes are left", start, marker, n, len(src)-pos)
+		return 0, nil, 0, fmt.Errorf("byte %d: marker %02X has a length of %d, %d bytes are left", start, marker, n, len(src)-pos)
 	}
 	return marker, src[pos+2 : pos+n], pos + n, nil
 }
@@ -95,15 +95,9 @@ func segment(src []byte, pos int) (marker byte, body []byte, next int, err error
 // begin checks that src begins with SOI and returns the position behind it.
 func begin(src []byte) (int, error) {
 	if len(src) < 2 || src[0] != 0xFF || src[1] != markSOI {
-		return 0, errors.New("jpeg: no JPEG stream: it does not begin with FF D8")
+		return 0, errors.New("no JPEG stream: it does not begin with FF D8")
 	}
 	return 2, nil
-}
-
-// header reads a stream up to its first scan.
-func (p *parser) header(src []byte) error {
-	_, _, err := p.firstScan(src)
-	return err
 }
 
 // firstScan reads a stream up to its first scan and returns that scan's header and the position behind it.
@@ -114,10 +108,10 @@ func (p *parser) firstScan(src []byte) (sos []byte, pos int, err error) {
 	}
 	sos, pos, err = p.untilScan(src, pos)
 	if err == nil && sos == nil {
-		err = fmt.Errorf("jpeg: byte %d: the stream ends without a scan", pos)
+		err = fmt.Errorf("byte %d: the stream ends without a scan", pos)
 	}
 	if err == nil && p.frame.n == 0 {
-		err = fmt.Errorf("jpeg: byte %d: a scan without a frame", pos)
+		err = fmt.Errorf("byte %d: a scan without a frame", pos)
 	}
 	return sos, pos, err
 }
@@ -132,14 +126,14 @@ func (p *parser) untilScan(src []byte, pos int) (sos []byte, next int, err error
 		switch {
 		case marker == markSOS:
 			if len(body) == 0 { // so that nil is the end
-				return nil, 0, fmt.Errorf("jpeg: byte %d: an empty scan header", pos)
+				return nil, 0, fmt.Errorf("byte %d: an empty scan header", pos)
 			}
 			return body, next, nil
 		case marker == markEOI:
 			return nil, next, nil
 		}
 		if err := p.segment(marker, body); err != nil {
-			return nil, 0, fmt.Errorf("jpeg: byte %d: %w", pos, err)
+			return nil, 0, fmt.Errorf("byte %d: %w", pos, err)
 		}
 		pos = next
 	}
@@ -160,10 +154,10 @@ func (p *parser) readTables(src []byte) error {
 			return nil
 		case markDQT, markDHT: // a restart interval would end with the stream
 			if err = p.segment(marker, body); err != nil {
-				err = fmt.Errorf("jpeg: byte %d: %w", start, err)
+				err = fmt.Errorf("byte %d: %w", start, err)
 			}
 		case markSOS, markSOF0, markSOF1, markSOF2:
-			err = fmt.Errorf("jpeg: byte %d: marker %02X in a stream of tables", start, marker)
+			err = fmt.Errorf("byte %d: marker %02X in a stream of tables", start, marker)
 		}
 	}
 	if err != nil {

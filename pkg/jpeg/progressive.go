@@ -20,7 +20,7 @@ func (d *Decoder) scans(ctx context.Context, src []byte, pos int) error {
 	}
 	for {
 		if err := d.scan.follows(f.progressive); err != nil {
-			return fmt.Errorf("jpeg: byte %d: %w", pos, err)
+			return fmt.Errorf("byte %d: %w", pos, err)
 		}
 		if err := d.quantize(); err != nil {
 			return err
@@ -45,7 +45,7 @@ func (d *Decoder) scans(ctx context.Context, src []byte, pos int) error {
 		}
 		pos = next
 		if err := d.readScan(sos); err != nil {
-			return fmt.Errorf("jpeg: byte %d: %w", pos, err)
+			return fmt.Errorf("byte %d: %w", pos, err)
 		}
 	}
 	return d.reconstruct(ctx)
@@ -264,7 +264,7 @@ func (d *Decoder) reconstruct(ctx context.Context) error {
 	f := &d.parser.frame
 	for i := range f.n {
 		if f.comps[i].exact[0] == notSent {
-			return fmt.Errorf("jpeg: component %d has no scan", i)
+			return fmt.Errorf("component %d has no scan", i)
 		}
 	}
 	for y := range f.mcusY {

@@ -75,7 +75,7 @@ func (e *expander) row(f *frame, c *component, y int) []byte {
 // the edges are repeated.
 func (e *expander) spread(near, far []byte, n int, first, second uint16) {
 	sums := e.sums[:margin+n+slack]
-	k, m := 0, 0
+	k := 0
 	if haveAVX2 {
 		k = (n + 15) &^ 15 // a few too many: rows have slack
 		columnsAVX2(&sums[margin], &near[0], &far[0], k)
@@ -85,13 +85,15 @@ func (e *expander) spread(near, far []byte, n int, first, second uint16) {
 	}
 	sums[margin-1], sums[margin+n] = sums[margin], sums[margin+n-1]
 	if haveAVX2 {
-		m = k
 		spreadAVX2(&e.out[0], &sums[margin], k, first, second)
+		return
 	}
-	for i := m; i < n; i++ {
-		here := 3 * uint16(sums[margin+i])
-		e.out[2*i] = byte((here + uint16(sums[margin+i-1]) + first) >> 4)
-		e.out[2*i+1] = byte((here + uint16(sums[margin+i+1]) + second) >> 4)
+	out, left := e.out[:2*n], uint16(sums[margin-1])
+	here := uint16(sums[margin])
+	for i, right := range sums[margin+1:][:n] {
+		out[2*i] = byte((3*here + left + first) >> 4)
+		out[2*i+1] = byte((3*here + uint16(right) + second) >> 4)
+		left, here = here, uint16(right)
 	}
 }
 
@@ -112,7 +114,7 @@ func repeat(dst, src []byte, h, hmax int) {
 	}
 }
 
-// ways to put rows of components together
+// mix puts rows of components together to a row of pixels.
 type mix func(dst []byte, rows *[4][]byte, width int)
 
 func mixOf(f *frame, c Color) mix {
@@ -135,7 +137,28 @@ func rgb(y, cb, cr byte) (r, g, b byte) {
 	return clamp(l + (91881*v+1<<15)>>16), clamp(l + (-22554*u-46802*v+1<<15)>>16), clamp(l + (116130*u+1<<15)>>16)
 }
 
-func clamp(v int32) byte { return byte(max(0, min(v, 255))) }
+func clamp(v int32) byte {
+	if uint32(v) > 255 {
+		return byte(^(v >> 31))
+	}
+	return byte(v)
+}
+
+// masks are those of VPSHUFB that put three components together.
+type masks [9][32]byte
+
+// thirds has in mask 3p+c which sample of component c, of 16, becomes each of bytes 16p … 16p+15 of their pixels, the same in both lanes.
+var thirds = func() (m masks) {
+	for i := range m {
+		for j := range m[i] {
+			m[i][j] = 0x80 // another component's
+			if at := 16*(i/3) + j%16; at%3 == i%3 {
+				m[i][j] = byte(at / 3)
+			}
+		}
+	}
+	return m
+}()
 
 func mixRGB(dst []byte, rows *[4][]byte, width int) {
 	y, cb, cr := rows[0][:width], rows[1][:width], rows[2][:width]
@@ -143,7 +166,7 @@ func mixRGB(dst []byte, rows *[4][]byte, width int) {
 	k := 0
 	if haveAVX2 && width >= 32 {
 		k = width &^ 31
-		rgbAVX2(&dst[0], &y[0], &cb[0], &cr[0], k)
+		rgbAVX2(&dst[0], &y[0], &cb[0], &cr[0], k, &thirds)
 	}
 	for i := k; i < width; i++ {
 		dst[3*i], dst[3*i+1], dst[3*i+2] = rgb(y[i], cb[i], cr[i])
@@ -156,7 +179,7 @@ func mix3(dst []byte, rows *[4][]byte, width int) {
 	k := 0
 	if haveAVX2 && width >= 32 {
 		k = width &^ 31
-		interleaveAVX2(&dst[0], &a[0], &b[0], &c[0], k)
+		interleaveAVX2(&dst[0], &a[0], &b[0], &c[0], k, &thirds)
 	}
 	for i := k; i < width; i++ {
 		dst[3*i], dst[3*i+1], dst[3*i+2] = a[i], b[i], c[i]

@@ -52,9 +52,10 @@ loop:
 
 DATA half<>+0(SB)/2, $128
 GLOBL half<>(SB), RODATA|NOPTR, $2
-DATA red<>+0(SB)/2, $22971       // 1.402 / 2, times 2¹⁵: gives the same as 16 bits for all 256 values
+// Twice a colour difference times these, in 15 bits after the point and rounded, is the same as in 16 bits for all 256 values.
+DATA red<>+0(SB)/2, $22971       // 1.402 / 2
 GLOBL red<>(SB), RODATA|NOPTR, $2
-DATA blue<>+0(SB)/2, $29033      // (1.772 - 1) … of twice the value: 1.772 / 2
+DATA blue<>+0(SB)/2, $29033      // 1.772 / 2
 GLOBL blue<>(SB), RODATA|NOPTR, $2
 DATA green<>+0(SB)/2, $-22554
 DATA green<>+2(SB)/2, $18734     // 65536 - 46802
@@ -87,7 +88,7 @@ GLOBL point5<>(SB), RODATA|NOPTR, $4
 	VPSUBW Y2, Y0, Y0; \
 	VPADDW Y0, g, g
 
-// PART makes 16 bytes of each lane's pixels, whose components are in a, b, c, in order; part is the place of the masks.
+// PART makes bytes 16·part … 16·part+15 of each lane's 16 pixels, whose components are in a, b, c.
 #define PART(part, a, b, c, d) \
 	VPSHUFB (part*96+0)(R9), a, d; \
 	VPSHUFB (part*96+32)(R9), b, Y0; \
@@ -107,14 +108,14 @@ GLOBL point5<>(SB), RODATA|NOPTR, $4
 	VPERM2I128 $0x31, Y3, Y2, Y4; \
 	VMOVDQU Y4, 64(DI)
 
-// func rgbAVX2(dst, y, cb, cr *byte, n int)
-TEXT ·rgbAVX2(SB), NOSPLIT, $0-40
+// func rgbAVX2(dst, y, cb, cr *byte, n int, masks *masks)
+TEXT ·rgbAVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ y+8(FP), SI
 	MOVQ cb+16(FP), DX
 	MOVQ cr+24(FP), R8
 	MOVQ n+32(FP), CX
-	LEAQ ·thirds(SB), R9
+	MOVQ masks+40(FP), R9
 	VPBROADCASTW half<>(SB), Y15
 	VPBROADCASTW red<>(SB), Y14
 	VPBROADCASTW blue<>(SB), Y13
@@ -139,14 +140,14 @@ loop:
 	VZEROUPPER
 	RET
 
-// func interleaveAVX2(dst, a, b, c *byte, n int)
-TEXT ·interleaveAVX2(SB), NOSPLIT, $0-40
+// func interleaveAVX2(dst, a, b, c *byte, n int, masks *masks)
+TEXT ·interleaveAVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), DX
 	MOVQ c+24(FP), R8
 	MOVQ n+32(FP), CX
-	LEAQ ·thirds(SB), R9
+	MOVQ masks+40(FP), R9
 loop:
 	VMOVDQU (SI), Y5
 	VMOVDQU (DX), Y6

@@ -107,7 +107,7 @@ func (t *tables) huffman(body []byte) error {
 	for len(body) > 0 {
 		class, id := body[0]>>4, body[0]&15
 		if class > 1 || id > 3 {
-			return fmt.Errorf("Huffman table %d of class %d", id, class)
+			return fmt.Errorf("the Huffman table %d of class %d", id, class)
 		}
 		if body = body[1:]; len(body) < 16 {
 			return errors.New("a Huffman table that ends early")
@@ -117,13 +117,13 @@ func (t *tables) huffman(body []byte) error {
 			n += int(count)
 		}
 		if n > 16+256 || n > len(body) {
-			return fmt.Errorf("Huffman table %d of class %d: %d codes in %d bytes", id, class, n-16, len(body)-16)
+			return fmt.Errorf("the Huffman table %d of class %d: %d codes in %d bytes", id, class, n-16, len(body)-16)
 		}
 		h := &t.huff[class][id]
 		if !bytes.Equal(h.spec[:h.n], body[:n]) {
 			h.n = 0 // what is half made is not used again
 			if err := h.build(body[:n], class == 0); err != nil {
-				return fmt.Errorf("Huffman table %d of class %d: %w", id, class, err)
+				return fmt.Errorf("the Huffman table %d of class %d: %w", id, class, err)
 			}
 			h.n = copy(h.spec[:], body[:n])
 		}

@@ -80,7 +80,7 @@ func (f *File) omeImages(ctx context.Context, o *opener) (bool, error) {
 		f.warn("OME-XML is left out: %v", err)
 		return false, ctx.Err()
 	}
-	set := &omeFiles{f: f, o: o, open: map[string]*File{}}
+	set := &omeFiles{f: f, o: o, open: map[string]*File{}, only: doc.onlyFile()}
 	magnification := map[string]float64{}
 	for _, i := range doc.Instruments {
 		for _, ob := range i.Objectives {
@@ -142,6 +142,23 @@ func (l *latin) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// onlyFile is the name of the file that a document is about, "" if there are several.
+func (doc *omeXML) onlyFile() string {
+	only := ""
+	for i := range doc.Images {
+		for _, d := range doc.Images[i].Pixels.Data {
+			switch {
+			case d.UUID == nil || d.UUID.FileName == only:
+			case only != "":
+				return ""
+			default:
+				only = d.UUID.FileName
+			}
+		}
+	}
+	return only
+}
+
 // companion reads the file that holds the OME-XML of several files.
 func (f *File) companion(ctx context.Context, o *opener, name string) (*omeXML, error) {
 	src, err := o.open(ctx, name)
@@ -178,6 +195,7 @@ type omeFiles struct {
 	f    *File
 	o    *opener
 	open map[string]*File
+	only string // the name that this file had when it was written, whatever it is now
 }
 
 // mostSiblings bounds the other files of an image that are kept open.
@@ -185,7 +203,7 @@ const mostSiblings = 4096
 
 // file returns the file of a name; nil: it is not there.
 func (s *omeFiles) file(ctx context.Context, name string) *File {
-	if name == "" || name == path.Base(strings.ReplaceAll(s.f.Name, `\`, "/")) {
+	if name == "" || name == s.only || name == path.Base(strings.ReplaceAll(s.f.Name, `\`, "/")) {
 		return s.f
 	}
 	if f, ok := s.open[name]; ok {
@@ -199,12 +217,9 @@ func (s *omeFiles) file(ctx context.Context, name string) *File {
 	if err == nil {
 		f, err = openPages(ctx, src, path.Join(path.Dir(s.f.Name), name))
 	}
-	switch {
-	case err != nil && len(s.open) == 0 && len(s.f.Pages) > 0 && s.f.Pages[0].Err == nil && s.o.sibling == nil:
-		f = s.f // the file was renamed, or its folder is not known
-	case err != nil:
+	if err != nil {
 		s.f.warn("OME-XML names %q, whose planes are left out: %v", name, err)
-	default:
+	} else {
 		s.f.Warnings = append(s.f.Warnings, f.Warnings...)
 	}
 	s.open[name] = f

@@ -31,6 +31,14 @@ type ChunkFile struct {
 // Location is where the file lies, in the words of its store.
 func (f *ChunkFile) Location() string { return f.array.st.Location(f.key) }
 
+// Path is the path of the local file that the chunks lie in, and where in it their offsets begin.
+func (f *ChunkFile) Path() (path string, off int64) {
+	if named, ok := f.object.(store.NamedFile); ok {
+		return named.Path()
+	}
+	return f.Location(), 0
+}
+
 // ReadAt fills p from byte off of the file on.
 func (f *ChunkFile) ReadAt(ctx context.Context, p []byte, off int64) error {
 	t := time.Now()

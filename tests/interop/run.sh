@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: tests/interop/run.sh [DIR]   What we write must be read as equal by
-# zarr-python, tensorstore, zarrs and ome-zarr-py, and the other way round, also
-# over HTTP. Makes its Python environment (bench/requirements.txt) at the first
+# zarr-python, tensorstore, zarrs and ome-zarr-py, and TIFF by tifffile, libtiff and OpenSlide, and the other way
+# round, also over HTTP. Makes its Python environment (bench/requirements.txt) at the first
 # run, and needs the programs in bin (make interop builds them). DIR keeps what was written; without it, it is removed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -48,6 +48,8 @@ serve "$dir/peers" ranges
 part "strata reads from a web server" "$dir/interop" check "$url"
 serve "$dir/peers"
 part "strata reads from a web server that knows no ranges" "$dir/interop" check "$url"
+mkdir -p "$dir/tiff"
+part "TIFF, both ways" "$python" tests/interop/peers_tiff.py "$dir/tiff" bin
 wait "$ours" || failed=1
 cat "$dir/ours.log"
 

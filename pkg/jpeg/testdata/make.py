@@ -4,9 +4,10 @@
     python -m venv env && env/bin/pip install imagecodecs==2026.3.6
     env/bin/python make.py
 
-cjpeg makes the streams, since it takes any sampling factors and scan scripts; those with four components are imagecodecs'. An object of golden.json has the name of a
-stream, its shape, and SHA-256 of the pixels as stored and as RGB (CMYK for four components), decoded by libjpeg-turbo's default: accurate integer DCT, fancy
-upsampling.
+cjpeg (of the variable CJPEG) makes the streams, since it takes any sampling factors and scan scripts; those with four components are
+imagecodecs'. An object of golden.json has the name of a stream, its shape, and SHA-256 of the pixels as stored and as RGB (CMYK for four
+components), decoded by libjpeg-turbo's default: accurate integer DCT, fancy upsampling. cjpeg_*.jpg are what the encoder must make of
+picture.rgb.
 """
 import hashlib
 import json
@@ -88,14 +89,13 @@ add("cmyk", imagecodecs.jpeg8_encode(a, 85, colorspace="CMYK", outcolorspace="CM
 add("ycck", imagecodecs.jpeg8_encode(a, 85, colorspace="CMYK", outcolorspace="YCCK"), {"stored": "YCCK", "rgb": "CMYK"})
 add("ycck_420", imagecodecs.jpeg8_encode(a, 85, colorspace="CMYK", outcolorspace="YCCK", subsampling="420"), {"stored": "YCCK", "rgb": "CMYK"})
 
-# What cjpeg made of these is what the encoder must make.
 encoder = np.random.default_rng(16)
 a = np.clip(picture(61, 45).astype(int) + encoder.integers(-9, 9, (45, 61, 3)), 0, 255).astype("u1")
 (here / "picture.rgb").write_bytes(a.tobytes())
 for name, options in {"1x1": ["-sample", "1x1"], "2x1": ["-sample", "2x1"], "2x2": [], "q1": ["-quality", "1", "-baseline"], "q30": ["-quality", "30"], "q100": ["-quality", "100", "-sample", "1x1"],
-                      "q95": ["-quality", "95"], "grey": [], "rgb": ["-rgb"]}.items():
-    b = a[..., 1] if name == "grey" else a
-    pnm = (b"P5" if name == "grey" else b"P6") + b" 61 45 255\n" + b.tobytes()
+                      "q95": ["-quality", "95"], "grey": [], "rgb": ["-rgb"], "part": []}.items():
+    b = a[..., 1] if name == "grey" else a[:19, :37] if name == "part" else a  # whose MCUs have blocks beyond it
+    pnm = (b"P5" if name == "grey" else b"P6") + f" {b.shape[1]} {b.shape[0]} 255\n".encode() + b.tobytes()
     (here / f"cjpeg_{name}.jpg").write_bytes(subprocess.run([cjpeg, *options], input=pnm, check=True, capture_output=True).stdout)
 
 with open(here / "golden.json", "w") as f:

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"strata/pkg/dtype"
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tilecodec"
 	"strata/pkg/zarr"
@@ -33,6 +35,7 @@ type array struct {
 	codecs []any
 	format *tilecodec.Format // of chunks that this package decodes
 	bytes  int64             // of a decoded chunk
+	colors []uint16          // of a palette image that is shown in them: red, then green, then blue of each index
 }
 
 // locate finds the page of a chunk, nil if it is not in the file, and the number of its tile.
@@ -91,15 +94,19 @@ func (s *Store) levelArray(ctx context.Context, im *tiff.Image, level int) (*arr
 	pages := im.Levels[level].Pages
 	l := im.Levels[level].Layout()
 	a := &array{image: im, level: level, layout: l}
-	for _, p := range pages {
-		if a.first = p; p != nil {
-			break
-		}
+	if i := slices.IndexFunc(pages, func(p *tiff.Page) bool { return p != nil }); i >= 0 {
+		a.first = pages[i]
 	}
 	if im.Times > 1 {
 		a.axes = append(a.axes, axis{'t', "t", im.Times, 1})
 	}
-	if n := im.Channels * l.Samples; n > 1 {
+	var err error
+	if a.colors, err = palette(ctx, im, a.first); err != nil {
+		return nil, &zarr.FormatError{Path: a.first.File().Name, Err: bare(err, a.first.File().Name)}
+	}
+	if a.colors != nil {
+		a.axes = append(a.axes, axis{'i', "c", 3, 3})
+	} else if n := im.Channels * l.Samples; n > 1 {
 		a.axes = append(a.axes, axis{'c', "c", n, l.Interleaved()})
 	}
 	switch {
@@ -114,10 +121,50 @@ func (s *Store) levelArray(ctx context.Context, im *tiff.Image, level int) (*arr
 	return a, a.store(ctx, pages)
 }
 
+// palette is the colours of an image of indices into them; nil: it is none.
+func palette(ctx context.Context, im *tiff.Image, p *tiff.Page) ([]uint16, error) {
+	l := p.Layout
+	if l.Photometric != tiff.Palette || l.Samples != 1 || im.Channels != 1 || l.Depth > 1 || !l.Type.IsInteger() {
+		return nil, nil
+	}
+	colors, err := p.ColorMap(ctx)
+	if err != nil || l.Bits > 16 || len(colors) != 3<<l.Bits {
+		return nil, err
+	}
+	return colors, nil
+}
+
+// elem is the type of the array's elements.
+func (a *array) elem() dtype.Type {
+	if a.colors != nil {
+		return dtype.Uint8
+	}
+	return a.layout.Type
+}
+
+// paint turns indices into the upper bytes of their colours.
+func (a *array) paint(dst, indices []byte) {
+	n := len(a.colors) / 3
+	wide := a.layout.Type.Size() == 2
+	for i := range len(dst) / 3 {
+		k := 0
+		if wide {
+			k = int(indices[2*i]) | int(indices[2*i+1])<<8
+		} else {
+			k = int(indices[i])
+		}
+		if k >= n {
+			k = n - 1
+		}
+		dst[3*i], dst[3*i+1], dst[3*i+2] = byte(a.colors[k]>>8), byte(a.colors[n+k]>>8), byte(a.colors[2*n+k]>>8)
+	}
+}
+
 // store decides how chunks are read.
 func (a *array) store(ctx context.Context, pages []*tiff.Page) error {
 	l := a.layout
 	whole := l.Bits == 8*l.Type.Size() && l.FillOrder != 2 && (l.Photometric != tiff.YCbCr || l.Subsampling == [2]int{1, 1} || l.Samples != 3)
+	whole = whole && a.colors == nil
 	a.raw = l.Compression == tiff.CompressionNone && whole
 	if a.joined = a.raw && !l.Tiled && joined(ctx, pages); a.joined {
 		for d := range a.axes {
@@ -126,11 +173,11 @@ func (a *array) store(ctx context.Context, pages []*tiff.Page) error {
 			}
 		}
 	}
-	a.bytes = int64(l.Type.Size())
+	a.bytes = int64(a.elem().Size())
 	order, last := []int{}, -1
 	for d, x := range a.axes {
 		a.bytes *= int64(x.chunk)
-		if x.role == 'c' && x.chunk > 1 {
+		if x.name == "c" && x.chunk > 1 && d < len(a.axes)-1 {
 			last = d
 		} else {
 			order = append(order, d)
@@ -154,7 +201,7 @@ func (a *array) store(ctx context.Context, pages []*tiff.Page) error {
 		endian = "big"
 	}
 	bytes := object("bytes", map[string]any{"endian": endian})
-	if l.Type.Size() == 1 {
+	if a.elem().Size() == 1 {
 		bytes = object("bytes", nil)
 	}
 	placed := false
@@ -234,7 +281,7 @@ func (a *array) document() ([]byte, error) {
 		shape, chunks, names = append(shape, x.size), append(chunks, x.chunk), append(names, x.name)
 	}
 	return json.Marshal(map[string]any{
-		"zarr_format": 3, "node_type": "array", "shape": shape, "data_type": a.layout.Type.String(), "fill_value": 0,
+		"zarr_format": 3, "node_type": "array", "shape": shape, "data_type": a.elem().String(), "fill_value": 0,
 		"chunk_grid":         object("regular", map[string]any{"chunk_shape": chunks}),
 		"chunk_key_encoding": object("default", map[string]any{"separator": "/"}),
 		"codecs":             a.codecs, "dimension_names": names, "attributes": map[string]any{},

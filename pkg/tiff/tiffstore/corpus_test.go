@@ -114,7 +114,7 @@ func compareRegion(t *testing.T, a *zarr.Array, all []byte) {
 // TestImages opens the first image of each file as OME-Zarr and compares its planes with the pages.
 func TestImages(t *testing.T) {
 	for _, c := range tiffcorpus.Files(t) {
-		if slices.Contains(unsupported, c.Name) || strings.Contains(c.Name, "jpeg2000") {
+		if slices.Contains(unsupported, c.Name) || strings.Contains(c.Name, "jpeg2000") || strings.Contains(c.Name, "palette") {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
@@ -216,4 +216,39 @@ func readLimited(t *testing.T, st *tiffstore.Store, key string) error {
 		}
 	}
 	return first
+}
+
+// TestPalette shows an image of indices in its colours.
+func TestPalette(t *testing.T) {
+	st := open(t, "palette_u1.tif")
+	im, err := ngff.Open(t.Context(), st, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(t.Context(), im.Levels[0].Array)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := zarr.OpenArray(t.Context(), st, "pages/0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	indices, err := read(t.Context(), page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	colors, err := st.File().Pages[0].ColorMap(t.Context())
+	if err != nil || len(colors) != 3*256 || len(got) != 3*len(indices) {
+		t.Fatalf("%d colours, %d elements, %v", len(colors), len(got), err)
+	}
+	for i, k := range indices {
+		for c := range 3 {
+			if got[c*len(indices)+i] != byte(colors[c*256+int(k)]>>8) {
+				t.Fatalf("pixel %d, index %d: colour %d is %d", i, k, c, got[c*len(indices)+i])
+			}
+		}
+	}
+	if im.Omero == nil || len(im.Omero.Channels) != 3 || im.Omero.Channels[2].Color != "0000FF" {
+		t.Errorf("%+v", im.Omero)
+	}
 }

@@ -1,6 +1,7 @@
 package tiffstore
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -11,9 +12,17 @@ import (
 
 // imageDocument is the zarr.json of an image's group: its metadata as OME-Zarr 0.5, and
 // what only TIFF has under "tiff".
-func (s *Store) imageDocument(key string, im *tiff.Image) ([]byte, error) {
-	axes, scale := imageAxes(im)
+func (s *Store) imageDocument(ctx context.Context, key string, im *tiff.Image) ([]byte, error) {
 	first := im.Levels[0].Layout()
+	samples := first.Samples
+	colors, err := palette(ctx, im, firstPage(im))
+	if err != nil {
+		return nil, err
+	}
+	if colors != nil {
+		samples = 3
+	}
+	axes, scale := imageAxes(im, samples)
 	var datasets []any
 	for k := range im.Levels {
 		l := im.Levels[k].Layout()
@@ -35,7 +44,7 @@ func (s *Store) imageDocument(key string, im *tiff.Image) ([]byte, error) {
 		multiscale["name"] = im.Name
 	}
 	ome := map[string]any{"version": "0.5", "multiscales": []any{multiscale}}
-	if c := channels(im); c != nil {
+	if c := channels(im, samples); c != nil {
 		ome["omero"] = map[string]any{"channels": c}
 	}
 	more := map[string]any{"kind": im.Kind, "compression": tiff.CompressionName(first.Compression), "photometric": tiff.PhotometricName(first.Photometric)}
@@ -63,7 +72,7 @@ func assumed(im *tiff.Image) string {
 }
 
 // imageAxes are an image's axes and what one step along each is: µm or seconds, or 1 where the file does not say.
-func imageAxes(im *tiff.Image) (axes []any, scale []float64) {
+func imageAxes(im *tiff.Image, samples int) (axes []any, scale []float64) {
 	l := im.Levels[0].Layout()
 	add := func(name, kind, unit string, step float64) {
 		a := map[string]any{"name": name, "type": kind}
@@ -78,7 +87,7 @@ func imageAxes(im *tiff.Image) (axes []any, scale []float64) {
 	if im.Times > 1 {
 		add("t", "time", "second", im.Interval)
 	}
-	if im.Channels*l.Samples > 1 {
+	if im.Channels*samples > 1 {
 		add("c", "channel", "", 1)
 	}
 	z, y, x := im.VoxelUM[0], im.VoxelUM[1], im.VoxelUM[2]
@@ -97,6 +106,16 @@ func imageAxes(im *tiff.Image) (axes []any, scale []float64) {
 	return axes, scale
 }
 
+// firstPage is a page of level 0 that is there.
+func firstPage(im *tiff.Image) *tiff.Page {
+	for _, p := range im.Levels[0].Pages {
+		if p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
 // factor is how many pixels of level 0 one of a level stands for: a whole number, where the
 // sizes are those of one up to rounding.
 func factor(first, size int) float64 {
@@ -111,18 +130,21 @@ func factor(first, size int) float64 {
 var colors = [...]string{"FFFFFF", "FF0000", "00FF00", "0000FF", "FF00FF", "00FFFF", "FFFF00"}
 
 // channels says how channels are shown; nil for types whose range says nothing.
-func channels(im *tiff.Image) []any {
+func channels(im *tiff.Image, samples int) []any {
 	l := im.Levels[0].Layout()
-	n := im.Channels * l.Samples
+	n := im.Channels * samples
 	if n > 64 || !l.Type.IsInteger() || l.Type.Size() > 2 {
 		return nil
 	}
 	low, high := 0.0, math.Pow(2, float64(l.Bits))-1
+	if l.Photometric == tiff.Palette && samples == 3 {
+		high = 255
+	}
 	if l.Type == dtype.Int8 || l.Type == dtype.Int16 {
 		low = -math.Pow(2, float64(l.Bits-1))
 		high = -low - 1
 	}
-	rgb := im.Channels == 1 && (l.Photometric == tiff.RGB || l.Photometric == tiff.YCbCr) && n >= 3
+	rgb := im.Channels == 1 && (l.Photometric == tiff.RGB || l.Photometric == tiff.YCbCr || l.Photometric == tiff.Palette) && n >= 3
 	var out []any
 	for i := range n {
 		c := tiff.Channel{Color: colors[0]}

@@ -13,6 +13,7 @@ import (
 // the last strip of an image, those behind them are 0.
 type part struct {
 	file  store.Object
+	name  string // of the file
 	off   int64
 	whole int64 // bytes in the file
 	size  int64 // of the chunk
@@ -52,7 +53,10 @@ func (o *part) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 type filePart struct {
 	*part
 	local store.FileObject
+	path  string
 }
+
+var _ store.NamedFile = (*filePart)(nil)
 
 // File is the file's descriptor and where in it the chunk begins.
 func (o *filePart) File() (fd uintptr, off int64) {
@@ -76,3 +80,6 @@ func (d *document) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 	}
 	return n, nil
 }
+
+// Path is the file's path and where in it the chunk begins.
+func (o *filePart) Path() (path string, off int64) { return o.path, o.off }

@@ -169,6 +169,12 @@ func (s *Store) Image(key string) *tiff.Image { return s.images[key] }
 // Names are the keys of the file's images behind the first.
 func (s *Store) Names() []string { return slices.Clone(s.names) }
 
+// Local reports whether the file is one of this machine, so that raw chunks can be read from it by any way.
+func (s *Store) Local() bool {
+	_, ok := s.file.Source().(store.FileObject)
+	return ok
+}
+
 // Requests is how many reads are worth having on their way; 0: the file is near.
 func (s *Store) Requests() int { return s.requests }
 
@@ -204,7 +210,7 @@ func (s *Store) document(ctx context.Context, key string) ([]byte, error) {
 		return nil, s.absent(key)
 	}
 	if im, ok := s.images[dir]; ok {
-		return s.imageDocument(dir, im)
+		return s.imageDocument(ctx, dir, im)
 	}
 	if dir == "" { // pages that are no image
 		return []byte(`{"zarr_format":3,"node_type":"group","attributes":{}}`), nil
@@ -377,7 +383,7 @@ func (s *Store) Open(ctx context.Context, key string) (store.Object, error) {
 		return nil, err
 	}
 	if f, ok := o.file.(store.FileObject); ok && o.whole == o.size {
-		return &filePart{o, f}, nil
+		return &filePart{o, f, o.name}, nil
 	}
 	return o, nil
 }
@@ -400,7 +406,7 @@ func (s *Store) open(ctx context.Context, key string, a *array, index []int) (*p
 	case n == 0:
 		return nil, s.absent(key)
 	}
-	o := &part{file: p.File().Source().(store.Object), off: off, size: n, whole: n, where: func() string { return s.Location(key) }}
+	o := &part{file: p.File().Source().(store.Object), name: p.File().Name, off: off, size: n, whole: n, where: func() string { return s.Location(key) }}
 	if !a.raw {
 		return o, nil
 	}
@@ -442,5 +448,13 @@ func (s *Store) Decode(ctx context.Context, key string, dst, src []byte) error {
 		default:
 		}
 	}()
-	return f.Decode(ctx, c, dst, src, p.SegmentRows(segment))
+	if a.colors == nil {
+		return f.Decode(ctx, c, dst, src, p.SegmentRows(segment))
+	}
+	indices := make([]byte, f.Bytes())
+	if err := f.Decode(ctx, c, indices, src, p.SegmentRows(segment)); err != nil {
+		return err
+	}
+	a.paint(dst, indices)
+	return nil
 }

@@ -145,6 +145,13 @@ type FileObject interface {
 	File() (fd uintptr, off int64)
 }
 
+// NamedFile is a FileObject whose file is known by its path, for those who open it anew.
+type NamedFile interface {
+	FileObject
+	// Path is the file's path, and the offset of the object's first byte in it.
+	Path() (path string, off int64)
+}
+
 // Writer is a store that can be changed.
 //
 // Concurrent writes of one key leave the content of one of them, whole; which

@@ -30,8 +30,11 @@ func (s *Slot) fetchStraight(ctx context.Context, region zarr.Region) error {
 	reads := &straightReads{pool: r.options.Files, meter: r.options.Meter}
 	at := int64(0)
 	err := r.array.Located(ctx, region, func(f *zarr.ChunkFile, chunks []zarr.Located) error {
+		base := int64(0)
 		if f != nil {
-			if err := reads.open(f.Location()); err != nil {
+			var path string
+			path, base = f.Path()
+			if err := reads.open(path); err != nil {
 				return err
 			}
 		}
@@ -43,7 +46,7 @@ func (s *Slot) fetchStraight(ctx context.Context, region zarr.Region) error {
 				return fmt.Errorf("%s: a chunk of %d bytes, want %d", f.Location(), c.Size, r.chunk)
 			} else {
 				box.Src = at
-				reads.add(ctx, s.onDevice.chunks, at, c.Offset+first, end-first)
+				reads.add(ctx, s.onDevice.chunks, at, base+c.Offset+first, end-first)
 				at += aligned(end - first)
 			}
 			s.boxes = append(s.boxes, box)
@@ -61,6 +64,7 @@ type straightReads struct {
 	pool    *gds.Pool
 	meter   *meter.Meter
 	files   []*gds.File
+	path    string // of the last of them
 	pending []*gds.Pending
 	bytes   int64
 	run     struct{ at, off, n int64 } // that has not begun
@@ -68,6 +72,9 @@ type straightReads struct {
 
 // open makes a file the one that is read.
 func (t *straightReads) open(path string) error {
+	if len(t.files) > 0 && t.path == path {
+		return nil
+	}
 	if len(t.files) == mostFiles {
 		if err := t.close(); err != nil {
 			return err
@@ -77,7 +84,7 @@ func (t *straightReads) open(path string) error {
 	if err != nil {
 		return err
 	}
-	t.files = append(t.files, f)
+	t.files, t.path = append(t.files, f), path
 	return nil
 }
 

@@ -161,7 +161,13 @@ func (r *Reader) unfit() error {
 
 // straight is why cuFile cannot read the array's files.
 func (r *Reader) straight() error {
-	if _, ok := r.array.Store().(*store.FolderStore); !ok {
+	switch st := r.array.Store().(type) {
+	case *store.FolderStore:
+	case interface{ Local() bool }:
+		if !st.Local() {
+			return errors.New("the file is on a server")
+		}
+	default:
 		return errors.New("chunks are not files of their own")
 	}
 	if r.options.Files == nil {

@@ -1,5 +1,6 @@
 //go:build !noasm
 
+#include "go_asm.h"
 #include "textflag.h"
 
 // The low lanes of the registers hold rows (then columns) of block a, the high lanes those of block b.
@@ -54,7 +55,7 @@ GLOBL centre<>(SB), RODATA|NOPTR, $4
 	VPADDD   Y15, d, d
 
 // HALF transforms 4 columns, whose coefficients are interleaved in pairs: 0 and 4 in a, 2 and 6 in b, 1 and 3 in c, 5 and 7 in d.
-// The results are in Y8 (0), Y9 (1), Y10 (2), Y11 (3), Y15→Y14 … see the order of the stores: 7 in Y12, 6 in Y13, 5 in Y14, 4 in a.
+// Results 0 to 7 are in Y8, Y9, Y10, Y11, a, Y14, Y13, Y12.
 #define HALF(a, b, c, d, round, shift) \
 	VPBROADCASTD round<>(SB), Y14; \
 	VPBROADCASTD dc0<>(SB), Y15; \
@@ -219,5 +220,129 @@ TEXT ·idct2AVX2(SB), NOSPLIT, $256-56
 	STORE(X1, DX, BX)
 	STORE(X2, DX, BX)
 	STORE(X3, DX, BX)
+	VZEROUPPER
+	RET
+
+// SCALED sets dst to lanes lo and hi, rounded (Y11) and shifted, as 16 bits. lo is overwritten; dst may be hi.
+#define SCALED(lo, hi, dst, shift) \
+	VPADDD    Y11, lo, lo; \
+	VPADDD    Y11, hi, hi; \
+	VPSRAD    $shift, lo, lo; \
+	VPSRAD    $shift, hi, hi; \
+	VPACKSSDW hi, lo, dst
+
+// FORWARD2 sets dst to the pairs in Y6, Y7 times their factors. Uses Y14, Y15.
+#define FORWARD2(f, dst, shift) \
+	VPBROADCASTD f<>(SB), Y15; \
+	VPMADDWD Y15, Y6, Y14; \
+	VPMADDWD Y15, Y7, Y15; \
+	SCALED(Y14, Y15, dst, shift)
+
+// FORWARD4 sets dst to the pairs in Y13, Y8 and Y9, Y10 times their factors. Uses Y12, Y14, Y15.
+#define FORWARD4(fa, fb, dst, shift) \
+	VPBROADCASTD fa<>(SB), Y15; \
+	VPMADDWD Y15, Y13, Y14; \
+	VPMADDWD Y15, Y8, dst; \
+	VPBROADCASTD fb<>(SB), Y15; \
+	VPMADDWD Y15, Y9, Y12; \
+	VPADDD   Y12, Y14, Y14; \
+	VPMADDWD Y15, Y10, Y12; \
+	VPADDD   Y12, dst, dst; \
+	SCALED(Y14, dst, dst, shift)
+
+// FORWARD transforms Y0 … Y7 in place, but for coefficients 0 and 4, which are only added up.
+#define FORWARD(round, shift) \
+	VPSUBW Y7, Y0, Y8; \
+	VPADDW Y7, Y0, Y0; \
+	VPSUBW Y6, Y1, Y9; \
+	VPADDW Y6, Y1, Y1; \
+	VPSUBW Y5, Y2, Y10; \
+	VPADDW Y5, Y2, Y2; \
+	VPSUBW Y4, Y3, Y11; \
+	VPADDW Y4, Y3, Y3; \
+	VPUNPCKLWD Y9, Y8, Y13; \
+	VPUNPCKHWD Y9, Y8, Y8; \
+	VPUNPCKLWD Y11, Y10, Y9; \
+	VPUNPCKHWD Y11, Y10, Y10; \
+	VPSUBW Y3, Y0, Y4; \
+	VPADDW Y3, Y0, Y0; \
+	VPSUBW Y2, Y1, Y5; \
+	VPADDW Y2, Y1, Y1; \
+	VPUNPCKLWD Y5, Y4, Y6; \
+	VPUNPCKHWD Y5, Y4, Y7; \
+	VPSUBW Y1, Y0, Y4; \
+	VPADDW Y1, Y0, Y0; \
+	VPBROADCASTD round<>(SB), Y11; \
+	FORWARD2(even0, Y2, shift); \
+	FORWARD2(even1, Y6, shift); \
+	FORWARD4(odd0a, odd0b, Y1, shift); \
+	FORWARD4(odd1a, odd1b, Y3, shift); \
+	FORWARD4(odd2a, odd2b, Y5, shift); \
+	FORWARD4(odd3a, odd3b, Y7, shift)
+
+// QUANTIZE divides row i, in Y, by the table and stores it in both blocks.
+#define QUANTIZE(i, Y) \
+	VPABSW Y, Y8; \
+	VBROADCASTI128 (divisors_half+16*i)(R8), Y9; \
+	VPADDW Y9, Y8, Y8; \
+	VBROADCASTI128 (divisors_factor+16*i)(R8), Y9; \
+	VPMULHUW Y9, Y8, Y8; \
+	VBROADCASTI128 (divisors_scale+16*i)(R8), Y9; \
+	VPMULHUW Y9, Y8, Y8; \
+	VPSIGNW Y, Y8, Y8; \
+	VMOVDQU X8, (16*i)(DI); \
+	VEXTRACTI128 $1, Y8, (128+16*i)(DI)
+
+DATA round3<>+0(SB)/4, $0x4000
+GLOBL round3<>(SB), RODATA|NOPTR, $4
+DATA two<>+0(SB)/2, $2
+GLOBL two<>(SB), RODATA|NOPTR, $2
+DATA middle<>+0(SB)/2, $128
+GLOBL middle<>(SB), RODATA|NOPTR, $2
+
+// func fdct2AVX2(c *int16, samples *byte, stride int, d *divisors)
+TEXT ·fdct2AVX2(SB), NOSPLIT, $0-32
+	MOVQ c+0(FP), DI
+	MOVQ samples+8(FP), SI
+	MOVQ stride+16(FP), CX
+	MOVQ d+24(FP), R8
+	LEAQ (CX)(CX*2), DX
+	LEAQ (SI)(CX*4), BX
+	VPMOVZXBW (SI), Y0
+	VPMOVZXBW (SI)(CX*1), Y1
+	VPMOVZXBW (SI)(CX*2), Y2
+	VPMOVZXBW (SI)(DX*1), Y3
+	VPMOVZXBW (BX), Y4
+	VPMOVZXBW (BX)(CX*1), Y5
+	VPMOVZXBW (BX)(CX*2), Y6
+	VPMOVZXBW (BX)(DX*1), Y7
+	VPBROADCASTW middle<>(SB), Y8
+	VPSUBW Y8, Y0, Y0
+	VPSUBW Y8, Y1, Y1
+	VPSUBW Y8, Y2, Y2
+	VPSUBW Y8, Y3, Y3
+	VPSUBW Y8, Y4, Y4
+	VPSUBW Y8, Y5, Y5
+	VPSUBW Y8, Y6, Y6
+	VPSUBW Y8, Y7, Y7
+	TRANSPOSE
+	FORWARD(round1, 11)
+	VPSLLW $2, Y0, Y0
+	VPSLLW $2, Y4, Y4
+	TRANSPOSE
+	FORWARD(round3, 15)
+	VPBROADCASTW two<>(SB), Y8
+	VPADDW Y8, Y0, Y0
+	VPADDW Y8, Y4, Y4
+	VPSRAW $2, Y0, Y0
+	VPSRAW $2, Y4, Y4
+	QUANTIZE(0, Y0)
+	QUANTIZE(1, Y1)
+	QUANTIZE(2, Y2)
+	QUANTIZE(3, Y3)
+	QUANTIZE(4, Y4)
+	QUANTIZE(5, Y5)
+	QUANTIZE(6, Y6)
+	QUANTIZE(7, Y7)
 	VZEROUPPER
 	RET

@@ -1,0 +1,222 @@
+"""TIFF traded with other programs.
+
+    peers_tiff.py DIR BIN    DIR is an empty folder, BIN the folder of the programs
+
+tifffile (with imagecodecs) writes files of all kinds, which zarr-tool cat and import must read as equal; what zarr-tool
+export writes must be read as equal by tifffile, and by libtiff (tiffcp, where it is installed). OpenSlide and zarr-tool
+must see the same in a slide.
+"""
+
+import collections
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import openslide
+import tifffile
+
+DIR, BIN = sys.argv[1], sys.argv[2]
+RNG = np.random.default_rng(7)
+PASSED, FAILED = collections.Counter(), collections.Counter()
+
+
+def tool(*args):
+    p = subprocess.run([os.path.join(BIN, "zarr-tool"), *map(str, args), "-q"], capture_output=True, text=True)
+    if p.returncode:
+        raise RuntimeError(f"zarr-tool {' '.join(map(str, args))}: exit {p.returncode}: {p.stderr.strip()}")
+
+
+def at(name):
+    return os.path.join(DIR, name)
+
+
+def cat(file, *args):
+    tool("cat", file, "-o", at("out.npy"), "--overwrite", *args)
+    return np.load(at("out.npy"))
+
+
+def case(group, name, check):
+    try:
+        check()
+        PASSED[group] += 1
+    except Exception as e:  # whatever is wrong, the others are tried
+        FAILED[group] += 1
+        print(f"{group}: {name}: {type(e).__name__}: {e}")
+
+
+def same(got, want, tolerance=0):
+    want = np.asarray(want)
+    assert got.shape == want.shape and got.dtype == want.dtype.newbyteorder("="), f"{got.shape} {got.dtype}, want {want.shape} {want.dtype}"
+    if tolerance:
+        worst = np.abs(got.astype(int) - want.astype(int)).max()
+        assert worst <= tolerance, f"samples are up to {worst} off"
+    else:
+        assert np.array_equal(got, want, equal_nan=got.dtype.kind == "f"), f"{np.sum(got != want)} of {got.size} samples differ"
+
+
+def picture(dtype, *shape):
+    dtype = np.dtype(dtype)
+    y, x = np.indices(shape[:2])
+    a = 0.5 + 0.3 * np.sin(y / 9) * np.cos(x / 13) + RNG.normal(0, 0.02, shape[:2])
+    a = np.clip(a, 0, 1)
+    if len(shape) == 3:
+        a = np.stack([a * f for f in np.linspace(1, 0.5, shape[2])], -1)
+    if dtype.kind == "f":
+        return (a * 600).astype(dtype)
+    top = min(2.0 ** (8 * dtype.itemsize), 2.0**50) * 0.9
+    if dtype.kind == "i":
+        return ((a - 0.5) * top).astype(dtype)
+    return (a * top).astype(dtype)
+
+
+def tifffile_writes():
+    layouts = {"tiles": {"tile": (32, 48)}, "strips": {"rowsperstrip": 7}}
+    for dtype, order, (layout, how), samples, planar, compression, predictor in itertools.product(
+        ["u1", "u2", "i2", "u4", "i8", "f2", "f4", "f8"], "<>", layouts.items(), [1, 3], [False, True], ["none", "lzw", "zlib", "zstd", "packbits", "lzma"], [False, True]
+    ):
+        size, kind = np.dtype(dtype).itemsize, np.dtype(dtype).kind
+        if planar and samples == 1 or predictor and compression in ("none", "packbits") or predictor and size == 8 and kind != "f":
+            continue
+        if RNG.random() > 0.2:  # every fifth of them
+            continue
+        a = picture(dtype, 50, 70, samples) if samples > 1 else picture(dtype, 50, 70)
+        if planar:
+            a = np.moveaxis(a, -1, 0).copy()
+        name = f"{dtype}{order} {layout} {samples} {'planes' if planar else ''} {compression} {predictor}"
+
+        def check(a=a, order=order, how=how, samples=samples, planar=planar, compression=compression, predictor=predictor, kind=kind):
+            file = at("peer.tif")
+            tifffile.imwrite(file, a, byteorder=order, photometric="rgb" if samples == 3 else "minisblack", planarconfig="separate" if planar else None, metadata=None,
+                             compression=None if compression == "none" else compression, predictor=(3 if kind == "f" else 2) if predictor else None, **how)
+            same(cat(file, "--page", 0), a)
+
+        case("tifffile writes pages", name, check)
+    for sub, (h, w), compression in itertools.product([(1, 1), (2, 1), (2, 2)], [(50, 70), (256, 256)], [50, 75, 95]):
+        a = picture("u1", h, w, 3)
+
+        def check(a=a, sub=sub, compression=compression):
+            file = at("peer.tif")
+            tifffile.imwrite(file, a, photometric="rgb", compression="jpeg", compressionargs={"level": compression}, subsampling=sub, tile=(64, 64), metadata=None)
+            same(cat(file, "--page", 0), tifffile.imread(file), 2)
+
+        case("tifffile writes JPEG", f"{sub} {compression} {a.shape}", check)
+    for axes, shape in {"ZYX": (5, 40, 50), "CYX": (3, 40, 50), "TCZYX": (2, 3, 4, 40, 50), "TZYX": (3, 4, 40, 50), "CZYX": (2, 4, 40, 50)}.items():
+        a = np.stack([picture("u2", 40, 50) + k for k in range(int(np.prod(shape[:-2])))]).reshape(shape)
+        for ending, extra in {".ome.tif": {"metadata": {"axes": axes, "PhysicalSizeX": 0.5, "PhysicalSizeXUnit": "µm", "PhysicalSizeY": 0.25, "PhysicalSizeYUnit": "µm"}},
+                              ".tif": {"imagej": True, "metadata": {"axes": axes}}}.items():
+            def check(a=a, ending=ending, extra=extra, axes=axes):
+                file = at("peer" + ending)
+                b = a
+                if ending == ".tif":  # ImageJ's order is TZCYX
+                    b = np.moveaxis(a, axes.index("C"), -3) if "C" in axes and "Z" in axes else a
+                    extra = {**extra, "metadata": {"axes": "".join(sorted(axes, key="TZCYX".index))}}
+                tifffile.imwrite(file, b, **extra)
+                same(cat(file + "/0"), a)
+                tool("import", file, at("imported.zarr"), "--n_levels", 0, "--overwrite")
+                same(cat(at("imported.zarr/0")), a)
+
+            case("tifffile writes hyperstacks", axes + ending, check)
+
+
+def tifffile_reads():
+    n = 0
+    for dtype, samples, compression, size, levels in itertools.product(["u1", "i1", "u2", "i2", "u4", "f4", "f8"], [1, 3], ["none", "zstd", "deflate", "lzw", "packbits"], [16, 64], [0, 2]):
+        if samples == 3 and dtype != "u1" or RNG.random() > 0.5:
+            continue
+        a = picture(dtype, 75, 101, samples) if samples > 1 else picture(dtype, 75, 101)
+        n += 1
+
+        def check(a=a, samples=samples, compression=compression, size=size, levels=levels):
+            zarr, file = at("ours.ome.zarr"), at("ours.ome.tif")
+            np.save(at("in.npy"), np.moveaxis(a, -1, 0) if samples == 3 else a)
+            tool("import", at("in.npy"), at("in.zarr"), "--overwrite")
+            tool("ome", at("in.zarr"), zarr, "--axes", "cyx" if samples == 3 else "yx", "--overwrite", "--scale", "1,0.5,0.25" if samples == 3 else "0.5,0.25", "--n_levels", 0)
+            tool("export", zarr, file, "--compression", compression, "--tile_size", size, "--n_levels", levels, "--overwrite", *(["--rgb", "yes"] if samples == 3 else []))
+            with tifffile.TiffFile(file) as t:
+                s = t.series[0]
+                assert s.kind == "ome" and len(s.levels) == levels + 1, f"{s.kind}, {len(s.levels)} levels"
+                assert 'PhysicalSizeX="0.25"' in t.ome_metadata and 'PhysicalSizeY="0.5"' in t.ome_metadata, t.ome_metadata
+                same(s.asarray(), a)
+                half = a[:74, :100].astype(float).reshape(37, 2, 50, 2, *a.shape[2:]).mean((1, 3))
+                if levels:
+                    got = s.levels[1].asarray().astype(float)
+                    assert got.shape[:2] == (37, 50) and np.abs(got - half).max() <= max(0.5, 1e-6 * np.abs(half).max()), "level 1 is no mean of 2 × 2 pixels"
+            if shutil.which("tiffcp") and compression != "zstd":  # Debian's libtiff has no zstd everywhere
+                subprocess.run(["tiffcp", "-c", "none", "-s", file, at("copy.tif")], check=True, capture_output=True)
+                same(tifffile.imread(at("copy.tif"), key=0), a)
+
+        case("tifffile and libtiff read ours", f"{dtype} {samples} {compression} {size} {levels}", check)
+    a = picture("u1", 300, 420, 3)
+    for quality in (75, 95):
+        def check(quality=quality):
+            np.save(at("in.npy"), np.moveaxis(a, -1, 0))
+            tool("import", at("in.npy"), at("in.zarr"), "--overwrite")
+            tool("ome", at("in.zarr"), at("ours.ome.zarr"), "--axes", "cyx", "--n_levels", 0, "--overwrite")
+            tool("export", at("ours.ome.zarr"), at("ours.ome.tif"), "--compression", f"jpeg:{quality}", "--rgb", "yes", "--tile_size", 128, "--overwrite")
+            got = tifffile.imread(at("ours.ome.tif")).astype(int)
+            assert np.abs(got - a).mean() < 4, f"mean difference {np.abs(got - a).mean()}"
+            same(cat(at("ours.ome.tif"), "--page", 0), tifffile.imread(at("ours.ome.tif")), 2)
+            if shutil.which("tiffcp"):
+                subprocess.run(["tiffcp", "-c", "none", "-s", at("ours.ome.tif"), at("copy.tif")], check=True, capture_output=True)
+
+        case("tifffile and libtiff read ours", f"jpeg {quality}", check)
+    for axes, shape in {"tczyx": (2, 3, 4, 40, 50), "zyx": (6, 40, 50), "cyx": (2, 40, 50)}.items():
+        a = np.arange(int(np.prod(shape)), dtype="u2").reshape(shape)
+
+        def check(axes=axes, a=a):
+            np.save(at("in.npy"), a)
+            tool("import", at("in.npy"), at("in.zarr"), "--overwrite", "--chunks", ",".join(map(str, [2] * (a.ndim - 2) + [16, 16])))
+            tool("ome", at("in.zarr"), at("ours.ome.zarr"), "--axes", axes, "--n_levels", 0, "--overwrite")
+            tool("export", at("ours.ome.zarr"), at("ours.ome.tif"), "--tile_size", 16, "--overwrite")
+            with tifffile.TiffFile(at("ours.ome.tif")) as t:
+                assert t.series[0].axes.lower() == axes, t.series[0].axes
+                same(t.series[0].asarray(), a)
+
+        case("tifffile and libtiff read ours", axes, check)
+
+
+def openslide_sees():
+    file = at("slide.svs")
+    a = picture("u1", 600, 840, 3)
+    text = "Aperio Image Library v12.0.15\r\n840x600 [0,0 840x600] (128x128) JPEG/RGB Q=80|AppMag = 20|MPP = 0.4990"
+    with tifffile.TiffWriter(file) as t:
+        options = {"photometric": "rgb", "tile": (128, 128), "compression": "jpeg", "metadata": None}
+        t.write(a, description=text, **options)
+        t.write(a[::8, ::8], photometric="rgb", rowsperstrip=16, compression="jpeg", metadata=None, description="thumbnail")
+        t.write(a[::4, ::4], description=text.replace("840x600 ", "840x600 -> 210x150 "), **options)
+    s = openslide.OpenSlide(file)
+
+    def levels():
+        got = [cat(f"{file}/{k}").shape for k in range(2)]
+        assert got == [(3, h, w) for w, h in s.level_dimensions], f"{got}, {s.level_dimensions}"
+
+    case("OpenSlide sees the same", "levels", levels)
+    for x, y, w, h in [(0, 0, 840, 600), (13, 21, 200, 150), (700, 500, 140, 100), (127, 127, 2, 2)]:
+        def region(x=x, y=y, w=w, h=h):
+            want = np.asarray(s.read_region((x, y), 0, (w, h)))[..., :3]
+            same(cat(file, "--page", 0, "--region", f"{y}:{y + h},{x}:{x + w},:"), want, 2)
+
+        case("OpenSlide sees the same", f"region {x}, {y}", region)
+
+    def ours():
+        np.save(at("in.npy"), np.moveaxis(a, -1, 0))
+        tool("import", at("in.npy"), at("in.zarr"), "--overwrite")
+        tool("ome", at("in.zarr"), at("ours.ome.zarr"), "--axes", "cyx", "--n_levels", 0, "--overwrite")
+        tool("export", at("ours.ome.zarr"), at("ours.ome.tif"), "--compression", "deflate", "--rgb", "yes", "--tile_size", 128, "--overwrite")
+        o = openslide.OpenSlide(at("ours.ome.tif"))
+        assert o.level_dimensions[0] == (840, 600), o.level_dimensions
+        same(np.asarray(o.read_region((100, 50), 0, (300, 200)))[..., :3], a[50:250, 100:400])
+
+    case("OpenSlide sees the same", "our file", ours)
+
+
+tifffile_writes()
+tifffile_reads()
+openslide_sees()
+for group in sorted(PASSED | FAILED):
+    print(f"{group}: {PASSED[group]} passed, {FAILED[group]} failed")
+print(f"total: {sum(PASSED.values())} passed, {sum(FAILED.values())} failed")
+sys.exit(1 if FAILED else 0)
