@@ -185,7 +185,7 @@ func TestRatio(t *testing.T) {
 				if err := p.generate(ctx, a, 2, 64<<20, func(int64) {}); err != nil {
 					t.Fatal(err)
 				}
-				stored, err := storedBytes(ctx, dir)
+				stored, err := StoredBytes(ctx, dir)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -286,9 +286,9 @@ func TestPeers(t *testing.T) {
 	}
 	ctx := context.Background()
 	for _, kind := range peerKinds[:3] {
-		t.Run(kind.name, func(t *testing.T) {
+		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
-			p, err := startPeer(ctx, python, kind, 2, 0)
+			p, err := startPeer(ctx, python, peersScript, kind, 2, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -319,7 +319,7 @@ func TestPeers(t *testing.T) {
 					tgt := &Target{Path: path, Layout: layoutOf(array), format: format}
 					array.Close()
 					for _, op := range []string{OpFull, OpRandom, opSlab} {
-						h := &HostReader{setting: Setting{Threads: 2}, mem: 64 << 20, part: 200_000}
+						h := &hostReader{setting: Setting{Threads: 2}, mem: 64 << 20, part: 200_000}
 						j := &Job{Target: tgt, Op: op, Boxes: Choice{Edge: 30, Count: 5, Seed: 1, Part: h.part}.BoxesOf(op, tgt.Layout)}
 						tgt.web = store.AtOnce(1)
 						want, err := h.Check(ctx, j)

@@ -11,7 +11,8 @@ import (
 	"strata/pkg/document"
 )
 
-func CompareCommand() *cli.Command {
+// CompareCommand is the command that compares two runs of a program of that name.
+func CompareCommand(tool string) *cli.Command {
 	return &cli.Command{
 		Name:  "compare",
 		Usage: "sets the results of two runs side by side",
@@ -19,7 +20,7 @@ func CompareCommand() *cli.Command {
 			"the repetitions of the two overlap, so that the difference may be the machine's. Documents of bench-io are taken too.",
 		Args: []cli.Arg{{Name: "A.json", Usage: "results, as --json writes them"}, {Name: "B.json", Usage: "results of another run"}},
 		Examples: []cli.Example{
-			{Command: "bench-zarr compare before.json after.json", Usage: "what a change did"},
+			{Command: tool + " compare before.json after.json", Usage: "what a change did"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error {
 			a, err := readDocument(ctx, r, r.Arg("A.json"))
@@ -35,15 +36,16 @@ func CompareCommand() *cli.Command {
 	}
 }
 
-func HTMLCommand() *cli.Command {
+// HTMLCommand is the command that makes a page of a run of a program of that name.
+func HTMLCommand(tool string) *cli.Command {
 	return &cli.Command{
 		Name:   "html",
 		Usage:  "makes a page with plots of the results of a run",
 		Args:   []cli.Arg{{Name: "RESULTS.json", Usage: "as --json writes them"}, {Name: "OUT", Usage: "page to write; a plot alone where it ends in .svg"}},
 		Shared: cli.Outputs,
 		Examples: []cli.Example{
-			{Command: "bench-zarr html sweep.json sweep.html", Usage: "one page, which needs no other file"},
-			{Command: "bench-zarr html sweep.json sweep.svg", Usage: "a plot for a document"},
+			{Command: tool + " html sweep.json sweep.html", Usage: "one page, which needs no other file"},
+			{Command: tool + " html sweep.json sweep.svg", Usage: "a plot for a document"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error {
 			d, err := readDocument(ctx, r, r.Arg("RESULTS.json"))

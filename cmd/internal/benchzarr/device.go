@@ -103,7 +103,7 @@ func (d *deviceReader) open(ctx context.Context, s *session, t *Target) error {
 
 func (d *deviceReader) Check(ctx context.Context, j *Job) (uint32, error) {
 	var c Checksum
-	_, err := d.run(ctx, j, func(box zarr.Region, data []byte) { j.Boxes.check(&c, j.Target.Layout, box, data) })
+	_, err := d.run(ctx, j, func(box zarr.Region, data []byte) { j.Boxes.Check(&c, j.Target.Layout, box, data) })
 	return c.Value(), err
 }
 

@@ -74,7 +74,7 @@ func (c content) row(line, block uint64, x int, data []byte) {
 		skip, i := x%stretch, uint64(x/stretch)
 		n := min((stretch-skip)*size, len(data))
 		if c.noisy(block + i) {
-			c.noise(mix(c.seed+0x9e3779b97f4a7c15*(line+i+1)), skip*size, data[:n])
+			c.noise(Mix(c.seed+0x9e3779b97f4a7c15*(line+i+1)), skip*size, data[:n])
 		} else {
 			c.even(data[:n])
 		}
@@ -85,7 +85,7 @@ func (c content) row(line, block uint64, x int, data []byte) {
 // noisy decides on a block. Multiples of the golden ratio lie evenly in every part of the array, so
 // that each chunk has its share.
 func (c content) noisy(block uint64) bool {
-	at := block*0x9e3779b97f4a7c15 + mix(c.seed)
+	at := block*0x9e3779b97f4a7c15 + Mix(c.seed)
 	return float64(at>>11)*c.ratio < 1<<53
 }
 
@@ -95,7 +95,7 @@ func (c content) noise(number uint64, off int, data []byte) {
 	var word [8]byte
 	for i := 0; i < len(data); {
 		at := off + i
-		binary.LittleEndian.PutUint64(word[:], mix(number+uint64(at/8)*0xd1342543de82ef95))
+		binary.LittleEndian.PutUint64(word[:], Mix(number+uint64(at/8)*0xd1342543de82ef95))
 		i += copy(data[i:], word[at%8:])
 	}
 	size := c.elem.Size()
@@ -133,8 +133,8 @@ func (c content) even(data []byte) {
 	}
 }
 
-// mix is the finishing step of splitmix64 (Steele, Lea and Flood 2014).
-func mix(x uint64) uint64 {
+// Mix is the finishing step of splitmix64 (Steele, Lea and Flood 2014).
+func Mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31

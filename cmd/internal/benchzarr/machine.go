@@ -19,6 +19,7 @@ import (
 // Machine is what a run measures with.
 type Machine struct {
 	run    *cli.Run
+	tool   Tool
 	Device *gpu.Device // nil: there is none, and
 	noGPU  string      // why
 	Peers  *Peers      // nil: none are wanted
@@ -28,8 +29,8 @@ type Machine struct {
 }
 
 // NewMachine makes ready what the flags ask for. A device that is needed and not there is an error.
-func NewMachine(ctx context.Context, r *cli.Run, place string, wants, needs bool) (*Machine, error) {
-	m := &Machine{run: r, Doc: bench.New("bench-zarr", cli.Version(), os.Args)}
+func NewMachine(ctx context.Context, r *cli.Run, tool Tool, place string, wants, needs bool) (*Machine, error) {
+	m := &Machine{run: r, tool: tool, Doc: bench.New(tool.Name, cli.Version(), os.Args)}
 	var err error
 	if m.json, err = r.OptionalFile("json"); err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func NewMachine(ctx context.Context, r *cli.Run, place string, wants, needs bool
 		if err != nil {
 			return nil, err
 		}
-		m.Peers = &Peers{python: python}
+		m.Peers = &Peers{python: python, tool: tool}
 	}
 	if needs && !r.Options.UseGPU {
 		return nil, cli.Usage("--no-use_gpu contradicts reading into a GPU: leave it out, or give --to host and another --backend")
@@ -73,6 +74,7 @@ func NewMachine(ctx context.Context, r *cli.Run, place string, wants, needs bool
 	return m, nil
 }
 
+// Close ends the peers.
 func (m *Machine) Close() {
 	if m.Peers != nil {
 		m.Peers.close()
@@ -82,8 +84,13 @@ func (m *Machine) Close() {
 // reader makes what reads by a setting.
 func (m *Machine) reader(s Setting) (Reader, error) {
 	o := m.run.Options
+	if m.tool.Reader != nil {
+		if x := m.tool.Reader(m.run, s); x != nil {
+			return x, nil
+		}
+	}
 	if s.To != ToDevice {
-		return &HostReader{setting: s, mem: o.Mem / 2, part: o.Mem / 2}, nil
+		return &hostReader{setting: s, mem: o.Mem / 2, part: o.Mem / 2}, nil
 	}
 	if m.Device == nil {
 		return nil, Refused{fmt.Errorf("no usable GPU: %s", m.noGPU)}
@@ -123,6 +130,9 @@ func (m *Machine) read(ctx context.Context, t *Target, ops []string, c Choice, s
 	var out []bench.Result
 	for _, op := range ops {
 		j := &Job{Target: t, Op: op, Boxes: c.BoxesOf(op, t.Layout)}
+		if m.tool.Tiles {
+			j.Tiles = j.countTiles()
+		}
 		var list []*Contestant
 		for _, s := range settings {
 			x := &Contestant{Result: bench.Result{Name: op, Who: bench.Strata, Axes: append(slices.Clone(more), s.axes(t.far)...)}}
@@ -170,10 +180,10 @@ func (m *Machine) others(ctx context.Context, j *Job, settings []Setting, ours [
 	if err := m.Peers.Start(ctx, s.Threads, s.InFlight, host, device); err != nil {
 		return nil, err
 	}
-	m.noteSoftware()
+	m.NoteSoftware()
 	for _, p := range m.Peers.List {
-		first := slices.IndexFunc(settings, func(s Setting) bool { return (s.To == ToDevice) == p.Kind.device })
-		add(&Contestant{Result: bench.Result{Name: j.Op, Who: p.Kind.name, Axes: ours[first].Result.Axes}, Reader: p})
+		first := slices.IndexFunc(settings, func(s Setting) bool { return (s.To == ToDevice) == p.Kind.Device })
+		add(&Contestant{Result: bench.Result{Name: j.Op, Who: p.Kind.Name, Axes: ours[first].Result.Axes}, Reader: p})
 	}
 	for _, r := range m.Peers.Missing {
 		r.Name, r.Axes = j.Op, ours[0].Result.Axes
@@ -182,7 +192,8 @@ func (m *Machine) others(ctx context.Context, j *Job, settings []Setting, ours [
 	return missing, nil
 }
 
-func (m *Machine) noteSoftware() {
+// NoteSoftware adds the peers that run to the facts of the machine.
+func (m *Machine) NoteSoftware() {
 	for _, s := range m.Peers.software() {
 		if !slices.Contains(m.Doc.System.Software, s) {
 			m.Doc.System.Software = append(m.Doc.System.Software, s)

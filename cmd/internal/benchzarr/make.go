@@ -141,7 +141,7 @@ type Scratch struct {
 }
 
 // NewScratch makes a folder in a place that has room for so many bytes.
-func NewScratch(r *cli.Run, place string, need int64) (*Scratch, error) {
+func NewScratch(r *cli.Run, tool, place string, need int64) (*Scratch, error) {
 	info, err := os.Stat(place)
 	switch {
 	case err != nil:
@@ -156,7 +156,7 @@ func NewScratch(r *cli.Run, place string, need int64) (*Scratch, error) {
 		}
 	}
 	g := atomic.NewGroup(atomic.Options{Warn: r.Warn})
-	out, err := g.Folder(filepath.Join(place, "bench-zarr.tmp"))
+	out, err := g.Folder(filepath.Join(place, tool+".tmp"))
 	if err != nil {
 		return nil, err
 	}
@@ -171,8 +171,11 @@ func reasonOf(err error) error {
 	return err
 }
 
+// File returns the path of a file in the folder.
 func (s *Scratch) File(name string) string { return filepath.Join(s.path, name) }
-func (s *Scratch) Remove()                 { s.group.Abort() }
+
+// Remove removes the folder.
+func (s *Scratch) Remove() { s.group.Abort() }
 
 // create writes the metadata of the plan's array at a path.
 func (p *plan) create(ctx context.Context, path string, sync bool, opts ...zarr.Option) (*zarr.Array, error) {
@@ -183,8 +186,8 @@ func (p *plan) create(ctx context.Context, path string, sync bool, opts ...zarr.
 	return zarr.CreateArray(ctx, store.Folder(path, store.Sync(sync)), "", spec, opts...)
 }
 
-// storedBytes is how many bytes the files below a folder have, but for metadata.
-func storedBytes(ctx context.Context, folder string) (int64, error) {
+// StoredBytes is how many bytes the files below a folder have, but for metadata.
+func StoredBytes(ctx context.Context, folder string) (int64, error) {
 	t := Target{Path: folder}
 	list, err := t.files(ctx)
 	n := int64(0)

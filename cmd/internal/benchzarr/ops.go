@@ -49,8 +49,8 @@ type Boxes struct {
 	whole bool
 }
 
-// check adds a box that was read to a checksum.
-func (b Boxes) check(c *Checksum, l Layout, box zarr.Region, data []byte) {
+// Check adds a box that was read to a checksum.
+func (b Boxes) Check(c *Checksum, l Layout, box zarr.Region, data []byte) {
 	if b.whole {
 		c.Add(l.Shape, WholeStep, box, l.Size, data)
 		return

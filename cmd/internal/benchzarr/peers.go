@@ -27,9 +27,9 @@ var peersScript string
 
 // PeerKind is another program that reads and writes Zarr.
 type PeerKind struct {
-	key, name string
-	device    bool   // it reads into a device's memory
-	packages  string // of PyPI, that the script imports for it
+	Key, Name string // what the script and results call it
+	Device    bool   // it reads into a device's memory
+	Packages  string // of PyPI, that the script imports for it
 }
 
 var peerKinds = []PeerKind{
@@ -62,7 +62,7 @@ func findPython(named string) (string, error) {
 	if named != "" {
 		path, err := exec.LookPath(named)
 		if err != nil {
-			return "", cli.Usage("flag --python: %s is no program: want the path of a Python with zarr, tensorstore or zarrs", named)
+			return "", cli.Usage("flag --python: %s is no program: want the path of a Python that has the other programs", named)
 		}
 		return path, nil
 	}
@@ -87,9 +87,9 @@ func findPython(named string) (string, error) {
 
 // startPeer starts a peer and asks it for its version. A program that is not installed is a
 // *peerError.
-func startPeer(ctx context.Context, python string, kind PeerKind, threads, inFlight int) (*Peer, error) {
+func startPeer(ctx context.Context, python, script string, kind PeerKind, threads, inFlight int) (*Peer, error) {
 	p := &Peer{Kind: kind}
-	p.cmd = exec.CommandContext(ctx, python, "-c", peersScript, kind.key, strconv.Itoa(threads), strconv.Itoa(inFlight))
+	p.cmd = exec.CommandContext(ctx, python, "-c", script, kind.Key, strconv.Itoa(threads), strconv.Itoa(inFlight))
 	p.cmd.Stderr = &limited{w: &p.errors, n: 64 << 10}
 	p.cmd.WaitDelay = 5 * time.Second
 	in, err := p.cmd.StdinPipe()
@@ -107,7 +107,7 @@ func startPeer(ctx context.Context, python string, kind PeerKind, threads, inFli
 	var hello struct{ Version, Missing string }
 	err = p.Ask(ctx, map[string]any{"do": "hello"}, &hello)
 	if err == nil && hello.Missing != "" {
-		err = &PeerError{fmt.Sprintf("%s: install it with %s -m pip install %s", hello.Missing, bench.Quote(python), kind.packages)}
+		err = &PeerError{fmt.Sprintf("%s: install it with %s -m pip install %s", hello.Missing, bench.Quote(python), kind.Packages)}
 	}
 	if err != nil {
 		p.close()
@@ -175,6 +175,7 @@ func (p *Peer) close() {
 type request struct {
 	Do     string     `json:"do"`
 	Array  string     `json:"array"`
+	Image  int        `json:"level_of_pyramid,omitempty"`
 	Format int        `json:"format"`
 	Shape  []int      `json:"shape"`
 	Boxes  [][2][]int `json:"boxes,omitempty"`
@@ -194,7 +195,7 @@ type answer struct {
 }
 
 func (p *Peer) request(do string, j *Job) request {
-	r := request{Do: do, Array: j.Target.Path, Format: j.Target.format, Shape: j.Target.Layout.Shape, Whole: j.Boxes.whole}
+	r := request{Do: do, Array: j.Target.Path, Image: j.Target.Level, Format: j.Target.format, Shape: j.Target.Layout.Shape, Whole: j.Boxes.whole}
 	for _, b := range j.Boxes.List {
 		r.Boxes = append(r.Boxes, [2][]int{b.Start, b.Shape})
 	}
@@ -219,6 +220,7 @@ func (p *Peer) Round(ctx context.Context, j *Job) (Sample, error) {
 // Peers are the processes of other programs, for one number of threads and requests at a time.
 type Peers struct {
 	python  string
+	tool    Tool
 	List    []*Peer
 	Missing []bench.Result // without names and axes
 	started [4]any         // how
@@ -233,15 +235,15 @@ func (ps *Peers) Start(ctx context.Context, threads, inFlight int, host, device 
 	}
 	ps.close()
 	ps.started, ps.Missing = now, nil
-	for _, kind := range peerKinds {
-		if kind.device && !device || !kind.device && !host {
+	for _, kind := range ps.tool.Peers {
+		if kind.Device && !device || !kind.Device && !host {
 			continue
 		}
-		p, err := startPeer(ctx, ps.python, kind, threads, inFlight)
+		p, err := startPeer(ctx, ps.python, ps.tool.Script, kind, threads, inFlight)
 		var failed *PeerError
 		switch {
 		case errors.As(err, &failed):
-			ps.Missing = append(ps.Missing, bench.Result{Who: kind.name, Reason: failed.text})
+			ps.Missing = append(ps.Missing, bench.Result{Who: kind.Name, Reason: failed.text})
 		case err != nil:
 			return err
 		default:
@@ -262,7 +264,7 @@ func (ps *Peers) close() {
 func (ps *Peers) software() []bench.Software {
 	var out []bench.Software
 	for _, p := range ps.List {
-		out = append(out, bench.Software{Name: p.Kind.name, Version: p.version})
+		out = append(out, bench.Software{Name: p.Kind.Name, Version: p.version})
 	}
 	return out
 }

@@ -84,7 +84,7 @@ func runRead(ctx context.Context, r *cli.Run) error {
 	if t.far {
 		place = ""
 	}
-	m, err := NewMachine(ctx, r, place, s.To == ToDevice, s.To == ToDevice)
+	m, err := NewMachine(ctx, r, zarrTool, place, s.To == ToDevice, s.To == ToDevice)
 	if err != nil {
 		return err
 	}

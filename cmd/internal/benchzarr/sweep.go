@@ -100,16 +100,16 @@ func allBackends(device bool, far bool) []string {
 }
 
 // apply makes of one setting those with all values of an axis.
-func (a Axis) apply(list []Setting, device, far bool) ([]Setting, error) {
+func (a Axis) apply(list []Setting, all []string) ([]Setting, error) {
 	var out []Setting
 	for _, s := range list {
 		values := a.Values
 		if a.Name == "backend" && slices.Contains(values, "all") {
-			values = allBackends(device, far)
+			values = all
 		}
 		for _, v := range values {
 			x := s
-			if err := x.set(a.Name, v); err != nil {
+			if err := x.set(a.Name, v, all); err != nil {
 				return nil, err
 			}
 			out = append(out, x)
@@ -118,7 +118,8 @@ func (a Axis) apply(list []Setting, device, far bool) ([]Setting, error) {
 	return out, nil
 }
 
-func (s *Setting) set(name, value string) error {
+// set changes what an axis names; own are backends beside those that are known here.
+func (s *Setting) set(name, value string, own []string) error {
 	bad := func(want string) error { return cli.Usage("flag --vary: %s=%s: want %s", name, value, want) }
 	number := func(to *int) error {
 		n, err := strconv.Atoi(value)
@@ -135,7 +136,7 @@ func (s *Setting) set(name, value string) error {
 			s.Backend, s.To = "host", ToDevice
 		case endsOnDevice(value):
 			s.Backend, s.To = value, ToDevice
-		case value == "host" || value == "direct" || value == "mmap":
+		case value == "host" || value == "direct" || value == "mmap" || slices.Contains(own, value):
 			s.Backend = value
 		default:
 			return bad("host, direct, mmap, bounce, gds, nvcomp, host-device or all")
@@ -266,31 +267,35 @@ func runSweep(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
+	return Sweep(ctx, r, zarrTool, t, axes, r.Strings("ops"), choiceOf(r))
+}
+
+// Sweep reads an array in all the ways that axes span, and writes what was measured. The other axes are as the flags say that all who
+// read have.
+func Sweep(ctx context.Context, r *cli.Run, tool Tool, t *Target, axes []Axis, ops []string, c Choice) error {
 	r.Read(t.Dataset)
-	if t.far {
-		place := slices.IndexFunc(axes, func(a Axis) bool { return a.Name == "cache" })
-		if place >= 0 && len(r.Strings("vary")) > 0 || r.String("cache") == "cold" {
-			return cli.Usage("the caches of a server cannot be emptied from here: leave them out for %s", where)
-		}
-		if place >= 0 {
-			axes = slices.Delete(axes, place, place+1)
-		}
-	}
-	if err := fits(t, r.Options.Mem/2, choiceOf(r), r.Strings("ops")); err != nil {
-		return err
-	}
-	place := path
+	place := t.Path
 	if t.far {
 		place = ""
+		i := slices.IndexFunc(axes, func(a Axis) bool { return a.Name == "cache" })
+		if i >= 0 && len(r.Strings("vary")) > 0 || r.String("cache") == "cold" {
+			return cli.Usage("the caches of a server cannot be emptied from here: leave them out for %s", t.Path)
+		}
+		if i >= 0 {
+			axes = slices.Delete(axes, i, i+1)
+		}
 	}
-	m, settings, err := prepare(ctx, r, place, axes, t.far)
+	if err := fits(t, r.Options.Mem/2, c, ops); err != nil {
+		return err
+	}
+	m, settings, err := prepare(ctx, r, tool, place, axes, t.far)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
 	task := r.Progress("sweep", 0)
 	defer task.Done()
-	if err := m.sweep(ctx, t, settings, nil, task.Add); err != nil {
+	if err := m.sweep(ctx, t, ops, c, settings, nil, task.Add); err != nil {
 		return err
 	}
 	task.Done()
@@ -299,7 +304,7 @@ func runSweep(ctx context.Context, r *cli.Run) error {
 }
 
 // prepare makes the machine and the settings that axes ask for.
-func prepare(ctx context.Context, r *cli.Run, place string, axes []Axis, far bool) (*Machine, []Setting, error) {
+func prepare(ctx context.Context, r *cli.Run, tool Tool, place string, axes []Axis, far bool) (*Machine, []Setting, error) {
 	wants := settingOf(r).To == ToDevice
 	needs := wants
 	for _, a := range axes {
@@ -307,18 +312,23 @@ func prepare(ctx context.Context, r *cli.Run, place string, axes []Axis, far boo
 			continue
 		}
 		for _, v := range a.Values {
-			needs = needs || endsOnDevice(v) || v == hostDevice
-			wants = wants || needs || v == "all"
+			ends := endsOnDevice(v) || v == hostDevice
+			needs = needs || ends && (tool.Backends == nil || r.IsSet("vary"))
+			wants = wants || ends || v == "all"
 		}
 	}
-	m, err := NewMachine(ctx, r, place, wants, needs)
+	m, err := NewMachine(ctx, r, tool, place, wants, needs)
 	if err != nil {
 		return nil, nil, err
+	}
+	all := tool.Backends
+	if all == nil {
+		all = allBackends(m.Device != nil, far)
 	}
 	settings := []Setting{settingOf(r)}
 	for _, a := range axes {
 		if slices.Contains(settingAxes, a.Name) {
-			if settings, err = a.apply(settings, m.Device != nil, far); err != nil {
+			if settings, err = a.apply(settings, all); err != nil {
 				m.Close()
 				return nil, nil, err
 			}
@@ -327,11 +337,14 @@ func prepare(ctx context.Context, r *cli.Run, place string, axes []Axis, far boo
 	return m, distinct(settings), nil
 }
 
+// Pool is a backend of other programs that, as gds does, takes tasks of a size.
+const Pool = "pool"
+
 // distinct leaves out settings that differ only in what has no effect on them.
 func distinct(list []Setting) []Setting {
 	var out []Setting
 	for _, s := range list {
-		if s.Backend != "gds" && s.Backend != "auto" {
+		if s.Backend != "gds" && s.Backend != "auto" && s.Backend != Pool {
 			s.Task = 0
 		}
 		if !slices.Contains(out, s) {
@@ -343,7 +356,7 @@ func distinct(list []Setting) []Setting {
 
 // sweep reads an array by all settings: those of one cache and one number of threads take turns, so that
 // peers, which are told that number, stand beside them.
-func (m *Machine) sweep(ctx context.Context, t *Target, settings []Setting, more bench.Axes, progress func(int64)) error {
+func (m *Machine) sweep(ctx context.Context, t *Target, ops []string, c Choice, settings []Setting, more bench.Axes, progress func(int64)) error {
 	type family struct {
 		cold              bool
 		threads, inFlight int
@@ -360,9 +373,8 @@ func (m *Machine) sweep(ctx context.Context, t *Target, settings []Setting, more
 		}
 		by[f] = append(by[f], s)
 	}
-	r := m.run
 	for _, f := range order {
-		list, err := m.read(ctx, t, r.Strings("ops"), choiceOf(r), by[f], more, r.Int("reps"), progress)
+		list, err := m.read(ctx, t, ops, c, by[f], more, m.run.Int("reps"), progress)
 		if err != nil {
 			return err
 		}
@@ -413,12 +425,12 @@ func sweepMade(ctx context.Context, r *cli.Run, where string, axes []Axis, class
 	if r.Bool("peers") {
 		need *= 2
 	}
-	tmp, err := NewScratch(r, where, need)
+	tmp, err := NewScratch(r, zarrTool.Name, where, need)
 	if err != nil {
 		return err
 	}
 	defer tmp.Remove()
-	m, settings, err := prepare(ctx, r, where, axes, false)
+	m, settings, err := prepare(ctx, r, zarrTool, where, axes, false)
 	if err != nil {
 		return err
 	}
@@ -458,7 +470,7 @@ func (m *Machine) made(ctx context.Context, p plan, tmp *Scratch, name string, s
 	if err := fits(t, r.Options.Mem/2, choiceOf(r), r.Strings("ops")); err != nil {
 		return err
 	}
-	if err := m.sweep(ctx, t, settings, p.axes(), progress); err != nil {
+	if err := m.sweep(ctx, t, r.Strings("ops"), choiceOf(r), settings, p.axes(), progress); err != nil {
 		return err
 	}
 	return errors.Join(os.RemoveAll(tmp.File(name)), os.RemoveAll(tmp.File("elements")))

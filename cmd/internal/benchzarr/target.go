@@ -3,6 +3,7 @@ package benchzarr
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -56,13 +57,16 @@ type Target struct {
 	web    store.HTTPOption // how requests to servers are tried again
 	far    bool             // not in this machine's file systems
 	zip    bool
-	// dataset is the array for the run record.
+	Level  int  // of a pyramid, for peers who read by that; -1: of none
+	Lossy  bool // chunks are encoded with loss: decoders may differ in their rounding
+	// Dataset describes the array for the run record.
 	Dataset record.Dataset
 }
 
 // Refused is a backend that cannot serve an array: the user's choice.
 type Refused struct{ error }
 
+// Unwrap returns the reason.
 func (e Refused) Unwrap() error { return e.error }
 
 // errImage is an OME-Zarr image in place of an array: its level 0 is meant.
@@ -70,8 +74,8 @@ type errImage struct{ level string }
 
 func (e *errImage) Error() string { return "is an image" }
 
-// below is the path of a node in a group, which may be an address with a query.
-func below(path, name string) string {
+// Below returns the path of a node in a group, which may be an address with a query.
+func Below(path, name string) string {
 	query := ""
 	if i := strings.Index(path, "?"); i >= 0 && strings.Contains(path, "://") {
 		path, query = path[:i], path[i:]
@@ -85,7 +89,7 @@ func Look(ctx context.Context, r *cli.Run, path string) (*Target, error) {
 	a, st, err := t.Open(ctx, Setting{Backend: "auto"})
 	var image *errImage
 	if errors.As(err, &image) {
-		t.Path = below(path, image.level)
+		t.Path = Below(path, image.level)
 		a, st, err = t.Open(ctx, Setting{Backend: "auto"})
 	}
 	if err != nil {
@@ -118,16 +122,21 @@ func (t *Target) Open(ctx context.Context, s Setting, opts ...zarr.Option) (*zar
 	fail := func(err error) (*zarr.Array, store.Store, error) { return nil, nil, errors.Join(err, st.Close()) }
 	how := map[string]store.Reading{"direct": store.ReadDirect, "mmap": store.ReadMapped}[s.Backend]
 	if how != store.ReadCached {
-		folder, ok := st.(*store.FolderStore)
-		if !ok {
+		var ok bool
+		st, ok, err = images.ReadBy(ctx, st, t.Path, how)
+		switch {
+		case errors.Is(err, store.ErrNoDirect):
+			return nil, nil, t.noDirect()
+		case err != nil:
+			return nil, nil, err
+		case !ok:
 			return fail(Refused{errors.New("--backend " + s.Backend + " cannot read " + st.Location("") + ": it is not a folder of files; give auto or host")})
 		}
-		st = folder.With(store.ReadBy(how))
 	}
 	n, err := zarr.Open(ctx, st, key, opts...)
 	switch {
 	case errors.Is(err, store.ErrNoDirect):
-		return fail(Refused{errors.New("--backend direct cannot read " + st.Location("") + ": " + store.ErrNoDirect.Error() + "; give auto or host")})
+		return fail(t.noDirect())
 	case err != nil:
 		return fail(err)
 	}
@@ -145,11 +154,15 @@ func (t *Target) Open(ctx context.Context, s Setting, opts ...zarr.Option) (*zar
 	return a, st, nil
 }
 
+func (t *Target) noDirect() error {
+	return Refused{errors.New("--backend direct cannot read " + t.Path + ": " + store.ErrNoDirect.Error() + "; give auto or host")}
+}
+
 // files are the local files that the array lies in.
 func (t *Target) files(ctx context.Context) ([]string, error) {
 	root := strings.TrimPrefix(t.Path, "file://")
-	if i := strings.Index(strings.ToLower(root), ".zip/"); t.zip && i >= 0 {
-		root = root[:i+len(".zip")]
+	if name, _ := images.Split(root); name != "" {
+		root = name
 	}
 	var list []string
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -197,3 +210,6 @@ func (t *Target) drop(ctx context.Context) (float64, error) {
 	}
 	return float64(held) / float64(all), nil
 }
+
+// Refuse returns an error that says why a backend cannot serve an array.
+func Refuse(format string, args ...any) error { return Refused{fmt.Errorf(format, args...)} }

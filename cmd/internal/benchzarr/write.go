@@ -58,7 +58,7 @@ func runWrite(ctx context.Context, r *cli.Run) error {
 		need *= 2
 	}
 	place := r.Arg("PLACE")
-	tmp, err := NewScratch(r, place, need)
+	tmp, err := NewScratch(r, zarrTool.Name, place, need)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func runWrite(ctx context.Context, r *cli.Run) error {
 			return err
 		}
 	}
-	m, err := NewMachine(ctx, r, place, false, false)
+	m, err := NewMachine(ctx, r, zarrTool, place, false, false)
 	if err != nil {
 		return err
 	}
@@ -195,9 +195,9 @@ func (m *Machine) write(ctx context.Context, p plan, tmp *Scratch, s Setting, re
 		if err := m.Peers.Start(ctx, s.Threads, s.InFlight, true, false); err != nil {
 			return nil, err
 		}
-		m.noteSoftware()
+		m.NoteSoftware()
 		for _, x := range m.Peers.List {
-			all = append(all, &Contestant{Result: bench.Result{Name: opWrite, Who: x.Kind.name, Axes: axes}, Reader: x})
+			all = append(all, &Contestant{Result: bench.Result{Name: opWrite, Who: x.Kind.Name, Axes: axes}, Reader: x})
 		}
 		for _, r := range m.Peers.Missing {
 			r.Name, r.Axes = opWrite, axes
@@ -265,16 +265,14 @@ func (m *Machine) verify(ctx context.Context, p plan, path string, want uint32, 
 	if err != nil {
 		return fmt.Errorf("%s has written an array that cannot be read: %w", c.Result.Who, err)
 	}
-	half := m.run.Options.Mem / 2
-	h := &HostReader{setting: Setting{Backend: "host", Threads: m.run.Options.Threads}, mem: half, part: half}
-	got, err := h.Check(ctx, &Job{Target: t, Op: OpFull, Boxes: Choice{Part: h.part}.BoxesOf(OpFull, t.Layout)})
+	got, err := t.Sum(ctx, m.run.Options.Threads, m.run.Options.Mem/2)
 	if err != nil {
 		return fmt.Errorf("%s has written an array that cannot be read: %w", c.Result.Who, err)
 	}
 	if got != want {
 		return fmt.Errorf("%s: %s has written other elements than it was given: their checksums are %d and %d", path, c.Result.Who, got, want)
 	}
-	stored, err := storedBytes(ctx, path)
+	stored, err := StoredBytes(ctx, path)
 	if err != nil {
 		return err
 	}
