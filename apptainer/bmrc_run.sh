@@ -8,7 +8,7 @@
 # shellcheck disable=SC2317 # checks of answers are called by name
 set -uo pipefail
 
-version=0.6.0
+version=0.7.0
 me=bmrc_run.sh
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 config_file=${XDG_CONFIG_HOME:-${HOME:-/nonexistent}/.config}/strata/bmrc_run.conf
@@ -38,7 +38,8 @@ choices='1|pipeline|-|run the pipeline: mosaics to one volume
 15|preview|preview|pictures of slices and volumes
 16|qc-report|qc-report|one page about a run
 17|zarr-tool|zarr-tool|look into, convert and check OME-Zarr
-18|benchmark-io|bench-io|how fast files are read and written'
+18|benchmark-io|bench-io|how fast files are read and written
+19|smooth|smooth|medians, Gaussians, gradients of any image'
 
 print_help() {
   cat <<'HELP'

@@ -15,6 +15,7 @@ import (
 	"strata/cmd/internal/qcreport"
 	"strata/cmd/internal/resample"
 	"strata/cmd/internal/sif"
+	"strata/cmd/internal/smooth"
 	"strata/cmd/internal/stack"
 	"strata/cmd/internal/stitch"
 	"strata/cmd/internal/zarrtool"
@@ -30,6 +31,7 @@ func command() *cli.Command {
 		Commands: []*cli.Command{
 			aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
 			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), benchio.Command(), benchzarr.Command(), doctor.Command(), sif.Command(),
+			smooth.Command(),
 		},
 	}
 }

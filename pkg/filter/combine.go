@@ -3,9 +3,9 @@ package filter
 import "fmt"
 
 // Combine makes one row from several: dst[x] = Σ taps[k]·src[k·stride+x] for
-// x < len(dst), in float32, with rounded products that are added in increasing
+// x < len(dst), in F, with rounded products that are added in increasing
 // k. The sum begins with the first product; no taps give zeros.
-func Combine(dst, src []float32, stride int, taps []float32) {
+func Combine[F float32 | float64](dst, src []F, stride int, taps []F) {
 	if len(taps) == 0 {
 		clear(dst)
 		return
@@ -17,13 +17,13 @@ func Combine(dst, src []float32, stride int, taps []float32) {
 // dst[x] = dst[x] + taps[0]·src[x] + taps[1]·src[stride+x] + …, from left to
 // right. A Combine that is cut anywhere into one Combine and AddCombines gives
 // the same bits.
-func AddCombine(dst, src []float32, stride int, taps []float32) {
+func AddCombine[F float32 | float64](dst, src []F, stride int, taps []F) {
 	if len(taps) > 0 {
 		combine(dst, src, stride, taps, true)
 	}
 }
 
-func combine(dst, src []float32, stride int, taps []float32, add bool) {
+func combine[F float32 | float64](dst, src []F, stride int, taps []F, add bool) {
 	n := len(dst)
 	if n == 0 {
 		return
@@ -31,7 +31,10 @@ func combine(dst, src []float32, stride int, taps []float32, add bool) {
 	if stride < 0 || (len(taps)-1)*stride+n > len(src) {
 		panic(fmt.Sprintf("filter: %d rows of %d, %d apart, in %d elements", len(taps), n, stride, len(src)))
 	}
-	done := combineVector(dst, src, stride, taps, add)
+	done := 0
+	if d, ok := any(dst).([]float32); ok {
+		done = combineVector(d, any(src).([]float32), stride, any(taps).([]float32), add)
+	}
 	if done == n {
 		return
 	}
@@ -45,7 +48,7 @@ func combine(dst, src []float32, stride int, taps []float32, add bool) {
 			continue
 		}
 		for x, v := range s {
-			d[x] += float32(t * v)
+			d[x] += F(t * v)
 		}
 	}
 }

@@ -29,6 +29,26 @@ func FromFloat32[T dtype.Element](dst []T, src []float32) {
 	dtype.ConvertSlice(dst[done:len(src)], dtype.Bytes(src[done:]), dtype.Float32)
 }
 
+// ToFloat converts src to F as [ToFloat32] does to float32.
+func ToFloat[F float32 | float64, T dtype.Element](dst []F, src []T) {
+	if d, ok := any(dst).([]float32); ok {
+		ToFloat32(d, src)
+		return
+	}
+	for i, v := range src {
+		dst[i] = F(v)
+	}
+}
+
+// FromFloat converts src to T as [FromFloat32] does from float32.
+func FromFloat[F float32 | float64, T dtype.Element](dst []T, src []F) {
+	if s, ok := any(src).([]float32); ok {
+		FromFloat32(dst, s)
+		return
+	}
+	dtype.ConvertSlice(dst[:len(src)], dtype.Bytes(src), dtype.Of[F]())
+}
+
 // CountNonFinite is how many elements are NaN or infinite.
 func CountNonFinite[T dtype.Element](src []T) (n int64) {
 	switch v := any(src).(type) {

@@ -37,6 +37,15 @@ func GaussianKernel(sigma float64, order int) []float64 {
 	return k
 }
 
+// SobelKernel is what Sobel's operator weighs the neighbours along an axis with: 1, 2, 1 across the direction of the derivative
+// (order 0), −1, 0, 1 along it (order 1), as [GaussianKernel] gives those of a Gaussian.
+func SobelKernel(order int) []float64 {
+	if order == 1 {
+		return []float64{-1, 0, 1}
+	}
+	return []float64{1, 2, 1}
+}
+
 // AntiAliasSigma is the standard deviation of the blur before an axis of in
 // samples is sampled out times: (f−1)/2 for f = in/out > 1, in input samples,
 // and zero where nothing is lost (stages specification, resample).

@@ -21,12 +21,25 @@ func Separable(dst, src []float32, ny, nx int, taps []float32) {
 			wide[e*width+c] = src[y*nx+x]
 		}
 	}
-	tall := make([]float32, ny*width)
-	Combine(tall, wide, width, taps)
+	combinePlane(dst, wide, make([]float32, ny*width), ny, nx, taps, taps)
+}
+
+// combinePlane filters a plane along Y, then along X: src has the ny + len(tapsY) − 1 rows of nx + len(tapsX) − 1
+// samples that the taps cover. scratch has room for ny rows of src.
+func combinePlane[F float32 | float64](dst, src, scratch []F, ny, nx int, tapsY, tapsX []F) {
+	width := nx + len(tapsX) - 1
+	if !one(tapsY) {
+		tall := scratch[:ny*width]
+		Combine(tall, src, width, tapsY)
+		src = tall
+	}
 	for y := range ny {
-		Combine(dst[y*nx:(y+1)*nx], tall[y*width:], 1, taps)
+		Combine(dst[y*nx:(y+1)*nx], src[y*width:], 1, tapsX)
 	}
 }
+
+// one reports whether taps leave what they filter as it is.
+func one[F float32 | float64](taps []F) bool { return len(taps) == 1 && taps[0] == 1 }
 
 // LocalContrast makes an image of ny × nx pixels say by what part each pixel is brighter
 // than its surroundings: v/m − 1, m the mean of the positive numbers among

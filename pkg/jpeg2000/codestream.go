@@ -161,10 +161,13 @@ func (h *Header) style(marker int, body []byte) (work int, ok bool) {
 // eachSegment calls f for the marker segments of the main header and of those of the tile-parts that can be found.
 func eachSegment(src []byte, f func(marker int, body []byte) error) error {
 	be := binary.BigEndian
-	part, end := 0, 0 // the tile-part, and what follows it
+	end := 0 // of the tile-part
 	for at := 2; len(src)-at >= 4; {
 		marker, length := int(be.Uint16(src[at:])), int(be.Uint16(src[at+2:]))
 		if marker == markSOD {
+			if end <= at {
+				return fmt.Errorf("JPEG 2000: a SOD marker at byte %d, outside of a tile-part", at)
+			}
 			at = end
 			continue
 		}
@@ -179,9 +182,9 @@ func eachSegment(src []byte, f func(marker int, body []byte) error) error {
 			if len(body) != 8 {
 				return fmt.Errorf("JPEG 2000: a SOT marker of %d bytes at byte %d", len(body), at)
 			}
-			part, end = at, len(src)
+			end = len(src)
 			if n := int(be.Uint32(body[2:])); n != 0 {
-				end = part + min(n, len(src)-part)
+				end = at + min(n, len(src)-at)
 			}
 			if end < at+2+length {
 				return fmt.Errorf("JPEG 2000: a tile-part that ends at byte %d, before its header", end)

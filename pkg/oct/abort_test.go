@@ -70,6 +70,10 @@ func TestFailuresKeepNothing(t *testing.T) {
 			_, _, err := Crop(ctx, in, out, below(), layout, res)
 			return err
 		},
+		"smooth": func(out store.Writer, res Resources) error {
+			_, err := Smooth(ctx, in, out, Smoothing{Median: 3, Sigma: []float64{3}}, Layout{Levels: 3, Chunks: []int{6, 8, 16}}, res)
+			return err
+		},
 		"stitch": func(out store.Writer, res Resources) error {
 			_, _, err := Stitch(ctx, in, out, layout, StitchOptions{}, res)
 			return err

@@ -162,10 +162,18 @@ func openMosaic(in *ngff.Image) (*mosaic, error) {
 			return nil, badInput("%s: mosaic grid of shape %v has more bytes than can be counted", m.where, shape)
 		}
 	}
-	if !m.dtype.IsNumber() || m.dtype == dtype.Float16 {
-		return nil, badInput("%s: data type %v: want integers of up to 64 bits, float32 or float64", m.where, m.dtype)
+	if err := computable(m.dtype, m.where); err != nil {
+		return nil, err
 	}
 	return m, nil
+}
+
+// computable refuses types of elements that no stage computes with.
+func computable(t dtype.Type, where string) error {
+	if !t.IsNumber() || t == dtype.Float16 {
+		return badInput("%s: data type %v: want integers of up to 64 bits, float32 or float64", where, t)
+	}
+	return nil
 }
 
 // tiles is the number of tiles along y and x, partial ones included.
@@ -178,10 +186,13 @@ func (m *mosaic) format() int { return m.image.Levels[0].Array.Format() }
 
 // axes are the mosaic's axes with the unit that their numbers are in, stated or
 // guessed.
-func (m *mosaic) axes() []ngff.Axis {
-	axes := slices.Clone(m.image.Axes)
+func (m *mosaic) axes() []ngff.Axis { return imageAxes(m.image) }
+
+// imageAxes are an image's axes with the unit that their numbers are in.
+func imageAxes(im *ngff.Image) []ngff.Axis {
+	axes := slices.Clone(im.Axes)
 	for d := range axes {
-		axes[d].Unit = m.image.Unit[d]
+		axes[d].Unit = im.Unit[d]
 	}
 	return axes
 }

@@ -14,6 +14,7 @@ var sharded = map[string][]string{
 	"resample": {mosaic, "o/out.ome.zarr", "--resolution", "6", "--chunks", "19,8,8", "--shard", "19,32,32"},
 	"focal":    {mosaic, "o/out.ome.zarr", "--chunks", "16,24,24", "--shard", "32,96,96"},
 	"crop":     {mosaic, "o/out.ome.zarr", "--depth", "200", "--chunks", "32,24,24", "--shard", "32,96,96"},
+	"smooth":   {mosaic, "o/out.ome.zarr", "--median", "3", "--chunks", "16,24,24", "--shard", "32,96,96"},
 	"stitch":   {mosaic, "o/out.ome.zarr", "--estimate", "--chunks", "16,24,24", "--shard", "32,96,96"},
 	"stack": {"in/slices", "in/shifts_xy.csv", "o/out.ome.zarr", "--blend", "--slicing_interval_mm", "0.2", "--pyramid_resolutions", "10,25",
 		"--chunks", "8,16,16", "--shard", "16,32,32"},
@@ -31,7 +32,7 @@ func TestShardsDoNotDependOnWorkers(t *testing.T) {
 				var first map[string]string
 				for i, c := range [][]string{{"1", "256MiB"}, {"3", "24MiB"}, {"8", "24MiB"}, {"8", "512MiB"}, {"5", "512MiB"}} {
 					line := slices.Concat(args, []string{"--codec", codec, "-f", "-q", "-j", c[0], "--mem", c[1]})
-					if name != "zarr-tool" {
+					if name != "zarr-tool" && name != "smooth" {
 						line = append(line, "--no-use_gpu")
 					}
 					run(t, dir, name, line...)

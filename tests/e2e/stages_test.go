@@ -26,23 +26,29 @@ type stage struct {
 	args     []string // without the number of levels
 	sidecars []string // outputs beside the image
 	perTile  int64    // memory for each tile of a mosaic, whatever its size
+	cpu      bool     // it has no --use_gpu
 }
 
 const mosaic = "in/mosaic_grid_3d_z00.ome.zarr"
 
 var stages = []stage{
-	{"aip", mosaic, []string{mosaic, "o/out.ome.zarr", "--png", "o/out.png"}, []string{"out.png"}, 0},
-	{"resample", mosaic, []string{mosaic, "o/out.ome.zarr", "--resolution", "6"}, nil, 0},
-	{"focal", mosaic, []string{mosaic, "o/out.ome.zarr", "--save_map", "o/maps"}, []string{"maps"}, 448 << 10}, // BaSiC takes all tiles at 128 × 128
-	{"crop", mosaic, []string{mosaic, "o/out.ome.zarr", "--depth", "200", "--crop_before_interface"}, []string{"out_crop.json"}, 0},
+	{"aip", mosaic, []string{mosaic, "o/out.ome.zarr", "--png", "o/out.png"}, []string{"out.png"}, 0, false},
+	{"resample", mosaic, []string{mosaic, "o/out.ome.zarr", "--resolution", "6"}, nil, 0, false},
+	{"focal", mosaic, []string{mosaic, "o/out.ome.zarr", "--save_map", "o/maps"}, []string{"maps"}, 448 << 10, false}, // BaSiC takes all tiles at 128 × 128
+	{"crop", mosaic, []string{mosaic, "o/out.ome.zarr", "--depth", "200", "--crop_before_interface"}, []string{"out_crop.json"}, 0, false},
 	{"stitch", mosaic, []string{mosaic, "o/out.ome.zarr", "--estimate", "--save_transform", "o/transform.json", "--save_positions", "o/positions.json"},
-		[]string{"transform.json", "positions.json"}, 0},
+		[]string{"transform.json", "positions.json"}, 0, false},
+	{"smooth", mosaic, []string{mosaic, "o/out.ome.zarr", "--median", "3", "--sigma_px", "1.5"}, nil, 0, true},
 	{"stack", "", []string{"in/slices", "in/shifts_xy.csv", "o/out.ome.zarr", "--blend", "--slicing_interval_mm", "0.2", "--pyramid_resolutions", "10,25",
-		"--output_z_matches", "o/z_matches.csv", "--output_stacking_decisions", "o/decisions.csv"}, []string{"z_matches.csv", "decisions.csv"}, 0},
+		"--output_z_matches", "o/z_matches.csv", "--output_stacking_decisions", "o/decisions.csv"}, []string{"z_matches.csv", "decisions.csv"}, 0, false},
 }
 
 func (s stage) line(more ...string) []string {
-	return slices.Concat(s.args, []string{"--no-use_gpu", "--progress", "none"}, more)
+	line := slices.Concat(s.args, []string{"--progress", "none"}, more)
+	if !s.cpu {
+		line = append(line, "--no-use_gpu")
+	}
+	return line
 }
 
 // specimen writes a phantom's mosaics into dir/in, and links them as slices.

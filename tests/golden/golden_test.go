@@ -20,6 +20,12 @@ func TestSetIsWhole(t *testing.T) {
 		"stitch":   {"average", "average_between", "diffusion", "diffusion_matrix", "estimate", "feather_matrix", "none_matrix", "refine"},
 		"stack": {"accumulate", "blend_refine", "consistency_euler2d", "corr_blend", "corr_skip2_blend", "expected_plain",
 			"fallback_noshift", "transforms_gates"},
+		"smooth": {"gauss_channels", "gauss_f32_3d", "gauss_f64", "gauss_i16_nearest", "gauss_i64", "gauss_smaller_than_radius",
+			"gauss_smaller_than_radius_nearest", "gauss_tczyx", "gauss_u16_3d", "gauss_u32_constant", "gauss_u8_2d", "gauss_u8_as_f32",
+			"median25_u16_2d", "median3_f32_3d", "median3_u8_2d", "median5_constant", "median5_i16_2d", "median5_nearest", "median5_u16_3d",
+			"median9_f64_3d", "median9_smaller_than_radius", "median9_u16_2d", "median9_u8_3d", "median_gauss_constant", "median_gauss_nearest",
+			"median_gauss_reflect", "median_gauss_small", "median_slope_constant", "median_sobel_nearest", "slope_f32_3d", "slope_u16_nearest",
+			"sobel_f32_constant", "sobel_u16_3d", "sobel_u8_2d", "sobel_u8_as_u8"},
 	} {
 		var got []string
 		for _, c := range Cases(t, stage) {

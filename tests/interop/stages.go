@@ -60,6 +60,7 @@ func (w *writer) stages(ctx context.Context, bin string) error {
 				{"focal", []string{mosaic, "OUT", "--n_levels", "2", "--save_map", "MAPS"}, "32,32,40", "32,64,80"},
 				{"crop", []string{mosaic, "OUT", "--depth", "120", "--crop_before_interface", "--pad_after", "--n_levels", "2"}, "15,32,40", "15,64,80"},
 				{"stitch", []string{mosaic, "OUT", "--n_levels", "2"}, "", "32,64,64"},
+				{"smooth", []string{mosaic, "OUT", "--sigma", "6", "--n_levels", "2"}, "16,32,40", "32,64,80"},
 				{"stack", []string{slices, filepath.Join(in, "shifts_xy.csv"), "OUT", "--blend", "--slicing_interval_mm", "0.16", "--pyramid_resolutions", "8", "20", "40"}, "", "32,64,64"},
 				{"stack aspect-preserving", []string{slices, filepath.Join(in, "shifts_xy.csv"), "OUT", "--no_xy_shift", "--no_isotropic", "--pyramid_resolutions", "10", "20"}, "", "32,64,64"},
 			} {

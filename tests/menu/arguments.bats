@@ -25,6 +25,7 @@ load lib
 16 qc-report qc-report
 17 zarr-tool zarr-tool
 18 benchmark-io bench-io
+19 smooth smooth
 TABLE
 }
 
@@ -71,9 +72,9 @@ TABLE
 
 @test "an unknown choice, an unknown option: the nearest is named" {
   with stich in out
-  fails_with 2 "unknown choice 'stich' (nearest: stitch): want a number from 1 to 18 or a name"
-  with 19
-  fails_with 2 "unknown choice '19'"
+  fails_with 2 "unknown choice 'stich' (nearest: stitch): want a number from 1 to 19 or a name"
+  with 20
+  fails_with 2 "unknown choice '20'"
   unsaid nearest
   run "$menu" --imege x aip
   fails_with 2 'unknown option --imege (nearest: --image)'

@@ -62,6 +62,7 @@ func makeFixtures(ctx context.Context, bin, dir string) (*fixtures, error) {
 		{args: []string{"focal", mosaic}, out: "focal.ome.zarr"},
 		{args: []string{"stitch", mosaic}, out: "stitched.ome.zarr"},
 		{args: []string{"crop", at("s_z00.ome.zarr"), "--depth", "100"}, out: "cropped.ome.zarr"},
+		{args: []string{"smooth", mosaic, "--median", "3", "--sigma_px", "2"}, out: "smooth.ome.zarr"},
 		{args: []string{"stack", at("slices"), at("ph/shifts_xy.csv"), "--use_expected_overlap"}, out: "volume.ome.zarr"},
 		{args: []string{"zarr-tool", "reencode", mosaic, "--codec", "zstd:3", "--zarr_format", "2"}, out: "copy.ome.zarr"},
 		{args: []string{"zarr-tool", "ome", filepath.Join(mosaic, "0"), "--n_levels", "3"}, out: "image.ome.zarr"},

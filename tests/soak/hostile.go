@@ -85,6 +85,7 @@ func (f *fixtures) victim(ctx context.Context, dir, in string, kind int, r *rand
 		{"zarr-tool", "validate", in}, {"zarr-tool", "info", in}, {"aip", in, out}, {"resample", in, out, "--resolution", "10"},
 		{"focal", in, out}, {"stitch", in, out}, {"crop", in, out}, {"preview", in, filepath.Join(dir, "out.png")},
 		{"zarr-tool", "reencode", in, out}, {"zarr-tool", "ome", in, out},
+		{"smooth", in, out, "--median", "3", "--gradient"},
 	}
 	return programs[r.IntN(len(programs))], nil
 }

@@ -22,7 +22,7 @@ func Command() *cli.Command {
 			"rounding to float32. OUT is a 2-D OME-Zarr image with the mosaic's tile as chunk and a resolution pyramid.\n" +
 			"Reads one chunk column per worker at a time, never the volume. NaN stays NaN.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, or an address http(s):// or s3://"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, a TIFF file, or an address http(s):// or s3://"},
 			{Name: "OUT", Usage: "OME-Zarr image to write: a folder or s3://bucket/path"},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,

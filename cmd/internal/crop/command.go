@@ -32,7 +32,7 @@ func Command() *cli.Command {
 			"brighten more than the background. Writes what it found to OUT, without .ome.zarr, with _crop.json behind it.\n" +
 			"Reads IN tile by tile, three times: all of it (not with --percentile_max 100), what the search sees, what is kept.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid or slice: a folder, a .zip, or an address http(s):// or s3://"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid or slice: a folder, a .zip, a TIFF file, or an address http(s):// or s3://"},
 			{Name: "OUT", Usage: "OME-Zarr image to write: a folder or s3://bucket/path"},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,

@@ -27,7 +27,7 @@ func Command() *cli.Command {
 			"OUT has the type, the grid and the chunks of IN. Reads IN twice, tile by tile; once with --correction.\n" +
 			"NaN and infinite voxels count as 0 in the search and stay in OUT.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, or an address http(s):// or s3://"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, a TIFF file, or an address http(s):// or s3://"},
 			{Name: "OUT", Usage: "OME-Zarr image to write: a folder or s3://bucket/path"},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,

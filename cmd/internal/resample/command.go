@@ -22,7 +22,7 @@ func Command() *cli.Command {
 			"whole number of voxels, whose true size is written: 256 voxels of 2 µm become 51 of 10.04 µm, not of 10.\n" +
 			"A NaN voxel spoils its surroundings only.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, or an address http(s):// or s3://"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, a TIFF file, or an address http(s):// or s3://"},
 			{Name: "OUT", Usage: "OME-Zarr mosaic grid to write"},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,

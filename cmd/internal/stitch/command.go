@@ -25,7 +25,7 @@ func Command() *cli.Command {
 			"neighbours best, all at once. Overlaps without tissue do not vote. OUT has the mosaic's depth, voxel size and data\n" +
 			"type. Tiles are read once, or twice with --estimate or --max_refinement_px, never the whole mosaic.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, or an address http(s):// or s3://"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, a TIFF file, or an address http(s):// or s3://"},
 			{Name: "OUT", Usage: "OME-Zarr image to write; with --estimate_only further mosaics", Optional: true, Many: true},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,

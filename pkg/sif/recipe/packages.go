@@ -23,9 +23,9 @@ const Suite = "bookworm"
 
 // Packages are those that the image is asked to have: a shell, ps and text tools
 // for workflow engines, certificates and time zones. libc-bin has the locale
-// C.UTF-8 and getent.
+// C.UTF-8 and getent, libopenjp2-7 decodes JPEG 2000.
 var Packages = []string{
-	"bash", "ca-certificates", "coreutils", "gawk", "grep", "gzip", "libc-bin", "procps", "sed", "tar", "tzdata",
+	"bash", "ca-certificates", "coreutils", "gawk", "grep", "gzip", "libc-bin", "libopenjp2-7", "procps", "sed", "tar", "tzdata",
 }
 
 // ForNVIDIA are packages with what NVIDIA's libraries need besides.

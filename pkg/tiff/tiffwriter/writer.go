@@ -49,6 +49,9 @@ func New(w io.WriterAt, s Spec) (*Writer, error) {
 	if need := s.bytes(n.thick); s.Budget > 0 && need > s.Budget {
 		return nil, fmt.Errorf("a row of tiles of %d pixels takes %d bytes of memory: %w of %d bytes", s.Tile, need, mem.ErrBudget, s.Budget)
 	}
+	if s.Compression == tilecodec.JPEG {
+		n.format.Tables = n.format.JPEGTables()
+	}
 	big := !s.Classic && tiff.NeedsBig(s.samples())
 	n.out = tiff.NewWriter(w, big)
 	n.addPages()

@@ -180,6 +180,37 @@ func TestWriter(t *testing.T) {
 	}
 }
 
+// TestJPEG writes tiles that share their tables, of grey, RGB and four samples.
+func TestJPEG(t *testing.T) {
+	for _, n := range []int{1, 3, 4} {
+		s := tiffwriter.Spec{Width: 200, Height: 100, Samples: n, Type: dtype.Uint8, Tile: 64, Levels: 1, Compression: tilecodec.JPEG, Quality: 95,
+			Image: tiff.Image{Times: 1, Channels: 1, Depths: 1}, Workers: 2}
+		all := make([]byte, 200*100*n)
+		for i := range all {
+			all[i] = byte(40*(i%n) + i/n%200/4 + i/n/200/2)
+		}
+		b, err := write(t.Context(), s, all, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, err := tiffstore.Open(t.Context(), tiffcorpus.Memory(b), "x.tif")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tables, err := st.File().Pages[0].Tables(t.Context()); len(tables) < 100 || err != nil {
+			t.Errorf("%d bytes of tables, %v", len(tables), err)
+		}
+		sum := 0
+		for i, v := range page(t, st, "pages/0") {
+			d := int(v) - int(all[i])
+			sum += d * d
+		}
+		if mse := float64(sum) / float64(len(all)); mse > 4 {
+			t.Errorf("%d samples: mean square error %.1f", n, mse)
+		}
+	}
+}
+
 // TestSameBytes writes an image with other numbers of goroutines, and planes at a time.
 func TestSameBytes(t *testing.T) {
 	s := tiffwriter.Spec{Width: 300, Height: 200, Samples: 1, Type: dtype.Uint16, Tile: 32, Levels: 3, Compression: tilecodec.Zstd, Predictor: 2,

@@ -16,7 +16,7 @@ func reverseBits(dst, src []byte) {
 }
 
 // unpackRow writes numbers of n bits, of which src has a row, the first in its highest bits, to dst: a byte each, if n is at most 8, else
-// two in native byte order. src may lie at the end of dst.
+// two in native byte order.
 func unpackRow(dst, src []byte, n int) {
 	at, shift := 0, 64-n
 	size := (n + 7) / 8

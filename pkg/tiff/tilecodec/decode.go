@@ -159,7 +159,7 @@ func (f *Format) convert(ctx context.Context, s *Scratch, dst, src []byte) (rows
 		case PredictorFloat:
 			joinRow(to, from, line, size, &s.masks)
 		default:
-			unpackRow(to, from, f.Bits)
+			unpackRow(to, line[:copy(line, from)], f.Bits)
 		}
 	}
 	return rows, nil

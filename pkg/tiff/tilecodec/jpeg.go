@@ -1,6 +1,7 @@
 package tilecodec
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -10,7 +11,7 @@ import (
 
 type (
 	jpegDecoder = jpeg.Decoder
-	jpegEncoder struct{}
+	jpegEncoder = jpeg.Encoder
 )
 
 func (f *Format) checkJPEG() error {
@@ -37,6 +38,22 @@ func (f *Format) decodeJPEG(ctx context.Context, s *Scratch, dst, src []byte) (r
 	return s.dec.jpeg.Decode(ctx, dst, f.Tables, src, jpeg.Config{Width: f.Width, Height: f.rows(), Components: f.samples(), Color: f.jpegColor()})
 }
 
+// jpegOptions are those of the encoder.
+func (f *Format) jpegOptions() jpeg.Options {
+	o := jpeg.Options{Quality: f.Quality, Color: f.jpegColor(), Abbreviated: len(f.Tables) > 0}
+	if o.Color == jpeg.ToRGB {
+		o.Subsampling[0], o.Subsampling[1] = f.subsampling()
+	}
+	return o
+}
+
+// JPEGTables returns what tag 347 has of an image whose tiles are encoded in the format: set as Tables, it need not stand in every tile. It is
+// nil if JPEG tiles of the format cannot be encoded.
+func (f *Format) JPEGTables() []byte { return jpeg.Tables(f.jpegOptions(), f.samples()) }
+
 func (f *Format) encodeJPEG(s *Scratch, dst, src []byte) ([]byte, error) {
-	return nil, fmt.Errorf("not yet")
+	if len(f.Tables) > 0 && !bytes.Equal(f.Tables, f.JPEGTables()) {
+		return nil, fmt.Errorf("JPEGTables (tag 347) are not those of quality %d", f.Quality)
+	}
+	return s.enc.jpeg.Encode(dst, src, f.Width, len(src)/f.row(), f.samples(), f.jpegOptions())
 }

@@ -27,16 +27,16 @@ func sumsVector(dst, src []byte, size int, masks *sumMasks) int {
 	if !useAVX2 || n == 0 || !masks.fit {
 		return 0
 	}
-	kernel := sums8
-	switch size {
-	case 2:
-		kernel = sums16
-	case 4:
-		kernel = sums32
-	case 8:
-		kernel = sums64
-	}
 	var carry [16]byte
-	kernel(&dst[0], &src[0], n, masks, &carry)
+	switch size {
+	case 1:
+		sums8(&dst[0], &src[0], n, masks, &carry)
+	case 2:
+		sums16(&dst[0], &src[0], n, masks, &carry)
+	case 4:
+		sums32(&dst[0], &src[0], n, masks, &carry)
+	case 8:
+		sums64(&dst[0], &src[0], n, masks, &carry)
+	}
 	return n
 }
