@@ -18,12 +18,13 @@ var peersScript string
 var backends = []string{"host", "direct", "mmap", inPlace, tilesAlone, benchzarr.Pool, "host-device", "bounce", "gds", "nvcomp"}
 
 var tool = benchzarr.Tool{
-	Name: "bench-tiff", Script: peersScript, Tiles: true, Backends: backends, Reader: tileReaderOf,
+	Name: "bench-tiff", Script: peersScript, Tiles: true, Lenient: true, Backends: backends, Reader: tileReaderOf, Floors: []string{tilesAlone},
+	Can: func(backend, op string) bool { return op == benchzarr.OpFull || !slices.Contains(ownWays, backend) },
 	Peers: []benchzarr.PeerKind{
 		{Key: "tifffile", Name: "tifffile", Packages: "numpy tifffile imagecodecs zarr"},
 		{Key: "cucim", Name: "cuCIM", Packages: "numpy cucim-cu12"},
 		{Key: "openslide", Name: "OpenSlide", Packages: "numpy openslide-python openslide-bin"},
-		{Key: "tensorstore", Name: "tensorstore", Packages: "numpy tensorstore tifffile"},
+		{Key: "tensorstore", Name: "tensorstore", Packages: "numpy tensorstore"},
 		{Key: "kvikio", Name: "KvikIO", Packages: "numpy tifffile kvikio-cu12"},
 		{Key: "kvikio+gpu", Name: "KvikIO to a GPU", Device: true, Packages: "numpy tifffile kvikio-cu12 cupy-cuda12x"},
 	},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -29,6 +30,9 @@ const (
 	tilesAlone = "tiles"
 )
 
+// ownWays are all of them: they read whole levels only.
+var ownWays = []string{inPlace, tilesAlone, benchzarr.Pool}
+
 // tileReader reads a whole level by one of them.
 type tileReader struct {
 	setting benchzarr.Setting
@@ -36,11 +40,10 @@ type tileReader struct {
 }
 
 func tileReaderOf(r *cli.Run, s benchzarr.Setting) benchzarr.Reader {
-	switch s.Backend {
-	case inPlace, tilesAlone, benchzarr.Pool:
-		return &tileReader{s, r.Options.GPUFiles}
+	if !slices.Contains(ownWays, s.Backend) {
+		return nil
 	}
-	return nil
+	return &tileReader{s, r.Options.GPUFiles}
 }
 
 // Check reads the level once and returns the checksum of what came.
@@ -76,9 +79,6 @@ type level struct {
 
 // read reads the level. take gets the parts of the image, or its tiles where there is no image, one at a time.
 func (t *tileReader) read(ctx context.Context, j *benchzarr.Job, take func(zarr.Region, []byte)) (err error) {
-	if j.Op != benchzarr.OpFull {
-		return benchzarr.Refuse("--backend %s reads whole levels only", t.setting.Backend)
-	}
 	name, _ := images.Split(j.Target.Path)
 	if name == "" {
 		return benchzarr.Refuse("--backend %s cannot read %s: it is not a local file; give host", t.setting.Backend, j.Target.Path)

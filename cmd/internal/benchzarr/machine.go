@@ -3,10 +3,10 @@ package benchzarr
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"strata/pkg/bench"
 	"strata/pkg/cli"
@@ -93,7 +93,7 @@ func (m *Machine) reader(s Setting) (Reader, error) {
 		return &hostReader{setting: s, mem: o.Mem / 2, part: o.Mem / 2}, nil
 	}
 	if m.Device == nil {
-		return nil, Refused{fmt.Errorf("no usable GPU: %s", m.noGPU)}
+		return nil, Refuse("no usable GPU: %s", strings.TrimPrefix(m.noGPU, "no usable GPU: "))
 	}
 	return &deviceReader{setting: s, device: m.Device, files: o.GPUFiles, mem: o.Mem}, nil
 }
@@ -129,6 +129,10 @@ func (s Setting) axes(far bool) bench.Axes {
 func (m *Machine) read(ctx context.Context, t *Target, ops []string, c Choice, settings []Setting, more bench.Axes, reps int, progress func(int64)) ([]bench.Result, error) {
 	var out []bench.Result
 	for _, op := range ops {
+		settings := slices.DeleteFunc(slices.Clone(settings), func(s Setting) bool { return m.tool.Can != nil && !m.tool.Can(s.Backend, op) })
+		if len(settings) == 0 {
+			continue
+		}
 		j := &Job{Target: t, Op: op, Boxes: c.BoxesOf(op, t.Layout)}
 		if m.tool.Tiles {
 			j.Tiles = j.countTiles()

@@ -41,9 +41,9 @@ var peerKinds = []PeerKind{
 }
 
 // PeerError is what a peer says it cannot do.
-type PeerError struct{ text string }
+type PeerError struct{ Text string }
 
-func (e *PeerError) Error() string { return e.text }
+func (e *PeerError) Error() string { return e.Text }
 
 // Peer is the process of another program.
 type Peer struct {
@@ -243,7 +243,7 @@ func (ps *Peers) Start(ctx context.Context, threads, inFlight int, host, device 
 		var failed *PeerError
 		switch {
 		case errors.As(err, &failed):
-			ps.Missing = append(ps.Missing, bench.Result{Who: kind.Name, Reason: failed.text})
+			ps.Missing = append(ps.Missing, bench.Result{Who: kind.Name, Reason: failed.Text})
 		case err != nil:
 			return err
 		default:

@@ -299,7 +299,9 @@ func Sweep(ctx context.Context, r *cli.Run, tool Tool, t *Target, axes []Axis, o
 		return err
 	}
 	task.Done()
-	m.Doc.Advice = Advise(m.Doc.Results, r.Options.Threads)
+	m.Doc.Advice = Advise(slices.DeleteFunc(slices.Clone(m.Doc.Results), func(b bench.Result) bool {
+		return slices.Contains(tool.Floors, b.Axes.Get("backend"))
+	}), r.Options.Threads)
 	return m.Finish(true)
 }
 
