@@ -139,9 +139,26 @@ func Split(p string) (name, key string) {
 	return "", ""
 }
 
+// ReadBy returns a store that reads its local files in another way, in place of one that [Open] returned for s. It reports false,
+// and leaves the store as it is, where there are no such files: in zip files and on servers.
+func ReadBy(ctx context.Context, st store.Store, s string, how store.Reading) (store.Store, bool, error) {
+	switch st := st.(type) {
+	case *store.FolderStore:
+		return st.With(store.ReadBy(how)), true, nil
+	case *tiffstore.Store:
+		name, _ := Split(strings.TrimPrefix(s, "file://"))
+		if name == "" {
+			return st, false, nil
+		}
+		other, err := openLocal(ctx, name, store.ReadBy(how))
+		return other, true, errors.Join(err, st.Close())
+	}
+	return st, false, nil
+}
+
 // openLocal opens a file that is of one of the formats; nil: it is of none.
-func openLocal(ctx context.Context, name string) (store.Store, error) {
-	folder := store.Folder(filepath.Dir(name))
+func openLocal(ctx context.Context, name string, opts ...store.FolderOption) (store.Store, error) {
+	folder := store.Folder(filepath.Dir(name), opts...)
 	o, err := folder.Open(ctx, filepath.Base(name))
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"strata/pkg/dtype"
+	"strata/pkg/zarr/codec/shuffle"
 )
 
 // A box is a part of a strided array: b starts at its first element, strides
@@ -69,7 +70,7 @@ func copyRuns(dst []byte, dstStrides []int, src []byte, srcStrides, shape []int,
 
 // copyTransposed copies element by element where the last dimension is not
 // contiguous on both sides. It works in squares of the dimension that the source
-// runs along and the last one, so that both sides' cache lines are used up.
+// runs along and the last one, so that both sides' cache lines are used up; pixels of a few samples go by the row.
 func copyTransposed(dst []byte, dstStrides []int, src []byte, srcStrides, shape []int, size int) {
 	last := len(shape) - 1
 	fast := last // the dimension along which the side that jumps in the last one is contiguous
@@ -95,9 +96,15 @@ func copySquares(dst []byte, dstStrides []int, src []byte, srcStrides, shape []i
 		}
 		return
 	}
-	const side = 32
+	if shape[last] < shape[fast] { // the longer loop is the inner one
+		fast, last = last, fast
+	}
 	ds, ss := [2]int{dstStrides[fast], dstStrides[last]}, [2]int{srcStrides[fast], srcStrides[last]}
-	var n [2]int
+	n := [2]int{shape[fast], shape[last]}
+	if size == 1 && n[0] <= 4 && interleaved(dst, ds, src, ss, n) {
+		return
+	}
+	const side = 32
 	for i := 0; i < shape[fast]; i += side {
 		n[0] = min(side, shape[fast]-i)
 		for j := 0; j < shape[last]; j += side {
@@ -105,6 +112,20 @@ func copySquares(dst []byte, dstStrides []int, src []byte, srcStrides, shape []i
 			copyRuns(dst[i*ds[0]+j*ds[1]:], ds[:], src[i*ss[0]+j*ss[1]:], ss[:], n[:], size)
 		}
 	}
+}
+
+// interleaved copies pixels of several samples of a byte that lie together on one side, and in planes on the other, and reports whether the box is
+// such. The first of its two dimensions is that of the samples.
+func interleaved(dst []byte, ds [2]int, src []byte, ss, n [2]int) bool {
+	switch {
+	case ss == [2]int{1, n[0]} && ds[1] == 1 && ds[0] >= n[1]:
+		shuffle.Split(dst, src, n[0], n[1], ds[0])
+	case ds == [2]int{1, n[0]} && ss[1] == 1 && ss[0] >= n[1]:
+		shuffle.Join(dst, src, n[0], n[1], ss[0])
+	default:
+		return false
+	}
+	return true
 }
 
 // fillBox sets all elements of a box.

@@ -16,9 +16,9 @@ var settingNames = []string{"backend", "threads", "in flight", "task size"}
 // clear is how many times as fast a setting must be to be worth a flag.
 const clear = 1.05
 
-// advise says in a line for each kind of array, operation and cache what is best here. threads is how
+// Advise says in a line for each kind of array, operation and cache what is best here. threads is how
 // many there are without a flag.
-func advise(list []bench.Result, threads int) []string {
+func Advise(list []bench.Result, threads int) []string {
 	type kind struct{ name, what string }
 	var order []kind
 	by := map[kind][]bench.Result{}

@@ -24,7 +24,7 @@ func TestChecksum(t *testing.T) {
 	for _, size := range []int{1, 2, 4, 8, 16} {
 		for _, step := range []int{1, 2, 7, 41, 4097} {
 			shape := []int{1 + rng.IntN(9), 1 + rng.IntN(20), 1 + rng.IntN(30)}
-			data := make([]byte, size*int(volume(shape)))
+			data := make([]byte, size*int(Volume(shape)))
 			for i := range data {
 				data[i] = byte(rng.Uint32())
 			}
@@ -33,12 +33,12 @@ func TestChecksum(t *testing.T) {
 				unit := []int{1 + rng.IntN(shape[0]), 1 + rng.IntN(shape[1]), 1 + rng.IntN(shape[2])}
 				parts := cut.Split(shape, unit)
 				rng.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
-				var c checksum
+				var c Checksum
 				for _, p := range parts {
-					c.add(shape, step, p, size, excerpt(data, shape, p, size))
+					c.Add(shape, step, p, size, excerpt(data, shape, p, size))
 				}
-				if c.value() != want {
-					t.Errorf("%v of %d bytes in parts of %v, every %d: %d, want %d", shape, size, unit, step, c.value(), want)
+				if c.Value() != want {
+					t.Errorf("%v of %d bytes in parts of %v, every %d: %d, want %d", shape, size, unit, step, c.Value(), want)
 				}
 			}
 			data[0] ^= 1
@@ -47,8 +47,8 @@ func TestChecksum(t *testing.T) {
 			}
 		}
 	}
-	var c checksum
-	c.add([]int{3, 4}, 2, zarr.Region{Start: []int{1, 1}, Shape: []int{0, 2}}, 4, nil)
+	var c Checksum
+	c.Add([]int{3, 4}, 2, zarr.Region{Start: []int{1, 1}, Shape: []int{0, 2}}, 4, nil)
 	if c != 0 {
 		t.Error("an empty part has a sum")
 	}
@@ -76,31 +76,31 @@ func TestChecksumOfOrder(t *testing.T) {
 
 // Boxes of the whole cover every element once; others lie within the array.
 func TestBoxes(t *testing.T) {
-	for _, l := range []layout{
+	for _, l := range []Layout{
 		{[]int{100}, []int{7}, []int{21}, 4},
 		{[]int{10, 20, 33}, []int{4, 5, 8}, []int{8, 10, 16}, 2},
 		{[]int{3, 1, 5, 6}, []int{3, 1, 5, 6}, []int{3, 1, 5, 6}, 8},
 		{[]int{2, 9}, []int{4, 16}, []int{4, 16}, 1},
 	} {
 		for _, most := range []int64{1, 100, 1000, 1 << 30} {
-			c := choice{edge: 4, count: 9, seed: 5, part: most}
-			for _, op := range []string{opFull, opStream} {
-				b := c.boxesOf(op, l)
-				seen := make([]int, volume(l.shape))
-				for _, r := range b.list {
-					if n := l.bytes(r.Shape); op == opFull && n > most && n > l.bytes(clip(l.chunks, l.shape)) {
+			c := Choice{Edge: 4, Count: 9, Seed: 5, Part: most}
+			for _, op := range []string{OpFull, OpStream} {
+				b := c.BoxesOf(op, l)
+				seen := make([]int, Volume(l.Shape))
+				for _, r := range b.List {
+					if n := l.Bytes(r.Shape); op == OpFull && n > most && n > l.Bytes(clip(l.Chunks, l.Shape)) {
 						t.Errorf("%v: a part of %d bytes, at most %d", l, n, most)
 					}
-					mark(seen, l.shape, r)
+					mark(seen, l.Shape, r)
 				}
 				if slices.Max(seen) != 1 || slices.Min(seen) != 1 || !b.whole {
 					t.Errorf("%v: %s does not read every element once", l, op)
 				}
 			}
-			for _, op := range []string{opRandom, opSlab} {
-				for _, r := range c.boxesOf(op, l).list {
+			for _, op := range []string{OpRandom, opSlab} {
+				for _, r := range c.BoxesOf(op, l).List {
 					for d := range r.Shape {
-						if r.Shape[d] < 1 || r.Start[d] < 0 || r.Start[d]+r.Shape[d] > l.shape[d] {
+						if r.Shape[d] < 1 || r.Start[d] < 0 || r.Start[d]+r.Shape[d] > l.Shape[d] {
 							t.Errorf("%v: %s reads %v", l, op, r)
 						}
 					}
@@ -108,8 +108,8 @@ func TestBoxes(t *testing.T) {
 			}
 		}
 	}
-	many := layout{[]int{1 << 20, 1 << 10, 1 << 10}, []int{16, 1, 3}, []int{16, 1, 3}, 1}
-	if u := many.units(1 << 20); volume([]int{many.shape[0] / u[0], (many.shape[1] + u[1] - 1) / u[1], (many.shape[2] + u[2] - 1) / u[2]}) > 1<<20 || u[0]%16 != 0 {
+	many := Layout{[]int{1 << 20, 1 << 10, 1 << 10}, []int{16, 1, 3}, []int{16, 1, 3}, 1}
+	if u := many.units(1 << 20); Volume([]int{many.Shape[0] / u[0], (many.Shape[1] + u[1] - 1) / u[1], (many.Shape[2] + u[2] - 1) / u[2]}) > 1<<20 || u[0]%16 != 0 {
 		t.Errorf("units of %v", u)
 	}
 	// what docs/bench-zarr.md says of the places
@@ -140,11 +140,11 @@ func TestContent(t *testing.T) {
 	for _, elem := range []dtype.Type{dtype.Uint8, dtype.Uint16, dtype.Int32, dtype.Float16, dtype.Float32, dtype.Float64} {
 		c := content{ratio: 2, seed: 3, elem: elem}
 		size := elem.Size()
-		all := make([]byte, size*int(volume(shape)))
+		all := make([]byte, size*int(Volume(shape)))
 		c.fill(shape, zarr.Region{Start: []int{0, 0, 0}, Shape: shape}, all)
 		for _, unit := range [][]int{{2, 3, 100}, {1, 1, 1}, {5, 6, 257}} {
 			for _, r := range cut.Split(shape, unit) {
-				part := make([]byte, size*int(volume(r.Shape)))
+				part := make([]byte, size*int(Volume(r.Shape)))
 				if err := c.fillAll(ctx, 3, shape, r, part); err != nil {
 					t.Fatal(err)
 				}
@@ -185,7 +185,7 @@ func TestRatio(t *testing.T) {
 				if err := p.generate(ctx, a, 2, 64<<20, func(int64) {}); err != nil {
 					t.Fatal(err)
 				}
-				stored, err := storedBytes(ctx, dir)
+				stored, err := StoredBytes(ctx, dir)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -243,12 +243,12 @@ func TestBlock(t *testing.T) {
 }
 
 func TestParseAxes(t *testing.T) {
-	got, err := parseAxes([]string{"backend=host", "direct", "in-flight=1", "2", "codec=raw"})
-	if err != nil || len(got) != 3 || !slices.Equal(got[0].values, []string{"host", "direct"}) || got[1].name != "in_flight" || !slices.Equal(got[1].values, []string{"1", "2"}) {
+	got, err := ParseAxes([]string{"backend=host", "direct", "in-flight=1", "2", "codec=raw"})
+	if err != nil || len(got) != 3 || !slices.Equal(got[0].Values, []string{"host", "direct"}) || got[1].Name != "in_flight" || !slices.Equal(got[1].Values, []string{"1", "2"}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, bad := range [][]string{{"host"}, {"speed=1"}, {"threads="}, {"threads=1", "threads=2"}} {
-		if _, err := parseAxes(bad); err == nil {
+		if _, err := ParseAxes(bad); err == nil {
 			t.Errorf("%v were taken for axes", bad)
 		}
 	}
@@ -269,7 +269,7 @@ func TestAdvise(t *testing.T) {
 		{[]bench.Result{r(bench.Strata, "host", 1), r("zarr-python", "host", 3), r("tensorstore", "host", 2)}, "full, cold cache: strata is 2.00 times as fast as tensorstore, the fastest of the others"},
 		{[]bench.Result{r(bench.Strata, "host", 1), r(bench.Strata, "gds", 1), r(bench.Strata, "host-device", 0.5)}, "full, cold cache: fastest to the GPU is --to device --backend host --threads 2 (2.00 GiB/s), 2.00 times as fast as --backend gds --threads 2"},
 	} {
-		if got := strings.Join(advise(c.list, 2), "\n"); got != c.want {
+		if got := strings.Join(Advise(c.list, 2), "\n"); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
@@ -286,9 +286,9 @@ func TestPeers(t *testing.T) {
 	}
 	ctx := context.Background()
 	for _, kind := range peerKinds[:3] {
-		t.Run(kind.name, func(t *testing.T) {
+		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
-			p, err := startPeer(ctx, python, kind, 2, 0)
+			p, err := startPeer(ctx, python, peersScript, kind, 2, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -309,27 +309,27 @@ func TestPeers(t *testing.T) {
 						t.Fatal(err)
 					}
 					s, err := p.write(ctx, a, path, data, name, level)
-					if err != nil || s.seconds <= 0 || s.peak <= 0 {
+					if err != nil || s.Seconds <= 0 || s.Peak <= 0 {
 						t.Fatal(s, err)
 					}
 					array, err := zarr.OpenArray(ctx, store.Folder(path), "")
 					if err != nil {
 						t.Fatal(err)
 					}
-					tgt := &target{path: path, layout: layoutOf(array), format: format}
+					tgt := &Target{Path: path, Layout: layoutOf(array), format: format}
 					array.Close()
-					for _, op := range []string{opFull, opRandom, opSlab} {
-						h := &hostReader{setting: setting{threads: 2}, mem: 64 << 20, part: 200_000}
-						j := &job{target: tgt, op: op, boxes: choice{edge: 30, count: 5, seed: 1, part: h.part}.boxesOf(op, tgt.layout)}
+					for _, op := range []string{OpFull, OpRandom, opSlab} {
+						h := &hostReader{setting: Setting{Threads: 2}, mem: 64 << 20, part: 200_000}
+						j := &Job{Target: tgt, Op: op, Boxes: Choice{Edge: 30, Count: 5, Seed: 1, Part: h.part}.BoxesOf(op, tgt.Layout)}
 						tgt.web = store.AtOnce(1)
-						want, err := h.check(ctx, j)
+						want, err := h.Check(ctx, j)
 						if err != nil {
 							t.Fatal(err)
 						}
-						if got, err := p.check(ctx, j); err != nil || got != want {
+						if got, err := p.Check(ctx, j); err != nil || got != want {
 							t.Errorf("v%d %s %s: %d (%v), ours is %d", format, elem, op, got, err, want)
 						}
-						if s, err := p.round(ctx, j); err != nil || s.seconds <= 0 {
+						if s, err := p.Round(ctx, j); err != nil || s.Seconds <= 0 {
 							t.Errorf("%v, %v", s, err)
 						}
 					}

@@ -17,19 +17,19 @@ import (
 // its two halves). It depends on the elements and their places, and not on how the boxes were
 // read. The step is [wholeStep] where the box is the whole array, else [boxStep].
 const (
-	wholeStep = 65537
+	WholeStep = 65537
 	boxStep   = 4097
 )
 
-// checksum is the sum of one operation.
-type checksum uint64
+// Checksum is the sum of one operation.
+type Checksum uint64
 
-// value is ck.
-func (c checksum) value() uint32 { return uint32(c) ^ uint32(c>>32) }
+// Value is ck.
+func (c Checksum) Value() uint32 { return uint32(c) ^ uint32(c>>32) }
 
-// add adds the samples of a box of that shape which lie in a part of it. data has the part's
+// Add adds the samples of a box of that shape which lie in a part of it. data has the part's
 // elements of so many bytes, in C order.
-func (c *checksum) add(shape []int, step int, part zarr.Region, size int, data []byte) {
+func (c *Checksum) Add(shape []int, step int, part zarr.Region, size int, data []byte) {
 	var first, last, total uint64 = 0, 0, 1
 	for d, n := range shape {
 		if part.Shape[d] == 0 {
@@ -41,7 +41,7 @@ func (c *checksum) add(shape []int, step int, part zarr.Region, size int, data [
 	}
 	for k := (first + uint64(step) - 1) / uint64(step); k*uint64(step) <= last && k*uint64(step) < total; k++ {
 		if at, ok := within(shape, part, k*uint64(step)); ok {
-			*c += checksum((k + 1) * element(data[at*size:], size))
+			*c += Checksum((k + 1) * element(data[at*size:], size))
 		}
 	}
 }

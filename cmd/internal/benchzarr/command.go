@@ -34,8 +34,8 @@ func measuring(reps string) []cli.Flag {
 // reading are the flags of how arrays are read.
 func reading(ops string) []cli.Flag {
 	return []cli.Flag{
-		{Name: "ops", Kind: cli.Strings, Default: ops, Check: among(readOps), Usage: "full: all; rand: boxes at seeded places; slab: a plane across each axis; stream: all, chunk by chunk into the same memory"},
-		{Name: "to", Default: toHost, Choices: []string{toHost, toDevice}, Usage: "where the elements end; backends of a GPU end there anyway"},
+		{Name: "ops", Kind: cli.Strings, Default: ops, Check: Among(readOps...), Usage: "full: all; rand: boxes at seeded places; slab: a plane across each axis; stream: all, chunk by chunk into the same memory"},
+		{Name: "to", Default: ToHost, Choices: []string{ToHost, ToDevice}, Usage: "where the elements end; backends of a GPU end there anyway"},
 		{Name: "cache", Default: "warm", Choices: []string{"warm", "cold"}, Usage: "cold: the page cache forgets the array before each repetition"},
 		{Name: "in_flight", Kind: cli.Int, Note: "as --threads; 2 regions for a GPU; the store's number for servers", Check: cli.Between(1, 4096), Usage: "chunks that are worked on at a time; regions on their way to a GPU; requests to a server"},
 		{Name: "boxes", Kind: cli.Int, Default: "40", Check: cli.Between(1, 1e6), Usage: "of rand"},
@@ -54,7 +54,8 @@ func generating(size string) []cli.Flag {
 	}
 }
 
-func among(list []string) func(any) error {
+// Among checks that a flag's values are in a list.
+func Among(list ...string) func(any) error {
 	return func(v any) error {
 		if !slices.Contains(list, v.(string)) {
 			return fmt.Errorf("%q is none of %s", v, strings.Join(list, ", "))

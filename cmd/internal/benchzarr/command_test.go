@@ -124,7 +124,7 @@ func referenceCheck(ctx context.Context, q request) uint32 {
 	var list [][]byte
 	for _, b := range q.Boxes {
 		r := zarr.Region{Start: b[0], Shape: b[1]}
-		data := make([]byte, int64(a.DType().Size())*volume(r.Shape))
+		data := make([]byte, int64(a.DType().Size())*Volume(r.Shape))
 		if err := a.Read(ctx, r, data); err != nil {
 			panic(err)
 		}
@@ -132,8 +132,8 @@ func referenceCheck(ctx context.Context, q request) uint32 {
 	}
 	step := boxStep
 	if q.Whole {
-		step = wholeStep
-		data := make([]byte, int64(a.DType().Size())*volume(a.Shape()))
+		step = WholeStep
+		data := make([]byte, int64(a.DType().Size())*Volume(a.Shape()))
 		if err := a.Read(ctx, a.Bounds(), data); err != nil {
 			panic(err)
 		}

@@ -19,7 +19,7 @@ import (
 
 // deviceReader reads into a device's memory.
 type deviceReader struct {
-	setting setting
+	setting Setting
 	device  *gpu.Device
 	files   settings.Settings
 	mem     int64 // page-locked memory for what is on its way
@@ -34,8 +34,8 @@ const fewest = 2
 const whole = 64 << 20
 
 func (d *deviceReader) inFlight() int {
-	if d.setting.inFlight > 0 {
-		return d.setting.inFlight
+	if d.setting.InFlight > 0 {
+		return d.setting.InFlight
 	}
 	return fewest
 }
@@ -70,67 +70,67 @@ func (d *deviceReader) begin() (s *session, err error) {
 	s = &session{}
 	how := d.files
 	if how.Threads == 0 {
-		how.Threads = d.setting.threads
+		how.Threads = d.setting.Threads
 	}
-	if d.setting.task > 0 {
-		how.TaskSize = d.setting.task
+	if d.setting.Task > 0 {
+		how.TaskSize = d.setting.Task
 	}
 	if s.pool, err = gds.NewPool(d.device, how, s.warn); err != nil {
-		return nil, errBackend{err}
+		return nil, Refused{err}
 	}
 	s.close = append(s.close, s.pool.Close)
-	if d.setting.backend == "gds" || d.setting.backend == "auto" {
+	if d.setting.Backend == "gds" || d.setting.Backend == "auto" {
 		s.pool.Mode() // takes cuFile into use
 	}
 	return s, nil
 }
 
-func (d *deviceReader) open(ctx context.Context, s *session, t *target) error {
-	a, st, err := t.open(ctx, d.setting)
+func (d *deviceReader) open(ctx context.Context, s *session, t *Target) error {
+	a, st, err := t.Open(ctx, d.setting)
 	if err != nil {
 		return err
 	}
 	s.array = a
 	s.close = append(s.close, st.Close, func() error { a.Close(); return nil })
-	s.reader, err = zarrgpu.NewReader(a, d.device, zarrgpu.Options{Backend: d.setting.backend, Files: s.pool,
-		Workers: max(1, d.setting.threads/d.inFlight()), Counts: &s.counts, Warn: s.warn})
+	s.reader, err = zarrgpu.NewReader(a, d.device, zarrgpu.Options{Backend: d.setting.Backend, Files: s.pool,
+		Workers: max(1, d.setting.Threads/d.inFlight()), Counts: &s.counts, Warn: s.warn})
 	var refused *zarrgpu.BackendError
 	if errors.As(err, &refused) {
-		return errBackend{err}
+		return Refused{err}
 	}
 	return err
 }
 
-func (d *deviceReader) check(ctx context.Context, j *job) (uint32, error) {
-	var c checksum
-	_, err := d.run(ctx, j, func(box zarr.Region, data []byte) { j.boxes.check(&c, j.target.layout, box, data) })
-	return c.value(), err
+func (d *deviceReader) Check(ctx context.Context, j *Job) (uint32, error) {
+	var c Checksum
+	_, err := d.run(ctx, j, func(box zarr.Region, data []byte) { j.Boxes.Check(&c, j.Target.Layout, box, data) })
+	return c.Value(), err
 }
 
-func (d *deviceReader) round(ctx context.Context, j *job) (sample, error) { return d.run(ctx, j, nil) }
+func (d *deviceReader) Round(ctx context.Context, j *Job) (Sample, error) { return d.run(ctx, j, nil) }
 
 // run does the job once. take gets what lies on the device, box by box.
-func (d *deviceReader) run(ctx context.Context, j *job, take func(zarr.Region, []byte)) (out sample, err error) {
+func (d *deviceReader) run(ctx context.Context, j *Job, take func(zarr.Region, []byte)) (out Sample, err error) {
 	s, err := d.begin()
 	if err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
-	defer processors(d.setting.threads)()
+	defer Processors(d.setting.Threads)()
 	up, down, _ := d.device.Traffic()
-	w := start()
-	if err := d.open(ctx, s, j.target); err != nil {
+	w := Start()
+	if err := d.open(ctx, s, j.Target); err != nil {
 		return out, err
 	}
-	if j.boxes.whole {
+	if j.Boxes.whole {
 		err = d.regions(ctx, s, j, take)
 	} else {
 		err = d.sequence(ctx, s, j, take)
 	}
-	out = w.stop()
+	out = w.Stop()
 	nowUp, nowDown, _ := d.device.Traffic()
 	out.device = nowUp - up + nowDown - down
-	out.backend, out.note = s.took(j.bytes())
+	out.Backend, out.Note = s.took(j.Bytes())
 	return out, err
 }
 
@@ -162,7 +162,7 @@ func (s *session) took(all int64) (backend, note string) {
 }
 
 // sequence reads boxes one after the other.
-func (d *deviceReader) sequence(ctx context.Context, s *session, j *job, take func(zarr.Region, []byte)) (err error) {
+func (d *deviceReader) sequence(ctx context.Context, s *session, j *Job, take func(zarr.Region, []byte)) (err error) {
 	stream, err := d.device.Stream()
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (d *deviceReader) sequence(ctx context.Context, s *session, j *job, take fu
 			dst.Release()
 		}
 	}()
-	for _, box := range j.boxes.list {
+	for _, box := range j.Boxes.List {
 		n := s.reader.Bytes(box.Shape)
 		if dst == nil || dst.Bytes() < n {
 			if dst != nil {
@@ -232,9 +232,9 @@ func (s *session) lane(d *gpu.Device, shape []int) (l *lane, err error) {
 }
 
 // regions reads the whole array, several regions at a time, each into memory that is used again.
-func (d *deviceReader) regions(ctx context.Context, s *session, j *job, take func(zarr.Region, []byte)) (err error) {
-	l := j.target.layout
-	shape := l.partOf(max(min(whole, d.mem/int64(4*d.inFlight())), l.bytes(clip(l.chunks, l.shape))))
+func (d *deviceReader) regions(ctx context.Context, s *session, j *Job, take func(zarr.Region, []byte)) (err error) {
+	l := j.Target.Layout
+	shape := l.partOf(max(min(whole, d.mem/int64(4*d.inFlight())), l.Bytes(clip(l.Chunks, l.Shape))))
 	var lanes []*lane
 	defer func() {
 		for _, x := range lanes {
@@ -259,7 +259,7 @@ func (d *deviceReader) regions(ctx context.Context, s *session, j *job, take fun
 		s.warn(fmt.Sprintf("memory was there for %d regions of %d at a time", len(lanes), d.inFlight()))
 	}
 	var mu sync.Mutex
-	list := cut.Split(l.shape, shape)
+	list := cut.Split(l.Shape, shape)
 	return work.Each(ctx, len(lanes), len(list), func(worker, i int) error {
 		x, box := lanes[worker], list[i]
 		if err := x.slot.Fetch(ctx, box); err != nil {

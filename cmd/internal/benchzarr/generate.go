@@ -40,7 +40,7 @@ func checkContent(elem dtype.Type) error {
 // fill makes the elements of a region of an array of that shape, in C order.
 func (c content) fill(shape []int, r zarr.Region, data []byte) {
 	last := len(shape) - 1
-	if volume(r.Shape) == 0 {
+	if Volume(r.Shape) == 0 {
 		return
 	}
 	row := c.elem.Size() * r.Shape[last]
@@ -74,7 +74,7 @@ func (c content) row(line, block uint64, x int, data []byte) {
 		skip, i := x%stretch, uint64(x/stretch)
 		n := min((stretch-skip)*size, len(data))
 		if c.noisy(block + i) {
-			c.noise(mix(c.seed+0x9e3779b97f4a7c15*(line+i+1)), skip*size, data[:n])
+			c.noise(Mix(c.seed+0x9e3779b97f4a7c15*(line+i+1)), skip*size, data[:n])
 		} else {
 			c.even(data[:n])
 		}
@@ -85,7 +85,7 @@ func (c content) row(line, block uint64, x int, data []byte) {
 // noisy decides on a block. Multiples of the golden ratio lie evenly in every part of the array, so
 // that each chunk has its share.
 func (c content) noisy(block uint64) bool {
-	at := block*0x9e3779b97f4a7c15 + mix(c.seed)
+	at := block*0x9e3779b97f4a7c15 + Mix(c.seed)
 	return float64(at>>11)*c.ratio < 1<<53
 }
 
@@ -95,7 +95,7 @@ func (c content) noise(number uint64, off int, data []byte) {
 	var word [8]byte
 	for i := 0; i < len(data); {
 		at := off + i
-		binary.LittleEndian.PutUint64(word[:], mix(number+uint64(at/8)*0xd1342543de82ef95))
+		binary.LittleEndian.PutUint64(word[:], Mix(number+uint64(at/8)*0xd1342543de82ef95))
 		i += copy(data[i:], word[at%8:])
 	}
 	size := c.elem.Size()
@@ -133,8 +133,8 @@ func (c content) even(data []byte) {
 	}
 }
 
-// mix is the finishing step of splitmix64 (Steele, Lea and Flood 2014).
-func mix(x uint64) uint64 {
+// Mix is the finishing step of splitmix64 (Steele, Lea and Flood 2014).
+func Mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
@@ -159,8 +159,8 @@ func (c content) fillAll(ctx context.Context, workers int, shape []int, r zarr.R
 func (c content) generate(ctx context.Context, a *zarr.Array, workers int, budget int64, done func(int64)) error {
 	l := layoutOf(a)
 	a = a.With(zarr.Workers(1))
-	list := cut.Split(l.shape, l.files)
-	each := l.bytes(clip(l.files, l.shape)) + a.ScratchBytes(true)
+	list := cut.Split(l.Shape, l.files)
+	each := l.Bytes(clip(l.files, l.Shape)) + a.ScratchBytes(true)
 	n := int(min(int64(workers), max(1, budget/each), int64(len(list))))
 	bufs := make([][]byte, n)
 	defer func() {
@@ -170,13 +170,13 @@ func (c content) generate(ctx context.Context, a *zarr.Array, workers int, budge
 	}()
 	for i := range bufs {
 		var err error
-		if bufs[i], err = mem.Alloc(int(l.bytes(clip(l.files, l.shape)))); err != nil {
+		if bufs[i], err = mem.Alloc(int(l.Bytes(clip(l.files, l.Shape)))); err != nil {
 			return err
 		}
 	}
 	return work.Each(ctx, n, len(list), func(worker, i int) error {
-		b := bufs[worker][:l.bytes(list[i].Shape)]
-		c.fill(l.shape, list[i], b)
+		b := bufs[worker][:l.Bytes(list[i].Shape)]
+		c.fill(l.Shape, list[i], b)
 		if err := a.Write(ctx, list[i], b); err != nil {
 			return err
 		}

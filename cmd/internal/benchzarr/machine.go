@@ -3,10 +3,10 @@ package benchzarr
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"strata/pkg/bench"
 	"strata/pkg/cli"
@@ -16,20 +16,21 @@ import (
 	"strata/pkg/gpu"
 )
 
-// machine is what a run measures with.
-type machine struct {
+// Machine is what a run measures with.
+type Machine struct {
 	run    *cli.Run
-	device *gpu.Device // nil: there is none, and
+	tool   Tool
+	Device *gpu.Device // nil: there is none, and
 	noGPU  string      // why
-	peers  *peers      // nil: none are wanted
-	doc    *bench.Document
+	Peers  *Peers      // nil: none are wanted
+	Doc    *bench.Document
 	json   *atomic.Output
 	html   *atomic.Output
 }
 
-// newMachine makes ready what the flags ask for. A device that is needed and not there is an error.
-func newMachine(ctx context.Context, r *cli.Run, place string, wants, needs bool) (*machine, error) {
-	m := &machine{run: r, doc: bench.New("bench-zarr", cli.Version(), os.Args)}
+// NewMachine makes ready what the flags ask for. A device that is needed and not there is an error.
+func NewMachine(ctx context.Context, r *cli.Run, tool Tool, place string, wants, needs bool) (*Machine, error) {
+	m := &Machine{run: r, tool: tool, Doc: bench.New(tool.Name, cli.Version(), os.Args)}
 	var err error
 	if m.json, err = r.OptionalFile("json"); err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func newMachine(ctx context.Context, r *cli.Run, place string, wants, needs bool
 		if err != nil {
 			return nil, err
 		}
-		m.peers = &peers{python: python}
+		m.Peers = &Peers{python: python, tool: tool}
 	}
 	if needs && !r.Options.UseGPU {
 		return nil, cli.Usage("--no-use_gpu contradicts reading into a GPU: leave it out, or give --to host and another --backend")
@@ -56,60 +57,66 @@ func newMachine(ctx context.Context, r *cli.Run, place string, wants, needs bool
 			if err != nil {
 				return nil, err
 			}
-			m.device = res.Device
+			m.Device = res.Device
 		}
 	}
 	if place != "" {
-		m.doc.System = bench.ReadSystem(ctx, place)
-		for i := range m.doc.System.Places {
-			m.doc.System.Places[i].Path = place // as it was named
+		m.Doc.System = bench.ReadSystem(ctx, place)
+		for i := range m.Doc.System.Places {
+			m.Doc.System.Places[i].Path = place // as it was named
 		}
 	} else {
-		m.doc.System = bench.ReadSystem(ctx)
+		m.Doc.System = bench.ReadSystem(ctx)
 	}
-	if m.device != nil {
-		m.doc.System.GPU = bench.GPUOf(m.device.Info)
+	if m.Device != nil {
+		m.Doc.System.GPU = bench.GPUOf(m.Device.Info)
 	}
 	return m, nil
 }
 
-func (m *machine) close() {
-	if m.peers != nil {
-		m.peers.close()
+// Close ends the peers.
+func (m *Machine) Close() {
+	if m.Peers != nil {
+		m.Peers.close()
 	}
 }
 
 // reader makes what reads by a setting.
-func (m *machine) reader(s setting) (reader, error) {
+func (m *Machine) reader(s Setting) (Reader, error) {
 	o := m.run.Options
-	if s.to != toDevice {
+	if m.tool.Reader != nil {
+		if x := m.tool.Reader(m.run, s); x != nil {
+			return x, nil
+		}
+	}
+	if s.To != ToDevice {
 		return &hostReader{setting: s, mem: o.Mem / 2, part: o.Mem / 2}, nil
 	}
-	if m.device == nil {
-		return nil, errBackend{fmt.Errorf("no usable GPU: %s", m.noGPU)}
+	if m.Device == nil {
+		return nil, Refuse("no usable GPU: %s", strings.TrimPrefix(m.noGPU, "no usable GPU: "))
 	}
-	return &deviceReader{setting: s, device: m.device, files: o.GPUFiles, mem: o.Mem}, nil
+	return &deviceReader{setting: s, device: m.Device, files: o.GPUFiles, mem: o.Mem}, nil
 }
 
 // hostDevice is the name of reading by the host and then copying to the device.
 const hostDevice = "host-device"
 
 // axes are a setting as results have it.
-func (s setting) axes(far bool) bench.Axes {
-	backend := s.backend
-	if s.to == toDevice && !endsOnDevice(backend) {
+func (s Setting) axes(far bool) bench.Axes {
+	backend := s.Backend
+	if s.To == ToDevice && !endsOnDevice(backend) {
 		backend += "-device"
 	}
-	a := bench.Axes{{Name: "backend", Value: backend}, {Name: "threads", Value: strconv.Itoa(s.threads)}}
-	if s.inFlight > 0 {
-		a = append(a, bench.Axis{Name: "in flight", Value: strconv.Itoa(s.inFlight)})
+	a := bench.Axes{{Name: "backend", Value: backend}, {Name: "threads", Value: strconv.Itoa(s.Threads)}}
+	if s.InFlight > 0 {
+		a = append(a, bench.Axis{Name: "in flight", Value: strconv.Itoa(s.InFlight)})
 	}
-	if s.task > 0 {
-		a = append(a, bench.Axis{Name: "task size", Value: units.FormatSize(s.task)})
+	if s.Task > 0 {
+		a = append(a, bench.Axis{Name: "task size", Value: units.FormatSize(s.Task)})
 	}
 	if !far {
 		cache := "warm"
-		if s.cold {
+		if s.Cold {
 			cache = "cold"
 		}
 		a = append(a, bench.Axis{Name: "cache", Value: cache})
@@ -119,33 +126,40 @@ func (s setting) axes(far bool) bench.Axes {
 
 // read measures operations on an array by several settings, which have the same cache; more are
 // the axes that come before theirs.
-func (m *machine) read(ctx context.Context, t *target, ops []string, c choice, settings []setting, more bench.Axes, reps int, progress func(int64)) ([]bench.Result, error) {
+func (m *Machine) read(ctx context.Context, t *Target, ops []string, c Choice, settings []Setting, more bench.Axes, reps int, progress func(int64)) ([]bench.Result, error) {
 	var out []bench.Result
 	for _, op := range ops {
-		j := &job{target: t, op: op, boxes: c.boxesOf(op, t.layout)}
-		var list []*contestant
+		settings := slices.DeleteFunc(slices.Clone(settings), func(s Setting) bool { return m.tool.Can != nil && !m.tool.Can(s.Backend, op) })
+		if len(settings) == 0 {
+			continue
+		}
+		j := &Job{Target: t, Op: op, Boxes: c.BoxesOf(op, t.Layout)}
+		if m.tool.Tiles {
+			j.Tiles = j.countTiles()
+		}
+		var list []*Contestant
 		for _, s := range settings {
-			x := &contestant{result: bench.Result{Name: op, Who: bench.Strata, Axes: append(slices.Clone(more), s.axes(t.far)...)}}
+			x := &Contestant{Result: bench.Result{Name: op, Who: bench.Strata, Axes: append(slices.Clone(more), s.axes(t.far)...)}}
 			var err error
-			if x.reader, err = m.reader(s); err != nil {
-				x.reader = refusing{err}
+			if x.Reader, err = m.reader(s); err != nil {
+				x.Reader = refusing{err}
 			}
 			list = append(list, x)
 		}
 		ours := len(list)
-		missing, err := m.others(ctx, j, settings, list, func(x *contestant) { list = append(list, x) })
+		missing, err := m.others(ctx, j, settings, list, func(x *Contestant) { list = append(list, x) })
 		if err != nil {
 			return nil, err
 		}
-		m.run.Log.Debug().Msgf("%s of %s in %d ways", op, t.path, len(list))
-		if err := m.measure(ctx, j, list, reps, settings[0].cold, progress); err != nil {
+		m.run.Log.Debug().Msgf("%s of %s in %d ways", op, t.Path, len(list))
+		if err := m.Measure(ctx, j, list, reps, settings[0].Cold, progress); err != nil {
 			return nil, stage.Failed(err)
 		}
-		if len(list) == ours && ours == 1 && list[0].result.Reason != "" {
-			return nil, cli.Usage("%s", list[0].result.Reason)
+		if len(list) == ours && ours == 1 && list[0].Result.Reason != "" {
+			return nil, cli.Usage("%s", list[0].Result.Reason)
 		}
 		for _, x := range list {
-			out = append(out, x.result)
+			out = append(out, x.Result)
 		}
 		out = append(out, missing...)
 	}
@@ -155,46 +169,47 @@ func (m *machine) read(ctx context.Context, t *target, ops []string, c choice, s
 // refusing is a reader that cannot be made.
 type refusing struct{ err error }
 
-func (r refusing) check(context.Context, *job) (uint32, error) { return 0, r.err }
-func (r refusing) round(context.Context, *job) (sample, error) { return sample{}, r.err }
+func (r refusing) Check(context.Context, *Job) (uint32, error) { return 0, r.err }
+func (r refusing) Round(context.Context, *Job) (Sample, error) { return Sample{}, r.err }
 
 // others adds the peers to those who measure a job: beside the first of our settings of each number
 // of threads and requests. What is missing of them comes as results.
-func (m *machine) others(ctx context.Context, j *job, settings []setting, ours []*contestant, add func(*contestant)) (missing []bench.Result, err error) {
-	if m.peers == nil || j.op == opStream {
+func (m *Machine) others(ctx context.Context, j *Job, settings []Setting, ours []*Contestant, add func(*Contestant)) (missing []bench.Result, err error) {
+	if m.Peers == nil || j.Op == OpStream {
 		return nil, nil
 	}
 	s := settings[0]
-	host := slices.ContainsFunc(settings, func(s setting) bool { return s.to != toDevice })
-	device := slices.ContainsFunc(settings, func(s setting) bool { return s.to == toDevice })
-	if err := m.peers.start(ctx, s.threads, s.inFlight, host, device); err != nil {
+	host := slices.ContainsFunc(settings, func(s Setting) bool { return s.To != ToDevice })
+	device := slices.ContainsFunc(settings, func(s Setting) bool { return s.To == ToDevice })
+	if err := m.Peers.Start(ctx, s.Threads, s.InFlight, host, device); err != nil {
 		return nil, err
 	}
-	m.noteSoftware()
-	for _, p := range m.peers.list {
-		first := slices.IndexFunc(settings, func(s setting) bool { return (s.to == toDevice) == p.kind.device })
-		add(&contestant{result: bench.Result{Name: j.op, Who: p.kind.name, Axes: ours[first].result.Axes}, reader: p})
+	m.NoteSoftware()
+	for _, p := range m.Peers.List {
+		first := slices.IndexFunc(settings, func(s Setting) bool { return (s.To == ToDevice) == p.Kind.Device })
+		add(&Contestant{Result: bench.Result{Name: j.Op, Who: p.Kind.Name, Axes: ours[first].Result.Axes}, Reader: p})
 	}
-	for _, r := range m.peers.missing {
-		r.Name, r.Axes = j.op, ours[0].result.Axes
+	for _, r := range m.Peers.Missing {
+		r.Name, r.Axes = j.Op, ours[0].Result.Axes
 		missing = append(missing, r)
 	}
 	return missing, nil
 }
 
-func (m *machine) noteSoftware() {
-	for _, s := range m.peers.software() {
-		if !slices.Contains(m.doc.System.Software, s) {
-			m.doc.System.Software = append(m.doc.System.Software, s)
+// NoteSoftware adds the peers that run to the facts of the machine.
+func (m *Machine) NoteSoftware() {
+	for _, s := range m.Peers.software() {
+		if !slices.Contains(m.Doc.System.Software, s) {
+			m.Doc.System.Software = append(m.Doc.System.Software, s)
 		}
 	}
 }
 
-// finish writes what was measured.
-func (m *machine) finish(table bool) error {
+// Finish writes what was measured.
+func (m *Machine) Finish(table bool) error {
 	var err error
 	if table {
-		err = m.doc.Table(m.run.Stdout)
+		err = m.Doc.Table(m.run.Stdout)
 	}
-	return errors.Join(err, m.json.Write(m.doc.WriteJSON), m.html.Write(m.doc.HTML))
+	return errors.Join(err, m.json.Write(m.Doc.WriteJSON), m.html.Write(m.Doc.HTML))
 }

@@ -67,9 +67,9 @@ func (p *plan) complete(size int64) error {
 		unit = p.shard
 	}
 	if p.shape == nil {
-		n := size / (int64(p.elem.Size()) * volume(unit))
+		n := size / (int64(p.elem.Size()) * Volume(unit))
 		if n < 1 {
-			return cli.Usage("flag --size: %s is less than a chunk or shard of %v %s: want at least %s", units.FormatSize(size), unit, p.elem, units.FormatSize(int64(p.elem.Size())*volume(unit)))
+			return cli.Usage("flag --size: %s is less than a chunk or shard of %v %s: want at least %s", units.FormatSize(size), unit, p.elem, units.FormatSize(int64(p.elem.Size())*Volume(unit)))
 		}
 		p.shape = block(unit, n)
 	}
@@ -113,7 +113,7 @@ func (p *plan) spec() (zarr.Spec, error) {
 	return zarr.Spec{Format: p.format, Shape: p.shape, Chunks: p.chunks, Shard: p.shard, DType: p.elem, Codecs: chain}, err
 }
 
-func (p *plan) bytes() int64 { return int64(p.elem.Size()) * volume(p.shape) }
+func (p *plan) bytes() int64 { return int64(p.elem.Size()) * Volume(p.shape) }
 
 // axes are the plan as results have it.
 func (p *plan) axes() bench.Axes {
@@ -133,15 +133,15 @@ func cross(shape []int) string {
 	return strings.Join(parts, "x")
 }
 
-// scratch is a folder of the run's own, which is removed at its end. What runs that were killed have
+// Scratch is a folder of the run's own, which is removed at its end. What runs that were killed have
 // left beside it goes as well.
-type scratch struct {
+type Scratch struct {
 	group *atomic.Group
 	path  string
 }
 
-// newScratch makes a folder in a place that has room for so many bytes.
-func newScratch(r *cli.Run, place string, need int64) (*scratch, error) {
+// NewScratch makes a folder in a place that has room for so many bytes.
+func NewScratch(r *cli.Run, tool, place string, need int64) (*Scratch, error) {
 	info, err := os.Stat(place)
 	switch {
 	case err != nil:
@@ -156,11 +156,11 @@ func newScratch(r *cli.Run, place string, need int64) (*scratch, error) {
 		}
 	}
 	g := atomic.NewGroup(atomic.Options{Warn: r.Warn})
-	out, err := g.Folder(filepath.Join(place, "bench-zarr.tmp"))
+	out, err := g.Folder(filepath.Join(place, tool+".tmp"))
 	if err != nil {
 		return nil, err
 	}
-	return &scratch{g, out.Work()}, nil
+	return &Scratch{g, out.Work()}, nil
 }
 
 func reasonOf(err error) error {
@@ -171,8 +171,11 @@ func reasonOf(err error) error {
 	return err
 }
 
-func (s *scratch) file(name string) string { return filepath.Join(s.path, name) }
-func (s *scratch) remove()                 { s.group.Abort() }
+// File returns the path of a file in the folder.
+func (s *Scratch) File(name string) string { return filepath.Join(s.path, name) }
+
+// Remove removes the folder.
+func (s *Scratch) Remove() { s.group.Abort() }
 
 // create writes the metadata of the plan's array at a path.
 func (p *plan) create(ctx context.Context, path string, sync bool, opts ...zarr.Option) (*zarr.Array, error) {
@@ -183,9 +186,9 @@ func (p *plan) create(ctx context.Context, path string, sync bool, opts ...zarr.
 	return zarr.CreateArray(ctx, store.Folder(path, store.Sync(sync)), "", spec, opts...)
 }
 
-// storedBytes is how many bytes the files below a folder have, but for metadata.
-func storedBytes(ctx context.Context, folder string) (int64, error) {
-	t := target{path: folder}
+// StoredBytes is how many bytes the files below a folder have, but for metadata.
+func StoredBytes(ctx context.Context, folder string) (int64, error) {
+	t := Target{Path: folder}
 	list, err := t.files(ctx)
 	n := int64(0)
 	for _, path := range list {

@@ -25,14 +25,14 @@ import (
 //go:embed peers.py
 var peersScript string
 
-// peerKind is another program that reads and writes Zarr.
-type peerKind struct {
-	key, name string
-	device    bool   // it reads into a device's memory
-	packages  string // of PyPI, that the script imports for it
+// PeerKind is another program that reads and writes Zarr.
+type PeerKind struct {
+	Key, Name string // what the script and results call it
+	Device    bool   // it reads into a device's memory
+	Packages  string // of PyPI, that the script imports for it
 }
 
-var peerKinds = []peerKind{
+var peerKinds = []PeerKind{
 	{"zarr", "zarr-python", false, "numpy zarr"},
 	{"zarr+zarrs", "zarrs-python", false, "numpy zarr zarrs"},
 	{"tensorstore", "tensorstore", false, "numpy tensorstore"},
@@ -40,14 +40,14 @@ var peerKinds = []peerKind{
 	{"kvikio", "kvikio", true, "numpy zarr kvikio-cu12"},
 }
 
-// peerError is what a peer says it cannot do.
-type peerError struct{ text string }
+// PeerError is what a peer says it cannot do.
+type PeerError struct{ Text string }
 
-func (e *peerError) Error() string { return e.text }
+func (e *PeerError) Error() string { return e.Text }
 
-// peer is the process of another program.
-type peer struct {
-	kind    peerKind
+// Peer is the process of another program.
+type Peer struct {
+	Kind    PeerKind
 	version string
 
 	cmd    *exec.Cmd
@@ -62,7 +62,7 @@ func findPython(named string) (string, error) {
 	if named != "" {
 		path, err := exec.LookPath(named)
 		if err != nil {
-			return "", cli.Usage("flag --python: %s is no program: want the path of a Python with zarr, tensorstore or zarrs", named)
+			return "", cli.Usage("flag --python: %s is no program: want the path of a Python that has the other programs", named)
 		}
 		return path, nil
 	}
@@ -87,9 +87,9 @@ func findPython(named string) (string, error) {
 
 // startPeer starts a peer and asks it for its version. A program that is not installed is a
 // *peerError.
-func startPeer(ctx context.Context, python string, kind peerKind, threads, inFlight int) (*peer, error) {
-	p := &peer{kind: kind}
-	p.cmd = exec.CommandContext(ctx, python, "-c", peersScript, kind.key, strconv.Itoa(threads), strconv.Itoa(inFlight))
+func startPeer(ctx context.Context, python, script string, kind PeerKind, threads, inFlight int) (*Peer, error) {
+	p := &Peer{Kind: kind}
+	p.cmd = exec.CommandContext(ctx, python, "-c", script, kind.Key, strconv.Itoa(threads), strconv.Itoa(inFlight))
 	p.cmd.Stderr = &limited{w: &p.errors, n: 64 << 10}
 	p.cmd.WaitDelay = 5 * time.Second
 	in, err := p.cmd.StdinPipe()
@@ -102,12 +102,12 @@ func startPeer(ctx context.Context, python string, kind peerKind, threads, inFli
 	}
 	p.in, p.out = in, bufio.NewReader(out)
 	if err := p.cmd.Start(); err != nil {
-		return nil, &peerError{fmt.Sprintf("%s cannot be started: %v", python, err)}
+		return nil, &PeerError{fmt.Sprintf("%s cannot be started: %v", python, err)}
 	}
 	var hello struct{ Version, Missing string }
-	err = p.ask(ctx, map[string]any{"do": "hello"}, &hello)
+	err = p.Ask(ctx, map[string]any{"do": "hello"}, &hello)
 	if err == nil && hello.Missing != "" {
-		err = &peerError{fmt.Sprintf("%s: install it with %s -m pip install %s", hello.Missing, bench.Quote(python), kind.packages)}
+		err = &PeerError{fmt.Sprintf("%s: install it with %s -m pip install %s", hello.Missing, bench.Quote(python), kind.Packages)}
 	}
 	if err != nil {
 		p.close()
@@ -130,8 +130,8 @@ func (l *limited) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// ask sends a request and reads the answer.
-func (p *peer) ask(ctx context.Context, request, answer any) error {
+// Ask sends a request and reads the answer.
+func (p *Peer) Ask(ctx context.Context, request, answer any) error {
 	text, err := json.Marshal(request)
 	if err != nil {
 		return err
@@ -146,14 +146,14 @@ func (p *peer) ask(ctx context.Context, request, answer any) error {
 	}
 	if err != nil {
 		p.close()
-		return &peerError{"ended: " + lastLine(p.errors.String(), p.cmd.ProcessState.String())}
+		return &PeerError{"ended: " + lastLine(p.errors.String(), p.cmd.ProcessState.String())}
 	}
 	var failed struct{ Error string }
 	if err := json.Unmarshal(line, &failed); err != nil {
-		return &peerError{fmt.Sprintf("answered %.80q", line)}
+		return &PeerError{fmt.Sprintf("answered %.80q", line)}
 	}
 	if failed.Error != "" {
-		return &peerError{failed.Error}
+		return &PeerError{failed.Error}
 	}
 	return json.Unmarshal(line, answer)
 }
@@ -166,7 +166,7 @@ func lastLine(text, otherwise string) string {
 	return otherwise
 }
 
-func (p *peer) close() {
+func (p *Peer) close() {
 	_ = p.in.Close()
 	_ = p.cmd.Wait()
 }
@@ -175,6 +175,7 @@ func (p *peer) close() {
 type request struct {
 	Do     string     `json:"do"`
 	Array  string     `json:"array"`
+	Image  int        `json:"level_of_pyramid,omitempty"`
 	Format int        `json:"format"`
 	Shape  []int      `json:"shape"`
 	Boxes  [][2][]int `json:"boxes,omitempty"`
@@ -193,76 +194,77 @@ type answer struct {
 	CK     uint32
 }
 
-func (p *peer) request(do string, j *job) request {
-	r := request{Do: do, Array: j.target.path, Format: j.target.format, Shape: j.target.layout.shape, Whole: j.boxes.whole}
-	for _, b := range j.boxes.list {
+func (p *Peer) request(do string, j *Job) request {
+	r := request{Do: do, Array: j.Target.Path, Image: j.Target.Level, Format: j.Target.format, Shape: j.Target.Layout.Shape, Whole: j.Boxes.whole}
+	for _, b := range j.Boxes.List {
 		r.Boxes = append(r.Boxes, [2][]int{b.Start, b.Shape})
 	}
 	return r
 }
 
-func (p *peer) check(ctx context.Context, j *job) (uint32, error) {
-	if j.target.zip {
-		return 0, &peerError{"zip files are not read by this benchmark's script"}
+func (p *Peer) Check(ctx context.Context, j *Job) (uint32, error) {
+	if j.Target.zip {
+		return 0, &PeerError{"zip files are not read by this benchmark's script"}
 	}
 	var a answer
-	err := p.ask(ctx, p.request("check", j), &a)
+	err := p.Ask(ctx, p.request("check", j), &a)
 	return a.CK, err
 }
 
-func (p *peer) round(ctx context.Context, j *job) (sample, error) {
+func (p *Peer) Round(ctx context.Context, j *Job) (Sample, error) {
 	var a answer
-	err := p.ask(ctx, p.request("read", j), &a)
-	return sample{seconds: a.S, cpu: a.CPU, peak: a.HWM}, err
+	err := p.Ask(ctx, p.request("read", j), &a)
+	return Sample{Seconds: a.S, CPU: a.CPU, Peak: a.HWM}, err
 }
 
-// peers are the processes of other programs, for one number of threads and requests at a time.
-type peers struct {
+// Peers are the processes of other programs, for one number of threads and requests at a time.
+type Peers struct {
 	python  string
-	list    []*peer
-	missing []bench.Result // without names and axes
+	tool    Tool
+	List    []*Peer
+	Missing []bench.Result // without names and axes
 	started [4]any         // how
 }
 
-// start starts those that there are, of those who read into the host's memory, a device's, or
+// Start starts those that there are, of those who read into the host's memory, a device's, or
 // both, and notes what is missing of the others.
-func (ps *peers) start(ctx context.Context, threads, inFlight int, host, device bool) error {
+func (ps *Peers) Start(ctx context.Context, threads, inFlight int, host, device bool) error {
 	now := [4]any{threads, inFlight, host, device}
-	if ps.list != nil && ps.started == now {
+	if ps.List != nil && ps.started == now {
 		return nil
 	}
 	ps.close()
-	ps.started, ps.missing = now, nil
-	for _, kind := range peerKinds {
-		if kind.device && !device || !kind.device && !host {
+	ps.started, ps.Missing = now, nil
+	for _, kind := range ps.tool.Peers {
+		if kind.Device && !device || !kind.Device && !host {
 			continue
 		}
-		p, err := startPeer(ctx, ps.python, kind, threads, inFlight)
-		var failed *peerError
+		p, err := startPeer(ctx, ps.python, ps.tool.Script, kind, threads, inFlight)
+		var failed *PeerError
 		switch {
 		case errors.As(err, &failed):
-			ps.missing = append(ps.missing, bench.Result{Who: kind.name, Reason: failed.text})
+			ps.Missing = append(ps.Missing, bench.Result{Who: kind.Name, Reason: failed.Text})
 		case err != nil:
 			return err
 		default:
-			ps.list = append(ps.list, p)
+			ps.List = append(ps.List, p)
 		}
 	}
 	return nil
 }
 
-func (ps *peers) close() {
-	for _, p := range ps.list {
+func (ps *Peers) close() {
+	for _, p := range ps.List {
 		p.close()
 	}
-	ps.list = nil
+	ps.List = nil
 }
 
 // software is who took part.
-func (ps *peers) software() []bench.Software {
+func (ps *Peers) software() []bench.Software {
 	var out []bench.Software
-	for _, p := range ps.list {
-		out = append(out, bench.Software{Name: p.kind.name, Version: p.version})
+	for _, p := range ps.List {
+		out = append(out, bench.Software{Name: p.Kind.Name, Version: p.version})
 	}
 	return out
 }

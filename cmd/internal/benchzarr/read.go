@@ -42,22 +42,22 @@ func readCommand() *cli.Command {
 }
 
 // settingOf is what the flags of read say.
-func settingOf(r *cli.Run) setting {
-	s := setting{backend: r.Options.Backend, to: r.String("to"), threads: r.Options.Threads, inFlight: r.Int("in_flight"), cold: r.String("cache") == "cold"}
+func settingOf(r *cli.Run) Setting {
+	s := Setting{Backend: r.Options.Backend, To: r.String("to"), Threads: r.Options.Threads, InFlight: r.Int("in_flight"), Cold: r.String("cache") == "cold"}
 	if r.IsSet("task_size") {
-		s.task = r.Size("task_size")
+		s.Task = r.Size("task_size")
 	}
 	switch {
-	case endsOnDevice(s.backend):
-		s.to = toDevice
-	case s.to == toHost && s.backend == "auto":
-		s.backend = "host"
+	case endsOnDevice(s.Backend):
+		s.To = ToDevice
+	case s.To == ToHost && s.Backend == "auto":
+		s.Backend = "host"
 	}
 	return s
 }
 
-func choiceOf(r *cli.Run) choice {
-	return choice{edge: r.Int("edge"), count: r.Int("boxes"), seed: uint64(r.Int("seed")), part: r.Options.Mem / 2}
+func choiceOf(r *cli.Run) Choice {
+	return Choice{Edge: r.Int("edge"), Count: r.Int("boxes"), Seed: uint64(r.Int("seed")), Part: r.Options.Mem / 2}
 }
 
 func runRead(ctx context.Context, r *cli.Run) error {
@@ -69,12 +69,12 @@ func runRead(ctx context.Context, r *cli.Run) error {
 	if r.Bool("json_lines") && r.Bool("peers") {
 		return cli.Usage("--json-lines has no place for other programs: leave --peers out, or take --json FILE")
 	}
-	t, err := look(ctx, r, path)
+	t, err := Look(ctx, r, path)
 	if err != nil {
 		return err
 	}
-	r.Read(t.dataset)
-	if t.far && s.cold {
+	r.Read(t.Dataset)
+	if t.far && s.Cold {
 		return cli.Usage("flag --cache: the caches of a server cannot be emptied from here: leave it out for %s", path)
 	}
 	if err := fits(t, r.Options.Mem/2, choiceOf(r), r.Strings("ops")); err != nil {
@@ -84,37 +84,37 @@ func runRead(ctx context.Context, r *cli.Run) error {
 	if t.far {
 		place = ""
 	}
-	m, err := newMachine(ctx, r, place, s.to == toDevice, s.to == toDevice)
+	m, err := NewMachine(ctx, r, zarrTool, place, s.To == ToDevice, s.To == ToDevice)
 	if err != nil {
 		return err
 	}
-	defer m.close()
+	defer m.Close()
 	ops, reps := r.Strings("ops"), r.Int("reps")
 	task := r.Progress("read", 0)
 	defer task.Done()
-	m.doc.Results, err = m.read(ctx, t, ops, choiceOf(r), []setting{s}, nil, reps, task.Add)
+	m.Doc.Results, err = m.read(ctx, t, ops, choiceOf(r), []Setting{s}, nil, reps, task.Add)
 	if err != nil {
 		return err
 	}
 	task.Done()
 	if r.Bool("json_lines") {
-		if err := lines(r.Stdout, m.doc.Results); err != nil {
+		if err := lines(r.Stdout, m.Doc.Results); err != nil {
 			return err
 		}
-		return m.finish(false)
+		return m.Finish(false)
 	}
-	if m.doc.Advice = advise(m.doc.Results, r.Options.Threads); m.doc.Advice == nil {
-		m.doc.Advice = []string{"bench-zarr sweep " + bench.Quote(address.Address(t.path).String()) + " says which setting is best here"}
+	if m.Doc.Advice = Advise(m.Doc.Results, r.Options.Threads); m.Doc.Advice == nil {
+		m.Doc.Advice = []string{"bench-zarr sweep " + bench.Quote(address.Address(t.Path).String()) + " says which setting is best here"}
 	}
-	return m.finish(true)
+	return m.Finish(true)
 }
 
 // fits refuses operations that memory does not hold.
-func fits(t *target, most int64, c choice, ops []string) error {
+func fits(t *Target, most int64, c Choice, ops []string) error {
 	for _, op := range ops {
-		for _, b := range c.boxesOf(op, t.layout).list {
-			if n := t.layout.bytes(b.Shape); n > most {
-				return cli.MemoryError("%s: %s reads %v elements at a time, %s, half of --mem is %s", t.path, op, b.Shape, units.FormatSize(n), units.FormatSize(most))
+		for _, b := range c.BoxesOf(op, t.Layout).List {
+			if n := t.Layout.Bytes(b.Shape); n > most {
+				return cli.MemoryError("%s: %s reads %v elements at a time, %s, half of --mem is %s", t.Path, op, b.Shape, units.FormatSize(n), units.FormatSize(most))
 			}
 		}
 	}

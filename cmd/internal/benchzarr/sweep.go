@@ -46,10 +46,10 @@ func sweepCommand() *cli.Command {
 	}
 }
 
-// axis is what is varied, and how.
-type axis struct {
-	name   string
-	values []string
+// Axis is what is varied, and how.
+type Axis struct {
+	Name   string
+	Values []string
 }
 
 // axisNames are those that there are; the last are of arrays that are made.
@@ -58,31 +58,31 @@ var (
 	arrayAxes   = []string{"format", "codec", "chunks", "shard"}
 )
 
-// parseAxes reads what --vary says: a list at whose commas the command line has cut it.
-func parseAxes(list []string) ([]axis, error) {
-	var out []axis
+// ParseAxes reads what --vary says: a list at whose commas the command line has cut it.
+func ParseAxes(list []string) ([]Axis, error) {
+	var out []Axis
 	for _, item := range list {
 		name, value, begins := strings.Cut(item, "=")
 		if !begins {
 			if len(out) == 0 {
 				return nil, cli.Usage("flag --vary: %q is of no axis: want AXIS=VALUE,..., as in backend=host,direct", item)
 			}
-			name, value = out[len(out)-1].name, item
+			name, value = out[len(out)-1].Name, item
 		}
 		name = strings.ReplaceAll(name, "-", "_")
 		if !slices.Contains(settingAxes, name) && !slices.Contains(arrayAxes, name) {
 			return nil, cli.Usage("flag --vary: there is no axis %q: want one of %s", name, strings.Join(slices.Concat(settingAxes, arrayAxes), ", "))
 		}
 		if begins {
-			if slices.ContainsFunc(out, func(a axis) bool { return a.name == name }) {
+			if slices.ContainsFunc(out, func(a Axis) bool { return a.Name == name }) {
 				return nil, cli.Usage("flag --vary: the axis %s is there twice", name)
 			}
-			out = append(out, axis{name: name})
+			out = append(out, Axis{Name: name})
 		}
 		if value == "" {
 			return nil, cli.Usage("flag --vary: the axis %s has an empty value", name)
 		}
-		out[len(out)-1].values = append(out[len(out)-1].values, value)
+		out[len(out)-1].Values = append(out[len(out)-1].Values, value)
 	}
 	return out, nil
 }
@@ -100,16 +100,16 @@ func allBackends(device bool, far bool) []string {
 }
 
 // apply makes of one setting those with all values of an axis.
-func (a axis) apply(list []setting, device, far bool) ([]setting, error) {
-	var out []setting
+func (a Axis) apply(list []Setting, all []string) ([]Setting, error) {
+	var out []Setting
 	for _, s := range list {
-		values := a.values
-		if a.name == "backend" && slices.Contains(values, "all") {
-			values = allBackends(device, far)
+		values := a.Values
+		if a.Name == "backend" && slices.Contains(values, "all") {
+			values = all
 		}
 		for _, v := range values {
 			x := s
-			if err := x.set(a.name, v); err != nil {
+			if err := x.set(a.Name, v, all); err != nil {
 				return nil, err
 			}
 			out = append(out, x)
@@ -118,7 +118,8 @@ func (a axis) apply(list []setting, device, far bool) ([]setting, error) {
 	return out, nil
 }
 
-func (s *setting) set(name, value string) error {
+// set changes what an axis names; own are backends beside those that are known here.
+func (s *Setting) set(name, value string, own []string) error {
 	bad := func(want string) error { return cli.Usage("flag --vary: %s=%s: want %s", name, value, want) }
 	number := func(to *int) error {
 		n, err := strconv.Atoi(value)
@@ -132,40 +133,40 @@ func (s *setting) set(name, value string) error {
 	case "backend":
 		switch {
 		case value == hostDevice:
-			s.backend, s.to = "host", toDevice
+			s.Backend, s.To = "host", ToDevice
 		case endsOnDevice(value):
-			s.backend, s.to = value, toDevice
-		case value == "host" || value == "direct" || value == "mmap":
-			s.backend = value
+			s.Backend, s.To = value, ToDevice
+		case value == "host" || value == "direct" || value == "mmap" || slices.Contains(own, value):
+			s.Backend = value
 		default:
 			return bad("host, direct, mmap, bounce, gds, nvcomp, host-device or all")
 		}
 	case "threads":
-		return number(&s.threads)
+		return number(&s.Threads)
 	case "in_flight":
-		return number(&s.inFlight)
+		return number(&s.InFlight)
 	case "task_size":
 		n, err := units.ParseSize(value)
 		if err != nil || n < 1 {
 			return bad("a size, as in 4MiB")
 		}
-		s.task = n
+		s.Task = n
 	case "cache":
 		if value != "warm" && value != "cold" {
 			return bad("warm or cold")
 		}
-		s.cold = value == "cold"
+		s.Cold = value == "cold"
 	}
 	return nil
 }
 
 // applyPlans is apply for arrays that are made.
-func (a axis) applyPlans(list []plan) ([]plan, error) {
+func (a Axis) applyPlans(list []plan) ([]plan, error) {
 	var out []plan
 	for _, p := range list {
-		for _, v := range a.values {
+		for _, v := range a.Values {
 			x := p
-			if err := x.set(a.name, v); err != nil {
+			if err := x.set(a.Name, v); err != nil {
 				return nil, err
 			}
 			out = append(out, x)
@@ -217,7 +218,7 @@ func powers(n int) []string {
 
 func runSweep(ctx context.Context, r *cli.Run) error {
 	where := r.Arg("WHERE")
-	axes, err := parseAxes(r.Strings("vary"))
+	axes, err := ParseAxes(r.Strings("vary"))
 	if err != nil {
 		return err
 	}
@@ -226,7 +227,7 @@ func runSweep(ctx context.Context, r *cli.Run) error {
 	if classic && !makes {
 		return cli.Usage("--preset classic makes arrays of its own: %s is none of the folders for that", where)
 	}
-	given := func(name string) bool { return slices.ContainsFunc(axes, func(a axis) bool { return a.name == name }) }
+	given := func(name string) bool { return slices.ContainsFunc(axes, func(a Axis) bool { return a.Name == name }) }
 	if !makes {
 		for _, name := range arrayAxes {
 			if given(name) {
@@ -236,7 +237,7 @@ func runSweep(ctx context.Context, r *cli.Run) error {
 	}
 	usual := func(name string, values ...string) {
 		if !given(name) {
-			axes = append(axes, axis{name, values})
+			axes = append(axes, Axis{name, values})
 		}
 	}
 	switch {
@@ -262,64 +263,75 @@ func runSweep(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	t, err := look(ctx, r, path)
+	t, err := Look(ctx, r, path)
 	if err != nil {
 		return err
 	}
-	r.Read(t.dataset)
-	if t.far {
-		place := slices.IndexFunc(axes, func(a axis) bool { return a.name == "cache" })
-		if place >= 0 && len(r.Strings("vary")) > 0 || r.String("cache") == "cold" {
-			return cli.Usage("the caches of a server cannot be emptied from here: leave them out for %s", where)
-		}
-		if place >= 0 {
-			axes = slices.Delete(axes, place, place+1)
-		}
-	}
-	if err := fits(t, r.Options.Mem/2, choiceOf(r), r.Strings("ops")); err != nil {
-		return err
-	}
-	place := path
+	return Sweep(ctx, r, zarrTool, t, axes, r.Strings("ops"), choiceOf(r))
+}
+
+// Sweep reads an array in all the ways that axes span, and writes what was measured. The other axes are as the flags say that all who
+// read have.
+func Sweep(ctx context.Context, r *cli.Run, tool Tool, t *Target, axes []Axis, ops []string, c Choice) error {
+	r.Read(t.Dataset)
+	place := t.Path
 	if t.far {
 		place = ""
+		i := slices.IndexFunc(axes, func(a Axis) bool { return a.Name == "cache" })
+		if i >= 0 && len(r.Strings("vary")) > 0 || r.String("cache") == "cold" {
+			return cli.Usage("the caches of a server cannot be emptied from here: leave them out for %s", t.Path)
+		}
+		if i >= 0 {
+			axes = slices.Delete(axes, i, i+1)
+		}
 	}
-	m, settings, err := prepare(ctx, r, place, axes, t.far)
+	if err := fits(t, r.Options.Mem/2, c, ops); err != nil {
+		return err
+	}
+	m, settings, err := prepare(ctx, r, tool, place, axes, t.far)
 	if err != nil {
 		return err
 	}
-	defer m.close()
+	defer m.Close()
 	task := r.Progress("sweep", 0)
 	defer task.Done()
-	if err := m.sweep(ctx, t, settings, nil, task.Add); err != nil {
+	if err := m.sweep(ctx, t, ops, c, settings, nil, task.Add); err != nil {
 		return err
 	}
 	task.Done()
-	m.doc.Advice = advise(m.doc.Results, r.Options.Threads)
-	return m.finish(true)
+	m.Doc.Advice = Advise(slices.DeleteFunc(slices.Clone(m.Doc.Results), func(b bench.Result) bool {
+		return slices.Contains(tool.Floors, b.Axes.Get("backend"))
+	}), r.Options.Threads)
+	return m.Finish(true)
 }
 
 // prepare makes the machine and the settings that axes ask for.
-func prepare(ctx context.Context, r *cli.Run, place string, axes []axis, far bool) (*machine, []setting, error) {
-	wants := settingOf(r).to == toDevice
+func prepare(ctx context.Context, r *cli.Run, tool Tool, place string, axes []Axis, far bool) (*Machine, []Setting, error) {
+	wants := settingOf(r).To == ToDevice
 	needs := wants
 	for _, a := range axes {
-		if a.name != "backend" {
+		if a.Name != "backend" {
 			continue
 		}
-		for _, v := range a.values {
-			needs = needs || endsOnDevice(v) || v == hostDevice
-			wants = wants || needs || v == "all"
+		for _, v := range a.Values {
+			ends := endsOnDevice(v) || v == hostDevice
+			needs = needs || ends && (tool.Backends == nil || r.IsSet("vary"))
+			wants = wants || ends || v == "all"
 		}
 	}
-	m, err := newMachine(ctx, r, place, wants, needs)
+	m, err := NewMachine(ctx, r, tool, place, wants, needs)
 	if err != nil {
 		return nil, nil, err
 	}
-	settings := []setting{settingOf(r)}
+	all := tool.Backends
+	if all == nil {
+		all = allBackends(m.Device != nil, far)
+	}
+	settings := []Setting{settingOf(r)}
 	for _, a := range axes {
-		if slices.Contains(settingAxes, a.name) {
-			if settings, err = a.apply(settings, m.device != nil, far); err != nil {
-				m.close()
+		if slices.Contains(settingAxes, a.Name) {
+			if settings, err = a.apply(settings, all); err != nil {
+				m.Close()
 				return nil, nil, err
 			}
 		}
@@ -327,12 +339,15 @@ func prepare(ctx context.Context, r *cli.Run, place string, axes []axis, far boo
 	return m, distinct(settings), nil
 }
 
+// Pool is a backend of other programs that, as gds does, takes tasks of a size.
+const Pool = "pool"
+
 // distinct leaves out settings that differ only in what has no effect on them.
-func distinct(list []setting) []setting {
-	var out []setting
+func distinct(list []Setting) []Setting {
+	var out []Setting
 	for _, s := range list {
-		if s.backend != "gds" && s.backend != "auto" {
-			s.task = 0
+		if s.Backend != "gds" && s.Backend != "auto" && s.Backend != Pool {
+			s.Task = 0
 		}
 		if !slices.Contains(out, s) {
 			out = append(out, s)
@@ -343,36 +358,35 @@ func distinct(list []setting) []setting {
 
 // sweep reads an array by all settings: those of one cache and one number of threads take turns, so that
 // peers, which are told that number, stand beside them.
-func (m *machine) sweep(ctx context.Context, t *target, settings []setting, more bench.Axes, progress func(int64)) error {
+func (m *Machine) sweep(ctx context.Context, t *Target, ops []string, c Choice, settings []Setting, more bench.Axes, progress func(int64)) error {
 	type family struct {
 		cold              bool
 		threads, inFlight int
 	}
 	var order []family
-	by := map[family][]setting{}
+	by := map[family][]Setting{}
 	for _, s := range settings {
-		f := family{cold: s.cold}
-		if m.peers != nil {
-			f.threads, f.inFlight = s.threads, s.inFlight
+		f := family{cold: s.Cold}
+		if m.Peers != nil {
+			f.threads, f.inFlight = s.Threads, s.InFlight
 		}
 		if by[f] == nil {
 			order = append(order, f)
 		}
 		by[f] = append(by[f], s)
 	}
-	r := m.run
 	for _, f := range order {
-		list, err := m.read(ctx, t, r.Strings("ops"), choiceOf(r), by[f], more, r.Int("reps"), progress)
+		list, err := m.read(ctx, t, ops, c, by[f], more, m.run.Int("reps"), progress)
 		if err != nil {
 			return err
 		}
-		m.doc.Results = append(m.doc.Results, list...)
+		m.Doc.Results = append(m.Doc.Results, list...)
 	}
 	return nil
 }
 
 // sweepMade makes arrays of all kinds in a folder, one after the other, and measures writing and reading.
-func sweepMade(ctx context.Context, r *cli.Run, where string, axes []axis, classic bool) error {
+func sweepMade(ctx context.Context, r *cli.Run, where string, axes []Axis, classic bool) error {
 	p, err := planOf(r)
 	if err != nil {
 		return err
@@ -388,7 +402,7 @@ func sweepMade(ctx context.Context, r *cli.Run, where string, axes []axis, class
 	}
 	plans := []plan{p}
 	for _, a := range axes {
-		if slices.Contains(arrayAxes, a.name) {
+		if slices.Contains(arrayAxes, a.Name) {
 			if plans, err = a.applyPlans(plans); err != nil {
 				return err
 			}
@@ -413,16 +427,16 @@ func sweepMade(ctx context.Context, r *cli.Run, where string, axes []axis, class
 	if r.Bool("peers") {
 		need *= 2
 	}
-	tmp, err := newScratch(r, where, need)
+	tmp, err := NewScratch(r, zarrTool.Name, where, need)
 	if err != nil {
 		return err
 	}
-	defer tmp.remove()
-	m, settings, err := prepare(ctx, r, where, axes, false)
+	defer tmp.Remove()
+	m, settings, err := prepare(ctx, r, zarrTool, where, axes, false)
 	if err != nil {
 		return err
 	}
-	defer m.close()
+	defer m.Close()
 	task := r.Progress("sweep", 0)
 	defer task.Done()
 	for i, p := range plans {
@@ -431,19 +445,19 @@ func sweepMade(ctx context.Context, r *cli.Run, where string, axes []axis, class
 		}
 	}
 	task.Done()
-	m.doc.Advice = advise(m.doc.Results, r.Options.Threads)
-	return m.finish(true)
+	m.Doc.Advice = Advise(m.Doc.Results, r.Options.Threads)
+	return m.Finish(true)
 }
 
 // made makes one array and measures it.
-func (m *machine) made(ctx context.Context, p plan, tmp *scratch, name string, settings []setting, progress func(int64)) error {
+func (m *Machine) made(ctx context.Context, p plan, tmp *Scratch, name string, settings []Setting, progress func(int64)) error {
 	r := m.run
-	list, err := m.write(ctx, p, tmp, setting{backend: "host", to: toHost, threads: r.Options.Threads}, r.Int("reps"), progress)
+	list, err := m.write(ctx, p, tmp, Setting{Backend: "host", To: ToHost, Threads: r.Options.Threads}, r.Int("reps"), progress)
 	if err != nil {
 		return err
 	}
-	m.doc.Results = append(m.doc.Results, list...)
-	a, err := p.create(ctx, tmp.file(name), false)
+	m.Doc.Results = append(m.Doc.Results, list...)
+	a, err := p.create(ctx, tmp.File(name), false)
 	if err != nil {
 		return err
 	}
@@ -451,17 +465,17 @@ func (m *machine) made(ctx context.Context, p plan, tmp *scratch, name string, s
 		return err
 	}
 	a.Close()
-	t, err := look(ctx, r, tmp.file(name))
+	t, err := Look(ctx, r, tmp.File(name))
 	if err != nil {
 		return err
 	}
 	if err := fits(t, r.Options.Mem/2, choiceOf(r), r.Strings("ops")); err != nil {
 		return err
 	}
-	if err := m.sweep(ctx, t, settings, p.axes(), progress); err != nil {
+	if err := m.sweep(ctx, t, r.Strings("ops"), choiceOf(r), settings, p.axes(), progress); err != nil {
 		return err
 	}
-	return errors.Join(os.RemoveAll(tmp.file(name)), os.RemoveAll(tmp.file("elements")))
+	return errors.Join(os.RemoveAll(tmp.File(name)), os.RemoveAll(tmp.File("elements")))
 }
 
 func isFolder(path string) bool {

@@ -3,6 +3,7 @@ package benchzarr
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"strata/cmd/internal/benchkit"
@@ -17,18 +18,18 @@ import (
 
 // Where what is read ends.
 const (
-	toHost   = "host"
-	toDevice = "device"
+	ToHost   = "host"
+	ToDevice = "device"
 )
 
-// setting is one way to read an array.
-type setting struct {
-	backend  string // as the flag --backend
-	to       string
-	threads  int
-	inFlight int   // chunks that are worked on at a time, or regions on their way to a device; 0: as it comes
-	task     int64 // bytes that a thread of package gds takes at once; 0: as the flags and the environment say
-	cold     bool  // the page cache is emptied of the array before each repetition
+// Setting is one way to read an array.
+type Setting struct {
+	Backend  string // as the flag --backend
+	To       string
+	Threads  int
+	InFlight int   // chunks that are worked on at a time, or regions on their way to a device; 0: as it comes
+	Task     int64 // bytes that a thread of package gds takes at once; 0: as the flags and the environment say
+	Cold     bool  // the page cache is emptied of the array before each repetition
 }
 
 // endsOnDevice reports whether a backend brings chunks to a device.
@@ -37,38 +38,41 @@ func endsOnDevice(backend string) bool {
 }
 
 // workers is how many chunks are worked on at a time in the host's memory.
-func (s setting) workers() int {
-	if s.inFlight > 0 {
-		return s.inFlight
+func (s Setting) workers() int {
+	if s.InFlight > 0 {
+		return s.InFlight
 	}
-	return s.threads
+	return s.Threads
 }
 
-// target is an array that is read.
-type target struct {
-	path   string // as OpenURL takes it
-	layout layout
+// Target is an array that is read.
+type Target struct {
+	Path   string // as OpenURL takes it
+	Layout Layout
 	format int
-	raw    bool             // chunks are not encoded
+	Raw    bool             // chunks are not encoded
 	web    store.HTTPOption // how requests to servers are tried again
 	far    bool             // not in this machine's file systems
 	zip    bool
-	// dataset is the array for the run record.
-	dataset record.Dataset
+	Level  int  // of a pyramid, for peers who read by that; -1: of none
+	Lossy  bool // chunks are encoded with loss: decoders may differ in their rounding
+	// Dataset describes the array for the run record.
+	Dataset record.Dataset
 }
 
-// errBackend is a backend that cannot serve an array: the user's choice.
-type errBackend struct{ error }
+// Refused is a backend that cannot serve an array: the user's choice.
+type Refused struct{ error }
 
-func (e errBackend) Unwrap() error { return e.error }
+// Unwrap returns the reason.
+func (e Refused) Unwrap() error { return e.error }
 
 // errImage is an OME-Zarr image in place of an array: its level 0 is meant.
 type errImage struct{ level string }
 
 func (e *errImage) Error() string { return "is an image" }
 
-// below is the path of a node in a group, which may be an address with a query.
-func below(path, name string) string {
+// Below returns the path of a node in a group, which may be an address with a query.
+func Below(path, name string) string {
 	query := ""
 	if i := strings.Index(path, "?"); i >= 0 && strings.Contains(path, "://") {
 		path, query = path[:i], path[i:]
@@ -76,55 +80,60 @@ func below(path, name string) string {
 	return strings.TrimRight(path, "/") + "/" + name + query
 }
 
-// look opens an array, or the level 0 of an image, to see what it is.
-func look(ctx context.Context, r *cli.Run, path string) (*target, error) {
-	t := &target{path: path, web: store.Settings(r.Options.HTTP)}
-	a, st, err := t.open(ctx, setting{backend: "auto"})
+// Look opens an array, or the level 0 of an image, to see what it is.
+func Look(ctx context.Context, r *cli.Run, path string) (*Target, error) {
+	t := &Target{Path: path, web: store.Settings(r.Options.HTTP)}
+	a, st, err := t.Open(ctx, Setting{Backend: "auto"})
 	var image *errImage
 	if errors.As(err, &image) {
-		t.path = below(path, image.level)
-		a, st, err = t.open(ctx, setting{backend: "auto"})
+		t.Path = Below(path, image.level)
+		a, st, err = t.Open(ctx, Setting{Backend: "auto"})
 	}
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
 	defer st.Close()
 	defer a.Close()
-	t.dataset = datasets.Describe(a, t.path)
-	t.layout, t.format, t.raw = layoutOf(a), a.Format(), len(a.Codecs()) == 0
+	t.Dataset = datasets.Describe(a, t.Path)
+	t.Layout, t.format, t.Raw = layoutOf(a), a.Format(), len(a.Codecs()) == 0
 	_, t.zip = st.(*store.ZipStore)
 	if d, ok := st.(store.Distant); ok {
 		t.far = d.Requests() > 0
 	}
-	if len(t.layout.shape) == 0 || volume(t.layout.shape) == 0 {
-		return nil, cli.BadInputf("%s: shape %v has nothing to read", a.Location(), t.layout.shape)
+	if len(t.Layout.Shape) == 0 || Volume(t.Layout.Shape) == 0 {
+		return nil, cli.BadInputf("%s: shape %v has nothing to read", a.Location(), t.Layout.Shape)
 	}
 	return t, nil
 }
 
-// open opens the array as a setting has it. The caller closes both.
-func (t *target) open(ctx context.Context, s setting, opts ...zarr.Option) (*zarr.Array, store.Store, error) {
+// Open opens the array as a setting has it. The caller closes both.
+func (t *Target) Open(ctx context.Context, s Setting, opts ...zarr.Option) (*zarr.Array, store.Store, error) {
 	web := []store.HTTPOption{t.web}
-	if s.inFlight > 0 {
-		web = append(web, store.AtOnce(s.inFlight))
+	if s.InFlight > 0 {
+		web = append(web, store.AtOnce(s.InFlight))
 	}
-	st, key, err := images.Open(ctx, t.path, web...)
+	st, key, err := images.Open(ctx, t.Path, web...)
 	if err != nil {
 		return nil, nil, err
 	}
 	fail := func(err error) (*zarr.Array, store.Store, error) { return nil, nil, errors.Join(err, st.Close()) }
-	how := map[string]store.Reading{"direct": store.ReadDirect, "mmap": store.ReadMapped}[s.backend]
+	how := map[string]store.Reading{"direct": store.ReadDirect, "mmap": store.ReadMapped}[s.Backend]
 	if how != store.ReadCached {
-		folder, ok := st.(*store.FolderStore)
-		if !ok {
-			return fail(errBackend{errors.New("--backend " + s.backend + " cannot read " + st.Location("") + ": it is not a folder of files; give auto or host")})
+		var ok bool
+		st, ok, err = images.ReadBy(ctx, st, t.Path, how)
+		switch {
+		case errors.Is(err, store.ErrNoDirect):
+			return nil, nil, t.noDirect()
+		case err != nil:
+			return nil, nil, err
+		case !ok:
+			return fail(Refused{errors.New("--backend " + s.Backend + " cannot read " + st.Location("") + ": it is not a folder of files; give auto or host")})
 		}
-		st = folder.With(store.ReadBy(how))
 	}
 	n, err := zarr.Open(ctx, st, key, opts...)
 	switch {
 	case errors.Is(err, store.ErrNoDirect):
-		return fail(errBackend{errors.New("--backend direct cannot read " + st.Location("") + ": " + store.ErrNoDirect.Error() + "; give auto or host")})
+		return fail(t.noDirect())
 	case err != nil:
 		return fail(err)
 	}
@@ -132,31 +141,38 @@ func (t *target) open(ctx context.Context, s setting, opts ...zarr.Option) (*zar
 	if !ok {
 		if m, _ := ngff.ReadMetadata(n); len(m.Multiscales) > 0 && len(m.Multiscales[0].Datasets) > 0 {
 			level := m.Multiscales[0].Datasets[0].Path
-			if !strings.HasSuffix(strings.TrimRight(t.path, "/"), key) { // the only folder of a zip file
+			if !strings.HasSuffix(strings.TrimRight(t.Path, "/"), key) { // the only folder of a zip file
 				level = store.Join(key, level)
 			}
 			return fail(&errImage{level})
 		}
-		return fail(cli.BadInputf("%s: is a group: name one of its arrays (zarr-tool info lists them)", t.path))
+		return fail(cli.BadInputf("%s: is a group: name one of its arrays (zarr-tool info lists them)", t.Path))
 	}
 	return a, st, nil
 }
 
+func (t *Target) noDirect() error {
+	return Refused{errors.New("--backend direct cannot read " + t.Path + ": " + store.ErrNoDirect.Error() + "; give auto or host")}
+}
+
 // files are the local files that the array lies in.
-func (t *target) files(ctx context.Context) ([]string, error) {
-	root := strings.TrimPrefix(t.path, "file://")
-	if i := strings.Index(strings.ToLower(root), ".zip/"); t.zip && i >= 0 {
-		root = root[:i+len(".zip")]
+func (t *Target) files(ctx context.Context) ([]string, error) {
+	root := strings.TrimPrefix(t.Path, "file://")
+	if name, _ := images.Split(root); name != "" {
+		root = name
 	}
 	return benchkit.Files(ctx, root)
 }
 
 // drop lets the page cache forget the array, and says what share of it stays all the same; -1
 // where the system does not tell.
-func (t *target) drop(ctx context.Context) (float64, error) {
+func (t *Target) drop(ctx context.Context) (float64, error) {
 	list, err := t.files(ctx)
 	if err != nil {
 		return 0, err
 	}
 	return benchkit.Forget(list)
 }
+
+// Refuse returns an error that says why a backend cannot serve an array.
+func Refuse(format string, args ...any) error { return Refused{fmt.Errorf(format, args...)} }

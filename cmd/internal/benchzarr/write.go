@@ -58,26 +58,26 @@ func runWrite(ctx context.Context, r *cli.Run) error {
 		need *= 2
 	}
 	place := r.Arg("PLACE")
-	tmp, err := newScratch(r, place, need)
+	tmp, err := NewScratch(r, zarrTool.Name, place, need)
 	if err != nil {
 		return err
 	}
-	defer tmp.remove()
+	defer tmp.Remove()
 	var keep *zarrout.Output
 	if name := r.String("keep"); name != "" {
 		if keep, err = zarrout.Create(ctx, r, name); err != nil {
 			return err
 		}
 	}
-	m, err := newMachine(ctx, r, place, false, false)
+	m, err := NewMachine(ctx, r, zarrTool, place, false, false)
 	if err != nil {
 		return err
 	}
-	defer m.close()
+	defer m.Close()
 	task := r.Progress("write", 0)
 	defer task.Done()
-	s := setting{backend: "host", to: toHost, threads: r.Options.Threads}
-	m.doc.Results, err = m.write(ctx, p, tmp, s, r.Int("reps"), task.Add)
+	s := Setting{Backend: "host", To: ToHost, Threads: r.Options.Threads}
+	m.Doc.Results, err = m.write(ctx, p, tmp, s, r.Int("reps"), task.Add)
 	if err != nil {
 		return err
 	}
@@ -97,14 +97,14 @@ func runWrite(ctx context.Context, r *cli.Run) error {
 		r.Wrote(datasets.Describe(a, keep.Path()))
 	}
 	task.Done()
-	m.doc.Advice = advise(m.doc.Results, r.Options.Threads)
-	return m.finish(true)
+	m.Doc.Advice = Advise(m.Doc.Results, r.Options.Threads)
+	return m.Finish(true)
 }
 
 // writer writes the plan's array.
 type writer struct {
 	plan    plan
-	setting setting
+	setting Setting
 	sync    bool
 	mem     int64
 	path    string
@@ -116,43 +116,43 @@ type writer struct {
 
 // parts are whole chunk files, of at most half the memory.
 func (w *writer) parts() ([]zarr.Region, error) {
-	l := layout{shape: w.plan.shape, chunks: w.plan.chunks, files: w.plan.chunks, size: w.plan.elem.Size()}
+	l := Layout{Shape: w.plan.shape, Chunks: w.plan.chunks, files: w.plan.chunks, Size: w.plan.elem.Size()}
 	if w.plan.shard != nil {
 		l.files = w.plan.shard
-		l.chunks = w.plan.shard // a part of a shard would be written twice
+		l.Chunks = w.plan.shard // a part of a shard would be written twice
 	}
 	part := l.partOf(w.mem / 2)
-	if n := l.bytes(part); n > w.mem/2 {
+	if n := l.Bytes(part); n > w.mem/2 {
 		return nil, cli.MemoryError("chunk files of %v elements take %s, half of --mem is %s", part, units.FormatSize(n), units.FormatSize(w.mem/2))
 	}
-	return cut.Split(l.shape, part), nil
+	return cut.Split(l.Shape, part), nil
 }
 
 // round writes the array once and measures that, without what makes its elements.
-func (w *writer) round(ctx context.Context) (out sample, sum uint32, err error) {
+func (w *writer) round(ctx context.Context) (out Sample, sum uint32, err error) {
 	parts, err := w.parts()
 	if err != nil {
 		return out, 0, err
 	}
 	size := w.plan.elem.Size()
 	if w.data == nil {
-		if w.data, err = mem.Alloc(size * int(volume(parts[0].Shape))); err != nil {
+		if w.data, err = mem.Alloc(size * int(Volume(parts[0].Shape))); err != nil {
 			return out, 0, err
 		}
 	}
-	defer processors(w.setting.threads)()
-	var c checksum
+	defer Processors(w.setting.Threads)()
+	var c Checksum
 	var a *zarr.Array
 	for i, part := range parts {
-		data := w.data[:size*int(volume(part.Shape))]
+		data := w.data[:size*int(Volume(part.Shape))]
 		if !w.filled {
-			if err := w.plan.fillAll(ctx, w.setting.threads, w.plan.shape, part, data); err != nil {
+			if err := w.plan.fillAll(ctx, w.setting.Threads, w.plan.shape, part, data); err != nil {
 				return out, 0, err
 			}
 			w.filled = len(parts) == 1
 		}
-		c.add(w.plan.shape, wholeStep, part, size, data)
-		clock := start()
+		c.Add(w.plan.shape, WholeStep, part, size, data)
+		clock := Start()
 		if i == 0 {
 			if a, err = w.plan.create(ctx, w.path, w.sync, zarr.Workers(w.setting.workers()), zarr.Budget(w.mem/2)); err != nil {
 				return out, 0, err
@@ -162,11 +162,11 @@ func (w *writer) round(ctx context.Context) (out sample, sum uint32, err error) 
 		if err := a.Write(ctx, part, data); err != nil {
 			return out, 0, err
 		}
-		s := clock.stop()
-		out.seconds, out.cpu, out.peak = out.seconds+s.seconds, out.cpu+s.cpu, max(out.peak, s.peak)
+		s := clock.Stop()
+		out.Seconds, out.CPU, out.Peak = out.Seconds+s.Seconds, out.CPU+s.CPU, max(out.Peak, s.Peak)
 		w.done(int64(len(data)))
 	}
-	return out, c.value(), nil
+	return out, c.Value(), nil
 }
 
 func (w *writer) free() {
@@ -175,35 +175,35 @@ func (w *writer) free() {
 }
 
 // write measures how a plan's array is written, ours and the peers' in turn.
-func (m *machine) write(ctx context.Context, p plan, tmp *scratch, s setting, reps int, done func(int64)) ([]bench.Result, error) {
+func (m *Machine) write(ctx context.Context, p plan, tmp *Scratch, s Setting, reps int, done func(int64)) ([]bench.Result, error) {
 	o := m.run.Options
-	w := &writer{plan: p, setting: s, sync: o.Sync, mem: o.Mem, path: tmp.file("written.zarr"), done: done}
+	w := &writer{plan: p, setting: s, sync: o.Sync, mem: o.Mem, path: tmp.File("written.zarr"), done: done}
 	defer w.free()
-	axes := append(p.axes(), bench.Axis{Name: "threads", Value: strconv.Itoa(s.threads)})
-	if s.inFlight > 0 {
-		axes = append(axes, bench.Axis{Name: "in flight", Value: strconv.Itoa(s.inFlight)})
+	axes := append(p.axes(), bench.Axis{Name: "threads", Value: strconv.Itoa(s.Threads)})
+	if s.InFlight > 0 {
+		axes = append(axes, bench.Axis{Name: "in flight", Value: strconv.Itoa(s.InFlight)})
 	}
-	ours := &contestant{result: bench.Result{Name: opWrite, Who: bench.Strata, Axes: axes}}
-	all := []*contestant{ours}
+	ours := &Contestant{Result: bench.Result{Name: opWrite, Who: bench.Strata, Axes: axes}}
+	all := []*Contestant{ours}
 	var missing []bench.Result
 	name, level, err := p.numbers()
 	if err != nil {
 		return nil, err
 	}
-	data := tmp.file("elements")
-	if m.peers != nil {
-		if err := m.peers.start(ctx, s.threads, s.inFlight, true, false); err != nil {
+	data := tmp.File("elements")
+	if m.Peers != nil {
+		if err := m.Peers.Start(ctx, s.Threads, s.InFlight, true, false); err != nil {
 			return nil, err
 		}
-		m.noteSoftware()
-		for _, x := range m.peers.list {
-			all = append(all, &contestant{result: bench.Result{Name: opWrite, Who: x.kind.name, Axes: axes}, reader: x})
+		m.NoteSoftware()
+		for _, x := range m.Peers.List {
+			all = append(all, &Contestant{Result: bench.Result{Name: opWrite, Who: x.Kind.Name, Axes: axes}, Reader: x})
 		}
-		for _, r := range m.peers.missing {
+		for _, r := range m.Peers.Missing {
 			r.Name, r.Axes = opWrite, axes
 			missing = append(missing, r)
 		}
-		if err := p.elements(ctx, data, s.threads, o.Mem); err != nil {
+		if err := p.elements(ctx, data, s.Threads, o.Mem); err != nil {
 			return nil, err
 		}
 	}
@@ -214,15 +214,15 @@ func (m *machine) write(ctx context.Context, p plan, tmp *scratch, s setting, re
 			if round == 0 {
 				c = all[i] // ours first: its checksum is what the others' is compared with
 			}
-			if c.result.Reason != "" {
+			if c.Result.Reason != "" {
 				continue
 			}
-			var out sample
+			var out Sample
 			var err error
 			if c == ours {
 				out, sum, err = w.round(ctx)
 			} else {
-				out, err = c.reader.(*peer).write(ctx, p, w.path, data, name, level)
+				out, err = c.Reader.(*Peer).write(ctx, p, w.path, data, name, level)
 				done(p.bytes())
 			}
 			if err == nil && round == 0 {
@@ -244,41 +244,39 @@ func (m *machine) write(ctx context.Context, p plan, tmp *scratch, s setting, re
 	for _, c := range all {
 		c.sum = sum
 		c.write(p)
-		out = append(out, c.result)
+		out = append(out, c.Result)
 	}
 	return append(out, missing...), nil
 }
 
 // write fills in what is known of a written array.
-func (c *contestant) write(p plan) {
-	note := c.result.Note
-	c.result.Note = ""
-	c.fill(&job{boxes: boxes{list: []zarr.Region{{Start: make([]int, len(p.shape)), Shape: p.shape}}}, target: &target{layout: layout{size: p.elem.Size()}}})
-	if note != "" && c.result.Measured() {
-		c.remark(note)
+func (c *Contestant) write(p plan) {
+	note := c.Result.Note
+	c.Result.Note = ""
+	c.fill(&Job{Boxes: Boxes{List: []zarr.Region{{Start: make([]int, len(p.shape)), Shape: p.shape}}}, Target: &Target{Layout: Layout{Size: p.elem.Size()}}})
+	if note != "" && c.Result.Measured() {
+		c.Remark(note)
 	}
 }
 
 // verify reads what a contestant has written, compares it, and notes how well it was compressed.
-func (m *machine) verify(ctx context.Context, p plan, path string, want uint32, c *contestant) error {
-	t, err := look(ctx, m.run, path)
+func (m *Machine) verify(ctx context.Context, p plan, path string, want uint32, c *Contestant) error {
+	t, err := Look(ctx, m.run, path)
 	if err != nil {
-		return fmt.Errorf("%s has written an array that cannot be read: %w", c.result.Who, err)
+		return fmt.Errorf("%s has written an array that cannot be read: %w", c.Result.Who, err)
 	}
-	half := m.run.Options.Mem / 2
-	h := &hostReader{setting: setting{backend: "host", threads: m.run.Options.Threads}, mem: half, part: half}
-	got, err := h.check(ctx, &job{target: t, op: opFull, boxes: choice{part: h.part}.boxesOf(opFull, t.layout)})
+	got, err := t.Sum(ctx, m.run.Options.Threads, m.run.Options.Mem/2)
 	if err != nil {
-		return fmt.Errorf("%s has written an array that cannot be read: %w", c.result.Who, err)
+		return fmt.Errorf("%s has written an array that cannot be read: %w", c.Result.Who, err)
 	}
 	if got != want {
-		return fmt.Errorf("%s: %s has written other elements than it was given: their checksums are %d and %d", path, c.result.Who, got, want)
+		return fmt.Errorf("%s: %s has written other elements than it was given: their checksums are %d and %d", path, c.Result.Who, got, want)
 	}
-	stored, err := storedBytes(ctx, path)
+	stored, err := StoredBytes(ctx, path)
 	if err != nil {
 		return err
 	}
-	c.remark(fmt.Sprintf("compressed %.2f times", float64(p.bytes())/float64(max(stored, 1))))
+	c.Remark(fmt.Sprintf("compressed %.2f times", float64(p.bytes())/float64(max(stored, 1))))
 	return nil
 }
 
@@ -289,8 +287,8 @@ func (p *plan) elements(ctx context.Context, path string, threads int, most int6
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	l := layout{shape: p.shape, size: p.elem.Size()}
-	plane := l.bytes(p.shape) / int64(p.shape[0])
+	l := Layout{Shape: p.shape, Size: p.elem.Size()}
+	plane := l.Bytes(p.shape) / int64(p.shape[0])
 	n := int(max(1, min(int64(p.shape[0]), most/4/max(plane, 1))))
 	data, err := mem.Alloc(n * int(plane))
 	if err != nil {
@@ -299,7 +297,7 @@ func (p *plan) elements(ctx context.Context, path string, threads int, most int6
 	defer mem.Free(data)
 	unit := append([]int{n}, p.shape[1:]...)
 	for _, r := range cut.Split(p.shape, unit) {
-		b := data[:l.bytes(r.Shape)]
+		b := data[:l.Bytes(r.Shape)]
 		if err := p.fillAll(ctx, threads, p.shape, r, b); err != nil {
 			return err
 		}
@@ -321,9 +319,9 @@ func (p *plan) numbers() (name string, level int, err error) {
 }
 
 // write lets a peer write an array of elements that lie in a file.
-func (p *peer) write(ctx context.Context, a plan, path, data, codec string, level int) (sample, error) {
+func (p *Peer) write(ctx context.Context, a plan, path, data, codec string, level int) (Sample, error) {
 	var got answer
-	err := p.ask(ctx, request{Do: "write", Array: path, Format: a.format, Shape: a.shape, Chunks: a.chunks, Shard: a.shard,
+	err := p.Ask(ctx, request{Do: "write", Array: path, Format: a.format, Shape: a.shape, Chunks: a.chunks, Shard: a.shard,
 		DType: a.elem.String(), Codec: codec, Level: level, Data: data}, &got)
-	return sample{seconds: got.S, cpu: got.CPU, peak: got.HWM}, err
+	return Sample{Seconds: got.S, CPU: got.CPU, Peak: got.HWM}, err
 }

@@ -31,7 +31,7 @@ func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
-	if st, err = readBy(r, st); err != nil {
+	if st, err = readBy(ctx, r, st, path); err != nil {
 		return nil, err
 	}
 	for _, w := range images.Warnings(st) {
@@ -62,7 +62,7 @@ func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
 }
 
 // readBy lets an input's files be read as --backend says.
-func readBy(r *cli.Run, st store.Store) (store.Store, error) {
+func readBy(ctx context.Context, r *cli.Run, st store.Store, path string) (store.Store, error) {
 	how := store.ReadCached
 	switch r.Options.Backend {
 	case "direct":
@@ -72,11 +72,14 @@ func readBy(r *cli.Run, st store.Store) (store.Store, error) {
 	default:
 		return st, nil
 	}
-	folder, ok := st.(*store.FolderStore)
-	if !ok {
+	st, ok, err := images.ReadBy(ctx, st, path, how)
+	switch {
+	case errors.Is(err, store.ErrNoDirect):
+		return nil, cli.Usage("--backend direct cannot read %w; give auto or host", err)
+	case err == nil && !ok:
 		return nil, cli.Usage("--backend %s cannot read %s: it is not a folder of files; give auto or host", r.Options.Backend, st.Location(""))
 	}
-	return folder.With(store.ReadBy(how)), nil
+	return st, err
 }
 
 // Layout is what the flags say of how the output is stored.

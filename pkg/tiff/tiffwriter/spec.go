@@ -2,6 +2,7 @@ package tiffwriter
 
 import (
 	"fmt"
+	"slices"
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
@@ -19,9 +20,11 @@ type Spec struct {
 
 	Compression, Predictor int // as [tilecodec.Format] has them
 	Level, Quality         int
-	Subsampling            [2]int // of the colours of JPEG; zero: 2 and 2
-	Levels                 int    // below level 0, at most [MaxLevels]
-	Plain                  bool   // no OME-XML: Description is the text of the first page
+	Subsampling            [2]int   // of the colours of JPEG; zero: 2 and 2
+	Levels                 int      // below level 0 that the writer makes, at most [MaxLevels]
+	Below                  [][2]int // instead, widths and heights of levels whose bands the caller fills, too
+	Chained                bool     // levels are pages of the file, as generic pyramids have them, and no sub-IFDs
+	Plain                  bool     // no OME-XML: Description is the text of the first page
 	Description, Software  string
 	Classic                bool // never a BigTIFF, else where the samples are too many for a classic one
 
@@ -61,6 +64,10 @@ func (s *Spec) check() error {
 		return fmt.Errorf("an image of %d × %d pixels", s.Width, s.Height)
 	case s.Tile < 16 || s.Tile%16 != 0 || s.Tile > 1<<15:
 		return fmt.Errorf("tiles of %d pixels (must be a multiple of 16, at most %d)", s.Tile, 1<<15)
+	case s.Levels > 0 && s.Below != nil:
+		return fmt.Errorf("%d levels to be made and %d to be filled", s.Levels, len(s.Below))
+	case slices.ContainsFunc(s.Below, func(size [2]int) bool { return size[0] < 1 || size[1] < 1 || size[0] > s.Width || size[1] > s.Height }):
+		return fmt.Errorf("levels of %v pixels below one of %d × %d", s.Below, s.Width, s.Height)
 	case s.Levels < 0 || s.Levels > MaxLevels(s.Width, s.Height):
 		return fmt.Errorf("%d levels of %d × %d pixels (at most %d)", s.Levels, s.Width, s.Height, MaxLevels(s.Width, s.Height))
 	case !s.Plain && !tiff.OMEHolds(s.Type):
@@ -84,6 +91,17 @@ func (s *Spec) photometric() int {
 		return tiff.YCbCr
 	}
 	return tiff.RGB
+}
+
+// count is the number of levels.
+func (s *Spec) count() int { return 1 + s.Levels + len(s.Below) }
+
+// size is the width and height of a level.
+func (s *Spec) size(level int) (width, height int) {
+	if level > 0 && s.Below != nil {
+		return s.Below[level-1][0], s.Below[level-1][1]
+	}
+	return s.Width >> level, s.Height >> level
 }
 
 // planes is the number of planes.
@@ -110,8 +128,9 @@ func (s *Spec) Bytes() int64 { return s.bytes(1) }
 // samples is the size of all samples of all levels, tiles at the edges being whole.
 func (s *Spec) samples() int64 {
 	var sum int64
-	for k := 0; k <= s.Levels; k++ {
-		w, h := (s.Width>>k+s.Tile-1)/s.Tile, (s.Height>>k+s.Tile-1)/s.Tile
+	for k := range s.count() {
+		w, h := s.size(k)
+		w, h = (w+s.Tile-1)/s.Tile, (h+s.Tile-1)/s.Tile
 		sum += int64(w) * int64(h) * int64(s.Tile) * int64(s.Tile) * int64(s.pixel())
 	}
 	return sum * int64(s.planes())

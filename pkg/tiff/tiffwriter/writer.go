@@ -31,6 +31,7 @@ type Writer struct {
 
 // Band is a part of the image: rows of planes that lie behind each other along depth.
 type Band struct {
+	Level                        int // 0 unless the levels below it are filled by the caller
 	Time, Channel, Depth, Depths int
 	Row, Rows                    int
 	Data                         []byte // Depths × Rows × width × samples, in C order and native byte order
@@ -85,14 +86,18 @@ func (w *Writer) addPages() {
 	}
 	for range s.planes() {
 		var levels []int
-		for k := 0; k <= s.Levels; k++ {
-			p := tiff.PageSpec{Layout: tiff.Layout{Width: s.Width >> k, Height: s.Height >> k, Depth: 1, Samples: s.Samples, Bits: 8 * s.Type.Size(), Type: s.Type,
+		for k := range s.count() {
+			width, height := s.size(k)
+			p := tiff.PageSpec{Layout: tiff.Layout{Width: width, Height: height, Depth: 1, Samples: s.Samples, Bits: 8 * s.Type.Size(), Type: s.Type,
 				Tiled: true, TileWidth: s.Tile, TileHeight: s.Tile, TileDepth: 1, Compression: s.Compression, Predictor: s.Predictor,
 				Photometric: s.photometric(), Subsampling: s.Subsampling}, Tables: w.format.Tables}
 			parent := -1
-			if k > 0 {
+			switch {
+			case k > 0 && s.Chained:
+				p.SubfileType = 1
+			case k > 0:
 				p.SubfileType, parent = 1, levels[0]
-			} else {
+			default:
 				p.Description, p.Software = text, s.Software
 				p.XUM, p.YUM = s.Image.VoxelUM[2], s.Image.VoxelUM[1]
 			}
@@ -103,34 +108,39 @@ func (w *Writer) addPages() {
 	}
 }
 
-// Next moves on to the next band; false: there is none.
+// Next moves on to the next band; false: there is none. Bands of a level follow those of the level above it.
 func (w *Writer) Next() bool {
 	b, im := &w.band, &w.spec.Image
+	_, height := w.spec.size(b.Level)
 	if b.Data == nil { // the first
-		b.Depths, b.Rows = min(w.thick, im.Depths), min(w.spec.Tile, w.spec.Height)
-		w.slice()
+		w.begin()
 		return true
 	}
-	if b.Row += b.Rows; b.Row == w.spec.Height {
+	if b.Row += b.Rows; b.Row == height {
 		b.Row = 0
 		if b.Depth += b.Depths; b.Depth == im.Depths {
 			b.Depth = 0
 			if b.Channel++; b.Channel == im.Channels {
 				b.Channel = 0
 				if b.Time++; b.Time == im.Times {
-					return false
+					b.Time = 0
+					if b.Level++; b.Level > len(w.spec.Below) {
+						return false
+					}
 				}
 			}
 		}
 	}
-	b.Depths, b.Rows = min(w.thick, im.Depths-b.Depth), min(w.spec.Tile, w.spec.Height-b.Row)
-	w.slice()
+	w.begin()
 	return true
 }
 
-func (w *Writer) slice() {
-	b := &w.band
-	b.Data = w.buf[:b.Depths*b.Rows*w.spec.Width*w.spec.pixel()]
+// begin sets how much of the image the band is, and its memory.
+func (w *Writer) begin() {
+	b, s := &w.band, &w.spec
+	width, height := s.size(b.Level)
+	b.Depths, b.Rows = min(w.thick, s.Image.Depths-b.Depth), min(s.Tile, height-b.Row)
+	b.Data = w.buf[:b.Depths*b.Rows*width*s.pixel()]
 }
 
 // Band is the one to be filled.
@@ -139,11 +149,12 @@ func (w *Writer) Band() *Band { return &w.band }
 // Write encodes the band and makes its part of the lower levels.
 func (w *Writer) Write(ctx context.Context) error {
 	s, b := &w.spec, &w.band
-	row := s.Width * s.pixel()
+	width, _ := s.size(b.Level)
+	row := width * s.pixel()
 	first := (b.Time*s.Image.Channels+b.Channel)*s.Image.Depths + b.Depth
 	for z := range b.Depths {
 		data := b.Data[z*b.Rows*row : (z+1)*b.Rows*row]
-		if err := w.rows(ctx, first+z, z, 0, b.Row/s.Tile, b.Rows, data); err != nil {
+		if err := w.rows(ctx, first+z, z, b.Level, b.Row/s.Tile, b.Rows, data); err != nil {
 			return err
 		}
 	}
@@ -155,7 +166,7 @@ func (w *Writer) rows(ctx context.Context, plane, z, level, tileRow, rows int, d
 	if err := w.encode(ctx, plane, level, tileRow, rows, data); err != nil {
 		return err
 	}
-	if level == w.spec.Levels {
+	if level >= w.spec.Levels {
 		return nil
 	}
 	l := w.below[z*w.spec.Levels+level]
@@ -175,7 +186,7 @@ func (w *Writer) rows(ctx context.Context, plane, z, level, tileRow, rows int, d
 // encode stores the tiles of a row, in their order.
 func (w *Writer) encode(ctx context.Context, plane, level, tileRow, rows int, data []byte) error {
 	s := &w.spec
-	width := s.Width >> level
+	width, _ := s.size(level)
 	n := (width + s.Tile - 1) / s.Tile
 	var order turn
 	order.init()

@@ -14,6 +14,9 @@ var haveAVX2 = cpu.X86.HasAVX2
 func shuffle2(dst, src *byte, stride, n int)
 
 //go:noescape
+func shuffle3(dst, src *byte, stride, n int)
+
+//go:noescape
 func shuffle4(dst, src *byte, stride, n int)
 
 //go:noescape
@@ -21,6 +24,9 @@ func shuffle8(dst, src *byte, stride, n int)
 
 //go:noescape
 func unshuffle2(dst, src *byte, stride, n int)
+
+//go:noescape
+func unshuffle3(dst, src *byte, stride, n int)
 
 //go:noescape
 func unshuffle4(dst, src *byte, stride, n int)
@@ -34,38 +40,42 @@ func bytesToBitRows(dst, src *byte, stride, nb int)
 //go:noescape
 func bitRowsToBytes(dst, src *byte, stride, nb int)
 
-// shuffleAVX2 does the first elements of n and returns how many.
-func shuffleAVX2(dst, src []byte, ts, n int) int {
+// shuffleAVX2 does the first elements of n, in rows that begin stride bytes apart, and returns how many.
+func shuffleAVX2(dst, src []byte, ts, n, stride int) int {
 	m := n &^ 31
 	if m == 0 {
 		return 0
 	}
 	switch ts {
 	case 2:
-		shuffle2(&dst[0], &src[0], n, m)
+		shuffle2(&dst[0], &src[0], stride, m)
+	case 3:
+		shuffle3(&dst[0], &src[0], stride, m)
 	case 4:
-		shuffle4(&dst[0], &src[0], n, m)
+		shuffle4(&dst[0], &src[0], stride, m)
 	case 8:
-		shuffle8(&dst[0], &src[0], n, m)
+		shuffle8(&dst[0], &src[0], stride, m)
 	default:
 		return 0
 	}
 	return m
 }
 
-// unshuffleAVX2 does the first elements of n and returns how many.
-func unshuffleAVX2(dst, src []byte, ts, n int) int {
+// unshuffleAVX2 does the first elements of n, in rows that begin stride bytes apart, and returns how many.
+func unshuffleAVX2(dst, src []byte, ts, n, stride int) int {
 	m := n &^ 31
 	if m == 0 {
 		return 0
 	}
 	switch ts {
 	case 2:
-		unshuffle2(&dst[0], &src[0], n, m)
+		unshuffle2(&dst[0], &src[0], stride, m)
+	case 3:
+		unshuffle3(&dst[0], &src[0], stride, m)
 	case 4:
-		unshuffle4(&dst[0], &src[0], n, m)
+		unshuffle4(&dst[0], &src[0], stride, m)
 	case 8:
-		unshuffle8(&dst[0], &src[0], n, m)
+		unshuffle8(&dst[0], &src[0], stride, m)
 	default:
 		return 0
 	}
@@ -95,7 +105,7 @@ func bitShuffleAVX2(dst, src []byte, ts, n int) int {
 	for first := 0; first < m; first += bitPiece(ts) {
 		k := min(m-first, bitPiece(ts))
 		in := src[first*ts : (first+k)*ts]
-		shuffleScalar(tmp[:], in, ts, k, shuffleAVX2(tmp[:], in, ts, k))
+		shuffleScalar(tmp[:], in, ts, k, k, shuffleAVX2(tmp[:], in, ts, k, k))
 		for j := range ts {
 			bytesToBitRows(&dst[j*n+first/8], &tmp[j*k], nb, k/8)
 		}
@@ -120,7 +130,7 @@ func bitUnshuffleAVX2(dst, src []byte, ts, n int) int {
 			bitRowsToBytes(&tmp[j*k], &src[j*n+first/8], nb, k/8)
 		}
 		out := dst[first*ts : (first+k)*ts]
-		unshuffleScalar(out, tmp[:], ts, k, unshuffleAVX2(out, tmp[:], ts, k))
+		unshuffleScalar(out, tmp[:], ts, k, k, unshuffleAVX2(out, tmp[:], ts, k, k))
 	}
 	return m
 }

@@ -339,3 +339,117 @@ loop:
 	JG   loop
 	VZEROUPPER
 	RET
+
+// Elements of 3 bytes, such as RGB pixels: 16 of them in three registers. Byte p of an element lies in each register at other places: mask
+// 3·p+r moves those of register r to their places in row p, and the way back, mask 3·r+p those of row p to their places in register r.
+DATA split3<>+0(SB)/8, $0x80800F0C09060300
+DATA split3<>+8(SB)/8, $0x8080808080808080
+DATA split3<>+16(SB)/8, $0x0502808080808080
+DATA split3<>+24(SB)/8, $0x80808080800E0B08
+DATA split3<>+32(SB)/8, $0x8080808080808080
+DATA split3<>+40(SB)/8, $0x0D0A070401808080
+DATA split3<>+48(SB)/8, $0x8080800D0A070401
+DATA split3<>+56(SB)/8, $0x8080808080808080
+DATA split3<>+64(SB)/8, $0x0603008080808080
+DATA split3<>+72(SB)/8, $0x80808080800F0C09
+DATA split3<>+80(SB)/8, $0x8080808080808080
+DATA split3<>+88(SB)/8, $0x0E0B080502808080
+DATA split3<>+96(SB)/8, $0x8080800E0B080502
+DATA split3<>+104(SB)/8, $0x8080808080808080
+DATA split3<>+112(SB)/8, $0x0704018080808080
+DATA split3<>+120(SB)/8, $0x8080808080800D0A
+DATA split3<>+128(SB)/8, $0x8080808080808080
+DATA split3<>+136(SB)/8, $0x0F0C090603008080
+GLOBL split3<>(SB), RODATA|NOPTR, $144
+
+DATA join3<>+0(SB)/8, $0x8002808001808000
+DATA join3<>+8(SB)/8, $0x0580800480800380
+DATA join3<>+16(SB)/8, $0x0280800180800080
+DATA join3<>+24(SB)/8, $0x8080048080038080
+DATA join3<>+32(SB)/8, $0x8080018080008080
+DATA join3<>+40(SB)/8, $0x8004808003808002
+DATA join3<>+48(SB)/8, $0x8080078080068080
+DATA join3<>+56(SB)/8, $0x800A808009808008
+DATA join3<>+64(SB)/8, $0x8007808006808005
+DATA join3<>+72(SB)/8, $0x0A80800980800880
+DATA join3<>+80(SB)/8, $0x0780800680800580
+DATA join3<>+88(SB)/8, $0x8080098080088080
+DATA join3<>+96(SB)/8, $0x0D80800C80800B80
+DATA join3<>+104(SB)/8, $0x80800F80800E8080
+DATA join3<>+112(SB)/8, $0x80800C80800B8080
+DATA join3<>+120(SB)/8, $0x800F80800E80800D
+DATA join3<>+128(SB)/8, $0x800C80800B80800A
+DATA join3<>+136(SB)/8, $0x0F80800E80800D80
+GLOBL join3<>(SB), RODATA|NOPTR, $144
+
+#define MASKS3(table) \
+	VBROADCASTI128 table<>+0(SB), Y4 \
+	VBROADCASTI128 table<>+16(SB), Y5 \
+	VBROADCASTI128 table<>+32(SB), Y6 \
+	VBROADCASTI128 table<>+48(SB), Y7 \
+	VBROADCASTI128 table<>+64(SB), Y8 \
+	VBROADCASTI128 table<>+80(SB), Y9 \
+	VBROADCASTI128 table<>+96(SB), Y10 \
+	VBROADCASTI128 table<>+112(SB), Y11 \
+	VBROADCASTI128 table<>+128(SB), Y12
+
+// PICK3 sets out to the bytes that three masks move from Y0, Y1 and Y2; Y14 is scratch.
+#define PICK3(m0, m1, m2, out) \
+	VPSHUFB m0, Y0, out; \
+	VPSHUFB m1, Y1, Y14; \
+	VPOR Y14, out, out; \
+	VPSHUFB m2, Y2, Y14; \
+	VPOR Y14, out, out
+
+// func shuffle3(dst, src *byte, stride, n int)
+TEXT ·shuffle3(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ n+24(FP), CX
+	MASKS3(split3)
+
+loop3:
+	LANES(0, 48, X0, Y0)
+	LANES(16, 64, X1, Y1)
+	LANES(32, 80, X2, Y2)
+	PICK3(Y4, Y5, Y6, Y3)
+	VMOVDQU Y3, (DI)
+	PICK3(Y7, Y8, Y9, Y3)
+	VMOVDQU Y3, (DI)(DX*1)
+	PICK3(Y10, Y11, Y12, Y3)
+	VMOVDQU Y3, (DI)(DX*2)
+	ADDQ $96, SI
+	ADDQ $32, DI
+	SUBQ $32, CX
+	JNZ  loop3
+	VZEROUPPER
+	RET
+
+// func unshuffle3(dst, src *byte, stride, n int)
+TEXT ·unshuffle3(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ n+24(FP), CX
+	MASKS3(join3)
+
+unloop3:
+	VMOVDQU (SI), Y0
+	VMOVDQU (SI)(DX*1), Y1
+	VMOVDQU (SI)(DX*2), Y2
+	PICK3(Y4, Y5, Y6, Y3)
+	VMOVDQU X3, 0(DI)
+	VEXTRACTI128 $1, Y3, 48(DI)
+	PICK3(Y7, Y8, Y9, Y3)
+	VMOVDQU X3, 16(DI)
+	VEXTRACTI128 $1, Y3, 64(DI)
+	PICK3(Y10, Y11, Y12, Y3)
+	VMOVDQU X3, 32(DI)
+	VEXTRACTI128 $1, Y3, 80(DI)
+	ADDQ $32, SI
+	ADDQ $96, DI
+	SUBQ $32, CX
+	JNZ  unloop3
+	VZEROUPPER
+	RET

@@ -2,25 +2,32 @@ package shuffle
 
 import "encoding/binary"
 
-// The scalar loops work on elements first … n-1 of n; the assembly has done the ones before. src and dst hold n·ts bytes or more.
+// The scalar loops work on elements first … n-1 of n; the assembly has done the ones before. src and dst hold n·ts bytes or more. Rows of
+// shuffled bytes begin stride bytes apart.
 
-func shuffleScalar(dst, src []byte, ts, n, first int) {
+func shuffleScalar(dst, src []byte, ts, n, stride, first int) {
 	switch ts {
 	case 2:
-		p0, p1 := dst[:n], dst[n:2*n]
+		p0, p1 := dst[:n], dst[stride:][:n]
 		for i := first; i < n; i++ {
 			v := binary.LittleEndian.Uint16(src[2*i:])
 			p0[i], p1[i] = byte(v), byte(v>>8)
 		}
+	case 3:
+		p0, p1, p2 := dst[:n], dst[stride:][:n], dst[2*stride:][:n]
+		for i := first; i < n; i++ {
+			v := src[3*i:][:3]
+			p0[i], p1[i], p2[i] = v[0], v[1], v[2]
+		}
 	case 4:
-		p0, p1, p2, p3 := dst[:n], dst[n:2*n], dst[2*n:3*n], dst[3*n:4*n]
+		p0, p1, p2, p3 := dst[:n], dst[stride:][:n], dst[2*stride:][:n], dst[3*stride:][:n]
 		for i := first; i < n; i++ {
 			v := binary.LittleEndian.Uint32(src[4*i:])
 			p0[i], p1[i], p2[i], p3[i] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
 		}
 	default:
 		for j := range ts {
-			plane := dst[j*n : (j+1)*n]
+			plane := dst[j*stride:][:n]
 			for i := first; i < n; i++ {
 				plane[i] = src[i*ts+j]
 			}
@@ -28,21 +35,27 @@ func shuffleScalar(dst, src []byte, ts, n, first int) {
 	}
 }
 
-func unshuffleScalar(dst, src []byte, ts, n, first int) {
+func unshuffleScalar(dst, src []byte, ts, n, stride, first int) {
 	switch ts {
 	case 2:
-		p0, p1 := src[:n], src[n:2*n]
+		p0, p1 := src[:n], src[stride:][:n]
 		for i := first; i < n; i++ {
 			binary.LittleEndian.PutUint16(dst[2*i:], uint16(p0[i])|uint16(p1[i])<<8)
 		}
+	case 3:
+		p0, p1, p2 := src[:n], src[stride:][:n], src[2*stride:][:n]
+		for i := first; i < n; i++ {
+			v := dst[3*i:][:3]
+			v[0], v[1], v[2] = p0[i], p1[i], p2[i]
+		}
 	case 4:
-		p0, p1, p2, p3 := src[:n], src[n:2*n], src[2*n:3*n], src[3*n:4*n]
+		p0, p1, p2, p3 := src[:n], src[stride:][:n], src[2*stride:][:n], src[3*stride:][:n]
 		for i := first; i < n; i++ {
 			binary.LittleEndian.PutUint32(dst[4*i:], uint32(p0[i])|uint32(p1[i])<<8|uint32(p2[i])<<16|uint32(p3[i])<<24)
 		}
 	default:
 		for j := range ts {
-			plane := src[j*n : (j+1)*n]
+			plane := src[j*stride:][:n]
 			for i := first; i < n; i++ {
 				dst[i*ts+j] = plane[i]
 			}

@@ -14,7 +14,7 @@
 //   - bytes after the last whole element are copied unchanged;
 //   - the bit shuffle needs a number of whole elements that is a multiple of 8; with any other number the buffer is copied unchanged.
 //
-// On amd64 with AVX2, element sizes 2, 4 and 8 (byte shuffle) and up to 32 (bit shuffle) run in assembly; everything else, and every
+// On amd64 with AVX2, element sizes 2, 3, 4 and 8 (byte shuffle) and up to 32 (bit shuffle) run in assembly; everything else, and every
 // program built with the tag noasm, takes the scalar loops, which give the same bytes. No function allocates.
 package shuffle
 
@@ -25,6 +25,13 @@ func Shuffle(dst, src []byte, typesize int) { shuffle(dst, src, typesize, haveAV
 
 // Unshuffle undoes [Shuffle]: dst[i·typesize+j] = src[j·n+i]. The same rules hold for the arguments.
 func Unshuffle(dst, src []byte, typesize int) { unshuffle(dst, src, typesize, haveAVX2) }
+
+// Split is [Shuffle] of n elements into rows that begin stride bytes apart: dst[j·stride+i] = src[i·typesize+j], as planes of interleaved
+// samples lie in an image. typesize is at least 1.
+func Split(dst, src []byte, typesize, n, stride int) { split(dst, src, typesize, n, stride, haveAVX2) }
+
+// Join undoes [Split]: dst[i·typesize+j] = src[j·stride+i].
+func Join(dst, src []byte, typesize, n, stride int) { join(dst, src, typesize, n, stride, haveAVX2) }
 
 // BitShuffle writes src to dst in bit-major order, see the package comment. When the number of whole elements is not a multiple of 8,
 // or typesize is below 1, it copies. dst must hold at least len(src) bytes, otherwise BitShuffle panics, and must not overlap src.
@@ -40,11 +47,7 @@ func shuffle(dst, src []byte, typesize int, fast bool) {
 		return
 	}
 	n := len(src) / typesize
-	done := 0
-	if fast {
-		done = shuffleAVX2(dst, src, typesize, n)
-	}
-	shuffleScalar(dst, src, typesize, n, done)
+	split(dst, src, typesize, n, n, fast)
 	copy(dst[n*typesize:], src[n*typesize:])
 }
 
@@ -55,12 +58,32 @@ func unshuffle(dst, src []byte, typesize int, fast bool) {
 		return
 	}
 	n := len(src) / typesize
+	join(dst, src, typesize, n, n, fast)
+	copy(dst[n*typesize:], src[n*typesize:])
+}
+
+func split(dst, src []byte, typesize, n, stride int, fast bool) {
+	if n == 0 {
+		return
+	}
+	dst, src = dst[:(typesize-1)*stride+n], src[:n*typesize]
 	done := 0
 	if fast {
-		done = unshuffleAVX2(dst, src, typesize, n)
+		done = shuffleAVX2(dst, src, typesize, n, stride)
 	}
-	unshuffleScalar(dst, src, typesize, n, done)
-	copy(dst[n*typesize:], src[n*typesize:])
+	shuffleScalar(dst, src, typesize, n, stride, done)
+}
+
+func join(dst, src []byte, typesize, n, stride int, fast bool) {
+	if n == 0 {
+		return
+	}
+	dst, src = dst[:n*typesize], src[:(typesize-1)*stride+n]
+	done := 0
+	if fast {
+		done = unshuffleAVX2(dst, src, typesize, n, stride)
+	}
+	unshuffleScalar(dst, src, typesize, n, stride, done)
 }
 
 func bitShuffle(dst, src []byte, typesize int, fast bool) {

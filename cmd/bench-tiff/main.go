@@ -1,0 +1,9 @@
+// Command bench-tiff measures how fast TIFF files are read, and turned into Zarr.
+package main
+
+import (
+	"strata/cmd/internal/benchtiff"
+	"strata/pkg/cli"
+)
+
+func main() { cli.Main(benchtiff.Command()) }

@@ -1,0 +1,171 @@
+package benchtiff
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"strata/pkg/address"
+	"strata/pkg/cli"
+	"strata/pkg/cli/atomic"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/cli/progress"
+	"strata/pkg/cli/record"
+	"strata/pkg/mem"
+	"strata/pkg/tiff"
+	"strata/pkg/tiff/tiffstore"
+	"strata/pkg/tiff/tiffwriter"
+	"strata/pkg/zarr"
+)
+
+func convertCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "convert",
+		Usage: "writes all levels of an image as a TIFF file with tiles of another size or compression",
+		Description: "The flags are those of `cucim convert`. Levels are copied as they are, one page each; those that have less than a tile are kept, too.\n" +
+			"zarr-tool export makes OME-TIFF files of any image.",
+		Args: []cli.Arg{{Name: "IN", Usage: "TIFF file: a path, or an address http(s):// or s3://"}, {Name: "OUT", Usage: "file to write, such as resize.tiff"}},
+		Flags: []cli.Flag{
+			{Name: "tile_size", Kind: cli.Int, Default: "512", Value: "PX", Check: cli.Between(16, 1<<14), Usage: "width and height of tiles, a multiple of 16"},
+			{Name: "overlap", Kind: cli.Int, Default: "0", Check: cli.AtLeast(0), Usage: "pixels that neighbouring tiles share; the tiles of a TIFF file share none: only 0 is accepted"},
+			{Name: "num_workers", Kind: cli.Int, Note: "as --threads", Check: cli.Between(1, 4096), Usage: "threads that encode"},
+			{Name: "compression", Default: "raw", Value: "NAME[:LEVEL]", Usage: "raw, zstd, deflate, lzw, packbits, or jpeg:QUALITY for 8 bits"},
+		},
+		Shared: cli.Resources | cli.Outputs,
+		Examples: []cli.Example{
+			{Command: "bench-tiff convert TUPAC-TR-467.svs resize.tiff --tile_size 512 --overlap 0 --num_workers 12 --compression raw", Usage: "the input of cuCIM's GPUDirect examples"},
+		},
+		Run: runConvert,
+	}
+}
+
+// conversion is an image on its way into another file.
+type conversion struct {
+	store  *tiffstore.Store
+	image  *tiff.Image
+	levels []*zarr.Array
+	spec   tiffwriter.Spec
+}
+
+func runConvert(ctx context.Context, r *cli.Run) (err error) {
+	if n := r.Int("overlap"); n != 0 {
+		return cli.Usage("--overlap %d: tiles of a TIFF file do not overlap: give 0, as for cucim convert", n)
+	}
+	path, err := r.Input(r.Arg("IN"))
+	if err != nil {
+		return err
+	}
+	st, err := openFile(ctx, r, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	c := &conversion{store: st, image: st.File().Images[0]}
+	if err := c.plan(ctx, r, path); err != nil {
+		return err
+	}
+	out, err := r.OutputFile(r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	total := int64(0)
+	for _, a := range c.levels {
+		total += datasets.Bytes(a)
+	}
+	r.Read(datasets.Describe(c.levels[0], path))
+	task := r.Progress("convert", total)
+	defer task.Done()
+	return writeFile(ctx, r, out, c.spec, task, c.fill)
+}
+
+// plan opens the levels and works out what is written.
+func (c *conversion) plan(ctx context.Context, r *cli.Run, path string) error {
+	s := &c.spec
+	im := c.image
+	if n := im.Times * im.Channels * im.Depths; n != 1 {
+		return cli.Usage("%s: is a stack of %d planes: zarr-tool export writes those", path, n)
+	}
+	for k, l := range im.Levels {
+		layout := l.Layout()
+		if layout == nil || keyOf(c.store.File(), l.Pages[0]) == "" {
+			return cli.BadInputf("%s: level %d lies in another file", path, k)
+		}
+		if layout.Depth > 1 || layout.Separate && layout.Samples > 1 || layout.Photometric == tiff.Palette {
+			return cli.Usage("%s: has volumes, separate planes or a palette: zarr-tool export writes those", path)
+		}
+		a, err := zarr.OpenArray(ctx, c.store, keyOf(c.store.File(), l.Pages[0]), zarr.Workers(r.Options.Threads), zarr.Budget(r.Options.Mem/4), zarr.Meter(r.Meter))
+		if err != nil {
+			return cli.BadInput(err)
+		}
+		c.levels = append(c.levels, a)
+		if k == 0 {
+			s.Width, s.Height, s.Samples, s.Type = layout.Width, layout.Height, layout.Samples, layout.Type
+			continue
+		}
+		s.Below = append(s.Below, [2]int{layout.Width, layout.Height})
+	}
+	s.Image.VoxelUM = im.VoxelUM
+	s.Tile, s.Workers, s.Budget = r.Int("tile_size"), r.Options.Threads, r.Options.Mem/2
+	if r.IsSet("num_workers") {
+		s.Workers = r.Int("num_workers")
+	}
+	return finishSpec(r, s)
+}
+
+// finishSpec sets what the files of this program have in common.
+func finishSpec(r *cli.Run, s *tiffwriter.Spec) error {
+	c, err := tiffwriter.ParseCompression(r.String("compression"))
+	if err != nil {
+		return cli.Usage("--compression: %w", err)
+	}
+	c.Apply(s, true)
+	s.Plain, s.Chained, s.Software = true, true, "strata bench-tiff"
+	return nil
+}
+
+// fill reads a band.
+func (c *conversion) fill(ctx context.Context, b *tiffwriter.Band) error {
+	a := c.levels[b.Level]
+	region := a.Bounds()
+	region.Start[0], region.Shape[0] = b.Row, b.Rows
+	if err := a.Read(ctx, region, b.Data); err != nil {
+		return cli.BadInput(err)
+	}
+	return nil
+}
+
+// writeFile writes a file band by band.
+func writeFile(ctx context.Context, r *cli.Run, out *atomic.Output, spec tiffwriter.Spec, task *progress.Task, fill func(context.Context, *tiffwriter.Band) error) error {
+	f, err := out.Create()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w, err := tiffwriter.New(f, spec)
+	if errors.Is(err, mem.ErrBudget) {
+		return cli.MemoryError("--mem %d MiB: %v: give smaller --tile_size or more --mem", r.Options.Mem>>20, err)
+	}
+	if err != nil {
+		return cli.Usage("%s cannot be written: %w", r.Arg("OUT"), err)
+	}
+	defer w.Abort()
+	for w.Next() {
+		b := w.Band()
+		if err := fill(ctx, b); err != nil {
+			return err
+		}
+		if err := w.Write(ctx); err != nil {
+			return err
+		}
+		task.Add(int64(len(b.Data)))
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	if info, err := os.Stat(out.Work()); err == nil {
+		r.Meter.AddWritten(info.Size())
+	}
+	shape := []int{spec.Height, spec.Width, max(spec.Samples, 1)}
+	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: shape, DType: spec.Type.String(), Bytes: int64(spec.Height) * int64(spec.Width) * int64(shape[2]*spec.Type.Size())})
+	return nil
+}

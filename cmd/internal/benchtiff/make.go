@@ -1,0 +1,75 @@
+package benchtiff
+
+import (
+	"context"
+
+	"strata/pkg/cli"
+	"strata/pkg/dtype"
+	"strata/pkg/tiff/tiffwriter"
+	"strata/pkg/work"
+)
+
+func makeCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "make",
+		Usage: "makes a pyramidal TIFF file to measure with, of any size",
+		Description: "The same flags give the same file. Levels are pages of the file, each with the means of 2 × 2 pixels of the one above it, as\n" +
+			"generic pyramids have them. Patterns: tissue, stained and with white background around it, which JPEG compresses as it does\n" +
+			"slides; noise, which nothing compresses; smooth, which everything does.",
+		Args: []cli.Arg{{Name: "OUT", Usage: "file to write, such as slide.tif"}},
+		Flags: []cli.Flag{
+			{Name: "width", Kind: cli.Int, Default: "26420", Check: cli.Between(1, 1<<24), Usage: "of level 0, in pixels"},
+			{Name: "height", Kind: cli.Int, Default: "19920", Check: cli.Between(1, 1<<24), Usage: "of level 0, in pixels"},
+			{Name: "samples", Kind: cli.Int, Default: "3", Check: cli.Between(1, 4), Usage: "per pixel: 1, or 3 and 4 for RGB and RGBA"},
+			{Name: "dtype", Default: "uint8", Choices: []string{"uint8", "uint16", "float32"}, Usage: "type of a sample"},
+			{Name: "tile_size", Kind: cli.Int, Default: "512", Value: "PX", Check: cli.Between(16, 1<<14), Usage: "width and height of tiles, a multiple of 16"},
+			{Name: "compression", Default: "raw", Value: "NAME[:LEVEL]", Usage: "raw, zstd, deflate, lzw, packbits, or jpeg:QUALITY for 8 bits"},
+			{Name: "n_levels", Kind: cli.Int, Note: "until one fits into a tile", Check: cli.Between(0, 30), Usage: "levels below level 0"},
+			{Name: "seed", Kind: cli.Int, Default: "1", Check: cli.Between(0, 1<<53), Usage: "another seed, another image"},
+			{Name: "pattern", Default: "tissue", Choices: []string{"tissue", "noise", "smooth"}, Usage: "what the image shows"},
+		},
+		Shared: cli.Resources | cli.Outputs,
+		Examples: []cli.Example{
+			{Command: "bench-tiff make slide.tif", Usage: "26420 × 19920 RGB pixels, uncompressed: 2.1 GB with its levels"},
+			{Command: "bench-tiff make small.tif --width 13210 --height 9960 --compression jpeg:80 --n_levels 0", Usage: "one level, as a scanner compresses it"},
+		},
+		Run: runMake,
+	}
+}
+
+func runMake(ctx context.Context, r *cli.Run) error {
+	s := tiffwriter.Spec{Width: r.Int("width"), Height: r.Int("height"), Samples: r.Int("samples"), Tile: r.Int("tile_size"),
+		Workers: r.Options.Threads, Budget: r.Options.Mem / 2}
+	if s.Samples == 2 {
+		return cli.Usage("--samples 2: want 1, or 3 or 4 for RGB and RGBA")
+	}
+	var err error
+	if s.Type, err = dtype.Parse(r.String("dtype")); err != nil {
+		return err
+	}
+	s.Levels = tiffwriter.Levels(s.Width, s.Height, s.Tile)
+	if r.IsSet("n_levels") {
+		s.Levels = min(r.Int("n_levels"), tiffwriter.MaxLevels(s.Width, s.Height))
+	}
+	if err := finishSpec(r, &s); err != nil {
+		return err
+	}
+	out, err := r.OutputFile(r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	p := newPattern(r.String("pattern"), uint64(r.Int("seed")), s.Samples, s.Type)
+	task := r.Progress("make", int64(s.Width)*int64(s.Height)*int64(s.Samples*s.Type.Size()))
+	defer task.Done()
+	return writeFile(ctx, r, out, s, task, func(ctx context.Context, b *tiffwriter.Band) error {
+		row := s.Width * s.Samples * s.Type.Size()
+		painters := make([]*painter, r.Options.Threads)
+		return work.Each(ctx, r.Options.Threads, b.Rows, func(worker, i int) error {
+			if painters[worker] == nil {
+				painters[worker] = p.painter(s.Width)
+			}
+			painters[worker].row(b.Row+i, b.Data[i*row:(i+1)*row])
+			return nil
+		})
+	})
+}
