@@ -10,8 +10,8 @@ import (
 // Command is bench-tiff.
 func Command() *cli.Command {
 	return &cli.Command{
-		Name:  "bench-tiff",
-		Usage: "how fast TIFF files are read into memory or a GPU, and turned into Zarr, beside other programs",
+		Name:     "bench-tiff",
+		Usage:    "how fast TIFF files are read into memory or a GPU, and turned into Zarr, beside other programs",
 		Commands: append([]*cli.Command{readCommand(), roundTripCommand(), convertCommand(), makeCommand()}, benchkit.Documents("bench-tiff")...),
 	}
 }
