@@ -7,8 +7,9 @@
 #                programs (docs/benchmarks.md); chain: the workflow, a table of the same
 #                page (needs Nextflow); remote: arrays behind HTTP and S3 servers
 #                (docs/benchmarks-remote.md); files: the file layer with host memory
-#                (docs/benchmarks-files.md); zarr: the outputs of docs/bench-zarr.md and
-#                docs/bench-io.md. Default: all of these. Besides: large, inputs of 20 GB
+#                (docs/benchmarks-files.md); tiff: TIFF files (docs/benchmarks-tiff.md); zarr: the
+#                outputs of docs/bench-zarr.md and docs/bench-io.md. Default: all of these.
+#                Besides: large, inputs of 20 GB
 #   LINUMPY      a folder of linumpy with its environment, to run beside the stages
 #   KVIKIO       for files: 1 installs KvikIO from PyPI (3 GB), else a Python that has it (default: build/venv-kvikio or
 #                python3, if they have it)
@@ -22,7 +23,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-parts=,${PARTS:-stages,arrays,remote,files,chain,zarr},
+parts=,${PARTS:-stages,arrays,remote,files,tiff,chain,zarr},
 smoke=${BENCH_SMOKE:-} only=${BENCH_ONLY:-}
 base=${BENCH_DIR:-build/bench}
 tools=$base/tools
@@ -38,8 +39,8 @@ mkdir -p "$tools" "$results"
 
 wanted() { [[ $parts == *,$1,* ]]; }
 for part in ${parts//,/ }; do
-  case $part in arrays | stages | chain | remote | files | zarr | large) ;; *)
-    echo "bench/run.sh: PARTS=$part: arrays, stages, chain, remote, files, zarr, large" >&2
+  case $part in arrays | stages | chain | remote | files | tiff | zarr | large) ;; *)
+    echo "bench/run.sh: PARTS=$part: arrays, stages, chain, remote, files, tiff, zarr, large" >&2
     exit 2
     ;;
   esac
@@ -217,6 +218,34 @@ files() {
   out=$programs
 }
 
+tiff() {
+  local data=$base/tiff$small rounds=(-least 3 -most 7 -patience 8s) python width=13210 height=9960 part=8192,6144 slide=9000,7000 turbo
+  if [ -n "$smoke" ]; then
+    width=1100 height=900 part=700,600 slide=800,600
+    rounds=(-least 1 -most 1)
+  fi
+  mkdir -p "$data"
+  python=$(scripts/venv.sh build/venv-tiff bench/requirements-tiff.txt)
+  make_tiff() { # NAME W,H FLAG...
+    bin/bench-tiff make "$data/$1" --width "${2%,*}" --height "${2#*,}" -q -f "${@:3}"
+  }
+  once "$data" raw.tif make_tiff raw.tif "$width,$height" --n_levels 0
+  local c
+  for c in lzw deflate zstd jpeg:85; do
+    once "$data" "${c%:*}.tif" make_tiff "${c%:*}.tif" "$part" --n_levels 0 --compression "$c"
+  done
+  once "$data" pyramid-jpeg.tif make_tiff pyramid-jpeg.tif "$slide" --compression jpeg:85
+  make_grey() {
+    make_tiff grey.tif "$slide" --samples 1 --dtype uint16 --n_levels 0
+    bin/zarr-tool export "$data/grey.tif" "$data/pyramid-grey.ome.tif" --compression zstd -q -f
+    rm "$data/grey.tif"
+  }
+  once "$data" pyramid-grey.ome.tif make_grey
+  turbo=$(ldconfig -p 2>/dev/null | awk '/libturbojpeg\.so\.0/ { print $NF; exit }')
+  measure tiff "$data" -python "$python" -libjpeg "$turbo" "${rounds[@]}" \
+    -about "The files show stained tissue on a white background (\`bench-tiff make\`): $width×$height RGB pixels uncompressed, ${part/,/×} compressed, pyramids of ${slide/,/×}, all in tiles of 512²."
+}
+
 # page NAME FOLDER [FLAG...]: runs the commands of a page of docs in a folder
 page() {
   "${pin[@]}" bench/page.sh "docs/$1" "$base/$2$small" "$docs/$1" "${@:3}"
@@ -227,6 +256,7 @@ if wanted chain; then bench/chain.sh "$base/chain$small" "$results/chain.json"; 
 if wanted arrays; then arrays; fi
 if wanted remote; then remote; fi
 if wanted files; then files; fi
+if wanted tiff; then tiff; fi
 if wanted large; then bench/large.sh "$results/large.json"; fi
 if wanted zarr; then
   VIRTUAL_ENV=$(dirname "$(dirname "$(scripts/venv.sh build/venv bench/requirements.txt)")")

@@ -30,6 +30,9 @@ func gatherFacts(ctx context.Context, p *plan) (*facts, error) {
 	if p.shape == nil {
 		packages = "'zarr', 'numpy', 'scipy', 'scikit-image', 'BaSiCPy', 'jax'"
 	}
+	if p.packages != "" {
+		packages = p.packages
+	}
 	f := &facts{Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), CPU: host.CPUModel(), Cores: runtime.NumCPU(), Go: runtime.Version(), Shape: p.shape, About: p.about}
 	f.Commit = output(ctx, "git", "rev-parse", "--short", "HEAD")
 	if changed := output(ctx, "git", "status", "--porcelain", "--", "*.go", "*.s", "go.mod"); changed != "" {

@@ -2,7 +2,7 @@
 // after the other in rounds, each measurement in a process of its own; and
 // makes the report of what was measured.
 //
-//	compare arrays|stages|remote|files -tools DIR -data DIR … > PART.jsonl
+//	compare arrays|stages|remote|files|tiff -tools DIR -data DIR … > PART.jsonl
 //	compare large -data DIR -large DIR … > large.json
 //	compare chain -trace FILE -records DIR … > chain.json
 //	compare report -results DIR -notes DIR -docs DIR -readme FILE
@@ -33,11 +33,11 @@ func main() {
 
 func dispatch(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: compare arrays|stages|remote|files|large|chain|report [flags]")
+		return fmt.Errorf("usage: compare arrays|stages|remote|files|tiff|large|chain|report [flags]")
 	}
 	fs := flag.NewFlagSet("compare "+args[0], flag.ExitOnError)
 	switch args[0] {
-	case "arrays", "stages", "remote", "files":
+	case "arrays", "stages", "remote", "files", "tiff":
 		return measurePart(ctx, fs, args)
 	case "large":
 		p := plan{}
@@ -93,6 +93,7 @@ func measurePart(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	fs.StringVar(&p.about, "about", "", "the data, in words")
 	fs.StringVar(&p.kvikio, "kvikio", "", "python that has KvikIO")
 	fs.StringVar(&p.noCUDA, "nocuda", "", "folder of a libcuda.so.1 without a device")
+	turbo := fs.String("libjpeg", "", "libturbojpeg, which decodes JPEG in a run of its own")
 	bytes := fs.Int64("bytes", 1<<30, "of the file")
 	shape := fs.String("shape", "512,1024,1024", "shape of the arrays")
 	fs.IntVar(&r.least, "least", 3, "rounds of every case")
@@ -109,6 +110,10 @@ func measurePart(ctx context.Context, fs *flag.FlagSet, args []string) error {
 			return err
 		}
 		return r.all(ctx, &p, cases)
+	}
+	if args[0] == "tiff" {
+		p.packages = "'tifffile', 'imagecodecs', 'cucim-cu12', 'openslide-python', 'openslide-bin', 'tensorstore', 'zarr', 'numcodecs', 'ngff-zarr', 'bioio-conversion', 'numpy'"
+		return r.tiff(ctx, &p, *turbo)
 	}
 	if args[0] == "files" {
 		p.files = true

@@ -54,6 +54,8 @@ func (o *outcome) yardstick(against string) string {
 		switch against {
 		case anyPeer:
 			meant = w != strata
+		case anyProgram:
+			meant = w != strata && w != preadvPlaced && w != preadvAlone
 		case bestInC:
 			meant = w == inC || strings.HasPrefix(w, inC+", ")
 		}

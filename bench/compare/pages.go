@@ -38,7 +38,9 @@ const kindsText = "**Structured** data are 12-bit values with a smooth mean and 
 // firstText explains the columns of readers.
 const firstText = "*First* is the first repetition of a fresh process, with nothing read before it; the wall time is the median of those that follow in it, with allocators and thread pools warm. "
 
-func pages() []*page { return []*page{stagesPage(), arraysPage(), filesPage(), remotePage()} }
+func pages() []*page {
+	return []*page{stagesPage(), arraysPage(), filesPage(), remotePage(), tiffPage()}
+}
 
 func arraysPage() *page {
 	return &page{

@@ -22,6 +22,7 @@ type plan struct {
 	noCUDA                        string // folder of a library for it, where the driver's is missing
 	files                         bool   // it is the file layer that is measured
 	shape                         []int
+	packages                      string // of Python, whose versions are facts; "": those of arrays or stages
 }
 
 // contestant is one program of a case.

@@ -32,9 +32,10 @@ type target struct {
 
 // Yardsticks of targets besides the contestants.
 const (
-	anyPeer  = "peers"
-	absolute = "ms"
-	bestInC  = "best of C" // the fastest of what C does with a file
+	anyPeer    = "peers"
+	absolute   = "ms"
+	anyProgram = "other programs" // the fastest of those that are no yardstick themselves
+	bestInC    = "best of C"      // the fastest of what C does with a file
 )
 
 // sample is one measurement.

@@ -6,6 +6,7 @@ package main
 import (
 	"strata/cmd/internal/aip"
 	"strata/cmd/internal/benchio"
+	"strata/cmd/internal/benchtiff"
 	"strata/cmd/internal/benchtile"
 	"strata/cmd/internal/benchzarr"
 	"strata/cmd/internal/crop"
@@ -33,6 +34,7 @@ func command() *cli.Command {
 			aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
 			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), benchio.Command(), benchzarr.Command(), doctor.Command(), sif.Command(),
 			smooth.Command(),
+			benchtiff.Command(),
 			benchtile.Command(),
 		},
 	}

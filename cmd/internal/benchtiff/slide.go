@@ -16,7 +16,11 @@ import (
 
 // openFile opens a TIFF file.
 func openFile(ctx context.Context, r *cli.Run, path string) (*tiffstore.Store, error) {
-	st, key, err := images.Open(ctx, path, store.Settings(r.Options.HTTP))
+	web := store.Settings(r.Options.HTTP)
+	if ok, err := images.Is(ctx, path, web); err == nil && !ok {
+		return nil, cli.BadInputf("%s: is not a TIFF file", path)
+	}
+	st, key, err := images.Open(ctx, path, web)
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}

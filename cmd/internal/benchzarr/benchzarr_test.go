@@ -93,7 +93,7 @@ func TestBoxes(t *testing.T) {
 					}
 					mark(seen, l.Shape, r)
 				}
-				if slices.Max(seen) != 1 || slices.Min(seen) != 1 || !b.whole {
+				if slices.Max(seen) != 1 || slices.Min(seen) != 1 || !b.Whole {
 					t.Errorf("%v: %s does not read every element once", l, op)
 				}
 			}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,49 +19,13 @@ import (
 
 func TestMain(m *testing.M) {
 	clitest.Main(m, map[string]func(){
-		"bench-zarr": clitest.Of(Command), "zarr-tool": clitest.Of(zarrtool.Command), "false-python": falsePython, "same-field": sameField,
+		"bench-zarr": clitest.Of(Command), "zarr-tool": clitest.Of(zarrtool.Command), "false-python": falsePython,
 	})
 }
 
 func TestCommand(t *testing.T) { clitest.Check(t, Command()) }
 
 func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata") }
-
-// sameField is "same-field A PATH B PATH": a field of one JSON file is that of another, as text.
-func sameField() {
-	var got [2]string
-	for i := range got {
-		text, err := os.ReadFile(os.Args[1+2*i])
-		var v any
-		if err == nil {
-			err = json.Unmarshal(text, &v)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		for key := range strings.SplitSeq(os.Args[2+2*i], ".") {
-			switch parent := v.(type) {
-			case map[string]any:
-				v = parent[key]
-			case []any:
-				n, _ := strconv.Atoi(key)
-				v = parent[n]
-			}
-		}
-		if f, ok := v.(float64); ok {
-			v = strconv.FormatFloat(f, 'f', -1, 64)
-		}
-		got[i] = fmt.Sprint(v)
-	}
-	if got[0] != got[1] || missing(got[0]) {
-		fmt.Fprintf(os.Stderr, "%s is %s, %s is %s\n", os.Args[2], got[0], os.Args[4], got[1])
-		os.Exit(1)
-	}
-}
-
-// missing reports a field that is not there.
-func missing(text string) bool { return text == "<nil>" || text == "" }
 
 // falsePython answers as the peers' script does; what it is told to do wrong stands in the
 // variable PEERS, a word for each peer: "zarr=missing tensorstore=wrong".

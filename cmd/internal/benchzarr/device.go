@@ -122,7 +122,7 @@ func (d *deviceReader) run(ctx context.Context, j *Job, take func(zarr.Region, [
 	if err := d.open(ctx, s, j.Target); err != nil {
 		return out, err
 	}
-	if j.Boxes.whole {
+	if j.Boxes.Whole {
 		err = d.regions(ctx, s, j, take)
 	} else {
 		err = d.sequence(ctx, s, j, take)

@@ -45,13 +45,13 @@ func (l Layout) Bytes(shape []int) int64 { return int64(l.Size) * Volume(shape) 
 // Boxes are the boxes of an operation.
 type Boxes struct {
 	List []zarr.Region
-	// whole is set where the list's boxes are parts of one, the whole array.
-	whole bool
+	// Whole is set where the list's boxes are parts of one, the whole array.
+	Whole bool
 }
 
 // Check adds a box that was read to a checksum.
 func (b Boxes) Check(c *Checksum, l Layout, box zarr.Region, data []byte) {
-	if b.whole {
+	if b.Whole {
 		c.Add(l.Shape, WholeStep, box, l.Size, data)
 		return
 	}
@@ -73,9 +73,9 @@ func (c Choice) BoxesOf(op string, l Layout) Boxes {
 	case opSlab:
 		return Boxes{List: cut.Slabs(l.Shape)}
 	case OpStream:
-		return Boxes{List: cut.Split(l.Shape, l.units(mostUnits)), whole: true}
+		return Boxes{List: cut.Split(l.Shape, l.units(mostUnits)), Whole: true}
 	}
-	return Boxes{List: cut.Split(l.Shape, l.partOf(c.Part)), whole: true}
+	return Boxes{List: cut.Split(l.Shape, l.partOf(c.Part)), Whole: true}
 }
 
 // partOf is the shape of the largest part of the array that has at most so many bytes and is

@@ -195,7 +195,7 @@ type answer struct {
 }
 
 func (p *Peer) request(do string, j *Job) request {
-	r := request{Do: do, Array: j.Target.Path, Image: j.Target.Level, Format: j.Target.format, Shape: j.Target.Layout.Shape, Whole: j.Boxes.whole}
+	r := request{Do: do, Array: j.Target.Path, Image: j.Target.Level, Format: j.Target.format, Shape: j.Target.Layout.Shape, Whole: j.Boxes.Whole}
 	for _, b := range j.Boxes.List {
 		r.Boxes = append(r.Boxes, [2][]int{b.Start, b.Shape})
 	}

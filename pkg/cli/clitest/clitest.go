@@ -14,6 +14,7 @@
 //	[!] jsonfield FILE PATH V   field of a JSON file ("inputs.0.dtype", "warnings.length") equals V;
 //	                            with ! it differs or is missing
 //	jsonmatch FILE PATH REGEXP  field of a JSON file matches
+//	samefield A PATH B PATH     fields of two JSON files are equal
 //	[!] hidden DIR              there are hidden remains of unfinished outputs in a folder
 //	[!] npyeq A B               two .npy files hold the same type, shape and bytes
 //	[!] treeeq A B              two files or folders are equal byte for byte
@@ -111,6 +112,7 @@ func Scripts(t *testing.T, dir string) {
 			"interrupt": interrupt,
 			"jsonfield": jsonField,
 			"jsonmatch": jsonMatch,
+			"samefield": sameField,
 			"hidden":    hidden,
 			"npyeq":     npyEqual,
 			"treeeq":    treeEqual,
@@ -287,6 +289,20 @@ func jsonMatch(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if pattern.MatchString(got) == neg {
 		ts.Fatalf("%s: field %s is %q", args[0], args[1], got)
+	}
+}
+
+func sameField(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, args, 4, "samefield A PATH B PATH")
+	var got [2]string
+	for i := range got {
+		var ok bool
+		if got[i], ok = field(ts, args[2*i], args[2*i+1]); !ok {
+			ts.Fatalf("%s has no field %s", args[2*i], args[2*i+1])
+		}
+	}
+	if (got[0] == got[1]) == neg {
+		ts.Fatalf("%s is %q, %s is %q", args[1], got[0], args[3], got[1])
 	}
 }
 

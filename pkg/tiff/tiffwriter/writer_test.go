@@ -305,3 +305,50 @@ func TestParseCompression(t *testing.T) {
 		t.Errorf("levels %v", got)
 	}
 }
+
+// Levels of any size that the caller fills are pages of the file, or sub-IFDs.
+func TestBelow(t *testing.T) {
+	for _, chained := range []bool{true, false} {
+		s := tiffwriter.Spec{Width: 100, Height: 90, Samples: 3, Type: dtype.Uint8, Tile: 32, Workers: 2, Plain: chained, Chained: chained, Compression: tilecodec.Zstd,
+			Below: [][2]int{{50, 45}, {12, 11}}, Image: tiff.Image{Times: 1, Channels: 1, Depths: 1}}
+		m := &memory{fail: -1}
+		w, err := tiffwriter.New(m, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want [3][]byte
+		r := rand.New(rand.NewPCG(5, 6))
+		for w.Next() {
+			b := w.Band()
+			for i := range b.Data {
+				b.Data[i] = byte(r.Uint32())
+			}
+			want[b.Level] = append(want[b.Level], b.Data...)
+			if err := w.Write(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		st, err := tiffstore.Open(t.Context(), tiffcorpus.Memory(m.b), "x.tif")
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys := map[bool][]string{true: {"pages/0", "pages/1", "pages/2"}, false: {"pages/0", "pages/0.0", "pages/0.1"}}[chained]
+		if n := len(st.Image("").Levels); n != 3 {
+			t.Errorf("chained %v: %d levels", chained, n)
+		}
+		for k, key := range keys {
+			if !bytes.Equal(page(t, st, key), want[k]) {
+				t.Errorf("chained %v: %s differs", chained, key)
+			}
+		}
+	}
+	for _, below := range [][][2]int{{{0, 5}}, {{101, 5}}, {{5, 91}}} {
+		s := tiffwriter.Spec{Width: 100, Height: 90, Samples: 3, Type: dtype.Uint8, Tile: 32, Below: below}
+		if _, err := tiffwriter.New(&memory{fail: -1}, s); err == nil {
+			t.Errorf("levels of %v pixels were taken", below)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	results "strata/pkg/bench"
+)
+
+// How the rows of bench-tiff's ways are called that are no program.
+const (
+	preadvPlaced = "preadv to the rows"
+	preadvAlone  = "preadv of tiles alone"
+)
+
+// tiffRun is one run of bench-tiff, whose results are cases.
+type tiffRun struct {
+	command []string // after bench-tiff, without what all have
+	env     []string
+	cases   []tiffCase
+}
+
+// tiffCase takes some results of a run for a case.
+type tiffCase struct {
+	header
+	name string            // of the results
+	axes map[string]string // that they have
+}
+
+// tiffRuns are the runs of bench-tiff. turbo is the library that decodes JPEG in a run of its own; "": there is none.
+func (p *plan) tiffRuns(turbo string) []tiffRun {
+	file := func(name string) string { return filepath.Join(p.data, name) }
+	read := func(path string, ops string, more ...string) []string {
+		return append([]string{"read", file(path), "--ops", ops, "--regions", "100", "--size", "256", "--mem", "4GiB"}, more...)
+	}
+	threads := []string{"1", "2"}
+	var runs []tiffRun
+	level := tiffRun{command: read("raw.tif", "full", "--vary", "backend=host,preadv,tiles", "--vary", "threads=1,2")}
+	regions := tiffRun{command: read("raw.tif", "rand", "--vary", "backend=host", "--vary", "threads=1,2")}
+	for _, t := range threads {
+		label := t + " thread" + map[string]string{"1": "", "2": "s"}[t]
+		level.cases = append(level.cases, tiffCase{header{Name: "level/" + t, Group: "level", Label: "whole level, " + label, Unit: "GiB/s",
+			Targets: []target{{Against: anyProgram, Ratio: 2}, {Against: preadvPlaced, Ratio: 0.85}}}, "full", map[string]string{"threads": t}})
+		regions.cases = append(regions.cases, tiffCase{header{Name: "regions/" + t, Group: "regions", Label: "100 regions of 256², " + label, Unit: "ms",
+			Targets: []target{{Against: "tifffile", Ratio: 3}, {Against: "cuCIM", Ratio: 3}}}, "rand", map[string]string{"threads": t}})
+	}
+	runs = append(runs, level, regions)
+	for _, c := range []struct {
+		file, label string
+		ratio       float64
+		env         []string
+	}{{"lzw.tif", "LZW", 1.2, nil}, {"deflate.tif", "Deflate", 1.2, nil}, {"zstd.tif", "Zstd", 1.2, nil}, {"jpeg.tif", "JPEG", 0.7, []string{"STRATA_LIBJPEG=off"}},
+		{"jpeg.tif", "JPEG, through libjpeg-turbo", 0.7, []string{"STRATA_LIBJPEG=" + turbo}}} {
+		if len(c.env) > 0 && strings.HasSuffix(c.env[0], "=") {
+			continue
+		}
+		r := tiffRun{command: read(c.file, "full", "--vary", "backend=host", "--vary", "threads=1,2"), env: c.env}
+		for _, t := range threads {
+			r.cases = append(r.cases, tiffCase{header{Name: strings.ToLower(strings.ReplaceAll(c.label, ", through ", "-")) + "/" + t, Group: "codecs", Label: c.label + ", " + t + " thread" + map[string]string{"1": "", "2": "s"}[t],
+				Unit: "GiB/s", Targets: []target{{Against: "tifffile", Ratio: c.ratio}}}, "full", map[string]string{"threads": t}})
+		}
+		runs = append(runs, r)
+	}
+	trip := tiffRun{command: []string{"round-trip", file("raw.tif"), filepath.Join(p.out, "copy.zarr"), "--codecs", "raw,blosc-lz4,lz4,zstd:1", "--mem", "2GiB"}}
+	for _, codec := range []string{"raw", "blosc-lz4", "lz4", "zstd:1"} {
+		h := header{Name: "copy/" + codec, Group: "copy", Label: "to Zarr, " + codec, Unit: "GiB/s"}
+		if codec == "raw" || strings.Contains(codec, "lz4") {
+			h.Targets = []target{{Against: "tifffile + tensorstore", Ratio: 1.2}, {Against: "tifffile + zarr-python", Ratio: 5}}
+		}
+		trip.cases = append(trip.cases, tiffCase{h, "round-trip", map[string]string{"codec": codec}})
+	}
+	return append(runs, trip)
+}
+
+// importUnits are whole commands that make OME-Zarr of a pyramid.
+func (p *plan) importUnits() []unit {
+	var all []unit
+	bin := func(name string) string { return filepath.Join(filepath.Dir(p.python), name) }
+	for _, c := range []struct{ file, label string }{{"pyramid-jpeg.tif", "RGB, JPEG"}, {"pyramid-grey.ome.tif", "16-bit grey, Zstd"}} {
+		in, out := filepath.Join(p.data, c.file), filepath.Join(p.out, "imported")
+		all = append(all, unit{header: header{Name: "import/" + c.file, Group: "import", Label: c.label, Unit: "s", Targets: against(anyPeer, 2)}, reads: in, who: []contestant{
+			{who: strata, wall: true, clear: out, argv: []string{filepath.Join(p.bin, "zarr-tool"), "import", in, filepath.Join(out, "o.ome.zarr"), "-q", "--threads", "2"}},
+			{who: "ngff-zarr", wall: true, clear: out, argv: []string{bin("ngff-zarr"), "-q", "-i", in, "-o", filepath.Join(out, "o.ome.zarr")}},
+			{who: "bioio-conversion", wall: true, clear: out, argv: []string{bin("bioio-convert"), in, "--destination", out}},
+		}})
+	}
+	return all
+}
+
+// tiff measures TIFF files.
+func (r *runner) tiff(ctx context.Context, p *plan, turbo string) error {
+	f, err := gatherFacts(ctx, p)
+	if err != nil {
+		return err
+	}
+	if err := r.print(line{Facts: f}); err != nil {
+		return err
+	}
+	for _, run := range p.tiffRuns(turbo) {
+		if !slices.ContainsFunc(run.cases, func(c tiffCase) bool { return strings.Contains(c.Name, r.only) }) {
+			continue
+		}
+		start := time.Now()
+		if err := r.tiffRun(ctx, p, run); err != nil {
+			return fmt.Errorf("%s: %w", run.cases[0].Name, err)
+		}
+		fmt.Fprintf(r.log, "%-20s %6.1f s\n", run.cases[0].Name, time.Since(start).Seconds())
+	}
+	for _, u := range p.importUnits() {
+		if strings.Contains(u.Name, r.only) {
+			if err := r.unit(ctx, p, &u); err != nil {
+				return fmt.Errorf("%s: %w", u.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// tiffRun runs bench-tiff once; it lets the programs take turns, and compares what they read.
+func (r *runner) tiffRun(ctx context.Context, p *plan, run tiffRun) error {
+	file := filepath.Join(p.data, "run.json")
+	args := append(slices.Clone(run.command), "--peers", "--python", p.python, "--reps", strconv.Itoa(r.most), "--json", file, "-f", "-q", "--no-use_gpu")
+	if run.command[0] == "round-trip" {
+		args = slices.DeleteFunc(args, func(s string) bool { return s == "--no-use_gpu" })
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, "bench-tiff"), args...)
+	cmd.Env = append(os.Environ(), run.env...)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return errors.Join(err, errors.New(lastLine(string(text))))
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	d, err := results.ReadJSON(in)
+	if err != nil {
+		return err
+	}
+	for _, c := range run.cases {
+		if err := r.print(line{Case: &c.header}); err != nil {
+			return err
+		}
+		for _, x := range d.Results {
+			if x.Name != c.name || slices.ContainsFunc(sortedKeys(c.axes), func(k string) bool { return x.Axes.Get(k) != c.axes[k] }) {
+				continue
+			}
+			if err := r.result(c, x); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(os.Remove(file), emptyFolder(p.out))
+}
+
+// result prints the repetitions of a result.
+func (r *runner) result(c tiffCase, x results.Result) error {
+	s := sample{Case: c.Name, Who: tiffWho(x), CPU: x.CPU, Bytes: x.Bytes, HWM: x.RSS >> 10}
+	if !x.Measured() {
+		if strings.Contains(x.Reason, "No module named") { // a program that was not there has no row
+			return nil
+		}
+		s.Failed = x.Reason
+		return r.print(line{Run: &s})
+	}
+	for i, seconds := range x.Seconds {
+		s.Round, s.Seconds = i, seconds
+		if err := r.print(line{Run: &s}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tiffWho is who made a result, or what ours are a yardstick for.
+func tiffWho(x results.Result) string {
+	if x.Who == results.Strata {
+		switch x.Axes.Get("backend") {
+		case "preadv":
+			return preadvPlaced
+		case "tiles":
+			return preadvAlone
+		}
+	}
+	return x.Who
+}
+
+func sortedKeys(m map[string]string) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func tiffPage() *page {
+	return &page{
+		part: "tiff", file: "benchmarks-tiff.md", title: "Benchmarks of TIFF files",
+		plot: "Speed of strata and of other programs on the same TIFF files", plotted: []string{"level", "codecs", "copy"},
+		groups: []group{
+			{"level", "A whole level", "13210×9960 RGB pixels, uncompressed in tiles of 512², into one image in fresh memory. *" + preadvPlaced + "* is the system's call alone, each row of a tile straight to its place in such an image; *" + preadvAlone +
+				"* reads the same bytes into buffers that are used again and makes no image. OpenSlide returns RGBA."},
+			{"regions", "Regions", "At seeded places of the same level, one after the other, the file being opened once. Times are those of all."},
+			{"codecs", "Compressed tiles", "8192×6144 RGB pixels in tiles of 512². LZW, Deflate and Zstd with the horizontal predictor; tifffile decodes by imagecodecs."},
+			{"copy", "TIFF to Zarr", "The whole level into an array of chunks of the same size, each in a file of its own. *tifffile + …* reads the level and then writes it, as their users do; ours reads and writes tile by tile."},
+			{"import", "TIFF to OME-Zarr", "Whole commands, from their start to their end: `zarr-tool import` and others make a multi-resolution image of a pyramid."},
+			{"views", "Halo views", ""},
+		},
+		intro: func(f *facts) string {
+			return "Reading TIFF files, and making Zarr of them, beside other programs; pages cached. bench-tiff lets the programs take turns, each in a process that stays, in rounds that each begin with another one; " +
+				"numbers are medians of the rounds, of one run on one machine. **Ratios count, not times**: another machine has other times. The number of threads is given to each program that takes one (OpenSlide takes none). " +
+				"Checksums over samples of what was read are compared between all programs, outside of the measurement; one that reads other samples has a row that says so. Processor time is that of all threads of the process; resident memory is its peak.\n\n" + f.About
+		},
+		commands: "PARTS=tiff make bench                 # this page\nBENCH_ONLY=level PARTS=tiff make bench   # some cases, no report\n",
+		programs: "[bench-tiff](bench-tiff.md) and `zarr-tool import` (ours), cmd/internal/benchtiff/peers.py (Python)",
+	}
+}
