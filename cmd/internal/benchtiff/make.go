@@ -25,6 +25,7 @@ func makeCommand() *cli.Command {
 			{Name: "tile_size", Kind: cli.Int, Default: "512", Value: "PX", Check: cli.Between(16, 1<<14), Usage: "width and height of tiles, a multiple of 16"},
 			{Name: "compression", Default: "raw", Value: "NAME[:LEVEL]", Usage: "raw, zstd, deflate, lzw, packbits, or jpeg:QUALITY for 8 bits"},
 			{Name: "n_levels", Kind: cli.Int, Note: "until one fits into a tile", Check: cli.Between(0, 30), Usage: "levels below level 0"},
+			{Name: "pixel_size", Kind: cli.Float, Default: "0.25", Value: "UM", Check: cli.Above(0), Usage: "side of a pixel of level 0, in µm"},
 			{Name: "seed", Kind: cli.Int, Default: "1", Check: cli.Between(0, 1<<53), Usage: "another seed, another image"},
 			{Name: "pattern", Default: "tissue", Choices: []string{"tissue", "noise", "smooth"}, Usage: "what the image shows"},
 		},
@@ -40,6 +41,7 @@ func makeCommand() *cli.Command {
 func runMake(ctx context.Context, r *cli.Run) error {
 	s := tiffwriter.Spec{Width: r.Int("width"), Height: r.Int("height"), Samples: r.Int("samples"), Tile: r.Int("tile_size"),
 		Workers: r.Options.Threads, Budget: r.Options.Mem / 2}
+	s.Image.VoxelUM[1], s.Image.VoxelUM[2] = r.Float("pixel_size"), r.Float("pixel_size")
 	if s.Samples == 2 {
 		return cli.Usage("--samples 2: want 1, or 3 or 4 for RGB and RGBA")
 	}
