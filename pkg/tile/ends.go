@@ -10,11 +10,10 @@ import (
 
 // A large tile with a narrow halo lies in its cache as its view shows it: in the
 // middle of memory that has a view's shape. The view takes that memory over, so
-// that the tile's pixels are never copied. What the
-// halos of the neighbours show of the tile are its ends: the first and the last
-// planes along an axis, as many as the radius. They are copied to caches of their
-// own before the tile goes; those that are planes of the file can also be loaded
-// alone.
+// that the tile's pixels are never copied. What the halos of the neighbours show
+// of the tile are its ends: the first and the last planes along an axis, as many
+// as the radius. They are copied to caches of their own before the tile goes;
+// those that are planes of the file can also be loaded alone.
 
 // defaultSmallBytes is the size up to which a tile is copied: that costs no more than
 // the bookkeeping of its ends.

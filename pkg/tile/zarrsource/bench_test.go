@@ -70,11 +70,9 @@ func processorTime() time.Duration {
 // tiles into a buffer of their own.
 func BenchmarkTilesAlone(b *testing.B) { benchmarkTiles(b, func(view, tile []byte) {}) }
 
-// BenchmarkTilesCopied is the floor of dense views with a halo: rows of a tile
-// lie together in the file and apart in the view, so that each pixel is copied
-// once more. (Letting the kernel scatter them, one iovec a row, takes longer
-// than reading and copying; so does copying out of a mapped file, whose pages
-// must be mapped first.)
+// BenchmarkTilesCopied is what views with a halo cost where each pixel is copied
+// once more: rows of a tile lie together in the file and apart in the view.
+// BenchmarkViews lets the kernel put them there (preadv).
 func BenchmarkTilesCopied(b *testing.B) {
 	benchmarkTiles(b, func(view, tile []byte) {
 		for y := range 1024 {
