@@ -45,7 +45,7 @@ func viewsCommand() *cli.Command {
 			"--json-lines prints one object a line for each row instead, with the fields who, radius, cache (bytes), s (seconds, the\n" +
 			"median), cpu (processor seconds), image_mbs and view_mbs (MB/s of the image's pixels and of the views'), views, tiles,\n" +
 			"again (tiles loaded more than once), loaded (bytes), consumer_wait and loader_wait (seconds), buffers (bytes) and check.",
-		Args: []cli.Arg{{Name: "IMAGE", Usage: "OME-Zarr image or Zarr array: a folder, a path in a .zip, or an address http(s):// or s3://"}},
+		Args: []cli.Arg{{Name: "IMAGE", Usage: "OME-Zarr image, Zarr array or TIFF file: a path, also into a .zip or .tif, or an address http(s):// or s3://"}},
 		Flags: []cli.Flag{
 			{Name: "radius", Kind: cli.Ints, Default: "0,32", Check: cli.Between(0, 1<<20), Usage: "width of the halo in pixels, one after the other"},
 			{Name: "axes", Kind: cli.Strings, Value: "NAMES", Note: "y and x, or the last two", Usage: "axes that have the halo"},

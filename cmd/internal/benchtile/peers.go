@@ -234,14 +234,15 @@ func rawTiles(ctx context.Context, a *zarr.Array) (string, error) {
 			if f == nil || c.Size != bytes {
 				return fmt.Errorf("it fills no tiles, and the one at %v is not stored", c.Start)
 			}
-			path, err := filepath.Abs(f.Location())
+			path, base := f.Path()
+			path, err := filepath.Abs(path)
 			if err == nil {
 				_, err = os.Stat(path)
 			}
 			if err != nil || strings.Contains(path, "\n") {
-				return fmt.Errorf("it reads files, and %s is none", f.Location())
+				return fmt.Errorf("it reads files, and %s is none", path)
 			}
-			fmt.Fprintf(&b, "file %d %s\n", c.Offset, path)
+			fmt.Fprintf(&b, "file %d %s\n", base+c.Offset, path)
 		}
 		return nil
 	})
