@@ -244,6 +244,7 @@ tiff() {
   turbo=$(ldconfig -p 2>/dev/null | awk '/libturbojpeg\.so\.0/ { print $NF; exit }')
   measure tiff "$data" -python "$python" -libjpeg "$turbo" "${rounds[@]}" \
     -about "The files show stained tissue on a white background (\`bench-tiff make\`): $width×$height RGB pixels uncompressed, ${part/,/×} compressed, pyramids of ${slide/,/×}, all in tiles of 512²."
+  [ -n "$only" ] || VIRTUAL_ENV=$PWD/$(dirname "$(dirname "$python")") page bench-tiff.md tiff-page
 }
 
 # page NAME FOLDER [FLAG...]: runs the commands of a page of docs in a folder

@@ -2,7 +2,9 @@ package images_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -155,5 +157,46 @@ func TestOpenBucket(t *testing.T) {
 	}
 	if got := pixels(t, "s3://"+s3emu.Bucket+"/slides/scan.svs"); !bytes.Equal(got, pixels(t, tiffcorpus.Write(t, "aperio_like.svs"))) {
 		t.Error("other pixels")
+	}
+}
+
+// TestReadBy reads the same pixels of a file by every way, and leaves stores alone that have no files of their own.
+func TestReadBy(t *testing.T) {
+	path := tiffcorpus.Write(t, "aperio_like.svs")
+	want := pixels(t, path)
+	for _, how := range []store.Reading{store.ReadMapped, store.ReadDirect} {
+		for _, s := range []string{path, "file://" + path, path + "/0"} {
+			st, key, err := images.Open(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			st, ok, err := images.ReadBy(t.Context(), st, s, how)
+			if errors.Is(err, store.ErrNoDirect) {
+				continue
+			}
+			if err != nil || !ok {
+				t.Fatalf("%s: %v %v", s, ok, err)
+			}
+			a, err := zarr.OpenArray(t.Context(), st, cmp.Or(key, "0"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make([]byte, len(want))
+			if err := a.Read(t.Context(), a.Bounds(), got); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s: other pixels, or %v", s, err)
+			}
+			a.Close()
+			if err := st.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	zip, err := store.Zip(filepath.Join("..", "..", "tests", "golden", "inputs", "m_u8_v3raw.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer zip.Close()
+	if st, ok, err := images.ReadBy(t.Context(), zip, "m_u8_v3raw.zip", store.ReadMapped); ok || err != nil || st != store.Store(zip) {
+		t.Errorf("a zip file: %v %v", ok, err)
 	}
 }

@@ -1,5 +1,6 @@
 // Package benchzarr is the command bench-zarr, which measures how fast Zarr arrays are read into memory or a GPU and
-// written, which way that really takes, and how other programs do beside it.
+// written, which way that really takes, and how other programs do beside it. Other benchmarks of arrays use what it exports: they
+// describe themselves by a [Tool].
 package benchzarr
 
 import (
