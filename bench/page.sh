@@ -39,7 +39,7 @@ while IFS= read -r line <&3; do
   esac
   printf '%s\n' "$line" >>"$new"
 done 3<"$source"
-cat "$new" >"$page"
+sed "s|$root/||g" "$new" >"$page" # paths are those of a checkout
 
 if [ -n "$picture" ]; then
   "$root/scripts/need.sh" chromium chromium

@@ -105,7 +105,7 @@ func (r *runner) unit(ctx context.Context, p *plan, u *unit) error {
 					return err
 				}
 				failed[c.who] = true
-				s.Failed = err.Error()
+				s.Failed = p.withoutFolders(err.Error())
 				fmt.Fprintf(r.log, "%s: %s: %v\n", u.Name, c.who, err)
 			}
 			if check == 0 {
@@ -158,6 +158,16 @@ func (r *runner) compare(ctx context.Context, u *unit, failed map[string]bool) e
 		}
 	}
 	return nil
+}
+
+// withoutFolders names files of the run without the folders that they lie in, which are this machine's.
+func (p *plan) withoutFolders(text string) string {
+	for _, dir := range []string{p.data, p.out} {
+		if dir != "" {
+			text = strings.ReplaceAll(text, strings.TrimRight(dir, "/")+"/", "")
+		}
+	}
+	return text
 }
 
 // makeRoom takes memory for two arrays, or half of what there is, and gives

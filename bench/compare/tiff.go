@@ -153,7 +153,7 @@ func (r *runner) tiffRun(ctx context.Context, p *plan, run tiffRun) error {
 			if x.Name != c.name || slices.ContainsFunc(sortedKeys(c.axes), func(k string) bool { return x.Axes.Get(k) != c.axes[k] }) {
 				continue
 			}
-			if err := r.result(c, x); err != nil {
+			if err := r.result(p, c, x); err != nil {
 				return err
 			}
 		}
@@ -162,13 +162,13 @@ func (r *runner) tiffRun(ctx context.Context, p *plan, run tiffRun) error {
 }
 
 // result prints the repetitions of a result.
-func (r *runner) result(c tiffCase, x results.Result) error {
+func (r *runner) result(p *plan, c tiffCase, x results.Result) error {
 	s := sample{Case: c.Name, Who: tiffWho(x), CPU: x.CPU, Bytes: x.Bytes, HWM: x.RSS >> 10}
 	if !x.Measured() {
 		if strings.Contains(x.Reason, "No module named") { // a program that was not there has no row
 			return nil
 		}
-		s.Failed = x.Reason
+		s.Failed = p.withoutFolders(x.Reason)
 		return r.print(line{Run: &s})
 	}
 	for i, seconds := range x.Seconds {
