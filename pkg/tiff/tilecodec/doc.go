@@ -30,7 +30,7 @@
 // # Damaged and hostile tiles
 //
 // A decoder gets the memory that the tile's samples need, and never takes more because the data ask for it. Of a stream that goes on when
-// the tile is full, the rest is ignored, except for Zstd and LZMA, which are refused then. A stream that ends early is an error unless it
+// the tile is full, the rest is ignored, except for Deflate, Zstd and LZMA, whose checksum would go unseen: these are refused. A stream that ends early is an error unless it
 // has the rows that the caller needs: the last strip of an image has fewer rows than the others, and some writers store no more than these.
 // Damage shows as an error where a compression has checks, and else as an error or as wrong samples.
 //

@@ -3,7 +3,6 @@ package inflate
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 )
 
@@ -18,14 +17,11 @@ func Zlib(ctx context.Context, dst, src []byte) (n int, err error) {
 	return d.out, d.atEnd()
 }
 
-// ZlibPrefix decodes like Zlib, but ignores what follows the stream in src, and what the stream has beyond len(dst) bytes. The Adler-32
-// of a stream that is longer than dst is not checked.
+// ZlibPrefix decodes like Zlib, but ignores what follows the stream in src.
 func ZlibPrefix(ctx context.Context, dst, src []byte) (n int, err error) {
 	d := newDecoder(ctx, dst, src)
 	defer d.release()
-	if err = d.zlib(); errors.Is(err, ErrTooLong) {
-		err = nil
-	}
+	err = d.zlib()
 	return d.out, err
 }
 
