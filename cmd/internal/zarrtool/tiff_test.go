@@ -44,7 +44,7 @@ func catPage(t *testing.T, program, file string, args ...string) (npy.Header, []
 // TestTIFFCorpus reads every page of the TIFF corpus by zarr-tool cat --page.
 func TestTIFFCorpus(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts 200 programs")
+		t.Skip("starts many processes")
 	}
 	program := clitest.Program(t, "zarr-tool")
 	for _, c := range tiffcorpus.Files(t) {
