@@ -67,7 +67,7 @@ func (f *File) behind(ctx context.Context, first *Page, planes int) []*Page {
 	pages := []*Page{first}
 	start, _, err := first.Segment(ctx, 0)
 	each := first.Packed(first.Height)
-	if err != nil || first.Tiled || first.Compression != CompressionNone || first.Separate || first.segments > 1 ||
+	if err != nil || first.Tiled || first.Compression != compressionNone || first.Separate || first.segments > 1 ||
 		each > (f.blocks.src.Size()-start)/int64(planes) {
 		return pages
 	}

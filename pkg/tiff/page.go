@@ -109,7 +109,7 @@ func (d *directory) layout(ctx context.Context, l *Layout) error {
 		return int(v)
 	}
 	l.Width, l.Height, l.Depth = get(tagImageWidth, 0), get(tagImageLength, 0), get(tagImageDepth, 1)
-	l.Samples, l.Compression, l.Predictor = get(tagSamplesPerPixel, 1), get(tagCompression, CompressionNone), get(tagPredictor, 1)
+	l.Samples, l.Compression, l.Predictor = get(tagSamplesPerPixel, 1), get(tagCompression, compressionNone), get(tagPredictor, 1)
 	l.Photometric, l.FillOrder = get(tagPhotometricInterpretation, MinIsBlack), get(tagFillOrder, 1)
 	l.Separate = get(tagPlanarConfiguration, 1) == 2 && l.Samples > 1
 	l.TileWidth, l.TileHeight, l.TileDepth = get(tagTileWidth, 0), get(tagTileLength, 0), get(tagTileDepth, 1)
@@ -248,7 +248,7 @@ func (d *directory) segments(p *Page, l *Layout) error {
 	for i, tag := range tags {
 		v, ok := d.fields[tag]
 		switch {
-		case !ok && i == 1 && l.Compression == CompressionNone && p.segments == 1:
+		case !ok && i == 1 && l.Compression == compressionNone && p.segments == 1:
 			continue // it follows from the size
 		case !ok:
 			return d.errorf(tag, "is missing")

@@ -55,15 +55,8 @@ var fieldSizes = [...]int64{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4
 // Bits of NewSubfileType.
 const reducedImage = 1
 
-// Values of Compression that packages of this module write or decide by.
-const (
-	CompressionNone     = 1
-	CompressionLZW      = 5
-	CompressionJPEG     = 7
-	CompressionDeflate  = 8
-	CompressionPackBits = 32773
-	CompressionZstd     = 50000
-)
+// compressionNone is the value of Compression of samples as they are; package tilecodec has the others.
+const compressionNone = 1
 
 // Values of PhotometricInterpretation.
 const (
@@ -73,19 +66,6 @@ const (
 	Palette    = 3
 	YCbCr      = 6
 )
-
-// CompressionName is the name of a value of Compression.
-func CompressionName(n int) string {
-	names := map[int]string{
-		1: "none", 2: "ccitt", 3: "ccitt-t4", 4: "ccitt-t6", 5: "lzw", 6: "old-jpeg", 7: "jpeg", 8: "deflate", 32773: "packbits", 32946: "deflate",
-		33003: "jpeg2000", 33005: "jpeg2000", 34712: "jpeg2000", 34887: "lerc", 34892: "jpeg", 34925: "lzma", 34926: "zstd", 34933: "png", 34934: "jpeg-xr",
-		50000: "zstd", 50001: "webp", 50002: "jpeg-xl",
-	}
-	if name := names[n]; name != "" {
-		return name
-	}
-	return strconv.Itoa(n)
-}
 
 // PhotometricName is the name of a value of PhotometricInterpretation.
 func PhotometricName(n int) string {

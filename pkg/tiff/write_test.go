@@ -12,6 +12,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/tiff"
+	"strata/pkg/tiff/tilecodec"
 	"strata/tests/tiffcorpus"
 )
 
@@ -26,7 +27,7 @@ func plane(t *testing.T, path, text string, big bool, values ...uint16) {
 	w := tiff.NewWriter(f, big)
 	for i, v := range values {
 		s := tiff.PageSpec{Layout: tiff.Layout{Width: 4, Height: 4, Depth: 1, Samples: 1, Bits: 16, Type: dtype.Uint16, Tiled: true, TileWidth: 16, TileHeight: 16, TileDepth: 1,
-			Compression: tiff.CompressionNone, Predictor: 1, Photometric: tiff.MinIsBlack}, XUM: 0.25, YUM: 0.5}
+			Compression: tilecodec.None, Predictor: 1, Photometric: tiff.MinIsBlack}, XUM: 0.25, YUM: 0.5}
 		if i == 0 {
 			s.Description = text
 		}

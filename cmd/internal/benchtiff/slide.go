@@ -11,6 +11,7 @@ import (
 	"strata/pkg/images"
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tiffstore"
+	"strata/pkg/tiff/tilecodec"
 	"strata/pkg/zarr/store"
 )
 
@@ -117,7 +118,7 @@ func look(ctx context.Context, r *cli.Run, path string) (*benchzarr.Target, *tif
 		return nil, nil, err
 	}
 	t.Level = level
-	t.Lossy = !slices.Contains([]string{"none", "lzw", "deflate", "packbits", "lzma", "zstd"}, tiff.CompressionName(page.Compression))
+	t.Lossy = !slices.Contains([]string{"none", "lzw", "deflate", "packbits", "lzma", "zstd"}, tilecodec.Name(page.Compression))
 	return t, page, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tiffstore"
+	"strata/pkg/tiff/tilecodec"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -101,7 +102,7 @@ func describeTIFF(st *tiffstore.Store) *tiffInfo {
 	if im := st.Image(""); im != nil {
 		l := im.Levels[0].Layout()
 		info.Kind, info.Magnification = im.Kind, im.Magnification
-		info.Compression, info.Photometric = tiff.CompressionName(l.Compression), tiff.PhotometricName(l.Photometric)
+		info.Compression, info.Photometric = tilecodec.Name(l.Compression), tiff.PhotometricName(l.Photometric)
 	} else if err := f.Pages[0].Err; err != nil {
 		info.Problem = err.Error()
 	}

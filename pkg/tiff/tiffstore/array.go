@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"strata/pkg/dtype"
 	"strata/pkg/tiff"
@@ -36,6 +37,19 @@ type array struct {
 	format *tilecodec.Format // of chunks that this package decodes
 	bytes  int64             // of a decoded chunk
 	colors []uint16          // of a palette image that is shown in them: red, then green, then blue of each index
+}
+
+// parse reads the index of a chunk as keys have it.
+func (a *array) parse(text string) (index []int, ok bool) {
+	index = make([]int, 0, len(a.axes))
+	for part := range strings.SplitSeq(text, "/") {
+		i, ok := number(part)
+		if d := len(index); !ok || d >= len(a.axes) || i >= a.axes[d].count() {
+			return nil, false
+		}
+		index = append(index, i)
+	}
+	return index, len(index) == len(a.axes)
 }
 
 // locate finds the page of a chunk, nil if it is not in the file, and the number of its tile.
@@ -165,7 +179,7 @@ func (a *array) store(ctx context.Context, pages []*tiff.Page) error {
 	l := a.layout
 	whole := l.Bits == 8*l.Type.Size() && l.FillOrder != 2 && (l.Photometric != tiff.YCbCr || l.Subsampling == [2]int{1, 1} || l.Samples != 3)
 	whole = whole && a.colors == nil
-	a.raw = l.Compression == tiff.CompressionNone && whole
+	a.raw = l.Compression == tilecodec.None && whole
 	if a.joined = a.raw && !l.Tiled && joined(ctx, pages); a.joined {
 		for d := range a.axes {
 			if a.axes[d].role == 'y' {
@@ -186,45 +200,52 @@ func (a *array) store(ctx context.Context, pages []*tiff.Page) error {
 	if last >= 0 { // a tile has the samples of a pixel together
 		a.codecs = append(a.codecs, object("transpose", map[string]any{"order": append(order, last)}))
 	}
-	exact := l.Tiled || l.Height%l.TileHeight == 0
-	endian, own := "little", false
-	switch plain := whole && exact && l.Predictor <= 1; {
+	switch {
 	case a.raw:
-	case l.Compression == tiff.CompressionZstd && plain:
-		a.codecs = append(a.codecs, nil, object("zstd", map[string]any{"level": 1, "checksum": false}))
-	case (l.Compression == tiff.CompressionDeflate || l.Compression == 32946) && plain:
-		a.codecs = append(a.codecs, nil, object("numcodecs.zlib", map[string]any{"level": 1}))
+		a.codecs = append(a.codecs, a.bytesCodec())
+	case whole && l.Predictor <= 1 && (l.Tiled || l.Height%l.TileHeight == 0) && zarrCodec(l.Compression) != nil:
+		a.codecs = append(a.codecs, a.bytesCodec(), zarrCodec(l.Compression))
 	default:
-		own = true
+		return a.ownCodec(ctx)
 	}
-	if a.first.File().BigEndian() && !own {
+	return nil
+}
+
+// bytesCodec is how elements become bytes.
+func (a *array) bytesCodec() any {
+	endian := "little"
+	if a.format == nil && a.first.File().BigEndian() { // what is decoded here is not
 		endian = "big"
 	}
-	bytes := object("bytes", map[string]any{"endian": endian})
 	if a.elem().Size() == 1 {
-		bytes = object("bytes", nil)
+		return object("bytes", nil)
 	}
-	placed := false
-	for i, c := range a.codecs {
-		if c == nil {
-			a.codecs[i], placed = bytes, true
-		}
+	return object("bytes", map[string]any{"endian": endian})
+}
+
+// zarrCodec is the codec of Zarr that does the same as a compression of TIFF; nil: there is none.
+func zarrCodec(compression int) any {
+	switch compression {
+	case tilecodec.Zstd:
+		return object("zstd", map[string]any{"level": 1, "checksum": false})
+	case tilecodec.Deflate, tilecodec.DeflateOld:
+		return object("numcodecs.zlib", map[string]any{"level": 1})
 	}
-	if !placed {
-		a.codecs = append(a.codecs, bytes)
-	}
-	if !own {
-		return nil
-	}
+	return nil
+}
+
+// ownCodec has chunks decoded here.
+func (a *array) ownCodec(ctx context.Context) error {
+	file := a.first.File().Name
 	tables, err := a.first.Tables(ctx)
 	if err != nil {
-		return &zarr.FormatError{Path: a.first.File().Name, Err: bare(err, a.first.File().Name)}
+		return &zarr.FormatError{Path: file, Err: bare(err, file)}
 	}
 	a.format = FormatOf(a.first, tables)
 	if err := a.format.Check(); err != nil {
-		return &zarr.FormatError{Path: a.first.File().Name, Field: a.first.Name(), Err: err}
+		return &zarr.FormatError{Path: file, Field: a.first.Name(), Err: err}
 	}
-	a.codecs = append(a.codecs, object(codec.OfStoreName, map[string]any{"encoding": tiff.CompressionName(l.Compression)}))
+	a.codecs = append(a.codecs, a.bytesCodec(), object(codec.OfStoreName, map[string]any{"encoding": tilecodec.Name(a.layout.Compression)}))
 	return nil
 }
 

@@ -10,7 +10,9 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
+	"strata/pkg/tiff"
 	"strata/pkg/tiff/tiffstore"
+	"strata/pkg/tiff/tilecodec"
 	"strata/pkg/zarr"
 	"strata/tests/tiffcorpus"
 )
@@ -250,5 +252,44 @@ func TestPalette(t *testing.T) {
 	}
 	if im.Omero == nil || len(im.Omero.Channels) != 3 || im.Omero.Channels[2].Color != "0000FF" {
 		t.Errorf("%+v", im.Omero)
+	}
+}
+
+// file is a file in memory that grows.
+type file []byte
+
+func (f *file) WriteAt(p []byte, off int64) (int, error) {
+	if need := int(off) + len(p); need > len(*f) {
+		*f = append(*f, make([]byte, need-len(*f))...)
+	}
+	return copy((*f)[off:], p), nil
+}
+
+// TestShortStrip refuses the only strip of a page that says it has fewer bytes than its samples take: what lies
+// behind it in the file is something else.
+func TestShortStrip(t *testing.T) {
+	for _, bytes := range []int{64 * 64, 100} {
+		var f file
+		w := tiff.NewWriter(&f, false)
+		page := w.AddPage(tiff.PageSpec{Layout: tiff.Layout{Width: 64, Height: 64, Depth: 1, Samples: 1, Bits: 8, Type: dtype.Uint8, TileWidth: 64, TileHeight: 64, TileDepth: 1,
+			Compression: tilecodec.None, Photometric: tiff.MinIsBlack}, Description: strings.Repeat("no pixels ", 1000)}, -1)
+		if err := w.Put(page, 0, make([]byte, bytes)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		st, err := tiffstore.Open(t.Context(), tiffcorpus.Memory(f), "x.tif")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := zarr.OpenArray(t.Context(), st, "pages/0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = read(t.Context(), a)
+		if bytes == 100 && (err == nil || !strings.Contains(err.Error(), "x.tif: IFD 0: strip 0: has 100 bytes, its samples take 4096")) || bytes > 100 && err != nil {
+			t.Errorf("%d bytes: %v", bytes, err)
+		}
 	}
 }

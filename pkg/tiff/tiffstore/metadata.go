@@ -8,6 +8,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/tiff"
+	"strata/pkg/tiff/tilecodec"
 )
 
 // imageDocument is the zarr.json of an image's group: its metadata as OME-Zarr 0.5, and
@@ -47,7 +48,7 @@ func (s *Store) imageDocument(ctx context.Context, key string, im *tiff.Image) (
 	if c := channels(im, samples); c != nil {
 		ome["omero"] = map[string]any{"channels": c}
 	}
-	more := map[string]any{"kind": im.Kind, "compression": tiff.CompressionName(first.Compression), "photometric": tiff.PhotometricName(first.Photometric)}
+	more := map[string]any{"kind": im.Kind, "compression": tilecodec.Name(first.Compression), "photometric": tiff.PhotometricName(first.Photometric)}
 	if im.Magnification > 0 {
 		more["magnification"] = im.Magnification
 	}

@@ -19,7 +19,7 @@
 // The axes of an image are those of time, channel, depth, height and width that it has, in this order; the
 // samples of a pixel are channels. Those of a page are (y, x), (y, x, sample) where samples are
 // interleaved, (sample, y, x) where they lie in planes of their own, and (z, y, x) of volumetric
-// tiles. Samples keep their values: palette images are indices, and MinIsWhite is not inverted.
+// tiles. A palette image is shown in its colours, its pages as indices; other samples keep their values, MinIsWhite too.
 package tiffstore
 
 import (
@@ -52,7 +52,13 @@ type Store struct {
 	mu     sync.Mutex
 	arrays map[string]*array // by key
 
-	scratch chan *tilecodec.Scratch
+	scratch chan *scratch
+}
+
+// scratch is what one goroutine decodes with.
+type scratch struct {
+	codec   tilecodec.Scratch
+	indices []byte // of a tile of a palette image
 }
 
 var (
@@ -86,7 +92,7 @@ func Open(ctx context.Context, file store.Object, where string, opts ...Option) 
 		opt(&o)
 	}
 	s := &Store{where: where, requests: o.requests, images: map[string]*tiff.Image{}, arrays: map[string]*array{},
-		scratch: make(chan *tilecodec.Scratch, 64)}
+		scratch: make(chan *scratch, 64)}
 	var more []tiff.Option
 	if o.sibling != nil {
 		more = append(more, tiff.Siblings(func(ctx context.Context, name string) (tiff.Source, error) {
@@ -217,10 +223,13 @@ func (s *Store) close(file store.Object) error {
 
 // Location names a chunk by its page and tile, and other keys by themselves.
 func (s *Store) Location(key string) string {
-	if s.file != nil {
-		if a, index, err := s.chunk(context.Background(), key); err == nil && a != nil {
-			page, segment := a.locate(index)
-			if page != nil {
+	at, rest, ok := strings.Cut(key, "/c/")
+	s.mu.Lock()
+	a := s.arrays[at]
+	s.mu.Unlock()
+	if ok && a != nil { // else nobody has asked for the chunk
+		if index, ok := a.parse(rest); ok {
+			if page, segment := a.locate(index); page != nil {
 				return fmt.Sprintf("%s: %s: %s", page.File().Name, page.Name(), page.SegmentName(segment))
 			}
 		}
@@ -323,15 +332,8 @@ func (s *Store) chunk(ctx context.Context, key string) (*array, []int, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	index := make([]int, 0, len(a.axes))
-	for part := range strings.SplitSeq(rest, "/") {
-		i, ok := number(part)
-		if d := len(index); !ok || d >= len(a.axes) || i >= a.axes[d].count() {
-			return nil, nil, s.absent(key)
-		}
-		index = append(index, i)
-	}
-	if len(index) != len(a.axes) {
+	index, ok := a.parse(rest)
+	if !ok {
 		return nil, nil, s.absent(key)
 	}
 	return a, index, nil
@@ -436,11 +438,12 @@ func (s *Store) open(ctx context.Context, key string, a *array, index []int) (*p
 	if !a.raw {
 		return o, nil
 	}
-	need := a.bytes
+	need := p.Packed(p.SegmentRows(segment))
 	if a.joined {
-		n = min(a.bytes, o.file.Size()-off) // the strips lie one behind the other
-	} else {
-		need = p.Packed(p.SegmentRows(segment))
+		if need < a.bytes { // the first of several strips, of which joined has seen all
+			n = a.bytes
+		}
+		need = a.bytes
 	}
 	if n < need {
 		return nil, &zarr.FormatError{Path: s.Location(key), Err: fmt.Errorf("has %d bytes, its samples take %d", n, need)}
@@ -457,16 +460,16 @@ func (s *Store) Decode(ctx context.Context, key string, dst, src []byte) error {
 	}
 	p, segment := a.locate(index)
 	f := *a.format
-	if f.Compression == tiff.CompressionJPEG && p != a.first {
+	if f.Compression == tilecodec.JPEG && p != a.first {
 		if f.Tables, err = p.Tables(ctx); err != nil {
 			return err
 		}
 	}
-	var c *tilecodec.Scratch
+	var c *scratch
 	select {
 	case c = <-s.scratch:
 	default:
-		c = new(tilecodec.Scratch)
+		c = new(scratch)
 	}
 	defer func() {
 		select {
@@ -475,12 +478,12 @@ func (s *Store) Decode(ctx context.Context, key string, dst, src []byte) error {
 		}
 	}()
 	if a.colors == nil {
-		return f.Decode(ctx, c, dst, src, p.SegmentRows(segment))
+		return f.Decode(ctx, &c.codec, dst, src, p.SegmentRows(segment))
 	}
-	indices := make([]byte, f.Bytes())
-	if err := f.Decode(ctx, c, indices, src, p.SegmentRows(segment)); err != nil {
+	c.indices = slices.Grow(c.indices[:0], f.Bytes())[:f.Bytes()]
+	if err := f.Decode(ctx, &c.codec, c.indices, src, p.SegmentRows(segment)); err != nil {
 		return err
 	}
-	a.paint(dst, indices)
+	a.paint(dst, c.indices)
 	return nil
 }

@@ -3,6 +3,7 @@ package tilecodec
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
@@ -217,4 +218,17 @@ func (f *Format) EncodedSize() (lo, hi int) {
 	}
 	// twice is more than any of the encoders makes of what it cannot compress; the rest is for headers
 	return 1, mem.Sum(stored, stored, len(f.Tables), 64<<10)
+}
+
+// Name returns what a compression is called in listings, such as "deflate", or its number.
+func Name(n int) string {
+	names := map[int]string{
+		1: "none", 2: "ccitt", 3: "ccitt-t4", 4: "ccitt-t6", 5: "lzw", 6: "old-jpeg", 7: "jpeg", 8: "deflate", 32773: "packbits", 32946: "deflate",
+		33003: "jpeg2000", 33005: "jpeg2000", 34712: "jpeg2000", 34887: "lerc", 34892: "jpeg", 34925: "lzma", 34926: "zstd", 34933: "png", 34934: "jpeg-xr",
+		50000: "zstd", 50001: "webp", 50002: "jpeg-xl",
+	}
+	if name := names[n]; name != "" {
+		return name
+	}
+	return strconv.Itoa(n)
 }
