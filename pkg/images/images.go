@@ -53,60 +53,39 @@ func openTIFF(ctx context.Context, f file) (store.Store, error) {
 	return tiffstore.Open(ctx, f.Object, f.where, tiffstore.Requests(f.requests), tiffstore.Siblings(f.sibling))
 }
 
-// Open opens what a user names for reading: what [store.OpenURL] takes, and files of other formats, also on servers and
-// in buckets (https://host/scan.svs). A path may go on below a file: scan.svs/label names another
-// image in it, scan.svs/pages/0 a page. The caller closes the store.
+// Open opens what a user names for reading: what [store.OpenURL] takes, and files of other formats, as [File] does.
 func Open(ctx context.Context, s string, opts ...store.HTTPOption) (store.Store, string, error) {
-	a := address.Address(s)
-	switch a.Scheme() {
-	case "http", "https", "s3":
-		st, key, err := openFar(ctx, a, opts)
-		if st != nil || err != nil {
-			return st, key, err
-		}
-	case "", "file":
-		local := s
-		if a.Scheme() == "file" {
-			u, err := a.Parse()
-			if err != nil {
-				return nil, "", err
-			}
-			local = u.Path
-		}
-		if name, key := Split(local); name != "" {
-			st, err := openLocal(ctx, name)
-			if st != nil || err != nil {
-				return st, key, err
-			}
-		}
+	st, key, err := File(ctx, s, opts...)
+	if st != nil || err != nil {
+		return st, key, err
 	}
 	return store.OpenURL(ctx, s, opts...)
 }
 
-// Is reports whether what a user names lies in a file of one of the formats that are not Zarr.
-func Is(ctx context.Context, s string, opts ...store.HTTPOption) (bool, error) {
-	if a := address.Address(s); a.Scheme() == "" {
-		name, _ := Split(s)
-		if name == "" {
-			return false, nil
-		}
-		f, err := os.Open(name)
+// File opens what a user names if it lies in an image file that is not Zarr; a nil store: it does not. The file may be on a server
+// or in a bucket (https://host/scan.svs). A path may go on below it: scan.svs/label names another image in it, scan.svs/pages/0 a
+// page. The caller closes the store.
+func File(ctx context.Context, s string, opts ...store.HTTPOption) (store.Store, string, error) {
+	a := address.Address(s)
+	switch a.Scheme() {
+	case "http", "https", "s3":
+		return openFar(ctx, a, opts)
+	case "file":
+		u, err := a.Parse()
 		if err != nil {
-			return false, err
+			return nil, "", err
 		}
-		defer f.Close()
-		head := make([]byte, headBytes)
-		n, err := io.ReadFull(f, head)
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return false, err
-		}
-		return formatOf(head[:n]) != nil, nil
+		s = u.Path
+	case "":
+	default:
+		return nil, "", nil
 	}
-	st, _, err := Open(ctx, s, opts...)
-	if err != nil {
-		return false, err
+	name, key := Split(s)
+	if name == "" {
+		return nil, "", nil
 	}
-	return Sparse(st), st.Close()
+	st, err := openLocal(ctx, name)
+	return st, key, err
 }
 
 // formatOf is the format of a file that begins with these bytes, nil if it is none.

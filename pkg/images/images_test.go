@@ -130,15 +130,22 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-func TestIs(t *testing.T) {
+// TestFile tells image files from all else.
+func TestFile(t *testing.T) {
 	path := tiffcorpus.Write(t, "size_1x1.tif")
 	other := filepath.Join(t.TempDir(), "x.tif")
 	if err := os.WriteFile(other, []byte("II"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for s, want := range map[string]bool{path: true, path + "/pages/0": true, other: false, t.TempDir(): false, "absent": false} {
-		if got, err := images.Is(t.Context(), s); got != want || err != nil {
-			t.Errorf("%s: %v, %v, want %v", s, got, err, want)
+	for s, want := range map[string]bool{path: true, path + "/pages/0": true, "file://" + path: true, other: false, t.TempDir(): false, "absent": false, "ftp://host/x.tif": false} {
+		st, _, err := images.File(t.Context(), s)
+		if (st != nil) != want || err != nil {
+			t.Errorf("%s: %v, %v, want %v", s, st, err, want)
+		}
+		if st != nil {
+			if err := st.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

@@ -3,15 +3,10 @@ package benchtiff
 import (
 	"context"
 	"errors"
-	"os"
 
-	"strata/pkg/address"
 	"strata/pkg/cli"
-	"strata/pkg/cli/atomic"
 	"strata/pkg/cli/datasets"
-	"strata/pkg/cli/progress"
-	"strata/pkg/cli/record"
-	"strata/pkg/mem"
+	"strata/pkg/cli/tiffout"
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tiffstore"
 	"strata/pkg/tiff/tiffwriter"
@@ -75,7 +70,7 @@ func runConvert(ctx context.Context, r *cli.Run) (err error) {
 	r.Read(datasets.Describe(c.levels[0], path))
 	task := r.Progress("convert", total)
 	defer task.Done()
-	return writeFile(ctx, r, out, c.spec, task, c.fill)
+	return tiffout.Write(ctx, r, out, c.spec, task, c.fill)
 }
 
 // plan opens the levels and works out what is written.
@@ -87,13 +82,13 @@ func (c *conversion) plan(ctx context.Context, r *cli.Run, path string) error {
 	}
 	for k, l := range im.Levels {
 		layout := l.Layout()
-		if layout == nil || keyOf(c.store.File(), l.Pages[0]) == "" {
+		if layout == nil || c.store.PageKey(l.Pages[0]) == "" {
 			return cli.BadInputf("%s: level %d lies in another file", path, k)
 		}
 		if layout.Depth > 1 || layout.Separate && layout.Samples > 1 || layout.Photometric == tiff.Palette {
 			return cli.Usage("%s: has volumes, separate planes or a palette: zarr-tool export writes those", path)
 		}
-		a, err := zarr.OpenArray(ctx, c.store, keyOf(c.store.File(), l.Pages[0]), zarr.Workers(r.Options.Threads), zarr.Budget(r.Options.Mem/4), zarr.Meter(r.Meter))
+		a, err := zarr.OpenArray(ctx, c.store, c.store.PageKey(l.Pages[0]), zarr.Workers(r.Options.Threads), zarr.Budget(r.Options.Mem/4), zarr.Meter(r.Meter))
 		if err != nil {
 			return cli.BadInput(err)
 		}
@@ -131,41 +126,5 @@ func (c *conversion) fill(ctx context.Context, b *tiffwriter.Band) error {
 	if err := a.Read(ctx, region, b.Data); err != nil {
 		return cli.BadInput(err)
 	}
-	return nil
-}
-
-// writeFile writes a file band by band.
-func writeFile(ctx context.Context, r *cli.Run, out *atomic.Output, spec tiffwriter.Spec, task *progress.Task, fill func(context.Context, *tiffwriter.Band) error) error {
-	f, err := out.Create()
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w, err := tiffwriter.New(f, spec)
-	if errors.Is(err, mem.ErrBudget) {
-		return cli.MemoryError("--mem %d MiB: %v: give smaller --tile_size or more --mem", r.Options.Mem>>20, err)
-	}
-	if err != nil {
-		return cli.Usage("%s cannot be written: %w", r.Arg("OUT"), err)
-	}
-	defer w.Abort()
-	for w.Next() {
-		b := w.Band()
-		if err := fill(ctx, b); err != nil {
-			return err
-		}
-		if err := w.Write(ctx); err != nil {
-			return err
-		}
-		task.Add(int64(len(b.Data)))
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	if info, err := os.Stat(out.Work()); err == nil {
-		r.Meter.AddWritten(info.Size())
-	}
-	shape := []int{spec.Height, spec.Width, max(spec.Samples, 1)}
-	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: shape, DType: spec.Type.String(), Bytes: int64(spec.Height) * int64(spec.Width) * int64(shape[2]*spec.Type.Size())})
 	return nil
 }

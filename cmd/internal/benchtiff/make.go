@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"strata/pkg/cli"
+	"strata/pkg/cli/tiffout"
 	"strata/pkg/dtype"
 	"strata/pkg/tiff/tiffwriter"
 	"strata/pkg/work"
@@ -63,7 +64,7 @@ func runMake(ctx context.Context, r *cli.Run) error {
 	p := newPattern(r.String("pattern"), uint64(r.Int("seed")), s.Samples, s.Type)
 	task := r.Progress("make", int64(s.Width)*int64(s.Height)*int64(s.Samples*s.Type.Size()))
 	defer task.Done()
-	return writeFile(ctx, r, out, s, task, func(ctx context.Context, b *tiffwriter.Band) error {
+	return tiffout.Write(ctx, r, out, s, task, func(ctx context.Context, b *tiffwriter.Band) error {
 		row := s.Width * s.Samples * s.Type.Size()
 		painters := make([]*painter, r.Options.Threads)
 		return work.Each(ctx, r.Options.Threads, b.Rows, func(worker, i int) error {

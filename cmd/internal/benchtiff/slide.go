@@ -17,16 +17,14 @@ import (
 
 // openFile opens a TIFF file.
 func openFile(ctx context.Context, r *cli.Run, path string) (*tiffstore.Store, error) {
-	web := store.Settings(r.Options.HTTP)
-	if ok, err := images.Is(ctx, path, web); err == nil && !ok {
-		return nil, cli.BadInputf("%s: is not a TIFF file", path)
-	}
-	st, key, err := images.Open(ctx, path, web)
+	st, key, err := images.File(ctx, path, store.Settings(r.Options.HTTP))
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
 	t, ok := st.(*tiffstore.Store)
 	switch {
+	case st == nil:
+		return nil, cli.BadInputf("%s: is not a TIFF file", path)
 	case !ok:
 		err = cli.BadInputf("%s: is not a TIFF file", path)
 	case key != "":
@@ -40,7 +38,8 @@ func openFile(ctx context.Context, r *cli.Run, path string) (*tiffstore.Store, e
 }
 
 // pageKey is the key of the page that the flags name. level is that of the file's first image, -1 if the page is none of its.
-func pageKey(r *cli.Run, f *tiff.File) (key string, page *tiff.Page, level int, err error) {
+func pageKey(r *cli.Run, st *tiffstore.Store) (key string, page *tiff.Page, level int, err error) {
+	f := st.File()
 	level = r.Int("level")
 	if !r.IsSet("page") {
 		if r.IsSet("sub_ifd") {
@@ -54,7 +53,7 @@ func pageKey(r *cli.Run, f *tiff.File) (key string, page *tiff.Page, level int, 
 			if p == nil {
 				continue
 			}
-			if key := keyOf(f, p); key != "" {
+			if key := st.PageKey(p); key != "" {
 				return key, p, level, nil
 			}
 			break
@@ -84,21 +83,6 @@ func pageKey(r *cli.Run, f *tiff.File) (key string, page *tiff.Page, level int, 
 	return key, p, -1, nil
 }
 
-// keyOf is the key of a page in the file's hierarchy, "" if it is of another file.
-func keyOf(f *tiff.File, page *tiff.Page) string {
-	for n, p := range f.Pages {
-		if p == page {
-			return fmt.Sprintf("pages/%d", n)
-		}
-		for k, sub := range p.Sub {
-			if sub == page {
-				return fmt.Sprintf("pages/%d.%d", n, k)
-			}
-		}
-	}
-	return ""
-}
-
 // look finds the page that the flags name in the file FILE, and what peers are told of it.
 func look(ctx context.Context, r *cli.Run, path string) (*benchzarr.Target, *tiff.Page, error) {
 	path, err := r.Input(path)
@@ -109,7 +93,7 @@ func look(ctx context.Context, r *cli.Run, path string) (*benchzarr.Target, *tif
 	if err != nil {
 		return nil, nil, err
 	}
-	key, page, level, err := pageKey(r, st.File())
+	key, page, level, err := pageKey(r, st)
 	if err = errors.Join(err, st.Close()); err != nil {
 		return nil, nil, err
 	}

@@ -46,13 +46,17 @@ func openBelow(ctx context.Context, r *cli.Run, path, below string, missing *zar
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
+	return nodeIn(ctx, r, path, st, store.Join(key, below), missing)
+}
+
+// nodeIn is the node under a key of the store that was opened for path.
+func nodeIn(ctx context.Context, r *cli.Run, path string, st store.Store, key string, missing *zarr.Missing) (*node, error) {
 	if _, far := st.(store.Distant); far {
 		r.ReadsFar()
 	}
 	for _, w := range images.Warnings(st) {
 		r.Warn("%s", w)
 	}
-	key = store.Join(key, below)
 	opts := []zarr.Option{zarr.Workers(r.Options.Threads), zarr.Budget(r.Options.Mem / 2), zarr.Meter(r.Meter)}
 	if missing != nil && !images.Sparse(st) {
 		opts = append(opts, zarr.NoteMissing(missing))

@@ -2,16 +2,12 @@ package zarrtool
 
 import (
 	"context"
-	"errors"
-	"os"
 	"strings"
 
-	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
-	"strata/pkg/cli/record"
+	"strata/pkg/cli/tiffout"
 	"strata/pkg/dtype"
-	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tiffwriter"
@@ -62,19 +58,12 @@ func runExport(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	f, err := out.Create()
-	if err != nil {
+	task := r.Progress("export", datasets.Bytes(x.array))
+	if err := tiffout.Write(ctx, r, out, x.spec, task, x.read); err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := x.write(ctx, r, f); err != nil {
-		return err
-	}
-	if info, err := os.Stat(out.Work()); err == nil {
-		r.Meter.AddWritten(info.Size())
-	}
+	task.Done()
 	r.Read(datasets.Describe(x.array, in.path))
-	r.Wrote(record.Dataset{Path: address.Address(out.Path()), Shape: x.array.Shape(), DType: x.array.DType().String(), Bytes: datasets.Bytes(x.array)})
 	return nil
 }
 
@@ -172,34 +161,6 @@ func compression(r *cli.Run, s *tiffwriter.Spec) error {
 	return nil
 }
 
-// write streams the image through a writer.
-func (x *export) write(ctx context.Context, r *cli.Run, f *os.File) error {
-	w, err := tiffwriter.New(f, x.spec)
-	if errors.Is(err, mem.ErrBudget) {
-		return cli.MemoryError("--mem %d MiB: %v: give smaller --tile_size or more --mem", r.Options.Mem>>20, err)
-	}
-	if err != nil {
-		return cli.Usage("%s cannot be written: %w", r.Arg("OUT"), err)
-	}
-	defer w.Abort()
-	task := r.Progress("export", datasets.Bytes(x.array))
-	for w.Next() {
-		b := w.Band()
-		if err := x.read(ctx, b); err != nil {
-			return cli.BadInput(err)
-		}
-		if err := w.Write(ctx); err != nil {
-			return err
-		}
-		task.Add(int64(len(b.Data)))
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	task.Done()
-	return nil
-}
-
 // read fills a band from the array.
 func (x *export) read(ctx context.Context, b *tiffwriter.Band) error {
 	s := &x.spec
@@ -217,5 +178,5 @@ func (x *export) read(ctx context.Context, b *tiffwriter.Band) error {
 	set("z", b.Depth, b.Depths, b.Rows*s.Width*pixel)
 	set("y", b.Row, b.Rows, s.Width*pixel)
 	set("x", 0, s.Width, pixel)
-	return x.array.ReadStrided(ctx, region, b.Data, strides)
+	return cli.BadInput(x.array.ReadStrided(ctx, region, b.Data, strides))
 }

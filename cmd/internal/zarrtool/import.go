@@ -67,8 +67,10 @@ func runImport(ctx context.Context, r *cli.Run) error {
 		}
 		return importImage(ctx, r, n)
 	}
-	if r.Bool("keep_levels") {
-		return cli.Usage("--keep_levels: %s is no TIFF file and has no levels", name)
+	for _, flag := range []string{"keep_levels", "name", "n_levels"} {
+		if r.IsSet(flag) {
+			return cli.Usage("--%s is for images, and %s is no TIFF file", flag, name)
+		}
 	}
 	in, err := openImport(ctx, r, name)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"strata/pkg/images"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
 )
 
 // openImage opens an input that is an image file of another format; nil: it is none.
@@ -23,10 +24,11 @@ func openImage(ctx context.Context, r *cli.Run, name string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ok, err := images.Is(ctx, path); !ok || err != nil {
+	st, key, err := images.File(ctx, path, store.Settings(r.Options.HTTP))
+	if st == nil || err != nil {
 		return nil, cli.BadInput(err)
 	}
-	return openNode(ctx, r, name, datasets.Missing(r))
+	return nodeIn(ctx, r, path, st, key, datasets.Missing(r))
 }
 
 // importImage makes OUT of an image.

@@ -181,21 +181,26 @@ func (s *Store) PageKeys(key string) []string {
 	}
 	var keys []string
 	for _, l := range im.Levels {
-		key := ""
-		for i, p := range s.file.Pages {
-			if p == l.Pages[0] {
-				key = fmt.Sprintf("pages/%d", i)
-			}
-			if k := slices.Index(p.Sub, l.Pages[0]); k >= 0 {
-				key = fmt.Sprintf("pages/%d.%d", i, k)
-			}
-		}
-		if key == "" { // in another file
+		key := s.PageKey(l.Pages[0])
+		if key == "" {
 			return nil
 		}
 		keys = append(keys, key)
 	}
 	return keys
+}
+
+// PageKey is the key of a page, "" if it lies in another file.
+func (s *Store) PageKey(page *tiff.Page) string {
+	for i, p := range s.file.Pages {
+		if p == page {
+			return fmt.Sprintf("pages/%d", i)
+		}
+		if k := slices.Index(p.Sub, page); k >= 0 {
+			return fmt.Sprintf("pages/%d.%d", i, k)
+		}
+	}
+	return ""
 }
 
 // Names are the keys of the file's images behind the first.
