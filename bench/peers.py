@@ -16,6 +16,7 @@ import json
 import os
 import resource
 import statistics
+import sys
 import time
 
 import numpy as np
@@ -40,7 +41,9 @@ def arguments():
 
 def library(a):
     """The library as bench-zarr uses it."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../cmd/internal/benchzarr/peers.py")
+    tools = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../cmd/internal")
+    sys.path.insert(0, os.path.join(tools, "benchkit"))
+    path = os.path.join(tools, "benchzarr/peers.py")
     spec = importlib.util.spec_from_file_location("benchzarr_peers", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -13,6 +13,7 @@
 #   LINUMPY      a folder of linumpy with its environment, to run beside the stages
 #   KVIKIO       for files: 1 installs KvikIO from PyPI (3 GB), else a Python that has it (default: build/venv-kvikio or
 #                python3, if they have it)
+#   FASTLOADER   for tiff: a program that streams views by FastLoader, as docs/bench-tile.md says
 #   BENCH_RUST   0: without the zarrs crate (bench/zarrs), which takes minutes to compile; 1: with it (default: where
 #                cargo is, unless BENCH_SMOKE)
 #   BENCH_DIR    where the data lies (20 GB for all; default build/bench)
@@ -219,9 +220,9 @@ files() {
 }
 
 tiff() {
-  local data=$base/tiff$small rounds=(-least 3 -most 7 -patience 8s) python width=13210 height=9960 part=8192,6144 slide=9000,7000 turbo
+  local data=$base/tiff$small rounds=(-least 3 -most 7 -patience 8s) python width=13210 height=9960 part=8192,6144 slide=9000,7000 tiles=16384,16384 turbo
   if [ -n "$smoke" ]; then
-    width=1100 height=900 part=700,600 slide=800,600
+    width=1100 height=900 part=700,600 slide=800,600 tiles=3000,3000
     rounds=(-least 1 -most 1)
   fi
   mkdir -p "$data"
@@ -235,6 +236,7 @@ tiff() {
     once "$data" "${c%:*}.tif" make_tiff "${c%:*}.tif" "$part" --n_levels 0 --compression "$c"
   done
   once "$data" pyramid-jpeg.tif make_tiff pyramid-jpeg.tif "$slide" --compression jpeg:85
+  once "$data" tiles.tif make_tiff tiles.tif "$tiles" --samples 1 --dtype uint16 --tile_size 1024 --n_levels 0
   make_grey() {
     make_tiff grey.tif "$slide" --samples 1 --dtype uint16 --n_levels 0
     bin/zarr-tool export "$data/grey.tif" "$data/pyramid-grey.ome.tif" --compression zstd -q -f
@@ -242,7 +244,7 @@ tiff() {
   }
   once "$data" pyramid-grey.ome.tif make_grey
   turbo=$(ldconfig -p 2>/dev/null | awk '/libturbojpeg\.so\.0/ { print $NF; exit }')
-  measure tiff "$data" -python "$python" -libjpeg "$turbo" "${rounds[@]}" \
+  measure tiff "$data" -python "$python" -libjpeg "$turbo" -fastloader "${FASTLOADER:-}" "${rounds[@]}" \
     -about "The files show stained tissue on a white background (\`bench-tiff make\`): $width×$height RGB pixels uncompressed, ${part/,/×} compressed, pyramids of ${slide/,/×}, all in tiles of 512²."
   [ -n "$only" ] || VIRTUAL_ENV=$PWD/$(dirname "$(dirname "$python")") page bench-tiff.md tiff-page
 }

@@ -94,6 +94,7 @@ func measurePart(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	fs.StringVar(&p.kvikio, "kvikio", "", "python that has KvikIO")
 	fs.StringVar(&p.noCUDA, "nocuda", "", "folder of a libcuda.so.1 without a device")
 	turbo := fs.String("libjpeg", "", "libturbojpeg, which decodes JPEG in a run of its own")
+	fs.StringVar(&p.fastLoader, "fastloader", "", "a program by which FastLoader streams views")
 	bytes := fs.Int64("bytes", 1<<30, "of the file")
 	shape := fs.String("shape", "512,1024,1024", "shape of the arrays")
 	fs.IntVar(&r.least, "least", 3, "rounds of every case")

@@ -19,6 +19,7 @@ type plan struct {
 	linumpy                       string // folder of linumpy; "": none
 	about                         string // the data, in words
 	kvikio                        string // a Python that has it; "": none
+	fastLoader                    string // a program by which FastLoader streams views; "": none
 	noCUDA                        string // folder of a library for it, where the driver's is missing
 	files                         bool   // it is the file layer that is measured
 	shape                         []int

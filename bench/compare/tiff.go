@@ -15,15 +15,18 @@ import (
 	results "strata/pkg/bench"
 )
 
-// How the rows of bench-tiff's ways are called that are no program.
+// How the rows of our programs' ways are called that are no program.
 const (
 	preadvPlaced = "preadv to the rows"
 	preadvAlone  = "preadv of tiles alone"
+	tilesAlone   = "tiles alone"
+	fastLoader   = "FastLoader"
 )
 
-// tiffRun is one run of bench-tiff, whose results are cases.
+// tiffRun is one run of a program that measures, whose results are cases.
 type tiffRun struct {
-	command []string // after bench-tiff, without what all have
+	program string
+	command []string // after the program, without what all have
 	env     []string
 	cases   []tiffCase
 }
@@ -39,12 +42,12 @@ type tiffCase struct {
 func (p *plan) tiffRuns(turbo string) []tiffRun {
 	file := func(name string) string { return filepath.Join(p.data, name) }
 	read := func(path string, ops string, more ...string) []string {
-		return append([]string{"read", file(path), "--ops", ops, "--regions", "100", "--size", "256", "--mem", "4GiB"}, more...)
+		return append([]string{"read", file(path), "--ops", ops, "--regions", "100", "--size", "256", "--mem", "4GiB", "--python", p.python, "--no-use_gpu"}, more...)
 	}
 	threads := []string{"1", "2"}
 	var runs []tiffRun
-	level := tiffRun{command: read("raw.tif", "full", "--vary", "backend=host,preadv,tiles", "--vary", "threads=1,2")}
-	regions := tiffRun{command: read("raw.tif", "rand", "--vary", "backend=host", "--vary", "threads=1,2")}
+	level := tiffRun{program: "bench-tiff", command: read("raw.tif", "full", "--vary", "backend=host,preadv,tiles", "--vary", "threads=1,2")}
+	regions := tiffRun{program: "bench-tiff", command: read("raw.tif", "rand", "--vary", "backend=host", "--vary", "threads=1,2")}
 	for _, t := range threads {
 		label := t + " thread" + map[string]string{"1": "", "2": "s"}[t]
 		level.cases = append(level.cases, tiffCase{header{Name: "level/" + t, Group: "level", Label: "whole level, " + label, Unit: "GiB/s",
@@ -62,14 +65,14 @@ func (p *plan) tiffRuns(turbo string) []tiffRun {
 		if len(c.env) > 0 && strings.HasSuffix(c.env[0], "=") {
 			continue
 		}
-		r := tiffRun{command: read(c.file, "full", "--vary", "backend=host", "--vary", "threads=1,2"), env: c.env}
+		r := tiffRun{program: "bench-tiff", command: read(c.file, "full", "--vary", "backend=host", "--vary", "threads=1,2"), env: c.env}
 		for _, t := range threads {
 			r.cases = append(r.cases, tiffCase{header{Name: strings.ToLower(strings.ReplaceAll(c.label, ", through ", "-")) + "/" + t, Group: "codecs", Label: c.label + ", " + t + " thread" + map[string]string{"1": "", "2": "s"}[t],
 				Unit: "GiB/s", Targets: []target{{Against: "tifffile", Ratio: c.ratio}}}, "full", map[string]string{"threads": t}})
 		}
 		runs = append(runs, r)
 	}
-	trip := tiffRun{command: []string{"round-trip", file("raw.tif"), filepath.Join(p.out, "copy.zarr"), "--codecs", "raw,blosc-lz4,lz4,zstd:1", "--mem", "2GiB"}}
+	trip := tiffRun{program: "bench-tiff", command: []string{"round-trip", file("raw.tif"), filepath.Join(p.out, "copy.zarr"), "--codecs", "raw,blosc-lz4,lz4,zstd:1", "--mem", "2GiB", "--python", p.python}}
 	for _, codec := range []string{"raw", "blosc-lz4", "lz4", "zstd:1"} {
 		h := header{Name: "copy/" + codec, Group: "copy", Label: "to Zarr, " + codec, Unit: "GiB/s"}
 		if codec == "raw" || strings.Contains(codec, "lz4") {
@@ -77,7 +80,23 @@ func (p *plan) tiffRuns(turbo string) []tiffRun {
 		}
 		trip.cases = append(trip.cases, tiffCase{h, "round-trip", map[string]string{"codec": codec}})
 	}
-	return append(runs, trip)
+	return append(runs, trip, p.viewsRun())
+}
+
+// viewsRun is the run of bench-tile.
+func (p *plan) viewsRun() tiffRun {
+	views := tiffRun{program: "bench-tile", command: []string{"views", filepath.Join(p.data, "tiles.tif"), "--radius", "0,32", "--threads", "2"}}
+	if p.fastLoader != "" {
+		views.command = append(views.command, "--peer", fastLoader+"="+p.fastLoader)
+	}
+	for _, c := range []struct {
+		radius  string
+		targets []target
+	}{{"0", against(fastLoader, 1.5)}, {"32", []target{{Against: fastLoader, Ratio: 2.5}, {Against: tilesAlone, Ratio: 0.8}}}} {
+		views.cases = append(views.cases, tiffCase{header{Name: "views/" + c.radius, Group: "views", Label: "radius " + c.radius, Unit: "GiB/s", Targets: c.targets},
+			"views", map[string]string{"radius": c.radius}})
+	}
+	return views
 }
 
 // importUnits are whole commands that make OME-Zarr of a pyramid.
@@ -124,14 +143,11 @@ func (r *runner) tiff(ctx context.Context, p *plan, turbo string) error {
 	return nil
 }
 
-// tiffRun runs bench-tiff once; it lets the programs take turns, and compares what they read.
+// tiffRun runs a program once; it lets the programs take turns, and compares what they read.
 func (r *runner) tiffRun(ctx context.Context, p *plan, run tiffRun) error {
 	file := filepath.Join(p.data, "run.json")
-	args := append(slices.Clone(run.command), "--peers", "--python", p.python, "--reps", strconv.Itoa(r.most), "--json", file, "-f", "-q", "--no-use_gpu")
-	if run.command[0] == "round-trip" {
-		args = slices.DeleteFunc(args, func(s string) bool { return s == "--no-use_gpu" })
-	}
-	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, "bench-tiff"), args...)
+	args := append(slices.Clone(run.command), "--peers", "--reps", strconv.Itoa(r.most), "--json", file, "-f", "-q")
+	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, run.program), args...)
 	cmd.Env = append(os.Environ(), run.env...)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return errors.Join(err, errors.New(lastLine(string(text))))
@@ -213,7 +229,8 @@ func tiffPage() *page {
 			{"codecs", "Compressed tiles", "8192×6144 RGB pixels in tiles of 512². LZW, Deflate and Zstd with the horizontal predictor; tifffile decodes by imagecodecs."},
 			{"copy", "TIFF to Zarr", "The whole level into an array of chunks of the same size, each in a file of its own. *tifffile + …* reads the level and then writes it, as their users do; ours reads and writes tile by tile."},
 			{"import", "TIFF to OME-Zarr", "Whole commands, from their start to their end: `zarr-tool import` and others make a multi-resolution image of a pyramid."},
-			{"views", "Halo views", ""},
+			{"views", "Halo views", "A grey image of 16 bits in uncompressed tiles of 1024², streamed as views by two threads and a cache of 10 MiB (bench-tile); speeds are those of the views' pixels. *" + tilesAlone +
+				"* loads the tiles without making views; *tiles in a cache (C++)* is the program of bench-tile over libtiff; FastLoader is a library in C++, whose tiles a small program reads by pread."},
 		},
 		intro: func(f *facts) string {
 			return "Reading TIFF files, and making Zarr of them, beside other programs; pages cached. bench-tiff lets the programs take turns, each in a process that stays, in rounds that each begin with another one; " +
@@ -221,6 +238,6 @@ func tiffPage() *page {
 				"Checksums over samples of what was read are compared between all programs, outside of the measurement; one that reads other samples has a row that says so. Processor time is that of all threads of the process; resident memory is its peak.\n\n" + f.About
 		},
 		commands: "PARTS=tiff make bench                 # this page\nBENCH_ONLY=level PARTS=tiff make bench   # some cases, no report\n",
-		programs: "[bench-tiff](bench-tiff.md) and `zarr-tool import` (ours), cmd/internal/benchtiff/peers.py (Python)",
+		programs: "[bench-tiff](bench-tiff.md), [bench-tile](bench-tile.md) and `zarr-tool import` (ours), cmd/internal/benchtiff/peers.py (Python)",
 	}
 }

@@ -57,7 +57,7 @@ func TestTIFFRun(t *testing.T) {
 	var out bytes.Buffer
 	r := runner{most: 2, w: &out, log: &bytes.Buffer{}}
 	c := tiffCase{header{Name: "level/1"}, "full", map[string]string{"threads": "1"}}
-	if err := r.tiffRun(t.Context(), p, tiffRun{command: []string{"read"}, cases: []tiffCase{c}}); err != nil {
+	if err := r.tiffRun(t.Context(), p, tiffRun{program: "bench-tiff", command: []string{"read"}, cases: []tiffCase{c}}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"case":{"name":"level/1","group":"","label":"","unit":""}}

@@ -53,6 +53,9 @@ const mostPlanes = 1 << 24
 
 // findImages works out what the pages are.
 func (f *File) findImages(ctx context.Context, o *opener) error {
+	if _, err := f.Pages[0].text(ctx, tagImageDescription, f.Pages[0].description); err != nil {
+		f.Warnings = append(f.Warnings, err.Error()+"; the pages are read without it")
+	}
 	found, err := f.omeImages(ctx, o)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package tiff
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -326,22 +327,21 @@ func (p *Page) entry(ctx context.Context, v field, i int64) (int64, error) {
 const mostText = 256 << 20
 
 // Description is the text of the ImageDescription tag, "" if it has none or it cannot be read.
-func (p *Page) Description(ctx context.Context) string { return p.text(ctx, p.description) }
+func (p *Page) Description(ctx context.Context) string {
+	text, _ := p.text(ctx, tagImageDescription, p.description) // what is wrong with the first page's is a warning of the file
+	return text
+}
 
-// Software is the text of the Software tag.
-func (p *Page) Software(ctx context.Context) string { return p.text(ctx, p.software) }
+// Software is the text of the Software tag, "" if it has none or it cannot be read.
+func (p *Page) Software(ctx context.Context) string {
+	text, _ := p.text(ctx, tagSoftware, p.software)
+	return text
+}
 
-func (p *Page) text(ctx context.Context, v field) string {
-	b, err := p.raw(ctx, tagImageDescription, v, mostText)
-	if err != nil {
-		return ""
-	}
-	for i, c := range b {
-		if c == 0 {
-			return string(b[:i])
-		}
-	}
-	return string(b)
+func (p *Page) text(ctx context.Context, tag uint16, v field) (string, error) {
+	b, err := p.raw(ctx, tag, v, mostText)
+	b, _, _ = bytes.Cut(b, []byte{0})
+	return string(b), err
 }
 
 // Tables are the JPEG tables that all tiles of the page share; nil: there are none.

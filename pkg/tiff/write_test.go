@@ -228,6 +228,28 @@ func TestHostileOME(t *testing.T) {
 	}
 }
 
+// A description that lies beyond the file's end costs the metadata, with a warning, and not the pages.
+func TestDescriptionBeyondTheEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.tif")
+	plane(t, path, "a text of more than four bytes", false, 5)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := bytes.Index(b, []byte{14, 1, 2, 0, 31, 0, 0, 0}) // tag 270, ASCII, 31 of them
+	if entry < 0 {
+		t.Fatal("the entry is not there")
+	}
+	binary.LittleEndian.PutUint32(b[entry+8:], 1<<30)
+	f, err := tiff.Open(t.Context(), tiffcorpus.Memory(b), "x.tif")
+	if err != nil || len(f.Images) != 1 {
+		t.Fatal(f, err)
+	}
+	if len(f.Warnings) != 1 || !strings.Contains(f.Warnings[0], "x.tif: IFD 0: ImageDescription: ") || !strings.HasSuffix(f.Warnings[0], "the pages are read without it") {
+		t.Errorf("%q", f.Warnings)
+	}
+}
+
 func FuzzOME(f *testing.F) {
 	f.Add(fmt.Sprintf(ome, "two.ome.tif"))
 	f.Add(`<OME><Image><Pixels DimensionOrder="XYZCT" SizeX="4" SizeY="4" SizeZ="3" SizeC="1" SizeT="1"><TiffData IFD="1" FirstZ="1" PlaneCount="2"/></Pixels></Image></OME>`)

@@ -1,31 +1,23 @@
-"""Other programs that read TIFF, for bench-tiff, which starts this script for each of them and asks
-it to do one thing after the other.
+"""Other programs that read TIFF, for bench-tiff, which asks them by the lines of JSON that
+benchkit/asked.py describes. The requests are those of bench-zarr, where "array" is FILE/pages/N or
+FILE/pages/N.K, and "level_of_pyramid" the page's level of the first image, or -1. The libraries are used
+as their documentation shows.
 
-    python peers.py WHO THREADS IN_FLIGHT
+WHO: tifffile, cucim, openslide, tensorstore, kvikio, kvikio+gpu.
 
-WHO: tifffile, cucim, openslide, tensorstore, kvikio, kvikio+gpu. A request is a line of JSON, and so is
-the answer; they are those of bench-zarr, where "array" is FILE/pages/N or FILE/pages/N.K, and
-"level_of_pyramid" the page's level of the first image, or -1. The libraries are used as their
-documentation shows. Imports come before the clock starts, and so does what looks at the result.
-
-    {"do": "hello"}                               → {"version": …} or {"missing": …}
     {"do": "check", "array": …, "shape": […], "boxes": [[start, shape], …], "whole": BOOL}   → {"ck": N}
     {"do": "read", … the same}                    → {"s": …, "cpu": …, "hwm": bytes}
     {"do": "copy", "source": FILE/pages/N, "array": PATH, "format": …, "chunks": …, "codec": NAME, "level": N, …}   → the same
 """
 
-import json
 import os
-import sys
-import time
 
-WHOLE_STEP, BOX_STEP = 65537, 4097
+import asked
 
 
 def library(who, threads, in_flight=0):
     """The library of that name."""
-    for name in ("OMP_NUM_THREADS", "TIFFFILE_NUM_THREADS", "NUMCODECS_NUM_THREADS", "BLOSC_NTHREADS", "KVIKIO_NTHREADS"):
-        os.environ[name] = str(threads)
+    asked.environment(threads, "TIFFFILE_NUM_THREADS", "BLOSC_NTHREADS")
     return {"tifffile": Tifffile, "cucim": Cucim, "openslide": Openslide, "tensorstore": Tensorstore, "kvikio": Kvikio,
             "kvikio+gpu": KvikioGPU}[who](threads, in_flight)  # fmt: skip
 
@@ -41,10 +33,12 @@ class Page:
 
 
 class Base:
-    gpu = False
-
     def read(self, opened, start, shape):
         raise NotImplementedError
+
+    def looked_at(self, data):
+        """What a checksum is made of."""
+        return data
 
     def boxes(self, q):
         """The boxes of a request, as (y, x) and (h, w): the other axes are whole."""
@@ -143,7 +137,7 @@ class Openslide(Base):
             raise ValueError("places of a lower level are in pixels of level 0")
         return self.np.asarray(slide.read_region((start[1], start[0]), page.level, (shape[1], shape[0])))
 
-    def samples(self, data):
+    def looked_at(self, data):
         return data[..., :3]
 
 
@@ -249,8 +243,6 @@ class Kvikio(Base):
 
 
 class KvikioGPU(Kvikio):
-    gpu = True
-
     def prepare(self):
         import cupy
 
@@ -295,32 +287,10 @@ def create(zarr, q):
     return zarr.create_array(q["array"], shape=q["shape"], chunks=q["chunks"], dtype=q["dtype"], compressors=one, zarr_format=q["format"])
 
 
-class Clock:
-    def __enter__(self):
-        try:  # from here on the process's peak is a new one, where the system lets it be
-            with open("/proc/self/clear_refs", "w") as f:
-                f.write("5")
-        except OSError:
-            pass
-        self.t, self.c = time.perf_counter(), time.process_time()
-        return self
-
-    def __exit__(self, *_):
-        self.s, self.cpu = time.perf_counter() - self.t, time.process_time() - self.c
-
-    def answer(self):
-        hwm = 0
-        with open("/proc/self/status") as f:
-            for line in f:
-                if line.startswith("VmHWM:"):
-                    hwm = int(line.split()[1]) << 10
-        return {"s": self.s, "cpu": self.cpu, "hwm": hwm}
-
-
 def read(peer, q):
     boxes = list(peer.boxes(q))
     page = Page(q)
-    with Clock() as clock:
+    with asked.Clock() as clock:
         opened = peer.open(page)
         for start, shape in boxes:
             data = None  # of the part before
@@ -332,68 +302,16 @@ def read(peer, q):
 
 def copy(peer, q):
     page = Page(q, "source")
-    with Clock() as clock:
+    with asked.Clock() as clock:
         peer.copy(page, q)
     return clock.answer()
 
 
-def values(data, index):
-    """The bytes of elements as unsigned numbers."""
-    flat = data.reshape(-1)[index]
-    flat = numpy.ascontiguousarray(flat.astype(flat.dtype.newbyteorder("<")))
-    return flat.view(f"<u{flat.dtype.itemsize}").astype(numpy.uint64)
-
-
 def check(peer, q):
-    """The checksum as the documentation of bench-zarr defines it."""
     opened = peer.open(Page(q))
-    total = numpy.uint64(0)
-    if q["whole"]:
-        every = numpy.arange(0, int(numpy.prod(q["shape"], dtype=numpy.int64)), WHOLE_STEP, dtype=numpy.int64)
-        at = numpy.unravel_index(every, q["shape"])
-    for start, shape in peer.boxes(q):
-        data = peer.read(opened, start, shape)
-        data = data.get() if peer.gpu else numpy.asarray(data)
-        if hasattr(peer, "samples"):
-            data = numpy.ascontiguousarray(peer.samples(data))
-        if list(data.shape) != list(shape):
-            raise ValueError(f"returns an array of shape {list(data.shape)} in place of {list(shape)}")
-        if q["whole"]:
-            inside = numpy.ones(len(every), bool)
-            for x, a, n in zip(at, start, shape):
-                inside &= (x >= a) & (x < a + n)
-            k = numpy.nonzero(inside)[0]
-            index = numpy.ravel_multi_index([x[k] - a for x, a in zip(at, start)], shape)
-        else:
-            index = numpy.arange(0, data.size, BOX_STEP)
-            k = numpy.arange(len(index))
-        with numpy.errstate(over="ignore"):
-            total += ((k.astype(numpy.uint64) + numpy.uint64(1)) * values(data, index)).sum(dtype=numpy.uint64)
-    n = int(total)
-    return {"ck": (n ^ n >> 32) & 0xFFFFFFFF}
-
-
-def main():
-    global numpy
-    peer = None
-    for line in sys.stdin:
-        q = json.loads(line)
-        try:
-            if q["do"] == "hello":
-                import numpy
-
-                peer = library(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
-                answer = {"version": peer.version}
-            else:
-                answer = {"check": check, "read": read, "copy": copy}[q["do"]](peer, q)
-        except ImportError as e:
-            answer = {"missing": str(e)}
-        except KeyError as e:
-            answer = {"error": f"has no {e.args[0]}"}
-        except Exception as e:  # whatever a library raises is its answer
-            answer = {"error": f"{type(e).__name__}: {e}".splitlines()[0]}
-        print(json.dumps(answer), flush=True)
+    list(peer.boxes(q))  # says what it is not asked for
+    return {"ck": asked.checksum(q, lambda start, shape: peer.looked_at(peer.read(opened, start, shape)))}
 
 
 if __name__ == "__main__":
-    main()
+    asked.serve(library, read=read, check=check, copy=copy)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"strata/cmd/internal/benchkit"
 	"strata/cmd/internal/benchzarr"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
@@ -20,7 +21,7 @@ var backends = []string{"host", "direct", "mmap", inPlace, tilesAlone, benchzarr
 var tool = benchzarr.Tool{
 	Name: "bench-tiff", Script: peersScript, Tiles: true, Lenient: true, Backends: backends, Reader: tileReaderOf, Floors: []string{tilesAlone},
 	Can: func(backend, op string) bool { return op == benchzarr.OpFull || !slices.Contains(ownWays, backend) },
-	Peers: []benchzarr.PeerKind{
+	Peers: []benchkit.PeerKind{
 		{Key: "tifffile", Name: "tifffile", Packages: "numpy tifffile imagecodecs zarr"},
 		{Key: "cucim", Name: "cuCIM", Packages: "numpy cucim-cu12"},
 		{Key: "openslide", Name: "OpenSlide", Packages: "numpy openslide-python openslide-bin"},

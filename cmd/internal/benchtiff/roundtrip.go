@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"strata/cmd/internal/benchkit"
 	"strata/cmd/internal/benchzarr"
 	"strata/pkg/bench"
 	"strata/pkg/bench/boxes"
@@ -29,7 +30,7 @@ const opTrip = "round-trip"
 // tripTool is [tool] with the programs that write Zarr.
 var tripTool = benchzarr.Tool{
 	Name: "bench-tiff", Script: peersScript, Tiles: true, Lenient: true,
-	Peers: []benchzarr.PeerKind{
+	Peers: []benchkit.PeerKind{
 		{Key: "tifffile", Name: "tifffile + zarr-python", Packages: "numpy tifffile imagecodecs zarr"},
 		{Key: "tensorstore", Name: "tifffile + tensorstore", Packages: "numpy tensorstore tifffile imagecodecs"},
 		{Key: "cucim", Name: "cuCIM + zarr-python", Packages: "numpy cucim-cu12 zarr"},
@@ -190,7 +191,7 @@ func (c *copier) Check(ctx context.Context, _ *benchzarr.Job) (sum uint32, err e
 	switch {
 	case sum == x.sum || x.target.Lossy && c.result.Who != bench.Strata:
 	case c.result.Who != bench.Strata: // it is left out
-		return 0, &benchzarr.PeerError{Text: "has written other elements than the file has"}
+		return 0, &benchkit.PeerError{Text: "has written other elements than the file has"}
 	default:
 		return 0, fmt.Errorf("%s: the copy has other elements than the file: their checksums are %d and %d", x.path, sum, x.sum)
 	}
@@ -227,7 +228,7 @@ func (x *trip) ours(ctx context.Context, spec zarr.Spec) (benchzarr.Sample, erro
 }
 
 // theirs asks a peer for a copy.
-func (x *trip) theirs(ctx context.Context, p *benchzarr.Peer, name string, spec zarr.Spec) (benchzarr.Sample, error) {
+func (x *trip) theirs(ctx context.Context, p *benchkit.Peer, name string, spec zarr.Spec) (benchzarr.Sample, error) {
 	name, level, given := strings.Cut(name, ":")
 	if !given {
 		level = "1" // what codec.FromFlag takes

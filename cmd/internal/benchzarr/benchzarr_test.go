@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/bench"
 	cut "strata/pkg/bench/boxes"
 	"strata/pkg/dtype"
@@ -288,11 +289,12 @@ func TestPeers(t *testing.T) {
 	for _, kind := range peerKinds[:3] {
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
-			p, err := startPeer(ctx, python, peersScript, kind, 2, 0)
+			started, err := benchkit.StartPeer(ctx, python, peersScript, kind, 2, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer p.close()
+			defer started.Close()
+			p := peer{started}
 			for _, format := range []int{2, 3} {
 				for _, elem := range []dtype.Type{dtype.Float32, dtype.Uint8, dtype.Float64} {
 					a := plan{format: format, codec: "blosc-zstd:1", chunks: []int{20, 30, 40}, shape: []int{50, 60, 70}, content: content{ratio: 2, seed: 2, elem: elem}}

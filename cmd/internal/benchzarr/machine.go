@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
 	"strata/pkg/cli/atomic"
@@ -39,7 +40,7 @@ func NewMachine(ctx context.Context, r *cli.Run, tool Tool, place string, wants,
 		return nil, err
 	}
 	if r.Bool("peers") {
-		python, err := findPython(r.String("python"))
+		python, err := benchkit.FindPython(r.String("python"))
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +188,7 @@ func (m *Machine) others(ctx context.Context, j *Job, settings []Setting, ours [
 	m.NoteSoftware()
 	for _, p := range m.Peers.List {
 		first := slices.IndexFunc(settings, func(s Setting) bool { return (s.To == ToDevice) == p.Kind.Device })
-		add(&Contestant{Result: bench.Result{Name: j.Op, Who: p.Kind.Name, Axes: ours[first].Result.Axes}, Reader: p})
+		add(&Contestant{Result: bench.Result{Name: j.Op, Who: p.Kind.Name, Axes: ours[first].Result.Axes}, Reader: peer{p}})
 	}
 	for _, r := range m.Peers.Missing {
 		r.Name, r.Axes = j.Op, ours[0].Result.Axes

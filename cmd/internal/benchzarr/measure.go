@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"strata/cmd/internal/benchkit"
 	"strata/pkg/bench"
 	cut "strata/pkg/bench/boxes"
 	"strata/pkg/mem"
@@ -304,7 +305,7 @@ func (m *Machine) Measure(ctx context.Context, j *Job, list []*Contestant, reps 
 // serve the array, another program's trouble. Other errors end the run.
 func (c *Contestant) fail(ctx context.Context, err error) error {
 	var backend Refused
-	var other *PeerError
+	var other *benchkit.PeerError
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -1,14 +1,9 @@
-"""Other programs that read and write Zarr, for bench-zarr, which starts this script
-for each of them and asks it to do one thing after the other. bench/peers.py has its
-classes from here.
+"""Other programs that read and write Zarr, for bench-zarr, which asks them by the lines of JSON that
+benchkit/asked.py describes. bench/peers.py takes these classes from here. The libraries are used as their
+documentation shows.
 
-    python peers.py WHO THREADS IN_FLIGHT
+WHO: zarr, zarr+zarrs, tensorstore, zarr+gpu, kvikio.
 
-WHO: zarr, zarr+zarrs, tensorstore, zarr+gpu, kvikio. A request is a line of JSON, and
-so is the answer. The libraries are used as their documentation shows. Imports come
-before the clock starts, and so does what looks at the result.
-
-    {"do": "hello"}                                       → {"version": …} or {"missing": …}
     {"do": "check", "array": PATH, "format": 2|3, "shape": […], "boxes": [[start, shape], …], "whole": BOOL}
                                                           → {"ck": N}
     {"do": "read", … the same}                            → {"s": …, "cpu": …, "hwm": bytes}
@@ -16,18 +11,14 @@ before the clock starts, and so does what looks at the result.
      "codec": NAME, "level": N, "data": FILE}             → the same
 """
 
-import json
 import os
-import sys
-import time
 
-WHOLE_STEP, BOX_STEP = 65537, 4097
+import asked
 
 
 def library(who, threads, in_flight=0):
     """The library of that name; in_flight 0 is its own."""
-    for name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "NUMCODECS_NUM_THREADS", "KVIKIO_NTHREADS"):
-        os.environ[name] = str(threads)
+    asked.environment(threads, "RAYON_NUM_THREADS")
     return Tensorstore(threads, in_flight) if who == "tensorstore" else Zarr(who, threads, in_flight)
 
 
@@ -106,8 +97,6 @@ class Zarr:
 
 
 class Tensorstore:
-    gpu = False
-
     def __init__(self, threads, in_flight):
         import tensorstore as ts
         from importlib.metadata import version
@@ -183,107 +172,35 @@ class Tensorstore:
         array.write(data).result()
 
 
-class Clock:
-    def __enter__(self):
-        try:  # from here on the process's peak is a new one, where the system lets it be
-            with open("/proc/self/clear_refs", "w") as f:
-                f.write("5")
-        except OSError:
-            pass
-        self.t, self.c = time.perf_counter(), time.process_time()
-        return self
-
-    def __exit__(self, *_):
-        self.s, self.cpu = time.perf_counter() - self.t, time.process_time() - self.c
-
-    def answer(self):
-        hwm = 0
-        with open("/proc/self/status") as f:
-            for line in f:
-                if line.startswith("VmHWM:"):
-                    hwm = int(line.split()[1]) << 10
-        return {"s": self.s, "cpu": self.cpu, "hwm": hwm}
-
-
-def regions(q):
-    return [tuple(slice(a, a + n) for a, n in zip(start, shape)) for start, shape in q["boxes"]]
+def region(start, shape):
+    return tuple(slice(a, a + n) for a, n in zip(start, shape))
 
 
 def read(peer, q):
-    places = regions(q)
-    with Clock() as clock:
+    places = [region(*box) for box in q["boxes"]]
+    with asked.Clock() as clock:
         array = peer.open(q["array"], q["format"])
-        for region in places:
+        for place in places:
             data = None  # of the part before
-            data = peer.read(array, region)
+            data = peer.read(array, place)
     answer = clock.answer()
     del data
     return answer
 
 
-def samples(data, index):
-    """The bytes of elements as unsigned numbers."""
-    flat = data.reshape(-1)[index]
-    size = flat.dtype.itemsize
-    flat = numpy.ascontiguousarray(flat.astype(flat.dtype.newbyteorder("<")))
-    if size > 8:
-        return flat.view("<u8").reshape(-1, 2).sum(axis=1, dtype=numpy.uint64)
-    return flat.view(f"<u{size}").astype(numpy.uint64)
-
-
 def check(peer, q):
-    """The checksum as the documentation of bench-zarr defines it."""
     array = peer.open(q["array"], q["format"])
-    total = numpy.uint64(0)
-    if q["whole"]:
-        every = numpy.arange(0, int(numpy.prod(q["shape"], dtype=numpy.int64)), WHOLE_STEP, dtype=numpy.int64)
-        at = numpy.unravel_index(every, q["shape"])
-    for (start, shape), region in zip(q["boxes"], regions(q)):
-        data = peer.read(array, region)
-        data = data.get() if peer.gpu else numpy.asarray(data)
-        if q["whole"]:
-            inside = numpy.ones(len(every), bool)
-            for x, a, n in zip(at, start, shape):
-                inside &= (x >= a) & (x < a + n)
-            k = numpy.nonzero(inside)[0]
-            index = numpy.ravel_multi_index([x[k] - a for x, a in zip(at, start)], shape)
-        else:
-            index = numpy.arange(0, data.size, BOX_STEP)
-            k = numpy.arange(len(index))
-        with numpy.errstate(over="ignore"):
-            total += ((k.astype(numpy.uint64) + numpy.uint64(1)) * samples(data, index)).sum(dtype=numpy.uint64)
-    n = int(total)
-    return {"ck": (n ^ n >> 32) & 0xFFFFFFFF}
+    return {"ck": asked.checksum(q, lambda start, shape: peer.read(array, region(start, shape)))}
 
 
 def write(peer, q):
+    import numpy
+
     data = numpy.fromfile(q["data"], dtype=q["dtype"]).reshape(q["shape"])
-    with Clock() as clock:
+    with asked.Clock() as clock:
         peer.write(peer.create(q), data)
     return clock.answer()
 
 
-def main():
-    global numpy
-    peer = None
-    for line in sys.stdin:
-        q = json.loads(line)
-        try:
-            if q["do"] == "hello":
-                import numpy
-
-                peer = library(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
-                answer = {"version": peer.version}
-            else:
-                answer = {"check": check, "read": read, "write": write}[q["do"]](peer, q)
-        except ImportError as e:
-            answer = {"missing": str(e)}
-        except KeyError as e:
-            answer = {"error": f"has no {e.args[0]}"}
-        except Exception as e:  # whatever a library raises is its answer
-            answer = {"error": f"{type(e).__name__}: {e}".splitlines()[0]}
-        print(json.dumps(answer), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    asked.serve(library, read=read, check=check, write=write)

@@ -1,13 +1,16 @@
 package benchzarr
 
-import "strata/pkg/cli"
+import (
+	"strata/cmd/internal/benchkit"
+	"strata/pkg/cli"
+)
 
 // Tool describes a program that measures arrays as bench-zarr does: its own backends, and the programs that stand beside it.
 type Tool struct {
-	Name   string     // of the command
-	Peers  []PeerKind // the other programs
-	Script string     // Python that does what a peer is asked for, as peers.py does
-	Tiles  bool       // results count the chunks that are read, which are tiles
+	Name   string              // of the command
+	Peers  []benchkit.PeerKind // the other programs
+	Script string              // Python that does what a peer is asked for, as peers.py does
+	Tiles  bool                // results count the chunks that are read, which are tiles
 	// Lenient lets a run go on without a peer that reads other elements, which its result says.
 	Lenient bool
 

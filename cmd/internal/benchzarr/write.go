@@ -197,7 +197,7 @@ func (m *Machine) write(ctx context.Context, p plan, tmp *Scratch, s Setting, re
 		}
 		m.NoteSoftware()
 		for _, x := range m.Peers.List {
-			all = append(all, &Contestant{Result: bench.Result{Name: opWrite, Who: x.Kind.Name, Axes: axes}, Reader: x})
+			all = append(all, &Contestant{Result: bench.Result{Name: opWrite, Who: x.Kind.Name, Axes: axes}, Reader: peer{x}})
 		}
 		for _, r := range m.Peers.Missing {
 			r.Name, r.Axes = opWrite, axes
@@ -222,7 +222,7 @@ func (m *Machine) write(ctx context.Context, p plan, tmp *Scratch, s Setting, re
 			if c == ours {
 				out, sum, err = w.round(ctx)
 			} else {
-				out, err = c.Reader.(*Peer).write(ctx, p, w.path, data, name, level)
+				out, err = c.Reader.(peer).write(ctx, p, w.path, data, name, level)
 				done(p.bytes())
 			}
 			if err == nil && round == 0 {
@@ -319,7 +319,7 @@ func (p *plan) numbers() (name string, level int, err error) {
 }
 
 // write lets a peer write an array of elements that lie in a file.
-func (p *Peer) write(ctx context.Context, a plan, path, data, codec string, level int) (Sample, error) {
+func (p peer) write(ctx context.Context, a plan, path, data, codec string, level int) (Sample, error) {
 	var got answer
 	err := p.Ask(ctx, request{Do: "write", Array: path, Format: a.format, Shape: a.shape, Chunks: a.chunks, Shard: a.shard,
 		DType: a.elem.String(), Codec: codec, Level: level, Data: data}, &got)

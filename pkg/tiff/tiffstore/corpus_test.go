@@ -3,6 +3,8 @@ package tiffstore_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"strata/pkg/tiff/tiffstore"
 	"strata/pkg/tiff/tilecodec"
 	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
 	"strata/tests/tiffcorpus"
 )
 
@@ -290,6 +293,64 @@ func TestShortStrip(t *testing.T) {
 		_, err = read(t.Context(), a)
 		if bytes == 100 && (err == nil || !strings.Contains(err.Error(), "x.tif: IFD 0: strip 0: has 100 bytes, its samples take 4096")) || bytes > 100 && err != nil {
 			t.Errorf("%d bytes: %v", bytes, err)
+		}
+	}
+}
+
+// TestRows reads tiles whose rows are long enough to be read to where they belong, from a file and from memory; those
+// of the last row of tiles are not all in the image.
+func TestRows(t *testing.T) {
+	const width, height, side = 1024, 700, 512
+	var f file
+	w := tiff.NewWriter(&f, false)
+	page := w.AddPage(tiff.PageSpec{Layout: tiff.Layout{Width: width, Height: height, Depth: 1, Samples: 1, Bits: 8, Type: dtype.Uint8, TileWidth: side, TileHeight: side, TileDepth: 1,
+		Tiled: true, Compression: tilecodec.None, Photometric: tiff.MinIsBlack}}, -1)
+	at := func(y, x int) byte { return byte(y*7 + x*x) }
+	for n := range 4 {
+		b := make([]byte, side*side)
+		for i := range b {
+			b[i] = at(n/2*side+i/side, n%2*side+i%side)
+		}
+		if err := w.Put(page, int64(n), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "x.tif"), f, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	local, err := store.Folder(dir).Open(t.Context(), "x.tif")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, src := range map[string]store.Object{"file": local, "memory": tiffcorpus.Memory(f)} {
+		st, err := tiffstore.Open(t.Context(), src, "x.tif")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close()
+		tile, err := st.Open(t.Context(), "pages/0/c/0/0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := tile.(store.RowReader); ok != (name == "file") {
+			t.Errorf("%s: reads rows: %v", name, ok)
+		}
+		a, err := zarr.OpenArray(t.Context(), st, "pages/0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := read(t.Context(), a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range got {
+			if v != at(i/width, i%width) {
+				t.Fatalf("%s: pixel %d, %d is %d", name, i/width, i%width, v)
+			}
 		}
 	}
 }

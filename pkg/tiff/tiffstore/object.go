@@ -56,12 +56,23 @@ type filePart struct {
 	path  string
 }
 
-var _ store.NamedFile = (*filePart)(nil)
+var (
+	_ store.NamedFile = (*filePart)(nil)
+	_ store.RowReader = (*filePart)(nil)
+)
 
 // File is the file's descriptor and where in it the chunk begins.
 func (o *filePart) File() (fd uintptr, off int64) {
 	fd, off = o.local.File()
 	return fd, off + o.off
+}
+
+// Path is the file's path and where in it the chunk begins.
+func (o *filePart) Path() (path string, off int64) { return o.path, o.off }
+
+// ReadRows reads as the file is read.
+func (o *filePart) ReadRows(ctx context.Context, dst []byte, rows, length, pitch int, off int64) (int, error) {
+	return store.ReadRows(ctx, o.file, o, o.off, o.whole, dst, rows, length, pitch, off)
 }
 
 // document is a metadata document.
@@ -80,6 +91,3 @@ func (d *document) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 	}
 	return n, nil
 }
-
-// Path is the file's path and where in it the chunk begins.
-func (o *filePart) Path() (path string, off int64) { return o.path, o.off }

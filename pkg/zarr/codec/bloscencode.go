@@ -206,12 +206,10 @@ func (b *bloscCodec) encodeBlocks(s *Scratch, out, src []byte, f bloscFrame) ([]
 // returns the length, 0 if it does not shrink.
 func (b *bloscCodec) encodeStream(s *Scratch, dst, src []byte, i int, split bool) (int, error) {
 	switch b.cname {
-	case "lz4", "lz4hc":
-		level := 0
-		if b.cname == "lz4hc" {
-			level = b.clevel
-		}
-		return s.lz4.encodeShorter(dst[:min(cap(dst), len(src))], src, level)
+	case "lz4":
+		return s.lz4.fast.Encode(dst[:min(cap(dst), len(src))], src, 10-b.clevel), nil // as c-blosc has it
+	case "lz4hc":
+		return s.lz4.encodeHC(dst[:min(cap(dst), len(src))], src, b.clevel)
 	case "zlib":
 		out, err := s.gzip.encode(deflateCodec{"zlib", b.clevel}, dst, src)
 		return kept(dst, out), err

@@ -12,6 +12,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
+	"strata/pkg/zarr/codec/enlz4"
 )
 
 // lz4Codec is numcodecs' LZ4: the decoded size in 4 bytes, little-endian, then
@@ -21,8 +22,8 @@ type lz4Codec struct{ acceleration int }
 // lz4MaxSize is the most that an LZ4 block can hold (LZ4_MAX_INPUT_SIZE).
 const lz4MaxSize = 0x7e000000
 
-// LZ4 compresses to an LZ4 block behind its size. The acceleration is written
-// to the metadata; the encoder has one speed.
+// LZ4 compresses to an LZ4 block behind its size; each step of acceleration, from 1
+// on, makes that faster and the block larger.
 func LZ4(acceleration int) Codec { return &lz4Codec{acceleration} }
 
 func parseLZ4(c *config, _ dtype.Type) Codec {
@@ -69,11 +70,7 @@ func (l *lz4Codec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	}
 	dst = dst[:hi]
 	binary.LittleEndian.PutUint32(dst, uint32(len(src)))
-	n, err := s.lz4.encode(dst[4:], src, 0)
-	if err != nil {
-		return nil, err
-	}
-	return dst[:4+n], nil
+	return dst[:4+s.lz4.fast.Encode(dst[4:], src, l.acceleration)], nil
 }
 
 // lz4Long is the length from which a block is decoded by a loop that looks at the context.
@@ -162,35 +159,18 @@ func decodeLZ4(ctx context.Context, dst, src []byte) (int, error) {
 
 // lz4Scratch has the hash tables of the encoders.
 type lz4Scratch struct {
-	fast *lz4.Compressor
+	fast enlz4.Encoder
 	hc   *lz4.CompressorHC
 }
 
-// encode compresses src to dst, which has room for CompressBlockBound bytes
-// (with less, 0 may come back: src does not shrink). level 0 is the fast
-// encoder, 1 to 9 the high compression one.
-func (l *lz4Scratch) encode(dst, src []byte, level int) (int, error) {
-	switch {
-	case len(src) == 0:
-		dst[0] = 0
-		return 1, nil
-	case level == 0:
-		if l.fast == nil {
-			l.fast = new(lz4.Compressor)
-		}
-		return l.fast.CompressBlock(src, dst)
-	}
+// encodeHC compresses src to dst by the high compression encoder, at level 1 to 9. It returns 0 when that
+// does not fit.
+func (l *lz4Scratch) encodeHC(dst, src []byte, level int) (int, error) {
 	if l.hc == nil {
 		l.hc = new(lz4.CompressorHC)
 	}
 	l.hc.Level = lz4.CompressionLevel(1 << (8 + level)) // lz4.Level1 … Level9
-	return l.hc.CompressBlock(src, dst)
-}
-
-// encodeShorter is encode for a dst that need not suffice: it returns 0 when
-// src does not fit.
-func (l *lz4Scratch) encodeShorter(dst, src []byte, level int) (int, error) {
-	n, err := l.encode(dst, src, level)
+	n, err := l.hc.CompressBlock(src, dst)
 	if errors.Is(err, lz4.ErrInvalidSourceShortBuffer) {
 		return 0, nil
 	}

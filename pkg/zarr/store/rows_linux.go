@@ -31,15 +31,8 @@ func (o *fileObject) ReadRows(ctx context.Context, dst []byte, rows, length, pit
 		}
 		o.fd.release()
 	}
-	for ; rows > 0; rows-- {
-		n, err := o.ReadAt(ctx, dst[:length], off)
-		if done += n; n < length {
-			return done, err
-		}
-		off += int64(n)
-		dst = dst[min(pitch, len(dst)):]
-	}
-	return done, nil
+	n, err := rowByRow(ctx, o, dst, rows, length, pitch, off)
+	return done + n, err
 }
 
 // preadv fills rows of a buffer by one system call, which may do less.

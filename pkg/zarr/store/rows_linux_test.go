@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -67,5 +68,35 @@ func TestReadRows(t *testing.T) {
 				t.Errorf("closed: %v", err)
 			}
 		})
+	}
+}
+
+// The rows of a member of a zip file are read as those of a file.
+func TestReadRowsOfZip(t *testing.T) {
+	want := content("x", 3000*100)
+	path := filepath.Join(t.TempDir(), "x.zip")
+	if err := os.WriteFile(path, zipBytes(t, map[string][]byte{"a": content("a", 1000), "x": want, "y": content("y", 1000)}, stored), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	z, err := Zip(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	object, err := z.Open(bg, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := object.(RowReader)
+	got := bytes.Repeat([]byte{7}, 1999*150+100)
+	if n, err := o.ReadRows(bg, got, 2000, 100, 150, 50); n != 200_000 || err != nil || !bytes.Equal(got, rowsOf(want[50:], 2000, 100, 150)) {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	if n, err := o.ReadRows(bg, got, 5, 100, 100, 300_000-250); n != 250 || !errors.Is(err, io.EOF) {
+		t.Errorf("past the end of the member: %d bytes, %v", n, err)
+	}
+	object.Close()
+	if _, err := o.ReadRows(bg, got, 1, 10, 10, 0); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("closed: %v", err)
 	}
 }

@@ -144,6 +144,30 @@ type RowReader interface {
 	ReadRows(ctx context.Context, dst []byte, rows, length, pitch int, off int64) (int, error)
 }
 
+// ReadRows reads rows of a part of o that begins at byte from and has size bytes. It does so by o's own ReadRows where
+// all of them lie in the part and o is a [RowReader], else row by row from part, which is that part.
+func ReadRows(ctx context.Context, o, part Object, from, size int64, dst []byte, rows, length, pitch int, off int64) (int, error) {
+	if r, ok := o.(RowReader); ok && off >= 0 && int64(rows)*int64(length) <= size-off {
+		if n, err := r.ReadRows(ctx, dst, rows, length, pitch, from+off); err == nil {
+			return n, nil
+		}
+	}
+	return rowByRow(ctx, part, dst, rows, length, pitch, off) // says what is wrong in terms of the part
+}
+
+// rowByRow is ReadRows by ReadAt.
+func rowByRow(ctx context.Context, o Object, dst []byte, rows, length, pitch int, off int64) (done int, err error) {
+	for ; rows > 0; rows-- {
+		n, err := o.ReadAt(ctx, dst[:length], off)
+		if done += n; n < length {
+			return done, err
+		}
+		off += int64(n)
+		dst = dst[min(pitch, len(dst)):]
+	}
+	return done, nil
+}
+
 // FileObject is an Object that is a contiguous part of a local file, as those of
 // Folder and the stored members of Zip are: for callers with their own way to
 // read (O_DIRECT, mmap, GPUDirect).

@@ -214,6 +214,14 @@ func (o *fileSection) File() (uintptr, int64) {
 	return fd, off + o.off
 }
 
+// ReadRows reads as the zip file is read.
+func (o *fileSection) ReadRows(ctx context.Context, dst []byte, rows, length, pitch int, off int64) (int, error) {
+	if o.closed.Load() {
+		return 0, &fs.PathError{Op: "read", Path: o.where, Err: fs.ErrClosed}
+	}
+	return ReadRows(ctx, o.file, o, o.off, o.size, dst, rows, length, pitch, off)
+}
+
 // readFull reads all of p; an end before that is an error other than io.EOF.
 func readFull(ctx context.Context, o Object, p []byte, off int64) error {
 	if len(p) == 0 {

@@ -1,0 +1,171 @@
+package benchkit
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"strata/pkg/bench"
+	"strata/pkg/cli"
+)
+
+// asked is the Python module by which the scripts of peers answer.
+//
+//go:embed asked.py
+var asked string
+
+// PeerKind is another program that reads and writes Zarr.
+type PeerKind struct {
+	Key, Name string // what the script and results call it
+	Device    bool   // it reads into a device's memory
+	Packages  string // of PyPI, that the script imports for it
+}
+
+// PeerError is what a peer says it cannot do.
+type PeerError struct{ Text string }
+
+func (e *PeerError) Error() string { return e.Text }
+
+// Peer is the process of another program.
+type Peer struct {
+	Kind    PeerKind
+	Version string
+
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	errors bytes.Buffer
+}
+
+// FindPython finds the Python of the peers: the one that is named, or that of an environment: the
+// active one, the one that strata's own scripts make, or the system's.
+func FindPython(named string) (string, error) {
+	if named != "" {
+		path, err := exec.LookPath(named)
+		if err != nil {
+			return "", cli.Usage("flag --python: %s is no program: want the path of a Python that has the other programs", named)
+		}
+		return path, nil
+	}
+	var places []string
+	if env := os.Getenv("VIRTUAL_ENV"); env != "" {
+		places = append(places, env)
+	}
+	places = append(places, filepath.Join("build", "venv"))
+	if self, err := os.Executable(); err == nil {
+		places = append(places, filepath.Join(filepath.Dir(filepath.Dir(self)), "build", "venv"))
+	}
+	for _, p := range places {
+		if path, err := exec.LookPath(filepath.Join(p, "bin", "python")); err == nil {
+			return filepath.Abs(path)
+		}
+	}
+	if path, err := exec.LookPath("python3"); err == nil {
+		return path, nil
+	}
+	return "", errors.New("there is no Python: none in VIRTUAL_ENV, build/venv or PATH; name one by --python")
+}
+
+// StartPeer starts script, which answers by the module asked, for a peer and asks it for its version. A program that
+// is not installed is a [*PeerError].
+func StartPeer(ctx context.Context, python, script string, kind PeerKind, threads, inFlight int) (*Peer, error) {
+	p := &Peer{Kind: kind}
+	p.cmd = exec.CommandContext(ctx, python, "-c", "import sys, types\nasked = sys.modules['asked'] = types.ModuleType('asked')\nexec("+literal(asked)+", asked.__dict__)\n"+script, kind.Key, strconv.Itoa(threads), strconv.Itoa(inFlight))
+	p.cmd.Stderr = &limited{w: &p.errors, n: 64 << 10}
+	p.cmd.WaitDelay = 5 * time.Second
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.in, p.out = in, bufio.NewReader(out)
+	if err := p.cmd.Start(); err != nil {
+		return nil, &PeerError{fmt.Sprintf("%s cannot be started: %v", python, err)}
+	}
+	var hello struct{ Version, Missing string }
+	err = p.Ask(ctx, map[string]any{"do": "hello"}, &hello)
+	if err == nil && hello.Missing != "" {
+		err = &PeerError{fmt.Sprintf("%s: install it with %s -m pip install %s", hello.Missing, bench.Quote(python), kind.Packages)}
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	p.Version = hello.Version
+	return p, nil
+}
+
+// literal quotes text for Python, which reads what JSON writes.
+func literal(text string) string {
+	b, _ := json.Marshal(text) // of a string
+	return string(b)
+}
+
+// limited passes so many bytes on and drops the rest.
+type limited struct {
+	w io.Writer
+	n int
+}
+
+func (l *limited) Write(b []byte) (int, error) {
+	n := min(len(b), l.n)
+	l.n -= n
+	_, err := l.w.Write(b[:n])
+	return len(b), err
+}
+
+// Ask sends a request and reads the answer.
+func (p *Peer) Ask(ctx context.Context, request, answer any) error {
+	text, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	_, err = p.in.Write(append(text, '\n'))
+	var line []byte
+	if err == nil {
+		line, err = p.out.ReadBytes('\n')
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		p.Close()
+		return &PeerError{"ended: " + lastLine(p.errors.String(), p.cmd.ProcessState.String())}
+	}
+	var failed struct{ Error string }
+	if err := json.Unmarshal(line, &failed); err != nil {
+		return &PeerError{fmt.Sprintf("answered %.80q", line)}
+	}
+	if failed.Error != "" {
+		return &PeerError{failed.Error}
+	}
+	return json.Unmarshal(line, answer)
+}
+
+func lastLine(text, otherwise string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		return last
+	}
+	return otherwise
+}
+
+// Close ends the process.
+func (p *Peer) Close() {
+	_ = p.in.Close()
+	_ = p.cmd.Wait()
+}

@@ -1,0 +1,158 @@
+// Package enlz4 compresses to the LZ4 block format (doc/lz4_Block_format.md of the lz4 project): one pass
+// with one candidate for each position, which looks at fewer positions the longer it finds nothing.
+package enlz4
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+const (
+	tableLog    = 12 // 4096 positions of 4 bytes: half of a first-level cache
+	minMatch    = 4
+	window      = 1<<16 - 1
+	lastLits    = 5  // a block ends with literals, at least so many
+	lastMatch   = 12 // no match begins nearer to the end
+	patience    = 6  // log of the positions that are looked at until the steps grow
+	runInToken  = 15 // lengths from here on continue behind the token
+	copyAtLeast = 16 // literals that are copied without asking how many
+)
+
+// An Encoder has the table of positions. Its zero value is ready; it serves one goroutine at a time.
+type Encoder struct {
+	table [1 << tableLog]uint32
+}
+
+// Bound is the most bytes that n bytes are encoded to.
+func Bound(n int) int { return n + n/255 + 16 }
+
+// Encode compresses src, which must be shorter than 2 GiB, to dst and returns the length, or 0 where dst is
+// too short; [Bound] bytes never are. Each step of acceleration, from 1 on, looks at fewer positions: faster and
+// larger, as LZ4_compress_fast has it.
+func (e *Encoder) Encode(dst, src []byte, acceleration int) int {
+	clear(e.table[:])
+	w := writer{dst: dst, src: src}
+	slowness := max(1, min(acceleration, 1<<16)) << patience
+	end := len(src) - lastLits
+	for i := 1; ; {
+		// the next position with a match
+		var c int
+		for tried := slowness; ; tried++ {
+			if i > len(src)-lastMatch {
+				return w.rest()
+			}
+			v := load64(src, i)
+			at := &e.table[hash(v)]
+			c = int(*at)
+			*at = uint32(i)
+			if uint32(v) == load32(src, c) && i-c <= window {
+				break
+			}
+			i += tried >> patience
+		}
+		for i > w.anchor && c > 0 && src[i-1] == src[c-1] {
+			i--
+			c--
+		}
+		// that match, and those that follow it at once
+		for {
+			n := minMatch + matching(src, i+minMatch, c+minMatch, end)
+			if !w.sequence(i, n, i-c) {
+				return 0
+			}
+			if i += n; i > len(src)-lastMatch {
+				return w.rest()
+			}
+			e.table[hash(load64(src, i-2))] = uint32(i - 2)
+			v := load64(src, i)
+			at := &e.table[hash(v)]
+			c = int(*at)
+			*at = uint32(i)
+			if uint32(v) != load32(src, c) || i-c > window {
+				break
+			}
+		}
+		i++
+	}
+}
+
+// writer writes sequences.
+type writer struct {
+	dst, src []byte
+	n        int // bytes of dst
+	anchor   int // the first byte of src that is not written
+}
+
+// sequence writes the literals up to i and a match there of n bytes from distance back; false: dst is too short.
+func (w *writer) sequence(i, n, distance int) bool {
+	literals, match := i-w.anchor, n-minMatch
+	at, dst := w.n, w.dst
+	if at+1+literals+literals/255+1+2+match/255+1 > len(dst) {
+		return false
+	}
+	token := at
+	at++
+	dst[token] = byte(min(literals, runInToken)<<4 | min(match, runInToken))
+	if literals <= copyAtLeast-2 && at+copyAtLeast <= len(dst) && w.anchor+copyAtLeast <= len(w.src) {
+		*(*[copyAtLeast]byte)(dst[at:]) = [copyAtLeast]byte(w.src[w.anchor:])
+		at += literals
+	} else {
+		at = run(dst, at, literals)
+		at += copy(dst[at:], w.src[w.anchor:i])
+	}
+	binary.LittleEndian.PutUint16(dst[at:], uint16(distance))
+	w.n = run(dst, at+2, match)
+	w.anchor = i + n
+	return true
+}
+
+// rest writes what is left as literals and returns the length of the block, 0 where dst is too short.
+func (w *writer) rest() int {
+	literals := len(w.src) - w.anchor
+	more := 0
+	if literals >= runInToken {
+		more = (literals-runInToken)/255 + 1
+	}
+	if w.n+1+more+literals > len(w.dst) {
+		return 0
+	}
+	w.dst[w.n] = byte(min(literals, runInToken) << 4)
+	at := run(w.dst, w.n+1, literals)
+	return at + copy(w.dst[at:], w.src[w.anchor:])
+}
+
+// run writes what a token cannot hold of a length.
+func run(dst []byte, at, length int) int {
+	if length < runInToken {
+		return at
+	}
+	for length -= runInToken; length >= 255; length -= 255 {
+		dst[at] = 255
+		at++
+	}
+	dst[at] = byte(length)
+	return at + 1
+}
+
+// hash is a hash of the first 5 bytes of v: those that begin with them are likelier to be long matches.
+func hash(v uint64) uint64 { return v << 24 * 889523592379 >> (64 - tableLog) }
+
+func load32(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[i : i+4]) }
+func load64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i : i+8]) }
+
+// matching returns how many bytes at i and before, j < i, are equal, up to end.
+func matching(src []byte, i, j, end int) int {
+	start := i
+	for i+8 <= end {
+		if x := load64(src, i) ^ load64(src, j); x != 0 {
+			return i - start + bits.TrailingZeros64(x)>>3
+		}
+		i += 8
+		j += 8
+	}
+	for i < end && src[i] == src[j] {
+		i++
+		j++
+	}
+	return i - start
+}
