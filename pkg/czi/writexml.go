@@ -84,7 +84,7 @@ func (m *Metadata) xml(size *imageSize) string {
 	p(`</Information><Scaling><Items>`)
 	for i, axis := range "ZYX" {
 		if um := m.VoxelUM[i]; um > 0 {
-			p(`<Distance Id="%c"><Value>%s</Value><DefaultUnitFormat>µm</DefaultUnitFormat></Distance>`, axis, float(um/1e6))
+			p(`<Distance Id="%c"><Value>%s</Value><DefaultUnitFormat>µm</DefaultUnitFormat></Distance>`, axis, float(rounded(um/1e6)))
 		}
 	}
 	p(`</Items></Scaling><DisplaySetting><Channels>`)
