@@ -54,9 +54,13 @@ var ErrNoCZI = errors.New("not a CZI file")
 // IsCZI reports whether a file that begins with these bytes, ten or more, is a CZI file.
 func IsCZI(head []byte) bool { return len(head) >= len(idFile) && string(head[:len(idFile)]) == idFile }
 
+func newFile(src Source, name string) *File {
+	return &File{Name: name, src: src, scenes: map[int32]*sceneBox{}, types: map[int32]PixelType{}, tools: make(chan *tools, 64)}
+}
+
 // Open reads the header and the directory of a CZI file. name is for messages.
 func Open(ctx context.Context, src Source, name string) (*File, error) {
-	f := &File{Name: name, src: src, scenes: map[int32]*sceneBox{}, types: map[int32]PixelType{}, tools: make(chan *tools, 64)}
+	f := newFile(src, name)
 	if err := f.readHeader(ctx); err != nil {
 		return nil, err
 	}

@@ -165,7 +165,7 @@ func parseMetadata(text []byte) (*Metadata, error) {
 	}
 	for i, c := range doc.Image.Channels {
 		shown, ok := display[c.ID]
-		if !ok && i < len(doc.Display) {
+		if !ok && i < len(doc.Display) && doc.Display[i].ID == "" {
 			shown = doc.Display[i]
 		}
 		m.Channels = append(m.Channels, Channel{Name: first(c.Name, shown.Name), Color: first(color(shown.Color), color(c.Color)),
@@ -173,7 +173,7 @@ func parseMetadata(text []byte) (*Metadata, error) {
 	}
 	for _, v := range doc.Distances {
 		if axis := strings.Index("ZYX", v.ID); axis >= 0 && len(v.ID) == 1 {
-			m.VoxelUM[axis] = number(v.Value) * 1e6
+			m.VoxelUM[axis] = rounded(number(v.Value) * 1e6)
 		}
 	}
 	for i, o := range doc.Objectives {
@@ -212,6 +212,12 @@ func number(text string) float64 {
 	if err != nil || !(x > 0) || math.IsInf(x, 0) {
 		return 0
 	}
+	return x
+}
+
+// rounded takes away what a conversion of units adds to a decimal number.
+func rounded(x float64) float64 {
+	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 15, 64), 64)
 	return x
 }
 
