@@ -9,15 +9,12 @@ import (
 )
 
 // Usage is what the process had used when a measurement began.
-type Usage struct {
-	Resident int64 // bytes that it had in memory then; 0: not known
-	cpu      time.Duration
-}
+type Usage struct{ cpu time.Duration }
 
 // Begin notes what the process has used, and lets the system forget its peak of resident memory, where it does.
 func Begin() Usage {
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // else it is that of the whole run
-	return Usage{cpu: CPUTime(), Resident: host.Resident()}
+	return Usage{cpu: CPUTime()}
 }
 
 // End is the processor seconds that the process used since, of all threads together, user and system; and the most
