@@ -9,8 +9,8 @@ import (
 	"strata/pkg/cli/units"
 )
 
-// clear is how many times as fast a way must be to be worth a change.
-const clear = 1.05
+// worth is how many times as fast a way must be to be worth a change.
+const worth = 1.05
 
 // advise says which way is best, in which band it is, what may be the reason, and how other programs did.
 func advise(doc *bench.Document) []string {
@@ -22,7 +22,7 @@ func advise(doc *bench.Document) []string {
 	}
 	var out []string
 	best, seq := ours[0], ours[base]
-	if gain := seq.Median() / best.Median(); gain < clear {
+	if gain := seq.Median() / best.Median(); gain < worth {
 		out = append(out, fmt.Sprintf("no way is clearly faster than sequential reading: %s Mpx/s", bench.Ratio(seq.PixelRate()/1e6)))
 	} else {
 		out = append(out, fmt.Sprintf("the fastest way is %s: %s times as fast as sequential reading", best.Axes.Get("way"), bench.Ratio(gain)))
@@ -50,7 +50,7 @@ func threadAdvice(doc *bench.Document, seq bench.Result, ours []bench.Result) []
 	if gain < speedUp.moderate {
 		out = append(out, whyNot(doc, seq.CPU/max(seq.Median(), 1e-9)))
 	}
-	if p := slices.IndexFunc(ours, func(x bench.Result) bool { return strings.HasPrefix(x.Axes.Get("way"), separate+" ") }); p >= 0 && ours[p].Median() < ours[i].Median()/clear {
+	if p := slices.IndexFunc(ours, func(x bench.Result) bool { return strings.HasPrefix(x.Axes.Get("way"), separate+" ") }); p >= 0 && ours[p].Median() < ours[i].Median()/worth {
 		out = append(out, fmt.Sprintf("%s are faster than threads here (%s times): more memory, %s, is the price", ours[p].Axes.Get("way"), bench.Ratio(ours[i].Median()/ours[p].Median()), units.FormatSize(ours[p].RSS)))
 	}
 	return out

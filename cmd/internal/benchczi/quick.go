@@ -125,7 +125,7 @@ func recommend(doc *bench.Document) []string {
 	switch {
 	case gain >= speedUp.moderate:
 		out = append(out, "recommendation: read several tiles at a time; bench-czi run says how many")
-	case gain >= clear:
+	case gain >= worth:
 		out = append(out, "recommendation: reading several tiles at a time helps a little; "+whyNot(doc, seq.CPU/max(seq.Median(), 1e-9)))
 	default:
 		out = append(out, "recommendation: read tiles one after the other; "+whyNot(doc, seq.CPU/max(seq.Median(), 1e-9)))

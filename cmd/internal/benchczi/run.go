@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"strata/pkg/bench"
@@ -29,6 +30,7 @@ func runCommand() *cli.Command {
 		Args: fileArgument,
 		Flags: flags(choosing("", "all"), []cli.Flag{
 			{Name: "quick", Kind: cli.Bool, Usage: "measure three ways only"},
+			{Name: "ways", Kind: cli.Strings, Value: "LIST", Note: "all", Check: knownWay, Usage: "kinds of ways: sequential, threads, batches, processes"},
 			{Name: "reps", Kind: cli.Int, Default: "3", Check: cli.Between(1, 1000), Usage: "repetitions"},
 			{Name: "mosaic", Kind: cli.Bool, Usage: "also put the tiles of a plane together, by 1 and 2 threads"},
 			{Name: "peers", Kind: cli.Bool, Usage: "run the peer programs alternately, with 1 and 2 threads: aicspylibczi, pylibCZIrw, czifile"},
@@ -64,6 +66,9 @@ func runRun(ctx context.Context, r *cli.Run) error {
 	html, err := r.OptionalFile("html")
 	if err != nil {
 		return err
+	}
+	if len(waysOf(r)) == 0 {
+		return cli.Usage("--quick and --ways %s leave no way: give one of them", strings.Join(r.Strings("ways"), ","))
 	}
 	list, missing, stop, err := contestants(ctx, r, s, doc)
 	if err != nil {
@@ -152,14 +157,11 @@ func contestants(ctx context.Context, r *cli.Run, s *scan, doc *bench.Document) 
 		}
 		list = append(list, c)
 	}
-	ways := allWays
-	if r.Bool("quick") {
-		ways = quickWays
-	}
+	ways := waysOf(r)
 	if r.Bool("peers") {
 		for _, n := range []int{1, 2} {
 			if w := (way{threaded, n}); !slices.Contains(ways, w) {
-				ways = append(slices.Clone(ways), w)
+				ways = append(ways, w)
 			}
 		}
 	}

@@ -90,6 +90,11 @@ func table(b *strings.Builder, ranked []bench.Result, op string) {
 		}
 		rows = append(rows, row)
 	}
+	if !slices.ContainsFunc(ranked, func(x bench.Result) bool { return x.Who != bench.Strata }) {
+		for _, row := range rows {
+			row[2] = ""
+		}
+	}
 	dropEmpty(&heads, rows)
 	bench.WriteTable(b, heads, rows)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"hash/crc32"
+	"slices"
+	"strings"
 	"sync"
 
 	"strata/cmd/internal/benchzarr"
@@ -40,6 +42,26 @@ var quickWays = []way{{sequential, 1}, {threaded, 4}, {threaded, 8}}
 
 var allWays = []way{{sequential, 1}, {threaded, 1}, {threaded, 2}, {threaded, 4}, {threaded, 8},
 	{batched, 10}, {batched, 25}, {batched, 50}, {batched, 100}, {separate, 4}, {separate, 8}}
+
+// waysOf are the ways that flags ask for.
+func waysOf(r *cli.Run) []way {
+	ways := slices.Clone(allWays)
+	if r.Bool("quick") {
+		ways = slices.Clone(quickWays)
+	}
+	if list := r.Strings("ways"); len(list) > 0 {
+		ways = slices.DeleteFunc(ways, func(w way) bool { return !slices.Contains(list, strings.Fields(w.kind)[0]) })
+	}
+	return ways
+}
+
+// knownWay checks a value of --ways.
+func knownWay(v any) error {
+	if kinds := []string{sequential, threaded, strings.Fields(batched)[0], separate}; !slices.Contains(kinds, v.(string)) {
+		return fmt.Errorf("%q is none of %s", v, strings.Join(kinds, ", "))
+	}
+	return nil
+}
 
 // taker looks at the pixels of a tile, the k-th of a list. It is called by one goroutine at a time.
 type taker func(k int, pixels []byte)
