@@ -48,7 +48,7 @@ func threadAdvice(doc *bench.Document, seq bench.Result, ours []bench.Result) []
 	gain := seq.Median() / ours[i].Median()
 	out := []string{fmt.Sprintf("threads bring %s times the speed: %s", bench.Ratio(gain), speedUp.grade(gain))}
 	if gain < speedUp.moderate {
-		out = append(out, whyNot(doc, seq.CPU/max(seq.Median(), 1e-9)))
+		out = append(out, whyNot(doc, seq))
 	}
 	if p := slices.IndexFunc(ours, func(x bench.Result) bool { return strings.HasPrefix(x.Axes.Get("way"), separate+" ") }); p >= 0 && ours[p].Median() < ours[i].Median()/worth {
 		out = append(out, fmt.Sprintf("%s are faster than threads here (%s times): more memory, %s, is the price", ours[p].Axes.Get("way"), bench.Ratio(ours[i].Median()/ours[p].Median()), units.FormatSize(ours[p].RSS)))
@@ -56,8 +56,9 @@ func threadAdvice(doc *bench.Document, seq bench.Result, ours []bench.Result) []
 	return out
 }
 
-// whyNot says why threads bring little. busy is the share of the time in which one thread computes.
-func whyNot(doc *bench.Document, busy float64) string {
+// whyNot says why threads bring little beside sequential reading.
+func whyNot(doc *bench.Document, seq bench.Result) string {
+	busy := seq.CPU / max(seq.Median(), 1e-9) // share of the time in which one thread computes
 	cores := doc.System.Cores
 	if l := doc.System.Limits.CPUs; l != nil && *l < float64(cores) {
 		cores = int(*l + 0.5)
@@ -67,6 +68,8 @@ func whyNot(doc *bench.Document, busy float64) string {
 		return "this process may use one processor only: ask for more (srun --cpus-per-task)"
 	case busy < 0.5:
 		return "one thread waits for the file most of the time, and several do not make it come faster" + network(doc)
+	case seq.Median() < 0.01:
+		return "all of it takes " + bench.Time(seq.Median()) + ": too little to be shared"
 	case seqMemory(doc):
 		return "tiles are stored raw and come at the speed of memory: little is left to share"
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"strata/pkg/cli/clitest"
 	"strata/pkg/czi"
 	"strata/pkg/zarr/store"
+	"strata/tests/czicorpus"
 )
 
 func TestMain(m *testing.M) {
@@ -171,6 +173,34 @@ func answerOf(q question) (sum uint32, err error) {
 		sum += checksum(k, b)
 	}
 	return sum, nil
+}
+
+// Broken files end each command in one line, or are measured where what is broken is not read.
+func TestBroken(t *testing.T) {
+	program := clitest.Program(t, "bench-czi")
+	t.Chdir(t.TempDir())
+	refused := 0
+	for _, x := range czicorpus.Negatives(t) {
+		path := czicorpus.Write(t, x.Name)
+		for _, args := range [][]string{{"profile"}, {"run", "--quick", "--reps", "1", "-f", "-o", "r.json"}} {
+			var said bytes.Buffer
+			cmd := exec.Command(program, append(args, "-q", path)...)
+			cmd.Stderr = &said
+			err := cmd.Run()
+			text := said.String()
+			switch {
+			case err == nil:
+			case cmd.ProcessState.ExitCode() == 1 && strings.Contains(text, "half of --mem"): // of a tile that is as large as it says
+			case cmd.ProcessState.ExitCode() == 3 && strings.Count(text, "\n") == 1 && strings.HasPrefix(text, "bench-czi: "+path+": "):
+				refused++
+			default:
+				t.Errorf("%s (%s): %v: %s", x.Name, x.Why, err, text)
+			}
+		}
+	}
+	if refused < 20 {
+		t.Errorf("%d runs were refused", refused)
+	}
 }
 
 func TestResultsFile(t *testing.T) {

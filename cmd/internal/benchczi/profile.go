@@ -8,6 +8,7 @@ import (
 
 	"strata/pkg/bench"
 	"strata/pkg/cli"
+	"strata/pkg/cli/units"
 	"strata/pkg/czi"
 	"strata/pkg/mem"
 )
@@ -18,7 +19,7 @@ func profileCommand() *cli.Command {
 		Usage: "says where the time goes when tiles are read and put together",
 		Description: "Opens the file, reads its directory, its metadata and where its tiles lie; then reads tile after tile, the stored bytes (I/O) apart\n" +
 			"from decoding them, and copies each into a mosaic (stitch), whose colours are put into the order red, green, blue in the end (finalise).\n" +
-			"The mosaic has the rows that half of --mem holds. The same tiles are read once more on 8 threads.\n\n" +
+			"Of the mosaic as much is made as half of --mem holds. The same tiles are read once more on 8 threads.\n\n" +
 			"The file is read as it is found, from the page cache or not, which the first line says: --cold lets the page cache forget it.",
 		Args: fileArgument,
 		Flags: flags(choosing("100", ""), []cli.Flag{
@@ -187,7 +188,7 @@ func (p *profile) load(ctx context.Context, most int64, done func(int64)) error 
 func (p *profile) makeCanvas(most int64) error {
 	s := p.scan
 	var box image.Rectangle
-	pixel, tall := 0, 0
+	pixel, wide, tall := 0, 0, 0
 	kind := s.file.SubBlock(s.tiles[0]).Pixels
 	for _, i := range s.tiles {
 		sb := s.file.SubBlock(i)
@@ -195,18 +196,21 @@ func (p *profile) makeCanvas(most int64) error {
 			kind = -1
 		}
 		box = box.Union(sb.Rect)
-		pixel, tall = max(pixel, sb.Pixels.Bytes()), max(tall, sb.Rect.Dy())
+		pixel, wide, tall = max(pixel, sb.Pixels.Bytes()), max(wide, sb.Rect.Dx()), max(tall, sb.Rect.Dy())
 	}
-	row := int64(box.Dx()) * int64(pixel)
-	rows := min(int64(box.Dy()), most/row)
+	rows, columns := int64(box.Dy()), int64(box.Dx())
+	if rows*columns > most/int64(pixel) {
+		columns = min(columns, max(int64(wide), most/int64(pixel)/int64(tall)))
+		rows = most / int64(pixel) / columns
+	}
 	if rows < int64(tall) {
-		return cli.MemoryError("%s: %d rows of the mosaic, as many as a tile has, are %d bytes; half of --mem is %d", s.path, tall, row*int64(tall), most)
+		return cli.MemoryError("%s: a tile of %d × %d pixels is %s, half of --mem is %s", s.path, wide, tall, units.FormatSize(int64(wide)*int64(tall)*int64(pixel)), units.FormatSize(most))
 	}
-	data, err := mem.Alloc(int(rows * row))
+	data, err := mem.Alloc(int(rows*columns) * pixel)
 	if err != nil {
 		return err
 	}
-	p.canvas = &canvas{box: box, rows: int(rows), stride: int(row), data: data, pixels: kind}
+	p.canvas = &canvas{box: box, rows: int(rows), columns: int(columns), stride: int(columns) * pixel, data: data, pixels: kind}
 	return nil
 }
 
@@ -238,22 +242,29 @@ func (p *profile) threaded(ctx context.Context, r *cli.Run) error {
 	return nil
 }
 
-// canvas is the mosaic, or as many rows of it as memory holds: further ones take the place of the first.
+// canvas is the mosaic, or as much of it as memory holds: what lies further down or to the right takes the place of the first rows and columns.
 type canvas struct {
-	box          image.Rectangle
-	rows, stride int
-	data         []byte
-	pixels       czi.PixelType // of all tiles; below 0: they differ
+	box           image.Rectangle
+	rows, columns int
+	stride        int
+	data          []byte
+	pixels        czi.PixelType // of all tiles; below 0: they differ
 }
+
+// whole reports whether memory holds all of the mosaic.
+func (c *canvas) whole() bool { return c.rows == c.box.Dy() && c.columns == c.box.Dx() }
 
 // put copies a tile to its place.
 func (c *canvas) put(sb czi.SubBlock, pixels []byte) {
 	size := sb.Pixels.Bytes()
 	width := sb.Rect.Dx() * size
-	left := (sb.Rect.Min.X - c.box.Min.X) * size
+	left := (sb.Rect.Min.X - c.box.Min.X) % c.columns * size
+	first := min(width, c.columns*size-left)
 	for y := range sb.Rect.Dy() {
-		at := (sb.Rect.Min.Y-c.box.Min.Y+y)%c.rows*c.stride + left
-		copy(c.data[at:at+width], pixels[y*width:])
+		row := c.data[(sb.Rect.Min.Y-c.box.Min.Y+y)%c.rows*c.stride:][:c.stride]
+		from := pixels[y*width:][:width]
+		copy(row[left:], from[:first])
+		copy(row, from[first:])
 	}
 }
 

@@ -107,8 +107,8 @@ func (p *profile) printPhases(b *strings.Builder) {
 			row[1], row[2], row[3] = "–", "", "no colours to put into order"
 		case name == phaseMetadata && p.noMeta != "":
 			row[3] = bench.Plain(p.noMeta)
-		case name == phaseStitch && p.canvas.rows < p.canvas.box.Dy():
-			row[3] = fmt.Sprintf("%d of %d rows of the mosaic at a time", p.canvas.rows, p.canvas.box.Dy())
+		case name == phaseStitch && !p.canvas.whole():
+			row[3] = fmt.Sprintf("%d × %d pixels of the mosaic's %d × %d at a time", p.canvas.columns, p.canvas.rows, p.canvas.box.Dx(), p.canvas.box.Dy())
 		}
 		rows = append(rows, row)
 	}

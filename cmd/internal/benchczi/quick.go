@@ -67,10 +67,8 @@ func runQuick(ctx context.Context, r *cli.Run) error {
 		list = append(list, &contestant{reader: l, result: bench.Result{Name: counted(len(x.s.tiles)), Who: bench.Strata, Axes: axes(s, opTiles, x.w),
 			Bytes: x.s.image.Bytes, Pixels: x.s.image.Pixels, Ops: int64(len(x.s.tiles))}})
 	}
-	if !s.cold {
-		if _, err := list[1].reader.round(ctx); err != nil {
-			return err
-		}
+	if err := warm(ctx, s, list[1].reader); err != nil {
+		return err
 	}
 	for _, c := range list {
 		if err := measure(ctx, s, []*contestant{c}, 1, func(int64) {}); err != nil {
@@ -126,9 +124,9 @@ func recommend(doc *bench.Document) []string {
 	case gain >= speedUp.moderate:
 		out = append(out, "recommendation: read several tiles at a time; bench-czi run says how many")
 	case gain >= worth:
-		out = append(out, "recommendation: reading several tiles at a time helps a little; "+whyNot(doc, seq.CPU/max(seq.Median(), 1e-9)))
+		out = append(out, "recommendation: reading several tiles at a time helps a little; "+whyNot(doc, seq))
 	default:
-		out = append(out, "recommendation: read tiles one after the other; "+whyNot(doc, seq.CPU/max(seq.Median(), 1e-9)))
+		out = append(out, "recommendation: read tiles one after the other; "+whyNot(doc, seq))
 	}
 	return out
 }

@@ -81,10 +81,8 @@ func runRun(ctx context.Context, r *cli.Run) error {
 	}
 	task := r.Progress("read", total)
 	defer task.Done()
-	if !s.cold {
-		if _, err := list[0].reader.round(ctx); err != nil {
-			return err
-		}
+	if err := warm(ctx, s, list[0].reader); err != nil {
+		return err
 	}
 	for _, op := range []string{opTiles, opMosaic, opOpen} {
 		of := slices.DeleteFunc(slices.Clone(list), func(c *contestant) bool { return c.result.Name != op })
@@ -100,6 +98,19 @@ func runRun(ctx context.Context, r *cli.Run) error {
 	doc.Advice = advise(doc)
 	fmt.Fprintf(r.Stdout, "%s: %s%s\n\n", bench.Plain(s.path), s, onWhat(doc))
 	return errors.Join(summary(r.Stdout, doc), json.Write(doc.WriteJSON), html.Write(doc.HTML))
+}
+
+// warm reads the tiles once, so that the page cache has them, where they are not to be cold.
+func warm(ctx context.Context, s *scan, by reader) error {
+	if s.cold {
+		return nil
+	}
+	_, err := by.round(ctx)
+	var little *errMemory
+	if errors.As(err, &little) {
+		return cli.MemoryError("%s: %s", s.path, little.text)
+	}
+	return err
 }
 
 // newDocument begins the document of a run.

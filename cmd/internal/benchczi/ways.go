@@ -103,7 +103,7 @@ func (l *loader) workers(tiles int) (at, held int) {
 func (l *loader) read(ctx context.Context, tiles []int, take taker) (sample, error) {
 	at, held := l.workers(len(tiles))
 	if need := int64(held) * int64(l.scan.largest); need > l.mem {
-		return sample{}, &errMemory{fmt.Sprintf("%d tiles in memory are %s, half of --mem is %s", held, units.FormatSize(need), units.FormatSize(l.mem))}
+		return sample{}, &errMemory{fmt.Sprintf("%s in memory: %s, half of --mem is %s", counted(held), units.FormatSize(need), units.FormatSize(l.mem))}
 	}
 	if l.way.kind == separate {
 		return l.processes(ctx, at, tiles, take)
