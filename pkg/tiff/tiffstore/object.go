@@ -64,22 +64,5 @@ func (o *filePart) File() (fd uintptr, off int64) {
 	return fd, off + o.off
 }
 
-// document is a metadata document.
-type document struct{ b []byte }
-
-func (d *document) Size() int64  { return int64(len(d.b)) }
-func (d *document) Close() error { return nil }
-
-func (d *document) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
-	if off < 0 || off > int64(len(d.b)) {
-		return 0, io.EOF
-	}
-	n := copy(p, d.b[off:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
 // Path is the file's path and where in it the chunk begins.
 func (o *filePart) Path() (path string, off int64) { return o.path, o.off }
