@@ -141,7 +141,17 @@ type Scene struct {
 // sceneBox collects the rectangles of a scene. Empty rectangles have no part in it.
 type sceneBox struct {
 	level0, all image.Rectangle
-	pixels      float64 // of its tiles of level 0
+	tiles       int     // of level 0
+	pixels      float64 // of those
+}
+
+// Tiled returns the number of tiles, which are the sub-blocks of level 0.
+func (f *File) Tiled() int {
+	n := 0
+	for _, b := range f.scenes {
+		n += b.tiles
+	}
+	return n
 }
 
 // Scenes returns the scenes by index. A file without scenes has one, 0.
@@ -194,6 +204,18 @@ func (f *File) Dimension(name byte) (start, end int, ok bool) {
 		return 0, 0, false
 	}
 	return int(f.extent[d].start), int(f.extent[d].end), true
+}
+
+// Compressions returns the compressions that sub-blocks have.
+func (f *File) Compressions() []Compression {
+	var all []Compression
+	for _, k := range f.kinds {
+		if !slices.Contains(all, k.compression) {
+			all = append(all, k.compression)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // Views returns the positions along R, I, H, V and B that sub-blocks have, as planes whose other coordinates are 0.
