@@ -60,18 +60,18 @@ func (f *File) ReadRegion(ctx context.Context, r Region, dst []byte) error {
 		_, err := f.tile(ctx, i)
 		return err
 	}
-	fillPixels(dst, r.Background)
 	c := &composer{f: f, dst: dst, width: width, height: height, pixel: pixel, origin: r.Rect.Min, zoom: r.zoom()}
 	c.factor = f.levelFor(r)
 	c.tiles = f.Tiles(r.Scene, r.Plane, c.factor, r.Rect)
 	if !f.masked.Load() {
+		c.fillGaps(r)
 		err := c.disjoint(ctx, r)
 		if err != errMasked {
 			return err
 		}
 		f.masked.Store(true)
-		fillPixels(dst, r.Background)
 	}
+	fillPixels(dst, r.Background)
 	return c.inOrder(ctx, r)
 }
 
@@ -193,6 +193,31 @@ func (c *composer) disjoint(ctx context.Context, r Region) error {
 	})
 }
 
+// fillGaps draws the background where no tile is. Where that is in too many pieces, it draws it everywhere.
+func (c *composer) fillGaps(r Region) {
+	gaps := []image.Rectangle{r.Rect}
+	for _, i := range c.tiles {
+		if gaps = subtract(gaps, c.f.entries[i].rect()); len(gaps) > mostPieces {
+			fillPixels(c.dst, r.Background)
+			return
+		}
+	}
+	size := c.pixel.Bytes()
+	for _, g := range gaps {
+		x0, x1, y0, y1 := c.frame(g)
+		for y := y0; y < y1 && x0 < x1; y++ {
+			fillPixels(c.dst[(y*c.width+x0)*size:(y*c.width+x1)*size], r.Background)
+		}
+	}
+}
+
+// frame returns the pixels of the result whose centres lie in a piece of the plane.
+func (c *composer) frame(piece image.Rectangle) (x0, x1, y0, y1 int) {
+	x0, x1 = c.span(piece.Min.X-c.origin.X, piece.Max.X-c.origin.X, c.width)
+	y0, y1 = c.span(piece.Min.Y-c.origin.Y, piece.Max.Y-c.origin.Y, c.height)
+	return x0, x1, y0, y1
+}
+
 // inOrder draws tiles one after the other.
 func (c *composer) inOrder(ctx context.Context, r Region) error {
 	for _, i := range c.tiles {
@@ -281,8 +306,7 @@ func (c *composer) samples(first, end, start, size, stored int) []int {
 // copy draws a part of a tile, of which pixels has the rows from firstRow on.
 func (c *composer) copy(t *tile, piece image.Rectangle, pixels []byte, firstRow int, mask *Mask) {
 	e := t.entry
-	x0, x1 := c.span(piece.Min.X-c.origin.X, piece.Max.X-c.origin.X, c.width)
-	y0, y1 := c.span(piece.Min.Y-c.origin.Y, piece.Max.Y-c.origin.Y, c.height)
+	x0, x1, y0, y1 := c.frame(piece)
 	if x0 >= x1 || y0 >= y1 {
 		return
 	}
