@@ -28,7 +28,8 @@ type Region struct {
 // Size returns how many pixels the region has.
 func (r Region) Size() (width, height int) {
 	z := r.zoom()
-	return int(float64(r.Rect.Dx()) * z), int(float64(r.Rect.Dy()) * z)
+	const slack = 1e-9 // three times a third is 1
+	return int(float64(r.Rect.Dx())*z + slack), int(float64(r.Rect.Dy())*z + slack)
 }
 
 func (r Region) zoom() float64 {
@@ -55,25 +56,36 @@ func (f *File) ReadRegion(ctx context.Context, r Region, dst []byte) error {
 	if r.Background != nil && len(r.Background) != pixel.Bytes() {
 		return fmt.Errorf("%s: a background of %d bytes for pixels of %s", f.Name, len(r.Background), pixel)
 	}
-	for _, i := range f.broken { // nobody knows where they lie
-		if sb := f.SubBlock(int(i)); sb.Plane() == r.Plane && (r.Scene == AllScenes || r.Scene == sb.S) {
-			_, err := f.tile(ctx, int(i))
-			return err
-		}
+	if i := f.brokenIn(r.Scene, r.Plane); i >= 0 {
+		_, err := f.tile(ctx, i)
+		return err
 	}
-	fillPixels(dst, r.Background)
 	c := &composer{f: f, dst: dst, width: width, height: height, pixel: pixel, origin: r.Rect.Min, zoom: r.zoom()}
 	c.factor = f.levelFor(r)
 	c.tiles = f.Tiles(r.Scene, r.Plane, c.factor, r.Rect)
 	if !f.masked.Load() {
+		c.fillGaps(r)
 		err := c.disjoint(ctx, r)
 		if err != errMasked {
 			return err
 		}
 		f.masked.Store(true)
-		fillPixels(dst, r.Background)
 	}
+	fillPixels(dst, r.Background)
 	return c.inOrder(ctx, r)
+}
+
+// Broken reports whether a plane of a scene has sub-blocks of sizes that cannot be. Nobody knows where they lie, so no region can be read.
+func (f *File) Broken(scene int, p Plane) bool { return f.brokenIn(scene, p) >= 0 }
+
+// brokenIn is the number of such a sub-block; -1: there is none.
+func (f *File) brokenIn(scene int, p Plane) int {
+	for _, i := range f.broken {
+		if sb := f.SubBlock(int(i)); sb.Plane() == p && (scene == AllScenes || scene == sb.S) {
+			return int(i)
+		}
+	}
+	return -1
 }
 
 // fillPixels repeats a pixel.
@@ -169,16 +181,47 @@ type composer struct {
 func (c *composer) disjoint(ctx context.Context, r Region) error {
 	return work.Each(ctx, max(r.Workers, 1), len(c.tiles), func(_, n int) error {
 		i := c.tiles[n]
-		pieces := []image.Rectangle{c.f.entries[i].rect().Intersect(r.Rect)}
-		near := c.f.Tiles(r.Scene, r.Plane, c.factor, pieces[0])
-		for _, over := range near[slices.Index(near, i)+1:] {
-			pieces = subtract(pieces, c.f.entries[over].rect())
-		}
+		pieces := c.visible(r, i)
 		if len(pieces) == 0 {
 			return nil
 		}
 		return c.draw(ctx, i, pieces, false)
 	})
+}
+
+// visible returns the parts of a tile that no higher one hides.
+func (c *composer) visible(r Region, i int) []image.Rectangle {
+	pieces := []image.Rectangle{c.f.entries[i].rect().Intersect(r.Rect)}
+	near := c.f.Tiles(r.Scene, r.Plane, c.factor, pieces[0])
+	for _, over := range near[slices.Index(near, i)+1:] {
+		pieces = subtract(pieces, c.f.entries[over].rect())
+	}
+	return pieces
+}
+
+// fillGaps draws the background where no tile is. Where that is in too many pieces, it draws it everywhere.
+func (c *composer) fillGaps(r Region) {
+	gaps := []image.Rectangle{r.Rect}
+	for _, i := range c.tiles {
+		if gaps = subtract(gaps, c.f.entries[i].rect()); len(gaps) > mostPieces {
+			fillPixels(c.dst, r.Background)
+			return
+		}
+	}
+	size := c.pixel.Bytes()
+	for _, g := range gaps {
+		x0, x1, y0, y1 := c.frame(g)
+		for y := y0; y < y1 && x0 < x1; y++ {
+			fillPixels(c.dst[(y*c.width+x0)*size:(y*c.width+x1)*size], r.Background)
+		}
+	}
+}
+
+// frame returns the pixels of the result whose centres lie in a piece of the plane.
+func (c *composer) frame(piece image.Rectangle) (x0, x1, y0, y1 int) {
+	x0, x1 = c.span(piece.Min.X-c.origin.X, piece.Max.X-c.origin.X, c.width)
+	y0, y1 = c.span(piece.Min.Y-c.origin.Y, piece.Max.Y-c.origin.Y, c.height)
+	return x0, x1, y0, y1
 }
 
 // inOrder draws tiles one after the other.
@@ -209,7 +252,7 @@ func (c *composer) draw(ctx context.Context, i int, pieces []image.Rectangle, ma
 	}
 	// of a raw tile the rows that are drawn, else all
 	rows := image.Rect(0, 0, 0, int(t.entry.sh))
-	if t.kind.compression == None {
+	if t.kind.compression == None && !t.kept() {
 		var all image.Rectangle
 		for _, p := range pieces {
 			all = all.Union(p)
@@ -217,18 +260,57 @@ func (c *composer) draw(ctx context.Context, i int, pieces []image.Rectangle, ma
 		rows.Min.Y, rows.Max.Y = t.row(all.Min.Y), min(t.row(all.Max.Y-1)+2, int(t.entry.sh))
 	}
 	row := int64(t.entry.sw) * int64(c.pixel.Bytes())
-	b, err := t.room(ctx, row*int64(rows.Dy()))
+	pixels, done, err := t.pixels(ctx, i, rows.Min.Y, row*int64(rows.Dy()))
 	if err != nil {
 		return err
 	}
-	defer b.Release()
-	if err := t.read(ctx, b.B, row*int64(rows.Min.Y)); err != nil {
-		return err
-	}
+	defer done()
 	for _, p := range pieces {
-		c.copy(t, p, b.B, rows.Min.Y, mask)
+		c.copy(t, p, pixels, rows.Min.Y, mask)
 	}
 	return nil
+}
+
+// kept reports whether the cache takes the tile.
+func (t *tile) kept() bool {
+	c := t.f.cache
+	return c != nil && (t.kind.compression != None || t.f.far) && t.bytes <= c.limit/8
+}
+
+// Fetch reads the tiles of a region into the cache, if there is one. What is wrong with them is said when they are drawn.
+func (f *File) Fetch(ctx context.Context, r Region) error {
+	c := &composer{f: f, factor: f.levelFor(r)}
+	c.tiles = f.Tiles(r.Scene, r.Plane, c.factor, r.Rect)
+	for _, i := range c.tiles {
+		if len(c.visible(r, i)) == 0 {
+			continue
+		}
+		if t, err := f.tile(ctx, i); err == nil && t.kept() {
+			if _, done, err := f.cache.get(ctx, i, t); err == nil {
+				done()
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pixels returns n bytes of the tile's rows from a row on; done gives them back.
+func (t *tile) pixels(ctx context.Context, i, row int, n int64) (b []byte, done func(), err error) {
+	if t.kept() {
+		return t.f.cache.get(ctx, i, t)
+	}
+	m, err := t.room(ctx, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := t.read(ctx, m.B, int64(row)*int64(t.entry.sw)*int64(t.kind.pixel.Bytes())); err != nil {
+		m.Release()
+		return nil, nil, err
+	}
+	return m.B, m.Release, nil
 }
 
 // row is the stored row that a row of the plane falls into.
@@ -256,8 +338,7 @@ func (c *composer) samples(first, end, start, size, stored int) []int {
 // copy draws a part of a tile, of which pixels has the rows from firstRow on.
 func (c *composer) copy(t *tile, piece image.Rectangle, pixels []byte, firstRow int, mask *Mask) {
 	e := t.entry
-	x0, x1 := c.span(piece.Min.X-c.origin.X, piece.Max.X-c.origin.X, c.width)
-	y0, y1 := c.span(piece.Min.Y-c.origin.Y, piece.Max.Y-c.origin.Y, c.height)
+	x0, x1, y0, y1 := c.frame(piece)
 	if x0 >= x1 || y0 >= y1 {
 		return
 	}
