@@ -8,7 +8,8 @@ type coder struct {
 	bitsLP, bitsHP uint // of the number that chooses a quantizer
 	stepDC         [3]int32
 	stepLP, stepHP [16][3]int32
-	trim           uint      // flexbits that are not there
+	flex           bool      // there are flexbits
+	trim           uint      // of them that are not there
 	readers        [4]reader // of the bands; in spatial order the first reads all
 
 	levelDC                   [2]adaptive // of luma and chroma
@@ -23,8 +24,12 @@ type coder struct {
 // open begins a tile: that of a number.
 func (d *Decoder) open(c *coder, number int) error {
 	n := d.bands()
-	c.trim = 0
+	c.trim, c.flex = 0, d.lacks < lacksFlexbits
 	for i := range n {
+		if d.packets[number*n+i] < 0 {
+			c.flex, c.readers[i] = false, reader{}
+			continue
+		}
 		r := &c.readers[i]
 		*r = d.reader(d.packets[number*n+i])
 		if d.ready(r); r.bits(24) != 1 {

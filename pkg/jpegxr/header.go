@@ -34,7 +34,7 @@ type file struct {
 	shift                             uint  // of 16-bit samples, or the length of a float's mantissa
 	bias                              int32 // of the exponents of floats
 	quantizers                              // of the image
-	packets                           []int // offsets in src
+	packets                           []int // offsets in src; -1: there is none, of flexbits
 }
 
 // indices are the indices of quantizers of the planes.
@@ -301,6 +301,9 @@ func (f *file) readPackets() error {
 	}
 	skip = max(skip, 0) + r.offset()
 	for i, v := range f.packets {
+		if v < 0 && f.frequency && i%f.bands() == 3 {
+			continue // no flexbits
+		}
 		if v += skip; v < skip || v >= len(f.src) {
 			return f.failed("packet %d of %d is said to begin at byte %d of %d", i, len(f.packets), v, len(f.src))
 		}

@@ -268,7 +268,7 @@ func (d *Decoder) readBlocks(c *coder, r, fr *reader, m *macroblock, p int, patt
 	t, k := &d.parts[p], min(p, 1)
 	b := c.modelHP.bits[k]
 	flex := uint(max(int(b)-int(c.trim), 0))
-	if d.lacks == lacksFlexbits {
+	if !c.flex {
 		flex = 0
 	}
 	step := c.stepHP[m.indexHP][p]

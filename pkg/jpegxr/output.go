@@ -13,7 +13,7 @@ type output struct {
 	half   [2][]int32 // chroma as it is
 
 	offset   int32 // added to luma before values are shifted
-	down, up uint // shifts
+	down, up uint  // shifts
 }
 
 func (o *output) prepare(d *Decoder, dst []byte, stride int) {
