@@ -211,6 +211,17 @@ func (f *file) readPlane() error {
 			return f.failed("floats have a mantissa of %d bits: want 23 or less", f.shift)
 		}
 	}
+	if f.overlap == 2 && (f.color == color420 || f.color == color422) {
+		x := []int{0, f.columns}
+		if f.hard {
+			x = f.tileX
+		}
+		for i, end := range x[1:] {
+			if end-x[i] < 2 {
+				return f.failed("subsampled chroma with overlap 2 is not defined for an image or a hard tile of one macroblock across")
+			}
+		}
+	}
 	f.readQuantizers()
 	r.pos = (r.pos + 7) &^ 7
 	return f.enough()

@@ -233,6 +233,15 @@ func random(seed uint64) (o options, pixels []byte) {
 	if pick(3) == 0 {
 		o.tilesX, o.tilesY = tiles(o.Width), tiles(o.Height)
 	}
+	if pick(8) == 0 { // hard tiles: the library mixes up rows and columns of them
+		n := 2 + pick(4)
+		o.Width, o.Height, o.hard = 16*n-pick(16), 16*n-pick(16), true
+		o.tilesX = tiles(o.Width)
+		if (o.color == color420 || o.color == color422) && o.overlap == 2 { // at least two macroblocks across
+			o.Width, o.Height, o.tilesX = 65+pick(16), 65+pick(16), []uint32{2 + uint32(pick(2))}
+		}
+		o.tilesY = o.tilesX
+	}
 	switch o.Format {
 	case Gray16, BGR48:
 		o.mantissa = byte(pick(4) * pick(3))
