@@ -12,16 +12,27 @@ import (
 // configured type. len(dst) must be exactly that.
 func (s *Specimen) RenderTile(dst []byte, slice, i, j int) error {
 	n := s.TileExtent(i, j)
-	r := render{s: s, slice: slice, ny: n[0], nx: n[1], pos: s.TilePosition(slice, i, j), imperfect: true,
-		seed: s.seed(seedSpeckle, (slice*s.cfg.Tiles[0]+i)*s.cfg.Tiles[1]+j)}
+	r := s.tile(slice, i, j, n)
 	return r.to(dst)
+}
+
+// RenderPlane computes one plane of what RenderTile does.
+func (s *Specimen) RenderPlane(dst []byte, slice, i, j, z int) error {
+	r := s.tile(slice, i, j, s.TileExtent(i, j))
+	r.first, r.nz = z, 1
+	return r.to(dst)
+}
+
+func (s *Specimen) tile(slice, i, j int, n [2]int) render {
+	return render{s: s, slice: slice, nz: s.cfg.Tile[0], ny: n[0], nx: n[1], pos: s.TilePosition(slice, i, j), imperfect: true,
+		seed: s.seed(seedSpeckle+s.channel, (slice*s.cfg.Tiles[0]+i)*s.cfg.Tiles[1]+j)}
 }
 
 // RenderTruth computes what an ideal microscope would record of a slice in the
 // box of ny × nx voxels at position (y, x) in px: no curvature, no flat-field,
 // no speckle, no detector floor. Shape (z, y, x) = (Tile[0], ny, nx).
 func (s *Specimen) RenderTruth(dst []byte, slice int, pos [2]float64, ny, nx int) error {
-	r := render{s: s, slice: slice, ny: ny, nx: nx, pos: pos}
+	r := render{s: s, slice: slice, nz: s.cfg.Tile[0], ny: ny, nx: nx, pos: pos}
 	return r.to(dst)
 }
 
@@ -29,6 +40,7 @@ func (s *Specimen) RenderTruth(dst []byte, slice int, pos [2]float64, ny, nx int
 type render struct {
 	s         *Specimen
 	slice     int
+	first, nz int // planes of the tile's depth
 	ny, nx    int
 	pos       [2]float64
 	seed      uint64
@@ -37,7 +49,7 @@ type render struct {
 
 func (r *render) to(dst []byte) error {
 	t := r.s.cfg.DType
-	if want := r.s.cfg.Tile[0] * r.ny * r.nx * t.Size(); len(dst) != want {
+	if want := r.nz * r.ny * r.nx * t.Size(); len(dst) != want {
 		return fmt.Errorf("phantom: buffer of %d bytes for a tile of %d bytes", len(dst), want)
 	}
 	switch t {
@@ -63,7 +75,7 @@ func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
 		return
 	}
 	s, c := r.s, &r.s.cfg
-	nz, nx := c.Tile[0], r.nx
+	nz, nx := r.first+r.nz, r.nx
 	integer := hi > lo
 	offset := make([]float32, nx) // depth of the surface in voxels
 	signal := make([]float32, nx) // reflectivity below the surface, before texture
@@ -110,8 +122,8 @@ func renderBox[T dtype.Element](r *render, out []T, lo, hi float32) {
 		for _, l := range planes {
 			l.row(py, r.pos[1], base, base+max(0, float64(nz)-top)) // 0: water only
 		}
-		for z := range nz {
-			row := out[z*plane+y*nx:][:nx]
+		for z := r.first; z < nz; z++ {
+			row := out[(z-r.first)*plane+y*nx:][:nx]
 			h := mix(r.seed + golden*uint64(z*r.ny+y))
 			for x := range row {
 				d := float32(z) - offset[x]
@@ -191,7 +203,7 @@ func whiteNoise[T dtype.Element](r *render, out []T) {
 	if dtype.Of[T]().Size() == 1 {
 		mask = 255
 	}
-	h := r.s.seed(seedWhite, 0) ^ r.seed
+	h := r.s.seed(seedWhite, r.first) ^ r.seed
 	for i := 0; i < len(out); i += 5 {
 		h += golden
 		w := mix(h)

@@ -8,6 +8,7 @@ import (
 // It is immutable and safe for concurrent use.
 type Specimen struct {
 	cfg     Config
+	channel int // seeds of what channels do not share are this much further
 	octaves []octave
 	speckle []float32
 	flat    []float32    // flat-field of a tile, (y, x)
@@ -35,13 +36,7 @@ func New(cfg Config) (*Specimen, error) {
 		return nil, err
 	}
 	s := &Specimen{cfg: cfg, speckle: speckleTable(cfg.Speckle)}
-	for i, size := range []float64{90, 24} { // µm: fibre bundles, then cells
-		s.octaves = append(s.octaves, octave{
-			seed:   s.seed(seedTexture, i),
-			step:   [3]float64{max(2, size/cfg.Voxel[0]), max(2, size/cfg.Voxel[1]), max(2, size/cfg.Voxel[2])},
-			weight: []float32{0.6, 0.4}[i],
-		})
-	}
+	s.makeTexture()
 	s.makeTileFields()
 	s.makeShifts()
 	extent := s.extent()
@@ -50,6 +45,29 @@ func New(cfg Config) (*Specimen, error) {
 		s.radius[d] = 0.44 * extent[d]
 	}
 	return s, nil
+}
+
+func (s *Specimen) makeTexture() {
+	v := &s.cfg.Voxel
+	s.octaves = nil
+	for i, size := range []float64{90, 24} { // µm: fibre bundles, then cells
+		s.octaves = append(s.octaves, octave{
+			seed:   s.seed(seedTexture+s.channel, i),
+			step:   [3]float64{max(2, size/v[0]), max(2, size/v[1]), max(2, size/v[2])},
+			weight: []float32{0.6, 0.4}[i],
+		})
+	}
+}
+
+// Channel returns the specimen as another channel shows it: at the same positions another texture. Channel 0 is s.
+func (s *Specimen) Channel(c int) *Specimen {
+	if c == 0 {
+		return s
+	}
+	other := *s
+	other.channel = c << 8
+	other.makeTexture()
+	return &other
 }
 
 // Config is the specimen's configuration with its defaults filled in.

@@ -26,10 +26,12 @@ func Command() *cli.Command {
 	positive := cli.AtLeast(0)
 	return &cli.Command{
 		Name:  "phantom",
-		Usage: "make OCT mosaic grids whose truth is known",
+		Usage: "make OCT mosaic grids and slide scans whose truth is known",
 		Description: "Writes one mosaic grid per slice (mosaic_grid_3d_zNN.ome.zarr), the motor shifts as the microscope recorded\n" +
 			"them (shifts_xy.csv) and the truth (truth.json, truth/*.npy). Every effect is switched off by 0. The same seed\n" +
-			"and settings give the same bytes. Tiles are made one by one: the output can be larger than memory.",
+			"and settings give the same bytes. Tiles are made one by one: the output can be larger than memory.\n" +
+			"With --czi each slice is a slide scan (scan_zNN.czi), whose tiles lie where the stage was sent to, off their true\n" +
+			"places by --jitter, --rotation and --stage_scale; truth/positions.npy has those. --codec is raw or zstd then.",
 		Args: []cli.Arg{{Name: "OUT", Usage: "folder to write"}},
 		Flags: []cli.Flag{
 			{Name: "seed", Kind: cli.Int, Default: "1", Check: positive, Usage: "another seed, another specimen"},
@@ -41,6 +43,8 @@ func Command() *cli.Command {
 			{Name: "voxel", Kind: cli.Floats, Default: "3.5,2,2", Value: "Z,Y,X", Check: cli.Above(0), Usage: "voxel size in µm"},
 			{Name: "unit", Default: "millimeter", Choices: []string{"nanometer", "micrometer", "millimeter", "meter"}, Usage: "unit of the voxel size in the metadata"},
 			{Name: "gain", Kind: cli.Float, Note: "a tenth of the type's range, 1000 for floats", Check: cli.Above(0), Usage: "stored value of bright tissue"},
+			{Name: "czi", Kind: cli.Bool, Usage: "write slide scans: --tile 1,512,512, --dtype uint16, without --water, --relief, --curvature unless given"},
+			{Name: "channels", Kind: cli.Int, Default: "1", Check: cli.Between(1, 64), Usage: "channels of a slide scan"},
 			{Name: "noise", Kind: cli.Bool, Usage: "12-bit white noise instead of tissue, for benchmarks"},
 			{Name: "ideal", Kind: cli.Bool, Usage: "no curvature, vignette, speckle, floor, jitter, rotation or glitches"},
 
@@ -73,6 +77,7 @@ func Command() *cli.Command {
 			{Command: "phantom mosaics --slices 3", Usage: "three small slices"},
 			{Command: "phantom big --tiles 6,6 --tile 200,256,256 --shard 200,512,512 --codec zstd:3", Usage: "1.9 GB of float32, sharded"},
 			{Command: "phantom ideal --ideal --dtype uint16 --truth_slices", Usage: "no noise, with the stitched truth"},
+			{Command: "phantom scans --czi --tiles 5,6 --channels 2 --overlap 0.1 --jitter 3", Usage: "a slide scan of 30 tiles with stage errors"},
 			{Command: "phantom noise --noise --codec raw --tiles 4,4 --tile 512,256,256", Usage: "incompressible data for benchmarks"},
 		},
 		Run: run,
@@ -105,6 +110,9 @@ func config(r *cli.Run) (phantom.Config, error) {
 		return c, cli.Usage("--voxel has %d numbers, want 3 (z, y, x)", len(v))
 	}
 	copy(c.Voxel[:], v)
+	if r.Bool("czi") {
+		slideScan(r, &c)
+	}
 	sin, cos := math.Sincos(r.Float("rotation") * math.Pi / 180)
 	k := r.Float("stage_scale")
 	c.Matrix = [2][2]float64{{k * cos, -k * sin}, {k * sin, k * cos}}
@@ -123,6 +131,21 @@ func config(r *cli.Run) (phantom.Config, error) {
 	return c, nil
 }
 
+// slideScan sets what is otherwise of a scanned slide than of a mosaic grid, unless it was given: one plane, in the tissue.
+func slideScan(r *cli.Run, c *phantom.Config) {
+	if !r.IsSet("tile") {
+		c.Tile = [3]int{1, 512, 512}
+	}
+	if !r.IsSet("dtype") {
+		c.DType = dtype.Uint16
+	}
+	for name, v := range map[string]*float64{"water": &c.Water, "relief": &c.Relief, "curvature": &c.Bowl} {
+		if !r.IsSet(name) {
+			*v = 0
+		}
+	}
+}
+
 func run(ctx context.Context, r *cli.Run) error {
 	c, err := config(r)
 	if err != nil {
@@ -131,6 +154,12 @@ func run(ctx context.Context, r *cli.Run) error {
 	s, err := phantom.New(c)
 	if err != nil {
 		return err
+	}
+	if r.Bool("czi") {
+		return runScans(ctx, r, s)
+	}
+	if r.IsSet("channels") {
+		return cli.Usage("--channels is of slide scans: give --czi as well")
 	}
 	o := r.Options
 	st := phantom.Storage{Format: o.ZarrFormat, Chunks: o.Chunks, Shard: o.Shard, Levels: o.Levels, Unit: r.String("unit"),

@@ -17,7 +17,7 @@ type level struct {
 }
 
 func newLevel(s *Spec, k int) (*level, error) {
-	l := &level{width: s.Width >> k, height: s.Height >> k, tile: s.Tile, pixel: s.pixel(), samples: s.Samples, halve: halver(s.Type)}
+	l := &level{width: s.Width >> k, height: s.Height >> k, tile: s.Tile, pixel: s.pixel(), samples: s.Samples, halve: dtype.Halver(s.Type)}
 	var err error
 	l.buf, err = mem.Alloc(l.width * l.tile * l.pixel)
 	return l, err
@@ -68,46 +68,4 @@ func cut(tile, data []byte, x, width, rows, side, pixel int) []byte {
 		}
 	}
 	return tile
-}
-
-// halver makes a row of means of two rows of a type.
-func halver(t dtype.Type) func(dst, a, b []byte, samples int) {
-	switch t {
-	case dtype.Uint8:
-		return halveInts[uint8]
-	case dtype.Int8:
-		return halveInts[int8]
-	case dtype.Uint16:
-		return halveInts[uint16]
-	case dtype.Int16:
-		return halveInts[int16]
-	case dtype.Uint32:
-		return halveInts[uint32]
-	case dtype.Int32:
-		return halveInts[int32]
-	case dtype.Float64:
-		return halveFloats[float64]
-	}
-	return halveFloats[float32]
-}
-
-// halveInts rounds half to even.
-func halveInts[T uint8 | int8 | uint16 | int16 | uint32 | int32](db, ab, bb []byte, samples int) {
-	d, a, b := dtype.Slice[T](db), dtype.Slice[T](ab), dtype.Slice[T](bb)
-	for i, s := 0, 0; i < len(d); s = i / samples * samples {
-		for range samples {
-			k := i + s
-			sum := int64(a[k]) + int64(a[k+samples]) + int64(b[k]) + int64(b[k+samples])
-			d[i] = T((sum + 1 + sum>>2&1) >> 2)
-			i++
-		}
-	}
-}
-
-func halveFloats[T float32 | float64](db, ab, bb []byte, samples int) {
-	d, a, b := dtype.Slice[T](db), dtype.Slice[T](ab), dtype.Slice[T](bb)
-	for i := range d {
-		k := i + i/samples*samples
-		d[i] = (a[k] + a[k+samples] + b[k] + b[k+samples]) / 4
-	}
 }

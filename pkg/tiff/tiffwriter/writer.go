@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"strata/pkg/mem"
 	"strata/pkg/tiff"
@@ -188,18 +187,17 @@ func (w *Writer) encode(ctx context.Context, plane, level, tileRow, rows int, da
 	s := &w.spec
 	width, _ := s.size(level)
 	n := (width + s.Tile - 1) / s.Tile
-	var order turn
-	order.init()
+	var order work.Turn
 	return work.Each(ctx, min(s.Workers, n), n, func(worker, i int) error {
 		tile := cut(w.tiles[worker], data, i*s.Tile, width, rows, s.Tile, s.pixel())
 		enc, err := w.format.Encode(w.scratch[worker], w.encoded[worker], tile)
 		if err == nil {
 			w.encoded[worker] = enc
-			if err = order.wait(ctx, i); err == nil {
+			if err = order.Wait(ctx, i); err == nil {
 				err = w.out.Put(w.pages[plane][level], int64(tileRow*n+i), enc)
 			}
 		}
-		order.done(err)
+		order.Done(err)
 		return err
 	})
 }
@@ -228,38 +226,4 @@ func (w *Writer) free() {
 		mem.Free(l.buf)
 	}
 	w.buf, w.below = nil, nil
-}
-
-// turn lets workers store what they have in the order of their work.
-type turn struct {
-	mu   sync.Mutex
-	more sync.Cond
-	at   int
-	err  error
-}
-
-func (t *turn) init() { t.more.L = &t.mu }
-
-// wait returns when all before number i are done.
-func (t *turn) wait(ctx context.Context, i int) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for t.at < i && t.err == nil && ctx.Err() == nil {
-		t.more.Wait()
-	}
-	if t.err != nil {
-		return t.err
-	}
-	return ctx.Err()
-}
-
-// done ends a turn.
-func (t *turn) done(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.at++
-	if t.err == nil {
-		t.err = err
-	}
-	t.more.Broadcast()
 }

@@ -1,0 +1,202 @@
+package czi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"strata/pkg/dtype"
+	"strata/pkg/jpeg"
+	"strata/pkg/mem"
+	"strata/pkg/tiff/tilecodec"
+	"strata/pkg/zarr/codec/shuffle"
+	"strata/pkg/zarr/codec/unzstd"
+)
+
+// tools are what one goroutine decodes with.
+type tools struct {
+	zstd unzstd.Decoder
+	jpeg jpeg.Decoder
+	tiff tilecodec.Scratch
+}
+
+// borrow hands f's tools to a function.
+func (f *File) borrow(use func(*tools) error) error {
+	var t *tools
+	select {
+	case t = <-f.tools:
+	default:
+		t = new(tools)
+	}
+	err := use(t)
+	select {
+	case f.tools <- t:
+	default:
+	}
+	return err
+}
+
+// scratch is the memory of the process for payloads and tiles that are being decoded: half of what it may take, as the other half is
+// its outputs'.
+var scratch = sync.OnceValue(func() *mem.Pool {
+	limit := int64(1 << 30)
+	if l := mem.Limit(); l > 0 {
+		limit = max(128<<20, l/2)
+	}
+	return mem.NewPool(limit)
+})
+
+// room takes memory from the process's budget; who holds some takes no more before it is given back.
+func (t *tile) room(ctx context.Context, n int64) (*mem.Buffer, error) {
+	if limit := scratch().Limit(); n > limit {
+		return nil, t.errorf("%d bytes to decode %d × %d pixels: %w of %d", n, t.entry.sw, t.entry.sh, mem.ErrBudget, limit)
+	}
+	b, err := scratch().Get(ctx, int(n))
+	if err != nil {
+		return nil, t.errorf("%w", err)
+	}
+	return b, nil
+}
+
+// payloadBytes is how much of the payload is read: of raw pixels no more than there are.
+func (t *tile) payloadBytes() (int64, error) {
+	if t.kind.compression == None {
+		return min(t.PayloadBytes, t.bytes), nil
+	}
+	if most := 2*t.bytes + 1<<20; t.PayloadBytes > most {
+		return 0, t.errorf("claims %d bytes of %s for %d bytes of pixels (at most %d make sense)", t.PayloadBytes, t.kind.compression, t.bytes, most)
+	}
+	return t.PayloadBytes, nil
+}
+
+// read fills dst with the pixels from byte from on. All of the tile is decoded, unless it is stored as it is.
+func (t *tile) read(ctx context.Context, dst []byte, from int64) error {
+	n, err := t.payloadBytes()
+	if err != nil {
+		return err
+	}
+	if t.kind.compression == None {
+		have := dst[:max(0, min(int64(len(dst)), n-from))]
+		if err := t.f.read(ctx, have, t.Payload+from); err != nil {
+			return t.errorf("%w", err)
+		}
+		clear(dst[len(have):])
+		return nil
+	}
+	b, err := t.room(ctx, n+t.workBytes())
+	if err != nil {
+		return err
+	}
+	defer b.Release()
+	payload := b.B[:n]
+	if err := t.f.read(ctx, payload, t.Payload); err != nil {
+		return t.errorf("%w", err)
+	}
+	return t.decode(ctx, dst, payload, b.B[n:])
+}
+
+// workBytes is the memory that decoding takes besides payload and pixels: that of samples whose bytes lie apart.
+func (t *tile) workBytes() int64 {
+	if t.kind.compression == Zstd1 && t.kind.pixel.Elem().Size() == 2 {
+		return t.bytes
+	}
+	return 0
+}
+
+// decode fills dst with the pixels of a payload, which it decodes in work.
+func (t *tile) decode(ctx context.Context, dst, payload, work []byte) error {
+	n := 0
+	err := t.f.borrow(func(o *tools) (err error) {
+		switch t.kind.compression {
+		case None:
+			n = copy(dst, payload)
+		case Zstd0:
+			n, err = decodeZstd(ctx, o, dst, payload)
+		case Zstd1:
+			n, err = t.decodeZstd1(ctx, o, dst, payload, work)
+		case JPEG:
+			n, err = t.decodeJPEG(ctx, o, dst, payload)
+		case LZW:
+			n = len(dst)
+			format := tilecodec.Format{Compression: tilecodec.LZW, Type: dtype.Uint8, Width: len(dst), Height: 1}
+			err = format.Decode(ctx, &o.tiff, dst, payload, 0)
+		case JPEGXR:
+			n, err = decodeJPEGXR(ctx, t.kind.pixel, int(t.entry.sw), int(t.entry.sh), dst, payload)
+		default:
+			err = errors.New("is not supported")
+		}
+		return err
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return t.errorf("%s: %w", t.kind.compression, err)
+	}
+	clear(dst[n:])
+	return nil
+}
+
+// surplus is how much more than a tile a frame may hold. It is dropped.
+const surplus = 256 << 10
+
+// unpack decodes a Zstandard frame, to dst unless it holds more.
+func (o *tools) unpack(ctx context.Context, dst, src []byte) ([]byte, error) {
+	o.zstd.Bind(ctx)
+	n, err := o.zstd.Prefix(dst, src, len(dst))
+	if errors.Is(err, unzstd.ErrTooLong) {
+		dst = make([]byte, len(dst)+surplus)
+		n, err = o.zstd.Prefix(dst, src, len(dst))
+	}
+	return dst[:n], err
+}
+
+func decodeZstd(ctx context.Context, o *tools, dst, src []byte) (int, error) {
+	out, err := o.unpack(ctx, dst, src)
+	if err != nil || len(out) == 0 || &out[0] == &dst[0] {
+		return len(out), err
+	}
+	return copy(dst, out), nil
+}
+
+// decodeZstd1 decodes a header, of which the first byte is its length, and a frame. With hi-lo packing that holds the low bytes
+// of all samples, then the high ones.
+func (t *tile) decodeZstd1(ctx context.Context, o *tools, dst, src, work []byte) (int, error) {
+	switch {
+	case len(src) >= 1 && src[0] == 1:
+		return decodeZstd(ctx, o, dst, src[1:])
+	case len(src) < 3 || src[0] != 3:
+		return 0, fmt.Errorf("its header begins with % x (must be 01, or 03 01 and a byte)", src[:min(len(src), 1)])
+	case src[1] != 1:
+		return 0, fmt.Errorf("its header has a chunk of type %d (must be 1)", src[1])
+	case src[2]&1 == 0:
+		return decodeZstd(ctx, o, dst, src[3:])
+	case t.kind.pixel.Elem().Size() != 2:
+		return 0, fmt.Errorf("hi-lo packing of %s (must be of 16 bits)", t.kind.pixel)
+	}
+	planes, err := o.unpack(ctx, work[:len(dst)], src[3:])
+	if err != nil {
+		return 0, err
+	}
+	half := len(planes) / 2
+	n := min(half, len(dst)/2)
+	shuffle.Join(dst, planes, 2, n, half)
+	return 2 * n, nil
+}
+
+func (t *tile) decodeJPEG(ctx context.Context, o *tools, dst, src []byte) (int, error) {
+	if t.kind.pixel != Gray8 && t.kind.pixel != Bgr24 {
+		return 0, fmt.Errorf("%s pixels (must be Gray8 or Bgr24)", t.kind.pixel)
+	}
+	samples := t.kind.pixel.Samples()
+	rows, err := o.jpeg.Decode(ctx, dst, nil, src,
+		jpeg.Config{Width: int(t.entry.sw), Height: int(t.entry.sh), Components: samples, Color: jpeg.ToRGB})
+	n := rows * int(t.entry.sw) * samples
+	if samples == 3 {
+		for i := 0; i+2 < n; i += 3 {
+			dst[i], dst[i+2] = dst[i+2], dst[i]
+		}
+	}
+	return n, err
+}

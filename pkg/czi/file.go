@@ -1,0 +1,175 @@
+package czi
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// File is an open CZI file. It is safe for concurrent use.
+type File struct {
+	Name     string // for messages
+	Version  [2]int // major, minor
+	Warnings []string
+
+	src     Source
+	header  header
+	entries []entry
+	kinds   []kind
+	extent  [len(dimensionNames)]extent
+	scenes  map[int32]*sceneBox
+	types   map[int32]PixelType // of channels
+	broken  []int32             // entries whose sizes cannot be
+
+	index     sync.Once
+	groups    map[groupKey]*tree
+	tileIndex sync.Once
+	tiles     []int32 // tiles of level 0 in the order of their coordinates
+	meta      metadataCache
+	tools     chan *tools
+	masked    atomic.Bool // a tile has a mask
+}
+
+// header is what the first segment says.
+type header struct {
+	major, minor        int32
+	primary, guid       [16]byte
+	part                int32
+	directory, metadata int64
+	pending             int32
+	attachments         int64
+}
+
+// headerBytes is the length of the first segment with its header.
+const headerBytes = segmentHeader + 512
+
+// ErrNoCZI is wrapped when a file does not begin as CZI files do.
+var ErrNoCZI = errors.New("not a CZI file")
+
+// IsCZI reports whether a file that begins with these bytes, ten or more, is a CZI file.
+func IsCZI(head []byte) bool { return len(head) >= len(idFile) && string(head[:len(idFile)]) == idFile }
+
+func newFile(src Source, name string) *File {
+	return &File{Name: name, src: src, scenes: map[int32]*sceneBox{}, types: map[int32]PixelType{}, tools: make(chan *tools, 64)}
+}
+
+// Open reads the header and the directory of a CZI file. name is for messages.
+func Open(ctx context.Context, src Source, name string) (*File, error) {
+	f := newFile(src, name)
+	if err := f.readHeader(ctx); err != nil {
+		return nil, err
+	}
+	if err := f.readDirectory(ctx); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// readHeader reads the first segment.
+func (f *File) readHeader(ctx context.Context) error {
+	b := make([]byte, min(headerBytes, f.src.Size()))
+	if err := f.read(ctx, b, 0); err != nil {
+		return fmt.Errorf("%s: header: %w", f.Name, err)
+	}
+	if !IsCZI(b) {
+		return fmt.Errorf("%s: %w: begins with %q (must be %q)", f.Name, ErrNoCZI, b[:min(len(idFile), len(b))], idFile)
+	}
+	const need = 112
+	if len(b) < need {
+		return fmt.Errorf("%s: header: the file ends after %d of %d bytes", f.Name, len(b), need)
+	}
+	le := binary.LittleEndian
+	h := &f.header
+	h.major, h.minor = int32(le.Uint32(b[32:])), int32(le.Uint32(b[36:]))
+	copy(h.primary[:], b[48:])
+	copy(h.guid[:], b[64:])
+	h.part = int32(le.Uint32(b[80:]))
+	h.directory, h.metadata = int64(le.Uint64(b[84:])), int64(le.Uint64(b[92:]))
+	h.pending, h.attachments = int32(le.Uint32(b[100:])), int64(le.Uint64(b[104:]))
+	f.Version = [2]int{int(h.major), int(h.minor)}
+	switch {
+	case h.major != 1:
+		return fmt.Errorf("%s: header: version %d.%d is not supported (must be 1)", f.Name, h.major, h.minor)
+	case h.part != 0:
+		return fmt.Errorf("%s: header: part %d of a file in several parts: open its first part, whose name has no number in brackets", f.Name, h.part)
+	case h.pending != 0:
+		f.warn("the program that wrote it did not finish: what is there may be incomplete")
+	}
+	return nil
+}
+
+// warn notes what is wrong with a file that can be read all the same.
+func (f *File) warn(format string, args ...any) {
+	f.Warnings = append(f.Warnings, f.Name+": "+fmt.Sprintf(format, args...))
+}
+
+// Source returns what the file is read from.
+func (f *File) Source() Source { return f.src }
+
+// Len returns the number of sub-blocks.
+func (f *File) Len() int { return len(f.entries) }
+
+// AllScenes stands for the tiles of all scenes, and those of none.
+const AllScenes = -1
+
+// Scene is a group of tiles.
+type Scene struct {
+	Index  int
+	Bounds image.Rectangle // of its tiles of level 0, in the common pixel plane
+	All    image.Rectangle // of its tiles and pyramid
+}
+
+// sceneBox collects the rectangles of a scene. Empty rectangles have no part in it.
+type sceneBox struct{ level0, all image.Rectangle }
+
+// Scenes returns the scenes by index. A file without scenes has one, 0.
+func (f *File) Scenes() []Scene {
+	scenes := make([]Scene, 0, len(f.scenes))
+	for s, b := range f.scenes {
+		scenes = append(scenes, Scene{int(s), b.level0, b.all})
+	}
+	slices.SortFunc(scenes, func(a, b Scene) int { return a.Index - b.Index })
+	return scenes
+}
+
+// Bounds returns the rectangle around the level-0 tiles of a scene, or of [AllScenes].
+func (f *File) Bounds(scene int) image.Rectangle {
+	var all image.Rectangle
+	for s, b := range f.scenes {
+		if scene == AllScenes || int(s) == scene {
+			all = all.Union(b.level0)
+		}
+	}
+	return all
+}
+
+// Dimension returns the range [start, end) that the sub-blocks have along one of the dimensions X Y C Z T S M R I H V B; X, Y
+// and M of level 0. It reports false for a dimension that no sub-block has.
+func (f *File) Dimension(name byte) (start, end int, ok bool) {
+	d := dimensionOf(name)
+	if d < 0 || !f.extent[d].there {
+		return 0, 0, false
+	}
+	return int(f.extent[d].start), int(f.extent[d].end), true
+}
+
+// Channels returns the numbers of the channels that have tiles, ascending.
+func (f *File) Channels() []int {
+	channels := make([]int, 0, len(f.types))
+	for c := range f.types {
+		channels = append(channels, int(c))
+	}
+	slices.Sort(channels)
+	return channels
+}
+
+// PixelType returns the type of a channel's pixels, that of its first tile; false: it has no tile.
+func (f *File) PixelType(channel int) (PixelType, bool) {
+	p, ok := f.types[int32(channel)]
+	return p, ok
+}

@@ -1,0 +1,291 @@
+package czi
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"math"
+	"slices"
+
+	"strata/pkg/work"
+)
+
+// Region is a rectangle of a plane, put together from the tiles that meet it.
+type Region struct {
+	Plane Plane
+	Scene int             // or AllScenes
+	Rect  image.Rectangle // in the common pixel plane
+
+	// Zoom is the size of the result in multiples of the rectangle; 0: 1, full resolution. Pixels are those of the coarsest level that
+	// is fine enough and covers all tiles: at the zoom of a level they are the level's, else the nearest.
+	Zoom float64
+	// Background is the pixel where no tile is; nil: zeros.
+	Background []byte
+	// Workers is the number of goroutines that decode tiles; 0: 1.
+	Workers int
+}
+
+// Size returns how many pixels the region has.
+func (r Region) Size() (width, height int) {
+	z := r.zoom()
+	return int(float64(r.Rect.Dx()) * z), int(float64(r.Rect.Dy()) * z)
+}
+
+func (r Region) zoom() float64 {
+	if r.Zoom == 0 {
+		return 1
+	}
+	return r.Zoom
+}
+
+// ReadRegion fills dst with the pixels of a region: rows without gaps, of the pixel type of its channel. Where tiles overlap, that of the highest
+// mosaic index is seen, of equal ones that which the directory has last; pixels that a tile's mask calls invalid are not drawn.
+func (f *File) ReadRegion(ctx context.Context, r Region, dst []byte) error {
+	pixel, ok := f.PixelType(r.Plane.C)
+	if !ok || pixel.Bytes() == 0 {
+		return fmt.Errorf("%s: channel %d has no pixels that can be read (%s)", f.Name, r.Plane.C, pixel)
+	}
+	width, height := r.Size()
+	if z := r.zoom(); !(z > 0 && z <= 1) {
+		return fmt.Errorf("%s: zoom %v (must be above 0, at most 1)", f.Name, r.Zoom)
+	}
+	if need := tileBytes(width, height, pixel.Bytes()); need == 0 || int64(len(dst)) != need {
+		return fmt.Errorf("%s: %d bytes of memory for a region of %d × %d pixels of %s", f.Name, len(dst), width, height, pixel)
+	}
+	if r.Background != nil && len(r.Background) != pixel.Bytes() {
+		return fmt.Errorf("%s: a background of %d bytes for pixels of %s", f.Name, len(r.Background), pixel)
+	}
+	for _, i := range f.broken { // nobody knows where they lie
+		if sb := f.SubBlock(int(i)); sb.Plane() == r.Plane && (r.Scene == AllScenes || r.Scene == sb.S) {
+			_, err := f.tile(ctx, int(i))
+			return err
+		}
+	}
+	fillPixels(dst, r.Background)
+	c := &composer{f: f, dst: dst, width: width, height: height, pixel: pixel, origin: r.Rect.Min, zoom: r.zoom()}
+	c.factor = f.levelFor(r)
+	c.tiles = f.Tiles(r.Scene, r.Plane, c.factor, r.Rect)
+	if !f.masked.Load() {
+		err := c.disjoint(ctx, r)
+		if err != errMasked {
+			return err
+		}
+		f.masked.Store(true)
+		fillPixels(dst, r.Background)
+	}
+	return c.inOrder(ctx, r)
+}
+
+// fillPixels repeats a pixel.
+func fillPixels(dst, pixel []byte) {
+	if pixel == nil {
+		clear(dst)
+		return
+	}
+	for n := copy(dst, pixel); n < len(dst); n *= 2 {
+		copy(dst[n:], dst[:n])
+	}
+}
+
+// levelFor is the factor of the level that a region is read from.
+func (f *File) levelFor(r Region) int {
+	level := 1
+	if r.zoom() == 1 {
+		return level
+	}
+	for _, k := range f.Factors(r.Scene) {
+		if float64(k)*r.zoom() > 1+1e-9 || !f.Covers(r.Scene, r.Plane, k, r.Rect) {
+			break
+		}
+		level = k
+	}
+	return level
+}
+
+// mostPieces bounds the rectangles that a visible part is cut into; where there are more, tiles are drawn one after the other.
+const mostPieces = 64
+
+// Covers reports whether the sub-blocks of a factor cover all tiles of level 0 within a rectangle, but for less than a pixel of theirs.
+func (f *File) Covers(scene int, p Plane, factor int, r image.Rectangle) bool {
+	tiles := f.Tiles(scene, p, 1, r)
+	var pieces []image.Rectangle
+	for _, i := range tiles {
+		pieces = append(pieces[:0], f.entries[i].rect().Intersect(r))
+		for _, k := range f.Tiles(scene, p, factor, pieces[0]) {
+			pieces = subtract(pieces, f.entries[k].rect())
+			if len(pieces) > mostPieces {
+				return false
+			}
+		}
+		for _, left := range pieces {
+			if left.Dx() >= factor && left.Dy() >= factor {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// subtract removes a rectangle from others that do not meet.
+func subtract(from []image.Rectangle, r image.Rectangle) []image.Rectangle {
+	n := len(from)
+	for i := 0; i < n; {
+		p := from[i]
+		x := p.Intersect(r)
+		if x.Empty() {
+			i++
+			continue
+		}
+		from[i] = from[n-1]
+		from[n-1] = from[len(from)-1]
+		from = from[:len(from)-1]
+		n--
+		for _, q := range [4]image.Rectangle{
+			{p.Min, image.Pt(p.Max.X, x.Min.Y)}, {image.Pt(p.Min.X, x.Max.Y), p.Max},
+			{image.Pt(p.Min.X, x.Min.Y), image.Pt(x.Min.X, x.Max.Y)}, {image.Pt(x.Max.X, x.Min.Y), image.Pt(p.Max.X, x.Max.Y)},
+		} {
+			if !q.Empty() {
+				from = append(from, q)
+			}
+		}
+	}
+	return from
+}
+
+// composer draws tiles into a region.
+type composer struct {
+	f             *File
+	dst           []byte
+	width, height int
+	pixel         PixelType
+	origin        image.Point
+	zoom          float64
+	factor        int   // of the level that is drawn
+	tiles         []int // the lowest first
+}
+
+// disjoint draws of each tile what no higher one hides, so that workers never write to the same place. It ends
+// with errMasked when a tile turns out to be transparent somewhere.
+func (c *composer) disjoint(ctx context.Context, r Region) error {
+	return work.Each(ctx, max(r.Workers, 1), len(c.tiles), func(_, n int) error {
+		i := c.tiles[n]
+		pieces := []image.Rectangle{c.f.entries[i].rect().Intersect(r.Rect)}
+		near := c.f.Tiles(r.Scene, r.Plane, c.factor, pieces[0])
+		for _, over := range near[slices.Index(near, i)+1:] {
+			pieces = subtract(pieces, c.f.entries[over].rect())
+		}
+		if len(pieces) == 0 {
+			return nil
+		}
+		return c.draw(ctx, i, pieces, false)
+	})
+}
+
+// inOrder draws tiles one after the other.
+func (c *composer) inOrder(ctx context.Context, r Region) error {
+	for _, i := range c.tiles {
+		if err := c.draw(ctx, i, []image.Rectangle{c.f.entries[i].rect().Intersect(r.Rect)}, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// draw draws parts of a tile.
+func (c *composer) draw(ctx context.Context, i int, pieces []image.Rectangle, masks bool) error {
+	t, err := c.f.tile(ctx, i)
+	if err != nil {
+		return err
+	}
+	if t.kind.pixel != c.pixel {
+		return t.errorf("is %s in a channel of %s", t.kind.pixel, c.pixel)
+	}
+	var mask *Mask
+	if t.AttachmentBytes > 0 {
+		mask, _ = t.mask(ctx) // one that cannot be read leaves pixels that can
+		if mask != nil && !masks {
+			return errMasked
+		}
+	}
+	// of a raw tile the rows that are drawn, else all
+	rows := image.Rect(0, 0, 0, int(t.entry.sh))
+	if t.kind.compression == None {
+		var all image.Rectangle
+		for _, p := range pieces {
+			all = all.Union(p)
+		}
+		rows.Min.Y, rows.Max.Y = t.row(all.Min.Y), min(t.row(all.Max.Y-1)+2, int(t.entry.sh))
+	}
+	row := int64(t.entry.sw) * int64(c.pixel.Bytes())
+	b, err := t.room(ctx, row*int64(rows.Dy()))
+	if err != nil {
+		return err
+	}
+	defer b.Release()
+	if err := t.read(ctx, b.B, row*int64(rows.Min.Y)); err != nil {
+		return err
+	}
+	for _, p := range pieces {
+		c.copy(t, p, b.B, rows.Min.Y, mask)
+	}
+	return nil
+}
+
+// row is the stored row that a row of the plane falls into.
+func (t *tile) row(y int) int {
+	return int(int64(y-int(t.entry.y)) * int64(t.entry.sh) / int64(t.entry.h))
+}
+
+// span returns the pixels of the result whose centres lie in [from, to) of the rectangle.
+func (c *composer) span(from, to, size int) (first, end int) {
+	at := func(x int) int { return int(math.Ceil(float64(x)*c.zoom - 0.5)) }
+	return max(at(from), 0), min(at(to), size)
+}
+
+// samples returns the stored pixels along one axis that the pixels first to end of the result show, of a tile that begins at start and has
+// stored pixels for size of the plane.
+func (c *composer) samples(first, end, start, size, stored int) []int {
+	s := make([]int, end-first)
+	for i := range s {
+		x := (float64(first+i)+0.5)/c.zoom - float64(start)
+		s[i] = min(max(int(x*float64(stored)/float64(size)), 0), stored-1)
+	}
+	return s
+}
+
+// copy draws a part of a tile, of which pixels has the rows from firstRow on.
+func (c *composer) copy(t *tile, piece image.Rectangle, pixels []byte, firstRow int, mask *Mask) {
+	e := t.entry
+	x0, x1 := c.span(piece.Min.X-c.origin.X, piece.Max.X-c.origin.X, c.width)
+	y0, y1 := c.span(piece.Min.Y-c.origin.Y, piece.Max.Y-c.origin.Y, c.height)
+	if x0 >= x1 || y0 >= y1 {
+		return
+	}
+	xs := c.samples(x0, x1, int(e.x)-c.origin.X, int(e.w), int(e.sw))
+	ys := c.samples(y0, y1, int(e.y)-c.origin.Y, int(e.h), int(e.sh))
+	size := c.pixel.Bytes()
+	direct := mask == nil
+	for i := 1; direct && i < len(xs); i++ {
+		direct = xs[i] == xs[i-1]+1
+	}
+	rows := len(pixels) / (int(e.sw) * size)
+	for i, y := range ys {
+		y = min(max(y-firstRow, 0), rows-1)
+		from := pixels[y*int(e.sw)*size:][:int(e.sw)*size]
+		to := c.dst[((y0+i)*c.width+x0)*size:][:len(xs)*size]
+		switch {
+		case direct:
+			copy(to, from[xs[0]*size:])
+		case mask != nil:
+			for k, x := range xs {
+				if mask.Valid(x, ys[i]) {
+					copy(to[k*size:][:size], from[x*size:])
+				}
+			}
+		default:
+			for k, x := range xs {
+				copy(to[k*size:][:size], from[x*size:])
+			}
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package czi
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"math"
+)
+
+// SubBlock is an entry of the directory.
+type SubBlock struct {
+	Offset      int64 // of its segment in the file
+	Pixels      PixelType
+	Compression Compression
+	Part        int // of the file that it lies in; 0: this one
+	Pyramid     int // what the entry says of the pyramid (legacy); see Level0
+
+	Rect         image.Rectangle // in the common pixel plane
+	StoredWidth  int             // pixels held
+	StoredHeight int
+
+	C, Z, T, S, M, R, I, H, V, B int // 0 where there is no such dimension
+	dims                         uint16
+}
+
+// SubBlock returns an entry of the directory, in its order.
+func (f *File) SubBlock(i int) SubBlock {
+	e := &f.entries[i]
+	k := &f.kinds[e.kind]
+	v := &k.views
+	sb := SubBlock{Offset: e.pos, Pixels: k.pixel, Compression: k.compression, Part: int(k.part), Pyramid: int(k.pyramid),
+		Rect:        image.Rectangle{Min: image.Pt(int(e.x), int(e.y)), Max: image.Pt(int(e.x)+int(e.w), int(e.y)+int(e.h))},
+		StoredWidth: int(e.sw), StoredHeight: int(e.sh), C: int(e.c), Z: int(e.z), T: int(e.t), S: int(e.s),
+		R: int(v.r), I: int(v.i), H: int(v.h), V: int(v.v), B: int(v.b), dims: k.dims}
+	if e.m != noM {
+		sb.M = int(e.m)
+	}
+	return sb
+}
+
+// Has reports whether the entry has a dimension, such as 'M'.
+func (s SubBlock) Has(dimension byte) bool {
+	d := dimensionOf(dimension)
+	return d >= 0 && s.dims>>d&1 != 0
+}
+
+// Level0 reports whether the sub-block is a tile of full resolution, not a part of the pyramid.
+func (s SubBlock) Level0() bool { return s.Rect.Dx() == s.StoredWidth && s.Rect.Dy() == s.StoredHeight }
+
+// Bytes returns the size of the decoded pixels; 0 if they cannot be read.
+func (s SubBlock) Bytes() int {
+	n := tileBytes(s.StoredWidth, s.StoredHeight, s.Pixels.Bytes())
+	return int(n)
+}
+
+// tileBytes multiplies; 0 where a factor is not positive.
+func tileBytes(w, h, pixel int) int64 {
+	if w <= 0 || h <= 0 || pixel <= 0 || int64(w)*int64(h) > math.MaxInt64/int64(pixel) {
+		return 0
+	}
+	return int64(w) * int64(h) * int64(pixel)
+}
+
+// Plane returns the plane of a channel, depth and time, at the first position along all other dimensions.
+func (f *File) Plane(c, z, t int) Plane {
+	first := func(d int) int { return int(f.extent[d].start) }
+	return Plane{C: c, Z: z, T: t, R: first(dimR), I: first(dimI), H: first(dimH), V: first(dimV), B: first(dimB)}
+}
+
+// Plane says which plane of pixels is meant.
+type Plane struct{ C, Z, T, R, I, H, V, B int }
+
+// Plane returns the plane that the sub-block lies in.
+func (s SubBlock) Plane() Plane { return Plane{s.C, s.Z, s.T, s.R, s.I, s.H, s.V, s.B} }
+
+// SubBlockSegment says where the parts of a sub-block lie in the file.
+type SubBlockSegment struct {
+	Metadata, Payload, Attachment                int64 // offsets
+	MetadataBytes, PayloadBytes, AttachmentBytes int64
+}
+
+// subBlockFixed is the length of a sub-block's data before its variable part, unless its entry is longer.
+const subBlockFixed = 256
+
+// Segment reads the header of a sub-block, without its pixels.
+func (f *File) Segment(ctx context.Context, i int) (SubBlockSegment, error) {
+	s, err := f.subBlock(ctx, i)
+	return s.SubBlockSegment, err
+}
+
+// subBlock is the header of a sub-block.
+type subBlock struct {
+	segment
+	SubBlockSegment
+}
+
+func (f *File) subBlock(ctx context.Context, i int) (subBlock, error) {
+	e := &f.entries[i]
+	k := &f.kinds[e.kind]
+	what := fmt.Sprintf("sub-block %d", i)
+	if k.part != 0 {
+		s := segment{f: f, what: what, at: e.pos}
+		return subBlock{}, s.errorf("%w: part %d, which is not read; files in several parts must be joined by the program that wrote them", ErrPart, k.part)
+	}
+	var b [segmentHeader + 16 + entryFixed]byte
+	s, err := f.readSegment(ctx, b[:], e.pos, what, idSubBlock)
+	if err != nil {
+		return subBlock{}, err
+	}
+	le := binary.LittleEndian
+	o := subBlock{segment: *s}
+	meta, attached := int32(le.Uint32(b[32:])), int32(le.Uint32(b[36:]))
+	o.MetadataBytes, o.AttachmentBytes, o.PayloadBytes = int64(meta), int64(attached), int64(le.Uint64(b[40:]))
+	own := b[segmentHeader+16:]
+	n := int32(le.Uint32(own[28:]))
+	switch {
+	case own[0] != 'D' || own[1] != 'V':
+		return o, s.errorf("its entry has schema %q (must be \"DV\")", own[:2])
+	case n < 0 || n > mostDimensions:
+		return o, s.errorf("its entry claims %d dimensions (at most %d)", n, mostDimensions)
+	case PixelType(le.Uint32(own[2:])) != k.pixel || Compression(le.Uint32(own[18:])) != k.compression:
+		return o, s.errorf("is %s, %s, in the directory %s, %s", PixelType(le.Uint32(own[2:])), Compression(le.Uint32(own[18:])), k.pixel, k.compression)
+	}
+	size := f.src.Size()
+	o.Metadata = e.pos + segmentHeader + max(subBlockFixed, 16+entryFixed+int64(n)*dimensionBytes)
+	rest := size - o.Metadata
+	if o.MetadataBytes < 0 || o.AttachmentBytes < 0 || o.PayloadBytes < 0 || rest < 0 ||
+		o.MetadataBytes > rest || o.PayloadBytes > rest-o.MetadataBytes {
+		return o, s.errorf("claims %d bytes of metadata, %d of pixels and %d of attachment; the file has %d behind its header",
+			o.MetadataBytes, o.PayloadBytes, o.AttachmentBytes, max(rest, 0))
+	}
+	o.Payload = o.Metadata + o.MetadataBytes
+	o.Attachment = o.Payload + o.PayloadBytes
+	return o, nil
+}
+
+// mostText bounds metadata that are read as a whole.
+const mostText = 64 << 20
+
+// SubBlockMetadata reads the metadata of a sub-block, an XML document; nil if it has none.
+func (f *File) SubBlockMetadata(ctx context.Context, i int) ([]byte, error) {
+	s, err := f.subBlock(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	return s.part(ctx, s.Metadata, s.MetadataBytes, "metadata")
+}
+
+// SubBlockAttachment reads what is attached to a sub-block; nil if nothing is.
+func (f *File) SubBlockAttachment(ctx context.Context, i int) ([]byte, error) {
+	s, err := f.subBlock(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	return s.part(ctx, s.Attachment, s.AttachmentBytes, "attachment")
+}
+
+// part reads bytes of the segment's data.
+func (s *segment) part(ctx context.Context, at, n int64, what string) ([]byte, error) {
+	switch size := s.f.src.Size(); {
+	case n == 0:
+		return nil, nil
+	case n < 0 || at > size || n > size-at:
+		return nil, s.errorf("%s: %d bytes at %d: %w of %d bytes", what, n, at, errOutside, size)
+	case n > mostText:
+		return nil, s.errorf("%s: %d bytes, at most %d are read", what, n, mostText)
+	}
+	b := make([]byte, n)
+	if err := s.f.read(ctx, b, at); err != nil {
+		return nil, s.errorf("%s: %w", what, err)
+	}
+	return b, nil
+}
+
+// tile is a sub-block whose pixels are to be read.
+type tile struct {
+	subBlock
+	entry *entry
+	kind  *kind
+	bytes int64 // of its pixels
+}
+
+// tile checks that the pixels of a sub-block can be read.
+func (f *File) tile(ctx context.Context, i int) (*tile, error) {
+	e := &f.entries[i]
+	t := &tile{entry: e, kind: &f.kinds[e.kind]}
+	wrong := segment{f: f, what: fmt.Sprintf("sub-block %d", i), at: e.pos}
+	switch {
+	case !e.valid():
+		return nil, wrong.errorf("its directory entry says %d × %d pixels, %d × %d stored", e.w, e.h, e.sw, e.sh)
+	case t.kind.pixel.Bytes() == 0:
+		return nil, wrong.errorf("%s is not supported", t.kind.pixel)
+	}
+	t.bytes = tileBytes(int(e.sw), int(e.sh), t.kind.pixel.Bytes())
+	var err error
+	if t.subBlock, err = f.subBlock(ctx, i); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// ReadSubBlock fills dst, of the sub-block's Bytes, with its pixels as the file holds them: rows without gaps, little-endian samples,
+// colours in the order blue, green, red. What a short payload lacks is 0.
+func (f *File) ReadSubBlock(ctx context.Context, i int, dst []byte) error {
+	t, err := f.tile(ctx, i)
+	if err != nil {
+		return err
+	}
+	if int64(len(dst)) != t.bytes {
+		return t.errorf("%d bytes of memory for its %d", len(dst), t.bytes)
+	}
+	return t.read(ctx, dst, 0)
+}
+
+// ReadPayload returns the stored bytes of a sub-block's pixels in dst[:0], which grows where it must.
+func (f *File) ReadPayload(ctx context.Context, i int, dst []byte) ([]byte, error) {
+	t, err := f.tile(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	n, err := t.payloadBytes()
+	if err != nil {
+		return nil, err
+	}
+	if int64(cap(dst)) < n {
+		dst = make([]byte, n)
+	}
+	dst = dst[:n]
+	if err := f.read(ctx, dst, t.Payload); err != nil {
+		return nil, t.errorf("%w", err)
+	}
+	return dst, nil
+}
+
+// Decode fills dst, of the sub-block's Bytes, with the pixels of a payload that [File.ReadPayload] returned.
+func (f *File) Decode(ctx context.Context, i int, dst, payload []byte) error {
+	e := &f.entries[i]
+	t := &tile{entry: e, kind: &f.kinds[e.kind], subBlock: subBlock{segment: segment{f: f, what: fmt.Sprintf("sub-block %d", i), at: e.pos}}}
+	if t.bytes = tileBytes(int(e.sw), int(e.sh), t.kind.pixel.Bytes()); t.bytes == 0 || int64(len(dst)) != t.bytes {
+		return t.errorf("%d bytes of memory for its %d", len(dst), t.bytes)
+	}
+	b, err := t.room(ctx, t.workBytes())
+	if err != nil {
+		return err
+	}
+	defer b.Release()
+	return t.decode(ctx, dst, payload, b.B)
+}

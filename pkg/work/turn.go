@@ -1,0 +1,46 @@
+package work
+
+import (
+	"context"
+	"sync"
+)
+
+// Turn lets workers of [Each] hand on what they have made in the order of their pieces. The zero value is ready.
+//
+//	err := turn.Wait(ctx, i)
+//	if err == nil {
+//		err = write(piece)
+//	}
+//	turn.Done(err)
+type Turn struct {
+	mu   sync.Mutex
+	more sync.Cond
+	at   int
+	err  error
+}
+
+// Wait returns when all pieces before number i are done: with the first error of one of them, or of ctx.
+func (t *Turn) Wait(ctx context.Context, i int) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.more.L = &t.mu
+	for t.at < i && t.err == nil && ctx.Err() == nil {
+		t.more.Wait()
+	}
+	if t.err != nil {
+		return t.err
+	}
+	return ctx.Err()
+}
+
+// Done ends a turn. It is called for every piece that was begun, whether it waited or not.
+func (t *Turn) Done(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.more.L = &t.mu
+	t.at++
+	if t.err == nil {
+		t.err = err
+	}
+	t.more.Broadcast()
+}

@@ -1,0 +1,203 @@
+// Package czicorpus gives tests the CZI files of this folder: 52 that other programs wrote, with the pixels that must be read, and broken ones
+// that must be refused. README.md describes them.
+//
+//	for _, c := range czicorpus.Files(t) {
+//		f, err := czi.Open(ctx, czicorpus.Open(t, c.Name), c.Name)
+//	}
+package czicorpus
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"strata/tests/tiffcorpus"
+)
+
+// File is one that must be read.
+type File struct {
+	Name         string            `json:"file"`
+	Dims         map[string][2]int `json:"dims"` // [start, end) over all sub-blocks; X, Y and M of level 0
+	Rectangle    *[4]int           `json:"total_bounding_rectangle"`
+	Level0       *[4]int           `json:"total_bounding_rectangle_no_pyramid"`
+	Scenes       map[string][4]int `json:"scenes_bounding_rectangle_no_pyramid"`
+	ChannelTypes map[string]string `json:"channel_pixel_types"`
+	Attachments  []Attachment      `json:"attachments"`
+	XMLSHA256    string            `json:"xml_sha256"`
+	SubBlocks    []SubBlock        `json:"subblocks"`
+	Composites   []Composite       `json:"composites"`
+}
+
+// SubBlock is an entry of the directory and what it leads to.
+type SubBlock struct {
+	PixelType        string            `json:"pixel_type"`
+	Compression      string            `json:"compression"`
+	Position         int64             `json:"file_position"`
+	Pyramid          int               `json:"pyramid_type"`
+	Dims             map[string][3]int `json:"dims"` // start, size, stored size
+	MetadataOffset   int64             `json:"metadata_offset"`
+	MetadataSize     int64             `json:"metadata_size"`
+	DataOffset       int64             `json:"data_offset"`
+	DataSize         int64             `json:"data_size"`
+	AttachmentOffset int64             `json:"attachment_offset"`
+	AttachmentSize   int64             `json:"attachment_size"`
+	Expect           Expect            `json:"expect"`
+}
+
+// Attachment is a file within the file.
+type Attachment struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Position int64  `json:"file_position"`
+	SHA256   string `json:"sha256"`
+}
+
+// Composite is what the vendor's library makes of several tiles.
+type Composite struct {
+	Name string `json:"name"`
+	Args struct {
+		Plane      map[string]int `json:"plane"`
+		Scene      *int           `json:"scene"`
+		ROI        [4]int         `json:"roi"` // x, y, width, height
+		Zoom       float64        `json:"zoom"`
+		Background []float64      `json:"background_pixel"`
+	} `json:"args"`
+	Expect Expect `json:"expect"`
+}
+
+// Expect describes pixels.
+type Expect struct {
+	Shape  []int  `json:"shape"`
+	DType  string `json:"dtype"` // numpy's
+	SHA256 string `json:"sha256"`
+}
+
+// Broken is a file that must be refused, as Must says.
+type Broken struct {
+	Name string `json:"file"`
+	Why  string `json:"why"`
+	Must string `json:"must"`
+
+	Base  string   `json:"base"` // the file that it was made of
+	Bytes int      `json:"bytes"`
+	Edits [][2]any `json:"edits"` // offset, bytes in hexadecimal
+}
+
+var load = sync.OnceValues(func() (m struct {
+	Files     []File
+	Negatives []Broken
+	data      map[string][]byte
+}, err error) {
+	_, file, _, _ := runtime.Caller(0)
+	here := filepath.Dir(file)
+	raw, err := os.ReadFile(filepath.Join(here, "manifest.json"))
+	if err != nil {
+		return m, err
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return m, err
+	}
+	m.data = map[string][]byte{}
+	z, err := zip.OpenReader(filepath.Join(here, "files.zip"))
+	if err != nil {
+		return m, err
+	}
+	defer z.Close()
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			return m, err
+		}
+		if m.data[f.Name], err = io.ReadAll(r); err != nil {
+			return m, err
+		}
+	}
+	for _, n := range m.Negatives {
+		if n.Base == "" {
+			continue
+		}
+		b := bytes.Clone(m.data[n.Base][:n.Bytes])
+		for _, e := range n.Edits {
+			with, err := hex.DecodeString(e[1].(string))
+			if err != nil {
+				return m, err
+			}
+			copy(b[int(e[0].(float64)):], with)
+		}
+		m.data[n.Name] = b
+	}
+	return m, nil
+})
+
+// Files returns the files that must be read.
+func Files(t testing.TB) []File {
+	t.Helper()
+	m, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Files) != 52 {
+		t.Fatalf("%d files in the manifest", len(m.Files))
+	}
+	return m.Files
+}
+
+// Negatives returns the broken files.
+func Negatives(t testing.TB) []Broken {
+	t.Helper()
+	m, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Negatives) != 37 {
+		t.Fatalf("%d broken files in the manifest", len(m.Negatives))
+	}
+	return m.Negatives
+}
+
+// Bytes returns a file of the corpus by its name in the manifest.
+func Bytes(t testing.TB, name string) []byte {
+	t.Helper()
+	m, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, ok := m.data[name]
+	if !ok {
+		t.Fatalf("%s: not in the corpus", name)
+	}
+	return b
+}
+
+// Write puts a file of the corpus into a temporary folder and returns its path.
+func Write(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), filepath.Base(name))
+	if err := os.WriteFile(path, Bytes(t, name), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Open returns a file of the corpus as a source of package czi.
+func Open(t testing.TB, name string) tiffcorpus.Source { return tiffcorpus.Memory(Bytes(t, name)) }
+
+// Compare reports pixels, little-endian in C order, that are not those expected.
+func (e Expect) Compare(t testing.TB, what string, got []byte) {
+	t.Helper()
+	if sum := SHA256(got); sum != e.SHA256 {
+		t.Errorf("%s: pixels of %s %v have SHA-256 %s, want %s", what, e.DType, e.Shape, sum, e.SHA256)
+	}
+}
+
+// SHA256 is the digest of bytes as the manifest has it.
+func SHA256(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
