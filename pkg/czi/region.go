@@ -217,16 +217,22 @@ func (c *composer) draw(ctx context.Context, i int, pieces []image.Rectangle, ma
 		rows.Min.Y, rows.Max.Y = t.row(all.Min.Y), min(t.row(all.Max.Y-1)+2, int(t.entry.sh))
 	}
 	row := int64(t.entry.sw) * int64(c.pixel.Bytes())
-	b, err := t.room(ctx, row*int64(rows.Dy()))
+	n, err := t.readBytes()
+	if err != nil {
+		return err
+	}
+	all := row * int64(rows.Dy())
+	b, err := t.room(ctx, all+n)
 	if err != nil {
 		return err
 	}
 	defer b.Release()
-	if err := t.read(ctx, b.B, row*int64(rows.Min.Y)); err != nil {
+	pixels := b.B[:all]
+	if err := t.read(ctx, pixels, row*int64(rows.Min.Y), b.B[all:]); err != nil {
 		return err
 	}
 	for _, p := range pieces {
-		c.copy(t, p, b.B, rows.Min.Y, mask)
+		c.copy(t, p, pixels, rows.Min.Y, mask)
 	}
 	return nil
 }

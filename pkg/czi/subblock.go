@@ -210,7 +210,19 @@ func (f *File) ReadSubBlock(ctx context.Context, i int, dst []byte) error {
 	if int64(len(dst)) != t.bytes {
 		return t.errorf("%d bytes of memory for its %d", len(dst), t.bytes)
 	}
-	return t.read(ctx, dst, 0)
+	n, err := t.readBytes()
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return t.read(ctx, dst, 0, nil)
+	}
+	b, err := t.room(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer b.Release()
+	return t.read(ctx, dst, 0, b.B)
 }
 
 // ReadPayload returns the stored bytes of a sub-block's pixels in dst[:0], which grows where it must.
