@@ -309,6 +309,9 @@ func TestNegatives(t *testing.T) {
 			t.Errorf("%s (%s): opened", c.Name, c.Why)
 		}
 		errs := readAll(t.Context(), f)
+		if err := f.CheckBounds(czi.AllScenes); err != nil {
+			errs = append(errs, err)
+		}
 		for _, err := range errs {
 			line(err)
 		}

@@ -81,6 +81,23 @@ func (t *tile) readBytes() (int64, error) {
 	return n + t.workBytes(), nil
 }
 
+// load fills dst with all pixels.
+func (t *tile) load(ctx context.Context, dst []byte) error {
+	n, err := t.readBytes()
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return t.read(ctx, dst, 0, nil)
+	}
+	b, err := t.room(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer b.Release()
+	return t.read(ctx, dst, 0, b.B)
+}
+
 // read fills dst with the pixels from byte from on, by means of readBytes of other memory. All of the tile is decoded, unless it is
 // stored as it is.
 func (t *tile) read(ctx context.Context, dst []byte, from int64, work []byte) error {

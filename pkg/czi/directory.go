@@ -164,6 +164,8 @@ func (f *File) add(e entry, p *entryParser) {
 	p.box.all = p.box.all.Union(e.rect())
 	if level0 {
 		p.box.level0 = p.box.level0.Union(e.rect())
+		p.box.tiles++
+		p.box.pixels += float64(e.w) * float64(e.h)
 		if _, ok := f.types[e.c]; !ok {
 			f.types[e.c] = p.kinds[e.kind].pixel
 		}

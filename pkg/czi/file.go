@@ -1,6 +1,7 @@
 package czi
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -28,10 +29,12 @@ type File struct {
 
 	index     sync.Once
 	groups    map[groupKey]*tree
+	levels    map[sceneLevel]bool
 	tileIndex sync.Once
 	tiles     []int32 // tiles of level 0 in the order of their coordinates
 	meta      metadataCache
 	tools     chan *tools
+	cache     *tileCache  // nil: none
 	masked    atomic.Bool // a tile has a mask
 }
 
@@ -54,13 +57,24 @@ var ErrNoCZI = errors.New("not a CZI file")
 // IsCZI reports whether a file that begins with these bytes, ten or more, is a CZI file.
 func IsCZI(head []byte) bool { return len(head) >= len(idFile) && string(head[:len(idFile)]) == idFile }
 
+// Option changes how [Open] works.
+type Option func(*File)
+
+// Cache lets regions keep tiles that they have decoded, up to a number of bytes, for regions beside them.
+func Cache(limit int64) Option {
+	return func(f *File) { f.cache = &tileCache{limit: limit, held: map[int]*cachedTile{}} }
+}
+
 func newFile(src Source, name string) *File {
 	return &File{Name: name, src: src, scenes: map[int32]*sceneBox{}, types: map[int32]PixelType{}, tools: make(chan *tools, 64)}
 }
 
 // Open reads the header and the directory of a CZI file. name is for messages.
-func Open(ctx context.Context, src Source, name string) (*File, error) {
+func Open(ctx context.Context, src Source, name string, opts ...Option) (*File, error) {
 	f := newFile(src, name)
+	for _, opt := range opts {
+		opt(f)
+	}
 	if err := f.readHeader(ctx); err != nil {
 		return nil, err
 	}
@@ -125,7 +139,20 @@ type Scene struct {
 }
 
 // sceneBox collects the rectangles of a scene. Empty rectangles have no part in it.
-type sceneBox struct{ level0, all image.Rectangle }
+type sceneBox struct {
+	level0, all image.Rectangle
+	tiles       int     // of level 0
+	pixels      float64 // of those
+}
+
+// Tiled returns the number of tiles, which are the sub-blocks of level 0.
+func (f *File) Tiled() int {
+	n := 0
+	for _, b := range f.scenes {
+		n += b.tiles
+	}
+	return n
+}
 
 // Scenes returns the scenes by index. A file without scenes has one, 0.
 func (f *File) Scenes() []Scene {
@@ -148,6 +175,27 @@ func (f *File) Bounds(scene int) image.Rectangle {
 	return all
 }
 
+// A plane of more pixels than mostEmpty must have one in sparsest of them in tiles.
+const (
+	mostEmpty = 1 << 36
+	sparsest  = 1 << 14
+)
+
+// CheckBounds reports tiles so far apart that somebody must have damaged their positions.
+func (f *File) CheckBounds(scene int) error {
+	pixels := 0.0
+	for s, b := range f.scenes {
+		if scene == AllScenes || int(s) == scene {
+			pixels += b.pixels
+		}
+	}
+	r := f.Bounds(scene)
+	if all := float64(r.Dx()) * float64(r.Dy()); all > mostEmpty && all > sparsest*pixels {
+		return fmt.Errorf("%s: directory at byte %d: tiles of %.0f pixels are spread over %d × %d", f.Name, f.header.directory, pixels, r.Dx(), r.Dy())
+	}
+	return nil
+}
+
 // Dimension returns the range [start, end) that the sub-blocks have along one of the dimensions X Y C Z T S M R I H V B; X, Y
 // and M of level 0. It reports false for a dimension that no sub-block has.
 func (f *File) Dimension(name byte) (start, end int, ok bool) {
@@ -156,6 +204,33 @@ func (f *File) Dimension(name byte) (start, end int, ok bool) {
 		return 0, 0, false
 	}
 	return int(f.extent[d].start), int(f.extent[d].end), true
+}
+
+// Compressions returns the compressions that sub-blocks have.
+func (f *File) Compressions() []Compression {
+	var all []Compression
+	for _, k := range f.kinds {
+		if !slices.Contains(all, k.compression) {
+			all = append(all, k.compression)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Views returns the positions along R, I, H, V and B that sub-blocks have, as planes whose other coordinates are 0.
+func (f *File) Views() []Plane {
+	var all []Plane
+	for _, k := range f.kinds {
+		v := Plane{R: int(k.views.r), I: int(k.views.i), H: int(k.views.h), V: int(k.views.v), B: int(k.views.b)}
+		if !slices.Contains(all, v) {
+			all = append(all, v)
+		}
+	}
+	slices.SortFunc(all, func(a, b Plane) int {
+		return cmp.Or(cmp.Compare(a.R, b.R), cmp.Compare(a.I, b.I), cmp.Compare(a.H, b.H), cmp.Compare(a.V, b.V), cmp.Compare(a.B, b.B))
+	})
+	return all
 }
 
 // Channels returns the numbers of the channels that have tiles, ascending.

@@ -15,6 +15,9 @@ type groupKey struct {
 	factor  int32 // pixels of the plane in one stored; 1: level 0
 }
 
+// sceneLevel is a level below level 0 that a scene has sub-blocks of.
+type sceneLevel struct{ scene, factor int32 }
+
 // tree is an index of rectangles: entries in an order in which neighbours lie near each other, and above them the boxes
 // around every fanout of what is below.
 type tree struct {
@@ -54,6 +57,7 @@ func (f *File) makeIndex() {
 	for _, b := range f.scenes {
 		all = all.Union(b.all)
 	}
+	f.levels = map[sceneLevel]bool{}
 	numbers := map[groupKey]uint32{}
 	var keys []groupKey
 	order := make([]placed, 0, len(f.entries))
@@ -67,6 +71,9 @@ func (f *File) makeIndex() {
 		k := groupKey{e.c, e.z, e.t, f.kinds[e.kind].views, e.factor()}
 		if k.factor == 0 {
 			continue
+		}
+		if k.factor > 1 {
+			f.levels[sceneLevel{e.s, k.factor}] = true
 		}
 		if k != last {
 			n, ok := numbers[k]
@@ -183,17 +190,10 @@ func (f *File) Tiles(scene int, p Plane, factor int, r image.Rectangle) []int {
 // Factors returns the factors of the levels that a scene has sub-blocks of, ascending, without 1.
 func (f *File) Factors(scene int) []int {
 	f.index.Do(f.makeIndex)
-	seen := map[int]bool{}
-	for k, t := range f.groups {
-		if k.factor == 1 || seen[int(k.factor)] {
-			continue
-		}
-		seen[int(k.factor)] = slices.ContainsFunc(t.entries, func(i int32) bool { return scene == AllScenes || f.entries[i].s == int32(scene) })
-	}
 	var factors []int
-	for k, there := range seen {
-		if there {
-			factors = append(factors, k)
+	for l := range f.levels {
+		if (scene == AllScenes || l.scene == int32(scene)) && !slices.Contains(factors, int(l.factor)) {
+			factors = append(factors, int(l.factor))
 		}
 	}
 	slices.Sort(factors)

@@ -28,7 +28,8 @@ type Region struct {
 // Size returns how many pixels the region has.
 func (r Region) Size() (width, height int) {
 	z := r.zoom()
-	return int(float64(r.Rect.Dx()) * z), int(float64(r.Rect.Dy()) * z)
+	const slack = 1e-9 // three times a third is 1
+	return int(float64(r.Rect.Dx())*z + slack), int(float64(r.Rect.Dy())*z + slack)
 }
 
 func (r Region) zoom() float64 {
@@ -55,11 +56,9 @@ func (f *File) ReadRegion(ctx context.Context, r Region, dst []byte) error {
 	if r.Background != nil && len(r.Background) != pixel.Bytes() {
 		return fmt.Errorf("%s: a background of %d bytes for pixels of %s", f.Name, len(r.Background), pixel)
 	}
-	for _, i := range f.broken { // nobody knows where they lie
-		if sb := f.SubBlock(int(i)); sb.Plane() == r.Plane && (r.Scene == AllScenes || r.Scene == sb.S) {
-			_, err := f.tile(ctx, int(i))
-			return err
-		}
+	if i := f.brokenIn(r.Scene, r.Plane); i >= 0 {
+		_, err := f.tile(ctx, i)
+		return err
 	}
 	fillPixels(dst, r.Background)
 	c := &composer{f: f, dst: dst, width: width, height: height, pixel: pixel, origin: r.Rect.Min, zoom: r.zoom()}
@@ -74,6 +73,19 @@ func (f *File) ReadRegion(ctx context.Context, r Region, dst []byte) error {
 		fillPixels(dst, r.Background)
 	}
 	return c.inOrder(ctx, r)
+}
+
+// Broken reports whether a plane of a scene has sub-blocks of sizes that cannot be. Nobody knows where they lie, so no region can be read.
+func (f *File) Broken(scene int, p Plane) bool { return f.brokenIn(scene, p) >= 0 }
+
+// brokenIn is the number of such a sub-block; -1: there is none.
+func (f *File) brokenIn(scene int, p Plane) int {
+	for _, i := range f.broken {
+		if sb := f.SubBlock(int(i)); sb.Plane() == p && (scene == AllScenes || scene == sb.S) {
+			return int(i)
+		}
+	}
+	return -1
 }
 
 // fillPixels repeats a pixel.
@@ -217,24 +229,35 @@ func (c *composer) draw(ctx context.Context, i int, pieces []image.Rectangle, ma
 		rows.Min.Y, rows.Max.Y = t.row(all.Min.Y), min(t.row(all.Max.Y-1)+2, int(t.entry.sh))
 	}
 	row := int64(t.entry.sw) * int64(c.pixel.Bytes())
-	n, err := t.readBytes()
+	pixels, done, err := t.pixels(ctx, i, rows.Min.Y, row*int64(rows.Dy()))
 	if err != nil {
 		return err
 	}
-	all := row * int64(rows.Dy())
-	b, err := t.room(ctx, all+n)
-	if err != nil {
-		return err
-	}
-	defer b.Release()
-	pixels := b.B[:all]
-	if err := t.read(ctx, pixels, row*int64(rows.Min.Y), b.B[all:]); err != nil {
-		return err
-	}
+	defer done()
 	for _, p := range pieces {
 		c.copy(t, p, pixels, rows.Min.Y, mask)
 	}
 	return nil
+}
+
+// pixels returns n bytes of the tile's rows from a row on; done gives them back.
+func (t *tile) pixels(ctx context.Context, i, row int, n int64) (b []byte, done func(), err error) {
+	if c := t.f.cache; c != nil && t.kind.compression != None && t.bytes <= c.limit/8 {
+		return c.get(ctx, i, t)
+	}
+	more, err := t.readBytes()
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := t.room(ctx, n+more) // in one piece: who waits for room holds none
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := t.read(ctx, m.B[:n], int64(row)*int64(t.entry.sw)*int64(t.kind.pixel.Bytes()), m.B[n:]); err != nil {
+		m.Release()
+		return nil, nil, err
+	}
+	return m.B[:n], m.Release, nil
 }
 
 // row is the stored row that a row of the plane falls into.

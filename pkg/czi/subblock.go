@@ -103,7 +103,7 @@ func (f *File) subBlock(ctx context.Context, i int) (subBlock, error) {
 		s := segment{f: f, what: what, at: e.pos}
 		return subBlock{}, s.errorf("%w: part %d, which is not read; files in several parts must be joined by the program that wrote them", ErrPart, k.part)
 	}
-	var b [segmentHeader + 16 + entryFixed]byte
+	var b [segmentHeader + subBlockFixed]byte
 	s, err := f.readSegment(ctx, b[:], e.pos, what, idSubBlock)
 	if err != nil {
 		return subBlock{}, err
@@ -112,18 +112,12 @@ func (f *File) subBlock(ctx context.Context, i int) (subBlock, error) {
 	o := subBlock{segment: *s}
 	meta, attached := int32(le.Uint32(b[32:])), int32(le.Uint32(b[36:]))
 	o.MetadataBytes, o.AttachmentBytes, o.PayloadBytes = int64(meta), int64(attached), int64(le.Uint64(b[40:]))
-	own := b[segmentHeader+16:]
-	n := int32(le.Uint32(own[28:]))
-	switch {
-	case own[0] != 'D' || own[1] != 'V':
-		return o, s.errorf("its entry has schema %q (must be \"DV\")", own[:2])
-	case n < 0 || n > mostDimensions:
-		return o, s.errorf("its entry claims %d dimensions (at most %d)", n, mostDimensions)
-	case PixelType(le.Uint32(own[2:])) != k.pixel || Compression(le.Uint32(own[18:])) != k.compression:
-		return o, s.errorf("is %s, %s, in the directory %s, %s", PixelType(le.Uint32(own[2:])), Compression(le.Uint32(own[18:])), k.pixel, k.compression)
+	n, err := e.agrees(k, b[segmentHeader+16:])
+	if err != nil {
+		return o, s.errorf("%w", err)
 	}
 	size := f.src.Size()
-	o.Metadata = e.pos + segmentHeader + max(subBlockFixed, 16+entryFixed+int64(n)*dimensionBytes)
+	o.Metadata = e.pos + segmentHeader + max(subBlockFixed, 16+int64(n))
 	rest := size - o.Metadata
 	if o.MetadataBytes < 0 || o.AttachmentBytes < 0 || o.PayloadBytes < 0 || rest < 0 ||
 		o.MetadataBytes > rest || o.PayloadBytes > rest-o.MetadataBytes {
@@ -133,6 +127,29 @@ func (f *File) subBlock(ctx context.Context, i int) (subBlock, error) {
 	o.Payload = o.Metadata + o.MetadataBytes
 	o.Attachment = o.Payload + o.PayloadBytes
 	return o, nil
+}
+
+// agrees compares the entry that a sub-block has itself, the first bytes of which are given, with that of the directory. It returns its length.
+func (e *entry) agrees(k *kind, b []byte) (n int, err error) {
+	var p entryParser
+	dims := int32(binary.LittleEndian.Uint32(b[28:]))
+	if dims >= 0 && dims <= mostDimensions {
+		n = entryFixed + int(dims)*dimensionBytes
+	}
+	long := make([]byte, max(len(b), n)) // of an entry that is longer the rest does not matter
+	copy(long, b)
+	p.b = long
+	own, err := p.next()
+	if err != nil {
+		return 0, fmt.Errorf("its entry: %w", err)
+	}
+	if pixel, c := p.kinds[0].pixel, p.kinds[0].compression; pixel != k.pixel || c != k.compression {
+		return 0, fmt.Errorf("is %s, %s, in the directory %s, %s", pixel, c, k.pixel, k.compression)
+	}
+	if n <= len(b) && e.valid() && (own.sw != e.sw || own.sh != e.sh) {
+		return 0, fmt.Errorf("stores %d × %d pixels, in the directory %d × %d", own.sw, own.sh, e.sw, e.sh)
+	}
+	return n, nil
 }
 
 // mostText bounds metadata that are read as a whole.
@@ -193,6 +210,9 @@ func (f *File) tile(ctx context.Context, i int) (*tile, error) {
 		return nil, wrong.errorf("%s is not supported", t.kind.pixel)
 	}
 	t.bytes = tileBytes(int(e.sw), int(e.sh), t.kind.pixel.Bytes())
+	if t.bytes == 0 {
+		return nil, wrong.errorf("%d × %d pixels of %s have more bytes than can be counted", e.sw, e.sh, t.kind.pixel)
+	}
 	var err error
 	if t.subBlock, err = f.subBlock(ctx, i); err != nil {
 		return nil, err
@@ -210,19 +230,7 @@ func (f *File) ReadSubBlock(ctx context.Context, i int, dst []byte) error {
 	if int64(len(dst)) != t.bytes {
 		return t.errorf("%d bytes of memory for its %d", len(dst), t.bytes)
 	}
-	n, err := t.readBytes()
-	if err != nil {
-		return err
-	}
-	if n == 0 {
-		return t.read(ctx, dst, 0, nil)
-	}
-	b, err := t.room(ctx, n)
-	if err != nil {
-		return err
-	}
-	defer b.Release()
-	return t.read(ctx, dst, 0, b.B)
+	return t.load(ctx, dst)
 }
 
 // ReadPayload returns the stored bytes of a sub-block's pixels in dst[:0], which grows where it must.

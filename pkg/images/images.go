@@ -23,6 +23,8 @@ import (
 	"strings"
 
 	"strata/pkg/address"
+	"strata/pkg/czi"
+	"strata/pkg/czi/czistore"
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tiffstore"
 	"strata/pkg/zarr/store"
@@ -47,6 +49,11 @@ const headBytes = 16
 
 var formats = []format{
 	{tiff.IsTIFF, openTIFF},
+	{czi.IsCZI, openCZI},
+}
+
+func openCZI(ctx context.Context, f file) (store.Store, error) {
+	return czistore.Open(ctx, f.Object, f.where, czistore.Requests(f.requests))
 }
 
 func openTIFF(ctx context.Context, f file) (store.Store, error) {
@@ -124,7 +131,7 @@ func ReadBy(ctx context.Context, st store.Store, s string, how store.Reading) (s
 	switch st := st.(type) {
 	case *store.FolderStore:
 		return st.With(store.ReadBy(how)), true, nil
-	case *tiffstore.Store:
+	case shown:
 		name, _ := Split(strings.TrimPrefix(s, "file://"))
 		if name == "" {
 			return st, false, nil
@@ -214,6 +221,7 @@ func (o *owner) Close() error { return errors.Join(o.Object.Close(), o.store.Clo
 // go on below it.
 var extensions = map[string]bool{
 	".tif": true, ".tiff": true, ".btf": true, ".tf2": true, ".tf8": true, ".svs": true, ".qptiff": true, ".scn": true, ".ndpi": true, ".bif": true,
+	".czi": true,
 }
 
 // farFile cuts the path of an address behind the first segment that looks like an image file: such a file is likely.
@@ -240,14 +248,20 @@ func farFile(p string) (name, key string, likely bool) {
 
 // Warnings are what a store of [Open] noticed about a file that is not Zarr.
 func Warnings(st store.Store) []string {
-	if t, ok := st.(*tiffstore.Store); ok {
+	if t, ok := st.(shown); ok {
 		return t.Warnings()
 	}
 	return nil
 }
 
+// shown is a store of one of the formats.
+type shown interface {
+	store.Decoder
+	Warnings() []string
+}
+
 // Sparse reports whether chunks that are not stored are nothing to wonder about, as in a TIFF file, whose empty tiles
-// are often left out.
+// are often left out, or a CZI file, whose tiles leave gaps.
 func Sparse(st store.Store) bool {
 	_, other := st.(store.Decoder)
 	return other

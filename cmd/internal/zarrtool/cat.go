@@ -23,11 +23,16 @@ func catCommand() *cli.Command {
 		Name:  "cat",
 		Usage: "write an array, or a region of it, as .npy, raw bytes or text",
 		Description: "Of a TIFF file FILE the levels of the image are FILE/0, FILE/1 …; --page takes the samples of one directory as they\n" +
-			"are decoded: (y, x), interleaved samples (y, x, s), separate planes (s, y, x), volumetric tiles (z, y, x).",
-		Args: []cli.Arg{{Name: "ARRAY", Usage: "Zarr array or TIFF file: a path, also into a .zip or .tif, or a URL"}},
+			"are decoded: (y, x), interleaved samples (y, x, s), separate planes (s, y, x), volumetric tiles (z, y, x). Of a CZI file\n" +
+			"--subblock takes the pixels as the file holds them, --plane a plane of level 0 put together from the tiles of all scenes\n" +
+			"or of one: (y, x), colours (y, x, c) in the order blue, green, red.",
+		Args: []cli.Arg{{Name: "ARRAY", Usage: "Zarr array, TIFF or CZI file: a path, also into a .zip, .tif or .czi, or a URL"}},
 		Flags: []cli.Flag{
 			{Name: "page", Kind: cli.Int, Check: cli.Between(0, 1<<30), Value: "N", Usage: "page (IFD) of a TIFF file, counted from 0"},
 			{Name: "sub_ifd", Kind: cli.Int, Check: cli.Between(0, 1<<16), Value: "K", Usage: "of that page the sub-IFD, counted from 0"},
+			{Name: "subblock", Kind: cli.Int, Check: cli.AtLeast(0), Value: "N", Usage: "sub-block of a CZI file, counted from 0"},
+			{Name: "plane", Kind: cli.Ints, Check: cli.AtLeast(0), Value: "C,Z,T", Usage: "plane of a CZI file: channel, depth, time"},
+			{Name: "scene", Kind: cli.Int, Check: cli.AtLeast(0), Value: "S", Note: "all", Usage: "scene whose tiles --plane takes"},
 			{Name: "region", Short: "r", Value: "A:B,...", Note: "everything", Usage: "start:stop or an index for each axis, as in numpy"},
 			{Name: "output", Short: "o", Value: "FILE", Default: "-", Usage: "file to write; - is standard output"},
 			{Name: "format", Choices: []string{"npy", "raw", "text"}, Note: "npy for FILE.npy, else raw", Usage: "npy and raw are little-endian, C order; text is a number a line"},
@@ -38,13 +43,14 @@ func catCommand() *cli.Command {
 			{Command: "zarr-tool cat mosaic.ome.zarr/0 --region 0:4,:,10:20 -o part.npy", Usage: "four planes, ten columns"},
 			{Command: "zarr-tool cat mosaic.ome.zarr/0 --region 60,100,: --format text", Usage: "the numbers of one row"},
 			{Command: "zarr-tool cat scan.svs --page 0 --region 5000:6000,5000:6000,: -o part.npy", Usage: "red, green and blue of a slide"},
+			{Command: "zarr-tool cat scan.czi --plane 0,0,0 --scene 1 -o plane.npy", Usage: "a scene of a CZI file"},
 		},
 		Run: runCat,
 	}
 }
 
 func runCat(ctx context.Context, r *cli.Run) error {
-	below, err := pageKey(r)
+	below, err := partKey(r)
 	if err != nil {
 		return err
 	}
@@ -95,15 +101,36 @@ func runCat(ctx context.Context, r *cli.Run) error {
 	return buffered.Flush()
 }
 
-// pageKey is the key of the page that --page and --sub_ifd name in a TIFF file; "": they name none.
-func pageKey(r *cli.Run) (string, error) {
+// partKey is the key of the part of a TIFF or CZI file that flags name; "": they name none.
+func partKey(r *cli.Run) (string, error) {
+	named := 0
+	for _, flag := range []string{"page", "subblock", "plane"} {
+		if r.IsSet(flag) {
+			named++
+		}
+	}
+	plane := r.Ints("plane")
 	switch {
-	case r.IsSet("page") && r.IsSet("sub_ifd"):
+	case named > 1:
+		return "", cli.Usage("--page, --subblock and --plane name different things: give one of them")
+	case r.IsSet("sub_ifd") && !r.IsSet("page"):
+		return "", cli.Usage("--sub_ifd %d: give --page as well: a sub-IFD is of a page", r.Int("sub_ifd"))
+	case r.IsSet("scene") && !r.IsSet("plane"):
+		return "", cli.Usage("--scene %d: give --plane as well", r.Int("scene"))
+	case r.IsSet("sub_ifd"):
 		return fmt.Sprintf("pages/%d.%d", r.Int("page"), r.Int("sub_ifd")), nil
 	case r.IsSet("page"):
 		return fmt.Sprintf("pages/%d", r.Int("page")), nil
-	case r.IsSet("sub_ifd"):
-		return "", cli.Usage("--sub_ifd %d: give --page as well: a sub-IFD is of a page", r.Int("sub_ifd"))
+	case r.IsSet("subblock"):
+		return fmt.Sprintf("subblocks/%d", r.Int("subblock")), nil
+	case r.IsSet("plane") && len(plane) != 3:
+		return "", cli.Usage("--plane has %d numbers, want 3 (channel, depth, time)", len(plane))
+	case r.IsSet("plane"):
+		scene := "all"
+		if r.IsSet("scene") {
+			scene = fmt.Sprint(r.Int("scene"))
+		}
+		return fmt.Sprintf("planes/%s/%d.%d.%d", scene, plane[0], plane[1], plane[2]), nil
 	}
 	return "", nil
 }

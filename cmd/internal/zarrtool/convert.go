@@ -171,7 +171,7 @@ func copyArray(ctx context.Context, r *cli.Run, from *zarr.Array, st store.Write
 }
 
 // ngffMembers are the attributes that NGFF 0.5 keeps under "ome".
-var ngffMembers = []string{"multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout"}
+var ngffMembers = []string{"multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout", "series"}
 
 // convertAttributes moves NGFF metadata between where 0.4 (Zarr v2) and 0.5
 // (Zarr v3) keep it. Others pass as they are.

@@ -27,12 +27,13 @@ import (
 func importCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "import",
-		Usage: "make an OME-Zarr image of a TIFF file, or a Zarr array of a .npy file or of raw bytes",
+		Usage: "make an OME-Zarr image of a TIFF or CZI file, or a Zarr array of a .npy file or of raw bytes",
 		Description: "What IN is, it says itself, whatever its name. Of a TIFF file (OME-TIFF, Aperio SVS, ImageJ stacks, pyramids of any\n" +
 			"kind) OUT becomes an image with pyramid, pixel size, channels and colours; IN/label and the like are other\n" +
-			"images in the file, which zarr-tool info lists.",
+			"images in the file, which zarr-tool info lists. Of a CZI file too: the tiles of a scene are put together, later ones on\n" +
+			"top; of several scenes OUT becomes a group of images, unless IN/N names one.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "TIFF file or its http(s) or s3 URL, .npy file, file of raw elements, or - for standard input"},
+			{Name: "IN", Usage: "TIFF or CZI file or its http(s) or s3 URL, .npy file, file of raw elements, or - for standard input"},
 			{Name: "OUT", Usage: "folder to write"},
 		},
 		Flags: []cli.Flag{
@@ -41,16 +42,18 @@ func importCommand() *cli.Command {
 			{Name: "offset", Kind: cli.Size, Usage: "bytes before the first element of raw input"},
 			{Name: "dimension_names", Kind: cli.Strings, Value: "NAME,...", Usage: "axis names (format 3)"},
 			{Name: "attributes", Value: "JSON", Usage: "user attributes, a JSON object"},
-			{Name: "keep_levels", Kind: cli.Bool, Usage: "take over the levels of the TIFF file instead of making them"},
+			{Name: "keep_levels", Kind: cli.Bool, Usage: "take over the levels of the file instead of making them"},
+			{Name: "whole_slide", Kind: cli.Bool, Usage: "all scenes of a CZI file as one image"},
 			{Name: "name", Note: "the file's", Usage: "name of the image"},
 			{Name: "fill", Value: "VALUE", Note: "0", Usage: "fill value: a number, true, false, NaN, Infinity or -Infinity"},
 		},
 		Shared: cli.Inputs | cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
-		Hints: cli.Hints{"chunks": {Value: "N,...", Note: "the TIFF file's tiles, else up to 4 MiB"}, "shard": {Value: "N,...", Note: "none"},
+		Hints: cli.Hints{"chunks": {Value: "N,...", Note: "the TIFF file's tiles, 1024 × 1024 of CZI, else up to 4 MiB"}, "shard": {Value: "N,...", Note: "none"},
 			"zarr_format": {Note: "3"}},
 		Examples: []cli.Example{
 			{Command: "zarr-tool import scan.svs scan.ome.zarr --n_levels 6", Usage: "a slide scan, with a new pyramid"},
 			{Command: "zarr-tool import https://host/scan.ome.tif scan.ome.zarr --keep_levels", Usage: "from a server, with the pyramid that it has"},
+			{Command: "zarr-tool import scan.czi scan.ome.zarr --whole_slide", Usage: "a CZI file, its scenes side by side"},
 			{Command: "zarr-tool import volume.npy volume.zarr --chunks 64,64,64", Usage: "numpy.save's file"},
 			{Command: "zarr-tool import volume.raw volume.zarr --shape 200,512,512 --dtype uint16", Usage: "a camera's raw file"},
 			{Command: "zcat v.npy.gz | zarr-tool import - v.zarr --codec zstd:3", Usage: "from a pipe"},
@@ -67,9 +70,9 @@ func runImport(ctx context.Context, r *cli.Run) error {
 		}
 		return importImage(ctx, r, n)
 	}
-	for _, flag := range []string{"keep_levels", "name", "n_levels"} {
+	for _, flag := range []string{"keep_levels", "whole_slide", "name", "n_levels"} {
 		if r.IsSet(flag) {
-			return cli.Usage("--%s is for images, and %s is no TIFF file", flag, name)
+			return cli.Usage("--%s is for images, and %s is no TIFF or CZI file", flag, name)
 		}
 	}
 	in, err := openImport(ctx, r, name)

@@ -1,14 +1,17 @@
 package zarrtool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/zarrout"
+	"strata/pkg/czi/czistore"
 	"strata/pkg/images"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
@@ -28,6 +31,12 @@ func openImage(ctx context.Context, r *cli.Run, name string) (*node, error) {
 	if st == nil || err != nil {
 		return nil, cli.BadInput(err)
 	}
+	if r.Bool("whole_slide") {
+		if _, ok := st.(*czistore.Store); !ok || key != "" {
+			return nil, errors.Join(cli.Usage("--whole_slide is for CZI files, and %s is none", path), st.Close())
+		}
+		key = czistore.SlideKey
+	}
 	return nodeIn(ctx, r, path, st, key, datasets.Missing(r))
 }
 
@@ -38,6 +47,18 @@ func importImage(ctx context.Context, r *cli.Run, in *node) error {
 			return cli.Usage("--%s is for .npy files and raw bytes; %s is an image", flag, in.path)
 		}
 	}
+	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	if st, ok := in.store.(*czistore.Store); ok && in.key == "" && st.Names() != nil {
+		return importScenes(ctx, r, out, in, st)
+	}
+	return importTo(ctx, r, out, "", in)
+}
+
+// importTo makes an image under a key of an output.
+func importTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, in *node) error {
 	s := storage{format: r.Options.ZarrFormat, codec: r.Options.Codec, chunks: r.Options.Chunks, shard: r.Options.Shard}
 	spec, a, err := describeOme(ctx, r, in, nil)
 	if err != nil {
@@ -50,9 +71,41 @@ func importImage(ctx context.Context, r *cli.Run, in *node) error {
 		s.chunks = imageChunks(a.Shape(), a.Chunks())
 	}
 	if r.Bool("keep_levels") {
-		return importLevels(ctx, r, in, s, spec)
+		return importLevels(ctx, r, out, key, in, s, spec)
 	}
-	return writeImage(ctx, r, in, s, spec, a)
+	return writeImageTo(ctx, r, out, key, in, s, spec, a)
+}
+
+// importScenes makes an image of each scene, in the layout of bioformats2raw.
+func importScenes(ctx context.Context, r *cli.Run, out *zarrout.Output, in *node, st *czistore.Store) error {
+	names := st.Names()
+	if r.IsSet("name") {
+		return cli.Usage("--name is of one image, and %s has %d scenes: name one of them (%s/0), or give --whole_slide", in.path, len(names), in.path)
+	}
+	format := cmp.Or(r.Options.ZarrFormat, 3)
+	for _, key := range []string{"", "OME"} {
+		g, err := zarr.OpenGroup(ctx, st, key)
+		if err != nil {
+			return cli.BadInput(err)
+		}
+		attrs, err := convertAttributes(g.Attributes(), 3, format)
+		if err != nil {
+			return err
+		}
+		if _, err := zarr.CreateGroup(ctx, out.Store, key, format, attrs); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		scene, err := zarr.Open(ctx, st, name, zarr.Workers(r.Options.Threads), zarr.Budget(r.Options.Mem/2), zarr.Meter(r.Meter))
+		if err != nil {
+			return cli.BadInput(err)
+		}
+		if err := importTo(ctx, r, out, name, &node{Node: scene, store: st, key: name, path: in.path + "/" + name}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // imageChunks are the chunks of an imported image: its tiles, or pieces of a usual size where it has strips, tiles
@@ -72,7 +125,7 @@ func imageChunks(shape, tile []int) []int {
 }
 
 // importLevels copies all levels of an image as they are.
-func importLevels(ctx context.Context, r *cli.Run, in *node, s storage, spec ngff.ImageSpec) error {
+func importLevels(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, in *node, s storage, spec ngff.ImageSpec) error {
 	im, err := ngff.Open(ctx, in.store, in.key, zarr.Workers(1), zarr.Meter(r.Meter))
 	if err != nil {
 		return cli.BadInput(err)
@@ -88,11 +141,7 @@ func importLevels(ctx context.Context, r *cli.Run, in *node, s storage, spec ngf
 		return cli.BadInputf("%s: %w", in.path, err)
 	}
 	setName(attrs, spec.Name)
-	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	if _, err := zarr.CreateGroup(ctx, out.Store, "", s.format, attrs); err != nil {
+	if _, err := zarr.CreateGroup(ctx, out.Store, key, s.format, attrs); err != nil {
 		return err
 	}
 	var total int64
@@ -110,7 +159,7 @@ func importLevels(ctx context.Context, r *cli.Run, in *node, s storage, spec ngf
 		if err != nil {
 			return err
 		}
-		a, err := copyArray(ctx, r, l.Array, out.Store, strconv.Itoa(k), stored, false, task.Add)
+		a, err := copyArray(ctx, r, l.Array, out.Store, store.Join(key, strconv.Itoa(k)), stored, false, task.Add)
 		if err != nil {
 			return cli.BadInput(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/units"
+	"strata/pkg/czi/czistore"
 	"strata/pkg/ngff"
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tiffstore"
@@ -24,7 +25,7 @@ func infoCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "info",
 		Usage: "show the tree of an array, group or image: shapes, codecs, voxel sizes",
-		Args:  []cli.Arg{{Name: "PATH", Usage: "Zarr folder, .zip file, TIFF file or http(s) URL"}},
+		Args:  []cli.Arg{{Name: "PATH", Usage: "Zarr folder, .zip file, TIFF or CZI file, or http(s) URL"}},
 		Flags: []cli.Flag{
 			{Name: "json", Kind: cli.Bool, Usage: "print JSON"},
 			{Name: "metadata", Kind: cli.Bool, Usage: "also print each node's metadata document"},
@@ -61,6 +62,7 @@ type nodeInfo struct {
 	Values     *valueInfo                 `json:"values,omitempty"`
 	Image      *imageInfo                 `json:"image,omitempty"`
 	TIFF       *tiffInfo                  `json:"tiff,omitempty"` // of the file that a hierarchy is shown of
+	CZI        *cziInfo                   `json:"czi,omitempty"`
 	Attributes map[string]json.RawMessage `json:"attributes,omitempty"`
 	Metadata   json.RawMessage            `json:"metadata,omitempty"`
 	Children   []*nodeInfo                `json:"children,omitempty"`
@@ -162,8 +164,13 @@ func describe(ctx context.Context, r *cli.Run, root *node, n zarr.Node, path str
 	}
 	g := n.(*zarr.Group)
 	info.Image = describeImage(ctx, root.store, g)
-	if st, ok := root.store.(*tiffstore.Store); ok && g.Path() == "" {
-		info.TIFF = describeTIFF(st)
+	if g.Path() == "" {
+		switch st := root.store.(type) {
+		case *tiffstore.Store:
+			info.TIFF = describeTIFF(st)
+		case *czistore.Store:
+			info.CZI = describeCZI(ctx, r, st.File())
+		}
 	}
 	children, err := childrenOf(ctx, g)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // what cannot be listed is left out
@@ -322,9 +329,12 @@ func (info *nodeInfo) print(w io.Writer, depth int) {
 			info.Values.print(w, indent)
 		}
 	} else {
-		if info.TIFF != nil {
+		switch {
+		case info.TIFF != nil:
 			line("%s  %s", info.Path, info.TIFF)
-		} else {
+		case info.CZI != nil:
+			line("%s  %s", info.Path, info.CZI)
+		default:
 			line("%s  group, Zarr v%d", info.Path, info.Format)
 		}
 		indent += "  "

@@ -69,6 +69,15 @@ func runOme(ctx context.Context, r *cli.Run) error {
 
 // writeImage makes the image OUT of an array as spec describes and s stores it.
 func writeImage(ctx context.Context, r *cli.Run, in *node, s storage, spec ngff.ImageSpec, a *zarr.Array) error {
+	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
+	if err != nil {
+		return err
+	}
+	return writeImageTo(ctx, r, out, "", in, s, spec, a)
+}
+
+// writeImageTo makes an image under a key of an output.
+func writeImageTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, in *node, s storage, spec ngff.ImageSpec, a *zarr.Array) error {
 	stored, err := s.spec(a, nil)
 	if err != nil {
 		return err
@@ -76,12 +85,7 @@ func writeImage(ctx context.Context, r *cli.Run, in *node, s storage, spec ngff.
 	spec.Format, spec.Shape, spec.Chunks, spec.Shard = stored.Format, stored.Shape, stored.Chunks, stored.Shard
 	spec.DType, spec.Codecs, spec.Fill, spec.OmitFill = stored.DType, stored.Codecs, stored.Fill, s.omitFill
 	spec.Levels, spec.Workers, spec.Budget, spec.Meter = r.Options.Levels, 1, r.Options.Mem/2, r.Meter
-	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
-	if err != nil {
-		return err
-	}
-	st := out.Store
-	w, err := ngff.Create(ctx, st, "", spec)
+	w, err := ngff.Create(ctx, out.Store, key, spec)
 	if err != nil {
 		return cli.BadInput(err)
 	}

@@ -2,31 +2,21 @@ package tiffstore
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"strata/pkg/dtype"
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tilecodec"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/shown"
 )
 
-// axis is a dimension of an array. Its role says what a chunk's index along it is of: 't' times, 'c'
-// channels, 'p' pages along depth, 'z' tiles along depth, 'y', 'x', 's' planes of samples, 'i' interleaved samples.
-type axis struct {
-	role        byte
-	name        string
-	size, chunk int
-}
-
-func (a axis) count() int { return (a.size + a.chunk - 1) / a.chunk }
-
-// array is one array of the hierarchy.
+// array is one array of the hierarchy. Roles of axes: 't' times, 'c' channels, 'p' pages along depth, 'z' tiles along depth, 'y', 'x', 's' planes
+// of samples, 'i' interleaved samples.
 type array struct {
-	axes   []axis
+	axes   []shown.Axis
 	image  *tiff.Image // nil: of a page
 	level  int
 	first  *tiff.Page // any that is there
@@ -39,24 +29,11 @@ type array struct {
 	colors []uint16          // of a palette image that is shown in them: red, then green, then blue of each index
 }
 
-// parse reads the index of a chunk as keys have it.
-func (a *array) parse(text string) (index []int, ok bool) {
-	index = make([]int, 0, len(a.axes))
-	for part := range strings.SplitSeq(text, "/") {
-		i, ok := number(part)
-		if d := len(index); !ok || d >= len(a.axes) || i >= a.axes[d].count() {
-			return nil, false
-		}
-		index = append(index, i)
-	}
-	return index, len(index) == len(a.axes)
-}
-
 // locate finds the page of a chunk, nil if it is not in the file, and the number of its tile.
 func (a *array) locate(index []int) (*tiff.Page, int64) {
 	var t, c, page, s, z, y, x int
 	for d, i := range index {
-		switch a.axes[d].role {
+		switch a.axes[d].Role {
 		case 't':
 			t = i
 		case 'c':
@@ -86,19 +63,19 @@ func (a *array) locate(index []int) (*tiff.Page, int64) {
 // pageArray shows the samples of one page.
 func (s *Store) pageArray(ctx context.Context, p *tiff.Page) (*array, error) {
 	if p.Err != nil {
-		return nil, &zarr.FormatError{Path: p.File().Name, Err: bare(p.Err, p.File().Name)}
+		return nil, &zarr.FormatError{Path: p.File().Name, Err: shown.Bare(p.Err, p.File().Name)}
 	}
 	a := &array{first: p, layout: p.Layout}
 	l := p.Layout
 	if l.Separate {
-		a.axes = append(a.axes, axis{'s', "c", l.Samples, 1})
+		a.axes = append(a.axes, shown.Along('s', "c", l.Samples, 1))
 	}
 	if l.Depth > 1 {
-		a.axes = append(a.axes, axis{'z', "z", l.Depth, l.TileDepth})
+		a.axes = append(a.axes, shown.Along('z', "z", l.Depth, l.TileDepth))
 	}
-	a.axes = append(a.axes, axis{'y', "y", l.Height, l.TileHeight}, axis{'x', "x", l.Width, l.TileWidth})
+	a.axes = append(a.axes, shown.Along('y', "y", l.Height, l.TileHeight), shown.Along('x', "x", l.Width, l.TileWidth))
 	if l.Interleaved() > 1 {
-		a.axes = append(a.axes, axis{'i', "c", l.Samples, l.Samples})
+		a.axes = append(a.axes, shown.Along('i', "c", l.Samples, l.Samples))
 	}
 	return a, a.store(ctx, []*tiff.Page{p})
 }
@@ -112,26 +89,26 @@ func (s *Store) levelArray(ctx context.Context, im *tiff.Image, level int) (*arr
 		a.first = pages[i]
 	}
 	if im.Times > 1 {
-		a.axes = append(a.axes, axis{'t', "t", im.Times, 1})
+		a.axes = append(a.axes, shown.Along('t', "t", im.Times, 1))
 	}
 	var err error
 	if a.colors, err = palette(ctx, im, a.first); err != nil {
-		return nil, &zarr.FormatError{Path: a.first.File().Name, Err: bare(err, a.first.File().Name)}
+		return nil, &zarr.FormatError{Path: a.first.File().Name, Err: shown.Bare(err, a.first.File().Name)}
 	}
 	if a.colors != nil {
-		a.axes = append(a.axes, axis{'i', "c", 3, 3})
+		a.axes = append(a.axes, shown.Along('i', "c", 3, 3))
 	} else if n := im.Channels * l.Samples; n > 1 {
-		a.axes = append(a.axes, axis{'c', "c", n, l.Interleaved()})
+		a.axes = append(a.axes, shown.Along('c', "c", n, l.Interleaved()))
 	}
 	switch {
 	case im.Depths > 1 && l.Depth > 1:
 		return nil, &zarr.FormatError{Path: s.where, Err: fmt.Errorf("%s: a stack of pages that are volumes themselves is not supported; see pages/0", a.first.Name())}
 	case im.Depths > 1:
-		a.axes = append(a.axes, axis{'p', "z", im.Depths, 1})
+		a.axes = append(a.axes, shown.Along('p', "z", im.Depths, 1))
 	case l.Depth > 1:
-		a.axes = append(a.axes, axis{'z', "z", l.Depth, l.TileDepth})
+		a.axes = append(a.axes, shown.Along('z', "z", l.Depth, l.TileDepth))
 	}
-	a.axes = append(a.axes, axis{'y', "y", l.Height, l.TileHeight}, axis{'x', "x", l.Width, l.TileWidth})
+	a.axes = append(a.axes, shown.Along('y', "y", l.Height, l.TileHeight), shown.Along('x', "x", l.Width, l.TileWidth))
 	return a, a.store(ctx, pages)
 }
 
@@ -182,23 +159,23 @@ func (a *array) store(ctx context.Context, pages []*tiff.Page) error {
 	a.raw = l.Compression == tilecodec.None && whole
 	if a.joined = a.raw && !l.Tiled && joined(ctx, pages); a.joined {
 		for d := range a.axes {
-			if a.axes[d].role == 'y' {
-				a.axes[d].chunk = l.Height
+			if a.axes[d].Role == 'y' {
+				a.axes[d].Chunk = l.Height
 			}
 		}
 	}
 	a.bytes = int64(a.elem().Size())
 	order, last := []int{}, -1
 	for d, x := range a.axes {
-		a.bytes *= int64(x.chunk)
-		if x.name == "c" && x.chunk > 1 && d < len(a.axes)-1 {
+		a.bytes *= int64(x.Chunk)
+		if x.Name == "c" && x.Chunk > 1 && d < len(a.axes)-1 {
 			last = d
 		} else {
 			order = append(order, d)
 		}
 	}
 	if last >= 0 { // a tile has the samples of a pixel together
-		a.codecs = append(a.codecs, object("transpose", map[string]any{"order": append(order, last)}))
+		a.codecs = append(a.codecs, shown.Object("transpose", map[string]any{"order": append(order, last)}))
 	}
 	switch {
 	case a.raw:
@@ -218,18 +195,18 @@ func (a *array) bytesCodec() any {
 		endian = "big"
 	}
 	if a.elem().Size() == 1 {
-		return object("bytes", nil)
+		return shown.Object("bytes", nil)
 	}
-	return object("bytes", map[string]any{"endian": endian})
+	return shown.Object("bytes", map[string]any{"endian": endian})
 }
 
 // zarrCodec is the codec of Zarr that does the same as a compression of TIFF; nil: there is none.
 func zarrCodec(compression int) any {
 	switch compression {
 	case tilecodec.Zstd:
-		return object("zstd", map[string]any{"level": 1, "checksum": false})
+		return shown.Object("zstd", map[string]any{"level": 1, "checksum": false})
 	case tilecodec.Deflate, tilecodec.DeflateOld:
-		return object("numcodecs.zlib", map[string]any{"level": 1})
+		return shown.Object("numcodecs.zlib", map[string]any{"level": 1})
 	}
 	return nil
 }
@@ -239,13 +216,13 @@ func (a *array) ownCodec(ctx context.Context) error {
 	file := a.first.File().Name
 	tables, err := a.first.Tables(ctx)
 	if err != nil {
-		return &zarr.FormatError{Path: file, Err: bare(err, file)}
+		return &zarr.FormatError{Path: file, Err: shown.Bare(err, file)}
 	}
 	a.format = FormatOf(a.first, tables)
 	if err := a.format.Check(); err != nil {
 		return &zarr.FormatError{Path: file, Field: a.first.Name(), Err: err}
 	}
-	a.codecs = append(a.codecs, a.bytesCodec(), object(codec.OfStoreName, map[string]any{"encoding": tilecodec.Name(a.layout.Compression)}))
+	a.codecs = append(a.codecs, a.bytesCodec(), shown.Object(codec.OfStoreName, map[string]any{"encoding": tilecodec.Name(a.layout.Compression)}))
 	return nil
 }
 
@@ -286,25 +263,5 @@ func joined(ctx context.Context, pages []*tiff.Page) bool {
 	return true
 }
 
-func object(name string, configuration map[string]any) any {
-	o := map[string]any{"name": name}
-	if configuration != nil {
-		o["configuration"] = configuration
-	}
-	return o
-}
-
 // document is the array's zarr.json.
-func (a *array) document() ([]byte, error) {
-	var shape, chunks []int
-	var names []string
-	for _, x := range a.axes {
-		shape, chunks, names = append(shape, x.size), append(chunks, x.chunk), append(names, x.name)
-	}
-	return json.Marshal(map[string]any{
-		"zarr_format": 3, "node_type": "array", "shape": shape, "data_type": a.elem().String(), "fill_value": 0,
-		"chunk_grid":         object("regular", map[string]any{"chunk_shape": chunks}),
-		"chunk_key_encoding": object("default", map[string]any{"separator": "/"}),
-		"codecs":             a.codecs, "dimension_names": names, "attributes": map[string]any{},
-	})
-}
+func (a *array) document() ([]byte, error) { return shown.ArrayDocument(a.axes, a.elem(), a.codecs) }

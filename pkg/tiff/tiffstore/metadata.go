@@ -1,14 +1,13 @@
 package tiffstore
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"math"
 
-	"strata/pkg/dtype"
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tilecodec"
+	"strata/pkg/zarr/shown"
 )
 
 // imageDocument is the zarr.json of an image's group: its metadata as OME-Zarr 0.5, and
@@ -23,30 +22,10 @@ func (s *Store) imageDocument(ctx context.Context, key string, im *tiff.Image) (
 	if colors != nil {
 		samples = 3
 	}
-	axes, scale := imageAxes(im, samples)
-	var datasets []any
+	d := shown.Image{Name: im.Name, Axes: imageAxes(im, samples), Channels: channels(im, samples)}
 	for k := range im.Levels {
 		l := im.Levels[k].Layout()
-		fy, fx := factor(first.Height, l.Height), factor(first.Width, l.Width)
-		size, shift := make([]float64, len(scale)), make([]float64, len(scale))
-		copy(size, scale)
-		for d, f := range map[int]float64{len(scale) - 2: fy, len(scale) - 1: fx} {
-			size[d] = scale[d] * f
-			shift[d] = (size[d] - scale[d]) / 2 // pixels of all levels fill the same box
-		}
-		transforms := []any{map[string]any{"type": "scale", "scale": size}}
-		if k > 0 {
-			transforms = append(transforms, map[string]any{"type": "translation", "translation": shift})
-		}
-		datasets = append(datasets, map[string]any{"path": fmt.Sprint(k), "coordinateTransformations": transforms})
-	}
-	multiscale := map[string]any{"axes": axes, "datasets": datasets}
-	if im.Name != "" {
-		multiscale["name"] = im.Name
-	}
-	ome := map[string]any{"version": "0.5", "multiscales": []any{multiscale}}
-	if c := channels(im, samples); c != nil {
-		ome["omero"] = map[string]any{"channels": c}
+		d.Factors = append(d.Factors, [2]float64{factor(first.Height, l.Height), factor(first.Width, l.Width)})
 	}
 	more := map[string]any{"kind": im.Kind, "compression": tilecodec.Name(first.Compression), "photometric": tiff.PhotometricName(first.Photometric)}
 	if im.Magnification > 0 {
@@ -55,7 +34,8 @@ func (s *Store) imageDocument(ctx context.Context, key string, im *tiff.Image) (
 	if key == "" && len(s.names) > 0 {
 		more["other_images"] = s.names
 	}
-	return json.Marshal(map[string]any{"zarr_format": 3, "node_type": "group", "attributes": map[string]any{"ome": ome, "tiff": more}})
+	d.More = map[string]any{"tiff": more}
+	return d.Document()
 }
 
 // assumed says which sizes of a voxel a file does not state; 1 µm stands for them.
@@ -72,24 +52,13 @@ func assumed(im *tiff.Image) string {
 	return ""
 }
 
-// imageAxes are an image's axes and what one step along each is: µm or seconds, or 1 where the file does not say.
-func imageAxes(im *tiff.Image, samples int) (axes []any, scale []float64) {
-	l := im.Levels[0].Layout()
-	add := func(name, kind, unit string, step float64) {
-		a := map[string]any{"name": name, "type": kind}
-		if unit != "" {
-			a["unit"] = unit
-		}
-		if step <= 0 {
-			step = 1
-		}
-		axes, scale = append(axes, a), append(scale, step)
-	}
+// imageAxes are an image's axes: those that have more than one entry, and y and x.
+func imageAxes(im *tiff.Image, samples int) (axes []shown.ImageAxis) {
 	if im.Times > 1 {
-		add("t", "time", "second", im.Interval)
+		axes = append(axes, shown.TimeAxis(im.Interval))
 	}
 	if im.Channels*samples > 1 {
-		add("c", "channel", "", 1)
+		axes = append(axes, shown.ChannelAxis())
 	}
 	z, y, x := im.VoxelUM[0], im.VoxelUM[1], im.VoxelUM[2]
 	if y <= 0 {
@@ -98,13 +67,10 @@ func imageAxes(im *tiff.Image, samples int) (axes []any, scale []float64) {
 	if x <= 0 {
 		x = y
 	}
-	space := func(name string, step float64) { add(name, "space", "micrometer", step) }
-	if im.Depths > 1 || l.Depth > 1 {
-		space("z", z)
+	if im.Depths > 1 || im.Levels[0].Layout().Depth > 1 {
+		axes = append(axes, shown.SpaceAxis("z", z))
 	}
-	space("y", y)
-	space("x", x)
-	return axes, scale
+	return append(axes, shown.SpaceAxis("y", y), shown.SpaceAxis("x", x))
 }
 
 // firstPage is a page of level 0 that is there.
@@ -127,49 +93,29 @@ func factor(first, size int) float64 {
 	return f
 }
 
-// colors are those of channels that have none: as microscopists expect them of one to three.
-var colors = [...]string{"FFFFFF", "FF0000", "00FF00", "0000FF", "FF00FF", "00FFFF", "FFFF00"}
-
 // channels says how channels are shown; nil for types whose range says nothing.
-func channels(im *tiff.Image, samples int) []any {
+func channels(im *tiff.Image, samples int) (out []shown.Channel) {
 	l := im.Levels[0].Layout()
 	n := im.Channels * samples
-	if n > 64 || !l.Type.IsInteger() || l.Type.Size() > 2 {
+	low, high, ok := shown.Range(l.Type, l.Bits)
+	if n > 64 || !ok {
 		return nil
 	}
-	low, high := 0.0, math.Pow(2, float64(l.Bits))-1
 	if l.Photometric == tiff.Palette && samples == 3 {
 		high = 255
 	}
-	if l.Type == dtype.Int8 || l.Type == dtype.Int16 {
-		low = -math.Pow(2, float64(l.Bits-1))
-		high = -low - 1
-	}
 	rgb := im.Channels == 1 && (l.Photometric == tiff.RGB || l.Photometric == tiff.YCbCr || l.Photometric == tiff.Palette) && n >= 3
-	var out []any
 	for i := range n {
-		c := tiff.Channel{Color: colors[0]}
+		c := shown.Channel{Color: shown.Color(i, n)}
 		switch {
 		case rgb:
-			c = tiff.Channel{Name: [...]string{"red", "green", "blue", "alpha"}[min(i, 3)], Color: colors[(i+1)%4]}
-		case n > 1:
-			c.Color = colors[1+i%(len(colors)-1)]
-		}
-		if im.ChannelInfo != nil {
+			c = shown.Sample(i)
+		case im.ChannelInfo != nil:
 			info := im.ChannelInfo[i]
-			if info.Name != "" && !rgb {
-				c.Name = info.Name
-			}
-			if info.Color != "" && !rgb {
-				c.Color = info.Color
-			}
+			c.Name, c.Color = info.Name, cmp.Or(info.Color, c.Color)
 		}
-		entry := map[string]any{"color": c.Color, "active": !rgb || i < 3,
-			"window": map[string]any{"min": low, "max": high, "start": low, "end": high}}
-		if c.Name != "" {
-			entry["label"] = c.Name
-		}
-		out = append(out, entry)
+		c.Low, c.High = low, high
+		out = append(out, c)
 	}
 	return out
 }

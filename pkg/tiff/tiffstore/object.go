@@ -74,20 +74,3 @@ func (o *filePart) Path() (path string, off int64) { return o.path, o.off }
 func (o *filePart) ReadRows(ctx context.Context, dst []byte, rows, length, pitch int, off int64) (int, error) {
 	return store.ReadRows(ctx, o.file, o, o.off, o.whole, dst, rows, length, pitch, off)
 }
-
-// document is a metadata document.
-type document struct{ b []byte }
-
-func (d *document) Size() int64  { return int64(len(d.b)) }
-func (d *document) Close() error { return nil }
-
-func (d *document) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
-	if off < 0 || off > int64(len(d.b)) {
-		return 0, io.EOF
-	}
-	n := copy(p, d.b[off:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}

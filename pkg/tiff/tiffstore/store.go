@@ -26,7 +26,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -36,6 +35,7 @@ import (
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tilecodec"
 	"strata/pkg/zarr"
+	"strata/pkg/zarr/shown"
 	"strata/pkg/zarr/store"
 )
 
@@ -105,10 +105,7 @@ func Open(ctx context.Context, file store.Object, where string, opts ...Option) 
 	}
 	var err error
 	if s.file, err = tiff.Open(ctx, file, where, more...); err != nil {
-		if !fromSource(err) {
-			err = &zarr.FormatError{Path: where, Err: bare(err, where)}
-		}
-		return nil, errors.Join(err, s.close(file))
+		return nil, errors.Join(shown.FileError(err, where), s.close(file))
 	}
 	for i, im := range s.file.Images {
 		key := ""
@@ -129,29 +126,6 @@ func Open(ctx context.Context, file store.Object, where string, opts ...Option) 
 
 // Warnings say what could not be read but left something that can be, and what was assumed.
 func (s *Store) Warnings() []string { return s.warnings }
-
-// fromSource reports errors that are the machine's, not the file's.
-func fromSource(err error) bool {
-	var p *fs.PathError
-	return errors.As(err, &p) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnavailable)
-}
-
-// bare takes the location that errors of package tiff begin with off, for an error that names it itself.
-func bare(err error, where string) error {
-	if text, ok := strings.CutPrefix(err.Error(), where+": "); ok {
-		return &named{text, err}
-	}
-	return err
-}
-
-// named is an error in other words.
-type named struct {
-	text string
-	err  error
-}
-
-func (e *named) Error() string { return e.text }
-func (e *named) Unwrap() error { return e.err }
 
 // imageKey is the key of an image that is not the first: its name where that can be a key.
 func imageKey(name string, number int, taken map[string]*tiff.Image) string {
@@ -233,7 +207,7 @@ func (s *Store) Location(key string) string {
 	a := s.arrays[at]
 	s.mu.Unlock()
 	if ok && a != nil { // else nobody has asked for the chunk
-		if index, ok := a.parse(rest); ok {
+		if index, ok := shown.Index(a.axes, rest); ok {
 			if page, segment := a.locate(index); page != nil {
 				return fmt.Sprintf("%s: %s: %s", page.File().Name, page.Name(), page.SegmentName(segment))
 			}
@@ -263,7 +237,7 @@ func (s *Store) document(ctx context.Context, key string) ([]byte, error) {
 }
 
 func (s *Store) absent(key string) error {
-	return &fs.PathError{Op: "open", Path: store.Join(s.where, key), Err: fs.ErrNotExist}
+	return shown.Absent(store.Join(s.where, key))
 }
 
 // array finds the array at a key, or makes it.
@@ -297,7 +271,7 @@ func (s *Store) makeArray(ctx context.Context, key string) (*array, error) {
 	}
 	dir, name := path.Split(key)
 	im := s.images[strings.TrimSuffix(dir, "/")]
-	level, ok := number(name)
+	level, ok := shown.Number(name)
 	if im == nil || !ok || level >= len(im.Levels) {
 		return nil, s.absent(key)
 	}
@@ -307,7 +281,7 @@ func (s *Store) makeArray(ctx context.Context, key string) (*array, error) {
 // page finds a page by its name: 2, or 2.0 for a sub-IFD.
 func (s *Store) page(name string) *tiff.Page {
 	name, sub, below := strings.Cut(name, ".")
-	i, ok := number(name)
+	i, ok := shown.Number(name)
 	if !ok || i >= len(s.file.Pages) {
 		return nil
 	}
@@ -315,16 +289,10 @@ func (s *Store) page(name string) *tiff.Page {
 	if !below {
 		return p
 	}
-	if i, ok = number(sub); !ok || i >= len(p.Sub) {
+	if i, ok = shown.Number(sub); !ok || i >= len(p.Sub) {
 		return nil
 	}
 	return p.Sub[i]
-}
-
-// number parses a number as keys have it.
-func number(text string) (int, bool) {
-	n, err := strconv.Atoi(text)
-	return n, err == nil && n >= 0 && strconv.Itoa(n) == text
 }
 
 // chunk finds the chunk that a key names; a nil array: the key is of no chunk.
@@ -337,7 +305,7 @@ func (s *Store) chunk(ctx context.Context, key string) (*array, []int, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	index, ok := a.parse(rest)
+	index, ok := shown.Index(a.axes, rest)
 	if !ok {
 		return nil, nil, s.absent(key)
 	}
@@ -409,7 +377,7 @@ func (s *Store) Open(ctx context.Context, key string) (store.Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &document{doc}, nil
+		return shown.Document(doc), nil
 	}
 	o, err := s.open(ctx, key, a, index)
 	if err != nil {
@@ -432,10 +400,8 @@ func (s *Store) open(ctx context.Context, key string, a *array, index []int) (*p
 	}
 	off, n, err := p.Segment(ctx, segment)
 	switch {
-	case err != nil && fromSource(err):
-		return nil, err
 	case err != nil:
-		return nil, &zarr.FormatError{Path: p.File().Name, Err: bare(err, p.File().Name)}
+		return nil, shown.FileError(err, p.File().Name)
 	case n == 0:
 		return nil, s.absent(key)
 	}

@@ -1,0 +1,326 @@
+// Package czistore shows a CZI file as an OME-Zarr hierarchy, so that whatever reads OME-Zarr reads CZI:
+//
+//	object, err := store.Folder("slides").Open(ctx, "scan.czi")
+//	st, err := czistore.Open(ctx, object, "slides/scan.czi")
+//	im, err := ngff.Open(ctx, st, "")
+//	err = im.Levels[0].Array.Read(ctx, region, pixels)
+//
+// Nothing is converted beforehand. The hierarchy has these nodes:
+//
+//	""                 the image of the only scene: its metadata as OME-Zarr 0.5, its levels in "0", "1" …
+//	                   of several scenes a group of images, "0", "1" … (the layout of bioformats2raw)
+//	"slide"            all scenes as one image
+//	"subblocks/7"      the pixels of the eighth sub-block as the file holds them
+//	"tiles/0.1.0.0.3"  those of a tile by scene, channel, depth, time and mosaic index
+//	"planes/all/0.2.1" a plane by channel, depth and time, put together from the tiles of all scenes, or of one: "planes/3/0.2.1"
+//
+// Images have the axes time, channel, depth, height and width of which they have more than one entry; colours are three channels,
+// red, green and blue. Chunks are squares of level 0, or of a level of which the file has all sub-blocks, that are put together from
+// tiles when they are read; tiles that were decoded are kept, within a budget, for the chunks beside. Planes and sub-blocks
+// are (y, x), or (y, x, c) in the order blue, green, red.
+package czistore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"strata/pkg/czi"
+	"strata/pkg/mem"
+	"strata/pkg/zarr/shown"
+	"strata/pkg/zarr/store"
+)
+
+// Store is a CZI file as a hierarchy.
+type Store struct {
+	file     *czi.File
+	where    string
+	requests int
+	images   map[string]*image // by key
+	names    []string          // of images of a group
+	warnings []string
+
+	mu     sync.Mutex
+	arrays map[string]*array // by key
+}
+
+var (
+	_ store.Decoder = (*Store)(nil)
+	_ store.Distant = (*Store)(nil)
+)
+
+// mostArrays bounds the arrays that a store remembers: a file may have millions of sub-blocks.
+const mostArrays = 4096
+
+// SlideKey is the key of all scenes as one image.
+const SlideKey = "slide"
+
+// Option changes how [Open] works.
+type Option func(*Store)
+
+// Requests is how many reads are worth having on their way at a time: the file lies on a server.
+func Requests(n int) Option { return func(s *Store) { s.requests = n } }
+
+// Open takes over an open CZI file, of which where is the location for messages.
+func Open(ctx context.Context, file store.Object, where string, opts ...Option) (*Store, error) {
+	s := &Store{where: where, images: map[string]*image{}, arrays: map[string]*array{}}
+	for _, opt := range opts {
+		opt(s)
+	}
+	var err error
+	if s.file, err = czi.Open(ctx, file, where, czi.Cache(max(64<<20, mem.Limit()/8))); err != nil {
+		return nil, errors.Join(shown.FileError(err, where), file.Close())
+	}
+	s.warnings = append(s.warnings, s.file.Warnings...)
+	meta, err := s.file.Metadata(ctx)
+	if err != nil {
+		if shown.FromSource(err) {
+			return nil, errors.Join(err, file.Close())
+		}
+		s.warnings = append(s.warnings, err.Error()+"; what it says of channels and sizes is left out")
+	}
+	s.findImages(meta)
+	return s, nil
+}
+
+// findImages makes the images of the scenes.
+func (s *Store) findImages(meta *czi.Metadata) {
+	views, scenes := s.file.Views(), s.file.Scenes()
+	for _, v := range views {
+		for _, scene := range scenes {
+			if im := s.newImage(meta, scene.Index, v, len(views) > 1); im != nil {
+				key := strconv.Itoa(len(s.names))
+				s.images[key], s.names = im, append(s.names, key)
+			}
+		}
+	}
+	if len(s.names) == 0 {
+		return
+	}
+	first := s.images["0"]
+	if text := first.assumed(); text != "" {
+		s.warnings = append(s.warnings, s.where+": "+text)
+	}
+	if len(s.names) == 1 {
+		s.images, s.names = map[string]*image{"": first}, nil
+	}
+	s.images[SlideKey] = s.newImage(meta, czi.AllScenes, views[0], false)
+}
+
+// Warnings say what could not be read but left something that can be, and what was assumed.
+func (s *Store) Warnings() []string { return s.warnings }
+
+// File is the file's structure.
+func (s *Store) File() *czi.File { return s.file }
+
+// Names are the keys of the images of a file of several scenes; nil: the image has key "".
+func (s *Store) Names() []string { return slices.Clone(s.names) }
+
+// Requests is how many reads are worth having on their way; 0: the file is near.
+func (s *Store) Requests() int { return s.requests }
+
+// Close closes the file.
+func (s *Store) Close() error { return s.file.Source().(store.Object).Close() }
+
+// Location names a chunk by what it is of.
+func (s *Store) Location(key string) string {
+	if at, rest, ok := strings.Cut(key, "/c/"); ok && !strings.HasPrefix(at, "subblocks/") {
+		return store.Join(s.where, at) + ": chunk " + rest
+	}
+	return store.Join(s.where, strings.TrimSuffix(key, "/zarr.json"))
+}
+
+func (s *Store) absent(key string) error { return shown.Absent(store.Join(s.where, key)) }
+
+// group is the zarr.json of a file of several scenes.
+func (s *Store) group() []byte {
+	ome := `{}`
+	if s.names != nil {
+		ome = `{"ome":{"version":"0.5","bioformats2raw.layout":3}}`
+	}
+	return []byte(`{"zarr_format":3,"node_type":"group","attributes":` + ome + `}`)
+}
+
+// series is the zarr.json of the group OME beside the images of several scenes.
+func (s *Store) series() []byte {
+	return fmt.Appendf(nil, `{"zarr_format":3,"node_type":"group","attributes":{"ome":{"version":"0.5","series":["%s"]}}}`, strings.Join(s.names, `","`))
+}
+
+// document makes the metadata document under a key: fs.ErrNotExist if no node has it.
+func (s *Store) document(key string) ([]byte, error) {
+	dir, name := path.Split(key)
+	dir = strings.TrimSuffix(dir, "/")
+	switch im := s.images[dir]; {
+	case name != "zarr.json":
+		return nil, s.absent(key)
+	case im != nil:
+		if err := s.file.CheckBounds(im.scene); err != nil {
+			return nil, shown.FileError(err, s.where)
+		}
+		return im.document()
+	case dir == "":
+		return s.group(), nil
+	case dir == "OME" && s.names != nil:
+		return s.series(), nil
+	}
+	a, err := s.array(dir)
+	if err != nil {
+		return nil, err
+	}
+	return shown.ArrayDocument(a.axes, a.elem, a.codecs)
+}
+
+// array finds the array at a key, or makes it.
+func (s *Store) array(key string) (*array, error) {
+	s.mu.Lock()
+	a := s.arrays[key]
+	s.mu.Unlock()
+	if a != nil {
+		return a, nil
+	}
+	a, err := s.makeArray(key)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.arrays) >= mostArrays {
+		clear(s.arrays)
+	}
+	s.arrays[key] = a
+	return a, nil
+}
+
+func (s *Store) makeArray(key string) (*array, error) {
+	kind, rest, _ := strings.Cut(key, "/")
+	switch kind {
+	case "subblocks":
+		i, ok := shown.Number(rest)
+		if !ok || i >= s.file.Len() {
+			return nil, s.absent(key)
+		}
+		return s.subBlockArray(i)
+	case "tiles":
+		at, ok := numbers(rest, 5)
+		if !ok {
+			return nil, s.absent(key)
+		}
+		i, ok := s.file.Tile(at[0], s.file.Plane(at[1], at[2], at[3]), at[4])
+		if !ok {
+			return nil, s.absent(key)
+		}
+		return s.subBlockArray(i)
+	case "planes":
+		return s.planeArray(key, rest)
+	}
+	dir, name := path.Split(key)
+	im := s.images[strings.TrimSuffix(dir, "/")]
+	level, ok := shown.Number(name)
+	if im == nil || !ok || level >= len(im.factors) {
+		return nil, s.absent(key)
+	}
+	if err := s.file.CheckBounds(im.scene); err != nil {
+		return nil, shown.FileError(err, s.where)
+	}
+	return im.levelArray(level), nil
+}
+
+// numbers parses numbers with dots between them.
+func numbers(text string, n int) (v []int, ok bool) {
+	for part := range strings.SplitSeq(text, ".") {
+		i, ok := shown.Number(part)
+		if !ok {
+			return nil, false
+		}
+		v = append(v, i)
+	}
+	return v, len(v) == n
+}
+
+// chunk finds the chunk that a key names; a nil array: the key is of no chunk.
+func (s *Store) chunk(key string) (*array, []int, error) {
+	at, rest, ok := strings.Cut(key, "/c/")
+	if !ok {
+		return nil, nil, nil
+	}
+	a, err := s.array(at)
+	if err != nil {
+		return nil, nil, err
+	}
+	index, ok := shown.Index(a.axes, rest)
+	if !ok {
+		return nil, nil, s.absent(key)
+	}
+	return a, index, nil
+}
+
+// List lists the images of the file and their levels; sub-blocks, tiles and planes are not listed.
+func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
+	im := s.images[prefix]
+	if im == nil && prefix != "" {
+		return nil, s.absent(prefix)
+	}
+	entries := []store.Entry{{Name: "zarr.json"}}
+	if im != nil {
+		for k := range im.factors {
+			entries = append(entries, store.Entry{Name: strconv.Itoa(k), Dir: true})
+		}
+	} else {
+		for _, name := range s.names {
+			entries = append(entries, store.Entry{Name: name, Dir: true})
+		}
+	}
+	slices.SortFunc(entries, func(a, b store.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return entries, nil
+}
+
+// Get returns a metadata document, or nothing for a chunk that there is: Decode reads it.
+func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
+	doc, err := s.content(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if limit >= 0 && int64(len(doc)) > limit {
+		return nil, fmt.Errorf("%s: %w: %d bytes, at most %d expected", s.Location(key), store.ErrTooLarge, len(doc), limit)
+	}
+	return append(dst[:0], doc...), nil
+}
+
+// Open opens what Get returns.
+func (s *Store) Open(ctx context.Context, key string) (store.Object, error) {
+	doc, err := s.content(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return shown.Document(doc), nil
+}
+
+func (s *Store) content(ctx context.Context, key string) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	a, index, err := s.chunk(key)
+	switch {
+	case err != nil:
+		return nil, err
+	case a == nil:
+		return s.document(key)
+	case a.empty(s.file, index):
+		return nil, s.absent(key)
+	}
+	return []byte{0}, nil
+}
+
+// Decode fills dst with the samples of a chunk.
+func (s *Store) Decode(ctx context.Context, key string, dst, _ []byte) error {
+	a, index, err := s.chunk(key)
+	if err != nil {
+		return err
+	}
+	return shown.FileError(a.read(ctx, s.file, index, dst), s.where)
+}

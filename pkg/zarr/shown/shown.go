@@ -1,0 +1,132 @@
+// Package shown has what stores have in common that show a file of another format as an OME-Zarr hierarchy: the documents of its images and
+// arrays, which are made when they are asked for, the keys of chunks, and errors that name the file once.
+package shown
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"strata/pkg/dtype"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Axis is a dimension of an array. Role says what a chunk's index along it is of; it is the store's to know.
+type Axis struct {
+	Role        byte
+	Name        string
+	Size, Chunk int
+}
+
+// Along makes an axis.
+func Along(role byte, name string, size, chunk int) Axis {
+	return Axis{Role: role, Name: name, Size: size, Chunk: chunk}
+}
+
+// Count is the number of chunks along the axis.
+func (a Axis) Count() int { return (a.Size + a.Chunk - 1) / a.Chunk }
+
+// Index parses the index of a chunk as keys have it, of an array of these axes.
+func Index(axes []Axis, text string) (index []int, ok bool) {
+	index = make([]int, 0, len(axes))
+	for part := range strings.SplitSeq(text, "/") {
+		i, ok := Number(part)
+		if d := len(index); !ok || d >= len(axes) || i >= axes[d].Count() {
+			return nil, false
+		}
+		index = append(index, i)
+	}
+	return index, len(index) == len(axes)
+}
+
+// Number parses a number as keys have it.
+func Number(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 0 && strconv.Itoa(n) == text
+}
+
+// ArrayDocument is the zarr.json of an array.
+func ArrayDocument(axes []Axis, t dtype.Type, codecs []any) ([]byte, error) {
+	var shape, chunks []int
+	var names []string
+	for _, x := range axes {
+		shape, chunks, names = append(shape, x.Size), append(chunks, x.Chunk), append(names, x.Name)
+	}
+	return json.Marshal(map[string]any{
+		"zarr_format": 3, "node_type": "array", "shape": shape, "data_type": t.String(), "fill_value": 0,
+		"chunk_grid":         Object("regular", map[string]any{"chunk_shape": chunks}),
+		"chunk_key_encoding": Object("default", map[string]any{"separator": "/"}),
+		"codecs":             codecs, "dimension_names": names, "attributes": map[string]any{},
+	})
+}
+
+// Object is a named thing of Zarr's metadata, such as a codec, with its configuration, or without where that is nil.
+func Object(name string, configuration map[string]any) any {
+	o := map[string]any{"name": name}
+	if configuration != nil {
+		o["configuration"] = configuration
+	}
+	return o
+}
+
+// Document is a metadata document as an object of a store.
+type Document []byte
+
+// Size is the length of the document.
+func (d Document) Size() int64 { return int64(len(d)) }
+
+// Close does nothing.
+func (d Document) Close() error { return nil }
+
+// ReadAt reads a part of the document.
+func (d Document) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
+	if off < 0 || off > int64(len(d)) {
+		return 0, io.EOF
+	}
+	n := copy(p, d[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// FromSource reports errors that are the machine's, not the file's.
+func FromSource(err error) bool {
+	var p *fs.PathError
+	return errors.As(err, &p) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnavailable)
+}
+
+// Bare takes the name that an error begins with off, for one that names the file itself.
+func Bare(err error, name string) error {
+	if text, ok := strings.CutPrefix(err.Error(), name+": "); ok {
+		return &named{text, err}
+	}
+	return err
+}
+
+// named is an error in other words.
+type named struct {
+	text string
+	err  error
+}
+
+func (e *named) Error() string { return e.text }
+func (e *named) Unwrap() error { return e.err }
+
+// FileError makes an error of a file, which begins with its name, one that says that trying again does not help; those of the machine it leaves as they are.
+func FileError(err error, name string) error {
+	if err == nil || FromSource(err) {
+		return err
+	}
+	return &zarr.FormatError{Path: name, Err: Bare(err, name)}
+}
+
+// Absent is the error of a key under which there is nothing.
+func Absent(location string) error {
+	return &fs.PathError{Op: "open", Path: location, Err: fs.ErrNotExist}
+}
