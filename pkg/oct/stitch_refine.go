@@ -2,36 +2,43 @@ package oct
 
 import (
 	"math"
+	"slices"
 )
 
-// refine finds by how much each tile is to be moved from where the matrix puts
-// it: the least squares over all pairs at once, each weighted with its
-// precision,
+// refinement bounds what becomes of measured pairs.
+type refinement struct {
+	farthest float64 // displacements that differ by more than this from what is expected do not vote, px
+	limit    float64 // residuals are cut to it, px
+	hold     float64 // precision, 1/px², with which pairs without a vote keep the displacement that is expected; 0: they do not
+}
+
+// refine finds by how much each tile is to be moved from where it is expected: the least squares over all pairs at once,
+// each weighted with its precision,
 //
 //	Σ (r_b − r_a − e)ᵀ P (r_b − r_a − e) → min,  e = measured − expected
 //
 // solved by conjugate gradients. Pairs that do not fit the others are given
 // less weight, round by round (Geman and McClure's estimator). Tiles without a
-// vote stay; the mean of a group of tiles that hang together is 0. Residuals longer
-// than limit are cut to it.
-func refine(g *grid, expected [2][2]float64, all []measure, limit float64) [][2]float64 {
-	n := g.ny * g.nx
-	var edges []edge
+// vote stay, or follow their neighbours where these are held to them; the mean of a group of tiles that hang together is 0.
+func refine(tiles int, expected expectation, all []measure, how refinement) [][2]float64 {
+	var edges, held []edge
 	for i := range all {
 		m := &all[i]
-		if m.reason != "" {
-			continue
-		}
-		e := expected[m.axis]
+		e := expected(m.pair)
 		d := [2]float64{m.d[0] - e[0], m.d[1] - e[1]}
-		if math.Hypot(d[0], d[1]) > 2*limit+1 {
+		if m.reason == "" && math.Hypot(d[0], d[1]) > how.farthest {
 			m.reason = "too far from where it should be"
-			continue
 		}
-		edges = append(edges, edge{m.a, m.b, m.axis, d, m.precision, m.precision})
+		if m.reason == "" {
+			edges = append(edges, edge{m.pair, d, m.precision, m.precision})
+		} else if how.hold > 0 {
+			p := sym{how.hold, 0, how.hold}
+			held = append(held, edge{m.pair, [2]float64{}, p, p})
+		}
 	}
-	r := make([][2]float64, n)
-	solveRobustly(r, edges)
+	r := make([][2]float64, tiles)
+	every := slices.Concat(edges, held)
+	solveRobustly(r, every, len(edges))
 	k := 0
 	for i := range all {
 		if m := &all[i]; m.reason == "" {
@@ -41,30 +48,30 @@ func refine(g *grid, expected [2][2]float64, all []measure, limit float64) [][2]
 			k++
 		}
 	}
-	centre(r, edges)
+	centre(r, every)
 	for t := range r {
-		if l := math.Hypot(r[t][0], r[t][1]); l > limit {
-			r[t][0], r[t][1] = r[t][0]*limit/l, r[t][1]*limit/l
+		if l := math.Hypot(r[t][0], r[t][1]); l > how.limit {
+			r[t][0], r[t][1] = r[t][0]*how.limit/l, r[t][1]*how.limit/l
 		}
 		r[t] = [2]float64{milli(r[t][0]), milli(r[t][1])}
 	}
 	return r
 }
 
-// solveRobustly solves several times, with less weight for what does not fit.
-func solveRobustly(r [][2]float64, edges []edge) {
-	if len(edges) == 0 {
+// solveRobustly solves several times, with less weight for those of the first edges, which were measured, that do not fit.
+func solveRobustly(r [][2]float64, edges []edge, measured int) {
+	if measured == 0 {
 		return
 	}
-	far := make([]float64, len(edges))
+	far := make([]float64, measured)
 	for range 8 {
 		solve(r, edges, 0, 0)
-		for i := range edges {
+		for i := range far {
 			far[i] = edges[i].misfit(r)
 		}
 		// how well the pairs fit; few tiles fit exactly
 		scale := math.Hypot(3*median(far), 0.25)
-		for i := range edges {
+		for i := range far {
 			u := far[i] / scale
 			edges[i].w = edges[i].p.scaled(1 / ((1 + u*u) * (1 + u*u)))
 		}
