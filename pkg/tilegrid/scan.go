@@ -1,4 +1,4 @@
-// Package mosaic writes the tiles of a scan, with the positions that the stage recorded, as a mosaic grid: the form in
+// Package tilegrid writes the tiles of a scan, with the positions that the stage recorded, as a mosaic grid: the form in
 // which stitch takes them.
 //
 // A [Scan] says what the tiles have in common and reads their pixels; [Scan.Write] gives each tile a place of the grid
@@ -7,7 +7,7 @@
 //
 //	positions, err := scan.Write(ctx, store, storage)
 //	err = positions.Write(file)
-package mosaic
+package tilegrid
 
 import (
 	"context"
