@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 
 	"strata/pkg/document"
 )
@@ -35,15 +37,13 @@ const (
 // positionsFile is the JSON form, that of stitch --save_positions. Positions in pixels become micrometres where
 // the file states the voxel size.
 type positionsFile struct {
-	Grid  *[2]int         `json:"tiles,omitempty"`
-	Voxel *[2]float64     `json:"voxel_um,omitempty"`
-	Tiles []positionEntry `json:"positions"`
-}
-
-type positionEntry struct {
-	Tile        []int     `json:"tile"`
-	Micrometres []float64 `json:"position_um,omitempty"`
-	Pixels      []float64 `json:"position_px,omitempty"`
+	Grid  *[2]int     `json:"tiles"`
+	Voxel *[2]float64 `json:"voxel_um"`
+	Tiles []struct {
+		Tile        []int     `json:"tile"`
+		Micrometres []float64 `json:"position_um"`
+		Pixels      []float64 `json:"position_px"`
+	} `json:"positions"`
 }
 
 // ReadTilePositions reads the positions of tiles: JSON as stitch --save_positions and zarr-tool import --tiles write
@@ -51,7 +51,7 @@ type positionEntry struct {
 // that no position has, and of a file without tiles it makes an error that begins with file and line. name is
 // what errors call the file.
 func ReadTilePositions(r io.Reader, name string) (*TilePositions, error) {
-	b, err := document.Lines(r, name)
+	b, err := document.All(r, name)
 	if err != nil {
 		return nil, err
 	}
@@ -175,28 +175,28 @@ func (p *TilePositions) add(t TilePosition, seen map[[2]int]bool) error {
 	return nil
 }
 
-// Write writes the positions as JSON, in the order of the grid.
+// Write writes the positions as JSON, a tile a line, in the order of the grid.
 func (p *TilePositions) Write(w io.Writer) error {
-	f := positionsFile{Tiles: []positionEntry{}}
+	b := bufio.NewWriter(w)
+	b.WriteString("{\n")
 	if p.Grid != [2]int{} {
-		f.Grid = &p.Grid
+		fmt.Fprintf(b, " \"tiles\": [%d, %d],\n", p.Grid[0], p.Grid[1])
 	}
+	unit := "um"
+	if p.Pixels {
+		unit = "px"
+	}
+	b.WriteString(" \"positions\": [")
 	tiles := slices.SortedFunc(slices.Values(p.Tiles), func(a, b TilePosition) int {
 		return cmp.Or(a.Tile[0]-b.Tile[0], a.Tile[1]-b.Tile[1])
 	})
-	for _, t := range tiles {
-		e := positionEntry{Tile: t.Tile[:]}
-		if p.Pixels {
-			e.Pixels = t.Position[:]
-		} else {
-			e.Micrometres = t.Position[:]
+	for i, t := range tiles {
+		if i > 0 {
+			b.WriteByte(',')
 		}
-		f.Tiles = append(f.Tiles, e)
+		number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+		fmt.Fprintf(b, "\n  {\"tile\": [%d, %d], \"position_%s\": [%s, %s]}", t.Tile[0], t.Tile[1], unit, number(t.Position[0]), number(t.Position[1]))
 	}
-	b, err := json.MarshalIndent(f, "", " ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(b, '\n'))
-	return err
+	b.WriteString("\n ]\n}\n")
+	return b.Flush() // what failed before fails here
 }
