@@ -105,7 +105,7 @@ func measureRecorded(ctx context.Context, m *mosaic, opt StitchOptions, res Reso
 	if err != nil {
 		return nil, nil, err
 	}
-	how := refinement{farthest: tolerance + 1, limit: math.Inf(1), hold: 1 / (tolerance * tolerance)}
+	how := refinement{farthest: tolerance + 1, limit: math.Inf(1), record: tolerance}
 	return measures, refine(len(a.kept), expected, measures, how), nil
 }
 
