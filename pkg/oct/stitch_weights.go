@@ -142,6 +142,9 @@ func overlapping(places []place) [][]int {
 	slices.SortFunc(order, func(a, b int) int { return cmp.Or(places[a].Y0-places[b].Y0, a-b) })
 	for _, t := range order {
 		p := places[t]
+		if p.Empty() {
+			continue // there is no tile
+		}
 		keep := active[:0]
 		for _, o := range active {
 			q := places[o]

@@ -14,6 +14,7 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/npy"
+	"strata/pkg/registration"
 	"strata/pkg/work"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
@@ -202,6 +203,23 @@ func (s *Specimen) WritePositions(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// WriteRecorded writes where the stage recorded the tiles of a slice, in the form that stitch --positions takes: their true
+// positions with an error along each axis.
+func (s *Specimen) WriteRecorded(w io.Writer, slice int) error {
+	n := s.cfg.Tiles
+	p := registration.TilePositions{Grid: n}
+	for i := range n[0] {
+		for j := range n[1] {
+			at := s.TilePosition(slice, i, j)
+			for d := range at {
+				at[d] = at[d]*s.cfg.Voxel[1+d] + s.cfg.Stage*normal(s.seed(seedStage, 2*slice+d), i*n[1]+j)
+			}
+			p.Tiles = append(p.Tiles, registration.TilePosition{Tile: [2]int{i, j}, Position: at})
+		}
+	}
+	return p.Write(w)
 }
 
 // WriteSurface writes the depth in voxels at which the tissue begins in every

@@ -53,6 +53,7 @@ func Command() *cli.Command {
 			{Name: "stage_scale", Kind: cli.Float, Default: "1", Check: cli.Above(0), Usage: "stage steps are this much longer than they should be"},
 			{Name: "matrix", Kind: cli.Floats, Value: "A,B,C,D", Note: "of rotation and scale", Usage: "stage to image, (y, x): [[A, B], [C, D]]"},
 			{Name: "jitter", Kind: cli.Float, Default: num(d.Jitter), Check: positive, Usage: "position error of a tile, standard deviation in px"},
+			{Name: "stage_error", Kind: cli.Float, Default: "0", Check: positive, Usage: "also write where the stage recorded the tiles (positions_zNN.json), with errors of this standard deviation in µm"},
 			{Name: "shift", Kind: cli.Float, Default: num(d.Shift), Check: positive, Usage: "motor shift between slices, standard deviation in µm"},
 			{Name: "glitch", Kind: cli.Float, Default: num(d.Glitch), Check: fraction, Usage: "probability that a recorded shift is wrong"},
 			{Name: "interval", Kind: cli.Float, Default: num(d.Cut), Check: positive, Usage: "slicing interval in µm"},
@@ -87,7 +88,7 @@ func Command() *cli.Command {
 func config(r *cli.Run) (phantom.Config, error) {
 	c := phantom.Config{
 		Seed: uint64(r.Int("seed")), Slices: r.Int("slices"), Gain: r.Float("gain"), Noise: r.Bool("noise"), FillTissue: r.Bool("fill_tissue"),
-		Overlap: r.Float("overlap"), Jitter: r.Float("jitter"), Shift: r.Float("shift"), Glitch: r.Float("glitch"), Cut: r.Float("interval"),
+		Overlap: r.Float("overlap"), Jitter: r.Float("jitter"), Stage: r.Float("stage_error"), Shift: r.Float("shift"), Glitch: r.Float("glitch"), Cut: r.Float("interval"),
 		Water: r.Float("water"), Relief: r.Float("relief"), Bowl: r.Float("curvature"), Attenuation: r.Float("attenuation"),
 		Texture: r.Float("texture"), Speckle: r.Float("speckle"), Floor: r.Float("floor"), Agarose: r.Float("agarose"), Vignette: r.Float("vignette"),
 	}
@@ -180,7 +181,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	total := int64(c.Slices) * int64(c.DType.Size()) * int64(shape[0]) * int64(shape[1]) * int64(shape[2])
 	task := r.Progress("make", total)
 	st.Progress = task.Add
-	if err := writeTruth(s, out.Work(), r.Bool("truth_surface")); err != nil {
+	if err := writeTruth(s, out.Work(), r.Bool("truth_surface"), r.IsSet("stage_error")); err != nil {
 		return err
 	}
 	folder := func(name string) store.Writer {
@@ -207,13 +208,18 @@ func run(ctx context.Context, r *cli.Run) error {
 }
 
 // writeTruth writes everything but the voxels.
-func writeTruth(s *phantom.Specimen, dir string, surface bool) error {
+func writeTruth(s *phantom.Specimen, dir string, surface, recorded bool) error {
 	if err := os.MkdirAll(filepath.Join(dir, "truth"), 0o777); err != nil {
 		return err
 	}
 	files := map[string]func(io.Writer) error{
 		"shifts_xy.csv": s.WriteShifts, "truth.json": s.WriteJSON, "truth/flatfield.npy": s.WriteFlatField,
 		"truth/curvature.npy": s.WriteCurvature, "truth/positions.npy": s.WritePositions,
+	}
+	if recorded {
+		for i := range s.Config().Slices {
+			files[fmt.Sprintf("positions_z%02d.json", i)] = func(w io.Writer) error { return s.WriteRecorded(w, i) }
+		}
 	}
 	if surface {
 		for i := range s.Config().Slices {
