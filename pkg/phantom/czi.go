@@ -30,8 +30,9 @@ func ScanPixels(t dtype.Type) (czi.PixelType, bool) {
 	return p, ok
 }
 
-// WriteCZI writes a slice as a slide scan: its tiles, with one sub-block for each channel and plane, where the stage was sent to, in the
-// directory in whole pixels and in the sub-blocks' metadata in µm. Where they are in truth, [Specimen.TilePosition] says.
+// WriteCZI writes a slice as a slide scan: its tiles, with one sub-block for each channel and plane, where the stage was sent to, or with a
+// stage error where it recorded them: in the directory in whole pixels and in the sub-blocks' metadata in µm. Where they are in truth,
+// [Specimen.TilePosition] says.
 func (s *Specimen) WriteCZI(ctx context.Context, out interface {
 	io.WriterAt
 	io.ReaderAt
@@ -67,6 +68,10 @@ func (s *Specimen) WriteCZI(ctx context.Context, out interface {
 		extent := s.TileExtent(i, j)
 		step := s.step()
 		y, x := float64(i)*step[0], float64(j)*step[1]
+		if c.Stage > 0 {
+			at := s.recorded(slice, i, j)
+			y, x = at[0]/c.Voxel[1], at[1]/c.Voxel[2]
+		}
 		t.C, t.Z, t.M, t.Pixels = ch, z, tile, pixel
 		t.Y, t.X, t.Height, t.Width = int(math.Round(y)), int(math.Round(x)), extent[0], extent[1]
 		t.Stage = &czi.Stage{X: x * c.Voxel[2], Y: y * c.Voxel[1], Z: float64(z) * c.Voxel[0], HasZ: true}

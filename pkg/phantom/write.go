@@ -212,11 +212,7 @@ func (s *Specimen) WriteRecorded(w io.Writer, slice int) error {
 	p := registration.TilePositions{Grid: n}
 	for i := range n[0] {
 		for j := range n[1] {
-			at := s.TilePosition(slice, i, j)
-			for d := range at {
-				at[d] = at[d]*s.cfg.Voxel[1+d] + s.cfg.Stage*normal(s.seed(seedStage, 2*slice+d), i*n[1]+j)
-			}
-			p.Tiles = append(p.Tiles, registration.TilePosition{Tile: [2]int{i, j}, Position: at})
+			p.Tiles = append(p.Tiles, registration.TilePosition{Tile: [2]int{i, j}, Position: s.recorded(slice, i, j)})
 		}
 	}
 	return p.Write(w)
@@ -245,4 +241,13 @@ func (s *Specimen) WriteSurface(w io.Writer, slice int) error {
 		}
 	}
 	return nil
+}
+
+// recorded is where the stage recorded a tile, in µm.
+func (s *Specimen) recorded(slice, i, j int) [2]float64 {
+	at := s.TilePosition(slice, i, j)
+	for d := range at {
+		at[d] = at[d]*s.cfg.Voxel[1+d] + s.cfg.Stage*normal(s.seed(seedStage, 2*slice+d), i*s.cfg.Tiles[1]+j)
+	}
+	return at
 }

@@ -31,7 +31,8 @@ func Command() *cli.Command {
 			"them (shifts_xy.csv) and the truth (truth.json, truth/*.npy). Every effect is switched off by 0. The same seed\n" +
 			"and settings give the same bytes. Tiles are made one by one: the output can be larger than memory.\n" +
 			"With --czi each slice is a slide scan (scan_zNN.czi), whose tiles lie where the stage was sent to, off their true\n" +
-			"places by --jitter, --rotation and --stage_scale; truth/positions.npy has those. --codec is raw or zstd then.",
+			"places by --jitter, --rotation and --stage_scale, or, with --stage_error, where it recorded them; truth/positions.npy\n" +
+			"has the true places. --codec is raw or zstd then.",
 		Args: []cli.Arg{{Name: "OUT", Usage: "folder to write"}},
 		Flags: []cli.Flag{
 			{Name: "seed", Kind: cli.Int, Default: "1", Check: positive, Usage: "another seed, another specimen"},
@@ -53,7 +54,7 @@ func Command() *cli.Command {
 			{Name: "stage_scale", Kind: cli.Float, Default: "1", Check: cli.Above(0), Usage: "stage steps are this much longer than they should be"},
 			{Name: "matrix", Kind: cli.Floats, Value: "A,B,C,D", Note: "of rotation and scale", Usage: "stage to image, (y, x): [[A, B], [C, D]]"},
 			{Name: "jitter", Kind: cli.Float, Default: num(d.Jitter), Check: positive, Usage: "position error of a tile, standard deviation in px"},
-			{Name: "stage_error", Kind: cli.Float, Default: "0", Check: positive, Usage: "also write where the stage recorded the tiles (positions_zNN.json), with errors of this standard deviation in µm"},
+			{Name: "stage_error", Kind: cli.Float, Default: "0", Check: positive, Usage: "standard deviation in µm of the error of recorded positions: also write those (positions_zNN.json, or into --czi)"},
 			{Name: "shift", Kind: cli.Float, Default: num(d.Shift), Check: positive, Usage: "motor shift between slices, standard deviation in µm"},
 			{Name: "glitch", Kind: cli.Float, Default: num(d.Glitch), Check: fraction, Usage: "probability that a recorded shift is wrong"},
 			{Name: "interval", Kind: cli.Float, Default: num(d.Cut), Check: positive, Usage: "slicing interval in µm"},
