@@ -193,6 +193,7 @@ type Metadata struct {
 	Version     string // "0.1" … "0.5"; "" when nothing states it
 	Multiscales []Multiscale
 	Omero       *Omero
+	Collection  bool     // a group of images "0", "1" …, in the layout of bioformats2raw
 	Labels      []string // names of label images: of a "labels" group
 	ImageLabel  *ImageLabel
 	Plate       *Plate

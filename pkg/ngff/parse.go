@@ -62,6 +62,7 @@ func parse(attrs map[string]json.RawMessage, format int, f *findings) *Metadata 
 	if v := root.get("labels"); !v.missing() {
 		m.parseLabels(v, f)
 	}
+	m.Collection = root.has("bioformats2raw.layout")
 	if v := root.get("image-label"); !v.missing() {
 		n := len(f.list)
 		m.ImageLabel = parseImageLabel(v, f)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"slices"
+	"strconv"
 
 	"errors"
 
@@ -64,7 +65,7 @@ func (v *validator) node(path string) {
 	var f findings
 	m := parse(g.Attributes(), g.Format(), &f)
 	checkFormat(m, g.Format(), &f)
-	if len(m.Multiscales) == 0 && m.Plate == nil && m.Well == nil && m.Labels == nil && f.firstFatal() == nil {
+	if len(m.Multiscales) == 0 && m.Plate == nil && m.Well == nil && m.Labels == nil && !m.Collection && f.firstFatal() == nil {
 		f.fatal("", "no OME-Zarr metadata (multiscales, plate, well or labels)")
 	}
 	v.add(g.Location(), &f)
@@ -83,6 +84,13 @@ func (v *validator) node(path string) {
 	}
 	if m.Well != nil {
 		v.fields(g, m.Well)
+	}
+	for i := 0; m.Collection; i++ {
+		image := store.Join(path, strconv.Itoa(i))
+		if _, err := zarr.Open(v.ctx, v.st, image); i > 0 && errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		v.node(image)
 	}
 }
 

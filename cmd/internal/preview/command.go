@@ -29,13 +29,13 @@ import (
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "preview",
-		Usage: "picture of an OME-Zarr image or a TIFF file",
+		Usage: "picture of an OME-Zarr image, or of a TIFF or CZI file",
 		Description: "Draws a 3-D image as three orthogonal cuts (or projections) side by side in true proportions, a 2-D\n" +
 			"image as it is, with a scale bar and the range of values. Values from the first to the second percentile\n" +
 			"of what the cuts cross are spread over the colours; NaN is left out. Cuts read only the chunks that\n" +
 			"they cross. Channels to which the image gives colours are shown together, those of a slide scan as they are.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr image, 2-D or 3-D, or TIFF file: a folder, a .zip, a file or an http(s) URL"},
+			{Name: "IN", Usage: "OME-Zarr image, 2-D or 3-D, TIFF or CZI file: a folder, a .zip, a file or an http(s) URL"},
 			{Name: "OUT", Usage: "picture to write: .png, or .jpg of quality 90"},
 		},
 		Shared: cli.Resources | cli.Outputs | cli.Inputs,
@@ -51,6 +51,7 @@ func Command() *cli.Command {
 			{Name: "max_size", Kind: cli.Int, Default: "1600", Value: "PX", Check: cli.Between(64, 1<<15), Usage: "longest side of the picture"},
 			{Name: "scale_bar", Kind: cli.Bool, Default: "true", Usage: "scale bar in µm below the picture"},
 			{Name: "labels", Kind: cli.Bool, Default: "true", Usage: "title, captions, positions of the cuts and colour bar"},
+			{Name: "thumbnail", Kind: cli.Bool, Usage: "the picture of the slide that a CZI file holds, as it is, instead of the image"},
 			{Name: "title", Value: "TEXT", Note: "the image's file name", Usage: "title"},
 		},
 		Examples: []cli.Example{
@@ -58,6 +59,7 @@ func Command() *cli.Command {
 			{Command: "preview volume.ome.zarr top.png --projection mip --colormap magma", Usage: "maximum intensity projections"},
 			{Command: "preview volume.ome.zarr a.png --at 120,2048,1024 --level 1 --window 0,4000", Usage: "a place, a level, a range of values"},
 			{Command: "preview scan.svs scan.png", Usage: "a slide scan"},
+			{Command: "preview scan.czi slide.jpg --thumbnail", Usage: "the scanner's own picture of the slide"},
 			{Command: "preview aip_z03.ome.zarr aip.png --no-labels --no-scale_bar --max_size 4096", Usage: "the image alone"},
 		},
 		Run: run,
@@ -86,6 +88,9 @@ func run(ctx context.Context, r *cli.Run) error {
 	encode := encoders[strings.ToLower(filepath.Ext(r.Arg("OUT")))]
 	if encode == nil {
 		return cli.Usage("output %s: want a name that ends in .png, .jpg or .jpeg", r.Arg("OUT"))
+	}
+	if r.Bool("thumbnail") {
+		return thumbnail(ctx, r, encode)
 	}
 	in, err := stage.Open(ctx, r, r.Arg("IN"))
 	if err != nil {
