@@ -123,6 +123,8 @@ func newRecordedAligner(m *mosaic, transform Matrix, reach int, res Resources) (
 		s, _ := displaced(a.grid.extentOf(p.a), a.grid.extentOf(p.b), [2]int{int(math.RoundToEven(e[0])), int(math.RoundToEven(e[1]))}, reach+stripMargin, 1)
 		return s
 	}
-	a.batch = 2 * res.Workers
+	for a.batch = 2 * res.Workers; a.batch > 1 && a.flying() > res.Mem/4; {
+		a.batch /= 2
+	}
 	return a, grantAligners([]*aligner{a}, res)
 }

@@ -336,6 +336,29 @@ func TestBadPairsLeaveTheRecord(t *testing.T) {
 	}
 }
 
+// A slide scan's rows of large tiles are compared in the memory that programs have by default.
+func TestRowsOfLargeTiles(t *testing.T) {
+	const ny, nx, side, step = 3, 40, 2048, 1843
+	m := &mosaic{shape: [3]int{1, ny * side, nx * side}, chunk: [3]int{1, side, side}, dtype: dtype.Uint16}
+	for i := range ny * nx {
+		m.recorded = append(m.recorded, [2]float64{float64(i / nx * step), float64(i % nx * step)})
+	}
+	m.absent = make([]bool, ny*nx)
+	for _, workers := range []int{1, 2, 32} {
+		a, err := newRecordedAligner(m, Identity, 62, Resources{Workers: workers, Mem: 512 << 20})
+		if err != nil {
+			t.Errorf("%d workers: %v", workers, err)
+			continue
+		}
+		if a.keep || a.workers < 1 || a.flying() > 128<<20 || len(a.pairs) != ny*(nx-1)+nx*(ny-1) {
+			t.Errorf("%d workers: %d compare, %d tiles at a time, %d MiB, %d pairs", workers, a.workers, a.batch, a.flying()>>20, len(a.pairs))
+		}
+	}
+	if _, err := newAligners([]*mosaic{m}, 0.1, Resources{Workers: 1, Mem: 512 << 20}); err == nil {
+		t.Error("so are whole tiles")
+	}
+}
+
 // Positions do not depend on workers and memory; strips of tiles are held, not tiles.
 func TestRecordedIsTheSameHoweverDone(t *testing.T) {
 	s := newScan(t, 3, 4, 256, 2)
