@@ -92,6 +92,11 @@ func (s *Scan) Write(ctx context.Context, out store.Writer, st Storage) (*regist
 	return p, nil
 }
 
+// Bytes is the size of all tiles in all their planes.
+func (s *Scan) Bytes() int64 {
+	return int64(len(s.Positions)) * int64(mem.Product(max(s.Times, 1), max(s.Channels, 1), max(s.Planes, 1), s.Tile[0], s.Tile[1], s.DType.Size()))
+}
+
 func (s *Scan) together() int { return max(s.Together, 1) }
 
 // mostPixels is the longest side of a tile: a longer one is a mistake.

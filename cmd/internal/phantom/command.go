@@ -44,7 +44,7 @@ func Command() *cli.Command {
 			{Name: "voxel", Kind: cli.Floats, Default: "3.5,2,2", Value: "Z,Y,X", Check: cli.Above(0), Usage: "voxel size in µm"},
 			{Name: "unit", Default: "millimeter", Choices: []string{"nanometer", "micrometer", "millimeter", "meter"}, Usage: "unit of the voxel size in the metadata"},
 			{Name: "gain", Kind: cli.Float, Note: "a tenth of the type's range, 1000 for floats", Check: cli.Above(0), Usage: "stored value of bright tissue"},
-			{Name: "czi", Kind: cli.Bool, Usage: "write slide scans: --tile 1,512,512, --dtype uint16, without --water, --relief, --curvature unless given"},
+			{Name: "czi", Kind: cli.Bool, Usage: "write slide scans: --tile 1,512,512, --dtype uint16, --speckle 0.02, without --water, --relief, --curvature unless given"},
 			{Name: "channels", Kind: cli.Int, Default: "1", Check: cli.Between(1, 64), Usage: "channels of a slide scan"},
 			{Name: "noise", Kind: cli.Bool, Usage: "12-bit white noise instead of tissue, for benchmarks"},
 			{Name: "ideal", Kind: cli.Bool, Usage: "no curvature, vignette, speckle, floor, jitter, rotation or glitches"},
@@ -145,6 +145,9 @@ func slideScan(r *cli.Run, c *phantom.Config) {
 		if !r.IsSet(name) {
 			*v = 0
 		}
+	}
+	if !r.IsSet("speckle") {
+		c.Speckle = 0.02 // a camera's noise
 	}
 }
 

@@ -51,22 +51,10 @@ func read(t testing.TB, st store.Store, key string) (*zarr.Array, []byte) {
 	return a, b
 }
 
-func jpegXR(c czicorpus.File) bool {
-	for _, s := range c.SubBlocks {
-		if s.Compression == "jpegxr" {
-			return true
-		}
-	}
-	return false
-}
-
 // TestCorpus reads sub-blocks, tiles and planes under their keys.
 func TestCorpus(t *testing.T) {
 	n := 0
 	for _, c := range czicorpus.Files(t) {
-		if jpegXR(c) {
-			continue
-		}
 		st := open(t, c.Name)
 		for i, s := range c.SubBlocks {
 			a, b := read(t, st, fmt.Sprintf("subblocks/%d", i))
@@ -311,7 +299,7 @@ func TestNegatives(t *testing.T) {
 			line(err)
 			failed = failed || err != nil
 		}
-		if !failed && (strings.Contains(c.Must, "tile fails") || c.Must == "error") {
+		if !failed && (strings.Contains(c.Must, "tile fails") && !strings.Contains(c.Must, " or ") || c.Must == "error") {
 			t.Errorf("%s (%s): read", c.Name, c.Why)
 		}
 		if strings.Contains(c.Must, "metadata") != (len(st.Warnings()) > 0 && strings.Contains(st.Warnings()[0], "metadata")) {
