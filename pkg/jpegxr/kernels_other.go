@@ -1,7 +1,9 @@
+//go:build !amd64 || noasm
+
 package jpegxr
 
-func inverse(v []int32, stride, n int) { inverseScalar(v, stride, n) }
+const haveAVX2 = false
 
-func overlap(topLeft, topRight, bottomLeft, bottomRight []int32, stride, n int) {
-	overlapScalar(topLeft, topRight, bottomLeft, bottomRight, stride, n)
-}
+func inverseAVX2(*int32, int, int) {}
+
+func overlapAVX2(_, _, _, _ *int32, _, _ int) {}
