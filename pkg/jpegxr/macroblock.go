@@ -291,9 +291,9 @@ func (d *Decoder) readBlocks(c *coder, r, fr *reader, m *macroblock, p int, patt
 			continue
 		}
 		if r == fr {
-			pos = flexbits(data, pos, hp, t.shift, uint(at), flex, step<<c.trim)
+			pos = flexbits(data, pos, &m.hp[p], t.shift, uint(at), flex, step<<c.trim)
 		} else {
-			fr.pos = flexbits(fr.data, fr.pos, hp, t.shift, uint(at), flex, step<<c.trim)
+			fr.pos = flexbits(fr.data, fr.pos, &m.hp[p], t.shift, uint(at), flex, step<<c.trim)
 		}
 	}
 	r.pos = pos
