@@ -9,7 +9,7 @@ import (
 // image changes.
 func FuzzDecode(f *testing.F) {
 	for _, g := range goldens(f) {
-		f.Add(g.data)
+		f.Add(g.Data)
 	}
 	for seed := range uint64(40) {
 		_, src, _, _, _ := wild(seed)
