@@ -85,12 +85,10 @@ func wild(seed uint64) (o options, src, whole []byte, left, top int) {
 	w.put(map[int]uint64{1: 0, 3: 7}[o.Format.Channels()], 4)
 	w.put(depth, 4)
 
-	cut := [4]int{} // top, left, bottom, right
 	o.Width, o.Height = 16*columns-pick(16), 16*rows-pick(16)
+	var cut [4]int
 	if windowed {
-		cut = [4]int{pick(min(16*rows-1, 63)), pick(min(16*columns-1, 63)), 0, 0}
-		o.Width, o.Height = 1+pick(16*columns-cut[1]), 1+pick(16*rows-cut[0])
-		cut[2], cut[3] = 16*rows-cut[0]-o.Height, 16*columns-cut[1]-o.Width
+		cut = window16(&o, r, columns, rows)
 	}
 	long := uint(32)
 	if short {
@@ -135,6 +133,13 @@ func wild(seed uint64) (o options, src, whole []byte, left, top int) {
 		return container(&o, header, packets, indexed, rand.New(rand.NewPCG(seed, 10)))
 	}
 	return o, seal(w.b), seal(full.b), cut[1], cut[0]
+}
+
+// window16 chooses a window of macroblocks. It returns what is cut off at the top, left, bottom and right.
+func window16(o *options, r *rand.Rand, columns, rows int) [4]int {
+	top, left := r.IntN(min(16*rows-1, 63)), r.IntN(min(16*columns-1, 63))
+	o.Width, o.Height = 1+r.IntN(16*columns-left), 1+r.IntN(16*rows-top)
+	return [4]int{top, left, 16*rows - top - o.Height, 16*columns - left - o.Width}
 }
 
 func writePlane(w *bitWriter, o *options, r *rand.Rand, depth uint64) (planes int) {
