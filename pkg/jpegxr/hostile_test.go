@@ -58,6 +58,8 @@ func TestHostile(t *testing.T) {
 		{"bands", patch(plane, 0x14), "bands 4: want 0 to 3"},
 		{"shift", patch(plane+1, 16), "samples of 16 bits are shifted by 16"},
 		{"packet", patch(plane+13, 9), "no packet, which begins with 00 00 01"},
+		{"stretching of 16 million tiles", append(patch(codestream+9, 0x84, 0xe8, 2, 0, 55, 0, 39, 0xff, 0xff, 0xff), make([]byte, 99999)...),
+			"byte 100674: the headers end early"},
 		{"cut off in the headers", src[:plane+2], "byte 152: the headers end early"},
 		{"cut off in the data", src[:300], "byte 300: macroblock (2, 0): the data end early"},
 		{"an image that is not there", patch(codestream+12, 0xff, 0xff, 0xff, 0xff), "65536×65536 pixels of Gray16"},
