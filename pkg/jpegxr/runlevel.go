@@ -141,7 +141,7 @@ func (s *scan) count(place int, to []int32, shift, at uint, v int32) {
 
 // flexbits reads n more bits of each of the 15 coefficients of a block, and returns the position behind them. A coefficient that is 0
 // has a sign behind its bits, unless they are 0.
-func flexbits(data []byte, pos int, to *[256]int32, shift, at uint, n uint, step int32) int {
+func flexbits(data []byte, pos int, to []int32, shift, at uint, n uint, step int32) int {
 	const never = 1<<64 - 1
 	none := uint64(1)<<((64-n)&63) - 1 // at most this: the bits are 0
 	each := 57 / (int(n) + 1)
@@ -150,7 +150,7 @@ func flexbits(data []byte, pos int, to *[256]int32, shift, at uint, n uint, step
 		last := min(i+each, 16)
 		pos += int(n) * (last - i)
 		for ; i < last; i++ {
-			p := &to[(uint(i)<<(shift&7)|at)&255]
+			p := &to[uint(i)<<(shift&7)|at]
 			v := *p
 			f := int32(w >> ((64 - n) & 63))
 			short := w << (n & 63)
