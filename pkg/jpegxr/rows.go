@@ -1,9 +1,11 @@
 package jpegxr
 
+import "slices"
+
 // transform transforms what it can of a plane when row y of macroblocks has arrived: all of row y-1, and of the last row all.
 func (d *Decoder) transform(t *part, y int) {
 	last := y == d.rows-1
-	cut := y == 0 || d.hard && d.begins(y)
+	cut := y == 0 || d.hard && slices.Contains(d.tileY, y)
 	t.secondLevel(y, d.columns)
 	from, to := y*t.high, (y+1)*t.high // rows of blocks whose DCs are now ready
 	if d.overlap == 2 {
@@ -32,16 +34,6 @@ func (d *Decoder) transform(t *part, y int) {
 	if last && d.overlap > 0 {
 		d.edge(&t.blocks, t.blocks.row(to-1), t.wide, 2)
 	}
-}
-
-// begins says whether a row of tiles begins with row y of macroblocks.
-func (d *Decoder) begins(y int) bool {
-	for _, v := range d.tileY {
-		if v == y {
-			return true
-		}
-	}
-	return false
 }
 
 // segments returns where the filters stop in a row, in macroblocks.
