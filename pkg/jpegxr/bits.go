@@ -8,17 +8,21 @@ const margin = 16 << 10
 // input is the file that readers read.
 type input struct {
 	src  []byte
-	tail []byte // the last bytes of src, and margin zeros
+	tail []byte // the last bytes of src, and zeros; empty while no reader needs it
 	from int    // offset of the tail in src
 }
 
-func (in *input) open(src []byte) {
-	const kept = margin + 8
-	if in.tail == nil {
-		in.tail = make([]byte, kept+margin+8)
+func (in *input) open(src []byte) { in.src, in.tail = src, in.tail[:0] }
+
+// end returns the tail.
+func (in *input) end() []byte {
+	if len(in.tail) == 0 {
+		const kept = margin + 8
+		in.tail = grown(in.tail, kept+margin+8)
+		in.from = max(len(in.src)-kept, 0)
+		clear(in.tail[copy(in.tail, in.src[in.from:]):])
 	}
-	in.src, in.from = src, max(len(src)-kept, 0)
-	clear(in.tail[copy(in.tail, src[in.from:]):])
+	return in.tail
 }
 
 // reader reads bits of an input, from the most significant one.
@@ -36,13 +40,11 @@ func (in *input) reader(offset int) reader {
 
 // ready prepares r for the bits of a macroblock. It returns false if r has read more than there is.
 func (in *input) ready(r *reader) bool {
-	if r.last {
-		return r.pos <= 8*(len(in.src)-in.from)
+	if !r.last && r.pos>>3+margin+8 > len(in.src) {
+		tail := in.end()
+		*r = reader{data: tail, pos: r.pos - 8*in.from, base: in.from, last: true}
 	}
-	if r.pos>>3+margin+8 > len(in.src) {
-		*r = reader{data: in.tail, pos: r.pos - 8*in.from, base: in.from, last: true}
-	}
-	return true
+	return !r.last || r.pos <= 8*(len(in.src)-in.from)
 }
 
 // offset returns where in the file the next bit is.

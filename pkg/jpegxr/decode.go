@@ -48,6 +48,11 @@ func (d *Decoder) decode(ctx context.Context, dst []byte, stride int) error {
 	if int64(len(dst)) < row || (int64(len(dst))-row)/int64(stride) < int64(d.Height-1) {
 		return fmt.Errorf("%d×%d pixels of %s: %d bytes of memory for rows %d apart", d.Width, d.Height, d.Format, len(dst), stride)
 	}
+	// A macroblock has a bit at least for each of DC, LP and HP.
+	n, least, data := int64(d.columns)*int64(d.rows), int64(3-max(d.lacks-1, 0)), len(d.src)-d.head.offset()
+	if n > 8*int64(data)/least {
+		return fmt.Errorf("byte %d: %d bytes for %d macroblocks", d.head.offset(), data, n)
+	}
 	if err := d.readPackets(); err != nil {
 		return err
 	}

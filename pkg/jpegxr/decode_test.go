@@ -6,31 +6,30 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"testing"
 )
 
-// golden is a file of testdata and what the library makes of it.
+// golden is a file and what the library makes of it.
 type golden struct {
 	Name, Format string
 	Shape        []int
 	Sum          string // SHA-256 of the pixels
-	data         []byte
+	Data         []byte
 }
 
+// goldens returns the tiles of the CZI corpus and the images that TestModes makes.
 func goldens(t testing.TB) (list []golden) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &list); err != nil {
-		t.Fatal(err)
-	}
-	for i := range list {
-		if list[i].data, err = os.ReadFile(filepath.Join("testdata", list[i].Name+".jxr")); err != nil {
+	for _, name := range []string{"testdata/czi.json", "testdata/modes.json"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
 			t.Fatal(err)
 		}
+		var some []golden
+		if err := json.Unmarshal(data, &some); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, some...)
 	}
 	return list
 }
@@ -44,7 +43,7 @@ func sum(b []byte) string {
 func TestGolden(t *testing.T) {
 	var d Decoder
 	for _, g := range goldens(t) {
-		h, err := ReadHeader(g.data)
+		h, err := ReadHeader(g.Data)
 		if err != nil {
 			t.Errorf("%s: %v", g.Name, err)
 			continue
@@ -54,7 +53,7 @@ func TestGolden(t *testing.T) {
 		}
 		stride := h.Width * h.Format.Size()
 		dst := make([]byte, h.Height*stride)
-		if err := d.Decode(context.Background(), dst, stride, g.data); err != nil {
+		if err := d.Decode(context.Background(), dst, stride, g.Data); err != nil {
 			t.Errorf("%s: %v", g.Name, err)
 		} else if sum(dst) != g.Sum {
 			t.Errorf("%s: other pixels than the library's", g.Name)

@@ -42,7 +42,7 @@ const (
 	BGR96Float // 32-bit floats
 )
 
-var formats = map[PixelFormat]struct {
+var formats = [...]struct {
 	name           string
 	channels, size int
 }{
@@ -56,8 +56,8 @@ var formats = map[PixelFormat]struct {
 
 // String returns the format's name in this package.
 func (f PixelFormat) String() string {
-	if s, ok := formats[f]; ok {
-		return s.name
+	if f >= Gray8 && int(f) < len(formats) {
+		return formats[f].name
 	}
 	return fmt.Sprintf("PixelFormat(%d)", uint8(f))
 }

@@ -18,35 +18,34 @@ import (
 	"strata/pkg/dynlib"
 )
 
-// library is libjxrglue, which decodes and encodes to compare with. No user needs it.
+// library is libjxrglue and, below it, libjpegxr, which decode and encode to compare with. No user needs them.
 type library struct {
-	CreateDecoder func(decoder **[11]uintptr) int64 `sym:"PKImageDecode_Create_WMP"`
-	CreateEncoder func(encoder **[15]uintptr) int64 `sym:"PKImageEncode_Create_WMP"`
-	createStream  func(stream *uintptr, memory *byte, size uintptr) int64
-	closeStream   func(stream *uintptr) int64
+	glue
+	core
 }
 
+type glue struct {
+	CreateDecoder func(decoder **[11]uintptr) int64 `sym:"PKImageDecode_Create_WMP"`
+	CreateEncoder func(encoder **[15]uintptr) int64 `sym:"PKImageEncode_Create_WMP"`
+}
+
+type core struct {
+	CreateStream func(stream *uintptr, memory *byte, size uintptr) int64 `sym:"CreateWS_Memory"`
+	CloseStream  func(stream *uintptr) int64                             `sym:"CloseWS_Memory"`
+}
+
+// theLibrary opens the libraries, once: the lower one first, so that the loader finds it for the other.
 var theLibrary = sync.OnceValues(func() (*library, error) {
-	core, err := dynlib.Open("STRATA_TEST_LIBJPEGXR", "libjpegxr.so.0")
+	l := &library{}
+	low, err := dynlib.Open("STRATA_TEST_LIBJPEGXR", "libjpegxr.so.0")
 	if err != nil {
 		return nil, err
 	}
-	glue, err := dynlib.Open("STRATA_TEST_LIBJXRGLUE", "libjxrglue.so.0")
+	high, err := dynlib.Open("STRATA_TEST_LIBJXRGLUE", "libjxrglue.so.0")
 	if err != nil {
 		return nil, err
 	}
-	var l struct {
-		CreateDecoder func(decoder **[11]uintptr) int64 `sym:"PKImageDecode_Create_WMP"`
-		CreateEncoder func(encoder **[15]uintptr) int64 `sym:"PKImageEncode_Create_WMP"`
-	}
-	var s struct {
-		Create func(stream *uintptr, memory *byte, size uintptr) int64 `sym:"CreateWS_Memory"`
-		Close  func(stream *uintptr) int64                             `sym:"CloseWS_Memory"`
-	}
-	if err := errors.Join(dynlib.Bind(glue, &l), dynlib.Bind(core, &s)); err != nil {
-		return nil, err
-	}
-	return &library{l.CreateDecoder, l.CreateEncoder, s.Create, s.Close}, nil
+	return l, errors.Join(dynlib.Bind(low, &l.core), dynlib.Bind(high, &l.glue))
 })
 
 func needLibrary(t testing.TB) *library {
@@ -79,10 +78,10 @@ const (
 func (l *library) decode(src []byte, h Header) (pixels []byte, err error) {
 	src = append(bytes.Clone(src), make([]byte, 1<<16)...) // it reads further
 	var stream uintptr
-	if l.createStream(&stream, &src[0], uintptr(len(src))) < 0 {
+	if l.CreateStream(&stream, &src[0], uintptr(len(src))) < 0 {
 		return nil, errors.New("no stream")
 	}
-	defer l.closeStream(&stream)
+	defer l.CloseStream(&stream)
 	var d *[11]uintptr
 	if l.CreateDecoder(&d) < 0 {
 		return nil, errors.New("no decoder")
@@ -144,7 +143,7 @@ func (l *library) encode(o options, pixels []byte) ([]byte, error) {
 
 	out := make([]byte, len(pixels)*4+1<<18)
 	var stream uintptr
-	if l.createStream(&stream, &out[0], uintptr(len(out))) < 0 {
+	if l.CreateStream(&stream, &out[0], uintptr(len(out))) < 0 {
 		return nil, errors.New("no stream")
 	}
 	var e *[15]uintptr

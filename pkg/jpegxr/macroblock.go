@@ -117,16 +117,14 @@ func (d *Decoder) readLP(c *coder, r *reader, m *macroblock) error {
 			break
 		}
 		if has>>p&1 != 0 {
-			some, end := c.lowpass.decode(r.data, r.pos, k, 1, &c.scanLP, m.lp[p][:], 0, 0, 1)
+			some, end := c.lowpass.decode(r.data, r.pos, k, 1, &c.scanLP, m.lp[p][:], 0, 0, 1<<b)
 			if some == 0 {
 				return errBlock
 			}
 			n[k], r.pos = n[k]+some, end
 		}
 		if b > 0 {
-			for i := 1; i < 16; i++ {
-				r.refine(&m.lp[p][i], b)
-			}
+			r.pos = flexbits(r.data, r.pos, m.lp[p][:], 0, 0, b, 1)
 		}
 	}
 	c.modelLP.update(d.color, &weightsLP, n[0], n[1])

@@ -24,6 +24,7 @@ type part struct {
 // grid is rows of blocks: a ring of them.
 type grid struct {
 	rows   [][]int32
+	memory []int32
 	stride int
 	n      int  // blocks in a row
 	across bool // transposed
@@ -32,17 +33,16 @@ type grid struct {
 func (g *grid) row(y int) []int32 { return g.rows[y%len(g.rows)] }
 
 func (g *grid) prepare(rows, n, places int) {
-	// A multiple of 8 for vectors; not a power of two, or the places of a block would share a few lines of the cache.
-	g.n, g.stride = n, (n+7)&^7+8
-	if g.stride&63 == 0 {
-		g.stride += 8
+	// Room for a vector behind the last block, in an odd number of the cache's lines: so the places of all rows fall into different ones.
+	const line = 16
+	g.n, g.stride = n, (n+8+line-1)/line*line
+	if g.stride/line%2 == 0 {
+		g.stride += line
 	}
-	for len(g.rows) < rows {
-		g.rows = append(g.rows, nil)
-	}
-	g.rows = g.rows[:rows]
+	g.memory = grown(g.memory, rows*places*g.stride)
+	g.rows = grown(g.rows, rows)
 	for i := range g.rows {
-		g.rows[i] = grown(g.rows[i], g.stride*places)
+		g.rows[i] = g.memory[i*places*g.stride:][:places*g.stride]
 	}
 }
 

@@ -1,9 +1,11 @@
 package jpegxr
 
+import "slices"
+
 // transform transforms what it can of a plane when row y of macroblocks has arrived: all of row y-1, and of the last row all.
 func (d *Decoder) transform(t *part, y int) {
 	last := y == d.rows-1
-	cut := y == 0 || d.hard && d.begins(y)
+	cut := y == 0 || d.hard && slices.Contains(d.tileY, y)
 	t.secondLevel(y, d.columns)
 	from, to := y*t.high, (y+1)*t.high // rows of blocks whose DCs are now ready
 	if d.overlap == 2 {
@@ -32,16 +34,6 @@ func (d *Decoder) transform(t *part, y int) {
 	if last && d.overlap > 0 {
 		d.edge(&t.blocks, t.blocks.row(to-1), t.wide, 2)
 	}
-}
-
-// begins says whether a row of tiles begins with row y of macroblocks.
-func (d *Decoder) begins(y int) bool {
-	for _, v := range d.tileY {
-		if v == y {
-			return true
-		}
-	}
-	return false
 }
 
 // segments returns where the filters stop in a row, in macroblocks.
@@ -96,8 +88,8 @@ func (d *Decoder) overlapRow(g *grid, b, wide int, cut bool) {
 	for i, end := range s[1:] {
 		x0, x1 := s[i]*wide, end*wide-1
 		for c := range 2 {
-			g.line(g.spot(above, x0, 2, c), g.spot(above, x0, 3, c), g.spot(row, x0, 0, c), g.spot(row, x0, 1, c))
-			g.line(g.spot(above, x1, 2, 2+c), g.spot(above, x1, 3, 2+c), g.spot(row, x1, 0, 2+c), g.spot(row, x1, 1, 2+c))
+			g.quad(g.spot(above, x0, 2, c), g.spot(above, x0, 3, c), g.spot(row, x0, 0, c), g.spot(row, x0, 1, c))
+			g.quad(g.spot(above, x1, 2, 2+c), g.spot(above, x1, 3, 2+c), g.spot(row, x1, 0, 2+c), g.spot(row, x1, 1, 2+c))
 		}
 		n := x1 - x0
 		q := 4 * g.stride
@@ -117,18 +109,18 @@ func (g *grid) spot(row []int32, x, r, c int) *int32 {
 	return &row[int(lifting[4*r+c])*g.stride+x]
 }
 
-func (g *grid) line(a, b, c, d *int32) { *a, *b, *c, *d = overlap4(*a, *b, *c, *d) }
+func (g *grid) quad(a, b, c, d *int32) { *a, *b, *c, *d = overlap4(*a, *b, *c, *d) }
 
 // edge filters along an edge of the image or of tiles: rows r and r+1 of the values of a row of blocks.
 func (d *Decoder) edge(g *grid, row []int32, wide, r int) {
 	s := d.segments()
 	for i, end := range s[1:] {
 		x0, x1 := s[i]*wide, end*wide-1
-		g.line(g.spot(row, x0, r, 0), g.spot(row, x0, r, 1), g.spot(row, x0, r+1, 0), g.spot(row, x0, r+1, 1))
-		g.line(g.spot(row, x1, r, 2), g.spot(row, x1, r, 3), g.spot(row, x1, r+1, 2), g.spot(row, x1, r+1, 3))
+		g.quad(g.spot(row, x0, r, 0), g.spot(row, x0, r, 1), g.spot(row, x0, r+1, 0), g.spot(row, x0, r+1, 1))
+		g.quad(g.spot(row, x1, r, 2), g.spot(row, x1, r, 3), g.spot(row, x1, r+1, 2), g.spot(row, x1, r+1, 3))
 		for x := x0; x < x1; x++ {
 			for k := r; k < r+2; k++ {
-				g.line(g.spot(row, x, k, 2), g.spot(row, x, k, 3), g.spot(row, x+1, k, 0), g.spot(row, x+1, k, 1))
+				g.quad(g.spot(row, x, k, 2), g.spot(row, x, k, 3), g.spot(row, x+1, k, 0), g.spot(row, x+1, k, 1))
 			}
 		}
 	}

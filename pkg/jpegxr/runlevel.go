@@ -139,24 +139,35 @@ func (s *scan) count(place int, to []int32, shift, at uint, v int32) {
 	s[place&15] = q
 }
 
-// flexbits reads n more bits of each of the 15 coefficients of a block, those of place p at to[p<<shift|at], and returns the position
-// behind them.
+// flexbits reads n more bits of each of the 15 coefficients of a block, and returns the position behind them. A coefficient that is 0
+// has a sign behind its bits, unless they are 0.
 func flexbits(data []byte, pos int, to []int32, shift, at uint, n uint, step int32) int {
+	const never = 1<<64 - 1
+	none := uint64(1)<<((64-n)&63) - 1 // at most this: the bits are 0
 	each := 57 / (int(n) + 1)
 	for i := 1; i < 16; {
 		w := window(data, pos)
-		for last := min(i+each, 16); i < last; i++ {
+		last := min(i+each, 16)
+		pos += int(n) * (last - i)
+		for ; i < last; i++ {
 			p := &to[uint(i)<<(shift&7)|at]
 			v := *p
-			more := w >> ((63 - n) & 63) // with the bit behind
-			f := int32(more >> 1)
-			none := uint32(v|-v)>>31 ^ 1      // the coefficient is 0
-			some := uint32(f|-f) >> 31 & none // and no more
-			sign := v>>31 | -int32(uint32(more)&none)
+			f := int32(w >> ((64 - n) & 63))
+			short := w << (n & 63)
+			limit, sign := uint64(never), v>>31
+			if v == 0 {
+				limit = none
+			}
+			if v == 0 {
+				sign = int32(int64(short) >> 63)
+			}
 			*p = v + (f*step ^ sign - sign)
-			length := n + uint(some)
-			w <<= length & 63
-			pos += int(length)
+			more := 0
+			if w > limit {
+				more = 1
+			}
+			w = short << more
+			pos += more
 		}
 	}
 	return pos

@@ -2,7 +2,33 @@ package jpegxr
 
 // The functions here work on 16 values of each of n blocks in the order of lifting: value p of block x at p*stride+x.
 
-// inverseScalar undoes the transform of blocks.
+// inverse undoes the transform of blocks.
+func inverse(v []int32, stride, n int) {
+	from := 0
+	if haveAVX2 && n >= 8 {
+		from = n &^ 7
+		_ = v[15*stride+from-1]
+		inverseAVX2(&v[0], stride, from)
+	}
+	if from < n {
+		inverseScalar(v[from:], stride, n-from)
+	}
+}
+
+// overlap filters windows of 4×4 values where four blocks meet. Each block gives a quarter: four values, a stride apart, the innermost first.
+func overlap(topLeft, topRight, bottomLeft, bottomRight []int32, stride, n int) {
+	from := 0
+	if haveAVX2 && n >= 8 {
+		from = n &^ 7
+		last := 3*stride + from - 1
+		_, _, _, _ = topLeft[last], topRight[last], bottomLeft[last], bottomRight[last]
+		overlapAVX2(&topLeft[0], &topRight[0], &bottomLeft[0], &bottomRight[0], stride, from)
+	}
+	if from < n {
+		overlapScalar(topLeft[from:], topRight[from:], bottomLeft[from:], bottomRight[from:], stride, n-from)
+	}
+}
+
 func inverseScalar(v []int32, stride, n int) {
 	var p [16][]int32
 	for i := range p {
@@ -83,7 +109,6 @@ func oddOdd(a, b, c, d int32) (int32, int32, int32, int32) {
 	return a, -b, -c, d
 }
 
-// overlapScalar filters windows of 4×4 values where four blocks meet. Each block gives a quarter: four values, a stride apart, the innermost first.
 func overlapScalar(topLeft, topRight, bottomLeft, bottomRight []int32, stride, n int) {
 	for x := range n {
 		var a, b, c, d [4]int32
