@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"strata/pkg/czi"
 	"strata/pkg/dtype"
 	"strata/pkg/jpeg"
+	"strata/pkg/mem"
 	"strata/pkg/tiff/tilecodec"
 	"strata/pkg/work"
 	"strata/tests/czicorpus"
@@ -386,4 +389,52 @@ func FuzzSubBlock(f *testing.F) {
 			t.Errorf("%q", err)
 		}
 	})
+}
+
+// TestRegionMemory puts a mosaic together in little more memory than it takes.
+func TestRegionMemory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.czi")
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	w, err := czi.NewWriter(out, czi.Spec{Compression: czi.Zstd1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = w.Add(t.Context(), 2, 100, func(i int, t *czi.Tile) error {
+		t.M, t.X, t.Y, t.Width, t.Height, t.Pixels = i, i%10*230, i/10*230, 256, 256, czi.Gray16
+		t.Grow(2 << 16)
+		noise(uint64(i), t.Data)
+		return nil
+	})
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := openBytes(t, b)
+	r := czi.Region{Plane: f.Plane(0, 0, 0), Rect: f.Bounds(0), Workers: 2}
+	dst := make([]byte, 2*r.Rect.Dx()*r.Rect.Dy())
+	small := r
+	small.Rect.Max = small.Rect.Min.Add(image.Pt(500, 500)) // makes index and decoders
+	if err := f.ReadRegion(t.Context(), small, dst[:2*500*500]); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	pooled := mem.InUse()
+	runtime.ReadMemStats(&before)
+	if err := f.ReadRegion(t.Context(), r, dst); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if more := int64(after.TotalAlloc-before.TotalAlloc) + mem.InUse() - pooled; more > int64(len(dst)/10) {
+		t.Errorf("%d bytes more for a mosaic of %d", more, len(dst))
+	}
 }
