@@ -22,6 +22,7 @@ import (
 	"strata/pkg/tiff/tilecodec"
 	"strata/pkg/work"
 	"strata/tests/czicorpus"
+	"strata/tests/race"
 	"strata/tests/tiffcorpus"
 )
 
@@ -240,9 +241,7 @@ func many(n int32) []byte {
 
 // TestMany opens a directory of a million tiles by one read beside two of headers, in little memory, and finds few tiles in it.
 func TestMany(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	race.Leave(t)
 	const n = 1_000_000
 	src := counting{tiffcorpus.Memory(many(n)), new(atomic.Int64), new(atomic.Int64)}
 	var before, after runtime.MemStats
@@ -403,9 +402,9 @@ func TestRegionMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = w.Add(t.Context(), 2, 100, func(i int, t *czi.Tile) error {
-		t.M, t.X, t.Y, t.Width, t.Height, t.Pixels = i, i%10*230, i/10*230, 256, 256, czi.Gray16
-		t.Grow(2 << 16)
+	err = w.Add(t.Context(), 2, 64, func(i int, t *czi.Tile) error {
+		t.M, t.X, t.Y, t.Width, t.Height, t.Pixels = i, i%8*480, i/8*480, 512, 512, czi.Gray16
+		t.Grow(2 << 18)
 		noise(uint64(i), t.Data)
 		return nil
 	})
