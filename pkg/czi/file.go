@@ -35,6 +35,7 @@ type File struct {
 	meta      metadataCache
 	tools     chan *tools
 	cache     *tileCache  // nil: none
+	far       bool        // on a server
 	masked    atomic.Bool // a tile has a mask
 }
 
@@ -64,6 +65,9 @@ type Option func(*File)
 func Cache(limit int64) Option {
 	return func(f *File) { f.cache = &tileCache{limit: limit, held: map[int]*cachedTile{}} }
 }
+
+// Far says that the file lies on a server: with [Cache], tiles that are stored as they are are read as a whole and kept, too.
+func Far() Option { return func(f *File) { f.far = true } }
 
 func newFile(src Source, name string) *File {
 	return &File{Name: name, src: src, scenes: map[int32]*sceneBox{}, types: map[int32]PixelType{}, tools: make(chan *tools, 64)}

@@ -60,18 +60,18 @@ func (f *File) ReadRegion(ctx context.Context, r Region, dst []byte) error {
 		_, err := f.tile(ctx, i)
 		return err
 	}
-	fillPixels(dst, r.Background)
 	c := &composer{f: f, dst: dst, width: width, height: height, pixel: pixel, origin: r.Rect.Min, zoom: r.zoom()}
 	c.factor = f.levelFor(r)
 	c.tiles = f.Tiles(r.Scene, r.Plane, c.factor, r.Rect)
 	if !f.masked.Load() {
+		c.fillGaps(r)
 		err := c.disjoint(ctx, r)
 		if err != errMasked {
 			return err
 		}
 		f.masked.Store(true)
-		fillPixels(dst, r.Background)
 	}
+	fillPixels(dst, r.Background)
 	return c.inOrder(ctx, r)
 }
 
@@ -181,16 +181,47 @@ type composer struct {
 func (c *composer) disjoint(ctx context.Context, r Region) error {
 	return work.Each(ctx, max(r.Workers, 1), len(c.tiles), func(_, n int) error {
 		i := c.tiles[n]
-		pieces := []image.Rectangle{c.f.entries[i].rect().Intersect(r.Rect)}
-		near := c.f.Tiles(r.Scene, r.Plane, c.factor, pieces[0])
-		for _, over := range near[slices.Index(near, i)+1:] {
-			pieces = subtract(pieces, c.f.entries[over].rect())
-		}
+		pieces := c.visible(r, i)
 		if len(pieces) == 0 {
 			return nil
 		}
 		return c.draw(ctx, i, pieces, false)
 	})
+}
+
+// visible returns the parts of a tile that no higher one hides.
+func (c *composer) visible(r Region, i int) []image.Rectangle {
+	pieces := []image.Rectangle{c.f.entries[i].rect().Intersect(r.Rect)}
+	near := c.f.Tiles(r.Scene, r.Plane, c.factor, pieces[0])
+	for _, over := range near[slices.Index(near, i)+1:] {
+		pieces = subtract(pieces, c.f.entries[over].rect())
+	}
+	return pieces
+}
+
+// fillGaps draws the background where no tile is. Where that is in too many pieces, it draws it everywhere.
+func (c *composer) fillGaps(r Region) {
+	gaps := []image.Rectangle{r.Rect}
+	for _, i := range c.tiles {
+		if gaps = subtract(gaps, c.f.entries[i].rect()); len(gaps) > mostPieces {
+			fillPixels(c.dst, r.Background)
+			return
+		}
+	}
+	size := c.pixel.Bytes()
+	for _, g := range gaps {
+		x0, x1, y0, y1 := c.frame(g)
+		for y := y0; y < y1 && x0 < x1; y++ {
+			fillPixels(c.dst[(y*c.width+x0)*size:(y*c.width+x1)*size], r.Background)
+		}
+	}
+}
+
+// frame returns the pixels of the result whose centres lie in a piece of the plane.
+func (c *composer) frame(piece image.Rectangle) (x0, x1, y0, y1 int) {
+	x0, x1 = c.span(piece.Min.X-c.origin.X, piece.Max.X-c.origin.X, c.width)
+	y0, y1 = c.span(piece.Min.Y-c.origin.Y, piece.Max.Y-c.origin.Y, c.height)
+	return x0, x1, y0, y1
 }
 
 // inOrder draws tiles one after the other.
@@ -221,7 +252,7 @@ func (c *composer) draw(ctx context.Context, i int, pieces []image.Rectangle, ma
 	}
 	// of a raw tile the rows that are drawn, else all
 	rows := image.Rect(0, 0, 0, int(t.entry.sh))
-	if t.kind.compression == None {
+	if t.kind.compression == None && !t.kept() {
 		var all image.Rectangle
 		for _, p := range pieces {
 			all = all.Union(p)
@@ -240,10 +271,36 @@ func (c *composer) draw(ctx context.Context, i int, pieces []image.Rectangle, ma
 	return nil
 }
 
+// kept reports whether the cache takes the tile.
+func (t *tile) kept() bool {
+	c := t.f.cache
+	return c != nil && (t.kind.compression != None || t.f.far) && t.bytes <= c.limit/8
+}
+
+// Fetch reads the tiles of a region into the cache, if there is one. What is wrong with them is said when they are drawn.
+func (f *File) Fetch(ctx context.Context, r Region) error {
+	c := &composer{f: f, factor: f.levelFor(r)}
+	c.tiles = f.Tiles(r.Scene, r.Plane, c.factor, r.Rect)
+	for _, i := range c.tiles {
+		if len(c.visible(r, i)) == 0 {
+			continue
+		}
+		if t, err := f.tile(ctx, i); err == nil && t.kept() {
+			if _, done, err := f.cache.get(ctx, i, t); err == nil {
+				done()
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // pixels returns n bytes of the tile's rows from a row on; done gives them back.
 func (t *tile) pixels(ctx context.Context, i, row int, n int64) (b []byte, done func(), err error) {
-	if c := t.f.cache; c != nil && t.kind.compression != None && t.bytes <= c.limit/8 {
-		return c.get(ctx, i, t)
+	if t.kept() {
+		return t.f.cache.get(ctx, i, t)
 	}
 	more, err := t.readBytes()
 	if err != nil {
@@ -285,8 +342,7 @@ func (c *composer) samples(first, end, start, size, stored int) []int {
 // copy draws a part of a tile, of which pixels has the rows from firstRow on.
 func (c *composer) copy(t *tile, piece image.Rectangle, pixels []byte, firstRow int, mask *Mask) {
 	e := t.entry
-	x0, x1 := c.span(piece.Min.X-c.origin.X, piece.Max.X-c.origin.X, c.width)
-	y0, y1 := c.span(piece.Min.Y-c.origin.Y, piece.Max.Y-c.origin.Y, c.height)
+	x0, x1, y0, y1 := c.frame(piece)
 	if x0 >= x1 || y0 >= y1 {
 		return
 	}

@@ -19,6 +19,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
+	"strata/tests/czicorpus"
 	"strata/tests/s3emu"
 	"strata/tests/tiffcorpus"
 )
@@ -108,6 +109,73 @@ func TestOpenFar(t *testing.T) {
 	st.Close()
 	if _, _, err := images.Open(t.Context(), s.URL+"/absent.tif", store.Retry(1, 0)); err == nil || !strings.Contains(err.Error(), "absent.tif") {
 		t.Errorf("absent.tif: %v", err)
+	}
+}
+
+// TestCZI reads a CZI file by its path, from a server, by ranges of which several are on their way, and from a bucket.
+func TestCZI(t *testing.T) {
+	const name = "mosaic_gaps_c2.czi"
+	path, data := czicorpus.Write(t, name), czicorpus.Bytes(t, name)
+	want := pixels(t, path)
+	if len(want) != 2*2*80*85 {
+		t.Errorf("%d bytes of pixels", len(want))
+	}
+	var whole, ranges atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.Header.Get("Range") == "" {
+			whole.Add(1)
+		}
+		ranges.Add(1)
+		w.Header().Set("ETag", `"1"`)
+		http.ServeContent(w, r, "", time.Unix(1e9, 0), bytes.NewReader(data))
+	}))
+	defer s.Close()
+	if got := pixels(t, s.URL+"/data/scan.czi"); !bytes.Equal(got, want) {
+		t.Error("other pixels from a server")
+	}
+	if whole.Load() > 0 || ranges.Load() > 40 {
+		t.Errorf("%d requests, %d of them for the whole file", ranges.Load(), whole.Load())
+	}
+	if len(pixels(t, s.URL+"/data/scan.czi/slide")) != len(want) {
+		t.Error("the slide has another size")
+	}
+	server := s3emu.Start(t)
+	server.Use(t)
+	bucket, err := store.S3(t.Context(), "s3://"+s3emu.Bucket+"/slides/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bucket.Close()
+	if err := bucket.Put(t.Context(), "scan.czi", data); err != nil {
+		t.Fatal(err)
+	}
+	if got := pixels(t, "s3://"+s3emu.Bucket+"/slides/scan.czi"); !bytes.Equal(got, want) {
+		t.Error("other pixels from a bucket")
+	}
+	for _, how := range []store.Reading{store.ReadMapped, store.ReadDirect} {
+		st, key, err := images.Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, ok, err := images.ReadBy(t.Context(), st, path, how)
+		if errors.Is(err, store.ErrNoDirect) {
+			continue
+		}
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		im, err := ngff.Open(t.Context(), st, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := im.Levels[0].Array
+		got := make([]byte, len(want))
+		if err := a.Read(t.Context(), a.Bounds(), got); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("other pixels, or %v", err)
+		}
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -57,9 +57,10 @@ var withoutParameter = map[string]string{
 	"stitch --position_tolerance": "goes with --positions",
 	"stitch --channel":            "mosaics of the workflow have none",
 
-	"preview --at":      "a place in one image",
-	"preview --channel": "mosaics have none",
-	"preview --title":   "the image's name",
+	"preview --at":        "a place in one image",
+	"preview --channel":   "mosaics have none",
+	"preview --thumbnail": "mosaics have none",
+	"preview --title":     "the image's name",
 
 	"stack --output_z_matches":          "always given",
 	"stack --output_shifts":             "always given",

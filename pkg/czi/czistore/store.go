@@ -72,8 +72,12 @@ func Open(ctx context.Context, file store.Object, where string, opts ...Option) 
 	for _, opt := range opts {
 		opt(s)
 	}
+	with := []czi.Option{czi.Cache(max(64<<20, mem.Limit()/8))}
+	if s.requests > 0 { // many are on their way
+		with = []czi.Option{czi.Cache(max(128<<20, mem.Limit()/4)), czi.Far()}
+	}
 	var err error
-	if s.file, err = czi.Open(ctx, file, where, czi.Cache(max(64<<20, mem.Limit()/8))); err != nil {
+	if s.file, err = czi.Open(ctx, file, where, with...); err != nil {
 		return nil, errors.Join(shown.FileError(err, where), file.Close())
 	}
 	s.warnings = append(s.warnings, s.file.Warnings...)
@@ -313,7 +317,11 @@ func (s *Store) content(ctx context.Context, key string) ([]byte, error) {
 	case a.empty(s.file, index):
 		return nil, s.absent(key)
 	}
-	return []byte{0}, nil
+	if s.requests > 0 && a.block == 0 { // those who fetch are more than those who decode
+		r, _ := a.region(index)
+		err = s.file.Fetch(ctx, r)
+	}
+	return []byte{0}, err
 }
 
 // Decode fills dst with the samples of a chunk.

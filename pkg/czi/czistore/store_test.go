@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"strata/pkg/czi"
 	"strata/pkg/czi/czistore"
@@ -313,4 +315,74 @@ func subBlocks(st *czistore.Store) (keys []string) {
 		keys = append(keys, fmt.Sprintf("subblocks/%d", i))
 	}
 	return keys
+}
+
+// meeting is a source that answers reads of tiles only when there are four at a time.
+type meeting struct {
+	tiffcorpus.Source
+	inside *atomic.Int32
+	all    chan struct{}
+}
+
+func (m meeting) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if len(p) >= 1<<20 {
+		if m.inside.Add(1) == 4 {
+			close(m.all)
+		}
+		select {
+		case <-m.all:
+		case <-time.After(time.Minute):
+			return 0, errors.New("nobody else reads")
+		}
+	}
+	return m.Source.ReadAt(ctx, p, off)
+}
+
+// TestFar has as many tiles of a far file on their way as the file's server likes, with one worker.
+func TestFar(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "far.czi")
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	w, err := czi.NewWriter(out, czi.Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = w.Add(t.Context(), 1, 4, func(i int, t *czi.Tile) error {
+		t.M, t.X, t.Width, t.Height, t.Pixels = i, 1024*i, 1024, 1024, czi.Gray8
+		t.Grow(1 << 20)
+		for k := range t.Data {
+			t.Data[k] = byte(i + 1)
+		}
+		return nil
+	})
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := czistore.Open(t.Context(), meeting{tiffcorpus.Memory(data), new(atomic.Int32), make(chan struct{})}, "far.czi", czistore.Requests(8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := zarr.OpenArray(t.Context(), st, "0", zarr.Workers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 4<<20)
+	if err := a.Read(t.Context(), a.Bounds(), b); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range b {
+		if v != byte(i%4096/1024+1) {
+			t.Fatalf("pixel %d is %d", i, v)
+		}
+	}
 }
