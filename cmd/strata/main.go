@@ -5,6 +5,7 @@ package main
 
 import (
 	"strata/cmd/internal/aip"
+	"strata/cmd/internal/benchczi"
 	"strata/cmd/internal/benchio"
 	"strata/cmd/internal/benchtiff"
 	"strata/cmd/internal/benchtile"
@@ -36,6 +37,7 @@ func command() *cli.Command {
 			smooth.Command(),
 			benchtiff.Command(),
 			benchtile.Command(),
+			benchczi.Command(),
 		},
 	}
 }

@@ -118,8 +118,8 @@ func orNone(s string) string {
 }
 
 // rows are the comparison as a table.
-func (c *Comparison) rows() (heads []column, rows [][]string) {
-	heads = []column{{name: "what"}, {name: "who"}, {name: "A GiB/s", right: true}, {name: "from to", right: true}, {name: "B GiB/s", right: true}, {name: "from to", right: true}, {name: "B/A", right: true}, {name: ""}}
+func (c *Comparison) rows() (heads []Head, rows [][]string) {
+	heads = []Head{{"what", false}, {"who", false}, {"A GiB/s", true}, {"from to", true}, {"B GiB/s", true}, {"from to", true}, {"B/A", true}, {"", false}}
 	span := func(r Result) string {
 		if len(r.Seconds) < 2 {
 			return ""
@@ -144,7 +144,7 @@ func (c *Comparison) Table(w io.Writer) error {
 	heads, rows := c.rows()
 	if len(rows) > 0 {
 		b.WriteByte('\n')
-		writeTable(&b, heads, rows)
+		WriteTable(&b, heads, rows)
 	} else {
 		b.WriteString("they have no measurement in common\n")
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,10 @@ import (
 )
 
 // Format names the form of a document's JSON. Fields that are added make it another one.
-const Format = "strata bench 1"
+const Format = "strata bench 2"
+
+// older are the forms that lack only fields that this one may leave out.
+var older = []string{"strata bench 1"}
 
 // Document is the results of a run with what they depend on.
 type Document struct {
@@ -25,8 +29,29 @@ type Document struct {
 	Command string    `json:"command"` // as it was typed
 	Time    time.Time `json:"time"`
 	System  System    `json:"system"`
+	Image   *Image    `json:"image,omitempty"`      // what was measured with, of programs that measure one file
+	Setting Axes      `json:"parameters,omitempty"` // what was asked for, where axes do not say it
 	Results []Result  `json:"results"`
 	Advice  []string  `json:"advice"` // a line each
+}
+
+// Image describes a file whose tiles a program reads.
+type Image struct {
+	Width       int      `json:"width"` // of the common pixel plane at level 0
+	Height      int      `json:"height"`
+	TileWidth   int      `json:"tile_width"` // of the largest tile
+	TileHeight  int      `json:"tile_height"`
+	PixelTypes  []string `json:"pixel_types"`
+	Compression []string `json:"compression"`
+	Channels    int      `json:"channels"`
+	Depths      int      `json:"depths"`
+	Times       int      `json:"times"`
+	Scenes      int      `json:"scenes"`
+	Tiles       int      `json:"tiles"`      // of level 0, in the file
+	TilesRead   int      `json:"tiles_read"` // of them in each repeat
+	Pixels      int64    `json:"pixels_read"`
+	Bytes       int64    `json:"bytes_read"` // of the pixels
+	FileBytes   int64    `json:"file_bytes"` // of the file
 }
 
 // New begins a document of a program that was started with arguments, the first being its name.
@@ -84,7 +109,7 @@ func ReadJSON(r io.Reader) (*Document, error) {
 	switch {
 	case head.Format == nil || !strings.HasPrefix(*head.Format, "strata bench "):
 		return nil, errors.New("no document of a benchmark: field format is not " + Format)
-	case *head.Format != Format:
+	case *head.Format != Format && !slices.Contains(older, *head.Format):
 		return nil, fmt.Errorf("field format is %q, this version reads %q", *head.Format, Format)
 	}
 	d := new(Document)
@@ -126,7 +151,7 @@ func (d *Document) check() error {
 				return bad(fmt.Sprintf("seconds: %v is no time", s))
 			}
 		}
-		if r.Bytes < 0 || r.Ops < 0 || r.RSS < 0 || r.Device < 0 || !(r.CPU >= 0) {
+		if r.Bytes < 0 || r.Ops < 0 || r.RSS < 0 || r.Device < 0 || r.Pixels < 0 || !(r.CPU >= 0) {
 			return bad("has a number below 0")
 		}
 		if l := r.Latency; l != nil && (l.Count < 0 || !(l.Least >= 0) || !(l.Most >= l.Least)) {

@@ -108,7 +108,7 @@ func bestOf(list []Result) *Result {
 	return best
 }
 
-func (s *section) table(heads []column, rows [][]string) {
+func (s *section) table(heads []Head, rows [][]string) {
 	class := func(right bool) string {
 		if right {
 			return "n"
@@ -116,12 +116,12 @@ func (s *section) table(heads []column, rows [][]string) {
 		return ""
 	}
 	for _, h := range heads {
-		s.Heads = append(s.Heads, head{h.name, class(h.right)})
+		s.Heads = append(s.Heads, head{h.Name, class(h.Right)})
 	}
 	for _, r := range rows {
 		var line []cell
 		for i, text := range r {
-			line = append(line, cell{text, class(heads[i].right)})
+			line = append(line, cell{text, class(heads[i].Right)})
 		}
 		s.Rows = append(s.Rows, line)
 	}

@@ -114,12 +114,14 @@ type Result struct {
 	Ops     int64     `json:"ops"`     // reads or writes in each repeat; 0 where they are not counted
 	Latency *Latency  `json:"latency"` // of those of all repeats; null where it was not measured
 
-	CPU      float64 `json:"cpu_seconds"`        // of a repeat, the median; 0: not known
-	RSS      int64   `json:"peak_resident"`      // bytes of the process; 0: not known
-	Device   int64   `json:"device_bytes"`       // moved to or from a device in a repeat
-	Checksum string  `json:"checksum,omitempty"` // of what was read
-	Note     string  `json:"note,omitempty"`     // what did not go as the axes say
-	Reason   string  `json:"reason,omitempty"`   // why it was not measured; there are no repeats then
+	CPU      float64 `json:"cpu_seconds"`              // of a repeat, the median; 0: not known
+	RSS      int64   `json:"peak_resident"`            // bytes of the process; 0: not known
+	Grown    int64   `json:"resident_delta,omitempty"` // of them, what it had not before the repeat
+	Pixels   int64   `json:"pixels,omitempty"`         // in each repeat; 0 where they are not counted
+	Device   int64   `json:"device_bytes"`             // moved to or from a device in a repeat
+	Checksum string  `json:"checksum,omitempty"`       // of what was read
+	Note     string  `json:"note,omitempty"`           // what did not go as the axes say
+	Reason   string  `json:"reason,omitempty"`         // why it was not measured; there are no repeats then
 }
 
 // resultJSON has what follows from the rest, so that readers need not compute it.
@@ -130,6 +132,7 @@ type resultJSON struct {
 	Most     float64 `json:"most_seconds"`
 	Rate     float64 `json:"bytes_per_second"`
 	OpsPerSc float64 `json:"ops_per_second"`
+	PixelsPS float64 `json:"pixels_per_second,omitempty"`
 }
 
 type fields Result
@@ -143,7 +146,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		r.Axes = Axes{}
 	}
 	least, most := r.Spread()
-	return json.Marshal(resultJSON{fields(r), r.Median(), least, most, r.Rate(), r.OpsRate()})
+	return json.Marshal(resultJSON{fields(r), r.Median(), least, most, r.Rate(), r.OpsRate(), r.PixelRate()})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes, and nothing else.
@@ -180,6 +183,9 @@ func (r Result) Rates() (slowest, fastest float64) {
 
 // OpsRate is reads or writes per second of the median repeat; 0 where they are not counted.
 func (r Result) OpsRate() float64 { return per(float64(r.Ops), r.Median()) }
+
+// PixelRate is pixels per second of the median repeat; 0 where they are not counted.
+func (r Result) PixelRate() float64 { return per(float64(r.Pixels), r.Median()) }
 
 // Measured reports whether there is a repeat.
 func (r Result) Measured() bool { return len(r.Seconds) > 0 }

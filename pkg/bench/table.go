@@ -10,11 +10,16 @@ import (
 	"strata/pkg/cli/units"
 )
 
+// Head is the head of a table's column.
+type Head struct {
+	Name  string
+	Right bool // the column has numbers, which end at the same place
+}
+
 // column is a column of a table: what it shows of a result. One that is empty everywhere is left out.
 type column struct {
-	name  string
-	right bool // numbers
-	cell  func(r Result) string
+	Head
+	cell func(r Result) string
 }
 
 // columns are those of a group of results, all of which are of document d.
@@ -27,7 +32,7 @@ func columns(g *group, by map[string][]Result) []column {
 				numeric = false
 			}
 		}
-		out = append(out, column{name, numeric, func(r Result) string { return r.Axes.Get(name) }})
+		out = append(out, column{Head{name, numeric}, func(r Result) string { return r.Axes.Get(name) }})
 	}
 	measured := func(f func(r Result) string) func(r Result) string {
 		return func(r Result) string {
@@ -46,10 +51,10 @@ func columns(g *group, by map[string][]Result) []column {
 		}
 	}
 	if len(g.who) > 1 || g.who[0] != Strata {
-		out = append(out, column{"who", false, func(r Result) string { return r.Who }})
+		out = append(out, column{Head{"who", false}, func(r Result) string { return r.Who }})
 	}
 	return append(out,
-		column{"took", false, func(r Result) string {
+		column{Head{"took", false}, func(r Result) string {
 			for _, a := range r.Axes {
 				if a.Value == r.Backend {
 					return "" // as asked for
@@ -57,50 +62,50 @@ func columns(g *group, by map[string][]Result) []column {
 			}
 			return r.Backend
 		}},
-		column{"GiB/s", true, func(r Result) string {
+		column{Head{"GiB/s", true}, func(r Result) string {
 			if !r.Measured() {
 				return "–"
 			}
 			return GiBs(r.Rate())
 		}},
-		column{"from to", true, measured(func(r Result) string {
+		column{Head{"from to", true}, measured(func(r Result) string {
 			if len(r.Seconds) < 2 {
 				return ""
 			}
 			a, b := r.Rates()
 			return GiBs(a) + "–" + GiBs(b)
 		})},
-		column{"ratio", false, func(r Result) string { return ratios(r, by) }},
-		column{"IOPS", true, measured(func(r Result) string {
+		column{Head{"ratio", false}, func(r Result) string { return ratios(r, by) }},
+		column{Head{"IOPS", true}, measured(func(r Result) string {
 			if r.Ops == 0 {
 				return ""
 			}
 			return count(r.OpsRate())
 		})},
-		column{"p50", true, late(func(l *Latency) float64 { return l.P50 })},
-		column{"p99", true, late(func(l *Latency) float64 { return l.P99 })},
-		column{"p99.9", true, late(func(l *Latency) float64 { return l.P999 })},
-		column{"most", true, late(func(l *Latency) float64 { return l.Most })},
-		column{"s", true, measured(func(r Result) string { return Ratio(r.Median()) })},
-		column{"CPU s", true, measured(func(r Result) string {
+		column{Head{"p50", true}, late(func(l *Latency) float64 { return l.P50 })},
+		column{Head{"p99", true}, late(func(l *Latency) float64 { return l.P99 })},
+		column{Head{"p99.9", true}, late(func(l *Latency) float64 { return l.P999 })},
+		column{Head{"most", true}, late(func(l *Latency) float64 { return l.Most })},
+		column{Head{"s", true}, measured(func(r Result) string { return Ratio(r.Median()) })},
+		column{Head{"CPU s", true}, measured(func(r Result) string {
 			if r.CPU == 0 {
 				return ""
 			}
 			return Ratio(r.CPU)
 		})},
-		column{"memory", true, measured(func(r Result) string {
+		column{Head{"memory", true}, measured(func(r Result) string {
 			if r.RSS == 0 {
 				return ""
 			}
 			return units.FormatSize(r.RSS)
 		})},
-		column{"device", true, measured(func(r Result) string {
+		column{Head{"device", true}, measured(func(r Result) string {
 			if r.Device == 0 {
 				return ""
 			}
 			return units.FormatSize(r.Device)
 		})},
-		column{"", false, func(r Result) string {
+		column{Head{"", false}, func(r Result) string {
 			return strings.Join(dropEmpty(r.Reason, r.Note), "; ")
 		}},
 	)
@@ -117,7 +122,7 @@ func dropEmpty(list ...string) []string {
 }
 
 // cells are the table of a group: its heads and rows, without columns that are empty.
-func cells(g *group, by map[string][]Result) (heads []column, rows [][]string) {
+func cells(g *group, by map[string][]Result) (heads []Head, rows [][]string) {
 	rows = make([][]string, len(g.results))
 	for _, c := range columns(g, by) {
 		texts, some := make([]string, len(g.results)), false
@@ -128,7 +133,7 @@ func cells(g *group, by map[string][]Result) (heads []column, rows [][]string) {
 		if !some {
 			continue
 		}
-		heads = append(heads, c)
+		heads = append(heads, c.Head)
 		for i := range rows {
 			rows[i] = append(rows[i], texts[i])
 		}
@@ -150,7 +155,7 @@ func (d *Document) Table(w io.Writer) error {
 		}
 		b.WriteByte('\n')
 		heads, rows := cells(g, by)
-		writeTable(&b, heads, rows)
+		WriteTable(&b, heads, rows)
 	}
 	if len(d.Advice) > 0 {
 		b.WriteByte('\n')
@@ -162,10 +167,11 @@ func (d *Document) Table(w io.Writer) error {
 	return err
 }
 
-func writeTable(b *strings.Builder, heads []column, rows [][]string) {
+// WriteTable writes rows of texts below their heads, indented by two spaces.
+func WriteTable(b *strings.Builder, heads []Head, rows [][]string) {
 	widths := make([]int, len(heads))
 	for i, h := range heads {
-		widths[i] = utf8.RuneCountInString(h.name)
+		widths[i] = utf8.RuneCountInString(h.Name)
 		for _, r := range rows {
 			widths[i] = max(widths[i], utf8.RuneCountInString(r[i]))
 		}
@@ -176,7 +182,7 @@ func writeTable(b *strings.Builder, heads []column, rows [][]string) {
 			t := texts(i)
 			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(t))
 			l.WriteString("  ")
-			if h.right {
+			if h.Right {
 				l.WriteString(space + t)
 			} else {
 				l.WriteString(t + space)
@@ -184,7 +190,7 @@ func writeTable(b *strings.Builder, heads []column, rows [][]string) {
 		}
 		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
 	}
-	line(func(i int) string { return heads[i].name })
+	line(func(i int) string { return heads[i].Name })
 	for _, r := range rows {
 		line(func(i int) string { return r[i] })
 	}

@@ -14,6 +14,7 @@ import (
 // scripts/links.sh makes the links.
 type Alias struct {
 	Name     string            // "linum-aip"; linum_aip and either with .py behind it mean the same
+	Command  string            // the sub-command that it stands for; "": the command itself
 	Defaults Defaults          // its defaults where they differ, of the command's own flags and of common ones
 	Flags    map[string]string // its names of flags that differ, and what the command calls them
 	Ignored  []Flag            // flags of its own that have no meaning here; Flag.Ignored says why
@@ -45,6 +46,9 @@ func sameName(argv0, name string) bool {
 
 func (c *Command) under(a *Alias, typed string) *Command {
 	as := *c
+	if a.Command != "" {
+		as = *c.sub(a.Command)
+	}
 	as.Name, as.original, as.alias = typed, c.Name, a
 	return &as
 }
@@ -89,7 +93,10 @@ func (a *Alias) differences() string {
 	for _, f := range a.Ignored {
 		parts = append(parts, "--"+f.Name+" has no effect")
 	}
-	if len(parts) == 0 {
+	switch {
+	case len(parts) == 0 && a.Command != "":
+		return "the command " + a.Command
+	case len(parts) == 0:
 		return "the same flags and defaults"
 	}
 	return strings.Join(parts, "; ")
@@ -103,13 +110,19 @@ func (a *Alias) check(c *Command) error {
 	if c.alias != nil {
 		return nil
 	}
+	of := c
+	if a.Command != "" {
+		if of = c.sub(a.Command); of == nil {
+			return fmt.Errorf("command %s: alias %s: stands for the unknown command %s", c.Name, a.Name, a.Command)
+		}
+	}
 	for name := range a.Defaults {
-		if c.flag(name) == nil {
+		if of.flag(name) == nil {
 			return fmt.Errorf("command %s: alias %s: a default of the unknown flag --%s", c.Name, a.Name, name)
 		}
 	}
 	for theirs, name := range a.Flags {
-		if f := c.flag(name); f == nil || f.Name != name {
+		if f := of.flag(name); f == nil || f.Name != name {
 			return fmt.Errorf("command %s: alias %s: --%s stands for the unknown flag --%s", c.Name, a.Name, theirs, name)
 		}
 	}

@@ -322,7 +322,7 @@ func (r *Run) report(root *Command, l *line, started time.Time, err error) error
 		rec.Arguments = append(rec.Arguments, address.Address(a))
 	}
 	if root.alias != nil {
-		rec.CalledAs = root.Name
+		rec.CalledAs, rec.Command = root.Name, root.alias.Command
 	}
 	if l.cmd != root {
 		rec.Command = l.cmd.Name

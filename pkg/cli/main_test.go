@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 		"old_demo.py": func() { cli.Main(demo()) },
 		"demolition":  func() { cli.Main(demo()) },
 		"many":        func() { cli.Main(many()) },
+		"say_it.py":   func() { cli.Main(many()) },
 		"both":        func() { cli.Main(both()) },
 	})
 }
@@ -237,6 +238,7 @@ func many() *cli.Command {
 	}
 	return &cli.Command{
 		Name: "many", Usage: "several jobs in one binary",
+		Aliases: []cli.Alias{{Name: "say-it", Command: "echo", Defaults: cli.Defaults{"upper": "true"}, Flags: map[string]string{"loud": "upper"}}},
 		Commands: []*cli.Command{
 			{
 				Name: "echo", Usage: "print words",

@@ -45,20 +45,33 @@ func cpuModel(path string) string {
 	return "implementer " + numbers["CPU implementer"] + " part " + numbers["CPU part"]
 }
 
+// Resident returns the number of bytes that the process has in memory; 0 where the system does not say.
+func Resident() int64 { return status("VmRSS:") }
+
+// status returns a size in the process's status; 0 if it has none.
+func status(name string) int64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		rest, ok := strings.CutPrefix(line, name)
+		if !ok {
+			continue
+		}
+		kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+		if err == nil {
+			return kib << 10
+		}
+	}
+	return 0
+}
+
 // PeakResident is the largest number of bytes that the process ever had in
 // memory: VmHWM of Linux, getrusage elsewhere.
 func PeakResident() int64 {
-	if text, err := os.ReadFile("/proc/self/status"); err == nil {
-		for line := range strings.Lines(string(text)) {
-			rest, ok := strings.CutPrefix(line, "VmHWM:")
-			if !ok {
-				continue
-			}
-			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
-			if err == nil {
-				return kib << 10
-			}
-		}
+	if n := status("VmHWM:"); n > 0 {
+		return n
 	}
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

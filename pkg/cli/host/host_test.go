@@ -121,6 +121,10 @@ func TestPeakResident(t *testing.T) {
 	if before < 1<<20 || after < before || after < 64<<20 {
 		t.Errorf("%d before, %d after touching %d bytes", before, after, len(b))
 	}
+	if now := Resident(); now < 64<<20 || now > after+1<<20 {
+		t.Errorf("%d bytes now, %d at most", now, after)
+	}
+	b[0]++ // it is there until here
 }
 
 func TestMemory(t *testing.T) {

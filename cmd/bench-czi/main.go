@@ -1,0 +1,9 @@
+// Command bench-czi measures how fast the tiles of CZI files are read, by which way, and where the time goes.
+package main
+
+import (
+	"strata/cmd/internal/benchczi"
+	"strata/pkg/cli"
+)
+
+func main() { cli.Main(benchczi.Command()) }

@@ -1,0 +1,162 @@
+package benchczi
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+
+	"strata/cmd/internal/benchkit"
+	"strata/pkg/bench"
+	"strata/pkg/cli"
+	"strata/pkg/czi"
+)
+
+// peersScript does what a peer is asked for.
+//
+//go:embed peers.py
+var peersScript string
+
+var peerKinds = []benchkit.PeerKind{
+	{Key: "aicspylibczi", Name: "aicspylibczi", Packages: "numpy aicspylibczi"},
+	{Key: "pylibCZIrw", Name: "pylibCZIrw", Packages: "numpy pylibCZIrw"},
+	{Key: "czifile", Name: "czifile", Packages: "numpy czifile imagecodecs"},
+}
+
+// Operations.
+const (
+	opTiles  = "tiles"
+	opMosaic = "mosaic"
+	opOpen   = "open"
+)
+
+// question is what a peer is asked.
+type question struct {
+	Do      string       `json:"do"`
+	Op      string       `json:"op"`
+	File    string       `json:"file"`
+	Tiles   []peerTile   `json:"tiles"`
+	Plane   *mosaicPlane `json:"plane,omitempty"`
+	Overlap bool         `json:"overlap"`
+}
+
+// peerTile is a tile as peers are told of it.
+type peerTile struct {
+	X  int            `json:"x"`
+	Y  int            `json:"y"`
+	W  int            `json:"w"`
+	H  int            `json:"h"`
+	At map[string]int `json:"at"`
+	N  int            `json:"n"`
+}
+
+// mosaicPlane is a plane that is put together.
+type mosaicPlane struct {
+	X int `json:"x"`
+	Y int `json:"y"`
+	W int `json:"w"`
+	H int `json:"h"`
+	C int
+	Z int
+	T int
+}
+
+// tilesFor describes tiles to peers.
+func (s *scan) tilesFor(tiles []int) []peerTile {
+	out := make([]peerTile, 0, len(tiles))
+	for _, i := range tiles {
+		sb := s.file.SubBlock(i)
+		t := peerTile{sb.Rect.Min.X, sb.Rect.Min.Y, sb.Rect.Dx(), sb.Rect.Dy(), map[string]int{}, i}
+		for name, at := range map[byte]int{'C': sb.C, 'Z': sb.Z, 'T': sb.T, 'S': sb.S, 'M': sb.M, 'R': sb.R, 'I': sb.I, 'H': sb.H, 'V': sb.V, 'B': sb.B} {
+			if sb.Has(name) {
+				t.At[string(name)] = at
+			}
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// peer does an operation by another program.
+type peer struct {
+	*benchkit.Peer
+	scan *scan
+	op   string
+}
+
+type answer struct {
+	S, CPU float64
+	HWM    int64
+	CK     uint32
+}
+
+func (p peer) question(do string, tiles []int) question {
+	q := question{Do: do, Op: p.op, File: p.scan.path}
+	switch p.op {
+	case opTiles:
+		q.Tiles, q.Overlap = p.scan.tilesFor(tiles), p.scan.overlap()
+	case opMosaic:
+		r := p.scan.mosaic()
+		q.Plane = &mosaicPlane{r.Rect.Min.X, r.Rect.Min.Y, r.Rect.Dx(), r.Rect.Dy(), r.Plane.C, r.Plane.Z, r.Plane.T}
+	}
+	return q
+}
+
+func (p peer) check(ctx context.Context, tiles []int) (uint32, error) {
+	var a answer
+	err := p.Ask(ctx, p.question("check", tiles), &a)
+	return a.CK, err
+}
+
+func (p peer) round(ctx context.Context) (sample, error) {
+	var a answer
+	err := p.Ask(ctx, p.question("read", p.scan.tiles), &a)
+	return sample{seconds: a.S, cpu: a.CPU, peak: a.HWM}, err
+}
+
+// peers are the processes of other programs, for one number of threads.
+type peers struct {
+	threads int
+	list    []*benchkit.Peer
+	missing []bench.Result // without names and axes
+}
+
+// startPeers starts those that there are, and notes what is missing of the others.
+func startPeers(ctx context.Context, r *cli.Run, threads int, doc *bench.Document) (*peers, error) {
+	python, err := benchkit.FindPython(r.String("python"))
+	if err != nil {
+		return nil, err
+	}
+	ps := &peers{threads: threads}
+	for _, kind := range peerKinds {
+		p, err := benchkit.StartPeer(ctx, python, peersScript, kind, threads, 0)
+		var failed *benchkit.PeerError
+		switch {
+		case errors.As(err, &failed):
+			ps.missing = append(ps.missing, bench.Result{Who: kind.Name, Reason: failed.Text})
+		case err != nil:
+			ps.close()
+			return nil, err
+		default:
+			ps.list = append(ps.list, p)
+			if threads == 1 {
+				doc.System.Software = append(doc.System.Software, bench.Software{Name: kind.Name, Version: p.Version})
+			}
+		}
+	}
+	return ps, nil
+}
+
+func (ps *peers) close() {
+	for _, p := range ps.list {
+		p.Close()
+	}
+}
+
+// mosaic is the plane that is put together: that of the first tile, of all scenes or the one that was chosen.
+func (s *scan) mosaic() czi.Region {
+	scene := czi.AllScenes
+	if s.scene >= 0 {
+		scene = s.scene
+	}
+	return czi.Region{Plane: s.file.SubBlock(s.tiles[0]).Plane(), Scene: scene, Rect: s.file.Bounds(scene)}
+}

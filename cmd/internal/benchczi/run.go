@@ -1,0 +1,239 @@
+package benchczi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"strata/pkg/bench"
+	"strata/pkg/cli"
+)
+
+func runCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "run",
+		Usage: "reads tiles of level 0 in many ways, and says which is the fastest",
+		Description: "The ways: sequential, one tile after the other; threads 1, 2, 4, 8; batches of 10, 25, 50, 100, whose tiles --threads\n" +
+			"threads read and which are in memory together; processes 4, 8, which open the file each and hand the pixels back through pipes.\n" +
+			"--quick: sequential, threads 4 and 8.\n\n" +
+			"All tiles are read once, so that the page cache has the file (not with --cold), and up to 64 of them are compared between all ways. Then the\n" +
+			"ways take turns, --reps times. Each time the file is opened, and each tile's pixels are decoded into memory that is used again. The summary is\n" +
+			"ranked by the median of the repetitions; growth is how much more memory was resident at most than before.\n\n" +
+			"Results go to benchmark_results_YYYYMMDD_HHMMSS.json: in /data inside a container, else in the working directory.",
+		Args: fileArgument,
+		Flags: flags(choosing("", "all"), []cli.Flag{
+			{Name: "quick", Kind: cli.Bool, Usage: "measure three ways only"},
+			{Name: "ways", Kind: cli.Strings, Value: "LIST", Note: "all", Check: knownWay, Usage: "kinds of ways: sequential, threads, batches, processes"},
+			{Name: "reps", Kind: cli.Int, Default: "3", Check: cli.Between(1, 1000), Usage: "repetitions"},
+			{Name: "mosaic", Kind: cli.Bool, Usage: "also put the tiles of a plane together, by 1 and 2 threads"},
+			{Name: "peers", Kind: cli.Bool, Usage: "run the peer programs alternately, with 1 and 2 threads: aicspylibczi, pylibCZIrw, czifile"},
+			{Name: "python", Value: "FILE", Note: "that of VIRTUAL_ENV, build/venv or PATH", Usage: "Python of --peers"},
+			{Name: "output", Short: "o", Aliases: []string{"json"}, Value: "FILE", Note: "benchmark_results_*.json", Usage: "write the results as JSON, for compare and html"},
+			{Name: "html", Value: "FILE", Usage: "write a page with plots"},
+			{Name: "serve", Kind: cli.Bool, Hidden: true, Usage: "be one of the processes"},
+		}),
+		Shared: cli.Resources | cli.Outputs,
+		Examples: []cli.Example{
+			{Command: "bench-czi run scan.czi --max-tiles 100 --quick", Usage: "does reading several tiles at a time help?"},
+			{Command: "bench-czi run scan.czi --max-tiles 500 --cold", Usage: "all ways, from the device that the file lies on"},
+			{Command: "bench-czi run scan.czi --peers --output results.json --html results.html", Usage: "beside the other programs, with a page"},
+		},
+		Run: runRun,
+	}
+}
+
+func runRun(ctx context.Context, r *cli.Run) error {
+	if r.Bool("serve") {
+		return serve(ctx, r)
+	}
+	s, err := look(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.close() }() // it was only read
+	doc := newDocument(ctx, r, s)
+	json, err := r.OutputFile(resultsFile(r.String("output"), doc.System.Container != "", "/data", time.Now()))
+	if err != nil {
+		return err
+	}
+	html, err := r.OptionalFile("html")
+	if err != nil {
+		return err
+	}
+	if len(waysOf(r)) == 0 {
+		return cli.Usage("--quick and --ways %s leave no way: give one of them", strings.Join(r.Strings("ways"), ","))
+	}
+	list, missing, stop, err := contestants(ctx, r, s, doc)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	total := int64(0)
+	for _, c := range list {
+		total += c.result.Bytes * int64(r.Int("reps"))
+	}
+	task := r.Progress("read", total)
+	defer task.Done()
+	if err := warm(ctx, s, list[0].reader); err != nil {
+		return err
+	}
+	for _, op := range []string{opTiles, opMosaic, opOpen} {
+		of := slices.DeleteFunc(slices.Clone(list), func(c *contestant) bool { return c.result.Name != op })
+		if err := measure(ctx, s, of, r.Int("reps"), task.Add); err != nil {
+			return err
+		}
+	}
+	task.Done()
+	for _, c := range list {
+		doc.Results = append(doc.Results, c.result)
+	}
+	doc.Results = append(doc.Results, missing...)
+	doc.Advice = advise(doc)
+	fmt.Fprintf(r.Stdout, "%s: %s%s\n\n", bench.Plain(s.path), s, onWhat(doc))
+	return errors.Join(summary(r.Stdout, doc), json.Write(doc.WriteJSON), html.Write(doc.HTML))
+}
+
+// warm reads the tiles once, so that the page cache has them, where they are not to be cold.
+func warm(ctx context.Context, s *scan, by reader) error {
+	if s.cold {
+		return nil
+	}
+	_, err := by.round(ctx)
+	var little *errMemory
+	if errors.As(err, &little) {
+		return cli.MemoryError("%s: %s", s.path, little.text)
+	}
+	return err
+}
+
+// newDocument begins the document of a run.
+func newDocument(ctx context.Context, r *cli.Run, s *scan) *bench.Document {
+	doc := bench.New(tool, cli.Version(), append([]string{tool}, os.Args[1:]...))
+	if s.far {
+		doc.System = bench.ReadSystem(ctx)
+	} else {
+		doc.System = bench.ReadSystem(ctx, s.path)
+	}
+	doc.Image = &s.image
+	for _, name := range []string{"max_tiles", "channel", "scene"} {
+		value := "all"
+		if r.IsSet(name) || name == "max_tiles" && r.Int(name) > 0 {
+			value = strconv.Itoa(r.Int(name))
+		}
+		doc.Setting = append(doc.Setting, bench.Axis{Name: name, Value: value})
+	}
+	doc.Setting = append(doc.Setting, bench.Axis{Name: "threads", Value: strconv.Itoa(r.Options.Threads)}, bench.Axis{Name: "cold", Value: strconv.FormatBool(s.cold)})
+	return doc
+}
+
+// resultsFile is the file that results go to: that which is named, or one of the time, beside the data inside a container.
+func resultsFile(named string, container bool, data string, now time.Time) string {
+	if named != "" {
+		return named
+	}
+	folder := ""
+	if info, err := os.Stat(data); container && err == nil && info.IsDir() {
+		folder = data
+	}
+	for n := 1; ; n++ {
+		name := "benchmark_results_" + now.Format("20060102_150405")
+		if n > 1 { // a second run within a second
+			name += "_" + strconv.Itoa(n)
+		}
+		path := filepath.Join(folder, name+".json")
+		if _, err := os.Lstat(path); err != nil || n == 1000 {
+			return path
+		}
+	}
+}
+
+// contestants are all ways of all operations, ours first, and what is missing of the other programs'. stop ends those.
+func contestants(ctx context.Context, r *cli.Run, s *scan, doc *bench.Document) (list []*contestant, missing []bench.Result, stop func(), err error) {
+	im := &s.image
+	add := func(op, who string, w way, x reader) {
+		c := &contestant{reader: x, result: bench.Result{Name: op, Who: who, Axes: axes(s, op, w), Bytes: im.Bytes, Pixels: im.Pixels, Ops: int64(im.TilesRead)}}
+		switch op {
+		case opMosaic:
+			c.result.Bytes = composer{scan: s}.bytes()
+			c.result.Pixels, c.result.Ops = c.result.Bytes/int64(s.file.SubBlock(s.tiles[0]).Pixels.Bytes()), 0
+		case opOpen:
+			c.result.Bytes, c.result.Pixels, c.result.Ops = 0, 0, int64(s.file.Len())
+		}
+		list = append(list, c)
+	}
+	ways := waysOf(r)
+	if r.Bool("peers") {
+		for _, n := range []int{1, 2} {
+			if w := (way{threaded, n}); !slices.Contains(ways, w) {
+				ways = append(ways, w)
+			}
+		}
+	}
+	for _, w := range ways {
+		add(opTiles, bench.Strata, w, &loader{scan: s, way: w, threads: r.Options.Threads, mem: r.Options.Mem / 2})
+	}
+	if r.Bool("mosaic") {
+		for _, n := range []int{1, 2} {
+			add(opMosaic, bench.Strata, way{threaded, n}, composer{s, n, r.Options.Mem})
+		}
+	}
+	add(opOpen, bench.Strata, way{threaded, 1}, opener{s})
+	stop = func() {}
+	if !r.Bool("peers") {
+		return list, nil, stop, nil
+	}
+	var all []*peers
+	stop = func() {
+		for _, ps := range all {
+			ps.close()
+		}
+	}
+	for _, n := range []int{1, 2} {
+		ps, err := startPeers(ctx, r, n, doc)
+		if err != nil {
+			stop()
+			return nil, nil, nil, err
+		}
+		all = append(all, ps)
+		for _, op := range []string{opTiles, opMosaic, opOpen} {
+			if op == opMosaic && !r.Bool("mosaic") || op == opOpen && n > 1 {
+				continue
+			}
+			for _, p := range ps.list {
+				add(op, p.Kind.Name, way{threaded, n}, peer{p, s, op})
+			}
+			for _, m := range ps.missing {
+				m.Name, m.Axes = op, axes(s, op, way{threaded, n})
+				missing = append(missing, m)
+			}
+		}
+	}
+	return list, missing, stop, nil
+}
+
+// axes are a way's as results have them.
+func axes(s *scan, op string, w way) bench.Axes {
+	var a bench.Axes
+	if op != opOpen {
+		a = append(a, bench.Axis{Name: "way", Value: w.String()})
+	}
+	files := "warm"
+	if s.cold {
+		files = "cold"
+	}
+	return append(a, bench.Axis{Name: "cache", Value: files})
+}
+
+// fastest are the measured results of an operation, the fastest first.
+func fastest(list []bench.Result, op string) []bench.Result {
+	out := slices.DeleteFunc(slices.Clone(list), func(x bench.Result) bool { return x.Name != op || !x.Measured() })
+	slices.SortStableFunc(out, func(a, b bench.Result) int { return cmp.Compare(a.Median(), b.Median()) })
+	return out
+}

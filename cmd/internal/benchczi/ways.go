@@ -1,0 +1,170 @@
+package benchczi
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+	"sync"
+
+	"strata/cmd/internal/benchzarr"
+	"strata/pkg/cli"
+	"strata/pkg/cli/host"
+	"strata/pkg/cli/units"
+	"strata/pkg/mem"
+	"strata/pkg/work"
+)
+
+// Kinds of ways to read tiles.
+const (
+	sequential = "sequential"
+	threaded   = "threads"
+	batched    = "batches of"
+	separate   = "processes"
+)
+
+// way is a way to read several tiles.
+type way struct {
+	kind string
+	n    int // of threads, of tiles in a batch, of processes
+}
+
+func (w way) String() string {
+	if w.kind == sequential {
+		return w.kind
+	}
+	return fmt.Sprintf("%s %d", w.kind, w.n)
+}
+
+// quickWays are those of --quick, allWays all of them.
+var quickWays = []way{{sequential, 1}, {threaded, 4}, {threaded, 8}}
+
+var allWays = []way{{sequential, 1}, {threaded, 1}, {threaded, 2}, {threaded, 4}, {threaded, 8},
+	{batched, 10}, {batched, 25}, {batched, 50}, {batched, 100}, {separate, 4}, {separate, 8}}
+
+// waysOf are the ways that flags ask for.
+func waysOf(r *cli.Run) []way {
+	ways := slices.Clone(allWays)
+	if r.Bool("quick") {
+		ways = slices.Clone(quickWays)
+	}
+	if list := r.Strings("ways"); len(list) > 0 {
+		ways = slices.DeleteFunc(ways, func(w way) bool { return !slices.Contains(list, strings.Fields(w.kind)[0]) })
+	}
+	return ways
+}
+
+// knownWay checks a value of --ways.
+func knownWay(v any) error {
+	if kinds := []string{sequential, threaded, strings.Fields(batched)[0], separate}; !slices.Contains(kinds, v.(string)) {
+		return fmt.Errorf("%q is none of %s", v, strings.Join(kinds, ", "))
+	}
+	return nil
+}
+
+// taker looks at the pixels of a tile, the k-th of a list. It is called by one goroutine at a time.
+type taker func(k int, pixels []byte)
+
+// sample is one repetition.
+type sample struct {
+	seconds, cpu float64
+	peak, grown  int64 // most resident memory, and how much more that was than before
+}
+
+// loader reads tiles in one way.
+type loader struct {
+	scan    *scan
+	way     way
+	threads int   // that read a batch
+	mem     int64 // most bytes of tiles in memory
+}
+
+// errMemory is the reason why a way is left out.
+type errMemory struct{ text string }
+
+func (e *errMemory) Error() string { return e.text }
+
+// workers returns how many tiles are read at a time, and how many are in memory.
+func (l *loader) workers(tiles int) (at, held int) {
+	switch l.way.kind {
+	case batched:
+		held = min(l.way.n, tiles)
+		return min(l.threads, held), held
+	case separate:
+		at = min(l.way.n, tiles)
+		return at, 2 * at // the child has one, too
+	}
+	at = min(l.way.n, tiles)
+	return at, at
+}
+
+// read opens the file and reads tiles. It returns what other processes used.
+func (l *loader) read(ctx context.Context, tiles []int, take taker) (sample, error) {
+	at, held := l.workers(len(tiles))
+	if need := int64(held) * int64(l.scan.largest); need > l.mem {
+		return sample{}, &errMemory{fmt.Sprintf("%s in memory: %s, half of --mem is %s", counted(held), units.FormatSize(need), units.FormatSize(l.mem))}
+	}
+	if l.way.kind == separate {
+		return l.processes(ctx, at, tiles, take)
+	}
+	f, closing, err := l.scan.open(ctx)
+	if err != nil {
+		return sample{}, err
+	}
+	defer func() { _ = closing() }() // it was only read
+	bufs, err := mem.Alloc(held * l.scan.largest)
+	if err != nil {
+		return sample{}, err
+	}
+	defer mem.Free(bufs)
+	var mu sync.Mutex
+	one := func(slot, k int) error {
+		b := bufs[slot*l.scan.largest:][:f.SubBlock(tiles[k]).Bytes()]
+		if err := f.ReadSubBlock(ctx, tiles[k], b); err != nil {
+			return cli.BadInput(err)
+		}
+		if take != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			take(k, b)
+		}
+		return nil
+	}
+	if l.way.kind != batched {
+		return sample{}, work.Each(ctx, at, len(tiles), one)
+	}
+	for from := 0; from < len(tiles) && err == nil; from += held {
+		err = work.Each(ctx, at, min(held, len(tiles)-from), func(_, i int) error { return one(i, from+i) })
+	}
+	return sample{}, err
+}
+
+// check reads some tiles and returns the checksum of their pixels.
+func (l *loader) check(ctx context.Context, tiles []int) (uint32, error) {
+	var sum uint32
+	_, err := l.read(ctx, tiles, func(k int, pixels []byte) { sum += checksum(k, pixels) })
+	return sum, err
+}
+
+// checksum is a tile's share of the checksum of a list of tiles, of which it is the k-th.
+func checksum(k int, pixels []byte) uint32 { return crc32.ChecksumIEEE(pixels) * (2*uint32(k) + 1) }
+
+// round reads all tiles once and measures that.
+func (l *loader) round(ctx context.Context) (sample, error) {
+	processors := l.way.n
+	if l.way.kind == batched {
+		processors = l.threads
+	}
+	defer benchzarr.Processors(processors)()
+	return measured(func() (sample, error) { return l.read(ctx, l.scan.tiles, nil) })
+}
+
+// measured measures a function, which returns what other processes used.
+func measured(f func() (sample, error)) (sample, error) {
+	w := benchzarr.Start()
+	before := host.Resident()
+	other, err := f()
+	s := w.Stop()
+	return sample{s.Seconds, s.CPU + other.cpu, s.Peak + other.peak, max(s.Peak-before, 0) + other.grown}, err
+}
