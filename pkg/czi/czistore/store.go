@@ -57,6 +57,9 @@ var (
 // mostArrays bounds the arrays that a store remembers: a file may have millions of sub-blocks.
 const mostArrays = 4096
 
+// mostImages bounds the scenes that are shown: each has its metadata in memory.
+const mostImages = 4096
+
 // SlideKey is the key of all scenes as one image.
 const SlideKey = "slide"
 
@@ -95,8 +98,11 @@ func Open(ctx context.Context, file store.Object, where string, opts ...Option) 
 // findImages makes the images of the scenes.
 func (s *Store) findImages(meta *czi.Metadata) {
 	views, scenes := s.file.Views(), s.file.Scenes()
-	for _, v := range views {
-		for _, scene := range scenes {
+	if n := len(scenes) * len(views); n > mostImages {
+		s.warnings = append(s.warnings, fmt.Sprintf("%s: %d scenes and views: the first %d are shown", s.where, n, mostImages))
+	}
+	for _, v := range views[:min(len(views), mostImages)] {
+		for _, scene := range scenes[:min(len(scenes), mostImages-len(s.names))] {
 			if im := s.newImage(meta, scene.Index, v, len(views) > 1); im != nil {
 				key := strconv.Itoa(len(s.names))
 				s.images[key], s.names = im, append(s.names, key)
