@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 )
 
-// File is an open CZI file. It is safe for concurrent use.
+// File represents an open CZI file. It is safe for concurrent use.
 type File struct {
 	Name     string // for messages
 	Version  [2]int // major, minor
@@ -62,12 +62,12 @@ func IsCZI(head []byte) bool { return len(head) >= len(idFile) && string(head[:l
 // Option changes how [Open] works.
 type Option func(*File)
 
-// Cache lets regions keep tiles that they have decoded, up to a number of bytes, for regions beside them.
+// Cache keeps decoded tiles, up to a number of bytes, for regions beside the one that decoded them.
 func Cache(limit int64) Option {
 	return func(f *File) { f.cache = &tileCache{limit: limit, held: map[int]*cachedTile{}} }
 }
 
-// Far says that the file lies on a server: with [Cache], tiles that are stored as they are are read as a whole and kept, too.
+// Far declares that the file lies on a server: uncompressed tiles are then read as a whole, and kept by [Cache], too.
 func Far() Option { return func(f *File) { f.far = true } }
 
 func newFile(src Source, name string) *File {
