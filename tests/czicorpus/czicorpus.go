@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 
@@ -162,6 +163,11 @@ func Negatives(t testing.TB) []Broken {
 		t.Fatalf("%d broken files in the manifest", len(m.Negatives))
 	}
 	return m.Negatives
+}
+
+// Unread reports whether a file has JPEG XR in it, which cannot be read yet.
+func (f File) Unread() bool {
+	return slices.ContainsFunc(f.SubBlocks, func(s SubBlock) bool { return s.Compression == "jpegxr" })
 }
 
 // Bytes returns a file of the corpus by its name in the manifest.
