@@ -437,3 +437,20 @@ func TestRegionMemory(t *testing.T) {
 		t.Errorf("%d bytes more for a mosaic of %d", more, len(dst))
 	}
 }
+
+// TestPiled draws more tiles over each other than are worth working out which is seen where.
+func TestPiled(t *testing.T) {
+	var blocks []block
+	for i := range int32(1500) {
+		blocks = append(blocks, block{dims: at(i%3, 0, i), payload: gray(string(rune('a' + i%26)))})
+	}
+	f := openBytes(t, build("", blocks...))
+	// the last three are 1497, 1498, 1499, at 0, 1 and 2
+	want := string([]byte{'a' + 1497%26, 'a' + 1498%26}) + strings.Repeat(string(rune('a'+1499%26)), 4)
+	if got := plane(t, f); got != strings.Repeat(want, 3) {
+		t.Errorf("drawn %q, want %q thrice", got, want)
+	}
+	if f.Covers(0, f.Plane(0, 0, 0), 1, f.Bounds(0)) {
+		t.Error("it was worked out what 1500 tiles cover")
+	}
+}

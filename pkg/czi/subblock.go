@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// SubBlock is an entry of the directory.
+// SubBlock describes a sub-block as the directory does.
 type SubBlock struct {
 	Offset      int64 // of its segment in the file
 	Pixels      PixelType
@@ -68,13 +68,13 @@ func (f *File) Plane(c, z, t int) Plane {
 	return Plane{C: c, Z: z, T: t, R: first(dimR), I: first(dimI), H: first(dimH), V: first(dimV), B: first(dimB)}
 }
 
-// Plane says which plane of pixels is meant.
+// Plane identifies a plane of pixels.
 type Plane struct{ C, Z, T, R, I, H, V, B int }
 
 // Plane returns the plane that the sub-block lies in.
 func (s SubBlock) Plane() Plane { return Plane{s.C, s.Z, s.T, s.R, s.I, s.H, s.V, s.B} }
 
-// SubBlockSegment says where the parts of a sub-block lie in the file.
+// SubBlockSegment locates the parts of a sub-block in the file.
 type SubBlockSegment struct {
 	Metadata, Payload, Attachment                int64 // offsets
 	MetadataBytes, PayloadBytes, AttachmentBytes int64

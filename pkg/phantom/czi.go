@@ -10,7 +10,7 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Scan says how a slide scan is stored, and with what resources.
+// Scan sets how a slide scan is stored, and with what resources.
 type Scan struct {
 	Channels    int
 	Compression czi.Compression // czi.None or czi.Zstd1
@@ -21,10 +21,10 @@ type Scan struct {
 	Progress    func(bytes int64) // may be nil
 }
 
-// ScanName is the name of a slice's slide scan, without its suffix.
+// ScanName returns the name of a slice's slide scan, without its suffix.
 func ScanName(slice int) string { return fmt.Sprintf("scan_z%02d", slice) }
 
-// ScanPixels is the pixel type of slide scans of an element type; false: there is none.
+// ScanPixels returns the pixel type of slide scans of an element type; false: there is none.
 func ScanPixels(t dtype.Type) (czi.PixelType, bool) {
 	p, ok := map[dtype.Type]czi.PixelType{dtype.Uint8: czi.Gray8, dtype.Uint16: czi.Gray16, dtype.Float32: czi.Gray32Float, dtype.Float64: czi.Gray64Float}[t]
 	return p, ok
