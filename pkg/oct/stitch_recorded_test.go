@@ -410,7 +410,7 @@ func TestPairsOfShiftedRows(t *testing.T) {
 	g := &grid{ny: 2, nx: 4, tile: [2]int{100, 100}, shape: [2]int{200, 400}, absent: []bool{false, true, false, true, true, false, true, false},
 		recorded: [][2]float64{{0, 0}, {}, {0, 80}, {}, {}, {80, 40}, {}, {80, 120}}}
 	got := fmt.Sprint(g.overlappingPairs(Identity))
-	if want := "[{0 2 1} {0 5 0} {2 5 0} {2 7 0} {5 7 1}]"; got != want {
+	if want := "[{0 2 1} {0 5 0} {2 5 0} {2 7 0} {5 7 1}] <nil>"; got != want {
 		t.Errorf("pairs %v, want %v", got, want)
 	}
 }
@@ -432,6 +432,15 @@ func TestBadRecords(t *testing.T) {
 		if !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.p, err, c.want)
 		}
+	}
+	// all tiles at one place
+	pile, _ := made(t, []int{1, 40, 600}, []int{1, 2, 20}, nil, nil, func(i int) uint8 { return uint8(i) })
+	one := &registration.TilePositions{Name: "p.csv", Grid: [2]int{20, 30}}
+	for k := range 600 {
+		one.Tiles = append(one.Tiles, at(k/30, k%30, 0, 0))
+	}
+	if _, _, err := Stitch(ctx, pile, store.Memory(), Layout{}, StitchOptions{Positions: one}, small()); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "more than 256 tiles lie on tile") {
+		t.Errorf("a pile of tiles: %v", err)
 	}
 	for _, opt := range []StitchOptions{{Channel: 1}, {Positions: &registration.TilePositions{}, Estimate: true}} {
 		if _, _, err := Stitch(ctx, in, store.Memory(), Layout{}, opt, small()); !errors.Is(err, ErrLayout) {
