@@ -215,6 +215,10 @@ func pyramidBudget(shape, unit []int, size, levels int, mem int64) int64 {
 func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic, out store.Writer, layout Layout, opt StitchOptions, res Resources) (*ngff.Image, *Stitching, error) {
 	g := m.grid()
 	s := newStitching(m, g, opt)
+	pairs, err := g.neighbouring(opt.Transform)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", m.where, err)
+	}
 	positions, err := position(ctx, m, g, opt, s, res)
 	if err != nil {
 		return nil, nil, err
@@ -247,7 +251,6 @@ func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic
 		return nil, nil, err
 	}
 	s.Holes = first.holes()
-	pairs := g.neighbouring(opt.Transform)
 	if gaps := apart(places, pairs); gaps > 0 {
 		res.warn("%s: %d of %d pairs of neighbouring tiles do not touch: the gaps are zero (%s, matrix %v)", m.where, gaps, len(pairs), g.distance(opt.Overlap), s.Transform.Matrix)
 	}

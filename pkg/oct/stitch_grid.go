@@ -117,11 +117,11 @@ func (g *grid) distance(overlap float64) string {
 }
 
 // neighbouring are the pairs of tiles that should touch: neighbours in the grid, or those that overlap as they were recorded.
-func (g *grid) neighbouring(m Matrix) []pair {
+func (g *grid) neighbouring(m Matrix) ([]pair, error) {
 	if g.recorded != nil {
 		return g.overlappingPairs(m)
 	}
-	return g.pairs()
+	return g.pairs(), nil
 }
 
 // apart is how many pairs have a gap between them.

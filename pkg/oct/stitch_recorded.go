@@ -20,8 +20,8 @@ func (m *mosaic) record(p *registration.TilePositions, res Resources) error {
 	voxel := [2]float64{1, 1}
 	if !p.Pixels {
 		voxel = m.voxel()
-		if !(min(voxel[0], voxel[1]) > 0) {
-			return badInput("%s: voxel size %v µm (y, x): positions in micrometres need one", m.where, voxel)
+		if voxel == [2]float64{} {
+			return badInput("%s: voxel size %v µm: %s has positions in micrometres, which need one", m.where, m.image.VoxelSize, p.Name)
 		}
 	}
 	m.recorded, m.absent = make([][2]float64, ny*nx), make([]bool, ny*nx)
@@ -42,18 +42,24 @@ func (m *mosaic) record(p *registration.TilePositions, res Resources) error {
 	return nil
 }
 
-// voxel is the size (y, x) of a voxel in µm.
+// voxel is the size (y, x) of a voxel in µm; zero where the image says nothing that can be one.
 func (m *mosaic) voxel() [2]float64 {
-	v := m.image.VoxelSize
-	return [2]float64(v[len(v)-2:])
+	v := [2]float64(m.image.VoxelSize[len(m.image.VoxelSize)-2:])
+	if !(min(v[0], v[1]) > 0 && max(v[0], v[1]) <= math.MaxFloat64) {
+		return [2]float64{}
+	}
+	return v
 }
 
 // alongside is the part of a tile's height, or width, along which two tiles overlap at least that are compared: tiles that
 // share a corner say little.
 const alongside = 0.25
 
+// mostOverlapping is how many others may lie on a tile: where more do, the record is wrong.
+const mostOverlapping = 256
+
 // overlappingPairs are the tiles that overlap where they were recorded, each with those before it.
-func (g *grid) overlappingPairs(m Matrix) (out []pair) {
+func (g *grid) overlappingPairs(m Matrix) (out []pair, err error) {
 	places := make([]place, g.ny*g.nx)
 	for t := range places {
 		if g.has(t) {
@@ -61,6 +67,18 @@ func (g *grid) overlappingPairs(m Matrix) (out []pair) {
 			y, x := int(math.Round(p[0])), int(math.Round(p[1]))
 			places[t].Rect = filter.Rect{Y0: y, X0: x, Y1: y + n[0], X1: x + n[1]}
 		}
+	}
+	count := make([]int, len(places))
+	touching(places, func(a, b int) bool {
+		count[a]++
+		count[b]++
+		if t := max(count[a], count[b]); t > mostOverlapping {
+			err = badInput("more than %d tiles lie on tile (%d, %d): check --positions and --transform", mostOverlapping, b/g.nx, b%g.nx)
+		}
+		return err == nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	for b, near := range overlapping(places) {
 		for _, a := range near {
@@ -76,7 +94,7 @@ func (g *grid) overlappingPairs(m Matrix) (out []pair) {
 			out = append(out, p)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // byRecord expects tiles where they were recorded.
@@ -90,8 +108,10 @@ func (g *grid) byRecord(m Matrix) expectation {
 // measureRecorded finds by how much each tile is to be moved from where it was recorded: pairs are looked for within the
 // tolerance of the recorded displacement, and all that were found are fitted at once.
 func measureRecorded(ctx context.Context, m *mosaic, opt StitchOptions, res Resources) ([]measure, [][2]float64, error) {
-	v := m.voxel()
-	tolerance := opt.Tolerance / min(v[0], v[1])
+	tolerance := opt.Tolerance
+	if v := m.voxel(); v != [2]float64{} {
+		tolerance /= min(v[0], v[1])
+	}
 	reach := int(math.Ceil(min(tolerance, float64(max(m.chunk[1], m.chunk[2])))))
 	a, err := newRecordedAligner(m, opt.Transform, reach, res)
 	if err != nil {
@@ -116,7 +136,10 @@ const stripMargin = 8
 // projection than the strips in which its neighbours may lie.
 func newRecordedAligner(m *mosaic, transform Matrix, reach int, res Resources) (*aligner, error) {
 	a := newAligner(m, res)
-	a.pairs = a.grid.overlappingPairs(transform)
+	var err error
+	if a.pairs, err = a.grid.neighbouring(transform); err != nil {
+		return nil, err
+	}
 	expected := a.grid.byRecord(transform)
 	a.strip = func(p pair) strips {
 		e := expected(p)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"strata/pkg/dtype"
+	"strata/pkg/filter"
 	"strata/pkg/ngff"
 	"strata/pkg/phantom"
 	"strata/pkg/registration"
@@ -140,6 +141,7 @@ func TestRecordedPositionsAreCorrected(t *testing.T) {
 		{"a whole grid", 3, 8, nil},
 		{"tiles are missing", 3, 8, [][2]int{{0, 0}, {0, 1}, {2, 2}}},
 		{"larger errors", 6, 20, nil},
+		{"errors as large as the overlap", 9, 30, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newScan(t, 4, 5, 128, c.err, c.without...)
@@ -410,7 +412,7 @@ func TestPairsOfShiftedRows(t *testing.T) {
 	g := &grid{ny: 2, nx: 4, tile: [2]int{100, 100}, shape: [2]int{200, 400}, absent: []bool{false, true, false, true, true, false, true, false},
 		recorded: [][2]float64{{0, 0}, {}, {0, 80}, {}, {}, {80, 40}, {}, {80, 120}}}
 	got := fmt.Sprint(g.overlappingPairs(Identity))
-	if want := "[{0 2 1} {0 5 0} {2 5 0} {2 7 0} {5 7 1}]"; got != want {
+	if want := "[{0 2 1} {0 5 0} {2 5 0} {2 7 0} {5 7 1}] <nil>"; got != want {
 		t.Errorf("pairs %v, want %v", got, want)
 	}
 }
@@ -433,6 +435,15 @@ func TestBadRecords(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", c.p, err, c.want)
 		}
 	}
+	// all tiles at one place
+	pile, _ := made(t, []int{1, 40, 600}, []int{1, 2, 20}, nil, nil, func(i int) uint8 { return uint8(i) })
+	one := &registration.TilePositions{Name: "p.csv", Grid: [2]int{20, 30}}
+	for k := range 600 {
+		one.Tiles = append(one.Tiles, at(k/30, k%30, 0, 0))
+	}
+	if _, _, err := Stitch(ctx, pile, store.Memory(), Layout{}, StitchOptions{Positions: one}, small()); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "more than 256 tiles lie on tile") {
+		t.Errorf("a pile of tiles: %v", err)
+	}
 	for _, opt := range []StitchOptions{{Channel: 1}, {Positions: &registration.TilePositions{}, Estimate: true}} {
 		if _, _, err := Stitch(ctx, in, store.Memory(), Layout{}, opt, small()); !errors.Is(err, ErrLayout) {
 			t.Errorf("%+v: %v", opt, err)
@@ -450,5 +461,37 @@ func TestBadRecords(t *testing.T) {
 	if len(warned) != 1 || !strings.Contains(warned[0], "p.csv: has no position for 4 of the 6 tiles") || len(st.Tiles) != 2 ||
 		!slices.Equal(out.Levels[0].Array.Shape(), []int{1, 40, 20}) || st.Origin != [2]int{5, 5} {
 		t.Errorf("warned of %q, tiles %+v, shape %v at %v", warned, st.Tiles, out.Levels[0].Array.Shape(), st.Origin)
+	}
+}
+
+// A pair is found within reach however little the overlap as recorded shows of it, in strips as in whole tiles.
+func TestCompareLooksBeyondTheOverlap(t *testing.T) {
+	const side, step, reach = 96, 66, 24
+	rng := rand.New(rand.NewPCG(6, 6))
+	block := make([]float32, 3*side*3*side)
+	for i := range block {
+		block[i] = rng.Float32()
+	}
+	block = blurRound(block, 3*side, 3*side)
+	tile := func(y, x int) []float32 { return cutOut(block, 3*side, [2]int{y, x}, side, side) }
+	whole := neighbours{pair: pair{0, 1, 1}, va: view{v: tile(50, 50), n: [2]int{side, side}}, vb: view{v: tile(53, 50+step), n: [2]int{side, side}}}
+	for _, off := range [][2]float64{{0, 0}, {-20, 22}, {20, -22}, {3, 23}} {
+		expected := func(pair) [2]float64 { return [2]float64{3 + off[0], step + off[1]} }
+		a := &aligner{grid: grid{ny: 1, nx: 2, tile: [2]int{side, side}, shape: [2]int{side, 2 * side}}}
+		a.strip = func(p pair) strips {
+			e := expected(p)
+			s, _ := displaced([2]int{side, side}, [2]int{side, side}, [2]int{int(e[0]), int(e[1])}, reach+stripMargin, 1)
+			return s
+		}
+		strip := neighbours{pair: whole.pair, va: a.view(whole.va.v, 0, whole.pair), vb: a.view(whole.vb.v, 1, whole.pair)}
+		for name, n := range map[string]neighbours{"whole tiles": whole, "strips": strip} {
+			m := compare(filter.NewPhase(), nil, n, expected, reach, reach)
+			if m.reason == "too far from where it should be" && math.Hypot(off[0], off[1]) > reach {
+				m.reason = ""
+			}
+			if m.reason != "" || math.Hypot(m.d[0]-3, m.d[1]-step) > 0.1 {
+				t.Errorf("%s, expected %v off: %+v", name, off, m)
+			}
+		}
 	}
 }

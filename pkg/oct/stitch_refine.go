@@ -105,13 +105,16 @@ func solveWithRecord(r [][2]float64, edges, held []edge, most float64) {
 	weight := slices.Repeat([]float64{1}, len(edges))
 	for range rounds {
 		// misfits are smaller than errors, because positions follow the edges
-		noise := squared(misfits(r, edges)) * n / max(n-free, n/10)
+		follow := n / max(n-free, n/10)
+		far := misfits(r, edges)
+		noise := follow * squared(far)
+		worse := max(follow*squared(counted(far, edges)), 1)
 		variance := min(max((differ-noise)/2, exactness*exactness), most*most)
 		info := variance * 2 * n / tiles // of the edges of a tile against that of its record, times noise
 		free = float64(unknowns(len(r), edges)) * info / (info + noise)
 		for i := range every {
 			if e := &every[i]; i < len(edges) {
-				e.w = e.p.inverse().add(sym{noise, 0, noise}).inverse().scaled(weight[i])
+				e.w = e.p.scaled(weight[i] / worse)
 			} else {
 				e.w = sym{1 / (2 * variance), 0, 1 / (2 * variance)}
 			}
@@ -119,6 +122,16 @@ func solveWithRecord(r [][2]float64, edges, held []edge, most float64) {
 		solve(r, every, 0, 1/variance)
 		weight = trust(misfits(r, edges))
 	}
+}
+
+// counted are misfits in the standard deviations that their edges were counted on to have.
+func counted(far []float64, edges []edge) []float64 {
+	out := make([]float64, len(far))
+	for i, f := range far {
+		p := edges[i].p
+		out[i] = f * math.Sqrt((p.yy+p.xx)/2)
+	}
+	return out
 }
 
 // squared is the variance along an axis of vectors, robustly by their lengths: the median length of a plane normal

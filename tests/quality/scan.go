@@ -131,7 +131,7 @@ func scanTable(results []scanResult) string {
 
 // What a scan must reach, of what it was as recorded, where tissue is everywhere.
 const (
-	mostScanRMS   = 0.2 // px
+	mostScanRMS   = 0.3 // px
 	mostScanSeams = 0.3 // of the difference as recorded
 )
 
