@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"image"
 	"math"
@@ -311,6 +312,11 @@ func TestNegatives(t *testing.T) {
 		errs := readAll(t.Context(), f)
 		if err := f.CheckBounds(czi.AllScenes); err != nil {
 			errs = append(errs, err)
+		}
+		for name, want := range map[string]string{"neg/start_overflow.czi": "are spread over 2147482672 × 86", "neg/size_huge.czi": "stores 40 pixels along X, in the directory 2147483632 × 32"} {
+			if c.Name == name && !strings.Contains(errors.Join(errs...).Error(), want) {
+				t.Errorf("%s: %v, want %q", c.Name, errs, want)
+			}
 		}
 		for _, err := range errs {
 			line(err)

@@ -55,6 +55,14 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestHidden does not read what higher tiles hide.
+func TestHidden(t *testing.T) {
+	f := openBytes(t, build("", block{dims: at(2, 0, 1), deleted: true}, block{dims: at(0, 0, 2), payload: gray("a")}, block{dims: at(4, 0, 3), payload: gray("b")}))
+	if got := plane(t, f); got != strings.Repeat("aaaabbbb", 3) {
+		t.Errorf("drawn %q", got)
+	}
+}
+
 // TestParts says which tiles lie elsewhere, and which file is a part.
 func TestParts(t *testing.T) {
 	b := build("", block{dims: at(0, 0, 0), payload: gray("a")}, block{dims: at(4, 0, 1), part: 2}, block{dims: at(8, 0, 2), payload: gray("c"), deleted: true})
