@@ -26,8 +26,8 @@ choices='1|pipeline|-|run the pipeline: mosaics to one volume
 3|resample|resample|mosaics to another voxel size
 4|focal|focal|take out the curvature of the focal plane
 5|stack|stack|slices to one volume
-6|benchmark-czi|bench-czi|how fast tiles of a CZI file are read
-7|profile-czi|profile-czi|where the time goes in reading a CZI file
+6|benchmark-czi|benchmark_czi.sh|which way to read the tiles of a CZI file is the fastest (asks)
+7|profile-czi|profile_czi.sh|where the time goes in reading a CZI file (asks)
 8|benchmark-zarr|bench-zarr|how fast an OME-Zarr image is read
 9|benchmark-tiff|bench-tiff|how fast a TIFF file is read
 10|doctor|doctor|what this machine has: GPU, drivers, storage
@@ -39,7 +39,8 @@ choices='1|pipeline|-|run the pipeline: mosaics to one volume
 16|qc-report|qc-report|one page about a run
 17|zarr-tool|zarr-tool|look into, convert and check OME-Zarr
 18|benchmark-io|bench-io|how fast files are read and written
-19|smooth|smooth|medians, Gaussians, gradients of any image'
+19|smooth|smooth|medians, Gaussians, gradients of any image
+20|bench-czi|bench-czi|the tiles of a CZI file without questions; a quick test'
 
 print_help() {
   cat <<'HELP'
@@ -1025,6 +1026,8 @@ from_menu() {
   find_choice "$word" || exit
   case $choice in
     pipeline | shell | help | doctor) ;;
+    benchmark-czi | profile-czi) # they ask themselves
+      data_is_known || ask_data ;;
     *)
       data_is_known || ask_data
       (find_all; need_program "$program") || exit # before anything else is asked

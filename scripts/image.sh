@@ -38,7 +38,7 @@ bill=$again/root/usr/share/doc/strata/sbom.spdx.json
 for part in pkg:deb/debian/bash@ pkg:deb/debian/procps@ pkg:golang/github.com/sylabs/sif/v2@v2 pkg:golang/stdlib@; do
   grep -q "$part" "$bill" || { echo "image: the bill of materials does not list $part" >&2; exit 1; }
 done
-for name in strata "${names[@]}"; do
+for name in strata "${names[@]}" benchmark_czi.sh profile_czi.sh; do
   [ -e "$again/root/usr/local/bin/$name" ] || { echo "image: $name is missing" >&2; exit 1; }
 done
 [ -e "$again/root/usr/share/strata/nextflow/main.nf" ] || { echo "image: the workflow is missing" >&2; exit 1; }

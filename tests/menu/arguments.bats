@@ -14,8 +14,8 @@ load lib
 3 resample resample
 4 focal focal
 5 stack stack
-6 benchmark-czi bench-czi
-7 profile-czi profile-czi
+6 benchmark-czi benchmark_czi.sh
+7 profile-czi profile_czi.sh
 8 benchmark-zarr bench-zarr
 9 benchmark-tiff bench-tiff
 10 doctor doctor
@@ -26,6 +26,7 @@ load lib
 17 zarr-tool zarr-tool
 18 benchmark-io bench-io
 19 smooth smooth
+20 bench-czi bench-czi
 TABLE
 }
 
@@ -84,7 +85,7 @@ TABLE
 
 @test "a choice whose tool is not in the image says so, and what is in it" {
   PROGRAMS='aip stack' with benchmark-czi
-  fails_with 2 "benchmark-czi (bench-czi) is not in this image, $T/strata.sif, which has: aip stack"
+  fails_with 2 "benchmark-czi (benchmark_czi.sh) is not in this image, $T/strata.sif, which has: aip stack"
   PROGRAMS='aip stack' with 13
   fails_with 2 "stitch is not in this image"
 }

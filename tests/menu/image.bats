@@ -17,7 +17,7 @@ real() {
   same "$status" 2
   said 'unknown flag --nonsense'
   with zarr-tool
-  fails_with 2 "zarr-tool is not in this image, $T/strata.sif, which has: aip stack"
+  fails_with 2 "zarr-tool is not in this image, $T/strata.sif, which has: aip bench-czi benchmark_czi.sh profile_czi.sh stack"
 }
 
 @test "data and scratch are where they should be, whatever they are called" {
@@ -79,6 +79,68 @@ real() {
   see 'bash-'
   text 'echo in /usr/local/bin/*; exit 5'
   keys Enter
-  see 'in /usr/local/bin/aip /usr/local/bin/stack'
+  see 'in /usr/local/bin/aip /usr/local/bin/bench-czi /usr/local/bin/benchmark_czi.sh'
   see '(exit code 5)'
+}
+
+@test "in a terminal: 6 and 7 ask, measure a scan in /data, and leave the results beside it" {
+  real
+  mkdir "$T/data/a folder"
+  cp "$MENU_TMP/scan/scan_z00.czi" "$T/data/a folder/my scan.czi"
+  ROWS_=60 COLUMNS_=150 screen --plain --image "$T/strata.sif" --data "$T/data"
+  see 'choice'
+  text 6
+  keys Enter
+  see 'CZI file in your data folder, which this container has as /data (q: leave): /data/a folder/my scan.czi'
+  keys C-u
+  text nothing.czi
+  keys Enter
+  see 'nothing.czi: no such file in your data folder, which this container has as /data'
+  keys C-u
+  text 'a folder/my scan.czi'
+  keys Enter
+  see '1) quick'
+  keys C-u
+  text 4
+  keys Enter
+  see "'4' is no choice: want a number from 1 to 3, or a name"
+  keys Enter
+  see '+ /usr/local/bin/bench-czi run --max-tiles 100 --quick -- /data/a\ folder/my\ scan.czi'
+  see 'results: /data/benchmark_results_20'
+  see 'choice (s: settings, q: quit)'
+  text 7
+  keys Enter
+  see 'CZI file'
+  keys Enter
+  see '3) detailed'
+  keys C-u
+  text standard
+  keys Enter
+  see '+ /usr/local/bin/bench-czi profile --max-tiles 100 -- /data/a\ folder/my\ scan.czi'
+  see 'read: decoding'
+  see 'the slowest tiles'
+  text 7
+  keys Enter
+  see 'CZI file'
+  keys C-u
+  text q
+  keys Enter
+  see 'choice (s: settings, q: quit)'
+  text q
+  keys Enter
+  see 'left with 0'
+  set -- "$T/data"/benchmark_results_20*.json
+  [ -s "$1" ]
+}
+
+@test "6 and 7 with arguments ask nothing" {
+  real
+  cp "$MENU_TMP/scan/scan_z00.czi" "$T/data/"
+  with profile-czi /data/scan_z00.czi --max-tiles 3 -q
+  same "$status" 0
+  said '12 tiles of level 0'
+  said '3 read'
+  with 6 /data/none.czi
+  same "$status" 3
+  said 'bench-czi: /data/none.czi: no such file'
 }

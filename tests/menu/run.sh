@@ -25,14 +25,19 @@ for tool in bash env cat cksum cmp cp date dirname basename grep head infocmp ln
   ln -s "$(type -P "$tool")" "$MENU_TMP/tools/$tool"
 done
 
-# A real image: a shell, two programs, and the libraries that they want.
+# A slide scan.
+bin/phantom "$MENU_TMP/scan" --czi --tiles 3,4 --tile 1,64,64 -q
+
+# A real image: a shell, three programs and the scripts that ask for one of them, and the libraries that they want.
 {
   printf 'Bootstrap: scratch\n%%files\n'
-  for program in /bin/bash /bin/tar bin/aip bin/stack; do ldd "$program" | grep -o '/[^ ]*' || true; done | sort -u | sed 's/.*/    & &/'
+  for program in /bin/bash /bin/tar /usr/bin/env bin/aip bin/stack bin/bench-czi; do ldd "$program" | grep -o '/[^ ]*' || true; done | sort -u | sed 's/.*/    & &/'
   printf '    /bin/bash /bin/%s\n' bash sh
+  printf '    /usr/bin/env /usr/bin/env\n'
   printf '    /bin/tar /bin/tar\n    %s /usr/share/strata/nextflow/main.nf\n    %s /usr/share/strata/scripts/nextflow.sh\n' \
     "$PWD/nextflow/main.nf" "$PWD/scripts/nextflow.sh"
-  printf '    %s /usr/local/bin/%s\n' "$PWD/bin/aip" aip "$PWD/bin/stack" stack
+  printf '    %s /usr/local/bin/%s\n' "$PWD/bin/aip" aip "$PWD/bin/stack" stack "$PWD/bin/bench-czi" bench-czi \
+    "$PWD/apptainer/benchmark_czi.sh" benchmark_czi.sh "$PWD/apptainer/profile_czi.sh" profile_czi.sh
 } >"$MENU_TMP/real.def"
 bin/sif build -q "$MENU_TMP/real/strata.sif" "$MENU_TMP/real.def"
 

@@ -97,7 +97,9 @@ func runRun(ctx context.Context, r *cli.Run) error {
 	doc.Results = append(doc.Results, missing...)
 	doc.Advice = advise(doc)
 	fmt.Fprintf(r.Stdout, "%s: %s%s\n\n", bench.Plain(s.path), s, onWhat(doc))
-	return errors.Join(summary(r.Stdout, doc), json.Write(doc.WriteJSON), html.Write(doc.HTML))
+	err = summary(r.Stdout, doc)
+	fmt.Fprintf(r.Stdout, "results: %s\n", bench.Plain(json.Path()))
+	return errors.Join(err, json.Write(doc.WriteJSON), html.Write(doc.HTML))
 }
 
 // warm reads the tiles once, so that the page cache has them, where they are not to be cold.

@@ -39,7 +39,7 @@ func buildCommand() *cli.Command {
 			{Name: "comp", Default: "gzip", Choices: sif.Compressions, Usage: "compression of the root; every cluster's kernel reads gzip"},
 			{Name: "binaries", Kind: cli.Strings, Value: "FILE,...", Usage: "programs for /usr/local/bin, or folders of them"},
 			{Name: "links", Kind: cli.Strings, Value: "NAME,...", Usage: "names that lead to the one program of --binaries, which is many in one"},
-			{Name: "workflow", Value: "DIR", Usage: "source tree whose workflow the image shall have, in /usr/share/strata"},
+			{Name: "workflow", Value: "DIR", Usage: "source tree whose workflow the image shall have, in /usr/share/strata, and guided scripts"},
 			{Name: "label", Kind: cli.Strings, Value: "KEY=VALUE,...", Usage: "labels besides those of DEF"},
 			{Name: "with_nvidia", Kind: cli.Bool, Usage: "add NVIDIA's cuFile and nvCOMP, under their licences, downloaded with pip3"},
 			{Name: "wheels", Value: "DIR", Usage: "where wheels for --with_nvidia are, or are kept"},

@@ -36,10 +36,11 @@ type Display struct {
 	interval time.Duration
 	line     func(Status)
 
-	mu   sync.Mutex
-	bars *mpb.Progress // nil: no bar is shown
-	wg   sync.WaitGroup
-	stop []func()
+	mu      sync.Mutex
+	bars    *mpb.Progress // nil: no bar is shown
+	running int           // bars that have not ended
+	wg      sync.WaitGroup
+	stop    []func()
 }
 
 // Status is one look at a task.
@@ -153,10 +154,23 @@ func (d *Display) Start(name string, total int64) *Task {
 			if !t.bar.Completed() {
 				t.bar.Abort(false)
 			}
+			d.drawn()
 		})
+		d.running++
 	}
 	d.stop = append(d.stop, t.Done)
 	return t
+}
+
+// drawn waits, when the last of the bars has ended, until it is drawn for the last time: results that are printed from then on would be
+// overwritten.
+func (d *Display) drawn() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.running--; d.running == 0 && d.bars != nil {
+		d.bars.Wait()
+		d.bars = nil
+	}
 }
 
 func (d *Display) tick(t *Task, quit <-chan struct{}) {

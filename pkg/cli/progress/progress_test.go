@@ -2,6 +2,7 @@ package progress
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -95,6 +96,22 @@ func TestBar(t *testing.T) {
 	}
 	if never.Status().Done != 0 || task.Status().Done != 100 {
 		t.Error("wrong status")
+	}
+}
+
+// Where results go to the same terminal, nothing is drawn over them once the last bar has ended; another one may follow.
+func TestBarEnds(t *testing.T) {
+	out := new(buffer)
+	d := New(Bar, out, time.Hour, nil)
+	for _, name := range []string{"first", "second"} {
+		task := d.Start(name, 100)
+		task.Add(100)
+		task.Done()
+		fmt.Fprintln(out, "results of the", name)
+	}
+	d.Close()
+	if text := out.String(); !strings.HasSuffix(text, "results of the second\n") || !strings.Contains(text, "results of the first\n") || strings.Count(text, "100 %") < 2 {
+		t.Errorf("%q", text)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -102,9 +103,7 @@ func TestApptainerRecipes(t *testing.T) {
 			copied[line.Source] = line.Destination
 		}
 		wanted := map[string]string{"bin/strata": binDir + "/", "LICENSE": docDir + "/copyright", "pkg/sif/recipe/modules.txt": ModulesFile}
-		for _, name := range Workflow {
-			wanted[name] = shareDir + "/" + name
-		}
+		maps.Copy(wanted, fromSource())
 		if d := cmp.Diff(wanted, copied); d != "" {
 			t.Errorf("%s: files: %s", file, d)
 		}
@@ -193,8 +192,9 @@ func apptainerDef(t *testing.T, lock *deb.Lock, file string, nvidia bool) string
 		sections[name] = "%" + name + "\n" + Definition().Script(name) + "\n"
 	}
 	text += sections["labels"] + "%files\n    bin/strata " + binDir + "/\n"
-	for _, name := range Workflow {
-		text += "    " + name + " " + shareDir + "/" + name + "\n"
+	places := fromSource()
+	for _, name := range slices.Concat(Workflow, Guides) {
+		text += "    " + name + " " + places[name] + "\n"
 	}
 	text += "    LICENSE " + docDir + "/copyright\n    pkg/sif/recipe/modules.txt " + ModulesFile + "\n\n"
 	text += `%post

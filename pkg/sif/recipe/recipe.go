@@ -35,7 +35,7 @@ type Recipe struct {
 	Mirror   *deb.Mirror
 	Binaries []string // files that come to /usr/local/bin
 	Links    []string // names that lead to the one binary, if it is many in one
-	Source   string   // source tree whose workflow comes to /usr/share/strata: see [Workflow]; "": none
+	Source   string   // source tree whose [Workflow] comes to /usr/share/strata, [Guides] to /usr/local/bin; "": none
 	NVIDIA   bool     // NVIDIA's libraries for GPUDirect Storage and decompression, from PyPI
 	Wheels   *Wheels  // where they come from
 	Version  string   // of the project

@@ -151,6 +151,9 @@ func TestWorkflow(t *testing.T) {
 		}
 		write(name, perm)
 	}
+	for _, name := range Guides {
+		write(name, 0o700)
+	}
 	write("nextflow/bin/aip", 0o755) // stays out
 	r := &Recipe{Arch: runtime.GOARCH, Lock: lock, Mirror: mirror, Binaries: []string{self(t)}, Source: source}
 	root, err := fill(t, r)
@@ -176,6 +179,16 @@ func TestWorkflow(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+	for _, name := range Guides {
+		place := binDir + "/" + filepath.Base(name)
+		info, err := os.Stat(filepath.Join(root.Dir(), place))
+		if err != nil || info.Mode() != 0o755 {
+			t.Errorf("%s: %v, %v", place, info, err)
+		}
+		if text, err := root.Read(place); err != nil || string(text) != name {
+			t.Errorf("%s: %q, %v", place, text, err)
+		}
 	}
 	// The list fits the project's own tree.
 	if err := (&Recipe{Source: "../../.."}).checkWorkflow(); err != nil {

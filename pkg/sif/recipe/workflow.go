@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"strata/pkg/sif"
 )
@@ -30,12 +31,30 @@ var Workflow = []string{
 	"scripts/nextflow.sh",
 }
 
-// checkWorkflow says what of the workflow is not there.
+// Guides lists the scripts of the source tree that ask before they run a program. They come to /usr/local/bin.
+var Guides = []string{
+	"apptainer/benchmark_czi.sh",
+	"apptainer/profile_czi.sh",
+}
+
+// fromSource maps the files and folders that come from the source tree to their places in the image.
+func fromSource() map[string]string {
+	places := map[string]string{}
+	for _, name := range Workflow {
+		places[name] = path.Join(shareDir, name)
+	}
+	for _, name := range Guides {
+		places[name] = path.Join(binDir, path.Base(name))
+	}
+	return places
+}
+
+// checkWorkflow says what of the workflow and the guides is not there.
 func (r *Recipe) checkWorkflow() error {
 	if r.Source == "" {
 		return nil
 	}
-	for _, name := range Workflow {
+	for _, name := range slices.Concat(Workflow, Guides) {
 		if _, err := os.Stat(filepath.Join(r.Source, name)); err != nil {
 			return fmt.Errorf("%w: %s: no source tree: it has no %s", ErrRecipe, r.Source, name)
 		}
@@ -43,22 +62,22 @@ func (r *Recipe) checkWorkflow() error {
 	return nil
 }
 
-// addWorkflow copies it. Permissions are the usual ones, so that they do not
+// addWorkflow copies them. Permissions are the usual ones, so that they do not
 // depend on how the tree was checked out.
 func (r *Recipe) addWorkflow(root *sif.Root) error {
 	if r.Source == "" {
 		return nil
 	}
-	for _, name := range Workflow {
+	for name, place := range fromSource() {
 		err := filepath.WalkDir(filepath.Join(r.Source, name), func(file string, e fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
-			below, err := filepath.Rel(r.Source, file)
+			below, err := filepath.Rel(filepath.Join(r.Source, name), file)
 			if err != nil {
 				return err
 			}
-			to := path.Join(shareDir, filepath.ToSlash(below))
+			to := path.Join(place, filepath.ToSlash(below))
 			if e.IsDir() {
 				return root.Mkdir(to, 0o755)
 			}
