@@ -25,7 +25,7 @@ GOTEST  := GO='$(GO)' $(GO) run ./tests/gotest tests/skips.txt
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify test-cuda-double demo bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -98,6 +98,9 @@ gpu-verify: build ## a pack that checks this tree on a machine with a GPU; here 
 
 demo: ## phantom mosaics through the whole workflow (ENGINE=none: without Java)
 	@scripts/demo.sh $(ENGINE)
+
+demo-scan: ## a slide scan of a phantom, from CZI to a volume whose tiles fit
+	@scripts/demo-scan.sh
 
 bench: build ## peers and us in one run; writes docs/benchmarks*.md and README's tables
 	@bench/run.sh

@@ -53,7 +53,7 @@ func (c *tileCache) get(ctx context.Context, i int, t *tile) (pixels []byte, don
 func (k *cachedTile) fill(ctx context.Context, t *tile) {
 	defer close(k.done)
 	k.err = t.errorf("was not decoded")
-	k.err = t.read(ctx, k.data, 0)
+	k.err = t.load(ctx, k.data)
 }
 
 // take finds an entry, or makes one that the caller fills.

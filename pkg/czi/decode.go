@@ -8,6 +8,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/jpeg"
+	"strata/pkg/jpegxr"
 	"strata/pkg/mem"
 	"strata/pkg/tiff/tilecodec"
 	"strata/pkg/zarr/codec/shuffle"
@@ -16,9 +17,10 @@ import (
 
 // tools are what one goroutine decodes with.
 type tools struct {
-	zstd unzstd.Decoder
-	jpeg jpeg.Decoder
-	tiff tilecodec.Scratch
+	zstd   unzstd.Decoder
+	jpeg   jpeg.Decoder
+	jpegxr jpegxr.Decoder
+	tiff   tilecodec.Scratch
 }
 
 // borrow hands f's tools to a function.
@@ -70,8 +72,35 @@ func (t *tile) payloadBytes() (int64, error) {
 	return t.PayloadBytes, nil
 }
 
-// read fills dst with the pixels from byte from on. All of the tile is decoded, unless it is stored as it is.
-func (t *tile) read(ctx context.Context, dst []byte, from int64) error {
+// readBytes is the memory that reading a tile takes besides its pixels.
+func (t *tile) readBytes() (int64, error) {
+	n, err := t.payloadBytes()
+	if err != nil || t.kind.compression == None {
+		return 0, err
+	}
+	return n + t.workBytes(), nil
+}
+
+// load fills dst with all pixels.
+func (t *tile) load(ctx context.Context, dst []byte) error {
+	n, err := t.readBytes()
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return t.read(ctx, dst, 0, nil)
+	}
+	b, err := t.room(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer b.Release()
+	return t.read(ctx, dst, 0, b.B)
+}
+
+// read fills dst with the pixels from byte from on, by means of readBytes of other memory. All of the tile is decoded, unless it is
+// stored as it is.
+func (t *tile) read(ctx context.Context, dst []byte, from int64, work []byte) error {
 	n, err := t.payloadBytes()
 	if err != nil {
 		return err
@@ -84,16 +113,11 @@ func (t *tile) read(ctx context.Context, dst []byte, from int64) error {
 		clear(dst[len(have):])
 		return nil
 	}
-	b, err := t.room(ctx, n+t.workBytes())
-	if err != nil {
-		return err
-	}
-	defer b.Release()
-	payload := b.B[:n]
+	payload := work[:n]
 	if err := t.f.read(ctx, payload, t.Payload); err != nil {
 		return t.errorf("%w", err)
 	}
-	return t.decode(ctx, dst, payload, b.B[n:])
+	return t.decode(ctx, dst, payload, work[n:])
 }
 
 // workBytes is the memory that decoding takes besides payload and pixels: that of samples whose bytes lie apart.
@@ -122,7 +146,7 @@ func (t *tile) decode(ctx context.Context, dst, payload, work []byte) error {
 			format := tilecodec.Format{Compression: tilecodec.LZW, Type: dtype.Uint8, Width: len(dst), Height: 1}
 			err = format.Decode(ctx, &o.tiff, dst, payload, 0)
 		case JPEGXR:
-			n, err = decodeJPEGXR(ctx, t.kind.pixel, int(t.entry.sw), int(t.entry.sh), dst, payload)
+			n, err = t.decodeJPEGXR(ctx, o, dst, payload)
 		default:
 			err = errors.New("is not supported")
 		}

@@ -146,7 +146,7 @@ func (f *File) readDirectory(ctx context.Context) error {
 func (f *File) add(e entry, p *entryParser) {
 	f.entries = append(f.entries, e)
 	if !e.valid() {
-		f.broken = append(f.broken, int32(len(f.entries)-1))
+		f.noteBroken(&e, p.kinds[e.kind].views, int32(len(f.entries)-1))
 		return
 	}
 	level0 := e.level0()

@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 )
 
-// File is an open CZI file. It is safe for concurrent use.
+// File represents an open CZI file. It is safe for concurrent use.
 type File struct {
 	Name     string // for messages
 	Version  [2]int // major, minor
@@ -25,11 +26,11 @@ type File struct {
 	extent  [len(dimensionNames)]extent
 	scenes  map[int32]*sceneBox
 	types   map[int32]PixelType // of channels
-	broken  []int32             // entries whose sizes cannot be
+	broken  map[brokenKey]int32 // entries whose sizes cannot be
 
 	index     sync.Once
 	groups    map[groupKey]*tree
-	levels    map[sceneLevel]bool
+	levels    map[int32]map[int32]bool // factors of scenes
 	tileIndex sync.Once
 	tiles     []int32 // tiles of level 0 in the order of their coordinates
 	meta      metadataCache
@@ -61,19 +62,19 @@ func IsCZI(head []byte) bool { return len(head) >= len(idFile) && string(head[:l
 // Option changes how [Open] works.
 type Option func(*File)
 
-// Cache lets regions keep tiles that they have decoded, up to a number of bytes, for regions beside them.
+// Cache keeps decoded tiles, up to a number of bytes, for regions beside the one that decoded them.
 func Cache(limit int64) Option {
 	return func(f *File) { f.cache = &tileCache{limit: limit, held: map[int]*cachedTile{}} }
 }
 
-// Far says that the file lies on a server: with [Cache], tiles that are stored as they are are read as a whole and kept, too.
+// Far declares that the file lies on a server: uncompressed tiles are then read as a whole, and kept by [Cache], too.
 func Far() Option { return func(f *File) { f.far = true } }
 
 func newFile(src Source, name string) *File {
 	return &File{Name: name, src: src, scenes: map[int32]*sceneBox{}, types: map[int32]PixelType{}, tools: make(chan *tools, 64)}
 }
 
-// Open reads the header and the directory of a CZI file. name is for messages.
+// Open reads the header and the directory of a CZI file, whose source the caller closes after the last read. name is for messages.
 func Open(ctx context.Context, src Source, name string, opts ...Option) (*File, error) {
 	f := newFile(src, name)
 	for _, opt := range opts {
@@ -150,13 +151,7 @@ type sceneBox struct {
 }
 
 // Tiled returns the number of tiles, which are the sub-blocks of level 0.
-func (f *File) Tiled() int {
-	n := 0
-	for _, b := range f.scenes {
-		n += b.tiles
-	}
-	return n
-}
+func (f *File) Tiled() int { return f.boxOf(AllScenes).tiles }
 
 // Scenes returns the scenes by index. A file without scenes has one, 0.
 func (f *File) Scenes() []Scene {
@@ -169,12 +164,20 @@ func (f *File) Scenes() []Scene {
 }
 
 // Bounds returns the rectangle around the level-0 tiles of a scene, or of [AllScenes].
-func (f *File) Bounds(scene int) image.Rectangle {
-	var all image.Rectangle
-	for s, b := range f.scenes {
-		if scene == AllScenes || int(s) == scene {
-			all = all.Union(b.level0)
+func (f *File) Bounds(scene int) image.Rectangle { return f.boxOf(scene).level0 }
+
+// boxOf sums up a scene, or all of them.
+func (f *File) boxOf(scene int) (all sceneBox) {
+	if scene != AllScenes {
+		if b := f.scenes[int32(scene)]; b != nil {
+			return *b
 		}
+		return all
+	}
+	for _, b := range f.scenes {
+		all.level0, all.all = all.level0.Union(b.level0), all.all.Union(b.all)
+		all.tiles += b.tiles
+		all.pixels += b.pixels
 	}
 	return all
 }
@@ -187,15 +190,10 @@ const (
 
 // CheckBounds reports tiles so far apart that somebody must have damaged their positions.
 func (f *File) CheckBounds(scene int) error {
-	pixels := 0.0
-	for s, b := range f.scenes {
-		if scene == AllScenes || int(s) == scene {
-			pixels += b.pixels
-		}
-	}
-	r := f.Bounds(scene)
-	if all := float64(r.Dx()) * float64(r.Dy()); all > mostEmpty && all > sparsest*pixels {
-		return fmt.Errorf("%s: directory at byte %d: tiles of %.0f pixels are spread over %d × %d", f.Name, f.header.directory, pixels, r.Dx(), r.Dy())
+	b := f.boxOf(scene)
+	r := b.level0
+	if all := float64(r.Dx()) * float64(r.Dy()); all > mostEmpty && all > sparsest*b.pixels {
+		return fmt.Errorf("%s: directory at byte %d: tiles of %.0f pixels are spread over %d × %d", f.Name, f.header.directory, b.pixels, r.Dx(), r.Dy())
 	}
 	return nil
 }
@@ -212,25 +210,20 @@ func (f *File) Dimension(name byte) (start, end int, ok bool) {
 
 // Compressions returns the compressions that sub-blocks have.
 func (f *File) Compressions() []Compression {
-	var all []Compression
+	seen := map[Compression]bool{}
 	for _, k := range f.kinds {
-		if !slices.Contains(all, k.compression) {
-			all = append(all, k.compression)
-		}
+		seen[k.compression] = true
 	}
-	slices.Sort(all)
-	return all
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // Views returns the positions along R, I, H, V and B that sub-blocks have, as planes whose other coordinates are 0.
 func (f *File) Views() []Plane {
-	var all []Plane
+	seen := map[Plane]bool{}
 	for _, k := range f.kinds {
-		v := Plane{R: int(k.views.r), I: int(k.views.i), H: int(k.views.h), V: int(k.views.v), B: int(k.views.b)}
-		if !slices.Contains(all, v) {
-			all = append(all, v)
-		}
+		seen[Plane{R: int(k.views.r), I: int(k.views.i), H: int(k.views.h), V: int(k.views.v), B: int(k.views.b)}] = true
 	}
+	all := slices.Collect(maps.Keys(seen))
 	slices.SortFunc(all, func(a, b Plane) int {
 		return cmp.Or(cmp.Compare(a.R, b.R), cmp.Compare(a.I, b.I), cmp.Compare(a.H, b.H), cmp.Compare(a.V, b.V), cmp.Compare(a.B, b.B))
 	})

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,9 +18,11 @@ import (
 	"strata/pkg/czi"
 	"strata/pkg/dtype"
 	"strata/pkg/jpeg"
+	"strata/pkg/mem"
 	"strata/pkg/tiff/tilecodec"
 	"strata/pkg/work"
 	"strata/tests/czicorpus"
+	"strata/tests/race"
 	"strata/tests/tiffcorpus"
 )
 
@@ -48,6 +52,14 @@ func TestOrder(t *testing.T) {
 	}
 	if _, ok := f.Tile(0, f.Plane(0, 0, 0), 2); ok {
 		t.Error("there is a tile 2")
+	}
+}
+
+// TestHidden does not read what higher tiles hide.
+func TestHidden(t *testing.T) {
+	f := openBytes(t, build("", block{dims: at(2, 0, 1), deleted: true}, block{dims: at(0, 0, 2), payload: gray("a")}, block{dims: at(4, 0, 3), payload: gray("b")}))
+	if got := plane(t, f); got != strings.Repeat("aaaabbbb", 3) {
+		t.Errorf("drawn %q", got)
 	}
 }
 
@@ -237,9 +249,7 @@ func many(n int32) []byte {
 
 // TestMany opens a directory of a million tiles by one read beside two of headers, in little memory, and finds few tiles in it.
 func TestMany(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	race.Leave(t)
 	const n = 1_000_000
 	src := counting{tiffcorpus.Memory(many(n)), new(atomic.Int64), new(atomic.Int64)}
 	var before, after runtime.MemStats
@@ -386,4 +396,69 @@ func FuzzSubBlock(f *testing.F) {
 			t.Errorf("%q", err)
 		}
 	})
+}
+
+// TestRegionMemory puts a mosaic together in little more memory than it takes.
+func TestRegionMemory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.czi")
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	w, err := czi.NewWriter(out, czi.Spec{Compression: czi.Zstd1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = w.Add(t.Context(), 2, 64, func(i int, t *czi.Tile) error {
+		t.M, t.X, t.Y, t.Width, t.Height, t.Pixels = i, i%8*480, i/8*480, 512, 512, czi.Gray16
+		t.Grow(2 << 18)
+		noise(uint64(i), t.Data)
+		return nil
+	})
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := openBytes(t, b)
+	r := czi.Region{Plane: f.Plane(0, 0, 0), Rect: f.Bounds(0), Workers: 2}
+	dst := make([]byte, 2*r.Rect.Dx()*r.Rect.Dy())
+	small := r
+	small.Rect.Max = small.Rect.Min.Add(image.Pt(500, 500)) // makes index and decoders
+	if err := f.ReadRegion(t.Context(), small, dst[:2*500*500]); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	pooled := mem.InUse()
+	runtime.ReadMemStats(&before)
+	if err := f.ReadRegion(t.Context(), r, dst); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if more := int64(after.TotalAlloc-before.TotalAlloc) + mem.InUse() - pooled; more > int64(len(dst)/10) {
+		t.Errorf("%d bytes more for a mosaic of %d", more, len(dst))
+	}
+}
+
+// TestPiled draws more tiles over each other than are worth working out which is seen where.
+func TestPiled(t *testing.T) {
+	var blocks []block
+	for i := range int32(1500) {
+		blocks = append(blocks, block{dims: at(i%3, 0, i), payload: gray(string(rune('a' + i%26)))})
+	}
+	f := openBytes(t, build("", blocks...))
+	// the last three are 1497, 1498, 1499, at 0, 1 and 2
+	want := string([]byte{'a' + 1497%26, 'a' + 1498%26}) + strings.Repeat(string(rune('a'+1499%26)), 4)
+	if got := plane(t, f); got != strings.Repeat(want, 3) {
+		t.Errorf("drawn %q, want %q thrice", got, want)
+	}
+	if f.Covers(0, f.Plane(0, 0, 0), 1, f.Bounds(0)) {
+		t.Error("it was worked out what 1500 tiles cover")
+	}
 }

@@ -3,6 +3,7 @@ package czi
 import (
 	"cmp"
 	"image"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -14,9 +15,6 @@ type groupKey struct {
 	views   views
 	factor  int32 // pixels of the plane in one stored; 1: level 0
 }
-
-// sceneLevel is a level below level 0 that a scene has sub-blocks of.
-type sceneLevel struct{ scene, factor int32 }
 
 // tree is an index of rectangles: entries in an order in which neighbours lie near each other, and above them the boxes
 // around every fanout of what is below.
@@ -57,7 +55,7 @@ func (f *File) makeIndex() {
 	for _, b := range f.scenes {
 		all = all.Union(b.all)
 	}
-	f.levels = map[sceneLevel]bool{}
+	f.levels = map[int32]map[int32]bool{}
 	numbers := map[groupKey]uint32{}
 	var keys []groupKey
 	order := make([]placed, 0, len(f.entries))
@@ -73,7 +71,12 @@ func (f *File) makeIndex() {
 			continue
 		}
 		if k.factor > 1 {
-			f.levels[sceneLevel{e.s, k.factor}] = true
+			of := f.levels[e.s]
+			if of == nil {
+				of = map[int32]bool{}
+				f.levels[e.s] = of
+			}
+			of[k.factor] = true
 		}
 		if k != last {
 			n, ok := numbers[k]
@@ -190,14 +193,15 @@ func (f *File) Tiles(scene int, p Plane, factor int, r image.Rectangle) []int {
 // Factors returns the factors of the levels that a scene has sub-blocks of, ascending, without 1.
 func (f *File) Factors(scene int) []int {
 	f.index.Do(f.makeIndex)
-	var factors []int
-	for l := range f.levels {
-		if (scene == AllScenes || l.scene == int32(scene)) && !slices.Contains(factors, int(l.factor)) {
-			factors = append(factors, int(l.factor))
+	seen := map[int]bool{}
+	for s, of := range f.levels {
+		if scene == AllScenes || s == int32(scene) {
+			for k := range of {
+				seen[int(k)] = true
+			}
 		}
 	}
-	slices.Sort(factors)
-	return factors
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // Tile finds a tile of level 0 by its coordinates; without mosaic indexes m is 0. Of several it is the one on top, the last of the

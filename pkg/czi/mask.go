@@ -31,8 +31,8 @@ const (
 	mostChunks  = 64
 )
 
-// errMasked ends the drawing of tiles that were taken for opaque.
-var errMasked = errors.New("a tile has a mask")
+// errInOrder ends the drawing of parts of tiles: they must be drawn as a whole, one after the other.
+var errInOrder = errors.New("tiles are not opaque, or too many")
 
 // Mask reads the mask of a sub-block; nil if it has none.
 func (f *File) Mask(ctx context.Context, i int) (*Mask, error) {

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// Metadata is what this package reads of the XML document of a file. Sizes in it are advisory: those of the directory count.
+// Metadata holds what this package reads of the XML document of a file.
 type Metadata struct {
 	Name     string // of the document; "" where it has none
 	Acquired string // date and time, as written
@@ -26,7 +26,7 @@ type Metadata struct {
 	Scenes    []SceneInfo
 }
 
-// Channel is what metadata say of a channel.
+// Channel describes a channel.
 type Channel struct {
 	Name                     string
 	Color                    string // "RRGGBB"; "": not said
@@ -34,14 +34,14 @@ type Channel struct {
 	ExcitationNM, EmissionNM float64 // wavelengths; 0: not said
 }
 
-// Objective is the lens.
+// Objective describes the lens.
 type Objective struct {
 	Name          string
 	Magnification float64 // 0: not known
 	NA            float64
 }
 
-// SceneInfo is what metadata say of a scene.
+// SceneInfo names and places a scene.
 type SceneInfo struct {
 	Index    int
 	Name     string
@@ -233,7 +233,7 @@ func color(text string) string {
 	return strings.ToUpper(text)
 }
 
-// Stage is where the stage stood when a tile was taken, in µm.
+// Stage holds the stage position at which a tile was taken, in µm.
 type Stage struct {
 	X, Y, Z float64
 	HasZ    bool

@@ -56,8 +56,8 @@ func (f *File) ReadRegion(ctx context.Context, r Region, dst []byte) error {
 	if r.Background != nil && len(r.Background) != pixel.Bytes() {
 		return fmt.Errorf("%s: a background of %d bytes for pixels of %s", f.Name, len(r.Background), pixel)
 	}
-	if i := f.brokenIn(r.Scene, r.Plane); i >= 0 {
-		_, err := f.tile(ctx, i)
+	if i, ok := f.broken[brokenKey{r.Scene, r.Plane}]; ok {
+		_, err := f.tile(ctx, int(i))
 		return err
 	}
 	c := &composer{f: f, dst: dst, width: width, height: height, pixel: pixel, origin: r.Rect.Min, zoom: r.zoom()}
@@ -66,26 +66,33 @@ func (f *File) ReadRegion(ctx context.Context, r Region, dst []byte) error {
 	if !f.masked.Load() {
 		c.fillGaps(r)
 		err := c.disjoint(ctx, r)
-		if err != errMasked {
+		if err != errInOrder {
 			return err
 		}
-		f.masked.Store(true)
 	}
 	fillPixels(dst, r.Background)
 	return c.inOrder(ctx, r)
 }
 
-// Broken reports whether a plane of a scene has sub-blocks of sizes that cannot be. Nobody knows where they lie, so no region can be read.
-func (f *File) Broken(scene int, p Plane) bool { return f.brokenIn(scene, p) >= 0 }
+// brokenKey is where a sub-block of sizes that cannot be lies, as far as anybody knows.
+type brokenKey struct {
+	scene int
+	plane Plane
+}
 
-// brokenIn is the number of such a sub-block; -1: there is none.
-func (f *File) brokenIn(scene int, p Plane) int {
-	for _, i := range f.broken {
-		if sb := f.SubBlock(int(i)); sb.Plane() == p && (scene == AllScenes || scene == sb.S) {
-			return int(i)
-		}
+// noteBroken notes such a sub-block, for its scene and for all.
+func (f *File) noteBroken(e *entry, v views, i int32) {
+	if f.broken == nil {
+		f.broken = map[brokenKey]int32{}
 	}
-	return -1
+	p := Plane{int(e.c), int(e.z), int(e.t), int(v.r), int(v.i), int(v.h), int(v.v), int(v.b)}
+	f.broken[brokenKey{int(e.s), p}], f.broken[brokenKey{AllScenes, p}] = i, i
+}
+
+// Broken reports whether a plane of a scene has sub-blocks of sizes that cannot be. Nobody knows where they lie, so no region can be read.
+func (f *File) Broken(scene int, p Plane) bool {
+	_, ok := f.broken[brokenKey{scene, p}]
+	return ok
 }
 
 // fillPixels repeats a pixel.
@@ -114,8 +121,11 @@ func (f *File) levelFor(r Region) int {
 	return level
 }
 
-// mostPieces bounds the rectangles that a visible part is cut into; where there are more, tiles are drawn one after the other.
-const mostPieces = 64
+// Bounds of what is worked out about tiles that lie over each other.
+const (
+	mostPieces = 64   // that the gaps between tiles have
+	mostNear   = 1024 // tiles that meet one; where there are more, they are drawn one after the other
+)
 
 // Covers reports whether the sub-blocks of a factor cover all tiles of level 0 within a rectangle, but for less than a pixel of theirs.
 func (f *File) Covers(scene int, p Plane, factor int, r image.Rectangle) bool {
@@ -123,11 +133,12 @@ func (f *File) Covers(scene int, p Plane, factor int, r image.Rectangle) bool {
 	var pieces []image.Rectangle
 	for _, i := range tiles {
 		pieces = append(pieces[:0], f.entries[i].rect().Intersect(r))
-		for _, k := range f.Tiles(scene, p, factor, pieces[0]) {
+		near := f.Tiles(scene, p, factor, pieces[0])
+		if len(near) > mostNear {
+			return false
+		}
+		for _, k := range near {
 			pieces = subtract(pieces, f.entries[k].rect())
-			if len(pieces) > mostPieces {
-				return false
-			}
 		}
 		for _, left := range pieces {
 			if left.Dx() >= factor && left.Dy() >= factor {
@@ -177,11 +188,14 @@ type composer struct {
 }
 
 // disjoint draws of each tile what no higher one hides, so that workers never write to the same place. It ends
-// with errMasked when a tile turns out to be transparent somewhere.
+// with errInOrder when a tile turns out to be transparent somewhere, or too many lie over each other.
 func (c *composer) disjoint(ctx context.Context, r Region) error {
 	return work.Each(ctx, max(r.Workers, 1), len(c.tiles), func(_, n int) error {
 		i := c.tiles[n]
-		pieces := c.visible(r, i)
+		pieces, ok := c.visible(r, i)
+		if !ok {
+			return errInOrder
+		}
 		if len(pieces) == 0 {
 			return nil
 		}
@@ -189,14 +203,17 @@ func (c *composer) disjoint(ctx context.Context, r Region) error {
 	})
 }
 
-// visible returns the parts of a tile that no higher one hides.
-func (c *composer) visible(r Region, i int) []image.Rectangle {
-	pieces := []image.Rectangle{c.f.entries[i].rect().Intersect(r.Rect)}
+// visible returns the parts of a tile that no higher one hides; not ok: it is one of too many.
+func (c *composer) visible(r Region, i int) (pieces []image.Rectangle, ok bool) {
+	pieces = []image.Rectangle{c.f.entries[i].rect().Intersect(r.Rect)}
 	near := c.f.Tiles(r.Scene, r.Plane, c.factor, pieces[0])
+	if len(near) > mostNear {
+		return nil, false
+	}
 	for _, over := range near[slices.Index(near, i)+1:] {
 		pieces = subtract(pieces, c.f.entries[over].rect())
 	}
-	return pieces
+	return pieces, true
 }
 
 // fillGaps draws the background where no tile is. Where that is in too many pieces, it draws it everywhere.
@@ -247,7 +264,8 @@ func (c *composer) draw(ctx context.Context, i int, pieces []image.Rectangle, ma
 	if t.AttachmentBytes > 0 {
 		mask, _ = t.mask(ctx) // one that cannot be read leaves pixels that can
 		if mask != nil && !masks {
-			return errMasked
+			c.f.masked.Store(true)
+			return errInOrder
 		}
 	}
 	// of a raw tile the rows that are drawn, else all
@@ -282,8 +300,10 @@ func (f *File) Fetch(ctx context.Context, r Region) error {
 	c := &composer{f: f, factor: f.levelFor(r)}
 	c.tiles = f.Tiles(r.Scene, r.Plane, c.factor, r.Rect)
 	for _, i := range c.tiles {
-		if len(c.visible(r, i)) == 0 {
+		if pieces, ok := c.visible(r, i); ok && len(pieces) == 0 {
 			continue
+		} else if !ok {
+			return nil
 		}
 		if t, err := f.tile(ctx, i); err == nil && t.kept() {
 			if _, done, err := f.cache.get(ctx, i, t); err == nil {
@@ -302,15 +322,19 @@ func (t *tile) pixels(ctx context.Context, i, row int, n int64) (b []byte, done 
 	if t.kept() {
 		return t.f.cache.get(ctx, i, t)
 	}
-	m, err := t.room(ctx, n)
+	more, err := t.readBytes()
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := t.read(ctx, m.B, int64(row)*int64(t.entry.sw)*int64(t.kind.pixel.Bytes())); err != nil {
+	m, err := t.room(ctx, n+more) // in one piece: who waits for room holds none
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := t.read(ctx, m.B[:n], int64(row)*int64(t.entry.sw)*int64(t.kind.pixel.Bytes()), m.B[n:]); err != nil {
 		m.Release()
 		return nil, nil, err
 	}
-	return m.B, m.Release, nil
+	return m.B[:n], m.Release, nil
 }
 
 // row is the stored row that a row of the plane falls into.

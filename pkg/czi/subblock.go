@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// SubBlock is an entry of the directory.
+// SubBlock describes a sub-block as the directory does.
 type SubBlock struct {
 	Offset      int64 // of its segment in the file
 	Pixels      PixelType
@@ -68,13 +68,13 @@ func (f *File) Plane(c, z, t int) Plane {
 	return Plane{C: c, Z: z, T: t, R: first(dimR), I: first(dimI), H: first(dimH), V: first(dimV), B: first(dimB)}
 }
 
-// Plane says which plane of pixels is meant.
+// Plane identifies a plane of pixels.
 type Plane struct{ C, Z, T, R, I, H, V, B int }
 
 // Plane returns the plane that the sub-block lies in.
 func (s SubBlock) Plane() Plane { return Plane{s.C, s.Z, s.T, s.R, s.I, s.H, s.V, s.B} }
 
-// SubBlockSegment says where the parts of a sub-block lie in the file.
+// SubBlockSegment locates the parts of a sub-block in the file.
 type SubBlockSegment struct {
 	Metadata, Payload, Attachment                int64 // offsets
 	MetadataBytes, PayloadBytes, AttachmentBytes int64
@@ -131,23 +131,22 @@ func (f *File) subBlock(ctx context.Context, i int) (subBlock, error) {
 
 // agrees compares the entry that a sub-block has itself, the first bytes of which are given, with that of the directory. It returns its length.
 func (e *entry) agrees(k *kind, b []byte) (n int, err error) {
-	var p entryParser
-	dims := int32(binary.LittleEndian.Uint32(b[28:]))
-	if dims >= 0 && dims <= mostDimensions {
-		n = entryFixed + int(dims)*dimensionBytes
-	}
-	long := make([]byte, max(len(b), n)) // of an entry that is longer the rest does not matter
-	copy(long, b)
-	p.b = long
-	own, err := p.next()
-	if err != nil {
-		return 0, fmt.Errorf("its entry: %w", err)
-	}
-	if pixel, c := p.kinds[0].pixel, p.kinds[0].compression; pixel != k.pixel || c != k.compression {
+	le := binary.LittleEndian
+	dims, pixel, c := int32(le.Uint32(b[28:])), PixelType(le.Uint32(b[2:])), Compression(le.Uint32(b[18:]))
+	switch {
+	case b[0] != 'D' || b[1] != 'V':
+		return 0, fmt.Errorf("its entry has schema %q (must be \"DV\")", b[:2])
+	case dims < 0 || dims > mostDimensions:
+		return 0, fmt.Errorf("its entry claims %d dimensions (at most %d)", dims, mostDimensions)
+	case pixel != k.pixel || c != k.compression:
 		return 0, fmt.Errorf("is %s, %s, in the directory %s, %s", pixel, c, k.pixel, k.compression)
 	}
-	if n <= len(b) && e.valid() && (own.sw != e.sw || own.sh != e.sh) {
-		return 0, fmt.Errorf("stores %d × %d pixels, in the directory %d × %d", own.sw, own.sh, e.sw, e.sh)
+	n = entryFixed + int(dims)*dimensionBytes
+	for d := b[entryFixed:min(n, len(b))]; len(d) >= dimensionBytes && e.valid(); d = d[dimensionBytes:] {
+		stored := int32(le.Uint32(d[16:]))
+		if d[0] == 'X' && stored != e.sw || d[0] == 'Y' && stored != e.sh {
+			return 0, fmt.Errorf("stores %d pixels along %c, in the directory %d × %d", stored, d[0], e.sw, e.sh)
+		}
 	}
 	return n, nil
 }
@@ -230,7 +229,7 @@ func (f *File) ReadSubBlock(ctx context.Context, i int, dst []byte) error {
 	if int64(len(dst)) != t.bytes {
 		return t.errorf("%d bytes of memory for its %d", len(dst), t.bytes)
 	}
-	return t.read(ctx, dst, 0)
+	return t.load(ctx, dst)
 }
 
 // ReadPayload returns the stored bytes of a sub-block's pixels in dst[:0], which grows where it must.

@@ -15,14 +15,14 @@ import (
 	"strata/pkg/zarr/codec/shuffle"
 )
 
-// Spec says what a file is that [NewWriter] begins.
+// Spec describes a file that [NewWriter] begins.
 type Spec struct {
-	Metadata                // what is written to the XML document; sizes come from the tiles
+	Metadata                // for the XML document; sizes come from the tiles
 	Compression Compression // None or Zstd1, with hi-lo packing of samples of 16 bits
 	Level       int         // of Zstandard; 0: 1
 }
 
-// Tile is a sub-block to be written.
+// Tile describes a sub-block to be written.
 type Tile struct {
 	Scene, C, Z, T int
 	M              int // mosaic index; below 0: none
@@ -34,7 +34,7 @@ type Tile struct {
 	Data           []byte // rows without gaps, little-endian, colours in the order blue, green, red
 }
 
-// Grow makes Data as long as n bytes, of memory that it had before where that is enough.
+// Grow sets the length of Data to n bytes, and reuses its memory where that is enough.
 func (t *Tile) Grow(n int) { t.Data = slices.Grow(t.Data[:0], n)[:n] }
 
 // Writer writes a CZI file tile by tile. Only its directory is held in memory. One goroutine at a time may use it.
@@ -67,8 +67,8 @@ type encoder struct {
 	tile    Tile
 }
 
-// Add writes n tiles, as many at a time as there are workers, in their order. fill says what tile i is; Data of the tile that it gets is memory
-// to be used again.
+// Add writes n tiles in their order and encodes as many at a time as there are workers. fill sets the fields of tile i; the Data that it gets is memory
+// to reuse (see [Tile.Grow]).
 func (w *Writer) Add(ctx context.Context, workers, n int, fill func(i int, t *Tile) error) error {
 	var turn work.Turn
 	return work.Each(ctx, workers, n, func(_, i int) error {

@@ -109,16 +109,22 @@ func (p *Phase) Match(fixed, moving []float32, height, width int) PhaseMatch {
 // MatchWithin is [Phase.Match] among displacements of at most limit pixels along
 // either axis.
 func (p *Phase) MatchWithin(fixed, moving []float32, height, width, limit int) PhaseMatch {
-	none := PhaseMatch{Common: height * width}
+	return p.MatchNear(fixed, moving, height, width, [2]int{}, limit)
+}
+
+// MatchNear is [Phase.Match] among displacements that differ by at most limit pixels along either axis from
+// one that is expected, (y, x).
+func (p *Phase) MatchNear(fixed, moving []float32, height, width int, expected [2]int, limit int) PhaseMatch {
+	none := PhaseMatch{DY: expected[0], DX: expected[1], Common: max(height-abs(expected[0]), 0) * max(width-abs(expected[1]), 0)}
 	if !p.spectrum(fixed, moving, height, width) {
 		return none
 	}
 	p.surface()
-	p.maxima(limit)
+	p.maxima(expected, limit)
 	best, bestScore := none, math.Inf(-1)
 	consider := func(dy, dx int) {
 		common := (height - abs(dy)) * (width - abs(dx))
-		if abs(dy) >= height || abs(dx) >= width || max(abs(dy), abs(dx)) > limit || float64(common) < minCommon*float64(height*width) {
+		if abs(dy) >= height || abs(dx) >= width || max(abs(dy-expected[0]), abs(dx-expected[1])) > limit || float64(common) < minCommon*float64(height*width) {
 			return
 		}
 		c := correlateAt(fixed, moving, p.mean[0], p.mean[1], height, width, dy, dx)
@@ -128,7 +134,7 @@ func (p *Phase) MatchWithin(fixed, moving []float32, height, width, limit int) P
 		}
 	}
 	if limit < min(height, width) {
-		consider(0, 0)
+		consider(expected[0], expected[1])
 	}
 	for _, k := range p.peaks {
 		if k.value < peakFraction*p.peaks[0].value {
@@ -352,20 +358,21 @@ func (p *Phase) surface() {
 }
 
 // maxima collects the highest local maxima of the surface within limit pixels of
-// the origin, highest first.
-func (p *Phase) maxima(limit int) {
+// a displacement, highest first.
+func (p *Phase) maxima(expected [2]int, limit int) {
 	p.peaks = p.peaks[:0]
+	far := func(i, expected, period int) bool {
+		d := ((i-expected)%period + period) % period
+		return min(d, period-d) > limit
+	}
 	at := func(y, x int) float64 { return p.space[(y+p.ny)%p.ny*p.nx+(x+p.nx)%p.nx] }
 	for y := range p.ny {
-		if min(y, p.ny-y) > limit {
+		if far(y, expected[0], p.ny) {
 			continue
 		}
 		row := p.space[y*p.nx:][:p.nx]
 		for x, v := range row {
-			if min(x, p.nx-x) > limit {
-				continue
-			}
-			if len(p.peaks) == phasePeaks && v <= p.peaks[phasePeaks-1].value {
+			if len(p.peaks) == phasePeaks && v <= p.peaks[phasePeaks-1].value || far(x, expected[1], p.nx) {
 				continue
 			}
 			top := true

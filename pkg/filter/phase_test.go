@@ -138,3 +138,35 @@ func BenchmarkPhaseShift(b *testing.B) {
 		})
 	}
 }
+
+// Looked for near a displacement, that is found, and none beyond.
+func TestMatchNear(t *testing.T) {
+	const ny, nx = 48, 60
+	rng := rand.New(rand.NewPCG(4, 4))
+	block := make([]float32, 2*ny*2*nx)
+	for i := range block {
+		block[i] = rng.Float32()
+	}
+	cut := func(y, x int) []float32 {
+		out := make([]float32, 0, ny*nx)
+		for r := range ny {
+			out = append(out, block[(y+r)*2*nx+x:][:nx]...)
+		}
+		return out
+	}
+	p := NewPhase()
+	fixed := cut(20, 20)
+	for _, d := range [][2]int{{0, 0}, {17, 3}, {-12, 20}, {5, -15}} {
+		moving := cut(20+d[0], 20+d[1])
+		for _, off := range [][2]int{{0, 0}, {4, -4}, {-3, 2}} {
+			m := p.MatchNear(fixed, moving, ny, nx, [2]int{d[0] + off[0], d[1] + off[1]}, 4)
+			if m.DY != d[0] || m.DX != d[1] || m.Correlation < 0.99 {
+				t.Errorf("displaced by %v, expected %v off: found %+v", d, off, m)
+			}
+		}
+		at := [2]int{d[0] + 6, d[1]}
+		if m := p.MatchNear(fixed, moving, ny, nx, at, 4); max(abs(m.DY-at[0]), abs(m.DX-at[1])) > 4 {
+			t.Errorf("%+v was found more than 4 px from %v", m, at)
+		}
+	}
+}

@@ -4,7 +4,7 @@
 //	im, err := ngff.OpenPresent(ctx, st, key)
 //
 // An image in a file is a [store.Store] that shows it as an OME-Zarr hierarchy: folders, zip files and servers hold
-// one as it is; package tiffstore shows TIFF files as one. Stages, viewers and tools read [ngff.Image] and
+// one as it is; packages tiffstore and czistore show TIFF and CZI files as one. Stages, viewers and tools read [ngff.Image] and
 // zarr.Array, and know no other format.
 //
 // Another format is added by a package that shows its files as such a store (Get, Open and List of

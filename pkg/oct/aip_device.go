@@ -121,7 +121,7 @@ func (c *deviceColumn) job(i, j, place int) *deviceJob {
 			c.stream.Zero(c.bad)
 		}
 		in.Into(c.stream, c.planes)
-		planes := job.regions[k].Shape[0]
+		planes := m.frames.planes(job.regions[k].Shape)
 		if err := kernels.AddPlanes(c.stream, c.acc, c.planes, c.bad, m.dtype, planes, n, k == 0); err != nil {
 			return err
 		}

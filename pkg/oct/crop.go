@@ -374,7 +374,7 @@ func (p *cropper[T]) write(ctx context.Context, out store.Writer, layout Layout)
 	shape := []int{r.Planes, m.shape[1], m.shape[2]}
 	w, err := create(ctx, out, layout, ngff.ImageSpec{
 		Format: m.format(), Name: m.image.Name, Shape: shape, DType: m.dtype,
-		Axes: m.axes(), Scale: level.Scale, Translation: movedBy(level.Transform, [3]int{r.First, 0, 0}), Chunks: chunks, Budget: pyramid,
+		Axes: m.axes(), Scale: level.Scale, Translation: movedBy(level.Transform, []int{r.First, 0, 0}), Chunks: chunks, Budget: pyramid,
 	}, p.piece(r.Planes, layout), p.res)
 	if err != nil {
 		return err

@@ -45,7 +45,12 @@ func newDeviceColumns(m *mosaic, res *Resources, count *meter.Meter) (*deviceCol
 
 // slot is the shape of the regions in which a tile comes.
 func (c *deviceColumns) slot() []int {
-	return []int{min(c.planes, c.depth), c.rows, c.mosaic.chunk[2]}
+	return c.slotOf(c.depth)
+}
+
+// slotOf is slot where so many planes are wanted.
+func (c *deviceColumns) slotOf(planes int) []int {
+	return c.mosaic.boxShape(min(c.planes, c.depth, planes), c.rows, c.mosaic.chunk[2])
 }
 
 // regions are those of the tile at (y, x) of ny × nx voxels.
@@ -62,7 +67,7 @@ func (c *deviceColumns) planesOf(z0, z1, y, ny, x, nx int) (all []zarr.Region) {
 		} else {
 			n = min(n, c.planes-z%c.mosaic.chunk[0])
 		}
-		all = append(all, zarr.Region{Start: []int{z, y, x}, Shape: []int{n, ny, nx}})
+		all = append(all, zarr.Region{Start: c.mosaic.index(z, y, x), Shape: c.mosaic.boxShape(n, ny, nx)})
 		z += n
 	}
 	return all

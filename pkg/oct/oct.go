@@ -41,13 +41,15 @@ var ErrLayout = errors.New("unsuitable layout")
 
 type layoutError struct{ error }
 
+func layoutErrorf(format string, args ...any) error { return layoutError{fmt.Errorf(format, args...)} }
+
 func (e layoutError) Is(target error) bool { return target == ErrLayout }
 func (e layoutError) Unwrap() error        { return e.error }
 
 // check reports chunks that do not divide the pieces in which the output is
 // written, and what else cannot be stored. The messages name the flags.
 func (l *Layout) check(piece []int) error {
-	bad := func(format string, args ...any) error { return layoutError{fmt.Errorf(format, args...)} }
+	bad := layoutErrorf
 	for d, n := range l.Chunks {
 		if len(l.Chunks) != len(piece) {
 			return bad("--chunks has %d axes, the output has %d", len(l.Chunks), len(piece))
@@ -136,31 +138,43 @@ type mosaic struct {
 	chunk [3]int // inner chunk; along Y and X the tile
 	dtype dtype.Type
 	where string
+	frames
+	recorded [][2]float64 // position (y, x) of each tile's first voxel, in px, as the stage recorded it; nil: nominal
+	absent   []bool       // tiles without a recorded position
 }
 
 func openMosaic(in *ngff.Image) (*mosaic, error) {
 	a := in.Levels[0].Array
-	m := &mosaic{image: in, dtype: a.DType(), where: a.Location()}
-	shape, chunk := a.Shape(), a.Chunks()
-	if len(shape) != 3 {
-		return nil, badInput("%s: mosaic grid has %d axes, want 3 (z, y, x)", m.where, len(shape))
+	if n := len(a.Shape()); n != 3 {
+		return nil, badInput("%s: mosaic grid has %d axes, want 3 (z, y, x)", a.Location(), n)
 	}
 	for d, axis := range in.Axes {
 		if axis.Name != string("zyx"[d]) {
-			return nil, badInput("%s: axis %d of the mosaic grid is %q, want z, y, x in this order", m.where, d, axis.Name)
+			return nil, badInput("%s: axis %d of the mosaic grid is %q, want z, y, x in this order", a.Location(), d, axis.Name)
 		}
 	}
-	copy(m.shape[:], shape)
-	copy(m.chunk[:], chunk)
+	return newMosaic(in, frames{})
+}
+
+// newMosaic is a mosaic grid of the frames of an image.
+func newMosaic(in *ngff.Image, f frames) (*mosaic, error) {
+	a := in.Levels[0].Array
+	m := &mosaic{image: in, dtype: a.DType(), where: a.Location(), frames: f, shape: [3]int{1, 1, 1}, chunk: [3]int{1, 1, 1}}
+	shape, lead := a.Shape(), len(f.lengths)
+	space := m.shape[3-len(shape)+lead:]
+	copy(space, shape[lead:])
+	copy(m.chunk[3-len(space):], a.Chunks()[lead:])
 	size := float64(m.dtype.Size())
-	for d, n := range m.shape {
+	for _, n := range shape {
 		if n == 0 {
 			return nil, badInput("%s: mosaic grid is empty: shape %v", m.where, shape)
 		}
-		m.chunk[d] = min(m.chunk[d], n)
 		if size *= float64(n); size > math.MaxInt64 {
 			return nil, badInput("%s: mosaic grid of shape %v has more bytes than can be counted", m.where, shape)
 		}
+	}
+	for d, n := range m.shape {
+		m.chunk[d] = min(m.chunk[d], n)
 	}
 	if err := computable(m.dtype, m.where); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package oct
 
 import (
 	"context"
+	"slices"
 
 	"strata/pkg/ngff"
 	"strata/pkg/zarr/codec"
@@ -10,8 +11,8 @@ import (
 
 // movedBy is the translation of an image that begins so many voxels behind the origin of
 // another; nil where that has none, and it begins there as well.
-func movedBy(t ngff.Transform, voxels [3]int) []float64 {
-	if t.Translation == nil && voxels == [3]int{} {
+func movedBy(t ngff.Transform, voxels []int) []float64 {
+	if t.Translation == nil && !slices.ContainsFunc(voxels, func(n int) bool { return n != 0 }) {
 		return nil
 	}
 	out := make([]float64, len(t.Scale))

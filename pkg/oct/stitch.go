@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
+	"strata/pkg/registration"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -25,12 +27,28 @@ type StitchOptions struct {
 	// MaxRefinement is how far, in px, a tile may be moved from where M puts it,
 	// to fit its neighbours; 0: not at all.
 	MaxRefinement float64
+	// Positions are where the stage recorded the tiles; nil: they lie at the places of the grid, by Overlap. Transform
+	// acts on them. With them there is neither Estimate nor MaxRefinement.
+	Positions *registration.TilePositions
+	// Tolerance is by how much, in µm, the displacement of two neighbours may differ from the recorded one, to fit
+	// what they show; 0: tiles stay where they were recorded.
+	Tolerance float64
+	// Channel is what positions are found by, where a mosaic has channels. All are stitched.
+	Channel int
 	// Interpolate puts tiles at positions between voxels, by linear
 	// interpolation, instead of rounding them to whole ones.
 	Interpolate bool
 	Blending    Blending // "": BlendDiffusion
 	// Seams asks for the differences at the seams.
 	Seams bool
+}
+
+// Measures reports that tiles are compared before they are put together.
+func (o *StitchOptions) Measures() bool {
+	if o.Positions != nil {
+		return o.Tolerance > 0
+	}
+	return o.Estimate || o.MaxRefinement > 0
 }
 
 // check reports options that make no sense. The messages name the flags.
@@ -40,6 +58,12 @@ func (o *StitchOptions) check() error {
 	}
 	if !(o.MaxRefinement >= 0 && o.MaxRefinement <= 1e6) {
 		return badInput("--max_refinement_px %g must be a number of pixels, at least 0", o.MaxRefinement)
+	}
+	if !(o.Tolerance >= 0 && o.Tolerance <= 1e6) {
+		return badInput("--position_tolerance %g must be a number of micrometres, at least 0", o.Tolerance)
+	}
+	if o.Positions != nil && (o.Estimate || o.MaxRefinement > 0) {
+		return layoutErrorf("--positions goes with --position_tolerance, not with --estimate or --max_refinement_px")
 	}
 	if o.Transform == (Matrix{}) {
 		o.Transform = Identity
@@ -62,11 +86,15 @@ type Stitching struct {
 	Overlap   float64    `json:"overlap"`
 	Transform Transform  `json:"transform"`
 	Blending  Blending   `json:"blending"`
-	Tile      [2]int     `json:"tile_px"`   // (y, x)
-	Grid      [2]int     `json:"tiles"`     // (y, x)
-	Origin    [2]int     `json:"origin_px"` // position of the slice's first voxel
-	Size      [2]int     `json:"size_px"`   // of the slice
-	Holes     int64      `json:"holes_px"`  // pixels of a plane that no tile covers
+	Recorded  bool       `json:"recorded,omitempty"` // M acts on recorded positions, and overlap says nothing
+	Tolerance float64    `json:"position_tolerance_um,omitempty"`
+	Channel   int        `json:"channel,omitempty"` // that positions and seams are of
+	Voxel     [2]float64 `json:"voxel_um,omitzero"` // size (y, x) of a pixel
+	Tile      [2]int     `json:"tile_px"`           // (y, x)
+	Grid      [2]int     `json:"tiles"`             // (y, x)
+	Origin    [2]int     `json:"origin_px"`         // position of the slice's first voxel
+	Size      [2]int     `json:"size_px"`           // of the slice
+	Holes     int64      `json:"holes_px"`          // pixels of a plane that no tile covers
 	Tiles     []TilePlan `json:"positions"`
 	Pairs     []TilePair `json:"pairs"`           // neighbours that were compared; none without estimate or refinement
 	Seams     []Seam     `json:"seams,omitempty"` // as placed
@@ -108,7 +136,8 @@ func WriteStitching(w io.Writer, s *Stitching) error {
 //
 //	M·(i·h·(1−o), j·w·(1−o)) + its refinement
 //
-// in (y, x), the same in all planes. The output has the mosaic's depth, voxel
+// in (y, x), or to M times its recorded position, the same in all planes. A mosaic may also have one plane (y, x), and times and
+// channels (t, c) in front: what is measured is measured on one channel, and all go to the same places, one after the other. The output has the mosaic's depth, voxel
 // size and data type; integers are rounded half to even and clamped. Its
 // origin is at the smallest position; where no tile lies it is zero, and
 // there is a warning. A voxel that one tile has seen is that tile's; one that
@@ -131,9 +160,14 @@ func Stitch(ctx context.Context, in *ngff.Image, out store.Writer, layout Layout
 	if err := opt.check(); err != nil {
 		return nil, nil, err
 	}
-	m, err := openMosaic(in)
+	m, err := openFrames(in, opt.Channel)
 	if err != nil {
 		return nil, nil, err
+	}
+	if opt.Positions != nil {
+		if err := m.record(opt.Positions, res); err != nil {
+			return nil, nil, err
+		}
 	}
 	switch m.dtype {
 	case dtype.Uint8:
@@ -163,6 +197,9 @@ func Stitch(ctx context.Context, in *ngff.Image, out store.Writer, layout Layout
 // They are narrow, because a row of chunks is what waits for the next row of tiles.
 var stitchChunk = [3]int{128, 64, 64}
 
+// flatStitchChunk is stitchChunk of mosaics of one plane.
+var flatStitchChunk = [3]int{1, 512, 512}
+
 // pyramidBudget is the memory for chunks of the pyramid that wait for their
 // neighbours: a row of the first level below, a third more for the others, and
 // twelve chunks to make one from what is stored.
@@ -177,8 +214,11 @@ func pyramidBudget(shape, unit []int, size, levels int, mem int64) int64 {
 
 func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic, out store.Writer, layout Layout, opt StitchOptions, res Resources) (*ngff.Image, *Stitching, error) {
 	g := m.grid()
-	s := &Stitching{Overlap: opt.Overlap, Transform: Transform{Matrix: opt.Transform, Overlap: opt.Overlap}, Blending: opt.Blending,
-		Tile: g.tile, Grid: [2]int{g.ny, g.nx}, Pairs: []TilePair{}}
+	s := newStitching(m, g, opt)
+	pairs, err := g.neighbouring(opt.Transform)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", m.where, err)
+	}
 	positions, err := position(ctx, m, g, opt, s, res)
 	if err != nil {
 		return nil, nil, err
@@ -188,35 +228,36 @@ func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic
 		return nil, nil, err
 	}
 	s.Origin, s.Size = origin, size
-	shape := []int{m.shape[0], size[0], size[1]}
-	piece, unit, err := stitchUnits(layout, shape)
+	spec, layout, unit, err := stitchSpec(m, s, layout, res)
 	if err != nil {
 		return nil, nil, err
-	}
-	spec := ngff.ImageSpec{
-		Format: m.format(), Name: m.image.Name, Shape: shape, DType: m.dtype,
-		Axes: m.axes(), Scale: m.image.Levels[0].Scale, Translation: movedBy(m.image.Levels[0].Transform, [3]int{0, origin[0], origin[1]}), Chunks: piece, Budget: pyramidBudget(shape, unit, m.dtype.Size(), layout.Levels, res.Mem),
 	}
 	c := canvas{mosaic: m, grid: g, places: places, size: size, blending: opt.Blending, coded: layout.codec() != "raw", res: res}
 	if opt.Seams {
 		c.seams = newSeamSums()
 	}
-	var f stitcher
-	if res.Device != nil {
-		f = newDeviceFusion(c, [3]int(unit), res.Mem-spec.Budget)
-	} else if f, err = newFusion[T, F](c, [3]int(unit), res.Mem-spec.Budget); err != nil {
+	newStitcher := func(frame int) (stitcher, error) {
+		c := c
+		if frame != m.number() {
+			c.mosaic, c.seams = m.frame(frame), nil
+		}
+		if res.Device != nil {
+			return newDeviceFusion(c, unit, res.Mem-spec.Budget), nil
+		}
+		return newFusion[T, F](c, unit, res.Mem-spec.Budget)
+	}
+	first, err := newStitcher(0)
+	if err != nil {
 		return nil, nil, err
 	}
-	s.Holes = f.holes()
-	if gaps, pairs := apart(places, g); gaps > 0 {
-		res.warn("%s: %d of %d pairs of neighbouring tiles do not touch: the gaps are zero (--overlap %g, matrix %v)", m.where, gaps, pairs, opt.Overlap, s.Transform.Matrix)
+	s.Holes = first.holes()
+	if gaps := apart(places, pairs); gaps > 0 {
+		res.warn("%s: %d of %d pairs of neighbouring tiles do not touch: the gaps are zero (%s, matrix %v)", m.where, gaps, len(pairs), g.distance(opt.Overlap), s.Transform.Matrix)
 	}
-	if err := stitchTo(ctx, f, out, layout, spec, res); err != nil {
+	if err := stitchFrames(ctx, m.count(), first, newStitcher, out, layout, *spec, s, res); err != nil {
 		return nil, nil, err
 	}
-	for t := range s.Tiles {
-		s.Tiles[t].Empty = f.isEmpty(t)
-	}
+	s.Tiles = slices.DeleteFunc(s.Tiles, func(t TilePlan) bool { return !g.has(t.Tile[0]*g.nx + t.Tile[1]) })
 	if c.seams != nil {
 		s.Seams = c.seams.seams(g.nx)
 	}
@@ -227,13 +268,47 @@ func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic
 	return result, s, nil
 }
 
-// stitchUnits are the shapes of the output's chunks, and of what is written at
+// newStitching begins the account of a stitching.
+func newStitching(m *mosaic, g grid, opt StitchOptions) *Stitching {
+	s := &Stitching{Overlap: opt.Overlap, Transform: Transform{Matrix: opt.Transform, Overlap: opt.Overlap}, Blending: opt.Blending,
+		Channel: opt.Channel, Voxel: m.voxel(), Tile: g.tile, Grid: [2]int{g.ny, g.nx}, Pairs: []TilePair{}}
+	if opt.Positions != nil {
+		s.Recorded, s.Tolerance, s.Overlap, s.Transform.Overlap = true, opt.Tolerance, 0, -1
+	}
+	return s
+}
+
+// stitchSpec describes the output, the layout that its writer gets, and, (z, y, x), what is written at once.
+func stitchSpec(m *mosaic, s *Stitching, layout Layout, res Resources) (*ngff.ImageSpec, Layout, [3]int, error) {
+	plan, layout, err := m.frames.layout(layout)
+	if err != nil {
+		return nil, layout, [3]int{}, err
+	}
+	shape := []int{m.shape[0], s.Size[0], s.Size[1]}
+	usual := stitchChunk
+	if m.flat {
+		usual = flatStitchChunk
+	}
+	piece, unit, err := stitchUnits(plan, shape, usual)
+	if err != nil {
+		return nil, layout, [3]int{}, err
+	}
+	origin := slices.Concat(make([]int, len(m.lengths)), (&frames{flat: m.flat}).index(0, s.Origin[0], s.Origin[1]))
+	level := m.image.Levels[0]
+	return &ngff.ImageSpec{
+		Format: m.format(), Name: m.image.Name, Shape: m.whole(shape[0], shape[1], shape[2]), DType: m.dtype, Omero: m.image.Omero,
+		Axes: m.axes(), Scale: level.Scale, Translation: movedBy(level.Transform, origin), Chunks: m.boxShape(piece[0], piece[1], piece[2]),
+		Budget: pyramidBudget(shape, unit, m.dtype.Size(), layout.Levels, res.Mem),
+	}, layout, [3]int(unit), nil
+}
+
+// stitchUnits are the shapes of the output's chunks, the usual ones where the layout says nothing, and of what is written at
 // once: shards where there are any.
-func stitchUnits(layout Layout, shape []int) (piece, unit []int, err error) {
+func stitchUnits(layout Layout, shape []int, usual [3]int) (piece, unit []int, err error) {
 	piece = layout.Chunks
 	if piece == nil {
 		for d, n := range shape {
-			piece = append(piece, min(stitchChunk[d], n))
+			piece = append(piece, min(usual[d], n))
 		}
 	}
 	unit = piece
@@ -265,15 +340,26 @@ type stitcher interface {
 	isEmpty(t int) bool // of a tile, after write
 }
 
-// stitchTo writes the slice.
-func stitchTo(ctx context.Context, f stitcher, out store.Writer, layout Layout, spec ngff.ImageSpec, res Resources) error {
+// stitchFrames writes the slice, frame by frame, and notes which tiles hold nothing in any of them.
+func stitchFrames(ctx context.Context, n int, first stitcher, next func(frame int) (stitcher, error), out store.Writer, layout Layout, spec ngff.ImageSpec, s *Stitching, res Resources) error {
 	w, err := create(ctx, out, layout, spec, spec.Chunks, res)
 	if err != nil {
 		return err
 	}
 	defer w.Abort()
-	if err := f.write(ctx, w); err != nil {
-		return err
+	for frame := range n {
+		f := first
+		if frame > 0 {
+			if f, err = next(frame); err != nil {
+				return err
+			}
+		}
+		if err := f.write(ctx, w); err != nil {
+			return err
+		}
+		for t := range s.Tiles {
+			s.Tiles[t].Empty = f.isEmpty(t) && (frame == 0 || s.Tiles[t].Empty)
+		}
 	}
 	return w.Close(ctx)
 }

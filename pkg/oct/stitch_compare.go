@@ -10,7 +10,7 @@ import (
 
 // measure is what the comparison of two neighbours gave.
 type measure struct {
-	a, b, axis  int
+	pair
 	d           [2]float64 // displacement of b against a
 	correlation float64
 	precision   sym     // of d, 1/px²
@@ -36,33 +36,34 @@ const (
 )
 
 // compare measures the displacement of two neighbours within reach pixels of
-// where it is expected.
-func compare(p *filter.Phase, g *grid, light *shading, n neighbours, expected [2]float64, reach int) measure {
-	m := measure{a: n.a, b: n.b, axis: n.axis, d: expected}
-	if n.pa == nil || n.pb == nil {
+// where it is expected. To find it to the pixel it looks at their overlap as it is expected, and at so many pixels more on
+// all sides.
+func compare(p *filter.Phase, light *shading, n neighbours, expects expectation, reach, more int) measure {
+	expected := expects(n.pair)
+	m := measure{pair: n.pair, d: expected}
+	if n.va.v == nil || n.vb.v == nil {
 		m.reason = "empty"
 		return m
 	}
-	na, nb := g.extentOf(n.a), g.extentOf(n.b)
-	d := [2]int{int(math.RoundToEven(expected[0])), int(math.RoundToEven(expected[1]))}
-	planes := func() (s strips, fixed, moving []float32, ok bool) {
-		if s, ok = displaced(na, nb, d, leastOverlap); ok {
-			fixed, moving = light.of(n.pa, na[1], s.a, s.ny, s.nx), light.of(n.pb, nb[1], s.b, s.ny, s.nx)
+	d := n.expected(expects) // between the views
+	planes := func(more int) (s strips, fixed, moving []float32, ok bool) {
+		if s, ok = displaced(n.va.n, n.vb.n, d, more, leastOverlap); ok {
+			fixed, moving = light.of(n.va, s.a, s.ny, s.nx), light.of(n.vb, s.b, s.ny, s.nx)
 		}
 		return s, fixed, moving, ok
 	}
-	s, fixed, moving, ok := planes()
+	s, fixed, moving, ok := planes(more)
 	if !ok {
 		m.reason = "no overlap"
 		return m
 	}
 	if reach > 0 {
-		w := p.MatchWithin(fixed, moving, s.ny, s.nx, reach)
-		d[0], d[1] = d[0]+w.DY, d[1]+w.DX
+		w := p.MatchNear(fixed, moving, s.ny, s.nx, [2]int{d[0] - s.a[0] + s.b[0], d[1] - s.a[1] + s.b[1]}, reach)
+		d = [2]int{w.DY + s.a[0] - s.b[0], w.DX + s.a[1] - s.b[1]}
 	}
 	var f filter.Fit
 	for range 2*reach + 4 {
-		if s, fixed, moving, ok = planes(); !ok {
+		if s, fixed, moving, ok = planes(0); !ok {
 			m.reason = "no overlap"
 			return m
 		}
@@ -79,7 +80,7 @@ func compare(p *filter.Phase, g *grid, light *shading, n neighbours, expected [2
 		m.reason = "nothing to compare"
 		return m
 	}
-	m.d = [2]float64{float64(d[0]) + f.DY, float64(d[1]) + f.DX}
+	m.d = [2]float64{float64(d[0]+n.va.at[0]-n.vb.at[0]) + f.DY, float64(d[1]+n.va.at[1]-n.vb.at[1]) + f.DX}
 	m.correlation, m.contrast = f.Correlation, f.Contrast
 	area := float64(s.ny*s.nx) / independent
 	if m.correlation < max(leastCorrelation, chance/math.Sqrt(area)) {
@@ -124,11 +125,11 @@ func silenceFaint(all []measure) {
 	}
 }
 
-// compareAll measures all neighbours of a mosaic.
-func (a *aligner) compareAll(ctx context.Context, expected [2][2]float64, reach int) ([]measure, error) {
+// compareAll measures all neighbours of a mosaic: see compare.
+func (a *aligner) compareAll(ctx context.Context, expected expectation, reach, more int) ([]measure, error) {
 	var out []measure
 	err := eachPair(ctx, a, func(p *filter.Phase, n neighbours) measure {
-		return compare(p, &a.grid, a.shading, n, expected[n.axis], reach)
+		return compare(p, a.shading, n, expected, reach, more)
 	}, func(_ neighbours, m measure) { out = append(out, m) })
 	silenceFaint(out)
 	return out, err

@@ -89,7 +89,7 @@ func (f *deviceFusion) write(ctx context.Context, w *ngff.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	f.pieces = src.TileShape(0)[0]
+	f.pieces = f.mosaic.frames.planes(src.TileShape(0))
 	f.out, f.writer = w, f.res.output(w)
 	if err := f.makePlan(); err != nil {
 		return err
@@ -108,9 +108,7 @@ func (f *deviceFusion) unitBytes(c *outColumn) int64 {
 
 // slot is the shape of the regions in which tiles come.
 func (f *deviceFusion) slot() []int {
-	s := f.reader.slot()
-	s[0] = min(s[0], f.slab*f.unit[0])
-	return s
+	return f.reader.slotOf(f.slab * f.unit[0])
 }
 
 // unitShape is the shape of a whole unit of the output.
@@ -239,7 +237,7 @@ func (f *deviceFusion) writeHoles(ctx context.Context, box passBox) (err error) 
 		shape := []int{0, c.box.Y1 - c.box.Y0, c.box.X1 - c.box.X0}
 		for z := box.z0; z < box.z1 && err == nil; z += f.unit[0] {
 			shape[0] = min(f.unit[0], box.z1-z)
-			err = f.out.WriteTile(ctx, []int{z, c.box.Y0, c.box.X0}, shape, zeros[:f.reader.Bytes(shape)])
+			err = f.out.WriteTile(ctx, f.mosaic.index(z, c.box.Y0, c.box.X0), f.mosaic.boxShape(shape[0], shape[1], shape[2]), zeros[:f.reader.Bytes(shape)])
 		}
 	})
 	return err

@@ -218,3 +218,15 @@ func TestStitchInLittleDeviceMemory(t *testing.T) {
 		t.Errorf("stitched in 40 KiB: %v", err)
 	}
 }
+
+// Tiles at recorded positions, of several channels, with a plane and without.
+func TestStitchChannelsOnDevice(t *testing.T) {
+	d := device(t, 64<<20)
+	s := newScan(t, 2, 3, 96, 2, [2]int{0, 1})
+	for _, planes := range []int{0, 2} {
+		scan := s.scan
+		scan.Planes = planes
+		in, p := s.write(t, scan)
+		stitchOnBoth(t, d, in, Layout{Levels: 1}, StitchOptions{Positions: p, Tolerance: 6, Channel: tissueChannel, Seams: true}, 2)
+	}
+}

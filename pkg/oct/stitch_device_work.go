@@ -422,7 +422,7 @@ func (w *deviceFuser) leave(ctx context.Context, columns []*deviceOutColumn) err
 				w.stream.Copy(to, src)
 				src = to.From(0, n)
 			}
-			t, err := w.writer.Begin(w.stream, []int{z, m.box.Y0, m.box.X0}, shape, src)
+			t, err := w.writer.Begin(w.stream, w.mosaic.index(z, m.box.Y0, m.box.X0), w.mosaic.boxShape(shape[0], shape[1], shape[2]), src)
 			if err != nil {
 				return err
 			}

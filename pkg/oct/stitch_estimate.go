@@ -18,7 +18,7 @@ var errNothingCommon = errors.New("no two neighbouring tiles have tissue in comm
 // pair does, the matrix to begin with stays, with a warning. Where the tiles have neighbours along one axis only, the other column of the matrix is
 // that of a rotation and a scale.
 //
-// Only opt's overlap and transform, what the search begins with, are used. Of
+// Only opt's overlap and transform, what the search begins with, and its channel are used. Of
 // several mosaics all must have tiles of one size.
 func EstimateTransform(ctx context.Context, in []*ngff.Image, opt StitchOptions, res Resources) (Transform, error) {
 	if err := opt.check(); err != nil {
@@ -29,7 +29,7 @@ func EstimateTransform(ctx context.Context, in []*ngff.Image, opt StitchOptions,
 	}
 	var mosaics []*mosaic
 	for _, image := range in {
-		m, err := openMosaic(image)
+		m, err := openFrames(image, opt.Channel)
 		if err != nil {
 			return Transform{}, err
 		}
@@ -47,8 +47,8 @@ func EstimateTransform(ctx context.Context, in []*ngff.Image, opt StitchOptions,
 		res.warn("%s: %v: the matrix is that to begin with, %v; --transform FILE gives another", all[0].mosaic.where, err, opt.Transform)
 		t, err = Transform{Matrix: opt.Transform, Overlap: opt.Overlap}, nil
 	}
-	if v := in[0].VoxelSize; err == nil && min(v[1], v[2]) > 0 {
-		t.Voxel = [2]float64{v[1], v[2]}
+	if v := mosaics[0].voxel(); err == nil && min(v[0], v[1]) > 0 {
+		t.Voxel = v
 	}
 	return t, err
 }
@@ -68,7 +68,7 @@ func estimateTransform(ctx context.Context, all []*aligner, opt StitchOptions, r
 			expected[axis] = [2]float64{float64(whole[axis][0]), float64(whole[axis][1])}
 		}
 	}
-	if err := findShading(ctx, all, expected); err != nil {
+	if err := findShading(ctx, all, byAxis(expected)); err != nil {
 		return Transform{}, nil, err
 	}
 	for round := 1; ; round++ {
@@ -98,7 +98,7 @@ const estimateRounds = 3
 // numbered one mosaic after the other.
 func compareTiles(ctx context.Context, all []*aligner, expected [2][2]float64) (every []measure, tiles int, err error) {
 	for _, a := range all {
-		ms, err := a.compareAll(ctx, expected, estimateReach)
+		ms, err := a.compareAll(ctx, byAxis(expected), estimateReach, 0)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -252,7 +252,7 @@ func commonSteps(all []measure, begin [2][2]float64, tiles int, spread float64) 
 			continue
 		}
 		b := begin[m.axis]
-		edges = append(edges, edge{m.a, m.b, m.axis, [2]float64{m.d[0] - b[0], m.d[1] - b[1]}, m.precision, m.precision})
+		edges = append(edges, edge{m.pair, [2]float64{m.d[0] - b[0], m.d[1] - b[1]}, m.precision, m.precision})
 		v := m.precision.inverse()
 		noise += (v.yy + v.xx) / 2
 	}

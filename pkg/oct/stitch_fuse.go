@@ -182,7 +182,7 @@ func (p *pass[T, F]) writeHoles(ctx context.Context, end int) (err error) {
 		shape := []int{0, c.box.Y1 - c.box.Y0, c.box.X1 - c.box.X0}
 		for z := p.z0; z < p.z1 && err == nil; z += p.unit[0] {
 			shape[0] = min(p.unit[0], p.z1-z)
-			err = p.writer.WriteTile(ctx, []int{z, c.box.Y0, c.box.X0}, shape, zeros[:shape[0]*shape[1]*shape[2]*p.mosaic.dtype.Size()])
+			err = p.writer.WriteTile(ctx, p.mosaic.index(z, c.box.Y0, c.box.X0), p.mosaic.boxShape(shape[0], shape[1], shape[2]), zeros[:shape[0]*shape[1]*shape[2]*p.mosaic.dtype.Size()])
 		}
 	})
 	return err
@@ -593,7 +593,7 @@ func (w *fuser[T, F]) leave(ctx context.Context, v *visit[T, F]) error {
 	ny, nx := v.box.Y1-v.box.Y0, v.box.X1-v.box.X0
 	for k, u := range v.units {
 		z := w.z0 + k*w.unit[0]
-		if err := w.writer.WriteTile(ctx, []int{z, v.box.Y0, v.box.X0}, []int{min(w.unit[0], w.z1-z), ny, nx}, u.B); err != nil {
+		if err := w.writer.WriteTile(ctx, w.mosaic.index(z, v.box.Y0, v.box.X0), w.mosaic.boxShape(min(w.unit[0], w.z1-z), ny, nx), u.B); err != nil {
 			return err
 		}
 	}

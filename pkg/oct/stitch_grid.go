@@ -1,6 +1,7 @@
 package oct
 
 import (
+	"fmt"
 	"math"
 
 	"strata/pkg/filter"
@@ -11,10 +12,13 @@ type grid struct {
 	ny, nx int    // tiles
 	tile   [2]int // voxels of a whole tile
 	shape  [2]int // of the mosaic
+
+	recorded [][2]float64 // positions of the mosaic's tiles; nil: they lie where overlap and grid put them
+	absent   []bool       // places without a tile; nil: there are none
 }
 
 func (m *mosaic) grid() grid {
-	g := grid{tile: [2]int{m.chunk[1], m.chunk[2]}, shape: [2]int{m.shape[1], m.shape[2]}}
+	g := grid{tile: [2]int{m.chunk[1], m.chunk[2]}, shape: [2]int{m.shape[1], m.shape[2]}, recorded: m.recorded, absent: m.absent}
 	g.ny, g.nx = m.tiles()
 	return g
 }
@@ -25,9 +29,15 @@ func (g *grid) extent(i, j int) [2]int {
 	return [2]int{min(g.tile[0], g.shape[0]-i*g.tile[0]), min(g.tile[1], g.shape[1]-j*g.tile[1])}
 }
 
-// nominal is where M puts tile (i, j): M·(i·h·(1−o), j·w·(1−o)), in px.
+// has reports that there is a tile at a place.
+func (g *grid) has(t int) bool { return g.absent == nil || !g.absent[t] }
+
+// nominal is where M puts tile (i, j): M·(i·h·(1−o), j·w·(1−o)), in px, or M times its recorded position.
 func (g *grid) nominal(m Matrix, overlap float64, i, j int) [2]float64 {
 	y, x := float64(i)*float64(g.tile[0])*(1-overlap), float64(j)*float64(g.tile[1])*(1-overlap)
+	if g.recorded != nil {
+		y, x = g.recorded[i*g.nx+j][0], g.recorded[i*g.nx+j][1]
+	}
 	return [2]float64{float64(m[0][0]*y) + float64(m[0][1]*x), float64(m[1][0]*y) + float64(m[1][1]*x)}
 }
 
@@ -48,25 +58,27 @@ const (
 // canvas puts tiles at positions rounded to whole voxels (half to even), or with
 // interpolate at the exact ones, on the smallest canvas that holds them. origin
 // is the position of the canvas's first voxel; column is what a pixel has in all
-// planes, in bytes.
+// planes, in bytes. Places without a tile stay empty.
 func (g *grid) canvas(where string, positions [][2]float64, interpolate bool, column int) (places []place, origin, size [2]int, err error) {
 	places = make([]place, len(positions))
-	var lo, hi [2]float64
+	lo, hi := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
+	covered := 0.0
 	for k, p := range positions {
-		n := g.extent(k/g.nx, k%g.nx)
+		if !g.has(k) {
+			continue
+		}
+		n := g.extentOf(k)
+		covered += float64(n[0]) * float64(n[1])
 		for d := range 2 {
 			r := math.RoundToEven(p[d])
-			if k == 0 {
-				lo[d], hi[d] = r, r+float64(n[d])
-			}
 			lo[d], hi[d] = min(lo[d], r), max(hi[d], r+float64(n[d]))
 		}
 	}
-	area, covered := (hi[0]-lo[0])*(hi[1]-lo[1]), float64(g.shape[0])*float64(g.shape[1])
+	area := (hi[0] - lo[0]) * (hi[1] - lo[1])
 	bytes := area * float64(column)
 	if !(area <= maxSparse*covered) || bytes > largeSlice && area > sparseLarge*covered {
-		return nil, origin, size, badInput("%s: these positions need a canvas of %.0f × %.0f voxels per plane, %.3g TiB in all, %.0f times what the tiles have: check --overlap and --transform",
-			where, hi[0]-lo[0], hi[1]-lo[1], bytes/(1<<40), area/covered)
+		return nil, origin, size, badInput("%s: these positions need a canvas of %.0f × %.0f voxels per plane, %.3g TiB in all, %.0f times what the tiles have: check %s",
+			where, hi[0]-lo[0], hi[1]-lo[1], bytes/(1<<40), area/covered, g.source())
 	}
 	for d := range 2 {
 		if math.Abs(lo[d]) > math.MaxInt32 || math.Abs(hi[d]) > math.MaxInt32 {
@@ -75,7 +87,10 @@ func (g *grid) canvas(where string, positions [][2]float64, interpolate bool, co
 		origin[d], size[d] = int(lo[d]), int(hi[d]-lo[d])
 	}
 	for k, p := range positions {
-		n := g.extent(k/g.nx, k%g.nx)
+		if !g.has(k) {
+			continue
+		}
+		n := g.extentOf(k)
 		y, x := math.RoundToEven(p[0]), math.RoundToEven(p[1])
 		places[k].Rect = filter.Rect{Y1: n[0], X1: n[1]}.Moved(int(y)-origin[0], int(x)-origin[1])
 		if interpolate {
@@ -85,27 +100,36 @@ func (g *grid) canvas(where string, positions [][2]float64, interpolate bool, co
 	return places, origin, size, nil
 }
 
-// apart is how many pairs of neighbouring tiles have a gap between them.
-func apart(places []place, g grid) (gaps, pairs int) {
-	for t, p := range places {
-		for _, o := range g.next(t) {
-			pairs++
-			if q := places[o]; q.X0 > p.X1 || q.X1 < p.X0 || q.Y0 > p.Y1 || q.Y1 < p.Y0 {
-				gaps++
-			}
-		}
+// source names the flags that say where tiles lie.
+func (g *grid) source() string {
+	if g.recorded != nil {
+		return "--positions and --transform"
 	}
-	return gaps, pairs
+	return "--overlap and --transform"
 }
 
-// next are the tiles right of a tile and below it.
-func (g *grid) next(t int) []int {
-	var out []int
-	if t%g.nx+1 < g.nx {
-		out = append(out, t+1)
+// distance says, for a message, what makes tiles as far apart as they are.
+func (g *grid) distance(overlap float64) string {
+	if g.recorded != nil {
+		return "--positions"
 	}
-	if t/g.nx+1 < g.ny {
-		out = append(out, t+g.nx)
+	return fmt.Sprintf("--overlap %g", overlap)
+}
+
+// neighbouring are the pairs of tiles that should touch: neighbours in the grid, or those that overlap as they were recorded.
+func (g *grid) neighbouring(m Matrix) ([]pair, error) {
+	if g.recorded != nil {
+		return g.overlappingPairs(m)
 	}
-	return out
+	return g.pairs(), nil
+}
+
+// apart is how many pairs have a gap between them.
+func apart(places []place, pairs []pair) (gaps int) {
+	for _, n := range pairs {
+		if p, q := places[n.a], places[n.b]; q.X0 > p.X1 || q.X1 < p.X0 || q.Y0 > p.Y1 || q.Y1 < p.Y0 {
+			gaps++
+		}
+	}
+	return gaps
 }

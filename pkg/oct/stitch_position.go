@@ -10,7 +10,14 @@ import (
 func position(ctx context.Context, m *mosaic, g grid, opt StitchOptions, s *Stitching, res Resources) ([][2]float64, error) {
 	residuals := make([][2]float64, g.ny*g.nx)
 	var measures []measure
-	if opt.Estimate || opt.MaxRefinement > 0 {
+	if opt.Positions != nil {
+		if opt.Measures() {
+			var err error
+			if measures, residuals, err = measureRecorded(ctx, m, opt, res); err != nil {
+				return nil, err
+			}
+		}
+	} else if opt.Measures() {
 		all, err := newAligners([]*mosaic{m}, opt.Overlap, res)
 		if err != nil {
 			return nil, err
@@ -61,16 +68,17 @@ func estimateFor(ctx context.Context, all []*aligner, opt StitchOptions, s *Stit
 // matrix puts it.
 func measureResiduals(ctx context.Context, all []*aligner, opt StitchOptions, s *Stitching) ([]measure, [][2]float64, error) {
 	g := &all[0].grid
-	expected := [2][2]float64{g.expected(s.Transform.Matrix, opt.Overlap, 0), g.expected(s.Transform.Matrix, opt.Overlap, 1)}
+	expected := byAxis([2][2]float64{g.expected(s.Transform.Matrix, opt.Overlap, 0), g.expected(s.Transform.Matrix, opt.Overlap, 1)})
 	if err := findShading(ctx, all, expected); err != nil {
 		return nil, nil, err
 	}
 	reach := min(int(math.Ceil(2*opt.MaxRefinement)), max(g.tile[0], g.tile[1]))
-	measures, err := all[0].compareAll(ctx, expected, reach)
+	measures, err := all[0].compareAll(ctx, expected, reach, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	return measures, refine(g, expected, measures, opt.MaxRefinement), nil
+	how := refinement{farthest: 2*opt.MaxRefinement + 1, limit: opt.MaxRefinement}
+	return measures, refine(g.ny*g.nx, expected, measures, how), nil
 }
 
 // vote notes what pairs of tiles said.

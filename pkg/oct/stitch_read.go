@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"math"
+	"slices"
 
 	"strata/pkg/dtype"
 	"strata/pkg/meter"
@@ -33,7 +34,7 @@ func newTileReader[T dtype.Element](m *mosaic, workers int, res Resources) (*til
 	if err != nil {
 		return nil, err
 	}
-	r := &tileReader[T]{mosaic: m, planes: src.TileShape(0)[0]}
+	r := &tileReader[T]{mosaic: m, planes: m.frames.planes(src.TileShape(0))}
 	r.pieces = (m.shape[0] + r.planes - 1) / r.planes
 	r.bytes = int64(r.planes)*int64(plane) + src.ScratchBytes()
 	if workers > 0 {
@@ -42,10 +43,15 @@ func newTileReader[T dtype.Element](m *mosaic, workers int, res Resources) (*til
 	return r, err
 }
 
-// pieceSource are the pieces.
+// pieceSource are the pieces. Of chunks that hold several frames they are one.
 func pieceSource(m *mosaic, count *meter.Meter) (*zarrsource.Source, error) {
 	plane := m.chunk[1] * m.chunk[2] * m.dtype.Size()
-	return zarrsource.New(m.image.Levels[0].Array, zarrsource.PieceBytes(max(readPiece, plane)), zarrsource.Meter(count))
+	a := m.image.Levels[0].Array
+	cut := zarrsource.PieceBytes(max(readPiece, plane))
+	if slices.ContainsFunc(a.Chunks()[:len(m.at)], func(n int) bool { return n > 1 }) {
+		cut = zarrsource.Tile(m.boxShape(m.chunk[0], m.chunk[1], m.chunk[2])...)
+	}
+	return zarrsource.New(a, cut, zarrsource.Meter(count))
 }
 
 // close ends reading. Views have been released before.
@@ -68,9 +74,9 @@ func (p *piece[T]) load(ctx context.Context, k, i, j int) (data []T, first, n in
 	index := [3]int{k, i, j}
 	switch {
 	case p.view == nil:
-		p.view, err = p.loader.View(ctx, 0, index[:])
+		p.view, err = p.loader.View(ctx, 0, p.mosaic.index(k, i, j))
 	case p.at != index:
-		if err = p.loader.Reload(ctx, p.view, index[:]); err != nil {
+		if err = p.loader.Reload(ctx, p.view, p.mosaic.index(k, i, j)); err != nil {
 			p.view = nil // Reload released it
 		}
 	}

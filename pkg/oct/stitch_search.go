@@ -76,12 +76,12 @@ func (a *aligner) addSurfaces(ctx context.Context, to *[2]sumOfSurfaces) error {
 	g := &a.grid
 	return eachPair(ctx, a, func(p *filter.Phase, n neighbours) []float32 {
 		t := &to[n.axis]
-		if t.sum == nil || n.pa == nil || n.pb == nil || g.extentOf(n.a) != g.tile || g.extentOf(n.b) != g.tile {
+		if t.sum == nil || n.va.v == nil || n.vb.v == nil || g.extentOf(n.a) != g.tile || g.extentOf(n.b) != g.tile {
 			return nil
 		}
 		s := t.strips
 		v := make([]float32, len(t.sum))
-		if !p.Surface(v, cutOut(n.pa, g.tile[1], s.a, s.ny, s.nx), cutOut(n.pb, g.tile[1], s.b, s.ny, s.nx), s.ny, s.nx) {
+		if !p.Surface(v, cutOut(n.va.v, g.tile[1], s.a, s.ny, s.nx), cutOut(n.vb.v, g.tile[1], s.b, s.ny, s.nx), s.ny, s.nx) {
 			return nil
 		}
 		return v
@@ -100,16 +100,15 @@ func (a *aligner) addSurfaces(ctx context.Context, to *[2]sumOfSurfaces) error {
 // addScores adds how well a mosaic's pairs correlate at each candidate.
 func (a *aligner) addScores(ctx context.Context, candidates [2][][2]int, to *[2][commonPeaks]float64) error {
 	return eachPair(ctx, a, func(p *filter.Phase, n neighbours) (scores [commonPeaks]float64) {
-		if n.pa == nil || n.pb == nil {
+		if n.va.v == nil || n.vb.v == nil {
 			return scores
 		}
-		na, nb := a.grid.extentOf(n.a), a.grid.extentOf(n.b)
 		for k, d := range candidates[n.axis] {
-			s, ok := displaced(na, nb, d, leastOverlap)
+			s, ok := displaced(n.va.n, n.vb.n, d, 0, leastOverlap)
 			if !ok {
 				continue
 			}
-			if f, ok := p.SubPixel(cutOut(n.pa, na[1], s.a, s.ny, s.nx), cutOut(n.pb, nb[1], s.b, s.ny, s.nx), s.ny, s.nx); ok {
+			if f, ok := p.SubPixel(cutOut(n.va.v, n.va.n[1], s.a, s.ny, s.nx), cutOut(n.vb.v, n.vb.n[1], s.b, s.ny, s.nx), s.ny, s.nx); ok {
 				// Fisher's z, so that a large overlap that agrees somewhat loses against a
 				// small one that agrees
 				scores[k] = math.Atanh(min(f.Correlation, 0.9999)) * math.Sqrt(float64(s.ny*s.nx))

@@ -57,19 +57,15 @@ const shadingStep = 3
 // displacements of neighbours need to be known to a few pixels only: what is wrong
 // with them averages out. Samples weigh by their brightness squared, so that the
 // detector's floor does not count.
-func findShading(ctx context.Context, all []*aligner, expected [2][2]float64) error {
+func findShading(ctx context.Context, all []*aligner, expected expectation) error {
 	var sum normal
 	g := &all[0].grid
-	d := [2][2]int{}
-	for axis, e := range expected {
-		d[axis] = [2]int{int(math.RoundToEven(e[0])), int(math.RoundToEven(e[1]))}
-	}
 	for _, a := range all {
 		err := eachPair(ctx, a, func(_ *filter.Phase, n neighbours) *normal {
-			if n.pa == nil || n.pb == nil {
+			if n.va.v == nil || n.vb.v == nil {
 				return nil
 			}
-			return a.grid.ratios(n, d[n.axis])
+			return a.grid.ratios(n, n.expected(expected))
 		}, func(_ neighbours, m *normal) {
 			if m == nil {
 				return
@@ -107,16 +103,15 @@ func findShading(ctx context.Context, all []*aligner, expected [2][2]float64) er
 
 // ratios are the normal equations of one overlap.
 func (g *grid) ratios(n neighbours, d [2]int) *normal {
-	na, nb := g.extentOf(n.a), g.extentOf(n.b)
-	s, ok := displaced(na, nb, d, 1)
+	s, ok := displaced(n.va.n, n.vb.n, d, 0, 1)
 	if !ok {
 		return nil
 	}
 	m := &normal{}
 	for y := 0; y < s.ny; y += shadingStep {
 		for x := 0; x < s.nx; x += shadingStep {
-			p := float64(n.pa[(s.a[0]+y)*na[1]+s.a[1]+x])
-			q := float64(n.pb[(s.b[0]+y)*nb[1]+s.b[1]+x])
+			p := float64(n.va.v[(s.a[0]+y)*n.va.n[1]+s.a[1]+x])
+			q := float64(n.vb.v[(s.b[0]+y)*n.vb.n[1]+s.b[1]+x])
 			if !(p > 0 && q > 0) || p-p != 0 || q-q != 0 {
 				continue
 			}
@@ -125,7 +120,7 @@ func (g *grid) ratios(n neighbours, d [2]int) *normal {
 				continue
 			}
 			w := (p + q) * (p + q)
-			t, u := g.terms(s.a[0]+y, s.a[1]+x), g.terms(s.b[0]+y, s.b[1]+x)
+			t, u := g.terms(n.va.at[0]+s.a[0]+y, n.va.at[1]+s.a[1]+x), g.terms(n.vb.at[0]+s.b[0]+y, n.vb.at[1]+s.b[1]+x)
 			for i := range t {
 				t[i] -= u[i]
 			}

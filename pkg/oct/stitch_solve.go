@@ -2,8 +2,7 @@ package oct
 
 // edge is a measured difference of two tiles' residuals.
 type edge struct {
-	a, b int
-	axis int
+	pair
 	d    [2]float64
 	p, w sym // precision, and weight of this round
 }

@@ -8,12 +8,12 @@ type strips struct {
 }
 
 // displaced are the strips in which tiles of the given extents overlap when the
-// second is displaced by d against the first; ok is false where that is less
+// second is displaced by d, give or take more pixels, against the first; ok is false where that is less
 // than least pixels wide.
-func displaced(na, nb [2]int, d [2]int, least int) (s strips, ok bool) {
+func displaced(na, nb [2]int, d [2]int, more, least int) (s strips, ok bool) {
 	var n [2]int
 	for k := range 2 {
-		s.a[k], s.b[k] = max(d[k], 0), max(-d[k], 0)
+		s.a[k], s.b[k] = max(d[k]-more, 0), max(-d[k]-more, 0)
 		n[k] = min(na[k]-s.a[k], nb[k]-s.b[k])
 		if n[k] < least {
 			return s, false
@@ -32,12 +32,12 @@ func cutOut(v []float32, width int, at [2]int, ny, nx int) []float32 {
 	return out
 }
 
-// of is the box of a tile's projection, divided by the shading.
-func (s *shading) of(v []float32, width int, at [2]int, ny, nx int) []float32 {
-	out := cutOut(v, width, at, ny, nx)
+// of is the box of a view, divided by the shading.
+func (s *shading) of(v view, at [2]int, ny, nx int) []float32 {
+	out := cutOut(v.v, v.n[1], at, ny, nx)
 	if s != nil {
 		for y := range ny {
-			for x, f := range s.inverse[(at[0]+y)*s.width+at[1]:][:nx] {
+			for x, f := range s.inverse[(v.at[0]+at[0]+y)*s.width+v.at[1]+at[1]:][:nx] {
 				out[y*nx+x] *= f
 			}
 		}

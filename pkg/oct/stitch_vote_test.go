@@ -185,24 +185,18 @@ func TestRefinementDoesNotAccumulateErrors(t *testing.T) {
 	expected := [2][2]float64{{80, 0}, {0, 80}}
 	var all []measure
 	wrong := 0
-	for tile := range truth {
-		for _, o := range g.next(tile) {
-			axis := 0
-			if o == tile+1 {
-				axis = 1
-			}
-			m := measure{a: tile, b: o, axis: axis, correlation: 0.8, precision: sym{100, 0, 100}}
-			for k := range 2 {
-				m.d[k] = expected[axis][k] + truth[o][k] - truth[tile][k] + 0.1*rng.NormFloat64()
-			}
-			if rng.IntN(20) == 0 {
-				m.d[rng.IntN(2)] += 7
-				wrong++
-			}
-			all = append(all, m)
+	for _, p := range g.pairs() {
+		m := measure{pair: p, correlation: 0.8, precision: sym{100, 0, 100}}
+		for k := range 2 {
+			m.d[k] = expected[p.axis][k] + truth[p.b][k] - truth[p.a][k] + 0.1*rng.NormFloat64()
 		}
+		if rng.IntN(20) == 0 {
+			m.d[rng.IntN(2)] += 7
+			wrong++
+		}
+		all = append(all, m)
 	}
-	got := refine(g, expected, all, 8)
+	got := refine(ny*nx, byAxis(expected), all, refinement{farthest: 17, limit: 8})
 	var mean [2]float64
 	for i := range got {
 		for k := range 2 {
@@ -225,7 +219,7 @@ func TestRefinementDoesNotAccumulateErrors(t *testing.T) {
 		t.Errorf("error %.3f px rms, at most %.3f px; %d of %d wrong pairs found", rms, worst, outliers, wrong)
 	}
 	// no tile moves further than asked
-	for _, r := range refine(g, expected, all, 1) {
+	for _, r := range refine(ny*nx, byAxis(expected), all, refinement{farthest: 3, limit: 1}) {
 		if l := math.Hypot(r[0], r[1]); l > 1.001 {
 			t.Errorf("moved by %.3f px", l)
 		}
@@ -241,7 +235,7 @@ func TestSolveIsLeastSquares(t *testing.T) {
 		for b := range a {
 			if rng.IntN(2) == 0 {
 				w := sym{1 + 4*rng.Float64(), rng.Float64() - 0.5, 1 + 4*rng.Float64()}
-				edges = append(edges, edge{b, a, rng.IntN(2), [2]float64{rng.NormFloat64(), rng.NormFloat64()}, w, w})
+				edges = append(edges, edge{pair{b, a, rng.IntN(2)}, [2]float64{rng.NormFloat64(), rng.NormFloat64()}, w, w})
 			}
 		}
 	}

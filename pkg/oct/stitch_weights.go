@@ -134,6 +134,19 @@ func (w *weights) entry(key string, size int64) *weightPlane {
 // increasing order.
 func overlapping(places []place) [][]int {
 	out := make([][]int, len(places))
+	touching(places, func(a, b int) bool {
+		out[a] = append(out[a], b)
+		out[b] = append(out[b], a)
+		return true
+	})
+	for t := range out {
+		slices.Sort(out[t])
+	}
+	return out
+}
+
+// touching visits pairs of tiles that overlap, or touch, until visit is false.
+func touching(places []place, visit func(a, b int) bool) {
 	var active []int // tiles whose rows may reach those of the next
 	order := make([]int, len(places))
 	for t := range order {
@@ -142,6 +155,9 @@ func overlapping(places []place) [][]int {
 	slices.SortFunc(order, func(a, b int) int { return cmp.Or(places[a].Y0-places[b].Y0, a-b) })
 	for _, t := range order {
 		p := places[t]
+		if p.Empty() {
+			continue // there is no tile
+		}
 		keep := active[:0]
 		for _, o := range active {
 			q := places[o]
@@ -149,15 +165,10 @@ func overlapping(places []place) [][]int {
 				continue
 			}
 			keep = append(keep, o)
-			if q.X0 <= p.X1 && p.X0 <= q.X1 {
-				out[t] = append(out[t], o)
-				out[o] = append(out[o], t)
+			if q.X0 <= p.X1 && p.X0 <= q.X1 && !visit(o, t) {
+				return
 			}
 		}
 		active = append(keep, t)
 	}
-	for t := range out {
-		slices.Sort(out[t])
-	}
-	return out
 }

@@ -36,15 +36,16 @@ type Config struct {
 	Gain   float64    `json:"gain"`           // stored value of a reflectivity of 1; 0: a tenth of the type's range, 1000 for floats
 	Noise  bool       `json:"noise,omitzero"` // 12-bit white noise instead of tissue: incompressible benchmark data
 
-	Overlap float64       `json:"overlap"`      // fraction of a tile that its neighbour sees too
-	Matrix  [2][2]float64 `json:"matrix"`       // stage frame to image frame, (y, x); identity: no rotation, no scale
-	Jitter  float64       `json:"jitter_px"`    // standard deviation of a tile's position error
-	Shift   float64       `json:"shift_um"`     // standard deviation of the motor shift between slices
-	Glitch  float64       `json:"glitch_prob"`  // probability that the CSV's shift of a pair is wrong
-	Cut     float64       `json:"interval_um"`  // slicing interval: depth from one slice's surface to the next
-	Water   float64       `json:"water_um"`     // water above the tissue surface
-	Relief  float64       `json:"relief_um"`    // amplitude of the surface's slow undulation
-	Bowl    float64       `json:"curvature_um"` // depth range of the focal-plane curvature, the same in every tile
+	Overlap float64       `json:"overlap"`                 // fraction of a tile that its neighbour sees too
+	Matrix  [2][2]float64 `json:"matrix"`                  // stage frame to image frame, (y, x); identity: no rotation, no scale
+	Jitter  float64       `json:"jitter_px"`               // standard deviation of a tile's position error
+	Stage   float64       `json:"stage_error_um,omitzero"` // standard deviation of the error of recorded tile positions
+	Shift   float64       `json:"shift_um"`                // standard deviation of the motor shift between slices
+	Glitch  float64       `json:"glitch_prob"`             // probability that the CSV's shift of a pair is wrong
+	Cut     float64       `json:"interval_um"`             // slicing interval: depth from one slice's surface to the next
+	Water   float64       `json:"water_um"`                // water above the tissue surface
+	Relief  float64       `json:"relief_um"`               // amplitude of the surface's slow undulation
+	Bowl    float64       `json:"curvature_um"`            // depth range of the focal-plane curvature, the same in every tile
 
 	Attenuation float64 `json:"attenuation_per_mm"` // μ in exp(−2μd), d the depth below the surface
 	Texture     float64 `json:"texture"`            // contrast of the tissue's structure, 0…1
@@ -134,7 +135,7 @@ func (c *Config) Validate() error {
 		name   string
 		v, max float64
 	}{
-		{"jitter", c.Jitter, 1e6}, {"shift", c.Shift, 1e9}, {"glitch probability", c.Glitch, 1}, {"interval", c.Cut, 1e9},
+		{"jitter", c.Jitter, 1e6}, {"stage error", c.Stage, 1e9}, {"shift", c.Shift, 1e9}, {"glitch probability", c.Glitch, 1}, {"interval", c.Cut, 1e9},
 		{"water", c.Water, 1e9}, {"relief", c.Relief, 1e9}, {"curvature", c.Bowl, 1e9}, {"attenuation", c.Attenuation, 1e6},
 		{"texture", c.Texture, 1}, {"speckle", c.Speckle, 1}, {"floor", c.Floor, 1e6}, {"agarose", c.Agarose, 1e6}, {"vignette", c.Vignette, 1},
 		{"gain", c.Gain, 1e30},

@@ -10,7 +10,7 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Scan says how a slide scan is stored, and with what resources.
+// Scan sets how a slide scan is stored, and with what resources.
 type Scan struct {
 	Channels    int
 	Compression czi.Compression // czi.None or czi.Zstd1
@@ -21,17 +21,18 @@ type Scan struct {
 	Progress    func(bytes int64) // may be nil
 }
 
-// ScanName is the name of a slice's slide scan, without its suffix.
+// ScanName returns the name of a slice's slide scan, without its suffix.
 func ScanName(slice int) string { return fmt.Sprintf("scan_z%02d", slice) }
 
-// ScanPixels is the pixel type of slide scans of an element type; false: there is none.
+// ScanPixels returns the pixel type of slide scans of an element type; false: there is none.
 func ScanPixels(t dtype.Type) (czi.PixelType, bool) {
 	p, ok := map[dtype.Type]czi.PixelType{dtype.Uint8: czi.Gray8, dtype.Uint16: czi.Gray16, dtype.Float32: czi.Gray32Float, dtype.Float64: czi.Gray64Float}[t]
 	return p, ok
 }
 
-// WriteCZI writes a slice as a slide scan: its tiles, with one sub-block for each channel and plane, where the stage was sent to, in the
-// directory in whole pixels and in the sub-blocks' metadata in µm. Where they are in truth, [Specimen.TilePosition] says.
+// WriteCZI writes a slice as a slide scan: its tiles, with one sub-block for each channel and plane, where the stage was sent to, or with a
+// stage error where it recorded them: in the directory in whole pixels and in the sub-blocks' metadata in µm. Where they are in truth,
+// [Specimen.TilePosition] says.
 func (s *Specimen) WriteCZI(ctx context.Context, out interface {
 	io.WriterAt
 	io.ReaderAt
@@ -67,6 +68,10 @@ func (s *Specimen) WriteCZI(ctx context.Context, out interface {
 		extent := s.TileExtent(i, j)
 		step := s.step()
 		y, x := float64(i)*step[0], float64(j)*step[1]
+		if c.Stage > 0 {
+			at := s.recorded(slice, i, j)
+			y, x = at[0]/c.Voxel[1], at[1]/c.Voxel[2]
+		}
 		t.C, t.Z, t.M, t.Pixels = ch, z, tile, pixel
 		t.Y, t.X, t.Height, t.Width = int(math.Round(y)), int(math.Round(x)), extent[0], extent[1]
 		t.Stage = &czi.Stage{X: x * c.Voxel[2], Y: y * c.Voxel[1], Z: float64(z) * c.Voxel[0], HasZ: true}

@@ -40,6 +40,7 @@ const (
 	seedGlitch
 	seedGlitchSize
 	seedWhite
+	seedStage
 )
 
 func (s *Specimen) seed(field, i int) uint64 {

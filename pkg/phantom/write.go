@@ -14,6 +14,7 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/npy"
+	"strata/pkg/registration"
 	"strata/pkg/work"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
@@ -204,6 +205,19 @@ func (s *Specimen) WritePositions(w io.Writer) error {
 	return nil
 }
 
+// WriteRecorded writes where the stage recorded the tiles of a slice, in the form that stitch --positions takes: their true
+// positions with an error along each axis.
+func (s *Specimen) WriteRecorded(w io.Writer, slice int) error {
+	n := s.cfg.Tiles
+	p := registration.TilePositions{Grid: n}
+	for i := range n[0] {
+		for j := range n[1] {
+			p.Tiles = append(p.Tiles, registration.TilePosition{Tile: [2]int{i, j}, Position: s.recorded(slice, i, j)})
+		}
+	}
+	return p.Write(w)
+}
+
 // WriteSurface writes the depth in voxels at which the tissue begins in every
 // A-line of a slice's mosaic, curvature included, shape (y, x) of the mosaic, as
 // float32 .npy.
@@ -227,4 +241,13 @@ func (s *Specimen) WriteSurface(w io.Writer, slice int) error {
 		}
 	}
 	return nil
+}
+
+// recorded is where the stage recorded a tile, in µm.
+func (s *Specimen) recorded(slice, i, j int) [2]float64 {
+	at := s.TilePosition(slice, i, j)
+	for d := range at {
+		at[d] = at[d]*s.cfg.Voxel[1+d] + s.cfg.Stage*normal(s.seed(seedStage, 2*slice+d), i*s.cfg.Tiles[1]+j)
+	}
+	return at
 }

@@ -43,16 +43,7 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 		} `json:"metrics"`
 	}
 	if err := json.Unmarshal(b, &raw); err != nil {
-		at := int64(len(b))
-		var syntax *json.SyntaxError
-		var kind *json.UnmarshalTypeError
-		if errors.As(err, &syntax) {
-			at = syntax.Offset
-		} else if errors.As(err, &kind) {
-			at = kind.Offset
-			err = fmt.Errorf("%s is a %s, want a %s", kind.Field, kind.Value, kind.Type.Kind())
-		}
-		return nil, fmt.Errorf("%s:%d: %w", name, 1+bytes.Count(b[:min(at, int64(len(b)))], []byte("\n")), err)
+		return nil, jsonError(name, b, err)
 	}
 	m := &Metrics{Status: raw.Status, Confidence: 1}
 	for _, f := range []struct {
@@ -67,6 +58,20 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 		}
 	}
 	return m, nil
+}
+
+// jsonError names file and line of what is wrong with a JSON document.
+func jsonError(name string, b []byte, err error) error {
+	at := int64(len(b))
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &syntax) {
+		at = syntax.Offset
+	} else if errors.As(err, &kind) {
+		at = kind.Offset
+		err = fmt.Errorf("%s is a %s, want a %s", kind.Field, kind.Value, kind.Type.Kind())
+	}
+	return fmt.Errorf("%s:%d: %w", name, 1+bytes.Count(b[:min(at, int64(len(b)))], []byte("\n")), err)
 }
 
 // nullify writes null over the numbers that Python writes and JSON does not have.

@@ -53,9 +53,14 @@ var withoutParameter = map[string]string{
 	"stitch --save_transform": "published by the estimate",
 	"stitch --save_positions": "always given",
 
-	"preview --at":      "a place in one image",
-	"preview --channel": "mosaics have none",
-	"preview --title":   "the image's name",
+	"stitch --positions":          "of one scan: mosaics of the workflow lie where their motor was sent",
+	"stitch --position_tolerance": "goes with --positions",
+	"stitch --channel":            "mosaics of the workflow have none",
+
+	"preview --at":        "a place in one image",
+	"preview --channel":   "mosaics have none",
+	"preview --thumbnail": "mosaics have none",
+	"preview --title":     "the image's name",
 
 	"stack --output_z_matches":          "always given",
 	"stack --output_shifts":             "always given",

@@ -1,6 +1,6 @@
 // Command quality measures volumes against the truth of the phantoms that they are made
 // of: where tiles and slices lie, how deep the volume is, how long distances in it are,
-// and how much brightness changes from slice to slice.
+// and how much brightness changes from slice to slice; and slide scans, whose stage recorded its tiles with errors.
 //
 //	make quality                                  # writes docs/quality.md
 //	go run ./tests/quality -bin bin -only small   # what CI checks
@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -48,11 +49,19 @@ var ways = []way{
 
 type options struct{ bin, dir, only, page string }
 
+// wants reports that a case is to be tried.
+func (o *options) wants(name string) bool {
+	if o.only == "" {
+		return name != "small"
+	}
+	return strings.Contains(","+o.only+",", ","+name+",")
+}
+
 func main() {
 	var o options
 	flag.StringVar(&o.bin, "bin", "bin", "folder of the programs")
 	flag.StringVar(&o.dir, "dir", "build/quality", "folder for the phantoms and their volumes")
-	flag.StringVar(&o.only, "only", "", "phantoms, separated by commas: small, easy, hard; all but small")
+	flag.StringVar(&o.only, "only", "", "phantoms and scans, separated by commas: small, easy, hard, tissue…; all but small")
 	flag.StringVar(&o.page, "page", "", "page whose table is replaced")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -66,7 +75,7 @@ func main() {
 func run(ctx context.Context, o options) error {
 	var results []result
 	for _, c := range phantoms {
-		if o.only == "" && c.name == "small" || o.only != "" && !strings.Contains(","+o.only+",", ","+c.name+",") {
+		if !o.wants(c.name) {
 			continue
 		}
 		r, err := try(ctx, o, c)
@@ -75,13 +84,24 @@ func run(ctx context.Context, o options) error {
 		}
 		results = append(results, r...)
 	}
-	fmt.Print(table(results))
+	stitched, err := tryScans(ctx, o)
+	if err != nil {
+		return err
+	}
+	tables := map[string]string{}
+	if results != nil {
+		tables["quality"] = table(results)
+	}
+	if stitched != nil {
+		tables["scans"] = scanTable(stitched)
+	}
+	fmt.Print(tables["quality"], tables["scans"])
 	if o.page != "" {
-		if err := writePage(o.page, results); err != nil {
+		if err := writePage(o.page, tables); err != nil {
 			return err
 		}
 	}
-	return check(results)
+	return errors.Join(check(results), checkScans(stitched))
 }
 
 // try makes a phantom, takes it through the chain, stacks it in each way, and measures.

@@ -72,21 +72,20 @@ func orLost(format string, v float64) string {
 	return zero.ReplaceAllString(fmt.Sprintf(format, v), "$1")
 }
 
-// Marks between which writePage puts the table.
-const (
-	tableBegin = "<!-- quality: begin -->\n"
-	tableEnd   = "<!-- quality: end -->\n"
-)
-
-func writePage(name string, results []result) error {
+// writePage writes tables between their marks: <!-- NAME: begin --> and <!-- NAME: end -->.
+func writePage(name string, tables map[string]string) error {
 	page, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	before, rest, ok := strings.Cut(string(page), tableBegin)
-	_, after, ok2 := strings.Cut(rest, tableEnd)
-	if !ok || !ok2 {
-		return fmt.Errorf("%s: no lines %q and %q", name, strings.TrimSpace(tableBegin), strings.TrimSpace(tableEnd))
+	for table, text := range tables {
+		begin, end := fmt.Sprintf("<!-- %s: begin -->\n", table), fmt.Sprintf("<!-- %s: end -->\n", table)
+		before, rest, ok := strings.Cut(string(page), begin)
+		_, after, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			return fmt.Errorf("%s: no lines %q and %q", name, strings.TrimSpace(begin), strings.TrimSpace(end))
+		}
+		page = []byte(before + begin + text + end + after)
 	}
-	return os.WriteFile(name, []byte(before+tableBegin+table(results)+tableEnd+after), 0o666)
+	return os.WriteFile(name, page, 0o666)
 }

@@ -31,7 +31,8 @@ func Command() *cli.Command {
 			"them (shifts_xy.csv) and the truth (truth.json, truth/*.npy). Every effect is switched off by 0. The same seed\n" +
 			"and settings give the same bytes. Tiles are made one by one: the output can be larger than memory.\n" +
 			"With --czi each slice is a slide scan (scan_zNN.czi), whose tiles lie where the stage was sent to, off their true\n" +
-			"places by --jitter, --rotation and --stage_scale; truth/positions.npy has those. --codec is raw or zstd then.",
+			"places by --jitter, --rotation and --stage_scale, or, with --stage_error, where it recorded them; truth/positions.npy\n" +
+			"has the true places. --codec is raw or zstd then.",
 		Args: []cli.Arg{{Name: "OUT", Usage: "folder to write"}},
 		Flags: []cli.Flag{
 			{Name: "seed", Kind: cli.Int, Default: "1", Check: positive, Usage: "another seed, another specimen"},
@@ -43,7 +44,7 @@ func Command() *cli.Command {
 			{Name: "voxel", Kind: cli.Floats, Default: "3.5,2,2", Value: "Z,Y,X", Check: cli.Above(0), Usage: "voxel size in µm"},
 			{Name: "unit", Default: "millimeter", Choices: []string{"nanometer", "micrometer", "millimeter", "meter"}, Usage: "unit of the voxel size in the metadata"},
 			{Name: "gain", Kind: cli.Float, Note: "a tenth of the type's range, 1000 for floats", Check: cli.Above(0), Usage: "stored value of bright tissue"},
-			{Name: "czi", Kind: cli.Bool, Usage: "write slide scans: --tile 1,512,512, --dtype uint16, without --water, --relief, --curvature unless given"},
+			{Name: "czi", Kind: cli.Bool, Usage: "write slide scans: --tile 1,512,512, --dtype uint16, --speckle 0.02, without --water, --relief, --curvature unless given"},
 			{Name: "channels", Kind: cli.Int, Default: "1", Check: cli.Between(1, 64), Usage: "channels of a slide scan"},
 			{Name: "noise", Kind: cli.Bool, Usage: "12-bit white noise instead of tissue, for benchmarks"},
 			{Name: "ideal", Kind: cli.Bool, Usage: "no curvature, vignette, speckle, floor, jitter, rotation or glitches"},
@@ -53,6 +54,7 @@ func Command() *cli.Command {
 			{Name: "stage_scale", Kind: cli.Float, Default: "1", Check: cli.Above(0), Usage: "stage steps are this much longer than they should be"},
 			{Name: "matrix", Kind: cli.Floats, Value: "A,B,C,D", Note: "of rotation and scale", Usage: "stage to image, (y, x): [[A, B], [C, D]]"},
 			{Name: "jitter", Kind: cli.Float, Default: num(d.Jitter), Check: positive, Usage: "position error of a tile, standard deviation in px"},
+			{Name: "stage_error", Kind: cli.Float, Default: "0", Check: positive, Usage: "standard deviation in µm of the error of recorded positions: also write those (positions_zNN.json, or into --czi)"},
 			{Name: "shift", Kind: cli.Float, Default: num(d.Shift), Check: positive, Usage: "motor shift between slices, standard deviation in µm"},
 			{Name: "glitch", Kind: cli.Float, Default: num(d.Glitch), Check: fraction, Usage: "probability that a recorded shift is wrong"},
 			{Name: "interval", Kind: cli.Float, Default: num(d.Cut), Check: positive, Usage: "slicing interval in µm"},
@@ -87,7 +89,7 @@ func Command() *cli.Command {
 func config(r *cli.Run) (phantom.Config, error) {
 	c := phantom.Config{
 		Seed: uint64(r.Int("seed")), Slices: r.Int("slices"), Gain: r.Float("gain"), Noise: r.Bool("noise"), FillTissue: r.Bool("fill_tissue"),
-		Overlap: r.Float("overlap"), Jitter: r.Float("jitter"), Shift: r.Float("shift"), Glitch: r.Float("glitch"), Cut: r.Float("interval"),
+		Overlap: r.Float("overlap"), Jitter: r.Float("jitter"), Stage: r.Float("stage_error"), Shift: r.Float("shift"), Glitch: r.Float("glitch"), Cut: r.Float("interval"),
 		Water: r.Float("water"), Relief: r.Float("relief"), Bowl: r.Float("curvature"), Attenuation: r.Float("attenuation"),
 		Texture: r.Float("texture"), Speckle: r.Float("speckle"), Floor: r.Float("floor"), Agarose: r.Float("agarose"), Vignette: r.Float("vignette"),
 	}
@@ -144,6 +146,9 @@ func slideScan(r *cli.Run, c *phantom.Config) {
 			*v = 0
 		}
 	}
+	if !r.IsSet("speckle") {
+		c.Speckle = 0.02 // a camera's noise
+	}
 }
 
 func run(ctx context.Context, r *cli.Run) error {
@@ -180,7 +185,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	total := int64(c.Slices) * int64(c.DType.Size()) * int64(shape[0]) * int64(shape[1]) * int64(shape[2])
 	task := r.Progress("make", total)
 	st.Progress = task.Add
-	if err := writeTruth(s, out.Work(), r.Bool("truth_surface")); err != nil {
+	if err := writeTruth(s, out.Work(), r.Bool("truth_surface"), r.IsSet("stage_error")); err != nil {
 		return err
 	}
 	folder := func(name string) store.Writer {
@@ -207,13 +212,18 @@ func run(ctx context.Context, r *cli.Run) error {
 }
 
 // writeTruth writes everything but the voxels.
-func writeTruth(s *phantom.Specimen, dir string, surface bool) error {
+func writeTruth(s *phantom.Specimen, dir string, surface, recorded bool) error {
 	if err := os.MkdirAll(filepath.Join(dir, "truth"), 0o777); err != nil {
 		return err
 	}
 	files := map[string]func(io.Writer) error{
 		"shifts_xy.csv": s.WriteShifts, "truth.json": s.WriteJSON, "truth/flatfield.npy": s.WriteFlatField,
 		"truth/curvature.npy": s.WriteCurvature, "truth/positions.npy": s.WritePositions,
+	}
+	if recorded {
+		for i := range s.Config().Slices {
+			files[fmt.Sprintf("positions_z%02d.json", i)] = func(w io.Writer) error { return s.WriteRecorded(w, i) }
+		}
 	}
 	if surface {
 		for i := range s.Config().Slices {

@@ -60,7 +60,7 @@ func runScans(ctx context.Context, r *cli.Run, s *phantom.Specimen) error {
 	each := int64(c.DType.Size()) * int64(sc.Channels) * int64(shape[0]) * int64(shape[1]) * int64(shape[2])
 	task := r.Progress("make", int64(c.Slices)*each)
 	sc.Progress = task.Add
-	if err := writeTruth(s, out.Work(), r.Bool("truth_surface")); err != nil {
+	if err := writeTruth(s, out.Work(), r.Bool("truth_surface"), false); err != nil {
 		return err
 	}
 	for i := range c.Slices {

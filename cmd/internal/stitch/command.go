@@ -3,6 +3,7 @@ package stitch
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"strata/pkg/cli"
@@ -12,6 +13,7 @@ import (
 	"strata/pkg/document"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/registration"
 )
 
 // Command is stitch.
@@ -22,15 +24,17 @@ func Command() *cli.Command {
 		Description: "Tile (i, j) of h × w voxels goes to M·(i·h·(1−o), j·w·(1−o)), (y, x), in all planes: o is --overlap, M the\n" +
 			"identity, a matrix from a file, or with --estimate the least squares over phase correlations of all pairs of\n" +
 			"neighbouring tiles (their average projections). --max_refinement_px moves each tile on its own to where it fits its\n" +
-			"neighbours best, all at once. Overlaps without tissue do not vote. OUT has the mosaic's depth, voxel size and data\n" +
-			"type. Tiles are read once, or twice with --estimate or --max_refinement_px, never the whole mosaic.",
+			"neighbours best, all at once. Overlaps without tissue do not vote. With --positions M acts on where the stage recorded\n" +
+			"each tile, and each pair of tiles that overlap may correct that by up to --position_tolerance. OUT has the mosaic's\n" +
+			"depth, voxel size, data type, channels and times: what is measured is measured on one channel, and holds for all.\n" +
+			"Tiles are read once, and once or more before that to measure, never the whole mosaic.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, a TIFF file, or an address http(s):// or s3://"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid (z, y, x; also c and t before them, or no z): a folder, a .zip, a TIFF file, or an address http(s):// or s3://"},
 			{Name: "OUT", Usage: "OME-Zarr image to write; with --estimate_only further mosaics", Optional: true, Many: true},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{
-			"chunks": {Value: "Z,Y,X", Note: "128,64,64, or what the slice has"}, "shard": {Value: "Z,Y,X", Note: "none"},
+			"chunks": {Value: "Z,Y,X", Note: "128,64,64, of one plane 512,512, or what the slice has"}, "shard": {Value: "Z,Y,X", Note: "none"},
 		},
 		Flags: []cli.Flag{
 			{Name: "overlap", Kind: cli.Float, Default: "0.2", Check: overlap, Usage: "fraction of a tile that its neighbour sees too"},
@@ -39,6 +43,10 @@ func Command() *cli.Command {
 			{Name: "estimate_only", Value: "FILE", Usage: "estimate M from all mosaics given, write it to FILE, stitch nothing"},
 			{Name: "save_transform", Value: "FILE", Usage: "also write M as JSON"},
 			{Name: "max_refinement_px", Kind: cli.Float, Default: "0", Check: cli.Between(0, 1e6), Usage: "how far a tile may move from where M puts it; 0: not at all"},
+			{Name: "positions", Value: "FILE", Usage: "where the stage recorded the tiles: JSON of import --tiles or of --save_positions, or CSV with the columns row, column, y_um, x_um"},
+			{Name: "position_tolerance", Value: "UM", Kind: cli.Float, Default: fmt.Sprint(oct.DefaultTolerance), Check: cli.Between(0, 1e6),
+				Usage: "by how many µm the displacement of two tiles may differ from the recorded one; 0: tiles stay where they were recorded"},
+			{Name: "channel", Kind: cli.Int, Default: "0", Check: cli.AtLeast(0), Usage: "channel that is measured, where the mosaic has several"},
 			{Name: "interpolate", Kind: cli.Bool, Usage: "place tiles between voxels, by linear interpolation, not at the nearest ones"},
 			{Name: "blending", Default: string(oct.BlendDiffusion), Choices: oct.Blendings, Usage: "what a voxel becomes that several tiles have seen"},
 			{Name: "save_positions", Value: "FILE", Usage: "also write the positions, and how well tiles agree at the seams, as JSON"},
@@ -48,6 +56,7 @@ func Command() *cli.Command {
 			{Command: "stitch in.ome.zarr out.ome.zarr --estimate --max_refinement_px 4 --save_positions pos.json", Usage: "measured placement, with a record of it"},
 			{Command: "stitch --estimate_only transform.json mosaic_grid*_z0[3-7].ome.zarr", Usage: "one matrix from several mosaics"},
 			{Command: "stitch in.ome.zarr out.ome.zarr --transform transform.json --blending feather", Usage: "that matrix for this mosaic"},
+			{Command: "stitch tiles.ome.zarr slide.ome.zarr --positions positions.json --channel 1", Usage: "a slide scan, from where the stage recorded its tiles"},
 		},
 		Run: run,
 	}
@@ -67,11 +76,14 @@ func overlap(v any) error {
 func run(ctx context.Context, r *cli.Run) error {
 	opt := oct.StitchOptions{
 		Overlap: r.Float("overlap"), Estimate: r.Bool("estimate"), MaxRefinement: r.Float("max_refinement_px"),
-		Interpolate: r.Bool("interpolate"), Blending: oct.Blending(r.String("blending")), Seams: r.IsSet("save_positions"),
+		Tolerance: r.Float("position_tolerance"), Channel: r.Int("channel"), Interpolate: r.Bool("interpolate"), Blending: oct.Blending(r.String("blending")), Seams: r.IsSet("save_positions"),
+	}
+	if err := together(r); err != nil {
+		return err
 	}
 	var given oct.Transform
 	if name := r.String("transform"); name != "" {
-		t, err := readTransform(ctx, r, name)
+		t, err := readFile(ctx, r, name, oct.ReadTransform)
 		if err != nil {
 			return err
 		}
@@ -93,12 +105,18 @@ func run(ctx context.Context, r *cli.Run) error {
 	default:
 		return cli.Usage("%d outputs for one mosaic: several mosaics go with --estimate_only FILE", len(paths))
 	}
+	if name := r.String("positions"); name != "" {
+		var err error
+		if opt.Positions, err = readFile(ctx, r, name, registration.ReadTilePositions); err != nil {
+			return err
+		}
+	}
 	in, err := stage.Open(ctx, r, r.Arg("IN"))
 	if err != nil {
 		return err
 	}
-	if v := in.VoxelSize; len(v) == 3 && r.IsSet("transform") {
-		opt.Transform = given.On([2]float64{v[1], v[2]})
+	if v := in.VoxelSize; r.IsSet("transform") {
+		opt.Transform = given.On([2]float64(v[len(v)-2:]))
 	}
 	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {
@@ -113,8 +131,8 @@ func run(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	total := datasets.Bytes(in.Levels[0].Array)
-	if opt.Estimate || opt.MaxRefinement > 0 {
-		total *= 2
+	if opt.Measures() {
+		total += total / int64(frames(in))
 	}
 	task := r.Progress("stitch", total)
 	res, err := stage.ResourcesOnGPU(ctx, r, task)
@@ -136,18 +154,48 @@ func run(ctx context.Context, r *cli.Run) error {
 	return nil
 }
 
-// readTransform reads the matrix of a file.
-func readTransform(ctx context.Context, r *cli.Run, name string) (oct.Transform, error) {
+// together refuses flags that say different things about where tiles lie.
+func together(r *cli.Run) error {
+	if !r.IsSet("positions") {
+		if r.IsSet("position_tolerance") {
+			return cli.Usage("flag --position_tolerance: goes with --positions FILE")
+		}
+		return nil
+	}
+	for _, f := range []struct {
+		name string
+		on   bool
+	}{{"overlap", r.IsSet("overlap")}, {"estimate", r.Bool("estimate")}, {"estimate_only", r.IsSet("estimate_only")}, {"max_refinement_px", r.Float("max_refinement_px") > 0}} {
+		if f.on {
+			return cli.Usage("flag --%s: --positions says where the tiles lie, --position_tolerance how far they may be moved", f.name)
+		}
+	}
+	return nil
+}
+
+// frames is the number of channels and times of an image.
+func frames(in *ngff.Image) int {
+	n := 1
+	for d, k := range in.Levels[0].Array.Shape() {
+		if in.Axes[d].Type != ngff.TypeSpace {
+			n *= max(k, 1)
+		}
+	}
+	return n
+}
+
+// readFile reads a file of a flag.
+func readFile[T any](ctx context.Context, r *cli.Run, name string, read func(io.Reader, string) (T, error)) (t T, err error) {
 	path, err := r.LocalInput(name)
 	if err != nil {
-		return oct.Transform{}, err
+		return t, err
 	}
 	f, err := document.Open(ctx, path)
 	if err != nil {
-		return oct.Transform{}, cli.BadInput(err)
+		return t, cli.BadInput(err)
 	}
 	defer f.Close()
-	t, err := oct.ReadTransform(f, name)
+	t, err = read(f, name)
 	return t, cli.BadInput(err)
 }
 

@@ -44,6 +44,8 @@ func importCommand() *cli.Command {
 			{Name: "attributes", Value: "JSON", Usage: "user attributes, a JSON object"},
 			{Name: "keep_levels", Kind: cli.Bool, Usage: "take over the levels of the file instead of making them"},
 			{Name: "whole_slide", Kind: cli.Bool, Usage: "all scenes of a CZI file as one image"},
+			{Name: "tiles", Kind: cli.Bool, Usage: "make a mosaic grid of the tiles of a CZI file, as stitch --positions takes it, instead of an image"},
+			{Name: "save_positions", Value: "FILE", Note: "OUT_positions.json", Usage: "with --tiles: where the positions of the tiles go"},
 			{Name: "name", Note: "the file's", Usage: "name of the image"},
 			{Name: "fill", Value: "VALUE", Note: "0", Usage: "fill value: a number, true, false, NaN, Infinity or -Infinity"},
 		},
@@ -54,6 +56,7 @@ func importCommand() *cli.Command {
 			{Command: "zarr-tool import scan.svs scan.ome.zarr --n_levels 6", Usage: "a slide scan, with a new pyramid"},
 			{Command: "zarr-tool import https://host/scan.ome.tif scan.ome.zarr --keep_levels", Usage: "from a server, with the pyramid that it has"},
 			{Command: "zarr-tool import scan.czi scan.ome.zarr --whole_slide", Usage: "a CZI file, its scenes side by side"},
+			{Command: "zarr-tool import scan.czi tiles.ome.zarr --tiles", Usage: "its tiles, for stitch tiles.ome.zarr OUT --positions tiles_positions.json"},
 			{Command: "zarr-tool import volume.npy volume.zarr --chunks 64,64,64", Usage: "numpy.save's file"},
 			{Command: "zarr-tool import volume.raw volume.zarr --shape 200,512,512 --dtype uint16", Usage: "a camera's raw file"},
 			{Command: "zcat v.npy.gz | zarr-tool import - v.zarr --codec zstd:3", Usage: "from a pipe"},
@@ -70,7 +73,7 @@ func runImport(ctx context.Context, r *cli.Run) error {
 		}
 		return importImage(ctx, r, n)
 	}
-	for _, flag := range []string{"keep_levels", "whole_slide", "name", "n_levels"} {
+	for _, flag := range []string{"keep_levels", "whole_slide", "tiles", "save_positions", "name", "n_levels"} {
 		if r.IsSet(flag) {
 			return cli.Usage("--%s is for images, and %s is no TIFF or CZI file", flag, name)
 		}

@@ -47,6 +47,12 @@ func importImage(ctx context.Context, r *cli.Run, in *node) error {
 			return cli.Usage("--%s is for .npy files and raw bytes; %s is an image", flag, in.path)
 		}
 	}
+	if r.Bool("tiles") {
+		return importTiles(ctx, r, in)
+	}
+	if r.IsSet("save_positions") {
+		return cli.Usage("--save_positions goes with --tiles")
+	}
 	out, err := zarrout.Create(ctx, r, r.Arg("OUT"))
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Store is a CZI file as a hierarchy.
+// Store shows a CZI file as a hierarchy.
 type Store struct {
 	file     *czi.File
 	where    string
@@ -57,13 +57,16 @@ var (
 // mostArrays bounds the arrays that a store remembers: a file may have millions of sub-blocks.
 const mostArrays = 4096
 
-// SlideKey is the key of all scenes as one image.
+// mostImages bounds the scenes that are shown: each has its metadata in memory.
+const mostImages = 4096
+
+// SlideKey names the image of all scenes together.
 const SlideKey = "slide"
 
 // Option changes how [Open] works.
 type Option func(*Store)
 
-// Requests is how many reads are worth having on their way at a time: the file lies on a server.
+// Requests sets how many reads are in flight at a time: the file lies on a server.
 func Requests(n int) Option { return func(s *Store) { s.requests = n } }
 
 // Open takes over an open CZI file, of which where is the location for messages.
@@ -95,8 +98,11 @@ func Open(ctx context.Context, file store.Object, where string, opts ...Option) 
 // findImages makes the images of the scenes.
 func (s *Store) findImages(meta *czi.Metadata) {
 	views, scenes := s.file.Views(), s.file.Scenes()
-	for _, v := range views {
-		for _, scene := range scenes {
+	if n := len(scenes) * len(views); n > mostImages {
+		s.warnings = append(s.warnings, fmt.Sprintf("%s: %d scenes and views: the first %d are shown", s.where, n, mostImages))
+	}
+	for _, v := range views[:min(len(views), mostImages)] {
+		for _, scene := range scenes[:min(len(scenes), mostImages-len(s.names))] {
 			if im := s.newImage(meta, scene.Index, v, len(views) > 1); im != nil {
 				key := strconv.Itoa(len(s.names))
 				s.images[key], s.names = im, append(s.names, key)
@@ -116,22 +122,22 @@ func (s *Store) findImages(meta *czi.Metadata) {
 	s.images[SlideKey] = s.newImage(meta, czi.AllScenes, views[0], false)
 }
 
-// Warnings say what could not be read but left something that can be, and what was assumed.
+// Warnings lists what could not be read although the rest can, and what was assumed.
 func (s *Store) Warnings() []string { return s.warnings }
 
-// File is the file's structure.
+// File returns the file's structure.
 func (s *Store) File() *czi.File { return s.file }
 
-// Names are the keys of the images of a file of several scenes; nil: the image has key "".
+// Names returns the keys of the images of a file of several scenes, nil if it has one image, whose key is "".
 func (s *Store) Names() []string { return slices.Clone(s.names) }
 
-// Requests is how many reads are worth having on their way; 0: the file is near.
+// Requests returns how many reads are to be in flight, 0 for a file of this machine.
 func (s *Store) Requests() int { return s.requests }
 
 // Close closes the file.
 func (s *Store) Close() error { return s.file.Source().(store.Object).Close() }
 
-// Location names a chunk by what it is of.
+// Location names a node, or a chunk by its array and index.
 func (s *Store) Location(key string) string {
 	if at, rest, ok := strings.Cut(key, "/c/"); ok && !strings.HasPrefix(at, "subblocks/") {
 		return store.Join(s.where, at) + ": chunk " + rest
@@ -283,7 +289,7 @@ func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
 	return entries, nil
 }
 
-// Get returns a metadata document, or nothing for a chunk that there is: Decode reads it.
+// Get returns a metadata document, or a placeholder for a chunk that exists: Decode reads it.
 func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
 	doc, err := s.content(ctx, key)
 	if err != nil {

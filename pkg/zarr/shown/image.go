@@ -8,7 +8,7 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Image is what the document of an image's group says.
+// Image describes an image for the document of its group.
 type Image struct {
 	Name     string
 	Axes     []ImageAxis
@@ -17,29 +17,29 @@ type Image struct {
 	More     map[string]any // further attributes
 }
 
-// ImageAxis is an axis of an image.
+// ImageAxis describes an axis of an image.
 type ImageAxis struct {
 	Name, Kind, Unit string  // as OME-Zarr has them; Unit may be ""
 	Step             float64 // of level 0 in the unit; 0: not known, taken for 1
 }
 
-// Channel is how a channel is shown.
+// Channel describes how a channel is displayed.
 type Channel struct {
 	Name, Color string // "RRGGBB"
 	Hidden      bool
 	Low, High   float64
 }
 
-// TimeAxis is one in seconds.
+// TimeAxis returns a time axis in seconds.
 func TimeAxis(interval float64) ImageAxis { return ImageAxis{"t", "time", "second", interval} }
 
-// ChannelAxis is that of channels and samples.
+// ChannelAxis returns the axis of channels and samples.
 func ChannelAxis() ImageAxis { return ImageAxis{"c", "channel", "", 1} }
 
-// SpaceAxis is one in µm.
+// SpaceAxis returns a space axis in µm.
 func SpaceAxis(name string, um float64) ImageAxis { return ImageAxis{name, "space", "micrometer", um} }
 
-// Document is the zarr.json of the image's group. The last two axes are y and x.
+// Document returns the zarr.json of the image's group. The last two axes are y and x.
 func (im *Image) Document() ([]byte, error) {
 	var axes, datasets []any
 	var scale []float64
@@ -94,7 +94,7 @@ func (im *Image) Document() ([]byte, error) {
 // colors are those of channels that have none: as microscopists expect them of one to three.
 var colors = [...]string{"FFFFFF", "FF0000", "00FF00", "0000FF", "FF00FF", "00FFFF", "FFFF00"}
 
-// Color is the colour of channel i of n that has none of its own.
+// Color returns a colour for channel i of n that has none of its own.
 func Color(i, n int) string {
 	if n == 1 {
 		return colors[0]
@@ -102,14 +102,14 @@ func Color(i, n int) string {
 	return colors[1+i%(len(colors)-1)]
 }
 
-// Sample is how sample i of a pixel in colours is shown: red, green, blue, opacity.
+// Sample describes sample i of a pixel in colours: red, green, blue, opacity.
 func Sample(i int) Channel {
 	i = min(i, 3)
 	return Channel{Name: [...]string{"red", "green", "blue", "alpha"}[i], Color: colors[(i+1)%4], Hidden: i == 3}
 }
 
-// Range is the range of numbers of a type and how many bits of it are used. It reports false where it says nothing of what is
-// to be seen.
+// Range returns the smallest and the largest number of a type of which so many bits are used. It reports false for types whose
+// range says nothing about a display.
 func Range(t dtype.Type, bits int) (low, high float64, ok bool) {
 	if !t.IsInteger() || t.Size() > 2 {
 		return 0, 0, false

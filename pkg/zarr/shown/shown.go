@@ -16,7 +16,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Axis is a dimension of an array. Role says what a chunk's index along it is of; it is the store's to know.
+// Axis describes a dimension of an array. Role tells the store what a chunk's index along it counts.
 type Axis struct {
 	Role        byte
 	Name        string
@@ -28,7 +28,7 @@ func Along(role byte, name string, size, chunk int) Axis {
 	return Axis{Role: role, Name: name, Size: size, Chunk: chunk}
 }
 
-// Count is the number of chunks along the axis.
+// Count returns the number of chunks along the axis.
 func (a Axis) Count() int { return (a.Size + a.Chunk - 1) / a.Chunk }
 
 // Index parses the index of a chunk as keys have it, of an array of these axes.
@@ -50,7 +50,7 @@ func Number(text string) (int, bool) {
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == text
 }
 
-// ArrayDocument is the zarr.json of an array.
+// ArrayDocument returns the zarr.json of an array.
 func ArrayDocument(axes []Axis, t dtype.Type, codecs []any) ([]byte, error) {
 	var shape, chunks []int
 	var names []string
@@ -65,7 +65,7 @@ func ArrayDocument(axes []Axis, t dtype.Type, codecs []any) ([]byte, error) {
 	})
 }
 
-// Object is a named thing of Zarr's metadata, such as a codec, with its configuration, or without where that is nil.
+// Object returns a named object of Zarr's metadata, such as a codec, with its configuration unless that is nil.
 func Object(name string, configuration map[string]any) any {
 	o := map[string]any{"name": name}
 	if configuration != nil {
@@ -74,10 +74,10 @@ func Object(name string, configuration map[string]any) any {
 	return o
 }
 
-// Document is a metadata document as an object of a store.
+// Document holds a metadata document as an object of a store.
 type Document []byte
 
-// Size is the length of the document.
+// Size returns the length of the document.
 func (d Document) Size() int64 { return int64(len(d)) }
 
 // Close does nothing.
@@ -101,7 +101,7 @@ func FromSource(err error) bool {
 	return errors.As(err, &p) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnavailable)
 }
 
-// Bare takes the name that an error begins with off, for one that names the file itself.
+// Bare removes the name that an error begins with, for one that names the file itself.
 func Bare(err error, name string) error {
 	if text, ok := strings.CutPrefix(err.Error(), name+": "); ok {
 		return &named{text, err}
@@ -118,7 +118,8 @@ type named struct {
 func (e *named) Error() string { return e.text }
 func (e *named) Unwrap() error { return e.err }
 
-// FileError makes an error of a file, which begins with its name, one that says that trying again does not help; those of the machine it leaves as they are.
+// FileError turns an error about a file, which begins with its name, into a [zarr.FormatError]: trying again does not help. Errors of the
+// machine it returns as they are.
 func FileError(err error, name string) error {
 	if err == nil || FromSource(err) {
 		return err
@@ -126,7 +127,7 @@ func FileError(err error, name string) error {
 	return &zarr.FormatError{Path: name, Err: Bare(err, name)}
 }
 
-// Absent is the error of a key under which there is nothing.
+// Absent returns the error for a key under which there is nothing.
 func Absent(location string) error {
 	return &fs.PathError{Op: "open", Path: location, Err: fs.ErrNotExist}
 }
