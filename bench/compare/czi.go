@@ -51,6 +51,10 @@ func (p *plan) cziCases() ([]toolRun, []unit) {
 			{who: strata, wall: true, clear: out, argv: []string{tool, "import", file("zstd1.czi"), filepath.Join(out, "o.ome.zarr"), "-q", "--threads", "2", "--codec", "blosc-zstd:1"}},
 			{who: "bioio-conversion", wall: true, clear: out, argv: []string{filepath.Join(filepath.Dir(p.python), "bioio-convert"), file("zstd1.czi"), "--destination", out}}}},
 	}
+	for _, library := range []string{"pylibCZIrw", "aicspylibczi"} {
+		units[1].who = append(units[1].who, contestant{who: "bioio with " + library, wall: true, clear: out,
+			argv: []string{p.python, "bench/czi-omezarr.py", library, file("zstd1.czi"), filepath.Join(out, "o.ome.zarr")}})
+	}
 	return runs, units
 }
 
@@ -62,7 +66,7 @@ func cziPage() *page {
 			{"tiles", "Tiles", "The file is opened, and each tile of level 0 is read into memory that is used again: 400 tiles of 1024² pixels of 16 bits, 100 of JPEG XR. pylibCZIrw reads the regions that the tiles lie in. czifile has no decoder for zstd."},
 			{"mosaic", "A plane put together", "The same 400 tiles, opened and put together in fresh memory, 20480² pixels."},
 			{"open", "Opening", "The file, its directory, and where each tile lies."},
-			{"import", "CZI to OME-Zarr", "Whole commands, from their start to their end, that make a multi-resolution image: `zarr-tool import` in chunks of blosc-zstd:1, others as they do by default."},
+			{"import", "CZI to OME-Zarr", "Whole commands, from their start to their end, that make a multi-resolution image: `zarr-tool import`, and bioio's reader and writer in a script of ten lines (bench/czi-omezarr.py), in the same chunks of blosc-zstd:1. bioio-conversion is their command line."},
 		},
 		intro: func(f *facts) string {
 			return "Reading CZI files, and making OME-Zarr of them, beside other programs; pages cached. bench-czi lets the programs take turns, each in a process that stays, in rounds that each begin with another one; " +
