@@ -73,9 +73,9 @@ TABLE
 
 @test "an unknown choice, an unknown option: the nearest is named" {
   with stich in out
-  fails_with 2 "unknown choice 'stich' (nearest: stitch): want a number from 1 to 19 or a name"
-  with 20
-  fails_with 2 "unknown choice '20'"
+  fails_with 2 "unknown choice 'stich' (nearest: stitch): want a number from 1 to 20 or a name"
+  with 21
+  fails_with 2 "unknown choice '21'"
   unsaid nearest
   run "$menu" --imege x aip
   fails_with 2 'unknown option --imege (nearest: --image)'
