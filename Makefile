@@ -41,7 +41,7 @@ image: build ## container image build/strata.sif for Apptainer, made without it 
 image-gpu: build ## the same with NVIDIA's cuFile and nvCOMP: build/strata-gpu.sif
 	@scripts/image.sh $(IMAGE:.sif=-gpu.sif) --with_nvidia
 
-links: build ## links by the names of linumpy's programs in LINKS (default build/links), for the front of PATH
+links: build ## links by the names of the programs that ours replace in LINKS (default build/links), for the front of PATH
 	@scripts/links.sh bin $(LINKS)
 
 test: test-plain test-race ## all Go tests, as shipped (no cgo), then those of concurrent packages with the race detector

@@ -7,8 +7,8 @@
 #                programs (docs/benchmarks.md); chain: the workflow, a table of the same
 #                page (needs Nextflow); remote: arrays behind HTTP and S3 servers
 #                (docs/benchmarks-remote.md); files: the file layer with host memory
-#                (docs/benchmarks-files.md); tiff: TIFF files (docs/benchmarks-tiff.md); zarr: the
-#                outputs of docs/bench-zarr.md and docs/bench-io.md. Default: all of these.
+#                (docs/benchmarks-files.md); tiff: TIFF files (docs/benchmarks-tiff.md);
+#                czi: CZI files (docs/benchmarks-czi.md); zarr: the outputs of docs/bench-zarr.md and docs/bench-io.md. Default: all of these.
 #                Besides: large, inputs of 20 GB
 #   LINUMPY      a folder of linumpy with its environment, to run beside the stages
 #   KVIKIO       for files: 1 installs KvikIO from PyPI (3 GB), else a Python that has it (default: build/venv-kvikio or
@@ -24,7 +24,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-parts=,${PARTS:-stages,arrays,remote,files,tiff,chain,zarr},
+parts=,${PARTS:-stages,arrays,remote,files,tiff,czi,chain,zarr},
 smoke=${BENCH_SMOKE:-} only=${BENCH_ONLY:-}
 base=${BENCH_DIR:-build/bench}
 tools=$base/tools
@@ -40,8 +40,8 @@ mkdir -p "$tools" "$results"
 
 wanted() { [[ $parts == *,$1,* ]]; }
 for part in ${parts//,/ }; do
-  case $part in arrays | stages | chain | remote | files | tiff | zarr | large) ;; *)
-    echo "bench/run.sh: PARTS=$part: arrays, stages, chain, remote, files, tiff, zarr, large" >&2
+  case $part in arrays | stages | chain | remote | files | tiff | czi | zarr | large) ;; *)
+    echo "bench/run.sh: PARTS=$part: arrays, stages, chain, remote, files, tiff, czi, zarr, large" >&2
     exit 2
     ;;
   esac
@@ -249,6 +249,28 @@ tiff() {
   [ -n "$only" ] || VIRTUAL_ENV=$PWD/$(dirname "$(dirname "$python")") page bench-tiff.md tiff-page
 }
 
+czi() {
+  local data=$base/czi$small rounds=(-least 3 -most 7 -patience 30s) python grid=20,20 side=1024 jpegxr=100 million=1000,1000
+  if [ -n "$smoke" ]; then
+    rounds=(-least 1 -most 1)
+    grid=3,4 side=128 jpegxr=4 million=30,40
+  fi
+  mkdir -p "$data"
+  python=$(scripts/venv.sh build/venv-czi bench/requirements-czi.txt)
+  make_scan() { # NAME TILES SIDE FLAG...
+    bin/phantom "$data/make" -f -q --czi --tiles "$2" --tile "1,$3,$3" --overlap 0 --jitter 0 "${@:4}"
+    mv "$data/make/scan_z00.czi" "$data/$1"
+    rm -rf "$data/make"
+  }
+  once "$data" raw.czi make_scan raw.czi "$grid" "$side" --codec raw
+  once "$data" zstd1.czi make_scan zstd1.czi "$grid" "$side" --codec zstd:1
+  once "$data" million.czi make_scan million.czi "$million" 8 --codec raw --noise
+  once "$data" jpegxr.czi "$python" bench/czi-jpegxr.py "$data/raw.czi" "$data/jpegxr.czi" "$jpegxr"
+  measure czi "$data" -python "$python" "${rounds[@]}" \
+    -about "The files are scans of a virtual specimen (\`phantom --czi\`) of ${grid/,/ × } tiles of $side² pixels of 16 bits, uncompressed and as zstd1 with hi-lo packing; $jpegxr of these as JPEG XR; and one of ${million/,/ × } tiles of 8² pixels."
+  [ -n "$only" ] || VIRTUAL_ENV=$PWD/$(dirname "$(dirname "$python")") page bench-czi.md czi-page
+}
+
 # page NAME FOLDER [FLAG...]: runs the commands of a page of docs in a folder
 page() {
   "${pin[@]}" bench/page.sh "docs/$1" "$base/$2$small" "$docs/$1" "${@:3}"
@@ -260,6 +282,7 @@ if wanted arrays; then arrays; fi
 if wanted remote; then remote; fi
 if wanted files; then files; fi
 if wanted tiff; then tiff; fi
+if wanted czi; then czi; fi
 if wanted large; then bench/large.sh "$results/large.json"; fi
 if wanted zarr; then
   VIRTUAL_ENV=$(dirname "$(dirname "$(scripts/venv.sh build/venv bench/requirements.txt)")")

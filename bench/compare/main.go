@@ -2,7 +2,7 @@
 // after the other in rounds, each measurement in a process of its own; and
 // makes the report of what was measured.
 //
-//	compare arrays|stages|remote|files|tiff -tools DIR -data DIR … > PART.jsonl
+//	compare arrays|stages|remote|files|tiff|czi -tools DIR -data DIR … > PART.jsonl
 //	compare large -data DIR -large DIR … > large.json
 //	compare chain -trace FILE -records DIR … > chain.json
 //	compare report -results DIR -notes DIR -docs DIR -readme FILE
@@ -33,11 +33,11 @@ func main() {
 
 func dispatch(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: compare arrays|stages|remote|files|tiff|large|chain|report [flags]")
+		return fmt.Errorf("usage: compare arrays|stages|remote|files|tiff|czi|large|chain|report [flags]")
 	}
 	fs := flag.NewFlagSet("compare "+args[0], flag.ExitOnError)
 	switch args[0] {
-	case "arrays", "stages", "remote", "files", "tiff":
+	case "arrays", "stages", "remote", "files", "tiff", "czi":
 		return measurePart(ctx, fs, args)
 	case "large":
 		p := plan{}
@@ -115,6 +115,11 @@ func measurePart(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	if args[0] == "tiff" {
 		p.packages = "'tifffile', 'imagecodecs', 'cucim-cu12', 'openslide-python', 'openslide-bin', 'tensorstore', 'zarr', 'numcodecs', 'ngff-zarr', 'bioio-conversion', 'numpy'"
 		return r.tiff(ctx, &p, *turbo)
+	}
+	if args[0] == "czi" {
+		p.packages = "'aicspylibczi', 'pylibCZIrw', 'czifile', 'imagecodecs', 'bioio-conversion', 'bioio-czi', 'zarr', 'numpy'"
+		runs, units := p.cziCases()
+		return r.toolRuns(ctx, &p, runs, units)
 	}
 	if args[0] == "files" {
 		p.files = true

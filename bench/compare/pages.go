@@ -39,7 +39,7 @@ const kindsText = "**Structured** data are 12-bit values with a smooth mean and 
 const firstText = "*First* is the first repetition of a fresh process, with nothing read before it; the wall time is the median of those that follow in it, with allocators and thread pools warm. "
 
 func pages() []*page {
-	return []*page{stagesPage(), arraysPage(), filesPage(), remotePage(), tiffPage()}
+	return []*page{stagesPage(), arraysPage(), filesPage(), remotePage(), tiffPage(), cziPage()}
 }
 
 func arraysPage() *page {

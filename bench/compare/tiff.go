@@ -2,17 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
-
-	results "strata/pkg/bench"
 )
 
 // How the rows of our programs' ways are called that are no program.
@@ -23,36 +14,21 @@ const (
 	fastLoader   = "FastLoader"
 )
 
-// tiffRun is one run of a program that measures, whose results are cases.
-type tiffRun struct {
-	program string
-	command []string // after the program, without what all have
-	env     []string
-	cases   []tiffCase
-}
-
-// tiffCase takes some results of a run for a case.
-type tiffCase struct {
-	header
-	name string            // of the results
-	axes map[string]string // that they have
-}
-
 // tiffRuns are the runs of bench-tiff. turbo is the library that decodes JPEG in a run of its own; "": there is none.
-func (p *plan) tiffRuns(turbo string) []tiffRun {
+func (p *plan) tiffRuns(turbo string) []toolRun {
 	file := func(name string) string { return filepath.Join(p.data, name) }
 	read := func(path string, ops string, more ...string) []string {
 		return append([]string{"read", file(path), "--ops", ops, "--regions", "100", "--size", "256", "--mem", "4GiB", "--python", p.python, "--no-use_gpu"}, more...)
 	}
 	threads := []string{"1", "2"}
-	var runs []tiffRun
-	level := tiffRun{program: "bench-tiff", command: read("raw.tif", "full", "--vary", "backend=host,preadv,tiles", "--vary", "threads=1,2")}
-	regions := tiffRun{program: "bench-tiff", command: read("raw.tif", "rand", "--vary", "backend=host", "--vary", "threads=1,2")}
+	var runs []toolRun
+	level := toolRun{program: "bench-tiff", command: read("raw.tif", "full", "--vary", "backend=host,preadv,tiles", "--vary", "threads=1,2")}
+	regions := toolRun{program: "bench-tiff", command: read("raw.tif", "rand", "--vary", "backend=host", "--vary", "threads=1,2")}
 	for _, t := range threads {
 		label := t + " thread" + map[string]string{"1": "", "2": "s"}[t]
-		level.cases = append(level.cases, tiffCase{header{Name: "level/" + t, Group: "level", Label: "whole level, " + label, Unit: "GiB/s",
+		level.cases = append(level.cases, toolCase{header{Name: "level/" + t, Group: "level", Label: "whole level, " + label, Unit: "GiB/s",
 			Targets: []target{{Against: anyProgram, Ratio: 2}, {Against: preadvPlaced, Ratio: 0.85}}}, "full", map[string]string{"threads": t}})
-		regions.cases = append(regions.cases, tiffCase{header{Name: "regions/" + t, Group: "regions", Label: "100 regions of 256², " + label, Unit: "ms",
+		regions.cases = append(regions.cases, toolCase{header{Name: "regions/" + t, Group: "regions", Label: "100 regions of 256², " + label, Unit: "ms",
 			Targets: []target{{Against: "tifffile", Ratio: 3}, {Against: "cuCIM", Ratio: 3}}}, "rand", map[string]string{"threads": t}})
 	}
 	runs = append(runs, level, regions)
@@ -65,27 +41,27 @@ func (p *plan) tiffRuns(turbo string) []tiffRun {
 		if len(c.env) > 0 && strings.HasSuffix(c.env[0], "=") {
 			continue
 		}
-		r := tiffRun{program: "bench-tiff", command: read(c.file, "full", "--vary", "backend=host", "--vary", "threads=1,2"), env: c.env}
+		r := toolRun{program: "bench-tiff", command: read(c.file, "full", "--vary", "backend=host", "--vary", "threads=1,2"), env: c.env}
 		for _, t := range threads {
-			r.cases = append(r.cases, tiffCase{header{Name: strings.ToLower(strings.ReplaceAll(c.label, ", through ", "-")) + "/" + t, Group: "codecs", Label: c.label + ", " + t + " thread" + map[string]string{"1": "", "2": "s"}[t],
+			r.cases = append(r.cases, toolCase{header{Name: strings.ToLower(strings.ReplaceAll(c.label, ", through ", "-")) + "/" + t, Group: "codecs", Label: c.label + ", " + t + " thread" + map[string]string{"1": "", "2": "s"}[t],
 				Unit: "GiB/s", Targets: []target{{Against: "tifffile", Ratio: c.ratio}}}, "full", map[string]string{"threads": t}})
 		}
 		runs = append(runs, r)
 	}
-	trip := tiffRun{program: "bench-tiff", command: []string{"round-trip", file("raw.tif"), filepath.Join(p.out, "copy.zarr"), "--codecs", "raw,blosc-lz4,lz4,zstd:1", "--mem", "2GiB", "--python", p.python}}
+	trip := toolRun{program: "bench-tiff", command: []string{"round-trip", file("raw.tif"), filepath.Join(p.out, "copy.zarr"), "--codecs", "raw,blosc-lz4,lz4,zstd:1", "--mem", "2GiB", "--python", p.python}}
 	for _, codec := range []string{"raw", "blosc-lz4", "lz4", "zstd:1"} {
 		h := header{Name: "copy/" + codec, Group: "copy", Label: "to Zarr, " + codec, Unit: "GiB/s"}
 		if codec == "raw" || strings.Contains(codec, "lz4") {
 			h.Targets = []target{{Against: "tifffile + tensorstore", Ratio: 1.2}, {Against: "tifffile + zarr-python", Ratio: 5}}
 		}
-		trip.cases = append(trip.cases, tiffCase{h, "round-trip", map[string]string{"codec": codec}})
+		trip.cases = append(trip.cases, toolCase{h, "round-trip", map[string]string{"codec": codec}})
 	}
 	return append(runs, trip, p.viewsRun())
 }
 
 // viewsRun is the run of bench-tile.
-func (p *plan) viewsRun() tiffRun {
-	views := tiffRun{program: "bench-tile", command: []string{"views", filepath.Join(p.data, "tiles.tif"), "--radius", "0,32", "--threads", "2"}}
+func (p *plan) viewsRun() toolRun {
+	views := toolRun{program: "bench-tile", command: []string{"views", filepath.Join(p.data, "tiles.tif"), "--radius", "0,32", "--threads", "2"}}
 	if p.fastLoader != "" {
 		views.command = append(views.command, "--peer", fastLoader+"="+p.fastLoader)
 	}
@@ -93,7 +69,7 @@ func (p *plan) viewsRun() tiffRun {
 		radius  string
 		targets []target
 	}{{"0", against(fastLoader, 1.5)}, {"32", []target{{Against: fastLoader, Ratio: 2.5}, {Against: tilesAlone, Ratio: 0.8}}}} {
-		views.cases = append(views.cases, tiffCase{header{Name: "views/" + c.radius, Group: "views", Label: "radius " + c.radius, Unit: "GiB/s", Targets: c.targets},
+		views.cases = append(views.cases, toolCase{header{Name: "views/" + c.radius, Group: "views", Label: "radius " + c.radius, Unit: "GiB/s", Targets: c.targets},
 			"views", map[string]string{"radius": c.radius}})
 	}
 	return views
@@ -116,106 +92,7 @@ func (p *plan) importUnits() []unit {
 
 // tiff measures TIFF files.
 func (r *runner) tiff(ctx context.Context, p *plan, turbo string) error {
-	f, err := gatherFacts(ctx, p)
-	if err != nil {
-		return err
-	}
-	if err := r.print(line{Facts: f}); err != nil {
-		return err
-	}
-	for _, run := range p.tiffRuns(turbo) {
-		if !slices.ContainsFunc(run.cases, func(c tiffCase) bool { return strings.Contains(c.Name, r.only) }) {
-			continue
-		}
-		start := time.Now()
-		if err := r.tiffRun(ctx, p, run); err != nil {
-			return fmt.Errorf("%s: %w", run.cases[0].Name, err)
-		}
-		fmt.Fprintf(r.log, "%-20s %6.1f s\n", run.cases[0].Name, time.Since(start).Seconds())
-	}
-	for _, u := range p.importUnits() {
-		if strings.Contains(u.Name, r.only) {
-			if err := r.unit(ctx, p, &u); err != nil {
-				return fmt.Errorf("%s: %w", u.Name, err)
-			}
-		}
-	}
-	return nil
-}
-
-// tiffRun runs a program once; it lets the programs take turns, and compares what they read.
-func (r *runner) tiffRun(ctx context.Context, p *plan, run tiffRun) error {
-	file := filepath.Join(p.data, "run.json")
-	args := append(slices.Clone(run.command), "--peers", "--reps", strconv.Itoa(r.most), "--json", file, "-f", "-q")
-	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, run.program), args...)
-	cmd.Env = append(os.Environ(), run.env...)
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return errors.Join(err, errors.New(lastLine(string(text))))
-	}
-	in, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	d, err := results.ReadJSON(in)
-	if err != nil {
-		return err
-	}
-	for _, c := range run.cases {
-		if err := r.print(line{Case: &c.header}); err != nil {
-			return err
-		}
-		for _, x := range d.Results {
-			if x.Name != c.name || slices.ContainsFunc(sortedKeys(c.axes), func(k string) bool { return x.Axes.Get(k) != c.axes[k] }) {
-				continue
-			}
-			if err := r.result(p, c, x); err != nil {
-				return err
-			}
-		}
-	}
-	return errors.Join(os.Remove(file), emptyFolder(p.out))
-}
-
-// result prints the repetitions of a result.
-func (r *runner) result(p *plan, c tiffCase, x results.Result) error {
-	s := sample{Case: c.Name, Who: tiffWho(x), CPU: x.CPU, Bytes: x.Bytes, HWM: x.RSS >> 10}
-	if !x.Measured() {
-		if strings.Contains(x.Reason, "No module named") { // a program that was not there has no row
-			return nil
-		}
-		s.Failed = p.withoutFolders(x.Reason)
-		return r.print(line{Run: &s})
-	}
-	for i, seconds := range x.Seconds {
-		s.Round, s.Seconds = i, seconds
-		if err := r.print(line{Run: &s}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tiffWho is who made a result, or what ours are a yardstick for.
-func tiffWho(x results.Result) string {
-	if x.Who == results.Strata {
-		switch x.Axes.Get("backend") {
-		case "preadv":
-			return preadvPlaced
-		case "tiles":
-			return preadvAlone
-		}
-	}
-	return x.Who
-}
-
-func sortedKeys(m map[string]string) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+	return r.toolRuns(ctx, p, p.tiffRuns(turbo), p.importUnits())
 }
 
 func tiffPage() *page {

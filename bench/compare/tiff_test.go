@@ -56,8 +56,8 @@ func TestTIFFRun(t *testing.T) {
 	f.Close()
 	var out bytes.Buffer
 	r := runner{most: 2, w: &out, log: &bytes.Buffer{}}
-	c := tiffCase{header{Name: "level/1"}, "full", map[string]string{"threads": "1"}}
-	if err := r.tiffRun(t.Context(), p, tiffRun{program: "bench-tiff", command: []string{"read"}, cases: []tiffCase{c}}); err != nil {
+	c := toolCase{header{Name: "level/1"}, "full", map[string]string{"threads": "1"}}
+	if err := r.toolRun(t.Context(), p, toolRun{program: "bench-tiff", command: []string{"read"}, cases: []toolCase{c}}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"case":{"name":"level/1","group":"","label":"","unit":""}}

@@ -119,13 +119,6 @@ real() {
   see '+ /usr/local/bin/bench-czi profile --max-tiles 100 -- /data/a\ folder/my\ scan.czi'
   see 'read: decoding'
   see 'the slowest tiles'
-  text 7
-  keys Enter
-  see 'CZI file'
-  keys C-u
-  text q
-  keys Enter
-  see 'choice (s: settings, q: quit)'
   text q
   keys Enter
   see 'left with 0'

@@ -1,0 +1,79 @@
+package main
+
+import "path/filepath"
+
+// Sizes of the files that the cases of CZI are about, in tiles of 1024² pixels.
+const (
+	cziMiB    = 800   // of the pixels of 400 tiles of 16 bits
+	jpegxrMPx = 104.9 // of 100 tiles
+)
+
+// cziCases are the runs of bench-czi, and whole commands.
+func (p *plan) cziCases() ([]toolRun, []unit) {
+	file := func(name string) string { return filepath.Join(p.data, name) }
+	run := func(name string, more ...string) []string {
+		return append([]string{"run", file(name), "--mem", "4GiB", "--python", p.python}, more...)
+	}
+	var runs []toolRun
+	for _, c := range []struct {
+		file, label string
+		targets     map[string][]target // by threads
+	}{
+		{"raw.czi", "raw", map[string][]target{"1": against(anyPeer, 1.2), "2": against(anyPeer, 1.2)}},
+		{"zstd1.czi", "zstd1, hi-lo", map[string][]target{"2": against(anyPeer, 1.3)}},
+		{"jpegxr.czi", "JPEG XR", map[string][]target{"2": {{Against: anyPeer, Ratio: 2}, {Against: absolute, Ratio: 1000 * jpegxrMPx / 80}}}},
+	} {
+		x := toolRun{program: "bench-czi", command: run(c.file, "--ways", "threads")}
+		if c.file != "jpegxr.czi" {
+			x.command = append(x.command, "--mosaic")
+		}
+		for _, t := range []string{"1", "2"} {
+			threads := t + " thread" + map[string]string{"1": "", "2": "s"}[t]
+			x.cases = append(x.cases, toolCase{header{Name: c.file + "/" + t, Group: "tiles", Label: c.label + ", " + threads, Unit: "GiB/s", Targets: c.targets[t]}, "tiles", map[string]string{"way": "threads " + t}})
+			if c.file != "jpegxr.czi" {
+				x.cases = append(x.cases, toolCase{header{Name: "mosaic/" + c.file + "/" + t, Group: "mosaic", Label: c.label + ", " + threads, Unit: "GiB/s", Memory: cziMiB + cziMiB/10}, "mosaic", map[string]string{"way": "threads " + t}})
+			}
+		}
+		if c.file == "raw.czi" {
+			x.cases = append(x.cases, toolCase{header{Name: "open", Group: "open", Label: "400 tiles", Unit: "ms", Targets: against(absolute, 0.5)}, "open", nil})
+		}
+		runs = append(runs, x)
+	}
+	runs = append(runs, toolRun{program: "bench-czi", command: run("million.czi", "--ways", "sequential", "--max_tiles", "10"), cases: []toolCase{
+		{header{Name: "open/million", Group: "open", Label: "a million tiles", Unit: "ms", Targets: against(absolute, 500)}, "open", nil}}})
+
+	out := filepath.Join(p.out, "imported")
+	tool := filepath.Join(p.bin, "zarr-tool")
+	units := []unit{
+		{header: header{Name: "info", Group: "open", Label: "`zarr-tool info`, the whole command, 400 tiles", Unit: "ms", Targets: against(absolute, 20)}, reads: file("raw.czi"), who: []contestant{
+			{who: strata, wall: true, argv: []string{tool, "info", file("raw.czi"), "-q"}}}},
+		{header: header{Name: "import", Group: "import", Label: "zstd1, hi-lo", Unit: "s", Targets: against(anyPeer, 5)}, reads: file("zstd1.czi"), who: []contestant{
+			{who: strata, wall: true, clear: out, argv: []string{tool, "import", file("zstd1.czi"), filepath.Join(out, "o.ome.zarr"), "-q", "--threads", "2", "--codec", "blosc-zstd:1"}},
+			{who: "bioio-conversion", wall: true, clear: out, argv: []string{filepath.Join(filepath.Dir(p.python), "bioio-convert"), file("zstd1.czi"), "--destination", out}}}},
+	}
+	for _, library := range []string{"pylibCZIrw", "aicspylibczi"} {
+		units[1].who = append(units[1].who, contestant{who: "bioio with " + library, wall: true, clear: out,
+			argv: []string{p.python, "bench/czi-omezarr.py", library, file("zstd1.czi"), filepath.Join(out, "o.ome.zarr")}})
+	}
+	return runs, units
+}
+
+func cziPage() *page {
+	return &page{
+		part: "czi", file: "benchmarks-czi.md", title: "Benchmarks of CZI files",
+		plot: "Speed of strata and of other programs on the same CZI files", plotted: []string{"tiles", "mosaic"},
+		groups: []group{
+			{"tiles", "Tiles", "The file is opened, and each tile of level 0 is read into memory that is used again: 400 tiles of 1024² pixels of 16 bits, 100 of JPEG XR. pylibCZIrw reads the regions that the tiles lie in. czifile has no decoder for zstd."},
+			{"mosaic", "A plane put together", "The same 400 tiles, opened and put together in fresh memory, 20480² pixels."},
+			{"open", "Opening", "The file, its directory, and where each tile lies."},
+			{"import", "CZI to OME-Zarr", "Whole commands, from their start to their end, that make a multi-resolution image: `zarr-tool import`, and bioio's reader and writer in a script of ten lines (bench/czi-omezarr.py), in the same chunks of blosc-zstd:1. bioio-conversion is their command line."},
+		},
+		intro: func(f *facts) string {
+			return "Reading CZI files, and making OME-Zarr of them, beside other programs; pages cached. bench-czi lets the programs take turns, each in a process that stays, in rounds that each begin with another one; " +
+				"numbers are medians of the rounds, of one run on one machine. **Ratios count, not times**: another machine has other times. With 2 threads the other programs are called from a pool of two Python threads. " +
+				"Pixels of up to 64 tiles, of the whole plane, and where tiles lie, are compared between all programs, outside of the measurement; one that reads other pixels has a row that says so. Processor time is that of all threads of the process; resident memory is its peak.\n\n" + f.About
+		},
+		commands: "PARTS=czi make bench                   # this page\nBENCH_ONLY=zstd1 PARTS=czi make bench    # some cases, no report\n",
+		programs: "[bench-czi](bench-czi.md), `zarr-tool info` and `import` (ours), cmd/internal/benchczi/peers.py (Python)",
+	}
+}
