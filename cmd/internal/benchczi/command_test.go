@@ -5,7 +5,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -177,6 +180,9 @@ func answerOf(q question) (sum uint32, err error) {
 
 // Broken files end each command in one line, or are measured where what is broken is not read.
 func TestBroken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many processes")
+	}
 	program := clitest.Program(t, "bench-czi")
 	t.Chdir(t.TempDir())
 	refused := 0
@@ -200,6 +206,89 @@ func TestBroken(t *testing.T) {
 	}
 	if refused < 20 {
 		t.Errorf("%d runs were refused", refused)
+	}
+}
+
+// A file on a server is read by all commands, also by processes of their own; its caches are nobody's here to empty.
+func TestServer(t *testing.T) {
+	program := clitest.Program(t, "bench-czi")
+	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(czicorpus.Write(t, "mosaic_overlap.czi")))))
+	defer server.Close()
+	t.Chdir(t.TempDir())
+	address := server.URL + "/mosaic_overlap.czi"
+	for want, list := range map[int][][]string{
+		0: {{"run", "--ways", "sequential,processes", "--reps", "1", "-o", "r.json", "--http_timeout", "90s", "--http_status_codes", "500,503"}, {"profile", "--json", "p.json"}, {"quick", "--json", "q.json"}},
+		2: {{"run", "--cold"}, {"quick", "--cold"}},
+	} {
+		for _, args := range list {
+			out, err := exec.Command(program, append(args, "-q", address)...).CombinedOutput()
+			var exit *exec.ExitError
+			if code := 0; errors.As(err, &exit) {
+				if code = exit.ExitCode(); code != want {
+					t.Errorf("%v: exit code %d: %s", args, code, out)
+				}
+			} else if err != nil || want != 0 || !strings.HasPrefix(string(out), address+": 12 tiles of level 0") {
+				t.Errorf("%v: %v: %s", args, err, out)
+			}
+		}
+	}
+}
+
+// Tiles overlap where they share a pixel of the same plane.
+func TestOverlap(t *testing.T) {
+	for name, want := range map[string]bool{"mosaic_overlap.czi": true, "mosaic_gaps_c2.czi": false, "raw_g16.czi": false, "c2z3t2.czi": false} {
+		f, err := czi.Open(t.Context(), czicorpus.Open(t, name), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &scan{file: f}
+		for i := range f.Len() {
+			if f.SubBlock(i).Level0() {
+				s.tiles = append(s.tiles, i)
+			}
+		}
+		if got := s.overlap(); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// What memory does not hold of a mosaic wraps around; colours are put into order in all of it.
+func TestCanvas(t *testing.T) {
+	f, err := czi.Open(t.Context(), czicorpus.Open(t, "mosaic_bgr.czi"), "mosaic_bgr.czi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := czi.Region{Plane: f.Plane(0, 0, 0), Scene: czi.AllScenes, Rect: f.Bounds(czi.AllScenes)}
+	whole := make([]byte, 3*r.Rect.Dx()*r.Rect.Dy())
+	if err := f.ReadRegion(t.Context(), r, whole); err != nil {
+		t.Fatal(err)
+	}
+	for _, rows := range []int{r.Rect.Dy(), 33} {
+		for _, columns := range []int{r.Rect.Dx(), 41} {
+			c := &canvas{box: r.Rect, rows: rows, columns: columns, stride: 3 * columns, data: make([]byte, 3*rows*columns), pixels: czi.Bgr24}
+			last := 0
+			for i := range f.Len() {
+				b := make([]byte, f.SubBlock(i).Bytes())
+				if err := f.ReadSubBlock(t.Context(), i, b); err != nil {
+					t.Fatal(err)
+				}
+				c.put(f.SubBlock(i), b)
+				last = i
+			}
+			if !c.finalise() || c.whole() != (rows == r.Rect.Dy() && columns == r.Rect.Dx()) {
+				t.Error("not finalised, or not as whole as it is")
+			}
+			box := f.SubBlock(last).Rect.Sub(r.Rect.Min) // nothing lies on it
+			for y := box.Min.Y; y < box.Max.Y; y++ {
+				for x := box.Min.X; x < box.Max.X; x++ {
+					at, from := 3*(y%rows*columns+x%columns), 3*(y*r.Rect.Dx()+x)
+					if c.data[at] != whole[from+2] || c.data[at+1] != whole[from+1] || c.data[at+2] != whole[from] {
+						t.Fatalf("%d × %d: pixel %d, %d", columns, rows, x, y)
+					}
+				}
+			}
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -49,7 +50,12 @@ func (s *scan) start(ctx context.Context, memory int64) (*child, error) {
 		return nil, err
 	}
 	c := &child{cmd: exec.CommandContext(ctx, self)}
-	c.cmd.Args = []string{tool, "run", "--serve", "--quiet", "--threads", "1", "--mem", fmt.Sprint(memory), "--", s.path}
+	c.cmd.Args = []string{tool, "run", "--serve", "--quiet", "--threads", "1", "--mem", fmt.Sprint(memory),
+		"--http_max_attempts", strconv.Itoa(s.http.Attempts), "--http_timeout", s.http.Timeout.String(), "--http_min_rate", fmt.Sprint(s.http.MinRate)}
+	for _, n := range s.http.Statuses {
+		c.cmd.Args = append(c.cmd.Args, "--http_status_codes="+strconv.Itoa(n))
+	}
+	c.cmd.Args = append(c.cmd.Args, "--", s.path)
 	c.cmd.Stderr = &c.errors
 	c.cmd.WaitDelay = 5 * time.Second
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
@@ -195,7 +201,7 @@ func end(ctx context.Context, kill func(), list []*child, failed []bool, err err
 // serve is the child's side.
 func serve(ctx context.Context, r *cli.Run) (err error) {
 	begun := host.Resident()
-	s := &scan{path: r.Arg("FILE")}
+	s := newScan(r, r.Arg("FILE"))
 	f, closing, err := s.open(ctx)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"strata/pkg/cli/units"
 	"strata/pkg/czi"
 	"strata/pkg/gds"
+	"strata/pkg/gds/settings"
 	"strata/pkg/zarr/store"
 )
 
@@ -27,7 +28,7 @@ type scan struct {
 	path    string
 	far     bool // it lies on a server
 	cold    bool // the page cache forgets it before each repetition
-	http    []store.HTTPOption
+	http    settings.HTTP
 	file    *czi.File // for what is not measured
 	close   func() error
 	tiles   []int // numbers of sub-blocks, in the order of the directory
@@ -42,8 +43,8 @@ func look(ctx context.Context, r *cli.Run) (*scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	path = strings.TrimPrefix(path, "file://")
-	s := &scan{path: path, far: strings.Contains(path, "://"), http: []store.HTTPOption{store.Settings(r.Options.HTTP)}}
+	s := newScan(r, path)
+	path = s.path
 	s.cold = r.Bool("cold") && !s.far
 	if s.far && r.Bool("cold") && r.IsSet("cold") {
 		return nil, cli.Usage("flag --cold: the caches of a server cannot be emptied from here: leave it out for %s", path)
@@ -64,6 +65,12 @@ func look(ctx context.Context, r *cli.Run) (*scan, error) {
 	return s, nil
 }
 
+// newScan is a file of which nothing is known yet.
+func newScan(r *cli.Run, path string) *scan {
+	path = strings.TrimPrefix(path, "file://")
+	return &scan{path: path, far: strings.Contains(path, "://"), http: r.Options.HTTP}
+}
+
 // open opens the file anew, as all that is measured does.
 func (s *scan) open(ctx context.Context) (*czi.File, func() error, error) {
 	o, err := s.source(ctx)
@@ -79,7 +86,7 @@ func (s *scan) open(ctx context.Context) (*czi.File, func() error, error) {
 
 func (s *scan) source(ctx context.Context) (store.Object, error) {
 	if s.far {
-		return store.OpenFile(ctx, s.path, s.http...)
+		return store.OpenFile(ctx, s.path, store.Settings(s.http))
 	}
 	return store.Folder(filepath.Dir(s.path)).Open(ctx, filepath.Base(s.path))
 }
