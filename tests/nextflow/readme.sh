@@ -15,7 +15,7 @@ phantom mosaics --slices 4 -q || exit 1
 bench-tiff make scan.svs --width 3000 --height 2000 --compression jpeg -q || exit 1
 phantom scans --czi --tiles 2,3 --tile 1,256,256 -q && mv scans/scan_z00.czi scan.czi || exit 1
 
-mapfile -t lines < <(sed -n '/^## Your own data/,/^## On a cluster/p' "$root/README.md" | sed -n 's/^    //p' | grep -vx make)
+mapfile -t lines < <(sed -n '/^## Your own data/,/^## On a cluster/p' "$root/README.md" | awk '/^\140\140\140/ { out = !out } !out' | sed -n 's/^    //p' | grep -vx make)
 ok 'README has commands for the workflow and stage by stage' same "$(printf '%s\n' "${lines[@]}" | cut -d ' ' -f 1 | xargs)" \
   'nextflow nextflow stitch resample focal stitch crop stack preview zarr-tool preview smooth zarr-tool zarr-tool zarr-tool stitch'
 for line in "${lines[@]}"; do
