@@ -119,6 +119,7 @@ real() {
   see '+ /usr/local/bin/bench-czi profile --max-tiles 100 -- /data/a\ folder/my\ scan.czi'
   see 'read: decoding'
   see 'the slowest tiles'
+  see 'choice (s: settings, q: quit)'
   text q
   keys Enter
   see 'left with 0'
