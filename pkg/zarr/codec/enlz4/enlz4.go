@@ -4,7 +4,8 @@ package enlz4
 
 import (
 	"encoding/binary"
-	"math/bits"
+
+	"strata/pkg/zarr/codec/internal/match"
 )
 
 const (
@@ -41,11 +42,11 @@ func (e *Encoder) Encode(dst, src []byte, acceleration int) int {
 			if i > len(src)-lastMatch {
 				return w.rest()
 			}
-			v := load64(src, i)
+			v := match.Load64(src, i)
 			at := &e.table[hash(v)]
 			c = int(*at)
 			*at = uint32(i)
-			if uint32(v) == load32(src, c) && i-c <= window {
+			if uint32(v) == match.Load32(src, c) && i-c <= window {
 				break
 			}
 			i += tried >> patience
@@ -56,19 +57,19 @@ func (e *Encoder) Encode(dst, src []byte, acceleration int) int {
 		}
 		// that match, and those that follow it at once
 		for {
-			n := minMatch + matching(src, i+minMatch, c+minMatch, end)
+			n := minMatch + match.Length(src, i+minMatch, c+minMatch, end)
 			if !w.sequence(i, n, i-c) {
 				return 0
 			}
 			if i += n; i > len(src)-lastMatch {
 				return w.rest()
 			}
-			e.table[hash(load64(src, i-2))] = uint32(i - 2)
-			v := load64(src, i)
+			e.table[hash(match.Load64(src, i-2))] = uint32(i - 2)
+			v := match.Load64(src, i)
 			at := &e.table[hash(v)]
 			c = int(*at)
 			*at = uint32(i)
-			if uint32(v) != load32(src, c) || i-c > window {
+			if uint32(v) != match.Load32(src, c) || i-c > window {
 				break
 			}
 		}
@@ -136,23 +137,3 @@ func run(dst []byte, at, length int) int {
 
 // hash is a hash of the first 5 bytes of v: those that begin with them are likelier to be long matches.
 func hash(v uint64) uint64 { return v << 24 * 889523592379 >> (64 - tableLog) }
-
-func load32(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[i : i+4]) }
-func load64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i : i+8]) }
-
-// matching returns how many bytes at i and before, j < i, are equal, up to end.
-func matching(src []byte, i, j, end int) int {
-	start := i
-	for i+8 <= end {
-		if x := load64(src, i) ^ load64(src, j); x != 0 {
-			return i - start + bits.TrailingZeros64(x)>>3
-		}
-		i += 8
-		j += 8
-	}
-	for i < end && src[i] == src[j] {
-		i++
-		j++
-	}
-	return i - start
-}

@@ -1,33 +1,8 @@
 package enzstd
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
-
-func load32(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[i : i+4]) }
-func load64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i : i+8]) }
-
 // hash returns log bits of a hash of the first bytes of v.
 func hash(v uint64, bytes, log uint) uint64 {
 	return v << ((64 - 8*bytes) & 63) * 0x9fb21c651e98df25 >> (64 - log&63)
-}
-
-// matching returns how many bytes at i and before, j < i, are equal, up to end.
-func matching(src []byte, i, j, end int) int {
-	start := i
-	for i+8 <= end {
-		if x := load64(src, i) ^ load64(src, j); x != 0 {
-			return i - start + bits.TrailingZeros64(x)>>3
-		}
-		i += 8
-		j += 8
-	}
-	for i < end && src[i] == src[j] {
-		i++
-		j++
-	}
-	return i - start
 }
 
 // emit adds a sequence: the literals from anchor to i, then a match of n bytes from distance back.

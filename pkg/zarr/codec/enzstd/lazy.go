@@ -3,6 +3,8 @@ package enzstd
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"strata/pkg/zarr/codec/internal/match"
 )
 
 // Positions are kept in rows of 16, the newest instead of the oldest, with a tag of each: 8 more bits of the hash, of which all 16
@@ -35,7 +37,7 @@ func (e *Encoder) catchUp(src []byte, i int) {
 func (e *Encoder) insert(src []byte, i, end int) {
 	bytes, log, base := e.params.minMatch, e.params.log-rowLog+8, e.base
 	for ; i < end; i++ {
-		h := hash(load64(src, i), bytes, log)
+		h := hash(match.Load64(src, i), bytes, log)
 		places, tags, newest := e.row(h)
 		head := (*newest - 1) & (rowSize - 1)
 		*newest = head
@@ -46,28 +48,28 @@ func (e *Encoder) insert(src []byte, i, end int) {
 
 // longest returns the longest match of more than 3 bytes at i, the nearest of them, and adds i; all before i have been added.
 func (e *Encoder) longest(src []byte, i, low, end int) (n, distance int) {
-	h := hash(load64(src, i), e.params.minMatch, e.params.log-rowLog+8)
+	h := hash(match.Load64(src, i), e.params.minMatch, e.params.log-rowLog+8)
 	places, tags, newest := e.row(h)
 	head := *newest
 	mask := equalBytes(binary.LittleEndian.Uint64(tags[:8]), uint8(h)) | equalBytes(binary.LittleEndian.Uint64(tags[8:]), uint8(h))<<8
 	mask = (mask>>head | mask<<(rowSize-head)) & (1<<rowSize - 1) // the newest first
 	n = 3
-	tail := load32(src, i) // of n+1 bytes, the last
+	tail := match.Load32(src, i) // of n+1 bytes, the last
 	for k := e.params.attempts; mask != 0 && k > 0; k-- {
 		c := int(places[(bits.TrailingZeros32(mask)+int(head))&(rowSize-1)]) - e.base
 		mask &= mask - 1
 		if c < low {
 			break
 		}
-		if load32(src, c+n-3) != tail {
+		if match.Load32(src, c+n-3) != tail {
 			continue
 		}
-		if m := matching(src, i, c, end); m > n {
+		if m := match.Length(src, i, c, end); m > n {
 			n, distance = m, i-c
 			if i+n+1 > end {
 				break
 			}
-			tail = load32(src, i+n-3)
+			tail = match.Load32(src, i+n-3)
 		}
 	}
 	head = (head - 1) & (rowSize - 1)
@@ -95,8 +97,8 @@ func (e *Encoder) findLazy(src []byte, anchor, i, end int) int {
 	r0, r1 := e.recent[0], e.recent[1]
 	for i = max(i, 1); i <= last; {
 		n, d, start := 0, 0, i
-		if r0 <= i+1-low && load32(src, i+1) == load32(src, i+1-r0) {
-			n, d, start = 4+matching(src, i+5, i+5-r0, end), r0, i+1
+		if r0 <= i+1-low && match.Load32(src, i+1) == match.Load32(src, i+1-r0) {
+			n, d, start = 4+match.Length(src, i+5, i+5-r0, end), r0, i+1
 		}
 		if n == 0 || p.depth > 0 {
 			e.catchUp(src, i)
@@ -115,8 +117,8 @@ func (e *Encoder) findLazy(src []byte, anchor, i, end int) int {
 		for depth := 0; depth < p.depth && i < last; {
 			i++
 			depth++
-			if r0 <= i-low && d != r0 && load32(src, i) == load32(src, i-r0) {
-				m := 4 + matching(src, i+4, i+4-r0, end)
+			if r0 <= i-low && d != r0 && match.Load32(src, i) == match.Load32(src, i-r0) {
+				m := 4 + match.Length(src, i+4, i+4-r0, end)
 				if 3*m > 3*n-int(highBit(uint32(d+3)))+depth {
 					n, d, start = m, r0, i
 				}
@@ -138,8 +140,8 @@ func (e *Encoder) findLazy(src []byte, anchor, i, end int) int {
 		e.emit(src, anchor, start, n, d)
 		i = start + n
 		anchor = i
-		for i <= last && r1 <= i-low && load32(src, i) == load32(src, i-r1) {
-			n := 4 + matching(src, i+4, i+4-r1, end)
+		for i <= last && r1 <= i-low && match.Load32(src, i) == match.Load32(src, i-r1) {
+			n := 4 + match.Length(src, i+4, i+4-r1, end)
 			r0, r1 = r1, r0
 			e.emit(src, i, i, n, r0)
 			i += n

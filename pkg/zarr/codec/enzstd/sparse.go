@@ -1,5 +1,7 @@
 package enzstd
 
+import "strata/pkg/zarr/codec/internal/match"
+
 const (
 	sparseStep  = 128
 	sparseLog   = 15 // of entries
@@ -12,14 +14,14 @@ func (e *Encoder) findSparse(src []byte, anchor, i, end int) int {
 	table, base := (*[1 << sparseLog]uint32)(sized(&e.sparse, 1<<sparseLog)), e.base
 	low := max(0, end-e.params.window)
 	for i = (i + sparseStep - 1) &^ (sparseStep - 1); i+sparseLeast <= end; i += sparseStep {
-		v := load64(src, i)
+		v := match.Load64(src, i)
 		h := hash(v, 8, sparseLog)
 		c := int(table[h]) - base
 		table[h] = uint32(i + base)
-		if c < low || load64(src, c) != v {
+		if c < low || match.Load64(src, c) != v {
 			continue
 		}
-		n := matching(src, i, c, end)
+		n := match.Length(src, i, c, end)
 		if n < sparseLeast {
 			continue
 		}

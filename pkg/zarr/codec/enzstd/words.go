@@ -1,5 +1,7 @@
 package enzstd
 
+import "strata/pkg/zarr/codec/internal/match"
+
 // Measurements that are quantized and then stored in a wider type, such as 12 bits in float32, repeat whole words of 4 or 8 bytes,
 // hardly ever two in a row, and nothing else. Then only the last occurrence of each word has to be known. Looking for that alone is
 // faster than a search at each byte, and makes smaller files, because short matches are worth their while when they are near.
@@ -13,7 +15,7 @@ func (e *Encoder) findWords(src []byte, anchor, i, end, size int) int {
 	low := max(0, end-e.params.window)
 	mask := ^uint64(0) >> (64 - 8*size)
 	for i = (i + size - 1) &^ (size - 1); i+8 <= end; {
-		v := load64(src, i)
+		v := match.Load64(src, i)
 		h := hash(v, uint(size), wordsLog)
 		c := int(table[h]) - base
 		table[h] = uint32(i + base)
@@ -22,8 +24,8 @@ func (e *Encoder) findWords(src []byte, anchor, i, end, size int) int {
 			continue
 		}
 		n := size
-		if x := v ^ load64(src, c); x == 0 {
-			n = (8 + matching(src, i+8, c+8, end)) &^ (size - 1)
+		if x := v ^ match.Load64(src, c); x == 0 {
+			n = (8 + match.Length(src, i+8, c+8, end)) &^ (size - 1)
 		} else if x&mask != 0 {
 			i += size
 			continue
