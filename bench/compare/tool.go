@@ -112,7 +112,7 @@ func (r *runner) result(p *plan, c toolCase, x results.Result) error {
 	return nil
 }
 
-// whoOf is who made a result, or what ours are a yardstick for.
+// whoOf names who made a result, or what ours are a yardstick for.
 func whoOf(x results.Result) string {
 	if x.Who == results.Strata {
 		switch x.Axes.Get("backend") {

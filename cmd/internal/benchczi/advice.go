@@ -9,7 +9,7 @@ import (
 	"strata/pkg/cli/units"
 )
 
-// worth is how many times as fast a way must be to be worth a change.
+// worth says how many times as fast a way must be to be worth a change.
 const worth = 1.05
 
 // advise says which way is best, in which band it is, what may be the reason, and how other programs did.

@@ -6,7 +6,7 @@ import (
 	"strata/pkg/bench"
 )
 
-// band is what users of the CZI tile-loading toolbox know as fast, moderate and slow: limits of a quantity in the order in which it
+// band holds what users of the CZI tile-loading toolbox know as fast, moderate and slow: limits of a quantity in the order in which it
 // becomes worse.
 type band struct {
 	fast, moderate, slow float64

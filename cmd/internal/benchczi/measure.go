@@ -24,7 +24,7 @@ type contestant struct {
 	samples []sample
 }
 
-// mostChecked is how many tiles are compared between ways and programs.
+// mostChecked bounds the tiles that are compared between ways and programs.
 const mostChecked = 64
 
 // checked are tiles of a list, evenly spread.

@@ -29,7 +29,7 @@ const (
 	opOpen   = "open"
 )
 
-// question is what a peer is asked.
+// question holds what a peer is asked.
 type question struct {
 	Do      string       `json:"do"`
 	Op      string       `json:"op"`
