@@ -103,7 +103,7 @@ func TestBadEstimates(t *testing.T) {
 		want  outcome
 	}{
 		"other tiles":      {volume{shape: []int{12, 40, 40}, chunks: []int{12, 20, 20}}, line, outcome{3, `other\.ome\.zarr/0: tiles of \[20 20\]`}},
-		"two axes":         {volume{shape: []int{32, 32}, chunks: []int{16, 16}, axes: "yx", scale: "10, 10"}, line, outcome{3, `other\.ome\.zarr/0: .*2 axes, want 3`}},
+		"two axes":         {volume{shape: []int{32, 32}, chunks: []int{16, 16}, axes: "yx", scale: "10, 10"}, line, outcome{0, ""}},
 		"complex":          {volume{dtype: "<c8"}, line, outcome{3, `other\.ome\.zarr/0: data type complex64`}},
 		"no such mosaic":   {volume{}, strings.Replace(line, "other", "none", 1), outcome{3, `none\.ome\.zarr: no such file`}},
 		"existing file":    {volume{}, strings.Replace(line, "out.json", "in.ome.zarr/.zattrs", 1), outcome{2, `in\.ome\.zarr/\.zattrs`}},

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -76,18 +77,17 @@ func (v volume) write(t *testing.T, path string) {
 		strings.Join(axes, ", "), v.scale))
 	put("0/.zarray", fmt.Appendf(nil, `{"zarr_format": 2, "shape": %s, "chunks": %s, "dtype": %q, "compressor": null, "fill_value": 0, "order": "C", "filters": null, "dimension_separator": "/"}`,
 		list(v.shape), list(v.chunks), v.dtype))
-	if len(v.shape) != 3 {
-		return // all fill value
-	}
-	count := func(d int) int { return (v.shape[d] + v.chunks[d] - 1) / v.chunks[d] }
+	extra := 3 - len(v.shape) // axes before those of the image, of one voxel
+	shape, chunks := append([]int{1, 1, 1}[:extra], v.shape...), append([]int{1, 1, 1}[:extra], v.chunks...)
+	count := func(d int) int { return (shape[d] + chunks[d] - 1) / chunks[d] }
 	for i := range count(0) {
 		for j := range count(1) {
 			for k := range count(2) {
 				var b []byte
-				for z := i * v.chunks[0]; z < (i+1)*v.chunks[0]; z++ {
-					for y := j * v.chunks[1]; y < (j+1)*v.chunks[1]; y++ {
-						for x := k * v.chunks[2]; x < (k+1)*v.chunks[2]; x++ {
-							if z < v.shape[0] && y < v.shape[1] && x < v.shape[2] {
+				for z := i * chunks[0]; z < (i+1)*chunks[0]; z++ {
+					for y := j * chunks[1]; y < (j+1)*chunks[1]; y++ {
+						for x := k * chunks[2]; x < (k+1)*chunks[2]; x++ {
+							if z < shape[0] && y < shape[1] && x < shape[2] {
 								b = appendNumber(t, b, v.dtype, v.value(z, y, x))
 							} else {
 								b = appendNumber(t, b, v.dtype, 0)
@@ -95,7 +95,7 @@ func (v volume) write(t *testing.T, path string) {
 						}
 					}
 				}
-				put(fmt.Sprintf("0/%d/%d/%d", i, j, k), b)
+				put("0/"+strings.Join([]string{strconv.Itoa(i), strconv.Itoa(j), strconv.Itoa(k)}[extra:], "/"), b)
 			}
 		}
 	}
