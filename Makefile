@@ -84,13 +84,13 @@ soak: build ## kills, full disks, damaged inputs, fuzzing (an hour or more, as r
 quality: build ## volumes against the truth of phantoms; writes docs/quality.md
 	$(GO) run ./tests/quality -bin bin -only '$(QUALITY)' -page '$(QUALITY_PAGE)'
 
-kernels: ## compile the CUDA kernels to the PTX that is in git (NVRTC from PyPI)
+kernels: ## compile the CUDA kernels to the PTX and machine code that are in git (NVRTC from PyPI)
 	@scripts/kernels.sh
 
 test-cuda-double: ## the tests' GPU: its prototypes, its interpreter, the kernels under sanitizers
 	@tests/cudaemu/check.sh
 
-kernels-check: ## is that PTX what its sources compile to, for every GPU from V100 on?
+kernels-check: ## are PTX and machine code what the sources compile to, for every GPU from V100 on?
 	@scripts/kernels.sh check
 
 gpu-verify: build ## a pack that checks this tree on a machine with a GPU; here it is tried on a double

@@ -2,7 +2,9 @@
 # usage: kernels.sh [check]   (make kernels, make kernels-check)
 # Compiles pkg/gpu/kernels/*.cu to the PTX beside them, lets the assemblers of the oldest and of the
 # newest CUDA that we promise make machine code of it, without spills and local memory, and lists
-# what that takes of a device in docs/gpu-kernels.md. check: compares all with what is there instead.
+# what that takes of a device in docs/gpu-kernels.md. What ships of it is packed into pkg/gpu/kernels/code:
+# all PTX, and the machine code of all kernels for one device of each major version. check: compares all
+# with what is there instead.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mode=${1:-write}
@@ -24,7 +26,7 @@ assemble() {
   shift
   for arch in "$@"; do
     for ptx in "$out"/*.ptx; do
-      "$ptxas" "-arch=sm_$arch" -v -warn-spills -warn-lmem-usage -Werror "$ptx" -o "$out/code" 2>"$out/log" ||
+      "$ptxas" "-arch=sm_$arch" -v -warn-spills -warn-lmem-usage -Werror "$ptx" -o "$out/cubin" 2>"$out/log" ||
         { echo "$(basename "$ptx"), sm_$arch: $("$ptxas" --version | sed -n 's/.*release //p'):" >&2; cat "$out/log" >&2; exit 1; }
       # Function properties, then "Used N registers": one line a kernel.
       awk -v arch="$arch" '/Compiling entry function/ { name = $0; sub(/.*function .\047?/, "", name); sub(/\047.*/, "", name) }
@@ -38,6 +40,16 @@ assemble() {
 }
 assemble "$site/nvidia/cuda_nvcc/bin/ptxas" 70 75 80 86 89 90
 assemble "$site/nvidia/cu13/bin/ptxas" 75 80 86 89 90 100 120
+# What ships: the kernels of all files as one module. Machine code runs on devices of its major version and a minor
+# one that is not older; that of CUDA 12.0 on all drivers that we promise, that of 13 on drivers of 13.
+mkdir "$out/code"
+for ptx in "$out"/*.ptx; do
+  [ -s "$out/code/ptx" ] || sed '/^\.address_size/q; /^\/\//d' "$ptx" >"$out/code/ptx"
+  sed '1,/^\.address_size/d; /^[[:space:]]*\/\//d' "$ptx" >>"$out/code/ptx"
+done
+for arch in 70 80 90; do "$site/nvidia/cuda_nvcc/bin/ptxas" -arch=sm_$arch "$out/code/ptx" -o "$out/code/sm_$arch"; done
+for arch in 100 120; do "$site/nvidia/cu13/bin/ptxas" -arch=sm_$arch "$out/code/ptx" -o "$out/code/sm_$arch"; done
+CGO_ENABLED=0 "${GO:-go}" build -o "$out/kernelpack" ./tests/kernelpack
 # A row for the kernels of one name, whatever their type: the most that one of them takes.
 {
   cat <<'END'
@@ -67,9 +79,20 @@ END
 } >"$out/gpu-kernels.md"
 
 if [ "$mode" = write ]; then
+  rm -f pkg/gpu/kernels/*.ptx
   cp "$out"/*.ptx pkg/gpu/kernels/
   cp "$out/gpu-kernels.md" docs/
+  rm -f pkg/gpu/kernels/code/*.zst
+  for code in "$out"/code/*; do "$out/kernelpack" "$code" "pkg/gpu/kernels/code/$(basename "$code").zst"; done
   exit
 fi
-cmp -s docs/gpu-kernels.md "$out/gpu-kernels.md" || { diff docs/gpu-kernels.md "$out/gpu-kernels.md" >&2; echo "docs/gpu-kernels.md is not what the assemblers say: run make kernels" >&2; exit 1; }
-echo "$(wc -l <"$out/used") times a kernel was assembled, none spills: docs/gpu-kernels.md is true"
+stale() { echo "$*: run make kernels" >&2; exit 1; }
+for ptx in "$out"/*.ptx; do
+  cmp -s "$ptx" "pkg/gpu/kernels/$(basename "$ptx")" || stale "pkg/gpu/kernels/$(basename "$ptx") is not what its source compiles to"
+done
+for ptx in pkg/gpu/kernels/*.ptx; do [ -e "${ptx%.ptx}.cu" ] || stale "$ptx has no source"; done
+for code in "$out"/code/*; do
+  "$out/kernelpack" -check "$code" "pkg/gpu/kernels/code/$(basename "$code").zst" || stale "pkg/gpu/kernels/code is not what the sources compile to"
+done
+cmp -s docs/gpu-kernels.md "$out/gpu-kernels.md" || { diff docs/gpu-kernels.md "$out/gpu-kernels.md" >&2; stale "docs/gpu-kernels.md is not what the assemblers say"; }
+echo "$(wc -l <"$out/used") times a kernel was assembled, none spills: the PTX, the machine code and docs/gpu-kernels.md are those of the sources"

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"strata/pkg/cli/record"
+	"strata/pkg/work"
 )
 
 // Device is a GPU that a run uses.
@@ -43,6 +44,14 @@ func (r *Run) Device(ctx context.Context) (Device, error) {
 	return nil, r.withoutGPU(err.Error())
 }
 
+// Prepare calls f once, if a GPU is wanted, beside what the run does before it asks for the device: loading a
+// driver takes up to half a second. The end of the run waits for it.
+func (r *Run) Prepare(f func()) {
+	if r.prepared == nil && r.Options.UseGPU && r.command.Accelerator != nil {
+		r.prepared = work.Async(func() struct{} { f(); return struct{}{} })
+	}
+}
+
 // withoutGPU goes on with the CPU, unless a GPU is required, by name or by a backend that
 // takes one.
 func (r *Run) withoutGPU(reason string) error {
@@ -60,6 +69,9 @@ func (r *Run) withoutGPU(reason string) error {
 
 // closeDevice gives the GPU back and notes in the record what it did.
 func (r *Run) closeDevice() {
+	if r.prepared != nil {
+		r.prepared()
+	}
 	if r.device == nil {
 		return
 	}

@@ -45,8 +45,9 @@ type Run struct {
 	together []func(context.Context, []string) error
 	kept     []*sibling.Kept // inputs that are missing under their names
 	warnings *warnings
-	device   Device   // nil: none is in use
-	early    []string // warnings from before there was a log
+	device   Device          // nil: none is in use
+	prepared func() struct{} // waits for what [Run.Prepare] began
+	early    []string        // warnings from before there was a log
 	atEnd    []func() error
 
 	mu     sync.Mutex // guards record

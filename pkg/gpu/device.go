@@ -20,8 +20,11 @@ type Device struct {
 	memory *Pool
 	pinned *mem.Pool
 
+	node       int      // of the host's memory that is beside the device; -1: not known
+	registered sync.Map // *byte → []byte: page-locked memory that is the process's own
+
 	mu      sync.Mutex
-	kernels map[string]*Kernel
+	modules map[*Code]*modules
 	lost    atomic.Pointer[Error]
 
 	up, down, across                    atomic.Int64
@@ -43,7 +46,7 @@ func Open(info Info, l Limits) (*Device, error) {
 	if err := info.Usable(); err != nil {
 		return nil, err
 	}
-	d := &Device{Info: info, thread: newThread(), kernels: map[string]*Kernel{}}
+	d := &Device{Info: info, thread: newThread(), modules: map[*Code]*modules{}}
 	var free, total uint64
 	err := d.do(func() error {
 		if err := check("cuDeviceGet", driver.DeviceGet(&d.dev, int32(info.Index))); err != nil {
@@ -73,6 +76,7 @@ func Open(info Info, l Limits) (*Device, error) {
 		l.Memory = int64(free / 10 * 9)
 	}
 	d.memory = newPool(d, l.Memory)
+	d.node = numaNode(info.PCI)
 	d.pinned = mem.NewPoolOf(l.Pinned, d.allocHost, d.freeHost)
 	return d, nil
 }
@@ -83,10 +87,10 @@ func (d *Device) Close() error {
 	d.pinned.Close()
 	err := d.memory.close()
 	d.mu.Lock()
-	for name, k := range d.kernels {
-		err = errors.Join(err, d.do(func() error { return check("cuModuleUnload "+name, driver.ModuleUnload(k.module)) }))
+	for _, m := range d.modules {
+		err = errors.Join(err, m.close(d))
 	}
-	d.kernels = map[string]*Kernel{}
+	d.modules = map[*Code]*modules{}
 	d.mu.Unlock()
 	err = errors.Join(err, d.do(func() error {
 		_ = driver.CtxSetCurrent(0)

@@ -35,6 +35,8 @@ var driver struct {
 	MemFree            func(p uint64) result                                                                                               `sym:"cuMemFree_v2"`
 	MemHostAlloc       func(p *uintptr, n uint64, flags uint32) result                                                                     `sym:"cuMemHostAlloc"`
 	MemFreeHost        func(p uintptr) result                                                                                              `sym:"cuMemFreeHost"`
+	MemHostRegister    func(p unsafe.Pointer, n uint64, flags uint32) result                                                               `sym:"cuMemHostRegister_v2"`
+	MemHostUnregister  func(p unsafe.Pointer) result                                                                                       `sym:"cuMemHostUnregister"`
 	MemcpyHtoD         func(dst uint64, src unsafe.Pointer, n uint64, s uintptr) result                                                    `sym:"cuMemcpyHtoDAsync_v2"`
 	MemcpyDtoH         func(dst unsafe.Pointer, src uint64, n uint64, s uintptr) result                                                    `sym:"cuMemcpyDtoHAsync_v2"`
 	MemcpyDtoD         func(dst, src uint64, n uint64, s uintptr) result                                                                   `sym:"cuMemcpyDtoDAsync_v2"`
@@ -58,6 +60,7 @@ var driver struct {
 
 // load opens the driver's library and initialises it, once for the process.
 var load = sync.OnceValues(func() (version int, err error) {
+	setEnvironment()
 	lib, err := dynlib.Open("STRATA_LIBCUDA", "libcuda.so.1")
 	if err != nil {
 		return 0, unavailable("the NVIDIA driver's library cannot be opened: %s", firstLine(err.Error()))

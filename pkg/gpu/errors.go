@@ -49,11 +49,12 @@ const (
 )
 
 // sticky reports whether a code stays with the context for the rest of its life:
-// faults of kernels (700, 702, 710, 714 to 719), of the hardware (214, 215, 220, 226), and of the
-// connection to the device (46, 101, 709, 721, 999).
+// faults of kernels (700, 702, 710, 714 to 719), of the hardware (214, 215, 220, 226), of the
+// connection to the device (46, 101, 709, 721, 999), and of the Multi-Process Service through which
+// processes share it (805 to 807, 810: its server is gone, refuses them, or another client failed).
 func sticky(code int) bool {
 	switch code {
-	case 46, 101, 214, 215, 220, 226, 700, 702, codeContextGone, 710, 714, 715, 716, 717, 718, 719, 721, codeUnknown:
+	case 46, 101, 214, 215, 220, 226, 700, 702, codeContextGone, 710, 714, 715, 716, 717, 718, 719, 721, 805, 806, 807, 810, codeUnknown:
 		return true
 	}
 	return false

@@ -7,7 +7,7 @@ import (
 	"strata/pkg/mem"
 )
 
-// Host is page-locked memory of [Device.Pinned] without waiting: when there is no more
+// Host returns page-locked memory of [Device.Pinned] without waiting: where there is no more
 // it is an error of [ErrMemory].
 func (d *Device) Host(n int) (*mem.Buffer, error) {
 	b, err := d.pinned.TryGet(n)
@@ -17,11 +17,22 @@ func (d *Device) Host(n int) (*mem.Buffer, error) {
 	return b, err
 }
 
-// hostPortable makes page-locked memory one for all contexts (cuda.h 12.0).
-const hostPortable = 1
+const (
+	hostPortable = 1 // of page-locked memory: for all contexts (cuda.h 12.0)
 
-// allocHost and freeHost are what the pool of page-locked memory is made of.
+	// leastRegistered is the least memory that is registered: smaller pieces share pages of the driver's.
+	leastRegistered = 2 << 20
+)
+
+// allocHost and freeHost are what the pool of page-locked memory is made of. Large pieces are the
+// process's own huge pages on the device's side of the host, which the calling goroutine clears and
+// the driver then locks; small ones, and all where it cannot lock those, are the driver's.
 func (d *Device) allocHost(n int) ([]byte, error) {
+	if n >= leastRegistered {
+		if b := d.registerHost(n); b != nil {
+			return b, nil
+		}
+	}
 	var p uintptr
 	err := d.do(func() error { return check("cuMemHostAlloc", driver.MemHostAlloc(&p, uint64(n), hostPortable)) })
 	if err != nil {
@@ -30,11 +41,36 @@ func (d *Device) allocHost(n int) ([]byte, error) {
 	return unsafe.Slice((*byte)(address(p)), n), nil
 }
 
-func (d *Device) freeHost(b []byte) {
-	// An error here is one of the context, which other calls report.
-	_ = d.do(func() error {
-		return check("cuMemFreeHost", driver.MemFreeHost(uintptr(unsafe.Pointer(unsafe.SliceData(b)))))
+// registerHost returns nil where memory of the process's own cannot be locked.
+func (d *Device) registerHost(n int) []byte {
+	b, err := mem.Alloc(n)
+	if err != nil {
+		return nil
+	}
+	place(b, d.node)
+	for i := 0; i < len(b); i += 4096 {
+		b[i] = 0 // here, not within the driver's lock
+	}
+	err = d.do(func() error {
+		return check("cuMemHostRegister_v2", driver.MemHostRegister(unsafe.Pointer(unsafe.SliceData(b)), uint64(n), hostPortable))
 	})
+	if err != nil {
+		mem.Free(b)
+		return nil
+	}
+	d.registered.Store(unsafe.SliceData(b), b)
+	return b
+}
+
+func (d *Device) freeHost(b []byte) {
+	p := unsafe.SliceData(b)
+	// An error here is one of the context, which other calls report.
+	if own, ok := d.registered.LoadAndDelete(p); ok {
+		_ = d.do(func() error { return check("cuMemHostUnregister", driver.MemHostUnregister(unsafe.Pointer(p))) })
+		mem.Free(own.([]byte))
+		return
+	}
+	_ = d.do(func() error { return check("cuMemFreeHost", driver.MemFreeHost(uintptr(unsafe.Pointer(p)))) })
 }
 
 // address is memory outside the Go heap as a pointer.

@@ -109,12 +109,20 @@ func nvcompVersion(lib uintptr) (string, uintptr, error) {
 	if e := f.GetProperties(unsafe.Pointer(&p)); e != 0 {
 		return "", at, fmt.Errorf("nvcompGetProperties: error %d", e)
 	}
-	v := p[0]
-	text := fmt.Sprintf("%d.%d.%d", v/1000, v%1000/100, v%100)
-	if v/1000 < 5 {
-		return text, at, fmt.Errorf("nvCOMP is %s, needed is 5.0 or newer", text)
+	text, err := NVCOMPVersion(p[0])
+	return text, at, err
+}
+
+// oldestNVCOMP is nvCOMP 5.1: 5.0 decodes some blocks of Zstandard, some offsets of LZ4 and large batches wrongly.
+const oldestNVCOMP = 5100
+
+// NVCOMPVersion returns a version of nvCOMP as its nvcompGetProperties gives it in words, and an error if it is too old.
+func NVCOMPVersion(v uint32) (text string, err error) {
+	text = fmt.Sprintf("%d.%d.%d", v/1000, v%1000/100, v%100)
+	if v < oldestNVCOMP {
+		err = fmt.Errorf("nvCOMP is %s, needed is 5.1 or newer", text)
 	}
-	return text, at, nil
+	return text, err
 }
 
 // fileOf is the file that the loader took a function from.

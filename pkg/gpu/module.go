@@ -1,102 +1,141 @@
 package gpu
 
 import (
+	"errors"
 	"fmt"
-	"math"
-	"unsafe"
+	"sync"
+
+	"strata/pkg/work"
 )
+
+// Code is the kernels of a program, compiled.
+type Code struct {
+	// Machine returns the machine code of all kernels for a device (a cubin), or why there is none.
+	Machine func(Info) ([]byte, error)
+	// PTX returns the PTX of one kernel alone, which the driver compiles in tens of milliseconds.
+	PTX func(name string) (string, error)
+}
 
 // Kernel is a kernel that is loaded on a device.
 type Kernel struct {
 	name   string
-	module uintptr
 	handle uintptr
 }
 
-// Kernel is the kernel of that name. The first call for it asks for PTX that holds it, which the
-// driver compiles for the device: all of it, so that there should be nothing else in it.
-func (d *Device) Kernel(name string, ptx func() (string, error)) (*Kernel, error) {
+// modules is a Code on a device.
+type modules struct {
+	code *Code
+	load func() error // the machine code, once; why the driver has to compile instead
+
+	mu      sync.Mutex
+	machine uintptr   // the module of all kernels, 0 if there is none
+	single  []uintptr // those of the kernels that the driver compiled
+	kernels map[string]*Kernel
+}
+
+// Load begins to load the machine code of c, on a thread of its own, and returns at once.
+// [Device.Kernel] waits for it.
+func (d *Device) Load(c *Code) { d.modulesOf(c) }
+
+// Loaded waits for [Device.Load]. An error says why the driver compiles the kernels of c instead.
+func (d *Device) Loaded(c *Code) error { return d.modulesOf(c).load() }
+
+func (d *Device) modulesOf(c *Code) *modules {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if k := d.kernels[name]; k != nil {
+	if m := d.modules[c]; m != nil {
+		return m
+	}
+	m := &modules{code: c, kernels: map[string]*Kernel{}}
+	d.modules[c] = m
+	m.load = work.Async(func() error { return d.note(m.loadMachine(d)) })
+	return m
+}
+
+// loadMachine loads the machine code on a thread of its own.
+func (m *modules) loadMachine(d *Device) (err error) {
+	image, err := m.code.Machine(d.Info)
+	if err != nil {
+		return err
+	}
+	t := newThread()
+	defer t.end()
+	t.do(func() {
+		if err = check("cuCtxSetCurrent", driver.CtxSetCurrent(d.ctx)); err != nil {
+			return
+		}
+		err = loadModule(&m.machine, image)
+		_ = driver.CtxSetCurrent(0)
+	})
+	return err
+}
+
+func loadModule(m *uintptr, image []byte) error {
+	return check("cuModuleLoadDataEx", driver.ModuleLoadData(m, &image[0], 0, nil, nil))
+}
+
+// Kernel returns the kernel of that name. It is part of the machine code of c, or is compiled by the
+// driver at the first call for it.
+func (d *Device) Kernel(c *Code, name string) (*Kernel, error) {
+	m := d.modulesOf(c)
+	why := m.load()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if k := m.kernels[name]; k != nil {
 		return k, nil
 	}
-	text, err := ptx()
-	if err != nil {
-		return nil, fmt.Errorf("kernel %s: %w", name, err)
-	}
-	image := append([]byte(text), 0)
 	k := &Kernel{name: name}
-	err = d.do(func() error {
-		if err := check("cuModuleLoadDataEx", driver.ModuleLoadData(&k.module, &image[0], 0, nil, nil)); err != nil {
-			return err
-		}
-		err := check("cuModuleGetFunction", driver.ModuleGetFunction(&k.handle, k.module, name))
-		if err != nil {
-			_ = driver.ModuleUnload(k.module)
-		}
-		return err
-	})
+	err := m.find(d, k)
+	if err != nil && why != nil {
+		err = fmt.Errorf("%w; the driver compiles it since %w", err, why)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", name, err)
 	}
-	d.kernels[name] = k
+	m.kernels[name] = k
 	return k, nil
 }
 
-const (
-	maxArgs  = 64
-	argsSize = maxArgs * (8 + 8) // values, then their addresses
-)
-
-// Dim is the number of blocks of a grid, or of threads of a block, along x, y and z.
-type Dim [3]int
-
-// Launch queues a kernel. Arguments are spans (their addresses), and int32, uint32,
-// int64, uint64, float32 and float64 as the kernel declares them.
-func (s *Stream) Launch(k *Kernel, grid, block Dim, args ...any) {
-	if s.err != nil {
-		return
+// find looks a kernel up in the machine code, or has it compiled; under the lock.
+func (m *modules) find(d *Device, k *Kernel) error {
+	if m.machine != 0 {
+		return d.do(func() error { return lookUp(k, m.machine) })
 	}
-	if len(args) > maxArgs {
-		s.fail(fmt.Errorf("%s: %d arguments, at most %d", k.name, len(args), maxArgs))
-		return
+	text, err := m.code.PTX(k.name)
+	if err != nil {
+		return err
 	}
-	values := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(s.args))), maxArgs)
-	addresses := unsafe.Slice((*uintptr)(unsafe.Pointer(&s.args[maxArgs*8])), maxArgs)
-	for i, a := range args {
-		v, err := bits(a)
-		if err != nil {
-			s.fail(fmt.Errorf("%s: argument %d: %w", k.name, i, err))
-			return
+	return d.do(func() error {
+		var module uintptr
+		if err := loadModule(&module, append([]byte(text), 0)); err != nil {
+			return err
 		}
-		values[i], addresses[i] = v, uintptr(unsafe.Pointer(&values[i]))
-	}
-	s.call(k.name, func() result {
-		return driver.LaunchKernel(k.handle, uint32(grid[0]), uint32(grid[1]), uint32(grid[2]), uint32(block[0]), uint32(block[1]), uint32(block[2]),
-			0, s.handle, unsafe.Pointer(unsafe.SliceData(addresses)), nil)
+		err := lookUp(k, module)
+		if err != nil {
+			_ = driver.ModuleUnload(module)
+			return err
+		}
+		m.single = append(m.single, module)
+		return nil
 	})
 }
 
-// bits is an argument as it lies in memory; both architectures are little-endian.
-func bits(a any) (uint64, error) {
-	switch v := a.(type) {
-	case Span:
-		return v.address, nil
-	case *Buffer:
-		return v.address, nil
-	case int32:
-		return uint64(uint32(v)), nil
-	case uint32:
-		return uint64(v), nil
-	case int64:
-		return uint64(v), nil
-	case uint64:
-		return v, nil
-	case float32:
-		return uint64(math.Float32bits(v)), nil
-	case float64:
-		return math.Float64bits(v), nil
+func lookUp(k *Kernel, module uintptr) error {
+	return check("cuModuleGetFunction", driver.ModuleGetFunction(&k.handle, module, k.name))
+}
+
+// close unloads all, on the device's thread.
+func (m *modules) close(d *Device) (err error) {
+	_ = m.load()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := m.single
+	if m.machine != 0 {
+		all = append(all, m.machine)
 	}
-	return 0, fmt.Errorf("a kernel takes no %T", a)
+	for _, module := range all {
+		err = errors.Join(err, d.do(func() error { return check("cuModuleUnload", driver.ModuleUnload(module)) }))
+	}
+	m.machine, m.single, m.kernels = 0, nil, map[string]*Kernel{}
+	return err
 }

@@ -181,16 +181,23 @@ func (s *Stream) Wait() error {
 	return err
 }
 
-// Event is a point in a stream's queue.
+// Event is a point in a stream's queue, for others to follow.
 type Event struct {
 	device *Device
 	handle uintptr
 }
 
-// Event makes one that nothing was recorded in.
-func (d *Device) Event() (*Event, error) {
+const disableTiming = 2 // CU_EVENT_DISABLE_TIMING: recording costs less
+
+// Event makes an event that nothing was recorded in. It only orders streams: [Device.TimedEvent] has a time.
+func (d *Device) Event() (*Event, error) { return d.event(disableTiming) }
+
+// TimedEvent makes an event for [Event.Since].
+func (d *Device) TimedEvent() (*Event, error) { return d.event(0) }
+
+func (d *Device) event(flags uint32) (*Event, error) {
 	e := &Event{device: d}
-	err := d.do(func() error { return check("cuEventCreate", driver.EventCreate(&e.handle, 0)) })
+	err := d.do(func() error { return check("cuEventCreate", driver.EventCreate(&e.handle, flags)) })
 	if err != nil {
 		return nil, err
 	}
@@ -213,8 +220,8 @@ func (s *Stream) Follow(e *Event) {
 	s.call("cuStreamWaitEvent", func() result { return driver.StreamWaitEvent(s.handle, e.handle, 0) })
 }
 
-// Since is the time in seconds that the device took from the event from to e. Both
-// must have been waited for.
+// Since returns the seconds that the device took from the event from to e. Both are of
+// [Device.TimedEvent], and must have been waited for.
 func (e *Event) Since(from *Event) (float64, error) {
 	var ms float32
 	err := e.device.do(func() error {

@@ -29,11 +29,13 @@ done
 for cu in "$kernels"/*.cu; do
   ptx=${cu%.cu}.ptx object=$out/kernels_$(basename "$cu" .cu).o
   if old "$object" "$cu" "$ptx" "$kernels"/*.cuh "$here"/*.h tests/cudaemu/build.sh; then
-    # The kernels of a file, by the names of its PTX entries.
+    # The kernels of a file, by the names of its PTX entries, and whether their threads wait for each other.
     {
       echo '#include "registry.h"'
       echo "#include \"$PWD/$cu\""
-      sed -n 's/^.*\.entry \([A-Za-z0-9_]*\)(.*$/static Kernel<\&\1> reg_\1("\1");/p' "$ptx"
+      awk '/\.entry / { name = $0; sub(/.*\.entry /, "", name); sub(/\(.*/, "", name); syncs = "false" }
+        /(bar|barrier|shfl|vote)\./ { syncs = "true" }
+        /^}/ { printf "static Kernel<&%s> reg_%s(\"%s\", %s);\n", name, name, name, syncs }' "$ptx"
     } >"${object%.o}.cpp"
     "$cxx" "${flags[@]}" -c -o "$object" "${object%.o}.cpp"
   fi

@@ -46,7 +46,7 @@ func measureChunks(d *gpu.Device, r *record, most int64, repeat int) (err error)
 	defer func() { err = errors.Join(err, s.Close()) }()
 	t := &timer{stream: s, repeat: repeat}
 	for _, e := range []**gpu.Event{&t.from, &t.to} {
-		if *e, err = d.Event(); err != nil {
+		if *e, err = d.TimedEvent(); err != nil {
 			return err
 		}
 		defer (*e).Close()

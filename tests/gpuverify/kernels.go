@@ -64,7 +64,7 @@ func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, re
 	}()
 	t := &timer{stream: s, repeat: repeat}
 	for _, e := range []**gpu.Event{&t.from, &t.to} {
-		if *e, err = d.Event(); err != nil {
+		if *e, err = d.TimedEvent(); err != nil {
 			return err
 		}
 		defer (*e).Close()

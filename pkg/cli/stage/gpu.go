@@ -5,9 +5,11 @@ import (
 	"errors"
 
 	"strata/pkg/cli"
+	"strata/pkg/cli/host"
 	"strata/pkg/cli/record"
 	"strata/pkg/gds"
 	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
 	"strata/pkg/gpu/lease"
 	"strata/pkg/zarr/zarrgpu"
 )
@@ -31,6 +33,23 @@ func GPU(ctx context.Context, r *cli.Run) (cli.Device, error) {
 // --mem, which its buffers on the host have: a tile is there several times, before and
 // after every operator, and the device is idle where there are too few tiles.
 const memoryOnDevice = 8
+
+// mostPinned is the most page-locked memory that a stage takes: a few regions on their way in and out for each of
+// many workers. Page-locked memory cannot be swapped, and locking it takes time.
+const mostPinned = 4 << 30
+
+// pinnedMemory returns the page-locked memory that a process may take: an eighth of what its control group allows,
+// which may be nil, or of the machine's memory. It is besides --mem, which is for buffers of stages on the CPU.
+func pinnedMemory(group *int64, machine int64) int64 {
+	n := int64(mostPinned)
+	if machine > 0 {
+		n = min(n, machine/8)
+	}
+	if group != nil {
+		n = min(n, *group/8)
+	}
+	return n
+}
 
 func open(ctx context.Context, r *cli.Run) (*device, error) {
 	list, err := gpu.Devices()
@@ -64,10 +83,11 @@ func open(ctx context.Context, r *cli.Run) (*device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := gpu.Open(infos[l.Device().UUID], gpu.Limits{Memory: n, Pinned: r.Options.Mem})
+	d, err := gpu.Open(infos[l.Device().UUID], gpu.Limits{Memory: n, Pinned: pinnedMemory(host.CgroupLimits().Memory, host.Memory())})
 	if err != nil {
 		return nil, errors.Join(err, l.Release())
 	}
+	kernels.Load(d)
 	how := r.Options.GPUFiles
 	if how.Threads == 0 {
 		how.Threads = r.Options.Threads

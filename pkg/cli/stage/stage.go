@@ -27,6 +27,7 @@ func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.Prepare(func() { _, _ = gpu.Devices() }) // who asks for the device has the error
 	st, key, err := images.Open(ctx, path, store.Settings(r.Options.HTTP))
 	if err != nil {
 		return nil, cli.BadInput(err)

@@ -35,3 +35,22 @@ func TestFailed(t *testing.T) {
 		}
 	}
 }
+
+// Page-locked memory is an eighth of what there is, of the control group or the machine, and no more than 4 GiB.
+func TestPinnedMemory(t *testing.T) {
+	group := func(n int64) *int64 { return &n }
+	for _, c := range []struct {
+		group         *int64
+		machine, want int64
+	}{
+		{nil, 0, 4 << 30},
+		{nil, 512 << 30, 4 << 30},
+		{nil, 16 << 30, 2 << 30},
+		{group(8 << 30), 512 << 30, 1 << 30},
+		{group(512 << 30), 16 << 30, 2 << 30},
+	} {
+		if got := pinnedMemory(c.group, c.machine); got != c.want {
+			t.Errorf("%v of %d: %d, want %d", c.group, c.machine, got, c.want)
+		}
+	}
+}

@@ -1,5 +1,6 @@
 // Package kernels holds the operators of package filter as CUDA kernels: C++ sources
-// (.cu), and the PTX that scripts/kernels.sh compiles them to, which is what ships.
+// (.cu), and what scripts/kernels.sh compiles them to. Machine code ships for the GPUs that there are, and PTX
+// for those to come, which the driver compiles.
 //
 // A function here queues an operator on a stream; what it computes, to the last bit
 // or to a tolerance that it names, is what its twin in package filter computes. NaN is NaN
@@ -7,45 +8,19 @@
 package kernels
 
 import (
-	"embed"
-	"errors"
 	"fmt"
-	"strings"
 
 	"strata/pkg/dtype"
 	"strata/pkg/gpu"
 )
 
-//go:embed *.ptx
-var ptx embed.FS
-
 // get finds a kernel of a file of this folder.
 func get(d *gpu.Device, file, name string) (*gpu.Kernel, error) {
-	return d.Kernel(name, func() (string, error) {
-		b, err := ptx.ReadFile(file + ".ptx")
-		if err != nil {
-			return "", err
-		}
-		return alone(string(b), name)
-	})
-}
-
-const entry = ".visible .entry "
-
-// alone is PTX of one kernel of a file: the driver takes long to compile the kernels for
-// all types of element, of which a program needs one.
-func alone(file, name string) (string, error) {
-	head, _, _ := strings.Cut(file, entry)
-	from := strings.Index(file, entry+name+"(")
-	if from < 0 {
-		return "", errors.New("it is not in the PTX")
+	k, err := d.Kernel(code, name)
+	if err != nil {
+		return nil, fmt.Errorf("%s.cu: %w", file, err)
 	}
-	kernel := file[from:]
-	end := strings.Index(kernel, "\n}\n")
-	if end < 0 {
-		return "", errors.New("the PTX has no end")
-	}
-	return head + kernel[:end+3], nil
+	return k, nil
 }
 
 // suffix is how kernels for an element type are called.

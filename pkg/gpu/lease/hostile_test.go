@@ -65,7 +65,7 @@ func TestGarbage(t *testing.T) {
 		unix.Mkfifo(special+"pipe", 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	l := acquire(t, dir, d, 9*gib)
+	l := acquire(t, dir, d, 8*gib)
 	for _, name := range dead {
 		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is still there", name)
@@ -140,9 +140,9 @@ func TestUnusable(t *testing.T) {
 // The folder is removed under those who wait and who hold: the wait goes on and ends.
 func TestFolderRemoved(t *testing.T) {
 	dir, d := filepath.Join(t.TempDir(), "leases"), []Device{device(0, 10*gib)}
-	first := start(t, dir, 9*gib, d)
+	first := start(t, dir, 8*gib, d)
 	first.says("has")
-	second := start(t, dir, 9*gib, d)
+	second := start(t, dir, 8*gib, d)
 	second.says("waits")
 	if err := os.RemoveAll(dir); err != nil && !errors.Is(err, unix.ENOTEMPTY) {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestList(t *testing.T) {
 		}
 	}()
 	for range 100 {
-		l, err := Acquire(t.Context(), dir, d, 9*gib, Options{Warn: func(s string) { t.Error(s) }})
+		l, err := Acquire(t.Context(), dir, d, 8*gib, Options{Warn: func(s string) { t.Error(s) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func TestUsers(t *testing.T) {
 		t.Skip("only root can be several users")
 	}
 	binary := readableBinary(t)
-	dir, d := filepath.Join(filepath.Dir(binary), "leases"), []Device{device(0, 10*gib)}
+	dir, d := filepath.Join(filepath.Dir(binary), "leases"), []Device{device(0, 11*gib)}
 	a := start(t, dir, 6*gib, d, as(65533, binary))
 	a.says("has")
 	b := start(t, dir, 6*gib, d, as(65534, binary))

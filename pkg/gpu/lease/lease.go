@@ -44,9 +44,18 @@ type Device struct {
 	Memory int64  // bytes in all
 }
 
-// Grantable is how many bytes of a device are lent out: nineteen twentieths. The
-// rest is for what the driver takes for each context.
-func (d Device) Grantable() int64 { return d.Memory - d.Memory/20 }
+// perProcess is about what a process takes of a device besides the memory that it leases: its context, nvCOMP's
+// local memory, and the 128 MiB of cuFile's buffers.
+const perProcess = 600 << 20
+
+// besides is perProcess, or what there is room for on a small device.
+func (d Device) besides() int64 { return min(perProcess, d.Memory/16) }
+
+// lent is how many bytes of a device are lent out, with what processes take besides: nineteen twentieths.
+func (d Device) lent() int64 { return d.Memory - d.Memory/20 }
+
+// Grantable returns the most bytes of a device that one process can lease.
+func (d Device) Grantable() int64 { return d.lent() - d.besides() }
 
 // ErrTooLarge is wrapped by the error of a request that no device can ever grant.
 var ErrTooLarge = errors.New("more device memory than there is")
@@ -247,7 +256,8 @@ func (r *request) admit(all []entry) (l *Lease, ahead int, text string, err erro
 			switch {
 			case e.uuid != d.UUID || e.file == r.files[i].name:
 			case !e.waiting:
-				left -= min(e.bytes, max(left, 0))
+				left -= min(e.bytes, max(left, 0)) // what a file says may be any number
+				left -= min(d.besides(), max(left, 0))
 			case e.turn < r.turn && !r.stalled(e):
 				before++
 			}

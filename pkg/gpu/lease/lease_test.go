@@ -269,7 +269,7 @@ func TestSpread(t *testing.T) {
 func TestRefused(t *testing.T) {
 	devices := []Device{device(0, 8*gib), device(1, 16*gib)}
 	_, err := Acquire(t.Context(), t.TempDir(), devices, 20*gib, Options{})
-	if want := "20.0 GiB are asked for, GPU-00000001 grants 15.2 GiB of its 16.0 GiB"; !errors.Is(err, ErrTooLarge) || !strings.HasSuffix(err.Error(), want) {
+	if want := "20.0 GiB are asked for, GPU-00000001 grants 14.6 GiB of its 16.0 GiB"; !errors.Is(err, ErrTooLarge) || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 	for name, f := range map[string]func() error{
@@ -295,14 +295,14 @@ func TestRefused(t *testing.T) {
 // device where there is room though another is its equal.
 func TestLimit(t *testing.T) {
 	dir, d := t.TempDir(), []Device{device(0, 1000)}
-	if _, err := Acquire(t.Context(), dir, d, 951, Options{}); !errors.Is(err, ErrTooLarge) {
+	if _, err := Acquire(t.Context(), dir, d, 889, Options{}); !errors.Is(err, ErrTooLarge) {
 		t.Error(err)
 	}
-	l := acquire(t, dir, d, 950)
+	l := acquire(t, dir, d, 888)
 	if err := l.Release(); err != nil {
 		t.Error(err)
 	}
-	acquire(t, dir, d, 900)
+	acquire(t, dir, d, 800)
 	acquire(t, dir, d, 50)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -322,7 +322,7 @@ func TestCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if want := []string{"waiting for GPU memory: 4.0 GiB needed, 2.6 GiB free on GPU-00000000, 2.6 GiB free on GPU-00000001"}; !slices.Equal(told, want) {
+	if want := []string{"waiting for GPU memory: 4.0 GiB needed, 1.6 GiB free on GPU-00000000, 1.6 GiB free on GPU-00000001"}; !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
 	if left := leases(t, dir); len(left) != 2 {
@@ -384,7 +384,7 @@ func TestOrder(t *testing.T) {
 	dir, one, both := t.TempDir(), []Device{device(0, 10*gib)}, []Device{device(0, 10*gib), device(1, 10*gib)}
 	first := start(t, dir, 6*gib, one)
 	first.says("has")
-	large := start(t, dir, 8*gib, one)
+	large := start(t, dir, 7*gib, one)
 	large.says("waits")
 	waiting(t, dir, 1)
 	small := start(t, dir, 1*gib, one)
@@ -412,12 +412,12 @@ func TestDeath(t *testing.T) {
 		t.Run(s.String(), func(t *testing.T) {
 			dir, d := t.TempDir(), []Device{device(0, 10*gib)}
 			quietly := func(c *exec.Cmd) { c.Stderr = nil; c.Env = append(c.Env, "GOTRACEBACK=none") }
-			holder := start(t, dir, 9*gib, d, quietly)
+			holder := start(t, dir, 8*gib, d, quietly)
 			holder.says("has")
-			ahead := start(t, dir, 9*gib, d, quietly)
+			ahead := start(t, dir, 8*gib, d, quietly)
 			ahead.says("waits")
 			waiting(t, dir, 1)
-			behind := start(t, dir, 9*gib, d)
+			behind := start(t, dir, 8*gib, d)
 			behind.says("waits")
 			ahead.signal(s)
 			<-ahead.done
@@ -438,8 +438,8 @@ func TestDeath(t *testing.T) {
 func TestStopped(t *testing.T) {
 	defer func(d time.Duration) { stalledAfter = d }(stalledAfter)
 	dir, d := t.TempDir(), []Device{device(0, 10*gib)}
-	l := acquire(t, dir, d, 9*gib)
-	asleep := start(t, dir, 9*gib, d)
+	l := acquire(t, dir, d, 8*gib)
+	asleep := start(t, dir, 8*gib, d)
 	asleep.says("waits")
 	waiting(t, dir, 1)
 	asleep.signal(syscall.SIGSTOP)
@@ -448,11 +448,11 @@ func TestStopped(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := Acquire(ctx, dir, d, 9*gib, Options{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := Acquire(ctx, dir, d, 8*gib, Options{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("passed over at once: %v", err)
 	}
 	stalledAfter = 200 * time.Millisecond
-	l = acquire(t, dir, d, 9*gib)
+	l = acquire(t, dir, d, 8*gib)
 	asleep.signal(syscall.SIGCONT)
 	asleep.quiet(50 * time.Millisecond)
 	if err := l.Release(); err != nil {
@@ -462,9 +462,26 @@ func TestStopped(t *testing.T) {
 	asleep.signal(syscall.SIGSTOP)
 	ctx, cancel = context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	if _, err := Acquire(ctx, dir, d, 9*gib, Options{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := Acquire(ctx, dir, d, 8*gib, Options{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a held lease was passed over: %v", err)
 	}
 	asleep.signal(syscall.SIGCONT)
 	asleep.end()
+}
+
+// What a process takes besides its lease is counted for each: its context, and what libraries keep.
+func TestPerProcess(t *testing.T) {
+	d := []Device{device(0, 80*gib)}
+	if got, want := d[0].Grantable(), int64(76*gib-600<<20); got != want {
+		t.Errorf("one process gets %d, want %d", got, want)
+	}
+	dir := t.TempDir()
+	const each = 8 * gib
+	for range 8 { // of 8.6 GiB in all
+		acquire(t, dir, d, each)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := Acquire(ctx, dir, d, each, Options{Wait: func(string) { cancel() }}); !errors.Is(err, context.Canceled) {
+		t.Errorf("nine processes of %s with what each takes besides, on %s: %v", size(each), size(d[0].Memory), err)
+	}
 }

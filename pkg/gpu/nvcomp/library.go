@@ -96,10 +96,11 @@ var load = sync.OnceValues(func() (*Library, error) {
 		return nil, err
 	}
 	v := p[0]
-	l := &Library{version: fmt.Sprintf("%d.%d.%d", v/1000, v%1000/100, v%100)}
-	if v/1000 < 5 {
-		return nil, fmt.Errorf("nvCOMP is %s, needed is 5.0 or newer", l.version)
+	text, err := gpu.NVCOMPVersion(v)
+	if err != nil {
+		return nil, err
 	}
+	l := &Library{version: text}
 	for format := range formats {
 		name := func(tag string) string {
 			name := strings.Replace(tag, "*", format.String(), 1)

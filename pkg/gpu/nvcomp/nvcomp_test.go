@@ -360,7 +360,7 @@ func TestVersion5(t *testing.T) {
 	if !apart(t, "STRATA_LIBNVCOMP="+old) {
 		return
 	}
-	if v := open(t, usual).lib.Version(); v != "5.0.0" {
+	if v := open(t, usual).lib.Version(); v != "5.1.0" {
 		t.Error(v)
 	}
 	t.Run("decode", TestDecode)

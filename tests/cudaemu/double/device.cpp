@@ -183,6 +183,7 @@ API(cuDevicePrimaryCtxRelease_v2, CUdevice device) {
         if (k.second.device == device) (k.second.host ? host : there)++;
     }
     const size_t streams = count_streams(device), events = count_events(device), modules = count_modules(device);
+    host += count_registered();
     if (there + host + streams + events + modules) {
         say(0, "LEAK: device %d: %zu device, %zu host allocations, %zu streams, %zu events, %zu modules", device, there, host, streams, events, modules);
     }

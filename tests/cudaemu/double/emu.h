@@ -41,8 +41,8 @@ typedef CUuuid_t CUuuid;
 // Results of calls, by their names in cuda.h.
 enum : int {
     INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_CONTEXT = 201,
-    NO_BINARY_FOR_GPU = 209, INVALID_PTX = 218, UNSUPPORTED_PTX_VERSION = 222, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
-    ILLEGAL_ADDRESS = 700, CONTEXT_IS_DESTROYED = 709, MISALIGNED_ADDRESS = 716, LAUNCH_FAILED = 719, NOT_PERMITTED = 800,
+    INVALID_IMAGE = 200, NO_BINARY_FOR_GPU = 209, INVALID_PTX = 218, JIT_COMPILER_NOT_FOUND = 221, UNSUPPORTED_PTX_VERSION = 222, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
+    ILLEGAL_ADDRESS = 700, CONTEXT_IS_DESTROYED = 709, HOST_MEMORY_ALREADY_REGISTERED = 712, HOST_MEMORY_NOT_REGISTERED = 713, MISALIGNED_ADDRESS = 716, LAUNCH_FAILED = 719, NOT_PERMITTED = 800,
 };
 
 typedef std::lock_guard<std::recursive_mutex> Lock;
@@ -100,6 +100,7 @@ private:
     void open(const Alloc& a);
     std::vector<uintptr_t> opened; // by their keys
 };
+size_t count_registered(); // pieces of the caller's memory
 
 // ---- streams.cpp
 

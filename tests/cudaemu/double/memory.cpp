@@ -48,7 +48,18 @@ static bool inside(uintptr_t p, size_t n, bool host) {
 }
 
 bool device_range(uintptr_t p, size_t n) { return inside(p, n, false); }
-static bool pinned(const void* p, size_t n) { return inside((uintptr_t)p, n, true); }
+// The caller's memory that is locked, with its length.
+typedef std::map<uintptr_t, size_t> Ranges;
+static IMMORTAL(Ranges, registered);
+
+static bool pinned(const void* p, size_t n) {
+    if (inside((uintptr_t)p, n, true)) return true;
+    Lock lock(mu);
+    auto i = registered.upper_bound((uintptr_t)p);
+    return i != registered.begin() && (--i, (uintptr_t)p + n <= i->first + i->second);
+}
+
+size_t count_registered() { return registered.size(); }
 
 bool ptx::range(uint64_t address, uint64_t* from, uint64_t* to) {
     Lock lock(mu);
@@ -189,6 +200,24 @@ API(cuMemHostAlloc, void** p, size_t n, unsigned) {
 API(cuMemFreeHost, void* p) {
     ENTER_CTX();
     return R(release((uintptr_t)p, true));
+}
+
+API(cuMemHostRegister_v2, void* p, size_t n, unsigned) {
+    ENTER_CTX();
+    Lock lock(mu);
+    if (!p || !n) return R(INVALID_VALUE);
+    auto next = registered.lower_bound((uintptr_t)p + n);
+    if (next != registered.begin() && (--next, next->first + next->second > (uintptr_t)p)) return R(say(HOST_MEMORY_ALREADY_REGISTERED, "register %zu bytes at %p", n, p));
+    for (size_t i = 0; i < n; i += PAGE) (void)((volatile char*)p)[i]; // faults where there is no memory
+    registered[(uintptr_t)p] = n;
+    return R(0);
+}
+
+API(cuMemHostUnregister, void* p) {
+    ENTER_CTX();
+    finish_all(); // as the driver does
+    Lock lock(mu);
+    return R(registered.erase((uintptr_t)p) ? 0 : say(HOST_MEMORY_NOT_REGISTERED, "unregister %p", p));
 }
 
 API(cuDeviceGetDefaultMemPool, CUmemoryPool* pool, CUdevice) {

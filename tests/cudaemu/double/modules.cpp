@@ -1,9 +1,10 @@
-// Modules of PTX, their kernels, and launches.
+// Modules of PTX and of machine code, their kernels, and launches.
 #include "emu.h"
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <cstring>
+#include <elf.h>
 
 struct Function {
     int device = device_now();
@@ -103,14 +104,54 @@ static int load(const char* text, Module* module) {
             sscanf(limit, ".maxntid %d, %d, %d", &x, &y, &z);
             f->max_threads = x * y * z;
         }
-        // Threads that wait for each other need stacks of their own.
-        const char* last = strstr(body, "\n}");
-        const std::string code(body, last ? last - body : strlen(body));
-        bool syncs = false;
-        for (const char* wait : {"bar.", "barrier.", "shfl.", "vote."}) syncs |= code.find(wait) != std::string::npos;
-        const_cast<KernelEntry*>(f->native)->syncs = syncs;
         for (auto& k : parsed) {
             if (k.name == f->name) f->interpreted = std::make_shared<ptx::Kernel>(std::move(k));
+        }
+        module->functions.push_back(std::move(f));
+    }
+    return 0;
+}
+
+// Machine code: an ELF file with a section ".text.NAME" for each kernel, and ".nv.info.NAME" with what it is
+// called with. The code is not looked at; what is compiled from the source runs.
+static int load_machine_code(const char* image, Module* module) {
+    auto elf = (const Elf64_Ehdr*)image;
+    const int machine = 190, device = env_number("CUEMU_CC", 75); // EM_CUDA
+    // The architecture, where ptxas writes it: since CUDA 13 one byte further up.
+    const int built = elf->e_ident[EI_ABIVERSION] >= 8 ? elf->e_flags >> 8 & 0xff : elf->e_flags & 0xff;
+    if (elf->e_machine != machine) return say(INVALID_IMAGE, "an ELF file of machine %d", elf->e_machine);
+    if (built / 10 != device / 10 || built > device) return say(NO_BINARY_FOR_GPU, "machine code for sm_%d, the device is sm_%d", built, device);
+    auto sections = (const Elf64_Shdr*)(image + elf->e_shoff);
+    const char* names = image + sections[elf->e_shstrndx].sh_offset;
+    std::map<std::string, const Elf64_Shdr*> by_name;
+    for (int i = 0; i < elf->e_shnum; i++) by_name[names + sections[i].sh_name] = &sections[i];
+    for (auto& section : by_name) {
+        if (section.first.rfind(".text.", 0) != 0) continue;
+        auto f = std::make_unique<Function>();
+        f->name = section.first.substr(6);
+        f->native = registry_find(f->name.c_str());
+        f->max_threads = 1024;
+        if (!f->native) return say(NOT_FOUND, "machine code of %s, which has no host-compiled twin", f->name.c_str());
+        auto info = by_name.find(".nv.info." + f->name);
+        if (info == by_name.end()) return say(INVALID_IMAGE, "%s has no .nv.info", f->name.c_str());
+        std::map<unsigned, unsigned> parameters; // size by number
+        const char* p = image + info->second->sh_offset;
+        for (const char* end = p + info->second->sh_size; p < end;) {
+            const unsigned char format = p[0], what = p[1];
+            uint16_t length;
+            memcpy(&length, p + 2, sizeof length);
+            p += 4;
+            if (format != 4) continue; // the value is in the header
+            uint32_t words[3];
+            memcpy(words, p, std::min<size_t>(sizeof words, length));
+            if (what == 0x17) parameters[words[1] & 0xffff] = words[2] >> 18; // EIATTR_KPARAM_INFO
+            if (what == 0x05) f->max_threads = words[0] * words[1] * words[2]; // EIATTR_MAX_THREADS
+            p += length;
+        }
+        std::string sizes;
+        for (auto& one : parameters) sizes += std::to_string(one.second) + " ";
+        if (sizes != f->native->sizes()) {
+            return say(INVALID_IMAGE, "%s: parameters of the machine code [%s] but source has [%s]: stale machine code?", f->name.c_str(), sizes.c_str(), f->native->sizes().c_str());
         }
         module->functions.push_back(std::move(f));
     }
@@ -134,10 +175,12 @@ API(cuModuleLoadDataEx, CUmodule* handle, const void* image, unsigned, CUjit_opt
     ENTER_CTX();
     uint32_t magic;
     memcpy(&magic, image, sizeof magic);
-    if (magic == 0xba55ed50 || magic == 0x464c457f) return R(say(NO_BINARY_FOR_GPU, "fatbin/cubin given; the double reads PTX only"));
+    const bool machine_code = magic == 0x464c457f; // "\177ELF"
+    if (machine_code && env_number("CUEMU_PTX", 0)) return R(NO_BINARY_FOR_GPU);
+    if (!machine_code && env_number("CUEMU_NO_JIT", 0)) return R(say(JIT_COMPILER_NOT_FOUND, "there is no libnvidia-ptxjitcompiler"));
     Lock lock(mu);
     auto m = std::make_unique<Module>();
-    if (int e = load((const char*)image, m.get())) return R(e);
+    if (int e = machine_code ? load_machine_code((const char*)image, m.get()) : load((const char*)image, m.get())) return R(e);
     for (auto& f : m->functions) functions.insert(f.get());
     modules.insert(m.get());
     *handle = (CUmodule)m.release();

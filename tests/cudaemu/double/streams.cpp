@@ -17,6 +17,7 @@ struct Event {
     int device = device_now();
     Stream* stream = nullptr;
     std::atomic<uint64_t> want{0}, done{0}; // records: asked for, run
+    bool timed = true;
 };
 
 static IMMORTAL(std::deque<Work>, work);
@@ -230,10 +231,11 @@ API(cuStreamWaitEvent, CUstream stream, CUevent event, unsigned) {
     return R(push(stream, [=] { until(e, record); }));
 }
 
-API(cuEventCreate, CUevent* event, unsigned) {
+API(cuEventCreate, CUevent* event, unsigned flags) {
     ENTER_CTX();
     Lock lock(mu);
     auto e = new Event;
+    e->timed = !(flags & 2); // CU_EVENT_DISABLE_TIMING
     events.insert(e);
     *event = (CUevent)e;
     return R(0);
@@ -271,7 +273,7 @@ API(cuEventElapsedTime, float* milliseconds, CUevent from, CUevent to) {
     ENTER_CTX();
     for (CUevent event : {from, to}) {
         Event* e = event_of(event);
-        if (!e) return R(INVALID_HANDLE);
+        if (!e || !e->timed) return R(INVALID_HANDLE);
         if (e->done < e->want) return R(NOT_READY);
     }
     *milliseconds = 0.5f;

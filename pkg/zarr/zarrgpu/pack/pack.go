@@ -68,7 +68,7 @@ func (e *Encoder) Memory(d *gpu.Device, n int) (pinned, device int64, err error)
 	p := e.packing
 	streams, size := n*len(p.List), int64(n)*up(int64(p.Size))
 	table := nvcomp.Overhead(streams) + mem.Pooled(int64(24*2*streams))
-	stored := mem.Pooled(int64(n) * up(int64(p.Bound(func(int) int { return int(e.bound) }))))
+	stored := mem.Pooled(e.storedBytes(n))
 	temp, err := e.lib.EncodeTemp(d, e.format, streams, e.largest(), size)
 	if err != nil {
 		return 0, 0, err
@@ -81,6 +81,11 @@ func (e *Encoder) Memory(d *gpu.Device, n int) (pinned, device int64, err error)
 		device += mem.Pooled(int64(n) * e.alignedBytes())
 	}
 	return table + stored, device, nil
+}
+
+// storedBytes is the most that n chunks take as they are stored, each at a multiple of apart.
+func (e *Encoder) storedBytes(n int) int64 {
+	return int64(n) * up(int64(e.packing.Bound(func(int) int { return int(e.bound) })))
 }
 
 func (e *Encoder) largest() (n int64) {
@@ -257,13 +262,16 @@ func (j *job) collect() (*output, error) {
 	for i := range j.chunks {
 		p.Lay(&j.layouts[i], j.of(i))
 		j.at[i] = total
-		total += (int64(j.layouts[i].Bytes) + 15) / 16 * 16
+		total += up(int64(j.layouts[i].Bytes))
 	}
-	stored, err := j.get(total)
+	// As much as can be, not as it is: buffers of one size are used again, others would be freed and allocated,
+	// which waits for the device.
+	most := max(total, j.storedBytes(len(j.chunks)))
+	stored, err := j.get(most)
 	if err != nil {
 		return nil, err
 	}
-	host, err := j.stream.Device().Host(int(total))
+	host, err := j.stream.Device().Host(int(most))
 	if err != nil {
 		return nil, err
 	}
@@ -289,7 +297,7 @@ func (j *job) collect() (*output, error) {
 	if err := kernels.CopyPieces(j.stream, ranges); err != nil {
 		return out, err
 	}
-	j.stream.Download(host.B, stored)
+	j.stream.Download(host.B[:total], stored)
 	return out, nil
 }
 

@@ -104,8 +104,10 @@ var errNoLibrary = errors.New("there is no nvCOMP to decode it")
 
 func (b *batch) takeScratch(chunks []Chunk) error {
 	var plain, aligned int64
+	most := int64(0) // of aligned
 	for i := range chunks {
 		c := &chunks[i]
+		most += alignedBytes(c.Pieces.Size, len(c.Pieces.List))
 		if c.Pieces.Shuffle != codec.NoShuffle {
 			plain += up(int64(c.Pieces.Size))
 		}
@@ -119,6 +121,9 @@ func (b *batch) takeScratch(chunks []Chunk) error {
 				}
 			}
 		}
+	}
+	if aligned > 0 {
+		aligned = max(aligned, most)
 	}
 	for _, t := range []struct {
 		bytes int64
@@ -136,6 +141,11 @@ func (b *batch) takeScratch(chunks []Chunk) error {
 	}
 	return nil
 }
+
+// alignedBytes is the room that streams of a chunk of size bytes get where they are moved: as if they were not
+// compressed, so that buffers of one size serve all chunks. Others would be freed and allocated, which waits
+// for the device.
+func alignedBytes(size, streams int) int64 { return int64(size) + int64(streams)*apart }
 
 func (b *batch) misaligned(c *Chunk, p codec.Stream) bool {
 	return (int64(c.Stored.Address())+int64(p.At))%b.lib.DecodeAlignment(formats[p.Format]) != 0
@@ -241,7 +251,7 @@ func Memory(lib *nvcomp.Library, d *gpu.Device, c codec.Chain, size, n int) (pin
 		device += chunks
 	}
 	if format == codec.StreamDeflate { // copied to where nvCOMP takes it
-		device += mem.Pooled(int64(n) * (int64(size) + int64(streams)*apart))
+		device += mem.Pooled(int64(n) * alignedBytes(size, streams))
 	}
 	if format == codec.StreamZstd && lib != nil {
 		var temp int64

@@ -157,7 +157,7 @@ int temp_size(const char* call, size_t each, size_t n, size_t* temp) {
 } // namespace
 
 NVCOMP(nvcompGetProperties, nvcompProperties_t* p) {
-    p->version = NVCOMP_DOUBLE * 1000;
+    p->version = env_number("CUEMU_NVCOMP_VERSION", NVCOMP_DOUBLE == 5 ? 5100 : 6000);
     p->cudart_version = 12000;
     return S(0);
 }

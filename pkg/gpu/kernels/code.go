@@ -1,0 +1,92 @@
+package kernels
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"strata/pkg/gpu"
+)
+
+//go:embed code/*.zst
+var packed embed.FS
+
+// code is all kernels of this package.
+var code = &gpu.Code{Machine: machine, PTX: func(name string) (string, error) {
+	all, err := ptx()
+	if err != nil {
+		return "", err
+	}
+	return alone(all, name)
+}}
+
+// Load begins to load all kernels, beside what the caller does until it needs the first. Where there is no
+// machine code for the device, the driver compiles each kernel when it is needed.
+func Load(d *gpu.Device) { d.Load(code) }
+
+// Compiled waits for [Load]. An error says why there is no machine code for the device, so that the driver
+// compiles kernels.
+func Compiled(d *gpu.Device) error { return d.Loaded(code) }
+
+// families are the devices that there is machine code for, and the oldest drivers that take it. It
+// runs on devices of the same major version and a later minor one, too.
+var families = []struct {
+	compute int
+	driver  gpu.Version
+}{{70, 12000}, {80, 12000}, {90, 12000}, {100, 13000}, {120, 13000}}
+
+// machine returns the machine code for a device.
+func machine(i gpu.Info) ([]byte, error) {
+	for _, f := range families {
+		if f.compute/10 != i.Compute/10 || f.compute > i.Compute {
+			continue
+		}
+		if i.Driver < f.driver {
+			return nil, fmt.Errorf("machine code for sm_%d needs a driver for CUDA %v, this is one for %v", f.compute, f.driver, i.Driver)
+		}
+		return unpack(fmt.Sprintf("sm_%d", f.compute))
+	}
+	return nil, fmt.Errorf("there is no machine code for sm_%d", i.Compute)
+}
+
+// unpack returns a file of the folder code.
+func unpack(name string) ([]byte, error) {
+	b, err := packed.ReadFile("code/" + name + ".zst")
+	if err != nil {
+		return nil, err
+	}
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.DecodeAll(b, nil)
+}
+
+// ptx is the PTX of all kernels.
+var ptx = sync.OnceValues(func() (string, error) {
+	b, err := unpack("ptx")
+	return string(b), err
+})
+
+const entry = ".visible .entry "
+
+// alone returns the PTX of one kernel of those in all: the driver takes long to compile them, and a program
+// needs few.
+func alone(all, name string) (string, error) {
+	head, _, _ := strings.Cut(all, entry)
+	from := strings.Index(all, entry+name+"(")
+	if from < 0 {
+		return "", errors.New("it is not in the PTX")
+	}
+	kernel := all[from:]
+	end := strings.Index(kernel, "\n}\n")
+	if end < 0 {
+		return "", errors.New("the PTX has no end")
+	}
+	return head + kernel[:end+3], nil
+}
