@@ -303,7 +303,7 @@ func TestLimit(t *testing.T) {
 		t.Error(err)
 	}
 	acquire(t, dir, d, 800)
-	acquire(t, dir, d, 50)
+	acquire(t, dir, d, 26)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := Acquire(ctx, dir, d, 1, Options{}); !errors.Is(err, context.DeadlineExceeded) {
