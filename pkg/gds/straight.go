@@ -1,6 +1,7 @@
 package gds
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -25,11 +26,10 @@ func Available(d *gpu.Device) (straight bool, reason string) {
 	return true, how
 }
 
-// cufileFor takes cuFile into use. Where it is demanded it is tried whatever the system
-// is.
+// cufileFor takes cuFile into use where it may be of use; where it is demanded, whatever the system is.
 func cufileFor(d *gpu.Device, mode settings.Mode) (*cufile.Driver, error) {
 	if mode != settings.Off {
-		if err := cufile.WSL(); err != nil {
+		if err := cmp.Or(cufile.WSL(), cufile.Possible()); err != nil {
 			return nil, err
 		}
 	}

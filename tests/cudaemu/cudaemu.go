@@ -79,7 +79,7 @@ func Environment(lib string) map[string]string {
 	e := map[string]string{Variable: lib}
 	// build.sh leaves a file by which its libraries are told from real ones.
 	if _, err := os.Stat(filepath.Join(filepath.Dir(lib), "lock")); err == nil {
-		e[modulesVariable], e[udevVariable] = os.DevNull, os.DevNull
+		e[modulesVariable], e[udevVariable] = filepath.Join(filepath.Dir(lib), "modules"), os.DevNull
 	}
 	for variable, file := range others {
 		file = filepath.Join(filepath.Dir(lib), file)

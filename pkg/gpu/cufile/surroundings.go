@@ -1,6 +1,7 @@
 package cufile
 
 import (
+	"fmt"
 	"os"
 	"strings"
 )
@@ -27,6 +28,27 @@ func modules() error {
 		return unavailable("cuFile hangs where /proc/modules cannot be read: %v", err)
 	}
 	return f.Close()
+}
+
+// Possible says why nothing on this system could move data straight: neither is the kernel module nvidia-fs
+// loaded, nor is the kernel one that has PCI peer-to-peer transfers of cuFile's kind, which are there from Linux 6.2 on.
+// To find that out itself cuFile takes half a second.
+func Possible() error {
+	list, err := os.ReadFile(place(ModulesVariable, "/proc/modules"))
+	if err != nil {
+		return nil // [Open] says so
+	}
+	for line := range strings.Lines(string(list)) {
+		if strings.HasPrefix(line, "nvidia_fs ") {
+			return nil
+		}
+	}
+	release, err := os.ReadFile(place(ReleaseVariable, "/proc/sys/kernel/osrelease"))
+	var major, minor int
+	if n, _ := fmt.Sscanf(string(release), "%d.%d", &major, &minor); err != nil || n != 2 || major > 6 || major == 6 && minor >= 2 {
+		return nil
+	}
+	return unavailable("the kernel module nvidia-fs is not loaded, and Linux %d.%d has no PCI peer-to-peer transfers for it", major, minor)
 }
 
 // WSL says that this is the Windows Subsystem for Linux, where cuFile moves nothing

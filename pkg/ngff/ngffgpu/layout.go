@@ -103,9 +103,6 @@ func (l *layout) inRow(tile point) bool {
 	return true
 }
 
-// apart is the distance of chunks that are gathered.
-func (l *layout) apart() int64 { return (l.chunkBytes + 255) &^ 255 }
-
 // partBytes is the most that the parts of a chunk take that go to level 1, and their tables.
 func (l *layout) partBytes() (parts, tables int64) {
 	if l.levels < 2 {

@@ -164,6 +164,23 @@ const alignment = 16
 
 func aligned(n int64) int64 { return (n + alignment - 1) / alignment * alignment }
 
+// page is what cuFile moves straight, where files and memory lie in pages alike.
+const page = 4096
+
+// step is what chunks that are gathered begin at multiples of.
+func (w *Writer) step() int64 {
+	if w.way == direct {
+		return page
+	}
+	return alignment
+}
+
+// apart is the distance of chunks that are gathered.
+func (w *Writer) apart() int64 { return (w.chunkBytes + w.step() - 1) / w.step() * w.step() }
+
+// gatheredBytes is the room for n of them, wherever it begins.
+func (w *Writer) gatheredBytes(n int64) int64 { return n*w.apart() + w.step() - alignment }
+
 // plan finds the chunks, and takes memory for those that are gathered, for parts of level
 // 1 with strips, and for tables.
 func (t *Tile) plan() (err error) {
@@ -203,9 +220,12 @@ func (t *Tile) plan() (err error) {
 		t.list = append(t.list, c)
 	}
 	if gathers {
-		if t.gathered, err = t.memory(int64(len(t.list)) * t.apart()); err != nil {
+		n := int64(len(t.list))
+		if t.gathered, err = t.memory(t.gatheredBytes(n)); err != nil {
 			return err
 		}
+		ahead := (t.step() - int64(t.gathered.Address())%t.step()) % t.step()
+		t.gathered = t.gathered.From(ahead, n*t.apart())
 	}
 	if t.parts, err = t.memory(parts); err != nil {
 		return err

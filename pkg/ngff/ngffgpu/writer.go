@@ -106,7 +106,7 @@ func (w *Writer) Memory(shape []int) (pinned, device int64) {
 	n := int64(w.grid(tile).volume())
 	parts, tables := w.partBytes()
 	tables += kernels.ScatterTable(1 + rank)
-	device += mem.Pooled(n*w.apart()) + mem.Pooled(n*parts) + mem.Pooled(n*tables)
+	device += mem.Pooled(w.gatheredBytes(n)) + mem.Pooled(n*parts) + mem.Pooled(n*tables)
 	leaves := mem.Pooled(n*parts) + mem.Pooled(n*tables)
 	switch w.way {
 	case raw:

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -528,5 +530,29 @@ func TestRefuses(t *testing.T) {
 	b.Release()
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Chunks are put together where pages of theirs are pages of the device's memory.
+func TestStraightPages(t *testing.T) {
+	if os.Getenv("CUEMU_CUFILE_ALIGNED") == "" {
+		gputest.NeedDouble(t)
+		c := exec.Command(os.Args[0], "-test.run=^TestStraightPages$", "-test.count=1")
+		c.Env = append(os.Environ(), "CUEMU_CUFILE_ALIGNED=1")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	d := gputest.Device(t, much)
+	p := files(t, d, func(text string) { t.Error(text) })
+	im := imageOf(t, "yx", dtype.Uint16, []int{250, 260}, []int{65, 67}, []int{130, 134}, "raw")
+	got, err := im.onDevice(d, store.Folder(t.TempDir()), Options{Files: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, im.onHost(t))
+	if _, n, _ := d.Straight(); n == 0 {
+		t.Error("nothing went straight")
 	}
 }

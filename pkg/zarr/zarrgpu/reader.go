@@ -165,7 +165,7 @@ func (r *Reader) needs(shape []int, chunks int64) needs {
 	switch r.way {
 	case GDS:
 		n.table = kernels.ScatterTable(int(chunks))
-		n.chunks = chunks * aligned(r.cover(shape))
+		n.chunks = chunks * straightBytes(r.cover(shape))
 	case NVComp:
 		n.packed = chunks * r.storedBytes()
 		n.host = max(n.host, n.packed)

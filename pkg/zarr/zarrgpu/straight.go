@@ -18,6 +18,27 @@ import (
 // 16 bytes wherever their rows allow it.
 func aligned(n int64) int64 { return (n + 15) / 16 * 16 }
 
+// page is what cuFile moves straight: pages of files that lie in pages of the memory as they do there. Others it copies.
+const page = 4096
+
+// straightBytes is the room for n bytes that cuFile reads, wherever they are in a file: see [Slot.beside].
+func straightBytes(n int64) int64 {
+	if n < page {
+		return aligned(n)
+	}
+	return aligned(n) + page
+}
+
+// beside is where n bytes from off of a file on go to in the slot's memory, from byte at on: to where they lie in
+// a page as in the file.
+func (s *Slot) beside(at, n, off int64) int64 {
+	here := int64(s.onDevice.chunks.Address()) + at
+	if n < page && here%page != off%page {
+		return aligned(at)
+	}
+	return at + ((off-here)%page+page)%page
+}
+
 // mostFiles is how many files one Fetch has open at a time.
 const mostFiles = 16
 
@@ -45,9 +66,10 @@ func (s *Slot) fetchStraight(ctx context.Context, region zarr.Region) error {
 			} else if c.Size != r.chunk {
 				return fmt.Errorf("%s: a chunk of %d bytes, want %d", f.Location(), c.Size, r.chunk)
 			} else {
-				box.Src = at
-				reads.add(ctx, s.onDevice.chunks, at, base+c.Offset+first, end-first)
-				at += aligned(end - first)
+				off := base + c.Offset + first
+				box.Src = s.beside(at, end-first, off)
+				reads.add(ctx, s.onDevice.chunks, box.Src, off, end-first)
+				at = box.Src + end - first
 			}
 			s.boxes = append(s.boxes, box)
 		}

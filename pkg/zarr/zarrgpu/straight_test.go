@@ -4,6 +4,7 @@ package zarrgpu
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
+	"strata/tests/gputest"
 )
 
 // files is a pool of threads that leave everything to cuFile that it takes.
@@ -190,5 +192,42 @@ func TestWays(t *testing.T) {
 		if w, why := r.Way(); w != c.way || !strings.Contains(why, c.why) || (why == "") != (c.why == "") || (len(said) > 0) != (why != "") {
 			t.Errorf("%d: by way of %v because %q (said %q), want %v because %q", i, w, why, said, c.way, c.why)
 		}
+	}
+}
+
+// Pages go to where they lie in pages of the device's memory as in the file, of whole files, of chunks in
+// shards and of parts of them.
+func TestStraightPages(t *testing.T) {
+	if os.Getenv("CUEMU_CUFILE_ALIGNED") == "" {
+		gputest.NeedDouble(t)
+		c := exec.Command(os.Args[0], "-test.run=^TestStraightPages$", "-test.count=1")
+		c.Env = append(os.Environ(), "CUEMU_CUFILE_ALIGNED=1")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	d, s := open(t, gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
+	pool := files(t, d, settings.Auto)
+	if ok, reason := pool.Mode(); !ok {
+		t.Skipf("the file system of %s: %s", t.TempDir(), reason)
+	}
+	for _, spec := range []zarr.Spec{
+		{Chunks: []int{8, 32, 33}, DType: dtype.Uint16},
+		{Chunks: []int{8, 32, 33}, Shard: []int{16, 64, 33}, DType: dtype.Uint16},
+		{Chunks: []int{3, 5, 7}, Shard: []int{24, 75, 77}, DType: dtype.Uint8},
+	} {
+		spec.Shape = []int{30, 100, 90}
+		a := array(t, store.Folder(t.TempDir()), spec)
+		r, err := NewReader(a, d, Options{Files: pool})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range append(regions(a), zarr.Region{Start: []int{1, 1, 1}, Shape: []int{28, 98, 87}}) {
+			same(t, r, s, a, g)
+		}
+	}
+	if _, _, fallbacks := d.Straight(); fallbacks > 0 {
+		t.Errorf("%d pieces did not go straight", fallbacks)
 	}
 }

@@ -250,6 +250,9 @@ static int arguments(Move* m, const char* call, CUfileHandle_t handle, const voi
     if (off < 0 || base_off < 0) return -say(VALUE, "%s: a position is negative", call);
     *m = Move{((File*)handle)->cached, (uintptr_t)base + base_off, n, off, read};
     if (!device_range(m->at, n)) return -say(RANGE_ERROR, "%s: %zu bytes at %#lx are not device memory", call, n, (long)m->at);
+    if (env_number("CUEMU_CUFILE_ALIGNED", 0) && n >= 4096 && (m->at - off) % 4096) {
+        return -say(VALUE, "%s: %zu bytes at %#lx lie in a page otherwise than at byte %ld of the file: they would not go straight", call, n, (long)m->at, (long)off);
+    }
     const auto b = buffer_of(m->at);
     if (b == buffers.end()) return 0;
     if (b->first != (uintptr_t)base) return -say(VALUE, "%s: %#lx is registered from %#lx on, which has to be the base", call, (long)m->at, (long)b->first);
