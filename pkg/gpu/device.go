@@ -23,6 +23,8 @@ type Device struct {
 	node       int      // of the host's memory that is beside the device; -1: not known
 	registered sync.Map // *byte → []byte: page-locked memory that is the process's own
 
+	tried sync.Map // any → func() error: see Try
+
 	mu      sync.Mutex
 	modules map[*Code]*modules
 	lost    atomic.Pointer[Error]
@@ -107,6 +109,13 @@ func (d *Device) givenBack(err error) error {
 		return nil
 	}
 	return err
+}
+
+// Try calls f the first time that it is called with a key on the device, and returns what f returned then: whether
+// a library works.
+func (d *Device) Try(key any, f func() error) error {
+	once, _ := d.tried.LoadOrStore(key, sync.OnceValue(f))
+	return once.(func() error)()
 }
 
 // Call lets another library work on the device: f runs on the device's thread, where

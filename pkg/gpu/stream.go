@@ -3,6 +3,7 @@ package gpu
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"strata/pkg/mem"
@@ -21,6 +22,18 @@ type Stream struct {
 	after  []func()       // once what is queued has run
 	ends   []func()       // before the stream does
 	err    error
+	silent bool // copies are not counted
+}
+
+// Uncounted tells whether copies that are queued from now on are left out of [Device.Traffic]: those by which
+// the device is tried.
+func (s *Stream) Uncounted(yes bool) { s.silent = yes }
+
+// count counts bytes of a copy.
+func (s *Stream) count(to *atomic.Int64, n int64) {
+	if !s.silent {
+		to.Add(n)
+	}
 }
 
 const nonBlocking = 1 // CU_STREAM_NON_BLOCKING: does not wait for the null stream
@@ -109,7 +122,7 @@ func (s *Stream) Upload(dst Span, src []byte) {
 		return
 	}
 	s.call("cuMemcpyHtoDAsync_v2", func() result {
-		s.device.up.Add(int64(len(src)))
+		s.count(&s.device.up, int64(len(src)))
 		return driver.MemcpyHtoD(dst.address, unsafe.Pointer(unsafe.SliceData(src)), uint64(len(src)), s.handle)
 	})
 }
@@ -124,7 +137,7 @@ func (s *Stream) Download(dst []byte, src Span) {
 		return
 	}
 	s.call("cuMemcpyDtoHAsync_v2", func() result {
-		s.device.down.Add(int64(len(dst)))
+		s.count(&s.device.down, int64(len(dst)))
 		return driver.MemcpyDtoH(unsafe.Pointer(unsafe.SliceData(dst)), src.address, uint64(len(dst)), s.handle)
 	})
 }
@@ -138,7 +151,7 @@ func (s *Stream) Copy(dst, src Span) {
 		return
 	}
 	s.call("cuMemcpyDtoDAsync_v2", func() result {
-		s.device.across.Add(src.bytes)
+		s.count(&s.device.across, src.bytes)
 		return driver.MemcpyDtoD(dst.address, src.address, uint64(src.bytes), s.handle)
 	})
 }

@@ -3,6 +3,8 @@
 package gputest
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"strata/pkg/gpu"
@@ -40,6 +42,16 @@ func Stream(t testing.TB, d *gpu.Device) *gpu.Stream {
 		}
 	})
 	return s
+}
+
+// FaultVariable names the variable of the double that a test's process sets by [Fault]: "CUEMU_FAIL=…".
+const FaultVariable = "STRATA_TEST_DOUBLE"
+
+// Fault lets the double fail from now on as [FaultVariable] says: what was called before does not count.
+func Fault() {
+	if name, value, ok := strings.Cut(os.Getenv(FaultVariable), "="); ok {
+		_ = os.Setenv(name, value)
+	}
 }
 
 // NeedDouble skips a test that asks for what only the double does, where the tests run

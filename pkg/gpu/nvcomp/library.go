@@ -125,8 +125,8 @@ var load = sync.OnceValues(func() (*Library, error) {
 	return l, nil
 })
 
-// Open finds the library and asks it whether it can work on the device. The error is the
-// reason why it cannot: it is missing, too old, or made for a newer driver.
+// Open finds the library and lets it decode a frame of each format on the device, once for the device. The
+// error is the reason why it cannot be used: it is missing, too old, made for a newer driver, or wrong.
 func Open(d *gpu.Device) (*Library, error) {
 	l, err := load()
 	if err != nil {
@@ -136,7 +136,11 @@ func Open(d *gpu.Device) (*Library, error) {
 	if _, err := l.EncodeTemp(d, Zstd, 1, 1<<16, 1<<16); err != nil {
 		return nil, fmt.Errorf("nvCOMP %s does not work on %s: %w", l.version, d.Info.Name, err)
 	}
-	return l, nil
+	err = d.Try(l, func() error { return l.try(d) })
+	if err != nil && d.Lost() == nil {
+		return nil, fmt.Errorf("nvCOMP %s cannot be used on %s: %w", l.version, d.Info.Name, err)
+	}
+	return l, err
 }
 
 // Version is the library's, as "6.0.0".

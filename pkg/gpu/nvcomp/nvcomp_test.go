@@ -4,8 +4,11 @@ package nvcomp
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -407,10 +410,11 @@ func TestFaults(t *testing.T) {
 		"upload": {"CUEMU_FAIL=cuMemcpyDtoHAsync_v2:1:1", "cuMemcpyDtoHAsync_v2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !apart(t, c.env) {
+			if !apart(t, gputest.FaultVariable+"="+c.env) {
 				return
 			}
 			b := open(t, usual)
+			gputest.Fault()
 			batch, _ := b.pieces(Zstd)
 			err := b.lib.Decode(b.stream, Zstd, batch)
 			err = errors.Join(err, b.stream.Wait())
@@ -450,4 +454,68 @@ func TestRealLibrary(t *testing.T) {
 		}
 	}
 	t.Log(l.Version())
+}
+
+// The probes are the sample, as the host encodes it; -update writes them.
+func TestProbes(t *testing.T) {
+	for f := range formats {
+		file := filepath.Join("probe", strings.ToLower(f.String()))
+		if *update {
+			if err := os.WriteFile(file, encode(t, f, sample()), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := f.probe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := encode(t, f, sample()); len(got) > len(want)*11/10 || len(got)*10 > len(sample())*9 {
+			t.Errorf("%v: %d bytes, the host makes %d of %d", f, len(got), len(want), len(sample()))
+		}
+		if plain, err := hostDecode(f, got); err != nil || !bytes.Equal(plain, sample()) {
+			t.Errorf("%v: the probe is not the sample: %v", f, err)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the probes")
+
+// hostDecode decodes a frame of the sample on the host.
+func hostDecode(f Format, frame []byte) ([]byte, error) {
+	dst := make([]byte, len(sample()))
+	s := codec.NewScratch()
+	switch f {
+	case Zstd:
+		return dst, codec.Chain{codec.Zstd(3, false)}.Decode(s, dst, frame)
+	case LZ4:
+		return dst, codec.Chain{codec.LZ4(1)}.Decode(s, dst, append(binary.LittleEndian.AppendUint32(nil, uint32(len(dst))), frame...))
+	}
+	_, err := io.ReadFull(flate.NewReader(bytes.NewReader(frame)), dst)
+	return dst, err
+}
+
+// A library that decodes wrongly, or not at all, is not used, and why is said; bytes of the trial are not counted.
+func TestTried(t *testing.T) {
+	for name, c := range map[string]struct{ env, want string }{
+		"right":   {"CUEMU_CHUNK=", ""},
+		"wrong":   {"CUEMU_CHUNK=2:-1", "a frame of LZ4 that was tried: it decodes to other bytes"},
+		"refused": {"CUEMU_CHUNK=3:12", "a frame of Deflate that was tried: probe: Deflate: cannot be decompressed (nvCOMP error 12)"},
+		"fails":   {"CUEMU_FAIL=nvcompBatchedZstdDecompressAsync:1:1000", "a frame of Zstd that was tried: nvcompBatchedZstdDecompressAsync: CUDA failed (nvCOMP error 1000)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !apart(t, c.env) {
+				return
+			}
+			d := gputest.Device(t, usual)
+			for range 2 {
+				_, err := Open(d)
+				if got := gpu.Reason(err); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+					t.Errorf("%q, want %q", got, c.want)
+				}
+			}
+			if up, down, across := d.Traffic(); up+down+across > 0 {
+				t.Errorf("%d bytes up, %d down, %d across", up, down, across)
+			}
+		})
+	}
 }

@@ -17,9 +17,11 @@ import (
 	"strata/pkg/gds"
 	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
+	"strata/pkg/gpu/nvcomp"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
+	"strata/tests/gputest"
 )
 
 // faults are calls that fail, the how-manieth time, and with what: 2 is out of memory, 700 a
@@ -65,7 +67,7 @@ func TestFaults(t *testing.T) {
 				if chunk, ok := strings.CutPrefix(fault, "chunk:"); ok {
 					env = "CUEMU_CHUNK=" + chunk
 				}
-				c.Env = append(os.Environ(), env, "STRATA_TEST_FAULT="+fault, "STRATA_TEST_CODEC="+codecs)
+				c.Env = append(os.Environ(), gputest.FaultVariable+"="+env, "STRATA_TEST_FAULT="+fault, "STRATA_TEST_CODEC="+codecs)
 				if out, err := c.CombinedOutput(); err != nil {
 					t.Errorf("%v\n%s", err, out)
 				} else if bytes.Contains(out, []byte("LEAK")) && !strings.HasSuffix(fault, "s") { // a lost context gives nothing back
@@ -94,6 +96,10 @@ func faulty(t *testing.T, fault, codecs string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := nvcomp.Open(d); err != nil { // which is tried then
+		t.Fatal(err)
+	}
+	gputest.Fault()
 	dir := t.TempDir()
 	var o Options
 	if straight {

@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
+	"strata/tests/gputest"
 )
 
 func blosc(t *testing.T, name string, shuffle codec.BloscShuffle, size int) codec.Codec {
@@ -246,5 +248,55 @@ func TestPackedMemory(t *testing.T) {
 	}
 	if p, m := d.Pinned().Peak(), d.Memory().Peak()-before; p > pinned || m > device || 2*p < pinned || 2*m < device {
 		t.Errorf("took %d and %d bytes, said %d and %d", p, m, pinned, device)
+	}
+}
+
+// The first chunk that the device decodes is compared with the host's: where it differs, the host decodes the
+// array, and a warning says which chunk it was. Its way to the host is not counted.
+func TestPackedFirstChunk(t *testing.T) {
+	spec := zarr.Spec{Shape: []int{64, 256}, Chunks: []int{64, 64}, DType: dtype.Float32, Codecs: codec.Chain{codec.Zstd(1, false)}}
+	if os.Getenv(gputest.FaultVariable) == "" {
+		d, s := open(t, gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
+		a := array(t, store.Folder(t.TempDir()), spec)
+		counts := new(Counts)
+		r, err := NewReader(a, d, Options{Counts: counts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, before, _ := d.Traffic()
+		f, err := r.Fetch(ctx, a.Bounds())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Release()
+		if _, down, _ := d.Traffic(); down-before != 4*12 || counts.Bytes(NVComp) != 64<<10 {
+			t.Errorf("%d bytes came down, %d were decoded on the device", down-before, counts.Bytes(NVComp))
+		}
+		same(t, r, s, a, a.Bounds())
+		gputest.NeedDouble(t)
+		c := exec.Command(os.Args[0], "-test.run=^TestPackedFirstChunk$", "-test.count=1")
+		c.Env = append(os.Environ(), gputest.FaultVariable+"=CUEMU_CHUNK=1:-1")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	d, s := open(t, gpu.Limits{Memory: 64 << 20, Pinned: 64 << 20})
+	a := array(t, store.Folder(t.TempDir()), spec)
+	counts := new(Counts)
+	var warnings []string
+	r, err := NewReader(a, d, Options{Counts: counts, Warn: func(m string) { warnings = append(warnings, m) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gputest.Fault()
+	for x := range 3 {
+		same(t, r, s, a, zarr.Region{Start: []int{0, 64 * x}, Shape: []int{64, 64}})
+	}
+	if counts.Bytes(NVComp) != 0 || counts.Bytes(Host) != 3*16<<10 || counts.Fallbacks() != 1 {
+		t.Errorf("%d bytes were decoded on the device, %d by the host, %d regions were read again", counts.Bytes(NVComp), counts.Bytes(Host), counts.Fallbacks())
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "chunk [0 0]: nvCOMP 6.0.0 decodes it otherwise than the host") {
+		t.Errorf("warnings %q", warnings)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"strata/pkg/gds"
 	"strata/pkg/gpu"
@@ -41,9 +42,12 @@ type Reader struct {
 	within []int64 // bytes between neighbours in a chunk
 	fill   []byte
 
-	library *nvcomp.Library // where chunks are decoded on the device
-	warned  sync.Once       // of a region that was read again
-	noted   sync.Once       // why regions are left to the host
+	library    *nvcomp.Library // where chunks are decoded on the device
+	first      sync.Once       // chunk that the device decodes is compared with the host's
+	wrong      error           // what came of that
+	mistrusted atomic.Bool     // the same, for those that come later
+	warned     sync.Once       // of a region that was read again
+	noted      sync.Once       // why regions are left to the host
 }
 
 // NewReader makes the reader of an array. A backend that cannot serve the array is a

@@ -48,12 +48,17 @@ int say(int code, const char* format, ...) {
     return code;
 }
 
-// CUEMU_FAIL="name:nth:code[s],…"
+// CUEMU_FAIL="name:nth:code[s],…"; calls count from when it has that value.
 int inject(const char* name) {
     static auto& calls = *new std::map<std::string, int>;
+    static auto& before = *new std::string;
     Lock lock(mu);
-    const int n = ++calls[name];
     const char* p = env("CUEMU_FAIL", "");
+    if (before != p) {
+        before = p;
+        calls.clear();
+    }
+    const int n = ++calls[name];
     while (*p) {
         char call[64];
         int nth, code, used = 0;

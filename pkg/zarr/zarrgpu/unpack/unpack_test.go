@@ -424,7 +424,7 @@ func TestNoLibrary(t *testing.T) {
 
 // Faults at any call end in an error, never in other bytes.
 func TestFaults(t *testing.T) {
-	for _, fail := range []string{"cuMemAlloc_v2:1:2", "cuMemAlloc_v2:3:2", "cuMemAlloc_v2:5:2", "cuMemHostAlloc:2:2", "cuMemcpyHtoDAsync_v2:1:1", "cuMemcpyHtoDAsync_v2:2:1",
+	for _, fail := range []string{"cuMemAlloc_v2:1:1", "cuMemAlloc_v2:3:1", "cuMemAlloc_v2:5:1", "cuMemHostAlloc:2:2", "cuMemcpyHtoDAsync_v2:1:1", "cuMemcpyHtoDAsync_v2:2:1",
 		"cuMemcpyHtoDAsync_v2:4:719s", "cuLaunchKernel:1:1", "cuLaunchKernel:3:700s", "cuMemcpyDtoHAsync_v2:2:1", "nvcompBatchedLZ4DecompressAsync:1:1000", "nvcompBatchedDeflateDecompressAsync:1:719s",
 		"nvcompBatchedZstdDecompressGetTempSize:1:10000", "CHUNK=1:12", "CHUNK=40:13"} {
 		t.Run(fail, func(t *testing.T) {
@@ -435,13 +435,14 @@ func TestFaults(t *testing.T) {
 				if strings.HasPrefix(fail, "CHUNK") {
 					variable = "CUEMU_" + fail
 				}
-				c.Env = append(os.Environ(), variable, "STRATA_TEST_APART=1")
+				c.Env = append(os.Environ(), gputest.FaultVariable+"="+variable, "STRATA_TEST_APART=1")
 				if out, err := c.CombinedOutput(); err != nil {
 					t.Errorf("%v\n%s", err, out)
 				}
 				return
 			}
 			lib, s := open(t, usual)
+			gputest.Fault()
 			list, _ := encoded(t)
 			if _, err := decode(lib, s, list); err == nil {
 				t.Error("no error")

@@ -76,11 +76,19 @@ int fault(const char* call, const char* what, size_t chunk) {
     return say(ILLEGAL_ADDRESS, "%s: chunk %zu: %s", call, chunk, what);
 }
 
-// CUEMU_CHUNK="nth:status,…": the nth chunk that is decoded or encoded ends with that status.
-int inject_chunk() {
-    static std::atomic<int> chunks{0};
+// CUEMU_CHUNK="nth:status,…": the nth chunk that is decoded or encoded ends with that status, with WRONG in
+// success with a wrong byte.
+const int WRONG = -1;
+int inject_chunk() { // on the devices' thread
+    static int chunks = 0;
+    static auto& before = *new std::string;
+    const char* p = env("CUEMU_CHUNK", "");
+    if (before != p) {
+        before = p;
+        chunks = 0;
+    }
     const int n = ++chunks;
-    for (const char* p = env("CUEMU_CHUNK", ""); *p; p++) {
+    for (; *p; p++) {
         int nth, status;
         if (sscanf(p, "%d:%d", &nth, &status) == 2 && nth == n) return say(status, "injected in chunk %d", n);
         if (!(p = strchr(p, ','))) break;
@@ -131,10 +139,13 @@ struct Batch {
         std::vector<uint8_t> from(in[i], in[i] + in_bytes[i]), to(most, 0xee); // the rest of the room is not left alone
         long wrote = 0;
         int e = inject_chunk();
-        if (!e) {
+        const bool wrong = e == WRONG;
+        if (!e || wrong) {
+            e = 0;
             wrote = decodes ? format->decode(to.data(), most, from.data(), from.size()) : (long)format->encode(to.data(), from.data(), from.size());
             if (wrote < 0) e = CANNOT_DECOMPRESS;
         }
+        if (wrong && wrote > 0) to[wrote / 2] ^= 1;
         std::copy(to.begin(), to.end(), out[i]);
         status[i] = e;
         out_bytes[i] = e ? 0 : wrote;
