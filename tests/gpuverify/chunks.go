@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,152 +13,204 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/gpu/nvcomp"
+	"strata/pkg/work"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/zarrgpu/pack"
 	"strata/pkg/zarr/zarrgpu/unpack"
 )
 
-// chunks is what a device makes of the chunks of a codec.
+// chunks is what a device makes of chunks of a codec, of one size, so many at a time.
 type chunks struct {
-	Codec  string  `json:"codec"`
-	Ratio  float64 `json:"ratio"`               // stored bytes to bytes, of the host's encoder
-	Decode float64 `json:"decode"`              // decoded bytes a second, without copies to the device
-	Encode float64 `json:"encode,omitempty"`    // bytes a second, with the copy to the host; 0: the host encodes
-	Own    float64 `json:"own_ratio,omitempty"` // stored bytes to bytes, of the device's encoder
-	Same   bool    `json:"same"`                // both ways give the host's bytes
-	Error  string  `json:"error,omitempty"`
+	Codec   string  `json:"codec"`
+	Size    int     `json:"size"` // bytes of a chunk
+	Count   int     `json:"count"`
+	Ratio   float64 `json:"ratio"`               // stored bytes to bytes, of the host's encoder
+	Decode  float64 `json:"decode"`              // decoded bytes a second, without copies to the device
+	Scratch int64   `json:"scratch"`             // bytes of the device that decoding takes besides
+	Encode  float64 `json:"encode,omitempty"`    // bytes a second, with the copy to the host; 0: the host encodes
+	Own     float64 `json:"own_ratio,omitempty"` // stored bytes to bytes, of the device's encoder
+	Host    float64 `json:"host"`                // decoded bytes a second of 16 threads of the host
+	Same    bool    `json:"same"`                // both ways give the host's bytes
+	Error   string  `json:"error,omitempty"`
 }
 
 const chunkBytes = 1 << 20
 
-// measureChunks decodes and encodes chunks of noisy uint16 with each codec, and compares
-// the bytes with the host's.
-func measureChunks(d *gpu.Device, r *record, most int64, repeat int) (err error) {
+// hostThreads is how many threads decode on the host, beside which the device is seen.
+const hostThreads = 16
+
+// measureGrid measures decoding and encoding by sizes and numbers of chunks and by codecs, for as much as fits into
+// what kernels work on.
+func measureGrid(s *settings, d *gpu.Device, r *record) error {
 	lib, err := nvcomp.Open(d)
 	if err != nil {
 		r.NVCOMP = err.Error()
-		return nil
-	}
-	r.NVCOMP = lib.Version()
-	s, err := d.Stream()
-	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	t := &timer{stream: s, repeat: repeat}
-	for _, e := range []**gpu.Event{&t.from, &t.to} {
-		if *e, err = d.TimedEvent(); err != nil {
-			return err
+	r.NVCOMP, r.Chunks = lib.Version(), nil
+	return withTimer(d, max(1, s.repeat/4), func(t *timer) error {
+		for _, size := range []int{64 << 10, 1 << 20, 8 << 20, 52 << 20} {
+			data := noisy(size)
+			for _, name := range []string{"zstd", "lz4", "gzip", "blosc-zstd", "blosc-lz4", "raw"} {
+				c, err := codec.FromFlag(name, dtype.Uint16, 3)
+				if err != nil {
+					return err
+				}
+				for _, n := range []int{1, 16, 256, 4096} {
+					if int64(n)*int64(size) > s.bytes {
+						continue
+					}
+					k := chunks{Codec: name, Size: size, Count: n}
+					if err := k.measure(lib, t, c, data); err != nil {
+						k.Same, k.Error = errors.Is(err, gpu.ErrMemory), err.Error() // what does not fit is not wrong
+					}
+					if lost := d.Lost(); lost != nil {
+						return lost
+					}
+					r.Chunks = append(r.Chunks, k)
+					if err := r.save(s.out); err != nil {
+						return err
+					}
+				}
+			}
 		}
-		defer (*e).Close()
+		r.chunkFigures()
+		return nil
+	})
+}
+
+// chunkFigures are the figures of the model: of one stream of 8 MiB, or of less where that did not fit, and the best.
+func (r *record) chunkFigures() {
+	for codec, name := range map[string]string{"zstd": "zstd", "lz4": "lz4", "gzip": "deflate"} {
+		for _, c := range r.Chunks {
+			if c.Codec != codec || c.Error != "" {
+				continue
+			}
+			for way, v := range map[string]float64{"decode": c.Decode, "encode": c.Encode} {
+				figure := name + "_" + way
+				if v > r.Figures[figure] {
+					r.figure(figure, v)
+				}
+				if c.Count == 1 && c.Size <= 8<<20 && v > 0 {
+					r.figure(figure+"_stream", v)
+				}
+			}
+		}
 	}
-	n := int(max(1, min(16, most/chunkBytes/8)))
-	data := make([]byte, n*chunkBytes)
+}
+
+// noisy is a chunk of noisy uint16.
+func noisy(size int) []byte {
+	data := make([]byte, size)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i, v := range dtype.Slice[uint16](data) {
 		dtype.Slice[uint16](data)[i] = uint16(float64(1000+i%1024) + rng.NormFloat64()*20 + float64(v))
 	}
-	for _, name := range []string{"raw", "zstd", "lz4", "gzip", "blosc-zstd", "blosc-lz4"} {
-		c, err := codec.FromFlag(name, dtype.Uint16, 3)
-		if err != nil {
-			return err
-		}
-		k := chunks{Codec: name}
-		if err := k.measure(lib, t, c, data); err != nil {
-			k.Same, k.Error = false, err.Error()
-		}
-		r.Chunks = append(r.Chunks, k)
-		if lost := d.Lost(); lost != nil {
-			return lost
-		}
-	}
-	return nil
+	return data
 }
 
+// hostSpeed is at what speed threads of the host decode a chunk.
+func hostSpeed(c codec.Chain, stored []byte, size int) (float64, error) {
+	n := max(hostThreads, 64<<20/size/hostThreads*hostThreads)
+	begun := time.Now()
+	err := work.Each(context.Background(), hostThreads, n, func(int, int) error {
+		return c.Decode(codec.NewScratch(), make([]byte, size), stored)
+	})
+	return float64(n) * float64(size) / time.Since(begun).Seconds(), err
+}
+
+// measure measures chunks that all hold the same.
 func (k *chunks) measure(lib *nvcomp.Library, t *timer, c codec.Chain, data []byte) error {
-	s, host := t.stream, codec.NewScratch()
-	n := len(data) / chunkBytes
-	var stored []byte
-	list := make([]unpack.Chunk, n)
-	at := make([]int, n+1)
-	for i := range n {
-		b, err := c.Encode(host, nil, data[i*chunkBytes:(i+1)*chunkBytes])
-		if err != nil {
-			return err
-		}
-		list[i].Name = fmt.Sprintf("chunk %d", i)
-		if err := c.Pieces(&list[i].Pieces, b, chunkBytes); err != nil {
-			return err
-		}
-		stored = append(stored, b...)
-		at[i+1] = len(stored)
+	s, host, size, n := t.stream, codec.NewScratch(), int64(k.Size), k.Count
+	one, err := c.Encode(host, nil, data)
+	if err != nil {
+		return err
 	}
-	k.Ratio = float64(len(stored)) / float64(len(data))
+	one = bytes.Clone(one)
+	k.Ratio = float64(len(one)) / float64(size)
+	if k.Host, err = hostSpeed(c, one, k.Size); err != nil {
+		return err
+	}
+	if _, k.Scratch, err = unpack.Memory(lib, s.Device(), c, k.Size, n); err != nil {
+		return err
+	}
 	memory := s.Device().Memory()
-	src, err := memory.Get(int64(len(stored)))
+	src, err := memory.Get(int64(len(one)))
 	if err != nil {
 		return err
 	}
 	defer src.Release()
-	dst, err := memory.Get(int64(len(data)))
+	dst, err := memory.Get(size * int64(n))
 	if err != nil {
 		return err
 	}
 	defer dst.Release()
-	pinned, err := s.Device().Host(max(len(stored), len(data)))
+	pinned, err := s.Device().Host(max(len(one), k.Size))
 	if err != nil {
 		return err
 	}
 	defer pinned.Release()
-	copy(pinned.B, stored)
-	s.Upload(src.Span, pinned.B[:len(stored)])
+	s.Upload(src.Span, pinned.B[:copy(pinned.B, one)])
 	if err := s.Wait(); err != nil {
 		return err
 	}
-	var spans []gpu.Span
+	list, spans := make([]unpack.Chunk, n), make([]gpu.Span, n)
 	for i := range list {
-		list[i].Stored = src.From(int64(at[i]), int64(at[i+1]-at[i]))
-		list[i].Dst = dst.From(int64(i)*chunkBytes, chunkBytes)
-		spans = append(spans, list[i].Dst)
+		spans[i] = dst.From(int64(i)*size, size)
+		list[i] = unpack.Chunk{Name: fmt.Sprintf("chunk %d", i), Stored: src.Span, Dst: spans[i]}
+		if err := c.Pieces(&list[i].Pieces, one, k.Size); err != nil {
+			return err
+		}
 	}
 	seconds, err := t.median(func() error { return unpack.Queue(lib, s, list) })
 	if err != nil {
 		return errors.Join(err, s.Wait())
 	}
-	k.Decode = float64(len(data)) / seconds
-	s.Download(pinned.B[:len(data)], dst.Span)
-	if err := s.Wait(); err != nil {
-		return err
+	k.Decode = float64(size) * float64(n) / seconds
+	for _, span := range spans {
+		s.Download(pinned.B[:size], span)
+		if err := s.Wait(); err != nil {
+			return err
+		}
+		if k.Same = bytes.Equal(pinned.B[:size], data); !k.Same {
+			return nil
+		}
 	}
-	k.Same = bytes.Equal(pinned.B[:len(data)], data)
-	e, err := pack.New(lib, c, chunkBytes)
-	if err != nil || !k.Same {
+	return k.encode(lib, t, c, data, spans)
+}
+
+// encode measures the encoding of chunks, where the device encodes them.
+func (k *chunks) encode(lib *nvcomp.Library, t *timer, c codec.Chain, data []byte, spans []gpu.Span) error {
+	e, err := pack.New(lib, c, k.Size)
+	if err != nil {
 		return nil // the host encodes these
 	}
+	host, got := codec.NewScratch(), make([]byte, k.Size)
 	var took []float64
 	own := 0
 	for i := range t.repeat + 1 {
 		begun := time.Now()
-		out, err := e.Encode(s, spans)
+		out, err := e.Encode(t.stream, spans)
 		if err != nil {
 			return err
 		}
 		if i > 0 {
 			took = append(took, time.Since(begun).Seconds())
 		}
-		if i == t.repeat {
-			got := make([]byte, chunkBytes)
-			for j, b := range out.Chunks {
-				own += len(b)
-				if err := c.Decode(host, got, b); err != nil || !bytes.Equal(got, data[j*chunkBytes:(j+1)*chunkBytes]) {
-					k.Same = false
-				}
+		for _, b := range out.Chunks {
+			if i < t.repeat {
+				break
+			}
+			own += len(b)
+			if err := c.Decode(host, got, b); err != nil || !bytes.Equal(got, data) {
+				k.Same = false
 			}
 		}
 		out.Release()
 	}
 	slices.Sort(took)
-	k.Encode, k.Own = float64(len(data))/took[len(took)/2], float64(own)/float64(len(data))
+	total := float64(k.Size) * float64(k.Count)
+	k.Encode, k.Own = total/took[len(took)/2], float64(own)/total
 	return nil
 }
 

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
@@ -15,6 +15,7 @@ import (
 // measure is the speed of a kernel: of the bytes that it has to read and write once.
 type measure struct {
 	Name           string  `json:"name"`
+	Side           int     `json:"side"` // of a plane, in pixels
 	Bytes          int64   `json:"bytes"`
 	Seconds        float64 `json:"seconds"` // median
 	BytesPerSecond float64 `json:"bytes_per_second"`
@@ -52,16 +53,18 @@ func (t *timer) median(f func() error) (float64, error) {
 	return all[len(all)/2], nil
 }
 
-func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, repeat int) (err error) {
+// measureKernels measures kernels on planes of side × side pixels, beside a copy of as many bytes.
+func measureKernels(d *gpu.Device, r *record, side int, bytes int64, repeat int) error {
+	return withTimer(d, repeat, func(t *timer) error { return t.kernels(r, side, bytes) })
+}
+
+// withTimer calls f with a timer on a stream of its own.
+func withTimer(d *gpu.Device, repeat int, f func(*timer) error) (err error) {
 	s, err := d.Stream()
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := s.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	t := &timer{stream: s, repeat: repeat}
 	for _, e := range []**gpu.Event{&t.from, &t.to} {
 		if *e, err = d.TimedEvent(); err != nil {
@@ -69,6 +72,11 @@ func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, re
 		}
 		defer (*e).Close()
 	}
+	return f(t)
+}
+
+func (t *timer) kernels(r *record, side int, bytes int64) (err error) {
+	s, d := t.stream, t.stream.Device()
 	var a, b, c *gpu.Buffer
 	for _, m := range []**gpu.Buffer{&a, &b, &c} {
 		if *m, err = d.Memory().Get(bytes); err != nil {
@@ -84,11 +92,10 @@ func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, re
 		return err
 	}
 	r.CopyBytesPerSecond = float64(2*bytes) / seconds
-	r.OpenSeconds = time.Since(started).Seconds()
 
-	// volumes of nz planes of 1024² pixels
-	const nx, ny = 1024, 1024
-	const plane = nx * ny
+	// volumes of nz planes
+	nx, ny := side, side
+	plane := int64(side) * int64(side)
 	small, err := d.Memory().Get(plane*8 + 8)
 	if err != nil {
 		return err
@@ -102,7 +109,7 @@ func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, re
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		speed := float64(moved) / seconds
-		r.Kernels = append(r.Kernels, measure{name, moved, seconds, speed, speed / r.CopyBytesPerSecond})
+		r.Kernels = append(r.Kernels, measure{name, side, moved, seconds, speed, speed / r.CopyBytesPerSecond})
 		return nil
 	}
 	for _, kind := range []dtype.Type{dtype.Uint8, dtype.Uint16, dtype.Float32} {
@@ -185,7 +192,7 @@ func measureKernels(d *gpu.Device, r *record, started time.Time, bytes int64, re
 		name         string
 		in, out      int
 		outer, inner int64
-	}{{"along_y_float32", ny, 205, nz, nx}, {"along_x_float32", nx, 205, nz * ny, 1}} {
+	}{{"along_y_float32", ny, 205, nz, int64(nx)}, {"along_x_float32", nx, 205, nz * int64(ny), 1}} {
 		w, err := kernels.NewWeights(s, filter.CornerAligned(p.in, p.out, filter.AntiAliasSigma(p.in, p.out), filter.Reflect))
 		if err != nil {
 			return err

@@ -1,108 +1,221 @@
-// Command gpuverify measures kernels on the GPU that it finds, beside copies from
-// device memory to device memory, and runs the stages there and on the CPU:
-// scripts/gpu-verify.sh packs it for a machine that has a GPU and nothing else.
+// Command gpuverify measures a machine that has a GPU, and compares what the stages make there with what
+// they make on the CPU. scripts/gpu-verify.sh packs it for a machine that has nothing else, and calls it once
+// for each section, with a limit of time for each.
 //
-//	gpuverify -bin FOLDER -work FOLDER -json record.json [-mib 512] [-repeat 20]
+//	gpuverify -section start -json gpu-verify.json     reads the record, adds a section, writes it
+//	gpuverify -print -json gpu-verify.json             the record as Markdown
+//	gpuverify -figures figures.tsv -json gpu-verify.json   puts what was measured into the model's table
 //
-// The record holds the machine, each kernel's bytes a second as the ratio to a copy,
-// for each stage whether its output is the CPU's, voxel for voxel, and both times, how
-// long a stage takes to begin, and what CuPy takes for the same work where Python has it.
+// README.md beside this file lists the sections.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"strata/pkg/gpu"
 )
 
-// record is what one run found.
+// record is what was found; sections add to it.
 type record struct {
 	Started time.Time `json:"started"`
 	GPU     gpu.Info  `json:"gpu"`
 	Driver  string    `json:"driver"` // newest CUDA that it knows
 	Commit  string    `json:"commit"`
 
-	CopyBytesPerSecond float64   `json:"copy_bytes_per_second"` // read and written
-	OpenSeconds        float64   `json:"open_seconds"`          // driver, context, first kernel
-	Kernels            []measure `json:"kernels"`
-	NVCOMP             string    `json:"nvcomp"` // version, or why it cannot be used
-	Chunks             []chunks  `json:"chunks"`
-	Stages             []stage   `json:"stages"`
-	StartSeconds       float64   `json:"start_seconds"` // of a stage on the GPU beyond one on the CPU
-	Peer               peer      `json:"peer"`
+	Start              *start             `json:"start,omitempty"`
+	Copies             []copied           `json:"copies,omitempty"`
+	CopyBytesPerSecond float64            `json:"copy_bytes_per_second"` // on the device, read and written
+	Kernels            []measure          `json:"kernels,omitempty"`
+	NVCOMP             string             `json:"nvcomp"` // version, or why it cannot be used
+	Chunks             []chunks           `json:"chunks,omitempty"`
+	Runs               []timed            `json:"runs,omitempty"`   // stages, by their time
+	Stages             []stage            `json:"stages,omitempty"` // stages, by their voxels
+	StartSeconds       float64            `json:"start_seconds"`    // of a stage on the GPU beyond one on the CPU
+	Peer               peer               `json:"peer"`
+	Figures            map[string]float64 `json:"figures"` // for the model, by its names, in seconds and bytes per second
+}
+
+// figure notes a figure of the model.
+func (r *record) figure(name string, v float64) {
+	if r.Figures == nil {
+		r.Figures = map[string]float64{}
+	}
+	r.Figures[name] = v
 }
 
 // Set by the linker.
 var commit = "unknown"
 
+// settings are the flags.
+type settings struct {
+	bin, work, placed, out, tile, tiles string
+	peers, module                       string
+	bytes                               int64
+	repeat                              int
+	limit                               time.Duration
+}
+
+// sections are what can be measured, by name.
+var sections = map[string]func(ctx context.Context, s *settings, r *record) error{
+	"start":       measureStarts,
+	"copies":      onDevice(measureCopies),
+	"kernels":     onDevice(measureSides),
+	"nvcomp":      onDevice(measureGrid),
+	"stages":      timeStages,
+	"correctness": compareStages,
+	"peers":       comparePeers,
+}
+
 func main() {
-	bin := flag.String("bin", "bin", "folder of the programs")
-	work := flag.String("work", "", "folder for data (default: a temporary one)")
-	out := flag.String("json", "gpu-verify.json", "record to write")
-	mib := flag.Int("mib", 512, "size of what kernels work on, in MiB")
-	repeat := flag.Int("repeat", 20, "how often each kernel runs; the median counts")
-	tile := flag.String("tile", "100,256,256", "size of the phantom's tiles: Z,Y,X")
-	peers := flag.String("peers", "", "script of the peer (default: none)")
-	module := flag.String("module", "cupy", "array module of the peer")
+	var s settings
+	section := flag.String("section", "", "what to measure and add to the record")
+	show := flag.Bool("print", false, "write the record as Markdown")
+	figures := flag.String("figures", "", "table of the model to put the record's figures into")
+	flag.StringVar(&s.bin, "bin", "bin", "folder of the programs")
+	flag.StringVar(&s.work, "work", "", "folder for data (default: a temporary one)")
+	flag.StringVar(&s.out, "json", "gpu-verify.json", "the record")
+	mib := flag.Int64("mib", 512, "size of what kernels work on, in MiB")
+	flag.IntVar(&s.repeat, "repeat", 20, "how often each kernel runs; the median counts")
+	flag.StringVar(&s.tile, "tile", "100,256,256", "size of the phantom's tiles: Z,Y,X")
+	flag.StringVar(&s.tiles, "tiles", "8,8", "number of the phantom's tiles where stages are timed: Y,X")
+	flag.StringVar(&s.placed, "places", "", "folders for the data of stages that are timed (default: /dev/shm and the working folder)")
+	flag.StringVar(&s.peers, "peers", "", "script of the peer (default: none)")
+	flag.StringVar(&s.module, "module", "cupy", "array module of the peer")
+	flag.DurationVar(&s.limit, "limit", 9*time.Minute, "begin nothing after so long")
 	flag.Parse()
-	if err := run(*bin, *work, *out, *tile, *peers, *module, int64(*mib)<<20, *repeat); err != nil {
+	s.bytes = *mib << 20
+	if err := run(&s, *section, *figures, *show); err != nil {
 		fmt.Fprintln(os.Stderr, "gpuverify:", err)
 		os.Exit(1)
 	}
 }
 
-func run(bin, work, out, tile, peers, module string, bytes int64, repeat int) error {
+func run(s *settings, section, figures string, show bool) error {
+	r, err := load(s.out)
+	if err != nil {
+		return err
+	}
+	switch measure, ok := sections[section]; {
+	case ok:
+		return s.add(r, measure)
+	case section != "":
+		return fmt.Errorf("there is no section %q", section)
+	case figures != "":
+		return fillIn(figures, r)
+	case show:
+		r.print(os.Stdout)
+		return r.wrong()
+	}
+	return errors.New("give -section, -figures or -print")
+}
+
+// load reads a record, or begins one.
+func load(file string) (*record, error) {
 	r := &record{Started: time.Now().UTC(), Commit: commit}
-	started := time.Now()
-	list, err := gpu.Devices()
-	if err != nil {
-		return err
+	b, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return r, nil
 	}
-	r.GPU, r.Driver = list[0], list[0].Driver.String()
-	d, err := gpu.Open(list[0], gpu.Limits{Memory: 6*bytes + 64<<20, Pinned: 64 << 20})
-	if err != nil {
-		return err
-	}
-	err = measureKernels(d, r, started, bytes, repeat)
 	if err == nil {
-		err = measureChunks(d, r, bytes, repeat)
-	}
-	if e := d.Close(); err == nil {
-		err = e
+		err = json.Unmarshal(b, r)
 	}
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if work == "" {
-		if work, err = os.MkdirTemp("", "gpuverify-"); err != nil {
-			return err
-		}
-		defer os.RemoveAll(work)
-	}
-	if err := runStages(context.Background(), bin, work, tile, r); err != nil {
-		return err
-	}
-	if err := measureStart(bin, work, max(3, repeat/2), r); err != nil {
-		return err
-	}
-	if peers != "" {
-		if err := runPeers(bin, work, peers, module, tile, r); err != nil {
-			return err
-		}
-	}
+	return r, nil
+}
+
+// save writes the record, whole or not at all.
+func (r *record) save(file string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(out, append(text, '\n'), 0o666); err != nil {
+	if err := os.WriteFile(file+".part", append(text, '\n'), 0o666); err != nil {
 		return err
 	}
-	r.print(os.Stdout)
+	return os.Rename(file+".part", file)
+}
+
+// add runs a section and writes the record, also with what it found before it failed.
+func (s *settings) add(r *record, measure func(context.Context, *settings, *record) error) error {
+	ctx, stop := context.WithTimeout(context.Background(), s.limit)
+	defer stop()
+	if s.work == "" {
+		work, err := os.MkdirTemp("", "gpuverify-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(work)
+		s.work = work
+	}
+	err := measure(ctx, s, r)
+	return errors.Join(err, r.save(s.out))
+}
+
+// onDevice opens the first device for a section.
+func onDevice(measure func(s *settings, d *gpu.Device, r *record) error) func(context.Context, *settings, *record) error {
+	return func(_ context.Context, s *settings, r *record) (err error) {
+		list, err := gpu.Devices()
+		if err != nil {
+			return err
+		}
+		r.GPU, r.Driver = list[0], list[0].Driver.String()
+		d, err := gpu.Open(list[0], gpu.Limits{Memory: max(6*s.bytes+64<<20, 0), Pinned: max(64<<20, s.bytes)})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, d.Close()) }()
+		return measure(s, d, r)
+	}
+}
+
+func measureSides(s *settings, d *gpu.Device, r *record) error {
+	r.Kernels = nil
+	for _, side := range []int{1024, 256} { // of large planes, and of tiles
+		if err := measureKernels(d, r, side, s.bytes, s.repeat); err != nil {
+			return err
+		}
+	}
+	r.figure("memory", r.CopyBytesPerSecond)
+	var shares []float64
+	for _, k := range r.Kernels {
+		shares = append(shares, k.OfCopy)
+	}
+	slices.Sort(shares)
+	r.figure("memory_share", shares[len(shares)/2])
+	return nil
+}
+
+func compareStages(ctx context.Context, s *settings, r *record) error {
+	r.Stages = nil
+	if err := runStages(ctx, s.bin, s.work, s.tile, r); err != nil {
+		return err
+	}
+	if err := measureStart(ctx, s.bin, s.work, max(3, s.repeat/2), r); err != nil {
+		return err
+	}
+	return r.wrong()
+}
+
+func comparePeers(ctx context.Context, s *settings, r *record) error {
+	r.Peer = peer{}
+	if s.peers == "" {
+		return errors.New("-peers names no script")
+	}
+	return runPeers(ctx, s.bin, s.work, s.peers, s.module, s.tile, r)
+}
+
+// wrong is the first result that is not the CPU's.
+func (r *record) wrong() error {
 	for _, c := range r.Chunks {
 		if !c.Same {
 			return fmt.Errorf("chunks of %s are not the host's: %s", c.Codec, c.Error)
@@ -114,4 +227,18 @@ func run(bin, work, out, tile, peers, module string, bytes int64, repeat int) er
 		}
 	}
 	return nil
+}
+
+// fillIn puts the record's figures into the model's table, a file of lines of tabs: figure, unit, a column for
+// each GPU model, source.
+func fillIn(file string, r *record) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	text, err := filledIn(string(b), r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(file), err)
+	}
+	return os.WriteFile(file, []byte(text), 0o666)
 }

@@ -67,12 +67,12 @@ func jobs(folder string) (prepare, compared []job) {
 func runStages(ctx context.Context, bin, work, tile string, r *record) error {
 	for _, c := range phantoms {
 		folder := filepath.Join(work, "phantom")
-		if err := program(bin, "phantom", append([]string{folder, "-q", "-f", "--slices", "2", "--tiles", "4,4", "--tile", tile}, c.flags...)...); err != nil {
+		if err := program(ctx, bin, "phantom", append([]string{folder, "-q", "-f", "--slices", "2", "--tiles", "4,4", "--tile", tile}, c.flags...)...); err != nil {
 			return err
 		}
 		prepare, compared := jobs(folder)
 		for _, j := range prepare {
-			if err := program(bin, j.name, append(j.args, "--no-use_gpu", "-q")...); err != nil {
+			if err := program(ctx, bin, j.name, append(j.args, "--no-use_gpu", "-q")...); err != nil {
 				return err
 			}
 		}
@@ -87,7 +87,7 @@ func runStages(ctx context.Context, bin, work, tile string, r *record) error {
 				args := slices.Clone(j.args)
 				args[slices.Index(args, output)] = outputs[i]
 				started := time.Now()
-				if err := program(bin, j.name, append(args, flag, "-q", "-f")...); err != nil {
+				if err := program(ctx, bin, j.name, append(args, flag, "-q", "-f")...); err != nil {
 					return err
 				}
 				seconds := time.Since(started).Seconds()
@@ -112,9 +112,9 @@ func runStages(ctx context.Context, bin, work, tile string, r *record) error {
 
 // measureStart is how much longer a stage takes on the GPU than on the CPU when there is
 // nothing to do: the driver, the context and the kernels.
-func measureStart(bin, work string, repeat int, r *record) error {
+func measureStart(ctx context.Context, bin, work string, repeat int, r *record) error {
 	folder := filepath.Join(work, "small")
-	if err := program(bin, "phantom", folder, "-q", "-f", "--tiles", "1,1", "--tile", "4,8,8"); err != nil {
+	if err := program(ctx, bin, "phantom", folder, "-q", "-f", "--tiles", "1,1", "--tile", "4,8,8"); err != nil {
 		return err
 	}
 	var median [2]float64
@@ -122,7 +122,7 @@ func measureStart(bin, work string, repeat int, r *record) error {
 		var all []float64
 		for range repeat {
 			started := time.Now()
-			if err := program(bin, "aip", filepath.Join(folder, "mosaic_grid_3d_z00.ome.zarr"), filepath.Join(work, "small.ome.zarr"), flag, "-q", "-f"); err != nil {
+			if err := program(ctx, bin, "aip", filepath.Join(folder, "mosaic_grid_3d_z00.ome.zarr"), filepath.Join(work, "small.ome.zarr"), flag, "-q", "-f"); err != nil {
 				return err
 			}
 			all = append(all, time.Since(started).Seconds())
@@ -144,14 +144,14 @@ type peer struct {
 }
 
 // runPeers lets CuPy do aip and resample where Python has it, on a mosaic of raw chunks.
-func runPeers(bin, work, script, module, tile string, r *record) error {
+func runPeers(ctx context.Context, bin, work, script, module, tile string, r *record) error {
 	folder := filepath.Join(work, "peers")
-	if err := program(bin, "phantom", folder, "-q", "-f", "--tiles", "4,4", "--tile", tile, "--codec", "raw"); err != nil {
+	if err := program(ctx, bin, "phantom", folder, "-q", "-f", "--tiles", "4,4", "--tile", tile, "--codec", "raw"); err != nil {
 		return err
 	}
 	defer os.RemoveAll(folder)
 	mosaic := filepath.Join(folder, "mosaic_grid_3d_z00.ome.zarr")
-	out, err := exec.Command("python3", script, mosaic, filepath.Join(folder, "out"), "--module", module).Output()
+	out, err := exec.CommandContext(ctx, "python3", script, mosaic, filepath.Join(folder, "out"), "--module", module).Output()
 	if err != nil {
 		r.Peer.Skipped = fmt.Sprintf("python3 %s: %v", filepath.Base(script), err)
 		return nil
@@ -167,7 +167,7 @@ func runPeers(bin, work, script, module, tile string, r *record) error {
 		var all []float64
 		for range 3 {
 			started := time.Now()
-			if err := program(bin, name, mosaic, filepath.Join(folder, "ours.ome.zarr"), "--require_gpu", "--codec", "raw", "--n_levels", "0", "-q", "-f"); err != nil {
+			if err := program(ctx, bin, name, mosaic, filepath.Join(folder, "ours.ome.zarr"), "--require_gpu", "--codec", "raw", "--n_levels", "0", "-q", "-f"); err != nil {
 				return err
 			}
 			all = append(all, time.Since(started).Seconds())
@@ -178,8 +178,8 @@ func runPeers(bin, work, script, module, tile string, r *record) error {
 	return nil
 }
 
-func program(bin, name string, args ...string) error {
-	out, err := exec.Command(filepath.Join(bin, name), args...).CombinedOutput()
+func program(ctx context.Context, bin, name string, args ...string) error {
+	out, err := exec.CommandContext(ctx, filepath.Join(bin, name), args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s %v: %w\n%s", name, args, err, out)
 	}

@@ -90,3 +90,25 @@ func alone(all, name string) (string, error) {
 	}
 	return head + kernel[:end+3], nil
 }
+
+// Names returns the names of all kernels.
+func Names() []string {
+	all, err := ptx()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, text := range strings.Split(all, entry)[1:] {
+		name, _, _ := strings.Cut(text, "(")
+		names = append(names, name)
+	}
+	return names
+}
+
+// Compile lets the driver compile a kernel as where there is no machine code for the device: to measure that.
+func Compile(d *gpu.Device, name string) error {
+	_, err := d.Kernel(compiled, name)
+	return err
+}
+
+var compiled = &gpu.Code{PTX: code.PTX, Machine: func(gpu.Info) ([]byte, error) { return nil, errors.New("it is not asked for") }}

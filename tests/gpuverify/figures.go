@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// filledIn is a table of the model (pkg/gpu/cost/figures.tsv) with the figures of a record in the column of its GPU, and
+// where they are from.
+func filledIn(table string, r *record) (string, error) {
+	lines := strings.SplitAfter(table, "\n")
+	var heading []string
+	column, filled := -1, 0
+	for i, line := range lines {
+		text := strings.TrimSuffix(line, "\n")
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		cells := strings.Split(text, "\t")
+		if heading == nil {
+			heading = cells
+			column = slices.IndexFunc(heading, func(c string) bool { return c != "" && strings.Contains(r.GPU.Name, c) })
+			if column < 2 || len(heading) < 4 {
+				return "", fmt.Errorf("it has no column for %s: it has %v", r.GPU.Name, heading)
+			}
+			continue
+		}
+		v, measured := r.Figures[cells[0]]
+		if !measured || len(cells) != len(heading) {
+			continue
+		}
+		if cells[1] == "GB/s" {
+			v /= 1e9
+		}
+		cells[column] = strconv.FormatFloat(v, 'g', 3, 64)
+		source := &cells[len(cells)-1]
+		note := fmt.Sprintf("%s measured by make gpu-verify, commit %.7s", heading[column], r.Commit)
+		kept, _, _ := strings.Cut(*source, "; "+heading[column]+" measured")
+		*source = kept + "; " + note
+		lines[i] = strings.Join(cells, "\t") + "\n"
+		filled++
+	}
+	if filled == 0 {
+		return "", fmt.Errorf("it has none of the record's %d figures", len(r.Figures))
+	}
+	return strings.Join(lines, ""), nil
+}
