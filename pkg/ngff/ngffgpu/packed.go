@@ -1,12 +1,15 @@
 package ngffgpu
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/nvcomp"
+	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
@@ -34,7 +37,10 @@ func (t *Tile) pack(ctx context.Context, s *gpu.Stream) (chunks []zarr.Stored, r
 		}
 		at := len(chunks)
 		n = min(n, len(raw)-at)
-		e, err := t.encoder.Encode(s, raw[at:at+n])
+		if t.mistrusted.Load() {
+			n = 1
+		}
+		e, err := t.encoded(s, raw[at:at+n])
 		switch {
 		case err == nil:
 			held = append(held, e)
@@ -56,6 +62,75 @@ func (t *Tile) pack(ctx context.Context, s *gpu.Stream) (chunks []zarr.Stored, r
 	return chunks, release, nil
 }
 
+// errMistrusted lets the host encode.
+var errMistrusted = errors.New("nvCOMP encodes chunks that the host decodes to others")
+
+// encoded encodes chunks on the device. The first one of the image is decoded by the host before any are used.
+func (t *Tile) encoded(s *gpu.Stream, raw []gpu.Span) (*pack.Encoded, error) {
+	if t.mistrusted.Load() {
+		return nil, errMistrusted
+	}
+	e, err := t.encoder.Encode(s, raw)
+	if err != nil {
+		return nil, err
+	}
+	t.compared.Do(func() {
+		var same bool
+		if same, err = t.decodes(s, e.Chunks[0], raw[0]); err == nil && !same {
+			t.mistrusted.Store(true)
+			if t.options.Debug != nil {
+				t.options.Debug(fmt.Sprintf("%s: chunks are encoded by the host: %v", t.out.Array(0).Location(), errMistrusted))
+			}
+		}
+	})
+	if err == nil && t.mistrusted.Load() {
+		err = errMistrusted
+	}
+	if err != nil {
+		e.Release()
+		return nil, err
+	}
+	return e, nil
+}
+
+// mostCompared is how much of a chunk comes down at a time to be compared.
+const mostCompared = 1 << 20
+
+// decodes tells whether the host decodes a stored chunk to what lies on the device. It is true where there is no memory to
+// find out.
+func (t *Tile) decodes(s *gpu.Stream, stored []byte, chunk gpu.Span) (bool, error) {
+	n := chunk.Bytes()
+	if n > mem.Unplanned() {
+		return true, nil
+	}
+	host, err := t.Writer.device.Host(int(min(n, mostCompared)))
+	if err != nil {
+		return true, nil
+	}
+	defer host.Release()
+	got, err := mem.Alloc(int(n))
+	if err != nil {
+		return true, nil
+	}
+	defer mem.Free(got)
+	if err := t.out.Array(0).Codecs().Decode(codec.NewScratch(), got, stored); err != nil {
+		return false, nil
+	}
+	s.Uncounted(true)
+	defer s.Uncounted(false)
+	for at := int64(0); at < n; at += mostCompared {
+		part := host.B[:min(n-at, mostCompared)]
+		s.Download(part, chunk.From(at, int64(len(part))))
+		if err := s.Wait(); err != nil {
+			return false, err
+		}
+		if !bytes.Equal(part, got[at:at+int64(len(part))]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // onHost reports whether an error lets the host encode: where the device has not the
 // memory, or nvCOMP fails. After one of waiting nobody knows what has run.
 func onHost(err error) bool {
@@ -64,7 +139,7 @@ func onHost(err error) bool {
 		return false
 	}
 	var piece *nvcomp.PieceError
-	return errors.Is(err, gpu.ErrMemory) || errors.As(err, &piece)
+	return errors.Is(err, gpu.ErrMemory) || errors.Is(err, errMistrusted) || errors.As(err, &piece)
 }
 
 // encode brings a chunk down and encodes it.

@@ -11,6 +11,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"strata/pkg/gds"
@@ -51,6 +53,9 @@ type Writer struct {
 	way     way
 	encoder *pack.Encoder // of packed chunks
 	layout
+
+	compared   sync.Once   // the first chunk that the device encodes, as the host decodes it
+	mistrusted atomic.Bool // that was another: the host encodes
 }
 
 // NewWriter writes the image of out from the memory of d. Creating, closing and

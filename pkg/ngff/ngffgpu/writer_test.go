@@ -18,6 +18,7 @@ import (
 	"strata/pkg/gds"
 	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
+	"strata/pkg/gpu/nvcomp"
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
@@ -554,5 +555,33 @@ func TestStraightPages(t *testing.T) {
 	same(t, got, im.onHost(t))
 	if _, n, _ := d.Straight(); n == 0 {
 		t.Error("nothing went straight")
+	}
+}
+
+// The first chunk that the device encodes is decoded by the host: where it is another then, the host encodes all.
+func TestFirstChunk(t *testing.T) {
+	if os.Getenv(gputest.FaultVariable) == "" {
+		gputest.NeedDouble(t)
+		c := exec.Command(os.Args[0], "-test.run=^TestFirstChunk$", "-test.count=1")
+		c.Env = append(os.Environ(), gputest.FaultVariable+"=CUEMU_CHUNK=1:-1")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	d := gputest.Device(t, much)
+	if _, err := nvcomp.Open(d); err != nil {
+		t.Fatal(err)
+	}
+	gputest.Fault()
+	var said []string
+	im := imageOf(t, "yx", dtype.Uint16, []int{250, 260}, []int{65, 67}, []int{130, 134}, "zstd")
+	got, err := im.onDevice(d, store.Memory(), Options{Debug: func(m string) { said = append(said, m) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, im.onHost(t))
+	if len(said) != 1 || !strings.Contains(said[0], "nvCOMP encodes chunks that the host decodes to others") {
+		t.Errorf("said %q", said)
 	}
 }
