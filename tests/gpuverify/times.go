@@ -76,7 +76,7 @@ func (v round) run(ctx context.Context, s *settings, r *record) error {
 			return err
 		}
 	}
-	for range 3 {
+	for range min(3, s.repeat) {
 		for _, threads := range []int{4, 16} {
 			for _, j := range list {
 				for _, flag := range []string{"--require_gpu", "--no-use_gpu"} {

@@ -2,6 +2,7 @@
 //
 //	kernelpack FILE PACKED         writes FILE as a Zstandard frame
 //	kernelpack -check FILE PACKED  fails if PACKED does not hold FILE
+//	kernelpack -unpack FILE PACKED writes FILE, which PACKED holds
 package main
 
 import (
@@ -17,16 +18,24 @@ import (
 
 func main() {
 	check := flag.Bool("check", false, "compare instead of writing")
+	unpack := flag.Bool("unpack", false, "the other way round")
 	flag.Parse()
-	if err := run(*check, flag.Args()); err != nil {
+	if err := run(*check, *unpack, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "kernelpack:", err)
 		os.Exit(1)
 	}
 }
 
-func run(check bool, args []string) error {
+func run(check, unpack bool, args []string) error {
 	if len(args) != 2 {
-		return fmt.Errorf("usage: kernelpack [-check] FILE PACKED")
+		return fmt.Errorf("usage: kernelpack [-check|-unpack] FILE PACKED")
+	}
+	if unpack {
+		plain, err := unpacked(args[1])
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(args[0], plain, 0o666)
 	}
 	plain, err := os.ReadFile(args[0])
 	if err != nil {
@@ -39,21 +48,26 @@ func run(check bool, args []string) error {
 		}
 		return os.WriteFile(args[1], packed, 0o666)
 	}
-	packed, err := os.ReadFile(args[1])
+	got, err := unpacked(args[1])
+	if err == nil && !bytes.Equal(got, plain) {
+		err = fmt.Errorf("%s: %d bytes are packed there, not the %d of %s", args[1], len(got), len(plain), args[0])
+	}
+	return err
+}
+
+func unpacked(file string) ([]byte, error) {
+	packed, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d, err := zstd.NewReader(nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer d.Close()
-	got, err := d.DecodeAll(packed, nil)
-	if err == nil && !bytes.Equal(got, plain) {
-		err = fmt.Errorf("%d bytes are packed there, not the %d of %s", len(got), len(plain), args[0])
-	}
+	plain, err := d.DecodeAll(packed, nil)
 	if err != nil {
-		return fmt.Errorf("%s: %w", args[1], err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return nil
+	return plain, nil
 }

@@ -136,11 +136,10 @@ func Open(d *gpu.Device) (*Library, error) {
 	if _, err := l.EncodeTemp(d, Zstd, 1, 1<<16, 1<<16); err != nil {
 		return nil, fmt.Errorf("nvCOMP %s does not work on %s: %w", l.version, d.Info.Name, err)
 	}
-	err = d.Try(l, func() error { return l.try(d) })
-	if err != nil && d.Lost() == nil {
+	if err := d.Try(l, func() error { return l.try(d) }); err != nil {
 		return nil, fmt.Errorf("nvCOMP %s cannot be used on %s: %w", l.version, d.Info.Name, err)
 	}
-	return l, err
+	return l, nil
 }
 
 // Version is the library's, as "6.0.0".

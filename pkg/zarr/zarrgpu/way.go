@@ -101,12 +101,14 @@ func (r *Reader) choose(backend string) (w Way, why string, err error) {
 		case reason != nil:
 			w, why = Host, reason.Error()
 		case raw:
-			if w = GDS; r.straight() != nil {
-				w, why = Bounce, r.straight().Error()
+			w = GDS
+			if reason := r.straight(); reason != nil {
+				w, why = Bounce, reason.Error()
 			}
 		default:
-			if w = NVComp; r.decodable() != nil {
-				w, why = Host, r.decodable().Error()
+			w = NVComp
+			if reason := r.decodable(); reason != nil {
+				w, why = Host, reason.Error()
 			}
 		}
 		return w, why, nil
