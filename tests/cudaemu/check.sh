@@ -85,8 +85,11 @@ $plain/ptx_test $kernels/*.ptx
 
 say "what ships is what runs"
 # A sum in the PTX of the mean becomes a difference: the sources compiled for the host do not see it, the interpreter does.
-sed 's/add\.rn\.f64/sub.rn.f64/' $kernels/project.ptx >$plain/wrong.ptx
-echo "{\"Replace\": {\"$PWD/$kernels/project.ptx\": \"$PWD/$plain/wrong.ptx\"}}" >$plain/overlay.json
+CGO_ENABLED=0 "${GO:-go}" build -o $plain/kernelpack ./tests/kernelpack
+$plain/kernelpack -unpack $plain/all.ptx $kernels/code/ptx.zst
+sed 's/add\.rn\.f64/sub.rn.f64/' $plain/all.ptx >$plain/wrong.ptx
+$plain/kernelpack $plain/wrong.ptx $plain/wrong.zst
+echo "{\"Replace\": {\"$PWD/$kernels/code/ptx.zst\": \"$PWD/$plain/wrong.zst\"}}" >$plain/overlay.json
 CGO_ENABLED=0 "${GO:-go}" test -c -overlay $plain/overlay.json -tags urfave_cli_no_docs -o $plain/wrong.test ./$kernels
 (cd $kernels && env STRATA_LIBCUDA="$OLDPWD/$plain/libcuda.so.1" "$OLDPWD/$plain/wrong.test" -test.run '^TestMean$' >/dev/null)
 finds "FAIL: TestMean" env CUEMU_PTX=1 STRATA_LIBCUDA="$PWD/$plain/libcuda.so.1" $plain/wrong.test -test.run '^TestMean$'
