@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"sync"
 
 	"strata/pkg/dtype"
@@ -54,11 +55,18 @@ func (t *tile) room(ctx context.Context, n int64) (*mem.Buffer, error) {
 	if limit := scratch().Limit(); n > limit {
 		return nil, t.errorf("%d bytes to decode %d × %d pixels: %w of %d", n, t.entry.sw, t.entry.sh, mem.ErrBudget, limit)
 	}
-	b, err := scratch().Get(ctx, int(n))
+	b, err := scratch().Get(ctx, int(min(coarse(n), scratch().Limit())))
 	if err != nil {
 		return nil, t.errorf("%w", err)
 	}
 	return b, nil
+}
+
+// coarse rounds a size up to a quarter of its power of two: payloads differ a little from tile to tile, and memory of one is to serve
+// for the next, or some of each size would lie idle.
+func coarse(n int64) int64 {
+	step := int64(1) << max(0, bits.Len64(uint64(n))-3)
+	return (n + step - 1) &^ (step - 1)
 }
 
 // payloadBytes is how much of the payload is read: of raw pixels no more than there are.
