@@ -26,8 +26,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"strata/pkg/gds"
-	"strata/pkg/gds/settings"
 	"strata/pkg/mem"
+	"strata/pkg/settings"
 )
 
 func main() {

@@ -13,7 +13,7 @@ import (
 
 	ucli "github.com/urfave/cli/v2"
 
-	"strata/pkg/cli/host"
+	"strata/pkg/host"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )

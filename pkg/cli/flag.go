@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"strata/pkg/cli/units"
+	"strata/pkg/units"
 )
 
 // Kind is the type of a flag's value.

@@ -13,10 +13,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"strata/pkg/cli/atomic"
+	"strata/pkg/atomic"
 	"strata/pkg/cli/progress"
-	"strata/pkg/cli/record"
 	"strata/pkg/meter"
+	"strata/pkg/record"
 	"strata/pkg/sibling"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
+	"strata/pkg/settings"
 	"strata/tests/gputest"
 )
 

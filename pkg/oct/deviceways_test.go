@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"strata/pkg/gds"
-	"strata/pkg/gds/settings"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/settings"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"

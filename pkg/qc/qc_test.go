@@ -24,11 +24,11 @@ import (
 	"time"
 
 	"strata/pkg/address"
-	"strata/pkg/cli/record"
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/page"
+	"strata/pkg/record"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 )

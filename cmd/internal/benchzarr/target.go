@@ -9,9 +9,9 @@ import (
 	"strata/cmd/internal/benchkit"
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
-	"strata/pkg/cli/record"
 	"strata/pkg/images"
 	"strata/pkg/ngff"
+	"strata/pkg/record"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"strata/pkg/bench"
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/mem"
+	"strata/pkg/settings"
 	"strata/pkg/work"
 )
 

@@ -17,12 +17,12 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
-	"strata/pkg/cli/record"
 	"strata/pkg/cli/stage"
 	"strata/pkg/colormap"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
 	"strata/pkg/preview"
+	"strata/pkg/record"
 )
 
 // Command is preview.

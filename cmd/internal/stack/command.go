@@ -8,11 +8,11 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
-	"strata/pkg/cli/record"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/document"
 	"strata/pkg/oct"
+	"strata/pkg/record"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 )

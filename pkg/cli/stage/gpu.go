@@ -5,10 +5,10 @@ import (
 	"errors"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/record"
 	"strata/pkg/gds"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/lease"
+	"strata/pkg/record"
 	"strata/pkg/zarr/zarrgpu"
 )
 

@@ -6,18 +6,18 @@ import (
 	"math"
 
 	"strata/pkg/dtype"
+	"strata/pkg/filter"
 	"strata/pkg/gpu"
-	"strata/pkg/ngff"
 )
 
 // Halving is how a box of the next level of a pyramid is made from a volume (z, y, x) that
 // lies on a device: ngff.Downsample, bit by bit. Y and X are halved, and Z where it has taps.
 type Halving struct {
 	Kind   dtype.Type
-	Out    [3]int       // shape of the box
-	In     [3]int       // shape of the volume
-	Origin [3]int       // sample of the level that the volume begins with
-	Taps   [3]ngff.Taps // of the box, from samples of the level
+	Out    [3]int         // shape of the box
+	In     [3]int         // shape of the volume
+	Origin [3]int         // sample of the level that the volume begins with
+	Taps   [3]filter.Taps // of the box, from samples of the level
 }
 
 // tapBytes is the size of a Tap in downsample.cu.
@@ -131,7 +131,7 @@ func HalvingOf(shape [3]int, z bool, kind dtype.Type) (Halving, error) {
 		if d == 0 && !z {
 			continue
 		}
-		h.Taps[d] = ngff.LevelTaps(n)
+		h.Taps[d] = filter.HalvingTaps(n)
 		if h.Out[d] = len(h.Taps[d].Lo); h.Out[d] == 0 {
 			return h, fmt.Errorf("shape %v cannot be halved", shape)
 		}

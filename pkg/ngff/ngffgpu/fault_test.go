@@ -15,9 +15,9 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/gds"
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/ngff"
+	"strata/pkg/settings"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )

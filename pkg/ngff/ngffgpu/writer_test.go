@@ -14,10 +14,10 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/gds"
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
+	"strata/pkg/settings"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"

@@ -3,7 +3,7 @@ package settings_test
 import (
 	"fmt"
 
-	"strata/pkg/gds/settings"
+	"strata/pkg/settings"
 )
 
 // Settings come from the environment, ours before KvikIO's, and can be changed before a

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"strata/pkg/address"
-	"strata/pkg/cli/atomic"
-	"strata/pkg/cli/host"
+	"strata/pkg/atomic"
 	"strata/pkg/document"
+	"strata/pkg/host"
 	"strata/pkg/meter"
 	"strata/pkg/zarr/store"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"strata/pkg/cli/units"
+	"strata/pkg/units"
 )
 
 // HTTP says when a request to a web server or an object store is sent again.

@@ -110,7 +110,7 @@ func FuzzHTTPFromEnv(f *testing.F) {
 
 // The documentation has every variable, and the workflow lets each into its containers.
 func TestVariablesAreTold(t *testing.T) {
-	for _, path := range []string{"../../../docs/file-layer.md", "../../../nextflow/conf/apptainer.config"} {
+	for _, path := range []string{"../../docs/file-layer.md", "../../nextflow/conf/apptainer.config"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

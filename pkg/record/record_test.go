@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"strata/pkg/address"
-	"strata/pkg/cli/host"
+	"strata/pkg/host"
 	"strata/pkg/meter"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"strata/pkg/cli/units"
+	"strata/pkg/units"
 )
 
 // Mode says whether the host reads and writes files itself instead of leaving it to
