@@ -40,6 +40,9 @@ func (f *File) borrow(use func(*tools) error) error {
 	return err
 }
 
+// idleScratch is how much of scratch may lie idle: what a few goroutines take for a tile, each.
+const idleScratch = 24 << 20
+
 // scratch is the memory of the process for payloads and tiles that are being decoded: half of what it may take, as the other half is
 // its outputs'.
 var scratch = sync.OnceValue(func() *mem.Pool {
@@ -47,7 +50,7 @@ var scratch = sync.OnceValue(func() *mem.Pool {
 	if l := mem.Limit(); l > 0 {
 		limit = max(128<<20, l/2)
 	}
-	return mem.NewPool(limit)
+	return mem.NewPool(limit).Keep(idleScratch)
 })
 
 // room takes memory from the process's budget; who holds some takes no more before it is given back.
