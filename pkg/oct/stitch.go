@@ -213,7 +213,7 @@ func pyramidBudget(shape, unit []int, size, levels int, mem int64) int64 {
 }
 
 func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *mosaic, out store.Writer, layout Layout, opt StitchOptions, res Resources) (*ngff.Image, *Stitching, error) {
-	g := m.grid()
+	g := gridOf(m)
 	s := newStitching(m, g, opt)
 	pairs, err := g.neighbouring(opt.Transform)
 	if err != nil {

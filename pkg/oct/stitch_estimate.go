@@ -33,8 +33,8 @@ func EstimateTransform(ctx context.Context, in []*ngff.Image, opt StitchOptions,
 		if err != nil {
 			return Transform{}, err
 		}
-		if g, first := m.grid(), mosaics; len(first) > 0 && g.tile != first[0].grid().tile {
-			return Transform{}, badInput("%s: tiles of %v voxels (y, x), %s has %v: one matrix is for tiles of one size", m.where, g.tile, first[0].where, first[0].grid().tile)
+		if g, first := gridOf(m), mosaics; len(first) > 0 && g.tile != gridOf(first[0]).tile {
+			return Transform{}, badInput("%s: tiles of %v voxels (y, x), %s has %v: one matrix is for tiles of one size", m.where, g.tile, first[0].where, gridOf(first[0]).tile)
 		}
 		mosaics = append(mosaics, m)
 	}

@@ -17,7 +17,8 @@ type grid struct {
 	absent   []bool       // places without a tile; nil: there are none
 }
 
-func (m *mosaic) grid() grid {
+// gridOf is the grid of a mosaic's tiles.
+func gridOf(m *mosaic) grid {
 	g := grid{tile: [2]int{m.chunk[1], m.chunk[2]}, shape: [2]int{m.shape[1], m.shape[2]}, recorded: m.recorded, absent: m.absent}
 	g.ny, g.nx = m.tiles()
 	return g

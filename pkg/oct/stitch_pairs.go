@@ -48,7 +48,7 @@ type aligner struct {
 }
 
 func newAligner(m *mosaic, res Resources) *aligner {
-	g := m.grid()
+	g := gridOf(m)
 	n := g.ny * g.nx
 	return &aligner{mosaic: m, grid: g, res: res, kept: make([][]float32, n), empty: make([]bool, n), counted: make([]bool, n)}
 }

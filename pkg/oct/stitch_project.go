@@ -72,7 +72,7 @@ func projectorOf[T dtype.Element](m *mosaic, counted []bool, res Resources) (pro
 	if r, err = newTileReader[T](m, n, res); err != nil {
 		return nil, err
 	}
-	return &tileProjector[T]{tileReader: r, grid: m.grid(), res: res, workers: n, counted: counted}, nil
+	return &tileProjector[T]{tileReader: r, grid: gridOf(m), res: res, workers: n, counted: counted}, nil
 }
 
 func (p *tileProjector[T]) project(ctx context.Context, tiles []int) ([][]float32, error) {

@@ -28,7 +28,7 @@ type deviceProjector struct {
 }
 
 func newDeviceProjector(m *mosaic, counted []bool, res Resources) (projector, error) {
-	p := &deviceProjector{deviceProjection: &deviceProjection{mosaic: m, res: res}, grid: m.grid(), counted: counted, done: res.progress}
+	p := &deviceProjector{deviceProjection: &deviceProjection{mosaic: m, res: res}, grid: gridOf(m), counted: counted, done: res.progress}
 	p.res.Progress = nil // tiles come again, and are counted once
 	var err error
 	if p.reader, err = newDeviceColumns(m, &p.res, res.Meter); err != nil {

@@ -102,7 +102,7 @@ func (p *piece[T]) release() {
 // of them where the microscope left it out. It reads until it finds one that does
 // not, which stays in memory.
 func (p *piece[T]) zeros(ctx context.Context, i, j int) (int, error) {
-	n := p.mosaic.grid()
+	n := gridOf(p.mosaic)
 	extent := n.extent(i, j)
 	for k := range p.pieces {
 		data, _, planes, err := p.load(ctx, k, i, j)
