@@ -8,9 +8,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strata/pkg/oct/stitch"
 	"strings"
-
-	"strata/pkg/oct"
 )
 
 // scanCase is a slide scan: what phantom is asked for, and how far, in µm, tiles are looked for from where they were recorded.
@@ -83,7 +82,7 @@ func (r *scanResult) measure(t *truth, report string) error {
 	if err != nil {
 		return err
 	}
-	var s oct.Stitching
+	var s stitch.Result
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}

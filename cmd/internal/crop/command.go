@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strata/pkg/oct/crop"
 	"strings"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
-	"strata/pkg/oct"
 )
 
 // Command is crop.
@@ -77,7 +77,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	c := oct.Cropping{
+	c := crop.Options{
 		Depth: r.Float("depth"), BeforeInterface: r.Bool("crop_before_interface"), PadAfter: r.Bool("pad_after"),
 		PercentileMax: r.Float("percentile_max"), MaxFraction: r.Float("max_interface_fraction"),
 		SigmaXY: r.Float("sigma_xy"), SigmaZ: r.Float("sigma_z"), Log: r.Bool("use_log"),
@@ -91,7 +91,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	result, found, err := oct.Crop(ctx, in, out.Store, c, stage.Layout(r), res)
+	result, found, err := crop.Run(ctx, in, out.Store, c, stage.Layout(r), res)
 	if err != nil {
 		return stage.Failed(err)
 	}

@@ -7,12 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strata/pkg/oct/focal"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
-	"strata/pkg/oct"
 	"strata/pkg/zarr/store"
 )
 
@@ -53,7 +53,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	c := oct.FocalCurvature{SigmaXY: r.Float("sigma_xy"), SigmaZ: r.Float("sigma_z"), Log: r.Bool("use_log")}
+	c := focal.Options{SigmaXY: r.Float("sigma_xy"), SigmaZ: r.Float("sigma_z"), Log: r.Bool("use_log")}
 	passes := int64(2)
 	if name := r.String("correction"); name != "" {
 		if c.Correction, err = stage.Open(ctx, r, name); err != nil {
@@ -73,7 +73,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		}
 		m := &maps{work: folder.Work()}
 		defer m.close()
-		c.Maps = &oct.FocalMaps{Correction: m.target("correction")}
+		c.Maps = &focal.Maps{Correction: m.target("correction")}
 		if c.Correction == nil {
 			c.Maps.Depth, c.Maps.FlatField = m.target("z0"), m.target("flatfield")
 		}
@@ -87,7 +87,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	result, err := oct.Focal(ctx, in, out.Store, c, stage.Layout(r), res)
+	result, err := focal.Run(ctx, in, out.Store, c, stage.Layout(r), res)
 	if err != nil {
 		return stage.Failed(err)
 	}
@@ -106,7 +106,7 @@ type maps struct {
 	err   error
 }
 
-func (m *maps) target(name string) oct.MapTarget {
+func (m *maps) target(name string) focal.MapTarget {
 	var png io.Writer
 	if m.err == nil {
 		f, err := os.Create(filepath.Join(m.work, name+".png"))
@@ -115,7 +115,7 @@ func (m *maps) target(name string) oct.MapTarget {
 		}
 		png = f
 	}
-	return oct.MapTarget{Image: store.Folder(filepath.Join(m.work, name+".ome.zarr")), PNG: png}
+	return focal.MapTarget{Image: store.Folder(filepath.Join(m.work, name+".ome.zarr")), PNG: png}
 }
 
 // finish closes the files and reports what could not be written.

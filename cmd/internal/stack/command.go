@@ -4,6 +4,7 @@ package stack
 import (
 	"context"
 	"io"
+	"strata/pkg/oct/stack"
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
@@ -11,7 +12,6 @@ import (
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/document"
-	"strata/pkg/oct"
 	"strata/pkg/record"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
@@ -52,7 +52,7 @@ func flags() []cli.Flag {
 	return []cli.Flag{
 		{Name: "no_xy_shift", Kind: cli.Bool, Usage: "slices share a frame: do not use the shifts"},
 		{Name: "use_origins", Kind: cli.Bool, Default: "true", Usage: "add the translations of slices, which stitch writes, to the shifts"},
-		{Name: "repair_shifts", Default: string(oct.RepairWarn), Choices: oct.Repairs,
+		{Name: "repair_shifts", Default: string(stack.RepairWarn), Choices: stack.Repairs,
 			Usage: "compare slices with the shifts: warn tells of those that pictures of neighbours clearly contradict, fix takes the pictures' instead"},
 		{Name: "max_slices", Kind: cli.Int, Note: "all", Check: notNegative, Value: "N", Usage: "stack the first N slices only"},
 
@@ -60,12 +60,12 @@ func flags() []cli.Flag {
 		{Name: "search_range_mm", Kind: cli.Float, Default: "0.1", Check: notNegative, Value: "MM", Usage: "how far from the expected overlap to search"},
 		{Name: "use_expected_overlap", Kind: cli.Bool, Usage: "take the expected overlap, do not search"},
 		{Name: "moving_z_first_index", Kind: cli.Int, Default: "8", Check: notNegative, Value: "PLANES", Usage: "planes at the top of a moving slice that are left out"},
-		{Name: "overlap_search", Default: string(oct.SearchAligned), Choices: oct.OverlapSearches,
+		{Name: "overlap_search", Default: string(stack.SearchAligned), Choices: stack.OverlapSearches,
 			Usage: "aligned: slices moved to where they lie, in tiles of tissue, by what is brighter than its surroundings; centre: the planes' centres as they are, as linumpy does"},
 		{Name: "z_overlap_min_corr", Kind: cli.Float, Note: "0.1 aligned, 0.5 centre", Check: cli.Between(-1, 1), Value: "R", Usage: "correlation under which the expected overlap is taken; 0: never"},
 
 		{Name: "blend", Kind: cli.Bool, Usage: "match the brightness of slices and blend their overlap"},
-		{Name: "blend_match", Default: string(oct.MatchWhole), Choices: oct.BlendMatches,
+		{Name: "blend_match", Default: string(stack.MatchWhole), Choices: stack.BlendMatches,
 			Usage: "match slices by a factor each, from all overlaps at once (whole), by one for each depth as well, which takes attenuation away (depth), or to the slices below, one by one, as linumpy does (pairwise)"},
 		{Name: "blend_depth", Kind: cli.Int, Note: "the overlap", Value: "PLANES", Usage: "taken for linumpy's sake, and not used"},
 		{Name: "blend_refinement_px", Kind: cli.Float, Default: "0", Check: notNegative, Value: "PX", Usage: "shift the blended planes in the plane by up to so many pixels"},
@@ -100,16 +100,16 @@ func flags() []cli.Flag {
 	}
 }
 
-func options(r *cli.Run) oct.StackOptions {
-	search := oct.OverlapSearch(r.String("overlap_search"))
+func options(r *cli.Run) stack.Options {
+	search := stack.OverlapSearch(r.String("overlap_search"))
 	least := search.MinCorr()
 	if r.IsSet("z_overlap_min_corr") {
 		least = r.Float("z_overlap_min_corr")
 	}
-	return oct.StackOptions{
+	return stack.Options{
 		NoXYShift: r.Bool("no_xy_shift"), SlicingIntervalMM: r.Float("slicing_interval_mm"), SearchRangeMM: r.Float("search_range_mm"),
 		UseExpectedOverlap: r.Bool("use_expected_overlap"), MovingZFirstIndex: r.Int("moving_z_first_index"), ZOverlapMinCorr: least,
-		OverlapSearch: search, IgnoreOrigins: !r.Bool("use_origins"), RepairShifts: oct.RepairShifts(r.String("repair_shifts")), BlendMatch: oct.BlendMatch(r.String("blend_match")),
+		OverlapSearch: search, IgnoreOrigins: !r.Bool("use_origins"), RepairShifts: stack.RepairShifts(r.String("repair_shifts")), BlendMatch: stack.BlendMatch(r.String("blend_match")),
 		Blend: r.Bool("blend"), BlendRefinementPx: r.Float("blend_refinement_px"), BlendZRefineVox: r.Int("blend_z_refine_vox"),
 		BlendZRefineMinConfidence: r.Float("blend_z_refine_min_confidence"),
 		RotationOnly:              r.Bool("rotation_only"), MaxRotationDeg: r.Float("max_rotation_deg"), SmoothWindow: r.Int("smooth_window"),
@@ -159,18 +159,18 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	result, err := oct.Stack(ctx, in, options(r), out.Store, layout, res)
+	result, err := stack.Run(ctx, in, options(r), out.Store, layout, res)
 	if err != nil {
 		return stage.Failed(err)
 	}
 	task.Done()
-	if err := matches.Write(func(w io.Writer) error { return oct.WriteStackMatches(w, result.Matches) }); err != nil {
+	if err := matches.Write(func(w io.Writer) error { return stack.WriteStackMatches(w, result.Matches) }); err != nil {
 		return err
 	}
-	if err := shifts.Write(func(w io.Writer) error { return oct.WriteStackShifts(w, result.Shifts) }); err != nil {
+	if err := shifts.Write(func(w io.Writer) error { return stack.WriteStackShifts(w, result.Shifts) }); err != nil {
 		return err
 	}
-	if err := decisions.Write(func(w io.Writer) error { return oct.WriteStackDecisions(w, result.Decisions) }); err != nil {
+	if err := decisions.Write(func(w io.Writer) error { return stack.WriteStackDecisions(w, result.Decisions) }); err != nil {
 		return err
 	}
 	for _, s := range in.Slices {
@@ -191,7 +191,7 @@ func run(ctx context.Context, r *cli.Run) error {
 }
 
 // inputs opens all that the volume is made from; total is the bytes of the slices.
-func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, err error) {
+func inputs(ctx context.Context, r *cli.Run) (in stack.Input, total int64, err error) {
 	dir, err := r.Input(r.Arg("SLICES_DIR"))
 	if err != nil {
 		return in, 0, err
@@ -228,7 +228,7 @@ func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, er
 			r.Warn("%s: there are no folders *z<NN>* of transforms", name)
 		}
 	}
-	files, err := oct.FindSlices(ctx, dir, store.Settings(r.Options.HTTP))
+	files, err := stack.FindSlices(ctx, dir, store.Settings(r.Options.HTTP))
 	if err != nil {
 		return in, 0, stage.Failed(err)
 	}
@@ -243,7 +243,7 @@ func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, er
 		if err != nil {
 			return in, 0, err
 		}
-		in.Slices = append(in.Slices, oct.StackSlice{ID: f.ID, Path: f.Path, Image: image})
+		in.Slices = append(in.Slices, stack.Slice{ID: f.ID, Path: f.Path, Image: image})
 		total += datasets.Bytes(image.Levels[0].Array)
 	}
 	return in, total, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strata/pkg/oct/stitch"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
@@ -12,7 +13,6 @@ import (
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/document"
 	"strata/pkg/ngff"
-	"strata/pkg/oct"
 	"strata/pkg/registration"
 )
 
@@ -44,11 +44,11 @@ func Command() *cli.Command {
 			{Name: "save_transform", Value: "FILE", Usage: "also write M as JSON"},
 			{Name: "max_refinement_px", Kind: cli.Float, Default: "0", Check: cli.Between(0, 1e6), Usage: "how far a tile may move from where M puts it; 0: not at all"},
 			{Name: "positions", Value: "FILE", Usage: "where the stage recorded the tiles: JSON of import --tiles or of --save_positions, or CSV with the columns row, column, y_um, x_um"},
-			{Name: "position_tolerance", Value: "UM", Kind: cli.Float, Default: fmt.Sprint(oct.DefaultTolerance), Check: cli.Between(0, 1e6),
+			{Name: "position_tolerance", Value: "UM", Kind: cli.Float, Default: fmt.Sprint(stitch.DefaultTolerance), Check: cli.Between(0, 1e6),
 				Usage: "by how many µm the displacement of two tiles may differ from the recorded one; 0: tiles stay where they were recorded"},
 			{Name: "channel", Kind: cli.Int, Default: "0", Check: cli.AtLeast(0), Usage: "channel that is measured, where the mosaic has several"},
 			{Name: "interpolate", Kind: cli.Bool, Usage: "place tiles between voxels, by linear interpolation, not at the nearest ones"},
-			{Name: "blending", Default: string(oct.BlendDiffusion), Choices: oct.Blendings, Usage: "what a voxel becomes that several tiles have seen"},
+			{Name: "blending", Default: string(stitch.BlendDiffusion), Choices: stitch.Blendings, Usage: "what a voxel becomes that several tiles have seen"},
 			{Name: "save_positions", Value: "FILE", Usage: "also write the positions, and how well tiles agree at the seams, as JSON"},
 		},
 		Examples: []cli.Example{
@@ -74,16 +74,16 @@ func overlap(v any) error {
 }
 
 func run(ctx context.Context, r *cli.Run) error {
-	opt := oct.StitchOptions{
+	opt := stitch.Options{
 		Overlap: r.Float("overlap"), Estimate: r.Bool("estimate"), MaxRefinement: r.Float("max_refinement_px"),
-		Tolerance: r.Float("position_tolerance"), Channel: r.Int("channel"), Interpolate: r.Bool("interpolate"), Blending: oct.Blending(r.String("blending")), Seams: r.IsSet("save_positions"),
+		Tolerance: r.Float("position_tolerance"), Channel: r.Int("channel"), Interpolate: r.Bool("interpolate"), Blending: stitch.Blending(r.String("blending")), Seams: r.IsSet("save_positions"),
 	}
 	if err := together(r); err != nil {
 		return err
 	}
-	var given oct.Transform
+	var given stitch.Transform
 	if name := r.String("transform"); name != "" {
-		t, err := readFile(ctx, r, name, oct.ReadTransform)
+		t, err := readFile(ctx, r, name, stitch.ReadTransform)
 		if err != nil {
 			return err
 		}
@@ -139,15 +139,15 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	result, s, err := oct.Stitch(ctx, in, out.Store, stage.Layout(r), opt, res)
+	result, s, err := stitch.Run(ctx, in, out.Store, stage.Layout(r), opt, res)
 	if err != nil {
 		return stage.Failed(err)
 	}
 	task.Done()
-	if err := transform.Write(func(w io.Writer) error { return oct.WriteTransform(w, s.Transform) }); err != nil {
+	if err := transform.Write(func(w io.Writer) error { return stitch.WriteTransform(w, s.Transform) }); err != nil {
 		return err
 	}
-	if err := positions.Write(func(w io.Writer) error { return oct.WriteStitching(w, s) }); err != nil {
+	if err := positions.Write(func(w io.Writer) error { return stitch.WriteStitching(w, s) }); err != nil {
 		return err
 	}
 	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
@@ -200,7 +200,7 @@ func readFile[T any](ctx context.Context, r *cli.Run, name string, read func(io.
 }
 
 // estimate writes the matrix of one or several mosaics.
-func estimate(ctx context.Context, r *cli.Run, opt oct.StitchOptions) error {
+func estimate(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	var all []*ngff.Image
 	total := int64(0)
 	for _, path := range append([]string{r.Arg("IN")}, r.Args("OUT")...) {
@@ -221,10 +221,10 @@ func estimate(ctx context.Context, r *cli.Run, opt oct.StitchOptions) error {
 	if err != nil {
 		return err
 	}
-	t, err := oct.EstimateTransform(ctx, all, opt, res)
+	t, err := stitch.EstimateTransform(ctx, all, opt, res)
 	if err != nil {
 		return stage.Failed(err)
 	}
 	task.Done()
-	return out.Write(func(w io.Writer) error { return oct.WriteTransform(w, t) })
+	return out.Write(func(w io.Writer) error { return stitch.WriteTransform(w, t) })
 }
