@@ -30,6 +30,7 @@ func TestExitCode(t *testing.T) {
 		{input, 1},
 		{Usage("no %d", 3), 2},
 		{fmt.Errorf("in x: %w", Usage("no")), 2},
+		{Usage("output %w", &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}), 1}, {Usage("--backend: %w", syscall.EIO), 1}, {Usage("flag --x: %w", fs.ErrNotExist), 2},
 		{BadInput(input), 3},
 		{fmt.Errorf("in x: %w", BadInput(input)), 3},
 		{BadInput(nil), 0},
