@@ -94,6 +94,7 @@ func Look(ctx context.Context, r *cli.Run, path string) (*Target, error) {
 	}
 	defer st.Close()
 	defer a.Close()
+	r.ReadsFrom(st)
 	t.Dataset = datasets.Describe(a, t.Path)
 	t.Layout, t.format, t.Raw = layoutOf(a), a.Format(), len(a.Codecs()) == 0
 	_, t.zip = st.(*store.ZipStore)

@@ -100,7 +100,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	res := oct.Resources{Workers: r.Options.Threads, Mem: r.Options.Mem, Meter: r.Meter, Warn: func(m string) { r.Warn("%s", m) }}
+	res := oct.Resources{Workers: r.Options.Threads, Mem: r.Options.Mem - r.Options.Reserved, Meter: r.Meter, Warn: func(m string) { r.Warn("%s", m) }}
 	if o.Projection != preview.None { // the whole image is read, which may take a while
 		task := r.Progress("project", 0)
 		defer task.Done()
