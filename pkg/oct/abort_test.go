@@ -5,6 +5,13 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"strata/pkg/mem"
+	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/aip"
 	"strata/pkg/oct/crop"
@@ -14,13 +21,6 @@ import (
 	"strata/pkg/oct/smooth"
 	"strata/pkg/oct/stack"
 	"strata/pkg/oct/stitch"
-	"strings"
-	"sync/atomic"
-	"testing"
-	"time"
-
-	"strata/pkg/mem"
-	"strata/pkg/ngff"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 )

@@ -3,6 +3,7 @@ package oct
 import (
 	"context"
 	"slices"
+
 	"strata/pkg/ngff"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"

@@ -3,6 +3,7 @@ package oct
 import (
 	"math"
 	"slices"
+
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/registration"

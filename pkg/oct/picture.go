@@ -8,6 +8,7 @@ import (
 	"image/color"
 	"image/png"
 	"io"
+
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/zarr"

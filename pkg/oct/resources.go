@@ -2,6 +2,7 @@ package oct
 
 import (
 	"fmt"
+
 	"strata/pkg/gds"
 	"strata/pkg/gpu"
 	"strata/pkg/meter"

@@ -6,10 +6,10 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strata/pkg/oct/crop"
-	"strata/pkg/oct/stitch"
 	"strconv"
 
+	"strata/pkg/oct/crop"
+	"strata/pkg/oct/stitch"
 	"strata/pkg/page"
 )
 

@@ -7,9 +7,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strata/pkg/oct/stitch"
 
 	"strata/pkg/filter"
+	"strata/pkg/oct/stitch"
 )
 
 // result is how far a volume is from the truth. Lengths are micrometres.

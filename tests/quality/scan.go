@@ -8,8 +8,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strata/pkg/oct/stitch"
 	"strings"
+
+	"strata/pkg/oct/stitch"
 )
 
 // scanCase is a slide scan: what phantom is asked for, and how far, in µm, tiles are looked for from where they were recorded.

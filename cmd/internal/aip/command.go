@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strata/pkg/oct/aip"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
+	"strata/pkg/oct/aip"
 )
 
 // Command is aip.

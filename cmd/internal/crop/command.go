@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strata/pkg/oct/crop"
 	"strings"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
+	"strata/pkg/oct/crop"
 )
 
 // Command is crop.

@@ -7,12 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strata/pkg/oct/focal"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
+	"strata/pkg/oct/focal"
 	"strata/pkg/zarr/store"
 )
 

@@ -3,12 +3,12 @@ package resample
 
 import (
 	"context"
-	"strata/pkg/oct/resample"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
+	"strata/pkg/oct/resample"
 )
 
 // Command is resample.

@@ -3,13 +3,13 @@ package smooth
 
 import (
 	"context"
-	"strata/pkg/oct/smooth"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/dtype"
+	"strata/pkg/oct/smooth"
 	"strata/pkg/tile"
 )
 

@@ -4,7 +4,6 @@ package stack
 import (
 	"context"
 	"io"
-	"strata/pkg/oct/stack"
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
@@ -12,6 +11,7 @@ import (
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/document"
+	"strata/pkg/oct/stack"
 	"strata/pkg/record"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strata/pkg/oct/stitch"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
@@ -13,6 +12,7 @@ import (
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/document"
 	"strata/pkg/ngff"
+	"strata/pkg/oct/stitch"
 	"strata/pkg/registration"
 )
 

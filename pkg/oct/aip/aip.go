@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strata/pkg/oct"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/tile"
 	"strata/pkg/tile/zarrsource"
 	"strata/pkg/work"

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
 	"sync/atomic"
 
 	"strata/pkg/dtype"
@@ -14,6 +12,8 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/ngff"
 	"strata/pkg/ngff/ngffgpu"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
 	"strata/pkg/zarr/zarrgpu"
 )
 

@@ -4,15 +4,15 @@ package aip
 
 import (
 	"errors"
-	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
-	"strata/pkg/oct/resample"
 	"strings"
 	"testing"
 
 	"strata/pkg/gds"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/resample"
 	"strata/pkg/settings"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"

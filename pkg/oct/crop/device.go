@@ -3,13 +3,13 @@ package crop
 import (
 	"context"
 	"errors"
-	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
 	"sync/atomic"
 
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
 	"strata/pkg/work"
 	"strata/pkg/zarr/zarrgpu"
 )

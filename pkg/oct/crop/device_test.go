@@ -4,9 +4,6 @@ package crop
 
 import (
 	"errors"
-	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
-	"strata/pkg/oct/surface"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,6 +14,9 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/surface"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )

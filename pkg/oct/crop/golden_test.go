@@ -3,10 +3,10 @@ package crop
 import (
 	"encoding/json"
 	"math"
-	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"testing"
 
+	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
 )

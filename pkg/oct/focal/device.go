@@ -5,14 +5,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
 
 	"strata/pkg/dtype"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/ngff/ngffgpu"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/zarrgpu"
 )

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strata/pkg/oct"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )

@@ -3,10 +3,10 @@ package machine
 import (
 	"context"
 	"fmt"
-	"strata/pkg/oct"
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
+	"strata/pkg/oct"
 	"strata/pkg/tile/zarrsource"
 	"strata/pkg/zarr"
 )

@@ -2,9 +2,9 @@ package machine
 
 import (
 	"fmt"
-	"strata/pkg/oct"
 
 	"strata/pkg/meter"
+	"strata/pkg/oct"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/zarrgpu"
 )

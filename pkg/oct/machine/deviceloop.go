@@ -3,11 +3,11 @@ package machine
 import (
 	"context"
 	"errors"
-	"strata/pkg/oct"
 	"time"
 
 	"strata/pkg/gpu"
 	"strata/pkg/meter"
+	"strata/pkg/oct"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/zarrgpu"
 )

@@ -2,9 +2,9 @@ package machine
 
 import (
 	"context"
-	"strata/pkg/oct"
 
 	"strata/pkg/meter"
+	"strata/pkg/oct"
 	"strata/pkg/zarr"
 )
 

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"strata/pkg/oct"
 	"strings"
 	"testing"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"

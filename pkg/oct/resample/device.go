@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strata/pkg/oct/machine"
 
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
+	"strata/pkg/oct/machine"
 	"strata/pkg/zarr/zarrgpu"
 )
 

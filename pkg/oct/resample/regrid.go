@@ -3,10 +3,10 @@ package resample
 import (
 	"math"
 	"slices"
-	"strata/pkg/oct"
 
 	"strata/pkg/filter"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
 )
 
 // regrid is how the axes of a mosaic change.

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
 	"sync"
 	"time"
 
@@ -16,6 +14,8 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/ngff/ngffgpu"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
 	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"

@@ -3,11 +3,11 @@ package smooth
 import (
 	"math"
 	"slices"
-	"strata/pkg/oct"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/zarr"
 )
 

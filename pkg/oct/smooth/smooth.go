@@ -3,11 +3,11 @@ package smooth
 
 import (
 	"context"
-	"strata/pkg/oct"
 	"sync/atomic"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/tile"
 	"strata/pkg/tile/zarrsource"
 	"strata/pkg/work"

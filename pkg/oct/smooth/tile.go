@@ -3,7 +3,6 @@ package smooth
 import (
 	"context"
 	"slices"
-	"strata/pkg/oct"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/tile"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strata/pkg/oct"
 
 	"strata/pkg/filter"
+	"strata/pkg/oct"
 )
 
 const (

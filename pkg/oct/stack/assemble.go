@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math"
 	"slices"
-	"strata/pkg/oct"
 	"time"
 
 	"strata/pkg/dtype"
@@ -15,6 +14,7 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )

@@ -9,13 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strings"
 	"testing"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 )

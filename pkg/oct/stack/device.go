@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
 	"time"
 
 	"strata/pkg/dtype"
@@ -13,6 +11,8 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
 	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/zarrgpu"

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
 	"time"
 
 	"strata/pkg/dtype"
@@ -15,6 +13,8 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
 	"strata/pkg/work"
 	"strata/pkg/zarr/store"
 )

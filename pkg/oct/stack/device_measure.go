@@ -3,13 +3,13 @@ package stack
 import (
 	"context"
 	"errors"
-	"strata/pkg/oct/machine"
 	"time"
 
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
+	"strata/pkg/oct/machine"
 )
 
 // measure is [stackPlan.measure] on the device: sums are made in the same order, and so

@@ -3,13 +3,13 @@ package stack
 import (
 	"context"
 	"math"
-	"strata/pkg/oct"
 	"time"
 	"unsafe"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/meter"
+	"strata/pkg/oct"
 )
 
 // measure finds the overlaps that the plan asks for.

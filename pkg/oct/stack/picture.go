@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strata/pkg/oct"
 
 	"strata/pkg/filter"
+	"strata/pkg/oct"
 )
 
 // RepairShifts says what becomes of recorded shifts that the slices contradict.

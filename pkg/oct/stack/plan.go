@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strata/pkg/oct"
 
 	"strata/pkg/filter"
+	"strata/pkg/oct"
 	"strata/pkg/registration"
 )
 

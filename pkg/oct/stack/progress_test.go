@@ -1,13 +1,13 @@
 package stack
 
 import (
-	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 )

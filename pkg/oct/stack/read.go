@@ -2,14 +2,14 @@ package stack
 
 import (
 	"context"
-	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
 	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
 	"strata/pkg/work"
 	"strata/pkg/zarr"
 )

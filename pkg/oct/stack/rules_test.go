@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strings"
 	"testing"
 
 	"strata/pkg/filter"
+	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
 	"strata/pkg/registration"
 )
 

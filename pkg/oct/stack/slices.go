@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strata/pkg/oct"
 	"strconv"
 	"strings"
 
+	"strata/pkg/oct"
 	"strata/pkg/sibling"
 	"strata/pkg/zarr/store"
 )

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strata/pkg/oct"
 	"sync/atomic"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/registration"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"

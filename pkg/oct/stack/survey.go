@@ -3,12 +3,12 @@ package stack
 import (
 	"context"
 	"math"
-	"strata/pkg/oct"
 	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/meter"
+	"strata/pkg/oct"
 )
 
 // surveyor looks at parts of slices before any is placed: at the ends of neighbours that

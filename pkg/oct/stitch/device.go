@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strata/pkg/oct/machine"
 	"sync"
 
 	"strata/pkg/gpu"
@@ -12,6 +11,7 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/ngff/ngffgpu"
+	"strata/pkg/oct/machine"
 	"strata/pkg/work"
 )
 

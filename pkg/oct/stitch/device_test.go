@@ -6,14 +6,14 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"testing"
 
 	"strata/pkg/dtype"
 	"strata/pkg/gpu"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
 )

@@ -6,14 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
 	"time"
 
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/meter"
 	"strata/pkg/ngff/ngffgpu"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
 )
 
 // deviceFuser is a worker and its memory.

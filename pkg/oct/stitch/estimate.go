@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strata/pkg/filter"
-	"strata/pkg/oct"
 
+	"strata/pkg/filter"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
 )
 
 // errNothingCommon says that no pair of neighbours agreed anywhere.

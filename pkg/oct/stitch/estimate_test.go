@@ -2,11 +2,11 @@ package stitch
 
 import (
 	"math"
-	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"testing"
 
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
 )

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strata/pkg/oct"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/work"
 )
 

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"strings"
 	"testing"
 
@@ -15,6 +13,8 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
 	"strata/tests/race"

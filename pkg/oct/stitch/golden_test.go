@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"testing"
 
+	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
 )

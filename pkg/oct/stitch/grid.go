@@ -3,9 +3,9 @@ package stitch
 import (
 	"fmt"
 	"math"
-	"strata/pkg/oct"
 
 	"strata/pkg/filter"
+	"strata/pkg/oct"
 )
 
 // grid is the geometry of a mosaic's tiles along y and x.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strata/pkg/oct"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"strata/pkg/filter"
 	"strata/pkg/meter"
+	"strata/pkg/oct"
 	"strata/pkg/work"
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+
 	"strata/pkg/oct"
 )
 

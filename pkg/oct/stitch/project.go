@@ -3,13 +3,13 @@ package stitch
 import (
 	"context"
 	"fmt"
-	"strata/pkg/oct"
 	"sync/atomic"
 	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/meter"
+	"strata/pkg/oct"
 	"strata/pkg/work"
 )
 

@@ -6,14 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strata/pkg/oct"
-	"strata/pkg/oct/aip"
-	"strata/pkg/oct/machine"
 	"sync/atomic"
 
 	"strata/pkg/dtype"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
+	"strata/pkg/oct"
+	"strata/pkg/oct/aip"
+	"strata/pkg/oct/machine"
 	"strata/pkg/work"
 	"strata/pkg/zarr/zarrgpu"
 )

@@ -6,10 +6,10 @@ import (
 	"io/fs"
 	"math"
 	"slices"
-	"strata/pkg/oct"
 
 	"strata/pkg/dtype"
 	"strata/pkg/meter"
+	"strata/pkg/oct"
 	"strata/pkg/tile"
 	"strata/pkg/tile/zarrsource"
 )

@@ -3,9 +3,9 @@ package stitch
 import (
 	"context"
 	"math"
-	"strata/pkg/oct"
 
 	"strata/pkg/filter"
+	"strata/pkg/oct"
 )
 
 // DefaultTolerance is [Options].Tolerance, in µm, where the user names none: stages err by a few micrometres.

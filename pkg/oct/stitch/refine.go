@@ -3,6 +3,7 @@ package stitch
 import (
 	"math"
 	"slices"
+
 	"strata/pkg/filter"
 )
 

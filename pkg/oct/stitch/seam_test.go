@@ -2,12 +2,12 @@ package stitch
 
 import (
 	"math"
-	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"testing"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
 )

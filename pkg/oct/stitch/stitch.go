@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strata/pkg/oct"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
 	"strata/pkg/registration"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"

@@ -3,12 +3,12 @@ package stitch
 import (
 	"bytes"
 	"fmt"
-	"strata/pkg/oct"
-	"strata/pkg/oct/octtest"
 	"testing"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/octtest"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"

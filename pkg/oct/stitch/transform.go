@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strata/pkg/oct"
 
 	"strata/pkg/document"
 	"strata/pkg/dtype"
 	"strata/pkg/npy"
+	"strata/pkg/oct"
 )
 
 // Matrix maps the nominal position (y, x) of a tile to its place in the image:

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strata/pkg/oct"
 	"strings"
 	"testing"
 
 	"strata/pkg/document"
+	"strata/pkg/oct"
 )
 
 // stitchNpy is a .npy file of 2 × 2 numbers in the order given.

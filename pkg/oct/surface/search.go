@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +13,8 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
 	"strata/pkg/work"
 )
 

@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strata/pkg/oct/stitch"
 	"strings"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/oct/stitch"
 	"strata/pkg/phantom"
 	"strata/pkg/tilegrid"
 	"strata/pkg/zarr/store"
