@@ -104,6 +104,14 @@ func (f *Frames) Planes(shape []int) int {
 	return shape[len(f.At)]
 }
 
+// First is the first plane of a box of the image that begins at start.
+func (f *Frames) First(start []int) int {
+	if f.Flat {
+		return 0
+	}
+	return start[len(f.At)]
+}
+
 // Layout is the layout of an image of all frames, of which the flags name the chunks of one. It has 3 axes for the plan,
 // and those of the image for the writer.
 func (f *Frames) Layout(l Layout) (plan, image Layout, err error) {

@@ -104,6 +104,18 @@ func (m *Mosaic) Extent(i, j int) Rectangle {
 	return Rectangle{y, min(y+m.Chunk[1], m.Shape[1]), x, min(x+m.Chunk[2], m.Shape[2])}
 }
 
+// EachTile is a function that returns where one tile after the other lies, row by row, and then false.
+func (m *Mosaic) EachTile() func() (Rectangle, bool) {
+	ny, nx := m.Tiles()
+	k := -1
+	return func() (Rectangle, bool) {
+		if k++; k >= ny*nx {
+			return Rectangle{}, false
+		}
+		return m.Extent(k/nx, k%nx), true
+	}
+}
+
 // Record notes where the stage recorded the tiles. Places of the grid that the record leaves out have no tile.
 func (m *Mosaic) Record(p *registration.TilePositions, res Resources) error {
 	ny, nx := m.Tiles()

@@ -17,7 +17,8 @@ type PlaneReader struct {
 	array  *zarr.Array
 	raw    bool // chunks may be read in parts
 	blocks bool // chunks may be decoded in parts
-	piece  int  // planes that the buffer holds
+	rows   int  // of a tile that are read at a time
+	piece  int  // planes of them that the buffer holds
 }
 
 // PlanesPiece is how many bytes of planes are read at a time where that may be
@@ -28,17 +29,25 @@ const PlanesPiece = 512 << 10
 // so many bytes at a time where that may be chosen; what it costs is counted in the
 // meter.
 func NewPlaneReader(m *oct.Mosaic, bytes int, count *meter.Meter) *PlaneReader {
-	p := &PlaneReader{mosaic: m, array: m.Image.Levels[0].Array.With(zarr.Workers(1), zarr.Meter(count)), piece: m.Chunk[0]}
-	p.raw, p.blocks = len(p.array.Codecs()) == 0 && p.array.Order() == 'C', p.array.InBlocks()
+	p := &PlaneReader{mosaic: m, array: m.Image.Levels[0].Array.With(zarr.Workers(1), zarr.Meter(count)), piece: m.Chunk[0], rows: m.Chunk[1]}
+	p.raw = len(p.array.Codecs()) == 0 && p.array.Order() == 'C'
+	p.blocks = p.array.InBlocks() && len(p.array.Shape()) == 3
 	if p.raw || p.blocks {
 		p.piece = min(p.piece, max(1, bytes/p.plane()))
 	}
 	return p
 }
 
-// plane is the bytes of a plane of a whole tile.
+// byRows lets tiles be read in bands of rows, where a plane of all of them has more than so many bytes and that may be chosen.
+func (p *PlaneReader) byRows(bytes int) {
+	if p.raw && p.plane() > bytes {
+		p.rows = max(1, bytes/(p.plane()/p.rows))
+	}
+}
+
+// plane is the bytes of a plane of a whole tile, or of a band of it.
 func (p *PlaneReader) plane() int {
-	return p.mosaic.Chunk[1] * p.mosaic.Chunk[2] * p.mosaic.DType.Size()
+	return p.rows * p.mosaic.Chunk[2] * p.mosaic.DType.Size()
 }
 
 // Buffer is the size of the buffer that read needs.
@@ -49,24 +58,25 @@ func (p *PlaneReader) Bytes() int64 {
 	return int64(p.Buffer()) + p.array.ScratchBytes(true)
 }
 
-// Read hands over all planes of the tile at (y, x) of ny × nx voxels, some at a
+// Read hands over all planes of the tile at (y, x) of ny × nx voxels, or of a band of it, some at a
 // time in increasing z, in C order. They are the taker's until it returns.
 func (p *PlaneReader) Read(ctx context.Context, buf []byte, y, ny, x, nx int, take func(planes []byte) error) error {
 	depth, chunk := p.mosaic.Shape[0], p.mosaic.Chunk[0]
 	for z := 0; z < depth; {
 		left := min(depth-z, chunk-z%chunk) // of the chunk
-		r := zarr.Region{Start: []int{z, y, x}, Shape: []int{left, ny, nx}}
+		n := left
 		var taken error
 		var err error
 		if p.blocks {
+			r := zarr.Region{Start: []int{z, y, x}, Shape: []int{n, ny, nx}}
 			err = p.array.ReadPlanes(ctx, r, buf, func(_ int, planes []byte) error {
 				taken = take(planes)
 				return taken
 			})
 		} else {
-			r.Shape[0] = min(left, p.piece)
-			b := buf[:r.Shape[0]*ny*nx*p.mosaic.DType.Size()]
-			if err = p.array.Read(ctx, r, b); err == nil {
+			n = min(left, p.piece)
+			b := buf[:n*ny*nx*p.mosaic.DType.Size()]
+			if err = p.array.Read(ctx, zarr.Region{Start: p.mosaic.Index(z, y, x), Shape: p.mosaic.BoxShape(n, ny, nx)}, b); err == nil {
 				taken = take(b)
 			}
 		}
@@ -76,7 +86,7 @@ func (p *PlaneReader) Read(ctx context.Context, buf []byte, y, ny, x, nx int, ta
 		case err != nil:
 			return oct.Readable(err)
 		}
-		z += r.Shape[0]
+		z += n
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ type aligner struct {
 	strip   func(pair) strips // what is needed of the two tiles; nil: all of them
 	batch   int               // tiles that are projected at a time
 	workers int               // that compare
-	in      projector         // of this pass over the pairs; nil: not needed so far
+	in      *projector        // of this pass over the pairs; nil: not needed so far
 	kept    [][]float32       // by tile, nil where they are not kept
 	keep    bool              // all of them
 	empty   []bool            // tiles that are known to be
@@ -204,12 +204,7 @@ func (a *aligner) view(plane []float32, t int, p pair) view {
 // after the other, in order, with what visit made of it. No more results than
 // there are workers wait for their turn.
 func eachPair[R any](ctx context.Context, a *aligner, visit func(p *filter.Phase, n neighbours) R, done func(n neighbours, r R)) error {
-	defer func() {
-		if a.in != nil {
-			a.in.close()
-			a.in = nil
-		}
-	}()
+	defer func() { a.in = nil }()
 	phases := make([]*filter.Phase, a.workers)
 	for k := range phases {
 		phases[k] = filter.NewPhase()
