@@ -10,7 +10,6 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
-	"strata/pkg/document"
 	"strata/pkg/oct"
 	"strata/pkg/record"
 	"strata/pkg/registration"
@@ -179,17 +178,11 @@ func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, er
 	if err != nil {
 		return in, 0, err
 	}
-	if err := load(ctx, r, r.Arg("SHIFTS_CSV"), func(f io.Reader, name string) (err error) {
-		in.Shifts, err = registration.ReadShifts(f, name)
-		return err
-	}); err != nil {
+	if in.Shifts, err = stage.ReadFile(ctx, r, r.Arg("SHIFTS_CSV"), registration.ReadShifts); err != nil {
 		return in, 0, err
 	}
 	if name := r.String("slice_config"); name != "" {
-		if err := load(ctx, r, name, func(f io.Reader, name string) (err error) {
-			in.Config, err = registration.ReadSliceConfig(f, name)
-			return err
-		}); err != nil {
+		if in.Config, err = stage.ReadFile(ctx, r, name, registration.ReadSliceConfig); err != nil {
 			return in, 0, err
 		}
 	}
@@ -230,18 +223,4 @@ func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, er
 		total += datasets.Bytes(image.Levels[0].Array)
 	}
 	return in, total, nil
-}
-
-// load reads a file whose errors are the input's fault.
-func load(ctx context.Context, r *cli.Run, name string, read func(f io.Reader, name string) error) error {
-	if _, err := r.LocalInput(name); err != nil {
-		return err
-	}
-	f, err := document.Open(ctx, name)
-	if err != nil {
-		return cli.BadInput(err)
-	}
-	defer f.Close()
-	r.Read(record.Dataset{Path: address.Address(name)})
-	return cli.BadInput(read(f, name))
 }

@@ -10,7 +10,6 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
-	"strata/pkg/document"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/registration"
@@ -83,7 +82,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	}
 	var given oct.Transform
 	if name := r.String("transform"); name != "" {
-		t, err := readFile(ctx, r, name, oct.ReadTransform)
+		t, err := stage.ReadFile(ctx, r, name, oct.ReadTransform)
 		if err != nil {
 			return err
 		}
@@ -107,7 +106,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	}
 	if name := r.String("positions"); name != "" {
 		var err error
-		if opt.Positions, err = readFile(ctx, r, name, registration.ReadTilePositions); err != nil {
+		if opt.Positions, err = stage.ReadFile(ctx, r, name, registration.ReadTilePositions); err != nil {
 			return err
 		}
 	}
@@ -182,21 +181,6 @@ func frames(in *ngff.Image) int {
 		}
 	}
 	return n
-}
-
-// readFile reads a file of a flag.
-func readFile[T any](ctx context.Context, r *cli.Run, name string, read func(io.Reader, string) (T, error)) (t T, err error) {
-	path, err := r.LocalInput(name)
-	if err != nil {
-		return t, err
-	}
-	f, err := document.Open(ctx, path)
-	if err != nil {
-		return t, cli.BadInput(err)
-	}
-	defer f.Close()
-	t, err = read(f, name)
-	return t, cli.BadInput(err)
 }
 
 // estimate writes the matrix of one or several mosaics.
