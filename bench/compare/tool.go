@@ -20,7 +20,7 @@ type toolRun struct {
 	program string
 	command []string // after the program, without what all have
 	env     []string
-	fewest  bool     // its peers take minutes: three repetitions at most
+	fewest  bool // its peers take minutes: three repetitions at most
 	cases   []toolCase
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +53,8 @@ type Flag struct {
 	// warns of it with this reason.
 	Ignored string
 
-	section string // of the help that it stands in; "": with the others
+	section string        // of the help that it stands in; "": with the others
+	bound   reflect.Value // the variable that gets the value, if there is one; see [Bind]
 }
 
 // AtLeast is a check for numbers, sizes and durations (in seconds).

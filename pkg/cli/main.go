@@ -251,6 +251,7 @@ func (r *Run) guarded(ctx context.Context) error {
 			return err
 		}
 		defer r.closeDevice()
+		r.fillBound()
 		if err := r.command.Run(ctx, r); err != nil {
 			return err
 		}

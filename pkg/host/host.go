@@ -1,5 +1,5 @@
-// Package host tells facts of the machine and limits of the process: what a
-// run record holds, and what default sizes follow from.
+// Package host reads from the system what a process may use and does use: memory, processors, limits of
+// its control groups and of its address space. Run records hold these facts, and default sizes follow from them.
 package host
 
 import (
@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// CPUModel is the processor's name as the system knows it; empty if it does not say.
+// CPUModel returns the processor's name as the system knows it; empty if it does not say.
 func CPUModel() string { return cpuModel("/proc/cpuinfo") }
 
 func cpuModel(path string) string {
@@ -67,7 +67,7 @@ func status(name string) int64 {
 	return 0
 }
 
-// PeakResident is the largest number of bytes that the process ever had in
+// PeakResident returns the largest number of bytes that the process ever had in
 // memory: VmHWM of Linux, getrusage elsewhere.
 func PeakResident() int64 {
 	if n := status("VmHWM:"); n > 0 {
@@ -83,7 +83,7 @@ func PeakResident() int64 {
 	return int64(u.Maxrss) << 10
 }
 
-// Memory is how many bytes of memory the machine has; 0 if it does not say.
+// Memory returns how many bytes of memory the machine has; 0 if it does not say.
 func Memory() int64 { return memory("/proc/meminfo") }
 
 func memory(path string) int64 {

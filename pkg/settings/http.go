@@ -36,10 +36,10 @@ func (h HTTP) Again(status int) bool {
 	return status == 408 || status == 429 || status >= 500 && status != 501 && status != 505
 }
 
-// HTTPEnvironment is [HTTPFromEnv] of the process.
+// HTTPEnvironment calls [HTTPFromEnv] with the environment of the process.
 func HTTPEnvironment() (HTTP, error) { return HTTPFromEnv(os.LookupEnv) }
 
-// HTTPFromEnv is [DefaultHTTP] with what the environment sets; see [FromEnv].
+// HTTPFromEnv returns [DefaultHTTP] with what the environment sets; see [FromEnv].
 func HTTPFromEnv(lookup func(name string) (string, bool)) (HTTP, error) {
 	h := DefaultHTTP()
 	if err := apply(&h, httpVariables, lookup); err != nil {

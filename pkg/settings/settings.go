@@ -1,7 +1,7 @@
-// Package settings holds what can be set of how files are read into and written from
-// a GPU's memory, and of how requests to servers are tried again. The settings mean what
-// those of KvikIO mean, but for what docs/file-layer.md says; its environment variables
-// are honoured where ours are not set.
+// Package settings reads from the environment how files are read into a GPU's memory and written
+// from it ([Settings]), and when requests to servers are sent again ([HTTP]). The settings mean what those of
+// KvikIO mean, but for what docs/file-layer.md says; its environment variables are honoured where ours are
+// not set.
 package settings
 
 import (
@@ -47,15 +47,15 @@ type Settings struct {
 	Register bool
 }
 
-// Default are the settings where nobody says anything.
+// Default returns the settings that apply where nobody sets others.
 func Default() Settings {
 	return Settings{TaskSize: 4 << 20, Threshold: 16 << 10, Bounce: 16 << 20, DirectWrite: true, Register: true}
 }
 
-// Environment is [FromEnv] of the process.
+// Environment calls [FromEnv] with the environment of the process.
 func Environment() (Settings, error) { return FromEnv(os.LookupEnv) }
 
-// FromEnv is [Default] with what the environment sets: a STRATA variable, or else
+// FromEnv returns [Default] with what the environment sets: a STRATA variable, or else
 // KvikIO's. A variable that is empty is not set. The error names the variable and says what
 // would be right.
 func FromEnv(lookup func(name string) (string, bool)) (Settings, error) {
@@ -101,7 +101,7 @@ var variables = [][]variable[Settings]{
 	{{"STRATA_GDS_REGISTER", (*Settings).SetRegister}},
 }
 
-// Variables are the names of the environment variables that [FromEnv] and [HTTPFromEnv]
+// Variables returns the names of the environment variables that [FromEnv] and [HTTPFromEnv]
 // read.
 func Variables() []string { return append(names(variables), names(httpVariables)...) }
 

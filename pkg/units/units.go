@@ -1,5 +1,5 @@
-// Package units reads and writes the quantities that people type on a command
-// line: sizes in bytes ("4GiB") and durations ("90s").
+// Package units parses and prints quantities as people type them: sizes in bytes ("4GiB") and
+// durations ("90s").
 package units
 
 import (

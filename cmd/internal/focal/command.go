@@ -18,6 +18,7 @@ import (
 
 // Command is focal.
 func Command() *cli.Command {
+	var c focal.Options
 	return &cli.Command{
 		Name:    "focal",
 		Aliases: []cli.Alias{{Name: "linum-detect-focal-curvature", Defaults: cli.Defaults{"overwrite": "true"}}},
@@ -32,28 +33,24 @@ func Command() *cli.Command {
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Note: "the mosaic's"}},
-		Flags: []cli.Flag{
-			{Name: "sigma_xy", Kind: cli.Float, Default: "3", Check: cli.Between(0, 1<<10), Usage: "size of the mean filter before the search, along y and x, in px"},
-			{Name: "sigma_z", Kind: cli.Float, Default: "2", Check: cli.Between(1e-3, 1<<10), Usage: "sigma of the derivative of Gaussian along z, in voxels"},
-			{Name: "use_log", Kind: cli.Bool, Usage: "search in the logarithm of the image"},
+		Flags: append(stage.SearchFlags(&c.SigmaXY, &c.SigmaZ, &c.Log), []cli.Flag{
 			{Name: "correction", Value: "FILE", Usage: "apply a correction that --save_map wrote (DIR/correction.ome.zarr) instead of estimating one"},
 			{Name: "save_map", Value: "DIR", Usage: "write interface depth, flat-field and correction there, as OME-Zarr and PNG"},
-		},
+		}...),
 		Examples: []cli.Example{
 			{Command: "focal mosaic_grid_3d_z03.ome.zarr focal_z03.ome.zarr", Usage: "estimate the curvature and take it out"},
 			{Command: "focal in.ome.zarr out.ome.zarr --save_map maps", Usage: "and keep maps/z0, maps/flatfield and maps/correction (.ome.zarr, .png)"},
 			{Command: "focal in.ome.zarr out.ome.zarr --correction maps/correction.ome.zarr", Usage: "the correction of another mosaic of the same microscope"},
 		},
-		Run: run,
+		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, c) },
 	}
 }
 
-func run(ctx context.Context, r *cli.Run) error {
+func run(ctx context.Context, r *cli.Run, c focal.Options) error {
 	in, err := stage.Open(ctx, r, r.Arg("IN"))
 	if err != nil {
 		return err
 	}
-	c := focal.Options{SigmaXY: r.Float("sigma_xy"), SigmaZ: r.Float("sigma_z"), Log: r.Bool("use_log")}
 	passes := int64(2)
 	if name := r.String("correction"); name != "" {
 		if c.Correction, err = stage.Open(ctx, r, name); err != nil {

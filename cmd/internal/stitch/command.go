@@ -3,14 +3,12 @@ package stitch
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
-	"strata/pkg/document"
 	"strata/pkg/ngff"
 	"strata/pkg/oct/stitch"
 	"strata/pkg/registration"
@@ -18,6 +16,7 @@ import (
 
 // Command is stitch.
 func Command() *cli.Command {
+	opt := stitch.Options{Overlap: 0.2, Tolerance: stitch.DefaultTolerance, Blending: stitch.BlendDiffusion}
 	return &cli.Command{
 		Name:  "stitch",
 		Usage: "put the tiles of a mosaic grid together to a slice",
@@ -37,18 +36,18 @@ func Command() *cli.Command {
 			"chunks": {Value: "Z,Y,X", Note: "128,64,64, of one plane 512,512, or what the slice has"}, "shard": {Value: "Z,Y,X", Note: "none"},
 		},
 		Flags: []cli.Flag{
-			{Name: "overlap", Kind: cli.Float, Default: "0.2", Check: overlap, Usage: "fraction of a tile that its neighbour sees too"},
+			cli.Bind(&opt.Overlap, cli.Flag{Name: "overlap", Check: overlap, Usage: "fraction of a tile that its neighbour sees too"}),
 			{Name: "transform", Value: "FILE", Usage: "2×2 matrix M that acts on (y, x), JSON or .npy; with --estimate what it begins with"},
-			{Name: "estimate", Kind: cli.Bool, Usage: "estimate M from the mosaic"},
+			cli.Bind(&opt.Estimate, cli.Flag{Name: "estimate", Usage: "estimate M from the mosaic"}),
 			{Name: "estimate_only", Value: "FILE", Usage: "estimate M from all mosaics given, write it to FILE, stitch nothing"},
 			{Name: "save_transform", Value: "FILE", Usage: "also write M as JSON"},
-			{Name: "max_refinement_px", Kind: cli.Float, Default: "0", Check: cli.Between(0, 1e6), Usage: "how far a tile may move from where M puts it; 0: not at all"},
+			cli.Bind(&opt.MaxRefinement, cli.Flag{Name: "max_refinement_px", Check: cli.Between(0, 1e6), Usage: "how far a tile may move from where M puts it; 0: not at all"}),
 			{Name: "positions", Value: "FILE", Usage: "where the stage recorded the tiles: JSON of import --tiles or of --save_positions, or CSV with the columns row, column, y_um, x_um"},
-			{Name: "position_tolerance", Value: "UM", Kind: cli.Float, Default: fmt.Sprint(stitch.DefaultTolerance), Check: cli.Between(0, 1e6),
-				Usage: "by how many µm the displacement of two tiles may differ from the recorded one; 0: tiles stay where they were recorded"},
-			{Name: "channel", Kind: cli.Int, Default: "0", Check: cli.AtLeast(0), Usage: "channel that is measured, where the mosaic has several"},
-			{Name: "interpolate", Kind: cli.Bool, Usage: "place tiles between voxels, by linear interpolation, not at the nearest ones"},
-			{Name: "blending", Default: string(stitch.BlendDiffusion), Choices: stitch.Blendings, Usage: "what a voxel becomes that several tiles have seen"},
+			cli.Bind(&opt.Tolerance, cli.Flag{Name: "position_tolerance", Value: "UM", Check: cli.Between(0, 1e6),
+				Usage: "by how many µm the displacement of two tiles may differ from the recorded one; 0: tiles stay where they were recorded"}),
+			cli.Bind(&opt.Channel, cli.Flag{Name: "channel", Check: cli.AtLeast(0), Usage: "channel that is measured, where the mosaic has several"}),
+			cli.Bind(&opt.Interpolate, cli.Flag{Name: "interpolate", Usage: "place tiles between voxels, by linear interpolation, not at the nearest ones"}),
+			cli.Bind(&opt.Blending, cli.Flag{Name: "blending", Choices: stitch.Blendings, Usage: "what a voxel becomes that several tiles have seen"}),
 			{Name: "save_positions", Value: "FILE", Usage: "also write the positions, and how well tiles agree at the seams, as JSON"},
 		},
 		Examples: []cli.Example{
@@ -58,7 +57,7 @@ func Command() *cli.Command {
 			{Command: "stitch in.ome.zarr out.ome.zarr --transform transform.json --blending feather", Usage: "that matrix for this mosaic"},
 			{Command: "stitch tiles.ome.zarr slide.ome.zarr --positions positions.json --channel 1", Usage: "a slide scan, from where the stage recorded its tiles"},
 		},
-		Run: run,
+		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, opt) },
 	}
 }
 
@@ -73,17 +72,14 @@ func overlap(v any) error {
 	return nil
 }
 
-func run(ctx context.Context, r *cli.Run) error {
-	opt := stitch.Options{
-		Overlap: r.Float("overlap"), Estimate: r.Bool("estimate"), MaxRefinement: r.Float("max_refinement_px"),
-		Tolerance: r.Float("position_tolerance"), Channel: r.Int("channel"), Interpolate: r.Bool("interpolate"), Blending: stitch.Blending(r.String("blending")), Seams: r.IsSet("save_positions"),
-	}
+func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
+	opt.Seams = r.IsSet("save_positions")
 	if err := together(r); err != nil {
 		return err
 	}
 	var given stitch.Transform
 	if name := r.String("transform"); name != "" {
-		t, err := readFile(ctx, r, name, stitch.ReadTransform)
+		t, err := stage.ReadFile(ctx, r, name, stitch.ReadTransform)
 		if err != nil {
 			return err
 		}
@@ -107,7 +103,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	}
 	if name := r.String("positions"); name != "" {
 		var err error
-		if opt.Positions, err = readFile(ctx, r, name, registration.ReadTilePositions); err != nil {
+		if opt.Positions, err = stage.ReadFile(ctx, r, name, registration.ReadTilePositions); err != nil {
 			return err
 		}
 	}
@@ -182,21 +178,6 @@ func frames(in *ngff.Image) int {
 		}
 	}
 	return n
-}
-
-// readFile reads a file of a flag.
-func readFile[T any](ctx context.Context, r *cli.Run, name string, read func(io.Reader, string) (T, error)) (t T, err error) {
-	path, err := r.LocalInput(name)
-	if err != nil {
-		return t, err
-	}
-	f, err := document.Open(ctx, path)
-	if err != nil {
-		return t, cli.BadInput(err)
-	}
-	defer f.Close()
-	t, err = read(f, name)
-	return t, cli.BadInput(err)
 }
 
 // estimate writes the matrix of one or several mosaics.
