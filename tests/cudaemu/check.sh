@@ -103,9 +103,11 @@ run() {
 for ptx in 0 1; do run STRATA_LIBCUDA="$PWD/$plain/libcuda.so.1" CUEMU_ORDER=rev CUEMU_ALIGN=16 CUEMU_PTX=$ptx; done
 
 say "stages: by the PTX that ships, in another order of threads, with work that does not wait to be waited for"
-CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o $plain/oct.test ./pkg/oct
-(cd pkg/oct && env CUEMU_PTX=1 CUEMU_ORDER=rand CUEMU_EAGER=1 "$OLDPWD/$plain/oct.test" -test.short -test.run Device) >"$log" 2>&1 ||
-  { cat "$log"; exit 1; }
+for stage in aip focal crop stack stitch; do
+  CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o "$plain/$stage.test" ./pkg/oct/$stage
+  (cd pkg/oct/$stage && env CUEMU_PTX=1 CUEMU_ORDER=rand CUEMU_EAGER=1 "$OLDPWD/$plain/$stage.test" -test.short -test.run Device) >"$log" 2>&1 ||
+    { cat "$log"; exit 1; }
+done
 
 say "AddressSanitizer, UndefinedBehaviorSanitizer"
 # Shifts of negative numbers are defined since C++20, and by CUDA.

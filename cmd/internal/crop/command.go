@@ -13,12 +13,12 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
-	"strata/pkg/oct"
+	"strata/pkg/oct/crop"
 )
 
 // Command is crop.
 func Command() *cli.Command {
-	c := oct.Cropping{Depth: 600, PercentileMax: 99.9, MaxFraction: 0.5}
+	c := crop.Options{Depth: 600, PercentileMax: 99.9, MaxFraction: 0.5}
 	return &cli.Command{
 		Name: "crop",
 		Aliases: []cli.Alias{{
@@ -62,7 +62,7 @@ func fraction(v any) error {
 	return nil
 }
 
-func run(ctx context.Context, r *cli.Run, c oct.Cropping) error {
+func run(ctx context.Context, r *cli.Run, c crop.Options) error {
 	in, err := stage.Open(ctx, r, r.Arg("IN"))
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func run(ctx context.Context, r *cli.Run, c oct.Cropping) error {
 	if err != nil {
 		return err
 	}
-	result, found, err := oct.Crop(ctx, in, out.Store, c, stage.Layout(r), res)
+	result, found, err := crop.Run(ctx, in, out.Store, c, stage.Layout(r), res)
 	if err != nil {
 		return stage.Failed(err)
 	}

@@ -12,13 +12,13 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
-	"strata/pkg/oct"
+	"strata/pkg/oct/focal"
 	"strata/pkg/zarr/store"
 )
 
 // Command is focal.
 func Command() *cli.Command {
-	var c oct.FocalCurvature
+	var c focal.Options
 	return &cli.Command{
 		Name:    "focal",
 		Aliases: []cli.Alias{{Name: "linum-detect-focal-curvature", Defaults: cli.Defaults{"overwrite": "true"}}},
@@ -46,7 +46,7 @@ func Command() *cli.Command {
 	}
 }
 
-func run(ctx context.Context, r *cli.Run, c oct.FocalCurvature) error {
+func run(ctx context.Context, r *cli.Run, c focal.Options) error {
 	in, err := stage.Open(ctx, r, r.Arg("IN"))
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func run(ctx context.Context, r *cli.Run, c oct.FocalCurvature) error {
 		}
 		m := &maps{work: folder.Work()}
 		defer m.close()
-		c.Maps = &oct.FocalMaps{Correction: m.target("correction")}
+		c.Maps = &focal.Maps{Correction: m.target("correction")}
 		if c.Correction == nil {
 			c.Maps.Depth, c.Maps.FlatField = m.target("z0"), m.target("flatfield")
 		}
@@ -84,7 +84,7 @@ func run(ctx context.Context, r *cli.Run, c oct.FocalCurvature) error {
 	if err != nil {
 		return err
 	}
-	result, err := oct.Focal(ctx, in, out.Store, c, stage.Layout(r), res)
+	result, err := focal.Run(ctx, in, out.Store, c, stage.Layout(r), res)
 	if err != nil {
 		return stage.Failed(err)
 	}
@@ -103,7 +103,7 @@ type maps struct {
 	err   error
 }
 
-func (m *maps) target(name string) oct.MapTarget {
+func (m *maps) target(name string) focal.MapTarget {
 	var png io.Writer
 	if m.err == nil {
 		f, err := os.Create(filepath.Join(m.work, name+".png"))
@@ -112,7 +112,7 @@ func (m *maps) target(name string) oct.MapTarget {
 		}
 		png = f
 	}
-	return oct.MapTarget{Image: store.Folder(filepath.Join(m.work, name+".ome.zarr")), PNG: png}
+	return focal.MapTarget{Image: store.Folder(filepath.Join(m.work, name+".ome.zarr")), PNG: png}
 }
 
 // finish closes the files and reports what could not be written.

@@ -10,7 +10,7 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
-	"strata/pkg/oct"
+	"strata/pkg/oct/stack"
 	"strata/pkg/record"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
@@ -18,7 +18,7 @@ import (
 
 // Command is stack.
 func Command() *cli.Command {
-	o := oct.DefaultStackOptions()
+	o := stack.DefaultStackOptions()
 	return &cli.Command{
 		Name:  "stack",
 		Usage: "assemble slices to one volume",
@@ -48,12 +48,12 @@ func Command() *cli.Command {
 }
 
 // flags are those of the options, and of files.
-func flags(o *oct.StackOptions) []cli.Flag {
+func flags(o *stack.Options) []cli.Flag {
 	confidence, notNegative := cli.Between(0, 1), cli.AtLeast(0)
 	return []cli.Flag{
 		cli.Bind(&o.NoXYShift, cli.Flag{Name: "no_xy_shift", Usage: "slices share a frame: do not use the shifts"}),
 		{Name: "use_origins", Kind: cli.Bool, Default: "true", Usage: "add the translations of slices, which stitch writes, to the shifts"},
-		cli.Bind(&o.RepairShifts, cli.Flag{Name: "repair_shifts", Choices: oct.Repairs,
+		cli.Bind(&o.RepairShifts, cli.Flag{Name: "repair_shifts", Choices: stack.Repairs,
 			Usage: "compare slices with the shifts: warn tells of those that pictures of neighbours clearly contradict, fix takes the pictures' instead"}),
 		{Name: "max_slices", Kind: cli.Int, Note: "all", Check: notNegative, Value: "N", Usage: "stack the first N slices only"},
 
@@ -61,12 +61,12 @@ func flags(o *oct.StackOptions) []cli.Flag {
 		cli.Bind(&o.SearchRangeMM, cli.Flag{Name: "search_range_mm", Check: notNegative, Value: "MM", Usage: "how far from the expected overlap to search"}),
 		cli.Bind(&o.UseExpectedOverlap, cli.Flag{Name: "use_expected_overlap", Usage: "take the expected overlap, do not search"}),
 		cli.Bind(&o.MovingZFirstIndex, cli.Flag{Name: "moving_z_first_index", Check: notNegative, Value: "PLANES", Usage: "planes at the top of a moving slice that are left out"}),
-		cli.Bind(&o.OverlapSearch, cli.Flag{Name: "overlap_search", Choices: oct.OverlapSearches,
+		cli.Bind(&o.OverlapSearch, cli.Flag{Name: "overlap_search", Choices: stack.OverlapSearches,
 			Usage: "aligned: slices moved to where they lie, in tiles of tissue, by what is brighter than its surroundings; centre: the planes' centres as they are, as linumpy does"}),
 		{Name: "z_overlap_min_corr", Kind: cli.Float, Note: "0.1 aligned, 0.5 centre", Check: cli.Between(-1, 1), Value: "R", Usage: "correlation under which the expected overlap is taken; 0: never"},
 
 		cli.Bind(&o.Blend, cli.Flag{Name: "blend", Usage: "match the brightness of slices and blend their overlap"}),
-		cli.Bind(&o.BlendMatch, cli.Flag{Name: "blend_match", Choices: oct.BlendMatches,
+		cli.Bind(&o.BlendMatch, cli.Flag{Name: "blend_match", Choices: stack.BlendMatches,
 			Usage: "match slices by a factor each, from all overlaps at once (whole), by one for each depth as well, which takes attenuation away (depth), or to the slices below, one by one, as linumpy does (pairwise)"}),
 		{Name: "blend_depth", Kind: cli.Int, Note: "the overlap", Value: "PLANES", Usage: "taken for linumpy's sake, and not used"},
 		cli.Bind(&o.BlendRefinementPx, cli.Flag{Name: "blend_refinement_px", Check: notNegative, Value: "PX", Usage: "shift the blended planes in the plane by up to so many pixels"}),
@@ -101,7 +101,7 @@ func flags(o *oct.StackOptions) []cli.Flag {
 	}
 }
 
-func run(ctx context.Context, r *cli.Run, o oct.StackOptions) error {
+func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 	o.IgnoreOrigins, o.ZOverlapMinCorr = !r.Bool("use_origins"), o.OverlapSearch.MinCorr()
 	if r.IsSet("z_overlap_min_corr") {
 		o.ZOverlapMinCorr = r.Float("z_overlap_min_corr")
@@ -141,18 +141,18 @@ func run(ctx context.Context, r *cli.Run, o oct.StackOptions) error {
 	if err != nil {
 		return err
 	}
-	result, err := oct.Stack(ctx, in, o, out.Store, layout, res)
+	result, err := stack.Run(ctx, in, o, out.Store, layout, res)
 	if err != nil {
 		return stage.Failed(err)
 	}
 	task.Done()
-	if err := matches.Write(func(w io.Writer) error { return oct.WriteStackMatches(w, result.Matches) }); err != nil {
+	if err := matches.Write(func(w io.Writer) error { return stack.WriteStackMatches(w, result.Matches) }); err != nil {
 		return err
 	}
-	if err := shifts.Write(func(w io.Writer) error { return oct.WriteStackShifts(w, result.Shifts) }); err != nil {
+	if err := shifts.Write(func(w io.Writer) error { return stack.WriteStackShifts(w, result.Shifts) }); err != nil {
 		return err
 	}
-	if err := decisions.Write(func(w io.Writer) error { return oct.WriteStackDecisions(w, result.Decisions) }); err != nil {
+	if err := decisions.Write(func(w io.Writer) error { return stack.WriteStackDecisions(w, result.Decisions) }); err != nil {
 		return err
 	}
 	for _, s := range in.Slices {
@@ -173,7 +173,7 @@ func run(ctx context.Context, r *cli.Run, o oct.StackOptions) error {
 }
 
 // inputs opens all that the volume is made from; total is the bytes of the slices.
-func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, err error) {
+func inputs(ctx context.Context, r *cli.Run) (in stack.Input, total int64, err error) {
 	dir, err := r.Input(r.Arg("SLICES_DIR"))
 	if err != nil {
 		return in, 0, err
@@ -204,7 +204,7 @@ func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, er
 			r.Warn("%s: there are no folders *z<NN>* of transforms", name)
 		}
 	}
-	files, err := oct.FindSlices(ctx, dir, store.Settings(r.Options.HTTP))
+	files, err := stack.FindSlices(ctx, dir, store.Settings(r.Options.HTTP))
 	if err != nil {
 		return in, 0, stage.Failed(err)
 	}
@@ -219,7 +219,7 @@ func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, er
 		if err != nil {
 			return in, 0, err
 		}
-		in.Slices = append(in.Slices, oct.StackSlice{ID: f.ID, Path: f.Path, Image: image})
+		in.Slices = append(in.Slices, stack.Slice{ID: f.ID, Path: f.Path, Image: image})
 		total += datasets.Bytes(image.Levels[0].Array)
 	}
 	return in, total, nil

@@ -10,13 +10,13 @@ import (
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/ngff"
-	"strata/pkg/oct"
+	"strata/pkg/oct/stitch"
 	"strata/pkg/registration"
 )
 
 // Command is stitch.
 func Command() *cli.Command {
-	opt := oct.StitchOptions{Overlap: 0.2, Tolerance: oct.DefaultTolerance, Blending: oct.BlendDiffusion}
+	opt := stitch.Options{Overlap: 0.2, Tolerance: stitch.DefaultTolerance, Blending: stitch.BlendDiffusion}
 	return &cli.Command{
 		Name:  "stitch",
 		Usage: "put the tiles of a mosaic grid together to a slice",
@@ -47,7 +47,7 @@ func Command() *cli.Command {
 				Usage: "by how many µm the displacement of two tiles may differ from the recorded one; 0: tiles stay where they were recorded"}),
 			cli.Bind(&opt.Channel, cli.Flag{Name: "channel", Check: cli.AtLeast(0), Usage: "channel that is measured, where the mosaic has several"}),
 			cli.Bind(&opt.Interpolate, cli.Flag{Name: "interpolate", Usage: "place tiles between voxels, by linear interpolation, not at the nearest ones"}),
-			cli.Bind(&opt.Blending, cli.Flag{Name: "blending", Choices: oct.Blendings, Usage: "what a voxel becomes that several tiles have seen"}),
+			cli.Bind(&opt.Blending, cli.Flag{Name: "blending", Choices: stitch.Blendings, Usage: "what a voxel becomes that several tiles have seen"}),
 			{Name: "save_positions", Value: "FILE", Usage: "also write the positions, and how well tiles agree at the seams, as JSON"},
 		},
 		Examples: []cli.Example{
@@ -72,14 +72,14 @@ func overlap(v any) error {
 	return nil
 }
 
-func run(ctx context.Context, r *cli.Run, opt oct.StitchOptions) error {
+func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	opt.Seams = r.IsSet("save_positions")
 	if err := together(r); err != nil {
 		return err
 	}
-	var given oct.Transform
+	var given stitch.Transform
 	if name := r.String("transform"); name != "" {
-		t, err := stage.ReadFile(ctx, r, name, oct.ReadTransform)
+		t, err := stage.ReadFile(ctx, r, name, stitch.ReadTransform)
 		if err != nil {
 			return err
 		}
@@ -135,15 +135,15 @@ func run(ctx context.Context, r *cli.Run, opt oct.StitchOptions) error {
 	if err != nil {
 		return err
 	}
-	result, s, err := oct.Stitch(ctx, in, out.Store, stage.Layout(r), opt, res)
+	result, s, err := stitch.Run(ctx, in, out.Store, stage.Layout(r), opt, res)
 	if err != nil {
 		return stage.Failed(err)
 	}
 	task.Done()
-	if err := transform.Write(func(w io.Writer) error { return oct.WriteTransform(w, s.Transform) }); err != nil {
+	if err := transform.Write(func(w io.Writer) error { return stitch.WriteTransform(w, s.Transform) }); err != nil {
 		return err
 	}
-	if err := positions.Write(func(w io.Writer) error { return oct.WriteStitching(w, s) }); err != nil {
+	if err := positions.Write(func(w io.Writer) error { return stitch.WriteStitching(w, s) }); err != nil {
 		return err
 	}
 	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
@@ -181,7 +181,7 @@ func frames(in *ngff.Image) int {
 }
 
 // estimate writes the matrix of one or several mosaics.
-func estimate(ctx context.Context, r *cli.Run, opt oct.StitchOptions) error {
+func estimate(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	var all []*ngff.Image
 	total := int64(0)
 	for _, path := range append([]string{r.Arg("IN")}, r.Args("OUT")...) {
@@ -202,10 +202,10 @@ func estimate(ctx context.Context, r *cli.Run, opt oct.StitchOptions) error {
 	if err != nil {
 		return err
 	}
-	t, err := oct.EstimateTransform(ctx, all, opt, res)
+	t, err := stitch.EstimateTransform(ctx, all, opt, res)
 	if err != nil {
 		return stage.Failed(err)
 	}
 	task.Done()
-	return out.Write(func(w io.Writer) error { return oct.WriteTransform(w, t) })
+	return out.Write(func(w io.Writer) error { return stitch.WriteTransform(w, t) })
 }
