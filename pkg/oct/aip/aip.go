@@ -37,6 +37,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layou
 	if p.source, err = machine.NewSource(m, &p.res, res.Meter); err != nil {
 		return nil, err
 	}
+	p.source.InBands()
 	w, err := oct.Create(ctx, out, layout, ngff.ImageSpec{
 		Format: m.Format(), Name: m.Image.Name, Shape: m.Shape[1:], DType: dtype.Float32,
 		Axes: m.Axes()[1:], Scale: m.Image.Levels[0].Scale[1:], Chunks: m.Chunk[1:], Budget: p.pyramid(),

@@ -15,15 +15,27 @@ type host struct {
 	err    error
 	in     []byte // planes that stream by
 	blocks []Block
+	turn   bool // it may compute
+	resize hostResizer
 }
 
-func (p *Plan) beginOnHost() (begin func(context.Context) (running, error), workers int, err error) {
-	each := p.Source.planes.Bytes()
+func (p *Plan) beginOnHost() (begin func(context.Context, int) (running, error), workers int, err error) {
+	each := p.Source.planes.Bytes() + p.resizeOnHost()
 	for _, n := range p.Blocks {
 		each += n
 	}
 	workers, err = p.workers(each)
-	return func(ctx context.Context) (running, error) {
+	if p.Ahead > 0 {
+		p.turns = make(chan struct{}, p.Source.res.Workers)
+	}
+	return func(ctx context.Context, number int) (running, error) {
+		if number >= p.Source.res.Workers { // it begins when pieces wait for their storage
+			select {
+			case <-p.ahead:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
 		w := &host{plan: p, ctx: ctx}
 		w.in = w.memory(p.Source.planes.Buffer())
 		for _, n := range p.Blocks {
@@ -46,7 +58,29 @@ func (w *host) memory(n int) []byte {
 }
 
 func (w *host) failed() error { return w.err }
-func (w *host) next()         {}
+func (w *host) start()        { w.take() }
+func (w *host) next()         { w.leave() }
+
+// take waits for the worker's turn to compute: others may be reading meanwhile.
+func (w *host) take() {
+	if w.plan.turns == nil || w.err != nil {
+		return
+	}
+	select {
+	case w.plan.turns <- struct{}{}:
+		w.turn = true
+	case <-w.ctx.Done():
+		w.err = w.ctx.Err()
+	}
+}
+
+// leave ends its turn.
+func (w *host) leave() {
+	if w.turn {
+		<-w.plan.turns
+		w.turn = false
+	}
+}
 
 func (w *host) end() error {
 	mem.Free(w.in)
@@ -64,13 +98,23 @@ func (w *host) Stream(part oct.Rectangle, take func(z, n int, planes Block)) {
 	}
 	s := w.plan.Source
 	z, plane := 0, part.Area()*s.mosaic.DType.Size()
-	w.err = s.planes.Read(w.ctx, w.in, part.Y0, part.Height(), part.X0, part.Width(), func(planes []byte) error {
+	w.leave()
+	err := s.planes.Read(w.ctx, w.in, part.Y0, part.Height(), part.X0, part.Width(), func(planes []byte) error {
+		w.take()
+		defer w.leave()
+		if w.err != nil {
+			return w.err
+		}
 		n := len(planes) / plane
 		take(z, n, Block{host: planes})
 		z += n
 		s.res.Done(int64(len(planes)))
 		return w.err
 	})
+	if w.err == nil {
+		w.err = err
+	}
+	w.take()
 }
 
 func (w *host) Bring(b Block, f func([]byte)) {

@@ -24,6 +24,7 @@ type onDevice struct {
 	bad     gpu.Span // uint64: voxels of the piece of work that are not finite
 	some    gpu.Span // uint64: 0 if sums are
 	blocks  []Block
+	resize  deviceResizer
 	places  [][]byte // page-locked: bad, and behind it what is brought
 	leaving *DeviceOutput
 
@@ -43,11 +44,15 @@ type deviceTile struct {
 	writes  bool
 }
 
-func (p *Plan) beginOnDevice() (begin func(context.Context) (running, error), workers int, err error) {
+func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error), workers int, err error) {
 	s := p.Source
 	c := s.columns
 	var output *ngffgpu.Writer
 	place, device := 4096+p.Back, c.Bytes(c.SlotShape())+4096
+	var host int64
+	if p.Resize != nil {
+		host, device = p.resizeOnDevice()
+	}
 	for _, n := range p.Blocks {
 		device += mem.Pooled(n)
 	}
@@ -58,9 +63,9 @@ func (p *Plan) beginOnDevice() (begin func(context.Context) (running, error), wo
 		pinned, leaving := c.Leaving(output, s.res.Device, p.Tile, device)
 		place, device = place+pinned, device+leaving
 	}
-	workers, err = c.Workers(s.res, p.Mem, 0, place, device, p.What)
+	workers, err = c.Workers(s.res, p.Mem, host, place, device, p.What)
 	team := &DeviceTeam{}
-	return func(ctx context.Context) (running, error) {
+	return func(ctx context.Context, _ int) (running, error) {
 		worker, err := NewDeviceWorker(s.res.Device)
 		if err != nil {
 			return nil, err
@@ -68,7 +73,9 @@ func (p *Plan) beginOnDevice() (begin func(context.Context) (running, error), wo
 		w := &onDevice{dev: worker, plan: p, ctx: ctx}
 		works, err := team.Join(func() error { return w.begin(output) })
 		if !works {
-			return nil, errors.Join(err, worker.End())
+			err = errors.Join(err, worker.End())
+			w.resize.release()
+			return nil, err
 		}
 		return w, nil
 	}, workers, err
@@ -89,7 +96,12 @@ func (p *Plan) look() int64 {
 // begin takes the memory.
 func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 	c := w.plan.Source.columns
-	if w.staging, err = w.dev.Memory(c.Bytes(c.SlotShape())); err != nil {
+	if w.plan.Resize != nil {
+		err = w.beginResizing()
+	} else {
+		w.staging, err = w.dev.Memory(c.Bytes(c.SlotShape()))
+	}
+	if err != nil {
 		return err
 	}
 	for _, n := range w.plan.Blocks {
@@ -112,6 +124,7 @@ func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 }
 
 func (w *onDevice) failed() error { return w.err }
+func (w *onDevice) start()        {}
 
 // try does something unless something has failed.
 func (w *onDevice) try(f func() error) {
@@ -141,7 +154,13 @@ func (w *onDevice) nonFinite() gpu.Span {
 func (w *onDevice) Block(i int) Block { return w.blocks[i] }
 
 func (w *onDevice) Stream(part oct.Rectangle, take func(z, n int, planes Block)) {
+	w.load(part, func(int, int64) gpu.Span { return w.staging }, take)
+}
+
+// load brings regions of a part to where they go: planes from z on, of so many bytes each.
+func (w *onDevice) load(part oct.Rectangle, to func(z int, plane int64) gpu.Span, take func(z, n int, planes Block)) {
 	s := w.plan.Source
+	plane := s.columns.Bytes(s.mosaic.BoxShape(1, part.Height(), part.Width()))
 	for _, g := range s.columns.Regions(part.Y0, part.Height(), part.X0, part.Width()) {
 		w.deliver()
 		if len(w.dev.Slots) == 1 {
@@ -159,9 +178,11 @@ func (w *onDevice) Stream(part oct.Rectangle, take func(z, n int, planes Block))
 		w.wait()
 		w.try(func() error {
 			start := time.Now()
-			slot.Into(w.dev.Stream, w.staging)
+			z := s.mosaic.First(g.Start)
+			span := to(z, plane).From(0, s.columns.Bytes(g.Shape))
+			slot.Into(w.dev.Stream, span)
 			w.working = &g
-			take(s.mosaic.First(g.Start), s.mosaic.Planes(g.Shape), Block{device: w.staging.From(0, s.columns.Bytes(g.Shape))})
+			take(z, s.mosaic.Planes(g.Shape), Block{device: span})
 			s.res.Meter.Since(meter.Compute, start)
 			return w.err
 		})
@@ -219,7 +240,9 @@ func (w *onDevice) end() error {
 	w.deliver()
 	w.wait()
 	w.deliver()
-	return errors.Join(w.err, w.dev.End())
+	err := errors.Join(w.err, w.dev.End())
+	w.resize.release() // nothing runs any more
+	return err
 }
 
 func (w *onDevice) Bring(b Block, f func([]byte)) {

@@ -41,7 +41,7 @@ func NewPlaneReader(m *oct.Mosaic, bytes int, count *meter.Meter) *PlaneReader {
 // byRows lets tiles be read in bands of rows, where a plane of all of them has more than so many bytes and that may be chosen.
 func (p *PlaneReader) byRows(bytes int) {
 	if p.raw && p.plane() > bytes {
-		p.rows = max(1, bytes/(p.plane()/p.rows))
+		p.rows, p.piece = max(1, bytes/(p.plane()/p.rows)), 1
 	}
 }
 

@@ -21,8 +21,14 @@ func NewSource(m *oct.Mosaic, res *oct.Resources, count *meter.Meter) (s *Source
 		return s, err
 	}
 	s.planes = NewPlaneReader(m, PlanesPiece, count)
-	s.planes.byRows(PlanesPiece)
 	return s, nil
+}
+
+// InBands lets tiles whose planes are larger than a core's cache stream by in bands of their rows, where that may be chosen.
+func (s *Source) InBands() {
+	if s.planes != nil {
+		s.planes.byRows(PlanesPiece)
+	}
 }
 
 // Pixels is how many pixels a part has, at most.

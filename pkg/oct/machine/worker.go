@@ -43,6 +43,7 @@ type Worker interface {
 	Write(start, shape []int, tile Block)
 
 	projector
+	resizer
 }
 
 // Plan says what the workers of a stage take, and what they read and write.
@@ -57,6 +58,15 @@ type Plan struct {
 	Mem    int64             // bytes of the host's memory that the workers may take, of those that the resources grant
 	Again  bool              // what is read counts elsewhere: voxels that are not finite do not here
 	Most   int               // workers that there is work for; 0: any number
+	Resize *Resizing         // what Resize needs; nil: it is not called
+
+	// Ahead is how many pieces of work are in flight on the host, read or worked on, once Slow reports that they wait for their
+	// storage. There are as many as workers at least, and no more than fit in memory.
+	Ahead int
+	Slow  func() bool
+
+	ahead chan struct{} // closed when reading ahead pays
+	turns chan struct{} // a token for each worker that computes; nil: all may
 }
 
 // workers is how many workers the memory of the host holds, each taking so many bytes.
@@ -65,16 +75,23 @@ func (p *Plan) workers(each int64) (int, error) {
 	if each > p.Mem {
 		return 0, fmt.Errorf("%s: %s needs %d MiB of buffers, --mem grants %d MiB", p.Source.mosaic.Where, p.What, (each+res.Mem-p.Mem)>>20+1, res.Mem>>20)
 	}
-	return int(min(int64(res.Workers), p.Mem/each)), nil
+	return int(min(int64(max(p.Ahead, res.Workers)), p.Mem/each)), nil
 }
 
 // Run lets workers do pieces of work until next has no more. Calls of next follow each other.
 func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w Worker, piece T)) error {
 	var mu sync.Mutex
+	begun := p.Ahead == 0 // reading ahead
+	p.ahead = make(chan struct{})
 	another := func() (T, bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		return next()
+		piece, ok := next()
+		if !begun && (!ok || p.Slow()) {
+			begun = true
+			close(p.ahead)
+		}
+		return piece, ok
 	}
 	begin, workers, err := p.begin()
 	if err != nil {
@@ -84,9 +101,9 @@ func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w W
 		workers = min(workers, p.Most)
 	}
 	g, ctx := work.WithContext(ctx)
-	for range workers {
+	for i := range workers {
 		g.Go(func() error {
-			w, err := begin(ctx)
+			w, err := begin(ctx, i)
 			if w == nil || err != nil {
 				return err
 			}
@@ -95,6 +112,7 @@ func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w W
 				if !ok {
 					break
 				}
+				w.start()
 				do(w, piece)
 				w.next()
 			}
@@ -108,12 +126,13 @@ func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w W
 type running interface {
 	Worker
 	failed() error
-	next()      // ends a piece of work
+	start()     // begins a piece of work
+	next()      // ends it
 	end() error // gives all back, once all is done that is to be done
 }
 
-// begin is how a worker begins, and how many there are. One that there is no memory for is nil.
-func (p *Plan) begin() (begin func(ctx context.Context) (running, error), workers int, err error) {
+// begin is how the worker of a number begins, and how many there are. One that there is no memory for is nil.
+func (p *Plan) begin() (begin func(ctx context.Context, number int) (running, error), workers int, err error) {
 	if p.Source.res.Device != nil {
 		return p.beginOnDevice()
 	}

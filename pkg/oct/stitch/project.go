@@ -26,8 +26,11 @@ func newProjector(m *oct.Mosaic, counted []bool, res oct.Resources) (*projector,
 	p := &projector{mosaic: m, res: res, counted: counted, done: res.Done}
 	p.res.Progress = nil // tiles come again, and count once
 	var err error
-	p.source, err = machine.NewSource(m, &p.res, res.Meter)
-	return p, err
+	if p.source, err = machine.NewSource(m, &p.res, res.Meter); err != nil {
+		return nil, err
+	}
+	p.source.InBands()
+	return p, nil
 }
 
 // The blocks of a worker.
