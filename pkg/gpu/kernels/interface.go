@@ -80,11 +80,7 @@ func SearchScratch(planes, columns, ny, nx int) int64 {
 
 // rows is the magnitudes and the mean filter along Y.
 func (f *Searcher) rows(s *gpu.Stream, dst gpu.Span, v Field, from, ny int) error {
-	name, err := suffix(v.Type)
-	if err != nil {
-		return err
-	}
-	k, err := get(s.Device(), "interface", "row_means_"+name)
+	k, err := typed(s, "interface", "row_means", v.Type)
 	if err != nil {
 		return err
 	}

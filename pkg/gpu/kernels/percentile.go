@@ -114,16 +114,12 @@ func (p *MagnitudePercentile) window(from, to int64) {
 // Add queues the counting of n elements in the current pass. src begins at a multiple of 16
 // bytes, as buffers do. It may be called for several streams at a time.
 func (p *MagnitudePercentile) Add(s *gpu.Stream, src gpu.Span, n int64) error {
-	name, err := suffix(p.kind)
-	if err != nil {
-		return err
-	}
-	k, err := get(s.Device(), "percentile", "keys_"+name)
+	k, err := typed(s, "percentile", "keys", p.kind)
 	if err != nil {
 		return err
 	}
 	grid, block := blocks((n + 15) / 16)
-	grid[0] = min(grid[0], 4*countBlocks)
+	grid[0] = min(grid[0], countBlocks)
 	s.Launch(k, grid, block, src, p.table, p.rest, n, uint32(p.low), int32(p.shift), uint32(p.bins))
 	return nil
 }

@@ -9,11 +9,7 @@ import (
 // n float64, which begins at zero if begin. bad, a uint64, grows by the number of
 // voxels that are NaN or infinite.
 func AddPlanes(s *gpu.Stream, acc, src, bad gpu.Span, t dtype.Type, nz int, n int64, begin bool) error {
-	name, err := suffix(t)
-	if err != nil {
-		return err
-	}
-	k, err := get(s.Device(), "project", "add_planes_"+name)
+	k, err := typed(s, "project", "add_planes", t)
 	if err != nil {
 		return err
 	}
@@ -43,16 +39,12 @@ func CountNonFinite(s *gpu.Stream, bad, src gpu.Span, t dtype.Type, n int64) err
 	if !t.IsFloat() {
 		return nil
 	}
-	name, err := suffix(t)
-	if err != nil {
-		return err
-	}
-	k, err := get(s.Device(), "project", "count_bad_"+name)
+	k, err := typed(s, "project", "count_bad", t)
 	if err != nil {
 		return err
 	}
 	grid, block := blocks((n + 15) / 16)
-	grid[0] = min(grid[0], 4*countBlocks)
+	grid[0] = min(grid[0], countBlocks)
 	s.Launch(k, grid, block, src, bad, n)
 	return nil
 }

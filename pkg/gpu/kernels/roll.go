@@ -10,11 +10,7 @@ import (
 // rows that lie pitch numbers apart, of magnitudes below 2⁶². bad, a uint64, grows by the
 // number of voxels that are NaN or infinite.
 func Roll(s *gpu.Stream, dst, src, bad gpu.Span, t dtype.Type, planes, ny, nx int, shift gpu.Span, pitch int) error {
-	name, err := suffix(t)
-	if err != nil {
-		return err
-	}
-	k, err := get(s.Device(), "roll", "roll_"+name)
+	k, err := typed(s, "roll", "roll", t)
 	if err != nil {
 		return err
 	}
