@@ -16,7 +16,7 @@ trap 'rm -rf "$out"' EXIT
 for cu in pkg/gpu/kernels/*.cu; do
   ptx=$(basename "$cu" .cu).ptx
   # No product is fused with a sum: the CPU rounds between them.
-  "$python" scripts/nvrtc.py "$nvrtc" compute_70 "$out/$ptx" "$cu" --std=c++17 --fmad=false
+  "$python" scripts/nvrtc.py "$nvrtc" compute_70 "$out/$ptx" "$cu" --std=c++17 --fmad=false -default-device
 done
 # assemble PTXAS ARCH…
 assemble() {

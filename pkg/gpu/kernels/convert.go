@@ -16,7 +16,7 @@ func FromFloat32(s *gpu.Stream, dst, src gpu.Span, t dtype.Type, n int64) error 
 	if err != nil {
 		return err
 	}
-	grid, block := blocks(n)
+	grid, block := few(n, 4)
 	s.Launch(k, grid, block, src, dst, n)
 	return nil
 }

@@ -17,7 +17,7 @@ func AddPlanes(s *gpu.Stream, acc, src, bad gpu.Span, t dtype.Type, nz int, n in
 	if begin {
 		first = 1
 	}
-	grid, block := blocks(n)
+	grid, block := few(n, max(1, 8/t.Size()))
 	s.Launch(k, grid, block, src, acc, bad, n, int32(nz), first)
 	return nil
 }
@@ -34,7 +34,7 @@ func Mean(s *gpu.Stream, dst, acc gpu.Span, nz int, n int64) error {
 }
 
 // CountNonFinite queues filter.CountNonFinite of n elements of type t: bad, a uint64,
-// grows by their number. Integers have none. src begins at a multiple of 32 bytes, as buffers do.
+// grows by their number. Integers have none. src begins at a multiple of 16 bytes, as buffers do.
 func CountNonFinite(s *gpu.Stream, bad, src gpu.Span, t dtype.Type, n int64) error {
 	if !t.IsFloat() {
 		return nil

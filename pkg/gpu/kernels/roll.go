@@ -14,7 +14,11 @@ func Roll(s *gpu.Stream, dst, src, bad gpu.Span, t dtype.Type, planes, ny, nx in
 	if err != nil {
 		return err
 	}
-	grid, block := threads(1, ny, nx)
+	each := 1 // A-lines of a thread
+	if t.Size() <= 2 {
+		each = 4
+	}
+	grid, block := threads(1, ny, (nx+each-1)/each)
 	s.Launch(k, grid, block, src, dst, shift, bad, int32(planes), int32(ny), int32(nx), int32(pitch))
 	return nil
 }
