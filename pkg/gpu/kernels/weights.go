@@ -37,10 +37,6 @@ func NewWeights(s *gpu.Stream, w *filter.Weights) (*Weights, error) {
 	}, nil
 }
 
-// In is the number of input samples of the axis, Out that of output samples.
-func (w *Weights) In() int  { return w.in }
-func (w *Weights) Out() int { return w.out }
-
 // Release gives the memory back.
 func (w *Weights) Release() { w.buffer.Release() }
 
