@@ -89,3 +89,12 @@ func TestLoadsAreAhead(t *testing.T) {
 		t.Errorf("%d loads before a product, want 8", most)
 	}
 }
+
+// What is rounded to 8 and 16 bits takes no branch: those of a grid's end are left.
+func TestRoundingDoesNotBranch(t *testing.T) {
+	for _, kind := range []string{"u8", "i8", "u16", "i16"} {
+		if n := strings.Count(kernelText(t, "convert", "from_f32_"+kind), "bra"); n > 6 {
+			t.Errorf("from_f32_%s: %d branches", kind, n)
+		}
+	}
+}
