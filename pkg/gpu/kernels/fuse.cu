@@ -141,33 +141,44 @@ __device__ __forceinline__ bool beside(double a, double b)
 // added is sum + term(0) + term(1) + … + term(n−1), each sum rounded, in this order, by a warp. While a sum
 // keeps its exponent, a term makes it grow by the multiple of its last place that is nearest to the term,
 // whatever the sum is, unless the term lies in the middle between two; and such multiples can be added in any order,
-// as no sum of them is rounded. Where a term lies there, or what is added could change the exponent, the
-// terms are added one after the other.
+// as no sum of them is rounded. Terms up to one that lies there, or fewer, where what is added could change
+// the exponent, are added so, and the next 32 one after the other.
 template <class F> __device__ __forceinline__ double added(double sum, int n, F term)
 {
     const int lane = threadIdx.x & 31;
-    const double half = last_half(sum);
-    double up = 0, down = 0;
-    int middle = 0;
-#pragma unroll 2
-    for (int i = lane; i < n; i += 32) {
-        const double t = term(i), step = (sum + t) - sum;
-        middle |= !(fabs(t - step) < half); // or NaN
-        up += fmax(step, 0.0);
-        down += fmin(step, 0.0);
-    }
-#pragma unroll
-    for (int d = 16; d > 0; d /= 2) {
-        up += __shfl_xor_sync(0xffffffffu, up, d);
-        down += __shfl_xor_sync(0xffffffffu, down, d);
-        middle |= __shfl_xor_sync(0xffffffffu, middle, d);
-    }
-    if (!middle && beside(sum + down, sum + up) && beside(sum + down, sum)) return sum + (up + down);
 #pragma unroll 1
-    for (int i = 0; i < n; i += 32) {
+    for (int i = 0, size = n; i < n;) {
+        const int end = min(i + size, n);
+        const double half = last_half(sum);
+        double up = 0, down = 0;
+        int middle = end; // the first
+#pragma unroll 2
+        for (int k = i + lane; k < end; k += 32) {
+            const double t = term(k), step = (sum + t) - sum;
+            if (t != 0 && !(fabs(t - step) < half)) middle = min(middle, k); // or NaN
+            up += fmax(step, 0.0);
+            down += fmin(step, 0.0);
+        }
+#pragma unroll
+        for (int d = 16; d > 0; d /= 2) {
+            up += __shfl_xor_sync(0xffffffffu, up, d);
+            down += __shfl_xor_sync(0xffffffffu, down, d);
+            middle = min(middle, __shfl_xor_sync(0xffffffffu, middle, d));
+        }
+        const double low = sum + down, high = sum + up;
+        if (middle == end && ((low == sum && high == sum) || (beside(low, high) && beside(low, sum)))) {
+            sum += up + down;
+            i = end;
+        } else {
+            size = middle < end ? middle - i : (end - i) / 2;
+            if (size >= 32) continue;
+        }
+        if (i == n) break;
         const double t = i + lane < n ? term(i + lane) : 0; // to add 0 changes no sum that began at 0
 #pragma unroll 8
         for (int k = 0; k < 32; k++) sum += __shfl_sync(0xffffffffu, t, k);
+        i += 32;
+        size = n;
     }
     return sum;
 }
