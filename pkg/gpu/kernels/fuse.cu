@@ -278,7 +278,7 @@ __device__ __forceinline__ void seams(const T* __restrict__ v, const Cell* cells
     {                                                                                                                                            \
         fuse<T, F>(v, cells, weights, choose, nz, ny, nx, fy, fx);                                                                        \
     }                                                                                                                                            \
-    extern "C" __global__ void __launch_bounds__(256) seams_##NAME(const T* __restrict__ v, const Cell* cells, const Seam* __restrict__ all, int z0,    \
+    extern "C" __global__ void __launch_bounds__(256, 2) seams_##NAME(const T* __restrict__ v, const Cell* cells, const Seam* __restrict__ all, int z0,    \
                                                                    int piece, int nz, int ny, int nx, float fy, float fx)                        \
     {                                                                                                                                            \
         seams<T, F>(v, cells, all, z0, piece, nz, ny, nx, fy, fx);                                                                               \
