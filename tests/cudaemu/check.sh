@@ -120,20 +120,20 @@ $asan/ptx_test $kernels/*.ptx
 CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o $plain/nvcomp.test ./pkg/gpu/nvcomp
 LD_PRELOAD="$("$cxx" -print-file-name=libasan.so) $("$cxx" -print-file-name=libstdc++.so)" STRATA_LIBCUDA="$PWD/$asan/libcuda.so.1" $plain/nvcomp.test >"$log" 2>&1 || { cat "$log"; exit 1; }
 "$cxx" "${flags[@]}" -fsanitize=address,undefined -o $asan/selftest $here/selftest/selftest.cpp $asan/*.o -lpthread
-$asan/selftest $kernels/quantile.ptx
-finds "AddressSanitizer: use-after-poison" $asan/selftest $kernels/quantile.ptx oob
-finds "PTX line .* device memory\|before the end of an allocation" env CUEMU_PTX=1 $asan/selftest $kernels/quantile.ptx oob
+$asan/selftest $kernels/select.ptx
+finds "AddressSanitizer: use-after-poison" $asan/selftest $kernels/select.ptx oob
+finds "PTX line .* device memory\|before the end of an allocation" env CUEMU_PTX=1 $asan/selftest $kernels/select.ptx oob
 
 say "ThreadSanitizer"
 # The double's own parts are not instrumented: fibers share them by design.
 mkdir -p $tsan
 "$cxx" "${flags[@]}" -DEMU_TSAN -c -o $tsan/engine.o $here/double/engine.cpp
 for bug in "" -DEMU_NO_BARRIER; do
-  "$cxx" "${flags[@]}" -fsanitize=thread $bug -c -o $tsan/kernels.o $plain/kernels_quantile.cpp
+  "$cxx" "${flags[@]}" -fsanitize=thread $bug -c -o $tsan/kernels.o $plain/kernels_select.cpp
   "$cxx" "${flags[@]}" -fsanitize=thread -o "$tsan/selftest$bug" $here/selftest/selftest.cpp $tsan/*.o $plain/{device,memory,streams,modules,ptx_ops,ptx_parse,ptx_run}.o -lpthread
 done
-setarch -R $tsan/selftest $kernels/quantile.ptx
-finds "data race" setarch -R $tsan/selftest-DEMU_NO_BARRIER $kernels/quantile.ptx
-grep -v 'bar\.sync' $kernels/quantile.ptx >$tsan/no_barrier.ptx
+setarch -R $tsan/selftest $kernels/select.ptx
+finds "data race" setarch -R $tsan/selftest-DEMU_NO_BARRIER $kernels/select.ptx
+grep -v 'bar\.sync' $kernels/select.ptx >$tsan/no_barrier.ptx
 finds "race\|before it is written" env CUEMU_PTX=1 setarch -R $tsan/selftest $tsan/no_barrier.ptx
 echo "the double is in order"

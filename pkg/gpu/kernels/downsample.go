@@ -71,11 +71,7 @@ func (h *Halving) check() error {
 // bytes; they are used until the stream is waited for. Where TableBytes is 0, dst and src begin at
 // multiples of 16 bytes, as buffers do.
 func (h *Halving) Run(s *gpu.Stream, dst, src gpu.Span, table []byte, onDevice gpu.Span) error {
-	name, err := suffix(h.Kind)
-	if err == nil {
-		err = h.check()
-	}
-	if err != nil || h.Out[0] == 0 || h.Out[1] == 0 || h.Out[2] == 0 {
+	if err := h.check(); err != nil || h.Out[0] == 0 || h.Out[1] == 0 || h.Out[2] == 0 {
 		return err
 	}
 	nz, ny, nx, planes := int32(h.Out[0]), int32(h.Out[1]), int32(h.Out[2]), int32(1)
@@ -83,7 +79,7 @@ func (h *Halving) Run(s *gpu.Stream, dst, src gpu.Span, table []byte, onDevice g
 		planes = 2
 	}
 	if h.even() {
-		k, err := get(s.Device(), "downsample", "downsample_even_"+name)
+		k, err := typed(s, "downsample", "downsample_even", h.Kind)
 		if err != nil {
 			return err
 		}
@@ -92,7 +88,7 @@ func (h *Halving) Run(s *gpu.Stream, dst, src gpu.Span, table []byte, onDevice g
 		s.Launch(k, grid, block, src, dst, nz, ny, nx, planes)
 		return nil
 	}
-	k, err := get(s.Device(), "downsample", "downsample_odd_"+name)
+	k, err := typed(s, "downsample", "downsample_odd", h.Kind)
 	if err != nil {
 		return err
 	}
