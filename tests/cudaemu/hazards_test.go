@@ -75,9 +75,6 @@ func newBench(t *testing.T) *bench {
 		h, err := b.Host(n)
 		if err == nil {
 			b.h[i] = h.B[:n]
-			b.s[i], err = b.Stream()
-		}
-		if err == nil {
 			b.b[i], err = b.Memory().Get(n)
 		}
 		if err != nil {
@@ -88,6 +85,11 @@ func newBench(t *testing.T) *bench {
 	var err error
 	if b.e, err = b.Event(); err != nil {
 		t.Fatal(err)
+	}
+	for i := range b.s {
+		if b.s[i], err = b.Stream(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return b
 }

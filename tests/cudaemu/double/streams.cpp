@@ -15,6 +15,7 @@ struct Item {
     uint32_t place = 0;
     Event* follows = nullptr; // runs after this record of it
     uint64_t record = 0;
+    Event* marks = nullptr; // is recorded by this
     double queued = clock_now();
 };
 
@@ -145,6 +146,7 @@ static bool step(Stream* s) {
         // is dropped
     } else if (clock_on) {
         s->end = clock_run(i.queued, i.follows ? std::max(s->end, i.follows->at) : s->end, i.run);
+        if (i.marks) i.marks->at = s->end;
     } else {
         i.run();
     }
@@ -220,14 +222,14 @@ static void until(Event* e, uint64_t record) { // device thread
 
 bool known(CUstream stream) { return stream_of(stream); }
 
-static int queue(CUstream handle, const char* what, Work f, Event* follows, uint64_t record) {
+static int queue(CUstream handle, const char* what, Work f, Event* follows, uint64_t record, Event* marks) {
     Stream* s;
     {
         Lock lock(mu);
         s = stream_of(handle);
         if (!s) return say(INVALID_HANDLE, "bad stream handle");
         if (follows) join(s->order.clock, follows->order);
-        s->queue.push_back(Item{std::move(f), place(s->order, what), follows, record});
+        s->queue.push_back(Item{std::move(f), place(s->order, what), follows, record, marks});
     }
     static const bool eager = env_number("CUEMU_EAGER", 0) || clock_on;
     if (eager || !handle) {
@@ -241,7 +243,7 @@ static int queue(CUstream handle, const char* what, Work f, Event* follows, uint
     return 0;
 }
 
-int push(CUstream stream, const char* what, Work f) { return queue(stream, what, std::move(f), nullptr, 0); }
+int push(CUstream stream, const char* what, Work f) { return queue(stream, what, std::move(f), nullptr, 0, nullptr); }
 
 // The host has waited for all that a stream held.
 static void waited(Stream* s) {
@@ -347,7 +349,7 @@ API(cuStreamWaitEvent, CUstream stream, CUevent event, unsigned) {
     Event* e = event_of(event);
     if (!e) return R(INVALID_HANDLE);
     if (!known(stream)) return R(INVALID_HANDLE);
-    return R(queue(stream, __func__, [] {}, e, e->want));
+    return R(queue(stream, __func__, [] {}, e, e->want, nullptr));
 }
 
 API(cuEventCreate, CUevent* event, unsigned) {
@@ -370,10 +372,7 @@ API(cuEventRecord, CUevent event, CUstream stream) {
         record = ++e->want;
         e->order = e->stream->order.clock;
     }
-    return R(push(stream, __func__, [=] {
-        e->at = e->stream ? e->stream->end : 0;
-        e->done = record;
-    }));
+    return R(queue(stream, __func__, [=] { e->done = record; }, nullptr, 0, e));
 }
 
 API(cuEventSynchronize, CUevent event) {
