@@ -117,7 +117,8 @@ func Use(t testing.TB) {
 
 // Find is [Use] for programs that are no tests.
 func Find() error {
-	if os.Getenv(Variable) != "" {
+	if lib := os.Getenv(Variable); lib != "" {
+		name(lib)
 		return nil
 	}
 	lib, err := Build()

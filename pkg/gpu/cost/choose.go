@@ -93,9 +93,9 @@ type Device struct {
 	Cubins  bool  // kernels are loaded, not compiled by the driver
 }
 
-// start returns the seconds before a device works.
-func (d Device) start(kernels float64) float64 {
-	f := d.Figures
+// start returns the seconds before a device works on a stage's first region.
+func (d Device) start(s Figures) float64 {
+	f, kernels := d.Figures, s.get("kernels")
 	load := f.get("jit")
 	if d.Cubins {
 		load = f.get("cubin")
@@ -136,7 +136,7 @@ func load(j Job, s Figures, h Figures, d *Device, p Plan) Load {
 		l.Host += float64(j.In.Bytes) / 1e9 * s.get("host_operators")
 		return l
 	}
-	l.Start = d.start(s.get("kernels"))
+	l.Start = d.start(s)
 	l.Host += float64(j.In.Bytes) / 1e9 * s.get("beside")
 	l.Traffic = int64(float64(j.In.Bytes) * s.get("device_traffic"))
 	l.Up, l.Down = int64(decoded), out.Bytes
@@ -158,49 +158,50 @@ type Choice struct {
 	job        Job
 	host       Host
 	device     *Device
+	start      float64 // seconds
 }
 
 // margin is by how much a device has to be faster: what it saves less is within what the figures do not know, and
 // leaves it to others.
 const margin = 0.05
 
-// Plans returns the ways to do a job, the first on the host, with their estimates.
-func Plans(j Job, h Host, d *Device) ([]Plan, error) {
-	s, err := stage(j.Stage)
-	if err != nil {
-		return nil, err
-	}
+// plans returns the ways to do a job, the first on the host, with their estimates.
+func plans(j Job, s Figures, h Host, d *Device) []Plan {
 	f := h.figures()
-	plans := []Plan{{}}
+	all := []Plan{{}}
 	if d != nil {
 		for _, decodes := range []bool{false, true} {
 			for _, encodes := range []bool{false, true} {
 				if (decodes && !j.In.Device) || (encodes && !j.Out.Device) {
 					continue
 				}
-				plans = append(plans, Plan{GPU: true, DeviceDecodes: decodes && j.In.Codec != Raw, DeviceEncodes: encodes && j.Out.Codec != Raw})
+				all = append(all, Plan{GPU: true, DeviceDecodes: decodes && j.In.Codec != Raw, DeviceEncodes: encodes && j.Out.Codec != Raw})
 			}
 		}
 	}
-	for i := range plans {
-		p := &plans[i]
+	for i := range all {
+		p := &all[i]
 		var of *Device
 		if p.GPU {
 			of = d
 		}
 		p.Seconds, p.Limit = load(j, s, f, d, *p).Seconds(h, of)
 	}
-	return plans, nil
+	return all
 }
 
 // Choose returns the fastest way to do a job; d is nil where there is no device.
 func Choose(j Job, h Host, d *Device) (Choice, error) {
-	plans, err := Plans(j, h, d)
+	s, err := stage(j.Stage)
 	if err != nil {
 		return Choice{}, err
 	}
-	c := Choice{Host: plans[0], Best: Plan{Seconds: math.Inf(1)}, job: j, host: h, device: d}
-	for _, p := range plans[1:] {
+	ways := plans(j, s, h, d)
+	c := Choice{Host: ways[0], Best: Plan{Seconds: math.Inf(1)}, job: j, host: h, device: d}
+	if d != nil {
+		c.start = d.start(s)
+	}
+	for _, p := range ways[1:] {
 		if p.Seconds < c.Best.Seconds {
 			c.Best = p
 		}
@@ -214,33 +215,29 @@ func Choose(j Job, h Host, d *Device) (Choice, error) {
 
 // String returns the choice and the figures behind it on one line.
 func (c Choice) String() string {
-	where := func(device bool) string {
-		if device {
-			return "the GPU"
-		}
-		return "the host"
-	}
-	cores := fmt.Sprintf("%d cores", max(c.host.Cores, 1))
+	cores := fmt.Sprintf("%d cores", c.host.Cores)
 	if c.host.Cores <= 1 {
 		cores = "1 core"
 	}
-	host := fmt.Sprintf("%.2g s by %s (limit: %s)", c.Host.Seconds, cores, c.Host.Limit)
+	host := fmt.Sprintf("%.3g s on %s (limit: %s)", c.Host.Seconds, cores, c.Host.Limit)
 	if c.device == nil {
-		return fmt.Sprintf("runs on the host: estimated %s; no GPU", host)
+		return "runs on the host: estimated " + host + "; no GPU"
 	}
-	device := fmt.Sprintf("%.2g s by %s (limit: %s; start %.2g s; the input is decoded by %s as %d %s streams a region, the output encoded by %s)",
-		c.Best.Seconds, c.device.Model, c.Best.Limit, c.device.start(c.kernels()), where(c.Best.DeviceDecodes), max(c.job.In.Streams, 1), c.job.In.Codec,
-		where(c.Best.DeviceEncodes))
+	device := fmt.Sprintf("%.3g s on %s (limit: %s; start %.2g s; %s; %s)", c.Best.Seconds, c.device.Model, c.Best.Limit, c.start,
+		coded(c.job.In, "decoded", "input", c.Best.DeviceDecodes), coded(c.job.Out, "encoded", "output", c.Best.DeviceEncodes))
 	if c.GPU {
-		return fmt.Sprintf("runs on the GPU: estimated %s, beside %s", device, host)
+		return "runs on the GPU: estimated " + device + ", beside " + host
 	}
-	return fmt.Sprintf("runs on the host: estimated %s, beside %s", host, device)
+	return "runs on the host: estimated " + host + ", beside " + device
 }
 
-func (c Choice) kernels() float64 {
-	s, err := stage(c.job.Stage)
-	if err != nil {
-		return 0
+// coded says which side decodes an input, or encodes an output.
+func coded(a Array, how, what string, device bool) string {
+	switch {
+	case a.Codec == Raw:
+		return "raw " + what
+	case device:
+		return fmt.Sprintf("%s %s by the GPU, %s, %d streams a region", what, how, a.Codec, max(a.Streams, 1))
 	}
-	return s.get("kernels")
+	return fmt.Sprintf("%s %s by the host, %s", what, how, a.Codec)
 }
