@@ -6,7 +6,7 @@ type Clock struct {
 	GPU     string  `json:"gpu"`
 	Seconds float64 `json:"seconds"`
 	Host    struct {
-		Worked  float64 `json:"worked"` // by the threads that call, between calls
+		Worked  float64 `json:"worked"` // processor time of the process while no thread was in a call
 		Waited  float64 `json:"waited"`
 		Calls   int64   `json:"calls"`
 		Streams int64   `json:"streams"`

@@ -93,14 +93,15 @@ type Device struct {
 	Cubins  bool  // kernels are loaded, not compiled by the driver
 }
 
-// start returns the seconds before a device works on a stage's first region.
-func (d Device) start(s Figures) float64 {
-	f, kernels := d.Figures, s.get("kernels")
+// Start returns the seconds before a device works on a first region: the driver, the context, so many
+// kernels, and page-locked memory.
+func (d Device) Start(kernels int) float64 {
+	f := d.Figures
 	load := f.get("jit")
 	if d.Cubins {
 		load = f.get("cubin")
 	}
-	return f.get("init") + f.get("context") + kernels*load + float64(d.Pinned)/f.get("pin")
+	return f.get("init") + f.get("context") + float64(kernels)*load + float64(d.Pinned)/f.get("pin")
 }
 
 // Plan is a way to do a job.
@@ -136,7 +137,7 @@ func load(j Job, s Figures, h Figures, d *Device, p Plan) Load {
 		l.Host += float64(j.In.Bytes) / 1e9 * s.get("host_operators")
 		return l
 	}
-	l.Start = d.start(s)
+	l.Start = d.Start(int(s.get("kernels")))
 	l.Host += float64(j.In.Bytes) / 1e9 * s.get("beside")
 	l.Traffic = int64(float64(j.In.Bytes) * s.get("device_traffic"))
 	l.Up, l.Down = int64(decoded), out.Bytes
@@ -172,7 +173,7 @@ func plans(j Job, s Figures, h Host, d *Device) []Plan {
 	if d != nil {
 		for _, decodes := range []bool{false, true} {
 			for _, encodes := range []bool{false, true} {
-				if (decodes && !j.In.Device) || (encodes && !j.Out.Device) {
+				if (decodes && !j.In.Device) || (encodes && (!j.Out.Device || s.get("encodes") == 0)) {
 					continue
 				}
 				all = append(all, Plan{GPU: true, DeviceDecodes: decodes && j.In.Codec != Raw, DeviceEncodes: encodes && j.Out.Codec != Raw})
@@ -199,7 +200,7 @@ func Choose(j Job, h Host, d *Device) (Choice, error) {
 	ways := plans(j, s, h, d)
 	c := Choice{Host: ways[0], Best: Plan{Seconds: math.Inf(1)}, job: j, host: h, device: d}
 	if d != nil {
-		c.start = d.start(s)
+		c.start = d.Start(int(s.get("kernels")))
 	}
 	for _, p := range ways[1:] {
 		if p.Seconds < c.Best.Seconds {

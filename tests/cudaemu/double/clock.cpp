@@ -83,7 +83,7 @@ struct Engine {
 };
 
 struct Thread {
-    double at = -1, seen = 0; // its time; the host's work when it last left a call
+    double at = -1, seen = 0; // its time; the host's work when it was in a call last
     bool streams = false;     // it owns one
 };
 thread_local Thread me;
@@ -97,9 +97,11 @@ struct State {
     Engine up, down, kernels;
     std::map<std::string, Sum> sums, kernel;
     double end = 0;      // of all that is on the timeline
-    double inside = 0;   // processor time of calls
+    int inside = 0;      // threads that are in a call
+    double outside = 0;  // processor time while there was none, up to mark
+    double mark = 0;
     double waited = 0;   // by threads of the host
-    double worked = 0;   // by threads of the host, in virtual time
+    double worked = 0;   // by threads of the host, where CUEMU_CLOCK_HOST says how long
     Thread* last = nullptr;
     double last_at = 0;  // of the thread that called last
     bool last_streams = false;
@@ -111,10 +113,13 @@ State& state() {
 }
 
 thread_local int depth = 0; // of calls in calls
-thread_local double entered_at;
 
-// Processor time of the process outside of the double.
-double host_work() { return seconds_of(CLOCK_PROCESS_CPUTIME_ID) - device_seconds() - state().inside; }
+// host_work is the processor time of the process while no thread was in a call: what others do meanwhile is left out, as
+// most of that is Go's scheduler, which watches for as long as the double takes.
+double host_work() {
+    const State& s = state();
+    return s.outside + (s.inside ? 0 : seconds_of(CLOCK_PROCESS_CPUTIME_ID) - s.mark);
+}
 
 void move_to(double at) {
     me.at = std::max(me.at, at);
@@ -147,7 +152,8 @@ Call::Call(const char* call, bool context) {
     if (clock_on && !depth++) {
         Lock lock(mu);
         State& s = state();
-        entered_at = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+        s.outside = host_work();
+        s.inside++;
         const char* fixed = env("CUEMU_CLOCK_HOST", nullptr);
         const double work = fixed ? 0 : host_work();
         const double gap = fixed ? atof(fixed) : std::max(0.0, work - me.seen) / env_number("CUEMU_CLOCK_CORES", 1);
@@ -155,7 +161,7 @@ Call::Call(const char* call, bool context) {
             me.at = s.last_at + (fixed ? gap : 0); // it was started by the one that called last
         } else {
             me.at += gap;
-            s.worked += gap;
+            if (fixed) s.worked += gap;
         }
         // A thread that owns no stream works for the one that called before it, and that goes on when it is done.
         if (s.last != &me && (!me.streams || !s.last_streams)) me.at = std::max(me.at, s.last_at);
@@ -169,8 +175,8 @@ Call::~Call() {
     if (!clock_on || --depth) return;
     Lock lock(mu);
     State& s = state();
-    s.inside += seconds_of(CLOCK_THREAD_CPUTIME_ID) - entered_at;
-    if (!env("CUEMU_CLOCK_HOST", nullptr)) me.seen = host_work();
+    if (!--s.inside) s.mark = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+    me.seen = s.outside;
     s.last = &me;
     s.last_at = me.at;
     s.last_streams = me.streams;
@@ -314,8 +320,8 @@ void clock_write() {
         say(0, "CUEMU_CLOCK: %s cannot be written", env("CUEMU_CLOCK", ""));
         return;
     }
-    fprintf(f, "{\n  \"gpu\": \"%s\",\n  \"seconds\": %.9g,\n  \"host\": {\"worked\": %.9g, \"waited\": %.9g, \"calls\": %llu, \"streams\": %llu},\n", env("CUEMU_GPU", "A100"), s.end, s.worked,
-            s.waited, (unsigned long long)s.calls, (unsigned long long)s.streams);
+    fprintf(f, "{\n  \"gpu\": \"%s\",\n  \"seconds\": %.9g,\n  \"host\": {\"worked\": %.9g, \"waited\": %.9g, \"calls\": %llu, \"streams\": %llu},\n", env("CUEMU_GPU", "A100"), s.end,
+            env("CUEMU_CLOCK_HOST", nullptr) ? s.worked : host_work(), s.waited, (unsigned long long)s.calls, (unsigned long long)s.streams);
     fprintf(f, "  \"busy\": {\"up\": %.9g, \"down\": %.9g, \"kernels\": %.9g},\n", s.up.seconds, s.down.seconds, s.kernels.seconds);
     sums(f, "work", s.sums);
     fprintf(f, ",\n");

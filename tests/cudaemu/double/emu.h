@@ -125,7 +125,6 @@ bool in_host_function(); // on the device's thread, where calls of CUDA are mist
 // before_destroy lets another library's double look at a stream that is about to be destroyed.
 void before_destroy(std::function<void(CUstream stream)> look);
 void on_device(const std::function<void()>& work); // runs it on the device's thread and waits
-double device_seconds(); // processor time of the devices' thread
 size_t count_streams(int device);
 size_t count_events(int device);
 

@@ -46,7 +46,6 @@ static IMMORTAL(std::set<Event*>, events);
 typedef std::map<int, Stream*> Streams;
 static IMMORTAL(Streams, default_streams); // by device
 static std::thread::id device_thread;
-static pthread_t device_handle;
 
 static void device_main() {
     static char stack[64 << 10]; // for signals
@@ -73,19 +72,11 @@ void start_device() {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     std::thread thread(device_main);
     device_thread = thread.get_id();
-    device_handle = thread.native_handle();
     thread.detach();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 bool on_device_thread() { return std::this_thread::get_id() == device_thread; }
-
-double device_seconds() {
-    clockid_t clock;
-    timespec t{};
-    if (device_handle && !pthread_getcpuclockid(device_handle, &clock)) clock_gettime(clock, &t);
-    return t.tv_sec + t.tv_nsec * 1e-9;
-}
 
 static thread_local bool on_host = false;
 bool in_host_function() { return on_host; }

@@ -159,6 +159,8 @@ struct Batch {
 };
 
 int queue(const Batch& b, cudaStream_t stream) {
+    const Call border("", true); // for the clock
+    if (border.error) return CUDA_ERROR;
     if (int e = b.check()) return e;
     return push((CUstream)stream, b.call, [=] { b.run(); }) ? CUDA_ERROR : 0;
 }
