@@ -101,15 +101,14 @@ func (m measured) load(size int64, decodes, encodes bool, d cost.Device) cost.Lo
 	}
 	if m.Codec != cost.Raw {
 		if decodes {
-			l.Decode = m.batches(m.Decoded, m.DecodeStreams, size)
+			l.Decode = batches(m.Codec, m.Decoded, m.DecodeStreams, m.Reads, size)
 		} else {
 			l.Host += m.Reads * n / h[string(m.Codec)+"_decode"]
 			l.Up = int64(m.Reads * n)
 		}
 	}
 	if encodes {
-		l.Encode = m.batches(m.Encoded, m.EncodeStreams, size)
-		l.Encode.Codec = cost.Blosc
+		l.Encode = batches(cost.Blosc, m.Encoded, m.EncodeStreams, 1, size)
 	} else {
 		l.Host += m.Encoded * n / h["blosc_encode"]
 		l.Down = int64(max(m.Down, m.Encoded) * n)
@@ -117,13 +116,13 @@ func (m measured) load(size int64, decodes, encodes bool, d cost.Device) cost.Lo
 	return l
 }
 
-// batches is what nvCOMP has to do. Streams of Blosc are as many as there are blocks in the data; of the others a
-// chunk, which is a tile, is one.
-func (m measured) batches(bytes, streams float64, size int64) cost.Batches {
+// batches is what nvCOMP has to do for regions that come so many times. Streams of Blosc are as many as there are blocks in the
+// data; of the others a chunk, which is a tile, is one.
+func batches(codec cost.Codec, bytes, streams, times float64, size int64) cost.Batches {
 	n := float64(size)
-	b := cost.Batches{Codec: m.Codec, Bytes: int64(bytes * n), Regions: max(int64(n/region), 1), Streams: int64(streams * n)}
-	if m.Codec == cost.Zstd && bytes == m.Decoded {
-		b.Streams = max(int64(n/region*m.Reads), 1)
+	b := cost.Batches{Codec: codec, Bytes: int64(bytes * n), Regions: max(int64(n*times/region), 1), Streams: int64(streams * n)}
+	if codec == cost.Zstd {
+		b.Streams = b.Regions
 	}
 	b.Streams = max(b.Streams, 1)
 	return b

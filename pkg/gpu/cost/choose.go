@@ -44,11 +44,20 @@ func (a Array) stored() int64 {
 	return a.Stored
 }
 
+// packed estimates the share of an array's bytes that are encoded: Blosc stores splits of a block as they are where
+// encoding does not shrink them, as the lower bytes of a number.
+func (a Array) packed() float64 {
+	if a.Codec != Blosc || a.Stored == 0 {
+		return 1
+	}
+	return min(1, max(0, 2*(1-float64(a.Stored)/float64(max(a.Bytes, 1)))))
+}
+
 func (a Array) batches(times float64) Batches {
 	region := max(a.Region, 1)
 	bytes := int64(float64(a.Bytes) * times)
 	regions := max((bytes+region-1)/region, 1)
-	return Batches{a.Codec, bytes, regions, regions * max(a.Streams, 1)}
+	return Batches{a.Codec, int64(float64(bytes) * a.packed()), regions, regions * max(a.Streams, 1)}
 }
 
 // Job is what a stage is to do.
@@ -124,7 +133,7 @@ func load(j Job, s Figures, h Figures, d *Device, p Plan) Load {
 	}
 	decoded, stored := float64(j.In.Bytes)*reads, float64(j.In.stored())*reads
 	l := Load{
-		Storage: int64(stored) + out.stored(),
+		Storage: int64(float64(j.In.stored())*s.get("device_reads")) + out.stored(), // what the host reads beyond that is in the page cache
 		Host:    stored / h.get("read"),
 	}
 	if !p.DeviceDecodes && j.In.Codec != Raw {
@@ -139,6 +148,9 @@ func load(j Job, s Figures, h Figures, d *Device, p Plan) Load {
 	}
 	l.Start = d.Start(int(s.get("kernels")))
 	l.Host += float64(j.In.Bytes) / 1e9 * s.get("beside")
+	if j.In.Codec != Raw {
+		l.Host += float64(j.In.Bytes) * s.get("beside_decodes") / h.get(string(j.In.Codec)+"_decode")
+	}
 	l.Traffic = int64(float64(j.In.Bytes) * s.get("device_traffic"))
 	l.Up, l.Down = int64(decoded), out.Bytes
 	if p.DeviceDecodes {

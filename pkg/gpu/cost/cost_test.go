@@ -138,3 +138,18 @@ func TestChoose(t *testing.T) {
 		t.Error("a stage without figures has an estimate")
 	}
 }
+
+// TestPacked: of Blosc a device decodes no more than what encoding shrank; of other codecs all.
+func TestPacked(t *testing.T) {
+	for a, want := range map[Array]float64{
+		{Codec: Blosc, Bytes: 100, Stored: 80}:  0.4,
+		{Codec: Blosc, Bytes: 100, Stored: 40}:  1,
+		{Codec: Blosc, Bytes: 100, Stored: 101}: 0,
+		{Codec: Blosc, Bytes: 100}:              1, // nobody knows
+		{Codec: Zstd, Bytes: 100, Stored: 80}:   1,
+	} {
+		if got := a.packed(); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%+v: %v", a, got)
+		}
+	}
+}
