@@ -31,8 +31,8 @@ scripts/need.sh g++ g++
 say "prototypes: cuda.h 12.0"
 python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-cuda $kernels/requirements.txt)
 include=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/cuda_runtime/include
-for part in device memory streams modules; do
-  "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_CUDA_H -I"$include" "$here/double/$part.cpp"
+for part in device memory streams modules races clock; do
+  "$cxx" "${flags[@]}" -DEMU_FIGURES='""' -fsyntax-only -DEMU_CHECK_CUDA_H -I"$include" "$here/double/$part.cpp"
 done
 sed 's/cuMemGetInfo_v2, size_t\* free/cuMemGetInfo_v2, unsigned* free/' $here/double/memory.cpp >"$log.cpp"
 finds "conflicting declaration" "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_CUDA_H -I"$include" "$log.cpp"
@@ -109,6 +109,17 @@ for stage in aip focal crop stack stitch; do
     { cat "$log"; exit 1; }
 done
 
+say "streams that interleave, addresses that are used again, races between streams, by kernels that tell their accesses"
+traced=build/cudaemu-traced
+$here/build.sh $traced -DEMU_TRACE
+for package in pkg/gds pkg/zarr/zarrgpu pkg/zarr/zarrgpu/pack pkg/ngff/ngffgpu pkg/oct/aip pkg/oct/focal pkg/oct/stitch; do
+  CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o $plain/one.test ./$package
+  for seed in 1 2; do
+    (cd $package && env STRATA_LIBCUDA="$OLDPWD/$traced/libcuda.so.1" CUEMU_RACES=1 CUEMU_INTERLEAVE=1 CUEMU_REUSE=1 CUEMU_SEED=$seed "$OLDPWD/$plain/one.test" -test.short) >"$log" 2>&1 ||
+      { echo "$package, seed $seed"; cat "$log"; exit 1; }
+  done
+done
+
 say "AddressSanitizer, UndefinedBehaviorSanitizer"
 # Shifts of negative numbers are defined since C++20, and by CUDA.
 $here/build.sh $asan -fsanitize=address,undefined -fno-sanitize=shift-base -fno-sanitize-recover=undefined
@@ -130,7 +141,7 @@ mkdir -p $tsan
 "$cxx" "${flags[@]}" -DEMU_TSAN -c -o $tsan/engine.o $here/double/engine.cpp
 for bug in "" -DEMU_NO_BARRIER; do
   "$cxx" "${flags[@]}" -fsanitize=thread $bug -c -o $tsan/kernels.o $plain/kernels_select.cpp
-  "$cxx" "${flags[@]}" -fsanitize=thread -o "$tsan/selftest$bug" $here/selftest/selftest.cpp $tsan/*.o $plain/{device,memory,streams,modules,ptx_ops,ptx_parse,ptx_run}.o -lpthread
+  "$cxx" "${flags[@]}" -fsanitize=thread -o "$tsan/selftest$bug" $here/selftest/selftest.cpp $tsan/*.o $plain/{device,memory,streams,modules,races,clock,traced,ptx_ops,ptx_parse,ptx_run}.o -lpthread
 done
 setarch -R $tsan/selftest $kernels/select.ptx
 finds "data race" setarch -R $tsan/selftest-DEMU_NO_BARRIER $kernels/select.ptx

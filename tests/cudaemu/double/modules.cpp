@@ -1,9 +1,10 @@
-// Modules of PTX, their kernels, and launches.
+// Modules of PTX and cubins, their kernels, and launches.
 #include "emu.h"
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <cstring>
+#include <elf.h>
 
 struct Function {
     int device = device_now();
@@ -103,18 +104,44 @@ static int load(const char* text, Module* module) {
             sscanf(limit, ".maxntid %d, %d, %d", &x, &y, &z);
             f->max_threads = x * y * z;
         }
-        // Threads that wait for each other need stacks of their own.
-        const char* last = strstr(body, "\n}");
-        const std::string code(body, last ? last - body : strlen(body));
-        bool syncs = false;
-        for (const char* wait : {"bar.", "barrier.", "shfl.", "vote."}) syncs |= code.find(wait) != std::string::npos;
-        const_cast<KernelEntry*>(f->native)->syncs = syncs;
         for (auto& k : parsed) {
             if (k.name == f->name) f->interpreted = std::make_shared<ptx::Kernel>(std::move(k));
         }
         module->functions.push_back(std::move(f));
     }
     return 0;
+}
+
+// load_cubin takes the kernels of an ELF image by the names of their sections; what is in these only a GPU can run.
+static int load_cubin(const char* image, Module* module) {
+    const auto& header = *(const Elf64_Ehdr*)image;
+    const int EM_CUDA_ = 190, compute = env_number("CUEMU_CC", 75);
+    // The architecture is in the flags' lowest byte, or in the second one of newer assemblers' files.
+    const int arch = header.e_ident[EI_ABIVERSION] >= 8 ? header.e_flags >> 8 & 0xff : header.e_flags & 0xff;
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_CUDA_ || header.e_shentsize != sizeof(Elf64_Shdr)) return say(INVALID_IMAGE, "an ELF file that is no cubin");
+    if (arch / 10 != compute / 10 || arch > compute) return say(NO_BINARY_FOR_GPU, "cubin for sm_%d, the device is sm_%d", arch, compute);
+    const auto* sections = (const Elf64_Shdr*)(image + header.e_shoff);
+    const char* names = image + sections[header.e_shstrndx].sh_offset;
+    for (int i = 0; i < header.e_shnum; i++) {
+        const char* name = names + sections[i].sh_name;
+        if (strncmp(name, ".text.", 6)) continue;
+        auto f = std::make_unique<Function>();
+        f->name = name + 6;
+        f->native = registry_find(f->name.c_str());
+        f->max_threads = 1024;
+        if (!f->native) return say(NOT_FOUND, "the cubin's kernel %s has no host-compiled twin", f->name.c_str());
+        module->functions.push_back(std::move(f));
+    }
+    return module->functions.empty() ? say(INVALID_IMAGE, "a cubin without kernels") : 0;
+}
+
+static int load_image(const char* image, Module* module) {
+    uint32_t magic;
+    memcpy(&magic, image, sizeof magic);
+    if (magic == 0xba55ed50) return say(NO_BINARY_FOR_GPU, "a fatbin; the double reads PTX and cubins");
+    if (!memcmp(image, ELFMAG, SELFMAG)) return load_cubin(image, module);
+    if (env_number("CUEMU_NO_JIT", 0)) return say(JIT_COMPILER_NOT_FOUND, "PTX given, and libnvidia-ptxjitcompiler is missing");
+    return load(image, module);
 }
 
 static void run_interpreted(const ptx::Kernel& kernel, const std::vector<std::vector<char>>& args, const ptx::Launch& launch) {
@@ -132,12 +159,11 @@ static void run_interpreted(const ptx::Kernel& kernel, const std::vector<std::ve
 
 API(cuModuleLoadDataEx, CUmodule* handle, const void* image, unsigned, CUjit_option*, void**) {
     ENTER_CTX();
-    uint32_t magic;
-    memcpy(&magic, image, sizeof magic);
-    if (magic == 0xba55ed50 || magic == 0x464c457f) return R(say(NO_BINARY_FOR_GPU, "fatbin/cubin given; the double reads PTX only"));
     Lock lock(mu);
     auto m = std::make_unique<Module>();
-    if (int e = load((const char*)image, m.get())) return R(e);
+    const bool jit = memcmp(image, ELFMAG, SELFMAG);
+    if (int e = load_image((const char*)image, m.get())) return R(e);
+    clock_spend(jit ? "jit" : "cubin", clock_figure(jit ? "jit" : "cubin") * m->functions.size());
     for (auto& f : m->functions) functions.insert(f.get());
     modules.insert(m.get());
     *handle = (CUmodule)m.release();
@@ -178,7 +204,7 @@ API(cuLaunchKernel, CUfunction handle, unsigned gx, unsigned gy, unsigned gz, un
     auto f = (Function*)handle;
     if (!functions.count(f) || f->device != device_now()) return R(say(INVALID_HANDLE, "launch: no kernel of this context"));
     if (extra) return R(INVALID_VALUE);
-    const char* name = f->name.c_str();
+    const char* name = f->native->name;
     const uint64_t threads = (uint64_t)bx * by * bz;
     if (!gx || !gy || !gz || !threads || gy > 65535 || gz > 65535 || gx > 0x7fffffffu || bx > 1024 || by > 1024 || bz > 64 || threads > 1024 || shared > 49152) {
         return R(say(INVALID_VALUE, "launch %s: bad shape grid %u,%u,%u block %u,%u,%u shared %u", name, gx, gy, gz, bx, by, bz, shared));
@@ -197,17 +223,18 @@ API(cuLaunchKernel, CUfunction handle, unsigned gx, unsigned gy, unsigned gz, un
     }
     const std::shared_ptr<ptx::Kernel> interpreted = f->interpreted;
     const KernelEntry* native = f->native;
+    clock_spend("launch", clock_figure("launch"));
     lock.unlock(); // work of the default stream is waited for
     if (interpreted) {
         const std::string order = env("CUEMU_ORDER", "fwd");
         ptx::Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, ptx::Order::Forward, (unsigned)env_number("CUEMU_SEED", 1)};
         if (order == "rev") launch.order = ptx::Order::Reverse;
         if (order == "rand") launch.order = ptx::Order::Random;
-        return R(push(stream, [=] { run_interpreted(*interpreted, *args, launch); }));
+        return R(push(stream, name, [=] { clock_kernel(name, [&] { run_interpreted(*interpreted, *args, launch); }); }));
     }
-    return R(push(stream, [=] {
+    return R(push(stream, name, [=] {
         std::vector<void*> values;
         for (auto& a : *args) values.push_back(a.data());
-        run_native(native, values.data(), dim3{gx, gy, gz}, dim3{bx, by, bz});
+        clock_kernel(name, [&] { run_native(native, values.data(), dim3{gx, gy, gz}, dim3{bx, by, bz}); });
     }));
 }
