@@ -25,7 +25,7 @@ GOTEST  := GO='$(GO)' $(GO) run ./tests/gotest tests/skips.txt
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -95,6 +95,9 @@ kernels-check: ## are PTX and machine code what the sources compile to, for ever
 
 gpu-verify: build ## a pack that checks this tree on a machine with a GPU; here it is tried on a double
 	@scripts/gpu-verify.sh
+
+gpu-model: build ## expected seconds of all stages on processors and GPUs, by a double's virtual clock; writes docs/gpu-model.md
+	$(GO) run -tags $(TAGS) ./bench/gpumodel -bin bin
 
 demo: ## phantom mosaics through the whole workflow (ENGINE=none: without Java)
 	@scripts/demo.sh $(ENGINE)

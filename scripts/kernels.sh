@@ -18,8 +18,11 @@ trap 'rm -rf "$out"' EXIT
 for cu in pkg/gpu/kernels/*.cu; do
   ptx=$(basename "$cu" .cu).ptx
   # No product is fused with a sum: the CPU rounds between them.
-  "$python" scripts/nvrtc.py "$nvrtc" compute_70 "$out/$ptx" "$cu" --std=c++17 --fmad=false
+  "$python" scripts/nvrtc.py "$nvrtc" compute_70 "$out/$ptx" "$cu" --std=c++17 --fmad=false -default-device
 done
+if [ "$mode" = check ]; then
+  diff <(cd pkg/gpu/kernels && sha256sum -- *.ptx) <(cd "$out" && sha256sum -- *.ptx) >&2 || { echo "PTX is not what its sources compile to: run make kernels" >&2; exit 1; }
+fi
 # assemble PTXAS ARCH…
 assemble() {
   local ptxas=$1 arch ptx

@@ -19,4 +19,4 @@ qemu=$(command -v qemu-aarch64-static || command -v qemu-aarch64)
 others='^Test(DecodingEnds|RebuildFailures|Window|Trends|PositionsStartOver|StackReadsOnce|TilesAreReadOnce|StackMemoryIsFlat|FailuresKeepNothing|Pieces'
 others+='|.*However(Done|Stored)|.*Finds.*|Estimate.*|FocalDepthIsOfTheWholePlane|StitchedPhantomIsItsTruth|AlignedOverlap|RepairShifts|RepairOneFrame|StackOrigins|BlendMatch)$'
 $go test -short -vet=off -skip "$others" -exec "$qemu" -tags urfave_cli_no_docs,nocuda \
-  ./pkg/dtype ./pkg/filter ./pkg/phantom ./pkg/npy ./pkg/jpeg ./pkg/mem ./pkg/oct ./pkg/ngff ./pkg/tile ./pkg/zarr/codec/... "$@"
+  ./pkg/dtype ./pkg/filter ./pkg/phantom ./pkg/npy ./pkg/jpeg ./pkg/mem ./pkg/oct/... ./pkg/ngff ./pkg/tile ./pkg/zarr/codec/... "$@"

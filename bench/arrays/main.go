@@ -22,7 +22,7 @@ import (
 	"time"
 
 	results "strata/pkg/bench"
-	"strata/pkg/cli/host"
+	"strata/pkg/host"
 )
 
 // result is what every program of the benchmark prints.

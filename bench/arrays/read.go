@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
+	"iter"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"strata/pkg/bench/boxes"
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
+	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -156,37 +157,22 @@ func (b *bench) stream(ctx context.Context) error {
 // workers does n jobs on the bench's threads, each with a buffer of its own, and
 // counts the bytes that they return.
 func (b *bench) workers(n, buffer int, do func(i int, buf []byte) (int, error)) error {
-	var next, total atomic.Int64
-	var wg sync.WaitGroup
-	errs := make([]error, b.threads)
-	for w := range b.threads {
-		wg.Go(func() {
-			buf, err := mem.Alloc(buffer)
-			if err != nil {
-				errs[w] = err
-				return
-			}
-			defer mem.Free(buf)
-			for {
-				i := int(next.Add(1) - 1)
-				if i >= n {
-					return
-				}
-				got, err := do(i, buf)
-				if err != nil {
-					errs[w] = err
-					return
-				}
-				total.Add(int64(got))
-			}
-		})
-	}
-	wg.Wait()
-	b.bytes = total.Load()
-	for _, err := range errs {
+	var total atomic.Int64
+	err := work.Share(context.Background(), b.threads, n, func(_ context.Context, _ int, jobs iter.Seq[int]) error {
+		buf, err := mem.Alloc(buffer)
 		if err != nil {
 			return err
 		}
-	}
-	return nil
+		defer mem.Free(buf)
+		for i := range jobs {
+			got, err := do(i, buf)
+			if err != nil {
+				return err
+			}
+			total.Add(int64(got))
+		}
+		return nil
+	})
+	b.bytes = total.Load()
+	return err
 }

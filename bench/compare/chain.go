@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"strata/pkg/cli/host"
+	"strata/pkg/host"
 )
 
 // chainRecord completes the record of a run of the workflow, by the engine's trace

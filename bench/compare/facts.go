@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"strata/pkg/cli/host"
+	"strata/pkg/host"
 )
 
 // facts are what the numbers depend on besides the programs.

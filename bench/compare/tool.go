@@ -20,6 +20,7 @@ type toolRun struct {
 	program string
 	command []string // after the program, without what all have
 	env     []string
+	fewest  bool // its peers take minutes: three repetitions at most
 	cases   []toolCase
 }
 
@@ -59,10 +60,18 @@ func (r *runner) toolRuns(ctx context.Context, p *plan, runs []toolRun, units []
 	return nil
 }
 
+// repetitions are how often each thing is measured, where at most so many repetitions are.
+func (run *toolRun) repetitions(most int) int {
+	if run.fewest {
+		return min(3, most)
+	}
+	return most
+}
+
 // toolRun runs a program once; it lets the programs take turns, and compares what they read.
 func (r *runner) toolRun(ctx context.Context, p *plan, run toolRun) error {
 	file := filepath.Join(p.data, "run.json")
-	args := append(slices.Clone(run.command), "--peers", "--reps", strconv.Itoa(r.most), "--json", file, "-f", "-q")
+	args := append(slices.Clone(run.command), "--peers", "--reps", strconv.Itoa(run.repetitions(r.most)), "--json", file, "-f", "-q")
 	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, run.program), args...)
 	cmd.Env = append(os.Environ(), run.env...)
 	if text, err := cmd.CombinedOutput(); err != nil {

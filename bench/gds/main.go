@@ -22,12 +22,12 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"strata/pkg/gds"
-	"strata/pkg/gds/settings"
 	"strata/pkg/mem"
+	"strata/pkg/settings"
+	"strata/pkg/work"
 )
 
 func main() {
@@ -222,33 +222,23 @@ func (t *task) mapped(ctx context.Context) error {
 	if err := m.Prefetch(0, 0); err != nil {
 		return errors.Join(err, m.Close())
 	}
-	var g errgroup.Group
-	g.SetLimit(t.threads)
-	for at := 0; at < t.bytes; at += t.piece {
-		g.Go(func() error {
-			_, err := m.ReadAt(ctx, t.memory[at:min(at+t.piece, t.bytes)], int64(at))
-			return err
-		})
-	}
-	return errors.Join(g.Wait(), m.Close())
+	err = work.Each(ctx, t.threads, (t.bytes+t.piece-1)/t.piece, func(_, i int) error {
+		at := i * t.piece
+		_, err := m.ReadAt(ctx, t.memory[at:min(at+t.piece, t.bytes)], int64(at))
+		return err
+	})
+	return errors.Join(err, m.Close())
 }
 
-// readFiles reads each file of a folder in a goroutine of its own, as many at a time as
-// there are threads.
+// readFiles reads the files of a folder, as many at a time as there are threads.
 func (t *task) readFiles(ctx context.Context) error {
-	var g errgroup.Group
-	g.SetLimit(t.threads)
-	err := t.files(func(i int, b []byte) error {
-		g.Go(func() error {
-			f, err := t.pool.Open(filepath.Join(t.file, strconv.Itoa(i)), os.O_RDONLY, 0)
-			if err != nil {
-				return err
-			}
-			return errors.Join(f.ReadAt(ctx, b, 0), f.Close())
-		})
-		return nil
+	return work.Each(ctx, t.threads, t.bytes/t.piece, func(_, i int) error {
+		f, err := t.pool.Open(filepath.Join(t.file, strconv.Itoa(i)), os.O_RDONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.ReadAt(ctx, t.memory[i*t.piece:][:t.piece], 0), f.Close())
 	})
-	return errors.Join(err, g.Wait())
 }
 
 // drop lets the page cache forget a file.

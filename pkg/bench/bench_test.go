@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/cli/host"
+	"strata/pkg/host"
 )
 
 func sample() *Document {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"strata/pkg/cli/units"
 	"strata/pkg/page"
+	"strata/pkg/units"
 )
 
 //go:embed page.html

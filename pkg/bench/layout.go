@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"strata/pkg/cli/units"
+	"strata/pkg/units"
 )
 
 // group is the results of one name, in the order in which they came.

@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"strings"
 
-	"strata/pkg/cli/host"
 	"strata/pkg/gpu"
+	"strata/pkg/host"
 	"strata/pkg/sysinfo"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"strata/pkg/cli/units"
+	"strata/pkg/units"
 )
 
 // Head is the head of a table's column.

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"strata/pkg/cli/host"
+	"strata/pkg/host"
 )
 
 // Usage is what the process had used when a measurement began.

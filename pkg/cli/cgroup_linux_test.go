@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"strata/pkg/cli/record"
+	"strata/pkg/record"
 )
 
 // groups makes control groups of the machine with limits of memory and CPU time,

@@ -13,7 +13,7 @@ import (
 
 	ucli "github.com/urfave/cli/v2"
 
-	"strata/pkg/cli/host"
+	"strata/pkg/host"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -30,6 +30,7 @@ func TestExitCode(t *testing.T) {
 		{input, 1},
 		{Usage("no %d", 3), 2},
 		{fmt.Errorf("in x: %w", Usage("no")), 2},
+		{Usage("output %w", &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}), 1}, {Usage("--backend: %w", syscall.EIO), 1}, {Usage("flag --x: %w", fs.ErrNotExist), 2},
 		{BadInput(input), 3},
 		{fmt.Errorf("in x: %w", BadInput(input)), 3},
 		{BadInput(nil), 0},
@@ -207,14 +208,27 @@ func TestBugsPanic(t *testing.T) {
 	}
 }
 
+// distant is a store that says how many requests are worth having on their way to it.
+type distant struct {
+	store.Store
+	requests int
+}
+
+func (d distant) Requests() int { return d.requests }
+
 // What lies on its way from and to servers is a part of --mem, taken once for all inputs.
 func TestMemoryForServers(t *testing.T) {
 	defer zarr.SetAhead(zarr.AheadBytes)
 	r := &Run{mem: 80 << 20, Options: Options{Mem: 80 << 20}}
-	r.ReadsFar()
-	r.ReadsFar()
-	if r.Options.Mem != 70<<20 {
-		t.Errorf("%d bytes are left", r.Options.Mem)
+	for _, near := range []store.Store{store.Memory(), distant{store.Memory(), 0}} { // a zip file on a disk says 0
+		if r.ReadsFrom(near); r.Options.Mem != 80<<20 || r.Options.Requests != 0 {
+			t.Errorf("%T: %d bytes are left, for %d requests", near, r.Options.Mem, r.Options.Requests)
+		}
+	}
+	for _, requests := range []int{8, 4} {
+		if r.ReadsFrom(distant{store.Memory(), requests}); r.Options.Mem != 70<<20 || r.Options.Requests != 8 {
+			t.Errorf("%d bytes are left, for %d requests", r.Options.Mem, r.Options.Requests)
+		}
 	}
 	if n := r.TakeMem(4 << 20); n != 4<<20 || r.Options.Mem != 66<<20 {
 		t.Errorf("%d bytes, %d are left", n, r.Options.Mem)

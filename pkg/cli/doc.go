@@ -26,6 +26,9 @@
 //		return nil                        // now out is put in place
 //	}
 //
+// Options of a stage are bound to their flags by [Bind]: the default of the flag is what the option
+// holds before, and Run finds the flag's value there.
+//
 // Flags that are lists of numbers take all numbers that follow them: put a
 // positional that is a number behind "--", or write it "./10".
 //

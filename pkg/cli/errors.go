@@ -36,10 +36,15 @@ type coded struct {
 func (e *coded) Error() string { return e.err.Error() }
 func (e *coded) Unwrap() error { return e.err }
 
-// Usage is an error of the command line (exit code 2). The message names the
-// flag or argument and what would be right. Wrap with %w as in fmt.Errorf.
+// Usage marks an error as one of the command line (exit code 2). The message names the
+// flag or argument and what would be right. Wrap with %w as in fmt.Errorf: an error that is the
+// machine's or the network's doing, as for [BadInput], keeps its code.
 func Usage(format string, args ...any) error {
-	return &coded{ExitUsage, fmt.Errorf(format, args...)}
+	err := fmt.Errorf(format, args...)
+	if ofMachine(err) {
+		return err
+	}
+	return &coded{ExitUsage, err}
 }
 
 // BadInput marks an error as the input's fault (exit code 3). The message names

@@ -6,7 +6,7 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
-	"strata/pkg/cli/record"
+	"strata/pkg/record"
 )
 
 // A whole binary: it copies a file's size into a text file.

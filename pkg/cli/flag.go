@@ -3,12 +3,13 @@ package cli
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"strata/pkg/cli/units"
+	"strata/pkg/units"
 )
 
 // Kind is the type of a flag's value.
@@ -52,7 +53,8 @@ type Flag struct {
 	// warns of it with this reason.
 	Ignored string
 
-	section string // of the help that it stands in; "": with the others
+	section string        // of the help that it stands in; "": with the others
+	bound   reflect.Value // the variable that gets the value, if there is one; see [Bind]
 }
 
 // AtLeast is a check for numbers, sizes and durations (in seconds).

@@ -6,7 +6,7 @@ import (
 	"os"
 	"syscall"
 
-	"strata/pkg/cli/record"
+	"strata/pkg/record"
 	"strata/pkg/work"
 )
 

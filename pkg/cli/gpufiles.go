@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"strata/pkg/cli/units"
-	"strata/pkg/gds/settings"
+	"strata/pkg/settings"
+	"strata/pkg/units"
 )
 
 // gpuFiles is the section of the help for [gpuFileFlags].

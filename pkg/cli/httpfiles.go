@@ -3,8 +3,8 @@ package cli
 import (
 	"strconv"
 
-	"strata/pkg/cli/units"
-	"strata/pkg/gds/settings"
+	"strata/pkg/settings"
+	"strata/pkg/units"
 )
 
 // remoteFiles is the section of the help for [httpFlags].

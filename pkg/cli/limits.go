@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"strata/pkg/cli/host"
+	"strata/pkg/host"
 )
 
 // Go's runtime ends a process that is short of files, threads or memory by a dump of all

@@ -16,12 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"strata/pkg/address"
-	"strata/pkg/cli/atomic"
-	"strata/pkg/cli/host"
+	"strata/pkg/atomic"
 	"strata/pkg/cli/progress"
-	"strata/pkg/cli/record"
+	"strata/pkg/host"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
+	"strata/pkg/record"
 	"strata/pkg/work"
 )
 
@@ -251,6 +251,7 @@ func (r *Run) guarded(ctx context.Context) error {
 			return err
 		}
 		defer r.closeDevice()
+		r.fillBound()
 		if err := r.command.Run(ctx, r); err != nil {
 			return err
 		}

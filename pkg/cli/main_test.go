@@ -14,7 +14,7 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/clitest"
-	"strata/pkg/cli/record"
+	"strata/pkg/record"
 	"strata/pkg/work"
 )
 

@@ -6,9 +6,9 @@ import (
 	"runtime"
 	"strconv"
 
-	"strata/pkg/cli/host"
-	"strata/pkg/cli/units"
-	"strata/pkg/gds/settings"
+	"strata/pkg/host"
+	"strata/pkg/settings"
+	"strata/pkg/units"
 )
 
 // defaultMem is --mem where no control group has less than twice as much.

@@ -13,10 +13,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"strata/pkg/cli/atomic"
+	"strata/pkg/atomic"
 	"strata/pkg/cli/progress"
-	"strata/pkg/cli/record"
 	"strata/pkg/meter"
+	"strata/pkg/record"
 	"strata/pkg/sibling"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
@@ -151,10 +151,14 @@ func (r *Run) Floats(name string) []float64 { return all[float64](r, name, Float
 // Warn logs a warning and notes it in the record; the same text only once.
 func (r *Run) Warn(format string, args ...any) { r.Log.Warn().Msgf(format, args...) }
 
-// ReadsFar makes room for what is fetched ahead from servers: --mem counts it, and
-// Options.Mem is what is left of that. A command calls it before it plans, for inputs that are
-// far away.
-func (r *Run) ReadsFar() {
+// ReadsFrom makes room for what is fetched ahead from a store that is far away, which --mem
+// counts: Options.Mem is what is left of it. A command calls it for each input before it plans.
+func (r *Run) ReadsFrom(st store.Store) {
+	far, ok := st.(store.Distant)
+	if !ok || far.Requests() == 0 {
+		return
+	}
+	r.Options.Requests = max(r.Options.Requests, far.Requests())
 	r.ahead.Do(func() { zarr.SetAhead(r.TakeMem(zarr.AheadBytes)) })
 }
 

@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"strata/pkg/address"
-	"strata/pkg/cli/host"
-	"strata/pkg/cli/units"
+	"strata/pkg/host"
+	"strata/pkg/units"
 )
 
 // Where the address space is limited, as Grid Engine's h_vmem does, memory can run out anywhere,

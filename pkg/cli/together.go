@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"strata/pkg/cli/record"
+	"strata/pkg/record"
 )
 
 // Together registers what lets an output say which files belong to it: say gets the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"sync"
 
 	"strata/pkg/dtype"
@@ -39,6 +40,9 @@ func (f *File) borrow(use func(*tools) error) error {
 	return err
 }
 
+// idleScratch is how much of scratch may lie idle: what a few goroutines take for a tile, each.
+const idleScratch = 24 << 20
+
 // scratch is the memory of the process for payloads and tiles that are being decoded: half of what it may take, as the other half is
 // its outputs'.
 var scratch = sync.OnceValue(func() *mem.Pool {
@@ -46,7 +50,7 @@ var scratch = sync.OnceValue(func() *mem.Pool {
 	if l := mem.Limit(); l > 0 {
 		limit = max(128<<20, l/2)
 	}
-	return mem.NewPool(limit)
+	return mem.NewPool(limit).Keep(idleScratch)
 })
 
 // room takes memory from the process's budget; who holds some takes no more before it is given back.
@@ -54,11 +58,18 @@ func (t *tile) room(ctx context.Context, n int64) (*mem.Buffer, error) {
 	if limit := scratch().Limit(); n > limit {
 		return nil, t.errorf("%d bytes to decode %d × %d pixels: %w of %d", n, t.entry.sw, t.entry.sh, mem.ErrBudget, limit)
 	}
-	b, err := scratch().Get(ctx, int(n))
+	b, err := scratch().Get(ctx, int(min(coarse(n), scratch().Limit())))
 	if err != nil {
 		return nil, t.errorf("%w", err)
 	}
 	return b, nil
+}
+
+// coarse rounds a size up to a quarter of its power of two: payloads differ a little from tile to tile, and memory of one is to serve
+// for the next, or some of each size would lie idle.
+func coarse(n int64) int64 {
+	step := int64(1) << max(0, bits.Len64(uint64(n))-3)
+	return (n + step - 1) &^ (step - 1)
 }
 
 // payloadBytes is how much of the payload is read: of raw pixels no more than there are.

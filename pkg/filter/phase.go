@@ -426,19 +426,3 @@ func correlateAt(fixed, moving []float32, of, om float64, height, width, dy, dx 
 	}
 	return fm / math.Sqrt(ff*mm)
 }
-
-// PhaseTables are what a phase correlation makes of the size of its planes, as
-// [Phase.Shift] explains: for code that does the same elsewhere.
-type PhaseTables struct {
-	NY, NX           int          // size of the transform
-	WindowY, WindowX []float64    // what rows and columns are multiplied by
-	Y, X             [3][]float64 // orthonormal polynomials of degree 0, 1 and 2 along them
-}
-
-// NewPhaseTables makes the tables for planes of height × width pixels.
-func NewPhaseTables(height, width int) PhaseTables {
-	return PhaseTables{
-		NY: fastLength(height), NX: fastLength(width), WindowY: tukey(nil, height), WindowX: tukey(nil, width),
-		Y: [3][]float64(orthogonal(height, 2)), X: [3][]float64(orthogonal(width, 2)),
-	}
-}

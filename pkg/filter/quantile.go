@@ -43,8 +43,8 @@ func sortKey(f float32) uint32 {
 	return b | 1<<31
 }
 
-// KeyValue is the float whose bits have the sort key k: keys are ordered as the values.
-func KeyValue(k uint32) float32 {
+// keyValue returns the float whose sort key is k.
+func keyValue(k uint32) float32 {
 	if k>>31 != 0 {
 		return math.Float32frombits(k &^ (1 << 31))
 	}
@@ -128,7 +128,7 @@ func (q *Quantiles) count() (n int64) {
 func (q *Quantiles) at(rank int64) float32 {
 	upper, rest := find(q.coarse, rank)
 	lower, _ := find(q.fine[uint16(upper)], rest)
-	return KeyValue(uint32(upper)<<16 | uint32(lower))
+	return keyValue(uint32(upper)<<16 | uint32(lower))
 }
 
 // Ranks are the order statistics of n values around a percentile, counted from 0, and

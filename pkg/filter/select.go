@@ -1,6 +1,9 @@
 package filter
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Median is the 50th percentile of v: the middle value, or the mean of the two
 // middle ones, in float64. NaN is left out; without numbers it is NaN. v is
@@ -95,4 +98,11 @@ func minimum(v []float32) float32 {
 		m = min(m, f)
 	}
 	return m
+}
+
+// MedianOf is the middle value of v, or the mean of the two middle ones. v stays as it is.
+func MedianOf(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	n := len(v)
+	return (v[(n-1)/2] + v[n/2]) / 2
 }

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
+	"strata/pkg/settings"
 	"strata/tests/gputest"
 )
 

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"strata/pkg/gds/settings"
+	"strata/pkg/settings"
 )
 
 func TestPageCache(t *testing.T) {

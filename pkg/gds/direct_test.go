@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/gds/settings"
 	"strata/pkg/mem"
+	"strata/pkg/settings"
 )
 
 // directPool is a pool that goes past the page cache both ways, with tasks of size bytes.

@@ -5,8 +5,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu/cufile"
+	"strata/pkg/settings"
 )
 
 // drives says that cuFile cannot look up the drive that a file lies on, which it does for

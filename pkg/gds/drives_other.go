@@ -5,7 +5,7 @@ package gds
 import (
 	"os"
 
-	"strata/pkg/gds/settings"
+	"strata/pkg/settings"
 )
 
 // drives: elsewhere there is no cuFile.

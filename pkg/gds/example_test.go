@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"strata/pkg/gds"
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
+	"strata/pkg/settings"
 	"strata/pkg/zarr/store"
 )
 

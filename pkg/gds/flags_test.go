@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"strata/pkg/gds/settings"
+	"strata/pkg/settings"
 )
 
 func TestFlags(t *testing.T) {

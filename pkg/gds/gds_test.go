@@ -15,9 +15,9 @@ import (
 	"sync"
 	"testing"
 
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/mem"
+	"strata/pkg/settings"
 	"strata/tests/cudaemu"
 	"strata/tests/gputest"
 )

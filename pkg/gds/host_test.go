@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/gds/settings"
+	"strata/pkg/settings"
 )
 
 // Small reads and writes are done by the caller: nothing is allocated.

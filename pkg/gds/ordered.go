@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/cufile"
 	"strata/pkg/mem"
+	"strata/pkg/settings"
 )
 
 // QueueRead queues [File.Read] on a stream: it begins when what was queued before has

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/mem"
+	"strata/pkg/settings"
 )
 
 // Pool is the threads that read and write files, with what they share: the device, the

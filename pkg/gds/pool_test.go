@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
+	"strata/pkg/settings"
 )
 
 // pool is a pool of the test's, of a device or of none. Where a real device does not do what the

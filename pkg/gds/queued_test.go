@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/gds/settings"
 	"strata/pkg/mem"
+	"strata/pkg/settings"
 )
 
 // someRing is a queue of the system, if it has any.

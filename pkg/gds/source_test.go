@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
+	"strata/pkg/settings"
 	"strata/pkg/zarr/store"
 	"strata/tests/gputest"
 )

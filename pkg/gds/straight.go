@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"sync"
 
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/cufile"
+	"strata/pkg/settings"
 )
 
 // Available tells whether cuFile moves data straight between files and a device, and by

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
+	"strata/pkg/settings"
 )
 
 // apart runs a test in a process of its own, in an environment that the doubles read, and

@@ -37,6 +37,7 @@ func (b *Buffer) Release() {
 type Pool struct {
 	mu     sync.Mutex
 	limit  int64
+	keep   int64 // bytes that may lie idle
 	used   int64 // bytes that callers hold
 	idle   int64 // bytes that lie in free
 	peak   int64
@@ -54,7 +55,16 @@ func NewPool(limit int64) *Pool { return NewPoolOf(limit, Alloc, Free) }
 // NewPoolOf makes a pool of memory that alloc gives and free takes back, of exactly
 // the length that was asked for.
 func NewPoolOf(limit int64, alloc func(n int) ([]byte, error), free func([]byte)) *Pool {
-	return &Pool{limit: limit, free: map[int][][]byte{}, alloc: alloc, dealloc: free}
+	return &Pool{limit: limit, keep: limit, free: map[int][][]byte{}, alloc: alloc, dealloc: free}
+}
+
+// Keep bounds the bytes that lie idle once they are released; more go back to the system. It returns the pool.
+func (p *Pool) Keep(idle int64) *Pool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keep = idle
+	p.trim(p.keep)
+	return p
 }
 
 // Limit is the pool's budget in bytes.
@@ -140,6 +150,7 @@ func (p *Pool) put(b []byte) {
 	} else {
 		p.idle += int64(len(b))
 		p.free[len(b)] = append(p.free[len(b)], b)
+		p.trim(p.keep)
 	}
 	p.wake()
 }

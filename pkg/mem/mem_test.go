@@ -125,3 +125,26 @@ func TestTryGetDoesNotWait(t *testing.T) {
 		t.Errorf("peak %d of %d", p.Peak(), p.Limit())
 	}
 }
+
+// What is released beyond what may lie idle goes back to the system at once.
+func TestKeep(t *testing.T) {
+	held := 0
+	p := NewPoolOf(1<<20, func(n int) ([]byte, error) { held += n; return make([]byte, n), nil }, func(b []byte) { held -= len(b) }).Keep(64 << 10)
+	var taken []*Buffer
+	for _, n := range []int{16 << 10, 32 << 10, 64 << 10, 128 << 10} {
+		b, err := p.TryGet(n)
+		if err != nil || b == nil {
+			t.Fatal(b, err)
+		}
+		taken = append(taken, b)
+	}
+	for _, b := range taken {
+		b.Release()
+	}
+	if held > 64<<10 {
+		t.Errorf("%d bytes are held, at most %d may lie idle", held, 64<<10)
+	}
+	if p.Keep(0); held != 0 {
+		t.Errorf("%d bytes are held where none may lie idle", held)
+	}
+}

@@ -57,7 +57,7 @@ func newLattice(in point, halve [rank]bool) *lattice {
 	for d := range in {
 		l.axes[d] = axisTaps(in[d], halve[d])
 		switch t := l.axes[d]; {
-		case t.halved && t.even:
+		case t.halved && t.Even:
 			l.scale /= 2
 		case t.halved:
 			l.even = false
@@ -148,15 +148,15 @@ func eachRow[T any, F float](l *lattice, dst, src *view[T], out box, f func(dst 
 				zl, zh := z, z
 				in.planes = 1
 				if tz.halved {
-					zl, zh, in.z0, in.z1, in.planes = int(tz.lo[z]), int(tz.hi[z]), F(tz.w0[z]), F(tz.w1[z]), 2
+					zl, zh, in.z0, in.z1, in.planes = int(tz.Lo[z]), int(tz.Hi[z]), F(tz.W0[z]), F(tz.W1[z]), 2
 				}
 				// where row 0 of the two input planes and of the output plane would begin
 				near := src.at(point{p[0], p[1], zl, 0, x0})
 				far := src.at(point{p[0], p[1], zh, 0, x0})
 				to := dst.at(point{p[0], p[1], z, 0, out.lo[axisX]})
 				for y := out.lo[axisY]; y < out.hi[axisY]; y++ {
-					yl, yh := int(ty.lo[y])*pitch, int(ty.hi[y])*pitch
-					in.y0, in.y1 = F(ty.w0[y]), F(ty.w1[y])
+					yl, yh := int(ty.Lo[y])*pitch, int(ty.Hi[y])*pitch
+					in.y0, in.y1 = F(ty.W0[y]), F(ty.W1[y])
 					in.r[0] = src.data[near+yl:][:width]
 					in.r[1] = src.data[near+yh:][:width]
 					if in.planes == 2 {
@@ -176,7 +176,7 @@ func weights[F float](t *taps) (w0, w1 []F) {
 	if unsafe.Sizeof(f) == 4 {
 		return any(t.f0).([]F), any(t.f1).([]F)
 	}
-	return any(t.w0).([]F), any(t.w1).([]F)
+	return any(t.W0).([]F), any(t.W1).([]F)
 }
 
 // shrinkFloat computes with the elements' own type.
@@ -189,7 +189,7 @@ func shrinkFloat[T float](l *lattice, dm, sm memory, out box) {
 		return
 	}
 	w0, w1 := weights[T](tx)
-	lo, hi := tx.lo[out.lo[axisX]:], tx.hi[out.lo[axisX]:]
+	lo, hi := tx.Lo[out.lo[axisX]:], tx.Hi[out.lo[axisX]:]
 	w0, w1 = w0[out.lo[axisX]:], w1[out.lo[axisX]:]
 	eachRow(l, &dst, &src, out, func(d []T, in *rows[T, T]) {
 		for i := range d {
@@ -249,7 +249,7 @@ func shrinkInt[T integer, S int32 | int64 | noSum, F float](l *lattice, dm, sm m
 	}
 	tx := l.axes[axisX]
 	w0, w1 := weights[F](tx)
-	lo, hi := tx.lo[out.lo[axisX]:], tx.hi[out.lo[axisX]:]
+	lo, hi := tx.Lo[out.lo[axisX]:], tx.Hi[out.lo[axisX]:]
 	w0, w1 = w0[out.lo[axisX]:], w1[out.lo[axisX]:]
 	scale := F(l.scale)
 	least, most := bounds[T]()
@@ -310,7 +310,7 @@ func shrinkHalf(l *lattice, dm, sm memory, out box) {
 	tx := l.axes[axisX]
 	x0, x1 := tx.inputs(out.lo[axisX], out.hi[axisX])
 	wide := make([]float32, 4*(x1-x0))
-	lo, hi := tx.lo[out.lo[axisX]:], tx.hi[out.lo[axisX]:]
+	lo, hi := tx.Lo[out.lo[axisX]:], tx.Hi[out.lo[axisX]:]
 	w0, w1 := tx.f0[out.lo[axisX]:], tx.f1[out.lo[axisX]:]
 	scale := float32(l.scale)
 	eachRow(l, &dst, &src, out, func(d []uint16, in *rows[uint16, float32]) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"strata/pkg/filter"
 	"strata/pkg/zarr"
 )
 
@@ -13,7 +14,7 @@ type Part struct {
 	// each axis: their samples are counted in level 0. An axis that is not halved has none.
 	// Nothing is made where Made has no voxels, or no dimensions: there is no level 1.
 	Made zarr.Region
-	Taps []Taps
+	Taps []filter.Taps
 	// Strips are the parts of the chunk that neighbours need as well.
 	Strips []zarr.Region
 }
@@ -32,11 +33,11 @@ func (w *Writer) Part(index []int) Part {
 	if l.lattice == nil {
 		return Part{}
 	}
-	p := Part{Made: l.area(g.made), Taps: make([]Taps, l.dims)}
+	p := Part{Made: l.area(g.made), Taps: make([]filter.Taps, l.dims)}
 	for d := range p.Taps {
 		if a := l.lattice.axes[rank-l.dims+d]; a.halved {
 			lo, hi := p.Made.Start[d], p.Made.Start[d]+p.Made.Shape[d]
-			p.Taps[d] = Taps{Lo: a.lo[lo:hi], Hi: a.hi[lo:hi], W0: a.w0[lo:hi], W1: a.w1[lo:hi], Even: a.even}
+			p.Taps[d] = filter.Taps{Lo: a.Lo[lo:hi], Hi: a.Hi[lo:hi], W0: a.W0[lo:hi], W1: a.W1[lo:hi], Even: a.Even}
 		}
 	}
 	for _, s := range g.strips {

@@ -1,5 +1,7 @@
 package ngff
 
+import "strata/pkg/filter"
+
 // rank is the number of dimensions that the pyramid code works on: images of
 // fewer are padded in front with axes of length 1. The last three may be
 // halved, the first two (time, channel) never are.
@@ -33,77 +35,37 @@ func padded(v []int, fill int) point {
 	return p
 }
 
-// taps says from which two samples of one axis each output sample is made:
-//
-//	out[i] = w0[i]·in[lo[i]] + w1[i]·in[hi[i]]
-//
-// An axis that is not halved has neither and is copied. For an even axis
-// lo = 2i, hi = 2i+1 and both weights are one: their sum is halved at the very
-// end, together with those of the other axes.
+// taps are the [filter.Taps] of one axis, with their weights rounded to float32 too. An axis
+// that is not halved has none and is copied.
 type taps struct {
+	filter.Taps
 	in, out int
 	halved  bool
-	even    bool
-	lo, hi  []int32
-	w0, w1  []float64
-	f0, f1  []float32 // the weights rounded to float32
+	f0, f1  []float32
 }
 
 // tapBytes is the memory of taps for an output sample.
 const tapBytes = 2*4 + 2*8 + 2*4
 
-// axisTaps places floor(n/2) output samples on an axis of n: sample i lies at
-// (i+½)·n/m − ½, m = floor(n/2).
+// axisTaps returns the taps that halve an axis of n samples, or copy it.
 func axisTaps(n int, halve bool) *taps {
 	if !halve {
 		return &taps{in: n, out: n}
 	}
-	m := n / 2
-	t := &taps{in: n, out: m, halved: true, even: n%2 == 0,
-		lo: make([]int32, m), hi: make([]int32, m),
-		w0: make([]float64, m), w1: make([]float64, m), f0: make([]float32, m), f1: make([]float32, m)}
-	for i := range m {
-		switch num := (2*i+1)*n - m; { // the position × 2m, so that nothing is rounded
-		case t.even:
-			t.lo[i], t.hi[i], t.w0[i], t.w1[i] = int32(2*i), int32(2*i+1), 1, 1
-		case num%(2*m) == 0:
-			// on a sample: its neighbour, which may be NaN, takes no part
-			s := int32(num / (2 * m))
-			t.lo[i], t.hi[i], t.w0[i], t.w1[i] = s, s, 0.5, 0.5
-		default:
-			r := num % (2 * m)
-			t.lo[i] = int32(num / (2 * m))
-			t.hi[i] = t.lo[i] + 1
-			t.w0[i] = float64(2*m-r) / float64(2*m)
-			t.w1[i] = float64(r) / float64(2*m)
-		}
-		t.f0[i], t.f1[i] = float32(t.w0[i]), float32(t.w1[i])
+	t := &taps{Taps: filter.HalvingTaps(n), in: n, out: n / 2, halved: true}
+	t.f0, t.f1 = make([]float32, t.out), make([]float32, t.out)
+	for i := range t.out {
+		t.f0[i], t.f1[i] = float32(t.W0[i]), float32(t.W1[i])
 	}
 	return t
 }
 
-// Taps says from which two samples of an axis each sample of the next level of a
-// pyramid is made: out[i] = W0[i]·in[Lo[i]] + W1[i]·in[Hi[i]], as [Downsample]
-// explains. Of an axis with an even number of samples both weights are 1, and
-// the result is to be halved.
-type Taps struct {
-	Lo, Hi []int32
-	W0, W1 []float64
-	Even   bool
-}
-
-// LevelTaps are the taps of an axis of n samples, one for each of floor(n/2) outputs.
-func LevelTaps(n int) Taps {
-	t := axisTaps(n, true)
-	return Taps{Lo: t.lo, Hi: t.hi, W0: t.w0, W1: t.w1, Even: t.even}
-}
-
-// first and last are the input samples that outputs [o0, o1) need, half open.
+// inputs returns the input samples that outputs [o0, o1) need, half open.
 func (t *taps) inputs(o0, o1 int) (first, end int) {
 	if !t.halved {
 		return o0, o1
 	}
-	return int(t.lo[o0]), int(t.hi[o1-1]) + 1
+	return int(t.Lo[o0]), int(t.Hi[o1-1]) + 1
 }
 
 // segment is a run of output samples along one axis that come from the same

@@ -1,4 +1,4 @@
-package oct
+package oct_test
 
 import (
 	"context"
@@ -12,6 +12,15 @@ import (
 
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/aip"
+	"strata/pkg/oct/crop"
+	"strata/pkg/oct/focal"
+	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/resample"
+	"strata/pkg/oct/smooth"
+	"strata/pkg/oct/stack"
+	"strata/pkg/oct/stitch"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 )
@@ -42,7 +51,7 @@ func (f *full) Create(ctx context.Context, key string) (store.PendingObject, err
 // does not grow with the failures.
 func TestFailuresKeepNothing(t *testing.T) {
 	image := func() *ngff.Image {
-		in, _ := made(t, []int{12, 48, 64}, []int{6, 8, 16}, nil, nil, func(i int) uint16 { return uint16(i * 7919 >> 2) })
+		in, _ := octtest.Made(t, []int{12, 48, 64}, []int{6, 8, 16}, nil, nil, func(i int) uint16 { return uint16(i * 7919 >> 2) })
 		return in
 	}
 	in := image()
@@ -50,36 +59,36 @@ func TestFailuresKeepNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stack := StackInput{Shifts: shifts, Slices: []StackSlice{{1, "1", image()}, {2, "2", image()}}}
-	flat := plane(t, make([]float32, 8*16), 8, 16) // estimating one takes long
-	layout := Layout{Levels: 3}
-	for name, stage := range map[string]func(out store.Writer, res Resources) error{
-		"aip": func(out store.Writer, res Resources) error {
-			_, err := AIP(ctx, in, out, layout, io.Discard, res)
+	stacked := stack.Input{Shifts: shifts, Slices: []stack.Slice{{ID: 1, Path: "1", Image: image()}, {ID: 2, Path: "2", Image: image()}}}
+	flat := octtest.Plane(t, make([]float32, 8*16), 8, 16) // estimating one takes long
+	layout := oct.Layout{Levels: 3}
+	for name, stage := range map[string]func(out store.Writer, res oct.Resources) error{
+		"aip": func(out store.Writer, res oct.Resources) error {
+			_, err := aip.Run(octtest.Ctx, in, out, layout, io.Discard, res)
 			return err
 		},
-		"resample": func(out store.Writer, res Resources) error {
-			_, err := Resample(ctx, in, out, isotropic(10), layout, res)
+		"resample": func(out store.Writer, res oct.Resources) error {
+			_, err := resample.Run(octtest.Ctx, in, out, resample.Options{Resolution: [3]float64{10, 10, 10}, Prefetch: 8}, layout, res)
 			return err
 		},
-		"focal": func(out store.Writer, res Resources) error {
-			_, err := Focal(ctx, in, out, FocalCurvature{SigmaXY: 3, SigmaZ: 1, Correction: flat}, layout, res)
+		"focal": func(out store.Writer, res oct.Resources) error {
+			_, err := focal.Run(octtest.Ctx, in, out, focal.Options{SigmaXY: 3, SigmaZ: 1, Correction: flat}, layout, res)
 			return err
 		},
-		"crop": func(out store.Writer, res Resources) error {
-			_, _, err := Crop(ctx, in, out, below(), layout, res)
+		"crop": func(out store.Writer, res oct.Resources) error {
+			_, _, err := crop.Run(octtest.Ctx, in, out, crop.Options{Depth: 60, PercentileMax: 99.9, MaxFraction: 0.5, SigmaXY: 3, SigmaZ: 2}, layout, res)
 			return err
 		},
-		"smooth": func(out store.Writer, res Resources) error {
-			_, err := Smooth(ctx, in, out, Smoothing{Median: 3, Sigma: []float64{3}}, Layout{Levels: 3, Chunks: []int{6, 8, 16}}, res)
+		"smooth": func(out store.Writer, res oct.Resources) error {
+			_, err := smooth.Run(octtest.Ctx, in, out, smooth.Options{Median: 3, Sigma: []float64{3}}, oct.Layout{Levels: 3, Chunks: []int{6, 8, 16}}, res)
 			return err
 		},
-		"stitch": func(out store.Writer, res Resources) error {
-			_, _, err := Stitch(ctx, in, out, layout, StitchOptions{}, res)
+		"stitch": func(out store.Writer, res oct.Resources) error {
+			_, _, err := stitch.Run(octtest.Ctx, in, out, layout, stitch.Options{}, res)
 			return err
 		},
-		"stack": func(out store.Writer, res Resources) error {
-			_, err := Stack(ctx, stack, ReferenceStackOptions(), out, layout, res)
+		"stack": func(out store.Writer, res oct.Resources) error {
+			_, err := stack.Run(octtest.Ctx, stacked, stack.ReferenceStackOptions(), out, layout, res)
 			return err
 		},
 	} {
@@ -89,7 +98,7 @@ func TestFailuresKeepNothing(t *testing.T) {
 				for room := 0; ; room += 3 {
 					out := &full{Writer: store.Memory()}
 					out.left.Store(int64(room))
-					err := stage(out, small())
+					err := stage(out, octtest.Small())
 					if err == nil {
 						return
 					}

@@ -6,18 +6,18 @@ import (
 	"strata/pkg/ngff"
 )
 
-// frames says how the planes of a mosaic grid lie in an image of more axes, or fewer, than (z, y, x): its channels and
+// Frames says how the planes of a mosaic grid lie in an image of more axes, or fewer, than (z, y, x): its channels and
 // times follow each other, each a mosaic of its own whose tiles lie at the same places; an image without z has one plane.
 // The zero value is an image (z, y, x).
-type frames struct {
-	lengths []int // of the axes before z
-	at      []int // along these: the frame that the mosaic shows
-	flat    bool  // there is no axis z
+type Frames struct {
+	Lengths []int // of the axes before z
+	At      []int // along these: the frame that the mosaic shows
+	Flat    bool  // there is no axis z
 }
 
-// openFrames opens a mosaic grid with axes t and c before, and with or without z. It shows the given channel of the
+// OpenFrames opens a mosaic grid with axes t and c before, and with or without z. It shows the given channel of the
 // first time.
-func openFrames(in *ngff.Image, channel int) (*mosaic, error) {
+func OpenFrames(in *ngff.Image, channel int) (*Mosaic, error) {
 	a := in.Levels[0].Array
 	shape, lead := a.Shape(), 0
 	names := make([]string, len(in.Axes))
@@ -28,85 +28,93 @@ func openFrames(in *ngff.Image, channel int) (*mosaic, error) {
 		}
 	}
 	space := names[lead:]
-	f := frames{lengths: shape[:lead], at: make([]int, lead), flat: len(space) == 2}
+	f := Frames{Lengths: shape[:lead], At: make([]int, lead), Flat: len(space) == 2}
 	if !slices.Equal(space, []string{"z", "y", "x"}) && !slices.Equal(space, []string{"y", "x"}) {
-		return nil, badInput("%s: mosaic grid has the axes %v, want z, y, x or y, x, with t and c before them where there are times and channels", a.Location(), names)
+		return nil, BadInput("%s: mosaic grid has the axes %v, want z, y, x or y, x, with t and c before them where there are times and channels", a.Location(), names)
 	}
 	channels := 1
 	if c := in.Axis("c"); c >= 0 {
 		channels = shape[c]
-		f.at[c] = min(channel, max(channels-1, 0))
+		f.At[c] = min(channel, max(channels-1, 0))
 	}
 	if channel >= channels {
-		return nil, layoutErrorf("--channel %d: %s has %d, counted from 0", channel, a.Location(), channels)
+		return nil, LayoutErrorf("--channel %d: %s has %d, counted from 0", channel, a.Location(), channels)
 	}
 	return newMosaic(in, f)
 }
 
-// count is the number of frames.
-func (f *frames) count() int {
+// Count is the number of frames.
+func (f *Frames) Count() int {
 	n := 1
-	for _, k := range f.lengths {
+	for _, k := range f.Lengths {
 		n *= k
 	}
 	return n
 }
 
-// number is that of the frame that is shown, in C order.
-func (f *frames) number() (n int) {
-	for d, k := range f.lengths {
-		n = n*k + f.at[d]
+// Number is that of the frame that is shown, in C order.
+func (f *Frames) Number() (n int) {
+	for d, k := range f.Lengths {
+		n = n*k + f.At[d]
 	}
 	return n
 }
 
-// frame is the mosaic that shows frame n.
-func (m *mosaic) frame(n int) *mosaic {
+// Frame is the mosaic that shows frame n.
+func (m *Mosaic) Frame(n int) *Mosaic {
 	out := *m
-	out.at = make([]int, len(m.lengths))
-	for d := len(m.lengths) - 1; d >= 0; d-- {
-		out.at[d] = n % m.lengths[d]
-		n /= m.lengths[d]
+	out.At = make([]int, len(m.Lengths))
+	for d := len(m.Lengths) - 1; d >= 0; d-- {
+		out.At[d] = n % m.Lengths[d]
+		n /= m.Lengths[d]
 	}
 	return &out
 }
 
-// index is that of the image for an index (z, y, x), of voxels or of tiles, in the frame that is shown.
-func (f *frames) index(z, y, x int) []int {
-	out := append(make([]int, 0, len(f.at)+3), f.at...)
-	if !f.flat {
+// Index is that of the image for an index (z, y, x), of voxels or of tiles, in the frame that is shown.
+func (f *Frames) Index(z, y, x int) []int {
+	out := append(make([]int, 0, len(f.At)+3), f.At...)
+	if !f.Flat {
 		out = append(out, z)
 	}
 	return append(out, y, x)
 }
 
-// boxShape is the shape in the image of a box (z, y, x) of one frame.
-func (f *frames) boxShape(z, y, x int) []int {
-	out := f.index(z, y, x)
-	for d := range f.at {
+// BoxShape is the shape in the image of a box (z, y, x) of one frame.
+func (f *Frames) BoxShape(z, y, x int) []int {
+	out := f.Index(z, y, x)
+	for d := range f.At {
 		out[d] = 1
 	}
 	return out
 }
 
-// whole is the shape of an image of all frames.
-func (f *frames) whole(z, y, x int) []int {
-	out := f.index(z, y, x)
-	copy(out, f.lengths)
+// Whole is the shape of an image of all frames.
+func (f *Frames) Whole(z, y, x int) []int {
+	out := f.Index(z, y, x)
+	copy(out, f.Lengths)
 	return out
 }
 
-// planes is how many planes a box of the image has.
-func (f *frames) planes(shape []int) int {
-	if f.flat {
+// Planes is how many planes a box of the image has.
+func (f *Frames) Planes(shape []int) int {
+	if f.Flat {
 		return 1
 	}
-	return shape[len(f.at)]
+	return shape[len(f.At)]
 }
 
-// layout is the layout of an image of all frames, of which the flags name the chunks of one. It has 3 axes for the plan,
+// First is the first plane of a box of the image that begins at start.
+func (f *Frames) First(start []int) int {
+	if f.Flat {
+		return 0
+	}
+	return start[len(f.At)]
+}
+
+// Layout is the layout of an image of all frames, of which the flags name the chunks of one. It has 3 axes for the plan,
 // and those of the image for the writer.
-func (f *frames) layout(l Layout) (plan, image Layout, err error) {
+func (f *Frames) Layout(l Layout) (plan, image Layout, err error) {
 	plan, image = l, l
 	for _, shape := range []struct {
 		flag        string
@@ -117,14 +125,14 @@ func (f *frames) layout(l Layout) (plan, image Layout, err error) {
 			continue
 		}
 		want := []string{"z", "y", "x"}
-		if f.flat {
+		if f.Flat {
 			want = want[1:]
 			n = slices.Concat([]int{1}, n)
 		}
 		if len(n) != 3 {
-			return plan, image, layoutErrorf("%s has %d axes, the output has %d (%v)", shape.flag, len(*shape.plan), len(want), want)
+			return plan, image, LayoutErrorf("%s has %d axes, the output has %d (%v)", shape.flag, len(*shape.plan), len(want), want)
 		}
-		*shape.plan, *shape.image = n, f.boxShape(n[0], n[1], n[2])
+		*shape.plan, *shape.image = n, f.BoxShape(n[0], n[1], n[2])
 	}
 	return plan, image, nil
 }

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
-	"sync/atomic"
 
 	"strata/pkg/dtype"
 	"strata/pkg/mem"
@@ -92,37 +92,30 @@ func (s *Specimen) write(ctx context.Context, out store.Writer, st Storage, g gr
 		return err
 	}
 	defer w.Abort()
-	eg, ectx := work.WithContext(ctx)
-	var next atomic.Int64
-	for range workers {
-		eg.Go(func() error {
-			buf, err := mem.Alloc(size)
-			if err != nil {
+	err = work.Share(ctx, workers, g.n[0]*g.n[1], func(ctx context.Context, _ int, tiles iter.Seq[int]) error {
+		buf, err := mem.Alloc(size)
+		if err != nil {
+			return err
+		}
+		defer mem.Free(buf)
+		for k := range tiles {
+			i, j := k/g.n[1], k%g.n[1]
+			y, x := i*g.tile[1], j*g.tile[2]
+			ny, nx := min(g.tile[1], g.shape[1]-y), min(g.tile[2], g.shape[2]-x)
+			b := buf[:s.cfg.DType.Size()*g.tile[0]*ny*nx]
+			if err := render(b, i, j, ny, nx); err != nil {
 				return err
 			}
-			defer mem.Free(buf)
-			for {
-				k := int(next.Add(1) - 1)
-				if k >= g.n[0]*g.n[1] {
-					return nil
-				}
-				i, j := k/g.n[1], k%g.n[1]
-				y, x := i*g.tile[1], j*g.tile[2]
-				ny, nx := min(g.tile[1], g.shape[1]-y), min(g.tile[2], g.shape[2]-x)
-				b := buf[:s.cfg.DType.Size()*g.tile[0]*ny*nx]
-				if err := render(b, i, j, ny, nx); err != nil {
-					return err
-				}
-				if err := w.WriteTile(ectx, []int{0, y, x}, []int{g.tile[0], ny, nx}, b); err != nil {
-					return err
-				}
-				if st.Progress != nil {
-					st.Progress(int64(len(b)))
-				}
+			if err := w.WriteTile(ctx, []int{0, y, x}, []int{g.tile[0], ny, nx}, b); err != nil {
+				return err
 			}
-		})
-	}
-	if err := eg.Wait(); err != nil {
+			if st.Progress != nil {
+				st.Progress(int64(len(b)))
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	return w.Close(ctx)

@@ -5,6 +5,7 @@ import (
 	"image"
 	"image/color"
 	"image/draw"
+	"iter"
 	"math"
 	"strings"
 	"sync/atomic"
@@ -104,55 +105,44 @@ func (c *canvas) panel(ctx context.Context, p *plane, at image.Rectangle, of *ch
 		c.dark[at] = true
 	}
 	var holes atomic.Bool
-	var next atomic.Int64
-	g, gctx := work.WithContext(ctx)
-	for range min(workers, at.Dy()) {
-		g.Go(func() error {
-			sum, weight := make([]float64, p.n[1]), make([]float64, p.n[1])
-			for {
-				row := int(next.Add(1) - 1)
-				if row >= at.Dy() {
-					return nil
-				}
-				if err := gctx.Err(); err != nil {
-					return err
-				}
-				clear(sum)
-				clear(weight)
-				for k, w := range down[row].weights {
-					src := p.values[(down[row].first+k)*p.n[1]:][:p.n[1]]
-					for j, f := range src {
-						if f == f {
-							sum[j] += w * c.bounded(f)
-							weight[j] += w
-						}
+	err = work.Share(ctx, workers, at.Dy(), func(_ context.Context, _ int, rows iter.Seq[int]) error {
+		sum, weight := make([]float64, p.n[1]), make([]float64, p.n[1])
+		for row := range rows {
+			clear(sum)
+			clear(weight)
+			for k, w := range down[row].weights {
+				src := p.values[(down[row].first+k)*p.n[1]:][:p.n[1]]
+				for j, f := range src {
+					if f == f {
+						sum[j] += w * c.bounded(f)
+						weight[j] += w
 					}
-				}
-				out := c.img.Pix[c.img.PixOffset(at.Min.X, at.Min.Y+row):]
-				for x, t := range right {
-					s, w := 0.0, 0.0
-					for k, u := range t.weights {
-						s += u * sum[t.first+k]
-						w += u * weight[t.first+k]
-					}
-					colour := noData
-					if of != nil {
-						if w >= 0.5 {
-							of.paint(out[4*x:], c.shade(s/w))
-						}
-						continue
-					}
-					if w >= 0.5 {
-						colour = c.colours.At(c.shade(s / w))
-					} else {
-						holes.Store(true)
-					}
-					out[4*x], out[4*x+1], out[4*x+2], out[4*x+3] = colour.R, colour.G, colour.B, colour.A
 				}
 			}
-		})
-	}
-	err = g.Wait()
+			out := c.img.Pix[c.img.PixOffset(at.Min.X, at.Min.Y+row):]
+			for x, t := range right {
+				s, w := 0.0, 0.0
+				for k, u := range t.weights {
+					s += u * sum[t.first+k]
+					w += u * weight[t.first+k]
+				}
+				colour := noData
+				if of != nil {
+					if w >= 0.5 {
+						of.paint(out[4*x:], c.shade(s/w))
+					}
+					continue
+				}
+				if w >= 0.5 {
+					colour = c.colours.At(c.shade(s / w))
+				} else {
+					holes.Store(true)
+				}
+				out[4*x], out[4*x+1], out[4*x+2], out[4*x+3] = colour.R, colour.G, colour.B, colour.A
+			}
+		}
+		return nil
+	})
 	return holes.Load(), err
 }
 

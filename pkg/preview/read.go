@@ -3,8 +3,8 @@ package preview
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"strata/pkg/dtype"
@@ -162,23 +162,15 @@ func (r *reading) cut(ctx context.Context, q *filter.Quantiles, fill bool) error
 		}
 	}
 	a := v.array.With(zarr.Workers(1), zarr.Meter(r.res.Meter), zarr.Budget(budget))
-	g, gctx := work.WithContext(ctx)
-	var next atomic.Int64
-	for range min(workers, len(list)) {
-		g.Go(func() error {
-			w := &cutter{reading: r, array: a, q: q, fill: fill}
-			for {
-				i := int(next.Add(1) - 1)
-				if i >= len(list) {
-					return nil
-				}
-				if err := w.read(gctx, &list[i]); err != nil {
-					return err
-				}
+	return work.Share(ctx, workers, len(list), func(ctx context.Context, _ int, units iter.Seq[int]) error {
+		w := &cutter{reading: r, array: a, q: q, fill: fill}
+		for i := range units {
+			if err := w.read(ctx, &list[i]); err != nil {
+				return err
 			}
-		})
-	}
-	return g.Wait()
+		}
+		return nil
+	})
 }
 
 // share is how many workers fit into memory beside the planes, each with its own

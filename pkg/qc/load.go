@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"strata/pkg/cli/record"
 	"strata/pkg/document"
 	"strata/pkg/oct"
+	"strata/pkg/record"
 	"strata/pkg/registration"
 )
 

@@ -14,6 +14,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -267,20 +268,19 @@ func (r *Report) Fit(ctx context.Context, budget int, res oct.Resources) error {
 	}
 	// Pixels of as many at a time as memory holds: as decoded, and as made smaller.
 	mem := semaphore.NewWeighted(max(1, res.Mem))
-	g, ctx := work.WithContext(ctx)
-	g.SetLimit(max(1, res.Workers))
-	for _, p := range rest {
-		g.Go(func() error {
+	return work.Share(ctx, res.Workers, len(rest), func(ctx context.Context, _ int, pictures iter.Seq[int]) error {
+		for i := range pictures {
+			p := rest[i]
 			need := min(2*p.decoded(), max(1, res.Mem))
 			if err := mem.Acquire(ctx, need); err != nil {
 				return err
 			}
-			defer mem.Release(need)
-			if err := p.fit(left / int64(len(rest))); err != nil {
+			err := p.fit(left / int64(len(rest)))
+			mem.Release(need)
+			if err != nil {
 				return fmt.Errorf("picture %s: %w", p.Name, err)
 			}
-			return nil
-		})
-	}
-	return g.Wait()
+		}
+		return nil
+	})
 }

@@ -14,7 +14,7 @@ import (
 	"errors"
 	"fmt"
 
-	"strata/pkg/cli/record"
+	"strata/pkg/record"
 	"strata/pkg/registration"
 )
 

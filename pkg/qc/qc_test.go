@@ -24,11 +24,13 @@ import (
 	"time"
 
 	"strata/pkg/address"
-	"strata/pkg/cli/record"
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/oct/crop"
+	"strata/pkg/oct/stitch"
 	"strata/pkg/page"
+	"strata/pkg/record"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 )
@@ -566,15 +568,15 @@ func TestFacts(t *testing.T) {
 func TestSlices(t *testing.T) {
 	stitching := func(k int) string {
 		var b bytes.Buffer
-		err := oct.WriteStitching(&b, &oct.Stitching{Grid: [2]int{1, 3}, Size: [2]int{100, 270}, Blending: oct.BlendFeather,
-			Tiles: []oct.TilePlan{{}, {Residual: [2]float64{0.3, -0.4}}, {Empty: true}}, Pairs: []oct.TilePair{{Used: true}, {}},
-			Seams: []oct.Seam{{Voxels: 100, Relative: 0.1, Correlation: 0.9}, {Voxels: 300, Relative: 0.02 * float64(k), Correlation: 0.7}}})
+		err := stitch.WriteStitching(&b, &stitch.Result{Grid: [2]int{1, 3}, Size: [2]int{100, 270}, Blending: stitch.BlendFeather,
+			Tiles: []stitch.TilePlan{{}, {Residual: [2]float64{0.3, -0.4}}, {Empty: true}}, Pairs: []stitch.TilePair{{Used: true}, {}},
+			Seams: []stitch.Seam{{Voxels: 100, Relative: 0.1, Correlation: 0.9}, {Voxels: 300, Relative: 0.02 * float64(k), Correlation: 0.7}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
 	}
-	crop, err := json.Marshal(oct.CropMetrics{Interface: 12, InterfaceUM: 42.5, Kept: 60, InputPlanes: 96, Found: true, ALines: 10, ALinesUsed: 7, Missing: 3})
+	crop, err := json.Marshal(crop.Metrics{Interface: 12, InterfaceUM: 42.5, Kept: 60, InputPlanes: 96, Found: true, ALines: 10, ALinesUsed: 7, Missing: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

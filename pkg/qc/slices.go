@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"strata/pkg/oct"
-
+	"strata/pkg/oct/crop"
+	"strata/pkg/oct/stitch"
 	"strata/pkg/page"
 )
 
@@ -20,7 +20,7 @@ import (
 // stitched sums up where stitch put the tiles; false where the file says nothing of
 // tiles.
 func (f *Facts) stitched(b []byte) bool {
-	var s oct.Stitching
+	var s stitch.Result
 	if json.Unmarshal(b, &s) != nil || len(s.Tiles) == 0 {
 		return false
 	}
@@ -75,7 +75,7 @@ const (
 // cropped sums up what crop found; false where the file says nothing of an
 // interface.
 func (f *Facts) cropped(b []byte) bool {
-	var c oct.CropMetrics
+	var c crop.Metrics
 	if json.Unmarshal(b, &c) != nil || c.InputPlanes == 0 {
 		return false
 	}

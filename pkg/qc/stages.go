@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"strata/pkg/cli/record"
 	"strata/pkg/dtype"
+	"strata/pkg/record"
 )
 
 // chain is the order in which the stages run; others follow by their name.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"strata/pkg/cli/record"
+	"strata/pkg/record"
 )
 
 // checkTogether reports files that are not what the records say was written under their

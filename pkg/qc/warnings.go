@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"strata/pkg/cli/record"
+	"strata/pkg/record"
 )
 
 // Notice is something that the reader should know.

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"strata/pkg/cli/host"
+	"strata/pkg/host"
 )
 
 // Limits are what the process may use.

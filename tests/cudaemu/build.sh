@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: build.sh OUT [g++ OPTION…]   Builds the test double of libcuda.so.1 with all of
 # pkg/gpu/kernels in it, and those of libcufile, libnvcomp and libnvidia-ml, into the folder OUT, unless they are there and newer. OUT is for
-# these options only.
+# these options only. With -DEMU_TRACE kernels tell the double every access to memory (races, traffic), which takes time.
 set -euo pipefail
 case $1 in /*) out=$1 ;; *) out=$PWD/$1 ;; esac
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -17,8 +17,10 @@ echo "nvidia_fs 1 0 - Live 0x0" >"$out/modules" # is loaded, as far as the doubl
 old "$out/libcuda.so.1" "${sources[@]}" || exit 0
 scripts/need.sh g++ g++
 # No product is fused with a sum that the source does not fuse.
-flags=(-std=c++17 -O1 -g -fPIC -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas -Wno-unused-parameter -Wno-unused-but-set-variable -I"$here" "$@")
+flags=(-std=c++17 -O1 -g -fPIC -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas -Wno-unused-parameter -Wno-unused-but-set-variable -I"$here" "-DEMU_FIGURES=\"$PWD/pkg/gpu/cost/figures.tsv\"" "$@")
 cxx=${CXX:-g++}
+traced=() # options for kernels
+case " $* " in *" -DEMU_TRACE "*) traced=(-fsanitize=thread) ;; esac
 objects=()
 for cpp in "$here"/*.cpp; do
   object=$out/$(basename "$cpp" .cpp).o
@@ -29,16 +31,17 @@ for cpp in "$here"/*.cpp; do
 done
 for cu in "$kernels"/*.cu; do
   ptx=${cu%.cu}.ptx object=$out/kernels_$(basename "$cu" .cu).o
-  if old "$object" "$cu" "$ptx" "$kernels"/*.cuh "$here"/*.h tests/cudaemu/build.sh; then
+  if old "$object" "$cu" "$ptx" "$kernels"/*.cuh "$here"/{registry,cudaemu}.h tests/cudaemu/build.sh; then
     # The kernels of a file, by the names of its PTX entries, and whether their threads wait for each other.
     {
       echo '#include "registry.h"'
       echo "#include \"$PWD/$cu\""
-      awk '/\.entry / { name = $0; sub(/.*\.entry /, "", name); sub(/\(.*/, "", name); syncs = "false" }
-        /(bar|barrier|shfl|vote)\./ { syncs = "true" }
-        /^}/ { printf "static Kernel<&%s> reg_%s(\"%s\", %s);\n", name, name, name, syncs }' "$ptx"
+      awk '
+        match($0, /\.entry [A-Za-z0-9_]+/) { name = substr($0, RSTART + 7, RLENGTH - 7); waits = 0 }
+        name && /[ \t](bar|barrier|shfl|vote)\./ { waits = 1 }
+        name && /^}/ { printf "static Kernel<&%s> reg_%s(\"%s\", %d);\n", name, name, name, waits; name = "" }' "$ptx"
     } >"${object%.o}.cpp"
-    "$cxx" "${flags[@]}" -c -o "$object" "${object%.o}.cpp"
+    "$cxx" "${flags[@]}" "${traced[@]}" -c -o "$object" "${object%.o}.cpp"
   fi
   objects+=("$object")
 done

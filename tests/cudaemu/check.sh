@@ -31,8 +31,8 @@ scripts/need.sh g++ g++
 say "prototypes: cuda.h 12.0"
 python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-cuda $kernels/requirements.txt)
 include=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/cuda_runtime/include
-for part in device memory streams modules; do
-  "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_CUDA_H -I"$include" "$here/double/$part.cpp"
+for part in device memory streams modules races clock; do
+  "$cxx" "${flags[@]}" -DEMU_FIGURES='""' -fsyntax-only -DEMU_CHECK_CUDA_H -I"$include" "$here/double/$part.cpp"
 done
 sed 's/cuMemGetInfo_v2, size_t\* free/cuMemGetInfo_v2, unsigned* free/' $here/double/memory.cpp >"$log.cpp"
 finds "conflicting declaration" "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_CUDA_H -I"$include" "$log.cpp"
@@ -106,9 +106,22 @@ run() {
 for ptx in 0 1; do run STRATA_LIBCUDA="$PWD/$plain/libcuda.so.1" CUEMU_ORDER=rev CUEMU_ALIGN=16 CUEMU_PTX=$ptx; done
 
 say "stages: by the PTX that ships, in another order of threads, with work that does not wait to be waited for"
-CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o $plain/oct.test ./pkg/oct
-(cd pkg/oct && env CUEMU_PTX=1 CUEMU_ORDER=rand CUEMU_EAGER=1 "$OLDPWD/$plain/oct.test" -test.short -test.run Device) >"$log" 2>&1 ||
-  { cat "$log"; exit 1; }
+for stage in aip focal crop stack stitch; do
+  CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o "$plain/$stage.test" ./pkg/oct/$stage
+  (cd pkg/oct/$stage && env CUEMU_PTX=1 CUEMU_ORDER=rand CUEMU_EAGER=1 "$OLDPWD/$plain/$stage.test" -test.short -test.run Device) >"$log" 2>&1 ||
+    { cat "$log"; exit 1; }
+done
+
+say "streams that interleave, addresses that are used again, races between streams, by kernels that tell their accesses"
+traced=build/cudaemu-traced
+$here/build.sh $traced -DEMU_TRACE
+for package in pkg/gds pkg/zarr/zarrgpu pkg/zarr/zarrgpu/pack pkg/ngff/ngffgpu pkg/oct/aip pkg/oct/focal pkg/oct/stitch; do
+  CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o $plain/one.test ./$package
+  for seed in 1 2; do
+    (cd $package && env STRATA_LIBCUDA="$OLDPWD/$traced/libcuda.so.1" CUEMU_RACES=1 CUEMU_INTERLEAVE=1 CUEMU_REUSE=1 CUEMU_SEED=$seed "$OLDPWD/$plain/one.test" -test.short) >"$log" 2>&1 ||
+      { echo "$package, seed $seed"; cat "$log"; exit 1; }
+  done
+done
 
 say "AddressSanitizer, UndefinedBehaviorSanitizer"
 # Shifts of negative numbers are defined since C++20, and by CUDA.
@@ -121,20 +134,20 @@ $asan/ptx_test $kernels/*.ptx
 CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o $plain/nvcomp.test ./pkg/gpu/nvcomp
 LD_PRELOAD="$("$cxx" -print-file-name=libasan.so) $("$cxx" -print-file-name=libstdc++.so)" STRATA_LIBCUDA="$PWD/$asan/libcuda.so.1" $plain/nvcomp.test >"$log" 2>&1 || { cat "$log"; exit 1; }
 "$cxx" "${flags[@]}" -fsanitize=address,undefined -o $asan/selftest $here/selftest/selftest.cpp $asan/*.o -lpthread
-$asan/selftest $kernels/quantile.ptx
-finds "AddressSanitizer: use-after-poison" $asan/selftest $kernels/quantile.ptx oob
-finds "PTX line .* device memory\|before the end of an allocation" env CUEMU_PTX=1 $asan/selftest $kernels/quantile.ptx oob
+$asan/selftest $kernels/select.ptx
+finds "AddressSanitizer: use-after-poison" $asan/selftest $kernels/select.ptx oob
+finds "PTX line .* device memory\|before the end of an allocation" env CUEMU_PTX=1 $asan/selftest $kernels/select.ptx oob
 
 say "ThreadSanitizer"
 # The double's own parts are not instrumented: fibers share them by design.
 mkdir -p $tsan
 "$cxx" "${flags[@]}" -DEMU_TSAN -c -o $tsan/engine.o $here/double/engine.cpp
 for bug in "" -DEMU_NO_BARRIER; do
-  "$cxx" "${flags[@]}" -fsanitize=thread $bug -c -o $tsan/kernels.o $plain/kernels_quantile.cpp
-  "$cxx" "${flags[@]}" -fsanitize=thread -o "$tsan/selftest$bug" $here/selftest/selftest.cpp $tsan/*.o $plain/{device,memory,streams,modules,ptx_ops,ptx_parse,ptx_run}.o -lpthread
+  "$cxx" "${flags[@]}" -fsanitize=thread $bug -c -o $tsan/kernels.o $plain/kernels_select.cpp
+  "$cxx" "${flags[@]}" -fsanitize=thread -o "$tsan/selftest$bug" $here/selftest/selftest.cpp $tsan/*.o $plain/{device,memory,streams,modules,races,clock,traced,ptx_ops,ptx_parse,ptx_run}.o -lpthread
 done
-setarch -R $tsan/selftest $kernels/quantile.ptx
-finds "data race" setarch -R $tsan/selftest-DEMU_NO_BARRIER $kernels/quantile.ptx
-grep -v 'bar\.sync' $kernels/quantile.ptx >$tsan/no_barrier.ptx
+setarch -R $tsan/selftest $kernels/select.ptx
+finds "data race" setarch -R $tsan/selftest-DEMU_NO_BARRIER $kernels/select.ptx
+grep -v 'bar\.sync' $kernels/select.ptx >$tsan/no_barrier.ptx
 finds "race\|before it is written" env CUEMU_PTX=1 setarch -R $tsan/selftest $tsan/no_barrier.ptx
 echo "the double is in order"

@@ -117,7 +117,8 @@ func Use(t testing.TB) {
 
 // Find is [Use] for programs that are no tests.
 func Find() error {
-	if os.Getenv(Variable) != "" {
+	if lib := os.Getenv(Variable); lib != "" {
+		name(lib)
 		return nil
 	}
 	lib, err := Build()
@@ -131,12 +132,21 @@ func Find() error {
 // returns its file, in build/cudaemu of the repository. It needs g++.
 func Build() (string, error) { return built() }
 
-var built = sync.OnceValues(func() (string, error) {
+// BuildTraced is [Build] of a double whose kernels tell it every access to memory: for races between streams that
+// kernels take part in, and for the virtual clock. They are some times slower.
+func BuildTraced() (string, error) { return builtTraced() }
+
+var (
+	built       = sync.OnceValues(func() (string, error) { return build("cudaemu") })
+	builtTraced = sync.OnceValues(func() (string, error) { return build("cudaemu-traced", "-DEMU_TRACE") })
+)
+
+func build(folder string, options ...string) (string, error) {
 	_, here, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(here), "..", "..")
-	out := filepath.Join(root, "build", "cudaemu")
-	if b, err := exec.Command(filepath.Join(filepath.Dir(here), "build.sh"), out).CombinedOutput(); err != nil {
+	out := filepath.Join(root, "build", folder)
+	if b, err := exec.Command(filepath.Join(filepath.Dir(here), "build.sh"), append([]string{out}, options...)...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("tests/cudaemu/build.sh: %w\n%s", err, b)
 	}
 	return filepath.Join(out, "libcuda.so.1"), nil
-})
+}

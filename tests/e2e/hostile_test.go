@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/cli/host"
+	"strata/pkg/host"
 	"strata/pkg/zarr/codec"
 )
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"strata/pkg/cli/clitest"
-	"strata/pkg/cli/record"
+	"strata/pkg/record"
 )
 
 // stage is a stage with what it is run on in these tests: everything below the

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"strata/pkg/cli/record"
+	"strata/pkg/record"
 )
 
 // scripts/resources.sh on records as programs write them: the largest of each stage

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"strata/pkg/gds/settings"
+	"strata/pkg/settings"
 )
 
 const dir = "../../nextflow"

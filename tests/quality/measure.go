@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"strata/pkg/filter"
-	"strata/pkg/oct"
+	"strata/pkg/oct/stitch"
 )
 
 // result is how far a volume is from the truth. Lengths are micrometres.
@@ -45,7 +45,7 @@ func (r *result) tiles(t *truth, dir string) error {
 		if err != nil {
 			return err
 		}
-		var s oct.Stitching
+		var s stitch.Result
 		if err := json.Unmarshal(b, &s); err != nil {
 			return err
 		}

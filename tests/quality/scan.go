@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"strata/pkg/oct"
+	"strata/pkg/oct/stitch"
 )
 
 // scanCase is a slide scan: what phantom is asked for, and how far, in µm, tiles are looked for from where they were recorded.
@@ -83,7 +83,7 @@ func (r *scanResult) measure(t *truth, report string) error {
 	if err != nil {
 		return err
 	}
-	var s oct.Stitching
+	var s stitch.Result
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
-	"strata/pkg/oct"
+	"strata/pkg/oct/aip"
 )
 
 // Command is aip.
@@ -68,7 +68,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	result, err := oct.AIP(ctx, in, out.Store, stage.Layout(r), png, res)
+	result, err := aip.Run(ctx, in, out.Store, stage.Layout(r), png, res)
 	if err != nil {
 		return stage.Failed(err)
 	}

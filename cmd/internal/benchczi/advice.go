@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"strata/pkg/bench"
-	"strata/pkg/cli/units"
+	"strata/pkg/units"
 )
 
 // worth says how many times as fast a way must be to be worth a change.

@@ -17,7 +17,7 @@ import (
 
 	"strata/pkg/bench"
 	"strata/pkg/cli"
-	"strata/pkg/cli/host"
+	"strata/pkg/host"
 	"strata/pkg/mem"
 	"strata/pkg/work"
 )

@@ -8,9 +8,9 @@ import (
 
 	"strata/pkg/bench"
 	"strata/pkg/cli"
-	"strata/pkg/cli/units"
 	"strata/pkg/czi"
 	"strata/pkg/mem"
+	"strata/pkg/units"
 )
 
 func profileCommand() *cli.Command {

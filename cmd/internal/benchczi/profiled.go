@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"strata/pkg/bench"
-	"strata/pkg/cli/host"
-	"strata/pkg/cli/units"
+	"strata/pkg/host"
+	"strata/pkg/units"
 )
 
 // total is the time of all phases.

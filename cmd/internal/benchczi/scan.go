@@ -15,11 +15,11 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
-	"strata/pkg/cli/record"
-	"strata/pkg/cli/units"
 	"strata/pkg/czi"
 	"strata/pkg/gds"
-	"strata/pkg/gds/settings"
+	"strata/pkg/record"
+	"strata/pkg/settings"
+	"strata/pkg/units"
 	"strata/pkg/zarr/store"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"strata/pkg/bench"
-	"strata/pkg/cli/units"
+	"strata/pkg/units"
 )
 
 // summary writes the ranked summary, the other operations, and the advice.

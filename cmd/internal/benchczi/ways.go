@@ -10,9 +10,9 @@ import (
 
 	"strata/cmd/internal/benchzarr"
 	"strata/pkg/cli"
-	"strata/pkg/cli/host"
-	"strata/pkg/cli/units"
+	"strata/pkg/host"
 	"strata/pkg/mem"
+	"strata/pkg/units"
 	"strata/pkg/work"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"strata/cmd/internal/benchzarr"
 	"strata/pkg/cli"
-	"strata/pkg/cli/units"
 	"strata/pkg/mem"
+	"strata/pkg/units"
 )
 
 // opener opens the file and reads where its tiles lie.

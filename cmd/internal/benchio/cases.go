@@ -11,7 +11,7 @@ import (
 	"strata/cmd/internal/iobench"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
-	"strata/pkg/cli/units"
+	"strata/pkg/units"
 )
 
 // op is what is done with a file. Its short name is that of fio.

@@ -13,13 +13,13 @@ import (
 
 	"strata/cmd/internal/iobench"
 	"strata/pkg/address"
+	"strata/pkg/atomic"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
-	"strata/pkg/cli/atomic"
-	"strata/pkg/cli/record"
-	"strata/pkg/cli/units"
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
+	"strata/pkg/record"
+	"strata/pkg/settings"
+	"strata/pkg/units"
 )
 
 // Command is bench-io.

@@ -13,9 +13,9 @@ import (
 	"strata/cmd/internal/iobench"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
-	"strata/pkg/cli/host"
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
+	"strata/pkg/host"
+	"strata/pkg/settings"
 )
 
 // runner measures cases one after the other.

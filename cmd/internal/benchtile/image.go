@@ -36,6 +36,7 @@ func open(ctx context.Context, r *cli.Run, path, array string) (*image, error) {
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
+	r.ReadsFrom(st)
 	im := &image{path: path, close: st.Close}
 	if !strings.Contains(path, "://") {
 		im.files = func(ctx context.Context) ([]string, error) { return benchkit.Files(ctx, path) }

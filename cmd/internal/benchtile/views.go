@@ -15,9 +15,9 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
-	"strata/pkg/cli/units"
 	"strata/pkg/dtype"
 	"strata/pkg/tile/zarrsource"
+	"strata/pkg/units"
 )
 
 func runViews(ctx context.Context, r *cli.Run) error {

@@ -9,9 +9,9 @@ import (
 
 	cut "strata/pkg/bench/boxes"
 	"strata/pkg/gds"
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/mem"
+	"strata/pkg/settings"
 	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/zarrgpu"

@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"strata/cmd/internal/benchkit"
+	"strata/pkg/atomic"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
-	"strata/pkg/cli/atomic"
 	"strata/pkg/cli/stage"
-	"strata/pkg/cli/units"
 	"strata/pkg/gpu"
+	"strata/pkg/units"
 )
 
 // Machine is what a run measures with.

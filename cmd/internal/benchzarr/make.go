@@ -12,11 +12,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"strata/pkg/atomic"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
-	"strata/pkg/cli/atomic"
-	"strata/pkg/cli/units"
 	"strata/pkg/dtype"
+	"strata/pkg/units"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"

@@ -12,7 +12,7 @@ import (
 	"strata/pkg/bench"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
-	"strata/pkg/cli/units"
+	"strata/pkg/units"
 )
 
 func readCommand() *cli.Command {

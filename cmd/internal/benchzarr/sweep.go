@@ -13,7 +13,7 @@ import (
 	"strata/pkg/bench"
 	"strata/pkg/cli"
 	"strata/pkg/cli/stage"
-	"strata/pkg/cli/units"
+	"strata/pkg/units"
 	"strata/pkg/zarr/store"
 )
 

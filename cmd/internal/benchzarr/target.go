@@ -9,9 +9,9 @@ import (
 	"strata/cmd/internal/benchkit"
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
-	"strata/pkg/cli/record"
 	"strata/pkg/images"
 	"strata/pkg/ngff"
+	"strata/pkg/record"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -94,6 +94,7 @@ func Look(ctx context.Context, r *cli.Run, path string) (*Target, error) {
 	}
 	defer st.Close()
 	defer a.Close()
+	r.ReadsFrom(st)
 	t.Dataset = datasets.Describe(a, t.Path)
 	t.Layout, t.format, t.Raw = layoutOf(a), a.Format(), len(a.Codecs()) == 0
 	_, t.zip = st.(*store.ZipStore)

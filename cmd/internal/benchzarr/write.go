@@ -12,9 +12,9 @@ import (
 	cut "strata/pkg/bench/boxes"
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
-	"strata/pkg/cli/units"
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/mem"
+	"strata/pkg/units"
 	"strata/pkg/zarr"
 )
 

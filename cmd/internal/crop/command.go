@@ -13,11 +13,12 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
-	"strata/pkg/oct"
+	"strata/pkg/oct/crop"
 )
 
 // Command is crop.
 func Command() *cli.Command {
+	c := crop.Options{Depth: 600, PercentileMax: 99.9, MaxFraction: 0.5}
 	return &cli.Command{
 		Name: "crop",
 		Aliases: []cli.Alias{{
@@ -37,22 +38,19 @@ func Command() *cli.Command {
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Note: "the input's"}},
-		Flags: []cli.Flag{
-			{Name: "depth", Kind: cli.Float, Default: "600", Check: cli.Above(0), Usage: "what to keep below the interface, in µm"},
-			{Name: "crop_before_interface", Kind: cli.Bool, Usage: "cut off what lies above the interface too"},
-			{Name: "pad_after", Kind: cli.Bool, Usage: "add zeros where the image ends before --depth"},
-			{Name: "percentile_max", Kind: cli.Float, Default: "99.9", Check: cli.Between(0, 100), Usage: "the search clips values above this percentile of all; 100 clips nothing"},
-			{Name: "max_interface_fraction", Kind: cli.Float, Default: "0.5", Check: fraction, Usage: "the interface lies in this part of the planes, from the first"},
-			{Name: "sigma_xy", Kind: cli.Float, Default: "3", Check: cli.Between(0, 1<<10), Usage: "size of the mean filter before the search, along y and x, in px"},
-			{Name: "sigma_z", Kind: cli.Float, Default: "2", Check: cli.Between(1e-3, 1<<10), Usage: "sigma of the derivative of Gaussian along z, in voxels"},
-			{Name: "use_log", Kind: cli.Bool, Usage: "search in the logarithm of the image"},
-		},
+		Flags: append([]cli.Flag{
+			cli.Bind(&c.Depth, cli.Flag{Name: "depth", Check: cli.Above(0), Usage: "what to keep below the interface, in µm"}),
+			cli.Bind(&c.BeforeInterface, cli.Flag{Name: "crop_before_interface", Usage: "cut off what lies above the interface too"}),
+			cli.Bind(&c.PadAfter, cli.Flag{Name: "pad_after", Usage: "add zeros where the image ends before --depth"}),
+			cli.Bind(&c.PercentileMax, cli.Flag{Name: "percentile_max", Check: cli.Between(0, 100), Usage: "the search clips values above this percentile of all; 100 clips nothing"}),
+			cli.Bind(&c.MaxFraction, cli.Flag{Name: "max_interface_fraction", Check: fraction, Usage: "the interface lies in this part of the planes, from the first"}),
+		}, stage.SearchFlags(&c.SigmaXY, &c.SigmaZ, &c.Log)...),
 		Examples: []cli.Example{
 			{Command: "crop slice_z03.ome.zarr cropped/slice_z03.ome.zarr --crop_before_interface", Usage: "600 µm from the tissue's surface on"},
 			{Command: "crop in.ome.zarr out.ome.zarr --depth 400 --crop_before_interface --pad_after", Usage: "as many planes of every slice"},
 			{Command: "crop in.ome.zarr out.ome.zarr --max_interface_fraction 0.3 --use_log", Usage: "where the tissue is dim and something deep is not"},
 		},
-		Run: run,
+		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, c) },
 	}
 }
 
@@ -64,7 +62,7 @@ func fraction(v any) error {
 	return nil
 }
 
-func run(ctx context.Context, r *cli.Run) error {
+func run(ctx context.Context, r *cli.Run, c crop.Options) error {
 	in, err := stage.Open(ctx, r, r.Arg("IN"))
 	if err != nil {
 		return err
@@ -77,11 +75,6 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	c := oct.Cropping{
-		Depth: r.Float("depth"), BeforeInterface: r.Bool("crop_before_interface"), PadAfter: r.Bool("pad_after"),
-		PercentileMax: r.Float("percentile_max"), MaxFraction: r.Float("max_interface_fraction"),
-		SigmaXY: r.Float("sigma_xy"), SigmaZ: r.Float("sigma_z"), Log: r.Bool("use_log"),
-	}
 	passes := int64(3)
 	if c.PercentileMax == 100 {
 		passes = 2
@@ -91,7 +84,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	result, found, err := oct.Crop(ctx, in, out.Store, c, stage.Layout(r), res)
+	result, found, err := crop.Run(ctx, in, out.Store, c, stage.Layout(r), res)
 	if err != nil {
 		return stage.Failed(err)
 	}

@@ -13,10 +13,10 @@ import (
 	"strata/cmd/internal/iobench"
 	"strata/pkg/bench"
 	"strata/pkg/cli"
-	"strata/pkg/cli/units"
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
+	"strata/pkg/settings"
 	"strata/pkg/sysinfo"
+	"strata/pkg/units"
 )
 
 // benchCommand is "doctor bench".

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"strata/cmd/internal/iobench"
-	"strata/pkg/gds/settings"
+	"strata/pkg/settings"
 )
 
 func TestBlockOf(t *testing.T) {

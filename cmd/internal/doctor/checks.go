@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"strata/pkg/bench"
-	"strata/pkg/cli/units"
 	"strata/pkg/sysinfo"
+	"strata/pkg/units"
 )
 
 // check is a line of what was found, with what to do if there is something to do.

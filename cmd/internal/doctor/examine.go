@@ -10,12 +10,12 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/gds"
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/lease"
 	"strata/pkg/gpu/nvml"
 	"strata/pkg/jpeg"
 	"strata/pkg/jpeg2000"
+	"strata/pkg/settings"
 	"strata/pkg/sysinfo"
 	"strata/pkg/work"
 )

@@ -13,10 +13,10 @@ import (
 
 	"strata/pkg/bench"
 	"strata/pkg/cli"
-	"strata/pkg/cli/units"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/lease"
 	"strata/pkg/gpu/nvml"
+	"strata/pkg/units"
 )
 
 // gpusCommand is "doctor gpus".

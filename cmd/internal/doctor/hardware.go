@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"strata/pkg/cli/units"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/nvml"
+	"strata/pkg/units"
 )
 
 // management is what NVIDIA's management library says of the machine, as --json writes it.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"strata/pkg/bench"
-	"strata/pkg/cli/units"
+	"strata/pkg/units"
 )
 
 // purpose is what a library is for, in the order of the list of libraries.

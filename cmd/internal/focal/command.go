@@ -12,12 +12,13 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
-	"strata/pkg/oct"
+	"strata/pkg/oct/focal"
 	"strata/pkg/zarr/store"
 )
 
 // Command is focal.
 func Command() *cli.Command {
+	var c focal.Options
 	return &cli.Command{
 		Name:    "focal",
 		Aliases: []cli.Alias{{Name: "linum-detect-focal-curvature", Defaults: cli.Defaults{"overwrite": "true"}}},
@@ -32,28 +33,24 @@ func Command() *cli.Command {
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Note: "the mosaic's"}},
-		Flags: []cli.Flag{
-			{Name: "sigma_xy", Kind: cli.Float, Default: "3", Check: cli.Between(0, 1<<10), Usage: "size of the mean filter before the search, along y and x, in px"},
-			{Name: "sigma_z", Kind: cli.Float, Default: "2", Check: cli.Between(1e-3, 1<<10), Usage: "sigma of the derivative of Gaussian along z, in voxels"},
-			{Name: "use_log", Kind: cli.Bool, Usage: "search in the logarithm of the image"},
+		Flags: append(stage.SearchFlags(&c.SigmaXY, &c.SigmaZ, &c.Log), []cli.Flag{
 			{Name: "correction", Value: "FILE", Usage: "apply a correction that --save_map wrote (DIR/correction.ome.zarr) instead of estimating one"},
 			{Name: "save_map", Value: "DIR", Usage: "write interface depth, flat-field and correction there, as OME-Zarr and PNG"},
-		},
+		}...),
 		Examples: []cli.Example{
 			{Command: "focal mosaic_grid_3d_z03.ome.zarr focal_z03.ome.zarr", Usage: "estimate the curvature and take it out"},
 			{Command: "focal in.ome.zarr out.ome.zarr --save_map maps", Usage: "and keep maps/z0, maps/flatfield and maps/correction (.ome.zarr, .png)"},
 			{Command: "focal in.ome.zarr out.ome.zarr --correction maps/correction.ome.zarr", Usage: "the correction of another mosaic of the same microscope"},
 		},
-		Run: run,
+		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, c) },
 	}
 }
 
-func run(ctx context.Context, r *cli.Run) error {
+func run(ctx context.Context, r *cli.Run, c focal.Options) error {
 	in, err := stage.Open(ctx, r, r.Arg("IN"))
 	if err != nil {
 		return err
 	}
-	c := oct.FocalCurvature{SigmaXY: r.Float("sigma_xy"), SigmaZ: r.Float("sigma_z"), Log: r.Bool("use_log")}
 	passes := int64(2)
 	if name := r.String("correction"); name != "" {
 		if c.Correction, err = stage.Open(ctx, r, name); err != nil {
@@ -73,7 +70,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		}
 		m := &maps{work: folder.Work()}
 		defer m.close()
-		c.Maps = &oct.FocalMaps{Correction: m.target("correction")}
+		c.Maps = &focal.Maps{Correction: m.target("correction")}
 		if c.Correction == nil {
 			c.Maps.Depth, c.Maps.FlatField = m.target("z0"), m.target("flatfield")
 		}
@@ -87,7 +84,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	result, err := oct.Focal(ctx, in, out.Store, c, stage.Layout(r), res)
+	result, err := focal.Run(ctx, in, out.Store, c, stage.Layout(r), res)
 	if err != nil {
 		return stage.Failed(err)
 	}
@@ -106,7 +103,7 @@ type maps struct {
 	err   error
 }
 
-func (m *maps) target(name string) oct.MapTarget {
+func (m *maps) target(name string) focal.MapTarget {
 	var png io.Writer
 	if m.err == nil {
 		f, err := os.Create(filepath.Join(m.work, name+".png"))
@@ -115,7 +112,7 @@ func (m *maps) target(name string) oct.MapTarget {
 		}
 		png = f
 	}
-	return oct.MapTarget{Image: store.Folder(filepath.Join(m.work, name+".ome.zarr")), PNG: png}
+	return focal.MapTarget{Image: store.Folder(filepath.Join(m.work, name+".ome.zarr")), PNG: png}
 }
 
 // finish closes the files and reports what could not be written.

@@ -8,9 +8,9 @@ import (
 	"sync"
 
 	"strata/pkg/gds"
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/nvml"
+	"strata/pkg/settings"
 )
 
 // ChooseDevice is the device of an index or UUID; of "" the one of a UUID that is best, where the driver has it, else the first.

@@ -29,8 +29,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/units"
 	"strata/pkg/gpu"
+	"strata/pkg/units"
 	"strata/pkg/zarr/store"
 )
 

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strata/pkg/gds/settings"
+	"strata/pkg/settings"
 	"testing"
 )
 

@@ -4,15 +4,16 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"sync/atomic"
 	"time"
 
 	"strata/pkg/bench"
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/mem"
+	"strata/pkg/settings"
 	"strata/pkg/work"
 )
 
@@ -74,65 +75,63 @@ type Section struct {
 	Done         int64 // set by a round: how many it moved
 }
 
+// parts yields the parts of a thread's section, each of which has that share of the data.
+func (s *Section) parts(thread int, share int64) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for k := range s.Count {
+			if !yield(int(int64(thread)*share + (s.First+k)%share)) {
+				return
+			}
+		}
+	}
+}
+
 // Round moves parts, and says how many. What is written is on its device when it ends.
 func (b *Bench) Round(ctx context.Context, m Mover, pass Pass) (Sample, int64, error) {
-	var left, bytes, moved atomic.Int64
+	var bytes, moved atomic.Int64
 	all := b.Data.Count(b.Block)
 	order := pass.Order
 	if order == nil {
 		order = func(i int64) int64 { return i % all }
 	}
-	next := func(_ int, _ int64) (int64, bool) {
-		i := left.Add(1) - 1
-		return pass.First + i, i < pass.Count
-	}
+	first, count := pass.First, pass.Count
 	if pass.Sections != nil {
-		share := max(all/int64(b.Threads), 1)
-		next = func(thread int, k int64) (int64, bool) {
-			s := pass.Sections[thread]
-			return int64(thread)*share + (s.First+k)%share, k < s.Count
-		}
+		first, count = 0, int64(b.Threads) // each has parts of its own
 	}
 	began := time.Now()
-	g, ctx := work.WithContext(ctx)
-	for thread := range b.Threads {
-		g.Go(func() error {
-			n := int64(0)
-			defer func() {
-				moved.Add(n)
-				if pass.Sections != nil {
-					pass.Sections[thread].Done = n
-				}
-			}()
-			for {
-				i, more := next(thread, n)
-				if !more {
-					return nil
-				}
-				p := b.Data.At(order(i), b.Block)
-				if pass.Write {
-					stamp(b.buffers[thread][:p.N], uint64(i))
-				}
-				from := time.Now()
-				if err := m.Move(ctx, thread, p); err != nil {
-					return err
-				}
-				to := time.Now()
-				n++
-				if pass.Times != nil {
-					pass.Times[thread].Add(to.Sub(from))
-				}
-				bytes.Add(p.N)
-				switch {
-				case ctx.Err() != nil:
-					return context.Cause(ctx)
-				case pass.Limit > 0 && to.Sub(began) >= pass.Limit:
-					return nil
-				}
+	err := work.Share(ctx, b.Threads, int(count), func(ctx context.Context, thread int, parts iter.Seq[int]) error {
+		n := int64(0)
+		defer func() { moved.Add(n) }()
+		if pass.Sections != nil {
+			s := &pass.Sections[thread]
+			parts = s.parts(thread, max(all/int64(b.Threads), 1))
+			defer func() { s.Done = n }()
+		}
+		for i := range parts {
+			i := first + int64(i)
+			p := b.Data.At(order(i), b.Block)
+			if pass.Write {
+				stamp(b.buffers[thread][:p.N], uint64(i))
 			}
-		})
-	}
-	err := g.Wait()
+			from := time.Now()
+			if err := m.Move(ctx, thread, p); err != nil {
+				return err
+			}
+			to := time.Now()
+			n++
+			if pass.Times != nil {
+				pass.Times[thread].Add(to.Sub(from))
+			}
+			bytes.Add(p.N)
+			switch {
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case pass.Limit > 0 && to.Sub(began) >= pass.Limit:
+				return nil
+			}
+		}
+		return nil
+	})
 	if err == nil && pass.Write {
 		err = Sync(b.Data.Files[0].Path)
 	}

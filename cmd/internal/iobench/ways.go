@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"strata/pkg/gds"
-	"strata/pkg/gds/settings"
+	"strata/pkg/settings"
 )
 
 // Way is one way to move data.

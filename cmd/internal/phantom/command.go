@@ -11,9 +11,9 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
-	"strata/pkg/cli/record"
 	"strata/pkg/dtype"
 	"strata/pkg/phantom"
+	"strata/pkg/record"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )

@@ -10,9 +10,9 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
-	"strata/pkg/cli/record"
 	"strata/pkg/czi"
 	"strata/pkg/phantom"
+	"strata/pkg/record"
 	"strata/pkg/zarr/codec"
 )
 

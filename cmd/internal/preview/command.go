@@ -17,16 +17,17 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
-	"strata/pkg/cli/record"
 	"strata/pkg/cli/stage"
 	"strata/pkg/colormap"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
 	"strata/pkg/preview"
+	"strata/pkg/record"
 )
 
 // Command is preview.
 func Command() *cli.Command {
+	o := preview.Defaults()
 	return &cli.Command{
 		Name:  "preview",
 		Usage: "picture of an OME-Zarr image, or of a TIFF or CZI file",
@@ -42,15 +43,15 @@ func Command() *cli.Command {
 		Flags: []cli.Flag{
 			{Name: "level", Default: "auto", Value: "auto|N", Check: checkLevel, Usage: "pyramid level; auto: the finest that fits --max_size"},
 			{Name: "at", Kind: cli.Ints, Value: "Z,Y,X", Note: "the centre", Check: cli.AtLeast(0), Usage: "voxel of level 0 where the cuts cross"},
-			{Name: "projection", Default: preview.None, Choices: []string{preview.None, preview.AIP, preview.MIP}, Usage: "average or maximum over the whole image instead of cuts"},
+			cli.Bind(&o.Projection, cli.Flag{Name: "projection", Choices: []string{preview.None, preview.AIP, preview.MIP}, Usage: "average or maximum over the whole image instead of cuts"}),
 			{Name: "cuts", Kind: cli.Bool, Hidden: true, Usage: "the same as --projection none"},
 			{Name: "percentiles", Kind: cli.Floats, Default: "0.1,99.9", Value: "LO,HI", Check: cli.Between(0, 100), Usage: "percentiles of the darkest and the brightest value"},
 			{Name: "window", Kind: cli.Floats, Value: "LO,HI", Note: "by --percentiles", Usage: "the darkest and the brightest value"},
-			{Name: "colormap", Default: "gray", Choices: colormap.Names(), Usage: "colours"},
+			cli.Bind(&o.Colormap, cli.Flag{Name: "colormap", Choices: colormap.Names(), Usage: "colours"}),
 			{Name: "channel", Kind: cli.Int, Value: "N", Note: "all that have a colour, else the first", Check: cli.AtLeast(0), Usage: "channel to show in --colormap"},
-			{Name: "max_size", Kind: cli.Int, Default: "1600", Value: "PX", Check: cli.Between(64, 1<<15), Usage: "longest side of the picture"},
-			{Name: "scale_bar", Kind: cli.Bool, Default: "true", Usage: "scale bar in µm below the picture"},
-			{Name: "labels", Kind: cli.Bool, Default: "true", Usage: "title, captions, positions of the cuts and colour bar"},
+			cli.Bind(&o.MaxSize, cli.Flag{Name: "max_size", Value: "PX", Check: cli.Between(64, 1<<15), Usage: "longest side of the picture"}),
+			cli.Bind(&o.ScaleBar, cli.Flag{Name: "scale_bar", Usage: "scale bar in µm below the picture"}),
+			cli.Bind(&o.Labels, cli.Flag{Name: "labels", Usage: "title, captions, positions of the cuts and colour bar"}),
 			{Name: "thumbnail", Kind: cli.Bool, Usage: "the picture of the slide that a CZI file holds, as it is, instead of the image"},
 			{Name: "title", Value: "TEXT", Note: "the image's file name", Usage: "title"},
 		},
@@ -62,7 +63,7 @@ func Command() *cli.Command {
 			{Command: "preview scan.czi slide.jpg --thumbnail", Usage: "the scanner's own picture of the slide"},
 			{Command: "preview aip_z03.ome.zarr aip.png --no-labels --no-scale_bar --max_size 4096", Usage: "the image alone"},
 		},
-		Run: run,
+		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
 	}
 }
 
@@ -80,9 +81,8 @@ func checkLevel(v any) error {
 	return nil
 }
 
-func run(ctx context.Context, r *cli.Run) error {
-	o, err := options(r)
-	if err != nil {
+func run(ctx context.Context, r *cli.Run, o preview.Options) error {
+	if err := others(r, &o); err != nil {
 		return err
 	}
 	encode := encoders[strings.ToLower(filepath.Ext(r.Arg("OUT")))]
@@ -100,7 +100,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	res := oct.Resources{Workers: r.Options.Threads, Mem: r.Options.Mem, Meter: r.Meter, Warn: func(m string) { r.Warn("%s", m) }}
+	res := oct.Resources{Workers: r.Options.Threads, Mem: r.Options.Mem - r.Options.Reserved, Meter: r.Meter, Warn: func(m string) { r.Warn("%s", m) }}
 	if o.Projection != preview.None { // the whole image is read, which may take a while
 		task := r.Progress("project", 0)
 		defer task.Done()
@@ -128,12 +128,9 @@ func run(ctx context.Context, r *cli.Run) error {
 	return nil
 }
 
-// options are the flags as options of a preview.
-func options(r *cli.Run) (preview.Options, error) {
-	o := preview.Options{
-		Level: preview.Auto, Projection: r.String("projection"), At: r.Ints("at"), Colormap: r.String("colormap"),
-		MaxSize: r.Int("max_size"), ScaleBar: r.Bool("scale_bar"), Labels: r.Bool("labels"), Title: title(r), Channel: preview.Auto,
-	}
+// others sets the options to which no flag is bound, and refuses flags that contradict each other.
+func others(r *cli.Run, o *preview.Options) error {
+	o.At, o.Title = r.Ints("at"), title(r)
 	if r.IsSet("channel") {
 		o.Channel = r.Int("channel")
 	}
@@ -141,23 +138,23 @@ func options(r *cli.Run) (preview.Options, error) {
 		o.Level, _ = strconv.Atoi(level) // checked
 	}
 	if r.Bool("cuts") && o.Projection != preview.None {
-		return o, cli.Usage("--cuts contradicts --projection %s: give one of them", o.Projection)
+		return cli.Usage("--cuts contradicts --projection %s: give one of them", o.Projection)
 	}
 	if o.At != nil && o.Projection != preview.None {
-		return o, cli.Usage("--at contradicts --projection %s: a projection is not cut", o.Projection)
+		return cli.Usage("--at contradicts --projection %s: a projection is not cut", o.Projection)
 	}
 	p, err := pair(r, "percentiles")
 	if err != nil {
-		return o, err
+		return err
 	}
 	o.Percentiles = *p
 	if o.Window, err = pair(r, "window"); err != nil {
-		return o, err
+		return err
 	}
 	if o.Window != nil && r.IsSet("percentiles") {
-		return o, cli.Usage("--window contradicts --percentiles: give one of them")
+		return cli.Usage("--window contradicts --percentiles: give one of them")
 	}
-	return o, nil
+	return nil
 }
 
 // pair is a flag of two numbers, the smaller first; nil if it has none.

@@ -11,11 +11,11 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
-	"strata/pkg/cli/record"
 	"strata/pkg/czi"
 	"strata/pkg/czi/czistore"
 	"strata/pkg/images"
 	"strata/pkg/jpeg"
+	"strata/pkg/record"
 	"strata/pkg/zarr/store"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
-	"strata/pkg/cli/record"
 	"strata/pkg/oct"
 	"strata/pkg/qc"
+	"strata/pkg/record"
 )
 
 // Command is qc-report.

@@ -8,7 +8,7 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
-	"strata/pkg/oct"
+	"strata/pkg/oct/resample"
 )
 
 // Command is resample.
@@ -44,7 +44,7 @@ func Command() *cli.Command {
 }
 
 func run(ctx context.Context, r *cli.Run) error {
-	to := oct.Resampling{Prefetch: r.Int("prefetch"), Corner: r.String("sampling") == "corner"}
+	to := resample.Options{Prefetch: r.Int("prefetch"), Corner: r.String("sampling") == "corner"}
 	switch um := r.Floats("resolution"); len(um) {
 	case 1:
 		to.Resolution = [3]float64{um[0], um[0], um[0]}
@@ -66,7 +66,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	result, err := oct.Resample(ctx, in, out.Store, to, stage.Layout(r), res)
+	result, err := resample.Run(ctx, in, out.Store, to, stage.Layout(r), res)
 	if err != nil {
 		return stage.Failed(err)
 	}

@@ -14,8 +14,8 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
-	"strata/pkg/cli/record"
 	"strata/pkg/document"
+	"strata/pkg/record"
 	"strata/pkg/sif"
 	"strata/pkg/sif/deb"
 	"strata/pkg/sif/recipe"

@@ -8,7 +8,7 @@ import (
 
 	"strata/pkg/address"
 	"strata/pkg/cli"
-	"strata/pkg/cli/record"
+	"strata/pkg/record"
 	"strata/pkg/sif"
 )
 

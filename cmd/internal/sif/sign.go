@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 
+	"strata/pkg/atomic"
 	"strata/pkg/cli"
-	"strata/pkg/cli/atomic"
 	"strata/pkg/document"
 	"strata/pkg/sif"
 )

@@ -9,7 +9,7 @@ import (
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/dtype"
-	"strata/pkg/oct"
+	"strata/pkg/oct/smooth"
 	"strata/pkg/tile"
 )
 
@@ -61,7 +61,7 @@ func types() (names []string) {
 }
 
 func run(ctx context.Context, r *cli.Run) error {
-	how := oct.Smoothing{Median: r.Int("median"), Sigma: r.Floats("sigma"), Gradient: r.Bool("gradient"), Border: borders[r.String("border")]}
+	how := smooth.Options{Median: r.Int("median"), Sigma: r.Floats("sigma"), Gradient: r.Bool("gradient"), Border: borders[r.String("border")]}
 	if px := r.Floats("sigma_px"); px != nil {
 		if how.Sigma != nil {
 			return cli.Usage("--sigma contradicts --sigma_px: give one of them")
@@ -86,7 +86,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	task := r.Progress("smooth", datasets.Bytes(in.Levels[0].Array))
-	result, err := oct.Smooth(ctx, in, out.Store, how, stage.Layout(r), stage.Resources(r, task))
+	result, err := smooth.Run(ctx, in, out.Store, how, stage.Layout(r), stage.Resources(r, task))
 	if err != nil {
 		return stage.Failed(err)
 	}

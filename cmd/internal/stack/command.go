@@ -8,17 +8,17 @@ import (
 	"strata/pkg/address"
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
-	"strata/pkg/cli/record"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
-	"strata/pkg/document"
-	"strata/pkg/oct"
+	"strata/pkg/oct/stack"
+	"strata/pkg/record"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 )
 
 // Command is stack.
 func Command() *cli.Command {
+	o := stack.DefaultStackOptions()
 	return &cli.Command{
 		Name:  "stack",
 		Usage: "assemble slices to one volume",
@@ -35,7 +35,7 @@ func Command() *cli.Command {
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "8,256,256"}, "shard": {Value: "Z,Y,X", Note: "none"}, "n_levels": {Note: "all of --pyramid_resolutions"}},
-		Flags:   flags(),
+		Flags:   flags(&o),
 		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor", Defaults: cli.Defaults{"overlap_search": "centre", "repair_shifts": "off", "blend_match": "pairwise", "use_origins": "false"}}},
 		Gone:    map[string]string{"force_skip_slices": "--slice_config FILE, which names the slices to use"},
 		Examples: []cli.Example{
@@ -43,91 +43,73 @@ func Command() *cli.Command {
 			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --use_expected_overlap --blend --pyramid_resolutions 25 50 100", Usage: "overlaps as the blade cut them; level 0 at 25 µm"},
 			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --transforms_dir registered/ --blend --output_z_matches z.csv --output_stacking_decisions decisions.csv", Usage: "with pairwise transforms, and tables of what was done"},
 		},
-		Run: run,
+		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
 	}
 }
 
-func flags() []cli.Flag {
+// flags are those of the options, and of files.
+func flags(o *stack.Options) []cli.Flag {
 	confidence, notNegative := cli.Between(0, 1), cli.AtLeast(0)
 	return []cli.Flag{
-		{Name: "no_xy_shift", Kind: cli.Bool, Usage: "slices share a frame: do not use the shifts"},
+		cli.Bind(&o.NoXYShift, cli.Flag{Name: "no_xy_shift", Usage: "slices share a frame: do not use the shifts"}),
 		{Name: "use_origins", Kind: cli.Bool, Default: "true", Usage: "add the translations of slices, which stitch writes, to the shifts"},
-		{Name: "repair_shifts", Default: string(oct.RepairWarn), Choices: oct.Repairs,
-			Usage: "compare slices with the shifts: warn tells of those that pictures of neighbours clearly contradict, fix takes the pictures' instead"},
+		cli.Bind(&o.RepairShifts, cli.Flag{Name: "repair_shifts", Choices: stack.Repairs,
+			Usage: "compare slices with the shifts: warn tells of those that pictures of neighbours clearly contradict, fix takes the pictures' instead"}),
 		{Name: "max_slices", Kind: cli.Int, Note: "all", Check: notNegative, Value: "N", Usage: "stack the first N slices only"},
 
-		{Name: "slicing_interval_mm", Kind: cli.Float, Default: "0.2", Check: notNegative, Value: "MM", Usage: "thickness that the blade takes off"},
-		{Name: "search_range_mm", Kind: cli.Float, Default: "0.1", Check: notNegative, Value: "MM", Usage: "how far from the expected overlap to search"},
-		{Name: "use_expected_overlap", Kind: cli.Bool, Usage: "take the expected overlap, do not search"},
-		{Name: "moving_z_first_index", Kind: cli.Int, Default: "8", Check: notNegative, Value: "PLANES", Usage: "planes at the top of a moving slice that are left out"},
-		{Name: "overlap_search", Default: string(oct.SearchAligned), Choices: oct.OverlapSearches,
-			Usage: "aligned: slices moved to where they lie, in tiles of tissue, by what is brighter than its surroundings; centre: the planes' centres as they are, as linumpy does"},
+		cli.Bind(&o.SlicingIntervalMM, cli.Flag{Name: "slicing_interval_mm", Check: notNegative, Value: "MM", Usage: "thickness that the blade takes off"}),
+		cli.Bind(&o.SearchRangeMM, cli.Flag{Name: "search_range_mm", Check: notNegative, Value: "MM", Usage: "how far from the expected overlap to search"}),
+		cli.Bind(&o.UseExpectedOverlap, cli.Flag{Name: "use_expected_overlap", Usage: "take the expected overlap, do not search"}),
+		cli.Bind(&o.MovingZFirstIndex, cli.Flag{Name: "moving_z_first_index", Check: notNegative, Value: "PLANES", Usage: "planes at the top of a moving slice that are left out"}),
+		cli.Bind(&o.OverlapSearch, cli.Flag{Name: "overlap_search", Choices: stack.OverlapSearches,
+			Usage: "aligned: slices moved to where they lie, in tiles of tissue, by what is brighter than its surroundings; centre: the planes' centres as they are, as linumpy does"}),
 		{Name: "z_overlap_min_corr", Kind: cli.Float, Note: "0.1 aligned, 0.5 centre", Check: cli.Between(-1, 1), Value: "R", Usage: "correlation under which the expected overlap is taken; 0: never"},
 
-		{Name: "blend", Kind: cli.Bool, Usage: "match the brightness of slices and blend their overlap"},
-		{Name: "blend_match", Default: string(oct.MatchWhole), Choices: oct.BlendMatches,
-			Usage: "match slices by a factor each, from all overlaps at once (whole), by one for each depth as well, which takes attenuation away (depth), or to the slices below, one by one, as linumpy does (pairwise)"},
+		cli.Bind(&o.Blend, cli.Flag{Name: "blend", Usage: "match the brightness of slices and blend their overlap"}),
+		cli.Bind(&o.BlendMatch, cli.Flag{Name: "blend_match", Choices: stack.BlendMatches,
+			Usage: "match slices by a factor each, from all overlaps at once (whole), by one for each depth as well, which takes attenuation away (depth), or to the slices below, one by one, as linumpy does (pairwise)"}),
 		{Name: "blend_depth", Kind: cli.Int, Note: "the overlap", Value: "PLANES", Usage: "taken for linumpy's sake, and not used"},
-		{Name: "blend_refinement_px", Kind: cli.Float, Default: "0", Check: notNegative, Value: "PX", Usage: "shift the blended planes in the plane by up to so many pixels"},
-		{Name: "blend_z_refine_vox", Kind: cli.Int, Default: "0", Check: notNegative, Value: "PLANES", Usage: "blend up to so many planes less than an expected overlap"},
-		{Name: "blend_z_refine_min_confidence", Kind: cli.Float, Default: "0.5", Check: confidence, Value: "C", Usage: "confidence of the transform that this needs"},
+		cli.Bind(&o.BlendRefinementPx, cli.Flag{Name: "blend_refinement_px", Check: notNegative, Value: "PX", Usage: "shift the blended planes in the plane by up to so many pixels"}),
+		cli.Bind(&o.BlendZRefineVox, cli.Flag{Name: "blend_z_refine_vox", Check: notNegative, Value: "PLANES", Usage: "blend up to so many planes less than an expected overlap"}),
+		cli.Bind(&o.BlendZRefineMinConfidence, cli.Flag{Name: "blend_z_refine_min_confidence", Check: confidence, Value: "C", Usage: "confidence of the transform that this needs"}),
 
 		{Name: "transforms_dir", Value: "DIR", Usage: "pairwise transforms: a folder *z<NN>* for each slice"},
 		{Name: "manual_transforms_dir", Value: "DIR", Usage: "transforms that go before those"},
 		{Name: "slice_config", Value: "FILE", Usage: "CSV (slice_id, use, auto_excluded): slices whose transforms are not used"},
-		{Name: "rotation_only", Kind: cli.Bool, Usage: "use the rotations of transforms only"},
-		{Name: "max_rotation_deg", Kind: cli.Float, Default: "1", Check: notNegative, Value: "DEG", Usage: "clamp larger rotations"},
-		{Name: "smooth_window", Kind: cli.Int, Default: "0", Check: notNegative, Value: "SLICES", Usage: "average rotations over so many slices"},
-		{Name: "confidence_low", Kind: cli.Float, Default: "0.3", Check: confidence, Value: "C", Usage: "skip transforms of less confidence"},
-		{Name: "confidence_high", Kind: cli.Float, Default: "0.6", Check: confidence, Value: "C", Usage: "use only the rotation of transforms of less confidence"},
-		{Name: "skip_error_transforms", Kind: cli.Bool, Usage: "leave out transforms whose status is error"},
-		{Name: "skip_warning_transforms", Kind: cli.Bool, Usage: "leave out transforms whose status is warning"},
-		{Name: "load_min_zcorr", Kind: cli.Float, Default: "0", Check: notNegative, Value: "R", Usage: "instead, with the next: leave out those of less z correlation"},
-		{Name: "load_max_rotation", Kind: cli.Float, Default: "0", Check: notNegative, Value: "DEG", Usage: "instead, with the last: leave out those of more rotation"},
+		cli.Bind(&o.RotationOnly, cli.Flag{Name: "rotation_only", Usage: "use the rotations of transforms only"}),
+		cli.Bind(&o.MaxRotationDeg, cli.Flag{Name: "max_rotation_deg", Check: notNegative, Value: "DEG", Usage: "clamp larger rotations"}),
+		cli.Bind(&o.SmoothWindow, cli.Flag{Name: "smooth_window", Check: notNegative, Value: "SLICES", Usage: "average rotations over so many slices"}),
+		cli.Bind(&o.ConfidenceLow, cli.Flag{Name: "confidence_low", Check: confidence, Value: "C", Usage: "skip transforms of less confidence"}),
+		cli.Bind(&o.ConfidenceHigh, cli.Flag{Name: "confidence_high", Check: confidence, Value: "C", Usage: "use only the rotation of transforms of less confidence"}),
+		cli.Bind(&o.SkipErrorTransforms, cli.Flag{Name: "skip_error_transforms", Usage: "leave out transforms whose status is error"}),
+		cli.Bind(&o.SkipWarningTransforms, cli.Flag{Name: "skip_warning_transforms", Usage: "leave out transforms whose status is warning"}),
+		cli.Bind(&o.LoadMinZCorr, cli.Flag{Name: "load_min_zcorr", Check: notNegative, Value: "R", Usage: "instead, with the next: leave out those of less z correlation"}),
+		cli.Bind(&o.LoadMaxRotation, cli.Flag{Name: "load_max_rotation", Check: notNegative, Value: "DEG", Usage: "instead, with the last: leave out those of more rotation"}),
 
-		{Name: "accumulate_translations", Kind: cli.Bool, Usage: "add the translations of transforms up, on top of the shifts; implies --rotation_only"},
-		{Name: "confidence_weight_translations", Kind: cli.Bool, Usage: "weight them by their confidence"},
-		{Name: "max_pairwise_translation", Kind: cli.Float, Default: "0", Check: notNegative, Value: "PX", Usage: "count those of 95 % of this or more as 0"},
-		{Name: "translation_min_zcorr", Kind: cli.Float, Default: "0.2", Check: notNegative, Value: "R", Usage: "leave those of less z correlation out"},
-		{Name: "translation_smooth_sigma", Kind: cli.Float, Default: "0", Check: notNegative, Value: "SLICES", Usage: "smooth the sums by a Gaussian"},
-		{Name: "max_cumulative_drift_px", Kind: cli.Float, Default: "0", Check: notNegative, Value: "PX", Usage: "limit the length of the sums"},
+		cli.Bind(&o.AccumulateTranslations, cli.Flag{Name: "accumulate_translations", Usage: "add the translations of transforms up, on top of the shifts; implies --rotation_only"}),
+		cli.Bind(&o.ConfidenceWeightTranslations, cli.Flag{Name: "confidence_weight_translations", Usage: "weight them by their confidence"}),
+		cli.Bind(&o.MaxPairwiseTranslation, cli.Flag{Name: "max_pairwise_translation", Check: notNegative, Value: "PX", Usage: "count those of 95 % of this or more as 0"}),
+		cli.Bind(&o.TranslationMinZCorr, cli.Flag{Name: "translation_min_zcorr", Check: notNegative, Value: "R", Usage: "leave those of less z correlation out"}),
+		cli.Bind(&o.TranslationSmoothSigma, cli.Flag{Name: "translation_smooth_sigma", Check: notNegative, Value: "SLICES", Usage: "smooth the sums by a Gaussian"}),
+		cli.Bind(&o.MaxCumulativeDriftPx, cli.Flag{Name: "max_cumulative_drift_px", Check: notNegative, Value: "PX", Usage: "limit the length of the sums"}),
 
-		{Name: "pyramid_resolutions", Kind: cli.Floats, Default: "10,25,50,100", Check: cli.Above(0), Value: "UM", Usage: "voxel sizes of the levels in µm; those finer than the slices are left out"},
-		{Name: "make_isotropic", Aliases: []string{"isotropic"}, Kind: cli.Bool, Default: "true", Usage: "levels have that voxel size along every axis"},
+		cli.Bind(&o.PyramidResolutions, cli.Flag{Name: "pyramid_resolutions", Check: cli.Above(0), Value: "UM", Usage: "voxel sizes of the levels in µm; those finer than the slices are left out"}),
+		cli.Bind(&o.MakeIsotropic, cli.Flag{Name: "make_isotropic", Aliases: []string{"isotropic"}, Usage: "levels have that voxel size along every axis"}),
 		{Name: "output_z_matches", Value: "FILE", Usage: "CSV of the overlaps as found"},
 		{Name: "output_shifts", Value: "FILE", Usage: "CSV of the shifts as recorded and as pictures show them"},
 		{Name: "output_stacking_decisions", Value: "FILE", Usage: "CSV of what was done with each slice"},
 	}
 }
 
-func options(r *cli.Run) oct.StackOptions {
-	search := oct.OverlapSearch(r.String("overlap_search"))
-	least := search.MinCorr()
+func run(ctx context.Context, r *cli.Run, o stack.Options) error {
+	o.IgnoreOrigins, o.ZOverlapMinCorr = !r.Bool("use_origins"), o.OverlapSearch.MinCorr()
 	if r.IsSet("z_overlap_min_corr") {
-		least = r.Float("z_overlap_min_corr")
+		o.ZOverlapMinCorr = r.Float("z_overlap_min_corr")
 	}
-	return oct.StackOptions{
-		NoXYShift: r.Bool("no_xy_shift"), SlicingIntervalMM: r.Float("slicing_interval_mm"), SearchRangeMM: r.Float("search_range_mm"),
-		UseExpectedOverlap: r.Bool("use_expected_overlap"), MovingZFirstIndex: r.Int("moving_z_first_index"), ZOverlapMinCorr: least,
-		OverlapSearch: search, IgnoreOrigins: !r.Bool("use_origins"), RepairShifts: oct.RepairShifts(r.String("repair_shifts")), BlendMatch: oct.BlendMatch(r.String("blend_match")),
-		Blend: r.Bool("blend"), BlendRefinementPx: r.Float("blend_refinement_px"), BlendZRefineVox: r.Int("blend_z_refine_vox"),
-		BlendZRefineMinConfidence: r.Float("blend_z_refine_min_confidence"),
-		RotationOnly:              r.Bool("rotation_only"), MaxRotationDeg: r.Float("max_rotation_deg"), SmoothWindow: r.Int("smooth_window"),
-		ConfidenceLow: r.Float("confidence_low"), ConfidenceHigh: r.Float("confidence_high"),
-		SkipErrorTransforms: r.Bool("skip_error_transforms"), SkipWarningTransforms: r.Bool("skip_warning_transforms"),
-		LoadMinZCorr: r.Float("load_min_zcorr"), LoadMaxRotation: r.Float("load_max_rotation"),
-		AccumulateTranslations: r.Bool("accumulate_translations"), ConfidenceWeightTranslations: r.Bool("confidence_weight_translations"),
-		MaxPairwiseTranslation: r.Float("max_pairwise_translation"), TranslationMinZCorr: r.Float("translation_min_zcorr"),
-		TranslationSmoothSigma: r.Float("translation_smooth_sigma"), MaxCumulativeDriftPx: r.Float("max_cumulative_drift_px"),
-		PyramidResolutions: r.Floats("pyramid_resolutions"), MakeIsotropic: r.Bool("make_isotropic"),
-	}
-}
-
-func run(ctx context.Context, r *cli.Run) error {
 	if r.IsSet("blend_depth") {
 		r.Warn("--blend_depth is not used: the whole overlap is blended, or less with --blend_z_refine_vox")
 	}
-	if (r.Float("load_min_zcorr") > 0) != (r.Float("load_max_rotation") > 0) {
+	if (o.LoadMinZCorr > 0) != (o.LoadMaxRotation > 0) {
 		r.Warn("--load_min_zcorr and --load_max_rotation work together only: neither is used")
 	}
 	in, total, err := inputs(ctx, r)
@@ -152,25 +134,25 @@ func run(ctx context.Context, r *cli.Run) error {
 	}
 	layout := stage.Layout(r)
 	if !r.IsSet("n_levels") {
-		layout.Levels = len(r.Floats("pyramid_resolutions"))
+		layout.Levels = len(o.PyramidResolutions)
 	}
 	task := r.Progress("stack", total)
 	res, err := stage.ResourcesOnGPU(ctx, r, task)
 	if err != nil {
 		return err
 	}
-	result, err := oct.Stack(ctx, in, options(r), out.Store, layout, res)
+	result, err := stack.Run(ctx, in, o, out.Store, layout, res)
 	if err != nil {
 		return stage.Failed(err)
 	}
 	task.Done()
-	if err := matches.Write(func(w io.Writer) error { return oct.WriteStackMatches(w, result.Matches) }); err != nil {
+	if err := matches.Write(func(w io.Writer) error { return stack.WriteStackMatches(w, result.Matches) }); err != nil {
 		return err
 	}
-	if err := shifts.Write(func(w io.Writer) error { return oct.WriteStackShifts(w, result.Shifts) }); err != nil {
+	if err := shifts.Write(func(w io.Writer) error { return stack.WriteStackShifts(w, result.Shifts) }); err != nil {
 		return err
 	}
-	if err := decisions.Write(func(w io.Writer) error { return oct.WriteStackDecisions(w, result.Decisions) }); err != nil {
+	if err := decisions.Write(func(w io.Writer) error { return stack.WriteStackDecisions(w, result.Decisions) }); err != nil {
 		return err
 	}
 	for _, s := range in.Slices {
@@ -191,22 +173,16 @@ func run(ctx context.Context, r *cli.Run) error {
 }
 
 // inputs opens all that the volume is made from; total is the bytes of the slices.
-func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, err error) {
+func inputs(ctx context.Context, r *cli.Run) (in stack.Input, total int64, err error) {
 	dir, err := r.Input(r.Arg("SLICES_DIR"))
 	if err != nil {
 		return in, 0, err
 	}
-	if err := load(ctx, r, r.Arg("SHIFTS_CSV"), func(f io.Reader, name string) (err error) {
-		in.Shifts, err = registration.ReadShifts(f, name)
-		return err
-	}); err != nil {
+	if in.Shifts, err = stage.ReadFile(ctx, r, r.Arg("SHIFTS_CSV"), registration.ReadShifts); err != nil {
 		return in, 0, err
 	}
 	if name := r.String("slice_config"); name != "" {
-		if err := load(ctx, r, name, func(f io.Reader, name string) (err error) {
-			in.Config, err = registration.ReadSliceConfig(f, name)
-			return err
-		}); err != nil {
+		if in.Config, err = stage.ReadFile(ctx, r, name, registration.ReadSliceConfig); err != nil {
 			return in, 0, err
 		}
 	}
@@ -228,7 +204,7 @@ func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, er
 			r.Warn("%s: there are no folders *z<NN>* of transforms", name)
 		}
 	}
-	files, err := oct.FindSlices(ctx, dir, store.Settings(r.Options.HTTP))
+	files, err := stack.FindSlices(ctx, dir, store.Settings(r.Options.HTTP))
 	if err != nil {
 		return in, 0, stage.Failed(err)
 	}
@@ -243,22 +219,8 @@ func inputs(ctx context.Context, r *cli.Run) (in oct.StackInput, total int64, er
 		if err != nil {
 			return in, 0, err
 		}
-		in.Slices = append(in.Slices, oct.StackSlice{ID: f.ID, Path: f.Path, Image: image})
+		in.Slices = append(in.Slices, stack.Slice{ID: f.ID, Path: f.Path, Image: image})
 		total += datasets.Bytes(image.Levels[0].Array)
 	}
 	return in, total, nil
-}
-
-// load reads a file whose errors are the input's fault.
-func load(ctx context.Context, r *cli.Run, name string, read func(f io.Reader, name string) error) error {
-	if _, err := r.LocalInput(name); err != nil {
-		return err
-	}
-	f, err := document.Open(ctx, name)
-	if err != nil {
-		return cli.BadInput(err)
-	}
-	defer f.Close()
-	r.Read(record.Dataset{Path: address.Address(name)})
-	return cli.BadInput(read(f, name))
 }

@@ -3,21 +3,20 @@ package stitch
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
-	"strata/pkg/document"
 	"strata/pkg/ngff"
-	"strata/pkg/oct"
+	"strata/pkg/oct/stitch"
 	"strata/pkg/registration"
 )
 
 // Command is stitch.
 func Command() *cli.Command {
+	opt := stitch.Options{Overlap: 0.2, Tolerance: stitch.DefaultTolerance, Blending: stitch.BlendDiffusion}
 	return &cli.Command{
 		Name:  "stitch",
 		Usage: "put the tiles of a mosaic grid together to a slice",
@@ -37,18 +36,18 @@ func Command() *cli.Command {
 			"chunks": {Value: "Z,Y,X", Note: "128,64,64, of one plane 512,512, or what the slice has"}, "shard": {Value: "Z,Y,X", Note: "none"},
 		},
 		Flags: []cli.Flag{
-			{Name: "overlap", Kind: cli.Float, Default: "0.2", Check: overlap, Usage: "fraction of a tile that its neighbour sees too"},
+			cli.Bind(&opt.Overlap, cli.Flag{Name: "overlap", Check: overlap, Usage: "fraction of a tile that its neighbour sees too"}),
 			{Name: "transform", Value: "FILE", Usage: "2×2 matrix M that acts on (y, x), JSON or .npy; with --estimate what it begins with"},
-			{Name: "estimate", Kind: cli.Bool, Usage: "estimate M from the mosaic"},
+			cli.Bind(&opt.Estimate, cli.Flag{Name: "estimate", Usage: "estimate M from the mosaic"}),
 			{Name: "estimate_only", Value: "FILE", Usage: "estimate M from all mosaics given, write it to FILE, stitch nothing"},
 			{Name: "save_transform", Value: "FILE", Usage: "also write M as JSON"},
-			{Name: "max_refinement_px", Kind: cli.Float, Default: "0", Check: cli.Between(0, 1e6), Usage: "how far a tile may move from where M puts it; 0: not at all"},
+			cli.Bind(&opt.MaxRefinement, cli.Flag{Name: "max_refinement_px", Check: cli.Between(0, 1e6), Usage: "how far a tile may move from where M puts it; 0: not at all"}),
 			{Name: "positions", Value: "FILE", Usage: "where the stage recorded the tiles: JSON of import --tiles or of --save_positions, or CSV with the columns row, column, y_um, x_um"},
-			{Name: "position_tolerance", Value: "UM", Kind: cli.Float, Default: fmt.Sprint(oct.DefaultTolerance), Check: cli.Between(0, 1e6),
-				Usage: "by how many µm the displacement of two tiles may differ from the recorded one; 0: tiles stay where they were recorded"},
-			{Name: "channel", Kind: cli.Int, Default: "0", Check: cli.AtLeast(0), Usage: "channel that is measured, where the mosaic has several"},
-			{Name: "interpolate", Kind: cli.Bool, Usage: "place tiles between voxels, by linear interpolation, not at the nearest ones"},
-			{Name: "blending", Default: string(oct.BlendDiffusion), Choices: oct.Blendings, Usage: "what a voxel becomes that several tiles have seen"},
+			cli.Bind(&opt.Tolerance, cli.Flag{Name: "position_tolerance", Value: "UM", Check: cli.Between(0, 1e6),
+				Usage: "by how many µm the displacement of two tiles may differ from the recorded one; 0: tiles stay where they were recorded"}),
+			cli.Bind(&opt.Channel, cli.Flag{Name: "channel", Check: cli.AtLeast(0), Usage: "channel that is measured, where the mosaic has several"}),
+			cli.Bind(&opt.Interpolate, cli.Flag{Name: "interpolate", Usage: "place tiles between voxels, by linear interpolation, not at the nearest ones"}),
+			cli.Bind(&opt.Blending, cli.Flag{Name: "blending", Choices: stitch.Blendings, Usage: "what a voxel becomes that several tiles have seen"}),
 			{Name: "save_positions", Value: "FILE", Usage: "also write the positions, and how well tiles agree at the seams, as JSON"},
 		},
 		Examples: []cli.Example{
@@ -58,7 +57,7 @@ func Command() *cli.Command {
 			{Command: "stitch in.ome.zarr out.ome.zarr --transform transform.json --blending feather", Usage: "that matrix for this mosaic"},
 			{Command: "stitch tiles.ome.zarr slide.ome.zarr --positions positions.json --channel 1", Usage: "a slide scan, from where the stage recorded its tiles"},
 		},
-		Run: run,
+		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, opt) },
 	}
 }
 
@@ -73,17 +72,14 @@ func overlap(v any) error {
 	return nil
 }
 
-func run(ctx context.Context, r *cli.Run) error {
-	opt := oct.StitchOptions{
-		Overlap: r.Float("overlap"), Estimate: r.Bool("estimate"), MaxRefinement: r.Float("max_refinement_px"),
-		Tolerance: r.Float("position_tolerance"), Channel: r.Int("channel"), Interpolate: r.Bool("interpolate"), Blending: oct.Blending(r.String("blending")), Seams: r.IsSet("save_positions"),
-	}
+func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
+	opt.Seams = r.IsSet("save_positions")
 	if err := together(r); err != nil {
 		return err
 	}
-	var given oct.Transform
+	var given stitch.Transform
 	if name := r.String("transform"); name != "" {
-		t, err := readFile(ctx, r, name, oct.ReadTransform)
+		t, err := stage.ReadFile(ctx, r, name, stitch.ReadTransform)
 		if err != nil {
 			return err
 		}
@@ -107,7 +103,7 @@ func run(ctx context.Context, r *cli.Run) error {
 	}
 	if name := r.String("positions"); name != "" {
 		var err error
-		if opt.Positions, err = readFile(ctx, r, name, registration.ReadTilePositions); err != nil {
+		if opt.Positions, err = stage.ReadFile(ctx, r, name, registration.ReadTilePositions); err != nil {
 			return err
 		}
 	}
@@ -139,15 +135,15 @@ func run(ctx context.Context, r *cli.Run) error {
 	if err != nil {
 		return err
 	}
-	result, s, err := oct.Stitch(ctx, in, out.Store, stage.Layout(r), opt, res)
+	result, s, err := stitch.Run(ctx, in, out.Store, stage.Layout(r), opt, res)
 	if err != nil {
 		return stage.Failed(err)
 	}
 	task.Done()
-	if err := transform.Write(func(w io.Writer) error { return oct.WriteTransform(w, s.Transform) }); err != nil {
+	if err := transform.Write(func(w io.Writer) error { return stitch.WriteTransform(w, s.Transform) }); err != nil {
 		return err
 	}
-	if err := positions.Write(func(w io.Writer) error { return oct.WriteStitching(w, s) }); err != nil {
+	if err := positions.Write(func(w io.Writer) error { return stitch.WriteStitching(w, s) }); err != nil {
 		return err
 	}
 	stage.Describe(r, in, r.Arg("IN"), result, out.Path())
@@ -184,23 +180,8 @@ func frames(in *ngff.Image) int {
 	return n
 }
 
-// readFile reads a file of a flag.
-func readFile[T any](ctx context.Context, r *cli.Run, name string, read func(io.Reader, string) (T, error)) (t T, err error) {
-	path, err := r.LocalInput(name)
-	if err != nil {
-		return t, err
-	}
-	f, err := document.Open(ctx, path)
-	if err != nil {
-		return t, cli.BadInput(err)
-	}
-	defer f.Close()
-	t, err = read(f, name)
-	return t, cli.BadInput(err)
-}
-
 // estimate writes the matrix of one or several mosaics.
-func estimate(ctx context.Context, r *cli.Run, opt oct.StitchOptions) error {
+func estimate(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 	var all []*ngff.Image
 	total := int64(0)
 	for _, path := range append([]string{r.Arg("IN")}, r.Args("OUT")...) {
@@ -221,10 +202,10 @@ func estimate(ctx context.Context, r *cli.Run, opt oct.StitchOptions) error {
 	if err != nil {
 		return err
 	}
-	t, err := oct.EstimateTransform(ctx, all, opt, res)
+	t, err := stitch.EstimateTransform(ctx, all, opt, res)
 	if err != nil {
 		return stage.Failed(err)
 	}
 	task.Done()
-	return out.Write(func(w io.Writer) error { return oct.WriteTransform(w, t) })
+	return out.Write(func(w io.Writer) error { return stitch.WriteTransform(w, t) })
 }

@@ -3,8 +3,8 @@ package zarrtool
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
-	"sync/atomic"
 
 	"strata/pkg/cli"
 	"strata/pkg/dtype"
@@ -84,35 +84,28 @@ func inBlocks(ctx context.Context, a *zarr.Array, block []int, threads int, budg
 	if total > mostBlocks {
 		return cli.BadInputf("%s: shape %v has %.3g blocks of %v: nobody can go through more than %.3g", a.Location(), shape, float64(total), block, float64(mostBlocks))
 	}
-	g, ctx := work.WithContext(ctx)
-	var next atomic.Int64
-	for range max(1, min(int64(threads), budget/max(size+a.ScratchBytes(false), 1), total)) {
-		g.Go(func() error {
-			buf, err := mem.Alloc(int(size))
-			if err != nil {
+	workers := int(min(int64(threads), budget/max(size+a.ScratchBytes(false), 1)))
+	return work.Share(ctx, workers, int(total), func(ctx context.Context, _ int, blocks iter.Seq[int]) error {
+		buf, err := mem.Alloc(int(size))
+		if err != nil {
+			return err
+		}
+		defer mem.Free(buf)
+		for i := range blocks {
+			r := zarr.Region{Start: make([]int, len(block)), Shape: make([]int, len(block))}
+			n := a.DType().Size()
+			for d := len(block) - 1; d >= 0; d-- {
+				r.Start[d] = i % grid[d] * block[d]
+				r.Shape[d] = min(block[d], shape[d]-r.Start[d])
+				i /= grid[d]
+				n *= r.Shape[d]
+			}
+			if err := f(ctx, r, buf[:n]); err != nil {
 				return err
 			}
-			defer mem.Free(buf)
-			for {
-				i := next.Add(1) - 1
-				if i >= total {
-					return nil
-				}
-				r := zarr.Region{Start: make([]int, len(block)), Shape: make([]int, len(block))}
-				n := a.DType().Size()
-				for d := len(block) - 1; d >= 0; d-- {
-					r.Start[d] = int(i%int64(grid[d])) * block[d]
-					r.Shape[d] = min(block[d], shape[d]-r.Start[d])
-					i /= int64(grid[d])
-					n *= r.Shape[d]
-				}
-				if err := f(ctx, r, buf[:n]); err != nil {
-					return err
-				}
-			}
-		})
-	}
-	return g.Wait()
+		}
+		return nil
+	})
 }
 
 // converted is data of an array as elements of type t, in new memory if that

@@ -51,9 +51,7 @@ func openBelow(ctx context.Context, r *cli.Run, path, below string, missing *zar
 
 // nodeIn is the node under a key of the store that was opened for path.
 func nodeIn(ctx context.Context, r *cli.Run, path string, st store.Store, key string, missing *zarr.Missing) (*node, error) {
-	if _, far := st.(store.Distant); far {
-		r.ReadsFar()
-	}
+	r.ReadsFrom(st)
 	for _, w := range images.Warnings(st) {
 		r.Warn("%s", w)
 	}

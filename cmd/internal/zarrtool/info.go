@@ -11,12 +11,12 @@ import (
 	"strings"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/units"
 	"strata/pkg/czi/czistore"
 	"strata/pkg/ngff"
 	"strata/pkg/tiff"
 	"strata/pkg/tiff/tiffstore"
 	"strata/pkg/tiff/tilecodec"
+	"strata/pkg/units"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )

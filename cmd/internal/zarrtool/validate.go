@@ -13,9 +13,9 @@ import (
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
-	"strata/pkg/cli/record"
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
+	"strata/pkg/record"
 	"strata/pkg/zarr"
 )
 

@@ -51,8 +51,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/units"
 	"strata/pkg/gpu/nvml"
+	"strata/pkg/units"
 	"strata/pkg/zarr/store"
 	"strata/tests/cudaemu"
 	"strata/tests/race"

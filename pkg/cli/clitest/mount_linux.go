@@ -8,7 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
-	"strata/pkg/cli/units"
+	"strata/pkg/units"
 )
 
 // mayMount tries it once.

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"strata/pkg/address"
-	"strata/pkg/cli/record"
+	"strata/pkg/record"
 	"strata/pkg/zarr"
 )
 

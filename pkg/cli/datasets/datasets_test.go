@@ -5,8 +5,8 @@ import (
 	"reflect"
 	"testing"
 
-	"strata/pkg/cli/record"
 	"strata/pkg/dtype"
+	"strata/pkg/record"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"

@@ -15,7 +15,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"strata/pkg/cli/units"
+	"strata/pkg/units"
 )
 
 // Mode is how progress is shown.

@@ -5,12 +5,12 @@ import (
 	"errors"
 
 	"strata/pkg/cli"
-	"strata/pkg/cli/host"
-	"strata/pkg/cli/record"
 	"strata/pkg/gds"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/gpu/lease"
+	"strata/pkg/host"
+	"strata/pkg/record"
 	"strata/pkg/zarr/zarrgpu"
 )
 

@@ -49,10 +49,7 @@ func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
 	if err != nil {
 		return nil, cli.BadInput(err)
 	}
-	if far, ok := st.(store.Distant); ok {
-		r.Options.Requests = max(r.Options.Requests, far.Requests())
-		r.ReadsFar()
-	}
+	r.ReadsFrom(st)
 	if zip, ok := st.(*store.ZipStore); ok {
 		r.Options.Reserved = max(r.Options.Reserved, zip.Reserves())
 	}

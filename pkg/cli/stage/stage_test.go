@@ -27,6 +27,8 @@ func TestFailed(t *testing.T) {
 		"disk, in a chunk":          {&zarr.FormatError{Path: "a", Err: syscall.EIO}, cli.ExitFailed},
 		"device":                    {fmt.Errorf("x: %w", &gpu.Error{Call: "cuLaunchKernel", Code: 700}), cli.ExitGPU},
 		"backend":                   {fmt.Errorf("x: %w", &zarrgpu.BackendError{Backend: "gds", Reason: "no", Err: errors.New("no")}), cli.ExitUsage},
+		"backend, disk":             {&zarrgpu.BackendError{Backend: "gds", Reason: "no", Err: fmt.Errorf("x: %w", syscall.EIO)}, cli.ExitFailed},
+		"layout, disk":              {fmt.Errorf("%w: %w", oct.ErrLayout, syscall.ENOSPC), cli.ExitFailed},
 		"backend on a broken GPU":   {&zarrgpu.BackendError{Backend: "nvcomp", Reason: "no", Err: &gpu.Error{Call: "cuCtxSynchronize", Code: 700}}, cli.ExitGPU},
 		"backend, nvCOMP's failure": {&zarrgpu.BackendError{Backend: "nvcomp", Reason: "no", Err: fmt.Errorf("x: %w", &nvcomp.Error{Call: "c", Code: 11})}, cli.ExitGPU},
 	} {

@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"strata/pkg/address"
+	"strata/pkg/atomic"
 	"strata/pkg/cli"
-	"strata/pkg/cli/atomic"
 	"strata/pkg/cli/progress"
-	"strata/pkg/cli/record"
 	"strata/pkg/mem"
+	"strata/pkg/record"
 	"strata/pkg/tiff/tiffwriter"
 )
 

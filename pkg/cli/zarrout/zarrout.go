@@ -8,9 +8,9 @@ import (
 	"os"
 	"time"
 
+	"strata/pkg/atomic"
 	"strata/pkg/cli"
-	"strata/pkg/cli/atomic"
-	"strata/pkg/cli/record"
+	"strata/pkg/record"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )

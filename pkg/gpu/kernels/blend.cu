@@ -1,35 +1,5 @@
-// Blending: pkg/filter/blend.go and hann.go, bit by bit.
+// What two slices become where they overlap: pkg/filter/hann.go and common.go, bit by bit.
 typedef long long i64;
-
-// blend: acc[z][i] += alpha[i]·(v[z][i] − acc[z][i]); alpha is of one plane.
-// Bytes per element: 2·sizeof(F) read, sizeof(F) written, and 4 of alpha, once for all planes.
-template <class F> __device__ __forceinline__ void blend(F* __restrict__ acc, const F* __restrict__ v, const float* __restrict__ alpha, i64 n, int nz)
-{
-    const i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n) return;
-    const F w = (F)alpha[i];
-    for (int z = blockIdx.y; z < nz; z += gridDim.y) {
-        const F a = acc[z * n + i], b = v[z * n + i];
-        F r = a + w * (b - a);
-        if (r != r) r = a + b; // infinite, or NaN
-        if (w <= 0) r = a;
-        if (w >= 1 || a != a) r = b;
-        if (b != b) r = a;
-        acc[z * n + i] = r;
-    }
-}
-extern "C" __global__ void __launch_bounds__(256) blend_f32(float* __restrict__ acc, const float* __restrict__ v, const float* __restrict__ alpha, i64 n, int nz) { blend(acc, v, alpha, n, nz); }
-extern "C" __global__ void __launch_bounds__(256) blend_f64(double* __restrict__ acc, const double* __restrict__ v, const float* __restrict__ alpha, i64 n, int nz) { blend(acc, v, alpha, n, nz); }
-
-// between: out[i] = a[i] + t·(b[i] − a[i]); out may be a or b.
-// Bytes per element: 2·sizeof(F) read, sizeof(F) written.
-template <class F> __device__ __forceinline__ void between(F* out, const F* a, const F* b, F t, i64 n)
-{
-    const i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = a[i] + t * (b[i] - a[i]);
-}
-extern "C" __global__ void __launch_bounds__(256) between_f32(float* out, const float* a, const float* b, float t, i64 n) { between(out, a, b, t, n); }
-extern "C" __global__ void __launch_bounds__(256) between_f64(double* out, const double* a, const double* b, double t, i64 n) { between(out, a, b, t, n); }
 
 // A sample of planes that move by (dy, dx), edges repeated.
 __device__ __forceinline__ const float* moved(const float* v, i64 pitch, int y, int x, int ny, int nx, int dy, int dx)

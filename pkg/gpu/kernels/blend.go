@@ -1,64 +1,6 @@
 package kernels
 
-import (
-	"fmt"
-
-	"strata/pkg/dtype"
-	"strata/pkg/gpu"
-)
-
-// Planes are rows of float32 in device memory: row y of plane z begins
-// z·Stride + y·Pitch elements behind the beginning of At.
-type Planes struct {
-	At     gpu.Span
-	Pitch  int
-	Stride int64
-}
-
-// precision is how kernels for float32 or float64 are called.
-func precision(t dtype.Type) (string, error) {
-	if t != dtype.Float32 && t != dtype.Float64 {
-		return "", fmt.Errorf("no blending of %v", t)
-	}
-	return suffix(t)
-}
-
-// Blend queues filter.Blend of planes of n elements of type t, float32 or float64:
-// every plane with the same alpha, n float32.
-func Blend(s *gpu.Stream, acc, v, alpha gpu.Span, t dtype.Type, planes int, n int64) error {
-	name, err := precision(t)
-	if err != nil {
-		return err
-	}
-	k, err := get(s.Device(), "blend", "blend_"+name)
-	if err != nil {
-		return err
-	}
-	grid, block := blocks(n)
-	grid[1] = upTo(planes)
-	s.Launch(k, grid, block, acc, v, alpha, n, int32(planes))
-	return nil
-}
-
-// Between queues filter.Between of n elements of type t, float32 or float64. dst may
-// be a or b.
-func Between(s *gpu.Stream, dst, a, b gpu.Span, t dtype.Type, by float64, n int64) error {
-	name, err := precision(t)
-	if err != nil {
-		return err
-	}
-	k, err := get(s.Device(), "blend", "between_"+name)
-	if err != nil {
-		return err
-	}
-	grid, block := blocks(n)
-	if t == dtype.Float32 {
-		s.Launch(k, grid, block, dst, a, b, float32(by), n)
-	} else {
-		s.Launch(k, grid, block, dst, a, b, by, n)
-	}
-	return nil
-}
+import "strata/pkg/gpu"
 
 // Mix queues filter.Mix of planes of ny × nx voxels, plane z with the z-th weight
 // (float64 on the device). moving moves by (dy, dx) before, its edges repeated:

@@ -3,55 +3,10 @@
 package kernels
 
 import (
-	"math"
 	"testing"
 
-	"strata/pkg/dtype"
 	"strata/pkg/filter"
 )
-
-func TestBlend(t *testing.T) {
-	t.Run("float32", blending[float32])
-	t.Run("float64", blending[float64])
-}
-
-func blending[F float32 | float64](t *testing.T) {
-	b := open(t)
-	const n, planes = 700, 3
-	acc, v, alpha := sample[F](planes*n), sample[F](planes*n + 1)[1:], sample[float32](n)
-	for i := range alpha {
-		switch i % 7 {
-		case 0:
-			alpha[i] = 1
-		case 1:
-			alpha[i] = 0
-		case 2:
-			v[i] = acc[i]
-			fallthrough
-		default:
-			alpha[i] = float32(i) / n
-		}
-	}
-	for i := 300; i < 360; i++ { // all pairs of numbers that are none
-		odd := []F{1, F(math.NaN()), F(math.Inf(1)), F(math.Inf(-1))}
-		acc[i], v[i] = odd[i%4], odd[i/4%4]
-	}
-	kind := dtype.Of[F]()
-	dst, w := upload(b, acc), upload(b, v)
-	b.check(Blend(b.stream, dst, w, upload(b, alpha), kind, planes, n))
-	between := b.alloc(len(dtype.Bytes(acc)))
-	b.check(Between(b.stream, between, dst, w, kind, 0.3, planes*n))
-	for z := range planes {
-		filter.Blend(acc[z*n:][:n], v[z*n:][:n], alpha)
-	}
-	equal(t, "blended", download[F](b, dst), acc)
-	want := make([]F, len(acc))
-	filter.Between(want, acc, v, F(0.3))
-	equal(t, "between", download[F](b, between), want)
-	b.check(Between(b.stream, dst, w, dst, kind, -0.2, planes*n))
-	filter.Between(acc, v, acc, F(-0.2))
-	equal(t, "between in place", download[F](b, dst), acc)
-}
 
 func TestMix(t *testing.T) {
 	b := open(t)

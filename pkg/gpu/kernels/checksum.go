@@ -17,12 +17,12 @@ const (
 	XXH64
 )
 
-// segment is the length of the parts of CRC-32 and Adler-32 that a thread makes.
-const segment = 4096
+// segment is the length of the parts of CRC-32 and Adler-32 that a warp makes.
+const segment = 16384
 
 // Checksums queues the checksums of ranges of bytes. got is called for each once the stream
 // has been waited for; its error is that of Wait. Device and page-locked memory of 24
-// bytes a range, and of 8 for each 4096 bytes, is taken until then; of XXH64 8 a range.
+// bytes a range, and of 8 for each 16384 bytes, is taken until then; of XXH64 8 a range.
 func Checksums(s *gpu.Stream, kind Checksum, ranges []gpu.Span, got func(i int, sum uint64) error) error {
 	if len(ranges) == 0 {
 		return nil
@@ -63,10 +63,10 @@ func Checksums(s *gpu.Stream, kind Checksum, ranges []gpu.Span, got func(i int, 
 		return err
 	}
 	s.Upload(table.Span, host.B[:rows])
-	grid, block := blocks(int64(most))
+	grid, block := blocks(32 * int64(most))
 	grid[1] = upTo(len(ranges))
 	if kind == XXH64 {
-		grid, block = gpu.Dim{(4*len(ranges) + 127) / 128, 1, 1}, gpu.Dim{128, 1, 1}
+		grid, block = gpu.Dim{(4*len(ranges) + 31) / 32, 1, 1}, gpu.Dim{32, 1, 1}
 	}
 	out := table.From(int64(rows), int64(8*results))
 	if results > 0 {
@@ -90,7 +90,7 @@ func Checksums(s *gpu.Stream, kind Checksum, ranges []gpu.Span, got func(i int, 
 // together makes the checksum of n bytes from those of their segments.
 func together(kind Checksum, parts []byte, n int64) uint64 {
 	const base = 65521 // of Adler-32
-	var crc uint32
+	crc := ^uint32(0)
 	a, b := uint64(1), uint64(0)
 	for at := int64(0); len(parts) > 0; parts, at = parts[8:], at+segment {
 		x, y := binary.LittleEndian.Uint32(parts), binary.LittleEndian.Uint32(parts[4:])
@@ -108,7 +108,7 @@ func together(kind Checksum, parts []byte, n int64) uint64 {
 	if kind == Adler32 {
 		return b<<16 | a
 	}
-	return uint64(crc)
+	return uint64(^crc)
 }
 
 // A CRC-32 is a polynomial over the field of two elements, modulo that of the CRC; the
@@ -137,7 +137,7 @@ var powers = func() (p [40]uint32) {
 }()
 
 // bySegment is x to eight times the length of a segment.
-var bySegment = powers[12]
+var bySegment = powers[14]
 
 func shiftCRC(c uint32, n int64) uint32 {
 	if n == segment {

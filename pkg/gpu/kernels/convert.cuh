@@ -7,6 +7,17 @@
 template <class T> __device__ __forceinline__ T rounded(float v);
 template <> __device__ __forceinline__ float rounded<float>(float v) { return v; }
 template <> __device__ __forceinline__ double rounded<double>(float v) { return v; }
+// Of 8 and 16 bits float has all numbers, and nothing branches: limits are applied before rounding.
+#define ROUNDED_SMALL(T, LO, HI)                                              \
+    template <> __device__ __forceinline__ T rounded<T>(float v)              \
+    {                                                                         \
+        const float r = rintf(fminf(fmaxf(v, (float)(LO)), (float)(HI)));     \
+        return (T)(int)(v == v ? r : 0);                                      \
+    }
+ROUNDED_SMALL(unsigned char, 0, 255)
+ROUNDED_SMALL(signed char, -128, 127)
+ROUNDED_SMALL(unsigned short, 0, 65535)
+ROUNDED_SMALL(short, -32768, 32767)
 #define ROUNDED(T, LO, HI)                                          \
     template <> __device__ __forceinline__ T rounded<T>(float v)    \
     {                                                               \
@@ -14,10 +25,6 @@ template <> __device__ __forceinline__ double rounded<double>(float v) { return 
         const float r = rintf(v);                                   \
         return r <= (float)(LO) ? (T)(LO) : r >= (float)(HI) ? (T)(HI) : (T)r; \
     }
-ROUNDED(unsigned char, 0, 255)
-ROUNDED(signed char, -128, 127)
-ROUNDED(unsigned short, 0, 65535)
-ROUNDED(short, -32768, 32767)
 ROUNDED(unsigned int, 0, 4294967295ull)
 ROUNDED(int, -2147483648ll, 2147483647)
 ROUNDED(unsigned long long, 0, 18446744073709551615ull)

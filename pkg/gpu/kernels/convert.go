@@ -12,15 +12,11 @@ func FromFloat32(s *gpu.Stream, dst, src gpu.Span, t dtype.Type, n int64) error 
 		s.Copy(dst, src.From(0, 4*n))
 		return nil
 	}
-	name, err := suffix(t)
+	k, err := typed(s, "convert", "from_f32", t)
 	if err != nil {
 		return err
 	}
-	k, err := get(s.Device(), "convert", "from_f32_"+name)
-	if err != nil {
-		return err
-	}
-	grid, block := blocks(n)
+	grid, block := few(n, 4)
 	s.Launch(k, grid, block, src, dst, n)
 	return nil
 }

@@ -3,6 +3,7 @@
 package kernels
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -25,9 +26,15 @@ func fromFloat32[T dtype.Element](t *testing.T) {
 	for i := 200; i < 1500; i++ {
 		v[i] = float32(i%600-300) / 2
 	}
-	want := make([]T, len(v))
-	filter.FromFloat32(want, v)
-	dst := b.alloc(len(dtype.Bytes(want)))
-	b.check(FromFloat32(b.stream, dst, upload(b, v), dtype.Of[T](), int64(len(v))))
-	equal(t, "converted", download[T](b, dst), want)
+	kind := dtype.Of[T]()
+	src := upload(b, v)
+	for _, c := range []struct{ skip, n int }{{0, 3000}, {0, 2999}, {1, 2998}, {0, 3}, {4, 1}, {8, 4}} {
+		part := v[c.skip:][:c.n]
+		want := make([]T, c.n)
+		filter.FromFloat32(want, part)
+		dst := b.alloc((c.skip + c.n) * kind.Size())
+		to := dst.From(int64(c.skip*kind.Size()), int64(c.n*kind.Size()))
+		b.check(FromFloat32(b.stream, to, src.From(int64(4*c.skip), int64(4*c.n)), kind, int64(c.n)))
+		equal(t, fmt.Sprintf("%d converted behind %d", c.n, c.skip), download[T](b, to), want)
+	}
 }

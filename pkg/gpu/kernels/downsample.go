@@ -6,18 +6,18 @@ import (
 	"math"
 
 	"strata/pkg/dtype"
+	"strata/pkg/filter"
 	"strata/pkg/gpu"
-	"strata/pkg/ngff"
 )
 
 // Halving is how a box of the next level of a pyramid is made from a volume (z, y, x) that
 // lies on a device: ngff.Downsample, bit by bit. Y and X are halved, and Z where it has taps.
 type Halving struct {
 	Kind   dtype.Type
-	Out    [3]int       // shape of the box
-	In     [3]int       // shape of the volume
-	Origin [3]int       // sample of the level that the volume begins with
-	Taps   [3]ngff.Taps // of the box, from samples of the level
+	Out    [3]int         // shape of the box
+	In     [3]int         // shape of the volume
+	Origin [3]int         // sample of the level that the volume begins with
+	Taps   [3]filter.Taps // of the box, from samples of the level
 }
 
 // tapBytes is the size of a Tap in downsample.cu.
@@ -71,11 +71,7 @@ func (h *Halving) check() error {
 // bytes; they are used until the stream is waited for. Where TableBytes is 0, dst and src begin at
 // multiples of 16 bytes, as buffers do.
 func (h *Halving) Run(s *gpu.Stream, dst, src gpu.Span, table []byte, onDevice gpu.Span) error {
-	name, err := suffix(h.Kind)
-	if err == nil {
-		err = h.check()
-	}
-	if err != nil || h.Out[0] == 0 || h.Out[1] == 0 || h.Out[2] == 0 {
+	if err := h.check(); err != nil || h.Out[0] == 0 || h.Out[1] == 0 || h.Out[2] == 0 {
 		return err
 	}
 	nz, ny, nx, planes := int32(h.Out[0]), int32(h.Out[1]), int32(h.Out[2]), int32(1)
@@ -83,7 +79,7 @@ func (h *Halving) Run(s *gpu.Stream, dst, src gpu.Span, table []byte, onDevice g
 		planes = 2
 	}
 	if h.even() {
-		k, err := get(s.Device(), "downsample", "downsample_even_"+name)
+		k, err := typed(s, "downsample", "downsample_even", h.Kind)
 		if err != nil {
 			return err
 		}
@@ -92,7 +88,7 @@ func (h *Halving) Run(s *gpu.Stream, dst, src gpu.Span, table []byte, onDevice g
 		s.Launch(k, grid, block, src, dst, nz, ny, nx, planes)
 		return nil
 	}
-	k, err := get(s.Device(), "downsample", "downsample_odd_"+name)
+	k, err := typed(s, "downsample", "downsample_odd", h.Kind)
 	if err != nil {
 		return err
 	}
@@ -131,7 +127,7 @@ func HalvingOf(shape [3]int, z bool, kind dtype.Type) (Halving, error) {
 		if d == 0 && !z {
 			continue
 		}
-		h.Taps[d] = ngff.LevelTaps(n)
+		h.Taps[d] = filter.HalvingTaps(n)
 		if h.Out[d] = len(h.Taps[d].Lo); h.Out[d] == 0 {
 			return h, fmt.Errorf("shape %v cannot be halved", shape)
 		}

@@ -2,6 +2,7 @@
 // filter.Between, filter.Blend and dtype.ConvertSlice. T is the type of the voxels, F the
 // one in which they are blended.
 #include "convert.cuh"
+#include "finite.cuh"
 typedef long long i64;
 
 // An address in a table, and what is there: found from a pointer of the kernel, so that
@@ -123,80 +124,151 @@ struct Seam {
     int first, count;
 };
 
+// last_half is half of the last place of v; 0 where that is too small for a number.
+__device__ __forceinline__ double last_half(double v)
+{
+    const i64 exponent = __double_as_longlong(v) >> 52 & 0x7ff;
+    return exponent > 53 ? __longlong_as_double((exponent - 53) << 52) : 0;
+}
+
+// beside tells whether two numbers have the same sign and exponent, and neither is a power of two.
+__device__ __forceinline__ bool beside(double a, double b)
+{
+    const i64 p = __double_as_longlong(a), q = __double_as_longlong(b);
+    return p >> 52 == q >> 52 && p << 12 != 0 && q << 12 != 0;
+}
+
+// added is sum + term(0) + term(1) + … + term(n−1), each sum rounded, in this order, by a warp. While a sum
+// keeps its exponent, a term makes it grow by the multiple of its last place that is nearest to the term,
+// whatever the sum is, unless the term lies in the middle between two; and such multiples can be added in any order,
+// as no sum of them is rounded. Terms up to one that lies there, or fewer, where what is added could change
+// the exponent, are added so, and the next 32 one after the other.
+template <class F> __device__ __forceinline__ double added(double sum, int n, F term)
+{
+    const int lane = threadIdx.x & 31;
+#pragma unroll 1
+    for (int i = 0, size = n; i < n;) {
+        const int end = min(i + size, n);
+        const double half = last_half(sum);
+        double up = 0, down = 0;
+        int middle = end; // the first
+#pragma unroll 2
+        for (int k = i + lane; k < end; k += 32) {
+            const double t = term(k), step = (sum + t) - sum;
+            if (t != 0 && !(fabs(t - step) < half)) middle = min(middle, k); // or NaN
+            up += fmax(step, 0.0);
+            down += fmin(step, 0.0);
+        }
+#pragma unroll
+        for (int d = 16; d > 0; d /= 2) {
+            up += __shfl_xor_sync(0xffffffffu, up, d);
+            down += __shfl_xor_sync(0xffffffffu, down, d);
+            middle = min(middle, __shfl_xor_sync(0xffffffffu, middle, d));
+        }
+        const double low = sum + down, high = sum + up;
+        if (middle == end && ((low == sum && high == sum) || (beside(low, high) && beside(low, sum)))) {
+            sum += up + down;
+            i = end;
+        } else {
+            size = middle < end ? middle - i : (end - i) / 2;
+            if (size >= 32) continue;
+        }
+        if (i == n) break;
+        const double t = i + lane < n ? term(i + lane) : 0; // to add 0 changes no sum that began at 0
+#pragma unroll 8
+        for (int k = 0; k < 32; k++) sum += __shfl_sync(0xffffffffu, t, k);
+        i += 32;
+        size = n;
+    }
+    return sum;
+}
+
+// Voxels are compared SHARE by a thread at a time: PAIRS of a block.
+enum : int { SHARE = 2, PAIRS = 256 * SHARE };
+
+// Where the voxels of a seam are that come next: i of plane z of a cell, in the CPU's order, which is
+// that of pieces of so many planes, then cells, planes, rows. The tile has planes begin … end−1.
+struct Place {
+    int piece, cell, z, i;
+    // settle goes on to the next plane and cell that there are, and tells whether there is one.
+    __device__ __forceinline__ bool settle(const Seam& s, int planes, int begin, int end)
+    {
+        while (piece < end && z >= min(piece + planes, end)) { // of this cell and piece that was all
+            if (++cell == s.first + s.count) {
+                cell = s.first;
+                piece += planes;
+            }
+            z = (max(piece, begin) + 3) / 4 * 4;
+        }
+        return piece < end;
+    }
+};
+
 // seams adds every fourth plane, z0 being the number of plane 0, to the sums of one seam a
-// block: element by element, in the CPU's order, which is that of pieces of so many
-// planes, then cells, planes, rows. Seven threads, of as many warps, have a sum each.
+// block: element by element, in the CPU's order. A warp has each sum; the next voxels come while it adds.
 // Bytes per voxel: sizeof(T) + sizeof(F) read.
 template <class T, class F>
 __device__ __forceinline__ void seams(const T* __restrict__ v, const Cell* cells, const Seam* __restrict__ all, int z0, int piece, int nz, int ny, int nx, float fy, float fx)
 {
-    __shared__ double terms[SUMS][256];
-    __shared__ double sums[SUMS];
-    __shared__ double offset;
-    __shared__ int first;
+    __shared__ double pairs[2][PAIRS]; // of the voxels that are added: running mean and tile
     const Tile<T> t = {v, ny, nx, fy, fx};
-    const int me = threadIdx.x, which = me / 32;
-    const bool adds = me % 32 == 0 && which < SUMS;
+    const int me = threadIdx.x, lane = me & 31, which = me / 32, end = z0 + nz;
     const Seam s = all[blockIdx.x];
     double* of_seam = there<double>(cells, s.sums);
-    if (adds) sums[which] = of_seam[which];
-    if (me == 0) offset = of_seam[SUMS];
-    const int end = z0 + nz;
-    int p = z0 / piece * piece, c = s.first, z = (z0 + 3) / 4 * 4, i0 = 0; // piece, cell, plane, pixels
+    double sum = which < SUMS ? of_seam[which] : 0, offset = of_seam[SUMS];
+    bool none = of_seam[0] == 0;
+    Place at_place = {z0 / piece * piece, s.first, (z0 + 3) / 4 * 4, 0};
+    int have = 0;
 #pragma unroll 1
-    while (p < end) {
-        if (z >= min(p + piece, end)) { // of this cell and piece that was all
-            if (++c == s.first + s.count) {
-                c = s.first;
-                p += piece;
+    for (bool more = true; more;) {
+        double a[SHARE] = {}, b[SHARE] = {};
+        int come = 0;
+        more = at_place.settle(s, piece, z0, end);
+        if (more) {
+            const Cell* k = cells + at_place.cell;
+            const int size = k->ny * k->nx;
+            come = min((int)PAIRS, size - at_place.i);
+#pragma unroll
+            for (int j = 0; j < SHARE; j++) {
+                const int i = at_place.i + me + 256 * j;
+                if (i >= size) continue;
+                const int y = i / k->nx, x = i - y * k->nx;
+                a[j] = (double)there<F>(cells, k->mean)[(at_place.z - z0) * k->mean_stride + (i64)y * k->mean_pitch + x];
+                b[j] = (double)at<T, F>(t, v + (i64)(at_place.z - z0) * ny * nx, k->y + y, k->x + x);
             }
-            z = (max(p, z0) + 3) / 4 * 4;
-            continue;
+            at_place.i += come;
+            if (at_place.i == size) {
+                at_place.i = 0;
+                at_place.z += 4;
+            }
         }
-        const Cell* k = cells + c;
-        const int size = k->ny * k->nx, i = i0 + me;
-        double a = 0, b = 0, d = 0;
-        bool counts = false;
-        if (me == 0) first = 256;
-        if (i < size) {
-            const int y = i / k->nx, x = i - y * k->nx;
-            a = (double)there<F>(cells, k->mean)[(z - z0) * k->mean_stride + (i64)y * k->mean_pitch + x];
-            b = (double)at<T, F>(t, v + (i64)(z - z0) * ny * nx, k->y + y, k->x + x);
-            d = a - b;
-            counts = d - d == 0;
+        if (have > 0 && which < SUMS) {
+            auto counts = [&](int i) { return finite(pairs[0][i] - pairs[1][i]); };
+            if (none) { // the offset is the first that counts
+                int first = lane;
+                while (first < have && !counts(first)) first += 32;
+                for (int d = 16; d > 0; d /= 2) first = min(first, __shfl_xor_sync(0xffffffffu, first, d));
+                none = first >= have;
+                if (!none) offset = pairs[0][first];
+            }
+            sum = added(sum, have, [&](int i) -> double {
+                if (!counts(i)) return 0;
+                if (which == 0) return 1;
+                if (which == 1) return fabs(pairs[0][i] - pairs[1][i]);
+                const double p = pairs[0][i] - offset, q = pairs[1][i] - offset;
+                return which == 2 ? p : which == 3 ? q : (which == 5 ? q : p) * (which == 4 ? p : q);
+            });
         }
-        __syncthreads(); // the terms of before have been added
-        if (sums[0] == 0) {
-            if (counts) atomicMin(&first, me);
-            __syncthreads();
-            if (first == me) offset = a;
-            __syncthreads();
+        __syncthreads(); // they have been added
+        have = come;
+#pragma unroll
+        for (int j = 0; j < SHARE; j++) {
+            pairs[0][me + 256 * j] = a[j];
+            pairs[1][me + 256 * j] = b[j];
         }
-        a -= offset;
-        b -= offset;
-        terms[0][me] = counts ? 1 : 0; // to add 0 changes no sum that began at 0
-        terms[1][me] = counts ? fabs(d) : 0;
-        terms[2][me] = counts ? a : 0;
-        terms[3][me] = counts ? b : 0;
-        terms[4][me] = counts ? a * a : 0;
-        terms[5][me] = counts ? b * b : 0;
-        terms[6][me] = counts ? a * b : 0;
         __syncthreads();
-        if (adds) {
-            double sum = sums[which];
-            const int last = min(256, size - i0);
-#pragma unroll 8
-            for (int j = 0; j < last; j++) sum += terms[which][j];
-            sums[which] = sum;
-        }
-        i0 += 256;
-        if (i0 >= size) {
-            i0 = 0;
-            z += 4;
-        }
     }
-    __syncthreads();
-    if (adds) of_seam[which] = sums[which];
+    if (which < SUMS && lane == 0) of_seam[which] = sum;
     if (me == 0) of_seam[SUMS] = offset;
 }
 
@@ -206,7 +278,7 @@ __device__ __forceinline__ void seams(const T* __restrict__ v, const Cell* cells
     {                                                                                                                                            \
         fuse<T, F>(v, cells, weights, choose, nz, ny, nx, fy, fx);                                                                        \
     }                                                                                                                                            \
-    extern "C" __global__ void __launch_bounds__(256) seams_##NAME(const T* __restrict__ v, const Cell* cells, const Seam* __restrict__ all, int z0,    \
+    extern "C" __global__ void __launch_bounds__(256, 2) seams_##NAME(const T* __restrict__ v, const Cell* cells, const Seam* __restrict__ all, int z0,    \
                                                                    int piece, int nz, int ny, int nx, float fy, float fx)                        \
     {                                                                                                                                            \
         seams<T, F>(v, cells, all, z0, piece, nz, ny, nx, fy, fx);                                                                               \

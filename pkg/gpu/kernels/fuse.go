@@ -101,11 +101,7 @@ const planesEach = 16
 // are 1. A tile's part in a mean is its weight over the sum of the weights up to it; with
 // choose it is all or nothing: of the largest weight, the first in order.
 func Fuse(s *gpu.Stream, t Tile, cells gpu.Span, n, most int, weights gpu.Span, choose bool) error {
-	name, err := suffix(t.Type)
-	if err != nil {
-		return err
-	}
-	k, err := get(s.Device(), "fuse", "fuse_"+name)
+	k, err := typed(s, "fuse", "fuse", t.Type)
 	if err != nil {
 		return err
 	}
@@ -128,11 +124,7 @@ func Fuse(s *gpu.Stream, t Tile, cells gpu.Span, n, most int, weights gpu.Span, 
 // gone through in pieces of so many, counted from plane 0 of the depth, and in each
 // cell after cell.
 func Seams(s *gpu.Stream, t Tile, cells, seams gpu.Span, n, z0, piece int) error {
-	name, err := suffix(t.Type)
-	if err != nil {
-		return err
-	}
-	k, err := get(s.Device(), "fuse", "seams_"+name)
+	k, err := typed(s, "fuse", "seams", t.Type)
 	if err != nil {
 		return err
 	}

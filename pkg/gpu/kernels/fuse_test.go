@@ -4,6 +4,7 @@ package kernels
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"strata/pkg/dtype"
@@ -160,41 +161,71 @@ func TestSeams(t *testing.T) {
 		seamSums[int32, float64], seamSums[uint64, float64], seamSums[int64, float64], seamSums[float32, float32], seamSums[float64, float64])
 }
 
-// seamSums compares two tiles in a seam of two cells and one of one, whose planes come at
-// two times.
+const seamPlanes, seamRows, seamColumns = 23, 20, 33
+
+// seamSums compares tiles of noise, and of odd numbers of either sign: sums of their products get so large that
+// products lie in the middle between two numbers, and other sums are now above 0, now below.
 func seamSums[T dtype.Element, F float32 | float64](t *testing.T) {
-	b := open(t)
-	kind := dtype.Of[T]()
-	const planes, ny, nx, piece, cut = 23, 20, 33, 7, 9
-	boxes := [][4]int{{0, 0, 19, 33}, {19, 2, 1, 30}, {5, 7, 3, 4}} // y, x, ny, nx
-	behind := [2]float32{0, 0.25}
-	tile, other := sample[T](planes*ny*nx), sample[F](planes*ny*nx)
-	if kind.IsFloat() { // the first is none, and neither is a row
+	const n = seamPlanes * seamRows * seamColumns
+	tile, other := sample[T](n), sample[F](n)
+	if dtype.Of[T]().IsFloat() { // the first is none, and neither is a row
 		tile[0] = T(math.NaN())
-		for i := range nx {
-			other[12*ny*nx+i] = F(math.Inf(1))
+		for i := range seamColumns {
+			other[12*seamRows*seamColumns+i] = F(math.Inf(1))
 		}
 	}
-	sums := b.alloc(2 * SeamState)
+	compareSeams(t, tile, other)
+	rng := rand.New(rand.NewPCG(5, 6))
+	for i := range n {
+		v, w := F(rng.IntN(1<<23)*2+1), F(rng.IntN(1<<23)*2+1)
+		if i%2 == 0 {
+			v, w = -v, -w
+		}
+		other[i] = v
+		if dtype.Of[T]().IsFloat() {
+			tile[i] = T(w)
+		}
+	}
+	compareSeams(t, tile, other)
+	if v := []F{1<<53 - 1}; v[0] != v[0]+1 { // of float64: a sum that comes to a power of two, below which it is rounded otherwise
+		clear(tile)
+		clear(other)
+		other[1], other[512], other[513] = 1<<52+1, -0.7, -0.3
+		compareSeams(t, tile, other)
+	}
+}
+
+// compareSeams compares two tiles in seams of two cells, of one, and of two, of which one has as many voxels as come at a
+// time and the other one, whose planes come at two times.
+func compareSeams[T dtype.Element, F float32 | float64](t *testing.T, tile []T, other []F) {
+	t.Helper()
+	b := open(t)
+	kind := dtype.Of[T]()
+	const planes, ny, nx, piece, cut = seamPlanes, seamRows, seamColumns, 7, 9
+	boxes := [][4]int{{0, 0, 19, 33}, {19, 2, 1, 30}, {5, 7, 3, 4}, {1, 1, 16, 32}, {19, 32, 1, 1}} // y, x, ny, nx
+	of := [][2]int{{0, 2}, {2, 3}, {3, 5}}                                                          // boxes of a seam
+	behind := [2]float32{0, 0.25}
+	sums := b.alloc(len(of) * SeamState)
 	b.stream.Zero(sums)
 	mean := upload(b, other)
 	for _, z := range [][2]int{{0, cut}, {cut, planes}} {
-		var cells [3]Cell
-		table := make([]byte, 3*CellBytes)
+		cells := make([]Cell, len(boxes))
+		table := make([]byte, len(boxes)*CellBytes)
 		for i, r := range boxes {
 			from := int64(((z[0]*ny+r[0])*nx + r[1]) * FuseType(kind).Size())
 			cells[i] = Cell{Mean: mean.From(from, mean.Bytes()-from), MeanPitch: nx, MeanStride: ny * nx, Y: r[0], X: r[1], NY: r[2], NX: r[3]}
 			PutCell(table, i, &cells[i])
 		}
-		seams := make([]byte, 2*SeamBytes)
-		PutSeam(seams, 0, sums.From(0, SeamState), 0, 2)
-		PutSeam(seams, 1, sums.From(SeamState, SeamState), 2, 1)
+		seams := make([]byte, len(of)*SeamBytes)
+		for i, c := range of {
+			PutSeam(seams, i, sums.From(int64(i*SeamState), SeamState), c[0], c[1]-c[0])
+		}
 		at := Tile{At: upload(b, tile[z[0]*ny*nx:z[1]*ny*nx]), Type: kind, Planes: z[1] - z[0], NY: ny, NX: nx, Behind: behind}
-		b.check(Seams(b.stream, at, upload(b, table), upload(b, seams), 2, z[0], piece))
+		b.check(Seams(b.stream, at, upload(b, table), upload(b, seams), len(of), z[0], piece))
 	}
-	want := make([]float64, 16)
-	for k, cells := range [][][4]int{boxes[:2], boxes[2:]} {
-		s := want[8*k:][:8]
+	want := make([]float64, 8*len(of))
+	for k, c := range of {
+		s, cells := want[8*k:][:8], boxes[c[0]:c[1]]
 		for _, part := range [][2]int{{0, 7}, {7, 9}, {9, 14}, {14, 21}, {21, 23}} {
 			for _, r := range cells {
 				for z := (part[0] + 3) / 4 * 4; z < part[1]; z += 4 {

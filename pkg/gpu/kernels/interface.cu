@@ -1,5 +1,5 @@
 // The tissue interface: pkg/filter/interface.go and mean_filter.go, bit by bit.
-#include "four.cuh"
+#include "few.cuh"
 
 // ln is the logarithm of filter.Ln: Cephes' minimax polynomial in float.
 __device__ __forceinline__ float ln(float v)
@@ -57,46 +57,67 @@ struct Rows {
 };
 
 // row_means: the mean over w rows, i−w/2 … i+(w−1)/2, of magnitudes: out (nz, ny, nx) from
-// rows of nx voxels. A thread makes four neighbours; side by side: of rows that all begin at
-// multiples of four. Bytes per voxel: sizeof(T) read (the window is in the cache), 4 written.
+// rows of nx voxels. A block makes STRIP rows of 4·32 columns, a thread four neighbours in each eighth row;
+// side_by_side: rows all begin at multiples of four. Magnitudes, as they are weighted, are made once for all
+// windows of the strip, and shared; a window adds them up in increasing y.
+// Bytes per voxel: sizeof(T) read ((STRIP + w − 1) / STRIP times), 4 written.
+enum : int { STRIP = 32, STEP = 8 };
+
 template <class T>
 __device__ __forceinline__ void row_means(const T* __restrict__ in, float* __restrict__ out, int nz, int ny, int nx, Rows r, int w, float clip, int log, int side_by_side)
 {
-    const int x = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
-    if (x >= nx) return;
+    __shared__ Few<float, 4> shared[STRIP][32];
+    const int column = threadIdx.x, first = threadIdx.y, x = (blockIdx.x * 32 + column) * 4;
     const float tap = 1.0f / w;
 #pragma unroll 1
     for (int z = blockIdx.z; z < nz; z += gridDim.z)
 #pragma unroll 1
-        for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < ny; y += gridDim.y * blockDim.y) {
-            const T* plane = in + z * r.stride + x;
-            const int top = r.from + y - w / 2;
-            Four<float> sum = {0, 0, 0, 0};
+        for (int y0 = blockIdx.y * STRIP; y0 < ny; y0 += gridDim.y * STRIP) {
+            Few<float, 4> sums[STRIP / STEP] = {};
+            const int rows = min((int)STRIP, ny - y0) + w - 1; // that its windows see
 #pragma unroll 1
-            for (int k = 0; k < w; k++) {
-                const T* p = plane + (long long)(mirror(top + k, r.length) - r.first) * r.pitch;
-                Four<T> v;
-                if (sizeof(T) <= 4 && side_by_side) v = four(p);
-                else
+            for (int e0 = 0; e0 < rows; e0 += STRIP) {
+                __syncthreads(); // what was shared before has been added
+#pragma unroll 1
+                for (int e = first; e < STRIP; e += STEP) {
+                    if (e0 + e >= rows || x >= nx) continue;
+                    const T* p = in + z * r.stride + (long long)(mirror(r.from + y0 + e0 + e - w / 2, r.length) - r.first) * r.pitch + x;
+                    Few<T, 4> v;
+                    if (sizeof(T) <= 4 && side_by_side) v = few<4>(p);
+                    else
 #pragma unroll
-                    for (int i = 0; i < 4; i++) v.v[i] = p[x + i < nx ? i : 0];
+                        for (int i = 0; i < 4; i++) v.v[i] = p[x + i < nx ? i : 0];
 #pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    const float f = tap * magnitude(v.v[i], clip, log);
-                    sum.v[i] = k == 0 ? f : sum.v[i] + f;
+                    for (int i = 0; i < 4; i++) shared[e][column].v[i] = tap * magnitude(v.v[i], clip, log);
+                }
+                __syncthreads();
+#pragma unroll
+                for (int k = 0; k < STRIP / STEP; k++) {
+                    const int y = first + k * STEP, to = x < nx ? min(y + w, rows) - e0 : 0; // its window is rows y … y+w−1
+#pragma unroll 1
+                    for (int e = max(y - e0, 0); e < STRIP && e < to; e++) {
+                        const Few<float, 4> m = shared[e][column];
+#pragma unroll
+                        for (int i = 0; i < 4; i++) sums[k].v[i] = e0 + e == y ? m.v[i] : sums[k].v[i] + m.v[i];
+                    }
                 }
             }
-            float* to = out + ((long long)z * ny + y) * nx + x;
-            if (side_by_side) *(Four<float>*)to = sum;
-            else
 #pragma unroll
-                for (int i = 0; i < 4; i++)
-                    if (x + i < nx) to[i] = sum.v[i];
+            for (int k = 0; k < STRIP / STEP; k++) {
+                const int y = y0 + first + k * STEP;
+                if (y >= ny || x >= nx) continue;
+                float* to = out + ((long long)z * ny + y) * nx + x;
+                if (side_by_side) put(to, sums[k]);
+                else
+#pragma unroll
+                    for (int i = 0; i < 4; i++)
+                        if (x + i < nx) to[i] = sums[k].v[i];
+            }
         }
 }
 
 #define ROW_MEANS(NAME, T)                                                       \
-    extern "C" __global__ void __launch_bounds__(256) row_means_##NAME(          \
+    extern "C" __global__ void __launch_bounds__(256, 2) row_means_##NAME(          \
         const T* __restrict__ in, float* __restrict__ out, int nz, int ny, int nx, int pitch, long long stride, \
         int from, int first, int length, int w, float clip, int log, int side_by_side) \
     {                                                                            \

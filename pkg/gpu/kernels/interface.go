@@ -80,11 +80,7 @@ func SearchScratch(planes, columns, ny, nx int) int64 {
 
 // rows is the magnitudes and the mean filter along Y.
 func (f *Searcher) rows(s *gpu.Stream, dst gpu.Span, v Field, from, ny int) error {
-	name, err := suffix(v.Type)
-	if err != nil {
-		return err
-	}
-	k, err := get(s.Device(), "interface", "row_means_"+name)
+	k, err := typed(s, "interface", "row_means", v.Type)
 	if err != nil {
 		return err
 	}
@@ -95,8 +91,9 @@ func (f *Searcher) rows(s *gpu.Stream, dst gpu.Span, v Field, from, ny int) erro
 	if v.Shape[1]%4 == 0 && v.Pitch%4 == 0 && v.Stride%4 == 0 && v.At.Address()%uint64(4*v.Type.Size()) == 0 {
 		together = 1
 	}
-	grid, block := threads(v.Planes, ny, (v.Shape[1]+3)/4)
-	s.Launch(k, grid, block, v.At, dst, int32(v.Planes), int32(ny), int32(v.Shape[1]), int32(v.Pitch), v.Stride,
+	const columns, rows, strip = 32, 8, 32 // of a block's threads, and the rows that it makes
+	grid := gpu.Dim{(v.Shape[1] + 4*columns - 1) / (4 * columns), upTo((ny + strip - 1) / strip), upTo(v.Planes)}
+	s.Launch(k, grid, gpu.Dim{columns, rows, 1}, v.At, dst, int32(v.Planes), int32(ny), int32(v.Shape[1]), int32(v.Pitch), v.Stride,
 		int32(from), int32(v.First[0]), int32(v.Length[0]), int32(f.search.Window()), f.search.Ceiling(), log, together)
 	return nil
 }

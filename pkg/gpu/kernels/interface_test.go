@@ -27,6 +27,10 @@ func search[T dtype.Element](t *testing.T) {
 		{[3]int{50, 4, 24}, filter.InterfaceSearch{SigmaXY: 2, SigmaZ: 2.1}},
 		{[3]int{40, 4, 24}, filter.InterfaceSearch{SigmaXY: 2, SigmaZ: 0.1, Log: true}},
 		{[3]int{31, 3, 21}, filter.InterfaceSearch{SigmaXY: 1, SigmaZ: 4, Planes: 5}},
+		// more rows than a block makes, windows of more rows than it has at a time, and more columns
+		{[3]int{3, 37, 24}, filter.InterfaceSearch{SigmaXY: 5, SigmaZ: 1, Log: true}},
+		{[3]int{2, 90, 20}, filter.InterfaceSearch{SigmaXY: 70, SigmaZ: 1, Log: true}},
+		{[3]int{2, 3, 132}, filter.InterfaceSearch{SigmaXY: 3, SigmaZ: 1, Log: true}},
 	} {
 		nz, ny, nx := c.shape[0], c.shape[1], c.shape[2]
 		v := sample[T](nz * ny * nx)

@@ -2,9 +2,9 @@
 // (.cu), and what scripts/kernels.sh compiles them to. Machine code ships for the GPUs that there are, and PTX
 // for those to come, which the driver compiles.
 //
-// A function here queues an operator on a stream; what it computes, to the last bit
-// or to a tolerance that it names, is what its twin in package filter computes. NaN is NaN
-// for both; which of its many bit patterns it has is up to the processor.
+// A function here queues an operator on a stream. It computes what its twin in package
+// filter computes, to the last bit. NaN is NaN for both; which of its many bit patterns it
+// has is up to the processor.
 package kernels
 
 import (
@@ -23,29 +23,18 @@ func get(d *gpu.Device, file, name string) (*gpu.Kernel, error) {
 	return k, nil
 }
 
-// suffix is how kernels for an element type are called.
-func suffix(t dtype.Type) (string, error) {
-	switch t {
-	case dtype.Uint8:
-		return "u8", nil
-	case dtype.Int8:
-		return "i8", nil
-	case dtype.Uint16:
-		return "u16", nil
-	case dtype.Int16:
-		return "i16", nil
-	case dtype.Uint32:
-		return "u32", nil
-	case dtype.Int32:
-		return "i32", nil
-	case dtype.Uint64:
-		return "u64", nil
-	case dtype.Int64:
-		return "i64", nil
-	case dtype.Float32:
-		return "f32", nil
-	case dtype.Float64:
-		return "f64", nil
+// names are what kernels for an element type end with.
+var names = map[dtype.Type]string{
+	dtype.Uint8: "u8", dtype.Int8: "i8", dtype.Uint16: "u16", dtype.Int16: "i16", dtype.Uint32: "u32",
+	dtype.Int32: "i32", dtype.Uint64: "u64", dtype.Int64: "i64", dtype.Float32: "f32", dtype.Float64: "f64",
+}
+
+// typed finds the kernel of an operator for elements of type t: all are called after the
+// operator and the type.
+func typed(s *gpu.Stream, file, operator string, t dtype.Type) (*gpu.Kernel, error) {
+	name, ok := names[t]
+	if !ok {
+		return nil, fmt.Errorf("no kernel %s for %v", operator, t)
 	}
-	return "", fmt.Errorf("no kernels for %v", t)
+	return get(s.Device(), file, operator+"_"+name)
 }

@@ -20,8 +20,8 @@ import (
 
 var entries = regexp.MustCompile(`\.entry (\w+)\(`)
 
-// names are the kernels of PTX.
-func names(text string) (all []string) {
+// entryNames returns the kernels of PTX.
+func entryNames(text string) (all []string) {
 	for _, m := range entries.FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])
 	}
@@ -38,7 +38,7 @@ func TestAlone(t *testing.T) {
 	}
 	head, rest, _ := strings.Cut(all, entry)
 	rest = entry + rest
-	list := names(all)
+	list := entryNames(all)
 	if len(list) == 0 || len(slices.Compact(slices.Clone(list))) != len(list) {
 		t.Errorf("kernels %v", list)
 	}
@@ -48,7 +48,7 @@ func TestAlone(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if got := names(one); !slices.Equal(got, []string{name}) || !strings.HasPrefix(one, head) || !strings.HasSuffix(one, "\n}\n") {
+		if got := entryNames(one); !slices.Equal(got, []string{name}) || !strings.HasPrefix(one, head) || !strings.HasSuffix(one, "\n}\n") {
 			t.Errorf("%s: kernels %v", name, got)
 		}
 		rest = strings.Replace(rest, strings.TrimPrefix(one, head), "", 1)
@@ -87,7 +87,7 @@ func TestPacked(t *testing.T) {
 		if !strings.Contains(all, body) {
 			t.Errorf("%s is not what is packed: run make kernels", f)
 		}
-		want = append(want, names(text)...)
+		want = append(want, entryNames(text)...)
 	}
 	slices.Sort(want)
 	for _, f := range families {

@@ -1,8 +1,6 @@
 package kernels
 
-import (
-	"strata/pkg/gpu"
-)
+import "strata/pkg/gpu"
 
 // blockSize is the number of threads of a block.
 const blockSize = 256
@@ -11,6 +9,17 @@ const blockSize = 256
 func blocks(n int64) (grid, block gpu.Dim) {
 	return gpu.Dim{max(1, int((n+blockSize-1)/blockSize)), 1, 1}, gpu.Dim{blockSize, 1, 1}
 }
+
+// few is a grid for kernels of which a thread has so many of n elements: of small blocks, which spread
+// over the device where there are not many.
+func few(n int64, each int) (grid, block gpu.Dim) {
+	const size = 64
+	each *= size
+	return gpu.Dim{max(1, int((n+int64(each)-1)/int64(each))), 1, 1}, gpu.Dim{size, 1, 1}
+}
+
+// countBlocks bounds the number of blocks that count: each adds up what it has counted at its end.
+const countBlocks = 4096
 
 // mostBlocks is how many blocks a grid can have along y and along z. Kernels with such
 // a grid go on with the next rows and planes behind its end.

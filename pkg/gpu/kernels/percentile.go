@@ -114,16 +114,23 @@ func (p *MagnitudePercentile) window(from, to int64) {
 // Add queues the counting of n elements in the current pass. src begins at a multiple of 16
 // bytes, as buffers do. It may be called for several streams at a time.
 func (p *MagnitudePercentile) Add(s *gpu.Stream, src gpu.Span, n int64) error {
-	name, err := suffix(p.kind)
-	if err != nil {
-		return err
+	if !p.Looks() {
+		k, err := typed(s, "percentile", "counts", p.kind)
+		if err != nil {
+			return err
+		}
+		// A block adds up its counters at its end: it is worth that from as many elements on.
+		grid, block := blocks((n + 63) / 64)
+		grid[0] = min(grid[0], countBlocks)
+		s.Launch(k, grid, block, src, p.table, n)
+		return nil
 	}
-	k, err := get(s.Device(), "percentile", "keys_"+name)
+	k, err := typed(s, "percentile", "keys", p.kind)
 	if err != nil {
 		return err
 	}
 	grid, block := blocks((n + 15) / 16)
-	grid[0] = min(grid[0], 4*countBlocks)
+	grid[0] = min(grid[0], countBlocks)
 	s.Launch(k, grid, block, src, p.table, p.rest, n, uint32(p.low), int32(p.shift), uint32(p.bins))
 	return nil
 }
@@ -265,9 +272,6 @@ func (p *MagnitudePercentile) narrow(s *gpu.Stream, sums *keySums, w *orderStati
 	w.to = min(w.from+1<<p.shift, p.top)
 	return nil
 }
-
-// Passes is how many there were.
-func (p *MagnitudePercentile) Passes() int { return p.passes }
 
 // NonFinite is how many values are NaN or infinite, after the first pass.
 func (p *MagnitudePercentile) NonFinite() int64 { return p.bad }

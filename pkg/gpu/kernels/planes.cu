@@ -1,5 +1,6 @@
 // Boxes of planes: what is stored becomes float32 and goes to its place; brightness; sums
 // along z, weighted or not. pkg/dtype/convert.go, pkg/filter/combine.go and project.go, bit by bit.
+#include "finite.cuh"
 typedef long long i64;
 typedef unsigned long long u64;
 
@@ -32,8 +33,7 @@ __device__ __forceinline__ void place(const T* __restrict__ in, float* __restric
 #pragma unroll 1
         for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < ny; y += gridDim.y * blockDim.y) {
             const i64 i = ((i64)z * ny + y) * nx + x;
-            const T v = in[i];
-            n += v - v != 0;
+            n += !finite(in[i]);
             const float f = single(in, i);
             out[z * stride + y * pitch + x] = gain == 1 ? f : scaled(f, gain);
         }

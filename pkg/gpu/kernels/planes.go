@@ -5,16 +5,20 @@ import (
 	"strata/pkg/gpu"
 )
 
+// Planes are rows of float32 in device memory: row y of plane z begins
+// z·Stride + y·Pitch elements behind the beginning of At.
+type Planes struct {
+	At     gpu.Span
+	Pitch  int
+	Stride int64
+}
+
 // Place queues the conversion of src, planes × ny × nx elements of type t without gaps,
 // to float32 at dst, as dtype.ConvertSlice does it, and the multiplication by gain
 // where that is not 1: bit by bit. Unless it is empty, bad, a uint64, grows by the number
 // of elements that are NaN or infinite.
 func Place(s *gpu.Stream, dst Planes, src gpu.Span, t dtype.Type, planes, ny, nx int, gain float32, bad gpu.Span) error {
-	name, err := suffix(t)
-	if err != nil {
-		return err
-	}
-	k, err := get(s.Device(), "planes", "place_"+name)
+	k, err := typed(s, "planes", "place", t)
 	if err != nil {
 		return err
 	}

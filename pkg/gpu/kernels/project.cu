@@ -1,23 +1,32 @@
 // Projections along z: pkg/filter/project.go, bit by bit.
-#include "four.cuh"
+#include "few.cuh"
+#include "finite.cuh"
 
 // add_planes: acc[i] += in[z*n + i] for z = 0, 1, …, in double and in this order; from
-// zero if begin. Non-finite voxels are counted in bad.
+// zero if begin. Non-finite voxels are counted in bad. A thread has as many neighbours as 8 bytes hold, where
+// planes begin at multiples of these.
 // Bytes per voxel: sizeof(T) read; per pixel: 8 read, 8 written.
 template <class T>
 __device__ __forceinline__ void add_planes(const T* __restrict__ in, double* __restrict__ acc, unsigned long long* __restrict__ bad, long long n, int nz, int begin)
 {
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n) return;
-    double sum = begin ? 0 : acc[i];
-    int count = 0;
-    for (int z = 0; z < nz; z++) {
-        const double v = (double)in[z * n + i];
-        count += v - v != 0;
-        sum += v;
-    }
-    acc[i] = sum;
-    if (count) atomicAdd(bad, (unsigned long long)count);
+    constexpr int most = 8 / sizeof(T);
+    each<most>(n, n % most == 0 && begins<most>(in) && begins<most>(acc), [&](long long i, auto width) {
+        constexpr int N = decltype(width)::n;
+        Few<double, N> sum = {};
+        if (!begin) sum = few<N>(acc + i);
+        int count = 0;
+#pragma unroll 4 // loads under way
+        for (int z = 0; z < nz; z++) {
+            const Few<T, N> v = few<N>(in + z * n + i);
+#pragma unroll
+            for (int k = 0; k < N; k++) {
+                count += !finite(v.v[k]);
+                sum.v[k] += (double)v.v[k];
+            }
+        }
+        put(acc + i, sum);
+        if (count) atomicAdd(bad, (unsigned long long)count);
+    });
 }
 
 #define ADD_PLANES(NAME, T)                                                     \
@@ -53,11 +62,11 @@ template <class T> __device__ __forceinline__ void count_bad(const T* __restrict
     unsigned count = 0;
 #pragma unroll 1
     for (long long i = first; i < n / 4; i += all) {
-        const Four<T> v = four(in + 4 * i);
+        const Few<T, 4> v = few<4>(in + 4 * i);
 #pragma unroll
-        for (int j = 0; j < 4; j++) count += v.v[j] - v.v[j] != 0;
+        for (int j = 0; j < 4; j++) count += !finite(v.v[j]);
     }
-    for (long long i = n / 4 * 4 + first; i < n; i += all) count += in[i] - in[i] != 0;
+    for (long long i = n / 4 * 4 + first; i < n; i += all) count += !finite(in[i]);
     if (count) atomicAdd(bad, (unsigned long long)count);
 }
 

@@ -9,11 +9,7 @@ import (
 // n float64, which begins at zero if begin. bad, a uint64, grows by the number of
 // voxels that are NaN or infinite.
 func AddPlanes(s *gpu.Stream, acc, src, bad gpu.Span, t dtype.Type, nz int, n int64, begin bool) error {
-	name, err := suffix(t)
-	if err != nil {
-		return err
-	}
-	k, err := get(s.Device(), "project", "add_planes_"+name)
+	k, err := typed(s, "project", "add_planes", t)
 	if err != nil {
 		return err
 	}
@@ -21,7 +17,7 @@ func AddPlanes(s *gpu.Stream, acc, src, bad gpu.Span, t dtype.Type, nz int, n in
 	if begin {
 		first = 1
 	}
-	grid, block := blocks(n)
+	grid, block := few(n, max(1, 8/t.Size()))
 	s.Launch(k, grid, block, src, acc, bad, n, int32(nz), first)
 	return nil
 }
@@ -38,21 +34,17 @@ func Mean(s *gpu.Stream, dst, acc gpu.Span, nz int, n int64) error {
 }
 
 // CountNonFinite queues filter.CountNonFinite of n elements of type t: bad, a uint64,
-// grows by their number. Integers have none. src begins at a multiple of 32 bytes, as buffers do.
+// grows by their number. Integers have none. src begins at a multiple of 16 bytes, as buffers do.
 func CountNonFinite(s *gpu.Stream, bad, src gpu.Span, t dtype.Type, n int64) error {
 	if !t.IsFloat() {
 		return nil
 	}
-	name, err := suffix(t)
-	if err != nil {
-		return err
-	}
-	k, err := get(s.Device(), "project", "count_bad_"+name)
+	k, err := typed(s, "project", "count_bad", t)
 	if err != nil {
 		return err
 	}
 	grid, block := blocks((n + 15) / 16)
-	grid[0] = min(grid[0], 4*countBlocks)
+	grid[0] = min(grid[0], countBlocks)
 	s.Launch(k, grid, block, src, bad, n)
 	return nil
 }

@@ -3,10 +3,12 @@
 package kernels
 
 import (
+	"fmt"
 	"testing"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
+	"strata/pkg/gpu"
 )
 
 func TestMean(t *testing.T) {
@@ -15,25 +17,35 @@ func TestMean(t *testing.T) {
 
 func mean[T dtype.Element](t *testing.T) {
 	b := open(t)
-	const n, nz, first = 777, 13, 5 // planes come in two pieces
-	v := sample[T](n * nz)
-	acc, want := make([]float64, n), make([]float32, n)
-	bad := filter.AddPlanes(acc, v)
-	filter.Mean(want, acc, nz)
-
-	sums, dst, count := b.alloc(8*n), b.alloc(4*n), b.alloc(8)
-	b.stream.Zero(count)
+	const nz, first = 13, 5 // planes come in two pieces
 	kind := dtype.Of[T]()
-	b.check(AddPlanes(b.stream, sums, upload(b, v[:first*n]), count, kind, first, n, true))
-	b.check(AddPlanes(b.stream, sums, upload(b, v[first*n:]), count, kind, nz-first, n, false))
-	b.check(Mean(b.stream, dst, sums, nz, n))
-	equal(t, "mean", download[float32](b, dst), want)
-	if got := download[uint64](b, count)[0]; got != uint64(bad) {
-		t.Errorf("%d voxels are not finite, want %d", got, bad)
-	}
-	b.stream.Zero(count)
-	b.check(CountNonFinite(b.stream, count, upload(b, v), kind, n*nz))
-	if got := download[uint64](b, count)[0]; got != uint64(bad) {
-		t.Errorf("%d elements are not finite, want %d", got, bad)
+	// whole accesses of a thread, some threads without, planes and memory that begin elsewhere, hardly anything
+	for _, c := range []struct{ n, skip int }{{776, 0}, {8, 0}, {777, 0}, {776, 1}, {3, 0}, {1, 0}} {
+		v := sample[T](c.n*nz + c.skip)
+		acc, want := make([]float64, c.n), make([]float32, c.n)
+		bad := filter.AddPlanes(acc, v[c.skip:])
+		filter.Mean(want, acc, nz)
+
+		sums, dst, count, src := b.alloc(8*c.n), b.alloc(4*c.n), b.alloc(8), upload(b, v)
+		b.stream.Zero(count)
+		part := func(from, to int) gpu.Span {
+			size := kind.Size()
+			return src.From(int64((c.skip+from*c.n)*size), int64((to-from)*c.n*size))
+		}
+		b.check(AddPlanes(b.stream, sums, part(0, first), count, kind, first, int64(c.n), true))
+		b.check(AddPlanes(b.stream, sums, part(first, nz), count, kind, nz-first, int64(c.n), false))
+		b.check(Mean(b.stream, dst, sums, nz, int64(c.n)))
+		equal(t, fmt.Sprintf("mean of %v", c), download[float32](b, dst), want)
+		if got := download[uint64](b, count)[0]; got != uint64(bad) {
+			t.Errorf("%v: %d voxels are not finite, want %d", c, got, bad)
+		}
+		if c.skip > 0 {
+			continue
+		}
+		b.stream.Zero(count)
+		b.check(CountNonFinite(b.stream, count, src, kind, int64(c.n*nz)))
+		if got := download[uint64](b, count)[0]; got != uint64(bad) {
+			t.Errorf("%v: %d elements are not finite, want %d", c, got, bad)
+		}
 	}
 }

@@ -10,15 +10,15 @@ import (
 // rows that lie pitch numbers apart, of magnitudes below 2⁶². bad, a uint64, grows by the
 // number of voxels that are NaN or infinite.
 func Roll(s *gpu.Stream, dst, src, bad gpu.Span, t dtype.Type, planes, ny, nx int, shift gpu.Span, pitch int) error {
-	name, err := suffix(t)
+	k, err := typed(s, "roll", "roll", t)
 	if err != nil {
 		return err
 	}
-	k, err := get(s.Device(), "roll", "roll_"+name)
-	if err != nil {
-		return err
+	each := 1 // A-lines of a thread
+	if t.Size() <= 2 {
+		each = 4
 	}
-	grid, block := threads(1, ny, nx)
+	grid, block := threads(1, ny, (nx+each-1)/each)
 	s.Launch(k, grid, block, src, dst, shift, bad, int32(planes), int32(ny), int32(nx), int32(pitch))
 	return nil
 }

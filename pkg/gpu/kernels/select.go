@@ -30,6 +30,12 @@ type Selector struct {
 	Numbers gpu.Span // uint64, behind Values
 }
 
+// digits are the bits of a sort key that a pass counts, from the uppermost on.
+var digits = [...]struct{ shift, bits int }{{21, 11}, {10, 11}, {0, 10}}
+
+// histogramBytes is the size of the counts of a digit.
+const histogramBytes = 8 << 11
+
 // Passes is how often the planes are added.
 const Passes = len(digits)
 

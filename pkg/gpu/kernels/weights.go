@@ -37,10 +37,6 @@ func NewWeights(s *gpu.Stream, w *filter.Weights) (*Weights, error) {
 	}, nil
 }
 
-// In is the number of input samples of the axis, Out that of output samples.
-func (w *Weights) In() int  { return w.in }
-func (w *Weights) Out() int { return w.out }
-
 // Release gives the memory back.
 func (w *Weights) Release() { w.buffer.Release() }
 
@@ -48,11 +44,7 @@ func (w *Weights) Release() { w.buffer.Release() }
 // dst (outer, Out, inner) of float32: filter.Weights.Apply, and with inner 1
 // filter.Weights.ApplyRows, bit by bit.
 func (w *Weights) Apply(s *gpu.Stream, dst, src gpu.Span, t dtype.Type, outer, inner int64) error {
-	name, err := suffix(t)
-	if err != nil {
-		return err
-	}
-	k, err := get(s.Device(), "weights", "along_"+name)
+	k, err := typed(s, "weights", "along", t)
 	if err != nil {
 		return err
 	}

@@ -428,6 +428,39 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// Temporary memory for Zstandard goes by the decoded bytes, however many pieces they are in; a batch that is
+// given less is a fault.
+func TestDecodeTemp(t *testing.T) {
+	gputest.NeedDouble(t)
+	b := open(t, usual)
+	for _, pieces := range []int{1, 100} {
+		n, err := b.lib.DecodeTemp(b.device, Zstd, pieces, 1<<20, 1<<20)
+		if err != nil || n < 3<<20 || n > 4<<20 {
+			t.Errorf("%d pieces of 1 MiB together: %d bytes, %v", pieces, n, err)
+		}
+	}
+	if n, err := b.lib.DecodeTemp(b.device, LZ4, 100, 1<<20, 100<<20); err != nil || n != 0 {
+		t.Errorf("LZ4: %d bytes, %v", n, err)
+	}
+	t.Run("too little", func(t *testing.T) {
+		if !apart(t) {
+			return
+		}
+		b := open(t, usual)
+		batch, _ := b.pieces(Zstd)
+		run := func(t *table, from, n int, temp gpu.Span) {
+			b.stream.Queue(func(handle uintptr) error {
+				return check("decode", b.lib.decode[Zstd].Decode(t.column(srcAddress, from), t.column(srcBytes, from), t.column(dstBytes, from), t.column(gotBytes, from),
+					uint64(n), temp.Address(), uint64(temp.Bytes()), t.column(dstAddress, from), decodeOptions, t.column(statuses, from), handle))
+			})
+		}
+		err := queue(b.stream, batch, func(int) (int64, error) { return 4096, nil }, run, func(int, int64) error { return nil }, Zstd)
+		if err = errors.Join(err, b.stream.Wait()); !errors.Is(err, gpu.ErrLost) {
+			t.Errorf("%v, want a fault of the device", err)
+		}
+	})
+}
+
 // Where NVIDIA's library is (STRATA_TEST_LIBNVCOMP), it has all that is called, and says
 // what this package assumes; it works on no device here.
 func TestRealLibrary(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/gds"
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/nvcomp"
 	"strata/pkg/ngff"
+	"strata/pkg/settings"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 	"strata/tests/gputest"

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path"
 	"regexp"
@@ -94,15 +95,15 @@ func (r *Recipe) packages() []*deb.Package {
 func (r *Recipe) addPackages(ctx context.Context, root *sif.Root, temp string) ([]spdx.Package, error) {
 	list := r.packages()
 	files := make([]string, len(list))
-	g, fetching := work.WithContext(ctx)
-	g.SetLimit(4)
-	for i, p := range list {
-		g.Go(func() (err error) {
-			files[i], err = r.Mirror.Package(fetching, p, r.Lock.Date, temp)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	err := work.Share(ctx, 4, len(list), func(ctx context.Context, _ int, packages iter.Seq[int]) (err error) {
+		for i := range packages {
+			if files[i], err = r.Mirror.Package(ctx, list[i], r.Lock.Date, temp); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	for _, dir := range []string{"bin", "lib", "sbin"} {

@@ -13,6 +13,7 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/oct/stitch"
 	"strata/pkg/phantom"
 	"strata/pkg/tilegrid"
 	"strata/pkg/zarr/store"
@@ -136,8 +137,8 @@ func TestStitched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := oct.StitchOptions{Transform: oct.Identity, Overlap: c.Overlap, Blending: oct.BlendDiffusion, Positions: positions, Tolerance: oct.DefaultTolerance}
-	_, stitched, err := oct.Stitch(t.Context(), grid, store.Memory(), oct.Layout{}, opt, oct.Resources{Workers: 2, Mem: 64 << 20})
+	opt := stitch.Options{Transform: stitch.Identity, Overlap: c.Overlap, Blending: stitch.BlendDiffusion, Positions: positions, Tolerance: stitch.DefaultTolerance}
+	_, stitched, err := stitch.Run(t.Context(), grid, store.Memory(), oct.Layout{}, opt, oct.Resources{Workers: 2, Mem: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

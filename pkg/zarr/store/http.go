@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"strata/pkg/address"
-	"strata/pkg/gds/settings"
+	"strata/pkg/settings"
 )
 
 // HTTPStore reads objects with HTTP requests (RFC 9110): an object's address is

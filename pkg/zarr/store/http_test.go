@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/gds/settings"
+	"strata/pkg/settings"
 )
 
 // quick makes a store that does not wait long between tries.

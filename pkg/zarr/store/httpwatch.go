@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"strata/pkg/cli/units"
+	"strata/pkg/units"
 )
 
 // patience bounds how long a server may keep a request waiting.

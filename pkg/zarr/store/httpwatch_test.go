@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"strata/pkg/gds/settings"
+	"strata/pkg/settings"
 	"strata/tests/s3emu"
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -93,19 +94,21 @@ func (s *S3Store) clear(ctx context.Context) error {
 }
 
 // Commit makes the node one: it writes what was kept back, the document that a
-// reader looks for first last. A node that was there is replaced now. From the moment on in which
-// that begins, ctx does not end it.
+// reader looks for first last, when all else has arrived. A node that was there is replaced now. From the
+// moment on in which that begins, ctx does not end it.
 func (u *S3Upload) Commit(ctx context.Context) error {
-	if err := u.end(); err != nil {
+	if err := u.allArrived(ctx); err != nil {
 		return err
 	}
+	u.sent.Wait() // their goroutines have nothing left to do
 	if err := u.place.owns(ctx, u.mark); err != nil {
 		return err
 	}
 	u.mu.Lock()
-	defer u.mu.Unlock()
+	held := maps.Clone(u.held)
+	u.mu.Unlock()
 	for _, key := range nodeNames {
-		if text, ok := u.held[key]; ok {
+		if text, ok := held[key]; ok {
 			if err := u.S3Store.Put(ctx, key, text); err != nil {
 				return err
 			}
@@ -132,7 +135,7 @@ func (u *S3Upload) aside() {
 // cannot be taken back: Abort goes on with that.
 func (u *S3Upload) Abort(ctx context.Context) error {
 	u.cancel()
-	_ = u.end() // the reason of the Abort, or no matter
+	u.sent.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 	defer cancel()
 	there, err := u.place.readMark(ctx)

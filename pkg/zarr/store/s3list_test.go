@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -226,6 +227,8 @@ func TestS3UploadWaitsEndWithTheirContext(t *testing.T) {
 	server := s3emu.Start(t)
 	server.Use(t)
 	release := make(chan struct{})
+	goOn := sync.OnceFunc(func() { close(release) })
+	defer goOn()
 	endpoint := between(t, server, func(_ http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "/c/slow") {
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -254,6 +257,7 @@ func TestS3UploadWaitsEndWithTheirContext(t *testing.T) {
 		"Expect":    func() error { _, err := u.Expect(ctx, "c/slow", 1); return err },
 		"Create":    func() error { _, err := u.Create(ctx, "c/slow"); return err },
 		"Commit":    other.Commit,
+		"the end":   func() error { return u.Commit(ctx) },
 		"List":      func() error { _, err := u.List(ctx, ""); return err },
 		"Delete":    func() error { return u.Delete(ctx, "c/slow") },
 	}
@@ -281,7 +285,7 @@ func TestS3UploadWaitsEndWithTheirContext(t *testing.T) {
 			t.Fatal("a call waits for ever")
 		}
 	}
-	close(release)
+	goOn()
 	if err := u.Abort(bg); err != nil {
 		t.Error(err)
 	}

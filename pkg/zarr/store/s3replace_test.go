@@ -127,7 +127,7 @@ func (d *dying) ended(u *S3Upload) (requests int, killed bool) {
 	d.mu.Unlock()
 	if killed && u != nil {
 		u.cancel()
-		_ = u.end()
+		u.sent.Wait()
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -207,7 +207,7 @@ func TestS3ReplaceEndsAnywhere(t *testing.T) {
 					}
 					if state == "over a dead run" {
 						u, err := direct.Begin(bg, "dead", false)
-						if err != nil || u.Put(bg, "0/c/9", []byte("dead")) != nil || u.end() != nil {
+						if err != nil || u.Put(bg, "0/c/9", []byte("dead")) != nil || u.allArrived(bg) != nil {
 							t.Fatal(err)
 						}
 					}

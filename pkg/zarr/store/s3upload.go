@@ -121,7 +121,7 @@ func (u *S3Upload) send(ctx context.Context, key string, size int64, parts [][]b
 }
 
 // behind sends an object that is noted as on its way, and calls sent, which has the lock,
-// when it is not any more. [S3Upload.end] waits for it.
+// when it is not any more. [S3Upload.Abort] waits for it.
 func (u *S3Upload) behind(key string, send func() error, sent func()) {
 	work.Go(&u.sent, send, func(err error) {
 		u.mu.Lock()
@@ -140,13 +140,9 @@ func (u *S3Upload) arrived(ctx context.Context, key string) error {
 	return u.wait(ctx, func() bool { return u.sending[key] }, nil)
 }
 
-// end waits until nothing is on its way, when nobody puts anything any more. Transfers end with
-// the upload's context.
-func (u *S3Upload) end() error {
-	u.sent.Wait()
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.failed
+// allArrived waits until nothing is on its way any more.
+func (u *S3Upload) allArrived(ctx context.Context) error {
+	return u.wait(ctx, func() bool { return len(u.sending) > 0 }, nil)
 }
 
 // Create begins an object; see [Writer].
@@ -207,7 +203,7 @@ func (u *S3Upload) Expect(ctx context.Context, key string, size int64) (Object, 
 
 // List lists what has arrived.
 func (u *S3Upload) List(ctx context.Context, prefix string) ([]Entry, error) {
-	if err := u.wait(ctx, func() bool { return len(u.sending) > 0 }, nil); err != nil {
+	if err := u.allArrived(ctx); err != nil {
 		return nil, err
 	}
 	return u.S3Store.List(ctx, prefix)

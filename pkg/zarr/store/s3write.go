@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"slices"
 	"sync"
@@ -142,18 +143,20 @@ func (s *S3Store) inParts(ctx context.Context, key string, n int, part func(ctx 
 
 func (s *S3Store) parts(ctx context.Context, key, id string, n int, part func(ctx context.Context, id string, i int) (string, error)) error {
 	done := slices.Repeat([]minio.CompletePart{{}}, n)
-	g, gctx := work.WithContext(ctx)
-	g.SetLimit(partsAtOnce)
-	for i := range done {
-		g.Go(func() error {
-			return s.try(gctx, key, func(ctx context.Context) error {
+	err := work.Share(ctx, partsAtOnce, n, func(ctx context.Context, _ int, parts iter.Seq[int]) error {
+		for i := range parts {
+			err := s.try(ctx, key, func(ctx context.Context) error {
 				tag, err := part(ctx, id, i)
 				done[i] = minio.CompletePart{PartNumber: i + 1, ETag: tag}
 				return err
 			})
-		})
-	}
-	if err := g.Wait(); err != nil {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	return s.change(ctx, key, func(ctx context.Context) error {

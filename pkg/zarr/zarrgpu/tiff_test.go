@@ -5,10 +5,10 @@ package zarrgpu
 import (
 	"testing"
 
-	"strata/pkg/gds/settings"
 	"strata/pkg/gpu"
 	"strata/pkg/images"
 	"strata/pkg/meter"
+	"strata/pkg/settings"
 	"strata/pkg/zarr"
 	"strata/tests/tiffcorpus"
 )

@@ -85,5 +85,7 @@ template <class T> inline T atomicMin(T* p, T v) {
 }
 using std::max; using std::min;
 inline int __float_as_int(float v) { int b; memcpy(&b, &v, 4); return b; }
+inline long long __double_as_longlong(double v) { long long b; memcpy(&b, &v, 8); return b; }
+inline double __longlong_as_double(long long b) { double v; memcpy(&v, &b, 8); return v; }
 inline float __int_as_float(int b) { float v; memcpy(&v, &b, 4); return v; }
 template <class T> inline T __ldg(const T* p) { return *p; }

@@ -48,7 +48,13 @@ int say(int code, const char* format, ...) {
     return code;
 }
 
-// CUEMU_FAIL="name:nth:code[s],…"; calls count from when it has that value.
+// An error that shows at a later call than the one whose fault it is.
+struct Late {
+    int code = 0, calls = 0; // that still succeed
+};
+static Late late[MOST_DEVICES];
+
+// CUEMU_FAIL="name:nth:code[s|+n],…"; calls count from when it has that value.
 int inject(const char* name) {
     static auto& calls = *new std::map<std::string, int>;
     static auto& before = *new std::string;
@@ -63,12 +69,17 @@ int inject(const char* name) {
         char call[64];
         int nth, code, used = 0;
         if (sscanf(p, "%63[^:]:%d:%d%n", call, &nth, &code, &used) == 3) {
-            const bool stays = p[used] == 's';
+            const bool stays = p[used] == 's', shows_late = p[used] == '+';
             if (n == nth && !strcmp(call, name)) {
+                if (shows_late) {
+                    late[device_now()] = Late{code, atoi(p + used + 1)};
+                    return 0;
+                }
                 if (stays) sticky() = code;
                 return say(code, "injected in %s call %d", name, n);
             }
             p += used + stays;
+            if (shows_late) p += 1 + strspn(p + 1, "0123456789");
         } else {
             p++;
         }
@@ -79,6 +90,14 @@ int inject(const char* name) {
 
 int entered(const char* call, bool context) {
     if (in_host_function()) return say(NOT_PERMITTED, "%s: called by a function that a stream runs on the host", call);
+    {
+        Lock lock(mu);
+        Late& l = late[device_now()];
+        if (l.code && l.calls-- <= 0) {
+            sticky() = say(l.code, "shows in %s what an earlier call did", call);
+            l.code = 0;
+        }
+    }
     if (int e = inject(call)) return e;
     if (int e = sticky()) return e;
     if (!initialised) return NOT_INITIALIZED;
@@ -99,6 +118,7 @@ static int devices() { return std::min<int>(env_number("CUEMU_DEVICES", 1), MOST
 static bool is_device(int device) { return device >= 0 && device < devices(); }
 
 API(cuInit, unsigned) {
+    const Call call("", false); // which nothing has to be initialised for
     if (int e = inject(__func__)) return R(e);
     Lock lock(mu);
     if (initialised) return R(0);
@@ -106,6 +126,7 @@ API(cuInit, unsigned) {
     if (!reserve()) return R(OUT_OF_MEMORY);
     start_device();
     initialised = true;
+    clock_spend("init", clock_figure("init"));
     return R(0);
 }
 
@@ -172,7 +193,7 @@ API(cuDevicePrimaryCtxSetFlags_v2, CUdevice, unsigned) {
 API(cuDevicePrimaryCtxRetain, CUcontext* context, CUdevice device) {
     ENTER();
     if (!is_device(device)) return R(INVALID_DEVICE);
-    references[device]++;
+    if (!references[device]++) clock_spend("context", clock_figure("context"));
     *context = primary(device);
     return R(0);
 }
@@ -183,12 +204,12 @@ API(cuDevicePrimaryCtxRelease_v2, CUdevice device) {
     if (!is_device(device)) return R(INVALID_DEVICE);
     if (references[device] <= 0) return R(INVALID_CONTEXT);
     if (--references[device]) return R(0);
+    clock_write();
     size_t there = 0, host = 0;
     for (auto& k : live) {
         if (k.second.device == device) (k.second.host ? host : there)++;
     }
     const size_t streams = count_streams(device), events = count_events(device), modules = count_modules(device);
-    host += count_registered();
     if (there + host + streams + events + modules) {
         say(0, "LEAK: device %d: %zu device, %zu host allocations, %zu streams, %zu events, %zu modules", device, there, host, streams, events, modules);
     }

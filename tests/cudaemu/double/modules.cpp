@@ -1,4 +1,4 @@
-// Modules of PTX and of machine code, their kernels, and launches.
+// Modules of PTX and cubins, their kernels, and launches.
 #include "emu.h"
 #include <algorithm>
 #include <cctype>
@@ -112,50 +112,68 @@ static int load(const char* text, Module* module) {
     return 0;
 }
 
-// Machine code: an ELF file with a section ".text.NAME" for each kernel, and ".nv.info.NAME" with what it is
-// called with. The code is not looked at; what is compiled from the source runs.
-static int load_machine_code(const char* image, Module* module) {
-    auto elf = (const Elf64_Ehdr*)image;
-    const int machine = 190, device = env_number("CUEMU_CC", 75); // EM_CUDA
-    // The architecture, where ptxas writes it: since CUDA 13 one byte further up.
-    const int built = elf->e_ident[EI_ABIVERSION] >= 8 ? elf->e_flags >> 8 & 0xff : elf->e_flags & 0xff;
-    if (elf->e_machine != machine) return say(INVALID_IMAGE, "an ELF file of machine %d", elf->e_machine);
-    if (built / 10 != device / 10 || built > device) return say(NO_BINARY_FOR_GPU, "machine code for sm_%d, the device is sm_%d", built, device);
-    auto sections = (const Elf64_Shdr*)(image + elf->e_shoff);
-    const char* names = image + sections[elf->e_shstrndx].sh_offset;
-    std::map<std::string, const Elf64_Shdr*> by_name;
-    for (int i = 0; i < elf->e_shnum; i++) by_name[names + sections[i].sh_name] = &sections[i];
-    for (auto& section : by_name) {
-        if (section.first.rfind(".text.", 0) != 0) continue;
+static bool starts(const char* s, const char* with) { return !strncmp(s, with, strlen(with)); }
+
+// read_info takes what a kernel's section .nv.info says of its parameters and of its launch bounds.
+static int read_info(const char* p, size_t n, Function* f) {
+    enum { HAS_SIZE = 4, MAX_THREADS = 0x05, PARAMETER = 0x17 }; // EIFMT_SVAL, EIATTR_MAX_THREADS, EIATTR_KPARAM_INFO
+    std::map<unsigned, unsigned> parameters;                     // size by number
+    for (const char* end = p + n; p < end;) {
+        const unsigned char format = p[0], what = p[1];
+        uint16_t length;
+        memcpy(&length, p + 2, sizeof length);
+        p += 4;
+        if (format != HAS_SIZE) continue; // the value is in the header
+        uint32_t words[3] = {};
+        memcpy(words, p, std::min<size_t>(sizeof words, length));
+        if (what == PARAMETER) parameters[words[1] & 0xffff] = words[2] >> 18;
+        if (what == MAX_THREADS) f->max_threads = words[0] * words[1] * words[2];
+        p += length;
+    }
+    std::string sizes;
+    for (auto& one : parameters) sizes += std::to_string(one.second) + " ";
+    if (sizes == f->native->sizes()) return 0;
+    return say(INVALID_IMAGE, "%s: parameters of the cubin [%s] but source has [%s]: stale cubin?", f->name.c_str(), sizes.c_str(), f->native->sizes().c_str());
+}
+
+// load_cubin takes the kernels of an ELF image by the names of their sections, and what they are called with; their code only a GPU can run.
+static int load_cubin(const char* image, Module* module) {
+    const auto& header = *(const Elf64_Ehdr*)image;
+    const int EM_CUDA_ = 190, compute = env_number("CUEMU_CC", 75);
+    // The architecture is in the flags' lowest byte, or in the second one of newer assemblers' files.
+    const int arch = header.e_ident[EI_ABIVERSION] >= 8 ? header.e_flags >> 8 & 0xff : header.e_flags & 0xff;
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_CUDA_ || header.e_shentsize != sizeof(Elf64_Shdr)) return say(INVALID_IMAGE, "an ELF file that is no cubin");
+    if (arch / 10 != compute / 10 || arch > compute) return say(NO_BINARY_FOR_GPU, "cubin for sm_%d, the device is sm_%d", arch, compute);
+    const auto* sections = (const Elf64_Shdr*)(image + header.e_shoff);
+    const char* names = image + sections[header.e_shstrndx].sh_offset;
+    std::map<std::string, const Elf64_Shdr*> infos; // by the kernel
+    for (int i = 0; i < header.e_shnum; i++) {
+        const char* name = names + sections[i].sh_name;
+        if (starts(name, ".nv.info.")) infos[name + strlen(".nv.info.")] = &sections[i];
+    }
+    for (int i = 0; i < header.e_shnum; i++) {
+        const char* name = names + sections[i].sh_name;
+        if (!starts(name, ".text.")) continue;
         auto f = std::make_unique<Function>();
-        f->name = section.first.substr(6);
+        f->name = name + strlen(".text.");
         f->native = registry_find(f->name.c_str());
         f->max_threads = 1024;
-        if (!f->native) return say(NOT_FOUND, "machine code of %s, which has no host-compiled twin", f->name.c_str());
-        auto info = by_name.find(".nv.info." + f->name);
-        if (info == by_name.end()) return say(INVALID_IMAGE, "%s has no .nv.info", f->name.c_str());
-        std::map<unsigned, unsigned> parameters; // size by number
-        const char* p = image + info->second->sh_offset;
-        for (const char* end = p + info->second->sh_size; p < end;) {
-            const unsigned char format = p[0], what = p[1];
-            uint16_t length;
-            memcpy(&length, p + 2, sizeof length);
-            p += 4;
-            if (format != 4) continue; // the value is in the header
-            uint32_t words[3];
-            memcpy(words, p, std::min<size_t>(sizeof words, length));
-            if (what == 0x17) parameters[words[1] & 0xffff] = words[2] >> 18; // EIATTR_KPARAM_INFO
-            if (what == 0x05) f->max_threads = words[0] * words[1] * words[2]; // EIATTR_MAX_THREADS
-            p += length;
-        }
-        std::string sizes;
-        for (auto& one : parameters) sizes += std::to_string(one.second) + " ";
-        if (sizes != f->native->sizes()) {
-            return say(INVALID_IMAGE, "%s: parameters of the machine code [%s] but source has [%s]: stale machine code?", f->name.c_str(), sizes.c_str(), f->native->sizes().c_str());
-        }
+        if (!f->native) return say(NOT_FOUND, "the cubin's kernel %s has no host-compiled twin", f->name.c_str());
+        const Elf64_Shdr* info = infos[f->name];
+        if (!info) return say(INVALID_IMAGE, "the cubin's kernel %s has no .nv.info", f->name.c_str());
+        if (int e = read_info(image + info->sh_offset, info->sh_size, f.get())) return e;
         module->functions.push_back(std::move(f));
     }
-    return 0;
+    return module->functions.empty() ? say(INVALID_IMAGE, "a cubin without kernels") : 0;
+}
+
+static int load_image(const char* image, Module* module) {
+    uint32_t magic;
+    memcpy(&magic, image, sizeof magic);
+    if (magic == 0xba55ed50) return say(NO_BINARY_FOR_GPU, "a fatbin; the double reads PTX and cubins");
+    if (!memcmp(image, ELFMAG, SELFMAG)) return env_number("CUEMU_PTX", 0) ? NO_BINARY_FOR_GPU : load_cubin(image, module);
+    if (env_number("CUEMU_NO_JIT", 0)) return say(JIT_COMPILER_NOT_FOUND, "PTX given, and libnvidia-ptxjitcompiler is missing");
+    return load(image, module);
 }
 
 static void run_interpreted(const ptx::Kernel& kernel, const std::vector<std::vector<char>>& args, const ptx::Launch& launch) {
@@ -173,14 +191,11 @@ static void run_interpreted(const ptx::Kernel& kernel, const std::vector<std::ve
 
 API(cuModuleLoadDataEx, CUmodule* handle, const void* image, unsigned, CUjit_option*, void**) {
     ENTER_CTX();
-    uint32_t magic;
-    memcpy(&magic, image, sizeof magic);
-    const bool machine_code = magic == 0x464c457f; // "\177ELF"
-    if (machine_code && env_number("CUEMU_PTX", 0)) return R(NO_BINARY_FOR_GPU);
-    if (!machine_code && env_number("CUEMU_NO_JIT", 0)) return R(say(JIT_COMPILER_NOT_FOUND, "there is no libnvidia-ptxjitcompiler"));
     Lock lock(mu);
     auto m = std::make_unique<Module>();
-    if (int e = machine_code ? load_machine_code((const char*)image, m.get()) : load((const char*)image, m.get())) return R(e);
+    const bool jit = memcmp(image, ELFMAG, SELFMAG);
+    if (int e = load_image((const char*)image, m.get())) return R(e);
+    clock_spend(jit ? "jit" : "cubin", clock_figure(jit ? "jit" : "cubin") * m->functions.size());
     for (auto& f : m->functions) functions.insert(f.get());
     modules.insert(m.get());
     *handle = (CUmodule)m.release();
@@ -195,6 +210,7 @@ API(cuModuleGetFunction, CUfunction* function, CUmodule handle, const char* name
     for (auto& f : m->functions) {
         if (f->name != name) continue;
         *function = (CUfunction)f.get();
+        clock_spend("function", 0);
         return R(0);
     }
     return R(say(NOT_FOUND, "no entry %s", name));
@@ -221,7 +237,7 @@ API(cuLaunchKernel, CUfunction handle, unsigned gx, unsigned gy, unsigned gz, un
     auto f = (Function*)handle;
     if (!functions.count(f) || f->device != device_now()) return R(say(INVALID_HANDLE, "launch: no kernel of this context"));
     if (extra) return R(INVALID_VALUE);
-    const char* name = f->name.c_str();
+    const char* name = f->native->name;
     const uint64_t threads = (uint64_t)bx * by * bz;
     if (!gx || !gy || !gz || !threads || gy > 65535 || gz > 65535 || gx > 0x7fffffffu || bx > 1024 || by > 1024 || bz > 64 || threads > 1024 || shared > 49152) {
         return R(say(INVALID_VALUE, "launch %s: bad shape grid %u,%u,%u block %u,%u,%u shared %u", name, gx, gy, gz, bx, by, bz, shared));
@@ -240,17 +256,18 @@ API(cuLaunchKernel, CUfunction handle, unsigned gx, unsigned gy, unsigned gz, un
     }
     const std::shared_ptr<ptx::Kernel> interpreted = f->interpreted;
     const KernelEntry* native = f->native;
+    clock_spend("launch", clock_figure("launch"));
     lock.unlock(); // work of the default stream is waited for
     if (interpreted) {
         const std::string order = env("CUEMU_ORDER", "fwd");
         ptx::Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, ptx::Order::Forward, (unsigned)env_number("CUEMU_SEED", 1)};
         if (order == "rev") launch.order = ptx::Order::Reverse;
         if (order == "rand") launch.order = ptx::Order::Random;
-        return R(push(stream, [=] { run_interpreted(*interpreted, *args, launch); }));
+        return R(push(stream, name, [=] { clock_kernel(name, [&] { run_interpreted(*interpreted, *args, launch); }); }));
     }
-    return R(push(stream, [=] {
+    return R(push(stream, name, [=] {
         std::vector<void*> values;
         for (auto& a : *args) values.push_back(a.data());
-        run_native(native, values.data(), dim3{gx, gy, gz}, dim3{bx, by, bz});
+        clock_kernel(name, [&] { run_native(native, values.data(), dim3{gx, gy, gz}, dim3{bx, by, bz}); });
     }));
 }

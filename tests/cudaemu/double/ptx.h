@@ -51,4 +51,7 @@ void run(const Kernel& kernel, const std::vector<std::vector<char>>& params, con
 // range finds the allocation that an address lies in; the double's memory defines it.
 bool range(uint64_t address, uint64_t* from, uint64_t* to);
 
+// seen is told of every access to an allocation; the double's races are looked for there.
+void seen(uint64_t address, size_t n, bool write, bool atomic);
+
 } // namespace ptx

@@ -117,6 +117,7 @@ char* at(Thread& t, const Instruction& i, Space space, uint64_t address, size_t 
     }
     const Block::Allocation& a = b.allocation(address, n);
     if (a.bytes) b.touch(t, a.bytes + (address - a.from), n, access, false, address);
+    seen(address, n, access != Access::Read, access == Access::Atomic);
     return (char*)address;
 }
 

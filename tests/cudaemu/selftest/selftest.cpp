@@ -1,6 +1,6 @@
-// usage: selftest QUANTILE.ptx [oob]
+// usage: selftest SELECT.ptx [oob]
 // A kernel with shared memory, barriers and atomics in one executable with the double, which can be built
-// whole with sanitizers. oob: the kernel is told of one element more than there is.
+// whole with sanitizers. oob: the kernel is told of one column more than there is.
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -41,27 +41,28 @@ int main(int argc, char** argv) {
     CHECK(cuDevicePrimaryCtxRetain(&context, 0));
     CHECK(cuCtxSetCurrent(context));
     CHECK(cuModuleLoadDataEx(&module, text.c_str(), 0, nullptr, nullptr));
-    CHECK(cuModuleGetFunction(&digits, module, "digits_f32"));
+    CHECK(cuModuleGetFunction(&digits, module, "select_digits"));
 
-    const size_t bins = 2048;
-    std::vector<float> v(2000);
+    const size_t bins = 2 * 2048, width = 500, height = 4, pick_bytes = 40;
+    std::vector<float> v(width * height);
     std::vector<unsigned long long> want(bins), got(bins);
     for (size_t i = 0; i < v.size(); i++) {
         v[i] = (float)(i * 7919 % 1000) - 300;
         uint32_t bits;
         memcpy(&bits, &v[i], sizeof bits);
-        want[(bits >> 31 ? ~bits : bits | 0x80000000u) >> 21]++;
+        if (v[i] > 0) want[(bits | 0x80000000u) >> 21]++;
     }
-    CUdeviceptr in, hist;
+    CUdeviceptr in, hist, picks;
     CHECK(cuMemAlloc_v2(&in, v.size() * 4));
     CHECK(cuMemAlloc_v2(&hist, bins * 8));
+    CHECK(cuMemAlloc_v2(&picks, pick_bytes));
     CHECK(cuMemcpyHtoDAsync_v2(in, v.data(), v.size() * 4, nullptr));
     CHECK(cuMemsetD8Async(hist, 0, bins * 8, nullptr));
-    long long n = v.size() + (argc > 2);
-    int magnitude = 0, shift = 21, bits = 11;
-    unsigned prefix = 0;
-    void* params[] = {&in, &hist, &n, &magnitude, &prefix, &shift, &bits};
-    CHECK(cuLaunchKernel(digits, 3, 1, 1, 256, 1, 1, 0, nullptr, params, nullptr));
+    CHECK(cuMemsetD8Async(picks, 0, pick_bytes, nullptr));
+    int nz = 1, ny = height, nx = width + (argc > 2), each = 0, finite = 0, shift = 21, bits = 11;
+    long long pitch = width, stride = v.size();
+    void* params[] = {&in, &in, &hist, &picks, &nz, &ny, &nx, &pitch, &stride, &pitch, &stride, &each, &finite, &shift, &bits};
+    CHECK(cuLaunchKernel(digits, 1, 3, 1, 256, 1, 1, 0, nullptr, params, nullptr));
     CHECK(cuCtxSynchronize());
     CHECK(cuMemcpyDtoHAsync_v2(got.data(), hist, bins * 8, nullptr));
     CHECK(cuCtxSynchronize());

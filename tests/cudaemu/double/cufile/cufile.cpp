@@ -267,11 +267,16 @@ static ssize_t move(const Move& m) {
     auto copy = [&](void* to, const void* from, size_t bytes) {
         auto f = [&] {
             As as(device);
+            touched(m.at, bytes, m.read ? Touch::Write : Touch::Read);
             Open open;
             memcpy(to, from, bytes);
         };
-        if (on_device_thread()) f();
-        else on_device(f);
+        if (on_device_thread()) return f();
+        const uint32_t call = host_place(m.read ? "cuFileRead" : "cuFileWrite");
+        on_device([&] {
+            const Place at(call);
+            f();
+        });
     };
     if (!m.read) copy(host.data(), (void*)m.at, m.n);
     size_t done = 0;
@@ -288,7 +293,8 @@ static ssize_t move(const Move& m) {
 // A call's injected code: of 5000 and more it is the error, of less an errno; what is negative lets the
 // call move no more than that many bytes.
 static ssize_t transfer(const char* call, CUfileHandle_t handle, const void* base, size_t n, off_t off, off_t base_off, bool read) {
-    const int e = entered(call, true);
+    const Call border(call, true);
+    const int e = border.error;
     if (e >= 5000) return -e;
     if (sticky() || e == INVALID_CONTEXT || e == NOT_INITIALIZED || e == CONTEXT_IS_DESTROYED || e == NOT_PERMITTED) return -CUDA_DRIVER_ERROR;
     if (e > 0) {
@@ -298,6 +304,7 @@ static ssize_t transfer(const char* call, CUfileHandle_t handle, const void* bas
     if (e < 0 && (size_t)-e < n) n = -e;
     Move m;
     if (int bad = arguments(&m, call, handle, base, n, off, base_off, read)) return bad;
+    clock_spend("gds", n / clock_figure("gds"), n);
     return move(m);
 }
 
@@ -329,10 +336,11 @@ CUFILE(CUfileError_t, cuFileStreamDeregister, CUstream stream) {
 // say it is there at the call; the number of bytes is stored in either case when it was done. CUEMU_FAIL's code for
 // "cuFileReadAsync" fails the call, and for "cuFileReadAsync.run" what the stream does, as with cuFileRead.
 static CUfileError_t queue(const char* call, CUfileHandle_t handle, void* base, size_t* n, off_t* off, off_t* base_off, ssize_t* done, CUstream stream, bool read) {
-    const int e = entered(call, true);
+    const Call border(call, true);
+    const int e = border.error;
     if (e >= 5000) return failed(e);
     if (e) return cuda_failed(e);
-    Lock lock(mu);
+    std::unique_lock<std::recursive_mutex> lock(mu);
     if (!n || !off || !base_off || !done) return failed(say(VALUE, "%s: a pointer is null", call));
     if (!stream || !known(stream)) return failed(say(VALUE, "%s: no stream", call));
     Move now;
@@ -343,7 +351,8 @@ static CUfileError_t queue(const char* call, CUfileHandle_t handle, void* base, 
     const size_t n_now = *n;
     const off_t off_now = *off, base_off_now = *base_off;
     const std::string run = std::string(call) + ".run";
-    push(stream, [=] {
+    lock.unlock(); // the devices' thread may run it now
+    push(stream, call, [=] {
         const off_t o = flags & FIXED_FILE_OFFSET ? off_now : *off, b = flags & FIXED_BUF_OFFSET ? base_off_now : *base_off;
         size_t bytes = flags & FIXED_FILE_SIZE ? n_now : *n;
         if (bytes > n_now) { // a call states the most that it will move
@@ -362,6 +371,7 @@ static CUfileError_t queue(const char* call, CUfileHandle_t handle, void* base, 
         if (fault < 0 && (size_t)-fault < bytes) bytes = -fault;
         Move m;
         const int bad = arguments(&m, call, handle, base, bytes, o, b, read);
+        if (!bad) charge({read ? Charge::Up : Charge::Down, "gds", bytes, bytes / clock_figure("gds")});
         *done = bad ? bad : move(m);
     });
     return failed(0);

@@ -39,20 +39,19 @@ namespace {
 enum : int { SUCCESS = 0, INVALID = 10, CANNOT_DECOMPRESS = 12, CHUNK_TOO_LARGE = 18, CUDA_ERROR = 1000 };
 
 struct Format {
-    const char* name;
+    const char* name; // of its figures in the virtual clock's table
     long (*decode)(uint8_t*, size_t, const uint8_t*, size_t);
     size_t (*encode)(uint8_t*, const uint8_t*, size_t);
     size_t (*bound)(size_t);
     size_t largest;                 // chunk to encode
     size_t decode_input, encode_input; // alignments, as NVIDIA's library gives them
-    size_t decode_temp, encode_temp;   // bytes a chunk
+    double decode_temp; // temporary bytes for a decoded byte, as NVIDIA's 6.0 asks for, however many chunks there are
+    size_t encode_temp; // bytes a chunk
 };
-const Format Zstd{"Zstd", zstd_decode, zstd_encode, zstd_bound, 16 << 20, 1, 4, 4096, 2048};
-const Format LZ4{"LZ4", lz4_decode, lz4_encode, lz4_bound, 16 << 20, 1, 1, 0, 4096};
-const Format Deflate{"Deflate", inflate_decode, nullptr, nullptr, 0, 4, 8, 0, 0};
+const Format Zstd{"zstd", zstd_decode, zstd_encode, zstd_bound, 16 << 20, 1, 4, 3.05, 2048};
+const Format LZ4{"lz4", lz4_decode, lz4_encode, lz4_bound, 16 << 20, 1, 1, 0, 4096};
+const Format Deflate{"deflate", inflate_decode, nullptr, nullptr, 0, 4, 8, 0, 0};
 const size_t TEMP_ALIGNMENT = 8;
-
-size_t temp_of(size_t each, size_t n) { return each * n; }
 
 // All options are 64 bytes; the first four are the backend of a decoder.
 int options(const char* call, const void* p, bool decoder) {
@@ -116,17 +115,32 @@ struct Batch {
         }
         if ((uintptr_t)status % 4 || !device_range((uintptr_t)status, 4 * n)) return say(INVALID, "%s: %p has no room for statuses", call, (void*)status);
         if (temp_bytes && ((uintptr_t)temp % TEMP_ALIGNMENT || !device_range((uintptr_t)temp, temp_bytes))) return say(INVALID, "%s: bad temporary memory", call);
-        const size_t want = temp_of(decodes ? format->decode_temp : format->encode_temp, n);
+        const size_t want = decodes ? 0 : format->encode_temp * n;
         if (temp_bytes < want) return say(INVALID, "%s: %zu bytes of temporary memory, %zu are needed", call, temp_bytes, want);
         return 0;
     }
 
     void run() const { // the device's thread
         Open open;
+        for (const void* p : {(const void*)in, (const void*)in_bytes, (const void*)out, decodes ? (const void*)room : in}) touched((uintptr_t)p, 8 * n, Touch::Read);
+        touched((uintptr_t)out_bytes, 8 * n, Touch::Write);
+        touched((uintptr_t)status, 4 * n, Touch::Write);
+        touched((uintptr_t)temp, temp_bytes, Touch::Write);
         if (temp_bytes) memset(temp, 0xa5, temp_bytes);
+        uint64_t bytes = 0, longest = 0; // decoded
+        for (size_t i = 0; i < n; i++) {
+            const size_t one = decodes ? room[i] : in_bytes[i];
+            bytes += one;
+            longest = std::max<uint64_t>(longest, one);
+        }
+        if (decodes && temp_bytes < (size_t)(format->decode_temp * bytes)) {
+            fault(call, "the batch decodes to more bytes than its temporary memory is for", 0);
+            return;
+        }
         for (size_t i = 0; i < n; i++) {
             if (!chunk(i)) return;
         }
+        clock_batch(std::string(format->name) + (decodes ? "_decode" : "_encode"), n, longest, bytes);
     }
 
     bool chunk(size_t i) const {
@@ -136,6 +150,8 @@ struct Batch {
         const size_t most = decodes ? room[i] : format->bound(in_bytes[i]);
         if (!device_range((uintptr_t)out[i], most)) return fault(call, "its output is not device memory", i), false;
         if (!decodes && in_bytes[i] > format->largest) return fault(call, "too large", i), false;
+        touched((uintptr_t)in[i], in_bytes[i], Touch::Read);
+        touched((uintptr_t)out[i], most, Touch::Write);
         std::vector<uint8_t> from(in[i], in[i] + in_bytes[i]), to(most, 0xee); // the rest of the room is not left alone
         long wrote = 0;
         int e = inject_chunk();
@@ -154,14 +170,18 @@ struct Batch {
 };
 
 int queue(const Batch& b, cudaStream_t stream) {
+    const Call border("", true); // for the clock
+    if (border.error) return CUDA_ERROR;
     if (int e = b.check()) return e;
-    return push((CUstream)stream, [=] { b.run(); }) ? CUDA_ERROR : 0;
+    return push((CUstream)stream, b.call, [=] { b.run(); }) ? CUDA_ERROR : 0;
 }
 
-int temp_size(const char* call, size_t each, size_t n, size_t* temp) {
+size_t decode_temp(const Format& f, size_t decoded) { return f.decode_temp ? (size_t)(f.decode_temp * decoded) + TEMP_ALIGNMENT : 0; }
+
+int temp_size(const char* call, size_t n, size_t bytes, size_t* temp) {
     if (int e = begin(call)) return e;
     if (!n) return INVALID;
-    *temp = temp_of(each, n);
+    *temp = bytes;
     return 0;
 }
 
@@ -188,7 +208,7 @@ NVCOMP(nvcompGetProperties, nvcompProperties_t* p) {
     }                                                                                                                           \
     TEMP_SIZE(F, Decompress) {                                                                                                  \
         if (int e = options(__func__, &o, true)) return S(e);                                                                   \
-        return S(temp_size(__func__, F.decode_temp, n, temp));                                                                  \
+        return S(temp_size(__func__, n, decode_temp(F, std::min(n * largest, total)), temp));                                    \
     }                                                                                                                           \
     NVCOMP(nvcompBatched##F##DecompressAsync, const void* const* in, const size_t* in_bytes, const size_t* room, size_t* out_bytes, size_t n, \
         void* const temp, size_t temp_bytes, void* const* out, nvcompBatched##F##DecompressOpts_t o, nvcompStatus_t* status, cudaStream_t stream) { \
@@ -208,7 +228,7 @@ NVCOMP(nvcompGetProperties, nvcompProperties_t* p) {
     TEMP_SIZE(F, Compress) {                                                                                                    \
         if (int e = options(__func__, &o, false)) return S(e);                                                                  \
         if (largest > F.largest) return S(CHUNK_TOO_LARGE);                                                                     \
-        return S(temp_size(__func__, F.encode_temp, n, temp));                                                                  \
+        return S(temp_size(__func__, n, F.encode_temp * n, temp));                                                              \
     }                                                                                                                           \
     NVCOMP(nvcompBatched##F##CompressGetMaxOutputChunkSize, size_t largest, nvcompBatched##F##CompressOpts_t o, size_t* most) { \
         if (int e = inject(__func__)) return S(e);                                                                              \

@@ -1,0 +1,155 @@
+package cost
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestTables: all figures are numbers above zero, and say where they come from; what is asked for is there.
+func TestTables(t *testing.T) {
+	for name, text := range map[string]string{"figures": figuresTable, "host": hostTable} {
+		for figure, row := range table(text) {
+			for c, v := range row {
+				if c != "figure" && c != "unit" && c != "source" && number(v, "") <= 0 {
+					t.Errorf("%s: %s of %s is %s", name, figure, c, v)
+				}
+			}
+			if row["source"] == "" {
+				t.Errorf("%s: %s has no source", name, figure)
+			}
+		}
+	}
+	for _, m := range Models() {
+		_, f := ForGPU("NVIDIA "+m+"-SXM", 0)
+		for _, c := range []Codec{Zstd, LZ4, Deflate} {
+			one, all := f.get(string(c)+"_decode_stream"), f.get(string(c)+"_decode")
+			if one >= all {
+				t.Errorf("%s: one stream of %s is decoded faster than many", m, c)
+			}
+		}
+	}
+	for _, s := range Stages() {
+		if f, err := stage(s); err != nil || f.get("host_reads") < 1 || f.get("device_traffic") <= 0 || f.get("kernels") <= 0 {
+			t.Errorf("%s: %v %v", s, f, err)
+		}
+	}
+	if len(Stages()) != 6 {
+		t.Error(Stages())
+	}
+	if _, err := stage("none"); err == nil || !strings.Contains(err.Error(), "aip, resample, focal, crop, stitch, stack") {
+		t.Error(err)
+	}
+}
+
+func TestForGPU(t *testing.T) {
+	for name, want := range map[string]string{"Tesla V100-SXM2-16GB": "V100", "NVIDIA A100 80GB PCIe": "A100", "NVIDIA H100 NVL": "H100"} {
+		if m, f := ForGPU(name, 0); m != want || f.get("memory") <= 0 {
+			t.Errorf("%s has the figures of %s", name, m)
+		}
+	}
+	for major, want := range map[int]string{7: "V100", 8: "A100", 9: "H100", 12: "H100"} {
+		if m, _ := ForGPU("NVIDIA RTX", major); m != want {
+			t.Errorf("compute capability %d has the figures of %s", major, m)
+		}
+	}
+}
+
+// a100 is a device of the table's column, with four workers.
+func a100() *Device {
+	m, f := ForGPU("A100", 8)
+	return &Device{Model: m, Figures: f, Workers: 4, Pinned: 1 << 30, Cubins: true}
+}
+
+// TestLoad: a run takes as long as its busiest part, after its start, and says which that is.
+func TestLoad(t *testing.T) {
+	d := a100()
+	host := Host{Cores: 1, Storage: 1e9, Figures: Figures{"scaling": 0.5}}
+	f := d.Figures
+	for name, c := range map[string]struct {
+		l     Load
+		cores int
+		want  float64
+		limit Limit
+	}{
+		"storage":          {Load{Storage: 3e9, Host: 2}, 1, 3, ByStorage},
+		"host":             {Load{Storage: 3e9, Host: 4}, 1, 4, ByHost},
+		"more cores":       {Load{Storage: 3e9, Host: 8}, 3, 4, ByHost},
+		"start":            {Load{Start: 5, Storage: 3e9}, 1, 8, ByStart},
+		"bus":              {Load{Up: int64(6 * f["up"]), Down: int64(5 * f["down"])}, 1, 6, ByBus},
+		"bus, back":        {Load{Up: 1, Down: int64(5 * f["down"])}, 1, 5, ByBus},
+		"kernels":          {Load{Traffic: int64(2 * f["memory"] * f["memory_share"]), Kernels: 1000}, 1, 2 + 1000*f["kernel"], ByDevice},
+		"many streams":     {Load{Decode: Batches{Zstd, int64(3 * f["zstd_decode"]), 10, 1e7}}, 1, 3, ByDevice},
+		"one stream":       {Load{Decode: Batches{Zstd, int64(8 * f["zstd_decode_stream"]), 10, 10}}, 1, 20, ByDevice}, // 10 regions of 8 s, 4 beside each other
+		"Blosc is of zstd": {Load{Decode: Batches{Blosc, int64(3 * f["zstd_decode"]), 10, 1e7}}, 1, 3, ByDevice},
+		"decode, encode": {Load{Decode: Batches{Zstd, int64(3 * f["zstd_decode"]), 10, 1e7}, Encode: Batches{Zstd, int64(2 * f["zstd_encode"]), 10, 1e7}}, 1, 5,
+			ByDevice},
+	} {
+		host.Cores = c.cores
+		// eight seconds of one stream in each of ten regions: all bytes are ten times those
+		if name == "one stream" {
+			c.l.Decode.Bytes *= 10
+		}
+		if got, limit := c.l.Seconds(host, d); math.Abs(got-c.want) > 1e-6*c.want || limit != c.limit {
+			t.Errorf("%s: %v s by %s, want %v by %s", name, got, limit, c.want, c.limit)
+		}
+	}
+}
+
+// TestChoose: what decides, in the cases that the design names.
+func TestChoose(t *testing.T) {
+	const gb = 1 << 30
+	array := func(c Codec, streams int64) Array {
+		return Array{Codec: c, Bytes: 20 * gb, Streams: streams, Region: 52 << 20, Device: true}
+	}
+	for name, c := range map[string]struct {
+		job             Job
+		host            Host
+		device          *Device
+		gpu             bool
+		decodes, encode bool
+	}{
+		"no device":                                        {Job{Stage: "focal", In: array(Blosc, 400), Out: Array{Codec: Blosc}}, Host{Cores: 4}, nil, false, false, false},
+		"small input: the start decides":                   {Job{Stage: "focal", In: Array{Codec: Blosc, Bytes: gb / 8, Streams: 400, Region: 52 << 20, Device: true}, Out: Array{Codec: Blosc}}, Host{Cores: 4}, a100(), false, false, false},
+		"many streams, few cores: the device decodes":      {Job{Stage: "focal", In: array(Blosc, 400), Out: Array{Codec: Blosc, Streams: 400, Region: 52 << 20, Device: true}}, Host{Cores: 2, Storage: 20e9}, a100(), true, true, true},
+		"one stream, few cores: the host decodes":          {Job{Stage: "stitch", In: array(Zstd, 1), Out: Array{Codec: Blosc, Streams: 400, Region: 52 << 20, Device: true}}, Host{Cores: 4}, a100(), true, false, true},
+		"aip, many cores: storage decides, the host is it": {Job{Stage: "aip", In: array(Blosc, 400), Out: Array{Codec: Blosc}}, Host{Cores: 32}, a100(), false, false, false},
+		"raw, aip: nothing to win":                         {Job{Stage: "aip", In: array(Raw, 0), Out: Array{Codec: Blosc}}, Host{Cores: 16}, a100(), false, false, false},
+		"what the device cannot decode the host does":      {Job{Stage: "focal", In: Array{Codec: Blosc, Bytes: 20 * gb, Streams: 400, Region: 52 << 20}, Out: Array{Codec: Blosc, Streams: 400, Region: 52 << 20, Device: true}}, Host{Cores: 4}, a100(), true, false, true},
+		"one core": {Job{Stage: "crop", In: array(Blosc, 400), Out: Array{Codec: Blosc, Streams: 400, Region: 52 << 20, Device: true}}, Host{Cores: 1}, a100(), true, true, false},
+		"many cores and one stream: everything on the host": {Job{Stage: "focal", In: array(Zstd, 1), Out: Array{Codec: Zstd, Streams: 1, Region: 52 << 20, Device: true}}, Host{Cores: 64}, a100(), false, false, false},
+	} {
+		got, err := Choose(c.job, c.host, c.device)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.GPU != c.gpu || got.GPU && (got.DeviceDecodes != c.decodes || got.DeviceEncodes != c.encode) {
+			t.Errorf("%s: %+v\n%s", name, got.Plan, got)
+		}
+		if got.Seconds > 1.1*min(got.Host.Seconds, got.Best.Seconds) {
+			t.Errorf("%s: takes %v s, the others %v and %v", name, got.Seconds, got.Host.Seconds, got.Best.Seconds)
+		}
+		line := got.String()
+		if strings.Contains(line, "\n") || !strings.Contains(line, "estimated") || c.device != nil && !strings.Contains(line, "A100") {
+			t.Errorf("%s: %s", name, line)
+		}
+	}
+	if _, err := Choose(Job{Stage: "smooth"}, Host{}, nil); err == nil {
+		t.Error("a stage without figures has an estimate")
+	}
+}
+
+// TestPacked: of Blosc a device decodes no more than what encoding shrank; of other codecs all.
+func TestPacked(t *testing.T) {
+	for a, want := range map[Array]float64{
+		{Codec: Blosc, Bytes: 100, Stored: 80}:  0.4,
+		{Codec: Blosc, Bytes: 100, Stored: 40}:  1,
+		{Codec: Blosc, Bytes: 100, Stored: 101}: 0,
+		{Codec: Blosc, Bytes: 100}:              1, // nobody knows
+		{Codec: Zstd, Bytes: 100, Stored: 80}:   1,
+	} {
+		if got := a.packed(); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%+v: %v", a, got)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+// Package host reads from the system what a process may use and does use: memory, processors, limits of
+// its control groups and of its address space. Run records hold these facts, and default sizes follow from them.
+package host
+
+import (
+	"bufio"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// CPUModel returns the processor's name as the system knows it; empty if it does not say.
+func CPUModel() string { return cpuModel("/proc/cpuinfo") }
+
+func cpuModel(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	// amd64 says "model name"; arm64 has no name, only numbers of the designer.
+	numbers := map[string]string{}
+	s := bufio.NewScanner(f)
+	for s.Scan() {
+		key, val, ok := strings.Cut(s.Text(), ":")
+		if !ok {
+			if len(numbers) > 0 {
+				break // end of the first processor
+			}
+			continue
+		}
+		key, val = strings.TrimSpace(key), strings.TrimSpace(val)
+		switch key {
+		case "model name", "Processor", "cpu model":
+			return val
+		case "CPU implementer", "CPU part":
+			numbers[key] = val
+		}
+	}
+	if numbers["CPU part"] == "" {
+		return ""
+	}
+	return "implementer " + numbers["CPU implementer"] + " part " + numbers["CPU part"]
+}
+
+// Resident returns the number of bytes that the process has in memory; 0 where the system does not say.
+func Resident() int64 { return status("VmRSS:") }
+
+// status returns a size in the process's status; 0 if it has none.
+func status(name string) int64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		rest, ok := strings.CutPrefix(line, name)
+		if !ok {
+			continue
+		}
+		kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+		if err == nil {
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// PeakResident returns the largest number of bytes that the process ever had in
+// memory: VmHWM of Linux, getrusage elsewhere.
+func PeakResident() int64 {
+	if n := status("VmHWM:"); n > 0 {
+		return n
+	}
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return int64(u.Maxrss)
+	}
+	return int64(u.Maxrss) << 10
+}
+
+// Memory returns how many bytes of memory the machine has; 0 if it does not say.
+func Memory() int64 { return memory("/proc/meminfo") }
+
+func memory(path string) int64 {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			if err == nil && kib > 0 {
+				return kib << 10
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,130 @@
+// Package aip is the stage that projects a mosaic grid along z: the mean of each A-line.
+package aip
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Run writes the average intensity projection of a mosaic grid (z, y, x):
+//
+//	out[y, x] = mean over z of in[z, y, x]
+//
+// as a 2-D float32 OME-Zarr image (axes y, x; chunks: the tile's; voxel size:
+// the input's), and to png, unless it is nil, as a 16-bit greyscale PNG between
+// the percentiles 0.1 and 99.9 of its numbers. Sums are float64 in increasing z,
+// divided once and rounded once to float32. NaN and infinite voxels stay in the
+// mean; they are counted in the meter.
+//
+// Each worker takes a chunk column, reads it in pieces that stay in the cache
+// where the storage allows it, and needs memory for one piece and two planes. On a device a tile goes up once; its
+// mean, as it is stored, and 8 bytes come back, or the mean as it is, where there is a picture to be made.
+func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layout, png io.Writer, res oct.Resources) (*ngff.Image, error) {
+	m, err := oct.OpenMosaic(in)
+	if err != nil {
+		return nil, err
+	}
+	p := &projection{mosaic: m, res: res}
+	if p.source, err = machine.NewSource(m, &p.res, res.Meter); err != nil {
+		return nil, err
+	}
+	p.source.InBands()
+	w, err := oct.Create(ctx, out, layout, ngff.ImageSpec{
+		Format: m.Format(), Name: m.Image.Name, Shape: m.Shape[1:], DType: dtype.Float32,
+		Axes: m.Axes()[1:], Scale: m.Image.Levels[0].Scale[1:], Chunks: m.Chunk[1:], Budget: p.pyramid(),
+	}, m.Chunk[1:], res)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Abort()
+	p.writer = w
+	if png != nil {
+		p.range16 = filter.NewQuantiles(oct.PNGPercentiles[:]...)
+	}
+	if err := machine.Run(ctx, p.plan(), m.EachTile(), p.project); err != nil {
+		return nil, err
+	}
+	if err := w.Close(ctx); err != nil {
+		return nil, err
+	}
+	result, err := ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
+	if err != nil {
+		return nil, err
+	}
+	if png != nil {
+		if err := p.picture(ctx, png, result.Levels[0].Array); err != nil {
+			return nil, err
+		}
+	}
+	return result, nil
+}
+
+// projection is a running AIP.
+type projection struct {
+	mosaic  *oct.Mosaic
+	res     oct.Resources
+	source  *machine.Source
+	writer  *ngff.Writer
+	range16 *filter.Quantiles // nil: no PNG
+}
+
+// pyramid is the memory for the levels below level 0.
+func (p *projection) pyramid() int64 { return p.res.Mem / 4 }
+
+// The blocks of a worker.
+const (
+	sums = iota // float64, of a part of a tile
+	mean        // float32, of a tile
+)
+
+func (p *projection) plan() *machine.Plan {
+	m := p.mosaic
+	pixels := int64(m.Chunk[1]) * int64(m.Chunk[2])
+	plan := &machine.Plan{
+		What: fmt.Sprintf("projecting chunks of %v voxels", m.Chunk), Source: p.source, Mem: p.res.Mem - p.pyramid(),
+		Blocks: []int64{sums: 8 * p.source.Pixels(), mean: 4 * pixels}, Output: p.writer, Tile: m.Chunk[1:],
+	}
+	if p.range16 != nil {
+		plan.Look = func(b []byte) { p.range16.Add(dtype.Slice[float32](b)) }
+	}
+	return plan
+}
+
+// project makes the mean of a tile, and writes it.
+func (p *projection) project(w machine.Worker, tile oct.Rectangle) {
+	depth := p.mosaic.Shape[0]
+	for _, part := range p.source.Parts(tile) {
+		pixels := part.Area()
+		sums := w.Block(sums).From(0, 8*int64(pixels))
+		w.Stream(part, func(z, n int, planes machine.Block) { w.AddPlanes(sums, planes, n, pixels, z == 0) })
+		w.Mean(w.Block(mean).From(4*int64(part.Y0-tile.Y0)*int64(tile.Width()), 4*int64(pixels)), sums, depth, pixels)
+	}
+	mean := w.Block(mean).From(0, 4*int64(tile.Area()))
+	w.Write([]int{tile.Y0, tile.X0}, []int{tile.Height(), tile.Width()}, mean)
+}
+
+// picture makes the PNG from the stored projection: once more through its
+// numbers for the exact percentiles, then row by row.
+func (p *projection) picture(ctx context.Context, dst io.Writer, a *zarr.Array) error {
+	p.range16.Refine()
+	ny, nx := a.Shape()[0], a.Shape()[1]
+	rows := oct.BandRows(a, p.res.Mem)
+	v := make([]float32, rows*nx)
+	for y := 0; y < ny; y += rows {
+		n := min(rows, ny-y)
+		if err := a.Read(ctx, zarr.Region{Start: []int{y, 0}, Shape: []int{n, nx}}, dtype.Bytes(v[:n*nx])); err != nil {
+			return err
+		}
+		p.range16.Add(v[:n*nx])
+	}
+	return oct.WritePNG(ctx, dst, a, rows, p.range16.Value(0), p.range16.Value(1))
+}

@@ -1,0 +1,425 @@
+// Package crop is the stage that cuts an image below the tissue surface.
+package crop
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/mem"
+	"strata/pkg/meter"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
+	"strata/pkg/oct/surface"
+	"strata/pkg/work"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Options says what [Run] keeps.
+type Options struct {
+	Depth           float64 // kept below the interface, µm
+	BeforeInterface bool    // what lies above the interface is cut off too
+	PadAfter        bool    // zeros where the image ends before that depth
+	// PercentileMax is the percentile of all magnitudes |v| beyond which the
+	// search clips them, 0…100; 100 clips nothing.
+	PercentileMax float64
+	MaxFraction   float64 // part of the planes, from the first, that may hold the interface: 0…1
+
+	SigmaXY, SigmaZ float64 // of the search, as in package focal
+	Log             bool
+}
+
+// Metrics is what [Run] found and did. Planes are counted from the input's first.
+type Metrics struct {
+	Interface   int     `json:"interface_plane"`
+	InterfaceUM float64 `json:"interface_um"` // from the first plane
+	First       int     `json:"first_plane"`  // kept
+	Kept        int     `json:"planes_kept"`
+	Padded      int     `json:"planes_padded"`
+	Planes      int     `json:"planes"` // of the output
+	Missing     int     `json:"planes_missing"`
+	InputPlanes int     `json:"input_planes"`
+	VoxelZ      float64 `json:"voxel_size_z_um"`
+	Depth       float64 `json:"depth_um"` // asked for
+
+	Median       float64 `json:"interface_median"` // before rounding
+	ALines       int64   `json:"a_lines"`
+	ALinesUsed   int64   `json:"a_lines_used"`       // whose gradient stands out
+	Threshold    float64 `json:"gradient_threshold"` // from which on it does
+	Clip         float64 `json:"clip"`               // magnitude that the search clipped at; 0: none
+	Percentile   float64 `json:"percentile_max"`     // that it is
+	SearchPlanes int     `json:"planes_searched"`    // that may hold the interface
+	Found        bool    `json:"interface_found"`    // false: no A-line brightens anywhere
+	NonFinite    int64   `json:"non_finite_voxels,omitempty"`
+}
+
+// Run cuts an image (z, y, x), a mosaic grid or a stitched slice, below the
+// tissue interface, and writes it as an OME-Zarr image of the same type and
+// chunks (stages specification, crop).
+//
+// The interface of an A-line is that of focal's step 1, its largest gradient
+// in the first MaxFraction of the planes, with magnitudes clipped at PercentileMax
+// of all magnitudes of the image (exact, linear between order statistics; a
+// percentile of 0 clips nothing). The interface of the image is the median over
+// the A-lines whose gradient stands out from the background by Otsu's method
+// (1024 bins from 0 to the first power of two above the largest gradient, or
+// twice that; A-lines that never brighten have no say), rounded half to even,
+// and not behind the last plane. An image that brightens nowhere has its interface
+// at plane 0, with a warning.
+//
+// Kept are the planes from the interface, or from 0, to interface +
+// Depth/voxel size, rounded half to even, at least one. NaN and infinite voxels
+// count as 0 in the search, are counted in the meter and stay as they are.
+//
+// The image is read up to three times, tile by tile: whole for the percentile (not
+// at 100; again where a look at the tile in the middle does not say roughly where it
+// lies), the planes that the search sees, and the planes that are kept. Raw chunks
+// and those that are decoded block by block give only those planes. A worker needs
+// memory for a tile and its encoded form.
+func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layout oct.Layout, res oct.Resources) (*ngff.Image, Metrics, error) {
+	m, err := oct.OpenMosaic(in)
+	if err != nil {
+		return nil, Metrics{}, err
+	}
+	switch m.DType {
+	case dtype.Uint8:
+		return crop[uint8](ctx, m, out, c, layout, res)
+	case dtype.Int8:
+		return crop[int8](ctx, m, out, c, layout, res)
+	case dtype.Uint16:
+		return crop[uint16](ctx, m, out, c, layout, res)
+	case dtype.Int16:
+		return crop[int16](ctx, m, out, c, layout, res)
+	case dtype.Uint32:
+		return crop[uint32](ctx, m, out, c, layout, res)
+	case dtype.Int32:
+		return crop[int32](ctx, m, out, c, layout, res)
+	case dtype.Uint64:
+		return crop[uint64](ctx, m, out, c, layout, res)
+	case dtype.Int64:
+		return crop[int64](ctx, m, out, c, layout, res)
+	case dtype.Float32:
+		return crop[float32](ctx, m, out, c, layout, res)
+	default:
+		return crop[float64](ctx, m, out, c, layout, res)
+	}
+}
+
+func crop[T dtype.Element](ctx context.Context, m *oct.Mosaic, out store.Writer, c Options, layout oct.Layout, res oct.Resources) (*ngff.Image, Metrics, error) {
+	p, err := planCrop[T](m, c, res)
+	if err != nil {
+		return nil, Metrics{}, err
+	}
+	if err := layout.Check(p.piece(m.Shape[0], layout)); err != nil { // what cannot be written, before anything is read
+		return nil, p.metrics, err
+	}
+	if err := p.find(ctx); err != nil {
+		return nil, p.metrics, err
+	}
+	if err := p.decide(); err != nil {
+		return nil, p.metrics, err
+	}
+	if err := p.write(ctx, out, layout); err != nil {
+		return nil, p.metrics, err
+	}
+	p.metrics.NonFinite = p.nonFinite.Load()
+	if n := p.metrics.NonFinite; n > 0 {
+		res.Meter.AddNonFinite(n)
+		res.Warnf("%s: %d voxels are NaN or infinite: the interface was searched as if they were 0, and they stay in the output", m.Where, n)
+	}
+	im, err := ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
+	return im, p.metrics, err
+}
+
+// cropper is a running Crop.
+type cropper[T dtype.Element] struct {
+	*machine.Columns[T]
+	c         Options
+	res       oct.Resources
+	voxel     float64 // along z, µm
+	metrics   Metrics
+	nonFinite atomic.Int64
+	counted   int // planes, from the first, whose voxels are in nonFinite
+}
+
+func planCrop[T dtype.Element](m *oct.Mosaic, c Options, res oct.Resources) (*cropper[T], error) {
+	flag := func(name string, v float64, want string) error {
+		return oct.LayoutErrorf("--%s is %v, must be %s", name, v, want)
+	}
+	switch err := surface.CheckSearch(c.SigmaXY, c.SigmaZ); {
+	case err != nil:
+		return nil, err
+	case !(c.Depth > 0) || math.IsInf(c.Depth, 0):
+		return nil, flag("depth", c.Depth, "a positive number of µm")
+	case !(c.PercentileMax >= 0 && c.PercentileMax <= 100):
+		return nil, flag("percentile_max", c.PercentileMax, "from 0 to 100")
+	case !(c.MaxFraction > 0 && c.MaxFraction <= 1):
+		return nil, flag("max_interface_fraction", c.MaxFraction, "above 0, at most 1")
+	}
+	voxel := m.Image.VoxelSize[0]
+	if _, _, ok := ngff.Micrometres(m.Image.Unit[0]); !ok || !(voxel > 0) || math.IsInf(voxel, 0) {
+		return nil, oct.BadInput("%s: voxel size %v along z is no positive length", m.Where, voxel)
+	}
+	columns, err := machine.NewColumns[T](m, res)
+	if err != nil {
+		return nil, err
+	}
+	p := &cropper[T]{Columns: columns, c: c, res: res, voxel: voxel}
+	p.metrics = Metrics{InputPlanes: m.Shape[0], VoxelZ: voxel, Depth: c.Depth, Percentile: c.PercentileMax,
+		SearchPlanes: max(1, int(c.MaxFraction*float64(m.Shape[0])+1e-9))}
+	return p, nil
+}
+
+// workers is how many workers with a tile each fit into memory, in which others
+// need a part.
+func (p *cropper[T]) workers(each, reserved int64) (int, error) {
+	if each > p.res.Mem-reserved {
+		return 0, fmt.Errorf("%s: cropping tiles of %v voxels needs %d MiB of buffers, --mem grants %d MiB",
+			p.Mosaic.Where, p.Mosaic.Tile(), (each+reserved)*4/3>>20+1, p.res.Mem>>20)
+	}
+	return int(min(int64(p.res.Workers), (p.res.Mem-reserved)/each)), nil
+}
+
+// find does the search.
+func (p *cropper[T]) find(ctx context.Context) error {
+	s := filter.InterfaceSearch{SigmaXY: p.c.SigmaXY, SigmaZ: p.c.SigmaZ, Log: p.c.Log}
+	if p.c.PercentileMax < 100 {
+		percentile := p.percentile
+		if p.res.Device != nil {
+			percentile = p.percentileOnDevice
+		}
+		clip, err := percentile(ctx)
+		if err != nil {
+			return err
+		}
+		s.Clip, p.metrics.Clip = clip, float64(clip)
+	}
+	s.Planes = p.metrics.SearchPlanes
+	depths := s.Planes + int(math.Ceil(0.5*s.SigmaZ)) + 1
+	reserved := int64(depths) * 8 * 1024
+	g := filter.NewGradients(depths)
+	take := func(_ context.Context, _ oct.Rectangle, depth []int32, gradient []float32) error {
+		g.Add(depth, gradient)
+		return nil
+	}
+	var nonFinite *atomic.Int64
+	if p.counted = p.Mosaic.Shape[0]; p.c.PercentileMax == 100 { // nobody has counted them
+		nonFinite, p.counted = &p.nonFinite, surface.SeenPlanes(p.Mosaic, &s)
+	}
+	if err := surface.FindInterfaces[T](ctx, p.Mosaic, s, p.res, reserved, true, take, nonFinite); err != nil {
+		return err
+	}
+	found, ok := g.Find()
+	p.metrics.Found, p.metrics.Median = ok, found.Depth
+	p.metrics.ALines, p.metrics.ALinesUsed, p.metrics.Threshold = found.Lines, found.Used, found.Threshold
+	if !ok {
+		p.res.Warnf("%s: the image brightens nowhere in its first %d planes: the interface is taken to be at plane 0", p.Mosaic.Where, s.Planes)
+	}
+	p.metrics.Interface = min(int(math.RoundToEven(found.Depth)), p.Mosaic.Shape[0]-1)
+	p.metrics.InterfaceUM = float64(p.metrics.Interface) * p.voxel
+	return nil
+}
+
+// percentile is the magnitude at which the search clips.
+func (p *cropper[T]) percentile(ctx context.Context) (float32, error) {
+	m := p.Mosaic
+	r := machine.NewPlaneReader(m, machine.PlanesPiece, p.res.Meter)
+	counters := max(1<<20, min(32<<20, p.res.Mem/8))
+	workers, err := p.workers(r.Bytes()+surface.Workspace(m), counters+1<<20)
+	if err != nil {
+		return 0, err
+	}
+	q := filter.NewMagnitudePercentile(p.c.PercentileMax, counters)
+	ny, nx := m.Tiles()
+	quiet := func(int64) {}
+	middle := func(int) (int, int) { return ny / 2, nx / 2 }
+	if err := p.voxels(ctx, r, 1, 1, middle, func(v []float32) int64 { q.Look(v); return 0 }, quiet); err != nil {
+		return 0, err
+	}
+	progress := p.res.Done
+	for q.Begin() {
+		p.nonFinite.Store(0)
+		if err := p.voxels(ctx, r, workers, ny*nx, func(k int) (int, int) { return k / nx, k % nx }, q.Add, progress); err != nil {
+			return 0, err
+		}
+		progress = quiet // of further passes
+	}
+	return q.Value(), nil
+}
+
+// voxels hands the voxels of n tiles to take in float32, in pieces that lie in the
+// cache, and counts those that are not finite.
+func (p *cropper[T]) voxels(ctx context.Context, r *machine.PlaneReader, workers, n int, tile func(k int) (i, j int), take func(v []float32) (nonFinite int64), progress func(int64)) error {
+	g, ctx := work.WithContext(ctx)
+	var next atomic.Int64
+	for range min(workers, n) {
+		g.Go(func() error {
+			buf, err := mem.Alloc(r.Buffer())
+			if err != nil {
+				return fmt.Errorf("memory for a tile: %w", err)
+			}
+			defer mem.Free(buf)
+			var piece []float32
+			if p.Mosaic.DType != dtype.Float32 {
+				piece = make([]float32, 64<<10)
+			}
+			for {
+				k := int(next.Add(1) - 1)
+				if k >= n {
+					return nil
+				}
+				i, j := tile(k)
+				at := p.Mosaic.Extent(i, j)
+				err := r.Read(ctx, buf, at.Y0, at.Height(), at.X0, at.Width(), func(planes []byte) error {
+					start := time.Now()
+					p.nonFinite.Add(inFloat32(dtype.Slice[T](planes), piece, take))
+					p.res.Meter.Since(meter.Compute, start)
+					progress(int64(len(planes)))
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return g.Wait()
+}
+
+// inFloat32 hands voxels to take, by way of piece where they are of another type,
+// and returns how many are not finite. What is finite in float64 only is 0 to the search.
+func inFloat32[T dtype.Element](v []T, piece []float32, take func(v []float32) int64) (nonFinite int64) {
+	if same, ok := any(v).([]float32); ok {
+		return take(same)
+	}
+	for len(v) > 0 {
+		n := min(len(v), len(piece))
+		filter.ToFloat32(piece, v[:n])
+		if wide, ok := any(v[:n]).([]float64); ok {
+			for i, f := range wide {
+				if f-f == 0 && math.Abs(float64(piece[i])) > math.MaxFloat32 {
+					piece[i] = 0
+				}
+			}
+		}
+		nonFinite += take(piece[:n])
+		v = v[n:]
+	}
+	return nonFinite
+}
+
+// decide says which planes are kept.
+func (p *cropper[T]) decide() error {
+	r := &p.metrics
+	depth := max(1, math.RoundToEven(p.c.Depth/p.voxel))
+	if p.c.BeforeInterface {
+		r.First = r.Interface
+	}
+	whole := float64(r.Interface-r.First) + depth
+	size := float64(p.Mosaic.Shape[1]) * float64(p.Mosaic.Shape[2]) * float64(p.Mosaic.DType.Size())
+	if p.c.PadAfter && whole > 8*float64(r.InputPlanes) && whole*size > oct.VastBytes {
+		return oct.LayoutErrorf("%s: --depth %v µm with --pad_after makes %.0f planes of %d, %.1f TiB: is it meant to be in µm?",
+			p.Mosaic.Where, p.c.Depth, whole, r.InputPlanes, whole*size/oct.VastBytes)
+	}
+	r.Kept = int(min(whole, float64(r.InputPlanes-r.First)))
+	short := whole - float64(r.Kept)
+	if p.c.PadAfter {
+		r.Padded = int(short)
+	} else if r.Missing = int(min(short, math.MaxInt32)); short > 0 {
+		p.res.Warnf("%s: the image ends %.0f planes before %v µm below the interface at plane %d: the output has %d planes; --pad_after adds zeros",
+			p.Mosaic.Where, short, p.c.Depth, r.Interface, r.Kept)
+	}
+	r.Planes = r.Kept + r.Padded
+	return nil
+}
+
+// piece is what is written at a time: along Z a tile ends with the image.
+func (p *cropper[T]) piece(planes int, layout oct.Layout) []int {
+	piece := []int{planes, p.Mosaic.Chunk[1], p.Mosaic.Chunk[2]}
+	if len(layout.Chunks) == 3 && layout.Chunks[0] > 0 {
+		piece[0] = (planes + layout.Chunks[0] - 1) / layout.Chunks[0] * layout.Chunks[0]
+	}
+	return piece
+}
+
+// write copies the planes that are kept. The host does it, with a device as well: nothing
+// is computed, so that the voxels would go there and come back as they were.
+func (p *cropper[T]) write(ctx context.Context, out store.Writer, layout oct.Layout) error {
+	m, r := p.Mosaic, &p.metrics
+	level := m.Image.Levels[0]
+	chunks := []int{min(m.Chunk[0], r.Planes), m.Chunk[1], m.Chunk[2]}
+	if m.Chunk[0] == m.Shape[0] {
+		chunks[0] = r.Planes // tiles stay whole
+	}
+	area := int64(m.Chunk[1]) * int64(m.Chunk[2]) * int64(m.DType.Size())
+	tile := int64(r.Planes) * area
+	pyramid := max(p.res.Mem/4, 2*int64(chunks[0])*area+64<<10)
+	buffer, scratch := tile, p.Scratch
+	switch {
+	case p.Whole() && m.Chunk[0] == m.Shape[0]: // a decoded tile, of which a part is kept
+		buffer = max(tile+int64(r.First)*area, m.TileBytes())
+	case p.Whole():
+		scratch += int64(m.Chunk[0]) * area // likewise
+	}
+	each := buffer + max(scratch, tile) + 1<<20
+	workers, err := p.workers(each, pyramid)
+	if err != nil {
+		return err
+	}
+	pyramid = p.res.Mem - int64(workers)*each // what is left: a chunk without room is made from stored ones
+	shape := []int{r.Planes, m.Shape[1], m.Shape[2]}
+	w, err := oct.Create(ctx, out, layout, ngff.ImageSpec{
+		Format: m.Format(), Name: m.Image.Name, Shape: shape, DType: m.DType,
+		Axes: m.Axes(), Scale: level.Scale, Translation: oct.MovedBy(level.Transform, []int{r.First, 0, 0}), Chunks: chunks, Budget: pyramid,
+	}, p.piece(r.Planes, layout), p.res)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	next, stop := iter.Pull(ngff.TileOrder(shape, []int{r.Planes, m.Chunk[1], m.Chunk[2]}, m.Image.Axes))
+	defer stop()
+	var mu sync.Mutex
+	g, gctx := work.WithContext(ctx)
+	for range workers {
+		g.Go(func() error {
+			v, err := machine.NewTileBuffer[T](buffer)
+			if err != nil {
+				return err
+			}
+			defer v.Free()
+			for {
+				mu.Lock()
+				start, ok := next()
+				mu.Unlock()
+				if !ok {
+					return nil
+				}
+				at := m.Extent(start[1]/m.Chunk[1], start[2]/m.Chunk[2])
+				if err := p.Read(gctx, v, r.First, r.First+r.Kept, at); err != nil {
+					return err
+				}
+				if after := max(p.counted-r.First, 0); after < r.Kept {
+					p.nonFinite.Add(filter.CountNonFinite(v.Data[after*at.Area():]))
+				}
+				planes := v.Raw[v.Start:][:r.Planes*at.Area()*m.DType.Size()]
+				clear(planes[len(v.Data)*m.DType.Size():])
+				if err := w.WriteTile(gctx, []int{0, at.Y0, at.X0}, []int{r.Planes, at.Height(), at.Width()}, planes); err != nil {
+					return err
+				}
+				p.res.Done(int64(m.Shape[0] * at.Area() * m.DType.Size()))
+			}
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return w.Close(ctx)
+}

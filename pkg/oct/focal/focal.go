@@ -1,0 +1,410 @@
+// Package focal is the stage that takes the curvature of the focal plane out of a mosaic grid.
+package focal
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/filter/basic"
+	"strata/pkg/meter"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
+	"strata/pkg/oct/surface"
+	"strata/pkg/work"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Options says how [Run] finds the curvature.
+type Options struct {
+	SigmaXY float64 // size of the mean filter along Y and X, px
+	SigmaZ  float64 // of the derivative of Gaussian along Z, voxels
+	Log     bool    // search in ln(v)
+
+	// Correction is a correction that an earlier run saved, (y, x) in voxels, of
+	// the tile's shape: nothing is estimated then. nil: estimate.
+	Correction *ngff.Image
+	// Maps is where the maps go; nil: nowhere.
+	Maps *Maps
+}
+
+// Maps is where [Run] saves what it found, each as a float32 OME-Zarr
+// image (y, x) and as a 16-bit greyscale PNG between the percentiles 0.1 and
+// 99.9. With a correction of an earlier run only that is saved.
+type Maps struct {
+	Depth      MapTarget // interface depth z0 of the mosaic plane, voxels
+	FlatField  MapTarget // of the tile
+	Correction MapTarget // of the tile, voxels
+}
+
+// MapTarget is where one map goes.
+type MapTarget struct {
+	Image store.Writer
+	PNG   io.Writer
+}
+
+// Run takes the focal-plane curvature out of a mosaic grid (z, y, x), and
+// writes it as an OME-Zarr image of the same type, grid and chunks (stages
+// specification, focal):
+//
+//  1. The depth z0(y, x) of the tissue interface, with a mean filter that reaches
+//     across tile borders.
+//  2. What all whole tiles have in common of z0/Z: a flat-field F, by BaSiC.
+//  3. corr = (F − 1)·mean(z0), mean over the mosaic plane.
+//  4. Every A-line rolled circularly along Z by −corr, linearly interpolated in
+//     float32; integers are rounded half to even and clamped. Partial tiles use
+//     the leading part of corr.
+//
+// NaN and infinite voxels count as 0 in the search, and reach the two voxels that
+// are interpolated from them; they are counted in the meter, with a warning. A
+// volume without any gradient has its interface at the first plane. Of a single
+// tile all relief is taken for curvature, with a warning.
+//
+// The mosaic is read twice, tile by tile, once with a saved correction. A
+// worker needs memory for a tile and its encoded form; the estimate takes 448 KiB a tile.
+func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
+	m, err := oct.OpenMosaic(in)
+	if err != nil {
+		return nil, err
+	}
+	switch m.DType {
+	case dtype.Uint8:
+		return focal[uint8](ctx, m, out, c, layout, res)
+	case dtype.Int8:
+		return focal[int8](ctx, m, out, c, layout, res)
+	case dtype.Uint16:
+		return focal[uint16](ctx, m, out, c, layout, res)
+	case dtype.Int16:
+		return focal[int16](ctx, m, out, c, layout, res)
+	case dtype.Uint32:
+		return focal[uint32](ctx, m, out, c, layout, res)
+	case dtype.Int32:
+		return focal[int32](ctx, m, out, c, layout, res)
+	case dtype.Uint64:
+		return focal[uint64](ctx, m, out, c, layout, res)
+	case dtype.Int64:
+		return focal[int64](ctx, m, out, c, layout, res)
+	case dtype.Float32:
+		return focal[float32](ctx, m, out, c, layout, res)
+	default:
+		return focal[float64](ctx, m, out, c, layout, res)
+	}
+}
+
+func focal[T dtype.Element](ctx context.Context, m *oct.Mosaic, out store.Writer, c Options, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
+	if err := surface.CheckSearch(c.SigmaXY, c.SigmaZ); err != nil {
+		return nil, err
+	}
+	switch m.DType {
+	case dtype.Uint32, dtype.Int32, dtype.Uint64, dtype.Int64, dtype.Float64:
+		res.Warnf("%s: %v voxels are interpolated in float32, which has 24 significant bits", m.Where, m.DType)
+	}
+	// what cannot be written is said before anything is read
+	r := planRoll(m, layout, res)
+	var pass interface {
+		run(ctx context.Context, corr []float32) error
+	}
+	var err error
+	if res.Device == nil {
+		if pass, err = rollOnCPU[T](r); err != nil {
+			return nil, err
+		}
+	}
+	w, err := r.create(ctx, out, layout)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Abort()
+	if res.Device != nil {
+		if pass, err = rollOnDevice(r); err != nil {
+			return nil, err
+		}
+	}
+	var corr []float32
+	if c.Correction != nil {
+		corr, err = readCorrection(ctx, m, c.Correction)
+		if err == nil && c.Maps != nil {
+			err = saveTileMap(ctx, m, c.Maps.Correction, "correction", corr, layout, res)
+		}
+	} else {
+		corr, err = estimate[T](ctx, m, c, layout, res)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := pass.run(ctx, corr); err != nil {
+		return nil, err
+	}
+	if err := w.Close(ctx); err != nil {
+		return nil, err
+	}
+	if n := r.nonFinite.Load(); n > 0 {
+		res.Meter.AddNonFinite(n)
+		res.Warnf("%s: %d voxels are NaN or infinite: the interface was searched as if they were 0, and they stay in the output", m.Where, n)
+	}
+	return ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
+}
+
+// estimate finds the correction, the first pass over the mosaic.
+func estimate[T dtype.Element](ctx context.Context, m *oct.Mosaic, c Options, layout oct.Layout, res oct.Resources) ([]float32, error) {
+	whole := (m.Shape[1] / m.Chunk[1]) * (m.Shape[2] / m.Chunk[2])
+	if whole == 1 {
+		res.Warnf("%s: a single whole tile: the relief of the tissue is taken for curvature", m.Where)
+	}
+	images := int64(whole) * basic.Size * basic.Size * 4
+	if need := images + basic.Memory(whole); need > res.Mem {
+		return nil, fmt.Errorf("%s: the flat-field of %d tiles needs %d MiB of buffers, --mem grants %d MiB", m.Where, whole, need>>20+1, res.Mem>>20)
+	}
+	d := &depths{mosaic: m, images: make([]float32, images/4), open: map[[2]int]*depthTile{}}
+	ny, nx := m.Tiles()
+	reserved := images + int64(2*min(ny, nx)+2)*4*int64(m.Chunk[1])*int64(m.Chunk[2]) // tiles that wait for neighbours
+	if c.Maps != nil {
+		var err error
+		budget := max(res.Mem/16, 16*int64(m.Chunk[1])*int64(m.Chunk[2])+64<<10)
+		reserved += budget
+		if d.writer, err = createMap(ctx, m, c.Maps.Depth.Image, "interface depth", m.Shape[1:], budget, layout.Levels, layout, res); err != nil {
+			return nil, err
+		}
+		defer d.writer.Abort()
+	}
+	search := filter.InterfaceSearch{SigmaXY: c.SigmaXY, SigmaZ: c.SigmaZ, Log: c.Log}
+	if err := surface.FindInterfaces[T](ctx, m, search, res, reserved, false, d.take, nil); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	field := make([]float32, m.Chunk[1]*m.Chunk[2])
+	basic.Enlarge(field, basic.FlatField(d.images), m.Chunk[1], m.Chunk[2])
+	mean := float64(d.sum.Load()) / (float64(m.Shape[1]) * float64(m.Shape[2]))
+	corr := make([]float32, len(field))
+	for i, f := range field {
+		corr[i] = float32(float64(f-1) * mean)
+	}
+	res.Meter.Since(meter.Compute, start)
+	if c.Maps == nil {
+		return corr, nil
+	}
+	if err := d.writer.Close(ctx); err != nil {
+		return nil, err
+	}
+	if err := mapPicture(ctx, c.Maps.Depth, res); err != nil {
+		return nil, err
+	}
+	if err := saveTileMap(ctx, m, c.Maps.FlatField, "flat-field", field, layout, res); err != nil {
+		return nil, err
+	}
+	return corr, saveTileMap(ctx, m, c.Maps.Correction, "correction", corr, layout, res)
+}
+
+// depths collects the interfaces of the tiles.
+type depths struct {
+	mosaic *oct.Mosaic
+	images []float32    // whole tiles' z0/Z at BaSiC's working size
+	sum    atomic.Int64 // of all z0
+	writer *ngff.Writer // nil: no map
+
+	mu   sync.Mutex
+	open map[[2]int]*depthTile
+}
+
+// depthTile is a tile whose interfaces are coming in.
+type depthTile struct {
+	depth []float32
+	left  int // A-lines to come
+}
+
+// take is given the interfaces of a rectangle.
+func (d *depths) take(ctx context.Context, r oct.Rectangle, depth []int32, _ []float32) error {
+	var sum int64
+	for _, z := range depth {
+		sum += int64(z)
+	}
+	d.sum.Add(sum)
+	m := d.mosaic
+	for i := r.Y0 / m.Chunk[1]; i*m.Chunk[1] < r.Y1; i++ {
+		for j := r.X0 / m.Chunk[2]; j*m.Chunk[2] < r.X1; j++ {
+			if err := d.put(ctx, i, j, r, depth); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// put takes over a rectangle's part in one tile.
+func (d *depths) put(ctx context.Context, i, j int, r oct.Rectangle, depth []int32) error {
+	at := d.mosaic.Extent(i, j)
+	d.mu.Lock()
+	t := d.open[[2]int{i, j}]
+	if t == nil {
+		t = &depthTile{make([]float32, at.Area()), at.Area()}
+		d.open[[2]int{i, j}] = t
+	}
+	d.mu.Unlock()
+	part := at.And(r)
+	for y := part.Y0; y < part.Y1; y++ {
+		from := depth[(y-r.Y0)*r.Width()+part.X0-r.X0:][:part.Width()]
+		to := t.depth[(y-at.Y0)*at.Width()+part.X0-at.X0:]
+		for k, z := range from {
+			to[k] = float32(z)
+		}
+	}
+	d.mu.Lock()
+	t.left -= part.Area()
+	done := t.left == 0
+	if done {
+		delete(d.open, [2]int{i, j})
+	}
+	d.mu.Unlock()
+	if !done {
+		return nil
+	}
+	return d.complete(ctx, i, j, at, t.depth)
+}
+
+// complete hands on a tile whose interfaces are all there.
+func (d *depths) complete(ctx context.Context, i, j int, at oct.Rectangle, depth []float32) error {
+	m := d.mosaic
+	if d.writer != nil {
+		if err := d.writer.WriteTile(ctx, []int{at.Y0, at.X0}, []int{at.Height(), at.Width()}, dtype.Bytes(depth)); err != nil {
+			return err
+		}
+	}
+	if at.Height() < m.Chunk[1] || at.Width() < m.Chunk[2] {
+		return nil
+	}
+	for k, z := range depth {
+		depth[k] = float32(float64(z) / float64(m.Shape[0]))
+	}
+	n := basic.Size * basic.Size
+	k := i*(m.Shape[2]/m.Chunk[2]) + j // among the whole tiles
+	basic.Shrink(d.images[k*n:(k+1)*n], depth, m.Chunk[1], m.Chunk[2])
+	return nil
+}
+
+// rolling is the second pass: every A-line moved by the correction.
+type rolling struct {
+	mosaic     *oct.Mosaic
+	res        oct.Resources
+	chunk      int64 // bytes of an output chunk
+	pyramidMem int64
+	writer     *ngff.Writer
+	nonFinite  atomic.Int64
+
+	mu   sync.Mutex
+	next func() ([]int, bool) // start of the next tile
+}
+
+// roll is the second pass on the CPU.
+type roll[T dtype.Element] struct {
+	*rolling
+	columns *machine.Columns[T]
+	workers int
+}
+
+func planRoll(m *oct.Mosaic, layout oct.Layout, res oct.Resources) *rolling {
+	chunk := m.TileBytes()
+	if layout.Chunks == nil {
+		chunk = chunk / int64(m.Shape[0]) * int64(m.Chunk[0])
+	}
+	return &rolling{mosaic: m, res: res, chunk: chunk, pyramidMem: max(res.Mem/4, 2*chunk+64<<10)}
+}
+
+// rollOnCPU plans the pass on the CPU.
+func rollOnCPU[T dtype.Element](r *rolling) (*roll[T], error) {
+	m, res := r.mosaic, r.res
+	c, err := machine.NewColumns[T](m, res)
+	if err != nil {
+		return nil, err
+	}
+	each := m.TileBytes() + max(c.Scratch, r.chunk) + surface.Workspace(m) // read, then rolled in place and encoded
+	if each+r.pyramidMem > res.Mem {
+		return nil, fmt.Errorf("%s: rolling tiles of %v voxels needs %d MiB of buffers, --mem grants %d MiB",
+			m.Where, m.Tile(), max(each*4/3, each+r.pyramidMem)>>20+1, res.Mem>>20)
+	}
+	workers := int(min(int64(res.Workers), (res.Mem-r.pyramidMem)/each))
+	r.pyramidMem = res.Mem - int64(workers)*each // what is left: a chunk without room is made from stored ones
+	return &roll[T]{rolling: r, columns: c, workers: workers}, nil
+}
+
+// create starts the output.
+func (r *rolling) create(ctx context.Context, out store.Writer, layout oct.Layout) (*ngff.Writer, error) {
+	m := r.mosaic
+	piece := m.Tile()
+	if len(layout.Chunks) == 3 && layout.Chunks[0] > 0 { // along Z a tile ends with the mosaic
+		piece[0] = (piece[0] + layout.Chunks[0] - 1) / layout.Chunks[0] * layout.Chunks[0]
+	}
+	level := m.Image.Levels[0]
+	w, err := oct.Create(ctx, out, layout, ngff.ImageSpec{
+		Format: m.Format(), Name: m.Image.Name, Shape: m.Shape[:], DType: m.DType,
+		Axes: m.Axes(), Scale: level.Scale, Translation: level.Translation, Chunks: m.Chunk[:], Budget: r.pyramidMem,
+	}, piece, r.res)
+	r.writer = w
+	return w, err
+}
+
+// inOrder lets workers roll tiles, which they get from another.
+func (r *rolling) inOrder(ctx context.Context, workers int, roll func(ctx context.Context) error) error {
+	next, stop := iter.Pull(ngff.TileOrder(r.mosaic.Shape[:], r.mosaic.Tile(), r.mosaic.Image.Axes))
+	defer stop()
+	r.next = next
+	g, ctx := work.WithContext(ctx)
+	for range workers {
+		g.Go(func() error { return roll(ctx) })
+	}
+	return g.Wait()
+}
+
+func (r *roll[T]) run(ctx context.Context, corr []float32) error {
+	return r.inOrder(ctx, r.workers, func(ctx context.Context) error {
+		v, err := machine.NewTileBuffer[T](r.mosaic.TileBytes())
+		if err != nil {
+			return err
+		}
+		defer v.Free()
+		w := &filter.RollWorkspace{}
+		for {
+			at, ok := r.another()
+			if !ok {
+				return nil
+			}
+			if err := r.tile(ctx, w, v, at, corr); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// another is the next tile.
+func (r *rolling) another() (oct.Rectangle, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	start, ok := r.next()
+	if !ok {
+		return oct.Rectangle{}, false
+	}
+	return r.mosaic.Extent(start[1]/r.mosaic.Chunk[1], start[2]/r.mosaic.Chunk[2]), true
+}
+
+func (r *roll[T]) tile(ctx context.Context, w *filter.RollWorkspace, v *machine.TileBuffer[T], at oct.Rectangle, corr []float32) error {
+	m := r.mosaic
+	if err := r.columns.Read(ctx, v, 0, m.Shape[0], at); err != nil {
+		return err
+	}
+	start := time.Now()
+	n := filter.Roll(w, v.Data, m.Shape[0], at.Height(), at.Width(), corr, m.Chunk[2])
+	r.nonFinite.Add(n)
+	r.res.Meter.Since(meter.Compute, start)
+	if err := r.writer.WriteTile(ctx, []int{0, at.Y0, at.X0}, []int{m.Shape[0], at.Height(), at.Width()}, dtype.Bytes(v.Data)); err != nil {
+		return err
+	}
+	r.res.Done(int64(len(v.Data) * m.DType.Size()))
+	return nil
+}

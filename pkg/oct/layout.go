@@ -1,0 +1,105 @@
+package oct
+
+import (
+	"context"
+	"slices"
+
+	"strata/pkg/ngff"
+	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/store"
+)
+
+// Layout says how a stage stores its output. Zero values mean: as the input,
+// or as the stage does by default.
+type Layout struct {
+	Format int    // Zarr format 2 or 3; 0: the input's
+	Codec  string // as the flag --codec; "": blosc-zstd:1
+	Chunks []int  // one number per axis of the output
+	Shard  []int  // likewise; format 3 only
+	Levels int    // pyramid levels below level 0
+}
+
+func (l *Layout) CodecFlag() string {
+	if l.Codec == "" {
+		return "blosc-zstd:1"
+	}
+	return l.Codec
+}
+
+// Check reports chunks that do not divide the pieces in which the output is
+// written, and what else cannot be stored. The messages name the flags.
+func (l *Layout) Check(piece []int) error {
+	bad := LayoutErrorf
+	for d, n := range l.Chunks {
+		if len(l.Chunks) != len(piece) {
+			return bad("--chunks has %d axes, the output has %d", len(l.Chunks), len(piece))
+		}
+		if n < 1 || piece[d]%n != 0 {
+			return bad("--chunks %v does not divide the output's tile %v", l.Chunks, piece)
+		}
+	}
+	chunks := l.Chunks
+	if chunks == nil {
+		chunks = piece
+	}
+	for d, n := range l.Shard {
+		if len(l.Shard) != len(piece) {
+			return bad("--shard has %d axes, the output has %d", len(l.Shard), len(piece))
+		}
+		if n < 1 || n%chunks[d] != 0 {
+			return bad("--shard %v is not a multiple of the chunks %v", l.Shard, chunks)
+		}
+	}
+	if l.Shard != nil && l.Format == 2 {
+		return bad("--shard needs Zarr format 3: add --zarr_format 3")
+	}
+	return nil
+}
+
+// VastBytes is the size from which an output that is much larger than its input
+// is taken for a mistake.
+const VastBytes = 1 << 40
+
+// MovedBy is the translation of an image that begins so many voxels behind the origin of
+// another; nil where that has none, and it begins there as well.
+func MovedBy(t ngff.Transform, voxels []int) []float64 {
+	if t.Translation == nil && !slices.ContainsFunc(voxels, func(n int) bool { return n != 0 }) {
+		return nil
+	}
+	out := make([]float64, len(t.Scale))
+	copy(out, t.Translation)
+	for d, n := range voxels {
+		out[d] += float64(float64(n) * t.Scale[d]) // rounded: the same number on every machine
+	}
+	return out
+}
+
+// Create starts an output image. The spec has the stage's own format, chunks and
+// budget, which the layout overrides; piece is what the stage writes at a time,
+// which the chunks must divide. The stage's workers write in parallel, so the
+// writer starts none of its own.
+func Create(ctx context.Context, out store.Writer, layout Layout, spec ngff.ImageSpec, piece []int, res Resources) (*ngff.Writer, error) {
+	if layout.Format == 0 {
+		layout.Format = spec.Format
+	}
+	if err := layout.Check(piece); err != nil {
+		return nil, err
+	}
+	if layout.Chunks != nil {
+		spec.Chunks = layout.Chunks
+	}
+	spec.Format, spec.Shard, spec.Levels = layout.Format, layout.Shard, layout.Levels
+	spec.Workers, spec.Meter = 1, res.Meter
+	var err error
+	if spec.Codecs, err = codec.FromFlag(layout.CodecFlag(), spec.DType, spec.Format); err != nil {
+		return nil, err
+	}
+	w, err := ngff.Create(ctx, out, "", spec)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range w.Warnings() {
+		res.Warnf("%s", warning)
+	}
+	return w, nil
+}

@@ -1,0 +1,125 @@
+// Package machine reads what the stages work on: planes and columns of a mosaic grid into memory of the host, and regions into that of a
+// device, where a worker holds streams and buffers.
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"strata/pkg/gpu"
+	"strata/pkg/mem"
+	"strata/pkg/zarr/zarrgpu"
+)
+
+// A stage that is given a device keeps a tile there from the upload of its voxels to
+// the download of what is stored. Fetching and writing are the host's: a worker does
+// them for the tiles before and behind the one that the device works on (deviceloop.go).
+
+// DeviceTeam lets workers begin one after the other. What a worker needs it takes at
+// its beginning; one that the device has no memory for leaves the work to those that
+// are there.
+type DeviceTeam struct {
+	mu    sync.Mutex
+	ready int
+}
+
+// Join calls begin, and says whether the worker works.
+func (t *DeviceTeam) Join(begin func() error) (bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := begin()
+	switch {
+	case err == nil:
+		t.ready++
+		return true, nil
+	case t.ready > 0 && errors.Is(err, gpu.ErrMemory):
+		return false, nil
+	}
+	return false, err
+}
+
+// DeviceWorker is what a worker holds of the device.
+type DeviceWorker struct {
+	Stream *gpu.Stream
+	Slots  []*zarrgpu.Slot
+	host   []*mem.Buffer
+	device []*gpu.Buffer
+
+	leaving *DeviceOutput // nil: it takes no part in the output
+}
+
+func NewDeviceWorker(d *gpu.Device) (*DeviceWorker, error) {
+	s, err := d.Stream()
+	if err != nil {
+		return nil, err
+	}
+	return &DeviceWorker{Stream: s}, nil
+}
+
+// Pinned is page-locked memory for as long as the worker works.
+func (w *DeviceWorker) Pinned(n int) ([]byte, error) {
+	b, err := w.Stream.Device().Host(n)
+	if err != nil {
+		return nil, err
+	}
+	w.host = append(w.host, b)
+	return b.B, nil
+}
+
+// Memory is device memory for as long as the worker works; nothing for no bytes.
+func (w *DeviceWorker) Memory(n int64) (gpu.Span, error) {
+	if n == 0 {
+		return gpu.Span{}, nil
+	}
+	b, err := w.Stream.Device().Memory().Get(n)
+	if err != nil {
+		return gpu.Span{}, err
+	}
+	w.device = append(w.device, b)
+	return b.Span, nil
+}
+
+// Memories is device memory for as long as the worker works: all or none of it.
+func (w *DeviceWorker) Memories(n ...int64) ([]gpu.Span, error) {
+	var out []gpu.Span
+	held := len(w.device)
+	for _, n := range n {
+		s, err := w.Memory(n)
+		if err != nil {
+			for _, b := range w.device[held:] {
+				b.Release()
+			}
+			w.device = w.device[:held]
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// End gives all back, once nothing runs any more.
+func (w *DeviceWorker) End() error {
+	err := errors.Join(w.Stream.Close(), w.leaving.end())
+	for _, s := range w.Slots {
+		s.Release()
+	}
+	for _, b := range w.host {
+		b.Release()
+	}
+	for _, b := range w.device {
+		b.Release()
+	}
+	return err
+}
+
+// workersOnDevice is how many of so many workers the device's memory holds, at least
+// one. each is what one takes of it.
+func workersOnDevice(d *gpu.Device, workers int, each int64, where, what string) (int, error) {
+	limit := d.Memory().Limit()
+	n := min(int64(workers), limit/each)
+	if n < 1 {
+		return 0, fmt.Errorf("%s: %s takes %d MiB of device memory, there are %d MiB: %w", where, what, each>>20+1, limit>>20, gpu.ErrMemory)
+	}
+	return int(n), nil
+}

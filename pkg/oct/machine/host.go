@@ -1,0 +1,134 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"strata/pkg/mem"
+	"strata/pkg/oct"
+)
+
+// host is a worker on the host.
+type host struct {
+	plan   *Plan
+	ctx    context.Context
+	err    error
+	in     []byte // planes that stream by
+	blocks []Block
+	turn   bool // it may compute
+	resize hostResizer
+}
+
+func (p *Plan) beginOnHost() (begin func(context.Context, int) (running, error), workers int, err error) {
+	each := p.Source.planes.Bytes() + p.resizeOnHost()
+	for _, n := range p.Blocks {
+		each += n
+	}
+	workers, err = p.workers(each)
+	if p.Ahead > 0 {
+		p.turns = make(chan struct{}, p.Source.res.Workers)
+	}
+	return func(ctx context.Context, number int) (running, error) {
+		if number >= p.Source.res.Workers { // it begins when pieces wait for their storage
+			select {
+			case <-p.ahead:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		w := &host{plan: p, ctx: ctx}
+		w.in = w.memory(p.Source.planes.Buffer())
+		for _, n := range p.Blocks {
+			w.blocks = append(w.blocks, Block{host: w.memory(int(n))})
+		}
+		return w, nil
+	}, workers, err
+}
+
+// memory is memory for as long as the worker works.
+func (w *host) memory(n int) []byte {
+	if w.err != nil {
+		return nil
+	}
+	b, err := mem.Alloc(n)
+	if err != nil {
+		w.err = fmt.Errorf("memory for a tile: %w", err)
+	}
+	return b
+}
+
+func (w *host) failed() error { return w.err }
+func (w *host) start()        { w.take() }
+func (w *host) next()         { w.leave() }
+
+// take waits for the worker's turn to compute: others may be reading meanwhile.
+func (w *host) take() {
+	if w.plan.turns == nil || w.err != nil {
+		return
+	}
+	select {
+	case w.plan.turns <- struct{}{}:
+		w.turn = true
+	case <-w.ctx.Done():
+		w.err = w.ctx.Err()
+	}
+}
+
+// leave ends its turn.
+func (w *host) leave() {
+	if w.turn {
+		<-w.plan.turns
+		w.turn = false
+	}
+}
+
+func (w *host) end() error {
+	mem.Free(w.in)
+	for _, b := range w.blocks {
+		mem.Free(b.host)
+	}
+	return w.err
+}
+
+func (w *host) Block(i int) Block { return w.blocks[i] }
+
+func (w *host) Stream(part oct.Rectangle, take func(z, n int, planes Block)) {
+	if w.err != nil {
+		return
+	}
+	s := w.plan.Source
+	z, plane := 0, part.Area()*s.mosaic.DType.Size()
+	w.leave()
+	err := s.planes.Read(w.ctx, w.in, part.Y0, part.Height(), part.X0, part.Width(), func(planes []byte) error {
+		w.take()
+		defer w.leave()
+		if w.err != nil {
+			return w.err
+		}
+		n := len(planes) / plane
+		take(z, n, Block{host: planes})
+		z += n
+		s.res.Done(int64(len(planes)))
+		return w.err
+	})
+	if w.err == nil {
+		w.err = err
+	}
+	w.take()
+}
+
+func (w *host) Bring(b Block, f func([]byte)) {
+	if w.err == nil {
+		f(b.host)
+	}
+}
+
+func (w *host) Write(start, shape []int, tile Block) {
+	if w.err != nil {
+		return
+	}
+	if w.plan.Look != nil {
+		w.plan.Look(tile.host)
+	}
+	w.err = w.plan.Output.WriteTile(w.ctx, start, shape, tile.host)
+}

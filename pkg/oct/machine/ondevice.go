@@ -1,0 +1,272 @@
+package machine
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"strata/pkg/gpu"
+	"strata/pkg/mem"
+	"strata/pkg/meter"
+	"strata/pkg/ngff/ngffgpu"
+	"strata/pkg/oct"
+	"strata/pkg/zarr"
+)
+
+// onDevice is a worker on a device. The order in which it does things is that of DeviceLoop.
+type onDevice struct {
+	dev     *DeviceWorker
+	plan    *Plan
+	ctx     context.Context
+	err     error
+	staging gpu.Span // planes that stream by
+	bad     gpu.Span // uint64: voxels of the piece of work that are not finite
+	some    gpu.Span // uint64: 0 if sums are
+	blocks  []Block
+	resize  deviceResizer
+	places  [][]byte // page-locked: bad, and behind it what is brought
+	leaving *DeviceOutput
+
+	steps, pieces int          // that began
+	working       *zarr.Region // that the device works on
+	piece         *deviceTile  // that is being queued
+	queued        *deviceTile  // all of which is queued
+	done          *deviceTile  // that the device is done with
+}
+
+// deviceTile is what a piece of work leaves.
+type deviceTile struct {
+	place   int
+	counted bool // bad counts
+	filled  int  // bytes of the place
+	brought []func()
+	writes  bool
+}
+
+func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error), workers int, err error) {
+	s := p.Source
+	c := s.columns
+	var output *ngffgpu.Writer
+	place, device := 4096+p.Back, c.Bytes(c.SlotShape())+4096
+	var host int64
+	if p.Resize != nil {
+		host, device = p.resizeOnDevice()
+	}
+	for _, n := range p.Blocks {
+		device += mem.Pooled(n)
+	}
+	if p.Look != nil {
+		place += p.look()
+	} else if p.Output != nil {
+		output = s.res.Output(p.Output)
+		pinned, leaving := c.Leaving(output, s.res.Device, p.Tile, device)
+		place, device = place+pinned, device+leaving
+	}
+	workers, err = c.Workers(s.res, p.Mem, host, place, device, p.What)
+	team := &DeviceTeam{}
+	return func(ctx context.Context, _ int) (running, error) {
+		worker, err := NewDeviceWorker(s.res.Device)
+		if err != nil {
+			return nil, err
+		}
+		w := &onDevice{dev: worker, plan: p, ctx: ctx}
+		works, err := team.Join(func() error { return w.begin(output) })
+		if !works {
+			err = errors.Join(err, worker.End())
+			w.resize.release()
+			return nil, err
+		}
+		return w, nil
+	}, workers, err
+}
+
+// look is how many bytes of what is written are looked at on the host, at a time.
+func (p *Plan) look() int64 {
+	if p.Look == nil {
+		return 0
+	}
+	n := int64(p.Output.Array(0).DType().Size())
+	for _, k := range p.Tile {
+		n *= int64(k)
+	}
+	return n
+}
+
+// begin takes the memory.
+func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
+	c := w.plan.Source.columns
+	if w.plan.Resize != nil {
+		err = w.beginResizing()
+	} else {
+		w.staging, err = w.dev.Memory(c.Bytes(c.SlotShape()))
+	}
+	if err != nil {
+		return err
+	}
+	for _, n := range w.plan.Blocks {
+		s, err := w.dev.Memory(n)
+		if err != nil {
+			return err
+		}
+		w.blocks = append(w.blocks, Block{device: s})
+	}
+	counts, err := w.dev.Memory(16)
+	if err != nil {
+		return err
+	}
+	w.bad, w.some = counts.From(0, 8), counts.From(8, 8)
+	if w.places, err = w.dev.Begin(c.Reader, c.SlotShape(), 8+int(w.plan.Back+w.plan.look())); err != nil || output == nil {
+		return err
+	}
+	w.leaving, err = w.dev.Output(output, len(w.places))
+	return err
+}
+
+func (w *onDevice) failed() error { return w.err }
+func (w *onDevice) start()        {}
+
+// try does something unless something has failed.
+func (w *onDevice) try(f func() error) {
+	if w.err == nil {
+		w.err = f()
+	}
+}
+
+// tile is what the piece of work leaves that is being queued.
+func (w *onDevice) tile() *deviceTile {
+	if w.piece == nil {
+		w.piece = &deviceTile{place: w.pieces % len(w.places), filled: 8}
+		w.pieces++
+	}
+	return w.piece
+}
+
+// nonFinite is where voxels of the piece of work are counted that are not finite.
+func (w *onDevice) nonFinite() gpu.Span {
+	if t := w.tile(); !t.counted {
+		w.dev.Stream.Zero(w.bad)
+		t.counted = true
+	}
+	return w.bad
+}
+
+func (w *onDevice) Block(i int) Block { return w.blocks[i] }
+
+func (w *onDevice) Stream(part oct.Rectangle, take func(z, n int, planes Block)) {
+	w.load(part, func(int, int64) gpu.Span { return w.staging }, take)
+}
+
+// load brings regions of a part to where they go: planes from z on, of so many bytes each.
+func (w *onDevice) load(part oct.Rectangle, to func(z int, plane int64) gpu.Span, take func(z, n int, planes Block)) {
+	s := w.plan.Source
+	plane := s.columns.Bytes(s.mosaic.BoxShape(1, part.Height(), part.Width()))
+	for _, g := range s.columns.Regions(part.Y0, part.Height(), part.X0, part.Width()) {
+		w.deliver()
+		if len(w.dev.Slots) == 1 {
+			w.wait()
+			w.deliver()
+		}
+		if w.err != nil {
+			return
+		}
+		slot := w.dev.Slots[w.steps%len(w.dev.Slots)]
+		w.steps++
+		if w.err = oct.Readable(slot.Fetch(w.ctx, g)); w.err != nil {
+			return
+		}
+		w.wait()
+		w.try(func() error {
+			start := time.Now()
+			z := s.mosaic.First(g.Start)
+			span := to(z, plane).From(0, s.columns.Bytes(g.Shape))
+			slot.Into(w.dev.Stream, span)
+			w.working = &g
+			take(z, s.mosaic.Planes(g.Shape), Block{device: span})
+			s.res.Meter.Since(meter.Compute, start)
+			return w.err
+		})
+	}
+}
+
+// wait waits for what is queued.
+func (w *onDevice) wait() {
+	w.try(func() error {
+		s := w.plan.Source
+		start := time.Now()
+		err := w.dev.Stream.Wait()
+		s.res.Meter.Since(meter.Compute, start)
+		if err == nil && w.working != nil {
+			s.res.Done(s.columns.Bytes(w.working.Shape))
+			w.working = nil
+		}
+		w.done, w.queued = w.queued, nil
+		return err
+	})
+}
+
+// deliver hands over what came of the piece of work that the device is done with.
+func (w *onDevice) deliver() {
+	t := w.done
+	if t == nil || w.err != nil {
+		return
+	}
+	w.done = nil
+	if t.counted && !w.plan.Again {
+		w.plan.Source.res.Meter.AddNonFinite(int64(binary.LittleEndian.Uint64(w.places[t.place])))
+	}
+	for _, f := range t.brought {
+		if f(); w.err != nil {
+			return
+		}
+	}
+	if t.writes {
+		w.err = w.leaving.Write(w.ctx, t.place)
+	}
+}
+
+func (w *onDevice) next() {
+	w.try(func() error {
+		t := w.tile()
+		if t.counted {
+			w.dev.Stream.Download(w.places[t.place][:8], w.bad)
+		}
+		w.queued, w.piece = t, nil
+		return nil
+	})
+}
+
+func (w *onDevice) end() error {
+	w.deliver()
+	w.wait()
+	w.deliver()
+	err := errors.Join(w.err, w.dev.End())
+	w.resize.release() // nothing runs any more
+	return err
+}
+
+func (w *onDevice) Bring(b Block, f func([]byte)) {
+	w.try(func() error {
+		t := w.tile()
+		to := w.places[t.place][t.filled:][:b.device.Bytes()]
+		t.filled += len(to)
+		w.dev.Stream.Download(to, b.device)
+		t.brought = append(t.brought, func() { f(to) })
+		return nil
+	})
+}
+
+func (w *onDevice) Write(start, shape []int, tile Block) {
+	if p := w.plan; p.Look != nil { // it is on the host then: that writes it
+		w.Bring(tile, func(b []byte) {
+			p.Look(b)
+			w.err = p.Output.WriteTile(w.ctx, start, shape, b)
+		})
+		return
+	}
+	w.try(func() error {
+		t := w.tile()
+		t.writes = true
+		return w.leaving.Begin(w.dev.Stream, t.place, start, shape, tile.device)
+	})
+}

@@ -1,0 +1,78 @@
+package machine
+
+import (
+	"encoding/binary"
+	"time"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/meter"
+)
+
+// projector adds planes up, with the same bits on every machine.
+type projector interface {
+	// AddPlanes adds n planes of the source's elements, of so many pixels, to float64 sums, in increasing z; with begin the sums are
+	// those of these planes. Voxels that are not finite are counted in the meter.
+	AddPlanes(sums, planes Block, n, pixels int, begin bool)
+	// Mean divides sums by n, rounded once to float32.
+	Mean(mean, sums Block, n, pixels int)
+	// AnySum tells f whether any of the sums is not zero.
+	AnySum(sums Block, f func(some bool))
+}
+
+// addPlanes is filter.AddPlanes by type.
+var addPlanes = map[dtype.Type]func(sums []float64, planes []byte) int64{
+	dtype.Uint8: addPlanesOf[uint8], dtype.Int8: addPlanesOf[int8], dtype.Uint16: addPlanesOf[uint16], dtype.Int16: addPlanesOf[int16],
+	dtype.Uint32: addPlanesOf[uint32], dtype.Int32: addPlanesOf[int32], dtype.Uint64: addPlanesOf[uint64], dtype.Int64: addPlanesOf[int64],
+	dtype.Float32: addPlanesOf[float32], dtype.Float64: addPlanesOf[float64],
+}
+
+func addPlanesOf[T dtype.Element](sums []float64, planes []byte) int64 {
+	return filter.AddPlanes(sums, dtype.Slice[T](planes))
+}
+
+func (w *host) AddPlanes(sums, planes Block, n, pixels int, begin bool) {
+	s := w.plan.Source
+	start := time.Now()
+	acc := dtype.Slice[float64](sums.host)[:pixels]
+	if begin {
+		clear(acc)
+	}
+	if bad := addPlanes[s.mosaic.DType](acc, planes.host); !w.plan.Again {
+		s.res.Meter.AddNonFinite(bad)
+	}
+	s.res.Meter.Since(meter.Compute, start)
+}
+
+func (w *host) Mean(mean, sums Block, n, pixels int) {
+	start := time.Now()
+	filter.Mean(dtype.Slice[float32](mean.host)[:pixels], dtype.Slice[float64](sums.host), n)
+	w.plan.Source.res.Meter.Since(meter.Compute, start)
+}
+
+func (w *host) AnySum(sums Block, f func(bool)) {
+	some := false
+	for _, v := range dtype.Slice[float64](sums.host) {
+		some = some || v != 0
+	}
+	f(some)
+}
+
+func (w *onDevice) AddPlanes(sums, planes Block, n, pixels int, begin bool) {
+	w.try(func() error {
+		return kernels.AddPlanes(w.dev.Stream, sums.device, planes.device, w.nonFinite(), w.plan.Source.mosaic.DType, n, int64(pixels), begin)
+	})
+}
+
+func (w *onDevice) Mean(mean, sums Block, n, pixels int) {
+	w.try(func() error { return kernels.Mean(w.dev.Stream, mean.device, sums.device, n, int64(pixels)) })
+}
+
+func (w *onDevice) AnySum(sums Block, f func(bool)) {
+	w.try(func() error {
+		w.dev.Stream.Zero(w.some)
+		return kernels.CountSet(w.dev.Stream, w.some, sums.device)
+	})
+	w.Bring(Block{device: w.some}, func(b []byte) { f(binary.LittleEndian.Uint64(b) != 0) })
+}

@@ -1,0 +1,242 @@
+package machine
+
+import (
+	"time"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/meter"
+	"strata/pkg/oct"
+)
+
+// resizer resamples tiles, with the same bits on every machine.
+type resizer interface {
+	// Resize reads a tile and resamples it along z, y and x in float32, by those of the plan's weights that fit its height and width.
+	// The result is of the source's element type (z, y, x), and the worker's until the piece of work ends.
+	// Voxels of the tile that are not finite are counted in the meter.
+	Resize(tile oct.Rectangle) Block
+}
+
+// Resizing says by which weights Resize resamples.
+type Resizing struct {
+	Z    *filter.Weights
+	Y, X [2]*filter.Weights // of whole tiles, and of partial ones at the far edges; nil where there are none
+}
+
+// of are the weights of a tile.
+func (r *Resizing) of(tile oct.Rectangle) (y, x *filter.Weights) {
+	y, x = r.Y[0], r.X[0]
+	if y == nil || y.In() != tile.Height() {
+		y = r.Y[1]
+	}
+	if x == nil || x.In() != tile.Width() {
+		x = r.X[1]
+	}
+	return y, x
+}
+
+// tile is the shape of the largest result.
+func (r *Resizing) tile() (t [3]int) {
+	t[0] = r.Z.Out()
+	for d, all := range [][2]*filter.Weights{r.Y, r.X} {
+		for _, w := range all {
+			if w != nil {
+				t[d+1] = max(t[d+1], w.Out())
+			}
+		}
+	}
+	return t
+}
+
+// resized is how many elements the largest result has.
+func (p *Plan) resized() int64 {
+	t := p.Resize.tile()
+	return int64(t[0]) * int64(t[1]) * int64(t[2])
+}
+
+// resizeGroup is how many bytes of float32 planes pass through the filters at
+// a time: they stay in the cache from one pass to the next.
+const resizeGroup = 256 << 10
+
+// resizeOnHost is the memory that a worker takes on the host: for what is resampled, and its encoded form.
+func (p *Plan) resizeOnHost() int64 {
+	if p.Resize == nil {
+		return 0
+	}
+	m := p.Source.mosaic
+	group := resizedAtATime(m)
+	bytes := p.resized() * int64(m.DType.Size())
+	each := 2*bytes + filter.ResizerBytes([3]int(m.Tile()), p.Resize.tile(), group)
+	if m.DType != dtype.Float32 {
+		each += 4*int64(group)*int64(m.Chunk[1])*int64(m.Chunk[2]) + bytes
+	}
+	return each
+}
+
+// resizedAtATime is how many planes are resampled at a time.
+func resizedAtATime(m *oct.Mosaic) int {
+	return min(m.Shape[0], max(1, resizeGroup/(4*m.Chunk[1]*m.Chunk[2])))
+}
+
+// hostResizer is the memory in which one tile after the other is resampled.
+type hostResizer struct {
+	*filter.Resizer
+	planes []float32 // some planes as float32; nil where they are
+	out    []byte    // the result; nil where the filter's is it
+}
+
+// Conversions by type.
+var (
+	toFloat32 = map[dtype.Type]func(dst []float32, src []byte){
+		dtype.Uint8: toFloat32Of[uint8], dtype.Int8: toFloat32Of[int8], dtype.Uint16: toFloat32Of[uint16], dtype.Int16: toFloat32Of[int16],
+		dtype.Uint32: toFloat32Of[uint32], dtype.Int32: toFloat32Of[int32], dtype.Uint64: toFloat32Of[uint64], dtype.Int64: toFloat32Of[int64],
+		dtype.Float64: toFloat32Of[float64],
+	}
+	fromFloat32 = map[dtype.Type]func(dst []byte, src []float32){
+		dtype.Uint8: fromFloat32To[uint8], dtype.Int8: fromFloat32To[int8], dtype.Uint16: fromFloat32To[uint16], dtype.Int16: fromFloat32To[int16],
+		dtype.Uint32: fromFloat32To[uint32], dtype.Int32: fromFloat32To[int32], dtype.Uint64: fromFloat32To[uint64], dtype.Int64: fromFloat32To[int64],
+		dtype.Float64: fromFloat32To[float64],
+	}
+	nonFinite = map[dtype.Type]func(v []byte) int64{dtype.Float32: nonFiniteOf[float32], dtype.Float64: nonFiniteOf[float64]}
+)
+
+func toFloat32Of[T dtype.Element](dst []float32, src []byte) {
+	filter.ToFloat32(dst, dtype.Slice[T](src))
+}
+func fromFloat32To[T dtype.Element](dst []byte, src []float32) {
+	filter.FromFloat32(dtype.Slice[T](dst), src)
+}
+func nonFiniteOf[T dtype.Element](v []byte) int64 { return filter.CountNonFinite(dtype.Slice[T](v)) }
+
+func (w *host) Resize(tile oct.Rectangle) Block {
+	p := w.plan
+	m, r := p.Source.mosaic, &w.resize
+	y, x := p.Resize.of(tile)
+	switch {
+	case r.Resizer != nil:
+		r.Reset(p.Resize.Z, y, x)
+	default:
+		r.Resizer = filter.NewResizer(p.Resize.Z, y, x)
+		if m.DType != dtype.Float32 {
+			r.planes = make([]float32, resizedAtATime(m)*m.Chunk[1]*m.Chunk[2])
+		}
+	}
+	w.Stream(tile, func(_, _ int, planes Block) { w.addResized(planes.host, tile.Area()) })
+	if w.err != nil {
+		return Block{}
+	}
+	start := time.Now()
+	defer func() { p.Source.res.Meter.Since(meter.Compute, start) }()
+	v := r.Volume()
+	if r.planes == nil {
+		return Block{host: dtype.Bytes(v)}
+	}
+	n := len(v) * m.DType.Size()
+	if cap(r.out) < n {
+		r.out = make([]byte, n)
+	}
+	r.out = r.out[:n]
+	fromFloat32[m.DType](r.out, v)
+	return Block{host: r.out}
+}
+
+// addResized takes the next planes of the tile into the sums, some at a time so that
+// they stay in the cache from one pass to the next.
+func (w *host) addResized(v []byte, area int) {
+	s, r := w.plan.Source, &w.resize
+	kind := s.mosaic.DType
+	start := time.Now()
+	for group := resizedAtATime(s.mosaic) * area * kind.Size(); len(v) > 0; {
+		n := min(group, len(v))
+		planes := dtype.Slice[float32](nil)
+		if r.planes == nil {
+			planes = dtype.Slice[float32](v[:n])
+		} else {
+			planes = r.planes[:n/kind.Size()]
+			toFloat32[kind](planes, v[:n])
+		}
+		filtered := r.Add(planes)
+		if kind.IsFloat() && (len(filtered) >= len(planes) || filter.CountNonFinite(filtered) > 0) {
+			// what is filtered is fewer voxels to look at, and shows them all
+			s.res.Meter.AddNonFinite(nonFinite[kind](v[:n]))
+		}
+		v = v[n:]
+	}
+	s.res.Meter.Since(meter.Compute, start)
+}
+
+// deviceResizer is the memory in which one tile after the other is resampled: its voxels go there once, and the result comes back.
+type deviceResizer struct {
+	tile, result gpu.Span                    // of the mosaic's type
+	byShape      map[[2]int]*kernels.Resizer // by the tile's height and width
+}
+
+// resizeOnDevice is the memory that a worker takes of the host and of a device, beside slots.
+func (p *Plan) resizeOnDevice() (host, device int64) {
+	m := p.Source.mosaic
+	result := p.resized() * int64(m.DType.Size())
+	kinds := int64(1) // of tiles: whole, and at each far edge
+	for _, all := range [][2]*filter.Weights{p.Resize.Y, p.Resize.X} {
+		if all[0] != nil && all[1] != nil {
+			kinds *= 2
+		}
+	}
+	return result, m.TileBytes() + result + kinds*kernels.ResizerBytes([3]int(m.Tile()), p.Resize.tile()) + 1<<20
+}
+
+// beginResizing takes the memory and brings the weights to the device.
+func (w *onDevice) beginResizing() (err error) {
+	p, r := w.plan, &w.resize
+	kind := p.Source.mosaic.DType
+	if r.tile, err = w.dev.Memory(p.Source.mosaic.TileBytes()); err != nil {
+		return err
+	}
+	if r.result, err = w.dev.Memory(p.resized() * int64(kind.Size())); err != nil {
+		return err
+	}
+	r.byShape = map[[2]int]*kernels.Resizer{}
+	for _, y := range p.Resize.Y {
+		for _, x := range p.Resize.X {
+			if y == nil || x == nil {
+				continue
+			}
+			k, err := kernels.NewResizer(w.dev.Stream, p.Resize.Z, y, x)
+			if err != nil {
+				return err
+			}
+			r.byShape[[2]int{y.In(), x.In()}] = k
+		}
+	}
+	return nil
+}
+
+// release gives the memory of the weights back.
+func (r *deviceResizer) release() {
+	for _, k := range r.byShape {
+		k.Release()
+	}
+}
+
+func (w *onDevice) Resize(tile oct.Rectangle) (result Block) {
+	m, r := w.plan.Source.mosaic, &w.resize
+	w.load(tile, func(z int, plane int64) gpu.Span {
+		return r.tile.From(int64(z)*plane, r.tile.Bytes()-int64(z)*plane)
+	}, func(int, int, Block) {})
+	w.try(func() error {
+		err := kernels.CountNonFinite(w.dev.Stream, w.nonFinite(), r.tile, m.DType, int64(m.Shape[0])*int64(tile.Area()))
+		if err != nil {
+			return err
+		}
+		volume, err := r.byShape[[2]int{tile.Height(), tile.Width()}].Run(w.dev.Stream, r.tile, m.DType)
+		if err != nil {
+			return err
+		}
+		y, x := w.plan.Resize.of(tile)
+		n := int64(w.plan.Resize.Z.Out()) * int64(y.Out()) * int64(x.Out())
+		result = Block{device: r.result.From(0, n*int64(m.DType.Size()))}
+		return kernels.FromFloat32(w.dev.Stream, r.result, volume, m.DType, n)
+	})
+	return result
+}

@@ -1,0 +1,57 @@
+package machine
+
+import (
+	"strata/pkg/meter"
+	"strata/pkg/oct"
+)
+
+// Source is a mosaic grid whose tiles stream by, to the host or to a device.
+type Source struct {
+	mosaic  *oct.Mosaic
+	res     *oct.Resources
+	planes  *PlaneReader   // to the host
+	columns *DeviceColumns // to a device
+}
+
+// NewSource plans the reading of a mosaic; what it costs is counted in the meter.
+func NewSource(m *oct.Mosaic, res *oct.Resources, count *meter.Meter) (s *Source, err error) {
+	s = &Source{mosaic: m, res: res}
+	if res.Device != nil {
+		s.columns, err = NewDeviceColumns(m, res, count)
+		return s, err
+	}
+	s.planes = NewPlaneReader(m, PlanesPiece, count)
+	return s, nil
+}
+
+// InBands lets tiles whose planes are larger than a core's cache stream by in bands of their rows, where that may be chosen.
+func (s *Source) InBands() {
+	if s.planes != nil {
+		s.planes.byRows(PlanesPiece)
+	}
+}
+
+// Pixels is how many pixels a part has, at most.
+func (s *Source) Pixels() int64 { return int64(s.rows()) * int64(s.mosaic.Chunk[2]) }
+
+// MostParts is how many parts a tile has, at most.
+func (s *Source) MostParts() int64 {
+	return int64((s.mosaic.Chunk[1] + s.rows() - 1) / s.rows())
+}
+
+// rows is how many rows a part has, at most.
+func (s *Source) rows() int {
+	if s.columns != nil {
+		return s.columns.Rows
+	}
+	return s.planes.rows
+}
+
+// Parts are the rectangles in which a tile streams by, each in its full depth: the tile itself, or bands of its rows where planes of all
+// of them are too much at a time.
+func (s *Source) Parts(tile oct.Rectangle) (parts []oct.Rectangle) {
+	for y := tile.Y0; y < tile.Y1; y += s.rows() {
+		parts = append(parts, oct.Rect(y, min(y+s.rows(), tile.Y1), tile.X0, tile.X1))
+	}
+	return parts
+}

@@ -1,0 +1,109 @@
+// Package octtest makes the images that tests of the stages share, and compares images.
+package octtest
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"math"
+	"strings"
+	"testing"
+
+	"strata/pkg/dtype"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/store"
+)
+
+var Ctx = context.Background()
+
+func Small() oct.Resources { return oct.Resources{Workers: 2, Mem: 64 << 20} }
+
+func Open(t *testing.T, st store.Store) *ngff.Image {
+	t.Helper()
+	im, err := ngff.Open(Ctx, st, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return im
+}
+
+func Read(t *testing.T, a *zarr.Array) []float32 {
+	t.Helper()
+	n := 1
+	for _, s := range a.Shape() {
+		n *= s
+	}
+	v := make([]float32, n)
+	if err := zarr.ReadSlice(Ctx, a, a.Bounds(), v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// Made is a mosaic of the given shape and its projection by definition.
+func Made[T dtype.Element](t *testing.T, shape, chunks, shard []int, chain codec.Chain, value func(i int) T) (*ngff.Image, []float32) {
+	t.Helper()
+	st := store.Memory()
+	w, err := ngff.Create(Ctx, st, "", ngff.ImageSpec{Format: 3, Shape: shape, Chunks: chunks, Shard: shard, DType: dtype.Of[T](),
+		Axes: ngff.SpaceAxes("zyx", "micrometer"), Scale: []float64{3.5, 2, 2}, Codecs: chain})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := make([]T, shape[0]*shape[1]*shape[2])
+	for i := range v {
+		v[i] = value(i)
+	}
+	if err := w.WriteTile(Ctx, []int{0, 0, 0}, shape, dtype.Bytes(v)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(Ctx); err != nil {
+		t.Fatal(err)
+	}
+	plane := shape[1] * shape[2]
+	want := make([]float32, plane)
+	for i := range want {
+		sum := 0.0
+		for z := range shape[0] {
+			sum += float64(v[z*plane+i])
+		}
+		want[i] = float32(sum / float64(shape[0]))
+	}
+	return Open(t, st), want
+}
+
+func SameBits(t *testing.T, got, want []float32) {
+	t.Helper()
+	for i := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) && !(got[i] != got[i] && want[i] != want[i]) {
+			t.Fatalf("pixel %d: %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+// Locked is a store whose chunks may not be read.
+type Locked struct{ store.Store }
+
+func (s Locked) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
+	if strings.Contains(key, "0/c/") {
+		return nil, fmt.Errorf("%s: %w", s.Location(key), fs.ErrPermission)
+	}
+	return s.Store.Get(ctx, key, dst, limit)
+}
+
+func (s Locked) Open(ctx context.Context, key string) (store.Object, error) {
+	if _, err := s.Get(ctx, key, nil, -1); err != nil {
+		return nil, err
+	}
+	return s.Store.Open(ctx, key)
+}
+
+type Unwritable struct{ store.Writer }
+
+func (Unwritable) Put(context.Context, string, ...[]byte) error { return fs.ErrPermission }
+
+func (Unwritable) Create(context.Context, string) (store.PendingObject, error) {
+	return nil, fs.ErrPermission
+}

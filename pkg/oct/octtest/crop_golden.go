@@ -1,0 +1,12 @@
+package octtest
+
+import (
+	"strata/pkg/dtype"
+	"strata/tests/golden"
+)
+
+// Numbers returns an expected array as numbers.
+func Numbers(a golden.Array) (all []float64) {
+	dtype.Each(a.Data, a.Type, func(v float64) { all = append(all, v) })
+	return all
+}

@@ -1,0 +1,136 @@
+// Package resample is the stage that brings a mosaic grid to another voxel size.
+package resample
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"strata/pkg/meter"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Options says what [Run] makes of a mosaic.
+type Options struct {
+	Resolution [3]float64 // voxel size of the output along (z, y, x), µm
+	// Prefetch is how many tiles are in flight, read ahead or worked on, when the
+	// storage is slower than the workers. There are at least as many as workers, and
+	// no more than fit in memory.
+	Prefetch int
+	// Corner samples a tile from its first voxel to its last, and states the Resolution as the voxel size, whatever it is: what
+	// linumpy does.
+	Corner bool
+}
+
+// Run brings a mosaic grid (z, y, x) to another voxel size, tile by tile,
+// and writes it as an OME-Zarr image of the same data type with the resampled
+// tile as chunk (stages specification, resample).
+//
+// An axis of n voxels becomes one of m = max(1, n·voxel size/resolution, rounded
+// half to even). Where it shrinks it is blurred by a Gaussian with sigma
+// (n/m−1)/2 voxels, cut off at 4 sigma, the edge voxel repeated beyond the edge;
+// then sampled linearly at (i+½)·n/m − ½, no further than the first and the last voxel. The voxel size of the output is
+// n/m times that of the mosaic, along all of it: distances stay what they were. Tiles are separate exposures: nothing
+// crosses their borders. Partial tiles at the far edges are sampled at the same distances, and lie behind the whole ones.
+//
+// With Corner samples lie at i·(n−1)/(m−1), also in partial tiles, whose m is the rule's for their own n, and the voxel size
+// is nominal: 36 voxels of 2 µm become 7 that are 11.67 µm apart at a resolution of 10 µm (256 voxels: 51, 10.2 µm apart).
+//
+// Computed in float32; integers are rounded half to even and clamped. A NaN or
+// infinite voxel makes the voxels non-finite whose filter it lies in, up to 2·n/m
+// voxels away, and no others; those of the input are counted in the meter.
+//
+// Planes are filtered as they come from raw chunks and from those that are
+// decoded block by block; other chunks are decoded whole. A tile in flight needs
+// memory for the encoded chunk, the decoded piece, and the resampled tile.
+func Run(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
+	m, err := oct.OpenMosaic(in)
+	if err != nil {
+		return nil, err
+	}
+	g, err := newRegrid(m, to)
+	if err != nil {
+		return nil, err
+	}
+	p := &resampler{mosaic: m, grid: g, res: res, reading: &meter.Meter{}}
+	if p.source, err = machine.NewSource(m, &p.res, p.reading); err != nil {
+		return nil, err
+	}
+	plan := p.plan(to.Prefetch)
+	if plan.Output, err = oct.Create(ctx, out, layout, ngff.ImageSpec{
+		Format: m.Format(), Name: m.Image.Name, Shape: g.shape(), DType: m.DType,
+		Axes: m.Axes(), Scale: g.scale, Translation: g.translation, Chunks: g.tile(), Budget: res.Mem - plan.Mem,
+	}, g.tile(), res); err != nil {
+		return nil, err
+	}
+	defer plan.Output.Abort()
+	defer p.account()
+	next, stop := iter.Pull(ngff.TileOrder(g.shape(), g.tile(), m.Image.Axes))
+	defer stop()
+	if err := machine.Run(ctx, plan, next, p.resample); err != nil {
+		return nil, err
+	}
+	if err := plan.Output.Close(ctx); err != nil {
+		return nil, err
+	}
+	return ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
+}
+
+// resampler is a running resampling.
+type resampler struct {
+	mosaic  *oct.Mosaic
+	grid    *regrid
+	res     oct.Resources
+	source  *machine.Source
+	reading *meter.Meter // of the input
+}
+
+// slowStorage is the rate, in bytes a second, below which a tile waits for its
+// storage: a worker reads faster than that from a cache or a good disk, and
+// more tiles at a time would only drive each other out of the processor's.
+const slowStorage = 1 << 30
+
+// plan says what workers take; all but the output.
+func (p *resampler) plan(prefetch int) *machine.Plan {
+	m, g := p.mosaic, p.grid
+	result := int64(m.DType.Size()) // bytes
+	for _, n := range g.tile() {
+		result *= int64(n)
+	}
+	pyramid := max(p.res.Mem/4, 2*result+16<<10) // room to remake a chunk
+	resize := &machine.Resizing{Z: g.weights(0, false)}
+	for i, edge := range []bool{false, true} {
+		resize.Y[i], resize.X[i] = g.weights(1, edge), g.weights(2, edge)
+	}
+	return &machine.Plan{
+		What: fmt.Sprintf("resampling tiles of %v voxels to %v", m.Tile(), g.tile()), Source: p.source, Tile: g.tile(),
+		Mem: p.res.Mem - pyramid, Resize: resize, Ahead: max(1, prefetch), Slow: p.waits,
+	}
+}
+
+// waits reports whether tiles wait for their storage.
+func (p *resampler) waits() bool {
+	busy := p.reading.Busy(meter.Read).Seconds()
+	return busy > 0.01 && float64(p.reading.BytesRead()) < busy*slowStorage
+}
+
+// account adds what reading cost to the meter of the run.
+func (p *resampler) account() {
+	for _, phase := range meter.Phases() {
+		p.res.Meter.Since(phase, time.Now().Add(-p.reading.Busy(phase)))
+	}
+	p.res.Meter.AddRead(p.reading.BytesRead())
+}
+
+// resample resamples the tile whose result begins at start, and writes it.
+func (p *resampler) resample(w machine.Worker, start []int) {
+	y, ny, outY, outNY := p.grid.axes[1].span(start[1] / p.grid.axes[1].out)
+	x, nx, outX, outNX := p.grid.axes[2].span(start[2] / p.grid.axes[2].out)
+	result := w.Resize(oct.Rect(y, y+ny, x, x+nx))
+	w.Write([]int{0, outY, outX}, []int{p.grid.axes[0].length(), outNY, outNX}, result)
+}

@@ -1,0 +1,124 @@
+// Package smooth is the stage that filters an image by a median, a Gaussian and a gradient.
+package smooth
+
+import (
+	"context"
+	"sync/atomic"
+
+	"strata/pkg/dtype"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/tile"
+	"strata/pkg/tile/zarrsource"
+	"strata/pkg/work"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Options says how [Run] filters an image: first by the median, then by the Gaussian, then by the gradient, of
+// those that are wanted.
+type Options struct {
+	// Median is the number of voxels, an odd one, of the median's window along each space axis; 0: no median.
+	Median int
+	// Sigma is the standard deviation of the Gaussian: one number, or one for each space axis in the order of the
+	// image; nil: no Gaussian. It is in µm, or, InVoxels, in voxels.
+	Sigma    []float64
+	InVoxels bool
+	// Gradient takes the magnitude of the gradient: by Sobel's operator, or, with a Sigma, by derivatives of the Gaussian.
+	Gradient bool
+	// Border says what stands beyond the image's edges.
+	Border tile.BorderMode
+	// DType is the type of the output; Invalid: the input's, or float32 for a gradient.
+	DType dtype.Type
+}
+
+// Run filters an image along its space axes, 2-D or 3-D, whatever its size, and writes it as an OME-Zarr image. Other
+// axes (channels, time) are walked one by one. An axis of one voxel is left out: a plane is filtered as a plane.
+//
+// It is computed in float32 for integers of up to 16 bits and float32, else in float64; medians are exact.
+// Results are rounded to integers half to even and clamped. What stands beyond the edges is made anew of each filter's
+// result, as calls of scipy.ndimage one after the other do. The numbers depend neither on workers, nor memory,
+// nor chunks.
+//
+// Workers take views of a [tile.Loader]: chunks of the output, or several where the halo would be large beside one,
+// with what the filters reach around them.
+func Run(ctx context.Context, in *ngff.Image, out store.Writer, how Options, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
+	p, err := planSmooth(in, how, layout, res)
+	if err != nil {
+		return nil, err
+	}
+	switch p.dtype {
+	case dtype.Uint8:
+		return smooth[uint8, float32](ctx, p, out, layout)
+	case dtype.Int8:
+		return smooth[int8, float32](ctx, p, out, layout)
+	case dtype.Uint16:
+		return smooth[uint16, float32](ctx, p, out, layout)
+	case dtype.Int16:
+		return smooth[int16, float32](ctx, p, out, layout)
+	case dtype.Uint32:
+		return smooth[uint32, float64](ctx, p, out, layout)
+	case dtype.Int32:
+		return smooth[int32, float64](ctx, p, out, layout)
+	case dtype.Uint64:
+		return smooth[uint64, float64](ctx, p, out, layout)
+	case dtype.Int64:
+		return smooth[int64, float64](ctx, p, out, layout)
+	case dtype.Float32:
+		return smooth[float32, float32](ctx, p, out, layout)
+	default:
+		return smooth[float64, float64](ctx, p, out, layout)
+	}
+}
+
+func smooth[T dtype.Element, F float32 | float64](ctx context.Context, p *smoothPlan, out store.Writer, layout oct.Layout) (*ngff.Image, error) {
+	if err := tileSmooth[T, F](p); err != nil {
+		return nil, err
+	}
+	if len(layout.Chunks) == len(p.chunks) {
+		layout.Chunks = p.chunks
+	}
+	src, err := zarrsource.New(p.array, zarrsource.Tile(p.tile...), zarrsource.Meter(p.res.Meter))
+	if err != nil {
+		return nil, err
+	}
+	radii := make([]int, len(p.shape))
+	copy(radii[p.lead:], p.radius[3-len(radii)+p.lead:])
+	loader, err := tile.New[T](src, tile.Radii(radii...), tile.Border(p.how.Border), tile.CacheBytes(max(1, p.cache)), tile.ViewsAvailable(p.workers))
+	if err != nil {
+		return nil, err
+	}
+	defer loader.Close()
+	w, err := oct.Create(ctx, out, layout, p.spec(), p.chunks, p.res)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Abort()
+	group, gctx := work.WithContext(ctx)
+	var next atomic.Int64
+	for range p.workers {
+		group.Go(func() error { return newSmoother[T, F](p, loader, w).work(gctx, &next) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if err := w.Close(ctx); err != nil {
+		return nil, err
+	}
+	return ngff.Open(ctx, out, "", zarr.Workers(p.res.Workers), zarr.Meter(p.res.Meter))
+}
+
+// spec is the output.
+func (p *smoothPlan) spec() ngff.ImageSpec {
+	level := p.image.Levels[0]
+	spec := ngff.ImageSpec{
+		Format: p.array.Format(), Name: p.image.Name, Shape: p.shape, DType: p.out, Chunks: p.chunks, Budget: p.pyramidMem,
+		Axes: oct.ImageAxes(p.image), Scale: level.Scale, Translation: level.Translation,
+	}
+	if !p.how.Gradient { // windows of brightness do not fit a gradient
+		spec.Omero = p.image.Omero
+	}
+	return spec
+}
+
+var errNoFilter = oct.LayoutErrorf("no filter: want a median, a sigma or a gradient")

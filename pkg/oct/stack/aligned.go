@@ -1,0 +1,287 @@
+package stack
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"strata/pkg/filter"
+	"strata/pkg/oct"
+)
+
+const (
+	tileUM     = 5   // size of the pixels that planes are compared by, about
+	tilePixels = 256 // of them, along each axis of a tile
+	mostTiles  = 4   // in which a pair is compared
+	localUM    = 40  // the local mean that is divided out of planes
+	smoothUM   = 5   // standard deviation of the Gaussian that smooths them then
+
+	// unexpectedPlanes is from how many planes on a measured overlap is told to be another
+	// than the expected one.
+	unexpectedPlanes = 2
+)
+
+// stackTile is a part of the moving slice in which it is compared with the fixed one:
+// pixels (y, x) of its transformed planes. What is there lies at offset in the fixed slice.
+type stackTile struct {
+	start, shape [2]int
+	offset       [2]int
+}
+
+// chooseTiles takes, of the tiles that both slices cover, those in which the pictures
+// agree most: tissue, and not what surrounds it.
+func (s *surveyor) chooseTiles(m *movingSlice, fixed, moving picture, pictureBin [2]int) {
+	d := m.displaced.believed()
+	var offset, lo, n, count [2]int
+	bin := s.tileBin()
+	for k := range 2 {
+		offset[k] = int(math.Round(d[k]))
+		lo[k] = max(0, -offset[k])
+		n[k] = max(0, min(m.slice.shape[k+1], m.fixed.shape[k+1]-offset[k])-lo[k]) / bin[k]
+		if n[k] == 0 {
+			return
+		}
+		count[k] = max(1, n[k]/tilePixels)
+		size := min(n[k], tilePixels)
+		lo[k] += (n[k] - count[k]*size) / 2 * bin[k]
+		n[k] = size * bin[k]
+	}
+	type scored struct {
+		stackTile
+		score float64
+	}
+	var all []scored
+	for i := range count[0] * count[1] {
+		t := stackTile{start: [2]int{lo[0] + i/count[1]*n[0], lo[1] + i%count[1]*n[1]}, shape: n}
+		t.offset = [2]int{t.start[0] + offset[0], t.start[1] + offset[1]}
+		all = append(all, scored{t, agreement(fixed, moving, t, pictureBin)})
+	}
+	slices.SortStableFunc(all, func(a, b scored) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		}
+		return 0
+	})
+	m.tiles = nil
+	for _, t := range all[:min(len(all), mostTiles)] {
+		m.tiles = append(m.tiles, t.stackTile)
+	}
+}
+
+// agreement is the sum of the products of what two pictures show in a tile.
+func agreement(fixed, moving picture, t stackTile, bin [2]int) (sum float64) {
+	for y := t.start[0] / bin[0]; y < min(moving.ny, (t.start[0]+t.shape[0])/bin[0]); y++ {
+		fy := y + (t.offset[0]-t.start[0])/bin[0]
+		if fy < 0 || fy >= fixed.ny {
+			continue
+		}
+		for x := t.start[1] / bin[1]; x < min(moving.nx, (t.start[1]+t.shape[1])/bin[1]); x++ {
+			if fx := x + (t.offset[1]-t.start[1])/bin[1]; fx >= 0 && fx < fixed.nx {
+				sum += float64(fixed.v[fy*fixed.nx+fx] * moving.v[y*moving.nx+x])
+			}
+		}
+	}
+	return sum
+}
+
+// tileBin is how many pixels (y, x) of the slices are one in a tile.
+func (s *surveyor) tileBin() [2]int {
+	v := s.plan.slices[0].voxel
+	return [2]int{micrometres(tileUM, v[1]), micrometres(tileUM, v[2])}
+}
+
+// planeEnd is planes at an end of a slice in a tile, by how they look there.
+type planeEnd struct {
+	first  int       // number of the first in its slice
+	bright []float64 // by plane: Σ of what is above 0
+	voxels []float64 // and how many that are
+}
+
+// measureTiles compares the planes of all pairs in their tiles: how much they overlap, where that is
+// searched for, and how bright they are.
+func (s *surveyor) measureTiles(ctx context.Context) error {
+	for _, m := range s.plan.moving {
+		if err := s.measurePair(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *surveyor) measurePair(ctx context.Context, m *movingSlice) error {
+	search := m.search
+	if search != nil && !search.aligned {
+		search = nil // that was measured at the centres
+	}
+	reach := m.overlap
+	if search != nil {
+		reach = search.hi
+	}
+	reach = min(reach, m.fixed.shape[0], m.slice.shape[0]-m.movingZ)
+	m.fixedEnd, m.movingEnd = newPlaneEnd(m.fixed.shape[0]-reach, reach), newPlaneEnd(m.movingZ, reach)
+	if reach < 1 || len(m.tiles) == 0 {
+		if search != nil {
+			s.res.Warnf("slices %d and %d: have no pixels in common: their overlap cannot be measured", m.fixed.id, m.slice.id)
+			search.take(search.best, 0)
+		}
+		return nil
+	}
+	var sums []filter.Moments
+	if search != nil {
+		sums = make([]filter.Moments, search.hi-search.lo+1)
+	}
+	bin := s.tileBin()
+	for _, t := range m.tiles {
+		h, w := t.shape[0]/bin[0], t.shape[1]/bin[1]
+		if need := 8 * int64(reach) * int64(h) * int64(w); need > s.res.Mem/2 {
+			return tooLittle(*s.res, 2*need, "comparing %d planes of two slices", reach)
+		}
+		a := stripData{need: &stripNeed{slice: m.fixed, spans: [][2]int{{m.fixedEnd.first, m.fixed.shape[0]}}, x1: w}, ny: h, nx: w}
+		b := stripData{need: &stripNeed{slice: m.slice, spans: [][2]int{{m.movingZ, m.movingZ + reach}}, x1: w}, ny: h, nx: w}
+		a.v, b.v = make([]float32, reach*h*w), make([]float32, reach*h*w)
+		var turn *filter.Rigid
+		if m.resampled() {
+			turn = &m.rigid
+		}
+		if err := s.tile(ctx, m.fixed, m.fixedEnd, t.offset, t.shape, nil, a.v); err != nil {
+			return err
+		}
+		if err := s.tile(ctx, m.slice, m.movingEnd, t.start, t.shape, turn, b.v); err != nil {
+			return err
+		}
+		if search == nil {
+			continue
+		}
+		pair := &measuredPair{m: m, fixed: a.need, moving: b.need, y1: h, x1: w, sums: sums}
+		if err := pair.correlate(ctx, s.crew, &a, &b, 0, h, s.res); err != nil {
+			return err
+		}
+	}
+	if search != nil {
+		m.settleAligned(sums, s.res)
+	}
+	return nil
+}
+
+func newPlaneEnd(first, n int) *planeEnd {
+	return &planeEnd{first: first, bright: make([]float64, max(n, 0)), voxels: make([]float64, max(n, 0))}
+}
+
+// tile reads the planes of an end in a tile, and puts there how they look once what
+// shades them is gone and speckle is smoothed away.
+func (s *surveyor) tile(ctx context.Context, of *stackSlice, end *planeEnd, start, shape [2]int, turn *filter.Rigid, to []float32) error {
+	bin := s.tileBin()
+	pixel := of.voxel[1] * float64(bin[0])
+	local := micrometres(localUM, pixel) | 1
+	taps := toFloat32(filter.GaussianKernel(smoothUM/pixel, 0))
+	// what lies around the tile, as far as the filters see it, and as far as it is turned
+	var margin, lo, n [2]int
+	for k := range 2 {
+		margin[k] = (local/2 + len(taps)/2) * bin[k]
+		if turn != nil {
+			margin[k] += bin[k] * (1 + int(reachOf(turn, start, shape)/float64(bin[k])))
+		}
+		lo[k] = max(start[k]-margin[k], start[k]%bin[k])
+		n[k] = (min(start[k]+shape[k]+margin[k], of.shape[k+1]) - lo[k]) / bin[k] * bin[k]
+	}
+	h, w := shape[0]/bin[0], shape[1]/bin[1]
+	box := [3]int{len(end.bright), n[0], n[1]}
+	y0, x0 := (start[0]-lo[0])/bin[0], (start[1]-lo[1])/bin[1]
+	return s.planes(ctx, of, [3]int{end.first, lo[0], lo[1]}, box, func(z int, v []float32) error {
+		if turn != nil {
+			here, turned := *turn, make([]float32, len(v))
+			here.CX, here.CY = turn.CX-float64(lo[1]), turn.CY-float64(lo[0])
+			here.Resample(turned, v, n[0], n[1], 0, n[0], 0)
+			v = turned
+		}
+		v = binned(nil, v, n[0], n[1], bin)
+		ny, nx := n[0]/bin[0], n[1]/bin[1]
+		for y := range h {
+			for _, f := range v[(y0+y)*nx+x0:][:w] {
+				if f > 0 && f-f == 0 {
+					end.bright[z] += float64(f)
+					end.voxels[z]++
+				}
+			}
+		}
+		filter.LocalContrast(v, v, ny, nx, local)
+		smooth := make([]float32, len(v))
+		filter.Separable(smooth, v, ny, nx, taps)
+		for y := range h {
+			copy(to[(z*h+y)*w:][:w], smooth[(y0+y)*nx+x0:])
+		}
+		return nil
+	})
+}
+
+// reachOf is how far a transform moves the pixels of a tile, at most.
+func reachOf(t *filter.Rigid, start, shape [2]int) (far float64) {
+	sin, cos := math.Sincos(t.Angle)
+	for _, y := range []int{start[0], start[0] + shape[0]} {
+		for _, x := range []int{start[1], start[1] + shape[1]} {
+			u, v := float64(x)-t.CX, float64(y)-t.CY
+			far = max(far, math.Abs(float64(cos*u)-float64(sin*v)-u+t.TX), math.Abs(float64(sin*u)+float64(cos*v)-v+t.TY))
+		}
+	}
+	return far
+}
+
+func toFloat32(v []float64) []float32 {
+	out := make([]float32, len(v))
+	for i, f := range v {
+		out[i] = float32(f)
+	}
+	return out
+}
+
+// settleAligned takes the overlap that correlates best, to a fraction of a plane: the top
+// of the parabola through the best one and its neighbours.
+func (m *movingSlice) settleAligned(sums []filter.Moments, res *oct.Resources) {
+	s := m.search
+	c := make([]float64, len(sums))
+	best := -1
+	for k := range sums {
+		if c[k] = sums[k].NCC(); c[k] == c[k] && (best < 0 || c[k] > c[best]) {
+			best = k
+		}
+	}
+	if best < 0 {
+		res.Warnf("slices %d and %d: no overlap can be correlated, their voxels are not all finite", m.fixed.id, m.slice.id)
+		s.take(s.best, 0)
+		return
+	}
+	rest := 0.0
+	if best > 0 && best < len(c)-1 {
+		if bend := 2*c[best] - c[best-1] - c[best+1]; bend > 0 {
+			rest = (c[best+1] - c[best-1]) / (2 * bend)
+		}
+	}
+	overlap, at := s.lo+best, best
+	s.take(overlap, c[at])
+	if m.fallback {
+		return
+	}
+	m.exact = float64(overlap) + min(max(rest, -0.5), 0.5)
+	if off := m.exact - float64(m.expected); math.Abs(off) > unexpectedPlanes {
+		res.Warnf("slices %d and %d: overlap by %.1f planes, which correlate by %.2f; %d were expected (--slicing_interval_mm, --moving_z_first_index)",
+			m.fixed.id, m.slice.id, m.exact, c[at], m.expected)
+	}
+}
+
+// wholePlanes makes of exact overlaps whole ones, so that what is rounded off does
+// not add up: every slice lies within half a plane of where it should be.
+func (p *stackPlan) wholePlanes() {
+	left := 0.0
+	for _, m := range p.moving {
+		if m.exact == 0 {
+			continue
+		}
+		want := m.exact + left
+		m.overlap = max(0, int(math.RoundToEven(want)))
+		left = want - float64(m.overlap)
+		m.blend = m.overlap
+	}
+}

@@ -1,0 +1,225 @@
+package stack
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// BlendMatch says how the brightness of slices is matched where they are blended.
+type BlendMatch string
+
+// How it is matched.
+const (
+	MatchNone     BlendMatch = "none"     // not at all
+	MatchPairwise BlendMatch = "pairwise" // each slice to those below it: the reference's rule
+	MatchWhole    BlendMatch = "whole"    // a factor for each slice, by all overlaps at once
+	MatchDepth    BlendMatch = "depth"    // that, and one for each depth below the slices' first plane
+)
+
+// BlendMatches are all of them.
+var BlendMatches = []string{string(MatchNone), string(MatchPairwise), string(MatchWhole), string(MatchDepth)}
+
+const (
+	// brightnessVoxels is how many voxels a plane needs in the tiles of a pair to count.
+	brightnessVoxels = 100
+	// brightnessNoise is by how much, in parts, the brightness of the same tissue differs
+	// between two slices: one plane says so much.
+	brightnessNoise = 0.05
+	// sliceSpread is by how much slices differ, bendSpread by how much the logarithm of the
+	// brightness bends between two knots: it falls in a straight line where tissue attenuates alike.
+	sliceSpread = 0.3
+	bendSpread  = 0.02
+	mostKnots   = 128 // of the profile along depth
+	mostGain    = 8   // a plane becomes so much brighter or darker at most: there is noise, too
+)
+
+// brightness is what the overlaps say of slices and depths: plane z of slice k shows tissue
+// exp(slices[k] + depth[z]) times as bright as it is.
+type brightness struct {
+	slices []float64
+	depth  []float64 // by plane of a slice; that of the first used plane is 0
+}
+
+// knot says between which knots a plane is, and how far from the first.
+func knot(z, planes, knots int) (k int, part float64) {
+	if knots < 2 {
+		return 0, 0
+	}
+	at := float64(z) * float64(knots-1) / float64(max(planes-1, 1))
+	k = min(int(at), knots-2)
+	return k, at - float64(k)
+}
+
+// brightnesses solves for all slices and all depths at once, by least squares. What
+// is brighter by the same part in every pair is taken for attenuation along depth,
+// as it is wherever light comes from above, and not for slices that become darker and darker.
+func (p *stackPlan) brightnesses() brightness {
+	n, planes := len(p.slices), 0
+	for _, s := range p.slices {
+		planes = max(planes, s.shape[0])
+	}
+	knots := min(planes, mostKnots)
+	size := n + knots
+	normal, right := mat.NewSymDense(size, nil), mat.NewVecDense(size, nil)
+	// add adds an equation: what the unknowns make by their factors.
+	add := func(weight, says float64, factors map[int]float64) {
+		for i, f := range factors {
+			right.SetVec(i, right.AtVec(i)+weight*f*says)
+			for j, g := range factors {
+				if i <= j {
+					normal.SetSym(i, j, normal.At(i, j)+weight*f*g)
+				}
+			}
+		}
+	}
+	sample := 1 / (brightnessNoise * brightnessNoise)
+	for i, m := range p.moving {
+		for t := range max(m.overlap, 0) {
+			a, okA := m.fixedEnd.at(m.fixed.shape[0] - m.overlap + t)
+			b, okB := m.movingEnd.at(m.movingZ + t)
+			if !okA || !okB {
+				continue
+			}
+			factors := map[int]float64{i: 1, i + 1: -1}
+			along := func(z int, sign float64) {
+				k, part := knot(z, planes, knots)
+				factors[n+k] += sign * (1 - part)
+				if part > 0 {
+					factors[n+k+1] += sign * part
+				}
+			}
+			along(m.fixed.shape[0]-m.overlap+t, 1)
+			along(m.movingZ+t, -1)
+			add(sample, math.Log(a/b), factors)
+		}
+	}
+	for k := range n {
+		add(1/(sliceSpread*sliceSpread), 0, map[int]float64{k: 1})
+	}
+	for k := 1; k+1 < knots; k++ {
+		add(1/(bendSpread*bendSpread), 0, map[int]float64{n + k - 1: 1, n + k: -2, n + k + 1: 1})
+	}
+	for k := range knots { // so that something holds what nothing else does
+		add(1e-3, 0, map[int]float64{n + k: 1})
+	}
+	var chol mat.Cholesky
+	var x mat.VecDense
+	out := brightness{slices: make([]float64, n), depth: make([]float64, planes)}
+	if !chol.Factorize(normal) || chol.SolveVecTo(&x, right) != nil {
+		return out
+	}
+	for k := range n {
+		out.slices[k] = x.AtVec(k)
+	}
+	at := func(z int) float64 {
+		k, part := knot(z, planes, knots)
+		v := x.AtVec(n + k)
+		if part > 0 {
+			v += part * (x.AtVec(n+k+1) - v)
+		}
+		return v
+	}
+	first := min(p.opt.MovingZFirstIndex, planes-1)
+	for z := range out.depth {
+		out.depth[z] = at(max(z, first)) - at(first)
+	}
+	return out
+}
+
+// at is the mean brightness of a plane of the slice; false where it has next to no voxels.
+func (e *planeEnd) at(z int) (float64, bool) {
+	if e == nil {
+		return 0, false
+	}
+	k := z - e.first
+	if k < 0 || k >= len(e.bright) || e.voxels[k] < brightnessVoxels || !(e.bright[k] > 0) {
+		return 0, false
+	}
+	return e.bright[k] / e.voxels[k], true
+}
+
+// brighten sets by what the planes of slices are multiplied, from the first used one on.
+func (p *stackPlan) brighten() {
+	if !p.opt.Blend || p.opt.BlendMatch != MatchWhole && p.opt.BlendMatch != MatchDepth || len(p.moving) == 0 {
+		return
+	}
+	b := p.brightnesses()
+	p.firstGains = p.gainsOf(b, 0, 0)
+	for i, m := range p.moving {
+		m.gains = p.gainsOf(b, i+1, m.movingZ)
+	}
+}
+
+// noteGains notes what is known of them before slices are blended.
+func (p *stackPlan) noteGains(r *Result) {
+	note := func(s *stackSlice, g planeGains) {
+		if g.all != 0 && g.all != 1 {
+			r.Gains[s.id] = float64(g.all)
+		}
+	}
+	note(p.slices[0], p.firstGains)
+	for _, m := range p.moving {
+		note(m.slice, m.gains)
+	}
+}
+
+// matched notes by what a slice is multiplied to match those below it.
+func (r *Result) matched(m *movingSlice, gain float32) {
+	m.gains = planeGains{all: gain}
+	if gain != 1 {
+		r.Gains[m.slice.id] = float64(gain)
+	}
+}
+
+// gainsOf are the factors of a slice's planes from one on, rounded, so that the last
+// bits of an exponential do not show.
+func (p *stackPlan) gainsOf(b brightness, k, from int) planeGains {
+	gain := func(v float64) float32 {
+		g := min(max(math.Exp(-v), 1.0/mostGain), mostGain)
+		return float32(math.Round(g*4096) / 4096)
+	}
+	g := planeGains{all: gain(b.slices[k])}
+	if p.opt.BlendMatch == MatchWhole {
+		return g
+	}
+	for z := from; z < p.slices[k].shape[0]; z++ {
+		g.planes = append(g.planes, gain(b.slices[k]+b.depth[z]))
+	}
+	return g
+}
+
+// planeGains are what the planes of a slice are multiplied by, counted from its first used one.
+type planeGains struct {
+	all    float32   // 0: 1
+	planes []float32 // nil: all
+}
+
+// at is the factor of a plane.
+func (g planeGains) at(k int) float32 {
+	switch {
+	case k < len(g.planes):
+		return g.planes[k]
+	case g.all == 0:
+		return 1
+	}
+	return g.all
+}
+
+// alike calls f for n planes from k on, those together that have one factor: at counts from k.
+func (g planeGains) alike(k, n int, f func(at, n int, gain float32) error) error {
+	for at := 0; at < n; {
+		gain, same := g.at(k+at), 1
+		for at+same < n && g.at(k+at+same) == gain {
+			same++
+		}
+		if err := f(at, same, gain); err != nil {
+			return err
+		}
+		at += same
+	}
+	return nil
+}
+
+// same reports whether all planes have one factor, and which.
+func (g planeGains) same() (float32, bool) { return g.at(0), len(g.planes) == 0 }

@@ -1,0 +1,126 @@
+package stack
+
+import (
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/mem"
+)
+
+// deviceLevel makes the planes of an image's level 0 from those of the canvas, in the
+// order of z, where level 0 is coarser: as ngff.PlaneWriter does it, with passes along
+// Y, then Z, then X in float32. Only what is stored leaves the device.
+type deviceLevel struct {
+	from, to [3]int
+	z        *filter.Weights
+	y, x     *kernels.Weights // nil: as many rows, or columns, as before
+	sums     int              // planes under construction at a time, at most
+	next     int              // the first plane that is not complete
+
+	rows gpu.Span // a plane after the first pass
+	acc  gpu.Span // sums along Z, of plane k at k mod sums
+}
+
+// levelSums is how many sums along an axis are under construction at a time, at most.
+func levelSums(z *filter.Weights) (most int) {
+	begun := 0
+	for k := range z.Out() {
+		_, end := z.Inputs(k, k+1)
+		for begun < z.Out() {
+			if first, _ := z.Inputs(begun, begun+1); first >= end {
+				break
+			}
+			begun++
+		}
+		most = max(most, begun-k)
+	}
+	return most
+}
+
+// planLevel plans a level of shape to of a canvas of shape from.
+func planLevel(from, to [3]int) (l *deviceLevel, y, x *filter.Weights) {
+	weights := func(d int) *filter.Weights {
+		return filter.CentreAligned(from[d], to[d], filter.AntiAliasSigma(from[d], to[d]), filter.Mirror)
+	}
+	l = &deviceLevel{from: from, to: to, z: weights(0)}
+	l.sums = levelSums(l.z)
+	return l, weights(1), weights(2)
+}
+
+// bytes is the device memory that it takes: rows, sums, and the weights.
+func (l *deviceLevel) bytes(weights ...*filter.Weights) (rows, acc, tables int64) {
+	rows = 4 * int64(l.to[1]) * int64(l.from[2])
+	for _, w := range weights {
+		n := 2*w.Out() + 1
+		for i := range w.Out() {
+			_, taps := w.Taps(i)
+			n += len(taps)
+		}
+		tables += int64(mem.Size(4 * n))
+	}
+	return rows, int64(l.sums) * rows, tables
+}
+
+// begin brings the weights to the device.
+func (l *deviceLevel) begin(s *gpu.Stream, y, x *filter.Weights) (err error) {
+	if !y.Identity() {
+		if l.y, err = kernels.NewWeights(s, y); err != nil {
+			return err
+		}
+	}
+	if !x.Identity() {
+		l.x, err = kernels.NewWeights(s, x)
+	}
+	return err
+}
+
+// release gives the weights' memory back.
+func (l *deviceLevel) release() {
+	for _, w := range []*kernels.Weights{l.y, l.x} {
+		if w != nil {
+			w.Release()
+		}
+	}
+}
+
+// add queues what plane z of the canvas adds; an empty span is a plane of zeros. For each
+// plane that it completes, in order, place says where that goes.
+func (l *deviceLevel) add(s *gpu.Stream, z int, plane gpu.Span, place func(k int) (gpu.Span, error)) error {
+	n := int64(l.to[1]) * int64(l.from[2])
+	rows := l.rows
+	switch {
+	case plane.Bytes() == 0:
+		s.Zero(rows)
+	case l.y == nil:
+		rows = plane
+	default:
+		if err := l.y.Apply(s, rows, plane, dtype.Float32, 1, int64(l.from[2])); err != nil {
+			return err
+		}
+	}
+	for k := l.next; k < l.z.Out(); k++ {
+		from, taps := l.z.Taps(k)
+		if from > z {
+			break
+		}
+		acc := l.acc.From(4*n*int64(k%l.sums), 4*n)
+		if err := kernels.Accumulate(s, acc, rows, taps[z-from], n, z == from); err != nil {
+			return err
+		}
+		if z < from+len(taps)-1 {
+			continue
+		}
+		to, err := place(k)
+		if err != nil {
+			return err
+		}
+		if l.x == nil {
+			s.Copy(to, acc)
+		} else if err := l.x.Apply(s, to, acc, dtype.Float32, int64(l.to[1]), 1); err != nil {
+			return err
+		}
+		l.next = k + 1
+	}
+	return nil
+}

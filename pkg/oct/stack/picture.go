@@ -1,0 +1,276 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"strata/pkg/filter"
+	"strata/pkg/oct"
+)
+
+// RepairShifts says what becomes of recorded shifts that the slices contradict.
+type RepairShifts string
+
+// What becomes of them.
+const (
+	RepairOff  RepairShifts = "off"  // nobody looks
+	RepairWarn RepairShifts = "warn" // they are told
+	RepairFix  RepairShifts = "fix"  // those that the pictures show take their place
+)
+
+// Repairs are all of them.
+var Repairs = []string{string(RepairOff), string(RepairWarn), string(RepairFix)}
+
+const (
+	pictureUM     = 10   // size of a picture's pixels, about
+	pictureMost   = 1024 // pixels along an axis: larger slices have larger ones
+	picturePlanes = 8    // planes that a picture is the mean of
+	contrastUM    = 200  // the local mean that is divided out of pictures
+
+	// A picture's displacement is believed from pictureLeast on, and against the recorded one if it correlates by
+	// pictureMore more: docs/stages.md says what pictures reach.
+	pictureLeast = 0.12
+	pictureMore  = 0.08
+	// What chance reaches shrinks with the area: a twelfth of the pixels count as independent, and what is
+	// believed is six of the standard deviations that these have.
+	pictureChance = 6
+	// contradictionUM is from where on two displacements are two: motors are some
+	// micrometres off, and what is cut bends.
+	contradictionUM = 30
+)
+
+// Shift is where a slice lies against the one before it, (x, y) in millimetres: as the
+// shifts and translations say, and as pictures of both show.
+type Shift struct {
+	FixedID, MovingID int
+	Recorded, Found   [2]float64
+	// AtRecorded and AtFound are the pictures' correlations there, after their slow
+	// changes of brightness are divided out; 0 where there is nothing to compare.
+	AtRecorded, AtFound float64
+	Contradicted        bool // the pictures say otherwise, clearly
+	Repaired            bool
+}
+
+// displacement is how far a moving slice lies from the fixed one, (y, x) in pixels: what
+// is at p of the moving slice is at p + displacement of the fixed one.
+type displacement struct {
+	recorded, found [2]float64
+	at, best        float64 // correlations
+	least           float64 // from which best is believed; 0: there were no pictures to compare
+}
+
+// believed is the displacement by which planes are compared.
+func (d *displacement) believed() [2]float64 {
+	if d.shown() && d.best >= d.at {
+		return d.found
+	}
+	return d.recorded
+}
+
+// shown reports whether the pictures show where the slice lies.
+func (d *displacement) shown() bool { return d.least > 0 && d.best >= d.least }
+
+// contradicts reports whether the pictures clearly say otherwise.
+func (d *displacement) contradicts(voxel [3]float64) bool {
+	far := math.Hypot((d.found[0]-d.recorded[0])*voxel[1], (d.found[1]-d.recorded[1])*voxel[2])
+	return d.shown() && d.best >= d.at+pictureMore && far > contradictionUM
+}
+
+// picture is the mean of some planes, made small, that shows where it is brighter than
+// its surroundings.
+type picture struct {
+	v      []float32
+	ny, nx int
+}
+
+// pictureBin is how many pixels (y, x) of the slices are one of a picture.
+func (p *stackPlan) pictureBin() (bin [2]int) {
+	for d := range bin {
+		longest := 0
+		for _, s := range p.slices {
+			longest = max(longest, s.shape[d+1])
+		}
+		bin[d] = max(micrometres(pictureUM, p.slices[0].voxel[d+1]), (longest+pictureMost-1)/pictureMost)
+	}
+	return bin
+}
+
+// compare looks where the pairs lie by pictures of their ends: planes in the middle of
+// the overlap that is expected.
+func (s *surveyor) compare(ctx context.Context) error {
+	bin := s.plan.pictureBin()
+	phase := filter.NewPhase()
+	for _, m := range s.plan.moving {
+		d := &m.displaced
+		d.recorded = s.plan.displaced(m)
+		d.found = d.recorded
+		overlap := m.expected
+		if m.search == nil {
+			overlap = m.overlap
+		}
+		overlap = min(overlap, m.slice.shape[0]-m.movingZ, m.fixed.shape[0])
+		if overlap < 1 {
+			s.chooseTiles(m, picture{}, picture{}, bin)
+			continue
+		}
+		n := min(overlap, picturePlanes)
+		first := (overlap - n) / 2
+		fixed, err := s.picture(ctx, m.fixed, m.fixed.shape[0]-overlap+first, n, bin, nil)
+		if err != nil {
+			return err
+		}
+		var turn *filter.Rigid
+		if m.resampled() {
+			turn = &m.rigid
+		}
+		moving, err := s.picture(ctx, m.slice, m.movingZ+first, n, bin, turn)
+		if err != nil {
+			return err
+		}
+		d.pictures(phase, fixed, moving, bin)
+		s.chooseTiles(m, fixed, moving, bin)
+	}
+	return nil
+}
+
+// picture makes a picture of n planes of a slice, turned by its transform.
+func (s *surveyor) picture(ctx context.Context, of *stackSlice, first, n int, bin [2]int, turn *filter.Rigid) (picture, error) {
+	p := picture{ny: of.shape[1] / bin[0], nx: of.shape[2] / bin[1]}
+	if p.ny == 0 || p.nx == 0 {
+		return picture{}, nil
+	}
+	sums := make([]float64, p.ny*p.nx)
+	strip := max(1, of.chunk[1]/bin[0]) // rows of the picture
+	planes := make([][]float32, n)
+	for y := 0; y < p.ny; y += strip {
+		h := min(strip, p.ny-y)
+		start, shape := [3]int{first, y * bin[0], 0}, [3]int{n, h * bin[0], p.nx * bin[1]}
+		err := s.planes(ctx, of, start, shape, func(z int, v []float32) error {
+			planes[z] = binned(planes[z], v, shape[1], shape[2], bin)
+			return nil
+		})
+		if err != nil {
+			return p, err
+		}
+		for _, v := range planes {
+			filter.AddPlanes(sums[y*p.nx:][:h*p.nx], v[:h*p.nx])
+		}
+	}
+	p.v = make([]float32, p.ny*p.nx)
+	filter.Mean(p.v, sums, n)
+	if turn != nil {
+		small := filter.Rigid{Angle: turn.Angle, TX: turn.TX / float64(bin[1]), TY: turn.TY / float64(bin[0]),
+			CX: (turn.CX+0.5)/float64(bin[1]) - 0.5, CY: (turn.CY+0.5)/float64(bin[0]) - 0.5}
+		turned := make([]float32, len(p.v))
+		small.Resample(turned, p.v, p.ny, p.nx, 0, p.ny, 0)
+		p.v = turned
+	}
+	filter.LocalContrast(p.v, p.v, p.ny, p.nx, micrometres(contrastUM, of.voxel[1]*float64(bin[0]))|1)
+	return p, nil
+}
+
+// pictures finds where two pictures show the same.
+func (d *displacement) pictures(phase *filter.Phase, fixed, moving picture, bin [2]int) {
+	if len(fixed.v) == 0 || len(moving.v) == 0 {
+		return
+	}
+	ny, nx := max(fixed.ny, moving.ny), max(fixed.nx, moving.nx)
+	match := phase.Match(fixed.within(ny, nx), moving.within(ny, nx), ny, nx)
+	at := [2]int{match.DY, match.DX}
+	d.at = correlationAt(fixed, moving, [2]int{int(math.Round(d.recorded[0] / float64(bin[0]))), int(math.Round(d.recorded[1] / float64(bin[1])))})
+	d.best = correlationAt(fixed, moving, at)
+	rest := [2]float64{}
+	a, b, h, w := shownByBoth(fixed, moving, at)
+	if h > 0 {
+		d.least = max(pictureLeast, pictureChance/math.Sqrt(float64(h*w)/12))
+		if fit, ok := phase.SubPixel(a, b, h, w); ok && fit.Peak {
+			rest = [2]float64{fit.DY, fit.DX}
+		}
+	}
+	for k := range 2 {
+		d.found[k] = (float64(at[k]) + rest[k]) * float64(bin[k])
+	}
+}
+
+// within is the picture on a larger canvas; what is beyond it is not known.
+func (p picture) within(ny, nx int) []float32 {
+	if ny == p.ny && nx == p.nx {
+		return p.v
+	}
+	out := slices.Repeat([]float32{float32(math.NaN())}, ny*nx)
+	for y := range p.ny {
+		copy(out[y*nx:], p.v[y*p.nx:][:p.nx])
+	}
+	return out
+}
+
+// shownByBoth is what both pictures show when the moving one lies d pixels from the fixed
+// one, as two planes of h × w pixels.
+func shownByBoth(fixed, moving picture, d [2]int) (a, b []float32, h, w int) {
+	y0, y1 := max(0, -d[0]), min(moving.ny, fixed.ny-d[0])
+	x0, x1 := max(0, -d[1]), min(moving.nx, fixed.nx-d[1])
+	if y0 >= y1 || x0 >= x1 {
+		return nil, nil, 0, 0
+	}
+	for y := y0; y < y1; y++ {
+		a = append(a, fixed.v[(y+d[0])*fixed.nx+x0+d[1]:][:x1-x0]...)
+		b = append(b, moving.v[y*moving.nx+x0:][:x1-x0]...)
+	}
+	return a, b, y1 - y0, x1 - x0
+}
+
+// commonLeast is the least part of a picture that a correlation is made of.
+const commonLeast = 0.04
+
+// correlationAt is the correlation of what both pictures show; 0 where that is next to nothing.
+func correlationAt(fixed, moving picture, d [2]int) float64 {
+	a, b, h, w := shownByBoth(fixed, moving, d)
+	if float64(h*w) < commonLeast*float64(min(fixed.ny*fixed.nx, moving.ny*moving.nx)) || h == 0 {
+		return 0
+	}
+	if c := filter.NCC(a, b); c == c {
+		return c
+	}
+	return 0
+}
+
+// displaced is how far a slice lies from the one before it by what is recorded, (y, x).
+func (p *stackPlan) displaced(m *movingSlice) [2]float64 {
+	a, b := p.position[m.fixed.id], p.position[m.slice.id]
+	return [2]float64{b[1] - a[1], b[0] - a[0]}
+}
+
+// repair tells of recorded shifts that the pictures contradict, and where it is asked to,
+// moves the slice and all behind it to where the pictures show it.
+func (p *stackPlan) repair(res *oct.Resources) {
+	if p.opt.RepairShifts == RepairOff {
+		return
+	}
+	var moved [2]float64 // (x, y)
+	for _, m := range p.moving {
+		d := &m.displaced
+		shift := Shift{FixedID: m.fixed.id, MovingID: m.slice.id, AtRecorded: d.at, AtFound: d.best, Contradicted: d.contradicts(m.slice.voxel)}
+		for k := range 2 {
+			mm := m.slice.voxel[2-k] / 1000
+			shift.Recorded[k], shift.Found[k] = d.recorded[1-k]*mm, d.found[1-k]*mm
+		}
+		if shift.Contradicted {
+			what := "the recorded shift is used (--repair_shifts fix takes the other)"
+			if p.opt.RepairShifts == RepairFix {
+				what, shift.Repaired = "that is used", true
+				p.centred = true // also slices that shared a frame
+				moved[0] += d.found[1] - d.recorded[1]
+				moved[1] += d.found[0] - d.recorded[0]
+			}
+			res.Warnf("slices %d and %d: recorded %s apart, where their pictures correlate by %.2f; they show %s, where they correlate by %.2f: %s",
+				m.fixed.id, m.slice.id, millimetres(shift.Recorded), d.at, millimetres(shift.Found), d.best, what)
+		}
+		p.shifted = append(p.shifted, shift)
+		at := p.position[m.slice.id]
+		p.position[m.slice.id] = [2]float64{at[0] + moved[0], at[1] + moved[1]}
+	}
+}
+
+func millimetres(v [2]float64) string { return fmt.Sprintf("(%.3f, %.3f) mm", v[0], v[1]) }

@@ -1,0 +1,93 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"strata/pkg/oct"
+	"strata/pkg/sibling"
+	"strata/pkg/zarr/store"
+)
+
+// SliceFile is a slice in a folder.
+type SliceFile struct {
+	ID   int
+	Path string // or its address
+}
+
+var sliceName = regexp.MustCompile(`^slice_z(\d+).*\.zarr(\.zip)?$`)
+
+// FindSlices lists the slices of a folder, slice_z<NN>*.ome.zarr, by their
+// numbers. Two with one number, and none at all, are errors. The folder may be
+// in a bucket, s3://bucket/path; opts are for its store.
+func FindSlices(ctx context.Context, dir string, opts ...store.HTTPOption) ([]SliceFile, error) {
+	names, within, err := listFolder(ctx, dir, opts)
+	if err != nil {
+		return nil, oct.InputFault(err)
+	}
+	var out []SliceFile
+	for _, name := range names {
+		m := sliceName.FindStringSubmatch(name)
+		if m == nil {
+			continue
+		}
+		id, err := strconv.Atoi(m[1])
+		if err != nil || id > 1e9 {
+			return nil, oct.BadInput("%s: the number of the slice is too large", within(name))
+		}
+		out = append(out, SliceFile{id, within(name)})
+	}
+	slices.SortStableFunc(out, func(a, b SliceFile) int { return a.ID - b.ID })
+	for i := 1; i < len(out); i++ {
+		if out[i].ID == out[i-1].ID {
+			return nil, oct.BadInput("%s and %s are both slice %d", out[i-1].Path, out[i].Path, out[i].ID)
+		}
+	}
+	if len(out) == 0 {
+		return nil, oct.BadInput("%s: there are no slices in this folder: want slice_z<NN>*.ome.zarr", dir)
+	}
+	return out, nil
+}
+
+// listFolder is what is in a folder, or below a prefix of a bucket, and the path of each.
+func listFolder(ctx context.Context, dir string, opts []store.HTTPOption) (names []string, within func(name string) string, err error) {
+	switch scheme, _, _ := strings.Cut(strings.ToLower(dir), "://"); scheme {
+	case "http", "https":
+		return nil, nil, fmt.Errorf("%s: a web server does not list its slices: want a folder or s3://bucket/path", dir)
+	case "s3":
+	default:
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		names = append(names, sibling.Missing(names)...) // slices that are being replaced
+		return names, func(name string) string { return filepath.Join(dir, name) }, nil
+	}
+	s, err := store.S3(ctx, dir, opts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.Close()
+	entries, err := s.List(ctx, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	u, err := url.Parse(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	return names, func(name string) string { return u.JoinPath(name).String() }, nil
+}

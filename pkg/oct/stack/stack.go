@@ -1,0 +1,289 @@
+// Package stack is the stage that assembles slices to one volume.
+package stack
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync/atomic"
+
+	"strata/pkg/dtype"
+	"strata/pkg/ngff"
+	"strata/pkg/oct"
+	"strata/pkg/registration"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/store"
+)
+
+// Options say how [Run] places slices. The zero value of a limit means
+// off, as the fields say; [DefaultStackOptions] are the defaults of the flags,
+// which have the fields' names in small letters.
+type Options struct {
+	NoXYShift          bool    // slices share a frame: shifts are not used
+	SlicingIntervalMM  float64 // thickness that the blade takes off
+	SearchRangeMM      float64 // how far from the expected overlap to search
+	UseExpectedOverlap bool    // do not search
+	MovingZFirstIndex  int     // planes of a moving slice that are left out
+	ZOverlapMinCorr    float64 // correlation under which the expected overlap is taken; 0: never
+	OverlapSearch      OverlapSearch
+	IgnoreOrigins      bool // translations in the slices' metadata are not used
+	RepairShifts       RepairShifts
+
+	Blend                     bool
+	BlendMatch                BlendMatch
+	BlendRefinementPx         float64 // limit of the shift in the plane; 0: off
+	BlendZRefineVox           int     // how much less than the overlap may be blended; 0: off
+	BlendZRefineMinConfidence float64
+
+	RotationOnly          bool
+	MaxRotationDeg        float64 // larger rotations are clamped; 0: off
+	SmoothWindow          int     // slices over which rotations are averaged; 0: off
+	ConfidenceLow         float64 // transforms below are skipped
+	ConfidenceHigh        float64 // below, only their rotation is applied
+	SkipErrorTransforms   bool
+	SkipWarningTransforms bool
+	LoadMinZCorr          float64 // with LoadMaxRotation: a gate instead of the two above; 0: off
+	LoadMaxRotation       float64 // degrees
+
+	AccumulateTranslations       bool // implies RotationOnly
+	ConfidenceWeightTranslations bool
+	MaxPairwiseTranslation       float64 // pixels; 0: off
+	TranslationMinZCorr          float64 // 0: off
+	TranslationSmoothSigma       float64 // slices; 0: off
+	MaxCumulativeDriftPx         float64 // 0: off
+
+	PyramidResolutions []float64 // voxel sizes of the levels, micrometres
+	MakeIsotropic      bool
+}
+
+// DefaultStackOptions are the defaults of the flags.
+func DefaultStackOptions() Options {
+	return Options{
+		SlicingIntervalMM: 0.2, SearchRangeMM: 0.1, MovingZFirstIndex: 8, ZOverlapMinCorr: SearchAligned.MinCorr(),
+		OverlapSearch: SearchAligned, RepairShifts: RepairWarn, BlendMatch: MatchWhole,
+		BlendZRefineMinConfidence: 0.5, MaxRotationDeg: 1, ConfidenceLow: 0.3, ConfidenceHigh: 0.6,
+		TranslationMinZCorr: 0.2, PyramidResolutions: []float64{10, 25, 50, 100}, MakeIsotropic: true,
+	}
+}
+
+// OverlapSearch says how the overlap of two slices is measured.
+type OverlapSearch string
+
+// How it is measured.
+const (
+	// SearchAligned moves the slice to where it lies and compares what is brighter than its
+	// surroundings, in tiles of tissue.
+	SearchAligned OverlapSearch = "aligned"
+	// SearchCentre compares the centres of the planes as they are: the reference's rule.
+	SearchCentre OverlapSearch = "centre"
+)
+
+// OverlapSearches are all of them.
+var OverlapSearches = []string{string(SearchAligned), string(SearchCentre)}
+
+// MinCorr is the correlation under which an overlap is not believed: see docs/stages.md.
+func (s OverlapSearch) MinCorr() float64 {
+	if s == SearchCentre {
+		return 0.5
+	}
+	return 0.1
+}
+
+// ReferenceStackOptions are the defaults of the reference.
+func ReferenceStackOptions() Options {
+	o := DefaultStackOptions()
+	o.OverlapSearch, o.ZOverlapMinCorr, o.BlendMatch, o.RepairShifts, o.IgnoreOrigins = SearchCentre, SearchCentre.MinCorr(), MatchPairwise, RepairOff, true
+	return o
+}
+
+// Slice is one slice of a stack.
+type Slice struct {
+	ID    int
+	Path  string // what messages call it
+	Image *ngff.Image
+}
+
+// Input is what a stack is made from.
+type Input struct {
+	Slices     []Slice                          // by increasing ID, at least one
+	Shifts     *registration.Shifts             // nil only with NoXYShift
+	Transforms *registration.Folder             // nil: none
+	Manual     *registration.Folder             // transforms that go before those; nil: none
+	Config     map[int]registration.SliceConfig // nil: all slices are trusted
+	LeftOut    []int                            // IDs that Shifts may name although they are not among Slices
+}
+
+// Result is what a stack became.
+type Result struct {
+	Image     *ngff.Image
+	Shape     [3]int             // of the assembled volume, before the pyramid
+	Position  map[int][2]float64 // of slices on the canvas (x, y), pixels
+	Matches   []Match            // before the consistency step
+	Shifts    []Shift            // of moving slices; none where nobody looked
+	Decisions []Decision
+	// Corrections are the overlaps that the consistency step changed.
+	Corrections []Correction
+	Actions     map[int]string  // what was done with the transform of a moving slice
+	Gains       map[int]float64 // factors of slices that are not 1
+	Refinements map[int][2]int  // shifts in the plane (dy, dx) by BlendRefinementPx
+}
+
+// Run assembles slices to one volume and writes it as a float32 image with an
+// analysis pyramid (stages specification, stack). Slices are placed by motor
+// shifts and pairwise transforms; how far neighbours overlap along z is given,
+// expected or measured by cross-correlation; overlaps are blended or
+// overwritten.
+//
+// The ends of neighbours are looked at first: where they lie, how far they overlap, how bright they are;
+// then slices are read once, in order, and the volume is written plane by plane:
+// in memory are the planes in which two slices are blended and those of a row
+// of output chunks. On a device the planes are there, and so is the work on them; what it
+// decides and writes is the same.
+func Run(ctx context.Context, in Input, opt Options, out store.Writer, layout oct.Layout, res oct.Resources) (*Result, error) {
+	slices, err := openSlices(in.Slices)
+	if err != nil {
+		return nil, err
+	}
+	p, err := planStack(ctx, in, opt, slices, &res)
+	if err != nil {
+		return nil, err
+	}
+	result, err := makeStack(ctx, p, out, layout, res)
+	if err != nil {
+		return nil, err
+	}
+	result.Image, err = ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
+	return result, err
+}
+
+// makeStack measures, settles and assembles.
+func makeStack(ctx context.Context, p *stackPlan, out store.Writer, layout oct.Layout, res oct.Resources) (result *Result, err error) {
+	if res.Device != nil {
+		d, err := newDeviceStack(p, &res)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, d.close()) }()
+		if err := p.find(ctx, &res, d.measure); err != nil {
+			return nil, err
+		}
+		if result, err = p.outcome(&res); err != nil {
+			return nil, err
+		}
+		return result, d.assemble(ctx, out, layout, result)
+	}
+	var strips [2]growing
+	defer strips[0].free()
+	defer strips[1].free()
+	if err := p.find(ctx, &res, func(ctx context.Context) error { return p.measure(ctx, &strips, res) }); err != nil {
+		return nil, err
+	}
+	if result, err = p.outcome(&res); err != nil {
+		return nil, err
+	}
+	return result, assemble(ctx, p, &strips, out, layout, res, result)
+}
+
+// outcome begins to say where everything goes.
+func (p *stackPlan) outcome(res *oct.Resources) (*Result, error) {
+	if err := p.checkCanvas(); err != nil {
+		return nil, err
+	}
+	result := &Result{
+		Shape: [3]int{p.depth, p.canvas[0], p.canvas[1]}, Position: p.position, Matches: p.matches(), Corrections: p.corrections, Shifts: p.shifted,
+		Actions: map[int]string{}, Gains: map[int]float64{}, Refinements: map[int][2]int{},
+	}
+	for _, m := range p.moving {
+		result.Actions[m.slice.id] = m.action
+	}
+	p.noteGains(result)
+	result.Decisions = p.decisions()
+	return result, nil
+}
+
+// stackSlice is an opened slice.
+type stackSlice struct {
+	id    int
+	path  string
+	image *ngff.Image
+	array *zarr.Array
+	shape [3]int // (z, y, x)
+	chunk [3]int
+	dtype dtype.Type
+	voxel [3]float64 // micrometres
+	// origin is where the slice's first pixel lies, (y, x) in pixels, by the translation in its metadata.
+	origin [2]float64
+
+	blocks bool // chunks are decoded block by block
+
+	told atomic.Int64 // bytes that were reported as progress, or more
+}
+
+// bytes is the size of the slice's voxels.
+func (s *stackSlice) bytes() int64 {
+	return int64(s.shape[0]) * int64(s.shape[1]) * int64(s.shape[2]) * int64(s.dtype.Size())
+}
+
+// progress reports n bytes of the slice as done: in all never more than it has, though
+// some are read twice.
+func (s *stackSlice) progress(res *oct.Resources, n int64) {
+	before := s.told.Add(n) - n
+	if n = min(n, s.bytes()-before); n > 0 {
+		res.Done(n)
+	}
+}
+
+// finished reports the slice as done, with the planes and rows that nobody needed.
+func (s *stackSlice) finished(res *oct.Resources) { s.progress(res, s.bytes()) }
+
+// maxVoxelDifference is how far, in parts, voxel sizes of slices may differ.
+const maxVoxelDifference = 1e-3
+
+func openSlices(in []Slice) ([]*stackSlice, error) {
+	if len(in) == 0 {
+		return nil, oct.BadInput("there are no slices to stack")
+	}
+	var out []*stackSlice
+	for _, s := range in {
+		a := s.Image.Levels[0].Array.With(zarr.Workers(1))
+		o := &stackSlice{id: s.ID, path: s.Path, image: s.Image, array: a, dtype: a.DType(), blocks: a.InBlocks()}
+		shape, chunk := a.Shape(), a.Chunks()
+		if len(shape) != 3 {
+			return nil, oct.BadInput("%s: slice has %d axes, want 3 (z, y, x)", s.Path, len(shape))
+		}
+		for d, axis := range s.Image.Axes {
+			if axis.Name != string("zyx"[d]) {
+				return nil, oct.BadInput("%s: axis %d of the slice is %q, want z, y, x in this order", s.Path, d, axis.Name)
+			}
+		}
+		voxels := 1.0
+		for d, n := range shape {
+			if n == 0 {
+				return nil, oct.BadInput("%s: slice is empty: shape %v", s.Path, shape)
+			}
+			o.shape[d], o.chunk[d], o.voxel[d] = n, min(chunk[d], n), s.Image.VoxelSize[d]
+			voxels *= float64(n)
+			if v := o.voxel[d]; !(v > 0) || math.IsInf(v, 0) {
+				return nil, oct.BadInput("%s: voxel size along %c is %v, want a positive number", s.Path, "zyx"[d], v)
+			}
+			if first := out; len(first) > 0 {
+				if f := first[0]; math.Abs(o.voxel[d]-f.voxel[d]) > maxVoxelDifference*f.voxel[d] {
+					return nil, oct.BadInput("%s: voxel size is %v µm along %c, that of %s is %v µm: slices of one stack must have the same", s.Path, o.voxel[d], "zyx"[d], f.path, f.voxel[d])
+				}
+			}
+		}
+		if at := s.Image.Levels[0]; len(at.Translation) == 3 {
+			for d := range o.origin {
+				o.origin[d] = at.Translation[d+1] / at.Scale[d+1]
+			}
+		}
+		if voxels*8 > math.MaxInt64 {
+			return nil, oct.BadInput("%s: slice of shape %v has more bytes than can be counted", s.Path, shape)
+		}
+		if !o.dtype.IsNumber() || o.dtype == dtype.Float16 {
+			return nil, oct.BadInput("%s: data type %v: want integers of up to 64 bits, float32 or float64", s.Path, o.dtype)
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}

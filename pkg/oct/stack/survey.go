@@ -1,0 +1,100 @@
+package stack
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/meter"
+	"strata/pkg/oct"
+)
+
+// surveyor looks at parts of slices before any is placed: at the ends of neighbours that
+// belong together. It averages pixels to a size in micrometres at which tissue is still seen and
+// speckle no longer, so that what it finds does not depend on the size of the
+// slices' pixels. It works on the CPU whatever the stage does: the numbers are the same, and so
+// is the volume.
+type surveyor struct {
+	plan *stackPlan
+	crew *crew
+	res  *oct.Resources
+	box  growing // planes as they are read
+}
+
+func (s *surveyor) close() {
+	s.crew.close()
+	s.box.free()
+}
+
+// micrometres is a length in pixels of a size, at least 1.
+func micrometres(um, pixel float64) int { return max(1, int(math.Round(um/pixel))) }
+
+// planes reads a box of a slice, as many planes at a time as the memory holds, and hands
+// each over with its number in the box: to several workers, in no order.
+func (s *surveyor) planes(ctx context.Context, of *stackSlice, start, shape [3]int, look func(z int, v []float32) error) error {
+	area := shape[1] * shape[2]
+	room := s.res.Mem / 4
+	n := int(min(int64(shape[0]), max(1, room/int64(4*area))))
+	readers := int(min(int64(s.res.Workers), max(1, room/of.readerBytes())))
+	if need := int64(4*area) + of.readerBytes(); need > s.res.Mem {
+		return tooLittle(*s.res, need, "looking at %d × %d pixels of a slice in chunks of %v", shape[1], shape[2], of.chunk)
+	}
+	for z := 0; z < shape[0]; z += n {
+		n = min(n, shape[0]-z)
+		b, err := s.box.get(4 * area * n)
+		if err != nil {
+			return err
+		}
+		v := dtype.Slice[float32](b)
+		from := [3]int{start[0] + z, start[1], start[2]}
+		err = s.crew.read(ctx, of, from, [3]int{n, shape[1], shape[2]}, readers, s.res, false, func(z, y, x int) []float32 {
+			return v[(z-from[0])*area+(y-from[1])*shape[2]+x-from[2]:]
+		})
+		if err != nil {
+			return err
+		}
+		err = s.crew.each(ctx, n, s.res.Workers, func(_ *workMemory, i int) error {
+			begin := time.Now()
+			defer func() { s.res.Meter.Since(meter.Compute, begin) }()
+			return look(z+i, v[i*area:][:area])
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// binned averages a plane of ny × nx pixels over bin pixels (y, x), as far as they are
+// whole. A pixel that is not finite spoils its own.
+func binned(dst, src []float32, ny, nx int, bin [2]int) []float32 {
+	h, w := ny/bin[0], nx/bin[1]
+	dst = sizedTo(dst, h*w)
+	if bin == [2]int{1, 1} {
+		copy(dst, src)
+		return dst
+	}
+	sums := make([]float64, w)
+	for y := range h {
+		clear(sums)
+		for r := range bin[0] {
+			row := src[(y*bin[0]+r)*nx:][:nx]
+			for x := range sums {
+				for _, f := range row[x*bin[1]:][:bin[1]] {
+					sums[x] += float64(f)
+				}
+			}
+		}
+		filter.Mean(dst[y*w:][:w], sums, bin[0]*bin[1])
+	}
+	return dst
+}
+
+func sizedTo(v []float32, n int) []float32 {
+	if cap(v) < n {
+		return make([]float32, n)
+	}
+	return v[:n]
+}

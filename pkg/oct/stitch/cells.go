@@ -1,0 +1,72 @@
+package stitch
+
+import (
+	"slices"
+
+	"strata/pkg/filter"
+)
+
+// region is a box of pixels with the tiles that cover all of it.
+type region struct {
+	filter.Rect
+	who []int // indices of tiles, increasing; nobody: a hole
+}
+
+// arrange cuts a box into regions that are each covered by the same tiles
+// throughout. Of all tiles only those in among, increasing, are looked at.
+func arrange(box filter.Rect, places []place, among []int) []region {
+	ys := []int{box.Y0, box.Y1}
+	var near []int
+	for _, k := range among {
+		r := places[k].Intersect(box)
+		if r.Empty() {
+			continue
+		}
+		near = append(near, k)
+		ys = append(ys, r.Y0, r.Y1)
+	}
+	slices.Sort(ys)
+	ys = slices.Compact(ys)
+	var out []region
+	above := 0 // first region of the row above
+	for k := range len(ys) - 1 {
+		y0, y1 := ys[k], ys[k+1]
+		first := len(out)
+		var row []int
+		xs := []int{box.X0, box.X1}
+		for _, t := range near {
+			if p := &places[t]; p.Y0 <= y0 && y1 <= p.Y1 {
+				row = append(row, t)
+				xs = append(xs, max(p.X0, box.X0), min(p.X1, box.X1))
+			}
+		}
+		slices.Sort(xs)
+		xs = slices.Compact(xs)
+		for i := range len(xs) - 1 {
+			x0, x1 := xs[i], xs[i+1]
+			var who []int
+			for _, t := range row {
+				if p := &places[t]; p.X0 <= x0 && x1 <= p.X1 {
+					who = append(who, t)
+				}
+			}
+			if n := len(out); n > first && slices.Equal(out[n-1].who, who) {
+				out[n-1].X1 = x1
+				continue
+			}
+			out = append(out, region{filter.Rect{Y0: y0, X0: x0, Y1: y1, X1: x1}, who})
+		}
+		// a row that continues the one above region by region is the same row
+		if same := slices.EqualFunc(out[above:first], out[first:], func(a, b region) bool {
+			return a.X0 == b.X0 && a.X1 == b.X1 && slices.Equal(a.who, b.who)
+		}); first > 0 && same {
+			for i := above; i < first; i++ {
+				out[i].Y1 = y1
+			}
+			out = out[:first]
+		} else {
+			above = first
+		}
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+package stitch
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"strata/pkg/filter"
+)
+
+// measure is what the comparison of two neighbours gave.
+type measure struct {
+	pair
+	d           [2]float64 // displacement of b against a
+	correlation float64
+	precision   sym     // of d, 1/px²
+	contrast    float64 // of what was compared
+	reason      string
+}
+
+const (
+	// leastOverlap is how many pixels wide an overlap must be to be compared.
+	leastOverlap = 8
+	// leastCorrelation is what two tiles' overlap must reach to vote; chance
+	// reaches it where there is no tissue only on small areas.
+	leastCorrelation = 0.2
+	// chance is by how many standard deviations of an accidental correlation the
+	// correlation of tiles must lie above zero.
+	chance = 5
+	// independent is the number of pixels that a smoothed projection needs for an
+	// independent one.
+	independent = 12
+	// exactness is the standard deviation in px that no measurement is trusted
+	// below: of interpolation and of the parabola.
+	exactness = 0.03
+)
+
+// compare measures the displacement of two neighbours within reach pixels of
+// where it is expected. To find it to the pixel it looks at their overlap as it is expected, and at so many pixels more on
+// all sides.
+func compare(p *filter.Phase, light *shading, n neighbours, expects expectation, reach, more int) measure {
+	expected := expects(n.pair)
+	m := measure{pair: n.pair, d: expected}
+	if n.va.v == nil || n.vb.v == nil {
+		m.reason = "empty"
+		return m
+	}
+	d := n.expected(expects) // between the views
+	planes := func(more int) (s strips, fixed, moving []float32, ok bool) {
+		if s, ok = displaced(n.va.n, n.vb.n, d, more, leastOverlap); ok {
+			fixed, moving = light.of(n.va, s.a, s.ny, s.nx), light.of(n.vb, s.b, s.ny, s.nx)
+		}
+		return s, fixed, moving, ok
+	}
+	s, fixed, moving, ok := planes(more)
+	if !ok {
+		m.reason = "no overlap"
+		return m
+	}
+	if reach > 0 {
+		w := p.MatchNear(fixed, moving, s.ny, s.nx, [2]int{d[0] - s.a[0] + s.b[0], d[1] - s.a[1] + s.b[1]}, reach)
+		d = [2]int{w.DY + s.a[0] - s.b[0], w.DX + s.a[1] - s.b[1]}
+	}
+	var f filter.Fit
+	for range 2*reach + 4 {
+		if s, fixed, moving, ok = planes(0); !ok {
+			m.reason = "no overlap"
+			return m
+		}
+		if f, ok = p.SubPixel(fixed, moving, s.ny, s.nx); !ok {
+			m.reason = "nothing to compare"
+			return m
+		}
+		if f.Peak {
+			break
+		}
+		d[0], d[1] = d[0]+int(f.DY), d[1]+int(f.DX)
+	}
+	if !f.Peak {
+		m.reason = "nothing to compare"
+		return m
+	}
+	m.d = [2]float64{float64(d[0]+n.va.at[0]-n.vb.at[0]) + f.DY, float64(d[1]+n.va.at[1]-n.vb.at[1]) + f.DX}
+	m.correlation, m.contrast = f.Correlation, f.Contrast
+	area := float64(s.ny*s.nx) / independent
+	if m.correlation < max(leastCorrelation, chance/math.Sqrt(area)) {
+		m.reason = "no tissue in common"
+		return m
+	}
+	if e := math.Hypot(m.d[0]-expected[0], m.d[1]-expected[1]); e > float64(reach)+1.5 {
+		m.reason = "too far from where it should be"
+		return m
+	}
+	// the likelihood of two noisy planes: its curvature is that of the correlation
+	c := min(m.correlation, 0.9999)
+	m.precision = sym{f.YY, f.YX, f.XX}.scaled(area * c / (1 - c*c))
+	m.precision = m.precision.inverse().add(sym{exactness * exactness, 0, exactness * exactness}).inverse()
+	return m
+}
+
+const (
+	// faint is the contrast, of that of the mosaic's better pairs, below which
+	// there is no tissue but by the proof of a correlation of faintCorrelation.
+	faint, faintCorrelation = 0.1, 0.8
+)
+
+// silenceFaint takes the vote from pairs that see nothing but what is left of light
+// and noise beside the tissue: smooth things correlate by accident.
+func silenceFaint(all []measure) {
+	var contrasts []float64
+	for _, m := range all {
+		if m.reason == "" {
+			contrasts = append(contrasts, m.contrast)
+		}
+	}
+	if len(contrasts) == 0 {
+		return
+	}
+	slices.Sort(contrasts)
+	least := faint * contrasts[len(contrasts)*3/4]
+	for i := range all {
+		if m := &all[i]; m.reason == "" && m.contrast < least && m.correlation < faintCorrelation {
+			m.reason = "no tissue in common"
+		}
+	}
+}
+
+// compareAll measures all neighbours of a mosaic: see compare.
+func (a *aligner) compareAll(ctx context.Context, expected expectation, reach, more int) ([]measure, error) {
+	var out []measure
+	err := eachPair(ctx, a, func(p *filter.Phase, n neighbours) measure {
+		return compare(p, a.shading, n, expected, reach, more)
+	}, func(_ neighbours, m measure) { out = append(out, m) })
+	silenceFaint(out)
+	return out, err
+}

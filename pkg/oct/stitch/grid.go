@@ -1,0 +1,137 @@
+package stitch
+
+import (
+	"fmt"
+	"math"
+
+	"strata/pkg/filter"
+	"strata/pkg/oct"
+)
+
+// grid is the geometry of a mosaic's tiles along y and x.
+type grid struct {
+	ny, nx int    // tiles
+	tile   [2]int // voxels of a whole tile
+	shape  [2]int // of the mosaic
+
+	recorded [][2]float64 // positions of the mosaic's tiles; nil: they lie where overlap and grid put them
+	absent   []bool       // places without a tile; nil: there are none
+}
+
+// gridOf is the grid of a mosaic's tiles.
+func gridOf(m *oct.Mosaic) grid {
+	g := grid{tile: [2]int{m.Chunk[1], m.Chunk[2]}, shape: [2]int{m.Shape[1], m.Shape[2]}, recorded: m.Recorded, absent: m.Absent}
+	g.ny, g.nx = m.Tiles()
+	return g
+}
+
+// extent is the number of voxels (y, x) of tile (i, j): less than a whole tile
+// at the far edges.
+func (g *grid) extent(i, j int) [2]int {
+	return [2]int{min(g.tile[0], g.shape[0]-i*g.tile[0]), min(g.tile[1], g.shape[1]-j*g.tile[1])}
+}
+
+// has reports that there is a tile at a place.
+func (g *grid) has(t int) bool { return g.absent == nil || !g.absent[t] }
+
+// nominal is where M puts tile (i, j): M·(i·h·(1−o), j·w·(1−o)), in px, or M times its recorded position.
+func (g *grid) nominal(m Matrix, overlap float64, i, j int) [2]float64 {
+	y, x := float64(i)*float64(g.tile[0])*(1-overlap), float64(j)*float64(g.tile[1])*(1-overlap)
+	if g.recorded != nil {
+		y, x = g.recorded[i*g.nx+j][0], g.recorded[i*g.nx+j][1]
+	}
+	return [2]float64{float64(m[0][0]*y) + float64(m[0][1]*x), float64(m[1][0]*y) + float64(m[1][1]*x)}
+}
+
+// place is where a tile lies on the canvas.
+type place struct {
+	filter.Rect            // its voxels on the canvas
+	frac        [2]float32 // what is missing to its exact position, within ±0.5; 0 for placement by whole voxels
+}
+
+const (
+	// maxSparse is how many times the area of the tiles a canvas may have.
+	maxSparse = 64
+	// largeSlice is the size, in bytes, from which on it may have sparseLarge times
+	// the area: what is beyond can only be a mistake.
+	largeSlice, sparseLarge = 1 << 40, 8
+)
+
+// canvas puts tiles at positions rounded to whole voxels (half to even), or with
+// interpolate at the exact ones, on the smallest canvas that holds them. origin
+// is the position of the canvas's first voxel; column is what a pixel has in all
+// planes, in bytes. Places without a tile stay empty.
+func (g *grid) canvas(where string, positions [][2]float64, interpolate bool, column int) (places []place, origin, size [2]int, err error) {
+	places = make([]place, len(positions))
+	lo, hi := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
+	covered := 0.0
+	for k, p := range positions {
+		if !g.has(k) {
+			continue
+		}
+		n := g.extentOf(k)
+		covered += float64(n[0]) * float64(n[1])
+		for d := range 2 {
+			r := math.RoundToEven(p[d])
+			lo[d], hi[d] = min(lo[d], r), max(hi[d], r+float64(n[d]))
+		}
+	}
+	area := (hi[0] - lo[0]) * (hi[1] - lo[1])
+	bytes := area * float64(column)
+	if !(area <= maxSparse*covered) || bytes > largeSlice && area > sparseLarge*covered {
+		return nil, origin, size, oct.BadInput("%s: these positions need a canvas of %.0f × %.0f voxels per plane, %.3g TiB in all, %.0f times what the tiles have: check %s",
+			where, hi[0]-lo[0], hi[1]-lo[1], bytes/(1<<40), area/covered, g.source())
+	}
+	for d := range 2 {
+		if math.Abs(lo[d]) > math.MaxInt32 || math.Abs(hi[d]) > math.MaxInt32 {
+			return nil, origin, size, oct.BadInput("%s: tile positions from %.0f to %.0f along %c are out of reach", where, lo[d], hi[d], "yx"[d])
+		}
+		origin[d], size[d] = int(lo[d]), int(hi[d]-lo[d])
+	}
+	for k, p := range positions {
+		if !g.has(k) {
+			continue
+		}
+		n := g.extentOf(k)
+		y, x := math.RoundToEven(p[0]), math.RoundToEven(p[1])
+		places[k].Rect = filter.Rect{Y1: n[0], X1: n[1]}.Moved(int(y)-origin[0], int(x)-origin[1])
+		if interpolate {
+			places[k].frac = [2]float32{float32(p[0] - y), float32(p[1] - x)}
+		}
+	}
+	return places, origin, size, nil
+}
+
+// source names the flags that say where tiles lie.
+func (g *grid) source() string {
+	if g.recorded != nil {
+		return "--positions and --transform"
+	}
+	return "--overlap and --transform"
+}
+
+// distance says, for a message, what makes tiles as far apart as they are.
+func (g *grid) distance(overlap float64) string {
+	if g.recorded != nil {
+		return "--positions"
+	}
+	return fmt.Sprintf("--overlap %g", overlap)
+}
+
+// neighbouring are the pairs of tiles that should touch: neighbours in the grid, or those that overlap as they were recorded.
+func (g *grid) neighbouring(m Matrix) ([]pair, error) {
+	if g.recorded != nil {
+		return g.overlappingPairs(m)
+	}
+	return g.pairs(), nil
+}
+
+// apart is how many pairs have a gap between them.
+func apart(places []place, pairs []pair) (gaps int) {
+	for _, n := range pairs {
+		if p, q := places[n.a], places[n.b]; q.X0 > p.X1 || q.X1 < p.X0 || q.Y0 > p.Y1 || q.Y1 < p.Y0 {
+			gaps++
+		}
+	}
+	return gaps
+}

@@ -1,0 +1,296 @@
+package stitch
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"strata/pkg/filter"
+	"strata/pkg/meter"
+	"strata/pkg/oct"
+	"strata/pkg/work"
+)
+
+// pair is two neighbouring tiles.
+type pair struct {
+	a, b int // a < b
+	axis int // 0: b is below a; 1: right of it
+}
+
+// expectation is the displacement (y, x) that the second tile of a pair should have against the first.
+type expectation func(pair) [2]float64
+
+// byAxis expects one displacement along each axis of the grid.
+func byAxis(expected [2][2]float64) expectation {
+	return func(p pair) [2]float64 { return expected[p.axis] }
+}
+
+// aligner compares the neighbouring tiles of a mosaic by their projections.
+// Where the memory does not hold the projections of all tiles, they are made again,
+// some tiles at a time, for each step.
+type aligner struct {
+	mosaic  *oct.Mosaic
+	grid    grid
+	overlap float64
+	res     oct.Resources
+	pairs   []pair            // by b, then a
+	strip   func(pair) strips // what is needed of the two tiles; nil: all of them
+	batch   int               // tiles that are projected at a time
+	workers int               // that compare
+	in      *projector        // of this pass over the pairs; nil: not needed so far
+	kept    [][]float32       // by tile, nil where they are not kept
+	keep    bool              // all of them
+	empty   []bool            // tiles that are known to be
+	counted []bool            // tiles that are in the progress
+	shading *shading          // that the projections are divided by; nil: none yet
+}
+
+func newAligner(m *oct.Mosaic, res oct.Resources) *aligner {
+	g := gridOf(m)
+	n := g.ny * g.nx
+	return &aligner{mosaic: m, grid: g, res: res, kept: make([][]float32, n), empty: make([]bool, n), counted: make([]bool, n)}
+}
+
+// newAligners prepares the comparison of mosaics' tiles, row by row.
+func newAligners(all []*oct.Mosaic, overlap float64, res oct.Resources) ([]*aligner, error) {
+	var out []*aligner
+	for _, m := range all {
+		a := newAligner(m, res)
+		a.overlap, a.batch, a.pairs = overlap, a.grid.nx, a.grid.pairs()
+		out = append(out, a)
+	}
+	return out, grantAligners(out, res)
+}
+
+// grantAligners shares the memory out: a quarter of it keeps projections, of as many
+// mosaics as it holds, or else holds those of the tiles that are compared.
+func grantAligners(all []*aligner, res oct.Resources) error {
+	var total, flying, comparison int64
+	for _, a := range all {
+		total += a.plane() * int64(len(a.kept))
+		flying = max(flying, a.flying())
+		comparison = max(comparison, a.comparison())
+	}
+	left := res.Mem / 4
+	if total > left {
+		left -= flying
+	}
+	if need := max(flying, comparison); left < 0 || need > res.Mem/4 {
+		return fmt.Errorf("%s: comparing tiles of this size needs %d MiB of buffers, --mem grants %d MiB", all[0].mosaic.Where, 4*need>>20+1, res.Mem>>20)
+	}
+	for _, a := range all {
+		a.workers = int(min(int64(res.Workers), res.Mem/4/comparison))
+		if n := a.plane() * int64(len(a.kept)); n <= left {
+			a.keep = true
+			left -= n
+		}
+	}
+	return nil
+}
+
+// plane is the size of a tile's projection in bytes.
+func (a *aligner) plane() int64 { return 4 * int64(a.grid.tile[0]) * int64(a.grid.tile[1]) }
+
+// comparing is how many bytes a pixel of two tiles a worker takes to compare them: their
+// strips, the Fourier transforms and what comes of them.
+const comparing = 100
+
+// comparison is what a worker takes to compare two tiles, in bytes.
+func (a *aligner) comparison() int64 {
+	if a.strip == nil {
+		return comparing / 4 * a.plane()
+	}
+	most := int64(1)
+	for _, p := range a.pairs {
+		s := a.strip(p)
+		most = max(most, comparing*int64(s.ny)*int64(s.nx))
+	}
+	return most
+}
+
+// flying is what projections take that wait for the neighbours of their tiles, at most, in bytes.
+func (a *aligner) flying() int64 {
+	if a.strip == nil {
+		return a.plane() * int64(2*a.grid.nx+2*a.res.Workers)
+	}
+	change := make([]int64, len(a.kept)+1)
+	for _, p := range a.pairs {
+		s := a.strip(p)
+		n := 4 * int64(s.ny) * int64(s.nx)
+		first, last := p.a/a.batch*a.batch, p.b/a.batch*a.batch
+		change[first] += n
+		change[last] += n // the strip of b
+		change[min(last+a.batch, len(a.kept))] -= 2 * n
+	}
+	now, most := int64(0), int64(0)
+	for _, n := range change {
+		now += n
+		most = max(most, now)
+	}
+	return most + a.plane()*int64(a.batch)
+}
+
+// planes are the projections of tiles first … first+n−1, nil where there is none.
+func (a *aligner) planes(ctx context.Context, first, n int) ([][]float32, error) {
+	out := make([][]float32, n)
+	var missing []int
+	for k := range out {
+		t := first + k
+		if out[k] = a.kept[t]; out[k] == nil && !a.empty[t] && a.grid.has(t) {
+			missing = append(missing, t)
+		}
+	}
+	if len(missing) == 0 {
+		return out, nil
+	}
+	if a.in == nil {
+		var err error
+		if a.in, err = newProjector(a.mosaic, a.counted, a.res); err != nil {
+			return nil, err
+		}
+	}
+	planes, err := a.in.project(ctx, missing)
+	if err != nil {
+		return nil, err
+	}
+	for k, t := range missing {
+		a.empty[t] = planes[k] == nil
+		out[t-first] = planes[k]
+		if a.keep {
+			a.kept[t] = planes[k]
+		}
+	}
+	return out, nil
+}
+
+// view is a box of a tile's projection.
+type view struct {
+	v     []float32 // nil: the tile is empty
+	at, n [2]int    // its first pixel in the tile, and its size (y, x)
+}
+
+// neighbours are the two tiles of a pair, as far as they are compared.
+type neighbours struct {
+	pair
+	va, vb view
+}
+
+// expected is the displacement between the views, to the pixel.
+func (n *neighbours) expected(by expectation) (d [2]int) {
+	for k, e := range by(n.pair) {
+		d[k] = int(math.RoundToEven(e)) - n.va.at[k] + n.vb.at[k]
+	}
+	return d
+}
+
+// view is what is needed of a tile for a pair.
+func (a *aligner) view(plane []float32, t int, p pair) view {
+	n := a.grid.extentOf(t)
+	if a.strip == nil || plane == nil {
+		return view{v: plane, n: n}
+	}
+	s := a.strip(p)
+	at := s.a
+	if t == p.b {
+		at = s.b
+	}
+	return view{cutOut(plane, n[1], at, s.ny, s.nx), at, [2]int{s.ny, s.nx}}
+}
+
+// eachPair visits all pairs of neighbours, in parallel, and calls done for one
+// after the other, in order, with what visit made of it. No more results than
+// there are workers wait for their turn.
+func eachPair[R any](ctx context.Context, a *aligner, visit func(p *filter.Phase, n neighbours) R, done func(n neighbours, r R)) error {
+	defer func() { a.in = nil }()
+	phases := make([]*filter.Phase, a.workers)
+	for k := range phases {
+		phases[k] = filter.NewPhase()
+	}
+	with := make([][]int, len(a.kept)) // pairs, by the tiles that take part
+	for k, p := range a.pairs {
+		with[p.a], with[p.b] = append(with[p.a], k), append(with[p.b], k)
+	}
+	held := map[int]*neighbours{} // by pair
+	next := 0
+	for first := 0; first < len(a.kept); first += a.batch {
+		n := min(a.batch, len(a.kept)-first)
+		planes, err := a.planes(ctx, first, n)
+		if err != nil {
+			return err
+		}
+		for k, plane := range planes {
+			t := first + k
+			for _, i := range with[t] {
+				p := a.pairs[i]
+				if t == p.a {
+					held[i] = &neighbours{pair: p, va: a.view(plane, t, p)}
+				} else {
+					held[i].vb = a.view(plane, t, p)
+				}
+			}
+		}
+		var ready []neighbours
+		for ; next < len(a.pairs) && a.pairs[next].b < first+n; next++ {
+			ready = append(ready, *held[next])
+			delete(held, next)
+		}
+		if err := inOrder(ctx, a.workers, len(ready), func(worker, k int) R {
+			start := time.Now()
+			defer a.res.Meter.Since(meter.Compute, start)
+			return visit(phases[worker], ready[k])
+		}, func(k int, r R) { done(ready[k], r) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pairs are the neighbours in the rows and columns of the grid.
+func (g *grid) pairs() (out []pair) {
+	for t := range g.ny * g.nx {
+		if t >= g.nx {
+			out = append(out, pair{t - g.nx, t, 0})
+		}
+		if t%g.nx > 0 {
+			out = append(out, pair{t - 1, t, 1})
+		}
+	}
+	return out
+}
+
+// inOrder makes n results with several workers, and hands them on one after the
+// other.
+func inOrder[R any](ctx context.Context, workers, n int, visit func(worker, k int) R, done func(k int, r R)) error {
+	g, gctx := work.WithContext(ctx)
+	var next atomic.Int64
+	var mu sync.Mutex
+	turn := sync.NewCond(&mu)
+	handed := 0
+	for worker := range min(workers, n) {
+		g.Go(func() error {
+			for {
+				if err := gctx.Err(); err != nil {
+					return err
+				}
+				// whoever takes k hands it on: the next can count on that
+				k := int(next.Add(1) - 1)
+				if k >= n {
+					return nil
+				}
+				r := visit(worker, k)
+				mu.Lock()
+				for handed < k {
+					turn.Wait()
+				}
+				done(k, r)
+				handed++
+				mu.Unlock()
+				turn.Broadcast()
+			}
+		})
+	}
+	return g.Wait()
+}

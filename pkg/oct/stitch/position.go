@@ -1,0 +1,110 @@
+package stitch
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"strata/pkg/oct"
+)
+
+// position finds where the tiles go, and notes it.
+func position(ctx context.Context, m *oct.Mosaic, g grid, opt Options, s *Result, res oct.Resources) ([][2]float64, error) {
+	residuals := make([][2]float64, g.ny*g.nx)
+	var measures []measure
+	if opt.Positions != nil {
+		if opt.Measures() {
+			var err error
+			if measures, residuals, err = measureRecorded(ctx, m, opt, res); err != nil {
+				return nil, err
+			}
+		}
+	} else if opt.Measures() {
+		all, err := newAligners([]*oct.Mosaic{m}, opt.Overlap, res)
+		if err != nil {
+			return nil, err
+		}
+		if opt.Estimate {
+			if measures, err = estimateFor(ctx, all, opt, s, res); err != nil {
+				return nil, err
+			}
+		}
+		if opt.MaxRefinement > 0 {
+			if measures, residuals, err = measureResiduals(ctx, all, opt, s); err != nil {
+				return nil, err
+			}
+		}
+	}
+	positions := make([][2]float64, g.ny*g.nx)
+	for t := range positions {
+		i, j := t/g.nx, t%g.nx
+		positions[t] = g.nominal(s.Transform.Matrix, opt.Overlap, i, j)
+		for k := range 2 {
+			positions[t][k] += residuals[t][k]
+			if math.Abs(positions[t][k]) > 1e15 {
+				return nil, oct.BadInput("%s: tile (%d, %d) would lie at %g px along %c", m.Where, i, j, positions[t][k], "yx"[k])
+			}
+		}
+		s.Tiles = append(s.Tiles, TilePlan{Tile: [2]int{i, j}, Position: positions[t], Residual: residuals[t]})
+	}
+	s.vote(measures)
+	return positions, nil
+}
+
+// estimateFor estimates a mosaic's own matrix; where its tiles say nothing, the
+// one to begin with stays, with a warning.
+func estimateFor(ctx context.Context, all []*aligner, opt Options, s *Result, res oct.Resources) ([]measure, error) {
+	t, measures, err := estimateTransform(ctx, all, opt, res)
+	switch {
+	case errors.Is(err, errNothingCommon):
+		res.Warnf("%s: %v: the tiles stay where the matrix %v puts them", all[0].mosaic.Where, err, opt.Transform)
+	case err != nil:
+		return nil, err
+	default:
+		s.Transform = t
+	}
+	return measures, nil
+}
+
+// measureResiduals finds by how much each tile is to be moved from where the
+// matrix puts it.
+func measureResiduals(ctx context.Context, all []*aligner, opt Options, s *Result) ([]measure, [][2]float64, error) {
+	g := &all[0].grid
+	expected := byAxis([2][2]float64{g.expected(s.Transform.Matrix, opt.Overlap, 0), g.expected(s.Transform.Matrix, opt.Overlap, 1)})
+	if err := findShading(ctx, all, expected); err != nil {
+		return nil, nil, err
+	}
+	reach := min(int(math.Ceil(2*opt.MaxRefinement)), max(g.tile[0], g.tile[1]))
+	measures, err := all[0].compareAll(ctx, expected, reach, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	how := refinement{farthest: 2*opt.MaxRefinement + 1, limit: opt.MaxRefinement}
+	return measures, refine(g.ny*g.nx, expected, measures, how), nil
+}
+
+// vote notes what pairs of tiles said.
+func (s *Result) vote(measures []measure) {
+	count := make([]int, len(s.Tiles))
+	for _, m := range measures {
+		s.Pairs = append(s.Pairs, TilePair{Tiles: [2][2]int{s.Tiles[m.a].Tile, s.Tiles[m.b].Tile},
+			Measured: [2]float64{milli(m.d[0]), milli(m.d[1])}, Correlation: digits(m.correlation), Used: m.reason == "", Reason: m.reason})
+		if m.reason != "" {
+			continue
+		}
+		for _, t := range []int{m.a, m.b} {
+			s.Tiles[t].Used = true
+			s.Tiles[t].Correlation += m.correlation
+			count[t]++
+		}
+	}
+	for t, n := range count {
+		if n > 0 {
+			s.Tiles[t].Correlation = digits(s.Tiles[t].Correlation / float64(n))
+		}
+	}
+}
+
+// milli rounds to a thousandth of a pixel, so that the last bits of a Fourier
+// transform do not show.
+func milli(v float64) float64 { return math.Round(v*1000) / 1000 }

@@ -1,0 +1,83 @@
+package stitch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"strata/pkg/dtype"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
+)
+
+// projector makes the average projections of tiles, with the same bits on every machine. On a device a tile goes up once, its
+// projection and 16 bytes come down. Neighbours are compared on the host: what their correlation decides must not depend on the order
+// in which a device adds, and projections are small.
+type projector struct {
+	mosaic  *oct.Mosaic
+	res     oct.Resources
+	source  *machine.Source
+	counted []bool            // tiles whose bytes are in the progress, of this pass or another
+	done    func(bytes int64) // the progress
+}
+
+// newProjector makes a projector; counted are the tiles that are in the progress.
+func newProjector(m *oct.Mosaic, counted []bool, res oct.Resources) (*projector, error) {
+	p := &projector{mosaic: m, res: res, counted: counted, done: res.Done}
+	p.res.Progress = nil // tiles come again, and count once
+	var err error
+	if p.source, err = machine.NewSource(m, &p.res, res.Meter); err != nil {
+		return nil, err
+	}
+	p.source.InBands()
+	return p, nil
+}
+
+// The blocks of a worker.
+const (
+	sumsBlock = iota // float64, of a part of a tile
+	meanBlock        // float32, likewise
+)
+
+// project makes the projections of tiles, shapes their extents, nil where the tile is empty. It returns when all are made. Half of
+// the memory is the workers', the other half is for the projections.
+func (p *projector) project(ctx context.Context, tiles []int) ([][]float32, error) {
+	m, n := p.mosaic, p.source.Pixels()
+	plan := &machine.Plan{
+		What: fmt.Sprintf("projecting tiles of %v voxels", m.Tile()), Source: p.source, Mem: p.res.Mem / 2,
+		Blocks: []int64{sumsBlock: 8 * n, meanBlock: 4 * n}, Back: 4*int64(m.Chunk[1])*int64(m.Chunk[2]) + 8*p.source.MostParts(), Most: len(tiles), Again: true,
+	}
+	out := make([][]float32, len(tiles))
+	next := -1
+	err := machine.Run(ctx, plan, func() (int, bool) { next++; return next, next < len(tiles) }, func(w machine.Worker, k int) {
+		p.one(w, tiles[k], &out[k])
+	})
+	return out, err
+}
+
+// one projects tile t; out stays nil if all of its sums are zero.
+func (p *projector) one(w machine.Worker, t int, out *[]float32) {
+	_, nx := p.mosaic.Tiles()
+	tile := p.mosaic.Extent(t/nx, t%nx)
+	projection, some := make([]float32, 0, tile.Area()), false
+	for _, part := range p.source.Parts(tile) {
+		pixels := part.Area()
+		sums, mean := w.Block(sumsBlock).From(0, 8*int64(pixels)), w.Block(meanBlock).From(0, 4*int64(pixels))
+		w.Stream(part, func(z, n int, planes machine.Block) { w.AddPlanes(sums, planes, n, pixels, z == 0) })
+		w.Mean(mean, sums, p.mosaic.Shape[0], pixels)
+		w.AnySum(sums, func(any bool) { some = some || any })
+		w.Bring(mean, func(b []byte) {
+			projection = append(projection, dtype.Slice[float32](b)...)
+			if len(projection) < tile.Area() {
+				return
+			}
+			if some {
+				*out = slices.Clip(projection)
+			}
+			if !p.counted[t] {
+				p.counted[t] = true
+				p.done(int64(tile.Area()) * int64(p.mosaic.Shape[0]) * int64(p.mosaic.DType.Size()))
+			}
+		})
+	}
+}

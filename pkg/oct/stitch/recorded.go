@@ -1,0 +1,113 @@
+package stitch
+
+import (
+	"context"
+	"math"
+
+	"strata/pkg/filter"
+	"strata/pkg/oct"
+)
+
+// DefaultTolerance is [Options].Tolerance, in µm, where the user names none: stages err by a few micrometres.
+const DefaultTolerance = 20
+
+// alongside is the part of a tile's height, or width, along which two tiles overlap at least that are compared: tiles that
+// share a corner say little.
+const alongside = 0.25
+
+// mostOverlapping is how many others may lie on a tile: where more do, the record is wrong.
+const mostOverlapping = 256
+
+// overlappingPairs are the tiles that overlap where they were recorded, each with those before it.
+func (g *grid) overlappingPairs(m Matrix) (out []pair, err error) {
+	places := make([]place, g.ny*g.nx)
+	for t := range places {
+		if g.has(t) {
+			p, n := g.nominal(m, 0, t/g.nx, t%g.nx), g.extentOf(t)
+			y, x := int(math.Round(p[0])), int(math.Round(p[1]))
+			places[t].Rect = filter.Rect{Y0: y, X0: x, Y1: y + n[0], X1: x + n[1]}
+		}
+	}
+	count := make([]int, len(places))
+	touching(places, func(a, b int) bool {
+		count[a]++
+		count[b]++
+		if t := max(count[a], count[b]); t > mostOverlapping {
+			err = oct.BadInput("more than %d tiles lie on tile (%d, %d): check --positions and --transform", mostOverlapping, b/g.nx, b%g.nx)
+		}
+		return err == nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for b, near := range overlapping(places) {
+		for _, a := range near {
+			o := places[a].Intersect(places[b].Rect)
+			y, x := o.Y1-o.Y0, o.X1-o.X0
+			if a > b || min(y, x) < leastOverlap || float64(y) < alongside*float64(g.tile[0]) && float64(x) < alongside*float64(g.tile[1]) {
+				continue
+			}
+			p := pair{a: a, b: b}
+			if x < y {
+				p.axis = 1
+			}
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// byRecord expects tiles where they were recorded.
+func (g *grid) byRecord(m Matrix) expectation {
+	return func(p pair) [2]float64 {
+		a, b := g.nominal(m, 0, p.a/g.nx, p.a%g.nx), g.nominal(m, 0, p.b/g.nx, p.b%g.nx)
+		return [2]float64{b[0] - a[0], b[1] - a[1]}
+	}
+}
+
+// measureRecorded finds by how much each tile is to be moved from where it was recorded: pairs are looked for within the
+// tolerance of the recorded displacement, and all that were found are fitted at once.
+func measureRecorded(ctx context.Context, m *oct.Mosaic, opt Options, res oct.Resources) ([]measure, [][2]float64, error) {
+	tolerance := opt.Tolerance
+	if v := m.Voxel(); v != [2]float64{} {
+		tolerance /= min(v[0], v[1])
+	}
+	reach := int(math.Ceil(min(tolerance, float64(max(m.Chunk[1], m.Chunk[2])))))
+	a, err := newRecordedAligner(m, opt.Transform, reach, res)
+	if err != nil {
+		return nil, nil, err
+	}
+	expected := a.grid.byRecord(opt.Transform)
+	if err := findShading(ctx, []*aligner{a}, expected); err != nil {
+		return nil, nil, err
+	}
+	measures, err := a.compareAll(ctx, expected, reach, reach)
+	if err != nil {
+		return nil, nil, err
+	}
+	how := refinement{farthest: tolerance + 1, limit: math.Inf(1), record: tolerance}
+	return measures, refine(len(a.kept), expected, measures, how), nil
+}
+
+// stripMargin is how much wider than what is looked for strips are, in px: a fit may climb beyond.
+const stripMargin = 8
+
+// newRecordedAligner prepares the comparison of tiles that overlap as they were recorded. It holds no more of a tile's
+// projection than the strips in which its neighbours may lie.
+func newRecordedAligner(m *oct.Mosaic, transform Matrix, reach int, res oct.Resources) (*aligner, error) {
+	a := newAligner(m, res)
+	var err error
+	if a.pairs, err = a.grid.neighbouring(transform); err != nil {
+		return nil, err
+	}
+	expected := a.grid.byRecord(transform)
+	a.strip = func(p pair) strips {
+		e := expected(p)
+		s, _ := displaced(a.grid.extentOf(p.a), a.grid.extentOf(p.b), [2]int{int(math.RoundToEven(e[0])), int(math.RoundToEven(e[1]))}, reach+stripMargin, 1)
+		return s
+	}
+	for a.batch = 2 * res.Workers; a.batch > 1 && a.flying() > res.Mem/4; {
+		a.batch /= 2
+	}
+	return a, grantAligners([]*aligner{a}, res)
+}

@@ -1,0 +1,76 @@
+package stitch
+
+// strips is where two tiles of the grid may overlap: boxes of one size, in the
+// coordinates of each.
+type strips struct {
+	a, b   [2]int // first pixel (y, x)
+	ny, nx int
+}
+
+// displaced are the strips in which tiles of the given extents overlap when the
+// second is displaced by d, give or take more pixels, against the first; ok is false where that is less
+// than least pixels wide.
+func displaced(na, nb [2]int, d [2]int, more, least int) (s strips, ok bool) {
+	var n [2]int
+	for k := range 2 {
+		s.a[k], s.b[k] = max(d[k]-more, 0), max(-d[k]-more, 0)
+		n[k] = min(na[k]-s.a[k], nb[k]-s.b[k])
+		if n[k] < least {
+			return s, false
+		}
+	}
+	s.ny, s.nx = n[0], n[1]
+	return s, true
+}
+
+// cutOut copies a box of a plane.
+func cutOut(v []float32, width int, at [2]int, ny, nx int) []float32 {
+	out := make([]float32, ny*nx)
+	for y := range ny {
+		copy(out[y*nx:][:nx], v[(at[0]+y)*width+at[1]:])
+	}
+	return out
+}
+
+// of is the box of a view, divided by the shading.
+func (s *shading) of(v view, at [2]int, ny, nx int) []float32 {
+	out := cutOut(v.v, v.n[1], at, ny, nx)
+	if s != nil {
+		for y := range ny {
+			for x, f := range s.inverse[(v.at[0]+at[0]+y)*s.width+v.at[1]+at[1]:][:nx] {
+				out[y*nx+x] *= f
+			}
+		}
+	}
+	return out
+}
+
+// search is where the displacement of neighbours is looked for: strips twice as
+// wide as their overlap is expected to be.
+func (g *grid) search(expected [2]int) (s strips, ok bool) {
+	var n [2]int
+	for k := range 2 {
+		overlap := g.tile[k] - max(expected[k], -expected[k])
+		if overlap < 1 {
+			overlap = 1
+		}
+		n[k] = min(g.tile[k], max(2*overlap, min(g.tile[k], 16)))
+		if expected[k] >= 0 {
+			s.a[k] = g.tile[k] - n[k]
+		} else {
+			s.b[k] = g.tile[k] - n[k]
+		}
+	}
+	s.ny, s.nx = n[0], n[1]
+	return s, min(n[0], n[1]) >= 8
+}
+
+// expected is the displacement of neighbours along an axis of the grid.
+func (g *grid) expected(m Matrix, overlap float64, axis int) [2]float64 {
+	if axis == 0 {
+		return g.nominal(m, overlap, 1, 0)
+	}
+	return g.nominal(m, overlap, 0, 1)
+}
+
+func (g *grid) extentOf(t int) [2]int { return g.extent(t/g.nx, t%g.nx) }

@@ -1,0 +1,16 @@
+package surface
+
+import (
+	"strata/pkg/oct"
+)
+
+// CheckSearch refuses filters that are none, by the names of their flags.
+func CheckSearch(sigmaXY, sigmaZ float64) error {
+	switch {
+	case !(sigmaXY >= 0) || sigmaXY > 1<<20:
+		return oct.LayoutErrorf("--sigma_xy is %v, must be from 0 to %d", sigmaXY, 1<<20)
+	case !(sigmaZ > 0) || sigmaZ > 1<<20:
+		return oct.LayoutErrorf("--sigma_z is %v, must be above 0, at most %d", sigmaZ, 1<<20)
+	}
+	return nil
+}

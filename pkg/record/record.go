@@ -1,0 +1,295 @@
+// Package record defines the run record: the JSON file that every binary
+// writes with --report, also when the run fails.
+//
+// Other programs read it with [Read] or by the field names below. Fields are
+// only ever added. Times are in seconds, sizes in bytes, shapes in the order
+// of the array's axes.
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"strata/pkg/address"
+	"strata/pkg/atomic"
+	"strata/pkg/document"
+	"strata/pkg/host"
+	"strata/pkg/meter"
+	"strata/pkg/zarr/store"
+)
+
+// Record is what one run did.
+type Record struct {
+	Tool      string            `json:"tool"`                // the binary's name
+	CalledAs  string            `json:"called_as,omitempty"` // another name that it was started by
+	Command   string            `json:"command,omitempty"`   // the sub-command, if there is one
+	Version   string            `json:"version"`
+	Commit    string            `json:"commit"` // version control revision, "+dirty" when changed; empty if unknown
+	Arguments []address.Address `json:"arguments"`
+	Started   time.Time         `json:"started"`
+
+	Host     string      `json:"host"`
+	Platform string      `json:"platform"` // "linux/amd64"
+	CPUModel string      `json:"cpu_model"`
+	Cgroup   host.Limits `json:"cgroup_limits"`
+	GPU      *GPU        `json:"gpu"` // null: none was used
+
+	Threads int   `json:"threads"`    // workers of this run
+	Mem     int64 `json:"mem_budget"` // ceiling for buffers
+
+	Inputs  []Dataset `json:"inputs"`
+	Outputs []Dataset `json:"outputs"`
+	Files   []File    `json:"files,omitempty"` // that were written with an image of Outputs
+
+	Phases            Phases  `json:"phases"`
+	WallSeconds       float64 `json:"wall_seconds"`
+	PeakResidentBytes int64   `json:"peak_resident_bytes"`
+	PeakDeviceBytes   int64   `json:"peak_device_bytes"`
+	BytesRead         int64   `json:"bytes_read"`     // from storage, as stored
+	BytesWritten      int64   `json:"bytes_written"`  // to storage, as stored
+	NonFinite         int64   `json:"non_finite"`     // NaN and infinite voxels of the input
+	MissingChunks     int64   `json:"missing_chunks"` // chunks of inputs that were read and are not stored: they have the fill value
+
+	Warnings []string  `json:"warnings"`
+	Fallback *Fallback `json:"fallback"` // null: none was taken
+	Error    string    `json:"error,omitempty"`
+	ExitCode int       `json:"exit_code"`
+}
+
+// GPU is the device that a run used.
+type GPU struct {
+	Name   string `json:"name"`
+	UUID   string `json:"uuid"`
+	Driver string `json:"driver"` // newest CUDA that the driver knows, "12.4"
+
+	BytesToDevice   int64 `json:"bytes_to_device"`
+	BytesFromDevice int64 `json:"bytes_from_device"`
+
+	// Of these, bytes that went straight between files and the device (GPUDirect
+	// Storage), and how many pieces were to go so and went by way of the host.
+	BytesStraightToDevice   int64 `json:"bytes_straight_to_device"`
+	BytesStraightFromDevice int64 `json:"bytes_straight_from_device"`
+	GDSFallbacks            int64 `json:"gds_fallbacks"`
+
+	// How chunks came to the device: bytes of elements by backend ("host", "bounce", "gds",
+	// "nvcomp"), regions that the host had to read again, and why no better backend was taken.
+	BytesByBackend map[string]int64 `json:"bytes_by_backend"`
+	ReadAgain      int64            `json:"regions_read_again"`
+	BackendReasons []string         `json:"backend_reasons"`
+}
+
+// Dataset is a file or array that was read or written. Fields that do not
+// apply are left out.
+type Dataset struct {
+	Path   address.Address `json:"path"`
+	Shape  []int           `json:"shape,omitempty"`
+	DType  string          `json:"dtype,omitempty"` // "uint16"
+	Chunks []int           `json:"chunks,omitempty"`
+	Shard  []int           `json:"shard,omitempty"`
+	Codecs []string        `json:"codecs,omitempty"`
+	Format int             `json:"zarr_format,omitempty"`
+	Bytes  int64           `json:"bytes"` // size on storage; -1 if unknown
+}
+
+// Phases are busy seconds, summed over workers.
+type Phases struct {
+	Read    float64 `json:"read"`
+	Decode  float64 `json:"decode"`
+	Compute float64 `json:"compute"`
+	Encode  float64 `json:"encode"`
+	Write   float64 `json:"write"`
+}
+
+// Fallback is a slower way that a run had to take.
+type Fallback struct {
+	From   string `json:"from"` // "gpu"
+	To     string `json:"to"`   // "cpu"
+	Reason string `json:"reason"`
+}
+
+// Measure copies what a meter counted into the record; a nil meter counted nothing.
+func (r *Record) Measure(m *meter.Meter) {
+	r.Phases = Phases{
+		Read:    m.Busy(meter.Read).Seconds(),
+		Decode:  m.Busy(meter.Decode).Seconds(),
+		Compute: m.Busy(meter.Compute).Seconds(),
+		Encode:  m.Busy(meter.Encode).Seconds(),
+		Write:   m.Busy(meter.Write).Seconds(),
+	}
+	r.BytesRead, r.BytesWritten, r.NonFinite = m.BytesRead(), m.BytesWritten(), m.NonFinite()
+	r.MissingChunks = m.Missing()
+}
+
+// Write puts the record into a file, whole or not at all, under the rules of [Check]. A device
+// or a pipe (/dev/stdout) is written to as it is.
+func (r *Record) Write(path string, overwrite bool) error {
+	r.fill()
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("record %s: %w", path, err)
+	}
+	text = append(text, '\n')
+	if asItIs(path) {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			return fmt.Errorf("record %w", err)
+		}
+		_, err = f.Write(text)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("record %w", err)
+		}
+		return nil
+	}
+	g := atomic.NewGroup(atomic.Options{Overwrite: overwrite})
+	defer g.Abort()
+	out, err := begin(g, path)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(out.Work(), text, 0o666); err != nil {
+		return fmt.Errorf("record %s: %w", path, err)
+	}
+	if err := g.Commit(); err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	return nil
+}
+
+// Check says early whether a record can be written to a path: it does not lie in a Zarr
+// hierarchy, its folder can be written to, and the file does not exist, or, with overwrite, is
+// a record itself.
+func Check(path string, overwrite bool) error {
+	if asItIs(path) {
+		return nil
+	}
+	g := atomic.NewGroup(atomic.Options{Overwrite: overwrite})
+	defer g.Abort()
+	_, err := begin(g, path)
+	return err
+}
+
+// asItIs reports whether a path is written to without a replacement: what is no file or folder,
+// and the process's own streams, files or not.
+func asItIs(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir() && (!info.Mode().IsRegular() || strings.HasPrefix(filepath.Clean(path), "/dev/"))
+}
+
+// begin starts the file of a record.
+func begin(g *atomic.Group, path string) (*atomic.Output, error) {
+	folder := filepath.Dir(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		folder = filepath.Dir(real)
+	}
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	for ; ; folder = filepath.Dir(folder) {
+		if store.IsNode(folder) {
+			return nil, &placeError{atomic.ErrPlace, fmt.Sprintf("record %s lies inside the Zarr hierarchy %s: write to another place", path, folder)}
+		}
+		if folder == filepath.Dir(folder) {
+			break
+		}
+	}
+	out, err := g.File(path)
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+		if _, err := Read(context.Background(), path); err != nil { // a regular file, of which little is read
+			return nil, &placeError{atomic.ErrNotOurs, fmt.Sprintf("record %s exists and is something else, no record of a run: not replaced", path)}
+		}
+	}
+	return out, nil
+}
+
+// placeError is a place that a record cannot have, of a kind that package atomic names.
+type placeError struct {
+	kind error
+	text string
+}
+
+func (e *placeError) Error() string { return e.text }
+func (e *placeError) Unwrap() error { return e.kind }
+
+// fill makes empty lists of missing ones: readers in other languages need not
+// handle null.
+func (r *Record) fill() {
+	if r.Arguments == nil {
+		r.Arguments = []address.Address{}
+	}
+	if r.Inputs == nil {
+		r.Inputs = []Dataset{}
+	}
+	if r.Outputs == nil {
+		r.Outputs = []Dataset{}
+	}
+	r.Warnings = redacted(r.Warnings)
+	r.Error = address.Redact(r.Error)
+	if r.Fallback != nil {
+		r.Fallback.Reason = address.Redact(r.Fallback.Reason)
+	}
+	if r.GPU != nil {
+		r.GPU.BackendReasons = redacted(r.GPU.BackendReasons)
+	}
+}
+
+// redacted are texts as they may be recorded: others wrote them, and may quote addresses.
+func redacted(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = address.Redact(t)
+	}
+	return out
+}
+
+// Read parses a record file. Unknown fields, of later versions, are ignored.
+func Read(ctx context.Context, path string) (*Record, error) {
+	text, err := document.Read(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	r := new(Record)
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("record %s: %w", path, err)
+	}
+	if r.Tool == "" {
+		return nil, fmt.Errorf("record %s: field tool is missing: not a run record", path)
+	}
+	return r, nil
+}
+
+// DiskBytes is the size of a file, or the sum of all files below a folder, for
+// [Dataset]; -1 if it cannot be told (a URL, a file that vanished).
+func DiskBytes(path string) int64 {
+	var sum int64
+	err := fs.WalkDir(os.DirFS(path), ".", func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.Type().IsRegular() {
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			sum += info.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		if info, statErr := os.Stat(path); statErr == nil && info.Mode().IsRegular() {
+			return info.Size()
+		}
+		return -1
+	}
+	return sum
+}

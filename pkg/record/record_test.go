@@ -1,0 +1,117 @@
+package record
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"strata/pkg/address"
+	"strata/pkg/host"
+	"strata/pkg/meter"
+)
+
+func TestRoundTrip(t *testing.T) {
+	cpus, memory := 2.5, int64(1<<30)
+	r := &Record{
+		Tool: "aip", Version: "1", Commit: "abc", Arguments: []address.Address{"in", "out"}, Started: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+		Host: "h", Platform: "linux/amd64", CPUModel: "c", Cgroup: host.Limits{CPUs: &cpus, Memory: &memory},
+		GPU: &GPU{"n", "u", "d", 7, 8, 9, 10, 11, map[string]int64{"gds": 9}, 12, []string{"b"}}, Threads: 2, Mem: 3,
+		Inputs:   []Dataset{{Path: "in", Shape: []int{1, 2}, DType: "uint16", Chunks: []int{1, 1}, Shard: []int{1, 2}, Codecs: []string{"zstd"}, Format: 3, Bytes: 4}},
+		Outputs:  []Dataset{},
+		Warnings: []string{"w"}, Fallback: &Fallback{"gpu", "cpu", "r"}, Error: "e", ExitCode: 3,
+		WallSeconds: 1.5, PeakResidentBytes: 5, PeakDeviceBytes: 6,
+	}
+	var m meter.Meter
+	m.Since(meter.Decode, time.Now().Add(-time.Hour))
+	m.AddRead(10)
+	m.AddWritten(11)
+	m.AddNonFinite(12)
+	r.Measure(&m)
+	if r.Phases.Decode < 3600 || r.Phases.Read != 0 || r.BytesRead != 10 || r.BytesWritten != 11 || r.NonFinite != 12 {
+		t.Errorf("measured %+v", r)
+	}
+	path := filepath.Join(t.TempDir(), "sub", "r.json")
+	for range 2 { // an existing record is replaced
+		if err := r.Write(path, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := Read(t.Context(), path)
+	if err != nil || !reflect.DeepEqual(got, r) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Lists are never null: readers in other languages need not care.
+func TestEmptyLists(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.json")
+	if err := (&Record{Tool: "aip"}).Write(path, true); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"arguments": []`, `"inputs": []`, `"outputs": []`, `"warnings": []`, `"gpu": null`, `"fallback": null`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{"": "record", "{}": "field tool is missing", "[1]": "record", `{"tool": 3}`: "tool"} {
+		path := filepath.Join(dir, "r.json")
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(t.Context(), path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := Read(t.Context(), filepath.Join(dir, "missing")); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+	if err := Check(dir, true); err == nil {
+		t.Error("a folder was accepted")
+	}
+	if err := (&Record{}).Write(dir, true); err == nil {
+		t.Error("a folder was accepted")
+	}
+}
+
+func TestDiskBytes(t *testing.T) {
+	dir := t.TempDir()
+	for name, n := range map[string]int{"a/b/c": 100, "a/d": 20, "e": 3} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, make([]byte, n), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]int64{dir: 123, filepath.Join(dir, "a"): 120, filepath.Join(dir, "e"): 3, filepath.Join(dir, "x"): -1, "http://h/x": -1} {
+		if got := DiskBytes(path); got != want {
+			t.Errorf("%s: %d, want %d", path, got, want)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"tool":"aip","phases":{"read":1}}`))
+	f.Add([]byte(`{"tool":"aip","inputs":[{"shape":[1e99]}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(t.TempDir(), "r.json")
+		if err := os.WriteFile(path, text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := Read(t.Context(), path); err == nil && r.Tool == "" {
+			t.Error("a record without a tool")
+		}
+	})
+}

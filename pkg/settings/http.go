@@ -1,0 +1,115 @@
+package settings
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"strata/pkg/units"
+)
+
+// HTTP says when a request to a web server or an object store is sent again.
+type HTTP struct {
+	// Statuses are the answers after which a request is sent again: these and no others. Nil is
+	// 408, 429, and those from 500 on but for 501 and 505, which do not pass.
+	Statuses []int
+	// Attempts is how often a request is sent before its failure counts.
+	Attempts int
+	// Timeout is how long a server may send nothing. KvikIO means the whole transfer.
+	Timeout time.Duration
+	// MinRate is the least number of bytes per second that a transfer has to move, measured over
+	// [HTTP.Timeout]; a slower one counts as failed. 0 allows any.
+	MinRate int64
+}
+
+// DefaultHTTP returns the settings that apply where nobody sets others.
+func DefaultHTTP() HTTP { return HTTP{Attempts: 6, Timeout: time.Minute, MinRate: 1 << 10} }
+
+// Again tells whether a request is sent again after an answer with this status.
+func (h HTTP) Again(status int) bool {
+	if h.Statuses != nil {
+		return slices.Contains(h.Statuses, status)
+	}
+	return status == 408 || status == 429 || status >= 500 && status != 501 && status != 505
+}
+
+// HTTPEnvironment calls [HTTPFromEnv] with the environment of the process.
+func HTTPEnvironment() (HTTP, error) { return HTTPFromEnv(os.LookupEnv) }
+
+// HTTPFromEnv returns [DefaultHTTP] with what the environment sets; see [FromEnv].
+func HTTPFromEnv(lookup func(name string) (string, bool)) (HTTP, error) {
+	h := DefaultHTTP()
+	if err := apply(&h, httpVariables, lookup); err != nil {
+		return DefaultHTTP(), err
+	}
+	return h, nil
+}
+
+var httpVariables = [][]variable[HTTP]{
+	{{"STRATA_HTTP_STATUS_CODES", (*HTTP).SetStatuses}, {"KVIKIO_HTTP_STATUS_CODES", (*HTTP).SetStatuses}},
+	{{"STRATA_HTTP_MAX_ATTEMPTS", (*HTTP).SetAttempts}, {"KVIKIO_HTTP_MAX_ATTEMPTS", (*HTTP).SetAttempts}},
+	{{"STRATA_HTTP_TIMEOUT", (*HTTP).SetTimeout}, {"KVIKIO_HTTP_TIMEOUT", (*HTTP).SetTimeout}},
+	{{"STRATA_HTTP_MIN_RATE", (*HTTP).SetMinRate}},
+}
+
+// LeastStatus and MostStatus are the statuses that there are.
+const (
+	LeastStatus = 100
+	MostStatus  = 599
+)
+
+// SetStatuses takes numbers between commas: "429,503".
+func (h *HTTP) SetStatuses(text string) error {
+	var all []int
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < LeastStatus || n > MostStatus {
+			return fmt.Errorf("%q is not a list of HTTP status codes: want numbers from %d to %d between commas, such as 429,503", text, LeastStatus, MostStatus)
+		}
+		all = append(all, n)
+	}
+	h.Statuses = all
+	return nil
+}
+
+// MostAttempts is how often a request can be sent.
+const MostAttempts = 1000
+
+// SetAttempts takes a number from 1 to [MostAttempts].
+func (h *HTTP) SetAttempts(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > MostAttempts {
+		return fmt.Errorf("%q is not a number of attempts: want 1 to %d", text, MostAttempts)
+	}
+	h.Attempts = n
+	return nil
+}
+
+// LeastTimeout is the shortest silence that can be asked for.
+const LeastTimeout = time.Millisecond
+
+// SetTimeout takes a time, or a number of seconds.
+func (h *HTTP) SetTimeout(text string) error {
+	d, err := units.ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	if d < LeastTimeout {
+		return fmt.Errorf("%q is too short: want at least %s", text, units.FormatDuration(LeastTimeout))
+	}
+	h.Timeout = d
+	return nil
+}
+
+// SetMinRate takes a size, in bytes per second; 0 allows any rate.
+func (h *HTTP) SetMinRate(text string) error {
+	n, err := units.ParseSize(text)
+	if err != nil {
+		return err
+	}
+	h.MinRate = n
+	return nil
+}
