@@ -160,7 +160,7 @@ func (w *host) addResized(v []byte, area int) {
 		filtered := r.Add(planes)
 		if kind.IsFloat() && (len(filtered) >= len(planes) || filter.CountNonFinite(filtered) > 0) {
 			// what is filtered is fewer voxels to look at, and shows them all
-			s.res.Meter.AddNonFinite(nonFinite[kind](v[:n]))
+			w.plan.nonFinite(nonFinite[kind](v[:n]))
 		}
 		v = v[n:]
 	}
