@@ -233,7 +233,7 @@ func (p *cropper[T]) percentile(ctx context.Context) (float32, error) {
 	m := p.Mosaic
 	r := machine.NewPlaneReader(m, machine.PlanesPiece, p.res.Meter)
 	counters := max(1<<20, min(32<<20, p.res.Mem/8))
-	workers, err := p.workers(r.Bytes()+surface.Workspace(m), counters+1<<20)
+	workers, err := p.workers(r.Bytes()+machine.Workspace(m), counters+1<<20)
 	if err != nil {
 		return 0, err
 	}

@@ -18,7 +18,6 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine"
 	"strata/pkg/oct/surface"
-	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
@@ -108,26 +107,11 @@ func focal[T dtype.Element](ctx context.Context, m *oct.Mosaic, out store.Writer
 		res.Warnf("%s: %v voxels are interpolated in float32, which has 24 significant bits", m.Where, m.DType)
 	}
 	// what cannot be written is said before anything is read
-	r := planRoll(m, layout, res)
-	var pass interface {
-		run(ctx context.Context, corr []float32) error
-	}
-	var err error
-	if res.Device == nil {
-		if pass, err = rollOnCPU[T](r); err != nil {
-			return nil, err
-		}
-	}
-	w, err := r.create(ctx, out, layout)
+	r, err := planRoll(ctx, m, out, layout, res)
 	if err != nil {
 		return nil, err
 	}
-	defer w.Abort()
-	if res.Device != nil {
-		if pass, err = rollOnDevice(r); err != nil {
-			return nil, err
-		}
-	}
+	defer r.plan.Output.Abort()
 	var corr []float32
 	if c.Correction != nil {
 		corr, err = readCorrection(ctx, m, c.Correction)
@@ -140,10 +124,10 @@ func focal[T dtype.Element](ctx context.Context, m *oct.Mosaic, out store.Writer
 	if err != nil {
 		return nil, err
 	}
-	if err := pass.run(ctx, corr); err != nil {
+	if err := r.run(ctx, corr); err != nil {
 		return nil, err
 	}
-	if err := w.Close(ctx); err != nil {
+	if err := r.plan.Output.Close(ctx); err != nil {
 		return nil, err
 	}
 	if n := r.nonFinite.Load(); n > 0 {
@@ -291,120 +275,66 @@ func (d *depths) complete(ctx context.Context, i, j int, at oct.Rectangle, depth
 
 // rolling is the second pass: every A-line moved by the correction.
 type rolling struct {
-	mosaic     *oct.Mosaic
-	res        oct.Resources
-	chunk      int64 // bytes of an output chunk
-	pyramidMem int64
-	writer     *ngff.Writer
-	nonFinite  atomic.Int64
-
-	mu   sync.Mutex
-	next func() ([]int, bool) // start of the next tile
+	mosaic    *oct.Mosaic
+	res       oct.Resources
+	plan      *machine.Plan
+	nonFinite atomic.Int64
 }
 
-// roll is the second pass on the CPU.
-type roll[T dtype.Element] struct {
-	*rolling
-	columns *machine.Columns[T]
-	workers int
-}
-
-func planRoll(m *oct.Mosaic, layout oct.Layout, res oct.Resources) *rolling {
+// planRoll plans the pass and starts the output.
+func planRoll(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Layout, res oct.Resources) (*rolling, error) {
 	chunk := m.TileBytes()
 	if layout.Chunks == nil {
 		chunk = chunk / int64(m.Shape[0]) * int64(m.Chunk[0])
 	}
-	return &rolling{mosaic: m, res: res, chunk: chunk, pyramidMem: max(res.Mem/4, 2*chunk+64<<10)}
-}
-
-// rollOnCPU plans the pass on the CPU.
-func rollOnCPU[T dtype.Element](r *rolling) (*roll[T], error) {
-	m, res := r.mosaic, r.res
-	c, err := machine.NewColumns[T](m, res)
+	pyramid := max(res.Mem/4, 2*chunk+64<<10)
+	r := &rolling{mosaic: m, res: res}
+	source, err := machine.NewSource(m, &r.res, res.Meter)
 	if err != nil {
 		return nil, err
 	}
-	each := m.TileBytes() + max(c.Scratch, r.chunk) + surface.Workspace(m) // read, then rolled in place and encoded
-	if each+r.pyramidMem > res.Mem {
-		return nil, fmt.Errorf("%s: rolling tiles of %v voxels needs %d MiB of buffers, --mem grants %d MiB",
-			m.Where, m.Tile(), max(each*4/3, each+r.pyramidMem)>>20+1, res.Mem>>20)
+	r.plan = &machine.Plan{
+		What: "rolling", Source: source, Tile: m.Tile(), Mem: res.Mem - pyramid, Roll: &machine.Rolling{Chunk: chunk},
+		NonFinite: func(n int64) { r.nonFinite.Add(n) },
 	}
-	workers := int(min(int64(res.Workers), (res.Mem-r.pyramidMem)/each))
-	r.pyramidMem = res.Mem - int64(workers)*each // what is left: a chunk without room is made from stored ones
-	return &roll[T]{rolling: r, columns: c, workers: workers}, nil
-}
-
-// create starts the output.
-func (r *rolling) create(ctx context.Context, out store.Writer, layout oct.Layout) (*ngff.Writer, error) {
-	m := r.mosaic
+	if res.Device == nil {
+		r.plan.What += fmt.Sprintf(" tiles of %v voxels", m.Tile())
+		left, err := r.plan.Check()
+		if err != nil {
+			return nil, err
+		}
+		pyramid += left // a chunk without room is made from stored ones
+	}
 	piece := m.Tile()
 	if len(layout.Chunks) == 3 && layout.Chunks[0] > 0 { // along Z a tile ends with the mosaic
 		piece[0] = (piece[0] + layout.Chunks[0] - 1) / layout.Chunks[0] * layout.Chunks[0]
 	}
 	level := m.Image.Levels[0]
-	w, err := oct.Create(ctx, out, layout, ngff.ImageSpec{
+	if r.plan.Output, err = oct.Create(ctx, out, layout, ngff.ImageSpec{
 		Format: m.Format(), Name: m.Image.Name, Shape: m.Shape[:], DType: m.DType,
-		Axes: m.Axes(), Scale: level.Scale, Translation: level.Translation, Chunks: m.Chunk[:], Budget: r.pyramidMem,
-	}, piece, r.res)
-	r.writer = w
-	return w, err
-}
-
-// inOrder lets workers roll tiles, which they get from another.
-func (r *rolling) inOrder(ctx context.Context, workers int, roll func(ctx context.Context) error) error {
-	next, stop := iter.Pull(ngff.TileOrder(r.mosaic.Shape[:], r.mosaic.Tile(), r.mosaic.Image.Axes))
-	defer stop()
-	r.next = next
-	g, ctx := work.WithContext(ctx)
-	for range workers {
-		g.Go(func() error { return roll(ctx) })
+		Axes: m.Axes(), Scale: level.Scale, Translation: level.Translation, Chunks: m.Chunk[:], Budget: pyramid,
+	}, piece, res); err != nil || res.Device == nil {
+		return r, err
 	}
-	return g.Wait()
-}
-
-func (r *roll[T]) run(ctx context.Context, corr []float32) error {
-	return r.inOrder(ctx, r.workers, func(ctx context.Context) error {
-		v, err := machine.NewTileBuffer[T](r.mosaic.TileBytes())
-		if err != nil {
-			return err
-		}
-		defer v.Free()
-		w := &filter.RollWorkspace{}
-		for {
-			at, ok := r.another()
-			if !ok {
-				return nil
-			}
-			if err := r.tile(ctx, w, v, at, corr); err != nil {
-				return err
-			}
-		}
-	})
-}
-
-// another is the next tile.
-func (r *rolling) another() (oct.Rectangle, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	start, ok := r.next()
-	if !ok {
-		return oct.Rectangle{}, false
+	if _, err := r.plan.Check(); err != nil {
+		r.plan.Output.Abort()
+		return nil, err
 	}
-	return r.mosaic.Extent(start[1]/r.mosaic.Chunk[1], start[2]/r.mosaic.Chunk[2]), true
+	return r, nil
 }
 
-func (r *roll[T]) tile(ctx context.Context, w *filter.RollWorkspace, v *machine.TileBuffer[T], at oct.Rectangle, corr []float32) error {
+// run rolls all tiles.
+func (r *rolling) run(ctx context.Context, corr []float32) error {
+	shifts, free, err := machine.Shared(&r.res, corr)
+	if err != nil {
+		return err
+	}
+	defer free()
+	r.plan.Roll.Shifts = shifts
 	m := r.mosaic
-	if err := r.columns.Read(ctx, v, 0, m.Shape[0], at); err != nil {
-		return err
-	}
-	start := time.Now()
-	n := filter.Roll(w, v.Data, m.Shape[0], at.Height(), at.Width(), corr, m.Chunk[2])
-	r.nonFinite.Add(n)
-	r.res.Meter.Since(meter.Compute, start)
-	if err := r.writer.WriteTile(ctx, []int{0, at.Y0, at.X0}, []int{m.Shape[0], at.Height(), at.Width()}, dtype.Bytes(v.Data)); err != nil {
-		return err
-	}
-	r.res.Done(int64(len(v.Data) * m.DType.Size()))
-	return nil
+	next, stop := iter.Pull(ngff.TileOrder(m.Shape[:], m.Tile(), m.Image.Axes))
+	defer stop()
+	return machine.Run(ctx, r.plan, next, func(w machine.Worker, start []int) {
+		w.RollTile(m.Extent(start[1]/m.Chunk[1], start[2]/m.Chunk[2]))
+	})
 }

@@ -17,14 +17,23 @@ type host struct {
 	blocks []Block
 	turn   bool // it may compute
 	resize hostResizer
+	roll   hostRoller
 }
 
-func (p *Plan) beginOnHost() (begin func(context.Context, int) (running, error), workers int, err error) {
-	each := p.Source.planes.Bytes() + p.resizeOnHost()
+// onHost is the memory that a worker takes on the host.
+func (p *Plan) onHost() int64 {
+	each := p.resizeOnHost() + p.rollOnHost()
+	if p.Roll == nil {
+		each += p.Source.planes.Bytes()
+	}
 	for _, n := range p.Blocks {
 		each += n
 	}
-	workers, err = p.workers(each)
+	return each
+}
+
+func (p *Plan) beginOnHost() (begin func(context.Context, int) (running, error), workers int, err error) {
+	workers, err = p.workers(p.onHost())
 	if p.Ahead > 0 {
 		p.turns = make(chan struct{}, p.Source.res.Workers)
 	}
@@ -37,7 +46,11 @@ func (p *Plan) beginOnHost() (begin func(context.Context, int) (running, error),
 			}
 		}
 		w := &host{plan: p, ctx: ctx}
-		w.in = w.memory(p.Source.planes.Buffer())
+		if p.Roll != nil {
+			w.err = w.beginRolling()
+		} else {
+			w.in = w.memory(p.Source.planes.Buffer())
+		}
 		for _, n := range p.Blocks {
 			w.blocks = append(w.blocks, Block{host: w.memory(int(n))})
 		}
@@ -84,6 +97,7 @@ func (w *host) leave() {
 
 func (w *host) end() error {
 	mem.Free(w.in)
+	w.roll.free()
 	for _, b := range w.blocks {
 		mem.Free(b.host)
 	}

@@ -25,6 +25,7 @@ type onDevice struct {
 	some    gpu.Span // uint64: 0 if sums are
 	blocks  []Block
 	resize  deviceResizer
+	roll    deviceRoller
 	places  [][]byte // page-locked: bad, and behind it what is brought
 	leaving *DeviceOutput
 
@@ -45,6 +46,9 @@ type deviceTile struct {
 }
 
 func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error), workers int, err error) {
+	if p.Roll != nil {
+		return p.beginRollingOnDevice()
+	}
 	s := p.Source
 	c := s.columns
 	var output *ngffgpu.Writer
@@ -64,9 +68,14 @@ func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error
 		place, device = place+pinned, device+leaving
 	}
 	workers, err = c.Workers(s.res, p.Mem, host, place, device, p.What)
+	return p.starting(output), workers, err
+}
+
+// starting is how workers on a device begin, who write by output unless it is nil.
+func (p *Plan) starting(output *ngffgpu.Writer) func(ctx context.Context, _ int) (running, error) {
 	team := &DeviceTeam{}
 	return func(ctx context.Context, _ int) (running, error) {
-		worker, err := NewDeviceWorker(s.res.Device)
+		worker, err := NewDeviceWorker(p.Source.res.Device)
 		if err != nil {
 			return nil, err
 		}
@@ -75,10 +84,11 @@ func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error
 		if !works {
 			err = errors.Join(err, worker.End())
 			w.resize.release()
+			w.roll.free()
 			return nil, err
 		}
 		return w, nil
-	}, workers, err
+	}
 }
 
 // look is how many bytes of what is written are looked at on the host, at a time.
@@ -96,9 +106,12 @@ func (p *Plan) look() int64 {
 // begin takes the memory.
 func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 	c := w.plan.Source.columns
-	if w.plan.Resize != nil {
+	switch {
+	case w.plan.Resize != nil:
 		err = w.beginResizing()
-	} else {
+	case w.plan.Roll != nil:
+		err = w.beginRolling()
+	default:
 		w.staging, err = w.dev.Memory(c.Bytes(c.SlotShape()))
 	}
 	if err != nil {
@@ -116,7 +129,7 @@ func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 		return err
 	}
 	w.bad, w.some = counts.From(0, 8), counts.From(8, 8)
-	if w.places, err = w.dev.Begin(c.Reader, c.SlotShape(), 8+int(w.plan.Back+w.plan.look())); err != nil || output == nil {
+	if w.places, err = w.dev.Begin(c.Reader, c.SlotShape(), 8+int(w.plan.Back+w.plan.look()+w.roll.back)); err != nil || output == nil {
 		return err
 	}
 	w.leaving, err = w.dev.Output(output, len(w.places))
@@ -212,8 +225,8 @@ func (w *onDevice) deliver() {
 		return
 	}
 	w.done = nil
-	if t.counted && !w.plan.Again {
-		w.plan.Source.res.Meter.AddNonFinite(int64(binary.LittleEndian.Uint64(w.places[t.place])))
+	if t.counted {
+		w.plan.nonFinite(int64(binary.LittleEndian.Uint64(w.places[t.place])))
 	}
 	for _, f := range t.brought {
 		if f(); w.err != nil {
@@ -242,6 +255,7 @@ func (w *onDevice) end() error {
 	w.deliver()
 	err := errors.Join(w.err, w.dev.End())
 	w.resize.release() // nothing runs any more
+	w.roll.free()
 	return err
 }
 

@@ -39,9 +39,7 @@ func (w *host) AddPlanes(sums, planes Block, n, pixels int, begin bool) {
 	if begin {
 		clear(acc)
 	}
-	if bad := addPlanes[s.mosaic.DType](acc, planes.host); !w.plan.Again {
-		s.res.Meter.AddNonFinite(bad)
-	}
+	w.plan.nonFinite(addPlanes[s.mosaic.DType](acc, planes.host))
 	s.res.Meter.Since(meter.Compute, start)
 }
 

@@ -150,17 +150,17 @@ func (w *host) addResized(v []byte, area int) {
 	start := time.Now()
 	for group := resizedAtATime(s.mosaic) * area * kind.Size(); len(v) > 0; {
 		n := min(group, len(v))
-		planes := dtype.Slice[float32](nil)
-		if r.planes == nil {
+		planes := r.planes
+		if planes == nil {
 			planes = dtype.Slice[float32](v[:n])
 		} else {
-			planes = r.planes[:n/kind.Size()]
+			planes = planes[:n/kind.Size()]
 			toFloat32[kind](planes, v[:n])
 		}
 		filtered := r.Add(planes)
 		if kind.IsFloat() && (len(filtered) >= len(planes) || filter.CountNonFinite(filtered) > 0) {
 			// what is filtered is fewer voxels to look at, and shows them all
-			s.res.Meter.AddNonFinite(nonFinite[kind](v[:n]))
+			w.plan.nonFinite(nonFinite[kind](v[:n]))
 		}
 		v = v[n:]
 	}

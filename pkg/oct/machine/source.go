@@ -10,6 +10,7 @@ type Source struct {
 	mosaic  *oct.Mosaic
 	res     *oct.Resources
 	planes  *PlaneReader   // to the host
+	whole   *Columns[byte] // likewise, tiles as a whole
 	columns *DeviceColumns // to a device
 }
 
@@ -21,7 +22,8 @@ func NewSource(m *oct.Mosaic, res *oct.Resources, count *meter.Meter) (s *Source
 		return s, err
 	}
 	s.planes = NewPlaneReader(m, PlanesPiece, count)
-	return s, nil
+	s.whole, err = NewColumns[byte](m, oct.Resources{Meter: count})
+	return s, err
 }
 
 // InBands lets tiles whose planes are larger than a core's cache stream by in bands of their rows, where that may be chosen.

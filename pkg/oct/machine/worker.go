@@ -44,6 +44,7 @@ type Worker interface {
 
 	projector
 	resizer
+	roller
 }
 
 // Plan says what the workers of a stage take, and what they read and write.
@@ -56,9 +57,12 @@ type Plan struct {
 	Look   func(tile []byte) // sees what is written, on the host; nil: there is no need
 	Tile   []int             // shape of what is written at a time
 	Mem    int64             // bytes of the host's memory that the workers may take, of those that the resources grant
-	Again  bool              // what is read counts elsewhere: voxels that are not finite do not here
 	Most   int               // workers that there is work for; 0: any number
 	Resize *Resizing         // what Resize needs; nil: it is not called
+	Roll   *Rolling          // what Roll needs; nil: it is not called
+
+	// NonFinite is told of voxels that are not finite; nil: the meter counts them.
+	NonFinite func(n int64)
 
 	// Ahead is how many pieces of work are in flight on the host, read or worked on, once Slow reports that they wait for their
 	// storage. There are as many as workers at least, and no more than fit in memory.
@@ -67,13 +71,34 @@ type Plan struct {
 
 	ahead chan struct{} // closed when reading ahead pays
 	turns chan struct{} // a token for each worker that computes; nil: all may
+
+	start  func(ctx context.Context, number int) (running, error) // as begin returns it, once
+	starts int
+}
+
+// nonFinite notes voxels that are not finite.
+func (p *Plan) nonFinite(n int64) {
+	if p.NonFinite != nil {
+		p.NonFinite(n)
+		return
+	}
+	p.Source.res.Meter.AddNonFinite(n)
+}
+
+// Check reports a plan for which there is not enough memory, and what its workers leave of Mem.
+func (p *Plan) Check() (left int64, err error) {
+	_, workers, err := p.begin()
+	if err != nil || p.Source.res.Device != nil {
+		return 0, err
+	}
+	return p.Mem - int64(workers)*p.onHost(), nil
 }
 
 // workers is how many workers the memory of the host holds, each taking so many bytes.
 func (p *Plan) workers(each int64) (int, error) {
 	res := p.Source.res
 	if each > p.Mem {
-		return 0, fmt.Errorf("%s: %s needs %d MiB of buffers, --mem grants %d MiB", p.Source.mosaic.Where, p.What, (each+res.Mem-p.Mem)>>20+1, res.Mem>>20)
+		return 0, fmt.Errorf("%s: %s needs %d MiB of buffers, --mem grants %d MiB", p.Source.mosaic.Where, p.What, max(each+res.Mem-p.Mem, int64(float64(each)*float64(res.Mem)/float64(p.Mem)))>>20+1, res.Mem>>20)
 	}
 	return int(min(int64(max(p.Ahead, res.Workers)), p.Mem/each)), nil
 }
@@ -133,8 +158,16 @@ type running interface {
 
 // begin is how the worker of a number begins, and how many there are. One that there is no memory for is nil.
 func (p *Plan) begin() (begin func(ctx context.Context, number int) (running, error), workers int, err error) {
-	if p.Source.res.Device != nil {
-		return p.beginOnDevice()
+	if p.start != nil {
+		return p.start, p.starts, nil
 	}
-	return p.beginOnHost()
+	if p.Source.res.Device != nil {
+		begin, workers, err = p.beginOnDevice()
+	} else {
+		begin, workers, err = p.beginOnHost()
+	}
+	if err == nil {
+		p.start, p.starts = begin, workers
+	}
+	return begin, workers, err
 }

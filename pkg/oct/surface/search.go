@@ -90,9 +90,6 @@ type seam struct {
 	data    []float32
 }
 
-// Workspace is about what a worker's filters take, of the search and the roll.
-func Workspace(m *oct.Mosaic) int64 { return 1<<20 + 2<<10*int64(m.Shape[0]) }
-
 // PlanInterface decides how many workers there are; reserved is memory, of
 // res.Mem, that others need meanwhile.
 func PlanInterface[T dtype.Element](m *oct.Mosaic, search filter.InterfaceSearch, res oct.Resources, reserved int64) (*interfaceMap[T], error) {
@@ -103,7 +100,7 @@ func PlanInterface[T dtype.Element](m *oct.Mosaic, search filter.InterfaceSearch
 	p := &interfaceMap[T]{Columns: c, search: search, res: res, seams: map[[2]int]*seam{}}
 	p.y, p.x = Segments(&p.search, m.Shape[1], m.Chunk[1]), Segments(&p.search, m.Shape[2], m.Chunk[2])
 	tile := m.TileBytes()
-	each := tile + c.Scratch + Workspace(m) + 8*int64(m.Chunk[1])*int64(m.Chunk[2])
+	each := tile + c.Scratch + machine.Workspace(m) + 8*int64(m.Chunk[1])*int64(m.Chunk[2])
 	available := res.Mem - reserved
 	if each > available {
 		return nil, fmt.Errorf("%s: searching tiles of %v voxels needs %d MiB of buffers, --mem grants %d MiB",

@@ -1,0 +1,242 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/mem"
+	"strata/pkg/meter"
+	"strata/pkg/ngff/ngffgpu"
+	"strata/pkg/oct"
+)
+
+// roller rolls the A-lines of tiles, with the same bits on every machine.
+type roller interface {
+	// RollTile reads a tile, rolls its A-lines by the plan's shifts and writes it.
+	// Voxels that are not finite are counted by the plan.
+	RollTile(tile oct.Rectangle)
+}
+
+// Rolling says how far RollTile rolls A-lines.
+type Rolling struct {
+	Shifts Block // of a tile's pixels, float32 (y, x), in a whole tile's pitch; made by [Shared]
+	Chunk  int64 // bytes of a chunk of the output
+}
+
+// Shared is a block of float32 that all workers use, and how it is given back.
+func Shared(res *oct.Resources, v []float32) (b Block, free func(), err error) {
+	if res.Device == nil {
+		return Block{host: dtype.Bytes(v)}, func() {}, nil
+	}
+	s, err := res.Device.Stream()
+	if err != nil {
+		return b, nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	host, err := res.Device.Host(4 * len(v))
+	if err != nil {
+		return b, nil, err
+	}
+	defer host.Release()
+	copy(host.B, dtype.Bytes(v))
+	d, err := res.Device.Memory().Get(int64(len(host.B)))
+	if err != nil {
+		return b, nil, err
+	}
+	s.Upload(d.Span, host.B)
+	if err := s.Wait(); err != nil {
+		d.Release()
+		return b, nil, err
+	}
+	return Block{device: d.Span}, d.Release, nil
+}
+
+// hostRoller is the memory in which one tile after the other is rolled in place.
+type hostRoller struct {
+	columns   *Columns[byte]
+	tile      *TileBuffer[byte]
+	workspace filter.RollWorkspace
+}
+
+func (r *hostRoller) free() {
+	if r.tile != nil {
+		r.tile.Free()
+	}
+}
+
+// rollOnHost is the memory that a worker takes on the host: a tile, which is rolled in place, and encoded.
+func (p *Plan) rollOnHost() int64 {
+	if p.Roll == nil {
+		return 0
+	}
+	m := p.Source.mosaic
+	return m.TileBytes() + max(p.Source.whole.Scratch, p.Roll.Chunk) + Workspace(m)
+}
+
+// Workspace is about what a worker's filters take, of a roll and of the search for the surface.
+func Workspace(m *oct.Mosaic) int64 { return 1<<20 + 2<<10*int64(m.Shape[0]) }
+
+func (w *host) beginRolling() (err error) {
+	w.roll.columns = w.plan.Source.whole
+	w.roll.tile, err = NewTileBuffer[byte](w.plan.Source.mosaic.TileBytes())
+	return err
+}
+
+// roll is filter.Roll by type.
+var roll = map[dtype.Type]func(w *filter.RollWorkspace, volume []byte, planes, ny, nx int, shift []float32, pitch int) int64{
+	dtype.Uint8: rollOf[uint8], dtype.Int8: rollOf[int8], dtype.Uint16: rollOf[uint16], dtype.Int16: rollOf[int16],
+	dtype.Uint32: rollOf[uint32], dtype.Int32: rollOf[int32], dtype.Uint64: rollOf[uint64], dtype.Int64: rollOf[int64],
+	dtype.Float32: rollOf[float32], dtype.Float64: rollOf[float64],
+}
+
+func rollOf[T dtype.Element](w *filter.RollWorkspace, volume []byte, planes, ny, nx int, shift []float32, pitch int) int64 {
+	return filter.Roll(w, dtype.Slice[T](volume), planes, ny, nx, shift, pitch)
+}
+
+func (w *host) RollTile(tile oct.Rectangle) {
+	if w.err != nil {
+		return
+	}
+	s, r := w.plan.Source, &w.roll
+	m := s.mosaic
+	if w.err = r.columns.Read(w.ctx, r.tile, 0, m.Shape[0], tile); w.err != nil {
+		return
+	}
+	start := time.Now()
+	bad := roll[m.DType](&r.workspace, r.tile.Data, m.Shape[0], tile.Height(), tile.Width(), dtype.Slice[float32](w.plan.Roll.Shifts.host), m.Chunk[2])
+	w.plan.nonFinite(bad)
+	s.res.Meter.Since(meter.Compute, start)
+	w.Write([]int{0, tile.Y0, tile.X0}, []int{m.Shape[0], tile.Height(), tile.Width()}, Block{host: r.tile.Data})
+	if w.err == nil {
+		s.res.Done(int64(len(r.tile.Data)))
+	}
+}
+
+// deviceRoller is the memory in which one tile after the other is rolled: each goes to the device once, and comes back once, with 8 bytes
+// where voxels may be no numbers.
+//
+// A device that does not hold a tile twice gets some rows of it at a time, which are put together on the host.
+type deviceRoller struct {
+	in, rolled gpu.Span // the tile, or rows of it
+	back       int64    // bytes of rows that come to the host
+	together   [][]byte // by place: a tile that is put together; nil: it is on the device whole
+}
+
+func (r *deviceRoller) free() {
+	for _, b := range r.together {
+		mem.Free(b)
+	}
+}
+
+// beginRollingOnDevice is beginOnDevice for a plan that rolls.
+func (p *Plan) beginRollingOnDevice() (begin func(context.Context, int) (running, error), workers int, err error) {
+	s := p.Source
+	m, c, limit := s.mosaic, s.columns, s.res.Device.Memory().Limit()
+	shifts := mem.Pooled(4 * int64(m.Chunk[1]) * int64(m.Chunk[2]))
+	each := func() int64 { return 2*mem.Pooled(c.Piece()) + mem.Pooled(16) } // beside slots
+	for {
+		_, slot := c.Memory(c.SlotShape())
+		if each()+slot+shifts <= limit || !c.Less() {
+			break
+		}
+	}
+	_, slot := c.Memory(c.SlotShape())
+	worker, host, place := each(), p.Roll.Chunk, mem.Pooled(8)
+	var output *ngffgpu.Writer
+	if c.Rows == m.Chunk[1] {
+		output = s.res.Output(p.Output)
+		pinned, leaving := output.Memory(m.Tile())
+		place += pinned
+		if worker+MostSlots*(slot+leaving)+shifts <= limit { // else the writer does without
+			worker += MostSlots * leaving
+		}
+	} else { // put together on the host
+		host += MostSlots * mem.Pooled(m.TileBytes())
+		place = mem.Pooled(c.Piece() + 8)
+	}
+	if workers, err = c.Workers(s.res, p.Mem, host, place, worker+shifts, p.What+" "+c.Pieces()); err != nil {
+		return nil, 0, err
+	}
+	workers = int(max(1, min(int64(workers), (limit-shifts)/(worker+MostSlots*slot))))
+	return p.starting(output), workers, nil
+}
+
+func (w *onDevice) beginRolling() error {
+	s, r := w.plan.Source, &w.roll
+	n := s.columns.Piece()
+	spans, err := w.dev.Memories(n, n)
+	if err != nil {
+		return err
+	}
+	r.in, r.rolled = spans[0], spans[1]
+	if s.columns.Rows == s.mosaic.Chunk[1] {
+		return nil
+	}
+	r.back = n
+	for range MostSlots {
+		b, err := mem.Alloc(int(s.mosaic.TileBytes()))
+		if err != nil {
+			return fmt.Errorf("memory for a tile: %w", err)
+		}
+		r.together = append(r.together, b)
+	}
+	return nil
+}
+
+func (w *onDevice) RollTile(tile oct.Rectangle) {
+	s := w.plan.Source
+	m, r := s.mosaic, &w.roll
+	start, shape := []int{0, tile.Y0, tile.X0}, []int{m.Shape[0], tile.Height(), tile.Width()}
+	for _, part := range s.Parts(tile) {
+		w.load(part, func(z int, plane int64) gpu.Span { return r.in.From(int64(z)*plane, r.in.Bytes()-int64(z)*plane) }, func(int, int, Block) {})
+		w.try(func() error {
+			bad := w.bad
+			if m.DType.IsFloat() {
+				bad = w.nonFinite()
+			}
+			skip := 4 * int64(part.Y0-tile.Y0) * int64(m.Chunk[2])
+			shifts := w.plan.Roll.Shifts.device
+			shifts = shifts.From(skip, shifts.Bytes()-skip)
+			return kernels.Roll(w.dev.Stream, r.rolled, r.in, bad, m.DType, m.Shape[0], part.Height(), part.Width(), shifts, m.Chunk[2])
+		})
+		if r.together != nil {
+			w.putTogether(tile, part)
+		}
+	}
+	if r.together == nil {
+		w.Write(start, shape, Block{device: r.rolled})
+		return
+	}
+	w.try(func() error {
+		t := w.tile()
+		t.brought = append(t.brought, func() {
+			w.err = w.plan.Output.WriteTile(w.ctx, start, shape, r.together[t.place][:s.columns.Bytes(shape)])
+		})
+		return nil
+	})
+}
+
+// putTogether brings a part of a tile to where it lies in the tile, on the host.
+func (w *onDevice) putTogether(tile, part oct.Rectangle) {
+	c := w.plan.Source.columns
+	depth := int64(w.plan.Source.mosaic.Shape[0])
+	w.try(func() error {
+		t := w.tile()
+		plane := c.Bytes([]int{1, part.Height(), part.Width()})
+		whole, from := c.Bytes([]int{1, tile.Height(), tile.Width()}), c.Bytes([]int{1, part.Y0 - tile.Y0, part.Width()})
+		out, to := w.places[t.place][8:8+depth*plane], w.roll.together[t.place]
+		w.dev.Stream.Download(out, w.roll.rolled.From(0, depth*plane))
+		w.dev.Stream.After(func() {
+			for z := range depth {
+				copy(to[z*whole+from:], out[z*plane:(z+1)*plane])
+			}
+		})
+		return nil
+	})
+}
