@@ -293,6 +293,9 @@ func planRoll(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.L
 	if err != nil {
 		return nil, err
 	}
+	if err := source.Whole(res.Meter); err != nil {
+		return nil, err
+	}
 	r.plan = &machine.Plan{
 		What: "rolling", Source: source, Tile: m.Tile(), Mem: res.Mem - pyramid, Roll: &machine.Rolling{Chunk: chunk},
 		NonFinite: func(n int64) { r.nonFinite.Add(n) },

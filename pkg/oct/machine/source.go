@@ -22,8 +22,15 @@ func NewSource(m *oct.Mosaic, res *oct.Resources, count *meter.Meter) (s *Source
 		return s, err
 	}
 	s.planes = NewPlaneReader(m, PlanesPiece, count)
-	s.whole, err = NewColumns[byte](m, oct.Resources{Meter: count})
-	return s, err
+	return s, nil
+}
+
+// Whole lets tiles be loaded as a whole, in their full depth.
+func (s *Source) Whole(count *meter.Meter) (err error) {
+	if s.columns == nil {
+		s.whole, err = NewColumns[byte](s.mosaic, oct.Resources{Meter: count})
+	}
+	return err
 }
 
 // InBands lets tiles whose planes are larger than a core's cache stream by in bands of their rows, where that may be chosen.
