@@ -19,40 +19,43 @@ type resizer interface {
 	Resize(tile oct.Rectangle) Block
 }
 
-// Resizing says by which weights Resize resamples.
+// Resizing says what Resize makes of tiles.
 type Resizing struct {
-	Z    *filter.Weights
-	Y, X [2]*filter.Weights // of whole tiles, and of partial ones at the far edges; nil where there are none
+	Tile [3]int // the largest result (z, y, x)
+	// Weights are those of an axis, 0 to 2, for whole tiles, or partial ones at the far edges; nil where there are none. It is called once the
+	// memory is known to hold a tile.
+	Weights func(axis int, edge bool) *filter.Weights
+
+	z    *filter.Weights
+	y, x [2]*filter.Weights
+}
+
+// begin makes the weights.
+func (r *Resizing) begin() {
+	if r == nil {
+		return
+	}
+	r.z = r.Weights(0, false)
+	for i, edge := range []bool{false, true} {
+		r.y[i], r.x[i] = r.Weights(1, edge), r.Weights(2, edge)
+	}
 }
 
 // of are the weights of a tile.
 func (r *Resizing) of(tile oct.Rectangle) (y, x *filter.Weights) {
-	y, x = r.Y[0], r.X[0]
+	y, x = r.y[0], r.x[0]
 	if y == nil || y.In() != tile.Height() {
-		y = r.Y[1]
+		y = r.y[1]
 	}
 	if x == nil || x.In() != tile.Width() {
-		x = r.X[1]
+		x = r.x[1]
 	}
 	return y, x
 }
 
-// tile is the shape of the largest result.
-func (r *Resizing) tile() (t [3]int) {
-	t[0] = r.Z.Out()
-	for d, all := range [][2]*filter.Weights{r.Y, r.X} {
-		for _, w := range all {
-			if w != nil {
-				t[d+1] = max(t[d+1], w.Out())
-			}
-		}
-	}
-	return t
-}
-
 // resized is how many elements the largest result has.
 func (p *Plan) resized() int64 {
-	t := p.Resize.tile()
+	t := p.Resize.Tile
 	return int64(t[0]) * int64(t[1]) * int64(t[2])
 }
 
@@ -68,7 +71,7 @@ func (p *Plan) resizeOnHost() int64 {
 	m := p.Source.mosaic
 	group := resizedAtATime(m)
 	bytes := p.resized() * int64(m.DType.Size())
-	each := 2*bytes + filter.ResizerBytes([3]int(m.Tile()), p.Resize.tile(), group)
+	each := 2*bytes + filter.ResizerBytes([3]int(m.Tile()), p.Resize.Tile, group)
 	if m.DType != dtype.Float32 {
 		each += 4*int64(group)*int64(m.Chunk[1])*int64(m.Chunk[2]) + bytes
 	}
@@ -116,9 +119,9 @@ func (w *host) Resize(tile oct.Rectangle) Block {
 	y, x := p.Resize.of(tile)
 	switch {
 	case r.Resizer != nil:
-		r.Reset(p.Resize.Z, y, x)
+		r.Reset(p.Resize.z, y, x)
 	default:
-		r.Resizer = filter.NewResizer(p.Resize.Z, y, x)
+		r.Resizer = filter.NewResizer(p.Resize.z, y, x)
 		if m.DType != dtype.Float32 {
 			r.planes = make([]float32, resizedAtATime(m)*m.Chunk[1]*m.Chunk[2])
 		}
@@ -178,12 +181,12 @@ func (p *Plan) resizeOnDevice() (host, device int64) {
 	m := p.Source.mosaic
 	result := p.resized() * int64(m.DType.Size())
 	kinds := int64(1) // of tiles: whole, and at each far edge
-	for _, all := range [][2]*filter.Weights{p.Resize.Y, p.Resize.X} {
-		if all[0] != nil && all[1] != nil {
+	for _, d := range []int{1, 2} {
+		if m.Shape[d]%m.Chunk[d] != 0 && m.Shape[d] > m.Chunk[d] {
 			kinds *= 2
 		}
 	}
-	return result, m.TileBytes() + result + kinds*kernels.ResizerBytes([3]int(m.Tile()), p.Resize.tile()) + 1<<20
+	return result, m.TileBytes() + result + kinds*kernels.ResizerBytes([3]int(m.Tile()), p.Resize.Tile) + 1<<20
 }
 
 // beginResizing takes the memory and brings the weights to the device.
@@ -197,12 +200,12 @@ func (w *onDevice) beginResizing() (err error) {
 		return err
 	}
 	r.byShape = map[[2]int]*kernels.Resizer{}
-	for _, y := range p.Resize.Y {
-		for _, x := range p.Resize.X {
+	for _, y := range p.Resize.y {
+		for _, x := range p.Resize.x {
 			if y == nil || x == nil {
 				continue
 			}
-			k, err := kernels.NewResizer(w.dev.Stream, p.Resize.Z, y, x)
+			k, err := kernels.NewResizer(w.dev.Stream, p.Resize.z, y, x)
 			if err != nil {
 				return err
 			}
@@ -234,7 +237,7 @@ func (w *onDevice) Resize(tile oct.Rectangle) (result Block) {
 			return err
 		}
 		y, x := w.plan.Resize.of(tile)
-		n := int64(w.plan.Resize.Z.Out()) * int64(y.Out()) * int64(x.Out())
+		n := int64(w.plan.Resize.z.Out()) * int64(y.Out()) * int64(x.Out())
 		result = Block{device: r.result.From(0, n*int64(m.DType.Size()))}
 		return kernels.FromFloat32(w.dev.Stream, r.result, volume, m.DType, n)
 	})

@@ -167,6 +167,7 @@ func (p *Plan) begin() (begin func(ctx context.Context, number int) (running, er
 		begin, workers, err = p.beginOnHost()
 	}
 	if err == nil {
+		p.Resize.begin()
 		p.start, p.starts = begin, workers
 	}
 	return begin, workers, err

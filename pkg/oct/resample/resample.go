@@ -62,6 +62,11 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, to Options, layo
 		return nil, err
 	}
 	plan := p.plan(to.Prefetch)
+	if res.Device == nil { // on a device, once there is an output
+		if _, err := plan.Check(); err != nil {
+			return nil, err
+		}
+	}
 	if plan.Output, err = oct.Create(ctx, out, layout, ngff.ImageSpec{
 		Format: m.Format(), Name: m.Image.Name, Shape: g.shape(), DType: m.DType,
 		Axes: m.Axes(), Scale: g.scale, Translation: g.translation, Chunks: g.tile(), Budget: res.Mem - plan.Mem,
@@ -103,13 +108,9 @@ func (p *resampler) plan(prefetch int) *machine.Plan {
 		result *= int64(n)
 	}
 	pyramid := max(p.res.Mem/4, 2*result+16<<10) // room to remake a chunk
-	resize := &machine.Resizing{Z: g.weights(0, false)}
-	for i, edge := range []bool{false, true} {
-		resize.Y[i], resize.X[i] = g.weights(1, edge), g.weights(2, edge)
-	}
 	return &machine.Plan{
 		What: fmt.Sprintf("resampling tiles of %v voxels to %v", m.Tile(), g.tile()), Source: p.source, Tile: g.tile(),
-		Mem: p.res.Mem - pyramid, Resize: resize, Ahead: max(1, prefetch), Slow: p.waits,
+		Mem: p.res.Mem - pyramid, Resize: &machine.Resizing{Tile: [3]int(g.tile()), Weights: g.weights}, Ahead: max(1, prefetch), Slow: p.waits,
 	}
 }
 
