@@ -60,7 +60,7 @@ func (r *runner) toolRuns(ctx context.Context, p *plan, runs []toolRun, units []
 	return nil
 }
 
-// repetitions are how often each thing is measured, where at most so many repetitions are.
+// repetitions returns how often each thing is measured, at most so many times.
 func (run *toolRun) repetitions(most int) int {
 	if run.fewest {
 		return min(3, most)

@@ -95,13 +95,15 @@ func (w *host) leave() {
 	}
 }
 
+func (w *host) finish() {}
+
 func (w *host) end() error {
 	mem.Free(w.in)
 	w.roll.free()
 	for _, b := range w.blocks {
 		mem.Free(b.host)
 	}
-	return w.err
+	return nil
 }
 
 func (w *host) Block(i int) Block { return w.blocks[i] }

@@ -249,11 +249,14 @@ func (w *onDevice) next() {
 	})
 }
 
-func (w *onDevice) end() error {
+func (w *onDevice) finish() {
 	w.deliver()
 	w.wait()
 	w.deliver()
-	err := errors.Join(w.err, w.dev.End())
+}
+
+func (w *onDevice) end() error {
+	err := w.dev.End()
 	w.resize.release() // nothing runs any more
 	w.roll.free()
 	return err

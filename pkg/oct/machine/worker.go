@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -127,11 +128,12 @@ func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w W
 	}
 	g, ctx := work.WithContext(ctx)
 	for i := range workers {
-		g.Go(func() error {
+		g.Go(func() (err error) {
 			w, err := begin(ctx, i)
 			if w == nil || err != nil {
 				return err
 			}
+			defer func() { err = errors.Join(err, w.end()) }() // after a panic, too
 			for w.failed() == nil {
 				piece, ok := another()
 				if !ok {
@@ -141,7 +143,8 @@ func Run[T any](ctx context.Context, p *Plan, next func() (T, bool), do func(w W
 				do(w, piece)
 				w.next()
 			}
-			return w.end()
+			w.finish()
+			return w.failed()
 		})
 	}
 	return g.Wait()
@@ -153,7 +156,8 @@ type running interface {
 	failed() error
 	start()     // begins a piece of work
 	next()      // ends it
-	end() error // gives all back, once all is done that is to be done
+	finish()    // does what is still to be done
+	end() error // gives all back, once nothing runs any more
 }
 
 // begin is how the worker of a number begins, and how many there are. One that there is no memory for is nil.
