@@ -451,7 +451,7 @@ func TestCancelledReadsLeaveNothing(t *testing.T) {
 	for range 50 {
 		ctx, cancel := context.WithCancel(t.Context())
 		f.through = &faulty{file: f.file, before: func(call int) {
-			if call == 5 {
+			if call >= 5 { // each of them: a thread that sleeps before it cancels lets the others read to the end
 				cancel()
 			}
 		}}
