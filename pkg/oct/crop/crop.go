@@ -3,17 +3,15 @@ package crop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
-	"strata/pkg/mem"
-	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine"
@@ -192,11 +190,7 @@ func (p *cropper[T]) workers(each, reserved int64) (int, error) {
 func (p *cropper[T]) find(ctx context.Context) error {
 	s := filter.InterfaceSearch{SigmaXY: p.c.SigmaXY, SigmaZ: p.c.SigmaZ, Log: p.c.Log}
 	if p.c.PercentileMax < 100 {
-		percentile := p.percentile
-		if p.res.Device != nil {
-			percentile = p.percentileOnDevice
-		}
-		clip, err := percentile(ctx)
+		clip, err := p.percentile(ctx)
 		if err != nil {
 			return err
 		}
@@ -229,91 +223,55 @@ func (p *cropper[T]) find(ctx context.Context) error {
 }
 
 // percentile is the magnitude at which the search clips.
-func (p *cropper[T]) percentile(ctx context.Context) (float32, error) {
-	m := p.Mosaic
-	r := machine.NewPlaneReader(m, machine.PlanesPiece, p.res.Meter)
-	counters := max(1<<20, min(32<<20, p.res.Mem/8))
-	workers, err := p.workers(r.Bytes()+machine.Workspace(m), counters+1<<20)
+func (p *cropper[T]) percentile(ctx context.Context) (value float32, err error) {
+	m, res := p.Mosaic, p.res
+	source, err := machine.NewSource(m, &res, res.Meter)
 	if err != nil {
 		return 0, err
 	}
-	q := filter.NewMagnitudePercentile(p.c.PercentileMax, counters)
-	ny, nx := m.Tiles()
-	quiet := func(int64) {}
-	middle := func(int) (int, int) { return ny / 2, nx / 2 }
-	if err := p.voxels(ctx, r, 1, 1, middle, func(v []float32) int64 { q.Look(v); return 0 }, quiet); err != nil {
+	q, err := source.NewPercentile(p.c.PercentileMax)
+	if err != nil {
 		return 0, err
 	}
-	progress := p.res.Done
-	for q.Begin() {
-		p.nonFinite.Store(0)
-		if err := p.voxels(ctx, r, workers, ny*nx, func(k int) (int, int) { return k / nx, k % nx }, q.Add, progress); err != nil {
-			return 0, err
-		}
-		progress = quiet // of further passes
-	}
-	return q.Value(), nil
-}
-
-// voxels hands the voxels of n tiles to take in float32, in pieces that lie in the
-// cache, and counts those that are not finite.
-func (p *cropper[T]) voxels(ctx context.Context, r *machine.PlaneReader, workers, n int, tile func(k int) (i, j int), take func(v []float32) (nonFinite int64), progress func(int64)) error {
-	g, ctx := work.WithContext(ctx)
-	var next atomic.Int64
-	for range min(workers, n) {
-		g.Go(func() error {
-			buf, err := mem.Alloc(r.Buffer())
-			if err != nil {
-				return fmt.Errorf("memory for a tile: %w", err)
-			}
-			defer mem.Free(buf)
-			var piece []float32
-			if p.Mosaic.DType != dtype.Float32 {
-				piece = make([]float32, 64<<10)
-			}
-			for {
-				k := int(next.Add(1) - 1)
-				if k >= n {
-					return nil
-				}
-				i, j := tile(k)
-				at := p.Mosaic.Extent(i, j)
-				err := r.Read(ctx, buf, at.Y0, at.Height(), at.X0, at.Width(), func(planes []byte) error {
-					start := time.Now()
-					p.nonFinite.Add(inFloat32(dtype.Slice[T](planes), piece, take))
-					p.res.Meter.Since(meter.Compute, start)
-					progress(int64(len(planes)))
-					return nil
-				})
-				if err != nil {
-					return err
-				}
+	defer func() { err = errors.Join(err, q.Close()) }()
+	pass := func(next func() (oct.Rectangle, bool)) error {
+		return machine.Run(ctx, &machine.Plan{
+			What: fmt.Sprintf("cropping tiles of %v voxels", m.Tile()), Source: source, Mem: res.Mem - q.HostBytes(), Percentile: q,
+		}, next, func(w machine.Worker, tile oct.Rectangle) {
+			for _, part := range source.Parts(tile) {
+				w.Stream(part, func(_, _ int, planes machine.Block) { w.Count(planes) })
 			}
 		})
 	}
-	return g.Wait()
-}
-
-// inFloat32 hands voxels to take, by way of piece where they are of another type,
-// and returns how many are not finite. What is finite in float64 only is 0 to the search.
-func inFloat32[T dtype.Element](v []T, piece []float32, take func(v []float32) int64) (nonFinite int64) {
-	if same, ok := any(v).([]float32); ok {
-		return take(same)
-	}
-	for len(v) > 0 {
-		n := min(len(v), len(piece))
-		filter.ToFloat32(piece, v[:n])
-		if wide, ok := any(v[:n]).([]float64); ok {
-			for i, f := range wide {
-				if f-f == 0 && math.Abs(float64(piece[i])) > math.MaxFloat32 {
-					piece[i] = 0
-				}
+	if q.Looks() {
+		ny, nx := m.Tiles()
+		middle := []oct.Rectangle{m.Extent(ny/2, nx/2)}
+		res.Progress = nil
+		if err := pass(func() (tile oct.Rectangle, ok bool) {
+			if len(middle) == 0 {
+				return tile, false
 			}
+			tile, middle = middle[0], nil
+			return tile, true
+		}); err != nil {
+			return 0, err
 		}
-		nonFinite += take(piece[:n])
-		v = v[n:]
+		res.Progress = p.res.Progress
 	}
-	return nonFinite
+	for {
+		more, err := q.Begin()
+		if err != nil {
+			return 0, err
+		}
+		if !more {
+			p.nonFinite.Store(q.NonFinite())
+			return q.Value(), nil
+		}
+		if err := pass(m.EachTile()); err != nil {
+			return 0, err
+		}
+		res.Progress = nil // of further passes
+	}
 }
 
 // decide says which planes are kept.

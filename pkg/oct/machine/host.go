@@ -18,6 +18,7 @@ type host struct {
 	turn   bool // it may compute
 	resize hostResizer
 	roll   hostRoller
+	piece  []float32 // elements that are counted
 }
 
 // onHost is the memory that a worker takes on the host.
@@ -25,6 +26,9 @@ func (p *Plan) onHost() int64 {
 	each := p.resizeOnHost() + p.rollOnHost()
 	if p.Roll == nil {
 		each += p.Source.planes.Bytes()
+	}
+	if p.Percentile != nil {
+		each += 4 * countedAtATime
 	}
 	for _, n := range p.Blocks {
 		each += n

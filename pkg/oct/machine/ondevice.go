@@ -52,7 +52,7 @@ func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error
 	s := p.Source
 	c := s.columns
 	var output *ngffgpu.Writer
-	place, device := 4096+p.Back, c.Bytes(c.SlotShape())+4096
+	place, device := 4096+p.Back, c.Bytes(c.SlotShape())+4096+p.Percentile.onDevice()
 	var host int64
 	if p.Resize != nil {
 		host, device = p.resizeOnDevice()

@@ -46,6 +46,7 @@ type Worker interface {
 	projector
 	resizer
 	roller
+	counter
 }
 
 // Plan says what the workers of a stage take, and what they read and write.
@@ -60,7 +61,9 @@ type Plan struct {
 	Mem    int64             // bytes of the host's memory that the workers may take, of those that the resources grant
 	Most   int               // workers that there is work for; 0: any number
 	Resize *Resizing         // what Resize needs; nil: it is not called
-	Roll   *Rolling          // what Roll needs; nil: it is not called
+	Roll   *Rolling          // what RollTile needs; nil: it is not called
+
+	Percentile *Percentile // that Count is for; nil: it is not called
 
 	// NonFinite is told of voxels that are not finite; nil: the meter counts them.
 	NonFinite func(n int64)
