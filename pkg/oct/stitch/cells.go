@@ -3,22 +3,22 @@ package stitch
 import (
 	"slices"
 
-	"strata/pkg/filter"
+	"strata/pkg/oct"
 )
 
 // region is a box of pixels with the tiles that cover all of it.
 type region struct {
-	filter.Rect
+	oct.Rectangle
 	who []int // indices of tiles, increasing; nobody: a hole
 }
 
 // arrange cuts a box into regions that are each covered by the same tiles
 // throughout. Of all tiles only those in among, increasing, are looked at.
-func arrange(box filter.Rect, places []place, among []int) []region {
+func arrange(box oct.Rectangle, places []place, among []int) []region {
 	ys := []int{box.Y0, box.Y1}
 	var near []int
 	for _, k := range among {
-		r := places[k].Intersect(box)
+		r := places[k].And(box)
 		if r.Empty() {
 			continue
 		}
@@ -54,7 +54,7 @@ func arrange(box filter.Rect, places []place, among []int) []region {
 				out[n-1].X1 = x1
 				continue
 			}
-			out = append(out, region{filter.Rect{Y0: y0, X0: x0, Y1: y1, X1: x1}, who})
+			out = append(out, region{oct.Rect(y0, y1, x0, x1), who})
 		}
 		// a row that continues the one above region by region is the same row
 		if same := slices.EqualFunc(out[above:first], out[first:], func(a, b region) bool {

@@ -1,8 +1,8 @@
 package stitch
 
 import (
-	"strata/pkg/filter"
 	"strata/pkg/mem"
+	"strata/pkg/oct"
 )
 
 // A stitched slice is written in columns of units (chunks, or shards): a column
@@ -15,8 +15,8 @@ import (
 
 // outColumn is one column of units.
 type outColumn struct {
-	box     filter.Rect // on the canvas
-	tiles   []int       // that lie on it, increasing
+	box     oct.Rectangle // on the canvas
+	tiles   []int         // that lie on it, increasing
 	regions []region
 	shared  int // pixels that several tiles cover
 }
@@ -48,7 +48,7 @@ func makeColumns(size [2]int, unit [3]int, places []place) (columns []outColumn,
 	columns = make([]outColumn, across*down)
 	for k := range columns {
 		y, x := k/across*unit[1], k%across*unit[2]
-		columns[k].box = filter.Rect{Y0: y, X0: x, Y1: min(y+unit[1], size[0]), X1: min(x+unit[2], size[1])}
+		columns[k].box = oct.Rect(y, min(y+unit[1], size[0]), x, min(x+unit[2], size[1]))
 	}
 	for t, p := range places {
 		for y := p.Y0 / unit[1]; y*unit[1] < p.Y1; y++ {
@@ -63,7 +63,7 @@ func makeColumns(size [2]int, unit [3]int, places []place) (columns []outColumn,
 		c.regions = arrange(c.box, places, c.tiles)
 		for _, r := range c.regions {
 			if len(r.who) > 1 {
-				c.shared += (r.Y1 - r.Y0) * (r.X1 - r.X0)
+				c.shared += r.Area()
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func (p *stitchPlan) holes() (n int64) {
 	for k := range p.columns {
 		for _, r := range p.columns[k].regions {
 			if len(r.who) == 0 {
-				n += int64(r.Y1-r.Y0) * int64(r.X1-r.X0)
+				n += int64(r.Area())
 			}
 		}
 	}

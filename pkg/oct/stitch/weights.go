@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"strata/pkg/filter"
+	"strata/pkg/oct"
 )
 
 // Blending says what a voxel becomes that several tiles have seen.
@@ -74,7 +75,7 @@ func (w *weights) of(t int) []float32 {
 type situation struct {
 	blending Blending
 	ny, nx   int
-	others   []filter.Rect // tiles that overlap it, in its coordinates, as far as they matter
+	others   []oct.Rectangle // tiles that overlap it, in its coordinates, as far as they matter
 }
 
 // situation is a tile's; nil: its weights are all 1.
@@ -86,7 +87,7 @@ func (w *weights) situation(t int) *situation {
 	c := &situation{blending: w.blending, ny: p.Y1 - p.Y0, nx: p.X1 - p.X0}
 	if w.blending == BlendDiffusion {
 		for _, o := range w.near[t] {
-			c.others = append(c.others, w.places[o].Rect.Moved(-p.Y0, -p.X0).Intersect(filter.Rect{Y0: -1, X0: -1, Y1: c.ny + 1, X1: c.nx + 1}))
+			c.others = append(c.others, w.places[o].Moved(-p.Y0, -p.X0).And(oct.Rect(-1, c.ny+1, -1, c.nx+1)))
 		}
 	}
 	return c
@@ -105,7 +106,11 @@ func (c *situation) key() string {
 // fill works the weights out.
 func (c *situation) fill(v []float32) {
 	if c.blending == BlendDiffusion {
-		filter.Diffusion(v, c.ny, c.nx, c.others)
+		others := make([]filter.Rect, len(c.others))
+		for i, o := range c.others {
+			others[i] = filter.Rect{Y0: o.Y0, X0: o.X0, Y1: o.Y1, X1: o.X1}
+		}
+		filter.Diffusion(v, c.ny, c.nx, others)
 	} else {
 		filter.Feather(v, c.ny, c.nx)
 	}
