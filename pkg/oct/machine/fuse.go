@@ -12,25 +12,25 @@ import (
 	"strata/pkg/ngff/ngffgpu"
 )
 
-// blender adds tiles to columns, with the same bits on every machine, but for those of a NaN.
+// blender blends tiles into columns, with the same bits on every machine, except for the payload of a NaN.
 type blender interface {
-	// Fuse adds the planes of the tile to a region of a column. Where the tile is alone they are copied, or interpolated where it lies between
-	// voxels. Else they move running means, by their part of the sum of the weights so far; the last tile's result is rounded to the
-	// column's voxels, half to even, and clamped. What no tile has anything of becomes zero.
+	// Fuse adds the planes that Planes hands over to a region of a column. Where the tile is alone they are copied, or interpolated if it
+	// lies between voxels. Where others lie too, each tile moves the running mean by its part in the sum of the weights so far, and
+	// the last one's result is rounded to the column's voxels, half to even, and clamped. A region whose tiles are all empty becomes zero.
 	Fuse(m *ColumnMemory, c *Cell)
-	// Then calls f when other tiles may be added to what this one was added to.
+	// Then calls f once other tiles may be added to the columns of the calls of Fuse before it.
 	Then(f func())
 }
 
-// Cell is what the tile that was loaded does to a region of a column, in all planes of the pass.
+// Cell says what the loaded tile does to a region of a column, in all planes of the pass.
 type Cell struct {
-	Region int  // of the column's
-	Before int  // tiles that hold something and have been added to it
-	Last   bool // the tile is its last
-	Empty  bool // there is nothing but zeros in the tile
-	Seam   bool // it is compared with the means, which are one other tile's
+	Region int  // index in the column's Regions
+	Before int  // number of tiles that were added to it and are not empty
+	Last   bool // no other tile follows
+	Empty  bool // the tile is zero in all planes
+	Seam   bool // the tile is compared with the running mean, which is that of one other
 
-	parts []float32 // of the means that the tile's pixels become, on the host
+	parts []float32 // by which the means move, on the host
 }
 
 // hostFuser is a worker on the host and its memory.
@@ -242,7 +242,7 @@ type deviceFuser struct {
 	*deviceFusion
 	fusedTile
 	dev     *DeviceWorker
-	queued  *gpu.Event // behind what it queued last, for others to follow
+	queued  *gpu.Event // after what it queued last, for others to follow
 	planes  gpu.Span   // of the tile, as many as the pass has
 	set     gpu.Span   // is there anything in them?
 	table   gpu.Span

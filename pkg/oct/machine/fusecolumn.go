@@ -12,15 +12,16 @@ import (
 	"strata/pkg/ngff/ngffgpu"
 )
 
-// columnKeeper keeps the memory of columns, which any worker of the pass adds to.
+// columnKeeper holds columns in memory, to which all workers of the pass add tiles.
 type columnKeeper interface {
-	// Column takes memory for the pass's planes of a column, nil after an error. The sums are those of its seams so far. One worker calls it at a time.
+	// Column takes memory for a column's planes of the pass; after an error it returns nil. The sums are those of the column's seams so far, which
+	// the pass continues. Calls of all workers follow each other.
 	Column(c *Column, sums []*SeamSum) *ColumnMemory
-	// Write writes columns of which all tiles have been added, and gives their memory back. Written is called when one is written.
+	// Write writes columns to which all their tiles have been added. For each it calls written, and gives the memory back.
 	Write(columns []*ColumnMemory, written func(m *ColumnMemory))
 }
 
-// ColumnMemory is a column in the memory of the machine.
+// ColumnMemory holds a column's planes of a pass in the memory of the machine.
 type ColumnMemory struct {
 	*Column
 	sums  []*SeamSum
@@ -28,10 +29,10 @@ type ColumnMemory struct {
 	on    interface{ release() }
 }
 
-// Release gives the memory of a column up, when no worker works.
+// Release gives the memory back, of a column that is not written. No worker may be at work.
 func (m *ColumnMemory) Release() { m.on.release() }
 
-// memoryOf is a column's memory without that of a machine.
+// memoryOf returns a column's memory without the machine's part.
 func memoryOf(c *Column, sums []*SeamSum) *ColumnMemory {
 	m := &ColumnMemory{Column: c, sums: sums, first: make([]int, len(c.Regions))}
 	shared := 0
@@ -60,7 +61,7 @@ func (m *hostColumn[T, F]) release() {
 	}
 }
 
-// memory takes memory of the columns'.
+// memoryFor takes n bytes of the columns' memory.
 func (f *hostFusion[T, F]) memoryFor(m *hostColumn[T, F], n int) ([]byte, error) {
 	b, err := f.pool.TryGet(n)
 	if b == nil && err == nil {

@@ -13,7 +13,7 @@ import (
 	"strata/pkg/ngff/ngffgpu"
 )
 
-// hostFusion is what workers share on the host. T is the type of the voxels, F the one in which they are blended.
+// hostFusion is the part of a fusion that workers share on the host. T is the type of the voxels, F the one in which they are blended.
 type hostFusion[T dtype.Element, F float32 | float64] struct {
 	*Fusion
 	apart   bool // means are not kept in the voxels
@@ -56,7 +56,7 @@ func (f *hostFusion[T, F]) begin(ctx context.Context, p *FusionPass) (fusingWork
 	return &hostFuser[T, F]{hostFusion: f, fusedTile: fusedTile{pass: p, ctx: ctx}, in: piece[T]{pieceReader: f.reader}}, nil
 }
 
-// fusedTile is what a worker is at.
+// fusedTile is the state of a worker: the tile that it adds, and its error.
 type fusedTile struct {
 	pass  *FusionPass
 	ctx   context.Context
@@ -75,7 +75,7 @@ func (w *fusedTile) try(f func() error) {
 	}
 }
 
-// take takes on a tile.
+// take begins a tile, whose weights are all 1.
 func (w *hostFuser[T, F]) take(t FusedTile) {
 	w.tile, w.own = t, nil
 	if w.done != nil {
@@ -90,21 +90,21 @@ func (w *hostFuser[T, F]) end() error {
 	return nil
 }
 
-// deviceFusion is what workers share on a device.
+// deviceFusion is the part of a fusion that workers share on a device.
 //
 // A tile's planes of a pass go up once in it, where all columns that it lies on find them;
 // with the weights of its key, unless these are there, and a table. The columns come down
 // once, with 8 bytes a tile that say whether there is anything on it.
 type deviceFusion struct {
 	*Fusion
-	reader   *DeviceColumns
-	writer   *ngffgpu.Writer
-	weights  *weightCache
-	memories FusionMemory
-	each     int64 // bytes of a plane of weights
-	pieces   int   // planes that the host reads at a time: seams are added up in this order
-	inFlight int   // regions of the mosaic, and units of the slice, that a worker has under way
-	odd      bool  // units do not all begin where one can be written from
+	reader    *DeviceColumns
+	writer    *ngffgpu.Writer
+	weights   *weightCache
+	memories  FusionMemory
+	each      int64 // bytes of a plane of weights
+	pieces    int   // planes that the host reads at a time: seams are added up in this order
+	inFlight  int   // regions of the mosaic, and units of the slice, that a worker has under way
+	odd       bool  // units do not all begin where one can be written from
 	mostCells int   // that a tile lies on, at most, those of seams counted twice
 	mostSeams int   // in a column, at most
 	mostBegun int   // seams in all columns on which a tile lies, at most
@@ -251,7 +251,7 @@ func (w *deviceFuser) begin() (err error) {
 	return err
 }
 
-// take takes on a tile.
+// take begins a tile, whose weights are all 1.
 func (w *deviceFuser) take(t FusedTile) { w.tile, w.own = t, gpu.Span{} }
 
 func (w *deviceFuser) end() error {
@@ -262,10 +262,10 @@ func (w *deviceFuser) end() error {
 	return err
 }
 
-// deviceOrder lets what workers of a pass queue follow each other.
+// deviceOrder orders what the workers of a pass queue, each on a stream of its own.
 type deviceOrder struct {
 	mu     sync.Mutex
-	last   *gpu.Event // behind what was queued last; nil: nothing was
+	last   *gpu.Event // after what was queued last; nil: nothing was
 	events []*gpu.Event
 }
 
@@ -281,7 +281,7 @@ func (o *deviceOrder) event(d *gpu.Device) (*gpu.Event, error) {
 	return e, nil
 }
 
-// queue lets f queue work on a stream, behind all that was queued so before; done is behind it.
+// queue lets f queue work on a stream that runs after all that was queued by this method before; the event done comes after it.
 func (o *deviceOrder) queue(s *gpu.Stream, done *gpu.Event, f func() error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -296,7 +296,7 @@ func (o *deviceOrder) queue(s *gpu.Stream, done *gpu.Event, f func() error) erro
 	return nil
 }
 
-// follow lets a stream go on behind all that was queued so.
+// follow lets a stream go on after all that queue has queued.
 func (o *deviceOrder) follow(s *gpu.Stream) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -17,14 +17,14 @@ import (
 	"strata/pkg/tile/zarrsource"
 )
 
-// tileLoader brings the planes of a pass, of one tile after the other.
+// tileLoader reads the planes of a pass, of one tile after the other.
 type tileLoader interface {
-	// Load takes on a tile. The stage knows of its first planes, blank of them, that they are zero, or nothing, which is below 0;
-	// the result is how many are known to be zero then: all of the mosaic's if there is nothing but zeros in any plane. It
-	// reads until it finds something else.
+	// Load begins a tile. The caller passes how many planes, from plane 0 on, it knows to be zero, below 0 if it knows nothing yet; Load
+	// then reads until it finds a voxel that is not zero. It returns the number that is known afterwards: the mosaic's depth if
+	// the tile is zero in all planes.
 	Load(tile FusedTile, blank int) int
-	// Planes lets take add the planes of the tile, in increasing z: n of them from plane z on, which are its worker's until it
-	// returns. Where take returns false, no more come, and what was queued of these is not done.
+	// Planes calls take for the tile's planes of the pass in increasing z: Fuse adds n planes from plane z on while take runs. When take
+	// returns false, Planes ends, and a device does nothing of what take asked for.
 	Planes(take func(z, n int) bool)
 }
 

@@ -10,16 +10,16 @@ import (
 	"strata/pkg/mem"
 )
 
-// weigher gives tiles their weights.
+// weigher weighs the pixels of tiles.
 type weigher interface {
-	// Weigh gives the pixels of the tile that was loaded weights; without, all are 1. Tiles whose weights have the same key
-	// share them: they are made once, by fill, as long as nobody needs the memory. The least recently used are forgotten.
+	// Weigh gives the pixels of the loaded tile the weights that fill makes; without it all weights are 1. Tiles that pass the same
+	// key share one plane of weights, which stays in memory until others need the room: the least recently used goes first.
 	Weigh(key string, fill func(v []float32))
 }
 
-// weightCache has the weights of tiles' pixels in the memory of the machine.
+// weightCache keeps planes of weights in the memory of the machine.
 type weightCache struct {
-	limit int64 // bytes
+	limit int64 // bytes, unless planes in use take more
 
 	mu    sync.Mutex
 	bytes int64
@@ -27,7 +27,7 @@ type weightCache struct {
 	used  list.List // of *weightPlane, most recently used first
 }
 
-// weightPlane are weights.
+// weightPlane holds the weights of the pixels of tiles.
 type weightPlane struct {
 	key    string
 	bytes  int64 // of the machine's memory
@@ -42,7 +42,7 @@ func newWeightCache(limit int64) *weightCache {
 	return &weightCache{limit: limit, known: map[string]*list.Element{}}
 }
 
-// of are the weights of a key, which take so many bytes, made by bring. They stay until done is called.
+// of returns the weights of a key, which take so many bytes. bring makes them if they are not there. They stay until done is called.
 func (w *weightCache) of(key string, bytes int64, bring func(p *weightPlane) error) (p *weightPlane, done func(), err error) {
 	p = w.take(key, bytes)
 	p.once.Do(func() { p.err = bring(p) })
@@ -97,7 +97,7 @@ func (w *weightCache) forget(p *weightPlane) {
 	}
 }
 
-// beside takes memory of a device. Where it has none, what nobody uses here is given back first.
+// beside calls take, which takes memory of a device, and once more if the device has none until unused weights are given back.
 func (w *weightCache) beside(take func() (*gpu.Buffer, error)) (*gpu.Buffer, error) {
 	b, err := take()
 	if errors.Is(err, gpu.ErrMemory) && w.trim() {

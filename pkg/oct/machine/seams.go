@@ -8,10 +8,10 @@ import (
 	"strata/pkg/gpu/kernels"
 )
 
-// SeamStep is how many planes apart the differences at seams are taken.
+// SeamStep is the distance, in planes, of those in which two tiles are compared.
 const SeamStep = 4
 
-// SeamSum has sums over voxels that two tiles have seen, of what they say: element by element in one order, on every machine.
+// SeamSum sums up by how much two tiles differ over the voxels that both have seen, added in the same order on every machine.
 type SeamSum struct {
 	N                int64
 	Abs              float64 // of |a−b|
