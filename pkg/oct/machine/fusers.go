@@ -173,7 +173,7 @@ func (f *deviceFusion) memory() (m FusionMemory, err error) {
 		outDevice += mem.Pooled(f.reader.Bytes(f.unit()))
 	}
 	host := f.reader.Scratch + f.Encoding + f.Weighing + f.each + table + int64(mem.Size(f.backBytes()))
-	f.inFlight = MostSlots
+	f.inFlight = 2 // one is read or written while the other crosses the bus
 	if f.Mem < host+int64(f.inFlight)*(pinned+out) {
 		f.inFlight = 1
 	}
