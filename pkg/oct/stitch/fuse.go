@@ -242,7 +242,7 @@ func (p *pass) shared(w machine.Fuser, v *visit, z int) bool {
 		if len(c.who) == 1 {
 			continue
 		}
-		if c.at > 0 && !p.await(v, c.who[c.at-1], z) {
+		if c.at > 0 && !p.await(w, v, c.who[c.at-1], z) {
 			return false
 		}
 		c.Before = 0
