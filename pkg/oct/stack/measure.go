@@ -23,7 +23,7 @@ func (p *stackPlan) measure(mem volume.Memory, res *oct.Resources) error {
 		What: fmt.Sprintf("measuring the overlap of slices of %v voxels in chunks of %v", ms.needs[0].slice.shape, ms.needs[0].slice.chunk),
 	}
 	for _, pair := range ms.pairs {
-		search.Pairs = append(search.Pairs, volume.Range{Lo: pair.m.search.lo, Hi: pair.m.search.hi, Area: (pair.y1 - pair.y0) * (pair.x1 - pair.x0)})
+		search.Pairs = append(search.Pairs, volume.Range{Lo: pair.m.search.lo, Hi: pair.m.search.hi})
 	}
 	overlaps := mem.Overlaps(search)
 	if overlaps == nil {

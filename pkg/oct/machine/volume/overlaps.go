@@ -31,8 +31,8 @@ type Search struct {
 	What               string               // for messages
 }
 
-// Range is overlaps of Lo to Hi planes, of Area pixels each in all.
-type Range struct{ Lo, Hi, Area int }
+// Range is overlaps of Lo to Hi planes.
+type Range struct{ Lo, Hi int }
 
 // Overlaps adds up what a correlation is made of, by pair and overlap. Sums are made per row and added in the
 // order of rows, whatever the strips and whoever makes them.
@@ -190,11 +190,12 @@ type deviceOverlaps struct {
 	strips  [2]gpu.Span
 	scratch gpu.Span
 	sums    gpu.Span // of all pairs, one after the other
+	areas   []int    // by pair: the pixels of a plane that were added
 	back    []byte   // page-locked: the sums
 }
 
 func (d *device) Overlaps(s *Search) Overlaps {
-	o := &deviceOverlaps{device: d, search: s}
+	o := &deviceOverlaps{device: d, search: s, areas: make([]int, len(s.Pairs))}
 	d.try(func() (err error) {
 		if o.own, err = machine.NewDeviceWorker(d.gpu); err != nil {
 			return err
@@ -262,6 +263,7 @@ func (o *deviceOverlaps) Strip(i, planes, ny, nx int) []Plane {
 
 func (o *deviceOverlaps) Add(pair int, fixed, moving []Plane, a, b oct.Rectangle) {
 	r, at := o.search.Pairs[pair], o.sumsAt(pair)
+	o.areas[pair] += a.Area()
 	o.try(func() error {
 		return eachPair(fixed, moving, 0, 0, func(_, n int, f, m kernels.Planes) error {
 			if n < r.Hi {
@@ -282,7 +284,7 @@ func (o *deviceOverlaps) Sums() (sums [][]filter.Moments) {
 		return nil
 	}
 	for i, r := range o.search.Pairs {
-		sums = append(sums, kernels.Moments(o.back[o.sumsAt(i):o.sumsAt(i+1)], r.Lo, r.Area))
+		sums = append(sums, kernels.Moments(o.back[o.sumsAt(i):o.sumsAt(i+1)], r.Lo, o.areas[i]))
 	}
 	o.try(o.end)
 	return sums
