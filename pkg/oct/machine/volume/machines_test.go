@@ -3,9 +3,12 @@
 package volume
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"strata/pkg/filter"
@@ -133,6 +136,57 @@ func TestMachinesAlike(t *testing.T) {
 		octtest.SameArrays(t, images[1], images[0])
 		if v := octtest.Read(t, images[0].Levels[0].Array); !slices.ContainsFunc(v, func(f float32) bool { return f > 0 }) {
 			t.Error("nothing was written")
+		}
+	}
+}
+
+// full is a store that has room for some files only.
+type full struct {
+	store.Writer
+	left atomic.Int64
+}
+
+var errFull = errors.New("full")
+
+func (f *full) Put(ctx context.Context, key string, parts ...[]byte) error {
+	if f.left.Add(-1) < 0 {
+		return errFull
+	}
+	return f.Writer.Put(ctx, key, parts...)
+}
+
+// What fails while planes are written is the memory's error, also where that is found later: a caller that waits for planes is told.
+func TestWriteFails(t *testing.T) {
+	im, _ := octtest.Made(t, []int{4, 8, 8}, []int{4, 8, 8}, nil, nil, func(i int) float32 { return float32(i) })
+	for _, onDevice := range []bool{false, true} {
+		res := octtest.Small()
+		if onDevice {
+			res.Device = octtest.Device(t, 8<<20)
+		}
+		source := NewSource(im.Levels[0].Array, "source")
+		m, err := Open(octtest.Ctx, []*Source{source}, &res)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := &full{Writer: store.Memory()}
+		out.left.Store(4)
+		spec := ngff.ImageSpec{Format: 2, Shape: []int{64, 8, 8}, Chunks: []int{4, 8, 8}, Scale: []float64{1, 1, 1}}
+		for _, name := range []string{"z", "y", "x"} {
+			spec.Axes = append(spec.Axes, ngff.Axis{Name: name, Type: ngff.TypeSpace})
+		}
+		m.Begin(&Canvas{Out: out, Image: spec, Least: func(int) int { return 4 }})
+		for range 16 {
+			m.Room(4)
+			planes := m.Take(4)
+			m.Load(&Box{Source: source, Shape: [3]int{4, 8, 8}, To: planes, Gain: 1})
+			m.Write(planes)
+		}
+		m.Finish()
+		if err := m.Err(); !errors.Is(err, errFull) {
+			t.Errorf("on a device %v: %v", onDevice, err)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }
