@@ -45,6 +45,7 @@ type DeviceWorker struct {
 	Slots  []*zarrgpu.Slot
 	host   []*mem.Buffer
 	device []*gpu.Buffer
+	aside  []*gpu.Stream
 
 	leaving *DeviceOutput // nil: it takes no part in the output
 }
@@ -98,9 +99,21 @@ func (w *DeviceWorker) Memories(n ...int64) ([]gpu.Span, error) {
 	return out, nil
 }
 
+// Aside is another stream for as long as the worker works.
+func (w *DeviceWorker) Aside() (*gpu.Stream, error) {
+	s, err := w.Stream.Device().Stream()
+	if err == nil {
+		w.aside = append(w.aside, s)
+	}
+	return s, err
+}
+
 // End gives all back, once nothing runs any more.
 func (w *DeviceWorker) End() error {
 	err := errors.Join(w.Stream.Close(), w.leaving.end())
+	for _, s := range w.aside {
+		err = errors.Join(err, s.Close())
+	}
 	for _, s := range w.Slots {
 		s.Release()
 	}

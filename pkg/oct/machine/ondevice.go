@@ -26,6 +26,7 @@ type onDevice struct {
 	blocks  []Block
 	resize  deviceResizer
 	roll    deviceRoller
+	finder  deviceFinder
 	places  [][]byte // page-locked: bad, and behind it what is brought
 	leaving *DeviceOutput
 
@@ -35,6 +36,8 @@ type onDevice struct {
 	queued        *deviceTile  // all of which is queued
 	done          *deviceTile  // that the device is done with
 }
+
+const countsBytes = 16 // of bad and some
 
 // deviceTile is what a piece of work leaves.
 type deviceTile struct {
@@ -46,8 +49,11 @@ type deviceTile struct {
 }
 
 func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error), workers int, err error) {
-	if p.Roll != nil {
+	switch {
+	case p.Roll != nil:
 		return p.beginRollingOnDevice()
+	case p.Search != nil:
+		return p.starting(nil), p.Search.workers, nil
 	}
 	s := p.Source
 	c := s.columns
@@ -111,6 +117,8 @@ func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 		err = w.beginResizing()
 	case w.plan.Roll != nil:
 		err = w.beginRolling()
+	case w.plan.Search != nil:
+		err = w.beginSearching()
 	default:
 		w.staging, err = w.dev.Memory(c.Bytes(c.SlotShape()))
 	}
@@ -124,7 +132,7 @@ func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 		}
 		w.blocks = append(w.blocks, Block{device: s})
 	}
-	counts, err := w.dev.Memory(16)
+	counts, err := w.dev.Memory(countsBytes)
 	if err != nil {
 		return err
 	}
