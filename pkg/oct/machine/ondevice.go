@@ -162,7 +162,8 @@ func (w *onDevice) start()        {}
 // try does something unless something has failed.
 func (w *onDevice) try(f func() error) {
 	if w.err == nil {
-		w.err = f()
+		err := f()
+		w.err = cmp.Or(w.err, err) // what an earlier piece left may have failed meanwhile
 	}
 }
 
