@@ -37,7 +37,7 @@ func (s *InterfaceSearch) Windows(from, to, length int) []int {
 // Reach is how many planes the derivative along Z sees on either side.
 func (s *InterfaceSearch) Reach() int { return len(GaussianKernel(s.SigmaZ, 1)) / 2 }
 
-// Seen is how many of an image's planes the search sees, from the first on.
+// Seen returns how many of an image's planes, from the first on, the search sees.
 func (s *InterfaceSearch) Seen(planes int) int {
 	if s.Planes == 0 {
 		return planes

@@ -32,7 +32,7 @@ func NewColumns(m *oct.Mosaic, count *meter.Meter) (*Columns, error) {
 // Whole reports whether chunks are decoded whole, of which only some planes are wanted.
 func (c *Columns) Whole() bool { return len(c.array.Codecs()) > 0 && !c.blocks }
 
-// TileBuffer is the memory of one worker.
+// TileBuffer holds what one worker reads.
 type TileBuffer struct {
 	Raw    []byte
 	Data   []byte // of what was read last, C order

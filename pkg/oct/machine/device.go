@@ -12,10 +12,6 @@ import (
 	"strata/pkg/zarr/zarrgpu"
 )
 
-// A stage that is given a device keeps a tile there from the upload of its voxels to
-// the download of what is stored. Fetching and writing are the host's: a worker does
-// them for the tiles before and behind the one that the device works on (deviceloop.go).
-
 // DeviceTeam lets workers begin one after the other. What a worker needs it takes at
 // its beginning; one that the device has no memory for leaves the work to those that
 // are there.
@@ -99,7 +95,7 @@ func (w *DeviceWorker) Memories(n ...int64) ([]gpu.Span, error) {
 	return out, nil
 }
 
-// Aside is another stream for as long as the worker works.
+// Aside opens another stream for as long as the worker works.
 func (w *DeviceWorker) Aside() (*gpu.Stream, error) {
 	s, err := w.Stream.Device().Stream()
 	if err == nil {

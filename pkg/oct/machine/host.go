@@ -41,7 +41,7 @@ func (p *Plan) onHost() int64 {
 	return each
 }
 
-// loaded is the size of what a worker on the host loads as a whole; 0: planes stream by.
+// loaded returns the bytes that a worker on the host loads at a time; 0: planes stream by.
 func (p *Plan) loaded() int64 {
 	switch {
 	case p.Roll != nil:

@@ -13,35 +13,35 @@ import (
 	"strata/pkg/oct"
 )
 
-// finder finds tissue interfaces by the plan's [Search], with the same bits on every machine.
+// finder finds the tissue interfaces of A-lines by the plan's [Search], with the same bits on every machine.
 type finder interface {
-	// Load reads the planes of a box that the search sees, of a piece or of one that [Search.Fits]. They are the worker's until the
-	// next Load.
+	// Load reads those planes of a box of A-lines that the search sees. The box is a piece of the mosaic, or one that [Search.Fits].
+	// The voxels stay until the next Load.
 	Load(box oct.Rectangle) Voxels
-	// CountNonFinite counts voxels that are not finite, by the plan.
+	// CountNonFinite adds the voxels that are NaN or infinite to the plan's count.
 	CountNonFinite(v Voxels)
-	// FindInterfaces finds the interfaces of a rectangle of A-lines, no more than a piece has, in voxels of all that their windows
-	// cover, and hands them to the search's Found: as the piece of work leaves them.
+	// FindInterfaces searches a rectangle of A-lines, at most as many as a piece has, in voxels that hold all that their windows cover.
+	// The search's Found gets the result when what Bring brings is handed over.
 	FindInterfaces(in Voxels, r oct.Rectangle)
-	// Gather copies to a seam what it needs of the voxels of a piece.
-	Gather(seam, from Voxels)
-	// FindInSeam is FindInterfaces at once, in a seam that is complete. It is for what Then calls.
+	// Gather copies the voxels of a piece into a seam, where the two overlap.
+	Gather(seam, piece Voxels)
+	// FindInSeam searches a seam that is complete, and returns when Found has had the result. Only what Then calls may call it.
 	FindInSeam(seam Voxels, r oct.Rectangle) error
-	// Then calls f, on the host, once all is done that the piece of work did so far.
+	// Then calls f on the host once all is done that the piece of work asked for before. The worker keeps its error.
 	Then(f func() error)
 }
 
-// Voxels are those of a box of A-lines, in the machine's memory.
+// Voxels holds a box of A-lines in the machine's memory.
 type Voxels struct {
 	Box   oct.Rectangle
 	block Block
-	seam  bool // on the host: magnitudes, that are stored (z, x, y) if the box is a narrow upright strip
+	seam  bool // on the host it holds magnitudes in float32
 }
 
+// swapped reports whether magnitudes are stored (z, x, y): those of narrow upright strips.
 func (v *Voxels) swapped() bool { return v.seam && v.Box.Width() < v.Box.Height() }
 
-// Seam lends the memory for what the windows of A-lines near the borders of pieces cover, until release is called. A nil release
-// says that there is no room.
+// Seam lends memory for a box that lies in several pieces, until release is called. A nil release says that there is no room.
 func (p *Search) Seam(box oct.Rectangle) (v Voxels, release func(), err error) {
 	n := p.bytes(box)
 	if p.source.columns == nil {
@@ -51,14 +51,14 @@ func (p *Search) Seam(box oct.Rectangle) (v Voxels, release func(), err error) {
 	return Voxels{Box: box, block: b, seam: true}, release, err
 }
 
-// hostFinder is the memory of the search on the host.
+// hostFinder holds what a worker on the host needs for one rectangle after the other.
 type hostFinder struct {
 	workspace filter.Workspace
 	depth     []int32
 	gradient  []float32
 }
 
-// What the search does by type.
+// The search by type.
 var (
 	interfaces = map[dtype.Type]func(s *filter.InterfaceSearch, w *filter.Workspace, depth []int32, peak []float32, src filter.Slab[byte], rows, columns []int){
 		dtype.Uint8: interfacesOf[uint8], dtype.Int8: interfacesOf[int8], dtype.Uint16: interfacesOf[uint16], dtype.Int16: interfacesOf[int16],
@@ -72,13 +72,13 @@ var (
 	}
 )
 
-// interfacesOf is filter.Interfaces in the bytes of a slab, whose strides are those of elements.
+// interfacesOf calls filter.Interfaces with the bytes of a slab, whose strides count elements.
 func interfacesOf[T dtype.Element](s *filter.InterfaceSearch, w *filter.Workspace, depth []int32, peak []float32, b filter.Slab[byte], rows, columns []int) {
 	slab := filter.Slab[T]{Data: dtype.Slice[T](b.Data), Planes: b.Planes, PlaneStride: b.PlaneStride, RowStride: b.RowStride, Swapped: b.Swapped, Ready: b.Ready}
 	filter.Interfaces(s, w, depth, peak, slab, rows, columns)
 }
 
-// magnitudesOf puts the magnitudes of the voxels at a place into a seam.
+// magnitudesOf stores the magnitudes of voxels in a seam, where their box overlaps it.
 func magnitudesOf[T dtype.Element](s *Search, seam Voxels, voxels []byte, at oct.Rectangle) {
 	part, box := seam.Box.And(at), seam.Box
 	column := make([]T, part.Height())
@@ -159,7 +159,7 @@ func (w *host) FindInSeam(in Voxels, r oct.Rectangle) error {
 	return p.Found(w.ctx, r, depth, gradient)
 }
 
-// turn brings what was found in a swapped slab into C order.
+// turn brings the results of a swapped slab into C order.
 func turn[T any](v []T, r oct.Rectangle) {
 	from := slices.Clone(v)
 	for x := range r.Width() {
@@ -169,12 +169,12 @@ func turn[T any](v []T, r oct.Rectangle) {
 	}
 }
 
-func (w *host) Gather(seam, from Voxels) {
+func (w *host) Gather(seam, piece Voxels) {
 	if w.err != nil {
 		return
 	}
 	start := time.Now()
-	magnitudes[w.plan.Source.mosaic.DType](w.plan.Search, seam, from.block.host, from.Box)
+	magnitudes[w.plan.Source.mosaic.DType](w.plan.Search, seam, piece.block.host, piece.Box)
 	w.plan.Source.res.Meter.Since(meter.Compute, start)
 }
 
@@ -184,8 +184,8 @@ func (w *host) Then(f func() error) {
 	}
 }
 
-// deviceFinder is the memory of the search on a device: each voxel that it sees goes there once; per A-line 4 bytes come back, 8 where
-// gradients are wanted. Seams are searched on a stream of their own, while the next piece is on the other.
+// deviceFinder holds the voxels and results of a worker on a device. Each voxel that the search sees goes there once; per A-line 4 bytes
+// come back, 8 where gradients are wanted. Seams are searched on a stream of their own, while the next piece is on the other.
 type deviceFinder struct {
 	piece, result, scratch  gpu.Span
 	aside                   *gpu.Stream
@@ -193,7 +193,7 @@ type deviceFinder struct {
 	asideResult, asideSpace gpu.Span
 }
 
-// beginSearching takes the memory: of scratch as much as the device has, if that is less than planned.
+// beginSearching takes the memory. Of scratch it takes what the device has, if that is less than planned.
 func (w *onDevice) beginSearching() (err error) {
 	p, f := w.plan.Search, &w.finder
 	m, row := &p.memory, p.row()
@@ -230,18 +230,19 @@ func (w *onDevice) Load(box oct.Rectangle) Voxels {
 func (w *onDevice) CountNonFinite(v Voxels) {
 	w.try(func() error {
 		if m := w.plan.Source.mosaic; m.DType.IsFloat() {
-			return kernels.CountNonFinite(w.dev.Stream, w.nonFinite(), v.block.device, m.DType, v.block.device.Bytes()/int64(m.DType.Size()))
+			n := v.block.device.Bytes() / int64(m.DType.Size())
+			return kernels.CountNonFinite(w.dev.Stream, w.nonFinite(), v.block.device, m.DType, n)
 		}
 		return nil
 	})
 }
 
-// findings is where the results of some A-lines lie in memory of 8 bytes each.
+// findings divides the memory for the results of n A-lines, 8 bytes each.
 func findings(result gpu.Span, n int64) (arg, peak gpu.Span) {
 	return result.From(0, 4*n), result.From(4*n, 4*n)
 }
 
-// find queues the search for a rectangle.
+// find queues the search of a rectangle.
 func (p *Search) find(s *gpu.Stream, result, scratch gpu.Span, in Voxels, r oct.Rectangle) error {
 	arg, peak := findings(result, int64(r.Area()))
 	m, box := p.source.mosaic, in.Box
@@ -260,7 +261,7 @@ func (p *Search) find(s *gpu.Stream, result, scratch gpu.Span, in Voxels, r oct.
 	return nil
 }
 
-// found hands on what came back.
+// found hands results that came back to the search's Found.
 func (w *onDevice) found(r oct.Rectangle, arg, peak []byte) error {
 	p, depth := w.plan.Search, dtype.Slice[int32](arg)
 	for i, z := range depth {
@@ -309,16 +310,16 @@ func (w *onDevice) FindInSeam(seam Voxels, r oct.Rectangle) error {
 	return nil
 }
 
-func (w *onDevice) Gather(seam, from Voxels) {
+func (w *onDevice) Gather(seam, piece Voxels) {
 	size := int64(w.plan.Source.mosaic.DType.Size())
-	part := seam.Box.And(from.Box)
+	part := seam.Box.And(piece.Box)
 	brick := func(v Voxels) kernels.Brick {
 		skip := (int64(part.Y0-v.Box.Y0)*int64(v.Box.Width()) + int64(part.X0-v.Box.X0)) * size
 		span := v.block.device
 		return kernels.Brick{At: span.From(skip, span.Bytes()-skip), Pitch: int64(v.Box.Width()) * size, Stride: int64(v.Box.Area()) * size}
 	}
 	w.try(func() error {
-		return kernels.CopyBox(w.dev.Stream, brick(seam), brick(from), w.plan.Search.planes, part.Height(), int64(part.Width())*size)
+		return kernels.CopyBox(w.dev.Stream, brick(seam), brick(piece), w.plan.Search.planes, part.Height(), int64(part.Width())*size)
 	})
 }
 

@@ -18,7 +18,7 @@ type Pool struct {
 	host *mem.Pool
 }
 
-// loan is a block that is lent.
+// loan notes a block that is lent.
 type loan struct {
 	bytes   int64
 	release func()

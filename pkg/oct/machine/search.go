@@ -13,21 +13,21 @@ import (
 	"strata/pkg/oct"
 )
 
-// Search is a search for the tissue interface of every A-line of a mosaic: what [Worker.FindInterfaces] needs, and the memory that it takes.
+// Search plans the search for the tissue interface of every A-line of a mosaic, and the memory that it takes: see [Worker].FindInterfaces.
 type Search struct {
 	filter.InterfaceSearch
-	Y, X  []Segment // of the mosaic's plane, in tiles or, where a device holds no tile, rows of one
-	Seams *Pool     // for [Search.Seam]
-	// Found takes the interfaces of a rectangle, in C order, and the gradients there, nil on a device unless they are wanted. Several
-	// workers call it at a time. It keeps neither.
+	Y, X  []Segment // of the mosaic's axes, in pieces
+	Seams *Pool     // memory for [Search.Seam]
+	// Found gets the interfaces of a rectangle in C order, and their gradients: nil on a device unless they are wanted. Several
+	// workers call it at a time. It must not keep the slices.
 	Found func(ctx context.Context, r oct.Rectangle, depth []int32, gradient []float32) error
 
 	source    *Source
-	mem       int64 // of the host, that the workers may take
-	gradients bool  // Found wants them
+	mem       int64 // of the host, for the workers
+	gradients bool  // are wanted
 	workers   int
 	planes    int   // that are loaded
-	voxels    int64 // on the host: memory of a worker for them
+	voxels    int64 // bytes of them that a worker on the host holds
 
 	kernels *kernels.Searcher
 	memory  searchMemory
@@ -48,7 +48,7 @@ const (
 	asideLines    = 64 << 10  // A-lines of a seam that are searched at a time
 )
 
-// NewSearch plans a search of the source in so much memory of the host. Close gives back what it takes.
+// NewSearch plans a search of the source in so many bytes of the host's memory. Close gives back what it takes.
 func (s *Source) NewSearch(search filter.InterfaceSearch, mem int64, gradients bool) (*Search, error) {
 	p := &Search{InterfaceSearch: search, source: s, mem: mem, gradients: gradients}
 	if err := s.Whole(s.res.Meter); err != nil {
@@ -72,7 +72,7 @@ func (p *Search) Close() {
 	}
 }
 
-// SeamsDone lets the workers of plans that are made from now on have the memory of the seams.
+// SeamsDone gives the memory of the seams to the workers of plans that are made from now on.
 func (p *Search) SeamsDone() {
 	p.Seams.Close()
 	p.voxels += p.Seams.budget / int64(p.workers)
@@ -87,13 +87,13 @@ func (p *Search) Plan(pieces int) *Plan {
 	return plan
 }
 
-// Pieces is how many pieces of the mosaic there are along Y and X, that are loaded at a time: tiles, or rows of these.
+// Pieces counts, along Y and X, the pieces in which the mosaic is loaded: tiles, or rows of a tile that is too large for the device.
 func (p *Search) Pieces() (ny, nx int) {
 	m, rows := p.source.mosaic, p.source.rows()
 	return (m.Shape[1] + rows - 1) / rows, (m.Shape[2] + m.Chunk[2] - 1) / m.Chunk[2]
 }
 
-// Piece is where piece (i, j) lies.
+// Piece returns the extent of piece (i, j).
 func (p *Search) Piece(i, j int) oct.Rectangle {
 	m, rows := p.source.mosaic, p.source.rows()
 	y, x := i*rows, j*m.Chunk[2]
@@ -111,7 +111,7 @@ func (p *Search) EachSegment(i, j int, f func(a, b int)) {
 	}
 }
 
-// Box is what the windows of a rectangle of A-lines cover.
+// Box returns what the windows of a rectangle of A-lines cover.
 func (p *Search) Box(r oct.Rectangle) oct.Rectangle {
 	y, x := p.Windows(r.Y0, r.Y1, p.source.mosaic.Shape[1]), p.Windows(r.X0, r.X1, p.source.mosaic.Shape[2])
 	return oct.Rect(slices.Min(y), slices.Max(y)+1, slices.Min(x), slices.Max(x)+1)
@@ -126,7 +126,7 @@ func (p *Search) Fits(box oct.Rectangle) (y, x bool) {
 	return fits, fits
 }
 
-// TooLarge is the error that a worker's memory does not hold a box.
+// TooLarge returns the error that a worker's memory does not hold a box.
 func (p *Search) TooLarge(box oct.Rectangle) error {
 	where, window := p.source.mosaic.Where, p.Window()
 	if p.source.columns == nil {
@@ -135,7 +135,7 @@ func (p *Search) TooLarge(box oct.Rectangle) error {
 	return fmt.Errorf("%s: a mean filter of %d pixels over %d planes takes %d MiB of device memory: %w", where, window, p.planes, p.bytes(box)>>20+1, gpu.ErrMemory)
 }
 
-// bytes is the size of the voxels of a box.
+// bytes returns the size of the voxels of a box.
 func (p *Search) bytes(box oct.Rectangle) int64 {
 	return int64(p.planes) * int64(box.Area()) * int64(p.source.mosaic.DType.Size())
 }
@@ -161,7 +161,7 @@ func (p *Search) planOnHost() error {
 	return nil
 }
 
-// searchOnHost is what a worker takes on the host beside voxels: for windows, and what was found.
+// searchOnHost returns the bytes that a worker on the host needs beside voxels: to decode and to filter them, and for results.
 func (p *Plan) searchOnHost() int64 {
 	if p.Search == nil {
 		return 0
@@ -170,7 +170,7 @@ func (p *Plan) searchOnHost() int64 {
 	return p.Source.whole.Scratch + workspace(m) + 8*int64(m.Chunk[1])*int64(m.Chunk[2])
 }
 
-// planOnDevice decides what is on the device at a time: tiles, or rows of these; and seams between them.
+// planOnDevice decides how large pieces are, how many workers there are, and how much memory is left for seams.
 func (p *Search) planOnDevice() (err error) {
 	s := p.source
 	m, c := s.mosaic, s.columns
@@ -211,7 +211,7 @@ func (p *Search) planOnDevice() (err error) {
 	return err
 }
 
-// planMemory plans the memory of a worker, with as much scratch as is of use, and returns what seams take at a time.
+// planMemory plans the memory of a worker, with as much scratch as is of use, and returns what the seams need.
 func (p *Search) planMemory() (seams int64) {
 	m, rows, nx := p.source.mosaic, p.source.rows(), p.source.mosaic.Chunk[2]
 	p.memory = searchMemory{
@@ -231,14 +231,14 @@ func (p *Search) planMemory() (seams int64) {
 	return mem.Pooled(int64(p.planes)*int64(box)*int64(m.DType.Size())) * int64(2*min(ny, nxs)+4*p.source.res.Workers)
 }
 
-// row is the scratch for one row of A-lines.
+// row returns the scratch for one row of A-lines.
 func (p *Search) row() int64 {
 	x, _ := largest(p.X)
 	nx := max(x.in, p.source.mosaic.Chunk[2])
 	return kernels.SearchScratch(p.planes, nx, 1, nx)
 }
 
-// shrink lets a worker have less scratch, if it can do with less.
+// shrink halves a worker's scratch, down to one row, and reports whether it could.
 func (p *Search) shrink() bool {
 	m, least := &p.memory, p.row()
 	before := m.scratch + m.asideScratch

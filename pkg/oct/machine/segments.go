@@ -48,13 +48,13 @@ func Segments(s *filter.InterfaceSearch, n, tile int) (out []Segment) {
 // meets reports whether the windows of the segment see a tile.
 func (s *Segment) meets(tile int) bool { return s.First <= tile && tile <= s.Last }
 
-// Lines is the rectangle of A-lines of two segments.
+// Lines returns the rectangle of A-lines of two segments.
 func Lines(y, x Segment) oct.Rectangle { return oct.Rect(y.From, y.To, x.From, x.To) }
 
-// extent is how many A-lines a segment has, and how many samples their windows cover.
+// extent counts the A-lines of a segment, and the samples that their windows cover.
 type extent struct{ out, in int }
 
-// largest is the largest of all segments, and of those whose windows lie in several tiles.
+// largest returns the largest extents of all segments, and of those whose windows lie in several tiles.
 func largest(all []Segment) (any, across extent) {
 	for _, s := range all {
 		any = extent{max(any.out, s.To-s.From), max(any.in, s.In1-s.In0)}

@@ -67,7 +67,7 @@ func (s *Source) Parts(tile oct.Rectangle) (parts []oct.Rectangle) {
 	return parts
 }
 
-// pieces says in words what a worker holds at a time.
+// pieces says in words what a worker loads at a time.
 func (s *Source) pieces() string {
 	if s.columns != nil {
 		return s.columns.Pieces()

@@ -12,12 +12,12 @@ import (
 	"strata/pkg/oct/machine"
 )
 
-// Found takes the interfaces of a rectangle, in C order, and the gradients there. Several workers call it at a time; it keeps neither.
+// Found gets the interfaces of a rectangle in C order, and their gradients. Several workers call it at a time. It must not keep the slices.
 type Found = func(ctx context.Context, r oct.Rectangle, depth []int32, gradient []float32) error
 
 // FindInterfaces finds the tissue interface of every A-line of a mosaic (stages specification, focal, step 1), reading each tile once.
-// reserved is memory, of res.Mem, that others need meanwhile. found gets the gradients if they are wanted. nonFinite, unless it is nil,
-// counts the voxels that the search sees and that are not finite.
+// It leaves reserved bytes of res.Mem to others. found gets the gradients if they are wanted. nonFinite, unless it is nil, counts the NaN
+// and infinite voxels among those that the search sees.
 func FindInterfaces(ctx context.Context, m *oct.Mosaic, search filter.InterfaceSearch, res oct.Resources, reserved int64, gradients bool, found Found, nonFinite *atomic.Int64) error {
 	p, err := plan(m, search, &res, reserved, gradients)
 	if err != nil {
@@ -27,9 +27,9 @@ func FindInterfaces(ctx context.Context, m *oct.Mosaic, search filter.InterfaceS
 	return p.run(ctx)
 }
 
-// interfaceMap is a running search. The mean filter reaches across the borders of pieces, tiles or, where a device holds no tile, some of
-// its rows, by half its window. What a piece can say alone is computed when it is there; along a border the pieces on both sides hand
-// in the voxels that the filter needs, and who hands in the last computes the seam. Seams that find no room in memory are read again at the end.
+// interfaceMap is a running search. The mosaic is loaded piece by piece; the mean filter reaches across their borders by half its window.
+// A-lines whose windows lie in one piece are searched when it is there. Along a border the pieces on both sides copy what the windows cover
+// into a seam, and the worker with the last of them searches it. Seams that find no room in memory are read again at the end.
 type interfaceMap struct {
 	*machine.Search
 	res       *oct.Resources
@@ -40,10 +40,10 @@ type interfaceMap struct {
 	late  [][2]int         // without memory
 }
 
-// seam is what the windows of some A-lines near the borders of pieces cover.
+// seam holds what the windows of some A-lines near the borders of pieces cover.
 type seam struct {
 	machine.Voxels
-	release func() // nil: there is no memory
+	release func() // nil: it has no memory
 	left    int    // pieces to come
 }
 
@@ -56,7 +56,7 @@ func plan(m *oct.Mosaic, search filter.InterfaceSearch, res *oct.Resources, rese
 	return &interfaceMap{Search: s, res: res, seams: map[[2]int]*seam{}}, err
 }
 
-// run finds all interfaces.
+// run searches all pieces, and then the seams that found no memory.
 func (p *interfaceMap) run(ctx context.Context) error {
 	defer p.Close()
 	ny, nx := p.Pieces()
@@ -87,7 +87,7 @@ func (p *interfaceMap) run(ctx context.Context) error {
 	})
 }
 
-// piece does all that one piece allows.
+// piece searches what piece (i, j) allows.
 func (p *interfaceMap) piece(w machine.Worker, i, j int) {
 	voxels := w.Load(p.Piece(i, j))
 	if p.nonFinite != nil {
@@ -102,7 +102,7 @@ func (p *interfaceMap) piece(w machine.Worker, i, j int) {
 	})
 }
 
-// contribute hands in what a seam needs of a piece, and computes the seam when that was the last.
+// contribute copies a piece's part of a seam, and searches the seam when that was the last.
 func (p *interfaceMap) contribute(w machine.Worker, key [2]int, piece machine.Voxels) {
 	s, err := p.seam(key)
 	if err == nil && s.release != nil {
@@ -136,7 +136,7 @@ func (p *interfaceMap) seam(key [2]int) (s *seam, err error) {
 	return s, nil
 }
 
-// complete notes that a piece's part of a seam is there, and reports whether it was the last of one that is to be searched.
+// complete notes that a piece's part of a seam is there, and reports whether the seam can be searched now.
 func (p *interfaceMap) complete(key [2]int, s *seam) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,7 +147,7 @@ func (p *interfaceMap) complete(key [2]int, s *seam) bool {
 	return s.release != nil
 }
 
-// lateParts are the rectangles in which the seams that found no memory are read again, in as many parts as memory asks for.
+// lateParts returns the rectangles in which the seams that found no memory are searched.
 func (p *interfaceMap) lateParts() (all []oct.Rectangle, err error) {
 	slices.SortFunc(p.late, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
 	for _, key := range p.late {
