@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"strata/pkg/filter"
+	"strata/pkg/mem"
+	"strata/pkg/oct"
 )
 
 // Segments tile the axis, and say truly what their windows need.
@@ -33,5 +35,29 @@ func TestSegments(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Once the seams are done, workers have their memory: none of it stays idle in the pool.
+func TestSeamsDone(t *testing.T) {
+	res := machines["host"](t)
+	s, err := sourceOf(t, res).NewSearch(filter.InterfaceSearch{SigmaXY: 3, SigmaZ: 1}, res.Mem, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	before, least := mem.InUse(), s.Plan(6).onHost()
+	_, release, err := s.Seam(oct.Rect(16, 48, 0, 96))
+	if err != nil || release == nil {
+		t.Fatal(err)
+	}
+	release()
+	s.SeamsDone()
+	if n := mem.InUse() - before; n != 0 {
+		t.Errorf("%d bytes lie idle", n)
+	}
+	plan := s.Plan(6)
+	if each := plan.onHost(); each <= least || each*int64(plan.Most) > res.Mem {
+		t.Errorf("%d workers take %d bytes each of %d, %d before", plan.Most, each, res.Mem, least)
 	}
 }
