@@ -95,6 +95,31 @@ func (w *DeviceWorker) Memories(n ...int64) ([]gpu.Span, error) {
 	return out, nil
 }
 
+// MostSlots is how many regions of the input a worker has under way: one that the host reads, one that the device
+// works on, and one that waits for it.
+const MostSlots = 3
+
+// Begin takes memory for what goes to the device and what comes back: as many slots as a
+// worker can use, or as there is memory for, at least one, and for each a place of so
+// many bytes of page-locked memory. The worker's end gives it back.
+func (w *DeviceWorker) Begin(r *zarrgpu.Reader, shape []int, bytes int) (places [][]byte, err error) {
+	for range MostSlots {
+		p, err := w.Pinned(bytes)
+		var s *zarrgpu.Slot
+		if err == nil {
+			s, err = r.Slot(shape)
+		}
+		if err != nil {
+			if len(w.Slots) > 0 && errors.Is(err, gpu.ErrMemory) {
+				break
+			}
+			return nil, err
+		}
+		places, w.Slots = append(places, p), append(w.Slots, s)
+	}
+	return places, nil
+}
+
 // Aside opens another stream for as long as the worker works.
 func (w *DeviceWorker) Aside() (*gpu.Stream, error) {
 	s, err := w.Stream.Device().Stream()
