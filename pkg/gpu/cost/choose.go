@@ -174,10 +174,6 @@ type Choice struct {
 	start      float64 // seconds
 }
 
-// margin is by how much a device has to be faster: what it saves less is within what the figures do not know, and
-// leaves it to others.
-const margin = 0.05
-
 // plans returns the ways to do a job, the first on the host, with their estimates.
 func plans(j Job, s Figures, h Host, d *Device) []Plan {
 	f := h.figures()
@@ -220,7 +216,7 @@ func Choose(j Job, h Host, d *Device) (Choice, error) {
 		}
 	}
 	c.Plan = c.Host
-	if c.Best.Seconds < c.Host.Seconds*(1-margin) {
+	if c.Best.Seconds < c.Host.Seconds*(1-h.figures().get("margin")) {
 		c.Plan = c.Best
 	}
 	return c, nil
