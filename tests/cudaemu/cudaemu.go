@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"strata/pkg/gpu/cost"
 )
 
 // Variable names the library to take for the driver's.
@@ -23,10 +25,7 @@ const Variable = "STRATA_LIBCUDA"
 var others = map[string]string{"STRATA_LIBCUFILE": "libcufile.so.0", "STRATA_LIBNVCOMP": "libnvcomp.so.6", "STRATA_LIBNVML": "libnvidia-ml.so.1"}
 
 // Programs that find the double take it, however small their input is, and do by it what it can: tests say what it is to do.
-const (
-	figuresVariable = "STRATA_GPU_FIGURES"
-	figures         = "host.margin=-1e12,host.tries=0"
-)
+const figures = "host.margin=-1e12,host.tries=0"
 
 // What cuFile's binding reads instead of /proc/modules and /run/udev, which not every
 // system has that runs tests.
@@ -82,7 +81,7 @@ func name(lib string) {
 // Environment is what a process needs to find the driver's library and the others that
 // are beside it, and to use them: whoever asks for less sets STRATA_GPU_FIGURES to something else.
 func Environment(lib string) map[string]string {
-	e := map[string]string{Variable: lib, figuresVariable: figures}
+	e := map[string]string{Variable: lib, cost.Variable: figures}
 	// build.sh leaves a file by which its libraries are told from real ones.
 	if _, err := os.Stat(filepath.Join(filepath.Dir(lib), "lock")); err == nil {
 		e[modulesVariable], e[udevVariable] = filepath.Join(filepath.Dir(lib), "modules"), os.DevNull

@@ -50,16 +50,13 @@ func (w *Work) At(size [3]float64) {
 	}
 }
 
-// FiguresVariable names the variable with figures that take the place of those in package cost.
-const FiguresVariable = "STRATA_GPU_FIGURES"
-
 // model is what the environment says of the machine.
 type model struct{ gpu, host cost.Figures }
 
 func newModel() (model, error) {
-	gpu, host, err := cost.ParseFigures(os.Getenv(FiguresVariable))
+	gpu, host, err := cost.ParseFigures(os.Getenv(cost.Variable))
 	if err != nil {
-		return model{}, cli.Usage("variable %s: %w", FiguresVariable, err)
+		return model{}, cli.Usage("variable %s: %w", cost.Variable, err)
 	}
 	return model{gpu, cost.HostFigures().With(host)}, nil
 }

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -76,6 +77,10 @@ func (f Figures) With(others Figures) Figures {
 	return all
 }
 
+// Variable names the environment variable whose figures, as [ParseFigures] reads them, programs take in place of those of
+// the tables.
+const Variable = "STRATA_GPU_FIGURES"
+
 // ParseFigures reads figures that take the place of those of the tables, of a GPU and of the host: NAME=VALUE and
 // host.NAME=VALUE between commas, in the units of the tables.
 func ParseFigures(text string) (gpu, host Figures, err error) {
@@ -95,7 +100,7 @@ func ParseFigures(text string) (gpu, host Figures, err error) {
 		if !is {
 			return nil, nil, fmt.Errorf("%q is not a figure: want NAME=VALUE between commas, such as init=0.4,host.storage=2 (pkg/gpu/cost has the names)", pair)
 		}
-		if _, err := strconv.ParseFloat(value, 64); err != nil {
+		if v, err := strconv.ParseFloat(value, 64); err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, nil, fmt.Errorf("%q is not a number: want %s in %s", pair, name, row["unit"])
 		}
 		to[name] = number(value, row["unit"])
