@@ -230,14 +230,14 @@ func (c Choice) String() string {
 	}
 	host := fmt.Sprintf("%.3g s on %s (limit: %s)", c.Host.Seconds, cores, c.Host.Limit)
 	if c.device == nil {
-		return "runs on the host: estimated " + host + "; no GPU"
+		return "runs on the CPU: estimated " + host + "; no GPU"
 	}
 	device := fmt.Sprintf("%.3g s on %s (limit: %s; start %.2g s; %s; %s)", c.Best.Seconds, c.device.Model, c.Best.Limit, c.start,
 		coded(c.job.In, "decoded", "input", c.Best.DeviceDecodes), coded(c.job.Out, "encoded", "output", c.Best.DeviceEncodes))
 	if c.GPU {
 		return "runs on the GPU: estimated " + device + ", beside " + host
 	}
-	return "runs on the host: estimated " + host + ", beside " + device
+	return "runs on the CPU: estimated " + host + ", beside " + device
 }
 
 // coded says which side decodes an input, or encodes an output.
@@ -248,5 +248,5 @@ func coded(a Array, how, what string, device bool) string {
 	case device:
 		return fmt.Sprintf("%s %s by the GPU, %s, %d streams a region", what, how, a.Codec, max(a.Streams, 1))
 	}
-	return fmt.Sprintf("%s %s by the host, %s", what, how, a.Codec)
+	return fmt.Sprintf("%s %s by the CPU, %s", what, how, a.Codec)
 }
