@@ -5,11 +5,6 @@ import (
 	"slices"
 )
 
-// Median is the 50th percentile of v: the middle value, or the mean of the two
-// middle ones, in float64. NaN is left out; without numbers it is NaN. v is
-// reordered.
-func Median(v []float32) float64 { return Percentiles(v, 50)[0] }
-
 // Percentiles returns the q-th percentiles of v (0…100), interpolated linearly
 // between the order statistics at (n−1)·q/100 (numpy's "linear", Hyndman and
 // Fan's type 7, The American Statistician 50, 1996). NaN is left out. v is

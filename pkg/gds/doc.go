@@ -27,5 +27,9 @@
 // Reads past it go through a queue of the system (io_uring) where it has one. [File.DirectIO] says why a
 // file's pages do not go past the cache, and [Stats] how many bytes did.
 //
+// Four parts are for other programs, as KvikIO has them; no program of strata needs them: batches ([Begin]), reads and writes in
+// the order of a stream ([File.QueueRead], [File.QueueWrite]), sources ([Pool.OpenSource]), and pending calls on host
+// memory ([File.GoReadAt], [File.GoWriteAt]).
+//
 // Memory that is used again stays mapped for cuFile ([Pool.Register]).
 package gds

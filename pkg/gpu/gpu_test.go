@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -262,7 +263,7 @@ func TestPoolOfLittleMemory(t *testing.T) {
 func TestFaults(t *testing.T) {
 	race.Leave(t)
 	calls := []string{"cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuMemGetInfo_v2", "cuMemAlloc_v2", "cuMemHostAlloc", "cuMemcpyHtoDAsync_v2",
-		"cuMemcpyDtoHAsync_v2", "cuMemsetD8Async", "cuMemcpyDtoDAsync_v2", "cuStreamCreate", "cuStreamSynchronize", "cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"}
+		"cuMemcpyDtoHAsync_v2", "cuMemsetD8Async", "cuMemcpyDtoDAsync_v2", "cuStreamCreate", "cuStreamSynchronize", "cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuEventSynchronize"}
 	if os.Getenv("STRATA_TEST_APART") == "" {
 		for _, call := range calls {
 			for _, code := range []string{"2", "700s"} {
@@ -332,6 +333,10 @@ func scenario() (err error) {
 	s.Record(e)
 	s.Follow(e)
 	s.Download(h.B, b.Span)
+	s.Mark()
+	if err := s.Passed(); err != nil {
+		return fmt.Errorf("scenario: %w", err)
+	}
 	if err := s.Wait(); err != nil {
 		return fmt.Errorf("scenario: %w", err)
 	}
@@ -378,4 +383,62 @@ func TestChecks(t *testing.T) {
 	if err := s.Wait(); err != failed {
 		t.Error(err)
 	}
+}
+
+// Passed waits for what lies before a mark, and leaves what lies behind it alone: the double runs no more of a stream than is waited for.
+func TestMarks(t *testing.T) {
+	d := open(t, Limits{Memory: 1 << 20, Pinned: 1 << 20})
+	s, err := d.Stream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := d.Host(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Release()
+	b, err := d.Memory().Get(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Release()
+	if err := s.Passed(); err != nil {
+		t.Errorf("without a mark: %v", err)
+	}
+	var seen []string
+	found, failed := errors.New("found"), errors.New("cannot queue")
+	stretch := func(value byte, name string, err error) {
+		s.Queue(func(uintptr) error { return err })
+		s.Host(func() { h.B[0] = value })
+		s.Check(func() error {
+			seen = append(seen, fmt.Sprint(name, " ", h.B[0]))
+			if name == "third" {
+				return found
+			}
+			return nil
+		})
+		s.After(func() { seen = append(seen, "after "+name) })
+	}
+	want := func(what string, got, err error, list ...string) {
+		t.Helper()
+		if got != err || !slices.Equal(seen, list) {
+			t.Errorf("%s: %v, want %v; %q, want %q", what, got, err, seen, list)
+		}
+		seen = nil
+	}
+	stretch(1, "first", nil)
+	s.Mark()
+	stretch(2, "second", failed)
+	s.Mark()
+	stretch(3, "third", nil)
+	s.Mark()
+	stretch(4, "fourth", nil)
+	want("first", s.Passed(), nil, "first 1", "after first")
+	want("second", s.Passed(), failed, "after second")
+	want("all else", s.Wait(), found, "third 4", "after third", "after fourth")
+	want("nothing", s.Passed(), nil)
+	stretch(5, "fifth", nil)
+	s.Mark()
+	stretch(6, "sixth", nil)
+	want("closing", s.Close(), nil, "fifth 6", "after fifth", "sixth 6", "after sixth")
 }

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -17,12 +18,34 @@ type Stream struct {
 	device *Device
 	thread *thread
 	handle uintptr
-	args   []byte         // of a launch, outside the Go heap, where the driver may read it
+	args   []byte // of a launch, outside the Go heap, where the driver may read it
+	stretch
+	marked []stretch // those that end at a mark, the oldest first
+	idle   []uintptr // events that no mark uses
+	ends   []func()  // before the stream does
+	silent bool      // copies are not counted
+}
+
+// stretch is what has been queued since the mark before.
+type stretch struct {
+	mark   uintptr        // the event at its end
 	checks []func() error // of what has run
-	after  []func()       // once what is queued has run
-	ends   []func()       // before the stream does
-	err    error
-	silent bool // copies are not counted
+	after  []func()       // once it has run
+	err    error          // of queueing it
+}
+
+// ran calls what waited for the stretch to run, and returns the first error: of queueing it, of waiting for it, of what it left.
+func (s *stretch) ran(waited error) error {
+	err := cmp.Or(s.err, waited)
+	for _, f := range s.checks {
+		if err == nil {
+			err = f()
+		}
+	}
+	for _, f := range s.after {
+		f()
+	}
+	return err
 }
 
 // Uncounted tells whether copies that are queued from now on are left out of [Device.Traffic]: those by which
@@ -69,6 +92,9 @@ func (s *Stream) Close() error {
 		err = nil // whoever queued the work has the error
 	}
 	s.thread.do(func() {
+		for _, e := range s.idle {
+			err = errors.Join(err, s.device.givenBack(check("cuEventDestroy_v2", driver.EventDestroy(e))))
+		}
 		err = errors.Join(err, s.device.givenBack(check("cuStreamDestroy_v2", driver.StreamDestroy(s.handle))))
 		_ = driver.CtxSetCurrent(0)
 	})
@@ -171,26 +197,54 @@ func (s *Stream) Release(b *Buffer) { s.After(b.Release) }
 // error, when nothing runs any more.
 func (s *Stream) After(f func()) { s.after = append(s.after, f) }
 
+// Mark ends a stretch of the queue, which [Stream.Passed] waits for, and no more than that: what
+// is queued from now on may go on running.
+func (s *Stream) Mark() {
+	done := s.stretch
+	s.stretch = stretch{}
+	if n := len(s.idle); n > 0 {
+		done.mark, s.idle = s.idle[n-1], s.idle[:n-1]
+	} else {
+		s.call("cuEventCreate", func() result { return driver.EventCreate(&done.mark, disableTiming|blockingSync) })
+	}
+	s.call("cuEventRecord", func() result { return driver.EventRecord(done.mark, s.handle) })
+	done.err, s.err = cmp.Or(done.err, s.err), nil
+	s.marked = append(s.marked, done)
+}
+
+// Passed waits until what lies before the oldest mark has run, of those that nobody has waited for. It returns the first error
+// of that stretch. Without such a mark it does nothing.
+func (s *Stream) Passed() error {
+	if len(s.marked) == 0 {
+		return nil
+	}
+	first := s.marked[0]
+	s.marked = s.marked[1:]
+	later := s.err
+	s.err = nil
+	if first.mark != 0 {
+		s.call("cuEventSynchronize", func() result { return driver.EventSynchronize(first.mark) })
+		s.idle = append(s.idle, first.mark)
+	}
+	waited := s.err
+	s.err = later
+	return first.ran(waited)
+}
+
 // Wait waits until all that is queued has run. It returns the first error since the
 // last Wait, and is ready for more, unless the context is lost.
 func (s *Stream) Wait() error {
-	err := s.err
-	s.err = nil
+	all := append(s.marked, s.stretch)
+	s.marked, s.stretch = nil, stretch{}
 	s.call("cuStreamSynchronize", func() result { return driver.StreamSynchronize(s.handle) })
-	if err == nil {
-		err = s.err
+	var err error
+	for _, part := range all {
+		if part.mark != 0 {
+			s.idle = append(s.idle, part.mark)
+		}
+		err = cmp.Or(err, part.ran(cmp.Or(err, s.err))) // after an error nothing is looked at
 	}
 	s.err = nil
-	for _, f := range s.checks {
-		if err == nil {
-			err = f()
-		}
-	}
-	s.checks = s.checks[:0]
-	for _, f := range s.after {
-		f()
-	}
-	s.after = s.after[:0]
 	return err
 }
 
@@ -200,7 +254,10 @@ type Event struct {
 	handle uintptr
 }
 
-const disableTiming = 2 // CU_EVENT_DISABLE_TIMING: recording costs less
+const (
+	blockingSync  = 1 // CU_EVENT_BLOCKING_SYNC: who waits for it sleeps
+	disableTiming = 2 // CU_EVENT_DISABLE_TIMING: recording costs less
+)
 
 // Event makes an event that nothing was recorded in. It only orders streams: [Device.TimedEvent] has a time.
 func (d *Device) Event() (*Event, error) { return d.event(disableTiming) }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"strata/pkg/cli"
@@ -215,7 +216,11 @@ func (info *nodeInfo) array(ctx context.Context, r *cli.Run, a *zarr.Array) erro
 	}
 	if r.Bool("size") {
 		var size, count int64
-		if err := walk(ctx, a.Store(), a.Path(), &size, &count); err != nil {
+		err := walk(ctx, a.Store(), a.Path(), &size, &count)
+		if _, file := a.Store().(store.Decoder); file && errors.Is(err, fs.ErrNotExist) {
+			return cli.Usage("%s: --size adds up the chunks of a Zarr hierarchy, and this is one file: leave it out", a.Store().Location(""))
+		}
+		if err != nil {
 			return err
 		}
 		info.Stored, info.Objects = &size, &count

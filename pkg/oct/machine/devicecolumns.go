@@ -76,7 +76,7 @@ func (c *DeviceColumns) PlanesOf(z0, z1, y, ny, x, nx int) (all []zarr.Region) {
 
 // Workers is how many workers the memory of the host and of the device holds, of which
 // each has so much of it beside its slots, and per slot. One that has no room for all
-// its slots works with one; where the device has no room for that either, chunks come by way of the host.
+// its slots works with fewer; where the device has no room for that either, chunks come by way of the host.
 func (c *DeviceColumns) Workers(res *oct.Resources, hostMem int64, host, hostPlace, device int64, what string) (int, error) {
 	limit := res.Device.Memory().Limit()
 	pinned, onDevice := c.Memory(c.SlotShape())
@@ -90,8 +90,8 @@ func (c *DeviceColumns) Workers(res *oct.Resources, hostMem int64, host, hostPla
 	}
 	slots := int64(MostSlots)
 	each, n := all(slots)
-	if n < 1 || limit/(device+slots*onDevice) < 1 {
-		slots = 1
+	for slots > 1 && (n < 1 || limit < device+slots*onDevice) {
+		slots--
 		each, n = all(slots)
 	}
 	if n < 1 {

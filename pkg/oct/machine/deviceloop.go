@@ -12,9 +12,9 @@ import (
 	"strata/pkg/zarr/zarrgpu"
 )
 
-// MostSlots is how many regions of the input a worker has under way: one on the device,
-// one that the host fetches.
-const MostSlots = 2
+// MostSlots is how many regions of the input a worker has under way: one that the host reads, one that the device
+// works on, and one that waits for it.
+const MostSlots = 3
 
 // Begin takes memory for what goes to the device and what comes back: as many slots as a
 // worker can use, or as there is memory for, at least one, and for each a place of so

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -11,10 +12,10 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff/ngffgpu"
 	"strata/pkg/oct"
-	"strata/pkg/zarr"
 )
 
-// onDevice is a worker on a device. The order in which it does things is that of DeviceLoop.
+// onDevice is a worker on a device. It reads a region, queues what is done with it, and reads the next while the device works: as
+// many regions as it has slots are read or worked on. What came of a piece of work is written by a goroutine of its own.
 type onDevice struct {
 	dev     *DeviceWorker
 	plan    *Plan
@@ -28,12 +29,18 @@ type onDevice struct {
 	roll    deviceRoller
 	places  [][]byte // page-locked: bad, and behind it what is brought
 	leaving *DeviceOutput
+	writing *deviceWriting
 
-	steps, pieces int          // that began
-	working       *zarr.Region // that the device works on
-	piece         *deviceTile  // that is being queued
-	queued        *deviceTile  // all of which is queued
-	done          *deviceTile  // that the device is done with
+	steps  int       // regions that were fetched
+	now    stretch   // that is being queued
+	queued []stretch // those before it, each up to a mark, the oldest first
+	piece  *deviceTile
+}
+
+// stretch is what a device does with a region, and up to the next one.
+type stretch struct {
+	region int64       // bytes
+	piece  *deviceTile // that ends with it; nil: none does
 }
 
 // deviceTile is what a piece of work leaves.
@@ -42,7 +49,7 @@ type deviceTile struct {
 	counted bool // bad counts
 	filled  int  // bytes of the place
 	brought []func()
-	writes  bool
+	write   func() error // nil: there is nothing to write
 }
 
 func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error), workers int, err error) {
@@ -129,14 +136,19 @@ func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 		return err
 	}
 	w.bad, w.some = counts.From(0, 8), counts.From(8, 8)
-	if w.places, err = w.dev.Begin(c.Reader, c.SlotShape(), 8+int(w.plan.Back+w.plan.look()+w.roll.back)); err != nil || output == nil {
+	if w.places, err = w.dev.Begin(c.Reader, c.SlotShape(), 8+int(w.plan.Back+w.plan.look()+w.roll.back)); err != nil {
 		return err
 	}
-	w.leaving, err = w.dev.Output(output, len(w.places))
-	return err
+	if output != nil {
+		if w.leaving, err = w.dev.Output(output, len(w.places)); err != nil {
+			return err
+		}
+	}
+	w.writing = startWriting(len(w.places))
+	return nil
 }
 
-func (w *onDevice) failed() error { return w.err }
+func (w *onDevice) failed() error { return cmp.Or(w.err, w.writing.failed()) }
 func (w *onDevice) start()        {}
 
 // try does something unless something has failed.
@@ -148,9 +160,13 @@ func (w *onDevice) try(f func() error) {
 
 // tile is what the piece of work leaves that is being queued.
 func (w *onDevice) tile() *deviceTile {
-	if w.piece == nil {
-		w.piece = &deviceTile{place: w.pieces % len(w.places), filled: 8}
-		w.pieces++
+	for w.piece == nil {
+		place, ok := w.writing.place(len(w.queued) == 0)
+		if ok {
+			w.piece = &deviceTile{place: place, filled: 8}
+			break
+		}
+		w.pass()
 	}
 	return w.piece
 }
@@ -175,12 +191,13 @@ func (w *onDevice) load(part oct.Rectangle, to func(z int, plane int64) gpu.Span
 	s := w.plan.Source
 	plane := s.columns.Bytes(s.mosaic.BoxShape(1, part.Height(), part.Width()))
 	for _, g := range s.columns.Regions(part.Y0, part.Height(), part.X0, part.Width()) {
-		w.deliver()
-		if len(w.dev.Slots) == 1 {
-			w.wait()
-			w.deliver()
+		if w.now != (stretch{}) {
+			w.mark()
 		}
-		if w.err != nil {
+		for len(w.queued) >= len(w.dev.Slots) {
+			w.pass()
+		}
+		if w.err = w.failed(); w.err != nil {
 			return
 		}
 		slot := w.dev.Slots[w.steps%len(w.dev.Slots)]
@@ -188,54 +205,60 @@ func (w *onDevice) load(part oct.Rectangle, to func(z int, plane int64) gpu.Span
 		if w.err = oct.Readable(slot.Fetch(w.ctx, g)); w.err != nil {
 			return
 		}
-		w.wait()
-		w.try(func() error {
-			start := time.Now()
-			z := s.mosaic.First(g.Start)
-			span := to(z, plane).From(0, s.columns.Bytes(g.Shape))
-			slot.Into(w.dev.Stream, span)
-			w.working = &g
-			take(z, s.mosaic.Planes(g.Shape), Block{device: span})
-			s.res.Meter.Since(meter.Compute, start)
-			return w.err
-		})
-	}
-}
-
-// wait waits for what is queued.
-func (w *onDevice) wait() {
-	w.try(func() error {
-		s := w.plan.Source
 		start := time.Now()
-		err := w.dev.Stream.Wait()
+		z, bytes := s.mosaic.First(g.Start), s.columns.Bytes(g.Shape)
+		span := to(z, plane).From(0, bytes)
+		slot.Into(w.dev.Stream, span)
+		take(z, s.mosaic.Planes(g.Shape), Block{device: span})
+		w.now.region = bytes
 		s.res.Meter.Since(meter.Compute, start)
-		if err == nil && w.working != nil {
-			s.res.Done(s.columns.Bytes(w.working.Shape))
-			w.working = nil
-		}
-		w.done, w.queued = w.queued, nil
-		return err
-	})
+	}
 }
 
-// deliver hands over what came of the piece of work that the device is done with.
-func (w *onDevice) deliver() {
-	t := w.done
-	if t == nil || w.err != nil {
-		return
+// mark ends the stretch that is being queued.
+func (w *onDevice) mark() {
+	w.dev.Stream.Mark()
+	w.queued = append(w.queued, w.now)
+	w.now = stretch{}
+}
+
+// pass waits for the oldest stretch, and hands over what came of the piece of work that it ends.
+func (w *onDevice) pass() {
+	s, res := w.queued[0], w.plan.Source.res
+	w.queued = w.queued[1:]
+	start := time.Now()
+	err := w.dev.Stream.Passed()
+	res.Meter.Since(meter.Compute, start)
+	if w.err = cmp.Or(w.err, err); w.err == nil {
+		res.Done(s.region)
 	}
-	w.done = nil
-	if t.counted {
+	if s.piece != nil {
+		w.deliver(s.piece)
+	}
+}
+
+// settle waits for all that is queued.
+func (w *onDevice) settle() {
+	w.mark()
+	for len(w.queued) > 0 {
+		w.pass()
+	}
+}
+
+// deliver hands over what came of a piece of work that the device is done with.
+func (w *onDevice) deliver(t *deviceTile) {
+	if t.counted && w.err == nil {
 		w.plan.nonFinite(int64(binary.LittleEndian.Uint64(w.places[t.place])))
 	}
 	for _, f := range t.brought {
-		if f(); w.err != nil {
-			return
+		if w.err == nil {
+			f()
 		}
 	}
-	if t.writes {
-		w.err = w.leaving.Write(w.ctx, t.place)
+	if w.err != nil {
+		t.write = nil
 	}
+	w.writing.write(t)
 }
 
 func (w *onDevice) next() {
@@ -244,18 +267,21 @@ func (w *onDevice) next() {
 		if t.counted {
 			w.dev.Stream.Download(w.places[t.place][:8], w.bad)
 		}
-		w.queued, w.piece = t, nil
+		w.now.piece, w.piece = t, nil
+		w.mark()
 		return nil
 	})
 }
 
 func (w *onDevice) finish() {
-	w.deliver()
-	w.wait()
-	w.deliver()
+	if w.err == nil {
+		w.settle()
+	}
+	w.err = cmp.Or(w.err, w.writing.end())
 }
 
 func (w *onDevice) end() error {
+	_ = w.writing.end() // of a worker that panicked
 	err := w.dev.End()
 	w.resize.release() // nothing runs any more
 	w.roll.free()
@@ -265,25 +291,32 @@ func (w *onDevice) end() error {
 func (w *onDevice) Bring(b Block, f func([]byte)) {
 	w.try(func() error {
 		t := w.tile()
-		to := w.places[t.place][t.filled:][:b.device.Bytes()]
-		t.filled += len(to)
-		w.dev.Stream.Download(to, b.device)
+		to := w.down(t, b)
 		t.brought = append(t.brought, func() { f(to) })
 		return nil
 	})
 }
 
+// down queues the copy of a block to where the piece of work leaves it on the host.
+func (w *onDevice) down(t *deviceTile, b Block) []byte {
+	to := w.places[t.place][t.filled:][:b.device.Bytes()]
+	t.filled += len(to)
+	w.dev.Stream.Download(to, b.device)
+	return to
+}
+
 func (w *onDevice) Write(start, shape []int, tile Block) {
-	if p := w.plan; p.Look != nil { // it is on the host then: that writes it
-		w.Bring(tile, func(b []byte) {
-			p.Look(b)
-			w.err = p.Output.WriteTile(w.ctx, start, shape, b)
-		})
-		return
-	}
 	w.try(func() error {
-		t := w.tile()
-		t.writes = true
-		return w.leaving.Begin(w.dev.Stream, t.place, start, shape, tile.device)
+		t, p := w.tile(), w.plan
+		if p.Look == nil {
+			t.write = func() error { return w.leaving.Write(w.ctx, t.place) }
+			return w.leaving.Begin(w.dev.Stream, t.place, start, shape, tile.device)
+		}
+		b := w.down(t, tile) // who looks writes
+		t.write = func() error {
+			p.Look(b)
+			return p.Output.WriteTile(w.ctx, start, shape, b)
+		}
+		return nil
 	})
 }

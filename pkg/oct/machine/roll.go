@@ -215,9 +215,9 @@ func (w *onDevice) RollTile(tile oct.Rectangle) {
 	}
 	w.try(func() error {
 		t := w.tile()
-		t.brought = append(t.brought, func() {
-			w.err = w.plan.Output.WriteTile(w.ctx, start, shape, r.together[t.place][:s.columns.Bytes(shape)])
-		})
+		t.write = func() error {
+			return w.plan.Output.WriteTile(w.ctx, start, shape, r.together[t.place][:s.columns.Bytes(shape)])
+		}
 		return nil
 	})
 }
@@ -237,6 +237,7 @@ func (w *onDevice) putTogether(tile, part oct.Rectangle) {
 				copy(to[z*whole+from:], out[z*plane:(z+1)*plane])
 			}
 		})
-		return nil
+		w.settle() // the next part comes to where this one is
+		return w.err
 	})
 }
