@@ -36,7 +36,11 @@ func (r *Resources) reading(count *meter.Meter) zarrgpu.Options {
 // Reader makes the reader of an array into the device. A backend that was asked for and cannot serve the array
 // is a [*zarrgpu.BackendError].
 func (r *Resources) Reader(a *zarr.Array, count *meter.Meter) (*zarrgpu.Reader, error) {
-	return zarrgpu.NewReader(a, r.Device, r.reading(count))
+	o := r.reading(count)
+	if a.ScratchBytes(false) > r.Mem/4 { // a worker would hold as much, if the host decoded
+		o.Trials = nil
+	}
+	return zarrgpu.NewReader(a, r.Device, o)
 }
 
 func (r *Resources) Done(n int64) {

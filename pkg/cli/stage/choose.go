@@ -121,13 +121,13 @@ func (m model) device(i gpu.Info, j cost.Job, cores int) *cost.Device {
 func (w Work) job(ctx context.Context, r *cli.Run, auto bool) cost.Job {
 	j := cost.Job{Stage: w.Stage}
 	for i, a := range w.In {
-		n := datasets.Bytes(a)
+		n := min(datasets.Bytes(a), vast)
 		if i == 0 {
 			j.In = coded(a.Codecs(), bytesOf(a, a.Chunks()), auto)
 			j.In.Device = j.In.Device && a.Elementary() == nil
 		}
-		j.In.Bytes += n
-		j.In.Stored += int64(float64(n) * stored(ctx, a))
+		j.In.Bytes = min(j.In.Bytes, vast) + n
+		j.In.Stored = min(j.In.Stored, vast) + int64(float64(n)*stored(ctx, a))
 	}
 	if len(w.In) == 0 {
 		return j
@@ -140,17 +140,25 @@ func (w Work) job(ctx context.Context, r *cli.Run, auto bool) cost.Job {
 	codecs, err := codec.FromFlag(o.Codec, first.DType(), max(o.ZarrFormat, 2))
 	if err == nil {
 		j.Out = coded(codecs, tile, auto)
-		_, err = codecs.Packing(int(tile))
+		_, err = codecs.Packing(1 << 20) // chunks of any size but tiny ones
 		j.Out.Device = auto && err == nil
 	}
-	j.Out.Bytes = int64(float64(j.In.Bytes) * w.Out)
+	if out := float64(j.In.Bytes) * w.Out; out > 0 {
+		j.Out.Bytes = int64(min(out, vast))
+	}
 	return j
 }
 
-// bytesOf is the size of a box of an array.
+// vast is more bytes than an array has of which nobody made up the shape: sums of two of them are numbers, too.
+const vast = 1 << 60
+
+// bytesOf is the size of a box of an array, or vast.
 func bytesOf(a *zarr.Array, shape []int) int64 {
 	n := int64(a.DType().Size())
 	for _, k := range shape {
+		if n > vast/int64(max(k, 1)) {
+			return vast
+		}
 		n *= int64(k)
 	}
 	return n
@@ -209,5 +217,5 @@ func stored(ctx context.Context, a *zarr.Array) float64 {
 	if n == 0 {
 		return 1
 	}
-	return float64(n) / float64(chunks*bytesOf(a, chunk))
+	return float64(n) / float64(chunks) / float64(bytesOf(a, chunk))
 }

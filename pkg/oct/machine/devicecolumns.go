@@ -83,9 +83,11 @@ func (c *DeviceColumns) Workers(res *oct.Resources, hostMem int64, host, hostPla
 	if device <= limit && device+onDevice > limit && c.byHost() {
 		pinned, onDevice = c.Memory(c.SlotShape())
 	}
-	host += c.Scratch
+	if host+c.Scratch+pinned+hostPlace > hostMem {
+		c.Untried()
+	}
 	all := func(slots int64) (n, most int64) {
-		each := host + slots*(pinned+hostPlace)
+		each := host + c.Scratch + slots*(pinned+hostPlace)
 		return each, hostMem / each
 	}
 	slots := int64(MostSlots)
@@ -98,6 +100,12 @@ func (c *DeviceColumns) Workers(res *oct.Resources, hostMem int64, host, hostPla
 		return 0, fmt.Errorf("%s: %s takes %d MiB of buffers, --mem grants %d MiB", c.mosaic.Where, what, (each+res.Mem-hostMem)>>20+1, res.Mem>>20)
 	}
 	return workersOnDevice(res.Device, int(min(int64(res.Workers), n)), device+slots*onDevice, c.mosaic.Where, what)
+}
+
+// Untried is [zarrgpu.Reader.Untried] for who has no memory for the host's decoders.
+func (c *DeviceColumns) Untried() {
+	c.Reader.Untried()
+	c.Scratch = c.Reader.Scratch()
 }
 
 // byHost lets chunks come by way of the host, which takes no memory of the device, unless

@@ -142,10 +142,14 @@ func (f *deviceFusion) makePlan() error {
 	if f.odd {
 		outDevice += mem.Pooled(f.reader.Bytes(f.unitShape()))
 	}
-	host := f.reader.Scratch + f.encoding(f.unit) + weights + table + int64(mem.Size(f.backBytes()))
+	host := f.encoding(f.unit) + weights + table + int64(mem.Size(f.backBytes()))
 	if f.blending == BlendDiffusion {
 		host += diffusing * plane
 	}
+	if f.avail < host+f.reader.Scratch+pinned+out {
+		f.reader.Untried()
+	}
+	host += f.reader.Scratch
 	what := fmt.Sprintf("stitching tiles of this size into chunks of %v", f.unit)
 	f.inFlight = machine.MostSlots
 	if f.avail < host+int64(f.inFlight)*(pinned+out) {

@@ -79,6 +79,14 @@ func NewReader(a *zarr.Array, d *gpu.Device, o Options) (*Reader, error) {
 	return r, nil
 }
 
+// Untried lets regions come by the reader's way without trying the host's, whose decoders [Reader.Scratch] counts else. It reports
+// whether that changes anything. Nobody may have a slot yet.
+func (r *Reader) Untried() bool {
+	tried := r.trial != nil
+	r.trial = nil
+	return tried
+}
+
 // onDevice reports whether regions come by a way that may be left for the host's.
 func (r *Reader) onDevice() bool { return r.way == GDS || r.way == NVComp }
 
@@ -212,10 +220,14 @@ func (r *Reader) cover(shape []int) int64 {
 // Scratch is about what one Fetch by one goroutine takes of the host's memory beside
 // that, in bytes.
 func (r *Reader) Scratch() int64 {
-	if r.way == NVComp && r.trial == nil {
-		return 256 << 10
+	const own = 256 << 10 // of what goes to the device as it is stored
+	switch {
+	case r.way != NVComp:
+		return r.array.ScratchBytes(false)
+	case r.trial != nil:
+		return max(own, r.array.ScratchBytes(false))
 	}
-	return r.array.ScratchBytes(false)
+	return own
 }
 
 // Slot takes the memory that regions of at most that shape need. Where there is not as
