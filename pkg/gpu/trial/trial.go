@@ -14,6 +14,7 @@
 package trial
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,14 +80,16 @@ func (b *Book) Of(what, array string, ways ...string) *Trial {
 	return t
 }
 
-// Outcomes returns the outcomes of the trials that are over, in the order of their end.
+// Outcomes returns the outcomes of the trials that are over, by what was done, and by array.
 func (b *Book) Outcomes() []Outcome {
 	if b == nil {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.done)
+	return slices.SortedFunc(slices.Values(b.done), func(x, y Outcome) int {
+		return cmp.Or(strings.Compare(x.What, y.What), strings.Compare(x.Array, y.Array))
+	})
 }
 
 // Trial compares the ways of one array. Several goroutines may use it. Of a nil Trial the first way is taken.

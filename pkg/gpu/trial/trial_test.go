@@ -60,6 +60,14 @@ func TestOutcome(t *testing.T) {
 	x := b.Of("decode", "a/0", "nvcomp", "host")
 	x.Took(0, 2e9, 1)
 	x.Took(1, 1e9, 2)
+	for _, array := range []string{"c/0", "b/0"} {
+		y := b.Of("encode", array, "nvcomp", "host")
+		y.Took(0, 1, 1)
+		y.Took(1, 1, 1)
+	}
+	if o := b.Outcomes(); len(o) != 3 || o[0].What != "decode" || o[1].Array != "b/0" || o[2].Array != "c/0" {
+		t.Errorf("in the order %v", o)
+	}
 	if got, want := b.Outcomes()[0].String(), "a/0: decode by way of nvcomp (nvcomp 2000 MB/s, host 500 MB/s)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
