@@ -83,11 +83,9 @@ func (c *DeviceColumns) Workers(res *oct.Resources, hostMem int64, host, hostPla
 	if device <= limit && device+onDevice > limit && c.byHost() {
 		pinned, onDevice = c.Memory(c.SlotShape())
 	}
-	if host+c.Scratch+pinned+hostPlace > hostMem {
-		c.Untried()
-	}
+	host += c.decoding(host+pinned+hostPlace, hostMem)
 	all := func(slots int64) (n, most int64) {
-		each := host + c.Scratch + slots*(pinned+hostPlace)
+		each := host + slots*(pinned+hostPlace)
 		return each, hostMem / each
 	}
 	slots := int64(MostSlots)
@@ -102,10 +100,14 @@ func (c *DeviceColumns) Workers(res *oct.Resources, hostMem int64, host, hostPla
 	return workersOnDevice(res.Device, int(min(int64(res.Workers), n)), device+slots*onDevice, c.mosaic.Where, what)
 }
 
-// Untried is [zarrgpu.Reader.Untried] for who has no memory for the host's decoders.
-func (c *DeviceColumns) Untried() {
-	c.Reader.Untried()
-	c.Scratch = c.Reader.Scratch()
+// decoding is Scratch, for a worker that takes so much besides. Where the host's memory holds no such worker, it does not
+// try to decode there.
+func (c *DeviceColumns) decoding(besides, hostMem int64) int64 {
+	if besides+c.Scratch > hostMem {
+		c.Untried()
+		c.Scratch = c.Reader.Scratch()
+	}
+	return c.Scratch
 }
 
 // byHost lets chunks come by way of the host, which takes no memory of the device, unless

@@ -79,13 +79,9 @@ func NewReader(a *zarr.Array, d *gpu.Device, o Options) (*Reader, error) {
 	return r, nil
 }
 
-// Untried lets regions come by the reader's way without trying the host's, whose decoders [Reader.Scratch] counts else. It reports
-// whether that changes anything. Nobody may have a slot yet.
-func (r *Reader) Untried() bool {
-	tried := r.trial != nil
-	r.trial = nil
-	return tried
-}
+// Untried lets regions come by the reader's way without trying the host's, whose decoders [Reader.Scratch] counts else. Nobody
+// may have a slot yet.
+func (r *Reader) Untried() { r.trial = nil }
 
 // onDevice reports whether regions come by a way that may be left for the host's.
 func (r *Reader) onDevice() bool { return r.way == GDS || r.way == NVComp }
