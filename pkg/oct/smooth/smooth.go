@@ -3,7 +3,7 @@ package smooth
 
 import (
 	"context"
-	"sync/atomic"
+	"iter"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
@@ -47,28 +47,14 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, how Options, lay
 	if err != nil {
 		return nil, err
 	}
-	switch p.dtype {
-	case dtype.Uint8:
-		return smooth[uint8, float32](ctx, p, out, layout)
-	case dtype.Int8:
-		return smooth[int8, float32](ctx, p, out, layout)
-	case dtype.Uint16:
-		return smooth[uint16, float32](ctx, p, out, layout)
-	case dtype.Int16:
-		return smooth[int16, float32](ctx, p, out, layout)
-	case dtype.Uint32:
-		return smooth[uint32, float64](ctx, p, out, layout)
-	case dtype.Int32:
-		return smooth[int32, float64](ctx, p, out, layout)
-	case dtype.Uint64:
-		return smooth[uint64, float64](ctx, p, out, layout)
-	case dtype.Int64:
-		return smooth[int64, float64](ctx, p, out, layout)
-	case dtype.Float32:
-		return smooth[float32, float32](ctx, p, out, layout)
-	default:
-		return smooth[float64, float64](ctx, p, out, layout)
-	}
+	return smoothers[p.dtype](ctx, p, out, layout)
+}
+
+// smoothers are smooth by the input's elements, with the type of the sums, which holds all of them.
+var smoothers = map[dtype.Type]func(ctx context.Context, p *smoothPlan, out store.Writer, layout oct.Layout) (*ngff.Image, error){
+	dtype.Uint8: smooth[uint8, float32], dtype.Int8: smooth[int8, float32], dtype.Uint16: smooth[uint16, float32], dtype.Int16: smooth[int16, float32],
+	dtype.Uint32: smooth[uint32, float64], dtype.Int32: smooth[int32, float64], dtype.Uint64: smooth[uint64, float64], dtype.Int64: smooth[int64, float64],
+	dtype.Float32: smooth[float32, float32], dtype.Float64: smooth[float64, float64],
 }
 
 func smooth[T dtype.Element, F float32 | float64](ctx context.Context, p *smoothPlan, out store.Writer, layout oct.Layout) (*ngff.Image, error) {
@@ -94,12 +80,14 @@ func smooth[T dtype.Element, F float32 | float64](ctx context.Context, p *smooth
 		return nil, err
 	}
 	defer w.Abort()
-	group, gctx := work.WithContext(ctx)
-	var next atomic.Int64
-	for range p.workers {
-		group.Go(func() error { return newSmoother[T, F](p, loader, w).work(gctx, &next) })
+	tiles := 1
+	for _, n := range p.grid {
+		tiles *= n
 	}
-	if err := group.Wait(); err != nil {
+	err = work.Share(ctx, p.workers, tiles, func(ctx context.Context, _ int, tiles iter.Seq[int]) error {
+		return newSmoother[T, F](p, loader, w).work(ctx, tiles)
+	})
+	if err != nil {
 		return nil, err
 	}
 	if err := w.Close(ctx); err != nil {

@@ -2,8 +2,8 @@ package smooth
 
 import (
 	"context"
+	"iter"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"strata/pkg/dtype"
@@ -42,18 +42,15 @@ func newSmoother[T dtype.Element, F float32 | float64](p *smoothPlan, loader *ti
 // medians reports whether there is a median to be taken.
 func (p *smoothPlan) medians() bool { return p.window != [3]int{1, 1, 1} }
 
-// work filters tiles until none is left.
-func (s *smoother[T, F]) work(ctx context.Context, next *atomic.Int64) error {
+// work filters tiles, by their numbers in the order of the walk.
+func (s *smoother[T, F]) work(ctx context.Context, tiles iter.Seq[int]) error {
 	defer func() {
 		if s.view != nil {
 			_ = s.view.Release() // once, by its only owner
 		}
 	}()
-	for {
-		index, ok := s.index(int(next.Add(1) - 1))
-		if !ok {
-			return nil
-		}
+	for n := range tiles {
+		index := s.index(n)
 		if err := s.load(ctx, index); err != nil {
 			return err
 		}
@@ -70,16 +67,17 @@ func (s *smoother[T, F]) work(ctx context.Context, next *atomic.Int64) error {
 		}
 		s.res.Done(int64(bytes))
 	}
+	return nil
 }
 
 // index is the tile that is the n-th in the order of the walk.
-func (t *smoothTiling) index(n int) (index []int, ok bool) {
-	index = make([]int, len(t.grid))
+func (t *smoothTiling) index(n int) []int {
+	index := make([]int, len(t.grid))
 	for _, d := range t.order {
 		index[d] = n % t.grid[d]
 		n /= t.grid[d]
 	}
-	return index, n == 0
+	return index
 }
 
 func (s *smoother[T, F]) load(ctx context.Context, index []int) (err error) {

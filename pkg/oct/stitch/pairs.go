@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"strata/pkg/filter"
@@ -264,33 +262,13 @@ func (g *grid) pairs() (out []pair) {
 // inOrder makes n results with several workers, and hands them on one after the
 // other.
 func inOrder[R any](ctx context.Context, workers, n int, visit func(worker, k int) R, done func(k int, r R)) error {
-	g, gctx := work.WithContext(ctx)
-	var next atomic.Int64
-	var mu sync.Mutex
-	turn := sync.NewCond(&mu)
-	handed := 0
-	for worker := range min(workers, n) {
-		g.Go(func() error {
-			for {
-				if err := gctx.Err(); err != nil {
-					return err
-				}
-				// whoever takes k hands it on: the next can count on that
-				k := int(next.Add(1) - 1)
-				if k >= n {
-					return nil
-				}
-				r := visit(worker, k)
-				mu.Lock()
-				for handed < k {
-					turn.Wait()
-				}
-				done(k, r)
-				handed++
-				mu.Unlock()
-				turn.Broadcast()
-			}
-		})
-	}
-	return g.Wait()
+	var turn work.Turn
+	return work.Each(ctx, workers, n, func(worker, k int) (err error) {
+		defer func() { turn.Done(err) }() // after a panic, too
+		r := visit(worker, k)
+		if err = turn.Wait(ctx, k); err == nil {
+			done(k, r)
+		}
+		return err
+	})
 }
