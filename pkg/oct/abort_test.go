@@ -88,7 +88,7 @@ func TestFailuresKeepNothing(t *testing.T) {
 			return err
 		},
 		"stack": func(out store.Writer, res oct.Resources) error {
-			_, err := stack.Run(octtest.Ctx, stacked, stack.ReferenceStackOptions(), out, layout, res)
+			_, err := stack.Run(octtest.Ctx, stacked, stack.DefaultStackOptions(), out, layout, res)
 			return err
 		},
 	} {

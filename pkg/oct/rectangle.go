@@ -15,3 +15,11 @@ func (r Rectangle) Area() int { return r.Height() * r.Width() }
 func (r Rectangle) And(s Rectangle) Rectangle {
 	return Rectangle{max(r.Y0, s.Y0), min(r.Y1, s.Y1), max(r.X0, s.X0), min(r.X1, s.X1)}
 }
+
+// Empty reports whether the rectangle has no pixels.
+func (r Rectangle) Empty() bool { return r.Y0 >= r.Y1 || r.X0 >= r.X1 }
+
+// Moved returns the rectangle displaced by (dy, dx).
+func (r Rectangle) Moved(dy, dx int) Rectangle {
+	return Rectangle{r.Y0 + dy, r.Y1 + dy, r.X0 + dx, r.X1 + dx}
+}

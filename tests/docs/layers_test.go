@@ -55,6 +55,21 @@ func TestMisplaced(t *testing.T) {
 	}
 }
 
+// TestOneBody fails for a stage with one body for the host and a device that goes past the operators of pkg/oct/machine to a device.
+func TestOneBody(t *testing.T) {
+	packages := imports(t)
+	for _, stage := range []string{"pkg/oct/aip", "pkg/oct/resample", "pkg/oct/focal", "pkg/oct/crop", "pkg/oct/surface", "pkg/oct/stitch", "pkg/oct/stack", "pkg/oct/smooth"} {
+		if len(packages[stage]) == 0 {
+			t.Errorf("%s imports nothing", stage)
+		}
+		for _, q := range packages[stage] {
+			if slices.Contains(strings.Split(q, "/"), "gpu") || strings.HasSuffix(q, "gpu") {
+				t.Errorf("%s imports %s", stage, q)
+			}
+		}
+	}
+}
+
 // misplaced says which packages are in no row, or import what they may not.
 func misplaced(rows [][]string, packages map[string][]string) (wrong []string) {
 	row := map[string]int{}

@@ -7,6 +7,7 @@ import (
 
 	"strata/pkg/filter"
 	"strata/pkg/oct"
+	"strata/pkg/oct/machine/volume"
 )
 
 const (
@@ -129,39 +130,38 @@ func (s *surveyor) measurePair(ctx context.Context, m *movingSlice) error {
 		}
 		return nil
 	}
-	var sums []filter.Moments
+	var overlaps volume.Overlaps
 	if search != nil {
-		sums = make([]filter.Moments, search.hi-search.lo+1)
+		overlaps = s.mem.Overlaps(&volume.Search{Pairs: []volume.Range{{Lo: search.lo, Hi: search.hi}}})
 	}
 	bin := s.tileBin()
 	for _, t := range m.tiles {
 		h, w := t.shape[0]/bin[0], t.shape[1]/bin[1]
 		if need := 8 * int64(reach) * int64(h) * int64(w); need > s.res.Mem/2 {
-			return tooLittle(*s.res, 2*need, "comparing %d planes of two slices", reach)
+			return volume.TooLittle(s.res, 2*need, "comparing %d planes of two slices", reach)
 		}
-		a := stripData{need: &stripNeed{slice: m.fixed, spans: [][2]int{{m.fixedEnd.first, m.fixed.shape[0]}}, x1: w}, ny: h, nx: w}
-		b := stripData{need: &stripNeed{slice: m.slice, spans: [][2]int{{m.movingZ, m.movingZ + reach}}, x1: w}, ny: h, nx: w}
-		a.v, b.v = make([]float32, reach*h*w), make([]float32, reach*h*w)
+		a, b := make([]float32, reach*h*w), make([]float32, reach*h*w)
 		var turn *filter.Rigid
 		if m.resampled() {
 			turn = &m.rigid
 		}
-		if err := s.tile(ctx, m.fixed, m.fixedEnd, t.offset, t.shape, nil, a.v); err != nil {
+		if err := s.tile(ctx, m.fixed, m.fixedEnd, t.offset, t.shape, nil, a); err != nil {
 			return err
 		}
-		if err := s.tile(ctx, m.slice, m.movingEnd, t.start, t.shape, turn, b.v); err != nil {
+		if err := s.tile(ctx, m.slice, m.movingEnd, t.start, t.shape, turn, b); err != nil {
 			return err
 		}
 		if search == nil {
 			continue
 		}
-		pair := &measuredPair{m: m, fixed: a.need, moving: b.need, y1: h, x1: w, sums: sums}
-		if err := pair.correlate(ctx, s.crew, &a, &b, 0, h, s.res); err != nil {
+		whole := oct.Rect(0, h, 0, w)
+		overlaps.Add(0, volume.Planes(a, reach, h, w), volume.Planes(b, reach, h, w), whole, whole)
+		if err := s.mem.Err(); err != nil {
 			return err
 		}
 	}
 	if search != nil {
-		m.settleAligned(sums, s.res)
+		m.settleAligned(overlaps.Sums()[0], s.res)
 	}
 	return nil
 }

@@ -145,22 +145,17 @@ func (p *stackPlan) brighten() {
 		return
 	}
 	b := p.brightnesses()
-	p.firstGains = p.gainsOf(b, 0, 0)
-	for i, m := range p.moving {
-		m.gains = p.gainsOf(b, i+1, m.movingZ)
+	for i, m := range p.all() {
+		m.gains = p.gainsOf(b, i, m.movingZ)
 	}
 }
 
 // noteGains notes what is known of them before slices are blended.
 func (p *stackPlan) noteGains(r *Result) {
-	note := func(s *stackSlice, g planeGains) {
-		if g.all != 0 && g.all != 1 {
-			r.Gains[s.id] = float64(g.all)
+	for _, m := range p.all() {
+		if g := m.gains.all; g != 0 && g != 1 {
+			r.Gains[m.slice.id] = float64(g)
 		}
-	}
-	note(p.slices[0], p.firstGains)
-	for _, m := range p.moving {
-		note(m.slice, m.gains)
 	}
 }
 
@@ -206,19 +201,13 @@ func (g planeGains) at(k int) float32 {
 	return g.all
 }
 
-// alike calls f for n planes from k on, those together that have one factor: at counts from k.
-func (g planeGains) alike(k, n int, f func(at, n int, gain float32) error) error {
-	for at := 0; at < n; {
-		gain, same := g.at(k+at), 1
-		for at+same < n && g.at(k+at+same) == gain {
-			same++
-		}
-		if err := f(at, same, gain); err != nil {
-			return err
-		}
-		at += same
+// of are the factors of n planes from k on.
+func (g planeGains) of(k, n int) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = g.at(k + i)
 	}
-	return nil
+	return out
 }
 
 // same reports whether all planes have one factor, and which.

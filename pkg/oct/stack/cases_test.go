@@ -51,7 +51,7 @@ func TestStackCursorGoesBack(t *testing.T) {
 			sl[i+1].auto = &oracleTransform{conf: 1, offsets: &offsets}
 		}
 		for _, blend := range []bool{true, false} {
-			opt := ReferenceStackOptions()
+			opt := referenceOptions()
 			opt.Blend = blend
 			for _, mem := range []int64{64 << 20, 0} {
 				res := oct.Resources{Workers: 2, Mem: mem}
@@ -88,7 +88,7 @@ func TestStackNotFinite(t *testing.T) {
 		}
 	}
 	var warnings []string
-	opt := ReferenceStackOptions()
+	opt := referenceOptions()
 	opt.Blend, opt.MovingZFirstIndex, opt.SlicingIntervalMM, opt.SearchRangeMM = true, 0, float64(sl[0].z-4)/100, 0.02
 	res := oct.Resources{Workers: 2, Mem: 64 << 20, Warn: func(m string) { warnings = append(warnings, m) }}
 	got, _, err := stackOf(t, sl, opt, res)
@@ -129,7 +129,7 @@ func TestStackConstant(t *testing.T) {
 			}
 		}
 		sl[1].auto = &oracleTransform{conf: 1, angle: 0.01, cx: 4, cy: 4}
-		opt := ReferenceStackOptions()
+		opt := referenceOptions()
 		opt.Blend, opt.MovingZFirstIndex, opt.SlicingIntervalMM, opt.SearchRangeMM, opt.BlendRefinementPx = true, 0, float64(sl[0].z-4)/100, 0.02, 5
 		got, want, err := stackOf(t, sl, opt, octtest.Small())
 		if err != nil {
@@ -139,52 +139,6 @@ func TestStackConstant(t *testing.T) {
 		for i, f := range octtest.Read(t, got.Image.Levels[0].Array) {
 			if math.Abs(float64(f)-value) > 1e-4 {
 				t.Fatalf("constant %v: voxel %d is %v", value, i, f)
-			}
-		}
-	}
-}
-
-// The medians are exact also when the sample misleads: every fourth voxel,
-// which is what the sample sees, is brighter than all others.
-func TestStackMedians(t *testing.T) {
-	const n, depth = 512, 3
-	rng := rand.New(rand.NewPCG(6, 6))
-	for _, misleading := range []bool{false, true} {
-		a := &assembly{res: octtest.Small(), crew: newCrew(2), ny: n, nx: n}
-		var old, moving [][]float32
-		var both [2][]float64
-		r := rect{y0: 1, y1: n, x0: 0, x1: n - 1}
-		i := 0
-		for range depth {
-			f, m := make([]float32, n*n), make([]float32, n*n)
-			for k := range f {
-				f[k], m[k] = rng.Float32()*100-10, float32(rng.IntN(50))
-			}
-			for y := r.y0; y < r.y1; y++ {
-				for x := r.x0; x < r.x1; x++ {
-					k := y*n + x
-					if step := depth * (r.y1 - r.y0) * (r.x1 - r.x0) / sampled; misleading && i%step == 0 {
-						f[k], m[k] = 1000+f[k], 1000+m[k]
-					}
-					i++
-					if f[k] > 0 && m[k] > 0 {
-						both[0], both[1] = append(both[0], float64(f[k])), append(both[1], float64(m[k]))
-					}
-				}
-			}
-			old, moving = append(old, f), append(moving, m)
-		}
-		for _, piece := range []int{depth, 1} {
-			count, here, there, err := a.medians(octtest.Ctx, r, old, func(f func(at int, planes [][]float32) error) error {
-				for at := 0; at < depth; at += piece {
-					if err := f(at, moving[at:at+piece]); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			if err != nil || count != int64(len(both[0])) || here != oracleMedian(both[0]) || there != oracleMedian(both[1]) {
-				t.Errorf("misleading %v: %d voxels, medians %v and %v (%v), want %d, %v and %v", misleading, count, here, there, err, len(both[0]), oracleMedian(both[0]), oracleMedian(both[1]))
 			}
 		}
 	}
@@ -252,7 +206,7 @@ func TestStackTypesAndUnits(t *testing.T) {
 			s.v[i] = math.Round(v * 0.1) // fits int8
 		}
 	}
-	opt := ReferenceStackOptions()
+	opt := referenceOptions()
 	opt.NoXYShift, opt.Blend, opt.UseExpectedOverlap, opt.PyramidResolutions = true, true, true, nil
 	opt.MovingZFirstIndex, opt.SlicingIntervalMM = 1, float64(sl[0].z-5)/100
 	want := oracleStack(sl, nil, [3]float64{10, 10, 10}, opt)
@@ -312,7 +266,7 @@ func TestStackRefinement(t *testing.T) {
 		limit float64
 		moved bool
 	}{{5, true}, {math.Hypot(dy, dx), true}, {3.6, false}, {0, false}} {
-		opt := ReferenceStackOptions()
+		opt := referenceOptions()
 		opt.Blend, opt.BlendRefinementPx = true, c.limit
 		got, _, err := stackOf(t, sl, opt, octtest.Small())
 		if err != nil {
@@ -344,7 +298,7 @@ func TestStackRefinement(t *testing.T) {
 func TestStackFirstIsNotTransformed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 14))
 	sl := oracleSpecimen(rng, 2, false)
-	opt := ReferenceStackOptions()
+	opt := referenceOptions()
 	plain, _, err := stackOf(t, sl, opt, octtest.Small())
 	if err != nil {
 		t.Fatal(err)
@@ -387,14 +341,14 @@ func TestStackRefuses(t *testing.T) {
 		"negative voxels": {[]Slice{voxel(-3)}, "voxel size along y is -3, want a positive number"},
 		"NaN voxels":      {[]Slice{voxel(math.NaN())}, "voxel size along y is NaN, want a positive number"},
 	} {
-		_, err := Run(octtest.Ctx, Input{Slices: c.in}, ReferenceStackOptions(), store.Memory(), oct.Layout{}, octtest.Small())
+		_, err := Run(octtest.Ctx, Input{Slices: c.in}, referenceOptions(), store.Memory(), oct.Layout{}, octtest.Small())
 		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, oct.ErrInput) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
 	// a thousandth is no difference; one slice is a stack
 	for _, in := range [][]Slice{{a, stored(sl[1], 10, 10.005, 10)}, {a}} {
-		if _, err := Run(octtest.Ctx, Input{Slices: in}, ReferenceStackOptions(), store.Memory(), oct.Layout{}, octtest.Small()); err != nil {
+		if _, err := Run(octtest.Ctx, Input{Slices: in}, referenceOptions(), store.Memory(), oct.Layout{}, octtest.Small()); err != nil {
 			t.Error(err)
 		}
 	}

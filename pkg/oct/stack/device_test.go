@@ -222,7 +222,7 @@ func TestStackTrafficOnDevice(t *testing.T) {
 					}
 				}
 			}
-			opt := ReferenceStackOptions()
+			opt := referenceOptions()
 			opt.NoXYShift, opt.Blend, opt.PyramidResolutions = true, true, nil
 			opt.UseExpectedOverlap, opt.MovingZFirstIndex, opt.SlicingIntervalMM, opt.SearchRangeMM = !c.measured, skip, interval/100.0, 0.02
 			if c.refined {
@@ -285,7 +285,7 @@ func TestStackLevelOnDevice(t *testing.T) {
 		for i, s := range oracleSpecimen(rng, 3, false) {
 			in.Slices = append(in.Slices, Slice{i, "slice", s.stored(t, dtype.Uint16, 2, []int{4, 16, 16}, nil, "raw", c.voxel)})
 		}
-		opt := ReferenceStackOptions()
+		opt := referenceOptions()
 		opt.NoXYShift, opt.UseExpectedOverlap, opt.MovingZFirstIndex, opt.SlicingIntervalMM = true, true, 0, c.voxel[0]*20/1000 // of 20 planes or so: some gaps
 		opt.PyramidResolutions, opt.MakeIsotropic = c.to, c.isotropic
 		for _, mem := range []int64{64 << 20, 1 << 20} { // planes are stored several at a time, or few
@@ -309,7 +309,7 @@ func TestStackNoDeviceMemory(t *testing.T) {
 		for i, s := range oracleSpecimen(rng, 2, false) {
 			in.Slices = append(in.Slices, Slice{i, "slice", s.stored(t, dtype.Uint16, 2, []int{4, 8, 8}, nil, "raw", []float64{10, 10, 10})})
 		}
-		opt := ReferenceStackOptions()
+		opt := referenceOptions()
 		opt.NoXYShift, opt.UseExpectedOverlap, opt.MovingZFirstIndex, opt.SlicingIntervalMM, opt.SearchRangeMM = true, !measured, 0, 0.05, 0.02
 		res := octtest.Small()
 		res.Device = octtest.Device(t, 40<<10)

@@ -92,7 +92,7 @@ func randomTransform(rng *rand.Rand, s, fixed *oracleSlice) *oracleTransform {
 }
 
 func randomOptions(rng *rand.Rand, step float64) Options {
-	o := ReferenceStackOptions()
+	o := referenceOptions()
 	coin := func(n int) bool { return rng.IntN(n) == 0 }
 	o.PyramidResolutions = nil
 	o.NoXYShift, o.Blend, o.UseExpectedOverlap = coin(4), !coin(4), coin(3)

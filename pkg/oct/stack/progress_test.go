@@ -28,7 +28,7 @@ func TestStackProgress(t *testing.T) {
 		func(*Options) {}, func(o *Options) { o.Blend, o.BlendRefinementPx = true, 2 },
 		func(o *Options) { o.UseExpectedOverlap, o.MovingZFirstIndex = true, 3 }, func(o *Options) { o.MovingZFirstIndex = 50 },
 	} {
-		opt := ReferenceStackOptions()
+		opt := referenceOptions()
 		change(&opt)
 		var done atomic.Int64
 		said := ""

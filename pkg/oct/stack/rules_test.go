@@ -9,6 +9,7 @@ import (
 
 	"strata/pkg/filter"
 	"strata/pkg/oct"
+	"strata/pkg/oct/machine/volume"
 	"strata/pkg/oct/octtest"
 	"strata/pkg/registration"
 )
@@ -29,9 +30,9 @@ func movers(opt Options, depth int, transforms ...pairTransform) *stackPlan {
 	for i := range len(transforms) + 1 {
 		ids = append(ids, i)
 	}
-	p := &stackPlan{opt: opt, slices: bare([3]float64{10, 10, 10}, ids, [3]int{depth, 40, 40}), position: map[int][2]float64{}}
+	p := newPlan(opt, bare([3]float64{10, 10, 10}, ids, [3]int{depth, 40, 40}))
 	for i, t := range transforms {
-		p.moving = append(p.moving, &movingSlice{slice: p.slices[i+1], fixed: p.slices[i], transform: t})
+		p.moving[i].transform = t
 	}
 	return p
 }
@@ -63,7 +64,7 @@ func TestStackPlaces(t *testing.T) {
 	all := bare([3]float64{10, 31.25, 15.625}, []int{2, 3, 5, 7, 8}, [3]int{4, 8, 9}, [3]int{4, 8, 9}, [3]int{4, 12, 5})
 	shifts := shiftsOf(t, "2,3,99,99,0.0078125,0.015625\n3,4,0,0,0.015625,0.046875\n4,5,0,0,0.015625,0.03125\n5,7,0,0,-0.0859375,-0.109375\n")
 	var warnings []string
-	p, err := planStack(t.Context(), Input{Shifts: shifts}, ReferenceStackOptions(), all, &oct.Resources{Warn: func(m string) { warnings = append(warnings, m) }})
+	p, err := planStack(t.Context(), Input{Shifts: shifts}, referenceOptions(), all, &oct.Resources{Warn: func(m string) { warnings = append(warnings, m) }})
 	if err == nil {
 		err = p.layOut(&oct.Resources{Warn: func(m string) { warnings = append(warnings, m) }})
 	}
@@ -82,15 +83,15 @@ func TestStackPlaces(t *testing.T) {
 	if p.canvas != [2]int{12, 15} { // 8 + 3.5 and 9 + 5.5, rounded up
 		t.Errorf("canvas %v, want 12 × 15", p.canvas)
 	}
-	rects := []rect{p.first}
-	for _, m := range p.moving {
-		rects = append(rects, m.place)
-	}
-	for i, want := range []rect{
-		{0, 8, 3, 12, 0, 3}, {1, 9, 4, 13, 1, 4}, {4, 12, 6, 11, 4, 6}, {0, 12, 0, 5, 0, 0}, {0, 12, 3, 8, 0, 3},
+	for i, want := range []struct {
+		place  oct.Rectangle
+		origin [2]int
+	}{
+		{oct.Rect(0, 8, 3, 12), [2]int{0, 3}}, {oct.Rect(1, 9, 4, 13), [2]int{1, 4}}, {oct.Rect(4, 12, 6, 11), [2]int{4, 6}},
+		{oct.Rect(0, 12, 0, 5), [2]int{0, 0}}, {oct.Rect(0, 12, 3, 8), [2]int{0, 3}},
 	} {
-		if rects[i] != want {
-			t.Errorf("slice %d covers %+v, want %+v", all[i].id, rects[i], want)
+		if m := p.all()[i]; m.place != want.place || m.origin != want.origin {
+			t.Errorf("slice %d covers %+v from %v on, want %+v", m.slice.id, m.place, m.origin, want)
 		}
 	}
 	for _, want := range []string{
@@ -102,13 +103,13 @@ func TestStackPlaces(t *testing.T) {
 		}
 	}
 	// one frame: the canvas of the first slice, shifts or not
-	opt := ReferenceStackOptions()
+	opt := referenceOptions()
 	opt.NoXYShift = true
 	p, err = planStack(t.Context(), Input{Shifts: shifts}, opt, all, &oct.Resources{})
 	if err == nil {
 		err = p.layOut(&oct.Resources{})
 	}
-	if err != nil || p.canvas != [2]int{8, 9} || p.moving[1].place != (rect{0, 8, 0, 5, 0, 0}) || p.position[5] != [2]float64{} {
+	if err != nil || p.canvas != [2]int{8, 9} || p.moving[1].place != oct.Rect(0, 8, 0, 5) || p.moving[1].origin != [2]int{} || p.position[5] != [2]float64{} {
 		t.Errorf("one frame: canvas %v, %+v, %v", p.canvas, p.moving[1].place, err)
 	}
 }
@@ -129,12 +130,11 @@ func TestStackCanvasRefused(t *testing.T) {
 		{all, 1e12, false, "shifts.csv: shifts spread the slices over 1e+14 pixels"},
 		{all, 0, true, "shifts.csv: shifts and accumulated translations spread the slices over 1e+300 pixels"},
 	} {
-		opt := ReferenceStackOptions()
+		opt := referenceOptions()
 		opt.AccumulateTranslations = c.accumulate
-		p := movers(opt, 100, far)
-		p.slices = c.slices
-		if len(c.slices) == 1 {
-			p.moving = nil
+		p := newPlan(opt, c.slices)
+		for _, m := range p.moving {
+			m.transform = far
 		}
 		p.place(Input{Shifts: shiftsOf(t, fmt.Sprintf("0,1,0,0,%v,0\n", c.x))}, &oct.Resources{})
 		err := p.layOut(&oct.Resources{})
@@ -224,7 +224,7 @@ func TestStackActions(t *testing.T) {
 		{"small y", nil, 1, 0, 0, -1, "full", filter.Rigid{TY: -1}},
 		{"small but for what is not applied", nil, 0.5, 0.001, 50, 50, "identity", filter.Rigid{Angle: 0.001}},
 	} {
-		opt := ReferenceStackOptions()
+		opt := referenceOptions()
 		if c.set != nil {
 			c.set(&opt)
 		}
@@ -235,7 +235,7 @@ func TestStackActions(t *testing.T) {
 		}
 	}
 	// averaged are the clamped rotations of loaded transforms, also of those that are then skipped
-	opt := ReferenceStackOptions()
+	opt := referenceOptions()
 	opt.SmoothWindow = 3
 	at := func(angle, conf float64) pairTransform {
 		return pairTransform{loaded: true, confidence: conf, rigid: filter.Rigid{Angle: angle * deg}}
@@ -312,7 +312,7 @@ func TestStackOverlapSources(t *testing.T) {
 	loaded := func(o *registration.Offsets, conf float64) pairTransform {
 		return pairTransform{entry: true, loaded: true, offsets: o, confidence: conf}
 	}
-	base := ReferenceStackOptions()
+	base := referenceOptions()
 	base.SlicingIntervalMM, base.MovingZFirstIndex, base.SearchRangeMM = 0.1, 2, 0.02
 	for name, c := range map[string]struct {
 		set       func(o *Options)
@@ -398,7 +398,7 @@ func TestStackConsistency(t *testing.T) {
 		"within a third of a small one": {[]pairTransform{unknown, unknown, unknown, unknown}, []int{1, 1, 1, 1}, []int{1, 1, 1, 1}},
 	} {
 		for _, blend := range []bool{false, true} { // each on its own
-			p := movers(ReferenceStackOptions(), 100, c.t...)
+			p := movers(referenceOptions(), 100, c.t...)
 			for i, m := range p.moving {
 				m.overlap, m.blend = 7, 7
 				if blend {
@@ -433,12 +433,12 @@ func TestStackConsistency(t *testing.T) {
 // small one, within limits.
 func TestStackGain(t *testing.T) {
 	const n = 40
-	plane := func(v float32, voxels int) [][]float32 {
+	plane := func(v float32, voxels int) []volume.Plane {
 		p := make([]float32, n*n)
 		for i := range voxels {
 			p[i] = v
 		}
-		return [][]float32{p}
+		return volume.Planes(p, 1, n, n)
 	}
 	for _, c := range []struct {
 		here, there float32
@@ -448,10 +448,12 @@ func TestStackGain(t *testing.T) {
 		{12, 10, 1001, 1.2}, {12, 10, 1000, 1}, {12, 10, 0, 1}, {1.00999, 1, 1600, 1}, {1.02, 1, 1600, 1.02}, {0.985, 1, 1600, 0.985},
 		{30, 10, 1600, 2}, {3, 10, 1600, 0.5}, {2e-6, 1e-6, 1600, 1}, {1e-6, 3e-6, 1600, 1}, {4e-6, 3e-6, 1600, float32(float64(float32(4e-6)) / float64(float32(3e-6)))},
 	} {
-		a := &assembly{res: octtest.Small(), crew: newCrew(2), ny: n, nx: n}
-		moving := plane(c.there, c.voxels)
-		got, err := a.gain(octtest.Ctx, &movingSlice{place: rect{y1: n, x1: n}}, plane(c.here, n*n), func(f func(at int, planes [][]float32) error) error { return f(0, moving) })
-		if err != nil || got != c.want {
+		res := octtest.Small()
+		a := &assembly{mem: volume.OpenHost(t.Context(), nil, &res)}
+		got := a.gain(oct.Rect(0, n, 0, n), 1, func(f func(at int, fixed, moving []volume.Plane)) {
+			f(0, plane(c.here, n*n), plane(c.there, c.voxels))
+		})
+		if err := a.mem.Err(); err != nil || got != c.want {
 			t.Errorf("%v over %v on %d voxels: gain %v (%v), want %v", c.here, c.there, c.voxels, got, err, c.want)
 		}
 	}
@@ -469,12 +471,13 @@ func TestStackRefineLimits(t *testing.T) {
 			fixed[y*n+x], moving[y*n+x] = at(y, x), at(y, x-1)
 		}
 	}
-	a := &assembly{plan: &stackPlan{opt: Options{BlendRefinementPx: 1}}, res: octtest.Small(), crew: newCrew(2), ny: n, nx: n, result: &Result{Refinements: map[int][2]int{}}}
+	res := octtest.Small()
+	a := &assembly{plan: &stackPlan{opt: Options{BlendRefinementPx: 1}}, res: &res, mem: volume.OpenHost(t.Context(), nil, &res)}
 	refine := func() (int, int) {
-		dy, dx, err := a.refine(octtest.Ctx, &movingSlice{slice: &stackSlice{}, place: rect{y1: n, x1: n}}, [][]float32{fixed}, func(f func(at int, planes [][]float32) error) error {
-			return f(0, [][]float32{moving})
+		dy, dx := a.refine(oct.Rect(0, n, 0, n), func(f func(at int, fixed, moving []volume.Plane)) {
+			f(0, volume.Planes(fixed, 1, n, n), volume.Planes(moving, 1, n, n))
 		}, 1)
-		if err != nil {
+		if err := a.mem.Err(); err != nil {
 			t.Fatal(err)
 		}
 		return dy, dx
@@ -488,31 +491,13 @@ func TestStackRefineLimits(t *testing.T) {
 	}
 }
 
-// One plane to blend: that of the two with more positive voxels, the slice's when
-// they are equal.
-func TestStackSinglePlane(t *testing.T) {
-	a := &assembly{ny: 1, nx: 4}
-	for _, c := range []struct{ fixed, moving, want []float32 }{
-		{[]float32{1, 2, 0, -1}, []float32{3, 0, 4, 0}, []float32{6, 0, 8, 0}},
-		{[]float32{1, 2, 3, 0}, []float32{3, 0, 4, 0}, []float32{1, 2, 3, 0}},
-		{[]float32{1, 2, 0, 0}, []float32{3, 5, 4, -1}, []float32{6, 10, 8, -2}},
-		{[]float32{0, 0, 0, -3}, []float32{0, 0, 0, 0}, []float32{0, 0, 0, 0}},
-	} {
-		got := slices.Clone(c.fixed)
-		a.mix(rect{y1: 1, x1: 4}, got, c.moving, filter.Hann(1), 0, 2, 0, 0)
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%v and twice %v: %v, want %v", c.fixed, c.moving, got, c.want)
-		}
-	}
-}
-
 // Of equal correlations the first counts: the smallest overlap, or blend depth.
 func TestStackTies(t *testing.T) {
 	sl := []*oracleSlice{{id: 0, z: 20, y: 32, x: 32}, {id: 1, z: 20, y: 32, x: 32}}
 	for _, s := range sl {
 		s.v = slices.Repeat([]float64{300}, s.z*s.y*s.x)
 	}
-	opt := ReferenceStackOptions()
+	opt := referenceOptions()
 	opt.Blend, opt.MovingZFirstIndex, opt.SlicingIntervalMM, opt.SearchRangeMM, opt.ZOverlapMinCorr = true, 2, 0.1, 0.03, 0
 	got, _, err := stackOf(t, sl, opt, octtest.Small())
 	if want := (Match{0, 1, 5, 5, 2, 0, false}); err != nil || got.Matches[0] != want { // 7 of 7…13, less 2

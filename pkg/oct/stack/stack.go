@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"math"
-	"sync/atomic"
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/oct/machine/volume"
 	"strata/pkg/registration"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
@@ -89,13 +89,6 @@ func (s OverlapSearch) MinCorr() float64 {
 	return 0.1
 }
 
-// ReferenceStackOptions are the defaults of the reference.
-func ReferenceStackOptions() Options {
-	o := DefaultStackOptions()
-	o.OverlapSearch, o.ZOverlapMinCorr, o.BlendMatch, o.RepairShifts, o.IgnoreOrigins = SearchCentre, SearchCentre.MinCorr(), MatchPairwise, RepairOff, true
-	return o
-}
-
 // Slice is one slice of a stack.
 type Slice struct {
 	ID    int
@@ -158,30 +151,22 @@ func Run(ctx context.Context, in Input, opt Options, out store.Writer, layout oc
 
 // makeStack measures, settles and assembles.
 func makeStack(ctx context.Context, p *stackPlan, out store.Writer, layout oct.Layout, res oct.Resources) (result *Result, err error) {
-	if res.Device != nil {
-		d, err := newDeviceStack(p, &res)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, d.close()) }()
-		if err := p.find(ctx, &res, d.measure); err != nil {
-			return nil, err
-		}
-		if result, err = p.outcome(&res); err != nil {
-			return nil, err
-		}
-		return result, d.assemble(ctx, out, layout, result)
+	var sources []*volume.Source
+	for _, s := range p.slices {
+		sources = append(sources, s.source)
 	}
-	var strips [2]growing
-	defer strips[0].free()
-	defer strips[1].free()
-	if err := p.find(ctx, &res, func(ctx context.Context) error { return p.measure(ctx, &strips, res) }); err != nil {
+	mem, err := volume.Open(ctx, sources, &res)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, mem.Close()) }()
+	if err := p.find(ctx, mem, &res); err != nil {
 		return nil, err
 	}
 	if result, err = p.outcome(&res); err != nil {
 		return nil, err
 	}
-	return result, assemble(ctx, p, &strips, out, layout, res, result)
+	return result, p.assemble(mem, out, layout, res, result)
 }
 
 // outcome begins to say where everything goes.
@@ -206,35 +191,14 @@ type stackSlice struct {
 	id    int
 	path  string
 	image *ngff.Image
-	array *zarr.Array
 	shape [3]int // (z, y, x)
 	chunk [3]int
-	dtype dtype.Type
 	voxel [3]float64 // micrometres
 	// origin is where the slice's first pixel lies, (y, x) in pixels, by the translation in its metadata.
 	origin [2]float64
 
-	blocks bool // chunks are decoded block by block
-
-	told atomic.Int64 // bytes that were reported as progress, or more
+	source *volume.Source
 }
-
-// bytes is the size of the slice's voxels.
-func (s *stackSlice) bytes() int64 {
-	return int64(s.shape[0]) * int64(s.shape[1]) * int64(s.shape[2]) * int64(s.dtype.Size())
-}
-
-// progress reports n bytes of the slice as done: in all never more than it has, though
-// some are read twice.
-func (s *stackSlice) progress(res *oct.Resources, n int64) {
-	before := s.told.Add(n) - n
-	if n = min(n, s.bytes()-before); n > 0 {
-		res.Done(n)
-	}
-}
-
-// finished reports the slice as done, with the planes and rows that nobody needed.
-func (s *stackSlice) finished(res *oct.Resources) { s.progress(res, s.bytes()) }
 
 // maxVoxelDifference is how far, in parts, voxel sizes of slices may differ.
 const maxVoxelDifference = 1e-3
@@ -246,7 +210,7 @@ func openSlices(in []Slice) ([]*stackSlice, error) {
 	var out []*stackSlice
 	for _, s := range in {
 		a := s.Image.Levels[0].Array.With(zarr.Workers(1))
-		o := &stackSlice{id: s.ID, path: s.Path, image: s.Image, array: a, dtype: a.DType(), blocks: a.InBlocks()}
+		o := &stackSlice{id: s.ID, path: s.Path, image: s.Image}
 		shape, chunk := a.Shape(), a.Chunks()
 		if len(shape) != 3 {
 			return nil, oct.BadInput("%s: slice has %d axes, want 3 (z, y, x)", s.Path, len(shape))
@@ -280,9 +244,10 @@ func openSlices(in []Slice) ([]*stackSlice, error) {
 		if voxels*8 > math.MaxInt64 {
 			return nil, oct.BadInput("%s: slice of shape %v has more bytes than can be counted", s.Path, shape)
 		}
-		if !o.dtype.IsNumber() || o.dtype == dtype.Float16 {
-			return nil, oct.BadInput("%s: data type %v: want integers of up to 64 bits, float32 or float64", s.Path, o.dtype)
+		if t := a.DType(); !t.IsNumber() || t == dtype.Float16 {
+			return nil, oct.BadInput("%s: data type %v: want integers of up to 64 bits, float32 or float64", s.Path, t)
 		}
+		o.source = volume.NewSource(a, s.Path)
 		out = append(out, o)
 	}
 	return out, nil

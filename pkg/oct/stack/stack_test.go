@@ -79,7 +79,7 @@ type stackGolden struct {
 }
 
 func (g *stackGolden) options() Options {
-	o, p := ReferenceStackOptions(), &g.Params
+	o, p := referenceOptions(), &g.Params
 	if p.SlicingInterval != nil {
 		o.SlicingIntervalMM = *p.SlicingInterval
 	}

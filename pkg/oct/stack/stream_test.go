@@ -52,7 +52,7 @@ func TestStackReadsOnce(t *testing.T) {
 			} {
 				rng := rand.New(rand.NewPCG(8, 8))
 				sl := oracleSpecimen(rng, 4, false)
-				opt := ReferenceStackOptions()
+				opt := referenceOptions()
 				opt.NoXYShift, opt.MovingZFirstIndex, opt.PyramidResolutions = true, 1, nil
 				opt.SlicingIntervalMM, opt.SearchRangeMM = float64(sl[0].z-5)/100, 0.02
 				set(&opt)
@@ -111,7 +111,7 @@ func TestStackMemoryIsFlat(t *testing.T) {
 			}
 			in.Slices = append(in.Slices, Slice{i, "slice", first})
 		}
-		opt := ReferenceStackOptions()
+		opt := referenceOptions()
 		opt.NoXYShift, opt.Blend, opt.MovingZFirstIndex, opt.PyramidResolutions = true, true, 0, nil
 		opt.UseExpectedOverlap, opt.SlicingIntervalMM, opt.SearchRangeMM = !measured, float64(depth-4)/100, 0.02
 		return leastMemory(t, in, opt, oct.Layout{Chunks: []int{2, 96, 96}, Codec: "raw"}, oct.Resources{Workers: 2, Mem: 32 << 20})
@@ -145,7 +145,7 @@ func TestStackCountsNotFinite(t *testing.T) {
 		typ := []dtype.Type{dtype.Float32, dtype.Float64}[i%2]
 		in.Slices = append(in.Slices, Slice{i, "slice", s.stored(t, typ, 2, []int{4, 16, 16}, nil, "blosc-zstd:1", []float64{10, 10, 10})})
 	}
-	opt := ReferenceStackOptions()
+	opt := referenceOptions()
 	opt.NoXYShift, opt.Blend, opt.UseExpectedOverlap, opt.MovingZFirstIndex, opt.SlicingIntervalMM, opt.PyramidResolutions = true, true, true, 0, 0.06, nil
 	layout, res := oct.Layout{Chunks: []int{2, 40, 40}, Codec: "raw"}, octtest.Small()
 	for _, mem := range []int64{res.Mem, leastMemory(t, in, opt, layout, res)} {

@@ -7,8 +7,11 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
+	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
+	"strata/pkg/oct/machine/volume"
+	"strata/pkg/work"
 )
 
 // surveyor looks at parts of slices before any is placed: at the ends of neighbours that
@@ -18,14 +21,22 @@ import (
 // is the volume.
 type surveyor struct {
 	plan *stackPlan
-	crew *crew
+	mem  volume.Memory
 	res  *oct.Resources
-	box  growing // planes as they are read
+	box  []byte // planes as they are read
 }
 
-func (s *surveyor) close() {
-	s.crew.close()
-	s.box.free()
+func newSurveyor(ctx context.Context, p *stackPlan, res *oct.Resources) *surveyor {
+	var sources []*volume.Source
+	for _, s := range p.slices {
+		sources = append(sources, s.source)
+	}
+	return &surveyor{plan: p, mem: volume.OpenHost(ctx, sources, res), res: res}
+}
+
+func (s *surveyor) close() error {
+	mem.Free(s.box)
+	return s.mem.Close()
 }
 
 // micrometres is a length in pixels of a size, at least 1.
@@ -35,27 +46,24 @@ func micrometres(um, pixel float64) int { return max(1, int(math.Round(um/pixel)
 // each over with its number in the box: to several workers, in no order.
 func (s *surveyor) planes(ctx context.Context, of *stackSlice, start, shape [3]int, look func(z int, v []float32) error) error {
 	area := shape[1] * shape[2]
-	room := s.res.Mem / 4
-	n := int(min(int64(shape[0]), max(1, room/int64(4*area))))
-	readers := int(min(int64(s.res.Workers), max(1, room/of.readerBytes())))
-	if need := int64(4*area) + of.readerBytes(); need > s.res.Mem {
-		return tooLittle(*s.res, need, "looking at %d × %d pixels of a slice in chunks of %v", shape[1], shape[2], of.chunk)
+	n := int(min(int64(shape[0]), max(1, s.res.Mem/4/int64(4*area))))
+	if need := int64(4*area) + of.source.ReaderBytes(); need > s.res.Mem {
+		return volume.TooLittle(s.res, need, "looking at %d × %d pixels of a slice in chunks of %v", shape[1], shape[2], of.chunk)
 	}
 	for z := 0; z < shape[0]; z += n {
 		n = min(n, shape[0]-z)
-		b, err := s.box.get(4 * area * n)
+		v, err := s.room(area * n)
 		if err != nil {
 			return err
 		}
-		v := dtype.Slice[float32](b)
-		from := [3]int{start[0] + z, start[1], start[2]}
-		err = s.crew.read(ctx, of, from, [3]int{n, shape[1], shape[2]}, readers, s.res, false, func(z, y, x int) []float32 {
-			return v[(z-from[0])*area+(y-from[1])*shape[2]+x-from[2]:]
+		s.mem.Load(&volume.Box{
+			Source: of.source, Start: [3]int{start[0] + z, start[1], start[2]}, Shape: [3]int{n, shape[1], shape[2]}, Gain: 1,
+			To: volume.Planes(v, n, shape[1], shape[2]),
 		})
-		if err != nil {
+		if err := s.mem.Err(); err != nil {
 			return err
 		}
-		err = s.crew.each(ctx, n, s.res.Workers, func(_ *workMemory, i int) error {
+		err = work.Each(ctx, s.res.Workers, n, func(_, i int) error {
 			begin := time.Now()
 			defer func() { s.res.Meter.Since(meter.Compute, begin) }()
 			return look(z+i, v[i*area:][:area])
@@ -65,6 +73,17 @@ func (s *surveyor) planes(ctx context.Context, of *stackSlice, start, shape [3]i
 		}
 	}
 	return nil
+}
+
+// room is memory for so many pixels, until the next call.
+func (s *surveyor) room(n int) (v []float32, err error) {
+	if len(s.box) < 4*n {
+		mem.Free(s.box)
+		if s.box, err = mem.Alloc(4 * n); err != nil {
+			return nil, err
+		}
+	}
+	return dtype.Slice[float32](s.box[:4*n]), nil
 }
 
 // binned averages a plane of ny × nx pixels over bin pixels (y, x), as far as they are

@@ -3,22 +3,17 @@ package stitch
 import (
 	"slices"
 
-	"strata/pkg/filter"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
 )
-
-// region is a box of pixels with the tiles that cover all of it.
-type region struct {
-	filter.Rect
-	who []int // indices of tiles, increasing; nobody: a hole
-}
 
 // arrange cuts a box into regions that are each covered by the same tiles
 // throughout. Of all tiles only those in among, increasing, are looked at.
-func arrange(box filter.Rect, places []place, among []int) []region {
+func arrange(box oct.Rectangle, places []place, among []int) []machine.Region {
 	ys := []int{box.Y0, box.Y1}
 	var near []int
 	for _, k := range among {
-		r := places[k].Intersect(box)
+		r := places[k].And(box)
 		if r.Empty() {
 			continue
 		}
@@ -27,7 +22,7 @@ func arrange(box filter.Rect, places []place, among []int) []region {
 	}
 	slices.Sort(ys)
 	ys = slices.Compact(ys)
-	var out []region
+	var out []machine.Region
 	above := 0 // first region of the row above
 	for k := range len(ys) - 1 {
 		y0, y1 := ys[k], ys[k+1]
@@ -50,15 +45,15 @@ func arrange(box filter.Rect, places []place, among []int) []region {
 					who = append(who, t)
 				}
 			}
-			if n := len(out); n > first && slices.Equal(out[n-1].who, who) {
+			if n := len(out); n > first && slices.Equal(out[n-1].Who, who) {
 				out[n-1].X1 = x1
 				continue
 			}
-			out = append(out, region{filter.Rect{Y0: y0, X0: x0, Y1: y1, X1: x1}, who})
+			out = append(out, machine.Region{Rectangle: oct.Rect(y0, y1, x0, x1), Who: who, Seam: -1})
 		}
 		// a row that continues the one above region by region is the same row
-		if same := slices.EqualFunc(out[above:first], out[first:], func(a, b region) bool {
-			return a.X0 == b.X0 && a.X1 == b.X1 && slices.Equal(a.who, b.who)
+		if same := slices.EqualFunc(out[above:first], out[first:], func(a, b machine.Region) bool {
+			return a.X0 == b.X0 && a.X1 == b.X1 && slices.Equal(a.Who, b.Who)
 		}); first > 0 && same {
 			for i := above; i < first; i++ {
 				out[i].Y1 = y1

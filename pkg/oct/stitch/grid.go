@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"strata/pkg/filter"
 	"strata/pkg/oct"
 )
 
@@ -45,8 +44,8 @@ func (g *grid) nominal(m Matrix, overlap float64, i, j int) [2]float64 {
 
 // place is where a tile lies on the canvas.
 type place struct {
-	filter.Rect            // its voxels on the canvas
-	frac        [2]float32 // what is missing to its exact position, within ±0.5; 0 for placement by whole voxels
+	oct.Rectangle            // its voxels on the canvas
+	frac          [2]float32 // what is missing to its exact position, within ±0.5; 0 for placement by whole voxels
 }
 
 const (
@@ -94,7 +93,7 @@ func (g *grid) canvas(where string, positions [][2]float64, interpolate bool, co
 		}
 		n := g.extentOf(k)
 		y, x := math.RoundToEven(p[0]), math.RoundToEven(p[1])
-		places[k].Rect = filter.Rect{Y1: n[0], X1: n[1]}.Moved(int(y)-origin[0], int(x)-origin[1])
+		places[k].Rectangle = oct.Rect(0, n[0], 0, n[1]).Moved(int(y)-origin[0], int(x)-origin[1])
 		if interpolate {
 			places[k].frac = [2]float32{float32(p[0] - y), float32(p[1] - x)}
 		}

@@ -1,8 +1,10 @@
 package stitch
 
 import (
-	"strata/pkg/filter"
-	"strata/pkg/mem"
+	"slices"
+
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
 )
 
 // A stitched slice is written in columns of units (chunks, or shards): a column
@@ -13,19 +15,11 @@ import (
 // cut into blocks along x (tiles that lie across a cut are read twice) or slabs
 // along z (all tiles are read again, at least their chunks).
 
-// outColumn is one column of units.
-type outColumn struct {
-	box     filter.Rect // on the canvas
-	tiles   []int       // that lie on it, increasing
-	regions []region
-	shared  int // pixels that several tiles cover
-}
-
 // stitchPlan says in which order the tiles are read, and what they cost.
 type stitchPlan struct {
 	unit    [3]int
-	columns []outColumn // row by row
-	across  int         // columns along x
+	columns []machine.Column // row by row
+	across  int              // columns along x
 	workers int
 	window  int   // tiles that may be in flight
 	blocks  []int // first column (along x) of each block, and the end
@@ -33,37 +27,37 @@ type stitchPlan struct {
 	bytes   int64 // for columns, at most
 }
 
-// costs are what one thing takes in bytes.
-type costs struct {
-	worker int64                                // a worker: a piece, scratch to encode
-	plane  int64                                // a worker besides, per plane of a slab
-	column func(c *outColumn, planes int) int64 // a column of some planes
-	fixed  int64
-}
-
 // makeColumns cuts a canvas into columns.
-func makeColumns(size [2]int, unit [3]int, places []place) (columns []outColumn, across int) {
+func makeColumns(size [2]int, unit [3]int, places []place, seams bool) (columns []machine.Column, across int) {
 	across = (size[1] + unit[2] - 1) / unit[2]
 	down := (size[0] + unit[1] - 1) / unit[1]
-	columns = make([]outColumn, across*down)
+	columns = make([]machine.Column, across*down)
 	for k := range columns {
 		y, x := k/across*unit[1], k%across*unit[2]
-		columns[k].box = filter.Rect{Y0: y, X0: x, Y1: min(y+unit[1], size[0]), X1: min(x+unit[2], size[1])}
+		columns[k].Box = oct.Rect(y, min(y+unit[1], size[0]), x, min(x+unit[2], size[1]))
 	}
 	for t, p := range places {
 		for y := p.Y0 / unit[1]; y*unit[1] < p.Y1; y++ {
 			for x := p.X0 / unit[2]; x*unit[2] < p.X1; x++ {
 				c := &columns[y*across+x]
-				c.tiles = append(c.tiles, t)
+				c.Tiles = append(c.Tiles, t)
 			}
 		}
 	}
 	for k := range columns {
 		c := &columns[k]
-		c.regions = arrange(c.box, places, c.tiles)
-		for _, r := range c.regions {
-			if len(r.who) > 1 {
-				c.shared += (r.Y1 - r.Y0) * (r.X1 - r.X0)
+		c.Regions = arrange(c.Box, places, c.Tiles)
+		for i := range c.Regions {
+			r := &c.Regions[i]
+			if len(r.Who) > 1 {
+				c.Shared += r.Area()
+			}
+			if seams && len(r.Who) == 2 {
+				pair := [2]int(r.Who)
+				if r.Seam = slices.Index(c.Seams, pair); r.Seam < 0 {
+					r.Seam = len(c.Seams)
+					c.Seams = append(c.Seams, pair)
+				}
 			}
 		}
 	}
@@ -73,9 +67,9 @@ func makeColumns(size [2]int, unit [3]int, places []place) (columns []outColumn,
 // holes is the number of a plane's pixels that no tile covers.
 func (p *stitchPlan) holes() (n int64) {
 	for k := range p.columns {
-		for _, r := range p.columns[k].regions {
-			if len(r.who) == 0 {
-				n += int64(r.Y1-r.Y0) * int64(r.X1-r.X0)
+		for _, r := range p.columns[k].Regions {
+			if len(r.Who) == 0 {
+				n += int64(r.Area())
 			}
 		}
 	}
@@ -85,34 +79,34 @@ func (p *stitchPlan) holes() (n int64) {
 // plan chooses workers, blocks and slabs so that reading takes least: it is
 // what costs. least is the memory that the smallest plan takes; it is not ok where that
 // is more than there is.
-func (p *stitchPlan) plan(depth, pieceDepth int, workers int, avail int64, c costs) (least int64, ok bool) {
+func (p *stitchPlan) plan(depth int, m machine.FusionMemory) (least int64, ok bool) {
 	units := (depth + p.unit[0] - 1) / p.unit[0]
 	best := -1.0
 	least = -1
 	try := *p
-	for k := 2*workers + 1; k >= 2; k-- {
+	for k := 2*m.Workers + 1; k >= 2; k-- {
 		// a tile more than there are workers may begin, so that none waits
 		w := k / 2
-		if w != workers && w&(w-1) != 0 {
+		if w != m.Workers && w&(w-1) != 0 {
 			continue
 		}
 		for slab := units; slab >= 1; slab = shrink(slab) {
 			for n := 1; n <= p.across; n = grow(n, p.across) {
 				try.workers, try.window, try.slab = w, w+k&1, slab
 				try.blocks = cutEvenly(p.across, n)
-				need, tiles := try.peak(depth, c)
-				total := need + c.fixed + int64(w)*(c.worker+int64(min(slab*p.unit[0], depth))*c.plane)
+				need, tiles := try.peak(depth, m)
+				total := need + m.Fixed + int64(w)*(m.Worker+int64(min(slab*p.unit[0], depth))*m.Plane)
 				if least < 0 || total < least {
 					least = total
 				}
-				if total > avail {
+				if total > m.Limit {
 					continue
 				}
 				// pieces that are read, per worker
 				reads := 0
 				for z := 0; z < depth; z += slab * p.unit[0] {
 					end := min(z+slab*p.unit[0], depth)
-					reads += (end+pieceDepth-1)/pieceDepth - z/pieceDepth
+					reads += (end+m.Piece-1)/m.Piece - z/m.Piece
 				}
 				if cost := float64(reads) * float64(tiles) / float64(w); best < 0 || cost < best {
 					best = cost
@@ -150,35 +144,21 @@ func cutEvenly(n, blocks int) []int {
 	return append(out, n)
 }
 
-// columnBytes is the memory for a column of some of its units, of which a voxel takes so much, and a
-// shared voxel's running mean, where it is not kept in the output.
-func (p *stitchPlan) columnBytes(c *outColumn, planes, voxel, sum int) int64 {
-	area := (c.box.Y1 - c.box.Y0) * (c.box.X1 - c.box.X0)
-	total := int64(0)
-	for z := 0; z < planes; z += p.unit[0] {
-		total += int64(mem.Size(min(p.unit[0], planes-z) * area * voxel))
-	}
-	if sum > 0 && c.shared > 0 {
-		total += int64(mem.Size(planes * c.shared * sum))
-	}
-	return total + int64(4*c.shared) // sums of weights
-}
-
 // peak is the most memory that columns take at a time, in any block, and the
 // number of tiles that are read, counted again in each block.
-func (p *stitchPlan) peak(depth int, c costs) (most int64, tiles int) {
+func (p *stitchPlan) peak(depth int, m machine.FusionMemory) (most int64, tiles int) {
 	planes := min(p.slab*p.unit[0], depth)
 	var order, position []int
 	for b := range len(p.blocks) - 1 {
 		order, position = p.order(p.blocks[b], p.blocks[b+1], order, position)
 		tiles += len(order)
 		change := make([]int64, len(order)+p.window+2)
-		p.each(p.blocks[b], p.blocks[b+1], func(col *outColumn) {
-			if len(col.tiles) == 0 {
+		p.each(p.blocks[b], p.blocks[b+1], func(c *machine.Column) {
+			if len(c.Tiles) == 0 {
 				return
 			}
-			n := c.column(col, planes)
-			first, last := position[col.tiles[0]], position[col.tiles[len(col.tiles)-1]]
+			n := m.Column(c, planes)
+			first, last := position[c.Tiles[0]], position[c.Tiles[len(c.Tiles)-1]]
 			change[max(first-p.window+1, 0)] += n
 			change[last+1] -= n
 		})
@@ -192,7 +172,7 @@ func (p *stitchPlan) peak(depth int, c costs) (most int64, tiles int) {
 }
 
 // each visits the columns of a block.
-func (p *stitchPlan) each(first, end int, visit func(*outColumn)) {
+func (p *stitchPlan) each(first, end int, visit func(*machine.Column)) {
 	for row := 0; row < len(p.columns); row += p.across {
 		for x := first; x < end; x++ {
 			visit(&p.columns[row+x])
@@ -204,8 +184,8 @@ func (p *stitchPlan) each(first, end int, visit func(*outColumn)) {
 // position of each tile in the list (−1: not there).
 func (p *stitchPlan) order(first, end int, order, position []int) ([]int, []int) {
 	position = position[:0]
-	p.each(first, end, func(c *outColumn) {
-		for _, t := range c.tiles {
+	p.each(first, end, func(c *machine.Column) {
+		for _, t := range c.Tiles {
 			for len(position) <= t {
 				position = append(position, -1)
 			}

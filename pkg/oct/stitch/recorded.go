@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 
-	"strata/pkg/filter"
 	"strata/pkg/oct"
 )
 
@@ -25,7 +24,7 @@ func (g *grid) overlappingPairs(m Matrix) (out []pair, err error) {
 		if g.has(t) {
 			p, n := g.nominal(m, 0, t/g.nx, t%g.nx), g.extentOf(t)
 			y, x := int(math.Round(p[0])), int(math.Round(p[1]))
-			places[t].Rect = filter.Rect{Y0: y, X0: x, Y1: y + n[0], X1: x + n[1]}
+			places[t].Rectangle = oct.Rect(y, y+n[0], x, x+n[1])
 		}
 	}
 	count := make([]int, len(places))
@@ -42,8 +41,8 @@ func (g *grid) overlappingPairs(m Matrix) (out []pair, err error) {
 	}
 	for b, near := range overlapping(places) {
 		for _, a := range near {
-			o := places[a].Intersect(places[b].Rect)
-			y, x := o.Y1-o.Y0, o.X1-o.X0
+			o := places[a].And(places[b].Rectangle)
+			y, x := o.Height(), o.Width()
 			if a > b || min(y, x) < leastOverlap || float64(y) < alongside*float64(g.tile[0]) && float64(x) < alongside*float64(g.tile[1]) {
 				continue
 			}

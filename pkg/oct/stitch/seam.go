@@ -4,31 +4,18 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"sync"
+
+	"strata/pkg/oct/machine"
 )
 
-// seamStep is how many planes apart the differences at the seams are taken.
-const seamStep = 4
-
 // seamSums gathers what two tiles say differently where they overlap.
-type seamSums struct {
-	mu   sync.Mutex
-	sums map[seamKey]*seamSum
-}
+type seamSums map[seamKey]*machine.SeamSum
 
 // seamKey is a part of an overlap: each is filled by one worker at a time, in
 // increasing z, so that the sums do not depend on who is first.
 type seamKey struct {
 	a, b   int
-	column *outColumn
-}
-
-// seamSum has the sums of a part of an overlap.
-type seamSum struct {
-	n                int64
-	abs              float64
-	a, b, aa, bb, ab float64
-	offset           float64 // the sums of a and b are about it
+	column *machine.Column
 }
 
 // Seam says how well two neighbouring tiles agree where they, and no others,
@@ -41,55 +28,41 @@ type Seam struct {
 	Correlation float64   `json:"correlation"`     // normalised cross-correlation
 }
 
-func newSeamSums() *seamSums { return &seamSums{sums: map[seamKey]*seamSum{}} }
-
-// seamRow adds a row of the first tile's values and the second's.
-func seamRow[F float32 | float64](s *seamSums, a, b int, column *outColumn, va, vb []F) {
-	key := seamKey{a, b, column}
-	s.mu.Lock()
-	m := s.sums[key]
-	if m == nil {
-		m = &seamSum{}
-		s.sums[key] = m
-	}
-	s.mu.Unlock()
-	for i, v := range va {
-		p, q := float64(v), float64(vb[i])
-		d := p - q
-		if d-d != 0 {
-			continue
+// of are the sums of a column's seams. One worker calls it at a time.
+func (s seamSums) of(c *machine.Column) (sums []*machine.SeamSum) {
+	for _, n := range c.Seams {
+		k := seamKey{n[0], n[1], c}
+		if s[k] == nil {
+			s[k] = &machine.SeamSum{}
 		}
-		if m.n == 0 {
-			m.offset = p
-		}
-		p, q = p-m.offset, q-m.offset
-		m.n++
-		m.abs += math.Abs(d)
-		m.a, m.b = m.a+p, m.b+q
-		m.aa, m.bb, m.ab = m.aa+float64(p*p), m.bb+float64(q*q), m.ab+float64(p*q)
+		sums = append(sums, s[k])
 	}
+	return sums
 }
 
 // seams are the overlaps in order.
-func (s *seamSums) seams(nx int) []Seam {
-	keys := make([]seamKey, 0, len(s.sums))
-	for k := range s.sums {
+func (s seamSums) seams(nx int) []Seam {
+	keys := make([]seamKey, 0, len(s))
+	for k := range s {
 		keys = append(keys, k)
 	}
 	slices.SortFunc(keys, func(p, q seamKey) int {
-		return cmp.Or(p.a-q.a, p.b-q.b, p.column.box.Y0-q.column.box.Y0, p.column.box.X0-q.column.box.X0)
+		return cmp.Or(p.a-q.a, p.b-q.b, p.column.Box.Y0-q.column.Box.Y0, p.column.Box.X0-q.column.Box.X0)
 	})
 	out := []Seam{}
 	for len(keys) > 0 {
 		a, b := keys[0].a, keys[0].b
 		var n, abs, sa, sb float64
-		var parts []*seamSum
+		var parts []*machine.SeamSum
 		for len(keys) > 0 && keys[0].a == a && keys[0].b == b {
-			m := s.sums[keys[0]]
-			parts = append(parts, m)
-			k := float64(m.n)
-			n, abs, sa, sb = n+k, abs+m.abs, sa+m.a+k*m.offset, sb+m.b+k*m.offset
+			m := s[keys[0]]
 			keys = keys[1:]
+			if m.N == 0 {
+				continue
+			}
+			parts = append(parts, m)
+			k := float64(m.N)
+			n, abs, sa, sb = n+k, abs+m.Abs, sa+m.A+k*m.Offset, sb+m.B+k*m.Offset
 		}
 		if n == 0 {
 			continue
@@ -98,10 +71,10 @@ func (s *seamSums) seams(nx int) []Seam {
 		var aa, bb, ab float64
 		for _, m := range parts {
 			// about the means of the whole
-			k, da, db := float64(m.n), m.offset-ma, m.offset-mb
-			aa += m.aa + 2*da*m.a + k*da*da
-			bb += m.bb + 2*db*m.b + k*db*db
-			ab += m.ab + da*m.b + db*m.a + k*da*db
+			k, da, db := float64(m.N), m.Offset-ma, m.Offset-mb
+			aa += m.AA + 2*da*m.A + k*da*da
+			bb += m.BB + 2*db*m.B + k*db*db
+			ab += m.AB + da*m.B + db*m.A + k*da*db
 		}
 		e := Seam{Tiles: [2][2]int{{a / nx, a % nx}, {b / nx, b % nx}}, Voxels: int64(n), Difference: digits(abs / n)}
 		if mean := math.Abs(ma+mb) / 2; mean > 0 {

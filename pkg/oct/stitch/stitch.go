@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 
-	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/registration"
@@ -171,28 +170,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, layout oct.Layou
 			return nil, nil, err
 		}
 	}
-	switch m.DType {
-	case dtype.Uint8:
-		return stitch[uint8, float32](ctx, m, out, layout, opt, res)
-	case dtype.Int8:
-		return stitch[int8, float32](ctx, m, out, layout, opt, res)
-	case dtype.Uint16:
-		return stitch[uint16, float32](ctx, m, out, layout, opt, res)
-	case dtype.Int16:
-		return stitch[int16, float32](ctx, m, out, layout, opt, res)
-	case dtype.Uint32:
-		return stitch[uint32, float64](ctx, m, out, layout, opt, res)
-	case dtype.Int32:
-		return stitch[int32, float64](ctx, m, out, layout, opt, res)
-	case dtype.Uint64:
-		return stitch[uint64, float64](ctx, m, out, layout, opt, res)
-	case dtype.Int64:
-		return stitch[int64, float64](ctx, m, out, layout, opt, res)
-	case dtype.Float32:
-		return stitch[float32, float32](ctx, m, out, layout, opt, res)
-	default:
-		return stitch[float64, float64](ctx, m, out, layout, opt, res)
-	}
+	return stitch(ctx, m, out, layout, opt, res)
 }
 
 // stitchChunk is the shape of the output's chunks, unless the slice is smaller.
@@ -214,7 +192,7 @@ func pyramidBudget(shape, unit []int, size, levels int, mem int64) int64 {
 	return min(mem/4, row/3+12*chunk+64<<10)
 }
 
-func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Layout, opt Options, res oct.Resources) (*ngff.Image, *Result, error) {
+func stitch(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Layout, opt Options, res oct.Resources) (*ngff.Image, *Result, error) {
 	g := gridOf(m)
 	s := newStitching(m, g, opt)
 	pairs, err := g.neighbouring(opt.Transform)
@@ -236,27 +214,24 @@ func stitch[T dtype.Element, F float32 | float64](ctx context.Context, m *oct.Mo
 	}
 	c := canvas{mosaic: m, grid: g, places: places, size: size, blending: opt.Blending, coded: layout.CodecFlag() != "raw", res: res}
 	if opt.Seams {
-		c.seams = newSeamSums()
+		c.seams = seamSums{}
 	}
-	newStitcher := func(frame int) (stitcher, error) {
+	newFrame := func(frame int) *fusion {
 		c := c
 		if frame != m.Number() {
 			c.mosaic, c.seams = m.Frame(frame), nil
 		}
-		if res.Device != nil {
-			return newDeviceFusion(c, unit, res.Mem-spec.Budget), nil
-		}
-		return newFusion[T, F](c, unit, res.Mem-spec.Budget)
+		return newFusion(c, unit, res.Mem-spec.Budget)
 	}
-	first, err := newStitcher(0)
-	if err != nil {
+	first := newFrame(0)
+	if err := first.check(); err != nil {
 		return nil, nil, err
 	}
 	s.Holes = first.holes()
 	if gaps := apart(places, pairs); gaps > 0 {
 		res.Warnf("%s: %d of %d pairs of neighbouring tiles do not touch: the gaps are zero (%s, matrix %v)", m.Where, gaps, len(pairs), g.distance(opt.Overlap), s.Transform.Matrix)
 	}
-	if err := stitchFrames(ctx, m.Count(), first, newStitcher, out, layout, *spec, s, res); err != nil {
+	if err := stitchFrames(ctx, m.Count(), first, newFrame, out, layout, *spec, s, res); err != nil {
 		return nil, nil, err
 	}
 	s.Tiles = slices.DeleteFunc(s.Tiles, func(t TilePlan) bool { return !g.has(t.Tile[0]*g.nx + t.Tile[1]) })
@@ -330,20 +305,13 @@ type canvas struct {
 	places   []place
 	size     [2]int // (y, x)
 	blending Blending
-	seams    *seamSums // nil: they are not asked for
-	coded    bool      // the output is compressed
+	seams    seamSums // nil: they are not asked for
+	coded    bool     // the output is compressed
 	res      oct.Resources
 }
 
-// stitcher puts the tiles together: on the CPU or on a device.
-type stitcher interface {
-	holes() int64
-	write(ctx context.Context, w *ngff.Writer) error
-	isEmpty(t int) bool // of a tile, after write
-}
-
 // stitchFrames writes the slice, frame by frame, and notes which tiles hold nothing in any of them.
-func stitchFrames(ctx context.Context, n int, first stitcher, next func(frame int) (stitcher, error), out store.Writer, layout oct.Layout, spec ngff.ImageSpec, s *Result, res oct.Resources) error {
+func stitchFrames(ctx context.Context, n int, first *fusion, next func(frame int) *fusion, out store.Writer, layout oct.Layout, spec ngff.ImageSpec, s *Result, res oct.Resources) error {
 	w, err := oct.Create(ctx, out, layout, spec, spec.Chunks, res)
 	if err != nil {
 		return err
@@ -352,9 +320,7 @@ func stitchFrames(ctx context.Context, n int, first stitcher, next func(frame in
 	for frame := range n {
 		f := first
 		if frame > 0 {
-			if f, err = next(frame); err != nil {
-				return err
-			}
+			f = next(frame)
 		}
 		if err := f.write(ctx, w); err != nil {
 			return err

@@ -2,13 +2,12 @@ package stitch
 
 import (
 	"cmp"
-	"container/list"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"strata/pkg/filter"
+	"strata/pkg/oct"
 )
 
 // Blending says what a voxel becomes that several tiles have seen.
@@ -31,62 +30,23 @@ const (
 // Blendings are all of them, as the flag spells them.
 var Blendings = []string{string(BlendNone), string(BlendAverage), string(BlendFeather), string(BlendDiffusion)}
 
-// weights makes the weights of tiles' pixels. Tiles that overlap their
-// neighbours alike share them; the least recently used are forgotten.
-type weights struct {
-	blending Blending
-	places   []place
-	near     [][]int // of each tile, those that overlap it
-	limit    int64   // bytes
-
-	mu    sync.Mutex
-	bytes int64
-	known map[string]*list.Element
-	used  list.List // of *weightPlane, most recently used first
-}
-
-type weightPlane struct {
-	key  string
-	once sync.Once
-	v    []float32
-}
-
-func newWeights(b Blending, places []place, near [][]int, limit int64) *weights {
-	return &weights{blending: b, places: places, near: near, limit: limit, known: map[string]*list.Element{}}
-}
-
-// of is the plane (y, x) of a tile's weights; nil: all are 1. It is not to be
-// changed.
-func (w *weights) of(t int) []float32 {
-	c := w.situation(t)
-	if c == nil {
-		return nil
-	}
-	e := w.entry(c.key(), int64(4*c.ny*c.nx))
-	e.once.Do(func() {
-		e.v = make([]float32, c.ny*c.nx)
-		c.fill(e.v)
-	})
-	return e.v
-}
-
 // situation is what a tile's weights depend on.
 type situation struct {
 	blending Blending
 	ny, nx   int
-	others   []filter.Rect // tiles that overlap it, in its coordinates, as far as they matter
+	others   []oct.Rectangle // tiles that overlap it, in its coordinates, as far as they matter
 }
 
 // situation is a tile's; nil: its weights are all 1.
-func (w *weights) situation(t int) *situation {
-	if w.blending == BlendAverage || len(w.near[t]) == 0 {
+func (f *fusion) situation(t int) *situation {
+	if f.blending == BlendAverage || len(f.near[t]) == 0 {
 		return nil
 	}
-	p := &w.places[t]
-	c := &situation{blending: w.blending, ny: p.Y1 - p.Y0, nx: p.X1 - p.X0}
-	if w.blending == BlendDiffusion {
-		for _, o := range w.near[t] {
-			c.others = append(c.others, w.places[o].Rect.Moved(-p.Y0, -p.X0).Intersect(filter.Rect{Y0: -1, X0: -1, Y1: c.ny + 1, X1: c.nx + 1}))
+	p := &f.places[t]
+	c := &situation{blending: f.blending, ny: p.Y1 - p.Y0, nx: p.X1 - p.X0}
+	if f.blending == BlendDiffusion {
+		for _, o := range f.near[t] {
+			c.others = append(c.others, f.places[o].Moved(-p.Y0, -p.X0).And(oct.Rect(-1, c.ny+1, -1, c.nx+1)))
 		}
 	}
 	return c
@@ -105,29 +65,14 @@ func (c *situation) key() string {
 // fill works the weights out.
 func (c *situation) fill(v []float32) {
 	if c.blending == BlendDiffusion {
-		filter.Diffusion(v, c.ny, c.nx, c.others)
+		others := make([]filter.Rect, len(c.others))
+		for i, o := range c.others {
+			others[i] = filter.Rect{Y0: o.Y0, X0: o.X0, Y1: o.Y1, X1: o.X1}
+		}
+		filter.Diffusion(v, c.ny, c.nx, others)
 	} else {
 		filter.Feather(v, c.ny, c.nx)
 	}
-}
-
-// entry finds a plane's place in the cache, or makes one.
-func (w *weights) entry(key string, size int64) *weightPlane {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if e := w.known[key]; e != nil {
-		w.used.MoveToFront(e)
-		return e.Value.(*weightPlane)
-	}
-	p := &weightPlane{key: key}
-	w.known[key] = w.used.PushFront(p)
-	for w.bytes += size; w.bytes > w.limit && w.used.Len() > 1; {
-		last := w.used.Back()
-		old := w.used.Remove(last).(*weightPlane)
-		delete(w.known, old.key)
-		w.bytes -= size // planes differ in size only at the far edges
-	}
-	return p
 }
 
 // overlapping lists for each tile the others that overlap it, or touch it, in

@@ -1,4 +1,4 @@
-package stack
+package volume
 
 import (
 	"strata/pkg/dtype"
@@ -8,15 +8,16 @@ import (
 	"strata/pkg/mem"
 )
 
-// deviceLevel makes the planes of an image's level 0 from those of the canvas, in the
+// level makes the planes of an image's level 0 from those of the canvas, in the
 // order of z, where level 0 is coarser: as ngff.PlaneWriter does it, with passes along
 // Y, then Z, then X in float32. Only what is stored leaves the device.
-type deviceLevel struct {
+type level struct {
 	from, to [3]int
 	z        *filter.Weights
 	y, x     *kernels.Weights // nil: as many rows, or columns, as before
 	sums     int              // planes under construction at a time, at most
 	next     int              // the first plane that is not complete
+	tables   int64            // bytes of the weights
 
 	rows gpu.Span // a plane after the first pass
 	acc  gpu.Span // sums along Z, of plane k at k mod sums
@@ -38,45 +39,49 @@ func levelSums(z *filter.Weights) (most int) {
 	return most
 }
 
-// planLevel plans a level of shape to of a canvas of shape from.
-func planLevel(from, to [3]int) (l *deviceLevel, y, x *filter.Weights) {
+// newLevel makes the level of shape to of a canvas of shape from; nil if they are the same. It brings the weights to the device.
+func newLevel(s *gpu.Stream, from, to [3]int) (l *level, err error) {
+	if from == to {
+		return nil, nil
+	}
 	weights := func(d int) *filter.Weights {
 		return filter.CentreAligned(from[d], to[d], filter.AntiAliasSigma(from[d], to[d]), filter.Mirror)
 	}
-	l = &deviceLevel{from: from, to: to, z: weights(0)}
+	l = &level{from: from, to: to, z: weights(0)}
 	l.sums = levelSums(l.z)
-	return l, weights(1), weights(2)
-}
-
-// bytes is the device memory that it takes: rows, sums, and the weights.
-func (l *deviceLevel) bytes(weights ...*filter.Weights) (rows, acc, tables int64) {
-	rows = 4 * int64(l.to[1]) * int64(l.from[2])
-	for _, w := range weights {
+	for d, to := range []**kernels.Weights{&l.y, &l.x} {
+		w := weights(1 + d)
 		n := 2*w.Out() + 1
 		for i := range w.Out() {
 			_, taps := w.Taps(i)
 			n += len(taps)
 		}
-		tables += int64(mem.Size(4 * n))
-	}
-	return rows, int64(l.sums) * rows, tables
-}
-
-// begin brings the weights to the device.
-func (l *deviceLevel) begin(s *gpu.Stream, y, x *filter.Weights) (err error) {
-	if !y.Identity() {
-		if l.y, err = kernels.NewWeights(s, y); err != nil {
-			return err
+		l.tables += int64(mem.Size(4 * n))
+		if w.Identity() {
+			continue
+		}
+		if *to, err = kernels.NewWeights(s, w); err != nil {
+			l.release()
+			return nil, err
 		}
 	}
-	if !x.Identity() {
-		l.x, err = kernels.NewWeights(s, x)
+	return l, nil
+}
+
+// bytes is the device memory that it takes: rows, sums, and the weights.
+func (l *level) bytes() (rows, acc, tables int64) {
+	if l == nil {
+		return 0, 0, 0
 	}
-	return err
+	rows = 4 * int64(l.to[1]) * int64(l.from[2])
+	return rows, int64(l.sums) * rows, l.tables
 }
 
 // release gives the weights' memory back.
-func (l *deviceLevel) release() {
+func (l *level) release() {
+	if l == nil {
+		return
+	}
 	for _, w := range []*kernels.Weights{l.y, l.x} {
 		if w != nil {
 			w.Release()
@@ -86,7 +91,7 @@ func (l *deviceLevel) release() {
 
 // add queues what plane z of the canvas adds; an empty span is a plane of zeros. For each
 // plane that it completes, in order, place says where that goes.
-func (l *deviceLevel) add(s *gpu.Stream, z int, plane gpu.Span, place func(k int) (gpu.Span, error)) error {
+func (l *level) add(s *gpu.Stream, z int, plane gpu.Span, place func(k int) (gpu.Span, error)) error {
 	n := int64(l.to[1]) * int64(l.from[2])
 	rows := l.rows
 	switch {

@@ -1,0 +1,377 @@
+package machine
+
+import (
+	"slices"
+	"time"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/ngff/ngffgpu"
+)
+
+// blender blends tiles into columns, with the same bits on every machine, except for the payload of a NaN.
+type blender interface {
+	// Fuse adds the planes that Planes hands over to a region of a column. Where the tile is alone they are copied, or interpolated if it
+	// lies between voxels. Where others lie too, each tile moves the running mean by its part in the sum of the weights so far, and
+	// the last one's result is rounded to the column's voxels, half to even, and clamped. A region whose tiles are all empty becomes zero.
+	Fuse(m *ColumnMemory, c *Cell)
+	// Then calls f once other tiles may be added to the columns of the calls of Fuse before it.
+	Then(f func())
+	// Waited notes time that was spent waiting for other tiles while planes were added: it is not counted as computing.
+	Waited(t time.Duration)
+}
+
+// Cell says what the loaded tile does to a region of a column, in all planes of the pass.
+type Cell struct {
+	Region int  // index in the column's Regions
+	Before int  // number of tiles that were added to it and are not empty
+	Last   bool // no other tile follows
+	Empty  bool // the tile is zero in all planes
+	Seam   bool // the tile is compared with the running mean, which is that of one other
+
+	parts []float32 // by which the means move, on the host
+}
+
+// hostFuser is a worker on the host and its memory.
+type hostFuser[T dtype.Element, F float32 | float64] struct {
+	*hostFusion[T, F]
+	fusedTile
+	in     piece[T]
+	data   []T // of the planes that are added; nil: they are zero
+	first  int // plane of it
+	lo, hi int // planes that are added
+	waited time.Duration
+	rows   [4][]F
+	own    []float32 // weights of the tile; nil: all are 1
+	done   func()    // with them
+}
+
+func (w *hostFuser[T, F]) Then(f func()) {
+	if w.err == nil {
+		f()
+	}
+}
+
+func (w *hostFuser[T, F]) Waited(t time.Duration) { w.waited += t }
+
+func (w *hostFuser[T, F]) Fuse(c *ColumnMemory, l *Cell) {
+	if w.err != nil {
+		return
+	}
+	m, r := c.on.(*hostColumn[T, F]), &c.Regions[l.Region]
+	if len(r.Who) == 1 {
+		w.alone(m, r)
+	} else {
+		if l.parts == nil && !l.Empty {
+			l.parts = w.weigh(m.weights[m.first[l.Region]:][:r.Area()], r, l.Before == 0)
+		}
+		w.blend(m, r, l)
+	}
+}
+
+// alone stores what only this tile has seen.
+func (w *hostFuser[T, F]) alone(m *hostColumn[T, F], r *Region) {
+	for z := w.lo; z < w.hi; z++ {
+		for y := r.Y0; y < r.Y1; y++ {
+			dst := m.row(r, z-w.pass.Z0, y)
+			switch {
+			case w.data == nil:
+				clear(dst)
+			case w.tile.Behind == [2]float32{}:
+				copy(dst, w.row(z, y-w.tile.To.Y0)[r.X0-w.tile.To.X0:])
+			default:
+				storeRow(dst, w.sample(z, y, r.X0, r.X1))
+			}
+		}
+	}
+}
+
+// weigh works out how far the tile moves the running means of a region: its part
+// of the sum of the weights up to and with it.
+func (w *hostFuser[T, F]) weigh(sum []float32, r *Region, first bool) []float32 {
+	if first {
+		clear(sum)
+	}
+	nx, to := r.Width(), w.tile.To
+	parts := make([]float32, len(sum))
+	for y := r.Y0; y < r.Y1; y++ {
+		a, sum := parts[(y-r.Y0)*nx:][:nx], sum[(y-r.Y0)*nx:][:nx]
+		var own []float32
+		if w.own != nil {
+			own = w.own[(y-to.Y0)*to.Width()+r.X0-to.X0:][:nx]
+		}
+		for x := range a {
+			one := float32(1)
+			if own != nil {
+				one = own[x]
+			}
+			if w.Choose {
+				if one > sum[x] {
+					sum[x], a[x] = one, 1
+				}
+				continue
+			}
+			sum[x] += one
+			a[x] = one / sum[x]
+		}
+	}
+	return parts
+}
+
+// blend adds what other tiles have seen too.
+func (w *hostFuser[T, F]) blend(m *hostColumn[T, F], r *Region, l *Cell) {
+	if l.Empty && !l.Last {
+		return
+	}
+	nx := r.Width()
+	means := m.meansOf(l.Region, w.pass.Z1-w.pass.Z0)
+	var seam *SeamSum
+	if l.Seam {
+		seam = m.sums[r.Seam]
+	}
+	for z := w.lo; z < w.hi; z++ {
+		for y := r.Y0; y < r.Y1; y++ {
+			dst := m.row(r, z-w.pass.Z0, y)
+			var mean []F
+			if means != nil {
+				mean = means[((z-w.pass.Z0)*r.Height()+y-r.Y0)*nx:][:nx]
+			} else {
+				mean = any(dst).([]F)
+			}
+			switch {
+			case l.Empty && l.Before == 0:
+				clear(dst)
+				continue
+			case l.Empty:
+			case l.Before == 0:
+				copy(mean, w.sample(z, y, r.X0, r.X1))
+			default:
+				s := w.sample(z, y, r.X0, r.X1)
+				if seam != nil && z%SeamStep == 0 {
+					addRow(seam, mean, s)
+				}
+				filter.Blend(mean, s, l.parts[(y-r.Y0)*nx:][:nx])
+			}
+			if l.Last && means != nil {
+				storeRow(dst, mean)
+			}
+		}
+	}
+}
+
+// row is a row of the tile.
+func (w *hostFuser[T, F]) row(z, y int) []T {
+	return w.data[((z-w.first)*w.Mosaic.Chunk[1]+y)*w.Mosaic.Chunk[2]:][:w.tile.To.Width()]
+}
+
+// storeRow rounds a row to the type of the voxels: half to even, and clamped.
+func storeRow[T dtype.Element, F float32 | float64](dst []T, v []F) {
+	if same, ok := any(dst).([]F); ok {
+		copy(same, v)
+		return
+	}
+	dtype.ConvertSlice(dst, dtype.Bytes(v), dtype.Of[F]())
+}
+
+// sample is a row of the canvas, as the tile has seen it: linear between its voxels
+// where it does not lie on whole ones, its outermost voxels repeated beyond
+// their centres. It is valid until the next call.
+func (w *hostFuser[T, F]) sample(z, y, x0, x1 int) []F {
+	to := w.tile.To
+	ty, x0, x1 := y-to.Y0, x0-to.X0, x1-to.X0
+	if w.data == nil {
+		w.rows[3] = slices.Grow(w.rows[3][:0], x1-x0)[:x1-x0]
+		clear(w.rows[3])
+		return w.rows[3]
+	}
+	fy, fx := w.tile.Behind[0], w.tile.Behind[1]
+	// the columns that are needed
+	a, b := x0, x1
+	if fx > 0 {
+		a = max(a-1, 0)
+	} else if fx < 0 {
+		b = min(b+1, to.Width())
+	}
+	row := w.convert(0, w.row(z, ty)[a:b])
+	if fy != 0 {
+		o := ty - 1
+		if fy < 0 {
+			o, fy = ty+1, -fy
+		}
+		next := w.convert(1, w.row(z, min(max(o, 0), to.Height()-1))[a:b])
+		w.rows[2] = slices.Grow(w.rows[2][:0], b-a)[:b-a]
+		filter.Between(w.rows[2], row, next, F(fy))
+		row = w.rows[2]
+	}
+	if fx == 0 {
+		return row
+	}
+	n := x1 - x0
+	out := slices.Grow(w.rows[3][:0], n)[:n]
+	w.rows[3] = out
+	switch {
+	case fx < 0 && b == x1: // nothing beyond the last column
+		out[n-1] = row[n-1]
+		filter.Between(out[:n-1], row[:n-1], row[1:], F(-fx))
+	case fx < 0:
+		filter.Between(out, row, row[1:], F(-fx))
+	case a == x0: // nothing before the first
+		out[0] = row[0]
+		filter.Between(out[1:], row[1:], row, F(fx))
+	default:
+		filter.Between(out, row[1:], row, F(fx))
+	}
+	return out
+}
+
+// convert makes a row of numbers to blend, in the worker's memory k unless they
+// are such already.
+func (w *hostFuser[T, F]) convert(k int, row []T) []F {
+	if same, ok := any(row).([]F); ok {
+		return same
+	}
+	w.rows[k] = slices.Grow(w.rows[k][:0], len(row))[:len(row)]
+	for i, v := range row {
+		w.rows[k][i] = F(v)
+	}
+	return w.rows[k]
+}
+
+// deviceFuser is a worker on a device and its memory.
+type deviceFuser struct {
+	*deviceFusion
+	fusedTile
+	dev     *DeviceWorker
+	queued  *gpu.Event // after what it queued last, for others to follow
+	planes  gpu.Span   // of the tile, as many as the pass has
+	set     gpu.Span   // is there anything in them?
+	table   gpu.Span
+	scratch []gpu.Span       // to write units from that begin where that is not possible
+	units   [2]*ngffgpu.Tile // that leave the device
+	rows    []byte           // page-locked: the table
+	back    []byte           // page-locked: set; sums of seams
+	fill    int              // of rows
+	own     gpu.Span         // weights of the tile; of no bytes: all are 1
+
+	// what is to be queued of the tile
+	columns []*deviceColumn
+	cells   []kernels.Cell
+	most    int // pixels of a cell
+	seams   []deviceSeam
+	then    []func()
+}
+
+func (w *deviceFuser) Then(f func())        { w.then = append(w.then, f) }
+func (w *deviceFuser) Waited(time.Duration) {}
+
+// row is the next so many bytes of the table, here and on the device.
+func (w *deviceFuser) row(n int) ([]byte, gpu.Span) {
+	at := w.fill
+	w.fill += n
+	return w.rows[at:w.fill], w.table.From(int64(at), int64(n))
+}
+
+// Fuse notes what is to be queued: all of a tile goes in one launch.
+func (w *deviceFuser) Fuse(c *ColumnMemory, l *Cell) {
+	if w.err != nil {
+		return
+	}
+	m := c.on.(*deviceColumn)
+	if n := len(w.columns); n == 0 || w.columns[n-1] != m {
+		w.columns = append(w.columns, m)
+	}
+	cell, does := w.cell(m, l)
+	if does {
+		w.cells = append(w.cells, cell)
+		w.most = max(w.most, cell.NY*cell.NX)
+	}
+	if l.Seam {
+		w.seams = append(w.seams, deviceSeam{m.states.From(int64(c.Regions[l.Region].Seam)*kernels.SeamState, kernels.SeamState), cell})
+	}
+}
+
+// cell is what the tile does to a region; does is false where that is
+// nothing.
+func (w *deviceFuser) cell(m *deviceColumn, l *Cell) (c kernels.Cell, does bool) {
+	r, to, kind := &m.Regions[l.Region], w.tile.To, w.Mosaic.DType
+	ny, nx := m.Box.Height(), m.Box.Width()
+	first := int64((r.Y0-m.Box.Y0)*nx+r.X0-m.Box.X0) * int64(kind.Size())
+	c = kernels.Cell{
+		Voxels: m.voxels.From(first, m.voxels.Bytes()-first), Pitch: nx, Stride: int64(ny) * int64(nx),
+		Y: r.Y0 - to.Y0, X: r.X0 - to.X0, NY: r.Height(), NX: r.Width(),
+	}
+	if len(r.Who) == 1 {
+		switch {
+		case l.Empty:
+			c.Do = kernels.CellStore
+		case w.tile.Behind == [2]float32{}:
+			c.Do = kernels.CellCopy
+		default:
+			c.Do = kernels.CellSample | kernels.CellStore
+		}
+		return c, true
+	}
+	inPlace := m.means.Bytes() == 0
+	at := int64(m.first[l.Region])
+	if inPlace {
+		c.Mean, c.MeanPitch, c.MeanStride = c.Voxels, c.Pitch, c.Stride
+	} else {
+		size, pixels := int64(kernels.FuseType(kind).Size()), int64(r.Area())
+		planes := int64(w.pass.Z1 - w.pass.Z0)
+		c.Mean, c.MeanPitch, c.MeanStride = m.means.From(at*planes*size, pixels*planes*size), c.NX, pixels
+	}
+	if l.Before > 0 {
+		c.Do |= kernels.CellBlend
+	}
+	if l.Last {
+		c.Do |= kernels.CellStore
+	}
+	if !l.Empty {
+		c.Do |= kernels.CellSample
+		n := int64(4 * r.Area())
+		c.Before, c.After = m.sums[l.Before%2].From(4*at, n), m.sums[1-l.Before%2].From(4*at, n)
+		return c, true
+	}
+	return c, l.Last && !(inPlace && l.Before > 0)
+}
+
+// queue queues what was noted of the tile, behind what other workers queued.
+func (w *deviceFuser) queue() error {
+	return w.pass.order.queue(w.dev.Stream, w.queued, func() error {
+		w.fill = 0
+		for _, m := range w.columns {
+			w.beginColumn(m)
+		}
+		t := kernels.Tile{
+			At: w.planes, Type: w.Mosaic.DType, Planes: w.pass.Z1 - w.pass.Z0, NY: w.tile.To.Height(), NX: w.tile.To.Width(), Behind: w.tile.Behind,
+		}
+		if err := w.queueSeams(t); err != nil || len(w.cells) == 0 {
+			return err
+		}
+		rows, at := w.row(len(w.cells) * kernels.CellBytes)
+		for i := range w.cells {
+			kernels.PutCell(rows, i, &w.cells[i])
+		}
+		w.dev.Stream.Upload(at, rows)
+		return kernels.Fuse(w.dev.Stream, t, at, len(w.cells), w.most, w.own, w.Choose)
+	})
+}
+
+// beginColumn queues what a column begins with, unless another tile did: zeros where no tile lies, and the sums of
+// its seams from the planes before.
+func (w *deviceFuser) beginColumn(m *deviceColumn) {
+	if m.begun {
+		return
+	}
+	m.begun = true
+	if m.HasHoles() {
+		w.dev.Stream.Zero(m.voxels)
+	}
+	if len(m.ColumnMemory.sums) > 0 {
+		rows, _ := w.row(len(m.ColumnMemory.sums) * kernels.SeamState)
+		m.putSums(rows)
+		w.dev.Stream.Upload(m.states, rows)
+	}
+}

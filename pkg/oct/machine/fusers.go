@@ -1,0 +1,313 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"strata/pkg/dtype"
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/mem"
+	"strata/pkg/ngff/ngffgpu"
+)
+
+// hostFusion is the part of a fusion that workers share on the host. T is the type of the voxels, F the one in which they are blended.
+type hostFusion[T dtype.Element, F float32 | float64] struct {
+	*Fusion
+	apart   bool // means are not kept in the voxels
+	fixed   int64
+	reader  *pieceReader[T]
+	pool    *mem.Pool // of columns
+	weights *weightCache
+}
+
+func hostFusionOf[T dtype.Element, F float32 | float64](f *Fusion) (fusing, error) {
+	_, same := any([]T(nil)).([]F)
+	r, err := newPieceReader[T](f.Mosaic, 0, nil)
+	return &hostFusion[T, F]{Fusion: f, apart: !same, reader: r}, err
+}
+
+func (f *hostFusion[T, F]) memory() (FusionMemory, error) {
+	plane := int64(f.Mosaic.Chunk[1]) * int64(f.Mosaic.Chunk[2])
+	f.fixed = min(max(f.Mem/64, 8*plane), 64*plane) // weights
+	return FusionMemory{
+		Limit: f.Mem, Fixed: f.fixed, Worker: f.reader.bytes + 8*plane + f.Encoding + f.Weighing, Column: f.columnBytes,
+		Workers: min(f.Res.Workers, f.Tiles), Piece: f.reader.planes,
+	}, nil
+}
+
+func (f *hostFusion[T, F]) short(least int64) error { return f.shortOnHost(least) }
+
+func (f *hostFusion[T, F]) open(workers int, columns int64) (err error) {
+	f.weights = newWeightCache(f.fixed)
+	f.pool = mem.NewPool(columns + 1)
+	f.reader, err = newPieceReader[T](f.Mosaic, workers, f.Res.Meter)
+	return err
+}
+
+func (f *hostFusion[T, F]) close() {
+	f.reader.close()
+	f.pool.Close()
+}
+
+func (f *hostFusion[T, F]) begin(ctx context.Context, p *FusionPass) (fusingWorker, error) {
+	return &hostFuser[T, F]{hostFusion: f, fusedTile: fusedTile{pass: p, ctx: ctx}, in: piece[T]{pieceReader: f.reader}}, nil
+}
+
+// fusedTile is the state of a worker: the tile that it adds, and its error.
+type fusedTile struct {
+	pass  *FusionPass
+	ctx   context.Context
+	err   error
+	tile  FusedTile
+	blank int // planes that are known to be zero
+}
+
+func (w *fusedTile) Failed() bool   { return w.err != nil }
+func (w *fusedTile) failure() error { return w.err }
+
+// try does something unless something has failed.
+func (w *fusedTile) try(f func() error) {
+	if w.err == nil {
+		w.err = f()
+	}
+}
+
+// take begins a tile, whose weights are all 1.
+func (w *hostFuser[T, F]) take(t FusedTile) {
+	w.tile, w.own = t, nil
+	if w.done != nil {
+		w.done()
+		w.done = nil
+	}
+}
+
+func (w *hostFuser[T, F]) end() error {
+	w.take(FusedTile{})
+	w.in.release()
+	return nil
+}
+
+// deviceFusion is the part of a fusion that workers share on a device.
+//
+// A tile's planes of a pass go up once in it, where all columns that it lies on find them;
+// with the weights of its key, unless these are there, and a table. The columns come down
+// once, with 8 bytes a tile that say whether there is anything on it.
+type deviceFusion struct {
+	*Fusion
+	reader    *DeviceColumns
+	writer    *ngffgpu.Writer
+	weights   *weightCache
+	memories  FusionMemory
+	each      int64 // bytes of a plane of weights
+	pieces    int   // planes that the host reads at a time: seams are added up in this order
+	inFlight  int   // regions of the mosaic, and units of the slice, that a worker has under way
+	odd       bool  // units do not all begin where one can be written from
+	mostCells int   // that a tile lies on, at most, those of seams counted twice
+	mostSeams int   // in a column, at most
+	mostBegun int   // seams in all columns on which a tile lies, at most
+}
+
+func newDeviceFusion(fusion *Fusion) (fusing, error) {
+	f := &deviceFusion{Fusion: fusion}
+	var err error
+	if f.reader, err = NewDeviceColumns(f.Mosaic, f.Res, f.Res.Meter); err != nil {
+		return nil, err
+	}
+	src, err := pieceSource(f.Mosaic, nil)
+	if err != nil {
+		return nil, err
+	}
+	f.pieces = f.Mosaic.Frames.Planes(src.TileShape(0))
+	f.writer = f.Res.Output(f.Output)
+	cells, seams := make([]int, f.Tiles), make([]int, f.Tiles)
+	for k := range f.Columns {
+		c := &f.Columns[k]
+		whole := f.reader.Bytes([]int{f.Unit[0], c.Box.Height(), c.Box.Width()}) // all its units but the last
+		f.odd = f.odd || whole%unitAlignment != 0
+		f.mostSeams = max(f.mostSeams, len(c.Seams))
+		for _, t := range c.Tiles {
+			seams[t] += len(c.Seams)
+			f.mostBegun = max(f.mostBegun, seams[t])
+		}
+		for _, r := range c.Regions {
+			for _, t := range r.Who {
+				cells[t]++
+				if len(r.Who) == 2 {
+					cells[t]++
+				}
+				f.mostCells = max(f.mostCells, cells[t])
+			}
+		}
+	}
+	return f, nil
+}
+
+// unit is the shape of a whole unit of the output.
+func (f *deviceFusion) unit() []int {
+	return []int{min(f.Unit[0], f.Mosaic.Shape[0]), min(f.Unit[1], f.Size[0]), min(f.Unit[2], f.Size[1])}
+}
+
+// tableBytes is what a worker's table takes: cells, seams, and the sums of the seams of
+// columns that begin.
+func (f *deviceFusion) tableBytes() int {
+	return f.mostCells*kernels.CellBytes + f.mostBegun*(kernels.SeamBytes+kernels.SeamState)
+}
+
+// backBytes is what a worker brings back beside the output: whether a tile holds
+// something, the sums of a column's seams.
+func (f *deviceFusion) backBytes() int { return 8 + f.mostSeams*kernels.SeamState }
+
+// memory is what the fusion takes of the device's memory, for as many workers as the host's holds, at most.
+func (f *deviceFusion) memory() (m FusionMemory, err error) {
+	plane := int64(f.Mosaic.Chunk[1]) * int64(f.Mosaic.Chunk[2])
+	pinned, device := f.reader.Memory(f.reader.SlotShape())
+	out, outDevice := f.writer.Memory(f.unit())
+	if f.Weighs {
+		f.each = mem.Pooled(4 * plane)
+	}
+	table := int64(mem.Size(f.tableBytes()))
+	if f.odd {
+		outDevice += mem.Pooled(f.reader.Bytes(f.unit()))
+	}
+	host := f.reader.Scratch + f.Encoding + f.Weighing + f.each + table + int64(mem.Size(f.backBytes()))
+	f.inFlight = 2 // one is read or written while the other crosses the bus
+	if f.Mem < host+int64(f.inFlight)*(pinned+out) {
+		f.inFlight = 1
+	}
+	host += int64(f.inFlight) * (pinned + out)
+	workers := int(min(int64(f.Res.Workers), f.Mem/host, int64(f.Tiles)))
+	if workers < 1 {
+		return m, f.shortOnHost(host)
+	}
+	limit := f.Res.Device.Memory().Limit()
+	f.memories = FusionMemory{
+		Limit: limit, Fixed: min(limit/32, 64*f.each), Worker: int64(f.inFlight)*(device+outDevice) + f.each + table + 2*int64(mem.Size(1)),
+		Plane:  plane*int64(f.Mosaic.DType.Size())*17/16 + 1, // as pools round
+		Column: f.columnBytes, Workers: workers, Piece: f.reader.Planes,
+	}
+	return f.memories, nil
+}
+
+func (f *deviceFusion) short(least int64) error {
+	return fmt.Errorf("%s: %s takes %d MiB of device memory, there are %d MiB: %w", f.Mosaic.Where, f.What, least>>20+1, f.memories.Limit>>20, gpu.ErrMemory)
+}
+
+func (f *deviceFusion) open(workers int, _ int64) error {
+	f.weights = newWeightCache(f.memories.Fixed + int64(workers)*f.each)
+	return nil
+}
+
+func (f *deviceFusion) close() { f.weights.release() }
+
+func (f *deviceFusion) begin(ctx context.Context, p *FusionPass) (fusingWorker, error) {
+	worker, err := NewDeviceWorker(f.Res.Device)
+	if err != nil {
+		return nil, shortOfMemory(err)
+	}
+	w := &deviceFuser{deviceFusion: f, fusedTile: fusedTile{pass: p, ctx: ctx}, dev: worker}
+	if works, err := p.team.Join(w.begin); !works {
+		if err != nil {
+			err = shortOfMemory(err)
+		}
+		return nil, errors.Join(err, worker.End())
+	}
+	return w, nil
+}
+
+// begin takes the memory.
+func (w *deviceFuser) begin() (err error) {
+	m, p := w.Mosaic, w.pass
+	spans, err := w.dev.Memories(int64(p.Z1-p.Z0)*w.reader.Bytes([]int{1, m.Chunk[1], m.Chunk[2]}), 8, int64(w.tableBytes()))
+	if err != nil {
+		return err
+	}
+	w.planes, w.set, w.table = spans[0], spans[1], spans[2]
+	if w.odd {
+		for range w.inFlight {
+			s, err := w.dev.Memory(w.reader.Bytes(w.unit()))
+			if err != nil {
+				return err
+			}
+			w.scratch = append(w.scratch, s)
+		}
+	}
+	if w.rows, err = w.dev.Pinned(w.tableBytes()); err != nil {
+		return err
+	}
+	if w.back, err = w.dev.Pinned(w.backBytes()); err != nil {
+		return err
+	}
+	for range w.inFlight {
+		s, err := w.reader.Slot(w.reader.SlotOf(p.Z1 - p.Z0))
+		if err != nil {
+			return err
+		}
+		w.dev.Slots = append(w.dev.Slots, s)
+	}
+	w.queued, err = p.order.event(w.Res.Device)
+	return err
+}
+
+// take begins a tile, whose weights are all 1.
+func (w *deviceFuser) take(t FusedTile) { w.tile, w.own = t, gpu.Span{} }
+
+func (w *deviceFuser) end() error {
+	err := w.dev.End()
+	for _, u := range w.units {
+		u.Release() // of work that failed
+	}
+	return err
+}
+
+// deviceOrder orders what the workers of a pass queue, each on a stream of its own.
+type deviceOrder struct {
+	mu     sync.Mutex
+	last   *gpu.Event // after what was queued last; nil: nothing was
+	events []*gpu.Event
+}
+
+// event makes an event that stays as long as others may follow it.
+func (o *deviceOrder) event(d *gpu.Device) (*gpu.Event, error) {
+	e, err := d.Event()
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.events = append(o.events, e)
+	return e, nil
+}
+
+// queue lets f queue work on a stream that runs after all that was queued by this method before; the event done comes after it.
+func (o *deviceOrder) queue(s *gpu.Stream, done *gpu.Event, f func() error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.last != nil {
+		s.Follow(o.last)
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	s.Record(done)
+	o.last = done
+	return nil
+}
+
+// follow lets a stream go on after all that queue has queued.
+func (o *deviceOrder) follow(s *gpu.Stream) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.last != nil {
+		s.Follow(o.last)
+	}
+}
+
+func (o *deviceOrder) close() (err error) {
+	for _, e := range o.events {
+		err = errors.Join(err, e.Close())
+	}
+	return err
+}

@@ -1,0 +1,137 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync/atomic"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
+	"strata/pkg/zarr"
+)
+
+// Source is a volume (z, y, x) of which boxes are read.
+type Source struct {
+	path   string
+	array  *zarr.Array
+	shape  [3]int
+	chunk  [3]int
+	dtype  dtype.Type
+	blocks bool // chunks are decoded block by block
+
+	told atomic.Int64 // bytes that were reported as progress, or more
+}
+
+// NewSource makes the source of an array of three axes, which messages call path.
+func NewSource(a *zarr.Array, path string) *Source {
+	s := &Source{path: path, array: a, dtype: a.DType(), blocks: a.InBlocks()}
+	shape, chunk := a.Shape(), a.Chunks()
+	for d := range s.shape {
+		s.shape[d], s.chunk[d] = shape[d], min(chunk[d], shape[d])
+	}
+	return s
+}
+
+// progress reports n bytes of the source as done: in all never more than it has, though
+// some are read twice.
+func (s *Source) progress(res *oct.Resources, n int64) {
+	total := int64(s.shape[0]) * int64(s.shape[1]) * int64(s.shape[2]) * int64(s.dtype.Size())
+	before := s.told.Add(n) - n
+	if n = min(n, total-before); n > 0 {
+		res.Done(n)
+	}
+}
+
+// Finished reports the source as done, with the planes and rows that nobody needed.
+func (s *Source) Finished(res *oct.Resources) {
+	s.progress(res, int64(s.shape[0])*int64(s.shape[1])*int64(s.shape[2])*int64(s.dtype.Size()))
+}
+
+// nonFinite is how many voxels of those that b holds are NaN or infinite.
+func (s *Source) nonFinite(b []byte) int64 {
+	switch s.dtype {
+	case dtype.Float32:
+		return filter.CountNonFinite(dtype.Slice[float32](b))
+	case dtype.Float64:
+		return filter.CountNonFinite(dtype.Slice[float64](b))
+	}
+	return 0
+}
+
+// unreadable marks an input that may not be read as the input's fault.
+func unreadable(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return oct.InputFault(err)
+	}
+	return err
+}
+
+// piece is how many planes of a chunk column are read at a time, at most.
+func (s *Source) piece() int {
+	n := s.chunk[0]
+	if len(s.array.Codecs()) == 0 || s.blocks {
+		n = min(n, max(1, machine.PlanesPiece/(s.chunk[1]*s.chunk[2]*s.dtype.Size())))
+	}
+	return n
+}
+
+// ReaderBytes returns the memory of the host that one goroutine takes to read the source: its buffer, and
+// what decoding takes.
+func (s *Source) ReaderBytes() int64 {
+	plane := int64(s.chunk[1]) * int64(s.chunk[2]) * int64(s.dtype.Size())
+	chunk := int64(s.chunk[0]) * plane
+	switch {
+	case len(s.array.Codecs()) == 0:
+		return int64(s.piece())*plane + 256<<10
+	case s.blocks: // half a chunk, or pieces of it; and that encoded, and two blocks
+		return max(int64(s.piece())*plane, chunk/2) + chunk + chunk/64 + 2*min(chunk, 2<<20)
+	}
+	return 3*chunk + chunk/64
+}
+
+// readPlanes hands over the planes of a box that lies in one column of chunks, in
+// increasing order, one or more at a time, in C order as they are stored: the
+// first of them with its number in the box. They are the taker's until it returns.
+// Chunks that are decoded in blocks are handed over as they are decoded, while
+// they are in the cache.
+func (s *Source) readPlanes(ctx context.Context, start, shape [3]int, scratch *growing, take func(first int, planes []byte) error) error {
+	plane := shape[1] * shape[2] * s.dtype.Size()
+	for at := 0; at < shape[0]; {
+		z, depth := start[0]+at, s.chunk[0]
+		n := min(shape[0]-at, depth-z%depth) // of this chunk
+		region := zarr.Region{Start: []int{z, start[1], start[2]}, Shape: []int{n, shape[1], shape[2]}}
+		if s.blocks && n > depth/2 {
+			b, err := scratch.get(s.piece() * plane)
+			if err != nil {
+				return err
+			}
+			if err := unreadable(s.array.ReadPlanes(ctx, region, b, func(first int, planes []byte) error { return take(at+first, planes) })); err != nil {
+				return err
+			}
+			at += n
+			continue
+		}
+		skip := 0 // planes that are decoded with others, in place, and not used
+		if len(s.array.Codecs()) == 0 {
+			n = min(n, s.piece())
+		} else if first := z % depth; first > 0 && first <= depth/4 && first+n == min(depth, s.shape[0]-z+first) && shape[1] == s.chunk[1] && shape[2] == s.chunk[2] {
+			skip = first
+		}
+		region.Start[0], region.Shape[0] = z-skip, n+skip
+		b, err := scratch.get((n + skip) * plane)
+		if err != nil {
+			return err
+		}
+		if err := unreadable(s.array.Read(ctx, region, b)); err != nil {
+			return err
+		}
+		if err := take(at, b[skip*plane:]); err != nil {
+			return err
+		}
+		at += n
+	}
+	return nil
+}

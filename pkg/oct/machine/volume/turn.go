@@ -1,0 +1,96 @@
+package volume
+
+import (
+	"math"
+	"time"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/meter"
+	"strata/pkg/oct"
+)
+
+// turner resamples planes by a rigid transform, with the same bits on every machine.
+type turner interface {
+	// Raw returns planes of ny × nx pixels for what is resampled, as many as there is room for. They hold what Load brings
+	// until it brings something else.
+	Raw(ny, nx int) []Plane
+	// Turn resamples raw planes and puts what the turn shows into as many others.
+	Turn(to, raw []Plane, t Turn)
+}
+
+// Turn says how planes of NY × NX pixels are resampled, and where they go. What lies outside of them is the 1st percentile of
+// the plane's positive values.
+type Turn struct {
+	Rigid  filter.Rigid
+	NY, NX int
+	Part   oct.Rectangle // of the planes where they go
+	DY, DX int           // where their origin lies there
+}
+
+// outside is the percentile that the outside of a plane is.
+const outside = 1
+
+func (h *host) Raw(ny, nx int) []Plane {
+	return Planes(h.raw, len(h.raw)/int(max(1, h.canvas.RawArea)), ny, nx)
+}
+
+func (h *host) Turn(to, raw []Plane, t Turn) {
+	h.try(func() error {
+		return h.each(len(raw), len(h.own), func(scratch *growing, i int) error {
+			b, err := scratch.get(4 * t.NY * t.NX)
+			if err != nil {
+				return err
+			}
+			start := time.Now()
+			v, r := dtype.Slice[float32](b), t.Part
+			fill := positivePercentile(raw[i].host, v, outside)
+			t.Rigid.Resample(v, raw[i].host, t.NY, t.NX, 0, t.NY, fill)
+			for y := r.Y0; y < r.Y1; y++ {
+				copy(to[i].row(y, r.X0, r.X1), v[(y-t.DY)*t.NX+r.X0-t.DX:])
+			}
+			h.res.Meter.Since(meter.Compute, start)
+			return nil
+		})
+	})
+}
+
+// positivePercentile is a percentile of the values of v above 0; 0 if there are
+// none. scratch has the length of v.
+func positivePercentile(v, scratch []float32, percent float64) float32 {
+	n := 0
+	for _, f := range v {
+		scratch[n] = f
+		if f > 0 && !math.IsInf(float64(f), 1) {
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return float32(filter.Percentiles(scratch[:n], percent)[0])
+}
+
+func (d *device) Raw(ny, nx int) []Plane { return planesOn(d.raw, d.rawPlanes, ny, nx) }
+
+func (d *device) Turn(to, raw []Plane, t Turn) {
+	d.try(func() error {
+		stream, n := d.worker.Stream, len(raw)
+		from := kernels.Planes{At: raw[0].device, Pitch: t.NX, Stride: int64(t.NY) * int64(t.NX)}
+		d.fills.Begin(stream)
+		for range kernels.Passes {
+			if err := d.fills.Add(stream, from, from, n, t.NY, t.NX); err != nil {
+				return err
+			}
+			if err := d.fills.Next(stream); err != nil {
+				return err
+			}
+		}
+		box := kernels.Box{Y: t.Part.Y0 - t.DY, X: t.Part.X0 - t.DX, Height: t.Part.Height(), Width: t.Part.Width()}
+		return eachRun(to, t.Part.Y0, t.Part.X0, func(first, n int, at kernels.Planes) error {
+			fills := d.fills.Values.From(8*int64(first), 8*int64(n))
+			return kernels.ResampleRigid(stream, at, raw[first].device, t.Rigid, n, t.NY, t.NX, box, fills)
+		})
+	})
+}

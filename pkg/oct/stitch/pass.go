@@ -1,0 +1,184 @@
+package stitch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"strata/pkg/oct/machine"
+	"strata/pkg/work"
+)
+
+// pass is the work on one box: who is at which tile, and how far the columns are.
+type pass struct {
+	*fusion
+	passBox
+	tiles  []int // in the order in which they are taken
+	worker machine.FusionPass
+
+	// mu guards what follows, and the progress of the columns; moved is called when any of it changes
+	mu       sync.Mutex
+	moved    sync.Cond
+	written  map[*machine.Column]bool
+	live     map[*machine.Column]*liveColumn
+	next     int    // tile that is taken next
+	finished []bool // tiles
+	oldest   int    // first of them that is not
+	short    error  // of memory: no more tiles are begun
+	failed   bool
+}
+
+// liveColumn is a column in memory.
+type liveColumn struct {
+	*machine.ColumnMemory
+	done []int // of each of its tiles: planes up to this one have been added
+	left int   // tiles to come
+}
+
+func newPass(f *fusion, box passBox, written map[*machine.Column]bool) *pass {
+	p := &pass{fusion: f, passBox: box, written: written, live: map[*machine.Column]*liveColumn{}}
+	p.worker = machine.FusionPass{Fusion: f.machine, Z0: box.z0, Z1: box.z1}
+	p.moved.L = &p.mu
+	lies := make([]bool, len(f.places))
+	f.each(box.x0, box.x1, func(c *machine.Column) {
+		if !written[c] {
+			for _, t := range c.Tiles {
+				lies[t] = true
+			}
+		}
+	})
+	for t, yes := range lies {
+		if yes {
+			p.tiles = append(p.tiles, t)
+		}
+	}
+	p.finished = make([]bool, len(p.tiles))
+	return p
+}
+
+// run makes the columns. Those that were complete when a device was short of memory
+// are written.
+func (p *pass) run(ctx context.Context, workers int) error {
+	g, gctx := work.WithContext(ctx)
+	stop := context.AfterFunc(gctx, func() { p.change(func() { p.failed = true }) })
+	defer stop()
+	for range min(workers, len(p.tiles)) {
+		g.Go(func() error { return p.runsShort(p.worker.Work(gctx, p.work)) })
+	}
+	err := g.Wait()
+	for _, c := range p.live {
+		c.Release()
+	}
+	if err = errors.Join(err, p.worker.Close()); err == nil {
+		err = p.short
+	}
+	return err
+}
+
+// change changes what mu guards.
+func (p *pass) change(f func()) {
+	p.mu.Lock()
+	f()
+	p.mu.Unlock()
+	p.moved.Broadcast()
+}
+
+// runsShort lets the pass end without beginning more, if err is that a device has no more
+// memory; else err is a failure.
+func (p *pass) runsShort(err error) error {
+	var short machine.ShortOfMemory
+	if !errors.As(err, &short) {
+		return err
+	}
+	p.change(func() {
+		if p.short == nil {
+			p.short = err
+		}
+	})
+	return nil
+}
+
+// stopped reports that no more is to be begun. mu is held.
+func (p *pass) stopped() bool { return p.failed || p.short != nil }
+
+// work adds tile after tile until none is left.
+func (p *pass) work(w machine.Fuser) {
+	for {
+		k, ok := p.take()
+		if !ok || !p.add(w, k) {
+			return
+		}
+		p.change(func() {
+			p.finished[k] = true
+			for p.oldest < len(p.finished) && p.finished[p.oldest] {
+				p.oldest++
+			}
+		})
+	}
+}
+
+// take is the place in the order of the next tile, as soon as it does not run too far
+// ahead of the oldest: the plan's memory counts on that.
+func (p *pass) take() (k int, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.next == len(p.tiles) || p.stopped() {
+		return 0, false
+	}
+	k = p.next
+	p.next++
+	for k >= p.oldest+p.window && !p.stopped() {
+		p.moved.Wait()
+	}
+	return k, !p.stopped()
+}
+
+// begin takes memory for a column; nil: there is none. mu is held.
+func (p *pass) begin(w machine.Fuser, c *machine.Column) *liveColumn {
+	m := &liveColumn{done: slices.Repeat([]int{p.z0}, len(c.Tiles)), left: len(c.Tiles)}
+	if m.ColumnMemory = w.Column(c, p.seams.of(c)); m.ColumnMemory == nil {
+		return nil
+	}
+	return m
+}
+
+// await waits until another tile of a column has been added up to plane z; false: it will not be.
+func (p *pass) await(w machine.Fuser, v *visit, tile, z int) bool {
+	i := slices.Index(v.Tiles, tile)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for v.done[i] < z && !p.stopped() {
+		start := time.Now()
+		p.moved.Wait()
+		w.Waited(time.Since(start))
+	}
+	return !p.stopped()
+}
+
+// advance says that a tile has been added up to plane z.
+func (p *pass) advance(v *visit, z int) {
+	p.change(func() { v.done[v.self] = z })
+}
+
+// complete are the columns of which this was the last tile.
+func (p *pass) complete(visits []visit) (columns []*machine.ColumnMemory) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range visits {
+		v := &visits[i]
+		if v.left--; v.left == 0 {
+			columns = append(columns, v.ColumnMemory)
+		}
+	}
+	return columns
+}
+
+// gone notes that a column has been written.
+func (p *pass) gone(m *machine.ColumnMemory) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.live, m.Column)
+	p.written[m.Column] = true
+}
