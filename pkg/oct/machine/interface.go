@@ -188,6 +188,7 @@ func (w *host) Then(f func() error) {
 // come back, 8 where gradients are wanted. Seams are searched on a stream of their own, while the next piece is on the other.
 type deviceFinder struct {
 	piece, result, scratch  gpu.Span
+	counts                  gpu.Span // behind the results
 	aside                   *gpu.Stream
 	asideOut                []byte // page-locked
 	asideResult, asideSpace gpu.Span
@@ -210,6 +211,7 @@ func (w *onDevice) beginSearching() (err error) {
 			return err
 		}
 	}
+	f.counts = f.result.From(m.result-countsBytes, countsBytes)
 	if f.asideOut, err = w.dev.Pinned(int(m.aside)); err != nil {
 		return err
 	}

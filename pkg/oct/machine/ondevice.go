@@ -139,9 +139,11 @@ func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 		}
 		w.blocks = append(w.blocks, Block{device: s})
 	}
-	counts, err := w.dev.Memory(countsBytes)
-	if err != nil {
-		return err
+	counts := w.finder.counts
+	if counts.Bytes() == 0 {
+		if counts, err = w.dev.Memory(countsBytes); err != nil {
+			return err
+		}
 	}
 	w.bad, w.some = counts.From(0, 8), counts.From(8, 8)
 	if w.places, err = w.dev.Begin(c.Reader, c.SlotShape(), 8+int(w.plan.Back+w.plan.look()+w.roll.back)); err != nil {

@@ -35,12 +35,12 @@ type Search struct {
 
 // searchMemory is what a worker takes of a device, in bytes.
 type searchMemory struct {
-	piece, result, scratch int64 // voxels; what was found; filtered voxels
+	piece, result, scratch int64 // voxels; what was found, and the worker's counts; filtered voxels
 	aside, asideScratch    int64 // what was found in a seam, and its filtered voxels
 }
 
 func (m *searchMemory) all() int64 {
-	return mem.Pooled(m.piece) + mem.Pooled(m.result) + mem.Pooled(m.scratch) + mem.Pooled(m.aside) + mem.Pooled(m.asideScratch) + mem.Pooled(countsBytes)
+	return mem.Pooled(m.piece) + mem.Pooled(m.result) + mem.Pooled(m.scratch) + mem.Pooled(m.aside) + mem.Pooled(m.asideScratch)
 }
 
 const (
@@ -82,7 +82,7 @@ func (p *Search) SeamsDone() {
 func (p *Search) Plan(pieces int) *Plan {
 	plan := &Plan{What: "searching " + p.source.pieces(), Source: p.source, Mem: p.mem, Most: min(p.workers, pieces), Search: p}
 	if p.source.columns != nil {
-		plan.Back = p.memory.result
+		plan.Back = p.memory.result - countsBytes
 	}
 	return plan
 }
@@ -191,7 +191,7 @@ func (p *Search) planOnDevice() (err error) {
 			break
 		}
 	}
-	p.workers, err = c.Workers(s.res, p.mem, mem.Pooled(p.memory.aside), mem.Pooled(p.memory.result+8), p.memory.all()+weights, "searching "+s.pieces())
+	p.workers, err = c.Workers(s.res, p.mem, mem.Pooled(p.memory.aside), mem.Pooled(p.memory.result), p.memory.all()+weights, "searching "+s.pieces())
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (p *Search) planOnDevice() (err error) {
 func (p *Search) planMemory() (seams int64) {
 	m, rows, nx := p.source.mosaic, p.source.rows(), p.source.mosaic.Chunk[2]
 	p.memory = searchMemory{
-		piece: p.source.columns.Piece(), result: 8 * int64(rows) * int64(nx),
+		piece: p.source.columns.Piece(), result: 8*int64(rows)*int64(nx) + countsBytes,
 		scratch: max(p.row(), min(kernels.SearchScratch(p.planes, nx, rows, nx), deviceScratch)),
 	}
 	y, acrossY := largest(p.Y)
