@@ -43,7 +43,7 @@ func predict(all []measured) ([]row, error) {
 			for _, m := range all {
 				r := row{gpu: model, size: size, of: m}
 				for _, n := range cores {
-					d := &cost.Device{Model: model, Figures: figures, Workers: 4, Pinned: 4 * 6 * region}
+					d := &cost.Device{Model: model, Figures: figures, Workers: 4, Pinned: 4 * 6 * region, Cubins: true}
 					c, err := m.compare(size, cost.Host{Cores: n}, d)
 					if err != nil {
 						return nil, err

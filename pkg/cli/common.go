@@ -78,8 +78,8 @@ func commonFlags(s Shared) []Flag {
 		}
 	}
 	add(GPU,
-		Flag{Name: "use_gpu", Kind: Bool, Default: "true", Usage: "use a GPU when one is usable, else the CPU with a warning"},
-		Flag{Name: "require_gpu", Kind: Bool, Usage: "fail (exit 4) instead of falling back to the CPU"},
+		Flag{Name: "use_gpu", Kind: Bool, Default: "true", Usage: "use a GPU where there is one and it is expected to be faster than the CPU"},
+		Flag{Name: "require_gpu", Kind: Bool, Usage: "always use a GPU; fail (exit 4) where none is usable"},
 		Flag{Name: "gpu", Value: "ID", Note: "best free", Usage: "index or UUID of the GPU; CUDA_VISIBLE_DEVICES is honoured"},
 		Flag{Name: "gpu_mem", Kind: Size, Note: "estimated", Check: Above(0), Usage: "device memory to ask the node's lease for"},
 	)

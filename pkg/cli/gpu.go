@@ -44,6 +44,22 @@ func (r *Run) Device(ctx context.Context) (Device, error) {
 	return nil, r.withoutGPU(err.Error())
 }
 
+// MayChoose reports whether the run is free to compute on a GPU or on the CPU, whichever is faster: a GPU is wanted, and neither
+// --require_gpu nor a --backend that only a GPU has asks for one.
+func (r *Run) MayChoose() bool {
+	o := &r.Options
+	return o.UseGPU && !o.RequireGPU && !onGPU(o.Backend)
+}
+
+// Chose says where the run computes, and notes it in the record. On the CPU [Run.Device] returns none.
+func (r *Run) Chose(c record.Choice) {
+	r.mu.Lock()
+	r.record.Choice = &c
+	r.mu.Unlock()
+	r.Options.UseGPU = c.On == "gpu"
+	r.Log.Info().Msg(c.Reason)
+}
+
 // Prepare calls f once, if a GPU is wanted, beside what the run does before it asks for the device: loading a
 // driver takes up to half a second. The end of the run waits for it.
 func (r *Run) Prepare(f func()) {
@@ -76,6 +92,9 @@ func (r *Run) closeDevice() {
 		return
 	}
 	g, peak := r.device.Record()
+	for i, t := range g.Trials {
+		g.Trials[i].Array = r.OwnNames(t.Array)
+	}
 	r.UsedGPU(g, peak)
 	if err := r.device.Close(); err != nil {
 		r.Warn("give the GPU back: %v", err)

@@ -267,6 +267,9 @@ func placeError(err error) error {
 	return err
 }
 
+// OwnNames returns a text with the outputs' own names where it has the hidden ones under which they are written.
+func (r *Run) OwnNames(text string) string { return r.outputs.Rename(text) }
+
 // Progress shows a task of so many bytes (0: not known); call Add on the
 // result as they are done, and Done at the end.
 func (r *Run) Progress(name string, total int64) *progress.Task {

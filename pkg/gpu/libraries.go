@@ -27,12 +27,17 @@ func Libraries() []Library {
 	return []Library{
 		DriverLibrary(),
 		describeLibrary("STRATA_LIBCUFILE", cuFileVersion, "libcufile.so.0"),
-		describeLibrary("STRATA_LIBNVCOMP", nvcompVersion, "libnvcomp.so.6", "libnvcomp.so.5"),
+		NVCOMPLibrary(),
 	}
 }
 
 // DriverLibrary is the first of [Libraries] alone.
 func DriverLibrary() Library { return describeLibrary("STRATA_LIBCUDA", driverVersion, "libcuda.so.1") }
+
+// NVCOMPLibrary is nvCOMP alone.
+func NVCOMPLibrary() Library {
+	return describeLibrary("STRATA_LIBNVCOMP", nvcompVersion, "libnvcomp.so.6", "libnvcomp.so.5")
+}
 
 // describeLibrary opens the first of the names that can be opened. version asks a
 // library for its version, and gives the address of one of its functions.

@@ -5,6 +5,7 @@ import (
 
 	"strata/pkg/gds"
 	"strata/pkg/gpu"
+	"strata/pkg/gpu/trial"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/ngff/ngffgpu"
@@ -20,6 +21,7 @@ type Resources struct {
 	Backend  string               // how chunks come to the device, as the flag --backend; "": auto
 	Files    *gds.Pool            // reads and writes files on the device, straight where it can; may be nil
 	Ways     *zarrgpu.Counts      // what came to the device how; may be nil
+	Trials   *trial.Book          // tries whether the device or the host decodes and encodes faster; nil: the device does what it can
 	Meter    *meter.Meter         // may be nil
 	Progress func(bytes int64)    // called with input bytes as they are done; may be nil
 	Warn     func(message string) // called for what the user should know; may be nil
@@ -28,13 +30,17 @@ type Resources struct {
 
 // reading is how arrays are read into the device; what it costs is counted in the meter.
 func (r *Resources) reading(count *meter.Meter) zarrgpu.Options {
-	return zarrgpu.Options{Backend: r.Backend, Files: r.Files, Meter: count, Counts: r.Ways, Warn: r.Warn, Debug: r.Debug}
+	return zarrgpu.Options{Backend: r.Backend, Files: r.Files, Meter: count, Counts: r.Ways, Trials: r.Trials, Warn: r.Warn, Debug: r.Debug}
 }
 
 // Reader makes the reader of an array into the device. A backend that was asked for and cannot serve the array
 // is a [*zarrgpu.BackendError].
 func (r *Resources) Reader(a *zarr.Array, count *meter.Meter) (*zarrgpu.Reader, error) {
-	return zarrgpu.NewReader(a, r.Device, r.reading(count))
+	o := r.reading(count)
+	if a.ScratchBytes(false) > r.Mem/4 { // a worker would hold as much, if the host decoded
+		o.Trials = nil
+	}
+	return zarrgpu.NewReader(a, r.Device, o)
 }
 
 func (r *Resources) Done(n int64) {
@@ -52,5 +58,5 @@ func (r *Resources) Warnf(format string, args ...any) {
 // Output writes an image of which tiles lie on the device. With the backend host its
 // files are byte for byte those of a run without one.
 func (r *Resources) Output(w *ngff.Writer) *ngffgpu.Writer {
-	return ngffgpu.NewWriter(w, r.Device, ngffgpu.Options{Files: r.Files, Meter: r.Meter, ByHost: r.Backend == "host", Debug: r.Debug})
+	return ngffgpu.NewWriter(w, r.Device, ngffgpu.Options{Files: r.Files, Meter: r.Meter, ByHost: r.Backend == "host", Trials: r.Trials, Debug: r.Debug})
 }

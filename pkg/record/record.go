@@ -39,7 +39,8 @@ type Record struct {
 	Platform string      `json:"platform"` // "linux/amd64"
 	CPUModel string      `json:"cpu_model"`
 	Cgroup   host.Limits `json:"cgroup_limits"`
-	GPU      *GPU        `json:"gpu"` // null: none was used
+	GPU      *GPU        `json:"gpu"`    // null: none was used
+	Choice   *Choice     `json:"choice"` // null: nothing was to be chosen, as the command line says where to compute, or there is no GPU
 
 	Threads int   `json:"threads"`    // workers of this run
 	Mem     int64 `json:"mem_budget"` // ceiling for buffers
@@ -83,6 +84,24 @@ type GPU struct {
 	BytesByBackend map[string]int64 `json:"bytes_by_backend"`
 	ReadAgain      int64            `json:"regions_read_again"`
 	BackendReasons []string         `json:"backend_reasons"`
+
+	Trials []Trial `json:"trials"` // what was measured to decide who decodes and encodes
+}
+
+// Choice says why a run that could have taken a GPU computed where it did.
+type Choice struct {
+	On         string  `json:"on"` // "gpu" or "cpu"
+	CPUSeconds float64 `json:"cpu_seconds"`
+	GPUSeconds float64 `json:"gpu_seconds"` // these are estimates
+	Reason     string  `json:"reason"`      // figures behind them
+}
+
+// Trial compares two ways of the same work, by the first pieces of an array that were done by each.
+type Trial struct {
+	What           string             `json:"what"`             // "decode" or "encode"
+	Array          string             `json:"array"`            // location
+	BytesPerSecond map[string]float64 `json:"bytes_per_second"` // decoded bytes, by way
+	Chosen         string             `json:"chosen"`
 }
 
 // Dataset is a file or array that was read or written. Fields that do not
@@ -240,6 +259,12 @@ func (r *Record) fill() {
 	}
 	if r.GPU != nil {
 		r.GPU.BackendReasons = redacted(r.GPU.BackendReasons)
+		if r.GPU.Trials == nil {
+			r.GPU.Trials = []Trial{}
+		}
+		for i, t := range r.GPU.Trials {
+			r.GPU.Trials[i].Array = address.Redact(t.Array)
+		}
 	}
 }
 

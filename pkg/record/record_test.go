@@ -18,7 +18,8 @@ func TestRoundTrip(t *testing.T) {
 	r := &Record{
 		Tool: "aip", Version: "1", Commit: "abc", Arguments: []address.Address{"in", "out"}, Started: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 		Host: "h", Platform: "linux/amd64", CPUModel: "c", Cgroup: host.Limits{CPUs: &cpus, Memory: &memory},
-		GPU: &GPU{"n", "u", "d", 7, 8, 9, 10, 11, map[string]int64{"gds": 9}, 12, []string{"b"}}, Threads: 2, Mem: 3,
+		GPU:    &GPU{"n", "u", "d", 7, 8, 9, 10, 11, map[string]int64{"gds": 9}, 12, []string{"b"}, []Trial{{"decode", "a/0", map[string]float64{"nvcomp": 1e9, "host": 2e9}, "host"}}},
+		Choice: &Choice{"gpu", 3, 2, "figures"}, Threads: 2, Mem: 3,
 		Inputs:   []Dataset{{Path: "in", Shape: []int{1, 2}, DType: "uint16", Chunks: []int{1, 1}, Shard: []int{1, 2}, Codecs: []string{"zstd"}, Format: 3, Bytes: 4}},
 		Outputs:  []Dataset{},
 		Warnings: []string{"w"}, Fallback: &Fallback{"gpu", "cpu", "r"}, Error: "e", ExitCode: 3,
@@ -55,7 +56,7 @@ func TestEmptyLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"arguments": []`, `"inputs": []`, `"outputs": []`, `"warnings": []`, `"gpu": null`, `"fallback": null`} {
+	for _, want := range []string{`"arguments": []`, `"inputs": []`, `"outputs": []`, `"warnings": []`, `"gpu": null`, `"choice": null`, `"fallback": null`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in %s", want, text)
 		}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"strata/pkg/gpu/cost"
 )
 
 // Variable names the library to take for the driver's.
@@ -21,6 +23,9 @@ const Variable = "STRATA_LIBCUDA"
 // others are the doubles of other libraries, which lie beside that of the driver, by the
 // variables that name them.
 var others = map[string]string{"STRATA_LIBCUFILE": "libcufile.so.0", "STRATA_LIBNVCOMP": "libnvcomp.so.6", "STRATA_LIBNVML": "libnvidia-ml.so.1"}
+
+// Programs that find the double take it, however small their input is, and do by it what it can: tests say what it is to do.
+const figures = "host.margin=-1e12,host.tries=0"
 
 // What cuFile's binding reads instead of /proc/modules and /run/udev, which not every
 // system has that runs tests.
@@ -74,9 +79,9 @@ func name(lib string) {
 }
 
 // Environment is what a process needs to find the driver's library and the others that
-// are beside it.
+// are beside it, and to use them: whoever asks for less sets STRATA_GPU_FIGURES to something else.
 func Environment(lib string) map[string]string {
-	e := map[string]string{Variable: lib}
+	e := map[string]string{Variable: lib, cost.Variable: figures}
 	// build.sh leaves a file by which its libraries are told from real ones.
 	if _, err := os.Stat(filepath.Join(filepath.Dir(lib), "lock")); err == nil {
 		e[modulesVariable], e[udevVariable] = filepath.Join(filepath.Dir(lib), "modules"), os.DevNull

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"strata/pkg/cli/clitest"
+	"strata/pkg/gpu/cost"
 	"strata/tests/cudaemu"
 )
 
@@ -60,6 +61,7 @@ func TestGPUFaults(t *testing.T) {
 			"--search_range_mm", "0.02", "--z_overlap_min_corr", "0", "--blend", "--blend_refinement_px", "3"},
 		"aip of raw chunks": {"raw/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--gds_threshold", "0"},
 		"focal":             {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--codec", "raw"},
+		"aip of both ways":  {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "-j", "1"},
 		"crop":              {"m/mosaic_grid_3d_z00.ome.zarr", "out.ome.zarr", "-q", "-f", "--n_levels", "1", "--depth", "30"},
 	}
 	times := []int{1, 2, 7}
@@ -70,20 +72,25 @@ func TestGPUFaults(t *testing.T) {
 	calls := []string{"cuInit", "cuDevicePrimaryCtxRetain", "cuStreamCreate", "cuMemHostAlloc", "cuMemAlloc_v2", "cuModuleLoadDataEx",
 		"cuModuleGetFunction", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize", "cuMemFree_v2", "cuMemsetD8Async",
 		"cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "nvcompBatchedZstdDecompressAsync"}
-	files := []string{"cuFileDriverOpen", "cuFileHandleRegister", "cuFileRead", "cuMemcpyDtoDAsync_v2", "cuLaunchKernel", "cuStreamSynchronize"}
+	others := map[string][]string{
+		"aip of raw chunks": {"cuFileDriverOpen", "cuFileHandleRegister", "cuFileRead", "cuMemcpyDtoDAsync_v2", "cuLaunchKernel", "cuStreamSynchronize"},
+		"aip of both ways":  {"cuEventCreate", "cuEventRecord", "cuEventElapsedTime", "cuEventDestroy_v2", "cuStreamSynchronize", "nvcompBatchedZstdDecompressAsync", "nvcompBatchedZstdCompressAsync"},
+	}
 	for name, args := range stages {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := &faulty{dir: dir, out: t.TempDir(), args: args}
-			var other bool
-			f.stage, _, other = strings.Cut(name, " ")
+			f.stage, _, _ = strings.Cut(name, " ")
+			if strings.HasSuffix(name, "both ways") {
+				f.env = []string{cost.Variable + "=host.margin=-1e12,host.tries=1"}
+			}
 			run(t, dir, f.stage, append(f.to("out.ome.zarr"), "--no-use_gpu")...)
 			f.want = contents(t, filepath.Join(f.out, "out.ome.zarr"))
-			calls := calls
-			if other {
-				calls = files
+			of, other := others[name]
+			if !other {
+				of = calls
 			}
-			for _, call := range calls {
+			for _, call := range of {
 				for _, n := range times {
 					if n > 1 && slices.Contains([]string{"cuInit", "cuDevicePrimaryCtxRetain", "cuFileDriverOpen"}, call) {
 						continue // it is called once
@@ -106,6 +113,7 @@ type faulty struct {
 	args  []string // "out.ome.zarr" among them is the output
 	dir   string   // where it runs
 	out   string   // of outputs
+	env   []string
 	want  map[string][]byte
 }
 
@@ -126,14 +134,14 @@ func (f *faulty) fail(t *testing.T, fault string) {
 			t.Fatal(err)
 		}
 	}
-	if out, err := onGPU(t, f.dir, f.stage, f.to("out.ome.zarr"), fault).CombinedOutput(); err != nil {
+	if out, err := onGPU(t, f.dir, f.stage, f.to("out.ome.zarr"), append(f.env, fault)...).CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", fault, err, out)
 		return
 	}
 	if !sameContents(contents(t, free), f.want) {
 		t.Errorf("%s: the output differs", fault)
 	}
-	c := onGPU(t, f.dir, f.stage, append(f.to("required.ome.zarr"), "--require_gpu"), fault)
+	c := onGPU(t, f.dir, f.stage, append(f.to("required.ome.zarr"), "--require_gpu"), append(f.env, fault)...)
 	out, err := c.CombinedOutput()
 	switch code := c.ProcessState.ExitCode(); {
 	case code == 0 && sameContents(contents(t, required), f.want): // there was no n-th call, or it was one of giving back

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	runrecord "strata/pkg/record"
 )
 
 // timed is one run of a stage.
@@ -19,6 +21,8 @@ type timed struct {
 	GPU     bool    `json:"gpu"`
 	Bytes   int64   `json:"bytes"`   // of the inputs, as they are stored
 	Seconds float64 `json:"seconds"` // of the whole program: StartSeconds and what start says are in them
+
+	Trials []runrecord.Trial `json:"trials,omitempty"` // what decided who decoded and encoded
 }
 
 // timeStages runs the stages on phantoms of each codec in each place, with and without the GPU, until the time is over:
@@ -65,7 +69,7 @@ func (v round) run(ctx context.Context, s *settings, r *record) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	folder := filepath.Join(work, "phantom")
+	folder, report := filepath.Join(work, "phantom"), filepath.Join(work, "run.json")
 	err = program(ctx, s.bin, "phantom", folder, "-q", "-f", "--slices", "2", "--tiles", s.tiles, "--tile", s.tile, "--codec", v.codec, "--dtype", "uint16")
 	if err != nil {
 		return err
@@ -84,10 +88,17 @@ func (v round) run(ctx context.Context, s *settings, r *record) error {
 					at := slices.Index(args, output)
 					args[at] = filepath.Join(work, "out.ome.zarr")
 					begun := time.Now()
-					if err := program(ctx, s.bin, j.name, append(args, flag, "-q", "-f", "-j", fmt.Sprint(threads))...); err != nil {
+					if err := program(ctx, s.bin, j.name, append(args, flag, "-q", "-f", "-j", fmt.Sprint(threads), "--report", report)...); err != nil {
 						return err
 					}
 					t := timed{Stage: j.name, Codec: v.codec, Place: v.place, Threads: threads, GPU: flag == "--require_gpu", Seconds: time.Since(begun).Seconds()}
+					did, err := runrecord.Read(ctx, report)
+					if err != nil {
+						return err
+					}
+					if did.GPU != nil {
+						t.Trials = did.GPU.Trials
+					}
 					if slices.Contains(j.args, "average") {
 						t.Stage += ", average"
 					}

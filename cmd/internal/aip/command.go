@@ -64,7 +64,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		png, finish = f, f.Close
 	}
 	task := r.Progress("project", datasets.Bytes(in.Levels[0].Array))
-	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	res, err := stage.ResourcesOnGPU(ctx, r, task, stage.Of("aip", in))
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func NewMachine(ctx context.Context, r *cli.Run, tool Tool, place string, wants,
 			m.noGPU = err.Error()
 		} else {
 			r.Options.RequireGPU = true // what ran on the CPU in its place would measure something else
-			res, err := stage.ResourcesOnGPU(ctx, r, nil)
+			res, err := stage.ResourcesOnGPU(ctx, r, nil, stage.Work{})
 			if err != nil {
 				return nil, err
 			}

@@ -80,7 +80,11 @@ func run(ctx context.Context, r *cli.Run, c crop.Options) error {
 		passes = 2
 	}
 	task := r.Progress("crop", passes*datasets.Bytes(in.Levels[0].Array))
-	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	work := stage.Of("crop", in)
+	if v, shape := in.VoxelSize, in.Levels[0].Array.Shape(); len(v) > 2 && c.BeforeInterface {
+		work.Out = min(1, c.Depth/(v[len(v)-3]*float64(shape[len(shape)-3])))
+	}
+	res, err := stage.ResourcesOnGPU(ctx, r, task, work)
 	if err != nil {
 		return err
 	}

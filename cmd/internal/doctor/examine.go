@@ -11,6 +11,7 @@ import (
 	"strata/pkg/cli"
 	"strata/pkg/gds"
 	"strata/pkg/gpu"
+	"strata/pkg/gpu/cost"
 	"strata/pkg/gpu/lease"
 	"strata/pkg/gpu/nvml"
 	"strata/pkg/jpeg"
@@ -80,7 +81,7 @@ type request struct {
 }
 
 // variables decide what is found; they are shown where they are set.
-var variables = append([]string{"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "STRATA_LIBCUDA", "STRATA_LIBCUFILE", "STRATA_LIBNVCOMP", nvml.Variable, jpeg.Variable, jpeg2000.Variable, "STRATA_LEASE_DIR",
+var variables = append([]string{"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "STRATA_LIBCUDA", "STRATA_LIBCUFILE", "STRATA_LIBNVCOMP", nvml.Variable, jpeg.Variable, jpeg2000.Variable, "STRATA_LEASE_DIR", cost.Variable,
 	"CUFILE_ENV_PATH_JSON", "CUFILE_FORCE_COMPAT_MODE", "CUFILE_LOGFILE_PATH"}, settings.Variables()...)
 
 // target is what is looked at.

@@ -80,7 +80,7 @@ func run(ctx context.Context, r *cli.Run, c focal.Options) error {
 		}
 	}
 	task := r.Progress("focal", passes*datasets.Bytes(in.Levels[0].Array))
-	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	res, err := stage.ResourcesOnGPU(ctx, r, task, stage.Of("focal", in))
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,9 @@ func run(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	task := r.Progress("resample", datasets.Bytes(in.Levels[0].Array))
-	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	work := stage.Of("resample", in)
+	work.At(to.Resolution)
+	res, err := stage.ResourcesOnGPU(ctx, r, task, work)
 	if err != nil {
 		return err
 	}

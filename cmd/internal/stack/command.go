@@ -10,6 +10,7 @@ import (
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
+	"strata/pkg/ngff"
 	"strata/pkg/oct/stack"
 	"strata/pkg/record"
 	"strata/pkg/registration"
@@ -137,7 +138,16 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 		layout.Levels = len(o.PyramidResolutions)
 	}
 	task := r.Progress("stack", total)
-	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	var slices []*ngff.Image
+	for _, s := range in.Slices {
+		slices = append(slices, s.Image)
+	}
+	work := stage.Of("stack", slices...)
+	if um := o.PyramidResolutions; len(um) > 0 {
+		work.At([3]float64{um[0], um[0], um[0]})
+		work.Out = min(work.Out, 1) // levels that are finer than the slices are left out
+	}
+	res, err := stage.ResourcesOnGPU(ctx, r, task, work)
 	if err != nil {
 		return err
 	}

@@ -131,7 +131,7 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 		total += total / int64(frames(in))
 	}
 	task := r.Progress("stitch", total)
-	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	res, err := stage.ResourcesOnGPU(ctx, r, task, stage.Of("stitch", in))
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func estimate(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 		return err
 	}
 	task := r.Progress("estimate", total)
-	res, err := stage.ResourcesOnGPU(ctx, r, task)
+	res, err := stage.ResourcesOnGPU(ctx, r, task, stage.Of("aip", all...)) // tiles are projected, and what lies in their overlaps is compared
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/gpu/lease"
+	"strata/pkg/gpu/trial"
 	"strata/pkg/host"
 	"strata/pkg/record"
 	"strata/pkg/zarr/zarrgpu"
@@ -51,32 +52,45 @@ func pinnedMemory(group *int64, machine int64) int64 {
 	return n
 }
 
-func open(ctx context.Context, r *cli.Run) (*device, error) {
+// usable lists the devices that the kernels run on, of those that --gpu names, or of all.
+func usable(id string) (out []gpu.Info, err error) {
 	list, err := gpu.Devices()
 	if err != nil {
 		return nil, err
 	}
-	if list, err = gpu.Choose(list, r.Options.GPU); err != nil {
+	if list, err = gpu.Choose(list, id); err != nil {
 		return nil, err
 	}
-	var usable []lease.Device
+	for _, i := range list {
+		if no := i.Usable(); no != nil {
+			err = no
+			continue
+		}
+		out = append(out, i)
+	}
+	if out == nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func open(ctx context.Context, r *cli.Run) (*device, error) {
+	list, err := usable(r.Options.GPU)
+	if err != nil {
+		return nil, err
+	}
+	var devices []lease.Device
 	infos := map[string]gpu.Info{}
 	largest := int64(0)
 	for _, i := range list {
-		if err = i.Usable(); err != nil {
-			continue
-		}
 		d := lease.Device{UUID: i.UUID, Memory: i.Memory}
-		usable, infos[i.UUID], largest = append(usable, d), i, max(largest, d.Grantable())
-	}
-	if usable == nil {
-		return nil, err
+		devices, infos[i.UUID], largest = append(devices, d), i, max(largest, d.Grantable())
 	}
 	n := r.Options.GPUMem
 	if n == 0 {
 		n = min(memoryOnDevice*r.Options.Mem, largest)
 	}
-	l, err := lease.Acquire(ctx, "", usable, n, lease.Options{
+	l, err := lease.Acquire(ctx, "", devices, n, lease.Options{
 		Wait: func(text string) { r.Log.Info().Msg(text) },
 		Warn: func(text string) { r.Warn("%s", text) },
 	})
@@ -108,6 +122,7 @@ type device struct {
 	lease *lease.Lease
 	files *gds.Pool
 	ways  zarrgpu.Counts
+	tried *trial.Book // nil: nothing is tried
 }
 
 // Record is what the run record says of the device.
@@ -123,6 +138,13 @@ func (d *device) Record() (record.GPU, int64) {
 		if n := d.ways.Bytes(w); n > 0 {
 			g.BytesByBackend[w.String()] = n
 		}
+	}
+	for _, o := range d.tried.Outcomes() {
+		t := record.Trial{What: o.What, Array: o.Array, BytesPerSecond: map[string]float64{}, Chosen: o.Chosen}
+		for _, w := range o.Ways {
+			t.BytesPerSecond[w.Name] = w.Rate
+		}
+		g.Trials = append(g.Trials, t)
 	}
 	return g, d.Memory().Peak()
 }

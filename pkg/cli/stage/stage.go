@@ -6,12 +6,15 @@ package stage
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"strata/pkg/cli"
 	"strata/pkg/cli/datasets"
 	"strata/pkg/cli/progress"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/nvcomp"
+	"strata/pkg/gpu/trial"
 	"strata/pkg/images"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
@@ -100,10 +103,20 @@ func Resources(r *cli.Run, task *progress.Task) oct.Resources {
 	}
 }
 
-// ResourcesOnGPU is [Resources] of a stage that computes on a GPU where there is one.
-// Its command has [GPU] as accelerator.
-func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task) (oct.Resources, error) {
+// ResourcesOnGPU is [Resources] of a stage that computes on a GPU where there is one, and where it is expected to be
+// faster. Its command has [GPU] as accelerator.
+func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task, w Work) (oct.Resources, error) {
 	res := Resources(r, task)
+	if !r.Options.UseGPU {
+		return res, nil
+	}
+	m, err := newModel()
+	if err != nil {
+		return res, err
+	}
+	if err := m.choose(ctx, r, w); err != nil {
+		return res, err
+	}
 	d, err := r.Device(ctx)
 	if err != nil {
 		return res, err
@@ -113,8 +126,31 @@ func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task) (oct.R
 		res.Workers = r.Options.Threads // each holds a part of the device's memory
 		res.Device, res.Backend, res.Files, res.Ways = on.Device, r.Options.Backend, on.files, &on.ways
 		res.Debug = func(m string) { r.Log.Debug().Msg(m) }
+		on.tried = trial.New(m.tries())
+		res.Trials = on.tried
+		r.AtEnd(func() error {
+			tellTrials(r, on.tried.Outcomes())
+			return nil
+		})
 	}
 	return res, nil
+}
+
+// mostTold is how many trials the log tells; the record has all.
+const mostTold = 4
+
+// tellTrials logs on one line what was measured.
+func tellTrials(r *cli.Run, all []trial.Outcome) {
+	var told []string
+	for _, o := range all[:min(len(all), mostTold)] {
+		told = append(told, r.OwnNames(o.String()))
+	}
+	if more := len(all) - len(told); more > 0 {
+		told = append(told, fmt.Sprintf("%d more arrays", more))
+	}
+	if told != nil {
+		r.Log.Info().Msg("measured: " + strings.Join(told, "; "))
+	}
 }
 
 // Failed gives an error of a stage its exit code: 2 for a layout that the

@@ -174,10 +174,6 @@ type Choice struct {
 	start      float64 // seconds
 }
 
-// margin is by how much a device has to be faster: what it saves less is within what the figures do not know, and
-// leaves it to others.
-const margin = 0.05
-
 // plans returns the ways to do a job, the first on the host, with their estimates.
 func plans(j Job, s Figures, h Host, d *Device) []Plan {
 	f := h.figures()
@@ -220,7 +216,7 @@ func Choose(j Job, h Host, d *Device) (Choice, error) {
 		}
 	}
 	c.Plan = c.Host
-	if c.Best.Seconds < c.Host.Seconds*(1-margin) {
+	if c.Best.Seconds < c.Host.Seconds*(1-h.figures().get("margin")) {
 		c.Plan = c.Best
 	}
 	return c, nil
@@ -234,14 +230,14 @@ func (c Choice) String() string {
 	}
 	host := fmt.Sprintf("%.3g s on %s (limit: %s)", c.Host.Seconds, cores, c.Host.Limit)
 	if c.device == nil {
-		return "runs on the host: estimated " + host + "; no GPU"
+		return "runs on the CPU: estimated " + host + "; no GPU"
 	}
 	device := fmt.Sprintf("%.3g s on %s (limit: %s; start %.2g s; %s; %s)", c.Best.Seconds, c.device.Model, c.Best.Limit, c.start,
 		coded(c.job.In, "decoded", "input", c.Best.DeviceDecodes), coded(c.job.Out, "encoded", "output", c.Best.DeviceEncodes))
 	if c.GPU {
 		return "runs on the GPU: estimated " + device + ", beside " + host
 	}
-	return "runs on the host: estimated " + host + ", beside " + device
+	return "runs on the CPU: estimated " + host + ", beside " + device
 }
 
 // coded says which side decodes an input, or encodes an output.
@@ -252,5 +248,5 @@ func coded(a Array, how, what string, device bool) string {
 	case device:
 		return fmt.Sprintf("%s %s by the GPU, %s, %d streams a region", what, how, a.Codec, max(a.Streams, 1))
 	}
-	return fmt.Sprintf("%s %s by the host, %s", what, how, a.Codec)
+	return fmt.Sprintf("%s %s by the CPU, %s", what, how, a.Codec)
 }

@@ -153,3 +153,36 @@ func TestPacked(t *testing.T) {
 		}
 	}
 }
+
+// TestParseFigures: figures of others take the place of those of the tables, in the tables' units.
+func TestParseFigures(t *testing.T) {
+	gpu, host, err := ParseFigures("init=0.4,up=3,host.zstd_decode=2,host.tries=0")
+	if err != nil || len(gpu) != 2 || len(host) != 2 || gpu["init"] != 0.4 || gpu["up"] != 3e9 || host["zstd_decode"] != 2e9 || host["tries"] != 0 {
+		t.Errorf("%v %v %v", gpu, host, err)
+	}
+	if all := HostFigures().With(host); all["zstd_decode"] != 2e9 || all["read"] != HostFigures()["read"] {
+		t.Error(all)
+	}
+	if gpu, host, err := ParseFigures(""); err != nil || len(gpu)+len(host) > 0 {
+		t.Error(gpu, host, err)
+	}
+	for text, want := range map[string]string{
+		"speed=1": `"speed=1" is not a figure`, "host.init=1": `"host.init=1" is not a figure`, "init": `"init" is not a number`, "up=x": `"up=x" is not a number: want up in GB/s`,
+		"init=1,,": `"" is not a figure`, "host.margin=nan": "is not a number", "up=inf": "is not a number",
+	} {
+		if _, _, err := ParseFigures(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestMargin: a device has to save more than the margin says.
+func TestMargin(t *testing.T) {
+	j := Job{Stage: "focal", In: Array{Codec: Blosc, Bytes: 20 << 30, Streams: 400, Region: 52 << 20, Device: true}, Out: Array{Codec: Blosc, Streams: 400, Region: 52 << 20, Device: true}}
+	for margin, gpu := range map[float64]bool{-1e12: true, 0.05: true, 0.999: false} {
+		c, err := Choose(j, Host{Cores: 2, Storage: 20e9, Figures: HostFigures().With(Figures{"margin": margin})}, a100())
+		if err != nil || c.GPU != gpu {
+			t.Errorf("margin %v: %v %v", margin, c, err)
+		}
+	}
+}

@@ -10,8 +10,11 @@
 // decodes each at the speed of a few threads, so that a chunk that is one frame of Zstandard
 // keeps a device busy for longer than a processor core.
 //
-//	c := cost.Choose(job, host, device)
+//	c, err := cost.Choose(job, host, device)
 //	log.Info().Msg(c.String())
+//
+// Package cli/stage asks before it opens a device, and has both ways of decoding and encoding tried on the first
+// pieces of the work where a device is taken (package trial): the estimate of these is not needed for long.
 //
 // What stages, host and GPUs take is in tables (stages.tsv, host.tsv, figures.tsv), each figure with its source. All
 // functions are pure.

@@ -3,6 +3,8 @@ package cost
 import (
 	_ "embed"
 	"fmt"
+	"maps"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -62,6 +64,48 @@ func (f Figures) get(name string) float64 {
 		panic("cost: no figure " + name)
 	}
 	return v
+}
+
+// With returns the figures with those of others in the place of theirs.
+func (f Figures) With(others Figures) Figures {
+	all := maps.Clone(f)
+	for name, v := range others {
+		if _, ok := all[name]; ok {
+			all[name] = v
+		}
+	}
+	return all
+}
+
+// Variable names the environment variable whose figures, as [ParseFigures] reads them, programs take in place of those of
+// the tables.
+const Variable = "STRATA_GPU_FIGURES"
+
+// ParseFigures reads figures that take the place of those of the tables, of a GPU and of the host: NAME=VALUE and
+// host.NAME=VALUE between commas, in the units of the tables.
+func ParseFigures(text string) (gpu, host Figures, err error) {
+	gpu, host = Figures{}, Figures{}
+	if text == "" {
+		return gpu, host, nil
+	}
+	ofGPU, ofHost := table(figuresTable), table(hostTable)
+	for pair := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(pair, "=")
+		known, to := ofGPU, gpu
+		name, is := strings.CutPrefix(name, "host.")
+		if is {
+			known, to = ofHost, host
+		}
+		row, is := known[name]
+		if !is {
+			return nil, nil, fmt.Errorf("%q is not a figure: want NAME=VALUE between commas, such as init=0.4,host.storage=2 (pkg/gpu/cost has the names)", pair)
+		}
+		if v, err := strconv.ParseFloat(value, 64); err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, nil, fmt.Errorf("%q is not a number: want %s in %s", pair, name, row["unit"])
+		}
+		to[name] = number(value, row["unit"])
+	}
+	return gpu, host, nil
 }
 
 func column(text, name string) Figures {

@@ -39,18 +39,33 @@ var families = []struct {
 	driver  gpu.Version
 }{{70, 12000}, {80, 12000}, {90, 12000}, {100, 13000}, {120, 13000}}
 
-// machine returns the machine code for a device.
-func machine(i gpu.Info) ([]byte, error) {
+// Precompiled reports whether there is machine code for a device, which its driver takes.
+func Precompiled(i gpu.Info) bool {
+	_, err := family(i)
+	return err == nil
+}
+
+// family names the machine code for a device.
+func family(i gpu.Info) (string, error) {
 	for _, f := range families {
 		if f.compute/10 != i.Compute/10 || f.compute > i.Compute {
 			continue
 		}
 		if i.Driver < f.driver {
-			return nil, fmt.Errorf("machine code for sm_%d needs a driver for CUDA %v, this is one for %v", f.compute, f.driver, i.Driver)
+			return "", fmt.Errorf("machine code for sm_%d needs a driver for CUDA %v, this is one for %v", f.compute, f.driver, i.Driver)
 		}
-		return unpack(fmt.Sprintf("sm_%d", f.compute))
+		return fmt.Sprintf("sm_%d", f.compute), nil
 	}
-	return nil, fmt.Errorf("there is no machine code for sm_%d", i.Compute)
+	return "", fmt.Errorf("there is no machine code for sm_%d", i.Compute)
+}
+
+// machine returns the machine code for a device.
+func machine(i gpu.Info) ([]byte, error) {
+	name, err := family(i)
+	if err != nil {
+		return nil, err
+	}
+	return unpack(name)
 }
 
 // unpack returns a file of the folder code.

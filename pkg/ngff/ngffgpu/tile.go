@@ -1,10 +1,12 @@
 package ngffgpu
 
 import (
+	"cmp"
 	"context"
 
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
+	"strata/pkg/gpu/trial"
 	"strata/pkg/mem"
 	"strata/pkg/ngff"
 	"strata/pkg/zarr"
@@ -13,6 +15,7 @@ import (
 // Tile is a tile on its way out of the device. One goroutine at a time may use it.
 type Tile struct {
 	*Writer
+	way         way // as the writer's, or whole
 	start, dims []int
 	shape       point
 	src         gpu.Span
@@ -25,12 +28,43 @@ type Tile struct {
 
 	device []*gpu.Buffer // to be released
 	host   []*mem.Buffer
+
+	timed bool // a trial wants to know how long the tile takes
+	tried int  // way of the trial
+	watch [2]trial.Watch
+}
+
+// watched lets the trial say by which way the tile leaves, and watches what is queued for it from now on.
+func (t *Tile) watched(s *gpu.Stream) {
+	var timed bool
+	if t.tried, timed = t.trial.Next(); t.tried > 0 {
+		t.way = whole
+	}
+	t.timed = timed && t.watch[0].Begin(s) == nil
 }
 
 // Write writes the tile, once the stream that it began on has been waited for. s may be
 // another one, where nothing is queued that is to be waited for. It releases the tile.
 func (t *Tile) Write(ctx context.Context, s *gpu.Stream) error {
 	defer t.Release()
+	if !t.timed || t.watch[1].Begin(s) != nil {
+		return t.write(ctx, s)
+	}
+	err := t.write(ctx, s)
+	t.watch[1].End(s)
+	if err = cmp.Or(err, s.Wait()); err != nil {
+		return err
+	}
+	queued, err := t.watch[0].Seconds()
+	written, other := t.watch[1].Seconds()
+	if cmp.Or(err, other) == nil {
+		t.trial.Took(t.tried, t.bytes(t.dims), queued+written)
+	}
+	return nil
+}
+
+// write is Write without the end of the tile.
+func (t *Tile) write(ctx context.Context, s *gpu.Stream) error {
 	if t.elements != nil {
 		return t.out.WriteTile(ctx, t.start, t.dims, t.elements)
 	}
@@ -53,6 +87,9 @@ func (t *Tile) Release() {
 	}
 	for _, b := range t.host {
 		b.Release()
+	}
+	for i := range t.watch {
+		_ = t.watch[i].Close() // a lost device has them no more
 	}
 	t.device, t.host = nil, nil
 }

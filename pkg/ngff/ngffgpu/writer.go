@@ -19,6 +19,7 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/gpu/nvcomp"
+	"strata/pkg/gpu/trial"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
@@ -31,6 +32,7 @@ type Options struct {
 	Meter *meter.Meter // may be nil
 	// ByHost leaves encoding to the host: files are then byte for byte as without a device.
 	ByHost bool
+	Trials *trial.Book          // tries encoding on the device beside encoding by the host; nil: the device encodes what it can
 	Debug  func(message string) // called with the reason why chunks take no better way; may be nil
 }
 
@@ -52,6 +54,7 @@ type Writer struct {
 	options Options
 	way     way
 	encoder *pack.Encoder // of packed chunks
+	trial   *trial.Trial  // of packed and whole
 	layout
 
 	compared   sync.Once   // the first chunk that the device encodes, as the host decodes it
@@ -95,6 +98,7 @@ func (w *Writer) choose() error {
 			return err
 		}
 		w.way = packed
+		w.trial = w.options.Trials.Of("encode", w.out.Array(0).Location(), "nvcomp", "host")
 	}
 	return nil
 }
@@ -164,12 +168,16 @@ func (w *Writer) Begin(s *gpu.Stream, start, shape []int, src gpu.Span) (*Tile, 
 	if err := w.check(start, shape, src); err != nil {
 		return nil, err
 	}
-	t := &Tile{Writer: w, start: start, dims: shape, shape: padded(shape, 1), src: src}
+	t := &Tile{Writer: w, way: w.way, start: start, dims: shape, shape: padded(shape, 1), src: src}
+	t.watched(s)
 	err := error(nil)
-	if w.way == whole {
+	if t.way == whole {
 		err = t.begin(s)
 	} else if err = t.leave(s); errors.Is(err, gpu.ErrMemory) {
 		err = t.begin(s)
+	}
+	if t.timed {
+		t.watch[0].End(s)
 	}
 	if err != nil {
 		s.After(t.Release) // something may be queued

@@ -83,7 +83,7 @@ func (c *DeviceColumns) Workers(res *oct.Resources, hostMem int64, host, hostPla
 	if device <= limit && device+onDevice > limit && c.byHost() {
 		pinned, onDevice = c.Memory(c.SlotShape())
 	}
-	host += c.Scratch
+	host += c.decoding(host+pinned+hostPlace, hostMem)
 	all := func(slots int64) (n, most int64) {
 		each := host + slots*(pinned+hostPlace)
 		return each, hostMem / each
@@ -98,6 +98,16 @@ func (c *DeviceColumns) Workers(res *oct.Resources, hostMem int64, host, hostPla
 		return 0, fmt.Errorf("%s: %s takes %d MiB of buffers, --mem grants %d MiB", c.mosaic.Where, what, (each+res.Mem-hostMem)>>20+1, res.Mem>>20)
 	}
 	return workersOnDevice(res.Device, int(min(int64(res.Workers), n)), device+slots*onDevice, c.mosaic.Where, what)
+}
+
+// decoding is Scratch, for a worker that takes so much besides. Where the host's memory holds no such worker, it does not
+// try to decode there.
+func (c *DeviceColumns) decoding(besides, hostMem int64) int64 {
+	if besides+c.Scratch > hostMem {
+		c.Untried()
+		c.Scratch = c.Reader.Scratch()
+	}
+	return c.Scratch
 }
 
 // byHost lets chunks come by way of the host, which takes no memory of the device, unless

@@ -8,7 +8,6 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
-	"strata/pkg/meter"
 	"strata/pkg/ngff/ngffgpu"
 )
 
@@ -20,6 +19,8 @@ type blender interface {
 	Fuse(m *ColumnMemory, c *Cell)
 	// Then calls f once other tiles may be added to the columns of the calls of Fuse before it.
 	Then(f func())
+	// Waited notes time that was spent waiting for other tiles while planes were added: it is not counted as computing.
+	Waited(t time.Duration)
 }
 
 // Cell says what the loaded tile does to a region of a column, in all planes of the pass.
@@ -41,6 +42,7 @@ type hostFuser[T dtype.Element, F float32 | float64] struct {
 	data   []T // of the planes that are added; nil: they are zero
 	first  int // plane of it
 	lo, hi int // planes that are added
+	waited time.Duration
 	rows   [4][]F
 	own    []float32 // weights of the tile; nil: all are 1
 	done   func()    // with them
@@ -52,11 +54,12 @@ func (w *hostFuser[T, F]) Then(f func()) {
 	}
 }
 
+func (w *hostFuser[T, F]) Waited(t time.Duration) { w.waited += t }
+
 func (w *hostFuser[T, F]) Fuse(c *ColumnMemory, l *Cell) {
 	if w.err != nil {
 		return
 	}
-	start := time.Now()
 	m, r := c.on.(*hostColumn[T, F]), &c.Regions[l.Region]
 	if len(r.Who) == 1 {
 		w.alone(m, r)
@@ -66,7 +69,6 @@ func (w *hostFuser[T, F]) Fuse(c *ColumnMemory, l *Cell) {
 		}
 		w.blend(m, r, l)
 	}
-	w.Res.Meter.Since(meter.Compute, start)
 }
 
 // alone stores what only this tile has seen.
@@ -261,7 +263,8 @@ type deviceFuser struct {
 	then    []func()
 }
 
-func (w *deviceFuser) Then(f func()) { w.then = append(w.then, f) }
+func (w *deviceFuser) Then(f func())        { w.then = append(w.then, f) }
+func (w *deviceFuser) Waited(time.Duration) {}
 
 // row is the next so many bytes of the table, here and on the device.
 func (w *deviceFuser) row(n int) ([]byte, gpu.Span) {

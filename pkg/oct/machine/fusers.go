@@ -172,7 +172,8 @@ func (f *deviceFusion) memory() (m FusionMemory, err error) {
 	if f.odd {
 		outDevice += mem.Pooled(f.reader.Bytes(f.unit()))
 	}
-	host := f.reader.Scratch + f.Encoding + f.Weighing + f.each + table + int64(mem.Size(f.backBytes()))
+	host := f.Encoding + f.Weighing + f.each + table + int64(mem.Size(f.backBytes()))
+	host += f.reader.decoding(host+pinned+out, f.Mem)
 	f.inFlight = 2 // one is read or written while the other crosses the bus
 	if f.Mem < host+int64(f.inFlight)*(pinned+out) {
 		f.inFlight = 1

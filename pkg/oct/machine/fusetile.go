@@ -164,7 +164,11 @@ func (w *hostFuser[T, F]) Planes(take func(z, n int) bool) {
 			}
 		}
 		w.lo, w.hi = max(w.first, w.pass.Z0), min(w.first+w.in.of(k), w.pass.Z1)
-		if !take(w.lo, w.hi-w.lo) {
+		start := time.Now()
+		w.waited = 0
+		more := take(w.lo, w.hi-w.lo)
+		w.Res.Meter.Since(meter.Compute, start.Add(w.waited))
+		if !more {
 			return
 		}
 	}

@@ -116,6 +116,9 @@ var fusionsOnHost = map[dtype.Type]func(f *Fusion) (fusing, error){
 	dtype.Float32: hostFusionOf[float32, float32], dtype.Float64: hostFusionOf[float64, float64],
 }
 
+// NeedsOutput reports whether Memory depends on the output, as that of a device does, from which tiles leave as they are stored.
+func (f *Fusion) NeedsOutput() bool { return f.Res.Device != nil }
+
 // Memory plans how the mosaic is read, and returns what the fusion takes.
 func (f *Fusion) Memory() (m FusionMemory, err error) {
 	if f.Res.Device != nil {

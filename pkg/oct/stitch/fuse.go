@@ -56,15 +56,34 @@ func (c *canvas) encoding(unit [3]int) int64 {
 // isEmpty says that a tile that has been looked at holds nothing but zeros.
 func (f *fusion) isEmpty(t int) bool { return f.blank[t] == f.mosaic.Shape[0] }
 
-// write reads the tiles and writes the slice.
-func (f *fusion) write(ctx context.Context, w *ngff.Writer) error {
-	f.machine.Output = w
+// check reports memory that is too small, where that is known before there is an output.
+func (f *fusion) check() error {
+	if f.machine.NeedsOutput() {
+		return nil
+	}
+	return f.makePlan()
+}
+
+// makePlan makes the plan, once.
+func (f *fusion) makePlan() error {
+	if f.workers > 0 {
+		return nil
+	}
 	memory, err := f.machine.Memory()
 	if err != nil {
 		return err
 	}
 	if least, ok := f.plan(f.mosaic.Shape[0], memory); !ok {
 		return f.machine.Short(least)
+	}
+	return nil
+}
+
+// write reads the tiles and writes the slice.
+func (f *fusion) write(ctx context.Context, w *ngff.Writer) error {
+	f.machine.Output = w
+	if err := f.makePlan(); err != nil {
+		return err
 	}
 	if err := f.machine.Open(f.workers, f.bytes); err != nil {
 		return err
@@ -242,7 +261,7 @@ func (p *pass) shared(w machine.Fuser, v *visit, z int) bool {
 		if len(c.who) == 1 {
 			continue
 		}
-		if c.at > 0 && !p.await(v, c.who[c.at-1], z) {
+		if c.at > 0 && !p.await(w, v, c.who[c.at-1], z) {
 			return false
 		}
 		c.Before = 0

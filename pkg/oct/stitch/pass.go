@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"strata/pkg/oct/machine"
 	"strata/pkg/work"
@@ -143,13 +144,15 @@ func (p *pass) begin(w machine.Fuser, c *machine.Column) *liveColumn {
 	return m
 }
 
-// await waits until another tile of a column has been added up to plane z.
-func (p *pass) await(v *visit, tile, z int) bool {
+// await waits until another tile of a column has been added up to plane z; false: it will not be.
+func (p *pass) await(w machine.Fuser, v *visit, tile, z int) bool {
 	i := slices.Index(v.Tiles, tile)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for v.done[i] < z && !p.stopped() {
+		start := time.Now()
 		p.moved.Wait()
+		w.Waited(time.Since(start))
 	}
 	return !p.stopped()
 }

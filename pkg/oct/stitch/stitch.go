@@ -224,6 +224,9 @@ func stitch(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Lay
 		return newFusion(c, unit, res.Mem-spec.Budget)
 	}
 	first := newFrame(0)
+	if err := first.check(); err != nil {
+		return nil, nil, err
+	}
 	s.Holes = first.holes()
 	if gaps := apart(places, pairs); gaps > 0 {
 		res.Warnf("%s: %d of %d pairs of neighbouring tiles do not touch: the gaps are zero (%s, matrix %v)", m.Where, gaps, len(pairs), g.distance(opt.Overlap), s.Transform.Matrix)

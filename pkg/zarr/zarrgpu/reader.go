@@ -11,6 +11,7 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/gpu/nvcomp"
+	"strata/pkg/gpu/trial"
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/zarr"
@@ -23,6 +24,7 @@ type Options struct {
 	Workers int                  // goroutines of one Fetch that decode, at least 1
 	Meter   *meter.Meter         // may be nil
 	Counts  *Counts              // may be nil
+	Trials  *trial.Book          // tries the best way beside the host's, unless Backend names one; nil: the best way is taken
 	Warn    func(message string) // called for what the user should know; may be nil
 	Debug   func(message string) // called with the reason why an array takes no better way, each once; may be nil
 }
@@ -34,6 +36,7 @@ type Reader struct {
 	options Options
 	way     Way
 	why     string
+	trial   *trial.Trial // of way, and of what byHost returns
 
 	size   int     // bytes of an element
 	chunk  int64   // bytes of a decoded chunk
@@ -70,7 +73,25 @@ func NewReader(a *zarr.Array, d *gpu.Device, o Options) (*Reader, error) {
 	if r.why != "" {
 		r.because(r.way, errors.New(r.why))
 	}
+	if auto := o.Backend == "" || o.Backend == "auto"; auto && r.onDevice() {
+		r.trial = o.Trials.Of("decode", a.Location(), r.way.String(), r.byHost().String())
+	}
 	return r, nil
+}
+
+// Untried lets regions come by the reader's way without trying the host's, whose decoders [Reader.Scratch] counts else. Nobody
+// may have a slot yet.
+func (r *Reader) Untried() { r.trial = nil }
+
+// onDevice reports whether regions come by a way that may be left for the host's.
+func (r *Reader) onDevice() bool { return r.way == GDS || r.way == NVComp }
+
+// byHost is how regions come that the host reads.
+func (r *Reader) byHost() Way {
+	if r.way == Bounce || r.way == GDS {
+		return Bounce
+	}
+	return Host
 }
 
 // because notes why a way is taken that is not the best there is.
@@ -195,10 +216,14 @@ func (r *Reader) cover(shape []int) int64 {
 // Scratch is about what one Fetch by one goroutine takes of the host's memory beside
 // that, in bytes.
 func (r *Reader) Scratch() int64 {
-	if r.way == NVComp {
-		return 256 << 10
+	const own = 256 << 10 // of what goes to the device as it is stored
+	switch {
+	case r.way != NVComp:
+		return r.array.ScratchBytes(false)
+	case r.trial != nil:
+		return max(own, r.array.ScratchBytes(false))
 	}
-	return r.array.ScratchBytes(false)
+	return own
 }
 
 // Slot takes the memory that regions of at most that shape need. Where there is not as

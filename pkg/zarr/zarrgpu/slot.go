@@ -7,6 +7,7 @@ import (
 
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
+	"strata/pkg/gpu/trial"
 	"strata/pkg/mem"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
@@ -30,13 +31,23 @@ type Slot struct {
 	boxes  []kernels.Part // of which it is put together
 	packed []packedChunk  // where chunks are decoded on the device
 	stored int64          // bytes of these
-	stream *gpu.Stream    // on which they are
+	stream *gpu.Stream    // on which they are, and a trial watches what Fetch does
+
+	tried *tried // of the region that was fetched; nil: nobody wants to know how long it took
+	watch [2]trial.Watch
+}
+
+// tried is a region of which a trial wants to know how long it took.
+type tried struct {
+	way     int     // of the trial
+	seconds float64 // that Fetch took
+	queued  bool    // the second watch is on what Into queued
 }
 
 // reserve takes memory, or more of it.
 func (s *Slot) reserve(n needs) error {
 	d := s.reader.device
-	if s.reader.way == NVComp && s.stream == nil {
+	if (s.reader.way == NVComp || s.reader.trial != nil) && s.stream == nil {
 		stream, err := d.Stream()
 		if err != nil {
 			return err
@@ -77,6 +88,9 @@ func (s *Slot) reserve(n needs) error {
 // Release gives the slot's memory back. What Into queued must have been waited for:
 // stream.After(slot.Release) sees to that.
 func (s *Slot) Release() {
+	for i := range s.watch {
+		_ = s.watch[i].Close() // a lost device has them no more
+	}
 	if s.stream != nil {
 		_ = s.stream.Close() // all that was queued on it has been waited for
 		s.stream = nil
@@ -98,9 +112,40 @@ func (s *Slot) Bytes() int64 { return s.bytes }
 // must have been waited for. Where another way than the host's fails in the middle, the
 // region is read again by the host.
 func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
+	s.took()
 	r := s.reader
-	if r.way != GDS && r.way != NVComp || r.mistrusted.Load() {
-		return s.fetch(ctx, region)
+	if !r.onDevice() || r.mistrusted.Load() {
+		return s.fetch(ctx, region, r.byHost())
+	}
+	way, timed := r.trial.Next()
+	if !timed || s.watch[0].Begin(s.stream) != nil {
+		return s.by(ctx, region, way)
+	}
+	err := s.by(ctx, region, way)
+	s.watch[0].End(s.stream)
+	if s.stream.Wait() == nil && err == nil {
+		if n, err := s.watch[0].Seconds(); err == nil {
+			s.tried = &tried{way: way, seconds: n}
+		}
+	}
+	return err
+}
+
+// took tells the trial how long the region before took: to be fetched, and then to be where Into was to bring it.
+func (s *Slot) took() {
+	if s.tried != nil && s.tried.queued {
+		if n, err := s.watch[1].Seconds(); err == nil {
+			s.reader.trial.Took(s.tried.way, s.bytes, s.tried.seconds+n)
+		}
+	}
+	s.tried = nil
+}
+
+// by reads a region by a way of the trial.
+func (s *Slot) by(ctx context.Context, region zarr.Region, way int) error {
+	r := s.reader
+	if way > 0 {
+		return s.fetch(ctx, region, r.byHost())
 	}
 	err := s.reserve(r.needs(region.Shape, r.touched(region)))
 	switch {
@@ -124,7 +169,7 @@ func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
 	if errors.Is(err, gpu.ErrMemory) || errors.Is(err, codec.ErrWhole) { // nothing is wrong
 		// The first reason speaks for all: it names a chunk, or bytes, and others would name others.
 		r.noted.Do(func() { r.because(Host, err) })
-		return s.fetch(ctx, region)
+		return s.fetch(ctx, region, Host)
 	}
 	return s.again(ctx, region, err)
 }
@@ -132,7 +177,7 @@ func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
 // again reads by the host what failed another way. If the host fails as well its error is
 // the one that says what is wrong.
 func (s *Slot) again(ctx context.Context, region zarr.Region, because error) error {
-	if err := s.fetch(ctx, region); err != nil {
+	if err := s.fetch(ctx, region, Host); err != nil {
 		return err
 	}
 	r := s.reader
@@ -147,17 +192,14 @@ func (s *Slot) again(ctx context.Context, region zarr.Region, because error) err
 	return nil
 }
 
-// fetch reads a region by the host.
-func (s *Slot) fetch(ctx context.Context, region zarr.Region) error {
+// fetch reads a region by the host, and counts it as one that came by that way.
+func (s *Slot) fetch(ctx context.Context, region zarr.Region, way Way) error {
 	r := s.reader
 	n := r.Bytes(region.Shape)
 	if err := s.reserve(needs{host: n}); err != nil {
 		return fmt.Errorf("%s: region %v: %w", r.array.Location(), region, err)
 	}
-	s.way, s.bytes, s.boxes = Host, n, nil
-	if r.way == Bounce {
-		s.way = Bounce
-	}
+	s.way, s.bytes, s.boxes = way, n, nil
 	if n == 0 {
 		return nil
 	}
@@ -177,6 +219,10 @@ func (s *Slot) Into(stream *gpu.Stream, dst gpu.Span) {
 	}
 	if s.bytes == 0 {
 		return
+	}
+	if s.tried != nil && s.watch[1].Begin(stream) == nil {
+		s.tried.queued = true
+		defer s.watch[1].End(stream)
 	}
 	switch s.way {
 	case Host, Bounce:

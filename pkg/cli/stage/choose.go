@@ -1,0 +1,221 @@
+package stage
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"strings"
+
+	"strata/pkg/cli"
+	"strata/pkg/cli/datasets"
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/cost"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/host"
+	"strata/pkg/ngff"
+	"strata/pkg/oct/machine"
+	"strata/pkg/record"
+	"strata/pkg/zarr"
+	"strata/pkg/zarr/codec"
+	"strata/pkg/zarr/store"
+)
+
+// Work is what a stage is about to do, as far as that says how long it takes.
+type Work struct {
+	Stage string        // as package cost knows it
+	In    []*zarr.Array // level 0 of each input
+	Out   float64       // bytes of the output's level 0 for each of the input; 0: as many as the stage usually makes
+
+	voxel []float64 // sizes of the inputs' voxels, in µm
+}
+
+// Of returns the work of a stage of that name with some images.
+func Of(name string, in ...*ngff.Image) Work {
+	w := Work{Stage: name}
+	for _, im := range in {
+		w.In = append(w.In, im.Levels[0].Array)
+		w.voxel = im.VoxelSize
+	}
+	return w
+}
+
+// At says how large the output's voxels are.
+func (w *Work) At(size [3]float64) {
+	if len(w.voxel) < len(size) {
+		return
+	}
+	w.Out = 1
+	for d, v := range w.voxel[len(w.voxel)-len(size):] {
+		w.Out *= v / size[d]
+	}
+}
+
+// model is what the environment says of the machine.
+type model struct{ gpu, host cost.Figures }
+
+func newModel() (model, error) {
+	gpu, host, err := cost.ParseFigures(os.Getenv(cost.Variable))
+	if err != nil {
+		return model{}, cli.Usage("variable %s: %w", cost.Variable, err)
+	}
+	return model{gpu, cost.HostFigures().With(host)}, nil
+}
+
+// tries is how often each way of decoding and encoding is tried.
+func (m model) tries() int { return int(m.host["tries"]) }
+
+// choose lets the run compute on the CPU where a GPU would not be faster. No device is opened for that; where there is
+// none, whoever asks for it says so.
+func (m model) choose(ctx context.Context, r *cli.Run, w Work) error {
+	if !r.MayChoose() {
+		return nil
+	}
+	list, err := usable(r.Options.GPU)
+	if err != nil {
+		return nil
+	}
+	h := cost.Host{Cores: min(r.Options.Threads, runtime.GOMAXPROCS(0)), Figures: m.host}
+	auto := r.Options.Backend == "auto"
+	job := w.job(ctx, r, auto)
+	best, err := m.fastest(job, h, list)
+	if err == nil && auto && (best.DeviceDecodes || best.DeviceEncodes) && gpu.NVCOMPLibrary().Reason != "" {
+		job.In.Device, job.Out.Device = false, false
+		best, err = m.fastest(job, h, list)
+	}
+	if err != nil {
+		return err
+	}
+	c := record.Choice{On: "cpu", CPUSeconds: best.Host.Seconds, GPUSeconds: best.Best.Seconds, Reason: best.String()}
+	if best.GPU {
+		c.On = "gpu"
+	}
+	r.Chose(c)
+	return nil
+}
+
+// fastest returns the choice for the device that would do the job in the shortest time.
+func (m model) fastest(j cost.Job, h cost.Host, list []gpu.Info) (best cost.Choice, err error) {
+	for i, info := range list {
+		c, err := cost.Choose(j, h, m.device(info, j, h.Cores))
+		if err != nil {
+			return best, err
+		}
+		if i == 0 || c.Best.Seconds < best.Best.Seconds {
+			best = c
+		}
+	}
+	return best, nil
+}
+
+// device is a GPU as the model sees it: as many workers as have regions to do and page-locked memory for them.
+func (m model) device(i gpu.Info, j cost.Job, cores int) *cost.Device {
+	const each = 6 // regions' worth of page-locked memory that a worker takes, on their way in and out
+	limit := pinnedMemory(host.CgroupLimits().Memory, host.Memory())
+	region := max(j.In.Region, 1)
+	workers := max(1, min(int64(cores), j.In.Bytes/region, limit/(each*region)))
+	name, of := cost.ForGPU(i.Name, i.Compute/10)
+	return &cost.Device{Model: name, Figures: of.With(m.gpu), Workers: int(workers), Pinned: min(limit, workers*each*region), Cubins: kernels.Precompiled(i)}
+}
+
+// job describes the work to the model. auto says that the device may decode and encode.
+func (w Work) job(ctx context.Context, r *cli.Run, auto bool) cost.Job {
+	j := cost.Job{Stage: w.Stage}
+	for i, a := range w.In {
+		n := min(datasets.Bytes(a), vast)
+		if i == 0 {
+			j.In = coded(a.Codecs(), bytesOf(a, a.Chunks()), auto)
+			j.In.Device = j.In.Device && a.Elementary() == nil
+		}
+		j.In.Bytes = min(j.In.Bytes, vast) + n
+		j.In.Stored = min(j.In.Stored, vast) + int64(float64(n)*stored(ctx, a))
+	}
+	if len(w.In) == 0 {
+		return j
+	}
+	first, o := w.In[0], r.Options
+	tile := bytesOf(first, first.Chunks())
+	if o.Chunks != nil {
+		tile = bytesOf(first, o.Chunks)
+	}
+	codecs, err := codec.FromFlag(o.Codec, first.DType(), max(o.ZarrFormat, 2))
+	if err == nil {
+		j.Out = coded(codecs, tile, auto)
+		_, err = codecs.Packing(1 << 20) // chunks of any size but tiny ones
+		j.Out.Device = auto && err == nil
+	}
+	if out := float64(j.In.Bytes) * w.Out; out > 0 {
+		j.Out.Bytes = int64(min(out, vast))
+	}
+	return j
+}
+
+// vast is more bytes than an array has of which nobody made up the shape: sums of two of them are numbers, too.
+const vast = 1 << 60
+
+// bytesOf is the size of a box of an array, or vast.
+func bytesOf(a *zarr.Array, shape []int) int64 {
+	n := int64(a.DType().Size())
+	for _, k := range shape {
+		if n > vast/int64(max(k, 1)) {
+			return vast
+		}
+		n *= int64(k)
+	}
+	return n
+}
+
+// coded describes how chunks of so many bytes are stored.
+func coded(c codec.Chain, chunk int64, auto bool) cost.Array {
+	a := cost.Array{Device: auto && c.InPieces() == nil}
+	chunks := max(1, machine.DevicePiece/max(chunk, 1)) // of a region
+	a.Region = chunks * chunk
+	format, streams, _ := c.Streams(int(chunk))
+	a.Streams = chunks * int64(streams)
+	switch {
+	case len(c) == 0:
+		a.Codec = cost.Raw
+	case strings.Contains(c[len(c)-1].Name(), "blosc"):
+		a.Codec = cost.Blosc
+	default:
+		a.Codec = map[codec.StreamFormat]cost.Codec{codec.StreamZstd: cost.Zstd, codec.StreamLZ4: cost.LZ4}[format]
+		if a.Codec == "" {
+			a.Codec = cost.Deflate // others are as slow
+		}
+	}
+	return a
+}
+
+// samples is how many chunks of an array are looked at to tell how well it is compressed.
+const samples = 4
+
+// stored estimates the bytes of an array as it is stored, for each of the decoded: from the sizes of some
+// chunks along its diagonal, if they lie near; else it is 1.
+func stored(ctx context.Context, a *zarr.Array) float64 {
+	if far, ok := a.Store().(store.Distant); len(a.Codecs()) == 0 || ok && far.Requests() > 0 {
+		return 1
+	}
+	a = a.With(zarr.NoteMissing(nil), zarr.Meter(nil), zarr.Workers(1))
+	shape, chunk := a.Shape(), a.Chunks()
+	var n, chunks int64
+	for i := range samples {
+		r := zarr.Region{Start: make([]int, len(shape)), Shape: make([]int, len(shape))}
+		for d, s := range shape {
+			r.Start[d] = s * (2*i + 1) / (2 * samples) / chunk[d] * chunk[d]
+			r.Shape[d] = min(1, s)
+		}
+		err := a.Located(ctx, r, func(_ *zarr.ChunkFile, list []zarr.Located) error {
+			for _, c := range list {
+				n += max(c.Size, 0)
+				chunks++
+			}
+			return nil
+		})
+		if err != nil { // whoever reads it says what is wrong
+			return 1
+		}
+	}
+	if n == 0 {
+		return 1
+	}
+	return float64(n) / float64(chunks) / float64(bytesOf(a, chunk))
+}

@@ -1,0 +1,161 @@
+// Package trial finds out which of two ways of doing the same work is faster, by doing the first pieces of it by each.
+//
+// What has to be done for every piece of an array can be done on the device or by the host: to decode it, or to
+// encode it. Each worker asks the array's [Trial] by which way its next piece goes, and says how long it took:
+//
+//	way, timed := t.Next()
+//	…
+//	if timed {
+//		t.Took(way, bytes, seconds)
+//	}
+//
+// Pieces differ in size and content, so that rates are compared, of each way the best: a first call of a library, or a
+// page that is not in the cache yet, says nothing of the calls behind it. Nothing is done twice.
+package trial
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Outcome is what a trial found out.
+type Outcome struct {
+	What   string // was done: "decode", "encode"
+	Array  string // location
+	Ways   []Way
+	Chosen string // name of the way that goes on
+}
+
+// Way is a way of doing the work, with its best rate.
+type Way struct {
+	Name string
+	Rate float64 // decoded bytes per second
+}
+
+// String returns the outcome on one line.
+func (o Outcome) String() string {
+	rates := make([]string, len(o.Ways))
+	for i, w := range o.Ways {
+		rates[i] = fmt.Sprintf("%s %.0f MB/s", w.Name, w.Rate/1e6)
+	}
+	return fmt.Sprintf("%s: %s by way of %s (%s)", o.Array, o.What, o.Chosen, strings.Join(rates, ", "))
+}
+
+// Book holds the trials of a run. Of a nil Book there are none: the first of the ways is taken.
+type Book struct {
+	tries int
+
+	mu    sync.Mutex
+	named map[[2]string]*Trial
+	done  []Outcome
+}
+
+// New returns a book whose trials give each way so many pieces, nil for none.
+func New(tries int) *Book {
+	if tries < 1 {
+		return nil
+	}
+	return &Book{tries: tries, named: map[[2]string]*Trial{}}
+}
+
+// Of returns the trial of what is done with an array, the same one whenever it is asked for.
+func (b *Book) Of(what, array string, ways ...string) *Trial {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	name := [2]string{what, array}
+	t := b.named[name]
+	if t == nil {
+		t = &Trial{book: b, outcome: Outcome{What: what, Array: array}, given: make([]int, len(ways)), took: make([]int, len(ways))}
+		for _, w := range ways {
+			t.outcome.Ways = append(t.outcome.Ways, Way{Name: w})
+		}
+		b.named[name] = t
+	}
+	return t
+}
+
+// Outcomes returns the outcomes of the trials that are over, by what was done, and by array.
+func (b *Book) Outcomes() []Outcome {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.SortedFunc(slices.Values(b.done), func(x, y Outcome) int {
+		return cmp.Or(strings.Compare(x.What, y.What), strings.Compare(x.Array, y.Array))
+	})
+}
+
+// Trial compares the ways of one array. Several goroutines may use it. Of a nil Trial the first way is taken.
+type Trial struct {
+	book *Book
+
+	mu      sync.Mutex
+	outcome Outcome
+	given   []int // pieces that were given to a way
+	took    []int // those whose time is known
+	winner  int   // once the outcome has a Chosen
+}
+
+// Next returns by which way the next piece goes, and whether [Trial.Took] is to be told how long it took. While pieces are
+// under way, or when one failed whose time is never known, the others go by the first way.
+func (t *Trial) Next() (way int, timed bool) {
+	if t == nil {
+		return 0, false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.outcome.Chosen != "" {
+		return t.winner, false
+	}
+	for w, n := range t.given {
+		if n < t.given[way] {
+			way = w
+		}
+	}
+	if t.given[way] == t.book.tries {
+		return 0, false
+	}
+	t.given[way]++
+	return way, true
+}
+
+// Took notes how long a piece of so many decoded bytes took. The last one decides: of equally fast ways the first wins.
+func (t *Trial) Took(way int, bytes int64, seconds float64) {
+	if o, over := t.note(way, bytes, seconds); over {
+		t.book.end(o)
+	}
+}
+
+func (t *Trial) note(way int, bytes int64, seconds float64) (o Outcome, over bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ways := t.outcome.Ways
+	ways[way].Rate = max(ways[way].Rate, float64(bytes)/max(seconds, 1e-9))
+	t.took[way]++
+	if slices.Min(t.took) < t.book.tries {
+		return o, false
+	}
+	for w := range ways {
+		if ways[w].Rate > ways[t.winner].Rate {
+			t.winner = w
+		}
+	}
+	t.outcome.Chosen = ways[t.winner].Name
+	o = t.outcome
+	o.Ways = slices.Clone(ways)
+	return o, true
+}
+
+// end notes an outcome.
+func (b *Book) end(o Outcome) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.done = append(b.done, o)
+}

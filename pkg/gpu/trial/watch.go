@@ -1,0 +1,51 @@
+package trial
+
+import (
+	"errors"
+
+	"strata/pkg/gpu"
+)
+
+// Watch measures what lies between two points of a stream, and with it what the host does between queueing them, if
+// the stream waits for nothing else. The device's clock is that of the tests' double, too, when it has one.
+type Watch struct{ from, to *gpu.Event }
+
+// Begin marks the first point. After an error nothing is measured.
+func (w *Watch) Begin(s *gpu.Stream) (err error) {
+	for _, e := range []**gpu.Event{&w.from, &w.to} {
+		if *e == nil {
+			if *e, err = s.Device().TimedEvent(); err != nil {
+				return err
+			}
+		}
+	}
+	s.Record(w.from)
+	return nil
+}
+
+// End marks the second point. Of a closed watch it marks none.
+func (w *Watch) End(s *gpu.Stream) {
+	if w.to != nil {
+		s.Record(w.to)
+	}
+}
+
+// Seconds returns the time between the points, which the caller has waited for.
+func (w *Watch) Seconds() (float64, error) {
+	if w.to == nil {
+		return 0, errors.New("the watch is closed")
+	}
+	return w.to.Since(w.from)
+}
+
+// Close gives the events back. It may be called again.
+func (w *Watch) Close() error {
+	var errs []error
+	for _, e := range []**gpu.Event{&w.from, &w.to} {
+		if *e != nil {
+			errs = append(errs, (*e).Close())
+			*e = nil
+		}
+	}
+	return errors.Join(errs...)
+}
