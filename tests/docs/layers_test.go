@@ -58,7 +58,7 @@ func TestMisplaced(t *testing.T) {
 // TestOneBody fails for a stage with one body for the host and a device that goes past the operators of pkg/oct/machine to a device.
 func TestOneBody(t *testing.T) {
 	packages := imports(t)
-	for _, stage := range []string{"pkg/oct/aip", "pkg/oct/resample", "pkg/oct/stitch"} {
+	for _, stage := range []string{"pkg/oct/aip", "pkg/oct/resample", "pkg/oct/stitch", "pkg/oct/stack"} {
 		if len(packages[stage]) == 0 {
 			t.Errorf("%s imports nothing", stage)
 		}
