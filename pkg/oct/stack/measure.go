@@ -172,6 +172,9 @@ func (ms *measuring) strip(mem volume.Memory, overlaps volume.Overlaps, y0, y1 i
 	for i, n := range ms.needs {
 		moving := strip{need: n, y0: y0, ny: max(0, min(y1, n.slice.shape[1])-y0)}
 		moving.load(mem, overlaps, i%2)
+		if mem.Err() != nil {
+			return
+		}
 		if p := n.asMoving; p != nil {
 			if lo, hi := max(y0, p.y0), min(y1, p.y1); lo < hi {
 				s := p.m.search

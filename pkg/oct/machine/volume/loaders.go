@@ -196,7 +196,7 @@ func (l *loaderWorker) next(ctx context.Context, b *Box, r zarr.Region, res *oct
 	slot := l.Slots[l.turn%len(l.Slots)]
 	l.turn++
 	if err := slot.Fetch(ctx, r); err != nil {
-		return unreadable(err)
+		return oct.Readable(err)
 	}
 	if err := l.wait(b, res); err != nil {
 		return err

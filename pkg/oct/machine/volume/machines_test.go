@@ -44,11 +44,7 @@ func callAll(t *testing.T, m Memory, rng *rand.Rand, sources [2]*Source, out sto
 	}
 	f.Sums = overlaps.Sums()
 
-	spec := ngff.ImageSpec{Format: 2, Shape: []int{depth, ny, nx}, Chunks: []int{4, 10, 12}, Scale: []float64{1, 1, 1}}
-	for _, name := range []string{"z", "y", "x"} {
-		spec.Axes = append(spec.Axes, ngff.Axis{Name: name, Type: ngff.TypeSpace})
-	}
-	m.Begin(&Canvas{Out: out, Image: spec, Least: func(int) int { return 30 }, Mixed: 6, RawArea: ny * nx, RawDepth: 3, Matched: true, Refined: true})
+	m.Begin(&Canvas{Out: out, Image: imageOf(depth, ny, nx), Least: func(int) int { return 30 }, Mixed: 6, RawArea: ny * nx, RawDepth: 3, Matched: true, Refined: true})
 	if n := m.Room(30); n < 30 || m.Err() != nil {
 		t.Fatalf("room for %d planes: %v", n, m.Err())
 	}
@@ -140,6 +136,59 @@ func TestMachinesAlike(t *testing.T) {
 	}
 }
 
+// After an error nothing is done any more, whatever planes there are, and the first error stays.
+func TestErrorsStick(t *testing.T) {
+	im, _ := octtest.Made(t, []int{4, 8, 8}, []int{4, 8, 8}, nil, nil, func(i int) float32 { return float32(i) })
+	source := NewSource(im.Levels[0].Array, "source")
+	for _, onDevice := range []bool{false, true} {
+		res := octtest.Small()
+		if onDevice {
+			res.Device = octtest.Device(t, 8<<20)
+		}
+		ctx, cancel := context.WithCancel(octtest.Ctx)
+		m, err := Open(ctx, []*Source{source}, &res)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Begin(&Canvas{Out: store.Memory(), Image: imageOf(8, 8, 8), Least: func(int) int { return 8 }, Mixed: 2, RawArea: 64, RawDepth: 4, Matched: true, Refined: true})
+		fixed := m.Take(2)
+		if err := m.Err(); err != nil || len(fixed) != 2 {
+			t.Fatal(err)
+		}
+		part := oct.Rect(0, 8, 0, 8)
+		medians := m.Medians(part, 2)
+		medians.Next()
+		cancel()
+		m.Load(&Box{Source: source, Shape: [3]int{2, 8, 8}, To: fixed, Gain: 1})
+		moving := m.Take(2)
+		m.Clear(moving, oct.Rectangle{})
+		m.Scale(moving, part, nil)
+		m.Turn(moving, nil, Turn{})
+		medians.Add(0, fixed, moving)
+		means := m.Means(part)
+		means.Add(fixed, moving)
+		a, b := means.Values()
+		m.Mix(&Mix{Part: part}, 0, fixed, moving)
+		m.Write(fixed)
+		m.Finish()
+		if medians.Next() || moving != nil || a != nil || b != nil || m.Room(1) < 0 || m.Overlaps(&Search{Strips: func(int) []int { return nil }}) != nil || !errors.Is(m.Err(), context.Canceled) {
+			t.Errorf("on a device %v: goes on after %v", onDevice, m.Err())
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// imageOf is the image of a volume.
+func imageOf(depth, ny, nx int) ngff.ImageSpec {
+	spec := ngff.ImageSpec{Format: 2, Shape: []int{depth, ny, nx}, Chunks: []int{4, min(ny, 10), min(nx, 12)}, Scale: []float64{1, 1, 1}}
+	for _, name := range []string{"z", "y", "x"} {
+		spec.Axes = append(spec.Axes, ngff.Axis{Name: name, Type: ngff.TypeSpace})
+	}
+	return spec
+}
+
 // full is a store that has room for some files only.
 type full struct {
 	store.Writer
@@ -170,11 +219,7 @@ func TestWriteFails(t *testing.T) {
 		}
 		out := &full{Writer: store.Memory()}
 		out.left.Store(4)
-		spec := ngff.ImageSpec{Format: 2, Shape: []int{64, 8, 8}, Chunks: []int{4, 8, 8}, Scale: []float64{1, 1, 1}}
-		for _, name := range []string{"z", "y", "x"} {
-			spec.Axes = append(spec.Axes, ngff.Axis{Name: name, Type: ngff.TypeSpace})
-		}
-		m.Begin(&Canvas{Out: out, Image: spec, Least: func(int) int { return 4 }})
+		m.Begin(&Canvas{Out: out, Image: imageOf(64, 8, 8), Least: func(int) int { return 4 }})
 		for range 16 {
 			m.Room(4)
 			planes := m.Take(4)

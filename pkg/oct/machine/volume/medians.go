@@ -89,7 +89,7 @@ func (m *hostMedians) Next() bool {
 }
 
 func (m *hostMedians) Add(at int, fixed, moving []Plane) {
-	if m.pass == 1 && !m.guessed {
+	if m.err == nil && m.pass == 1 && !m.guessed {
 		m.guess(fixed, moving)
 	}
 	r := m.part

@@ -2,8 +2,6 @@ package volume
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"sync/atomic"
 
 	"strata/pkg/dtype"
@@ -38,16 +36,18 @@ func NewSource(a *zarr.Array, path string) *Source {
 // progress reports n bytes of the source as done: in all never more than it has, though
 // some are read twice.
 func (s *Source) progress(res *oct.Resources, n int64) {
-	total := int64(s.shape[0]) * int64(s.shape[1]) * int64(s.shape[2]) * int64(s.dtype.Size())
 	before := s.told.Add(n) - n
-	if n = min(n, total-before); n > 0 {
+	if n = min(n, s.bytes()-before); n > 0 {
 		res.Done(n)
 	}
 }
 
 // Finished reports the source as done, with the planes and rows that nobody needed.
-func (s *Source) Finished(res *oct.Resources) {
-	s.progress(res, int64(s.shape[0])*int64(s.shape[1])*int64(s.shape[2])*int64(s.dtype.Size()))
+func (s *Source) Finished(res *oct.Resources) { s.progress(res, s.bytes()) }
+
+// bytes is the size of the source's voxels.
+func (s *Source) bytes() int64 {
+	return int64(s.shape[0]) * int64(s.shape[1]) * int64(s.shape[2]) * int64(s.dtype.Size())
 }
 
 // nonFinite is how many voxels of those that b holds are NaN or infinite.
@@ -59,14 +59,6 @@ func (s *Source) nonFinite(b []byte) int64 {
 		return filter.CountNonFinite(dtype.Slice[float64](b))
 	}
 	return 0
-}
-
-// unreadable marks an input that may not be read as the input's fault.
-func unreadable(err error) error {
-	if errors.Is(err, fs.ErrPermission) {
-		return oct.InputFault(err)
-	}
-	return err
 }
 
 // piece is how many planes of a chunk column are read at a time, at most.
@@ -108,7 +100,7 @@ func (s *Source) readPlanes(ctx context.Context, start, shape [3]int, scratch *g
 			if err != nil {
 				return err
 			}
-			if err := unreadable(s.array.ReadPlanes(ctx, region, b, func(first int, planes []byte) error { return take(at+first, planes) })); err != nil {
+			if err := oct.Readable(s.array.ReadPlanes(ctx, region, b, func(first int, planes []byte) error { return take(at+first, planes) })); err != nil {
 				return err
 			}
 			at += n
@@ -125,7 +117,7 @@ func (s *Source) readPlanes(ctx context.Context, start, shape [3]int, scratch *g
 		if err != nil {
 			return err
 		}
-		if err := unreadable(s.array.Read(ctx, region, b)); err != nil {
+		if err := oct.Readable(s.array.Read(ctx, region, b)); err != nil {
 			return err
 		}
 		if err := take(at, b[skip*plane:]); err != nil {
