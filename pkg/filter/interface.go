@@ -37,6 +37,14 @@ func (s *InterfaceSearch) Windows(from, to, length int) []int {
 // Reach is how many planes the derivative along Z sees on either side.
 func (s *InterfaceSearch) Reach() int { return len(GaussianKernel(s.SigmaZ, 1)) / 2 }
 
+// Seen returns how many of an image's planes, from the first on, the search sees.
+func (s *InterfaceSearch) Seen(planes int) int {
+	if s.Planes == 0 {
+		return planes
+	}
+	return min(planes, s.Planes+s.Reach())
+}
+
 // Derivative is the weights of the derivative along Z, w₁…w_r, the outermost first: it
 // is Σ_k w_k·(v[z+r+1−k] − v[z−r−1+k]), r the [InterfaceSearch.Reach].
 func (s *InterfaceSearch) Derivative() []float32 {

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
@@ -87,32 +86,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 	if err != nil {
 		return nil, Metrics{}, err
 	}
-	switch m.DType {
-	case dtype.Uint8:
-		return crop[uint8](ctx, m, out, c, layout, res)
-	case dtype.Int8:
-		return crop[int8](ctx, m, out, c, layout, res)
-	case dtype.Uint16:
-		return crop[uint16](ctx, m, out, c, layout, res)
-	case dtype.Int16:
-		return crop[int16](ctx, m, out, c, layout, res)
-	case dtype.Uint32:
-		return crop[uint32](ctx, m, out, c, layout, res)
-	case dtype.Int32:
-		return crop[int32](ctx, m, out, c, layout, res)
-	case dtype.Uint64:
-		return crop[uint64](ctx, m, out, c, layout, res)
-	case dtype.Int64:
-		return crop[int64](ctx, m, out, c, layout, res)
-	case dtype.Float32:
-		return crop[float32](ctx, m, out, c, layout, res)
-	default:
-		return crop[float64](ctx, m, out, c, layout, res)
-	}
-}
-
-func crop[T dtype.Element](ctx context.Context, m *oct.Mosaic, out store.Writer, c Options, layout oct.Layout, res oct.Resources) (*ngff.Image, Metrics, error) {
-	p, err := planCrop[T](m, c, res)
+	p, err := planCrop(m, c, res)
 	if err != nil {
 		return nil, Metrics{}, err
 	}
@@ -138,8 +112,8 @@ func crop[T dtype.Element](ctx context.Context, m *oct.Mosaic, out store.Writer,
 }
 
 // cropper is a running Crop.
-type cropper[T dtype.Element] struct {
-	*machine.Columns[T]
+type cropper struct {
+	*machine.Columns
 	c         Options
 	res       oct.Resources
 	voxel     float64 // along z, µm
@@ -148,7 +122,7 @@ type cropper[T dtype.Element] struct {
 	counted   int // planes, from the first, whose voxels are in nonFinite
 }
 
-func planCrop[T dtype.Element](m *oct.Mosaic, c Options, res oct.Resources) (*cropper[T], error) {
+func planCrop(m *oct.Mosaic, c Options, res oct.Resources) (*cropper, error) {
 	flag := func(name string, v float64, want string) error {
 		return oct.LayoutErrorf("--%s is %v, must be %s", name, v, want)
 	}
@@ -166,11 +140,11 @@ func planCrop[T dtype.Element](m *oct.Mosaic, c Options, res oct.Resources) (*cr
 	if _, _, ok := ngff.Micrometres(m.Image.Unit[0]); !ok || !(voxel > 0) || math.IsInf(voxel, 0) {
 		return nil, oct.BadInput("%s: voxel size %v along z is no positive length", m.Where, voxel)
 	}
-	columns, err := machine.NewColumns[T](m, res)
+	columns, err := machine.NewColumns(m, res.Meter)
 	if err != nil {
 		return nil, err
 	}
-	p := &cropper[T]{Columns: columns, c: c, res: res, voxel: voxel}
+	p := &cropper{Columns: columns, c: c, res: res, voxel: voxel}
 	p.metrics = Metrics{InputPlanes: m.Shape[0], VoxelZ: voxel, Depth: c.Depth, Percentile: c.PercentileMax,
 		SearchPlanes: max(1, int(c.MaxFraction*float64(m.Shape[0])+1e-9))}
 	return p, nil
@@ -178,7 +152,7 @@ func planCrop[T dtype.Element](m *oct.Mosaic, c Options, res oct.Resources) (*cr
 
 // workers is how many workers with a tile each fit into memory, in which others
 // need a part.
-func (p *cropper[T]) workers(each, reserved int64) (int, error) {
+func (p *cropper) workers(each, reserved int64) (int, error) {
 	if each > p.res.Mem-reserved {
 		return 0, fmt.Errorf("%s: cropping tiles of %v voxels needs %d MiB of buffers, --mem grants %d MiB",
 			p.Mosaic.Where, p.Mosaic.Tile(), (each+reserved)*4/3>>20+1, p.res.Mem>>20)
@@ -187,7 +161,7 @@ func (p *cropper[T]) workers(each, reserved int64) (int, error) {
 }
 
 // find does the search.
-func (p *cropper[T]) find(ctx context.Context) error {
+func (p *cropper) find(ctx context.Context) error {
 	s := filter.InterfaceSearch{SigmaXY: p.c.SigmaXY, SigmaZ: p.c.SigmaZ, Log: p.c.Log}
 	if p.c.PercentileMax < 100 {
 		clip, err := p.percentile(ctx)
@@ -206,9 +180,9 @@ func (p *cropper[T]) find(ctx context.Context) error {
 	}
 	var nonFinite *atomic.Int64
 	if p.counted = p.Mosaic.Shape[0]; p.c.PercentileMax == 100 { // nobody has counted them
-		nonFinite, p.counted = &p.nonFinite, surface.SeenPlanes(p.Mosaic, &s)
+		nonFinite, p.counted = &p.nonFinite, s.Seen(p.Mosaic.Shape[0])
 	}
-	if err := surface.FindInterfaces[T](ctx, p.Mosaic, s, p.res, reserved, true, take, nonFinite); err != nil {
+	if err := surface.FindInterfaces(ctx, p.Mosaic, s, p.res, reserved, true, take, nonFinite); err != nil {
 		return err
 	}
 	found, ok := g.Find()
@@ -223,7 +197,7 @@ func (p *cropper[T]) find(ctx context.Context) error {
 }
 
 // percentile is the magnitude at which the search clips.
-func (p *cropper[T]) percentile(ctx context.Context) (value float32, err error) {
+func (p *cropper) percentile(ctx context.Context) (value float32, err error) {
 	m, res := p.Mosaic, p.res
 	source, err := machine.NewSource(m, &res, res.Meter)
 	if err != nil {
@@ -275,7 +249,7 @@ func (p *cropper[T]) percentile(ctx context.Context) (value float32, err error) 
 }
 
 // decide says which planes are kept.
-func (p *cropper[T]) decide() error {
+func (p *cropper) decide() error {
 	r := &p.metrics
 	depth := max(1, math.RoundToEven(p.c.Depth/p.voxel))
 	if p.c.BeforeInterface {
@@ -300,7 +274,7 @@ func (p *cropper[T]) decide() error {
 }
 
 // piece is what is written at a time: along Z a tile ends with the image.
-func (p *cropper[T]) piece(planes int, layout oct.Layout) []int {
+func (p *cropper) piece(planes int, layout oct.Layout) []int {
 	piece := []int{planes, p.Mosaic.Chunk[1], p.Mosaic.Chunk[2]}
 	if len(layout.Chunks) == 3 && layout.Chunks[0] > 0 {
 		piece[0] = (planes + layout.Chunks[0] - 1) / layout.Chunks[0] * layout.Chunks[0]
@@ -310,7 +284,7 @@ func (p *cropper[T]) piece(planes int, layout oct.Layout) []int {
 
 // write copies the planes that are kept. The host does it, with a device as well: nothing
 // is computed, so that the voxels would go there and come back as they were.
-func (p *cropper[T]) write(ctx context.Context, out store.Writer, layout oct.Layout) error {
+func (p *cropper) write(ctx context.Context, out store.Writer, layout oct.Layout) error {
 	m, r := p.Mosaic, &p.metrics
 	level := m.Image.Levels[0]
 	chunks := []int{min(m.Chunk[0], r.Planes), m.Chunk[1], m.Chunk[2]}
@@ -348,7 +322,7 @@ func (p *cropper[T]) write(ctx context.Context, out store.Writer, layout oct.Lay
 	g, gctx := work.WithContext(ctx)
 	for range workers {
 		g.Go(func() error {
-			v, err := machine.NewTileBuffer[T](buffer)
+			v, err := machine.NewTileBuffer(buffer)
 			if err != nil {
 				return err
 			}
@@ -364,11 +338,12 @@ func (p *cropper[T]) write(ctx context.Context, out store.Writer, layout oct.Lay
 				if err := p.Read(gctx, v, r.First, r.First+r.Kept, at); err != nil {
 					return err
 				}
+				plane := at.Area() * m.DType.Size()
 				if after := max(p.counted-r.First, 0); after < r.Kept {
-					p.nonFinite.Add(filter.CountNonFinite(v.Data[after*at.Area():]))
+					p.nonFinite.Add(p.NonFinite(v.Data[after*plane:]))
 				}
-				planes := v.Raw[v.Start:][:r.Planes*at.Area()*m.DType.Size()]
-				clear(planes[len(v.Data)*m.DType.Size():])
+				planes := v.Raw[v.Start:][:r.Planes*plane]
+				clear(planes[len(v.Data):])
 				if err := w.WriteTile(gctx, []int{0, at.Y0, at.X0}, []int{r.Planes, at.Height(), at.Width()}, planes); err != nil {
 					return err
 				}

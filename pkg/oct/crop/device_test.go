@@ -16,7 +16,6 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
-	"strata/pkg/oct/surface"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 )
@@ -80,7 +79,7 @@ func cropOnDevice[T dtype.Element](t *testing.T, d *gpu.Device, c Options) {
 		up, down := sameCrop(t, d, in, c, "host")
 		s := filter.InterfaceSearch{SigmaXY: c.SigmaXY, SigmaZ: c.SigmaZ, Planes: max(1, int(c.MaxFraction*float64(m.Shape[0])+1e-9))}
 		plane := int64(m.Shape[1] * m.Shape[2] * m.DType.Size())
-		wantUp := int64(surface.SeenPlanes(m, &s))*plane + kernels.SearcherBytes(s)
+		wantUp := int64(s.Seen(m.Shape[0]))*plane + kernels.SearcherBytes(s)
 		wantDown := 8 * int64(m.Shape[1]*m.Shape[2])
 		ny, nx := m.Tiles()
 		if c.PercentileMax == 100 {

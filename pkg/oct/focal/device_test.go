@@ -4,11 +4,8 @@ package focal
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -20,7 +17,6 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
-	"strata/pkg/oct/surface"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
@@ -179,57 +175,5 @@ func TestFocalInLittleDeviceMemory(t *testing.T) {
 	_, err := Run(octtest.Ctx, in, store.Memory(), Options{SigmaXY: 3, SigmaZ: 1}, oct.Layout{}, res)
 	if !errors.Is(err, gpu.ErrMemory) || !strings.Contains(err.Error(), "searching tiles of [11 20 32] voxels in pieces of [11 1 32] takes 1 MiB of device memory") {
 		t.Errorf("an A-line in 20 KiB: %v", err)
-	}
-}
-
-// Seams that find no memory on the device are read again, across the borders of chunks; more window than
-// memory is an error.
-func TestDeviceSeamsWithoutMemory(t *testing.T) {
-	in, _ := octtest.Made(t, []int{11, 29, 41}, []int{4, 8, 10}, nil, codec.Chain{codec.Zstd(1, false)}, octtest.Uneven[uint16])
-	m, err := oct.OpenMosaic(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res := oct.Resources{Workers: 3, Mem: 32 << 20}
-	search := func(s filter.InterfaceSearch, room bool) (all []int32) {
-		var mu sync.Mutex
-		all = make([]int32, 29*41)
-		left := len(all)
-		found := func(_ context.Context, r oct.Rectangle, depth []int32, _ []float32) error {
-			mu.Lock()
-			defer mu.Unlock()
-			left -= r.Area()
-			for y := r.Y0; y < r.Y1; y++ {
-				copy(all[y*41+r.X0:y*41+r.X1], depth[(y-r.Y0)*r.Width():])
-			}
-			return nil
-		}
-		if room {
-			err = surface.FindInterfaces[uint16](octtest.Ctx, m, s, res, 0, false, found, nil)
-		} else {
-			var p *surface.DeviceSearch
-			if p, err = surface.PlanDeviceSearch(m, s, res, 0); err == nil {
-				p.Strips, p.Found = 0, found
-				err = p.Run(octtest.Ctx)
-			}
-		}
-		if err == nil && left != 0 {
-			t.Errorf("%+v: %d A-lines are missing", s, left)
-		}
-		return all
-	}
-	for _, sigma := range []float64{2, 3, 7} {
-		s := filter.InterfaceSearch{SigmaXY: sigma, SigmaZ: 1, Planes: 6}
-		res.Device = nil
-		want := search(s, true)
-		res.Device = octtest.Device(t, 16<<20)
-		for _, res.Backend = range []string{"host", ""} {
-			if got := search(s, false); err != nil || !slices.Equal(got, want) {
-				t.Errorf("sigma %v, backend %q: other depths, %v", sigma, res.Backend, err)
-			}
-		}
-	}
-	if search(filter.InterfaceSearch{SigmaXY: 23, SigmaZ: 1}, false); !errors.Is(err, gpu.ErrMemory) || !strings.Contains(err.Error(), "a mean filter of 23 pixels") {
-		t.Errorf("more window than memory: %v", err)
 	}
 }

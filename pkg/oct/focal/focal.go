@@ -74,31 +74,6 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 	if err != nil {
 		return nil, err
 	}
-	switch m.DType {
-	case dtype.Uint8:
-		return focal[uint8](ctx, m, out, c, layout, res)
-	case dtype.Int8:
-		return focal[int8](ctx, m, out, c, layout, res)
-	case dtype.Uint16:
-		return focal[uint16](ctx, m, out, c, layout, res)
-	case dtype.Int16:
-		return focal[int16](ctx, m, out, c, layout, res)
-	case dtype.Uint32:
-		return focal[uint32](ctx, m, out, c, layout, res)
-	case dtype.Int32:
-		return focal[int32](ctx, m, out, c, layout, res)
-	case dtype.Uint64:
-		return focal[uint64](ctx, m, out, c, layout, res)
-	case dtype.Int64:
-		return focal[int64](ctx, m, out, c, layout, res)
-	case dtype.Float32:
-		return focal[float32](ctx, m, out, c, layout, res)
-	default:
-		return focal[float64](ctx, m, out, c, layout, res)
-	}
-}
-
-func focal[T dtype.Element](ctx context.Context, m *oct.Mosaic, out store.Writer, c Options, layout oct.Layout, res oct.Resources) (*ngff.Image, error) {
 	if err := surface.CheckSearch(c.SigmaXY, c.SigmaZ); err != nil {
 		return nil, err
 	}
@@ -119,7 +94,7 @@ func focal[T dtype.Element](ctx context.Context, m *oct.Mosaic, out store.Writer
 			err = saveTileMap(ctx, m, c.Maps.Correction, "correction", corr, layout, res)
 		}
 	} else {
-		corr, err = estimate[T](ctx, m, c, layout, res)
+		corr, err = estimate(ctx, m, c, layout, res)
 	}
 	if err != nil {
 		return nil, err
@@ -138,7 +113,7 @@ func focal[T dtype.Element](ctx context.Context, m *oct.Mosaic, out store.Writer
 }
 
 // estimate finds the correction, the first pass over the mosaic.
-func estimate[T dtype.Element](ctx context.Context, m *oct.Mosaic, c Options, layout oct.Layout, res oct.Resources) ([]float32, error) {
+func estimate(ctx context.Context, m *oct.Mosaic, c Options, layout oct.Layout, res oct.Resources) ([]float32, error) {
 	whole := (m.Shape[1] / m.Chunk[1]) * (m.Shape[2] / m.Chunk[2])
 	if whole == 1 {
 		res.Warnf("%s: a single whole tile: the relief of the tissue is taken for curvature", m.Where)
@@ -160,7 +135,7 @@ func estimate[T dtype.Element](ctx context.Context, m *oct.Mosaic, c Options, la
 		defer d.writer.Abort()
 	}
 	search := filter.InterfaceSearch{SigmaXY: c.SigmaXY, SigmaZ: c.SigmaZ, Log: c.Log}
-	if err := surface.FindInterfaces[T](ctx, m, search, res, reserved, false, d.take, nil); err != nil {
+	if err := surface.FindInterfaces(ctx, m, search, res, reserved, false, d.take, nil); err != nil {
 		return nil, err
 	}
 	start := time.Now()

@@ -5,23 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"image/png"
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"strata/pkg/dtype"
 	"strata/pkg/filter"
 	"strata/pkg/filter/basic"
-	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
-	"strata/pkg/oct/surface"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
@@ -357,57 +353,6 @@ func testDepth[T dtype.Element](t *testing.T) {
 	}
 }
 
-// Seams that find no room in memory are read again; more window than memory is an error.
-func TestInterfaceWithoutRoomForSeams(t *testing.T) {
-	in, _ := octtest.Made(t, []int{11, 29, 41}, []int{4, 8, 10}, nil, codec.Chain{codec.CRC32C()}, func(i int) uint16 { return uint16(i * 7919) })
-	m, err := oct.OpenMosaic(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	search := func(sigma float64, limit int64) ([]int32, int, error) {
-		p, err := surface.PlanInterface[uint16](m, filter.InterfaceSearch{SigmaXY: sigma, SigmaZ: 1, Planes: 6}, oct.Resources{Workers: 3, Mem: 32 << 20}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if limit >= 0 {
-			p.Strips = mem.NewPool(limit)
-		}
-		var mu sync.Mutex
-		all, left := make([]int32, 29*41), 29*41
-		p.Found = func(_ context.Context, r oct.Rectangle, depth []int32, _ []float32) error {
-			mu.Lock()
-			defer mu.Unlock()
-			left -= r.Area()
-			for y := r.Y0; y < r.Y1; y++ {
-				copy(all[y*41+r.X0:y*41+r.X1], depth[(y-r.Y0)*r.Width():])
-			}
-			return nil
-		}
-		if err := p.Run(octtest.Ctx); err != nil {
-			return nil, 0, err
-		}
-		if left != 0 {
-			t.Errorf("sigma %v, limit %d: %d A-lines missing", sigma, limit, left)
-		}
-		return all, len(p.Late), nil
-	}
-	for _, sigma := range []float64{2, 3, 7} {
-		want, late, _ := search(sigma, -1)
-		if late != 0 {
-			t.Errorf("sigma %v: %d seams had no room", sigma, late)
-		}
-		for _, limit := range []int64{0, 16 << 10} {
-			got, late, err := search(sigma, limit)
-			if err != nil || late == 0 || !slices.Equal(got, want) {
-				t.Errorf("sigma %v, limit %d: %d seams had no room, %v", sigma, limit, late, err)
-			}
-		}
-	}
-	if _, _, err := search(23, 0); err == nil || !strings.Contains(err.Error(), "a mean filter of 23 pixels") {
-		t.Errorf("more window than memory: %v", err)
-	}
-}
-
 func TestFocalOfNonFiniteVoxels(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	bad := map[int]float32{5: nan, 700: inf, 3000: nan}
@@ -581,33 +526,5 @@ func TestFocalStopsWithItsContext(t *testing.T) {
 	_, err := Run(c, in, store.Memory(), Options{SigmaXY: 3, SigmaZ: 1}, oct.Layout{}, oct.Resources{Workers: 2, Mem: 64 << 20, Progress: func(int64) { cancel() }})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the cancellation", err)
-	}
-}
-
-// Segments tile the axis, and say truly what their windows need.
-func TestSegments(t *testing.T) {
-	for n := 1; n < 40; n++ {
-		for tile := 1; tile <= n; tile += 1 + tile/3 {
-			for _, sigma := range []float64{0, 2, 3, 4, 5, 9, 50} {
-				s := &filter.InterfaceSearch{SigmaXY: sigma, SigmaZ: 1}
-				at := 0
-				for _, g := range surface.Segments(s, n, tile) {
-					name := fmt.Sprintf("n %d, tile %d, sigma %v: %+v", n, tile, sigma, g)
-					w := s.Windows(g.From, g.To, n)
-					if g.From != at || g.To <= g.From || g.In0 != slices.Min(w) || g.In1 != slices.Max(w)+1 {
-						t.Fatalf("%s: windows cover %v", name, w)
-					}
-					for i := g.From; i < g.To; i++ {
-						if w := s.Windows(i, i+1, n); slices.Min(w)/tile != g.First || slices.Max(w)/tile != g.Last {
-							t.Fatalf("%s: output %d needs %v", name, i, w)
-						}
-					}
-					at = g.To
-				}
-				if at != n {
-					t.Fatalf("n %d, tile %d, sigma %v: end at %d", n, tile, sigma, at)
-				}
-			}
-		}
 	}
 }

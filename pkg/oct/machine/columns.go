@@ -4,54 +4,64 @@ import (
 	"context"
 	"fmt"
 
-	"strata/pkg/dtype"
 	"strata/pkg/mem"
+	"strata/pkg/meter"
 	"strata/pkg/oct"
 	"strata/pkg/tile/zarrsource"
 	"strata/pkg/zarr"
 )
 
 // Columns reads tiles in their full depth, each worker into memory of its own.
-type Columns[T dtype.Element] struct {
+type Columns struct {
 	Mosaic  *oct.Mosaic
 	array   *zarr.Array
 	Scratch int64 // bytes that reading a tile takes besides the tile
 	blocks  bool  // chunks may be decoded in parts
 }
 
-func NewColumns[T dtype.Element](m *oct.Mosaic, res oct.Resources) (*Columns[T], error) {
-	a := m.Image.Levels[0].Array.With(zarr.Workers(1), zarr.Meter(res.Meter))
+// NewColumns plans the reading of a mosaic; what it costs is counted in the meter.
+func NewColumns(m *oct.Mosaic, count *meter.Meter) (*Columns, error) {
+	a := m.Image.Levels[0].Array.With(zarr.Workers(1), zarr.Meter(count))
 	src, err := zarrsource.New(a, zarrsource.Tile(m.Tile()...))
 	if err != nil {
 		return nil, err
 	}
-	return &Columns[T]{Mosaic: m, array: a, Scratch: src.ScratchBytes(), blocks: a.InBlocks()}, nil
+	return &Columns{Mosaic: m, array: a, Scratch: src.ScratchBytes(), blocks: a.InBlocks()}, nil
 }
 
 // Whole reports whether chunks are decoded whole, of which only some planes are wanted.
-func (c *Columns[T]) Whole() bool { return len(c.array.Codecs()) > 0 && !c.blocks }
+func (c *Columns) Whole() bool { return len(c.array.Codecs()) > 0 && !c.blocks }
 
-// TileBuffer is the memory of one worker.
-type TileBuffer[T dtype.Element] struct {
+// TileBuffer holds what one worker reads.
+type TileBuffer struct {
 	Raw    []byte
-	Data   []T    // of what was read last, C order
+	Data   []byte // of what was read last, C order
 	Start  int    // where in raw data begins
 	planes []byte // some planes of a chunk of which others are not wanted
 }
 
-func NewTileBuffer[T dtype.Element](bytes int64) (*TileBuffer[T], error) {
+// NewTileBuffer allocates so many bytes.
+func NewTileBuffer(bytes int64) (*TileBuffer, error) {
 	b, err := mem.Alloc(int(bytes))
 	if err != nil {
 		return nil, fmt.Errorf("memory for a tile: %w", err)
 	}
-	return &TileBuffer[T]{Raw: b}, nil
+	return &TileBuffer{Raw: b}, nil
 }
 
-func (v *TileBuffer[T]) Free() { mem.Free(v.Raw) }
+// Free gives the memory back.
+func (v *TileBuffer) Free() {
+	if v != nil {
+		mem.Free(v.Raw)
+	}
+}
+
+// NonFinite counts the voxels that are NaN or infinite.
+func (c *Columns) NonFinite(voxels []byte) int64 { return countNonFinite(c.Mosaic.DType, voxels) }
 
 // Read brings planes z0 … z1−1 of a part of the mosaic into memory, and as little
 // else as their storage allows. A buffer with room for a whole tile spares copies.
-func (c *Columns[T]) Read(ctx context.Context, v *TileBuffer[T], z0, z1 int, r oct.Rectangle) error {
+func (c *Columns) Read(ctx context.Context, v *TileBuffer, z0, z1 int, r oct.Rectangle) error {
 	plane := r.Area() * c.Mosaic.DType.Size()
 	chunk, depth := c.Mosaic.Chunk, c.Mosaic.Shape[0]
 	inOne := r.Y0/chunk[1] == (r.Y1-1)/chunk[1] && r.X0/chunk[2] == (r.X1-1)/chunk[2]
@@ -60,10 +70,10 @@ func (c *Columns[T]) Read(ctx context.Context, v *TileBuffer[T], z0, z1 int, r o
 	if c.Whole() && chunk[0] == depth && inOne && inFront && len(v.Raw) >= z1*plane {
 		// decoded where they lie, those before z0 as well
 		v.Start = z0 * plane
-		v.Data = dtype.Slice[T](v.Raw[v.Start : z1*plane])
+		v.Data = v.Raw[v.Start : z1*plane]
 		return oct.Readable(c.array.ReadFront(ctx, zarr.Region{Start: []int{0, r.Y0, r.X0}, Shape: []int{z1, r.Height(), r.Width()}}, v.Raw))
 	}
-	v.Data = dtype.Slice[T](v.Raw[:(z1-z0)*plane])
+	v.Data = v.Raw[:(z1-z0)*plane]
 	for z := z0; z < z1; {
 		n := z1 - z
 		end := min((z/chunk[0]+1)*chunk[0], depth) // of this chunk
@@ -91,7 +101,7 @@ func (c *Columns[T]) Read(ctx context.Context, v *TileBuffer[T], z0, z1 int, r o
 }
 
 // readPlanes reads some planes of one chunk, in blocks that stay in the cache.
-func (c *Columns[T]) readPlanes(ctx context.Context, v *TileBuffer[T], region zarr.Region, plane int, to []byte) error {
+func (c *Columns) readPlanes(ctx context.Context, v *TileBuffer, region zarr.Region, plane int, to []byte) error {
 	if n := max(plane, PlanesPiece); len(v.planes) < n {
 		v.planes = make([]byte, n)
 	}

@@ -12,10 +12,6 @@ import (
 	"strata/pkg/zarr/zarrgpu"
 )
 
-// A stage that is given a device keeps a tile there from the upload of its voxels to
-// the download of what is stored. Fetching and writing are the host's: a worker does
-// them for the tiles before and behind the one that the device works on (deviceloop.go).
-
 // DeviceTeam lets workers begin one after the other. What a worker needs it takes at
 // its beginning; one that the device has no memory for leaves the work to those that
 // are there.
@@ -45,6 +41,7 @@ type DeviceWorker struct {
 	Slots  []*zarrgpu.Slot
 	host   []*mem.Buffer
 	device []*gpu.Buffer
+	aside  []*gpu.Stream
 
 	leaving *DeviceOutput // nil: it takes no part in the output
 }
@@ -98,9 +95,46 @@ func (w *DeviceWorker) Memories(n ...int64) ([]gpu.Span, error) {
 	return out, nil
 }
 
+// MostSlots is how many regions of the input a worker has under way: one that the host reads, one that the device
+// works on, and one that waits for it.
+const MostSlots = 3
+
+// Begin takes memory for what goes to the device and what comes back: as many slots as a
+// worker can use, or as there is memory for, at least one, and for each a place of so
+// many bytes of page-locked memory. The worker's end gives it back.
+func (w *DeviceWorker) Begin(r *zarrgpu.Reader, shape []int, bytes int) (places [][]byte, err error) {
+	for range MostSlots {
+		p, err := w.Pinned(bytes)
+		var s *zarrgpu.Slot
+		if err == nil {
+			s, err = r.Slot(shape)
+		}
+		if err != nil {
+			if len(w.Slots) > 0 && errors.Is(err, gpu.ErrMemory) {
+				break
+			}
+			return nil, err
+		}
+		places, w.Slots = append(places, p), append(w.Slots, s)
+	}
+	return places, nil
+}
+
+// Aside opens another stream for as long as the worker works.
+func (w *DeviceWorker) Aside() (*gpu.Stream, error) {
+	s, err := w.Stream.Device().Stream()
+	if err == nil {
+		w.aside = append(w.aside, s)
+	}
+	return s, err
+}
+
 // End gives all back, once nothing runs any more.
 func (w *DeviceWorker) End() error {
 	err := errors.Join(w.Stream.Close(), w.leaving.end())
+	for _, s := range w.aside {
+		err = errors.Join(err, s.Close())
+	}
 	for _, s := range w.Slots {
 		s.Release()
 	}

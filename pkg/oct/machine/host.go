@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/oct"
 )
@@ -13,18 +14,22 @@ type host struct {
 	plan   *Plan
 	ctx    context.Context
 	err    error
-	in     []byte // planes that stream by
+	in     []byte      // planes that stream by
+	tile   *TileBuffer // or what is loaded whole
 	blocks []Block
 	turn   bool // it may compute
 	resize hostResizer
-	roll   hostRoller
+	roll   filter.RollWorkspace
+	finder hostFinder
 	piece  []float32 // elements that are counted
 }
 
 // onHost is the memory that a worker takes on the host.
 func (p *Plan) onHost() int64 {
-	each := p.resizeOnHost() + p.rollOnHost()
-	if p.Roll == nil {
+	each := p.resizeOnHost() + p.rollOnHost() + p.searchOnHost()
+	if n := p.loaded(); n > 0 {
+		each += n
+	} else {
 		each += p.Source.planes.Bytes()
 	}
 	if p.Percentile != nil {
@@ -34,6 +39,17 @@ func (p *Plan) onHost() int64 {
 		each += n
 	}
 	return each
+}
+
+// loaded returns the bytes that a worker on the host loads at a time; 0: planes stream by.
+func (p *Plan) loaded() int64 {
+	switch {
+	case p.Roll != nil:
+		return p.Source.mosaic.TileBytes()
+	case p.Search != nil:
+		return p.Search.voxels
+	}
+	return 0
 }
 
 func (p *Plan) beginOnHost() (begin func(context.Context, int) (running, error), workers int, err error) {
@@ -50,8 +66,8 @@ func (p *Plan) beginOnHost() (begin func(context.Context, int) (running, error),
 			}
 		}
 		w := &host{plan: p, ctx: ctx}
-		if p.Roll != nil {
-			w.err = w.beginRolling()
+		if n := p.loaded(); n > 0 {
+			w.tile, w.err = NewTileBuffer(n)
 		} else {
 			w.in = w.memory(p.Source.planes.Buffer())
 		}
@@ -103,7 +119,7 @@ func (w *host) finish() {}
 
 func (w *host) end() error {
 	mem.Free(w.in)
-	w.roll.free()
+	w.tile.Free()
 	for _, b := range w.blocks {
 		mem.Free(b.host)
 	}

@@ -27,6 +27,7 @@ type onDevice struct {
 	blocks  []Block
 	resize  deviceResizer
 	roll    deviceRoller
+	finder  deviceFinder
 	places  [][]byte // page-locked: bad, and behind it what is brought
 	leaving *DeviceOutput
 	writing *deviceWriting
@@ -43,6 +44,8 @@ type stretch struct {
 	piece  *deviceTile // that ends with it; nil: none does
 }
 
+const countsBytes = 16 // of bad and some
+
 // deviceTile is what a piece of work leaves.
 type deviceTile struct {
 	place   int
@@ -53,8 +56,11 @@ type deviceTile struct {
 }
 
 func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error), workers int, err error) {
-	if p.Roll != nil {
+	switch {
+	case p.Roll != nil:
 		return p.beginRollingOnDevice()
+	case p.Search != nil:
+		return p.starting(nil), p.Search.workers, nil
 	}
 	s := p.Source
 	c := s.columns
@@ -118,6 +124,8 @@ func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 		err = w.beginResizing()
 	case w.plan.Roll != nil:
 		err = w.beginRolling()
+	case w.plan.Search != nil:
+		err = w.beginSearching()
 	default:
 		w.staging, err = w.dev.Memory(c.Bytes(c.SlotShape()))
 	}
@@ -131,7 +139,7 @@ func (w *onDevice) begin(output *ngffgpu.Writer) (err error) {
 		}
 		w.blocks = append(w.blocks, Block{device: s})
 	}
-	counts, err := w.dev.Memory(16)
+	counts, err := w.dev.Memory(countsBytes)
 	if err != nil {
 		return err
 	}
@@ -154,7 +162,8 @@ func (w *onDevice) start()        {}
 // try does something unless something has failed.
 func (w *onDevice) try(f func() error) {
 	if w.err == nil {
-		w.err = f()
+		err := f()
+		w.err = cmp.Or(w.err, err) // what an earlier piece left may have failed meanwhile
 	}
 }
 

@@ -113,6 +113,14 @@ func fromFloat32To[T dtype.Element](dst []byte, src []float32) {
 }
 func nonFiniteOf[T dtype.Element](v []byte) int64 { return filter.CountNonFinite(dtype.Slice[T](v)) }
 
+// countNonFinite counts the elements that are NaN or infinite: of integers none.
+func countNonFinite(kind dtype.Type, v []byte) int64 {
+	if !kind.IsFloat() {
+		return 0
+	}
+	return nonFinite[kind](v)
+}
+
 func (w *host) Resize(tile oct.Rectangle) Block {
 	p := w.plan
 	m, r := p.Source.mosaic, &w.resize

@@ -57,36 +57,16 @@ func Shared(res *oct.Resources, v []float32) (b Block, free func(), err error) {
 	return Block{device: d.Span}, d.Release, nil
 }
 
-// hostRoller is the memory in which one tile after the other is rolled in place.
-type hostRoller struct {
-	columns   *Columns[byte]
-	tile      *TileBuffer[byte]
-	workspace filter.RollWorkspace
-}
-
-func (r *hostRoller) free() {
-	if r.tile != nil {
-		r.tile.Free()
-	}
-}
-
-// rollOnHost is the memory that a worker takes on the host: a tile, which is rolled in place, and encoded.
+// rollOnHost is the memory that a worker takes on the host beside a tile, which is rolled in place: for its encoded form.
 func (p *Plan) rollOnHost() int64 {
 	if p.Roll == nil {
 		return 0
 	}
-	m := p.Source.mosaic
-	return m.TileBytes() + max(p.Source.whole.Scratch, p.Roll.Chunk) + Workspace(m)
+	return max(p.Source.whole.Scratch, p.Roll.Chunk) + workspace(p.Source.mosaic)
 }
 
-// Workspace is about what a worker's filters take, of a roll and of the search for the surface.
-func Workspace(m *oct.Mosaic) int64 { return 1<<20 + 2<<10*int64(m.Shape[0]) }
-
-func (w *host) beginRolling() (err error) {
-	w.roll.columns = w.plan.Source.whole
-	w.roll.tile, err = NewTileBuffer[byte](w.plan.Source.mosaic.TileBytes())
-	return err
-}
+// workspace is about what a worker's filters take, of a roll and of the search for the surface.
+func workspace(m *oct.Mosaic) int64 { return 1<<20 + 2<<10*int64(m.Shape[0]) }
 
 // roll is filter.Roll by type.
 var roll = map[dtype.Type]func(w *filter.RollWorkspace, volume []byte, planes, ny, nx int, shift []float32, pitch int) int64{
@@ -103,18 +83,18 @@ func (w *host) RollTile(tile oct.Rectangle) {
 	if w.err != nil {
 		return
 	}
-	s, r := w.plan.Source, &w.roll
+	s := w.plan.Source
 	m := s.mosaic
-	if w.err = r.columns.Read(w.ctx, r.tile, 0, m.Shape[0], tile); w.err != nil {
+	if w.err = s.whole.Read(w.ctx, w.tile, 0, m.Shape[0], tile); w.err != nil {
 		return
 	}
 	start := time.Now()
-	bad := roll[m.DType](&r.workspace, r.tile.Data, m.Shape[0], tile.Height(), tile.Width(), dtype.Slice[float32](w.plan.Roll.Shifts.host), m.Chunk[2])
+	bad := roll[m.DType](&w.roll, w.tile.Data, m.Shape[0], tile.Height(), tile.Width(), dtype.Slice[float32](w.plan.Roll.Shifts.host), m.Chunk[2])
 	w.plan.nonFinite(bad)
 	s.res.Meter.Since(meter.Compute, start)
-	w.Write([]int{0, tile.Y0, tile.X0}, []int{m.Shape[0], tile.Height(), tile.Width()}, Block{host: r.tile.Data})
+	w.Write([]int{0, tile.Y0, tile.X0}, []int{m.Shape[0], tile.Height(), tile.Width()}, Block{host: w.tile.Data})
 	if w.err == nil {
-		s.res.Done(int64(len(r.tile.Data)))
+		s.res.Done(int64(len(w.tile.Data)))
 	}
 }
 
@@ -139,7 +119,7 @@ func (p *Plan) beginRollingOnDevice() (begin func(context.Context, int) (running
 	s := p.Source
 	m, c, limit := s.mosaic, s.columns, s.res.Device.Memory().Limit()
 	shifts := mem.Pooled(4 * int64(m.Chunk[1]) * int64(m.Chunk[2]))
-	each := func() int64 { return 2*mem.Pooled(c.Piece()) + mem.Pooled(16) } // beside slots
+	each := func() int64 { return 2*mem.Pooled(c.Piece()) + mem.Pooled(countsBytes) } // beside slots
 	for {
 		_, slot := c.Memory(c.SlotShape())
 		if each()+slot+shifts <= limit || !c.Less() {

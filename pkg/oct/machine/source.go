@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"fmt"
+
 	"strata/pkg/meter"
 	"strata/pkg/oct"
 )
@@ -10,7 +12,7 @@ type Source struct {
 	mosaic  *oct.Mosaic
 	res     *oct.Resources
 	planes  *PlaneReader   // to the host
-	whole   *Columns[byte] // likewise, tiles as a whole
+	whole   *Columns       // likewise, tiles as a whole
 	columns *DeviceColumns // to a device
 }
 
@@ -28,7 +30,7 @@ func NewSource(m *oct.Mosaic, res *oct.Resources, count *meter.Meter) (s *Source
 // Whole lets tiles be loaded as a whole, in their full depth.
 func (s *Source) Whole(count *meter.Meter) (err error) {
 	if s.columns == nil {
-		s.whole, err = NewColumns[byte](s.mosaic, oct.Resources{Meter: count})
+		s.whole, err = NewColumns(s.mosaic, count)
 	}
 	return err
 }
@@ -63,4 +65,12 @@ func (s *Source) Parts(tile oct.Rectangle) (parts []oct.Rectangle) {
 		parts = append(parts, oct.Rect(y, min(y+s.rows(), tile.Y1), tile.X0, tile.X1))
 	}
 	return parts
+}
+
+// pieces says in words what a worker loads at a time.
+func (s *Source) pieces() string {
+	if s.columns != nil {
+		return s.columns.Pieces()
+	}
+	return fmt.Sprintf("tiles of %v voxels", s.mosaic.Tile())
 }

@@ -47,6 +47,7 @@ type Worker interface {
 	resizer
 	roller
 	counter
+	finder
 }
 
 // Plan says what the workers of a stage take, and what they read and write.
@@ -64,6 +65,7 @@ type Plan struct {
 	Roll   *Rolling          // what RollTile needs; nil: it is not called
 
 	Percentile *Percentile // that Count is for; nil: it is not called
+	Search     *Search     // that FindInterfaces is for; nil: it is not called
 
 	// NonFinite is told of voxels that are not finite; nil: the meter counts them.
 	NonFinite func(n int64)

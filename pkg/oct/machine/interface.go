@@ -1,0 +1,332 @@
+package machine
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"strata/pkg/dtype"
+	"strata/pkg/filter"
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/meter"
+	"strata/pkg/oct"
+)
+
+// finder finds the tissue interfaces of A-lines by the plan's [Search], with the same bits on every machine.
+type finder interface {
+	// Load reads those planes of a box of A-lines that the search sees. The box is a piece of the mosaic, or one that [Search.Fits].
+	// The voxels stay until the next Load.
+	Load(box oct.Rectangle) Voxels
+	// CountNonFinite adds the voxels that are NaN or infinite to the plan's count.
+	CountNonFinite(v Voxels)
+	// FindInterfaces searches a rectangle of A-lines, at most as many as a piece has, in voxels that hold all that their windows cover.
+	// The search's Found gets the result when what Bring brings is handed over.
+	FindInterfaces(in Voxels, r oct.Rectangle)
+	// Gather copies the voxels of a piece into a seam, where the two overlap.
+	Gather(seam, piece Voxels)
+	// FindInSeam searches a seam that is complete, and returns when Found has had the result. Only what Then calls may call it.
+	FindInSeam(seam Voxels, r oct.Rectangle) error
+	// Then calls f on the host once all is done that the piece of work asked for before. The worker keeps its error.
+	Then(f func() error)
+}
+
+// Voxels holds a box of A-lines in the machine's memory.
+type Voxels struct {
+	Box   oct.Rectangle
+	block Block
+	seam  bool // on the host it holds magnitudes in float32
+}
+
+// swapped reports whether magnitudes are stored (z, x, y): those of narrow upright strips.
+func (v *Voxels) swapped() bool { return v.seam && v.Box.Width() < v.Box.Height() }
+
+// Seam lends memory for a box that lies in several pieces, until release is called. A nil release says that there is no room.
+func (p *Search) Seam(box oct.Rectangle) (v Voxels, release func(), err error) {
+	n := p.bytes(box)
+	if p.source.columns == nil {
+		n = 4 * int64(p.planes) * int64(box.Area())
+	}
+	b, release, err := p.Seams.Get(n)
+	return Voxels{Box: box, block: b, seam: true}, release, err
+}
+
+// hostFinder holds what a worker on the host needs for one rectangle after the other.
+type hostFinder struct {
+	workspace filter.Workspace
+	depth     []int32
+	gradient  []float32
+}
+
+// The search by type.
+var (
+	interfaces = map[dtype.Type]func(s *filter.InterfaceSearch, w *filter.Workspace, depth []int32, peak []float32, src filter.Slab[byte], rows, columns []int){
+		dtype.Uint8: interfacesOf[uint8], dtype.Int8: interfacesOf[int8], dtype.Uint16: interfacesOf[uint16], dtype.Int16: interfacesOf[int16],
+		dtype.Uint32: interfacesOf[uint32], dtype.Int32: interfacesOf[int32], dtype.Uint64: interfacesOf[uint64], dtype.Int64: interfacesOf[int64],
+		dtype.Float32: interfacesOf[float32], dtype.Float64: interfacesOf[float64],
+	}
+	magnitudes = map[dtype.Type]func(s *Search, seam Voxels, voxels []byte, at oct.Rectangle){
+		dtype.Uint8: magnitudesOf[uint8], dtype.Int8: magnitudesOf[int8], dtype.Uint16: magnitudesOf[uint16], dtype.Int16: magnitudesOf[int16],
+		dtype.Uint32: magnitudesOf[uint32], dtype.Int32: magnitudesOf[int32], dtype.Uint64: magnitudesOf[uint64], dtype.Int64: magnitudesOf[int64],
+		dtype.Float32: magnitudesOf[float32], dtype.Float64: magnitudesOf[float64],
+	}
+)
+
+// interfacesOf calls filter.Interfaces with the bytes of a slab, whose strides count elements.
+func interfacesOf[T dtype.Element](s *filter.InterfaceSearch, w *filter.Workspace, depth []int32, peak []float32, b filter.Slab[byte], rows, columns []int) {
+	slab := filter.Slab[T]{Data: dtype.Slice[T](b.Data), Planes: b.Planes, PlaneStride: b.PlaneStride, RowStride: b.RowStride, Swapped: b.Swapped, Ready: b.Ready}
+	filter.Interfaces(s, w, depth, peak, slab, rows, columns)
+}
+
+// magnitudesOf stores the magnitudes of voxels in a seam, where their box overlaps it.
+func magnitudesOf[T dtype.Element](s *Search, seam Voxels, voxels []byte, at oct.Rectangle) {
+	part, box := seam.Box.And(at), seam.Box
+	column := make([]T, part.Height())
+	for z := range s.planes {
+		from := dtype.Slice[T](voxels)[z*at.Area():]
+		to := dtype.Slice[float32](seam.block.host)[z*box.Area():]
+		if !seam.swapped() {
+			for y := part.Y0; y < part.Y1; y++ {
+				filter.Magnitudes(&s.InterfaceSearch, to[(y-box.Y0)*box.Width()+part.X0-box.X0:], from[(y-at.Y0)*at.Width()+part.X0-at.X0:][:part.Width()])
+			}
+			continue
+		}
+		for x := part.X0; x < part.X1; x++ {
+			k := (part.Y0-at.Y0)*at.Width() + x - at.X0
+			for i := range column {
+				column[i] = from[k]
+				k += at.Width()
+			}
+			filter.Magnitudes(&s.InterfaceSearch, to[(x-box.X0)*box.Height()+part.Y0-box.Y0:], column)
+		}
+	}
+}
+
+func (w *host) Load(box oct.Rectangle) Voxels {
+	if w.err != nil {
+		return Voxels{Box: box}
+	}
+	s := w.plan.Source
+	if w.err = s.whole.Read(w.ctx, w.tile, 0, w.plan.Search.planes, box); w.err == nil {
+		s.res.Done(int64(s.mosaic.Shape[0] * box.Area() * s.mosaic.DType.Size()))
+	}
+	return Voxels{Box: box, block: Block{host: w.tile.Data}}
+}
+
+func (w *host) CountNonFinite(v Voxels) {
+	if w.err != nil {
+		return
+	}
+	m := w.plan.Source.mosaic
+	seen := w.plan.Search.Seen(m.Shape[0]) * v.Box.Area() * m.DType.Size()
+	w.plan.nonFinite(countNonFinite(m.DType, v.block.host[:seen]))
+}
+
+func (w *host) FindInterfaces(in Voxels, r oct.Rectangle) {
+	if w.err == nil {
+		w.err = w.FindInSeam(in, r)
+	}
+}
+
+func (w *host) FindInSeam(in Voxels, r oct.Rectangle) error {
+	p, f, start := w.plan.Search, &w.finder, time.Now()
+	m, n := p.source.mosaic, r.Area()
+	if len(f.depth) < n {
+		f.depth, f.gradient = make([]int32, n), make([]float32, n)
+	}
+	depth, gradient := f.depth[:n], f.gradient[:n]
+	rows, columns := p.Windows(r.Y0, r.Y1, m.Shape[1]), p.Windows(r.X0, r.X1, m.Shape[2])
+	for i := range rows {
+		rows[i] -= in.Box.Y0
+	}
+	for i := range columns {
+		columns[i] -= in.Box.X0
+	}
+	kind := m.DType
+	slab := filter.Slab[byte]{Data: in.block.host, Planes: p.planes, PlaneStride: in.Box.Area(), RowStride: in.Box.Width(), Ready: in.seam}
+	if in.seam {
+		kind = dtype.Float32
+	}
+	if in.swapped() {
+		slab.Swapped, slab.RowStride = true, in.Box.Height()
+		interfaces[kind](&p.InterfaceSearch, &f.workspace, depth, gradient, slab, columns, rows)
+		turn(depth, r)
+		turn(gradient, r)
+	} else {
+		interfaces[kind](&p.InterfaceSearch, &f.workspace, depth, gradient, slab, rows, columns)
+	}
+	p.source.res.Meter.Since(meter.Compute, start)
+	return p.Found(w.ctx, r, depth, gradient)
+}
+
+// turn brings the results of a swapped slab into C order.
+func turn[T any](v []T, r oct.Rectangle) {
+	from := slices.Clone(v)
+	for x := range r.Width() {
+		for y := range r.Height() {
+			v[y*r.Width()+x] = from[x*r.Height()+y]
+		}
+	}
+}
+
+func (w *host) Gather(seam, piece Voxels) {
+	if w.err != nil {
+		return
+	}
+	start := time.Now()
+	magnitudes[w.plan.Source.mosaic.DType](w.plan.Search, seam, piece.block.host, piece.Box)
+	w.plan.Source.res.Meter.Since(meter.Compute, start)
+}
+
+func (w *host) Then(f func() error) {
+	if w.err == nil {
+		w.err = f()
+	}
+}
+
+// deviceFinder holds the voxels and results of a worker on a device. Each voxel that the search sees goes there once; per A-line 4 bytes
+// come back, 8 where gradients are wanted. Seams are searched on a stream of their own, while the next piece is on the other.
+type deviceFinder struct {
+	piece, result, scratch  gpu.Span
+	aside                   *gpu.Stream
+	asideOut                []byte // page-locked
+	asideResult, asideSpace gpu.Span
+}
+
+// beginSearching takes the memory. Of scratch it takes what the device has, if that is less than planned.
+func (w *onDevice) beginSearching() (err error) {
+	p, f := w.plan.Search, &w.finder
+	m, row := &p.memory, p.row()
+	for _, n := range []struct {
+		span         *gpu.Span
+		bytes, least int64
+	}{{&f.piece, m.piece, m.piece}, {&f.result, m.result, m.result}, {&f.asideResult, m.aside, m.aside},
+		{&f.scratch, m.scratch, row}, {&f.asideSpace, m.asideScratch, min(row, m.asideScratch)}} {
+		*n.span, err = w.dev.Memory(n.bytes)
+		for ; errors.Is(err, gpu.ErrMemory) && n.bytes > n.least; *n.span, err = w.dev.Memory(n.bytes) {
+			n.bytes = max(n.least, n.bytes/2)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if f.asideOut, err = w.dev.Pinned(int(m.aside)); err != nil {
+		return err
+	}
+	f.aside, err = w.dev.Aside()
+	return err
+}
+
+func (w *onDevice) Load(box oct.Rectangle) Voxels {
+	m, c, to := w.plan.Source.mosaic, w.plan.Source.columns, w.finder.piece
+	w.load(box, func(z int, plane int64) gpu.Span { return to.From(int64(z)*plane, to.Bytes()-int64(z)*plane) }, func(int, int, Block) {})
+	w.Then(func() error {
+		w.plan.Source.res.Done(c.Bytes(m.BoxShape(m.Shape[0]-c.Depth, box.Height(), box.Width()))) // not read
+		return nil
+	})
+	return Voxels{Box: box, block: Block{device: to.From(0, w.plan.Search.bytes(box))}}
+}
+
+func (w *onDevice) CountNonFinite(v Voxels) {
+	w.try(func() error {
+		if m := w.plan.Source.mosaic; m.DType.IsFloat() {
+			n := v.block.device.Bytes() / int64(m.DType.Size())
+			return kernels.CountNonFinite(w.dev.Stream, w.nonFinite(), v.block.device, m.DType, n)
+		}
+		return nil
+	})
+}
+
+// findings divides the memory for the results of n A-lines, 8 bytes each.
+func findings(result gpu.Span, n int64) (arg, peak gpu.Span) {
+	return result.From(0, 4*n), result.From(4*n, 4*n)
+}
+
+// find queues the search of a rectangle.
+func (p *Search) find(s *gpu.Stream, result, scratch gpu.Span, in Voxels, r oct.Rectangle) error {
+	arg, peak := findings(result, int64(r.Area()))
+	m, box := p.source.mosaic, in.Box
+	f := kernels.Field{
+		At: in.block.device, Type: m.DType, Planes: p.planes, Shape: [2]int{box.Height(), box.Width()}, Pitch: box.Width(), Stride: int64(box.Area()),
+		First: [2]int{box.Y0, box.X0}, Length: [2]int{m.Shape[1], m.Shape[2]},
+	}
+	rows := int(scratch.Bytes() / kernels.SearchScratch(f.Planes, box.Width(), 1, r.Width()))
+	for y := r.Y0; y < r.Y1; y += rows {
+		n := min(rows, r.Y1-y)
+		skip, lines := 4*int64(y-r.Y0)*int64(r.Width()), 4*int64(n)*int64(r.Width())
+		if err := p.kernels.Run(s, arg.From(skip, lines), peak.From(skip, lines), f, [2]int{y, r.X0}, [2]int{y + n, r.X1}, scratch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// found hands results that came back to the search's Found.
+func (w *onDevice) found(r oct.Rectangle, arg, peak []byte) error {
+	p, depth := w.plan.Search, dtype.Slice[int32](arg)
+	for i, z := range depth {
+		depth[i] = p.Depth(z)
+	}
+	return p.Found(w.ctx, r, depth, dtype.Slice[float32](peak))
+}
+
+func (w *onDevice) FindInterfaces(in Voxels, r oct.Rectangle) {
+	p, f := w.plan.Search, &w.finder
+	w.try(func() error { return p.find(w.dev.Stream, f.result, f.scratch, in, r) })
+	arg, peak := findings(f.result, int64(r.Area()))
+	var depth, gradient []byte
+	w.Bring(Block{device: arg}, func(b []byte) { depth = b })
+	if p.gradients {
+		w.Bring(Block{device: peak}, func(b []byte) { gradient = b })
+	}
+	w.Then(func() error { return w.found(r, depth, gradient) })
+}
+
+func (w *onDevice) FindInSeam(seam Voxels, r oct.Rectangle) error {
+	p, f := w.plan.Search, &w.finder
+	rows := int(p.memory.aside/8) / r.Width()
+	for ; r.Y0 < r.Y1; r.Y0 += rows {
+		some := oct.Rect(r.Y0, min(r.Y0+rows, r.Y1), r.X0, r.X1)
+		start, n := time.Now(), int64(some.Area())
+		if err := p.find(f.aside, f.asideResult, f.asideSpace, seam, some); err != nil {
+			return err
+		}
+		arg, peak := findings(f.asideResult, n)
+		depth, gradient := f.asideOut[:4*n], []byte(nil)
+		f.aside.Download(depth, arg)
+		if p.gradients {
+			gradient = f.asideOut[4*n : 8*n]
+			f.aside.Download(gradient, peak)
+		}
+		err := f.aside.Wait()
+		p.source.res.Meter.Since(meter.Compute, start)
+		if err != nil {
+			return err
+		}
+		if err := w.found(some, depth, gradient); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *onDevice) Gather(seam, piece Voxels) {
+	size := int64(w.plan.Source.mosaic.DType.Size())
+	part := seam.Box.And(piece.Box)
+	brick := func(v Voxels) kernels.Brick {
+		skip := (int64(part.Y0-v.Box.Y0)*int64(v.Box.Width()) + int64(part.X0-v.Box.X0)) * size
+		span := v.block.device
+		return kernels.Brick{At: span.From(skip, span.Bytes()-skip), Pitch: int64(v.Box.Width()) * size, Stride: int64(v.Box.Area()) * size}
+	}
+	w.try(func() error {
+		return kernels.CopyBox(w.dev.Stream, brick(seam), brick(piece), w.plan.Search.planes, part.Height(), int64(part.Width())*size)
+	})
+}
+
+func (w *onDevice) Then(f func() error) {
+	w.try(func() error {
+		t := w.tile()
+		t.brought = append(t.brought, func() { w.err = f() })
+		return nil
+	})
+}

@@ -1,0 +1,248 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"strata/pkg/filter"
+	"strata/pkg/gpu"
+	"strata/pkg/gpu/kernels"
+	"strata/pkg/mem"
+	"strata/pkg/oct"
+)
+
+// Search plans the search for the tissue interface of every A-line of a mosaic, and the memory that it takes: see [Worker].FindInterfaces.
+type Search struct {
+	filter.InterfaceSearch
+	Y, X  []Segment // of the mosaic's axes, in pieces
+	Seams *Pool     // memory for [Search.Seam]
+	// Found gets the interfaces of a rectangle in C order, and their gradients: nil on a device unless they are wanted. Several
+	// workers call it at a time. It must not keep the slices.
+	Found func(ctx context.Context, r oct.Rectangle, depth []int32, gradient []float32) error
+
+	source    *Source
+	mem       int64 // of the host, for the workers
+	gradients bool  // are wanted
+	workers   int
+	planes    int   // that are loaded
+	voxels    int64 // bytes of them that a worker on the host holds
+
+	kernels *kernels.Searcher
+	memory  searchMemory
+}
+
+// searchMemory is what a worker takes of a device, in bytes.
+type searchMemory struct {
+	piece, result, scratch int64 // voxels; what was found; filtered voxels
+	aside, asideScratch    int64 // what was found in a seam, and its filtered voxels
+}
+
+func (m *searchMemory) all() int64 {
+	return mem.Pooled(m.piece) + mem.Pooled(m.result) + mem.Pooled(m.scratch) + mem.Pooled(m.aside) + mem.Pooled(m.asideScratch) + mem.Pooled(countsBytes)
+}
+
+const (
+	deviceScratch = 128 << 20 // of filtered voxels: what keeps a device busy
+	asideLines    = 64 << 10  // A-lines of a seam that are searched at a time
+)
+
+// NewSearch plans a search of the source in so many bytes of the host's memory. Close gives back what it takes.
+func (s *Source) NewSearch(search filter.InterfaceSearch, mem int64, gradients bool) (*Search, error) {
+	p := &Search{InterfaceSearch: search, source: s, mem: mem, gradients: gradients}
+	if err := s.Whole(s.res.Meter); err != nil {
+		return nil, err
+	}
+	plan := p.planOnHost
+	if s.res.Device != nil {
+		plan = p.planOnDevice
+	}
+	if err := plan(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close gives the memory back, once no worker works.
+func (p *Search) Close() {
+	p.Seams.Close()
+	if p.kernels != nil {
+		p.kernels.Release()
+	}
+}
+
+// SeamsDone gives the memory of the seams to the workers of plans that are made from now on.
+func (p *Search) SeamsDone() {
+	p.Seams.Close()
+	p.voxels += p.Seams.budget / int64(p.workers)
+}
+
+// Plan makes a plan for workers that search, no more than there are pieces of work.
+func (p *Search) Plan(pieces int) *Plan {
+	plan := &Plan{What: "searching " + p.source.pieces(), Source: p.source, Mem: p.mem, Most: min(p.workers, pieces), Search: p}
+	if p.source.columns != nil {
+		plan.Back = p.memory.result
+	}
+	return plan
+}
+
+// Pieces counts, along Y and X, the pieces in which the mosaic is loaded: tiles, or rows of a tile that is too large for the device.
+func (p *Search) Pieces() (ny, nx int) {
+	m, rows := p.source.mosaic, p.source.rows()
+	return (m.Shape[1] + rows - 1) / rows, (m.Shape[2] + m.Chunk[2] - 1) / m.Chunk[2]
+}
+
+// Piece returns the extent of piece (i, j).
+func (p *Search) Piece(i, j int) oct.Rectangle {
+	m, rows := p.source.mosaic, p.source.rows()
+	y, x := i*rows, j*m.Chunk[2]
+	return oct.Rect(y, min(y+rows, m.Shape[1]), x, min(x+m.Chunk[2], m.Shape[2]))
+}
+
+// EachSegment calls f with the segments whose windows see piece (i, j), by their numbers.
+func (p *Search) EachSegment(i, j int, f func(a, b int)) {
+	for a := range p.Y {
+		for b := range p.X {
+			if p.Y[a].meets(i) && p.X[b].meets(j) {
+				f(a, b)
+			}
+		}
+	}
+}
+
+// Box returns what the windows of a rectangle of A-lines cover.
+func (p *Search) Box(r oct.Rectangle) oct.Rectangle {
+	y, x := p.Windows(r.Y0, r.Y1, p.source.mosaic.Shape[1]), p.Windows(r.X0, r.X1, p.source.mosaic.Shape[2])
+	return oct.Rect(slices.Min(y), slices.Max(y)+1, slices.Min(x), slices.Max(x)+1)
+}
+
+// Fits reports whether a worker's memory holds a box along each axis.
+func (p *Search) Fits(box oct.Rectangle) (y, x bool) {
+	if m := p.source.mosaic; p.source.columns != nil {
+		return box.Height() <= p.source.rows(), box.Width() <= m.Chunk[2]
+	}
+	fits := p.bytes(box) <= p.voxels
+	return fits, fits
+}
+
+// TooLarge returns the error that a worker's memory does not hold a box.
+func (p *Search) TooLarge(box oct.Rectangle) error {
+	where, window := p.source.mosaic.Where, p.Window()
+	if p.source.columns == nil {
+		return fmt.Errorf("%s: a mean filter of %d pixels over %d planes does not fit into --mem %d MiB", where, window, p.planes, p.source.res.Mem>>20)
+	}
+	return fmt.Errorf("%s: a mean filter of %d pixels over %d planes takes %d MiB of device memory: %w", where, window, p.planes, p.bytes(box)>>20+1, gpu.ErrMemory)
+}
+
+// bytes returns the size of the voxels of a box.
+func (p *Search) bytes(box oct.Rectangle) int64 {
+	return int64(p.planes) * int64(box.Area()) * int64(p.source.mosaic.DType.Size())
+}
+
+// planOnHost decides how many workers there are.
+func (p *Search) planOnHost() error {
+	s := p.source
+	m := s.mosaic
+	p.planes = p.Seen(m.Shape[0])
+	if c := s.whole; p.planes < m.Shape[0] && c.Whole() { // chunks are decoded whole
+		p.planes = min(m.Shape[0], (p.planes+m.Chunk[0]-1)/m.Chunk[0]*m.Chunk[0])
+	}
+	p.Y, p.X = Segments(&p.InterfaceSearch, m.Shape[1], m.Chunk[1]), Segments(&p.InterfaceSearch, m.Shape[2], m.Chunk[2])
+	p.voxels = m.TileBytes()
+	plan := p.Plan(0)
+	most, err := plan.workers(plan.onHost())
+	if err != nil {
+		return err
+	}
+	// a quarter for seams, unless one worker needs it
+	p.workers = int(max(1, min(int64(most), p.mem*3/4/plan.onHost())))
+	p.Seams = NewPool(s.res, p.mem-int64(p.workers)*plan.onHost())
+	return nil
+}
+
+// searchOnHost returns the bytes that a worker on the host needs beside voxels: to decode and to filter them, and for results.
+func (p *Plan) searchOnHost() int64 {
+	if p.Search == nil {
+		return 0
+	}
+	m := p.Source.mosaic
+	return p.Source.whole.Scratch + workspace(m) + 8*int64(m.Chunk[1])*int64(m.Chunk[2])
+}
+
+// planOnDevice decides how large pieces are, how many workers there are, and how much memory is left for seams.
+func (p *Search) planOnDevice() (err error) {
+	s := p.source
+	m, c := s.mosaic, s.columns
+	p.planes = p.Seen(m.Shape[0])
+	c.Depth = p.planes
+	p.X = Segments(&p.InterfaceSearch, m.Shape[2], m.Chunk[2])
+	weights := mem.Pooled(kernels.SearcherBytes(p.InterfaceSearch))
+	limit := s.res.Device.Memory().Limit() - weights
+	var each, seams int64
+	for {
+		p.Y = Segments(&p.InterfaceSearch, m.Shape[1], c.Rows)
+		_, slot := c.Memory(c.SlotShape())
+		seams = min(p.planMemory(), limit/4)
+		for each = p.memory.all() + slot; each > limit-seams && p.shrink(); {
+			each = p.memory.all() + slot
+		}
+		if each <= limit || !c.Less() {
+			break
+		}
+	}
+	p.workers, err = c.Workers(s.res, p.mem, mem.Pooled(p.memory.aside), mem.Pooled(p.memory.result+8), p.memory.all()+weights, "searching "+s.pieces())
+	if err != nil {
+		return err
+	}
+	// seams come before more workers
+	_, slot := c.Memory(c.SlotShape())
+	each = p.memory.all() + MostSlots*slot
+	p.workers = int(max(1, min(int64(p.workers), (limit-seams)/each)))
+	p.Seams = NewPool(s.res, max(0, limit-int64(p.workers)*each))
+	stream, err := s.res.Device.Stream()
+	if err != nil {
+		return err
+	}
+	p.kernels, err = kernels.NewSearcher(stream, p.InterfaceSearch)
+	if err = errors.Join(err, stream.Close()); err != nil {
+		p.Close()
+	}
+	return err
+}
+
+// planMemory plans the memory of a worker, with as much scratch as is of use, and returns what the seams need.
+func (p *Search) planMemory() (seams int64) {
+	m, rows, nx := p.source.mosaic, p.source.rows(), p.source.mosaic.Chunk[2]
+	p.memory = searchMemory{
+		piece: p.source.columns.Piece(), result: 8 * int64(rows) * int64(nx),
+		scratch: max(p.row(), min(kernels.SearchScratch(p.planes, nx, rows, nx), deviceScratch)),
+	}
+	y, acrossY := largest(p.Y)
+	x, acrossX := largest(p.X)
+	if acrossY.out+acrossX.out == 0 {
+		return 0
+	}
+	lines := max(acrossY.out*x.out, y.out*acrossX.out)
+	box := max(acrossY.in*x.in, y.in*acrossX.in)
+	p.memory.aside = 8 * int64(max(x.out, min(lines, asideLines)))
+	p.memory.asideScratch = max(p.row(), min(kernels.SearchScratch(p.planes, box, 1, lines), deviceScratch/8))
+	ny, nxs := p.Pieces()
+	return mem.Pooled(int64(p.planes)*int64(box)*int64(m.DType.Size())) * int64(2*min(ny, nxs)+4*p.source.res.Workers)
+}
+
+// row returns the scratch for one row of A-lines.
+func (p *Search) row() int64 {
+	x, _ := largest(p.X)
+	nx := max(x.in, p.source.mosaic.Chunk[2])
+	return kernels.SearchScratch(p.planes, nx, 1, nx)
+}
+
+// shrink halves a worker's scratch, down to one row, and reports whether it could.
+func (p *Search) shrink() bool {
+	m, least := &p.memory, p.row()
+	before := m.scratch + m.asideScratch
+	m.scratch = max(least, m.scratch/2)
+	m.asideScratch = min(m.asideScratch, max(least, m.asideScratch/2))
+	return m.scratch+m.asideScratch < before
+}
