@@ -98,7 +98,7 @@ type Choice struct {
 
 // Trial compares two ways of the same work, by the first pieces of an array that were done by each.
 type Trial struct {
-	What           string             `json:"what"`             // "decode" or "encode"
+	What           string             `json:"what"`             // "read", with decoding, or "write", with encoding
 	Array          string             `json:"array"`            // location
 	BytesPerSecond map[string]float64 `json:"bytes_per_second"` // decoded bytes, by way
 	Chosen         string             `json:"chosen"`

@@ -18,7 +18,7 @@ func TestRoundTrip(t *testing.T) {
 	r := &Record{
 		Tool: "aip", Version: "1", Commit: "abc", Arguments: []address.Address{"in", "out"}, Started: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 		Host: "h", Platform: "linux/amd64", CPUModel: "c", Cgroup: host.Limits{CPUs: &cpus, Memory: &memory},
-		GPU:    &GPU{"n", "u", "d", 7, 8, 9, 10, 11, map[string]int64{"gds": 9}, 12, []string{"b"}, []Trial{{"decode", "a/0", map[string]float64{"nvcomp": 1e9, "host": 2e9}, "host"}}},
+		GPU:    &GPU{"n", "u", "d", 7, 8, 9, 10, 11, map[string]int64{"gds": 9}, 12, []string{"b"}, []Trial{{"read", "a/0", map[string]float64{"nvcomp": 1e9, "host": 2e9}, "host"}}},
 		Choice: &Choice{"gpu", 3, 2, "figures"}, Threads: 2, Mem: 3,
 		Inputs:   []Dataset{{Path: "in", Shape: []int{1, 2}, DType: "uint16", Chunks: []int{1, 1}, Shard: []int{1, 2}, Codecs: []string{"zstd"}, Format: 3, Bytes: 4}},
 		Outputs:  []Dataset{},

@@ -23,7 +23,8 @@
 //	unpack ZIP DIR              unpacks a zip file; ZIP is relative to $ROOT, the module's root
 //	tmpfs DIR SIZE              mounts a file system of that size (condition [mount]); unmounted at the end
 //	readonly DIR                makes a tmpfs folder read-only
-//	gpu                         from here on there is a GPU, the double of tests/cudaemu; before, there is none
+//	gpu                         from here on there is a GPU, the double of tests/cudaemu, which stages take however small
+//	                            their input is; before, there is none
 //	s3                          from here on there is an S3 server with a bucket named bucket
 //
 // and the conditions [mount] (this process may mount), [root], and [direct] (files can be read with O_DIRECT).

@@ -23,7 +23,7 @@ import (
 
 // Outcome is what a trial found out.
 type Outcome struct {
-	What   string // was done: "decode", "encode"
+	What   string // was done: "read", "write"
 	Array  string // location
 	Ways   []Way
 	Chosen string // name of the way that goes on

@@ -21,7 +21,7 @@ func TestTrial(t *testing.T) {
 		"no time at all":         {[2][]float64{{1, 1}, {0, 0}}, [2]int64{mb, mb}, "host"},
 	} {
 		b := New(2)
-		x := b.Of("decode", "a/0", "nvcomp", "host")
+		x := b.Of("read", "a/0", "nvcomp", "host")
 		var ways []int
 		for range 4 {
 			way, timed := x.Next()
@@ -49,7 +49,7 @@ func TestTrial(t *testing.T) {
 		if timed || len(o) != 1 || o[0].Chosen != c.want || o[0].Ways[way].Name != c.want {
 			t.Errorf("%s: way %d, timed %v, %+v", name, way, timed, o)
 		}
-		if b.Of("decode", "a/0", "nvcomp", "host") != x || b.Of("encode", "a/0", "nvcomp", "host") == x || b.Of("decode", "a/1", "nvcomp", "host") == x {
+		if b.Of("read", "a/0", "nvcomp", "host") != x || b.Of("write", "a/0", "nvcomp", "host") == x || b.Of("read", "a/1", "nvcomp", "host") == x {
 			t.Errorf("%s: trials are of what is done with an array", name)
 		}
 	}
@@ -57,18 +57,18 @@ func TestTrial(t *testing.T) {
 
 func TestOutcome(t *testing.T) {
 	b := New(1)
-	x := b.Of("decode", "a/0", "nvcomp", "host")
+	x := b.Of("read", "a/0", "nvcomp", "host")
 	x.Took(0, 2e9, 1)
 	x.Took(1, 1e9, 2)
 	for _, array := range []string{"c/0", "b/0"} {
-		y := b.Of("encode", array, "nvcomp", "host")
+		y := b.Of("write", array, "nvcomp", "host")
 		y.Took(0, 1, 1)
 		y.Took(1, 1, 1)
 	}
-	if o := b.Outcomes(); len(o) != 3 || o[0].What != "decode" || o[1].Array != "b/0" || o[2].Array != "c/0" {
+	if o := b.Outcomes(); len(o) != 3 || o[0].What != "read" || o[1].Array != "b/0" || o[2].Array != "c/0" {
 		t.Errorf("in the order %v", o)
 	}
-	if got, want := b.Outcomes()[0].String(), "a/0: decode by way of nvcomp (nvcomp 2000 MB/s, host 500 MB/s)"; got != want {
+	if got, want := b.Outcomes()[0].String(), "a/0: read by way of nvcomp (nvcomp 2000 MB/s, host 500 MB/s)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -76,7 +76,7 @@ func TestOutcome(t *testing.T) {
 // TestNone: without a book, and with one that tries nothing, the first way is taken.
 func TestNone(t *testing.T) {
 	for _, b := range []*Book{nil, New(0)} {
-		if way, timed := b.Of("decode", "a", "nvcomp", "host").Next(); way != 0 || timed || b.Outcomes() != nil {
+		if way, timed := b.Of("read", "a", "nvcomp", "host").Next(); way != 0 || timed || b.Outcomes() != nil {
 			t.Errorf("%d %v %v", way, timed, b.Outcomes())
 		}
 	}
@@ -85,7 +85,7 @@ func TestNone(t *testing.T) {
 // TestWorkers: workers share a trial; one whose piece fails leaves the others with the first way.
 func TestWorkers(t *testing.T) {
 	b := New(2)
-	x := b.Of("decode", "a", "nvcomp", "host")
+	x := b.Of("read", "a", "nvcomp", "host")
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	var timed [2]int
@@ -105,7 +105,7 @@ func TestWorkers(t *testing.T) {
 	if way, _ := x.Next(); timed != [2]int{2, 2} || way != 1 {
 		t.Errorf("%v, way %d", timed, way)
 	}
-	lost := b.Of("encode", "a", "nvcomp", "host")
+	lost := b.Of("write", "a", "nvcomp", "host")
 	for range 4 {
 		lost.Next()
 	}

@@ -25,7 +25,7 @@ func TestTrial(t *testing.T) {
 			same(t, got, want)
 			tiles, o := 0, b.Outcomes()
 			_ = im.tiles(func([]int, []int, []byte) error { tiles++; return nil })
-			if tried := leaves && !byHost && tiles > 1; tried != (len(o) == 1) || tried && (o[0].What != "encode" || o[0].Array != got.Array(0).Location()) {
+			if tried := leaves && !byHost && tiles > 1; tried != (len(o) == 1) || tried && (o[0].What != "write" || o[0].Array != got.Array(0).Location()) {
 				t.Errorf("%d tiles, by the host: %v, outcomes %v", tiles, byHost, o)
 			}
 		}

@@ -98,7 +98,7 @@ func (w *Writer) choose() error {
 			return err
 		}
 		w.way = packed
-		w.trial = w.options.Trials.Of("encode", w.out.Array(0).Location(), "nvcomp", "host")
+		w.trial = w.options.Trials.Of("write", w.out.Array(0).Location(), "nvcomp", "host")
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func NewReader(a *zarr.Array, d *gpu.Device, o Options) (*Reader, error) {
 		r.because(r.way, errors.New(r.why))
 	}
 	if auto := o.Backend == "" || o.Backend == "auto"; auto && r.onDevice() {
-		r.trial = o.Trials.Of("decode", a.Location(), r.way.String(), r.byHost().String())
+		r.trial = o.Trials.Of("read", a.Location(), r.way.String(), r.byHost().String())
 	}
 	return r, nil
 }

@@ -54,7 +54,7 @@ func TestTrial(t *testing.T) {
 			}
 			first := bring(Options{})
 			o := b.Outcomes()
-			if len(o) != 1 || o[0].What != "decode" || o[0].Array != a.Location() || o[0].Ways[0].Name != c.ways[0].String() || o[0].Ways[1].Name != c.ways[1].String() {
+			if len(o) != 1 || o[0].What != "read" || o[0].Array != a.Location() || o[0].Ways[0].Name != c.ways[0].String() || o[0].Ways[1].Name != c.ways[1].String() {
 				t.Fatal(o)
 			}
 			want, all := [2]int64{6, 2}, [2]int64{8, 0}
