@@ -83,7 +83,7 @@ func (c *DeviceColumns) Workers(res *oct.Resources, hostMem int64, host, hostPla
 	if device <= limit && device+onDevice > limit && c.byHost() {
 		pinned, onDevice = c.Memory(c.SlotShape())
 	}
-	host += c.decoding(host+pinned+hostPlace, hostMem)
+	host += c.Decoding(host+pinned+hostPlace, hostMem)
 	all := func(slots int64) (n, most int64) {
 		each := host + slots*(pinned+hostPlace)
 		return each, hostMem / each
@@ -100,9 +100,9 @@ func (c *DeviceColumns) Workers(res *oct.Resources, hostMem int64, host, hostPla
 	return workersOnDevice(res.Device, int(min(int64(res.Workers), n)), device+slots*onDevice, c.mosaic.Where, what)
 }
 
-// decoding is Scratch, for a worker that takes so much besides. Where the host's memory holds no such worker, it does not
+// Decoding is Scratch, for a worker that takes so much besides. Where the host's memory holds no such worker, it does not
 // try to decode there.
-func (c *DeviceColumns) decoding(besides, hostMem int64) int64 {
+func (c *DeviceColumns) Decoding(besides, hostMem int64) int64 {
 	if besides+c.Scratch > hostMem {
 		c.Untried()
 		c.Scratch = c.Reader.Scratch()

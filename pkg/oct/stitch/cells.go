@@ -4,12 +4,12 @@ import (
 	"slices"
 
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/fusion"
 )
 
 // arrange cuts a box into regions that are each covered by the same tiles
 // throughout. Of all tiles only those in among, increasing, are looked at.
-func arrange(box oct.Rectangle, places []place, among []int) []machine.Region {
+func arrange(box oct.Rectangle, places []place, among []int) []fusion.Region {
 	ys := []int{box.Y0, box.Y1}
 	var near []int
 	for _, k := range among {
@@ -22,7 +22,7 @@ func arrange(box oct.Rectangle, places []place, among []int) []machine.Region {
 	}
 	slices.Sort(ys)
 	ys = slices.Compact(ys)
-	var out []machine.Region
+	var out []fusion.Region
 	above := 0 // first region of the row above
 	for k := range len(ys) - 1 {
 		y0, y1 := ys[k], ys[k+1]
@@ -49,10 +49,10 @@ func arrange(box oct.Rectangle, places []place, among []int) []machine.Region {
 				out[n-1].X1 = x1
 				continue
 			}
-			out = append(out, machine.Region{Rectangle: oct.Rect(y0, y1, x0, x1), Who: who, Seam: -1})
+			out = append(out, fusion.Region{Rectangle: oct.Rect(y0, y1, x0, x1), Who: who, Seam: -1})
 		}
 		// a row that continues the one above region by region is the same row
-		if same := slices.EqualFunc(out[above:first], out[first:], func(a, b machine.Region) bool {
+		if same := slices.EqualFunc(out[above:first], out[first:], func(a, b fusion.Region) bool {
 			return a.X0 == b.X0 && a.X1 == b.X1 && slices.Equal(a.Who, b.Who)
 		}); first > 0 && same {
 			for i := above; i < first; i++ {

@@ -7,30 +7,30 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/fusion"
 	"strata/pkg/work"
 )
 
-// fusion puts the tiles of a mosaic onto the canvas and writes it.
-type fusion struct {
+// assembly puts the tiles of a mosaic onto the canvas and writes it.
+type assembly struct {
 	*stitchPlan
 	canvas
 	near    [][]int // of each tile, those that overlap it
 	blank   []int   // of each tile: planes from the first on that are known to be zero; below 0: not looked at
 	shown   []int   // planes of each tile that are in the progress
-	machine *machine.Fusion
+	machine *fusion.Plan
 }
 
-// newFusion prepares a fusion whose output is written in units of a shape, in so much memory.
-func newFusion(c canvas, unit [3]int, avail int64) *fusion {
+// newAssembly prepares an assembly whose output is written in units of a shape, in so much memory.
+func newAssembly(c canvas, unit [3]int, avail int64) *assembly {
 	n := len(c.places)
-	f := &fusion{canvas: c, near: overlapping(c.places), blank: make([]int, n), shown: make([]int, n)}
+	f := &assembly{canvas: c, near: overlapping(c.places), blank: make([]int, n), shown: make([]int, n)}
 	for t := range f.blank {
 		f.blank[t] = -1
 	}
 	f.stitchPlan = &stitchPlan{unit: unit}
 	f.columns, f.across = makeColumns(c.size, unit, c.places, c.seams != nil)
-	f.machine = &machine.Fusion{
+	f.machine = &fusion.Plan{
 		What:   fmt.Sprintf("stitching tiles of this size into chunks of %v", unit),
 		Mosaic: c.mosaic, Res: &f.res, Columns: f.columns, Tiles: n, Unit: unit, Size: c.size,
 		Mem: avail, Encoding: c.encoding(unit), Weighs: c.blending != BlendAverage, Choose: c.blending == BlendNone,
@@ -54,10 +54,10 @@ func (c *canvas) encoding(unit [3]int) int64 {
 }
 
 // isEmpty says that a tile that has been looked at holds nothing but zeros.
-func (f *fusion) isEmpty(t int) bool { return f.blank[t] == f.mosaic.Shape[0] }
+func (f *assembly) isEmpty(t int) bool { return f.blank[t] == f.mosaic.Shape[0] }
 
 // check reports memory that is too small, where that is known before there is an output.
-func (f *fusion) check() error {
+func (f *assembly) check() error {
 	if f.machine.NeedsOutput() {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (f *fusion) check() error {
 }
 
 // makePlan makes the plan, once.
-func (f *fusion) makePlan() error {
+func (f *assembly) makePlan() error {
 	if f.workers > 0 {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (f *fusion) makePlan() error {
 }
 
 // write reads the tiles and writes the slice.
-func (f *fusion) write(ctx context.Context, w *ngff.Writer) error {
+func (f *assembly) write(ctx context.Context, w *ngff.Writer) error {
 	f.machine.Output = w
 	if err := f.makePlan(); err != nil {
 		return err
@@ -93,13 +93,13 @@ func (f *fusion) write(ctx context.Context, w *ngff.Writer) error {
 }
 
 // run goes through the blocks, and the slabs of each.
-func (f *fusion) run(ctx context.Context) error {
+func (f *assembly) run(ctx context.Context) error {
 	depth := f.mosaic.Shape[0]
 	for b := range len(f.blocks) - 1 {
 		for z := 0; z < depth; z += f.slab * f.unit[0] {
 			g, gctx := work.WithContext(ctx)
 			box := passBox{f.blocks[b], f.blocks[b+1], z, min(z+f.slab*f.unit[0], depth)}
-			g.Go(func() error { return f.pass(gctx, box, f.workers, map[*machine.Column]bool{}) })
+			g.Go(func() error { return f.pass(gctx, box, f.workers, map[*fusion.Column]bool{}) })
 			g.Go(func() error { return f.writeHoles(gctx, box) })
 			if err := g.Wait(); err != nil {
 				return err
@@ -114,9 +114,9 @@ type passBox struct{ x0, x1, z0, z1 int }
 
 // pass makes the columns of a box that are not written. Where a device turns out to
 // have less memory than was planned with, it makes them in narrower passes.
-func (f *fusion) pass(ctx context.Context, box passBox, workers int, written map[*machine.Column]bool) error {
+func (f *assembly) pass(ctx context.Context, box passBox, workers int, written map[*fusion.Column]bool) error {
 	err := newPass(f, box, written).run(ctx, workers)
-	var short machine.ShortOfMemory
+	var short fusion.ShortOfMemory
 	if !errors.As(err, &short) {
 		return err
 	}
@@ -140,10 +140,10 @@ func (f *fusion) pass(ctx context.Context, box passBox, workers int, written map
 }
 
 // writeHoles writes the columns on which no tile lies.
-func (f *fusion) writeHoles(ctx context.Context, box passBox) (err error) {
+func (f *assembly) writeHoles(ctx context.Context, box passBox) (err error) {
 	size := f.mosaic.DType.Size()
 	var zeros []byte
-	f.each(box.x0, box.x1, func(c *machine.Column) {
+	f.each(box.x0, box.x1, func(c *fusion.Column) {
 		if len(c.Tiles) > 0 || err != nil {
 			return
 		}
@@ -167,18 +167,18 @@ type visit struct {
 
 // visitedCell is a region of the column that the tile covers.
 type visitedCell struct {
-	machine.Cell
+	fusion.Cell
 	who []int // tiles that cover it
 	at  int   // index of the tile there
 }
 
 // add adds the k-th tile of a pass to the columns on which it lies, and writes those that it completes. It is false when the work has failed,
 // or is to end, here or elsewhere.
-func (p *pass) add(w machine.Fuser, k int) bool {
+func (p *pass) add(w fusion.Fuser, k int) bool {
 	t := p.tiles[k]
 	n := p.grid.extentOf(t)
 	from := oct.Rect(0, n[0], 0, n[1]).Moved(t/p.grid.nx*p.grid.tile[0], t%p.grid.nx*p.grid.tile[1])
-	p.blank[t] = w.Load(machine.FusedTile{From: from, To: p.places[t].Rectangle, Behind: p.places[t].frac}, p.blank[t])
+	p.blank[t] = w.Load(fusion.Tile{From: from, To: p.places[t].Rectangle, Behind: p.places[t].frac}, p.blank[t])
 	if c := p.situation(t); c != nil && !p.isEmpty(t) {
 		w.Weigh(c.key(), c.fill)
 	}
@@ -205,7 +205,7 @@ func (p *pass) add(w machine.Fuser, k int) bool {
 }
 
 // enter finds the columns of the pass on which a tile lies, or begins them.
-func (p *pass) enter(w machine.Fuser, t int) (visits []visit) {
+func (p *pass) enter(w fusion.Fuser, t int) (visits []visit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.places[t]
@@ -237,7 +237,7 @@ func newVisit(m *liveColumn, t int, empty bool) visit {
 	for i, r := range v.Regions {
 		for k, o := range r.Who {
 			if o == t {
-				v.cells = append(v.cells, visitedCell{machine.Cell{Region: i, Last: k == len(r.Who)-1, Empty: empty}, r.Who, k})
+				v.cells = append(v.cells, visitedCell{fusion.Cell{Region: i, Last: k == len(r.Who)-1, Empty: empty}, r.Who, k})
 			}
 		}
 	}
@@ -245,7 +245,7 @@ func newVisit(m *liveColumn, t int, empty bool) visit {
 }
 
 // alone adds the planes of the tile where no other lies.
-func (v *visit) alone(w machine.Fuser) {
+func (v *visit) alone(w fusion.Fuser) {
 	for i := range v.cells {
 		if c := &v.cells[i]; len(c.who) == 1 {
 			w.Fuse(v.ColumnMemory, &c.Cell)
@@ -255,7 +255,7 @@ func (v *visit) alone(w machine.Fuser) {
 
 // shared adds the planes of the tile, which end at z, where others lie too, after those of them that come
 // first in order: all that hold something are averaged, and where all are empty the slice is, too. It is false when the work has ended elsewhere.
-func (p *pass) shared(w machine.Fuser, v *visit, z int) bool {
+func (p *pass) shared(w fusion.Fuser, v *visit, z int) bool {
 	for i := range v.cells {
 		c := &v.cells[i]
 		if len(c.who) == 1 {

@@ -7,22 +7,22 @@ import (
 	"sync"
 	"time"
 
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/fusion"
 	"strata/pkg/work"
 )
 
 // pass is the work on one box: who is at which tile, and how far the columns are.
 type pass struct {
-	*fusion
+	*assembly
 	passBox
 	tiles  []int // in the order in which they are taken
-	worker machine.FusionPass
+	worker fusion.Pass
 
 	// mu guards what follows, and the progress of the columns; moved is called when any of it changes
 	mu       sync.Mutex
 	moved    sync.Cond
-	written  map[*machine.Column]bool
-	live     map[*machine.Column]*liveColumn
+	written  map[*fusion.Column]bool
+	live     map[*fusion.Column]*liveColumn
 	next     int    // tile that is taken next
 	finished []bool // tiles
 	oldest   int    // first of them that is not
@@ -32,17 +32,17 @@ type pass struct {
 
 // liveColumn is a column in memory.
 type liveColumn struct {
-	*machine.ColumnMemory
+	*fusion.ColumnMemory
 	done []int // of each of its tiles: planes up to this one have been added
 	left int   // tiles to come
 }
 
-func newPass(f *fusion, box passBox, written map[*machine.Column]bool) *pass {
-	p := &pass{fusion: f, passBox: box, written: written, live: map[*machine.Column]*liveColumn{}}
-	p.worker = machine.FusionPass{Fusion: f.machine, Z0: box.z0, Z1: box.z1}
+func newPass(f *assembly, box passBox, written map[*fusion.Column]bool) *pass {
+	p := &pass{assembly: f, passBox: box, written: written, live: map[*fusion.Column]*liveColumn{}}
+	p.worker = fusion.Pass{Plan: f.machine, Z0: box.z0, Z1: box.z1}
 	p.moved.L = &p.mu
 	lies := make([]bool, len(f.places))
-	f.each(box.x0, box.x1, func(c *machine.Column) {
+	f.each(box.x0, box.x1, func(c *fusion.Column) {
 		if !written[c] {
 			for _, t := range c.Tiles {
 				lies[t] = true
@@ -88,7 +88,7 @@ func (p *pass) change(f func()) {
 // runsShort lets the pass end without beginning more, if err is that a device has no more
 // memory; else err is a failure.
 func (p *pass) runsShort(err error) error {
-	var short machine.ShortOfMemory
+	var short fusion.ShortOfMemory
 	if !errors.As(err, &short) {
 		return err
 	}
@@ -104,7 +104,7 @@ func (p *pass) runsShort(err error) error {
 func (p *pass) stopped() bool { return p.failed || p.short != nil }
 
 // work adds tile after tile until none is left.
-func (p *pass) work(w machine.Fuser) {
+func (p *pass) work(w fusion.Fuser) {
 	for {
 		k, ok := p.take()
 		if !ok || !p.add(w, k) {
@@ -136,7 +136,7 @@ func (p *pass) take() (k int, ok bool) {
 }
 
 // begin takes memory for a column; nil: there is none. mu is held.
-func (p *pass) begin(w machine.Fuser, c *machine.Column) *liveColumn {
+func (p *pass) begin(w fusion.Fuser, c *fusion.Column) *liveColumn {
 	m := &liveColumn{done: slices.Repeat([]int{p.z0}, len(c.Tiles)), left: len(c.Tiles)}
 	if m.ColumnMemory = w.Column(c, p.seams.of(c)); m.ColumnMemory == nil {
 		return nil
@@ -145,7 +145,7 @@ func (p *pass) begin(w machine.Fuser, c *machine.Column) *liveColumn {
 }
 
 // await waits until another tile of a column has been added up to plane z; false: it will not be.
-func (p *pass) await(w machine.Fuser, v *visit, tile, z int) bool {
+func (p *pass) await(w fusion.Fuser, v *visit, tile, z int) bool {
 	i := slices.Index(v.Tiles, tile)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,7 +163,7 @@ func (p *pass) advance(v *visit, z int) {
 }
 
 // complete are the columns of which this was the last tile.
-func (p *pass) complete(visits []visit) (columns []*machine.ColumnMemory) {
+func (p *pass) complete(visits []visit) (columns []*fusion.ColumnMemory) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range visits {
@@ -176,7 +176,7 @@ func (p *pass) complete(visits []visit) (columns []*machine.ColumnMemory) {
 }
 
 // gone notes that a column has been written.
-func (p *pass) gone(m *machine.ColumnMemory) {
+func (p *pass) gone(m *fusion.ColumnMemory) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.live, m.Column)

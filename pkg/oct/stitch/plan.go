@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/fusion"
 )
 
 // A stitched slice is written in columns of units (chunks, or shards): a column
@@ -18,8 +18,8 @@ import (
 // stitchPlan says in which order the tiles are read, and what they cost.
 type stitchPlan struct {
 	unit    [3]int
-	columns []machine.Column // row by row
-	across  int              // columns along x
+	columns []fusion.Column // row by row
+	across  int             // columns along x
 	workers int
 	window  int   // tiles that may be in flight
 	blocks  []int // first column (along x) of each block, and the end
@@ -28,10 +28,10 @@ type stitchPlan struct {
 }
 
 // makeColumns cuts a canvas into columns.
-func makeColumns(size [2]int, unit [3]int, places []place, seams bool) (columns []machine.Column, across int) {
+func makeColumns(size [2]int, unit [3]int, places []place, seams bool) (columns []fusion.Column, across int) {
 	across = (size[1] + unit[2] - 1) / unit[2]
 	down := (size[0] + unit[1] - 1) / unit[1]
-	columns = make([]machine.Column, across*down)
+	columns = make([]fusion.Column, across*down)
 	for k := range columns {
 		y, x := k/across*unit[1], k%across*unit[2]
 		columns[k].Box = oct.Rect(y, min(y+unit[1], size[0]), x, min(x+unit[2], size[1]))
@@ -79,7 +79,7 @@ func (p *stitchPlan) holes() (n int64) {
 // plan chooses workers, blocks and slabs so that reading takes least: it is
 // what costs. least is the memory that the smallest plan takes; it is not ok where that
 // is more than there is.
-func (p *stitchPlan) plan(depth int, m machine.FusionMemory) (least int64, ok bool) {
+func (p *stitchPlan) plan(depth int, m fusion.Memory) (least int64, ok bool) {
 	units := (depth + p.unit[0] - 1) / p.unit[0]
 	best := -1.0
 	least = -1
@@ -146,14 +146,14 @@ func cutEvenly(n, blocks int) []int {
 
 // peak is the most memory that columns take at a time, in any block, and the
 // number of tiles that are read, counted again in each block.
-func (p *stitchPlan) peak(depth int, m machine.FusionMemory) (most int64, tiles int) {
+func (p *stitchPlan) peak(depth int, m fusion.Memory) (most int64, tiles int) {
 	planes := min(p.slab*p.unit[0], depth)
 	var order, position []int
 	for b := range len(p.blocks) - 1 {
 		order, position = p.order(p.blocks[b], p.blocks[b+1], order, position)
 		tiles += len(order)
 		change := make([]int64, len(order)+p.window+2)
-		p.each(p.blocks[b], p.blocks[b+1], func(c *machine.Column) {
+		p.each(p.blocks[b], p.blocks[b+1], func(c *fusion.Column) {
 			if len(c.Tiles) == 0 {
 				return
 			}
@@ -172,7 +172,7 @@ func (p *stitchPlan) peak(depth int, m machine.FusionMemory) (most int64, tiles 
 }
 
 // each visits the columns of a block.
-func (p *stitchPlan) each(first, end int, visit func(*machine.Column)) {
+func (p *stitchPlan) each(first, end int, visit func(*fusion.Column)) {
 	for row := 0; row < len(p.columns); row += p.across {
 		for x := first; x < end; x++ {
 			visit(&p.columns[row+x])
@@ -184,7 +184,7 @@ func (p *stitchPlan) each(first, end int, visit func(*machine.Column)) {
 // position of each tile in the list (−1: not there).
 func (p *stitchPlan) order(first, end int, order, position []int) ([]int, []int) {
 	position = position[:0]
-	p.each(first, end, func(c *machine.Column) {
+	p.each(first, end, func(c *fusion.Column) {
 		for _, t := range c.Tiles {
 			for len(position) <= t {
 				position = append(position, -1)

@@ -5,17 +5,17 @@ import (
 	"math"
 	"slices"
 
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/fusion"
 )
 
 // seamSums gathers what two tiles say differently where they overlap.
-type seamSums map[seamKey]*machine.SeamSum
+type seamSums map[seamKey]*fusion.SeamSum
 
 // seamKey is a part of an overlap: each is filled by one worker at a time, in
 // increasing z, so that the sums do not depend on who is first.
 type seamKey struct {
 	a, b   int
-	column *machine.Column
+	column *fusion.Column
 }
 
 // Seam says how well two neighbouring tiles agree where they, and no others,
@@ -29,11 +29,11 @@ type Seam struct {
 }
 
 // of are the sums of a column's seams. One worker calls it at a time.
-func (s seamSums) of(c *machine.Column) (sums []*machine.SeamSum) {
+func (s seamSums) of(c *fusion.Column) (sums []*fusion.SeamSum) {
 	for _, n := range c.Seams {
 		k := seamKey{n[0], n[1], c}
 		if s[k] == nil {
-			s[k] = &machine.SeamSum{}
+			s[k] = &fusion.SeamSum{}
 		}
 		sums = append(sums, s[k])
 	}
@@ -53,7 +53,7 @@ func (s seamSums) seams(nx int) []Seam {
 	for len(keys) > 0 {
 		a, b := keys[0].a, keys[0].b
 		var n, abs, sa, sb float64
-		var parts []*machine.SeamSum
+		var parts []*fusion.SeamSum
 		for len(keys) > 0 && keys[0].a == a && keys[0].b == b {
 			m := s[keys[0]]
 			keys = keys[1:]

@@ -216,12 +216,12 @@ func stitch(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Lay
 	if opt.Seams {
 		c.seams = seamSums{}
 	}
-	newFrame := func(frame int) *fusion {
+	newFrame := func(frame int) *assembly {
 		c := c
 		if frame != m.Number() {
 			c.mosaic, c.seams = m.Frame(frame), nil
 		}
-		return newFusion(c, unit, res.Mem-spec.Budget)
+		return newAssembly(c, unit, res.Mem-spec.Budget)
 	}
 	first := newFrame(0)
 	if err := first.check(); err != nil {
@@ -311,7 +311,7 @@ type canvas struct {
 }
 
 // stitchFrames writes the slice, frame by frame, and notes which tiles hold nothing in any of them.
-func stitchFrames(ctx context.Context, n int, first *fusion, next func(frame int) *fusion, out store.Writer, layout oct.Layout, spec ngff.ImageSpec, s *Result, res oct.Resources) error {
+func stitchFrames(ctx context.Context, n int, first *assembly, next func(frame int) *assembly, out store.Writer, layout oct.Layout, spec ngff.ImageSpec, s *Result, res oct.Resources) error {
 	w, err := oct.Create(ctx, out, layout, spec, spec.Chunks, res)
 	if err != nil {
 		return err

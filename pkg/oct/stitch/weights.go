@@ -38,7 +38,7 @@ type situation struct {
 }
 
 // situation is a tile's; nil: its weights are all 1.
-func (f *fusion) situation(t int) *situation {
+func (f *assembly) situation(t int) *situation {
 	if f.blending == BlendAverage || len(f.near[t]) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package machine
+package fusion
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
 	"strata/pkg/tile"
 	"strata/pkg/tile/zarrsource"
 )
@@ -22,7 +23,7 @@ type tileLoader interface {
 	// Load begins a tile. The caller passes how many planes, from plane 0 on, it knows to be zero, below 0 if it knows nothing yet; Load
 	// then reads until it finds a voxel that is not zero. It returns the number that is known afterwards: the mosaic's depth if
 	// the tile is zero in all planes.
-	Load(tile FusedTile, blank int) int
+	Load(tile Tile, blank int) int
 	// Planes calls take for the tile's planes of the pass in increasing z: Fuse adds n planes from plane z on while take runs. When take
 	// returns false, Planes ends, and a device does nothing of what take asked for.
 	Planes(take func(z, n int) bool)
@@ -59,7 +60,7 @@ func newPieceReader[T dtype.Element](m *oct.Mosaic, workers int, count *meter.Me
 func pieceSource(m *oct.Mosaic, count *meter.Meter) (*zarrsource.Source, error) {
 	plane := m.Chunk[1] * m.Chunk[2] * m.DType.Size()
 	a := m.Image.Levels[0].Array
-	cut := zarrsource.PieceBytes(max(PlanesPiece, plane))
+	cut := zarrsource.PieceBytes(max(machine.PlanesPiece, plane))
 	if slices.ContainsFunc(a.Chunks()[:len(m.At)], func(n int) bool { return n > 1 }) {
 		cut = zarrsource.Tile(m.BoxShape(m.Chunk[0], m.Chunk[1], m.Chunk[2])...)
 	}
@@ -140,7 +141,7 @@ func (p *piece[T]) blank(data []T, planes int, r oct.Rectangle) bool {
 	return true
 }
 
-func (w *hostFuser[T, F]) Load(t FusedTile, blank int) int {
+func (w *hostFuser[T, F]) Load(t Tile, blank int) int {
 	w.take(t)
 	if blank < 0 && w.err == nil {
 		blank, w.err = w.in.zeros(w.ctx, t.From)
@@ -176,7 +177,7 @@ func (w *hostFuser[T, F]) Planes(take func(z, n int) bool) {
 
 // Load brings a tile's planes of the pass to the device, where all columns that it lies on find them. Of one of which they are all zero, and that
 // is not known to be empty, it brings the others to the same place, to look at them.
-func (w *deviceFuser) Load(t FusedTile, blank int) int {
+func (w *deviceFuser) Load(t Tile, blank int) int {
 	w.take(t)
 	depth := w.Mosaic.Shape[0]
 	w.try(func() (err error) {

@@ -1,6 +1,6 @@
 //go:build !nocuda
 
-package machine_test
+package fusion_test
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/fusion"
 	"strata/pkg/oct/octtest"
 	"strata/pkg/zarr/store"
 )
@@ -30,11 +30,11 @@ func TestOneWorkerWritesWhatAnotherAdds(t *testing.T) {
 			t.Fatal(err)
 		}
 		halves := []oct.Rectangle{oct.Rect(0, 8, 0, 8), oct.Rect(0, 8, 8, 16)}
-		column := machine.Column{Box: oct.Rect(0, 8, 0, 16), Tiles: []int{0, 1}}
+		column := fusion.Column{Box: oct.Rect(0, 8, 0, 16), Tiles: []int{0, 1}}
 		for i, r := range halves {
-			column.Regions = append(column.Regions, machine.Region{Rectangle: r, Who: []int{i}, Seam: -1})
+			column.Regions = append(column.Regions, fusion.Region{Rectangle: r, Who: []int{i}, Seam: -1})
 		}
-		f := &machine.Fusion{Mosaic: m, Res: &res, Columns: []machine.Column{column}, Tiles: 2, Unit: m.Shape, Size: [2]int{8, 16}, Mem: res.Mem, Output: w}
+		f := &fusion.Plan{Mosaic: m, Res: &res, Columns: []fusion.Column{column}, Tiles: 2, Unit: m.Shape, Size: [2]int{8, 16}, Mem: res.Mem, Output: w}
 		memory, err := f.Memory()
 		if err != nil {
 			t.Fatal(err)
@@ -42,23 +42,23 @@ func TestOneWorkerWritesWhatAnotherAdds(t *testing.T) {
 		if err := f.Open(2, memory.Column(&column, 4)); err != nil {
 			t.Fatal(err)
 		}
-		add := func(w machine.Fuser, m *machine.ColumnMemory, i int) {
-			if blank := w.Load(machine.FusedTile{From: halves[i], To: halves[i]}, -1); blank != 0 {
+		add := func(w fusion.Fuser, m *fusion.ColumnMemory, i int) {
+			if blank := w.Load(fusion.Tile{From: halves[i], To: halves[i]}, -1); blank != 0 {
 				t.Errorf("%d planes of tile %d are zero", blank, i)
 			}
 			w.Planes(func(_, _ int) bool {
-				w.Fuse(m, &machine.Cell{Region: i, Last: true})
+				w.Fuse(m, &fusion.Cell{Region: i, Last: true})
 				return true
 			})
 		}
-		p := &machine.FusionPass{Fusion: f, Z0: 0, Z1: 4}
+		p := &fusion.Pass{Plan: f, Z0: 0, Z1: 4}
 		written := 0
-		err = p.Work(octtest.Ctx, func(a machine.Fuser) {
+		err = p.Work(octtest.Ctx, func(a fusion.Fuser) {
 			c := a.Column(&column, nil)
 			add(a, c, 0)
-			if err := p.Work(octtest.Ctx, func(b machine.Fuser) {
+			if err := p.Work(octtest.Ctx, func(b fusion.Fuser) {
 				add(b, c, 1)
-				a.Write([]*machine.ColumnMemory{c}, func(*machine.ColumnMemory) { written++ })
+				a.Write([]*fusion.ColumnMemory{c}, func(*fusion.ColumnMemory) { written++ })
 			}); err != nil {
 				t.Error(err)
 			}

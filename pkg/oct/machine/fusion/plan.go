@@ -1,4 +1,6 @@
-package machine
+// Package fusion puts tiles that overlap together: it keeps the columns of the output in which they meet in memory of the host or of a
+// device, until the last tile has been added.
+package fusion
 
 import (
 	"context"
@@ -8,16 +10,17 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/oct/machine"
 )
 
-// Fuser adds tiles of a mosaic to columns of the output, on the host or on a device, as one of several workers. A [Worker]'s pieces of
+// Fuser adds tiles of a mosaic to columns of the output, on the host or on a device, as one of several workers. A [machine.Worker]'s pieces of
 // work do not depend on each other, and its memory is its own. Tiles meet in columns, whose memory outlives a tile, and are added to
 // them in one order: the stage lets a tile wait until [Fuser.Then] has reported the one before it.
 //
 // On the host everything is done at once, some planes of a tile at a time. A device gets all planes of a tile before they are added, and what
 // a worker queues there runs after all that was queued before by any of them.
 //
-// Errors stick: after one, the methods do nothing, and [FusionPass.Work] returns it.
+// Errors stick: after one, the methods do nothing, and [Pass.Work] returns it.
 type Fuser interface {
 	// Failed reports whether there was an error.
 	Failed() bool
@@ -27,8 +30,8 @@ type Fuser interface {
 	blender
 }
 
-// FusedTile says where a tile's voxels come from and where they go.
-type FusedTile struct {
+// Tile says where a tile's voxels come from and where they go.
+type Tile struct {
 	From   oct.Rectangle // its voxels in the mosaic
 	To     oct.Rectangle // and on the canvas
 	Behind [2]float32    // by how much, within ±0.5 px along y and x, it lies behind where its voxels are put
@@ -60,9 +63,9 @@ func (c *Column) HasHoles() bool {
 	return false
 }
 
-// Fusion describes what workers put together. [Fusion.Memory] returns the figures that the stage plans with, [Fusion.Open] takes
-// the memory that all workers share, and each [FusionPass] makes some columns.
-type Fusion struct {
+// Plan describes what workers put together. [Plan.Memory] returns the figures that the stage plans with, [Plan.Open] takes
+// the memory that all workers share, and each [Pass] makes some columns.
+type Plan struct {
 	What     string // the work, for messages
 	Mosaic   *oct.Mosaic
 	Res      *oct.Resources
@@ -80,8 +83,8 @@ type Fusion struct {
 	shared fusing
 }
 
-// FusionMemory says what a fusion takes, in bytes, of the memory that holds its columns: the host's or the device's.
-type FusionMemory struct {
+// Memory says what a fusion takes, in bytes, of the memory that holds its columns: the host's or the device's.
+type Memory struct {
 	Limit   int64                             // available
 	Fixed   int64                             // shared by all workers
 	Worker  int64                             // of each worker
@@ -93,10 +96,10 @@ type FusionMemory struct {
 
 // fusing is the part of a fusion that its workers share, on one of the machines.
 type fusing interface {
-	memory() (FusionMemory, error)
+	memory() (Memory, error)
 	short(least int64) error
 	open(workers int, columns int64) error
-	begin(ctx context.Context, p *FusionPass) (fusingWorker, error) // nil: there is no memory for another one
+	begin(ctx context.Context, p *Pass) (fusingWorker, error) // nil: there is no memory for another one
 	close()
 }
 
@@ -108,7 +111,7 @@ type fusingWorker interface {
 }
 
 // fusionsOnHost makes the host's part by element type. Elements are blended in float32 where that holds all their values, otherwise in float64.
-var fusionsOnHost = map[dtype.Type]func(f *Fusion) (fusing, error){
+var fusionsOnHost = map[dtype.Type]func(f *Plan) (fusing, error){
 	dtype.Uint8: hostFusionOf[uint8, float32], dtype.Int8: hostFusionOf[int8, float32],
 	dtype.Uint16: hostFusionOf[uint16, float32], dtype.Int16: hostFusionOf[int16, float32],
 	dtype.Uint32: hostFusionOf[uint32, float64], dtype.Int32: hostFusionOf[int32, float64],
@@ -117,10 +120,10 @@ var fusionsOnHost = map[dtype.Type]func(f *Fusion) (fusing, error){
 }
 
 // NeedsOutput reports whether Memory depends on the output, as that of a device does, from which tiles leave as they are stored.
-func (f *Fusion) NeedsOutput() bool { return f.Res.Device != nil }
+func (f *Plan) NeedsOutput() bool { return f.Res.Device != nil }
 
 // Memory plans how the mosaic is read, and returns what the fusion takes.
-func (f *Fusion) Memory() (m FusionMemory, err error) {
+func (f *Plan) Memory() (m Memory, err error) {
 	if f.Res.Device != nil {
 		f.shared, err = newDeviceFusion(f)
 	} else {
@@ -133,16 +136,16 @@ func (f *Fusion) Memory() (m FusionMemory, err error) {
 }
 
 // Short returns the error for a memory that is smaller than the stage's smallest plan.
-func (f *Fusion) Short(least int64) error { return f.shared.short(least) }
+func (f *Plan) Short(least int64) error { return f.shared.short(least) }
 
 // Open prepares the work of so many workers on columns of at most so many bytes together. Close gives all memory back.
-func (f *Fusion) Open(workers int, columns int64) error { return f.shared.open(workers, columns) }
+func (f *Plan) Open(workers int, columns int64) error { return f.shared.open(workers, columns) }
 
 // Close gives back what Open took. No worker may be at work.
-func (f *Fusion) Close() { f.shared.close() }
+func (f *Plan) Close() { f.shared.close() }
 
 // shortOnHost returns the error for host memory that is less than so many bytes.
-func (f *Fusion) shortOnHost(bytes int64) error {
+func (f *Plan) shortOnHost(bytes int64) error {
 	return fmt.Errorf("%s: %s needs %d MiB of buffers, --mem leaves %d MiB for them: grant more, or ask for smaller --chunks", f.Mosaic.Where, f.What, bytes>>20+1, f.Mem>>20)
 }
 
@@ -152,17 +155,17 @@ type ShortOfMemory struct{ error }
 // Unwrap returns the device's error.
 func (e ShortOfMemory) Unwrap() error { return e.error }
 
-// FusionPass makes planes Z0 … Z1−1 of some of the columns.
-type FusionPass struct {
-	*Fusion
+// Pass makes planes Z0 … Z1−1 of some of the columns.
+type Pass struct {
+	*Plan
 	Z0, Z1 int
 
-	team  DeviceTeam
+	team  machine.DeviceTeam
 	order deviceOrder
 }
 
 // Work lets one worker do the work, in the caller's goroutine. One that the device has no memory for leaves it to the others.
-func (p *FusionPass) Work(ctx context.Context, do func(w Fuser)) (err error) {
+func (p *Pass) Work(ctx context.Context, do func(w Fuser)) (err error) {
 	w, err := p.shared.begin(ctx, p)
 	if w == nil || err != nil {
 		return err
@@ -176,4 +179,4 @@ func (p *FusionPass) Work(ctx context.Context, do func(w Fuser)) (err error) {
 }
 
 // Close ends the pass. No worker may be at work.
-func (p *FusionPass) Close() error { return p.order.close() }
+func (p *Pass) Close() error { return p.order.close() }

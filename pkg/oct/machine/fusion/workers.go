@@ -1,4 +1,4 @@
-package machine
+package fusion
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/ngff/ngffgpu"
+	"strata/pkg/oct/machine"
 )
 
 // hostFusion is the part of a fusion that workers share on the host. T is the type of the voxels, F the one in which they are blended.
 type hostFusion[T dtype.Element, F float32 | float64] struct {
-	*Fusion
+	*Plan
 	apart   bool // means are not kept in the voxels
 	fixed   int64
 	reader  *pieceReader[T]
@@ -23,16 +24,16 @@ type hostFusion[T dtype.Element, F float32 | float64] struct {
 	weights *weightCache
 }
 
-func hostFusionOf[T dtype.Element, F float32 | float64](f *Fusion) (fusing, error) {
+func hostFusionOf[T dtype.Element, F float32 | float64](f *Plan) (fusing, error) {
 	_, same := any([]T(nil)).([]F)
 	r, err := newPieceReader[T](f.Mosaic, 0, nil)
-	return &hostFusion[T, F]{Fusion: f, apart: !same, reader: r}, err
+	return &hostFusion[T, F]{Plan: f, apart: !same, reader: r}, err
 }
 
-func (f *hostFusion[T, F]) memory() (FusionMemory, error) {
+func (f *hostFusion[T, F]) memory() (Memory, error) {
 	plane := int64(f.Mosaic.Chunk[1]) * int64(f.Mosaic.Chunk[2])
 	f.fixed = min(max(f.Mem/64, 8*plane), 64*plane) // weights
-	return FusionMemory{
+	return Memory{
 		Limit: f.Mem, Fixed: f.fixed, Worker: f.reader.bytes + 8*plane + f.Encoding + f.Weighing, Column: f.columnBytes,
 		Workers: min(f.Res.Workers, f.Tiles), Piece: f.reader.planes,
 	}, nil
@@ -52,16 +53,16 @@ func (f *hostFusion[T, F]) close() {
 	f.pool.Close()
 }
 
-func (f *hostFusion[T, F]) begin(ctx context.Context, p *FusionPass) (fusingWorker, error) {
+func (f *hostFusion[T, F]) begin(ctx context.Context, p *Pass) (fusingWorker, error) {
 	return &hostFuser[T, F]{hostFusion: f, fusedTile: fusedTile{pass: p, ctx: ctx}, in: piece[T]{pieceReader: f.reader}}, nil
 }
 
 // fusedTile is the state of a worker: the tile that it adds, and its error.
 type fusedTile struct {
-	pass  *FusionPass
+	pass  *Pass
 	ctx   context.Context
 	err   error
-	tile  FusedTile
+	tile  Tile
 	blank int // planes that are known to be zero
 }
 
@@ -76,7 +77,7 @@ func (w *fusedTile) try(f func() error) {
 }
 
 // take begins a tile, whose weights are all 1.
-func (w *hostFuser[T, F]) take(t FusedTile) {
+func (w *hostFuser[T, F]) take(t Tile) {
 	w.tile, w.own = t, nil
 	if w.done != nil {
 		w.done()
@@ -85,7 +86,7 @@ func (w *hostFuser[T, F]) take(t FusedTile) {
 }
 
 func (w *hostFuser[T, F]) end() error {
-	w.take(FusedTile{})
+	w.take(Tile{})
 	w.in.release()
 	return nil
 }
@@ -96,11 +97,11 @@ func (w *hostFuser[T, F]) end() error {
 // with the weights of its key, unless these are there, and a table. The columns come down
 // once, with 8 bytes a tile that say whether there is anything on it.
 type deviceFusion struct {
-	*Fusion
-	reader    *DeviceColumns
+	*Plan
+	reader    *machine.DeviceColumns
 	writer    *ngffgpu.Writer
 	weights   *weightCache
-	memories  FusionMemory
+	memories  Memory
 	each      int64 // bytes of a plane of weights
 	pieces    int   // planes that the host reads at a time: seams are added up in this order
 	inFlight  int   // regions of the mosaic, and units of the slice, that a worker has under way
@@ -110,10 +111,10 @@ type deviceFusion struct {
 	mostBegun int   // seams in all columns on which a tile lies, at most
 }
 
-func newDeviceFusion(fusion *Fusion) (fusing, error) {
-	f := &deviceFusion{Fusion: fusion}
+func newDeviceFusion(fusion *Plan) (fusing, error) {
+	f := &deviceFusion{Plan: fusion}
 	var err error
-	if f.reader, err = NewDeviceColumns(f.Mosaic, f.Res, f.Res.Meter); err != nil {
+	if f.reader, err = machine.NewDeviceColumns(f.Mosaic, f.Res, f.Res.Meter); err != nil {
 		return nil, err
 	}
 	src, err := pieceSource(f.Mosaic, nil)
@@ -161,7 +162,7 @@ func (f *deviceFusion) tableBytes() int {
 func (f *deviceFusion) backBytes() int { return 8 + f.mostSeams*kernels.SeamState }
 
 // memory is what the fusion takes of the device's memory, for as many workers as the host's holds, at most.
-func (f *deviceFusion) memory() (m FusionMemory, err error) {
+func (f *deviceFusion) memory() (m Memory, err error) {
 	plane := int64(f.Mosaic.Chunk[1]) * int64(f.Mosaic.Chunk[2])
 	pinned, device := f.reader.Memory(f.reader.SlotShape())
 	out, outDevice := f.writer.Memory(f.unit())
@@ -173,7 +174,7 @@ func (f *deviceFusion) memory() (m FusionMemory, err error) {
 		outDevice += mem.Pooled(f.reader.Bytes(f.unit()))
 	}
 	host := f.Encoding + f.Weighing + f.each + table + int64(mem.Size(f.backBytes()))
-	host += f.reader.decoding(host+pinned+out, f.Mem)
+	host += f.reader.Decoding(host+pinned+out, f.Mem)
 	f.inFlight = 2 // one is read or written while the other crosses the bus
 	if f.Mem < host+int64(f.inFlight)*(pinned+out) {
 		f.inFlight = 1
@@ -184,7 +185,7 @@ func (f *deviceFusion) memory() (m FusionMemory, err error) {
 		return m, f.shortOnHost(host)
 	}
 	limit := f.Res.Device.Memory().Limit()
-	f.memories = FusionMemory{
+	f.memories = Memory{
 		Limit: limit, Fixed: min(limit/32, 64*f.each), Worker: int64(f.inFlight)*(device+outDevice) + f.each + table + 2*int64(mem.Size(1)),
 		Plane:  plane*int64(f.Mosaic.DType.Size())*17/16 + 1, // as pools round
 		Column: f.columnBytes, Workers: workers, Piece: f.reader.Planes,
@@ -203,8 +204,8 @@ func (f *deviceFusion) open(workers int, _ int64) error {
 
 func (f *deviceFusion) close() { f.weights.release() }
 
-func (f *deviceFusion) begin(ctx context.Context, p *FusionPass) (fusingWorker, error) {
-	worker, err := NewDeviceWorker(f.Res.Device)
+func (f *deviceFusion) begin(ctx context.Context, p *Pass) (fusingWorker, error) {
+	worker, err := machine.NewDeviceWorker(f.Res.Device)
 	if err != nil {
 		return nil, shortOfMemory(err)
 	}
@@ -253,7 +254,7 @@ func (w *deviceFuser) begin() (err error) {
 }
 
 // take begins a tile, whose weights are all 1.
-func (w *deviceFuser) take(t FusedTile) { w.tile, w.own = t, gpu.Span{} }
+func (w *deviceFuser) take(t Tile) { w.tile, w.own = t, gpu.Span{} }
 
 func (w *deviceFuser) end() error {
 	err := w.dev.End()
