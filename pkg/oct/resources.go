@@ -60,3 +60,8 @@ func (r *Resources) Warnf(format string, args ...any) {
 func (r *Resources) Output(w *ngff.Writer) *ngffgpu.Writer {
 	return ngffgpu.NewWriter(w, r.Device, ngffgpu.Options{Files: r.Files, Meter: r.Meter, ByHost: r.Backend == "host", Trials: r.Trials, Debug: r.Debug})
 }
+
+// TooLittle returns the error of work whose memory, of so many bytes, is more than there is.
+func (r *Resources) TooLittle(need int64, work string, args ...any) error {
+	return fmt.Errorf("%s needs %d MiB of buffers, --mem grants %d MiB", fmt.Sprintf(work, args...), need>>20+1, r.Mem>>20)
+}

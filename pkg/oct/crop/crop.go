@@ -154,8 +154,7 @@ func planCrop(m *oct.Mosaic, c Options, res oct.Resources) (*cropper, error) {
 // need a part.
 func (p *cropper) workers(each, reserved int64) (int, error) {
 	if each > p.res.Mem-reserved {
-		return 0, fmt.Errorf("%s: cropping tiles of %v voxels needs %d MiB of buffers, --mem grants %d MiB",
-			p.Mosaic.Where, p.Mosaic.Tile(), (each+reserved)*4/3>>20+1, p.res.Mem>>20)
+		return 0, p.res.TooLittle((each+reserved)*4/3, "%s: cropping tiles of %v voxels", p.Mosaic.Where, p.Mosaic.Tile())
 	}
 	return int(min(int64(p.res.Workers), (p.res.Mem-reserved)/each)), nil
 }

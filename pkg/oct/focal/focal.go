@@ -120,7 +120,7 @@ func estimate(ctx context.Context, m *oct.Mosaic, c Options, layout oct.Layout, 
 	}
 	images := int64(whole) * basic.Size * basic.Size * 4
 	if need := images + basic.Memory(whole); need > res.Mem {
-		return nil, fmt.Errorf("%s: the flat-field of %d tiles needs %d MiB of buffers, --mem grants %d MiB", m.Where, whole, need>>20+1, res.Mem>>20)
+		return nil, res.TooLittle(need, "%s: the flat-field of %d tiles", m.Where, whole)
 	}
 	d := &depths{mosaic: m, images: make([]float32, images/4), open: map[[2]int]*depthTile{}}
 	ny, nx := m.Tiles()

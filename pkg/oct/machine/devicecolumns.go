@@ -95,7 +95,7 @@ func (c *DeviceColumns) Workers(res *oct.Resources, hostMem int64, host, hostPla
 		each, n = all(slots)
 	}
 	if n < 1 {
-		return 0, fmt.Errorf("%s: %s takes %d MiB of buffers, --mem grants %d MiB", c.mosaic.Where, what, (each+res.Mem-hostMem)>>20+1, res.Mem>>20)
+		return 0, res.TooLittle(each+res.Mem-hostMem, "%s: %s", c.mosaic.Where, what)
 	}
 	return workersOnDevice(res.Device, int(min(int64(res.Workers), n)), device+slots*onDevice, c.mosaic.Where, what)
 }

@@ -3,7 +3,6 @@ package machine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"strata/pkg/gpu"
@@ -104,7 +103,7 @@ func (p *Plan) Check() (left int64, err error) {
 func (p *Plan) workers(each int64) (int, error) {
 	res := p.Source.res
 	if each > p.Mem {
-		return 0, fmt.Errorf("%s: %s needs %d MiB of buffers, --mem grants %d MiB", p.Source.mosaic.Where, p.What, max(each+res.Mem-p.Mem, int64(float64(each)*float64(res.Mem)/float64(p.Mem)))>>20+1, res.Mem>>20)
+		return 0, res.TooLittle(max(each+res.Mem-p.Mem, int64(float64(each)*float64(res.Mem)/float64(p.Mem))), "%s: %s", p.Source.mosaic.Where, p.What)
 	}
 	return int(min(int64(max(p.Ahead, res.Workers)), p.Mem/each)), nil
 }

@@ -2,7 +2,6 @@ package smooth
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -31,8 +30,8 @@ func tileSmooth[T dtype.Element, F float32 | float64](p *smoothPlan) error {
 	c.scratch = smoothScratch[T, F](p)
 	c.try(slices.Clone(p.chunks), p.lead)
 	if p.tile == nil {
-		return fmt.Errorf("%s: filtering chunks of %v voxels with %v voxels around them needs %.0f MiB of buffers, --mem grants %d MiB", p.where,
-			p.chunks, p.radius[3-len(p.shape)+p.lead:], math.Ceil(max(c.least*4/3, c.least+float64(p.pyramidMem))/(1<<20)), p.res.Mem>>20)
+		return p.res.TooLittle(int64(min(max(c.least*4/3, c.least+float64(p.pyramidMem)), math.MaxInt64/2)), "%s: filtering chunks of %v voxels with %v voxels around them", p.where,
+			p.chunks, p.radius[3-len(p.shape)+p.lead:])
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func (s *surveyor) measurePair(ctx context.Context, m *movingSlice) error {
 	for _, t := range m.tiles {
 		h, w := t.shape[0]/bin[0], t.shape[1]/bin[1]
 		if need := 8 * int64(reach) * int64(h) * int64(w); need > s.res.Mem/2 {
-			return volume.TooLittle(s.res, 2*need, "comparing %d planes of two slices", reach)
+			return s.res.TooLittle(2*need, "comparing %d planes of two slices", reach)
 		}
 		a, b := make([]float32, reach*h*w), make([]float32, reach*h*w)
 		var turn *filter.Rigid

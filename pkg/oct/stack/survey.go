@@ -48,7 +48,7 @@ func (s *surveyor) planes(ctx context.Context, of *stackSlice, start, shape [3]i
 	area := shape[1] * shape[2]
 	n := int(min(int64(shape[0]), max(1, s.res.Mem/4/int64(4*area))))
 	if need := int64(4*area) + of.source.ReaderBytes(); need > s.res.Mem {
-		return volume.TooLittle(s.res, need, "looking at %d × %d pixels of a slice in chunks of %v", shape[1], shape[2], of.chunk)
+		return s.res.TooLittle(need, "looking at %d × %d pixels of a slice in chunks of %v", shape[1], shape[2], of.chunk)
 	}
 	for z := 0; z < shape[0]; z += n {
 		n = min(n, shape[0]-z)

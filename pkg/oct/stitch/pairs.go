@@ -2,7 +2,6 @@ package stitch
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"time"
 
@@ -77,7 +76,7 @@ func grantAligners(all []*aligner, res oct.Resources) error {
 		left -= flying
 	}
 	if need := max(flying, comparison); left < 0 || need > res.Mem/4 {
-		return fmt.Errorf("%s: comparing tiles of this size needs %d MiB of buffers, --mem grants %d MiB", all[0].mosaic.Where, 4*need>>20+1, res.Mem>>20)
+		return res.TooLittle(4*need, "%s: comparing tiles of this size", all[0].mosaic.Where)
 	}
 	for _, a := range all {
 		a.workers = int(min(int64(res.Workers), res.Mem/4/comparison))

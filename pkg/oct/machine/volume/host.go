@@ -112,7 +112,7 @@ func (h *host) Begin(c *Canvas) {
 		size := func(planes, raw int) int64 { return other + 4*area*int64(planes) + 4*c.RawArea*int64(raw) }
 		least := c.Least(h.Batch())
 		if need := size(least, c.leastRaw()); need > h.res.Mem {
-			return TooLittle(h.res, need, "%s", c.what(least))
+			return h.res.TooLittle(need, "%s", c.what(least))
 		}
 		var raw int
 		h.most, raw = c.fit(least, c.planes()+least, c.RawDepth, h.res.Mem, size)

@@ -7,7 +7,6 @@ package volume
 
 import (
 	"context"
-	"fmt"
 
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
@@ -139,9 +138,4 @@ func (s *sticky) try(f func() error) {
 	if s.err == nil {
 		s.err = f()
 	}
-}
-
-// TooLittle is the error of a run whose memory does not hold what cannot be done without.
-func TooLittle(res *oct.Resources, need int64, format string, args ...any) error {
-	return fmt.Errorf("%s needs %d MiB of buffers, --mem grants %d MiB", fmt.Sprintf(format, args...), need>>20+1, res.Mem>>20)
 }

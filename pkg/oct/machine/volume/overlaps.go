@@ -102,7 +102,7 @@ func (h *host) Overlaps(s *Search) Overlaps {
 			return 4*int64(two) + int64(rows)*int64(most)*momentsBytes
 		}
 		o.rows, err = s.fit(h.res.Mem/2, h.res.Mem-h.reading(), bytes, func(int) error { return nil },
-			func(need int64) error { return TooLittle(h.res, need+h.reading(), "%s", s.What) })
+			func(need int64) error { return h.res.TooLittle(need+h.reading(), "%s", s.What) })
 		return err
 	})
 	if h.err != nil {

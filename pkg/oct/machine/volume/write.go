@@ -66,7 +66,7 @@ func (w *planeWriter) beginHost(other int64) error {
 	}
 	n = min(n, depth)
 	if need := other + int64(n)*plane; need > w.res.Mem {
-		return TooLittle(w.res, need, "writing %d planes of %d × %d pixels", n, w.stored[1], w.stored[2])
+		return w.res.TooLittle(need, "writing %d planes of %d × %d pixels", n, w.stored[1], w.stored[2])
 	}
 	b, err := w.worker.Pinned(n * int(plane))
 	if err != nil {
