@@ -56,9 +56,6 @@ func (v *TileBuffer) Free() {
 	}
 }
 
-// NonFinite counts the voxels that are NaN or infinite.
-func (c *Columns) NonFinite(voxels []byte) int64 { return countNonFinite(c.Mosaic.DType, voxels) }
-
 // Read brings planes z0 … z1−1 of a part of the mosaic into memory, and as little
 // else as their storage allows. A buffer with room for a whole tile spares copies.
 func (c *Columns) Read(ctx context.Context, v *TileBuffer, z0, z1 int, r oct.Rectangle) error {

@@ -119,7 +119,7 @@ func (w *host) CountNonFinite(v Voxels) {
 	}
 	m := w.plan.Source.mosaic
 	seen := w.plan.Search.Seen(m.Shape[0]) * v.Box.Area() * m.DType.Size()
-	w.plan.nonFinite(countNonFinite(m.DType, v.block.host[:seen]))
+	w.plan.nonFinite(NonFinite(m.DType, v.block.host[:seen]))
 }
 
 func (w *host) FindInterfaces(in Voxels, r oct.Rectangle) {

@@ -113,8 +113,8 @@ func fromFloat32To[T dtype.Element](dst []byte, src []float32) {
 }
 func nonFiniteOf[T dtype.Element](v []byte) int64 { return filter.CountNonFinite(dtype.Slice[T](v)) }
 
-// countNonFinite counts the elements that are NaN or infinite: of integers none.
-func countNonFinite(kind dtype.Type, v []byte) int64 {
+// NonFinite counts the elements that are NaN or infinite: of integers none.
+func NonFinite(kind dtype.Type, v []byte) int64 {
 	if !kind.IsFloat() {
 		return 0
 	}

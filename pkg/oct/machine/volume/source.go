@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"strata/pkg/dtype"
-	"strata/pkg/filter"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine"
 	"strata/pkg/zarr"
@@ -48,17 +47,6 @@ func (s *Source) Finished(res *oct.Resources) { s.progress(res, s.bytes()) }
 // bytes is the size of the source's voxels.
 func (s *Source) bytes() int64 {
 	return int64(s.shape[0]) * int64(s.shape[1]) * int64(s.shape[2]) * int64(s.dtype.Size())
-}
-
-// nonFinite is how many voxels of those that b holds are NaN or infinite.
-func (s *Source) nonFinite(b []byte) int64 {
-	switch s.dtype {
-	case dtype.Float32:
-		return filter.CountNonFinite(dtype.Slice[float32](b))
-	case dtype.Float64:
-		return filter.CountNonFinite(dtype.Slice[float64](b))
-	}
-	return 0
 }
 
 // piece is how many planes of a chunk column are read at a time, at most.
