@@ -99,6 +99,10 @@ func (w *DeviceWorker) Memories(n ...int64) ([]gpu.Span, error) {
 // works on, and one that waits for it.
 const MostSlots = 3
 
+// SlotsInTurn is how many slots those take who wait for a region before they queue the next: one that the host reads, one that
+// the device works on.
+const SlotsInTurn = 2
+
 // Begin takes memory for what goes to the device and what comes back: as many slots as a
 // worker can use, or as there is memory for, at least one, and for each a place of so
 // many bytes of page-locked memory. The worker's end gives it back.

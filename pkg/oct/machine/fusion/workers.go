@@ -175,7 +175,7 @@ func (f *deviceFusion) memory() (m Memory, err error) {
 	}
 	host := f.Encoding + f.Weighing + f.each + table + int64(mem.Size(f.backBytes()))
 	host += f.reader.Decoding(host+pinned+out, f.Mem)
-	f.inFlight = 2 // one is read or written while the other crosses the bus
+	f.inFlight = machine.SlotsInTurn
 	if f.Mem < host+int64(f.inFlight)*(pinned+out) {
 		f.inFlight = 1
 	}

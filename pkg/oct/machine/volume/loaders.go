@@ -52,7 +52,7 @@ func openDevice(ctx context.Context, sources []*Source, res *oct.Resources) (_ M
 		staging, fetched = max(staging, r.Bytes(shape[:])), max(fetched, device)
 		pinned, scratch = max(pinned, host), max(scratch, r.Scratch())
 	}
-	onDevice, onHost := mem.Pooled(staging+16)+machine.MostSlots*fetched, machine.MostSlots*pinned+scratch
+	onDevice, onHost := mem.Pooled(staging+16)+machine.SlotsInTurn*fetched, machine.SlotsInTurn*pinned+scratch
 	if onDevice > d.gpu.Memory().Limit() {
 		return nil, d.noMemory(onDevice, "fetching a slice")
 	}
@@ -167,7 +167,7 @@ func (d *device) team(s *Source, shape [3]int, n int) ([]*loaderWorker, error) {
 		}
 	}
 	for i, l := range d.loaders[:n] {
-		for len(l.Slots) < machine.MostSlots {
+		for len(l.Slots) < machine.SlotsInTurn {
 			slot, err := d.readers[s].Slot(shape[:])
 			if err == nil {
 				l.Slots = append(l.Slots, slot)
