@@ -96,13 +96,14 @@ func (m *hostMedians) Add(at int, fixed, moving []Plane) {
 	m.try(func() error {
 		return m.each(len(fixed), len(m.own), func(_ *growing, i int) error {
 			start := time.Now()
+			var both [2][]float32
 			for y := r.Y0; y < r.Y1; y++ {
 				v, w := fixed[i].row(y, r.X0, r.X1), moving[i].row(y, r.X0, r.X1)
 				if m.pass == 1 {
 					filter.AddCommon(v, w, m.brackets[0][at+i], m.brackets[1][at+i])
 					continue
 				}
-				var both [2][]float32
+				both[0], both[1] = both[0][:0], both[1][:0]
 				for x, f := range v {
 					if f > 0 && w[x] > 0 {
 						both[0], both[1] = append(both[0], f), append(both[1], w[x])
