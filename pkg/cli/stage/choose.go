@@ -20,7 +20,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Work is what a stage is about to do, as far as that says how long it takes.
+// Work describes what a stage is about to do, as far as that says how long it takes.
 type Work struct {
 	Stage string        // as package cost knows it
 	In    []*zarr.Array // level 0 of each input
@@ -50,7 +50,7 @@ func (w *Work) At(size [3]float64) {
 	}
 }
 
-// model is what the environment says of the machine.
+// model holds what the environment says of the machine.
 type model struct{ gpu, host cost.Figures }
 
 func newModel() (model, error) {
@@ -61,7 +61,7 @@ func newModel() (model, error) {
 	return model{gpu, cost.HostFigures().With(host)}, nil
 }
 
-// tries is how often each way of decoding and encoding is tried.
+// tries returns how often each way of decoding and encoding is tried.
 func (m model) tries() int { return int(m.host["tries"]) }
 
 // choose lets the run compute on the CPU where a GPU would not be faster. No device is opened for that; where there is
@@ -185,7 +185,7 @@ func coded(c codec.Chain, chunk int64, auto bool) cost.Array {
 	return a
 }
 
-// samples is how many chunks of an array are looked at to tell how well it is compressed.
+// samples counts the chunks of an array that are looked at to tell how well it is compressed.
 const samples = 4
 
 // stored estimates the bytes of an array as it is stored, for each of the decoded: from the sizes of some

@@ -136,7 +136,7 @@ func ResourcesOnGPU(ctx context.Context, r *cli.Run, task *progress.Task, w Work
 	return res, nil
 }
 
-// mostTold is how many trials the log tells; the record has all.
+// mostTold limits the trials in the log; the record has all.
 const mostTold = 4
 
 // tellTrials logs on one line what was measured.
