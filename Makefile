@@ -6,7 +6,6 @@ SHELL := bash
 .DEFAULT_GOAL := build
 
 GO      ?= go
-TAGS    := urfave_cli_no_docs
 VERSION := $(shell sed -n 's/^## \[\{0,1\}\([0-9][^] ]*\).*/\1/p' CHANGELOG.md | head -n 1)
 COMMIT  := $(shell git describe --always --dirty=+dirty --exclude='*' --abbrev=40 2>/dev/null)
 LDFLAGS := -s -w -X strata/pkg/cli.version=$(VERSION) -X strata/pkg/cli.linkedCommit=$(COMMIT)
@@ -31,7 +30,7 @@ help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
 build: ## build every binary into bin/, linked into nextflow/bin/; what does not change keeps its time
-	CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o build/bin/ ./cmd/...
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o build/bin/ ./cmd/...
 	@scripts/renew.sh build/bin/* bin
 	@scripts/renew.sh --link bin/* nextflow/bin
 
@@ -55,25 +54,25 @@ CONCURRENT = '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq .
 test-plain:
 	@scripts/need.sh g++ g++
 	@scripts/need.sh mksquashfs squashfs-tools
-	CGO_ENABLED=0 $(GOTEST) -vet=off -tags $(TAGS) ./...
+	CGO_ENABLED=0 $(GOTEST) -vet=off ./...
 
 test-race:
 	@scripts/need.sh gcc gcc
 	@scripts/need.sh g++ g++
 	@scripts/need.sh mksquashfs squashfs-tools
-	CGO_ENABLED=1 $(GOTEST) -short -race -vet=off -tags $(TAGS) $$($(GO) list -tags $(TAGS) -f $(CONCURRENT) ./cmd/... ./pkg/...)
+	CGO_ENABLED=1 $(GOTEST) -short -race -vet=off $$($(GO) list -f $(CONCURRENT) ./cmd/... ./pkg/...)
 
 test-arm64: ## build and vet for arm64; run the numeric tests under qemu-user where it is
 	@scripts/test-arm64.sh
 
 lint: ## gofmt, go vet, staticcheck, shellcheck where it is
 	@bad=$$(gofmt -l cmd pkg tests bench); if [ -n "$$bad" ]; then echo "gofmt: $$bad"; exit 1; fi
-	$(GO) vet -tags $(TAGS) ./...
-	$(GO) tool staticcheck -tags $(TAGS) ./...
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
 	@scripts/lint.sh
 
 vuln: ## govulncheck (needs a network)
-	$(GO) run golang.org/x/vuln/cmd/govulncheck@latest -tags $(TAGS) ./...
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@latest ./...
 
 fuzz: ## every fuzz target for FUZZTIME (default 5m)
 	@scripts/fuzz.sh $(FUZZTIME)
@@ -97,7 +96,7 @@ gpu-verify: build ## a pack that checks this tree on a machine with a GPU; here 
 	@scripts/gpu-verify.sh
 
 gpu-model: build ## expected seconds of all stages on processors and GPUs, by a double's virtual clock; writes docs/gpu-model.md
-	$(GO) run -tags $(TAGS) ./bench/gpumodel -bin bin
+	$(GO) run ./bench/gpumodel -bin bin
 
 demo: ## phantom mosaics through the whole workflow (ENGINE=none: without Java)
 	@scripts/demo.sh $(ENGINE)
