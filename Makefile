@@ -9,6 +9,8 @@ GO      ?= go
 VERSION := $(shell sed -n 's/^## \[\{0,1\}\([0-9][^] ]*\).*/\1/p' CHANGELOG.md | head -n 1)
 COMMIT  := $(shell git describe --always --dirty=+dirty --exclude='*' --abbrev=40 2>/dev/null)
 LDFLAGS := -s -w -X strata/pkg/cli.version=$(VERSION) -X strata/pkg/cli.linkedCommit=$(COMMIT)
+# All in one file; go build ./cmd/NAME makes a smaller one with a single program.
+PROGRAMS := $(filter-out strata,$(patsubst cmd/%/main.go,%,$(wildcard cmd/*/main.go)))
 ENGINE  ?= nextflow
 FUZZTIME ?= 5m
 SOAK_KILLS ?= 1000
@@ -29,10 +31,11 @@ IMAGE ?= build/strata.sif
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
-build: ## build every binary into bin/, linked into nextflow/bin/; what does not change keeps its time
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o build/bin/ ./cmd/...
-	@scripts/renew.sh build/bin/* bin
-	@scripts/renew.sh --link bin/* nextflow/bin
+build: ## build strata into bin/, with a link by the name of each program, and into nextflow/bin/; what does not change keeps its time
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o build/bin/strata ./cmd/strata
+	@for name in $(PROGRAMS); do ln -sfn strata build/bin/$$name; done
+	@scripts/renew.sh build/bin/strata $(PROGRAMS:%=build/bin/%) bin
+	@scripts/renew.sh --link bin/strata $(PROGRAMS:%=bin/%) nextflow/bin
 
 image: build ## container image build/strata.sif for Apptainer, made without it (Debian packages from a mirror)
 	@scripts/image.sh $(IMAGE)
