@@ -23,10 +23,13 @@ BENCH_GIB ?= 2
 # go test that counts and names skipped tests, and fails when one is skipped for a reason that is not in tests/skips.txt. It
 # does not vet: make lint has.
 GOTEST  := GO='$(GO)' $(GO) run ./tests/gotest tests/skips.txt
+# Files in packages have the time of the commit.
+DIST = SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 315532800)} $(GO) run ./scripts/dist -version '$(VERSION)' -commit '$(COMMIT)'
+PREFIX ?= /usr/local
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build dist install image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -42,6 +45,12 @@ image: build ## container image build/strata.sif for Apptainer, made without it 
 
 image-gpu: build ## the same with NVIDIA's cuFile and nvCOMP: build/strata-gpu.sif
 	@scripts/image.sh $(IMAGE:.sif=-gpu.sif) --with_nvidia
+
+dist: ## archives, .deb, wheels, SBOM and SHA256SUMS for Linux and macOS in build/dist, the same bytes every time
+	@$(DIST) -out build/dist
+
+install: ## strata, its links, man pages and completions into PREFIX (default /usr/local), below DESTDIR if set
+	@$(DIST) -install '$(DESTDIR)$(PREFIX)'
 
 links: build ## links by the names of the programs that ours replace in LINKS (default build/links), for the front of PATH
 	@scripts/links.sh bin $(LINKS)
@@ -69,7 +78,7 @@ test-arm64: ## build and vet for arm64; run the numeric tests under qemu-user wh
 	@scripts/test-arm64.sh
 
 lint: ## gofmt, go vet, staticcheck, shellcheck where it is
-	@bad=$$(gofmt -l cmd pkg tests bench); if [ -n "$$bad" ]; then echo "gofmt: $$bad"; exit 1; fi
+	@bad=$$(gofmt -l cmd pkg tests bench scripts); if [ -n "$$bad" ]; then echo "gofmt: $$bad"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	@scripts/lint.sh

@@ -13,8 +13,8 @@ type line struct {
 	values map[string]*value // of all flags of the command, by name
 	args   []string          // positional arguments
 
-	help, version bool
-	completion    string // shell, or ""
+	help, version, man bool
+	completion         string // shell, or ""
 }
 
 // arrange sorts a command line: which sub-command, which flags with which
@@ -294,15 +294,18 @@ func (a *arranger) finish() (*line, error) {
 			return &a.line, Usage("flag %s is not one of %s: %s --help lists all", f.typed, a.path, a.path)
 		}
 		switch f.flag.Name {
-		case "help", "version":
+		case "help", "version", "man":
 			v, err := f.flag.parseOne(f.value)
 			if err != nil {
 				return &a.line, Usage("flag %s: %w", f.typed, err)
 			}
-			if f.flag.Name == "help" {
+			switch f.flag.Name {
+			case "help":
 				a.help = a.help || v.(bool)
-			} else {
+			case "version":
 				a.version = v.(bool)
+			case "man":
+				a.man = v.(bool)
 			}
 			continue
 		case "completion":
@@ -316,7 +319,7 @@ func (a *arranger) finish() (*line, error) {
 			return &a.line, Usage("flag %s: %w", f.typed, err)
 		}
 	}
-	if a.help || a.version || a.completion != "" {
+	if a.help || a.version || a.man || a.completion != "" {
 		return &a.line, nil
 	}
 	return &a.line, a.count()

@@ -129,7 +129,7 @@ func FuzzArrange(f *testing.F) {
 				t.Fatalf("%q: argument %q was not typed", tokens, arg)
 			}
 		}
-		if l.help || l.version || l.completion != "" {
+		if l.help || l.version || l.man || l.completion != "" {
 			return
 		}
 		for _, f := range c.flags() {

@@ -53,6 +53,8 @@ func execute(c *Command, tokens []string, stdin io.Reader, stdout, stderr io.Wri
 		err = printHelp(out, l.cmd, l.path)
 	case l.version:
 		err = printVersion(out, c.tool())
+	case l.man:
+		err = printMan(out, c)
 	case l.completion != "":
 		err = printCompletion(out, c, l.completion)
 	default:
