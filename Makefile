@@ -24,12 +24,13 @@ BENCH_GIB ?= 2
 # does not vet: make lint has.
 GOTEST  := GO='$(GO)' $(GO) run ./tests/gotest tests/skips.txt
 # Files in packages have the time of the commit.
-DIST = SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 315532800)} $(GO) run ./scripts/dist -version '$(VERSION)' -commit '$(COMMIT)'
+DIST = SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 315532800)} $(GO) run ./scripts/dist -version '$(VERSION)' -ldflags '$(LDFLAGS)'
 PREFIX ?= /usr/local
+NAME ?=
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build dist install image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build dist install module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -51,6 +52,9 @@ dist: ## archives, .deb, wheels, SBOM and SHA256SUMS for Linux and macOS in buil
 
 install: ## strata, its links, man pages and completions into PREFIX (default /usr/local), below DESTDIR if set
 	@$(DIST) -install '$(DESTDIR)$(PREFIX)'
+
+module: ## a copy of the sources that can be imported as NAME=host/owner/strata, in build/module
+	@$(GO) run ./scripts/module -name '$(NAME)' -out build/module
 
 links: build ## links by the names of the programs that ours replace in LINKS (default build/links), for the front of PATH
 	@scripts/links.sh bin $(LINKS)

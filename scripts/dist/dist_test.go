@@ -20,7 +20,10 @@ import (
 // packed are the packages for this system, made once for all tests.
 var packed string
 
-const version = "0.8.0"
+const (
+	version = "0.8.0"
+	ldflags = "-s -w -X strata/pkg/cli.version=" + version + " -X strata/pkg/cli.linkedCommit=abc"
+)
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -41,7 +44,7 @@ func TestMain(m *testing.M) {
 
 func makeAll(out, targets string) error {
 	os.Setenv("SOURCE_DATE_EPOCH", "1700000000")
-	return run(context.Background(), []string{"-root", "../..", "-version", version, "-commit", "abc", "-targets", targets, "-out", out})
+	return run(context.Background(), []string{"-root", "../..", "-version", version, "-ldflags", ldflags, "-targets", targets, "-out", out})
 }
 
 func file(name string) string { return filepath.Join(packed, "1", name) }
@@ -257,10 +260,10 @@ func TestInstall(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(prefix, "bin", "aip"), []byte("old"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(context.Background(), []string{"-root", "../..", "-version", version, "-install", prefix}); err != nil {
+	if err := run(context.Background(), []string{"-root", "../..", "-version", version, "-ldflags", ldflags, "-install", prefix}); err != nil {
 		t.Fatal(err)
 	}
-	if out := said(t, filepath.Join(prefix, "bin", "aip"), "--version"); out != "aip "+version+"\n" {
+	if out := said(t, filepath.Join(prefix, "bin", "aip"), "--version"); out != "aip "+version+" (abc)\n" {
 		t.Errorf("aip --version: %s", out)
 	}
 	if hidden, _ := filepath.Glob(filepath.Join(prefix, "bin", ".*")); len(hidden) > 0 {

@@ -2,8 +2,8 @@
 // materials and checksums (make dist), or a folder with the same files (make install). The same sources, commit and compiler give the
 // same bytes: files have the time of the commit, belong to root, and stand in order.
 //
-//	go run ./scripts/dist -version 0.8.0 -out build/dist
-//	go run ./scripts/dist -version 0.8.0 -install /usr/local
+//	go run ./scripts/dist -version 0.8.0 -ldflags "$LDFLAGS" -out build/dist
+//	go run ./scripts/dist -version 0.8.0 -ldflags "$LDFLAGS" -install /usr/local
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 type release struct {
 	root       string // of the sources
 	version    string
-	commit     string
+	ldflags    string // of the build; build has its own besides
 	maintainer string // of the Debian packages
 	at         time.Time
 	programs   []string // names that strata goes by, sorted
@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string) error {
 	r := &release{}
 	fs.StringVar(&r.root, "root", ".", "folder of the sources")
 	fs.StringVar(&r.version, "version", "", "version of the release")
-	fs.StringVar(&r.commit, "commit", "", "commit that it is made of")
+	fs.StringVar(&r.ldflags, "ldflags", "", "flags for the linker, which set the version that programs print")
 	fs.StringVar(&r.maintainer, "maintainer", "The strata authors <strata@users.noreply.github.com>", "maintainer of the Debian packages")
 	out := fs.String("out", "", "folder for packages")
 	prefix := fs.String("install", "", "folder to install into, instead of packing")
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if r.version == "" || (*out == "") == (*prefix == "") || fs.NArg() > 0 {
-		return fmt.Errorf("usage: dist -version V [-commit C] [-targets OS/ARCH,...] -out DIR | -install DIR")
+		return fmt.Errorf("usage: dist -version V [-ldflags FLAGS] [-targets OS/ARCH,...] -out DIR | -install DIR")
 	}
 	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 	if err != nil {
