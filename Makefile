@@ -30,7 +30,7 @@ NAME ?=
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build dist install module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build dist conda install module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -52,6 +52,9 @@ dist: ## archives, .deb, wheels, SBOM and SHA256SUMS for Linux and macOS in buil
 
 install: ## strata, its links, man pages and completions into PREFIX (default /usr/local), below DESTDIR if set
 	@$(DIST) -install '$(DESTDIR)$(PREFIX)'
+
+conda: dist ## a conda package of this machine's archive in build/conda, made and tested without a network (rattler-build from PyPI)
+	@$$(scripts/venv.sh build/venv-conda packaging/conda/requirements.txt) packaging/conda/build.py '$(VERSION)' build/dist build/conda
 
 module: ## a copy of the sources that can be imported as NAME=host/owner/strata, in build/module
 	@$(GO) run ./scripts/module -name '$(NAME)' -out build/module
