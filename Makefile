@@ -6,10 +6,11 @@ SHELL := bash
 .DEFAULT_GOAL := build
 
 GO      ?= go
-TAGS    := urfave_cli_no_docs
 VERSION := $(shell sed -n 's/^## \[\{0,1\}\([0-9][^] ]*\).*/\1/p' CHANGELOG.md | head -n 1)
 COMMIT  := $(shell git describe --always --dirty=+dirty --exclude='*' --abbrev=40 2>/dev/null)
 LDFLAGS := -s -w -X strata/pkg/cli.version=$(VERSION) -X strata/pkg/cli.linkedCommit=$(COMMIT)
+# All in one file; go build ./cmd/NAME makes a smaller one with a single program.
+PROGRAMS := $(filter-out strata,$(patsubst cmd/%/main.go,%,$(wildcard cmd/*/main.go)))
 ENGINE  ?= nextflow
 FUZZTIME ?= 5m
 SOAK_KILLS ?= 1000
@@ -22,24 +23,41 @@ BENCH_GIB ?= 2
 # go test that counts and names skipped tests, and fails when one is skipped for a reason that is not in tests/skips.txt. It
 # does not vet: make lint has.
 GOTEST  := GO='$(GO)' $(GO) run ./tests/gotest tests/skips.txt
+# Files in packages have the time of the commit.
+DIST = SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 315532800)} $(GO) run ./scripts/dist -version '$(VERSION)' -ldflags '$(LDFLAGS)'
+PREFIX ?= /usr/local
+NAME ?=
 LINKS ?= build/links
 IMAGE ?= build/strata.sif
 
-.PHONY: help build image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
+.PHONY: help build dist conda install module image image-gpu links quick test test-plain test-race lint vuln fuzz soak quality kernels kernels-check gpu-verify gpu-model test-cuda-double demo demo-scan bench interop test-nextflow test-report test-slurm test-menu test-server-setup test-apptainer test-arm64 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
-build: ## build every binary into bin/, linked into nextflow/bin/; what does not change keeps its time
-	CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o build/bin/ ./cmd/...
-	@scripts/renew.sh build/bin/* bin
-	@scripts/renew.sh --link bin/* nextflow/bin
+build: ## build strata into bin/, with a link by the name of each program, and into nextflow/bin/; what does not change keeps its time
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o build/bin/strata ./cmd/strata
+	@for name in $(PROGRAMS); do ln -sfn strata build/bin/$$name; done
+	@scripts/renew.sh build/bin/strata $(PROGRAMS:%=build/bin/%) bin
+	@scripts/renew.sh --link bin/strata $(PROGRAMS:%=bin/%) nextflow/bin
 
 image: build ## container image build/strata.sif for Apptainer, made without it (Debian packages from a mirror)
 	@scripts/image.sh $(IMAGE)
 
 image-gpu: build ## the same with NVIDIA's cuFile and nvCOMP: build/strata-gpu.sif
 	@scripts/image.sh $(IMAGE:.sif=-gpu.sif) --with_nvidia
+
+dist: ## archives, .deb, wheels, SBOM and SHA256SUMS for Linux and macOS in build/dist, the same bytes every time
+	@$(DIST) -out build/dist
+
+install: ## strata, its links, man pages and completions into PREFIX (default /usr/local), below DESTDIR if set
+	@$(DIST) -install '$(DESTDIR)$(PREFIX)'
+
+conda: dist ## a conda package of this machine's archive in build/conda, made and tested without a network (rattler-build from PyPI)
+	@$$(scripts/venv.sh build/venv-conda packaging/conda/requirements.txt) packaging/conda/build.py '$(VERSION)' build/dist build/conda
+
+module: ## a copy of the sources that can be imported as NAME=host/owner/strata, in build/module
+	@$(GO) run ./scripts/module -name '$(NAME)' -out build/module
 
 links: build ## links by the names of the programs that ours replace in LINKS (default build/links), for the front of PATH
 	@scripts/links.sh bin $(LINKS)
@@ -55,25 +73,25 @@ CONCURRENT = '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq .
 test-plain:
 	@scripts/need.sh g++ g++
 	@scripts/need.sh mksquashfs squashfs-tools
-	CGO_ENABLED=0 $(GOTEST) -vet=off -tags $(TAGS) ./...
+	CGO_ENABLED=0 $(GOTEST) -vet=off ./...
 
 test-race:
 	@scripts/need.sh gcc gcc
 	@scripts/need.sh g++ g++
 	@scripts/need.sh mksquashfs squashfs-tools
-	CGO_ENABLED=1 $(GOTEST) -short -race -vet=off -tags $(TAGS) $$($(GO) list -tags $(TAGS) -f $(CONCURRENT) ./cmd/... ./pkg/...)
+	CGO_ENABLED=1 $(GOTEST) -short -race -vet=off $$($(GO) list -f $(CONCURRENT) ./cmd/... ./pkg/...)
 
 test-arm64: ## build and vet for arm64; run the numeric tests under qemu-user where it is
 	@scripts/test-arm64.sh
 
 lint: ## gofmt, go vet, staticcheck, shellcheck where it is
-	@bad=$$(gofmt -l cmd pkg tests bench); if [ -n "$$bad" ]; then echo "gofmt: $$bad"; exit 1; fi
-	$(GO) vet -tags $(TAGS) ./...
-	$(GO) tool staticcheck -tags $(TAGS) ./...
+	@bad=$$(gofmt -l cmd pkg tests bench scripts); if [ -n "$$bad" ]; then echo "gofmt: $$bad"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
 	@scripts/lint.sh
 
 vuln: ## govulncheck (needs a network)
-	$(GO) run golang.org/x/vuln/cmd/govulncheck@latest -tags $(TAGS) ./...
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@latest ./...
 
 fuzz: ## every fuzz target for FUZZTIME (default 5m)
 	@scripts/fuzz.sh $(FUZZTIME)
@@ -97,7 +115,7 @@ gpu-verify: build ## a pack that checks this tree on a machine with a GPU; here 
 	@scripts/gpu-verify.sh
 
 gpu-model: build ## expected seconds of all stages on processors and GPUs, by a double's virtual clock; writes docs/gpu-model.md
-	$(GO) run -tags $(TAGS) ./bench/gpumodel -bin bin
+	$(GO) run ./bench/gpumodel -bin bin
 
 demo: ## phantom mosaics through the whole workflow (ENGINE=none: without Java)
 	@scripts/demo.sh $(ENGINE)

@@ -78,7 +78,7 @@ rm -rf "$pack"
 mkdir -p "$pack"/{bin,lib}
 commit=$(git describe --always --dirty=+dirty --exclude='*' --abbrev=40 2>/dev/null || echo unknown)
 export CGO_ENABLED=0
-cp bin/{aip,resample,focal,crop,stitch,stack,phantom,doctor} "$pack/bin/"
+cp -P bin/{strata,aip,resample,focal,crop,stitch,stack,phantom,doctor} "$pack/bin/"
 go build -trimpath -ldflags "-s -w -X main.commit=$commit" -o "$pack/" ./tests/gpuverify
 for package in pkg/gpu/{kernels,cufile,nvcomp,nvml} pkg/gds pkg/zarr/zarrgpu/{pack,unpack}; do
   go test -c -trimpath -ldflags '-s -w' -o "$pack/$(basename "$package").test" "./$package"

@@ -6,7 +6,7 @@
 # given what is left of QUICK_SECONDS (180). list: prints the packages only, "changed" or "imports" before each.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-go=${GO:-go} tags=urfave_cli_no_docs
+go=${GO:-go}
 
 base=$(git merge-base HEAD origin/main 2>/dev/null || true)
 if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then base=$(git rev-parse --verify -q HEAD~ || git hash-object -t tree /dev/null); fi
@@ -26,7 +26,7 @@ while read -r package list; do
   for one in $list; do
     if [ -n "${changed[./${one#"$module"/}]-}" ]; then imports[$package]=yes; fi
   done
-done < <($go list -tags $tags -f '{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./...)
+done < <($go list -f '{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./...)
 if [ "${1:-}" = list ]; then
   { printf 'changed %s\n' "${!changed[@]}"; printf 'imports %s\n' "${!imports[@]}"; } | grep ' .' | sort
   exit
@@ -43,16 +43,16 @@ if [ ${#go_files[@]} -gt 0 ]; then
   bad=$(gofmt -l "${go_files[@]}")
   [ -z "$bad" ] || { echo "gofmt: $bad" >&2; exit 1; }
 fi
-$go vet -tags $tags "${!changed[@]}"
-$go tool staticcheck -tags $tags "${!changed[@]}"
+$go vet "${!changed[@]}"
+$go tool staticcheck "${!changed[@]}"
 "${MAKE:-make}" -s --no-print-directory build
 export CGO_ENABLED=0
-$go test -short -tags $tags "${!changed[@]}"
+$go test -short "${!changed[@]}"
 [ ${#imports[@]} -gt 0 ] || exit 0
 left=$((${QUICK_SECONDS:-180} - SECONDS + started))
 if [ $left -gt 0 ]; then
   status=0
-  timeout -k 10 $left $go test -short -tags $tags "${!imports[@]}" || status=$?
+  timeout -k 10 $left $go test -short "${!imports[@]}" || status=$?
   [ $status = 124 ] || exit $status
 fi
 echo "quick: time is up: the rest of these is left to make test: ${!imports[*]}"

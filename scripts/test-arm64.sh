@@ -6,9 +6,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
 export GOARCH=arm64 CGO_ENABLED=0
-$go build -tags urfave_cli_no_docs ./...
-mapfile -t differ < <($go list -tags urfave_cli_no_docs -f '{{if or .SFiles .IgnoredGoFiles .IgnoredOtherFiles}}{{.ImportPath}}{{end}}' ./...)
-$go vet -tags urfave_cli_no_docs "${differ[@]}"
+$go build ./...
+mapfile -t differ < <($go list -f '{{if or .SFiles .IgnoredGoFiles .IgnoredOtherFiles}}{{.ImportPath}}{{end}}' ./...)
+$go vet "${differ[@]}"
 if ! scripts/need.sh qemu-aarch64-static qemu-user-static 2>/dev/null && ! command -v qemu-aarch64 >/dev/null; then
   echo "qemu-user is missing (Debian/Ubuntu: apt-get install qemu-user-static): arm64 was built and vetted only" >&2
   exit 0
@@ -18,5 +18,5 @@ qemu=$(command -v qemu-aarch64-static || command -v qemu-aarch64)
 # bit by bit.
 others='^Test(DecodingEnds|RebuildFailures|Window|Trends|PositionsStartOver|StackReadsOnce|TilesAreReadOnce|StackMemoryIsFlat|FailuresKeepNothing|Pieces'
 others+='|.*However(Done|Stored)|.*Finds.*|Estimate.*|FocalDepthIsOfTheWholePlane|StitchedPhantomIsItsTruth|AlignedOverlap|RepairShifts|RepairOneFrame|StackOrigins|BlendMatch)$'
-$go test -short -vet=off -skip "$others" -exec "$qemu" -tags urfave_cli_no_docs,nocuda \
+$go test -short -vet=off -skip "$others" -exec "$qemu" -tags nocuda \
   ./pkg/dtype ./pkg/filter ./pkg/phantom ./pkg/npy ./pkg/jpeg ./pkg/mem ./pkg/oct/... ./pkg/ngff ./pkg/tile ./pkg/zarr/codec/... "$@"

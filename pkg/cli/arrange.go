@@ -7,20 +7,19 @@ import (
 
 // line is a command line put in order.
 type line struct {
-	cmd   *Command
-	path  string   // "zarr-tool info"
-	subs  []string // sub-commands as typed: ["info"]
-	flags []string // "--name=value", canonical names, in the order given
-	args  []string // positional arguments
+	cmd    *Command
+	path   string            // "zarr-tool info"
+	found  []foundFlag       // in the order given
+	values map[string]*value // of all flags of the command, by name
+	args   []string          // positional arguments
 
-	help, version bool
-	completion    string // shell, or ""
+	help, version, man bool
+	completion         string // shell, or ""
 }
 
 // arrange sorts a command line: which sub-command, which flags with which
-// values, which positional arguments. Flags may stand anywhere; "--" ends
-// them. urfave/cli, like the flag package under it, would stop at the first
-// positional.
+// values, which positional arguments. Flags may stand anywhere, where the flag
+// package would stop at the first positional; "--" ends them.
 func arrange(root *Command, tokens []string) (*line, error) {
 	a := &arranger{line: line{cmd: root, path: root.Name}, tokens: tokens}
 	a.known = a.flagsOf(root)
@@ -55,7 +54,6 @@ type arranger struct {
 	tokens []string
 	ended  bool // by "--"
 	known  []Flag
-	found  []foundFlag
 	list   *Flag   // a list of texts whose value was the last token, or what may have been meant as more of them
 	behind []*Flag // for each argument, the list that it stands behind; nil for most
 }
@@ -264,7 +262,6 @@ func (a *arranger) positional(tok string) error {
 	}
 	a.cmd = sub
 	a.path += " " + tok
-	a.subs = append(a.subs, tok)
 	a.known = a.flagsOf(sub)
 	return nil
 }
@@ -286,6 +283,10 @@ func (a *arranger) finish() (*line, error) {
 	if a.cmd.Run != nil {
 		a.known = a.cmd.flags() // no sub-command is named any more
 	}
+	a.values = map[string]*value{}
+	for _, f := range a.cmd.flags() {
+		a.values[f.Name] = f.newValue()
+	}
 	for _, f := range a.found {
 		// A flag before the sub-command may be one of another sub-command.
 		here := a.lookup(f.flag.Name)
@@ -293,15 +294,18 @@ func (a *arranger) finish() (*line, error) {
 			return &a.line, Usage("flag %s is not one of %s: %s --help lists all", f.typed, a.path, a.path)
 		}
 		switch f.flag.Name {
-		case "help", "version":
+		case "help", "version", "man":
 			v, err := f.flag.parseOne(f.value)
 			if err != nil {
 				return &a.line, Usage("flag %s: %w", f.typed, err)
 			}
-			if f.flag.Name == "help" {
+			switch f.flag.Name {
+			case "help":
 				a.help = a.help || v.(bool)
-			} else {
+			case "version":
 				a.version = v.(bool)
+			case "man":
+				a.man = v.(bool)
 			}
 			continue
 		case "completion":
@@ -311,14 +315,11 @@ func (a *arranger) finish() (*line, error) {
 			a.completion = f.value
 			continue
 		}
-		if v := here.newValue(); true {
-			if err := v.Set(f.value); err != nil {
-				return &a.line, Usage("flag %s: %w", f.typed, err)
-			}
+		if err := a.values[here.Name].Set(f.value); err != nil {
+			return &a.line, Usage("flag %s: %w", f.typed, err)
 		}
-		a.flags = append(a.flags, "--"+f.flag.Name+"="+f.value)
 	}
-	if a.help || a.version || a.completion != "" {
+	if a.help || a.version || a.man || a.completion != "" {
 		return &a.line, nil
 	}
 	return &a.line, a.count()

@@ -11,14 +11,10 @@ import (
 	"syscall"
 	"testing"
 
-	ucli "github.com/urfave/cli/v2"
-
 	"strata/pkg/host"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
-
-type urfaveContext = ucli.Context
 
 func TestExitCode(t *testing.T) {
 	input := errors.New("chunk is broken")

@@ -40,6 +40,7 @@ type Command struct {
 
 	original string // its own name, and
 	alias    *Alias // what is different, where it runs under another one
+	group    bool   // of programs, each with a page of the manual
 }
 
 // Arg describes a positional argument. Arguments are required unless Optional

@@ -115,6 +115,7 @@ func commonFlags(s Shared) []Flag {
 		Flag{Name: "version", Kind: Bool, Usage: "print the version"},
 		Flag{Name: "help", Short: "h", Kind: Bool, Usage: "print this help"},
 		Flag{Name: "completion", Choices: shells, Value: "bash|zsh|fish", Usage: "print a completion script for a shell"},
+		Flag{Name: "man", Kind: Bool, Hidden: true, Usage: "print the page of the manual"},
 	)
 	return flags
 }

@@ -155,8 +155,7 @@ func (f *Flag) placeholder() string {
 		Strings: "TEXT,...", Ints: "N,...", Floats: "X,..."}[f.Kind]
 }
 
-// value holds the parsed values of a flag; urfave/cli fills it through the
-// Set method of flag.Value.
+// value holds the parsed values of a flag.
 type value struct {
 	flag  *Flag
 	set   bool
@@ -171,17 +170,6 @@ func (f *Flag) newValue() *value {
 	}
 	return v
 }
-
-// String is the flag package's view of a value; it must work on a zero value.
-func (v *value) String() string {
-	if v == nil || v.flag == nil {
-		return ""
-	}
-	return v.flag.Default
-}
-
-// IsBoolFlag lets a boolean stand without "=true".
-func (v *value) IsBoolFlag() bool { return v.flag != nil && v.flag.Kind == Bool }
 
 // Set parses what the user typed. The first value of a list replaces the default.
 func (v *value) Set(text string) error {

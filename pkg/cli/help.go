@@ -14,98 +14,124 @@ const helpWidth = 100
 // printHelp prints the help of a command.
 func printHelp(w io.Writer, c *Command, path string) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "%s - %s\n\nUsage:\n", path, c.Usage)
+	fmt.Fprintf(b, "%s - %s\n", path, c.Usage)
+	for _, s := range c.sections(path) {
+		b.WriteString("\n")
+		if s.title != "" {
+			b.WriteString(s.title + ":\n")
+		}
+		for _, line := range s.lines {
+			b.WriteString("  " + line + "\n")
+		}
+		table(b, s.rows)
+		if s.text != "" {
+			wrap(b, "", strings.Fields(s.text))
+		}
+	}
+	return b.Flush()
+}
+
+// section is a part of a command's help, as a page of text or of the manual shows it.
+type section struct {
+	title string      // "" for a paragraph between sections
+	lines []string    // as typed
+	rows  [][2]string // names, and what they are
+	text  string      // a paragraph, below
+}
+
+// sections returns the help of a command below its first line.
+func (c *Command) sections(path string) []section {
+	usage := section{title: "Usage"}
 	if c.Run != nil {
-		fmt.Fprintf(b, "  %s [flags]\n", c.synopsis(path))
+		usage.lines = append(usage.lines, c.synopsis(path)+" [flags]")
 	}
 	if len(c.Commands) > 0 {
-		fmt.Fprintf(b, "  %s COMMAND [flags]\n", path)
+		usage.lines = append(usage.lines, path+" COMMAND [flags]")
 	}
+	out := []section{usage}
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(c.Description), "\n\n") {
 		if paragraph != "" {
-			b.WriteString("\n")
-			wrap(b, "", strings.Fields(paragraph))
+			out = append(out, section{text: paragraph})
 		}
 	}
 	if len(c.Commands) > 0 {
-		b.WriteString("\nCommands:\n")
 		var rows [][2]string
 		for _, s := range c.Commands {
 			rows = append(rows, [2]string{s.Name, s.Usage})
 		}
-		table(b, rows)
-		fmt.Fprintf(b, "\n%s COMMAND --help tells more about a command.\n", path)
+		out = append(out, section{title: "Commands", rows: rows}, section{text: path + " COMMAND --help tells more about a command."})
 	}
 	if len(c.Args) > 0 {
-		b.WriteString("\nArguments:\n")
-		var rows [][2]string
-		for _, a := range c.Args {
-			name, usage := a.Name, a.Usage
-			if a.Many {
-				name += "..."
-			}
-			if a.Optional {
-				usage += " (optional)"
-			}
-			rows = append(rows, [2]string{name, usage})
-		}
-		table(b, rows)
+		out = append(out, section{title: "Arguments", rows: c.argumentRows()})
 	}
-	all := c.flags()
-	if c.Run == nil && len(c.Commands) > 0 {
-		all = commonFlags(0)
-	}
-	flagSection(b, "Options", all[:len(c.Flags)])
-	common := all[len(c.Flags):]
-	flagSection(b, "Common options", inSection(common, ""))
-	if more := inSection(common, gpuFiles); len(more) > 0 {
-		flagSection(b, gpuFiles, more)
-		wrap(b, "", strings.Fields("Each has a variable as well, from STRATA_COMPAT_MODE to STRATA_GDS_REGISTER; KvikIO's are honoured."))
-	}
-	if more := inSection(common, remoteFiles); len(more) > 0 {
-		flagSection(b, remoteFiles, more)
-		wrap(b, "", strings.Fields("Each has a variable as well, from STRATA_HTTP_STATUS_CODES to STRATA_HTTP_MIN_RATE; KvikIO's are honoured."))
-	}
+	out = append(out, c.flagSections()...)
 	if len(c.Examples) > 0 {
-		b.WriteString("\nExamples:\n")
+		var lines []string
 		for _, e := range c.Examples {
 			if e.Usage != "" {
-				fmt.Fprintf(b, "  # %s\n", e.Usage)
+				lines = append(lines, "# "+e.Usage)
 			}
-			fmt.Fprintf(b, "  %s\n", e.Command)
+			lines = append(lines, e.Command)
 		}
+		out = append(out, section{title: "Examples", lines: lines})
 	}
 	if c.alias != nil {
-		b.WriteString("\n")
-		wrap(b, "", strings.Fields("This is "+c.original+" under another name: "+c.alias.differences()+"."))
+		out = append(out, section{text: "This is " + c.original + " under another name: " + c.alias.differences() + "."})
 	} else if len(c.Aliases) > 0 {
-		b.WriteString("\nAlso runs as, when started by a link of that name:\n")
 		var rows [][2]string
 		for i := range c.Aliases {
 			rows = append(rows, [2]string{c.Aliases[i].Name, c.Aliases[i].differences()})
 		}
-		table(b, rows)
+		out = append(out, section{title: "Also runs as, when started by a link of that name", rows: rows})
 	}
-	b.WriteString("\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input, 4 no usable GPU, 130/143 interrupted.\n")
-	return b.Flush()
+	return append(out, section{text: "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input, 4 no usable GPU, 130/143 interrupted."})
+}
+
+// argumentRows describes the positional arguments.
+func (c *Command) argumentRows() [][2]string {
+	var rows [][2]string
+	for _, a := range c.Args {
+		name, usage := a.Name, a.Usage
+		if a.Many {
+			name += "..."
+		}
+		if a.Optional {
+			usage += " (optional)"
+		}
+		rows = append(rows, [2]string{name, usage})
+	}
+	return rows
+}
+
+// flagSections describes the flags: the command's own, then common ones.
+func (c *Command) flagSections() []section {
+	all := c.flags()
+	if c.Run == nil && len(c.Commands) > 0 {
+		all = commonFlags(0)
+	}
+	common := all[len(c.Flags):]
+	var out []section
+	add := func(title string, flags []Flag, text string) {
+		s := section{title: title, text: text}
+		for _, f := range flags {
+			if !f.Hidden {
+				s.rows = append(s.rows, [2]string{f.typed(), f.Usage + f.defaultNote()})
+			}
+		}
+		if len(s.rows) > 0 {
+			out = append(out, s)
+		}
+	}
+	add("Options", all[:len(c.Flags)], "")
+	add("Common options", inSection(common, ""), "")
+	add(gpuFiles, inSection(common, gpuFiles), "Each has a variable as well, from STRATA_COMPAT_MODE to STRATA_GDS_REGISTER; KvikIO's are honoured.")
+	add(remoteFiles, inSection(common, remoteFiles), "Each has a variable as well, from STRATA_HTTP_STATUS_CODES to STRATA_HTTP_MIN_RATE; KvikIO's are honoured.")
+	return out
 }
 
 // inSection are the flags that stand in a section of the help.
 func inSection(flags []Flag, section string) []Flag {
 	return slices.DeleteFunc(slices.Clone(flags), func(f Flag) bool { return f.section != section })
-}
-
-func flagSection(b *bufio.Writer, title string, flags []Flag) {
-	var rows [][2]string
-	for _, f := range flags {
-		if !f.Hidden {
-			rows = append(rows, [2]string{f.typed(), f.Usage + f.defaultNote()})
-		}
-	}
-	if len(rows) > 0 {
-		fmt.Fprintf(b, "\n%s:\n", title)
-		table(b, rows)
-	}
 }
 
 // typed is how a flag stands in the help: "-j, --threads N", "--[no-]use_gpu".

@@ -8,11 +8,9 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
-	ucli "github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
 	"strata/pkg/address"
@@ -55,6 +53,8 @@ func execute(c *Command, tokens []string, stdin io.Reader, stdout, stderr io.Wri
 		err = printHelp(out, l.cmd, l.path)
 	case l.version:
 		err = printVersion(out, c.tool())
+	case l.man:
+		err = printMan(out, c)
 	case l.completion != "":
 		err = printCompletion(out, c, l.completion)
 	default:
@@ -84,57 +84,13 @@ func printError(w io.Writer, tool string, err error) int {
 	return ExitCode(err)
 }
 
-// start parses the ordered command line with urfave/cli and runs the command.
+// start runs the command of an ordered command line.
 func start(root *Command, l *line, stdin io.Reader, stdout *results, stderr io.Writer) int {
 	r := &Run{
 		Meter: new(meter.Meter), Stdin: stdin, Stdout: stdout, Stderr: stderr,
-		command: l.cmd, values: map[string]*value{}, warnings: new(warnings),
+		command: l.cmd, values: l.values, args: l.args, warnings: new(warnings),
 	}
-	code := ExitOK
-	action := func(ctx *ucli.Context) error {
-		r.args = ctx.Args().Slice()
-		code = r.main(root, l)
-		return nil
-	}
-	app := parser(l, r.values, action)
-	app.Writer, app.ErrWriter = stderr, stderr
-	argv := append(append([]string{root.Name}, l.subs...), l.flags...)
-	argv = append(append(argv, "--"), l.args...)
-	if err := app.Run(argv); err != nil {
-		// arrange has looked at every flag: what it lets through, urfave/cli parses.
-		return printError(stderr, root.Name, Usage("%w", err))
-	}
-	return code
-}
-
-// parser is the urfave/cli application for the one command that is asked for.
-func parser(l *line, values map[string]*value, action ucli.ActionFunc) *ucli.App {
-	flags := l.cmd.flags()
-	uflags := make([]ucli.Flag, len(flags))
-	for i := range flags {
-		v := flags[i].newValue()
-		values[flags[i].Name] = v
-		uflags[i] = &ucli.GenericFlag{Name: flags[i].Name, Value: v}
-	}
-	app := &ucli.App{
-		HideHelp: true, HideHelpCommand: true, HideVersion: true,
-		ExitErrHandler: func(*ucli.Context, error) {},
-		OnUsageError:   func(_ *ucli.Context, err error, _ bool) error { return err },
-	}
-	if len(l.subs) == 0 {
-		app.Flags, app.Action = uflags, action
-		return app
-	}
-	// The innermost command first, then those around it.
-	cmd := &ucli.Command{Flags: uflags, Action: action}
-	for i, name := range slices.Backward(l.subs) {
-		cmd.Name, cmd.HideHelp, cmd.OnUsageError = name, true, app.OnUsageError
-		if i > 0 {
-			cmd = &ucli.Command{Subcommands: []*ucli.Command{cmd}}
-		}
-	}
-	app.Commands = []*ucli.Command{cmd}
-	return app
+	return r.main(root, l)
 }
 
 // main sets everything up, runs the command and is the exit code.

@@ -16,6 +16,7 @@ func MainOf(group *Command) {
 	if len(os.Args) > 1 && isFlag(os.Args[1]) && !aboutGroup(os.Args[1]) {
 		os.Exit(printError(os.Stderr, group.Name, Usage("%s: the command comes first (%s --help lists them)", os.Args[1], group.Name)))
 	}
+	group.group = true
 	Main(group)
 }
 
@@ -42,7 +43,7 @@ func (c *Command) member(argv0 string) *Command {
 func aboutGroup(flag string) bool {
 	name, _, _ := strings.Cut(flag, "=")
 	switch canonical(strings.TrimLeft(name, "-")) {
-	case "h", "help", "version", "completion":
+	case "h", "help", "version", "completion", "man":
 		return true
 	}
 	return false

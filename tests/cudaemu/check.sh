@@ -49,7 +49,7 @@ for major in 5 6; do
   "${check[@]}" -DNVCOMP_DOUBLE=$major $here/double/nvcomp/nvcomp.cpp
   sed 's/const size_t\* room, size_t\* out_bytes/const size_t* room, unsigned* out_bytes/' $here/double/nvcomp/nvcomp.cpp >"$stub/wrong.cpp"
   finds "conflicting declaration" "${check[@]}" -DNVCOMP_DOUBLE=$major -I$here/double/nvcomp "$stub/wrong.cpp"
-  STRATA_TEST_LIBNVCOMP=$nvcomp/lib64/libnvcomp.so.$major "${GO:-go}" test -count=1 -tags urfave_cli_no_docs -run '^TestRealLibrary$' ./pkg/gpu/nvcomp
+  STRATA_TEST_LIBNVCOMP=$nvcomp/lib64/libnvcomp.so.$major "${GO:-go}" test -count=1 -run '^TestRealLibrary$' ./pkg/gpu/nvcomp
 done
 mkdir -p $plain
 "$cxx" "${flags[@]}" -shared -fPIC -o $plain/formats.so $here/selftest/formats.cpp $here/double/nvcomp/{zstd,lz4,inflate}.cpp
@@ -63,9 +63,9 @@ for root in "$site"/nvidia/{cufile,cu13}; do
 done
 cufile=("$site"/nvidia/cufile/lib/libcufile.so.0)
 CGO_ENABLED=0 STRATA_TEST_LIBCUFILE=${cufile[0]} STRATA_TEST_LIBNVCOMP=$nvcomp/lib64/libnvcomp.so.$major \
-  "${GO:-go}" test -count=1 -tags urfave_cli_no_docs -run '^TestRealLibraries$' ./pkg/gpu
+  "${GO:-go}" test -count=1 -run '^TestRealLibraries$' ./pkg/gpu
 CGO_ENABLED=0 STRATA_TEST_CUFILE=$site/nvidia/cufile:$site/nvidia/cu13 STRATA_TEST_CUDA_INCLUDE=$include \
-  "${GO:-go}" test -count=1 -tags urfave_cli_no_docs -run '^(TestLayout|TestReal)$' ./pkg/gpu/cufile
+  "${GO:-go}" test -count=1 -run '^(TestLayout|TestReal)$' ./pkg/gpu/cufile
 
 say "NVML: nvml.h of CUDA 12 and 13"
 python=$(PIP_NO_DEPS=1 scripts/venv.sh build/venv-nvml pkg/gpu/nvml/requirements.txt)
@@ -76,7 +76,7 @@ for folder in "${nvml[@]}"; do
 done
 sed 's/nvmlDeviceGetComputeMode, nvmlDevice_t device, nvmlComputeMode_t/nvmlDeviceGetComputeMode, nvmlDevice_t device, unsigned/' $here/double/nvml/nvml.cpp >"$stub/wrong.cpp"
 finds "conflicting declaration" "$cxx" "${flags[@]}" -fsyntax-only -DEMU_CHECK_NVML_H -I"${nvml[0]}" "$stub/wrong.cpp"
-CGO_ENABLED=0 STRATA_TEST_NVML_INCLUDE=${nvml[0]}:${nvml[1]} "${GO:-go}" test -count=1 -tags urfave_cli_no_docs -run '^TestLayout$' ./pkg/gpu/nvml
+CGO_ENABLED=0 STRATA_TEST_NVML_INCLUDE=${nvml[0]}:${nvml[1]} "${GO:-go}" test -count=1 -run '^TestLayout$' ./pkg/gpu/nvml
 
 say "the interpreter"
 $here/build.sh $plain
@@ -90,13 +90,13 @@ $plain/kernelpack -unpack $plain/all.ptx $kernels/code/ptx.zst
 sed 's/add\.rn\.f64/sub.rn.f64/' $plain/all.ptx >$plain/wrong.ptx
 $plain/kernelpack $plain/wrong.ptx $plain/wrong.zst
 echo "{\"Replace\": {\"$PWD/$kernels/code/ptx.zst\": \"$PWD/$plain/wrong.zst\"}}" >$plain/overlay.json
-CGO_ENABLED=0 "${GO:-go}" test -c -overlay $plain/overlay.json -tags urfave_cli_no_docs -o $plain/wrong.test ./$kernels
+CGO_ENABLED=0 "${GO:-go}" test -c -overlay $plain/overlay.json -o $plain/wrong.test ./$kernels
 (cd $kernels && env STRATA_LIBCUDA="$OLDPWD/$plain/libcuda.so.1" "$OLDPWD/$plain/wrong.test" -test.run '^TestMean$' >/dev/null)
 finds "FAIL: TestMean" env CUEMU_PTX=1 STRATA_LIBCUDA="$PWD/$plain/libcuda.so.1" $plain/wrong.test -test.run '^TestMean$'
 
 say "other orders of threads, tight buffers"
 tests=$plain/kernels.test
-CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o $tests ./$kernels
+CGO_ENABLED=0 "${GO:-go}" test -c -o $tests ./$kernels
 # run NAME=VALUE…: the kernels' tests with these knobs
 run() {
   echo "${*//"$PWD"\//}"
@@ -107,7 +107,7 @@ for ptx in 0 1; do run STRATA_LIBCUDA="$PWD/$plain/libcuda.so.1" CUEMU_ORDER=rev
 
 say "stages: by the PTX that ships, in another order of threads, with work that does not wait to be waited for"
 for stage in aip focal crop stack stitch; do
-  CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o "$plain/$stage.test" ./pkg/oct/$stage
+  CGO_ENABLED=0 "${GO:-go}" test -c -o "$plain/$stage.test" ./pkg/oct/$stage
   (cd pkg/oct/$stage && env CUEMU_PTX=1 CUEMU_ORDER=rand CUEMU_EAGER=1 "$OLDPWD/$plain/$stage.test" -test.short -test.run Device) >"$log" 2>&1 ||
     { cat "$log"; exit 1; }
 done
@@ -116,7 +116,7 @@ say "streams that interleave, addresses that are used again, races between strea
 traced=build/cudaemu-traced
 $here/build.sh $traced -DEMU_TRACE
 for package in pkg/gds pkg/zarr/zarrgpu pkg/zarr/zarrgpu/pack pkg/ngff/ngffgpu pkg/oct/aip pkg/oct/focal pkg/oct/stitch; do
-  CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o $plain/one.test ./$package
+  CGO_ENABLED=0 "${GO:-go}" test -c -o $plain/one.test ./$package
   case $package in pkg/oct/*) seeds=1 ;; *) seeds='1 2' ;; esac # stages take longer
   for seed in $seeds; do
     (cd $package && env STRATA_LIBCUDA="$OLDPWD/$traced/libcuda.so.1" CUEMU_RACES=1 CUEMU_INTERLEAVE=1 CUEMU_REUSE=1 CUEMU_SEED="$seed" "$OLDPWD/$plain/one.test" -test.short) >"$log" 2>&1 ||
@@ -132,7 +132,7 @@ export ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0
 run LD_PRELOAD="$("$cxx" -print-file-name=libasan.so)" STRATA_LIBCUDA="$PWD/$asan/libcuda.so.1" CUEMU_ORDER=rand
 "$cxx" "${flags[@]}" -fsanitize=address,undefined -fno-sanitize=shift-base -fno-sanitize-recover=undefined -o $asan/ptx_test $here/selftest/ptx_test.cpp $asan/ptx_*.o
 $asan/ptx_test $kernels/*.ptx
-CGO_ENABLED=0 "${GO:-go}" test -c -tags urfave_cli_no_docs -o $plain/nvcomp.test ./pkg/gpu/nvcomp
+CGO_ENABLED=0 "${GO:-go}" test -c -o $plain/nvcomp.test ./pkg/gpu/nvcomp
 LD_PRELOAD="$("$cxx" -print-file-name=libasan.so) $("$cxx" -print-file-name=libstdc++.so)" STRATA_LIBCUDA="$PWD/$asan/libcuda.so.1" $plain/nvcomp.test >"$log" 2>&1 || { cat "$log"; exit 1; }
 "$cxx" "${flags[@]}" -fsanitize=address,undefined -o $asan/selftest $here/selftest/selftest.cpp $asan/*.o -lpthread
 $asan/selftest $kernels/select.ptx

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
-		build := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", dir+"/", "strata/cmd/...")
+		build := exec.Command("go", "build", "-o", dir+"/", "strata/cmd/...")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "%s\n%v\n", out, err)

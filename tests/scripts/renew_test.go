@@ -76,3 +76,38 @@ func TestRenew(t *testing.T) {
 		}
 	}
 }
+
+// Symbolic links, which the programs' names are, stay links, and keep their times as long as they have the same target; a program of
+// an older build makes way for one.
+func TestRenewLinks(t *testing.T) {
+	for _, how := range [][]string{nil, {"--link"}} {
+		from, to := t.TempDir(), t.TempDir()
+		check := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		check(os.WriteFile(filepath.Join(from, "strata"), []byte("new"), 0o755))
+		check(os.Symlink("strata", filepath.Join(from, "aip")))
+		check(os.WriteFile(filepath.Join(to, "aip"), []byte("old"), 0o755))
+		renew := func() os.FileInfo {
+			t.Helper()
+			if out, err := exec.Command("../../scripts/renew.sh", append(how, filepath.Join(from, "strata"), filepath.Join(from, "aip"), to)...).CombinedOutput(); err != nil {
+				t.Fatalf("renew.sh: %v\n%s", err, out)
+			}
+			info, err := os.Lstat(filepath.Join(to, "aip"))
+			check(err)
+			return info
+		}
+		first := renew()
+		if target, err := os.Readlink(filepath.Join(to, "aip")); target != "strata" || err != nil {
+			t.Fatalf("%v: a link came as %q, %v", how, target, err)
+		}
+		check(os.Remove(filepath.Join(from, "aip")))
+		check(os.Symlink("strata", filepath.Join(from, "aip")))
+		if again := renew(); !os.SameFile(first, again) {
+			t.Errorf("%v: a link with the same target was made anew", how)
+		}
+	}
+}

@@ -90,15 +90,8 @@ func (r *Recipe) addBinaries(root *sif.Root) ([]spdx.Package, error) {
 		if err != nil {
 			continue // not built with Go
 		}
-		add := func(name, version string) {
-			versions[name+"@"+version] = spdx.Package{Name: name, Version: version, Kind: "LIBRARY", PURL: "pkg:golang/" + name + "@" + version}
-		}
-		add(stdlib, strings.TrimPrefix(info.GoVersion, "go"))
-		for _, m := range info.Deps {
-			if m.Replace != nil {
-				m = m.Replace
-			}
-			add(m.Path, m.Version)
+		for _, p := range modulesOf(info) {
+			versions[p.PURL] = p
 		}
 	}
 	out := make([]spdx.Package, 0, len(versions))
@@ -110,4 +103,40 @@ func (r *Recipe) addBinaries(root *sif.Root) ([]spdx.Package, error) {
 		return nil, err
 	}
 	return out, r.addModules(root, out)
+}
+
+// modulesOf lists the modules that a program was built from.
+func modulesOf(info *buildinfo.BuildInfo) []spdx.Package {
+	var out []spdx.Package
+	add := func(name, version string) {
+		out = append(out, spdx.Package{Name: name, Version: version, Kind: "LIBRARY", PURL: "pkg:golang/" + name + "@" + version})
+	}
+	add(stdlib, strings.TrimPrefix(info.GoVersion, "go"))
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		add(m.Path, m.Version)
+	}
+	return out
+}
+
+// Modules lists the modules that a Go program was built from, with their licences, and returns the texts of these. It fails for a
+// module whose licence is not known.
+func Modules(program string) (parts []spdx.Package, texts string, err error) {
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return nil, "", err
+	}
+	parts = modulesOf(info)
+	here, err := licences(parts)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, p := range parts {
+		if len(p.Licences) == 0 {
+			return nil, "", fmt.Errorf("%s: module %s %s: its licence is not in pkg/sif/recipe/modules.txt", program, p.Name, p.Version)
+		}
+	}
+	return parts, writeModules("Licences of the Go modules in strata.\n", here), nil
 }

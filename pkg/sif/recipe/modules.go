@@ -84,12 +84,11 @@ func writeModules(first string, list []moduleLicence) string {
 	return b.String()
 }
 
-// addModules gives the modules of the bill their licences, and puts the texts
-// into the image. What is not known stays without, with a warning.
-func (r *Recipe) addModules(root *sif.Root, parts []spdx.Package) error {
+// licences gives modules their licences, and returns the texts of these.
+func licences(parts []spdx.Package) ([]moduleLicence, error) {
 	all, err := readModules(modulesText)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var here []moduleLicence
 	for _, l := range all {
@@ -108,6 +107,16 @@ func (r *Recipe) addModules(root *sif.Root, parts []spdx.Package) error {
 		if len(found.modules) > 0 {
 			here = append(here, found)
 		}
+	}
+	return here, nil
+}
+
+// addModules gives the modules of the bill their licences, and puts the texts
+// into the image. What is not known stays without, with a warning.
+func (r *Recipe) addModules(root *sif.Root, parts []spdx.Package) error {
+	here, err := licences(parts)
+	if err != nil {
+		return err
 	}
 	for _, p := range parts {
 		if len(p.Licences) == 0 && r.Warn != nil {

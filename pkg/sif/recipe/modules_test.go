@@ -104,7 +104,7 @@ func TestModules(t *testing.T) {
 		list = append(list, l)
 	}
 	for _, arch := range []string{"amd64", "arm64"} {
-		c := exec.Command("go", "list", "-tags", strings.Join(build.Default.BuildTags, ",")+",urfave_cli_no_docs", "-deps",
+		c := exec.Command("go", "list", "-tags", strings.Join(build.Default.BuildTags, ","), "-deps",
 			"-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}", "strata/cmd/...")
 		c.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0")
 		c.Stderr = os.Stderr

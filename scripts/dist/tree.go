@@ -1,0 +1,234 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"strata/pkg/sif/recipe"
+	"strata/pkg/sif/spdx"
+)
+
+// entry is a file of a package, or a link.
+type entry struct {
+	name string // below the prefix: "bin/strata"
+	mode int64
+	data []byte
+	link string // target
+}
+
+// tree is what is installed, sorted by name.
+type tree []entry
+
+func (t tree) find(name string) *entry {
+	i, ok := slices.BinarySearchFunc(t, name, func(e entry, name string) int { return strings.Compare(e.name, name) })
+	if !ok {
+		return &entry{}
+	}
+	return &t[i]
+}
+
+func sorted(entries ...[]entry) tree {
+	t := tree(slices.Concat(entries...))
+	slices.SortFunc(t, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	return t
+}
+
+// listPrograms finds the programs of cmd/.
+func (r *release) listPrograms() error {
+	mains, err := filepath.Glob(filepath.Join(r.root, "cmd", "*", "main.go"))
+	if err != nil {
+		return err
+	}
+	for _, file := range mains {
+		if name := filepath.Base(filepath.Dir(file)); name != "strata" {
+			r.programs = append(r.programs, name)
+		}
+	}
+	if len(r.programs) == 0 {
+		return fmt.Errorf("folder %s: no programs in cmd/", r.root)
+	}
+	return nil
+}
+
+// build builds strata for a system; "" is this one.
+func (r *release) build(ctx context.Context, system, arch, to string) error {
+	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", r.ldflags+" -buildid=", "-o", to, "./cmd/strata")
+	c.Dir = r.root
+	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-mod=readonly", "GOWORK=off")
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("build for %s/%s: %w: %s", system, arch, err, out)
+	}
+	return nil
+}
+
+// describe asks a program for what it says of itself: pages of the manual, and completions for shells.
+func (r *release) describe(ctx context.Context, program string) ([]entry, error) {
+	var out []entry
+	for _, name := range append([]string{"strata"}, r.programs...) {
+		for _, part := range []struct{ file, flag string }{
+			{"share/man/man1/" + name + ".1", "--man"},
+			{"share/bash-completion/completions/" + name, "--completion=bash"},
+			{"share/zsh/site-functions/_" + name, "--completion=zsh"},
+			{"share/fish/vendor_completions.d/" + name + ".fish", "--completion=fish"},
+		} {
+			c := exec.CommandContext(ctx, program, part.flag)
+			c.Args[0] = name
+			text, err := c.Output()
+			if err != nil {
+				return nil, fmt.Errorf("%s %s: %w", name, part.flag, err)
+			}
+			out = append(out, entry{name: part.file, mode: 0o644, data: text})
+		}
+	}
+	return out, nil
+}
+
+// tree lists what is installed of a program.
+func (r *release) tree(program string) (tree, error) {
+	binary, err := os.ReadFile(program)
+	if err != nil {
+		return nil, err
+	}
+	licence, err := os.ReadFile(filepath.Join(r.root, "LICENSE"))
+	if err != nil {
+		return nil, err
+	}
+	parts, texts, err := recipe.Modules(program)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(binary)
+	bill, err := spdx.Write("strata-dist-"+r.version, r.at, spdx.Package{Name: "strata", Version: r.version, SHA256: hex.EncodeToString(sum[:]),
+		Licences: []string{"Apache-2.0"}, Kind: "APPLICATION"}, parts)
+	if err != nil {
+		return nil, err
+	}
+	files := []entry{
+		{name: "bin/strata", mode: 0o755, data: binary},
+		{name: "share/doc/strata/LICENSE", mode: 0o644, data: licence},
+		{name: "share/doc/strata/modules.txt", mode: 0o644, data: []byte(texts)},
+		{name: "share/doc/strata/sbom.spdx.json", mode: 0o644, data: bill},
+	}
+	for _, name := range r.programs {
+		files = append(files, entry{name: "bin/" + name, mode: 0o777, link: "strata"})
+	}
+	return sorted(files, r.help), nil
+}
+
+// folders lists the folders that files are in, parents first.
+func (t tree) folders() []string {
+	seen := map[string]bool{}
+	for _, e := range t {
+		for dir := path.Dir(e.name); dir != "."; dir = path.Dir(dir) {
+			seen[dir] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// tarOf returns an archive of the tree, below prefix. Everything belongs to root.
+func tarOf(t tree, prefix string, at time.Time) ([]byte, error) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	folders := []string{prefix}
+	for _, dir := range t.folders() {
+		folders = append(folders, prefix+dir+"/")
+	}
+	for _, dir := range folders {
+		if dir == "" {
+			continue
+		}
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755, Uname: "root", Gname: "root", ModTime: at}); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range t {
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: prefix + e.name, Mode: e.mode, Size: int64(len(e.data)), Uname: "root", Gname: "root", ModTime: at}
+		if e.link != "" {
+			h.Typeflag, h.Linkname = tar.TypeSymlink, e.link
+		}
+		if err := w.WriteHeader(h); err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(e.data); err != nil {
+			return nil, err
+		}
+	}
+	err := w.Close()
+	return b.Bytes(), err
+}
+
+func tarGz(t tree, prefix string, at time.Time) ([]byte, error) {
+	b, err := tarOf(t, prefix, at)
+	if err != nil {
+		return nil, err
+	}
+	return gz(b)
+}
+
+// gz compresses without name and time.
+func gz(data []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// writeAll writes files into a folder, and SHA256SUMS of them.
+func writeAll(dir string, files map[string][]byte) error {
+	var sums strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(files[name]), name)
+	}
+	t := tree{{name: "SHA256SUMS", mode: 0o644, data: []byte(sums.String())}}
+	for name, data := range files {
+		t = append(t, entry{name: name, mode: 0o644, data: data})
+	}
+	return install(t, dir)
+}
+
+// install writes a tree into a folder; each file is put in place when it is complete.
+func install(t tree, dir string) error {
+	for _, e := range t {
+		to := filepath.Join(dir, filepath.FromSlash(e.name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		part := filepath.Join(filepath.Dir(to), ".strata-"+filepath.Base(to)+".part")
+		_ = os.Remove(part) // of a run that was killed
+		err := os.WriteFile(part, e.data, os.FileMode(e.mode))
+		if e.link != "" {
+			_ = os.Remove(part)
+			err = os.Symlink(e.link, part)
+		}
+		if err == nil {
+			err = os.Rename(part, to)
+		}
+		if err != nil {
+			_ = os.Remove(part)
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// project is the name of the Python package: strata is another's.
+const project = "strata-microscopy"
+
+// platforms has the tags of wheels. Go 1.26 wants macOS 12; on Linux the program wants a glibc and no symbol of a certain version of it.
+var platforms = map[string]string{
+	"linux/amd64": "manylinux2014_x86_64.manylinux_2_17_x86_64", "linux/arm64": "manylinux2014_aarch64.manylinux_2_17_aarch64",
+	"darwin/amd64": "macosx_12_0_x86_64", "darwin/arm64": "macosx_12_0_arm64",
+}
+
+// launcher starts strata as one of its programs. A wheel has no links; pipx makes some to the launcher.
+const launcher = "#!/bin/sh\nexec \"$(dirname -- \"$(readlink -f -- \"$0\")\")/strata\" %s \"$@\"\n"
+
+// wheel returns a Python wheel that puts the programs on the PATH, and its name.
+func (r *release) wheel(t tree, system, arch string) (name string, content []byte, err error) {
+	platform := platforms[system+"/"+arch]
+	if platform == "" {
+		return "", nil, fmt.Errorf("target %s/%s: no wheels are made for it", system, arch)
+	}
+	stem := strings.ReplaceAll(project, "-", "_") + "-" + r.version
+	info, scripts, data := stem+".dist-info/", stem+".data/scripts/", stem+".data/data/"
+	var files []entry
+	for _, e := range t {
+		switch {
+		case e.link != "":
+			program := strings.TrimPrefix(e.name, "bin/")
+			files = append(files, entry{name: scripts + program, mode: 0o755, data: fmt.Appendf(nil, launcher, program)})
+		case e.name == "bin/strata":
+			files = append(files, entry{name: scripts + "strata", mode: 0o755, data: e.data})
+		case strings.HasPrefix(e.name, "share/doc/strata/"):
+			files = append(files, entry{name: info + "licenses/" + strings.TrimPrefix(e.name, "share/doc/strata/"), mode: e.mode, data: e.data})
+		default:
+			files = append(files, entry{name: data + e.name, mode: e.mode, data: e.data})
+		}
+	}
+	var tags strings.Builder
+	for tag := range strings.SplitSeq(platform, ".") {
+		tags.WriteString("Tag: py3-none-" + tag + "\n")
+	}
+	files = append(files,
+		entry{name: info + "METADATA", mode: 0o644, data: fmt.Appendf(nil, "Metadata-Version: 2.4\nName: %s\nVersion: %s\nSummary: serial-sectioning OCT microscopy, from mosaic grids to one volume\nLicense-Expression: Apache-2.0\nLicense-File: LICENSE\nLicense-File: modules.txt\nRequires-Python: >=3.7\n", project, r.version)},
+		entry{name: info + "WHEEL", mode: 0o644, data: []byte("Wheel-Version: 1.0\nGenerator: strata-dist\nRoot-Is-Purelib: false\n" + tags.String())})
+	content, err = zipOf(sorted(files), info+"RECORD", r.at)
+	return stem + "-py3-none-" + platform + ".whl", content, err
+}
+
+// zipOf returns a zip archive with a record of its files' digests behind them.
+func zipOf(t tree, record string, at time.Time) ([]byte, error) {
+	var list strings.Builder
+	for _, e := range t {
+		sum := sha256.Sum256(e.data)
+		fmt.Fprintf(&list, "%s,sha256=%s,%d\n", e.name, base64.RawURLEncoding.EncodeToString(sum[:]), len(e.data))
+	}
+	list.WriteString(record + ",,\n")
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, e := range append(t, entry{name: record, mode: 0o644, data: []byte(list.String())}) {
+		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: at}
+		h.ExternalAttrs = uint32(0o100000|e.mode) << 16
+		h.CreatorVersion = 3 << 8 // Unix: for the mode
+		f, err := w.CreateHeader(h)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := f.Write(e.data); err != nil {
+			return nil, err
+		}
+	}
+	err := w.Close()
+	return b.Bytes(), err
+}
