@@ -321,7 +321,7 @@ func TestPageChannels(t *testing.T) {
 		t.Fatal(err)
 	}
 	m["attributes"].(map[string]any)["ome"].(map[string]any)["omero"] = map[string]any{"channels": []any{
-		map[string]any{"color": "FF0000", "active": true, "label": "one", "window": map[string]any{"min": 0, "max": 65535, "start": 0, "end": 65535}},
+		map[string]any{"color": "FF0000", "active": true, "label": "one", "window": map[string]any{"min": 0, "max": 65535, "start": 0, "end": 51000}},
 		map[string]any{"color": "00FF00", "active": true, "label": "two", "window": map[string]any{"min": 0, "max": 65535, "start": 0, "end": 65535}}}}
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -330,13 +330,16 @@ func TestPageChannels(t *testing.T) {
 	if err := st.Put(ctx, "zarr.json", text); err != nil {
 		t.Fatal(err)
 	}
-	b, _ := browse(t, viewer(t, 16<<20, st), "#window0=0,51000&window1=0,25500&cross=off")
+	b, _ := browse(t, viewer(t, 16<<20, st), "#window1=0,25500&cross=off")
 	want := func(y int) [3]int { return [3]int{(y*500*255 + 25500) / 51000, (y*250*255 + 12750) / 25500, 0} }
 	if got := b.pixel("xy", [3]float64{0, 32, 10}); got != want(32) {
 		t.Errorf("two channels: %v, want %v", got, want(32))
 	}
 	if names := value[string](b, "document.getElementById('channels').textContent"); names != "onetwo" {
 		t.Errorf("channels %q", names)
+	}
+	if said := value[string](b, "document.getElementById('percentiles').value + viewer.main.stated(1)"); said != "statednull" { // the second one's window is the whole range
+		t.Errorf("windows that the image states: %s", said)
 	}
 	b.do("document.querySelectorAll('#channels input')[1].click()")
 	if got, g := b.pixel("xy", [3]float64{0, 32, 10}), want(32)[0]; got != [3]int{g, g, g} {

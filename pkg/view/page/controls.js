@@ -40,8 +40,8 @@ export class Controls {
     on('cross', 'change', () => this.set('cross', $('cross').checked));
     on('mode', 'change', () => this.set('mode', $('mode').value));
     on('overlay', 'change', () => { viewer.state.overlay = +$('overlay').value; viewer.load(); });
-    on('percentiles', 'change', () => { if ($('percentiles').value) { viewer.state.windows = {}; this.set('percentiles', $('percentiles').value.split(',').map(Number)); } });
-    on('reset', 'click', () => { Object.assign(viewer.state, {windows: {}, percentiles: [0.1, 99.9], gamma: 1, map: 'gray', channels: null}); this.image(); viewer.redraw(); });
+    on('percentiles', 'change', () => { const v = $('percentiles').value; if (v) { viewer.state.windows = {}; this.set('percentiles', v === 'stated' ? null : v.split(',').map(Number)); } });
+    on('reset', 'click', () => { Object.assign(viewer.state, {windows: {}, percentiles: null, gamma: 1, map: 'gray', channels: null}); this.image(); viewer.redraw(); });
     for (const id of ['low', 'high']) on(id, 'change', () => this.setWindow([+$('low').value, +$('high').value]));
     for (const b of document.querySelectorAll('#tabs button')) b.addEventListener('click', () => viewer.panel(b.dataset.panel));
     $('about').textContent = `strata view ${server.version}`;
@@ -112,7 +112,7 @@ export class Controls {
     const window = main.d.labels ? null : main.window(state, c, true);
     this.histogram.draw(main.d.labels ? null : main.stats(state, c), window);
     for (const [id, v] of [['low', window?.[0]], ['high', window?.[1]]]) if (document.activeElement !== $(id)) $(id).value = v === undefined ? '' : +v.toPrecision(6);
-    $('percentiles').value = state.windows[c] ? '' : state.percentiles.join();
+    $('percentiles').value = state.windows[c] ? '' : state.percentiles?.join() ?? (main.stated(c) ? 'stated' : '0.1,99.9');
     $('gamma').value = state.gamma;
     $('gammaValue').textContent = state.gamma.toFixed(2);
     $('map').value = state.map;

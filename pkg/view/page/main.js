@@ -47,7 +47,7 @@ class Viewer {
     try {
       if (!this.images.includes(s.image)) s.image = this.images[0];
       if (s.overlay === null) s.overlay = this.server.overlay;
-      if (!this.maps[s.map]) s.map = 'gray';
+      if (!Object.hasOwn(this.maps, s.map)) s.map = 'gray';
       const main = await this.picture(s.image);
       const overlay = this.images.includes(s.overlay) ? await this.picture(s.overlay) : null;
       if (turn !== this.turn) return; // another one was chosen meanwhile

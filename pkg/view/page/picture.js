@@ -4,6 +4,8 @@ import {paint, paintLabels, tint} from './colours.js';
 
 const mostTiles = 300; // of one cut
 const defaultColours = ['ff0000', '00ff00', '0000ff', 'ffff00', 'ff00ff', '00ffff', 'ffffff'];
+const defaultPercentiles = [0.1, 99.9];
+const fullRange = {uint8: '0,255', uint16: '0,65535'}; // what programs state that looked at no voxel
 const tints = new Map();
 
 export class Picture {
@@ -54,14 +56,21 @@ export class Picture {
   // settled reports whether no statistics are on their way.
   settled() { return [...this.statistics.values()].every(s => s !== null); }
 
+  // stated returns the window that the image's metadata give a channel; null if there is none, or one that says nothing.
+  stated(channel) {
+    const w = this.d.channels[channel]?.window;
+    return w && String(w) !== fullRange[this.d.dtype] ? w : null;
+  }
+
   // window returns the range of values of a channel that is shown; null while it is not known.
   window(state, channel, main) {
     if (main && state.windows[channel]) return state.windows[channel];
     if (this.rgb) return [0, 255];
+    if (!state.percentiles && this.stated(channel)) return this.stated(channel);
     const q = this.stats(state, channel)?.quantiles;
     if (!q) return null;
     if (!q.length) return [0, 1];
-    let [lo, hi] = state.percentiles.map(p => q[Math.round(p * 10)]);
+    let [lo, hi] = (state.percentiles ?? defaultPercentiles).map(p => q[Math.round(p * 10)]);
     if (!(lo < hi)) [lo, hi] = [q[0], q[1000]];
     return lo < hi ? [lo, hi] : [lo, lo + 1];
   }

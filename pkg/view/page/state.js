@@ -3,7 +3,7 @@
 // initial is what is shown where the address says nothing; null is found out from the image.
 export const initial = {
   image: null, at: null, centre: null, scale: null, // µm; µm for each pixel of the page
-  other: null, channels: null, windows: {}, percentiles: [0.1, 99.9], gamma: 1, map: 'gray', cross: true,
+  other: null, channels: null, windows: {}, percentiles: null, gamma: 1, map: 'gray', cross: true,
   overlay: null, mode: 'checkerboard', panel: 'all',
 };
 
@@ -44,7 +44,7 @@ export function write(s) {
   put('scale', [s.scale]);
   put('other', s.other);
   if (s.channels) put('channels', s.channels);
-  if (String(s.percentiles) !== String(initial.percentiles)) put('percentiles', s.percentiles);
+  put('percentiles', s.percentiles);
   for (const [k, w] of Object.entries(s.windows)) put('window' + k, w);
   if (s.gamma !== 1) put('gamma', [s.gamma]);
   if (s.map !== 'gray') q.set('map', s.map);
