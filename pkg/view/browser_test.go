@@ -244,6 +244,12 @@ func TestPage(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+	for z, want := range map[float64]int{49.9: 12, 50.1: 13} { // a voxel reaches half its size around its centre
+		b.do(fmt.Sprintf("viewer.placeAt([%g, 150, 140])", z))
+		b.do("viewer.state.scale = 0.25, viewer.redraw()")
+		same("between two planes", "xy", [3]float64{z, 150, 140}, grey(shade(want, 150, 140)))
+	}
+	b.do("viewer.state.scale = 2, viewer.placeAt([48, 150, 140])")
 	for i := 0; !strings.Contains(value[string](b, "location.hash"), "at=48,150,140&centre=48,150,140&scale=2"); i++ {
 		if i > 200 {
 			t.Fatalf("the address ends in %s", value[string](b, "location.hash"))

@@ -84,7 +84,6 @@ func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	inner := r.Clone(r.Context())
 	inner.URL.Path, inner.URL.RawPath = "/"+rest, ""
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // tests' recorders have none
 	v.routes.ServeHTTP(w, inner)
 }
 
@@ -180,6 +179,8 @@ func (v *Viewer) answer(f func(r *http.Request, entry int) (any, error)) http.Ha
 			v.fail(w, r, err)
 			return
 		}
+		// Who does not take an answer is not waited for: it has a turn.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // tests' recorders have none
 		if b, ok := result.([]byte); ok {
 			w.Header().Set("Content-Type", "application/octet-stream")
 			w.Header().Set("Content-Length", strconv.Itoa(len(b)))
