@@ -21,6 +21,7 @@ import (
 	"strata/cmd/internal/smooth"
 	"strata/cmd/internal/stack"
 	"strata/cmd/internal/stitch"
+	"strata/cmd/internal/view"
 	"strata/cmd/internal/zarrtool"
 	"strata/pkg/cli"
 )
@@ -38,6 +39,7 @@ func command() *cli.Command {
 			benchtiff.Command(),
 			benchtile.Command(),
 			benchczi.Command(),
+			view.Command(),
 		},
 	}
 }

@@ -105,6 +105,18 @@ func formatOf(head []byte) *format {
 	return nil
 }
 
+// Is reports whether a local file is of one of the formats, by its first bytes.
+func Is(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, headBytes)
+	n, _ := io.ReadFull(f, head) // a shorter file is told by what it has
+	return formatOf(head[:n]) != nil
+}
+
 // Split cuts a path that goes through a regular file into that file's and the key below it; name is "" if
 // the path goes through none.
 func Split(p string) (name, key string) {

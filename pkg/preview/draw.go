@@ -98,8 +98,8 @@ func (c *canvas) words(planes []*plane, list []channel) error {
 // panel resamples a plane to its pixels and colours them; missing says whether
 // some are NaN. Larger voxels are interpolated between, smaller ones averaged.
 func (c *canvas) panel(ctx context.Context, p *plane, at image.Rectangle, of *channel, workers int) (missing bool, err error) {
-	down := newTaps(c.v.shape[p.rows], p.step[0], at.Dy())
-	right := newTaps(c.v.shape[p.cols], p.step[1], at.Dx())
+	down := newTaps(c.v.Shape[p.rows], p.step[0], at.Dy())
+	right := newTaps(c.v.Shape[p.cols], p.step[1], at.Dx())
 	if of != nil && !c.dark[at] { // colours are added to black
 		draw.Draw(c.img, at, image.NewUniform(color.Black), image.Point{}, draw.Src)
 		c.dark[at] = true
@@ -221,8 +221,8 @@ func (c *canvas) drawTitle(large, small pen) {
 	width := c.size.X - 2*c.margin
 	y := c.margin + int(c.font*0.7)
 	large.write(c.img, image.Pt(c.margin, y), large.fit(c.o.Title, width), words)
-	shape, size, what := c.v.shape[:], c.v.size[:], " voxels"
-	if c.v.flat {
+	shape, size, what := c.v.Shape[:], c.v.Size[:], " voxels"
+	if c.v.Flat() {
 		shape, size, what = shape[1:], size[1:], " pixels"
 	}
 	// as much as there is room for
@@ -248,7 +248,7 @@ func (c *canvas) drawCaption(strong, small pen, p *plane, at image.Rectangle) {
 		small.write(c.img, image.Pt(x, y), what+" over "+axis, quiet)
 		return
 	}
-	pos := c.v.origin[p.across] + float64(p.index)*c.v.size[p.across]
+	pos := c.v.Origin[p.across] + float64(p.index)*c.v.Size[p.across]
 	small.write(c.img, image.Pt(x, y), axis+" = "+micrometres(pos), axisHue[p.across])
 }
 
@@ -261,7 +261,7 @@ func (c *canvas) drawCuts(p *plane, planes []*plane, at image.Rectangle) {
 			continue
 		}
 		hue := axisHue[q.across]
-		pos := (float64(q.index) + 0.5) / float64(c.v.shape[q.across])
+		pos := (float64(q.index) + 0.5) / float64(c.v.Shape[q.across])
 		if q.across == p.cols {
 			x := at.Min.X + int(pos*float64(at.Dx()))
 			c.mark(x, at.Min.Y, 0, 1, at.Dy(), tick, hue)

@@ -43,7 +43,7 @@ const captionWidth = 9.5
 // extent is the size of the volume, µm.
 func (v *volume) extent() (e [3]float64) {
 	for d := range e {
-		e[d] = float64(v.shape[d]) * v.size[d]
+		e[d] = float64(v.Shape[d]) * v.Size[d]
 	}
 	return e
 }
@@ -59,13 +59,13 @@ func (v *volume) tall() bool {
 // its right, or the three side by side where that takes less room. A pixel is a voxel's side along Y or X (the smaller one), larger
 // where the picture would exceed its maximal size.
 func arrange(v *volume, o *Options) *layout {
-	lay := &layout{tall: v.tall(), labels: o.Labels && o.MaxSize >= roomForWords, scaleBar: o.ScaleBar && o.MaxSize >= roomForBar, samples: [][2]int{{v.shape[1], v.shape[2]}}}
+	lay := &layout{tall: v.tall(), labels: o.Labels && o.MaxSize >= roomForWords, scaleBar: o.ScaleBar && o.MaxSize >= roomForBar, samples: [][2]int{{v.Shape[1], v.Shape[2]}}}
 	if v.deep() {
-		yz := [2]int{v.shape[1], v.shape[0]}
+		yz := [2]int{v.Shape[1], v.Shape[0]}
 		if lay.tall {
-			yz = [2]int{v.shape[0], v.shape[1]}
+			yz = [2]int{v.Shape[0], v.Shape[1]}
 		}
-		lay.samples = append(lay.samples, [2]int{v.shape[0], v.shape[2]}, yz)
+		lay.samples = append(lay.samples, [2]int{v.Shape[0], v.Shape[2]}, yz)
 	}
 	extent := v.extent()
 	width, height := extent[2], extent[1]

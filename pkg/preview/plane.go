@@ -17,17 +17,17 @@ type plane struct {
 
 // cuts are the planes that the options ask for, xy first. first is level 0.
 func (v *volume) cuts(o *Options, first *volume) ([]*plane, error) {
-	at := [3]int{first.shape[0] / 2, first.shape[1] / 2, first.shape[2] / 2}
+	at := [3]int{first.Shape[0] / 2, first.Shape[1] / 2, first.Shape[2] / 2}
 	switch {
 	case o.At == nil:
-	case v.flat:
+	case v.Flat():
 		return nil, badOptions("--at: %s has two axes, there is nothing to cut", v.where)
 	case len(o.At) != 3:
 		return nil, badOptions("--at has %d numbers: want three (z, y, x)", len(o.At))
 	default:
 		for d, i := range o.At {
-			if i < 0 || i >= first.shape[d] {
-				return nil, badOptions("--at: %c = %d is outside of %s, which has voxels 0 to %d there", "zyx"[d], i, first.where, first.shape[d]-1)
+			if i < 0 || i >= first.Shape[d] {
+				return nil, badOptions("--at: %c = %d is outside of %s, which has voxels 0 to %d there", "zyx"[d], i, first.where, first.Shape[d]-1)
 			}
 			at[d] = i
 		}
@@ -45,14 +45,14 @@ func (v *volume) cuts(o *Options, first *volume) ([]*plane, error) {
 		if o.Projection == None {
 			// the voxel of this level that the one of level 0 became part of
 			d := p.across
-			p.index = min(int(float64(at[d])*float64(v.shape[d])/float64(first.shape[d])), v.shape[d]-1)
+			p.index = min(int(float64(at[d])*float64(v.Shape[d])/float64(first.Shape[d])), v.Shape[d]-1)
 		}
 	}
 	return planes, nil
 }
 
 // deep says whether there is more than one plane along z.
-func (v *volume) deep() bool { return v.shape[0] > 1 }
+func (v *volume) deep() bool { return v.Shape[0] > 1 }
 
 // wholeSamples is how many voxels of all panels together are kept one by one.
 // Where there are more (no pyramid, or a finer level than fits), blocks of them

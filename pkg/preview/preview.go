@@ -91,8 +91,6 @@ type inputError struct{ error }
 func (e inputError) Is(target error) bool { return target == oct.ErrInput }
 func (e inputError) Unwrap() error        { return e.error }
 
-func badInput(format string, args ...any) error { return inputError{fmt.Errorf(format, args...)} }
-
 // Render draws an image with axes (y, x) or (z, y, x); others, such as time, may come before and are shown at index
 // 0. Channels to which the image gives colours are shown together; red, green and blue bytes as they are. It needs
 // memory for the panels (of a projection thrice) and for a chunk per worker.

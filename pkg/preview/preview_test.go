@@ -15,6 +15,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
+	"strata/pkg/ngff/spatial"
 	"strata/pkg/oct"
 	"strata/pkg/zarr/codec"
 	"strata/pkg/zarr/store"
@@ -386,18 +387,18 @@ func TestMaxSize(t *testing.T) {
 	for range 3000 {
 		v := &volume{}
 		for d := range 3 {
-			v.shape[d] = 1 + int(math.Exp(rng.Float64()*12))
-			v.size[d] = math.Exp(rng.Float64()*16 - 8)
+			v.Shape[d] = 1 + int(math.Exp(rng.Float64()*12))
+			v.Size[d] = math.Exp(rng.Float64()*16 - 8)
 		}
 		o := Defaults()
 		o.MaxSize, o.Labels, o.ScaleBar = 64+rng.IntN(3000), rng.IntN(2) == 0, rng.IntN(2) == 0
 		lay := arrange(v, &o)
 		if lay.size.X > o.MaxSize || lay.size.Y > o.MaxSize {
-			t.Fatalf("%v voxels of %v µm: a picture of %v, at most %d is wanted", v.shape, v.size, lay.size, o.MaxSize)
+			t.Fatalf("%v voxels of %v µm: a picture of %v, at most %d is wanted", v.Shape, v.Size, lay.size, o.MaxSize)
 		}
 		for _, p := range lay.panels {
 			if p.Empty() || !p.In(image.Rectangle{Max: lay.size}) {
-				t.Fatalf("%v voxels of %v µm: panel %v in a picture of %v", v.shape, v.size, p, lay.size)
+				t.Fatalf("%v voxels of %v µm: panel %v in a picture of %v", v.Shape, v.Size, p, lay.size)
 			}
 		}
 	}
@@ -407,7 +408,7 @@ func TestMaxSize(t *testing.T) {
 // to at most 1200.
 func TestMagnified(t *testing.T) {
 	for side, k := range map[int]int{100: 9, 172: 5, 300: 3, 450: 2, 547: 2, 600: 2, 601: 1, 900: 1} {
-		v := &volume{shape: [3]int{1, side / 2, side}, size: [3]float64{1, 1, 1}}
+		v := &volume{Level: spatial.Level{Shape: [3]int{1, side / 2, side}, Size: [3]float64{1, 1, 1}}}
 		o := Defaults()
 		if lay := arrange(v, &o); lay.panels[0].Dx() != k*side || lay.panels[0].Dy() != k*(side/2) {
 			t.Errorf("%d voxels: panel of %v, want %d times", side, lay.panels[0].Size(), k)

@@ -17,7 +17,7 @@ const pieceBytes = 32 << 20
 // piece at a time, and adds each piece to all of them.
 func (r *reading) project(ctx context.Context, maximum bool) error {
 	v := r.volume
-	size := int64(v.array.DType().Size())
+	size := int64(v.Array.DType().Size())
 	piece := v.piece()
 	voxels := int64(piece[0]) * int64(piece[1]) * int64(piece[2])
 	// the voxels as stored and as numbers; sums, counts and values of the planes
@@ -26,17 +26,17 @@ func (r *reading) project(ctx context.Context, maximum bool) error {
 		return err
 	}
 	budget := max(1, r.res.Mem-each-bytesOf(r.planes, 4))
-	a := v.array.With(zarr.Workers(r.res.Workers), zarr.Meter(r.res.Meter), zarr.Budget(budget))
+	a := v.Array.With(zarr.Workers(r.res.Workers), zarr.Meter(r.res.Meter), zarr.Budget(budget))
 	accs := make([]*accumulator, len(r.planes))
 	for i, p := range r.planes {
 		accs[i] = newAccumulator(p, maximum)
 	}
 	raw, values := make([]byte, voxels*size), make([]float32, voxels)
-	for z := 0; z < v.shape[0]; z += piece[0] {
-		for y := 0; y < v.shape[1]; y += piece[1] {
-			for x := 0; x < v.shape[2]; x += piece[2] {
+	for z := 0; z < v.Shape[0]; z += piece[0] {
+		for y := 0; y < v.Shape[1]; y += piece[1] {
+			for x := 0; x < v.Shape[2]; x += piece[2] {
 				start := [3]int{z, y, x}
-				shape := [3]int{min(piece[0], v.shape[0]-z), min(piece[1], v.shape[1]-y), min(piece[2], v.shape[2]-x)}
+				shape := [3]int{min(piece[0], v.Shape[0]-z), min(piece[1], v.Shape[1]-y), min(piece[2], v.Shape[2]-x)}
 				n := shape[0] * shape[1] * shape[2]
 				if err := v.load(ctx, a, start, shape, raw[:n*int(size)]); err != nil {
 					return err
@@ -66,9 +66,9 @@ func (r *reading) project(ctx context.Context, maximum bool) error {
 // piece is the box that a projection reads at a time: whole chunks, as many as
 // fit along X, Y and Z in this order, or of larger uncompressed ones a part.
 func (v *volume) piece() [3]int {
-	room := max(1, pieceBytes/(v.array.DType().Size()+4))
-	p := v.chunk
-	if len(v.array.Codecs()) == 0 {
+	room := max(1, pieceBytes/(v.Array.DType().Size()+4))
+	p := v.Chunk
+	if len(v.Array.Codecs()) == 0 {
 		p[2] = min(p[2], room)
 		p[1] = min(p[1], max(1, room/p[2]))
 		p[0] = min(p[0], max(1, room/p[2]/p[1]))
@@ -78,7 +78,7 @@ func (v *volume) piece() [3]int {
 		if k := room / others / p[d]; k > 1 {
 			p[d] *= k
 		}
-		p[d] = min(p[d], v.shape[d])
+		p[d] = min(p[d], v.Shape[d])
 	}
 	return p
 }
@@ -88,7 +88,7 @@ func (v *volume) load(ctx context.Context, a *zarr.Array, start, shape [3]int, d
 	size := a.DType().Size()
 	strides := make([]int, len(a.Shape()))
 	for i, s := range [3]int{shape[1] * shape[2] * size, shape[2] * size, size} {
-		if d := v.axes[i]; d >= 0 {
+		if d := v.Axes[i]; d >= 0 {
 			strides[d] = s
 		}
 	}

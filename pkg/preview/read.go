@@ -114,9 +114,9 @@ func (r *reading) units() (list []unit, largest int64) {
 	for _, p := range r.planes {
 		var step [2]int
 		for k, d := range []int{p.rows, p.cols} {
-			step[k] = max(1, (v.chunk[d]+p.step[k]-1)/p.step[k])
+			step[k] = max(1, (v.Chunk[d]+p.step[k]-1)/p.step[k])
 		}
-		if len(v.array.Codecs()) == 0 {
+		if len(v.Array.Codecs()) == 0 {
 			step[1] = max(1, min(step[1], rawPiece/p.step[1]))
 			step[0] = max(1, min(step[0], rawPiece/(p.step[0]*step[1]*p.step[1])))
 		}
@@ -136,7 +136,7 @@ func (r *reading) units() (list []unit, largest int64) {
 func (u *unit) voxels(v *volume) (start, n [2]int) {
 	for k, d := range []int{u.plane.rows, u.plane.cols} {
 		start[k] = u.start[k] * u.plane.step[k]
-		n[k] = min(u.end[k]*u.plane.step[k], v.shape[d]) - start[k]
+		n[k] = min(u.end[k]*u.plane.step[k], v.Shape[d]) - start[k]
 	}
 	return start, n
 }
@@ -146,10 +146,10 @@ func (u *unit) voxels(v *volume) (start, n [2]int) {
 func (r *reading) cut(ctx context.Context, q *filter.Quantiles, fill bool) error {
 	v := r.volume
 	list, largest := r.units()
-	size := int64(v.array.DType().Size())
+	size := int64(v.Array.DType().Size())
 	each := largest * (size + 4)
-	scratch := int64(v.chunk[0]) * int64(v.chunk[1]) * int64(v.chunk[2]) * size
-	if len(v.array.Codecs()) == 0 {
+	scratch := int64(v.Chunk[0]) * int64(v.Chunk[1]) * int64(v.Chunk[2]) * size
+	if len(v.Array.Codecs()) == 0 {
 		scratch = 0
 	}
 	workers, budget, err := r.share(each, 2*scratch)
@@ -161,7 +161,7 @@ func (r *reading) cut(ctx context.Context, q *filter.Quantiles, fill bool) error
 			p.values = make([]float32, p.n[0]*p.n[1])
 		}
 	}
-	a := v.array.With(zarr.Workers(1), zarr.Meter(r.res.Meter), zarr.Budget(budget))
+	a := v.Array.With(zarr.Workers(1), zarr.Meter(r.res.Meter), zarr.Budget(budget))
 	return work.Share(ctx, workers, len(list), func(ctx context.Context, _ int, units iter.Seq[int]) error {
 		w := &cutter{reading: r, array: a, q: q, fill: fill}
 		for i := range units {
@@ -246,7 +246,7 @@ func (c *cutter) load(ctx context.Context, start, shape [3]int, p *plane) error 
 	// The strides say where the voxels go, so that any order of axes in the file,
 	// and of the panel, comes out right.
 	strides := make([]int, len(c.array.Shape()))
-	for i, d := range c.volume.axes {
+	for i, d := range c.volume.Axes {
 		switch {
 		case d < 0:
 		case i == p.rows:

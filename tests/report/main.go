@@ -9,15 +9,14 @@
 package main
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
+
+	"strata/tests/browser"
 )
 
 func main() {
@@ -99,13 +98,13 @@ func check(page, shot string) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return err
 	}
-	b, err := start()
+	b, err := browser.Start()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.stop()) }()
+	defer func() { err = errors.Join(err, b.Stop()) }()
 	address := (&url.URL{Scheme: "file", Path: path}).String()
-	if err := b.open(address); err != nil {
+	if err := b.Open(address); err != nil {
 		return err
 	}
 	var problems []string
@@ -114,26 +113,26 @@ func check(page, shot string) (err error) {
 		Images, Charts, Tables int
 	}
 	for _, width := range []int{1180, 420} {
-		if err := b.window(width, 900); err != nil {
+		if err := b.Window(width, 900); err != nil {
 			return err
 		}
-		if err := b.eval(findings, &found); err != nil {
+		if err := b.Eval(findings, &found); err != nil {
 			return err
 		}
 		for _, f := range found.Bad {
 			problems = append(problems, fmt.Sprintf("%d px wide: %s", width, f))
 		}
 	}
-	if err := b.window(1180, 1120); err != nil {
+	if err := b.Window(1180, 1120); err != nil {
 		return err
 	}
 	for _, scheme := range []string{"dark", "light"} {
 		media := []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}
-		if err := b.call("Emulation.setEmulatedMedia", map[string]any{"features": media}, nil); err != nil {
+		if err := b.Call("Emulation.setEmulatedMedia", map[string]any{"features": media}, nil); err != nil {
 			return err
 		}
 		var low []string
-		if err := b.eval(contrast, &low); err != nil {
+		if err := b.Eval(contrast, &low); err != nil {
 			return err
 		}
 		for _, l := range low {
@@ -144,94 +143,29 @@ func check(page, shot string) (err error) {
 			if scheme == "dark" {
 				name = strings.TrimSuffix(shot, ".png") + "-dark.png"
 			}
-			if err := b.screenshot(name); err != nil {
+			if err := b.Screenshot(name); err != nil {
 				return err
 			}
 		}
 	}
 	ok := false
-	if err := b.eval(zoom, &ok); err != nil {
+	if err := b.Eval(zoom, &ok); err != nil {
 		return err
 	}
 	if !ok {
 		problems = append(problems, "a picture that is selected does not fill the window")
 	}
 	var pdf struct{ Data []byte }
-	if err := b.call("Page.printToPDF", map[string]any{"printBackground": true}, &pdf); err != nil {
+	if err := b.Call("Page.printToPDF", map[string]any{"printBackground": true}, &pdf); err != nil {
 		return err
 	}
 	if len(pdf.Data) < 5000 {
 		problems = append(problems, fmt.Sprintf("it prints to %d bytes", len(pdf.Data)))
 	}
-	problems = append(problems, b.noise(address)...)
+	problems = append(problems, b.Noise(address)...)
 	if len(problems) > 0 {
 		return fmt.Errorf("%s:\n  %s", page, strings.Join(problems, "\n  "))
 	}
 	fmt.Printf("%s: %d pictures, %d charts, %d tables; nothing loaded, nothing logged\n", page, found.Images, found.Charts, found.Tables)
 	return nil
-}
-
-// open loads an address and waits until it is there.
-func (b *browser) open(address string) error {
-	var result struct {
-		ErrorText string `json:"errorText"`
-	}
-	if err := b.call("Page.navigate", map[string]any{"url": address}, &result); err != nil {
-		return err
-	}
-	if result.ErrorText != "" {
-		return fmt.Errorf("%s: %s", address, result.ErrorText)
-	}
-	for range 400 {
-		state := ""
-		if err := b.eval("document.readyState", &state); err != nil {
-			return err
-		}
-		if state == "complete" {
-			return nil
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	return fmt.Errorf("%s: still loading", address)
-}
-
-func (b *browser) window(width, height int) error {
-	return b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
-}
-
-// screenshot saves what the window shows.
-func (b *browser) screenshot(name string) error {
-	var r struct {
-		Data string `json:"data"`
-	}
-	if err := b.call("Page.captureScreenshot", map[string]any{"format": "png"}, &r); err != nil {
-		return err
-	}
-	png, err := base64.StdEncoding.DecodeString(r.Data)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, png, 0o666)
-}
-
-// noise is what was logged, thrown or asked for besides the page itself.
-func (b *browser) noise(address string) (out []string) {
-	for _, e := range b.events {
-		switch e.Method {
-		case "Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown":
-			out = append(out, "logged: "+string(e.Params))
-		case "Network.requestWillBeSent":
-			var p struct {
-				Request struct {
-					URL string `json:"url"`
-				} `json:"request"`
-			}
-			if err := json.Unmarshal(e.Params, &p); err != nil {
-				out = append(out, err.Error())
-			} else if u := p.Request.URL; u != address && !strings.HasPrefix(u, "data:") {
-				out = append(out, "asked for: "+u)
-			}
-		}
-	}
-	return out
 }

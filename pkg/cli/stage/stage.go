@@ -26,6 +26,17 @@ import (
 // Open declares an OME-Zarr image as input, opens it and passes on what the
 // reader noticed. Levels below level 0 may be missing.
 func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
+	return openImage(ctx, r, path, func() zarr.Option { return zarr.NoteMissing(datasets.Missing(r)) })
+}
+
+// Browse opens an image as [Open] does, for a program that shows parts of it for as long as somebody looks: it keeps
+// no list of the chunks that are not stored, of which a sparse image has any number.
+func Browse(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
+	return openImage(ctx, r, path, nil)
+}
+
+// openImage opens an image; missing, unless it is nil, makes the option that notes chunks which are not stored.
+func openImage(ctx context.Context, r *cli.Run, path string, missing func() zarr.Option) (*ngff.Image, error) {
 	path, err := r.Image(path)
 	if err != nil {
 		return nil, err
@@ -42,8 +53,8 @@ func Open(ctx context.Context, r *cli.Run, path string) (*ngff.Image, error) {
 		r.Warn("%s", w)
 	}
 	opts := []zarr.Option{zarr.Workers(1), zarr.Meter(r.Meter)}
-	if !images.Sparse(st) {
-		opts = append(opts, zarr.NoteMissing(datasets.Missing(r)))
+	if missing != nil && !images.Sparse(st) {
+		opts = append(opts, missing())
 	}
 	in, err := ngff.OpenPresent(ctx, st, key, opts...)
 	if errors.Is(err, store.ErrNoDirect) {

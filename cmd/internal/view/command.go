@@ -1,0 +1,206 @@
+// Package view is the command view, which shows images of any size in a browser.
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"strata/pkg/address"
+	"strata/pkg/cli"
+	"strata/pkg/cli/stage"
+	"strata/pkg/ngff"
+	"strata/pkg/view"
+	"strata/pkg/zarr/store"
+)
+
+// defaultMem is the ceiling for buffers without --mem.
+const defaultMem = 128 << 20
+
+// How many folders deep a folder is searched, and how many images are listed.
+const (
+	folderDepth = 3
+	mostEntries = 5000
+)
+
+// Command is view.
+func Command() *cli.Command {
+	return &cli.Command{
+		Name:  "view",
+		Usage: "look at images of any size in a browser",
+		Description: "Prints the address of a page that shows three linked cuts through an image, and serves it to browsers on this\n" +
+			"machine until Ctrl-C. Reads only what the page shows. Of a folder, lists the images and reports in it.\n" +
+			"The address holds a random token: who does not know it sees nothing. Over SSH and in a SLURM job, view also\n" +
+			"prints the line that makes the page reachable from your own machine.",
+		Args: []cli.Arg{{Name: "IN", Usage: "OME-Zarr image, TIFF or CZI file: a folder, a .zip, a file or an http(s) or s3 URL; or a folder of images"}},
+		Flags: []cli.Flag{
+			{Name: "overlay", Value: "OTHER", Usage: "image to lay over IN where its own metadata place it: checkerboard, difference, flicker, curtain"},
+			{Name: "port", Kind: cli.Int, Value: "N", Note: "any free one", Check: cli.Between(0, 65535), Usage: "port of 127.0.0.1 to listen on"},
+			{Name: "open", Kind: cli.Bool, Usage: "open the page in the default browser"},
+			{Name: "allow_origin", Kind: cli.Strings, Value: "ORIGIN", Check: checkOrigin, Usage: "let pages of this origin read the stored images, such as https://hms-dbmi.github.io"},
+			{Name: "slurm", Kind: cli.Bool, Usage: "start the viewer in a SLURM job, by srun; partition and time come from SLURM_PARTITION and SLURM_TIMELIMIT"},
+		},
+		Shared: cli.Resources,
+		Hints:  cli.Hints{"mem": {Note: "128MiB"}},
+		Examples: []cli.Example{
+			{Command: "view volume.ome.zarr --open", Usage: "three cuts through a volume"},
+			{Command: "view results", Usage: "all images and reports of a run"},
+			{Command: "view slices/slice_z01.ome.zarr --overlay slices/slice_z02.ome.zarr", Usage: "how two slices fit"},
+			{Command: "view s3://bucket/scan.ome.zarr --port 8080", Usage: "an image in a bucket"},
+			{Command: "view volume.ome.zarr --allow_origin https://neuroglancer-demo.appspot.com", Usage: "in Neuroglancer, too"},
+		},
+		Run: run,
+	}
+}
+
+// checkOrigin accepts what browsers send as Origin.
+func checkOrigin(v any) error {
+	u, err := url.Parse(v.(string))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.String() != u.Scheme+"://"+u.Host || u.User != nil {
+		return errors.New("is no origin: want http:// or https:// and a host, such as https://hms-dbmi.github.io")
+	}
+	return nil
+}
+
+func run(ctx context.Context, r *cli.Run) error {
+	if r.Bool("slurm") && os.Getenv("SLURM_JOB_ID") == "" {
+		return submit(ctx, r)
+	}
+	entries, err := list(ctx, r)
+	if err != nil {
+		return err
+	}
+	if !r.IsSet("mem") {
+		r.Options.Mem = min(r.Options.Mem, defaultMem)
+	}
+	o := view.Options{Entries: entries, Overlay: -1, Workers: max(r.Options.Threads, 2), Origins: r.Strings("allow_origin"), Token: view.NewToken(),
+		Title: shown(r.Arg("IN")), Version: cli.Version(), Warn: r.Warn,
+		Open: func(ctx context.Context, path string) (*ngff.Image, error) { return stage.Browse(ctx, r, path) }}
+	if other := r.String("overlay"); other != "" {
+		o.Overlay = len(entries)
+		o.Entries = append(entries, view.Entry{Path: other, Name: shown(other)})
+	}
+	o.Mem = r.Options.Mem - r.Options.Reserved
+	v := view.New(o)
+	if err := openFirst(ctx, v, o); err != nil {
+		v.Close()
+		return err
+	}
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(r.Int("port")))
+	if err != nil {
+		v.Close()
+		return fmt.Errorf("port %d: %w: give another --port, or none", r.Int("port"), err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	page := fmt.Sprintf("http://127.0.0.1:%d/%s/", port, o.Token)
+	if _, err := fmt.Fprintln(r.Stdout, page); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if line := tunnel(port, os.Getenv); line != "" {
+		r.Log.Info().Msg("on your own machine, run this, then open the address there: " + line)
+	}
+	if r.Bool("open") {
+		if err := browse(ctx, page); err != nil {
+			r.Warn("no browser could be opened: %v", err)
+		}
+	}
+	r.Log.Info().Msgf("%s: Ctrl-C ends the viewer", count(o.Entries))
+	return v.Serve(ctx, l)
+}
+
+// openFirst opens the image that is shown first, and the one that is laid over it.
+func openFirst(ctx context.Context, v *view.Viewer, o view.Options) error {
+	for i, e := range o.Entries {
+		if !e.Page {
+			if err := v.Source(ctx, i); err != nil {
+				return cli.BadInput(err)
+			}
+			break
+		}
+	}
+	if o.Overlay >= 0 {
+		return cli.BadInput(v.Source(ctx, o.Overlay))
+	}
+	return nil
+}
+
+// list is the image that the argument names, or what is in the folder.
+func list(ctx context.Context, r *cli.Run) ([]view.Entry, error) {
+	in := r.Arg("IN")
+	path := strings.TrimPrefix(in, "file://")
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() || store.IsNode(path) {
+		return []view.Entry{{Path: in, Name: shown(in)}}, nil
+	}
+	entries, more, err := view.Find(ctx, path, folderDepth, mostEntries)
+	if err != nil {
+		return nil, cli.BadInput(err)
+	}
+	images := 0
+	for _, e := range entries {
+		if !e.Page {
+			images++
+		}
+	}
+	if images == 0 {
+		return nil, cli.BadInputf("%s: holds no OME-Zarr image, TIFF or CZI file, down to %d folders below it", in, folderDepth)
+	}
+	if more {
+		r.Warn("%s: holds more than %d images: the first are listed", in, mostEntries)
+	}
+	return entries, nil
+}
+
+// count says what is listed.
+func count(entries []view.Entry) string {
+	images, pages := 0, 0
+	for _, e := range entries {
+		if e.Page {
+			pages++
+		} else {
+			images++
+		}
+	}
+	text := strconv.Itoa(images) + " image"
+	if images != 1 {
+		text += "s"
+	}
+	if pages > 0 {
+		text += ", " + strconv.Itoa(pages) + " report"
+	}
+	if pages > 1 {
+		text += "s"
+	}
+	return text
+}
+
+// shown is a path or an address as it may be shown: its last part, without a query.
+func shown(in string) string {
+	name, _, _ := strings.Cut(in, "?")
+	if abs, err := filepath.Abs(name); err == nil && !strings.Contains(name, "://") {
+		name = abs
+	}
+	return filepath.Base(address.Address(strings.TrimRight(name, "/")).String())
+}
+
+// browse opens an address in the user's browser.
+func browse(ctx context.Context, page string) error {
+	program := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		program = "open"
+	}
+	out, err := exec.CommandContext(ctx, program, page).CombinedOutput()
+	if err != nil && len(out) > 0 {
+		return fmt.Errorf("%s: %s", program, strings.TrimSpace(strings.ReplaceAll(string(out), page, "the page")))
+	}
+	return err
+}

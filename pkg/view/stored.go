@@ -1,0 +1,89 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"strconv"
+	"time"
+
+	"strata/pkg/zarr/store"
+)
+
+// stored serves the objects of an image as they are stored, for other viewers: whole or in ranges. Sending one takes
+// as long as the other side likes, and no turn.
+func (v *Viewer) stored(w http.ResponseWriter, r *http.Request) {
+	ctx := r.Context()
+	o, err := v.object(ctx, r)
+	if err != nil {
+		v.fail(w, r, err)
+		return
+	}
+	defer o.Close()
+	key := r.PathValue("key")
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if path.Ext(key) == ".json" || path.Base(key)[0] == '.' {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(readerAt{ctx, o}, 0, o.Size()))
+}
+
+// object opens the object that a request names.
+func (v *Viewer) object(ctx context.Context, r *http.Request) (store.Object, error) {
+	if err := v.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer v.end()
+	entry, err := strconv.Atoi(r.PathValue("id"))
+	if err != nil {
+		return nil, badRequest("image %q: want a number", r.PathValue("id"))
+	}
+	s, err := v.source(ctx, entry)
+	if err != nil {
+		return nil, err
+	}
+	st := s.image.Group.Store()
+	if _, other := st.(store.Decoder); other {
+		return nil, badRequest("%s is not stored as Zarr: zarr-tool import makes such a copy of it", s.image.Group.Location())
+	}
+	key := r.PathValue("key")
+	if !store.ValidKey(key) {
+		return nil, badRequest("key %q", key)
+	}
+	o, err := st.Open(ctx, store.Join(s.image.Group.Path(), key))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil && path.Ext(key) == "" { // a folder, which other viewers try
+		err = errors.Join(fs.ErrNotExist, err)
+	}
+	return o, err
+}
+
+// readerAt is an object for those who know no context.
+type readerAt struct {
+	ctx context.Context
+	store.Object
+}
+
+// ReadAt reads a part of the object.
+func (r readerAt) ReadAt(p []byte, off int64) (int, error) { return r.Object.ReadAt(r.ctx, p, off) }
+
+// page serves the HTML page of an entry, which may load nothing and run no scripts.
+func (v *Viewer) page(w http.ResponseWriter, r *http.Request) {
+	i, err := strconv.Atoi(r.PathValue("id"))
+	if err != nil || i < 0 || i >= len(v.o.Entries) || !v.o.Entries[i].Page {
+		http.Error(w, "there is no such page", http.StatusNotFound)
+		return
+	}
+	f, err := os.Open(v.o.Entries[i].Path)
+	if err != nil {
+		v.fail(w, r, err)
+		return
+	}
+	defer f.Close()
+	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	http.ServeContent(w, r, "", time.Time{}, f)
+}

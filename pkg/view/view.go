@@ -1,0 +1,163 @@
+// Package view serves images to a browser: one page with three linked cuts, and what it asks for.
+//
+//	v := view.New(view.Options{Entries: entries, Open: open, Mem: 128 << 20, Workers: 2, Token: view.NewToken()})
+//	err := v.Serve(ctx, listener)
+//
+// The page gets the voxels of a tile as they are stored, and colours them itself: window, gamma, colour map and
+// channels change at once, without a request, and the value under the pointer is the image's own. A tile of 256×256
+// voxels is at most 256 KiB; one whose voxels are all equal is a single element.
+//
+// Decoded chunks are cached within a byte budget, so that scrolling through the planes of a chunk decodes it once. A
+// request ends with its connection, and the work for it ends where nobody else waits for that.
+//
+// Every address begins with a random token. Requests by another name of this machine than 127.0.0.1 or localhost are
+// refused, as are those of pages from other origins that are not allowed.
+package view
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"strata/pkg/mem"
+	"strata/pkg/ngff"
+)
+
+// Options say what a viewer shows and what it may use.
+type Options struct {
+	Entries []Entry // images and pages; the first image is shown first
+	Overlay int     // the entry that is laid over the first one; -1: none
+	// Open opens an image. It is called once for each entry, by one request at a time.
+	Open    func(ctx context.Context, path string) (*ngff.Image, error)
+	Mem     int64    // ceiling for buffers, bytes
+	Workers int      // requests that are worked on at a time
+	Origins []string // of pages elsewhere that may read the images, such as https://hms-dbmi.github.io
+	Token   string   // what every address begins with
+	Title   string
+	Version string
+	Warn    func(format string, args ...any)
+}
+
+// Viewer answers the requests of the page.
+type Viewer struct {
+	o       Options
+	blocks  *blocks
+	slots   chan struct{}
+	opening sync.Mutex
+	opened  []*opened
+	routes  http.Handler
+}
+
+// opened is an image, once it has been asked for.
+type opened struct {
+	mu     sync.Mutex
+	source *source
+	stats  map[string]*Statistics
+}
+
+// The parts of the memory: for decoded chunks, and for what decoding takes besides.
+const (
+	cachePart   = 2 // half of it
+	largestPart = 8 // of the cache, for one chunk
+)
+
+// New makes a viewer. The caller serves it, or closes it.
+func New(o Options) *Viewer {
+	v := &Viewer{o: o, blocks: newBlocks(o.Mem / cachePart), slots: make(chan struct{}, max(2, o.Workers))}
+	for range o.Entries {
+		v.opened = append(v.opened, &opened{stats: map[string]*Statistics{}})
+	}
+	v.routes = v.handler()
+	return v
+}
+
+// NewToken returns 128 random bits as text.
+func NewToken() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// Source opens an entry's image, so that what is wrong with it is known before the page asks.
+func (v *Viewer) Source(ctx context.Context, entry int) error {
+	_, err := v.source(ctx, entry)
+	return err
+}
+
+// source returns the image of an entry, and opens it the first time.
+func (v *Viewer) source(ctx context.Context, entry int) (*source, error) {
+	if entry < 0 || entry >= len(v.o.Entries) || v.o.Entries[entry].Page {
+		return nil, fmt.Errorf("image %d: %w", entry, os.ErrNotExist)
+	}
+	v.opening.Lock()
+	defer v.opening.Unlock()
+	o := v.opened[entry]
+	if o.source != nil {
+		return o.source, nil
+	}
+	im, err := v.o.Open(ctx, v.o.Entries[entry].Path)
+	if err != nil {
+		return nil, err
+	}
+	cache := v.o.Mem / cachePart
+	scratch := (v.o.Mem - cache) / int64(cap(v.slots))
+	s, err := newSource(im, entry, v.blocks, mem.Pooled(cache)/largestPart, scratch)
+	if err != nil {
+		return nil, err
+	}
+	o.source = s
+	return s, nil
+}
+
+// statistics returns those of an image, which are taken once.
+func (v *Viewer) statistics(ctx context.Context, entry int, others []int) (*Statistics, error) {
+	s, err := v.source(ctx, entry)
+	if err != nil {
+		return nil, err
+	}
+	o, key := v.opened[entry], fmt.Sprint(others)
+	o.mu.Lock()
+	st := o.stats[key]
+	o.mu.Unlock()
+	if st != nil {
+		return st, nil
+	}
+	if st, err = s.statistics(ctx, others); err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.stats) >= mostChannels {
+		clear(o.stats)
+	}
+	o.stats[key] = st
+	return st, nil
+}
+
+// begin waits for a turn to work, until ctx ends.
+func (v *Viewer) begin(ctx context.Context) error {
+	select {
+	case v.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (v *Viewer) end() { <-v.slots }
+
+// Close gives back the memory. No request may be on its way.
+func (v *Viewer) Close() { v.blocks.close() }
+
+// The times after which connections that do nothing end.
+const (
+	headerTime   = 10 * time.Second
+	writeTime    = time.Minute
+	idleTime     = 2 * time.Minute
+	shutdownTime = 2 * time.Second
+)
