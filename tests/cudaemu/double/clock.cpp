@@ -10,6 +10,8 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <pthread.h>
+#include <set>
 #include <sstream>
 
 bool clock_on = *env("CUEMU_CLOCK", "");
@@ -85,6 +87,8 @@ struct Engine {
 struct Thread {
     double at = -1, seen = 0; // its time; the host's work when it was in a call last
     bool streams = false;     // it owns one
+    clockid_t clock = 0;      // of its processor time, while it is in a call
+    double entered = 0;       // what that said at the start of the call
 };
 thread_local Thread me;
 
@@ -97,9 +101,9 @@ struct State {
     Engine up, down, kernels;
     std::map<std::string, Sum> sums, kernel;
     double end = 0;      // of all that is on the timeline
-    int inside = 0;      // threads that are in a call
-    double outside = 0;  // processor time while there was none, up to mark
-    double mark = 0;
+    std::set<Thread*> inside; // threads that are in a call
+    double called = 0;   // processor time of the calls that have returned
+    clockid_t device = 0; // of the device's thread
     double waited = 0;   // by threads of the host
     double worked = 0;   // by threads of the host, where CUEMU_CLOCK_HOST says how long
     Thread* last = nullptr;
@@ -114,11 +118,13 @@ State& state() {
 
 thread_local int depth = 0; // of calls in calls
 
-// host_work is the processor time of the process while no thread was in a call: what others do meanwhile is left out, as
-// most of that is Go's scheduler, which watches for as long as the double takes.
+// host_work is the processor time of the process without the device's thread, on which kernels run, and without threads
+// while they are in a call.
 double host_work() {
     const State& s = state();
-    return s.outside + (s.inside ? 0 : seconds_of(CLOCK_PROCESS_CPUTIME_ID) - s.mark);
+    double n = s.called + (s.device ? seconds_of(s.device) : 0);
+    for (const Thread* t : s.inside) n += seconds_of(t->clock) - t->entered;
+    return seconds_of(CLOCK_PROCESS_CPUTIME_ID) - n;
 }
 
 void move_to(double at) {
@@ -152,8 +158,9 @@ Call::Call(const char* call, bool context) {
     if (clock_on && !depth++) {
         Lock lock(mu);
         State& s = state();
-        s.outside = host_work();
-        s.inside++;
+        pthread_getcpuclockid(pthread_self(), &me.clock);
+        me.entered = seconds_of(me.clock);
+        s.inside.insert(&me);
         const char* fixed = env("CUEMU_CLOCK_HOST", nullptr);
         const double work = fixed ? 0 : host_work();
         const double gap = fixed ? atof(fixed) : std::max(0.0, work - me.seen) / env_number("CUEMU_CLOCK_CORES", 1);
@@ -175,11 +182,16 @@ Call::~Call() {
     if (!clock_on || --depth) return;
     Lock lock(mu);
     State& s = state();
-    if (!--s.inside) s.mark = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
-    me.seen = s.outside;
+    s.inside.erase(&me);
+    s.called += seconds_of(me.clock) - me.entered;
+    me.seen = host_work();
     s.last = &me;
     s.last_at = me.at;
     s.last_streams = me.streams;
+}
+
+void clock_is_device() {
+    if (clock_on) pthread_getcpuclockid(pthread_self(), &state().device);
 }
 
 void clock_owns_stream() {

@@ -174,6 +174,7 @@ bool end_guards(uintptr_t p, size_t n); // were there any?
 extern bool clock_on;
 double clock_figure(const char* name);
 double clock_now(); // of the thread that calls
+void clock_is_device();  // the thread that asks is the device's
 void clock_owns_stream();
 void clock_spend(const char* what, double seconds, uint64_t bytes = 0); // of the thread that calls
 void clock_wait(double end);

@@ -85,6 +85,12 @@ static char* pages(size_t* length) {
     return map;
 }
 
+// shut keeps the host from the device's memory. With a clock it does not: changing the protection of all pages for each kernel
+// would be counted as the host's work.
+static void shut(const Alloc& a) {
+    if (!clock_on) mprotect(a.map, a.map_length, PROT_NONE);
+}
+
 static int allocate(size_t n, bool host, void** out) {
     Lock lock(mu);
     static const size_t total = env_number("CUEMU_MEM", 1L << 30), align = env_number("CUEMU_ALIGN", 256);
@@ -101,7 +107,7 @@ static int allocate(size_t n, bool host, void** out) {
     Alloc a{map, length, map + length - rounded, n, rounded - n, host, false, device};
     if (!host) {
         used[device] += n;
-        mprotect(map, length, PROT_NONE);
+        shut(a);
     }
     FENCE(a.p + n, a.pad);
     FENCE(map, a.p - map);
@@ -150,7 +156,7 @@ UNFENCED static bool margins_written(const Alloc& a) { // the memory must be ope
 
 void Open::open(const Alloc& a) {
     if (a.host || a.device != device_now()) return;
-    mprotect(a.map, a.map_length, PROT_READ | PROT_WRITE);
+    if (!clock_on) mprotect(a.map, a.map_length, PROT_READ | PROT_WRITE);
     opened.push_back((uintptr_t)a.p);
 }
 
@@ -177,7 +183,7 @@ int Open::close() {
         if (i == live.end()) continue; // freed meanwhile
         const Alloc& a = i->second;
         if (margins_written(a)) bad = say(ILLEGAL_ADDRESS, "write outside the %zu-byte allocation at %p", a.n, a.p);
-        mprotect(a.map, a.map_length, PROT_NONE);
+        shut(a);
     }
     opened.clear();
     return bad;

@@ -54,6 +54,7 @@ static void device_main() {
     alternative.ss_sp = stack;
     alternative.ss_size = sizeof stack;
     sigaltstack(&alternative, nullptr);
+    clock_is_device();
     for (;;) {
         Work f;
         {
