@@ -29,6 +29,7 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/oct/crop"
 	"strata/pkg/oct/stitch"
+	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/page"
 	"strata/pkg/record"
 	"strata/pkg/registration"
@@ -568,9 +569,9 @@ func TestFacts(t *testing.T) {
 func TestSlices(t *testing.T) {
 	stitching := func(k int) string {
 		var b bytes.Buffer
-		err := stitch.WriteStitching(&b, &stitch.Result{Grid: [2]int{1, 3}, Size: [2]int{100, 270}, Blending: stitch.BlendFeather,
+		err := stitch.WriteStitching(&b, &stitch.Result{Grid: [2]int{1, 3}, Size: [2]int{100, 270}, Blending: canvas.BlendFeather,
 			Tiles: []stitch.TilePlan{{}, {Residual: [2]float64{0.3, -0.4}}, {Empty: true}}, Pairs: []stitch.TilePair{{Used: true}, {}},
-			Seams: []stitch.Seam{{Voxels: 100, Relative: 0.1, Correlation: 0.9}, {Voxels: 300, Relative: 0.02 * float64(k), Correlation: 0.7}}})
+			Seams: []canvas.Seam{{Voxels: 100, Relative: 0.1, Correlation: 0.9}, {Voxels: 300, Relative: 0.02 * float64(k), Correlation: 0.7}}})
 		if err != nil {
 			t.Fatal(err)
 		}

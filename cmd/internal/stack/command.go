@@ -11,7 +11,9 @@ import (
 	"strata/pkg/cli/stage"
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/ngff"
+	"strata/pkg/oct/slicefiles"
 	"strata/pkg/oct/stack"
+	"strata/pkg/oct/stack/tables"
 	"strata/pkg/record"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
@@ -156,13 +158,13 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 		return stage.Failed(err)
 	}
 	task.Done()
-	if err := matches.Write(func(w io.Writer) error { return stack.WriteStackMatches(w, result.Matches) }); err != nil {
+	if err := matches.Write(func(w io.Writer) error { return tables.WriteMatches(w, result.Matches) }); err != nil {
 		return err
 	}
-	if err := shifts.Write(func(w io.Writer) error { return stack.WriteStackShifts(w, result.Shifts) }); err != nil {
+	if err := shifts.Write(func(w io.Writer) error { return tables.WriteShifts(w, result.Shifts) }); err != nil {
 		return err
 	}
-	if err := decisions.Write(func(w io.Writer) error { return stack.WriteStackDecisions(w, result.Decisions) }); err != nil {
+	if err := decisions.Write(func(w io.Writer) error { return tables.WriteDecisions(w, result.Decisions) }); err != nil {
 		return err
 	}
 	for _, s := range in.Slices {
@@ -214,7 +216,7 @@ func inputs(ctx context.Context, r *cli.Run) (in stack.Input, total int64, err e
 			r.Warn("%s: there are no folders *z<NN>* of transforms", name)
 		}
 	}
-	files, err := stack.FindSlices(ctx, dir, store.Settings(r.Options.HTTP))
+	files, err := slicefiles.Find(ctx, dir, store.Settings(r.Options.HTTP))
 	if err != nil {
 		return in, 0, stage.Failed(err)
 	}

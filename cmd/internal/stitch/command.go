@@ -11,12 +11,13 @@ import (
 	"strata/pkg/cli/zarrout"
 	"strata/pkg/ngff"
 	"strata/pkg/oct/stitch"
+	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/registration"
 )
 
 // Command is stitch.
 func Command() *cli.Command {
-	opt := stitch.Options{Overlap: 0.2, Tolerance: stitch.DefaultTolerance, Blending: stitch.BlendDiffusion}
+	opt := stitch.Options{Overlap: 0.2, Tolerance: stitch.DefaultTolerance, Blending: canvas.BlendDiffusion}
 	return &cli.Command{
 		Name:  "stitch",
 		Usage: "put the tiles of a mosaic grid together to a slice",
@@ -47,7 +48,7 @@ func Command() *cli.Command {
 				Usage: "by how many µm the displacement of two tiles may differ from the recorded one; 0: tiles stay where they were recorded"}),
 			cli.Bind(&opt.Channel, cli.Flag{Name: "channel", Check: cli.AtLeast(0), Usage: "channel that is measured, where the mosaic has several"}),
 			cli.Bind(&opt.Interpolate, cli.Flag{Name: "interpolate", Usage: "place tiles between voxels, by linear interpolation, not at the nearest ones"}),
-			cli.Bind(&opt.Blending, cli.Flag{Name: "blending", Choices: stitch.Blendings, Usage: "what a voxel becomes that several tiles have seen"}),
+			cli.Bind(&opt.Blending, cli.Flag{Name: "blending", Choices: canvas.Blendings, Usage: "what a voxel becomes that several tiles have seen"}),
 			{Name: "save_positions", Value: "FILE", Usage: "also write the positions, and how well tiles agree at the seams, as JSON"},
 		},
 		Examples: []cli.Example{

@@ -13,7 +13,7 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/host"
 	"strata/pkg/ngff"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/transfer"
 	"strata/pkg/record"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
@@ -167,7 +167,7 @@ func bytesOf(a *zarr.Array, shape []int) int64 {
 // coded describes how chunks of so many bytes are stored.
 func coded(c codec.Chain, chunk int64, auto bool) cost.Array {
 	a := cost.Array{Device: auto && c.InPieces() == nil}
-	chunks := max(1, machine.DevicePiece/max(chunk, 1)) // of a region
+	chunks := max(1, transfer.DevicePiece/max(chunk, 1)) // of a region
 	a.Region = chunks * chunk
 	format, streams, _ := c.Streams(int(chunk))
 	a.Streams = chunks * int64(streams)

@@ -14,6 +14,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/transfer"
 	"strata/pkg/oct/surface"
 	"strata/pkg/work"
 	"strata/pkg/zarr"
@@ -113,7 +114,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 
 // cropper is a running Crop.
 type cropper struct {
-	*machine.Columns
+	*transfer.Columns
 	c         Options
 	res       oct.Resources
 	voxel     float64 // along z, µm
@@ -140,7 +141,7 @@ func planCrop(m *oct.Mosaic, c Options, res oct.Resources) (*cropper, error) {
 	if _, _, ok := ngff.Micrometres(m.Image.Unit[0]); !ok || !(voxel > 0) || math.IsInf(voxel, 0) {
 		return nil, oct.BadInput("%s: voxel size %v along z is no positive length", m.Where, voxel)
 	}
-	columns, err := machine.NewColumns(m, res.Meter)
+	columns, err := transfer.NewColumns(m, res.Meter)
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +322,7 @@ func (p *cropper) write(ctx context.Context, out store.Writer, layout oct.Layout
 	g, gctx := work.WithContext(ctx)
 	for range workers {
 		g.Go(func() error {
-			v, err := machine.NewTileBuffer(buffer)
+			v, err := transfer.NewTileBuffer(buffer)
 			if err != nil {
 				return err
 			}

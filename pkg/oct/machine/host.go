@@ -7,6 +7,7 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/mem"
 	"strata/pkg/oct"
+	"strata/pkg/oct/machine/transfer"
 )
 
 // host is a worker on the host.
@@ -14,8 +15,8 @@ type host struct {
 	plan   *Plan
 	ctx    context.Context
 	err    error
-	in     []byte      // planes that stream by
-	tile   *TileBuffer // or what is loaded whole
+	in     []byte               // planes that stream by
+	tile   *transfer.TileBuffer // or what is loaded whole
 	blocks []Block
 	turn   bool // it may compute
 	resize hostResizer
@@ -67,7 +68,7 @@ func (p *Plan) beginOnHost() (begin func(context.Context, int) (running, error),
 		}
 		w := &host{plan: p, ctx: ctx}
 		if n := p.loaded(); n > 0 {
-			w.tile, w.err = NewTileBuffer(n)
+			w.tile, w.err = transfer.NewTileBuffer(n)
 		} else {
 			w.in = w.memory(p.Source.planes.Buffer())
 		}

@@ -12,12 +12,13 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff/ngffgpu"
 	"strata/pkg/oct"
+	"strata/pkg/oct/machine/transfer"
 )
 
 // onDevice is a worker on a device. It reads a region, queues what is done with it, and reads the next while the device works: as
 // many regions as it has slots are read or worked on. What came of a piece of work is written by a goroutine of its own.
 type onDevice struct {
-	dev     *DeviceWorker
+	dev     *transfer.DeviceWorker
 	plan    *Plan
 	ctx     context.Context
 	err     error
@@ -29,7 +30,7 @@ type onDevice struct {
 	roll    deviceRoller
 	finder  deviceFinder
 	places  [][]byte // page-locked: bad, and behind it what is brought
-	leaving *DeviceOutput
+	leaving *transfer.DeviceOutput
 	writing *deviceWriting
 
 	steps  int       // regions that were fetched
@@ -86,9 +87,9 @@ func (p *Plan) beginOnDevice() (begin func(context.Context, int) (running, error
 
 // starting is how workers on a device begin, who write by output unless it is nil.
 func (p *Plan) starting(output *ngffgpu.Writer) func(ctx context.Context, _ int) (running, error) {
-	team := &DeviceTeam{}
+	team := &transfer.DeviceTeam{}
 	return func(ctx context.Context, _ int) (running, error) {
-		worker, err := NewDeviceWorker(p.Source.res.Device)
+		worker, err := transfer.NewDeviceWorker(p.Source.res.Device)
 		if err != nil {
 			return nil, err
 		}

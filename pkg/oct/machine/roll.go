@@ -14,6 +14,7 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff/ngffgpu"
 	"strata/pkg/oct"
+	"strata/pkg/oct/machine/transfer"
 )
 
 // roller rolls the A-lines of tiles, with the same bits on every machine.
@@ -133,17 +134,17 @@ func (p *Plan) beginRollingOnDevice() (begin func(context.Context, int) (running
 		output = s.res.Output(p.Output)
 		pinned, leaving := output.Memory(m.Tile())
 		place += pinned
-		if worker+MostSlots*(slot+leaving)+shifts <= limit { // else the writer does without
-			worker += MostSlots * leaving
+		if worker+transfer.MostSlots*(slot+leaving)+shifts <= limit { // else the writer does without
+			worker += transfer.MostSlots * leaving
 		}
 	} else { // put together on the host
-		host += MostSlots * mem.Pooled(m.TileBytes())
+		host += transfer.MostSlots * mem.Pooled(m.TileBytes())
 		place = mem.Pooled(c.Piece() + 8)
 	}
 	if workers, err = c.Workers(s.res, p.Mem, host, place, worker+shifts, p.What+" "+c.Pieces()); err != nil {
 		return nil, 0, err
 	}
-	workers = int(max(1, min(int64(workers), (limit-shifts)/(worker+MostSlots*slot))))
+	workers = int(max(1, min(int64(workers), (limit-shifts)/(worker+transfer.MostSlots*slot))))
 	return p.starting(output), workers, nil
 }
 
@@ -159,7 +160,7 @@ func (w *onDevice) beginRolling() error {
 		return nil
 	}
 	r.back = n
-	for range MostSlots {
+	for range transfer.MostSlots {
 		b, err := mem.Alloc(int(s.mosaic.TileBytes()))
 		if err != nil {
 			return fmt.Errorf("memory for a tile: %w", err)

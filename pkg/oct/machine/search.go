@@ -11,6 +11,7 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/oct"
+	"strata/pkg/oct/machine/transfer"
 )
 
 // Search plans the search for the tissue interface of every A-line of a mosaic, and the memory that it takes: see [Worker].FindInterfaces.
@@ -197,7 +198,7 @@ func (p *Search) planOnDevice() (err error) {
 	}
 	// seams come before more workers
 	_, slot := c.Memory(c.SlotShape())
-	each = p.memory.all() + MostSlots*slot
+	each = p.memory.all() + transfer.MostSlots*slot
 	p.workers = int(max(1, min(int64(p.workers), (limit-seams)/each)))
 	p.Seams = NewPool(s.res, max(0, limit-int64(p.workers)*each))
 	stream, err := s.res.Device.Stream()

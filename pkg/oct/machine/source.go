@@ -5,32 +5,33 @@ import (
 
 	"strata/pkg/meter"
 	"strata/pkg/oct"
+	"strata/pkg/oct/machine/transfer"
 )
 
 // Source is a mosaic grid whose tiles stream by, to the host or to a device.
 type Source struct {
 	mosaic  *oct.Mosaic
 	res     *oct.Resources
-	planes  *PlaneReader   // to the host
-	whole   *Columns       // likewise, tiles as a whole
-	columns *DeviceColumns // to a device
+	planes  *transfer.PlaneReader   // to the host
+	whole   *transfer.Columns       // likewise, tiles as a whole
+	columns *transfer.DeviceColumns // to a device
 }
 
 // NewSource plans the reading of a mosaic; what it costs is counted in the meter.
 func NewSource(m *oct.Mosaic, res *oct.Resources, count *meter.Meter) (s *Source, err error) {
 	s = &Source{mosaic: m, res: res}
 	if res.Device != nil {
-		s.columns, err = NewDeviceColumns(m, res, count)
+		s.columns, err = transfer.NewDeviceColumns(m, res, count)
 		return s, err
 	}
-	s.planes = NewPlaneReader(m, PlanesPiece, count)
+	s.planes = transfer.NewPlaneReader(m, transfer.PlanesPiece, count)
 	return s, nil
 }
 
 // Whole lets tiles be loaded as a whole, in their full depth.
 func (s *Source) Whole(count *meter.Meter) (err error) {
 	if s.columns == nil {
-		s.whole, err = NewColumns(s.mosaic, count)
+		s.whole, err = transfer.NewColumns(s.mosaic, count)
 	}
 	return err
 }
@@ -38,7 +39,7 @@ func (s *Source) Whole(count *meter.Meter) (err error) {
 // InBands lets tiles whose planes are larger than a core's cache stream by in bands of their rows, where that may be chosen.
 func (s *Source) InBands() {
 	if s.planes != nil {
-		s.planes.byRows(PlanesPiece)
+		s.planes.InBands(transfer.PlanesPiece)
 	}
 }
 
@@ -55,7 +56,7 @@ func (s *Source) rows() int {
 	if s.columns != nil {
 		return s.columns.Rows
 	}
-	return s.planes.rows
+	return s.planes.Rows
 }
 
 // Parts are the rectangles in which a tile streams by, each in its full depth: the tile itself, or bands of its rows where planes of all

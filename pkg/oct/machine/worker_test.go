@@ -12,6 +12,7 @@ import (
 	"strata/pkg/meter"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/oct/machine/transfer"
 	"strata/pkg/oct/octtest"
 	"strata/pkg/work"
 	"strata/pkg/zarr/store"
@@ -149,7 +150,7 @@ func TestErrorsStick(t *testing.T) {
 			if !errors.Is(err, failure) || err.Error() != "piece 3: a full disk" {
 				t.Errorf("%v, want that of piece 3", err)
 			}
-			if most := 3 + MostSlots; handed != 3 || begun > most {
+			if most := 3 + transfer.MostSlots; handed != 3 || begun > most {
 				t.Errorf("%d pieces began, %d were handed over, want at most %d and 3", begun, handed, most)
 			}
 		}

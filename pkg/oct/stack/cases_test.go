@@ -16,6 +16,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/slicefiles"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 )
@@ -151,7 +152,7 @@ func TestFindSlices(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := FindSlices(context.Background(), dir)
+	files, err := slicefiles.Find(context.Background(), dir)
 	var ids []int
 	for _, f := range files {
 		ids = append(ids, f.ID)
@@ -162,7 +163,7 @@ func TestFindSlices(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "slice_z99999999999999999999.ome.zarr"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := FindSlices(context.Background(), dir); err == nil || !strings.Contains(err.Error(), "too large") {
+	if _, err := slicefiles.Find(context.Background(), dir); err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("%v", err)
 	}
 }

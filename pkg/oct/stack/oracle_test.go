@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"strata/pkg/filter"
+	"strata/pkg/oct/stack/tables"
 )
 
 // oracleSlice is a slice and what is known about it, as plain numbers.
@@ -35,8 +36,8 @@ func (s *oracleSlice) at(z, y, x int) float64 { return s.v[(z*s.y+y)*s.x+x] }
 type oracleResult struct {
 	nz, ny, nx int
 	v          []float64
-	matches    []Match
-	decisions  []Decision
+	matches    []tables.Match
+	decisions  []tables.Decision
 	actions    map[int]string
 	gains      map[int]float64
 	refined    map[int][2]int
@@ -284,7 +285,7 @@ func oracleStack(sl []*oracleSlice, shifts map[[2]int][2]float64, voxel [3]float
 	for i, m := range sl[1:] {
 		f := sl[i]
 		t := loaded[m.id]
-		match := Match{FixedID: f.id, MovingID: m.id, MovingZStart: o.MovingZFirstIndex}
+		match := tables.Match{FixedID: f.id, MovingID: m.id, MovingZStart: o.MovingZFirstIndex}
 		expect := max(0, m.z-o.MovingZFirstIndex-interval)
 		source := ""
 		switch {
@@ -333,7 +334,7 @@ func oracleStack(sl []*oracleSlice, shifts map[[2]int][2]float64, voxel [3]float
 	// consistency
 	final := slices.Clone(r.matches)
 	if len(final) >= 3 {
-		for _, field := range []func(*Match) *int{func(m *Match) *int { return &m.Overlap }, func(m *Match) *int { return &m.Blend }} {
+		for _, field := range []func(*tables.Match) *int{func(m *tables.Match) *int { return &m.Overlap }, func(m *tables.Match) *int { return &m.Blend }} {
 			var all []float64
 			for i := range final {
 				all = append(all, float64(*field(&final[i])))
@@ -361,7 +362,7 @@ func oracleStack(sl []*oracleSlice, shifts map[[2]int][2]float64, voxel [3]float
 	r.nz = first.z
 	for i, m := range final {
 		r.nz += max(0, sl[i+1].z-m.MovingZStart-m.Overlap)
-		d := Decision{SliceID: m.MovingID, FixedID: m.FixedID, Source: sources[i], Overlap: m.Overlap, Blend: m.Blend, Correlation: m.Correlation}
+		d := tables.Decision{SliceID: m.MovingID, FixedID: m.FixedID, Source: sources[i], Overlap: m.Overlap, Blend: m.Blend, Correlation: m.Correlation}
 		if u := loaded[m.MovingID]; u != nil {
 			d.Loaded, d.Manual, d.Confidence = true, u.manual, u.conf
 		}

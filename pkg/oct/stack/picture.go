@@ -8,6 +8,7 @@ import (
 
 	"strata/pkg/filter"
 	"strata/pkg/oct"
+	"strata/pkg/oct/stack/tables"
 )
 
 // RepairShifts says what becomes of recorded shifts that the slices contradict.
@@ -40,18 +41,6 @@ const (
 	// micrometres off, and what is cut bends.
 	contradictionUM = 30
 )
-
-// Shift is where a slice lies against the one before it, (x, y) in millimetres: as the
-// shifts and translations say, and as pictures of both show.
-type Shift struct {
-	FixedID, MovingID int
-	Recorded, Found   [2]float64
-	// AtRecorded and AtFound are the pictures' correlations there, after their slow
-	// changes of brightness are divided out; 0 where there is nothing to compare.
-	AtRecorded, AtFound float64
-	Contradicted        bool // the pictures say otherwise, clearly
-	Repaired            bool
-}
 
 // displacement is how far a moving slice lies from the fixed one, (y, x) in pixels: what
 // is at p of the moving slice is at p + displacement of the fixed one.
@@ -251,7 +240,7 @@ func (p *stackPlan) repair(res *oct.Resources) {
 	var moved [2]float64 // (x, y)
 	for _, m := range p.moving {
 		d := &m.displaced
-		shift := Shift{FixedID: m.fixed.id, MovingID: m.slice.id, AtRecorded: d.at, AtFound: d.best, Contradicted: d.contradicts(m.slice.voxel)}
+		shift := tables.Shift{FixedID: m.fixed.id, MovingID: m.slice.id, AtRecorded: d.at, AtFound: d.best, Contradicted: d.contradicts(m.slice.voxel)}
 		for k := range 2 {
 			mm := m.slice.voxel[2-k] / 1000
 			shift.Recorded[k], shift.Found[k] = d.recorded[1-k]*mm, d.found[1-k]*mm

@@ -9,6 +9,7 @@ import (
 	"strata/pkg/filter"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/volume"
+	"strata/pkg/oct/stack/tables"
 	"strata/pkg/registration"
 )
 
@@ -27,8 +28,8 @@ type stackPlan struct {
 	base   *movingSlice
 	moving []*movingSlice // all others
 
-	corrections []Correction
-	shifted     []Shift
+	corrections []tables.Correction
+	shifted     []tables.Shift
 }
 
 // movingSlice is a slice against the one before it.
@@ -45,7 +46,7 @@ type movingSlice struct {
 	source         string
 	search         *overlapSearch // nil: nothing to measure
 	expected       int            // overlap by the slicing interval
-	measured       Match          // before the consistency step
+	measured       tables.Match   // before the consistency step
 
 	place  oct.Rectangle // the part of the canvas that it covers
 	origin [2]int        // (y, x) of the slice's first pixel there
@@ -146,4 +147,19 @@ func (p *stackPlan) find(ctx context.Context, mem volume.Memory, res *oct.Resour
 		p.brighten()
 	}
 	return nil
+}
+
+func (p *stackPlan) matches() (out []tables.Match) {
+	for _, m := range p.moving {
+		out = append(out, m.measured)
+	}
+	return out
+}
+
+func (p *stackPlan) decisions() (out []tables.Decision) {
+	for _, m := range p.moving {
+		t := m.transform
+		out = append(out, tables.Decision{m.slice.id, m.fixed.id, t.loaded, t.manual, t.confidence, m.source, m.overlap, m.blend, m.correlation})
+	}
+	return out
 }

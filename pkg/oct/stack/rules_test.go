@@ -11,6 +11,7 @@ import (
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/volume"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stack/tables"
 	"strata/pkg/registration"
 )
 
@@ -318,26 +319,26 @@ func TestStackOverlapSources(t *testing.T) {
 		set       func(o *Options)
 		depth     int
 		t         pairTransform
-		want      Match
+		want      tables.Match
 		source    string
 		searching [2]int // range; 0: nothing to search
 	}{
-		"expected":             {func(o *Options) { o.UseExpectedOverlap = true }, 20, loaded(off(1, 7), 1), Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{}},
-		"expected, thin":       {func(o *Options) { o.UseExpectedOverlap = true }, 5, pairTransform{}, Match{MovingZStart: 2}, "expected", [2]int{}},
-		"registration":         {nil, 20, loaded(off(15, 7), 0.1), Match{Overlap: 5, Blend: 5, MovingZStart: 7, Correlation: 1}, "registration", [2]int{}},
-		"registration, beyond": {nil, 20, loaded(off(25, 0), 1), Match{Correlation: 1}, "registration", [2]int{}},
-		"search":               {nil, 20, loaded(nil, 1), Match{MovingZStart: 2}, "", [2]int{8, 12}},
-		"search, clipped":      {nil, 11, pairTransform{}, Match{MovingZStart: 2}, "", [2]int{1, 3}},
-		"search, one value":    {func(o *Options) { o.SearchRangeMM = 0; o.ZOverlapMinCorr = 0 }, 20, pairTransform{}, Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "correlation", [2]int{}},
-		"search, empty":        {func(o *Options) { o.ZOverlapMinCorr = 0 }, 5, pairTransform{}, Match{MovingZStart: 2}, "correlation", [2]int{}},
-		"search, one, gate":    {func(o *Options) { o.SearchRangeMM = 0 }, 20, pairTransform{}, Match{Overlap: 8, Blend: 8, MovingZStart: 2, Fallback: true}, "correlation_fallback", [2]int{}},
-		"refined":              {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 3 }, 20, loaded(nil, 0.5), Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{5, 8}},
-		"refined, from 1":      {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 9 }, 20, pairTransform{}, Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{1, 8}},
-		"refined, unsure":      {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 3 }, 20, loaded(nil, 0.499), Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{}},
-		"refined, gated":       {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 3 }, 20, pairTransform{entry: true, confidence: 1}, Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{}},
+		"expected":             {func(o *Options) { o.UseExpectedOverlap = true }, 20, loaded(off(1, 7), 1), tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{}},
+		"expected, thin":       {func(o *Options) { o.UseExpectedOverlap = true }, 5, pairTransform{}, tables.Match{MovingZStart: 2}, "expected", [2]int{}},
+		"registration":         {nil, 20, loaded(off(15, 7), 0.1), tables.Match{Overlap: 5, Blend: 5, MovingZStart: 7, Correlation: 1}, "registration", [2]int{}},
+		"registration, beyond": {nil, 20, loaded(off(25, 0), 1), tables.Match{Correlation: 1}, "registration", [2]int{}},
+		"search":               {nil, 20, loaded(nil, 1), tables.Match{MovingZStart: 2}, "", [2]int{8, 12}},
+		"search, clipped":      {nil, 11, pairTransform{}, tables.Match{MovingZStart: 2}, "", [2]int{1, 3}},
+		"search, one value":    {func(o *Options) { o.SearchRangeMM = 0; o.ZOverlapMinCorr = 0 }, 20, pairTransform{}, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "correlation", [2]int{}},
+		"search, empty":        {func(o *Options) { o.ZOverlapMinCorr = 0 }, 5, pairTransform{}, tables.Match{MovingZStart: 2}, "correlation", [2]int{}},
+		"search, one, gate":    {func(o *Options) { o.SearchRangeMM = 0 }, 20, pairTransform{}, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2, Fallback: true}, "correlation_fallback", [2]int{}},
+		"refined":              {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 3 }, 20, loaded(nil, 0.5), tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{5, 8}},
+		"refined, from 1":      {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 9 }, 20, pairTransform{}, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{1, 8}},
+		"refined, unsure":      {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 3 }, 20, loaded(nil, 0.499), tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{}},
+		"refined, gated":       {func(o *Options) { o.UseExpectedOverlap, o.BlendZRefineVox = true, 3 }, 20, pairTransform{entry: true, confidence: 1}, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{}},
 		"refined, any": {func(o *Options) {
 			o.UseExpectedOverlap, o.BlendZRefineVox, o.BlendZRefineMinConfidence = true, 3, 0
-		}, 20, pairTransform{entry: true}, Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{5, 8}},
+		}, 20, pairTransform{entry: true}, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2}, "expected", [2]int{5, 8}},
 	} {
 		opt := base
 		if c.set != nil {
@@ -350,7 +351,7 @@ func TestStackOverlapSources(t *testing.T) {
 		if m.search != nil {
 			searching = [2]int{m.search.lo, m.search.hi}
 		}
-		if got := (Match{0, 0, m.overlap, m.blend, m.movingZ, m.correlation, m.fallback}); got != c.want || m.source != c.source || searching != c.searching {
+		if got := (tables.Match{0, 0, m.overlap, m.blend, m.movingZ, m.correlation, m.fallback}); got != c.want || m.source != c.source || searching != c.searching {
 			t.Errorf("%s: %+v from %q, searching %v, want %+v from %q, %v", name, got, m.source, searching, c.want, c.source, c.searching)
 		}
 	}
@@ -361,10 +362,10 @@ func TestStackOverlapSources(t *testing.T) {
 		gate        float64
 		want        Match
 	}{
-		{9, 0.5, 0.5, Match{Overlap: 7, Blend: 7, MovingZStart: 2, Correlation: 0.5}},
-		{9, 0.4999, 0.5, Match{Overlap: 8, Blend: 8, MovingZStart: 2, Correlation: 0.4999, Fallback: true}},
-		{9, -0.3, 0, Match{Overlap: 7, Blend: 7, MovingZStart: 2, Correlation: -0.3}},
-		{1, 0.9, 0.5, Match{MovingZStart: 2, Correlation: 0.9}},
+		{9, 0.5, 0.5, tables.Match{Overlap: 7, Blend: 7, MovingZStart: 2, Correlation: 0.5}},
+		{9, 0.4999, 0.5, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2, Correlation: 0.4999, Fallback: true}},
+		{9, -0.3, 0, tables.Match{Overlap: 7, Blend: 7, MovingZStart: 2, Correlation: -0.3}},
+		{1, 0.9, 0.5, tables.Match{MovingZStart: 2, Correlation: 0.9}},
 	} {
 		opt := base
 		opt.ZOverlapMinCorr = c.gate
@@ -372,7 +373,7 @@ func TestStackOverlapSources(t *testing.T) {
 		p.overlaps(&oct.Resources{})
 		m := p.moving[0]
 		m.search.take(c.found, c.correlation)
-		if got := (Match{0, 0, m.overlap, m.blend, m.movingZ, m.correlation, m.fallback}); got != c.want {
+		if got := (tables.Match{0, 0, m.overlap, m.blend, m.movingZ, m.correlation, m.fallback}); got != c.want {
 			t.Errorf("%d planes of correlation %v: %+v, want %+v", c.found, c.correlation, got, c.want)
 		}
 	}
@@ -500,12 +501,12 @@ func TestStackTies(t *testing.T) {
 	opt := referenceOptions()
 	opt.Blend, opt.MovingZFirstIndex, opt.SlicingIntervalMM, opt.SearchRangeMM, opt.ZOverlapMinCorr = true, 2, 0.1, 0.03, 0
 	got, _, err := stackOf(t, sl, opt, octtest.Small())
-	if want := (Match{0, 1, 5, 5, 2, 0, false}); err != nil || got.Matches[0] != want { // 7 of 7…13, less 2
+	if want := (tables.Match{0, 1, 5, 5, 2, 0, false}); err != nil || got.Matches[0] != want { // 7 of 7…13, less 2
 		t.Errorf("%+v (%v), want %+v", got.Matches[0], err, want)
 	}
 	opt.UseExpectedOverlap, opt.BlendZRefineVox = true, 3
 	got, _, err = stackOf(t, sl, opt, octtest.Small())
-	if want := (Match{0, 1, 8, 5, 2, 0, false}); err != nil || got.Matches[0] != want {
+	if want := (tables.Match{0, 1, 8, 5, 2, 0, false}); err != nil || got.Matches[0] != want {
 		t.Errorf("refined: %+v (%v), want %+v", got.Matches[0], err, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/machine/volume"
+	"strata/pkg/oct/stack/tables"
 	"strata/pkg/registration"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
@@ -111,11 +112,11 @@ type Result struct {
 	Image     *ngff.Image
 	Shape     [3]int             // of the assembled volume, before the pyramid
 	Position  map[int][2]float64 // of slices on the canvas (x, y), pixels
-	Matches   []Match            // before the consistency step
-	Shifts    []Shift            // of moving slices; none where nobody looked
-	Decisions []Decision
+	Matches   []tables.Match     // before the consistency step
+	Shifts    []tables.Shift     // of moving slices; none where nobody looked
+	Decisions []tables.Decision
 	// Corrections are the overlaps that the consistency step changed.
-	Corrections []Correction
+	Corrections []tables.Correction
 	Actions     map[int]string  // what was done with the transform of a moving slice
 	Gains       map[int]float64 // factors of slices that are not 1
 	Refinements map[int][2]int  // shifts in the plane (dy, dx) by BlendRefinementPx

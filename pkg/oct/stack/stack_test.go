@@ -14,6 +14,8 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/slicefiles"
+	"strata/pkg/oct/stack/tables"
 	"strata/pkg/registration"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
@@ -104,7 +106,7 @@ func (g *stackGolden) options() Options {
 // stackInput opens the slices of a folder and the files beside them.
 func stackInput(t *testing.T, dir, shifts, transforms string) Input {
 	t.Helper()
-	files, err := FindSlices(context.Background(), dir)
+	files, err := slicefiles.Find(context.Background(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +268,7 @@ func (g *stackGolden) decisions(t *testing.T, got *Result) {
 
 func TestStackSidecars(t *testing.T) {
 	var b strings.Builder
-	if err := WriteStackMatches(&b, []Match{{3, 4, 7, 6, 1, 0, false}, {4, 5, 9, 9, 0, 0.709417767589793, true}, {5, 7, 1, 1, 2, 1, false}}); err != nil {
+	if err := tables.WriteMatches(&b, []tables.Match{{3, 4, 7, 6, 1, 0, false}, {4, 5, 9, 9, 0, 0.709417767589793, true}, {5, 7, 1, 1, 2, 1, false}}); err != nil {
 		t.Fatal(err)
 	}
 	want := "fixed_id,moving_id,overlap_voxels,blend_overlap_voxels,moving_z_start,correlation,correlation_fallback_used\n" +
@@ -278,7 +280,7 @@ func TestStackSidecars(t *testing.T) {
 		t.Errorf("read back: %v, %v", m, err)
 	}
 	b.Reset()
-	if err := WriteStackDecisions(&b, []Decision{
+	if err := tables.WriteDecisions(&b, []tables.Decision{
 		{4, 3, true, false, 0.8, "registration", 7, 6, 1}, {5, 4, false, false, 0, "correlation_fallback", 9, 9, 0.45107}, {7, 5, true, true, 1, "expected", 1, 1, 0},
 	}); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
 )
@@ -118,7 +119,7 @@ func TestStitchOnDevice(t *testing.T) {
 func stitchTypeOnDevice[T dtype.Element](t *testing.T, d *gpu.Device, k int) {
 	in := imperfect[T](t, 11)
 	for i := range 2 {
-		opt := Options{Overlap: 0.3, Transform: Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: Blending(Blendings[(k+2*i)%4]), Interpolate: i == k/4%2, Seams: true}
+		opt := Options{Overlap: 0.3, Transform: Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: canvas.Blending(canvas.Blendings[(k+2*i)%4]), Interpolate: i == k/4%2, Seams: true}
 		stitchOnBoth(t, d, in, oct.Layout{Chunks: []int{4, 16, 24}, Levels: 1}, opt, 1+2*i)
 	}
 }
@@ -129,7 +130,7 @@ func TestStitchOnDeviceHoweverStored(t *testing.T) {
 	d := octtest.Device(t, 64<<20)
 	c := phantom.Default()
 	c.Tiles, c.Tile, c.Crop, c.DType = [2]int{3, 2}, [3]int{13, 30, 34}, [2]int{9, 3}, dtype.Uint8
-	opt := Options{Overlap: 0.23, Transform: Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: BlendFeather, Seams: true}
+	opt := Options{Overlap: 0.23, Transform: Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: canvas.BlendFeather, Seams: true}
 	for _, v := range []struct {
 		codec  string
 		format int
@@ -186,15 +187,15 @@ func TestStitchTraffic(t *testing.T) {
 	d := octtest.Device(t, 64<<20)
 	const input, tables, weights = 2 * 5 * 32 * 48, 16 * 80, 4 * 16 * 24
 	for _, c := range []struct {
-		blending Blending
+		blending canvas.Blending
 		seams    bool
 		up, down int64
 	}{
-		{BlendAverage, false, input + tables, 4 * 8},
-		{BlendFeather, false, input + tables + weights, 4 * 8},
-		{BlendDiffusion, false, input + tables + 4*weights, 4 * 8},
+		{canvas.BlendAverage, false, input + tables, 4 * 8},
+		{canvas.BlendFeather, false, input + tables + weights, 4 * 8},
+		{canvas.BlendDiffusion, false, input + tables + 4*weights, 4 * 8},
 		// four seams: their cells, a line of the table and their sums
-		{BlendAverage, true, input + tables + 4*(80+16+64), 4*8 + 4*64},
+		{canvas.BlendAverage, true, input + tables + 4*(80+16+64), 4*8 + 4*64},
 	} {
 		up, down := stitchOnBoth(t, d, in, oct.Layout{Chunks: []int{5, 24, 36}, Codec: "raw"}, Options{Overlap: 0.5, Blending: c.blending, Seams: c.seams}, 2)
 		if up != c.up || down != c.down {
@@ -207,7 +208,7 @@ func TestStitchTraffic(t *testing.T) {
 // tiles on it again; one that holds none is an error that says what is needed.
 func TestStitchInLittleDeviceMemory(t *testing.T) {
 	in := imperfect[float32](t, 23)
-	opt := Options{Overlap: 0.3, Transform: Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: BlendFeather, Interpolate: true, Seams: true}
+	opt := Options{Overlap: 0.3, Transform: Matrix{{1, 0.03}, {-0.02, 1.01}}, Blending: canvas.BlendFeather, Interpolate: true, Seams: true}
 	all := octtest.Stored(in.Levels[0].Array)
 	for _, memory := range []int64{160 << 10, 120 << 10} {
 		up, _ := stitchOnBoth(t, octtest.Device(t, memory), in, oct.Layout{Chunks: []int{4, 16, 16}, Codec: "raw"}, opt, 2)

@@ -168,7 +168,7 @@ func matrixOf(first *aligner, every []measure, means axisMeans, tiles int, overl
 		res.Warnf("%s: neighbours along y only: the matrix's other column is that of a rotation and a scale", where)
 	}
 	t.Matrix = Matrix{{columns[0][0], columns[1][0]}, {columns[0][1], columns[1][1]}}
-	t.Spread = digits(t.Spread)
+	t.Spread = oct.Digits(t.Spread)
 	if err := t.Matrix.check(); err != nil {
 		return t, oct.BadInput("%s: estimated %w", where, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
 	"strata/tests/race"
@@ -28,7 +29,7 @@ type stitchModel struct {
 	v        []float64
 	m        Matrix
 	overlap  float64
-	blending Blending
+	blending canvas.Blending
 	between  bool // interpolate
 
 	ny, nx       int
@@ -71,7 +72,7 @@ func (s *stitchModel) place() {
 		}
 		s.empty = append(s.empty, zero)
 		w := make([]float32, n[0]*n[1])
-		if s.blending == BlendDiffusion {
+		if s.blending == canvas.BlendDiffusion {
 			var others []filter.Rect
 			for o := range s.at {
 				if o != t {
@@ -84,7 +85,7 @@ func (s *stitchModel) place() {
 			for i := range w {
 				y, x := i/n[1], i%n[1]
 				w[i] = float32(min(2*y+1, 2*(n[0]-y)-1) * min(2*x+1, 2*(n[1]-x)-1))
-				if s.blending == BlendAverage {
+				if s.blending == canvas.BlendAverage {
 					w[i] = 1
 				}
 			}
@@ -160,7 +161,7 @@ func (s *stitchModel) value(z, y, x int) (mean, lo, hi float64) {
 		return math.NaN(), 0, 0
 	case numbers < seen && numbers > 1:
 		return (lo + hi) / 2, lo, hi
-	case s.blending == BlendNone:
+	case s.blending == canvas.BlendNone:
 		return chosen, chosen, chosen
 	}
 	return sum / weight, sum / weight, sum / weight
@@ -171,7 +172,7 @@ func stitchAgainstModel[T dtype.Element](t *testing.T, scale float64, low float6
 	float := any(*new(T)) == any(float32(0)) || any(*new(T)) == any(float64(0))
 	for trial := range 12 {
 		s := &stitchModel{shape: [3]int{3, 1 + rng.IntN(60), 1 + rng.IntN(60)}, tile: [2]int{5 + rng.IntN(14), 5 + rng.IntN(14)},
-			overlap: []float64{0, 0.2, 0.25, 0.6}[rng.IntN(4)], blending: Blending(Blendings[trial%4]), between: rng.IntN(2) == 1}
+			overlap: []float64{0, 0.2, 0.25, 0.6}[rng.IntN(4)], blending: canvas.Blending(canvas.Blendings[trial%4]), between: rng.IntN(2) == 1}
 		s.m = Matrix{{1 + 0.1*rng.NormFloat64(), 0.1 * rng.NormFloat64()}, {0.1 * rng.NormFloat64(), 1 + 0.1*rng.NormFloat64()}}
 		v := make([]T, s.shape[0]*s.shape[1]*s.shape[2])
 		for i := range v {
@@ -251,8 +252,8 @@ func TestStitchOfLittle(t *testing.T) {
 		"infinite":   {[3]int{4, 40, 50}, [3]int{4, 20, 20}, float32(math.Inf(-1))},
 	} {
 		in := octtest.MosaicOf(t, ngff.ImageSpec{Format: 2, Shape: c.shape[:], Chunks: c.tile[:]}, octtest.Made3(c.shape[:], func(int) float32 { return c.value }))
-		for _, blending := range Blendings {
-			out, st, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, Options{Overlap: 0.2, Blending: Blending(blending), MaxRefinement: 2, Seams: true}, octtest.Small())
+		for _, blending := range canvas.Blendings {
+			out, st, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, Options{Overlap: 0.2, Blending: canvas.Blending(blending), MaxRefinement: 2, Seams: true}, octtest.Small())
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -323,7 +324,7 @@ func TestTilesAreReadOnce(t *testing.T) {
 		}
 		run := func(opt Options, mem int64) (float64, []byte) {
 			m := &meter.Meter{}
-			opt.Overlap, opt.Blending = 0.2, BlendFeather
+			opt.Overlap, opt.Blending = 0.2, canvas.BlendFeather
 			out, _, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{}, opt, oct.Resources{Workers: 2, Mem: mem, Meter: m})
 			if err != nil {
 				t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/zarr/store"
 	"strata/tests/golden"
 )
@@ -40,7 +41,7 @@ func stitched(t *testing.T, c golden.Case) (g stitchGolden, s *Result, level0 []
 	if err := json.Unmarshal(c.File, &g); err != nil {
 		t.Fatal(err)
 	}
-	opt := Options{Overlap: g.Params.Overlap, Blending: Blending(g.Params.Blending), Interpolate: g.Params.Interpolate,
+	opt := Options{Overlap: g.Params.Overlap, Blending: canvas.Blending(g.Params.Blending), Interpolate: g.Params.Interpolate,
 		Estimate: g.Params.Estimate, MaxRefinement: g.Params.Refinement}
 	if g.Params.Transform != nil {
 		opt.Transform = *g.Params.Transform

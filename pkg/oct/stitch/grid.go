@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"strata/pkg/oct"
+	"strata/pkg/oct/stitch/canvas"
 )
 
 // grid is the geometry of a mosaic's tiles along y and x.
@@ -42,12 +43,6 @@ func (g *grid) nominal(m Matrix, overlap float64, i, j int) [2]float64 {
 	return [2]float64{float64(m[0][0]*y) + float64(m[0][1]*x), float64(m[1][0]*y) + float64(m[1][1]*x)}
 }
 
-// place is where a tile lies on the canvas.
-type place struct {
-	oct.Rectangle            // its voxels on the canvas
-	frac          [2]float32 // what is missing to its exact position, within ±0.5; 0 for placement by whole voxels
-}
-
 const (
 	// maxSparse is how many times the area of the tiles a canvas may have.
 	maxSparse = 64
@@ -60,8 +55,8 @@ const (
 // interpolate at the exact ones, on the smallest canvas that holds them. origin
 // is the position of the canvas's first voxel; column is what a pixel has in all
 // planes, in bytes. Places without a tile stay empty.
-func (g *grid) canvas(where string, positions [][2]float64, interpolate bool, column int) (places []place, origin, size [2]int, err error) {
-	places = make([]place, len(positions))
+func (g *grid) canvas(where string, positions [][2]float64, interpolate bool, column int) (places []canvas.Place, origin, size [2]int, err error) {
+	places = make([]canvas.Place, len(positions))
 	lo, hi := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
 	covered := 0.0
 	for k, p := range positions {
@@ -95,7 +90,7 @@ func (g *grid) canvas(where string, positions [][2]float64, interpolate bool, co
 		y, x := math.RoundToEven(p[0]), math.RoundToEven(p[1])
 		places[k].Rectangle = oct.Rect(0, n[0], 0, n[1]).Moved(int(y)-origin[0], int(x)-origin[1])
 		if interpolate {
-			places[k].frac = [2]float32{float32(p[0] - y), float32(p[1] - x)}
+			places[k].Frac = [2]float32{float32(p[0] - y), float32(p[1] - x)}
 		}
 	}
 	return places, origin, size, nil
@@ -126,7 +121,7 @@ func (g *grid) neighbouring(m Matrix) ([]pair, error) {
 }
 
 // apart is how many pairs have a gap between them.
-func apart(places []place, pairs []pair) (gaps int) {
+func apart(places []canvas.Place, pairs []pair) (gaps int) {
 	for _, n := range pairs {
 		if p, q := places[n.a], places[n.b]; q.X0 > p.X1 || q.X1 < p.X0 || q.Y0 > p.Y1 || q.Y1 < p.Y0 {
 			gaps++

@@ -234,7 +234,7 @@ func eachPair[R any](ctx context.Context, a *aligner, visit func(p *filter.Phase
 			ready = append(ready, *held[next])
 			delete(held, next)
 		}
-		if err := inOrder(ctx, a.workers, len(ready), func(worker, k int) R {
+		if err := work.InOrder(ctx, a.workers, len(ready), func(worker, k int) R {
 			start := time.Now()
 			defer a.res.Meter.Since(meter.Compute, start)
 			return visit(phases[worker], ready[k])
@@ -256,18 +256,4 @@ func (g *grid) pairs() (out []pair) {
 		}
 	}
 	return out
-}
-
-// inOrder makes n results with several workers, and hands them on one after the
-// other.
-func inOrder[R any](ctx context.Context, workers, n int, visit func(worker, k int) R, done func(k int, r R)) error {
-	var turn work.Turn
-	return work.Each(ctx, workers, n, func(worker, k int) (err error) {
-		defer func() { turn.Done(err) }() // after a panic, too
-		r := visit(worker, k)
-		if err = turn.Wait(ctx, k); err == nil {
-			done(k, r)
-		}
-		return err
-	})
 }

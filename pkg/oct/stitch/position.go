@@ -88,7 +88,7 @@ func (s *Result) vote(measures []measure) {
 	count := make([]int, len(s.Tiles))
 	for _, m := range measures {
 		s.Pairs = append(s.Pairs, TilePair{Tiles: [2][2]int{s.Tiles[m.a].Tile, s.Tiles[m.b].Tile},
-			Measured: [2]float64{milli(m.d[0]), milli(m.d[1])}, Correlation: digits(m.correlation), Used: m.reason == "", Reason: m.reason})
+			Measured: [2]float64{milli(m.d[0]), milli(m.d[1])}, Correlation: oct.Digits(m.correlation), Used: m.reason == "", Reason: m.reason})
 		if m.reason != "" {
 			continue
 		}
@@ -100,7 +100,7 @@ func (s *Result) vote(measures []measure) {
 	}
 	for t, n := range count {
 		if n > 0 {
-			s.Tiles[t].Correlation = digits(s.Tiles[t].Correlation / float64(n))
+			s.Tiles[t].Correlation = oct.Digits(s.Tiles[t].Correlation / float64(n))
 		}
 	}
 }

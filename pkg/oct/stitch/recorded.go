@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"strata/pkg/oct"
+	"strata/pkg/oct/stitch/canvas"
 )
 
 // DefaultTolerance is [Options].Tolerance, in µm, where the user names none: stages err by a few micrometres.
@@ -19,7 +20,7 @@ const mostOverlapping = 256
 
 // overlappingPairs are the tiles that overlap where they were recorded, each with those before it.
 func (g *grid) overlappingPairs(m Matrix) (out []pair, err error) {
-	places := make([]place, g.ny*g.nx)
+	places := make([]canvas.Place, g.ny*g.nx)
 	for t := range places {
 		if g.has(t) {
 			p, n := g.nominal(m, 0, t/g.nx, t%g.nx), g.extentOf(t)
@@ -28,7 +29,7 @@ func (g *grid) overlappingPairs(m Matrix) (out []pair, err error) {
 		}
 	}
 	count := make([]int, len(places))
-	touching(places, func(a, b int) bool {
+	canvas.Touching(places, func(a, b int) bool {
 		count[a]++
 		count[b]++
 		if t := max(count[a], count[b]); t > mostOverlapping {
@@ -39,7 +40,7 @@ func (g *grid) overlappingPairs(m Matrix) (out []pair, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for b, near := range overlapping(places) {
+	for b, near := range canvas.Overlapping(places) {
 		for _, a := range near {
 			o := places[a].And(places[b].Rectangle)
 			y, x := o.Height(), o.Width()

@@ -8,12 +8,13 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr/store"
 )
 
 // stitchCover says for each pixel of the canvas which tiles make it: the one that
-// BlendNone chooses, or else all that cover it, as a number. several is where
+// canvas.BlendNone chooses, or else all that cover it, as a number. several is where
 // more than one do.
 func stitchCover(st *Result, c phantom.Config) (who []uint64, several []bool) {
 	ny, nx := st.Size[0], st.Size[1]
@@ -25,7 +26,7 @@ func stitchCover(st *Result, c phantom.Config) (who []uint64, several []bool) {
 			for x := range c.Tile[2] {
 				i := (oy+y)*nx + ox + x
 				several[i] = who[i] != 0
-				if st.Blending != BlendNone {
+				if st.Blending != canvas.BlendNone {
 					who[i] |= 1 << t
 				} else if w := min(2*y+1, 2*(c.Tile[1]-y)-1) * min(2*x+1, 2*(c.Tile[2]-x)-1); w > best[i] {
 					who[i], best[i] = 1<<t, w
@@ -107,27 +108,27 @@ func TestSeamErrors(t *testing.T) {
 	for _, r := range []struct {
 		name     string
 		specimen *phantom.Specimen
-		blending Blending
+		blending canvas.Blending
 		opt      Options
 		overlaps float64
 		jumps    float64
 	}{
-		{"as they are", placement, BlendNone, asTheyAre, 1.07, 1.10},
-		{"as they are", placement, BlendAverage, asTheyAre, 0.81, 0.65},
-		{"as they are", placement, BlendFeather, asTheyAre, 0.93, 0.21},
-		{"as they are", placement, BlendDiffusion, asTheyAre, 0.92, 0.21},
-		{"refined", placement, BlendNone, refined, 0.43, 0.35},
-		{"refined", placement, BlendAverage, refined, 0.36, 0.22},
-		{"refined", placement, BlendFeather, refined, 0.39, 0.09},
-		{"refined", placement, BlendDiffusion, refined, 0.39, 0.09},
-		{"interpolated", placement, BlendNone, between, 0.07, 0.06},
-		{"interpolated", placement, BlendAverage, between, 0.06, 0.09},
-		{"interpolated", placement, BlendFeather, between, 0.06, 0.02},
-		{"interpolated", placement, BlendDiffusion, between, 0.06, 0.02},
-		{"with noise, as they are", everything, BlendNone, asTheyAre, 15.0, 9.9},
-		{"with noise, as they are", everything, BlendDiffusion, asTheyAre, 15.8, 9.8},
-		{"with noise, interpolated", everything, BlendNone, between, 13.8, 6.8},
-		{"with noise, interpolated", everything, BlendDiffusion, between, 15.1, 5.5},
+		{"as they are", placement, canvas.BlendNone, asTheyAre, 1.07, 1.10},
+		{"as they are", placement, canvas.BlendAverage, asTheyAre, 0.81, 0.65},
+		{"as they are", placement, canvas.BlendFeather, asTheyAre, 0.93, 0.21},
+		{"as they are", placement, canvas.BlendDiffusion, asTheyAre, 0.92, 0.21},
+		{"refined", placement, canvas.BlendNone, refined, 0.43, 0.35},
+		{"refined", placement, canvas.BlendAverage, refined, 0.36, 0.22},
+		{"refined", placement, canvas.BlendFeather, refined, 0.39, 0.09},
+		{"refined", placement, canvas.BlendDiffusion, refined, 0.39, 0.09},
+		{"interpolated", placement, canvas.BlendNone, between, 0.07, 0.06},
+		{"interpolated", placement, canvas.BlendAverage, between, 0.06, 0.09},
+		{"interpolated", placement, canvas.BlendFeather, between, 0.06, 0.02},
+		{"interpolated", placement, canvas.BlendDiffusion, between, 0.06, 0.02},
+		{"with noise, as they are", everything, canvas.BlendNone, asTheyAre, 15.0, 9.9},
+		{"with noise, as they are", everything, canvas.BlendDiffusion, asTheyAre, 15.8, 9.8},
+		{"with noise, interpolated", everything, canvas.BlendNone, between, 13.8, 6.8},
+		{"with noise, interpolated", everything, canvas.BlendDiffusion, between, 15.1, 5.5},
 	} {
 		r.opt.Blending = r.blending
 		overlaps, jumps := stitchError(t, r.specimen, mosaics[r.specimen], r.opt)

@@ -10,6 +10,7 @@ import (
 
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
+	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/registration"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
@@ -39,7 +40,7 @@ type Options struct {
 	// Interpolate puts tiles at positions between voxels, by linear
 	// interpolation, instead of rounding them to whole ones.
 	Interpolate bool
-	Blending    Blending // "": BlendDiffusion
+	Blending    canvas.Blending // "": canvas.BlendDiffusion
 	// Seams asks for the differences at the seams.
 	Seams bool
 }
@@ -74,31 +75,31 @@ func (o *Options) check() error {
 	}
 	switch o.Blending {
 	case "":
-		o.Blending = BlendDiffusion
-	case BlendNone, BlendAverage, BlendFeather, BlendDiffusion:
+		o.Blending = canvas.BlendDiffusion
+	case canvas.BlendNone, canvas.BlendAverage, canvas.BlendFeather, canvas.BlendDiffusion:
 	default:
-		return oct.BadInput("--blending %q is not one of %v", o.Blending, Blendings)
+		return oct.BadInput("--blending %q is not one of %v", o.Blending, canvas.Blendings)
 	}
 	return nil
 }
 
 // Result says where the tiles of a mosaic were put.
 type Result struct {
-	Overlap   float64    `json:"overlap"`
-	Transform Transform  `json:"transform"`
-	Blending  Blending   `json:"blending"`
-	Recorded  bool       `json:"recorded,omitempty"` // M acts on recorded positions, and overlap says nothing
-	Tolerance float64    `json:"position_tolerance_um,omitempty"`
-	Channel   int        `json:"channel,omitempty"` // that positions and seams are of
-	Voxel     [2]float64 `json:"voxel_um,omitzero"` // size (y, x) of a pixel
-	Tile      [2]int     `json:"tile_px"`           // (y, x)
-	Grid      [2]int     `json:"tiles"`             // (y, x)
-	Origin    [2]int     `json:"origin_px"`         // position of the slice's first voxel
-	Size      [2]int     `json:"size_px"`           // of the slice
-	Holes     int64      `json:"holes_px"`          // pixels of a plane that no tile covers
-	Tiles     []TilePlan `json:"positions"`
-	Pairs     []TilePair `json:"pairs"`           // neighbours that were compared; none without estimate or refinement
-	Seams     []Seam     `json:"seams,omitempty"` // as placed
+	Overlap   float64         `json:"overlap"`
+	Transform Transform       `json:"transform"`
+	Blending  canvas.Blending `json:"blending"`
+	Recorded  bool            `json:"recorded,omitempty"` // M acts on recorded positions, and overlap says nothing
+	Tolerance float64         `json:"position_tolerance_um,omitempty"`
+	Channel   int             `json:"channel,omitempty"` // that positions and seams are of
+	Voxel     [2]float64      `json:"voxel_um,omitzero"` // size (y, x) of a pixel
+	Tile      [2]int          `json:"tile_px"`           // (y, x)
+	Grid      [2]int          `json:"tiles"`             // (y, x)
+	Origin    [2]int          `json:"origin_px"`         // position of the slice's first voxel
+	Size      [2]int          `json:"size_px"`           // of the slice
+	Holes     int64           `json:"holes_px"`          // pixels of a plane that no tile covers
+	Tiles     []TilePlan      `json:"positions"`
+	Pairs     []TilePair      `json:"pairs"`           // neighbours that were compared; none without estimate or refinement
+	Seams     []canvas.Seam   `json:"seams,omitempty"` // as placed
 }
 
 // TilePlan says where a tile was put, (y, x) in px.
@@ -212,22 +213,22 @@ func stitch(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Lay
 	if err != nil {
 		return nil, nil, err
 	}
-	c := canvas{mosaic: m, grid: g, places: places, size: size, blending: opt.Blending, coded: layout.CodecFlag() != "raw", res: res}
+	c := canvas.Canvas{Mosaic: m, Places: places, Size: size, Blending: opt.Blending, Coded: layout.CodecFlag() != "raw", Res: res}
 	if opt.Seams {
-		c.seams = seamSums{}
+		c.Seams = canvas.SeamSums{}
 	}
-	newFrame := func(frame int) *assembly {
+	newFrame := func(frame int) *canvas.Assembly {
 		c := c
 		if frame != m.Number() {
-			c.mosaic, c.seams = m.Frame(frame), nil
+			c.Mosaic, c.Seams = m.Frame(frame), nil
 		}
-		return newAssembly(c, unit, res.Mem-spec.Budget)
+		return canvas.New(c, unit, res.Mem-spec.Budget)
 	}
 	first := newFrame(0)
-	if err := first.check(); err != nil {
+	if err := first.Check(); err != nil {
 		return nil, nil, err
 	}
-	s.Holes = first.holes()
+	s.Holes = first.Holes()
 	if gaps := apart(places, pairs); gaps > 0 {
 		res.Warnf("%s: %d of %d pairs of neighbouring tiles do not touch: the gaps are zero (%s, matrix %v)", m.Where, gaps, len(pairs), g.distance(opt.Overlap), s.Transform.Matrix)
 	}
@@ -235,8 +236,8 @@ func stitch(ctx context.Context, m *oct.Mosaic, out store.Writer, layout oct.Lay
 		return nil, nil, err
 	}
 	s.Tiles = slices.DeleteFunc(s.Tiles, func(t TilePlan) bool { return !g.has(t.Tile[0]*g.nx + t.Tile[1]) })
-	if c.seams != nil {
-		s.Seams = c.seams.seams(g.nx)
+	if c.Seams != nil {
+		s.Seams = c.Seams.Seams(g.nx)
 	}
 	result, err := ngff.Open(ctx, out, "", zarr.Workers(res.Workers), zarr.Meter(res.Meter))
 	if err != nil {
@@ -298,20 +299,8 @@ func stitchUnits(layout oct.Layout, shape []int, usual [3]int) (piece, unit []in
 	return piece, unit, nil
 }
 
-// canvas is where the tiles of a mosaic go, and how they are put together there.
-type canvas struct {
-	mosaic   *oct.Mosaic
-	grid     grid
-	places   []place
-	size     [2]int // (y, x)
-	blending Blending
-	seams    seamSums // nil: they are not asked for
-	coded    bool     // the output is compressed
-	res      oct.Resources
-}
-
 // stitchFrames writes the slice, frame by frame, and notes which tiles hold nothing in any of them.
-func stitchFrames(ctx context.Context, n int, first *assembly, next func(frame int) *assembly, out store.Writer, layout oct.Layout, spec ngff.ImageSpec, s *Result, res oct.Resources) error {
+func stitchFrames(ctx context.Context, n int, first *canvas.Assembly, next func(frame int) *canvas.Assembly, out store.Writer, layout oct.Layout, spec ngff.ImageSpec, s *Result, res oct.Resources) error {
 	w, err := oct.Create(ctx, out, layout, spec, spec.Chunks, res)
 	if err != nil {
 		return err
@@ -322,11 +311,11 @@ func stitchFrames(ctx context.Context, n int, first *assembly, next func(frame i
 		if frame > 0 {
 			f = next(frame)
 		}
-		if err := f.write(ctx, w); err != nil {
+		if err := f.Write(ctx, w); err != nil {
 			return err
 		}
 		for t := range s.Tiles {
-			s.Tiles[t].Empty = f.isEmpty(t) && (frame == 0 || s.Tiles[t].Empty)
+			s.Tiles[t].Empty = f.IsEmpty(t) && (frame == 0 || s.Tiles[t].Empty)
 		}
 	}
 	return w.Close(ctx)

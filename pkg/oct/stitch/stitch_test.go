@@ -9,6 +9,7 @@ import (
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
 	"strata/pkg/oct/octtest"
+	"strata/pkg/oct/stitch/canvas"
 	"strata/pkg/phantom"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/codec"
@@ -77,12 +78,12 @@ func stitchChain(t *testing.T, flag string, d dtype.Type, format int) codec.Chai
 func TestStitchedPhantomIsItsTruth(t *testing.T) {
 	race.Leave(t)
 	for _, d := range []dtype.Type{dtype.Uint8, dtype.Uint16, dtype.Int16, dtype.Float32, dtype.Float64} {
-		for _, blending := range Blendings {
+		for _, blending := range canvas.Blendings {
 			for _, crop := range [][2]int{{}, {7, 11}} {
 				c := stitchIdeal()
 				c.DType, c.Crop = d, crop
 				s, in := stitchSpecimen(t, c, phantom.Storage{Codecs: stitchChain(t, "zstd:1", d, 3)})
-				out, st, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{Levels: 2, Chunks: []int{5, 16, 50}}, Options{Overlap: 0.25, Blending: Blending(blending), Seams: true}, octtest.Small())
+				out, st, err := Run(octtest.Ctx, in, store.Memory(), oct.Layout{Levels: 2, Chunks: []int{5, 16, 50}}, Options{Overlap: 0.25, Blending: canvas.Blending(blending), Seams: true}, octtest.Small())
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -9,7 +9,7 @@ import (
 	"strata/pkg/gpu"
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/ngff/ngffgpu"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/transfer"
 )
 
 // blender blends tiles into columns, with the same bits on every machine, except for the payload of a NaN.
@@ -244,7 +244,7 @@ func (w *hostFuser[T, F]) convert(k int, row []T) []F {
 type deviceFuser struct {
 	*deviceFusion
 	fusedTile
-	dev     *machine.DeviceWorker
+	dev     *transfer.DeviceWorker
 	queued  *gpu.Event // after what it queued last, for others to follow
 	planes  gpu.Span   // of the tile, as many as the pass has
 	set     gpu.Span   // is there anything in them?

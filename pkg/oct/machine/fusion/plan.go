@@ -10,7 +10,7 @@ import (
 	"strata/pkg/dtype"
 	"strata/pkg/ngff"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/transfer"
 )
 
 // Fuser adds tiles of a mosaic to columns of the output, on the host or on a device, as one of several workers. A [machine.Worker]'s pieces of
@@ -160,7 +160,7 @@ type Pass struct {
 	*Plan
 	Z0, Z1 int
 
-	team  machine.DeviceTeam
+	team  transfer.DeviceTeam
 	order deviceOrder
 }
 

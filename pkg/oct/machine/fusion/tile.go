@@ -13,7 +13,7 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/transfer"
 	"strata/pkg/tile"
 	"strata/pkg/tile/zarrsource"
 )
@@ -60,7 +60,7 @@ func newPieceReader[T dtype.Element](m *oct.Mosaic, workers int, count *meter.Me
 func pieceSource(m *oct.Mosaic, count *meter.Meter) (*zarrsource.Source, error) {
 	plane := m.Chunk[1] * m.Chunk[2] * m.DType.Size()
 	a := m.Image.Levels[0].Array
-	cut := zarrsource.PieceBytes(max(machine.PlanesPiece, plane))
+	cut := zarrsource.PieceBytes(max(transfer.PlanesPiece, plane))
 	if slices.ContainsFunc(a.Chunks()[:len(m.At)], func(n int) bool { return n > 1 }) {
 		cut = zarrsource.Tile(m.BoxShape(m.Chunk[0], m.Chunk[1], m.Chunk[2])...)
 	}

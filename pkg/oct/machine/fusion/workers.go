@@ -11,7 +11,7 @@ import (
 	"strata/pkg/gpu/kernels"
 	"strata/pkg/mem"
 	"strata/pkg/ngff/ngffgpu"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/transfer"
 )
 
 // hostFusion is the part of a fusion that workers share on the host. T is the type of the voxels, F the one in which they are blended.
@@ -98,7 +98,7 @@ func (w *hostFuser[T, F]) end() error {
 // once, with 8 bytes a tile that say whether there is anything on it.
 type deviceFusion struct {
 	*Plan
-	reader    *machine.DeviceColumns
+	reader    *transfer.DeviceColumns
 	writer    *ngffgpu.Writer
 	weights   *weightCache
 	memories  Memory
@@ -114,7 +114,7 @@ type deviceFusion struct {
 func newDeviceFusion(fusion *Plan) (fusing, error) {
 	f := &deviceFusion{Plan: fusion}
 	var err error
-	if f.reader, err = machine.NewDeviceColumns(f.Mosaic, f.Res, f.Res.Meter); err != nil {
+	if f.reader, err = transfer.NewDeviceColumns(f.Mosaic, f.Res, f.Res.Meter); err != nil {
 		return nil, err
 	}
 	src, err := pieceSource(f.Mosaic, nil)
@@ -175,7 +175,7 @@ func (f *deviceFusion) memory() (m Memory, err error) {
 	}
 	host := f.Encoding + f.Weighing + f.each + table + int64(mem.Size(f.backBytes()))
 	host += f.reader.Decoding(host+pinned+out, f.Mem)
-	f.inFlight = machine.SlotsInTurn
+	f.inFlight = transfer.SlotsInTurn
 	if f.Mem < host+int64(f.inFlight)*(pinned+out) {
 		f.inFlight = 1
 	}
@@ -205,7 +205,7 @@ func (f *deviceFusion) open(workers int, _ int64) error {
 func (f *deviceFusion) close() { f.weights.release() }
 
 func (f *deviceFusion) begin(ctx context.Context, p *Pass) (fusingWorker, error) {
-	worker, err := machine.NewDeviceWorker(f.Res.Device)
+	worker, err := transfer.NewDeviceWorker(f.Res.Device)
 	if err != nil {
 		return nil, shortOfMemory(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/transfer"
 	"strata/pkg/zarr/zarrgpu"
 )
 
@@ -29,7 +29,7 @@ type device struct {
 	loaders []*loaderWorker
 	held    int64 // device memory of the loaders, and of what they fetch
 	pinned  int64 // host memory likewise
-	worker  *machine.DeviceWorker
+	worker  *transfer.DeviceWorker
 
 	overlaps *deviceOverlaps
 	canvas   *Canvas

@@ -11,7 +11,7 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/transfer"
 	"strata/pkg/work"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/zarrgpu"
@@ -20,7 +20,7 @@ import (
 // loaderWorker fetches regions of sources for a device: it fetches one while the
 // device converts the one before.
 type loaderWorker struct {
-	*machine.DeviceWorker
+	*transfer.DeviceWorker
 	staging gpu.Span // a region as it is stored
 	bad     gpu.Span // uint64: voxels of it that are not finite
 	count   []byte   // page-locked: as bad
@@ -52,11 +52,11 @@ func openDevice(ctx context.Context, sources []*Source, res *oct.Resources) (_ M
 		staging, fetched = max(staging, r.Bytes(shape[:])), max(fetched, device)
 		pinned, scratch = max(pinned, host), max(scratch, r.Scratch())
 	}
-	onDevice, onHost := mem.Pooled(staging+16)+machine.SlotsInTurn*fetched, machine.SlotsInTurn*pinned+scratch
+	onDevice, onHost := mem.Pooled(staging+16)+transfer.SlotsInTurn*fetched, transfer.SlotsInTurn*pinned+scratch
 	if onDevice > d.gpu.Memory().Limit() {
 		return nil, d.noMemory(onDevice, "fetching a slice")
 	}
-	if d.worker, err = machine.NewDeviceWorker(d.gpu); err != nil {
+	if d.worker, err = transfer.NewDeviceWorker(d.gpu); err != nil {
 		return nil, err
 	}
 	// a quarter of the memory at most, but one there must be
@@ -77,7 +77,7 @@ func openDevice(ctx context.Context, sources []*Source, res *oct.Resources) (_ M
 
 // newLoader makes a loader of regions of so many bytes.
 func newLoader(d *gpu.Device, bytes int64) (*loaderWorker, error) {
-	w, err := machine.NewDeviceWorker(d)
+	w, err := transfer.NewDeviceWorker(d)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func newLoader(d *gpu.Device, bytes int64) (*loaderWorker, error) {
 // a small part of the memory.
 func (d *device) region(s *Source) [3]int {
 	r := s.chunk
-	piece := int(min(machine.DevicePiece, d.gpu.Memory().Limit()/64, d.res.Mem/64))
+	piece := int(min(transfer.DevicePiece, d.gpu.Memory().Limit()/64, d.res.Mem/64))
 	bytes := func() int { return r[0] * r[1] * r[2] * s.dtype.Size() }
 	if len(s.array.Codecs()) == 0 && s.array.Order() == 'C' {
 		r[0] = min(r[0], max(1, piece/(bytes()/r[0])))
@@ -167,7 +167,7 @@ func (d *device) team(s *Source, shape [3]int, n int) ([]*loaderWorker, error) {
 		}
 	}
 	for i, l := range d.loaders[:n] {
-		for len(l.Slots) < machine.SlotsInTurn {
+		for len(l.Slots) < transfer.SlotsInTurn {
 			slot, err := d.readers[s].Slot(shape[:])
 			if err == nil {
 				l.Slots = append(l.Slots, slot)

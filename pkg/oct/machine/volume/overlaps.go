@@ -13,7 +13,7 @@ import (
 	"strata/pkg/mem"
 	"strata/pkg/meter"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/transfer"
 )
 
 // overlapper correlates the ends of neighbours, with the same bits on every machine.
@@ -186,7 +186,7 @@ type deviceOverlaps struct {
 	*device
 	search  *Search
 	rows    int
-	own     *machine.DeviceWorker
+	own     *transfer.DeviceWorker
 	strips  [2]gpu.Span
 	scratch gpu.Span
 	sums    gpu.Span // of all pairs, one after the other
@@ -197,7 +197,7 @@ type deviceOverlaps struct {
 func (d *device) Overlaps(s *Search) Overlaps {
 	o := &deviceOverlaps{device: d, search: s, areas: make([]int, len(s.Pairs))}
 	d.try(func() (err error) {
-		if o.own, err = machine.NewDeviceWorker(d.gpu); err != nil {
+		if o.own, err = transfer.NewDeviceWorker(d.gpu); err != nil {
 			return err
 		}
 		d.overlaps = o

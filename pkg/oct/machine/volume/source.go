@@ -6,7 +6,7 @@ import (
 
 	"strata/pkg/dtype"
 	"strata/pkg/oct"
-	"strata/pkg/oct/machine"
+	"strata/pkg/oct/machine/transfer"
 	"strata/pkg/zarr"
 )
 
@@ -53,7 +53,7 @@ func (s *Source) bytes() int64 {
 func (s *Source) piece() int {
 	n := s.chunk[0]
 	if len(s.array.Codecs()) == 0 || s.blocks {
-		n = min(n, max(1, machine.PlanesPiece/(s.chunk[1]*s.chunk[2]*s.dtype.Size())))
+		n = min(n, max(1, transfer.PlanesPiece/(s.chunk[1]*s.chunk[2]*s.dtype.Size())))
 	}
 	return n
 }

@@ -1,6 +1,7 @@
-// Package machine reads what the stages work on: planes and columns of a mosaic grid into memory of the host, and regions into that of a
-// device, where a worker holds streams and buffers.
-package machine
+// Package transfer moves pieces of a mosaic into the memory of the host or of a device, for the operators of package machine, and
+// finished tiles out of the device. A [PlaneReader] and [Columns] read on the host; a [DeviceWorker] holds the streams and buffers
+// with which [DeviceColumns] come to the device, and a [DeviceOutput] leaves it.
+package transfer
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package stitch
+package canvas
 
 import (
 	"cmp"
@@ -38,15 +38,15 @@ type situation struct {
 }
 
 // situation is a tile's; nil: its weights are all 1.
-func (f *assembly) situation(t int) *situation {
-	if f.blending == BlendAverage || len(f.near[t]) == 0 {
+func (f *Assembly) situation(t int) *situation {
+	if f.Blending == BlendAverage || len(f.near[t]) == 0 {
 		return nil
 	}
-	p := &f.places[t]
-	c := &situation{blending: f.blending, ny: p.Y1 - p.Y0, nx: p.X1 - p.X0}
-	if f.blending == BlendDiffusion {
+	p := &f.Places[t]
+	c := &situation{blending: f.Blending, ny: p.Y1 - p.Y0, nx: p.X1 - p.X0}
+	if f.Blending == BlendDiffusion {
 		for _, o := range f.near[t] {
-			c.others = append(c.others, f.places[o].Moved(-p.Y0, -p.X0).And(oct.Rect(-1, c.ny+1, -1, c.nx+1)))
+			c.others = append(c.others, f.Places[o].Moved(-p.Y0, -p.X0).And(oct.Rect(-1, c.ny+1, -1, c.nx+1)))
 		}
 	}
 	return c
@@ -75,11 +75,11 @@ func (c *situation) fill(v []float32) {
 	}
 }
 
-// overlapping lists for each tile the others that overlap it, or touch it, in
+// Overlapping lists for each tile the others that overlap it, or touch it, in
 // increasing order.
-func overlapping(places []place) [][]int {
+func Overlapping(places []Place) [][]int {
 	out := make([][]int, len(places))
-	touching(places, func(a, b int) bool {
+	Touching(places, func(a, b int) bool {
 		out[a] = append(out[a], b)
 		out[b] = append(out[b], a)
 		return true
@@ -90,8 +90,8 @@ func overlapping(places []place) [][]int {
 	return out
 }
 
-// touching visits pairs of tiles that overlap, or touch, until visit is false.
-func touching(places []place, visit func(a, b int) bool) {
+// Touching visits pairs of tiles that overlap, or touch, until visit is false.
+func Touching(places []Place, visit func(a, b int) bool) {
 	var active []int // tiles whose rows may reach those of the next
 	order := make([]int, len(places))
 	for t := range order {

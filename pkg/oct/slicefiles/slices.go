@@ -1,4 +1,5 @@
-package stack
+// Package slicefiles lists the slices that a stack is made of.
+package slicefiles
 
 import (
 	"context"
@@ -16,23 +17,23 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// SliceFile is a slice in a folder.
-type SliceFile struct {
-	ID   int
+// File is a slice in a folder or a bucket.
+type File struct {
+	ID   int    // the number in its name
 	Path string // or its address
 }
 
 var sliceName = regexp.MustCompile(`^slice_z(\d+).*\.zarr(\.zip)?$`)
 
-// FindSlices lists the slices of a folder, slice_z<NN>*.ome.zarr, by their
+// Find lists the slices of a folder, slice_z<NN>*.ome.zarr, by their
 // numbers. Two with one number, and none at all, are errors. The folder may be
 // in a bucket, s3://bucket/path; opts are for its store.
-func FindSlices(ctx context.Context, dir string, opts ...store.HTTPOption) ([]SliceFile, error) {
+func Find(ctx context.Context, dir string, opts ...store.HTTPOption) ([]File, error) {
 	names, within, err := listFolder(ctx, dir, opts)
 	if err != nil {
 		return nil, oct.InputFault(err)
 	}
-	var out []SliceFile
+	var out []File
 	for _, name := range names {
 		m := sliceName.FindStringSubmatch(name)
 		if m == nil {
@@ -42,9 +43,9 @@ func FindSlices(ctx context.Context, dir string, opts ...store.HTTPOption) ([]Sl
 		if err != nil || id > 1e9 {
 			return nil, oct.BadInput("%s: the number of the slice is too large", within(name))
 		}
-		out = append(out, SliceFile{id, within(name)})
+		out = append(out, File{id, within(name)})
 	}
-	slices.SortStableFunc(out, func(a, b SliceFile) int { return a.ID - b.ID })
+	slices.SortStableFunc(out, func(a, b File) int { return a.ID - b.ID })
 	for i := 1; i < len(out); i++ {
 		if out[i].ID == out[i-1].ID {
 			return nil, oct.BadInput("%s and %s are both slice %d", out[i-1].Path, out[i].Path, out[i].ID)

@@ -1,4 +1,4 @@
-package stitch
+package canvas
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 
 // arrange cuts a box into regions that are each covered by the same tiles
 // throughout. Of all tiles only those in among, increasing, are looked at.
-func arrange(box oct.Rectangle, places []place, among []int) []fusion.Region {
+func arrange(box oct.Rectangle, places []Place, among []int) []fusion.Region {
 	ys := []int{box.Y0, box.Y1}
 	var near []int
 	for _, k := range among {

@@ -1,4 +1,4 @@
-package stitch
+package canvas
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // pass is the work on one box: who is at which tile, and how far the columns are.
 type pass struct {
-	*assembly
+	*Assembly
 	passBox
 	tiles  []int // in the order in which they are taken
 	worker fusion.Pass
@@ -37,11 +37,11 @@ type liveColumn struct {
 	left int   // tiles to come
 }
 
-func newPass(f *assembly, box passBox, written map[*fusion.Column]bool) *pass {
-	p := &pass{assembly: f, passBox: box, written: written, live: map[*fusion.Column]*liveColumn{}}
+func newPass(f *Assembly, box passBox, written map[*fusion.Column]bool) *pass {
+	p := &pass{Assembly: f, passBox: box, written: written, live: map[*fusion.Column]*liveColumn{}}
 	p.worker = fusion.Pass{Plan: f.machine, Z0: box.z0, Z1: box.z1}
 	p.moved.L = &p.mu
-	lies := make([]bool, len(f.places))
+	lies := make([]bool, len(f.Places))
 	f.each(box.x0, box.x1, func(c *fusion.Column) {
 		if !written[c] {
 			for _, t := range c.Tiles {
@@ -138,7 +138,7 @@ func (p *pass) take() (k int, ok bool) {
 // begin takes memory for a column; nil: there is none. mu is held.
 func (p *pass) begin(w fusion.Fuser, c *fusion.Column) *liveColumn {
 	m := &liveColumn{done: slices.Repeat([]int{p.z0}, len(c.Tiles)), left: len(c.Tiles)}
-	if m.ColumnMemory = w.Column(c, p.seams.of(c)); m.ColumnMemory == nil {
+	if m.ColumnMemory = w.Column(c, p.Seams.of(c)); m.ColumnMemory == nil {
 		return nil
 	}
 	return m

@@ -1,4 +1,5 @@
-package stack
+// Package tables holds what stack reports about each pair of slices, and writes it as CSV.
+package tables
 
 import (
 	"encoding/csv"
@@ -34,19 +35,16 @@ type Correction struct {
 	From, To int
 }
 
-func (p *stackPlan) matches() (out []Match) {
-	for _, m := range p.moving {
-		out = append(out, m.measured)
-	}
-	return out
-}
-
-func (p *stackPlan) decisions() (out []Decision) {
-	for _, m := range p.moving {
-		t := m.transform
-		out = append(out, Decision{m.slice.id, m.fixed.id, t.loaded, t.manual, t.confidence, m.source, m.overlap, m.blend, m.correlation})
-	}
-	return out
+// Shift is where a slice lies against the one before it, (x, y) in millimetres: as the
+// shifts and translations say, and as pictures of both show.
+type Shift struct {
+	FixedID, MovingID int
+	Recorded, Found   [2]float64
+	// AtRecorded and AtFound are the pictures' correlations there, after their slow
+	// changes of brightness are divided out; 0 where there is nothing to compare.
+	AtRecorded, AtFound float64
+	Contradicted        bool // the pictures say otherwise, clearly
+	Repaired            bool
 }
 
 // truth is a boolean as Python writes it.
@@ -66,8 +64,8 @@ func float(v float64) string {
 	return s
 }
 
-// WriteStackMatches writes matches as the CSV of --output_z_matches.
-func WriteStackMatches(dst io.Writer, matches []Match) error {
+// WriteMatches writes matches as the CSV of --output_z_matches.
+func WriteMatches(dst io.Writer, matches []Match) error {
 	w := csv.NewWriter(dst)
 	rows := [][]string{{"fixed_id", "moving_id", "overlap_voxels", "blend_overlap_voxels", "moving_z_start", "correlation", "correlation_fallback_used"}}
 	for _, m := range matches {
@@ -77,9 +75,9 @@ func WriteStackMatches(dst io.Writer, matches []Match) error {
 	return w.WriteAll(rows)
 }
 
-// WriteStackShifts writes shifts as the CSV of --output_shifts: in the columns of a shifts file what
+// WriteShifts writes shifts as the CSV of --output_shifts: in the columns of a shifts file what
 // the pictures show, and beside them what was recorded.
-func WriteStackShifts(dst io.Writer, shifts []Shift) error {
+func WriteShifts(dst io.Writer, shifts []Shift) error {
 	w := csv.NewWriter(dst)
 	rows := [][]string{{"fixed_id", "moving_id", "x_shift_mm", "y_shift_mm", "correlation", "recorded_x_shift_mm", "recorded_y_shift_mm", "recorded_correlation", "contradicted", "repaired"}}
 	digits := func(v float64) string { return strconv.FormatFloat(v, 'f', 4, 64) }
@@ -90,8 +88,8 @@ func WriteStackShifts(dst io.Writer, shifts []Shift) error {
 	return w.WriteAll(rows)
 }
 
-// WriteStackDecisions writes decisions as the CSV of --output_stacking_decisions.
-func WriteStackDecisions(dst io.Writer, decisions []Decision) error {
+// WriteDecisions writes decisions as the CSV of --output_stacking_decisions.
+func WriteDecisions(dst io.Writer, decisions []Decision) error {
 	w := csv.NewWriter(dst)
 	rows := [][]string{{"slice_id", "fixed_id", "transform_loaded", "transform_source", "manual_override", "confidence",
 		"overlap_source", "overlap_voxels", "blend_overlap_voxels", "correlation"}}

@@ -1,4 +1,4 @@
-package stitch
+package canvas
 
 import (
 	"context"
@@ -6,37 +6,36 @@ import (
 	"fmt"
 
 	"strata/pkg/ngff"
-	"strata/pkg/oct"
 	"strata/pkg/oct/machine/fusion"
 	"strata/pkg/work"
 )
 
 // assembly puts the tiles of a mosaic onto the canvas and writes it.
-type assembly struct {
-	*stitchPlan
-	canvas
+type Assembly struct {
+	*schedule
+	Canvas
 	near    [][]int // of each tile, those that overlap it
 	blank   []int   // of each tile: planes from the first on that are known to be zero; below 0: not looked at
 	shown   []int   // planes of each tile that are in the progress
 	machine *fusion.Plan
 }
 
-// newAssembly prepares an assembly whose output is written in units of a shape, in so much memory.
-func newAssembly(c canvas, unit [3]int, avail int64) *assembly {
-	n := len(c.places)
-	f := &assembly{canvas: c, near: overlapping(c.places), blank: make([]int, n), shown: make([]int, n)}
+// New prepares an assembly whose output is written in units of a shape, in so much memory.
+func New(c Canvas, unit [3]int, avail int64) *Assembly {
+	n := len(c.Places)
+	f := &Assembly{Canvas: c, near: Overlapping(c.Places), blank: make([]int, n), shown: make([]int, n)}
 	for t := range f.blank {
 		f.blank[t] = -1
 	}
-	f.stitchPlan = &stitchPlan{unit: unit}
-	f.columns, f.across = makeColumns(c.size, unit, c.places, c.seams != nil)
+	f.schedule = &schedule{unit: unit}
+	f.columns, f.across = makeColumns(c.Size, unit, c.Places, c.Seams != nil)
 	f.machine = &fusion.Plan{
 		What:   fmt.Sprintf("stitching tiles of this size into chunks of %v", unit),
-		Mosaic: c.mosaic, Res: &f.res, Columns: f.columns, Tiles: n, Unit: unit, Size: c.size,
-		Mem: avail, Encoding: c.encoding(unit), Weighs: c.blending != BlendAverage, Choose: c.blending == BlendNone,
+		Mosaic: c.Mosaic, Res: &f.Res, Columns: f.columns, Tiles: n, Unit: unit, Size: c.Size,
+		Mem: avail, Encoding: c.encoding(unit), Weighs: c.Blending != BlendAverage, Choose: c.Blending == BlendNone,
 	}
-	if c.blending == BlendDiffusion {
-		f.machine.Weighing = diffusing * int64(c.grid.tile[0]) * int64(c.grid.tile[1])
+	if c.Blending == BlendDiffusion {
+		f.machine.Weighing = diffusing * int64(c.Mosaic.Chunk[1]) * int64(c.Mosaic.Chunk[2])
 	}
 	return f
 }
@@ -45,19 +44,19 @@ func newAssembly(c canvas, unit [3]int, avail int64) *assembly {
 const diffusing = 13
 
 // encoding is the memory in which a worker encodes a unit of the output.
-func (c *canvas) encoding(unit [3]int) int64 {
-	if !c.coded {
+func (c *Canvas) encoding(unit [3]int) int64 {
+	if !c.Coded {
 		return 0
 	}
-	n := int64(min(unit[0], c.mosaic.Shape[0])) * int64(min(unit[1], c.size[0])) * int64(min(unit[2], c.size[1])) * int64(c.mosaic.DType.Size())
+	n := int64(min(unit[0], c.Mosaic.Shape[0])) * int64(min(unit[1], c.Size[0])) * int64(min(unit[2], c.Size[1])) * int64(c.Mosaic.DType.Size())
 	return n + n/16
 }
 
-// isEmpty says that a tile that has been looked at holds nothing but zeros.
-func (f *assembly) isEmpty(t int) bool { return f.blank[t] == f.mosaic.Shape[0] }
+// IsEmpty says that a tile that has been looked at holds nothing but zeros.
+func (f *Assembly) IsEmpty(t int) bool { return f.blank[t] == f.Mosaic.Shape[0] }
 
-// check reports memory that is too small, where that is known before there is an output.
-func (f *assembly) check() error {
+// Check reports memory that is too small, where that is known before there is an output.
+func (f *Assembly) Check() error {
 	if f.machine.NeedsOutput() {
 		return nil
 	}
@@ -65,7 +64,7 @@ func (f *assembly) check() error {
 }
 
 // makePlan makes the plan, once.
-func (f *assembly) makePlan() error {
+func (f *Assembly) makePlan() error {
 	if f.workers > 0 {
 		return nil
 	}
@@ -73,14 +72,14 @@ func (f *assembly) makePlan() error {
 	if err != nil {
 		return err
 	}
-	if least, ok := f.plan(f.mosaic.Shape[0], memory); !ok {
+	if least, ok := f.plan(f.Mosaic.Shape[0], memory); !ok {
 		return f.machine.Short(least)
 	}
 	return nil
 }
 
-// write reads the tiles and writes the slice.
-func (f *assembly) write(ctx context.Context, w *ngff.Writer) error {
+// Write reads the tiles and writes the slice.
+func (f *Assembly) Write(ctx context.Context, w *ngff.Writer) error {
 	f.machine.Output = w
 	if err := f.makePlan(); err != nil {
 		return err
@@ -93,8 +92,8 @@ func (f *assembly) write(ctx context.Context, w *ngff.Writer) error {
 }
 
 // run goes through the blocks, and the slabs of each.
-func (f *assembly) run(ctx context.Context) error {
-	depth := f.mosaic.Shape[0]
+func (f *Assembly) run(ctx context.Context) error {
+	depth := f.Mosaic.Shape[0]
 	for b := range len(f.blocks) - 1 {
 		for z := 0; z < depth; z += f.slab * f.unit[0] {
 			g, gctx := work.WithContext(ctx)
@@ -114,7 +113,7 @@ type passBox struct{ x0, x1, z0, z1 int }
 
 // pass makes the columns of a box that are not written. Where a device turns out to
 // have less memory than was planned with, it makes them in narrower passes.
-func (f *assembly) pass(ctx context.Context, box passBox, workers int, written map[*fusion.Column]bool) error {
+func (f *Assembly) pass(ctx context.Context, box passBox, workers int, written map[*fusion.Column]bool) error {
 	err := newPass(f, box, written).run(ctx, workers)
 	var short fusion.ShortOfMemory
 	if !errors.As(err, &short) {
@@ -140,8 +139,8 @@ func (f *assembly) pass(ctx context.Context, box passBox, workers int, written m
 }
 
 // writeHoles writes the columns on which no tile lies.
-func (f *assembly) writeHoles(ctx context.Context, box passBox) (err error) {
-	size := f.mosaic.DType.Size()
+func (f *Assembly) writeHoles(ctx context.Context, box passBox) (err error) {
+	size := f.Mosaic.DType.Size()
 	var zeros []byte
 	f.each(box.x0, box.x1, func(c *fusion.Column) {
 		if len(c.Tiles) > 0 || err != nil {
@@ -152,7 +151,7 @@ func (f *assembly) writeHoles(ctx context.Context, box passBox) (err error) {
 		}
 		for z := box.z0; z < box.z1 && err == nil; z += f.unit[0] {
 			n := min(f.unit[0], box.z1-z)
-			err = f.machine.Output.WriteTile(ctx, f.mosaic.Index(z, c.Box.Y0, c.Box.X0), f.mosaic.BoxShape(n, c.Box.Height(), c.Box.Width()), zeros[:n*c.Box.Area()*size])
+			err = f.machine.Output.WriteTile(ctx, f.Mosaic.Index(z, c.Box.Y0, c.Box.X0), f.Mosaic.BoxShape(n, c.Box.Height(), c.Box.Width()), zeros[:n*c.Box.Area()*size])
 		}
 	})
 	return err
@@ -176,10 +175,8 @@ type visitedCell struct {
 // or is to end, here or elsewhere.
 func (p *pass) add(w fusion.Fuser, k int) bool {
 	t := p.tiles[k]
-	n := p.grid.extentOf(t)
-	from := oct.Rect(0, n[0], 0, n[1]).Moved(t/p.grid.nx*p.grid.tile[0], t%p.grid.nx*p.grid.tile[1])
-	p.blank[t] = w.Load(fusion.Tile{From: from, To: p.places[t].Rectangle, Behind: p.places[t].frac}, p.blank[t])
-	if c := p.situation(t); c != nil && !p.isEmpty(t) {
+	p.blank[t] = w.Load(fusion.Tile{From: p.extent(t), To: p.Places[t].Rectangle, Behind: p.Places[t].Frac}, p.blank[t])
+	if c := p.situation(t); c != nil && !p.IsEmpty(t) {
 		w.Weigh(c.key(), c.fill)
 	}
 	visits := p.enter(w, t)
@@ -208,7 +205,7 @@ func (p *pass) add(w fusion.Fuser, k int) bool {
 func (p *pass) enter(w fusion.Fuser, t int) (visits []visit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := p.places[t]
+	r := p.Places[t]
 	for y := r.Y0 / p.unit[1]; y*p.unit[1] < r.Y1; y++ {
 		for x := max(r.X0/p.unit[2], p.x0); x < p.x1 && x*p.unit[2] < r.X1; x++ {
 			c := &p.columns[y*p.across+x]
@@ -222,7 +219,7 @@ func (p *pass) enter(w fusion.Fuser, t int) (visits []visit) {
 				}
 				p.live[c] = m
 			}
-			visits = append(visits, newVisit(m, t, p.isEmpty(t)))
+			visits = append(visits, newVisit(m, t, p.IsEmpty(t)))
 		}
 	}
 	return visits
@@ -266,11 +263,11 @@ func (p *pass) shared(w fusion.Fuser, v *visit, z int) bool {
 		}
 		c.Before = 0
 		for _, o := range c.who[:c.at] {
-			if !p.isEmpty(o) {
+			if !p.IsEmpty(o) {
 				c.Before++
 			}
 		}
-		c.Seam = p.seams != nil && len(c.who) == 2 && c.Before == 1 && !c.Empty
+		c.Seam = p.Seams != nil && len(c.who) == 2 && c.Before == 1 && !c.Empty
 		w.Fuse(v.ColumnMemory, &c.Cell)
 	}
 	return true
@@ -280,7 +277,6 @@ func (p *pass) shared(w fusion.Fuser, v *visit, z int) bool {
 func (p *pass) progress(t, z int) {
 	if more := z - p.shown[t]; more > 0 {
 		p.shown[t] = z
-		n := p.grid.extentOf(t)
-		p.res.Done(int64(more) * int64(n[0]) * int64(n[1]) * int64(p.mosaic.DType.Size()))
+		p.Res.Done(int64(more) * int64(p.extent(t).Area()) * int64(p.Mosaic.DType.Size()))
 	}
 }

@@ -1,15 +1,16 @@
-package stitch
+package canvas
 
 import (
 	"cmp"
 	"math"
 	"slices"
 
+	"strata/pkg/oct"
 	"strata/pkg/oct/machine/fusion"
 )
 
-// seamSums gathers what two tiles say differently where they overlap.
-type seamSums map[seamKey]*fusion.SeamSum
+// SeamSums gathers what two tiles say differently where they overlap.
+type SeamSums map[seamKey]*fusion.SeamSum
 
 // seamKey is a part of an overlap: each is filled by one worker at a time, in
 // increasing z, so that the sums do not depend on who is first.
@@ -29,7 +30,7 @@ type Seam struct {
 }
 
 // of are the sums of a column's seams. One worker calls it at a time.
-func (s seamSums) of(c *fusion.Column) (sums []*fusion.SeamSum) {
+func (s SeamSums) of(c *fusion.Column) (sums []*fusion.SeamSum) {
 	for _, n := range c.Seams {
 		k := seamKey{n[0], n[1], c}
 		if s[k] == nil {
@@ -40,8 +41,8 @@ func (s seamSums) of(c *fusion.Column) (sums []*fusion.SeamSum) {
 	return sums
 }
 
-// seams are the overlaps in order.
-func (s seamSums) seams(nx int) []Seam {
+// Seams returns the overlaps in order; nx is the number of tiles along x.
+func (s SeamSums) Seams(nx int) []Seam {
 	keys := make([]seamKey, 0, len(s))
 	for k := range s {
 		keys = append(keys, k)
@@ -76,27 +77,14 @@ func (s seamSums) seams(nx int) []Seam {
 			bb += m.BB + 2*db*m.B + k*db*db
 			ab += m.AB + da*m.B + db*m.A + k*da*db
 		}
-		e := Seam{Tiles: [2][2]int{{a / nx, a % nx}, {b / nx, b % nx}}, Voxels: int64(n), Difference: digits(abs / n)}
+		e := Seam{Tiles: [2][2]int{{a / nx, a % nx}, {b / nx, b % nx}}, Voxels: int64(n), Difference: oct.Digits(abs / n)}
 		if mean := math.Abs(ma+mb) / 2; mean > 0 {
-			e.Relative = digits(abs / n / mean)
+			e.Relative = oct.Digits(abs / n / mean)
 		}
 		if aa > 0 && bb > 0 {
-			e.Correlation = digits(ab / math.Sqrt(aa*bb))
+			e.Correlation = oct.Digits(ab / math.Sqrt(aa*bb))
 		}
 		out = append(out, e)
 	}
 	return out
-}
-
-// digits rounds a number of a report to six significant digits; what is no
-// number becomes 0.
-func digits(v float64) float64 {
-	if v == 0 || v-v != 0 {
-		return 0
-	}
-	e := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(v))))
-	if e-e != 0 || e == 0 {
-		return v
-	}
-	return math.Round(v*e) / e
 }

@@ -1,4 +1,4 @@
-package stitch
+package canvas
 
 import (
 	"slices"
@@ -15,8 +15,8 @@ import (
 // cut into blocks along x (tiles that lie across a cut are read twice) or slabs
 // along z (all tiles are read again, at least their chunks).
 
-// stitchPlan says in which order the tiles are read, and what they cost.
-type stitchPlan struct {
+// schedule says in which order the tiles are read, and what they cost.
+type schedule struct {
 	unit    [3]int
 	columns []fusion.Column // row by row
 	across  int             // columns along x
@@ -28,7 +28,7 @@ type stitchPlan struct {
 }
 
 // makeColumns cuts a canvas into columns.
-func makeColumns(size [2]int, unit [3]int, places []place, seams bool) (columns []fusion.Column, across int) {
+func makeColumns(size [2]int, unit [3]int, places []Place, seams bool) (columns []fusion.Column, across int) {
 	across = (size[1] + unit[2] - 1) / unit[2]
 	down := (size[0] + unit[1] - 1) / unit[1]
 	columns = make([]fusion.Column, across*down)
@@ -64,8 +64,8 @@ func makeColumns(size [2]int, unit [3]int, places []place, seams bool) (columns 
 	return columns, across
 }
 
-// holes is the number of a plane's pixels that no tile covers.
-func (p *stitchPlan) holes() (n int64) {
+// Holes returns the number of a plane's pixels that no tile covers.
+func (p *schedule) Holes() (n int64) {
 	for k := range p.columns {
 		for _, r := range p.columns[k].Regions {
 			if len(r.Who) == 0 {
@@ -79,7 +79,7 @@ func (p *stitchPlan) holes() (n int64) {
 // plan chooses workers, blocks and slabs so that reading takes least: it is
 // what costs. least is the memory that the smallest plan takes; it is not ok where that
 // is more than there is.
-func (p *stitchPlan) plan(depth int, m fusion.Memory) (least int64, ok bool) {
+func (p *schedule) plan(depth int, m fusion.Memory) (least int64, ok bool) {
 	units := (depth + p.unit[0] - 1) / p.unit[0]
 	best := -1.0
 	least = -1
@@ -146,7 +146,7 @@ func cutEvenly(n, blocks int) []int {
 
 // peak is the most memory that columns take at a time, in any block, and the
 // number of tiles that are read, counted again in each block.
-func (p *stitchPlan) peak(depth int, m fusion.Memory) (most int64, tiles int) {
+func (p *schedule) peak(depth int, m fusion.Memory) (most int64, tiles int) {
 	planes := min(p.slab*p.unit[0], depth)
 	var order, position []int
 	for b := range len(p.blocks) - 1 {
@@ -172,7 +172,7 @@ func (p *stitchPlan) peak(depth int, m fusion.Memory) (most int64, tiles int) {
 }
 
 // each visits the columns of a block.
-func (p *stitchPlan) each(first, end int, visit func(*fusion.Column)) {
+func (p *schedule) each(first, end int, visit func(*fusion.Column)) {
 	for row := 0; row < len(p.columns); row += p.across {
 		for x := first; x < end; x++ {
 			visit(&p.columns[row+x])
@@ -182,7 +182,7 @@ func (p *stitchPlan) each(first, end int, visit func(*fusion.Column)) {
 
 // order lists the tiles that lie on the columns of a block, increasing, and the
 // position of each tile in the list (−1: not there).
-func (p *stitchPlan) order(first, end int, order, position []int) ([]int, []int) {
+func (p *schedule) order(first, end int, order, position []int) ([]int, []int) {
 	position = position[:0]
 	p.each(first, end, func(c *fusion.Column) {
 		for _, t := range c.Tiles {

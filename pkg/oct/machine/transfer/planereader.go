@@ -1,4 +1,4 @@
-package machine
+package transfer
 
 import (
 	"context"
@@ -17,7 +17,7 @@ type PlaneReader struct {
 	array  *zarr.Array
 	raw    bool // chunks may be read in parts
 	blocks bool // chunks may be decoded in parts
-	rows   int  // of a tile that are read at a time
+	Rows   int  // of a tile that are read at a time; only InBands changes it
 	piece  int  // planes of them that the buffer holds
 }
 
@@ -29,7 +29,7 @@ const PlanesPiece = 512 << 10
 // so many bytes at a time where that may be chosen; what it costs is counted in the
 // meter.
 func NewPlaneReader(m *oct.Mosaic, bytes int, count *meter.Meter) *PlaneReader {
-	p := &PlaneReader{mosaic: m, array: m.Image.Levels[0].Array.With(zarr.Workers(1), zarr.Meter(count)), piece: m.Chunk[0], rows: m.Chunk[1]}
+	p := &PlaneReader{mosaic: m, array: m.Image.Levels[0].Array.With(zarr.Workers(1), zarr.Meter(count)), piece: m.Chunk[0], Rows: m.Chunk[1]}
 	p.raw = len(p.array.Codecs()) == 0 && p.array.Order() == 'C'
 	p.blocks = p.array.InBlocks() && len(p.array.Shape()) == 3
 	if p.raw || p.blocks {
@@ -38,16 +38,16 @@ func NewPlaneReader(m *oct.Mosaic, bytes int, count *meter.Meter) *PlaneReader {
 	return p
 }
 
-// byRows lets tiles be read in bands of rows, where a plane of all of them has more than so many bytes and that may be chosen.
-func (p *PlaneReader) byRows(bytes int) {
+// InBands lets tiles be read in bands of rows, where a plane of all of them has more than so many bytes and that may be chosen.
+func (p *PlaneReader) InBands(bytes int) {
 	if p.raw && p.plane() > bytes {
-		p.rows, p.piece = max(1, bytes/(p.plane()/p.rows)), 1
+		p.Rows, p.piece = max(1, bytes/(p.plane()/p.Rows)), 1
 	}
 }
 
 // plane is the bytes of a plane of a whole tile, or of a band of it.
 func (p *PlaneReader) plane() int {
-	return p.rows * p.mosaic.Chunk[2] * p.mosaic.DType.Size()
+	return p.Rows * p.mosaic.Chunk[2] * p.mosaic.DType.Size()
 }
 
 // Buffer is the size of the buffer that read needs.
