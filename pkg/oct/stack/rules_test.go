@@ -360,7 +360,7 @@ func TestStackOverlapSources(t *testing.T) {
 		found       int
 		correlation float64
 		gate        float64
-		want        Match
+		want        tables.Match
 	}{
 		{9, 0.5, 0.5, tables.Match{Overlap: 7, Blend: 7, MovingZStart: 2, Correlation: 0.5}},
 		{9, 0.4999, 0.5, tables.Match{Overlap: 8, Blend: 8, MovingZStart: 2, Correlation: 0.4999, Fallback: true}},
