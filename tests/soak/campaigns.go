@@ -30,7 +30,7 @@ func campaigns(_ context.Context, f *fixtures, o options) (all []campaign, stop 
 		{name: "killed while replacing an image in a bucket", tries: o.kills / 10, try: b.kill,
 			promise: "The image is the old or the new one; after SIGKILL it may be refused as unfinished. The next run succeeds."},
 		{name: "disk full, or file size limit reached", tries: o.full, try: f.fill,
-			promise: "Exit code 1. The output is as before and nothing else is left."},
+			promise: "If a write fails: exit code 1, the output is as before, and nothing else is left."},
 		{name: "damaged inputs", tries: o.hostile, try: f.hostile,
 			promise: "Success, or an exit code and one line that names the input. No crash, no hang, no more memory than `--mem` plus 256 MiB."},
 	}
