@@ -56,7 +56,7 @@ func arraysPage() *page {
 			{"ome", "OME-Zarr writer", "Writing an image with five pyramid levels tile by tile, compared with level 0 alone and with pkg/zarr writing the same array."},
 		},
 		intro: func(f *facts) string {
-			return fmt.Sprintf("How fast does strata read and write Zarr arrays, compared with other programs and with C on the same files? All pages are cached. %s"+
+			return fmt.Sprintf("This page compares strata's speed at reading and writing Zarr arrays with that of other programs, and of C on the same files. All pages are cached. %s"+
 				"Before whole arrays are read or written, memory is allocated and freed, so that no program pays for finding huge pages or for memory that a virtual machine's host supplies. "+
 				"Each program returns its library's own type: numpy arrays, or bytes for zarrs. Sampled sums of the data read are compared between all programs, and strata reads back what the others write.\n\n"+
 				"Arrays have %s voxels. %s", method, crossed(f.Shape), kindsText)
@@ -78,7 +78,7 @@ func remotePage() *page {
 			{"s3far", "S3, 20 ms", "The same with 20 ms before each response."},
 		},
 		intro: func(f *facts) string {
-			return fmt.Sprintf("How fast does strata read and write Zarr over HTTP and S3, compared with other programs? The servers run on the same two processors, over loopback. %s"+
+			return fmt.Sprintf("This page compares strata's speed at reading and writing Zarr over HTTP and S3 with that of other programs. The servers run on the same two processors, over loopback. %s"+
 				"Each program is used as documented, with its default number of concurrent requests: strata 64, zarr-python 10 (with fsspec and s3fs), tensorstore 32. "+
 				"Sampled sums of the data read are compared between all programs, and strata reads back what the others write.\n\nArrays have %s voxels. %s", method, crossed(f.Shape), kindsText)
 		},
@@ -97,7 +97,7 @@ func filesPage() *page {
 			{"filecalls", "Small reads", "Random places in a cached file, by one caller: 100 ms mean 1 µs per read. The target is 2 µs, including the system call and the copy. Nothing is allocated, which a test checks."},
 		},
 		intro: func(*facts) string {
-			return "How fast does `pkg/gds` read and write host memory, compared with C on the same file and, if installed, with KvikIO's host path? " + method +
+			return "This page compares the speed of `pkg/gds` with host memory with that of C on the same file and, if installed, of KvikIO's host path. " + method +
 				"Sampled sums of the data read, or of the file written, are compared between all programs. " +
 				"All memory lies on huge pages. For C and Go it begins at a page; for KvikIO it is numpy's, which begins 16 bytes into one; rows that say so use the same offset for strata. " +
 				"\"Direct\" bypasses the page cache (`O_DIRECT`), \"mapped\" uses `mmap`. Other rows use the defaults, except that strata's cold reads enable direct reads (`STRATA_DIRECT_IO=both`), which still take cached data from the page cache.\n\n" +

@@ -167,7 +167,11 @@ func rounds(p printer, rows []*outcome) {
 		}
 	}
 	if len(spread) > 0 {
-		p("\n%d to %d rounds; a program's slowest and fastest rounds differ by %.0f %% (median).\n\n", lo, hi, 100*median(spread))
+		count := fmt.Sprint(lo)
+		if hi > lo {
+			count += fmt.Sprintf(" to %d", hi)
+		}
+		p("\n%s rounds; a program's slowest and fastest rounds differ by %.0f %% (median).\n\n", count, 100*median(spread))
 	}
 }
 

@@ -79,7 +79,7 @@ func stagesPage() *page {
 			{"start", "Start of a process", "Compared with an empty C program."},
 		},
 		intro: func(f *facts) string {
-			return "How fast are the stages, compared with their input and output alone, with the same operators called from Python and, if available, with linumpy? Each runs as a whole command. " +
+			return "This page compares the speed of the stages with that of their input and output alone, of the same operators called from Python and, if available, of linumpy. Each stage runs as a whole command. " +
 				"Reading and writing of [arrays](benchmarks-arrays.md), of [files](benchmarks-files.md) and of [data on servers](benchmarks-remote.md) have their own pages; [bench-zarr](bench-zarr.md) and [bench-io](bench-io.md) measure your machine. All pages are cached. " +
 				method + "\n\n" + f.About + " " + kindsText + " Outputs are blosc-zstd:1 with their pyramids, the default."
 		},
