@@ -70,7 +70,7 @@ func cziPage() *page {
 			{"import", "CZI to OME-Zarr", "Whole commands, from start to end, that make a multi-resolution image: `zarr-tool import`, and bioio's reader and writer in a script of ten lines (bench/czi-omezarr.py) with the same blosc-zstd:1 chunks. bioio-conversion is their command line."},
 		},
 		intro: func(f *facts) string {
-			return "This page compares strata's speed at reading CZI files and converting them to OME-Zarr with that of other programs. All pages are cached. bench-czi alternates the programs, each in a persistent process, in rounds that each start with a different one; " +
+			return "This page compares strata's speed at reading CZI files and converting them to OME-Zarr with that of other programs. Inputs are in the page cache. bench-czi alternates the programs, each in a persistent process, in rounds that each start with a different one; " +
 				"figures are medians over the rounds of one run on one machine. **Compare ratios, not times**, which depend on the machine. With 2 threads the other programs are called from a pool of two Python threads. " +
 				"Outside the measurement, the pixels of up to 64 tiles and of the whole plane and the tiles' positions are compared between all programs; a row says if they differ. Processor time covers all threads; resident memory is the peak.\n\n" + f.About
 		},

@@ -56,7 +56,7 @@ func arraysPage() *page {
 			{"ome", "OME-Zarr writer", "Writing an image with five pyramid levels tile by tile, compared with level 0 alone and with pkg/zarr writing the same array."},
 		},
 		intro: func(f *facts) string {
-			return fmt.Sprintf("This page compares strata's speed at reading and writing Zarr arrays with that of other programs, and of C on the same files. All pages are cached. %s"+
+			return fmt.Sprintf("This page compares strata's speed at reading and writing Zarr arrays with that of other programs, and of C on the same files. Inputs are in the page cache. %s"+
 				"Before whole arrays are read or written, memory is allocated and freed, so that no program pays for finding huge pages or for memory that a virtual machine's host supplies. "+
 				"Each program returns its library's own type: numpy arrays, or bytes for zarrs. Sampled sums of the data read are compared between all programs, and strata reads back what the others write.\n\n"+
 				"Arrays have %s voxels. %s", method, crossed(f.Shape), kindsText)

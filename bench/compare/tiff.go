@@ -110,7 +110,7 @@ func tiffPage() *page {
 				"* loads the tiles without making views. *tiles in a cache (C++)* is bench-tile's program over libtiff. FastLoader is a C++ library; a small program reads its tiles with pread."},
 		},
 		intro: func(f *facts) string {
-			return "This page compares strata's speed at reading TIFF files and converting them to Zarr with that of other programs. All pages are cached. bench-tiff alternates the programs, each in a persistent process, in rounds that each start with a different one; " +
+			return "This page compares strata's speed at reading TIFF files and converting them to Zarr with that of other programs. Inputs are in the page cache. bench-tiff alternates the programs, each in a persistent process, in rounds that each start with a different one; " +
 				"figures are medians over the rounds of one run on one machine. **Compare ratios, not times**, which depend on the machine. Each program gets the same number of threads, except OpenSlide, which takes none. " +
 				"Outside the measurement, checksums over samples of the data read are compared between all programs; a row says if they differ. Processor time covers all threads; resident memory is the peak.\n\n" + f.About
 		},
