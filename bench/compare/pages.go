@@ -35,6 +35,9 @@ const method = "Each program uses two threads, and each measurement is a new pro
 const kindsText = "**Structured** data are 12-bit values with a smooth mean and Gaussian noise, round(1500 + 500 sin(2πy/700) sin(2πx/900) + 300 N(0, 1)) / 4095 as float32. " +
 	"**Noise** is uniform over 12 bits and has no structure for a codec to use. Raw chunks are measured once, because their content makes no difference."
 
+// kindsElsewhere says on other pages where the kinds of data are explained.
+const kindsElsewhere = "[Arrays](benchmarks-arrays.md) defines structured data and noise."
+
 // firstText explains the columns of readers.
 const firstText = "*First* is the first repetition in a new process; the wall time is the median of the later ones, with allocators and thread pools warm. "
 
@@ -48,8 +51,8 @@ func arraysPage() *page {
 		plot: "Speed of strata and of other programs on the same arrays", plotted: []string{"stream", "full", "write"},
 		groups: []group{
 			{"stream", "Streaming reads", "Region by region into reused buffers, as the stages read. C uses pread with the same pieces, libzstd, c-blosc and libdeflate on the same files."},
-			{"full", "Full reads into fresh memory", "The whole array into newly allocated memory, as in an analysis script. " + firstText},
-			{"random", "Random boxes and planes", "Boxes at random places, into fresh memory. Times cover opening the array and reading all boxes or planes. " + firstText},
+			{"full", "Full reads into fresh memory", "The whole array into newly allocated memory, as in an analysis script."},
+			{"random", "Random boxes and planes", "Boxes at random places, into fresh memory. Times cover opening the array and reading all boxes or planes."},
 			{"write", "Writes", "The whole array from memory, once per process."},
 			{"start", "Opening and starting", ""},
 			{"tiles", "Tile loader", "Halo views of raw 1024² uint16 tiles, compared with loading the tiles alone; speeds count the bytes of each."},
@@ -59,7 +62,7 @@ func arraysPage() *page {
 			return fmt.Sprintf("This page compares strata's speed at reading and writing Zarr arrays with that of other programs, and of C on the same files. Inputs are in the page cache. %s"+
 				"Before whole arrays are read or written, memory is allocated and freed, so that no program pays for finding huge pages or for memory that a virtual machine's host supplies. "+
 				"Each program returns its library's own type: numpy arrays, or bytes for zarrs. Sampled sums of the data read are compared between all programs, and strata reads back what the others write.\n\n"+
-				"Arrays have %s voxels. %s", method, crossed(f.Shape), kindsText)
+				"Arrays have %s voxels. %s", method+firstText, crossed(f.Shape), kindsText)
 		},
 		commands: "PARTS=arrays make bench               # this page\nBENCH_ONLY=full/zstd PARTS=arrays make bench   # some cases, no report\n" +
 			"BENCH_RUST=0 PARTS=arrays make bench  # without the zarrs crate, which takes minutes to compile\n" +
@@ -73,14 +76,14 @@ func remotePage() *page {
 		part: "remote", file: "benchmarks-remote.md", title: "Benchmarks of data on servers",
 		plot: "Speed of strata and of other programs on arrays on servers", plotted: []string{"web", "s3", "s3far"},
 		groups: []group{
-			{"web", "HTTP, 20 ms", "A web server that waits 20 ms before each response. All reads go into fresh memory. Boxes and planes are read one after another, each waiting for at least one response; they have no target. " + firstText},
-			{"s3", "S3, no latency", "An in-memory S3 server that checks signatures. It shares the processors with its client, so times include its work. Writes store the whole array from memory, once per process; blosc-zstd:1 is what the stages write. " + firstText},
+			{"web", "HTTP, 20 ms", "A web server that waits 20 ms before each response. All reads go into fresh memory. Boxes and planes are read one after another, each waiting for at least one response; they have no target."},
+			{"s3", "S3, no latency", "An in-memory S3 server that checks signatures. It shares the processors with its client, so times include its work. Writes store the whole array from memory, once per process; blosc-zstd:1 is what the stages write."},
 			{"s3far", "S3, 20 ms", "The same with 20 ms before each response."},
 		},
 		intro: func(f *facts) string {
 			return fmt.Sprintf("This page compares strata's speed at reading and writing Zarr over HTTP and S3 with that of other programs. The servers run on the same two processors, over loopback. %s"+
 				"Each program is used as documented, with its default number of concurrent requests: strata 64, zarr-python 10 (with fsspec and s3fs), tensorstore 32. "+
-				"Sampled sums of the data read are compared between all programs, and strata reads back what the others write.\n\nArrays have %s voxels. %s", method, crossed(f.Shape), kindsText)
+				"Sampled sums of the data read are compared between all programs, and strata reads back what the others write.\n\nArrays have %s voxels. %s", method+firstText, crossed(f.Shape), kindsElsewhere)
 		},
 		commands: "PARTS=remote make bench                # this page\nBENCH_ONLY=web/full PARTS=remote make bench   # some cases, no report\n",
 		programs: "bench/arrays (strata) and bench/peers.py (Python), with the web server bench/remote and the S3 server tests/s3emu/server (gofakes3)",
@@ -92,12 +95,12 @@ func filesPage() *page {
 		part: "files", file: "benchmarks-files.md", title: "Benchmarks of the file layer",
 		plot: "Speed of the file layer, of C and of KvikIO", plotted: []string{"fileread", "filewrite", "filecalls"},
 		groups: []group{
-			{"fileread", "Reads", "One file into existing memory, 4 MiB at a time unless the row names another size. " + firstText},
-			{"filewrite", "Writes", "The same memory into a new file. " + firstText},
+			{"fileread", "Reads", "One file into existing memory, 4 MiB at a time unless the row names another size."},
+			{"filewrite", "Writes", "The same memory into a new file."},
 			{"filecalls", "Small reads", "Random places in a cached file, by one caller: 100 ms mean 1 µs per read. The target is 2 µs, including the system call and the copy. Nothing is allocated, which a test checks."},
 		},
 		intro: func(*facts) string {
-			return "This page compares the speed of `pkg/gds` with host memory with that of C on the same file and, if installed, of KvikIO's host path. " + method +
+			return "This page compares the speed of `pkg/gds` with host memory with that of C on the same file and, if installed, of KvikIO's host path. " + method + firstText +
 				"Sampled sums of the data read, or of the file written, are compared between all programs. " +
 				"All memory lies on huge pages. For C and Go it begins at a page; for KvikIO it is numpy's, which begins 16 bytes into one; rows that say so use the same offset for strata. " +
 				"\"Direct\" bypasses the page cache (`O_DIRECT`), \"mapped\" uses `mmap`. Other rows use the defaults, except that strata's cold reads enable direct reads (`STRATA_DIRECT_IO=both`), which still take cached data from the page cache.\n\n" +
