@@ -56,11 +56,11 @@ CGO_ENABLED=0 "${GO:-go}" build -o "$out/kernelpack" ./tests/kernelpack
 # A row for the kernels of one name, whatever their type: the most that one of them takes.
 {
   cat <<'END'
-# What kernels take of a device
+# Resources of GPU kernels
 
-Made by `make kernels`; `make kernels-check` finds out when it is not true any more. Registers of a thread, as the assemblers of CUDA 12.0
-(sm_70, sm_80, sm_90) and 13.5 (sm_120) count them, the most of all types of element; shared memory of a block in bytes. No kernel spills
-registers or uses local memory: the assemblers are called so that one that did would be an error.
+The table lists the registers per thread and the shared memory per block (in bytes) of each kernel. Registers are those reported by the assemblers of
+CUDA 12.0 (sm_70, sm_80, sm_90) and 13.5 (sm_120), the maximum over all element types. No kernel spills registers or uses local memory: the assemblers
+are run such that either is an error. `make kernels` writes this page and `make kernels-check` verifies it.
 
 | file | kernel | types | sm_70 | sm_80 | sm_90 | sm_120 | shared |
 |---|---|--:|--:|--:|--:|--:|--:|

@@ -61,9 +61,9 @@ func TestChainRecord(t *testing.T) {
 	var page strings.Builder
 	chainTable(func(format string, args ...any) { fmt.Fprintf(&page, format, args...) }, &c)
 	for _, want := range []string{
-		"2 slices through the whole workflow (Nextflow 1)", "**70.0 s** from", "two. ", "the median of 3 rounds",
-		"The tasks took 65.0 s, which 2 cores could do in 32.5 s: **the engine costs 37.5 s**, 9.38 s a task",
-		"In 6.5 s of it no task", "take **30.0 s**", "| resample | 2 | 3.50 s | 1.50 s | 2.00 s |", "| all | 4 | 65.0 s |",
+		"processed 2 slices (Nextflow 1)", "**70.0 s** from", "two. ", "the median of 3 rounds",
+		"The tasks took 65.0 s, which 2 cores could do in 32.5 s: **the engine costs 37.5 s**, 9.38 s per task",
+		"For 6.5 s of that no task", "take **30.0 s**", "| resample | 2 | 3.50 s | 1.50 s | 2.00 s |", "| all | 4 | 65.0 s |",
 	} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %q:\n%s", want, page.String())

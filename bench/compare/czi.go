@@ -64,17 +64,17 @@ func cziPage() *page {
 		part: "czi", file: "benchmarks-czi.md", title: "Benchmarks of CZI files",
 		plot: "Speed of strata and of other programs on the same CZI files", plotted: []string{"tiles", "mosaic"},
 		groups: []group{
-			{"tiles", "Tiles", "The file is opened, and each tile of level 0 is read into memory that is used again: 400 tiles of 1024² pixels of 16 bits, 100 of JPEG XR. pylibCZIrw reads the regions that the tiles lie in. czifile has no decoder for zstd."},
-			{"mosaic", "A plane put together", "The same 400 tiles, opened and put together in fresh memory, 20480² pixels."},
-			{"open", "Opening", "The file, its directory, and where each tile lies."},
-			{"import", "CZI to OME-Zarr", "Whole commands, from their start to their end, that make a multi-resolution image: `zarr-tool import`, and bioio's reader and writer in a script of ten lines (bench/czi-omezarr.py), in the same chunks of blosc-zstd:1. bioio-conversion is their command line."},
+			{"tiles", "Tiles", "Opening the file and reading each tile of level 0 into reused memory: 400 tiles of 1024² 16-bit pixels, or 100 for JPEG XR. pylibCZIrw reads the regions that the tiles cover. czifile cannot decode zstd."},
+			{"mosaic", "Composing a plane", "Opening the file and composing the same 400 tiles in fresh memory, 20480² pixels."},
+			{"open", "Opening", "Reading the file's directory and the position of each tile."},
+			{"import", "CZI to OME-Zarr", "Whole commands, from start to end, that make a multi-resolution image: `zarr-tool import`, and bioio's reader and writer in a script of ten lines (bench/czi-omezarr.py) with the same blosc-zstd:1 chunks. bioio-conversion is their command line."},
 		},
 		intro: func(f *facts) string {
-			return "Reading CZI files, and making OME-Zarr of them, beside other programs; pages cached. bench-czi lets the programs take turns, each in a process that stays, in rounds that each begin with another one; " +
-				"numbers are medians of the rounds, of one run on one machine. **Ratios count, not times**: another machine has other times. With 2 threads the other programs are called from a pool of two Python threads. " +
-				"Pixels of up to 64 tiles, of the whole plane, and where tiles lie, are compared between all programs, outside of the measurement; one that reads other pixels has a row that says so. Processor time is that of all threads of the process; resident memory is its peak.\n\n" + f.About
+			return "This page compares strata's speed at reading CZI files and converting them to OME-Zarr with that of other programs. Inputs are in the page cache. bench-czi alternates the programs, each in a persistent process, in rounds that each start with a different one; " +
+				"figures are medians over the rounds of one run on one machine. **Compare ratios, not times**, which depend on the machine. With 2 threads the other programs are called from a pool of two Python threads. " +
+				"Outside the measurement, the pixels of up to 64 tiles and of the whole plane and the tiles' positions are compared between all programs; a row says if they differ. Processor time covers all threads; resident memory is the peak.\n\n" + f.About
 		},
 		commands: "PARTS=czi make bench                   # this page\nBENCH_ONLY=zstd1 PARTS=czi make bench    # some cases, no report\n",
-		programs: "[bench-czi](bench-czi.md), `zarr-tool info` and `import` (ours), cmd/internal/benchczi/peers.py (Python)",
+		programs: "strata's [bench-czi](bench-czi.md), `zarr-tool info` and `import`, and cmd/internal/benchczi/peers.py (Python)",
 	}
 }

@@ -16,7 +16,7 @@ func TestCZIPage(t *testing.T) {
 `})
 	check(t, filepath.Join(dir, "benchmarks-czi.md"), []string{
 		"1 of 2 are reached", "- **Tiles: JPEG XR, 2 threads** (1.50 × as fast as pylibCZIrw, wanted ≥ 2).", "| JPEG XR, 2 threads | strata | 1.00 GiB/s |", "|  | czifile | fails |",
-	}, []string{"Opening"})
+	}, []string{"## Opening"})
 }
 
 // Each case is of one run or command, and has a group of the page.

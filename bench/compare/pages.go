@@ -28,15 +28,18 @@ type page struct {
 }
 
 // method is what holds for every page.
-const method = "Two threads each, every measurement in a process of its own. The programs alternate, in rounds that each begin with another one; numbers are medians over the rounds, " +
-	"of one run on one machine. **Ratios count, not times**: another machine has other times. Processor time is that of all threads of the process; resident memory is its peak. "
+const method = "Each program uses two threads, and each measurement is a new process. The programs alternate in rounds, each of which starts with a different one; " +
+	"figures are medians over the rounds of one run on one machine. **Compare ratios, not times**, which depend on the machine. Processor time covers all threads; resident memory is the peak. "
 
 // kindsText says what the kinds of data are.
-const kindsText = "**Structured** data are 12-bit values with a smooth mean and Gaussian noise, round(1500 + 500 sin(2πy/700) sin(2πx/900) + 300 N(0, 1)) / 4095 as float32; " +
-	"**noise** is uniform over 12 bits, with nothing that a codec could win from structure. Raw chunks are the same to every program whatever is in them, and measured once."
+const kindsText = "**Structured** data are 12-bit values with a smooth mean and Gaussian noise, round(1500 + 500 sin(2πy/700) sin(2πx/900) + 300 N(0, 1)) / 4095 as float32. " +
+	"**Noise** is uniform over 12 bits and has no structure for a codec to use. Raw chunks are measured once, because their content makes no difference."
+
+// kindsElsewhere says on other pages where the kinds of data are explained.
+const kindsElsewhere = "[Arrays](benchmarks-arrays.md) defines structured data and noise."
 
 // firstText explains the columns of readers.
-const firstText = "*First* is the first repetition of a fresh process, with nothing read before it; the wall time is the median of those that follow in it, with allocators and thread pools warm. "
+const firstText = "*First* is the first repetition in a new process; the wall time is the median of the later ones, with allocators and thread pools warm. "
 
 func pages() []*page {
 	return []*page{stagesPage(), arraysPage(), filesPage(), remotePage(), tiffPage(), cziPage()}
@@ -47,24 +50,24 @@ func arraysPage() *page {
 		part: "arrays", file: "benchmarks-arrays.md", title: "Benchmarks of arrays",
 		plot: "Speed of strata and of other programs on the same arrays", plotted: []string{"stream", "full", "write"},
 		groups: []group{
-			{"stream", "Streaming reads", "Region by region into reused buffers, as the stages read, against C: pread with the same pieces, libzstd, c-blosc and libdeflate on the same files."},
-			{"full", "Full reads into fresh memory", "The whole array into memory that the program allocates, as an analysis script does. " + firstText},
-			{"random", "Random boxes and planes", "Boxes at any place, into fresh memory. Times are those of opening the array and of all boxes or planes together. " + firstText},
-			{"write", "Writes", "The whole array from memory, once in a process."},
+			{"stream", "Streaming reads", "Region by region into reused buffers, as the stages read. C uses pread with the same pieces, libzstd, c-blosc and libdeflate on the same files."},
+			{"full", "Full reads into fresh memory", "The whole array into newly allocated memory, as in an analysis script."},
+			{"random", "Random boxes and planes", "Boxes at random places, into fresh memory. Times cover opening the array and reading all boxes or planes."},
+			{"write", "Writes", "The whole array from memory, once per process."},
 			{"start", "Opening and starting", ""},
-			{"tiles", "Tile loader", "Halo views of raw 1024² uint16 tiles against loading the tiles alone, in bytes per second of each."},
-			{"ome", "OME-Zarr writer", "An image with five pyramid levels, tile by tile, against its level 0 alone and against pkg/zarr writing the same array."},
+			{"tiles", "Tile loader", "Halo views of raw 1024² uint16 tiles, compared with loading the tiles alone; speeds count the bytes of each."},
+			{"ome", "OME-Zarr writer", "Writing an image with five pyramid levels tile by tile, compared with level 0 alone and with pkg/zarr writing the same array."},
 		},
 		intro: func(f *facts) string {
-			return fmt.Sprintf("Strata beside other programs that read and write Zarr, and beside what C makes of the same files, pages cached. %s"+
-				"Before a program reads or writes a whole array, memory is taken and given back, so that nobody pays for the search for huge pages or, in a virtual machine, for memory that comes from the host. "+
-				"Each program returns what its library returns by itself: numpy arrays, zarrs' own bytes. Sampled sums over what was read are compared between all programs, and what others write is read by us.\n\n"+
-				"Arrays have %s voxels. %s", method, crossed(f.Shape), kindsText)
+			return fmt.Sprintf("This page compares strata's speed at reading and writing Zarr arrays with that of other programs, and of C on the same files. Inputs are in the page cache. %s"+
+				"Before whole arrays are read or written, memory is allocated and freed, so that no program pays for finding huge pages or for memory that a virtual machine's host supplies. "+
+				"Each program returns its library's own type: numpy arrays, or bytes for zarrs. Sampled sums of the data read are compared between all programs, and strata reads back what the others write.\n\n"+
+				"Arrays have %s voxels. %s", method+firstText, crossed(f.Shape), kindsText)
 		},
 		commands: "PARTS=arrays make bench               # this page\nBENCH_ONLY=full/zstd PARTS=arrays make bench   # some cases, no report\n" +
 			"BENCH_RUST=0 PARTS=arrays make bench  # without the zarrs crate, which takes minutes to compile\n" +
-			"BENCH_DIR=… BENCH_OUT=… BENCH_SHAPE=Z,Y,X PARTS=arrays make bench   # where the data lies, where programs write, its shape\n",
-		programs: "bench/arrays (ours), bench/floor.c (C), bench/peers.py (Python), bench/zarrs (Rust)",
+			"BENCH_DIR=… BENCH_OUT=… BENCH_SHAPE=Z,Y,X PARTS=arrays make bench   # input folder, output folder, array shape\n",
+		programs: "bench/arrays (strata), bench/floor.c (C), bench/peers.py (Python) and bench/zarrs (Rust)",
 	}
 }
 
@@ -73,17 +76,17 @@ func remotePage() *page {
 		part: "remote", file: "benchmarks-remote.md", title: "Benchmarks of data on servers",
 		plot: "Speed of strata and of other programs on arrays on servers", plotted: []string{"web", "s3", "s3far"},
 		groups: []group{
-			{"web", "HTTP, 20 ms", "A web server that waits 20 ms before each answer. Everything into fresh memory; boxes and planes one after the other, each of which waits for at least one answer: they have no target. " + firstText},
-			{"s3", "S3, no latency", "An S3 server in memory that checks signatures and shares the processors with its client: its work is part of the times. Writes are of everything, from memory, once in a process; blosc-zstd:1 is what our stages write. " + firstText},
-			{"s3far", "S3, 20 ms", "The same with 20 ms before each answer."},
+			{"web", "HTTP, 20 ms", "A web server that waits 20 ms before each response. All reads go into fresh memory. Boxes and planes are read one after another, each waiting for at least one response; they have no target."},
+			{"s3", "S3, no latency", "An in-memory S3 server that checks signatures. It shares the processors with its client, so times include its work. Writes store the whole array from memory, once per process; blosc-zstd:1 is what the stages write."},
+			{"s3far", "S3, 20 ms", "The same with 20 ms before each response."},
 		},
 		intro: func(f *facts) string {
-			return fmt.Sprintf("Strata beside other programs that read and write Zarr over HTTP and S3; the servers run on the same two processors, over loopback. %s"+
-				"Each program is used as its documentation shows, with as many requests at a time as it makes by itself: strata 64, zarr-python 10 (with fsspec and s3fs), tensorstore 32. "+
-				"Sampled sums over what was read are compared between all programs, and what others write is read by us.\n\nArrays have %s voxels. %s", method, crossed(f.Shape), kindsText)
+			return fmt.Sprintf("This page compares strata's speed at reading and writing Zarr over HTTP and S3 with that of other programs. The servers run on the same two processors, over loopback. %s"+
+				"Each program is used as documented, with its default number of concurrent requests: strata 64, zarr-python 10 (with fsspec and s3fs), tensorstore 32. "+
+				"Sampled sums of the data read are compared between all programs, and strata reads back what the others write.\n\nArrays have %s voxels. %s", method+firstText, crossed(f.Shape), kindsElsewhere)
 		},
 		commands: "PARTS=remote make bench                # this page\nBENCH_ONLY=web/full PARTS=remote make bench   # some cases, no report\n",
-		programs: "bench/arrays (ours), bench/peers.py (Python); the web server is bench/remote, the S3 server tests/s3emu/server (gofakes3)",
+		programs: "bench/arrays (strata) and bench/peers.py (Python), with the web server bench/remote and the S3 server tests/s3emu/server (gofakes3)",
 	}
 }
 
@@ -92,20 +95,20 @@ func filesPage() *page {
 		part: "files", file: "benchmarks-files.md", title: "Benchmarks of the file layer",
 		plot: "Speed of the file layer, of C and of KvikIO", plotted: []string{"fileread", "filewrite", "filecalls"},
 		groups: []group{
-			{"fileread", "Reads", "One file into memory that is there, 4 MiB at a time unless another size is named. " + firstText},
-			{"filewrite", "Writes", "The same memory into a file that is new. " + firstText},
-			{"filecalls", "Small reads", "Anywhere in a file that is in the page cache, by one caller: 100 ms are 1 µs for each. The target is 2 µs, with the system call and the copy; nothing is allocated, which a test holds."},
+			{"fileread", "Reads", "One file into existing memory, 4 MiB at a time unless the row names another size."},
+			{"filewrite", "Writes", "The same memory into a new file."},
+			{"filecalls", "Small reads", "Random places in a cached file, by one caller: 100 ms mean 1 µs per read. The target is 2 µs, including the system call and the copy. Nothing is allocated, which a test checks."},
 		},
 		intro: func(*facts) string {
-			return "`pkg/gds` with host memory beside what C makes of the same file and, where Python has it, beside the host path of KvikIO. " + method +
-				"Sampled sums over what was read, or over what is in the file that was written, are compared between all programs. " +
-				"Memory lies on huge pages for all. That of C and of Go begins with a page; KvikIO's is numpy's, which begins 16 bytes into one; where a row says so, ours does as well. " +
-				"\"Direct\" is past the page cache (`O_DIRECT`), \"mapped\" by `mmap`; without a word each does what it does without settings, but for cold reads by strata, which have direct reads switched on (`STRATA_DIRECT_IO=both`): what the page cache holds comes from there all the same.\n\n" +
-				"The targets: 1.3 times KvikIO's host path for reads and 1.5 times for writes, 0.95 of the best of C."
+			return "This page compares the speed of `pkg/gds` with host memory with that of C on the same file and, if installed, of KvikIO's host path. " + method + firstText +
+				"Sampled sums of the data read, or of the file written, are compared between all programs. " +
+				"All memory lies on huge pages. For C and Go it begins at a page; for KvikIO it is numpy's, which begins 16 bytes into one; rows that say so use the same offset for strata. " +
+				"\"Direct\" bypasses the page cache (`O_DIRECT`), \"mapped\" uses `mmap`. Other rows use the defaults, except that strata's cold reads enable direct reads (`STRATA_DIRECT_IO=both`), which still take cached data from the page cache.\n\n" +
+				"Targets: 1.3 times KvikIO's host path for reads, 1.5 times for writes, and 0.95 of the best of C."
 		},
-		commands: "PARTS=files make bench                # this page, with KvikIO where Python has it\nKVIKIO=1 PARTS=files make bench       # with KvikIO from PyPI (its packages take 3 GB)\n" +
-			"KVIKIO=PYTHON PARTS=files make bench  # with that of a Python\nBENCH_DIR=… PARTS=files make bench    # where the file lies\n",
-		programs: "bench/gds (ours), bench/gds-floor.c (C), bench/gds-kvikio.py. KvikIO opens the driver's library also for host memory: where there is none it gets one without a device (bench/gds-cuda.c)",
+		commands: "PARTS=files make bench                # this page, with KvikIO if installed\nKVIKIO=1 PARTS=files make bench       # with KvikIO from PyPI (its packages take 3 GB)\n" +
+			"KVIKIO=PYTHON PARTS=files make bench  # with the KvikIO of another Python\nBENCH_DIR=… PARTS=files make bench    # folder of the file\n",
+		programs: "bench/gds (strata), bench/gds-floor.c (C) and bench/gds-kvikio.py. KvikIO opens the driver's library even for host memory; if there is none, it gets a substitute without devices (bench/gds-cuda.c)",
 	}
 }
 
@@ -171,8 +174,8 @@ func (g *page) write(results, notesDir, docs string) error {
 	if f != nil {
 		machine(p, f)
 	}
-	p("## Commands\n\n```sh\n%sBENCH_SMOKE=1 make bench              # all parts small, one round, no report: does it all still run?\n```\n\n", g.commands)
-	p("The programs that measure: %s; bench/compare lets them alternate and wrote this page. [bench/README.md](../bench/README.md) has the rest.\n", g.programs)
+	p("## Commands\n\n```sh\n%sBENCH_SMOKE=1 make bench              # all parts small, one round, no report: a quick check\n```\n\n", g.commands)
+	p("Measured by %s. bench/compare alternates the programs and writes this page; see [bench/README.md](../bench/README.md).\n", g.programs)
 	if n.sections != "" {
 		p("\n%s", strings.TrimSpace(n.sections)+"\n")
 	}

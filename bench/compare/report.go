@@ -47,7 +47,7 @@ func parseNotes(text string) notes {
 
 // machine prints what the numbers depend on.
 func machine(p printer, f *facts) {
-	p("## Machine and versions\n\n| | |\n|---|---|\n| processor | %s, %d cores |\n| memory | %.1f GiB |\n| system | %s, %s |\n| compiler | %s |\n| others | %s |\n",
+	p("## Machine and versions\n\n| | |\n|---|---|\n| processor | %s, %d cores |\n| memory | %.1f GiB |\n| system | %s, %s |\n| compiler | %s |\n| other programs | %s |\n",
 		f.CPU, f.Cores, float64(f.MemoryMiB)/1024, f.OS, f.Kernel, f.Go, f.Versions)
 	changed := ""
 	if f.Changed != "" {
@@ -167,7 +167,11 @@ func rounds(p printer, rows []*outcome) {
 		}
 	}
 	if len(spread) > 0 {
-		p("\n%d to %d rounds; the slowest and the fastest of a program lie %.0f %% apart (median).\n\n", lo, hi, 100*median(spread))
+		count := fmt.Sprint(lo)
+		if hi > lo {
+			count += fmt.Sprintf(" to %d", hi)
+		}
+		p("\n%s rounds; a program's slowest and fastest rounds differ by %.0f %% (median).\n\n", count, 100*median(spread))
 	}
 }
 

@@ -74,14 +74,14 @@ func stagesPage() *page {
 		part: "stages", file: "benchmarks.md", title: "Benchmarks",
 		plot: "Speed of the stages, of their input and output alone, and of other programs", plotted: []string{"stage"},
 		groups: []group{
-			{"stage", "Stages", "**I/O alone** is a process that reads and decodes the same input (`focal`: twice, as it must; `crop`: all of it for the percentile, the planes that the search sees, and those that are kept) and encodes and writes the stage's own output and its pyramid from memory, with our own code and the same threads, and computes nothing. " +
-				"Targets against it are ratios of times, at most. **Python** is the same operators called as libraries (bench/stages.py): zarr-python, numpy, scipy.ndimage, scikit-image, basicpy, on two threads where they let go of the interpreter; it writes no pyramid. **linumpy**, where it was at hand, is its own programs. All are whole processes."},
-			{"start", "Start of a process", "Beside an empty C program."},
+			{"stage", "Stages", "**I/O alone** reads and decodes the same input (`focal`: twice, as required; `crop`: all of it for the percentile, then the planes searched and those kept), then encodes and writes the stage's output and pyramid from memory. It uses strata's code and the same threads, and computes nothing. " +
+				"Targets against it are upper limits on the ratio of times. **Python** calls the same operators as libraries (bench/stages.py): zarr-python, numpy, scipy.ndimage, scikit-image, basicpy, on two threads where they release the interpreter lock; it writes no pyramid. **linumpy**, if available, runs its own programs. All are whole processes."},
+			{"start", "Start of a process", "Compared with an empty C program."},
 		},
 		intro: func(f *facts) string {
-			return "The stages, each as a whole command: beside their input and output alone, beside the same operators called from Python and, where it is at hand, beside linumpy. " +
-				"Reading and writing of [arrays](benchmarks-arrays.md), of [files](benchmarks-files.md) and of [data on servers](benchmarks-remote.md) have pages of their own; [bench-zarr](bench-zarr.md) and [bench-io](bench-io.md) measure your machine. Pages are cached. " +
-				method + "\n\n" + f.About + " " + kindsText + " Outputs are blosc-zstd:1 with their pyramids, the default."
+			return "This page compares the speed of the stages with that of their input and output alone, of the same operators called from Python and, if available, of linumpy. Each stage runs as a whole command. " +
+				"Reading and writing of [arrays](benchmarks-arrays.md), of [files](benchmarks-files.md) and of [data on servers](benchmarks-remote.md) have their own pages; [bench-zarr](bench-zarr.md) and [bench-io](bench-io.md) measure your machine. Inputs are in the page cache. " +
+				method + "\n\n" + f.About + " " + kindsElsewhere + " Outputs are blosc-zstd:1 with their pyramids, the default."
 		},
 		more: func(p printer, all []*outcome, results string) error {
 			differences(p, all)
@@ -103,16 +103,16 @@ func stagesPage() *page {
 		},
 		commands: "make bench                            # all parts but large: every figure of the pages and of README\n" +
 			"PARTS=stages make bench               # this page\nPARTS=stages make bench LINUMPY=DIR   # with linumpy beside the stages (bench/README.md)\n" +
-			"PARTS=chain make bench                # its table of the chain (needs Nextflow and Java)\nPARTS=large make bench                # its table of the large input: 35 GB of disk, a quarter of an hour\n" +
+			"PARTS=chain make bench                # the table of the chain (needs Nextflow and Java)\nPARTS=large make bench                # the table of the large input (35 GB of disk, a quarter of an hour)\n" +
 			"BENCH_ONLY=resample/ PARTS=stages make bench   # some cases, no report\n",
-		programs: "bench/arrays (I/O alone), bench/stages.py (Python), bench/floor.c (C)",
+		programs: "bench/arrays (I/O alone), bench/stages.py (Python) and bench/floor.c (C)",
 	}
 }
 
 // differences prints how far the level 0 of other programs' results lies from ours.
 func differences(p printer, all []*outcome) {
-	head := "## Differences of the results\n\nBetween the level 0 of strata's result and of another program's on the same input; *far* is the share of voxels that differ by more than a thousandth of the largest.\n\n" +
-		"| | beside | largest | mean | of | far |\n|---|---|---:|---:|---:|---:|\n"
+	head := "## Differences between results\n\nDifferences between level 0 of strata's result and of another program's result on the same input. *Far* is the share of voxels that differ by more than a thousandth of the largest value.\n\n" +
+		"| | compared with | largest | mean | largest value | far |\n|---|---|---:|---:|---:|---:|\n"
 	for _, o := range all {
 		for _, d := range o.diffs {
 			p("%s", head)
@@ -135,12 +135,12 @@ func chainTable(p printer, c *chainRun) {
 	for _, s := range c.Stages {
 		busy, tasks = busy+s.Busy, tasks+s.Tasks
 	}
-	p("## The chain\n\n%d slices through the whole workflow (%s), one core a task: %s. **%.1f s** from the engine's start to its end on %d cores (%s; commit %s, %s, load before %s; the median of %d rounds). ",
+	p("## The chain\n\nThe whole workflow processed %d slices (%s), one core per task: %s. It took **%.1f s** from Nextflow's start to its end on %d cores (%s; commit %s, %s, load before %s; the median of %d rounds). ",
 		c.Slices, c.Engine, c.Input, c.Wall, c.Cores, c.CPU, c.Commit, c.Date, c.Load, c.Rounds)
-	p("The tasks took %.1f s, which %d cores could do in %.1f s: **the engine costs %.1f s**, %.2f s a task, for its start, for submitting, watching and publishing, and for the core that idles while there is one task only. ",
+	p("The tasks took %.1f s, which %d cores could do in %.1f s: **the engine costs %.1f s**, %.2f s per task, for starting, submitting, monitoring and publishing, and for the core that idles while only one task runs. ",
 		busy, c.Cores, c.Wall-c.Overhead, c.Overhead, c.Overhead/float64(max(1, tasks)))
-	p("In %.1f s of it no task ran at all. The same steps from a shell, one after another and each on %d cores, take **%.1f s** and make the same bytes.\n\n", c.Idle, c.Cores, c.Shell)
-	p("| | tasks | sum of the tasks | of that, the programs | the rest: shell and engine's wrapper |\n|---|---:|---:|---:|---:|\n")
+	p("For %.1f s of that no task ran at all. The same steps from a shell, one after another and each on %d cores, take **%.1f s** and produce the same bytes.\n\n", c.Idle, c.Cores, c.Shell)
+	p("| | tasks | task time | of which programs | shell and Nextflow's wrapper |\n|---|---:|---:|---:|---:|\n")
 	var tool float64
 	for _, s := range c.Stages {
 		p("| %s | %d | %s | %s | %s |\n", s.Name, s.Tasks, number(s.Busy, "s"), number(s.Tool, "s"), number(max(0, s.Busy-s.Tool), "s"))
@@ -155,12 +155,12 @@ func (l *largeRun) targets(p printer) {
 	sizes := l.growth()
 	for _, stage := range slices.Sorted(maps.Keys(sizes)) {
 		if g := sizes[stage]; g.big > 1<<20 || g.big > g.small*5/4 {
-			missed = append(missed, fmt.Sprintf("%s has %d MiB resident, and %d of the small input", stage, g.big>>10, g.small>>10))
+			missed = append(missed, fmt.Sprintf("%s has %d MiB resident, compared with %d for the small input", stage, g.big>>10, g.small>>10))
 		}
 	}
-	p("Wanted: at most 1 GiB resident, and at most 1.25 times that of the small input. ")
+	p("Target: at most 1 GiB resident, and at most 1.25 times that of the small input. ")
 	if missed == nil {
-		p("All stages reach that.\n\n")
+		p("All stages reach it.\n\n")
 		return
 	}
 	p("Not reached: %s.\n\n", strings.Join(missed, "; "))
@@ -192,7 +192,7 @@ func (l *largeRun) growth() map[string]growth {
 }
 
 func largeTable(p printer, l *largeRun) {
-	p("## A large input\n\n`make bench PARTS=large`, one run: %s (commit %s, %s). Its pages do not stay in memory, so that times are those of the disk too.\n\n", l.Input, l.Commit, l.Date)
+	p("## A large input\n\n`make bench PARTS=large`, one run: %s (commit %s, %s). The input does not fit into the page cache, so times include the disk.\n\n", l.Input, l.Commit, l.Date)
 	l.targets(p)
 	p("| | input | wall | processor | resident |\n|---|---:|---:|---:|---:|\n")
 	for _, r := range l.Runs {

@@ -52,7 +52,7 @@ func TestStagesPage(t *testing.T) {
 	files["chain.json"], files["large.json"] = chainFile, largeFile
 	dir := pagesOf(t, files)
 	check(t, filepath.Join(dir, "benchmarks.md"), []string{
-		"4 of 6 are reached", "Not reached: focal has 900 MiB resident, and 300 of the small input.",
+		"4 of 6 are reached", "Not reached: focal has 900 MiB resident, compared with 300 for the small input.",
 		"| resample | 2 | 4.00 s | 3.00 s | 1.00 s |", "| all | 3 | 6.00 s | 4.50 s | 1.50 s |", "**the engine costs 12.5 s**", "| aip | 19.0 GB | 10.0 s |",
 	}, nil)
 	check(t, filepath.Join(dir, "benchmarks.svg"), []string{"aip, zstd"}, nil)

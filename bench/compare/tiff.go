@@ -100,21 +100,21 @@ func tiffPage() *page {
 		part: "tiff", file: "benchmarks-tiff.md", title: "Benchmarks of TIFF files",
 		plot: "Speed of strata and of other programs on the same TIFF files", plotted: []string{"level", "codecs", "copy"},
 		groups: []group{
-			{"level", "A whole level", "13210×9960 RGB pixels, uncompressed in tiles of 512², into one image in fresh memory. *" + preadvPlaced + "* is the system's call alone, each row of a tile straight to its place in such an image; *" + preadvAlone +
-				"* reads the same bytes into buffers that are used again and makes no image. OpenSlide returns RGBA."},
-			{"regions", "Regions", "At seeded places of the same level, one after the other, the file being opened once. Times are those of all."},
-			{"codecs", "Compressed tiles", "8192×6144 RGB pixels in tiles of 512². LZW, Deflate and Zstd with the horizontal predictor; tifffile decodes by imagecodecs."},
-			{"copy", "TIFF to Zarr", "The whole level into an array of chunks of the same size, each in a file of its own. *tifffile + …* reads the level and then writes it, as their users do; ours reads and writes tile by tile."},
-			{"import", "TIFF to OME-Zarr", "Whole commands, from their start to their end: `zarr-tool import` and others make a multi-resolution image of a pyramid."},
-			{"views", "Halo views", "A grey image of 16 bits in uncompressed tiles of 1024², streamed as views by two threads and a cache of 10 MiB (bench-tile); speeds are those of the views' pixels. *" + tilesAlone +
-				"* loads the tiles without making views; *tiles in a cache (C++)* is the program of bench-tile over libtiff; FastLoader is a library in C++, whose tiles a small program reads by pread."},
+			{"level", "A whole level", "13210×9960 RGB pixels, uncompressed in tiles of 512², into one image in fresh memory. *" + preadvPlaced + "* is the system call alone, which puts each row of a tile directly in its place in such an image; *" + preadvAlone +
+				"* reads the same bytes into reused buffers and makes no image. OpenSlide returns RGBA."},
+			{"regions", "Regions", "At random (seeded) places of the same level, one after another, with the file opened once. Times cover all regions."},
+			{"codecs", "Compressed tiles", "8192×6144 RGB pixels in tiles of 512². LZW, Deflate and Zstd use the horizontal predictor; tifffile decodes with imagecodecs."},
+			{"copy", "TIFF to Zarr", "The whole level into an array with chunks of the same size, one file per chunk. *tifffile + …* reads the level and then writes it, as their users do; strata works tile by tile."},
+			{"import", "TIFF to OME-Zarr", "Whole commands, from start to end, that convert a pyramid to a multi-resolution image."},
+			{"views", "Halo views", "A 16-bit grey image in uncompressed tiles of 1024², streamed as views by two threads with a cache of 10 MiB (bench-tile); speeds count the views' pixels. *" + tilesAlone +
+				"* loads the tiles without making views. *tiles in a cache (C++)* is bench-tile's program over libtiff. FastLoader is a C++ library; a small program reads its tiles with pread."},
 		},
 		intro: func(f *facts) string {
-			return "Reading TIFF files, and making Zarr of them, beside other programs; pages cached. bench-tiff lets the programs take turns, each in a process that stays, in rounds that each begin with another one; " +
-				"numbers are medians of the rounds, of one run on one machine. **Ratios count, not times**: another machine has other times. The number of threads is given to each program that takes one (OpenSlide takes none). " +
-				"Checksums over samples of what was read are compared between all programs, outside of the measurement; one that reads other samples has a row that says so. Processor time is that of all threads of the process; resident memory is its peak.\n\n" + f.About
+			return "This page compares strata's speed at reading TIFF files and converting them to Zarr with that of other programs. Inputs are in the page cache. bench-tiff alternates the programs, each in a persistent process, in rounds that each start with a different one; " +
+				"figures are medians over the rounds of one run on one machine. **Compare ratios, not times**, which depend on the machine. Each program gets the same number of threads, except OpenSlide, which takes none. " +
+				"Outside the measurement, checksums over samples of the data read are compared between all programs; a row says if they differ. Processor time covers all threads; resident memory is the peak.\n\n" + f.About
 		},
 		commands: "PARTS=tiff make bench                 # this page\nBENCH_ONLY=level PARTS=tiff make bench   # some cases, no report\n",
-		programs: "[bench-tiff](bench-tiff.md), [bench-tile](bench-tile.md) and `zarr-tool import` (ours), cmd/internal/benchtiff/peers.py (Python)",
+		programs: "strata's [bench-tiff](bench-tiff.md), [bench-tile](bench-tile.md) and `zarr-tool import`, and cmd/internal/benchtiff/peers.py (Python)",
 	}
 }

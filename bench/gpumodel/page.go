@@ -44,7 +44,7 @@ func write(all []measured, rows []row) (text string, worst float64) {
 			}
 		}
 	}
-	said := fmt.Sprintf("Of %d cells the GPU is chosen in %d. The worst choice takes %.0f %% longer than the better machine; 10 %% are tolerated.", total, chosen, 100*(worst-1))
+	said := fmt.Sprintf("The GPU is chosen in %d of %d cells. The worst choice takes %.0f %% longer than the better machine would; up to 10 %% is accepted.", chosen, total, 100*(worst-1))
 	return strings.NewReplacer("{{CHOICES}}", said, "{{COUNTS}}", counts.String(), "{{ROWS}}", b.String()).Replace(head), worst
 }
 

@@ -23,16 +23,16 @@ func campaigns(_ context.Context, f *fixtures, o options) (all []campaign, stop 
 	}
 	b := &bucket{fixtures: f, server: server}
 	all = []campaign{
-		{name: "killed while they write a local output", tries: o.kills, try: f.kill,
-			promise: "The output is as before or new, byte for byte; the next run succeeds and leaves no remains."},
-		{name: "killed while they rebuild a pyramid in place", tries: o.kills / 5, try: f.killInPlace,
-			promise: "The image has its old pyramid or its new one and passes `validate`; the next run succeeds."},
-		{name: "killed while they replace an image in a bucket", tries: o.kills / 10, try: b.kill,
-			promise: "The image is the old one or the new one, after SIGKILL perhaps refused as unfinished; the next run succeeds."},
-		{name: "on a disk that fills up, or with a limit on file sizes", tries: o.full, try: f.fill,
-			promise: "Exit code 1; the output is as before; nothing else is left."},
-		{name: "on damaged inputs", tries: o.hostile, try: f.hostile,
-			promise: "Success, or an exit code with one line that names the input; never a crash, a hang, or more than `--mem` and 256 MiB."},
+		{name: "killed while writing a local output", tries: o.kills, try: f.kill,
+			promise: "The output is the old or the new one, byte for byte. The next run succeeds and removes any remains."},
+		{name: "killed while rebuilding a pyramid in place", tries: o.kills / 5, try: f.killInPlace,
+			promise: "The image has its old or its new pyramid and passes `validate`. The next run succeeds."},
+		{name: "killed while replacing an image in a bucket", tries: o.kills / 10, try: b.kill,
+			promise: "The image is the old or the new one; after SIGKILL it may be refused as unfinished. The next run succeeds."},
+		{name: "disk full, or file size limit reached", tries: o.full, try: f.fill,
+			promise: "If a write fails: exit code 1, the output is as before, and nothing else is left."},
+		{name: "damaged inputs", tries: o.hostile, try: f.hostile,
+			promise: "Success, or an exit code and one line that names the input. No crash, no hang, no more memory than `--mem` plus 256 MiB."},
 	}
 	for i := range all {
 		all[i].dir = f.dir
@@ -99,7 +99,7 @@ func writePage(o options, results []result) error {
 	}
 	var b strings.Builder
 	b.WriteString(before + tableBegin + "\n")
-	b.WriteString("| programs were … | tries | lost | what they came to | what was checked |\n|---|---:|---:|---|---|\n")
+	b.WriteString("| attack | tries | lost | outcomes | promise checked |\n|---|---:|---:|---|---|\n")
 	for _, r := range results {
 		outcomes, err := json.Marshal(r.Outcomes) // in the order of their names
 		if err != nil {
