@@ -1,6 +1,6 @@
 # Runs the commands that a document shows, word for word: paragraphs indented by four spaces. Sourced by the parts that follow
 # documents, after lib.sh. Fenced code is an output, or commands for another machine, and is not run.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # of lib.sh
 
 # commands FILE [SECTION...]: sets blocks to the commands below these headings of second rank (none: to all), an element for each paragraph.
 commands() {
