@@ -16,8 +16,8 @@ commands() {
     END { flush() }' - "$file")
 }
 
-# programs: the first words of all lines of blocks.
-programs() { printf '%s' "${blocks[@]}" | awk '{ print $1 }' | xargs; }
+# programs: the first words of all lines of blocks that continue no other line.
+programs() { printf '%s' "${blocks[@]}" | awk '!more { print $1 } { more = /\\$/ }' | xargs; }
 
 # follow FOLDER: runs each of blocks in a folder as one check, and stops at the first that fails.
 follow() {
