@@ -3,11 +3,11 @@
 # the page was there.
 set -euo pipefail
 said=$(mktemp)
-trap 'rm -f "$said"' EXIT
+trap 'kill $viewer 2>/dev/null || true; rm -f "$said"' EXIT
 "$REAL_BIN/view" "$@" >"$said" &
 viewer=$!
 until [[ $(<"$said") =~ http://127\.0\.0\.1:([0-9]+)(/[0-9a-f]+/) ]]; do
-  kill -0 $viewer || { wait $viewer; exit; }
+  kill -0 $viewer 2>/dev/null || { wait $viewer; exit; }
   sleep 0.1
 done
 port=${BASH_REMATCH[1]} page=${BASH_REMATCH[2]}
@@ -16,7 +16,7 @@ for part in '' api/images/0; do
   printf 'GET %s HTTP/1.0\r\nHost: 127.0.0.1:%s\r\n\r\n' "$page$part" "$port" >&"$server"
   read -r answer <&"$server"
   exec {server}>&-
-  [[ $answer == *' 200 '* ]] || { echo "view: '$part' of its page is not there: $answer" >&2; kill $viewer; exit 1; }
+  [[ $answer == *' 200 '* ]] || { echo "view: '$part' of its page is not there: $answer" >&2; exit 1; }
 done
 kill -TERM $viewer
 status=0
