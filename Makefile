@@ -123,7 +123,7 @@ demo: ## phantom mosaics through the whole workflow (ENGINE=none: without Java)
 demo-scan: ## a slide scan of a phantom, from CZI to a volume whose tiles fit
 	@scripts/demo-scan.sh
 
-bench: build ## peers and us in one run; writes docs/benchmarks*.md and README's tables
+bench: build ## peers and us in one run; writes docs/benchmarks*.md and README's table
 	@bench/run.sh
 
 interop: build ## what we write, read by zarr-python, tensorstore and zarrs; and the other way round

@@ -70,7 +70,7 @@ func dispatch(ctx context.Context, args []string) error {
 		results := fs.String("results", "", "folder of what the other commands printed, and of chain and large")
 		notes := fs.String("notes", "bench", "folder of what a person says about the numbers")
 		docs := fs.String("docs", "", "folder of the pages and plots to write")
-		readme := fs.String("readme", "", "README whose tables to write")
+		readme := fs.String("readme", "", "README whose table to write")
 		if err := fs.Parse(args[1:]); err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ func TestStagesPage(t *testing.T) {
 // A program that was not measured has no column in README, and no number is left of
 // another run.
 func TestReadme(t *testing.T) {
-	const text = "Before.\n<!-- bench: stages -->\nold 30.7 ×\n<!-- bench: end of stages -->\nBetween.\n<!-- bench: layers -->\n<!-- bench: end of layers -->\nAfter.\n"
+	const text = "Before.\n<!-- bench: stages -->\nold 30.7 ×\n<!-- bench: end of stages -->\nAfter.\n"
 	dir := t.TempDir()
 	file := filepath.Join(dir, "README.md")
 	write := func(name, text string) {
@@ -75,7 +75,7 @@ func TestReadme(t *testing.T) {
 		if err := writeReadme(dir, file); err != nil {
 			t.Fatal(err)
 		}
-		check(t, file, append(want, "Before.\n", "\nBetween.\n", "\nAfter.\n"), not)
+		check(t, file, append(want, "Before.\n", "\nAfter.\n"), not)
 	}
 	write("README.md", text)
 	readme([]string{"-->\nNot measured yet: `make bench` fills this table.\n<!--"}, []string{"30.7"})
@@ -83,13 +83,6 @@ func TestReadme(t *testing.T) {
 	readme([]string{"Abacus, 2 cores; pages cached. Two voxels.", "| written | Python | linumpy |", "| `aip` | 1.00 s | 2.00 s | 1 MiB | 1 MiB | 5.0 × | 7.0 × |", "| `focal` | 2.00 s | 0.000 s | 2048 MiB |  | | |"}, nil)
 	write("stages.jsonl", strings.ReplaceAll(stagesFile, `"who":"linumpy"`, `"who":"nobody"`))
 	readme([]string{"| written | Python |\n"}, []string{"linumpy"})
-	write("files.jsonl", `{"facts":{"CPU":"Abacus"}}
-{"case":{"name":"read/warm","group":"fileread","label":"x","unit":"GiB/s"}}
-{"run":{"case":"read/warm","who":"strata","s":0.1,"cpu_s":0.2,"bytes":1073741824}}
-{"run":{"case":"read/warm","who":"strata, mapped","s":0.1,"bytes":1073741824}}
-{"run":{"case":"read/warm","who":"C, direct","s":0.2,"bytes":1073741824}}
-`)
-	readme([]string{"| a file of 1 GiB from the page cache | 10.0 GiB/s | 0.20 s | 2.00 C direct |"}, []string{"mapped"})
 	write("README.md", "none")
 	if err := writeReadme(dir, file); err == nil || !strings.Contains(err.Error(), "<!-- bench: stages -->") {
 		t.Errorf("error %v, want one that names the markers", err)
@@ -98,35 +91,13 @@ func TestReadme(t *testing.T) {
 
 // Rows of README are cases that are measured.
 func TestReadmeRows(t *testing.T) {
-	p := plan{tools: "t", data: t.TempDir(), out: "o", bin: "b", python: "python", shape: []int{256, 512, 512}}
 	names := map[string]bool{}
 	for _, c := range stageCases() {
-		names["stages "+c.name+"/"+c.input] = true
+		names[c.name+"/"+c.input] = true
 	}
-	for _, u := range p.fileUnits(1) {
-		names["files "+u.Name] = true
-	}
-	for _, u := range p.remoteUnits(&servers{}) {
-		names["remote "+u.Name] = true
-	}
-	for _, a := range []string{"raw", "blosclz4", "blosczstdbit", "zstd", "zstdsmall", "shard", "gzip"} {
-		for _, kind := range kindsOf(a) {
-			chunks := filepath.Join(p.array(a+kind), "c", "0", "0")
-			if err := os.MkdirAll(filepath.Join(chunks, "0"), 0o777); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	arrays, err := p.cases()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, u := range arrays {
-		names["arrays "+u.Name] = true
-	}
-	for _, r := range append(readmeStages, readmeLayers...) {
-		if !names[r.part+" "+r.name] {
-			t.Errorf("no case of %s is called %s", r.part, r.name)
+	for _, r := range readmeStages {
+		if !names[r.name] {
+			t.Errorf("no case of the stages is called %s", r.name)
 		}
 	}
 }

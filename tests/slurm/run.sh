@@ -281,7 +281,7 @@ cp -r "$tmp/block" "$site/mosaics"
   echo '}'
   cat "$here/quick.config"
 } >"$site/nextflow.config"
-awk '/^## / { on = $0 == "## On a cluster" } on && /^```/ { code = !code; next } on && code' "$root/README.md" >"$tmp/readme.sh"
+awk '/^## / { on = $0 == "## Cluster" } on && /^```/ { code = !code; next } on && code' "$root/README.md" >"$tmp/readme.sh"
 ok 'README.md has commands for a cluster' has "$tmp/readme.sh" '^nextflow run nextflow/main.nf '
 before=$(count_jobs)
 # In a container Nextflow cannot work below a name with a space.
