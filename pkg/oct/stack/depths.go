@@ -89,7 +89,7 @@ func (m *movingSlice) planSearch(o *Options, interval, reach int, res *oct.Resou
 func (p *stackPlan) settle(res *oct.Resources) {
 	p.wholePlanes()
 	for _, m := range p.moving {
-		m.measured = tables.Match{m.fixed.id, m.slice.id, m.overlap, m.blend, m.movingZ, m.correlation, m.fallback}
+		m.measured = tables.Match{FixedID: m.fixed.id, MovingID: m.slice.id, Overlap: m.overlap, Blend: m.blend, MovingZStart: m.movingZ, Correlation: m.correlation, Fallback: m.fallback}
 	}
 	p.consistency(res)
 	cursor := p.slices[0].shape[0]
@@ -150,7 +150,7 @@ func (p *stackPlan) consistency(res *oct.Resources) {
 				}
 			}
 			to := int(filter.MedianOf(near))
-			p.corrections = append(p.corrections, tables.Correction{m.slice.id, key, *v, to})
+			p.corrections = append(p.corrections, tables.Correction{MovingID: m.slice.id, Field: key, From: *v, To: to})
 			if key == "overlap_voxels" && *v != to {
 				res.Warnf("slices %d and %d: an overlap of %d planes is far from the median of %v: %d planes, as its neighbours, are used", m.fixed.id, m.slice.id, *v, med, to)
 			}

@@ -159,7 +159,7 @@ func (p *stackPlan) matches() (out []tables.Match) {
 func (p *stackPlan) decisions() (out []tables.Decision) {
 	for _, m := range p.moving {
 		t := m.transform
-		out = append(out, tables.Decision{m.slice.id, m.fixed.id, t.loaded, t.manual, t.confidence, m.source, m.overlap, m.blend, m.correlation})
+		out = append(out, tables.Decision{SliceID: m.slice.id, FixedID: m.fixed.id, Loaded: t.loaded, Manual: t.manual, Confidence: t.confidence, Source: m.source, Overlap: m.overlap, Blend: m.blend, Correlation: m.correlation})
 	}
 	return out
 }

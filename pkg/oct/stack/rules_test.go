@@ -351,7 +351,7 @@ func TestStackOverlapSources(t *testing.T) {
 		if m.search != nil {
 			searching = [2]int{m.search.lo, m.search.hi}
 		}
-		if got := (tables.Match{0, 0, m.overlap, m.blend, m.movingZ, m.correlation, m.fallback}); got != c.want || m.source != c.source || searching != c.searching {
+		if got := (tables.Match{Overlap: m.overlap, Blend: m.blend, MovingZStart: m.movingZ, Correlation: m.correlation, Fallback: m.fallback}); got != c.want || m.source != c.source || searching != c.searching {
 			t.Errorf("%s: %+v from %q, searching %v, want %+v from %q, %v", name, got, m.source, searching, c.want, c.source, c.searching)
 		}
 	}
@@ -373,7 +373,7 @@ func TestStackOverlapSources(t *testing.T) {
 		p.overlaps(&oct.Resources{})
 		m := p.moving[0]
 		m.search.take(c.found, c.correlation)
-		if got := (tables.Match{0, 0, m.overlap, m.blend, m.movingZ, m.correlation, m.fallback}); got != c.want {
+		if got := (tables.Match{Overlap: m.overlap, Blend: m.blend, MovingZStart: m.movingZ, Correlation: m.correlation, Fallback: m.fallback}); got != c.want {
 			t.Errorf("%d planes of correlation %v: %+v, want %+v", c.found, c.correlation, got, c.want)
 		}
 	}
@@ -501,12 +501,12 @@ func TestStackTies(t *testing.T) {
 	opt := referenceOptions()
 	opt.Blend, opt.MovingZFirstIndex, opt.SlicingIntervalMM, opt.SearchRangeMM, opt.ZOverlapMinCorr = true, 2, 0.1, 0.03, 0
 	got, _, err := stackOf(t, sl, opt, octtest.Small())
-	if want := (tables.Match{0, 1, 5, 5, 2, 0, false}); err != nil || got.Matches[0] != want { // 7 of 7…13, less 2
+	if want := (tables.Match{MovingID: 1, Overlap: 5, Blend: 5, MovingZStart: 2}); err != nil || got.Matches[0] != want { // 7 of 7…13, less 2
 		t.Errorf("%+v (%v), want %+v", got.Matches[0], err, want)
 	}
 	opt.UseExpectedOverlap, opt.BlendZRefineVox = true, 3
 	got, _, err = stackOf(t, sl, opt, octtest.Small())
-	if want := (tables.Match{0, 1, 8, 5, 2, 0, false}); err != nil || got.Matches[0] != want {
+	if want := (tables.Match{MovingID: 1, Overlap: 8, Blend: 5, MovingZStart: 2}); err != nil || got.Matches[0] != want {
 		t.Errorf("refined: %+v (%v), want %+v", got.Matches[0], err, want)
 	}
 }

@@ -268,7 +268,7 @@ func (g *stackGolden) decisions(t *testing.T, got *Result) {
 
 func TestStackSidecars(t *testing.T) {
 	var b strings.Builder
-	if err := tables.WriteMatches(&b, []tables.Match{{3, 4, 7, 6, 1, 0, false}, {4, 5, 9, 9, 0, 0.709417767589793, true}, {5, 7, 1, 1, 2, 1, false}}); err != nil {
+	if err := tables.WriteMatches(&b, []tables.Match{{FixedID: 3, MovingID: 4, Overlap: 7, Blend: 6, MovingZStart: 1}, {FixedID: 4, MovingID: 5, Overlap: 9, Blend: 9, Correlation: 0.709417767589793, Fallback: true}, {FixedID: 5, MovingID: 7, Overlap: 1, Blend: 1, MovingZStart: 2, Correlation: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	want := "fixed_id,moving_id,overlap_voxels,blend_overlap_voxels,moving_z_start,correlation,correlation_fallback_used\n" +
@@ -281,7 +281,9 @@ func TestStackSidecars(t *testing.T) {
 	}
 	b.Reset()
 	if err := tables.WriteDecisions(&b, []tables.Decision{
-		{4, 3, true, false, 0.8, "registration", 7, 6, 1}, {5, 4, false, false, 0, "correlation_fallback", 9, 9, 0.45107}, {7, 5, true, true, 1, "expected", 1, 1, 0},
+		{SliceID: 4, FixedID: 3, Loaded: true, Confidence: 0.8, Source: "registration", Overlap: 7, Blend: 6, Correlation: 1},
+		{SliceID: 5, FixedID: 4, Source: "correlation_fallback", Overlap: 9, Blend: 9, Correlation: 0.45107},
+		{SliceID: 7, FixedID: 5, Loaded: true, Manual: true, Confidence: 1, Source: "expected", Overlap: 1, Blend: 1},
 	}); err != nil {
 		t.Fatal(err)
 	}
