@@ -109,10 +109,10 @@ type Output struct {
 	state   state
 }
 
-// Path is the output's place as the user gave it, for messages and records.
+// Path returns the output's place as the user gave it, for messages and records.
 func (o *Output) Path() string { return o.path }
 
-// Work is the hidden path to write to until Commit: an empty folder, or an
+// Work returns the hidden path to write to until Commit: an empty folder, or an
 // empty file that may be truncated or replaced.
 func (o *Output) Work() string { return o.work }
 
@@ -148,7 +148,7 @@ func (o *Output) Write(write func(w io.Writer) error) error {
 	return nil
 }
 
-// Outputs are the outputs of the group that were started so far, in that order.
+// Outputs returns the outputs of the group that were started so far, in that order.
 func (g *Group) Outputs() []*Output { return slices.Clone(g.outs) }
 
 // Rename puts the outputs' own names into a text where it has their hidden
@@ -431,7 +431,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(ia, ib)
 }
 
-// realPath is the absolute path with all links resolved, also where the last
+// realPath returns the absolute path with all links resolved, also where the last
 // parts do not exist yet.
 func realPath(path string) (string, error) {
 	abs, err := filepath.Abs(path)
@@ -455,7 +455,7 @@ func realPath(path string) (string, error) {
 	return filepath.Join(parent, filepath.Base(abs)), nil
 }
 
-// notFolder is the part of an absolute path that others lie below although it is no folder.
+// notFolder returns the part of an absolute path that others lie below although it is no folder.
 func notFolder(path string) string {
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
@@ -465,7 +465,7 @@ func notFolder(path string) string {
 	return path
 }
 
-// cause is an error of the os package without operation and path.
+// cause returns an error of the os package without operation and path.
 func cause(err error) error {
 	var p *fs.PathError
 	var l *os.LinkError
@@ -480,7 +480,7 @@ func cause(err error) error {
 
 func named(path string, err error) error { return fmt.Errorf("%s: %w", path, cause(err)) }
 
-// token is a name part that no other output has.
+// token returns a name part that no other output has.
 func token() string {
 	var b [5]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -29,7 +29,7 @@ type Pair struct {
 	Noise, Single bool
 }
 
-// Verdict is what the ratio means, in a word or two.
+// Verdict returns what the ratio means, in a word or two.
 func (p Pair) Verdict() string {
 	switch {
 	case p.Single:
@@ -117,7 +117,7 @@ func orNone(s string) string {
 	return s
 }
 
-// rows are the comparison as a table.
+// rows returns the comparison as a table.
 func (c *Comparison) rows() (heads []Head, rows [][]string) {
 	heads = []Head{{"what", false}, {"who", false}, {"A GiB/s", true}, {"from to", true}, {"B GiB/s", true}, {"from to", true}, {"B/A", true}, {"", false}}
 	span := func(r Result) string {

@@ -121,7 +121,7 @@ func ReadJSON(r io.Reader) (*Document, error) {
 	return d, d.check()
 }
 
-// jsonError is a JSON error in one line, with the line of the text that it is in.
+// jsonError returns a JSON error in one line, with the line of the text that it is in.
 func jsonError(text []byte, err error) string {
 	var offset int64 = -1
 	var s *json.SyntaxError
@@ -161,7 +161,7 @@ func (d *Document) check() error {
 	return nil
 }
 
-// Quote is a word as a shell takes it.
+// Quote returns a word as a shell takes it.
 func Quote(word string) string {
 	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+,:@=%") == "" {
 		return word

@@ -141,7 +141,7 @@ func (d *Document) view() *view {
 	return v
 }
 
-// facts are those that are known, for people.
+// facts returns those that are known, for people.
 func (s System) facts() []fact {
 	var out []fact
 	add := func(name, value string) {
@@ -252,7 +252,7 @@ func (c *Comparison) HTML(w io.Writer) error {
 	return pageTemplate.Execute(w, v)
 }
 
-// whose are the programs of the pairs.
+// whose returns the programs of the pairs.
 func (c *Comparison) whose() []string {
 	var who []string
 	for _, p := range c.Pairs {

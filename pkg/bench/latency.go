@@ -70,10 +70,10 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.square += o.square
 }
 
-// Count is how many times were counted.
+// Count returns how many times were counted.
 func (h *Histogram) Count() int64 { return h.n }
 
-// class is the number of a time's class.
+// class returns the number of a time's class.
 func class(d time.Duration) int {
 	v := uint64(d)
 	if v < 1<<subBits {
@@ -83,7 +83,7 @@ func class(d time.Duration) int {
 	return (e+1)<<subBits + int(v>>e) - 1<<subBits
 }
 
-// middle is the time in the middle of a class.
+// middle returns the time in the middle of a class.
 func middle(c int) float64 {
 	if c < 1<<subBits {
 		return float64(c)
@@ -93,7 +93,7 @@ func middle(c int) float64 {
 	return low + float64(uint64(1)<<e-1)/2
 }
 
-// Quantile is the time that a share q of those counted, from 0 to 1, did not exceed; 0 if there is none.
+// Quantile returns the time that a share q of those counted, from 0 to 1, did not exceed; 0 if there is none.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.n == 0 {
 		return 0
@@ -107,7 +107,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return h.most
 }
 
-// Latency is the summary; nil if nothing was counted.
+// Latency returns the summary; nil if nothing was counted.
 func (h *Histogram) Latency() *Latency {
 	if h.n == 0 {
 		return nil

@@ -15,7 +15,8 @@ const (
 	mostRows  = 24 // of bars in a plot
 )
 
-// plots are those of a group: bars, or lines along an axis that has three numbers or more. A plot that would be too full
+// plots returns those of a group: bars, or lines along an axis that has three numbers or more. A plot that
+// would be too full
 // becomes several, one for each value of an axis.
 func (g *group) plots() []*page.Plot {
 	var out []*page.Plot
@@ -56,8 +57,10 @@ func drop(p *page.Plot) []*page.Plot {
 // farApart is how many times as fast as another part of a group one is that does not fit into one plot with it.
 const farApart = 3
 
-// scales are the parts of a group that an axis of words tells apart, such as whether a cache was warm, where their best
-// results lie so far apart that one plot would show little of the slower ones; the group itself where none does. Of several
+// scales returns the parts of a group that an axis of words tells apart, such as whether a cache was warm,
+// where their best
+// results lie so far apart that one plot would show little of the slower ones; the group itself where none
+// does. Of several
 // such axes it is the one whose parts are most alike inside.
 func (g *group) scales() []*group {
 	parts, least := []*group{g}, spreadOf(g.results)/farApart
@@ -82,7 +85,7 @@ func (g *group) scales() []*group {
 	return parts
 }
 
-// spreadOf is how many times as fast as the slowest of some results the fastest is.
+// spreadOf returns how many times as fast as the slowest of some results the fastest is.
 func spreadOf(list []Result) float64 {
 	low, high := math.Inf(1), 0.0
 	for _, r := range list {
@@ -96,7 +99,7 @@ func spreadOf(list []Result) float64 {
 	return high / low
 }
 
-// split is a group for each value of an axis.
+// split returns a group for each value of an axis.
 func (g *group) split(name string) []*group {
 	var out []*group
 	by := map[string]*group{}
@@ -126,7 +129,7 @@ func (g *group) caption(more string) string {
 	return text + "."
 }
 
-// along is the axis that lines are drawn along; "" for bars.
+// along returns the axis that lines are drawn along; "" for bars.
 func (g *group) along() string {
 	best, most := "", 2
 	for _, name := range g.axes {
@@ -146,7 +149,7 @@ func (g *group) along() string {
 	return best
 }
 
-// lines are the results that lie on one line each: all but one axis is the same.
+// lines returns the results that lie on one line each: all but one axis is the same.
 func (g *group) lines(x string) [][]Result {
 	var out [][]Result
 	by := map[string]int{}
@@ -210,7 +213,7 @@ func tip(r Result) string {
 	return text
 }
 
-// bars are a row for each case, with a bar for each program.
+// bars returns a row for each case, with a bar for each program.
 func (g *group) bars() *page.Bars {
 	b := &page.Bars{Title: g.name, Label: "GiB/s", Series: g.who}
 	by := map[string]int{}

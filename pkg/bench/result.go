@@ -19,7 +19,7 @@ type Axis struct{ Name, Value string }
 // Axes are the settings of a measurement, in the order in which they are shown. As JSON they are an object.
 type Axes []Axis
 
-// Get is the value of an axis; "" if there is none.
+// Get returns the value of an axis; "" if there is none.
 func (a Axes) Get(name string) string {
 	for _, x := range a {
 		if x.Name == name {
@@ -29,7 +29,7 @@ func (a Axes) Get(name string) string {
 	return ""
 }
 
-// With is the axes with one more, or with another value of it.
+// With returns the axes with one more, or with another value of it.
 func (a Axes) With(name, value string) Axes {
 	out := slices.Clone(a)
 	for i := range out {
@@ -161,10 +161,10 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Median is the median of the repeats' seconds; 0 if there are none.
+// Median returns the median of the repeats' seconds; 0 if there are none.
 func (r Result) Median() float64 { return Median(r.Seconds) }
 
-// Spread is the least and the most seconds that a repeat took.
+// Spread returns the least and the most seconds that a repeat took.
 func (r Result) Spread() (least, most float64) {
 	if len(r.Seconds) == 0 {
 		return 0, 0
@@ -190,7 +190,7 @@ func (r Result) PixelRate() float64 { return per(float64(r.Pixels), r.Median()) 
 // Measured reports whether there is a repeat.
 func (r Result) Measured() bool { return len(r.Seconds) > 0 }
 
-// key is a result's name and axes.
+// key returns a result's name and axes.
 func (r Result) key() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q", r.Name)
@@ -207,7 +207,7 @@ func per(n, seconds float64) float64 {
 	return n / seconds
 }
 
-// Median is the median of numbers, of an even count the mean of the two in the middle; 0 of none.
+// Median returns the median of numbers, of an even count the mean of the two in the middle; 0 of none.
 func Median(list []float64) float64 {
 	n := len(list)
 	if n == 0 {

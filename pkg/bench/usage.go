@@ -17,13 +17,14 @@ func Begin() Usage {
 	return Usage{cpu: CPUTime()}
 }
 
-// End is the processor seconds that the process used since, of all threads together, user and system; and the most
+// End returns the processor seconds that the process used since, of all threads together, user and system;
+// and the most
 // bytes that it had in memory since, or ever where the system does not forget that.
 func (u Usage) End() (seconds float64, peak int64) {
 	return (CPUTime() - u.cpu).Seconds(), host.PeakResident()
 }
 
-// CPUTime is the processor time that the process used so far, of all threads, user and system.
+// CPUTime returns the processor time that the process used so far, of all threads, user and system.
 func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -19,12 +19,12 @@ type Map [256]color.RGBA
 // names are the maps in the order in which they are offered.
 var names = []string{"gray", "viridis", "magma", "inferno", "plasma", "turbo"}
 
-// Names are the maps that there are; the first is the plainest.
+// Names returns the maps that there are; the first is the plainest.
 func Names() []string { return slices.Clone(names) }
 
 var decoded sync.Map // name → *Map
 
-// ByName is the map of that name.
+// ByName returns the map of that name.
 func ByName(name string) (*Map, error) {
 	if m, ok := decoded.Load(name); ok {
 		return m.(*Map), nil
@@ -50,7 +50,7 @@ func ByName(name string) (*Map, error) {
 	return m, nil
 }
 
-// At is the colour of t: the first for t ≤ 0 and NaN, the last for t ≥ 1, in
+// At returns the colour of t: the first for t ≤ 0 and NaN, the last for t ≥ 1, in
 // between the nearest of the 256.
 func (m *Map) At(t float64) color.RGBA {
 	switch {

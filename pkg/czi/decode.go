@@ -72,7 +72,7 @@ func coarse(n int64) int64 {
 	return (n + step - 1) &^ (step - 1)
 }
 
-// payloadBytes is how much of the payload is read: of raw pixels no more than there are.
+// payloadBytes returns how much of the payload is read: of raw pixels no more than there are.
 func (t *tile) payloadBytes() (int64, error) {
 	if t.kind.compression == None {
 		return min(t.PayloadBytes, t.bytes), nil
@@ -83,7 +83,7 @@ func (t *tile) payloadBytes() (int64, error) {
 	return t.PayloadBytes, nil
 }
 
-// readBytes is the memory that reading a tile takes besides its pixels.
+// readBytes returns the memory that reading a tile takes besides its pixels.
 func (t *tile) readBytes() (int64, error) {
 	n, err := t.payloadBytes()
 	if err != nil || t.kind.compression == None {
@@ -131,7 +131,8 @@ func (t *tile) read(ctx context.Context, dst []byte, from int64, work []byte) er
 	return t.decode(ctx, dst, payload, work[n:])
 }
 
-// workBytes is the memory that decoding takes besides payload and pixels: that of samples whose bytes lie apart.
+// workBytes returns the memory that decoding takes besides payload and pixels: that of samples whose bytes
+// lie apart.
 func (t *tile) workBytes() int64 {
 	if t.kind.compression == Zstd1 && t.kind.pixel.Elem().Size() == 2 {
 		return t.bytes

@@ -25,7 +25,8 @@ type tree struct {
 
 const fanout = 16
 
-// factor is how many pixels of the plane one stored pixel stands for, along the longer side; 0: no whole number of them.
+// factor returns how many pixels of the plane one stored pixel stands for, along the longer side; 0: no whole
+// number of them.
 func (e *entry) factor() int32 {
 	if e.level0() {
 		return 1
@@ -107,7 +108,7 @@ func (f *File) makeIndex() {
 	}
 }
 
-// place is where in a range of n a position lies, in 16 bits.
+// place returns where in a range of n a position lies, in 16 bits.
 func place(at, n int) uint32 { return uint32(int64(at) * 65535 / int64(max(n, 1))) }
 
 // spread puts a zero bit in front of each of 16 bits.

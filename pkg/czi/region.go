@@ -106,7 +106,7 @@ func fillPixels(dst, pixel []byte) {
 	}
 }
 
-// levelFor is the factor of the level that a region is read from.
+// levelFor returns the factor of the level that a region is read from.
 func (f *File) levelFor(r Region) int {
 	level := 1
 	if r.zoom() == 1 {
@@ -337,7 +337,7 @@ func (t *tile) pixels(ctx context.Context, i, row int, n int64) (b []byte, done 
 	return m.B[:n], m.Release, nil
 }
 
-// row is the stored row that a row of the plane falls into.
+// row returns the stored row that a row of the plane falls into.
 func (t *tile) row(y int) int {
 	return int(int64(y-int(t.entry.y)) * int64(t.entry.sh) / int64(t.entry.h))
 }

@@ -150,7 +150,7 @@ func finish(b []byte) []byte {
 	return b
 }
 
-// entry is the tile's entry of the directory, but for its position.
+// entry returns the tile's entry of the directory, but for its position.
 func (t *Tile) entry(c Compression) []byte {
 	le := binary.LittleEndian
 	b := make([]byte, entryFixed, entryFixed+7*dimensionBytes)

@@ -28,7 +28,7 @@ func (s *imageSize) add(t *Tile) {
 	}
 }
 
-// xml is the metadata document of an image.
+// xml returns the metadata document of an image.
 func (m *Metadata) xml(size *imageSize) string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
@@ -100,7 +100,7 @@ func (m *Metadata) xml(size *imageSize) string {
 	return b.String()
 }
 
-// channel is what is known of a channel.
+// channel returns what is known of a channel.
 func (m *Metadata) channel(c int) Channel {
 	if c >= 0 && c < len(m.Channels) {
 		return m.Channels[c]
@@ -108,7 +108,7 @@ func (m *Metadata) channel(c int) Channel {
 	return Channel{Name: fmt.Sprintf("C%d", c)}
 }
 
-// xml is the metadata of a tile, "" for nil.
+// xml returns the metadata of a tile, "" for nil.
 func (s *Stage) xml() string {
 	if s == nil {
 		return ""

@@ -44,7 +44,7 @@ func Open(ctx context.Context, path string) (*File, error) {
 	return &File{f, info.Mode().IsRegular(), ctx, stop}, nil
 }
 
-// Read is that of the file, or the error of the context.
+// Read returns that of the file, or the error of the context.
 func (f *File) Read(p []byte) (int, error) {
 	if err := f.ctx.Err(); err != nil {
 		return 0, err
@@ -97,7 +97,7 @@ func awaitWriter(ctx context.Context, f *os.File) error {
 	}
 }
 
-// cause is an error of the os package without operation and path.
+// cause returns an error of the os package without operation and path.
 func cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

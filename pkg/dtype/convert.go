@@ -204,7 +204,7 @@ func fromFloat[T Element, S float32 | float64](to []T, from []S) {
 	}
 }
 
-// signedRange is the part of int64 that an integer type can hold.
+// signedRange returns the part of int64 that an integer type can hold.
 func signedRange(t Type) (lo, hi int64) {
 	switch t {
 	case Int8:
@@ -225,7 +225,7 @@ func signedRange(t Type) (lo, hi int64) {
 	return math.MinInt64, math.MaxInt64
 }
 
-// unsignedMax is the largest value of an integer type.
+// unsignedMax returns the largest value of an integer type.
 func unsignedMax(t Type) uint64 {
 	if t == Uint64 {
 		return math.MaxUint64

@@ -81,7 +81,7 @@ var typestrs = [...]string{
 	Float16: "f2", Float32: "f4", Float64: "f8", Complex64: "c8", Complex128: "c16",
 }
 
-// String is the type's Zarr v3 name, such as "uint16", or "bytes[10]" and "text[16]".
+// String returns the type's Zarr v3 name, such as "uint16", or "bytes[10]" and "text[16]".
 func (t Type) String() string {
 	switch {
 	case int(t) < len(names):
@@ -94,7 +94,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("dtype(%d)", uint32(t))
 }
 
-// Size is the number of bytes of one element.
+// Size returns the number of bytes of one element.
 func (t Type) Size() int {
 	if int(t) < len(sizes) {
 		return sizes[t]
@@ -102,7 +102,7 @@ func (t Type) Size() int {
 	return int(t >> 8)
 }
 
-// Typestr is the numpy array-interface type string of native little-endian
+// Typestr returns the numpy array-interface type string of native little-endian
 // data, such as "<u2" or "|u1".
 func (t Type) Typestr() string {
 	switch {
@@ -129,7 +129,7 @@ func (t Type) IsFloat() bool { return t >= Float16 && t <= Float64 }
 // IsComplex reports whether an element has a real and an imaginary part.
 func (t Type) IsComplex() bool { return t == Complex64 || t == Complex128 }
 
-// SwapSize is the length of the units whose bytes change places with the byte
+// SwapSize returns the length of the units whose bytes change places with the byte
 // order: half an element for complex numbers, a code point of text, a single byte of
 // bytes, else the element.
 func (t Type) SwapSize() int {

@@ -51,7 +51,7 @@ func BindAs(lib uintptr, table any, name func(tag string) string) error {
 	return nil
 }
 
-// Symbol is the address of a symbol, 0 if the library has not got it.
+// Symbol returns the address of a symbol, 0 if the library has not got it.
 func Symbol(lib uintptr, name string) uintptr {
 	p, err := purego.Dlsym(lib, name)
 	if err != nil {
@@ -60,12 +60,13 @@ func Symbol(lib uintptr, name string) uintptr {
 	return p
 }
 
-// Callback is the address of a function of C that calls f. It is never given back:
+// Callback returns the address of a function of C that calls f. It is never given back:
 // programs make few.
 func Callback(f func(data uintptr)) uintptr {
 	return purego.NewCallback(func(data uintptr) uintptr { f(data); return 0 })
 }
 
-// CallbackOf is the address of a function of C that calls f, a func of numbers of the size of a pointer that returns one. It is never
+// CallbackOf returns the address of a function of C that calls f, a func of numbers of the size of a pointer
+// that returns one. It is never
 // given back either.
 func CallbackOf(f any) uintptr { return purego.NewCallback(f) }

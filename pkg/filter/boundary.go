@@ -15,7 +15,7 @@ const (
 
 func (b Boundary) String() string { return [...]string{"reflect", "mirror", "nearest"}[b] }
 
-// Index is the sample of an axis of n ≥ 1 samples that stands for sample i,
+// Index returns the sample of an axis of n ≥ 1 samples that stands for sample i,
 // which may be any number.
 func (b Boundary) Index(i, n int) int {
 	if uint(i) < uint(n) {

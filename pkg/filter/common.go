@@ -16,7 +16,7 @@ type Bracket struct {
 	full     bool
 }
 
-// Count is the number of values.
+// Count returns the number of values.
 func (b *Bracket) Count() int64 { return b.n }
 
 func (b *Bracket) add(v float32) {
@@ -49,7 +49,7 @@ func AddCommon(a, b []float32, in, other *Bracket) {
 	}
 }
 
-// CountCommon is the number of elements that are above 0 in both of two images
+// CountCommon returns the number of elements that are above 0 in both of two images
 // of the same length.
 func CountCommon(a, b []float32) (n int) {
 	b = b[:len(a)]
@@ -61,7 +61,7 @@ func CountCommon(a, b []float32) (n int) {
 	return n
 }
 
-// BracketMedian is the median of the values of all brackets, exactly. ok is
+// BracketMedian returns the median of the values of all brackets, exactly. ok is
 // false when it does not lie in their range, or more values do than they may
 // keep. The brackets' values are reordered. Without values it is NaN.
 func BracketMedian(brackets []*Bracket) (median float64, ok bool) {

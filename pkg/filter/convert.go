@@ -49,7 +49,7 @@ func FromFloat[F float32 | float64, T dtype.Element](dst []T, src []F) {
 	dtype.ConvertSlice(dst[:len(src)], dtype.Bytes(src), dtype.Of[F]())
 }
 
-// CountNonFinite is how many elements are NaN or infinite.
+// CountNonFinite returns how many elements are NaN or infinite.
 func CountNonFinite[T dtype.Element](src []T) (n int64) {
 	switch v := any(src).(type) {
 	case []float32:

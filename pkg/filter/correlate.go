@@ -61,7 +61,7 @@ func (m *Moments) Add(p Moments) {
 // counts as constant: the sums do not resolve less.
 const flat = 1e-6
 
-// NCC is the normalised cross-correlation
+// NCC returns the normalised cross-correlation
 //
 //	mean((a−mean a)/(std a + 1e-8) · (b−mean b)/(std b + 1e-8))
 //
@@ -81,7 +81,7 @@ func (m Moments) NCC() float64 {
 	return (m.AB/n - float64(a*b)) / ((math.Sqrt(va) + 1e-8) * (math.Sqrt(vb) + 1e-8))
 }
 
-// NCC is the normalised cross-correlation of two images of the same size: see
+// NCC returns the normalised cross-correlation of two images of the same size: see
 // [Moments.NCC].
 func NCC(a, b []float32) float64 {
 	m := Moments{N: int64(len(a)), AB: dot(a, b)}

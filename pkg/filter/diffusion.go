@@ -3,7 +3,7 @@ package filter
 // Rect is a box of pixels: rows Y0…Y1−1 of columns X0…X1−1.
 type Rect struct{ Y0, X0, Y1, X1 int }
 
-// Intersect is what two boxes have in common; where that is nothing, the result
+// Intersect returns what two boxes have in common; where that is nothing, the result
 // is Empty.
 func (r Rect) Intersect(o Rect) Rect {
 	return Rect{max(r.Y0, o.Y0), max(r.X0, o.X0), min(r.Y1, o.Y1), min(r.X1, o.X1)}
@@ -12,7 +12,7 @@ func (r Rect) Intersect(o Rect) Rect {
 // Empty says that a box has no pixels.
 func (r Rect) Empty() bool { return r.Y0 >= r.Y1 || r.X0 >= r.X1 }
 
-// Moved is the box displaced by (dy, dx).
+// Moved returns the box displaced by (dy, dx).
 func (r Rect) Moved(dy, dx int) Rect { return Rect{r.Y0 + dy, r.X0 + dx, r.Y1 + dy, r.X1 + dx} }
 
 // Diffusion fills dst, a plane of height × width weights (y, x) of a tile, with
@@ -152,7 +152,7 @@ func (g *laplace) prepare() {
 	}
 }
 
-// coarser is the grid of half the resolution: a pixel is one where one of its
+// coarser returns the grid of half the resolution: a pixel is one where one of its
 // four is, and open where one of the two of the ring is.
 func (g *laplace) coarser() *laplace {
 	c := newLaplace((g.height+1)/2, (g.width+1)/2)

@@ -5,7 +5,7 @@ import "math"
 // truncate is where a Gaussian ends, in standard deviations.
 const truncate = 4
 
-// GaussianKernel is a Gaussian (order 0) or its first derivative (order 1) as
+// GaussianKernel returns a Gaussian (order 0) or its first derivative (order 1) as
 // weights of a correlation: out[i] = Σ k[r+j]·in[i+j], j = −r…r, with
 // r = ⌊4·sigma + ½⌋ = len/2. The Gaussian sums to one; the derivative is that of
 // the sampled Gaussian, positive on a rising edge. These are the numbers of
@@ -37,7 +37,8 @@ func GaussianKernel(sigma float64, order int) []float64 {
 	return k
 }
 
-// SobelKernel is what Sobel's operator weighs the neighbours along an axis with: 1, 2, 1 across the direction of the derivative
+// SobelKernel returns what Sobel's operator weighs the neighbours along an axis with: 1, 2, 1 across the
+// direction of the derivative
 // (order 0), −1, 0, 1 along it (order 1), as [GaussianKernel] gives those of a Gaussian.
 func SobelKernel(order int) []float64 {
 	if order == 1 {
@@ -46,14 +47,14 @@ func SobelKernel(order int) []float64 {
 	return []float64{1, 2, 1}
 }
 
-// AntiAliasSigma is the standard deviation of the blur before an axis of in
+// AntiAliasSigma returns the standard deviation of the blur before an axis of in
 // samples is sampled out times: (f−1)/2 for f = in/out > 1, in input samples,
 // and zero where nothing is lost (stages specification, resample).
 func AntiAliasSigma(in, out int) float64 {
 	return max(0, (float64(in)/float64(out)-1)/2)
 }
 
-// exp is the exponential function of x ≤ 0 to one unit in the last place.
+// exp returns the exponential function of x ≤ 0 to one unit in the last place.
 // math.Exp has an implementation for each processor, and not the same last bit.
 func exp(x float64) float64 {
 	const (

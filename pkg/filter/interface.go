@@ -24,7 +24,7 @@ type InterfaceSearch struct {
 	Planes int
 }
 
-// Window is the size of the mean filter in pixels, at least 1.
+// Window returns the size of the mean filter in pixels, at least 1.
 func (s *InterfaceSearch) Window() int { return max(1, int(s.SigmaXY)) }
 
 // Windows lists the samples that the mean filter's windows cover for outputs
@@ -34,7 +34,7 @@ func (s *InterfaceSearch) Windows(from, to, length int) []int {
 	return windowSamples(from, to, length, s.Window())
 }
 
-// Reach is how many planes the derivative along Z sees on either side.
+// Reach returns how many planes the derivative along Z sees on either side.
 func (s *InterfaceSearch) Reach() int { return len(GaussianKernel(s.SigmaZ, 1)) / 2 }
 
 // Seen returns how many of an image's planes, from the first on, the search sees.
@@ -45,7 +45,7 @@ func (s *InterfaceSearch) Seen(planes int) int {
 	return min(planes, s.Planes+s.Reach())
 }
 
-// Derivative is the weights of the derivative along Z, w₁…w_r, the outermost first: it
+// Derivative returns the weights of the derivative along Z, w₁…w_r, the outermost first: it
 // is Σ_k w_k·(v[z+r+1−k] − v[z−r−1+k]), r the [InterfaceSearch.Reach].
 func (s *InterfaceSearch) Derivative() []float32 {
 	k := GaussianKernel(s.SigmaZ, 1)
@@ -56,7 +56,7 @@ func (s *InterfaceSearch) Derivative() []float32 {
 	return w
 }
 
-// Ceiling is the largest value that the search sees.
+// Ceiling returns the largest value that the search sees.
 func (s *InterfaceSearch) Ceiling() float32 {
 	if s.Clip > 0 {
 		return s.Clip
@@ -64,7 +64,7 @@ func (s *InterfaceSearch) Ceiling() float32 {
 	return math.MaxFloat32
 }
 
-// Depth is the interface for a largest gradient at plane z.
+// Depth returns the interface for a largest gradient at plane z.
 func (s *InterfaceSearch) Depth(z int32) int32 {
 	return int32(math.Ceil(float64(z) + 0.5*s.SigmaZ))
 }

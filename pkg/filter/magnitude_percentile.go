@@ -99,7 +99,7 @@ func (p *MagnitudePercentile) none() {
 	clear(p.fine)
 }
 
-// Passes is how many there were.
+// Passes returns how many there were.
 func (p *MagnitudePercentile) Passes() int { return p.passes }
 
 // Add counts values in the current pass, and returns how many are NaN or infinite.
@@ -188,7 +188,7 @@ func (p *MagnitudePercentile) count() (n int64) {
 
 func (p *MagnitudePercentile) empty() bool { return p.count() == 0 }
 
-// bins are the upper halves of the order statistics around the percentile.
+// bins returns the upper halves of the order statistics around the percentile.
 func (p *MagnitudePercentile) bins() (lo, hi int) {
 	a, b, _ := Ranks(p.count(), p.percent)
 	lo, _ = find(p.coarse, a)
@@ -196,7 +196,7 @@ func (p *MagnitudePercentile) bins() (lo, hi int) {
 	return lo, hi
 }
 
-// Value is the percentile, after the last pass; 0 when there were no values.
+// Value returns the percentile, after the last pass; 0 when there were no values.
 func (p *MagnitudePercentile) Value() float32 {
 	n := p.count()
 	if n == 0 {

@@ -49,7 +49,7 @@ func medianOf[U uint8 | uint16 | uint32 | uint64](window [3]int) (apply func(dst
 	return func(dst, src []byte, shape [3]int) { m.apply(dtype.Slice[U](dst), dtype.Slice[U](src), shape) }, m.bytes
 }
 
-// Radius is how far the window reaches on either side of a voxel, along (z, y, x).
+// Radius returns how far the window reaches on either side of a voxel, along (z, y, x).
 func (m *MedianFilter[T]) Radius() (r [3]int) {
 	for d, n := range m.window {
 		r[d] = n / 2
@@ -57,7 +57,7 @@ func (m *MedianFilter[T]) Radius() (r [3]int) {
 	return r
 }
 
-// Bytes is how much scratch memory volumes of a shape take.
+// Bytes returns how much scratch memory volumes of a shape take.
 func (m *MedianFilter[T]) Bytes(shape [3]int) int64 { return m.bytes(shape) }
 
 // Apply filters a volume: dst has the shape (z, y, x), src has the radius more on either side of each axis. Both are in
@@ -170,7 +170,7 @@ func newNetworkMedian[U uint8 | uint16 | uint32 | uint64](window [3]int) *networ
 	return m
 }
 
-// places are those of lists of a length that count for some list.
+// places returns those of lists of a length that count for some list.
 func places(counts []bool, length int) (out []int) {
 	for k := range length {
 		for i := k; i < len(counts); i += length {
@@ -186,7 +186,7 @@ func places(counts []bool, length int) (out []int) {
 // stripBytes is how much goes through the last network at a time: about what a core's first cache holds.
 const stripBytes = 32 << 10
 
-// rows are the strides of columns and planes, and of strips, for volumes of that width.
+// rows returns the strides of columns and planes, and of strips, for volumes of that width.
 func (m *networkMedian[U]) rows(width int) (wide, strip int) {
 	size := dtype.Of[U]().Size()
 	strip = min(max(stripBytes/m.x.wires/size, rowBlock/size), 1024/size, width)

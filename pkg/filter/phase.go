@@ -162,7 +162,7 @@ func (p *Phase) MatchNear(fixed, moving []float32, height, width int, expected [
 
 func abs(n int) int { return max(n, -n) }
 
-// aliases are the shifts within a plane of length n that a maximum at index k
+// aliases returns the shifts within a plane of length n that a maximum at index k
 // of a surface with the given period stands for.
 func aliases(k, period, n int) []int {
 	var out [2]int
@@ -176,7 +176,7 @@ func aliases(k, period, n int) []int {
 	return s
 }
 
-// fastLength is the smallest 2^a·3^b·5^c that is at least n.
+// fastLength returns the smallest 2^a·3^b·5^c that is at least n.
 func fastLength(n int) int {
 	for ; ; n++ {
 		r := n
@@ -215,7 +215,7 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// tukey is a cosine-tapered window of n samples; none of them is zero.
+// tukey returns a cosine-tapered window of n samples; none of them is zero.
 func tukey(w []float64, n int) []float64 {
 	w = sized(w, n)
 	edge := phaseTaper * float64(n)
@@ -304,10 +304,10 @@ func (p *Phase) Surface(sum []float32, fixed, moving []float32, height, width in
 	return true
 }
 
-// SurfaceSize is the size (y, x) of the surface of planes of height × width.
+// SurfaceSize returns the size (y, x) of the surface of planes of height × width.
 func SurfaceSize(height, width int) (ny, nx int) { return fastLength(height), fastLength(width) }
 
-// WindowOverlap is what the window along n pixels has in common with itself, by
+// WindowOverlap returns what the window along n pixels has in common with itself, by
 // how far they are displaced: the sums of their products.
 func WindowOverlap(n int) []float64 {
 	w := tukey(nil, n)
@@ -396,7 +396,7 @@ func (p *Phase) maxima(expected [2]int, limit int) {
 	}
 }
 
-// correlateAt is the normalised cross-correlation of moving(y, x) and
+// correlateAt returns the normalised cross-correlation of moving(y, x) and
 // fixed(y+dy, x+dx) over the pixels where both exist and are finite. The sums are
 // taken about of and om, values near the means, so that they lose no digits.
 func correlateAt(fixed, moving []float32, of, om float64, height, width, dy, dx int) float64 {

@@ -28,7 +28,7 @@ type Pass struct {
 	Axis int
 }
 
-// Passes are the passes of a [Resizer] in their order, but those along axes that do
+// Passes returns the passes of a [Resizer] in their order, but those along axes that do
 // not change; the one along Z is always there.
 func Passes(z, y, x *Weights) []Pass {
 	passes := []Pass{{y, 1}, {x, 2}, {z, 0}}
@@ -63,7 +63,7 @@ func (r *Resizer) Reset(z, y, x *Weights) {
 	}
 }
 
-// ResizerBytes is the memory that a [Resizer] of volumes of shape in to shape out
+// ResizerBytes returns the memory that a [Resizer] of volumes of shape in to shape out
 // takes when it is handed n planes at a time.
 func ResizerBytes(in, out [3]int, n int) int64 {
 	w := func(d int) *Weights { return &Weights{in: in[d], out: out[d]} } // their shape is all that counts
@@ -101,7 +101,7 @@ func (r *Resizer) Add(planes []float32) []float32 {
 	return planes
 }
 
-// Volume is the result, of shape (z.Out, y.Out, x.Out), once all planes are
+// Volume returns the result, of shape (z.Out, y.Out, x.Out), once all planes are
 // added. It is overwritten by what is added after [Resizer.Reset].
 func (r *Resizer) Volume() []float32 {
 	if r.next != r.z.in {

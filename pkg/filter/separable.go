@@ -77,7 +77,7 @@ func windowSamples(from, to, length, n int) []int {
 	return out
 }
 
-// windowReach is how far a window of n samples reaches before and after its own.
+// windowReach returns how far a window of n samples reaches before and after its own.
 func windowReach(n int) (before, after int) {
 	if n <= 1 {
 		return 0, 0
@@ -85,7 +85,7 @@ func windowReach(n int) (before, after int) {
 	return n / 2, n - 1 - n/2
 }
 
-// windowTaps are the weights of the mean over n samples.
+// windowTaps returns the weights of the mean over n samples.
 func windowTaps(n int) []float32 {
 	taps := make([]float32, n)
 	for i := range taps {

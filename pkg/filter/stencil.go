@@ -45,7 +45,7 @@ func taps[F float32 | float64](kernel []float64) (t []F) {
 	return t
 }
 
-// Radius is how far the taps reach on either side of a voxel, along (z, y, x).
+// Radius returns how far the taps reach on either side of a voxel, along (z, y, x).
 func (s *Stencil[F]) Radius() (r [3]int) {
 	for d, t := range s.smooth {
 		r[d] = len(t) / 2
@@ -53,7 +53,8 @@ func (s *Stencil[F]) Radius() (r [3]int) {
 	return r
 }
 
-// scratch is the number of elements of a plane with what the taps cover besides, of one whose rows only have that,
+// scratch returns the number of elements of a plane with what the taps cover besides, of one whose rows only
+// have that,
 // and of one as it is.
 func (s *Stencil[F]) scratch(shape [3]int) (wide, tall, plane int) {
 	r := s.Radius()
@@ -61,7 +62,7 @@ func (s *Stencil[F]) scratch(shape [3]int) (wide, tall, plane int) {
 	return (shape[1] + 2*r[1]) * width, shape[1] * width, shape[1] * shape[2]
 }
 
-// Bytes is how much scratch memory volumes of a shape take.
+// Bytes returns how much scratch memory volumes of a shape take.
 func (s *Stencil[F]) Bytes(shape [3]int) int64 {
 	wide, tall, plane := s.scratch(shape)
 	n := wide + tall

@@ -71,7 +71,7 @@ func (p *Phase) SubPixel(fixed, moving []float32, height, width int) (f Fit, ok 
 // fitMargin is how far the nine shifts reach.
 const fitMargin = 1
 
-// correlations are the normalised cross-correlations of the two flat planes at
+// correlations returns the normalised cross-correlations of the two flat planes at
 // the nine shifts around none, by dy+1 and dx+1, and the planes' contrast.
 func (p *Phase) correlations(height, width int) (c [3][3]float64, contrast float64, ok bool) {
 	n := width - 2*fitMargin

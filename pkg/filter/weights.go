@@ -116,19 +116,19 @@ func newWeights(in, out int, kernel []float64, b Boundary, at func(i int) (int, 
 	return w
 }
 
-// In is the number of input samples.
+// In returns the number of input samples.
 func (w *Weights) In() int { return w.in }
 
-// Out is the number of output samples.
+// Out returns the number of output samples.
 func (w *Weights) Out() int { return w.out }
 
-// Taps are the weights of output sample i and the input sample of the first.
+// Taps returns the weights of output sample i and the input sample of the first.
 // They belong to w.
 func (w *Weights) Taps(i int) (first int, taps []float32) {
 	return w.first[i], w.taps[w.start[i]:w.start[i+1]]
 }
 
-// Inputs are the input samples that outputs o0 up to o1 need, half open. Both
+// Inputs returns the input samples that outputs o0 up to o1 need, half open. Both
 // ends grow with the output: an axis can be streamed.
 func (w *Weights) Inputs(o0, o1 int) (first, end int) {
 	return w.first[o0], w.first[o1-1] + w.start[o1] - w.start[o1-1]
@@ -190,7 +190,7 @@ func (w *Weights) Add(dst, src []float32, at, inner int) {
 // rowsAtOnce is how many rows ApplyRows turns into columns at a time.
 const rowsAtOnce = 32
 
-// RowScratch is the number of elements that ApplyRows needs as scratch.
+// RowScratch returns the number of elements that ApplyRows needs as scratch.
 func (w *Weights) RowScratch() int { return (w.in + w.out) * rowsAtOnce }
 
 // ApplyRows filters along the last axis: src has shape (rows, In), dst

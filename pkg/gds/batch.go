@@ -34,10 +34,10 @@ func Begin(ctx context.Context, ops ...Op) *Batch {
 	return b
 }
 
-// Len is how many there are.
+// Len returns how many there are.
 func (b *Batch) Len() int { return len(b.pending) }
 
-// Done is how many have ended.
+// Done returns how many have ended.
 func (b *Batch) Done() int {
 	n := 0
 	for _, p := range b.pending {

@@ -44,7 +44,7 @@ var registries = struct {
 	users map[*registry]int
 }{of: map[*gpu.Device]*registry{}, users: map[*registry]int{}}
 
-// registryOf is the registry of a device, for a pool. close gives it back.
+// registryOf returns the registry of a device, for a pool. close gives it back.
 func registryOf(d *gpu.Device, driver *cufile.Driver) *registry {
 	registries.Lock()
 	defer registries.Unlock()
@@ -100,7 +100,7 @@ func (g *registry) unregister(a *allocation) error {
 	return err
 }
 
-// allocation is the one that memory is of; nil if it is not the device's.
+// allocation returns the one that memory is of; nil if it is not the device's.
 func (g *registry) allocation(s gpu.Span) *allocation {
 	whole, ok := g.device.Memory().Allocation(s)
 	if !ok {
@@ -116,7 +116,7 @@ func (g *registry) allocation(s gpu.Span) *allocation {
 	return a
 }
 
-// use is the allocation of memory that a read or write begins to use. If it is not the
+// use returns the allocation of memory that a read or write begins to use. If it is not the
 // first one and auto is given, cuFile gets to know it, as far as it can: unknown memory is
 // moved as well.
 func (g *registry) use(s gpu.Span, auto bool) *allocation {
@@ -224,7 +224,7 @@ func (p *Pool) Deregister(s gpu.Span) error {
 	return nil
 }
 
-// Registered is how many bytes of the device's memory cuFile knows.
+// Registered returns how many bytes of the device's memory cuFile knows.
 func (p *Pool) Registered() int64 {
 	g := p.buffers()
 	if g == nil {
@@ -235,7 +235,7 @@ func (p *Pool) Registered() int64 {
 	return g.bytes
 }
 
-// buffers is the registry; nil where files are not moved straight.
+// buffers returns the registry; nil where files are not moved straight.
 func (p *Pool) buffers() *registry {
 	ok, _ := p.Mode()
 	p.mu.Lock()

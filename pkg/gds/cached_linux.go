@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cached is how many of n bytes from byte off of a file on the page cache holds, in whole
+// Cached returns how many of n bytes from byte off of a file on the page cache holds, in whole
 // pages; n ≤ 0 means to the file's end. The system tells it only to those who own the file or
 // may write it: for others it is [errors.ErrUnsupported], as it is where the system cannot say.
 //

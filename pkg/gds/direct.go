@@ -83,7 +83,7 @@ func (f *File) directly(b []byte, off int64, write bool) int {
 	return int(head) + n
 }
 
-// way is what of b is to go past the page cache, if anything is: after head bytes whole,
+// way returns what of b is to go past the page cache, if anything is: after head bytes whole,
 // and whether they lie in memory as direct I/O wants.
 func (f *File) way(b []byte, off int64, write bool) (head, whole int64, lies, ok bool) {
 	head, whole = aligned(off, int64(len(b)))
@@ -177,7 +177,7 @@ func (f *File) DirectIO() (possible bool, reason string) {
 	return true, fmt.Sprintf("memory at multiples of %d bytes", f.memory)
 }
 
-// newAside is the pool's memory for what is copied on its way past the page cache, as much
+// newAside returns the pool's memory for what is copied on its way past the page cache, as much
 // as its threads have under way at a time, within a limit, and how many bytes go at once.
 func newAside(threads int, task int64) (*mem.Pool, int) {
 	size := int(max(min(task, mostCopied)/page*page, leastAside))

@@ -14,7 +14,7 @@ func openDirect(f *os.File, mode int) (*os.File, error) {
 	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), mode|syscall.O_DIRECT, 0)
 }
 
-// memoryAlign is what memory is to be aligned to for direct I/O, as Linux 6.1 and newer
+// memoryAlign returns what memory is to be aligned to for direct I/O, as Linux 6.1 and newer
 // tell; a page where that is not known.
 func memoryAlign(f *os.File) int64 {
 	var s unix.Statx_t
@@ -32,7 +32,7 @@ func keepsInMemory(f *os.File) bool {
 	return unix.Fstatfs(int(f.Fd()), &s) == nil && (s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC)
 }
 
-// fileSystem is which file system a file lies on.
+// fileSystem returns which file system a file lies on.
 func fileSystem(f *os.File) (id uint64, known bool) {
 	info, err := f.Stat()
 	if err != nil {

@@ -44,7 +44,7 @@ type File struct {
 	counts counts
 }
 
-// Name is the path that the file was opened by.
+// Name returns the path that the file was opened by.
 func (f *File) Name() string { return f.path }
 
 // Close waits for reads and writes that are under way and closes the file.
@@ -154,7 +154,7 @@ func (f *File) enter() error {
 	return nil
 }
 
-// failure is an error with the file and the place.
+// failure returns an error with the file and the place.
 func (f *File) failure(write bool, off int64, err error) error {
 	verb := "read"
 	if write {
@@ -179,10 +179,10 @@ func (f *File) Sync() error {
 	return nil
 }
 
-// Stats is what has been moved of the file so far.
+// Stats returns what has been moved of the file so far.
 func (f *File) Stats() Stats { return f.counts.load() }
 
-// Cached is how many of n bytes from byte off on the page cache holds; see [Cached].
+// Cached returns how many of n bytes from byte off on the page cache holds; see [Cached].
 func (f *File) Cached(off, n int64) (int64, error) {
 	if f.source != nil {
 		return 0, f.notLocal()
@@ -309,7 +309,7 @@ func (f *File) writeFull(b []byte, off int64) error {
 	return nil
 }
 
-// bare is an error without the path, which the message has.
+// bare returns an error without the path, which the message has.
 func bare(err error) error {
 	var e *os.PathError
 	if errors.As(err, &e) {

@@ -5,8 +5,9 @@ import (
 	"os"
 )
 
-// Flags are the flags for [Pool.Open] of a mode as C, Python and KvikIO have it: "r" opens
-// a file that is there to read it, "w" makes a file or empties it to write it; "r+" and "w+" do so to read and write.
+// Flags returns the flags for [Pool.Open] of a mode as C, Python and KvikIO have it: "r" opens
+// a file that is there to read it, "w" makes a file or empties it to write it; "r+" and "w+" do so to read
+// and write.
 // There is no "a": writes go to where they are told.
 func Flags(mode string) (int, error) {
 	switch mode {

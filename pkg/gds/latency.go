@@ -11,7 +11,7 @@ import (
 // first class is of less than 1 µs, class i of less than 2^i µs.
 type Latency [32]int64
 
-// Count is how many there were.
+// Count returns how many there were.
 func (l Latency) Count() int64 {
 	n := int64(0)
 	for _, c := range l {
@@ -20,7 +20,7 @@ func (l Latency) Count() int64 {
 	return n
 }
 
-// Quantile is a time that a share q of them, from 0 to 1, did not exceed: the upper end of
+// Quantile returns a time that a share q of them, from 0 to 1, did not exceed: the upper end of
 // a class, at most twice too long. It is 0 if there were none.
 func (l Latency) Quantile(q float64) time.Duration {
 	n := l.Count()
@@ -36,7 +36,7 @@ func (l Latency) Quantile(q float64) time.Duration {
 	return time.Microsecond << (len(l) - 1)
 }
 
-// String is the median, and what 99 of 100 did not exceed.
+// String returns the median, and what 99 of 100 did not exceed.
 func (l Latency) String() string {
 	return fmt.Sprintf("%d, half within %v, 99%% within %v", l.Count(), l.Quantile(0.5), l.Quantile(0.99))
 }

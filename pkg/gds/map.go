@@ -64,7 +64,7 @@ func OpenMap(path string, off, n int64) (*Map, error) {
 	return m, nil
 }
 
-// Size is how many bytes are mapped.
+// Size returns how many bytes are mapped.
 func (m *Map) Size() int64 { return int64(len(m.data)) }
 
 // ReadAt copies bytes of the mapping from its byte off on. Fewer than asked for come with

@@ -183,7 +183,7 @@ func (p *Pool) endLane(s *gpu.Stream) error {
 	return nil
 }
 
-// waiting is how many turns have not been waited for; under the pool's lock.
+// waiting returns how many turns have not been waited for; under the pool's lock.
 func (p *Pool) waiting() (n int) {
 	for _, l := range p.ordered.lanes {
 		n += l.waiting
@@ -203,7 +203,7 @@ func (p *Pool) endLanes() error {
 	return errors.Join(errs...)
 }
 
-// straight is the part of a turn that is left to cuFile; an error says that there must be
+// straight returns the part of a turn that is left to cuFile; an error says that there must be
 // one.
 func (t *turn) straight() (from, to int64, err error) {
 	p, n := t.file.pool, t.dev.Bytes()

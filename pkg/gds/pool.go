@@ -99,7 +99,7 @@ func NewPool(d *gpu.Device, s settings.Settings, warn func(text string)) (*Pool,
 // leastPiece is what a thread moves at a time at least, however little memory there is.
 const leastPiece = 4096
 
-// pieceOf is how many bytes of data each of the two bounce buffers of a thread takes:
+// pieceOf returns how many bytes of data each of the two bounce buffers of a thread takes:
 // no more than a task, than the settings grant, and all together than a quarter of the
 // page-locked memory that there may be.
 func pieceOf(s settings.Settings, pinned int64) int64 {
@@ -107,7 +107,7 @@ func pieceOf(s settings.Settings, pinned int64) int64 {
 	return max(n/page*page, leastPiece)
 }
 
-// Memory is how many bytes of page-locked memory the pool's threads take at most of the
+// Memory returns how many bytes of page-locked memory the pool's threads take at most of the
 // device's share. They take them when they are needed first and keep them. A stream that files are
 // read or written on ([File.QueueRead]) takes up to a bounce buffer besides, until it ends.
 func (p *Pool) Memory() int64 {
@@ -117,7 +117,7 @@ func (p *Pool) Memory() int64 {
 	return 2 * int64(p.settings.Threads) * int64(mem.Size(int(p.piece+page)))
 }
 
-// Stats is what the pool has moved so far.
+// Stats returns what the pool has moved so far.
 func (p *Pool) Stats() Stats { return p.counts.load() }
 
 // Close waits for what is under way, ends the threads and gives back what they had. Files
@@ -229,7 +229,7 @@ func (r *request) fail(at int64, err error) {
 	}
 }
 
-// take is the next task. Without one it waits, or says so if it is not to wait. It says so
+// take returns the next task. Without one it waits, or says so if it is not to wait. It says so
 // as well when the pool is closed and nothing is left to do.
 func (p *Pool) take(wait bool) (task, bool) {
 	p.mu.Lock()

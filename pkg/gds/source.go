@@ -39,7 +39,7 @@ func (p *Pool) OpenSource(name string, s Source) (*File, error) {
 	return &File{pool: p, path: name, source: s}, nil
 }
 
-// Size is how many bytes the file has.
+// Size returns how many bytes the file has.
 func (f *File) Size() (int64, error) {
 	if f.source != nil {
 		return f.source.Size(), nil

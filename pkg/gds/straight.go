@@ -182,7 +182,7 @@ func (w *worker) moveStraight(t task, from, to int64) (done int64, why, err erro
 	return done, nil, nil
 }
 
-// memory is the allocation of the request's memory, as cuFile knows it.
+// memory returns the allocation of the request's memory, as cuFile knows it.
 func (r *request) memory() *allocation {
 	p := r.file.pool
 	r.using.Do(func() { r.uses = p.straight.buffers.use(r.dev, p.settings.Register) })

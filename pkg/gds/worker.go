@@ -134,7 +134,7 @@ func (w *worker) queue() error {
 	return err
 }
 
-// piece is the part of the current buffer for at most n bytes at byte off of a file,
+// piece returns the part of the current buffer for at most n bytes at byte off of a file,
 // where it lies in a page as they do.
 func (w *worker) piece(off, n int64) []byte {
 	b := w.buffers[w.current].B

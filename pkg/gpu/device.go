@@ -102,7 +102,7 @@ func (d *Device) Close() error {
 	return d.givenBack(err)
 }
 
-// givenBack is the error of giving something back. To a lost context nothing can be
+// givenBack returns the error of giving something back. To a lost context nothing can be
 // given back, and need not: whoever lost it has the error.
 func (d *Device) givenBack(err error) error {
 	if _ = d.note(err); d.lost.Load() != nil {
@@ -140,7 +140,7 @@ func (d *Device) note(err error) error {
 	return err
 }
 
-// Lost is the error that ended the context, or nil.
+// Lost returns the error that ended the context, or nil.
 func (d *Device) Lost() error {
 	if e := d.lost.Load(); e != nil {
 		return fmt.Errorf("%s: %w", d.Info.Name, e)
@@ -148,21 +148,21 @@ func (d *Device) Lost() error {
 	return nil
 }
 
-// Free is how many bytes of the device nobody holds at this moment.
+// Free returns how many bytes of the device nobody holds at this moment.
 func (d *Device) Free() (int64, error) {
 	var free, total uint64
 	err := d.do(func() error { return check("cuMemGetInfo_v2", driver.MemGetInfo(&free, &total)) })
 	return int64(free), err
 }
 
-// Memory is the device's memory within the limit that Open was given.
+// Memory returns the device's memory within the limit that Open was given.
 func (d *Device) Memory() *Pool { return d.memory }
 
 // Pinned is page-locked host memory within the limit that Open was given: the only
 // host memory that copies use.
 func (d *Device) Pinned() *mem.Pool { return d.pinned }
 
-// Traffic is how many bytes were copied to the device, from it, and on it, whoever
+// Traffic returns how many bytes were copied to the device, from it, and on it, whoever
 // copied them.
 func (d *Device) Traffic() (up, down, across int64) {
 	return d.up.Load(), d.down.Load(), d.across.Load()
@@ -180,7 +180,7 @@ func (d *Device) CountStraight(up, down int64) {
 // CountFallback counts a piece that could not be moved so and went by way of the host.
 func (d *Device) CountFallback() { d.fallbacks.Add(1) }
 
-// Straight is how many bytes of [Device.Traffic] came to the device and left it without
+// Straight returns how many bytes of [Device.Traffic] came to the device and left it without
 // passing through the host's memory, and how many pieces were to go so and could not.
 func (d *Device) Straight() (up, down, fallbacks int64) {
 	return d.straightUp.Load(), d.straightDown.Load(), d.fallbacks.Load()

@@ -60,7 +60,7 @@ func sticky(code int) bool {
 	return false
 }
 
-// Reason is an error in one line; of an [Unavailable] only the reason. It is "" of no error.
+// Reason returns an error in one line; of an [Unavailable] only the reason. It is "" of no error.
 func Reason(err error) string {
 	if err == nil {
 		return ""

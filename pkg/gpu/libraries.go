@@ -31,7 +31,7 @@ func Libraries() []Library {
 	}
 }
 
-// DriverLibrary is the first of [Libraries] alone.
+// DriverLibrary returns the first of [Libraries] alone.
 func DriverLibrary() Library { return describeLibrary("STRATA_LIBCUDA", driverVersion, "libcuda.so.1") }
 
 // NVCOMPLibrary is nvCOMP alone.
@@ -130,7 +130,7 @@ func NVCOMPVersion(v uint32) (text string, err error) {
 	return text, err
 }
 
-// fileOf is the file that the loader took a function from.
+// fileOf returns the file that the loader took a function from.
 func fileOf(address uintptr) string {
 	f, err := os.Open("/proc/self/maps")
 	if err != nil || address == 0 {

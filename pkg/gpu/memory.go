@@ -25,14 +25,14 @@ type Span struct {
 	bytes   int64
 }
 
-// Bytes is the span's length.
+// Bytes returns the span's length.
 func (s Span) Bytes() int64 { return s.bytes }
 
-// Address is where the span begins, for libraries that are given device memory
+// Address returns where the span begins, for libraries that are given device memory
 // (CUdeviceptr).
 func (s Span) Address() uint64 { return s.address }
 
-// From is the span from byte i on, of n bytes.
+// From returns the span from byte i on, of n bytes.
 func (s Span) From(i, n int64) Span {
 	if i < 0 || n < 0 || i+n > s.bytes {
 		panic(fmt.Sprintf("gpu: bytes %d to %d of a span of %d", i, i+n, s.bytes)) // a mistake of the program, as an index out of range
@@ -71,17 +71,17 @@ func newPool(d *Device, limit int64) *Pool {
 	return &Pool{device: d, limit: limit, free: map[int][]Span{}}
 }
 
-// Limit is how many bytes may be held.
+// Limit returns how many bytes may be held.
 func (p *Pool) Limit() int64 { return p.limit }
 
-// Peak is the largest number of bytes that the pool ever had of the driver.
+// Peak returns the largest number of bytes that the pool ever had of the driver.
 func (p *Pool) Peak() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.peak
 }
 
-// Allocation is what the driver gave at once that a span is of: other buffers may have had
+// Allocation returns what the driver gave at once that a span is of: other buffers may have had
 // it before, or will after.
 func (p *Pool) Allocation(s Span) (Span, bool) {
 	p.mu.Lock()

@@ -78,7 +78,7 @@ func (d *Device) Stream() (*Stream, error) {
 	return s, nil
 }
 
-// Device is the device that the stream is of.
+// Device returns the device that the stream is of.
 func (s *Stream) Device() *Device { return s.device }
 
 // Close waits for what is queued and ends the stream. It returns an error that no
@@ -103,7 +103,7 @@ func (s *Stream) Close() error {
 	return err
 }
 
-// Handle is the stream's (CUstream), for libraries that are told of it.
+// Handle returns the stream's (CUstream), for libraries that are told of it.
 func (s *Stream) Handle() uintptr { return s.handle }
 
 // OnClose calls f when the stream is closed, after what was queued on it has run.

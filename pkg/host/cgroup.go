@@ -128,7 +128,7 @@ func quotaV2(read func(name string) ([]byte, error), dir string) float64 {
 	return ratio(quota, period)
 }
 
-// ratio is the processors' worth of a quota; version 1 says -1 for none.
+// ratio returns the processors' worth of a quota; version 1 says -1 for none.
 func ratio(quota, period float64) float64 {
 	if quota <= 0 || period <= 0 {
 		return math.NaN()

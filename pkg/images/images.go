@@ -95,7 +95,7 @@ func File(ctx context.Context, s string, opts ...store.HTTPOption) (store.Store,
 	return st, key, err
 }
 
-// formatOf is the format of a file that begins with these bytes, nil if it is none.
+// formatOf returns the format of a file that begins with these bytes, nil if it is none.
 func formatOf(head []byte) *format {
 	for i, k := range formats {
 		if k.is(head) {
@@ -258,7 +258,7 @@ func farFile(p string) (name, key string, likely bool) {
 	return p, "", false
 }
 
-// Warnings are what a store of [Open] noticed about a file that is not Zarr.
+// Warnings returns what a store of [Open] noticed about a file that is not Zarr.
 func Warnings(st store.Store) []string {
 	if t, ok := st.(shown); ok {
 		return t.Warnings()

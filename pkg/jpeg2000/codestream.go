@@ -118,7 +118,8 @@ func (h *Header) work(src []byte) (int, error) {
 	return mem.Sum(most, mem.Product(h.Tiles, 8192+2048*len(h.Components))), err
 }
 
-// style is the work of a coding style, 0 of other markers. Layers stand in COD alone; those of COC are taken for few, which costs two bytes
+// style returns the work of a coding style, 0 of other markers. Layers stand in COD alone; those of COC are
+// taken for few, which costs two bytes
 // each where they are not.
 func (h *Header) style(marker int, body []byte) (work int, ok bool) {
 	layers := 1

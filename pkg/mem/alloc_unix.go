@@ -16,7 +16,7 @@ const hugePage = 2 << 20
 // inUse counts the bytes that Alloc gave and Free did not get back.
 var inUse atomic.Int64
 
-// InUse is the memory of the process that is not given back yet, for tests of who
+// InUse returns the memory of the process that is not given back yet, for tests of who
 // keeps some.
 func InUse() int64 { return inUse.Load() }
 

@@ -67,10 +67,10 @@ func (p *Pool) Keep(idle int64) *Pool {
 	return p
 }
 
-// Limit is the pool's budget in bytes.
+// Limit returns the pool's budget in bytes.
 func (p *Pool) Limit() int64 { return p.limit }
 
-// Peak is the largest number of bytes that the pool ever had allocated.
+// Peak returns the largest number of bytes that the pool ever had allocated.
 func (p *Pool) Peak() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,7 +191,7 @@ func (p *Pool) Close() {
 
 const page = 4096
 
-// Size is the number of bytes that a buffer of n bytes takes of the budget.
+// Size returns the number of bytes that a buffer of n bytes takes of the budget.
 func Size(n int) int { return class(n) }
 
 // Pooled is [Size] where bytes are counted in int64, and 0 for no bytes, which no buffer is

@@ -25,7 +25,7 @@ const (
 
 var phaseNames = [phases]string{"read", "decode", "compute", "encode", "write"}
 
-// String is the phase's name in the run record.
+// String returns the phase's name in the run record.
 func (p Phase) String() string { return phaseNames[p] }
 
 // Phases lists all phases in the order of a chunk's life.
@@ -49,7 +49,7 @@ func (m *Meter) Since(p Phase, start time.Time) {
 	}
 }
 
-// Busy is the time that workers spent in a phase, summed over workers.
+// Busy returns the time that workers spent in a phase, summed over workers.
 func (m *Meter) Busy(p Phase) time.Duration {
 	if m == nil {
 		return 0
@@ -93,7 +93,7 @@ func (m *Meter) Missing() int64 {
 	return m.missing.Load()
 }
 
-// BytesRead is the number of bytes read from storage so far.
+// BytesRead returns the number of bytes read from storage so far.
 func (m *Meter) BytesRead() int64 {
 	if m == nil {
 		return 0
@@ -101,7 +101,7 @@ func (m *Meter) BytesRead() int64 {
 	return m.bytesRead.Load()
 }
 
-// BytesWritten is the number of bytes written to storage so far.
+// BytesWritten returns the number of bytes written to storage so far.
 func (m *Meter) BytesWritten() int64 {
 	if m == nil {
 		return 0
@@ -109,7 +109,7 @@ func (m *Meter) BytesWritten() int64 {
 	return m.bytesWritten.Load()
 }
 
-// NonFinite is the number of NaN and infinite values met so far.
+// NonFinite returns the number of NaN and infinite values met so far.
 func (m *Meter) NonFinite() int64 {
 	if m == nil {
 		return 0

@@ -69,7 +69,7 @@ func Adopt(ctx context.Context, st store.Writer, path, name string, ad Adoption,
 	return r.run(ctx)
 }
 
-// adopting is the group at path, if it can become an image; nil where there is none.
+// adopting returns the group at path, if it can become an image; nil where there is none.
 func adopting(ctx context.Context, st store.Store, path string, format int) (*zarr.Group, error) {
 	n, err := zarr.Open(ctx, st, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +91,7 @@ func adopting(ctx context.Context, st store.Store, path string, format int) (*za
 	return g, nil
 }
 
-// spec is an image like an array, with the metadata of the adoption.
+// spec returns an image like an array, with the metadata of the adoption.
 func (ad *Adoption) spec(a *zarr.Array) (ImageSpec, error) {
 	s := likeArray(a)
 	s.Name, s.Axes, s.Scale, s.Translation, s.Omero = ad.Name, ad.Axes, ad.Scale, ad.Translation, ad.Omero

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// AnalysisLevels are the shapes of the levels of a pyramid for analysis: of voxel sizes that an
+// AnalysisLevels returns the shapes of the levels of a pyramid for analysis: of voxel sizes that an
 // atlas or a script asks for, not of powers of two (stages specification, "OME-Zarr
 // output and pyramids"). The base has that shape and voxel size; targets are
 // voxel sizes in the same unit, in any order. Targets finer than the finest axis

@@ -16,7 +16,7 @@ type view[T any] struct {
 	stride point // in elements; stride[axisX] is 1
 }
 
-// at is the position of an element, counted in elements.
+// at returns the position of an element, counted in elements.
 func (v *view[T]) at(i point) int {
 	o := 0
 	for d := range rank {
@@ -25,7 +25,7 @@ func (v *view[T]) at(i point) int {
 	return o
 }
 
-// contiguous are the strides of a box in C order.
+// contiguous returns the strides of a box in C order.
 func contiguous(shape point) (stride point) {
 	n := 1
 	for d := rank - 1; d >= 0; d-- {
@@ -66,7 +66,7 @@ func newLattice(in point, halve [rank]bool) *lattice {
 	return l
 }
 
-// inputs is the box of samples that the outputs of b are made from.
+// inputs returns the box of samples that the outputs of b are made from.
 func (l *lattice) inputs(b box) (in box) {
 	for d, t := range l.axes {
 		in.lo[d], in.hi[d] = t.inputs(b.lo[d], b.hi[d])
@@ -280,7 +280,7 @@ func meanRowInt[T integer, S int32 | int64 | noSum](d []T, r *[4][]T, first, pla
 	}
 }
 
-// bounds are the least and the greatest value of an integer type.
+// bounds returns the least and the greatest value of an integer type.
 func bounds[T integer]() (least, most T) {
 	size := 8 * unsafe.Sizeof(least)
 	if least--; least > 0 {

@@ -30,7 +30,7 @@ type (
 	}
 )
 
-// VersionFor is the NGFF version that images of a Zarr format are written in:
+// VersionFor returns the NGFF version that images of a Zarr format are written in:
 // 0.4 for Zarr v2, 0.5 for Zarr v3.
 func VersionFor(format int) string {
 	if format == 2 {
@@ -42,7 +42,7 @@ func VersionFor(format int) string {
 // method says in the metadata how the levels were made.
 const method = "linear"
 
-// encode is the multiscale as JSON of the version that a Zarr format has.
+// encode returns the multiscale as JSON of the version that a Zarr format has.
 func (m *Multiscale) encode(format int) multiscaleJSON {
 	j := multiscaleJSON{Name: m.Name, Type: m.Type, Axes: []axisJSON{}, Datasets: []datasetJSON{}}
 	if format == 2 {
@@ -66,7 +66,7 @@ func (m *Multiscale) encode(format int) multiscaleJSON {
 // not bring its own.
 var ownKeys = []string{"ome", "multiscales", "omero", "strata"}
 
-// attributes are the attributes of an image's group: the caller's, and the
+// attributes returns the attributes of an image's group: the caller's, and the
 // NGFF metadata.
 func (m *Multiscale) attributes(format int, omero *Omero, extra map[string]any) map[string]any {
 	attrs := passed(extra)
@@ -94,7 +94,7 @@ func passed(extra map[string]any) map[string]any {
 	return attrs
 }
 
-// encode is the display metadata as JSON: as read, or made of the fields. Nil
+// encode returns the display metadata as JSON: as read, or made of the fields. Nil
 // when there is none.
 func (o *Omero) encode() any {
 	switch {
@@ -114,8 +114,10 @@ func (o *Omero) encode() any {
 	return j
 }
 
-// levelTransform is the transform of a level of that shape, made from level 0 of shape first: levels are resized between
-// the outer borders of voxels (docs/stages.md, "Pyramids"), so that all of them fill the same box. A voxel is longer by
+// levelTransform returns the transform of a level of that shape, made from level 0 of shape first: levels are
+// resized between
+// the outer borders of voxels (docs/stages.md, "Pyramids"), so that all of them fill the same box. A voxel is
+// longer by
 // the ratio of the shapes, and the centre of the first one lies further in by half of what it has grown.
 func levelTransform(base Transform, first, shape []int) Transform {
 	t := Transform{slices.Clone(base.Scale), slices.Clone(base.Translation)}

@@ -38,7 +38,7 @@ type Problem struct {
 	fatal    bool   // Open cannot make sense of it
 }
 
-// String is the finding on one line.
+// String returns the finding on one line.
 func (p Problem) String() string {
 	if p.Field == "" {
 		return fmt.Sprintf("%s: %s: %s", p.Path, p.Severity, p.Message)
@@ -66,7 +66,7 @@ func (f *findings) warn(field, format string, args ...any) {
 	f.list = append(f.list, Problem{Field: field, Severity: Warning, Message: fmt.Sprintf(format, args...)})
 }
 
-// firstFatal is the finding that stops Open, or nil.
+// firstFatal returns the finding that stops Open, or nil.
 func (f *findings) firstFatal() *Problem {
 	for i := range f.list {
 		if f.list[i].fatal {

@@ -135,7 +135,7 @@ func noImage(m *Metadata) error {
 	return fmt.Errorf("%w: multiscales: missing", ErrNoImage)
 }
 
-// refuse is an error about the metadata of the image's group.
+// refuse returns an error about the metadata of the image's group.
 func (im *Image) refuse(field string, err error) error {
 	return &zarr.FormatError{Path: im.Group.Location(), Field: field, Err: err}
 }
@@ -252,10 +252,10 @@ func (im *Image) firstSpace(scale []float64) float64 {
 	return 0
 }
 
-// DType is the element type of level 0.
+// DType returns the element type of level 0.
 func (im *Image) DType() dtype.Type { return im.Levels[0].Array.DType() }
 
-// Axis is the index of the axis of that name, or -1.
+// Axis returns the index of the axis of that name, or -1.
 func (im *Image) Axis(name string) int {
 	for d, a := range im.Axes {
 		if a.Name == name {
@@ -265,7 +265,7 @@ func (im *Image) Axis(name string) int {
 	return -1
 }
 
-// Attributes are those of the image's group that NGFF does not define, to be
+// Attributes returns those of the image's group that NGFF does not define, to be
 // passed on in [ImageSpec.Attributes].
 func (im *Image) Attributes() map[string]any { return passed(rawAttributes(im.Group.Attributes())) }
 

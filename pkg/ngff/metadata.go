@@ -36,7 +36,7 @@ func SpaceAxes(names, unit string) []Axis {
 	return axes
 }
 
-// typeByName is the type that an axis of a customary name has; "" for others.
+// typeByName returns the type that an axis of a customary name has; "" for others.
 func typeByName(name string) string {
 	switch name {
 	case "x", "y", "z":
@@ -57,7 +57,7 @@ type Transform struct {
 	Translation []float64
 }
 
-// then is the transform that applies t first and u after it.
+// then returns the transform that applies t first and u after it.
 func (t Transform) then(u Transform) Transform {
 	r := Transform{Scale: t.Scale, Translation: t.Translation}
 	if u.Scale != nil {

@@ -133,7 +133,7 @@ func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 	return w, nil
 }
 
-// Bytes is the memory that the writer takes: levels that wait to be chunks,
+// Bytes returns the memory that the writer takes: levels that wait to be chunks,
 // sums of planes, scratch of its workers (without that of codecs).
 func (w *PlaneWriter) Bytes() int64 {
 	var sum int64
@@ -150,7 +150,7 @@ func (w *PlaneWriter) Bytes() int64 {
 	return sum + 8*int64(each)*int64(w.workers) // the chunk, and encoded
 }
 
-// Batch is the number of base planes that [PlaneWriter.Write] takes at a time:
+// Batch returns the number of base planes that [PlaneWriter.Write] takes at a time:
 // a multiple of it, up to the last planes.
 func (w *PlaneWriter) Batch() int {
 	if w.whole {
@@ -159,7 +159,7 @@ func (w *PlaneWriter) Batch() int {
 	return 1
 }
 
-// Level is the array of a level. It is complete after Close.
+// Level returns the array of a level. It is complete after Close.
 func (w *PlaneWriter) Level(k int) *zarr.Array { return w.levels[k].array }
 
 // Write stores the next planes of the base, each of y·x voxels in C order: a
@@ -257,11 +257,11 @@ func (w *PlaneWriter) feed(ctx context.Context, levels []*planeLevel, planes [][
 	return nil
 }
 
-// layerPlanes is how many planes of a level wait at most: those of its chunk
+// layerPlanes returns how many planes of a level wait at most: those of its chunk
 // files, and those that the same plane completes.
 func (l *planeLevel) layerPlanes() int { return min(l.file[0]+l.from.atOnce-1, l.shape[0]) }
 
-// room is how many planes from at on can come before chunk files are complete.
+// room returns how many planes from at on can come before chunk files are complete.
 func (l *planeLevel) room(at int) int {
 	if l.first == l.shape[0] {
 		return l.from.z.In() // what is left is not needed

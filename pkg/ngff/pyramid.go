@@ -189,7 +189,7 @@ func (p *pyramid) connect(t dtype.Type, axes []Axis) error {
 	return nil
 }
 
-// options are those of the levels' arrays.
+// options returns those of the levels' arrays.
 func (p *pyramid) options() []zarr.Option {
 	return []zarr.Option{zarr.Workers(1), zarr.Meter(p.meter), zarr.Hold(p.held)}
 }
@@ -197,7 +197,7 @@ func (p *pyramid) options() []zarr.Option {
 // pages rounds up to whole pages of memory.
 func pages(n int) int { return (n + 4095) &^ 4095 }
 
-// clipped is the box of the unit at an index.
+// clipped returns the box of the unit at an index.
 func (l *level) clipped(index point) (b box) {
 	for d := range rank {
 		b.lo[d] = index[d] * l.unit[d]
@@ -206,7 +206,7 @@ func (l *level) clipped(index point) (b box) {
 	return b
 }
 
-// area is a box in the array's own dimensions.
+// area returns a box in the array's own dimensions.
 func (l *level) area(b box) zarr.Region {
 	s := b.shape()
 	return zarr.Region{Start: append([]int(nil), b.lo[rank-l.dims:]...), Shape: append([]int(nil), s[rank-l.dims:]...)}
@@ -455,7 +455,7 @@ func (p *pyramid) close() {
 	p.spare.outB, p.spare.inB = nil, nil
 }
 
-// peak is the most memory that the pyramid ever had.
+// peak returns the most memory that the pyramid ever had.
 func (p *pyramid) peak() int64 {
 	n := p.pool.Peak()
 	if p.held != nil {
@@ -467,7 +467,7 @@ func (p *pyramid) peak() int64 {
 	return n
 }
 
-// intersect is the common part of two boxes that overlap.
+// intersect returns the common part of two boxes that overlap.
 func intersect(a, b box) box {
 	for d := range rank {
 		a.lo[d], a.hi[d] = max(a.lo[d], b.lo[d]), min(a.hi[d], b.hi[d])

@@ -114,7 +114,7 @@ func (r *rebuild) run(ctx context.Context) (warnings []string, err error) {
 	return r.w.warnings, r.replace(ctx)
 }
 
-// where is the image for messages.
+// where returns the image for messages.
 func (r *rebuild) where() string { return r.st.Location(r.path) }
 
 func (r *rebuild) refuse(field string, err error) error {
@@ -167,7 +167,7 @@ func (r *rebuild) plan() (err error) {
 	return nil
 }
 
-// likeArray is a spec of level 0 with the layout and codecs of an array.
+// likeArray returns a spec of level 0 with the layout and codecs of an array.
 func likeArray(a *zarr.Array) ImageSpec {
 	return ImageSpec{
 		Format: a.Format(), Shape: a.Shape(), Chunks: a.Chunks(), Shard: a.Shard(), DType: a.DType(),
@@ -175,7 +175,7 @@ func likeArray(a *zarr.Array) ImageSpec {
 	}
 }
 
-// levelPath is the path of level k: what the metadata said, or level 0's with
+// levelPath returns the path of level k: what the metadata said, or level 0's with
 // its last number, if that is 0, replaced.
 func levelPath(ms *Multiscale, k int) (string, error) {
 	first := ms.Datasets[0].Path
@@ -285,7 +285,7 @@ func members(raw json.RawMessage) (map[string]any, error) {
 	return rawAttributes(m), nil
 }
 
-// chunkBytes is the memory that reading one chunk of an array takes.
+// chunkBytes returns the memory that reading one chunk of an array takes.
 func chunkBytes(a *zarr.Array) int {
 	n := a.DType().Size()
 	shape := a.Shape()
@@ -295,7 +295,7 @@ func chunkBytes(a *zarr.Array) int {
 	return pages(n)
 }
 
-// readers is the number of goroutines that stream reads with: no more than
+// readers returns the number of goroutines that stream reads with: no more than
 // half of the budget has room for.
 func readers(a *zarr.Array, o PyramidOptions) int {
 	n := workersOr(o.Workers)
@@ -329,7 +329,7 @@ func stream(ctx context.Context, a *zarr.Array, w *Writer, stored bool, o Pyrami
 	return context.Cause(ctx)
 }
 
-// streamChunks is one worker of stream.
+// streamChunks returns one worker of stream.
 func streamChunks(ctx context.Context, a *zarr.Array, w *Writer, stored bool, starts <-chan []int) error {
 	buf, err := mem.Alloc(chunkBytes(a))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strata/pkg/dtype"
 )
 
-// MaxLevels is the number of levels below level 0 that an image can have: the
+// MaxLevels returns the number of levels below level 0 that an image can have: the
 // last whose spatial axes are all at least one voxel long.
 func MaxLevels(shape []int, axes []Axis) int {
 	n := -1

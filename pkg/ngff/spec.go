@@ -91,7 +91,7 @@ func (s *ImageSpec) check() error {
 	return nil
 }
 
-// levelChunks are the chunks and shards of a level: those of level 0, clipped to
+// levelChunks returns the chunks and shards of a level: those of level 0, clipped to
 // what the level has. A shard that would hold one chunk is none.
 func levelChunks(shape, chunks, shard []int) (c, s []int) {
 	single := true

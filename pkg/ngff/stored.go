@@ -26,7 +26,7 @@ type StoredChunk struct {
 	Strips [][]byte // those of Part.Strips
 }
 
-// Part is what the chunk of level 0 with that index in the grid of chunks gives to level 1.
+// Part returns what the chunk of level 0 with that index in the grid of chunks gives to level 1.
 func (w *Writer) Part(index []int) Part {
 	g := w.pyramid.given(padded(index, 0))
 	l := w.pyramid.levels[0]
@@ -145,7 +145,7 @@ func (g *given) take(c *StoredChunk, elem int) error {
 	return nil
 }
 
-// strip is the one that has the chunk's samples of a seam.
+// strip returns the one that has the chunk's samples of a seam.
 func (g *given) strip(b box) memory {
 	for _, s := range g.strips {
 		if s.box.lo[s.axis] <= b.lo[s.axis] && b.hi[s.axis] <= s.box.hi[s.axis] {

@@ -223,7 +223,7 @@ func (r *rebuild) discard(ctx context.Context, paths, named []string) error {
 	return nil
 }
 
-// named are the paths that the image's metadata names now, level 0 included, and
+// named returns the paths that the image's metadata names now, level 0 included, and
 // those of the note that are within the image.
 func (r *rebuild) named(ctx context.Context) (named, note []string, err error) {
 	named = []string{r.ms.Datasets[0].Path}
@@ -258,7 +258,7 @@ func overlap(a, b string) bool {
 	return strings.HasPrefix(a+"/", b+"/") || strings.HasPrefix(b+"/", a+"/")
 }
 
-// noteOf are the paths that the note lists, of those within the image.
+// noteOf returns the paths that the note lists, of those within the image.
 func noteOf(g *zarr.Group) (paths []string, err error) {
 	if raw, ok := g.Attributes()[noteKey]; ok {
 		if err := json.Unmarshal(raw, &paths); err != nil {
@@ -268,8 +268,10 @@ func noteOf(g *zarr.Group) (paths []string, err error) {
 	return slices.DeleteFunc(paths, func(p string) bool { return checkInside(p) != nil }), nil
 }
 
-// Remains are the paths below an image's group that a [RebuildPyramid] has left which was killed: they are no part of the
-// image, may be incomplete, and the next one removes them. children are the names below the group: nothing is asked for that is
+// Remains returns the paths below an image's group that a [RebuildPyramid] has left which was killed: they
+// are no part of the
+// image, may be incomplete, and the next one removes them. children are the names below the group: nothing is
+// asked for that is
 // not among them, since some servers refuse what they have not.
 func Remains(ctx context.Context, image *zarr.Group, children []string) ([]string, error) {
 	if !slices.Contains(children, buildPath) {

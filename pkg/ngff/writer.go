@@ -121,7 +121,7 @@ func countable(s *ImageSpec) error {
 	return nil
 }
 
-// arraySpec is the array of one level.
+// arraySpec returns the array of one level.
 func arraySpec(s *ImageSpec, g geometry) zarr.Spec {
 	a := zarr.Spec{
 		Format: s.Format, Shape: g.shape, Chunks: g.chunk, Shard: g.shard,
@@ -150,7 +150,7 @@ func (w *Writer) prepare(workers int) {
 	}
 }
 
-// workersOr is a number of workers, or that of the processors.
+// workersOr returns a number of workers, or that of the processors.
 func workersOr(n int) int {
 	if n > 0 {
 		return n
@@ -165,16 +165,16 @@ func (w *Writer) capped(got, want int) {
 	}
 }
 
-// Levels is the number of levels of the image, level 0 included.
+// Levels returns the number of levels of the image, level 0 included.
 func (w *Writer) Levels() int { return len(w.pyramid.levels) }
 
-// Array is the array of a level. It is complete after Close.
+// Array returns the array of a level. It is complete after Close.
 func (w *Writer) Array(level int) *zarr.Array { return w.pyramid.levels[level].array }
 
 // Warnings are notes for the user about what the writer made of the spec.
 func (w *Writer) Warnings() []string { return w.warnings }
 
-// Remade is the number of chunks that did not find room in the budget and were
+// Remade returns the number of chunks that did not find room in the budget and were
 // made from stored data.
 func (w *Writer) Remade() int64 { return w.pyramid.spills.Load() }
 
@@ -239,7 +239,7 @@ func (w *Writer) CheckTile(start, shape []int) error {
 	return nil
 }
 
-// units is the box of chunks that a tile consists of.
+// units returns the box of chunks that a tile consists of.
 func (w *Writer) units(start, shape []int) (b box, err error) {
 	l := w.pyramid.levels[0]
 	if len(start) != l.dims || len(shape) != l.dims {

@@ -119,10 +119,10 @@ func (c *Bars) SVG() template.HTML {
 
 func (b Bar) shown() bool { return Finite(b.Value) || b.Text != "" }
 
-// None is the value of a bar that has none.
+// None returns the value of a bar that has none.
 func None() float64 { return math.NaN() }
 
-// Legend is the key of the series.
+// Legend returns the key of the series.
 func (c *Bars) Legend() template.HTML {
 	var b strings.Builder
 	for i, name := range c.Series {
@@ -131,7 +131,8 @@ func (c *Bars) Legend() template.HTML {
 	return template.HTML(b.String()) // escaped above
 }
 
-// Plot is the chart with a caption, and a key where it has several series; nil where there is nothing to draw.
+// Plot returns the chart with a caption, and a key where it has several series; nil where there is nothing to
+// draw.
 func (c *Bars) Plot(caption string) *Plot {
 	svg := c.SVG()
 	if svg == "" {

@@ -51,7 +51,8 @@ type Plot struct {
 	SVG     template.HTML
 }
 
-// Plot is the chart with a caption, and a key where it has several series; nil where there is nothing to draw.
+// Plot returns the chart with a caption, and a key where it has several series; nil where there is nothing to
+// draw.
 func (c *Chart) Plot(caption string) *Plot {
 	svg := c.SVG()
 	if svg == "" {
@@ -166,7 +167,7 @@ func (c *Chart) SVG() template.HTML {
 // spreads tells whether a point has a range.
 func (p Point) spreads() bool { return p.Low < p.High && Finite(p.High-p.Low) }
 
-// marks are where the x axis has ticks.
+// marks returns where the x axis has ticks.
 func (c *Chart) marks(x0, x1 float64) []float64 {
 	if len(c.Names) == 0 {
 		return Ticks(x0, x1, 10, c.Whole)
@@ -178,7 +179,7 @@ func (c *Chart) marks(x0, x1 float64) []float64 {
 	return out
 }
 
-// name is what a tick of the x axis says.
+// name returns what a tick of the x axis says.
 func (c *Chart) name(x float64) string {
 	if i := int(x); len(c.Names) > 0 && i >= 0 && i < len(c.Names) {
 		return c.Names[i]
@@ -203,7 +204,7 @@ func symbol(b *strings.Builder, i int, x, y float64, bad bool) {
 	}
 }
 
-// Legend is the key of a chart's series.
+// Legend returns the key of a chart's series.
 func (c *Chart) Legend() template.HTML {
 	var b strings.Builder
 	for i, s := range c.Series {

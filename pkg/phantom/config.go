@@ -56,7 +56,7 @@ type Config struct {
 	FillTissue  bool    `json:"fill_tissue"`        // tissue everywhere, no agarose around it
 }
 
-// Default is a small acquisition with every effect on.
+// Default returns a small acquisition with every effect on.
 func Default() Config {
 	return Config{
 		Seed: 1, Slices: 1, Tiles: [2]int{4, 4}, Tile: [3]int{96, 128, 128},
@@ -154,7 +154,7 @@ func (c *Config) Validate() error {
 // maxHeight is by how many voxels the tissue surface may vary within a slice.
 const maxHeight = 4096
 
-// Shape is the shape (z, y, x) of one slice's mosaic grid.
+// Shape returns the shape (z, y, x) of one slice's mosaic grid.
 func (c *Config) Shape() [3]int {
 	return [3]int{c.Tile[0], c.Tiles[0]*c.Tile[1] - c.Crop[0], c.Tiles[1]*c.Tile[2] - c.Crop[1]}
 }

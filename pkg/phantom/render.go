@@ -188,7 +188,7 @@ func (l *lattice) row(y, x0, lo, hi float64) {
 	l.start = float32(lo/l.step[0] - float64(l.first))
 }
 
-// at is the octave's value at a depth in voxels below the surface of A-line x.
+// at returns the octave's value at a depth in voxels below the surface of A-line x.
 func (l *lattice) at(depth float32, x int) float32 {
 	u := l.start + float32(depth*l.inv)
 	k := int(u)

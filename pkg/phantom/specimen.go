@@ -70,13 +70,13 @@ func (s *Specimen) Channel(c int) *Specimen {
 	return &other
 }
 
-// Config is the specimen's configuration with its defaults filled in.
+// Config returns the specimen's configuration with its defaults filled in.
 func (s *Specimen) Config() Config { return s.cfg }
 
-// FlatField is the multiplicative illumination field (y, x) of every tile.
+// FlatField returns the multiplicative illumination field (y, x) of every tile.
 func (s *Specimen) FlatField() []float32 { return s.flat }
 
-// Curvature is the depth (y, x) in voxels that every tile's focal plane adds to
+// Curvature returns the depth (y, x) in voxels that every tile's focal plane adds to
 // the position of the tissue surface.
 func (s *Specimen) Curvature() []float32 { return s.bowl }
 
@@ -124,13 +124,13 @@ func (s *Specimen) makeShifts() {
 	}
 }
 
-// step is the nominal distance (y, x) between neighbouring tiles in px, before
+// step returns the nominal distance (y, x) between neighbouring tiles in px, before
 // the stage matrix.
 func (s *Specimen) step() [2]float64 {
 	return [2]float64{float64(s.cfg.Tile[1]) * (1 - s.cfg.Overlap), float64(s.cfg.Tile[2]) * (1 - s.cfg.Overlap)}
 }
 
-// TilePosition is where voxel (0, 0) of a tile lies in the specimen, (y, x) in
+// TilePosition returns where voxel (0, 0) of a tile lies in the specimen, (y, x) in
 // px: the slice's shift + Matrix·(i·step, j·step) + the tile's jitter.
 func (s *Specimen) TilePosition(slice, i, j int) [2]float64 {
 	st := s.step()
@@ -146,7 +146,7 @@ func (s *Specimen) TilePosition(slice, i, j int) [2]float64 {
 	return p
 }
 
-// extent is the size (y, x) in px that the first slice's tiles cover without rotation.
+// extent returns the size (y, x) in px that the first slice's tiles cover without rotation.
 func (s *Specimen) extent() [2]float64 {
 	st := s.step()
 	return [2]float64{
@@ -155,7 +155,7 @@ func (s *Specimen) extent() [2]float64 {
 	}
 }
 
-// Canvas is the box (y, x) in px that all tiles of a slice cover: origin
+// Canvas returns the box (y, x) in px that all tiles of a slice cover: origin
 // (rounded down) and size.
 func (s *Specimen) Canvas(slice int) (origin, size [2]int) {
 	lo := [2]float64{math.Inf(1), math.Inf(1)}
@@ -177,7 +177,7 @@ func (s *Specimen) Canvas(slice int) (origin, size [2]int) {
 	return origin, size
 }
 
-// TileExtent is the number of voxels (y, x) of a tile: less than a whole tile
+// TileExtent returns the number of voxels (y, x) of a tile: less than a whole tile
 // in the last row and column when the mosaic is cropped.
 func (s *Specimen) TileExtent(i, j int) [2]int {
 	n := [2]int{s.cfg.Tile[1], s.cfg.Tile[2]}
@@ -190,7 +190,7 @@ func (s *Specimen) TileExtent(i, j int) [2]int {
 	return n
 }
 
-// relief is the height in voxels by which the cut surface of a slice lies
+// relief returns the height in voxels by which the cut surface of a slice lies
 // deeper than its mean at a point (y, x) in px.
 func (s *Specimen) relief(slice int, y, x float64) float64 {
 	if s.cfg.Relief == 0 {
@@ -204,7 +204,7 @@ func (s *Specimen) relief(slice int, y, x float64) float64 {
 	return s.cfg.Relief / s.cfg.Voxel[0] * (0.6*math.Sin(v)*math.Cos(u) + 0.4*math.Sin(0.7*(u+v)))
 }
 
-// Surface is the depth in voxels of the tissue surface of a slice at a point
+// Surface returns the depth in voxels of the tissue surface of a slice at a point
 // (y, x) in px, without the focal-plane curvature.
 func (s *Specimen) Surface(slice int, y, x float64) float64 {
 	return s.cfg.Water/s.cfg.Voxel[0] + s.relief(slice, y, x)

@@ -55,7 +55,7 @@ func (s *Specimen) WriteTruth(ctx context.Context, out store.Writer, slice int, 
 	})
 }
 
-// MosaicName is the name of a slice's mosaic grid, without its suffix.
+// MosaicName returns the name of a slice's mosaic grid, without its suffix.
 func MosaicName(slice int) string { return fmt.Sprintf("mosaic_grid_3d_z%02d", slice) }
 
 // grid is an image cut into tiles.
@@ -236,7 +236,7 @@ func (s *Specimen) WriteSurface(w io.Writer, slice int) error {
 	return nil
 }
 
-// recorded is where the stage recorded a tile, in µm.
+// recorded returns where the stage recorded a tile, in µm.
 func (s *Specimen) recorded(slice, i, j int) [2]float64 {
 	at := s.TilePosition(slice, i, j)
 	for d := range at {

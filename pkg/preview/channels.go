@@ -21,7 +21,8 @@ type channel struct {
 // mostTogether is the most channels that are told apart in one picture.
 const mostTogether = 7
 
-// together are the channels that are shown in one picture, because the image says in which colours; nil: one is
+// together returns the channels that are shown in one picture, because the image says in which colours; nil:
+// one is
 // shown in the colours of the colour map. The samples of RGB pixels are shown as they are.
 func together(im *ngff.Image, o *Options) ([]channel, error) {
 	d := im.Axis("c")

@@ -146,7 +146,7 @@ func (c *canvas) panel(ctx context.Context, p *plane, at image.Rectangle, of *ch
 	return holes.Load(), err
 }
 
-// bounded is a value with the window's ends in place of infinities.
+// bounded returns a value with the window's ends in place of infinities.
 func (c *canvas) bounded(f float32) float64 {
 	v := float64(f)
 	switch {
@@ -158,7 +158,7 @@ func (c *canvas) bounded(f float32) float64 {
 	return v
 }
 
-// shade is where in the window a value lies; of a window without width, 0 or 1.
+// shade returns where in the window a value lies; of a window without width, 0 or 1.
 func (c *canvas) shade(v float64) float64 {
 	lo, hi := c.window[0], c.window[1]
 	if hi > lo {

@@ -40,7 +40,7 @@ const (
 // captionWidth is the room for a caption such as "YZ  x = 12345 µm", in font sizes.
 const captionWidth = 9.5
 
-// extent is the size of the volume, µm.
+// extent returns the size of the volume, µm.
 func (v *volume) extent() (e [3]float64) {
 	for d := range e {
 		e[d] = float64(v.Shape[d]) * v.Size[d]
@@ -114,7 +114,7 @@ func arrange(v *volume, o *Options) *layout {
 	return lay
 }
 
-// header is the height of the title and the line below it.
+// header returns the height of the title and the line below it.
 func (lay *layout) header() int {
 	if !lay.labels {
 		return 0
@@ -122,7 +122,7 @@ func (lay *layout) header() int {
 	return int(lay.font*1.9) + lay.line
 }
 
-// caption is the height of the line above each panel; a single one needs none.
+// caption returns the height of the line above each panel; a single one needs none.
 func (lay *layout) caption() int {
 	if !lay.labels || len(lay.samples) == 1 {
 		return 0
@@ -163,5 +163,5 @@ func (lay *layout) place(v *volume, extent [3]float64, pixel float64) {
 	}
 }
 
-// bar is the height of the scale bar's and the colour bar's place.
+// bar returns the height of the scale bar's and the colour bar's place.
 func (lay *layout) bar() int { return int(math.Round(lay.font * 0.7)) }

@@ -15,7 +15,7 @@ type plane struct {
 	values []float32
 }
 
-// cuts are the planes that the options ask for, xy first. first is level 0.
+// cuts returns the planes that the options ask for, xy first. first is level 0.
 func (v *volume) cuts(o *Options, first *volume) ([]*plane, error) {
 	at := [3]int{first.Shape[0] / 2, first.Shape[1] / 2, first.Shape[2] / 2}
 	switch {

@@ -64,7 +64,7 @@ func (r *reading) read(ctx context.Context, o *Options) (window [2]float64, err 
 	return r.window(q), nil
 }
 
-// window is the range of the percentiles; without any number it is 0 to 1.
+// window returns the range of the percentiles; without any number it is 0 to 1.
 func (r *reading) window(q *filter.Quantiles) [2]float64 {
 	w := [2]float64{q.Value(0), q.Value(1)}
 	if math.IsNaN(w[0]) {
@@ -132,7 +132,7 @@ func (r *reading) units() (list []unit, largest int64) {
 	return list, largest
 }
 
-// voxels is a unit's box along rows and cols.
+// voxels returns a unit's box along rows and cols.
 func (u *unit) voxels(v *volume) (start, n [2]int) {
 	for k, d := range []int{u.plane.rows, u.plane.cols} {
 		start[k] = u.start[k] * u.plane.step[k]
@@ -173,7 +173,7 @@ func (r *reading) cut(ctx context.Context, q *filter.Quantiles, fill bool) error
 	})
 }
 
-// share is how many workers fit into memory beside the planes, each with its own
+// share returns how many workers fit into memory beside the planes, each with its own
 // buffers and scratch, and the scratch that a call may use.
 func (r *reading) share(each, scratch int64) (workers int, budget int64, err error) {
 	avail := r.res.Mem - bytesOf(r.planes, 4)
@@ -291,7 +291,7 @@ func mean(sum float64, n int32) float32 {
 	return float32(sum / float64(n))
 }
 
-// grown is a slice of n elements, s where that is large enough.
+// grown returns a slice of n elements, s where that is large enough.
 func grown[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

@@ -171,7 +171,7 @@ func list(raw json.RawMessage) string {
 	return strings.Join(parts, separator)
 }
 
-// columns are the fields that any of the files has, in the order of first sight.
+// columns returns the fields that any of the files has, in the order of first sight.
 func columns(all []*Facts) []string {
 	var out []string
 	for _, f := range all {
@@ -184,7 +184,7 @@ func columns(all []*Facts) []string {
 	return out
 }
 
-// lineAt is the line of an offset.
+// lineAt returns the line of an offset.
 func lineAt(b []byte, offset int64) int {
 	return 1 + bytes.Count(b[:min(offset, int64(len(b)))], []byte{'\n'})
 }

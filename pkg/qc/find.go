@@ -14,7 +14,7 @@ type found struct {
 	named bool
 }
 
-// files are the named files, and of named folders the files in them with that
+// files returns the named files, and of named folders the files in them with that
 // ending, in the order of their names.
 func files(paths []string, ending string) ([]found, error) {
 	var out []found

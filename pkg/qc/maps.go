@@ -173,7 +173,7 @@ func (m *Map) measure(ctx context.Context, a *zarr.Array) error {
 // the first ones do.
 const fewMaps, firstMaps = 4, 2
 
-// FirstMaps are the maps that stand in the open.
+// FirstMaps returns the maps that stand in the open.
 func (r *Report) FirstMaps() []*MapSet {
 	if len(r.Maps) > fewMaps {
 		return r.Maps[:firstMaps]
@@ -181,7 +181,7 @@ func (r *Report) FirstMaps() []*MapSet {
 	return r.Maps
 }
 
-// OtherMaps are those that are shown on demand.
+// OtherMaps returns those that are shown on demand.
 func (r *Report) OtherMaps() []*MapSet { return r.Maps[len(r.FirstMaps()):] }
 
 // mapPlots compare the maps of slices.

@@ -59,7 +59,7 @@ type group struct {
 // ones do: all of a few rows.
 const fewPictures, firstPictures = 24, 12
 
-// First are the pictures that stand in the open.
+// First returns the pictures that stand in the open.
 func (g group) First() []*Picture {
 	if len(g.Pictures) > fewPictures {
 		return g.Pictures[:firstPictures]
@@ -67,7 +67,7 @@ func (g group) First() []*Picture {
 	return g.Pictures
 }
 
-// Others are those that are shown on demand.
+// Others returns those that are shown on demand.
 func (g group) Others() []*Picture { return g.Pictures[len(g.First()):] }
 
 type keyFigure struct{ Name, Value, Note string }
@@ -91,10 +91,10 @@ type pairRow struct {
 	DriftX, DriftY float64 // µm, of the moving slice
 }
 
-// XMicrometres is the shift along X.
+// XMicrometres returns the shift along X.
 func (p pairRow) XMicrometres() float64 { return p.X * 1000 }
 
-// YMicrometres is the shift along Y.
+// YMicrometres returns the shift along Y.
 func (p pairRow) YMicrometres() float64 { return p.Y * 1000 }
 
 type factTable struct {
@@ -105,7 +105,7 @@ type factTable struct {
 	Known   bool // short values in our words
 }
 
-// Cell is a value, or a dash.
+// Cell returns a value, or a dash.
 func (f *Facts) Cell(column string) string {
 	if v, ok := f.Values[column]; ok {
 		return v
@@ -205,7 +205,7 @@ func (v *view) Has(id string) bool {
 	return false
 }
 
-// groups are the cuts, then the projections, then those of the mosaics as they were
+// groups returns the cuts, then the projections, then those of the mosaics as they were
 // recorded; in each the pictures of volumes come first and large.
 func groups(all []*Picture) []group {
 	g := []group{{Name: "Cuts"}, {Name: "Average intensity projections"}, {Name: "Average intensity projections of the mosaics as recorded"}}
@@ -308,7 +308,7 @@ func overlapFrom(source string) string {
 	return strings.ReplaceAll(source, "_", " ")
 }
 
-// MBs is the throughput as it is shown: MB of elements per second.
+// MBs returns the throughput as it is shown: MB of elements per second.
 func (s *Stage) MBs() string {
 	if !s.HasThroughput {
 		return "–"
@@ -316,7 +316,7 @@ func (s *Stage) MBs() string {
 	return page.Short(s.Throughput / 1e6)
 }
 
-// Reading is what the overlap's correlation says.
+// Reading returns what the overlap's correlation says.
 func (r *Report) Reading(m registration.Match) string {
 	switch {
 	case m.Fallback:
@@ -329,7 +329,7 @@ func (r *Report) Reading(m registration.Match) string {
 	return "good"
 }
 
-// Times are the engine's numbers as they are shown.
+// Times returns the engine's numbers as they are shown.
 func (e *Engine) Times() []keyFigure {
 	share := ""
 	if e.Span > 0 {

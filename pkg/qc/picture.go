@@ -103,7 +103,7 @@ func readPNG(ctx context.Context, path string, mem int64) (*Picture, error) {
 	return p, nil
 }
 
-// decoded is the memory that the pixels take at most.
+// decoded returns the memory that the pixels take at most.
 func (p *Picture) decoded() int64 { return 8 * int64(p.Width) * int64(p.Height) }
 
 // wholePNG goes through the chunks of a PNG up to its end and checks their sums,
@@ -170,10 +170,10 @@ func (p *Picture) encode(img image.Image) error {
 	return nil
 }
 
-// embedded is what n bytes take in the page.
+// embedded returns what n bytes take in the page.
 func embedded(n int64) int64 { return (n + 2) / 3 * 4 }
 
-// Src is the attribute with the picture, as it stands in the page: a template would
+// Src returns the attribute with the picture, as it stands in the page: a template would
 // write each plus sign of it in five characters.
 func (p *Picture) Src() template.HTMLAttr { return template.HTMLAttr(`src="` + string(p.URL) + `"`) }
 

@@ -106,7 +106,7 @@ func (f *Facts) clear() { f.Fields, f.Values = nil, map[string]string{} }
 
 func (f *Facts) number(name string, v float64) { f.set(name, page.Short(v)) }
 
-// apart are the files with numbers in common forms, and the others.
+// apart returns the files with numbers in common forms, and the others.
 func apart(all []*Facts) (known, others []*Facts) {
 	for _, f := range all {
 		if f.known {

@@ -86,7 +86,7 @@ func rank(tool string) int {
 	return len(chain)
 }
 
-// elementBytes is the size of an array's elements; 0 where it is not known.
+// elementBytes returns the size of an array's elements; 0 where it is not known.
 func elementBytes(d record.Dataset) int64 {
 	t, err := dtype.Parse(d.DType)
 	if err != nil || len(d.Shape) == 0 {
@@ -105,7 +105,7 @@ func elementBytes(d record.Dataset) int64 {
 	return int64(n)
 }
 
-// slice is the part of a run's name that says which slice it was: records are
+// slice returns the part of a run's name that says which slice it was: records are
 // called <slice>.<program>.
 func (r *Run) slice() string { return strings.TrimSuffix(filepath.Base(r.Name), "."+r.Tool) }
 

@@ -25,7 +25,7 @@ type Notice struct {
 // stack's --z_overlap_min_corr where it aligns slices.
 const lowCorrelation = 0.1
 
-// notices are all that went wrong or may have, the worst first.
+// notices returns all that went wrong or may have, the worst first.
 func (r *Report) notices() []*Notice {
 	var all []*Notice
 	add := func(grade, where, run, format string, args ...any) {
@@ -150,7 +150,7 @@ func (r *Report) said(text string) bool {
 	return false
 }
 
-// shiftWarnings are those of the shifts for the slices of the stack.
+// shiftWarnings returns those of the shifts for the slices of the stack.
 func (r *Report) shiftWarnings() []string {
 	if r.Shifts == nil {
 		return nil
@@ -159,7 +159,7 @@ func (r *Report) shiftWarnings() []string {
 	return warnings
 }
 
-// stacked are the slices that stack had, in increasing order.
+// stacked returns the slices that stack had, in increasing order.
 func (r *Report) stacked() []int {
 	var ids []int
 	for _, m := range r.Matches {
@@ -171,7 +171,7 @@ func (r *Report) stacked() []int {
 	return sorted(ids)
 }
 
-// sliceNumbers are all slices that tables name.
+// sliceNumbers returns all slices that tables name.
 func (r *Report) sliceNumbers() []int {
 	ids := r.stacked()
 	if len(ids) == 0 && r.Shifts != nil {
@@ -185,7 +185,7 @@ func (r *Report) sliceNumbers() []int {
 // sliceInName is the number of a slice in the name of a task or an image.
 var sliceInName = regexp.MustCompile(`(?:^|_)z(\d{1,9})(?:\D|$)`)
 
-// missing are the slices that the volume lacks, each once, however many stages failed
+// missing returns the slices that the volume lacks, each once, however many stages failed
 // on it: those that the workflow gave up, and those that only the shifts name.
 func (r *Report) missing() []string {
 	stacked, lacks := r.stacked(), map[string]bool{}
@@ -229,7 +229,7 @@ func gaps(ids []int) []string {
 	return out
 }
 
-// volume is what the stack wrote, if its record is there.
+// volume returns what the stack wrote, if its record is there.
 func (r *Report) volume() *record.Dataset {
 	for i := len(r.Runs) - 1; i >= 0; i-- {
 		if run := r.Runs[i]; run.Tool == "stack" && len(run.Outputs) > 0 && len(run.Outputs[0].Shape) == 3 {

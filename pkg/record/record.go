@@ -293,7 +293,7 @@ func Read(ctx context.Context, path string) (*Record, error) {
 	return r, nil
 }
 
-// DiskBytes is the size of a file, or the sum of all files below a folder, for
+// DiskBytes returns the size of a file, or the sum of all files below a folder, for
 // [Dataset]; -1 if it cannot be told (a URL, a file that vanished).
 func DiskBytes(path string) int64 {
 	var sum int64

@@ -63,7 +63,7 @@ func OpenFolder(path string) (*Folder, error) {
 	return f, nil
 }
 
-// Slices is the number of slices that there are folders for.
+// Slices returns the number of slices that there are folders for.
 func (f *Folder) Slices() int { return len(f.by) }
 
 // Pair reads what there is of a slice; nil where there is no folder with its
@@ -124,7 +124,7 @@ func (p *Pair) read(ctx context.Context, warnings *[]string) error {
 	})
 }
 
-// file is the path of a file by its usual name, or of the first with a part of
+// file returns the path of a file by its usual name, or of the first with a part of
 // it and the extension; "" where there is none.
 func (p *Pair) file(usual, part, extension string) (string, error) {
 	entries, err := os.ReadDir(p.Folder)

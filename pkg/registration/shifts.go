@@ -126,7 +126,7 @@ type PairShift struct {
 	X, Y          float64
 }
 
-// Pairs are the shifts of the file, in increasing order of the slices.
+// Pairs returns the shifts of the file, in increasing order of the slices.
 func (s *Shifts) Pairs() []PairShift {
 	var out []PairShift
 	for p, v := range s.pairs {

@@ -135,7 +135,7 @@ func ReadDecisions(r io.Reader, name string) ([]Decision, error) {
 	}
 }
 
-// count is a whole number from 0 on.
+// count returns a whole number from 0 on.
 func (t *table) count(column string) (int, error) {
 	v, ok := wholeNumber(t.text(column))
 	if !ok {

@@ -47,7 +47,7 @@ func Self() Process {
 	return Process{hostName(), pid, startOf(pid), namespace()}
 }
 
-// hostName is the host's name; machines that all call themselves localhost are
+// hostName returns the host's name; machines that all call themselves localhost are
 // told apart by their machine id.
 func hostName() string {
 	name, err := os.Hostname()
@@ -70,7 +70,7 @@ func hostName() string {
 	}, name)
 }
 
-// startOf is the start time of a process: field 22 of /proc/PID/stat. The
+// startOf returns the start time of a process: field 22 of /proc/PID/stat. The
 // second field, in parentheses, may hold anything.
 func startOf(pid int) string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -89,7 +89,7 @@ func startOf(pid int) string {
 	return strconv.FormatUint(ticks, 36)
 }
 
-// namespace is the process id namespace: "pid:[4026531836]" of /proc/self/ns/pid.
+// namespace returns the process id namespace: "pid:[4026531836]" of /proc/self/ns/pid.
 func namespace() string {
 	link, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
@@ -105,7 +105,7 @@ func namespace() string {
 // longest is the length of a name from which it may have been cut.
 const longest = 255 - len(AsideSuffix) - utf8.UTFMax
 
-// Name is the hidden name for an output called base, at most 255 bytes long with the
+// Name returns the hidden name for an output called base, at most 255 bytes long with the
 // suffix. random, of digits and small letters, tells outputs of one process apart.
 func (p Process) Name(base, random string) string {
 	tail := ".strata-" + p.Host + "-" + strconv.Itoa(p.PID) + "-" + p.Start + "." + p.Namespace + "." + random

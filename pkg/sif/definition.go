@@ -47,7 +47,7 @@ type Section struct {
 	Lines []string
 }
 
-// Text is the section's lines, less empty ones at the end.
+// Text returns the section's lines, less empty ones at the end.
 func (s *Section) Text() string {
 	text := strings.TrimRight(strings.Join(s.Lines, "\n"), " \t\n")
 	if text == "" {
@@ -117,7 +117,7 @@ func (d *Definition) header(key string) *Keyword {
 	return nil
 }
 
-// Bootstrap is where the root comes from, in lower case.
+// Bootstrap returns where the root comes from, in lower case.
 func (d *Definition) Bootstrap() string {
 	if k := d.header("bootstrap"); k != nil {
 		return strings.ToLower(k.Value)
@@ -125,7 +125,7 @@ func (d *Definition) Bootstrap() string {
 	return ""
 }
 
-// Section is the section of that name; nil if there is none.
+// Section returns the section of that name; nil if there is none.
 func (d *Definition) Section(name string) *Section {
 	for i := range d.Sections {
 		if d.Sections[i].Name == name {
@@ -135,7 +135,7 @@ func (d *Definition) Section(name string) *Section {
 	return nil
 }
 
-// Script is the text of a section; "" if it is not there.
+// Script returns the text of a section; "" if it is not there.
 func (d *Definition) Script(name string) string {
 	if s := d.Section(name); s != nil {
 		return s.Text()
@@ -179,7 +179,7 @@ func (d *Definition) Check() error {
 	return errors.Join(errs...)
 }
 
-// Labels are the lines "KEY VALUE" of %labels.
+// Labels returns the lines "KEY VALUE" of %labels.
 func (d *Definition) Labels() (map[string]string, error) {
 	labels := map[string]string{}
 	s := d.Section("labels")
@@ -206,7 +206,7 @@ type FileLine struct {
 	Line        int
 }
 
-// Files are the lines of %files that copy from this machine. Words with spaces
+// Files returns the lines of %files that copy from this machine. Words with spaces
 // are quoted as in a shell.
 func (d *Definition) Files() ([]FileLine, error) {
 	var out []FileLine

@@ -156,7 +156,7 @@ func (i *Image) Objects() []Object {
 	return out
 }
 
-// primary is the descriptor of the primary system partition, with its architecture.
+// primary returns the descriptor of the primary system partition, with its architecture.
 func (i *Image) primary() (sif.Descriptor, string, error) {
 	d, err := i.image.GetDescriptor(sif.WithPartitionType(sif.PartPrimSys))
 	if err != nil {
@@ -172,7 +172,7 @@ func (i *Image) primary() (sif.Descriptor, string, error) {
 	return d, arch, nil
 }
 
-// Arch is the architecture that the root is for, as Go names it.
+// Arch returns the architecture that the root is for, as Go names it.
 func (i *Image) Arch() (string, error) {
 	_, arch, err := i.primary()
 	return arch, err
@@ -191,7 +191,7 @@ func (i *Image) Root() (*squashfs.Reader, error) {
 	return r, nil
 }
 
-// Inspect is what the image says of itself: from its descriptors, or where it
+// Inspect returns what the image says of itself: from its descriptors, or where it
 // has none from the files of its root.
 func (i *Image) Inspect() (*Metadata, error) {
 	if d, err := i.image.GetDescriptor(sif.WithDataType(sif.DataGenericJSON), func(d sif.Descriptor) (bool, error) { return d.Name() == metadataName, nil }); err == nil {

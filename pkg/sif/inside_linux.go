@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inside is the second half of [RunRoot], in its namespaces: the program calls
-// it when it is started by [Run.Self]. It becomes the command, and returns only
-// when it cannot.
+// Inside runs the second half of [RunRoot] in its namespaces: the program calls it when it is started by
+// [Run.Self]. It
+// becomes the command and returns only if it cannot.
 func Inside() error {
 	runtime.LockOSThread()
 	syscall.CloseOnExec(3)

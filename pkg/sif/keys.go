@@ -60,7 +60,7 @@ func ReadKeys(ctx context.Context, paths ...string) (openpgp.EntityList, error) 
 	return all, nil
 }
 
-// signingKey is the one key of a ring that can sign, unlocked. Where there are
+// signingKey returns the one key of a ring that can sign, unlocked. Where there are
 // several, id, the end of a fingerprint in hex, says which.
 func signingKey(keys openpgp.EntityList, id string, passphrase []byte) (*openpgp.Entity, error) {
 	var found *openpgp.Entity

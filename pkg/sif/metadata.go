@@ -30,7 +30,7 @@ type inspected struct {
 	} `json:"data"`
 }
 
-// JSON is the document that Apptainer's inspect --json prints too.
+// JSON returns the document that Apptainer's inspect --json prints too.
 func (m *Metadata) JSON() ([]byte, error) {
 	d := inspected{Type: "container"}
 	d.Data.Attributes = *m

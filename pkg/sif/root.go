@@ -20,7 +20,7 @@ type Root struct {
 	made map[string]bool // folders whose permissions somebody asked for
 }
 
-// NewRoot is a root in an empty folder.
+// NewRoot returns a root in an empty folder.
 func NewRoot(dir string) (*Root, error) {
 	r, err := os.OpenRoot(dir)
 	if err != nil {
@@ -32,7 +32,7 @@ func NewRoot(dir string) (*Root, error) {
 // Close releases the folder and leaves it as it is.
 func (r *Root) Close() error { return r.root.Close() }
 
-// Dir is the folder.
+// Dir returns the folder.
 func (r *Root) Dir() string { return r.root.Name() }
 
 func local(name string) string { return path.Clean("/" + name)[1:] }
@@ -134,10 +134,10 @@ func (r *Root) Remove(name string) error {
 // Open opens a file for reading.
 func (r *Root) Open(name string) (*os.File, error) { return r.root.Open(local(name)) }
 
-// Read is the content of a file.
+// Read returns the content of a file.
 func (r *Root) Read(name string) ([]byte, error) { return r.root.ReadFile(local(name)) }
 
-// Readlink is the target of a symbolic link.
+// Readlink returns the target of a symbolic link.
 func (r *Root) Readlink(name string) (string, error) { return r.root.Readlink(local(name)) }
 
 // Exists says whether there is something under a name, a dead link included.
@@ -146,7 +146,7 @@ func (r *Root) Exists(name string) bool {
 	return err == nil
 }
 
-// Files are the names of all files and links, sorted, with a slash in front.
+// Files returns the names of all files and links, sorted, with a slash in front.
 func (r *Root) Files() ([]string, error) {
 	var names []string
 	err := fs.WalkDir(r.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {

@@ -20,7 +20,7 @@ var ErrTool = errors.New("a program is missing")
 // Linux 4.14 or later, and a mksquashfs that has it.
 var Compressions = []string{"gzip", "zstd"}
 
-// findTool is the path of mksquashfs.
+// findTool returns the path of mksquashfs.
 func findTool() (string, error) {
 	tool, err := exec.LookPath("mksquashfs")
 	if err != nil {

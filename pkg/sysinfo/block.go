@@ -41,7 +41,7 @@ type RAID struct {
 	Faulty   int    `json:"faulty"` // members
 }
 
-// Drives are the drives at the end of a chain of devices.
+// Drives returns the drives at the end of a chain of devices.
 func (b Block) Drives() []Block {
 	if len(b.Parts) == 0 {
 		return []Block{b}

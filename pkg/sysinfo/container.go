@@ -21,7 +21,7 @@ type Job struct {
 	GPUs      string `json:"gpus"` // as SLURM numbers them; "" if it was given none
 }
 
-// environ is the process's environment: the recorded one of a recorded machine.
+// environ returns the process's environment: the recorded one of a recorded machine.
 func (r Root) environ() map[string]string {
 	env := variablesOf(os.Environ())
 	if !r.Live() {
@@ -31,7 +31,7 @@ func (r Root) environ() map[string]string {
 	return env
 }
 
-// variables are those of a process; none if it belongs to somebody else.
+// variables returns those of a process; none if it belongs to somebody else.
 func variables(r Root, name string) map[string]string {
 	r.keep = nil // others' variables are not kept
 	b, err := r.read(name)

@@ -15,7 +15,7 @@ type Fact[T any] struct {
 // Known reports whether there is a value.
 func (f Fact[T]) Known() bool { return f.Reason == "" }
 
-// String is the value, or "unknown".
+// String returns the value, or "unknown".
 func (f Fact[T]) String() string {
 	if !f.Known() {
 		return "unknown"

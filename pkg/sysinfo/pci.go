@@ -178,7 +178,8 @@ func isBus(s string) bool {
 	return true
 }
 
-// chain is the PCI addresses on the way to a device, from the root port on, and its host bridge before them.
+// chain returns the PCI addresses on the way to a device, from the root port on, and its host bridge before
+// them.
 func (d PCIDevice) chain() []string {
 	var list []string
 	for _, part := range strings.Split(d.dir, "/") {

@@ -18,7 +18,7 @@ type Recording struct {
 	seen  map[string]bool   // what was there without being read: true for folders
 }
 
-// Recorded is the same root folder, of which what is read is kept as well.
+// Recorded returns the same root folder, of which what is read is kept as well.
 func (r Root) Recorded() (Root, *Recording) {
 	r.keep = &Recording{files: map[string][]byte{}, links: map[string]string{}, seen: map[string]bool{}}
 	return r, r.keep
@@ -124,7 +124,7 @@ func writeNew(at string, content []byte) error {
 	return err
 }
 
-// lstat is a file's kind, noted if it is kept.
+// lstat returns a file's kind, noted if it is kept.
 func (r Root) lstat(name string) (fs.FileInfo, error) {
 	info, err := os.Lstat(filepath.Join(r.dir, name))
 	if err == nil && info.Mode()&fs.ModeSymlink == 0 {

@@ -25,10 +25,10 @@ type Root struct {
 	keep *Recording // nil: what is read is not kept
 }
 
-// Live is the root folder of this machine.
+// Live returns the root folder of this machine.
 func Live() Root { return Root{dir: "/"} }
 
-// At is a folder where a machine was recorded. It is an error if it is none.
+// At returns a folder where a machine was recorded. It is an error if it is none.
 func At(dir string) (Root, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -123,7 +123,7 @@ func (r Root) text(name string) Fact[string] {
 	return known(strings.TrimSpace(string(b)))
 }
 
-// why is an error on a file in a line, under the name that the file has on the machine.
+// why returns an error on a file in a line, under the name that the file has on the machine.
 func why(name string, err error) string {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return "there is no " + name
@@ -167,7 +167,7 @@ func (r Root) exists(name string) bool {
 	return err == nil
 }
 
-// first is the first of the names that exist; "" if none does.
+// first returns the first of the names that exist; "" if none does.
 func (r Root) first(names ...string) string {
 	for _, n := range names {
 		if r.exists(n) {

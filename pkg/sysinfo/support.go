@@ -55,7 +55,7 @@ func listDistribution(d Distribution) Listing {
 // newestKernel is up to which kernel a version of nvidia-fs builds, newest first.
 var newestKernel = [][2]string{{"2.29", "7.0"}, {"2.28", "6.17"}, {"2.26", "6.14"}, {"2.25", "6.11"}, {"2.19", "6.6"}, {"2.17", "6.2"}}
 
-// KernelOf is the newest kernel that a version of nvidia-fs is known to build on; "" for older versions.
+// KernelOf returns the newest kernel that a version of nvidia-fs is known to build on; "" for older versions.
 func KernelOf(nvfs string) string {
 	for _, row := range newestKernel {
 		if !versionLess(nvfs, row[0]) {

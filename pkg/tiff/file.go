@@ -174,5 +174,5 @@ func (f *File) readSubs(ctx context.Context, p *Page) {
 	p.subOffsets = nil
 }
 
-// Source is what the file is read from.
+// Source returns what the file is read from.
 func (f *File) Source() Source { return f.blocks.src }

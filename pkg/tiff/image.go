@@ -33,7 +33,7 @@ type Channel struct {
 // layout. A nil page is not in the file: its pixels are 0.
 type Level struct{ Pages []*Page }
 
-// Layout is that of the level's pages.
+// Layout returns that of the level's pages.
 func (l Level) Layout() *Layout {
 	for _, p := range l.Pages {
 		if p != nil {
@@ -43,7 +43,7 @@ func (l Level) Layout() *Layout {
 	return nil
 }
 
-// Page is the page of a plane.
+// Page returns the page of a plane.
 func (im *Image) Page(level, time, channel, depth int) *Page {
 	return im.Levels[level].Pages[(time*im.Channels+channel)*im.Depths+depth]
 }

@@ -79,7 +79,8 @@ func (f *File) behind(ctx context.Context, first *Page, planes int) []*Page {
 	return pages
 }
 
-// imageJVoxel is the size of a voxel: pixels per unit in the resolution tags, the unit and the distance of slices in the description.
+// imageJVoxel returns the size of a voxel: pixels per unit in the resolution tags, the unit and the distance
+// of slices in the description.
 func (f *File) imageJVoxel(ctx context.Context, p *Page, value map[string]string) (um [3]float64) {
 	unit := value["unit"]
 	if unit == "" {

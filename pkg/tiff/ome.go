@@ -142,7 +142,7 @@ func (l *latin) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// onlyFile is the name of the file that a document is about, "" if there are several.
+// onlyFile returns the name of the file that a document is about, "" if there are several.
 func (doc *omeXML) onlyFile() string {
 	only := ""
 	for i := range doc.Images {
@@ -345,7 +345,7 @@ func (s *omeFiles) planes(ctx context.Context, px *omePixels, im *Image) ([]*Pag
 	return planes, nil
 }
 
-// unitUM is a physical size in µm; without a unit it is in µm.
+// unitUM returns a physical size in µm; without a unit it is in µm.
 func unitUM(x float64, unit *string) float64 {
 	if unit == nil {
 		return positive(x)
@@ -353,7 +353,8 @@ func unitUM(x float64, unit *string) float64 {
 	return positive(x * micrometres(*unit))
 }
 
-// micrometres is how many µm a unit has, 0 for one that is no length: OME's symbols (UnitsLength), and what ImageJ writes.
+// micrometres returns how many µm a unit has, 0 for one that is no length: OME's symbols (UnitsLength), and
+// what ImageJ writes.
 func micrometres(unit string) float64 {
 	return map[string]float64{
 		"µm": 1, "μm": 1, "um": 1, "micron": 1, "microns": 1, "micrometer": 1, "nm": 1e-3, "nanometer": 1e-3, "pm": 1e-6, "Å": 1e-4, "mm": 1e3, "millimeter": 1e3,

@@ -9,7 +9,7 @@ import (
 	"strata/pkg/dtype"
 )
 
-// OMEXML is the OME-XML document (schema 2016-06) of a file whose pages are the planes of one image:
+// OMEXML returns the OME-XML document (schema 2016-06) of a file whose pages are the planes of one image:
 // depth fastest, then channels, then times. samples is the number of samples of a pixel.
 func OMEXML(im *Image, width, height, samples int, t dtype.Type) string {
 	var b strings.Builder
@@ -64,7 +64,7 @@ func escape(s string) string {
 	return b.String()
 }
 
-// omeType is what OME calls an element type.
+// omeType returns what OME calls an element type.
 func omeType(t dtype.Type) string {
 	switch t {
 	case dtype.Float32:

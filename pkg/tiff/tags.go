@@ -67,7 +67,7 @@ const (
 	YCbCr      = 6
 )
 
-// PhotometricName is the name of a value of PhotometricInterpretation.
+// PhotometricName returns the name of a value of PhotometricInterpretation.
 func PhotometricName(n int) string {
 	names := map[int]string{0: "min-is-white", 1: "min-is-black", 2: "rgb", 3: "palette", 4: "mask", 5: "cmyk", 6: "ycbcr", 8: "cielab"}
 	if name := names[n]; name != "" {

@@ -181,7 +181,7 @@ func (w *Writer) directory(p *pageOut) error {
 	return err
 }
 
-// entries are those of a page's directory, in the order of their tags.
+// entries returns those of a page's directory, in the order of their tags.
 func (w *Writer) entries(p *pageOut) []entry {
 	var list []entry
 	short := func(tag uint16, v ...int) {
@@ -276,7 +276,7 @@ func (w *Writer) entries(p *pageOut) []entry {
 	return list
 }
 
-// sampleFormat is the value of SampleFormat for a type.
+// sampleFormat returns the value of SampleFormat for a type.
 func sampleFormat(t dtype.Type) int {
 	switch {
 	case t.IsFloat():

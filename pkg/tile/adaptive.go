@@ -49,10 +49,10 @@ type adapter[T dtype.Element] struct {
 	caches  []*cache[T]
 }
 
-// TileShape is the shape of the logical tiles.
+// TileShape returns the shape of the logical tiles.
 func (a *adapter[T]) TileShape(level int) []int { return a.logical[level] }
 
-// DType is the type of the loader's pixels: stored tiles are converted when
+// DType returns the type of the loader's pixels: stored tiles are converted when
 // they enter their cache.
 func (a *adapter[T]) DType() dtype.Type { return dtype.Of[T]() }
 

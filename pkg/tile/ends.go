@@ -79,7 +79,7 @@ func (lv *level[T]) end(tile []int, c Copy) (axis, end int, ok bool) {
 	return 0, 0, false
 }
 
-// endIndex is the place of an end in the cache of its axis.
+// endIndex returns the place of an end in the cache of its axis.
 func endIndex(tile []int, end int) []int { return append(append(make([]int, 0, 8), tile...), end) }
 
 func (lv *level[T]) endShape(axis int) []int {
@@ -88,21 +88,21 @@ func (lv *level[T]) endShape(axis int) []int {
 	return s
 }
 
-// endStart is the first pixel of an end in its tile.
+// endStart returns the first pixel of an end in its tile.
 func (lv *level[T]) endStart(axis, end int) []int {
 	s := make([]int, len(lv.tile), 8)
 	s[axis] = end * (lv.tile[axis] - lv.radii[axis])
 	return s
 }
 
-// endOrigin is the first pixel of an end in the image.
+// endOrigin returns the first pixel of an end in the image.
 func (lv *level[T]) endOrigin(tile []int, axis, end int) []int {
 	o := lv.origin(tile)
 	o[axis] += end * (lv.tile[axis] - lv.radii[axis])
 	return o
 }
 
-// loadTile is how the cache of tiles loads one.
+// loadTile returns how the cache of tiles loads one.
 func (lv *level[T]) loadTile(ctx context.Context, index []int, buf *mem.Buffer) ([]T, error) {
 	src, from := lv.l.src, lv.l.src.DType()
 	if !lv.inPlace {
@@ -151,7 +151,7 @@ func (lv *level[T]) spread(data []T) {
 	}
 }
 
-// loadEnd is how the cache of the ends along an axis loads one.
+// loadEnd returns how the cache of the ends along an axis loads one.
 func (lv *level[T]) loadEnd(axis int) loadFunc[T] {
 	shape, from := lv.endShape(axis), lv.l.src.DType()
 	strides, n := stridesOf(shape), product(shape)
@@ -323,7 +323,7 @@ type schedule struct {
 	made []atomic.Bool // by position: the view was made
 }
 
-// schedule is nil where no level has a use for it.
+// schedule returns nil where no level has a use for it.
 func (l *Loader[T]) schedule(reqs []Request) *schedule {
 	var s *schedule
 	for k, r := range reqs {

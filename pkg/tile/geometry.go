@@ -23,7 +23,7 @@ type Geometry struct {
 	ViewReal         []int // MaxPos - MinPos
 }
 
-// NewGeometry is the geometry of the view around a tile of an image of one level: its
+// NewGeometry returns the geometry of the view around a tile of an image of one level: its
 // index, the shapes of image and tile, and the radius of the halo, one number per axis.
 func NewGeometry(shape, tile, radius, index []int) (Geometry, error) {
 	if err := inGrid(grid(shape, tile), index); err != nil {
@@ -63,7 +63,7 @@ func newGeometry(level int, shape, tile, radius, index []int) Geometry {
 	return g
 }
 
-// Tiles is the number of tiles that the view is made of, without those that a
+// Tiles returns the number of tiles that the view is made of, without those that a
 // border asks for besides.
 func (g Geometry) Tiles() int {
 	n := 1
@@ -83,7 +83,7 @@ func (g Geometry) Whole() bool {
 	return true
 }
 
-// grid is the number of tiles per axis.
+// grid returns the number of tiles per axis.
 func grid(shape, tile []int) []int {
 	g := make([]int, len(shape))
 	for a := range g {
@@ -102,7 +102,7 @@ func product(v []int) int {
 	return n
 }
 
-// stridesOf are the C-order strides, in elements, of an array of that shape.
+// stridesOf returns the C-order strides, in elements, of an array of that shape.
 func stridesOf(shape []int) []int {
 	s := make([]int, len(shape))
 	n := 1
@@ -113,7 +113,7 @@ func stridesOf(shape []int) []int {
 	return s
 }
 
-// linear is the C-order number of index in a grid.
+// linear returns the C-order number of index in a grid.
 func linear(grid, index []int) int {
 	n := 0
 	for a := range grid {

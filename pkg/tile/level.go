@@ -316,7 +316,7 @@ func (lv *level[T]) copy(v *View[T], c Copy, data []T, origin, strides []int) {
 	copyBox(v.buf.data, dst, lv.viewStrides, data, src, strides, c.Shape)
 }
 
-// origin is the first pixel of a tile.
+// origin returns the first pixel of a tile.
 func (lv *level[T]) origin(tile []int) []int {
 	o := make([]int, len(tile), 8)
 	for a, i := range tile {

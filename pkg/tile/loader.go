@@ -113,25 +113,25 @@ func (l *Loader[T]) setUp(below *adapter[T]) error {
 	return nil
 }
 
-// Shape is the size of a level in pixels.
+// Shape returns the size of a level in pixels.
 func (l *Loader[T]) Shape(level int) []int { return slices.Clone(l.levels[level].shape) }
 
-// TileShape is the size of a level's tiles, which is what views advance by.
+// TileShape returns the size of a level's tiles, which is what views advance by.
 func (l *Loader[T]) TileShape(level int) []int { return slices.Clone(l.levels[level].tile) }
 
-// ViewShape is the size of all views of a level.
+// ViewShape returns the size of all views of a level.
 func (l *Loader[T]) ViewShape(level int) []int { return slices.Clone(l.levels[level].viewShape) }
 
-// Grid is the number of tiles of a level per axis.
+// Grid returns the number of tiles of a level per axis.
 func (l *Loader[T]) Grid(level int) []int { return slices.Clone(l.levels[level].grid) }
 
-// Levels is the number of pyramid levels.
+// Levels returns the number of pyramid levels.
 func (l *Loader[T]) Levels() int { return len(l.levels) }
 
-// Source is what the loader reads from.
+// Source returns what the loader reads from.
 func (l *Loader[T]) Source() Source { return l.src }
 
-// Geometry is where a view would lie.
+// Geometry returns where a view would lie.
 func (l *Loader[T]) Geometry(level int, index []int) (Geometry, error) {
 	lv, err := l.level(level, index)
 	if err != nil {
@@ -140,14 +140,14 @@ func (l *Loader[T]) Geometry(level int, index []int) (Geometry, error) {
 	return lv.geometry(index), nil
 }
 
-// MaxMemory is the largest number of bytes that the loader's views and caches
+// MaxMemory returns the largest number of bytes that the loader's views and caches
 // can take: per level, the tiles of its cache and the views available.
 func (l *Loader[T]) MaxMemory() int64 { return l.memory }
 
-// PeakMemory is the largest number of bytes that they have taken so far.
+// PeakMemory returns the largest number of bytes that they have taken so far.
 func (l *Loader[T]) PeakMemory() int64 { return l.pool.Peak() }
 
-// Waited is how long the loader threads of all streams together have had nothing
+// Waited returns how long the loader threads of all streams together have had nothing
 // to do so far: all views available were made or held. It grows faster than the
 // clock where there are several.
 func (l *Loader[T]) Waited() time.Duration {

@@ -148,7 +148,7 @@ func Hilbert(grid []int) [][]int {
 	return out
 }
 
-// hilbertKey is the distance along the curve, most significant word first.
+// hilbertKey returns the distance along the curve, most significant word first.
 // It overwrites x. The transformation is Skilling's (Programming the Hilbert
 // curve, AIP Conference Proceedings 707, 2004).
 func hilbertKey(x []uint32, bits int) []uint64 {

@@ -35,7 +35,7 @@ type buffer[T dtype.Element] struct {
 // set gives a buffer other memory of the same size.
 func (b *buffer[T]) set(m *mem.Buffer, pixels int) { b.mem, b.data = m, dtype.Slice[T](m.B)[:pixels] }
 
-// Data is all pixels of the view, of shape ViewShape; nil once the view has
+// Data returns all pixels of the view, of shape ViewShape; nil once the view has
 // been released.
 func (v *View[T]) Data() []T {
 	if v.left.Load() <= 0 {
@@ -59,7 +59,7 @@ func (v *View[T]) Center() []T {
 	return d[off:]
 }
 
-// Strides are the distances, in elements, between neighbours on each axis.
+// Strides returns the distances, in elements, between neighbours on each axis.
 func (v *View[T]) Strides() []int { return v.lv.viewStrides }
 
 // Release gives the view back, once for each of the loader's release count:

@@ -92,7 +92,7 @@ func (s *Scan) Write(ctx context.Context, out store.Writer, st Storage) (*regist
 	return p, nil
 }
 
-// Bytes is the size of all tiles in all their planes.
+// Bytes returns the size of all tiles in all their planes.
 func (s *Scan) Bytes() int64 {
 	return int64(len(s.Positions)) * int64(mem.Product(max(s.Times, 1), max(s.Channels, 1), max(s.Planes, 1), s.Tile[0], s.Tile[1], s.DType.Size()))
 }
@@ -187,7 +187,7 @@ func (s *Scan) write(ctx context.Context, w *ngff.Writer, g *Grid, plane, worker
 	})
 }
 
-// box is where a plane of the tile at place (i, j) lies in the image.
+// box returns where a plane of the tile at place (i, j) lies in the image.
 func (s *Scan) box(t, c, z, i, j int) (start, shape []int) {
 	axis := func(at, n int) { start, shape = append(start, at), append(shape, n) }
 	if s.Times > 0 {

@@ -147,7 +147,7 @@ func (s *Store) Location(key string) string {
 
 func (s *Store) absent(key string) error { return shown.Absent(store.Join(s.where, key)) }
 
-// group is the zarr.json of a file of several scenes.
+// group returns the zarr.json of a file of several scenes.
 func (s *Store) group() []byte {
 	ome := `{}`
 	if s.names != nil {
@@ -156,7 +156,7 @@ func (s *Store) group() []byte {
 	return []byte(`{"zarr_format":3,"node_type":"group","attributes":` + ome + `}`)
 }
 
-// series is the zarr.json of the group OME beside the images of several scenes.
+// series returns the zarr.json of the group OME beside the images of several scenes.
 func (s *Store) series() []byte {
 	return fmt.Appendf(nil, `{"zarr_format":3,"node_type":"group","attributes":{"ome":{"version":"0.5","series":["%s"]}}}`, strings.Join(s.names, `","`))
 }

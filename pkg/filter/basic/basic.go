@@ -28,7 +28,7 @@ const (
 	epsilon       = 0.1 // of the weights
 )
 
-// Memory is how many bytes [FlatField] takes for a number of images, besides
+// Memory returns how many bytes [FlatField] takes for a number of images, besides
 // the images.
 func Memory(images int) int64 { return (3*int64(images) + 8) * pixels * 8 }
 
@@ -103,7 +103,7 @@ func newFit(images []float32, t int) *fit {
 
 func (f *fit) image(i int) []float32 { return f.images[i*pixels : (i+1)*pixels] }
 
-// singularValue is the largest singular value of I, by power iteration on
+// singularValue returns the largest singular value of I, by power iteration on
 // I·Iᵀ: the images are not negative, so that a vector of ones is never
 // orthogonal to what is sought, and the value converges twice as fast as the vector.
 func (f *fit) singularValue() float64 {
@@ -241,7 +241,7 @@ func (f *fit) dual(i int, mu, next float64) float64 {
 	return square
 }
 
-// field is the flat-field of a round: mean_t(S·B), scaled to mean 1; without
+// field returns the flat-field of a round: mean_t(S·B), scaled to mean 1; without
 // any, as before.
 func (f *fit) field(last []float64) []float64 {
 	b := 0.0

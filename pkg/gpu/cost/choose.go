@@ -17,7 +17,7 @@ const (
 	Blosc   Codec = "blosc"   // of zstd
 )
 
-// family is the codec whose figures a device has.
+// family returns the codec whose figures a device has.
 func (c Codec) family() Codec {
 	if c == Blosc {
 		return Zstd

@@ -42,7 +42,7 @@ func table(text string) map[string]map[string]string {
 	return out
 }
 
-// number is the value of a cell in bytes per second, seconds, or as it is.
+// number returns the value of a cell in bytes per second, seconds, or as it is.
 func number(cell, unit string) float64 {
 	v, err := strconv.ParseFloat(cell, 64)
 	if err != nil {

@@ -36,7 +36,7 @@ func (b *Buffer) Close() error {
 	return err
 }
 
-// base is how cuFile is told of memory: from where a buffer begins on, or from where it
+// base returns how cuFile is told of memory: from where a buffer begins on, or from where it
 // begins itself.
 func (b *Buffer) base(s gpu.Span) (base uintptr, at int64, err error) {
 	if b == nil {
@@ -49,7 +49,7 @@ func (b *Buffer) base(s gpu.Span) (base uintptr, at int64, err error) {
 	return uintptr(b.memory.Address()), at, nil
 }
 
-// MostRegistered is how many bytes cuFile lets be registered, by its configuration
+// MostRegistered returns how many bytes cuFile lets be registered, by its configuration
 // (max_device_pinned_mem_size_kb).
 func (d *Driver) MostRegistered() int64 { return int64(d.properties.devicePinned) << 10 }
 

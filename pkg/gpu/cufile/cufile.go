@@ -175,7 +175,7 @@ func forced() bool {
 	return lib.configurable && lib.GetBool(forceCompat, &v).code() == 0 && v != 0
 }
 
-// How is the mechanism by which data is moved: "nvidia-fs 2.20".
+// How returns the mechanism by which data is moved: "nvidia-fs 2.20".
 func (d *Driver) How() string { return d.how }
 
 // Close gives cuFile back. Handles must be closed before.

@@ -73,7 +73,7 @@ func (t *Transfer) arguments() *arguments {
 	return (*arguments)(unsafe.Pointer(unsafe.SliceData(t.memory)))
 }
 
-// Moved is how many bytes were moved, as [Handle.Read] tells it, once the stream was
+// Moved returns how many bytes were moved, as [Handle.Read] tells it, once the stream was
 // waited for.
 func (t *Transfer) Moved() (int64, error) { return moved(t.call, t.arguments().done, t.most) }
 

@@ -10,7 +10,7 @@ import (
 // float64.
 const momentBytes = 5 * 8
 
-// OverlapBytes is the size of the memory that [OverlapMoments] needs for its result
+// OverlapBytes returns the size of the memory that [OverlapMoments] needs for its result
 // and as scratch, for overlaps of lo … hi planes of ny rows.
 func OverlapBytes(lo, hi, ny int) (dst, scratch int64) {
 	dst = int64(hi-lo+1) * momentBytes
@@ -54,7 +54,7 @@ func OverlapMoments(s *gpu.Stream, dst, scratch gpu.Span, fixed, moving Planes, 
 	return nil
 }
 
-// Moments are what [OverlapMoments] made, for overlaps from lo planes on of area
+// Moments returns what [OverlapMoments] made, for overlaps from lo planes on of area
 // voxels a plane.
 func Moments(dst []byte, lo, area int) []filter.Moments {
 	v := dtype.Slice[float64](dst)

@@ -40,7 +40,7 @@ func (h *Halving) even() bool {
 	return true
 }
 
-// TableBytes is how many bytes of a table Run is to be given.
+// TableBytes returns how many bytes of a table Run is to be given.
 func (h *Halving) TableBytes() int64 {
 	if h.even() {
 		return 0
@@ -119,7 +119,7 @@ func (h *Halving) Run(s *gpu.Stream, dst, src gpu.Span, table []byte, onDevice g
 	return nil
 }
 
-// HalvingOf is the halving of a whole level of a shape, along y and x, and with z along
+// HalvingOf returns the halving of a whole level of a shape, along y and x, and with z along
 // that axis too.
 func HalvingOf(shape [3]int, z bool, kind dtype.Type) (Halving, error) {
 	h := Halving{Kind: kind, In: shape, Out: shape}

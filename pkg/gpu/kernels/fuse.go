@@ -81,7 +81,7 @@ type Tile struct {
 	Behind [2]float32
 }
 
-// FuseType is the type in which voxels of a type are blended: float32 where it holds all
+// FuseType returns the type in which voxels of a type are blended: float32 where it holds all
 // of them exactly, else float64.
 func FuseType(t dtype.Type) dtype.Type {
 	switch t {

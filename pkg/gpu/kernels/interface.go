@@ -30,7 +30,7 @@ func NewSearcher(s *gpu.Stream, search filter.InterfaceSearch) (*Searcher, error
 	return f, err
 }
 
-// SearcherBytes is what [NewSearcher] copies to the device.
+// SearcherBytes returns what [NewSearcher] copies to the device.
 func SearcherBytes(search filter.InterfaceSearch) int64 {
 	return 4 * int64(max(nearWeights, len(search.Derivative())))
 }
@@ -72,13 +72,13 @@ func (f *Searcher) Run(s *gpu.Stream, arg, peak gpu.Span, v Field, from, to [2]i
 	return f.steepest(s, arg, peak, means, v.Planes, int64(ny)*int64(nx))
 }
 
-// SearchScratch is the memory that a [Searcher] takes for ny × nx A-lines of a field with
+// SearchScratch returns the memory that a [Searcher] takes for ny × nx A-lines of a field with
 // so many planes and columns.
 func SearchScratch(planes, columns, ny, nx int) int64 {
 	return 4 * int64(planes) * int64(ny) * int64(columns+nx)
 }
 
-// rows is the magnitudes and the mean filter along Y.
+// rows returns the magnitudes and the mean filter along Y.
 func (f *Searcher) rows(s *gpu.Stream, dst gpu.Span, v Field, from, ny int) error {
 	k, err := typed(s, "interface", "row_means", v.Type)
 	if err != nil {
@@ -98,7 +98,7 @@ func (f *Searcher) rows(s *gpu.Stream, dst gpu.Span, v Field, from, ny int) erro
 	return nil
 }
 
-// columns is the mean filter along X, of n rows.
+// columns returns the mean filter along X, of n rows.
 func (f *Searcher) columns(s *gpu.Stream, dst, src gpu.Span, v Field, n int64, from, nx int) error {
 	k, err := get(s.Device(), "interface", "column_means")
 	if err != nil {
@@ -109,7 +109,7 @@ func (f *Searcher) columns(s *gpu.Stream, dst, src gpu.Span, v Field, n int64, f
 	return nil
 }
 
-// steepest is the derivative along Z and where it is largest, of n A-lines.
+// steepest returns the derivative along Z and where it is largest, of n A-lines.
 func (f *Searcher) steepest(s *gpu.Stream, arg, peak, src gpu.Span, planes int, n int64) error {
 	k, err := get(s.Device(), "interface", f.steep)
 	if err != nil {

@@ -78,7 +78,7 @@ func NewMagnitudePercentile(s *gpu.Stream, t dtype.Type, percent float64, bytes 
 	return p, nil
 }
 
-// counterBytes is the power of two.
+// counterBytes returns the power of two.
 func counterBytes(t dtype.Type, bytes int64) int64 {
 	const least = 8 << 16
 	if small(t) {
@@ -93,7 +93,7 @@ func small(t dtype.Type) bool { return t.IsInteger() && t.Size() <= 2 }
 // Looks says whether a look at a part of the values is of use.
 func (p *MagnitudePercentile) Looks() bool { return !small(p.kind) }
 
-// PercentileBytes is the device memory that a [MagnitudePercentile] of type t takes with
+// PercentileBytes returns the device memory that a [MagnitudePercentile] of type t takes with
 // at most so many bytes of counters.
 func PercentileBytes(t dtype.Type, bytes int64) int64 {
 	bytes = counterBytes(t, bytes)
@@ -273,10 +273,10 @@ func (p *MagnitudePercentile) narrow(s *gpu.Stream, sums *keySums, w *orderStati
 	return nil
 }
 
-// NonFinite is how many values are NaN or infinite, after the first pass.
+// NonFinite returns how many values are NaN or infinite, after the first pass.
 func (p *MagnitudePercentile) NonFinite() int64 { return p.bad }
 
-// Value is the percentile, after the last pass; 0 when there were no numbers.
+// Value returns the percentile, after the last pass; 0 when there were no numbers.
 func (p *MagnitudePercentile) Value() float32 {
 	if p.n == 0 {
 		return 0

@@ -49,7 +49,7 @@ func NewResizer(s *gpu.Stream, z, y, x *filter.Weights) (*Resizer, error) {
 	return r, nil
 }
 
-// ResizerBytes is the device memory that a [Resizer] of volumes of shape in to shape
+// ResizerBytes returns the device memory that a [Resizer] of volumes of shape in to shape
 // out takes, at most, without the volume.
 func ResizerBytes(in, out [3]int) int64 {
 	most := int64(1)

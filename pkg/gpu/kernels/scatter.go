@@ -21,7 +21,7 @@ type Part struct {
 // partBytes is a box in the table that the kernel reads.
 const partBytes = 16 * 8
 
-// Strides are the bytes between neighbours along each dimension of a volume in C order, as
+// Strides returns the bytes between neighbours along each dimension of a volume in C order, as
 // a [Part] has them.
 func Strides(shape []int, size int) []int64 {
 	s := make([]int64, len(shape))
@@ -33,7 +33,7 @@ func Strides(shape []int, size int) []int64 {
 	return s
 }
 
-// ScatterTable is how many bytes n boxes take in the table of [Scatter].
+// ScatterTable returns how many bytes n boxes take in the table of [Scatter].
 func ScatterTable(n int) int64 { return int64(n) * partBytes }
 
 // rowDims is how many dimensions a box has beside its rows, after those were put together

@@ -42,7 +42,7 @@ const Passes = len(digits)
 // pickBytes is the size of a Pick in select.cu.
 const pickBytes = 40
 
-// SelectorBytes is the device memory of a [Selector] of n percentiles.
+// SelectorBytes returns the device memory of a [Selector] of n percentiles.
 func SelectorBytes(n int) int64 { return int64(n) * (2*histogramBytes + pickBytes + 16) }
 
 // NewSelector prepares for n percentiles, each at percent (0…100) of its voxels: n

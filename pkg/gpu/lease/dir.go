@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DefaultDir is the folder of the node's leases: what STRATA_LEASE_DIR names, else
+// DefaultDir returns the folder of the node's leases: what STRATA_LEASE_DIR names, else
 // strata-lease in /dev/shm, or in the folder for temporary files where that cannot be
 // written to. It must be one that the node's processes share and other nodes do not.
 func DefaultDir() string {

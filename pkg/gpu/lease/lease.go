@@ -51,7 +51,8 @@ const perProcess = 600 << 20
 // besides is perProcess, or what there is room for on a small device.
 func (d Device) besides() int64 { return min(perProcess, d.Memory/16) }
 
-// lent is how many bytes of a device are lent out, with what processes take besides: nineteen twentieths.
+// lent returns how many bytes of a device are lent out, with what processes take besides: nineteen
+// twentieths.
 func (d Device) lent() int64 { return d.Memory - d.Memory/20 }
 
 // Grantable returns the most bytes of a device that one process can lease.
@@ -75,7 +76,7 @@ type Lease struct {
 	err    error
 }
 
-// Device is the device that the lease is of.
+// Device returns the device that the lease is of.
 func (l *Lease) Device() Device { return l.device }
 
 // Release gives the memory back. The end of the process does the same. A second
@@ -129,7 +130,7 @@ func Acquire(ctx context.Context, dir string, devices []Device, n int64, o Optio
 	return &Lease{device: fit[rand.IntN(len(fit))]}, nil
 }
 
-// fitting are the devices that could grant n bytes if nobody else held any.
+// fitting returns the devices that could grant n bytes if nobody else held any.
 func fitting(devices []Device, n int64) ([]Device, error) {
 	if len(devices) == 0 {
 		return nil, errors.New("a lease needs a device")
@@ -316,7 +317,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// size is a number of bytes for people.
+// size returns a number of bytes for people.
 func size(n int64) string {
 	if n < 1<<30 {
 		return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))

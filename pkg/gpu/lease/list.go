@@ -137,7 +137,7 @@ func startOf(pid int) string {
 	return fields[19]
 }
 
-// namespace is the name space of process ids, "" where the system does not tell.
+// namespace returns the name space of process ids, "" where the system does not tell.
 func namespace() string {
 	link, _ := os.Readlink("/proc/self/ns/pid")
 	return link

@@ -27,7 +27,7 @@ const (
 // maxTurn bounds the numbers that a name may hold: the next ones have room.
 const maxTurn = 1 << 53
 
-// name is a new name for an entry.
+// name returns a new name for an entry.
 func (e entry) name() string {
 	state := leaseState
 	if e.waiting {

@@ -47,7 +47,7 @@ func (l *Library) Decode(s *gpu.Stream, f Format, batch []Piece) error {
 	}, f)
 }
 
-// DecodeTemp is how many bytes of the device Decode takes for n pieces that decode to
+// DecodeTemp returns how many bytes of the device Decode takes for n pieces that decode to
 // at most largest bytes each and total bytes together, beside [Overhead].
 func (l *Library) DecodeTemp(d *gpu.Device, f Format, n int, largest, total int64) (int64, error) {
 	return temp(d, "nvcompBatched"+f.String()+"DecompressGetTempSize", n, largest, total, func(n, largest, total uint64, b *uint64) status {
@@ -63,7 +63,7 @@ func temp(d *gpu.Device, call string, n int, largest, total int64, f func(n, lar
 	return int64(b), err
 }
 
-// Overhead is how many bytes a batch of n pieces takes, of page-locked memory and of
+// Overhead returns how many bytes a batch of n pieces takes, of page-locked memory and of
 // the device, beside temporary memory.
 func Overhead(n int) int64 { return mem.Pooled(newTable(n).bytes()) }
 
@@ -102,7 +102,7 @@ func newTable(n int) *table { return &table{n: n} }
 func (t *table) offset(column int) int64 { return int64(column) * 8 * int64(t.n) }
 func (t *table) bytes() int64            { return t.offset(statuses) + 4*int64(t.n) }
 
-// column is the address of a column from a piece on.
+// column returns the address of a column from a piece on.
 func (t *table) column(c, from int) uint64 {
 	width := int64(8)
 	if c == statuses {

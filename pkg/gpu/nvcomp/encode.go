@@ -53,7 +53,7 @@ func (l *Library) EncodeTemp(d *gpu.Device, f Format, n int, largest, total int6
 	})
 }
 
-// Bound is the most bytes that n bytes are encoded to. n is at most 16 MiB.
+// Bound returns the most bytes that n bytes are encoded to. n is at most 16 MiB.
 func (l *Library) Bound(f Format, n int64) (int64, error) {
 	if _, most := f.most(); n > most {
 		return 0, fmt.Errorf("%s: %d bytes, nvCOMP takes at most %d", f, n, most)

@@ -26,7 +26,7 @@ const (
 
 func (f Format) String() string { return [...]string{"Zstd", "LZ4", "Deflate"}[f] }
 
-// most is the largest piece in bytes that nvCOMP decodes, and that it encodes (zstd.h,
+// most returns the largest piece in bytes that nvCOMP decodes, and that it encodes (zstd.h,
 // lz4.h, deflate.h): sizes in its kernels are 32 bits.
 func (f Format) most() (decoded, encoded int64) {
 	if f == Deflate {
@@ -142,14 +142,14 @@ func Open(d *gpu.Device) (*Library, error) {
 	return l, nil
 }
 
-// Version is the library's, as "6.0.0".
+// Version returns the library's, as "6.0.0".
 func (l *Library) Version() string { return l.version }
 
-// DecodeAlignment is what the addresses of pieces to decode must be multiples of: 4 for
+// DecodeAlignment returns what the addresses of pieces to decode must be multiples of: 4 for
 // Deflate, 1 for the others, in versions 5 and 6. What is decoded may lie anywhere.
 func (l *Library) DecodeAlignment(f Format) int64 { return int64(max(1, l.decodeAlign[f].Input)) }
 
-// EncodeAlignment is the same of pieces to encode: 4 for Zstd, 1 for LZ4.
+// EncodeAlignment returns the same of pieces to encode: 4 for Zstd, 1 for LZ4.
 func (l *Library) EncodeAlignment(f Format) int64 { return int64(max(1, l.encodeAlign[f].Input)) }
 
 // Error is a call of nvCOMP, or a piece of its work, that failed.
@@ -178,7 +178,7 @@ type PieceError struct {
 
 func (e *PieceError) Error() string { return fmt.Sprintf("%s: %s: %v", e.Name, e.Format, e.Err) }
 
-// Unwrap is what was wrong with the piece.
+// Unwrap returns what was wrong with the piece.
 func (e *PieceError) Unwrap() error { return e.Err }
 
 // texts are the values of nvcompStatus_t in words.

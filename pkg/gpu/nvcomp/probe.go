@@ -15,7 +15,7 @@ import (
 //go:embed probe
 var probes embed.FS
 
-// sample is what the probes decode to: numbers that repeat themselves, and others.
+// sample returns what the probes decode to: numbers that repeat themselves, and others.
 func sample() []byte {
 	b, x := make([]byte, 0, 9000), uint32(7)
 	for i := 0; len(b) < 8000; i++ {

@@ -12,7 +12,7 @@ type Unit struct {
 	Instance *Instance // nil: the whole GPU
 }
 
-// ID is the UUID by which CUDA_VISIBLE_DEVICES can name it.
+// ID returns the UUID by which CUDA_VISIBLE_DEVICES can name it.
 func (u Unit) ID() string {
 	if u.Instance != nil {
 		return u.Instance.UUID
@@ -20,7 +20,7 @@ func (u Unit) ID() string {
 	return u.UUID
 }
 
-// Title is its name.
+// Title returns its name.
 func (u Unit) Title() string {
 	if u.Instance != nil {
 		return u.Instance.Name
@@ -28,7 +28,7 @@ func (u Unit) Title() string {
 	return u.Name
 }
 
-// Space is its memory; nil where that is not told.
+// Space returns its memory; nil where that is not told.
 func (u Unit) Space() *Memory {
 	if u.Instance != nil {
 		return u.Instance.Memory
@@ -36,7 +36,7 @@ func (u Unit) Space() *Memory {
 	return u.Memory
 }
 
-// Users are the processes with a context on it; nil where they are not told.
+// Users returns the processes with a context on it; nil where they are not told.
 func (u Unit) Users() []Process {
 	if u.Instance != nil {
 		return u.Instance.Processes
@@ -44,7 +44,7 @@ func (u Unit) Users() []Process {
 	return u.Processes
 }
 
-// units are those of a device: its instances if it has any.
+// units returns those of a device: its instances if it has any.
 func units(d *Device) []Unit {
 	if len(d.Instances) == 0 {
 		return []Unit{{Device: d}}
@@ -56,7 +56,7 @@ func units(d *Device) []Unit {
 	return all
 }
 
-// Units are all of a machine, those of each device together.
+// Units returns all of a machine, those of each device together.
 func Units(devices []Device) []Unit {
 	var all []Unit
 	for i := range devices {
@@ -65,7 +65,7 @@ func Units(devices []Device) []Unit {
 	return all
 }
 
-// Visible are the units that the value of CUDA_VISIBLE_DEVICES leaves, in its order: a list of
+// Visible returns the units that the value of CUDA_VISIBLE_DEVICES leaves, in its order: a list of
 // numbers of devices, UUIDs ("GPU-…", "MIG-…") or beginnings of them, up to the first that names none
 // or one that was named before. A number is a place in devices, and of a device with instances means
 // the first, as its UUID does.
@@ -86,7 +86,7 @@ func Visible(devices []Device, list string) []Unit {
 	return seen
 }
 
-// named is the one unit that an item of the list names.
+// named returns the one unit that an item of the list names.
 func named(devices []Device, item string) (Unit, bool) {
 	if n, err := strconv.Atoi(item); err == nil {
 		if n < 0 || n >= len(devices) {
@@ -155,7 +155,7 @@ func number(uuid string) string {
 	return strings.TrimPrefix(uuid, "MIG-")
 }
 
-// Find is the unit that the driver shows by a UUID and a place on the bus (gpu.Info). The place
+// Find returns the unit that the driver shows by a UUID and a place on the bus (gpu.Info). The place
 // decides where no UUID is the same and one unit lies there.
 func Find(devices []Device, uuid, pci string) (Unit, bool) {
 	var there []Unit

@@ -123,10 +123,10 @@ func (t *Tile) leave(s *gpu.Stream) error {
 	return nil
 }
 
-// raw is where the elements of a chunk come down.
+// raw returns where the elements of a chunk come down.
 func (t *Tile) raw(i int) []byte { return t.chunks[int64(i)*t.chunkBytes:][:t.chunkBytes] }
 
-// stored are the chunks as they are stored, until they are released.
+// stored returns the chunks as they are stored, until they are released.
 func (t *Tile) stored(ctx context.Context, s *gpu.Stream) (chunks []zarr.Stored, release func(), err error) {
 	if t.way == packed {
 		return t.pack(ctx, s)
@@ -142,7 +142,7 @@ func (t *Tile) stored(ctx context.Context, s *gpu.Stream) (chunks []zarr.Stored,
 	return chunks, func() {}, nil
 }
 
-// complete are the chunks with what they give to level 1.
+// complete returns the chunks with what they give to level 1.
 func (t *Tile) complete(chunks []zarr.Stored) []ngff.StoredChunk {
 	out := make([]ngff.StoredChunk, len(t.list))
 	for i := range t.list {
@@ -204,7 +204,7 @@ func aligned(n int64) int64 { return (n + alignment - 1) / alignment * alignment
 // page is what cuFile moves straight, where files and memory lie in pages alike.
 const page = 4096
 
-// step is what chunks that are gathered begin at multiples of.
+// step returns what chunks that are gathered begin at multiples of.
 func (w *Writer) step() int64 {
 	if w.way == direct {
 		return page
@@ -212,10 +212,10 @@ func (w *Writer) step() int64 {
 	return alignment
 }
 
-// apart is the distance of chunks that are gathered.
+// apart returns the distance of chunks that are gathered.
 func (w *Writer) apart() int64 { return (w.chunkBytes + w.step() - 1) / w.step() * w.step() }
 
-// gatheredBytes is the room for n of them, wherever it begins.
+// gatheredBytes returns the room for n of them, wherever it begins.
 func (w *Writer) gatheredBytes(n int64) int64 { return n*w.apart() + w.step() - alignment }
 
 // plan finds the chunks, and takes memory for those that are gathered, for parts of level
@@ -289,7 +289,7 @@ func (t *Tile) inPlace(c *chunk) bool {
 	return t.way == raw && t.inRow(t.shape) && c.valid == t.chunk && (int64(t.src.Address())+c.from)%alignment == 0
 }
 
-// table is a part of the memory for tables.
+// table returns a part of the memory for tables.
 func (t *Tile) table(n int64) ([]byte, gpu.Span) {
 	at := t.tabled
 	t.tabled += aligned(n)
@@ -328,7 +328,7 @@ func (t *Tile) halve(s *gpu.Stream) error {
 	return nil
 }
 
-// halving is how a chunk's part of level 1 is made from the elements as they are stored.
+// halving returns how a chunk's part of level 1 is made from the elements as they are stored.
 func (t *Tile) halving(c *chunk) kernels.Halving {
 	made := padded(c.part.Made.Shape, 1)
 	h := kernels.Halving{Kind: t.kind, Out: [3]int(made[2:]), In: [3]int(t.chunk[2:]), Origin: [3]int(c.start[2:])}

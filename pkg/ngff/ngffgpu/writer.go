@@ -103,7 +103,7 @@ func (w *Writer) choose() error {
 	return nil
 }
 
-// Memory is what a [Tile] of that shape holds at most, of [gpu.Device.Pinned] and of
+// Memory returns what a [Tile] of that shape holds at most, of [gpu.Device.Pinned] and of
 // [gpu.Device.Memory]. src is the caller's, and not counted. Where the device has not as
 // much, the tile comes down as it is, which takes none of it.
 func (w *Writer) Memory(shape []int) (pinned, device int64) {
@@ -146,7 +146,7 @@ func (w *Writer) WriteTile(ctx context.Context, s *gpu.Stream, start, shape []in
 	return t.Write(ctx, s)
 }
 
-// first is the first of two errors, of a stream and of a call after what is queued there.
+// first returns the first of two errors, of a stream and of a call after what is queued there.
 func (w *Writer) first(stream, call error) error {
 	if lost := w.device.Lost(); lost != nil {
 		return lost

@@ -23,7 +23,7 @@ type Package struct {
 	provides []Relation
 }
 
-// String is the package as messages name it: "bash 5.2.15-2".
+// String returns the package as messages name it: "bash 5.2.15-2".
 func (p *Package) String() string { return p.Name + " " + p.Version }
 
 // check says what is wrong with what an index or a lock file says of a package.

@@ -82,7 +82,7 @@ func ReadLock(r io.Reader) (*Lock, error) {
 	return l, nil
 }
 
-// Package is the package of that name; nil if it is not in the lock.
+// Package returns the package of that name; nil if it is not in the lock.
 func (l *Lock) Package(name string) *Package {
 	for _, p := range slices.Concat(l.Packages, l.Extra) {
 		if p.Name == name {

@@ -49,7 +49,7 @@ func (m *Mirror) base(archive string) string {
 	return main + strings.TrimPrefix(archive, Main)
 }
 
-// snapshotOf is the address of a file as the archive was at a time.
+// snapshotOf returns the address of a file as the archive was at a time.
 func (m *Mirror) snapshotOf(archive, file string, at time.Time) string {
 	base := strings.TrimRight(m.Snapshot, "/")
 	if base == "" {
@@ -58,7 +58,7 @@ func (m *Mirror) snapshotOf(archive, file string, at time.Time) string {
 	return base + "/" + archive + "/" + at.UTC().Format("20060102T150405Z") + "/" + file
 }
 
-// Package is the path of a package's file, which is fetched unless the cache
+// Package returns the path of a package's file, which is fetched unless the cache
 // has it. Packages that the mirror has no more are asked of the snapshot
 // archive at the time of their lock. What is handed out has the SHA-256 of the
 // lock. Without a cache, dir is where the file is put.

@@ -135,7 +135,7 @@ func walkTar(r io.Reader, name string, limit int64, each func(*tar.Header, io.Re
 	}
 }
 
-// cleanName is a member's name below the root; "." is the root.
+// cleanName returns a member's name below the root; "." is the root.
 func cleanName(name string) (string, error) {
 	clean := path.Clean(strings.TrimLeft(name, "/"))
 	if clean == ".." || strings.HasPrefix(clean, "../") || strings.ContainsRune(name, 0) {

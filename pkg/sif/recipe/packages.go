@@ -72,7 +72,7 @@ func stripped(name string) bool {
 	return false
 }
 
-// merged is where a file of a package lies: folders such as /bin are links into
+// merged returns where a file of a package lies: folders such as /bin are links into
 // /usr in the image, as in every Debian since 12, but not in its packages.
 func merged(name string) string {
 	first, _, _ := strings.Cut(name, "/")
@@ -83,7 +83,7 @@ func merged(name string) string {
 	return name
 }
 
-// packages are those of the lock that the image has.
+// packages returns those of the lock that the image has.
 func (r *Recipe) packages() []*deb.Package {
 	if r.NVIDIA {
 		return slices.Concat(r.Lock.Packages, r.Lock.Extra)

@@ -56,7 +56,7 @@ const (
 //go:embed strata.def
 var definition []byte
 
-// Definition is the definition file of the image.
+// Definition returns the definition file of the image.
 func Definition() *sif.Definition {
 	d, err := sif.ParseDefinition("strata.def", bytes.NewReader(definition))
 	if err != nil {
@@ -71,7 +71,7 @@ var lockAMD64 []byte
 //go:embed bookworm-arm64.lock
 var lockARM64 []byte
 
-// Lock is the choice of packages that this version of the program has.
+// Lock returns the choice of packages that this version of the program has.
 func Lock(arch string) (*deb.Lock, error) {
 	text := map[string][]byte{"amd64": lockAMD64, "arm64": lockARM64}[arch]
 	if text == nil {

@@ -80,7 +80,7 @@ type extracted struct {
 
 const none = "NOASSERTION"
 
-// Write is the bill of an image: whole is the image itself, parts are what is in
+// Write returns the bill of an image: whole is the image itself, parts are what is in
 // it. The same arguments give the same bytes.
 func Write(tool string, at time.Time, whole Package, parts []Package) ([]byte, error) {
 	d := document{Version: "SPDX-2.3", License: "CC0-1.0", ID: "SPDXRef-DOCUMENT", Name: whole.Name,
@@ -121,7 +121,7 @@ func Write(tool string, at time.Time, whole Package, parts []Package) ([]byte, e
 	return append(text, '\n'), err
 }
 
-// idOf is a name with only the characters that SPDX allows in identifiers.
+// idOf returns a name with only the characters that SPDX allows in identifiers.
 func idOf(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '.' || r == '-' {

@@ -37,7 +37,7 @@ func (f *file) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next is the next block's content.
+// next returns the next block's content.
 func (f *file) next() ([]byte, error) {
 	want := int(min(f.left, int64(f.s.super.BlockSize)))
 	if f.i == len(f.e.sizes) {
@@ -90,7 +90,7 @@ func (s *Reader) data(at int64, size uint32, dst []byte) ([]byte, error) {
 	return dst[:n], nil
 }
 
-// fragment is the end of a file, which shares a block with others.
+// fragment returns the end of a file, which shares a block with others.
 func (s *Reader) fragment(e *Entry, want int) ([]byte, error) {
 	if e.fragment >= s.super.Fragments {
 		return nil, bad("%s: fragment %d of %d", e.Path, e.fragment, s.super.Fragments)

@@ -80,8 +80,8 @@ func Open(r io.ReaderAt, size int64) (*Reader, error) {
 	return s, err
 }
 
-// Compression is the name of the compression: "gzip", "lz4" or "zstd".
+// Compression returns the name of the compression: "gzip", "lz4" or "zstd".
 func (s *Reader) Compression() string { return compressions[s.super.Compression] }
 
-// Size is the number of bytes that the image has without what pads it.
+// Size returns the number of bytes that the image has without what pads it.
 func (s *Reader) Size() int64 { return int64(s.super.BytesUsed) }

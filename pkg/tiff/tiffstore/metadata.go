@@ -10,7 +10,7 @@ import (
 	"strata/pkg/zarr/shown"
 )
 
-// imageDocument is the zarr.json of an image's group: its metadata as OME-Zarr 0.5, and
+// imageDocument returns the zarr.json of an image's group: its metadata as OME-Zarr 0.5, and
 // what only TIFF has under "tiff".
 func (s *Store) imageDocument(ctx context.Context, key string, im *tiff.Image) ([]byte, error) {
 	first := im.Levels[0].Layout()
@@ -52,7 +52,7 @@ func assumed(im *tiff.Image) string {
 	return ""
 }
 
-// imageAxes are an image's axes: those that have more than one entry, and y and x.
+// imageAxes returns an image's axes: those that have more than one entry, and y and x.
 func imageAxes(im *tiff.Image, samples int) (axes []shown.ImageAxis) {
 	if im.Times > 1 {
 		axes = append(axes, shown.TimeAxis(im.Interval))
@@ -73,7 +73,7 @@ func imageAxes(im *tiff.Image, samples int) (axes []shown.ImageAxis) {
 	return append(axes, shown.SpaceAxis("y", y), shown.SpaceAxis("x", x))
 }
 
-// firstPage is a page of level 0 that is there.
+// firstPage returns a page of level 0 that is there.
 func firstPage(im *tiff.Image) *tiff.Page {
 	for _, p := range im.Levels[0].Pages {
 		if p != nil {
@@ -83,7 +83,7 @@ func firstPage(im *tiff.Image) *tiff.Page {
 	return nil
 }
 
-// factor is how many pixels of level 0 one of a level stands for: a whole number, where the
+// factor returns how many pixels of level 0 one of a level stands for: a whole number, where the
 // sizes are those of one up to rounding.
 func factor(first, size int) float64 {
 	f := float64(first) / float64(size)

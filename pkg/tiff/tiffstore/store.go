@@ -77,7 +77,7 @@ type options struct {
 	sibling  func(ctx context.Context, name string) (store.Object, error)
 }
 
-// Requests is how many reads are worth having on their way at a time: the file lies on a server.
+// Requests returns how many reads are worth having on their way at a time: the file lies on a server.
 func Requests(n int) Option { return func(o *options) { o.requests = n } }
 
 // Siblings opens other files of the folder that the file lies in: an OME-TIFF image may consist of several.
@@ -127,7 +127,7 @@ func Open(ctx context.Context, file store.Object, where string, opts ...Option) 
 // Warnings say what could not be read but left something that can be, and what was assumed.
 func (s *Store) Warnings() []string { return s.warnings }
 
-// imageKey is the key of an image that is not the first: its name where that can be a key.
+// imageKey returns the key of an image that is not the first: its name where that can be a key.
 func imageKey(name string, number int, taken map[string]*tiff.Image) string {
 	name = strings.ToLower(name)
 	ok := name != "" && name != "pages" && name != "labels" && len(name) <= 64 && taken[name] == nil
@@ -140,13 +140,14 @@ func imageKey(name string, number int, taken map[string]*tiff.Image) string {
 	return fmt.Sprintf("image_%d", number)
 }
 
-// File is the file's structure.
+// File returns the file's structure.
 func (s *Store) File() *tiff.File { return s.file }
 
-// Image is the image at a key, nil if there is none.
+// Image returns the image at a key, nil if there is none.
 func (s *Store) Image(key string) *tiff.Image { return s.images[key] }
 
-// PageKeys are the keys of the pages that the levels of the image at a key consist of, where each is one page; else nil.
+// PageKeys returns the keys of the pages that the levels of the image at a key consist of, where each is one
+// page; else nil.
 // Their arrays have the samples of a pixel together, as the file has them.
 func (s *Store) PageKeys(key string) []string {
 	im := s.images[key]
@@ -164,7 +165,7 @@ func (s *Store) PageKeys(key string) []string {
 	return keys
 }
 
-// PageKey is the key of a page, "" if it lies in another file.
+// PageKey returns the key of a page, "" if it lies in another file.
 func (s *Store) PageKey(page *tiff.Page) string {
 	for i, p := range s.file.Pages {
 		if p == page {
@@ -177,7 +178,7 @@ func (s *Store) PageKey(page *tiff.Page) string {
 	return ""
 }
 
-// Names are the keys of the file's images behind the first.
+// Names returns the keys of the file's images behind the first.
 func (s *Store) Names() []string { return slices.Clone(s.names) }
 
 // Local reports whether the file is one of this machine, so that raw chunks can be read from it by any way.
@@ -186,7 +187,7 @@ func (s *Store) Local() bool {
 	return ok
 }
 
-// Requests is how many reads are worth having on their way; 0: the file is near.
+// Requests returns how many reads are worth having on their way; 0: the file is near.
 func (s *Store) Requests() int { return s.requests }
 
 // Close closes the file, and the others of its image.

@@ -33,7 +33,8 @@ type Spec struct {
 	Budget  int64 // bytes of memory; 0: whatever is needed
 }
 
-// MaxLevels is the most levels that an image of that size has below level 0: none has a side of less than a pixel.
+// MaxLevels returns the most levels that an image of that size has below level 0: none has a side of less
+// than a pixel.
 func MaxLevels(width, height int) int {
 	n := 0
 	for min(width, height)>>(n+1) >= 1 {
@@ -42,7 +43,7 @@ func MaxLevels(width, height int) int {
 	return n
 }
 
-// Levels is the number of levels below level 0 whose last one fits into a tile.
+// Levels returns the number of levels below level 0 whose last one fits into a tile.
 func Levels(width, height, tile int) int {
 	n := 0
 	for max(width, height)>>n > tile && n < MaxLevels(width, height) {
@@ -77,7 +78,7 @@ func (s *Spec) check() error {
 	return f.CheckEncode()
 }
 
-// format is how tiles are encoded.
+// format returns how tiles are encoded.
 func (s *Spec) format() tilecodec.Format {
 	return tilecodec.Format{Compression: s.Compression, Predictor: s.Predictor, Type: s.Type, Bits: 8 * s.Type.Size(), Samples: s.Samples,
 		Width: s.Tile, Height: s.Tile, Depth: 1, Photometric: s.photometric(), Subsampling: s.Subsampling, Level: s.Level, Quality: s.Quality}
@@ -93,10 +94,10 @@ func (s *Spec) photometric() int {
 	return tiff.RGB
 }
 
-// count is the number of levels.
+// count returns the number of levels.
 func (s *Spec) count() int { return 1 + s.Levels + len(s.Below) }
 
-// size is the width and height of a level.
+// size returns the width and height of a level.
 func (s *Spec) size(level int) (width, height int) {
 	if level > 0 && s.Below != nil {
 		return s.Below[level-1][0], s.Below[level-1][1]
@@ -104,10 +105,10 @@ func (s *Spec) size(level int) (width, height int) {
 	return s.Width >> level, s.Height >> level
 }
 
-// planes is the number of planes.
+// planes returns the number of planes.
 func (s *Spec) planes() int { return s.Image.Times * s.Image.Channels * s.Image.Depths }
 
-// pixel is the number of bytes of a pixel.
+// pixel returns the number of bytes of a pixel.
 func (s *Spec) pixel() int { return s.Samples * s.Type.Size() }
 
 // Bytes is the memory that a band of so many planes takes, with what is made of it.
@@ -122,10 +123,10 @@ func (s *Spec) bytes(planes int) int64 {
 	return int64(mem.Sum(band, lower, mem.Product(4*s.Workers, tile)))
 }
 
-// Bytes is the least memory that writing takes.
+// Bytes returns the least memory that writing takes.
 func (s *Spec) Bytes() int64 { return s.bytes(1) }
 
-// samples is the size of all samples of all levels, tiles at the edges being whole.
+// samples returns the size of all samples of all levels, tiles at the edges being whole.
 func (s *Spec) samples() int64 {
 	var sum int64
 	for k := range s.count() {

@@ -142,7 +142,7 @@ func (w *Writer) begin() {
 	b.Data = w.buf[:b.Depths*b.Rows*width*s.pixel()]
 }
 
-// Band is the one to be filled.
+// Band returns the one to be filled.
 func (w *Writer) Band() *Band { return &w.band }
 
 // Write encodes the band and makes its part of the lower levels.

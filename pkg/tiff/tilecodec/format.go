@@ -94,13 +94,13 @@ func (f *Format) predictor() int {
 
 func (f *Format) samples() int { return max(f.Samples, 1) }
 
-// rows is the number of rows of a tile, those of all its planes.
+// rows returns the number of rows of a tile, those of all its planes.
 func (f *Format) rows() int { return mem.Product(f.Height, max(f.Depth, 1)) }
 
-// row is the number of bytes of a decoded row.
+// row returns the number of bytes of a decoded row.
 func (f *Format) row() int { return mem.Product(f.Width, f.samples(), f.Type.Size()) }
 
-// bits is the number of bits of a stored sample.
+// bits returns the number of bits of a stored sample.
 func (f *Format) bits() int {
 	if f.Bits == 0 {
 		return 8 * f.Type.Size()
@@ -111,7 +111,7 @@ func (f *Format) bits() int {
 // packed reports whether stored samples are not whole bytes.
 func (f *Format) packed() bool { return f.bits() != 8*f.Type.Size() }
 
-// storedRow is the number of bytes of a row before it is compressed.
+// storedRow returns the number of bytes of a row before it is compressed.
 func (f *Format) storedRow() int {
 	if !f.packed() {
 		return f.row()

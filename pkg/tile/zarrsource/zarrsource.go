@@ -127,7 +127,7 @@ func (c *config) axisNames(a *zarr.Array) []string {
 	return names
 }
 
-// tileShape is the shape of a level's tiles: no longer than the array on any
+// tileShape returns the shape of a level's tiles: no longer than the array on any
 // axis, so that small images do not take large buffers.
 func (c *config) tileShape(a *zarr.Array) ([]int, error) {
 	shape, t := a.Shape(), slices.Clone(a.Chunks())
@@ -165,7 +165,7 @@ func cut(t, chunk, shape []int, most int) {
 	}
 }
 
-// step is the length, at most most, of the pieces of an axis of n elements. Of
+// step returns the length, at most most, of the pieces of an axis of n elements. Of
 // an axis of several chunks it divides the chunk where that costs less than
 // half the length: else pieces would need two files.
 func step(n, chunk, shape, most int) int {
@@ -185,22 +185,22 @@ func step(n, chunk, shape, most int) int {
 	return even
 }
 
-// Levels is the number of arrays.
+// Levels returns the number of arrays.
 func (s *Source) Levels() int { return len(s.levels) }
 
-// Shape is the shape of a level's array.
+// Shape returns the shape of a level's array.
 func (s *Source) Shape(level int) []int { return s.levels[level].shape }
 
-// TileShape is the shape of a level's tiles.
+// TileShape returns the shape of a level's tiles.
 func (s *Source) TileShape(level int) []int { return s.levels[level].tile }
 
-// DimensionNames are the names of the axes.
+// DimensionNames returns the names of the axes.
 func (s *Source) DimensionNames() []string { return s.names }
 
-// DownScale is the factor that NewPyramid was given.
+// DownScale returns the factor that NewPyramid was given.
 func (s *Source) DownScale(level int) float64 { return s.levels[level].down }
 
-// DType is the element type of all arrays.
+// DType returns the element type of all arrays.
 func (s *Source) DType() dtype.Type { return s.dtype }
 
 // ScratchBytes returns how much memory, besides dst, one LoadTile takes at most.

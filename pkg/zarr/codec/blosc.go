@@ -99,7 +99,8 @@ func (b *bloscCodec) refuseSnappy(c *config) {
 	}
 }
 
-// bloscTypesize is what Blosc takes for the size of an element: elements larger than it can have are bytes.
+// bloscTypesize returns what Blosc takes for the size of an element: elements larger than it can have are
+// bytes.
 func bloscTypesize(n int) int {
 	if n > bloscMaxTypesize {
 		return 1
@@ -107,7 +108,7 @@ func bloscTypesize(n int) int {
 	return max(n, 1)
 }
 
-// resolved is the shuffle that is used, never AutoShuffle.
+// resolved returns the shuffle that is used, never AutoShuffle.
 func (b *bloscCodec) resolved() BloscShuffle {
 	switch {
 	case b.shuffle == AutoShuffle && b.typesize == 1:

@@ -99,12 +99,12 @@ func signed(b []byte) int { return int(int32(binary.LittleEndian.Uint32(b))) }
 
 func (f *bloscFrame) format() byte { return f.flags >> bloscFormatShift }
 
-// block is the range of block j in the decoded data.
+// block returns the range of block j in the decoded data.
 func (f *bloscFrame) block(j int) (from, to int) {
 	return j * f.blocksize, min((j+1)*f.blocksize, f.size)
 }
 
-// shuffled is how the elements of a block of n bytes were reordered.
+// shuffled returns how the elements of a block of n bytes were reordered.
 func (f *bloscFrame) shuffled(n int) BloscShuffle {
 	switch {
 	case f.flags&bloscByteShuffled != 0:
@@ -117,7 +117,7 @@ func (f *bloscFrame) shuffled(n int) BloscShuffle {
 	return NoShuffle
 }
 
-// streams is the number of streams in a block of n bytes. The last block, if it
+// streams returns the number of streams in a block of n bytes. The last block, if it
 // is shorter, is never split; the sizes matter for files that are older than
 // the flag.
 func (f *bloscFrame) streams(n int) int {

@@ -9,7 +9,7 @@ import (
 	"strata/pkg/zarr/codec/shuffle"
 )
 
-// format is the number of the compressor.
+// format returns the number of the compressor.
 func (b *bloscCodec) format() byte {
 	switch b.cname {
 	case "lz4", "lz4hc":
@@ -38,7 +38,7 @@ func (b *bloscCodec) splits(blocksize int) bool {
 	return planes && b.typesize <= bloscMaxSplits && blocksize/b.typesize >= bloscMinSplit
 }
 
-// sizeBlocks is the block length for n bytes. It is chosen as c-blosc does:
+// sizeBlocks returns the block length for n bytes. It is chosen as c-blosc does:
 // fitting the caches for the fast levels, larger for the strong ones, and a
 // multiple of the element size.
 func (b *bloscCodec) sizeBlocks(n int) (blocksize int, split bool) {
@@ -73,7 +73,7 @@ func (b *bloscCodec) sizeBlocks(n int) (blocksize int, split bool) {
 	return blocksize, b.splits(blocksize)
 }
 
-// evenBlocks is the block length for byte planes in Zstandard: as long as a
+// evenBlocks returns the block length for byte planes in Zstandard: as long as a
 // plane fits one block of Zstandard and the whole the cache, and such that no
 // shorter block, which would not be split, is left at the end, if that can be.
 func (b *bloscCodec) evenBlocks(n, blocksize int) int {
@@ -226,7 +226,7 @@ func (b *bloscCodec) encodeStream(s *Scratch, dst, src []byte, i int, split bool
 	return kept(dst, s.zstd.encoder().EncodeLike(trend, dst, src, level, false)), nil
 }
 
-// kept is the length of out if it is in dst's memory, 0 if it was reallocated
+// kept returns the length of out if it is in dst's memory, 0 if it was reallocated
 // because it did not fit.
 func kept(dst, out []byte) int {
 	if len(out) > cap(dst) || cap(out) == 0 || cap(dst) == 0 || &out[:1][0] != &dst[:1][0] {

@@ -50,7 +50,7 @@ func CheckLength(n int) error {
 	return nil
 }
 
-// Encoded is the element type that comes out of c when elements of type elem go
+// Encoded returns the element type that comes out of c when elements of type elem go
 // in: a filter's own, and elem for all that work on bytes.
 func Encoded(c Codec, elem dtype.Type) dtype.Type {
 	if f, ok := c.(Filter); ok {
@@ -204,7 +204,7 @@ func (c Chain) MetadataV2() (filters []json.RawMessage, compressor json.RawMessa
 	return filters, nil, nil
 }
 
-// errShort is what decoders say about input that ends too early.
+// errShort returns what decoders say about input that ends too early.
 func errShort(off int) error { return fmt.Errorf("truncated at byte %d", off) }
 
 // errTooLong is ErrTooLong with the limit that was passed.

@@ -112,7 +112,7 @@ func (k *checksumCodec) Decode(_ *Scratch, dst, src []byte) (int, error) {
 	return copy(dst, data), nil
 }
 
-// verify is the data that the checksum is of, if it is right.
+// verify returns the data that the checksum is of, if it is right.
 func (k *checksumCodec) verify(src []byte) ([]byte, error) {
 	n := len(src) - 4
 	if n < 0 {

@@ -148,14 +148,14 @@ func abbreviate(v json.RawMessage) string {
 	return string(v)
 }
 
-// metadataV2 is an object with an "id" and the given fields.
+// metadataV2 returns an object with an "id" and the given fields.
 func metadataV2(id string, fields map[string]any) (json.RawMessage, error) {
 	m := map[string]any{"id": id}
 	maps.Copy(m, fields)
 	return json.Marshal(m)
 }
 
-// metadataV3 is an object with a "name" and a "configuration", which is left
+// metadataV3 returns an object with a "name" and a "configuration", which is left
 // out when there is none.
 func metadataV3(name string, fields map[string]any) (json.RawMessage, error) {
 	m := map[string]any{"name": name}

@@ -34,7 +34,7 @@ func (l layout) order() binary.ByteOrder {
 // real reports whether elements are single numbers that can be computed with.
 func (l layout) real() bool { return l.IsInteger() || l.IsFloat() }
 
-// count is the number of elements in n bytes, which must be whole ones.
+// count returns the number of elements in n bytes, which must be whole ones.
 func (l layout) count(n int) (int, error) {
 	if n%l.Size() != 0 {
 		return 0, fmt.Errorf("%d bytes are not a multiple of the size of %s", n, l.Type)

@@ -2,7 +2,8 @@ package codec
 
 import "encoding/binary"
 
-// fletcher32Sum is the Fletcher checksum that HDF5 and numcodecs append: two sums of big-endian words of 16
+// fletcher32Sum returns the Fletcher checksum that HDF5 and numcodecs append: two sums of big-endian words of
+// 16
 // bits, each folded to one's complement, so that only data without a bit set has the sum 0. A last odd
 // byte is the high half of a word.
 func fletcher32Sum(b []byte) uint32 {

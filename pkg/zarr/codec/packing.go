@@ -23,7 +23,7 @@ type Packing struct {
 	ahead int // bytes before the stream of numcodecs' LZ4
 }
 
-// Packing is how chunks of size bytes are encoded in streams, or an error that wraps
+// Packing returns how chunks of size bytes are encoded in streams, or an error that wraps
 // [ErrWhole]: zstd, lz4, and Blosc of these two without shuffle or with byte shuffle have
 // streams, with numcodecs' shuffle before them and checksums of what is stored behind. Levels
 // are those of who encodes the streams.
@@ -134,7 +134,7 @@ type Layout struct {
 	Whole bool
 }
 
-// Bound is the most bytes that a stored chunk has, if its streams have at most those
+// Bound returns the most bytes that a stored chunk has, if its streams have at most those
 // lengths.
 func (p *Packing) Bound(stream func(n int) int) int {
 	n := p.ahead + 4*len(p.sums)

@@ -63,10 +63,10 @@ const (
 // decoded whole: what a device is told of a stream would cost more than the stream.
 const leastStream = 512
 
-// mostStreams is how many streams a chunk may have.
+// mostStreams returns how many streams a chunk may have.
 func mostStreams(size int) int { return 16 + size/leastStream }
 
-// MostStreams is how many streams a chunk of size decoded bytes has at most.
+// MostStreams returns how many streams a chunk of size decoded bytes has at most.
 func (c Chain) MostStreams(size int) int {
 	for _, k := range c {
 		switch k.(type) {
@@ -77,7 +77,7 @@ func (c Chain) MostStreams(size int) int {
 	return 1
 }
 
-// Streams is what the streams of a chunk of size decoded bytes are like where it is
+// Streams returns what the streams of a chunk of size decoded bytes are like where it is
 // encoded as its metadata say: the format of those that are compressed, how many there are,
 // and the decoded bytes of the largest.
 func (c Chain) Streams(size int) (f StreamFormat, n, largest int) {

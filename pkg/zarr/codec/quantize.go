@@ -55,7 +55,7 @@ func (f *quantizeCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
 	return n * f.decoded.Size(), nil
 }
 
-// scale is the power of two whose multiples numbers are rounded to.
+// scale returns the power of two whose multiples numbers are rounded to.
 func (f *quantizeCodec) scale() float64 {
 	return arithmetic(f.decoded).round(math.Exp2(math.Ceil(float64(f.digits) * math.Log2(10))))
 }

@@ -22,7 +22,7 @@ type Scratch struct {
 // ends: codecs look every few MiB. Without it they go on to the end.
 func (s *Scratch) Bind(ctx context.Context) { s.ctx = ctx }
 
-// context is what Bind was given.
+// context returns what Bind was given.
 func (s *Scratch) context() context.Context {
 	if s == nil || s.ctx == nil {
 		return context.Background()
@@ -45,7 +45,7 @@ func (s *Scratch) pause(i int) error {
 // NewScratch returns an empty Scratch.
 func NewScratch() *Scratch { return new(Scratch) }
 
-// between is a buffer of n bytes for what passes between codec i-1 and codec i
+// between returns a buffer of n bytes for what passes between codec i-1 and codec i
 // of a chain; the buffer of i-1 stays valid.
 func (s *Scratch) between(i, n int) []byte {
 	return room(&s.chain[i&1], n)

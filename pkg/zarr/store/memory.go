@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// MemoryStore keeps objects in memory: for tests, and for what is made and used
-// within one process.
+// MemoryStore keeps objects in memory, for tests and for data used within one process.
 type MemoryStore struct {
 	mu   sync.RWMutex
 	tree *tree[[]byte] // an object's bytes never change; Put replaces them
@@ -17,10 +16,10 @@ type MemoryStore struct {
 
 var _ Writer = (*MemoryStore)(nil)
 
-// Memory is an empty store in memory.
+// Memory returns an empty store in memory.
 func Memory() *MemoryStore { return &MemoryStore{tree: newTree[[]byte]()} }
 
-// Location is key after "memory:".
+// Location returns key after "memory:".
 func (s *MemoryStore) Location(key string) string { return "memory:" + key }
 
 // Close does nothing; the objects stay until the store is garbage.

@@ -23,10 +23,10 @@ type packedChunk struct {
 	pieces   codec.Pieces
 }
 
-// storedBytes is how much the stored form of a chunk takes, unless it is larger than usual.
+// storedBytes returns how much the stored form of a chunk takes, unless it is larger than usual.
 func (r *Reader) storedBytes() int64 { return aligned(r.chunk + r.chunk/64 + 4096) }
 
-// decoding is what the decoding of so many chunks takes until the stream has been waited
+// decoding returns what the decoding of so many chunks takes until the stream has been waited
 // for.
 func (r *Reader) decoding(chunks int) (pinned, device int64) {
 	pinned, device, err := unpack.Memory(r.library, r.device, r.array.Codecs(), int(r.chunk), chunks)
@@ -102,7 +102,7 @@ func (s *Slot) fetchPacked(ctx context.Context, region zarr.Region) error {
 	return s.unpack()
 }
 
-// another is one more packed chunk, with the list of an earlier one.
+// another returns one more packed chunk, with the list of an earlier one.
 func (s *Slot) another() *packedChunk {
 	if n := len(s.packed); n < cap(s.packed) {
 		s.packed = s.packed[:n+1]
@@ -193,7 +193,7 @@ func (s *Slot) compare(p *packedChunk, c unpack.Chunk) error {
 	return nil
 }
 
-// name is what errors call the chunk that begins at start.
+// name returns what errors call the chunk that begins at start.
 func (r *Reader) name(start []int) string {
 	index := make([]int, len(start))
 	for d, n := range start {

@@ -86,7 +86,7 @@ func (r *Reader) Untried() { r.trial = nil }
 // onDevice reports whether regions come by a way that may be left for the host's.
 func (r *Reader) onDevice() bool { return r.way == GDS || r.way == NVComp }
 
-// byHost is how regions come that the host reads.
+// byHost returns how regions come that the host reads.
 func (r *Reader) byHost() Way {
 	if r.way == Bounce || r.way == GDS {
 		return Bounce
@@ -117,16 +117,16 @@ func (e *BackendError) Error() string {
 // Unwrap returns the reason.
 func (e *BackendError) Unwrap() error { return e.Err }
 
-// Array is the array that is read.
+// Array returns the array that is read.
 func (r *Reader) Array() *zarr.Array { return r.array }
 
-// Device is where regions are brought to.
+// Device returns where regions are brought to.
 func (r *Reader) Device() *gpu.Device { return r.device }
 
-// Way is the way that regions take, and what speaks against a better one.
+// Way returns the way that regions take, and what speaks against a better one.
 func (r *Reader) Way() (w Way, why string) { return r.way, r.why }
 
-// Bytes is the size of a region of that shape.
+// Bytes returns the size of a region of that shape.
 func (r *Reader) Bytes(shape []int) int64 {
 	n := int64(r.size)
 	for _, s := range shape {
@@ -135,7 +135,7 @@ func (r *Reader) Bytes(shape []int) int64 {
 	return n
 }
 
-// chunks is how many chunks a region of that shape has that begins with one.
+// chunks returns how many chunks a region of that shape has that begins with one.
 func (r *Reader) chunks(shape []int) int64 {
 	n := int64(1)
 	for d, s := range shape {
@@ -144,7 +144,7 @@ func (r *Reader) chunks(shape []int) int64 {
 	return n
 }
 
-// touched is how many chunks a region has a part of.
+// touched returns how many chunks a region has a part of.
 func (r *Reader) touched(region zarr.Region) int64 {
 	n := int64(1)
 	for d, s := range region.Shape {
@@ -156,7 +156,7 @@ func (r *Reader) touched(region zarr.Region) int64 {
 	return n
 }
 
-// Memory is what a slot for regions of that shape takes, in bytes, of page-locked
+// Memory returns what a slot for regions of that shape takes, in bytes, of page-locked
 // memory and of the device. What Into fills is not in it. A region that begins within a
 // chunk, and therefore has a part of more chunks, takes more where there is more, and
 // else is read by the host.
@@ -200,7 +200,7 @@ func (r *Reader) needs(shape []int, chunks int64) needs {
 	return n
 }
 
-// cover is how many bytes lie between the first and the last element of a region of that
+// cover returns how many bytes lie between the first and the last element of a region of that
 // shape in a chunk.
 func (r *Reader) cover(shape []int) int64 {
 	n := int64(r.size)
@@ -213,7 +213,7 @@ func (r *Reader) cover(shape []int) int64 {
 	return n
 }
 
-// Scratch is about what one Fetch by one goroutine takes of the host's memory beside
+// Scratch returns about what one Fetch by one goroutine takes of the host's memory beside
 // that, in bytes.
 func (r *Reader) Scratch() int64 {
 	const own = 256 << 10 // of what goes to the device as it is stored

@@ -102,10 +102,10 @@ func (s *Slot) Release() {
 	s.onDevice.chunks.Release()
 }
 
-// Reader is the reader that the slot is of.
+// Reader returns the reader that the slot is of.
 func (s *Slot) Reader() *Reader { return s.reader }
 
-// Bytes is the size of the region that was fetched.
+// Bytes returns the size of the region that was fetched.
 func (s *Slot) Bytes() int64 { return s.bytes }
 
 // Fetch reads a region from storage. It blocks. What Into queued for the region before

@@ -14,14 +14,15 @@ import (
 	"strata/pkg/zarr"
 )
 
-// aligned is the room for n bytes in the slot's memory on the device: boxes are copied by
+// aligned returns the room for n bytes in the slot's memory on the device: boxes are copied by
 // 16 bytes wherever their rows allow it.
 func aligned(n int64) int64 { return (n + 15) / 16 * 16 }
 
 // page is what cuFile moves straight: pages of files that lie in pages of the memory as they do there. Others it copies.
 const page = 4096
 
-// straightBytes is the room for n bytes that cuFile reads, wherever they are in a file: see [Slot.beside].
+// straightBytes returns the room for n bytes that cuFile reads, wherever they are in a file: see
+// [Slot.beside].
 func straightBytes(n int64) int64 {
 	if n < page {
 		return aligned(n)
@@ -29,7 +30,8 @@ func straightBytes(n int64) int64 {
 	return aligned(n) + page
 }
 
-// beside is where n bytes from off of a file on go to in the slot's memory, from byte at on: to where they lie in
+// beside returns where n bytes from off of a file on go to in the slot's memory, from byte at on: to where
+// they lie in
 // a page as in the file.
 func (s *Slot) beside(at, n, off int64) int64 {
 	here := int64(s.onDevice.chunks.Address()) + at

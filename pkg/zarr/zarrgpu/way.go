@@ -36,7 +36,7 @@ type Counts struct {
 	reasons []string
 }
 
-// Bytes is how many bytes of elements came by a way.
+// Bytes returns how many bytes of elements came by a way.
 func (c *Counts) Bytes(w Way) int64 {
 	if c == nil {
 		return 0
@@ -44,7 +44,7 @@ func (c *Counts) Bytes(w Way) int64 {
 	return c.bytes[w].Load()
 }
 
-// Fallbacks is how many regions had to be read again by the host.
+// Fallbacks returns how many regions had to be read again by the host.
 func (c *Counts) Fallbacks() int64 {
 	if c == nil {
 		return 0

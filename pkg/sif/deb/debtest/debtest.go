@@ -40,7 +40,7 @@ type Package struct {
 	Ext                 string // of its members: ".xz" (the default), ".gz", ".zst", ".tar" for none
 }
 
-// Bytes is the package's file.
+// Bytes returns the package's file.
 func (p Package) Bytes() []byte {
 	ext := p.Ext
 	if ext == "" {
@@ -133,7 +133,7 @@ type Archive struct {
 	index map[string]string // Packages, by archive
 }
 
-// NewArchive is an empty archive, signed by a key of its own.
+// NewArchive returns an empty archive, signed by a key of its own.
 func NewArchive() *Archive {
 	key, err := openpgp.NewEntity("archive of a test", "", "archive@example.org", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
 	must(err)

@@ -24,7 +24,7 @@ type Encoder struct {
 	table [1 << tableLog]uint32
 }
 
-// Bound is the most bytes that n bytes are encoded to.
+// Bound returns the most bytes that n bytes are encoded to.
 func Bound(n int) int { return n + n/255 + 16 }
 
 // Encode compresses src, which must be shorter than 2 GiB, to dst and returns the length, or 0 where dst is
@@ -135,5 +135,5 @@ func run(dst []byte, at, length int) int {
 	return at + 1
 }
 
-// hash is a hash of the first 5 bytes of v: those that begin with them are likelier to be long matches.
+// hash returns a hash of the first 5 bytes of v: those that begin with them are likelier to be long matches.
 func hash(v uint64) uint64 { return v << 24 * 889523592379 >> (64 - tableLog) }

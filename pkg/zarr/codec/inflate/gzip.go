@@ -32,7 +32,7 @@ func Gzip(ctx context.Context, dst, src []byte) (n int, err error) {
 	}
 }
 
-// GzipHeader is the length of the header of the gzip member that src begins with.
+// GzipHeader returns the length of the header of the gzip member that src begins with.
 func GzipHeader(src []byte) (int, error) {
 	d := newDecoder(context.Background(), nil, src)
 	defer d.release()

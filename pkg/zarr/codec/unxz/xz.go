@@ -191,7 +191,7 @@ func (x *reader) block(dst []byte, check byte) (n int, err error) {
 	return n, x.verify(dst[:n], check)
 }
 
-// dictionarySize is the dictionary size that LZMA2's property byte stands for.
+// dictionarySize returns the dictionary size that LZMA2's property byte stands for.
 func dictionarySize(b byte) (int64, error) {
 	switch {
 	case b > 40:

@@ -62,7 +62,7 @@ func New(lib *nvcomp.Library, c codec.Chain, size int) (*Encoder, error) {
 	return e, nil
 }
 
-// Memory is about what Encode takes for n chunks, of page-locked memory and of the device,
+// Memory returns about what Encode takes for n chunks, of page-locked memory and of the device,
 // until its result is released.
 func (e *Encoder) Memory(d *gpu.Device, n int) (pinned, device int64, err error) {
 	p := e.packing
@@ -83,7 +83,7 @@ func (e *Encoder) Memory(d *gpu.Device, n int) (pinned, device int64, err error)
 	return table + stored, device, nil
 }
 
-// storedBytes is the most that n chunks take as they are stored, each at a multiple of apart.
+// storedBytes returns the most that n chunks take as they are stored, each at a multiple of apart.
 func (e *Encoder) storedBytes(n int) int64 {
 	return int64(n) * up(int64(e.packing.Bound(func(int) int { return int(e.bound) })))
 }
@@ -95,7 +95,7 @@ func (e *Encoder) largest() (n int64) {
 	return n
 }
 
-// alignedBytes is what the streams of a chunk take where each is aligned.
+// alignedBytes returns what the streams of a chunk take where each is aligned.
 func (e *Encoder) alignedBytes() (n int64) {
 	for _, k := range e.packing.List {
 		n += up(int64(k.Size))
@@ -301,7 +301,7 @@ func (j *job) collect() (*output, error) {
 	return out, nil
 }
 
-// of are the lengths of chunk i's streams.
+// of returns the lengths of chunk i's streams.
 func (j *job) of(i int) []int64 { return j.lengths[i*len(j.packing.List) : (i+1)*len(j.packing.List)] }
 
 // finish writes what is not from the device.

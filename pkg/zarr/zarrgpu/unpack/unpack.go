@@ -142,7 +142,8 @@ func (b *batch) takeScratch(chunks []Chunk) error {
 	return nil
 }
 
-// alignedBytes is the room that streams of a chunk of size bytes get where they are moved: as if they were not
+// alignedBytes returns the room that streams of a chunk of size bytes get where they are moved: as if they
+// were not
 // compressed, so that buffers of one size serve all chunks. Others would be freed and allocated, which waits
 // for the device.
 func alignedBytes(size, streams int) int64 { return int64(size) + int64(streams)*apart }
@@ -234,7 +235,7 @@ func (b *batch) unshuffle() error {
 	return nil
 }
 
-// Memory is about what Queue takes for n chunks of a chain, of size decoded bytes each, of
+// Memory returns about what Queue takes for n chunks of a chain, of size decoded bytes each, of
 // page-locked memory and of the device, until the stream has been waited for: as much, where
 // they are encoded as their metadata say. Where less of the device is free, nvCOMP's part
 // of it can be smaller, down to that of one stream.
