@@ -67,7 +67,8 @@ func Cache(limit int64) Option {
 	return func(f *File) { f.cache = &tileCache{limit: limit, held: map[int]*cachedTile{}} }
 }
 
-// Far declares that the file lies on a server: uncompressed tiles are then read as a whole, and kept by [Cache], too.
+// Far declares that the file lies on a server: uncompressed tiles are read as a whole and kept by [Cache],
+// too.
 func Far() Option { return func(f *File) { f.far = true } }
 
 func newFile(src Source, name string) *File {
@@ -127,7 +128,7 @@ func (f *File) warn(format string, args ...any) {
 	f.Warnings = append(f.Warnings, f.Name+": "+fmt.Sprintf(format, args...))
 }
 
-// Source returns what the file is read from.
+// Source returns the source that the file is read from.
 func (f *File) Source() Source { return f.src }
 
 // Len returns the number of sub-blocks.
@@ -217,7 +218,8 @@ func (f *File) Compressions() []Compression {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// Views returns the positions along R, I, H, V and B that sub-blocks have, as planes whose other coordinates are 0.
+// Views returns the positions along R, I, H, V and B that occur in sub-blocks, as planes whose other
+// coordinates are 0.
 func (f *File) Views() []Plane {
 	seen := map[Plane]bool{}
 	for _, k := range f.kinds {

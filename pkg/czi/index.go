@@ -174,8 +174,11 @@ func (f *File) group(p Plane, factor int) *tree {
 	return f.groups[k]
 }
 
-// Tiles returns the numbers of the sub-blocks of a plane and scene that meet a rectangle of the pixel plane, the lowest first: by mosaic index, then
-// by their order in the directory. factor is how many pixels of the plane one stored stands for, 1 for level 0.
+// Tiles returns the numbers of the sub-blocks of a plane and scene that meet a rectangle of the pixel plane,
+// ordered from
+// bottom to top: by mosaic index, then by position in the directory. factor is the number of pixels of the
+// plane per stored
+// pixel, 1 for level 0.
 func (f *File) Tiles(scene int, p Plane, factor int, r image.Rectangle) []int {
 	var found []int
 	t := f.group(p, factor)

@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-// Mask says which pixels of a sub-block are valid: one bit each, the highest of a byte first.
+// Mask marks the valid pixels of a sub-block, one bit each, the highest bit of a byte first.
 type Mask struct {
 	Width, Height int
 	Stride        int // bytes of a row

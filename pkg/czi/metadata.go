@@ -57,7 +57,7 @@ type metadataCache struct {
 	err  error
 }
 
-// XML reads the metadata document as it is; nil if the file has none.
+// XML reads the metadata document unchanged; it returns nil if the file has none.
 func (f *File) XML(ctx context.Context) ([]byte, error) {
 	if f.header.metadata == 0 {
 		return nil, nil

@@ -16,8 +16,10 @@ type Region struct {
 	Scene int             // or AllScenes
 	Rect  image.Rectangle // in the common pixel plane
 
-	// Zoom is the size of the result in multiples of the rectangle; 0: 1, full resolution. Pixels are those of the coarsest level that
-	// is fine enough and covers all tiles: at the zoom of a level they are the level's, else the nearest.
+	// Zoom is the size of the result relative to the rectangle; 0 means 1, full resolution. Pixels come from
+	// the coarsest level
+	// that is fine enough and covers all tiles: exactly at the zoom of that level, by nearest neighbour
+	// otherwise.
 	Zoom float64
 	// Background is the pixel where no tile is; nil: zeros.
 	Background []byte
@@ -25,7 +27,7 @@ type Region struct {
 	Workers int
 }
 
-// Size returns how many pixels the region has.
+// Size returns the size of the region's result in pixels.
 func (r Region) Size() (width, height int) {
 	z := r.zoom()
 	const slack = 1e-9 // three times a third is 1
@@ -295,7 +297,8 @@ func (t *tile) kept() bool {
 	return c != nil && (t.kind.compression != None || t.f.far) && t.bytes <= c.limit/8
 }
 
-// Fetch reads the tiles of a region into the cache, if there is one. What is wrong with them is said when they are drawn.
+// Fetch reads the tiles of a region into the cache, if there is one. Faulty tiles are reported when they are
+// drawn.
 func (f *File) Fetch(ctx context.Context, r Region) error {
 	c := &composer{f: f, factor: f.levelFor(r)}
 	c.tiles = f.Tiles(r.Scene, r.Plane, c.factor, r.Rect)

@@ -14,13 +14,13 @@ type SubBlock struct {
 	Pixels      PixelType
 	Compression Compression
 	Part        int // of the file that it lies in; 0: this one
-	Pyramid     int // what the entry says of the pyramid (legacy); see Level0
+	Pyramid     int // pyramid type of the directory entry (legacy); see Level0
 
 	Rect         image.Rectangle // in the common pixel plane
 	StoredWidth  int             // pixels held
 	StoredHeight int
 
-	C, Z, T, S, M, R, I, H, V, B int // 0 where there is no such dimension
+	C, Z, T, S, M, R, I, H, V, B int // 0 for a dimension that the sub-block does not have
 	dims                         uint16
 }
 
@@ -163,7 +163,7 @@ func (f *File) SubBlockMetadata(ctx context.Context, i int) ([]byte, error) {
 	return s.part(ctx, s.Metadata, s.MetadataBytes, "metadata")
 }
 
-// SubBlockAttachment reads what is attached to a sub-block; nil if nothing is.
+// SubBlockAttachment reads the attachment of a sub-block; it returns nil if there is none.
 func (f *File) SubBlockAttachment(ctx context.Context, i int) ([]byte, error) {
 	s, err := f.subBlock(ctx, i)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strata/pkg/dtype"
 )
 
-// PixelType says what the pixels of a sub-block are.
+// PixelType identifies the pixel type of a sub-block.
 type PixelType int32
 
 // Pixel types. Samples of the Bgr types are interleaved, blue first.
@@ -69,7 +69,7 @@ func (p PixelType) Bytes() int {
 	return 0
 }
 
-// Compression says how the pixels of a sub-block are stored.
+// Compression identifies the compression of a sub-block's pixels.
 type Compression int32
 
 // Compressions.

@@ -201,7 +201,7 @@ func (w *Writer) write(b []byte) error {
 	return err
 }
 
-// Close writes metadata, directory and header. Without it the file is none.
+// Close writes metadata, directory and header. Without it the file is not a valid CZI.
 func (w *Writer) Close() error {
 	le := binary.LittleEndian
 	text := w.spec.xml(&w.image)

@@ -8,7 +8,7 @@ import (
 // Options say how an image is encoded.
 type Options struct {
 	Quality     int    // 1 to 100, as libjpeg scales it; 0: 75
-	Color       Color  // ToRGB: the image is RGB and becomes YCbCr; AsStored: its components stay as they are
+	Color       Color  // ToRGB: converts RGB to YCbCr; AsStored: keeps the components
 	Subsampling [2]int // luma samples for each of the colour differences, across and down: 1,1 (which 0,0 means too), 2,1 or 2,2
 	Abbreviated bool   // without quantization and Huffman tables: those of Tables belong to it
 }
@@ -102,9 +102,11 @@ type plane struct {
 	coefficients []int16 // blocks of 64, stride/8 in a row
 }
 
-// Encode encodes an image, whose rows of width*components bytes follow each other, as a baseline stream, and returns it in dst's memory or, where that is too
-// small, in new memory. The stream names its colours as libjpeg understands them without a JFIF marker: three components are YCbCr unless an Adobe marker says that
-// they are not.
+// Encode encodes an image with adjacent rows of width*components bytes as a baseline stream. It returns the
+// stream in dst's
+// memory if that suffices and otherwise in new memory. The stream declares its colours as libjpeg understands
+// them without a
+// JFIF marker: three components are YCbCr unless an Adobe marker says otherwise.
 func (e *Encoder) Encode(dst, src []byte, width, height, components int, o Options) ([]byte, error) {
 	var err error
 	if e.plan, err = o.plan(components); err == nil {

@@ -43,14 +43,16 @@ package jpeg
 
 import "fmt"
 
-// Color says which colours a decoder gives and an encoder takes.
+// Color selects the colours that a decoder returns and an encoder takes.
 type Color uint8
 
 const (
 	AsStored Color = iota // components as they are in the stream
-	// ToRGB converts YCbCr streams to RGB (full range, ITU-R BT.601, as JFIF says). A stream of three components is taken for YCbCr
-	// unless it says otherwise: without a JFIF marker, by an Adobe marker with transform 0, or, if there is none either, by components
-	// named R, G and B. Four components with Adobe's transform 2 (YCCK) become CMYK. Others stay as they are.
+	// ToRGB converts YCbCr streams to RGB (full range, ITU-R BT.601, as in JFIF). Three components are YCbCr
+	// unless, without a JFIF
+	// marker, an Adobe marker with transform 0 or, without that too, components named R, G and B say
+	// otherwise. Four components
+	// with Adobe's transform 2 (YCCK) become CMYK. Others stay unchanged.
 	ToRGB
 )
 
@@ -76,7 +78,7 @@ func ReadHeader(src []byte) (Header, error) {
 	return h, nil
 }
 
-// Config says what the caller expects of a stream.
+// Config describes the frame that the caller expects.
 type Config struct {
 	Width, Height, Components int
 	Color                     Color

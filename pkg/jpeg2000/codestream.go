@@ -19,14 +19,14 @@ const (
 	markEOC = 0xffd9
 )
 
-// Component says how the samples of a component are stored.
+// Component describes how the samples of a component are stored.
 type Component struct {
 	Bits   int // of a sample
 	Signed bool
 	DX, DY int // pixels of the image for one sample, across and down
 }
 
-// Header is what the SIZ marker of a codestream says.
+// Header holds the content of a codestream's SIZ marker.
 type Header struct {
 	Width, Height int
 	Tiles         int // that the codestream divides the image into

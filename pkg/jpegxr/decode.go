@@ -16,10 +16,11 @@ type Decoder struct {
 	out      output
 }
 
-// Decode decodes the image of the file src into dst, whose rows are stride bytes apart. An image that dst has no room for is refused before memory
-// is taken for it. An error may come when part of dst has been written.
-//
-// Between rows of macroblocks Decode looks whether ctx is done.
+// Decode decodes the image in the file src into dst, whose rows are stride bytes apart. It refuses an image
+// for which dst is
+// too small before it allocates memory. With an error, part of dst may have been written. Decode checks ctx
+// between rows of
+// macroblocks.
 func (d *Decoder) Decode(ctx context.Context, dst []byte, stride int, src []byte) error {
 	err := d.read(src)
 	if err == nil {

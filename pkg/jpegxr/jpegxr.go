@@ -30,7 +30,7 @@ package jpegxr
 
 import "fmt"
 
-// PixelFormat says what a pixel of a decoded image is.
+// PixelFormat identifies the pixel format of a decoded image.
 type PixelFormat uint8
 
 const (

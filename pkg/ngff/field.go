@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Severity says what a [Problem] means for a reader.
+// Severity tells whether a [Problem] stops a reader.
 type Severity int
 
 const (
@@ -20,7 +20,7 @@ const (
 	Error
 )
 
-// String is "warning" or "error".
+// String returns "warning" or "error".
 func (s Severity) String() string {
 	if s == Error {
 		return "error"

@@ -19,8 +19,8 @@ type Image struct {
 	Axes    []Axis // units as stated
 	Levels  []Level
 
-	// VoxelSize is that of level 0, one number per axis: micrometres for axes of
-	// space, the scale as it stands for others.
+	// VoxelSize is the voxel size of level 0, one number per axis: in micrometres for space axes, the plain
+	// scale for others.
 	VoxelSize []float64
 	// Unit is the unit that the scales of space axes are in, per axis; stated, or,
 	// where none is, guessed with a warning. "" for other axes.
@@ -41,21 +41,21 @@ type Level struct {
 	Transform
 }
 
-// ErrNoImage is wrapped when there is a Zarr node, but no OME-Zarr image.
+// ErrNoImage is wrapped by errors about a Zarr node that is not an OME-Zarr image.
 var ErrNoImage = errors.New("no OME-Zarr image")
 
-// Open opens the image whose group is at path, "" for the root of the store. All
-// levels that its metadata names must be there. Options are those of the levels' arrays.
-//
-// Metadata that makes no sense is a [*zarr.FormatError] that names group and
-// field; a group without a multiscale wraps [ErrNoImage].
+// Open opens the image whose group is at path; "" is the root of the store. All levels that its metadata
+// names must exist.
+// Options apply to the levels' arrays. Invalid metadata give a [*zarr.FormatError] that names group and
+// field; a group
+// without a multiscale wraps [ErrNoImage].
 func Open(ctx context.Context, st store.Store, path string, opts ...zarr.Option) (*Image, error) {
 	return open(ctx, st, path, true, opts)
 }
 
-// OpenPresent is [Open] for those who can do with level 0: levels below it that
-// the metadata names and that are absent are left out of the image's Levels, with
-// a warning. (A pyramid may still be on its way, or was not copied.)
+// OpenPresent opens an image like [Open] but accepts missing levels below level 0, as when a pyramid is still
+// being written
+// or was not copied. It leaves them out of the image's Levels and adds a warning.
 func OpenPresent(ctx context.Context, st store.Store, path string, opts ...zarr.Option) (*Image, error) {
 	return open(ctx, st, path, false, opts)
 }
@@ -265,8 +265,8 @@ func (im *Image) Axis(name string) int {
 	return -1
 }
 
-// Attributes returns those of the image's group that NGFF does not define, to be
-// passed on in [ImageSpec.Attributes].
+// Attributes returns the attributes of the image's group that NGFF does not define, to be passed on in
+// [ImageSpec.Attributes].
 func (im *Image) Attributes() map[string]any { return passed(rawAttributes(im.Group.Attributes())) }
 
 // findLabels looks for label images below the group.
@@ -300,9 +300,9 @@ func (im *Image) Label(ctx context.Context, name string, opts ...zarr.Option) (*
 	return nil, fmt.Errorf("%s: no label image %q (there are %q)", im.Group.Location(), name, im.Labels)
 }
 
-// ReadMetadata reads what the attributes of a group or array say in NGFF's
-// terms, whatever it is: an image, a plate, a well, a group of labels, or
-// nothing of these. What is wrong with it is in the problems.
+// ReadMetadata parses the NGFF metadata in the attributes of a group or array, whether image, plate, well,
+// group of labels,
+// or none of these. It lists faults as problems.
 func ReadMetadata(n zarr.Node) (*Metadata, []Problem) {
 	var f findings
 	m := parse(n.Attributes(), n.Format(), &f)

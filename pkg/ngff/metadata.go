@@ -118,7 +118,7 @@ type Window struct {
 	End   float64 `json:"end"`
 }
 
-// Channel is how one channel is displayed.
+// Channel describes how one channel is displayed.
 type Channel struct {
 	Label  string  `json:"label,omitempty"`
 	Color  string  `json:"color"` // six hexadecimal digits, RGB
@@ -140,7 +140,7 @@ type LabelColor struct {
 	RGBA  [4]uint8
 }
 
-// ImageLabel is what a label image says about itself.
+// ImageLabel describes the labels of a label image.
 type ImageLabel struct {
 	Version    string
 	Source     string // path to the image it labels, from the label's group; "" when not stated
@@ -187,8 +187,7 @@ type WellImage struct {
 	Acquisition int    // ID of the acquisition; 0 when not stated
 }
 
-// Metadata is what the attributes of one group say, in NGFF's terms. A part
-// that is not there is nil.
+// Metadata holds the NGFF metadata of one group. Absent parts are nil.
 type Metadata struct {
 	Version     string // "0.1" … "0.5"; "" when nothing states it
 	Multiscales []Multiscale

@@ -14,20 +14,20 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// PlaneWriter writes a float32 image (z, y, x) with an analysis pyramid from
-// planes that come in the order of z, without the volume ever being in memory.
+// PlaneWriter writes a float32 image (z, y, x) with an analysis pyramid from planes that arrive in z order,
+// without holding
+// the volume in memory. Level 0 is computed from these planes (the base), later levels from the stored level
+// 0.
 //
-// Level 0 is made from the planes, which are the base; later levels from level 0
-// as it is stored. f being the number of voxels of an axis there over that of
-// the level, each axis is blurred by a Gaussian of sigma (f−1)/2 where f > 1
-// (truncated at 4 sigma, boundary "mirror") and sampled linearly between voxel
-// centres, the outermost repeated (stages specification, "OME-Zarr output and
-// pyramids"). The passes go along Y, then Z, then X in float32: the numbers do
-// not depend on the workers or on how many planes come at a time.
-//
-// Of [CreateMadePlanes] the planes that come are those of level 0.
-//
-// Its methods are for one goroutine at a time.
+// Let f be the ratio of the voxel counts of an axis before and after. If f > 1 the axis is blurred by a
+// Gaussian of sigma
+// (f−1)/2 (truncated at 4 sigma, boundary "mirror"); then it is sampled linearly between voxel centres,
+// repeating the
+// outermost (stages specification, "OME-Zarr output and pyramids"). The passes go along Y, Z and X in
+// float32, so that the
+// numbers do not depend on workers or on how many planes come at a time. With [CreateMadePlanes] the caller's
+// planes are
+// level 0 itself. Only one goroutine at a time may call its methods.
 type PlaneWriter struct {
 	group   *zarr.Group
 	attrs   map[string]any
@@ -68,8 +68,9 @@ func CreatePlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 	return w, nil
 }
 
-// CreateMadePlanes is [CreatePlanes] for a caller that makes the planes of level 0 of
-// the base itself, elsewhere: it writes those, not the base's.
+// CreateMadePlanes works like [CreatePlanes] for a caller that computes level 0 itself and writes its planes
+// instead of the
+// base's.
 func CreateMadePlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels [][]int) (*PlaneWriter, error) {
 	w, err := createPlanes(ctx, st, path, spec, levels, true)
 	if err != nil {
@@ -344,8 +345,9 @@ func (w *PlaneWriter) chunk(l *planeLevel, s *planeScratch, index []int, z int, 
 	return write(dtype.Bytes(data))
 }
 
-// Close writes the NGFF metadata: the image is complete when it returns nil. It
-// is an error if a plane is missing. The memory is given back in any case.
+// Close writes the NGFF metadata; the image is complete when it returns nil. A missing plane is an error. It
+// releases the
+// memory in any case.
 func (w *PlaneWriter) Close(ctx context.Context) error {
 	came, failed := w.came, w.failed
 	w.Abort()

@@ -18,8 +18,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// PyramidOptions say how [RebuildPyramid] works. Zero values are those of
-// [ImageSpec].
+// PyramidOptions set how [RebuildPyramid] works. Zero values have the meaning that they have in [ImageSpec].
 type PyramidOptions struct {
 	Levels  int // below level 0
 	Workers int
@@ -28,18 +27,16 @@ type PyramidOptions struct {
 	Missing *zarr.Missing // notes the chunks of level 0 that are not stored; may be nil
 }
 
-// RebuildPyramid makes the levels below level 0 of the image at path again:
-// Levels of them, from level 0 as stored, with its chunks, codecs and
-// attributes. Levels that the metadata named before are removed. Other metadata
-// (axes, display settings, labels) stays.
+// RebuildPyramid rebuilds the levels below level 0 of the image at path: Levels of them, from the stored
+// level 0, with its
+// chunks, codecs and attributes. It removes the previous levels and keeps other metadata (axes, display
+// settings, labels).
 //
-// The image is whole at any time: it has its old levels until the new ones are
-// complete. Levels whose names are taken are made below the group
-// "strata-pyramid" first. What an interrupted run leaves there and elsewhere no
-// metadata names; the next run removes it. Two runs on one image at the same time
-// disturb each other: the caller prevents that.
-//
-// What comes back are warnings.
+// The image is valid at any time: it has its old levels until the new ones are complete. Levels whose names
+// are taken are
+// first built below the group "strata-pyramid". No metadata name what an interrupted run leaves behind; the
+// next run removes
+// it. The caller makes sure that only one run at a time works on an image. It also returns warnings.
 func RebuildPyramid(ctx context.Context, st store.Writer, path string, o PyramidOptions) ([]string, error) {
 	im, err := describe(ctx, st, path, []zarr.Option{zarr.Workers(1), zarr.Meter(o.Meter), zarr.NoteMissing(o.Missing)})
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"strata/pkg/dtype"
 )
 
-// MaxLevels returns the number of levels below level 0 that an image can have: the
-// last whose spatial axes are all at least one voxel long.
+// MaxLevels returns the maximum number of levels below level 0: the last one still has at least one voxel
+// along each spatial
+// axis.
 func MaxLevels(shape []int, axes []Axis) int {
 	n := -1
 	for d, a := range axes {

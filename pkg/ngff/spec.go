@@ -18,7 +18,7 @@ type ImageSpec struct {
 	Chunks []int // of level 0; clipped to the level's shape below it
 	Shard  []int // of level 0, a multiple of Chunks; nil: none. Clipped likewise
 	DType  dtype.Type
-	Codecs codec.Chain // of all levels; nil stores chunks as they are
+	Codecs codec.Chain // codecs of all levels; nil stores chunks uncompressed
 	Fill   any         // as in zarr.Spec
 	// OmitFill leaves chunks out that hold nothing but the fill value, on all levels.
 	OmitFill bool

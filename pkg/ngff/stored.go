@@ -8,11 +8,12 @@ import (
 	"strata/pkg/zarr"
 )
 
-// Part is what a chunk of level 0 gives to level 1.
+// Part describes the contribution of a chunk of level 0 to level 1.
 type Part struct {
-	// Made is the part of level 1 that is made of the chunk alone, and Taps say how, for
-	// each axis: their samples are counted in level 0. An axis that is not halved has none.
-	// Nothing is made where Made has no voxels, or no dimensions: there is no level 1.
+	// Made is the part of level 1 that depends on this chunk alone. Taps tell for each axis how it is
+	// computed, with samples
+	// counted in level 0; an axis that is not halved has none. If Made has no voxels or no dimensions, there
+	// is no level 1.
 	Made zarr.Region
 	Taps []filter.Taps
 	// Strips are the parts of the chunk that neighbours need as well.
@@ -26,7 +27,7 @@ type StoredChunk struct {
 	Strips [][]byte // those of Part.Strips
 }
 
-// Part returns what the chunk of level 0 with that index in the grid of chunks gives to level 1.
+// Part returns the contribution to level 1 of the chunk of level 0 with the given index in the chunk grid.
 func (w *Writer) Part(index []int) Part {
 	g := w.pyramid.given(padded(index, 0))
 	l := w.pyramid.levels[0]
@@ -46,8 +47,8 @@ func (w *Writer) Part(index []int) Part {
 	return p
 }
 
-// StoreTile is [Writer.WriteTile] of a tile whose chunks, given in C order, the caller has
-// encoded, and halved.
+// StoreTile stores a tile like [Writer.WriteTile] from chunks, in C order, that the caller has encoded and
+// downsampled.
 func (w *Writer) StoreTile(ctx context.Context, start, shape []int, chunks []StoredChunk) error {
 	given := make([]*given, len(chunks))
 	return w.chunks(ctx, start, shape, func(i int, at point) error {

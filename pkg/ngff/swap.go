@@ -268,11 +268,11 @@ func noteOf(g *zarr.Group) (paths []string, err error) {
 	return slices.DeleteFunc(paths, func(p string) bool { return checkInside(p) != nil }), nil
 }
 
-// Remains returns the paths below an image's group that a [RebuildPyramid] has left which was killed: they
-// are no part of the
-// image, may be incomplete, and the next one removes them. children are the names below the group: nothing is
-// asked for that is
-// not among them, since some servers refuse what they have not.
+// Remains returns the paths below an image's group that a killed [RebuildPyramid] has left. They are not part
+// of the image,
+// may be incomplete, and are removed by the next run. children are the names below the group; it requests no
+// others, since
+// some servers refuse requests for missing objects.
 func Remains(ctx context.Context, image *zarr.Group, children []string) ([]string, error) {
 	if !slices.Contains(children, buildPath) {
 		return nil, nil

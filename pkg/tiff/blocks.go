@@ -15,7 +15,7 @@ type Source interface {
 	Size() int64
 }
 
-// CacheBytes bounds what a [File] keeps in memory of directories and tables of offsets.
+// CacheBytes is the limit on directories and offset tables that a [File] keeps in memory.
 const CacheBytes = blockBytes * mostBlocks
 
 const (

@@ -47,8 +47,9 @@ const mostPages = 1 << 22
 // Option changes how [Open] works.
 type Option func(*opener)
 
-// Siblings lets [Open] read the other files of an OME-TIFF image, whose names (without
-// folder) its metadata has. Without it their pages are absent.
+// Siblings lets [Open] read the other files of an OME-TIFF image, which its metadata name without folder.
+// Without it their
+// pages are missing.
 func Siblings(open func(ctx context.Context, name string) (Source, error)) Option {
 	return func(o *opener) { o.sibling = open }
 }
@@ -57,9 +58,9 @@ type opener struct {
 	sibling func(ctx context.Context, name string) (Source, error)
 }
 
-// Open reads the directories of a TIFF file and works out its images. name is for messages. A
-// file whose first directory cannot be read is an error; what is wrong with later ones is
-// in the file's Warnings, and what is wrong with a page in its Err.
+// Open reads the directories of a TIFF file and works out its images. name is used in messages. An unreadable
+// first directory
+// is an error; faults of later ones are listed in the file's Warnings, and faults of a page in its Err.
 func Open(ctx context.Context, src Source, name string, opts ...Option) (*File, error) {
 	var o opener
 	for _, opt := range opts {
@@ -174,5 +175,5 @@ func (f *File) readSubs(ctx context.Context, p *Page) {
 	p.subOffsets = nil
 }
 
-// Source returns what the file is read from.
+// Source returns the source that the file is read from.
 func (f *File) Source() Source { return f.blocks.src }

@@ -6,11 +6,10 @@ import (
 	"math"
 )
 
-// Image is what a user calls an image: planes along time, channel and depth, at one or
-// several resolutions.
+// Image is an image as users see it: planes along time, channel and depth, at one or several resolutions.
 type Image struct {
 	Name string // "" where the file has none
-	Kind string // what says that the pages are an image: "ome", "aperio", "imagej" or "pages"
+	Kind string // origin of the grouping: "ome", "aperio", "imagej" or "pages"
 
 	Times, Channels, Depths int // planes along each; samples of a pixel are not counted as channels
 	Levels                  []Level
@@ -23,17 +22,18 @@ type Image struct {
 	Magnification float64   // of the objective; 0: not known
 }
 
-// Channel is what metadata says of a channel.
+// Channel holds the metadata of a channel.
 type Channel struct {
 	Name  string
 	Color string // "RRGGBB"; "": not said
 }
 
-// Level is one resolution of an image: Times × Channels × Depths pages, depth fastest, all of one
-// layout. A nil page is not in the file: its pixels are 0.
+// Level is one resolution of an image: Times × Channels × Depths pages of the same layout, depth fastest. A
+// nil page is
+// missing in the file and reads as 0.
 type Level struct{ Pages []*Page }
 
-// Layout returns that of the level's pages.
+// Layout returns the layout of the level's pages.
 func (l Level) Layout() *Layout {
 	for _, p := range l.Pages {
 		if p != nil {

@@ -15,10 +15,10 @@ type Page struct {
 	*Layout
 	Sub []*Page // of SubIFDs: mostly the same picture, reduced
 
-	// Err says what is wrong with the directory: such a page cannot be read. Layout has what is known.
+	// Err reports a fault of the directory, which makes the page unreadable. Layout holds what is known.
 	Err error
 
-	Reduced     bool    // NewSubfileType says that it is a reduced form of another page
+	Reduced     bool    // NewSubfileType marks it as a reduced version of another page
 	SubfileType int     // tag 254
 	XUM, YUM    float64 // size of a pixel in µm by the resolution tags; 0: they do not say
 
@@ -34,7 +34,7 @@ type Page struct {
 	subOffsets      []uint64
 }
 
-// Layout is what the pages of an image have in common.
+// Layout holds the properties that the pages of an image share.
 type Layout struct {
 	Width, Height, Depth             int // pixels; Depth is 1 but for SGI's volumetric tiles
 	Samples                          int // per pixel
@@ -48,7 +48,7 @@ type Layout struct {
 	Subsampling                      [2]int
 }
 
-// Name returns how messages call the page: "IFD 2", "IFD 0 sub-IFD 1".
+// Name returns the page's name in messages: "IFD 2", "IFD 0 sub-IFD 1".
 func (p *Page) Name() string {
 	if p.sub > 0 {
 		return fmt.Sprintf("IFD %d sub-IFD %d", p.index, p.sub-1)
@@ -219,7 +219,8 @@ func (l *Layout) Interleaved() int {
 	return l.Samples
 }
 
-// Packed returns the bytes of a whole tile without compression: rows of samples of Bits each begin at a byte.
+// Packed returns the uncompressed length of a whole tile in bytes; rows of samples of Bits each begin at a
+// byte.
 func (l *Layout) Packed(rows int) int64 {
 	row := (int64(l.TileWidth)*int64(l.Interleaved())*int64(l.Bits) + 7) / 8
 	return row * int64(rows) * int64(l.TileDepth)
@@ -271,8 +272,9 @@ func (d *directory) segments(p *Page, l *Layout) error {
 	return nil
 }
 
-// Segment returns where tile or strip number i of the page lies in its file. A tile that is not
-// stored, whose samples are 0, has 0 bytes. Tiles are numbered in the order of the grid, planes of samples first.
+// Segment returns the place of tile or strip number i in the file. A tile that is not stored has 0 bytes and
+// reads as 0. Tiles
+// are numbered in grid order, planes of samples first.
 func (p *Page) Segment(ctx context.Context, i int64) (offset, bytes int64, err error) {
 	if p.Err != nil {
 		return 0, 0, p.Err
@@ -387,11 +389,12 @@ func (d *directory) pixelSize(ctx context.Context) (x, y float64) {
 	return x, y
 }
 
-// SegmentName returns how messages call a tile or strip.
+// SegmentName returns the name of a tile or strip in messages.
 func (p *Page) SegmentName(i int64) string { return fmt.Sprintf("%s %d", p.segmentName(), i) }
 
-// SegmentRows returns the number of rows of the image in a tile or strip: the last strip of an image has
-// fewer than the others. Tiles are whole.
+// SegmentRows returns the number of image rows in a tile or strip. The last strip of an image has fewer than
+// the others; tiles
+// are whole.
 func (p *Page) SegmentRows(i int64) int {
 	if p.Tiled {
 		return p.TileHeight

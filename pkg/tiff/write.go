@@ -47,7 +47,8 @@ type pageOut struct {
 	at              int64 // of its directory
 }
 
-// NeedsBig reports whether a file of about so many bytes must be a BigTIFF: offsets of 32 bits do not reach its end.
+// NeedsBig reports whether a file of about bytes bytes must be a BigTIFF because 32-bit offsets do not reach
+// its end.
 func NeedsBig(bytes int64) bool { return bytes > 4<<30-64<<20 }
 
 // NewWriter begins a file. big makes it a BigTIFF.

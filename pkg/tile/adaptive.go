@@ -9,10 +9,11 @@ import (
 	"strata/pkg/mem"
 )
 
-// NewAdaptive makes a loader whose tiles have any size the caller likes,
-// whatever the tiles are that the source stores: one logical tile shape per
-// level. Views, radii and traversals go by the logical tiles. Logical tiles
-// and stored tiles have a cache each ([LogicalCacheBytes], [CacheBytes]).
+// NewAdaptive returns a loader with logical tiles of any size, independent of the tiles that the source
+// stores: one logical
+// tile shape per level. Views, radii and traversals refer to logical tiles. Logical tiles
+// ([LogicalCacheBytes]) and stored
+// tiles ([CacheBytes]) have a cache each.
 func NewAdaptive[T dtype.Element](src Source, logical [][]int, opts ...Option) (*Loader[T], error) {
 	cfg, err := newConfig(opts)
 	if err != nil {

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Geometry says where a view lies in its image: all quantities per axis, in
-// pixels of the view's level unless they are tile numbers.
+// Geometry gives the position of a view in its image. All quantities are per axis and in pixels of the view's
+// level unless
+// they are tile numbers.
 type Geometry struct {
 	Level int
 	Index []int // of the central tile
@@ -63,8 +64,8 @@ func newGeometry(level int, shape, tile, radius, index []int) Geometry {
 	return g
 }
 
-// Tiles returns the number of tiles that the view is made of, without those that a
-// border asks for besides.
+// Tiles returns the number of tiles that the view consists of, without the additional ones that a border
+// needs.
 func (g Geometry) Tiles() int {
 	n := 1
 	for a := range g.MinTile {
@@ -73,7 +74,7 @@ func (g Geometry) Tiles() int {
 	return n
 }
 
-// Whole reports whether the image covers the whole view: it has no border.
+// Whole reports whether the image covers the whole view, so that it has no border.
 func (g Geometry) Whole() bool {
 	for a := range g.Front {
 		if g.Front[a] > 0 || g.Back[a] > 0 {

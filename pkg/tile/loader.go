@@ -16,7 +16,7 @@ import (
 // ErrClosed is returned by requests to a loader that has been closed.
 var ErrClosed = errors.New("the tile loader is closed")
 
-// Error says which view could not be made, and which tile was the reason.
+// Error reports a view that could not be loaded, and the tile that caused it.
 type Error struct {
 	Level int
 	Index []int // of the view
@@ -116,7 +116,7 @@ func (l *Loader[T]) setUp(below *adapter[T]) error {
 // Shape returns the size of a level in pixels.
 func (l *Loader[T]) Shape(level int) []int { return slices.Clone(l.levels[level].shape) }
 
-// TileShape returns the size of a level's tiles, which is what views advance by.
+// TileShape returns the size of a level's tiles, which is the step between views.
 func (l *Loader[T]) TileShape(level int) []int { return slices.Clone(l.levels[level].tile) }
 
 // ViewShape returns the size of all views of a level.
@@ -128,10 +128,10 @@ func (l *Loader[T]) Grid(level int) []int { return slices.Clone(l.levels[level].
 // Levels returns the number of pyramid levels.
 func (l *Loader[T]) Levels() int { return len(l.levels) }
 
-// Source returns what the loader reads from.
+// Source returns the loader's source.
 func (l *Loader[T]) Source() Source { return l.src }
 
-// Geometry returns where a view would lie.
+// Geometry returns the position of a view without loading it.
 func (l *Loader[T]) Geometry(level int, index []int) (Geometry, error) {
 	lv, err := l.level(level, index)
 	if err != nil {
@@ -147,9 +147,9 @@ func (l *Loader[T]) MaxMemory() int64 { return l.memory }
 // PeakMemory returns the largest number of bytes that they have taken so far.
 func (l *Loader[T]) PeakMemory() int64 { return l.pool.Peak() }
 
-// Waited returns how long the loader threads of all streams together have had nothing
-// to do so far: all views available were made or held. It grows faster than the
-// clock where there are several.
+// Waited returns the total time that the loader threads of all streams were idle because all available views
+// were loaded or
+// held. With several threads it grows faster than the clock.
 func (l *Loader[T]) Waited() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -217,10 +217,11 @@ func (l *Loader[T]) view(ctx context.Context, lv *level[T], index []int, plan *s
 	return v, nil
 }
 
-// Reload makes a view show another tile of its level, as releasing it and
-// asking for the next would, but the memory stays: it is likely to be in the
-// cache of the processor that works on it. The view must not have been
-// released; its release count starts anew. After an error it has been released.
+// Reload makes a view show another tile of its level. It has the effect of releasing the view and requesting
+// the next one, but
+// keeps the memory, which is likely to be in the processor's cache. The view must not have been released; its
+// release count
+// starts anew. After an error the view is released.
 func (l *Loader[T]) Reload(ctx context.Context, v *View[T], index []int) error {
 	if v.left.Load() <= 0 {
 		return fmt.Errorf("view %v of level %d: %w", v.Index, v.Level, ErrReleased)
@@ -252,12 +253,13 @@ func (l *Loader[T]) AllViews(ctx context.Context, level int) iter.Seq2[*View[T],
 	return l.Views(ctx, reqs)
 }
 
-// Views streams the views that are asked for. The caller must release each. A
-// view that could not be loaded gives an *[Error] in its place and the stream
-// goes on with the others; break leaves it. A request outside the image ends
-// the stream before it begins, the end of ctx ends it at once: the last error
-// is the reason. Loading starts with the loop over the result and ends with
-// it; each loop over it is a stream of its own.
+// Views streams the requested views; the caller must release each. A view that fails to load gives an
+// *[Error] in its place,
+// and the stream continues; break ends it. A request outside the image ends the stream before it begins, and
+// the end of ctx
+// at once; the last error gives the reason. Loading starts with a loop over the result and ends with it; each
+// loop is a
+// separate stream.
 func (l *Loader[T]) Views(ctx context.Context, reqs []Request) iter.Seq2[*View[T], error] {
 	return func(yield func(*View[T], error) bool) {
 		for _, r := range reqs {

@@ -86,8 +86,9 @@ func CacheBytes(perLevel ...int64) Option {
 	}
 }
 
-// LogicalCacheBytes sets the size of the cache of logical tiles of
-// [NewAdaptive], as CacheBytes does for the stored tiles. Default 10 MiB.
+// LogicalCacheBytes sets the size of [NewAdaptive]'s cache of logical tiles per level, in bytes; the default
+// is 10 MiB.
+// [CacheBytes] sets that of stored tiles.
 func LogicalCacheBytes(perLevel ...int64) Option {
 	return func(c *config) {
 		c.logical = perLevel
@@ -166,8 +167,8 @@ func BorderCustom[T dtype.Element](b BorderCreator[T]) Option {
 	}
 }
 
-// Region restricts [Loader.AllViews] of a level to the tiles that meet a box
-// of pixels. Views are those of the whole image: halos reach across the box.
+// Region restricts [Loader.AllViews] of a level to the tiles that meet a box of pixels. Halos still extend
+// beyond the box.
 func Region(level int, start, shape []int) Option {
 	return func(c *config) { c.regions[level] = region{start, shape} }
 }

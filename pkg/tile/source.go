@@ -6,17 +6,17 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Source is an image that is stored in tiles: what a [Loader] needs to know of
-// a file format. Axes go from the slowest to the fastest; every []int has one
-// number per axis. The answers must not change during the life of a loader,
-// and LoadTile must be safe for concurrent use.
+// Source reads an image that is stored in tiles, so that a [Loader] works with any file format. Axes are
+// ordered from slowest
+// to fastest; every []int has one number per axis. Results must not change during the life of a loader, and
+// LoadTile must be
+// safe for concurrent use.
 type Source interface {
 	// Levels is the number of pyramid levels, at least 1; level 0 is the finest.
 	Levels() int
 	// Shape is the size of a level in pixels.
 	Shape(level int) []int
-	// TileShape is the size of the level's tiles. An image need not be a whole
-	// number of tiles.
+	// TileShape returns the size of the level's tiles. The image size need not be a multiple of it.
 	TileShape(level int) []int
 	// DimensionNames names the axes, such as "z", "y", "x".
 	DimensionNames() []string
@@ -24,10 +24,10 @@ type Source interface {
 	DownScale(level int) float64
 	// DType is the type of the pixels that LoadTile writes.
 	DType() dtype.Type
-	// LoadTile writes the pixels of one tile into dst, in C order and native
-	// byte order. dst holds a whole tile: at the far edges of the image a tile
-	// keeps the row lengths of a whole one, and what LoadTile leaves in the part
-	// outside the image (anything or nothing) is never shown.
+	// LoadTile writes the pixels of one tile to dst, in C order and native byte order. dst has room for a
+	// whole tile: at the far
+	// edges of the image a tile keeps the row length of a whole one, and the content of the part outside the
+	// image is never used.
 	LoadTile(ctx context.Context, level int, index []int, dst []byte) error
 }
 
@@ -39,9 +39,9 @@ type BoxSource interface {
 	// the tiles of the level lie in their files as they lie in memory. Planes are
 	// counted along the first axis on which a tile is longer than one pixel.
 	Parts(level int) bool
-	// LoadBox writes the pixels of a box of a tile, which begins at pixel start
-	// of the tile, as LoadTile would, but so that neighbours along axis a lie
-	// strides[a] bytes apart. Bytes between the pixels must stay as they are.
+	// LoadBox writes the pixels of a box that begins at pixel start of a tile, like LoadTile, but with
+	// neighbours along axis a
+	// strides[a] bytes apart. It must not change the bytes between pixels.
 	LoadBox(ctx context.Context, level int, index, start, shape []int, dst []byte, strides []int) error
 }
 
@@ -54,20 +54,20 @@ type Image struct {
 	Type  dtype.Type // of the pixels that LoadTile writes
 }
 
-// Levels is 1.
+// Levels returns 1.
 func (m Image) Levels() int { return 1 }
 
-// Shape is m.Size.
+// Shape returns m.Size.
 func (m Image) Shape(int) []int { return m.Size }
 
-// TileShape is m.Tile.
+// TileShape returns m.Tile.
 func (m Image) TileShape(int) []int { return m.Tile }
 
-// DimensionNames is m.Names.
+// DimensionNames returns m.Names.
 func (m Image) DimensionNames() []string { return m.Names }
 
-// DownScale is 1.
+// DownScale returns 1.
 func (m Image) DownScale(int) float64 { return 1 }
 
-// DType is m.Type.
+// DType returns m.Type.
 func (m Image) DType() dtype.Type { return m.Type }

@@ -86,7 +86,7 @@ func Diagonal(grid []int) [][]int {
 	return out
 }
 
-// ZigZag visits diagonals as Diagonal does, every second one backwards.
+// ZigZag visits the same diagonals as Diagonal, every second one backwards.
 func ZigZag(grid []int) [][]int {
 	out := Diagonal(grid)
 	for i := 0; i < len(out); {

@@ -13,9 +13,9 @@ import (
 // ErrReleased is returned by Release of a view that has been released already.
 var ErrReleased = errors.New("view released more often than its release count")
 
-// View is a tile with a halo around it, in C order. Pixels outside the image
-// are the border. A view belongs to whoever received it until Release; its
-// pixels may be changed.
+// View is a tile with a halo around it, in C order. Pixels outside the image form the border. A view belongs
+// to its receiver
+// until Release; its pixels may be changed.
 type View[T dtype.Element] struct {
 	Geometry
 	lv       *level[T]
@@ -44,9 +44,9 @@ func (v *View[T]) Data() []T {
 	return v.buf.data
 }
 
-// Center is Data from the first pixel of the central tile on. With the view's
-// strides it addresses the tile's pixels from position 0; positions in the
-// halo before them are left out.
+// Center returns Data from the first pixel of the central tile on. With the view's strides it addresses the
+// tile's pixels
+// from position 0; it leaves out the halo before them.
 func (v *View[T]) Center() []T {
 	d := v.Data()
 	if d == nil {

@@ -122,16 +122,17 @@ func (s *Store) findImages(meta *czi.Metadata) {
 	s.images[SlideKey] = s.newImage(meta, czi.AllScenes, views[0], false)
 }
 
-// Warnings lists what could not be read although the rest can, and what was assumed.
+// Warnings returns notes about parts that could not be read, and about assumptions.
 func (s *Store) Warnings() []string { return s.warnings }
 
 // File returns the file's structure.
 func (s *Store) File() *czi.File { return s.file }
 
-// Names returns the keys of the images of a file of several scenes, nil if it has one image, whose key is "".
+// Names returns the keys of the images of a file with several scenes, or nil if there is one image, whose key
+// is "".
 func (s *Store) Names() []string { return slices.Clone(s.names) }
 
-// Requests returns how many reads are to be in flight, 0 for a file of this machine.
+// Requests returns how many reads to have in flight; 0 for a local file.
 func (s *Store) Requests() int { return s.requests }
 
 // Close closes the file.

@@ -12,7 +12,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// Tile is a tile on its way out of the device. One goroutine at a time may use it.
+// Tile is a tile being copied from the device to be stored. Only one goroutine at a time may use it.
 type Tile struct {
 	*Writer
 	way         way // as the writer's, or whole

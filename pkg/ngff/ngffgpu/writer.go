@@ -1,10 +1,12 @@
-// Package ngffgpu writes images whose level 0 is made on a device.
+// Package ngffgpu writes images whose level 0 is computed on a device.
 //
-// A [Writer] takes tiles of level 0 in device memory. What it can do there it does there,
-// so that a tile leaves the device once, as what is stored: its chunks, and its part of
-// level 1, from which the host makes the levels below, with strips of its edges where
-// neighbours need these for theirs. Where chunks are encoded by the host, the tile's elements
-// come down as they are.
+// A [Writer] takes tiles of level 0 in device memory and does as much as possible there, so that a tile
+// leaves the device
+// once, in its stored form: its encoded chunks and its part of level 1, from which the host makes the levels
+// below, with
+// strips of its edges that neighbouring tiles need for theirs. If the host encodes the chunks, the tile's
+// elements come down
+// unencoded.
 package ngffgpu
 
 import (
@@ -32,7 +34,7 @@ type Options struct {
 	Meter *meter.Meter // may be nil
 	// ByHost leaves encoding to the host: files are then byte for byte as without a device.
 	ByHost bool
-	Trials *trial.Book          // tries encoding on the device beside encoding by the host; nil: the device encodes what it can
+	Trials *trial.Book          // compares encoding on device and host; nil: the device encodes what it can
 	Debug  func(message string) // called with the reason why chunks take no better way; may be nil
 }
 
@@ -103,9 +105,9 @@ func (w *Writer) choose() error {
 	return nil
 }
 
-// Memory returns what a [Tile] of that shape holds at most, of [gpu.Device.Pinned] and of
-// [gpu.Device.Memory]. src is the caller's, and not counted. Where the device has not as
-// much, the tile comes down as it is, which takes none of it.
+// Memory returns the maximum of [gpu.Device.Pinned] and of [gpu.Device.Memory] memory that a [Tile] of the
+// given shape holds,
+// not counting the caller's src. If the device has less, the tile comes down unencoded, which needs none.
 func (w *Writer) Memory(shape []int) (pinned, device int64) {
 	tile := w.clipped(shape)
 	pinned = mem.Pooled(w.bytes(tile[:]))
@@ -129,8 +131,9 @@ func (w *Writer) Memory(shape []int) (pinned, device int64) {
 	return max(pinned, leaves), device
 }
 
-// WriteTile is [ngff.Writer.WriteTile] of a tile that lies at the beginning of src: see
-// [Writer.Begin]. It waits for the stream: after it, the stream is idle and src the caller's again.
+// WriteTile stores a tile that lies at the beginning of src like [ngff.Writer.WriteTile]; see [Writer.Begin].
+// It waits for the
+// stream; afterwards the stream is idle and the caller may reuse src.
 func (w *Writer) WriteTile(ctx context.Context, s *gpu.Stream, start, shape []int, src gpu.Span) error {
 	t, err := w.Begin(s, start, shape, src)
 	begun := time.Now()
@@ -157,13 +160,13 @@ func (w *Writer) first(stream, call error) error {
 	return call
 }
 
-// Begin queues all that the device does for a tile, which lies at the beginning of src, in
-// C order and native byte order, once what is queued on the stream has run. src begins at a
-// multiple of an element's bytes, and is the caller's again once the stream has been waited for.
-// Then [Tile.Write] writes the tile.
-//
-// An error is of what was asked of the device's pools and of its driver; what fails of that
-// which is queued comes out of the stream's Wait.
+// Begin queues all work of the device on a tile, after the work already on the stream. The tile lies at the
+// beginning of src,
+// which is aligned to the element size, in C order and native byte order. Once the stream has been waited
+// for, the caller may
+// reuse src and calls [Tile.Write] to store the tile. Begin returns errors of allocating and queuing;
+// failures of queued work
+// come from the stream's Wait.
 func (w *Writer) Begin(s *gpu.Stream, start, shape []int, src gpu.Span) (*Tile, error) {
 	if err := w.check(start, shape, src); err != nil {
 		return nil, err

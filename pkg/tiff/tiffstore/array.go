@@ -226,7 +226,7 @@ func (a *array) ownCodec(ctx context.Context) error {
 	return nil
 }
 
-// FormatOf returns how the tiles of a page are decoded.
+// FormatOf returns the format for decoding the tiles of a page.
 func FormatOf(p *tiff.Page, tables []byte) *tilecodec.Format {
 	l := p.Layout
 	return &tilecodec.Format{

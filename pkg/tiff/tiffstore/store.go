@@ -77,7 +77,7 @@ type options struct {
 	sibling  func(ctx context.Context, name string) (store.Object, error)
 }
 
-// Requests returns how many reads are worth having on their way at a time: the file lies on a server.
+// Requests declares that the file lies on a server, and sets how many reads to have in flight.
 func Requests(n int) Option { return func(o *options) { o.requests = n } }
 
 // Siblings opens other files of the folder that the file lies in: an OME-TIFF image may consist of several.
@@ -124,7 +124,7 @@ func Open(ctx context.Context, file store.Object, where string, opts ...Option) 
 	return s, nil
 }
 
-// Warnings say what could not be read but left something that can be, and what was assumed.
+// Warnings returns notes about parts that could not be read, and about assumptions.
 func (s *Store) Warnings() []string { return s.warnings }
 
 // imageKey returns the key of an image that is not the first: its name where that can be a key.
@@ -143,12 +143,12 @@ func imageKey(name string, number int, taken map[string]*tiff.Image) string {
 // File returns the file's structure.
 func (s *Store) File() *tiff.File { return s.file }
 
-// Image returns the image at a key, nil if there is none.
+// Image returns the image at a key, or nil if there is none.
 func (s *Store) Image(key string) *tiff.Image { return s.images[key] }
 
-// PageKeys returns the keys of the pages that the levels of the image at a key consist of, where each is one
-// page; else nil.
-// Their arrays have the samples of a pixel together, as the file has them.
+// PageKeys returns the keys of the pages that form the levels of the image at a key, or nil if a level has
+// more than one page.
+// In their arrays the samples of a pixel lie together, as in the file.
 func (s *Store) PageKeys(key string) []string {
 	im := s.images[key]
 	if im == nil || im.Times*im.Channels*im.Depths != 1 {
@@ -181,13 +181,13 @@ func (s *Store) PageKey(page *tiff.Page) string {
 // Names returns the keys of the file's images behind the first.
 func (s *Store) Names() []string { return slices.Clone(s.names) }
 
-// Local reports whether the file is one of this machine, so that raw chunks can be read from it by any way.
+// Local reports whether the file lies on this machine, so that raw chunks can be read from it directly.
 func (s *Store) Local() bool {
 	_, ok := s.file.Source().(store.FileObject)
 	return ok
 }
 
-// Requests returns how many reads are worth having on their way; 0: the file is near.
+// Requests returns how many reads to have in flight; 0 for a local file.
 func (s *Store) Requests() int { return s.requests }
 
 // Close closes the file, and the others of its image.
@@ -334,7 +334,7 @@ func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
 	return entries, nil
 }
 
-// Get returns a metadata document, or a tile as it is stored.
+// Get returns a metadata document, or the stored bytes of a tile.
 func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"strata/pkg/tiff/tilecodec"
 )
 
-// Compression is how tiles are compressed, as command lines name it.
+// Compression selects the compression of tiles by its name on command lines.
 type Compression struct {
 	Name   string
 	Code   int // tag 259

@@ -12,7 +12,7 @@ import (
 
 // Spec describes the image to be written.
 type Spec struct {
-	Image         tiff.Image // Times, Channels, Depths, and what OME-XML says; its Levels are not looked at
+	Image         tiff.Image // Times, Channels, Depths, and fields of the OME-XML; Levels is ignored
 	Width, Height int
 	Samples       int // per pixel, which lie together: 1, or 3 or 4 for RGB
 	Type          dtype.Type
@@ -22,11 +22,11 @@ type Spec struct {
 	Level, Quality         int
 	Subsampling            [2]int   // of the colours of JPEG; zero: 2 and 2
 	Levels                 int      // below level 0 that the writer makes, at most [MaxLevels]
-	Below                  [][2]int // instead, widths and heights of levels whose bands the caller fills, too
+	Below                  [][2]int // widths and heights of lower levels whose bands the caller fills as well, instead of Levels
 	Chained                bool     // levels are pages of the file, as generic pyramids have them, and no sub-IFDs
 	Plain                  bool     // no OME-XML: Description is the text of the first page
 	Description, Software  string
-	Classic                bool // never a BigTIFF, else where the samples are too many for a classic one
+	Classic                bool // never write a BigTIFF; otherwise one is written if a classic file could be too small
 
 	Planes  int   // of a stack that are better read together, such as the depth of its chunks; 0 is 1
 	Workers int   // goroutines that encode; 0 is 1
@@ -43,7 +43,7 @@ func MaxLevels(width, height int) int {
 	return n
 }
 
-// Levels returns the number of levels below level 0 whose last one fits into a tile.
+// Levels returns how many levels below level 0 are needed until the last fits into one tile.
 func Levels(width, height, tile int) int {
 	n := 0
 	for max(width, height)>>n > tile && n < MaxLevels(width, height) {

@@ -28,7 +28,7 @@ type Writer struct {
 	closed  bool
 }
 
-// Band is a part of the image: rows of planes that lie behind each other along depth.
+// Band is a part of the image: the same rows of several planes along depth.
 type Band struct {
 	Level                        int // 0 unless the levels below it are filled by the caller
 	Time, Channel, Depth, Depths int
@@ -107,7 +107,8 @@ func (w *Writer) addPages() {
 	}
 }
 
-// Next moves on to the next band; false: there is none. Bands of a level follow those of the level above it.
+// Next moves to the next band and returns false after the last. Bands of a level follow those of the level
+// above it.
 func (w *Writer) Next() bool {
 	b, im := &w.band, &w.spec.Image
 	_, height := w.spec.size(b.Level)
@@ -202,7 +203,7 @@ func (w *Writer) encode(ctx context.Context, plane, level, tileRow, rows int, da
 	})
 }
 
-// Close writes the directories. Without it the file is none.
+// Close writes the directories. Without it the file is not a valid TIFF.
 func (w *Writer) Close() error {
 	if w.closed {
 		return errors.New("closed twice")

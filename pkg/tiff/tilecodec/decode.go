@@ -10,8 +10,9 @@ import (
 	"strata/pkg/zarr/codec/unzstd"
 )
 
-// Scratch holds what decoders and encoders work in. It grows to what the tiles need and is then reused. The zero value is ready; one goroutine
-// at a time may use it.
+// Scratch holds the working memory of decoders and encoders. It grows as needed and is reused. The zero value
+// is ready; only
+// one goroutine at a time may use it.
 type Scratch struct {
 	dec    decoders
 	enc    encoders

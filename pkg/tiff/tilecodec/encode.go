@@ -45,8 +45,9 @@ func (f *Format) CheckEncode() error {
 	return nil
 }
 
-// Encode appends what is stored of the tile src to dst[:0] and returns it. src has the samples in native byte order; it may have fewer rows than
-// Height, as the last strip of an image has.
+// Encode appends the stored form of the tile src to dst[:0] and returns it. src holds the samples in native
+// byte order; it may
+// have fewer rows than Height, as the last strip of an image does.
 func (f *Format) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	if err := f.CheckEncode(); err != nil {
 		return nil, err

@@ -35,7 +35,8 @@ var unsupported = map[int]string{
 	22610: "JPEG XR", 48124: "Jetraw", 50001: "WebP", 50002: "JPEG XL", 52546: "JPEG XL of DNG",
 }
 
-// Format says how the samples of a tile or strip are stored. The fields are named after the tags of TIFF 6.0.
+// Format describes how the samples of a tile or strip are stored. The fields are named after the tags of TIFF
+// 6.0.
 type Format struct {
 	Compression int        `json:"compression"`          // tag 259; 0 is None
 	Predictor   int        `json:"predictor,omitempty"`  // tag 317; 0 is PredictorNone
@@ -220,7 +221,7 @@ func (f *Format) EncodedSize() (lo, hi int) {
 	return 1, mem.Sum(stored, stored, len(f.Tables), 64<<10)
 }
 
-// Name returns what a compression is called in listings, such as "deflate", or its number.
+// Name returns the name of a compression in listings, such as "deflate", or its number.
 func Name(n int) string {
 	names := map[int]string{
 		1: "none", 2: "ccitt", 3: "ccitt-t4", 4: "ccitt-t6", 5: "lzw", 6: "old-jpeg", 7: "jpeg", 8: "deflate", 32773: "packbits", 32946: "deflate",

@@ -47,8 +47,9 @@ func (f *Format) jpegOptions() jpeg.Options {
 	return o
 }
 
-// JPEGTables returns what tag 347 has of an image whose tiles are encoded in the format: set as Tables, it need not stand in every tile. It is
-// nil if JPEG tiles of the format cannot be encoded.
+// JPEGTables returns the content of tag 347 for an image whose tiles are encoded in the format. If it is also
+// set as Tables,
+// tiles omit the tables. It returns nil if the format cannot encode JPEG tiles.
 func (f *Format) JPEGTables() []byte { return jpeg.Tables(f.jpegOptions(), f.samples()) }
 
 func (f *Format) encodeJPEG(s *Scratch, dst, src []byte) ([]byte, error) {

@@ -1,14 +1,14 @@
 // Package zarrsource lets a tile loader read Zarr arrays.
 //
-// The tiles are the array's chunks (inner chunks, where it is sharded), which
-// is what a decoder can make at once:
+// The tiles are the array's chunks (inner chunks if it is sharded), since a decoder produces a whole chunk at
+// once:
 //
 //	src, err := zarrsource.New(array)
 //	l, err := tile.New[float32](src, tile.Radius(2))
 //
-// Chunks that are stored as they are can be read in parts. [PieceBytes] cuts
-// them into tiles of a few planes or rows that stay in a processor's cache
-// between reading and computing.
+// Uncompressed chunks can be read in parts. [PieceBytes] cuts them into tiles of a few planes or rows that
+// stay in a
+// processor's cache between reading and computing.
 package zarrsource
 
 import (
@@ -49,9 +49,9 @@ type config struct {
 	meter *meter.Meter
 }
 
-// PieceBytes cuts chunks that are stored without codecs in C order into tiles
-// of at most n bytes: as many planes of the first axis as fit, or as many rows
-// of a plane that is larger. Other chunks stay whole.
+// PieceBytes cuts uncompressed chunks in C order into tiles of at most n bytes: as many planes along the
+// first axis as fit, or
+// as many rows of a plane that is larger. Other chunks stay whole.
 func PieceBytes(n int) Option { return func(c *config) { c.piece = n } }
 
 // Tile sets the shape of the tiles of all levels, which may be any: a tile of
@@ -65,15 +65,16 @@ func Names(names ...string) Option { return func(c *config) { c.names = names } 
 // Meter counts what reading costs, as zarr.Meter does.
 func Meter(m *meter.Meter) Option { return func(c *config) { c.meter = m } }
 
-// New makes a source of one level. The array must hold integers of 1 to 8
-// bytes, float32 or float64; the loader says so.
+// New returns a source with one level. A loader accepts integers of 1 to 8 bytes, float32 and float64, and
+// refuses other
+// element types.
 func New(a *zarr.Array, opts ...Option) (*Source, error) {
 	return NewPyramid([]*zarr.Array{a}, []float64{1}, opts...)
 }
 
-// NewPyramid makes a source of several levels, from the finest on, with the
-// factors by which they are coarser than the first. All have the same type and
-// number of dimensions.
+// NewPyramid returns a source with several levels, finest first, and the factors by which they are coarser
+// than the first.
+// All must have the same type and number of dimensions.
 func NewPyramid(levels []*zarr.Array, downScale []float64, opts ...Option) (*Source, error) {
 	var c config
 	for _, o := range opts {
@@ -203,7 +204,7 @@ func (s *Source) DownScale(level int) float64 { return s.levels[level].down }
 // DType returns the element type of all arrays.
 func (s *Source) DType() dtype.Type { return s.dtype }
 
-// ScratchBytes returns how much memory, besides dst, one LoadTile takes at most.
+// ScratchBytes returns the maximum memory that one LoadTile needs besides dst.
 func (s *Source) ScratchBytes() int64 {
 	var most int64
 	for _, lv := range s.levels {
@@ -227,7 +228,7 @@ func (s *Source) LoadTile(ctx context.Context, level int, index []int, dst []byt
 	return lv.load(ctx, index, make([]int, len(lv.tile)), lv.tile, dst, lv.strides)
 }
 
-// Parts reports whether a level's chunks are stored as they are.
+// Parts reports whether a level's chunks are stored uncompressed.
 func (s *Source) Parts(level int) bool { return stored(s.levels[level].array) }
 
 // LoadBox reads a box of a tile, or as much of it as lies in the array, in the

@@ -21,8 +21,7 @@ type bloscCodec struct {
 	blocksize int
 }
 
-// BloscShuffle is what Blosc does to a block before it compresses it. The
-// numbers are those of numcodecs.
+// BloscShuffle selects how Blosc reorders a block before compression. The numbers are those of numcodecs.
 type BloscShuffle int
 
 // The shuffles of c-blosc 1.
@@ -42,9 +41,9 @@ const (
 	bloscMaxTypesize = 255
 	bloscMaxSize     = 1<<31 - 1 - bloscHeader // BLOSC_MAX_BUFFERSIZE
 
-	// BlockRoom is the length up to which the blocks of a Blosc container lie in a Scratch, which
-	// has room for two. Compressors choose no longer ones unless they are told to: those are
-	// lent memory from what all of the process have for them.
+	// BlockRoom is the maximum length of a Blosc block that a Scratch holds; it has room for two. Compressors
+	// choose longer
+	// blocks only on request; those borrow memory from a pool of the process.
 	BlockRoom = 2 << 20
 )
 

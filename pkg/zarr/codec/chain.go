@@ -12,9 +12,9 @@ import (
 // encoding. The empty chain stores the bytes as they are.
 type Chain []Codec
 
-// ParseChainV2 reads the "filters" and the "compressor" of a .zarray (each nil
-// or JSON null when there is none). elem is the type of the array: each codec is
-// given the type that the one before it hands on.
+// ParseChainV2 reads the "filters" and the "compressor" of a .zarray; each is nil or JSON null if absent.
+// elem is the
+// array's element type; each codec gets the type that the previous one produces.
 func ParseChainV2(filters []json.RawMessage, compressor json.RawMessage, elem dtype.Type) (Chain, error) {
 	if err := CheckLength(len(filters)); err != nil {
 		return nil, fmt.Errorf("filters: %w", err)
@@ -69,9 +69,10 @@ func (c Chain) EncodedSize(n int) (lo, hi int) {
 	return lo, hi
 }
 
-// Between bounds the lengths of what passes between the codecs of a chain that decodes to n
-// bytes, before codec first or a later one: of what goes to those with even and with odd
-// numbers, which lie in two buffers in turn.
+// Between returns upper bounds for the intermediate results of a chain that decodes to n bytes, from codec
+// first on: most[0]
+// for inputs of codecs with even numbers, most[1] for odd ones, since decoding alternates between two
+// buffers.
 func (c Chain) Between(first, n int) (most [2]int) {
 	for i, k := range c {
 		if i >= first {
@@ -82,9 +83,11 @@ func (c Chain) Between(first, n int) (most [2]int) {
 	return most
 }
 
-// DecodeTail undoes the codecs from the last one to number first of a chain that decodes to
-// size bytes, and returns what went into that one, which lies in one of the buffers. These
-// have the lengths that [Chain.Between] says.
+// DecodeTail undoes the codecs of a chain from the last down to number first and returns the input of that
+// codec, which lies
+// in one of the buffers. size is the length that the whole chain decodes to; buffers have the lengths that
+// [Chain.Between]
+// returns.
 func (c Chain) DecodeTail(s *Scratch, first, size int, buffers [2][]byte, src []byte) ([]byte, error) {
 	for i := len(c) - 1; i >= first; i-- {
 		if err := s.context().Err(); err != nil {
@@ -101,9 +104,10 @@ func (c Chain) DecodeTail(s *Scratch, first, size int, buffers [2][]byte, src []
 	return src, nil
 }
 
-// Decode fills dst with the decoded form of src; it is an error if that is
-// shorter or longer than dst. dst and src do not overlap. The buffers between several codecs
-// lie in s; who has better ones calls [Chain.DecodeTail] first.
+// Decode fills dst with the decoded form of src. A result that is shorter or longer than dst is an error. dst
+// and src must
+// not overlap. Intermediate buffers come from s; callers with buffers of their own call [Chain.DecodeTail]
+// first.
 func (c Chain) Decode(s *Scratch, dst, src []byte) error {
 	if len(c) == 0 {
 		if len(src) != len(dst) {
@@ -188,8 +192,9 @@ func (c Chain) ReadOnly() error {
 // compressors are the codecs that stand in the "compressor" of a .zarray.
 var compressors = map[string]bool{"gzip": true, "zlib": true, "zstd": true, "lz4": true, "blosc": true, "bz2": true, "lzma": true}
 
-// MetadataV2 returns the "filters" and the "compressor" of a .zarray, nil for
-// none: the last codec is the compressor if it is one.
+// MetadataV2 returns the "filters" and the "compressor" of a .zarray, nil if absent. The last codec becomes
+// the compressor
+// if it is one.
 func (c Chain) MetadataV2() (filters []json.RawMessage, compressor json.RawMessage, err error) {
 	for i, k := range c {
 		m, err := k.MetadataV2()

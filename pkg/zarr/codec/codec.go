@@ -44,15 +44,15 @@ var (
 	ErrTooLong = errors.New("decodes to more bytes than expected")
 	// ErrReadOnly is wrapped by Encode of a codec or setting that is only read.
 	ErrReadOnly = errors.New("can be read, not written")
-	// ErrFormat is wrapped when a codec has no form in the Zarr format that is asked for.
+	// ErrFormat is wrapped by errors about a codec that the requested Zarr format cannot express.
 	ErrFormat = errors.New("codec does not exist in this Zarr format")
 )
 
-// Codec encodes and decodes the bytes of one chunk. It holds settings only and
-// is safe for concurrent use: what a call needs to work in is in its Scratch,
-// which is not.
+// Codec encodes and decodes the bytes of one chunk. It holds only settings and is safe for concurrent use;
+// each call gets
+// its working memory from a Scratch, which is not.
 type Codec interface {
-	// Name is the codec's identifier as the metadata has it, such as "zstd".
+	// Name returns the codec's identifier in metadata, such as "zstd".
 	Name() string
 
 	// Decode writes the decoded form of src to the front of dst and returns its

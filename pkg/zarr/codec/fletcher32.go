@@ -27,5 +27,5 @@ func fletcher32Sum(b []byte) uint32 {
 	return fold(two)<<16 | fold(one)
 }
 
-// Fletcher32 is numcodecs' filter that appends the Fletcher checksum of HDF5.
+// Fletcher32 returns numcodecs' filter that appends HDF5's Fletcher checksum.
 func Fletcher32() Codec { return &checksumCodec{"fletcher32", fletcher32Sum, nil, false} }

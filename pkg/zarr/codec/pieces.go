@@ -8,14 +8,15 @@ import (
 	"strata/pkg/zarr/codec/inflate"
 )
 
-// ErrWhole is wrapped by errors of chunks, and of chains, that have no [Pieces]: they
-// can only be decoded whole, by [Chain.Decode].
+// ErrWhole is wrapped by errors about chunks and chains without [Pieces]: only [Chain.Decode] can decode
+// them.
 var ErrWhole = errors.New("is not decoded in pieces")
 
-// Pieces is how a stored chunk can be decoded elsewhere, as on a GPU: its compressed
-// streams, each decoded for itself to a range of the chunk, and then the un-shuffling of
-// all. What the headers and the checksums of the stored bytes say has been checked;
-// what is in the streams has not.
+// Pieces describes how to decode a stored chunk elsewhere, as on a GPU: compressed streams, each of which
+// decodes
+// independently to a range of the chunk, followed by unshuffling of the whole. Headers and checksums of the
+// stored bytes
+// have been verified, the content of the streams has not.
 type Pieces struct {
 	Size int // bytes of the decoded chunk, which List covers, each byte once
 	List []Stream
@@ -35,11 +36,11 @@ type Stream struct {
 	Want uint32  // what the sum must be
 }
 
-// StreamFormat is how a stream is compressed.
+// StreamFormat names the compression of a stream.
 type StreamFormat int
 
-// The formats of streams: as they are; a frame of Zstandard (RFC 8878); a block of LZ4;
-// a stream of DEFLATE (RFC 1951) without a wrapper.
+// Stream formats: uncompressed; a Zstandard frame (RFC 8878); an LZ4 block; a DEFLATE stream (RFC 1951)
+// without wrapper.
 const (
 	StreamStored StreamFormat = iota
 	StreamZstd
@@ -47,7 +48,7 @@ const (
 	StreamDeflate
 )
 
-// SumKind is a checksum that the wrapper of a stream has of what it decodes to.
+// SumKind names the checksum of decoded data in a stream's wrapper.
 type SumKind int
 
 // The checksums: none; the CRC-32 of gzip; the Adler-32 of zlib; the lower half of
@@ -66,7 +67,7 @@ const leastStream = 512
 // mostStreams returns how many streams a chunk may have.
 func mostStreams(size int) int { return 16 + size/leastStream }
 
-// MostStreams returns how many streams a chunk of size decoded bytes has at most.
+// MostStreams returns the maximum number of streams in a chunk of size decoded bytes.
 func (c Chain) MostStreams(size int) int {
 	for _, k := range c {
 		switch k.(type) {
@@ -77,9 +78,9 @@ func (c Chain) MostStreams(size int) int {
 	return 1
 }
 
-// Streams returns what the streams of a chunk of size decoded bytes are like where it is
-// encoded as its metadata say: the format of those that are compressed, how many there are,
-// and the decoded bytes of the largest.
+// Streams returns the expected streams of a chunk of size decoded bytes if it is encoded as the metadata say:
+// the format of
+// compressed ones, their number, and the decoded length of the largest.
 func (c Chain) Streams(size int) (f StreamFormat, n, largest int) {
 	for _, k := range c {
 		switch k := k.(type) {
@@ -106,8 +107,9 @@ func (c Chain) Streams(size int) (f StreamFormat, n, largest int) {
 	return StreamStored, 1, size
 }
 
-// Pieces finds the pieces of the stored chunk src of size decoded bytes, and puts them into
-// *p, whose List is reused. The error says what is wrong with src, or wraps [ErrWhole].
+// Pieces finds the pieces of the stored chunk src of size decoded bytes and puts them into *p, whose List is
+// reused. Errors
+// report a fault of src, or wrap [ErrWhole].
 func (c Chain) Pieces(p *Pieces, src []byte, size int) error {
 	*p = Pieces{Size: size, List: p.List[:0], Shuffle: NoShuffle, Typesize: 1, Block: max(1, size)}
 	if err := c.InPieces(); err != nil {
@@ -170,9 +172,9 @@ type streamer interface {
 	streams(p *Pieces, src []byte) error
 }
 
-// InPieces says why the chain's chunks cannot be decoded in pieces, as an error that wraps
-// [ErrWhole]; nil if they can, unless one is of a kind that cannot. A chain with pieces is
-// numcodecs' shuffle, a compressor, and checksums of what is stored, each of them or none.
+// InPieces returns nil if the chain's chunks can in general be decoded in pieces, and otherwise an error that
+// wraps
+// [ErrWhole]. Such a chain consists of numcodecs' shuffle, a compressor, and checksums, each optional.
 func (c Chain) InPieces() error {
 	for len(c) > 0 {
 		if _, ok := c[len(c)-1].(*checksumCodec); !ok {
@@ -451,7 +453,7 @@ func (b *bloscCodec) streams(p *Pieces, src []byte) error {
 	return nil
 }
 
-// Check looks at a checksum that was computed elsewhere of what the stream decodes to.
+// Check compares a checksum of the decoded stream, computed elsewhere, with the stored one.
 func (s Stream) Check(got uint32) error {
 	if s.Sum != SumNone && got != s.Want {
 		return fmt.Errorf("checksum of the data is %08x, of the stream at byte %d %08x", got, s.At, s.Want)

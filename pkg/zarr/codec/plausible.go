@@ -7,8 +7,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Plausible looks at the beginning of src, a chunk encoded elsewhere, and reports one that
-// cannot decode to n bytes. It does not decode: what passes may still be damaged.
+// Plausible inspects the beginning of src, a chunk encoded elsewhere, and returns an error if it cannot
+// decode to n bytes. It
+// does not decode, so that damage further on goes unnoticed.
 func (c Chain) Plausible(src []byte, n int) error {
 	if len(c) == 0 {
 		if len(src) != n {

@@ -29,9 +29,9 @@ const (
 	zstdMagic    = "\x28\xb5\x2f\xfd"
 )
 
-// Zstd compresses with the given level of libzstd (-131072 to 22; 0 is 3), and
-// adds a checksum to the frame if asked to. Levels mean what they mean to
-// libzstd, see package enzstd; those above 9 are 9.
+// Zstd returns a Zstandard codec with a level of libzstd (-131072 to 22; 0 means 3; levels above 9 work as 9,
+// see package
+// enzstd). checksum adds a checksum to the frame.
 func Zstd(level int, checksum bool) Codec { return &zstdCodec{level, checksum} }
 
 func parseZstdV2(c *config, _ dtype.Type) Codec {

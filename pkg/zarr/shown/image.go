@@ -108,8 +108,9 @@ func Sample(i int) Channel {
 	return Channel{Name: [...]string{"red", "green", "blue", "alpha"}[i], Color: colors[(i+1)%4], Hidden: i == 3}
 }
 
-// Range returns the smallest and the largest number of a type of which so many bits are used. It reports false for types whose
-// range says nothing about a display.
+// Range returns the smallest and the largest value of a type of which bits bits are used; ok is false for
+// types whose range
+// is no guide for a display.
 func Range(t dtype.Type, bits int) (low, high float64, ok bool) {
 	if !t.IsInteger() || t.Size() > 2 {
 		return 0, 0, false

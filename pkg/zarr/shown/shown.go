@@ -1,5 +1,6 @@
-// Package shown has what stores have in common that show a file of another format as an OME-Zarr hierarchy: the documents of its images and
-// arrays, which are made when they are asked for, the keys of chunks, and errors that name the file once.
+// Package shown holds the common parts of stores that show a file of another format as an OME-Zarr hierarchy:
+// documents of
+// images and arrays, made on demand; keys of chunks; and errors that name the file once.
 package shown
 
 import (
@@ -31,7 +32,7 @@ func Along(role byte, name string, size, chunk int) Axis {
 // Count returns the number of chunks along the axis.
 func (a Axis) Count() int { return (a.Size + a.Chunk - 1) / a.Chunk }
 
-// Index parses the index of a chunk as keys have it, of an array of these axes.
+// Index parses the index of a chunk in a key of an array with the given axes.
 func Index(axes []Axis, text string) (index []int, ok bool) {
 	index = make([]int, 0, len(axes))
 	for part := range strings.SplitSeq(text, "/") {
@@ -44,7 +45,7 @@ func Index(axes []Axis, text string) (index []int, ok bool) {
 	return index, len(index) == len(axes)
 }
 
-// Number parses a number as keys have it.
+// Number parses a number in a key.
 func Number(text string) (int, bool) {
 	n, err := strconv.Atoi(text)
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == text
@@ -118,8 +119,9 @@ type named struct {
 func (e *named) Error() string { return e.text }
 func (e *named) Unwrap() error { return e.err }
 
-// FileError turns an error about a file, which begins with its name, into a [zarr.FormatError]: trying again does not help. Errors of the
-// machine it returns as they are.
+// FileError turns an error about a file, which begins with its name, into a [zarr.FormatError] to mark it as
+// permanent. It
+// returns errors of the machine unchanged.
 func FileError(err error, name string) error {
 	if err == nil || FromSource(err) {
 		return err
@@ -127,7 +129,7 @@ func FileError(err error, name string) error {
 	return &zarr.FormatError{Path: name, Err: Bare(err, name)}
 }
 
-// Absent returns the error for a key under which there is nothing.
+// Absent returns the error for a key that does not exist.
 func Absent(location string) error {
 	return &fs.PathError{Op: "open", Path: location, Err: fs.ErrNotExist}
 }

@@ -25,7 +25,7 @@ type Options struct {
 	Meter   *meter.Meter         // may be nil
 	Counts  *Counts              // may be nil
 	Trials  *trial.Book          // tries the best way beside the host's, unless Backend names one; nil: the best way is taken
-	Warn    func(message string) // called for what the user should know; may be nil
+	Warn    func(message string) // called with warnings for the user; may be nil
 	Debug   func(message string) // called with the reason why an array takes no better way, each once; may be nil
 }
 
@@ -79,8 +79,9 @@ func NewReader(a *zarr.Array, d *gpu.Device, o Options) (*Reader, error) {
 	return r, nil
 }
 
-// Untried lets regions come by the reader's way without trying the host's, whose decoders [Reader.Scratch] counts else. Nobody
-// may have a slot yet.
+// Untried makes regions come by the reader's way without trying the host's, whose decoders [Reader.Scratch]
+// otherwise
+// includes. Call it before the first slot is taken.
 func (r *Reader) Untried() { r.trial = nil }
 
 // onDevice reports whether regions come by a way that may be left for the host's.
@@ -120,7 +121,7 @@ func (e *BackendError) Unwrap() error { return e.Err }
 // Array returns the array that is read.
 func (r *Reader) Array() *zarr.Array { return r.array }
 
-// Device returns where regions are brought to.
+// Device returns the device that regions are read to.
 func (r *Reader) Device() *gpu.Device { return r.device }
 
 // Way returns the way that regions take, and what speaks against a better one.
@@ -156,10 +157,11 @@ func (r *Reader) touched(region zarr.Region) int64 {
 	return n
 }
 
-// Memory returns what a slot for regions of that shape takes, in bytes, of page-locked
-// memory and of the device. What Into fills is not in it. A region that begins within a
-// chunk, and therefore has a part of more chunks, takes more where there is more, and
-// else is read by the host.
+// Memory returns the page-locked and the device memory, in bytes, of a slot for regions of the given shape,
+// not counting the
+// destination of Into. A region that begins inside a chunk touches more chunks: it takes more memory if
+// available, and is
+// otherwise read by the host.
 func (r *Reader) Memory(shape []int) (pinned, device int64) {
 	s := r.needs(shape, r.chunks(shape))
 	if r.way == NVComp {
@@ -213,8 +215,7 @@ func (r *Reader) cover(shape []int) int64 {
 	return n
 }
 
-// Scratch returns about what one Fetch by one goroutine takes of the host's memory beside
-// that, in bytes.
+// Scratch returns the approximate additional host memory, in bytes, that one Fetch by one goroutine needs.
 func (r *Reader) Scratch() int64 {
 	const own = 256 << 10 // of what goes to the device as it is stored
 	switch {
@@ -226,8 +227,8 @@ func (r *Reader) Scratch() int64 {
 	return own
 }
 
-// Slot takes the memory that regions of at most that shape need. Where there is not as
-// much it is an error of [gpu.ErrMemory].
+// Slot allocates the memory for regions of at most the given shape. If there is too little, the error is
+// [gpu.ErrMemory].
 func (r *Reader) Slot(shape []int) (*Slot, error) {
 	s := &Slot{reader: r}
 	if err := s.reserve(r.needs(shape, r.chunks(shape))); err != nil {
@@ -250,7 +251,7 @@ func (r *Reader) Fetch(ctx context.Context, region zarr.Region) (*Slot, error) {
 	return s, nil
 }
 
-// Read brings a region to dst, which holds it for what is queued on s behind it.
+// Read reads a region to dst, where it is ready for work queued later on s.
 func (r *Reader) Read(ctx context.Context, s *gpu.Stream, region zarr.Region, dst gpu.Span) error {
 	f, err := r.Fetch(ctx, region)
 	if err != nil {

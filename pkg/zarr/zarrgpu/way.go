@@ -10,7 +10,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Way is how the regions of an array come to a device.
+// Way names how the regions of an array reach a device.
 type Way int
 
 // The ways, named as the flag --backend has them.
@@ -26,8 +26,7 @@ var wayNames = [ways]string{"host", "bounce", "gds", "nvcomp"}
 
 func (w Way) String() string { return wayNames[w] }
 
-// Counts is what the readers of a run did. Its methods may be called from any goroutine,
-// and of a nil *Counts.
+// Counts adds up what the readers of a run did. Its methods may be called concurrently, and on a nil *Counts.
 type Counts struct {
 	bytes     [ways]atomic.Int64
 	fallbacks atomic.Int64
@@ -44,7 +43,7 @@ func (c *Counts) Bytes(w Way) int64 {
 	return c.bytes[w].Load()
 }
 
-// Fallbacks returns how many regions had to be read again by the host.
+// Fallbacks returns how many regions the host had to read again.
 func (c *Counts) Fallbacks() int64 {
 	if c == nil {
 		return 0
@@ -52,7 +51,7 @@ func (c *Counts) Fallbacks() int64 {
 	return c.fallbacks.Load()
 }
 
-// Reasons are why arrays did not come by a better way, each once.
+// Reasons returns why arrays did not use a better way, each reason once.
 func (c *Counts) Reasons() []string {
 	if c == nil {
 		return nil

@@ -1,5 +1,6 @@
-// Package enlz4 compresses to the LZ4 block format (doc/lz4_Block_format.md of the lz4 project): one pass
-// with one candidate for each position, which looks at fewer positions the longer it finds nothing.
+// Package enlz4 compresses to the LZ4 block format (doc/lz4_Block_format.md of the lz4 project). It makes one
+// pass with one
+// match candidate per position and skips more positions the longer it finds no match.
 package enlz4
 
 import (
@@ -19,7 +20,8 @@ const (
 	copyAtLeast = 16 // literals that are copied without asking how many
 )
 
-// An Encoder has the table of positions. Its zero value is ready; it serves one goroutine at a time.
+// An Encoder compresses blocks with a reusable table of positions. Its zero value is ready; it serves one
+// goroutine at a time.
 type Encoder struct {
 	table [1 << tableLog]uint32
 }
@@ -27,9 +29,10 @@ type Encoder struct {
 // Bound returns the most bytes that n bytes are encoded to.
 func Bound(n int) int { return n + n/255 + 16 }
 
-// Encode compresses src, which must be shorter than 2 GiB, to dst and returns the length, or 0 where dst is
-// too short; [Bound] bytes never are. Each step of acceleration, from 1 on, looks at fewer positions: faster and
-// larger, as LZ4_compress_fast has it.
+// Encode compresses src, which must be shorter than 2 GiB, to dst and returns the length, or 0 if dst is too
+// short; [Bound]
+// bytes always suffice. Acceleration starts at 1; each step skips more positions: faster and larger, as in
+// LZ4_compress_fast.
 func (e *Encoder) Encode(dst, src []byte, acceleration int) int {
 	clear(e.table[:])
 	w := writer{dst: dst, src: src}

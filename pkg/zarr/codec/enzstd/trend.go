@@ -2,8 +2,11 @@ package enzstd
 
 import "math"
 
-// A Trend remembers from block to block which way of finding matches pays. Every few blocks, the beginning of one is encoded in all ways
-// and the best is kept for those that follow, until they differ from what was expected. The zero value is ready for a new frame.
+// A Trend remembers, from block to block, which match finder works best. Every few blocks it has the
+// beginning of a block
+// encoded with all finders and keeps the best for the following ones, until results differ from the
+// expectation. The zero
+// value is ready for a new frame.
 type Trend struct {
 	Bytes bool // elements are single bytes: there are no words to look for
 

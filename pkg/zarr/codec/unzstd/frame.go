@@ -57,8 +57,9 @@ func (d *Decoder) Decode(dst, src []byte) (n int, err error) {
 	return d.Prefix(dst, src, math.MaxInt)
 }
 
-// Prefix is Decode for who needs only the first bytes: it may end once dst has at least need of them, and returns how many there are.
-// What lies behind those in src is not looked at. Nothing is written behind len(dst), which should hold all.
+// Prefix decodes at least the first need bytes of a frame and returns how many it decoded. It ignores the
+// rest of src and
+// never writes beyond len(dst), which should have room for all.
 func (d *Decoder) Prefix(dst, src []byte, need int) (n int, err error) {
 	for at := 0; at < len(src) && n < need; {
 		if len(src)-at < 4 {

@@ -40,8 +40,8 @@ type Encoder struct {
 	aligned bool  // do all streams of a chunk lie where nvCOMP takes them?
 }
 
-// New makes the encoder of chunks of size bytes, or says why the host must encode them, as
-// an error that wraps [codec.ErrWhole].
+// New returns an encoder of chunks of size bytes, or an error that wraps [codec.ErrWhole] if the host must
+// encode them.
 func New(lib *nvcomp.Library, c codec.Chain, size int) (*Encoder, error) {
 	p, err := c.Packing(size)
 	if err != nil {
@@ -103,7 +103,7 @@ func (e *Encoder) alignedBytes() (n int64) {
 	return n
 }
 
-// Encoded are chunks as they are stored.
+// Encoded holds encoded chunks in their stored form until it is released.
 type Encoded struct {
 	Chunks [][]byte // until Release
 	host   *mem.Buffer
@@ -112,9 +112,9 @@ type Encoded struct {
 // Release gives the memory back.
 func (e *Encoded) Release() { e.host.Release() }
 
-// Encode encodes chunks, which lie at multiples of 16 bytes, once what is queued on the
-// stream has run, and waits for it, also after an error. An error of [gpu.ErrMemory] says that
-// there is too little memory for that many.
+// Encode encodes chunks, which must lie at multiples of 16 bytes, after the work queued on the stream, and
+// waits for it,
+// even after an error. [gpu.ErrMemory] means that there is too little memory for this many chunks.
 func (e *Encoder) Encode(s *gpu.Stream, chunks []gpu.Span) (*Encoded, error) {
 	j := job{Encoder: e, stream: s, chunks: chunks}
 	out, err := j.run()

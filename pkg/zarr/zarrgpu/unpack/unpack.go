@@ -47,10 +47,11 @@ const apart = 16
 
 func up(n int64) int64 { return (n + apart - 1) / apart * apart }
 
-// Queue queues the decoding of chunks. Their Stored and Dst must not overlap, and live
-// until the stream has been waited for. Scratch memory is taken from the device's pools
-// until then (see [Memory]); an error of [gpu.ErrMemory] says that there is too little,
-// and then nothing of use has been queued. lib may be nil where no stream is compressed.
+// Queue queues the decoding of chunks. Their Stored and Dst must not overlap and must stay valid until the
+// stream has been
+// waited for; until then it holds scratch memory from the device's pools (see [Memory]). [gpu.ErrMemory]
+// means that there is
+// too little; then the chunks are not decoded. lib may be nil if no stream is compressed.
 func Queue(lib *nvcomp.Library, s *gpu.Stream, chunks []Chunk) error {
 	b := batch{lib: lib, stream: s, pieces: map[codec.StreamFormat][]nvcomp.Piece{}, sums: map[codec.SumKind]*sums{}}
 	if err := b.takeScratch(chunks); err != nil {
