@@ -20,7 +20,7 @@ import (
 // Address names data by a path or URL, as typed. Its formatted forms are redacted.
 type Address string
 
-// Reveal returns the address whole, for those who open it.
+// Reveal returns the whole address, for code that opens it.
 func (a Address) Reveal() string { return string(a) }
 
 // String returns the address without what may be secret in it.
@@ -41,7 +41,7 @@ func (a Address) Format(f fmt.State, verb rune) {
 // MarshalText writes String into JSON and its kin.
 func (a Address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// Scheme returns what stands before "://", in lower case; "" for a path.
+// Scheme returns the part before "://" in lower case, or "" for a path.
 func (a Address) Scheme() string {
 	scheme, _, ok := strings.Cut(string(a), "://")
 	if !ok {
@@ -50,7 +50,8 @@ func (a Address) Scheme() string {
 	return strings.ToLower(scheme)
 }
 
-// Parse is url.Parse with errors that quote nothing secret. A port that cannot be is one of them.
+// Parse parses the address like url.Parse, with errors that quote nothing secret. An impossible port is an
+// error, too.
 func (a Address) Parse() (*url.URL, error) {
 	u, err := url.Parse(string(a))
 	if err == nil {

@@ -23,7 +23,7 @@ var known struct {
 	forms []string
 }
 
-// Hide makes [Redact] remove secrets from every text from now on.
+// Hide makes [Redact] remove the secrets from every text from now on.
 func Hide(secrets ...string) {
 	known.Lock()
 	defer known.Unlock()

@@ -1,8 +1,7 @@
-// Package atomic writes the outputs of a run so that each is there whole or
-// not at all.
+// Package atomic writes the outputs of a run so that each appears whole or not at all.
 //
-// A [Group] holds the outputs of one run. Each is written under a hidden name
-// in the folder where it shall lie, so that putting it in place is a rename:
+// A [Group] holds the outputs of one run. Each is written under a hidden name in its final folder, so that a
+// rename puts it in place:
 //
 //	g := atomic.NewGroup(atomic.Options{})
 //	defer g.Abort()                       // does nothing after Commit
@@ -10,20 +9,17 @@
 //	… write into out.Work() …
 //	err = g.Commit()
 //
-// A crash or a kill before Commit leaves what was there untouched; the hidden
-// remains are removed by the next run on the same host that writes into the
-// same folder. Commit puts files in place first and folders last; if one fails,
-// those already in place are taken back. A kill in the middle of Commit can
-// leave new files beside an old folder, but every output is whole.
+// A crash or a kill before Commit leaves existing files untouched; the next run on the same host that writes
+// into the same folder removes the hidden remains. Commit puts files in place first and folders last; if one
+// fails, it takes back those already in place. A kill in the middle of Commit can leave new files beside an
+// old folder, but every output is whole.
 //
-// Where the file system cannot exchange two names, a folder that is replaced is
-// missing for a moment. If the process dies just then, the next run that writes into
-// the same folder, on any host, puts the old one back; package sibling finds it for
-// those who read. That is safe also when the process lives: it looks again.
+// If the file system cannot exchange two names, a folder being replaced is missing for a moment. If the
+// process dies just then, the next run that writes into the same folder, on any host, restores the old one,
+// and package sibling finds it for readers. This is safe even if the process is alive: it looks again.
 //
-// Two processes on one output never mix: each writes under its own name. The
-// first that is complete is put in place. The second is refused with
-// [ErrExists] in its Commit, or, when it may overwrite, replaces the first.
+// Two processes with the same output never mix: each writes under its own name. The first to complete is put
+// in place. The second gets [ErrExists] from its Commit or, if it may overwrite, replaces the first.
 package atomic
 
 import (
@@ -43,12 +39,11 @@ import (
 	"strata/pkg/sibling"
 )
 
-// Errors that are the caller's choice of paths; tell them apart with errors.Is.
-// All other errors are the file system's.
+// Errors caused by the caller's choice of paths, for errors.Is. All other errors come from the file system.
 var (
 	ErrExists  = errors.New("output exists")            // and Overwrite is off
 	ErrPlace   = errors.New("output cannot lie there")  // equal to or inside an input, another output, …
-	ErrNotOurs = errors.New("output is something else") // would replace what the program does not write
+	ErrNotOurs = errors.New("output is something else") // would replace something that the program does not write
 	ErrBusy    = errors.New("another run changes it")   // where it lies
 
 	// ErrReserved is an ErrPlace: of a reserved file, to which nothing may be written then.
@@ -109,11 +104,11 @@ type Output struct {
 	state   state
 }
 
-// Path returns the output's place as the user gave it, for messages and records.
+// Path returns the output's path as the user gave it, for messages and records.
 func (o *Output) Path() string { return o.path }
 
-// Work returns the hidden path to write to until Commit: an empty folder, or an
-// empty file that may be truncated or replaced.
+// Work returns the hidden path to write to until Commit: an empty folder, or an empty file that may be
+// truncated or replaced.
 func (o *Output) Work() string { return o.work }
 
 // Create opens an output that is a file for writing, from its start.
@@ -125,8 +120,8 @@ func (o *Output) Create() (*os.File, error) {
 	return f, nil
 }
 
-// Write makes an output that is a file of what write writes, and closes it: some file
-// systems tell only then that it did not fit. Of no output, nil, it does nothing.
+// Write calls write with the output's file and closes it, since some file systems report only then that data
+// did not fit. On a nil output it does nothing.
 func (o *Output) Write(write func(w io.Writer) error) error {
 	if o == nil {
 		return nil
@@ -148,7 +143,7 @@ func (o *Output) Write(write func(w io.Writer) error) error {
 	return nil
 }
 
-// Outputs returns the outputs of the group that were started so far, in that order.
+// Outputs returns the outputs started so far, in order.
 func (g *Group) Outputs() []*Output { return slices.Clone(g.outs) }
 
 // Rename puts the outputs' own names into a text where it has their hidden
@@ -162,9 +157,9 @@ func (g *Group) Rename(text string) string {
 
 // Remote is an output that is not of this machine's file systems.
 type Remote interface {
-	// Commit makes it visible as a whole.
+	// Commit makes the output visible as a whole.
 	Commit() error
-	// Abort removes what was written, also after a Commit.
+	// Abort removes everything written, even after a Commit.
 	Abort() error
 }
 
@@ -173,8 +168,7 @@ type remote struct {
 	Remote
 }
 
-// Remote adds an output that something else writes. In Commit it comes after
-// those that can be taken back.
+// Remote adds an output that r writes. Commit puts it in place after those that can be taken back.
 func (g *Group) Remote(path string, r Remote) { g.remote = append(g.remote, remote{path, r}) }
 
 // NewGroup makes an empty group.
@@ -389,8 +383,8 @@ func (g *Group) dropParents() {
 	g.made = nil
 }
 
-// Abort removes all that was written, and unlocks what was changed. After a
-// successful Commit nothing is removed. What it cannot remove it reports to Warn, once per output.
+// Abort removes everything written and releases all locks. After a successful Commit it removes nothing. It
+// reports what it cannot remove to Warn, once per output.
 func (g *Group) Abort() {
 	g.release()
 	if g.done {
@@ -431,8 +425,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(ia, ib)
 }
 
-// realPath returns the absolute path with all links resolved, also where the last
-// parts do not exist yet.
+// realPath returns the absolute path with all links resolved, also where the last parts do not exist yet.
 func realPath(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -23,10 +23,9 @@ const (
 	stranded               // both have hidden names: the old one could not be put back
 )
 
-// Commit puts all outputs in place: files, folders, then remote ones, each in the
-// order they were started. When one fails, those that are in place already are
-// taken back, and everything is as it was. A remote one comes last because the old one
-// that it replaces cannot be brought back.
+// Commit puts all outputs in place: files, folders, then remote ones, each in the order they were started. If
+// one fails, it takes back those already in place and restores the earlier state. Remote ones come last
+// because the old one that they replace cannot be restored.
 func (g *Group) Commit() error {
 	if g.done {
 		return nil

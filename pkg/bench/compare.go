@@ -9,7 +9,7 @@ import (
 
 // Comparison is two documents side by side.
 type Comparison struct {
-	A, B   string // what they are called: their files
+	A, B   string // names of the two: their files
 	Pairs  []Pair
 	OnlyA  []Result // that B has not, or has not measured
 	OnlyB  []Result
@@ -29,7 +29,7 @@ type Pair struct {
 	Noise, Single bool
 }
 
-// Verdict returns what the ratio means, in a word or two.
+// Verdict returns the meaning of the ratio in a word or two.
 func (p Pair) Verdict() string {
 	switch {
 	case p.Single:

@@ -207,7 +207,7 @@ func gpuName(s System) string {
 	return s.GPU.Name
 }
 
-// HTML writes a page of the comparison: plots with both beside each other, and the ratios.
+// HTML writes a page of the comparison: plots with both documents, and the ratios.
 func (c *Comparison) HTML(w io.Writer) error {
 	v := c.b.view()
 	v.Title = "Comparison of " + c.A + " with " + c.B

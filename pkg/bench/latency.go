@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Latency is how long single reads or writes took, in seconds. Quantiles are at most 2 % off.
+// Latency summarises the durations, in seconds, of single reads or writes. Quantiles have an error of at most
+// 2 %.
 type Latency struct {
 	Count int64   `json:"count"`
 	Least float64 `json:"least"`
@@ -53,7 +54,7 @@ func (h *Histogram) AddN(d time.Duration, n int64) {
 	h.square += ns * ns * float64(n)
 }
 
-// Merge adds what another one counted.
+// Merge adds the counts of another histogram.
 func (h *Histogram) Merge(o *Histogram) {
 	if o.n == 0 {
 		return
@@ -70,7 +71,7 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.square += o.square
 }
 
-// Count returns how many times were counted.
+// Count returns the number of durations.
 func (h *Histogram) Count() int64 { return h.n }
 
 // class returns the number of a time's class.
@@ -93,7 +94,8 @@ func middle(c int) float64 {
 	return low + float64(uint64(1)<<e-1)/2
 }
 
-// Quantile returns the time that a share q of those counted, from 0 to 1, did not exceed; 0 if there is none.
+// Quantile returns the duration that a fraction q of those counted, from 0 to 1, did not exceed; 0 if there
+// are none.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.n == 0 {
 		return 0
@@ -107,7 +109,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return h.most
 }
 
-// Latency returns the summary; nil if nothing was counted.
+// Latency returns the summary, or nil if nothing was counted.
 func (h *Histogram) Latency() *Latency {
 	if h.n == 0 {
 		return nil

@@ -16,8 +16,7 @@ const (
 )
 
 // plots returns those of a group: bars, or lines along an axis that has three numbers or more. A plot that
-// would be too full
-// becomes several, one for each value of an axis.
+// would be too full becomes several, one for each value of an axis.
 func (g *group) plots() []*page.Plot {
 	var out []*page.Plot
 	for _, part := range g.scales() {
@@ -58,10 +57,8 @@ func drop(p *page.Plot) []*page.Plot {
 const farApart = 3
 
 // scales returns the parts of a group that an axis of words tells apart, such as whether a cache was warm,
-// where their best
-// results lie so far apart that one plot would show little of the slower ones; the group itself where none
-// does. Of several
-// such axes it is the one whose parts are most alike inside.
+// where their best results lie so far apart that one plot would show little of the slower ones; the group
+// itself where none does. Of several such axes it is the one whose parts are most alike inside.
 func (g *group) scales() []*group {
 	parts, least := []*group{g}, spreadOf(g.results)/farApart
 	for _, name := range g.axes {
@@ -242,8 +239,8 @@ func (g *group) bars() *page.Bars {
 	return b
 }
 
-// SVG writes one plot of the results that a filter takes, as a file that documents show: bars for each case and program.
-// A nil filter takes all. It is an error if there is nothing to draw.
+// SVG writes one plot of the results that a filter selects, as an SVG file: bars for each case and program. A
+// nil filter selects all. An empty plot is an error.
 func (d *Document) SVG(w io.Writer, title string, take func(r Result) bool) error {
 	var list []Result
 	for _, r := range d.Results {

@@ -32,7 +32,7 @@ type System struct {
 	Software  []Software  `json:"software"` // other programs that took part
 }
 
-// Place is where files lie.
+// Place describes where files lie.
 type Place struct {
 	Path    string   `json:"path"`
 	Type    string   `json:"type"`   // of the file system: "ext4", "nfs4"

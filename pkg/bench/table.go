@@ -196,7 +196,7 @@ func WriteTable(b *strings.Builder, heads []Head, rows [][]string) {
 	}
 }
 
-// Plain returns a text in one line, without what a terminal would obey.
+// Plain returns text in one line, without characters that a terminal would interpret.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strconv.IsPrint(r) {

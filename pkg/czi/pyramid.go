@@ -11,9 +11,8 @@ import (
 )
 
 // AddPyramid writes the sub-blocks of lower levels for all planes that have tiles: means of 2 × 2 pixels of
-// the level above, in
-// tiles of tile pixels, until a scene fits into one. It reads back written data, so the output must be an
-// io.ReaderAt.
+// the level above, in tiles of tile pixels, until a scene fits into one. It reads back written data, so the
+// output must be an io.ReaderAt.
 func (w *Writer) AddPyramid(ctx context.Context, workers, tile int) error {
 	out, ok := w.out.(io.ReaderAt)
 	if !ok {

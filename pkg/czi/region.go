@@ -17,9 +17,8 @@ type Region struct {
 	Rect  image.Rectangle // in the common pixel plane
 
 	// Zoom is the size of the result relative to the rectangle; 0 means 1, full resolution. Pixels come from
-	// the coarsest level
-	// that is fine enough and covers all tiles: exactly at the zoom of that level, by nearest neighbour
-	// otherwise.
+	// the coarsest level that is fine enough and covers all tiles: exactly at the zoom of that level, by
+	// nearest neighbour otherwise.
 	Zoom float64
 	// Background is the pixel where no tile is; nil: zeros.
 	Background []byte

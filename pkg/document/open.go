@@ -44,7 +44,7 @@ func Open(ctx context.Context, path string) (*File, error) {
 	return &File{f, info.Mode().IsRegular(), ctx, stop}, nil
 }
 
-// Read returns that of the file, or the error of the context.
+// Read reads from the file, or returns the error of the context.
 func (f *File) Read(p []byte) (int, error) {
 	if err := f.ctx.Err(); err != nil {
 		return 0, err
@@ -56,7 +56,7 @@ func (f *File) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Regular returns the file, for those who seek in it; nil if it is a pipe or a device.
+// Regular returns the file for callers that seek in it, or nil for a pipe or a device.
 func (f *File) Regular() *os.File {
 	if f.regular {
 		return f.f

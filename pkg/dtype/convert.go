@@ -105,9 +105,8 @@ func convertTo[T Element](to []T, src []byte, from Type) {
 	ConvertSlice(to, src, from)
 }
 
-// ConvertSlice is [Convert] into a slice, for integers, float32 and float64. src
-// and to may share memory when no element of to lies behind the one of src that it
-// is made of.
+// ConvertSlice converts like [Convert] into a slice, for integers, float32 and float64. src and to may share
+// memory if no element of to lies behind the element of src that it is converted from.
 func ConvertSlice[T Element](to []T, src []byte, from Type) {
 	switch from {
 	case Int8:

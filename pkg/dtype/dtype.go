@@ -1,9 +1,8 @@
-// Package dtype names the element types of arrays and views, and turns byte
-// slices into slices of numbers without copying them.
+// Package dtype names the element types of arrays and views, and turns byte slices into slices of numbers
+// without copying them.
 //
-// A [Type] is what a file says about its elements; an [Element] is the Go type
-// that holds one. Complex numbers and half floats have a Type but the readers
-// hand them out as raw bytes: no stage computes with them.
+// A [Type] is the type of elements in a file; an [Element] is a Go type that holds one. Complex numbers and
+// half floats have a Type, but readers return them as raw bytes, since no stage computes with them.
 package dtype
 
 import (
@@ -13,8 +12,8 @@ import (
 	"unsafe"
 )
 
-// Type is the data type of one array element: its kind in the low byte and, of kinds
-// whose elements have any number of bytes, that number above it.
+// Type is the data type of one array element: its kind in the low byte and, for kinds of variable length, the
+// length above it.
 type Type uint32
 
 // The element types of Zarr v2 and v3 that this module reads and writes.
@@ -45,16 +44,16 @@ const (
 // MaxFixed is the largest size of an element of any type, in bytes.
 const MaxFixed = 1<<24 - 1
 
-// FixedBytes returns the type of elements of n bytes, 1 to [MaxFixed], that stand for nothing else here.
+// FixedBytes returns the type of uninterpreted elements of n bytes, 1 to [MaxFixed].
 func FixedBytes(n int) Type { return fixedBytes | Type(n)<<8 }
 
 // FixedText returns the type of elements of n code points, of four bytes each.
 func FixedText(n int) Type { return fixedText | Type(4*n)<<8 }
 
-// IsFixedBytes reports whether the type is one of [FixedBytes].
+// IsFixedBytes reports whether [FixedBytes] made the type.
 func (t Type) IsFixedBytes() bool { return t&0xff == fixedBytes }
 
-// IsFixedText reports whether the type is one of [FixedText].
+// IsFixedText reports whether [FixedText] made the type.
 func (t Type) IsFixedText() bool { return t&0xff == fixedText }
 
 // IsNumber reports whether the type is a real number: an integer or a float.
@@ -102,8 +101,7 @@ func (t Type) Size() int {
 	return int(t >> 8)
 }
 
-// Typestr returns the numpy array-interface type string of native little-endian
-// data, such as "<u2" or "|u1".
+// Typestr returns the numpy array-interface type string of native little-endian data, such as "<u2" or "|u1".
 func (t Type) Typestr() string {
 	switch {
 	case t.IsFixedBytes():
@@ -129,9 +127,8 @@ func (t Type) IsFloat() bool { return t >= Float16 && t <= Float64 }
 // IsComplex reports whether an element has a real and an imaginary part.
 func (t Type) IsComplex() bool { return t == Complex64 || t == Complex128 }
 
-// SwapSize returns the length of the units whose bytes change places with the byte
-// order: half an element for complex numbers, a code point of text, a single byte of
-// bytes, else the element.
+// SwapSize returns the length of the units whose bytes are swapped to change the byte order: half an element
+// for complex numbers, a code point of text, a single byte of bytes, and otherwise the element.
 func (t Type) SwapSize() int {
 	switch {
 	case t.IsComplex():
@@ -190,7 +187,7 @@ type Element interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
 }
 
-// Of returns the Type whose elements are T.
+// Of returns the Type with elements of type T.
 func Of[T Element]() Type {
 	var v T
 	switch any(v).(type) {

@@ -65,9 +65,8 @@ const flat = 1e-6
 //
 //	mean((a−mean a)/(std a + 1e-8) · (b−mean b)/(std b + 1e-8))
 //
-// with the standard deviation of the population (stages specification, stack:
-// z overlap). It is 0 where an image is constant (to 1e-6 of its mean) and NaN
-// where one holds NaN or infinite values or nothing.
+// with the standard deviation of the population (stages specification, stack: z overlap). It is 0 where an
+// image is constant (to 1e-6 of its mean) and NaN where one holds NaN or infinite values or nothing.
 func (m Moments) NCC() float64 {
 	if m.N == 0 {
 		return math.NaN()
@@ -81,8 +80,7 @@ func (m Moments) NCC() float64 {
 	return (m.AB/n - float64(a*b)) / ((math.Sqrt(va) + 1e-8) * (math.Sqrt(vb) + 1e-8))
 }
 
-// NCC returns the normalised cross-correlation of two images of the same size: see
-// [Moments.NCC].
+// NCC returns the normalised cross-correlation of two images of the same size: see [Moments.NCC].
 func NCC(a, b []float32) float64 {
 	m := Moments{N: int64(len(a)), AB: dot(a, b)}
 	m.A, m.AA = Sums(a)

@@ -5,10 +5,9 @@ import (
 	"sync"
 )
 
-// Gradients collects the interfaces of many A-lines with their largest
-// gradients, in memory that does not grow with their number: counts by gradient,
-// in 1024 equal bins of a range that doubles when a gradient exceeds it, and by
-// depth. What it says does not depend on the order of the A-lines.
+// Gradients collects the interfaces of many A-lines with their largest gradients in memory that does not grow
+// with their number: counts by depth and by gradient, in 1024 equal bins of a range that doubles when a
+// gradient exceeds it. Results do not depend on the order of the A-lines.
 type Gradients struct {
 	mu     sync.Mutex
 	depths int
@@ -63,13 +62,13 @@ func (g *Gradients) widen(f float64) {
 	}
 }
 
-// Interface is the interface of the whole: the median over the A-lines whose
-// gradient stands out from the background.
+// Interface is the interface of the whole tissue: the median over the A-lines whose gradient stands out from
+// the background.
 type Interface struct {
 	Depth     float64 // median; of an even number the mean of the middle two
 	Lines     int64   // A-lines
 	Used      int64   // that the median is of
-	Threshold float64 // gradient from which on they stand out; 0: all that brighten
+	Threshold float64 // smallest gradient that stands out; 0: all A-lines that brighten
 }
 
 // Find splits the gradients by Otsu's method and takes the median of the upper

@@ -12,15 +12,15 @@ import (
 type InterfaceSearch struct {
 	// SigmaXY is the size of the mean filter along Y and X: ⌊SigmaXY⌋ pixels.
 	SigmaXY float64
-	// SigmaZ is the standard deviation, in voxels, of the Gaussian whose derivative
-	// is taken along Z; above 0.
+	// SigmaZ is the standard deviation, in voxels, of the Gaussian whose derivative is taken along Z; it is
+	// above 0.
 	SigmaZ float64
 	// Log searches in ln(v) where v > 0.
 	Log bool
 	// Clip is the largest value that the search sees; 0: no limit.
 	Clip float32
-	// Planes is how many planes from the first may hold the interface; 0: all. The
-	// filters see the others as well.
+	// Planes limits the interface to this many planes from the first; 0: all. The filters use the other
+	// planes as well.
 	Planes int
 }
 
@@ -34,10 +34,10 @@ func (s *InterfaceSearch) Windows(from, to, length int) []int {
 	return windowSamples(from, to, length, s.Window())
 }
 
-// Reach returns how many planes the derivative along Z sees on either side.
+// Reach returns how many planes on either side the derivative along Z uses.
 func (s *InterfaceSearch) Reach() int { return len(GaussianKernel(s.SigmaZ, 1)) / 2 }
 
-// Seen returns how many of an image's planes, from the first on, the search sees.
+// Seen returns how many of an image's planes, from the first, the search uses.
 func (s *InterfaceSearch) Seen(planes int) int {
 	if s.Planes == 0 {
 		return planes
@@ -45,8 +45,8 @@ func (s *InterfaceSearch) Seen(planes int) int {
 	return min(planes, s.Planes+s.Reach())
 }
 
-// Derivative returns the weights of the derivative along Z, w₁…w_r, the outermost first: it
-// is Σ_k w_k·(v[z+r+1−k] − v[z−r−1+k]), r the [InterfaceSearch.Reach].
+// Derivative returns the weights of the derivative along Z, w₁…w_r, the outermost first: it is Σ_k
+// w_k·(v[z+r+1−k] − v[z−r−1+k]), r the [InterfaceSearch.Reach].
 func (s *InterfaceSearch) Derivative() []float32 {
 	k := GaussianKernel(s.SigmaZ, 1)
 	w := make([]float32, len(k)/2)
@@ -56,7 +56,7 @@ func (s *InterfaceSearch) Derivative() []float32 {
 	return w
 }
 
-// Ceiling returns the largest value that the search sees.
+// Ceiling returns the clipping value of the search.
 func (s *InterfaceSearch) Ceiling() float32 {
 	if s.Clip > 0 {
 		return s.Clip
@@ -69,9 +69,8 @@ func (s *InterfaceSearch) Depth(z int32) int32 {
 	return int32(math.Ceil(float64(z) + 0.5*s.SigmaZ))
 }
 
-// Magnitudes turns voxels into what the search filters: |v| in float32, clipped
-// and logarithmic as the search says. NaN and infinite voxels become 0, so that
-// they spread no further than any dark voxel.
+// Magnitudes converts voxels to the input of the search's filters: |v| in float32, clipped and logarithmic as
+// the search specifies. NaN and infinite voxels become 0, so that they spread no further than any dark voxel.
 func Magnitudes[T dtype.Element](s *InterfaceSearch, dst []float32, src []T) {
 	dst = dst[:len(src)]
 	clip := s.Ceiling()

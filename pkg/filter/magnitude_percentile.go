@@ -6,11 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// MagnitudePercentile finds a percentile of the magnitudes |v| of more values than
-// memory holds, exactly, and as a rule in one pass: a first look at a part of the
-// values says where the percentile will lie; around there values are counted to the
-// last bit, and what lies below is only counted. Where it lies elsewhere, one or
-// two more passes find it.
+// MagnitudePercentile finds a percentile of the magnitudes |v| of more values than memory holds, exactly and
+// usually in one pass. A first look at part of the values predicts where the percentile lies; values near
+// there are counted to the last bit, smaller ones only as a total. If the prediction fails, one or two more
+// passes find it.
 //
 //	p := filter.NewMagnitudePercentile(99.9, 32<<20)
 //	p.Look(part)
@@ -19,8 +18,8 @@ import (
 //	}
 //	clip := p.Value()
 //
-// NaN and infinite values are left out. The percentile p lies at (n−1)·p/100
-// between the order statistics of the n magnitudes, linear in between.
+// NaN and infinite values are ignored. The percentile p is interpolated linearly at position (n−1)·p/100 of
+// the order statistics of the n magnitudes.
 type MagnitudePercentile struct {
 	percent float64
 	keys    int     // how many upper halves can be counted to the last bit
@@ -99,12 +98,11 @@ func (p *MagnitudePercentile) none() {
 	clear(p.fine)
 }
 
-// Passes returns how many there were.
+// Passes returns the number of passes so far.
 func (p *MagnitudePercentile) Passes() int { return p.passes }
 
-// Add counts values in the current pass, and returns how many are NaN or infinite.
-// It is safe for concurrent use; calls with ten thousand values or more cost little
-// more than reading them.
+// Add counts values in the current pass and returns how many are NaN or infinite. It is safe for concurrent
+// use. Calls with ten thousand values or more cost little more than reading them.
 func (p *MagnitudePercentile) Add(v []float32) (nonFinite int64) {
 	counts := p.take()
 	// of what fits into a counter of 32 bits

@@ -6,9 +6,9 @@ import (
 	"strata/pkg/dtype"
 )
 
-// MedianFilter replaces every voxel of a volume (z, y, x) by the median of the window around it, exactly, for all
-// types: floats count in the order −Inf … +Inf, NaN. It sees no edges: every voxel of the windows is given, what lies
-// beyond an image included. It owns scratch memory and serves one goroutine.
+// MedianFilter replaces every voxel of a volume (z, y, x) by the exact median of the window around it, for
+// all types; floats are ordered −Inf … +Inf, NaN. It does not handle edges: the input contains every voxel of
+// the windows, including those beyond an image. It owns scratch memory and serves one goroutine.
 type MedianFilter[T dtype.Element] struct {
 	window [3]int
 	bytes  func(shape [3]int) int64
@@ -19,7 +19,7 @@ type MedianFilter[T dtype.Element] struct {
 // slides along: of 16-bit voxels one of 21×21 (BenchmarkMedian).
 const networkMost = 1 << 10
 
-// NewMedianFilter makes a filter whose window has an odd number of voxels along (z, y, x).
+// NewMedianFilter returns a filter with a window of an odd number of voxels along (z, y, x).
 func NewMedianFilter[T dtype.Element](window [3]int) *MedianFilter[T] {
 	for _, n := range window {
 		if n < 1 || n%2 == 0 {
@@ -49,7 +49,7 @@ func medianOf[U uint8 | uint16 | uint32 | uint64](window [3]int) (apply func(dst
 	return func(dst, src []byte, shape [3]int) { m.apply(dtype.Slice[U](dst), dtype.Slice[U](src), shape) }, m.bytes
 }
 
-// Radius returns how far the window reaches on either side of a voxel, along (z, y, x).
+// Radius returns how far the window extends on either side of a voxel, along (z, y, x).
 func (m *MedianFilter[T]) Radius() (r [3]int) {
 	for d, n := range m.window {
 		r[d] = n / 2
@@ -57,7 +57,7 @@ func (m *MedianFilter[T]) Radius() (r [3]int) {
 	return r
 }
 
-// Bytes returns how much scratch memory volumes of a shape take.
+// Bytes returns the scratch memory needed for volumes of the given shape.
 func (m *MedianFilter[T]) Bytes(shape [3]int) int64 { return m.bytes(shape) }
 
 // Apply filters a volume: dst has the shape (z, y, x), src has the radius more on either side of each axis. Both are in

@@ -96,8 +96,8 @@ func (q *Quantiles) Refine() {
 	}
 }
 
-// Value returns the i-th percentile that NewQuantiles was given, after the second
-// pass; NaN when there were no numbers.
+// Value returns the i-th percentile that NewQuantiles was given, after the second pass; NaN when there were
+// no numbers.
 func (q *Quantiles) Value(i int) float64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -131,8 +131,8 @@ func (q *Quantiles) at(rank int64) float32 {
 	return keyValue(uint32(upper)<<16 | uint32(lower))
 }
 
-// Ranks returns the order statistics of n values around a percentile, counted from 0, and
-// the weight of the upper one.
+// Ranks returns the order statistics of n values around a percentile, counted from 0, and the weight of the
+// upper one.
 func Ranks(n int64, percent float64) (lo, hi int64, t float64) {
 	pos := min(float64(n-1), max(0, float64(n-1)*percent/100))
 	lo = int64(pos)

@@ -2,12 +2,9 @@ package filter
 
 import "math"
 
-// Rigid is a rigid transform of a plane as ITK's Euler2DTransform has it: output
-// pixel p = (x, y) shows the input at
-//
-//	R(angle)·(p − c) + c + t
-//
-// in pixels, so that a positive translation moves the content to the left and up.
+// Rigid is a rigid transform of a plane with the convention of ITK's Euler2DTransform: output pixel p = (x,
+// y) shows the input at R(angle)·(p − c) + c + t in pixels, so that a positive translation moves the content
+// left and up.
 type Rigid struct {
 	Angle  float64 // radians
 	TX, TY float64 // translation

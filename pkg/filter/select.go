@@ -95,7 +95,7 @@ func minimum(v []float32) float32 {
 	return m
 }
 
-// MedianOf returns the middle value of v, or the mean of the two middle ones. v stays as it is.
+// MedianOf returns the middle value of v, or the mean of the two middle ones. It does not change v.
 func MedianOf(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	n := len(v)

@@ -1,12 +1,9 @@
 package filter
 
-// Separable filters an image of ny × nx pixels by the same taps along Y and along X, in
-// float32: a window of n = len(taps) samples covers i−n/2 … i+(n−1)/2 of pixel i.
-// Outside the image lie the pixels of the edge mirrored, the edge itself repeated
-// (scipy's mode "reflect"). No taps, or one, copy.
-//
-// The products are added from the first to the last (see [Combine]): the same bits
-// on every machine.
+// Separable filters an image of ny × nx pixels with the same taps along Y and along X, in float32. A window
+// of n = len(taps) samples covers i−n/2 … i+(n−1)/2 of pixel i. Outside, the image is mirrored with its edge
+// repeated (scipy's mode "reflect"). No tap or one tap copies. Products are added from first to last (see
+// [Combine]), with the same bits on every machine.
 func Separable(dst, src []float32, ny, nx int, taps []float32) {
 	n := len(taps)
 	if n <= 1 {

@@ -62,8 +62,8 @@ func (s *surface) row(dst []float64, y int) []float64 {
 	return dst
 }
 
-// orthogonal returns the polynomials of degree 0 to degree on n samples,
-// orthonormal; zero where n is too few.
+// orthogonal returns the polynomials of degree 0 to degree on n samples, orthonormal; zero where n is too
+// few.
 func orthogonal(n, degree int) [][]float64 {
 	p := make([][]float64, degree+1)
 	for d := range p {

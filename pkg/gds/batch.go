@@ -8,7 +8,7 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Op is one read or write of a batch: of host memory, or of device memory.
+// Op is one read or write of a batch, of host or device memory.
 type Op struct {
 	File   *File
 	Off    int64 // in the file
@@ -34,10 +34,10 @@ func Begin(ctx context.Context, ops ...Op) *Batch {
 	return b
 }
 
-// Len returns how many there are.
+// Len returns the number of operations.
 func (b *Batch) Len() int { return len(b.pending) }
 
-// Done returns how many have ended.
+// Done returns how many operations have ended.
 func (b *Batch) Done() int {
 	n := 0
 	for _, p := range b.pending {
@@ -50,8 +50,8 @@ func (b *Batch) Done() int {
 	return n
 }
 
-// Cancel lets no more tasks of the batch begin. Those that have begun are waited for by
-// [Batch.Wait], which returns [context.Canceled] for what was not done.
+// Cancel stops tasks of the batch that have not begun. [Batch.Wait] waits for those that have, and returns
+// [context.Canceled] for the others.
 func (b *Batch) Cancel() {
 	for _, p := range b.pending {
 		p.request.file.pool.cancel(p.request, context.Canceled)

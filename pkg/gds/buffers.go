@@ -116,9 +116,8 @@ func (g *registry) allocation(s gpu.Span) *allocation {
 	return a
 }
 
-// use returns the allocation of memory that a read or write begins to use. If it is not the
-// first one and auto is given, cuFile gets to know it, as far as it can: unknown memory is
-// moved as well.
+// use returns the allocation of memory that a read or write begins to use. If it is not the first one and
+// auto is given, cuFile gets to know it, as far as it can: unknown memory is moved as well.
 func (g *registry) use(s gpu.Span, auto bool) *allocation {
 	a := g.allocation(s)
 	if a == nil {
@@ -171,14 +170,14 @@ func (g *registry) queue(a *allocation, n int) {
 	}
 }
 
-// Register makes device memory known to cuFile: it stays mapped for transfers, where
-// otherwise they go through memory of cuFile's own, and takes as much of the device's window
-// (BAR1). All of what the driver gave at once is registered, whatever part of it the memory is,
-// until [Pool.Deregister], the end of the pool, or that it goes back to the driver. Where files
-// are not moved straight ([Pool.Mode]), or what is registered already, nothing is done.
+// Register makes device memory known to cuFile: it stays mapped for transfers, which otherwise go through
+// cuFile's own memory, and occupies as much of the device's window (BAR1). It registers the whole allocation
+// of the driver that contains the memory, until [Pool.Deregister], the end of the pool, or the return of the
+// allocation to the driver. It does nothing if files are not moved straight ([Pool.Mode]) or the memory is
+// registered already.
 //
-// Memory that is read into or written from a second time is registered without asking,
-// unless [settings.Settings] say no, or there is no more to be mapped.
+// Memory that is read into or written from a second time is registered automatically, unless
+// [settings.Settings] forbid it or the window is full.
 func (p *Pool) Register(s gpu.Span) error {
 	g := p.buffers()
 	if g == nil {
@@ -224,7 +223,7 @@ func (p *Pool) Deregister(s gpu.Span) error {
 	return nil
 }
 
-// Registered returns how many bytes of the device's memory cuFile knows.
+// Registered returns how many bytes of device memory are registered with cuFile.
 func (p *Pool) Registered() int64 {
 	g := p.buffers()
 	if g == nil {

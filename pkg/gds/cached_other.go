@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Cached is not known on this system: [errors.ErrUnsupported].
+// Cached returns [errors.ErrUnsupported] on this system.
 func Cached(f *os.File, _, _ int64) (int64, error) {
 	return 0, fmt.Errorf("page cache of %s: %w", f.Name(), errors.ErrUnsupported)
 }

@@ -83,8 +83,8 @@ func (f *File) directly(b []byte, off int64, write bool) int {
 	return int(head) + n
 }
 
-// way returns what of b is to go past the page cache, if anything is: after head bytes whole,
-// and whether they lie in memory as direct I/O wants.
+// way returns what of b is to go past the page cache, if anything is: after head bytes whole, and whether
+// they lie in memory as direct I/O wants.
 func (f *File) way(b []byte, off int64, write bool) (head, whole int64, lies, ok bool) {
 	head, whole = aligned(off, int64(len(b)))
 	if whole == 0 || f.noDirect.Load() {
@@ -160,8 +160,8 @@ func (f *File) openDirect() {
 	})
 }
 
-// DirectIO tells whether whole pages of the file can go past the page cache, or why not:
-// what the file system says, or what failed. [settings.Settings] say whether they do; [Stats] how many did.
+// DirectIO reports whether whole pages of the file can bypass the page cache, or why not. [settings.Settings]
+// control whether they do; [Stats] counts how many did.
 func (f *File) DirectIO() (possible bool, reason string) {
 	if f.source != nil {
 		return false, errSource.Error()
@@ -177,8 +177,8 @@ func (f *File) DirectIO() (possible bool, reason string) {
 	return true, fmt.Sprintf("memory at multiples of %d bytes", f.memory)
 }
 
-// newAside returns the pool's memory for what is copied on its way past the page cache, as much
-// as its threads have under way at a time, within a limit, and how many bytes go at once.
+// newAside returns the pool's memory for what is copied on its way past the page cache, as much as its
+// threads have under way at a time, within a limit, and how many bytes go at once.
 func newAside(threads int, task int64) (*mem.Pool, int) {
 	size := int(max(min(task, mostCopied)/page*page, leastAside))
 	return mem.NewPool(max(min(int64(threads)*queueBytes, mostAside), int64(mem.Size(size)))), size

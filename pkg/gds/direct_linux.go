@@ -14,8 +14,8 @@ func openDirect(f *os.File, mode int) (*os.File, error) {
 	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), mode|syscall.O_DIRECT, 0)
 }
 
-// memoryAlign returns what memory is to be aligned to for direct I/O, as Linux 6.1 and newer
-// tell; a page where that is not known.
+// memoryAlign returns what memory is to be aligned to for direct I/O, as Linux 6.1 and newer tell; a page
+// where that is not known.
 func memoryAlign(f *os.File) int64 {
 	var s unix.Statx_t
 	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &s)

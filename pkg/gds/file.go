@@ -44,7 +44,7 @@ type File struct {
 	counts counts
 }
 
-// Name returns the path that the file was opened by.
+// Name returns the path that the file was opened with.
 func (f *File) Name() string { return f.path }
 
 // Close waits for reads and writes that are under way and closes the file.
@@ -78,21 +78,20 @@ func (f *File) Close() error {
 	return err
 }
 
-// Read fills device memory from byte off of the file on. The memory must have no work
-// queued on it. A file that ends before is an error of [io.ErrUnexpectedEOF].
+// Read fills device memory from offset off of the file. No work may be queued on the memory. If the file ends
+// earlier, the error wraps [io.ErrUnexpectedEOF].
 func (f *File) Read(ctx context.Context, dst gpu.Span, off int64) error {
 	return f.GoRead(ctx, dst, off).Wait()
 }
 
-// Write writes device memory to the file, from byte off on. What makes its content must
-// have been waited for.
+// Write writes device memory to the file at offset off. Work that produces the content must have been waited
+// for.
 func (f *File) Write(ctx context.Context, src gpu.Span, off int64) error {
 	return f.GoWrite(ctx, src, off).Wait()
 }
 
-// ReadAt fills host memory from byte off of the file on. A file that ends before is an
-// error of [io.ErrUnexpectedEOF]. What is no more than a task is read by the caller, without
-// the pool's threads and without allocating.
+// ReadAt fills host memory from offset off of the file. If the file ends earlier, the error wraps
+// [io.ErrUnexpectedEOF]. A read of up to one task runs in the caller's goroutine without allocating.
 func (f *File) ReadAt(ctx context.Context, dst []byte, off int64) error {
 	if int64(len(dst)) > f.pool.settings.TaskSize || off < 0 {
 		return f.GoReadAt(ctx, dst, off).Wait()
@@ -100,7 +99,7 @@ func (f *File) ReadAt(ctx context.Context, dst []byte, off int64) error {
 	return f.alone(ctx, dst, off, false)
 }
 
-// WriteAt writes host memory to the file, from byte off on; see [File.ReadAt].
+// WriteAt writes host memory to the file at offset off; see [File.ReadAt].
 func (f *File) WriteAt(ctx context.Context, src []byte, off int64) error {
 	if int64(len(src)) > f.pool.settings.TaskSize || off < 0 {
 		return f.GoWriteAt(ctx, src, off).Wait()
@@ -167,7 +166,7 @@ func (f *File) failure(write bool, off int64, err error) error {
 	return fmt.Errorf("%s %s at byte %d: %w", verb, f.path, off, err)
 }
 
-// Sync returns when what was written lies on the device.
+// Sync returns when all written data have reached the device.
 func (f *File) Sync() error {
 	if err := f.enter(); err != nil {
 		return fmt.Errorf("sync %s: %w", f.path, err)
@@ -179,10 +178,10 @@ func (f *File) Sync() error {
 	return nil
 }
 
-// Stats returns what has been moved of the file so far.
+// Stats returns what has been moved from and to the file so far.
 func (f *File) Stats() Stats { return f.counts.load() }
 
-// Cached returns how many of n bytes from byte off on the page cache holds; see [Cached].
+// Cached returns how many of n bytes from offset off the page cache holds; see [Cached].
 func (f *File) Cached(off, n int64) (int64, error) {
 	if f.source != nil {
 		return 0, f.notLocal()
@@ -190,7 +189,7 @@ func (f *File) Cached(off, n int64) (int64, error) {
 	return Cached(f.file, off, n)
 }
 
-// DropCached lets the page cache forget n bytes from byte off on; see [DropCached].
+// DropCached drops n bytes from offset off from the page cache; see [DropCached].
 func (f *File) DropCached(off, n int64) error {
 	if f.source != nil {
 		return f.notLocal()
@@ -198,7 +197,7 @@ func (f *File) DropCached(off, n int64) error {
 	return DropCached(f.file, off, n)
 }
 
-// Prefetch asks for n bytes from byte off on to be read into the page cache; see [Prefetch].
+// Prefetch asks for n bytes from offset off to be read into the page cache; see [Prefetch].
 func (f *File) Prefetch(off, n int64) error {
 	if f.source != nil {
 		return f.notLocal()
@@ -244,14 +243,13 @@ func (f *File) begin(r *request) *Pending {
 	return &Pending{r}
 }
 
-// Pending is a read or write that is under way. It must be waited for before its memory
-// is used or given back.
+// Pending is a read or write in progress. Wait for it before using or freeing its memory.
 type Pending struct {
 	request *request
 }
 
-// Wait waits until the read or write has ended and returns its error, which names the
-// file and the place. When the context ends it waits only for what has begun.
+// Wait waits until the read or write has ended and returns its error, which names the file and the offset.
+// When the context ends, it waits only for tasks that have begun.
 func (p *Pending) Wait() error {
 	r := p.request
 	select {

@@ -17,20 +17,18 @@ import (
 	"strata/pkg/settings"
 )
 
-// QueueRead queues [File.Read] on a stream: it begins when what was queued before has
-// run, and what is queued after finds the memory filled. Errors come out of the stream's
-// [gpu.Stream.Wait]; what is queued after has run by then, on memory of which nothing is
-// known. The file must stay open until then.
+// QueueRead queues [File.Read] on a stream: it begins when earlier work has run, and later work finds the
+// memory filled. Errors come from the stream's [gpu.Stream.Wait]; later work has run by then, on undefined
+// memory. The file must stay open until then.
 //
-// cuFile does it where [Pool.Ordered] says so; otherwise a function in the stream's order
-// reads the file into page-locked memory, of which a stream has one piece, for the stream
-// to copy. What cuFile begins and does not finish is an error: the stream is past it.
+// cuFile does the read if [Pool.Ordered] says so. Otherwise a function in the stream's order reads the file
+// into a page-locked buffer of the stream, which the stream copies. A transfer that cuFile begins and does
+// not finish is an error: the stream has moved on.
 func (f *File) QueueRead(ctx context.Context, s *gpu.Stream, dst gpu.Span, off int64) {
 	f.queueOn(&turn{ctx: ctx, file: f, stream: s, dev: dst, off: off})
 }
 
-// QueueWrite queues [File.Write] on a stream, as QueueRead queues Read: what was queued
-// before makes the content.
+// QueueWrite queues [File.Write] on a stream, as QueueRead queues Read: earlier work produces the content.
 func (f *File) QueueWrite(ctx context.Context, s *gpu.Stream, src gpu.Span, off int64) {
 	f.queueOn(&turn{ctx: ctx, file: f, stream: s, write: true, dev: src, off: off})
 }
@@ -62,8 +60,8 @@ type ordered struct {
 	lanes  map[*gpu.Stream]*lane // under the pool's lock
 }
 
-// Ordered tells whether cuFile moves data straight in the order of a stream, and by what
-// mechanism, or why it does not.
+// Ordered reports whether cuFile moves data straight in the order of a stream, and by what mechanism, or why
+// not.
 func (p *Pool) Ordered() (straight bool, reason string) {
 	ok, how := p.Mode()
 	if !ok {
@@ -203,8 +201,7 @@ func (p *Pool) endLanes() error {
 	return errors.Join(errs...)
 }
 
-// straight returns the part of a turn that is left to cuFile; an error says that there must be
-// one.
+// straight returns the part of a turn that is left to cuFile; an error says that there must be one.
 func (t *turn) straight() (from, to int64, err error) {
 	p, n := t.file.pool, t.dev.Bytes()
 	if n < p.settings.Threshold || t.file.source != nil || n == 0 {

@@ -15,20 +15,18 @@ import (
 // strata/pkg/zarr/store.OpenFile opens it, or a [Map]. Its methods may be called from any
 // goroutine.
 type Source interface {
-	// Size is how many bytes there are.
+	// Size returns the number of bytes.
 	Size() int64
-	// ReadAt fills p from byte off on. Fewer bytes come with an error, which at the end is
-	// [io.EOF].
+	// ReadAt fills p from offset off. Fewer bytes come with an error, which is [io.EOF] at the end.
 	ReadAt(ctx context.Context, p []byte, off int64) (n int, err error)
 	// Close ends it, after all reads.
 	Close() error
 }
 
-// OpenSource makes a file of a source: it is read as files are, into host and device
-// memory, by way of the host. name is what messages call it. Its Close closes the source.
-//
-// Each of the pool's threads, and each caller of [File.ReadAt], reads parts of
-// up to 1 MiB at once, so that a server that is far away is not waited for once a task.
+// OpenSource makes a file of a source. It is read like other files into host and device memory, always
+// through the host. name is used in messages. Closing the file closes the source. Each thread of the pool,
+// and each caller of [File.ReadAt], reads parts of up to 1 MiB at once, so that a remote server is not asked
+// for every task.
 func (p *Pool) OpenSource(name string, s Source) (*File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +37,7 @@ func (p *Pool) OpenSource(name string, s Source) (*File, error) {
 	return &File{pool: p, path: name, source: s}, nil
 }
 
-// Size returns how many bytes the file has.
+// Size returns the size of the file in bytes.
 func (f *File) Size() (int64, error) {
 	if f.source != nil {
 		return f.source.Size(), nil

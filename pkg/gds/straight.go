@@ -11,9 +11,9 @@ import (
 	"strata/pkg/settings"
 )
 
-// Available tells whether cuFile moves data straight between files and a device, and by
-// what mechanism, or why it does not. cuFile is taken into use for the answer, which may take
-// half a second, and given back. Whether it takes a certain file depends on the file system as well.
+// Available reports whether cuFile moves data straight between files and a device, and by what mechanism, or
+// why not. It initialises cuFile for the answer, which may take half a second, and shuts it down again.
+// Support for a given file depends on the file system as well.
 func Available(d *gpu.Device) (straight bool, reason string) {
 	c, err := cufileFor(d, settings.Auto)
 	if err != nil {
@@ -47,9 +47,8 @@ type straight struct {
 	warning  sync.Once
 }
 
-// Mode tells whether cuFile moves data straight between files and the pool's device, and
-// by what mechanism, or why it does not. The first call, or the first read or write that is large
-// enough, takes cuFile into use.
+// Mode reports whether cuFile moves data straight between files and the pool's device, and by what mechanism,
+// or why not. The first call, or the first read or write that is large enough, initialises cuFile.
 func (p *Pool) Mode() (straight bool, reason string) {
 	s := &p.straight
 	s.starting.Do(func() {
@@ -90,8 +89,8 @@ func (w *worker) straight(t task) bool {
 	return ok
 }
 
-// Mode tells whether cuFile moves the file's data straight, and by what mechanism, or why
-// it does not: what [Pool.Mode] says, and whether cuFile takes the file.
+// Mode reports whether cuFile moves this file's data straight, and by what mechanism, or why not: the result
+// of [Pool.Mode], and whether cuFile accepts the file.
 func (f *File) Mode() (straight bool, reason string) {
 	ok, how := f.pool.Mode()
 	if !ok {

@@ -134,8 +134,8 @@ func (w *worker) queue() error {
 	return err
 }
 
-// piece returns the part of the current buffer for at most n bytes at byte off of a file,
-// where it lies in a page as they do.
+// piece returns the part of the current buffer for at most n bytes at byte off of a file, where it lies in a
+// page as they do.
 func (w *worker) piece(off, n int64) []byte {
 	b := w.buffers[w.current].B
 	at := off % page

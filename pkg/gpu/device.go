@@ -33,9 +33,9 @@ type Device struct {
 	straightUp, straightDown, fallbacks atomic.Int64
 }
 
-// Limits bound what a process holds of a device.
+// Limits limits the memory that a process holds of a device.
 type Limits struct {
-	Memory int64 // bytes of device memory; 0: nine tenths of what is free
+	Memory int64 // bytes of device memory; 0: nine tenths of the free memory
 	Pinned int64 // bytes of page-locked host memory
 }
 
@@ -102,8 +102,8 @@ func (d *Device) Close() error {
 	return d.givenBack(err)
 }
 
-// givenBack returns the error of giving something back. To a lost context nothing can be
-// given back, and need not: whoever lost it has the error.
+// givenBack returns the error of giving something back. To a lost context nothing can be given back, and need
+// not: whoever lost it has the error.
 func (d *Device) givenBack(err error) error {
 	if _ = d.note(err); d.lost.Load() != nil {
 		return nil
@@ -111,8 +111,8 @@ func (d *Device) givenBack(err error) error {
 	return err
 }
 
-// Try calls f the first time that it is called with a key on the device, and returns what f returned then: whether
-// a library works.
+// Try calls f on the first call with a given key on the device and returns that result for all later calls.
+// It tests once whether a library works.
 func (d *Device) Try(key any, f func() error) error {
 	once, _ := d.tried.LoadOrStore(key, sync.OnceValue(f))
 	return once.(func() error)()
@@ -148,7 +148,7 @@ func (d *Device) Lost() error {
 	return nil
 }
 
-// Free returns how many bytes of the device nobody holds at this moment.
+// Free returns how many bytes of the device are free at this moment.
 func (d *Device) Free() (int64, error) {
 	var free, total uint64
 	err := d.do(func() error { return check("cuMemGetInfo_v2", driver.MemGetInfo(&free, &total)) })
@@ -158,12 +158,12 @@ func (d *Device) Free() (int64, error) {
 // Memory returns the device's memory within the limit that Open was given.
 func (d *Device) Memory() *Pool { return d.memory }
 
-// Pinned is page-locked host memory within the limit that Open was given: the only
-// host memory that copies use.
+// Pinned returns the pool of page-locked host memory, within the limit given to Open. Copies use only this
+// host memory.
 func (d *Device) Pinned() *mem.Pool { return d.pinned }
 
-// Traffic returns how many bytes were copied to the device, from it, and on it, whoever
-// copied them.
+// Traffic returns how many bytes were copied to the device, from it, and within it, by any code of the
+// process.
 func (d *Device) Traffic() (up, down, across int64) {
 	return d.up.Load(), d.down.Load(), d.across.Load()
 }
@@ -177,11 +177,11 @@ func (d *Device) CountStraight(up, down int64) {
 	d.down.Add(down)
 }
 
-// CountFallback counts a piece that could not be moved so and went by way of the host.
+// CountFallback counts a piece that should have moved straight and went through host memory.
 func (d *Device) CountFallback() { d.fallbacks.Add(1) }
 
-// Straight returns how many bytes of [Device.Traffic] came to the device and left it without
-// passing through the host's memory, and how many pieces were to go so and could not.
+// Straight returns how many bytes of [Device.Traffic] moved to and from the device without passing through
+// host memory, and how many pieces should have and could not.
 func (d *Device) Straight() (up, down, fallbacks int64) {
 	return d.straightUp.Load(), d.straightDown.Load(), d.fallbacks.Load()
 }

@@ -7,8 +7,8 @@ import (
 	"strata/pkg/mem"
 )
 
-// Host returns page-locked memory of [Device.Pinned] without waiting: where there is no more
-// it is an error of [ErrMemory].
+// Host returns n bytes of page-locked memory from [Device.Pinned] without waiting; if there are too few, the
+// error is [ErrMemory].
 func (d *Device) Host(n int) (*mem.Buffer, error) {
 	b, err := d.pinned.TryGet(n)
 	if b == nil && err == nil {

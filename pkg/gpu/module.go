@@ -10,7 +10,8 @@ import (
 
 // Code is the kernels of a program, compiled.
 type Code struct {
-	// Machine returns the machine code of all kernels for a device (a cubin), or why there is none.
+	// Machine returns the machine code of all kernels for a device (a cubin), or the reason why there is
+	// none.
 	Machine func(Info) ([]byte, error)
 	// PTX returns the PTX of one kernel alone, which the driver compiles in tens of milliseconds.
 	PTX func(name string) (string, error)
@@ -37,7 +38,7 @@ type modules struct {
 // [Device.Kernel] waits for it.
 func (d *Device) Load(c *Code) { d.modulesOf(c) }
 
-// Loaded waits for [Device.Load]. An error says why the driver compiles the kernels of c instead.
+// Loaded waits for [Device.Load]. An error gives the reason why the driver compiles the kernels of c instead.
 func (d *Device) Loaded(c *Code) error { return d.modulesOf(c).load() }
 
 func (d *Device) modulesOf(c *Code) *modules {

@@ -10,10 +10,8 @@ import (
 	"strata/pkg/mem"
 )
 
-// Stream is a queue of work on a device: what is queued runs in order, beside other
-// streams. One goroutine at a time may use it.
-//
-// The first error stays: what is queued after it does nothing, and Wait returns it.
+// Stream is a queue of work on a device. Its work runs in order, concurrently with other streams. Only one
+// goroutine at a time may use it. The first error persists: later calls do nothing, and Wait returns it.
 type Stream struct {
 	device *Device
 	thread *thread
@@ -48,8 +46,7 @@ func (s *stretch) ran(waited error) error {
 	return err
 }
 
-// Uncounted tells whether copies that are queued from now on are left out of [Device.Traffic]: those by which
-// the device is tried.
+// Uncounted sets whether copies queued from now on are left out of [Device.Traffic], for tests of the device.
 func (s *Stream) Uncounted(yes bool) { s.silent = yes }
 
 // count counts bytes of a copy.
@@ -78,11 +75,11 @@ func (d *Device) Stream() (*Stream, error) {
 	return s, nil
 }
 
-// Device returns the device that the stream is of.
+// Device returns the stream's device.
 func (s *Stream) Device() *Device { return s.device }
 
-// Close waits for what is queued and ends the stream. It returns an error that no
-// Wait has returned; of a lost context there is none to return.
+// Close waits for queued work and ends the stream. It returns an error that no Wait has returned, unless the
+// context is lost.
 func (s *Stream) Close() error {
 	err := s.Wait()
 	for _, f := range s.ends {
@@ -103,10 +100,10 @@ func (s *Stream) Close() error {
 	return err
 }
 
-// Handle returns the stream's (CUstream), for libraries that are told of it.
+// Handle returns the stream's CUstream, for libraries that take one.
 func (s *Stream) Handle() uintptr { return s.handle }
 
-// OnClose calls f when the stream is closed, after what was queued on it has run.
+// OnClose calls f when the stream is closed, after its queued work has run.
 func (s *Stream) OnClose(f func()) { s.ends = append(s.ends, f) }
 
 // Queue lets another library queue work: f runs on the stream's thread, where the
@@ -119,8 +116,8 @@ func (s *Stream) Queue(f func(handle uintptr) error) {
 	s.thread.do(func() { s.err = s.device.note(f(s.handle)) })
 }
 
-// Check calls f once what is queued now has run and been waited for, unless something
-// failed: to look at what it left in page-locked memory. Its error is that of Wait.
+// Check calls f once the work queued so far has run and been waited for without an error, to inspect results
+// in page-locked memory. Wait returns its error.
 func (s *Stream) Check(f func() error) { s.checks = append(s.checks, f) }
 
 // call queues something, unless something failed before.
@@ -190,15 +187,13 @@ func (s *Stream) Zero(dst Span) {
 	s.call("cuMemsetD8Async", func() result { return driver.MemsetD8(dst.address, 0, uint64(dst.bytes), s.handle) })
 }
 
-// Release gives a buffer back to its pool once what is queued on it here has run.
+// Release returns a buffer to its pool once the work queued so far has run.
 func (s *Stream) Release(b *Buffer) { s.After(b.Release) }
 
-// After calls f once what is queued now has run and been waited for; also after an
-// error, when nothing runs any more.
+// After calls f once the work queued so far has run and been waited for, even after an error.
 func (s *Stream) After(f func()) { s.after = append(s.after, f) }
 
-// Mark ends a stretch of the queue, which [Stream.Passed] waits for, and no more than that: what
-// is queued from now on may go on running.
+// Mark ends a section of the queue, so that [Stream.Passed] can wait for it while later work continues.
 func (s *Stream) Mark() {
 	done := s.stretch
 	s.stretch = stretch{}
@@ -212,8 +207,8 @@ func (s *Stream) Mark() {
 	s.marked = append(s.marked, done)
 }
 
-// Passed waits until what lies before the oldest mark has run, of those that nobody has waited for. It returns the first error
-// of that stretch. Without such a mark it does nothing.
+// Passed waits until the work before the oldest mark that has not been waited for has run, and returns the
+// first error of that section. Without such a mark it does nothing.
 func (s *Stream) Passed() error {
 	if len(s.marked) == 0 {
 		return nil
@@ -284,8 +279,7 @@ func (s *Stream) Record(e *Event) {
 	s.call("cuEventRecord", func() result { return driver.EventRecord(e.handle, s.handle) })
 }
 
-// Follow lets what is queued from now on run after the event, which another stream
-// recorded.
+// Follow makes work queued from now on wait for the event, which another stream recorded.
 func (s *Stream) Follow(e *Event) {
 	s.call("cuStreamWaitEvent", func() result { return driver.StreamWaitEvent(s.handle, e.handle, 0) })
 }

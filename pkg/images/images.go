@@ -4,16 +4,12 @@
 //	im, err := ngff.OpenPresent(ctx, st, key)
 //
 // It returns a [store.Store] that shows the image as an OME-Zarr hierarchy. Folders, zip files and servers
-// hold such a
-// hierarchy already; packages tiffstore and czistore make one of TIFF and CZI files on the fly. Stages,
-// viewers and tools
-// read [ngff.Image] and zarr.Array and need to know no other format.
+// hold such a hierarchy already; packages tiffstore and czistore make one of TIFF and CZI files on the fly.
+// Stages, viewers and tools read [ngff.Image] and zarr.Array and need to know no other format.
 //
 // To add a format, write a package whose store shows its files as a hierarchy (Get, Open and List of metadata
-// documents and
-// chunks, Decode of chunks in its own encoding, Location for messages), and add a line to the table formats
-// below, which
-// recognises the format by the first bytes of a file.
+// documents and chunks, Decode of chunks in its own encoding, Location for messages), and add a line to the
+// table formats below, which recognises the format by the first bytes of a file.
 package images
 
 import (
@@ -74,10 +70,8 @@ func Open(ctx context.Context, s string, opts ...store.HTTPOption) (store.Store,
 }
 
 // File opens an address that a user typed if it names an image file that is not Zarr; otherwise it returns a
-// nil store. The
-// file may lie on a server or in a bucket (https://host/scan.svs). A path may continue below it:
-// scan.svs/label names another
-// image in it, scan.svs/pages/0 a page. The caller closes the store.
+// nil store. The file may lie on a server or in a bucket (https://host/scan.svs). A path may continue below
+// it: scan.svs/label names another image in it, scan.svs/pages/0 a page. The caller closes the store.
 func File(ctx context.Context, s string, opts ...store.HTTPOption) (store.Store, string, error) {
 	a := address.Address(s)
 	switch a.Scheme() {
@@ -144,8 +138,7 @@ func Split(p string) (name, key string) {
 }
 
 // ReadBy returns a store that reads local files in another way, to replace one that [Open] returned for s. It
-// returns the
-// store unchanged and false if there are no such files, as in zip files and on servers.
+// returns the store unchanged and false if there are no such files, as in zip files and on servers.
 func ReadBy(ctx context.Context, st store.Store, s string, how store.Reading) (store.Store, bool, error) {
 	switch st := st.(type) {
 	case *store.FolderStore:
@@ -280,8 +273,7 @@ type shown interface {
 }
 
 // Sparse reports whether missing chunks are normal, as in a TIFF file, whose empty tiles are often left out,
-// or in a CZI file,
-// whose tiles leave gaps.
+// or in a CZI file, whose tiles leave gaps.
 func Sparse(st store.Store) bool {
 	_, other := st.(store.Decoder)
 	return other

@@ -35,14 +35,11 @@ type place struct {
 }
 
 // Decode decodes the stream src into dst, whose rows are c.Stride bytes apart, and returns how many rows it
-// wrote: the height
-// of the frame, which may be less than c.Height. It leaves the rows below unchanged. tables is an abbreviated
-// stream (T.81,
-// B.5; TIFF's tag JPEGTables) with quantization and Huffman tables for src to use where it defines none; nil
-// if there are
-// none. A frame whose width or number of components differ from c, or that is higher, is refused before
-// memory is allocated.
-// Decode checks ctx between rows of MCUs. With an error, rows is the number written before.
+// wrote: the height of the frame, which may be less than c.Height. It leaves the rows below unchanged. tables
+// is an abbreviated stream (T.81, B.5; TIFF's tag JPEGTables) with quantization and Huffman tables for src to
+// use where it defines none; nil if there are none. A frame whose width or number of components differ from
+// c, or that is higher, is refused before memory is allocated. Decode checks ctx between rows of MCUs. With
+// an error, rows is the number written before.
 func (d *Decoder) Decode(ctx context.Context, dst, tables, src []byte, c Config) (rows int, err error) {
 	d.done = 0
 	err = d.decode(ctx, dst, tables, src, c)

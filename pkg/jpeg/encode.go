@@ -103,10 +103,9 @@ type plane struct {
 }
 
 // Encode encodes an image with adjacent rows of width*components bytes as a baseline stream. It returns the
-// stream in dst's
-// memory if that suffices and otherwise in new memory. The stream declares its colours as libjpeg understands
-// them without a
-// JFIF marker: three components are YCbCr unless an Adobe marker says otherwise.
+// stream in dst's memory if that suffices and otherwise in new memory. The stream declares its colours as
+// libjpeg understands them without a JFIF marker: three components are YCbCr unless an Adobe marker says
+// otherwise.
 func (e *Encoder) Encode(dst, src []byte, width, height, components int, o Options) ([]byte, error) {
 	var err error
 	if e.plan, err = o.plan(components); err == nil {

@@ -49,10 +49,9 @@ type Color uint8
 const (
 	AsStored Color = iota // components as they are in the stream
 	// ToRGB converts YCbCr streams to RGB (full range, ITU-R BT.601, as in JFIF). Three components are YCbCr
-	// unless, without a JFIF
-	// marker, an Adobe marker with transform 0 or, without that too, components named R, G and B say
-	// otherwise. Four components
-	// with Adobe's transform 2 (YCCK) become CMYK. Others stay unchanged.
+	// unless, without a JFIF marker, an Adobe marker with transform 0 or, without that too, components named
+	// R, G and B say otherwise. Four components with Adobe's transform 2 (YCCK) become CMYK. Others stay
+	// unchanged.
 	ToRGB
 )
 

@@ -12,9 +12,8 @@ import (
 )
 
 // Variable names the environment variable with the path of libturbojpeg, which then decodes in place of this
-// package; "off"
-// disables it. If it is not set, the library decodes, if installed, on machines for which this package has no
-// assembly.
+// package; "off" disables it. If it is not set, the library decodes, if installed, on machines for which this
+// package has no assembly.
 const Variable = "STRATA_LIBJPEG"
 
 // library is libturbojpeg, by its API of versions 1.2 to 3.

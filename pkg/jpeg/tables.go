@@ -166,8 +166,8 @@ func (h *huffman) build(spec []byte, dc bool) error {
 }
 
 // entry returns the entry of look for a symbol. DC symbols are the length of a difference, AC symbols a run
-// of zeros and the length of
-// the coefficient behind them, of which length 0 is the end of a block unless the run is 15.
+// of zeros and the length of the coefficient behind them, of which length 0 is the end of a block unless the
+// run is 15.
 func entry(length uint32, symbol byte, dc bool) uint32 {
 	size, advance := uint32(symbol&15), uint32(symbol>>4)+1
 	if size == 0 && symbol != 0xF0 && !dc {

@@ -119,8 +119,7 @@ func (h *Header) work(src []byte) (int, error) {
 }
 
 // style returns the work of a coding style, 0 of other markers. Layers stand in COD alone; those of COC are
-// taken for few, which costs two bytes
-// each where they are not.
+// taken for few, which costs two bytes each where they are not.
 func (h *Header) style(marker int, body []byte) (work int, ok bool) {
 	layers := 1
 	scod := 0

@@ -1,14 +1,11 @@
 // Package jpeg2000 decodes JPEG 2000 (ITU-T T.800), the format of the tiles of some Aperio slide scanners,
-// with libopenjp2,
-// which is opened at run time: no cgo, nothing to link.
+// with libopenjp2, which is opened at run time: no cgo, nothing to link.
 //
 //	err := jpeg2000.Decode(tile, stored, jpeg2000.Config{Width: 256, Height: 256, Components: 3, Size: 1})
 //
 // The library is written in C and its input is untrusted, so this package reads the headers first: it refuses
-// images of another
-// size than the caller expects, and headers that would make the library use much more memory than the image
-// needs. The
-// library's messages are suppressed, since they do not name a place.
+// images of another size than the caller expects, and headers that would make the library use much more
+// memory than the image needs. The library's messages are suppressed, since they do not name a place.
 package jpeg2000
 
 import (
@@ -57,10 +54,8 @@ func Available() error {
 }
 
 // Decode decodes the image in src, a codestream or a JP2 file, to rows of pixels in dst, without colour
-// conversion; components
-// with fewer samples than pixels are repeated. It is safe for concurrent use. The library needs four bytes
-// per sample, at times
-// eight.
+// conversion; components with fewer samples than pixels are repeated. It is safe for concurrent use. The
+// library needs four bytes per sample, at times eight.
 func Decode(dst, src []byte, c Config) error {
 	l, err := theLibrary()
 	if err != nil {

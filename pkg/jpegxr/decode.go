@@ -17,10 +17,8 @@ type Decoder struct {
 }
 
 // Decode decodes the image in the file src into dst, whose rows are stride bytes apart. It refuses an image
-// for which dst is
-// too small before it allocates memory. With an error, part of dst may have been written. Decode checks ctx
-// between rows of
-// macroblocks.
+// for which dst is too small before it allocates memory. With an error, part of dst may have been written.
+// Decode checks ctx between rows of macroblocks.
 func (d *Decoder) Decode(ctx context.Context, dst []byte, stride int, src []byte) error {
 	err := d.read(src)
 	if err == nil {

@@ -22,8 +22,8 @@ type Adoption struct {
 }
 
 // AxesOf guesses the axes of an array: from its dimension names if each is one of t, c, z, y, x, otherwise
-// yx, zyx, czyx or
-// tczyx by their number. unit is the unit of the space axes. It returns nil if neither works.
+// yx, zyx, czyx or tczyx by their number. unit is the unit of the space axes. It returns nil if neither
+// works.
 func AxesOf(a *zarr.Array, unit string) []Axis {
 	names := strings.Join(a.DimensionNames(), "")
 	n := len(a.Shape())
@@ -37,10 +37,9 @@ func AxesOf(a *zarr.Array, unit string) []Axis {
 }
 
 // Adopt makes an image of the array name below path: it creates the levels below it, then gives the group at
-// path, which it
-// creates if necessary, the metadata of an image with these levels. Readers see no change until that last
-// step. If the group
-// is an image already, the error wraps fs.ErrExist. It also returns warnings.
+// path, which it creates if necessary, the metadata of an image with these levels. Readers see no change
+// until that last step. If the group is an image already, the error wraps fs.ErrExist. It also returns
+// warnings.
 func Adopt(ctx context.Context, st store.Writer, path, name string, ad Adoption, o PyramidOptions) ([]string, error) {
 	if err := checkInside(name); err != nil {
 		return nil, fmt.Errorf("%s: %w", st.Location(path), err)

@@ -30,8 +30,8 @@ type (
 	}
 )
 
-// VersionFor returns the NGFF version that images of a Zarr format are written in:
-// 0.4 for Zarr v2, 0.5 for Zarr v3.
+// VersionFor returns the NGFF version that images of a Zarr format are written in: 0.4 for Zarr v2, 0.5 for
+// Zarr v3.
 func VersionFor(format int) string {
 	if format == 2 {
 		return "0.4"
@@ -66,8 +66,7 @@ func (m *Multiscale) encode(format int) multiscaleJSON {
 // not bring its own.
 var ownKeys = []string{"ome", "multiscales", "omero", "strata"}
 
-// attributes returns the attributes of an image's group: the caller's, and the
-// NGFF metadata.
+// attributes returns the attributes of an image's group: the caller's, and the NGFF metadata.
 func (m *Multiscale) attributes(format int, omero *Omero, extra map[string]any) map[string]any {
 	attrs := passed(extra)
 	into := attrs
@@ -94,8 +93,7 @@ func passed(extra map[string]any) map[string]any {
 	return attrs
 }
 
-// encode returns the display metadata as JSON: as read, or made of the fields. Nil
-// when there is none.
+// encode returns the display metadata as JSON: as read, or made of the fields. Nil when there is none.
 func (o *Omero) encode() any {
 	switch {
 	case o == nil:
@@ -115,10 +113,9 @@ func (o *Omero) encode() any {
 }
 
 // levelTransform returns the transform of a level of that shape, made from level 0 of shape first: levels are
-// resized between
-// the outer borders of voxels (docs/stages.md, "Pyramids"), so that all of them fill the same box. A voxel is
-// longer by
-// the ratio of the shapes, and the centre of the first one lies further in by half of what it has grown.
+// resized between the outer borders of voxels (docs/stages.md, "Pyramids"), so that all of them fill the same
+// box. A voxel is longer by the ratio of the shapes, and the centre of the first one lies further in by half
+// of what it has grown.
 func levelTransform(base Transform, first, shape []int) Transform {
 	t := Transform{slices.Clone(base.Scale), slices.Clone(base.Translation)}
 	if slices.Equal(first, shape) {

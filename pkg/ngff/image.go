@@ -45,17 +45,14 @@ type Level struct {
 var ErrNoImage = errors.New("no OME-Zarr image")
 
 // Open opens the image whose group is at path; "" is the root of the store. All levels that its metadata
-// names must exist.
-// Options apply to the levels' arrays. Invalid metadata give a [*zarr.FormatError] that names group and
-// field; a group
-// without a multiscale wraps [ErrNoImage].
+// names must exist. Options apply to the levels' arrays. Invalid metadata give a [*zarr.FormatError] that
+// names group and field; a group without a multiscale wraps [ErrNoImage].
 func Open(ctx context.Context, st store.Store, path string, opts ...zarr.Option) (*Image, error) {
 	return open(ctx, st, path, true, opts)
 }
 
 // OpenPresent opens an image like [Open] but accepts missing levels below level 0, as when a pyramid is still
-// being written
-// or was not copied. It leaves them out of the image's Levels and adds a warning.
+// being written or was not copied. It leaves them out of the image's Levels and adds a warning.
 func OpenPresent(ctx context.Context, st store.Store, path string, opts ...zarr.Option) (*Image, error) {
 	return open(ctx, st, path, false, opts)
 }
@@ -301,8 +298,7 @@ func (im *Image) Label(ctx context.Context, name string, opts ...zarr.Option) (*
 }
 
 // ReadMetadata parses the NGFF metadata in the attributes of a group or array, whether image, plate, well,
-// group of labels,
-// or none of these. It lists faults as problems.
+// group of labels, or none of these. It lists faults as problems.
 func ReadMetadata(n zarr.Node) (*Metadata, []Problem) {
 	var f findings
 	m := parse(n.Attributes(), n.Format(), &f)

@@ -15,19 +15,15 @@ import (
 )
 
 // PlaneWriter writes a float32 image (z, y, x) with an analysis pyramid from planes that arrive in z order,
-// without holding
-// the volume in memory. Level 0 is computed from these planes (the base), later levels from the stored level
-// 0.
+// without holding the volume in memory. Level 0 is computed from these planes (the base), later levels from
+// the stored level 0.
 //
 // Let f be the ratio of the voxel counts of an axis before and after. If f > 1 the axis is blurred by a
-// Gaussian of sigma
-// (f−1)/2 (truncated at 4 sigma, boundary "mirror"); then it is sampled linearly between voxel centres,
-// repeating the
-// outermost (stages specification, "OME-Zarr output and pyramids"). The passes go along Y, Z and X in
-// float32, so that the
-// numbers do not depend on workers or on how many planes come at a time. With [CreateMadePlanes] the caller's
-// planes are
-// level 0 itself. Only one goroutine at a time may call its methods.
+// Gaussian of sigma (f−1)/2 (truncated at 4 sigma, boundary "mirror"); then it is sampled linearly between
+// voxel centres, repeating the outermost (stages specification, "OME-Zarr output and pyramids"). The passes
+// go along Y, Z and X in float32, so that the numbers do not depend on workers or on how many planes come at
+// a time. With [CreateMadePlanes] the caller's planes are level 0 itself. Only one goroutine at a time may
+// call its methods.
 type PlaneWriter struct {
 	group   *zarr.Group
 	attrs   map[string]any
@@ -69,8 +65,7 @@ func CreatePlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 }
 
 // CreateMadePlanes works like [CreatePlanes] for a caller that computes level 0 itself and writes its planes
-// instead of the
-// base's.
+// instead of the base's.
 func CreateMadePlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels [][]int) (*PlaneWriter, error) {
 	w, err := createPlanes(ctx, st, path, spec, levels, true)
 	if err != nil {
@@ -134,8 +129,8 @@ func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 	return w, nil
 }
 
-// Bytes returns the memory that the writer takes: levels that wait to be chunks,
-// sums of planes, scratch of its workers (without that of codecs).
+// Bytes returns the memory that the writer takes: levels that wait to be chunks, sums of planes, scratch of
+// its workers (without that of codecs).
 func (w *PlaneWriter) Bytes() int64 {
 	var sum int64
 	each := 0
@@ -151,8 +146,8 @@ func (w *PlaneWriter) Bytes() int64 {
 	return sum + 8*int64(each)*int64(w.workers) // the chunk, and encoded
 }
 
-// Batch returns the number of base planes that [PlaneWriter.Write] takes at a time:
-// a multiple of it, up to the last planes.
+// Batch returns the number of base planes that [PlaneWriter.Write] takes at a time: a multiple of it, up to
+// the last planes.
 func (w *PlaneWriter) Batch() int {
 	if w.whole {
 		return w.levels[0].file[0]
@@ -258,8 +253,8 @@ func (w *PlaneWriter) feed(ctx context.Context, levels []*planeLevel, planes [][
 	return nil
 }
 
-// layerPlanes returns how many planes of a level wait at most: those of its chunk
-// files, and those that the same plane completes.
+// layerPlanes returns how many planes of a level wait at most: those of its chunk files, and those that the
+// same plane completes.
 func (l *planeLevel) layerPlanes() int { return min(l.file[0]+l.from.atOnce-1, l.shape[0]) }
 
 // room returns how many planes from at on can come before chunk files are complete.
@@ -346,8 +341,7 @@ func (w *PlaneWriter) chunk(l *planeLevel, s *planeScratch, index []int, z int, 
 }
 
 // Close writes the NGFF metadata; the image is complete when it returns nil. A missing plane is an error. It
-// releases the
-// memory in any case.
+// releases the memory in any case.
 func (w *PlaneWriter) Close(ctx context.Context) error {
 	came, failed := w.came, w.failed
 	w.Abort()

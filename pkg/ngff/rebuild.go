@@ -28,15 +28,13 @@ type PyramidOptions struct {
 }
 
 // RebuildPyramid rebuilds the levels below level 0 of the image at path: Levels of them, from the stored
-// level 0, with its
-// chunks, codecs and attributes. It removes the previous levels and keeps other metadata (axes, display
-// settings, labels).
+// level 0, with its chunks, codecs and attributes. It removes the previous levels and keeps other metadata
+// (axes, display settings, labels).
 //
 // The image is valid at any time: it has its old levels until the new ones are complete. Levels whose names
-// are taken are
-// first built below the group "strata-pyramid". No metadata name what an interrupted run leaves behind; the
-// next run removes
-// it. The caller makes sure that only one run at a time works on an image. It also returns warnings.
+// are taken are first built below the group "strata-pyramid". No metadata name what an interrupted run leaves
+// behind; the next run removes it. The caller makes sure that only one run at a time works on an image. It
+// also returns warnings.
 func RebuildPyramid(ctx context.Context, st store.Writer, path string, o PyramidOptions) ([]string, error) {
 	im, err := describe(ctx, st, path, []zarr.Option{zarr.Workers(1), zarr.Meter(o.Meter), zarr.NoteMissing(o.Missing)})
 	if err != nil {
@@ -172,8 +170,8 @@ func likeArray(a *zarr.Array) ImageSpec {
 	}
 }
 
-// levelPath returns the path of level k: what the metadata said, or level 0's with
-// its last number, if that is 0, replaced.
+// levelPath returns the path of level k: what the metadata said, or level 0's with its last number, if that
+// is 0, replaced.
 func levelPath(ms *Multiscale, k int) (string, error) {
 	first := ms.Datasets[0].Path
 	name := strconv.Itoa(k)
@@ -292,8 +290,8 @@ func chunkBytes(a *zarr.Array) int {
 	return pages(n)
 }
 
-// readers returns the number of goroutines that stream reads with: no more than
-// half of the budget has room for.
+// readers returns the number of goroutines that stream reads with: no more than half of the budget has room
+// for.
 func readers(a *zarr.Array, o PyramidOptions) int {
 	n := workersOr(o.Workers)
 	if o.Budget > 0 {

@@ -9,8 +9,7 @@ import (
 )
 
 // MaxLevels returns the maximum number of levels below level 0: the last one still has at least one voxel
-// along each spatial
-// axis.
+// along each spatial axis.
 func MaxLevels(shape []int, axes []Axis) int {
 	n := -1
 	for d, a := range axes {

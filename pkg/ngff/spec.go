@@ -91,8 +91,8 @@ func (s *ImageSpec) check() error {
 	return nil
 }
 
-// levelChunks returns the chunks and shards of a level: those of level 0, clipped to
-// what the level has. A shard that would hold one chunk is none.
+// levelChunks returns the chunks and shards of a level: those of level 0, clipped to what the level has. A
+// shard that would hold one chunk is none.
 func levelChunks(shape, chunks, shard []int) (c, s []int) {
 	single := true
 	for d, n := range shape {

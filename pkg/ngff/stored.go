@@ -11,9 +11,8 @@ import (
 // Part describes the contribution of a chunk of level 0 to level 1.
 type Part struct {
 	// Made is the part of level 1 that depends on this chunk alone. Taps tell for each axis how it is
-	// computed, with samples
-	// counted in level 0; an axis that is not halved has none. If Made has no voxels or no dimensions, there
-	// is no level 1.
+	// computed, with samples counted in level 0; an axis that is not halved has none. If Made has no voxels
+	// or no dimensions, there is no level 1.
 	Made zarr.Region
 	Taps []filter.Taps
 	// Strips are the parts of the chunk that neighbours need as well.

@@ -223,8 +223,8 @@ func (r *rebuild) discard(ctx context.Context, paths, named []string) error {
 	return nil
 }
 
-// named returns the paths that the image's metadata names now, level 0 included, and
-// those of the note that are within the image.
+// named returns the paths that the image's metadata names now, level 0 included, and those of the note that
+// are within the image.
 func (r *rebuild) named(ctx context.Context) (named, note []string, err error) {
 	named = []string{r.ms.Datasets[0].Path}
 	g, err := zarr.OpenGroup(ctx, r.st, r.path)
@@ -269,10 +269,8 @@ func noteOf(g *zarr.Group) (paths []string, err error) {
 }
 
 // Remains returns the paths below an image's group that a killed [RebuildPyramid] has left. They are not part
-// of the image,
-// may be incomplete, and are removed by the next run. children are the names below the group; it requests no
-// others, since
-// some servers refuse requests for missing objects.
+// of the image, may be incomplete, and are removed by the next run. children are the names below the group;
+// it requests no others, since some servers refuse requests for missing objects.
 func Remains(ctx context.Context, image *zarr.Group, children []string) ([]string, error) {
 	if !slices.Contains(children, buildPath) {
 		return nil, nil

@@ -30,8 +30,8 @@ var unitAliases = map[string]string{
 }
 
 // Micrometres returns the length of a space unit in micrometres. Beyond the names of NGFF it accepts their
-// plurals, the
-// spelling -metre, and symbols such as "um"; canonical is NGFF's name. ok is false for other units.
+// plurals, the spelling -metre, and symbols such as "um"; canonical is NGFF's name. ok is false for other
+// units.
 func Micrometres(unit string) (factor float64, canonical string, ok bool) {
 	if f, ok := micrometres[unit]; ok {
 		return f, unit, true

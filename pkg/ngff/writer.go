@@ -38,10 +38,8 @@ type Writer struct {
 var errClosed = errors.New("the image writer is closed")
 
 // Create makes the group of an image at path ("" for the root of the store) and the arrays of its levels. If
-// there is
-// something already, the error wraps fs.ErrExist. [Writer.Close] adds the NGFF metadata; until then readers
-// find no image.
-// The caller must call Close or [Writer.Abort].
+// there is something already, the error wraps fs.ErrExist. [Writer.Close] adds the NGFF metadata; until then
+// readers find no image. The caller must call Close or [Writer.Abort].
 func Create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (*Writer, error) {
 	w, err := create(ctx, st, path, spec)
 	if err != nil {
@@ -173,17 +171,14 @@ func (w *Writer) Array(level int) *zarr.Array { return w.pyramid.levels[level].a
 // Warnings returns notes for the user about how the writer interpreted the spec.
 func (w *Writer) Warnings() []string { return w.warnings }
 
-// Remade returns the number of chunks that did not find room in the budget and were
-// made from stored data.
+// Remade returns the number of chunks that did not find room in the budget and were made from stored data.
 func (w *Writer) Remade() int64 { return w.pyramid.spills.Load() }
 
 // WriteTile stores a part of level 0 and the parts of the levels below that it completes. The tile begins at
-// index start and
-// consists of whole chunks, up to the edge of the image; data holds its elements in C order and native byte
-// order. Each chunk
-// must be written once, in any order, but see [TileOrder]. It runs in the caller's goroutine and, for tiles
-// of several
-// chunks, in up to Workers−1 more, which end before it returns. After an error, further tiles fail.
+// index start and consists of whole chunks, up to the edge of the image; data holds its elements in C order
+// and native byte order. Each chunk must be written once, in any order, but see [TileOrder]. It runs in the
+// caller's goroutine and, for tiles of several chunks, in up to Workers−1 more, which end before it returns.
+// After an error, further tiles fail.
 func (w *Writer) WriteTile(ctx context.Context, start, shape []int, data []byte) error {
 	return w.tile(ctx, start, shape, data, false)
 }
@@ -321,8 +316,7 @@ func (w *Writer) stop(err error) {
 }
 
 // Close writes the NGFF metadata; the image is complete when it returns nil. A missing or failed tile is an
-// error. All calls
-// of WriteTile must have returned. It releases the writer's memory in any case.
+// error. All calls of WriteTile must have returned. It releases the writer's memory in any case.
 func (w *Writer) Close(ctx context.Context) error {
 	if err := w.end(); err != nil {
 		return fmt.Errorf("%s: %w", w.where, err)
@@ -377,6 +371,5 @@ func (w *Writer) incomplete() error {
 }
 
 // Abort ends writing without completing the image. It leaves the files: the caller writes to a place of its
-// own and removes
-// it. After Close it does nothing, so that it can be deferred.
+// own and removes it. After Close it does nothing, so that it can be deferred.
 func (w *Writer) Abort() { _ = w.end() } // that it is incomplete is why it is aborted

@@ -2,8 +2,8 @@ package phantom
 
 import "math"
 
-// mix returns the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every
-// input bit changes half the output bits.
+// mix returns the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every input bit changes half the
+// output bits.
 func mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9

@@ -76,8 +76,8 @@ func (s *Specimen) Config() Config { return s.cfg }
 // FlatField returns the multiplicative illumination field (y, x) of every tile.
 func (s *Specimen) FlatField() []float32 { return s.flat }
 
-// Curvature returns the depth (y, x) in voxels that every tile's focal plane adds to
-// the position of the tissue surface.
+// Curvature returns the depth (y, x) in voxels that every tile's focal plane adds to the position of the
+// tissue surface.
 func (s *Specimen) Curvature() []float32 { return s.bowl }
 
 func (s *Specimen) makeTileFields() {
@@ -124,14 +124,13 @@ func (s *Specimen) makeShifts() {
 	}
 }
 
-// step returns the nominal distance (y, x) between neighbouring tiles in px, before
-// the stage matrix.
+// step returns the nominal distance (y, x) between neighbouring tiles in px, before the stage matrix.
 func (s *Specimen) step() [2]float64 {
 	return [2]float64{float64(s.cfg.Tile[1]) * (1 - s.cfg.Overlap), float64(s.cfg.Tile[2]) * (1 - s.cfg.Overlap)}
 }
 
-// TilePosition returns where voxel (0, 0) of a tile lies in the specimen, (y, x) in
-// px: the slice's shift + Matrix·(i·step, j·step) + the tile's jitter.
+// TilePosition returns where voxel (0, 0) of a tile lies in the specimen, (y, x) in px: the slice's shift +
+// Matrix·(i·step, j·step) + the tile's jitter.
 func (s *Specimen) TilePosition(slice, i, j int) [2]float64 {
 	st := s.step()
 	a, b := float64(i)*st[0], float64(j)*st[1]
@@ -155,8 +154,7 @@ func (s *Specimen) extent() [2]float64 {
 	}
 }
 
-// Canvas returns the box (y, x) in px that all tiles of a slice cover: origin
-// (rounded down) and size.
+// Canvas returns the box (y, x) in px that all tiles of a slice cover: origin (rounded down) and size.
 func (s *Specimen) Canvas(slice int) (origin, size [2]int) {
 	lo := [2]float64{math.Inf(1), math.Inf(1)}
 	hi := [2]float64{math.Inf(-1), math.Inf(-1)}
@@ -177,8 +175,8 @@ func (s *Specimen) Canvas(slice int) (origin, size [2]int) {
 	return origin, size
 }
 
-// TileExtent returns the number of voxels (y, x) of a tile: less than a whole tile
-// in the last row and column when the mosaic is cropped.
+// TileExtent returns the number of voxels (y, x) of a tile: less than a whole tile in the last row and column
+// when the mosaic is cropped.
 func (s *Specimen) TileExtent(i, j int) [2]int {
 	n := [2]int{s.cfg.Tile[1], s.cfg.Tile[2]}
 	if i == s.cfg.Tiles[0]-1 {
@@ -190,8 +188,8 @@ func (s *Specimen) TileExtent(i, j int) [2]int {
 	return n
 }
 
-// relief returns the height in voxels by which the cut surface of a slice lies
-// deeper than its mean at a point (y, x) in px.
+// relief returns the height in voxels by which the cut surface of a slice lies deeper than its mean at a
+// point (y, x) in px.
 func (s *Specimen) relief(slice int, y, x float64) float64 {
 	if s.cfg.Relief == 0 {
 		return 0
@@ -204,8 +202,8 @@ func (s *Specimen) relief(slice int, y, x float64) float64 {
 	return s.cfg.Relief / s.cfg.Voxel[0] * (0.6*math.Sin(v)*math.Cos(u) + 0.4*math.Sin(0.7*(u+v)))
 }
 
-// Surface returns the depth in voxels of the tissue surface of a slice at a point
-// (y, x) in px, without the focal-plane curvature.
+// Surface returns the depth in voxels of the tissue surface of a slice at a point (y, x) in px, without the
+// focal-plane curvature.
 func (s *Specimen) Surface(slice int, y, x float64) float64 {
 	return s.cfg.Water/s.cfg.Voxel[0] + s.relief(slice, y, x)
 }

@@ -22,8 +22,7 @@ type channel struct {
 const mostTogether = 7
 
 // together returns the channels that are shown in one picture, because the image says in which colours; nil:
-// one is
-// shown in the colours of the colour map. The samples of RGB pixels are shown as they are.
+// one is shown in the colours of the colour map. The samples of RGB pixels are shown as they are.
 func together(im *ngff.Image, o *Options) ([]channel, error) {
 	d := im.Axis("c")
 	if d < 0 {

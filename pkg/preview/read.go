@@ -173,8 +173,8 @@ func (r *reading) cut(ctx context.Context, q *filter.Quantiles, fill bool) error
 	})
 }
 
-// share returns how many workers fit into memory beside the planes, each with its own
-// buffers and scratch, and the scratch that a call may use.
+// share returns how many workers fit into memory beside the planes, each with its own buffers and scratch,
+// and the scratch that a call may use.
 func (r *reading) share(each, scratch int64) (workers int, budget int64, err error) {
 	avail := r.res.Mem - bytesOf(r.planes, 4)
 	if each > avail {

@@ -14,8 +14,8 @@ type found struct {
 	named bool
 }
 
-// files returns the named files, and of named folders the files in them with that
-// ending, in the order of their names.
+// files returns the named files, and of named folders the files in them with that ending, in the order of
+// their names.
 func files(paths []string, ending string) ([]found, error) {
 	var out []found
 	for _, p := range paths {

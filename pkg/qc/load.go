@@ -79,8 +79,8 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 	return r, nil
 }
 
-// lists returns the files of each kind: those that are named, and of what is not
-// named those that the run's folder has.
+// lists returns the files of each kind: those that are named, and of what is not named those that the run's
+// folder has.
 func (s Sources) lists() (map[string][]found, error) {
 	lists := map[string][]found{}
 	if s.Run != "" {
@@ -137,8 +137,7 @@ func (s Sources) empty(lists map[string][]found) (problems []string) {
 	return problems
 }
 
-// Files returns the files that a report of these sources reads, and the folders of
-// maps.
+// Files returns the files that a report of these sources reads, and the folders of maps.
 func (s Sources) Files() ([]string, error) {
 	lists, err := s.lists()
 	if err != nil {
@@ -154,8 +153,8 @@ func (s Sources) Files() ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// unusable returns what happens with a file that is not what it should be: an error if
-// it was named, a problem in the report if it was found.
+// unusable returns what happens with a file that is not what it should be: an error if it was named, a
+// problem in the report if it was found.
 func (r *Report) unusable(f found, err error) error {
 	if f.named || errors.Is(err, context.Canceled) {
 		return inputError{err}

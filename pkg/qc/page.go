@@ -205,8 +205,8 @@ func (v *view) Has(id string) bool {
 	return false
 }
 
-// groups returns the cuts, then the projections, then those of the mosaics as they were
-// recorded; in each the pictures of volumes come first and large.
+// groups returns the cuts, then the projections, then those of the mosaics as they were recorded; in each the
+// pictures of volumes come first and large.
 func groups(all []*Picture) []group {
 	g := []group{{Name: "Cuts"}, {Name: "Average intensity projections"}, {Name: "Average intensity projections of the mosaics as recorded"}}
 	for _, p := range all {

@@ -173,8 +173,8 @@ func (p *Picture) encode(img image.Image) error {
 // embedded returns what n bytes take in the page.
 func embedded(n int64) int64 { return (n + 2) / 3 * 4 }
 
-// Src returns the attribute with the picture, as it stands in the page: a template would
-// write each plus sign of it in five characters.
+// Src returns the attribute with the picture, as it stands in the page: a template would write each plus sign
+// of it in five characters.
 func (p *Picture) Src() template.HTMLAttr { return template.HTMLAttr(`src="` + string(p.URL) + `"`) }
 
 // fits says whether the picture can be embedded as it is in so many bytes.

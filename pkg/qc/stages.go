@@ -105,8 +105,7 @@ func elementBytes(d record.Dataset) int64 {
 	return int64(n)
 }
 
-// slice returns the part of a run's name that says which slice it was: records are
-// called <slice>.<program>.
+// slice returns the part of a run's name that says which slice it was: records are called <slice>.<program>.
 func (r *Run) slice() string { return strings.TrimSuffix(filepath.Base(r.Name), "."+r.Tool) }
 
 // extent is from the start of the first run to the end of the last.

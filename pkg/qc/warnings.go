@@ -185,8 +185,8 @@ func (r *Report) sliceNumbers() []int {
 // sliceInName is the number of a slice in the name of a task or an image.
 var sliceInName = regexp.MustCompile(`(?:^|_)z(\d{1,9})(?:\D|$)`)
 
-// missing returns the slices that the volume lacks, each once, however many stages failed
-// on it: those that the workflow gave up, and those that only the shifts name.
+// missing returns the slices that the volume lacks, each once, however many stages failed on it: those that
+// the workflow gave up, and those that only the shifts name.
 func (r *Report) missing() []string {
 	stacked, lacks := r.stacked(), map[string]bool{}
 	for _, m := range r.Missing {

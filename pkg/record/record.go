@@ -293,8 +293,8 @@ func Read(ctx context.Context, path string) (*Record, error) {
 	return r, nil
 }
 
-// DiskBytes returns the size of a file, or the sum of all files below a folder, for
-// [Dataset]; -1 if it cannot be told (a URL, a file that vanished).
+// DiskBytes returns the size of a file, or the sum of all files below a folder, for [Dataset]; -1 if it
+// cannot be told (a URL, a file that vanished).
 func DiskBytes(path string) int64 {
 	var sum int64
 	err := fs.WalkDir(os.DirFS(path), ".", func(_ string, d fs.DirEntry, err error) error {

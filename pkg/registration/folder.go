@@ -124,8 +124,8 @@ func (p *Pair) read(ctx context.Context, warnings *[]string) error {
 	})
 }
 
-// file returns the path of a file by its usual name, or of the first with a part of
-// it and the extension; "" where there is none.
+// file returns the path of a file by its usual name, or of the first with a part of it and the extension; ""
+// where there is none.
 func (p *Pair) file(usual, part, extension string) (string, error) {
 	entries, err := os.ReadDir(p.Folder)
 	if err != nil {

@@ -47,8 +47,8 @@ func Self() Process {
 	return Process{hostName(), pid, startOf(pid), namespace()}
 }
 
-// hostName returns the host's name; machines that all call themselves localhost are
-// told apart by their machine id.
+// hostName returns the host's name; machines that all call themselves localhost are told apart by their
+// machine id.
 func hostName() string {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
@@ -70,8 +70,8 @@ func hostName() string {
 	}, name)
 }
 
-// startOf returns the start time of a process: field 22 of /proc/PID/stat. The
-// second field, in parentheses, may hold anything.
+// startOf returns the start time of a process: field 22 of /proc/PID/stat. The second field, in parentheses,
+// may hold anything.
 func startOf(pid int) string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -105,8 +105,8 @@ func namespace() string {
 // longest is the length of a name from which it may have been cut.
 const longest = 255 - len(AsideSuffix) - utf8.UTFMax
 
-// Name returns the hidden name for an output called base, at most 255 bytes long with the
-// suffix. random, of digits and small letters, tells outputs of one process apart.
+// Name returns the hidden name for an output called base, at most 255 bytes long with the suffix. random, of
+// digits and small letters, tells outputs of one process apart.
 func (p Process) Name(base, random string) string {
 	tail := ".strata-" + p.Host + "-" + strconv.Itoa(p.PID) + "-" + p.Start + "." + p.Namespace + "." + random
 	if room := 255 - 1 - len(tail) - len(AsideSuffix); len(base) > room {

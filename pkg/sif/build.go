@@ -144,8 +144,7 @@ func (r *Root) isDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// plain returns an error without the operation and path that the os package puts in
-// front of it.
+// plain returns an error without the operation and path that the os package puts in front of it.
 func plain(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

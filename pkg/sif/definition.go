@@ -206,8 +206,7 @@ type FileLine struct {
 	Line        int
 }
 
-// Files returns the lines of %files that copy from this machine. Words with spaces
-// are quoted as in a shell.
+// Files returns the lines of %files that copy from this machine. Words with spaces are quoted as in a shell.
 func (d *Definition) Files() ([]FileLine, error) {
 	var out []FileLine
 	for i := range d.Sections {

@@ -191,8 +191,8 @@ func (i *Image) Root() (*squashfs.Reader, error) {
 	return r, nil
 }
 
-// Inspect returns what the image says of itself: from its descriptors, or where it
-// has none from the files of its root.
+// Inspect returns what the image says of itself: from its descriptors, or where it has none from the files of
+// its root.
 func (i *Image) Inspect() (*Metadata, error) {
 	if d, err := i.image.GetDescriptor(sif.WithDataType(sif.DataGenericJSON), func(d sif.Descriptor) (bool, error) { return d.Name() == metadataName, nil }); err == nil {
 		text, err := i.text(d)

@@ -17,8 +17,7 @@ import (
 )
 
 // Inside runs the second half of [RunRoot] in its namespaces: the program calls it when it is started by
-// [Run.Self]. It
-// becomes the command and returns only if it cannot.
+// [Run.Self]. It becomes the command and returns only if it cannot.
 func Inside() error {
 	runtime.LockOSThread()
 	syscall.CloseOnExec(3)

@@ -48,8 +48,7 @@ const mostPages = 1 << 22
 type Option func(*opener)
 
 // Siblings lets [Open] read the other files of an OME-TIFF image, which its metadata name without folder.
-// Without it their
-// pages are missing.
+// Without it their pages are missing.
 func Siblings(open func(ctx context.Context, name string) (Source, error)) Option {
 	return func(o *opener) { o.sibling = open }
 }
@@ -59,8 +58,8 @@ type opener struct {
 }
 
 // Open reads the directories of a TIFF file and works out its images. name is used in messages. An unreadable
-// first directory
-// is an error; faults of later ones are listed in the file's Warnings, and faults of a page in its Err.
+// first directory is an error; faults of later ones are listed in the file's Warnings, and faults of a page
+// in its Err.
 func Open(ctx context.Context, src Source, name string, opts ...Option) (*File, error) {
 	var o opener
 	for _, opt := range opts {

@@ -29,8 +29,7 @@ type Channel struct {
 }
 
 // Level is one resolution of an image: Times × Channels × Depths pages of the same layout, depth fastest. A
-// nil page is
-// missing in the file and reads as 0.
+// nil page is missing in the file and reads as 0.
 type Level struct{ Pages []*Page }
 
 // Layout returns the layout of the level's pages.

@@ -10,8 +10,7 @@ import (
 )
 
 // OMEXML returns the OME-XML document (schema 2016-06) of a file whose pages are the planes of one image:
-// depth fastest, then
-// channels, then times. samples is the number of samples per pixel.
+// depth fastest, then channels, then times. samples is the number of samples per pixel.
 func OMEXML(im *Image, width, height, samples int, t dtype.Type) string {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06" ` +

@@ -163,8 +163,8 @@ func (d *directory) uniform(ctx context.Context, tag uint16, standard int) (int,
 	return int(min(v[0], math.MaxInt32)), nil
 }
 
-// sampleType returns the element type of samples; SampleFormat is 1 or 4 for unsigned, 2 for signed
-// integers, 3 for floats. Those of less than 8 or 16 bits are unpacked.
+// sampleType returns the element type of samples; SampleFormat is 1 or 4 for unsigned, 2 for signed integers,
+// 3 for floats. Those of less than 8 or 16 bits are unpacked.
 func sampleType(format, bits int) (dtype.Type, bool) {
 	switch {
 	case (format == 1 || format == 4) && (bits == 1 || bits == 2 || bits == 4):
@@ -273,8 +273,7 @@ func (d *directory) segments(p *Page, l *Layout) error {
 }
 
 // Segment returns the place of tile or strip number i in the file. A tile that is not stored has 0 bytes and
-// reads as 0. Tiles
-// are numbered in grid order, planes of samples first.
+// reads as 0. Tiles are numbered in grid order, planes of samples first.
 func (p *Page) Segment(ctx context.Context, i int64) (offset, bytes int64, err error) {
 	if p.Err != nil {
 		return 0, 0, p.Err
@@ -393,8 +392,7 @@ func (d *directory) pixelSize(ctx context.Context) (x, y float64) {
 func (p *Page) SegmentName(i int64) string { return fmt.Sprintf("%s %d", p.segmentName(), i) }
 
 // SegmentRows returns the number of image rows in a tile or strip. The last strip of an image has fewer than
-// the others; tiles
-// are whole.
+// the others; tiles are whole.
 func (p *Page) SegmentRows(i int64) int {
 	if p.Tiled {
 		return p.TileHeight

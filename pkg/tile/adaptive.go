@@ -10,10 +10,8 @@ import (
 )
 
 // NewAdaptive returns a loader with logical tiles of any size, independent of the tiles that the source
-// stores: one logical
-// tile shape per level. Views, radii and traversals refer to logical tiles. Logical tiles
-// ([LogicalCacheBytes]) and stored
-// tiles ([CacheBytes]) have a cache each.
+// stores: one logical tile shape per level. Views, radii and traversals refer to logical tiles. Logical tiles
+// ([LogicalCacheBytes]) and stored tiles ([CacheBytes]) have a cache each.
 func NewAdaptive[T dtype.Element](src Source, logical [][]int, opts ...Option) (*Loader[T], error) {
 	cfg, err := newConfig(opts)
 	if err != nil {
@@ -53,8 +51,7 @@ type adapter[T dtype.Element] struct {
 // TileShape returns the shape of the logical tiles.
 func (a *adapter[T]) TileShape(level int) []int { return a.logical[level] }
 
-// DType returns the type of the loader's pixels: stored tiles are converted when
-// they enter their cache.
+// DType returns the type of the loader's pixels: stored tiles are converted when they enter their cache.
 func (a *adapter[T]) DType() dtype.Type { return dtype.Of[T]() }
 
 // LoadTile puts a logical tile together from stored ones.

@@ -19,8 +19,8 @@ func tileBytes[T dtype.Element](from dtype.Type, n int) int {
 	return n * max(from.Size(), sizeOf[T]())
 }
 
-// loadArea returns where in a buffer of tileBytes the pixels of a source are to be
-// loaded so that convert can work in place: at its end when pixels grow.
+// loadArea returns where in a buffer of tileBytes the pixels of a source are to be loaded so that convert can
+// work in place: at its end when pixels grow.
 func loadArea[T dtype.Element](from dtype.Type, buf []byte, n int) []byte {
 	off := n * max(0, sizeOf[T]()-from.Size())
 	return buf[off : off+n*from.Size()]

@@ -6,8 +6,7 @@ import (
 )
 
 // Geometry gives the position of a view in its image. All quantities are per axis and in pixels of the view's
-// level unless
-// they are tile numbers.
+// level unless they are tile numbers.
 type Geometry struct {
 	Level int
 	Index []int // of the central tile
@@ -24,8 +23,8 @@ type Geometry struct {
 	ViewReal         []int // MaxPos - MinPos
 }
 
-// NewGeometry returns the geometry of the view around a tile of an image of one level: its
-// index, the shapes of image and tile, and the radius of the halo, one number per axis.
+// NewGeometry returns the geometry of the view around a tile of an image of one level: its index, the shapes
+// of image and tile, and the radius of the halo, one number per axis.
 func NewGeometry(shape, tile, radius, index []int) (Geometry, error) {
 	if err := inGrid(grid(shape, tile), index); err != nil {
 		return Geometry{}, err

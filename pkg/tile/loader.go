@@ -140,16 +140,15 @@ func (l *Loader[T]) Geometry(level int, index []int) (Geometry, error) {
 	return lv.geometry(index), nil
 }
 
-// MaxMemory returns the largest number of bytes that the loader's views and caches
-// can take: per level, the tiles of its cache and the views available.
+// MaxMemory returns the largest number of bytes that the loader's views and caches can take: per level, the
+// tiles of its cache and the views available.
 func (l *Loader[T]) MaxMemory() int64 { return l.memory }
 
 // PeakMemory returns the largest number of bytes that they have taken so far.
 func (l *Loader[T]) PeakMemory() int64 { return l.pool.Peak() }
 
 // Waited returns the total time that the loader threads of all streams were idle because all available views
-// were loaded or
-// held. With several threads it grows faster than the clock.
+// were loaded or held. With several threads it grows faster than the clock.
 func (l *Loader[T]) Waited() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -218,10 +217,8 @@ func (l *Loader[T]) view(ctx context.Context, lv *level[T], index []int, plan *s
 }
 
 // Reload makes a view show another tile of its level. It has the effect of releasing the view and requesting
-// the next one, but
-// keeps the memory, which is likely to be in the processor's cache. The view must not have been released; its
-// release count
-// starts anew. After an error the view is released.
+// the next one, but keeps the memory, which is likely to be in the processor's cache. The view must not have
+// been released; its release count starts anew. After an error the view is released.
 func (l *Loader[T]) Reload(ctx context.Context, v *View[T], index []int) error {
 	if v.left.Load() <= 0 {
 		return fmt.Errorf("view %v of level %d: %w", v.Index, v.Level, ErrReleased)
@@ -254,12 +251,9 @@ func (l *Loader[T]) AllViews(ctx context.Context, level int) iter.Seq2[*View[T],
 }
 
 // Views streams the requested views; the caller must release each. A view that fails to load gives an
-// *[Error] in its place,
-// and the stream continues; break ends it. A request outside the image ends the stream before it begins, and
-// the end of ctx
-// at once; the last error gives the reason. Loading starts with a loop over the result and ends with it; each
-// loop is a
-// separate stream.
+// *[Error] in its place, and the stream continues; break ends it. A request outside the image ends the stream
+// before it begins, and the end of ctx at once; the last error gives the reason. Loading starts with a loop
+// over the result and ends with it; each loop is a separate stream.
 func (l *Loader[T]) Views(ctx context.Context, reqs []Request) iter.Seq2[*View[T], error] {
 	return func(yield func(*View[T], error) bool) {
 		for _, r := range reqs {

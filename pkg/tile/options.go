@@ -87,8 +87,7 @@ func CacheBytes(perLevel ...int64) Option {
 }
 
 // LogicalCacheBytes sets the size of [NewAdaptive]'s cache of logical tiles per level, in bytes; the default
-// is 10 MiB.
-// [CacheBytes] sets that of stored tiles.
+// is 10 MiB. [CacheBytes] sets that of stored tiles.
 func LogicalCacheBytes(perLevel ...int64) Option {
 	return func(c *config) {
 		c.logical = perLevel

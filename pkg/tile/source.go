@@ -7,10 +7,8 @@ import (
 )
 
 // Source reads an image that is stored in tiles, so that a [Loader] works with any file format. Axes are
-// ordered from slowest
-// to fastest; every []int has one number per axis. Results must not change during the life of a loader, and
-// LoadTile must be
-// safe for concurrent use.
+// ordered from slowest to fastest; every []int has one number per axis. Results must not change during the
+// life of a loader, and LoadTile must be safe for concurrent use.
 type Source interface {
 	// Levels is the number of pyramid levels, at least 1; level 0 is the finest.
 	Levels() int
@@ -25,9 +23,8 @@ type Source interface {
 	// DType is the type of the pixels that LoadTile writes.
 	DType() dtype.Type
 	// LoadTile writes the pixels of one tile to dst, in C order and native byte order. dst has room for a
-	// whole tile: at the far
-	// edges of the image a tile keeps the row length of a whole one, and the content of the part outside the
-	// image is never used.
+	// whole tile: at the far edges of the image a tile keeps the row length of a whole one, and the content
+	// of the part outside the image is never used.
 	LoadTile(ctx context.Context, level int, index []int, dst []byte) error
 }
 
@@ -40,8 +37,7 @@ type BoxSource interface {
 	// counted along the first axis on which a tile is longer than one pixel.
 	Parts(level int) bool
 	// LoadBox writes the pixels of a box that begins at pixel start of a tile, like LoadTile, but with
-	// neighbours along axis a
-	// strides[a] bytes apart. It must not change the bytes between pixels.
+	// neighbours along axis a strides[a] bytes apart. It must not change the bytes between pixels.
 	LoadBox(ctx context.Context, level int, index, start, shape []int, dst []byte, strides []int) error
 }
 

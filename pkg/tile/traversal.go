@@ -148,9 +148,8 @@ func Hilbert(grid []int) [][]int {
 	return out
 }
 
-// hilbertKey returns the distance along the curve, most significant word first.
-// It overwrites x. The transformation is Skilling's (Programming the Hilbert
-// curve, AIP Conference Proceedings 707, 2004).
+// hilbertKey returns the distance along the curve, most significant word first. It overwrites x. The
+// transformation is Skilling's (Programming the Hilbert curve, AIP Conference Proceedings 707, 2004).
 func hilbertKey(x []uint32, bits int) []uint64 {
 	n := len(x)
 	for q := uint32(1) << (bits - 1); q > 1; q >>= 1 {

@@ -14,8 +14,7 @@ import (
 var ErrReleased = errors.New("view released more often than its release count")
 
 // View is a tile with a halo around it, in C order. Pixels outside the image form the border. A view belongs
-// to its receiver
-// until Release; its pixels may be changed.
+// to its receiver until Release; its pixels may be changed.
 type View[T dtype.Element] struct {
 	Geometry
 	lv       *level[T]
@@ -35,8 +34,7 @@ type buffer[T dtype.Element] struct {
 // set gives a buffer other memory of the same size.
 func (b *buffer[T]) set(m *mem.Buffer, pixels int) { b.mem, b.data = m, dtype.Slice[T](m.B)[:pixels] }
 
-// Data returns all pixels of the view, of shape ViewShape; nil once the view has
-// been released.
+// Data returns all pixels of the view, of shape ViewShape; nil once the view has been released.
 func (v *View[T]) Data() []T {
 	if v.left.Load() <= 0 {
 		return nil
@@ -45,8 +43,7 @@ func (v *View[T]) Data() []T {
 }
 
 // Center returns Data from the first pixel of the central tile on. With the view's strides it addresses the
-// tile's pixels
-// from position 0; it leaves out the halo before them.
+// tile's pixels from position 0; it leaves out the halo before them.
 func (v *View[T]) Center() []T {
 	d := v.Data()
 	if d == nil {

@@ -6,13 +6,11 @@ import (
 )
 
 // Account records how many chunks of an array its writer stored. It tells a chunk that was lost from one that
-// was
-// deliberately left out; the format itself reads both as the fill value. It is stored as the attribute
+// was deliberately left out; the format itself reads both as the fill value. It is stored as the attribute
 // [AccountKey].
 //
 // Other programs do not know it: if they change the shape or the chunk grid, the account no longer fits and
-// is
-// ignored; if they remove chunks that hold only the fill value, it is wrong.
+// is ignored; if they remove chunks that hold only the fill value, it is wrong.
 type Account struct {
 	Chunks int64 `json:"chunks"`        // chunks in the grid of [Array.Chunks]
 	Stored int64 `json:"stored_chunks"` // chunks among these that were stored
@@ -22,8 +20,7 @@ type Account struct {
 const AccountKey = "strata"
 
 // Account returns the account in the array's attributes; ok is false if there is none or it does not fit the
-// chunk
-// grid.
+// chunk grid.
 func (a *Array) Account() (acc Account, ok bool) {
 	raw := a.Attributes()[AccountKey]
 	n, counted := gridCount(a.meta.shape, a.Chunks())
@@ -37,10 +34,8 @@ func (a *Array) Account() (acc Account, ok bool) {
 }
 
 // WriteAccount writes the number of stored chunks to the array's attributes. It expects that each chunk was
-// written
-// exactly once, through a or an array derived from it by With. Arrays with nested shards do not count their
-// chunks;
-// for them it removes the account.
+// written exactly once, through a or an array derived from it by With. Arrays with nested shards do not count
+// their chunks; for them it removes the account.
 func (a *Array) WriteAccount(ctx context.Context) error {
 	attrs := map[string]any{}
 	for k, v := range a.Attributes() {

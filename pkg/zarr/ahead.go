@@ -16,8 +16,7 @@ import (
 
 const (
 	// AheadBytes is the default limit, in bytes, on encoded chunks held by goroutines that fetch ahead of the
-	// workers.
-	// [SetAhead] changes it.
+	// workers. [SetAhead] changes it.
 	AheadBytes = 64 << 20
 	// aheadShards is how many shards are opened before they are wanted.
 	aheadShards = 8
@@ -35,8 +34,7 @@ type pool struct {
 }
 
 // SetAhead limits the bytes that all arrays of the process together fetch ahead from remote stores. Programs
-// with
-// less memory to spare than [AheadBytes] call it.
+// with less memory to spare than [AheadBytes] call it.
 func SetAhead(n int64) {
 	ahead.mu.Lock()
 	defer ahead.mu.Unlock()
@@ -116,8 +114,7 @@ func (p *pipeline) fetchBytes() int64 {
 }
 
 // openAhead opens the next few shards of c ahead of time, until stop is called. A faulty shard is reported
-// when it
-// is read; stop returns panics only.
+// when it is read; stop returns panics only.
 func (a *Array) openAhead(ctx context.Context, c *cursor) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c.entered = sync.NewCond(&c.mu)

@@ -51,10 +51,8 @@ func (a *Array) With(opts ...Option) *Array {
 }
 
 // Close closes the chunk files that stay open between calls. It does not disturb reads in other goroutines,
-// and
-// the array can be used again afterwards. An array that is dropped without Close releases its files when it
-// is
-// garbage-collected.
+// and the array can be used again afterwards. An array that is dropped without Close releases its files when
+// it is garbage-collected.
 func (a *Array) Close() { a.objects.clear() }
 
 // Path returns the array's key in its store; "" is the root.
@@ -98,9 +96,8 @@ func (a *Array) Shard() []int {
 func (a *Array) DType() dtype.Type { return a.meta.elem }
 
 // NumpyType returns numpy's type string, without the byte order, for elements that DType alone does not
-// describe:
-// dates "M8[ns]" and times "m8[s]", both Int64; text "U16"; bytes "S10" and "V10". For all others it returns
-// "".
+// describe: dates "M8[ns]" and times "m8[s]", both Int64; text "U16"; bytes "S10" and "V10". For all others
+// it returns "".
 func (a *Array) NumpyType() string { return a.meta.numpy }
 
 // BigEndian reports whether elements are stored most significant byte first. In memory they always have
@@ -108,8 +105,7 @@ func (a *Array) NumpyType() string { return a.meta.numpy }
 func (a *Array) BigEndian() bool { return a.innermost().big }
 
 // Order returns the dimension order of stored chunks: 'C' if the last dimension varies fastest, 'F' if the
-// first
-// does, 'T' for any other transposition.
+// first does, 'T' for any other transposition.
 func (a *Array) Order() byte {
 	switch perm := a.innermost().perm; {
 	case perm == nil:
@@ -166,8 +162,7 @@ func (a *Array) appendKey(b []byte, file []int) []byte {
 }
 
 // ChunkKey returns the store key of the chunk file with the given index; in a sharded array, the index is
-// that of
-// a shard.
+// that of a shard.
 func (a *Array) ChunkKey(file []int) string { return string(a.appendKey(nil, file)) }
 
 // Spec describes an array to create. Shape, Chunks and DType are required.
@@ -274,8 +269,7 @@ func (s *Spec) metadata() (*metadata, error) {
 }
 
 // sharded turns the pipeline's chunks into inner chunks of shards with zarr-python's layout: index at the
-// end, with
-// a checksum.
+// end, with a checksum.
 func (s *Spec) sharded(md *metadata) (*pipeline, error) {
 	if md.format == 2 {
 		return nil, fieldError("Shard", "format 2 has no shards")
@@ -309,8 +303,7 @@ func attributesJSON(attrs map[string]any) (map[string]json.RawMessage, error) {
 }
 
 // CreateArray writes the metadata of a new array at path; "" is the root of the store. The caller creates the
-// groups
-// above it. The error wraps fs.ErrExist if there is an array or group already.
+// groups above it. The error wraps fs.ErrExist if there is an array or group already.
 func CreateArray(ctx context.Context, st store.Writer, path string, spec Spec, opts ...Option) (*Array, error) {
 	md, err := spec.metadata()
 	if err != nil {
@@ -357,8 +350,7 @@ func putV2(ctx context.Context, st store.Writer, path, name string, document jso
 }
 
 // SetAttributes replaces all user attributes. Consolidated metadata of the groups above keeps the old ones
-// until
-// [Consolidate] is called.
+// until [Consolidate] is called.
 func (a *Array) SetAttributes(ctx context.Context, attrs map[string]any) error {
 	st, err := a.writer()
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 // are in bytes. Functions here trust their callers to have checked the sizes.
 
 // copyBox copies a box of elements between two strided layouts. It copies runs that are contiguous on both
-// sides
-// (rows, planes or more) at once.
+// sides (rows, planes or more) at once.
 func copyBox(dst []byte, dstStrides []int, src []byte, srcStrides, shape []int, size int) {
 	// merge dimensions from the last one on while both sides stay contiguous
 	run, d := size, len(shape)-1
@@ -70,10 +69,8 @@ func copyRuns(dst []byte, dstStrides []int, src []byte, srcStrides, shape []int,
 }
 
 // copyTransposed copies element by element where the last dimension is not contiguous on both sides. It works
-// in
-// squares of the last dimension and the one that is contiguous in the source, so that it uses whole cache
-// lines on
-// both sides. Pixels of a few samples are copied by row.
+// in squares of the last dimension and the one that is contiguous in the source, so that it uses whole cache
+// lines on both sides. Pixels of a few samples are copied by row.
 func copyTransposed(dst []byte, dstStrides []int, src []byte, srcStrides, shape []int, size int) {
 	last := len(shape) - 1
 	fast := last // the dimension along which the side that jumps in the last one is contiguous
@@ -118,8 +115,7 @@ func copySquares(dst []byte, dstStrides []int, src []byte, srcStrides, shape []i
 }
 
 // interleaved copies one-byte samples between interleaved pixels and planes, and reports whether the box has
-// that
-// form. The first of its two dimensions counts samples.
+// that form. The first of its two dimensions counts samples.
 func interleaved(dst []byte, ds [2]int, src []byte, ss, n [2]int) bool {
 	switch {
 	case ss == [2]int{1, n[0]} && ds[1] == 1 && ds[0] >= n[1]:

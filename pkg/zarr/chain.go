@@ -24,8 +24,7 @@ func (w *worker) decodeChain(chain codec.Chain, dst, src []byte) error {
 }
 
 // decodeTail undoes the codecs of a chain from the last down to number first. It returns the input of that
-// codec,
-// which has at most as many bytes as it would have if the chain began with most bytes.
+// codec, which has at most as many bytes as it would have if the chain began with most bytes.
 func (w *worker) decodeTail(chain codec.Chain, first, most int, src []byte) ([]byte, error) {
 	var buffers [2][]byte
 	for i, n := range chain.Between(first, most) {

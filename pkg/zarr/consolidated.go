@@ -18,8 +18,7 @@ type consolidatedNode struct {
 }
 
 // parseConsolidatedV3 reads the inline form that zarr-python writes into a group's zarr.json. It ignores an
-// unknown
-// kind if must_understand allows that.
+// unknown kind if must_understand allows that.
 func parseConsolidatedV3(raw json.RawMessage) (map[string]consolidatedNode, error) {
 	const field = "consolidated_metadata"
 	m, err := parseObject(field, raw)
@@ -126,8 +125,7 @@ func (g *Group) fromConsolidated(path string, c consolidatedNode) (Node, error) 
 
 // Consolidate writes the metadata of all nodes below the group at path into the group's own metadata, as
 // zarr-python does: .zmetadata in format 2, inline in zarr.json in format 3. It reads each node's own file
-// and
-// ignores earlier consolidated metadata.
+// and ignores earlier consolidated metadata.
 func Consolidate(ctx context.Context, st store.Writer, path string) error {
 	g, err := OpenGroup(ctx, st, path)
 	if err != nil {

@@ -3,8 +3,7 @@ package zarr
 import "sync"
 
 // cursor walks the work of one call: the chunk files that a region touches, in C order, and the units of each
-// (inner
-// chunks, or pieces of plain elements). The workers of the call share it.
+// (inner chunks, or pieces of plain elements). The workers of the call share it.
 type cursor struct {
 	mu      sync.Mutex
 	region  Region

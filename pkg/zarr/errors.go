@@ -15,8 +15,7 @@ var ErrBudget = mem.ErrBudget
 var ErrReadOnly = errors.New("store cannot be written")
 
 // FormatError reports stored data that violates the Zarr specification or its own metadata, or that this
-// package does
-// not support. Trying again does not help.
+// package does not support. Trying again does not help.
 type FormatError struct {
 	Path  string // location of the file, as its store names it
 	Field string // metadata field, or part of the chunk; "" for the file as a whole

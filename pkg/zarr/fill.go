@@ -30,9 +30,8 @@ func (md *metadata) encodeFill() (json.RawMessage, error) {
 }
 
 // parseFill parses a fill value into the bytes of one element in native order. For format 2 it accepts what
-// writers
-// produce beyond the specification: null and absent mean 0, integral floats fill integers, 0 and 1 fill
-// booleans.
+// writers produce beyond the specification: null and absent mean 0, integral floats fill integers, 0 and 1
+// fill booleans.
 func parseFill(field string, raw json.RawMessage, t dtype.Type, format int) ([]byte, error) {
 	raw = bytes.TrimSpace(raw)
 	out := make([]byte, t.Size())
@@ -145,8 +144,7 @@ func putFloat(out []byte, v float64) {
 }
 
 // toOdd rounds v to a float32 so that rounding on to float16 gives the same as rounding v directly: a value
-// between
-// two float32 becomes the odd one.
+// between two float32 becomes the odd one.
 func toOdd(v float64) float32 {
 	f := float32(v)
 	if float64(f) == v || v != v {
@@ -240,8 +238,8 @@ func (md *metadata) fillBytes(fill any) ([]byte, error) {
 }
 
 // fillBytes converts a caller's fill value to the bytes of one element: nil is 0, []byte the element's own
-// bytes
-// (only format 3 keeps NaN payloads); anything else is encoded as JSON, and floats may be NaN or infinite.
+// bytes (only format 3 keeps NaN payloads); anything else is encoded as JSON, and floats may be NaN or
+// infinite.
 func fillBytes(fill any, t dtype.Type, format int) ([]byte, error) {
 	const field = "fill value"
 	var raw json.RawMessage
@@ -285,6 +283,5 @@ func fillBytes(fill any, t dtype.Type, format int) ([]byte, error) {
 }
 
 // canonicalNaN returns the NaN that "NaN" denotes (v3 specification, "Fill value"): quiet and without
-// payload.
-// Go's own NaN differs.
+// payload. Go's own NaN differs.
 func canonicalNaN() float64 { return math.Float64frombits(0x7ff8000000000000) }

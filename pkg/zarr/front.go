@@ -6,11 +6,9 @@ import (
 )
 
 // ReadFront reads a region that begins at the first element of a chunk and lies inside it into the front of
-// buf, as
-// [Array.Read] would. If buf has room for the whole chunk, planes along the first dimension are decoded in
-// place
-// without a copy, and no more of them than the codec needs; the content of buf behind the region is then
-// undefined.
+// buf, as [Array.Read] would. If buf has room for the whole chunk, planes along the first dimension are
+// decoded in place without a copy, and no more of them than the codec needs; the content of buf behind the
+// region is then undefined.
 //
 // It runs in the caller's goroutine.
 func (a *Array) ReadFront(ctx context.Context, r Region, buf []byte) error {

@@ -18,8 +18,7 @@ import (
 //
 // A group with consolidated metadata lists and opens the nodes below it without reading other files. If that
 // metadata is stale, nodes that it omits are still found by name, and an array that it names but that has
-// gone
-// reads as its fill value.
+// gone reads as its fill value.
 type Group struct {
 	st     store.Store
 	path   string
@@ -147,8 +146,7 @@ func (g *Group) Group(ctx context.Context, path string) (*Group, error) {
 }
 
 // Children returns the sorted names of the arrays and groups directly below the group. Without consolidated
-// metadata
-// the store must be able to list; over HTTP the error wraps errors.ErrUnsupported.
+// metadata the store must be able to list; over HTTP the error wraps errors.ErrUnsupported.
 func (g *Group) Children(ctx context.Context) ([]string, error) {
 	if g.consolidated != nil {
 		var names []string
@@ -180,8 +178,7 @@ func (g *Group) Children(ctx context.Context) ([]string, error) {
 }
 
 // CreateGroup writes the metadata of a new group of format 2 or 3 at path; "" is the root of the store. attrs
-// may be
-// nil. The error wraps fs.ErrExist if there is an array or group already.
+// may be nil. The error wraps fs.ErrExist if there is an array or group already.
 func CreateGroup(ctx context.Context, st store.Writer, path string, format int, attrs map[string]any, opts ...Option) (*Group, error) {
 	raw, err := attributesJSON(attrs)
 	if err != nil {
@@ -215,8 +212,7 @@ type groupJSON struct {
 }
 
 // SetAttributes replaces all user attributes. Consolidated metadata of the groups above (in format 2, also of
-// the
-// group itself) keeps the old ones until [Consolidate] is called.
+// the group itself) keeps the old ones until [Consolidate] is called.
 func (g *Group) SetAttributes(ctx context.Context, attrs map[string]any) error {
 	st, ok := g.st.(store.Writer)
 	if !ok {

@@ -28,8 +28,8 @@ func parseDocument(raw json.RawMessage) (map[string]json.RawMessage, error) {
 }
 
 // quoteNonFinite quotes the bare words NaN, Infinity and -Infinity, which Python's json writes into
-// attributes (for
-// example xarray's _FillValue) and no other parser accepts. It leaves valid documents unchanged.
+// attributes (for example xarray's _FillValue) and no other parser accepts. It leaves valid documents
+// unchanged.
 func quoteNonFinite(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte("NaN")) && !bytes.Contains(raw, []byte("Infinity")) || json.Valid(raw) {
 		return raw
@@ -58,8 +58,7 @@ func quoteNonFinite(raw []byte) []byte {
 }
 
 // parseObject splits an object of a valid document. Of members with the same name the last one counts, as in
-// most
-// parsers.
+// most parsers.
 func parseObject(field string, raw json.RawMessage) (map[string]json.RawMessage, error) {
 	s := splitter{b: raw}
 	s.space()

@@ -16,8 +16,7 @@ import (
 type Located struct {
 	Start []int // index of the chunk's first element in the array
 	// The stored form occupies Size bytes at Offset of the chunk file. Size -1 marks a chunk that is not
-	// stored; its
-	// elements have the fill value.
+	// stored; its elements have the fill value.
 	Offset, Size int64
 }
 
@@ -56,12 +55,9 @@ func (f *ChunkFile) ReadAt(ctx context.Context, p []byte, off int64) error {
 }
 
 // Located calls take once for each file with chunks that a region touches, and with a nil file for chunks
-// whose file
-// does not exist. Chunks are those of [Array.Chunks], in C order. Their stored form is the result of
-// [Array.Codecs]
-// on all elements of a chunk, including those beyond the array's edge; see [Array.Elementary]. The file stays
-// open
-// until take returns.
+// whose file does not exist. Chunks are those of [Array.Chunks], in C order. Their stored form is the result
+// of [Array.Codecs] on all elements of a chunk, including those beyond the array's edge; see
+// [Array.Elementary]. The file stays open until take returns.
 func (a *Array) Located(ctx context.Context, r Region, take func(f *ChunkFile, chunks []Located) error) error {
 	if err := a.Elementary(); err != nil {
 		return err
@@ -172,10 +168,8 @@ func (a *Array) locateInShard(ctx context.Context, w *worker, t *task, chunks []
 }
 
 // Elementary returns nil if callers can decode the array's chunks by undoing the codecs alone: each chunk is
-// encoded
-// by itself, in a file of its own or in a shard of only such chunks and an index, and decodes to C order and
-// native
-// byte order. Otherwise the error gives the reason.
+// encoded by itself, in a file of its own or in a shard of only such chunks and an index, and decodes to C
+// order and native byte order. Otherwise the error gives the reason.
 func (a *Array) Elementary() error {
 	outer, inner := a.meta.pipe, a.innermost()
 	switch {

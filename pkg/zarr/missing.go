@@ -12,13 +12,11 @@ import (
 var ErrMissing = errors.New("the chunk is not stored")
 
 // Missing collects the chunks that reads find not stored; their elements have the fill value. Arrays opened
-// with the
-// same [NoteMissing] share it. Each chunk counts once, however often it is read. Methods may be called
-// concurrently.
+// with the same [NoteMissing] share it. Each chunk counts once, however often it is read. Methods may be
+// called concurrently.
 type Missing struct {
 	// Refuse turns the read of a chunk that is not stored into a [*FormatError] that wraps [ErrMissing],
-	// unless the
-	// array's [Account] allows for chunks left out: then nobody knows which ones.
+	// unless the array's [Account] allows for chunks left out: then nobody knows which ones.
 	Refuse bool
 
 	mu     sync.Mutex
@@ -64,8 +62,7 @@ func (m *Missing) List() []Absent {
 }
 
 // Lost returns how many of the missing chunks the array's [Account] counts as stored; ok is false if there is
-// no
-// account.
+// no account.
 func (x *Absent) Lost() (n int64, ok bool) {
 	acc, ok := x.Array.Account()
 	if !ok {

@@ -23,8 +23,7 @@ type Node interface {
 }
 
 // Open opens the array or group at path; "" is the root of the store. The error wraps fs.ErrNotExist if there
-// is
-// none, and is a [*FormatError] if its metadata is wrong.
+// is none, and is a [*FormatError] if its metadata is wrong.
 func Open(ctx context.Context, st store.Store, path string, opts ...Option) (Node, error) {
 	return open(ctx, st, path, newOptions(opts))
 }
@@ -101,8 +100,7 @@ func getDocument(ctx context.Context, st store.Store, key string) ([]byte, error
 }
 
 // affordable refuses a document whose parsed form would take more than half of the process's memory: a value
-// of two
-// characters becomes dozens of bytes.
+// of two characters becomes dozens of bytes.
 func affordable(document []byte) error {
 	const perValue, perMember = 64, 128 // bytes
 	limit := mem.Limit()

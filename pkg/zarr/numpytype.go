@@ -28,8 +28,7 @@ var timeUnits = map[string]bool{"generic": true, "Y": true, "M": true, "W": true
 	"ms": true, "us": true, "μs": true, "ns": true, "ps": true, "fs": true, "as": true}
 
 // parseNumpyType returns the element type for one of numpy's names of dates, times, text and bytes; ok is
-// false for
-// other names.
+// false for other names.
 func parseNumpyType(name string) (t dtype.Type, ok bool, err error) {
 	if m := timeType.FindStringSubmatch(name); m != nil {
 		if m[3] != "" && !timeUnits[m[3]] {
@@ -188,8 +187,7 @@ func dataTypeJSON(t dtype.Type, numpy string) any {
 }
 
 // parseNumpyFill reads the fill value of a numpy type: a number or "NaT" for dates and times, a string for
-// text,
-// base64 for bytes or, as format 3 once had them, a list of numbers.
+// text, base64 for bytes or, as format 3 once had them, a list of numbers.
 func parseNumpyFill(field string, raw json.RawMessage, t dtype.Type, numpy string) ([]byte, error) {
 	out := make([]byte, t.Size())
 	wrong := func(want string) error {

@@ -10,8 +10,7 @@ import (
 )
 
 // objectCache keeps some chunk files open, together with the shard indices read from them, so that reading
-// the inner
-// chunks of a shard one by one opens it once.
+// the inner chunks of a shard one by one opens it once.
 type objectCache struct {
 	mu      sync.Mutex
 	files   map[string]*file
@@ -26,8 +25,7 @@ const (
 )
 
 // file is an open chunk file with a reference count. It is closed when the cache has dropped it and its last
-// user
-// has released it.
+// user has released it.
 type file struct {
 	object store.Object
 	key    string
@@ -53,8 +51,7 @@ func (f *file) index(at place) *shardIndex {
 }
 
 // open returns the file of a key, opening it if necessary. The caller calls release. With size ≥ 0, the file
-// is
-// remote and expected to have that size, and its existence is not checked.
+// is remote and expected to have that size, and its existence is not checked.
 func (c *objectCache) open(ctx context.Context, st store.Store, key []byte, size int64) (*file, error) {
 	c.mu.Lock()
 	for {
@@ -133,8 +130,7 @@ func newFile(ctx context.Context, st store.Store, key string, size int64) (*file
 }
 
 // cached returns the file of a key if it is open. Callers that need the file's true size (size < 0) do not
-// get one
-// whose existence was never checked. mu is held.
+// get one whose existence was never checked. mu is held.
 func (c *objectCache) cached(key string, size int64) *file {
 	f := c.files[key]
 	if f != nil && f.expected && size < 0 {

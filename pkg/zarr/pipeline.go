@@ -10,8 +10,7 @@ import (
 )
 
 // pipeline converts chunks of one shape to bytes and back (v3 "codecs"): it permutes the dimensions, stores
-// the
-// elements in C order or as a shard of smaller chunks, and applies codecs to the bytes.
+// the elements in C order or as a shard of smaller chunks, and applies codecs to the bytes.
 //
 // Decoding first converts a box of the chunk to stored order, by permuting the box and the strides of its
 // destination; everything after that is in C order.
@@ -128,8 +127,7 @@ func (p *pipeline) unpermuted(stored []int) []int {
 const pieceBytes = 1 << 20
 
 // unit returns the shape of the part of a chunk that one worker takes at a time, in the order of shape: an
-// inner
-// chunk, a piece of plain elements, or else the whole chunk.
+// inner chunk, a piece of plain elements, or else the whole chunk.
 func (p *pipeline) unit() []int {
 	switch {
 	case !p.addressable():
@@ -157,9 +155,8 @@ func (p *pipeline) piece(piece []int) []int {
 }
 
 // scratchBytes returns the maximum memory that one worker needs to decode a unit, besides the destination:
-// its stored
-// form, intermediate results between codecs, and the decoded unit, unless whole units are read in stored
-// order.
+// its stored form, intermediate results between codecs, and the decoded unit, unless whole units are read in
+// stored order.
 func (p *pipeline) scratchBytes(whole bool) int64 {
 	switch {
 	case p.plain():
@@ -191,8 +188,7 @@ func (p *pipeline) inBlocks() bool {
 }
 
 // plausible refuses to allocate a chunk on the word of metadata alone: no codec shrinks a chunk by more than
-// 2^16,
-// except for runs of one value, which need little memory.
+// 2^16, except for runs of one value, which need little memory.
 func (p *pipeline) plausible(stored int64) error {
 	const (
 		always = 256 << 20

@@ -33,8 +33,7 @@ func (rd reader) slab() (slab, gap int) {
 }
 
 // plain reads a box of unencoded elements, in stored order. It reads runs that are contiguous in file and
-// memory in
-// place, and short runs together with the bytes between them.
+// memory in place, and short runs together with the bytes between them.
 func (rd reader) plain(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
 	if s.n != int64(p.nbytes) {
 		return &FormatError{Err: fmt.Errorf("%d bytes stored, a chunk of %v %s has %d", s.n, p.shape, p.elem, p.nbytes)}

@@ -9,8 +9,7 @@ import (
 )
 
 // InBlocks reports whether [Array.ReadPlanes] can read the array, that is, whether its chunks are decoded
-// block by
-// block, as Blosc's are.
+// block by block, as Blosc's are.
 func (a *Array) InBlocks() bool {
 	p := a.meta.pipe
 	for ; p.shard != nil; p = p.shard.inner {
@@ -22,12 +21,10 @@ func (a *Array) InBlocks() bool {
 }
 
 // ReadPlanes reads a region that lies in one chunk without holding all of it. It calls take with the region's
-// planes
-// along the first dimension, in order and one or more at a time, while they are still in the processor's
-// cache; first
-// is the number of the first plane in the region. Planes have the layout of [Array.Read] and are reused after
-// take
-// returns. An error of take ends the reading and is returned unchanged. buf has room for at least one plane.
+// planes along the first dimension, in order and one or more at a time, while they are still in the
+// processor's cache; first is the number of the first plane in the region. Planes have the layout of
+// [Array.Read] and are reused after take returns. An error of take ends the reading and is returned
+// unchanged. buf has room for at least one plane.
 //
 // It runs in the caller's goroutine and needs an array for which [Array.InBlocks] is true.
 func (a *Array) ReadPlanes(ctx context.Context, r Region, buf []byte, take func(first int, planes []byte) error) error {
@@ -164,10 +161,8 @@ func (s *planes) fill(value []byte) error {
 }
 
 // ScratchBytes returns the maximum memory that one goroutine needs for reading besides the destination:
-// encoded
-// chunks, intermediate results between codecs, and decoded chunks that cannot be decoded in place. whole
-// promises that
-// only whole chunks are read; it has no effect if the array's edge cuts chunks.
+// encoded chunks, intermediate results between codecs, and decoded chunks that cannot be decoded in place.
+// whole promises that only whole chunks are read; it has no effect if the array's edge cuts chunks.
 func (a *Array) ScratchBytes(whole bool) int64 {
 	for d, n := range a.unit {
 		whole = whole && a.meta.shape[d]%n == 0

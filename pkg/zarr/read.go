@@ -16,10 +16,8 @@ import (
 )
 
 // Read fills dst with the elements of a region, in C order and native byte order. dst must have exactly the
-// region's
-// size in bytes. Elements of chunks that are not stored get the fill value. After an error, the content of
-// dst is
-// undefined.
+// region's size in bytes. Elements of chunks that are not stored get the fill value. After an error, the
+// content of dst is undefined.
 func (a *Array) Read(ctx context.Context, r Region, dst []byte) error {
 	n, err := a.regionBytes(r)
 	if err != nil {
@@ -32,8 +30,7 @@ func (a *Array) Read(ctx context.Context, r Region, dst []byte) error {
 }
 
 // ReadStrided reads like [Array.Read] into a strided layout: neighbouring elements along dimension d lie
-// strides[d] ≥
-// 0 bytes apart in dst. It leaves the bytes between elements unchanged.
+// strides[d] ≥ 0 bytes apart in dst. It leaves the bytes between elements unchanged.
 func (a *Array) ReadStrided(ctx context.Context, r Region, dst []byte, strides []int) error {
 	if err := a.checkStrided(r, len(dst), strides); err != nil {
 		return err
@@ -228,8 +225,7 @@ func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int
 }
 
 // open reads a box of the chunk file w.key, of which parts can be read. It opens the file first, unless the
-// store is
-// remote and the size is known (size ≥ 0).
+// store is remote and the size is known (size ≥ 0).
 func (rd reader) open(p *pipeline, size int64, start, shape []int, dst []byte, strides []int) error {
 	f, err := rd.a.objects.open(rd.ctx, rd.a.st, rd.w.key, size)
 	if err == nil {
@@ -256,8 +252,7 @@ func (rd reader) missingFile(dst []byte, strides, shape []int) error {
 }
 
 // missingInner handles inner chunk at, in stored order, of a shard of p that is not stored: it records it and
-// fills
-// the box.
+// fills the box.
 func (rd reader) missingInner(p *pipeline, at []int, dst []byte, strides, shape []int) error {
 	if m := rd.a.opts.missing; m != nil && rd.t != nil {
 		start, box := rd.t.start, rd.t.shape // of an inner chunk in an inner chunk

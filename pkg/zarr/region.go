@@ -42,8 +42,7 @@ func (r Region) check(shape []int) error {
 }
 
 // volume returns the size of a box of elements in bytes; ok is false if it overflows an int. A box with a
-// length of 0
-// is empty whatever its other lengths.
+// length of 0 is empty whatever its other lengths.
 func volume(shape []int, elemSize int) (n int, ok bool) {
 	for _, s := range shape {
 		if s == 0 {

@@ -9,10 +9,8 @@ import (
 )
 
 // ReadRegions reads several regions at once: dst[i] gets the elements of regions[i], as with [Array.Read].
-// Regions
-// may overlap; a chunk that several of them touch is read and decoded once. It is made for many small
-// regions, such
-// as patches around the cells of a slide.
+// Regions may overlap; a chunk that several of them touch is read and decoded once. It is made for many small
+// regions, such as patches around the cells of a slide.
 func (a *Array) ReadRegions(ctx context.Context, regions []Region, dst [][]byte) error {
 	if len(regions) != len(dst) {
 		return fmt.Errorf("%s: %d regions, %d buffers", a.Location(), len(regions), len(dst))

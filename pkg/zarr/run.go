@@ -12,8 +12,7 @@ import (
 )
 
 // run does all tasks of c with the array's workers; w is one of them. It returns the first error after all
-// workers
-// have stopped.
+// workers have stopped.
 func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, *task) error) error {
 	n, err := a.workersFor(c)
 	if err != nil {
@@ -106,8 +105,7 @@ func runParallel(ctx context.Context, w *worker, c *cursor, n int, do func(*work
 }
 
 // extraFor returns the number of goroutines beyond n workers that fetch from a remote store, and the memory
-// reserved
-// for each.
+// reserved for each.
 func (a *Array) extraFor(c *cursor, n int) (extra int, each int64) {
 	if !c.reads || a.far == 0 || n == 0 {
 		return 0, 0
@@ -121,8 +119,7 @@ func (a *Array) extraFor(c *cursor, n int) (extra int, each int64) {
 }
 
 // workersFor returns the number of workers that the tasks of c keep busy and that the budget allows, be it
-// the
-// array's or that of the process.
+// the array's or that of the process.
 func (a *Array) workersFor(c *cursor) (int, error) {
 	n := c.tasks(a.opts.workers)
 	budget := a.opts.budget

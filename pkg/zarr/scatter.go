@@ -1,8 +1,7 @@
 package zarr
 
 // scatter copies the pieces of a chunk to their places in a box while the chunk is decoded from front to back
-// and each
-// piece is in the cache. The last dimension of the destination is contiguous.
+// and each piece is in the cache. The last dimension of the destination is contiguous.
 type scatter struct {
 	dst      []byte
 	strides  []int // of the destination

@@ -11,8 +11,7 @@ import (
 )
 
 // worker holds what one goroutine needs to decode and encode: codec state, buffers and small vectors. Workers
-// are kept
-// between calls, so that steady reading or writing allocates nothing per chunk.
+// are kept between calls, so that steady reading or writing allocates nothing per chunk.
 type worker struct {
 	codec codec.Scratch
 	key   []byte
@@ -35,8 +34,7 @@ type worker struct {
 const bigBuffer = 64 << 10
 
 // buffer returns n bytes with undefined content, valid until release of an earlier mark. The system provides
-// the
-// memory only as it is written.
+// the memory only as it is written.
 func (w *worker) buffer(n int) ([]byte, error) {
 	if w.nbuf == len(w.buffers) {
 		w.buffers = append(w.buffers, nil)

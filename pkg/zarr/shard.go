@@ -11,8 +11,7 @@ import (
 )
 
 // writeShard replaces a shard by the task's box of elements and the old content around it. Chunks that the
-// box does
-// not touch are copied as stored.
+// box does not touch are copied as stored.
 func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *task, src []byte, strides []int) error {
 	p := a.meta.pipe
 	sh, rank := p.shard, len(t.start)
@@ -70,8 +69,7 @@ func (s *sharding) ordinal(origin, start []int) int {
 }
 
 // shardChunk returns the stored form of inner chunk i of a shard; c is the chunk's box in the array, t the
-// box that is
-// written from src.
+// box that is written from src.
 func (a *Array) shardChunk(ctx context.Context, w *worker, old span, index *shardIndex, i int, c, t *task, src []byte, strides []int) ([]byte, error) {
 	inner, rank := a.meta.pipe.shard.inner, len(c.start)
 	// the part of this chunk that is written
@@ -119,8 +117,7 @@ func (a *Array) shardChunk(ctx context.Context, w *worker, old span, index *shar
 }
 
 // encodeShard encodes a shard in memory, for shards that lie in another shard, that other codecs process, or
-// that are
-// transposed. Lengths and strides are in stored order.
+// that are transposed. Lengths and strides are in stored order.
 func (a *Array) encodeShard(w *worker, p *pipeline, src []byte, strides, valid []int) (enc []byte, isFillOnly bool, err error) {
 	sh, rank := p.shard, len(valid)
 	entries := make([]indexEntry, sh.count)
@@ -174,15 +171,12 @@ func (a *Array) encodeShard(w *worker, p *pipeline, src []byte, strides, valid [
 }
 
 // ShardWriter writes one shard chunk by chunk, so that the shard never lies in memory as a whole. Chunks may
-// come in
-// any order and from many goroutines. The file holds them in grid order, so that its bytes depend on nothing
-// else.
+// come in any order and from many goroutines. The file holds them in grid order, so that its bytes depend on
+// nothing else.
 //
 // A chunk that comes before those that precede it waits as [Hold] describes. If all stored chunks have the
-// same size,
-// each is written to its place at once, and a chunk that is never written leaves a gap in the file. A chunk
-// that is
-// not written reads as the fill value.
+// same size, each is written to its place at once, and a chunk that is never written leaves a gap in the
+// file. A chunk that is not written reads as the fill value.
 type ShardWriter struct {
 	a      *Array
 	f      *shardFile
@@ -192,8 +186,7 @@ type ShardWriter struct {
 }
 
 // NewShard begins the shard with the given index in the grid of [Array.Shard]. It replaces the stored shard
-// on Commit.
-// The caller must call Commit or Abort.
+// on Commit. The caller must call Commit or Abort.
 func (a *Array) NewShard(ctx context.Context, index []int) (*ShardWriter, error) {
 	if !a.meta.pipe.streams() {
 		return nil, fmt.Errorf("%s: not made of shards that can be written chunk by chunk", a.Location())
@@ -221,8 +214,7 @@ func (a *Array) NewShard(ctx context.Context, index []int) (*ShardWriter, error)
 func (s *ShardWriter) Region() Region { return s.region }
 
 // WriteChunk encodes and stores the chunk with the given index in the array's grid of [Array.Chunks], in the
-// caller's
-// goroutine. src holds the elements of its [Array.ChunkRegion]. Writing a chunk twice is an error.
+// caller's goroutine. src holds the elements of its [Array.ChunkRegion]. Writing a chunk twice is an error.
 func (s *ShardWriter) WriteChunk(ctx context.Context, index []int, src []byte) error {
 	i, r, err := s.place(ctx, index)
 	if err != nil {

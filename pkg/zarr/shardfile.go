@@ -14,10 +14,8 @@ import (
 )
 
 // shardFile writes the inner chunks of a shard in grid order, whatever order they come in, so that the bytes
-// do not
-// depend on the speed of goroutines. A chunk that comes before those that precede it waits in memory of
-// [Hold] or, if
-// that is exhausted, in a second hidden file, and moves to its place once that is known.
+// do not depend on the speed of goroutines. A chunk that comes before those that precede it waits in memory
+// of [Hold] or, if that is exhausted, in a second hidden file, and moves to its place once that is known.
 type shardFile struct {
 	a     *Array
 	sh    *sharding
@@ -145,8 +143,7 @@ func (f *shardFile) append(ctx context.Context, i int, c *Stored) error {
 }
 
 // appendInTurn appends chunk i, nil to leave it out, for one of several goroutines that take chunks in order.
-// It waits
-// until the chunks before it have their place, so that nothing needs to be set aside.
+// It waits until the chunks before it have their place, so that nothing needs to be set aside.
 func (f *shardFile) appendInTurn(ctx context.Context, i int, enc []byte) error {
 	f.mu.Lock()
 	for f.next < i && !f.failed {
@@ -284,8 +281,7 @@ func (f *shardFile) fail() {
 }
 
 // commit writes the index and moves the shard to its place, or removes the old one if no chunk is stored and
-// empty
-// ones are left out.
+// empty ones are left out.
 func (f *shardFile) commit(ctx context.Context, w *worker) error {
 	defer f.a.objects.drop(f.key)
 	f.mu.Lock()

@@ -10,8 +10,7 @@ import (
 )
 
 // shardIndex holds the index of a shard: for each inner chunk, in C order of stored dimensions, the place of
-// its bytes.
-// A long index is not held as a whole; its pages are read on demand.
+// its bytes. A long index is not held as a whole; its pages are read on demand.
 type shardIndex struct {
 	count   int
 	entries []indexEntry // nil: in pages

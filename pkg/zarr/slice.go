@@ -8,8 +8,7 @@ import (
 )
 
 // ReadSlice reads a region into a slice of numbers, like [Array.Read]. T must be the array's element type;
-// nothing is
-// converted.
+// nothing is converted.
 func ReadSlice[T dtype.Element](ctx context.Context, a *Array, r Region, dst []T) error {
 	if err := checkElement[T](a); err != nil {
 		return err
@@ -18,8 +17,7 @@ func ReadSlice[T dtype.Element](ctx context.Context, a *Array, r Region, dst []T
 }
 
 // WriteSlice writes a region from a slice of numbers, like [Array.Write]. T must be the array's element type;
-// nothing
-// is converted.
+// nothing is converted.
 func WriteSlice[T dtype.Element](ctx context.Context, a *Array, r Region, src []T) error {
 	if err := checkElement[T](a); err != nil {
 		return err

@@ -10,8 +10,7 @@ import (
 )
 
 // Stored is a chunk that the caller has encoded: the result of the array's codecs on all its elements, with
-// the fill
-// value beyond the array's edge.
+// the fill value beyond the array's edge.
 type Stored struct {
 	// Bytes holds the encoded chunk.
 	Bytes []byte
@@ -29,8 +28,7 @@ func (c *Stored) size() int64 {
 }
 
 // check refuses a chunk that cannot come from the pipeline, judged by its length and first bytes. Its
-// elements are not
-// checked.
+// elements are not checked.
 func (c *Stored) check(p *pipeline) error {
 	n := c.size()
 	lo, hi := p.chain.EncodedSize(p.nbytes)
@@ -53,8 +51,7 @@ func (c *Stored) put(o store.PendingObject, off int64) error {
 }
 
 // PutChunk stores one whole encoded chunk in a file of its own; for a sharded array use
-// [ShardWriter.PutChunk]. It also
-// stores chunks that hold only the fill value.
+// [ShardWriter.PutChunk]. It also stores chunks that hold only the fill value.
 func (a *Array) PutChunk(ctx context.Context, index []int, c Stored) error {
 	if a.meta.pipe.shard != nil {
 		return fmt.Errorf("%s: encoded chunks of a sharded array are stored with their shard", a.Location())

@@ -12,10 +12,8 @@ import (
 )
 
 // Write stores the elements of a region from src, which holds exactly these in C order and native byte order.
-// Chunk
-// files that the region covers (up to the array's edge) are replaced; of others the remaining content is read
-// and kept.
-// If Write fails, some files may have been replaced and others not.
+// Chunk files that the region covers (up to the array's edge) are replaced; of others the remaining content
+// is read and kept. If Write fails, some files may have been replaced and others not.
 func (a *Array) Write(ctx context.Context, r Region, src []byte) error {
 	n, err := a.regionBytes(r)
 	if err != nil {
@@ -28,8 +26,7 @@ func (a *Array) Write(ctx context.Context, r Region, src []byte) error {
 }
 
 // WriteStrided writes like [Array.Write] from a strided layout: neighbouring elements along dimension d lie
-// strides[d]
-// ≥ 0 bytes apart in src.
+// strides[d] ≥ 0 bytes apart in src.
 func (a *Array) WriteStrided(ctx context.Context, r Region, src []byte, strides []int) error {
 	if err := a.checkStrided(r, len(src), strides); err != nil {
 		return err
@@ -38,8 +35,7 @@ func (a *Array) WriteStrided(ctx context.Context, r Region, src []byte, strides 
 }
 
 // ChunkRegion returns the part of the array that the chunk with the given index in the grid of [Array.Chunks]
-// holds.
-// Chunks at the far edges are cut there.
+// holds. Chunks at the far edges are cut there.
 func (a *Array) ChunkRegion(index []int) (Region, error) {
 	return a.gridRegion("chunk", index, a.Chunks())
 }
@@ -66,8 +62,7 @@ func (a *Array) gridRegion(what string, index, unit []int) (Region, error) {
 }
 
 // WriteChunk stores one whole chunk; src holds the elements of its [Array.ChunkRegion]. In a sharded array it
-// rewrites
-// the whole shard: to write all chunks of a shard, use [Array.WriteShard] or [Array.NewShard].
+// rewrites the whole shard: to write all chunks of a shard, use [Array.WriteShard] or [Array.NewShard].
 func (a *Array) WriteChunk(ctx context.Context, index []int, src []byte) error {
 	r, err := a.ChunkRegion(index)
 	if err != nil {
@@ -159,8 +154,7 @@ func (a *Array) lock(key []byte) *sync.Mutex {
 }
 
 // covered reports whether a box of the array holds all elements of a chunk of the given shape at origin, up
-// to the
-// array's edge, and stores their number along each dimension in valid.
+// to the array's edge, and stores their number along each dimension in valid.
 func (a *Array) covered(valid, origin, chunk, start, shape []int) bool {
 	all := true
 	for d := range chunk {
@@ -207,8 +201,7 @@ func (a *Array) writeFile(ctx context.Context, st store.Writer, w *worker, t *ta
 }
 
 // merge returns a whole chunk in C order: the stored one overlaid with the task's box. It reads the stored
-// chunk from
-// old, or from the file w.key if old is nil.
+// chunk from old, or from the file w.key if old is nil.
 func (a *Array) merge(ctx context.Context, w *worker, p *pipeline, old *span, origin []int, t *task, src []byte, strides []int) ([]byte, []int, error) {
 	rank := len(origin)
 	b, err := w.buffer(p.nbytes)
@@ -281,10 +274,8 @@ func (a *Array) gather(b []byte, p *pipeline, src []byte, strides, valid, stored
 }
 
 // encode returns the stored form of a chunk, of which valid elements along each dimension are given; the rest
-// lies
-// outside the array. isFillOnly reports that the chunk holds only the fill value and is to be left out. The
-// result may
-// alias src.
+// lies outside the array. isFillOnly reports that the chunk holds only the fill value and is to be left out.
+// The result may alias src.
 func (a *Array) encode(w *worker, p *pipeline, src []byte, strides, valid []int) (enc []byte, isFillOnly bool, err error) {
 	t := time.Now()
 	defer func() { a.opts.meter.Since(meter.Encode, t) }()
@@ -325,8 +316,7 @@ func (a *Array) encodeChunk(w *worker, p *pipeline, src []byte, strides, valid [
 }
 
 // writePieces writes a chunk of plain elements that lie scattered in memory, piece by piece, so that each is
-// still in
-// the cache when it is written.
+// still in the cache when it is written.
 func (a *Array) writePieces(ctx context.Context, st store.Writer, w *worker, p *pipeline, key string, src []byte, strides, valid []int) error {
 	o, err := st.Create(ctx, key)
 	if err != nil {

@@ -1,8 +1,7 @@
-// Package basic estimates the flat-field that a set of images has in common, by
-// BaSiC (Peng et al., A BaSiC tool for background and shading correction of
-// optical microscopy images, Nature Communications 8, 2017): every image is a
-// smooth flat-field times its own brightness, plus a sparse rest. No dark-field;
-// smoothness of the flat-field 1. (Stages specification, focal, step 2.)
+// Package basic estimates the flat-field that a set of images shares with BaSiC (Peng et al., A BaSiC tool
+// for background and shading correction of optical microscopy images, Nature Communications 8, 2017): every
+// image is a smooth flat-field times its own brightness, plus a sparse remainder. There is no dark-field; the
+// smoothness of the flat-field is 1. (Stages specification, focal, step 2.)
 //
 // Numbers are float64 and every sum has a fixed order.
 package basic
@@ -28,8 +27,7 @@ const (
 	epsilon       = 0.1 // of the weights
 )
 
-// Memory returns how many bytes [FlatField] takes for a number of images, besides
-// the images.
+// Memory returns how many bytes [FlatField] needs for a number of images, besides the images.
 func Memory(images int) int64 { return (3*int64(images) + 8) * pixels * 8 }
 
 // FlatField estimates the flat-field, Size × Size, mean 1, of images of that
@@ -103,9 +101,9 @@ func newFit(images []float32, t int) *fit {
 
 func (f *fit) image(i int) []float32 { return f.images[i*pixels : (i+1)*pixels] }
 
-// singularValue returns the largest singular value of I, by power iteration on
-// I·Iᵀ: the images are not negative, so that a vector of ones is never
-// orthogonal to what is sought, and the value converges twice as fast as the vector.
+// singularValue returns the largest singular value of I, by power iteration on I·Iᵀ: the images are not
+// negative, so that a vector of ones is never orthogonal to what is sought, and the value converges twice as
+// fast as the vector.
 func (f *fit) singularValue() float64 {
 	v, u := make([]float64, f.t), make([]float64, pixels)
 	for i := range v {
@@ -241,8 +239,7 @@ func (f *fit) dual(i int, mu, next float64) float64 {
 	return square
 }
 
-// field returns the flat-field of a round: mean_t(S·B), scaled to mean 1; without
-// any, as before.
+// field returns the flat-field of a round: mean_t(S·B), scaled to mean 1; without any, as before.
 func (f *fit) field(last []float64) []float64 {
 	b := 0.0
 	for _, v := range f.brightness {

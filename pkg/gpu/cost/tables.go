@@ -77,8 +77,8 @@ func (f Figures) With(others Figures) Figures {
 	return all
 }
 
-// Variable names the environment variable whose figures, as [ParseFigures] reads them, programs take in place of those of
-// the tables.
+// Variable names the environment variable whose figures, parsed by [ParseFigures], replace those of the
+// tables.
 const Variable = "STRATA_GPU_FIGURES"
 
 // ParseFigures reads figures that take the place of those of the tables, of a GPU and of the host: NAME=VALUE and
@@ -122,8 +122,8 @@ var models = []string{"V100", "A100", "H100"}
 // Models returns the names of the GPUs that have figures, the slowest first.
 func Models() []string { return append([]string(nil), models...) }
 
-// ForGPU returns the figures of a GPU by what the driver calls it, as "NVIDIA A100-SXM4-80GB". A GPU that
-// has no column gets the figures of the slowest whose compute capability is not newer than its own.
+// ForGPU returns the figures of a GPU by the driver's name for it, such as "NVIDIA A100-SXM4-80GB". A GPU
+// without a column gets the figures of the slowest whose compute capability is not newer than its own.
 func ForGPU(name string, major int) (model string, f Figures) {
 	for _, m := range models {
 		if strings.Contains(name, m) {
@@ -140,7 +140,7 @@ func ForGPU(name string, major int) (model string, f Figures) {
 	return model, column(figuresTable, model)
 }
 
-// HostFigures returns what the host takes.
+// HostFigures returns the figures of the host.
 func HostFigures() Figures { return column(hostTable, "value") }
 
 // Stages returns the names of the stages that have a line.

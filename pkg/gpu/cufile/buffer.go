@@ -36,8 +36,7 @@ func (b *Buffer) Close() error {
 	return err
 }
 
-// base returns how cuFile is told of memory: from where a buffer begins on, or from where it
-// begins itself.
+// base returns how cuFile is told of memory: from where a buffer begins on, or from where it begins itself.
 func (b *Buffer) base(s gpu.Span) (base uintptr, at int64, err error) {
 	if b == nil {
 		return uintptr(s.Address()), 0, nil
@@ -49,15 +48,15 @@ func (b *Buffer) base(s gpu.Span) (base uintptr, at int64, err error) {
 	return uintptr(b.memory.Address()), at, nil
 }
 
-// MostRegistered returns how many bytes cuFile lets be registered, by its configuration
+// MostRegistered returns the maximum number of bytes that cuFile's configuration allows to register
 // (max_device_pinned_mem_size_kb).
 func (d *Driver) MostRegistered() int64 { return int64(d.properties.devicePinned) << 10 }
 
-// OfMemory tells whether the error of [Driver.RegisterBuffer] is one that other memory
-// has as well: there is no more to be mapped.
+// OfMemory reports whether an error of [Driver.RegisterBuffer] would hit other memory as well: nothing more
+// can be mapped.
 func (e *Error) OfMemory() bool { return e.Code == 5036 || e.Code == 5010 || e.Code == 5009 }
 
-// IsRegistered tells whether memory could not be registered because it is.
+// IsRegistered reports whether memory could not be registered because it is registered already.
 func IsRegistered(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == 5023

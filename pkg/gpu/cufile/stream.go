@@ -14,8 +14,7 @@ const (
 	configurationFile     = "/etc/cufile.json"
 )
 
-// Ordered tells why cuFile cannot move data in the order of a stream; nil if it can, as
-// far as is known before it does.
+// Ordered returns nil if cuFile can probably move data in the order of a stream, and otherwise the reason.
 func (d *Driver) Ordered() error {
 	if !lib.ordered {
 		return unavailable("cuFile's library is older than CUDA 12.2: it has no functions for streams")
@@ -50,7 +49,7 @@ func (d *Driver) DeregisterStream(s *gpu.Stream) error {
 	return err
 }
 
-// Transfer is what one read or write on a stream wants and did.
+// Transfer holds the arguments and the result of one read or write on a stream.
 type Transfer struct {
 	memory []byte // outside the Go heap: cuFile has its address until the transfer has run
 	call   string
@@ -66,19 +65,18 @@ func NewTransfer() (*Transfer, error) {
 	return &Transfer{memory: b}, nil
 }
 
-// Close gives back what cuFile has the address of: after the stream was waited for.
+// Close frees memory whose address cuFile holds. Wait for the stream first.
 func (t *Transfer) Close() { mem.Free(t.memory) }
 
 func (t *Transfer) arguments() *arguments {
 	return (*arguments)(unsafe.Pointer(unsafe.SliceData(t.memory)))
 }
 
-// Moved returns how many bytes were moved, as [Handle.Read] tells it, once the stream was
-// waited for.
+// Moved returns how many bytes were moved, like [Handle.Read]. Wait for the stream first.
 func (t *Transfer) Moved() (int64, error) { return moved(t.call, t.arguments().done, t.most) }
 
-// QueueRead queues [Handle.Read] on a stream: it must be called in [gpu.Stream.Queue],
-// with the stream's handle. An error says that nothing is queued.
+// QueueRead queues [Handle.Read] on a stream. It must be called in [gpu.Stream.Queue], with the stream's
+// handle. After an error nothing is queued.
 func (h *Handle) QueueRead(t *Transfer, stream uintptr, b *Buffer, dst gpu.Span, off int64) error {
 	return t.queue("cuFileReadAsync", lib.ReadAsync, h, stream, b, dst, off)
 }

@@ -10,8 +10,8 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Halving is how a box of the next level of a pyramid is made from a volume (z, y, x) that
-// lies on a device: ngff.Downsample, bit by bit. Y and X are halved, and Z where it has taps.
+// Halving computes a box of the next pyramid level from a volume (z, y, x) in device memory, with the same
+// bits as ngff.Downsample. Y and X are halved, and Z if it has taps.
 type Halving struct {
 	Kind   dtype.Type
 	Out    [3]int         // shape of the box
@@ -40,7 +40,7 @@ func (h *Halving) even() bool {
 	return true
 }
 
-// TableBytes returns how many bytes of a table Run is to be given.
+// TableBytes returns the length of the table that Run needs.
 func (h *Halving) TableBytes() int64 {
 	if h.even() {
 		return 0
@@ -119,8 +119,8 @@ func (h *Halving) Run(s *gpu.Stream, dst, src gpu.Span, table []byte, onDevice g
 	return nil
 }
 
-// HalvingOf returns the halving of a whole level of a shape, along y and x, and with z along
-// that axis too.
+// HalvingOf returns the halving of a whole level of the given shape along y and x, and with z along that axis
+// too.
 func HalvingOf(shape [3]int, z bool, kind dtype.Type) (Halving, error) {
 	h := Halving{Kind: kind, In: shape, Out: shape}
 	for d, n := range shape {

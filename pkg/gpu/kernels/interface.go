@@ -30,7 +30,7 @@ func NewSearcher(s *gpu.Stream, search filter.InterfaceSearch) (*Searcher, error
 	return f, err
 }
 
-// SearcherBytes returns what [NewSearcher] copies to the device.
+// SearcherBytes returns the size of the data that [NewSearcher] copies to the device.
 func SearcherBytes(search filter.InterfaceSearch) int64 {
 	return 4 * int64(max(nearWeights, len(search.Derivative())))
 }
@@ -38,8 +38,8 @@ func SearcherBytes(search filter.InterfaceSearch) int64 {
 // Release gives the memory back.
 func (f *Searcher) Release() { f.weights.Release() }
 
-// Field is a box of voxels that lies on a device, of an image of Length rows and
-// columns: of its planes, those from the first on that the search sees.
+// Field is a box of voxels in device memory, of an image of Length rows and columns: the planes from the
+// first that the search uses.
 type Field struct {
 	At     gpu.Span // of voxel (0, First[0], First[1]) of the image
 	Type   dtype.Type
@@ -51,10 +51,9 @@ type Field struct {
 	Length [2]int
 }
 
-// Run queues the search for the A-lines of rows from[0]…to[0]−1 and columns from[1]…to[1]−1
-// of the image, of which the field holds what the mean filter's windows cover: arg, int32, in
-// C order, is the plane of the largest gradient, peak, float32, how large it is.
-// scratch is memory for [SearchScratch] bytes.
+// Run queues the search for the A-lines of rows from[0]…to[0]−1 and columns from[1]…to[1]−1 of the image; the
+// field must cover the mean filter's windows. In C order, arg (int32) receives the plane of the largest
+// gradient, peak (float32) its size. scratch has [SearchScratch] bytes.
 func (f *Searcher) Run(s *gpu.Stream, arg, peak gpu.Span, v Field, from, to [2]int, scratch gpu.Span) error {
 	ny, nx := to[0]-from[0], to[1]-from[1]
 	means := scratch.From(0, 4*int64(v.Planes)*int64(ny)*int64(v.Shape[1]))
@@ -72,8 +71,8 @@ func (f *Searcher) Run(s *gpu.Stream, arg, peak gpu.Span, v Field, from, to [2]i
 	return f.steepest(s, arg, peak, means, v.Planes, int64(ny)*int64(nx))
 }
 
-// SearchScratch returns the memory that a [Searcher] takes for ny × nx A-lines of a field with
-// so many planes and columns.
+// SearchScratch returns the memory that a [Searcher] needs for ny × nx A-lines of a field with the given
+// planes and columns.
 func SearchScratch(planes, columns, ny, nx int) int64 {
 	return 4 * int64(planes) * int64(ny) * int64(columns+nx)
 }

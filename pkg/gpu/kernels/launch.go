@@ -25,8 +25,8 @@ const countBlocks = 4096
 // a grid go on with the next rows and planes behind its end.
 const mostBlocks = 65535
 
-// threads returns a grid of threads for the elements of a volume: blocks are as long as
-// rows, or as blockSize, and have several rows if these are short.
+// threads returns a grid of threads for the elements of a volume: blocks are as long as rows, or as
+// blockSize, and have several rows if these are short.
 func threads(nz, ny, nx int) (grid, block gpu.Dim) {
 	w := 1
 	for w < nx && w < blockSize {
@@ -36,8 +36,7 @@ func threads(nz, ny, nx int) (grid, block gpu.Dim) {
 	return gpu.Dim{max(1, (nx+w-1)/w), upTo((ny + h - 1) / h), upTo(nz)}, gpu.Dim{w, h, 1}
 }
 
-// line returns a grid for a pass along the middle axis of an array (outer, n, inner): see
-// line.cuh.
+// line returns a grid for a pass along the middle axis of an array (outer, n, inner): see line.cuh.
 func line(outer int64, n int, inner int64) (grid, block gpu.Dim) {
 	if inner == 1 {
 		return threads(1, int(outer), n)

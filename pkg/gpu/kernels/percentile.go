@@ -10,17 +10,18 @@ import (
 	"strata/pkg/mem"
 )
 
-// MagnitudePercentile finds a percentile of magnitudes on a device: that of
-// filter.MagnitudePercentile, to the last bit, and as a rule in one pass. Integers of up to
-// 16 bits have a counter for each magnitude. Of other types a look at a part of the values
-// says where the percentile will lie, and around there each key (the bits of a magnitude in
-// float32) has a counter; where it lies elsewhere, a few more passes find it.
+// MagnitudePercentile finds a percentile of magnitudes on a device: the same as filter.MagnitudePercentile,
+// to the last bit, and usually in one pass. Integers of up to 16 bits have a counter for each magnitude. For
+// other types, a look at part of the values predicts where the percentile lies, and around there each key
+// (the bits of a magnitude in float32) has a counter; if the prediction fails, a few more passes find it.
 //
 //	p, err := kernels.NewMagnitudePercentile(s, t, 99.9, 1<<20)
 //	// if p.Looks(), call p.Add with a part of the values, from any stream, and wait for these
 //	for {
 //		more, err := p.Begin(s)
-//		if !more || err != nil { break }
+//		if !more || err != nil {
+//			break
+//		}
 //		// call p.Add with all values, and wait
 //	}
 //	clip := p.Value()
@@ -54,9 +55,9 @@ const (
 	restBytes   = 24         // of what is below, above, and no number
 )
 
-// NewMagnitudePercentile prepares for a percentile, 0…100, of elements of type t, with at
-// most so many bytes of counters, a power of two from 512 KiB to 128 MiB; two octaves of
-// float32 have one for each number in 128 MiB.
+// NewMagnitudePercentile prepares for a percentile, 0…100, of elements of type t. bytes limits the memory for
+// counters: a power of two from 512 KiB to 128 MiB. In 128 MiB, two octaves of float32 have a counter for
+// each number.
 func NewMagnitudePercentile(s *gpu.Stream, t dtype.Type, percent float64, bytes int64) (*MagnitudePercentile, error) {
 	bytes = counterBytes(t, bytes)
 	p := &MagnitudePercentile{kind: t, percent: percent, bins: bytes / 8, top: infiniteKey}
@@ -90,11 +91,11 @@ func counterBytes(t dtype.Type, bytes int64) int64 {
 // small is the types of which each magnitude has a counter.
 func small(t dtype.Type) bool { return t.IsInteger() && t.Size() <= 2 }
 
-// Looks says whether a look at a part of the values is of use.
+// Looks reports whether a look at part of the values is useful.
 func (p *MagnitudePercentile) Looks() bool { return !small(p.kind) }
 
-// PercentileBytes returns the device memory that a [MagnitudePercentile] of type t takes with
-// at most so many bytes of counters.
+// PercentileBytes returns the device memory of a [MagnitudePercentile] of type t with at most the given bytes
+// of counters.
 func PercentileBytes(t dtype.Type, bytes int64) int64 {
 	bytes = counterBytes(t, bytes)
 	return mem.Pooled(bytes + bytes/sumBins + restBytes)
@@ -273,7 +274,7 @@ func (p *MagnitudePercentile) narrow(s *gpu.Stream, sums *keySums, w *orderStati
 	return nil
 }
 
-// NonFinite returns how many values are NaN or infinite, after the first pass.
+// NonFinite returns the number of NaN and infinite values, after the first pass.
 func (p *MagnitudePercentile) NonFinite() int64 { return p.bad }
 
 // Value returns the percentile, after the last pass; 0 when there were no numbers.

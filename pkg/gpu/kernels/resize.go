@@ -20,8 +20,7 @@ type resizePass struct {
 	weights *Weights
 }
 
-// NewResizer brings the weights to the device of s and takes the memory for what lies
-// between the passes.
+// NewResizer copies the weights to the device of s and allocates the intermediate results of the passes.
 func NewResizer(s *gpu.Stream, z, y, x *filter.Weights) (*Resizer, error) {
 	r := &Resizer{in: [3]int{z.In(), y.In(), x.In()}, out: [3]int{z.Out(), y.Out(), x.Out()}}
 	shape := r.in
@@ -49,8 +48,8 @@ func NewResizer(s *gpu.Stream, z, y, x *filter.Weights) (*Resizer, error) {
 	return r, nil
 }
 
-// ResizerBytes returns the device memory that a [Resizer] of volumes of shape in to shape
-// out takes, at most, without the volume.
+// ResizerBytes returns the device memory that a [Resizer] of volumes of shape in to shape out takes, at most,
+// without the volume.
 func ResizerBytes(in, out [3]int) int64 {
 	most := int64(1)
 	for d := range in {

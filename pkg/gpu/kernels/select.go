@@ -36,7 +36,7 @@ var digits = [...]struct{ shift, bits int }{{21, 11}, {10, 11}, {0, 10}}
 // histogramBytes is the size of the counts of a digit.
 const histogramBytes = 8 << 11
 
-// Passes is how often the planes are added.
+// Passes is the number of passes over the planes.
 const Passes = len(digits)
 
 // pickBytes is the size of a Pick in select.cu.
@@ -68,8 +68,8 @@ func (p *Selector) Begin(s *gpu.Stream) {
 	s.Zero(p.buffer.Span)
 }
 
-// Add queues the counting of voxels of a, of planes of ny × nx: of those that are above
-// 0 in a and in b. Where there is a percentile of each plane, these are planes 0 … of them.
+// Add queues the counting of voxels of a that are above 0 in both a and b, for planes of ny × nx. With a
+// percentile per plane, these are its first planes.
 func (p *Selector) Add(s *gpu.Stream, a, b Planes, planes, ny, nx int) error {
 	k, err := get(s.Device(), "select", "select_digits")
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Blocks says where the filtered blocks of Blosc containers lie once these are
-// decompressed: Count containers of Size bytes, Stride bytes apart, each in blocks of
-// Block bytes, of which the last may be shorter.
+// Blocks locates the filtered blocks of decompressed Blosc containers: Count containers of Size bytes, Stride
+// bytes apart, each in blocks of Block bytes, of which the last may be shorter.
 type Blocks struct {
 	Size, Block, Stride int64
 	Count               int

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DefaultDir returns the folder of the node's leases: what STRATA_LEASE_DIR names, else
-// strata-lease in /dev/shm, or in the folder for temporary files where that cannot be
-// written to. It must be one that the node's processes share and other nodes do not.
+// DefaultDir returns the folder of the node's leases: STRATA_LEASE_DIR, or strata-lease in /dev/shm, or in
+// the temporary folder if /dev/shm is not writable. The node's processes must share it, and other nodes must
+// not.
 func DefaultDir() string {
 	if dir := os.Getenv("STRATA_LEASE_DIR"); dir != "" {
 		return dir
@@ -144,8 +144,8 @@ func scan(dir string, clean bool) ([]entry, error) {
 	return all, nil
 }
 
-// Check says why processes of this user cannot keep leases in a folder; nil if they
-// can. It makes nothing: a folder that is not there is judged by the one above.
+// Check returns nil if processes of this user can keep leases in a folder, and otherwise the reason. It
+// creates nothing: a folder that does not exist is judged by its parent.
 func Check(dir string) error {
 	path := dir
 	for {

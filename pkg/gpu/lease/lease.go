@@ -1,29 +1,26 @@
-// Package lease lets many processes of a node share its GPUs: each asks for as much
-// device memory as it will hold, gets it on the device that has most left, and waits
-// its turn where it does not fit.
+// Package lease lets many processes of a node share its GPUs. Each process requests the device memory that it
+// will hold, gets it on the device with the most memory left, and waits for its turn if it does not fit.
 //
 //	l, err := lease.Acquire(ctx, "", devices, 6<<30, lease.Options{Wait: show, Warn: warn})
 //	if err != nil { … }
 //	defer l.Release()
 //	use(l.Device())
 //
-// Leases are files in a folder that all users of the node share ([DefaultDir]), one
-// for each device that a process holds or waits for. What a file says lies in its
-// name:
+// Leases are files in a folder that all users of the node share ([DefaultDir]), one for each device that a
+// process holds or waits for. The name holds all the information:
 //
 //	GPU-1f….lease.17.6442450944.k2j9x0   device, state (queue or lease), turn, bytes, random
 //
-// and it counts as long as its process holds an advisory lock (flock) on it. The
-// kernel drops that lock when the process ends, however it ends, in whatever
-// container it ran; a file without a lock is litter, and the next process of its owner
-// takes it away. Process ids, times and what is written in the files are only shown.
-// Nothing has to be written, so that a full disk is no obstacle.
+// A file counts as long as its process holds an advisory lock (flock) on it. The kernel drops that lock when
+// the process ends, however it ends, in whatever container it ran. A file without a lock is litter, which the
+// next process of its owner removes. Process ids, times and the content of the files are only displayed.
+// Nothing has to be written, so that a full disk does no harm.
 //
-// Turns are first come, first served on each device: who waits is not overtaken by one
-// that asks for less. Only a waiting process that does not run (stopped by a
-// debugger or a batch system) is passed over until it goes on.
+// Each device serves requests in the order of arrival: a waiting request is not overtaken by a smaller one.
+// Only a waiting process that does not run (stopped by a debugger or a batch system) is passed over until it
+// continues.
 //
-// Leases are a convention of these programs: what others hold of a GPU is not counted.
+// Leases are a convention of these programs: memory held by other programs does not count.
 package lease
 
 import (
@@ -61,7 +58,7 @@ func (d Device) Grantable() int64 { return d.lent() - d.besides() }
 // ErrTooLarge is wrapped by the error of a request that no device can ever grant.
 var ErrTooLarge = errors.New("more device memory than there is")
 
-// Options are how a request tells what happens to it; both may be nil.
+// Options hold callbacks that report on a request; both may be nil.
 type Options struct {
 	Wait func(text string) // called when the request has to wait, and every half a minute of that
 	Warn func(text string) // called once if the node's folder cannot be used and nothing is leased
@@ -99,11 +96,10 @@ var (
 	tellEvery    = 30 * time.Second
 )
 
-// Acquire leases n bytes of one of the devices. dir is the folder of the node's
-// leases, "" the default one. It waits for its turn until ctx ends, whose error it
-// then returns; a request that no device can grant is an error at once
-// ([ErrTooLarge]). Where the folder cannot be used, Options.Warn says why and the
-// lease is of a device that was not asked for by anyone.
+// Acquire leases n bytes of one of the devices. dir is the folder of the node's leases, "" the default one.
+// It waits for its turn until ctx ends and then returns its error; a request that no device can ever grant
+// fails at once ([ErrTooLarge]). If the folder cannot be used, it calls Options.Warn with the reason and
+// leases without coordination.
 func Acquire(ctx context.Context, dir string, devices []Device, n int64, o Options) (*Lease, error) {
 	fit, err := fitting(devices, n)
 	if err != nil {

@@ -27,8 +27,8 @@ type Entry struct {
 	Holder  Holder
 }
 
-// Holder is what a process says of itself: for people, nothing depends on it.
-// Everything is empty where it says nothing that can be.
+// Holder describes the process of an entry, for display only. It is empty if the process left no readable
+// description.
 type Holder struct {
 	PID       int       `json:"pid"` // in its container
 	Start     string    `json:"start"`
@@ -39,8 +39,8 @@ type Holder struct {
 	Since     time.Time `json:"since"`
 }
 
-// List is who holds and who waits for memory of the node's GPUs, by device and turn.
-// It changes nothing; a folder that is not there has no entries.
+// List returns the holders of and the waiters for memory of the node's GPUs, by device and turn. It changes
+// nothing; a missing folder has no entries.
 func List(dir string) ([]Entry, error) {
 	if dir == "" {
 		dir = DefaultDir()
@@ -122,9 +122,8 @@ func holder(path string) Holder {
 	return h
 }
 
-// startOf is when a process started, in clock ticks since boot: field 22 of
-// /proc/PID/stat, whose second field in parentheses may hold anything. "" where that
-// cannot be read.
+// startOf returns when a process started, in clock ticks since boot: field 22 of /proc/PID/stat, whose second
+// field in parentheses may hold anything. It returns "" if that cannot be read.
 func startOf(pid int) string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

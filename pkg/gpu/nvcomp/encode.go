@@ -46,14 +46,14 @@ func (l *Library) Encode(s *gpu.Stream, f Format, batch []Piece, lengths []int64
 	}, f)
 }
 
-// EncodeTemp is as [Library.DecodeTemp].
+// EncodeTemp returns the device memory that Encode needs, like [Library.DecodeTemp].
 func (l *Library) EncodeTemp(d *gpu.Device, f Format, n int, largest, total int64) (int64, error) {
 	return temp(d, "nvcompBatched"+f.String()+"CompressGetTempSize", n, largest, total, func(n, largest, total uint64, b *uint64) status {
 		return l.encode[f].TempSize(n, largest, encodeOptions, b, total, 0)
 	})
 }
 
-// Bound returns the most bytes that n bytes are encoded to. n is at most 16 MiB.
+// Bound returns the maximum length of n encoded bytes. n is at most 16 MiB.
 func (l *Library) Bound(f Format, n int64) (int64, error) {
 	if _, most := f.most(); n > most {
 		return 0, fmt.Errorf("%s: %d bytes, nvCOMP takes at most %d", f, n, most)

@@ -21,7 +21,7 @@ import (
 	"sync"
 )
 
-// Outcome is what a trial found out.
+// Outcome is the result of a trial.
 type Outcome struct {
 	What   string // was done: "read", "write"
 	Array  string // location
@@ -53,7 +53,7 @@ type Book struct {
 	done  []Outcome
 }
 
-// New returns a book whose trials give each way so many pieces, nil for none.
+// New returns a book whose trials give each way the given number of pieces, or nil for none.
 func New(tries int) *Book {
 	if tries < 1 {
 		return nil
@@ -61,7 +61,7 @@ func New(tries int) *Book {
 	return &Book{tries: tries, named: map[[2]string]*Trial{}}
 }
 
-// Of returns the trial of what is done with an array, the same one whenever it is asked for.
+// Of returns the trial of an operation on an array; the same arguments give the same trial.
 func (b *Book) Of(what, array string, ways ...string) *Trial {
 	if b == nil {
 		return nil
@@ -80,7 +80,7 @@ func (b *Book) Of(what, array string, ways ...string) *Trial {
 	return t
 }
 
-// Outcomes returns the outcomes of the trials that are over, by what was done, and by array.
+// Outcomes returns the outcomes of finished trials, sorted by operation and array.
 func (b *Book) Outcomes() []Outcome {
 	if b == nil {
 		return nil
@@ -103,8 +103,9 @@ type Trial struct {
 	winner  int   // once the outcome has a Chosen
 }
 
-// Next returns by which way the next piece goes, and whether [Trial.Took] is to be told how long it took. While pieces are
-// under way, or when one failed whose time is never known, the others go by the first way.
+// Next returns the way that the next piece takes, and whether to report its duration to [Trial.Took]. While
+// tried pieces are in progress, or if one failed so that its duration is never known, the others take the
+// first way.
 func (t *Trial) Next() (way int, timed bool) {
 	if t == nil {
 		return 0, false
@@ -126,7 +127,8 @@ func (t *Trial) Next() (way int, timed bool) {
 	return way, true
 }
 
-// Took notes how long a piece of so many decoded bytes took. The last one decides: of equally fast ways the first wins.
+// Took records the duration of a piece of the given number of decoded bytes. The last one decides the trial;
+// of equally fast ways the first wins.
 func (t *Trial) Took(way int, bytes int64, seconds float64) {
 	if o, over := t.note(way, bytes, seconds); over {
 		t.book.end(o)

@@ -6,8 +6,8 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Watch measures what lies between two points of a stream, and with it what the host does between queueing them, if
-// the stream waits for nothing else. The device's clock is that of the tests' double, too, when it has one.
+// Watch measures the time between two points of a stream, including the host's work between queuing them if
+// the stream waits for nothing else. Under the tests' double of a GPU, the device's clock is the double's.
 type Watch struct{ from, to *gpu.Event }
 
 // Begin marks the first point. After an error nothing is measured.

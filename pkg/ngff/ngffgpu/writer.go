@@ -1,12 +1,9 @@
 // Package ngffgpu writes images whose level 0 is computed on a device.
 //
 // A [Writer] takes tiles of level 0 in device memory and does as much as possible there, so that a tile
-// leaves the device
-// once, in its stored form: its encoded chunks and its part of level 1, from which the host makes the levels
-// below, with
-// strips of its edges that neighbouring tiles need for theirs. If the host encodes the chunks, the tile's
-// elements come down
-// unencoded.
+// leaves the device once, in its stored form: its encoded chunks and its part of level 1, from which the host
+// makes the levels below, with strips of its edges that neighbouring tiles need for theirs. If the host
+// encodes the chunks, the tile's elements come down unencoded.
 package ngffgpu
 
 import (
@@ -106,8 +103,8 @@ func (w *Writer) choose() error {
 }
 
 // Memory returns the maximum of [gpu.Device.Pinned] and of [gpu.Device.Memory] memory that a [Tile] of the
-// given shape holds,
-// not counting the caller's src. If the device has less, the tile comes down unencoded, which needs none.
+// given shape holds, not counting the caller's src. If the device has less, the tile comes down unencoded,
+// which needs none.
 func (w *Writer) Memory(shape []int) (pinned, device int64) {
 	tile := w.clipped(shape)
 	pinned = mem.Pooled(w.bytes(tile[:]))
@@ -132,8 +129,7 @@ func (w *Writer) Memory(shape []int) (pinned, device int64) {
 }
 
 // WriteTile stores a tile that lies at the beginning of src like [ngff.Writer.WriteTile]; see [Writer.Begin].
-// It waits for the
-// stream; afterwards the stream is idle and the caller may reuse src.
+// It waits for the stream; afterwards the stream is idle and the caller may reuse src.
 func (w *Writer) WriteTile(ctx context.Context, s *gpu.Stream, start, shape []int, src gpu.Span) error {
 	t, err := w.Begin(s, start, shape, src)
 	begun := time.Now()
@@ -161,12 +157,9 @@ func (w *Writer) first(stream, call error) error {
 }
 
 // Begin queues all work of the device on a tile, after the work already on the stream. The tile lies at the
-// beginning of src,
-// which is aligned to the element size, in C order and native byte order. Once the stream has been waited
-// for, the caller may
-// reuse src and calls [Tile.Write] to store the tile. Begin returns errors of allocating and queuing;
-// failures of queued work
-// come from the stream's Wait.
+// beginning of src, which is aligned to the element size, in C order and native byte order. Once the stream
+// has been waited for, the caller may reuse src and calls [Tile.Write] to store the tile. Begin returns
+// errors of allocating and queuing; failures of queued work come from the stream's Wait.
 func (w *Writer) Begin(s *gpu.Stream, start, shape []int, src gpu.Span) (*Tile, error) {
 	if err := w.check(start, shape, src); err != nil {
 		return nil, err

@@ -1,6 +1,5 @@
 // Package spatial presents the levels of an image as boxes of voxels (z, y, x) with a position in
-// micrometres, whatever the
-// order of the dimensions in the file.
+// micrometres, whatever the order of the dimensions in the file.
 package spatial
 
 import (
@@ -24,8 +23,7 @@ type Level struct {
 }
 
 // Levels returns the levels of an image. It fails for an image without axes y and x, for an empty one, and
-// for non-numeric
-// elements.
+// for non-numeric elements.
 func Levels(im *ngff.Image) ([]Level, error) {
 	where := im.Group.Location()
 	axes := [3]int{im.Axis("z"), im.Axis("y"), im.Axis("x")}

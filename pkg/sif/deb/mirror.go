@@ -58,10 +58,9 @@ func (m *Mirror) snapshotOf(archive, file string, at time.Time) string {
 	return base + "/" + archive + "/" + at.UTC().Format("20060102T150405Z") + "/" + file
 }
 
-// Package returns the path of a package's file, which is fetched unless the cache
-// has it. Packages that the mirror has no more are asked of the snapshot
-// archive at the time of their lock. What is handed out has the SHA-256 of the
-// lock. Without a cache, dir is where the file is put.
+// Package returns the path of a package's file, which is fetched unless the cache has it. Packages that the
+// mirror has no more are asked of the snapshot archive at the time of their lock. What is handed out has the
+// SHA-256 of the lock. Without a cache, dir is where the file is put.
 func (m *Mirror) Package(ctx context.Context, p *Package, at time.Time, dir string) (string, error) {
 	if m.Cache != "" {
 		dir = m.Cache

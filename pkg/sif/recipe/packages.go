@@ -72,8 +72,8 @@ func stripped(name string) bool {
 	return false
 }
 
-// merged returns where a file of a package lies: folders such as /bin are links into
-// /usr in the image, as in every Debian since 12, but not in its packages.
+// merged returns where a file of a package lies: folders such as /bin are links into /usr in the image, as in
+// every Debian since 12, but not in its packages.
 func merged(name string) string {
 	first, _, _ := strings.Cut(name, "/")
 	switch first {

@@ -80,8 +80,8 @@ type extracted struct {
 
 const none = "NOASSERTION"
 
-// Write returns the bill of an image: whole is the image itself, parts are what is in
-// it. The same arguments give the same bytes.
+// Write returns the bill of an image: whole is the image itself, parts are what is in it. The same arguments
+// give the same bytes.
 func Write(tool string, at time.Time, whole Package, parts []Package) ([]byte, error) {
 	d := document{Version: "SPDX-2.3", License: "CC0-1.0", ID: "SPDXRef-DOCUMENT", Name: whole.Name,
 		Creation: creation{at.UTC().Format(time.RFC3339), []string{"Tool: " + tool}}}

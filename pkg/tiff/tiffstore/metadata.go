@@ -10,8 +10,8 @@ import (
 	"strata/pkg/zarr/shown"
 )
 
-// imageDocument returns the zarr.json of an image's group: its metadata as OME-Zarr 0.5, and
-// what only TIFF has under "tiff".
+// imageDocument returns the zarr.json of an image's group: its metadata as OME-Zarr 0.5, and what only TIFF
+// has under "tiff".
 func (s *Store) imageDocument(ctx context.Context, key string, im *tiff.Image) ([]byte, error) {
 	first := im.Levels[0].Layout()
 	samples := first.Samples
@@ -83,8 +83,8 @@ func firstPage(im *tiff.Image) *tiff.Page {
 	return nil
 }
 
-// factor returns how many pixels of level 0 one of a level stands for: a whole number, where the
-// sizes are those of one up to rounding.
+// factor returns how many pixels of level 0 one of a level stands for: a whole number, where the sizes are
+// those of one up to rounding.
 func factor(first, size int) float64 {
 	f := float64(first) / float64(size)
 	if whole := math.Round(f); math.Abs(float64(first)/whole-float64(size)) <= 1 {

@@ -147,8 +147,7 @@ func (s *Store) File() *tiff.File { return s.file }
 func (s *Store) Image(key string) *tiff.Image { return s.images[key] }
 
 // PageKeys returns the keys of the pages that form the levels of the image at a key, or nil if a level has
-// more than one page.
-// In their arrays the samples of a pixel lie together, as in the file.
+// more than one page. In their arrays the samples of a pixel lie together, as in the file.
 func (s *Store) PageKeys(key string) []string {
 	im := s.images[key]
 	if im == nil || im.Times*im.Channels*im.Depths != 1 {

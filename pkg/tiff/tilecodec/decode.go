@@ -11,8 +11,7 @@ import (
 )
 
 // Scratch holds the working memory of decoders and encoders. It grows as needed and is reused. The zero value
-// is ready; only
-// one goroutine at a time may use it.
+// is ready; only one goroutine at a time may use it.
 type Scratch struct {
 	dec    decoders
 	enc    encoders

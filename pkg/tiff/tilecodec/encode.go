@@ -46,8 +46,7 @@ func (f *Format) CheckEncode() error {
 }
 
 // Encode appends the stored form of the tile src to dst[:0] and returns it. src holds the samples in native
-// byte order; it may
-// have fewer rows than Height, as the last strip of an image does.
+// byte order; it may have fewer rows than Height, as the last strip of an image does.
 func (f *Format) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	if err := f.CheckEncode(); err != nil {
 		return nil, err

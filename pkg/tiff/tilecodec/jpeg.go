@@ -48,8 +48,7 @@ func (f *Format) jpegOptions() jpeg.Options {
 }
 
 // JPEGTables returns the content of tag 347 for an image whose tiles are encoded in the format. If it is also
-// set as Tables,
-// tiles omit the tables. It returns nil if the format cannot encode JPEG tiles.
+// set as Tables, tiles omit the tables. It returns nil if the format cannot encode JPEG tiles.
 func (f *Format) JPEGTables() []byte { return jpeg.Tables(f.jpegOptions(), f.samples()) }
 
 func (f *Format) encodeJPEG(s *Scratch, dst, src []byte) ([]byte, error) {

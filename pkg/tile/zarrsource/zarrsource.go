@@ -7,8 +7,7 @@
 //	l, err := tile.New[float32](src, tile.Radius(2))
 //
 // Uncompressed chunks can be read in parts. [PieceBytes] cuts them into tiles of a few planes or rows that
-// stay in a
-// processor's cache between reading and computing.
+// stay in a processor's cache between reading and computing.
 package zarrsource
 
 import (
@@ -50,8 +49,7 @@ type config struct {
 }
 
 // PieceBytes cuts uncompressed chunks in C order into tiles of at most n bytes: as many planes along the
-// first axis as fit, or
-// as many rows of a plane that is larger. Other chunks stay whole.
+// first axis as fit, or as many rows of a plane that is larger. Other chunks stay whole.
 func PieceBytes(n int) Option { return func(c *config) { c.piece = n } }
 
 // Tile sets the shape of the tiles of all levels, which may be any: a tile of
@@ -66,15 +64,13 @@ func Names(names ...string) Option { return func(c *config) { c.names = names } 
 func Meter(m *meter.Meter) Option { return func(c *config) { c.meter = m } }
 
 // New returns a source with one level. A loader accepts integers of 1 to 8 bytes, float32 and float64, and
-// refuses other
-// element types.
+// refuses other element types.
 func New(a *zarr.Array, opts ...Option) (*Source, error) {
 	return NewPyramid([]*zarr.Array{a}, []float64{1}, opts...)
 }
 
 // NewPyramid returns a source with several levels, finest first, and the factors by which they are coarser
-// than the first.
-// All must have the same type and number of dimensions.
+// than the first. All must have the same type and number of dimensions.
 func NewPyramid(levels []*zarr.Array, downScale []float64, opts ...Option) (*Source, error) {
 	var c config
 	for _, o := range opts {
@@ -128,8 +124,8 @@ func (c *config) axisNames(a *zarr.Array) []string {
 	return names
 }
 
-// tileShape returns the shape of a level's tiles: no longer than the array on any
-// axis, so that small images do not take large buffers.
+// tileShape returns the shape of a level's tiles: no longer than the array on any axis, so that small images
+// do not take large buffers.
 func (c *config) tileShape(a *zarr.Array) ([]int, error) {
 	shape, t := a.Shape(), slices.Clone(a.Chunks())
 	switch {
@@ -166,9 +162,8 @@ func cut(t, chunk, shape []int, most int) {
 	}
 }
 
-// step returns the length, at most most, of the pieces of an axis of n elements. Of
-// an axis of several chunks it divides the chunk where that costs less than
-// half the length: else pieces would need two files.
+// step returns the length, at most most, of the pieces of an axis of n elements. Of an axis of several chunks
+// it divides the chunk where that costs less than half the length: else pieces would need two files.
 func step(n, chunk, shape, most int) int {
 	if most >= n {
 		return n

@@ -42,8 +42,7 @@ const (
 	bloscMaxSize     = 1<<31 - 1 - bloscHeader // BLOSC_MAX_BUFFERSIZE
 
 	// BlockRoom is the maximum length of a Blosc block that a Scratch holds; it has room for two. Compressors
-	// choose longer
-	// blocks only on request; those borrow memory from a pool of the process.
+	// choose longer blocks only on request; those borrow memory from a pool of the process.
 	BlockRoom = 2 << 20
 )
 

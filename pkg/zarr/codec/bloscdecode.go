@@ -117,9 +117,8 @@ func (f *bloscFrame) shuffled(n int) BloscShuffle {
 	return NoShuffle
 }
 
-// streams returns the number of streams in a block of n bytes. The last block, if it
-// is shorter, is never split; the sizes matter for files that are older than
-// the flag.
+// streams returns the number of streams in a block of n bytes. The last block, if it is shorter, is never
+// split; the sizes matter for files that are older than the flag.
 func (f *bloscFrame) streams(n int) int {
 	if f.flags&bloscDontSplit != 0 || n != f.blocksize || f.typesize > bloscMaxSplits || n/f.typesize < bloscMinSplit {
 		return 1

@@ -38,9 +38,8 @@ func (b *bloscCodec) splits(blocksize int) bool {
 	return planes && b.typesize <= bloscMaxSplits && blocksize/b.typesize >= bloscMinSplit
 }
 
-// sizeBlocks returns the block length for n bytes. It is chosen as c-blosc does:
-// fitting the caches for the fast levels, larger for the strong ones, and a
-// multiple of the element size.
+// sizeBlocks returns the block length for n bytes. It is chosen as c-blosc does: fitting the caches for the
+// fast levels, larger for the strong ones, and a multiple of the element size.
 func (b *bloscCodec) sizeBlocks(n int) (blocksize int, split bool) {
 	const l1 = 32 << 10
 	if n < b.typesize {
@@ -73,9 +72,9 @@ func (b *bloscCodec) sizeBlocks(n int) (blocksize int, split bool) {
 	return blocksize, b.splits(blocksize)
 }
 
-// evenBlocks returns the block length for byte planes in Zstandard: as long as a
-// plane fits one block of Zstandard and the whole the cache, and such that no
-// shorter block, which would not be split, is left at the end, if that can be.
+// evenBlocks returns the block length for byte planes in Zstandard: as long as a plane fits one block of
+// Zstandard and the whole the cache, and such that no shorter block, which would not be split, is left at the
+// end, if that can be.
 func (b *bloscCodec) evenBlocks(n, blocksize int) int {
 	if b.blocksize > 0 {
 		return blocksize
@@ -226,8 +225,7 @@ func (b *bloscCodec) encodeStream(s *Scratch, dst, src []byte, i int, split bool
 	return kept(dst, s.zstd.encoder().EncodeLike(trend, dst, src, level, false)), nil
 }
 
-// kept returns the length of out if it is in dst's memory, 0 if it was reallocated
-// because it did not fit.
+// kept returns the length of out if it is in dst's memory, 0 if it was reallocated because it did not fit.
 func kept(dst, out []byte) int {
 	if len(out) > cap(dst) || cap(out) == 0 || cap(dst) == 0 || &out[:1][0] != &dst[:1][0] {
 		return 0

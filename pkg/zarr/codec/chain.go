@@ -13,8 +13,7 @@ import (
 type Chain []Codec
 
 // ParseChainV2 reads the "filters" and the "compressor" of a .zarray; each is nil or JSON null if absent.
-// elem is the
-// array's element type; each codec gets the type that the previous one produces.
+// elem is the array's element type; each codec gets the type that the previous one produces.
 func ParseChainV2(filters []json.RawMessage, compressor json.RawMessage, elem dtype.Type) (Chain, error) {
 	if err := CheckLength(len(filters)); err != nil {
 		return nil, fmt.Errorf("filters: %w", err)
@@ -50,8 +49,8 @@ func CheckLength(n int) error {
 	return nil
 }
 
-// Encoded returns the element type that comes out of c when elements of type elem go
-// in: a filter's own, and elem for all that work on bytes.
+// Encoded returns the element type that comes out of c when elements of type elem go in: a filter's own, and
+// elem for all that work on bytes.
 func Encoded(c Codec, elem dtype.Type) dtype.Type {
 	if f, ok := c.(Filter); ok {
 		_, elem = f.Types()
@@ -70,9 +69,8 @@ func (c Chain) EncodedSize(n int) (lo, hi int) {
 }
 
 // Between returns upper bounds for the intermediate results of a chain that decodes to n bytes, from codec
-// first on: most[0]
-// for inputs of codecs with even numbers, most[1] for odd ones, since decoding alternates between two
-// buffers.
+// first on: most[0] for inputs of codecs with even numbers, most[1] for odd ones, since decoding alternates
+// between two buffers.
 func (c Chain) Between(first, n int) (most [2]int) {
 	for i, k := range c {
 		if i >= first {
@@ -84,10 +82,8 @@ func (c Chain) Between(first, n int) (most [2]int) {
 }
 
 // DecodeTail undoes the codecs of a chain from the last down to number first and returns the input of that
-// codec, which lies
-// in one of the buffers. size is the length that the whole chain decodes to; buffers have the lengths that
-// [Chain.Between]
-// returns.
+// codec, which lies in one of the buffers. size is the length that the whole chain decodes to; buffers have
+// the lengths that [Chain.Between] returns.
 func (c Chain) DecodeTail(s *Scratch, first, size int, buffers [2][]byte, src []byte) ([]byte, error) {
 	for i := len(c) - 1; i >= first; i-- {
 		if err := s.context().Err(); err != nil {
@@ -105,9 +101,8 @@ func (c Chain) DecodeTail(s *Scratch, first, size int, buffers [2][]byte, src []
 }
 
 // Decode fills dst with the decoded form of src. A result that is shorter or longer than dst is an error. dst
-// and src must
-// not overlap. Intermediate buffers come from s; callers with buffers of their own call [Chain.DecodeTail]
-// first.
+// and src must not overlap. Intermediate buffers come from s; callers with buffers of their own call
+// [Chain.DecodeTail] first.
 func (c Chain) Decode(s *Scratch, dst, src []byte) error {
 	if len(c) == 0 {
 		if len(src) != len(dst) {
@@ -193,8 +188,7 @@ func (c Chain) ReadOnly() error {
 var compressors = map[string]bool{"gzip": true, "zlib": true, "zstd": true, "lz4": true, "blosc": true, "bz2": true, "lzma": true}
 
 // MetadataV2 returns the "filters" and the "compressor" of a .zarray, nil if absent. The last codec becomes
-// the compressor
-// if it is one.
+// the compressor if it is one.
 func (c Chain) MetadataV2() (filters []json.RawMessage, compressor json.RawMessage, err error) {
 	for i, k := range c {
 		m, err := k.MetadataV2()

@@ -63,8 +63,7 @@ type Checksum struct {
 }
 
 // ChecksumOf returns the checksum that codec c adds; ok is false if c is not a checksum codec, or one whose
-// sum cannot be
-// computed in pieces.
+// sum cannot be computed in pieces.
 func ChecksumOf(c Codec) (sum Checksum, ok bool) {
 	k, ok := c.(*checksumCodec)
 	if !ok || k.start == nil {

@@ -49,8 +49,7 @@ var (
 )
 
 // Codec encodes and decodes the bytes of one chunk. It holds only settings and is safe for concurrent use;
-// each call gets
-// its working memory from a Scratch, which is not.
+// each call gets its working memory from a Scratch, which is not.
 type Codec interface {
 	// Name returns the codec's identifier in metadata, such as "zstd".
 	Name() string

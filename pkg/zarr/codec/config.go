@@ -155,8 +155,7 @@ func metadataV2(id string, fields map[string]any) (json.RawMessage, error) {
 	return json.Marshal(m)
 }
 
-// metadataV3 returns an object with a "name" and a "configuration", which is left
-// out when there is none.
+// metadataV3 returns an object with a "name" and a "configuration", which is left out when there is none.
 func metadataV3(name string, fields map[string]any) (json.RawMessage, error) {
 	m := map[string]any{"name": name}
 	if fields != nil {

@@ -49,8 +49,8 @@ func (f *fixedScaleOffset) fields() map[string]any {
 	return map[string]any{"offset": f.offset, "scale": f.scale, "dtype": f.decoded.str(), "astype": f.encoded.str()}
 }
 
-// arithmetic returns the type that numpy computes in when elements of type l meet a
-// Python number: their own if they are floats, else float64.
+// arithmetic returns the type that numpy computes in when elements of type l meet a Python number: their own
+// if they are floats, else float64.
 func arithmetic(l layout) layout {
 	if l.IsFloat() {
 		return layout{Type: l.Type}

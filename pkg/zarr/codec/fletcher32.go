@@ -3,8 +3,7 @@ package codec
 import "encoding/binary"
 
 // fletcher32Sum returns the Fletcher checksum that HDF5 and numcodecs append: two sums of big-endian words of
-// 16
-// bits, each folded to one's complement, so that only data without a bit set has the sum 0. A last odd
+// 16 bits, each folded to one's complement, so that only data without a bit set has the sum 0. A last odd
 // byte is the high half of a word.
 func fletcher32Sum(b []byte) uint32 {
 	const most = 360 // words until the second sum could overflow

@@ -23,8 +23,7 @@ type lz4Codec struct{ acceleration int }
 const lz4MaxSize = 0x7e000000
 
 // LZ4 returns a codec that compresses to an LZ4 block preceded by its size. Acceleration starts at 1; each
-// step is faster
-// and makes larger blocks.
+// step is faster and makes larger blocks.
 func LZ4(acceleration int) Codec { return &lz4Codec{acceleration} }
 
 func parseLZ4(c *config, _ dtype.Type) Codec {

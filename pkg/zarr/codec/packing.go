@@ -6,10 +6,9 @@ import (
 )
 
 // Packing describes how to encode chunks of one length elsewhere, as on a GPU: how the chunk's blocks are
-// shuffled, and
-// which parts of the shuffled chunk become separately encoded streams. [Packing.Lay] and [Packing.Finish]
-// assemble the
-// stored chunk. It conforms to the chain's format but differs from the bytes that [Chain.Encode] makes.
+// shuffled, and which parts of the shuffled chunk become separately encoded streams. [Packing.Lay] and
+// [Packing.Finish] assemble the stored chunk. It conforms to the chain's format but differs from the bytes
+// that [Chain.Encode] makes.
 type Packing struct {
 	Size   int          // bytes of a chunk
 	Format StreamFormat // of all streams: StreamZstd or StreamLZ4
@@ -25,10 +24,8 @@ type Packing struct {
 }
 
 // Packing returns how to encode chunks of size bytes as streams, or an error that wraps [ErrWhole]. Supported
-// are zstd,
-// lz4, and Blosc of these two without shuffle or with byte shuffle, optionally preceded by numcodecs' shuffle
-// and followed
-// by checksums. The encoder of the streams decides about levels.
+// are zstd, lz4, and Blosc of these two without shuffle or with byte shuffle, optionally preceded by
+// numcodecs' shuffle and followed by checksums. The encoder of the streams decides about levels.
 func (c Chain) Packing(size int) (*Packing, error) {
 	p := &Packing{Size: size, Shuffle: NoShuffle, Typesize: 1, Block: max(1, size)}
 	rest := c
@@ -130,14 +127,12 @@ type Layout struct {
 	Bytes int   // of the stored chunk
 	At    []int // where the content of each stream goes
 	// Plain marks the streams that are stored uncompressed, from the shuffled chunk, because they do not
-	// shrink. Whole means
-	// that the container holds the unshuffled chunk itself, at At[0].
+	// shrink. Whole means that the container holds the unshuffled chunk itself, at At[0].
 	Plain []bool
 	Whole bool
 }
 
-// Bound returns the most bytes that a stored chunk has, if its streams have at most those
-// lengths.
+// Bound returns the most bytes that a stored chunk has, if its streams have at most those lengths.
 func (p *Packing) Bound(stream func(n int) int) int {
 	n := p.ahead + 4*len(p.sums)
 	if p.blosc != nil {
@@ -182,8 +177,7 @@ func (p *Packing) Lay(l *Layout, lengths []int64) {
 }
 
 // Finish writes the headers and checksums of the stored chunk b, whose contents lie as Lay determined;
-// lengths are those
-// given to Lay.
+// lengths are those given to Lay.
 func (p *Packing) Finish(b []byte, l *Layout, lengths []int64) {
 	from, to := 0, len(b)
 	for _, k := range p.sums {

@@ -13,10 +13,8 @@ import (
 var ErrWhole = errors.New("is not decoded in pieces")
 
 // Pieces describes how to decode a stored chunk elsewhere, as on a GPU: compressed streams, each of which
-// decodes
-// independently to a range of the chunk, followed by unshuffling of the whole. Headers and checksums of the
-// stored bytes
-// have been verified, the content of the streams has not.
+// decodes independently to a range of the chunk, followed by unshuffling of the whole. Headers and checksums
+// of the stored bytes have been verified, the content of the streams has not.
 type Pieces struct {
 	Size int // bytes of the decoded chunk, which List covers, each byte once
 	List []Stream
@@ -79,8 +77,7 @@ func (c Chain) MostStreams(size int) int {
 }
 
 // Streams returns the expected streams of a chunk of size decoded bytes if it is encoded as the metadata say:
-// the format of
-// compressed ones, their number, and the decoded length of the largest.
+// the format of compressed ones, their number, and the decoded length of the largest.
 func (c Chain) Streams(size int) (f StreamFormat, n, largest int) {
 	for _, k := range c {
 		switch k := k.(type) {
@@ -108,8 +105,7 @@ func (c Chain) Streams(size int) (f StreamFormat, n, largest int) {
 }
 
 // Pieces finds the pieces of the stored chunk src of size decoded bytes and puts them into *p, whose List is
-// reused. Errors
-// report a fault of src, or wrap [ErrWhole].
+// reused. Errors report a fault of src, or wrap [ErrWhole].
 func (c Chain) Pieces(p *Pieces, src []byte, size int) error {
 	*p = Pieces{Size: size, List: p.List[:0], Shuffle: NoShuffle, Typesize: 1, Block: max(1, size)}
 	if err := c.InPieces(); err != nil {
@@ -173,8 +169,7 @@ type streamer interface {
 }
 
 // InPieces returns nil if the chain's chunks can in general be decoded in pieces, and otherwise an error that
-// wraps
-// [ErrWhole]. Such a chain consists of numcodecs' shuffle, a compressor, and checksums, each optional.
+// wraps [ErrWhole]. Such a chain consists of numcodecs' shuffle, a compressor, and checksums, each optional.
 func (c Chain) InPieces() error {
 	for len(c) > 0 {
 		if _, ok := c[len(c)-1].(*checksumCodec); !ok {

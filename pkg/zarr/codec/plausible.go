@@ -8,8 +8,7 @@ import (
 )
 
 // Plausible inspects the beginning of src, a chunk encoded elsewhere, and returns an error if it cannot
-// decode to n bytes. It
-// does not decode, so that damage further on goes unnoticed.
+// decode to n bytes. It does not decode, so that damage further on goes unnoticed.
 func (c Chain) Plausible(src []byte, n int) error {
 	if len(c) == 0 {
 		if len(src) != n {

@@ -3,12 +3,9 @@ package codec
 import "context"
 
 // Scratch holds the working memory of codecs: decoders with their tables, and buffers for blocks. It grows as
-// needed and is
-// reused, so that a worker with its own Scratch allocates nothing per chunk. The zero value is ready and
-// small; each codec
-// allocates its part on first use (up to about 1 MiB; with Blosc twice the block length; for encoding
-// Zstandard see package
-// enzstd). Only one goroutine at a time may use it.
+// needed and is reused, so that a worker with its own Scratch allocates nothing per chunk. The zero value is
+// ready and small; each codec allocates its part on first use (up to about 1 MiB; with Blosc twice the block
+// length; for encoding Zstandard see package enzstd). Only one goroutine at a time may use it.
 type Scratch struct {
 	zstd  zstdScratch
 	blosc bloscScratch
@@ -45,8 +42,8 @@ func (s *Scratch) pause(i int) error {
 // NewScratch returns an empty Scratch.
 func NewScratch() *Scratch { return new(Scratch) }
 
-// between returns a buffer of n bytes for what passes between codec i-1 and codec i
-// of a chain; the buffer of i-1 stays valid.
+// between returns a buffer of n bytes for what passes between codec i-1 and codec i of a chain; the buffer of
+// i-1 stays valid.
 func (s *Scratch) between(i, n int) []byte {
 	return room(&s.chain[i&1], n)
 }

@@ -30,8 +30,7 @@ const (
 )
 
 // Zstd returns a Zstandard codec with a level of libzstd (-131072 to 22; 0 means 3; levels above 9 work as 9,
-// see package
-// enzstd). checksum adds a checksum to the frame.
+// see package enzstd). checksum adds a checksum to the frame.
 func Zstd(level int, checksum bool) Codec { return &zstdCodec{level, checksum} }
 
 func parseZstdV2(c *config, _ dtype.Type) Codec {

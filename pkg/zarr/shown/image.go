@@ -109,8 +109,7 @@ func Sample(i int) Channel {
 }
 
 // Range returns the smallest and the largest value of a type of which bits bits are used; ok is false for
-// types whose range
-// is no guide for a display.
+// types whose range is no guide for a display.
 func Range(t dtype.Type, bits int) (low, high float64, ok bool) {
 	if !t.IsInteger() || t.Size() > 2 {
 		return 0, 0, false

@@ -1,6 +1,5 @@
 // Package shown holds the common parts of stores that show a file of another format as an OME-Zarr hierarchy:
-// documents of
-// images and arrays, made on demand; keys of chunks; and errors that name the file once.
+// documents of images and arrays, made on demand; keys of chunks; and errors that name the file once.
 package shown
 
 import (
@@ -120,8 +119,7 @@ func (e *named) Error() string { return e.text }
 func (e *named) Unwrap() error { return e.err }
 
 // FileError turns an error about a file, which begins with its name, into a [zarr.FormatError] to mark it as
-// permanent. It
-// returns errors of the machine unchanged.
+// permanent. It returns errors of the machine unchanged.
 func FileError(err error, name string) error {
 	if err == nil || FromSource(err) {
 		return err

@@ -18,8 +18,7 @@ import (
 // FolderStore reads and writes a folder of the file system, one file per object. It follows symbolic links.
 //
 // It makes system calls directly instead of using os.File, which would register every file with the poller
-// first:
-// chunks are many and small, and reading one takes exactly open, fstat, pread and close.
+// first: chunks are many and small, and reading one takes exactly open, fstat, pread and close.
 type FolderStore struct {
 	root   string // as the caller named it, cleaned
 	prefix string // what goes before a key to make a path
@@ -34,10 +33,8 @@ var _ Writer = (*FolderStore)(nil)
 type FolderOption func(*FolderStore)
 
 // Sync makes writes durable: Put, Commit and Delete return only after the file and the folders that name it
-// have been
-// flushed to the device, so that they survive a power cut. Without it, writes survive a crash of the process
-// but
-// possibly not of the machine.
+// have been flushed to the device, so that they survive a power cut. Without it, writes survive a crash of
+// the process but possibly not of the machine.
 func Sync(on bool) FolderOption { return func(s *FolderStore) { s.sync = on } }
 
 // Folder returns the store in the folder path, which need not exist before the first write. It does no I/O.
@@ -241,8 +238,7 @@ func (o *fileObject) Close() error {
 }
 
 // descriptor is a file descriptor that stays open until its last user is done: if it were closed earlier,
-// another
-// file could get its number.
+// another file could get its number.
 type descriptor struct {
 	fd     int
 	mapped *mapping     // of the file; nil: it is not mapped

@@ -19,8 +19,7 @@ import (
 type Reading int
 
 // Ways to read. Direct reads neither evict other files from the page cache nor leave anything in it. A mapped
-// file
-// that becomes shorter gives ErrChanged.
+// file that becomes shorter gives ErrChanged.
 const (
 	ReadCached Reading = iota // through the page cache
 	ReadDirect                // past the page cache (O_DIRECT)
@@ -63,8 +62,7 @@ func (s *FolderStore) openToRead(path string) (fd int, size int64, err error) {
 }
 
 // read fills p from offset off of a file of size bytes. It returns fewer bytes without an error only at the
-// end of the
-// file.
+// end of the file.
 func (s *FolderStore) read(ctx context.Context, fd int, size int64, p []byte, off int64) (int, error) {
 	switch s.reading {
 	case ReadDirect:

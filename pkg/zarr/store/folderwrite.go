@@ -69,8 +69,7 @@ func (s *FolderStore) Create(ctx context.Context, key string) (PendingObject, er
 }
 
 // create makes the hidden file that will become key. It makes folders only after a first attempt fails, so
-// that the
-// usual case costs nothing.
+// that the usual case costs nothing.
 func (s *FolderStore) create(ctx context.Context, key string) (fd int, temp string, err error) {
 	if err := checkKey(key); err != nil {
 		return -1, "", fmt.Errorf("%s: %w", s.root, err)
@@ -98,8 +97,7 @@ func (s *FolderStore) create(ctx context.Context, key string) (fd int, temp stri
 }
 
 // makeFolders works like os.MkdirAll and, with Sync, flushes the folders that got a new entry. Other
-// goroutines may
-// make the same folders at the same time.
+// goroutines may make the same folders at the same time.
 func (s *FolderStore) makeFolders(dir string) error {
 	if !s.sync {
 		return os.MkdirAll(dir, 0o777)
@@ -225,8 +223,7 @@ func (o *pendingFile) Abort() error {
 const tempMark = ".tmp-"
 
 // tempName returns a hidden name for a file that will be called name. It contains the process id, so that a
-// person who
-// finds one can tell whether it is in use.
+// person who finds one can tell whether it is in use.
 func tempName(name string) string {
 	if len(name) > 200 { // 255 is the limit of most file systems
 		name = name[:200]

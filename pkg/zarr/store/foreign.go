@@ -11,8 +11,7 @@ import (
 const maxForeign = 300
 
 // foreign makes text from a server fit for a message: short, and quoted if it has characters that could
-// control a
-// terminal or break the line.
+// control a terminal or break the line.
 func foreign(text string) string {
 	if len(text) > maxForeign {
 		cut := maxForeign

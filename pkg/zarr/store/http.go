@@ -16,14 +16,11 @@ import (
 )
 
 // HTTPStore reads objects by HTTP requests (RFC 9110), parts of them by range requests. An object's address
-// is the
-// store's address, a slash and the key.
+// is the store's address, a slash and the key.
 //
 // Transient failures are retried with growing, random pauses that respect Retry-After: refused and cut
-// connections,
-// time-outs, and statuses 408, 429 and 5xx (or others: [Settings]). An interrupted transfer resumes where it
-// stopped.
-// Statuses 404 and 410 mean fs.ErrNotExist, 401 and 403 fs.ErrPermission.
+// connections, time-outs, and statuses 408, 429 and 5xx (or others: [Settings]). An interrupted transfer
+// resumes where it stopped. Statuses 404 and 410 mean fs.ErrNotExist, 401 and 403 fs.ErrPermission.
 type HTTPStore struct {
 	base   string // scheme, host and path, ending in "/"
 	shown  string // base in messages, where that is another; without a slash at its end
@@ -47,17 +44,15 @@ var _ Distant = (*HTTPStore)(nil)
 type HTTPOption func(*HTTPStore)
 
 // Client makes the store use a copy of c. The default client keeps up to 64 connections open and obeys the
-// proxy
-// variables of the environment. Redirects are followed, except from https to http, unless c has a policy of
-// its own.
+// proxy variables of the environment. Redirects are followed, except from https to http, unless c has a
+// policy of its own.
 func Client(c *http.Client) HTTPOption { return func(s *HTTPStore) { s.client = c } }
 
 // Header adds a header field, for instance Authorization, to every request.
 func Header(name, value string) HTTPOption { return func(s *HTTPStore) { s.header.Add(name, value) } }
 
 // Retry sets how often a request is tried (default 6) and the pause before the first retry (default 200 ms).
-// The pause
-// doubles each time, up to 10 s.
+// The pause doubles each time, up to 10 s.
 func Retry(tries int, pause time.Duration) HTTPOption {
 	return func(s *HTTPStore) { s.tries, s.pause = max(tries, 1), pause }
 }
@@ -74,9 +69,8 @@ func Settings(h settings.HTTP) HTTPOption {
 }
 
 // AtOnce sets how many requests users of the store should have in flight (default 64). For a server that
-// closes each
-// connection after its answer the maximum is 4, since connections that it cannot accept at once wait for
-// seconds.
+// closes each connection after its answer the maximum is 4, since connections that it cannot accept at once
+// wait for seconds.
 func AtOnce(requests int) HTTPOption { return func(s *HTTPStore) { s.requests = max(requests, 1) } }
 
 // Queue sets how many bytes of small objects an [S3Upload] may have in flight (default [QueueBytes]).

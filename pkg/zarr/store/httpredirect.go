@@ -10,8 +10,7 @@ import (
 const maxRedirects = 10
 
 // follow decides about a redirect to req. Headers and queries that the store adds go only to the server that
-// the user
-// named, and no other server learns the original address.
+// the user named, and no other server learns the original address.
 func (s *HTTPStore) follow(req *http.Request, via []*http.Request) error {
 	req.Header.Del("Referer") // the client's own: with the query, which may be a signature
 	first, to := via[0].URL, req.URL

@@ -43,8 +43,7 @@ type busyError struct {
 func (e busyError) Unwrap() error { return e.error }
 
 // retry calls f until it succeeds, fails permanently or has failed too often, and names the object in the
-// error. f
-// reports whether it made progress.
+// error. f reports whether it made progress.
 func (s *HTTPStore) retry(ctx context.Context, key string, f func(context.Context) (bool, error)) error {
 	pause := s.pause
 	for try := 1; ; try++ {
@@ -156,8 +155,7 @@ func (s *HTTPStore) request(ctx context.Context, method, address string, header 
 }
 
 // withoutURL removes the address from an error of net/http: the caller names it, without the query. The rest
-// may quote
-// the server.
+// may quote the server.
 func withoutURL(err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {

@@ -17,8 +17,7 @@ type patience struct {
 }
 
 // watchful is a transport that aborts a request whose server is silent or too slow, in either direction. Time
-// that the
-// caller spends between two reads of an answer does not count.
+// that the caller spends between two reads of an answer does not count.
 type watchful struct {
 	next http.RoundTripper
 	patience

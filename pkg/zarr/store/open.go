@@ -15,8 +15,7 @@ import (
 )
 
 // OpenURL opens an address that a user typed for reading. It returns the store and the key of the node that
-// the address
-// means; "" is the store's root:
+// the address means; "" is the store's root:
 //
 //	/data/x.zarr, x.zarr/0, file:///data/x.zarr   a folder
 //	x.zarr.zip, x.ozx, x.zip/inner/0              a zip file, or a node in it
@@ -25,9 +24,8 @@ import (
 //	s3://bucket/x.zarr, s3://bucket/x.zip/0       the same in a bucket; see [S3]
 //
 // If the root of a zip file is not a node but holds exactly one folder that is, the key is that folder. A
-// path that does
-// not exist is fs.ErrNotExist; web addresses are first contacted when something is read. The caller closes
-// the store.
+// path that does not exist is fs.ErrNotExist; web addresses are first contacted when something is read. The
+// caller closes the store.
 func OpenURL(ctx context.Context, s string, opts ...HTTPOption) (Store, string, error) {
 	a := address.Address(s)
 	switch a.Scheme() {

@@ -10,10 +10,8 @@ import (
 )
 
 // OpenFile opens one object at an address for reading: https://host/folder/file (with a query, as in
-// presigned
-// addresses), or s3://bucket/folder/file; see [S3]. It requests the object's size. Closing the object also
-// closes its
-// connections.
+// presigned addresses), or s3://bucket/folder/file; see [S3]. It requests the object's size. Closing the
+// object also closes its connections.
 func OpenFile(ctx context.Context, s string, opts ...HTTPOption) (Object, error) {
 	a := address.Address(s)
 	u, err := a.Parse()

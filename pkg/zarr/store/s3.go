@@ -14,10 +14,8 @@ import (
 )
 
 // S3Store holds objects below a prefix of a bucket of Amazon S3, or of a server that speaks its protocol
-// (MinIO, Ceph,
-// …). It reads as [HTTPStore] does, with signed requests. It writes a large object in several parts at once;
-// the object
-// appears when it is complete.
+// (MinIO, Ceph, …). It reads as [HTTPStore] does, with signed requests. It writes a large object in several
+// parts at once; the object appears when it is complete.
 //
 // A bucket has no folders: an object's name may also be a prefix of other objects, and deleting a prefix
 // deletes nothing.
@@ -33,8 +31,7 @@ type S3Store struct {
 var _ Writer = (*S3Store)(nil)
 
 // S3 returns the store at an address s3://bucket/prefix. Other settings come from the address's query or else
-// from the
-// environment and files of Amazon's own tools:
+// from the environment and files of Amazon's own tools:
 //
 //	endpoint    AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, endpoint_url of the profile; else Amazon
 //	region      AWS_REGION, AWS_DEFAULT_REGION, region of the profile; else Amazon is asked, others take us-east-1
@@ -42,8 +39,8 @@ var _ Writer = (*S3Store)(nil)
 //	anonymous   "true": requests are not signed, as when there are no credentials
 //
 // Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else from the
-// profile, else from
-// the machine's role if AWS_WEB_IDENTITY_TOKEN_FILE or AWS_CONTAINER_CREDENTIALS_… names one.
+// profile, else from the machine's role if AWS_WEB_IDENTITY_TOKEN_FILE or AWS_CONTAINER_CREDENTIALS_… names
+// one.
 //
 // A bucket that does not exist shows at the first use.
 func S3(ctx context.Context, address string, opts ...HTTPOption) (*S3Store, error) {
@@ -136,8 +133,7 @@ func (s *S3Store) Expect(ctx context.Context, key string, size int64) (Object, e
 }
 
 // try retries requests of the protocol's library as [HTTPStore] does its own. f starts anew each time,
-// because the
-// library would read a body again while its first reader still does.
+// because the library would read a body again while its first reader still does.
 func (s *S3Store) try(ctx context.Context, key string, f func(ctx context.Context) error) error {
 	return s.web.retry(ctx, key, func(ctx context.Context) (bool, error) { return false, s.meaning(f(ctx)) })
 }

@@ -123,8 +123,7 @@ func find(anonymous, profileFirst bool, profile map[string]string) *credentials.
 }
 
 // readProfile returns the settings of a profile in the files of Amazon's tools. A missing profile is an error
-// only if
-// the user named it.
+// only if the user named it.
 func readProfile(name string, asked bool) (map[string]string, error) {
 	values := map[string]string{}
 	home, _ := os.UserHomeDir() // without one, the files have to be named
@@ -186,6 +185,5 @@ func (p *place) address() *url.URL {
 }
 
 // virtualHost reports whether the bucket is part of the host's name, as Amazon wants it; a bucket with a dot
-// would not
-// match the server's certificate.
+// would not match the server's certificate.
 func (p *place) virtualHost() bool { return p.amazon() && !strings.Contains(p.bucket, ".") }

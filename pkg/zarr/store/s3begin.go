@@ -15,12 +15,9 @@ var (
 )
 
 // Begin claims the store's prefix for a new node. If there is a node, complete or not, it returns
-// ErrOccupied, unless
-// replace is set: then a complete node stays until the new one is complete, and an incomplete one is removed
-// now.
-// Anything else at the prefix, and a bucket as a whole, gives ErrForeign. owner names the writer in the
-// messages that
-// other runs get meanwhile.
+// ErrOccupied, unless replace is set: then a complete node stays until the new one is complete, and an
+// incomplete one is removed now. Anything else at the prefix, and a bucket as a whole, gives ErrForeign.
+// owner names the writer in the messages that other runs get meanwhile.
 //
 // The caller ends the upload with [S3Upload.Commit] or [S3Upload.Abort]. When ctx ends, its transfers end
 // too.
@@ -97,9 +94,8 @@ func (s *S3Store) clear(ctx context.Context) error {
 }
 
 // Commit completes the node: when all objects have arrived, it writes the documents kept back, the one that
-// readers look
-// for first last. If there was a node before, it is replaced now; once that has begun, the end of ctx no
-// longer stops it.
+// readers look for first last. If there was a node before, it is replaced now; once that has begun, the end
+// of ctx no longer stops it.
 func (u *S3Upload) Commit(ctx context.Context) error {
 	if err := u.allArrived(ctx); err != nil {
 		return err
@@ -135,8 +131,7 @@ func (u *S3Upload) aside() {
 }
 
 // Abort removes everything written, even after Commit, and, for a while, even after ctx has ended. A node
-// that was there
-// before stays as it was. A replacement that has begun cannot be undone: Abort completes it.
+// that was there before stays as it was. A replacement that has begun cannot be undone: Abort completes it.
 func (u *S3Upload) Abort(ctx context.Context) error {
 	u.cancel()
 	u.sent.Wait()

@@ -93,8 +93,7 @@ type begun struct {
 }
 
 // giveUpParts aborts multipart uploads that dead runs began below the prefix: they are invisible but cost
-// money. It
-// ignores a server's refusal.
+// money. It ignores a server's refusal.
 func (s *S3Store) giveUpParts(ctx context.Context) {
 	query := url.Values{"uploads": {""}, "prefix": {s.prefix}}
 	for {

@@ -12,8 +12,7 @@ import (
 )
 
 // endpointOnly is a transport that refuses redirects: a request is signed for one server, and another would
-// learn the
-// session token. The error says which endpoint or region to give instead.
+// learn the session token. The error says which endpoint or region to give instead.
 type endpointOnly struct {
 	next   http.RoundTripper
 	region string

@@ -99,8 +99,7 @@ func (s *S3Store) unlisted(ctx context.Context, prefix string) error {
 }
 
 // pages lists the objects whose names begin with below, page by page; with a delimiter, names end there. most
-// is the page
-// size; 0 leaves it to the server. It ends after an error.
+// is the page size; 0 leaves it to the server. It ends after an error.
 func (s *S3Store) pages(ctx context.Context, below, delimiter string, most int) iter.Seq2[[]listed, error] {
 	query := url.Values{"list-type": {"2"}, "encoding-type": {"url"}, "prefix": {below}}
 	if delimiter != "" {

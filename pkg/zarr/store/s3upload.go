@@ -11,16 +11,12 @@ import (
 )
 
 // S3Upload writes a Zarr node below a prefix of a bucket so that readers see it only when it is complete: it
-// keeps back
-// the node's own metadata documents until Commit, and writes beside an existing node. It can read what it has
-// written
-// and what it keeps back.
+// keeps back the node's own metadata documents until Commit, and writes beside an existing node. It can read
+// what it has written and what it keeps back.
 //
 // Put copies its arguments and returns before they are sent: up to [AtOnce] objects of [QueueBytes] together
-// are in
-// flight. Commit of an object that was written piece by piece does the same, for up to [queueFiles] of them.
-// Errors
-// surface in a later call, at the latest in Commit of the upload.
+// are in flight. Commit of an object that was written piece by piece does the same, for up to [queueFiles] of
+// them. Errors surface in a later call, at the latest in Commit of the upload.
 type S3Upload struct {
 	*S3Store           // where objects are written: the place itself, or beside it
 	place     *S3Store // of the node
@@ -80,8 +76,7 @@ func (u *S3Upload) Put(ctx context.Context, key string, parts ...[]byte) error {
 }
 
 // wait waits while busy returns true and then calls then under the lock. It fails if a transfer has failed or
-// ctx has
-// ended.
+// ctx has ended.
 func (u *S3Upload) wait(ctx context.Context, busy func() bool, then func()) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -125,8 +120,7 @@ func (u *S3Upload) send(ctx context.Context, key string, size int64, parts [][]b
 }
 
 // behind sends, in the background, an object that is recorded as in flight, and then calls sent under the
-// lock.
-// [S3Upload.Abort] waits for it.
+// lock. [S3Upload.Abort] waits for it.
 func (u *S3Upload) behind(key string, send func() error, sent func()) {
 	work.Go(&u.sent, send, func(err error) {
 		u.mu.Lock()

@@ -66,8 +66,7 @@ func (s *S3Store) put(ctx context.Context, key string, body []byte) error {
 }
 
 // change retries a request that makes an object. If ctx ends meanwhile, it waits up to lateTimeout for the
-// answer: an
-// abandoned request might arrive after everything has been removed.
+// answer: an abandoned request might arrive after everything has been removed.
 func (s *S3Store) change(ctx context.Context, key string, f func(ctx context.Context) error) error {
 	return s.try(ctx, key, func(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
@@ -202,8 +201,7 @@ func copied(tag string, err error) error {
 }
 
 // Create begins an object; see [Writer]. It collects the bytes in a temporary file until Commit, because the
-// parts of an
-// S3 object cannot be written in any order. When ctx ends, Commit fails.
+// parts of an S3 object cannot be written in any order. When ctx ends, Commit fails.
 func (s *S3Store) Create(ctx context.Context, key string) (PendingObject, error) {
 	if err := s.check(ctx, key); err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 )
 
 // RemoveAll deletes every object below prefix, which must not be the root. It is idempotent: it succeeds if
-// there is
-// nothing. In a [FolderStore] it also removes the folder itself, with the hidden files of killed writers.
+// there is nothing. In a [FolderStore] it also removes the folder itself, with the hidden files of killed
+// writers.
 func RemoveAll(ctx context.Context, w Writer, prefix string) error {
 	if err := checkKey(prefix); err != nil {
 		return fmt.Errorf("%s: %w", w.Location(prefix), err)
@@ -30,8 +30,8 @@ func RemoveAll(ctx context.Context, w Writer, prefix string) error {
 }
 
 // CopyAll copies every object below from to the same name below to. In a [FolderStore] the copies are hard
-// links if the
-// file system supports them; this is safe because objects are replaced as a whole and never changed.
+// links if the file system supports them; this is safe because objects are replaced as a whole and never
+// changed.
 func CopyAll(ctx context.Context, w Writer, from, to string) error {
 	buffer := make([]byte, 1<<20)
 	return each(ctx, w, from, func(key string) error {

@@ -22,8 +22,7 @@ func openFD(path string, flags int, perm uint32) (fd int, err error) {
 }
 
 // closeFD closes fd. It does not retry after EINTR: Linux has closed the descriptor by then, and another
-// goroutine may
-// already have its number.
+// goroutine may already have its number.
 func closeFD(fd int) error {
 	if err := unix.Close(fd); err != nil && err != unix.EINTR {
 		return err
@@ -40,8 +39,7 @@ func ignoringEINTR(f func() error) error {
 }
 
 // pread fills p from offset off and returns the number of bytes read. It returns fewer without an error only
-// at the end of
-// the file.
+// at the end of the file.
 func pread(ctx context.Context, fd int, p []byte, off int64) (int, error) {
 	done := 0
 	for done < len(p) {

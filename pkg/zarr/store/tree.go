@@ -8,8 +8,7 @@ import (
 )
 
 // tree holds values under keys, in folders that exist because something is or was below them: a file system's
-// rules for
-// stores that have none.
+// rules for stores that have none.
 type tree[T any] struct {
 	value   T
 	entries map[string]*tree[T] // nil: this is an object

@@ -12,14 +12,12 @@ import (
 )
 
 // ZipStore reads the members of a zip file (PKWARE APPNOTE 6.3.10, with zip64). A key is a member's name,
-// including any
-// top folder of the zip.
+// including any top folder of the zip.
 //
 // Stored (uncompressed) members, as Zarr programs write them, are read in place, parts of them as cheaply as
-// those of a
-// file. A deflated member is inflated as a whole for Get and for the ReadAt of an Object; the memory that
-// such objects
-// hold is limited for the process. Get verifies the checksum; ReadAt of a stored member cannot.
+// those of a file. A deflated member is inflated as a whole for Get and for the ReadAt of an Object; the
+// memory that such objects hold is limited for the process. Get verifies the checksum; ReadAt of a stored
+// member cannot.
 type ZipStore struct {
 	file  Object
 	where string
@@ -35,8 +33,7 @@ var _ Distant = (*ZipStore)(nil)
 func (s *ZipStore) Requests() int { return s.requests }
 
 // ZipFrom opens the zip file under key in another store. It reads the directory at once and members on
-// demand. Close
-// closes the zip file, not st.
+// demand. Close closes the zip file, not st.
 func ZipFrom(ctx context.Context, st Store, key string) (*ZipStore, error) {
 	file, err := st.Open(ctx, key)
 	if err != nil {
@@ -132,8 +129,7 @@ func (s *ZipStore) get(ctx context.Context, m *member, key string, dst []byte, l
 }
 
 // start returns the offset of a member's first byte in the zip file. The directory does not hold it, since
-// the header in
-// front of the member has a length of its own.
+// the header in front of the member has a length of its own.
 func (s *ZipStore) start(ctx context.Context, m *member, key string) (int64, error) {
 	if off := m.start.Load(); off > 0 {
 		return off, nil

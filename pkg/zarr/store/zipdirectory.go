@@ -95,8 +95,7 @@ func (s *ZipStore) readDirectory(ctx context.Context) error {
 }
 
 // add puts a member into the tree. Of members with the same name the last one counts, as for other readers:
-// members are
-// replaced by appending.
+// members are replaced by appending.
 func (s *ZipStore) add(name string, m *member) error {
 	key := strings.TrimPrefix(name, "./")
 	folder := strings.HasSuffix(key, "/")

@@ -88,8 +88,7 @@ func (r *packedReader) Read(p []byte) (int, error) {
 }
 
 // inflated is a deflated member. The first read inflates its content, which is dropped when others need the
-// memory. Fields
-// after the first blank line are protected by the lock of [residents].
+// memory. Fields after the first blank line are protected by the lock of [residents].
 type inflated struct {
 	zip    *ZipStore
 	member *member
@@ -115,8 +114,7 @@ type roster struct {
 }
 
 // inflatedBytes returns the memory limit for deflated members: half of the process's limit, which stages
-// leave free (see
-// [ZipStore.Reserves]).
+// leave free (see [ZipStore.Reserves]).
 func inflatedBytes() int64 {
 	if n := mem.Limit(); n > 0 {
 		return max(n/2, 64<<20)

@@ -80,8 +80,7 @@ func NewReader(a *zarr.Array, d *gpu.Device, o Options) (*Reader, error) {
 }
 
 // Untried makes regions come by the reader's way without trying the host's, whose decoders [Reader.Scratch]
-// otherwise
-// includes. Call it before the first slot is taken.
+// otherwise includes. Call it before the first slot is taken.
 func (r *Reader) Untried() { r.trial = nil }
 
 // onDevice reports whether regions come by a way that may be left for the host's.
@@ -158,10 +157,8 @@ func (r *Reader) touched(region zarr.Region) int64 {
 }
 
 // Memory returns the page-locked and the device memory, in bytes, of a slot for regions of the given shape,
-// not counting the
-// destination of Into. A region that begins inside a chunk touches more chunks: it takes more memory if
-// available, and is
-// otherwise read by the host.
+// not counting the destination of Into. A region that begins inside a chunk touches more chunks: it takes
+// more memory if available, and is otherwise read by the host.
 func (r *Reader) Memory(shape []int) (pinned, device int64) {
 	s := r.needs(shape, r.chunks(shape))
 	if r.way == NVComp {
@@ -202,8 +199,8 @@ func (r *Reader) needs(shape []int, chunks int64) needs {
 	return n
 }
 
-// cover returns how many bytes lie between the first and the last element of a region of that
-// shape in a chunk.
+// cover returns how many bytes lie between the first and the last element of a region of that shape in a
+// chunk.
 func (r *Reader) cover(shape []int) int64 {
 	n := int64(r.size)
 	for d, s := range shape {

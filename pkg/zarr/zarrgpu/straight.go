@@ -14,8 +14,8 @@ import (
 	"strata/pkg/zarr"
 )
 
-// aligned returns the room for n bytes in the slot's memory on the device: boxes are copied by
-// 16 bytes wherever their rows allow it.
+// aligned returns the room for n bytes in the slot's memory on the device: boxes are copied by 16 bytes
+// wherever their rows allow it.
 func aligned(n int64) int64 { return (n + 15) / 16 * 16 }
 
 // page is what cuFile moves straight: pages of files that lie in pages of the memory as they do there. Others it copies.
@@ -31,8 +31,7 @@ func straightBytes(n int64) int64 {
 }
 
 // beside returns where n bytes from off of a file on go to in the slot's memory, from byte at on: to where
-// they lie in
-// a page as in the file.
+// they lie in a page as in the file.
 func (s *Slot) beside(at, n, off int64) int64 {
 	here := int64(s.onDevice.chunks.Address()) + at
 	if n < page && here%page != off%page {

@@ -1,6 +1,5 @@
 // Package enlz4 compresses to the LZ4 block format (doc/lz4_Block_format.md of the lz4 project). It makes one
-// pass with one
-// match candidate per position and skips more positions the longer it finds no match.
+// pass with one match candidate per position and skips more positions the longer it finds no match.
 package enlz4
 
 import (
@@ -30,9 +29,8 @@ type Encoder struct {
 func Bound(n int) int { return n + n/255 + 16 }
 
 // Encode compresses src, which must be shorter than 2 GiB, to dst and returns the length, or 0 if dst is too
-// short; [Bound]
-// bytes always suffice. Acceleration starts at 1; each step skips more positions: faster and larger, as in
-// LZ4_compress_fast.
+// short; [Bound] bytes always suffice. Acceleration starts at 1; each step skips more positions: faster and
+// larger, as in LZ4_compress_fast.
 func (e *Encoder) Encode(dst, src []byte, acceleration int) int {
 	clear(e.table[:])
 	w := writer{dst: dst, src: src}

@@ -49,8 +49,7 @@ type Encoder struct {
 const magic = "\x28\xb5\x2f\xfd"
 
 // Encode appends a frame that holds src to dst and returns the result. level is one of libzstd's; checksum
-// adds a checksum
-// of the content.
+// adds a checksum of the content.
 func (e *Encoder) Encode(dst, src []byte, level int, checksum bool) []byte {
 	var trend Trend
 	return e.EncodeLike(&trend, dst, src, level, checksum)

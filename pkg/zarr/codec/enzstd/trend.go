@@ -3,10 +3,8 @@ package enzstd
 import "math"
 
 // A Trend remembers, from block to block, which match finder works best. Every few blocks it has the
-// beginning of a block
-// encoded with all finders and keeps the best for the following ones, until results differ from the
-// expectation. The zero
-// value is ready for a new frame.
+// beginning of a block encoded with all finders and keeps the best for the following ones, until results
+// differ from the expectation. The zero value is ready for a new frame.
 type Trend struct {
 	Bytes bool // elements are single bytes: there are no words to look for
 

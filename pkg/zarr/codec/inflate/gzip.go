@@ -17,10 +17,8 @@ const (
 )
 
 // Gzip decodes one or several gzip members (RFC 1952) that fill src and returns the number of bytes written
-// to dst. It
-// verifies CRC-32 and length of every member. Anything else after a member, even zero padding, is an error.
-// With an error,
-// including that of ctx, n is the number of bytes decoded before.
+// to dst. It verifies CRC-32 and length of every member. Anything else after a member, even zero padding, is
+// an error. With an error, including that of ctx, n is the number of bytes decoded before.
 func Gzip(ctx context.Context, dst, src []byte) (n int, err error) {
 	d := newDecoder(ctx, dst, src)
 	defer d.release()

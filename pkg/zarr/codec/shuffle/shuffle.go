@@ -27,8 +27,7 @@ func Shuffle(dst, src []byte, typesize int) { shuffle(dst, src, typesize, haveAV
 func Unshuffle(dst, src []byte, typesize int) { unshuffle(dst, src, typesize, haveAVX2) }
 
 // Split shuffles n elements like [Shuffle] into rows that begin stride bytes apart, dst[j·stride+i] =
-// src[i·typesize+j], as
-// for turning interleaved samples into planes. typesize is at least 1.
+// src[i·typesize+j], as for turning interleaved samples into planes. typesize is at least 1.
 func Split(dst, src []byte, typesize, n, stride int) { split(dst, src, typesize, n, stride, haveAVX2) }
 
 // Join undoes [Split]: dst[i·typesize+j] = src[j·stride+i].

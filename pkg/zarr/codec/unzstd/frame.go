@@ -58,8 +58,7 @@ func (d *Decoder) Decode(dst, src []byte) (n int, err error) {
 }
 
 // Prefix decodes at least the first need bytes of a frame and returns how many it decoded. It ignores the
-// rest of src and
-// never writes beyond len(dst), which should have room for all.
+// rest of src and never writes beyond len(dst), which should have room for all.
 func (d *Decoder) Prefix(dst, src []byte, need int) (n int, err error) {
 	for at := 0; at < len(src) && n < need; {
 		if len(src)-at < 4 {

@@ -62,8 +62,8 @@ func New(lib *nvcomp.Library, c codec.Chain, size int) (*Encoder, error) {
 	return e, nil
 }
 
-// Memory returns about what Encode takes for n chunks, of page-locked memory and of the device,
-// until its result is released.
+// Memory returns about what Encode takes for n chunks, of page-locked memory and of the device, until its
+// result is released.
 func (e *Encoder) Memory(d *gpu.Device, n int) (pinned, device int64, err error) {
 	p := e.packing
 	streams, size := n*len(p.List), int64(n)*up(int64(p.Size))
@@ -113,8 +113,8 @@ type Encoded struct {
 func (e *Encoded) Release() { e.host.Release() }
 
 // Encode encodes chunks, which must lie at multiples of 16 bytes, after the work queued on the stream, and
-// waits for it,
-// even after an error. [gpu.ErrMemory] means that there is too little memory for this many chunks.
+// waits for it, even after an error. [gpu.ErrMemory] means that there is too little memory for this many
+// chunks.
 func (e *Encoder) Encode(s *gpu.Stream, chunks []gpu.Span) (*Encoded, error) {
 	j := job{Encoder: e, stream: s, chunks: chunks}
 	out, err := j.run()

@@ -48,10 +48,9 @@ const apart = 16
 func up(n int64) int64 { return (n + apart - 1) / apart * apart }
 
 // Queue queues the decoding of chunks. Their Stored and Dst must not overlap and must stay valid until the
-// stream has been
-// waited for; until then it holds scratch memory from the device's pools (see [Memory]). [gpu.ErrMemory]
-// means that there is
-// too little; then the chunks are not decoded. lib may be nil if no stream is compressed.
+// stream has been waited for; until then it holds scratch memory from the device's pools (see [Memory]).
+// [gpu.ErrMemory] means that there is too little; then the chunks are not decoded. lib may be nil if no
+// stream is compressed.
 func Queue(lib *nvcomp.Library, s *gpu.Stream, chunks []Chunk) error {
 	b := batch{lib: lib, stream: s, pieces: map[codec.StreamFormat][]nvcomp.Piece{}, sums: map[codec.SumKind]*sums{}}
 	if err := b.takeScratch(chunks); err != nil {
@@ -144,9 +143,8 @@ func (b *batch) takeScratch(chunks []Chunk) error {
 }
 
 // alignedBytes returns the room that streams of a chunk of size bytes get where they are moved: as if they
-// were not
-// compressed, so that buffers of one size serve all chunks. Others would be freed and allocated, which waits
-// for the device.
+// were not compressed, so that buffers of one size serve all chunks. Others would be freed and allocated,
+// which waits for the device.
 func alignedBytes(size, streams int) int64 { return int64(size) + int64(streams)*apart }
 
 func (b *batch) misaligned(c *Chunk, p codec.Stream) bool {
@@ -236,10 +234,10 @@ func (b *batch) unshuffle() error {
 	return nil
 }
 
-// Memory returns about what Queue takes for n chunks of a chain, of size decoded bytes each, of
-// page-locked memory and of the device, until the stream has been waited for: as much, where
-// they are encoded as their metadata say. Where less of the device is free, nvCOMP's part
-// of it can be smaller, down to that of one stream.
+// Memory returns about what Queue takes for n chunks of a chain, of size decoded bytes each, of page-locked
+// memory and of the device, until the stream has been waited for: as much, where they are encoded as their
+// metadata say. Where less of the device is free, nvCOMP's part of it can be smaller, down to that of one
+// stream.
 func Memory(lib *nvcomp.Library, d *gpu.Device, c codec.Chain, size, n int) (pinned, device int64, err error) {
 	chunks := mem.Pooled(int64(n) * up(int64(size)))
 	format, streams, largest := c.Streams(size)

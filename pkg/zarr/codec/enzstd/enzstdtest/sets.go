@@ -20,8 +20,7 @@ type Set struct {
 }
 
 // Small returns sets of up to 8 MiB: 12-bit images as chunks and planes, with and without structure, in
-// several element
-// types, plain and shuffled as by Blosc; a phantom; and text.
+// several element types, plain and shuffled as by Blosc; a phantom; and text.
 func Small() []Set {
 	cube := field(128, 128, 128, true)
 	plane, noise := field(1, 1024, 1024, true), field(128, 128, 128, false)
