@@ -75,7 +75,8 @@ func newFile(src Source, name string) *File {
 	return &File{Name: name, src: src, scenes: map[int32]*sceneBox{}, types: map[int32]PixelType{}, tools: make(chan *tools, 64)}
 }
 
-// Open reads the header and the directory of a CZI file, whose source the caller closes after the last read. name is for messages.
+// Open reads the header and the directory of a CZI file. name is used in messages. The caller closes src
+// after the last read.
 func Open(ctx context.Context, src Source, name string, opts ...Option) (*File, error) {
 	f := newFile(src, name)
 	for _, opt := range opts {

@@ -294,7 +294,7 @@ func (p *Phase) Surface(sum []float32, fixed, moving []float32, height, width in
 	return true
 }
 
-// SurfaceSize returns the size (y, x) of the surface of planes of height × width.
+// SurfaceSize returns the size (y, x) of the correlation surface of planes of height × width pixels.
 func SurfaceSize(height, width int) (ny, nx int) { return fastLength(height), fastLength(width) }
 
 // WindowOverlap returns the autocorrelation of the window along n pixels: for each displacement, the sum of

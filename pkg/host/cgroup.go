@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Limits of the process's control groups; null (nil) where there is none.
+// Limits holds the limits of the process's control groups; nil (null in JSON) means no limit.
 type Limits struct {
 	CPUs   *float64 `json:"cpus"`   // processors' worth of time
 	Memory *int64   `json:"memory"` // bytes

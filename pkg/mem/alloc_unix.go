@@ -16,7 +16,8 @@ const hugePage = 2 << 20
 // inUse counts the bytes that Alloc gave and Free did not get back.
 var inUse atomic.Int64
 
-// InUse returns the memory of the process that is not given back yet, for tests of who keeps some.
+// InUse returns how many bytes of the process's buffers have not been freed yet, for tests that look for
+// leaks.
 func InUse() int64 { return inUse.Load() }
 
 // Alloc returns n zeroed bytes outside the Go heap, page-aligned. Free gives

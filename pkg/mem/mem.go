@@ -1,9 +1,8 @@
-// Package mem hands out large buffers under a byte budget.
+// Package mem hands out large buffers within a byte budget.
 //
-// A buffer of a page or more lies outside the Go heap, on huge pages where the
-// kernel grants them: a result in fresh 4 KiB pages costs five times the page
-// faults, and the garbage collector would let the heap grow to twice what is
-// in use. Buffers are therefore given back by hand, to the [Pool] they came from.
+// A buffer of a page or more lies outside the Go heap, on huge pages if the kernel grants them: a result in
+// fresh 4 KiB pages would cost five times the page faults, and the garbage collector would let the heap grow
+// to twice the memory in use. Callers therefore return buffers explicitly to their [Pool].
 package mem
 
 import (
@@ -49,7 +48,7 @@ type Pool struct {
 	dealloc func([]byte)
 }
 
-// NewPool makes a pool whose buffers, held and idle, stay within limit bytes.
+// NewPool returns a pool whose buffers, in use and idle, stay within limit bytes.
 func NewPool(limit int64) *Pool { return NewPoolOf(limit, Alloc, Free) }
 
 // NewPoolOf makes a pool of memory that alloc gives and free takes back, of exactly
@@ -77,9 +76,8 @@ func (p *Pool) Peak() int64 {
 	return p.peak
 }
 
-// Get returns a buffer of n bytes, recycled if one fits, with undefined
-// content. It waits while the budget is spent, until ctx ends. A request for
-// more than the whole budget is an error: it could never be met.
+// Get returns a buffer of n bytes, reusing one that fits, with undefined content. While the budget is
+// exhausted it waits, until ctx ends. A request larger than the whole budget is an error.
 func (p *Pool) Get(ctx context.Context, n int) (*Buffer, error) {
 	c := class(n)
 	if int64(c) > p.limit {
@@ -101,8 +99,7 @@ func (p *Pool) Get(ctx context.Context, n int) (*Buffer, error) {
 	}
 }
 
-// TryGet is Get for callers that can do without: it returns nil at once when
-// the budget is spent.
+// TryGet works like Get for callers that can do without: it returns nil at once if the budget is exhausted.
 func (p *Pool) TryGet(n int) (*Buffer, error) {
 	p.mu.Lock()
 	b, err := p.take(class(n), n)
@@ -191,11 +188,10 @@ func (p *Pool) Close() {
 
 const page = 4096
 
-// Size returns the number of bytes that a buffer of n bytes takes of the budget.
+// Size returns how many bytes of the budget a buffer of n bytes takes.
 func Size(n int) int { return class(n) }
 
-// Pooled is [Size] where bytes are counted in int64, and 0 for no bytes, which no buffer is
-// taken for.
+// Pooled works like [Size] for int64, and returns 0 for 0 bytes, which need no buffer.
 func Pooled(n int64) int64 {
 	if n == 0 {
 		return 0

@@ -1,8 +1,7 @@
-// Package meter adds up what a run did: busy time by phase, bytes moved,
-// values worth a note. Workers add to one shared [Meter] without locks; the
-// run record reads it at the end.
+// Package meter adds up what a run did: busy time by phase, bytes moved, and counts of special values.
+// Workers add to one shared [Meter] without locks; the run record reads it at the end.
 //
-// A nil *Meter is valid and counts nothing, so that library calls need not ask.
+// A nil *Meter is valid and counts nothing, so that library code need not check.
 package meter
 
 import (
@@ -85,7 +84,7 @@ func (m *Meter) AddMissing(n int64) {
 	}
 }
 
-// Missing returns how many chunks of inputs were found not stored so far.
+// Missing returns the number of input chunks found not stored so far.
 func (m *Meter) Missing() int64 {
 	if m == nil {
 		return 0
@@ -109,7 +108,7 @@ func (m *Meter) BytesWritten() int64 {
 	return m.bytesWritten.Load()
 }
 
-// NonFinite returns the number of NaN and infinite values met so far.
+// NonFinite returns the number of NaN and infinite values found so far.
 func (m *Meter) NonFinite() int64 {
 	if m == nil {
 		return 0

@@ -22,7 +22,7 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Header says what follows it in the file.
+// Header describes the data that follow it in the file.
 type Header struct {
 	Type      dtype.Type
 	BigEndian bool  // elements have their most significant byte first

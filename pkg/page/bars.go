@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Bars is a chart of horizontal bars from zero on: rows, each with a bar for every series.
+// Bars is a chart of horizontal bars from zero: rows, each with a bar for every series.
 type Bars struct {
-	Title  string // says what it shows; also read aloud
+	Title  string // describes the content; also read aloud
 	Label  string // of the axis
 	Series []string
 	Rows   []Row
@@ -25,7 +25,7 @@ type Row struct {
 
 // Bar is a value, its name and how far it spreads.
 type Bar struct {
-	Value     float64 // not a number: there is none, and Text says why; an empty one leaves no place
+	Value     float64 // NaN: no value, and Text gives the reason; without Text the bar takes no space
 	Low, High float64 // no line is drawn where they are the same
 	Text      string  // beside the bar
 	Tip       string  // read when it is pointed at
@@ -40,7 +40,7 @@ const (
 	barChar   = 6.9  // about the width of a letter
 )
 
-// SVG draws the chart; "" where there is nothing to draw.
+// SVG draws the chart; it returns "" if there is nothing to draw.
 func (c *Bars) SVG() template.HTML {
 	most, bars, letters := 0.0, 0, 0
 	height := barTop
@@ -131,8 +131,7 @@ func (c *Bars) Legend() template.HTML {
 	return template.HTML(b.String()) // escaped above
 }
 
-// Plot returns the chart with a caption, and a key where it has several series; nil where there is nothing to
-// draw.
+// Plot returns the chart with a caption and, for several series, a key; nil if there is nothing to draw.
 func (c *Bars) Plot(caption string) *Plot {
 	svg := c.SVG()
 	if svg == "" {

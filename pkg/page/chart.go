@@ -12,10 +12,10 @@ import (
 // Chart is a plot of a few series against numbers, as an SVG that takes its
 // colours from the page.
 type Chart struct {
-	Title          string // says what it shows; also read aloud
+	Title          string // describes the content; also read aloud
 	XLabel, YLabel string
 	Series         []Series
-	Whole          bool // x are whole numbers: ticks too
+	Whole          bool // x and its ticks are whole numbers
 	Zero           bool // y begins at 0
 	Limits         []Limit
 	Names          []string // of x = 0, 1, 2 …, which then are no numbers but cases
@@ -51,8 +51,7 @@ type Plot struct {
 	SVG     template.HTML
 }
 
-// Plot returns the chart with a caption, and a key where it has several series; nil where there is nothing to
-// draw.
+// Plot returns the chart with a caption and, for several series, a key; nil if there is nothing to draw.
 func (c *Chart) Plot(caption string) *Plot {
 	svg := c.SVG()
 	if svg == "" {
@@ -76,7 +75,7 @@ const (
 	chartColors  = 6
 )
 
-// SVG draws the chart; "" where there is nothing to draw.
+// SVG draws the chart; it returns "" if there is nothing to draw.
 func (c *Chart) SVG() template.HTML {
 	x0, x1, y0, y1 := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
 	n := 0
@@ -215,7 +214,7 @@ func (c *Chart) Legend() template.HTML {
 	return template.HTML(b.String()) // escaped above
 }
 
-// Finite reports whether a number is one.
+// Finite reports whether a number is neither NaN nor infinite.
 func Finite(v float64) bool { return v-v == 0 }
 
 // Num writes a coordinate.
@@ -252,7 +251,7 @@ func padded(a, b, by float64, zero bool) (float64, float64) {
 	return lo, hi
 }
 
-// Ticks are round numbers in a range: 1, 2 or 5 × 10ⁿ apart, about so many.
+// Ticks returns about the given number of round numbers in a range, 1, 2 or 5 × 10ⁿ apart.
 func Ticks(a, b float64, about int, whole bool) []float64 {
 	if !(b > a) || !Finite(b-a) {
 		return nil

@@ -1,17 +1,14 @@
-// Package phantom makes serial-sectioning OCT acquisitions whose truth is known.
+// Package phantom generates serial-sectioning OCT acquisitions with known ground truth.
 //
-// A [Specimen] is one virtual block of tissue: a random texture that is
-// defined at every point of space, so that any part of it can be computed
-// again without storing it. A microscope looks at it slice by slice, tile by
-// tile, and adds what real ones add: a curved focal plane, a flat-field,
-// speckle, attenuation, water above the tissue, agarose around it, stage
-// rotation and jitter, motor shifts between slices. Each effect has a number in
-// [Config] that switches it off.
+// A [Specimen] is one virtual block of tissue: a random texture defined at every point of space, so that any
+// part can be recomputed without storing it. A virtual microscope images it slice by slice, tile by tile, and
+// adds the effects of real ones: a curved focal plane, a flat-field, speckle, attenuation, water above the
+// tissue, agarose around it, stage rotation and jitter, motor shifts between slices. A number in [Config]
+// switches each effect off.
 //
-// [Specimen.RenderTile] computes the voxels of one tile and needs no more
-// memory than they take; [Specimen.RenderTruth] computes any box of a slice as
-// an ideal microscope would see it. Both depend on the configuration alone, not
-// on the order of calls or the number of workers.
+// [Specimen.RenderTile] computes the voxels of one tile and needs no more memory than they take;
+// [Specimen.RenderTruth] computes any box of a slice as an ideal microscope would see it. Both depend on the
+// configuration alone, not on the order of calls or the number of workers.
 package phantom
 
 import (
@@ -21,9 +18,8 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Config says what to acquire. Lengths are micrometres unless the field says
-// otherwise; "px" is one voxel of the axis. The zero value of an effect
-// switches it off; [Default] has them all on.
+// Config describes an acquisition. Lengths are in micrometres unless the field says otherwise; "px" is one
+// voxel of the axis. The zero value of an effect switches it off; [Default] has all of them on.
 type Config struct {
 	Seed uint64 `json:"seed"`
 
@@ -67,8 +63,8 @@ func Default() Config {
 	}
 }
 
-// Ideal returns c with every imperfection off: identical frames, no overlap
-// errors, no noise; what is left is the specimen itself.
+// Ideal returns c with every imperfection off: identical frames, no overlap errors, no noise. Only the
+// specimen itself remains.
 func (c Config) Ideal() Config {
 	c.Matrix = [2][2]float64{{1, 0}, {0, 1}}
 	c.Jitter, c.Glitch, c.Bowl, c.Speckle, c.Floor, c.Vignette = 0, 0, 0, 0, 0, 0

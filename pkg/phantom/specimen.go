@@ -28,8 +28,7 @@ type pair struct {
 	Glitch   bool       `json:"glitch"`
 }
 
-// New prepares a specimen. The work is that of a tile's plane, whatever the
-// size of the acquisition.
+// New prepares a specimen. Its cost is that of one plane of a tile, whatever the size of the acquisition.
 func New(cfg Config) (*Specimen, error) {
 	cfg.setDefaults()
 	if err := cfg.Validate(); err != nil {
@@ -129,8 +128,8 @@ func (s *Specimen) step() [2]float64 {
 	return [2]float64{float64(s.cfg.Tile[1]) * (1 - s.cfg.Overlap), float64(s.cfg.Tile[2]) * (1 - s.cfg.Overlap)}
 }
 
-// TilePosition returns where voxel (0, 0) of a tile lies in the specimen, (y, x) in px: the slice's shift +
-// Matrix·(i·step, j·step) + the tile's jitter.
+// TilePosition returns the true position (y, x) of voxel (0, 0) of a tile in the specimen, in px: the slice's
+// shift + Matrix·(i·step, j·step) + the tile's jitter.
 func (s *Specimen) TilePosition(slice, i, j int) [2]float64 {
 	st := s.step()
 	a, b := float64(i)*st[0], float64(j)*st[1]
@@ -175,8 +174,8 @@ func (s *Specimen) Canvas(slice int) (origin, size [2]int) {
 	return origin, size
 }
 
-// TileExtent returns the number of voxels (y, x) of a tile: less than a whole tile in the last row and column
-// when the mosaic is cropped.
+// TileExtent returns the number of voxels (y, x) of a tile. In a cropped mosaic, tiles of the last row and
+// column are smaller than others.
 func (s *Specimen) TileExtent(i, j int) [2]int {
 	n := [2]int{s.cfg.Tile[1], s.cfg.Tile[2]}
 	if i == s.cfg.Tiles[0]-1 {

@@ -20,7 +20,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Storage says how mosaics are stored and with what resources.
+// Storage sets how mosaics are stored, and the resources for writing them.
 type Storage struct {
 	Format        int         // Zarr format 2 or 3
 	Codecs        codec.Chain // of level 0
@@ -33,17 +33,17 @@ type Storage struct {
 	Progress      func(bytes int64) // may be nil
 }
 
-// WriteMosaic writes the mosaic grid of a slice as an OME-Zarr image at the
-// root of a store: tile (i, j) is chunk (·, i, j). Tiles are rendered in
-// parallel and written as they are ready; memory is a tile per worker.
+// WriteMosaic writes the mosaic grid of a slice as an OME-Zarr image at the root of a store: tile (i, j) is
+// chunk (·, i, j). Tiles are rendered in parallel and written as they become ready; memory is one tile per
+// worker.
 func (s *Specimen) WriteMosaic(ctx context.Context, out store.Writer, slice int, st Storage) error {
 	shape := s.cfg.Shape()
 	g := grid{shape: shape, tile: s.cfg.Tile, n: s.cfg.Tiles, name: MosaicName(slice)}
 	return s.write(ctx, out, st, g, func(dst []byte, i, j, _, _ int) error { return s.RenderTile(dst, slice, i, j) })
 }
 
-// WriteTruth writes what an ideal microscope would see of a slice, over the
-// canvas that its tiles cover (see [Specimen.Canvas]), as an OME-Zarr image.
+// WriteTruth writes a slice as an ideal microscope would see it, over the canvas that its tiles cover (see
+// [Specimen.Canvas]), as an OME-Zarr image.
 func (s *Specimen) WriteTruth(ctx context.Context, out store.Writer, slice int, st Storage) error {
 	origin, size := s.Canvas(slice)
 	t := s.cfg.Tile
@@ -136,8 +136,8 @@ func (s *Specimen) WriteShifts(w io.Writer) error {
 	return out.WriteAll(rows)
 }
 
-// Truth is what is known of an acquisition beside its voxels. Positions and
-// shifts are (y, x) in px; arrays too large for it are .npy files beside it.
+// Truth holds the ground truth of an acquisition besides its voxels. Positions and shifts are (y, x) in px;
+// larger arrays are .npy files beside it.
 type Truth struct {
 	Config    Config       `json:"config"`
 	DType     string       `json:"dtype"`

@@ -17,8 +17,8 @@ import (
 	"strata/pkg/registration"
 )
 
-// Load reads what the sources name and what is found in them. Pictures of maps are
-// drawn with the given resources; those of files are read by [Report.Fit].
+// Load reads the files named in the sources and those found in their folders. It draws pictures of maps with
+// the given resources; [Report.Fit] reads those in files.
 func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 	lists, err := s.lists()
 	if err != nil {

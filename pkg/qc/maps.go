@@ -18,14 +18,13 @@ import (
 	"strata/pkg/page"
 )
 
-// MapSet is what focal found of one slice.
+// MapSet holds focal's maps of one slice.
 type MapSet struct {
 	Name string
 	Maps []*Map
 }
 
-// Map is one of these maps as a picture, with its numbers where it is an
-// OME-Zarr image.
+// Map is one map as a picture, with its numbers if it is an OME-Zarr image.
 type Map struct {
 	Kind           string // "flatfield"
 	Title          string // "Flat-field"
@@ -173,7 +172,7 @@ func (m *Map) measure(ctx context.Context, a *zarr.Array) error {
 // the first ones do.
 const fewMaps, firstMaps = 4, 2
 
-// FirstMaps returns the maps that stand in the open.
+// FirstMaps returns the maps that are shown at once.
 func (r *Report) FirstMaps() []*MapSet {
 	if len(r.Maps) > fewMaps {
 		return r.Maps[:firstMaps]
@@ -181,7 +180,7 @@ func (r *Report) FirstMaps() []*MapSet {
 	return r.Maps
 }
 
-// OtherMaps returns those that are shown on demand.
+// OtherMaps returns the maps that are shown on demand.
 func (r *Report) OtherMaps() []*MapSet { return r.Maps[len(r.FirstMaps()):] }
 
 // mapPlots compare the maps of slices.

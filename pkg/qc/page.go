@@ -233,7 +233,7 @@ func groups(all []*Picture) []group {
 	return slices.DeleteFunc(g, func(g group) bool { return len(g.Pictures) == 0 })
 }
 
-// Lead says whether a picture is of the result and not of one slice.
+// Lead reports whether a picture shows the result and not one slice.
 func (p *Picture) Lead() bool { return strings.HasPrefix(p.Name, "volume") }
 
 func (r *Report) subtitle() string {
@@ -308,7 +308,7 @@ func overlapFrom(source string) string {
 	return strings.ReplaceAll(source, "_", " ")
 }
 
-// MBs returns the throughput as it is shown: MB of elements per second.
+// MBs returns the throughput for display: MB of elements per second.
 func (s *Stage) MBs() string {
 	if !s.HasThroughput {
 		return "–"
@@ -316,7 +316,7 @@ func (s *Stage) MBs() string {
 	return page.Short(s.Throughput / 1e6)
 }
 
-// Reading returns what the overlap's correlation says.
+// Reading returns an interpretation of the overlap's correlation.
 func (r *Report) Reading(m registration.Match) string {
 	switch {
 	case m.Fallback:
@@ -329,7 +329,7 @@ func (r *Report) Reading(m registration.Match) string {
 	return "good"
 }
 
-// Times returns the engine's numbers as they are shown.
+// Times returns the engine's numbers for display.
 func (e *Engine) Times() []keyFigure {
 	share := ""
 	if e.Span > 0 {

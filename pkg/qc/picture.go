@@ -29,8 +29,7 @@ import (
 	"strata/pkg/work"
 )
 
-// PictureBytes is how much the pictures of a page take together by default, as
-// embedded.
+// PictureBytes is the default limit on the total size of a page's pictures, as embedded.
 const PictureBytes = 12 << 20
 
 // longestSide is how large an embedded picture is at most, px.
@@ -39,7 +38,7 @@ const longestSide = 1800
 // Picture is a picture of the page.
 type Picture struct {
 	Name   string
-	Alt    string // what it shows, for those who do not see it
+	Alt    string // text for readers who cannot see it
 	Width  int    // as embedded
 	Height int
 	URL    template.URL // data: URL, made by Fit
@@ -173,8 +172,8 @@ func (p *Picture) encode(img image.Image) error {
 // embedded returns what n bytes take in the page.
 func embedded(n int64) int64 { return (n + 2) / 3 * 4 }
 
-// Src returns the attribute with the picture, as it stands in the page: a template would write each plus sign
-// of it in five characters.
+// Src returns the src attribute with the embedded picture; a template would write each plus sign of it in
+// five characters.
 func (p *Picture) Src() template.HTMLAttr { return template.HTMLAttr(`src="` + string(p.URL) + `"`) }
 
 // fits says whether the picture can be embedded as it is in so many bytes.
@@ -236,9 +235,9 @@ func (p *Picture) fit(most int64) error {
 	return nil
 }
 
-// Fit makes all pictures of the page ready, so that together they take at most so
-// many bytes. Small ones stay as they are, and leave their share to the others,
-// which share evenly; that of the result may take a quarter of all.
+// Fit prepares all pictures of the page so that together they take at most budget bytes. Small ones stay
+// unchanged and leave their share to the others, which share evenly; the picture of the result may take a
+// quarter of all.
 func (r *Report) Fit(ctx context.Context, budget int, res oct.Resources) error {
 	all := slices.Clone(r.Previews)
 	for _, s := range r.Maps {

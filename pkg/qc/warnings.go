@@ -16,7 +16,7 @@ type Notice struct {
 	Grade string // "error", "warning" or "note"
 	Where string // the program or the pair of slices
 	Text  string
-	Runs  []string // where the same was said; empty for what is not of a run
+	Runs  []string // runs with the same notice; empty if it does not belong to a run
 	// Similar are further texts that differ in numbers only.
 	Similar []string
 }

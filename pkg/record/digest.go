@@ -19,8 +19,8 @@ type File struct {
 	Digest string `json:"digest"` // "sha256:…"; see [Digest]
 }
 
-// Attribute is the attribute of an image's group whose field "files" lists the digests
-// of the files that were written with it, sorted.
+// Attribute names the attribute of an image's group whose field "files" lists the sorted digests of the files
+// that were written with it.
 const Attribute = "strata"
 
 // Together is the value of [Attribute].
@@ -28,8 +28,7 @@ type Together struct {
 	Files []string `json:"files"`
 }
 
-// Digest returns what tells the content of a file, or of all files below a folder with
-// their names, from any other.
+// Digest returns a hash of the content of a file, or of all files below a folder with their names.
 func Digest(ctx context.Context, path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

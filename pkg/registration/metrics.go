@@ -10,9 +10,8 @@ import (
 	"strata/pkg/document"
 )
 
-// Metrics are what a pairwise registration says of itself
-// (pairwise_registration_metrics.json). A number that the file does not have is
-// 0, the confidence 1.
+// Metrics holds the quality metrics of a pairwise registration (pairwise_registration_metrics.json). A
+// missing number is 0, a missing confidence 1.
 type Metrics struct {
 	Status       string // "ok", "warning" or "error"
 	Confidence   float64

@@ -85,18 +85,17 @@ func ReadFoundShifts(r io.Reader, name string) ([]FoundShift, error) {
 	}
 }
 
-// Decision is a line of the table of decisions that stack writes: what was done
-// with a slice, and why.
+// Decision is a line of stack's table of decisions: what was done with a slice, and why.
 type Decision struct {
 	Slice, Fixed    int
 	TransformLoaded bool
 	TransformSource string // "automated" or "manual"
 	ManualOverride  bool
-	Confidence      string // as it stands there; "" where it is not known
+	Confidence      string // as written in the table; "" if unknown
 	OverlapSource   string
 	Overlap         int // voxels
 	BlendOverlap    int
-	Correlation     string // as it stands there
+	Correlation     string // as written in the table
 }
 
 // ReadDecisions reads a table of decisions.

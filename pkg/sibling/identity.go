@@ -1,16 +1,14 @@
-// Package sibling names what a run writes beside its outputs until they are
-// complete, and finds outputs that lie under such a name.
+// Package sibling names the files that a run writes beside its outputs until they are complete, and finds
+// outputs under such names.
 //
-// A [Process] writes the output NAME under a hidden sibling,
-// ".NAME.strata-HOST-PID-START.NAMESPACE.RANDOM". START (the process's start in clock
-// ticks since boot) and NAMESPACE (of process ids) keep a reused process id, or one of
-// another container, from being taken for the writer.
+// A [Process] writes the output NAME under a hidden sibling, ".NAME.strata-HOST-PID-START.NAMESPACE.RANDOM".
+// START (the process's start in clock ticks since boot) and NAMESPACE (of process ids) keep a reused process
+// id, or one of another container, from being taken for the writer.
 //
-// Where two names cannot be exchanged in one step (NFS), an old folder is set aside
-// under the sibling's name with ".old" behind it, and the new one renamed, so that NAME
-// is missing between the two. What a process that dies there leaves behind is the
-// old folder and the new one, both hidden. Once the new one has its name the old one is
-// rubbish, whole or not: only a folder whose new twin is still there is [Kept].
+// Where two names cannot be exchanged in one step (NFS), an old folder is moved to the sibling's name with
+// ".old" appended, and then the new one is renamed, so that NAME is missing in between. A process that dies
+// there leaves the old folder and the new one, both hidden. Once the new one has its name, the old one is
+// garbage, whole or not: only a folder whose new twin still exists is [Kept].
 package sibling
 
 import (
@@ -33,15 +31,15 @@ var pattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\.(.+)\.strata-(.+)-(\d+)-([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)(\.old)?$`)
 })
 
-// Process tells a process apart from all others that may write to the same folder.
+// Process identifies a process among all that may write to the same folder.
 type Process struct {
 	Host      string
 	PID       int
-	Start     string // base 36; "0" where the system does not tell
-	Namespace string // base 36; "0" where the system does not tell
+	Start     string // base 36; "0" if unknown
+	Namespace string // base 36; "0" if unknown
 }
 
-// Self is this process.
+// Self returns the current process.
 func Self() Process {
 	pid := os.Getpid()
 	return Process{hostName(), pid, startOf(pid), namespace()}
@@ -120,7 +118,7 @@ func (p Process) Name(base, random string) string {
 
 // Hidden is a hidden name taken apart.
 type Hidden struct {
-	Name   string // the whole of it
+	Name   string // the whole name
 	Base   string // of the output
 	Writer Process
 	Aside  bool // an old folder, set aside
@@ -132,7 +130,7 @@ type Hidden struct {
 // too long for a sibling.
 func (h Hidden) Cut() bool { return h.cut }
 
-// Of reports whether the name is that of an output called base.
+// Of reports whether the name belongs to an output called base.
 func (h Hidden) Of(base string) bool {
 	return h.Base == base || h.cut && strings.HasPrefix(base, h.Base)
 }
@@ -150,7 +148,7 @@ func Parse(name string) (h Hidden, ok bool) {
 	return Hidden{name, m[1], Process{m[2], pid, m[4], m[5]}, m[7] != "", len(strings.TrimSuffix(name, AsideSuffix)) >= longest}, true
 }
 
-// State is what can be known of a process.
+// State tells what is known of a process.
 type State int
 
 const (

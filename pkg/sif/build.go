@@ -24,18 +24,18 @@ var Architectures = []string{"amd64", "arm64"}
 // launch makes an image a program where run-singularity is on the PATH.
 const launch = "#!/usr/bin/env run-singularity\n"
 
-// Build is what an image is made of.
+// Build describes how to make an image.
 type Build struct {
 	Definition  *Definition
 	Arch        string            // Go's name
 	Time        time.Time         // of all files and of the image: SOURCE_DATE_EPOCH
-	Labels      map[string]string // besides those of the definition, which win
+	Labels      map[string]string // in addition to those of the definition, which take precedence
 	Compression string            // "gzip" or "zstd"
 	Threads     int               // of mksquashfs; 0: its own choice
 	Temp        string            // folder for the root until it is packed; "": the system's
 
-	// Populate fills the root of a definition that says "Bootstrap: strata";
-	// mount points are there, and what the definition copies comes after it.
+	// Populate fills the root for a definition with "Bootstrap: strata". Mount points exist already; files
+	// that the definition copies come later.
 	Populate func(ctx context.Context, r *Root) error
 	// Finish sees the root when it is complete. May be nil.
 	Finish func(r *Root) error

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// ErrDefinition is what errors of a definition file wrap.
+// ErrDefinition is wrapped by errors about a definition file.
 var ErrDefinition = errors.New("definition file")
 
 // Where a definition's root comes from.
@@ -23,8 +23,7 @@ const (
 // maxDefinition is how long a definition file may be, bytes.
 const maxDefinition = 4 << 20
 
-// Definition is a definition file, read but not judged: [Definition.Check] says
-// what cannot be built here.
+// Definition is a parsed definition file; [Definition.Check] tells what cannot be built here.
 type Definition struct {
 	Name     string // of the file
 	Text     string // all of it
@@ -39,7 +38,7 @@ type Keyword struct {
 	Line  int
 }
 
-// Section is what stands under a line "%name arguments".
+// Section is the text under a line "%name arguments".
 type Section struct {
 	Name  string // "runscript"
 	Args  string // behind the name
@@ -117,7 +116,7 @@ func (d *Definition) header(key string) *Keyword {
 	return nil
 }
 
-// Bootstrap returns where the root comes from, in lower case.
+// Bootstrap returns the source of the root, in lower case.
 func (d *Definition) Bootstrap() string {
 	if k := d.header("bootstrap"); k != nil {
 		return strings.ToLower(k.Value)
@@ -125,7 +124,7 @@ func (d *Definition) Bootstrap() string {
 	return ""
 }
 
-// Section returns the section of that name; nil if there is none.
+// Section returns the section with the given name, or nil.
 func (d *Definition) Section(name string) *Section {
 	for i := range d.Sections {
 		if d.Sections[i].Name == name {
@@ -135,7 +134,7 @@ func (d *Definition) Section(name string) *Section {
 	return nil
 }
 
-// Script returns the text of a section; "" if it is not there.
+// Script returns the text of a section, or "" if it does not exist.
 func (d *Definition) Script(name string) string {
 	if s := d.Section(name); s != nil {
 		return s.Text()
@@ -146,7 +145,7 @@ func (d *Definition) Script(name string) string {
 // sections that can be built here.
 var sections = []string{"environment", "files", "help", "labels", "runscript", "startscript", "test"}
 
-// Check says what in a definition cannot be built here, and on which lines.
+// Check returns an error that lists what in a definition cannot be built here, with lines.
 func (d *Definition) Check() error {
 	var errs []error
 	if k := d.header("bootstrap"); d.Bootstrap() != Scratch && d.Bootstrap() != Strata {

@@ -26,8 +26,8 @@ var (
 	driverPlaces   = []string{"/run/udev", "/etc/cufile.json", "/run/nvidia-persistenced/socket"}
 )
 
-// DriverFound says whether this machine has anything of NVIDIA's driver that
-// [Run] could bring into an image.
+// DriverFound reports whether this machine has any part of NVIDIA's driver that [Run] could bring into an
+// image.
 func DriverFound() bool { return len(driverFiles()) > 0 }
 
 // driverFiles lists what of the driver there is on this machine.

@@ -12,7 +12,7 @@ import (
 	"strata/pkg/document"
 )
 
-// ErrKey is what errors of key rings wrap.
+// ErrKey is wrapped by errors about key rings.
 var ErrKey = errors.New("key ring")
 
 // ReadKeys reads OpenPGP keys from files, each armored or not.

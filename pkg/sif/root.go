@@ -93,7 +93,7 @@ func (r *Root) Write(name string, perm fs.FileMode, content io.Reader) error {
 	return err
 }
 
-// WriteText is [Root.Write] of a text.
+// WriteText writes a text file like [Root.Write].
 func (r *Root) WriteText(name string, perm fs.FileMode, text string) error {
 	return r.Write(name, perm, strings.NewReader(text))
 }
@@ -122,8 +122,7 @@ func (r *Root) Link(old, name string) error {
 	return r.root.Link(old, name)
 }
 
-// Remove removes a file or a folder with all that is in it; what is not there
-// is no error.
+// Remove removes a file, or a folder with its content. A name that does not exist is no error.
 func (r *Root) Remove(name string) error {
 	if name = local(name); name == "" {
 		return errors.New("the root itself cannot be removed")
@@ -140,7 +139,7 @@ func (r *Root) Read(name string) ([]byte, error) { return r.root.ReadFile(local(
 // Readlink returns the target of a symbolic link.
 func (r *Root) Readlink(name string) (string, error) { return r.root.Readlink(local(name)) }
 
-// Exists says whether there is something under a name, a dead link included.
+// Exists reports whether a name exists, dead links included.
 func (r *Root) Exists(name string) bool {
 	_, err := r.root.Lstat(local(name))
 	return err == nil

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// ErrTool is what errors wrap that say which program is missing.
+// ErrTool is wrapped by errors about a missing program.
 var ErrTool = errors.New("a program is missing")
 
 // Compressions of the root. Every cluster's kernel reads gzip; Zstandard needs

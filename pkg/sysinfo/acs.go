@@ -67,11 +67,11 @@ func parseACS(config []byte) (control uint16, ok bool) {
 	return 0, true
 }
 
-// IOMMU is how the IOMMU treats devices.
+// IOMMU describes how the IOMMU treats devices.
 type IOMMU struct {
 	Mode   string   `json:"mode"`  // "off", "passthrough", "translated", "unknown"
 	Units  []string `json:"units"` // "dmar0", "ivhd0"
-	Line   []string `json:"line"`  // what the kernel's command line says of it
+	Line   []string `json:"line"`  // its options on the kernel's command line
 	Reason string   `json:"reason"`
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Container says whether the process runs in one.
+// Container tells whether the process runs in a container.
 type Container struct {
 	Kind string `json:"kind"` // "apptainer", "docker", "podman", "kubernetes", "lxc", "systemd-nspawn", "container"; "" if in none
 	By   string `json:"by"`   // what shows it

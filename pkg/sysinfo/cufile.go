@@ -8,10 +8,10 @@ import (
 
 // CuFile is cuFile's configuration.
 type CuFile struct {
-	File   string `json:"file"`   // in force; "" if there is none and the built-in defaults hold
+	File   string `json:"file"`   // the file in force; "" if there is none and the built-in defaults apply
 	From   string `json:"from"`   // what names it: the variable CUFILE_ENV_PATH_JSON, or "" for a usual place
 	Reason string `json:"reason"` // why the file cannot be used, with its line
-	// Library is where the library lies, of the places where packages put it; "" if in none.
+	// Library is the path of the library in one of the places where packages install it, or "".
 	Library string `json:"library"`
 
 	// What the file and, before it, environment variables say; null for the default.
@@ -31,7 +31,7 @@ type CuFile struct {
 	LogLevel    string          `json:"log_level"`
 	LogDir      string          `json:"log_dir"`
 
-	FileSystems map[string]any `json:"fs"` // settings of file systems, as they stand in the file
+	FileSystems map[string]any `json:"fs"` // settings of file systems, as in the file
 
 	DenyMounts      []string `json:"deny_mounts"`
 	DenyFileSystems []string `json:"deny_filesystems"`

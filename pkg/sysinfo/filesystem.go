@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Support says whether cuFile can move a file system's data straight to a GPU.
+// Support tells whether cuFile can move a file system's data straight to a GPU.
 type Support struct {
 	Supported bool   `json:"supported"`
 	Driver    string `json:"driver"`      // which must have registered with nvidia-fs: "nvme", "rpcrdma", "lnet" …; "" if none must
 	PeerMem   bool   `json:"peer_memory"` // GPU memory for RDMA by programs must be there: nvidia_peermem, or dmabuf in cufile.json
 	Reason    string `json:"reason"`      // why not, or under which condition
-	Next      string `json:"next"`        // what would help; "" if nothing does
+	Next      string `json:"next"`        // what would help; "" if nothing
 	Source    string `json:"source"`
 }
 

@@ -25,11 +25,11 @@ type Machine struct {
 	Tools        Tools        `json:"tools"`
 	Path         *Path        `json:"path"` // null unless one was asked for
 
-	// Environment is that of the process; of a recorded machine, the recorded one.
+	// Environment is the environment of the process, recorded for a recorded machine.
 	Environment map[string]string `json:"-"`
 }
 
-// Options say what is read.
+// Options select what to read.
 type Options struct {
 	Path      string        // of which it is told where it lies; "" for none
 	NoTools   bool          // do not run NVIDIA's programs

@@ -17,7 +17,7 @@ type NvidiaFS struct {
 	Stats   *NvfsStats     `json:"stats"`   // null where Version has a reason
 	Peers   []NvfsPeer     `json:"peers"`
 	P2P     []NvfsAffinity `json:"affinity"`
-	Source  string         `json:"source"` // the newest DKMS source in /usr/src; "" if there is none
+	Source  string         `json:"source"` // the newest DKMS source in /usr/src, or ""
 	Reason  string         `json:"reason"` // why the module is not in use
 }
 

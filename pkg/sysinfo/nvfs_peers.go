@@ -10,7 +10,7 @@ type NvfsPeer struct {
 	GPU      string `json:"gpu"`
 	Peer     string `json:"peer"`
 	Rank     uint64 `json:"rank"`     // lower is nearer
-	Distance uint64 `json:"distance"` // hops; from 0x80 on the way leads over the root complex
+	Distance uint64 `json:"distance"` // hops; at least 0x80 if the path crosses the root complex
 	Width    uint64 `json:"width"`    // PCIe lanes of the peer
 	Gen      uint64 `json:"gen"`      // PCIe generation of the peer
 	NUMA     uint64 `json:"numa"`
@@ -21,7 +21,7 @@ type NvfsPeer struct {
 // NvfsAffinity is a line of peer_affinity: transfers of a GPU by the distance that they went.
 type NvfsAffinity struct {
 	GPU       string   `json:"gpu"`
-	Counts    []uint64 `json:"counts"`     // by distance, from 1 on
+	Counts    []uint64 `json:"counts"`     // by distance, starting with 1
 	CrossRoot uint64   `json:"cross_root"` // over the root complex
 }
 

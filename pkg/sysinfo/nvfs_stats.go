@@ -27,7 +27,7 @@ type NvfsStats struct {
 	Errors  NvfsErrors  `json:"errors"`
 	Active  NvfsOps     `json:"active"`
 	GPUs    []NvfsGPU   `json:"gpus"`
-	Unknown []string    `json:"unknown"` // what was not understood, the first 16
+	Unknown []string    `json:"unknown"` // the first 16 lines that were not understood
 }
 
 // NvfsBatches counts batches of reads and writes.
@@ -87,14 +87,14 @@ type NvfsErrors struct {
 	DMARef     uint64 `json:"dma_ref"`
 }
 
-// NvfsOps counts what is under way.
+// NvfsOps counts operations in progress.
 type NvfsOps struct {
 	Reads   uint64 `json:"reads"`
 	Writes  uint64 `json:"writes"`
 	Batches uint64 `json:"batches"`
 }
 
-// NvfsGPU is what a device has registered.
+// NvfsGPU describes the registered memory of a device.
 type NvfsGPU struct {
 	Bus        string  `json:"bus"`
 	UUID       string  `json:"uuid"`

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// PCI is the devices that matter here, and how they lie to each other.
+// PCI lists the relevant devices and their relative positions.
 type PCI struct {
 	GPUs   []PCIDevice `json:"gpus"`
 	Drives []PCIDevice `json:"nvme"`
@@ -21,7 +21,7 @@ type PCIDevice struct {
 	Bus    string       `json:"bus"`
 	Vendor string       `json:"vendor"` // "0x10de"
 	ID     string       `json:"id"`
-	Driver string       `json:"driver"` // "nvidia", "nvme", "vfio-pci"; "" if none has it
+	Driver string       `json:"driver"` // "nvidia", "nvme", "vfio-pci"; "" if none
 	Link   Link         `json:"link"`
 	NUMA   Fact[int64]  `json:"numa"` // -1: the machine does not say
 	Group  Fact[string] `json:"iommu_group"`
@@ -39,7 +39,7 @@ type Link struct {
 	MaxWidth Fact[int64]  `json:"max_width"`
 }
 
-// Way is how two devices reach each other.
+// Way describes the path between two devices.
 type Way struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -147,7 +147,7 @@ func (r Root) link(dir string) Link {
 	}
 }
 
-// String is "16.0 GT/s ×4", with what could be where it is more.
+// String returns the link as "16.0 GT/s ×4", with the possible maximum if that is more.
 func (l Link) String() string {
 	if !l.Speed.Known() || !l.Width.Known() {
 		return "link unknown"

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Recording is the files that were read of a machine: enough for the same facts to be read again elsewhere. Of the
-// process's environment it has the variables that say something of the machine, and no others.
+// Recording holds the files that were read of a machine, enough to read the same facts elsewhere. Of the
+// process's environment it keeps only variables that describe the machine.
 type Recording struct {
 	mu    sync.Mutex
 	files map[string][]byte // content, by the name without links below the root folder
@@ -18,7 +18,7 @@ type Recording struct {
 	seen  map[string]bool   // what was there without being read: true for folders
 }
 
-// Recorded returns the same root folder, of which what is read is kept as well.
+// Recorded returns the same root folder and a recording of what is read through it.
 func (r Root) Recorded() (Root, *Recording) {
 	r.keep = &Recording{files: map[string][]byte{}, links: map[string]string{}, seen: map[string]bool{}}
 	return r, r.keep

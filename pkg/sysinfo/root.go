@@ -28,7 +28,7 @@ type Root struct {
 // Live returns the root folder of this machine.
 func Live() Root { return Root{dir: "/"} }
 
-// At returns a folder where a machine was recorded. It is an error if it is none.
+// At returns the root folder of a recorded machine. If dir is not one, it returns an error.
 func At(dir string) (Root, error) {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -2,7 +2,7 @@ package sysinfo
 
 import "strings"
 
-// Listing says whether something is on NVIDIA's list for GPUDirect Storage.
+// Listing tells whether something is on NVIDIA's support list for GPUDirect Storage.
 type Listing struct {
 	Name   string `json:"name"`
 	Listed bool   `json:"listed"`
@@ -10,7 +10,7 @@ type Listing struct {
 	Source string `json:"source"`
 }
 
-// Listings are those of the machine.
+// Listings holds the listings of the machine's parts.
 type Listings struct {
 	Distribution Listing   `json:"distribution"`
 	Kernel       Listing   `json:"kernel"`
@@ -55,7 +55,8 @@ func listDistribution(d Distribution) Listing {
 // newestKernel is up to which kernel a version of nvidia-fs builds, newest first.
 var newestKernel = [][2]string{{"2.29", "7.0"}, {"2.28", "6.17"}, {"2.26", "6.14"}, {"2.25", "6.11"}, {"2.19", "6.6"}, {"2.17", "6.2"}}
 
-// KernelOf returns the newest kernel that a version of nvidia-fs is known to build on; "" for older versions.
+// KernelOf returns the newest kernel on which a version of nvidia-fs is known to build, or "" for older
+// versions.
 func KernelOf(nvfs string) string {
 	for _, row := range newestKernel {
 		if !versionLess(nvfs, row[0]) {

@@ -14,7 +14,7 @@ import (
 	"strata/pkg/work"
 )
 
-// Tools is what NVIDIA's programs say, where they are installed.
+// Tools holds the output of NVIDIA's programs, if installed.
 type Tools struct {
 	GDSCheck Fact[GDSCheck] `json:"gdscheck"`
 	SMI      Fact[[]SMIGPU] `json:"nvidia_smi"`

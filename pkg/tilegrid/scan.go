@@ -1,9 +1,9 @@
-// Package tilegrid writes the tiles of a scan, with the positions that the stage recorded, as a mosaic grid: the form in
-// which stitch takes them.
+// Package tilegrid writes the tiles of a scan, with the positions that the stage recorded, as a mosaic grid,
+// which is the input of stitch.
 //
-// A [Scan] says what the tiles have in common and reads their pixels; [Scan.Write] gives each tile a place of the grid
-// ([NewGrid]), writes an image whose chunk grid along Y and X is the grid of tiles, and returns their positions, for
-// the file that stitch --positions takes:
+// A [Scan] describes the common properties of the tiles and reads their pixels. [Scan.Write] gives each tile
+// a place in the grid ([NewGrid]), writes an image whose chunk grid along Y and X is the grid of tiles, and
+// returns the positions for stitch --positions:
 //
 //	positions, err := scan.Write(ctx, store, storage)
 //	err = positions.Write(file)
@@ -36,17 +36,17 @@ type Scan struct {
 	Omero                   *ngff.Omero // display settings of the channels; may be nil
 
 	Positions [][2]float64 // µm (y, x), of the first pixel of each tile
-	// Together is how many channels Read reads at a time; it divides Channels. 0: one.
+	// Together is the number of channels per call of Read; it divides Channels. 0 means 1.
 	Together int
 	// Read reads one plane of a tile: channels c … c+Together−1, one after the other, each in C order, in native byte
 	// order. Several goroutines call it.
 	Read func(ctx context.Context, tile, t, c, z int, dst []byte) error
 }
 
-// Storage says how a mosaic is stored and with what resources.
+// Storage sets how a mosaic is stored, and the resources for writing it.
 type Storage struct {
 	Format   int         // Zarr format 2 or 3
-	Codecs   codec.Chain // nil: chunks as they are
+	Codecs   codec.Chain // nil: uncompressed chunks
 	Levels   int         // pyramid levels below level 0
 	Workers  int
 	Mem      int64 // ceiling for buffers, bytes

@@ -12,7 +12,7 @@ type Panic struct {
 	Stack []byte
 }
 
-// Error says that this is a bug, and what the panic was about.
+// Error returns a message that reports a bug and the value of the panic.
 func (p *Panic) Error() string { return fmt.Sprintf("this is a bug: %v", p.Value) }
 
 // Unwrap returns the panic's value if it is an error.

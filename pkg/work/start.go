@@ -11,7 +11,7 @@ import (
 // first error, or the first panic as a [*Panic].
 type Group struct{ inner *errgroup.Group }
 
-// NewGroup makes a group whose goroutines do not end because one of them failed.
+// NewGroup returns a group whose goroutines continue when one of them fails.
 func NewGroup() *Group { return &Group{new(errgroup.Group)} }
 
 // WithContext makes a group with a context that ends at the first error, and when Wait returns.

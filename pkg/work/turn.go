@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Turn lets workers of [Each] hand on what they have made in the order of their pieces. The zero value is ready.
+// Turn lets workers of [Each] pass on their results in the order of their pieces. The zero value is ready.
 //
 //	err := turn.Wait(ctx, i)
 //	if err == nil {

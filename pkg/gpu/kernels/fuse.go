@@ -33,7 +33,7 @@ const (
 	CellSample CellWork = 1 << iota // the tile is something: it is taken
 	CellBlend                       // there are running means already: it is blended with them
 	CellStore                       // it is the last tile: the result goes to the voxels, rounded
-	CellCopy                        // copies the tile's voxels unchanged; only tile
+	CellCopy                        // the tile is the only one: its voxels are copied unchanged
 )
 
 // CellBytes is the size of a cell in a table.

@@ -73,11 +73,10 @@ type Lease struct {
 	err    error
 }
 
-// Device returns the device that the lease is of.
+// Device returns the leased device.
 func (l *Lease) Device() Device { return l.device }
 
-// Release gives the memory back. The end of the process does the same. A second
-// Release does nothing.
+// Release returns the memory, as does the end of the process. A second Release does nothing.
 func (l *Lease) Release() error {
 	l.once.Do(func() {
 		if l.file != nil {

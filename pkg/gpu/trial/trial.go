@@ -1,7 +1,8 @@
-// Package trial finds out which of two ways of doing the same work is faster, by doing the first pieces of it by each.
+// Package trial finds out which of two ways of doing the same work is faster, by doing the first pieces by
+// each.
 //
-// What has to be done for every piece of an array can be done on the device or by the host: to decode it, or to
-// encode it. Each worker asks the array's [Trial] by which way its next piece goes, and says how long it took:
+// Work that every piece of an array needs, such as decoding or encoding, can be done on the device or by the
+// host. Each worker asks the array's [Trial] which way its next piece takes, and reports how long it took:
 //
 //	way, timed := t.Next()
 //	…
@@ -9,8 +10,8 @@
 //		t.Took(way, bytes, seconds)
 //	}
 //
-// Pieces differ in size and content, so that rates are compared, of each way the best: a first call of a library, or a
-// page that is not in the cache yet, says nothing of the calls behind it. Nothing is done twice.
+// Pieces differ in size and content, so that rates are compared; and the best rate of each way, since the
+// first call of a library or a page that is not cached yet is slower than later ones. No work is done twice.
 package trial
 
 import (

@@ -16,7 +16,7 @@ type Lock struct {
 	Arch     string    // Debian's name
 	Date     time.Time // when it was made: at that time the archive had all of them
 	Packages []*Package
-	Extra    []*Package // for a larger image, besides those
+	Extra    []*Package // further packages of a larger image
 }
 
 const lockHead = "# Debian packages of the image. `sif lock` renews this list.\n"
@@ -82,7 +82,7 @@ func ReadLock(r io.Reader) (*Lock, error) {
 	return l, nil
 }
 
-// Package returns the package of that name; nil if it is not in the lock.
+// Package returns the package with the given name, or nil if it is not in the lock.
 func (l *Lock) Package(name string) *Package {
 	for _, p := range slices.Concat(l.Packages, l.Extra) {
 		if p.Name == name {

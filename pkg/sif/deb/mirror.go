@@ -26,7 +26,7 @@ const (
 	DefaultSnapshot = "https://snapshot.debian.org/archive"
 )
 
-// Mirror fetches from Debian's archives, and keeps what it fetched.
+// Mirror fetches from Debian's archives and caches the files.
 type Mirror struct {
 	URL      string // of the main archive; "": DefaultMirror
 	Security string // of the security archive; "": URL with "-security" behind it
@@ -58,9 +58,9 @@ func (m *Mirror) snapshotOf(archive, file string, at time.Time) string {
 	return base + "/" + archive + "/" + at.UTC().Format("20060102T150405Z") + "/" + file
 }
 
-// Package returns the path of a package's file, which is fetched unless the cache has it. Packages that the
-// mirror has no more are asked of the snapshot archive at the time of their lock. What is handed out has the
-// SHA-256 of the lock. Without a cache, dir is where the file is put.
+// Package returns the path of a package's file, fetching it if it is not cached. Packages that have left the
+// mirror come from the snapshot archive at the time of their lock. The file always has the SHA-256 of the
+// lock. Without a cache it is put into dir.
 func (m *Mirror) Package(ctx context.Context, p *Package, at time.Time, dir string) (string, error) {
 	if m.Cache != "" {
 		dir = m.Cache

@@ -21,8 +21,7 @@ const (
 	maxControl  = 4 << 20
 )
 
-// Control is what a package says of itself: the fields of its control file.
-// The text is the file as it is.
+// Control holds the fields of a package's control file, and its unchanged text.
 type Control struct {
 	Fields Stanza
 	Text   []byte

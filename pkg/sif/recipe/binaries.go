@@ -121,8 +121,8 @@ func modulesOf(info *buildinfo.BuildInfo) []spdx.Package {
 	return out
 }
 
-// Modules lists the modules that a Go program was built from, with their licences, and returns the texts of these. It fails for a
-// module whose licence is not known.
+// Modules lists the modules that a Go program was built from, with their licences, and returns the licence
+// texts. It fails for a module whose licence is unknown.
 func Modules(program string) (parts []spdx.Package, texts string, err error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {

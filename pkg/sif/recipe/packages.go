@@ -22,14 +22,14 @@ import (
 // Suite is Debian's release that packages are taken from.
 const Suite = "bookworm"
 
-// Packages are those that the image is asked to have: a shell, ps and text tools
-// for workflow engines, certificates and time zones. libc-bin has the locale
-// C.UTF-8 and getent, libopenjp2-7 decodes JPEG 2000.
+// Packages lists the packages requested for the image: a shell, ps and text tools for workflow engines,
+// certificates and time zones. libc-bin provides the locale C.UTF-8 and getent, libopenjp2-7 decodes JPEG
+// 2000.
 var Packages = []string{
 	"bash", "ca-certificates", "coreutils", "gawk", "grep", "gzip", "libc-bin", "libopenjp2-7", "procps", "sed", "tar", "tzdata",
 }
 
-// ForNVIDIA are packages with what NVIDIA's libraries need besides.
+// ForNVIDIA lists packages with further dependencies of NVIDIA's libraries.
 var ForNVIDIA = []string{"ibverbs-providers", "libibverbs1", "librdmacm1", "libstdc++6"}
 
 // Skip are packages that others depend on for the time they are installed or

@@ -14,8 +14,7 @@ import (
 // certificates is the bundle that programs read.
 const certificates = "/etc/ssl/certs/ca-certificates.crt"
 
-// Links are names that a package's script, or a package that is not in the
-// image, would have made.
+// Links lists links that a package's script, or a package that is not in the image, would have made.
 var Links = map[string]string{
 	"/etc/localtime": "/usr/share/zoneinfo/Etc/UTC",
 	"/usr/bin/awk":   "gawk",

@@ -33,7 +33,7 @@ type Wheel struct {
 	SHA256  string // hex
 }
 
-// Wheels says which wheels and where they come from.
+// Wheels lists Python wheels and their sources.
 type Wheels struct {
 	List []Wheel  // nil: those of this version of the program
 	Dir  string   // a folder where they are kept, and looked for first; "": nothing is kept

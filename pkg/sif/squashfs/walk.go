@@ -14,9 +14,8 @@ const (
 	maxLinks   = 40
 )
 
-// Walk calls fn with the entry at a path, which may not be below a symbolic
-// link, and with all that lies below it: folders before what is in them, in the
-// order of their names. [fs.SkipDir] leaves out what is in a folder.
+// Walk calls fn with the entry at a path, which may not be below a symbolic link, and with all entries below
+// it: folders before their content, in the order of names. [fs.SkipDir] skips the content of a folder.
 func (s *Reader) Walk(path string, fn func(*Entry) error) error {
 	e, err := s.Lookup(path)
 	if err != nil {

@@ -140,8 +140,8 @@ func NewArchive() *Archive {
 	return &Archive{Key: key, files: map[string][]byte{}, index: map[string]string{}}
 }
 
-// Add puts a package into the named archive, "debian" or "debian-security", and
-// is what a lock file says of it.
+// Add puts a package into the named archive, "debian" or "debian-security", and returns its entry for a lock
+// file.
 func (a *Archive) Add(archive string, p Package) *deb.Package {
 	body := p.Bytes()
 	sum := sha256.Sum256(body)
@@ -162,7 +162,7 @@ func (a *Archive) Remove(q *deb.Package) {
 	delete(a.files, q.Archive+"/"+q.File)
 }
 
-// Replace changes what lies at a path such as "debian/pool/…".
+// Replace changes the file at a path such as "debian/pool/…".
 func (a *Archive) Replace(path string, body []byte) { a.files[path] = body }
 
 // Publish makes the indices and Release files of a suite, compressed as the extension says.
