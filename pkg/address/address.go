@@ -17,19 +17,19 @@ import (
 	"sync"
 )
 
-// Address names data by a path or URL, as typed. Its formatted forms are redacted.
+// Address holds a path or URL as typed. Its printed forms are redacted.
 type Address string
 
 // Reveal returns the whole address, for code that opens it.
 func (a Address) Reveal() string { return string(a) }
 
-// String returns the address without what may be secret in it.
+// String returns the address without parts that may be secret.
 func (a Address) String() string {
 	// An address that is the whole text ends where that ends, whatever its password holds.
 	return Redact(redactFrom(string(a), 0, len(a)))
 }
 
-// Format prints String whatever the verb: %d and %x show no more than %s.
+// Format prints String for every verb: %d and %x show no more than %s.
 func (a Address) Format(f fmt.State, verb rune) {
 	if verb != 'q' && verb != 's' {
 		verb = 'v'
@@ -38,7 +38,7 @@ func (a Address) Format(f fmt.State, verb rune) {
 	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(a.String()))
 }
 
-// MarshalText writes String into JSON and its kin.
+// MarshalText writes String, for instance into JSON.
 func (a Address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // Scheme returns the part before "://" in lower case, or "" for a path.
@@ -68,8 +68,8 @@ func (a Address) Parse() (*url.URL, error) {
 	return nil, fmt.Errorf("%s: the user name, password or query does not parse: percent-encode characters other than letters and digits, or better give no secrets in an address", a)
 }
 
-// Redact returns a text without what may be secret in the addresses that stand in it, and
-// without what [Hide] was told of.
+// Redact returns text without the parts of its addresses that may be secret, and without the secrets given to
+// [Hide].
 func Redact(text string) string {
 	if !strings.Contains(text, ":/") && !strings.Contains(text, `:\`) {
 		return hideKnown(text)

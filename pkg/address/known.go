@@ -56,8 +56,8 @@ func forms(secret string) []string {
 	return all
 }
 
-// HideIn declares what may be secret in an address as secret: its user name and password, and
-// the values of its query.
+// HideIn hides the parts of an address that may be secret: its user name and password, and the values of its
+// query.
 func HideIn(a Address) {
 	text := string(a)
 	if !strings.Contains(text, ":/") && !strings.Contains(text, `:\`) {

@@ -46,7 +46,7 @@ var (
 	ErrNotOurs = errors.New("output is something else") // would replace something that the program does not write
 	ErrBusy    = errors.New("another run changes it")   // where it lies
 
-	// ErrReserved is an ErrPlace: of a reserved file, to which nothing may be written then.
+	// ErrReserved is an ErrPlace for a reserved file; the caller must not write anything then.
 	ErrReserved = errors.New("reserved file cannot lie there")
 )
 
@@ -65,17 +65,17 @@ func refuse(kind error, format string, args ...any) error {
 	return &refusal{kind, fmt.Sprintf(format, args...)}
 }
 
-// Options of a group.
+// Options configure a group.
 type Options struct {
 	Overwrite bool // an existing output is replaced
 	Sync      bool // data and folders are flushed to the device before the rename
 
-	// Warn is told of things that do not stop the run: another process that
-	// writes the same output, remains that cannot be removed. May be nil.
+	// Warn is called with problems that do not stop the run: another process that writes the same output,
+	// remains that cannot be removed. It may be nil.
 	Warn func(format string, args ...any)
 }
 
-// Group is the set of outputs of one run. It is not safe for concurrent use.
+// Group holds the outputs of one run. It is not safe for concurrent use.
 type Group struct {
 	opt    Options
 	ops    operations
@@ -111,7 +111,7 @@ func (o *Output) Path() string { return o.path }
 // truncated or replaced.
 func (o *Output) Work() string { return o.work }
 
-// Create opens an output that is a file for writing, from its start.
+// Create opens a file output for writing from its start.
 func (o *Output) Create() (*os.File, error) {
 	f, err := os.OpenFile(o.work, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o666)
 	if err != nil {
@@ -146,8 +146,8 @@ func (o *Output) Write(write func(w io.Writer) error) error {
 // Outputs returns the outputs started so far, in order.
 func (g *Group) Outputs() []*Output { return slices.Clone(g.outs) }
 
-// Rename puts the outputs' own names into a text where it has their hidden
-// ones: what failed to be written is known to the user by those.
+// Rename replaces the hidden names of outputs in a text by the names that the user knows, for errors of
+// writing.
 func (g *Group) Rename(text string) string {
 	for _, o := range append(g.gone, g.outs...) {
 		text = strings.ReplaceAll(text, o.work, o.path)
@@ -155,7 +155,7 @@ func (g *Group) Rename(text string) string {
 	return text
 }
 
-// Remote is an output that is not of this machine's file systems.
+// Remote is an output outside this machine's file systems.
 type Remote interface {
 	// Commit makes the output visible as a whole.
 	Commit() error
@@ -171,7 +171,7 @@ type remote struct {
 // Remote adds an output that r writes. Commit puts it in place after those that can be taken back.
 func (g *Group) Remote(path string, r Remote) { g.remote = append(g.remote, remote{path, r}) }
 
-// NewGroup makes an empty group.
+// NewGroup returns an empty group.
 func NewGroup(opt Options) *Group {
 	if opt.Warn == nil {
 		opt.Warn = func(string, ...any) {}
@@ -216,9 +216,9 @@ func (g *Group) Reserve(path string) error {
 	return nil
 }
 
-// Folder starts an output that is a folder. With Overwrite, an existing one is
-// replaced only if it is an empty folder or holds one of the markers: a slip
-// of the keyboard must not cost somebody's home. Without markers it must be empty.
+// Folder starts an output that is a folder. With Overwrite, an existing folder is replaced only if it is
+// empty or holds one of the markers, so that a typing error does not cost somebody's home. Without markers it
+// must be empty.
 func (g *Group) Folder(path string, markers ...string) (*Output, error) {
 	return g.start(&Output{path: path, markers: markers})
 }
@@ -299,8 +299,8 @@ func (o *Output) against(in input) error {
 	return nil
 }
 
-// mayReplace refuses an output whose place is taken, unless it may be
-// replaced and is what the program writes.
+// mayReplace returns an error if an output's place is taken, unless replacing is allowed and the place holds
+// something that the program writes.
 func (g *Group) mayReplace(o *Output) error {
 	info, err := os.Lstat(o.final)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -370,7 +370,7 @@ func (g *Group) makeParents(dir string) error {
 	return nil
 }
 
-// dropParents removes the folders that the group made, as far as they are empty.
+// dropParents removes the empty folders among those that the group made.
 func (g *Group) dropParents() {
 	if len(g.outs) > 0 {
 		return // one of them is in use
@@ -411,7 +411,7 @@ func (g *Group) remove(path string) {
 	}
 }
 
-// within says whether path is dir or lies below it; both are clean and absolute.
+// within reports whether path is dir or lies below it; both are clean and absolute.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -18,14 +18,14 @@ type Comparison struct {
 	a, b *Document
 }
 
-// Pair is a result that both have: with the same name, axes and program.
+// Pair is a result that both documents have, with the same name, axes and program.
 type Pair struct {
 	A, B Result
-	// Ratio is B's rate over A's: above 1, B is faster. Low and High are the ratio of B's slowest repeat to A's fastest, and
-	// of B's fastest to A's slowest.
+	// Ratio is B's rate divided by A's: above 1, B is faster. Low and High are the ratios of B's slowest
+	// repeat to A's fastest, and of B's fastest to A's slowest.
 	Ratio, Low, High float64
-	// Noise: the repeats of the two overlap, so that the ratio may be chance. Where one of the two was measured only once it
-	// is not known whether it is: Single.
+	// Noise means that the repeats of the two overlap, so that the ratio may be chance. Single means that one
+	// of the two was measured only once, so that this is unknown.
 	Noise, Single bool
 }
 

@@ -15,7 +15,7 @@ import (
 	"strata/pkg/document"
 )
 
-// Format names the form of a document's JSON. Fields that are added make it another one.
+// Format names the version of a document's JSON. Additional fields make a new version.
 const Format = "strata bench 2"
 
 // older are the forms that lack only fields that this one may leave out.
@@ -54,7 +54,7 @@ type Image struct {
 	FileBytes   int64    `json:"file_bytes"` // of the file
 }
 
-// New begins a document of a program that was started with arguments, the first being its name.
+// New begins the document of a program started with the given arguments, the first being its name.
 func New(tool, version string, arguments []string) *Document {
 	var words []string
 	for i, a := range arguments {

@@ -50,7 +50,8 @@ type head struct {
 
 type cell struct{ Text, Class string }
 
-// HTML writes a page that stands for itself: the best of each kind, advice, plots, tables and the facts of the machine.
+// HTML writes a self-contained page: the best of each kind, advice, plots, tables and the facts of the
+// machine.
 func (d *Document) HTML(w io.Writer) error {
 	v := d.view()
 	by := peers(d.Results)

@@ -25,8 +25,8 @@ type Latency struct {
 // subBits: each power of two of a nanosecond has 2^subBits classes.
 const subBits = 5
 
-// Histogram counts times in classes of 3 % of their size. It is for one goroutine; those of several are added up by
-// [Histogram.Merge]. The zero value is empty.
+// Histogram counts durations in classes 3 % wide. It serves one goroutine; [Histogram.Merge] adds up several.
+// The zero value is empty.
 type Histogram struct {
 	count       [64 << subBits]int64
 	n           int64
@@ -34,10 +34,10 @@ type Histogram struct {
 	least, most time.Duration
 }
 
-// Add counts a time.
+// Add counts a duration.
 func (h *Histogram) Add(d time.Duration) { h.AddN(d, 1) }
 
-// AddN counts a time that came n times.
+// AddN counts a duration n times.
 func (h *Histogram) AddN(d time.Duration, n int64) {
 	if n <= 0 {
 		return

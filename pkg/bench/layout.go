@@ -82,7 +82,7 @@ func (g *group) label(r Result, without ...string) string {
 	return strings.Join(parts, ", ")
 }
 
-// speaks tells whether an axis's values say what they are: words and sizes do, numbers do not.
+// speaks reports whether an axis's values say what they are: words and sizes do, numbers do not.
 func (g *group) speaks(name string) bool {
 	for _, r := range g.results {
 		if _, err := strconv.ParseFloat(r.Axes.Get(name), 64); err == nil {

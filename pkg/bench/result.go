@@ -114,8 +114,8 @@ type Result struct {
 	Ops     int64     `json:"ops"`     // reads or writes in each repeat; 0 where they are not counted
 	Latency *Latency  `json:"latency"` // of those of all repeats; null where it was not measured
 
-	CPU      float64 `json:"cpu_seconds"`              // of a repeat, the median; 0: not known
-	RSS      int64   `json:"peak_resident"`            // bytes of the process; 0: not known
+	CPU      float64 `json:"cpu_seconds"`              // of a repeat, the median; 0: unknown
+	RSS      int64   `json:"peak_resident"`            // bytes of the process; 0: unknown
 	Grown    int64   `json:"resident_delta,omitempty"` // part of it that the process did not have before the repeat
 	Pixels   int64   `json:"pixels,omitempty"`         // in each repeat; 0 where they are not counted
 	Device   int64   `json:"device_bytes"`             // moved to or from a device in a repeat

@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// Map is 256 colours from the smallest to the largest value. All are opaque.
+// Map holds 256 opaque colours from the smallest to the largest value.
 type Map [256]color.RGBA
 
 // names are the maps in the order in which they are offered.

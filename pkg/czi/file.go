@@ -53,16 +53,16 @@ type header struct {
 // headerBytes is the length of the first segment with its header.
 const headerBytes = segmentHeader + 512
 
-// ErrNoCZI is wrapped when a file does not begin as CZI files do.
+// ErrNoCZI is wrapped by errors about files that do not begin like CZI files.
 var ErrNoCZI = errors.New("not a CZI file")
 
 // IsCZI reports whether a file that begins with these bytes, ten or more, is a CZI file.
 func IsCZI(head []byte) bool { return len(head) >= len(idFile) && string(head[:len(idFile)]) == idFile }
 
-// Option changes how [Open] works.
+// Option configures [Open].
 type Option func(*File)
 
-// Cache keeps decoded tiles, up to a number of bytes, for regions beside the one that decoded them.
+// Cache keeps up to the given number of bytes of decoded tiles for neighbouring regions.
 func Cache(limit int64) Option {
 	return func(f *File) { f.cache = &tileCache{limit: limit, held: map[int]*cachedTile{}} }
 }
@@ -124,7 +124,7 @@ func (f *File) readHeader(ctx context.Context) error {
 	return nil
 }
 
-// warn notes what is wrong with a file that can be read all the same.
+// warn records a fault that does not prevent reading.
 func (f *File) warn(format string, args ...any) {
 	f.Warnings = append(f.Warnings, f.Name+": "+fmt.Sprintf(format, args...))
 }
@@ -135,7 +135,7 @@ func (f *File) Source() Source { return f.src }
 // Len returns the number of sub-blocks.
 func (f *File) Len() int { return len(f.entries) }
 
-// AllScenes stands for the tiles of all scenes, and those of none.
+// AllScenes selects the tiles of all scenes, and those without scene.
 const AllScenes = -1
 
 // Scene is a group of tiles.
@@ -190,7 +190,7 @@ const (
 	sparsest  = 1 << 14
 )
 
-// CheckBounds reports tiles so far apart that somebody must have damaged their positions.
+// CheckBounds returns an error if tiles lie so far apart that their positions must be damaged.
 func (f *File) CheckBounds(scene int) error {
 	b := f.boxOf(scene)
 	r := b.level0
@@ -200,8 +200,8 @@ func (f *File) CheckBounds(scene int) error {
 	return nil
 }
 
-// Dimension returns the range [start, end) that the sub-blocks have along one of the dimensions X Y C Z T S M R I H V B; X, Y
-// and M of level 0. It reports false for a dimension that no sub-block has.
+// Dimension returns the range [start, end) of the sub-blocks along one of the dimensions X Y C Z T S M R I H
+// V B; for X, Y and M, of level 0 only. ok is false for a dimension that no sub-block has.
 func (f *File) Dimension(name byte) (start, end int, ok bool) {
 	d := dimensionOf(name)
 	if d < 0 || !f.extent[d].there {
@@ -243,7 +243,7 @@ func (f *File) Channels() []int {
 	return channels
 }
 
-// PixelType returns the type of a channel's pixels, that of its first tile; false: it has no tile.
+// PixelType returns the pixel type of a channel, that of its first tile; ok is false if it has no tile.
 func (f *File) PixelType(channel int) (PixelType, bool) {
 	p, ok := f.types[int32(channel)]
 	return p, ok

@@ -192,7 +192,7 @@ func (f *File) Tiles(scene int, p Plane, factor int, r image.Rectangle) []int {
 	return found
 }
 
-// Factors returns the factors of the levels that a scene has sub-blocks of, ascending, without 1.
+// Factors returns the factors of the levels for which a scene has sub-blocks, ascending, without 1.
 func (f *File) Factors(scene int) []int {
 	f.index.Do(f.makeIndex)
 	seen := map[int]bool{}
@@ -206,8 +206,8 @@ func (f *File) Factors(scene int) []int {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// Tile finds a tile of level 0 by its coordinates; without mosaic indexes m is 0. Of several it is the one on top, the last of the
-// directory.
+// Tile finds a tile of level 0 by its coordinates; without mosaic indexes m is 0. Of several it returns the
+// topmost, the last in the directory.
 func (f *File) Tile(scene int, p Plane, m int) (i int, ok bool) {
 	f.tileIndex.Do(func() {
 		for i := range f.entries {

@@ -14,7 +14,7 @@ type Mask struct {
 	Bits          []byte
 }
 
-// Valid reports whether a pixel is valid. Pixels that the mask does not have are.
+// Valid reports whether a pixel is valid. Pixels outside the mask are.
 func (m *Mask) Valid(x, y int) bool {
 	if x >= m.Width || y >= m.Height {
 		return true
@@ -34,7 +34,7 @@ const (
 // errInOrder ends the drawing of parts of tiles: they must be drawn as a whole, one after the other.
 var errInOrder = errors.New("tiles are not opaque, or too many")
 
-// Mask reads the mask of a sub-block; nil if it has none.
+// Mask reads the mask of a sub-block, or returns nil if it has none.
 func (f *File) Mask(ctx context.Context, i int) (*Mask, error) {
 	t, err := f.tile(ctx, i)
 	if err != nil {

@@ -20,7 +20,7 @@ type Region struct {
 	// the coarsest level that is fine enough and covers all tiles: exactly at the zoom of that level, by
 	// nearest neighbour otherwise.
 	Zoom float64
-	// Background is the pixel where no tile is; nil: zeros.
+	// Background is the pixel value where there is no tile; nil: zeros.
 	Background []byte
 	// Workers is the number of goroutines that decode tiles; 0: 1.
 	Workers int
@@ -40,8 +40,9 @@ func (r Region) zoom() float64 {
 	return r.Zoom
 }
 
-// ReadRegion fills dst with the pixels of a region: rows without gaps, of the pixel type of its channel. Where tiles overlap, that of the highest
-// mosaic index is seen, of equal ones that which the directory has last; pixels that a tile's mask calls invalid are not drawn.
+// ReadRegion fills dst with the pixels of a region: rows without gaps, in the pixel type of its channel.
+// Where tiles overlap, the one with the highest mosaic index is on top, and of equal ones the last in the
+// directory. Pixels that a tile's mask marks as invalid are not drawn.
 func (f *File) ReadRegion(ctx context.Context, r Region, dst []byte) error {
 	pixel, ok := f.PixelType(r.Plane.C)
 	if !ok || pixel.Bytes() == 0 {
@@ -90,7 +91,8 @@ func (f *File) noteBroken(e *entry, v views, i int32) {
 	f.broken[brokenKey{int(e.s), p}], f.broken[brokenKey{AllScenes, p}] = i, i
 }
 
-// Broken reports whether a plane of a scene has sub-blocks of sizes that cannot be. Nobody knows where they lie, so no region can be read.
+// Broken reports whether a plane of a scene has sub-blocks of impossible sizes. Since their extent is
+// unknown, no region can be read.
 func (f *File) Broken(scene int, p Plane) bool {
 	_, ok := f.broken[brokenKey{scene, p}]
 	return ok
@@ -128,7 +130,8 @@ const (
 	mostNear   = 1024 // tiles that meet one; where there are more, they are drawn one after the other
 )
 
-// Covers reports whether the sub-blocks of a factor cover all tiles of level 0 within a rectangle, but for less than a pixel of theirs.
+// Covers reports whether the sub-blocks of a factor cover all tiles of level 0 within a rectangle, up to less
+// than one of their pixels.
 func (f *File) Covers(scene int, p Plane, factor int, r image.Rectangle) bool {
 	tiles := f.Tiles(scene, p, 1, r)
 	var pieces []image.Rectangle

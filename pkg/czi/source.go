@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// Source is the file that a CZI lies in. Objects of package store are sources.
-// ReadAt is safe for concurrent use.
+// Source reads the file that holds a CZI. Objects of package store are sources. ReadAt is safe for concurrent
+// use.
 type Source interface {
 	ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 	Size() int64

@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// SubBlock describes a sub-block as the directory does.
+// SubBlock holds the directory entry of a sub-block.
 type SubBlock struct {
 	Offset      int64 // of its segment in the file
 	Pixels      PixelType
@@ -24,7 +24,7 @@ type SubBlock struct {
 	dims                         uint16
 }
 
-// SubBlock returns an entry of the directory, in its order.
+// SubBlock returns entry i of the directory.
 func (f *File) SubBlock(i int) SubBlock {
 	e := &f.entries[i]
 	k := &f.kinds[e.kind]
@@ -151,10 +151,10 @@ func (e *entry) agrees(k *kind, b []byte) (n int, err error) {
 	return n, nil
 }
 
-// mostText bounds metadata that are read as a whole.
+// mostText is the maximum length of metadata that are read as a whole.
 const mostText = 64 << 20
 
-// SubBlockMetadata reads the metadata of a sub-block, an XML document; nil if it has none.
+// SubBlockMetadata reads the metadata of a sub-block, an XML document, or returns nil if it has none.
 func (f *File) SubBlockMetadata(ctx context.Context, i int) ([]byte, error) {
 	s, err := f.subBlock(ctx, i)
 	if err != nil {
@@ -219,8 +219,9 @@ func (f *File) tile(ctx context.Context, i int) (*tile, error) {
 	return t, nil
 }
 
-// ReadSubBlock fills dst, of the sub-block's Bytes, with its pixels as the file holds them: rows without gaps, little-endian samples,
-// colours in the order blue, green, red. What a short payload lacks is 0.
+// ReadSubBlock fills dst, of the sub-block's Bytes, with its unchanged pixels: rows without gaps,
+// little-endian samples, colours in the order blue, green, red. Pixels beyond the end of a short payload are
+// 0.
 func (f *File) ReadSubBlock(ctx context.Context, i int, dst []byte) error {
 	t, err := f.tile(ctx, i)
 	if err != nil {
@@ -232,7 +233,7 @@ func (f *File) ReadSubBlock(ctx context.Context, i int, dst []byte) error {
 	return t.load(ctx, dst)
 }
 
-// ReadPayload returns the stored bytes of a sub-block's pixels in dst[:0], which grows where it must.
+// ReadPayload returns the stored bytes of a sub-block's pixels in dst[:0], growing it if necessary.
 func (f *File) ReadPayload(ctx context.Context, i int, dst []byte) ([]byte, error) {
 	t, err := f.tile(ctx, i)
 	if err != nil {
@@ -252,7 +253,7 @@ func (f *File) ReadPayload(ctx context.Context, i int, dst []byte) ([]byte, erro
 	return dst, nil
 }
 
-// Decode fills dst, of the sub-block's Bytes, with the pixels of a payload that [File.ReadPayload] returned.
+// Decode fills dst, of the sub-block's Bytes, with the pixels of a payload returned by [File.ReadPayload].
 func (f *File) Decode(ctx context.Context, i int, dst, payload []byte) error {
 	e := &f.entries[i]
 	t := &tile{entry: e, kind: &f.kinds[e.kind], subBlock: subBlock{segment: segment{f: f, what: fmt.Sprintf("sub-block %d", i), at: e.pos}}}

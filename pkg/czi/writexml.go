@@ -128,7 +128,7 @@ func element(b *strings.Builder, name, text string) {
 	}
 }
 
-// float writes a number, "" for 0: not known.
+// float writes a number, "" for 0: unknown.
 func float(x float64) string {
 	if x == 0 {
 		return ""

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File is a file, a pipe or a device that is open for reading. Its reads end with the
-// context.
+// File reads a file, a pipe or a device. Its reads end with the context.
 type File struct {
 	f       *os.File
 	regular bool
@@ -19,8 +18,7 @@ type File struct {
 	stop    func() bool
 }
 
-// Open opens a file for reading. Of a named pipe it waits for the writer, until the
-// context ends.
+// Open opens a file for reading. For a named pipe it waits for a writer until the context ends.
 func Open(ctx context.Context, path string) (*File, error) {
 	// O_NONBLOCK: opening a pipe would wait for its writer whatever the context says.
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)

@@ -154,7 +154,7 @@ func Parse(name string) (Type, error) {
 // MarshalText returns the type's Zarr v3 name, so that it stands as such in JSON.
 func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText takes the name of one of the types that [Parse] knows.
+// UnmarshalText parses a name that [Parse] knows.
 func (t *Type) UnmarshalText(text []byte) (err error) {
 	*t, err = Parse(string(text))
 	return err
@@ -182,7 +182,7 @@ func ParseTypestr(s string) (t Type, bigEndian bool, err error) {
 	return Invalid, false, fmt.Errorf("unknown data type %q", s)
 }
 
-// Element is a Go type that array elements can be computed with.
+// Element lists the Go types of array elements for computing.
 type Element interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
 }
@@ -221,9 +221,8 @@ func Bytes[T Element](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
 }
 
-// Slice returns the memory of b as elements in native byte order; a tail that
-// is shorter than an element is left out. b must be aligned for T, as every
-// buffer of package mem and every make([]byte, n) of at least 8 bytes is.
+// Slice returns the memory of b as elements in native byte order, without an incomplete last element. b must
+// be aligned for T, as every buffer of package mem and every make([]byte, n) of at least 8 bytes is.
 func Slice[T Element](b []byte) []T {
 	var v T
 	n := len(b) / int(unsafe.Sizeof(v))

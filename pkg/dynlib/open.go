@@ -29,8 +29,8 @@ func Open(variable string, names ...string) (uintptr, error) {
 	return 0, err
 }
 
-// Bind fills each function field of *table by the symbol of its tag. All are looked
-// up before one is registered, because registering a missing one panics.
+// Bind sets each function field of *table to the symbol in its tag. It looks all of them up before it
+// registers any, because registering a missing one panics.
 func Bind(lib uintptr, table any) error {
 	return BindAs(lib, table, func(tag string) string { return tag })
 }

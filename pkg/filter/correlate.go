@@ -42,8 +42,8 @@ func Sums(v []float32) (sum, squares float64) {
 	return (s[0] + s[1]) + (s[2] + s[3]), (q[0] + q[1]) + (q[2] + q[3])
 }
 
-// Moments are the sums that a normalised cross-correlation of two images a, b
-// is made of. Those of parts of the images are added up.
+// Moments holds the sums that give the normalised cross-correlation of two images a, b. Sums of parts of the
+// images can be added.
 type Moments struct {
 	N          int64
 	A, B       float64 // Σa, Σb

@@ -24,7 +24,7 @@ func NewGradients(depths int) *Gradients {
 	return &Gradients{depths: depths, counts: make([]int64, gradientBins*depths)}
 }
 
-// Add takes A-lines in. It is safe for concurrent use.
+// Add adds A-lines. It is safe for concurrent use.
 func (g *Gradients) Add(depth []int32, gradient []float32) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,13 +67,12 @@ func (g *Gradients) widen(f float64) {
 type Interface struct {
 	Depth     float64 // median; of an even number the mean of the middle two
 	Lines     int64   // A-lines
-	Used      int64   // that the median is of
+	Used      int64   // A-lines that the median is computed from
 	Threshold float64 // smallest gradient that stands out; 0: all A-lines that brighten
 }
 
-// Find splits the gradients by Otsu's method and takes the median of the upper
-// class; of all that brighten where nothing can be split. ok is false when no A-line
-// ever brightens.
+// Find splits the gradients by Otsu's method and takes the median of the upper class, or of all A-lines that
+// brighten if there is nothing to split. ok is false if no A-line brightens.
 func (g *Gradients) Find() (out Interface, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -2,11 +2,8 @@ package filter
 
 import "math"
 
-// Hann returns the rising half of a Hann window over n ≥ 2 samples,
-//
-//	w[k] = ½·(1 − cos(π·k/(n−1)))
-//
-// from 0 to 1 (stages specification, stack: assembly). For n = 1 it is 0.
+// Hann returns the rising half of a Hann window over n ≥ 2 samples, w[k] = ½·(1 − cos(π·k/(n−1))), from 0 to
+// 1 (stages specification, stack: assembly). For n = 1 it returns 0.
 func Hann(n int) []float64 {
 	w := make([]float64, n)
 	for k := range w {

@@ -6,18 +6,17 @@ import (
 	"strata/pkg/dtype"
 )
 
-// InterfaceSearch finds, in every A-line, where the image begins to brighten
-// most: the interface between water and tissue (stages specification, focal,
-// step 1).
+// InterfaceSearch finds in every A-line the depth where the image brightens most: the interface between water
+// and tissue (stages specification, focal, step 1).
 type InterfaceSearch struct {
 	// SigmaXY is the size of the mean filter along Y and X: ⌊SigmaXY⌋ pixels.
 	SigmaXY float64
 	// SigmaZ is the standard deviation, in voxels, of the Gaussian whose derivative is taken along Z; it is
 	// above 0.
 	SigmaZ float64
-	// Log searches in ln(v) where v > 0.
+	// Log makes the search use ln(v) where v > 0.
 	Log bool
-	// Clip is the largest value that the search sees; 0: no limit.
+	// Clip is the value at which larger ones are clipped; 0: no limit.
 	Clip float32
 	// Planes limits the interface to this many planes from the first; 0: all. The filters use the other
 	// planes as well.
@@ -27,9 +26,8 @@ type InterfaceSearch struct {
 // Window returns the size of the mean filter in pixels, at least 1.
 func (s *InterfaceSearch) Window() int { return max(1, int(s.SigmaXY)) }
 
-// Windows lists the samples that the mean filter's windows cover for outputs
-// from…to−1 of an axis of length samples, mirrored ones included: what
-// [Interfaces] asks for as rows and columns.
+// Windows returns the samples that the mean filter's windows cover for outputs from…to−1 of an axis of length
+// samples, mirrored ones included: the rows and columns that [Interfaces] needs.
 func (s *InterfaceSearch) Windows(from, to, length int) []int {
 	return windowSamples(from, to, length, s.Window())
 }
@@ -102,12 +100,11 @@ type Slab[T dtype.Element] struct {
 	RowStride   int
 	// Swapped means that rows lie along X and columns along Y.
 	Swapped bool
-	// Ready means that the voxels are [Magnitudes] already.
+	// Ready means that the voxels are the result of [Magnitudes].
 	Ready bool
 }
 
-// Workspace is the scratch memory of [Interfaces], to be used again by the same
-// worker.
+// Workspace is the scratch memory of [Interfaces], which a worker reuses.
 type Workspace struct {
 	wide, half, ring, best []float32
 	arg                    []int32
@@ -123,19 +120,14 @@ const ringBytes = 320 << 10
 // alinesAtOnce bounds the width of what is filtered at a time.
 const alinesAtOnce = 512
 
-// Interfaces finds the interfaces of a rectangle of A-lines. rows and columns list
-// the rows and columns of src that the mean filter's windows cover (see
-// [InterfaceSearch.Windows]); there are w−1 more of them than outputs, w the
-// window. depth is the interface
+// Interfaces finds the interfaces of a rectangle of A-lines. rows and columns list the rows and columns of
+// src that the mean filter's windows cover (see [InterfaceSearch.Windows]); for windows of w samples there
+// are w−1 more of them than outputs.
 //
-//	z0 = ⌈argmax_z g + 0.5·SigmaZ⌉
-//
-// of each A-line in C order, g the derivative of Gaussian (truncated at 4
-// SigmaZ, volume mirrored at its ends) of the mean-filtered magnitudes; the first
-// maximum wins. peak, unless nil, is the maximum.
-//
-// All is float32. The outputs are the same for every way to cut a plane into
-// rectangles, and with rows and columns swapped.
+// depth receives the interface z0 = ⌈argmax_z g + 0.5·SigmaZ⌉ of each A-line in C order, where g is the
+// derivative of Gaussian (truncated at 4 SigmaZ, volume mirrored at its ends) of the mean-filtered
+// magnitudes; the first maximum wins. peak, unless nil, receives the maximum. All arithmetic is float32.
+// Results are the same for every way to cut a plane into rectangles, and with rows and columns swapped.
 func Interfaces[T dtype.Element](s *InterfaceSearch, w *Workspace, depth []int32, peak []float32, src Slab[T], rows, columns []int) {
 	n := s.Window()
 	ny, nx := len(rows)-(n-1), len(columns)-(n-1)

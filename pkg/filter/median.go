@@ -60,8 +60,8 @@ func (m *MedianFilter[T]) Radius() (r [3]int) {
 // Bytes returns the scratch memory needed for volumes of the given shape.
 func (m *MedianFilter[T]) Bytes(shape [3]int) int64 { return m.bytes(shape) }
 
-// Apply filters a volume: dst has the shape (z, y, x), src has the radius more on either side of each axis. Both are in
-// C order, without a common element. src is spoiled.
+// Apply filters a volume: dst has shape (z, y, x), src the radius more on either side of each axis. Both are
+// in C order and do not overlap. It overwrites src.
 func (m *MedianFilter[T]) Apply(dst, src []T, shape [3]int) {
 	voxels, wide := 1, 1
 	for d, n := range shape {

@@ -17,9 +17,8 @@ func PhaseShift(fixed, moving []float32, height, width int) (dy, dx int) {
 	return NewPhase().Shift(fixed, moving, height, width)
 }
 
-// Phase finds displacements by phase correlation. It keeps the Fourier tables
-// and the memory of the sizes that it has seen: make one per worker. It is not
-// safe for concurrent use.
+// Phase finds displacements by phase correlation. It keeps Fourier tables and memory for the sizes that it
+// has seen. It is not safe for concurrent use: make one per worker.
 type Phase struct {
 	rows map[int]*fourier.FFT
 	cols map[int]*fourier.CmplxFFT
@@ -35,8 +34,7 @@ type Phase struct {
 	flatF, flatM, line, row []float64  // of SubPixel
 }
 
-// NewPhase makes a Phase, which takes memory as it sees planes: 48 bytes a
-// pixel of the largest one, or thereabouts.
+// NewPhase returns a Phase. It allocates memory as needed, about 48 bytes per pixel of the largest plane.
 func NewPhase() *Phase {
 	return &Phase{rows: map[int]*fourier.FFT{}, cols: map[int]*fourier.CmplxFFT{}}
 }
@@ -89,7 +87,7 @@ type PhaseMatch struct {
 	// Correlation is the normalised cross-correlation of the planes' overlap at this displacement; 0 if there
 	// is nothing to compare.
 	Correlation float64
-	// Common is the number of pixels that they have in common.
+	// Common is the number of pixels in which the planes overlap.
 	Common int
 }
 

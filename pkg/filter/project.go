@@ -42,7 +42,7 @@ func AddPlanes[T dtype.Element](acc []float64, src []T) (nonFinite int64) {
 	return nonFinite
 }
 
-// Mean ends an average over n planes: dst[i] = acc[i] / n, rounded once.
+// Mean divides sums over n planes: dst[i] = acc[i] / n, rounded once.
 func Mean(dst []float32, acc []float64, n int) {
 	d := float64(n)
 	for i, v := range acc[:len(dst)] {

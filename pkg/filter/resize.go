@@ -34,15 +34,14 @@ func Passes(z, y, x *Weights) []Pass {
 	return slices.DeleteFunc(passes, func(p Pass) bool { return p.Axis != 0 && p.Identity() })
 }
 
-// NewResizer makes a resizer for volumes of shape (z.In, y.In, x.In).
+// NewResizer returns a resizer for volumes of shape (z.In, y.In, x.In).
 func NewResizer(z, y, x *Weights) *Resizer {
 	r := &Resizer{}
 	r.Reset(z, y, x)
 	return r
 }
 
-// Reset makes the resizer ready for another volume, which may be resized by
-// other weights. The memory is used again.
+// Reset prepares the resizer for another volume, possibly with other weights, and reuses its memory.
 func (r *Resizer) Reset(z, y, x *Weights) {
 	r.z, r.y, r.x = z, y, x
 	r.before, r.after = r.before[:0], r.after[:0]
@@ -133,8 +132,7 @@ func (r *Resizer) run(passes []Pass, v []float32, shape [3]int) []float32 {
 	return v
 }
 
-// Resize makes a volume of shape (z.Out, y.Out, x.Out) from one of shape
-// (z.In, y.In, x.In): [Resizer] for a volume that is in memory.
+// Resize resizes a volume in memory from shape (z.In, y.In, x.In) to (z.Out, y.Out, x.Out), like [Resizer].
 func Resize(dst, src []float32, z, y, x *Weights) {
 	r := NewResizer(z, y, x)
 	plane := y.in * x.in

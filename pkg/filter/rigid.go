@@ -11,11 +11,9 @@ type Rigid struct {
 	CX, CY float64 // centre of rotation
 }
 
-// Resample writes rows y0 … y1−1 of the plane that the transform makes of src
-// (ny rows of nx pixels) into dst, which holds those rows. Sampling is linear in
-// float64, rounded once. Inside is [−½, n−½] along both axes, with the edge
-// pixel repeated in the outer half; outside the result is fill (stages
-// specification, stack).
+// Resample writes rows y0 … y1−1 of the transformed plane src (ny rows of nx pixels) to dst, which holds only
+// those rows. Sampling is linear in float64, rounded once. Inside is [−½, n−½] along both axes, with the edge
+// pixel repeated in the outer half; outside the result is fill (stages specification, stack).
 func (t Rigid) Resample(dst, src []float32, ny, nx, y0, y1 int, fill float32) {
 	s, c := math.Sincos(t.Angle)
 	for y := y0; y < y1; y++ {

@@ -22,8 +22,7 @@ func Roll[T dtype.Element](w *RollWorkspace, volume []T, planes, ny, nx int, shi
 	return nonFinite
 }
 
-// RollWorkspace is the scratch memory of [Roll], to be used again by the same
-// worker.
+// RollWorkspace is the scratch memory of [Roll], which a worker reuses.
 type RollWorkspace struct {
 	in, out []float32 // planes of one row, rollStride numbers apart
 	offset  [rollColumns]int32

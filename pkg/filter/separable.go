@@ -38,11 +38,10 @@ func combinePlane[F float32 | float64](dst, src, scratch []F, ny, nx int, tapsY,
 // one reports whether taps leave what they filter as it is.
 func one[F float32 | float64](taps []F) bool { return len(taps) == 1 && taps[0] == 1 }
 
-// LocalContrast makes an image of ny × nx pixels say by what part each pixel is brighter
-// than its surroundings: v/m − 1, m the mean of the positive numbers among
-// the n × n pixels around it. Pixels that are no positive numbers are 0. What shades
-// an image (attenuation with depth, the microscope's illumination) is gone from it, and its noise,
-// which in OCT grows with the brightness, is everywhere the same.
+// LocalContrast replaces each pixel of an image of ny × nx pixels by its relative brightness against its
+// surroundings: v/m − 1, where m is the mean of the positive numbers among the n × n pixels around it. Pixels
+// that are not positive numbers become 0. This removes shading (attenuation with depth, the microscope's
+// illumination), and makes noise, which in OCT grows with the brightness, uniform.
 func LocalContrast(dst, src []float32, ny, nx, n int) {
 	v, mask := make([]float32, ny*nx), make([]float32, ny*nx)
 	for i, f := range src[:ny*nx] {

@@ -70,8 +70,8 @@ func (s *Stencil[F]) Bytes(shape [3]int) int64 {
 	return int64(n) * int64(dtype.Of[F]().Size())
 }
 
-// Apply filters a volume: dst has the shape (z, y, x), src has the radius more on either side of each axis. Both
-// are in C order, without a common element.
+// Apply filters a volume: dst has shape (z, y, x), src the radius more on either side of each axis. Both are
+// in C order and do not overlap.
 func (s *Stencil[F]) Apply(dst, src []F, shape [3]int) {
 	wide, tall, plane := s.scratch(shape)
 	s.tall = room(s.tall, tall)

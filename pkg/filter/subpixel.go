@@ -4,8 +4,7 @@ import "math"
 
 // Fit is the best agreement of two planes that are aligned to about a pixel.
 type Fit struct {
-	// DY, DX is the rest of the displacement, in fractions of a pixel:
-	// moving(y, x) = fixed(y+DY, x+DX).
+	// DY, DX is the remaining displacement in fractions of a pixel: moving(y, x) = fixed(y+DY, x+DX).
 	DY, DX float64
 	// Correlation is the normalised cross-correlation there.
 	Correlation float64

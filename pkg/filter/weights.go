@@ -129,10 +129,10 @@ func (w *Weights) Inputs(o0, o1 int) (first, end int) {
 	return w.first[o0], w.first[o1-1] + w.start[o1] - w.start[o1-1]
 }
 
-// Covers reports whether every input sample takes part in some output.
+// Covers reports whether every input sample contributes to some output.
 func (w *Weights) Covers() bool { return w.covers }
 
-// Identity reports whether the output is the input.
+// Identity reports whether the weights leave the input unchanged.
 func (w *Weights) Identity() bool {
 	if w.in != w.out || len(w.taps) != w.out {
 		return false
@@ -145,9 +145,8 @@ func (w *Weights) Identity() bool {
 	return true
 }
 
-// Apply filters along the middle axis: src has shape (outer, In, inner), dst
-// (outer, Out, inner), both in C order and without a common element. It is made
-// for an inner that is not short: [Weights.ApplyRows] is for the last axis.
+// Apply filters along the middle axis: src has shape (outer, In, inner), dst (outer, Out, inner), both in C
+// order and not overlapping. It suits large inner lengths; [Weights.ApplyRows] is for the last axis.
 func (w *Weights) Apply(dst, src []float32, outer, inner int) {
 	for o := range outer {
 		s, d := src[o*w.in*inner:][:w.in*inner], dst[o*w.out*inner:][:w.out*inner]
@@ -187,10 +186,8 @@ const rowsAtOnce = 32
 // RowScratch returns the number of elements that ApplyRows needs as scratch.
 func (w *Weights) RowScratch() int { return (w.in + w.out) * rowsAtOnce }
 
-// ApplyRows filters along the last axis: src has shape (rows, In), dst
-// (rows, Out), both in C order and without a common element. It turns groups of
-// rows into columns and back; scratch has at least [Weights.RowScratch]
-// elements.
+// ApplyRows filters along the last axis: src has shape (rows, In), dst (rows, Out), both in C order and not
+// overlapping. It transposes groups of rows and back; scratch has at least [Weights.RowScratch] elements.
 func (w *Weights) ApplyRows(dst, src []float32, rows int, scratch []float32) {
 	columns, results := scratch[:w.in*rowsAtOnce], scratch[w.in*rowsAtOnce:][:w.out*rowsAtOnce]
 	for r := 0; r < rows; r += rowsAtOnce {

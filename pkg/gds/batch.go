@@ -17,11 +17,11 @@ type Op struct {
 	Device gpu.Span // where Host is nil
 }
 
-// Batch is reads and writes that were begun together.
+// Batch is a set of reads and writes begun together.
 type Batch struct{ pending []*Pending }
 
-// Begin begins reads and writes, which the threads of a file's pool work off in that
-// order. The memory must not be used before [Batch.Wait].
+// Begin begins reads and writes, which the threads of the file's pool process in order. The memory must not
+// be used before [Batch.Wait].
 func Begin(ctx context.Context, ops ...Op) *Batch {
 	b := &Batch{pending: make([]*Pending, len(ops))}
 	for i, o := range ops {
@@ -58,7 +58,7 @@ func (b *Batch) Cancel() {
 	}
 }
 
-// Wait waits for all of them. Its error joins theirs, each with its number in the batch.
+// Wait waits for all operations and joins their errors, each with its number in the batch.
 func (b *Batch) Wait() error {
 	var failed []error
 	for i, p := range b.pending {

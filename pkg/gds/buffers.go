@@ -201,7 +201,7 @@ func (p *Pool) Register(s gpu.Span) error {
 	return nil
 }
 
-// Deregister undoes [Pool.Register]. Reads and writes of the memory are waited for.
+// Deregister undoes [Pool.Register] after waiting for reads and writes of the memory.
 func (p *Pool) Deregister(s gpu.Span) error {
 	g := p.buffers()
 	if g == nil {

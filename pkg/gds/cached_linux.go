@@ -47,12 +47,12 @@ func cachedPages(f *os.File, off, n int64) (int64, error) {
 	return min(int64(s.Cache)*int64(os.Getpagesize()), n), nil
 }
 
-// tells tells whether this process owns a file or may write it.
+// tells reports whether this process owns a file or may write it.
 func tells(f *os.File, info os.FileInfo) bool {
 	return owns(info, os.Geteuid()) || mayWrite(f)
 }
 
-// owns tells whether a file is a user's.
+// owns reports whether a file is a user's.
 func owns(info os.FileInfo, user int) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(s.Uid) == user

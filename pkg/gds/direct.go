@@ -121,8 +121,8 @@ func (f *File) copied(b []byte, off int64, write bool) (done int, err error) {
 	return done, nil
 }
 
-// holds tells whether the page cache holds more than half of a part of the file, which
-// then comes faster from there. Where the system does not say, it holds nothing.
+// holds reports whether the page cache holds more than half of a part of the file, which then comes faster
+// from there. Where the system does not say, it holds nothing.
 func (f *File) holds(off, n int64) bool {
 	if !f.told {
 		return false
@@ -184,7 +184,7 @@ func newAside(threads int, task int64) (*mem.Pool, int) {
 	return mem.NewPool(max(min(int64(threads)*queueBytes, mostAside), int64(mem.Size(size)))), size
 }
 
-// told tells whether the system says what the page cache holds of a file; see [Cached].
+// told reports whether the system says what the page cache holds of a file; see [Cached].
 func told(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && tells(f, info)

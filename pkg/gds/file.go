@@ -15,7 +15,7 @@ import (
 	"strata/pkg/gpu/cufile"
 )
 
-// File is an open file. Its methods may be called from any goroutine.
+// File is an open file. Its methods may be called concurrently.
 type File struct {
 	pool     *Pool
 	path     string
@@ -47,7 +47,7 @@ type File struct {
 // Name returns the path that the file was opened with.
 func (f *File) Name() string { return f.path }
 
-// Close waits for reads and writes that are under way and closes the file.
+// Close waits for reads and writes in progress and closes the file.
 func (f *File) Close() error {
 	f.pool.mu.Lock()
 	again, queued := f.closed, f.queued
@@ -205,22 +205,22 @@ func (f *File) Prefetch(off, n int64) error {
 	return Prefetch(f.file, off, n)
 }
 
-// GoRead begins [File.Read].
+// GoRead begins [File.Read] and returns at once.
 func (f *File) GoRead(ctx context.Context, dst gpu.Span, off int64) *Pending {
 	return f.begin(&request{ctx: ctx, file: f, dev: dst, off: off, n: dst.Bytes()})
 }
 
-// GoWrite begins [File.Write].
+// GoWrite begins [File.Write] and returns at once.
 func (f *File) GoWrite(ctx context.Context, src gpu.Span, off int64) *Pending {
 	return f.begin(&request{ctx: ctx, file: f, write: true, dev: src, off: off, n: src.Bytes()})
 }
 
-// GoReadAt begins [File.ReadAt].
+// GoReadAt begins [File.ReadAt] and returns at once.
 func (f *File) GoReadAt(ctx context.Context, dst []byte, off int64) *Pending {
 	return f.begin(&request{ctx: ctx, file: f, host: dst, off: off, n: int64(len(dst))})
 }
 
-// GoWriteAt begins [File.WriteAt].
+// GoWriteAt begins [File.WriteAt] and returns at once.
 func (f *File) GoWriteAt(ctx context.Context, src []byte, off int64) *Pending {
 	return f.begin(&request{ctx: ctx, file: f, write: true, host: src, off: off, n: int64(len(src))})
 }

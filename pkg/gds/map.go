@@ -16,8 +16,7 @@ import (
 	"strata/pkg/mem"
 )
 
-// Map is a part of a file in the address space, to be read. Its methods may be called
-// from any goroutine.
+// Map is a part of a file mapped for reading. Its methods may be called concurrently.
 type Map struct {
 	path string
 	off  int64 // of the first byte in the file
@@ -138,7 +137,7 @@ func (m *Map) Random() error {
 	return nil
 }
 
-// Close ends the mapping, once no read is under way.
+// Close waits for reads in progress and unmaps the file.
 func (m *Map) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -294,8 +294,7 @@ func (t *turn) moved(transfer *cufile.Transfer, part gpu.Span, off int64) error 
 	return f.failure(t.write, off+n, err)
 }
 
-// bounced queues a part by way of the host: a piece after the other, through the lane's
-// buffer.
+// bounced queues a part through the host: a piece after the other, through the lane's buffer.
 func (t *turn) bounced(l *lane, from, to int64) error {
 	if from >= to {
 		return nil

@@ -56,11 +56,9 @@ type Stats struct {
 	Latency                       Latency // of tasks, from the first byte to the last
 }
 
-// NewPool starts the threads. Without a device (nil) only host memory can be read into
-// and written from. warn, which may be nil, gets one line when cuFile fails.
-//
-// Where the settings demand cuFile and it does not move data straight, that is an
-// error with the reason, and the only one.
+// NewPool starts the threads. Without a device (nil) it serves only host memory. warn, which may be nil, gets
+// one line when cuFile fails. The only error is that the settings demand cuFile and it does not move data
+// straight, with the reason.
 func NewPool(d *gpu.Device, s settings.Settings, warn func(text string)) (*Pool, error) {
 	if s.Threads <= 0 {
 		s.Threads = runtime.GOMAXPROCS(0)
@@ -142,7 +140,7 @@ func (p *Pool) Close() error {
 	return err
 }
 
-// Open opens a file as [os.OpenFile] does; flag must not have os.O_APPEND.
+// Open opens a file like [os.OpenFile]; flag must not include os.O_APPEND.
 func (p *Pool) Open(path string, flag int, perm fs.FileMode) (*File, error) {
 	if flag&os.O_APPEND != 0 {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("cannot be opened to append: writes go to where they are told")}

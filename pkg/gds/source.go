@@ -11,15 +11,14 @@ import (
 	"strata/pkg/work"
 )
 
-// Source is something that is read by parts: an object on a server, as
-// strata/pkg/zarr/store.OpenFile opens it, or a [Map]. Its methods may be called from any
-// goroutine.
+// Source reads data by parts: an object on a server, opened by strata/pkg/zarr/store.OpenFile, or a [Map].
+// Its methods may be called concurrently.
 type Source interface {
 	// Size returns the number of bytes.
 	Size() int64
 	// ReadAt fills p from offset off. Fewer bytes come with an error, which is [io.EOF] at the end.
 	ReadAt(ctx context.Context, p []byte, off int64) (n int, err error)
-	// Close ends it, after all reads.
+	// Close releases the source. All reads must have ended.
 	Close() error
 }
 

@@ -80,7 +80,7 @@ func (s *straight) close() (err error) {
 	return err
 }
 
-// straight tells whether a task is left to cuFile.
+// straight reports whether a task is left to cuFile.
 func (w *worker) straight(t task) bool {
 	if t.small || t.file.source != nil {
 		return false

@@ -190,9 +190,8 @@ func (w *worker) readBounced(t task, done int64, fellBack func()) {
 	w.copied = append(w.copied, t)
 }
 
-// write writes device memory. Of a task that cuFile does, what is not whole pages goes
-// by way of the host: cuFile would read such pages, change and write them, which goes wrong where
-// another task does the same.
+// write writes device memory. Of a task that cuFile does, what is not whole pages goes through the host:
+// cuFile would read such pages, change and write them, which goes wrong where another task does the same.
 func (w *worker) write(t task) error {
 	if !w.straight(t) {
 		return w.writeBounced(t, 0, t.len)

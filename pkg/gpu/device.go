@@ -9,8 +9,7 @@ import (
 	"strata/pkg/mem"
 )
 
-// Device is a GPU that this process uses. Its methods may be called from any
-// goroutine.
+// Device is a GPU that this process uses. Its methods may be called concurrently.
 type Device struct {
 	Info Info
 
@@ -39,8 +38,8 @@ type Limits struct {
 	Pinned int64 // bytes of page-locked host memory
 }
 
-// Open takes a device into use: retains its primary context and makes pools within
-// the limits. Nothing is allocated and no kernel is loaded yet. Close gives it back.
+// Open retains the primary context of a device and makes pools within the limits. It allocates nothing and
+// loads no kernel yet. The caller calls Close.
 func Open(info Info, l Limits) (*Device, error) {
 	if _, err := load(); err != nil {
 		return nil, err
@@ -83,8 +82,7 @@ func Open(info Info, l Limits) (*Device, error) {
 	return d, nil
 }
 
-// Close gives memory, kernels and the context back. Streams must be closed before,
-// and buffers released.
+// Close frees memory and kernels and releases the context. Streams must be closed, and buffers released.
 func (d *Device) Close() error {
 	d.pinned.Close()
 	err := d.memory.close()
@@ -118,8 +116,7 @@ func (d *Device) Try(key any, f func() error) error {
 	return once.(func() error)()
 }
 
-// Call lets another library work on the device: f runs on the device's thread, where
-// the context is current.
+// Call lets another library use the device: it calls f on the device's thread, where the context is current.
 func (d *Device) Call(f func() error) error { return d.do(f) }
 
 // do runs f on the device's thread.
@@ -168,8 +165,8 @@ func (d *Device) Traffic() (up, down, across int64) {
 	return d.up.Load(), d.down.Load(), d.across.Load()
 }
 
-// CountStraight counts bytes that another library moved between files and the device,
-// without a copy on a stream: they cross the bus as copies do.
+// CountStraight counts bytes that another library moved between files and the device without a copy on a
+// stream; they cross the bus like copies.
 func (d *Device) CountStraight(up, down int64) {
 	d.straightUp.Add(up)
 	d.straightDown.Add(down)

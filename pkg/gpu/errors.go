@@ -19,14 +19,14 @@ func unavailable(format string, args ...any) error {
 }
 
 var (
-	// ErrMemory is wrapped by errors of a device that has not the memory.
+	// ErrMemory is wrapped by errors of a device with too little memory.
 	ErrMemory = errors.New("out of device memory")
 	// ErrLost is wrapped by errors that destroy the context: no later call succeeds, and the device's data
 	// are lost.
 	ErrLost = errors.New("the GPU's context is lost")
 )
 
-// Error is a call of the driver that failed.
+// Error is a failed call of the driver.
 type Error struct {
 	Call string // as cuda.h names it, or the kernel
 	Code int    // CUresult

@@ -18,8 +18,7 @@ type Buffer struct {
 	pool  *Pool
 }
 
-// Span is a range of device memory. The holder of the buffer that it is of sees to
-// it that it lives.
+// Span is a range of device memory. It is valid as long as the holder keeps its buffer.
 type Span struct {
 	address uint64
 	bytes   int64
@@ -39,8 +38,8 @@ func (s Span) From(i, n int64) Span {
 	return Span{s.address + uint64(i), n}
 }
 
-// Release gives the buffer back to its pool. Work on it must have been waited for:
-// [Stream.Release] waits. A second Release does nothing.
+// Release returns the buffer to its pool. Work on it must have been waited for; [Stream.Release] does that. A
+// second Release does nothing.
 func (b *Buffer) Release() {
 	if b == nil || b.pool == nil {
 		return
@@ -97,8 +96,8 @@ func (p *Pool) Allocation(s Span) (Span, bool) {
 
 func byAddress(s Span, address uint64) int { return cmp.Compare(s.address, address) }
 
-// BeforeFree calls f with each [Pool.Allocation] that is about to go back to the driver,
-// until stop is called. f must not use the pool.
+// BeforeFree calls f with each [Pool.Allocation] that is about to be returned to the driver, until stop is
+// called. f must not use the pool.
 func (p *Pool) BeforeFree(f func(Span)) (stop func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -58,7 +58,7 @@ func (s *Stream) count(to *atomic.Int64, n int64) {
 
 const nonBlocking = 1 // CU_STREAM_NON_BLOCKING: does not wait for the null stream
 
-// Stream makes one. Close ends it.
+// Stream returns a new stream. The caller closes it.
 func (d *Device) Stream() (*Stream, error) {
 	args, err := mem.Alloc(argsSize)
 	if err != nil {
@@ -106,9 +106,8 @@ func (s *Stream) Handle() uintptr { return s.handle }
 // OnClose calls f when the stream is closed, after its queued work has run.
 func (s *Stream) OnClose(f func()) { s.ends = append(s.ends, f) }
 
-// Queue lets another library queue work: f runs on the stream's thread, where the
-// context is current, and gets the stream's handle (CUstream), unless something failed
-// before. Its error becomes the stream's.
+// Queue lets another library queue work: it calls f on the stream's thread, where the context is current,
+// with the stream's handle (CUstream), unless the stream has failed. An error of f becomes the stream's.
 func (s *Stream) Queue(f func(handle uintptr) error) {
 	if s.err != nil {
 		return
@@ -150,8 +149,7 @@ func (s *Stream) Upload(dst Span, src []byte) {
 	})
 }
 
-// Download copies the beginning of src to page-locked host memory, which holds it
-// after Wait.
+// Download copies the beginning of src to page-locked host memory, where it is valid after Wait.
 func (s *Stream) Download(dst []byte, src Span) {
 	if int64(len(dst)) > src.bytes {
 		s.fail(fmt.Errorf("download of %d bytes from %d", len(dst), src.bytes))
@@ -226,8 +224,8 @@ func (s *Stream) Passed() error {
 	return first.ran(waited)
 }
 
-// Wait waits until all that is queued has run. It returns the first error since the
-// last Wait, and is ready for more, unless the context is lost.
+// Wait waits until all queued work has run. It returns the first error since the last Wait; afterwards the
+// stream can be used again, unless the context is lost.
 func (s *Stream) Wait() error {
 	all := append(s.marked, s.stretch)
 	s.marked, s.stretch = nil, stretch{}
@@ -243,7 +241,7 @@ func (s *Stream) Wait() error {
 	return err
 }
 
-// Event is a point in a stream's queue, for others to follow.
+// Event is a point in a stream's queue that other streams can wait for.
 type Event struct {
 	device *Device
 	handle uintptr
@@ -254,10 +252,11 @@ const (
 	disableTiming = 2 // CU_EVENT_DISABLE_TIMING: recording costs less
 )
 
-// Event makes an event that nothing was recorded in. It only orders streams: [Device.TimedEvent] has a time.
+// Event returns a new event, not yet recorded. It only orders streams; [Device.TimedEvent] also measures
+// time.
 func (d *Device) Event() (*Event, error) { return d.event(disableTiming) }
 
-// TimedEvent makes an event for [Event.Since].
+// TimedEvent returns a new event for [Event.Since].
 func (d *Device) TimedEvent() (*Event, error) { return d.event(0) }
 
 func (d *Device) event(flags uint32) (*Event, error) {
@@ -269,12 +268,12 @@ func (d *Device) event(flags uint32) (*Event, error) {
 	return e, nil
 }
 
-// Close gives the event back.
+// Close destroys the event.
 func (e *Event) Close() error {
 	return e.device.givenBack(e.device.do(func() error { return check("cuEventDestroy_v2", driver.EventDestroy(e.handle)) }))
 }
 
-// Record makes the event the point behind all that is queued on the stream.
+// Record sets the event to the point behind all work queued on the stream.
 func (s *Stream) Record(e *Event) {
 	s.call("cuEventRecord", func() result { return driver.EventRecord(e.handle, s.handle) })
 }
@@ -284,8 +283,8 @@ func (s *Stream) Follow(e *Event) {
 	s.call("cuStreamWaitEvent", func() result { return driver.StreamWaitEvent(s.handle, e.handle, 0) })
 }
 
-// Since returns the seconds that the device took from the event from to e. Both are of
-// [Device.TimedEvent], and must have been waited for.
+// Since returns the seconds of device time from the event from to e. Both come from [Device.TimedEvent] and
+// must have been waited for.
 func (e *Event) Since(from *Event) (float64, error) {
 	var ms float32
 	err := e.device.do(func() error {

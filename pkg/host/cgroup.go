@@ -14,12 +14,11 @@ type Limits struct {
 	Memory *int64   `json:"memory"` // bytes
 }
 
-// CgroupLimits reads the limits that hold for this process, the smallest on
-// the way from its group to the root; cgroup versions 1 and 2. Systems without
-// control groups have no limits.
+// CgroupLimits reads the limits that apply to this process: the smallest on the path from its group to the
+// root, for cgroup versions 1 and 2. Systems without control groups have no limits.
 func CgroupLimits() Limits { return CgroupLimitsBy(os.ReadFile) }
 
-// CgroupLimitsBy reads files by a function, which may have those of another machine.
+// CgroupLimitsBy does the same with a function that reads files, for instance of another machine.
 func CgroupLimitsBy(read func(name string) ([]byte, error)) Limits {
 	var l Limits
 	groups, err := read("/proc/self/cgroup")

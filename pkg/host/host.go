@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// CPUModel returns the processor's name as the system knows it; empty if it does not say.
+// CPUModel returns the processor's name, or "" if unknown.
 func CPUModel() string { return cpuModel("/proc/cpuinfo") }
 
 func cpuModel(path string) string {
@@ -45,7 +45,7 @@ func cpuModel(path string) string {
 	return "implementer " + numbers["CPU implementer"] + " part " + numbers["CPU part"]
 }
 
-// Resident returns the number of bytes that the process has in memory; 0 where the system does not say.
+// Resident returns the resident memory of the process in bytes, or 0 if unknown.
 func Resident() int64 { return status("VmRSS:") }
 
 // status returns a size in the process's status; 0 if it has none.

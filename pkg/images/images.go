@@ -105,7 +105,7 @@ func formatOf(head []byte) *format {
 	return nil
 }
 
-// Is reports whether a local file is of one of the formats, by its first bytes.
+// Is reports whether a local file has one of the formats, judged by its first bytes.
 func Is(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -117,8 +117,8 @@ func Is(name string) bool {
 	return formatOf(head[:n]) != nil
 }
 
-// Split cuts a path that goes through a regular file into that file's and the key below it; name is "" if
-// the path goes through none.
+// Split divides a path that goes through a regular file into the file's path and the key below it; name is ""
+// if the path goes through no file.
 func Split(p string) (name, key string) {
 	name = strings.TrimRight(p, "/")
 	for name != "" && name != "." {

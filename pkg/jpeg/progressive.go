@@ -51,7 +51,7 @@ func (d *Decoder) scans(ctx context.Context, src []byte, pos int) error {
 	return d.reconstruct(ctx)
 }
 
-// complete says whether all bits of all coefficients were sent.
+// complete reports whether all bits of all coefficients were sent.
 func (f *frame) complete() bool {
 	for i := range f.n {
 		for _, low := range f.comps[i].exact {

@@ -34,7 +34,8 @@ func (f *frame) expansionOf(c *component) expansion {
 	return nearest
 }
 
-// needsBelow says whether a row of the frame may be made of the row of samples below that in which it lies.
+// needsBelow reports whether a row of the frame may be made of the row of samples below that in which it
+// lies.
 func (e expansion) needsBelow() bool { return e == fancyY || e == fancyXY }
 
 // row is row y of the component's samples, the first or last one outside. The strip has the latest ones only.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Decoder decodes images one after the other, by one goroutine at a time, and keeps its memory from one to the next. The zero
-// value is ready.
+// Decoder decodes images one after the other and reuses its memory. The zero value is ready; only one
+// goroutine at a time may use it.
 type Decoder struct {
 	file
 	contexts []coder // of the columns of tiles

@@ -74,7 +74,7 @@ type Header struct {
 	Format        PixelFormat
 }
 
-// ReadHeader reads the container and the headers of an image. It checks them, not what follows.
+// ReadHeader reads and checks the container and the headers of an image, but not the data.
 func ReadHeader(src []byte) (Header, error) {
 	var f file
 	if err := f.read(src); err != nil {

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// ErrBudget is wrapped when one piece of data needs more memory than the process may take for it.
+// ErrBudget is wrapped by errors about data that need more memory than the process may use.
 var ErrBudget = errors.New("more than the memory budget")
 
 var limit atomic.Int64
@@ -14,7 +14,7 @@ var limit atomic.Int64
 // gets its share explicitly; [Limit] and [Unplanned] are for all other code.
 func SetLimit(n int64) { limit.Store(n) }
 
-// Limit returns the bytes that the process may take for buffers, 0 if it was told of none.
+// Limit returns how many bytes the process may use for buffers, or 0 if SetLimit was not called.
 func Limit() int64 { return limit.Load() }
 
 // Unplanned returns the additional bytes, besides [Limit], for needs that no plan can know before the data

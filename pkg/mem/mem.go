@@ -19,8 +19,7 @@ type Buffer struct {
 	pool *Pool
 }
 
-// Release gives the buffer back to its pool. B must not be used afterwards; a
-// second Release does nothing.
+// Release returns the buffer to its pool. B must not be used afterwards; a second Release does nothing.
 func (b *Buffer) Release() {
 	if b == nil || b.pool == nil {
 		return
@@ -31,8 +30,8 @@ func (b *Buffer) Release() {
 	b.B, b.full = nil, nil
 }
 
-// Pool is a set of buffers that together never exceed a number of bytes. Get
-// waits for a Release when the budget is spent. It is safe for concurrent use.
+// Pool hands out buffers that together never exceed a number of bytes. Get waits for a Release when the
+// budget is exhausted. It is safe for concurrent use.
 type Pool struct {
 	mu     sync.Mutex
 	limit  int64
@@ -51,13 +50,12 @@ type Pool struct {
 // NewPool returns a pool whose buffers, in use and idle, stay within limit bytes.
 func NewPool(limit int64) *Pool { return NewPoolOf(limit, Alloc, Free) }
 
-// NewPoolOf makes a pool of memory that alloc gives and free takes back, of exactly
-// the length that was asked for.
+// NewPoolOf returns a pool of memory that alloc provides, of exactly the requested length, and free releases.
 func NewPoolOf(limit int64, alloc func(n int) ([]byte, error), free func([]byte)) *Pool {
 	return &Pool{limit: limit, keep: limit, free: map[int][][]byte{}, alloc: alloc, dealloc: free}
 }
 
-// Keep bounds the bytes that lie idle once they are released; more go back to the system. It returns the pool.
+// Keep limits the idle bytes that the pool keeps; more are returned to the system. It returns the pool.
 func (p *Pool) Keep(idle int64) *Pool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,8 +175,7 @@ func (p *Pool) trim(keep int64) {
 	}
 }
 
-// Close gives idle buffers back to the system; buffers still held follow when
-// they are released.
+// Close returns idle buffers to the system, and those in use when they are released.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

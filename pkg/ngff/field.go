@@ -13,10 +13,10 @@ import (
 type Severity int
 
 const (
-	// Warning is something that readers cope with, or that the specification
-	// recommends and the file does not do.
+	// Warning is a fault that readers cope with, or a recommendation of the specification that the file does
+	// not follow.
 	Warning Severity = iota
-	// Error breaks a rule of the specification.
+	// Error is a violation of the specification.
 	Error
 )
 
@@ -34,7 +34,7 @@ type Problem struct {
 	Field    string // metadata field, such as "multiscales[0].axes[1].type"; "" for the node as a whole
 	Severity Severity
 	Message  string // what is wrong, and what would be right
-	Err      error  // what opening a node failed with; nil: the finding is about metadata
+	Err      error  // error from opening a node; nil: the finding is about metadata
 	fatal    bool   // Open cannot make sense of it
 }
 
@@ -61,7 +61,7 @@ func (f *findings) bad(field, format string, args ...any) {
 	f.list = append(f.list, Problem{Field: field, Severity: Error, Message: fmt.Sprintf(format, args...)})
 }
 
-// warn notes what a reader should know.
+// warn records a warning.
 func (f *findings) warn(field, format string, args ...any) {
 	f.list = append(f.list, Problem{Field: field, Severity: Warning, Message: fmt.Sprintf(format, args...)})
 }
@@ -122,7 +122,7 @@ func (v value) errorf(format string, args ...any) error {
 	return &fieldError{v.field, fmt.Errorf(format, args...)}
 }
 
-// fieldError is a value that is not what its field asks for.
+// fieldError reports a value that violates its field's rules.
 type fieldError struct {
 	field string
 	err   error
@@ -222,5 +222,5 @@ func (o object) get(name string) value {
 	return value{f, o.members[name]}
 }
 
-// has reports a member that is there and not null.
+// has reports whether a member exists and is not null.
 func (o object) has(name string) bool { return !o.get(name).missing() }

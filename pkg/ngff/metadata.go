@@ -9,7 +9,7 @@ import (
 type Axis struct {
 	Name string // "x", "c"…; unique in an image
 	Type string // "space", "channel", "time", or something else
-	Unit string // UDUNITS-2 name such as "micrometer"; "" when not stated
+	Unit string // UDUNITS-2 name such as "micrometer"; "" if not stated
 }
 
 // Axis types that NGFF gives a meaning to.
@@ -100,7 +100,7 @@ type Dataset struct {
 // Multiscale is one pyramid in the metadata.
 type Multiscale struct {
 	Name      string
-	Version   string // "" when not stated here
+	Version   string // "" if not stated here
 	Type      string // how the levels were made, in the writer's words
 	Axes      []Axis
 	Datasets  []Dataset
@@ -143,7 +143,7 @@ type LabelColor struct {
 // ImageLabel describes the labels of a label image.
 type ImageLabel struct {
 	Version    string
-	Source     string // path to the image it labels, from the label's group; "" when not stated
+	Source     string // path to the image it labels, from the label's group; "" if not stated
 	Colors     []LabelColor
 	Properties []json.RawMessage // free-form objects with a "label-value"
 }

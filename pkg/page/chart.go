@@ -163,7 +163,7 @@ func (c *Chart) SVG() template.HTML {
 	return template.HTML(b.String())
 }
 
-// spreads tells whether a point has a range.
+// spreads reports whether a point has a range.
 func (p Point) spreads() bool { return p.Low < p.High && Finite(p.High-p.Low) }
 
 // marks returns where the x axis has ticks.

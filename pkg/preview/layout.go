@@ -48,8 +48,8 @@ func (v *volume) extent() (e [3]float64) {
 	return e
 }
 
-// tall says whether the volume is so deep that its panels take less room side by
-// side than with xz below xy and yz beside it.
+// tall reports whether the volume is so deep that its panels take less room side by side than with xz below
+// xy and yz beside it.
 func (v *volume) tall() bool {
 	e := v.extent()
 	return v.deep() && (2*e[2]+e[1])*max(e[1], e[0]) < (e[2]+e[0])*(e[1]+e[0])

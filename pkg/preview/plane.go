@@ -51,7 +51,7 @@ func (v *volume) cuts(o *Options, first *volume) ([]*plane, error) {
 	return planes, nil
 }
 
-// deep says whether there is more than one plane along z.
+// deep reports whether there is more than one plane along z.
 func (v *volume) deep() bool { return v.Shape[0] > 1 }
 
 // wholeSamples is how many voxels of all panels together are kept one by one.
@@ -79,7 +79,7 @@ func reduce(planes []*plane, lay *layout) {
 	}
 }
 
-// whole says whether a block is a voxel.
+// whole reports whether a block is a voxel.
 func (p *plane) whole() bool { return p.step == [2]int{1, 1} }
 
 // bytes is what the values of planes take.

@@ -22,7 +22,7 @@ type MissingSlice struct {
 // Task is a line of the engine's trace.
 type Task struct {
 	Name, Status            string
-	Submit, Start, Complete time.Time // zero where not known
+	Submit, Start, Complete time.Time // zero if unknown
 	Duration, Realtime      time.Duration
 	Attempt                 int
 	HasTimes                bool

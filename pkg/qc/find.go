@@ -45,8 +45,8 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// isPlain says whether a path may be read to its end: no folder, pipe or device.
-// What is not there counts, reading it says so.
+// isPlain reports whether a path may be read to its end: no folder, pipe or device. What is not there counts,
+// reading it says so.
 func isPlain(path string) bool {
 	info, err := os.Stat(path)
 	return err != nil || info.Mode().IsRegular()

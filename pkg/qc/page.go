@@ -195,7 +195,7 @@ func (r *Report) view() *view {
 	return v
 }
 
-// Has says whether the page has a section.
+// Has reports whether the page has a section.
 func (v *view) Has(id string) bool {
 	for _, s := range v.Sections {
 		if s.ID == id {

@@ -176,7 +176,7 @@ func embedded(n int64) int64 { return (n + 2) / 3 * 4 }
 // five characters.
 func (p *Picture) Src() template.HTMLAttr { return template.HTMLAttr(`src="` + string(p.URL) + `"`) }
 
-// fits says whether the picture can be embedded as it is in so many bytes.
+// fits reports whether the picture can be embedded as it is in so many bytes.
 func (p *Picture) fits(most int64) bool {
 	return embedded(p.bytes) <= most && p.bytes <= maxFile && max(p.Width, p.Height) <= longestSide
 }

@@ -140,7 +140,7 @@ func together(all []*Notice) (out []*Notice) {
 	return out
 }
 
-// said says whether the stack gave a warning with that text itself.
+// said reports whether the stack gave a warning with that text itself.
 func (r *Report) said(text string) bool {
 	for _, run := range r.Runs {
 		if run.Tool == "stack" && slices.ContainsFunc(run.Warnings, func(w string) bool { return strings.Contains(w, text) }) {

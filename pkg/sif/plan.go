@@ -51,7 +51,7 @@ func inRoot(root, name string) (string, error) {
 	return at, nil
 }
 
-// below says whether a path lies below a folder.
+// below reports whether a path lies below a folder.
 func below(name, dir string) bool { return dir == "/" || strings.HasPrefix(name, dir+"/") }
 
 // arrange works out where binds lie in the root, and what has to be made there.

@@ -229,7 +229,7 @@ func identity(root, temp, home string, add func(source, target string)) error {
 	return nil
 }
 
-// hasID says whether the third field of a line is the id.
+// hasID reports whether the third field of a line is the id.
 func hasID(text []byte, id string) bool {
 	for line := range bytes.Lines(text) {
 		if f := strings.Split(strings.TrimSpace(string(line)), ":"); len(f) > 2 && f[2] == id {

@@ -50,8 +50,8 @@ func (i *Image) Verify(ctx context.Context, keys openpgp.EntityList) ([]Signer, 
 	return signers, nil
 }
 
-// signedWithPEM says whether a signature is an envelope of the kind that
-// apptainer sign --key makes, not an OpenPGP message.
+// signedWithPEM reports whether a signature is an envelope of the kind that apptainer sign --key makes, not
+// an OpenPGP message.
 func (i *Image) signedWithPEM() bool {
 	found := false
 	i.image.WithDescriptors(func(d sif.Descriptor) bool {

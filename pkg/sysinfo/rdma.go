@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// RDMA lists network cards for remote direct memory access and the vendors of their drivers.
+// RDMA lists network cards for remote direct memory access, and tells whether their drivers come from OFED.
 type RDMA struct {
 	OFED    Fact[string] `json:"ofed"` // "24.10-1.1.4": MLNX_OFED or DOCA; the kernel's own drivers have none
 	Devices []RDMADevice `json:"devices"`

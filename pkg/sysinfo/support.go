@@ -81,7 +81,7 @@ func listKernel(release Fact[string]) Listing {
 	return l
 }
 
-// majorMinor is "6.8" of "6.8.0-45-generic".
+// majorMinor returns "6.8" of "6.8.0-45-generic".
 func majorMinor(version string) string {
 	major, rest, _ := strings.Cut(version, ".")
 	return major + "." + rest[:digits(rest)]

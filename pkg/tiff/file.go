@@ -26,7 +26,7 @@ type File struct {
 // BigEndian reports the byte order of the file.
 func (f *File) BigEndian() bool { return f.order == binary.BigEndian }
 
-// ErrNoTIFF is wrapped when a file does not begin as TIFF files do.
+// ErrNoTIFF is wrapped by errors that occur if a file does not begin as TIFF files do.
 var ErrNoTIFF = errors.New("not a TIFF file")
 
 // IsTIFF reports whether a file that begins with these bytes, four or more, is a TIFF file.
@@ -44,7 +44,7 @@ func IsTIFF(head []byte) bool {
 // mostPages bounds the directories of a file: more are in no file that anyone wrote.
 const mostPages = 1 << 22
 
-// Option changes how [Open] works.
+// Option configures [Open].
 type Option func(*opener)
 
 // Siblings lets [Open] read the other files of an OME-TIFF image, which its metadata name without folder.

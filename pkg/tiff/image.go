@@ -14,18 +14,19 @@ type Image struct {
 	Times, Channels, Depths int // planes along each; samples of a pixel are not counted as channels
 	Levels                  []Level
 
-	// VoxelUM is the size of a voxel in µm along z, y and x, and Interval the time between planes in seconds; 0: not known.
+	// VoxelUM is the size of a voxel in µm along z, y and x, and Interval the time between planes in seconds;
+	// 0: unknown.
 	VoxelUM  [3]float64
 	Interval float64
 
 	ChannelInfo   []Channel // of channels and samples, or nil
-	Magnification float64   // of the objective; 0: not known
+	Magnification float64   // of the objective; 0: unknown
 }
 
 // Channel holds the metadata of a channel.
 type Channel struct {
 	Name  string
-	Color string // "RRGGBB"; "": not said
+	Color string // "RRGGBB"; "": unknown
 }
 
 // Level is one resolution of an image: Times × Channels × Depths pages of the same layout, depth fastest. A

@@ -36,7 +36,7 @@ type PageSpec struct {
 	Description, Software string
 	Tables                []byte   // of JPEG tiles
 	Colors                []uint16 // as [Page.ColorMap] has them
-	XUM, YUM              float64  // size of a pixel in µm; 0: not known
+	XUM, YUM              float64  // size of a pixel in µm; 0: unknown
 	SubfileType           int      // tag 254: 1 for a page below another
 }
 

@@ -45,7 +45,7 @@ func Budget(n int64) Option { return func(o *options) { o.budget = n } }
 func Meter(m *meter.Meter) Option { return func(o *options) { o.meter = m } }
 
 // OmitFill leaves out chunks that hold only the fill value and removes those stored before. Without it they
-// are written like all others, so that a missing file is always an error.
+// are written like all others, so that a missing file always means lost data.
 func OmitFill() Option { return func(o *options) { o.omitFill = true } }
 
 // Hold lets a [ShardWriter] keep chunks in memory from p while they wait for chunks that precede them in the

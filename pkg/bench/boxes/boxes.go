@@ -8,7 +8,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// Split cuts an array of that shape into boxes, in C order; those at the far edges are cut off there.
+// Split divides an array of the given shape into boxes, in C order; boxes at the far edges are cut.
 func Split(shape, unit []int) []zarr.Region {
 	var list []zarr.Region
 	at := make([]int, len(shape))

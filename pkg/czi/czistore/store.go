@@ -63,13 +63,13 @@ const mostImages = 4096
 // SlideKey names the image of all scenes together.
 const SlideKey = "slide"
 
-// Option changes how [Open] works.
+// Option configures [Open].
 type Option func(*Store)
 
-// Requests sets how many reads are in flight at a time: the file lies on a server.
+// Requests declares that the file lies on a server, and sets how many reads to have in flight.
 func Requests(n int) Option { return func(s *Store) { s.requests = n } }
 
-// Open takes over an open CZI file, of which where is the location for messages.
+// Open makes a store of an open CZI file and takes ownership of it. where is its location in messages.
 func Open(ctx context.Context, file store.Object, where string, opts ...Option) (*Store, error) {
 	s := &Store{where: where, images: map[string]*image{}, arrays: map[string]*array{}}
 	for _, opt := range opts {
@@ -290,7 +290,7 @@ func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
 	return entries, nil
 }
 
-// Get returns a metadata document, or a placeholder for a chunk that exists: Decode reads it.
+// Get returns a metadata document, or a placeholder for a chunk that exists; Decode reads the chunk.
 func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
 	doc, err := s.content(ctx, key)
 	if err != nil {
@@ -302,7 +302,7 @@ func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([
 	return append(dst[:0], doc...), nil
 }
 
-// Open opens what Get returns.
+// Open opens the result of Get for reading in parts.
 func (s *Store) Open(ctx context.Context, key string) (store.Object, error) {
 	doc, err := s.content(ctx, key)
 	if err != nil {

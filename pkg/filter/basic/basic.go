@@ -30,11 +30,9 @@ const (
 // Memory returns how many bytes [FlatField] needs for a number of images, besides the images.
 func Memory(images int) int64 { return (3*int64(images) + 8) * pixels * 8 }
 
-// FlatField estimates the flat-field, Size × Size, mean 1, of images of that
-// size one after the other, all numbers finite and not negative, with at least one
-// above 0.
-//
-// It is the augmented Lagrangian solver that basicpy calls "approximate".
+// FlatField estimates the flat-field, Size × Size with mean 1, of consecutive images of that size. All
+// numbers must be finite and not negative, at least one above 0. It uses the augmented Lagrangian solver that
+// basicpy calls "approximate".
 func FlatField(images []float32) []float64 {
 	t := len(images) / pixels
 	f := newFit(images, t)

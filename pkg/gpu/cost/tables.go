@@ -54,7 +54,7 @@ func number(cell, unit string) float64 {
 	return v
 }
 
-// Figures are named figures of the tables, in seconds and bytes per second.
+// Figures maps names of figures in the tables to values, in seconds and bytes per second.
 type Figures map[string]float64
 
 // get returns a figure; a name that no table has is a mistake of the program.
@@ -66,7 +66,7 @@ func (f Figures) get(name string) float64 {
 	return v
 }
 
-// With returns the figures with those of others in the place of theirs.
+// With returns the figures, replaced by those of others where these exist.
 func (f Figures) With(others Figures) Figures {
 	all := maps.Clone(f)
 	for name, v := range others {
@@ -81,8 +81,8 @@ func (f Figures) With(others Figures) Figures {
 // tables.
 const Variable = "STRATA_GPU_FIGURES"
 
-// ParseFigures reads figures that take the place of those of the tables, of a GPU and of the host: NAME=VALUE and
-// host.NAME=VALUE between commas, in the units of the tables.
+// ParseFigures parses figures that replace those of the tables, for a GPU and the host: NAME=VALUE and
+// host.NAME=VALUE separated by commas, in the units of the tables.
 func ParseFigures(text string) (gpu, host Figures, err error) {
 	gpu, host = Figures{}, Figures{}
 	if text == "" {

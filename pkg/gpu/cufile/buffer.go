@@ -7,16 +7,14 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Buffer is device memory that cuFile knows: it stays mapped for transfers, where
-// otherwise cuFile takes them through memory of its own. It costs as much of the
-// device's window for others (BAR1).
+// Buffer is device memory registered with cuFile: it stays mapped for transfers, which otherwise go through
+// cuFile's own memory. It occupies as much of the device's window for other devices (BAR1).
 type Buffer struct {
 	device *gpu.Device
 	memory gpu.Span
 }
 
-// RegisterBuffer makes device memory known. It must not be freed before the buffer is
-// closed.
+// RegisterBuffer registers device memory. The memory must not be freed before the buffer is closed.
 func (d *Driver) RegisterBuffer(s gpu.Span) (*Buffer, error) {
 	err := d.device.Call(func() error {
 		return check("cuFileBufRegister", lib.BufRegister(uintptr(s.Address()), uint64(s.Bytes()), 0))
@@ -27,7 +25,7 @@ func (d *Driver) RegisterBuffer(s gpu.Span) (*Buffer, error) {
 	return &Buffer{d.device, s}, nil
 }
 
-// Close makes the memory unknown. Transfers to and from it must have ended.
+// Close deregisters the memory. Transfers to and from it must have ended.
 func (b *Buffer) Close() error {
 	err := b.device.Call(func() error { return check("cuFileBufDeregister", lib.BufDeregister(uintptr(b.memory.Address()))) })
 	if b.device.Lost() != nil {

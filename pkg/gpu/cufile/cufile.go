@@ -25,7 +25,7 @@ func unavailable(format string, args ...any) error {
 	return &Unavailable{fmt.Sprintf(format, args...)}
 }
 
-// Error is a call of cuFile that failed.
+// Error is a failed call of cuFile.
 type Error struct {
 	Call string // as cufile.h names it
 	Code int    // CUfileOpError; 1 is an error of the file system that the call does not specify
@@ -103,7 +103,7 @@ func quiet() {
 	_ = os.Setenv("CUFILE_LOGFILE_PATH", os.DevNull) // the library reads it by getenv
 }
 
-// Driver is cuFile in use, on a device.
+// Driver is the initialised cuFile for a device.
 type Driver struct {
 	device     *gpu.Device
 	properties properties
@@ -165,7 +165,7 @@ func start() error {
 	return err
 }
 
-// forced tells whether cuFile is told to move nothing straight.
+// forced reports whether cuFile is told to move nothing straight.
 func forced() bool {
 	var v byte
 	return lib.configurable && lib.GetBool(forceCompat, &v).code() == 0 && v != 0
@@ -174,7 +174,7 @@ func forced() bool {
 // How returns the mechanism that moves data, such as "nvidia-fs 2.20".
 func (d *Driver) How() string { return d.how }
 
-// Close gives cuFile back. Handles must be closed before.
+// Close shuts cuFile down. Handles must be closed.
 func (d *Driver) Close() error {
 	mu.Lock()
 	defer mu.Unlock()
@@ -188,7 +188,7 @@ func (d *Driver) Close() error {
 	return err
 }
 
-// Handle is a file that cuFile knows.
+// Handle is a file registered with cuFile.
 type Handle struct {
 	handle uintptr
 }
@@ -205,7 +205,7 @@ func (d *Driver) Register(fd uintptr) (*Handle, error) {
 	return h, nil
 }
 
-// Close makes the file unknown.
+// Close deregisters the file.
 func (h *Handle) Close() { lib.HandleDeregister(h.handle) }
 
 // Read reads into device memory from offset off of the file. It returns fewer bytes than the memory holds at

@@ -29,8 +29,8 @@ func (d *Driver) Ordered() error {
 	return nil
 }
 
-// RegisterStream lets cuFile set up once what transfers on a stream need. The stream must not
-// end before [Driver.DeregisterStream].
+// RegisterStream lets cuFile prepare a stream for transfers once. The stream must not end before
+// [Driver.DeregisterStream].
 func (d *Driver) RegisterStream(s *gpu.Stream) error {
 	var err error
 	s.Queue(func(stream uintptr) error {
@@ -40,7 +40,7 @@ func (d *Driver) RegisterStream(s *gpu.Stream) error {
 	return err
 }
 
-// DeregisterStream undoes it, once nothing is queued any more.
+// DeregisterStream undoes RegisterStream. Nothing may be queued on the stream any more.
 func (d *Driver) DeregisterStream(s *gpu.Stream) error {
 	err := d.device.Call(func() error { return check("cuFileStreamDeregister", lib.StreamDeregister(s.Handle())) })
 	if d.device.Lost() != nil {
@@ -56,7 +56,7 @@ type Transfer struct {
 	most   int64
 }
 
-// NewTransfer makes one. Close gives it back.
+// NewTransfer returns a new transfer. The caller closes it.
 func NewTransfer() (*Transfer, error) {
 	b, err := mem.Alloc(int(unsafe.Sizeof(arguments{})))
 	if err != nil {
@@ -81,7 +81,7 @@ func (h *Handle) QueueRead(t *Transfer, stream uintptr, b *Buffer, dst gpu.Span,
 	return t.queue("cuFileReadAsync", lib.ReadAsync, h, stream, b, dst, off)
 }
 
-// QueueWrite queues [Handle.Write] as QueueRead queues Read.
+// QueueWrite queues [Handle.Write] on a stream, with the rules of QueueRead.
 func (h *Handle) QueueWrite(t *Transfer, stream uintptr, b *Buffer, src gpu.Span, off int64) error {
 	return t.queue("cuFileWriteAsync", lib.WriteAsync, h, stream, b, src, off)
 }

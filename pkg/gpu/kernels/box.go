@@ -6,8 +6,8 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Brick is planes of rows in device memory: row y of plane z begins z·Stride + y·Pitch
-// bytes behind the beginning of At.
+// Brick locates planes of rows in device memory: row y of plane z begins z·Stride + y·Pitch bytes behind the
+// beginning of At.
 type Brick struct {
 	At            gpu.Span
 	Pitch, Stride int64

@@ -67,9 +67,9 @@ func (h *Halving) check() error {
 	return nil
 }
 
-// Run queues the making of dst from src. table, page-locked, and onDevice have TableBytes
-// bytes; they are used until the stream is waited for. Where TableBytes is 0, dst and src begin at
-// multiples of 16 bytes, as buffers do.
+// Run queues the computation of dst from src. table, in page-locked memory, and onDevice have TableBytes
+// bytes and are in use until the stream is waited for. If TableBytes is 0, dst and src must be aligned to 16
+// bytes, as buffers are.
 func (h *Halving) Run(s *gpu.Stream, dst, src gpu.Span, table []byte, onDevice gpu.Span) error {
 	if err := h.check(); err != nil || h.Out[0] == 0 || h.Out[1] == 0 || h.Out[2] == 0 {
 		return err

@@ -30,9 +30,9 @@ type Cell struct {
 type CellWork int
 
 const (
-	CellSample CellWork = 1 << iota // the tile is something: it is taken
-	CellBlend                       // there are running means already: it is blended with them
-	CellStore                       // it is the last tile: the result goes to the voxels, rounded
+	CellSample CellWork = 1 << iota // uses the tile's voxels
+	CellBlend                       // blends them with existing running means
+	CellStore                       // last tile: stores the rounded result in the voxels
 	CellCopy                        // the tile is the only one: its voxels are copied unchanged
 )
 
@@ -61,7 +61,7 @@ const SeamState = 64
 // SeamBytes is the size of a seam in a table.
 const SeamBytes = 16
 
-// PutSeam writes entry i of a table of seams: its sums, and its cells in a table of them.
+// PutSeam writes entry i of a table of seams: its sums, and its cells in a table of cells.
 func PutSeam(table []byte, i int, sums gpu.Span, first, count int) {
 	b := table[i*SeamBytes:][:SeamBytes]
 	binary.LittleEndian.PutUint64(b, sums.Address())
@@ -69,12 +69,12 @@ func PutSeam(table []byte, i int, sums gpu.Span, first, count int) {
 	binary.LittleEndian.PutUint32(b[12:], uint32(count))
 }
 
-// Tile are planes of a tile (z, y, x) of a type, without gaps.
+// Tile holds planes of a tile (z, y, x) of a type, without gaps.
 type Tile struct {
 	At             gpu.Span
 	Type           dtype.Type
 	Planes, NY, NX int
-	// Behind is by how much, within ±0.5 px along y and x, the tile lies behind where its
+	// Behind is the distance, within ±0.5 px along y and x, by which the tile lies behind the place where its
 	// voxels are put.
 	Behind [2]float32
 }

@@ -6,8 +6,7 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Searcher does filter.Interfaces on a device, bit by bit. It may be used by several
-// streams at a time.
+// Searcher computes filter.Interfaces on a device, with the same bits. Several streams may use it at a time.
 type Searcher struct {
 	search  filter.InterfaceSearch
 	weights *gpu.Buffer
@@ -18,7 +17,7 @@ type Searcher struct {
 // nearWeights is how many weights of a derivative fit into the registers of a thread.
 const nearWeights = 8
 
-// NewSearcher brings the weights of the derivative to the device of s.
+// NewSearcher copies the weights of the derivative to the device of s.
 func NewSearcher(s *gpu.Stream, search filter.InterfaceSearch) (*Searcher, error) {
 	w := search.Derivative()
 	f := &Searcher{search: search, radius: len(w), steep: "steepest"}
@@ -35,7 +34,7 @@ func SearcherBytes(search filter.InterfaceSearch) int64 {
 	return 4 * int64(max(nearWeights, len(search.Derivative())))
 }
 
-// Release gives the memory back.
+// Release frees the memory.
 func (f *Searcher) Release() { f.weights.Release() }
 
 // Field is a box of voxels in device memory, of an image of Length rows and columns: the planes from the

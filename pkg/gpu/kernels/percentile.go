@@ -88,7 +88,7 @@ func counterBytes(t dtype.Type, bytes int64) int64 {
 	return 1 << (bits.Len64(uint64(min(max(bytes, least), 128<<20))) - 1)
 }
 
-// small is the types of which each magnitude has a counter.
+// small reports whether each magnitude of a type has a counter of its own.
 func small(t dtype.Type) bool { return t.IsInteger() && t.Size() <= 2 }
 
 // Looks reports whether a look at part of the values is useful.
@@ -101,7 +101,7 @@ func PercentileBytes(t dtype.Type, bytes int64) int64 {
 	return mem.Pooled(bytes + bytes/sumBins + restBytes)
 }
 
-// Release gives the memory back.
+// Release frees the memory.
 func (p *MagnitudePercentile) Release() { p.buffer.Release() }
 
 // window lets the counters stand for keys from…to−1.
@@ -112,8 +112,8 @@ func (p *MagnitudePercentile) window(from, to int64) {
 	}
 }
 
-// Add queues the counting of n elements in the current pass. src begins at a multiple of 16
-// bytes, as buffers do. It may be called for several streams at a time.
+// Add queues the counting of n elements in the current pass. src is aligned to 16 bytes, as buffers are.
+// Several streams may be used at a time.
 func (p *MagnitudePercentile) Add(s *gpu.Stream, src gpu.Span, n int64) error {
 	if !p.Looks() {
 		k, err := typed(s, "percentile", "counts", p.kind)
@@ -136,8 +136,8 @@ func (p *MagnitudePercentile) Add(s *gpu.Stream, src gpu.Span, n int64) error {
 	return nil
 }
 
-// Begin ends a pass, or the look, and starts another, if there must be one. All that was
-// added must have been waited for. It waits for s.
+// Begin ends a pass, or the look, and starts another if one is needed. The caller has waited for everything
+// that was added. It waits for s.
 func (p *MagnitudePercentile) Begin(s *gpu.Stream) (bool, error) {
 	if p.passes == 0 && !p.Looks() {
 		p.passes++

@@ -6,8 +6,8 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Resizer resizes volumes (z, y, x) that lie on a device as [filter.Resizer] does,
-// bit by bit: one pass of weights along each axis, in the same order.
+// Resizer resizes volumes (z, y, x) in device memory, with the same bits as [filter.Resizer]: one pass of
+// weights along each axis, in the same order.
 type Resizer struct {
 	in     [3]int
 	out    [3]int
@@ -62,8 +62,8 @@ func ResizerBytes(in, out [3]int) int64 {
 	return 2*4*most + weights
 }
 
-// Run queues the passes over a volume of type t. The result, float32, lies in memory
-// of the resizer until the next Run.
+// Run queues the passes over a volume of type t. The result, float32, is in memory of the resizer and valid
+// until the next Run.
 func (r *Resizer) Run(s *gpu.Stream, volume gpu.Span, t dtype.Type) (gpu.Span, error) {
 	shape := r.in
 	for i, p := range r.passes {
@@ -86,7 +86,7 @@ func (r *Resizer) Run(s *gpu.Stream, volume gpu.Span, t dtype.Type) (gpu.Span, e
 	return volume, nil
 }
 
-// Release gives the memory back.
+// Release frees the memory.
 func (r *Resizer) Release() {
 	for _, p := range r.passes {
 		p.weights.Release()

@@ -45,8 +45,8 @@ const pickBytes = 40
 // SelectorBytes returns the device memory of a [Selector] of n percentiles.
 func SelectorBytes(n int) int64 { return int64(n) * (2*histogramBytes + pickBytes + 16) }
 
-// NewSelector prepares for n percentiles, each at percent (0…100) of its voxels: n
-// planes with one each, or 1 of all planes. If finite, infinity is no voxel.
+// NewSelector prepares for n percentiles, each at percent (0…100) of its voxels: one for each of n planes, or
+// with n = 1 one for all planes. If finite is set, infinite voxels are ignored.
 func NewSelector(d *gpu.Device, percent float64, n int, finite bool) (*Selector, error) {
 	buffer, err := d.Memory().Get(SelectorBytes(n))
 	if err != nil {
@@ -59,10 +59,10 @@ func NewSelector(d *gpu.Device, percent float64, n int, finite bool) (*Selector,
 	}, nil
 }
 
-// Release gives the memory back.
+// Release frees the memory.
 func (p *Selector) Release() { p.buffer.Release() }
 
-// Begin queues the beginning of a selection.
+// Begin queues the start of a selection.
 func (p *Selector) Begin(s *gpu.Stream) {
 	p.pass = 0
 	s.Zero(p.buffer.Span)

@@ -106,7 +106,7 @@ func makeDir(dir string) error {
 	return os.Chmod(dir, 0o777|fs.ModeSticky)
 }
 
-// sameFile says whether an open file is still the one of that name.
+// sameFile reports whether an open file is still the one of that name.
 func sameFile(fd int, path string) bool {
 	var a, b unix.Stat_t
 	return unix.Fstat(fd, &a) == nil && unix.Lstat(path, &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino

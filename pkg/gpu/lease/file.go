@@ -87,9 +87,8 @@ func (f *file) drop(dir string) error {
 	return errors.Join(err, unix.Close(f.fd))
 }
 
-// alive says whether a process holds the lock of a file, and when the file was
-// changed. What cannot be one of ours (a link, a pipe, a file that may not be read)
-// is not alive.
+// alive reports whether a process holds the lock of a file, and when the file was changed. What cannot be one
+// of ours (a link, a pipe, a file that may not be read) is not alive.
 func alive(path string) (bool, int64, error) {
 	fd, err := openFile(path, unix.O_RDONLY, 0)
 	for _, foreign := range []error{unix.ENOENT, unix.EACCES, unix.EPERM, unix.ELOOP, unix.ENXIO} {

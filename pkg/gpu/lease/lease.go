@@ -35,14 +35,14 @@ import (
 	"time"
 )
 
-// Device is a GPU as a lease knows it.
+// Device describes a GPU for leasing.
 type Device struct {
 	UUID   string // as the driver gives it: the same in every process and container
 	Memory int64  // bytes in all
 }
 
-// perProcess is about what a process takes of a device besides the memory that it leases: its context, nvCOMP's
-// local memory, and the 128 MiB of cuFile's buffers.
+// perProcess estimates the device memory that a process needs besides its lease: its context, nvCOMP's local
+// memory, and the 128 MiB of cuFile's buffers.
 const perProcess = 600 << 20
 
 // besides is perProcess, or what there is room for on a small device.
@@ -52,7 +52,7 @@ func (d Device) besides() int64 { return min(perProcess, d.Memory/16) }
 // twentieths.
 func (d Device) lent() int64 { return d.Memory - d.Memory/20 }
 
-// Grantable returns the most bytes of a device that one process can lease.
+// Grantable returns the maximum number of bytes of a device that one process can lease.
 func (d Device) Grantable() int64 { return d.lent() - d.besides() }
 
 // ErrTooLarge is wrapped by the error of a request that no device can ever grant.
@@ -60,8 +60,8 @@ var ErrTooLarge = errors.New("more device memory than there is")
 
 // Options hold callbacks that report on a request; both may be nil.
 type Options struct {
-	Wait func(text string) // called when the request has to wait, and every half a minute of that
-	Warn func(text string) // called once if the node's folder cannot be used and nothing is leased
+	Wait func(text string) // called when the request has to wait, and every 30 s while it does
+	Warn func(text string) // called once if the node's folder cannot be used, so that nothing is leased
 }
 
 // Lease is memory of one device that this process may use until Release.
@@ -280,8 +280,8 @@ func (r *request) admit(all []entry) (l *Lease, ahead int, text string, err erro
 	return &Lease{device: r.devices[best], dir: r.dir, file: f}, 0, "", nil
 }
 
-// stalled says whether a process in the queue has not looked for long, by this
-// process's clock: times of the files are only compared with themselves.
+// stalled reports whether a process in the queue has not looked for long, by this process's clock: times of
+// the files are only compared with themselves.
 func (r *request) stalled(e entry) bool {
 	s, ok := r.seen[e.file]
 	if !ok || s.changed != e.changed {

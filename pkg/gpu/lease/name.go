@@ -53,7 +53,7 @@ func parseName(name string) (entry, bool) {
 	return e, true
 }
 
-// validUUID says whether a UUID can stand in a name: letters, digits and hyphens.
+// validUUID reports whether a UUID can stand in a name: letters, digits and hyphens.
 func validUUID(s string) bool {
 	return s != "" && len(s) <= 100 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == ""
 }

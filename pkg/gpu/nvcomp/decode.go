@@ -9,7 +9,7 @@ import (
 	"strata/pkg/mem"
 )
 
-// Piece is something to decode or to encode: Src becomes Dst.
+// Piece is data to decode or to encode from Src to Dst.
 type Piece struct {
 	Src, Dst gpu.Span
 	Name     string // in errors, as "mosaic.ome.zarr/0/c/1/2"

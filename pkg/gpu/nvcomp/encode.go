@@ -6,10 +6,9 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Encode queues the encoding of a batch. What a piece becomes lies at the beginning of
-// its Dst, which must have room for [Library.Bound] of the longest Src; once the stream has been
-// waited for, lengths has how many bytes that are. Src must be aligned
-// ([Library.EncodeAlignment]). Memory is taken as by [Library.Decode].
+// Encode queues the encoding of a batch. The result of a piece lies at the beginning of its Dst, which must
+// have room for [Library.Bound] of the longest Src; once the stream has been waited for, lengths holds the
+// encoded lengths. Src must be aligned ([Library.EncodeAlignment]). It takes memory like [Library.Decode].
 func (l *Library) Encode(s *gpu.Stream, f Format, batch []Piece, lengths []int64) error {
 	_, most := f.most()
 	var largest, total int64

@@ -68,7 +68,7 @@ type encoder struct {
 	Encode     func(src, srcBytes, largest, n uint64, temp, tempBytes, dst, dstBytes uint64, o optionsByValue, statuses uint64, stream uintptr) status `sym:"nvcompBatched*CompressAsync"`
 }
 
-// Library is nvCOMP. Its methods may be called from any goroutine.
+// Library is the opened nvCOMP. Its methods may be called concurrently.
 type Library struct {
 	version string
 	decode  [formats]decoder
@@ -124,8 +124,8 @@ var load = sync.OnceValues(func() (*Library, error) {
 	return l, nil
 })
 
-// Open finds the library and lets it decode a frame of each format on the device, once for the device. The
-// error is the reason why it cannot be used: it is missing, too old, made for a newer driver, or wrong.
+// Open opens the library and tests it by decoding a frame of each format on the device, once per device. The
+// error gives the reason why it cannot be used: missing, too old, made for a newer driver, or wrong results.
 func Open(d *gpu.Device) (*Library, error) {
 	l, err := load()
 	if err != nil {
@@ -151,7 +151,7 @@ func (l *Library) DecodeAlignment(f Format) int64 { return int64(max(1, l.decode
 // EncodeAlignment returns the required alignment of pieces to encode: 4 for Zstd, 1 for LZ4.
 func (l *Library) EncodeAlignment(f Format) int64 { return int64(max(1, l.encodeAlign[f].Input)) }
 
-// Error is a call of nvCOMP, or a piece of its work, that failed.
+// Error is a failed call of nvCOMP, or a failed piece.
 type Error struct {
 	Call string // as nvcomp.h names it; "" of a piece
 	Code int    // nvcompStatus_t

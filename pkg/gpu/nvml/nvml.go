@@ -38,7 +38,7 @@ func unavailable(format string, args ...any) error {
 // Facts holds the library's information about a machine at one moment.
 type Facts struct {
 	Driver  string      // version: "550.54.15"
-	CUDA    gpu.Version // newest CUDA that the driver knows; 0: not told
+	CUDA    gpu.Version // newest CUDA that the driver knows; 0: unknown
 	Devices []Device    // in the order of their places on the PCI bus
 	Hidden  int         // devices that this process may not use: those of other jobs
 }
@@ -48,7 +48,7 @@ type Device struct {
 	Name        string
 	UUID        string       // "GPU-…", as nvidia-smi prints it
 	PCI         string       // PCI address as in /sys/bus/pci: "0000:07:00.0"
-	Compute     int          // compute capability times ten; 0: not told
+	Compute     int          // compute capability times ten; 0: unknown
 	Memory      *Memory      // of the whole device, even if it has instances
 	BAR1        *Memory      // the part of its memory that other devices on the bus can reach at once
 	Mode        Mode         // compute mode: who may make contexts; "" if unknown
@@ -60,7 +60,7 @@ type Device struct {
 	Persistence *bool        // the driver keeps the device initialised while nobody uses it
 	Power       *float64     // watts
 	Temperature *int         // degrees Celsius
-	Processes   []Process    // with a context; nil: not told
+	Processes   []Process    // with a context; nil: unknown
 	Reason      string       // why it cannot be used, where it does not work; the rest may be empty then
 }
 
@@ -84,26 +84,26 @@ var modes = map[int32]Mode{modeDefault: Default, modeExclusiveThread: ExclusiveT
 // Switch is a setting that is on or off, now and after the next reset or restart.
 type Switch struct{ Now, Next bool }
 
-// Link is the generation of PCI Express and the number of lanes, now (an idle device saves
-// power) and at most in this slot; 0: not told.
+// Link is the generation of PCI Express and the number of lanes, now (an idle device saves power) and at most
+// in this slot; 0: unknown.
 type Link struct{ Generation, MostGeneration, Width, MostWidth int }
 
-// Utilization is per cent of time in which a kernel ran, or memory was read or written.
+// Utilization is the percentage of time in which a kernel ran, or memory was read or written.
 type Utilization struct{ GPU, Memory int }
 
 // Process has a context on a device.
 type Process struct {
 	PID  int   // process id in this process's namespace or the host's: drivers differ
-	Used int64 // bytes of the device; 0: not told
+	Used int64 // bytes of the device; 0: unknown
 }
 
 // Instance is a part of a GPU that programs see as a device (MIG).
 type Instance struct {
 	Name         string // "NVIDIA A100-SXM4-80GB MIG 1g.10gb"
 	UUID         string // "MIG-…"
-	GPU, Compute int    // its numbers: GPU instance, and compute instance of that; -1: not told
+	GPU, Compute int    // its numbers: GPU instance, and compute instance of that; -1: unknown
 	Memory       *Memory
-	Processes    []Process // nil: not told
+	Processes    []Process // nil: unknown
 }
 
 var lib struct {
@@ -248,8 +248,8 @@ type question struct {
 	reason string
 }
 
-// told tells whether a call has told what it was asked. One that shows that the device does
-// not work is remembered, and the last.
+// told reports whether a call has told what it was asked. One that shows that the device does not work is
+// remembered, and the last.
 func (q *question) told(ask func() result) bool {
 	if q.reason != "" {
 		return false

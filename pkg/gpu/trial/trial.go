@@ -45,7 +45,7 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("%s: %s by way of %s (%s)", o.Array, o.What, o.Chosen, strings.Join(rates, ", "))
 }
 
-// Book holds the trials of a run. Of a nil Book there are none: the first of the ways is taken.
+// Book holds the trials of a run. A nil Book has none: the first way is always taken.
 type Book struct {
 	tries int
 
@@ -93,7 +93,8 @@ func (b *Book) Outcomes() []Outcome {
 	})
 }
 
-// Trial compares the ways of one array. Several goroutines may use it. Of a nil Trial the first way is taken.
+// Trial compares the ways for one array. Several goroutines may use it. With a nil Trial the first way is
+// taken.
 type Trial struct {
 	book *Book
 

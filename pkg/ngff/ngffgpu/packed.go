@@ -96,8 +96,8 @@ func (t *Tile) encoded(s *gpu.Stream, raw []gpu.Span) (*pack.Encoded, error) {
 // mostCompared is how much of a chunk comes down at a time to be compared.
 const mostCompared = 1 << 20
 
-// decodes tells whether the host decodes a stored chunk to what lies on the device. It is true where there is no memory to
-// find out.
+// decodes reports whether the host decodes a stored chunk to what lies on the device. It is true where there
+// is no memory to find out.
 func (t *Tile) decodes(s *gpu.Stream, stored []byte, chunk gpu.Span) (bool, error) {
 	n := chunk.Bytes()
 	if n > mem.Unplanned() {

@@ -40,7 +40,7 @@ type way int
 
 const (
 	whole  way = iota // not: the host gets the elements of the tile
-	raw               // as their elements, by way of the host
+	raw               // as their elements, through the host
 	direct            // as their elements, straight to their files
 	packed            // encoded
 )

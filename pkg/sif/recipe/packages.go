@@ -57,7 +57,7 @@ var Strip = []string{
 // keptDoc are the files of /usr/share/doc that stay: licences.
 var keptDoc = regexp.MustCompile(`^usr/share/doc/[^/]+(/copyright(\..*)?)?$`)
 
-// stripped says whether a file of a package is left out.
+// stripped reports whether a file of a package is left out.
 func stripped(name string) bool {
 	if strings.HasPrefix(name, "usr/share/doc/") {
 		return !keptDoc.MatchString(name)

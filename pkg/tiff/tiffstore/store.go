@@ -69,7 +69,7 @@ var (
 // mostArrays bounds the arrays that a store remembers: a stack may have a page for each of millions.
 const mostArrays = 4096
 
-// Option changes how [Open] works.
+// Option configures [Open].
 type Option func(*options)
 
 type options struct {

@@ -213,7 +213,7 @@ func (w *Writer) Close() error {
 	return w.out.Close()
 }
 
-// Abort gives the memory back.
+// Abort frees the memory.
 func (w *Writer) Abort() {
 	if !w.closed {
 		w.closed = true

@@ -38,9 +38,9 @@ import (
 
 // Errors that callers may test for with errors.Is.
 var (
-	// ErrUnknown is wrapped when metadata names a codec that this package does not have.
+	// ErrUnknown is wrapped by errors that occur if metadata names a codec that this package does not have.
 	ErrUnknown = errors.New("unknown codec")
-	// ErrTooLong is wrapped when encoded data holds more than the expected bytes.
+	// ErrTooLong is wrapped by errors that occur if encoded data holds more than the expected bytes.
 	ErrTooLong = errors.New("decodes to more bytes than expected")
 	// ErrReadOnly is wrapped by Encode of a codec or setting that is only read.
 	ErrReadOnly = errors.New("can be read, not written")

@@ -148,7 +148,7 @@ func (l *lzmaCodec) Encode(_ *Scratch, dst, src []byte) ([]byte, error) {
 	return out.b, w.Close()
 }
 
-// checkRaw says whether the filters of a raw stream can be read.
+// checkRaw reports whether the filters of a raw stream can be read.
 func (l *lzmaCodec) checkRaw() error {
 	if len(l.filters) == 0 {
 		return errors.New("\"filters\" is missing (a raw stream does not say what is in it)")

@@ -20,7 +20,7 @@ type Image struct {
 // ImageAxis describes an axis of an image.
 type ImageAxis struct {
 	Name, Kind, Unit string  // as OME-Zarr has them; Unit may be ""
-	Step             float64 // of level 0 in the unit; 0: not known, taken for 1
+	Step             float64 // of level 0 in the unit; 0: unknown, taken for 1
 }
 
 // Channel describes how a channel is displayed.

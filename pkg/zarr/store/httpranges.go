@@ -37,7 +37,7 @@ func (w *wanted) end() int64 { return w.off + int64(len(w.dst)) }
 // ranges holds the ranges requested of one object.
 type ranges struct {
 	mu      sync.Mutex
-	active  int // requests on their way
+	active  int // requests in flight
 	waiting []*wanted
 }
 

@@ -27,11 +27,11 @@ type S3Upload struct {
 
 	mu      sync.Mutex
 	held    map[string][]byte // metadata documents of the node itself
-	sending map[string]bool   // objects on their way, by key
+	sending map[string]bool   // objects in flight, by key
 	failed  error             // of the first that did not arrive
 	changed sync.Cond         // of sending, queued and failed
-	queued  int64             // bytes on their way
-	files   int               // objects on their way that are temporary files
+	queued  int64             // bytes in flight
+	files   int               // objects in flight that are temporary files
 	sent    sync.WaitGroup
 }
 

@@ -22,13 +22,14 @@ import (
 
 // The kinds of failure. The errors that the functions return wrap one of these and say where and what.
 var (
-	// ErrTruncated: the input ends before the data does.
+	// ErrTruncated means that the input ends before the data does.
 	ErrTruncated = errors.New("deflate stream ends early")
-	// ErrTooLong: the data has more than len(dst) bytes.
+	// ErrTooLong means that the data has more than len(dst) bytes.
 	ErrTooLong = errors.New("deflate stream has more data than expected")
-	// ErrChecksum: the data differs from its CRC-32 or Adler-32, or its length from the length in the gzip trailer.
+	// ErrChecksum means that the data differs from its CRC-32 or Adler-32, or its length from the length in
+	// the gzip trailer.
 	ErrChecksum = errors.New("deflate stream fails its check")
-	// ErrCorrupt: the input breaks the rules of the format, or goes on after the end.
+	// ErrCorrupt means that the input breaks the rules of the format, or goes on after the end.
 	ErrCorrupt = errors.New("deflate stream is corrupt")
 )
 

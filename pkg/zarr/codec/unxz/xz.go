@@ -38,7 +38,7 @@ const (
 	FilterLZMA2 = 0x21
 )
 
-// ErrTooLong is wrapped when data decodes to more bytes than dst has.
+// ErrTooLong is wrapped by errors that occur if data decodes to more bytes than dst has.
 var ErrTooLong = fill.ErrTooLong
 
 func truncated(off int) error { return fmt.Errorf("truncated at byte %d", off) }

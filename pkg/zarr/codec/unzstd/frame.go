@@ -21,11 +21,11 @@ import (
 
 // Errors that Decode wraps.
 var (
-	// ErrTooLong: the frames hold more than len(dst) bytes.
+	// ErrTooLong means that the frames hold more than len(dst) bytes.
 	ErrTooLong = errors.New("zstd frame has more data than expected")
-	// ErrCorrupt: the input breaks the rules of the format or ends early.
+	// ErrCorrupt means that the input breaks the rules of the format or ends early.
 	ErrCorrupt = errors.New("zstd frame is corrupt")
-	// ErrUnsupported: a frame needs a dictionary.
+	// ErrUnsupported means that a frame needs a dictionary.
 	ErrUnsupported = errors.New("zstd frame needs a dictionary")
 )
 

@@ -109,7 +109,7 @@ type Encoded struct {
 	host   *mem.Buffer
 }
 
-// Release gives the memory back.
+// Release frees the memory.
 func (e *Encoded) Release() { e.host.Release() }
 
 // Encode encodes chunks, which must lie at multiples of 16 bytes, after the work queued on the stream, and

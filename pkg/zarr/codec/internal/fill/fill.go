@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// ErrTooLong is wrapped when a stream has more bytes than the buffer.
+// ErrTooLong is wrapped by errors that occur if a stream has more bytes than the buffer.
 var ErrTooLong = errors.New("stream has more data than expected")
 
 // TooLong returns ErrTooLong with the number of bytes that were expected.
