@@ -50,7 +50,7 @@ var (
 	ErrReserved = errors.New("reserved file cannot lie there")
 )
 
-// refusal is an error whose text is its own, and that is one of the above.
+// refusal is an error with a text of its own that matches one of the errors above.
 type refusal struct {
 	kind error
 	text string
@@ -99,7 +99,7 @@ type Output struct {
 	final   string   // where it will lie: absolute, links resolved
 	work    string   // where it is written
 	aside   string   // where the old one waits while it is replaced without an exchange
-	file    bool     // a file, else a folder
+	file    bool     // a file, otherwise a folder
 	markers []string // an existing folder must hold one of these to be replaced
 	state   state
 }

@@ -26,7 +26,7 @@ func (g *Group) Change(path string) error {
 	return nil
 }
 
-// release unlocks what the run changed.
+// release unlocks the folders that the run changed.
 func (g *Group) release() {
 	for _, f := range g.changing {
 		f.Close()

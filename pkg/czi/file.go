@@ -40,7 +40,7 @@ type File struct {
 	masked    atomic.Bool // a tile has a mask
 }
 
-// header is what the first segment says.
+// header holds the content of the first segment.
 type header struct {
 	major, minor        int32
 	primary, guid       [16]byte

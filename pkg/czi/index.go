@@ -9,15 +9,15 @@ import (
 	"sort"
 )
 
-// groupKey is what the sub-blocks that can lie side by side have in common.
+// groupKey holds the properties shared by sub-blocks that can lie side by side.
 type groupKey struct {
 	c, z, t int32
 	views   views
 	factor  int32 // pixels of the plane in one stored; 1: level 0
 }
 
-// tree is an index of rectangles: entries in an order in which neighbours lie near each other, and above them the boxes
-// around every fanout of what is below.
+// tree is an index of rectangles: entries ordered so that neighbours lie near each other, and above them the
+// bounding boxes of every fanout entries below.
 type tree struct {
 	entries []int32
 	boxes   [][]image.Rectangle

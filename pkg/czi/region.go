@@ -191,8 +191,8 @@ type composer struct {
 	tiles         []int // the lowest first
 }
 
-// disjoint draws of each tile what no higher one hides, so that workers never write to the same place. It ends
-// with errInOrder when a tile turns out to be transparent somewhere, or too many lie over each other.
+// disjoint draws the part of each tile that no higher one hides, so that workers never write to the same
+// place. It returns errInOrder if a tile turns out to be partly transparent, or if too many overlap.
 func (c *composer) disjoint(ctx context.Context, r Region) error {
 	return work.Each(ctx, max(r.Workers, 1), len(c.tiles), func(_, n int) error {
 		i := c.tiles[n]
@@ -207,7 +207,7 @@ func (c *composer) disjoint(ctx context.Context, r Region) error {
 	})
 }
 
-// visible returns the parts of a tile that no higher one hides; not ok: it is one of too many.
+// visible returns the parts of a tile that no higher one hides; ok is false if there are too many.
 func (c *composer) visible(r Region, i int) (pieces []image.Rectangle, ok bool) {
 	pieces = []image.Rectangle{c.f.entries[i].rect().Intersect(r.Rect)}
 	near := c.f.Tiles(r.Scene, r.Plane, c.factor, pieces[0])

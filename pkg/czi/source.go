@@ -14,7 +14,7 @@ type Source interface {
 	Size() int64
 }
 
-// read fills p from byte off of the file on.
+// read fills p from offset off of the file.
 func (f *File) read(ctx context.Context, p []byte, off int64) error {
 	if size := f.src.Size(); off < 0 || off > size || int64(len(p)) > size-off {
 		return fmt.Errorf("%w: bytes %d to %d of %d", errOutside, off, off+int64(len(p)), size)

@@ -129,7 +129,8 @@ func (f *File) subBlock(ctx context.Context, i int) (subBlock, error) {
 	return o, nil
 }
 
-// agrees compares the entry that a sub-block has itself, the first bytes of which are given, with that of the directory. It returns its length.
+// agrees compares a sub-block's own copy of the entry, of which the first bytes are given, with that in the
+// directory. It returns its length.
 func (e *entry) agrees(k *kind, b []byte) (n int, err error) {
 	le := binary.LittleEndian
 	dims, pixel, c := int32(le.Uint32(b[28:])), PixelType(le.Uint32(b[2:])), Compression(le.Uint32(b[18:]))

@@ -60,7 +60,7 @@ func NewWriter(out io.WriterAt, s Spec) (*Writer, error) {
 	return &Writer{out: out, spec: s, at: headerBytes, image: imageSize{channels: map[int]PixelType{}}}, nil
 }
 
-// encoder is what one goroutine encodes with.
+// encoder holds what one goroutine needs for encoding.
 type encoder struct {
 	zstd    enzstd.Encoder
 	planes  []byte

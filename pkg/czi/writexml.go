@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// imageSize collects what tiles say of the whole image.
+// imageSize collects the size of the whole image from its tiles.
 type imageSize struct {
 	rect            image.Rectangle
 	z, t, scenes, m int

@@ -72,7 +72,7 @@ func Lines(r io.Reader, name string) ([]byte, error) {
 	return b, nil
 }
 
-// limited reads as much as a document may have; whole says whether that was all.
+// limited reads up to the limit of a document; whole reports whether that was all.
 func limited(r io.Reader, name string) (b []byte, whole bool, err error) {
 	b, err = io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {

@@ -68,8 +68,8 @@ func (f *File) Close() error {
 	return f.f.Close()
 }
 
-// awaitWriter returns when somebody has opened the other end of a pipe: before, reads
-// would find it empty.
+// awaitWriter waits until a writer has opened the other end of a pipe; before that, reads would find it
+// empty.
 func awaitWriter(ctx context.Context, f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {

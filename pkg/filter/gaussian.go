@@ -2,7 +2,7 @@ package filter
 
 import "math"
 
-// truncate is where a Gaussian ends, in standard deviations.
+// truncate is the extent of a Gaussian in standard deviations.
 const truncate = 4
 
 // GaussianKernel returns a Gaussian (order 0) or its first derivative (order 1) as weights of a correlation:

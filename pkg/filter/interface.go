@@ -113,11 +113,11 @@ type Workspace struct {
 	sigma                  float64
 }
 
-// ringBytes is how much of the filtered planes is kept at a time: a part of a
-// core's second-level cache.
+// ringBytes is the size of the filtered planes that are kept at a time: a part of a core's second-level
+// cache.
 const ringBytes = 320 << 10
 
-// alinesAtOnce bounds the width of what is filtered at a time.
+// alinesAtOnce is the maximum number of A-lines filtered at a time.
 const alinesAtOnce = 512
 
 // Interfaces finds the interfaces of a rectangle of A-lines. rows and columns list the rows and columns of

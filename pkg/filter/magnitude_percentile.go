@@ -90,7 +90,7 @@ func (p *MagnitudePercentile) Begin() bool {
 	return true
 }
 
-// none forgets what was counted to the last bit.
+// none clears the exact counts.
 func (p *MagnitudePercentile) none() {
 	for i := range p.slot {
 		p.slot[i] = -1

@@ -15,8 +15,8 @@ type MedianFilter[T dtype.Element] struct {
 	apply  func(dst, src []byte, shape [3]int)
 }
 
-// networkMost is the largest window, in bytes, whose median a network of comparators finds faster than a histogram that
-// slides along: of 16-bit voxels one of 21×21 (BenchmarkMedian).
+// networkMost is the size in bytes of the largest window whose median a sorting network finds faster than a
+// sliding histogram: for 16-bit voxels 21×21 (BenchmarkMedian).
 const networkMost = 1 << 10
 
 // NewMedianFilter returns a filter with a window of an odd number of voxels along (z, y, x).
@@ -116,7 +116,7 @@ func toKeys[T dtype.Element](v []T) {
 // infinite64 is the bits of a float64's infinity; larger magnitudes are no numbers.
 const infinite64 = 0x7ff << 52
 
-// fromKeys makes elements again of what toKeys made of them.
+// fromKeys inverts toKeys.
 func fromKeys[T dtype.Element](v []T) {
 	b := dtype.Bytes(v)
 	switch any(v).(type) {
@@ -183,7 +183,8 @@ func places(counts []bool, length int) (out []int) {
 	return out
 }
 
-// stripBytes is how much goes through the last network at a time: about what a core's first cache holds.
+// stripBytes is the amount of data that goes through the last network at a time: about the size of a core's
+// first-level cache.
 const stripBytes = 32 << 10
 
 // rows returns the strides of columns and planes, and of strips, for volumes of that width.

@@ -97,7 +97,8 @@ func compare[U uint8 | uint16 | uint32 | uint64](w *network, rows []U, stride, n
 	}
 }
 
-// rowBlock is how many bytes of a row a network takes at a time: its rows are a multiple of it apart.
+// rowBlock is the number of bytes of a row that a network processes at a time; its rows are a multiple of it
+// apart.
 const rowBlock = 64
 
 // rowStride returns the distance of rows of n values.

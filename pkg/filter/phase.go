@@ -49,12 +49,12 @@ const (
 	// phaseTaper is the part of a plane, on each side, over which the window
 	// falls to zero.
 	phaseTaper = 0.125
-	// phasePeaks is how many maxima of the correlation surface are looked at.
+	// phasePeaks is the number of maxima of the correlation surface that are examined.
 	phasePeaks = 6
-	// peakFraction is how high a maximum must be, of the highest one.
+	// peakFraction is the minimum height of a maximum relative to the highest one.
 	peakFraction = 0.2
-	// maxClimb is how many pixels the whole-pixel shift may move uphill from a
-	// maximum: the window leaves a bias of about one.
+	// maxClimb is the maximum number of pixels that the whole-pixel shift moves uphill from a maximum: the
+	// window leaves a bias of about one.
 	maxClimb = 4
 	// minCommon is the smallest part of the planes that a candidate must leave
 	// in common.
@@ -308,8 +308,7 @@ func WindowOverlap(n int) []float64 {
 	return out
 }
 
-// columnsAtOnce is how many columns are gathered together: a cache line holds
-// four complex numbers.
+// columnsAtOnce is the number of columns gathered together: a cache line holds four complex numbers.
 const columnsAtOnce = 4
 
 // columns applies a transform to each column of a half spectrum.

@@ -29,13 +29,12 @@ type RollWorkspace struct {
 	t       [rollColumns]float32
 }
 
-// rollColumns is how many A-lines are rolled at a time: whole cache lines of
-// every plane, in most types, and few enough that their planes stay in a core's cache.
+// rollColumns is the number of A-lines rolled at a time: whole cache lines of every plane for most types, and
+// few enough that their planes stay in a core's cache.
 const rollColumns = 96
 
-// rollStride is how far apart the planes of a row lie: an odd number of cache
-// lines, so that eight A-lines from top to bottom spread over the whole
-// first-level cache.
+// rollStride is the distance of the planes of a row: an odd number of cache lines, so that eight A-lines from
+// top to bottom spread over the whole first-level cache.
 const rollStride = rollColumns + 16
 
 // rollRow rolls the A-lines of a row; volume begins at its first voxel.

@@ -35,7 +35,7 @@ func combinePlane[F float32 | float64](dst, src, scratch []F, ny, nx int, tapsY,
 	}
 }
 
-// one reports whether taps leave what they filter as it is.
+// one reports whether taps leave their input unchanged.
 func one[F float32 | float64](taps []F) bool { return len(taps) == 1 && taps[0] == 1 }
 
 // LocalContrast replaces each pixel of an image of ny × nx pixels by its relative brightness against its

@@ -110,7 +110,7 @@ func (s *Stencil[F]) alongZ(k int, src []F, plane int, taps []F) []F {
 	return s.planes[k]
 }
 
-// lengths are those of vectors whose components the parts are.
+// lengths computes the lengths of vectors from their components.
 func lengths[F float32 | float64](dst []F, parts [][]F) {
 	for i, v := range parts[0] {
 		dst[i] = v * v
@@ -125,7 +125,7 @@ func lengths[F float32 | float64](dst []F, parts [][]F) {
 	}
 }
 
-// room is v with n elements, of other memory if v has not so many.
+// room returns v with n elements, reallocated if it is too short.
 func room[E any](v []E, n int) []E {
 	if cap(v) < n {
 		return make([]E, n)

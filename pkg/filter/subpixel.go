@@ -101,9 +101,9 @@ func (p *Phase) correlations(height, width int) (c [3][3]float64, contrast float
 	return c, contrast, true
 }
 
-// flatten puts a plane into dst without its slow shading: what is left of a
-// least-squares fit by a polynomial of second degree. Pixels that are not finite
-// count as the mean, which it returns. ok is false if the plane is constant.
+// flatten copies a plane to dst without its slow shading: the residual of a least-squares fit by a polynomial
+// of second degree. Pixels that are not finite count as the mean, which it returns. ok is false if the plane
+// is constant.
 func (p *Phase) flatten(dst []float64, src []float32, height, width int) (mean float64, ok bool) {
 	n, lo, hi := 0, math.Inf(1), math.Inf(-1)
 	for _, f := range src {

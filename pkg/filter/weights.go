@@ -180,7 +180,7 @@ func (w *Weights) Add(dst, src []float32, at, inner int) {
 	}
 }
 
-// rowsAtOnce is how many rows ApplyRows turns into columns at a time.
+// rowsAtOnce is the number of rows that ApplyRows transposes at a time.
 const rowsAtOnce = 32
 
 // RowScratch returns the number of elements that ApplyRows needs as scratch.

@@ -9,8 +9,8 @@ import (
 	"strata/pkg/gpu/cufile"
 )
 
-// leastRegistered is the least memory that is registered unasked: a page of the device,
-// below which others' memory would be mapped with it.
+// leastRegistered is the minimum size of memory that is registered automatically: a page of the device. A
+// smaller registration would map other owners' memory with it.
 const leastRegistered = 64 << 10
 
 // registry is the memory of a device that cuFile knows ([cufile.Buffer]), whichever pool
@@ -161,7 +161,7 @@ func (a *allocation) move(f func(b *cufile.Buffer)) {
 	f(a.buffer)
 }
 
-// queue counts transfers that are queued on streams: memory stays as known as it is.
+// queue counts transfers that are queued on streams; until they end, registrations do not change.
 func (g *registry) queue(a *allocation, n int) {
 	if a != nil {
 		g.mu.Lock()

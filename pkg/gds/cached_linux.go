@@ -38,7 +38,7 @@ func Cached(f *os.File, off, n int64) (int64, error) {
 	return resident(f, off, n)
 }
 
-// cachedPages is Cached by cachestat.
+// cachedPages implements Cached by cachestat.
 func cachedPages(f *os.File, off, n int64) (int64, error) {
 	var s unix.Cachestat_t
 	if err := unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{Off: uint64(off), Len: uint64(n)}, &s, 0); err != nil {
@@ -52,7 +52,7 @@ func tells(f *os.File, info os.FileInfo) bool {
 	return owns(info, os.Geteuid()) || mayWrite(f)
 }
 
-// owns reports whether a file is a user's.
+// owns reports whether a file belongs to a user.
 func owns(info os.FileInfo, user int) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(s.Uid) == user
@@ -62,10 +62,10 @@ func mayWrite(f *os.File) bool {
 	return unix.Faccessat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.W_OK, unix.AT_EACCESS) == nil
 }
 
-// window is how much of a file is mapped at a time to look at its pages.
+// window is the size of the part of a file that is mapped at a time to look at its pages.
 const window = 1 << 30
 
-// resident is Cached by mincore.
+// resident implements Cached by mincore.
 func resident(f *os.File, off, n int64) (int64, error) {
 	size := int64(os.Getpagesize())
 	first := off / size * size

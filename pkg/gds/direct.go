@@ -28,8 +28,8 @@ type mover interface {
 	io.WriterAt
 }
 
-// moveAll moves all of b to or from byte off on, and returns how many bytes it moved before
-// the end of the file or another error.
+// moveAll moves all of b to or from offset off, and returns how many bytes it moved before the end of the
+// file or another error.
 func moveAll(m mover, write bool, b []byte, off int64) (done int, err error) {
 	for done < len(b) {
 		n := 0
@@ -53,9 +53,9 @@ func moveAll(m mover, write bool, b []byte, off int64) (done int, err error) {
 	return done, nil
 }
 
-// directly moves the beginning of b to or from byte off of the file on, whole pages
-// past the page cache and what lies before the first of them through it. It returns how many bytes
-// it moved, 0 where all is to go through the page cache; [File.DirectIO] says why.
+// directly moves the beginning of b to or from offset off of the file: whole pages past the page cache, and
+// bytes before the first of them through it. It returns how many bytes it moved, 0 if all must go through the
+// page cache; [File.DirectIO] returns the reason.
 func (f *File) directly(b []byte, off int64, write bool) int {
 	head, whole, lies, ok := f.way(b, off, write)
 	if !ok {
@@ -96,8 +96,7 @@ func (f *File) way(b []byte, off int64, write bool) (head, whole int64, lies, ok
 	return head, whole, lies, ok
 }
 
-// copied moves whole pages past the page cache by way of buffers that lie as direct I/O
-// wants.
+// copied moves whole pages past the page cache through aligned buffers.
 func (f *File) copied(b []byte, off int64, write bool) (done int, err error) {
 	aside, err := f.pool.aside.Get(context.Background(), max(min(len(b), f.pool.asideSize), leastAside))
 	if err != nil {
@@ -121,8 +120,8 @@ func (f *File) copied(b []byte, off int64, write bool) (done int, err error) {
 	return done, nil
 }
 
-// holds reports whether the page cache holds more than half of a part of the file, which then comes faster
-// from there. Where the system does not say, it holds nothing.
+// holds reports whether the page cache holds more than half of a part of the file, which is then read faster
+// from there. If the system does not say, it returns false.
 func (f *File) holds(off, n int64) bool {
 	if !f.told {
 		return false
@@ -184,7 +183,7 @@ func newAside(threads int, task int64) (*mem.Pool, int) {
 	return mem.NewPool(max(min(int64(threads)*queueBytes, mostAside), int64(mem.Size(size)))), size
 }
 
-// told reports whether the system says what the page cache holds of a file; see [Cached].
+// told reports whether the system reveals what the page cache holds of a file; see [Cached].
 func told(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && tells(f, info)

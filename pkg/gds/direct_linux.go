@@ -25,8 +25,8 @@ func memoryAlign(f *os.File) int64 {
 	return int64(s.Dio_mem_align)
 }
 
-// keepsInMemory reports whether files of the file system lie in the page cache only. Linux 6.6 and newer take
-// O_DIRECT there and do without.
+// keepsInMemory reports whether files of the file system exist only in the page cache. Linux 6.6 and newer
+// accept O_DIRECT there and ignore it.
 func keepsInMemory(f *os.File) bool {
 	var s unix.Statfs_t
 	return unix.Fstatfs(int(f.Fd()), &s) == nil && (s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC)

@@ -29,10 +29,10 @@ type File struct {
 	through mover // file, through the page cache
 
 	opening  sync.Once
-	direct   *os.File // the same file for direct I/O; nil: there is none
+	direct   *os.File // the same file opened for direct I/O, or nil
 	past     mover    // direct, for the host; nil: it is of no use
 	memory   int64    // what memory is to be aligned to for it
-	told     bool     // the system says what the page cache holds
+	told     bool     // the system reveals what the page cache holds
 	noDirect atomic.Bool
 	whyNot   atomic.Pointer[error] // where noDirect
 
@@ -273,7 +273,7 @@ type placed struct {
 func (e *placed) Error() string { return e.err.Error() }
 func (e *placed) Unwrap() error { return e.err }
 
-// readFull fills memory from byte off on.
+// readFull fills memory from offset off.
 func (f *File) readFull(b []byte, off int64) error {
 	done := 0
 	if f.pool.settings.DirectRead {
@@ -282,7 +282,7 @@ func (f *File) readFull(b []byte, off int64) error {
 	return f.readThrough(b[done:], off+int64(done))
 }
 
-// readThrough is readFull by way of the page cache.
+// readThrough fills memory through the page cache.
 func (f *File) readThrough(b []byte, off int64) error {
 	n, err := moveAll(f.through, false, b, off)
 	switch {
@@ -294,7 +294,7 @@ func (f *File) readThrough(b []byte, off int64) error {
 	return &placed{off + int64(n), bare(err)}
 }
 
-// writeFull writes memory from byte off on.
+// writeFull writes memory at offset off.
 func (f *File) writeFull(b []byte, off int64) error {
 	done := 0
 	if f.pool.settings.DirectWrite {

@@ -46,7 +46,7 @@ type turn struct {
 	err error // the first
 }
 
-// lane is what a pool has for a stream that it reads and writes on.
+// lane holds a pool's resources for a stream that it reads and writes on.
 type lane struct {
 	buffer  *mem.Buffer // page-locked
 	known   bool        // the stream is registered with cuFile
@@ -165,7 +165,7 @@ func (f *File) leaveLane(l *lane) {
 	f.queued--
 }
 
-// endLane gives back what a stream had.
+// endLane releases the resources of a stream.
 func (p *Pool) endLane(s *gpu.Stream) error {
 	p.mu.Lock()
 	l := p.ordered.lanes[s]
@@ -189,7 +189,7 @@ func (p *Pool) waiting() (n int) {
 	return n
 }
 
-// endLanes gives back what streams had that are still open.
+// endLanes releases the resources of streams that are still open.
 func (p *Pool) endLanes() error {
 	p.mu.Lock()
 	streams := slices.Collect(maps.Keys(p.ordered.lanes))
@@ -228,8 +228,7 @@ func (t *turn) straight() (from, to int64, err error) {
 	return head, head + whole, nil
 }
 
-// queueStraight queues a part on cuFile and returns where it ends; where it begins if
-// cuFile does not take it.
+// queueStraight queues a part on cuFile and returns its end, or its beginning if cuFile refuses it.
 func (t *turn) queueStraight(l *lane, from, to int64) (int64, error) {
 	f, p := t.file, t.file.pool
 	if !l.known {
@@ -294,7 +293,7 @@ func (t *turn) moved(transfer *cufile.Transfer, part gpu.Span, off int64) error 
 	return f.failure(t.write, off+n, err)
 }
 
-// bounced queues a part through the host: a piece after the other, through the lane's buffer.
+// bounced queues a part through the host, piece by piece, in the lane's buffer.
 func (t *turn) bounced(l *lane, from, to int64) error {
 	if from >= to {
 		return nil
@@ -343,8 +342,8 @@ func (t *turn) host(b []byte, off int64, c counter, move func(b []byte, off int6
 // leastShare is the least that is worth a goroutine.
 const leastShare = 256 << 10
 
-// laneBuffer makes a lane's buffer when it is needed first: as large as the settings
-// grant, no more than a quarter of the page-locked memory, or what there is of it.
+// laneBuffer allocates a lane's buffer on first use: as large as the settings allow, at most a quarter of the
+// page-locked memory, or what is left of it.
 func (p *Pool) laneBuffer(l *lane) error {
 	if l.buffer != nil {
 		return nil

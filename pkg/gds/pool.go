@@ -93,7 +93,7 @@ func NewPool(d *gpu.Device, s settings.Settings, warn func(text string)) (*Pool,
 	return p, nil
 }
 
-// leastPiece is what a thread moves at a time at least, however little memory there is.
+// leastPiece is the minimum size that a thread moves at a time, however little memory there is.
 const leastPiece = 4096
 
 // pieceOf returns how many bytes of data each of the two bounce buffers of a thread takes: no more than a
@@ -210,7 +210,7 @@ func (p *Pool) submit(r *request) {
 	r.finish()
 }
 
-// finish tells those who wait that the request has ended.
+// finish wakes those who wait for the end of the request.
 func (r *request) finish() {
 	r.ended = true
 	r.file.ended(r.write, r.err)
@@ -307,7 +307,7 @@ func (p *Pool) drop(r *request) {
 	p.end(r)
 }
 
-// end tells those who wait if a request has ended.
+// end wakes waiting goroutines if a request has ended.
 func (p *Pool) end(r *request) {
 	if r.next == r.n && r.running == 0 && !r.ended {
 		r.file.requests.Done()

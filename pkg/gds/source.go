@@ -48,17 +48,17 @@ func (f *File) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// errSource says why something cannot be done with a [Source].
+// errSource explains why an operation is impossible on a [Source].
 var errSource = errors.New("it is a source that is read in parts, not an open file")
 
 func (f *File) notLocal() error {
 	return fmt.Errorf("page cache of %s: %w: %w", f.path, errSource, errors.ErrUnsupported)
 }
 
-// sourcePart is what is asked of a source at a time.
+// sourcePart is the amount requested from a source at a time.
 const sourcePart = 1 << 20
 
-// fill fills memory from byte off on.
+// fill fills memory from offset off.
 func (f *File) fill(ctx context.Context, b []byte, off int64) error {
 	if f.source == nil {
 		return f.readFull(b, off)
@@ -82,8 +82,8 @@ func (f *File) fetch(ctx context.Context, b []byte, off int64) error {
 	return &placed{off + int64(n), err}
 }
 
-// inParts calls f with the parts of b at once, each of at most size bytes, and where it is in b.
-// The error is that of the part that lies first.
+// inParts calls f concurrently with the parts of b, each of at most size bytes, and their offsets in b. It
+// returns the error of the first part in order.
 func inParts(b []byte, size int, f func(b []byte, at int64) error) error {
 	if len(b) <= size {
 		return f(b, 0)

@@ -1,6 +1,6 @@
 package gds
 
-// page is what direct I/O is aligned to: file offsets, lengths and memory.
+// page is the alignment of direct I/O: file offsets, lengths and memory.
 const page = 4096
 
 // firstTask returns how many of n bytes from byte off of a file on the next task takes, at most size. From a

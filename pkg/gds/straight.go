@@ -109,8 +109,8 @@ func (f *File) Mode() (straight bool, reason string) {
 	return true, how
 }
 
-// register makes the file known to cuFile, once. What it says of a file system is
-// remembered: chunks are many files.
+// register registers the file with cuFile once. It remembers refusals by file system, since chunks are many
+// files.
 func (f *File) register() error {
 	f.registering.Do(func() {
 		s := &f.pool.straight
@@ -134,8 +134,8 @@ func (f *File) register() error {
 	return f.refused
 }
 
-// moveStraight moves a part of a task by cuFile and returns where it ended: at the end, at
-// the end of the file, or where cuFile failed, and why. An error ends the task.
+// moveStraight moves a part of a task by cuFile and returns where it ended: at its end, at the end of the
+// file, or where cuFile failed, with the reason. An error ends the task.
 func (w *worker) moveStraight(t task, from, to int64) (done int64, why, err error) {
 	if from == to {
 		return to, nil, nil

@@ -24,7 +24,7 @@ type Stream struct {
 	silent bool      // copies are not counted
 }
 
-// stretch is what has been queued since the mark before.
+// stretch holds what has been queued since the previous mark.
 type stretch struct {
 	mark   uintptr        // the event at its end
 	checks []func() error // of what has run
@@ -32,7 +32,8 @@ type stretch struct {
 	err    error          // of queueing it
 }
 
-// ran calls what waited for the stretch to run, and returns the first error: of queueing it, of waiting for it, of what it left.
+// ran calls the functions that waited for the stretch and returns the first error of queuing, of waiting, or
+// of these.
 func (s *stretch) ran(waited error) error {
 	err := cmp.Or(s.err, waited)
 	for _, f := range s.checks {

@@ -18,7 +18,8 @@ type Limits struct {
 // root, for cgroup versions 1 and 2. Systems without control groups have no limits.
 func CgroupLimits() Limits { return CgroupLimitsBy(os.ReadFile) }
 
-// CgroupLimitsBy does the same with a function that reads files, for instance of another machine.
+// CgroupLimitsBy reads the limits like [CgroupLimits] by means of read, which may return files of another
+// machine.
 func CgroupLimitsBy(read func(name string) ([]byte, error)) Limits {
 	var l Limits
 	groups, err := read("/proc/self/cgroup")
@@ -96,7 +97,7 @@ func unescape(s string) string {
 	return s
 }
 
-// number reads a file with one whole number; NaN if there is none ("max").
+// number reads a file with one whole number; it returns NaN for "max" and other texts.
 func number(read func(name string) ([]byte, error), dir, name string) float64 {
 	text, err := read(filepath.Join(dir, name))
 	if err != nil {

@@ -44,7 +44,7 @@ type format struct {
 	open func(ctx context.Context, f file) (store.Store, error)
 }
 
-// headBytes are enough to tell all formats.
+// headBytes is the number of bytes that suffices to tell all formats.
 const headBytes = 16
 
 var formats = []format{
@@ -176,7 +176,8 @@ func open(ctx context.Context, f file) (store.Store, error) {
 	return nil, f.Close()
 }
 
-// openFar opens a file on a server that is of one of the formats; nil: it is of none, or there is no such file.
+// openFar opens a file on a server if it has one of the formats; it returns nil if it does not, or does not
+// exist.
 func openFar(ctx context.Context, a address.Address, opts []store.HTTPOption) (store.Store, string, error) {
 	u, err := a.Parse()
 	if err != nil || u.Host == "" {
@@ -229,15 +230,15 @@ type owner struct {
 // Close closes both.
 func (o *owner) Close() error { return errors.Join(o.Object.Close(), o.store.Close()) }
 
-// extensions are those of image files that a segment of an address is taken for one by, so that the path may
-// go on below it.
+// extensions lists the extensions by which a segment of an address is taken for an image file, so that the
+// path may continue below it.
 var extensions = map[string]bool{
 	".tif": true, ".tiff": true, ".btf": true, ".tf2": true, ".tf8": true, ".svs": true, ".qptiff": true, ".scn": true, ".ndpi": true, ".bif": true,
 	".czi": true,
 }
 
-// farFile cuts the path of an address behind the first segment that looks like an image file: such a file is likely.
-// Of another path that does not look like Zarr all may be a file; what it is, it says itself.
+// farFile splits the path of an address behind the first segment that looks like an image file; likely is
+// then true. A path that does not look like Zarr may be a file as a whole, to be told by its content.
 func farFile(p string) (name, key string, likely bool) {
 	for at := 0; at < len(p); {
 		end := len(p)

@@ -62,7 +62,7 @@ func (w *bitWriter) stuffed(b byte) {
 	}
 }
 
-// finish fills the last byte with ones and returns what was written.
+// finish fills the last byte with ones and returns the bytes written.
 func (w *bitWriter) finish() []byte {
 	fill := -w.n & 7
 	w.acc = w.acc<<fill | (1<<fill - 1)

@@ -27,7 +27,7 @@ type Decoder struct {
 	done      int // rows in dst
 }
 
-// place is where the samples of a block go.
+// place locates the samples of a block.
 type place struct {
 	dst    []byte
 	stride int
@@ -94,7 +94,7 @@ func (d *Decoder) pixels(ctx context.Context, tables, src []byte, pos int, color
 	return d.sequential(ctx)
 }
 
-// prepare takes memory for what lies between the entropy decoder and dst.
+// prepare allocates the memory between the entropy decoder and dst.
 func (d *Decoder) prepare(color Color) {
 	f := &d.parser.frame
 	for i := range f.n {
@@ -197,7 +197,7 @@ func (d *Decoder) mcu(x, half int) error {
 	return nil
 }
 
-// fault says what is wrong with the data that was just read.
+// fault describes the fault of the data just read.
 func (d *Decoder) fault(err error) error {
 	w := &d.window
 	if w.overrun() || w.last && w.left() < 16 && err == errCode {

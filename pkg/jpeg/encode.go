@@ -13,7 +13,7 @@ type Options struct {
 	Abbreviated bool   // without quantization and Huffman tables, which Tables returns
 }
 
-// plan is what options mean for an image.
+// plan holds the meaning of options for an image.
 type plan struct {
 	n      int // components
 	h, v   int // sampling factors of the first component; the others have 1

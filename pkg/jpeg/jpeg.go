@@ -84,7 +84,8 @@ type Config struct {
 	Stride                    int // bytes between rows of dst; 0: Width*Components
 }
 
-// check compares the frame with what is expected, and dst with what the frame needs. It returns the stride.
+// check compares the frame with the expected one, and dst with the size that the frame needs. It returns the
+// stride.
 func (c Config) check(f *frame, dst []byte) (int, error) {
 	if f.n != c.Components {
 		return 0, fmt.Errorf("the frame has %d components, expected are %d", f.n, c.Components)

@@ -59,7 +59,7 @@ func openLibrary() (*library, error) {
 	return l, dynlib.Bind(handle, l)
 }
 
-// session is a decoder of the library, and memory for what it is given.
+// session is a decoder of the library with memory for its arguments.
 type session struct {
 	library *library
 	handle  uintptr

@@ -4,10 +4,10 @@ import "encoding/binary"
 
 func put64(b []byte, v uint64) { binary.LittleEndian.PutUint64(b, v) }
 
-// slack is how far kernels may go behind a row: they take up to 32 samples at a time.
+// slack is how far kernels may write behind a row: they process up to 32 samples at a time.
 const slack = 64
 
-// expansion is how rows of a component become rows of the frame.
+// expansion describes how rows of a component become rows of the frame.
 type expansion uint8
 
 const (

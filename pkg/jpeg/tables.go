@@ -79,7 +79,7 @@ func (t *tables) quantization(body []byte) error {
 const (
 	// lookBits is the longest code that one look-up decodes.
 	lookBits = 9
-	// endOfBlock is how far the end of a block moves the position: beyond what runs of zeros reach.
+	// endOfBlock is how far the end of a block moves the position: beyond the reach of runs of zeros.
 	endOfBlock = 128
 )
 

@@ -111,7 +111,7 @@ func (w *window) symbol(h *huffman) int {
 // negative when there were too few.
 func (w *window) left() int { return 8*(w.end-w.p) + w.n }
 
-// overrun reports whether more was read than there is.
+// overrun reports whether more bits were read than exist.
 func (w *window) overrun() bool { return w.last && w.left() < 0 }
 
 // offset returns the byte of src that is read next.

@@ -23,10 +23,10 @@ type Config struct {
 	Size                      int // bytes of a sample in dst: 1, 2 or 4, the native byte order
 }
 
-// maxWork is how many bytes the library may need beyond a multiple of what it decodes to.
+// maxWork is the maximum number of bytes that the library may need beyond a multiple of the decoded size.
 const maxWork = 16 << 20
 
-// check compares the headers with what is expected.
+// check compares the headers with the expected image.
 func (c Config) check(h *Header, stream []byte) error {
 	if h.Width != c.Width || h.Height != c.Height || len(h.Components) != c.Components {
 		return fmt.Errorf("JPEG 2000: the image has %d×%d pixels and %d components, expected are %d×%d and %d", h.Width, h.Height, len(h.Components), c.Width,

@@ -37,7 +37,7 @@ type Meter struct {
 	nonFinite, missing      atomic.Int64
 }
 
-// Since adds the time from start until now to a phase:
+// Since adds the time since start to a phase:
 //
 //	t := time.Now()
 //	decode(chunk)
@@ -56,28 +56,28 @@ func (m *Meter) Busy(p Phase) time.Duration {
 	return time.Duration(m.busy[p].Load())
 }
 
-// AddRead counts bytes that came from storage, as stored.
+// AddRead counts bytes read from storage, as stored.
 func (m *Meter) AddRead(n int64) {
 	if m != nil {
 		m.bytesRead.Add(n)
 	}
 }
 
-// AddWritten counts bytes that went to storage, as stored.
+// AddWritten counts bytes written to storage, as stored.
 func (m *Meter) AddWritten(n int64) {
 	if m != nil {
 		m.bytesWritten.Add(n)
 	}
 }
 
-// AddNonFinite counts NaN and infinite values met in the input.
+// AddNonFinite counts NaN and infinite values of the input.
 func (m *Meter) AddNonFinite(n int64) {
 	if m != nil {
 		m.nonFinite.Add(n)
 	}
 }
 
-// AddMissing counts chunks of inputs that are not stored.
+// AddMissing counts input chunks that are not stored.
 func (m *Meter) AddMissing(n int64) {
 	if m != nil {
 		m.missing.Add(n)

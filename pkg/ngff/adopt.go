@@ -12,7 +12,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Adoption is the metadata that an array without any gets.
+// Adoption is the NGFF metadata for an array that has none.
 type Adoption struct {
 	Name        string
 	Axes        []Axis    // nil: AxesOf

@@ -8,8 +8,8 @@ import (
 	"strata/pkg/dtype"
 )
 
-// view is a box of elements in memory: that of index origin is the first, and
-// neighbours along x lie next to each other.
+// view is a box of elements in memory, beginning with the one of index origin; neighbours along x are
+// adjacent.
 type view[T any] struct {
 	data   []T
 	origin point
@@ -198,7 +198,7 @@ func shrinkFloat[T float](l *lattice, dm, sm memory, out box) {
 	})
 }
 
-// meanRow is the mean of two samples along each halved axis.
+// meanRow computes the mean of two samples along each halved axis.
 func meanRow[T float](d []T, in *rows[T, T], scale T) {
 	n := 2 * len(d)
 	a, b := in.r[0][:n], in.r[1][:n]
@@ -260,8 +260,8 @@ func shrinkInt[T integer, S int32 | int64 | noSum, F float](l *lattice, dm, sm m
 	})
 }
 
-// meanRowInt is the mean of 2^shift samples, from output first on, rounded half
-// to even: half less one is added, and one more where the quotient is odd.
+// meanRowInt computes the mean of 2^shift samples, beginning with output first, rounded half to even: it adds
+// half less one, and one more if the quotient is odd.
 func meanRowInt[T integer, S int32 | int64 | noSum](d []T, r *[4][]T, first, planes, shift int) {
 	n := 2 * len(d)
 	half := S(1)<<(shift-1) - 1

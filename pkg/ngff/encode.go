@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The JSON of what this package writes.
+// JSON that this package writes.
 type (
 	axisJSON struct {
 		Name string `json:"name"`
@@ -39,7 +39,7 @@ func VersionFor(format int) string {
 	return "0.5"
 }
 
-// method says in the metadata how the levels were made.
+// method tells in the metadata how the levels were made.
 const method = "linear"
 
 // encode returns the multiscale as JSON of the version that a Zarr format has.
@@ -61,9 +61,8 @@ func (m *Multiscale) encode(format int) multiscaleJSON {
 	return j
 }
 
-// ownKeys are the attributes that NGFF gives a meaning to, and ours, which names the
-// files that were written with an image: what is passed through from another image must
-// not bring its own.
+// ownKeys lists the attributes that NGFF defines, and ours that names the files written with an image.
+// Attributes passed on from another image must not include these.
 var ownKeys = []string{"ome", "multiscales", "omero", "strata"}
 
 // attributes returns the attributes of an image's group: the caller's, and the NGFF metadata.
@@ -81,7 +80,7 @@ func (m *Multiscale) attributes(format int, omero *Omero, extra map[string]any) 
 	return attrs
 }
 
-// passed are attributes without those that the writer sets itself.
+// passed returns attributes without those that the writer sets itself.
 func passed(extra map[string]any) map[string]any {
 	attrs := map[string]any{}
 	for k, v := range extra {

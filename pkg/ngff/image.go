@@ -11,7 +11,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Image is an OME-Zarr image: the first multiscale of a group.
+// Image gives access to an OME-Zarr image: the first multiscale of a group.
 type Image struct {
 	Group   *zarr.Group
 	Version string // NGFF version, "0.4"
@@ -22,14 +22,14 @@ type Image struct {
 	// VoxelSize is the voxel size of level 0, one number per axis: in micrometres for space axes, the plain
 	// scale for others.
 	VoxelSize []float64
-	// Unit is the unit that the scales of space axes are in, per axis; stated, or,
-	// where none is, guessed with a warning. "" for other axes.
+	// Unit is the unit of the scale of each space axis, as stated or, with a warning, guessed; "" for other
+	// axes.
 	Unit []string
 
 	Omero      *Omero      // display settings, nil when there are none
 	ImageLabel *ImageLabel // set when the image is a label image
 	Labels     []string    // names of its label images: see Label
-	Metadata   *Metadata   // all that the group's attributes say
+	Metadata   *Metadata   // all NGFF metadata of the group's attributes
 
 	Warnings []string
 }
@@ -89,7 +89,7 @@ func open(ctx context.Context, st store.Store, path string, all bool, opts []zar
 	return im, nil
 }
 
-// describe opens an image as far as its own metadata goes: without its levels.
+// describe opens an image by its own metadata, without its levels.
 func describe(ctx context.Context, st store.Store, path string, opts []zarr.Option) (*Image, error) {
 	n, err := zarr.Open(ctx, st, path, opts...)
 	if err != nil {
@@ -117,7 +117,7 @@ func describe(ctx context.Context, st store.Store, path string, opts []zarr.Opti
 	return im, nil
 }
 
-// noImage says what a group without a multiscale is instead.
+// noImage explains what a group without a multiscale is instead.
 func noImage(m *Metadata) error {
 	switch {
 	case m.Plate != nil && len(m.Plate.Wells) > 0:
@@ -137,8 +137,8 @@ func (im *Image) refuse(field string, err error) error {
 	return &zarr.FormatError{Path: im.Group.Location(), Field: field, Err: err}
 }
 
-// unopened is refuse of an array that the metadata names, where that is to blame. Failures of the store
-// pass: they name what they are about, and another try may succeed.
+// unopened returns the error of an array that the metadata names and that cannot be opened. It passes
+// failures of the store, which name their object and may be transient.
 func (im *Image) unopened(field string, err error) error {
 	var format *zarr.FormatError
 	if errors.As(err, &format) || errors.Is(err, store.ErrKey) || errors.Is(err, errGroup) {
@@ -147,7 +147,7 @@ func (im *Image) unopened(field string, err error) error {
 	return err
 }
 
-// errGroup is wrapped where there is a group in place of an array.
+// errGroup is wrapped if there is a group in place of an array.
 var errGroup = errors.New("is a group")
 
 // warn takes over findings as warnings.
@@ -182,7 +182,7 @@ func (im *Image) array(ctx context.Context, path string) (*zarr.Array, error) {
 	return a, nil
 }
 
-// checkLevels reports levels that do not fit the axes or each other.
+// checkLevels returns an error for levels that do not fit the axes or each other.
 func (im *Image) checkLevels(f *findings) error {
 	for i, l := range im.Levels {
 		field := fmt.Sprintf("%sdatasets[%d]", im.prefix(), i)
@@ -196,11 +196,9 @@ func (im *Image) checkLevels(f *findings) error {
 	return nil
 }
 
-// measure works out the voxel size in micrometres.
-//
-// A unit that is missing or unknown is guessed for the whole image as the
-// programs do that leave it out: millimetres when the first space component is
-// below 1, else micrometres.
+// measure computes the voxel size in micrometres. It guesses a missing or unknown unit for the whole image,
+// following the programs that omit it: millimetres if the first space component is below 1, otherwise
+// micrometres.
 func (im *Image) measure(f *findings) {
 	ms := &im.Metadata.Multiscales[0]
 	scale := ms.Datasets[0].Transform.then(ms.Transform).Scale

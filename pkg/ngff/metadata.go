@@ -12,7 +12,7 @@ type Axis struct {
 	Unit string // UDUNITS-2 name such as "micrometer"; "" if not stated
 }
 
-// Axis types that NGFF gives a meaning to.
+// Axis types defined by NGFF.
 const (
 	TypeSpace   = "space"
 	TypeChannel = "channel"
@@ -49,9 +49,8 @@ func typeByName(name string) string {
 	return ""
 }
 
-// Transform maps array indices to physical coordinates along each axis:
-// index × Scale + Translation, in the unit of the axis. A nil Translation is
-// zero everywhere, a nil Scale one.
+// Transform maps array indices to physical coordinates along each axis: index × Scale + Translation, in the
+// unit of the axis. A nil Translation means zero everywhere, a nil Scale one.
 type Transform struct {
 	Scale       []float64
 	Translation []float64
@@ -109,8 +108,7 @@ type Multiscale struct {
 	ExplicitScale bool
 }
 
-// Window is the range of values of a channel: Min to Max are possible, Start
-// to End are displayed.
+// Window is the range of values of a channel: Min to Max is possible, Start to End is displayed.
 type Window struct {
 	Min   float64 `json:"min"`
 	Max   float64 `json:"max"`
@@ -134,7 +132,7 @@ type Omero struct {
 	Raw      json.RawMessage // the whole object, for members without a field here
 }
 
-// LabelColor is the colour that a label value is displayed in.
+// LabelColor is the display colour of a label value.
 type LabelColor struct {
 	Value int64
 	RGBA  [4]uint8

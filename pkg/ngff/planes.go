@@ -50,12 +50,10 @@ type planeLevel struct {
 	memory []byte
 }
 
-// CreatePlanes makes the group of an image at path and the arrays of its levels,
-// for a base of the spec's Shape and Scale. Levels as of [AnalysisLevels]; none
-// means the base itself, with the spec's scale. The spec's DType and Levels are
-// not looked at; its chunks and shards are clipped to each level.
-//
-// The caller ends with Close or Abort.
+// CreatePlanes makes the group of an image at path and the arrays of its levels, for a base of the spec's
+// Shape and Scale. levels come from [AnalysisLevels]; without any, the base itself is stored with the spec's
+// scale. The spec's DType and Levels are ignored; its chunks and shards are clipped to each level. The caller
+// must call Close or Abort.
 func CreatePlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels [][]int) (*PlaneWriter, error) {
 	w, err := createPlanes(ctx, st, path, spec, levels, false)
 	if err != nil {
@@ -158,9 +156,8 @@ func (w *PlaneWriter) Batch() int {
 // Level returns the array of a level. It is complete after Close.
 func (w *PlaneWriter) Level(k int) *zarr.Array { return w.levels[k].array }
 
-// Write stores the next planes of the base, each of y·x voxels in C order: a
-// multiple of [PlaneWriter.Batch], or all that are left. They may be changed
-// when it returns.
+// Write stores the next planes of the base, each of y·x voxels in C order: a multiple of [PlaneWriter.Batch],
+// or all remaining ones. They may be changed when it returns.
 func (w *PlaneWriter) Write(ctx context.Context, planes [][]float32) error {
 	if w.failed != nil {
 		return fmt.Errorf("%s: %w", w.group.Location(), w.failed)
@@ -201,9 +198,8 @@ func (w *PlaneWriter) write(ctx context.Context, planes [][]float32) error {
 	return w.feed(ctx, w.levels[:1], planes, at)
 }
 
-// feed hands planes to levels that are made from them, and writes those levels
-// as far as they are complete. Planes that level 0 is made of feed the levels
-// below it in turn.
+// feed passes planes to the levels made from them, and writes those levels as far as they are complete.
+// Planes of level 0 in turn feed the levels below it.
 func (w *PlaneWriter) feed(ctx context.Context, levels []*planeLevel, planes [][]float32, at int) error {
 	for len(planes) > 0 && len(levels) > 0 {
 		// no further than some level has all planes of its chunks
@@ -357,7 +353,7 @@ func (w *PlaneWriter) Close(ctx context.Context) error {
 	return w.group.SetAttributes(ctx, w.attrs)
 }
 
-// Abort ends writing without making an image. After Close it does nothing.
+// Abort ends writing without completing the image. After Close it does nothing.
 func (w *PlaneWriter) Abort() {
 	for _, l := range w.levels {
 		mem.Free(l.memory)

@@ -24,7 +24,7 @@ type PyramidOptions struct {
 	Workers int
 	Budget  int64
 	Meter   *meter.Meter
-	Missing *zarr.Missing // notes the chunks of level 0 that are not stored; may be nil
+	Missing *zarr.Missing // records the chunks of level 0 that are not stored; may be nil
 }
 
 // RebuildPyramid rebuilds the levels below level 0 of the image at path: Levels of them, from the stored
@@ -66,7 +66,7 @@ type rebuild struct {
 	base    *zarr.Array // level 0
 	group   *zarr.Group // of the image; nil: there is none yet
 
-	// attributes are the group's with other datasets; current is nil where there is no group.
+	// attributes returns the group's attributes with other datasets; current is nil if there is no group.
 	attributes func(current map[string]json.RawMessage, datasets []Dataset) (map[string]any, error)
 
 	spec ImageSpec
@@ -116,7 +116,7 @@ func (r *rebuild) refuse(field string, err error) error {
 	return &zarr.FormatError{Path: r.where(), Field: r.field + field, Err: err}
 }
 
-// plan finds out what there is to do, and whether it can be done.
+// plan determines the work and checks that it is possible.
 func (r *rebuild) plan() (err error) {
 	if r.options.Levels < 0 {
 		return fmt.Errorf("%s: %d levels (must not be negative)", r.where(), r.options.Levels)
@@ -234,8 +234,8 @@ func above(path string) iter.Seq[string] {
 	}
 }
 
-// withDatasets are attributes of an image with other datasets in its first
-// multiscale. All that is not known is kept as it is.
+// withDatasets returns the attributes of an image with other datasets in its first multiscale, and everything
+// unknown unchanged.
 func (im *Image) withDatasets(current map[string]json.RawMessage, datasets []Dataset) (map[string]any, error) {
 	attrs := rawAttributes(current)
 	into := attrs
@@ -300,8 +300,8 @@ func readers(a *zarr.Array, o PyramidOptions) int {
 	return max(n, 1)
 }
 
-// stream hands an array, chunk by chunk, to a writer: as level 0, or, when it
-// is stored there already, as what the levels below are made from.
+// stream passes an array, chunk by chunk, to a writer: as level 0, or, if it is stored there already, as the
+// source of the levels below.
 func stream(ctx context.Context, a *zarr.Array, w *Writer, stored bool, o PyramidOptions) error {
 	g, gctx := work.WithContext(ctx)
 	starts := make(chan []int)

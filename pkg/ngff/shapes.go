@@ -40,8 +40,8 @@ func LevelShapes(shape []int, axes []Axis, levels int) [][]int {
 	return out
 }
 
-// halvedAxes says which padded axes a pyramid halves, or why there is none:
-// the spatial axes must be the last two or three of at most five.
+// halvedAxes returns which padded axes a pyramid halves, or an error: the spatial axes must be the last two
+// or three of at most five.
 func halvedAxes(axes []Axis) (halve [rank]bool, err error) {
 	if len(axes) < 2 || len(axes) > rank {
 		return halve, fmt.Errorf("%d axes (must be 2 to 5)", len(axes))
@@ -108,9 +108,9 @@ func Downsample(t dtype.Type, src []byte, shape []int, axes []Axis) ([]byte, []i
 	return dst, append([]int(nil), out...), nil
 }
 
-// TileOrder visits the tiles of a grid so that a pyramid waits least: two by
-// two (by two) along the spatial axes, then those blocks two by two, and so on.
-// It yields the start of each tile of level 0; the slice is the caller's.
+// TileOrder visits the tiles of a grid in the order that makes a pyramid wait least: two by two (by two)
+// along the spatial axes, then those blocks two by two, and so on. It yields the start of each tile of level
+// 0; the caller may keep the slice.
 func TileOrder(shape, tile []int, axes []Axis) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		grid := make([]int, len(shape))

@@ -15,7 +15,7 @@ type Part struct {
 	// or no dimensions, there is no level 1.
 	Made zarr.Region
 	Taps []filter.Taps
-	// Strips are the parts of the chunk that neighbours need as well.
+	// Strips are the parts of the chunk that neighbouring chunks need as well.
 	Strips []zarr.Region
 }
 
@@ -72,7 +72,7 @@ func (w *Writer) StoreTile(ctx context.Context, start, shape []int, chunks []Sto
 	})
 }
 
-// given is what comes of a chunk of level 0 instead of its elements.
+// given replaces the elements of an encoded chunk of level 0.
 type given struct {
 	made   box // of level 1
 	out    memory
@@ -86,7 +86,7 @@ type strip struct {
 	in   memory
 }
 
-// given plans what a chunk of level 0 gives to level 1.
+// given plans the contribution of a chunk of level 0 to level 1.
 func (p *pyramid) given(index point) *given {
 	l := p.levels[0]
 	g := &given{}

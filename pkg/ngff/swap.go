@@ -35,7 +35,7 @@ const buildPath = "strata-pyramid"
 // noteKey is the attribute of that group that lists the paths that may be removed.
 const noteKey = "unnamed_levels"
 
-// swap is how far the exchange of levels has come.
+// swap is the progress of an exchange of levels.
 type swap struct {
 	dir   string // where the new levels are made: "" or buildPath
 	begun bool   // there is a note
@@ -100,9 +100,8 @@ func (r *rebuild) writeNote(ctx context.Context, note []string) error {
 	return g.SetAttributes(ctx, attrs)
 }
 
-// vacant refuses the name of a new level under which there is what the metadata
-// does not name, unless it is evidently that level: one of an image whose metadata
-// an interrupted program had not written yet.
+// vacant refuses the name of a new level if something that the metadata does not name lies there, unless it
+// is evidently that level: one of an image whose metadata an interrupted program had not written yet.
 func (r *rebuild) vacant(ctx context.Context, path string, shape []int) error {
 	full := store.Join(r.path, path)
 	a, err := zarr.OpenArray(ctx, r.st, full)
@@ -172,7 +171,7 @@ func (r *rebuild) name(ctx context.Context, datasets []Dataset) error {
 	return r.consolidate(ctx)
 }
 
-// consolidate brings consolidated metadata, where the image has it, up to date.
+// consolidate updates consolidated metadata if the image has it.
 func (r *rebuild) consolidate(ctx context.Context) error {
 	if r.group == nil || !r.group.Consolidated() {
 		return nil
@@ -189,7 +188,7 @@ func (r *rebuild) recover(ctx context.Context) error {
 	return r.settle(ctx)
 }
 
-// settle removes what the note lists and the metadata does not name, and the note.
+// settle removes what the note lists and the metadata do not name, and then the note.
 func (r *rebuild) settle(ctx context.Context) error {
 	if !r.swap.begun {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Writer writes an image: level 0 as tiles come, and the levels below it as
-// soon as they can be made. Its methods are safe for concurrent use.
+// Writer writes an image: level 0 as tiles arrive, and the levels below it as soon as possible. Its methods
+// are safe for concurrent use.
 type Writer struct {
 	group    *zarr.Group
 	where    string // the image, for messages
@@ -155,7 +155,7 @@ func workersOr(n int) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// capped notes that there are fewer levels than asked for.
+// capped warns that there are fewer levels than requested.
 func (w *Writer) capped(got, want int) {
 	if got < want {
 		w.warnings = append(w.warnings, fmt.Sprintf("%d pyramid levels instead of %d: no axis may fall under one voxel", got, want))

@@ -86,7 +86,7 @@ func WriteHeader(w io.Writer, h Header) error {
 // to parse more than 10,000 characters.
 const maxHeader = 1 << 16
 
-// ReadHeader reads a header, up to the first byte of the array.
+// ReadHeader reads a header and leaves r at the first byte of the array.
 func ReadHeader(r io.Reader) (Header, error) {
 	var fixed [len(magic) + 2]byte
 	if _, err := io.ReadFull(r, fixed[:]); err != nil {

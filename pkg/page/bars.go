@@ -17,18 +17,18 @@ type Bars struct {
 	Rows   []Row
 }
 
-// Row is the bars of one case.
+// Row holds the bars of one case.
 type Row struct {
 	Name string
 	Bars []Bar // one for each series
 }
 
-// Bar is a value, its name and how far it spreads.
+// Bar is a value with its name and its range.
 type Bar struct {
 	Value     float64 // NaN: no value, and Text gives the reason; without Text the bar takes no space
 	Low, High float64 // no line is drawn where they are the same
 	Text      string  // beside the bar
-	Tip       string  // read when it is pointed at
+	Tip       string  // tooltip
 }
 
 const (
@@ -119,7 +119,7 @@ func (c *Bars) SVG() template.HTML {
 
 func (b Bar) shown() bool { return Finite(b.Value) || b.Text != "" }
 
-// None returns the value of a bar that has none.
+// None returns the value for a bar without one.
 func None() float64 { return math.NaN() }
 
 // Legend returns the key of the series.
@@ -152,7 +152,7 @@ func Clip(s string, n int) string {
 	return s
 }
 
-// File writes the chart as a file of its own, with its title and key: on white, as documents show it.
+// File writes the chart as a separate file with title and key, on white, for use in documents.
 func (c *Bars) File(w io.Writer) error {
 	svg := string(c.SVG())
 	if svg == "" {
@@ -163,7 +163,7 @@ func (c *Bars) File(w io.Writer) error {
 	})
 }
 
-// File writes the chart as a file of its own, with its title and key: on white, as documents show it.
+// File writes the chart as a separate file with title and key, on white, for use in documents.
 func (c *Chart) File(w io.Writer) error {
 	svg := string(c.SVG())
 	if svg == "" {
@@ -208,7 +208,8 @@ func writeFile(w io.Writer, title, svg string, names []string, mark func(b *stri
 	return err
 }
 
-// fileStyle is that of a chart in a file: the page's in the light, and without variables, which not every viewer knows.
+// fileStyle is the style of a chart in a file: the page's light style without variables, which not every
+// viewer supports.
 var fileStyle = func() string {
 	var out strings.Builder
 	colors := strings.NewReplacer()

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Chart is a plot of a few series against numbers, as an SVG that takes its
-// colours from the page.
+// Chart plots a few series against numbers as an SVG that takes its colours from the page.
 type Chart struct {
 	Title          string // describes the content; also read aloud
 	XLabel, YLabel string
@@ -18,11 +17,10 @@ type Chart struct {
 	Whole          bool // x and its ticks are whole numbers
 	Zero           bool // y begins at 0
 	Limits         []Limit
-	Names          []string // of x = 0, 1, 2 …, which then are no numbers but cases
+	Names          []string // names of the cases x = 0, 1, 2 …
 }
 
-// Series is a line of points with marks, told apart by colour and by the form of
-// the marks.
+// Series is a line of points with marks. Series differ in colour and in the form of the marks.
 type Series struct {
 	Name   string
 	Points []Point
@@ -32,10 +30,10 @@ type Series struct {
 // Point is a mark of a series.
 type Point struct {
 	X, Y float64
-	Tip  string // read when the mark is pointed at
-	Bad  bool   // it has a ring
+	Tip  string // tooltip
+	Bad  bool   // draws a ring around the mark
 
-	Low, High float64 // how far it spreads; no line is drawn where they are the same
+	Low, High float64 // range of the value; no line is drawn if they are equal
 }
 
 // Limit is a horizontal line with a name.
@@ -186,7 +184,7 @@ func (c *Chart) name(x float64) string {
 	return Label(x)
 }
 
-// symbol is the mark of the i-th series; a bad point has a ring.
+// symbol draws the mark of the i-th series; a bad point has a ring.
 func symbol(b *strings.Builder, i int, x, y float64, bad bool) {
 	switch i % chartSymbols {
 	case 0:
@@ -217,10 +215,10 @@ func (c *Chart) Legend() template.HTML {
 // Finite reports whether a number is neither NaN nor infinite.
 func Finite(v float64) bool { return v-v == 0 }
 
-// Num writes a coordinate.
+// Num formats a coordinate.
 func Num(v float64) string { return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64) }
 
-// Label writes a tick.
+// Label formats the label of a tick.
 func Label(v float64) string {
 	if a := math.Abs(v); a >= 1e6 || (a > 0 && a < 1e-4) {
 		return strconv.FormatFloat(v, 'e', -1, 64)

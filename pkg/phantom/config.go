@@ -90,7 +90,7 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// Validate reports the first field that makes no acquisition.
+// Validate returns an error about the first field that makes the acquisition impossible.
 func (c *Config) Validate() error {
 	bad := func(field, format string, args ...any) error {
 		return fmt.Errorf("phantom: %s %s", field, fmt.Sprintf(format, args...))

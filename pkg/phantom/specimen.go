@@ -58,7 +58,8 @@ func (s *Specimen) makeTexture() {
 	}
 }
 
-// Channel returns the specimen as another channel shows it: at the same positions another texture. Channel 0 is s.
+// Channel returns the specimen as seen in another channel: a different texture at the same positions. Channel
+// 0 is s itself.
 func (s *Specimen) Channel(c int) *Specimen {
 	if c == 0 {
 		return s
@@ -207,7 +208,7 @@ func (s *Specimen) Surface(slice int, y, x float64) float64 {
 	return s.cfg.Water/s.cfg.Voxel[0] + s.relief(slice, y, x)
 }
 
-// tissue is 1 inside the tissue, 0 in the agarose, with a smooth border.
+// tissue returns 1 inside the tissue and 0 in the agarose, with a smooth border.
 func (s *Specimen) tissue(y, x float64) float64 {
 	if s.cfg.FillTissue {
 		return 1

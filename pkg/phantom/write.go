@@ -121,9 +121,8 @@ func (s *Specimen) write(ctx context.Context, out store.Writer, st Storage, g gr
 	return w.Close(ctx)
 }
 
-// WriteShifts writes the motor shifts between neighbouring slices as the
-// microscope recorded them, glitches included: fixed_id, moving_id, x_shift,
-// y_shift (px), x_shift_mm, y_shift_mm.
+// WriteShifts writes the motor shifts between neighbouring slices as the microscope recorded them, glitches
+// included: fixed_id, moving_id, x_shift, y_shift (px), x_shift_mm, y_shift_mm.
 func (s *Specimen) WriteShifts(w io.Writer) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"fixed_id", "moving_id", "x_shift", "y_shift", "x_shift_mm", "y_shift_mm"}}
@@ -167,7 +166,7 @@ func (s *Specimen) WriteJSON(w io.Writer) error {
 // float32 .npy.
 func (s *Specimen) WriteFlatField(w io.Writer) error { return s.writeField(w, s.flat) }
 
-// WriteCurvature writes the depth in voxels that the focal plane adds, (y, x).
+// WriteCurvature writes the depth in voxels that the focal plane adds, shape (y, x), as float32 .npy.
 func (s *Specimen) WriteCurvature(w io.Writer) error { return s.writeField(w, s.bowl) }
 
 func (s *Specimen) writeField(w io.Writer, v []float32) error {
@@ -178,8 +177,8 @@ func (s *Specimen) writeField(w io.Writer, v []float32) error {
 	return err
 }
 
-// WritePositions writes where every tile lies, shape (slice, i, j, 2), (y, x)
-// in px, as float64 .npy.
+// WritePositions writes the true positions (y, x) of all tiles in px, shape (slice, i, j, 2), as float64
+// .npy.
 func (s *Specimen) WritePositions(w io.Writer) error {
 	n := s.cfg.Tiles
 	if err := npy.WriteHeader(w, npy.Header{Type: dtype.Float64, Shape: []int{s.cfg.Slices, n[0], n[1], 2}}); err != nil {
@@ -198,7 +197,7 @@ func (s *Specimen) WritePositions(w io.Writer) error {
 	return nil
 }
 
-// WriteRecorded writes where the stage recorded the tiles of a slice, in the form that stitch --positions takes: their true
+// WriteRecorded writes the recorded positions of the tiles of a slice for stitch --positions: the true
 // positions with an error along each axis.
 func (s *Specimen) WriteRecorded(w io.Writer, slice int) error {
 	n := s.cfg.Tiles

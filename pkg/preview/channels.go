@@ -10,7 +10,7 @@ import (
 	"strata/pkg/ngff"
 )
 
-// channel is one of several that are shown together, each in its colour.
+// channel is one of several channels shown together, each in its colour.
 type channel struct {
 	index  int
 	name   string

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// layout is where everything lies in the picture.
+// layout holds the positions of everything in the picture.
 type layout struct {
 	labels, scaleBar bool
 	tall             bool // yz stands beside xz, z down, and not beside xy
@@ -55,9 +55,9 @@ func (v *volume) tall() bool {
 	return v.deep() && (2*e[2]+e[1])*max(e[1], e[0]) < (e[2]+e[0])*(e[1]+e[0])
 }
 
-// arrange lays the panels out, all in the same scale: xy with xz below it and yz to
-// its right, or the three side by side where that takes less room. A pixel is a voxel's side along Y or X (the smaller one), larger
-// where the picture would exceed its maximal size.
+// arrange places the panels, all in the same scale: xy with xz below it and yz to its right, or the three
+// side by side if that takes less room. A pixel is as large as a voxel along Y or X (the smaller one), or
+// larger if the picture would exceed its maximum size.
 func arrange(v *volume, o *Options) *layout {
 	lay := &layout{tall: v.tall(), labels: o.Labels && o.MaxSize >= roomForWords, scaleBar: o.ScaleBar && o.MaxSize >= roomForBar, samples: [][2]int{{v.Shape[1], v.Shape[2]}}}
 	if v.deep() {

@@ -2,8 +2,8 @@ package preview
 
 import "math"
 
-// plane is what is read for one panel: a grid of means (or maxima) over blocks of
-// voxels, mostly of one voxel each.
+// plane holds the data of one panel: a grid of means (or maxima) over blocks of voxels, mostly of one voxel
+// each.
 type plane struct {
 	name   string
 	rows   int // axis (0 z, 1 y, 2 x) that runs down
@@ -54,9 +54,8 @@ func (v *volume) cuts(o *Options, first *volume) ([]*plane, error) {
 // deep reports whether there is more than one plane along z.
 func (v *volume) deep() bool { return v.Shape[0] > 1 }
 
-// wholeSamples is how many voxels of all panels together are kept one by one.
-// Where there are more (no pyramid, or a finer level than fits), blocks of them
-// are averaged as they are read.
+// wholeSamples is the maximum number of voxels of all panels together that are kept individually. If there
+// are more (no pyramid, or a finer level than fits), blocks of them are averaged while they are read.
 var wholeSamples = 4 << 20 // a variable for tests
 
 // reduce decides the blocks: no larger than a pixel of the picture, so that the
@@ -79,7 +78,7 @@ func reduce(planes []*plane, lay *layout) {
 	}
 }
 
-// whole reports whether a block is a voxel.
+// whole reports whether a block is a single voxel.
 func (p *plane) whole() bool { return p.step == [2]int{1, 1} }
 
 // bytes is what the values of planes take.

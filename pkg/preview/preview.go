@@ -27,7 +27,7 @@ import (
 // voxel along X and Y; as channel, all channels that have a colour.
 const Auto = -1
 
-// The values of [Options.Projection].
+// Values of [Options.Projection].
 const (
 	None = "none" // cuts, one voxel thick
 	AIP  = "aip"  // average intensity projections
@@ -74,7 +74,7 @@ type Panel struct {
 	Index int             // voxel of the level along the third axis; -1 for a projection
 }
 
-// ErrOptions is wrapped by errors of options that do not suit the image.
+// ErrOptions is wrapped by errors about options that do not suit the image.
 var ErrOptions = errors.New("unsuitable options")
 
 type optionsError struct{ error }

@@ -85,8 +85,8 @@ func allWhole(planes []*plane) bool {
 	return true
 }
 
-// addFinite counts values without the infinite ones, which are shown as the
-// window's ends and have no say in where it lies. v is left as it is.
+// addFinite counts values except infinite ones, which are shown as the window's ends and do not affect the
+// window. It does not change v.
 func addFinite(q *filter.Quantiles, v []float32) {
 	start := 0
 	for i, f := range v {
@@ -98,14 +98,13 @@ func addFinite(q *filter.Quantiles, v []float32) {
 	q.Add(v[start:])
 }
 
-// unit is a piece of a plane that is read at once: whole chunks where there is
-// room, always whole blocks.
+// unit is a piece of a plane that is read at once: whole chunks if there is room, and always whole blocks.
 type unit struct {
 	plane      *plane
 	start, end [2]int // blocks
 }
 
-// rawPiece is how many voxels of an uncompressed chunk are read at a time.
+// rawPiece is the number of voxels of an uncompressed chunk that are read at a time.
 const rawPiece = 1 << 20
 
 // units cuts the planes into pieces.
@@ -283,7 +282,7 @@ func addRow(sum []float64, count []int32, row []float32, step int) {
 	}
 }
 
-// mean is NaN of nothing.
+// mean returns the mean of n values, or NaN for n = 0.
 func mean(sum float64, n int32) float32 {
 	if n == 0 {
 		return nan

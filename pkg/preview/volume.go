@@ -9,7 +9,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// volume is one level of an image, and the channel of it that is read.
+// volume is one level of an image and the channel that is read.
 type volume struct {
 	spatial.Level
 	level   int

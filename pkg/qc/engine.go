@@ -14,12 +14,12 @@ import (
 	"strata/pkg/document"
 )
 
-// MissingSlice is a slice that the workflow went on without.
+// MissingSlice is a slice that the workflow gave up.
 type MissingSlice struct {
 	Process, Slice, Exit, Reason string
 }
 
-// Task is a line of the engine's trace.
+// Task is a line of the workflow engine's trace.
 type Task struct {
 	Name, Status            string
 	Submit, Start, Complete time.Time // zero if unknown

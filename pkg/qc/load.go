@@ -114,7 +114,7 @@ func (s Sources) lists() (map[string][]found, error) {
 	return lists, nil
 }
 
-// empty says which of the named folders have nothing to show.
+// empty reports which of the named folders hold nothing to show.
 func (s Sources) empty(lists map[string][]found) (problems []string) {
 	if n := 0; s.Run != "" {
 		for _, list := range lists {

@@ -34,14 +34,14 @@ type Map struct {
 	Unit           string
 }
 
-// titles of the maps that focal saves, and what their numbers are.
+// titles lists the titles of the maps that focal saves, and the units of their numbers.
 var titles = map[string][2]string{
 	"flatfield":  {"Flat-field", ""},
 	"z0":         {"Tissue interface", "planes"},
 	"correction": {"Curvature correction", "planes"},
 }
 
-// mapPixels is how large the picture of a map is, px.
+// mapPixels is the size of the picture of a map in px.
 const mapPixels = 560
 
 // loadMaps reads folders of maps: each of one slice, or of one folder per slice.

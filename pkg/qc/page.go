@@ -24,7 +24,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"bytes": page.Size, "seconds": page.Seconds, "short": page.Short, "plural": page.Plural, "overlapFrom": overlapFrom,
 }).Parse(pageHTML))
 
-// view is what the page shows, in its order.
+// view holds the content of the page in its order.
 type view struct {
 	*Report
 	CSS      template.CSS
@@ -55,8 +55,8 @@ type group struct {
 	Pictures []*Picture
 }
 
-// fewPictures is how many of a kind stand in the open; of more, only the first
-// ones do: all of a few rows.
+// fewPictures is the maximum number of pictures of a kind that are shown at once; of more, only the first
+// ones are: all of a few rows.
 const fewPictures, firstPictures = 24, 12
 
 // First returns the pictures that stand in the open.
@@ -113,7 +113,7 @@ func (f *Facts) Cell(column string) string {
 	return "–"
 }
 
-// WriteHTML writes the page. [Report.Fit] comes before it.
+// WriteHTML writes the page. Call [Report.Fit] first.
 func (r *Report) WriteHTML(w io.Writer) error {
 	return pageTemplate.Execute(w, r.view())
 }

@@ -34,7 +34,7 @@ type Sources struct {
 	Trace     string   // the engine's table of tasks
 }
 
-// Report is all that is known about a run.
+// Report holds all that is known about a run.
 type Report struct {
 	Title     string
 	Version   string // of the program that makes the report

@@ -11,18 +11,18 @@ import (
 	"strata/pkg/record"
 )
 
-// Notice is something that the reader should know.
+// Notice is a message for the reader of the report.
 type Notice struct {
 	Grade string // "error", "warning" or "note"
 	Where string // the program or the pair of slices
 	Text  string
 	Runs  []string // runs with the same notice; empty if it does not belong to a run
-	// Similar are further texts that differ in numbers only.
+	// Similar holds further texts that differ only in numbers.
 	Similar []string
 }
 
-// lowCorrelation is what a pair's correlation should reach: the default of
-// stack's --z_overlap_min_corr where it aligns slices.
+// lowCorrelation is the correlation that a pair should reach: the default of stack's --z_overlap_min_corr for
+// aligning slices.
 const lowCorrelation = 0.1
 
 // notices returns all that went wrong or may have, the worst first.
@@ -108,7 +108,7 @@ func (r *Report) notices() []*Notice {
 	return all
 }
 
-// fewSimilar is how many similar notices stand one by one.
+// fewSimilar is the maximum number of similar notices that are listed individually.
 const fewSimilar = 4
 
 var digits = regexp.MustCompile(`\d+(\.\d+)?`)
@@ -214,7 +214,7 @@ func sorted(ids []int) []int {
 	return slices.Compact(ids)
 }
 
-// gaps says which numbers are left out of a series.
+// gaps lists the numbers missing in a series.
 func gaps(ids []int) []string {
 	var out []string
 	for i := 1; i < len(ids); i++ {

@@ -13,7 +13,7 @@ import (
 	"strata/pkg/document"
 )
 
-// File is a file that a run wrote with an image, or a folder of such.
+// File is a file, or a folder of files, that a run wrote together with an image.
 type File struct {
 	Path   string `json:"path"`
 	Digest string `json:"digest"` // "sha256:…"; see [Digest]
@@ -23,7 +23,7 @@ type File struct {
 // that were written with it.
 const Attribute = "strata"
 
-// Together is the value of [Attribute].
+// Together holds the value of [Attribute].
 type Together struct {
 	Files []string `json:"files"`
 }

@@ -78,8 +78,9 @@ type GPU struct {
 	BytesStraightFromDevice int64 `json:"bytes_straight_from_device"`
 	GDSFallbacks            int64 `json:"gds_fallbacks"`
 
-	// How chunks came to the device: bytes of elements by backend ("host", "bounce", "gds",
-	// "nvcomp"), regions that the host had to read again, and why no better backend was taken.
+	// BytesByBackend, ReadAgain and BackendReasons tell how chunks came to the device: bytes of elements by
+	// backend ("host", "bounce", "gds", "nvcomp"), regions that the host had to read again, and why no better
+	// backend was used.
 	BytesByBackend map[string]int64 `json:"bytes_by_backend"`
 	ReadAgain      int64            `json:"regions_read_again"`
 	BackendReasons []string         `json:"backend_reasons"`
@@ -95,7 +96,7 @@ type Choice struct {
 	Reason     string  `json:"reason"`      // figures behind them
 }
 
-// Trial compares two ways of the same work, by the first pieces of an array that were done by each.
+// Trial compares two ways of doing the same work by the first pieces of an array.
 type Trial struct {
 	What           string             `json:"what"`             // "read", with decoding, or "write", with encoding
 	Array          string             `json:"array"`            // location
@@ -103,8 +104,7 @@ type Trial struct {
 	Chosen         string             `json:"chosen"`
 }
 
-// Dataset is a file or array that was read or written. Fields that do not
-// apply are left out.
+// Dataset describes a file or array that was read or written. Fields that do not apply are omitted.
 type Dataset struct {
 	Path   address.Address `json:"path"`
 	Shape  []int           `json:"shape,omitempty"`
@@ -116,7 +116,7 @@ type Dataset struct {
 	Bytes  int64           `json:"bytes"` // size on storage; -1 if unknown
 }
 
-// Phases are busy seconds, summed over workers.
+// Phases holds busy seconds, summed over workers.
 type Phases struct {
 	Read    float64 `json:"read"`
 	Decode  float64 `json:"decode"`
@@ -192,8 +192,8 @@ func Check(path string, overwrite bool) error {
 	return err
 }
 
-// asItIs reports whether a path is written to without a replacement: what is no file or folder,
-// and the process's own streams, files or not.
+// asItIs reports whether a path is written to directly: something other than a file or folder, or one of the
+// process's own streams.
 func asItIs(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir() && (!info.Mode().IsRegular() || strings.HasPrefix(filepath.Clean(path), "/dev/"))
@@ -266,7 +266,7 @@ func (r *Record) fill() {
 	}
 }
 
-// redacted are texts as they may be recorded: others wrote them, and may quote addresses.
+// redacted returns texts that others wrote, and that may quote addresses, in a form that may be recorded.
 func redacted(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, t := range texts {
@@ -275,7 +275,7 @@ func redacted(texts []string) []string {
 	return out
 }
 
-// Read parses a record file. Unknown fields, of later versions, are ignored.
+// Read parses a record file. It ignores unknown fields, which later versions may add.
 func Read(ctx context.Context, path string) (*Record, error) {
 	text, err := document.Read(ctx, path)
 	if err != nil {

@@ -32,9 +32,9 @@ func (p *Pair) Confidence() float64 {
 	return p.Metrics.Confidence
 }
 
-// Folder is a folder of pairwise registrations: for each slice a folder with its
-// number in the name ("slice_z04_normalize"), in it a .tfm file, and where there
-// are, offsets (.txt) and pairwise_registration_metrics.json.
+// Folder is a folder of pairwise registrations. It has one folder per slice, with the slice number in its
+// name ("slice_z04_normalize"), that holds a .tfm file and optionally offsets (.txt) and
+// pairwise_registration_metrics.json.
 type Folder struct {
 	path string
 	by   map[int][]string // names of the folders with a number, sorted
@@ -42,7 +42,7 @@ type Folder struct {
 
 var sliceNumber = regexp.MustCompile(`z(\d+)`)
 
-// OpenFolder lists a folder.
+// OpenFolder lists a folder of pairwise registrations.
 func OpenFolder(path string) (*Folder, error) {
 	entries, err := os.ReadDir(path) // sorted
 	if err != nil {

@@ -59,7 +59,7 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 	return m, nil
 }
 
-// jsonError names file and line of what is wrong with a JSON document.
+// jsonError returns the error of a JSON document with file and line.
 func jsonError(name string, b []byte, err error) error {
 	at := int64(len(b))
 	var syntax *json.SyntaxError

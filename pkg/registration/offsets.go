@@ -8,7 +8,7 @@ import (
 	"strata/pkg/document"
 )
 
-// Offsets say which plane of a slice lies on which of the slice before it.
+// Offsets gives a plane of a slice and the plane of the slice before it that it lies on.
 type Offsets struct {
 	FixedZ, MovingZ int
 }

@@ -14,7 +14,7 @@ import (
 	"strata/pkg/document"
 )
 
-// TilePositions are the stage positions that a microscope recorded for the tiles of a mosaic grid.
+// TilePositions holds the stage positions that a microscope recorded for the tiles of a mosaic grid.
 type TilePositions struct {
 	Name   string // of the file
 	Grid   [2]int // rows and columns of the mosaic grid; zero: the file does not say
@@ -175,7 +175,7 @@ func (p *TilePositions) add(t TilePosition, seen map[[2]int]bool) error {
 	return nil
 }
 
-// Write writes the positions as JSON, a tile a line, in the order of the grid.
+// Write writes the positions as JSON, one tile per line, in grid order.
 func (p *TilePositions) Write(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	b.WriteString("{\n")

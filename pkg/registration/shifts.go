@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Shifts are the displacements between consecutive slices by the stage's motors.
+// Shifts holds the displacements between consecutive slices by the stage's motors.
 type Shifts struct {
 	Name  string // of the file
 	pairs map[[2]int]pairShift
@@ -98,8 +98,8 @@ func (s *Shifts) Positions(ids []int) (at map[int][2]float64, warnings []string)
 	return at, warnings
 }
 
-// Absent returns the slices that the file names and ids do not, in increasing order:
-// those between the lowest and the highest of ids, and those outside.
+// Absent returns the slices in the file that are not among ids, in increasing order: those between the lowest
+// and the highest of ids, and those outside.
 func (s *Shifts) Absent(ids []int) (between, outside []int) {
 	named := map[int]bool{}
 	for p := range s.pairs {

@@ -2,15 +2,15 @@ package registration
 
 import "io"
 
-// Match is a line of the table of Z matches that stack writes: how a slice
-// overlaps the one before it (stages specification, "stack", sidecars).
+// Match is a line of stack's table of Z matches: how a slice overlaps the one before it (stages
+// specification, "stack", sidecars).
 type Match struct {
 	Fixed, Moving int
 	Overlap       int // voxels
 	BlendOverlap  int
 	MovingZ       int     // first plane of the moving slice that is used
-	Correlation   float64 // 0 where none was measured
-	Fallback      bool    // the expected overlap was taken, for too low a correlation
+	Correlation   float64 // 0 if not measured
+	Fallback      bool    // the expected overlap was used because the correlation was too low
 }
 
 // ReadMatches reads a table of Z matches.
@@ -42,8 +42,8 @@ func ReadMatches(r io.Reader, name string) ([]Match, error) {
 	}
 }
 
-// FoundShift is a line of the table of shifts that stack writes: where pictures show a slice against the one
-// before it, and where it was recorded, in millimetres.
+// FoundShift is a line of stack's table of shifts: the displacement of a slice against the one before it, as
+// found in the images and as recorded, in millimetres.
 type FoundShift struct {
 	Fixed, Moving                    int
 	X, Y, Correlation                float64

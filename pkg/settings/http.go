@@ -20,8 +20,8 @@ type HTTP struct {
 	Attempts int
 	// Timeout is how long a server may send nothing. KvikIO applies it to the whole transfer.
 	Timeout time.Duration
-	// MinRate is the least number of bytes per second that a transfer has to move, measured over
-	// [HTTP.Timeout]; a slower one counts as failed. 0 allows any.
+	// MinRate is the minimum rate of a transfer in bytes per second, measured over [HTTP.Timeout]; a slower
+	// one fails. 0 allows any.
 	MinRate int64
 }
 
@@ -55,13 +55,13 @@ var httpVariables = [][]variable[HTTP]{
 	{{"STRATA_HTTP_MIN_RATE", (*HTTP).SetMinRate}},
 }
 
-// LeastStatus and MostStatus are the statuses that there are.
+// LeastStatus and MostStatus limit the possible statuses.
 const (
 	LeastStatus = 100
 	MostStatus  = 599
 )
 
-// SetStatuses takes numbers between commas: "429,503".
+// SetStatuses accepts numbers separated by commas: "429,503".
 func (h *HTTP) SetStatuses(text string) error {
 	var all []int
 	for part := range strings.SplitSeq(text, ",") {
@@ -78,7 +78,7 @@ func (h *HTTP) SetStatuses(text string) error {
 // MostAttempts is the maximum of [HTTP.Attempts].
 const MostAttempts = 1000
 
-// SetAttempts takes a number from 1 to [MostAttempts].
+// SetAttempts accepts a number from 1 to [MostAttempts].
 func (h *HTTP) SetAttempts(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > MostAttempts {
@@ -88,10 +88,10 @@ func (h *HTTP) SetAttempts(text string) error {
 	return nil
 }
 
-// LeastTimeout is the shortest silence that can be asked for.
+// LeastTimeout is the minimum of [HTTP.Timeout].
 const LeastTimeout = time.Millisecond
 
-// SetTimeout takes a time, or a number of seconds.
+// SetTimeout accepts a duration, or a number of seconds.
 func (h *HTTP) SetTimeout(text string) error {
 	d, err := units.ParseDuration(text)
 	if err != nil {
@@ -104,7 +104,7 @@ func (h *HTTP) SetTimeout(text string) error {
 	return nil
 }
 
-// SetMinRate takes a size, in bytes per second; 0 allows any rate.
+// SetMinRate accepts a size, in bytes per second; 0 allows any rate.
 func (h *HTTP) SetMinRate(text string) error {
 	n, err := units.ParseSize(text)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // which differs from cuFile's).
 type Mode int
 
-// The modes.
+// Values of Mode.
 const (
 	Auto Mode = iota // cuFile if it moves data straight between file and device, otherwise the host
 	On               // the host
@@ -27,12 +27,12 @@ const (
 
 func (m Mode) String() string { return [...]string{"auto", "on", "off"}[m] }
 
-// Settings say how files are read and written.
+// Settings configure how files are read and written.
 type Settings struct {
 	Compat  Mode
 	Threads int // that read and write at a time; 0: the CPUs of the control group
-	// TaskSize is the most bytes that a thread takes of a read or write at once. From a page
-	// on, tasks end at page boundaries of the file.
+	// TaskSize is the maximum number of bytes of a read or write that a thread processes at once. If it is at
+	// least a page, tasks end at page boundaries of the file.
 	TaskSize int64
 	// Threshold is the minimum size, in bytes, of reads and writes that are left to cuFile.
 	Threshold int64
@@ -40,8 +40,7 @@ type Settings struct {
 	Bounce int64
 	// DirectRead and DirectWrite let the host bypass the page cache (O_DIRECT) for whole pages of a file.
 	DirectRead, DirectWrite bool
-	// Register lets device memory that is used again stay mapped for cuFile
-	// (cuFileBufRegister).
+	// Register keeps repeatedly used device memory mapped for cuFile (cuFileBufRegister).
 	Register bool
 }
 
@@ -146,17 +145,17 @@ func setThreads(s *Settings, text string) error {
 // MostBytes is the largest size.
 const MostBytes = 1 << 60
 
-// SetTaskSize takes a size of at least one byte.
+// SetTaskSize accepts a size of at least one byte.
 func (s *Settings) SetTaskSize(text string) error { return setSize(&s.TaskSize, text, 1) }
 
-// SetThreshold takes a size.
+// SetThreshold accepts a size.
 func (s *Settings) SetThreshold(text string) error { return setSize(&s.Threshold, text, 0) }
 
-// LeastBounce is the smallest bounce buffer: two pages, each with one more for a
-// position within its page.
+// LeastBounce is the minimum size of a bounce buffer: two pages, each with one more for a position within its
+// page.
 const LeastBounce = 16 << 10
 
-// SetBounce takes a size of at least [LeastBounce].
+// SetBounce accepts a size of at least [LeastBounce].
 func (s *Settings) SetBounce(text string) error { return setSize(&s.Bounce, text, LeastBounce) }
 
 func setSize(to *int64, text string, least int64) error {
@@ -171,7 +170,7 @@ func setSize(to *int64, text string, least int64) error {
 	return nil
 }
 
-// SetDirect takes none, read, write or both.
+// SetDirect accepts none, read, write or both.
 func (s *Settings) SetDirect(text string) error {
 	switch strings.ToLower(text) {
 	case "none":
@@ -188,7 +187,7 @@ func (s *Settings) SetDirect(text string) error {
 	return nil
 }
 
-// SetRegister takes auto or off.
+// SetRegister accepts auto or off.
 func (s *Settings) SetRegister(text string) error {
 	switch strings.ToLower(text) {
 	case "auto":

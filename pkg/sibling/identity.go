@@ -22,7 +22,7 @@ import (
 	"unicode/utf8"
 )
 
-// AsideSuffix follows the sibling's name in that of an old folder.
+// AsideSuffix follows the sibling's name in the name of an old folder.
 const AsideSuffix = ".old"
 
 // pattern is compiled when first needed: a start-up that only prints the
@@ -116,7 +116,7 @@ func (p Process) Name(base, random string) string {
 	return "." + base + tail
 }
 
-// Hidden is a hidden name taken apart.
+// Hidden holds the parts of a hidden name.
 type Hidden struct {
 	Name   string // the whole name
 	Base   string // of the output
@@ -126,8 +126,8 @@ type Hidden struct {
 	cut bool
 }
 
-// Cut reports whether Base may be only the beginning of the output's name, which was
-// too long for a sibling.
+// Cut reports whether Base may be only the beginning of the output's name, because the name was too long for
+// a sibling.
 func (h Hidden) Cut() bool { return h.cut }
 
 // Of reports whether the name belongs to an output called base.
@@ -135,7 +135,7 @@ func (h Hidden) Of(base string) bool {
 	return h.Base == base || h.cut && strings.HasPrefix(base, h.Base)
 }
 
-// Parse takes a hidden name apart.
+// Parse splits a hidden name into its parts.
 func Parse(name string) (h Hidden, ok bool) {
 	m := pattern().FindStringSubmatch(name)
 	if m == nil {
@@ -157,7 +157,7 @@ const (
 	Dead
 )
 
-// State finds out about another process.
+// State finds out whether another process is alive.
 func (p Process) State(other Process) State {
 	if other.Host != p.Host || other.Namespace != p.Namespace {
 		return Unknown

@@ -39,8 +39,8 @@ func KeptOf(all []Hidden) []Hidden {
 	})
 }
 
-// Kept is an output that is missing under its name, because the process that was
-// replacing it died, or is between two steps.
+// Kept is an output that is missing under its own name because the process that was replacing it died, or is
+// between two steps.
 type Kept struct {
 	Path   string // present place of the path that was looked for
 	Writer Process
@@ -103,8 +103,8 @@ func find(dir, base, inside string) *Kept {
 	return best
 }
 
-// Missing returns the names of the outputs that a listing of a folder lacks because
-// they are kept under hidden names in it.
+// Missing returns the names of outputs that a listing of a folder lacks because the folder keeps them under
+// hidden names.
 func Missing(names []string) []string {
 	var all []Hidden
 	for _, n := range names {

@@ -18,7 +18,7 @@ import (
 	"github.com/sylabs/sif/v2/pkg/sif"
 )
 
-// Architectures that an image can be built for, as Go names them.
+// Architectures lists the architectures of images by Go's names.
 var Architectures = []string{"amd64", "arm64"}
 
 // launch makes an image a program where run-singularity is on the PATH.
@@ -37,13 +37,12 @@ type Build struct {
 	// Populate fills the root for a definition with "Bootstrap: strata". Mount points exist already; files
 	// that the definition copies come later.
 	Populate func(ctx context.Context, r *Root) error
-	// Finish sees the root when it is complete. May be nil.
+	// Finish is called with the complete root. It may be nil.
 	Finish func(r *Root) error
 }
 
-// Write builds the image into a file, which it makes anew. Errors that the
-// definition or a file that it names is to blame for wrap [ErrDefinition], those
-// for want of mksquashfs wrap [ErrTool].
+// Write builds the image into a new file. Errors caused by the definition, or by a file that it names, wrap
+// [ErrDefinition]; a missing mksquashfs wraps [ErrTool].
 func (b *Build) Write(ctx context.Context, out string) error {
 	if err := b.Definition.Check(); err != nil {
 		return err
@@ -107,7 +106,7 @@ func (b *Build) fill(ctx context.Context, root *Root) error {
 	return nil
 }
 
-// copyFiles does what %files says.
+// copyFiles copies the files that %files lists.
 func (b *Build) copyFiles(root *Root) error {
 	lines, err := b.Definition.Files()
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 // ErrDefinition is wrapped by errors about a definition file.
 var ErrDefinition = errors.New("definition file")
 
-// Where a definition's root comes from.
+// Sources of a definition's root.
 const (
 	Scratch = "scratch" // an empty one, with mount points
 	Strata  = "strata"  // the recipe of this project
 )
 
-// maxDefinition is how long a definition file may be, bytes.
+// maxDefinition is the maximum length of a definition file in bytes.
 const maxDefinition = 4 << 20
 
 // Definition is a parsed definition file; [Definition.Check] tells what cannot be built here.
@@ -57,7 +57,7 @@ func (s *Section) Text() string {
 
 var sectionLine = regexp.MustCompile(`^%([A-Za-z]+)(?:\s+(.*))?$`)
 
-// ParseDefinition reads a definition file. Errors name the line.
+// ParseDefinition parses a definition file. Errors name the line.
 func ParseDefinition(name string, r io.Reader) (*Definition, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxDefinition+1))
 	if err != nil {

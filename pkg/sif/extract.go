@@ -80,8 +80,7 @@ func (x *extraction) add(e *squashfs.Entry) error {
 	return nil
 }
 
-// finish gives folders their permissions and times, which what was put into
-// them has changed.
+// finish sets the permissions and times of folders, which writing into them has changed.
 func (x *extraction) finish() error {
 	for n := len(x.folders) - 1; n >= 0; n-- {
 		e := x.folders[n]

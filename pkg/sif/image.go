@@ -24,7 +24,7 @@ const (
 	maxText        = 16 << 20 // of a definition or metadata
 )
 
-// Image is an image file that is open for reading.
+// Image is an image file open for reading.
 type Image struct {
 	path  string
 	file  *os.File
@@ -32,7 +32,7 @@ type Image struct {
 	image *sif.FileImage
 }
 
-// Object is what a descriptor describes.
+// Object describes one descriptor of an image.
 type Object struct {
 	ID        uint32 `json:"id"`
 	Type      string `json:"type"`
@@ -101,8 +101,8 @@ func (r readOnly) Seek(at int64, whence int) (int64, error) { return r.f.Seek(at
 func (r readOnly) Write([]byte) (int, error)                { return 0, fs.ErrPermission }
 func (r readOnly) Truncate(int64) error                     { return fs.ErrPermission }
 
-// checkHeader compares what the global header claims with the file, before the
-// library takes memory for it.
+// checkHeader compares the claims of the global header with the file, before the library allocates memory for
+// them.
 func (i *Image) checkHeader() error {
 	const (
 		size           = 128
@@ -133,7 +133,7 @@ func (i *Image) checkHeader() error {
 // Close closes the file.
 func (i *Image) Close() error { return i.file.Close() }
 
-// Objects lists the descriptors in use, in their order.
+// Objects lists the used descriptors in order.
 func (i *Image) Objects() []Object {
 	var out []Object
 	i.image.WithDescriptors(func(d sif.Descriptor) bool {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// plan is what a new root looks like and what is run in it: the first half of a
-// run makes it, the second carries it out.
+// plan describes a new root and the command that runs in it: the first half of a run makes the plan, the
+// second carries it out.
 type plan struct {
 	Root  string   `json:"root"`  // of the image, unpacked
 	Mount string   `json:"mount"` // an empty folder, where the new root is put together
@@ -23,7 +23,7 @@ type plan struct {
 	Env   []string `json:"env"`
 }
 
-// maxLinks is how many symbolic links a path may have on its way.
+// maxLinks is the maximum number of symbolic links on a path.
 const maxLinks = 40
 
 // inRoot returns where a path leads within a root: its symbolic links are followed as if the root were "/".

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Root is the root of an image while it is built: a folder. Names are relative
-// to it, with or without a slash in front; nothing outside is touched, whatever
-// links are in it. Owners do not matter, the image gives all files to root.
+// Root is the root of an image under construction: a folder. Names are relative to it, with or without a
+// leading slash; nothing outside is touched, whatever links it contains. Owners do not matter, since the
+// image gives all files to root.
 type Root struct {
 	root *os.Root
 	made map[string]bool // folders whose permissions somebody asked for
@@ -29,7 +29,7 @@ func NewRoot(dir string) (*Root, error) {
 	return &Root{r, map[string]bool{}}, r.Chmod(".", 0o755)
 }
 
-// Close releases the folder and leaves it as it is.
+// Close releases the folder without changing it.
 func (r *Root) Close() error { return r.root.Close() }
 
 // Dir returns the folder.
@@ -37,9 +37,8 @@ func (r *Root) Dir() string { return r.root.Name() }
 
 func local(name string) string { return path.Clean("/" + name)[1:] }
 
-// Mkdir makes a folder and those around it. Where it exists it gets these
-// permissions, of which set-user-id and set-group-id are never kept; a builder
-// without root can always get in.
+// Mkdir makes a folder and its parents. An existing folder gets these permissions, except set-user-id and
+// set-group-id; a builder without root always keeps access.
 func (r *Root) Mkdir(name string, perm fs.FileMode) error {
 	name = local(name)
 	if name == "" {
@@ -70,7 +69,7 @@ func (r *Root) parents(name string) error {
 	return r.root.Chmod(parent, 0o755)
 }
 
-// Write makes a file, or makes it anew.
+// Write creates or replaces a file.
 func (r *Root) Write(name string, perm fs.FileMode, content io.Reader) error {
 	name = local(name)
 	if err := r.parents(name); err != nil {
@@ -158,8 +157,8 @@ func (r *Root) Files() ([]string, error) {
 	return names, err
 }
 
-// Copy copies a file of this machine, or a folder with all that is in it, to a
-// name in the root. Links are followed, and their targets copied.
+// Copy copies a file of this machine, or a folder with its content, to a name in the root. It follows links
+// and copies their targets.
 func (r *Root) Copy(source, name string) error {
 	info, err := os.Stat(source)
 	if err != nil {

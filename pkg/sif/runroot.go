@@ -24,7 +24,7 @@ var ErrNamespace = errors.New("no user namespace")
 // ErrBind is wrapped by errors that a bind causes.
 var ErrBind = errors.New("bind")
 
-// Run is a command in the root of an image.
+// Run describes a command in the root of an image.
 type Run struct {
 	Root    string   // the unpacked root
 	Image   string   // image name that the command sees
@@ -32,12 +32,12 @@ type Run struct {
 	Binds   []Bind   // in addition to /dev, /proc, /sys, /tmp, /var/tmp, the home and working folders
 	Dir     string   // working folder; "": the one of this process, if it is there
 	Env     []string // KEY=VALUE, after the image's own environment
-	NVIDIA  bool     // the GPU driver's libraries and programs are there too
-	Self    []string // starts this program so that it calls [Inside]: its path, then arguments
+	NVIDIA  bool     // adds the GPU driver's libraries and programs
+	Self    []string // restarts this program so that it calls [Inside]: its path, then arguments
 	Stdin   *os.File
 	Stdout  *os.File
 	Stderr  *os.File
-	Started func() // when the command runs; may be nil
+	Started func() // called when the command runs; may be nil
 }
 
 // Bind makes a file or folder of the machine visible in an image.

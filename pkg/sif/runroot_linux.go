@@ -24,9 +24,8 @@ import (
 	"strata/pkg/work"
 )
 
-// RunRoot runs a command in an unpacked root, in a user namespace of its own,
-// and returns its exit code. Nothing of the machine is changed. Where user
-// namespaces are off the error wraps [ErrNamespace].
+// RunRoot runs a command in an unpacked root, in its own user namespace, and returns its exit code. It
+// changes nothing on the machine. If user namespaces are disabled, the error wraps [ErrNamespace].
 func RunRoot(ctx context.Context, r Run) (code int, err error) {
 	temp, err := os.MkdirTemp("", "sif-run-")
 	if err != nil {
@@ -93,7 +92,8 @@ func RunRoot(ctx context.Context, r Run) (code int, err error) {
 	return 0, err
 }
 
-// namespaces are of users, where we stay who we are, and of mounts.
+// namespaces returns the attributes of a process in a user namespace, in which the user stays the same, and
+// in a mount namespace.
 func namespaces() *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
@@ -107,8 +107,8 @@ func namespaces() *syscall.SysProcAttr {
 	return a
 }
 
-// passSignals passes on what a command has to hear of. An interrupt from the
-// terminal reaches it anyway; ours must not end before it does.
+// passSignals forwards signals to a command. An interrupt from the terminal reaches the command anyway; ours
+// must not end before it does.
 func passSignals(p *os.Process, stdin *os.File) (stop func()) {
 	signals := make(chan os.Signal, 8)
 	signal.Reset(syscall.SIGINT, syscall.SIGQUIT)
@@ -129,7 +129,7 @@ func passSignals(p *os.Process, stdin *os.File) (stop func()) {
 	}
 }
 
-// namespaceError says why no namespace could be made.
+// namespaceError explains why no namespace could be made.
 func namespaceError(err error) error {
 	for _, no := range []error{syscall.EPERM, syscall.EINVAL, syscall.ENOSPC, syscall.EUSERS, syscall.ENOSYS, syscall.EACCES} {
 		if errors.Is(err, no) {
@@ -149,8 +149,7 @@ func insideError(said []byte) error {
 	return errors.New(text)
 }
 
-// fixed are the folders that every command sees as they are on the machine, if
-// they are there.
+// fixed lists the machine's folders that every command sees unchanged, if they exist.
 var fixed = []string{"/dev", "/proc", "/sys", "/tmp", "/var/tmp"}
 
 // plan puts everything together that the second half needs.

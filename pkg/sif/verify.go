@@ -64,7 +64,7 @@ func (i *Image) signedWithPEM() bool {
 	return found
 }
 
-// distrust says in a user's words why an image is not to be trusted.
+// distrust explains to a user why an image cannot be trusted.
 func (i *Image) distrust(err error) error {
 	var object *integrity.ObjectIntegrityError
 	var descriptor *integrity.DescriptorIntegrityError

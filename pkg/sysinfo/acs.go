@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// ACS is PCIe's access control: where it redirects, transfers between two devices go over the root complex.
+// ACS describes PCIe access control: where it redirects, transfers between two devices cross the root
+// complex.
 type ACS struct {
 	Redirects []string `json:"redirects"` // bridges above GPUs, drives and RDMA cards that redirect
 	Reason    string   `json:"reason"`    // why it is not known of all of them

@@ -2,7 +2,7 @@ package sysinfo
 
 import "strings"
 
-// Distribution is the Linux distribution, by os-release.
+// Distribution identifies the Linux distribution, by os-release.
 type Distribution struct {
 	ID      string   `json:"id"`      // "ubuntu"
 	Version string   `json:"version"` // "24.04"; "" for one that has none

@@ -7,7 +7,7 @@ import (
 
 const nvfsDir = "/proc/driver/nvidia-fs"
 
-// NvidiaFS is the kernel module that moves data between storage and GPUs.
+// NvidiaFS describes the kernel module that moves data between storage and GPUs.
 type NvidiaFS struct {
 	Module  Module         `json:"module"`
 	Version Fact[string]   `json:"version"` // "2.28"

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// NvfsStats is /proc/driver/nvidia-fs/stats, as nvidia-fs 2.3 to 2.30 write it. What a version does not count is 0.
+// NvfsStats holds /proc/driver/nvidia-fs/stats as written by nvidia-fs 2.3 to 2.30. Numbers that a version
+// does not count are 0.
 type NvfsStats struct {
 	GDS         string `json:"gds"`    // version of the package that it came with; "" if it does not say
 	Format      string `json:"format"` // "4.0"
@@ -79,7 +80,7 @@ type NvfsBAR1 struct {
 	Delayed   uint64 `json:"delayed_frees"`
 }
 
-// NvfsErrors counts what went wrong.
+// NvfsErrors counts failures.
 type NvfsErrors struct {
 	MixedPages uint64 `json:"cpu_gpu_pages"`
 	SG         uint64 `json:"sg_ext"`

@@ -30,8 +30,8 @@ type PCIDevice struct {
 	dir string // in /sys, no links
 }
 
-// Link is a device's connection: transfers per second and lanes, now and at most. A link that idles may be slower
-// than it is under load.
+// Link describes a device's connection: transfers per second and lanes, now and at most. An idle link may be
+// slower than under load.
 type Link struct {
 	Speed    Fact[string] `json:"speed"` // "16.0 GT/s PCIe"
 	Width    Fact[int64]  `json:"width"`
@@ -163,7 +163,7 @@ func linkText(speed string, width int64) string {
 	return strings.TrimSuffix(speed, " PCIe") + " x" + strconv.FormatInt(width, 10)
 }
 
-// isBus tells a PCI address from other names.
+// isBus reports whether a name is a PCI address.
 func isBus(s string) bool {
 	// 0000:41:00.0, and longer domains behind volume management controllers
 	domain, rest, ok := strings.Cut(s, ":")
@@ -190,7 +190,7 @@ func (d PCIDevice) chain() []string {
 	return list
 }
 
-// over says over what two devices reach each other.
+// over returns what two devices reach each other over.
 func over(a, b PCIDevice) string {
 	x, y := a.chain(), b.chain()
 	same := 0

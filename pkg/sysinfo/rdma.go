@@ -36,7 +36,7 @@ func (r Root) rdma() RDMA {
 	return x
 }
 
-// ofed asks the driver's module, whose version is OFED's, and what OFED's own script would print.
+// ofed reads the version of the driver's module, which is OFED's, and what OFED's own script would print.
 func (r Root) ofed() Fact[string] {
 	if f := r.text("/sys/module/mlx5_core/version"); f.Known() && strings.Contains(f.Value, "-") {
 		return f

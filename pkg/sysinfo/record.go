@@ -48,7 +48,7 @@ func (k *Recording) found(name string, folder bool) {
 	}
 }
 
-// recordEnviron keeps the variables that say something of the machine.
+// recordEnviron records the variables that describe the machine.
 func (r Root) recordEnviron(env map[string]string) {
 	if r.keep == nil {
 		return
@@ -71,7 +71,7 @@ func (r Root) recordEnviron(env map[string]string) {
 	r.keep.file(name[1:], []byte(strings.Join(lines, "")))
 }
 
-// Write writes the recording into a folder, as [At] wants it.
+// Write writes the recording into a folder for [At].
 func (k *Recording) Write(dir string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -45,8 +45,8 @@ func (r Root) Live() bool { return r.dir == "/" }
 
 var errLinks = errors.New("too many symbolic links")
 
-// resolve finds the file that a name leads to, as a name below the root folder. Symbolic links that are absolute or
-// lead above the root begin there, as they do for those who live below it.
+// resolve finds the file that a name leads to, as a name below the root folder. Symbolic links that are
+// absolute or lead above the root begin at the root folder, as they do for processes inside it.
 func (r Root) resolve(name string) (string, error) {
 	rest := strings.Split(path.Clean("/"+name), "/")[1:]
 	at, links := "", 0
@@ -114,7 +114,7 @@ func (r Root) read(name string) ([]byte, error) {
 	return b, err
 }
 
-// text returns a file's content without white space around it, or why there is none.
+// text returns a file's content without surrounding white space, or the reason why there is none.
 func (r Root) text(name string) Fact[string] {
 	b, err := r.read(name)
 	if err != nil {

@@ -91,7 +91,7 @@ func majorMinor(version string) string {
 // data-centre and professional cards from Pascal on.
 var p2pGPUs = []string{"A100", "A40", "L4", "L40S", "H100", "H200", "B100", "B200", "B300", "GH200", "GB200", "GB300"}
 
-// ListGPU looks a GPU up by its name.
+// ListGPU looks up a GPU on NVIDIA's list by its name.
 func ListGPU(model string) Listing {
 	l := Listing{Name: model, Source: "NVIDIA: nvidia-fs README and Overview; GPUDirect Storage Troubleshooting Guide, P2PDMA Supported GPUs (2026-09)"}
 	words := strings.FieldsFunc(model, func(c rune) bool { return c == ' ' || c == '-' || c == '_' })

@@ -159,7 +159,7 @@ func (d *directory) number(ctx context.Context, tag uint16, standard uint64) (ui
 	return v[0], nil
 }
 
-// rational reads a RATIONAL, or 0 where there is none that makes sense: nothing depends on it but physical sizes.
+// rational reads a RATIONAL, or returns 0 if there is no sensible one: only physical sizes depend on it.
 func (d *directory) rational(ctx context.Context, tag uint16) float64 {
 	v := d.fields[tag]
 	b := make([]byte, 8)

@@ -7,13 +7,13 @@ import (
 	"fmt"
 )
 
-// File is the structure of a TIFF file. It is safe for concurrent use.
+// File holds the structure of a TIFF file. It is safe for concurrent use.
 type File struct {
 	Name   string // for messages
 	Big    bool   // BigTIFF: offsets of 64 bits
 	Pages  []*Page
 	Images []*Image
-	// Warnings say what could not be read but left something that can be.
+	// Warnings lists faults that do not prevent reading the rest.
 	Warnings []string
 
 	order   binary.ByteOrder
@@ -23,10 +23,10 @@ type File struct {
 	seen    map[int64]bool
 }
 
-// BigEndian reports the byte order of the file.
+// BigEndian reports whether the file is big-endian.
 func (f *File) BigEndian() bool { return f.order == binary.BigEndian }
 
-// ErrNoTIFF is wrapped by errors that occur if a file does not begin as TIFF files do.
+// ErrNoTIFF is wrapped by errors about files that do not begin like TIFF files.
 var ErrNoTIFF = errors.New("not a TIFF file")
 
 // IsTIFF reports whether a file that begins with these bytes, four or more, is a TIFF file.
@@ -75,7 +75,7 @@ func Open(ctx context.Context, src Source, name string, opts ...Option) (*File, 
 	return f, nil
 }
 
-// openPages is Open without images.
+// openPages opens a file without grouping its pages into images.
 func openPages(ctx context.Context, src Source, name string) (*File, error) {
 	f := &File{Name: name, blocks: blocks{src: src}, layouts: map[Layout]*Layout{}, seen: map[int64]bool{}}
 	first, err := f.readHeader(ctx)

@@ -51,7 +51,7 @@ func (im *Image) Page(level, time, channel, depth int) *Page {
 // mostPlanes bounds the planes that metadata may claim.
 const mostPlanes = 1 << 24
 
-// findImages works out what the pages are.
+// findImages groups the pages into images.
 func (f *File) findImages(ctx context.Context, o *opener) error {
 	if _, err := f.Pages[0].text(ctx, tagImageDescription, f.Pages[0].description); err != nil {
 		f.Warnings = append(f.Warnings, err.Error()+"; the pages are read without it")
@@ -122,8 +122,8 @@ func coarser(p *Page, above *Layout) bool {
 	return max(fx, fy) <= min(fx, fy)*slack
 }
 
-// plainImages makes images of pages that no metadata tells about: neighbours alike are a stack, and smaller
-// ones behind a single one its pyramid.
+// plainImages groups pages without metadata into images: similar neighbours form a stack, and smaller ones
+// behind a single one its pyramid.
 func (f *File) plainImages() {
 	var im *Image
 	for i := 0; i < len(f.Pages); {
@@ -148,7 +148,7 @@ func (f *File) plainImages() {
 	}
 }
 
-// positive is x where it is a size, else 0.
+// positive returns x if it is a positive finite size, and otherwise 0.
 func positive(x float64) float64 {
 	if x > 0 && !math.IsInf(x, 0) {
 		return x

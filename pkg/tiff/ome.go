@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// omeXML is what this package reads of an OME-XML document.
+// omeXML holds the parts of an OME-XML document that this package reads.
 type omeXML struct {
 	XMLName    xml.Name `xml:"OME"`
 	BinaryOnly *struct {
@@ -53,7 +53,7 @@ type omePixels struct {
 	Data []omeData `xml:"TiffData"`
 }
 
-// omeData says which pages, from IFD on, are which planes.
+// omeData maps pages, beginning with IFD, to planes.
 type omeData struct {
 	IFD   *int `xml:"IFD,attr"`
 	Z     int  `xml:"FirstZ,attr"`
@@ -65,8 +65,8 @@ type omeData struct {
 	} `xml:"UUID"`
 }
 
-// omeImages finds the images that OME-XML in the first page's description tells of. Metadata that makes no
-// sense is left out with a warning: the pages can be read all the same.
+// omeImages finds the images that OME-XML in the first page's description describes. It ignores unusable
+// metadata with a warning, since the pages can still be read.
 func (f *File) omeImages(ctx context.Context, o *opener) (bool, error) {
 	text := f.Pages[0].Description(ctx)
 	if !strings.Contains(text[:min(len(text), 1<<12)], "<OME") {
@@ -190,7 +190,7 @@ func (o *opener) open(ctx context.Context, name string) (Source, error) {
 	return o.sibling(ctx, name)
 }
 
-// omeFiles are the files of a set, opened as they are needed.
+// omeFiles holds the files of a set, opened on demand.
 type omeFiles struct {
 	f    *File
 	o    *opener

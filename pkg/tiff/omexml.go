@@ -75,7 +75,7 @@ func omeType(t dtype.Type) string {
 	return t.String()
 }
 
-// OMEHolds reports whether OME-XML has a name for an element type.
+// OMEHolds reports whether OME-XML can name an element type.
 func OMEHolds(t dtype.Type) bool {
 	switch t {
 	case dtype.Int8, dtype.Int16, dtype.Int32, dtype.Uint8, dtype.Uint16, dtype.Uint32, dtype.Float32, dtype.Float64:

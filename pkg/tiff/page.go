@@ -10,7 +10,7 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Page is a picture: what one image file directory describes.
+// Page is a picture, described by one image file directory.
 type Page struct {
 	*Layout
 	Sub []*Page // of SubIFDs: mostly the same picture, reduced
@@ -324,7 +324,7 @@ func (p *Page) entry(ctx context.Context, v field, i int64) (int64, error) {
 	return int64(x), nil
 }
 
-// mostText bounds texts that are read as a whole: OME-XML of a file of many planes is long.
+// mostText is the maximum length of texts read as a whole: OME-XML of a file with many planes is long.
 const mostText = 256 << 20
 
 // Description returns the text of the ImageDescription tag, "" if it has none or it cannot be read.

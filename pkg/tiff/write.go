@@ -51,7 +51,7 @@ type pageOut struct {
 // its end.
 func NeedsBig(bytes int64) bool { return bytes > 4<<30-64<<20 }
 
-// NewWriter begins a file. big makes it a BigTIFF.
+// NewWriter begins a TIFF file, or a BigTIFF if big is set.
 func NewWriter(w io.WriterAt, big bool) *Writer {
 	n := &Writer{w: w, big: big, end: 8}
 	if big {
@@ -60,7 +60,8 @@ func NewWriter(w io.WriterAt, big bool) *Writer {
 	return n
 }
 
-// AddPage adds a page to the file, or as sub-IFD below page parent if that is not negative, and returns its number.
+// AddPage adds a page to the file, or a sub-IFD to page parent if parent is not negative, and returns its
+// number.
 func (w *Writer) AddPage(s PageSpec, parent int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,7 +80,7 @@ func (w *Writer) AddPage(s PageSpec, parent int) int {
 	return number
 }
 
-// Put stores a tile or strip as it shall lie in the file. One of no bytes is left out: its samples are 0.
+// Put stores the encoded bytes of a tile or strip. One without bytes is left out and reads as 0.
 func (w *Writer) Put(page int, segment int64, data []byte) error {
 	if len(data) == 0 {
 		return nil
@@ -126,7 +127,7 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// entry is one of a directory.
+// entry is one entry of a directory.
 type entry struct {
 	tag, kind uint16
 	count     int
@@ -288,7 +289,7 @@ func sampleFormat(t dtype.Type) int {
 	return 1
 }
 
-// rational is x as a fraction of 32-bit numbers, as exact as they allow.
+// rational returns x as the closest fraction of 32-bit numbers.
 func rational(x float64) (a, b uint32) {
 	b = 1
 	for x < math.MaxUint32/10 && b < 1e9 && x != math.Trunc(x) {

@@ -64,7 +64,7 @@ func (a *adapter[T]) LoadTile(ctx context.Context, level int, index []int, dst [
 	return a.LoadBox(ctx, level, index, make([]int, len(shape)), shape, dst, strides)
 }
 
-// Parts is false: of stored tiles all is loaded.
+// Parts returns false: stored tiles are always loaded as a whole.
 func (a *adapter[T]) Parts(int) bool { return false }
 
 // LoadBox puts a box of a logical tile together from stored ones.

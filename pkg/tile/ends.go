@@ -38,8 +38,7 @@ func (lv *level[T]) setInPlace() {
 	}
 }
 
-// planEnds plans the caches of ends: at most a third of size, of which it returns
-// what they take.
+// planEnds plans the caches of ends within a third of size and returns how much of it they take.
 func (lv *level[T]) planEnds(size int64, plans *[]*cachePlan) (taken int64) {
 	lv.ends = make([]*cache[T], len(lv.tile))
 	if !lv.inPlace {
@@ -202,8 +201,7 @@ func (lv *level[T]) takes() bool {
 	return len(lv.l.streams) <= 1 && lv.cache.capacity < product(lv.grid)
 }
 
-// center brings the central tile into its view, by giving it the tile's memory if
-// nobody else wants that.
+// center brings the central tile into its view, by giving the view the tile's memory if nobody else needs it.
 func (lv *level[T]) center(ctx context.Context, v *View[T], p piece) error {
 	if lv.takes() {
 		t, first, err := lv.cache.claim(ctx, p.tile)
@@ -242,8 +240,8 @@ func (lv *level[T]) keepEnds(v *View[T], tile []int, data []T) {
 	}
 }
 
-// gatherEnd copies a box of an end of a tile into a view: from the end, or else from
-// the tile if that is there, or is about to be its own view's.
+// gatherEnd copies a box of an end of a tile into a view: from the cached end, or from the tile if that is
+// cached or about to become its own view's.
 func (lv *level[T]) gatherEnd(ctx context.Context, v *View[T], tile []int, axis, end int, c Copy) error {
 	ends, index := lv.ends[axis], endIndex(tile, end)
 	if !ends.holds(index) {
@@ -269,8 +267,8 @@ func (lv *level[T]) gatherEnd(ctx context.Context, v *View[T], tile []int, axis,
 	return nil
 }
 
-// soon reports whether a tile whose end has to be copied from all of it is in its
-// own view soon: then it stays until that, and its end need not be kept.
+// soon reports whether a tile whose end must be copied from the whole tile is about to be in its own view:
+// then it stays until that, and its end need not be kept.
 func (lv *level[T]) soon(v *View[T], tile []int, axis int) bool {
 	if v.plan == nil || lv.parts(axis) {
 		return false
@@ -279,7 +277,7 @@ func (lv *level[T]) soon(v *View[T], tile []int, axis int) bool {
 	return ok && k > v.position && k <= v.position+lv.most
 }
 
-// fetch brings what a piece shows of a tile into the caches.
+// fetch loads the pixels that a piece shows of a tile into the caches.
 func (lv *level[T]) fetch(ctx context.Context, v *View[T], p piece) error {
 	for _, c := range p.boxes {
 		cache, index := lv.cache, p.tile
@@ -295,7 +293,7 @@ func (lv *level[T]) fetch(ctx context.Context, v *View[T], p piece) error {
 	return nil
 }
 
-// busy reports whether a piece would have to wait for a tile that is being loaded.
+// busy reports whether a piece would have to wait for a tile being loaded.
 func (lv *level[T]) busy(p piece) bool {
 	if p.direct {
 		return false
@@ -317,7 +315,7 @@ func (lv *level[T]) busy(p piece) bool {
 	return false
 }
 
-// schedule is what is known of the requests of one stream; nil: nothing.
+// schedule holds what is known of the requests of one stream; nil: nothing.
 type schedule struct {
 	last []map[int]int // position of the last request of each tile, by level and the tile's number
 	made []atomic.Bool // by position: the view was made

@@ -122,7 +122,7 @@ func linear(grid, index []int) int {
 	return n
 }
 
-// inGrid explains what is wrong with an index.
+// inGrid returns an error that explains what is wrong with an index.
 func inGrid(grid, index []int) error {
 	if len(index) != len(grid) {
 		return fmt.Errorf("index %v has %d axes (the image has %d)", index, len(index), len(grid))

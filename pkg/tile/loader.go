@@ -13,7 +13,7 @@ import (
 	"strata/pkg/mem"
 )
 
-// ErrClosed is returned by requests to a loader that has been closed.
+// ErrClosed is returned by requests to a closed loader.
 var ErrClosed = errors.New("the tile loader is closed")
 
 // Error reports a view that could not be loaded, and the tile that caused it.
@@ -39,7 +39,7 @@ type Request struct {
 	Index []int // of the central tile, one number per axis
 }
 
-// Loader makes views of a source. It is safe for concurrent use.
+// Loader loads views of a source. It is safe for concurrent use.
 type Loader[T dtype.Element] struct {
 	src    Source
 	cfg    *config
@@ -57,8 +57,7 @@ type Loader[T dtype.Element] struct {
 	closed  bool
 }
 
-// New makes a loader. The error joins all that is wrong with the source's
-// answers and the options.
+// New returns a loader. Its error joins all faults of the source's answers and of the options.
 func New[T dtype.Element](src Source, opts ...Option) (*Loader[T], error) {
 	cfg, err := newConfig(opts)
 	if err != nil {
@@ -202,7 +201,7 @@ func (l *Loader[T]) View(ctx context.Context, level int, index []int) (*View[T],
 	return l.view(ctx, lv, index, nil, 0)
 }
 
-// view is View of a request at a position of a schedule.
+// view implements View for a request at a position of a schedule.
 func (l *Loader[T]) view(ctx context.Context, lv *level[T], index []int, plan *schedule, position int) (*View[T], error) {
 	buf, err := l.demand(ctx, lv)
 	if err != nil {
@@ -276,8 +275,8 @@ func (l *Loader[T]) Views(ctx context.Context, reqs []Request) iter.Seq2[*View[T
 	}
 }
 
-// Close gives all memory back. Views that are still held may be used and
-// released afterwards; streams end with ErrClosed.
+// Close frees all memory. Views that are still held may be used and released afterwards; streams end with
+// ErrClosed.
 func (l *Loader[T]) Close() error {
 	l.mu.Lock()
 	if l.closed {

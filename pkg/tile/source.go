@@ -10,17 +10,17 @@ import (
 // ordered from slowest to fastest; every []int has one number per axis. Results must not change during the
 // life of a loader, and LoadTile must be safe for concurrent use.
 type Source interface {
-	// Levels is the number of pyramid levels, at least 1; level 0 is the finest.
+	// Levels returns the number of pyramid levels, at least 1; level 0 is the finest.
 	Levels() int
-	// Shape is the size of a level in pixels.
+	// Shape returns the size of a level in pixels.
 	Shape(level int) []int
 	// TileShape returns the size of the level's tiles. The image size need not be a multiple of it.
 	TileShape(level int) []int
-	// DimensionNames names the axes, such as "z", "y", "x".
+	// DimensionNames returns the names of the axes, such as "z", "y", "x".
 	DimensionNames() []string
-	// DownScale is the factor by which a level is coarser than level 0.
+	// DownScale returns the factor by which a level is coarser than level 0.
 	DownScale(level int) float64
-	// DType is the type of the pixels that LoadTile writes.
+	// DType returns the type of the pixels that LoadTile writes.
 	DType() dtype.Type
 	// LoadTile writes the pixels of one tile to dst, in C order and native byte order. dst has room for a
 	// whole tile: at the far edges of the image a tile keeps the row length of a whole one, and the content
@@ -28,21 +28,20 @@ type Source interface {
 	LoadTile(ctx context.Context, level int, index []int, dst []byte) error
 }
 
-// BoxSource is a Source that can load a part of a tile, with room between its
-// rows: a tile then goes straight to its place in a view.
+// BoxSource is a Source that can load part of a tile into a strided layout, so that a tile goes straight to
+// its place in a view.
 type BoxSource interface {
 	Source
-	// Parts reports whether some planes of a tile cost their share only, since
-	// the tiles of the level lie in their files as they lie in memory. Planes are
-	// counted along the first axis on which a tile is longer than one pixel.
+	// Parts reports whether loading some planes of a tile costs only their share, because the tiles of the
+	// level have the same layout in file and memory. Planes are counted along the first axis on which a tile
+	// is longer than one pixel.
 	Parts(level int) bool
 	// LoadBox writes the pixels of a box that begins at pixel start of a tile, like LoadTile, but with
 	// neighbours along axis a strides[a] bytes apart. It must not change the bytes between pixels.
 	LoadBox(ctx context.Context, level int, index, start, shape []int, dst []byte, strides []int) error
 }
 
-// Image describes a source of one level. Embed it to get all of Source but
-// LoadTile.
+// Image implements Source, except for LoadTile, for sources with one level; embed it.
 type Image struct {
 	Size  []int      // pixels per axis
 	Tile  []int      // pixels of a tile per axis

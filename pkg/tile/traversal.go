@@ -5,9 +5,7 @@ import (
 	"slices"
 )
 
-// Traversal lists the tiles of a grid in the order in which they are to be
-// visited. A traversal of the caller's own may leave tiles out or name them
-// again.
+// Traversal lists the tiles of a grid in the order of visiting. A custom traversal may omit or repeat tiles.
 type Traversal func(grid []int) [][]int
 
 // Naive visits tiles in C order: nested loops, the last axis fastest.
@@ -20,7 +18,7 @@ func Naive(grid []int) [][]int {
 	return out
 }
 
-// Snake goes to and fro along every axis: consecutive tiles are neighbours.
+// Snake visits tiles to and fro along every axis: consecutive tiles are neighbours.
 func Snake(grid []int) [][]int {
 	out := Naive(grid)
 	for _, index := range out {
@@ -36,8 +34,8 @@ func Snake(grid []int) [][]int {
 	return out
 }
 
-// Spiral walks each plane of the last two axes from its outer ring inwards,
-// the next plane from its centre outwards: consecutive tiles are neighbours.
+// Spiral visits each plane of the last two axes from its outer ring inwards, the next plane from its centre
+// outwards: consecutive tiles are neighbours.
 func Spiral(grid []int) [][]int {
 	n := len(grid)
 	if n < 2 {

@@ -59,10 +59,8 @@ func (v *View[T]) Center() []T {
 // Strides returns the distances, in elements, between neighbours on each axis.
 func (v *View[T]) Strides() []int { return v.lv.viewStrides }
 
-// Release gives the view back, once for each of the loader's release count:
-// after the last one its buffer is used for another view and Data is nil. One
-// release more is an error, ErrReleased, and does no harm. It is safe for
-// concurrent use.
+// Release releases the view once; after as many calls as the loader's release count its buffer is reused and
+// Data is nil. Another call returns ErrReleased and has no effect. It is safe for concurrent use.
 func (v *View[T]) Release() error {
 	left := v.left.Add(-1)
 	switch {
@@ -75,8 +73,7 @@ func (v *View[T]) Release() error {
 	return nil
 }
 
-// poison is what released views hold in checked mode: no plausible pixel, and
-// a NaN of either float type.
+// poison fills released views in checked mode: no plausible pixel, and a NaN of either float type.
 const poison = 0xff
 
 func (b *buffer[T]) poison() {
@@ -87,7 +84,7 @@ func (b *buffer[T]) poison() {
 	b.poisoned = true
 }
 
-// intact reports whether nobody wrote to the buffer since poison.
+// intact reports whether nobody has written to the buffer since poison.
 func (b *buffer[T]) intact() bool {
 	if !b.poisoned {
 		return true

@@ -25,12 +25,13 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Scan describes the tiles of a scan, which have one size and type.
+// Scan describes the tiles of a scan, which share one size and type.
 type Scan struct {
 	Name  string
 	Tile  [2]int     // pixels (y, x)
 	Voxel [3]float64 // µm (z, y, x); z counts only where there are planes
-	// Times, Channels and Planes are the lengths of the axes t, c and z; 0: the image has no such axis.
+	// Times, Channels and Planes are the lengths of the axes t, c and z; 0 means that the image has no such
+	// axis.
 	Times, Channels, Planes int
 	DType                   dtype.Type
 	Omero                   *ngff.Omero // display settings of the channels; may be nil
@@ -38,8 +39,8 @@ type Scan struct {
 	Positions [][2]float64 // µm (y, x), of the first pixel of each tile
 	// Together is the number of channels per call of Read; it divides Channels. 0 means 1.
 	Together int
-	// Read reads one plane of a tile: channels c … c+Together−1, one after the other, each in C order, in native byte
-	// order. Several goroutines call it.
+	// Read reads one plane of a tile: channels c … c+Together−1 one after the other, each in C order and
+	// native byte order. It is called concurrently.
 	Read func(ctx context.Context, tile, t, c, z int, dst []byte) error
 }
 
@@ -54,9 +55,9 @@ type Storage struct {
 	Progress func(bytes int64) // may be nil
 }
 
-// Write writes the mosaic as an OME-Zarr image at the root of a store, with a chunk for each plane of each tile, and
-// returns the positions of the tiles in its grid. Places without a tile have the fill value, 0, and are not stored.
-// Memory is two planes of a tile for each worker, and the pyramid's.
+// Write writes the mosaic as an OME-Zarr image at the root of a store, with one chunk per plane of a tile,
+// and returns the positions of the tiles in its grid. Places without a tile are not stored and have the fill
+// value 0. It needs memory for two planes of a tile per worker, and for the pyramid.
 func (s *Scan) Write(ctx context.Context, out store.Writer, st Storage) (*registration.TilePositions, error) {
 	if err := s.check(); err != nil {
 		return nil, err

@@ -70,8 +70,8 @@ func plainNumber(s string) bool {
 	return digits > 0 && points <= 1
 }
 
-// FormatSize writes a number of bytes for people, in powers of 1024 with at
-// most three significant digits: "512 MiB", "1.5 GiB", "0 B".
+// FormatSize formats a number of bytes for people, in powers of 1024 with at most three significant digits:
+// "512 MiB", "1.5 GiB", "0 B".
 func FormatSize(n int64) string {
 	v, unit := float64(n), 0
 	for math.Abs(v) >= 1023.5 && unit < 6 {
@@ -94,8 +94,8 @@ func FormatSize(n int64) string {
 	return number + " " + name
 }
 
-// ParseDuration reads a time span that is not negative: "90s", "1h30m",
-// "250ms", "2d", or a plain number of seconds.
+// ParseDuration parses a duration that is not negative: "90s", "1h30m", "250ms", "2d", or a plain number of
+// seconds.
 func ParseDuration(s string) (time.Duration, error) {
 	text := strings.TrimSpace(s)
 	scale := time.Second

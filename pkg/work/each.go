@@ -13,10 +13,9 @@ import (
 	"sync/atomic"
 )
 
-// Each calls f for 0 to n−1, which begin in this order, in as many goroutines as
-// there are workers, at most n; the caller is worker 0, and one worker starts none.
-// After an error or a panic, or when ctx ends, no more begin. It returns when all have
-// ended, with the first error.
+// Each calls f for 0 to n−1, begun in this order, in at most n goroutines, one per worker. The caller is
+// worker 0, so that one worker starts no goroutine. After an error or a panic, or when ctx ends, no further
+// call begins. Each returns when all calls have ended, with the first error.
 func Each(ctx context.Context, workers, n int, f func(worker, i int) error) error {
 	return Share(ctx, workers, n, func(_ context.Context, worker int, pieces iter.Seq[int]) error {
 		for i := range pieces {

@@ -5,8 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// Panic is the error that a panic becomes. It is a defect of the program, whatever the
-// input was, and carries the stack of the goroutine that panicked.
+// Panic is the error that a panic becomes: a bug of the program, whatever the input. It carries the stack of
+// the goroutine that panicked.
 type Panic struct {
 	Value any
 	Stack []byte
@@ -21,8 +21,8 @@ func (p *Panic) Unwrap() error {
 	return err
 }
 
-// Guard calls f and returns its error; a panic of f becomes a [*Panic]. A *Panic that another
-// goroutine handed on keeps that one's stack.
+// Guard calls f and returns its error; a panic of f becomes a [*Panic]. A *Panic that another goroutine
+// passed on keeps its stack.
 func Guard(f func() error) (err error) {
 	defer func() {
 		switch r := recover().(type) {

@@ -18,10 +18,10 @@ const (
 	// AheadBytes is the default limit, in bytes, on encoded chunks held by goroutines that fetch ahead of the
 	// workers. [SetAhead] changes it.
 	AheadBytes = 64 << 20
-	// aheadShards is how many shards are opened before they are wanted.
+	// aheadShards is the number of shards opened ahead.
 	aheadShards = 8
-	// perRequest is how many chunks of shards are waited for at a time for each request
-	// on its way: neighbours are asked for together.
+	// perRequest is the number of chunks of shards that are awaited at a time per request in flight:
+	// neighbours are requested together.
 	perRequest = 4
 )
 

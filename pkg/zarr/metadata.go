@@ -12,8 +12,8 @@ import (
 	"strata/pkg/dtype"
 )
 
-// maxRank bounds the number of dimensions. numpy's bound is 64; nobody stores
-// so many, and each costs scratch.
+// maxRank is the maximum number of dimensions. numpy allows 64; nobody stores so many, and each costs scratch
+// memory.
 const maxRank = 32
 
 // maxMetadata bounds the size of a metadata document: also of one that a server never ends.

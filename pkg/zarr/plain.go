@@ -7,11 +7,9 @@ import (
 )
 
 const (
-	// slabBytes is how much of a file is read at once when only parts of it
-	// are wanted.
+	// slabBytes is the amount of a file that is read at once when only parts of it are needed.
 	slabBytes = 256 << 10
-	// gapBytes is how many bytes, unwanted or copied, cost as much as another
-	// system call.
+	// gapBytes is the number of bytes whose reading or copying costs as much as another system call.
 	gapBytes = 3 << 10
 
 	// rowBytes is the length from which rows are read to where they belong, rather

@@ -44,8 +44,8 @@ type waiting struct {
 	size int64
 }
 
-// An entry of the index says until the shard is complete also what became of a chunk that
-// has no place: it did not come, it came and waits, or it is left out.
+// Until the shard is complete, an entry of the index also records the state of a chunk without a place: not
+// yet come, waiting, or left out.
 var (
 	notCome = indexEntry{absent, absent}
 	waits   = indexEntry{absent, 1}

@@ -21,13 +21,13 @@ type shardIndex struct {
 }
 
 const (
-	// wholeIndex is the number of entries up to which an index is held as a whole.
+	// wholeIndex is the maximum number of entries of an index that is held as a whole.
 	wholeIndex = 64 << 10
 	// pageEntries is the number of entries of a page of a longer one, of which heldPages are held.
 	pageEntries = 4 << 10
 	heldPages   = wholeIndex / pageEntries
-	// mostInner and mostInnerWritten are the numbers of inner chunks that a shard may have; who
-	// writes one holds its index.
+	// mostInner and mostInnerWritten are the maximum numbers of inner chunks of a shard for reading and for
+	// writing, which needs the whole index in memory.
 	mostInner        = 1 << 26
 	mostInnerWritten = 1 << 22
 )

@@ -36,7 +36,7 @@ type span struct{ start, size int }
 // part is a channel of the image: a sample of a channel of the file, in the order in which pixels hold them.
 type part struct{ channel, sample int }
 
-// newImage makes the image of a scene; nil: there is nothing to see.
+// newImage returns the image of a scene, or nil if there is nothing to see.
 func (s *Store) newImage(meta *czi.Metadata, scene int, view czi.Plane, several bool) *image {
 	f := s.file
 	im := &image{file: f, meta: meta, scene: scene, view: view, box: f.Bounds(scene), name: meta.Name, times: spanOf(f, 'T'), depths: spanOf(f, 'Z'), factors: []int{1}}
@@ -121,7 +121,7 @@ func (im *image) plane(t, channel, z int) czi.Plane {
 	return p
 }
 
-// assumed says which sizes of a voxel a file does not state; 1 µm stands for them.
+// assumed names the voxel sizes that a file does not state, for which 1 µm is assumed.
 func (im *image) assumed() string {
 	switch v := im.meta.VoxelUM; {
 	case v[1] <= 0 && v[2] <= 0:

@@ -1,11 +1,11 @@
-// Package czistore shows a CZI file as an OME-Zarr hierarchy, so that whatever reads OME-Zarr reads CZI:
+// Package czistore shows a CZI file as an OME-Zarr hierarchy, so that every reader of OME-Zarr reads CZI:
 //
 //	object, err := store.Folder("slides").Open(ctx, "scan.czi")
 //	st, err := czistore.Open(ctx, object, "slides/scan.czi")
 //	im, err := ngff.Open(ctx, st, "")
 //	err = im.Levels[0].Array.Read(ctx, region, pixels)
 //
-// Nothing is converted beforehand. The hierarchy has these nodes:
+// Nothing is converted in advance. The hierarchy has these nodes:
 //
 //	""                 the image of the only scene: its metadata as OME-Zarr 0.5, its levels in "0", "1" …
 //	                   of several scenes a group of images, "0", "1" … (the layout of bioformats2raw)
@@ -14,10 +14,11 @@
 //	"tiles/0.1.0.0.3"  those of a tile by scene, channel, depth, time and mosaic index
 //	"planes/all/0.2.1" a plane by channel, depth and time, put together from the tiles of all scenes, or of one: "planes/3/0.2.1"
 //
-// Images have the axes time, channel, depth, height and width of which they have more than one entry; colours are three channels,
-// red, green and blue. Chunks are squares of level 0, or of a level of which the file has all sub-blocks, that are put together from
-// tiles when they are read; tiles that were decoded are kept, within a budget, for the chunks beside. Planes and sub-blocks
-// are (y, x), or (y, x, c) in the order blue, green, red.
+// Images have those of the axes time, channel, depth, height and width along which there is more than one
+// entry; a colour image has the three channels red, green and blue. Chunks are squares of level 0, or of a
+// level for which the file has all sub-blocks, assembled from tiles when they are read. Decoded tiles are
+// kept, within a budget, for neighbouring chunks. Planes and sub-blocks have the axes (y, x), or (y, x, c) in
+// the order blue, green, red.
 package czistore
 
 import (
@@ -57,7 +58,7 @@ var (
 // mostArrays bounds the arrays that a store remembers: a file may have millions of sub-blocks.
 const mostArrays = 4096
 
-// mostImages bounds the scenes that are shown: each has its metadata in memory.
+// mostImages is the maximum number of scenes shown, since the metadata of each is kept in memory.
 const mostImages = 4096
 
 // SlideKey names the image of all scenes together.
@@ -162,7 +163,7 @@ func (s *Store) series() []byte {
 	return fmt.Appendf(nil, `{"zarr_format":3,"node_type":"group","attributes":{"ome":{"version":"0.5","series":["%s"]}}}`, strings.Join(s.names, `","`))
 }
 
-// document makes the metadata document under a key: fs.ErrNotExist if no node has it.
+// document returns the metadata document under a key, or fs.ErrNotExist if no node has it.
 func (s *Store) document(key string) ([]byte, error) {
 	dir, name := path.Split(key)
 	dir = strings.TrimSuffix(dir, "/")

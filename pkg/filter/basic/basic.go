@@ -139,7 +139,7 @@ func (f *fit) singularValue() float64 {
 	return math.Sqrt(last / math.Sqrt(square))
 }
 
-// solve is one round: S, B and R for the weights.
+// solve runs one round: it updates S, B and R for the weights.
 func (f *fit) solve() {
 	total := 0.0
 	for i := range f.t {

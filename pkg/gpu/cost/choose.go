@@ -45,8 +45,8 @@ func (a Array) stored() int64 {
 	return a.Stored
 }
 
-// packed estimates the share of an array's bytes that are encoded: Blosc stores splits of a block as they are where
-// encoding does not shrink them, as the lower bytes of a number.
+// packed estimates the fraction of an array's bytes that are encoded: Blosc stores splits of a block
+// unencoded if encoding does not shrink them, as with the lower bytes of a number.
 func (a Array) packed() float64 {
 	if a.Codec != Blosc || a.Stored == 0 {
 		return 1
@@ -122,7 +122,7 @@ type Plan struct {
 	Limit                        Limit
 }
 
-// load estimates what a job asks of the machine when it is done so. d is nil on the host.
+// load estimates the work that a job gives to the machine in a given way. d is nil on the host.
 func load(j Job, s Figures, h Figures, d *Device, p Plan) Load {
 	out := j.Out
 	if out.Bytes == 0 {
@@ -241,7 +241,7 @@ func (c Choice) String() string {
 	return "runs on the CPU: estimated " + host + ", beside " + device
 }
 
-// coded says which side decodes an input, or encodes an output.
+// coded selects the side that decodes an input or encodes an output.
 func coded(a Array, how, what string, device bool) string {
 	switch {
 	case a.Codec == Raw:

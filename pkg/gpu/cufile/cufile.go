@@ -165,7 +165,7 @@ func start() error {
 	return err
 }
 
-// forced reports whether cuFile is told to move nothing straight.
+// forced reports whether cuFile's configuration forbids moving data straight.
 func forced() bool {
 	var v byte
 	return lib.configurable && lib.GetBool(forceCompat, &v).code() == 0 && v != 0

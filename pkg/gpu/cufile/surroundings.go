@@ -20,8 +20,7 @@ func place(variable, otherwise string) string {
 	return otherwise
 }
 
-// modules reports whether the kernel's modules can be listed: where they cannot, cuFile 1.20 looks for them
-// for ever.
+// modules reports whether the kernel's modules can be listed: if not, cuFile 1.20 searches for them forever.
 func modules() error {
 	f, err := os.Open(place(ModulesVariable, "/proc/modules"))
 	if err != nil {

@@ -32,8 +32,8 @@ func Load(d *gpu.Device) { d.Load(code) }
 // the driver compiles kernels.
 func Compiled(d *gpu.Device) error { return d.Loaded(code) }
 
-// families are the devices that there is machine code for, and the oldest drivers that take it. It
-// runs on devices of the same major version and a later minor one, too.
+// families lists the devices with machine code, and the oldest drivers that accept it. It also runs on
+// devices of the same major version and a later minor one.
 var families = []struct {
 	compute int
 	driver  gpu.Version

@@ -6,8 +6,7 @@ import (
 	"strata/pkg/gpu"
 )
 
-// momentBytes is what OverlapMoments makes for each overlap: Σa, Σb, Σa², Σb², Σab in
-// float64.
+// momentBytes is the size of the result of OverlapMoments per overlap: Σa, Σb, Σa², Σb², Σab in float64.
 const momentBytes = 5 * 8
 
 // OverlapBytes returns the sizes of the result and of the scratch memory of [OverlapMoments], for overlaps of

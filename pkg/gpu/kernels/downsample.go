@@ -23,8 +23,8 @@ type Halving struct {
 // tapBytes is the size of a Tap in downsample.cu.
 const tapBytes = 24
 
-// even reports whether the volume is all that the box is made from, two samples of each
-// axis that follow each other for one, and sums of eight do not overflow: there are no taps then.
+// even reports whether the box is made from the whole volume, each sample from two consecutive ones per axis,
+// with sums of eight that do not overflow. Then no taps are needed.
 func (h *Halving) even() bool {
 	if h.Kind == dtype.Uint64 || h.Kind == dtype.Int64 {
 		return false

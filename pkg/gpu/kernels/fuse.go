@@ -89,8 +89,7 @@ func FuseType(t dtype.Type) dtype.Type {
 	return dtype.Float64
 }
 
-// planesEach is how many planes a thread of [Fuse] goes through: its weights are worked
-// out once for them.
+// planesEach is the number of planes that a thread of [Fuse] processes with the same weights.
 const planesEach = 16
 
 // Fuse queues the addition of a tile to cells, given as a table of n; most is the number of pixels of the

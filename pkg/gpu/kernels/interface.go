@@ -14,7 +14,7 @@ type Searcher struct {
 	steep   string // the kernel
 }
 
-// nearWeights is how many weights of a derivative fit into the registers of a thread.
+// nearWeights is the number of weights of a derivative that fit into the registers of a thread.
 const nearWeights = 8
 
 // NewSearcher copies the weights of the derivative to the device of s.

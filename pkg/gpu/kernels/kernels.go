@@ -22,7 +22,7 @@ func get(d *gpu.Device, file, name string) (*gpu.Kernel, error) {
 	return k, nil
 }
 
-// names are what kernels for an element type end with.
+// names maps element types to the suffixes of kernel names.
 var names = map[dtype.Type]string{
 	dtype.Uint8: "u8", dtype.Int8: "i8", dtype.Uint16: "u16", dtype.Int16: "i16", dtype.Uint32: "u32",
 	dtype.Int32: "i32", dtype.Uint64: "u64", dtype.Int64: "i64", dtype.Float32: "f32", dtype.Float64: "f64",

@@ -18,11 +18,11 @@ func few(n int64, each int) (grid, block gpu.Dim) {
 	return gpu.Dim{max(1, int((n+int64(each)-1)/int64(each))), 1, 1}, gpu.Dim{size, 1, 1}
 }
 
-// countBlocks bounds the number of blocks that count: each adds up what it has counted at its end.
+// countBlocks limits the number of blocks that count, since each adds its counts to the total at its end.
 const countBlocks = 4096
 
-// mostBlocks is how many blocks a grid can have along y and along z. Kernels with such
-// a grid go on with the next rows and planes behind its end.
+// mostBlocks is the maximum number of blocks of a grid along y and along z. Kernels with such a grid continue
+// with the rows and planes beyond its end.
 const mostBlocks = 65535
 
 // threads returns a grid of threads for the elements of a volume: blocks are as long as rows, or as

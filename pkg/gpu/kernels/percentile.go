@@ -42,8 +42,7 @@ type MagnitudePercentile struct {
 	wanted []orderStatistic
 }
 
-// orderStatistic is a magnitude that is looked for: its rank, and from which key on it
-// may lie and before which.
+// orderStatistic is a magnitude to be found: its rank, and the range of keys in which it may lie.
 type orderStatistic struct {
 	rank     int64
 	from, to int64
@@ -182,7 +181,7 @@ func (p *MagnitudePercentile) Begin(s *gpu.Stream) (bool, error) {
 	return true, p.next(s)
 }
 
-// guess starts the first pass around the percentile of what was looked at.
+// guess starts the first pass around the percentile of the values looked at.
 func (p *MagnitudePercentile) guess(s *gpu.Stream, sums *keySums) error {
 	var n int64
 	for _, c := range sums.parts {
@@ -207,7 +206,7 @@ func (p *MagnitudePercentile) next(s *gpu.Stream) error {
 	return s.Wait()
 }
 
-// keySums is what a pass counted.
+// keySums holds the counts of a pass.
 type keySums struct {
 	parts             []uint64 // of sumBins counters each
 	below, above, bad uint64
@@ -235,7 +234,7 @@ func (p *MagnitudePercentile) counts(s *gpu.Stream) (*keySums, error) {
 	return &keySums{v[:n], v[n], v[n+1], v[n+2]}, nil
 }
 
-// narrow looks up in what was counted where an order statistic lies.
+// narrow finds an order statistic in the counts.
 func (p *MagnitudePercentile) narrow(s *gpu.Stream, sums *keySums, w *orderStatistic) error {
 	rank := uint64(w.rank)
 	if rank < sums.below {

@@ -36,8 +36,8 @@ func Strides(shape []int, size int) []int64 {
 // ScatterTable returns the length of the table of [Scatter] for n boxes.
 func ScatterTable(n int) int64 { return int64(n) * partBytes }
 
-// rowDims is how many dimensions a box has beside its rows, after those were put together
-// that follow each other on both sides.
+// rowDims is the number of dimensions of a box besides its rows, after merging those that are contiguous on
+// both sides.
 const rowDims = 4
 
 // Scatter queues the copy of boxes of src to boxes of dst that do not overlap. Boxes without a source get
@@ -115,9 +115,8 @@ func Scatter(s *gpu.Stream, dst, src gpu.Span, boxes []Part, fill []byte, table 
 	return nil
 }
 
-// merge checks a box and makes its row of the table: place on both sides, bytes and
-// number of its rows; then their shape and their distances on both sides. Dimensions that
-// follow each other are one.
+// merge checks a box and returns its row of the table: offsets on both sides, bytes and number of its rows,
+// then their shape and their strides on both sides. It merges contiguous dimensions.
 func (b *Part) merge(size, src, dst int64) (row [16]int64, err error) {
 	last := len(b.Shape) - 1
 	if last < 0 {

@@ -30,7 +30,7 @@ type Selector struct {
 	Numbers gpu.Span // uint64, behind Values
 }
 
-// digits are the bits of a sort key that a pass counts, from the uppermost on.
+// digits are the bits of a sort key that a pass counts, beginning with the highest.
 var digits = [...]struct{ shift, bits int }{{21, 11}, {10, 11}, {0, 10}}
 
 // histogramBytes is the size of the counts of a digit.

@@ -45,7 +45,7 @@ type Device struct {
 // memory, and the 128 MiB of cuFile's buffers.
 const perProcess = 600 << 20
 
-// besides is perProcess, or what there is room for on a small device.
+// besides returns perProcess, or less on a small device.
 func (d Device) besides() int64 { return min(perProcess, d.Memory/16) }
 
 // lent returns how many bytes of a device are lent out, with what processes take besides: nineteen
@@ -153,7 +153,7 @@ func fitting(devices []Device, n int64) ([]Device, error) {
 	return fit, nil
 }
 
-// request is one process that asks.
+// request is one process's request for a lease.
 type request struct {
 	dir     string
 	devices []Device
@@ -196,7 +196,7 @@ func (r *request) wait(ctx context.Context, tell func(string)) (*Lease, error) {
 	}
 }
 
-// look hands all that hold and wait to f, while nobody else looks.
+// look calls f with all holders and waiters while it holds the folder's lock.
 func (r *request) look(ctx context.Context, f func([]entry) error) error {
 	return locked(ctx, r.dir, func() error {
 		all, err := scan(r.dir, true)
@@ -240,9 +240,8 @@ func (r *request) enter(all []entry) error {
 	return nil
 }
 
-// admit takes the device with most memory left of those on which it is this
-// request's turn and it fits; nil if there is none. ahead is how many wait before it
-// on the device where they are fewest.
+// admit takes the device with the most memory left among those on which the request is next and fits, or
+// returns nil. ahead is the number of requests before it on the device with the fewest.
 func (r *request) admit(all []entry) (l *Lease, ahead int, text string, err error) {
 	best, most, ahead := -1, int64(-1), math.MaxInt
 	free := make([]string, len(r.devices))
@@ -280,8 +279,8 @@ func (r *request) admit(all []entry) (l *Lease, ahead int, text string, err erro
 	return &Lease{device: r.devices[best], dir: r.dir, file: f}, 0, "", nil
 }
 
-// stalled reports whether a process in the queue has not looked for long, by this process's clock: times of
-// the files are only compared with themselves.
+// stalled reports whether a waiting process has not looked for long, by this process's clock: file times are
+// compared only with themselves.
 func (r *request) stalled(e entry) bool {
 	s, ok := r.seen[e.file]
 	if !ok || s.changed != e.changed {

@@ -80,7 +80,7 @@ func rank(e entry) int {
 	return 0
 }
 
-// self is this process.
+// self describes this process.
 func self() Holder {
 	h := Holder{PID: os.Getpid(), Namespace: namespace(), Tool: filepath.Base(os.Args[0]), Since: time.Now().UTC().Truncate(time.Second)}
 	h.Start = startOf(h.PID)
@@ -91,8 +91,8 @@ func self() Holder {
 	return h
 }
 
-// holder reads what a process wrote into its file. A claim to be a process of this
-// container that does not run here is none.
+// holder reads the description that a process wrote into its file. It ignores a claim to be a process of this
+// container that does not run here.
 func holder(path string) Holder {
 	fd, err := openFile(path, unix.O_RDONLY, 0)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// entry is what the name of a file says, and what its lock and its time say.
+// entry holds the parts of a file's name, and the state of its lock and its time.
 type entry struct {
 	uuid    string
 	waiting bool
@@ -53,7 +53,7 @@ func parseName(name string) (entry, bool) {
 	return e, true
 }
 
-// validUUID reports whether a UUID can stand in a name: letters, digits and hyphens.
+// validUUID reports whether a UUID can be part of a name: letters, digits and hyphens.
 func validUUID(s string) bool {
 	return s != "" && len(s) <= 100 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == ""
 }

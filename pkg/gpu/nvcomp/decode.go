@@ -75,10 +75,10 @@ func fits(p Piece, f Format, align, n, most int64) error {
 	return nil
 }
 
-// mostPieces is how many pieces one call gets.
+// mostPieces is the maximum number of pieces per call.
 const mostPieces = 1 << 16
 
-// table is what nvCOMP is told of a batch, and what it answers, in columns.
+// table holds nvCOMP's arguments and results for a batch, in columns.
 type table struct {
 	n      int
 	device gpu.Span
@@ -176,8 +176,8 @@ func queue(s *gpu.Stream, batch []Piece, temp func(n int) (int64, error), run fu
 	return nil
 }
 
-// room takes temporary memory for n pieces, or for as many as there is memory for: the
-// parts of a batch use it one after the other.
+// room takes temporary memory for n pieces, or for as many as memory allows: the parts of a batch use it one
+// after the other.
 func room(s *gpu.Stream, n int, temp func(n int) (int64, error)) (int, *gpu.Buffer, error) {
 	for {
 		bytes, err := temp(n)

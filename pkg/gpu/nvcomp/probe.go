@@ -32,7 +32,7 @@ func (f Format) probe() ([]byte, error) {
 	return probes.ReadFile("probe/" + strings.ToLower(f.String()))
 }
 
-// try decodes a probe of each format on the device and compares what comes out.
+// try decodes a probe of each format on the device and compares the results.
 func (l *Library) try(d *gpu.Device) (err error) {
 	s, err := d.Stream()
 	if err != nil {

@@ -154,7 +154,7 @@ func Read() (*Facts, error) {
 	return read()
 }
 
-// initReason is why the library does not start, with what would be right.
+// initReason explains why the library does not start, and what would help.
 func initReason(r result) string {
 	switch r {
 	case codeVersionMismatch:
@@ -217,7 +217,7 @@ func read() (*Facts, error) {
 	return f, nil
 }
 
-// text asks for a text; "" if there is none.
+// text queries a text; it returns "" if there is none.
 func text(ask func(p *byte, n uint32) result, size int) string {
 	b := make([]byte, size)
 	if ask(&b[0], uint32(size)) != 0 {
@@ -227,7 +227,7 @@ func text(ask func(p *byte, n uint32) result, size int) string {
 	return s
 }
 
-// broken says why a device cannot be used.
+// broken explains why a device cannot be used.
 func broken(call string, r result) string {
 	switch r {
 	case codeLost:
@@ -248,8 +248,8 @@ type question struct {
 	reason string
 }
 
-// told reports whether a call has told what it was asked. One that shows that the device does not work is
-// remembered, and the last.
+// told reports whether a call has answered. It remembers an answer that the device does not work, and the
+// last one.
 func (q *question) told(ask func() result) bool {
 	if q.reason != "" {
 		return false

@@ -114,7 +114,7 @@ func named(devices []Device, item string) (Unit, bool) {
 	return found[0], true
 }
 
-// begins reports whether item is the beginning of a UUID with a prefix, and more than that.
+// begins reports whether item is the beginning of a UUID and longer than prefix.
 func begins(uuid, item, prefix string) bool {
 	return len(item) > len(prefix) && len(item) <= len(uuid) && strings.HasPrefix(item, prefix) && strings.EqualFold(uuid[:len(item)], item)
 }

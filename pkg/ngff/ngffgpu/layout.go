@@ -30,7 +30,7 @@ func padded(v []int, fill int) (p point) {
 	return p
 }
 
-// layout is how level 0 of an image is stored.
+// layout describes how level 0 of an image is stored.
 type layout struct {
 	full, chunk point // shapes
 	size        int   // bytes of an element
@@ -134,5 +134,5 @@ func (l *layout) partBytes() (parts, tables int64) {
 	return parts + aligned(made), tables
 }
 
-// tapBytes is what a sample of level 1 takes of an axis in a table of [kernels.Halving].
+// tapBytes is the size of one sample of an axis of level 1 in a table of [kernels.Halving].
 const tapBytes = 24

@@ -25,17 +25,17 @@ import (
 	"strata/pkg/zarr/zarrgpu/pack"
 )
 
-// Options say how a [Writer] works. Zero values are good.
+// Options configure a [Writer]. The zero value is useful.
 type Options struct {
-	Files *gds.Pool    // writes files from the device, where it does so straight; may be nil
+	Files *gds.Pool    // writes files straight from the device where possible; may be nil
 	Meter *meter.Meter // may be nil
-	// ByHost leaves encoding to the host: files are then byte for byte as without a device.
+	// ByHost leaves encoding to the host, so that files have the same bytes as without a device.
 	ByHost bool
 	Trials *trial.Book          // compares encoding on device and host; nil: the device encodes what it can
 	Debug  func(message string) // called with the reason why chunks take no better way; may be nil
 }
 
-// way is how chunks leave the device.
+// way names how chunks leave the device.
 type way int
 
 const (
@@ -45,8 +45,8 @@ const (
 	packed            // encoded
 )
 
-// Writer writes level 0 of an image from the memory of a device, and what follows from
-// it. Its methods are safe for concurrent use, each goroutine with streams of its own.
+// Writer writes level 0 of an image, and the levels below, from the memory of a device. Its methods are safe
+// for concurrent use if each goroutine has its own streams.
 type Writer struct {
 	out     *ngff.Writer
 	device  *gpu.Device
@@ -60,8 +60,8 @@ type Writer struct {
 	mistrusted atomic.Bool // that was another: the host encodes
 }
 
-// NewWriter writes the image of out from the memory of d. Creating, closing and
-// aborting the image stay with out.
+// NewWriter returns a writer of the image of out from the memory of d. The caller still creates, closes and
+// aborts out.
 func NewWriter(out *ngff.Writer, d *gpu.Device, o Options) *Writer {
 	w := &Writer{out: out, device: d, options: o, layout: layoutOf(out)}
 	why := w.choose()
@@ -71,7 +71,7 @@ func NewWriter(out *ngff.Writer, d *gpu.Device, o Options) *Writer {
 	return w
 }
 
-// choose takes the best way, or says why chunks do not leave the device as they are stored.
+// choose takes the best way, or returns why chunks do not leave the device in stored form.
 func (w *Writer) choose() error {
 	switch {
 	case !w.inOrder:

@@ -26,7 +26,7 @@ type Package struct {
 // String returns the package's name in messages: "bash 5.2.15-2".
 func (p *Package) String() string { return p.Name + " " + p.Version }
 
-// check says what is wrong with what an index or a lock file says of a package.
+// check returns the faults of a package's entry in an index or a lock file.
 func (p *Package) check() error {
 	switch sum, err := hex.DecodeString(p.SHA256); {
 	case !validName(p.Name):
@@ -45,7 +45,7 @@ func (p *Package) check() error {
 	return nil
 }
 
-// validName: lower case, digits and "+-.", as deb-control(5) has it.
+// validName accepts lower case, digits and "+-.", as deb-control(5) does.
 func validName(name string) bool {
 	for i, c := range []byte(name) {
 		letter := isDigit(c) || c >= 'a' && c <= 'z'

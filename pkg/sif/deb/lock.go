@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Lock is a choice of packages: the same lock gives the same bytes.
+// Lock pins packages: the same lock gives the same bytes.
 type Lock struct {
 	Suite    string    // "bookworm"
 	Arch     string    // Debian's name
@@ -36,7 +36,7 @@ func (l *Lock) Write(w io.Writer) error {
 	return b.Flush()
 }
 
-// ReadLock reads what Write wrote. Errors name the line.
+// ReadLock reads the output of Write. Errors name the line.
 func ReadLock(r io.Reader) (*Lock, error) {
 	l, lines, seen := new(Lock), bufio.NewScanner(r), map[string]bool{}
 	for n := 1; lines.Scan(); n++ {

@@ -20,7 +20,7 @@ const (
 	Security = "debian-security"
 )
 
-// Where Debian's archives are, for all the world.
+// Addresses of Debian's archives.
 const (
 	DefaultMirror   = "https://deb.debian.org/debian"
 	DefaultSnapshot = "https://snapshot.debian.org/archive"
@@ -90,7 +90,7 @@ func (m *Mirror) Package(ctx context.Context, p *Package, at time.Time, dir stri
 	return "", fmt.Errorf("package %s: %w", p, errors.Join(errs...))
 }
 
-// fetch puts a package at a path once it is whole.
+// fetch downloads a package and puts it at a path once it is complete.
 func (m *Mirror) fetch(ctx context.Context, address, path string, p *Package) error {
 	body, err := m.open(ctx, address)
 	if err != nil {
@@ -118,7 +118,7 @@ func (m *Mirror) fetch(ctx context.Context, address, path string, p *Package) er
 	return os.Rename(f.Name(), path)
 }
 
-// open begins to read what lies at an address.
+// open begins to read the file at an address.
 func (m *Mirror) open(ctx context.Context, address string) (io.ReadCloser, error) {
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

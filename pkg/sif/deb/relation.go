@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Relation is a package that another asks for, perhaps of certain versions.
+// Relation names a package that another needs, possibly in certain versions.
 type Relation struct {
 	Name    string
 	Op      string // "", "<<", "<=", "=", ">=" or ">>"
 	Version string // with Op
 }
 
-// ParseRelations parses the value of a field such as Depends: groups that must
-// all be met, each by one of its alternatives.
+// ParseRelations parses the value of a field such as Depends: groups that must all be met, each by one of its
+// alternatives.
 func ParseRelations(text string) ([][]Relation, error) {
 	var groups [][]Relation
 	for group := range strings.SplitSeq(text, ",") {

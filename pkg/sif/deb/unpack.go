@@ -27,11 +27,9 @@ type Control struct {
 	Text   []byte
 }
 
-// Unpack reads a package and calls each with every member of its file system
-// archive, in order; names are relative and clean ("usr/bin/bash"). Maintainer
-// scripts are ignored. What a package holds is not trusted: sizes are bounded,
-// and a name that leads out of the root is an error. Where members are written
-// to is the caller's to guard against links.
+// Unpack reads a package and calls each with every member of its file system archive, in order; names are
+// relative and clean ("usr/bin/bash"). It ignores maintainer scripts. Packages are untrusted: sizes are
+// bounded, and a name that leads out of the root is an error. The caller must guard the target against links.
 func Unpack(r io.Reader, each func(h *tar.Header, r io.Reader) error) (*Control, error) {
 	a, err := newArReader(r)
 	if err != nil {
@@ -163,7 +161,7 @@ func decompress(r io.Reader, ext string) (io.ReadCloser, error) {
 	return nil, fmt.Errorf("compressed in an unknown way: want .gz, .xz, .zst or nothing")
 }
 
-// limited fails, rather than ends, when there is more than a bomb's worth.
+// limited fails, rather than ends, if a stream exceeds the limit: it may be a bomb.
 type limited struct {
 	r    io.Reader
 	left int64

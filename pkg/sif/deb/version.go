@@ -23,7 +23,7 @@ func splitVersion(v string) (epoch, upstream, revision string) {
 	return epoch, v, ""
 }
 
-// comparePart compares stretches without digits and numbers in turns.
+// comparePart alternately compares non-digit parts and numbers.
 func comparePart(a, b string) int {
 	for a != "" || b != "" {
 		for a != "" && !isDigit(a[0]) || b != "" && !isDigit(b[0]) {

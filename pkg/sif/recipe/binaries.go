@@ -22,12 +22,12 @@ built from, and all other parts of this image, are listed in sbom.spdx.json;
 the licences of these modules are in modules.txt.
 `
 
-// stdlib is what the bill calls Go's standard library.
+// stdlib is the name of Go's standard library in the bill.
 const stdlib = "stdlib"
 
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// checkBinaries says what is wrong with the binaries and links.
+// checkBinaries returns the faults of the binaries and links.
 func (r *Recipe) checkBinaries() error {
 	if len(r.Binaries) == 0 {
 		return fmt.Errorf("%w: no binaries: name those that the image shall have", ErrRecipe)

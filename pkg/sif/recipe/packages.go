@@ -19,7 +19,7 @@ import (
 	"strata/pkg/work"
 )
 
-// Suite is Debian's release that packages are taken from.
+// Suite is the Debian release of the packages.
 const Suite = "bookworm"
 
 // Packages lists the packages requested for the image: a shell, ps and text tools for workflow engines,
@@ -32,8 +32,8 @@ var Packages = []string{
 // ForNVIDIA lists packages with further dependencies of NVIDIA's libraries.
 var ForNVIDIA = []string{"ibverbs-providers", "libibverbs1", "librdmacm1", "libstdc++6"}
 
-// Skip are packages that others depend on for the time they are installed or
-// run as services, neither of which happens here.
+// Skip lists packages that others need only while they are installed or run as services, neither of which
+// happens here.
 var Skip = []string{
 	"adduser",                // makes users for services
 	"debconf", "debconf-2.0", // asks questions
@@ -42,8 +42,7 @@ var Skip = []string{
 	"openssl", // makes hash links of certificates; the bundle is made here
 }
 
-// Strip are files and folders of the packages that are left out, as patterns of
-// path.Match below the root.
+// Strip lists files and folders of the packages that are left out, as patterns of path.Match below the root.
 var Strip = []string{
 	"etc/cron.*", "etc/init.d", "etc/kernel", "etc/update-motd.d",
 	"usr/bin/bashbug", "usr/bin/iconv", "usr/bin/localedef", "usr/games", "usr/include",

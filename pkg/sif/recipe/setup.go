@@ -22,7 +22,7 @@ var Links = map[string]string{
 	"/usr/bin/which": "which.debianutils",
 }
 
-// setUp does what the scripts of the packages would have done.
+// setUp does the work that the scripts of the packages would have done.
 func setUp(root *sif.Root) error {
 	for name, target := range Links {
 		file := target
@@ -47,8 +47,8 @@ func setUp(root *sif.Root) error {
 	return bundle(root)
 }
 
-// bundle joins the certificates of ca-certificates to the file that its script
-// would make, and removes the single ones.
+// bundle joins the certificates of ca-certificates into the file that its script would make, and removes the
+// individual ones.
 func bundle(root *sif.Root) error {
 	const dir = "/usr/share/ca-certificates"
 	names, err := root.Files()

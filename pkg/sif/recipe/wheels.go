@@ -23,7 +23,7 @@ import (
 //go:embed wheels.lock
 var wheelsLock []byte
 
-// maxLibrary is how large one file of a wheel may be, bytes.
+// maxLibrary is the maximum size of one file of a wheel in bytes.
 const maxLibrary = 1 << 30
 
 // Wheel is a package of the Python package index.

@@ -19,7 +19,7 @@ var known = map[string]string{
 
 var gnu = regexp.MustCompile(`^(a?gpl|lgpl|gfdl)(?:-v?|v)([0-9])(?:\.([0-9]))?(\+|-only|-or-later)?$`)
 
-// identifier is SPDX's name of a licence that Debian calls name; "" if it has none.
+// identifier returns the SPDX identifier of a licence that Debian calls name, or "".
 func identifier(name string) string {
 	lower := strings.ToLower(name)
 	if id, ok := known[lower]; ok {

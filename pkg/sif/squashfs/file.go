@@ -5,8 +5,7 @@ import (
 	"io"
 )
 
-// File reads the content of a file. It uses the Reader's memory: read one file
-// at a time.
+// File returns a reader of a file's content. It uses the Reader's memory: read only one file at a time.
 func (s *Reader) File(e *Entry) io.Reader {
 	return &file{s: s, e: e, left: e.Size, at: e.blocks}
 }

@@ -66,8 +66,8 @@ func (w *walker) walk(e *Entry, depth int) error {
 	return nil
 }
 
-// Lookup finds the entry at a path. Folders on the way may be symbolic links,
-// which stay within the root; the last name is not followed.
+// Lookup finds the entry at a path. It follows symbolic links in parent folders, within the root, but not in
+// the last name.
 func (s *Reader) Lookup(name string) (*Entry, error) {
 	rest := strings.Split(path.Clean("/" + name)[1:], "/")
 	root, err := s.inode(s.super.RootInode, "")

@@ -211,7 +211,7 @@ func zarrCodec(compression int) any {
 	return nil
 }
 
-// ownCodec has chunks decoded here.
+// ownCodec makes the store decode the chunks.
 func (a *array) ownCodec(ctx context.Context) error {
 	file := a.first.File().Name
 	tables, err := a.first.Tables(ctx)

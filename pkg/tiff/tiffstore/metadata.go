@@ -38,7 +38,7 @@ func (s *Store) imageDocument(ctx context.Context, key string, im *tiff.Image) (
 	return d.Document()
 }
 
-// assumed says which sizes of a voxel a file does not state; 1 µm stands for them.
+// assumed names the voxel sizes that a file does not state, for which 1 µm is assumed.
 func assumed(im *tiff.Image) string {
 	deep := im.Depths > 1 || im.Levels[0].Layout().Depth > 1
 	switch flat := im.VoxelUM[1] <= 0 && im.VoxelUM[2] <= 0; {
@@ -93,7 +93,7 @@ func factor(first, size int) float64 {
 	return f
 }
 
-// channels says how channels are shown; nil for types whose range says nothing.
+// channels describes how channels are shown; it returns nil for types whose range is no guide.
 func channels(im *tiff.Image, samples int) (out []shown.Channel) {
 	l := im.Levels[0].Layout()
 	n := im.Channels * samples

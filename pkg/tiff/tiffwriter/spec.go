@@ -33,8 +33,8 @@ type Spec struct {
 	Budget  int64 // bytes of memory; 0: whatever is needed
 }
 
-// MaxLevels returns the most levels that an image of that size has below level 0: none has a side of less
-// than a pixel.
+// MaxLevels returns the maximum number of levels below level 0 for an image of the given size; the last one
+// has sides of at least one pixel.
 func MaxLevels(width, height int) int {
 	n := 0
 	for min(width, height)>>(n+1) >= 1 {
@@ -123,7 +123,7 @@ func (s *Spec) bytes(planes int) int64 {
 	return int64(mem.Sum(band, lower, mem.Product(4*s.Workers, tile)))
 }
 
-// Bytes returns the least memory that writing takes.
+// Bytes returns the minimum memory that writing needs.
 func (s *Spec) Bytes() int64 { return s.bytes(1) }
 
 // samples returns the size of all samples of all levels, tiles at the edges being whole.

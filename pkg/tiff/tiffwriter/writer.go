@@ -12,7 +12,7 @@ import (
 	"strata/pkg/work"
 )
 
-// Writer writes one image. It is used by one goroutine.
+// Writer writes one image. Only one goroutine may use it.
 type Writer struct {
 	spec    Spec
 	out     *tiff.Writer
@@ -36,7 +36,7 @@ type Band struct {
 	Data                         []byte // Depths × Rows × width × samples, in C order and native byte order
 }
 
-// New begins a file. The writer is to be closed.
+// New begins a file. The caller must close the writer.
 func New(w io.WriterAt, s Spec) (*Writer, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (w *Writer) begin() {
 	b.Data = w.buf[:b.Depths*b.Rows*width*s.pixel()]
 }
 
-// Band returns the one to be filled.
+// Band returns the band to fill.
 func (w *Writer) Band() *Band { return &w.band }
 
 // Write encodes the band and makes its part of the lower levels.

@@ -20,7 +20,7 @@ type encoders struct {
 	jpeg      jpegEncoder
 }
 
-// CheckEncode returns an error if tiles of the format can be decoded only, or not even that.
+// CheckEncode returns an error if tiles of the format cannot be encoded.
 func (f *Format) CheckEncode() error {
 	if err := f.Check(); err != nil {
 		return err

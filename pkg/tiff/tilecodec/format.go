@@ -67,7 +67,8 @@ const (
 	defaultZstd   = 3              // level
 )
 
-// family is Compression without its synonyms: None, LZW, JPEG, Deflate, PackBits, JPEG2000, LZMA or Zstd; 0 is not supported.
+// family returns Compression without its synonyms: None, LZW, JPEG, Deflate, PackBits, JPEG2000, LZMA or
+// Zstd; 0 if it is not supported.
 func (f *Format) family() int {
 	switch f.Compression {
 	case 0, None:
@@ -84,7 +85,7 @@ func (f *Format) family() int {
 	return 0
 }
 
-// predictor is Predictor where the compression has one, else PredictorNone.
+// predictor returns Predictor if the compression has one, and otherwise PredictorNone.
 func (f *Format) predictor() int {
 	switch f.family() {
 	case LZW, Deflate, LZMA, Zstd:
@@ -123,7 +124,7 @@ func (f *Format) storedRow() int {
 // swap reports whether the bytes of stored samples are in another order than the machine's.
 func (f *Format) swap() bool { return f.BigEndian && f.Type.SwapSize() > 1 && !f.packed() }
 
-// Bytes returns the number of bytes that a whole tile decodes to.
+// Bytes returns the decoded size of a whole tile in bytes.
 func (f *Format) Bytes() int { return mem.Product(f.row(), f.rows()) }
 
 // Check returns an error, with the tag and its number, if tiles of the format cannot be decoded.
@@ -208,7 +209,7 @@ func (f *Format) checkPredictor() error {
 	return nil
 }
 
-// EncodedSize bounds the number of bytes that a tile takes when it is stored.
+// EncodedSize returns an upper bound for the encoded size of a tile in bytes.
 func (f *Format) EncodedSize() (lo, hi int) {
 	stored := mem.Product(f.storedRow(), f.rows())
 	if f.ycc() {

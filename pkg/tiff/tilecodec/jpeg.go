@@ -26,7 +26,8 @@ func (f *Format) checkJPEG() error {
 	return nil
 }
 
-// jpegColor says what becomes of the components. In TIFF that follows from the photometric interpretation.
+// jpegColor returns the colour conversion of the components, which in TIFF follows from the photometric
+// interpretation.
 func (f *Format) jpegColor() jpeg.Color {
 	if f.Photometric == photometricYCC && f.samples() == 3 {
 		return jpeg.ToRGB

@@ -59,7 +59,7 @@ func (f *Format) yccBytes() int {
 	return mem.Product(f.yccUnit(), (f.Height+v-1)/v)
 }
 
-// decodeYCC converts the data units of src to rows of RGB and returns how many.
+// decodeYCC converts the data units of src to rows of RGB and returns their number.
 func (f *Format) decodeYCC(ctx context.Context, dst, src []byte) (rows int, err error) {
 	h, v := f.subsampling()
 	unit, row := f.yccUnit(), f.row()

@@ -22,7 +22,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// Source is a pyramid of Zarr arrays as a source of tiles.
+// Source makes a pyramid of Zarr arrays a source of tiles.
 type Source struct {
 	levels []level
 	names  []string
@@ -52,15 +52,15 @@ type config struct {
 // first axis as fit, or as many rows of a plane that is larger. Other chunks stay whole.
 func PieceBytes(n int) Option { return func(c *config) { c.piece = n } }
 
-// Tile sets the shape of the tiles of all levels, which may be any: a tile of
-// several chunks or of parts of some decodes all of them.
+// Tile sets the shape of the tiles of all levels. Any shape works, but a tile that consists of several chunks
+// or of parts of them decodes all of these.
 func Tile(shape ...int) Option { return func(c *config) { c.tile = shape } }
 
-// Names sets the axis names, one per axis. Without it they are the array's
-// dimension names, and "axis0"… for dimensions that have none.
+// Names sets the axis names, one per axis. The default is the array's dimension names, with "axis0"… for
+// unnamed dimensions.
 func Names(names ...string) Option { return func(c *config) { c.names = names } }
 
-// Meter counts what reading costs, as zarr.Meter does.
+// Meter counts the cost of reading, like zarr.Meter.
 func Meter(m *meter.Meter) Option { return func(c *config) { c.meter = m } }
 
 // New returns a source with one level. A loader accepts integers of 1 to 8 bytes, float32 and float64, and
@@ -149,7 +149,7 @@ func (c *config) tileShape(a *zarr.Array) ([]int, error) {
 // stored reports whether chunks lie in their files as they lie in memory.
 func stored(a *zarr.Array) bool { return len(a.Codecs()) == 0 && a.Order() == 'C' }
 
-// cut shortens a tile from its first axis on until it has at most most elements.
+// cut shortens a tile, beginning with its first axis, until it has at most most elements.
 func cut(t, chunk, shape []int, most int) {
 	rest := 1
 	for _, n := range t {
@@ -216,8 +216,7 @@ func (lv level) scratchBytes() int64 {
 	return lv.array.ScratchBytes(whole)
 }
 
-// LoadTile reads a tile, or as much of it as lies in the array, in the
-// caller's goroutine.
+// LoadTile reads a tile, as far as it lies in the array, in the caller's goroutine.
 func (s *Source) LoadTile(ctx context.Context, level int, index []int, dst []byte) error {
 	lv := &s.levels[level]
 	return lv.load(ctx, index, make([]int, len(lv.tile)), lv.tile, dst, lv.strides)
@@ -226,8 +225,7 @@ func (s *Source) LoadTile(ctx context.Context, level int, index []int, dst []byt
 // Parts reports whether a level's chunks are stored uncompressed.
 func (s *Source) Parts(level int) bool { return stored(s.levels[level].array) }
 
-// LoadBox reads a box of a tile, or as much of it as lies in the array, in the
-// caller's goroutine.
+// LoadBox reads a box of a tile, as far as it lies in the array, in the caller's goroutine.
 func (s *Source) LoadBox(ctx context.Context, level int, index, start, shape []int, dst []byte, strides []int) error {
 	return s.levels[level].load(ctx, index, start, shape, dst, strides)
 }

@@ -12,7 +12,7 @@ import (
 	"strata/pkg/tilegrid"
 )
 
-// tileKey is what the sub-blocks of a tile have in common: those of a file without mosaic indexes their place.
+// tileKey holds what the sub-blocks of a tile share; in files without mosaic indexes, their place.
 type tileKey struct {
 	scene, m int
 	at       image.Point

@@ -24,9 +24,9 @@ type bloscCodec struct {
 // BloscShuffle selects how Blosc reorders a block before compression. The numbers are those of numcodecs.
 type BloscShuffle int
 
-// The shuffles of c-blosc 1.
+// Shuffles of c-blosc 1.
 const (
-	AutoShuffle BloscShuffle = iota - 1 // bits for elements of one byte, else bytes
+	AutoShuffle BloscShuffle = iota - 1 // bit shuffle for elements of one byte, otherwise byte shuffle
 	NoShuffle
 	ByteShuffle
 	BitShuffle
@@ -46,10 +46,9 @@ const (
 	BlockRoom = 2 << 20
 )
 
-// Blosc makes a Blosc codec. cname is blosclz, lz4, lz4hc, zlib or zstd
-// (blosclz is only read), clevel 0 (stored) to 9, typesize the size of an
-// element in bytes (1 to 255), blocksize the length of a block in bytes (0:
-// chosen as c-blosc does).
+// Blosc returns a Blosc codec. cname is blosclz (read only), lz4, lz4hc, zlib or zstd; clevel is 0 (stored)
+// to 9; typesize is the size of an element in bytes, 1 to 255; blocksize is the length of a block in bytes, 0
+// for the length that c-blosc would choose.
 func Blosc(cname string, clevel int, shuffle BloscShuffle, typesize, blocksize int) (Codec, error) {
 	switch {
 	case !slices.Contains(bloscNames, cname) || cname == "snappy":

@@ -30,9 +30,8 @@ func (b *bloscCodec) readOnly() error {
 	return nil
 }
 
-// splits reports whether blocks of a length are divided into streams, one per
-// byte of an element. c-blosc never does that with zstd (and obeys it when it
-// reads); for byte planes it is what makes our encoder fast.
+// splits reports whether blocks of a length are divided into streams, one per byte of an element. c-blosc
+// never does that with zstd (but reads it); with byte planes it makes our encoder fast.
 func (b *bloscCodec) splits(blocksize int) bool {
 	planes := b.cname != "zstd" || b.resolved() == ByteShuffle && b.typesize > 1
 	return planes && b.typesize <= bloscMaxSplits && blocksize/b.typesize >= bloscMinSplit
@@ -106,7 +105,7 @@ func (b *bloscCodec) EncodedSize(n int) (lo, hi int) {
 	return bloscHeader, bloscHeader + n + 4*blocks*(1+streams) + b.streamBound(blocksize/streams)
 }
 
-// streamBound is room for trying to compress n bytes, in addition to n.
+// streamBound returns the additional room needed for trying to compress n bytes.
 func (b *bloscCodec) streamBound(n int) int { return n>>6 + 1024 }
 
 func (b *bloscCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {

@@ -37,11 +37,11 @@ func ParseChainV2(filters []json.RawMessage, compressor json.RawMessage, elem dt
 	return chain, nil
 }
 
-// MaxChain is the number of codecs that a chain read from metadata may have. Who stores
-// arrays uses a handful; each costs time for every chunk.
+// MaxChain is the maximum number of codecs in a chain read from metadata. Real arrays use a handful; each
+// costs time for every chunk.
 const MaxChain = 32
 
-// CheckLength reports a list of codecs, the value of a field, that is longer than a chain may be.
+// CheckLength returns an error if a list of codecs, the value of a field, is longer than [MaxChain].
 func CheckLength(n int) error {
 	if n > MaxChain {
 		return fmt.Errorf("has %d codecs, at most %d are supported", n, MaxChain)
@@ -58,7 +58,7 @@ func Encoded(c Codec, elem dtype.Type) dtype.Type {
 	return elem
 }
 
-// EncodedSize bounds the length of the encoded form of n bytes.
+// EncodedSize returns bounds for the length of n encoded bytes.
 func (c Chain) EncodedSize(n int) (lo, hi int) {
 	lo, hi = n, n
 	for _, k := range c {
@@ -152,7 +152,7 @@ func (c Chain) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	return out, nil
 }
 
-// Partial returns the chain's only codec if it can decode parts of a chunk.
+// Partial returns the chain's only codec if that can decode parts of a chunk.
 func (c Chain) Partial() (PartialDecoder, bool) {
 	if len(c) != 1 {
 		return nil, false
@@ -161,8 +161,7 @@ func (c Chain) Partial() (PartialDecoder, bool) {
 	return p, ok
 }
 
-// Prefix returns the chain's only codec if it can decode the beginning of a
-// chunk.
+// Prefix returns the chain's only codec if that can decode the beginning of a chunk.
 func (c Chain) Prefix() (PrefixDecoder, bool) {
 	if len(c) != 1 {
 		return nil, false
@@ -171,8 +170,8 @@ func (c Chain) Prefix() (PrefixDecoder, bool) {
 	return p, ok
 }
 
-// ReadOnly returns an error that wraps ErrReadOnly if a codec of the chain
-// cannot encode, so that an output is refused before it is begun.
+// ReadOnly returns an error that wraps ErrReadOnly if a codec of the chain cannot encode, so that an output
+// can be refused early.
 func (c Chain) ReadOnly() error {
 	for _, k := range c {
 		if r, ok := k.(interface{ readOnly() error }); ok {
@@ -206,7 +205,7 @@ func (c Chain) MetadataV2() (filters []json.RawMessage, compressor json.RawMessa
 // errShort returns what decoders say about input that ends too early.
 func errShort(off int) error { return fmt.Errorf("truncated at byte %d", off) }
 
-// errTooLong is ErrTooLong with the limit that was passed.
+// errTooLong returns ErrTooLong with the exceeded limit.
 func errTooLong(want int) error { return fmt.Errorf("%w (%d)", ErrTooLong, want) }
 
 var errNegative = errors.New("negative length")

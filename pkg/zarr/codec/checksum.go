@@ -26,7 +26,7 @@ func crc32cSum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 func newCRC32C() hash.Hash32 { return crc32.New(castagnoli) }
 
-// CRC32C appends the CRC-32C of the bytes (Zarr v3's crc32c codec).
+// CRC32C returns a codec that appends the CRC-32C of the bytes (Zarr v3's crc32c codec).
 func CRC32C() Codec { return &checksumCodec{"crc32c", crc32cSum, newCRC32C, false} }
 
 // CRC32 returns numcodecs' filter that prepends zlib's CRC-32 to the bytes.

@@ -77,7 +77,7 @@ func (f *fixedScaleOffset) Decode(s *Scratch, dst, src []byte) (int, error) {
 	return n * ds, nil
 }
 
-// readOnly refuses a scale and an offset that the type does not have: all numbers would become NaN.
+// readOnly refuses a scale and an offset that the type cannot represent, since all numbers would become NaN.
 func (f *fixedScaleOffset) readOnly() error {
 	in := arithmetic(f.decoded)
 	if math.IsInf(in.round(f.offset), 0) {

@@ -12,7 +12,7 @@ import (
 // another format as a hierarchy; see store.Decoder.
 type ofStore struct{ encoding string }
 
-// OfStoreName is its name in the metadata.
+// OfStoreName is the codec's name in metadata.
 const OfStoreName = "strata.store"
 
 func parseOfStore(c *config, _ dtype.Type) Codec {
@@ -23,7 +23,7 @@ func parseOfStore(c *config, _ dtype.Type) Codec {
 	return o
 }
 
-// IsOfStore reports whether chunks are decoded by the store that they lie in.
+// IsOfStore reports whether the store decodes the chunks.
 func (c Chain) IsOfStore() bool {
 	if len(c) != 1 {
 		return false

@@ -76,7 +76,7 @@ func (c Chain) Packing(size int) (*Packing, error) {
 	return p, nil
 }
 
-// packing cuts a chunk as Encode does.
+// packing cuts a chunk like Encode.
 func (b *bloscCodec) packing(p *Packing) error {
 	switch b.cname {
 	case "lz4":
@@ -205,8 +205,8 @@ func (p *Packing) Finish(b []byte, l *Layout, lengths []int64) {
 	}
 }
 
-// finishBlosc writes the header of the container, which begins at a byte of what is stored,
-// the offsets of its blocks and the lengths of its streams.
+// finishBlosc writes the header of the container, which begins at the given byte of the stored chunk, the
+// offsets of its blocks and the lengths of its streams.
 func (p *Packing) finishBlosc(data []byte, begin int, l *Layout, lengths []int64) {
 	f := *p.blosc
 	if l.Whole {

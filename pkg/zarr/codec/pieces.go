@@ -24,14 +24,14 @@ type Pieces struct {
 	Block    int          // bytes of a block, of which the last may be shorter, of Shuffle
 }
 
-// Stream is a range of stored bytes that is decoded for itself.
+// Stream is a range of stored bytes that is decoded independently.
 type Stream struct {
 	Format   StreamFormat
 	At, Len  int // of the stored bytes
 	To, Size int // of the decoded chunk
 
 	Sum  SumKind // of the decoded bytes; decoders of streams do not check it
-	Want uint32  // what the sum must be
+	Want uint32  // expected value of the sum
 }
 
 // StreamFormat names the compression of a stream.
@@ -49,8 +49,7 @@ const (
 // SumKind names the checksum of decoded data in a stream's wrapper.
 type SumKind int
 
-// The checksums: none; the CRC-32 of gzip; the Adler-32 of zlib; the lower half of
-// the XXH64 with seed 0 of Zstandard.
+// Checksums: none; the CRC-32 of gzip; the Adler-32 of zlib; the lower half of Zstandard's XXH64 with seed 0.
 const (
 	SumNone SumKind = iota
 	SumCRC32
@@ -58,8 +57,8 @@ const (
 	SumXXH64
 )
 
-// leastStream is the mean number of decoded bytes of a chunk's streams below which it is
-// decoded whole: what a device is told of a stream would cost more than the stream.
+// leastStream is the mean number of decoded bytes per stream below which a chunk is decoded as a whole:
+// describing a stream to a device would cost more than decoding it.
 const leastStream = 512
 
 // mostStreams returns how many streams a chunk may have.
@@ -206,7 +205,7 @@ func (p *Pieces) add(s Stream) error {
 	return nil
 }
 
-// stored adds n bytes as they are: they cost no stream.
+// stored adds n uncompressed bytes, which need no stream.
 func (p *Pieces) stored(at, to, n int) {
 	if n > 0 {
 		p.List = append(p.List, Stream{At: at, Len: n, To: to, Size: n})
@@ -267,7 +266,7 @@ func zstdStreams(p *Pieces, src []byte, at, to, size int) error {
 	return nil
 }
 
-// zstdFrame is what the headers of a frame and of its blocks say (RFC 8878, section 3.1.1).
+// zstdFrame holds the headers of a frame and of its blocks (RFC 8878, section 3.1.1).
 type zstdFrame struct {
 	length int    // with headers and checksum
 	size   uint64 // decoded, if known

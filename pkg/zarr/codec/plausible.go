@@ -44,7 +44,7 @@ func (l *lz4Codec) plausible(src []byte, n int) error {
 	return nil
 }
 
-// plausible: of several frames, which may follow each other, the first is seen.
+// plausible checks the first of possibly several frames.
 func (z *zstdCodec) plausible(src []byte, n int) error {
 	var h zstd.Header
 	if err := h.Decode(src); err != nil {

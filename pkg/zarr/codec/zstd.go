@@ -64,8 +64,7 @@ func (z *zstdCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
 	return s.decodeZstd(dst, src, math.MaxInt)
 }
 
-// DecodePrefix decodes as many blocks as are needed; a frame with a checksum
-// whole.
+// DecodePrefix decodes as many blocks as needed, or all of a frame with a checksum.
 func (z *zstdCodec) DecodePrefix(s *Scratch, dst, src []byte, n int) error {
 	got, err := s.decodeZstd(dst, src, n)
 	if err == nil && got < n {

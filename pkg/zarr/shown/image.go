@@ -91,10 +91,10 @@ func (im *Image) Document() ([]byte, error) {
 	return json.Marshal(map[string]any{"zarr_format": 3, "node_type": "group", "attributes": attributes})
 }
 
-// colors are those of channels that have none: as microscopists expect them of one to three.
+// colors lists default colours of channels, as microscopists expect them for one to three.
 var colors = [...]string{"FFFFFF", "FF0000", "00FF00", "0000FF", "FF00FF", "00FFFF", "FFFF00"}
 
-// Color returns a colour for channel i of n that has none of its own.
+// Color returns a default colour for channel i of n.
 func Color(i, n int) string {
 	if n == 1 {
 		return colors[0]

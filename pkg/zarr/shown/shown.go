@@ -23,7 +23,7 @@ type Axis struct {
 	Size, Chunk int
 }
 
-// Along makes an axis.
+// Along returns an axis of n elements in chunks.
 func Along(role byte, name string, size, chunk int) Axis {
 	return Axis{Role: role, Name: name, Size: size, Chunk: chunk}
 }
@@ -74,7 +74,7 @@ func Object(name string, configuration map[string]any) any {
 	return o
 }
 
-// Document holds a metadata document as an object of a store.
+// Document presents a metadata document as an object of a store.
 type Document []byte
 
 // Size returns the length of the document.
@@ -95,13 +95,13 @@ func (d Document) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// FromSource reports errors that are the machine's, not the file's.
+// FromSource reports whether an error comes from the machine and not from the file's content.
 func FromSource(err error) bool {
 	var p *fs.PathError
 	return errors.As(err, &p) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnavailable)
 }
 
-// Bare removes the name that an error begins with, for one that names the file itself.
+// Bare removes the file name at the beginning of an error, for callers that name the file themselves.
 func Bare(err error, name string) error {
 	if text, ok := strings.CutPrefix(err.Error(), name+": "); ok {
 		return &named{text, err}

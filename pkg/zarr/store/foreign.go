@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxForeign is how much of a server's text a message has.
+// maxForeign is the maximum length of a server's text in a message.
 const maxForeign = 300
 
 // foreign makes text from a server fit for a message: short, and quoted if it has characters that could

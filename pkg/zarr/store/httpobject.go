@@ -11,12 +11,11 @@ import (
 	"sync/atomic"
 )
 
-// tailSize is how much of an object's end Open brings along with its size: where
-// shards have their index and zip files their directory.
+// tailSize is the length of an object's end that Open fetches with its size: it holds the index of a shard or
+// the directory of a zip file.
 const tailSize = 64 << 10
 
-// maxSkip is how much is read and thrown away from a server that sends whole
-// objects only.
+// maxSkip is the maximum number of bytes read and discarded from a server that sends only whole objects.
 const maxSkip = 64 << 20
 
 // httpObject is an object of an HTTPStore.

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// perObject is how many requests for one object are on their way at a time. What is
-	// asked for meanwhile waits, and neighbours are then asked for together.
+	// perObject is the maximum number of requests in flight for one object. Ranges requested meanwhile wait,
+	// and neighbours are then requested together.
 	perObject = 16
-	// gapBytes is how much between two ranges costs less than another request.
+	// gapBytes is the gap between two ranges that costs less than another request.
 	gapBytes = 64 << 10
-	// groupBytes is the most that is asked for together.
+	// groupBytes is the maximum length of a joint request.
 	groupBytes = 8 << 20
 )
 

@@ -6,7 +6,7 @@ import (
 	"net/url"
 )
 
-// maxRedirects is how many redirects lead to an object.
+// maxRedirects is the maximum number of redirects on the way to an object.
 const maxRedirects = 10
 
 // follow decides about a redirect to req. Headers and queries that the store adds go only to the server that
@@ -34,7 +34,7 @@ func (s *HTTPStore) follow(req *http.Request, via []*http.Request) error {
 // origin returns scheme and host of an address, which hold no secret.
 func origin(u *url.URL) string { return foreign(u.Scheme + "://" + u.Host) }
 
-// isRedirect reports whether a status sends a client elsewhere.
+// isRedirect reports whether a status redirects the client.
 func isRedirect(status int) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:

@@ -16,9 +16,8 @@ import (
 	"time"
 )
 
-// goodProgress is how many bytes a request must bring for its failure not to
-// count: large transfers over bad lines come to an end, trickles do not go on
-// for ever.
+// goodProgress is the number of bytes that a request must bring for its failure not to count: large transfers
+// over bad lines complete, trickles do not go on forever.
 const goodProgress = 256 << 10
 
 // permanentError is a failure that a retry would not change.
@@ -101,7 +100,7 @@ func passing(err error) bool {
 	return true
 }
 
-// response is an answer whose body must be closed with close.
+// response is an answer; the caller closes it with close.
 type response struct {
 	*http.Response
 	again  func(status int) bool
@@ -164,7 +163,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// drainTime is how long the rest of an answer may take that nobody needs.
+// drainTime is the maximum time for reading the unneeded rest of an answer.
 const drainTime = time.Second
 
 // close ends the transfer. It reads a short rest so that the connection can be reused.

@@ -22,7 +22,7 @@ func Memory() *MemoryStore { return &MemoryStore{tree: newTree[[]byte]()} }
 // Location returns key after "memory:".
 func (s *MemoryStore) Location(key string) string { return "memory:" + key }
 
-// Close does nothing; the objects stay until the store is garbage.
+// Close does nothing; the objects stay until the store is garbage-collected.
 func (s *MemoryStore) Close() error { return nil }
 
 func (s *MemoryStore) check(ctx context.Context, key string) error {
@@ -60,7 +60,7 @@ func (s *MemoryStore) Get(ctx context.Context, key string, dst []byte, limit int
 	return append(dst[:0], data...), nil
 }
 
-// Open opens the object as it is now; see [Store].
+// Open opens the present version of the object; see [Store].
 func (s *MemoryStore) Open(ctx context.Context, key string) (Object, error) {
 	data, err := s.object(ctx, key)
 	if err != nil {

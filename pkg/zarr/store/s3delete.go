@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// deleteAtOnce is how many objects a request deletes; its answer names them all.
+	// deleteAtOnce is the number of objects that a request deletes; its answer names them all.
 	deleteAtOnce = 500
-	// deletesAtOnce is how many such requests are on their way.
+	// deletesAtOnce is the number of such requests in flight.
 	deletesAtOnce = 4
 )
 

@@ -22,13 +22,13 @@ import (
 const (
 	// pageBytes is the most bytes of a page of a listing: a thousand names of the longest kind.
 	pageBytes = 8 << 20
-	// pageDepth is how deeply elements of a page lie in each other.
+	// pageDepth is the maximum nesting of elements of a page.
 	pageDepth = 16
-	// listBytes is the most memory that the names of a whole listing take.
+	// listBytes is the maximum memory for the names of a whole listing.
 	listBytes = 64 << 20
-	// emptyPages is how many pages without a name may follow each other.
+	// emptyPages is the maximum number of consecutive pages without a name.
 	emptyPages = 1000
-	// hidden is how names begin that are not part of a node: [markName] and what lies beside.
+	// hidden is the prefix of names that are not part of a node: [markName], and objects beside.
 	hidden = ".strata-"
 )
 
@@ -168,7 +168,7 @@ func (s *S3Store) page(ctx context.Context, query url.Values) (p page, err error
 	return p, s.meaning(err)
 }
 
-// errorBytes is how much of the body of an error is read.
+// errorBytes is the maximum number of bytes read of the body of an error.
 const errorBytes = 64 << 10
 
 // errorOf returns the error that an answer's body describes.

@@ -15,10 +15,9 @@ import (
 )
 
 const (
-	// markName is the object that says that a node is being written. It is the first that a run
-	// writes and the last that goes.
+	// markName names the object that marks a node being written. A run writes it first and removes it last.
 	markName = hidden + "incomplete"
-	// besideName is how the folders begin in which new nodes are made where an old one is.
+	// besideName is the prefix of folders for new nodes that will replace an old one.
 	besideName = hidden + "new-"
 	// maxMark is the most bytes of a mark.
 	maxMark = 4 << 10
@@ -37,8 +36,8 @@ type mark struct {
 	Run    string `json:"run"`    // tells runs apart
 	// Beside is the folder in which the new node is made, "" where it is made in its place.
 	Beside string `json:"beside,omitempty"`
-	// Replacing: the new node is whole, and on its way into its place. The old one is none any
-	// more: whoever comes next has to go on.
+	// Replacing means that the new node is complete and being moved to its place. The old one is destroyed:
+	// whoever comes next has to finish.
 	Replacing bool `json:"replacing,omitempty"`
 }
 

@@ -29,7 +29,7 @@ func (s *S3Store) beside(folder string) *S3Store {
 	return &b
 }
 
-// probeName is an object beside that says whether the server copies.
+// probeName names an object beside that shows whether the server can copy.
 const probeName = hidden + "probe"
 
 // replace moves the complete node in the folder beside to its place.

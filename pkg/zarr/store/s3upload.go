@@ -35,7 +35,7 @@ type S3Upload struct {
 	sent    sync.WaitGroup
 }
 
-// queueFiles is how many objects that are temporary files are on their way at a time.
+// queueFiles is the maximum number of objects in flight that are temporary files.
 const queueFiles = 4
 
 // QueueBytes is the default limit on bytes of small objects in flight; [Queue] changes it.

@@ -24,14 +24,14 @@ const (
 	// protocol's least is 5 MiB; it allows 10,000 parts.
 	partSize = 16 << 20
 	maxParts = 10_000
-	// partsAtOnce is how many parts of one object are on their way.
+	// partsAtOnce is the number of parts of one object in flight.
 	partsAtOnce = 4
-	// abortTimeout is how long the parts of an upload that failed may take to
-	// be given up, after which the bucket's own rules have to.
+	// abortTimeout is the maximum time for aborting the parts of a failed upload; after that, the bucket's
+	// own rules have to.
 	abortTimeout = 30 * time.Second
-	// lateTimeout is how long a request that makes an object may take when the run has ended.
+	// lateTimeout is the maximum time for a request that makes an object after the run has ended.
 	lateTimeout = 5 * time.Second
-	// cleanTimeout is how long what a failed run wrote may take to be removed.
+	// cleanTimeout is the maximum time for removing what a failed run wrote.
 	cleanTimeout = 2 * time.Minute
 )
 

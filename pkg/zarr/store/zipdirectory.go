@@ -29,10 +29,10 @@ const (
 	zip64Extra = 1 // id of the extra field with 64-bit sizes (4.5.3)
 )
 
-// directoryPiece is how much of a directory is read at a time; an entry is shorter.
+// directoryPiece is the amount of a directory that is read at a time; an entry is shorter.
 const directoryPiece = 1 << 20
 
-// memberBytes and folderBytes are about the memory that a member takes besides its name, and a folder.
+// memberBytes and folderBytes estimate the memory of a member, without its name, and of a folder.
 const (
 	memberBytes = 160
 	folderBytes = 320

@@ -13,8 +13,8 @@ import (
 	"strata/pkg/mem"
 )
 
-// packedPiece and farPiece are how much of a deflated member is read at a time, from a file and
-// from a server.
+// packedPiece and farPiece are the amounts of a deflated member that are read at a time, from a file and from
+// a server.
 const (
 	packedPiece = 256 << 10
 	farPiece    = 4 << 20

@@ -16,7 +16,7 @@ import (
 	"strata/pkg/zarr/zarrgpu/unpack"
 )
 
-// packedChunk is a chunk as it is stored, in the slot's page-locked memory.
+// packedChunk is a stored chunk in the slot's page-locked memory.
 type packedChunk struct {
 	at, size int64
 	start    []int // of its first element in the array
@@ -36,8 +36,7 @@ func (r *Reader) decoding(chunks int) (pinned, device int64) {
 	return pinned, device
 }
 
-// fetchPacked reads the chunks that a region has a part of as they are stored, and lets the
-// device decode them.
+// fetchPacked reads the stored chunks that a region touches, and lets the device decode them.
 func (s *Slot) fetchPacked(ctx context.Context, region zarr.Region) error {
 	r := s.reader
 	to := kernels.Strides(region.Shape, r.size)
@@ -129,8 +128,8 @@ func (s *Slot) grow(keep, n int64) error {
 	return nil
 }
 
-// unpack decodes the chunks on the device, on the slot's own stream, beside what the device
-// does for others.
+// unpack decodes the chunks on the device, on the slot's own stream, concurrently with other work of the
+// device.
 func (s *Slot) unpack() error {
 	r := s.reader
 	if len(s.packed) == 0 {
@@ -159,8 +158,8 @@ func (s *Slot) unpack() error {
 // comparing is held by the reader that compares: one has memory for it at a time.
 var comparing sync.Mutex
 
-// compare decodes a chunk on the host as well, and says whether it is what the device made of it. Chunks that are larger
-// than what no plan has foreseen are not compared.
+// compare also decodes a chunk on the host and returns an error if the device's result differs. It skips
+// chunks larger than any plan expects.
 func (s *Slot) compare(p *packedChunk, c unpack.Chunk) error {
 	r := s.reader
 	if r.chunk > mem.Unplanned() {

@@ -17,7 +17,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// Options say how an array is read. Zero values are good ones.
+// Options configure how an array is read. The zero value is useful.
 type Options struct {
 	Backend string               // as the flag --backend; "": auto
 	Files   *gds.Pool            // reads files straight into the device where it can; may be nil
@@ -29,7 +29,7 @@ type Options struct {
 	Debug   func(message string) // called with the reason why an array takes no better way, each once; may be nil
 }
 
-// Reader brings regions of an array to a device. Several goroutines may use it.
+// Reader reads regions of an array to a device. Several goroutines may use it.
 type Reader struct {
 	array   *zarr.Array
 	device  *gpu.Device
@@ -53,7 +53,7 @@ type Reader struct {
 	noted      sync.Once       // why regions are left to the host
 }
 
-// NewReader makes the reader of an array. A backend that cannot serve the array is a
+// NewReader returns a reader of an array. If the requested backend cannot serve the array, the error is a
 // [*BackendError].
 func NewReader(a *zarr.Array, d *gpu.Device, o Options) (*Reader, error) {
 	r := &Reader{
@@ -94,7 +94,7 @@ func (r *Reader) byHost() Way {
 	return Host
 }
 
-// because notes why a way is taken that is not the best there is.
+// because records why the reader does not use the best way.
 func (r *Reader) because(w Way, reason error) {
 	text := fmt.Sprintf("%s is read by way of %s: %v", r.array.Location(), w, reason)
 	if r.options.Counts.because(fmt.Sprintf("%s: %v", w, reason)) && r.options.Debug != nil {
@@ -102,7 +102,7 @@ func (r *Reader) because(w Way, reason error) {
 	}
 }
 
-// BackendError is a backend that was asked for and cannot serve an array.
+// BackendError reports that a requested backend cannot serve an array.
 type BackendError struct {
 	Backend string // as the flag --backend
 	Where   string // the array
@@ -117,7 +117,7 @@ func (e *BackendError) Error() string {
 // Unwrap returns the reason.
 func (e *BackendError) Unwrap() error { return e.Err }
 
-// Array returns the array that is read.
+// Array returns the reader's array.
 func (r *Reader) Array() *zarr.Array { return r.array }
 
 // Device returns the device that regions are read to.
@@ -235,7 +235,7 @@ func (r *Reader) Slot(shape []int) (*Slot, error) {
 	return s, nil
 }
 
-// Fetch fetches a region into a slot of its own.
+// Fetch reads a region into a new slot.
 func (r *Reader) Fetch(ctx context.Context, region zarr.Region) (*Slot, error) {
 	s, err := r.Slot(region.Shape)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"strata/pkg/sif/deb"
 )
 
-// File is a file of a package: a folder if Name ends in a slash, a symbolic
-// link if Link is set, a hard link if Same is.
+// File is a file of a package: a folder if Name ends in a slash, a symbolic link if Link is set, a hard link
+// if Same is set.
 type File struct {
 	Name string // "./usr/bin/x"
 	Text string
@@ -32,7 +32,7 @@ type File struct {
 	Same string
 }
 
-// Package is a package to be made.
+// Package describes a package to make.
 type Package struct {
 	Name, Version, Arch string
 	Fields              string // more lines of its control file
@@ -104,7 +104,7 @@ func pack(ext string, files []File) []byte {
 	return Compress(ext, b.Bytes())
 }
 
-// Compress compresses in the way of a file's extension.
+// Compress compresses with the method of a file name extension.
 func Compress(ext string, plain []byte) []byte {
 	var out bytes.Buffer
 	var w io.WriteCloser
@@ -156,7 +156,7 @@ func (a *Archive) Add(archive string, p Package) *deb.Package {
 	return q
 }
 
-// Remove takes a package's file out of an archive; the snapshot still has it.
+// Remove removes a package's file from an archive; the snapshot still has it.
 func (a *Archive) Remove(q *deb.Package) {
 	a.files["snapshot/"+q.Archive+"/"+q.File] = a.files[q.Archive+"/"+q.File]
 	delete(a.files, q.Archive+"/"+q.File)

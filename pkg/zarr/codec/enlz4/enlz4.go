@@ -108,7 +108,7 @@ func (w *writer) sequence(i, n, distance int) bool {
 	return true
 }
 
-// rest writes what is left as literals and returns the length of the block, 0 where dst is too short.
+// rest writes the remaining bytes as literals and returns the length of the block, or 0 if dst is too short.
 func (w *writer) rest() int {
 	literals := len(w.src) - w.anchor
 	more := 0
@@ -123,7 +123,7 @@ func (w *writer) rest() int {
 	return at + copy(w.dst[at:], w.src[w.anchor:])
 }
 
-// run writes what a token cannot hold of a length.
+// run writes the part of a length that does not fit into a token.
 func run(dst []byte, at, length int) int {
 	if length < runInToken {
 		return at

@@ -71,8 +71,8 @@ func (e *Encoder) find(t *Trend, src []byte, at, end int) {
 	e.lits = append(e.lits, src[anchor:end]...)
 }
 
-// review encodes the beginning of the block from at to end in all ways, keeps the best and notes it in t. It returns where the literals
-// behind the last match begin and which position comes next.
+// review encodes the beginning of the block from at to end with all finders, keeps the best and records it in
+// t. It returns the position of the literals behind the last match and the next position.
 func (e *Encoder) review(t *Trend, src []byte, at, end int) (anchor, i int) {
 	best := attempt{how: quiet, size: worthwhile, anchor: at, i: at}
 	a := attempt{how: searching, i: at + searchTrial}

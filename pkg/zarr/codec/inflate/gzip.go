@@ -63,7 +63,7 @@ func (d *decoder) gzipMember() error {
 	return nil
 }
 
-// gzipHeader moves in behind the header, whose optional fields are skipped.
+// gzipHeader skips the header with its optional fields.
 func (d *decoder) gzipHeader() error {
 	first := d.in
 	h := d.src[first:]

@@ -20,7 +20,7 @@ import (
 	"fmt"
 )
 
-// The kinds of failure. The errors that the functions return wrap one of these and say where and what.
+// Kinds of failure. Returned errors wrap one of these and name the place and the fault.
 var (
 	// ErrTruncated means that the input ends before the data does.
 	ErrTruncated = errors.New("deflate stream ends early")
@@ -33,8 +33,8 @@ var (
 	ErrCorrupt = errors.New("deflate stream is corrupt")
 )
 
-// Raw decodes a bare DEFLATE stream (RFC 1951) that takes up all of src, and returns the number of bytes in dst. With an error, that
-// many bytes had been decoded. It gives up, with the error of ctx, when ctx ends.
+// Raw decodes a bare DEFLATE stream (RFC 1951) that fills src and returns the number of bytes written to dst,
+// with an error those written before it. It stops with the error of ctx when ctx ends.
 func Raw(ctx context.Context, dst, src []byte) (n int, err error) {
 	d := newDecoder(ctx, dst, src)
 	defer d.release()
@@ -52,7 +52,7 @@ func (d *decoder) atEnd() error {
 	return nil
 }
 
-// corrupt says what is wrong just before the current position.
+// corrupt returns the error of a fault just before the current position.
 func (d *decoder) corrupt(format string, args ...any) error {
 	bit := d.in*8 - int(d.count)
 	return fmt.Errorf("%w at byte %d, bit %d: %s", ErrCorrupt, bit/8, bit%8, fmt.Sprintf(format, args...))

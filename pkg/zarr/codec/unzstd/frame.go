@@ -49,7 +49,7 @@ type Decoder struct {
 	ctx context.Context
 }
 
-// Bind lets decoding end early, with the error of ctx, when ctx ends.
+// Bind makes later decoding stop with the error of ctx when ctx ends.
 func (d *Decoder) Bind(ctx context.Context) { d.ctx = ctx }
 
 // Decode decodes all frames in src to dst and returns the number of bytes. Nothing is written behind len(dst).

@@ -75,7 +75,8 @@ var codes = [3]code{
 	},
 }
 
-// readTable prepares table i as the two bits of mode say, with the description at src[at:], and returns where that ends.
+// readTable prepares table i according to the two bits of mode, with the description at src[at:], and returns
+// where that ends.
 func (d *Decoder) readTable(i int, mode byte, src []byte, at int) (int, error) {
 	c, t := &codes[i], &d.tables[i]
 	switch mode {

@@ -1,15 +1,14 @@
-// Package pack encodes chunks that lie on a device there, so that they leave it as they
-// are stored: what [codec.Chain]'s Encode does on the host, for many chunks in one call.
+// Package pack encodes chunks in device memory, so that they leave the device in stored form. It does for
+// many chunks in one call what [codec.Chain]'s Encode does on the host.
 //
 //	e, err := pack.New(lib, chain, size)  // codec.ErrWhole: the host must encode them
 //	out, err := e.Encode(s, chunks)       // waits for the stream
-//	for i := range out.Chunks { … }       // each as the store gets it, in page-locked memory
+//	for i := range out.Chunks { … }       // each in stored form, in page-locked memory
 //	out.Release()
 //
-// The device shuffles and compresses, and puts the streams of all chunks together; they come
-// down in one copy, into which the host writes headers and checksums. What is stored is read by
-// whoever reads the chain's format, but is not byte for byte what the host makes: nvCOMP has a
-// level of its own.
+// The device shuffles, compresses, and joins the streams of all chunks, which come down in one copy; the host
+// adds headers and checksums. The result conforms to the chain's format but differs from the host's bytes,
+// since nvCOMP has a level of its own.
 package pack
 
 import (
@@ -25,13 +24,13 @@ import (
 // formats are nvCOMP's names of the formats of streams.
 var formats = map[codec.StreamFormat]nvcomp.Format{codec.StreamZstd: nvcomp.Zstd, codec.StreamLZ4: nvcomp.LZ4}
 
-// apart is what distances between pieces of scratch memory are multiples of.
+// apart is the alignment of pieces of scratch memory.
 const apart = 16
 
 func up(n int64) int64 { return (n + apart - 1) / apart * apart }
 
-// Encoder encodes chunks of one chain and size. It is safe for concurrent use, each
-// goroutine with a stream of its own.
+// Encoder encodes chunks of one chain and size. It is safe for concurrent use if each goroutine has its own
+// stream.
 type Encoder struct {
 	lib     *nvcomp.Library
 	packing *codec.Packing
@@ -246,7 +245,7 @@ func (j *job) compress() error {
 	return j.lib.Encode(j.stream, j.format, j.streams, j.lengths)
 }
 
-// output is what comes down.
+// output is the data that come down from the device.
 type output struct{ host *mem.Buffer }
 
 func (o *output) release() {
@@ -304,7 +303,7 @@ func (j *job) collect() (*output, error) {
 // of returns the lengths of chunk i's streams.
 func (j *job) of(i int) []int64 { return j.lengths[i*len(j.packing.List) : (i+1)*len(j.packing.List)] }
 
-// finish writes what is not from the device.
+// finish writes the parts of the stored chunks that do not come from the device.
 func (o *output) finish(j *job) *Encoded {
 	if o == nil {
 		return &Encoded{}

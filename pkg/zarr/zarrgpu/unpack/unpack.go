@@ -1,19 +1,19 @@
-// Package unpack decodes stored chunks that lie on a device there: what [codec.Chain]'s
-// Decode does on the host, for many chunks in one call.
+// Package unpack decodes stored chunks in device memory. It does for many chunks in one call what
+// [codec.Chain]'s Decode does on the host.
 //
-// The host looks at a chunk's headers ([codec.Chain.Pieces]) where the stored bytes are in
-// its memory; the bytes go to the device as they are, to any address, and [Queue] decodes
-// them with nvCOMP and undoes their shuffle:
+// The host parses a chunk's headers ([codec.Chain.Pieces]) while the stored bytes are in its memory. The
+// bytes go to the device unchanged, to any address, and [Queue] decodes them with nvCOMP and undoes their
+// shuffle:
 //
 //	err = chain.Pieces(&chunk.Pieces, stored, size) // codec.ErrWhole: the host must decode it
 //	s.Upload(chunk.Stored, stored)
 //	err = unpack.Queue(lib, s, chunks)
 //	err = s.Wait() // names the chunk that could not be decoded, as a *nvcomp.PieceError
 //
-// Zstandard, LZ4, gzip, zlib and Blosc of these are decoded, byte and bit shuffle undone, and
-// what they have of checksums is compared with what came out.
-// Other codecs, filters but numcodecs' shuffle, BloscLZ, gzip of several members, and chunks of
-// very many tiny streams are the host's: [codec.Chain.InPieces] says so of a chain.
+// It decodes Zstandard, LZ4, gzip, zlib and Blosc of these, undoes byte and bit shuffle, and verifies
+// checksums of the decoded data. The host must decode other codecs, filters except numcodecs' shuffle,
+// BloscLZ, gzip of several members, and chunks of very many tiny streams; [codec.Chain.InPieces] reports that
+// for a chain.
 package unpack
 
 import (
@@ -42,7 +42,7 @@ var formats = map[codec.StreamFormat]nvcomp.Format{
 	codec.StreamDeflate: nvcomp.Deflate,
 }
 
-// apart is what distances between a batch's pieces of scratch memory are multiples of.
+// apart is the alignment of a batch's pieces of scratch memory.
 const apart = 16
 
 func up(n int64) int64 { return (n + apart - 1) / apart * apart }
@@ -73,7 +73,7 @@ func Queue(lib *nvcomp.Library, s *gpu.Stream, chunks []Chunk) error {
 	return b.unshuffle()
 }
 
-// batch is what Queue works out.
+// batch is the plan that Queue computes.
 type batch struct {
 	lib     *nvcomp.Library
 	stream  *gpu.Stream
