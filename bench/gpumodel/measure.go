@@ -34,9 +34,8 @@ var stages = []stage{
 // slices is how many mosaics stack gets.
 const slices = 3
 
-// phantoms are the mosaics to measure, by their tiles along y and x. What a run does for more tiles is the
-// difference between the two: the start of a process, and the first chunk of each array, which nvCOMP and the
-// host decode to be compared, are in both. Tiles are as deep as real ones.
+// phantoms are the mosaics to measure, by their tiles along y and x. What a run does for more tiles is the difference between the two: the start of a
+// process, and the first chunk of each array, which nvCOMP and the host decode to be compared, are in both. Tiles are as deep as real ones.
 var phantoms = map[string][2]int64{"few": {2, 2}, "many": {3, 3}}
 
 var tile = [3]int64{200, 128, 128}

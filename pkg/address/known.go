@@ -37,7 +37,7 @@ func Hide(secrets ...string) {
 	slices.SortStableFunc(known.forms, func(a, b string) int { return len(b) - len(a) })
 }
 
-// forms returns the ways in which a secret may be written: as it is, as it is meant, and quoted.
+// forms returns the forms in which a secret may be written: literally, decoded, and quoted.
 func forms(secret string) []string {
 	bare := []string{secret}
 	for _, unescape := range []func(string) (string, error){url.QueryUnescape, url.PathUnescape} {

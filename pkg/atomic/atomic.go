@@ -425,7 +425,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(ia, ib)
 }
 
-// realPath returns the absolute path with all links resolved, also where the last parts do not exist yet.
+// realPath returns the absolute path with all links resolved, even if its last parts do not exist yet.
 func realPath(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -448,7 +448,7 @@ func realPath(path string) (string, error) {
 	return filepath.Join(parent, filepath.Base(abs)), nil
 }
 
-// notFolder returns the part of an absolute path that others lie below although it is no folder.
+// notFolder returns the part of an absolute path that is used as a folder although it is none.
 func notFolder(path string) string {
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
@@ -473,7 +473,7 @@ func cause(err error) error {
 
 func named(path string, err error) error { return fmt.Errorf("%s: %w", path, cause(err)) }
 
-// token returns a name part that no other output has.
+// token returns a part of a name that no other output has.
 func token() string {
 	var b [5]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -121,7 +121,7 @@ func ReadJSON(r io.Reader) (*Document, error) {
 	return d, d.check()
 }
 
-// jsonError returns a JSON error in one line, with the line of the text that it is in.
+// jsonError returns a JSON error in one line, with the line number in the text.
 func jsonError(text []byte, err error) string {
 	var offset int64 = -1
 	var s *json.SyntaxError

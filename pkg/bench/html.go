@@ -142,7 +142,7 @@ func (d *Document) view() *view {
 	return v
 }
 
-// facts returns those that are known, for people.
+// facts returns the known facts, formatted for people.
 func (s System) facts() []fact {
 	var out []fact
 	add := func(name, value string) {

@@ -74,7 +74,7 @@ func (h *Histogram) Merge(o *Histogram) {
 // Count returns the number of durations.
 func (h *Histogram) Count() int64 { return h.n }
 
-// class returns the number of a time's class.
+// class returns the number of the class of a duration.
 func class(d time.Duration) int {
 	v := uint64(d)
 	if v < 1<<subBits {
@@ -84,7 +84,7 @@ func class(d time.Duration) int {
 	return (e+1)<<subBits + int(v>>e) - 1<<subBits
 }
 
-// middle returns the time in the middle of a class.
+// middle returns the duration in the middle of a class.
 func middle(c int) float64 {
 	if c < 1<<subBits {
 		return float64(c)

@@ -15,8 +15,8 @@ const (
 	mostRows  = 24 // of bars in a plot
 )
 
-// plots returns those of a group: bars, or lines along an axis that has three numbers or more. A plot that
-// would be too full becomes several, one for each value of an axis.
+// plots returns the plots of a group: bars, or lines along an axis that has three numbers or more. A plot
+// that would be too full is split into several, one for each value of an axis.
 func (g *group) plots() []*page.Plot {
 	var out []*page.Plot
 	for _, part := range g.scales() {
@@ -56,9 +56,9 @@ func drop(p *page.Plot) []*page.Plot {
 // farApart is how many times as fast as another part of a group one is that does not fit into one plot with it.
 const farApart = 3
 
-// scales returns the parts of a group that an axis of words tells apart, such as whether a cache was warm,
-// where their best results lie so far apart that one plot would show little of the slower ones; the group
-// itself where none does. Of several such axes it is the one whose parts are most alike inside.
+// scales splits a group along an axis of words, such as whether a cache was warm, if the best results of the
+// parts lie so far apart that one plot would show little of the slower ones; otherwise it returns the group
+// itself. Of several such axes it takes the one whose parts are most alike inside.
 func (g *group) scales() []*group {
 	parts, least := []*group{g}, spreadOf(g.results)/farApart
 	for _, name := range g.axes {
@@ -126,7 +126,7 @@ func (g *group) caption(more string) string {
 	return text + "."
 }
 
-// along returns the axis that lines are drawn along; "" for bars.
+// along returns the axis that lines are drawn along, or "" for bars.
 func (g *group) along() string {
 	best, most := "", 2
 	for _, name := range g.axes {
@@ -146,7 +146,7 @@ func (g *group) along() string {
 	return best
 }
 
-// lines returns the results that lie on one line each: all but one axis is the same.
+// lines groups the results that lie on one line: all axes but one are equal.
 func (g *group) lines(x string) [][]Result {
 	var out [][]Result
 	by := map[string]int{}

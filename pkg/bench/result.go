@@ -164,7 +164,7 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 // Median returns the median of the repeats' seconds; 0 if there are none.
 func (r Result) Median() float64 { return Median(r.Seconds) }
 
-// Spread returns the least and the most seconds that a repeat took.
+// Spread returns the minimum and the maximum seconds of the repeats.
 func (r Result) Spread() (least, most float64) {
 	if len(r.Seconds) == 0 {
 		return 0, 0
@@ -207,7 +207,7 @@ func per(n, seconds float64) float64 {
 	return n / seconds
 }
 
-// Median returns the median of numbers, of an even count the mean of the two in the middle; 0 of none.
+// Median returns the median of numbers, for an even count the mean of the two in the middle, and 0 for none.
 func Median(list []float64) float64 {
 	n := len(list)
 	if n == 0 {

@@ -121,7 +121,7 @@ func dropEmpty(list ...string) []string {
 	return out
 }
 
-// cells returns the table of a group: its heads and rows, without columns that are empty.
+// cells returns the heads and rows of the table of a group, without empty columns.
 func cells(g *group, by map[string][]Result) (heads []Head, rows [][]string) {
 	rows = make([][]string, len(g.results))
 	for _, c := range columns(g, by) {

@@ -23,7 +23,7 @@ func Names() []string { return slices.Clone(names) }
 
 var decoded sync.Map // name → *Map
 
-// ByName returns the map of that name.
+// ByName returns the map with the given name.
 func ByName(name string) (*Map, error) {
 	if m, ok := decoded.Load(name); ok {
 		return m.(*Map), nil
@@ -49,8 +49,8 @@ func ByName(name string) (*Map, error) {
 	return m, nil
 }
 
-// At returns the colour of t: the first for t ≤ 0 and NaN, the last for t ≥ 1, in between the nearest of the
-// 256.
+// At returns the colour of t: the first for t ≤ 0 and NaN, the last for t ≥ 1, and otherwise the nearest of
+// the 256.
 func (m *Map) At(t float64) color.RGBA {
 	switch {
 	case !(t > 0):

@@ -72,7 +72,7 @@ func coarse(n int64) int64 {
 	return (n + step - 1) &^ (step - 1)
 }
 
-// payloadBytes returns how much of the payload is read: of raw pixels no more than there are.
+// payloadBytes returns how much of the payload to read: for raw pixels, no more than the pixels need.
 func (t *tile) payloadBytes() (int64, error) {
 	if t.kind.compression == None {
 		return min(t.PayloadBytes, t.bytes), nil
@@ -83,7 +83,7 @@ func (t *tile) payloadBytes() (int64, error) {
 	return t.PayloadBytes, nil
 }
 
-// readBytes returns the memory that reading a tile takes besides its pixels.
+// readBytes returns the memory that reading a tile needs besides its pixels.
 func (t *tile) readBytes() (int64, error) {
 	n, err := t.payloadBytes()
 	if err != nil || t.kind.compression == None {

@@ -100,7 +100,7 @@ func (m *Metadata) xml(size *imageSize) string {
 	return b.String()
 }
 
-// channel returns what is known of a channel.
+// channel returns the known properties of a channel.
 func (m *Metadata) channel(c int) Channel {
 	if c >= 0 && c < len(m.Channels) {
 		return m.Channels[c]

@@ -276,10 +276,10 @@ func (p *Phase) transform(dst []complex128, average *float64, src []float32, hei
 	return true
 }
 
-// Surface adds the correlation surface of two planes to sum, whose size is that of [Phase.SurfaceSize]:
-// element (y, x) belongs to all shifts (dy, dx) that are equal to it modulo that size. Surfaces of pairs with
-// the same displacement can be summed to find what no single pair shows. It returns false and adds nothing if
-// there is nothing to compare.
+// Surface adds the correlation surface of two planes to sum, whose size is that of [SurfaceSize]: element (y,
+// x) belongs to all shifts (dy, dx) that are equal to it modulo that size. Surfaces of pairs with the same
+// displacement can be summed to find what no single pair shows. It returns false and adds nothing if there is
+// nothing to compare.
 func (p *Phase) Surface(sum []float32, fixed, moving []float32, height, width int) bool {
 	if !p.spectrum(fixed, moving, height, width) {
 		return false

@@ -44,7 +44,7 @@ var registries = struct {
 	users map[*registry]int
 }{of: map[*gpu.Device]*registry{}, users: map[*registry]int{}}
 
-// registryOf returns the registry of a device, for a pool. close gives it back.
+// registryOf returns the registry of a device, for a pool. The pool calls close.
 func registryOf(d *gpu.Device, driver *cufile.Driver) *registry {
 	registries.Lock()
 	defer registries.Unlock()
@@ -100,7 +100,7 @@ func (g *registry) unregister(a *allocation) error {
 	return err
 }
 
-// allocation returns the one that memory is of; nil if it is not the device's.
+// allocation returns the allocation that contains memory, or nil if it is not the device's.
 func (g *registry) allocation(s gpu.Span) *allocation {
 	whole, ok := g.device.Memory().Allocation(s)
 	if !ok {
@@ -234,7 +234,7 @@ func (p *Pool) Registered() int64 {
 	return g.bytes
 }
 
-// buffers returns the registry; nil where files are not moved straight.
+// buffers returns the registry, or nil if files are not moved straight.
 func (p *Pool) buffers() *registry {
 	ok, _ := p.Mode()
 	p.mu.Lock()

@@ -176,8 +176,8 @@ func (f *File) DirectIO() (possible bool, reason string) {
 	return true, fmt.Sprintf("memory at multiples of %d bytes", f.memory)
 }
 
-// newAside returns the pool's memory for what is copied on its way past the page cache, as much as its
-// threads have under way at a time, within a limit, and how many bytes go at once.
+// newAside returns the pool's memory for data copied on the way past the page cache, as much as its threads
+// have in flight, within a limit, and how many bytes move at once.
 func newAside(threads int, task int64) (*mem.Pool, int) {
 	size := int(max(min(task, mostCopied)/page*page, leastAside))
 	return mem.NewPool(max(min(int64(threads)*queueBytes, mostAside), int64(mem.Size(size)))), size

@@ -14,8 +14,8 @@ func openDirect(f *os.File, mode int) (*os.File, error) {
 	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), mode|syscall.O_DIRECT, 0)
 }
 
-// memoryAlign returns what memory is to be aligned to for direct I/O, as Linux 6.1 and newer tell; a page
-// where that is not known.
+// memoryAlign returns the alignment of memory for direct I/O, as reported by Linux 6.1 and newer, and
+// otherwise a page.
 func memoryAlign(f *os.File) int64 {
 	var s unix.Statx_t
 	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &s)
@@ -32,7 +32,7 @@ func keepsInMemory(f *os.File) bool {
 	return unix.Fstatfs(int(f.Fd()), &s) == nil && (s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC)
 }
 
-// fileSystem returns which file system a file lies on.
+// fileSystem returns the file system that holds a file.
 func fileSystem(f *os.File) (id uint64, known bool) {
 	info, err := f.Stat()
 	if err != nil {

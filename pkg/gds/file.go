@@ -153,7 +153,7 @@ func (f *File) enter() error {
 	return nil
 }
 
-// failure returns an error with the file and the place.
+// failure returns an error with the file and the offset.
 func (f *File) failure(write bool, off int64, err error) error {
 	verb := "read"
 	if write {
@@ -307,7 +307,7 @@ func (f *File) writeFull(b []byte, off int64) error {
 	return nil
 }
 
-// bare returns an error without the path, which the message has.
+// bare returns an error without the path, which the message has already.
 func bare(err error) error {
 	var e *os.PathError
 	if errors.As(err, &e) {

@@ -96,8 +96,8 @@ func NewPool(d *gpu.Device, s settings.Settings, warn func(text string)) (*Pool,
 // leastPiece is the minimum size that a thread moves at a time, however little memory there is.
 const leastPiece = 4096
 
-// pieceOf returns how many bytes of data each of the two bounce buffers of a thread takes: no more than a
-// task, than the settings grant, and all together than a quarter of the page-locked memory that there may be.
+// pieceOf returns the size of the data in each of a thread's two bounce buffers: no more than a task, than
+// the settings allow, and in total than a quarter of the page-locked memory.
 func pieceOf(s settings.Settings, pinned int64) int64 {
 	n := min(s.TaskSize, s.Bounce/2-page, pinned/4/int64(s.Threads)/2-page)
 	return max(n/page*page, leastPiece)

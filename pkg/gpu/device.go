@@ -100,8 +100,8 @@ func (d *Device) Close() error {
 	return d.givenBack(err)
 }
 
-// givenBack returns the error of giving something back. To a lost context nothing can be given back, and need
-// not: whoever lost it has the error.
+// givenBack returns the error of releasing a resource. With a lost context nothing can or need be released:
+// whoever lost it has the error.
 func (d *Device) givenBack(err error) error {
 	if _ = d.note(err); d.lost.Load() != nil {
 		return nil

@@ -130,7 +130,7 @@ func NVCOMPVersion(v uint32) (text string, err error) {
 	return text, err
 }
 
-// fileOf returns the file that the loader took a function from.
+// fileOf returns the file from which the loader took a function.
 func fileOf(address uintptr) string {
 	f, err := os.Open("/proc/self/maps")
 	if err != nil || address == 0 {

@@ -111,10 +111,10 @@ func (o *Omero) encode() any {
 	return j
 }
 
-// levelTransform returns the transform of a level of that shape, made from level 0 of shape first: levels are
-// resized between the outer borders of voxels (docs/stages.md, "Pyramids"), so that all of them fill the same
-// box. A voxel is longer by the ratio of the shapes, and the centre of the first one lies further in by half
-// of what it has grown.
+// levelTransform returns the transform of a level of the given shape, made from level 0 of shape first.
+// Levels are resized between the outer borders of voxels (docs/stages.md, "Pyramids"), so that all of them
+// fill the same box: a voxel is longer by the ratio of the shapes, and the centre of the first one moves in
+// by half of the growth.
 func levelTransform(base Transform, first, shape []int) Transform {
 	t := Transform{slices.Clone(base.Scale), slices.Clone(base.Translation)}
 	if slices.Equal(first, shape) {

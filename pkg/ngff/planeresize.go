@@ -46,7 +46,7 @@ func newPlaneResizer(from, to [3]int) *planeResizer {
 func (r *planeResizer) firstInput(k int) int { first, _ := r.z.Inputs(k, k+1); return first }
 func (r *planeResizer) lastInput(k int) int  { _, end := r.z.Inputs(k, k+1); return end - 1 }
 
-// complete returns how many output planes have all their inputs when n have come.
+// complete returns how many output planes have all their inputs after n input planes.
 func (r *planeResizer) complete(n int) int {
 	lo, hi := 0, r.z.Out()
 	for lo < hi {

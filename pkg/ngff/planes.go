@@ -127,8 +127,8 @@ func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 	return w, nil
 }
 
-// Bytes returns the memory that the writer takes: levels that wait to be chunks, sums of planes, scratch of
-// its workers (without that of codecs).
+// Bytes returns the memory that the writer needs: levels that wait to become chunks, sums of planes, and
+// scratch of its workers (without that of codecs).
 func (w *PlaneWriter) Bytes() int64 {
 	var sum int64
 	each := 0
@@ -144,8 +144,8 @@ func (w *PlaneWriter) Bytes() int64 {
 	return sum + 8*int64(each)*int64(w.workers) // the chunk, and encoded
 }
 
-// Batch returns the number of base planes that [PlaneWriter.Write] takes at a time: a multiple of it, up to
-// the last planes.
+// Batch returns the number of base planes that each [PlaneWriter.Write] must be a multiple of, except for the
+// last one.
 func (w *PlaneWriter) Batch() int {
 	if w.whole {
 		return w.levels[0].file[0]

@@ -170,8 +170,8 @@ func likeArray(a *zarr.Array) ImageSpec {
 	}
 }
 
-// levelPath returns the path of level k: what the metadata said, or level 0's with its last number, if that
-// is 0, replaced.
+// levelPath returns the path of level k: the one in the previous metadata, or level 0's with its last number,
+// if that is 0, replaced.
 func levelPath(ms *Multiscale, k int) (string, error) {
 	first := ms.Datasets[0].Path
 	name := strconv.Itoa(k)

@@ -147,7 +147,7 @@ func (w *Writer) prepare(workers int) {
 	}
 }
 
-// workersOr returns a number of workers, or that of the processors.
+// workersOr returns a number of workers, by default that of the processors.
 func workersOr(n int) int {
 	if n > 0 {
 		return n
@@ -171,7 +171,7 @@ func (w *Writer) Array(level int) *zarr.Array { return w.pyramid.levels[level].a
 // Warnings returns notes for the user about how the writer interpreted the spec.
 func (w *Writer) Warnings() []string { return w.warnings }
 
-// Remade returns the number of chunks that did not find room in the budget and were made from stored data.
+// Remade returns the number of chunks that did not fit into the budget and were computed from stored data.
 func (w *Writer) Remade() int64 { return w.pyramid.spills.Load() }
 
 // WriteTile stores a part of level 0 and the parts of the levels below that it completes. The tile begins at

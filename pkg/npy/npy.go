@@ -32,7 +32,7 @@ type Header struct {
 
 const magic = "\x93NUMPY"
 
-// Bytes returns the number of bytes of the array after the header; an error if that does not fit an int.
+// Bytes returns the number of bytes of the array after the header, or an error if it overflows an int.
 func (h Header) Bytes() (int, error) {
 	n := h.Type.Size()
 	for _, s := range h.Shape {

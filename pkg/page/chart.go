@@ -164,7 +164,7 @@ func (c *Chart) SVG() template.HTML {
 // spreads reports whether a point has a range.
 func (p Point) spreads() bool { return p.Low < p.High && Finite(p.High-p.Low) }
 
-// marks returns where the x axis has ticks.
+// marks returns the ticks of the x axis.
 func (c *Chart) marks(x0, x1 float64) []float64 {
 	if len(c.Names) == 0 {
 		return Ticks(x0, x1, 10, c.Whole)
@@ -176,7 +176,7 @@ func (c *Chart) marks(x0, x1 float64) []float64 {
 	return out
 }
 
-// name returns what a tick of the x axis says.
+// name returns the label of a tick of the x axis.
 func (c *Chart) name(x float64) string {
 	if i := int(x); len(c.Names) > 0 && i >= 0 && i < len(c.Names) {
 		return c.Names[i]

@@ -53,7 +53,7 @@ func Short(v float64) string {
 	return strings.ReplaceAll(text, "-", "−")
 }
 
-// Plural returns a number of things: "1 run", "2 runs".
+// Plural formats a number of things: "1 run", "2 runs".
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -40,7 +40,7 @@ const (
 // captionWidth is the room for a caption such as "YZ  x = 12345 µm", in font sizes.
 const captionWidth = 9.5
 
-// extent returns the size of the volume, µm.
+// extent returns the size of the volume in µm.
 func (v *volume) extent() (e [3]float64) {
 	for d := range e {
 		e[d] = float64(v.Shape[d]) * v.Size[d]

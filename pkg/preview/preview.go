@@ -49,7 +49,7 @@ type Options struct {
 	Title       string
 }
 
-// Defaults returns the options that suit most images.
+// Defaults returns options that suit most images.
 func Defaults() Options {
 	return Options{Level: Auto, Channel: Auto, Projection: None, Percentiles: [2]float64{0.1, 99.9}, Colormap: "gray", MaxSize: 1600, ScaleBar: true, Labels: true}
 }

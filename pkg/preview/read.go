@@ -290,7 +290,7 @@ func mean(sum float64, n int32) float32 {
 	return float32(sum / float64(n))
 }
 
-// grown returns a slice of n elements, s where that is large enough.
+// grown returns a slice of n elements, reusing s if it is large enough.
 func grown[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

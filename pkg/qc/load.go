@@ -79,8 +79,8 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 	return r, nil
 }
 
-// lists returns the files of each kind: those that are named, and of what is not named those that the run's
-// folder has.
+// lists returns the files of each kind: those that are named, and, for kinds that are not, those found in the
+// run's folder.
 func (s Sources) lists() (map[string][]found, error) {
 	lists := map[string][]found{}
 	if s.Run != "" {
@@ -153,8 +153,8 @@ func (s Sources) Files() ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// unusable returns what happens with a file that is not what it should be: an error if it was named, a
-// problem in the report if it was found.
+// unusable handles a file that is not what it should be: it returns an error if the file was named, and
+// records a problem in the report if it was found.
 func (r *Report) unusable(f found, err error) error {
 	if f.named || errors.Is(err, context.Canceled) {
 		return inputError{err}

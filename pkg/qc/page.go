@@ -59,7 +59,7 @@ type group struct {
 // ones are: all of a few rows.
 const fewPictures, firstPictures = 24, 12
 
-// First returns the pictures that stand in the open.
+// First returns the pictures that are shown at once.
 func (g group) First() []*Picture {
 	if len(g.Pictures) > fewPictures {
 		return g.Pictures[:firstPictures]
@@ -67,7 +67,7 @@ func (g group) First() []*Picture {
 	return g.Pictures
 }
 
-// Others returns those that are shown on demand.
+// Others returns the pictures that are shown on demand.
 func (g group) Others() []*Picture { return g.Pictures[len(g.First()):] }
 
 type keyFigure struct{ Name, Value, Note string }

@@ -102,7 +102,7 @@ func readPNG(ctx context.Context, path string, mem int64) (*Picture, error) {
 	return p, nil
 }
 
-// decoded returns the memory that the pixels take at most.
+// decoded returns the maximum memory of the pixels.
 func (p *Picture) decoded() int64 { return 8 * int64(p.Width) * int64(p.Height) }
 
 // wholePNG walks the chunks of a PNG to its end and verifies their checksums, which costs a small part of
@@ -169,7 +169,7 @@ func (p *Picture) encode(img image.Image) error {
 	return nil
 }
 
-// embedded returns what n bytes take in the page.
+// embedded returns the size that n bytes take in the page.
 func embedded(n int64) int64 { return (n + 2) / 3 * 4 }
 
 // Src returns the src attribute with the embedded picture; a template would write each plus sign of it in

@@ -25,7 +25,7 @@ type Notice struct {
 // aligning slices.
 const lowCorrelation = 0.1
 
-// notices returns all that went wrong or may have, the worst first.
+// notices returns everything that went wrong or may have, the worst first.
 func (r *Report) notices() []*Notice {
 	var all []*Notice
 	add := func(grade, where, run, format string, args ...any) {
@@ -150,7 +150,7 @@ func (r *Report) said(text string) bool {
 	return false
 }
 
-// shiftWarnings returns those of the shifts for the slices of the stack.
+// shiftWarnings returns the warnings about shifts of the slices of the stack.
 func (r *Report) shiftWarnings() []string {
 	if r.Shifts == nil {
 		return nil
@@ -159,7 +159,7 @@ func (r *Report) shiftWarnings() []string {
 	return warnings
 }
 
-// stacked returns the slices that stack had, in increasing order.
+// stacked returns the slices that stack used, in increasing order.
 func (r *Report) stacked() []int {
 	var ids []int
 	for _, m := range r.Matches {
@@ -229,7 +229,7 @@ func gaps(ids []int) []string {
 	return out
 }
 
-// volume returns what the stack wrote, if its record is there.
+// volume returns stack's output, if its record exists.
 func (r *Report) volume() *record.Dataset {
 	for i := len(r.Runs) - 1; i >= 0; i-- {
 		if run := r.Runs[i]; run.Tool == "stack" && len(run.Outputs) > 0 && len(run.Outputs[0].Shape) == 3 {

@@ -88,7 +88,7 @@ func (t *table) next() (ok bool, err error) {
 	}
 }
 
-// text returns a field of the row, "" where the row or the table does not have it.
+// text returns a field of the row, or "" if the row or the table does not have it.
 func (t *table) text(column string) string {
 	i, ok := t.columns[column]
 	if !ok || i >= len(t.row) {
@@ -128,7 +128,7 @@ func wholeNumber(s string) (int, bool) {
 	return int(v), true
 }
 
-// truth returns a boolean, or the default where the field is empty.
+// truth returns a boolean, or the default if the field is empty.
 func (t *table) truth(column string, def bool) (bool, error) {
 	switch strings.ToLower(t.text(column)) {
 	case "":

@@ -45,8 +45,8 @@ func Self() Process {
 	return Process{hostName(), pid, startOf(pid), namespace()}
 }
 
-// hostName returns the host's name; machines that all call themselves localhost are told apart by their
-// machine id.
+// hostName returns the host's name, with the machine id appended for machines that all call themselves
+// localhost.
 func hostName() string {
 	name, err := os.Hostname()
 	if err != nil || name == "" {

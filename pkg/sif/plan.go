@@ -26,8 +26,8 @@ type plan struct {
 // maxLinks is the maximum number of symbolic links on a path.
 const maxLinks = 40
 
-// inRoot returns where a path leads within a root: its symbolic links are followed as if the root were "/".
-// The result need not exist.
+// inRoot resolves a path within a root, following symbolic links as if the root were "/". The result need not
+// exist.
 func inRoot(root, name string) (string, error) {
 	rest := strings.Split(path.Clean("/" + name)[1:], "/")
 	at, links := "/", 0

@@ -140,7 +140,7 @@ func namespaceError(err error) error {
 	return err
 }
 
-// insideError returns what the second half said before it could start the command.
+// insideError returns the error that the second half reported before it could start the command.
 func insideError(said []byte) error {
 	kind, text, _ := strings.Cut(string(said), "\n")
 	if n, err := strconv.Atoi(kind); err == nil && n != 0 {
@@ -240,7 +240,7 @@ func hasID(text []byte, id string) bool {
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// environment returns the machine's, with the paths of an image.
+// environment returns the machine's environment with the paths of an image.
 func (r *Run) environment() []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -263,7 +263,7 @@ while [ "$1" != -- ]; do export "$1"; shift; done
 shift
 exec "$@"`
 
-// command returns what is started in the root, and its environment.
+// command returns the command to start in the root, and its environment.
 func (r *Run) command() (args, env []string) {
 	args, env = r.Args, r.environment()
 	// No command has a name with a dash in front: flags are the runscript's.

@@ -21,7 +21,7 @@ type Job struct {
 	GPUs      string `json:"gpus"` // as SLURM numbers them; "" if it was given none
 }
 
-// environ returns the process's environment: the recorded one of a recorded machine.
+// environ returns the process's environment, or the recorded one of a recorded machine.
 func (r Root) environ() map[string]string {
 	env := variablesOf(os.Environ())
 	if !r.Live() {

@@ -123,7 +123,7 @@ func (r Root) text(name string) Fact[string] {
 	return known(strings.TrimSpace(string(b)))
 }
 
-// why returns an error on a file in a line, under the name that the file has on the machine.
+// why returns an error about a file in one line, under the name that the file has on the machine.
 func why(name string, err error) string {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return "there is no " + name
@@ -167,7 +167,7 @@ func (r Root) exists(name string) bool {
 	return err == nil
 }
 
-// first returns the first of the names that exist; "" if none does.
+// first returns the first of the names that exists, or "".
 func (r Root) first(names ...string) string {
 	for _, n := range names {
 		if r.exists(n) {

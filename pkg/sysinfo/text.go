@@ -92,7 +92,7 @@ func versionLess(a, b string) bool {
 	return false
 }
 
-// numbers returns those at the beginning of a version, up to the first that no dot stands before.
+// numbers returns the numbers at the beginning of a version, up to the first that is not preceded by a dot.
 func numbers(version string) []int {
 	var list []int
 	for len(list) < 8 {

@@ -64,7 +64,7 @@ func escape(s string) string {
 	return b.String()
 }
 
-// omeType returns what OME calls an element type.
+// omeType returns OME's name of an element type.
 func omeType(t dtype.Type) string {
 	switch t {
 	case dtype.Float32:

@@ -377,7 +377,7 @@ func (p *Page) raw(ctx context.Context, tag uint16, v field, most int64) ([]byte
 // screen's or a printer's resolution, such as 72 or 300 per inch.
 const credibleUM = 50
 
-// pixelSize returns the size of a pixel in µm by the resolution tags, 0 where they do not say.
+// pixelSize returns the size of a pixel in µm by the resolution tags, or 0 if unknown.
 func (d *directory) pixelSize(ctx context.Context) (x, y float64) {
 	unit, err := d.number(ctx, tagResolutionUnit, 2)
 	per := map[uint64]float64{2: 25400, 3: 10000}[unit]

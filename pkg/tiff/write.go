@@ -183,7 +183,7 @@ func (w *Writer) directory(p *pageOut) error {
 	return err
 }
 
-// entries returns those of a page's directory, in the order of their tags.
+// entries returns the entries of a page's directory, in the order of their tags.
 func (w *Writer) entries(p *pageOut) []entry {
 	var list []entry
 	short := func(tag uint16, v ...int) {

@@ -114,8 +114,8 @@ func (c constant[T]) Fill(v *View[T]) {
 // outside to positions inside.
 type mapped[T dtype.Element] struct{ mode BorderMode }
 
-// Source returns the pixel that position p of an axis of n pixels shows, which may lie outside; -1 where it
-// shows none.
+// Source returns the pixel that position p of an axis of n pixels shows; p may lie outside. It returns -1 if
+// the position shows none.
 func (m BorderMode) Source(p, n int) int {
 	switch m {
 	case Zero, Undefined:

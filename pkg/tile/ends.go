@@ -321,7 +321,7 @@ type schedule struct {
 	made []atomic.Bool // by position: the view was made
 }
 
-// schedule returns nil where no level has a use for it.
+// schedule returns the schedule of requests, or nil if no level has a use for it.
 func (l *Loader[T]) schedule(reqs []Request) *schedule {
 	var s *schedule
 	for k, r := range reqs {

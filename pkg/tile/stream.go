@@ -130,7 +130,7 @@ func (s *stream[T]) fail(err error) {
 	s.arrived.Signal()
 }
 
-// deliverable returns the place in ready of the result that comes next; -1 if it is not there yet.
+// deliverable returns the index in ready of the next result, or -1 if it is not there yet.
 func (s *stream[T]) deliverable() int {
 	if !s.l.cfg.ordered {
 		return min(len(s.ready), 1) - 1
@@ -287,8 +287,8 @@ func (s *stream[T]) held(lv *level[T]) int {
 	return n
 }
 
-// spare returns the complete view of that level that the stream can best do without: the one that would be
-// delivered last. nil if it has none, or if its consumer is about to take it.
+// spare returns the complete view of that level that the stream can best do without, the one to be delivered
+// last; nil if it has none, or if its consumer is about to take it.
 func (s *stream[T]) spare(lv *level[T], own bool) *result[T] {
 	if s.waiting && !own {
 		return nil

@@ -18,7 +18,7 @@ const (
 	Blosc   Codec = "blosc"   // of zstd
 )
 
-// family returns the codec whose figures a device has.
+// family returns the codec for which a device has figures.
 func (c Codec) family() Codec {
 	if c == Blosc {
 		return Zstd

@@ -42,7 +42,7 @@ func table(text string) map[string]map[string]string {
 	return out
 }
 
-// number returns the value of a cell in bytes per second, seconds, or as it is.
+// number returns the value of a cell in bytes per second, in seconds, or as a plain number.
 func number(cell, unit string) float64 {
 	v, err := strconv.ParseFloat(cell, 64)
 	if err != nil {

@@ -34,7 +34,7 @@ func (b *Buffer) Close() error {
 	return err
 }
 
-// base returns how cuFile is told of memory: from where a buffer begins on, or from where it begins itself.
+// base returns how to describe memory to cuFile: by the beginning of its buffer, or by its own.
 func (b *Buffer) base(s gpu.Span) (base uintptr, at int64, err error) {
 	if b == nil {
 		return uintptr(s.Address()), 0, nil

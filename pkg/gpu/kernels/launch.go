@@ -5,13 +5,13 @@ import "strata/pkg/gpu"
 // blockSize is the number of threads of a block.
 const blockSize = 256
 
-// blocks returns a grid of a thread for each of n elements; there is no grid of no blocks.
+// blocks returns a grid with a thread for each of n elements, and at least one block.
 func blocks(n int64) (grid, block gpu.Dim) {
 	return gpu.Dim{max(1, int((n+blockSize-1)/blockSize)), 1, 1}, gpu.Dim{blockSize, 1, 1}
 }
 
-// few returns a grid for kernels of which a thread has so many of n elements: of small blocks, which spread
-// over the device where there are not many.
+// few returns a grid for kernels whose threads process the given number of n elements each: with small
+// blocks, which spread over the device when there are not many.
 func few(n int64, each int) (grid, block gpu.Dim) {
 	const size = 64
 	each *= size
@@ -25,8 +25,8 @@ const countBlocks = 4096
 // with the rows and planes beyond its end.
 const mostBlocks = 65535
 
-// threads returns a grid of threads for the elements of a volume: blocks are as long as rows, or as
-// blockSize, and have several rows if these are short.
+// threads returns a grid of threads for the elements of a volume: blocks are as long as rows or blockSize,
+// and span several rows if these are short.
 func threads(nz, ny, nx int) (grid, block gpu.Dim) {
 	w := 1
 	for w < nx && w < blockSize {

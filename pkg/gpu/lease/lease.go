@@ -48,7 +48,7 @@ const perProcess = 600 << 20
 // besides returns perProcess, or less on a small device.
 func (d Device) besides() int64 { return min(perProcess, d.Memory/16) }
 
-// lent returns how many bytes of a device are lent out, with what processes take besides: nineteen
+// lent returns how many bytes of a device can be lent, including what processes take besides: nineteen
 // twentieths.
 func (d Device) lent() int64 { return d.Memory - d.Memory/20 }
 
@@ -311,7 +311,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// size returns a number of bytes for people.
+// size formats a number of bytes.
 func size(n int64) string {
 	if n < 1<<30 {
 		return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))

@@ -136,7 +136,7 @@ func startOf(pid int) string {
 	return fields[19]
 }
 
-// namespace returns the name space of process ids, "" where the system does not tell.
+// namespace returns the process id namespace, or "" if unknown.
 func namespace() string {
 	link, _ := os.Readlink("/proc/self/ns/pid")
 	return link

@@ -25,8 +25,8 @@ const (
 
 func (f Format) String() string { return [...]string{"Zstd", "LZ4", "Deflate"}[f] }
 
-// most returns the largest piece in bytes that nvCOMP decodes, and that it encodes (zstd.h, lz4.h,
-// deflate.h): sizes in its kernels are 32 bits.
+// most returns the maximum sizes in bytes of pieces that nvCOMP decodes and encodes (zstd.h, lz4.h,
+// deflate.h): sizes in its kernels have 32 bits.
 func (f Format) most() (decoded, encoded int64) {
 	if f == Deflate {
 		return math.MaxInt32, 0
@@ -141,7 +141,7 @@ func Open(d *gpu.Device) (*Library, error) {
 	return l, nil
 }
 
-// Version returns the library's, as "6.0.0".
+// Version returns the library's version, such as "6.0.0".
 func (l *Library) Version() string { return l.version }
 
 // DecodeAlignment returns the required alignment of pieces to decode: 4 for Deflate, 1 for the others, in

@@ -320,7 +320,7 @@ func (q *question) text(ask func(device uintptr, p *byte, n uint32) result, size
 	return s
 }
 
-// bytesOf returns a count of bytes that is no larger than there can be.
+// bytesOf returns a count of bytes, limited to what is possible.
 func bytesOf(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 func (q *question) memory() *Memory {

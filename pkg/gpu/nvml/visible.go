@@ -44,7 +44,7 @@ func (u Unit) Users() []Process {
 	return u.Processes
 }
 
-// units returns those of a device: its instances if it has any.
+// units returns the units of a device: its instances if it has any.
 func units(d *Device) []Unit {
 	if len(d.Instances) == 0 {
 		return []Unit{{Device: d}}

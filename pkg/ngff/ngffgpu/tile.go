@@ -123,10 +123,10 @@ func (t *Tile) leave(s *gpu.Stream) error {
 	return nil
 }
 
-// raw returns where the elements of a chunk come down.
+// raw returns the place where the elements of a chunk come down.
 func (t *Tile) raw(i int) []byte { return t.chunks[int64(i)*t.chunkBytes:][:t.chunkBytes] }
 
-// stored returns the chunks as they are stored, until they are released.
+// stored returns the chunks in stored form, valid until they are released.
 func (t *Tile) stored(ctx context.Context, s *gpu.Stream) (chunks []zarr.Stored, release func(), err error) {
 	if t.way == packed {
 		return t.pack(ctx, s)
@@ -142,7 +142,7 @@ func (t *Tile) stored(ctx context.Context, s *gpu.Stream) (chunks []zarr.Stored,
 	return chunks, func() {}, nil
 }
 
-// complete returns the chunks with what they give to level 1.
+// complete returns the chunks with their contributions to level 1.
 func (t *Tile) complete(chunks []zarr.Stored) []ngff.StoredChunk {
 	out := make([]ngff.StoredChunk, len(t.list))
 	for i := range t.list {
@@ -204,7 +204,7 @@ func aligned(n int64) int64 { return (n + alignment - 1) / alignment * alignment
 // page is the unit that cuFile moves straight, if files and memory are aligned alike.
 const page = 4096
 
-// step returns what chunks that are gathered begin at multiples of.
+// step returns the alignment of gathered chunks.
 func (w *Writer) step() int64 {
 	if w.way == direct {
 		return page
@@ -212,10 +212,10 @@ func (w *Writer) step() int64 {
 	return alignment
 }
 
-// apart returns the distance of chunks that are gathered.
+// apart returns the distance of gathered chunks.
 func (w *Writer) apart() int64 { return (w.chunkBytes + w.step() - 1) / w.step() * w.step() }
 
-// gatheredBytes returns the room for n of them, wherever it begins.
+// gatheredBytes returns the room for n gathered chunks at any offset.
 func (w *Writer) gatheredBytes(n int64) int64 { return n*w.apart() + w.step() - alignment }
 
 // plan finds the chunks, and takes memory for those that are gathered, for parts of level

@@ -64,7 +64,7 @@ func readModules(file string) ([]moduleLicence, error) {
 	return out, s.Err()
 }
 
-// writeModules returns the inverse of readModules, after a first line.
+// writeModules inverts readModules, after a first line.
 func writeModules(first string, list []moduleLicence) string {
 	var b strings.Builder
 	b.WriteString(first)

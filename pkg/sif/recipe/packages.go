@@ -71,8 +71,8 @@ func stripped(name string) bool {
 	return false
 }
 
-// merged returns where a file of a package lies: folders such as /bin are links into /usr in the image, as in
-// every Debian since 12, but not in its packages.
+// merged returns the place of a package's file in the image: folders such as /bin are links into /usr there,
+// as in every Debian since 12, but not in the packages.
 func merged(name string) string {
 	first, _, _ := strings.Cut(name, "/")
 	switch first {
@@ -82,7 +82,7 @@ func merged(name string) string {
 	return name
 }
 
-// packages returns those of the lock that the image has.
+// packages returns the packages of the lock that the image has.
 func (r *Recipe) packages() []*deb.Package {
 	if r.NVIDIA {
 		return slices.Concat(r.Lock.Packages, r.Lock.Extra)

@@ -63,8 +63,8 @@ func expression(p Package, extra map[string]*extracted) string {
 	return strings.Join(parts, " AND ")
 }
 
-// one returns a line such as "GPL-2+ or Artistic, and Expat" as an expression. Where both "and" and "or"
-// stand in it, what binds closer is in the file's text only: all have to be taken together.
+// one converts a line such as "GPL-2+ or Artistic, and Expat" to an SPDX expression. If it has both "and" and
+// "or", their precedence is only in the file's text, so all licences must be taken together.
 func one(text string, p Package, extra map[string]*extracted) string {
 	operator := " AND "
 	joints := junction.FindAllStringSubmatch(text, -1)

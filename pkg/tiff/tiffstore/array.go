@@ -200,7 +200,7 @@ func (a *array) bytesCodec() any {
 	return shown.Object("bytes", map[string]any{"endian": endian})
 }
 
-// zarrCodec returns the codec of Zarr that does the same as a compression of TIFF; nil: there is none.
+// zarrCodec returns the Zarr codec that is equivalent to a TIFF compression, or nil.
 func zarrCodec(compression int) any {
 	switch compression {
 	case tilecodec.Zstd:

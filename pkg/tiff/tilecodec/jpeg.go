@@ -39,7 +39,7 @@ func (f *Format) decodeJPEG(ctx context.Context, s *Scratch, dst, src []byte) (r
 	return s.dec.jpeg.Decode(ctx, dst, f.Tables, src, jpeg.Config{Width: f.Width, Height: f.rows(), Components: f.samples(), Color: f.jpegColor()})
 }
 
-// jpegOptions returns those of the encoder.
+// jpegOptions returns the options of the encoder.
 func (f *Format) jpegOptions() jpeg.Options {
 	o := jpeg.Options{Quality: f.Quality, Color: f.jpegColor(), Abbreviated: len(f.Tables) > 0}
 	if o.Color == jpeg.ToRGB {

@@ -224,7 +224,8 @@ func (b *bloscCodec) encodeStream(s *Scratch, dst, src []byte, i int, split bool
 	return kept(dst, s.zstd.encoder().EncodeLike(trend, dst, src, level, false)), nil
 }
 
-// kept returns the length of out if it is in dst's memory, 0 if it was reallocated because it did not fit.
+// kept returns the length of out if it is in dst's memory, and 0 if it was reallocated because it did not
+// fit.
 func kept(dst, out []byte) int {
 	if len(out) > cap(dst) || cap(out) == 0 || cap(dst) == 0 || &out[:1][0] != &dst[:1][0] {
 		return 0

@@ -202,7 +202,7 @@ func (c Chain) MetadataV2() (filters []json.RawMessage, compressor json.RawMessa
 	return filters, nil, nil
 }
 
-// errShort returns what decoders say about input that ends too early.
+// errShort returns the error of input that ends too early.
 func errShort(off int) error { return fmt.Errorf("truncated at byte %d", off) }
 
 // errTooLong returns ErrTooLong with the exceeded limit.

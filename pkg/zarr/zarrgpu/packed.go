@@ -191,7 +191,7 @@ func (s *Slot) compare(p *packedChunk, c unpack.Chunk) error {
 	return nil
 }
 
-// name returns what errors call the chunk that begins at start.
+// name returns the name in errors of the chunk that begins at start.
 func (r *Reader) name(start []int) string {
 	index := make([]int, len(start))
 	for d, n := range start {

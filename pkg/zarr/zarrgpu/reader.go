@@ -86,7 +86,7 @@ func (r *Reader) Untried() { r.trial = nil }
 // onDevice reports whether regions come by a way that may be left for the host's.
 func (r *Reader) onDevice() bool { return r.way == GDS || r.way == NVComp }
 
-// byHost returns how regions come that the host reads.
+// byHost returns the way for regions that the host reads.
 func (r *Reader) byHost() Way {
 	if r.way == Bounce || r.way == GDS {
 		return Bounce
@@ -123,7 +123,7 @@ func (r *Reader) Array() *zarr.Array { return r.array }
 // Device returns the device that regions are read to.
 func (r *Reader) Device() *gpu.Device { return r.device }
 
-// Way returns the way that regions take, and what speaks against a better one.
+// Way returns the way that regions take, and the reason against a better one.
 func (r *Reader) Way() (w Way, why string) { return r.way, r.why }
 
 // Bytes returns the size of a region of that shape.

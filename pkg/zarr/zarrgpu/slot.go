@@ -102,7 +102,7 @@ func (s *Slot) Release() {
 	s.onDevice.chunks.Release()
 }
 
-// Reader returns the reader that the slot is of.
+// Reader returns the slot's reader.
 func (s *Slot) Reader() *Reader { return s.reader }
 
 // Bytes returns the size of the region that was fetched.

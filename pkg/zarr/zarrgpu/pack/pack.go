@@ -61,8 +61,8 @@ func New(lib *nvcomp.Library, c codec.Chain, size int) (*Encoder, error) {
 	return e, nil
 }
 
-// Memory returns about what Encode takes for n chunks, of page-locked memory and of the device, until its
-// result is released.
+// Memory returns about how much page-locked and device memory Encode needs for n chunks, until its result is
+// released.
 func (e *Encoder) Memory(d *gpu.Device, n int) (pinned, device int64, err error) {
 	p := e.packing
 	streams, size := n*len(p.List), int64(n)*up(int64(p.Size))

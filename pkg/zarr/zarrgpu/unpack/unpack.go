@@ -234,10 +234,9 @@ func (b *batch) unshuffle() error {
 	return nil
 }
 
-// Memory returns about what Queue takes for n chunks of a chain, of size decoded bytes each, of page-locked
-// memory and of the device, until the stream has been waited for: as much, where they are encoded as their
-// metadata say. Where less of the device is free, nvCOMP's part of it can be smaller, down to that of one
-// stream.
+// Memory returns about how much page-locked and device memory Queue needs for n chunks of a chain, of size
+// decoded bytes each, until the stream has been waited for, if they are encoded as their metadata say. If
+// less device memory is free, nvCOMP's part can be smaller, down to that of one stream.
 func Memory(lib *nvcomp.Library, d *gpu.Device, c codec.Chain, size, n int) (pinned, device int64, err error) {
 	chunks := mem.Pooled(int64(n) * up(int64(size)))
 	format, streams, largest := c.Streams(size)
