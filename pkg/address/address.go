@@ -94,8 +94,8 @@ const hidden = "xxxxx"
 // compiled when first needed: most runs have no address.
 var start = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:[/\\]+`) })
 
-// length returns how much of a text belongs to an address: all before a space, a quotation mark
-// or another address.
+// length returns the length of an address at the beginning of a text: all before a space, a quotation mark or
+// another address.
 func length(text string) int {
 	if i := strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'<>`\x7f", r) }); i >= 0 {
 		text = text[:i]
@@ -106,8 +106,7 @@ func length(text string) int {
 	return len(text)
 }
 
-// redactFrom redacts the address that stands in a text between two places; where there is
-// none, nothing.
+// redactFrom redacts the address between two positions of a text, if there is one.
 func redactFrom(text string, from, end int) string {
 	at := start().FindStringIndex(text[from:end])
 	if at == nil {
@@ -127,8 +126,8 @@ func redactFrom(text string, from, end int) string {
 	return head + rest[:i] + redactQuery(rest[i:], bucket) + tail
 }
 
-// userinfo returns how many bytes of an address behind its slashes are a user name and a
-// password; the "@" behind them does not count.
+// userinfo returns the length of the user name and password behind an address's slashes, without the "@"
+// behind them.
 func userinfo(rest string) int {
 	authority := rest
 	if i := strings.IndexAny(rest, `/\?#`); i >= 0 {

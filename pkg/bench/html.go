@@ -20,7 +20,7 @@ var pageCSS string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 
-// view is what the page shows.
+// view holds the content of the page.
 type view struct {
 	Title, Sub, Tool, Version, Command string
 	CSS                                template.CSS

@@ -103,7 +103,7 @@ func peers(list []Result) map[string][]Result {
 	return by
 }
 
-// ratios says how fast we were beside the others: "1.26× fio".
+// ratios returns our speed relative to the others: "1.26× fio".
 func ratios(r Result, by map[string][]Result) string {
 	if r.Who != Strata || !r.Measured() {
 		return ""

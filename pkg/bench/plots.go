@@ -53,7 +53,7 @@ func drop(p *page.Plot) []*page.Plot {
 	return []*page.Plot{p}
 }
 
-// farApart is how many times as fast as another part of a group one is that does not fit into one plot with it.
+// farApart is the minimum ratio of the rates of two parts of a group that do not fit into one plot.
 const farApart = 3
 
 // scales splits a group along an axis of words, such as whether a cache was warm, if the best results of the

@@ -22,7 +22,7 @@ type column struct {
 	cell func(r Result) string
 }
 
-// columns returns those of a group of results, all of which are of document d.
+// columns returns the columns for a group of results, all of which are from document d.
 func columns(g *group, by map[string][]Result) []column {
 	var out []column
 	for _, name := range g.axes {

@@ -76,7 +76,7 @@ func (f *File) ReadRegion(ctx context.Context, r Region, dst []byte) error {
 	return c.inOrder(ctx, r)
 }
 
-// brokenKey is where a sub-block of sizes that cannot be lies, as far as anybody knows.
+// brokenKey locates a sub-block of impossible size, as far as known.
 type brokenKey struct {
 	scene int
 	plane Plane

@@ -170,7 +170,7 @@ func newNetworkMedian[U uint8 | uint16 | uint32 | uint64](window [3]int) *networ
 	return m
 }
 
-// places returns those of lists of a length that count for some list.
+// places returns the positions, in lists of a given length, that matter for some list.
 func places(counts []bool, length int) (out []int) {
 	for k := range length {
 		for i := k; i < len(counts); i += length {

@@ -73,7 +73,7 @@ func windowSamples(from, to, length, n int) []int {
 	return out
 }
 
-// windowReach returns how far a window of n samples reaches before and after its own.
+// windowReach returns how far a window of n samples extends before and behind its own sample.
 func windowReach(n int) (before, after int) {
 	if n <= 1 {
 		return 0, 0

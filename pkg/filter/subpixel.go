@@ -65,7 +65,7 @@ func (p *Phase) SubPixel(fixed, moving []float32, height, width int) (f Fit, ok 
 	return f, true
 }
 
-// fitMargin is how far the nine shifts reach.
+// fitMargin is the largest of the nine shifts.
 const fitMargin = 1
 
 // correlations returns the normalised cross-correlations of the two flat planes at the nine shifts around

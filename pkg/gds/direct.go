@@ -83,8 +83,8 @@ func (f *File) directly(b []byte, off int64, write bool) int {
 	return int(head) + n
 }
 
-// way returns what of b is to go past the page cache, if anything is: after head bytes whole, and whether
-// they lie in memory as direct I/O wants.
+// way returns the part of b that bypasses the page cache: whole pages after head bytes, and whether they are
+// aligned for direct I/O.
 func (f *File) way(b []byte, off int64, write bool) (head, whole int64, lies, ok bool) {
 	head, whole = aligned(off, int64(len(b)))
 	if whole == 0 || f.noDirect.Load() {

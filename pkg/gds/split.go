@@ -3,8 +3,8 @@ package gds
 // page is the alignment of direct I/O: file offsets, lengths and memory.
 const page = 4096
 
-// firstTask returns how many of n bytes from byte off of a file on the next task takes, at most size. From a
-// page on, tasks end at page boundaries, so that those after the first begin there.
+// firstTask returns how many of n bytes from offset off of a file the next task takes, at most size. For
+// tasks of a page or more, tasks end at page boundaries, so that later ones begin there.
 func firstTask(off, n, size int64) int64 {
 	if n <= size {
 		return n

@@ -11,7 +11,7 @@ type code struct {
 	length uint8
 }
 
-// codes are those of DC and AC symbols.
+// codes holds the codes of DC and AC symbols.
 type codes [2][256]code
 
 // standardCodes are the codes of T.81, K.3, for luma and for colour differences.

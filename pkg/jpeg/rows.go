@@ -145,7 +145,7 @@ func clamp(v int32) byte {
 	return byte(v)
 }
 
-// masks are those of VPSHUFB that put three components together.
+// masks holds the masks of VPSHUFB that interleave three components.
 type masks [9][32]byte
 
 // thirds has in mask 3p+c which sample of component c, of 16, becomes each of bytes 16p … 16p+15 of their pixels, the same in both lanes.

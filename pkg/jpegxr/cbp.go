@@ -2,7 +2,7 @@ package jpegxr
 
 import "math/bits"
 
-// patternModel says how coded block patterns of luma or chroma are predicted.
+// patternModel describes how coded block patterns of luma or chroma are predicted.
 type patternModel struct {
 	state     int // 0 from neighbours, 1 not at all, 2 all ones
 	few, many int

@@ -117,7 +117,7 @@ func shrinkerOf(t dtype.Type) (shrinker, error) {
 	return nil, fmt.Errorf("no pyramid for elements of type %s (integers and real numbers only)", t)
 }
 
-// noSum says that sums of eight elements overflow every integer.
+// noSum means that sums of eight elements overflow every integer type.
 type noSum int64
 
 type integer interface {

@@ -189,7 +189,7 @@ func (p *pyramid) connect(t dtype.Type, axes []Axis) error {
 	return nil
 }
 
-// options returns those of the levels' arrays.
+// options returns the options of the levels' arrays.
 func (p *pyramid) options() []zarr.Option {
 	return []zarr.Option{zarr.Workers(1), zarr.Meter(p.meter), zarr.Hold(p.held)}
 }

@@ -79,7 +79,7 @@ type given struct {
 	strips []strip
 }
 
-// strip is the part of a chunk that the seams to a neighbour along an axis need.
+// strip returns the strip with the chunk's samples of a seam.
 type strip struct {
 	box  box
 	axis int

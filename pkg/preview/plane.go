@@ -81,7 +81,7 @@ func reduce(planes []*plane, lay *layout) {
 // whole reports whether a block is a single voxel.
 func (p *plane) whole() bool { return p.step == [2]int{1, 1} }
 
-// bytes is what the values of planes take.
+// bytesOf returns the memory of the planes' values in bytes.
 func bytesOf(planes []*plane, each int64) (n int64) {
 	for _, p := range planes {
 		n += int64(p.n[0]) * int64(p.n[1]) * each

@@ -31,7 +31,7 @@ func (r Root) environ() map[string]string {
 	return env
 }
 
-// variables returns those of a process; none if it belongs to somebody else.
+// variables returns the environment of a process, or nothing if it belongs to another user.
 func variables(r Root, name string) map[string]string {
 	r.keep = nil // others' variables are not kept
 	b, err := r.read(name)

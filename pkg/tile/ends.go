@@ -101,7 +101,7 @@ func (lv *level[T]) endOrigin(tile []int, axis, end int) []int {
 	return o
 }
 
-// loadTile returns how the cache of tiles loads one.
+// loadTile returns the function by which the cache of tiles loads one.
 func (lv *level[T]) loadTile(ctx context.Context, index []int, buf *mem.Buffer) ([]T, error) {
 	src, from := lv.l.src, lv.l.src.DType()
 	if !lv.inPlace {
@@ -150,7 +150,7 @@ func (lv *level[T]) spread(data []T) {
 	}
 }
 
-// loadEnd returns how the cache of the ends along an axis loads one.
+// loadEnd returns the function by which the cache of ends along an axis loads one.
 func (lv *level[T]) loadEnd(axis int) loadFunc[T] {
 	shape, from := lv.endShape(axis), lv.l.src.DType()
 	strides, n := stridesOf(shape), product(shape)

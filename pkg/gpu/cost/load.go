@@ -33,8 +33,8 @@ const (
 	ByDevice  Limit = "device"
 )
 
-// seconds returns how long the device needs, with so many workers that have a region there each: what one
-// stream is decoded in is not shortened by the others, nor is the rest of the device free to more than workers.
+// seconds returns how long the device needs with the given number of workers, each with a region there: the
+// time of one stream is not shortened by the others, and only workers can use the rest of the device.
 func (b Batches) seconds(f Figures, way string, workers int) float64 {
 	if b.Bytes == 0 || b.Streams == 0 {
 		return 0

@@ -186,8 +186,8 @@ func cString(p *byte) string {
 	return string(unsafe.Slice(p, n))
 }
 
-// most is how many devices and instances a machine has at most, processes a device: a count
-// above is a broken library's.
+// most is the maximum number of devices and instances of a machine, and of processes of a device; a larger
+// count means that the library is broken.
 const most = 4096
 
 func read() (*Facts, error) {

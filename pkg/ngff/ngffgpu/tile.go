@@ -328,7 +328,7 @@ func (t *Tile) halve(s *gpu.Stream) error {
 	return nil
 }
 
-// halving returns how a chunk's part of level 1 is made from the elements as they are stored.
+// halving returns the computation of a chunk's part of level 1 from its stored elements.
 func (t *Tile) halving(c *chunk) kernels.Halving {
 	made := padded(c.part.Made.Shape, 1)
 	h := kernels.Halving{Kind: t.kind, Out: [3]int(made[2:]), In: [3]int(t.chunk[2:]), Origin: [3]int(c.start[2:])}

@@ -188,7 +188,7 @@ func (a *array) store(ctx context.Context, pages []*tiff.Page) error {
 	return nil
 }
 
-// bytesCodec returns how elements become bytes.
+// bytesCodec returns the codec that converts elements to bytes.
 func (a *array) bytesCodec() any {
 	endian := "little"
 	if a.format == nil && a.first.File().BigEndian() { // what is decoded here is not

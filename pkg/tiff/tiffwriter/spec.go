@@ -78,7 +78,7 @@ func (s *Spec) check() error {
 	return f.CheckEncode()
 }
 
-// format returns how tiles are encoded.
+// format returns the format for encoding tiles.
 func (s *Spec) format() tilecodec.Format {
 	return tilecodec.Format{Compression: s.Compression, Predictor: s.Predictor, Type: s.Type, Bits: 8 * s.Type.Size(), Samples: s.Samples,
 		Width: s.Tile, Height: s.Tile, Depth: 1, Photometric: s.photometric(), Subsampling: s.Subsampling, Level: s.Level, Quality: s.Quality}

@@ -96,8 +96,7 @@ func (b *bloscCodec) refuseSnappy(c *config) {
 	}
 }
 
-// bloscTypesize returns what Blosc takes for the size of an element: elements larger than it can have are
-// bytes.
+// bloscTypesize returns the element size that Blosc uses: elements larger than its maximum count as bytes.
 func bloscTypesize(n int) int {
 	if n > bloscMaxTypesize {
 		return 1

@@ -32,7 +32,7 @@ func (c Chain) IsOfStore() bool {
 	return ok
 }
 
-// Name returns what the store calls the encoding, such as "jpeg".
+// Name returns the store's name for the encoding, such as "jpeg".
 func (o *ofStore) Name() string { return o.encoding }
 
 func (o *ofStore) MetadataV2() (json.RawMessage, error) { return nil, ErrFormat }

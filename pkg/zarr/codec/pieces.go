@@ -61,7 +61,7 @@ const (
 // describing a stream to a device would cost more than decoding it.
 const leastStream = 512
 
-// mostStreams returns how many streams a chunk may have.
+// mostStreams returns the maximum number of streams of a chunk.
 func mostStreams(size int) int { return 16 + size/leastStream }
 
 // MostStreams returns the maximum number of streams in a chunk of size decoded bytes.

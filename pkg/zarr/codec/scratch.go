@@ -19,7 +19,7 @@ type Scratch struct {
 // Bind makes later decoding with s stop with the error of ctx when ctx ends; codecs check every few MiB.
 func (s *Scratch) Bind(ctx context.Context) { s.ctx = ctx }
 
-// context returns what Bind was given.
+// context returns the context given to Bind.
 func (s *Scratch) context() context.Context {
 	if s == nil || s.ctx == nil {
 		return context.Background()

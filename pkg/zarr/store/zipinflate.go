@@ -233,7 +233,7 @@ func (r *roster) take(ctx context.Context, n int64) error {
 	}
 }
 
-// give returns what take took; mu is held.
+// give returns memory that take reserved; mu is held.
 func (r *roster) give(n int64) {
 	r.bytes -= n
 	r.wake()

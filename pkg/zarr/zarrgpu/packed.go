@@ -23,10 +23,11 @@ type packedChunk struct {
 	pieces   codec.Pieces
 }
 
-// storedBytes returns how much the stored form of a chunk takes, unless it is larger than usual.
+// storedBytes returns the usual maximum length of a stored chunk.
 func (r *Reader) storedBytes() int64 { return aligned(r.chunk + r.chunk/64 + 4096) }
 
-// decoding returns what the decoding of so many chunks takes until the stream has been waited for.
+// decoding returns the memory for decoding the given number of chunks, which is held until the stream has
+// been waited for.
 func (r *Reader) decoding(chunks int) (pinned, device int64) {
 	pinned, device, err := unpack.Memory(r.library, r.device, r.array.Codecs(), int(r.chunk), chunks)
 	if err != nil {

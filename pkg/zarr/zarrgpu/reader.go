@@ -135,7 +135,7 @@ func (r *Reader) Bytes(shape []int) int64 {
 	return n
 }
 
-// chunks returns how many chunks a region of that shape has that begins with one.
+// chunks returns the number of chunks of a region of the given shape that begins with one.
 func (r *Reader) chunks(shape []int) int64 {
 	n := int64(1)
 	for d, s := range shape {
@@ -144,7 +144,7 @@ func (r *Reader) chunks(shape []int) int64 {
 	return n
 }
 
-// touched returns how many chunks a region has a part of.
+// touched returns the number of chunks that a region touches.
 func (r *Reader) touched(region zarr.Region) int64 {
 	n := int64(1)
 	for d, s := range region.Shape {
@@ -199,8 +199,8 @@ func (r *Reader) needs(shape []int, chunks int64) needs {
 	return n
 }
 
-// cover returns how many bytes lie between the first and the last element of a region of that shape in a
-// chunk.
+// cover returns the number of bytes between the first and the last element, in a chunk, of a region of the
+// given shape.
 func (r *Reader) cover(shape []int) int64 {
 	n := int64(r.size)
 	for d, s := range shape {

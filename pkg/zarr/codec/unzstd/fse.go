@@ -24,7 +24,7 @@ func (e entry) bits() uint   { return uint(e & 0xff) }
 // tableSize is the greatest number of states.
 const tableSize = 512
 
-// fseTable says which decoding table is in a place: one of 1<<log states, if the frame has defined one.
+// fseTable describes a decoding table: whether the frame has defined it, and its 1<<log states.
 type fseTable struct {
 	defined bool
 	log     uint

@@ -94,7 +94,7 @@ func (e *Encoder) largest() (n int64) {
 	return n
 }
 
-// alignedBytes returns what the streams of a chunk take where each is aligned.
+// alignedBytes returns the size of the streams of a chunk if each is aligned.
 func (e *Encoder) alignedBytes() (n int64) {
 	for _, k := range e.packing.List {
 		n += up(int64(k.Size))

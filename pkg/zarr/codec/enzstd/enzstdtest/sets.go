@@ -149,7 +149,7 @@ func text(n int) []byte {
 	return out[:n]
 }
 
-// records returns what tools write about files.
+// records returns text as tools write it about files.
 func records(n int) []byte {
 	r := rand.New(rand.NewPCG(8, 8))
 	out := []byte("[\n")
