@@ -40,8 +40,8 @@ const magnitudeKeys = 1 << 15
 // infinite is the bits of the magnitudes that are no numbers, and of larger ones.
 const infinite = 0x7f800000
 
-// NewMagnitudePercentile prepares for a percentile, 0…100, with about bytes bytes of counters, at least 1
-// MiB.
+// NewMagnitudePercentile prepares for a percentile, 0…100. bytes is the approximate memory for counters, at
+// least 1 MiB.
 func NewMagnitudePercentile(percent float64, bytes int64) *MagnitudePercentile {
 	keys := int(min(256, max(2, (bytes-1<<19)/(4<<16))))
 	p := &MagnitudePercentile{percent: percent, keys: keys, coarse: make([]int64, magnitudeKeys), slot: make([]int32, magnitudeKeys)}

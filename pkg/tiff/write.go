@@ -47,8 +47,8 @@ type pageOut struct {
 	at              int64 // of its directory
 }
 
-// NeedsBig reports whether a file of about bytes bytes must be a BigTIFF because 32-bit offsets do not reach
-// its end.
+// NeedsBig reports whether a file of about the given size must be a BigTIFF because 32-bit offsets do not
+// reach its end.
 func NeedsBig(bytes int64) bool { return bytes > 4<<30-64<<20 }
 
 // NewWriter begins a TIFF file, or a BigTIFF if big is set.
