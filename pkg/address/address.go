@@ -17,19 +17,19 @@ import (
 	"sync"
 )
 
-// Address names data by a path or URL, as typed. Its formatted forms are redacted.
+// Address holds a path or URL as typed. Its printed forms are redacted.
 type Address string
 
-// Reveal returns the address whole, for those who open it.
+// Reveal returns the whole address, for code that opens it.
 func (a Address) Reveal() string { return string(a) }
 
-// String returns the address without what may be secret in it.
+// String returns the address without parts that may be secret.
 func (a Address) String() string {
 	// An address that is the whole text ends where that ends, whatever its password holds.
 	return Redact(redactFrom(string(a), 0, len(a)))
 }
 
-// Format prints String whatever the verb: %d and %x show no more than %s.
+// Format prints String for every verb: %d and %x show no more than %s.
 func (a Address) Format(f fmt.State, verb rune) {
 	if verb != 'q' && verb != 's' {
 		verb = 'v'
@@ -38,10 +38,10 @@ func (a Address) Format(f fmt.State, verb rune) {
 	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(a.String()))
 }
 
-// MarshalText writes String into JSON and its kin.
+// MarshalText writes String, for instance into JSON.
 func (a Address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// Scheme returns what stands before "://", in lower case; "" for a path.
+// Scheme returns the part before "://" in lower case, or "" for a path.
 func (a Address) Scheme() string {
 	scheme, _, ok := strings.Cut(string(a), "://")
 	if !ok {
@@ -50,7 +50,8 @@ func (a Address) Scheme() string {
 	return strings.ToLower(scheme)
 }
 
-// Parse is url.Parse with errors that quote nothing secret. A port that cannot be is one of them.
+// Parse parses the address like url.Parse, with errors that quote nothing secret. An impossible port is an
+// error, too.
 func (a Address) Parse() (*url.URL, error) {
 	u, err := url.Parse(string(a))
 	if err == nil {
@@ -67,8 +68,8 @@ func (a Address) Parse() (*url.URL, error) {
 	return nil, fmt.Errorf("%s: the user name, password or query does not parse: percent-encode characters other than letters and digits, or better give no secrets in an address", a)
 }
 
-// Redact returns a text without what may be secret in the addresses that stand in it, and
-// without what [Hide] was told of.
+// Redact returns text without the parts of its addresses that may be secret, and without the secrets given to
+// [Hide].
 func Redact(text string) string {
 	if !strings.Contains(text, ":/") && !strings.Contains(text, `:\`) {
 		return hideKnown(text)
@@ -93,8 +94,8 @@ const hidden = "xxxxx"
 // compiled when first needed: most runs have no address.
 var start = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:[/\\]+`) })
 
-// length returns how much of a text belongs to an address: all before a space, a quotation mark
-// or another address.
+// length returns the length of an address at the beginning of a text: all before a space, a quotation mark or
+// another address.
 func length(text string) int {
 	if i := strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'<>`\x7f", r) }); i >= 0 {
 		text = text[:i]
@@ -105,8 +106,7 @@ func length(text string) int {
 	return len(text)
 }
 
-// redactFrom redacts the address that stands in a text between two places; where there is
-// none, nothing.
+// redactFrom redacts the address between two positions of a text, if there is one.
 func redactFrom(text string, from, end int) string {
 	at := start().FindStringIndex(text[from:end])
 	if at == nil {
@@ -126,8 +126,8 @@ func redactFrom(text string, from, end int) string {
 	return head + rest[:i] + redactQuery(rest[i:], bucket) + tail
 }
 
-// userinfo returns how many bytes of an address behind its slashes are a user name and a
-// password; the "@" behind them does not count.
+// userinfo returns the length of the user name and password behind an address's slashes, without the "@"
+// behind them.
 func userinfo(rest string) int {
 	authority := rest
 	if i := strings.IndexAny(rest, `/\?#`); i >= 0 {

@@ -23,7 +23,7 @@ var known struct {
 	forms []string
 }
 
-// Hide makes [Redact] remove secrets from every text from now on.
+// Hide makes [Redact] remove the secrets from every text from now on.
 func Hide(secrets ...string) {
 	known.Lock()
 	defer known.Unlock()
@@ -37,7 +37,7 @@ func Hide(secrets ...string) {
 	slices.SortStableFunc(known.forms, func(a, b string) int { return len(b) - len(a) })
 }
 
-// forms are the ways in which a secret may be written: as it is, as it is meant, and quoted.
+// forms returns the forms in which a secret may be written: literally, decoded, and quoted.
 func forms(secret string) []string {
 	bare := []string{secret}
 	for _, unescape := range []func(string) (string, error){url.QueryUnescape, url.PathUnescape} {
@@ -56,8 +56,8 @@ func forms(secret string) []string {
 	return all
 }
 
-// HideIn declares what may be secret in an address as secret: its user name and password, and
-// the values of its query.
+// HideIn hides the parts of an address that may be secret: its user name and password, and the values of its
+// query.
 func HideIn(a Address) {
 	text := string(a)
 	if !strings.Contains(text, ":/") && !strings.Contains(text, `:\`) {

@@ -1,8 +1,7 @@
-// Package atomic writes the outputs of a run so that each is there whole or
-// not at all.
+// Package atomic writes the outputs of a run so that each appears whole or not at all.
 //
-// A [Group] holds the outputs of one run. Each is written under a hidden name
-// in the folder where it shall lie, so that putting it in place is a rename:
+// A [Group] holds the outputs of one run. Each is written under a hidden name in its final folder, so that a
+// rename puts it in place:
 //
 //	g := atomic.NewGroup(atomic.Options{})
 //	defer g.Abort()                       // does nothing after Commit
@@ -10,20 +9,17 @@
 //	… write into out.Work() …
 //	err = g.Commit()
 //
-// A crash or a kill before Commit leaves what was there untouched; the hidden
-// remains are removed by the next run on the same host that writes into the
-// same folder. Commit puts files in place first and folders last; if one fails,
-// those already in place are taken back. A kill in the middle of Commit can
-// leave new files beside an old folder, but every output is whole.
+// A crash or a kill before Commit leaves existing files untouched; the next run on the same host that writes
+// into the same folder removes the hidden remains. Commit puts files in place first and folders last; if one
+// fails, it takes back those already in place. A kill in the middle of Commit can leave new files beside an
+// old folder, but every output is whole.
 //
-// Where the file system cannot exchange two names, a folder that is replaced is
-// missing for a moment. If the process dies just then, the next run that writes into
-// the same folder, on any host, puts the old one back; package sibling finds it for
-// those who read. That is safe also when the process lives: it looks again.
+// If the file system cannot exchange two names, a folder being replaced is missing for a moment. If the
+// process dies just then, the next run that writes into the same folder, on any host, restores the old one,
+// and package sibling finds it for readers. This is safe even if the process is alive: it looks again.
 //
-// Two processes on one output never mix: each writes under its own name. The
-// first that is complete is put in place. The second is refused with
-// [ErrExists] in its Commit, or, when it may overwrite, replaces the first.
+// Two processes with the same output never mix: each writes under its own name. The first to complete is put
+// in place. The second gets [ErrExists] from its Commit or, if it may overwrite, replaces the first.
 package atomic
 
 import (
@@ -43,19 +39,18 @@ import (
 	"strata/pkg/sibling"
 )
 
-// Errors that are the caller's choice of paths; tell them apart with errors.Is.
-// All other errors are the file system's.
+// Errors caused by the caller's choice of paths, for errors.Is. All other errors come from the file system.
 var (
 	ErrExists  = errors.New("output exists")            // and Overwrite is off
 	ErrPlace   = errors.New("output cannot lie there")  // equal to or inside an input, another output, …
-	ErrNotOurs = errors.New("output is something else") // would replace what the program does not write
+	ErrNotOurs = errors.New("output is something else") // would replace something that the program does not write
 	ErrBusy    = errors.New("another run changes it")   // where it lies
 
-	// ErrReserved is an ErrPlace: of a reserved file, to which nothing may be written then.
+	// ErrReserved is an ErrPlace for a reserved file; the caller must not write anything then.
 	ErrReserved = errors.New("reserved file cannot lie there")
 )
 
-// refusal is an error whose text is its own, and that is one of the above.
+// refusal is an error with a text of its own that matches one of the errors above.
 type refusal struct {
 	kind error
 	text string
@@ -70,17 +65,17 @@ func refuse(kind error, format string, args ...any) error {
 	return &refusal{kind, fmt.Sprintf(format, args...)}
 }
 
-// Options of a group.
+// Options configure a group.
 type Options struct {
 	Overwrite bool // an existing output is replaced
 	Sync      bool // data and folders are flushed to the device before the rename
 
-	// Warn is told of things that do not stop the run: another process that
-	// writes the same output, remains that cannot be removed. May be nil.
+	// Warn is called with problems that do not stop the run: another process that writes the same output,
+	// remains that cannot be removed. It may be nil.
 	Warn func(format string, args ...any)
 }
 
-// Group is the set of outputs of one run. It is not safe for concurrent use.
+// Group holds the outputs of one run. It is not safe for concurrent use.
 type Group struct {
 	opt    Options
 	ops    operations
@@ -104,19 +99,19 @@ type Output struct {
 	final   string   // where it will lie: absolute, links resolved
 	work    string   // where it is written
 	aside   string   // where the old one waits while it is replaced without an exchange
-	file    bool     // a file, else a folder
+	file    bool     // a file, otherwise a folder
 	markers []string // an existing folder must hold one of these to be replaced
 	state   state
 }
 
-// Path is the output's place as the user gave it, for messages and records.
+// Path returns the output's path as the user gave it, for messages and records.
 func (o *Output) Path() string { return o.path }
 
-// Work is the hidden path to write to until Commit: an empty folder, or an
-// empty file that may be truncated or replaced.
+// Work returns the hidden path to write to until Commit: an empty folder, or an empty file that may be
+// truncated or replaced.
 func (o *Output) Work() string { return o.work }
 
-// Create opens an output that is a file for writing, from its start.
+// Create opens a file output for writing from its start.
 func (o *Output) Create() (*os.File, error) {
 	f, err := os.OpenFile(o.work, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o666)
 	if err != nil {
@@ -125,8 +120,8 @@ func (o *Output) Create() (*os.File, error) {
 	return f, nil
 }
 
-// Write makes an output that is a file of what write writes, and closes it: some file
-// systems tell only then that it did not fit. Of no output, nil, it does nothing.
+// Write calls write with the output's file and closes it, since some file systems report only then that data
+// did not fit. On a nil output it does nothing.
 func (o *Output) Write(write func(w io.Writer) error) error {
 	if o == nil {
 		return nil
@@ -148,11 +143,11 @@ func (o *Output) Write(write func(w io.Writer) error) error {
 	return nil
 }
 
-// Outputs are the outputs of the group that were started so far, in that order.
+// Outputs returns the outputs started so far, in order.
 func (g *Group) Outputs() []*Output { return slices.Clone(g.outs) }
 
-// Rename puts the outputs' own names into a text where it has their hidden
-// ones: what failed to be written is known to the user by those.
+// Rename replaces the hidden names of outputs in a text by the names that the user knows, for errors of
+// writing.
 func (g *Group) Rename(text string) string {
 	for _, o := range append(g.gone, g.outs...) {
 		text = strings.ReplaceAll(text, o.work, o.path)
@@ -160,11 +155,11 @@ func (g *Group) Rename(text string) string {
 	return text
 }
 
-// Remote is an output that is not of this machine's file systems.
+// Remote is an output outside this machine's file systems.
 type Remote interface {
-	// Commit makes it visible as a whole.
+	// Commit makes the output visible as a whole.
 	Commit() error
-	// Abort removes what was written, also after a Commit.
+	// Abort removes everything written, even after a Commit.
 	Abort() error
 }
 
@@ -173,11 +168,10 @@ type remote struct {
 	Remote
 }
 
-// Remote adds an output that something else writes. In Commit it comes after
-// those that can be taken back.
+// Remote adds an output that r writes. Commit puts it in place after those that can be taken back.
 func (g *Group) Remote(path string, r Remote) { g.remote = append(g.remote, remote{path, r}) }
 
-// NewGroup makes an empty group.
+// NewGroup returns an empty group.
 func NewGroup(opt Options) *Group {
 	if opt.Warn == nil {
 		opt.Warn = func(string, ...any) {}
@@ -222,9 +216,9 @@ func (g *Group) Reserve(path string) error {
 	return nil
 }
 
-// Folder starts an output that is a folder. With Overwrite, an existing one is
-// replaced only if it is an empty folder or holds one of the markers: a slip
-// of the keyboard must not cost somebody's home. Without markers it must be empty.
+// Folder starts an output that is a folder. With Overwrite, an existing folder is replaced only if it is
+// empty or holds one of the markers, so that a typing error does not cost somebody's home. Without markers it
+// must be empty.
 func (g *Group) Folder(path string, markers ...string) (*Output, error) {
 	return g.start(&Output{path: path, markers: markers})
 }
@@ -305,8 +299,8 @@ func (o *Output) against(in input) error {
 	return nil
 }
 
-// mayReplace refuses an output whose place is taken, unless it may be
-// replaced and is what the program writes.
+// mayReplace returns an error if an output's place is taken, unless replacing is allowed and the place holds
+// something that the program writes.
 func (g *Group) mayReplace(o *Output) error {
 	info, err := os.Lstat(o.final)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -376,7 +370,7 @@ func (g *Group) makeParents(dir string) error {
 	return nil
 }
 
-// dropParents removes the folders that the group made, as far as they are empty.
+// dropParents removes the empty folders among those that the group made.
 func (g *Group) dropParents() {
 	if len(g.outs) > 0 {
 		return // one of them is in use
@@ -389,8 +383,8 @@ func (g *Group) dropParents() {
 	g.made = nil
 }
 
-// Abort removes all that was written, and unlocks what was changed. After a
-// successful Commit nothing is removed. What it cannot remove it reports to Warn, once per output.
+// Abort removes everything written and releases all locks. After a successful Commit it removes nothing. It
+// reports what it cannot remove to Warn, once per output.
 func (g *Group) Abort() {
 	g.release()
 	if g.done {
@@ -417,7 +411,7 @@ func (g *Group) remove(path string) {
 	}
 }
 
-// within says whether path is dir or lies below it; both are clean and absolute.
+// within reports whether path is dir or lies below it; both are clean and absolute.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
@@ -431,8 +425,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(ia, ib)
 }
 
-// realPath is the absolute path with all links resolved, also where the last
-// parts do not exist yet.
+// realPath returns the absolute path with all links resolved, even if its last parts do not exist yet.
 func realPath(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -455,7 +448,7 @@ func realPath(path string) (string, error) {
 	return filepath.Join(parent, filepath.Base(abs)), nil
 }
 
-// notFolder is the part of an absolute path that others lie below although it is no folder.
+// notFolder returns the part of an absolute path that is used as a folder although it is none.
 func notFolder(path string) string {
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
@@ -465,7 +458,7 @@ func notFolder(path string) string {
 	return path
 }
 
-// cause is an error of the os package without operation and path.
+// cause returns an error of the os package without operation and path.
 func cause(err error) error {
 	var p *fs.PathError
 	var l *os.LinkError
@@ -480,7 +473,7 @@ func cause(err error) error {
 
 func named(path string, err error) error { return fmt.Errorf("%s: %w", path, cause(err)) }
 
-// token is a name part that no other output has.
+// token returns a part of a name that no other output has.
 func token() string {
 	var b [5]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -7,9 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Change declares a folder that the run changes where it lies, and locks it until the
-// process ends: a second run on it is refused with [ErrBusy]. Where the file system
-// cannot lock folders (NFS), nothing is locked.
+// Change declares a folder that the run changes in place, and locks it until the process ends: a second run
+// on it gets [ErrBusy]. If the file system cannot lock folders (NFS), nothing is locked.
 func (g *Group) Change(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -27,7 +26,7 @@ func (g *Group) Change(path string) error {
 	return nil
 }
 
-// release unlocks what the run changed.
+// release unlocks the folders that the run changed.
 func (g *Group) release() {
 	for _, f := range g.changing {
 		f.Close()

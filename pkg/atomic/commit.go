@@ -11,7 +11,7 @@ import (
 	"strata/pkg/work"
 )
 
-// state is how far an output has come.
+// state is the progress of an output.
 type state int
 
 const (
@@ -23,10 +23,9 @@ const (
 	stranded               // both have hidden names: the old one could not be put back
 )
 
-// Commit puts all outputs in place: files, folders, then remote ones, each in the
-// order they were started. When one fails, those that are in place already are
-// taken back, and everything is as it was. A remote one comes last because the old one
-// that it replaces cannot be brought back.
+// Commit puts all outputs in place: files, folders, then remote ones, each in the order they were started. If
+// one fails, it takes back those already in place and restores the earlier state. Remote ones come last
+// because the old one that they replace cannot be restored.
 func (g *Group) Commit() error {
 	if g.done {
 		return nil
@@ -133,7 +132,7 @@ func (g *Group) placeOne(o *Output) error {
 	return fmt.Errorf("another process keeps changing it")
 }
 
-// replace swaps the output with what lies in its place.
+// replace swaps the output with the folder or file in its place.
 func (o *Output) replace(ops operations) error {
 	err := ops.exchange(o.work, o.final)
 	if err == nil {
@@ -149,9 +148,8 @@ func (o *Output) replace(ops operations) error {
 // errAgain is the answer to a name that another process has just put something under.
 var errAgain = errors.New("another process was faster")
 
-// replaceInSteps is replace where names cannot be exchanged (NFS, for one).
-// The folder is missing for a moment; the old one is put back when the second
-// step fails, or by the next run when the process dies between the two.
+// replaceInSteps replaces where names cannot be exchanged (NFS, for one). The folder is missing for a moment;
+// the old one is restored when the second step fails, or by the next run if the process dies between the two.
 func (o *Output) replaceInSteps(ops operations) error {
 	if o.file {
 		o.state = replaced

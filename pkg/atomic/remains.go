@@ -72,7 +72,8 @@ func (g *Group) putBack(dir, base string, kept []sibling.Hidden) map[string]bool
 	return seen
 }
 
-// recent tells a writer from remains of another host: those stay silent after a day.
+// recent reports whether a file was changed within the last day. It tells a writer on another host from its
+// remains.
 func recent(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && time.Since(info.ModTime()) < 24*time.Hour

@@ -9,7 +9,7 @@ import (
 
 // Comparison is two documents side by side.
 type Comparison struct {
-	A, B   string // what they are called: their files
+	A, B   string // names of the two: their files
 	Pairs  []Pair
 	OnlyA  []Result // that B has not, or has not measured
 	OnlyB  []Result
@@ -18,18 +18,18 @@ type Comparison struct {
 	a, b *Document
 }
 
-// Pair is a result that both have: with the same name, axes and program.
+// Pair is a result that both documents have, with the same name, axes and program.
 type Pair struct {
 	A, B Result
-	// Ratio is B's rate over A's: above 1, B is faster. Low and High are the ratio of B's slowest repeat to A's fastest, and
-	// of B's fastest to A's slowest.
+	// Ratio is B's rate divided by A's: above 1, B is faster. Low and High are the ratios of B's slowest
+	// repeat to A's fastest, and of B's fastest to A's slowest.
 	Ratio, Low, High float64
-	// Noise: the repeats of the two overlap, so that the ratio may be chance. Where one of the two was measured only once it
-	// is not known whether it is: Single.
+	// Noise means that the repeats of the two overlap, so that the ratio may be chance. Single means that one
+	// of the two was measured only once, so that this is unknown.
 	Noise, Single bool
 }
 
-// Verdict is what the ratio means, in a word or two.
+// Verdict returns the meaning of the ratio in a word or two.
 func (p Pair) Verdict() string {
 	switch {
 	case p.Single:
@@ -117,7 +117,7 @@ func orNone(s string) string {
 	return s
 }
 
-// rows are the comparison as a table.
+// rows returns the comparison as a table.
 func (c *Comparison) rows() (heads []Head, rows [][]string) {
 	heads = []Head{{"what", false}, {"who", false}, {"A GiB/s", true}, {"from to", true}, {"B GiB/s", true}, {"from to", true}, {"B/A", true}, {"", false}}
 	span := func(r Result) string {

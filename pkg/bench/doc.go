@@ -1,6 +1,6 @@
-// Package bench is what benchmarks have in common: results with their repeats,
-// a document of them with the facts of the machine, and what is made of it: JSON,
-// a table, a page with plots, plots alone, and the comparison of two documents.
+// Package bench holds the common parts of the benchmarks: results with repeats, a document of them with facts
+// about the machine, and its forms as JSON, table, page with plots, single plots, and comparison of two
+// documents.
 //
 //	d := bench.New("bench-io", version, os.Args)
 //	d.System = bench.ReadSystem(ctx, path)
@@ -13,7 +13,6 @@
 //	d.Results = append(d.Results, r)
 //	err := d.WriteJSON(w) // or Table, HTML
 //
-// A result is told apart by its name (what was done), its axes (how) and who did
-// it. What two programs did under the same name and axes stands side by side in
-// tables and plots, with the ratio of ours to theirs.
+// A result is identified by its name (what was done), its axes (how) and who did it. Results of two programs
+// with the same name and axes stand side by side in tables and plots, with the ratio of ours to theirs.
 package bench

@@ -15,13 +15,13 @@ import (
 	"strata/pkg/document"
 )
 
-// Format names the form of a document's JSON. Fields that are added make it another one.
+// Format names the version of a document's JSON. Additional fields make a new version.
 const Format = "strata bench 2"
 
 // older are the forms that lack only fields that this one may leave out.
 var older = []string{"strata bench 1"}
 
-// Document is the results of a run with what they depend on.
+// Document holds the results of a run and the conditions that they depend on.
 type Document struct {
 	Format  string    `json:"format"`
 	Tool    string    `json:"tool"`
@@ -29,8 +29,8 @@ type Document struct {
 	Command string    `json:"command"` // as it was typed
 	Time    time.Time `json:"time"`
 	System  System    `json:"system"`
-	Image   *Image    `json:"image,omitempty"`      // what was measured with, of programs that measure one file
-	Setting Axes      `json:"parameters,omitempty"` // what was asked for, where axes do not say it
+	Image   *Image    `json:"image,omitempty"`      // the measured file, for programs that measure a single one
+	Setting Axes      `json:"parameters,omitempty"` // settings of the run that are not axes
 	Results []Result  `json:"results"`
 	Advice  []string  `json:"advice"` // a line each
 }
@@ -54,7 +54,7 @@ type Image struct {
 	FileBytes   int64    `json:"file_bytes"` // of the file
 }
 
-// New begins a document of a program that was started with arguments, the first being its name.
+// New begins the document of a program started with the given arguments, the first being its name.
 func New(tool, version string, arguments []string) *Document {
 	var words []string
 	for i, a := range arguments {
@@ -67,7 +67,7 @@ func New(tool, version string, arguments []string) *Document {
 	return &Document{Format: Format, Tool: tool, Version: version, Command: strings.Join(words, " "), Time: time.Now().UTC().Truncate(time.Second)}
 }
 
-// WriteJSON writes the document, whole lines indented.
+// WriteJSON writes the document as indented JSON.
 func (d *Document) WriteJSON(w io.Writer) error {
 	out := *d
 	if out.Results == nil {
@@ -93,8 +93,8 @@ func (d *Document) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// ReadJSON reads a document. What is no such document, is of another format, or has values that cannot be, is an error
-// that says where.
+// ReadJSON reads a document. Text that is not such a document, has another format or impossible values gives
+// an error that names the place.
 func ReadJSON(r io.Reader) (*Document, error) {
 	text, err := document.All(r, "results")
 	if err != nil {
@@ -121,7 +121,7 @@ func ReadJSON(r io.Reader) (*Document, error) {
 	return d, d.check()
 }
 
-// jsonError is a JSON error in one line, with the line of the text that it is in.
+// jsonError returns a JSON error in one line, with the line number in the text.
 func jsonError(text []byte, err error) string {
 	var offset int64 = -1
 	var s *json.SyntaxError
@@ -161,7 +161,7 @@ func (d *Document) check() error {
 	return nil
 }
 
-// Quote is a word as a shell takes it.
+// Quote returns a word quoted for a shell.
 func Quote(word string) string {
 	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+,:@=%") == "" {
 		return word

@@ -20,7 +20,7 @@ var pageCSS string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 
-// view is what the page shows.
+// view holds the content of the page.
 type view struct {
 	Title, Sub, Tool, Version, Command string
 	CSS                                template.CSS
@@ -50,7 +50,8 @@ type head struct {
 
 type cell struct{ Text, Class string }
 
-// HTML writes a page that stands for itself: the best of each kind, advice, plots, tables and the facts of the machine.
+// HTML writes a self-contained page: the best of each kind, advice, plots, tables and the facts of the
+// machine.
 func (d *Document) HTML(w io.Writer) error {
 	v := d.view()
 	by := peers(d.Results)
@@ -141,7 +142,7 @@ func (d *Document) view() *view {
 	return v
 }
 
-// facts are those that are known, for people.
+// facts returns the known facts, formatted for people.
 func (s System) facts() []fact {
 	var out []fact
 	add := func(name, value string) {
@@ -207,7 +208,7 @@ func gpuName(s System) string {
 	return s.GPU.Name
 }
 
-// HTML writes a page of the comparison: plots with both beside each other, and the ratios.
+// HTML writes a page of the comparison: plots with both documents, and the ratios.
 func (c *Comparison) HTML(w io.Writer) error {
 	v := c.b.view()
 	v.Title = "Comparison of " + c.A + " with " + c.B
@@ -252,7 +253,7 @@ func (c *Comparison) HTML(w io.Writer) error {
 	return pageTemplate.Execute(w, v)
 }
 
-// whose are the programs of the pairs.
+// whose returns the programs of the pairs.
 func (c *Comparison) whose() []string {
 	var who []string
 	for _, p := range c.Pairs {

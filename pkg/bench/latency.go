@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Latency is how long single reads or writes took, in seconds. Quantiles are at most 2 % off.
+// Latency summarises the durations, in seconds, of single reads or writes. Quantiles have an error of at most
+// 2 %.
 type Latency struct {
 	Count int64   `json:"count"`
 	Least float64 `json:"least"`
@@ -24,8 +25,8 @@ type Latency struct {
 // subBits: each power of two of a nanosecond has 2^subBits classes.
 const subBits = 5
 
-// Histogram counts times in classes of 3 % of their size. It is for one goroutine; those of several are added up by
-// [Histogram.Merge]. The zero value is empty.
+// Histogram counts durations in classes 3 % wide. It serves one goroutine; [Histogram.Merge] adds up several.
+// The zero value is empty.
 type Histogram struct {
 	count       [64 << subBits]int64
 	n           int64
@@ -33,10 +34,10 @@ type Histogram struct {
 	least, most time.Duration
 }
 
-// Add counts a time.
+// Add counts a duration.
 func (h *Histogram) Add(d time.Duration) { h.AddN(d, 1) }
 
-// AddN counts a time that came n times.
+// AddN counts a duration n times.
 func (h *Histogram) AddN(d time.Duration, n int64) {
 	if n <= 0 {
 		return
@@ -53,7 +54,7 @@ func (h *Histogram) AddN(d time.Duration, n int64) {
 	h.square += ns * ns * float64(n)
 }
 
-// Merge adds what another one counted.
+// Merge adds the counts of another histogram.
 func (h *Histogram) Merge(o *Histogram) {
 	if o.n == 0 {
 		return
@@ -70,10 +71,10 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.square += o.square
 }
 
-// Count is how many times were counted.
+// Count returns the number of durations.
 func (h *Histogram) Count() int64 { return h.n }
 
-// class is the number of a time's class.
+// class returns the number of the class of a duration.
 func class(d time.Duration) int {
 	v := uint64(d)
 	if v < 1<<subBits {
@@ -83,7 +84,7 @@ func class(d time.Duration) int {
 	return (e+1)<<subBits + int(v>>e) - 1<<subBits
 }
 
-// middle is the time in the middle of a class.
+// middle returns the duration in the middle of a class.
 func middle(c int) float64 {
 	if c < 1<<subBits {
 		return float64(c)
@@ -93,7 +94,8 @@ func middle(c int) float64 {
 	return low + float64(uint64(1)<<e-1)/2
 }
 
-// Quantile is the time that a share q of those counted, from 0 to 1, did not exceed; 0 if there is none.
+// Quantile returns the duration that a fraction q of those counted, from 0 to 1, did not exceed; 0 if there
+// are none.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.n == 0 {
 		return 0
@@ -107,7 +109,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return h.most
 }
 
-// Latency is the summary; nil if nothing was counted.
+// Latency returns the summary, or nil if nothing was counted.
 func (h *Histogram) Latency() *Latency {
 	if h.n == 0 {
 		return nil

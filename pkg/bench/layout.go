@@ -66,7 +66,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// label is what tells a result's case apart in its group, without some axes.
+// label returns the axes that distinguish a result's case in its group, without some given ones.
 func (g *group) label(r Result, without ...string) string {
 	var parts []string
 	for _, name := range g.axes {
@@ -82,7 +82,7 @@ func (g *group) label(r Result, without ...string) string {
 	return strings.Join(parts, ", ")
 }
 
-// speaks tells whether an axis's values say what they are: words and sizes do, numbers do not.
+// speaks reports whether an axis's values say what they are: words and sizes do, numbers do not.
 func (g *group) speaks(name string) bool {
 	for _, r := range g.results {
 		if _, err := strconv.ParseFloat(r.Axes.Get(name), 64); err == nil {
@@ -92,7 +92,7 @@ func (g *group) speaks(name string) bool {
 	return true
 }
 
-// peers are what others did in each case.
+// peers returns the results of other programs in each case.
 func peers(list []Result) map[string][]Result {
 	by := map[string][]Result{}
 	for _, r := range list {
@@ -103,7 +103,7 @@ func peers(list []Result) map[string][]Result {
 	return by
 }
 
-// ratios says how fast we were beside the others: "1.26× fio".
+// ratios returns our speed relative to the others: "1.26× fio".
 func ratios(r Result, by map[string][]Result) string {
 	if r.Who != Strata || !r.Measured() {
 		return ""
@@ -117,7 +117,7 @@ func ratios(r Result, by map[string][]Result) string {
 	return strings.Join(parts, ", ")
 }
 
-// Ratio is a ratio with three digits: "0.951", "1.26", "14.2".
+// Ratio formats a ratio with three digits: "0.951", "1.26", "14.2".
 func Ratio(v float64) string {
 	switch {
 	case v >= 99.95:
@@ -130,10 +130,10 @@ func Ratio(v float64) string {
 	return fmt.Sprintf("%.3f", v)
 }
 
-// GiBs is a rate in GiB/s with three digits.
+// GiBs formats a rate in GiB/s with three digits.
 func GiBs(bytesPerSecond float64) string { return Ratio(bytesPerSecond / (1 << 30)) }
 
-// Time is a time span with three digits and its unit: "85.2 µs", "1.24 s".
+// Time formats a duration with three digits and its unit: "85.2 µs", "1.24 s".
 func Time(seconds float64) string {
 	for _, u := range []struct {
 		from float64
@@ -146,7 +146,7 @@ func Time(seconds float64) string {
 	return fmt.Sprintf("%.0f ns", seconds*1e9)
 }
 
-// number is an axis's value as a number: "8", "1 MiB", "2.5".
+// number parses an axis's value as a number: "8", "1 MiB", "2.5".
 func number(value string) (float64, bool) {
 	if v, err := strconv.ParseFloat(value, 64); err == nil {
 		return v, true
@@ -155,7 +155,7 @@ func number(value string) (float64, bool) {
 	return float64(n), err == nil
 }
 
-// count is a number of operations per second.
+// count formats a number of operations per second.
 func count(perSecond float64) string {
 	if perSecond >= 9995 {
 		return Ratio(perSecond/1000) + "k"

@@ -15,8 +15,8 @@ const (
 	mostRows  = 24 // of bars in a plot
 )
 
-// plots are those of a group: bars, or lines along an axis that has three numbers or more. A plot that would be too full
-// becomes several, one for each value of an axis.
+// plots returns the plots of a group: bars, or lines along an axis that has three numbers or more. A plot
+// that would be too full is split into several, one for each value of an axis.
 func (g *group) plots() []*page.Plot {
 	var out []*page.Plot
 	for _, part := range g.scales() {
@@ -53,12 +53,12 @@ func drop(p *page.Plot) []*page.Plot {
 	return []*page.Plot{p}
 }
 
-// farApart is how many times as fast as another part of a group one is that does not fit into one plot with it.
+// farApart is the minimum ratio of the rates of two parts of a group that do not fit into one plot.
 const farApart = 3
 
-// scales are the parts of a group that an axis of words tells apart, such as whether a cache was warm, where their best
-// results lie so far apart that one plot would show little of the slower ones; the group itself where none does. Of several
-// such axes it is the one whose parts are most alike inside.
+// scales splits a group along an axis of words, such as whether a cache was warm, if the best results of the
+// parts lie so far apart that one plot would show little of the slower ones; otherwise it returns the group
+// itself. Of several such axes it takes the one whose parts are most alike inside.
 func (g *group) scales() []*group {
 	parts, least := []*group{g}, spreadOf(g.results)/farApart
 	for _, name := range g.axes {
@@ -82,7 +82,7 @@ func (g *group) scales() []*group {
 	return parts
 }
 
-// spreadOf is how many times as fast as the slowest of some results the fastest is.
+// spreadOf returns how many times as fast as the slowest of some results the fastest is.
 func spreadOf(list []Result) float64 {
 	low, high := math.Inf(1), 0.0
 	for _, r := range list {
@@ -96,7 +96,7 @@ func spreadOf(list []Result) float64 {
 	return high / low
 }
 
-// split is a group for each value of an axis.
+// split returns a group for each value of an axis.
 func (g *group) split(name string) []*group {
 	var out []*group
 	by := map[string]*group{}
@@ -126,7 +126,7 @@ func (g *group) caption(more string) string {
 	return text + "."
 }
 
-// along is the axis that lines are drawn along; "" for bars.
+// along returns the axis that lines are drawn along, or "" for bars.
 func (g *group) along() string {
 	best, most := "", 2
 	for _, name := range g.axes {
@@ -146,7 +146,7 @@ func (g *group) along() string {
 	return best
 }
 
-// lines are the results that lie on one line each: all but one axis is the same.
+// lines groups the results that lie on one line: all axes but one are equal.
 func (g *group) lines(x string) [][]Result {
 	var out [][]Result
 	by := map[string]int{}
@@ -210,7 +210,7 @@ func tip(r Result) string {
 	return text
 }
 
-// bars are a row for each case, with a bar for each program.
+// bars returns a row for each case, with a bar for each program.
 func (g *group) bars() *page.Bars {
 	b := &page.Bars{Title: g.name, Label: "GiB/s", Series: g.who}
 	by := map[string]int{}
@@ -239,8 +239,8 @@ func (g *group) bars() *page.Bars {
 	return b
 }
 
-// SVG writes one plot of the results that a filter takes, as a file that documents show: bars for each case and program.
-// A nil filter takes all. It is an error if there is nothing to draw.
+// SVG writes one plot of the results that a filter selects, as an SVG file: bars for each case and program. A
+// nil filter selects all. An empty plot is an error.
 func (d *Document) SVG(w io.Writer, title string, take func(r Result) bool) error {
 	var list []Result
 	for _, r := range d.Results {

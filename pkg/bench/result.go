@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Strata is who made our own results.
+// Strata is the name of our programs in Result.Who.
 const Strata = "strata"
 
 // Axis is a setting of a measurement.
@@ -19,7 +19,7 @@ type Axis struct{ Name, Value string }
 // Axes are the settings of a measurement, in the order in which they are shown. As JSON they are an object.
 type Axes []Axis
 
-// Get is the value of an axis; "" if there is none.
+// Get returns the value of an axis, or "" if there is none.
 func (a Axes) Get(name string) string {
 	for _, x := range a {
 		if x.Name == name {
@@ -29,7 +29,7 @@ func (a Axes) Get(name string) string {
 	return ""
 }
 
-// With is the axes with one more, or with another value of it.
+// With returns the axes with one more, or with another value of an existing one.
 func (a Axes) With(name, value string) Axes {
 	out := slices.Clone(a)
 	for i := range out {
@@ -102,24 +102,24 @@ func (a Axes) has(name string) bool {
 	return slices.ContainsFunc(a, func(x Axis) bool { return x.Name == name })
 }
 
-// Result is one measurement with its repeats, or why it was not made.
+// Result is one measurement with its repeats, or the reason why it was not made.
 type Result struct {
-	Name    string `json:"name"`    // what was done: "read", "full"
+	Name    string `json:"name"`    // the operation: "read", "full"
 	Axes    Axes   `json:"axes"`    // how
 	Who     string `json:"who"`     // the program: Strata, "zarr-python"
-	Backend string `json:"backend"` // the way that it really took; "" where there is only one
+	Backend string `json:"backend"` // the way that was actually used; "" if there is only one
 
 	Seconds []float64 `json:"seconds"` // of each repeat
 	Bytes   int64     `json:"bytes"`   // moved in each repeat
 	Ops     int64     `json:"ops"`     // reads or writes in each repeat; 0 where they are not counted
 	Latency *Latency  `json:"latency"` // of those of all repeats; null where it was not measured
 
-	CPU      float64 `json:"cpu_seconds"`              // of a repeat, the median; 0: not known
-	RSS      int64   `json:"peak_resident"`            // bytes of the process; 0: not known
-	Grown    int64   `json:"resident_delta,omitempty"` // of them, what it had not before the repeat
+	CPU      float64 `json:"cpu_seconds"`              // of a repeat, the median; 0: unknown
+	RSS      int64   `json:"peak_resident"`            // bytes of the process; 0: unknown
+	Grown    int64   `json:"resident_delta,omitempty"` // part of it that the process did not have before the repeat
 	Pixels   int64   `json:"pixels,omitempty"`         // in each repeat; 0 where they are not counted
 	Device   int64   `json:"device_bytes"`             // moved to or from a device in a repeat
-	Checksum string  `json:"checksum,omitempty"`       // of what was read
+	Checksum string  `json:"checksum,omitempty"`       // checksum of the data read
 	Note     string  `json:"note,omitempty"`           // what did not go as the axes say
 	Reason   string  `json:"reason,omitempty"`         // why it was not measured; there are no repeats then
 }
@@ -149,7 +149,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(resultJSON{fields(r), r.Median(), least, most, r.Rate(), r.OpsRate(), r.PixelRate()})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and nothing else.
+// UnmarshalJSON reads the output of MarshalJSON and refuses anything else.
 func (r *Result) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -161,10 +161,10 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Median is the median of the repeats' seconds; 0 if there are none.
+// Median returns the median of the repeats' seconds; 0 if there are none.
 func (r Result) Median() float64 { return Median(r.Seconds) }
 
-// Spread is the least and the most seconds that a repeat took.
+// Spread returns the minimum and the maximum seconds of the repeats.
 func (r Result) Spread() (least, most float64) {
 	if len(r.Seconds) == 0 {
 		return 0, 0
@@ -172,25 +172,25 @@ func (r Result) Spread() (least, most float64) {
 	return slices.Min(r.Seconds), slices.Max(r.Seconds)
 }
 
-// Rate is bytes per second of the median repeat; 0 if there is none.
+// Rate returns the bytes per second of the median repeat, or 0 if there is none.
 func (r Result) Rate() float64 { return per(float64(r.Bytes), r.Median()) }
 
-// Rates are bytes per second of the slowest and of the fastest repeat.
+// Rates returns the bytes per second of the slowest and of the fastest repeat.
 func (r Result) Rates() (slowest, fastest float64) {
 	least, most := r.Spread()
 	return per(float64(r.Bytes), most), per(float64(r.Bytes), least)
 }
 
-// OpsRate is reads or writes per second of the median repeat; 0 where they are not counted.
+// OpsRate returns the reads or writes per second of the median repeat, or 0 if they are not counted.
 func (r Result) OpsRate() float64 { return per(float64(r.Ops), r.Median()) }
 
-// PixelRate is pixels per second of the median repeat; 0 where they are not counted.
+// PixelRate returns the pixels per second of the median repeat, or 0 if they are not counted.
 func (r Result) PixelRate() float64 { return per(float64(r.Pixels), r.Median()) }
 
 // Measured reports whether there is a repeat.
 func (r Result) Measured() bool { return len(r.Seconds) > 0 }
 
-// key is a result's name and axes.
+// key returns a result's name and axes.
 func (r Result) key() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q", r.Name)
@@ -207,7 +207,7 @@ func per(n, seconds float64) float64 {
 	return n / seconds
 }
 
-// Median is the median of numbers, of an even count the mean of the two in the middle; 0 of none.
+// Median returns the median of numbers, for an even count the mean of the two in the middle, and 0 for none.
 func Median(list []float64) float64 {
 	n := len(list)
 	if n == 0 {

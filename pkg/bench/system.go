@@ -11,7 +11,7 @@ import (
 	"strata/pkg/sysinfo"
 )
 
-// System is facts of the machine that numbers depend on. What is not known is "" or 0.
+// System holds the facts of the machine that numbers depend on. Unknown ones are "" or 0.
 type System struct {
 	Host      string      `json:"host"`
 	Platform  string      `json:"platform"` // "linux/amd64"
@@ -32,7 +32,7 @@ type System struct {
 	Software  []Software  `json:"software"` // other programs that took part
 }
 
-// Place is where files lie.
+// Place describes where files lie.
 type Place struct {
 	Path    string   `json:"path"`
 	Type    string   `json:"type"`   // of the file system: "ext4", "nfs4"
@@ -40,7 +40,7 @@ type Place struct {
 	Point   string   `json:"mount_point"`
 	Options []string `json:"options"`
 	Drives  []string `json:"drives"` // "nvme0n1 Samsung …"; none for file systems without a device
-	Direct  *bool    `json:"direct"` // whether files are read past the page cache; null: not known
+	Direct  *bool    `json:"direct"` // whether files are read past the page cache; null: unknown
 	Reason  string   `json:"reason"` // why no more is known
 }
 
@@ -63,8 +63,8 @@ func GPUOf(i gpu.Info) *GPU {
 	return &GPU{Name: i.Name, UUID: i.UUID, Memory: i.Memory, Driver: i.Driver.String()}
 }
 
-// ReadSystem reads the facts of this machine, and of the places where files are measured. It runs no program and changes
-// nothing.
+// ReadSystem reads the facts of this machine, and of the places that hold the measured files. It runs no
+// program and changes nothing.
 func ReadSystem(ctx context.Context, paths ...string) System {
 	s := System{Platform: runtime.GOOS + "/" + runtime.GOARCH, CPU: host.CPUModel(), Cores: runtime.NumCPU(), Memory: host.Memory(), Limits: host.CgroupLimits(), Places: []Place{}, Software: []Software{}}
 	s.Host, _ = os.Hostname()

@@ -22,7 +22,7 @@ type column struct {
 	cell func(r Result) string
 }
 
-// columns are those of a group of results, all of which are of document d.
+// columns returns the columns for a group of results, all of which are from document d.
 func columns(g *group, by map[string][]Result) []column {
 	var out []column
 	for _, name := range g.axes {
@@ -121,7 +121,7 @@ func dropEmpty(list ...string) []string {
 	return out
 }
 
-// cells are the table of a group: its heads and rows, without columns that are empty.
+// cells returns the heads and rows of the table of a group, without empty columns.
 func cells(g *group, by map[string][]Result) (heads []Head, rows [][]string) {
 	rows = make([][]string, len(g.results))
 	for _, c := range columns(g, by) {
@@ -196,7 +196,7 @@ func WriteTable(b *strings.Builder, heads []Head, rows [][]string) {
 	}
 }
 
-// Plain is a text in one line, without what a terminal would obey.
+// Plain returns text in one line, without characters that a terminal would interpret.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strconv.IsPrint(r) {

@@ -1,7 +1,6 @@
-// Package colormap turns numbers between 0 and 1 into colours, by maps that are
-// published and known to readers of scientific pictures: gray, and the
-// perceptually uniform viridis, magma, inferno, plasma, and turbo where small
-// differences over a wide range matter more than uniformity.
+// Package colormap maps numbers between 0 and 1 to colours, with published maps that readers of scientific
+// pictures know: gray; the perceptually uniform viridis, magma, inferno and plasma; and turbo, for small
+// differences over a wide range.
 package colormap
 
 import (
@@ -13,18 +12,18 @@ import (
 	"sync"
 )
 
-// Map is 256 colours from the smallest to the largest value. All are opaque.
+// Map holds 256 opaque colours from the smallest to the largest value.
 type Map [256]color.RGBA
 
 // names are the maps in the order in which they are offered.
 var names = []string{"gray", "viridis", "magma", "inferno", "plasma", "turbo"}
 
-// Names are the maps that there are; the first is the plainest.
+// Names returns the names of all maps; the first is the plainest.
 func Names() []string { return slices.Clone(names) }
 
 var decoded sync.Map // name → *Map
 
-// ByName is the map of that name.
+// ByName returns the map with the given name.
 func ByName(name string) (*Map, error) {
 	if m, ok := decoded.Load(name); ok {
 		return m.(*Map), nil
@@ -50,8 +49,8 @@ func ByName(name string) (*Map, error) {
 	return m, nil
 }
 
-// At is the colour of t: the first for t ≤ 0 and NaN, the last for t ≥ 1, in
-// between the nearest of the 256.
+// At returns the colour of t: the first for t ≤ 0 and NaN, the last for t ≥ 1, and otherwise the nearest of
+// the 256.
 func (m *Map) At(t float64) color.RGBA {
 	switch {
 	case !(t > 0):

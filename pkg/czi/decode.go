@@ -16,7 +16,7 @@ import (
 	"strata/pkg/zarr/codec/unzstd"
 )
 
-// tools are what one goroutine decodes with.
+// tools holds what one goroutine needs for decoding.
 type tools struct {
 	zstd   unzstd.Decoder
 	jpeg   jpeg.Decoder
@@ -40,11 +40,11 @@ func (f *File) borrow(use func(*tools) error) error {
 	return err
 }
 
-// idleScratch is how much of scratch may lie idle: what a few goroutines take for a tile, each.
+// idleScratch limits idle scratch memory: about a tile for each of a few goroutines.
 const idleScratch = 24 << 20
 
-// scratch is the memory of the process for payloads and tiles that are being decoded: half of what it may take, as the other half is
-// its outputs'.
+// scratch provides the process's memory for payloads and tiles being decoded: half of what the process may
+// use, since the other half is for its outputs.
 var scratch = sync.OnceValue(func() *mem.Pool {
 	limit := int64(1 << 30)
 	if l := mem.Limit(); l > 0 {
@@ -53,7 +53,7 @@ var scratch = sync.OnceValue(func() *mem.Pool {
 	return mem.NewPool(limit).Keep(idleScratch)
 })
 
-// room takes memory from the process's budget; who holds some takes no more before it is given back.
+// room takes memory from the process's budget. A holder of some must not take more before returning it.
 func (t *tile) room(ctx context.Context, n int64) (*mem.Buffer, error) {
 	if limit := scratch().Limit(); n > limit {
 		return nil, t.errorf("%d bytes to decode %d × %d pixels: %w of %d", n, t.entry.sw, t.entry.sh, mem.ErrBudget, limit)
@@ -65,14 +65,14 @@ func (t *tile) room(ctx context.Context, n int64) (*mem.Buffer, error) {
 	return b, nil
 }
 
-// coarse rounds a size up to a quarter of its power of two: payloads differ a little from tile to tile, and memory of one is to serve
-// for the next, or some of each size would lie idle.
+// coarse rounds a size up to a quarter of its power of two. Payloads differ a little from tile to tile;
+// rounding lets the memory of one serve the next.
 func coarse(n int64) int64 {
 	step := int64(1) << max(0, bits.Len64(uint64(n))-3)
 	return (n + step - 1) &^ (step - 1)
 }
 
-// payloadBytes is how much of the payload is read: of raw pixels no more than there are.
+// payloadBytes returns how much of the payload to read: for raw pixels, no more than the pixels need.
 func (t *tile) payloadBytes() (int64, error) {
 	if t.kind.compression == None {
 		return min(t.PayloadBytes, t.bytes), nil
@@ -83,7 +83,7 @@ func (t *tile) payloadBytes() (int64, error) {
 	return t.PayloadBytes, nil
 }
 
-// readBytes is the memory that reading a tile takes besides its pixels.
+// readBytes returns the memory that reading a tile needs besides its pixels.
 func (t *tile) readBytes() (int64, error) {
 	n, err := t.payloadBytes()
 	if err != nil || t.kind.compression == None {
@@ -109,8 +109,8 @@ func (t *tile) load(ctx context.Context, dst []byte) error {
 	return t.read(ctx, dst, 0, b.B)
 }
 
-// read fills dst with the pixels from byte from on, by means of readBytes of other memory. All of the tile is decoded, unless it is
-// stored as it is.
+// read fills dst with the pixels from byte from on, using readBytes of other memory. It decodes the whole
+// tile, unless it is stored uncompressed.
 func (t *tile) read(ctx context.Context, dst []byte, from int64, work []byte) error {
 	n, err := t.payloadBytes()
 	if err != nil {
@@ -131,7 +131,8 @@ func (t *tile) read(ctx context.Context, dst []byte, from int64, work []byte) er
 	return t.decode(ctx, dst, payload, work[n:])
 }
 
-// workBytes is the memory that decoding takes besides payload and pixels: that of samples whose bytes lie apart.
+// workBytes returns the memory that decoding takes besides payload and pixels: that of samples whose bytes
+// lie apart.
 func (t *tile) workBytes() int64 {
 	if t.kind.compression == Zstd1 && t.kind.pixel.Elem().Size() == 2 {
 		return t.bytes
@@ -173,7 +174,7 @@ func (t *tile) decode(ctx context.Context, dst, payload, work []byte) error {
 	return nil
 }
 
-// surplus is how much more than a tile a frame may hold. It is dropped.
+// surplus is the maximum number of bytes that a frame may hold beyond a tile. They are dropped.
 const surplus = 256 << 10
 
 // unpack decodes a Zstandard frame, to dst unless it holds more.

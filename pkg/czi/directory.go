@@ -78,7 +78,7 @@ type entry struct {
 // noM is the mosaic index of a sub-block without: it lies below all others.
 const noM = math.MinInt32
 
-// kind is what most sub-blocks have in common.
+// kind holds the properties that most sub-blocks share.
 type kind struct {
 	pixel       PixelType
 	compression Compression

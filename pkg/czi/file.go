@@ -40,7 +40,7 @@ type File struct {
 	masked    atomic.Bool // a tile has a mask
 }
 
-// header is what the first segment says.
+// header holds the content of the first segment.
 type header struct {
 	major, minor        int32
 	primary, guid       [16]byte
@@ -53,28 +53,30 @@ type header struct {
 // headerBytes is the length of the first segment with its header.
 const headerBytes = segmentHeader + 512
 
-// ErrNoCZI is wrapped when a file does not begin as CZI files do.
+// ErrNoCZI is wrapped by errors about files that do not begin like CZI files.
 var ErrNoCZI = errors.New("not a CZI file")
 
 // IsCZI reports whether a file that begins with these bytes, ten or more, is a CZI file.
 func IsCZI(head []byte) bool { return len(head) >= len(idFile) && string(head[:len(idFile)]) == idFile }
 
-// Option changes how [Open] works.
+// Option configures [Open].
 type Option func(*File)
 
-// Cache keeps decoded tiles, up to a number of bytes, for regions beside the one that decoded them.
+// Cache keeps up to the given number of bytes of decoded tiles for neighbouring regions.
 func Cache(limit int64) Option {
 	return func(f *File) { f.cache = &tileCache{limit: limit, held: map[int]*cachedTile{}} }
 }
 
-// Far declares that the file lies on a server: uncompressed tiles are then read as a whole, and kept by [Cache], too.
+// Far declares that the file lies on a server: uncompressed tiles are read as a whole and kept by [Cache],
+// too.
 func Far() Option { return func(f *File) { f.far = true } }
 
 func newFile(src Source, name string) *File {
 	return &File{Name: name, src: src, scenes: map[int32]*sceneBox{}, types: map[int32]PixelType{}, tools: make(chan *tools, 64)}
 }
 
-// Open reads the header and the directory of a CZI file, whose source the caller closes after the last read. name is for messages.
+// Open reads the header and the directory of a CZI file. name is used in messages. The caller closes src
+// after the last read.
 func Open(ctx context.Context, src Source, name string, opts ...Option) (*File, error) {
 	f := newFile(src, name)
 	for _, opt := range opts {
@@ -122,18 +124,18 @@ func (f *File) readHeader(ctx context.Context) error {
 	return nil
 }
 
-// warn notes what is wrong with a file that can be read all the same.
+// warn records a fault that does not prevent reading.
 func (f *File) warn(format string, args ...any) {
 	f.Warnings = append(f.Warnings, f.Name+": "+fmt.Sprintf(format, args...))
 }
 
-// Source returns what the file is read from.
+// Source returns the source that the file is read from.
 func (f *File) Source() Source { return f.src }
 
 // Len returns the number of sub-blocks.
 func (f *File) Len() int { return len(f.entries) }
 
-// AllScenes stands for the tiles of all scenes, and those of none.
+// AllScenes selects the tiles of all scenes, and those without scene.
 const AllScenes = -1
 
 // Scene is a group of tiles.
@@ -188,7 +190,7 @@ const (
 	sparsest  = 1 << 14
 )
 
-// CheckBounds reports tiles so far apart that somebody must have damaged their positions.
+// CheckBounds returns an error if tiles lie so far apart that their positions must be damaged.
 func (f *File) CheckBounds(scene int) error {
 	b := f.boxOf(scene)
 	r := b.level0
@@ -198,8 +200,8 @@ func (f *File) CheckBounds(scene int) error {
 	return nil
 }
 
-// Dimension returns the range [start, end) that the sub-blocks have along one of the dimensions X Y C Z T S M R I H V B; X, Y
-// and M of level 0. It reports false for a dimension that no sub-block has.
+// Dimension returns the range [start, end) of the sub-blocks along one of the dimensions X Y C Z T S M R I H
+// V B; for X, Y and M, of level 0 only. ok is false for a dimension that no sub-block has.
 func (f *File) Dimension(name byte) (start, end int, ok bool) {
 	d := dimensionOf(name)
 	if d < 0 || !f.extent[d].there {
@@ -217,7 +219,8 @@ func (f *File) Compressions() []Compression {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// Views returns the positions along R, I, H, V and B that sub-blocks have, as planes whose other coordinates are 0.
+// Views returns the positions along R, I, H, V and B that occur in sub-blocks, as planes whose other
+// coordinates are 0.
 func (f *File) Views() []Plane {
 	seen := map[Plane]bool{}
 	for _, k := range f.kinds {
@@ -240,7 +243,7 @@ func (f *File) Channels() []int {
 	return channels
 }
 
-// PixelType returns the type of a channel's pixels, that of its first tile; false: it has no tile.
+// PixelType returns the pixel type of a channel, that of its first tile; ok is false if it has no tile.
 func (f *File) PixelType(channel int) (PixelType, bool) {
 	p, ok := f.types[int32(channel)]
 	return p, ok

@@ -9,15 +9,15 @@ import (
 	"sort"
 )
 
-// groupKey is what the sub-blocks that can lie side by side have in common.
+// groupKey holds the properties shared by sub-blocks that can lie side by side.
 type groupKey struct {
 	c, z, t int32
 	views   views
 	factor  int32 // pixels of the plane in one stored; 1: level 0
 }
 
-// tree is an index of rectangles: entries in an order in which neighbours lie near each other, and above them the boxes
-// around every fanout of what is below.
+// tree is an index of rectangles: entries ordered so that neighbours lie near each other, and above them the
+// bounding boxes of every fanout entries below.
 type tree struct {
 	entries []int32
 	boxes   [][]image.Rectangle
@@ -25,7 +25,8 @@ type tree struct {
 
 const fanout = 16
 
-// factor is how many pixels of the plane one stored pixel stands for, along the longer side; 0: no whole number of them.
+// factor returns how many pixels of the plane one stored pixel stands for, along the longer side; 0: no whole
+// number of them.
 func (e *entry) factor() int32 {
 	if e.level0() {
 		return 1
@@ -107,7 +108,7 @@ func (f *File) makeIndex() {
 	}
 }
 
-// place is where in a range of n a position lies, in 16 bits.
+// place returns where in a range of n a position lies, in 16 bits.
 func place(at, n int) uint32 { return uint32(int64(at) * 65535 / int64(max(n, 1))) }
 
 // spread puts a zero bit in front of each of 16 bits.
@@ -173,8 +174,9 @@ func (f *File) group(p Plane, factor int) *tree {
 	return f.groups[k]
 }
 
-// Tiles returns the numbers of the sub-blocks of a plane and scene that meet a rectangle of the pixel plane, the lowest first: by mosaic index, then
-// by their order in the directory. factor is how many pixels of the plane one stored stands for, 1 for level 0.
+// Tiles returns the numbers of the sub-blocks of a plane and scene that meet a rectangle of the pixel plane,
+// ordered from bottom to top: by mosaic index, then by position in the directory. factor is the number of
+// pixels of the plane per stored pixel, 1 for level 0.
 func (f *File) Tiles(scene int, p Plane, factor int, r image.Rectangle) []int {
 	var found []int
 	t := f.group(p, factor)
@@ -190,7 +192,7 @@ func (f *File) Tiles(scene int, p Plane, factor int, r image.Rectangle) []int {
 	return found
 }
 
-// Factors returns the factors of the levels that a scene has sub-blocks of, ascending, without 1.
+// Factors returns the factors of the levels for which a scene has sub-blocks, ascending, without 1.
 func (f *File) Factors(scene int) []int {
 	f.index.Do(f.makeIndex)
 	seen := map[int]bool{}
@@ -204,8 +206,8 @@ func (f *File) Factors(scene int) []int {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// Tile finds a tile of level 0 by its coordinates; without mosaic indexes m is 0. Of several it is the one on top, the last of the
-// directory.
+// Tile finds a tile of level 0 by its coordinates; without mosaic indexes m is 0. Of several it returns the
+// topmost, the last in the directory.
 func (f *File) Tile(scene int, p Plane, m int) (i int, ok bool) {
 	f.tileIndex.Do(func() {
 		for i := range f.entries {

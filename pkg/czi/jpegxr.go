@@ -7,8 +7,8 @@ import (
 	"strata/pkg/jpegxr"
 )
 
-// decodeJPEGXR fills dst with the pixels of a JPEG XR file, in the order of CZI, and returns how many bytes it has: a picture of another
-// size is cut off or continued with zeros on the right and below.
+// decodeJPEGXR fills dst with the pixels of a JPEG XR file, in CZI's order, and returns the number of its
+// bytes. A picture of another size is cut off, or padded with zeros on the right and below.
 func (t *tile) decodeJPEGXR(ctx context.Context, o *tools, dst, src []byte) (int, error) {
 	h, err := jpegxr.ReadHeader(src)
 	if err != nil {
@@ -36,6 +36,6 @@ func (t *tile) decodeJPEGXR(ctx context.Context, o *tools, dst, src []byte) (int
 	return min(height, h.Height) * width * size, nil
 }
 
-// jpegXRFormats are those of pixel types.
+// jpegXRFormats maps pixel types to JPEG XR formats.
 var jpegXRFormats = map[PixelType]jpegxr.PixelFormat{Gray8: jpegxr.Gray8, Gray16: jpegxr.Gray16, Gray32Float: jpegxr.Gray32Float,
 	Bgr24: jpegxr.BGR24, Bgr48: jpegxr.BGR48, Bgr96Float: jpegxr.BGR96Float}

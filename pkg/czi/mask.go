@@ -7,14 +7,14 @@ import (
 	"errors"
 )
 
-// Mask says which pixels of a sub-block are valid: one bit each, the highest of a byte first.
+// Mask marks the valid pixels of a sub-block, one bit each, the highest bit of a byte first.
 type Mask struct {
 	Width, Height int
 	Stride        int // bytes of a row
 	Bits          []byte
 }
 
-// Valid reports whether a pixel is valid. Pixels that the mask does not have are.
+// Valid reports whether a pixel is valid. Pixels outside the mask are.
 func (m *Mask) Valid(x, y int) bool {
 	if x >= m.Width || y >= m.Height {
 		return true
@@ -31,10 +31,10 @@ const (
 	mostChunks  = 64
 )
 
-// errInOrder ends the drawing of parts of tiles: they must be drawn as a whole, one after the other.
+// errInOrder ends the drawing of parts of tiles: the tiles must be drawn as a whole, one after the other.
 var errInOrder = errors.New("tiles are not opaque, or too many")
 
-// Mask reads the mask of a sub-block; nil if it has none.
+// Mask reads the mask of a sub-block, or returns nil if it has none.
 func (f *File) Mask(ctx context.Context, i int) (*Mask, error) {
 	t, err := f.tile(ctx, i)
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"unicode/utf8"
 )
 
-// Metadata holds what this package reads of the XML document of a file.
+// Metadata holds the parts of a file's XML document that this package reads.
 type Metadata struct {
 	Name     string // of the document; "" where it has none
 	Acquired string // date and time, as written
 	Channels []Channel
-	// VoxelUM is the size of a voxel in µm along z, y and x; 0: not known.
+	// VoxelUM is the size of a voxel in µm along z, y and x; 0: unknown.
 	VoxelUM   [3]float64
 	Objective Objective
 	Scenes    []SceneInfo
@@ -29,15 +29,15 @@ type Metadata struct {
 // Channel describes a channel.
 type Channel struct {
 	Name                     string
-	Color                    string // "RRGGBB"; "": not said
+	Color                    string // "RRGGBB"; "": unknown
 	Fluor                    string
-	ExcitationNM, EmissionNM float64 // wavelengths; 0: not said
+	ExcitationNM, EmissionNM float64 // wavelengths; 0: unknown
 }
 
 // Objective describes the lens.
 type Objective struct {
 	Name          string
-	Magnification float64 // 0: not known
+	Magnification float64 // 0: unknown
 	NA            float64
 }
 
@@ -57,7 +57,7 @@ type metadataCache struct {
 	err  error
 }
 
-// XML reads the metadata document as it is; nil if the file has none.
+// XML reads the metadata document unchanged; it returns nil if the file has none.
 func (f *File) XML(ctx context.Context) ([]byte, error) {
 	if f.header.metadata == 0 {
 		return nil, nil
@@ -75,7 +75,8 @@ func (f *File) XML(ctx context.Context) ([]byte, error) {
 	return bytes.TrimPrefix(bytes.TrimRight(b, "\x00"), []byte("\xef\xbb\xbf")), err
 }
 
-// Metadata reads and parses the metadata document, once. It is empty, not nil, where the file has none, and with an error.
+// Metadata reads and parses the metadata document once. Without a document, and with an error, it is empty
+// but not nil.
 func (f *File) Metadata(ctx context.Context) (*Metadata, error) {
 	c := &f.meta
 	c.mu.Lock()
@@ -206,7 +207,7 @@ func first(texts ...string) string {
 	return ""
 }
 
-// number parses a number above 0; all else is 0: not known.
+// number parses a number above 0; all else is 0: unknown.
 func number(text string) float64 {
 	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || !(x > 0) || math.IsInf(x, 0) {
@@ -215,7 +216,7 @@ func number(text string) float64 {
 	return x
 }
 
-// rounded takes away what a conversion of units adds to a decimal number.
+// rounded removes the error that a conversion of units adds to a decimal number.
 func rounded(x float64) float64 {
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 15, 64), 64)
 	return x
@@ -246,7 +247,7 @@ type tags struct {
 	Focus string `xml:"Tags>FocusPosition"`
 }
 
-// Stage reads the stage position in a sub-block's metadata; false: they have none.
+// Stage reads the stage position in a sub-block's metadata; ok is false if there is none.
 func (f *File) Stage(ctx context.Context, i int) (Stage, bool, error) {
 	text, err := f.SubBlockMetadata(ctx, i)
 	if err != nil || len(text) == 0 {

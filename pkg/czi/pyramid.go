@@ -10,8 +10,9 @@ import (
 	"strata/pkg/dtype"
 )
 
-// AddPyramid writes sub-blocks of levels below level 0 of all planes that tiles were added of: means of 2 × 2 pixels of the level above,
-// in tiles of a number of pixels, until a scene fits into one. It reads what was written back, so the output must be an io.ReaderAt.
+// AddPyramid writes the sub-blocks of lower levels for all planes that have tiles: means of 2 × 2 pixels of
+// the level above, in tiles of tile pixels, until a scene fits into one. It reads back written data, so the
+// output must be an io.ReaderAt.
 func (w *Writer) AddPyramid(ctx context.Context, workers, tile int) error {
 	out, ok := w.out.(io.ReaderAt)
 	if !ok {

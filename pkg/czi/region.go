@@ -16,16 +16,17 @@ type Region struct {
 	Scene int             // or AllScenes
 	Rect  image.Rectangle // in the common pixel plane
 
-	// Zoom is the size of the result in multiples of the rectangle; 0: 1, full resolution. Pixels are those of the coarsest level that
-	// is fine enough and covers all tiles: at the zoom of a level they are the level's, else the nearest.
+	// Zoom is the size of the result relative to the rectangle; 0 means 1, full resolution. Pixels come from
+	// the coarsest level that is fine enough and covers all tiles: exactly at the zoom of that level, by
+	// nearest neighbour otherwise.
 	Zoom float64
-	// Background is the pixel where no tile is; nil: zeros.
+	// Background is the pixel value where there is no tile; nil: zeros.
 	Background []byte
 	// Workers is the number of goroutines that decode tiles; 0: 1.
 	Workers int
 }
 
-// Size returns how many pixels the region has.
+// Size returns the size of the region's result in pixels.
 func (r Region) Size() (width, height int) {
 	z := r.zoom()
 	const slack = 1e-9 // three times a third is 1
@@ -39,8 +40,9 @@ func (r Region) zoom() float64 {
 	return r.Zoom
 }
 
-// ReadRegion fills dst with the pixels of a region: rows without gaps, of the pixel type of its channel. Where tiles overlap, that of the highest
-// mosaic index is seen, of equal ones that which the directory has last; pixels that a tile's mask calls invalid are not drawn.
+// ReadRegion fills dst with the pixels of a region: rows without gaps, in the pixel type of its channel.
+// Where tiles overlap, the one with the highest mosaic index is on top, and of equal ones the last in the
+// directory. Pixels that a tile's mask marks as invalid are not drawn.
 func (f *File) ReadRegion(ctx context.Context, r Region, dst []byte) error {
 	pixel, ok := f.PixelType(r.Plane.C)
 	if !ok || pixel.Bytes() == 0 {
@@ -74,7 +76,7 @@ func (f *File) ReadRegion(ctx context.Context, r Region, dst []byte) error {
 	return c.inOrder(ctx, r)
 }
 
-// brokenKey is where a sub-block of sizes that cannot be lies, as far as anybody knows.
+// brokenKey locates a sub-block of impossible size, as far as known.
 type brokenKey struct {
 	scene int
 	plane Plane
@@ -89,7 +91,8 @@ func (f *File) noteBroken(e *entry, v views, i int32) {
 	f.broken[brokenKey{int(e.s), p}], f.broken[brokenKey{AllScenes, p}] = i, i
 }
 
-// Broken reports whether a plane of a scene has sub-blocks of sizes that cannot be. Nobody knows where they lie, so no region can be read.
+// Broken reports whether a plane of a scene has sub-blocks of impossible sizes. Since their extent is
+// unknown, no region can be read.
 func (f *File) Broken(scene int, p Plane) bool {
 	_, ok := f.broken[brokenKey{scene, p}]
 	return ok
@@ -106,7 +109,7 @@ func fillPixels(dst, pixel []byte) {
 	}
 }
 
-// levelFor is the factor of the level that a region is read from.
+// levelFor returns the factor of the level that a region is read from.
 func (f *File) levelFor(r Region) int {
 	level := 1
 	if r.zoom() == 1 {
@@ -127,7 +130,8 @@ const (
 	mostNear   = 1024 // tiles that meet one; where there are more, they are drawn one after the other
 )
 
-// Covers reports whether the sub-blocks of a factor cover all tiles of level 0 within a rectangle, but for less than a pixel of theirs.
+// Covers reports whether the sub-blocks of a factor cover all tiles of level 0 within a rectangle, up to less
+// than one of their pixels.
 func (f *File) Covers(scene int, p Plane, factor int, r image.Rectangle) bool {
 	tiles := f.Tiles(scene, p, 1, r)
 	var pieces []image.Rectangle
@@ -187,8 +191,8 @@ type composer struct {
 	tiles         []int // the lowest first
 }
 
-// disjoint draws of each tile what no higher one hides, so that workers never write to the same place. It ends
-// with errInOrder when a tile turns out to be transparent somewhere, or too many lie over each other.
+// disjoint draws the part of each tile that no higher one hides, so that workers never write to the same
+// place. It returns errInOrder if a tile turns out to be partly transparent, or if too many overlap.
 func (c *composer) disjoint(ctx context.Context, r Region) error {
 	return work.Each(ctx, max(r.Workers, 1), len(c.tiles), func(_, n int) error {
 		i := c.tiles[n]
@@ -203,7 +207,7 @@ func (c *composer) disjoint(ctx context.Context, r Region) error {
 	})
 }
 
-// visible returns the parts of a tile that no higher one hides; not ok: it is one of too many.
+// visible returns the parts of a tile that no higher one hides; ok is false if there are too many.
 func (c *composer) visible(r Region, i int) (pieces []image.Rectangle, ok bool) {
 	pieces = []image.Rectangle{c.f.entries[i].rect().Intersect(r.Rect)}
 	near := c.f.Tiles(r.Scene, r.Plane, c.factor, pieces[0])
@@ -295,7 +299,8 @@ func (t *tile) kept() bool {
 	return c != nil && (t.kind.compression != None || t.f.far) && t.bytes <= c.limit/8
 }
 
-// Fetch reads the tiles of a region into the cache, if there is one. What is wrong with them is said when they are drawn.
+// Fetch reads the tiles of a region into the cache, if there is one. Faulty tiles are reported when they are
+// drawn.
 func (f *File) Fetch(ctx context.Context, r Region) error {
 	c := &composer{f: f, factor: f.levelFor(r)}
 	c.tiles = f.Tiles(r.Scene, r.Plane, c.factor, r.Rect)
@@ -337,7 +342,7 @@ func (t *tile) pixels(ctx context.Context, i, row int, n int64) (b []byte, done 
 	return m.B[:n], m.Release, nil
 }
 
-// row is the stored row that a row of the plane falls into.
+// row returns the stored row that a row of the plane falls into.
 func (t *tile) row(y int) int {
 	return int(int64(y-int(t.entry.y)) * int64(t.entry.sh) / int64(t.entry.h))
 }

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// segment is where a part of the file lies.
+// segment locates a part of the file.
 type segment struct {
 	f    *File
 	what string // for messages
@@ -51,5 +51,5 @@ func (f *File) readSegment(ctx context.Context, b []byte, at int64, what, id str
 	return s, nil
 }
 
-// ErrPart is wrapped when a sub-block lies in another file.
+// ErrPart is wrapped by errors about a sub-block that lies in another file.
 var ErrPart = errors.New("lies in another part of the file")

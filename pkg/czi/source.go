@@ -7,14 +7,14 @@ import (
 	"io"
 )
 
-// Source is the file that a CZI lies in. Objects of package store are sources.
-// ReadAt is safe for concurrent use.
+// Source reads the file that holds a CZI. Objects of package store are sources. ReadAt is safe for concurrent
+// use.
 type Source interface {
 	ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 	Size() int64
 }
 
-// read fills p from byte off of the file on.
+// read fills p from offset off of the file.
 func (f *File) read(ctx context.Context, p []byte, off int64) error {
 	if size := f.src.Size(); off < 0 || off > size || int64(len(p)) > size-off {
 		return fmt.Errorf("%w: bytes %d to %d of %d", errOutside, off, off+int64(len(p)), size)

@@ -8,23 +8,23 @@ import (
 	"math"
 )
 
-// SubBlock describes a sub-block as the directory does.
+// SubBlock holds the directory entry of a sub-block.
 type SubBlock struct {
 	Offset      int64 // of its segment in the file
 	Pixels      PixelType
 	Compression Compression
 	Part        int // of the file that it lies in; 0: this one
-	Pyramid     int // what the entry says of the pyramid (legacy); see Level0
+	Pyramid     int // pyramid type of the directory entry (legacy); see Level0
 
 	Rect         image.Rectangle // in the common pixel plane
 	StoredWidth  int             // pixels held
 	StoredHeight int
 
-	C, Z, T, S, M, R, I, H, V, B int // 0 where there is no such dimension
+	C, Z, T, S, M, R, I, H, V, B int // 0 for a dimension that the sub-block does not have
 	dims                         uint16
 }
 
-// SubBlock returns an entry of the directory, in its order.
+// SubBlock returns entry i of the directory.
 func (f *File) SubBlock(i int) SubBlock {
 	e := &f.entries[i]
 	k := &f.kinds[e.kind]
@@ -129,7 +129,8 @@ func (f *File) subBlock(ctx context.Context, i int) (subBlock, error) {
 	return o, nil
 }
 
-// agrees compares the entry that a sub-block has itself, the first bytes of which are given, with that of the directory. It returns its length.
+// agrees compares a sub-block's own copy of the entry, of which the first bytes are given, with that in the
+// directory. It returns its length.
 func (e *entry) agrees(k *kind, b []byte) (n int, err error) {
 	le := binary.LittleEndian
 	dims, pixel, c := int32(le.Uint32(b[28:])), PixelType(le.Uint32(b[2:])), Compression(le.Uint32(b[18:]))
@@ -151,10 +152,10 @@ func (e *entry) agrees(k *kind, b []byte) (n int, err error) {
 	return n, nil
 }
 
-// mostText bounds metadata that are read as a whole.
+// mostText is the maximum length of metadata that are read as a whole.
 const mostText = 64 << 20
 
-// SubBlockMetadata reads the metadata of a sub-block, an XML document; nil if it has none.
+// SubBlockMetadata reads the metadata of a sub-block, an XML document, or returns nil if it has none.
 func (f *File) SubBlockMetadata(ctx context.Context, i int) ([]byte, error) {
 	s, err := f.subBlock(ctx, i)
 	if err != nil {
@@ -163,7 +164,7 @@ func (f *File) SubBlockMetadata(ctx context.Context, i int) ([]byte, error) {
 	return s.part(ctx, s.Metadata, s.MetadataBytes, "metadata")
 }
 
-// SubBlockAttachment reads what is attached to a sub-block; nil if nothing is.
+// SubBlockAttachment reads the attachment of a sub-block; it returns nil if there is none.
 func (f *File) SubBlockAttachment(ctx context.Context, i int) ([]byte, error) {
 	s, err := f.subBlock(ctx, i)
 	if err != nil {
@@ -219,8 +220,9 @@ func (f *File) tile(ctx context.Context, i int) (*tile, error) {
 	return t, nil
 }
 
-// ReadSubBlock fills dst, of the sub-block's Bytes, with its pixels as the file holds them: rows without gaps, little-endian samples,
-// colours in the order blue, green, red. What a short payload lacks is 0.
+// ReadSubBlock fills dst, of the sub-block's Bytes, with its unchanged pixels: rows without gaps,
+// little-endian samples, colours in the order blue, green, red. Pixels beyond the end of a short payload are
+// 0.
 func (f *File) ReadSubBlock(ctx context.Context, i int, dst []byte) error {
 	t, err := f.tile(ctx, i)
 	if err != nil {
@@ -232,7 +234,7 @@ func (f *File) ReadSubBlock(ctx context.Context, i int, dst []byte) error {
 	return t.load(ctx, dst)
 }
 
-// ReadPayload returns the stored bytes of a sub-block's pixels in dst[:0], which grows where it must.
+// ReadPayload returns the stored bytes of a sub-block's pixels in dst[:0], growing it if necessary.
 func (f *File) ReadPayload(ctx context.Context, i int, dst []byte) ([]byte, error) {
 	t, err := f.tile(ctx, i)
 	if err != nil {
@@ -252,7 +254,7 @@ func (f *File) ReadPayload(ctx context.Context, i int, dst []byte) ([]byte, erro
 	return dst, nil
 }
 
-// Decode fills dst, of the sub-block's Bytes, with the pixels of a payload that [File.ReadPayload] returned.
+// Decode fills dst, of the sub-block's Bytes, with the pixels of a payload returned by [File.ReadPayload].
 func (f *File) Decode(ctx context.Context, i int, dst, payload []byte) error {
 	e := &f.entries[i]
 	t := &tile{entry: e, kind: &f.kinds[e.kind], subBlock: subBlock{segment: segment{f: f, what: fmt.Sprintf("sub-block %d", i), at: e.pos}}}

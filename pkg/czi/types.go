@@ -6,7 +6,7 @@ import (
 	"strata/pkg/dtype"
 )
 
-// PixelType says what the pixels of a sub-block are.
+// PixelType identifies the pixel type of a sub-block.
 type PixelType int32
 
 // Pixel types. Samples of the Bgr types are interleaved, blue first.
@@ -47,13 +47,13 @@ func (p PixelType) String() string {
 	return fmt.Sprintf("pixel type %d", int32(p))
 }
 
-// Elem returns the type of a sample, dtype.Invalid if the pixel type is not read.
+// Elem returns the element type of a sample, or dtype.Invalid if the pixel type is not supported.
 func (p PixelType) Elem() dtype.Type { return pixelTypes[p].elem }
 
-// Samples returns the number of samples of a pixel, 0 if the pixel type is not read.
+// Samples returns the number of samples per pixel, or 0 if the pixel type is not supported.
 func (p PixelType) Samples() int { return pixelTypes[p].samples }
 
-// Bytes returns the size of a pixel, 0 if the pixel type is not read.
+// Bytes returns the size of a pixel in bytes, or 0 if the pixel type is not supported.
 func (p PixelType) Bytes() int {
 	switch p {
 	case Gray8:
@@ -69,7 +69,7 @@ func (p PixelType) Bytes() int {
 	return 0
 }
 
-// Compression says how the pixels of a sub-block are stored.
+// Compression identifies the compression of a sub-block's pixels.
 type Compression int32
 
 // Compressions.

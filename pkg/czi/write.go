@@ -30,14 +30,15 @@ type Tile struct {
 	Width, Height  int // pixels stored
 	Factor         int // pixels of the plane that one stored pixel stands for; 0: 1, a tile of level 0
 	Pixels         PixelType
-	Stage          *Stage // nil: not said
+	Stage          *Stage // nil: unknown
 	Data           []byte // rows without gaps, little-endian, colours in the order blue, green, red
 }
 
-// Grow sets the length of Data to n bytes, and reuses its memory where that is enough.
+// Grow sets the length of Data to n bytes, reusing its memory if possible.
 func (t *Tile) Grow(n int) { t.Data = slices.Grow(t.Data[:0], n)[:n] }
 
-// Writer writes a CZI file tile by tile. Only its directory is held in memory. One goroutine at a time may use it.
+// Writer writes a CZI file tile by tile. It holds only the directory in memory. Only one goroutine at a time
+// may use it.
 type Writer struct {
 	out      io.WriterAt
 	spec     Spec
@@ -59,7 +60,7 @@ func NewWriter(out io.WriterAt, s Spec) (*Writer, error) {
 	return &Writer{out: out, spec: s, at: headerBytes, image: imageSize{channels: map[int]PixelType{}}}, nil
 }
 
-// encoder is what one goroutine encodes with.
+// encoder holds what one goroutine needs for encoding.
 type encoder struct {
 	zstd    enzstd.Encoder
 	planes  []byte
@@ -67,8 +68,8 @@ type encoder struct {
 	tile    Tile
 }
 
-// Add writes n tiles in their order and encodes as many at a time as there are workers. fill sets the fields of tile i; the Data that it gets is memory
-// to reuse (see [Tile.Grow]).
+// Add writes n tiles in order, encoding as many at a time as there are workers. fill sets the fields of tile
+// i; the Data that it gets is memory to reuse (see [Tile.Grow]).
 func (w *Writer) Add(ctx context.Context, workers, n int, fill func(i int, t *Tile) error) error {
 	var turn work.Turn
 	return work.Each(ctx, workers, n, func(_, i int) error {
@@ -150,7 +151,7 @@ func finish(b []byte) []byte {
 	return b
 }
 
-// entry is the tile's entry of the directory, but for its position.
+// entry returns the tile's entry of the directory, but for its position.
 func (t *Tile) entry(c Compression) []byte {
 	le := binary.LittleEndian
 	b := make([]byte, entryFixed, entryFixed+7*dimensionBytes)
@@ -201,7 +202,7 @@ func (w *Writer) write(b []byte) error {
 	return err
 }
 
-// Close writes metadata, directory and header. Without it the file is none.
+// Close writes metadata, directory and header. Without it the file is not a valid CZI.
 func (w *Writer) Close() error {
 	le := binary.LittleEndian
 	text := w.spec.xml(&w.image)

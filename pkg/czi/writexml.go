@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// imageSize collects what tiles say of the whole image.
+// imageSize collects the size of the whole image from its tiles.
 type imageSize struct {
 	rect            image.Rectangle
 	z, t, scenes, m int
@@ -28,7 +28,7 @@ func (s *imageSize) add(t *Tile) {
 	}
 }
 
-// xml is the metadata document of an image.
+// xml returns the metadata document of an image.
 func (m *Metadata) xml(size *imageSize) string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
@@ -100,7 +100,7 @@ func (m *Metadata) xml(size *imageSize) string {
 	return b.String()
 }
 
-// channel is what is known of a channel.
+// channel returns the known properties of a channel.
 func (m *Metadata) channel(c int) Channel {
 	if c >= 0 && c < len(m.Channels) {
 		return m.Channels[c]
@@ -108,7 +108,7 @@ func (m *Metadata) channel(c int) Channel {
 	return Channel{Name: fmt.Sprintf("C%d", c)}
 }
 
-// xml is the metadata of a tile, "" for nil.
+// xml returns the metadata of a tile, "" for nil.
 func (s *Stage) xml() string {
 	if s == nil {
 		return ""
@@ -128,7 +128,7 @@ func element(b *strings.Builder, name, text string) {
 	}
 }
 
-// float writes a number, "" for 0: not known.
+// float writes a number, "" for 0: unknown.
 func float(x float64) string {
 	if x == 0 {
 		return ""

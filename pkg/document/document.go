@@ -1,11 +1,9 @@
-// Package document reads the small files that a run gets beside its images: tables,
-// transforms, settings, records.
+// Package document reads the small files that accompany a run's images: tables, transforms, settings,
+// records.
 //
-// [Read] and [Text] take a path and read it whole. Nothing that a path can name holds
-// them up or fills the memory: a document has at most [MaxBytes], a line of a text at
-// most [MaxLine], and a pipe or a terminal that sends nothing is left when the
-// context ends. Parsers that take an io.Reader read it by [All] or [Lines], which have
-// the same limits:
+// [Read] and [Text] read the whole file at a path within limits: a document has at most [MaxBytes], a line of
+// a text at most [MaxLine], and a silent pipe or terminal is abandoned when the context ends. Parsers that
+// take an io.Reader use [All] or [Lines], with the same limits:
 //
 //	f, err := document.Open(ctx, "shifts_xy.csv") // waits for a pipe's writer
 //	text, err := document.Lines(f, "shifts_xy.csv")
@@ -39,7 +37,7 @@ func read(ctx context.Context, path string, all func(io.Reader, string) ([]byte,
 	return all(f, path)
 }
 
-// All returns what is left of a reader: at most [MaxBytes]. name is what errors call it.
+// All returns the rest of a reader, at most [MaxBytes]. name is used in errors.
 func All(r io.Reader, name string) ([]byte, error) {
 	b, whole, err := limited(r, name)
 	if err == nil && !whole {
@@ -51,7 +49,7 @@ func All(r io.Reader, name string) ([]byte, error) {
 	return b, nil
 }
 
-// Lines is [All] of a text: none of its lines may be longer than [MaxLine].
+// Lines returns the rest of a text like [All]; a line longer than [MaxLine] is an error.
 func Lines(r io.Reader, name string) ([]byte, error) {
 	b, whole, err := limited(r, name)
 	if err != nil {
@@ -74,7 +72,7 @@ func Lines(r io.Reader, name string) ([]byte, error) {
 	return b, nil
 }
 
-// limited reads as much as a document may have; whole says whether that was all.
+// limited reads up to the limit of a document; whole reports whether that was all.
 func limited(r io.Reader, name string) (b []byte, whole bool, err error) {
 	b, err = io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File is a file, a pipe or a device that is open for reading. Its reads end with the
-// context.
+// File reads a file, a pipe or a device. Its reads end with the context.
 type File struct {
 	f       *os.File
 	regular bool
@@ -19,8 +18,7 @@ type File struct {
 	stop    func() bool
 }
 
-// Open opens a file for reading. Of a named pipe it waits for the writer, until the
-// context ends.
+// Open opens a file for reading. For a named pipe it waits for a writer until the context ends.
 func Open(ctx context.Context, path string) (*File, error) {
 	// O_NONBLOCK: opening a pipe would wait for its writer whatever the context says.
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
@@ -44,7 +42,7 @@ func Open(ctx context.Context, path string) (*File, error) {
 	return &File{f, info.Mode().IsRegular(), ctx, stop}, nil
 }
 
-// Read is that of the file, or the error of the context.
+// Read reads from the file, or returns the error of the context.
 func (f *File) Read(p []byte) (int, error) {
 	if err := f.ctx.Err(); err != nil {
 		return 0, err
@@ -56,7 +54,7 @@ func (f *File) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Regular returns the file, for those who seek in it; nil if it is a pipe or a device.
+// Regular returns the file for callers that seek in it, or nil for a pipe or a device.
 func (f *File) Regular() *os.File {
 	if f.regular {
 		return f.f
@@ -70,8 +68,8 @@ func (f *File) Close() error {
 	return f.f.Close()
 }
 
-// awaitWriter returns when somebody has opened the other end of a pipe: before, reads
-// would find it empty.
+// awaitWriter waits until a writer has opened the other end of a pipe; before that, reads would find it
+// empty.
 func awaitWriter(ctx context.Context, f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -97,7 +95,7 @@ func awaitWriter(ctx context.Context, f *os.File) error {
 	}
 }
 
-// cause is an error of the os package without operation and path.
+// cause returns an error of the os package without operation and path.
 func cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -5,9 +5,8 @@ import (
 	"math"
 )
 
-// Each calls f with every element of b as a float64, which is exact but for
-// 64-bit integers beyond 2⁵³. Bool is 0 or 1. Complex numbers have no such form:
-// f is not called.
+// Each calls f with every element of b as a float64, which is exact except for 64-bit integers beyond 2⁵³.
+// Bool is 0 or 1. For complex numbers it does not call f.
 func Each(b []byte, t Type, f func(float64)) {
 	switch t {
 	case Bool, Uint8:
@@ -43,11 +42,9 @@ func each[T Element](s []T, f func(float64)) {
 	}
 }
 
-// Convert makes the elements of src, of type from, into elements of type to in
-// dst. Values that to cannot hold become its nearest one; fractions are rounded to
-// the nearest integer, ties to even; NaN becomes 0 in an integer. Types are
-// integers, float16, float32 and float64; len(dst) must be enough for as many
-// elements as src has.
+// Convert converts the elements of src, of type from, to type to in dst. Out-of-range values are clamped,
+// fractions are rounded to the nearest integer, ties to even, and NaN becomes 0 in an integer. Types are
+// integers, float16, float32 and float64. dst must have room for all elements of src.
 func Convert(dst []byte, to Type, src []byte, from Type) error {
 	n := 0
 	if from.Size() > 0 {
@@ -105,9 +102,8 @@ func convertTo[T Element](to []T, src []byte, from Type) {
 	ConvertSlice(to, src, from)
 }
 
-// ConvertSlice is [Convert] into a slice, for integers, float32 and float64. src
-// and to may share memory when no element of to lies behind the one of src that it
-// is made of.
+// ConvertSlice converts like [Convert] into a slice, for integers, float32 and float64. src and to may share
+// memory if no element of to lies behind the element of src that it is converted from.
 func ConvertSlice[T Element](to []T, src []byte, from Type) {
 	switch from {
 	case Int8:
@@ -204,7 +200,7 @@ func fromFloat[T Element, S float32 | float64](to []T, from []S) {
 	}
 }
 
-// signedRange is the part of int64 that an integer type can hold.
+// signedRange returns the part of int64 that an integer type can hold.
 func signedRange(t Type) (lo, hi int64) {
 	switch t {
 	case Int8:
@@ -225,7 +221,7 @@ func signedRange(t Type) (lo, hi int64) {
 	return math.MinInt64, math.MaxInt64
 }
 
-// unsignedMax is the largest value of an integer type.
+// unsignedMax returns the largest value of an integer type.
 func unsignedMax(t Type) uint64 {
 	if t == Uint64 {
 		return math.MaxUint64

@@ -1,9 +1,8 @@
-// Package dtype names the element types of arrays and views, and turns byte
-// slices into slices of numbers without copying them.
+// Package dtype names the element types of arrays and views, and turns byte slices into slices of numbers
+// without copying them.
 //
-// A [Type] is what a file says about its elements; an [Element] is the Go type
-// that holds one. Complex numbers and half floats have a Type but the readers
-// hand them out as raw bytes: no stage computes with them.
+// A [Type] is the type of elements in a file; an [Element] is a Go type that holds one. Complex numbers and
+// half floats have a Type, but readers return them as raw bytes, since no stage computes with them.
 package dtype
 
 import (
@@ -13,8 +12,8 @@ import (
 	"unsafe"
 )
 
-// Type is the data type of one array element: its kind in the low byte and, of kinds
-// whose elements have any number of bytes, that number above it.
+// Type is the data type of one array element: its kind in the low byte and, for kinds of variable length, the
+// length above it.
 type Type uint32
 
 // The element types of Zarr v2 and v3 that this module reads and writes.
@@ -45,16 +44,16 @@ const (
 // MaxFixed is the largest size of an element of any type, in bytes.
 const MaxFixed = 1<<24 - 1
 
-// FixedBytes returns the type of elements of n bytes, 1 to [MaxFixed], that stand for nothing else here.
+// FixedBytes returns the type of uninterpreted elements of n bytes, 1 to [MaxFixed].
 func FixedBytes(n int) Type { return fixedBytes | Type(n)<<8 }
 
 // FixedText returns the type of elements of n code points, of four bytes each.
 func FixedText(n int) Type { return fixedText | Type(4*n)<<8 }
 
-// IsFixedBytes reports whether the type is one of [FixedBytes].
+// IsFixedBytes reports whether [FixedBytes] made the type.
 func (t Type) IsFixedBytes() bool { return t&0xff == fixedBytes }
 
-// IsFixedText reports whether the type is one of [FixedText].
+// IsFixedText reports whether [FixedText] made the type.
 func (t Type) IsFixedText() bool { return t&0xff == fixedText }
 
 // IsNumber reports whether the type is a real number: an integer or a float.
@@ -81,7 +80,7 @@ var typestrs = [...]string{
 	Float16: "f2", Float32: "f4", Float64: "f8", Complex64: "c8", Complex128: "c16",
 }
 
-// String is the type's Zarr v3 name, such as "uint16", or "bytes[10]" and "text[16]".
+// String returns the type's Zarr v3 name, such as "uint16", or "bytes[10]" and "text[16]".
 func (t Type) String() string {
 	switch {
 	case int(t) < len(names):
@@ -94,7 +93,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("dtype(%d)", uint32(t))
 }
 
-// Size is the number of bytes of one element.
+// Size returns the number of bytes of one element.
 func (t Type) Size() int {
 	if int(t) < len(sizes) {
 		return sizes[t]
@@ -102,8 +101,7 @@ func (t Type) Size() int {
 	return int(t >> 8)
 }
 
-// Typestr is the numpy array-interface type string of native little-endian
-// data, such as "<u2" or "|u1".
+// Typestr returns the numpy array-interface type string of native little-endian data, such as "<u2" or "|u1".
 func (t Type) Typestr() string {
 	switch {
 	case t.IsFixedBytes():
@@ -129,9 +127,8 @@ func (t Type) IsFloat() bool { return t >= Float16 && t <= Float64 }
 // IsComplex reports whether an element has a real and an imaginary part.
 func (t Type) IsComplex() bool { return t == Complex64 || t == Complex128 }
 
-// SwapSize is the length of the units whose bytes change places with the byte
-// order: half an element for complex numbers, a code point of text, a single byte of
-// bytes, else the element.
+// SwapSize returns the length of the units whose bytes are swapped to change the byte order: half an element
+// for complex numbers, a code point of text, a single byte of bytes, and otherwise the element.
 func (t Type) SwapSize() int {
 	switch {
 	case t.IsComplex():
@@ -157,7 +154,7 @@ func Parse(name string) (Type, error) {
 // MarshalText returns the type's Zarr v3 name, so that it stands as such in JSON.
 func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText takes the name of one of the types that [Parse] knows.
+// UnmarshalText parses a name that [Parse] knows.
 func (t *Type) UnmarshalText(text []byte) (err error) {
 	*t, err = Parse(string(text))
 	return err
@@ -185,12 +182,12 @@ func ParseTypestr(s string) (t Type, bigEndian bool, err error) {
 	return Invalid, false, fmt.Errorf("unknown data type %q", s)
 }
 
-// Element is a Go type that array elements can be computed with.
+// Element lists the Go types of array elements for computing.
 type Element interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
 }
 
-// Of returns the Type whose elements are T.
+// Of returns the Type with elements of type T.
 func Of[T Element]() Type {
 	var v T
 	switch any(v).(type) {
@@ -224,9 +221,8 @@ func Bytes[T Element](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
 }
 
-// Slice returns the memory of b as elements in native byte order; a tail that
-// is shorter than an element is left out. b must be aligned for T, as every
-// buffer of package mem and every make([]byte, n) of at least 8 bytes is.
+// Slice returns the memory of b as elements in native byte order, without an incomplete last element. b must
+// be aligned for T, as every buffer of package mem and every make([]byte, n) of at least 8 bytes is.
 func Slice[T Element](b []byte) []T {
 	var v T
 	n := len(b) / int(unsafe.Sizeof(v))

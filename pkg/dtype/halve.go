@@ -1,7 +1,7 @@
 package dtype
 
-// Halver returns a function that makes a row of pixels of the means of 2 × 2 pixels of two rows, a and b, of numbers of a type; those of the
-// samples of a pixel lie side by side. Integers are rounded half to even.
+// Halver returns a function that computes a row of pixels as means of 2 × 2 pixels of two rows, a and b, for
+// numbers of a type with interleaved samples. Integers are rounded half to even.
 func Halver(t Type) func(dst, a, b []byte, samples int) {
 	switch t {
 	case Uint8:

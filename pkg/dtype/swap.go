@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// SwapBytes writes src to dst with the bytes of each unit of 2, 4 or 8 bytes in the opposite order; units of 1 byte are copied. dst is as
-// long as src at least; it may be src, but must not overlap it otherwise. Bytes behind the last whole unit are left out. [Type.SwapSize]
-// says which units a type has.
+// SwapBytes writes src to dst with the bytes of each unit of 2, 4 or 8 bytes reversed; units of 1 byte are
+// copied. dst is at least as long as src and either is src or does not overlap it. Bytes behind the last
+// whole unit are left out. [Type.SwapSize] returns the unit of a type.
 func SwapBytes(dst, src []byte, unit int) {
 	dst = dst[:len(src)]
 	switch unit {

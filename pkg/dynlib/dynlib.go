@@ -6,7 +6,6 @@
 //	}
 //	err = dynlib.Bind(lib, &cufile)
 //
-// A handle is never closed: the libraries that are opened here start threads of their
-// own. With the build tag nocuda, and on systems other than Linux on amd64 and arm64, nothing can be
-// opened and Open says so.
+// It never closes a handle, since these libraries start threads of their own. With the build tag nocuda, and
+// on systems other than Linux on amd64 and arm64, Open always returns an error.
 package dynlib

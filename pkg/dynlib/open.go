@@ -11,8 +11,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Open opens a shared library: the file that the variable names, else the
-// first of the names that the loader finds. Only the last name's error is given.
+// Open opens a shared library: the file that the environment variable names, or the first of the names that
+// the loader finds. It returns only the last name's error.
 func Open(variable string, names ...string) (uintptr, error) {
 	if file := os.Getenv(variable); file != "" {
 		names = []string{file}
@@ -29,14 +29,14 @@ func Open(variable string, names ...string) (uintptr, error) {
 	return 0, err
 }
 
-// Bind fills each function field of *table by the symbol of its tag. All are looked
-// up before one is registered, because registering a missing one panics.
+// Bind sets each function field of *table to the symbol in its tag. It looks all of them up before it
+// registers any, because registering a missing one panics.
 func Bind(lib uintptr, table any) error {
 	return BindAs(lib, table, func(tag string) string { return tag })
 }
 
-// BindAs is Bind for functions of which there are several families: name makes the
-// symbol from the tag.
+// BindAs binds functions like [Bind] for libraries with several families of them: name makes the symbol from
+// the tag.
 func BindAs(lib uintptr, table any, name func(tag string) string) error {
 	v := reflect.ValueOf(table).Elem()
 	symbol := func(i int) string { return name(v.Type().Field(i).Tag.Get("sym")) }
@@ -51,7 +51,7 @@ func BindAs(lib uintptr, table any, name func(tag string) string) error {
 	return nil
 }
 
-// Symbol is the address of a symbol, 0 if the library has not got it.
+// Symbol returns the address of a symbol, or 0 if the library does not have it.
 func Symbol(lib uintptr, name string) uintptr {
 	p, err := purego.Dlsym(lib, name)
 	if err != nil {
@@ -60,12 +60,11 @@ func Symbol(lib uintptr, name string) uintptr {
 	return p
 }
 
-// Callback is the address of a function of C that calls f. It is never given back:
-// programs make few.
+// Callback returns the address of a C function that calls f. It is never freed, so programs should make few.
 func Callback(f func(data uintptr)) uintptr {
 	return purego.NewCallback(func(data uintptr) uintptr { f(data); return 0 })
 }
 
-// CallbackOf is the address of a function of C that calls f, a func of numbers of the size of a pointer that returns one. It is never
-// given back either.
+// CallbackOf returns the address of a C function that calls f, a func with pointer-sized numbers as arguments
+// and one as result. It is never freed.
 func CallbackOf(f any) uintptr { return purego.NewCallback(f) }

@@ -1,15 +1,10 @@
 package filter
 
-// Blend moves a row of a running weighted mean towards the next value:
-//
-//	acc[i] += alpha[i]·(v[i] − acc[i])
-//
-// in the precision of F, the product rounded before the sum. With alpha_k =
-// w_k/(w_1 + … + w_k) for the k-th of several values this is their mean with
-// weights w, and exactly their value where they agree. An alpha of 1 or more
-// replaces acc, one of 0 or less leaves it; where one of the two is NaN, the other is
-// taken, and what is infinite stays so (NaN where the two are infinite in different
-// directions). All three have the length of acc.
+// Blend moves a row of a running weighted mean towards the next value: acc[i] += alpha[i]·(v[i] − acc[i]) in
+// the precision of F, with the product rounded before the sum. With alpha_k = w_k/(w_1 + … + w_k) for the
+// k-th of several values the result is their mean with weights w, and exactly their value if they agree. An
+// alpha of 1 or more replaces acc, one of 0 or less leaves it. If one of the two is NaN, the result is the
+// other; infinities persist (opposite ones give NaN). All three slices have the length of acc.
 func Blend[F float32 | float64](acc, v []F, alpha []float32) {
 	v, alpha = v[:len(acc)], alpha[:len(acc)]
 	n := blendVector(acc, v, alpha)

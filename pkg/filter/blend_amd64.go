@@ -8,8 +8,7 @@ func blendF32AVX2(acc, v, alpha *float32, n int)
 //go:noescape
 func betweenF32AVX2(dst, a, b *float32, n int, t float32)
 
-// blendVector blends the leading multiple of 8 elements and says how many that
-// were.
+// blendVector blends the leading multiple of 8 elements and returns their number.
 func blendVector[F float32 | float64](acc, v []F, alpha []float32) int {
 	n := len(acc) &^ 7
 	f, ok := any(acc).([]float32)
@@ -20,8 +19,7 @@ func blendVector[F float32 | float64](acc, v []F, alpha []float32) int {
 	return n
 }
 
-// betweenVector interpolates the leading multiple of 8 elements and says how
-// many that were.
+// betweenVector interpolates the leading multiple of 8 elements and returns their number.
 func betweenVector[F float32 | float64](dst, a, b []F, t F) int {
 	n := len(dst) &^ 7
 	d, ok := any(dst).([]float32)

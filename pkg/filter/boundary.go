@@ -1,7 +1,6 @@
 package filter
 
-// Boundary says which sample stands for one that lies outside an axis. The
-// names are those of scipy.ndimage.
+// Boundary selects which sample replaces one outside an axis. The names are those of scipy.ndimage.
 type Boundary uint8
 
 const (
@@ -15,8 +14,7 @@ const (
 
 func (b Boundary) String() string { return [...]string{"reflect", "mirror", "nearest"}[b] }
 
-// Index is the sample of an axis of n ≥ 1 samples that stands for sample i,
-// which may be any number.
+// Index returns the sample of an axis of n ≥ 1 samples that replaces sample i; i may be any number.
 func (b Boundary) Index(i, n int) int {
 	if uint(i) < uint(n) {
 		return i

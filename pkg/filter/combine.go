@@ -2,9 +2,9 @@ package filter
 
 import "fmt"
 
-// Combine makes one row from several: dst[x] = Σ taps[k]·src[k·stride+x] for
-// x < len(dst), in F, with rounded products that are added in increasing
-// k. The sum begins with the first product; no taps give zeros.
+// Combine computes one row from several: dst[x] = Σ taps[k]·src[k·stride+x] for x < len(dst), in F, with
+// rounded products that are added in increasing k. The sum begins with the first product; without taps the
+// result is zero.
 func Combine[F float32 | float64](dst, src []F, stride int, taps []F) {
 	if len(taps) == 0 {
 		clear(dst)
@@ -13,10 +13,8 @@ func Combine[F float32 | float64](dst, src []F, stride int, taps []F) {
 	combine(dst, src, stride, taps, false)
 }
 
-// AddCombine goes on with a sum that dst holds:
-// dst[x] = dst[x] + taps[0]·src[x] + taps[1]·src[stride+x] + …, from left to
-// right. A Combine that is cut anywhere into one Combine and AddCombines gives
-// the same bits.
+// AddCombine continues a sum in dst: dst[x] = dst[x] + taps[0]·src[x] + taps[1]·src[stride+x] + …, from left
+// to right. A Combine cut anywhere into one Combine and several AddCombines gives the same bits.
 func AddCombine[F float32 | float64](dst, src []F, stride int, taps []F) {
 	if len(taps) > 0 {
 		combine(dst, src, stride, taps, true)

@@ -8,8 +8,7 @@ func combineAVX2(dst, src *float32, n, stride int, taps *float32, count, add int
 //go:noescape
 func transpose8AVX2(dst, src *float32, blocks, dstStride, srcStride int)
 
-// combineVector makes the leading multiple of 8 elements of a row and says how
-// many that were.
+// combineVector computes the leading multiple of 8 elements of a row and returns their number.
 func combineVector(dst, src []float32, stride int, taps []float32, add bool) (done int) {
 	n := len(dst) &^ 7
 	if !useAVX2 || n == 0 {
@@ -23,8 +22,7 @@ func combineVector(dst, src []float32, stride int, taps []float32, add bool) (do
 	return n
 }
 
-// transposeVector transposes the blocks of 8 × 8 elements and says how many rows
-// and columns they cover.
+// transposeVector transposes the blocks of 8 × 8 elements and returns how many rows and columns they cover.
 func transposeVector(dst, src []float32, rows, columns, dstStride, srcStride int) (doneRows, doneColumns int) {
 	doneRows, doneColumns = rows&^7, columns&^7
 	if !useAVX2 || doneRows == 0 || doneColumns == 0 {

@@ -2,13 +2,12 @@ package filter
 
 import "math"
 
-// Bracket gathers what the median of many values needs when a range is known
-// in which it probably lies: how many values there are, how many lie below, and
-// those within. Several brackets of one range, one for each worker, make a median
-// together: see [BracketMedian].
+// Bracket collects data for the median of many values when a range is known that probably contains it: the
+// number of values, the number below the range, and the values within. Several brackets of one range, for
+// instance one per worker, together give a median: see [BracketMedian].
 type Bracket struct {
 	Lo, Hi float32
-	// Cap is how many values within may be kept.
+	// Cap is the maximum number of values within the range that are kept.
 	Cap int
 
 	n, below int64
@@ -16,7 +15,7 @@ type Bracket struct {
 	full     bool
 }
 
-// Count is the number of values.
+// Count returns the number of values.
 func (b *Bracket) Count() int64 { return b.n }
 
 func (b *Bracket) add(v float32) {
@@ -49,8 +48,7 @@ func AddCommon(a, b []float32, in, other *Bracket) {
 	}
 }
 
-// CountCommon is the number of elements that are above 0 in both of two images
-// of the same length.
+// CountCommon returns the number of elements that are above 0 in both of two images of the same length.
 func CountCommon(a, b []float32) (n int) {
 	b = b[:len(a)]
 	for i, v := range a {
@@ -61,9 +59,9 @@ func CountCommon(a, b []float32) (n int) {
 	return n
 }
 
-// BracketMedian is the median of the values of all brackets, exactly. ok is
-// false when it does not lie in their range, or more values do than they may
-// keep. The brackets' values are reordered. Without values it is NaN.
+// BracketMedian returns the exact median of the values of all brackets, or NaN without values. ok is false if
+// it does not lie in their range, or if more values lie there than they may keep. It reorders the brackets'
+// values.
 func BracketMedian(brackets []*Bracket) (median float64, ok bool) {
 	var n, below int64
 	var inside []float32

@@ -18,8 +18,8 @@ func ToFloat32[T dtype.Element](dst []float32, src []T) {
 	}
 }
 
-// FromFloat32 converts src to T: integers round half to even, what lies outside
-// T's range becomes its nearest number, NaN becomes 0. len(dst) ≥ len(src).
+// FromFloat32 converts src to T: integers round half to even, values outside T's range are clamped, and NaN
+// becomes 0. len(dst) ≥ len(src).
 func FromFloat32[T dtype.Element](dst []T, src []float32) {
 	if v, ok := any(dst).([]float32); ok {
 		copy(v, src)
@@ -49,7 +49,7 @@ func FromFloat[F float32 | float64, T dtype.Element](dst []T, src []F) {
 	dtype.ConvertSlice(dst[:len(src)], dtype.Bytes(src), dtype.Of[F]())
 }
 
-// CountNonFinite is how many elements are NaN or infinite.
+// CountNonFinite returns the number of NaN and infinite elements.
 func CountNonFinite[T dtype.Element](src []T) (n int64) {
 	switch v := any(src).(type) {
 	case []float32:

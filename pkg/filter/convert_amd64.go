@@ -77,8 +77,8 @@ func countNonFiniteVector(v []float32) (done int, count int64) {
 	return done, count
 }
 
-// belowVector is how many of the first values, in whole vectors, have magnitudes
-// whose bits are less than limit, at most 2³¹.
+// belowVector returns how many of the first values, in whole vectors, have magnitudes whose bits are less
+// than limit, at most 2³¹.
 func belowVector(v []float32, limit uint32) int {
 	n := len(v) &^ 7
 	if !useAVX2 || n == 0 {

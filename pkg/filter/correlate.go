@@ -42,8 +42,8 @@ func Sums(v []float32) (sum, squares float64) {
 	return (s[0] + s[1]) + (s[2] + s[3]), (q[0] + q[1]) + (q[2] + q[3])
 }
 
-// Moments are the sums that a normalised cross-correlation of two images a, b
-// is made of. Those of parts of the images are added up.
+// Moments holds the sums that give the normalised cross-correlation of two images a, b. Sums of parts of the
+// images can be added.
 type Moments struct {
 	N          int64
 	A, B       float64 // Σa, Σb
@@ -61,13 +61,12 @@ func (m *Moments) Add(p Moments) {
 // counts as constant: the sums do not resolve less.
 const flat = 1e-6
 
-// NCC is the normalised cross-correlation
+// NCC returns the normalised cross-correlation
 //
 //	mean((a−mean a)/(std a + 1e-8) · (b−mean b)/(std b + 1e-8))
 //
-// with the standard deviation of the population (stages specification, stack:
-// z overlap). It is 0 where an image is constant (to 1e-6 of its mean) and NaN
-// where one holds NaN or infinite values or nothing.
+// with the standard deviation of the population (stages specification, stack: z overlap). It is 0 where an
+// image is constant (to 1e-6 of its mean) and NaN where one holds NaN or infinite values or nothing.
 func (m Moments) NCC() float64 {
 	if m.N == 0 {
 		return math.NaN()
@@ -81,8 +80,7 @@ func (m Moments) NCC() float64 {
 	return (m.AB/n - float64(a*b)) / ((math.Sqrt(va) + 1e-8) * (math.Sqrt(vb) + 1e-8))
 }
 
-// NCC is the normalised cross-correlation of two images of the same size: see
-// [Moments.NCC].
+// NCC returns the normalised cross-correlation of two images of the same size: see [Moments.NCC].
 func NCC(a, b []float32) float64 {
 	m := Moments{N: int64(len(a)), AB: dot(a, b)}
 	m.A, m.AA = Sums(a)

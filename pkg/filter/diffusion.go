@@ -3,31 +3,26 @@ package filter
 // Rect is a box of pixels: rows Y0…Y1−1 of columns X0…X1−1.
 type Rect struct{ Y0, X0, Y1, X1 int }
 
-// Intersect is what two boxes have in common; where that is nothing, the result
-// is Empty.
+// Intersect returns the intersection of two boxes; it is Empty if they do not overlap.
 func (r Rect) Intersect(o Rect) Rect {
 	return Rect{max(r.Y0, o.Y0), max(r.X0, o.X0), min(r.Y1, o.Y1), min(r.X1, o.X1)}
 }
 
-// Empty says that a box has no pixels.
+// Empty reports whether a box has no pixels.
 func (r Rect) Empty() bool { return r.Y0 >= r.Y1 || r.X0 >= r.X1 }
 
-// Moved is the box displaced by (dy, dx).
+// Moved returns the box displaced by (dy, dx).
 func (r Rect) Moved(dy, dx int) Rect { return Rect{r.Y0 + dy, r.X0 + dx, r.Y1 + dy, r.X1 + dx} }
 
-// Diffusion fills dst, a plane of height × width weights (y, x) of a tile, with
-// weights for blending it with others, whose boxes are given in the tile's
-// coordinates and may reach beyond it. The weight solves Laplace's equation where
-// the tile overlaps others: 1 where the tile is alone, 0 just beyond the
-// tile's border where another goes on, and no flux through a border that no
-// other tile crosses. Of two tiles the weights add up to 1; of more they are to
-// be divided by their sum.
+// Diffusion fills dst, a plane of height × width weights (y, x) of a tile, with weights for blending the tile
+// with others. Their boxes are in the tile's coordinates and may extend beyond it. The weight solves
+// Laplace's equation where the tile overlaps others: 1 where the tile is alone, 0 just beyond the tile's
+// border where another tile continues, and no flux through a border that no other tile crosses. The weights
+// of two tiles add up to 1; those of more must be divided by their sum.
 //
-// The five-point equation is solved by multigrid cycles of red and black
-// Gauss-Seidel sweeps, in single precision: at most 0.005 from the exact solution
-// of the grid in the tests, in some hundred operations a pixel. Weights are at
-// least 1e-6. A tile that is nowhere alone gets [Feather] weights, scaled to at
-// most 1.
+// It solves the five-point equation by multigrid cycles of red-black Gauss-Seidel sweeps in single precision,
+// to within 0.005 of the exact solution of the grid in the tests, in some hundred operations per pixel.
+// Weights are at least 1e-6. A tile that is nowhere alone gets [Feather] weights, scaled to at most 1.
 func Diffusion(dst []float32, height, width int, others []Rect) {
 	g := newLaplace(height, width)
 	g.cover(others)
@@ -152,8 +147,8 @@ func (g *laplace) prepare() {
 	}
 }
 
-// coarser is the grid of half the resolution: a pixel is one where one of its
-// four is, and open where one of the two of the ring is.
+// coarser returns the grid of half the resolution: a pixel is one where one of its four is, and open where
+// one of the two of the ring is.
 func (g *laplace) coarser() *laplace {
 	c := newLaplace((g.height+1)/2, (g.width+1)/2)
 	for y := range g.height {

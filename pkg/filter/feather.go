@@ -1,10 +1,9 @@
 package filter
 
-// Feather fills dst, a plane of height × width weights (y, x), with weights for
-// blending overlapping tiles: the product along the two axes of the distance
-// of a pixel's centre to the nearer border, in pixels. Divided by their sum
-// they are a linear ramp across the overlap of two tiles of one size side by
-// side. They are never zero.
+// Feather fills dst, a plane of height × width weights (y, x), with weights for blending overlapping tiles:
+// the product, over the two axes, of the distance in pixels of a pixel's centre to the nearer border. Divided
+// by their sum they form a linear ramp across the overlap of two adjacent tiles of one size. They are never
+// zero.
 func Feather(dst []float32, height, width int) {
 	for y := range height {
 		dy := float32(min(y, height-1-y)) + 0.5

@@ -2,17 +2,16 @@ package filter
 
 import "math"
 
-// truncate is where a Gaussian ends, in standard deviations.
+// truncate is the extent of a Gaussian in standard deviations.
 const truncate = 4
 
-// GaussianKernel is a Gaussian (order 0) or its first derivative (order 1) as
-// weights of a correlation: out[i] = Σ k[r+j]·in[i+j], j = −r…r, with
-// r = ⌊4·sigma + ½⌋ = len/2. The Gaussian sums to one; the derivative is that of
-// the sampled Gaussian, positive on a rising edge. These are the numbers of
+// GaussianKernel returns a Gaussian (order 0) or its first derivative (order 1) as weights of a correlation:
+// out[i] = Σ k[r+j]·in[i+j], j = −r…r, with r = ⌊4·sigma + ½⌋ = len/2. The Gaussian sums to one; the
+// derivative is that of the sampled Gaussian, positive on a rising edge. The values equal those of
 // scipy.ndimage.gaussian_filter1d with its default truncate of 4.
 //
-// A sigma so small that r = 0, and one that is not above zero, smooths nothing:
-// the kernel is {1}, its derivative {0}. The same bits on every machine.
+// If sigma is so small that r = 0, or not above zero, nothing is smoothed: the kernel is {1}, its derivative
+// {0}. The bits are the same on every machine.
 func GaussianKernel(sigma float64, order int) []float64 {
 	r := 0
 	if sigma > 0 {
@@ -37,8 +36,8 @@ func GaussianKernel(sigma float64, order int) []float64 {
 	return k
 }
 
-// SobelKernel is what Sobel's operator weighs the neighbours along an axis with: 1, 2, 1 across the direction of the derivative
-// (order 0), −1, 0, 1 along it (order 1), as [GaussianKernel] gives those of a Gaussian.
+// SobelKernel returns the weights of Sobel's operator along an axis, in the form of [GaussianKernel]: 1, 2, 1
+// across the direction of the derivative (order 0), −1, 0, 1 along it (order 1).
 func SobelKernel(order int) []float64 {
 	if order == 1 {
 		return []float64{-1, 0, 1}
@@ -46,15 +45,14 @@ func SobelKernel(order int) []float64 {
 	return []float64{1, 2, 1}
 }
 
-// AntiAliasSigma is the standard deviation of the blur before an axis of in
-// samples is sampled out times: (f−1)/2 for f = in/out > 1, in input samples,
-// and zero where nothing is lost (stages specification, resample).
+// AntiAliasSigma returns the standard deviation, in input samples, of the blur before an axis of in samples
+// is resampled to out: (f−1)/2 for f = in/out > 1, and zero otherwise (stages specification, resample).
 func AntiAliasSigma(in, out int) float64 {
 	return max(0, (float64(in)/float64(out)-1)/2)
 }
 
-// exp is the exponential function of x ≤ 0 to one unit in the last place.
-// math.Exp has an implementation for each processor, and not the same last bit.
+// exp returns the exponential function of x ≤ 0 to one unit in the last place. math.Exp differs in the last
+// bit between processors.
 func exp(x float64) float64 {
 	const (
 		high = 6.93147180369123816490e-01 // ln 2 = high + low; high has 21 zero bits at its end

@@ -5,10 +5,9 @@ import (
 	"sync"
 )
 
-// Gradients collects the interfaces of many A-lines with their largest
-// gradients, in memory that does not grow with their number: counts by gradient,
-// in 1024 equal bins of a range that doubles when a gradient exceeds it, and by
-// depth. What it says does not depend on the order of the A-lines.
+// Gradients collects the interfaces of many A-lines with their largest gradients in memory that does not grow
+// with their number: counts by depth and by gradient, in 1024 equal bins of a range that doubles when a
+// gradient exceeds it. Results do not depend on the order of the A-lines.
 type Gradients struct {
 	mu     sync.Mutex
 	depths int
@@ -25,7 +24,7 @@ func NewGradients(depths int) *Gradients {
 	return &Gradients{depths: depths, counts: make([]int64, gradientBins*depths)}
 }
 
-// Add takes A-lines in. It is safe for concurrent use.
+// Add adds A-lines. It is safe for concurrent use.
 func (g *Gradients) Add(depth []int32, gradient []float32) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -63,18 +62,17 @@ func (g *Gradients) widen(f float64) {
 	}
 }
 
-// Interface is the interface of the whole: the median over the A-lines whose
-// gradient stands out from the background.
+// Interface is the interface of the whole tissue: the median over the A-lines whose gradient stands out from
+// the background.
 type Interface struct {
 	Depth     float64 // median; of an even number the mean of the middle two
 	Lines     int64   // A-lines
-	Used      int64   // that the median is of
-	Threshold float64 // gradient from which on they stand out; 0: all that brighten
+	Used      int64   // A-lines that the median is computed from
+	Threshold float64 // smallest gradient that stands out; 0: all A-lines that brighten
 }
 
-// Find splits the gradients by Otsu's method and takes the median of the upper
-// class; of all that brighten where nothing can be split. ok is false when no A-line
-// ever brightens.
+// Find splits the gradients by Otsu's method and takes the median of the upper class, or of all A-lines that
+// brighten if there is nothing to split. ok is false if no A-line brightens.
 func (g *Gradients) Find() (out Interface, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -2,11 +2,8 @@ package filter
 
 import "math"
 
-// Hann returns the rising half of a Hann window over n ≥ 2 samples,
-//
-//	w[k] = ½·(1 − cos(π·k/(n−1)))
-//
-// from 0 to 1 (stages specification, stack: assembly). For n = 1 it is 0.
+// Hann returns the rising half of a Hann window over n ≥ 2 samples, w[k] = ½·(1 − cos(π·k/(n−1))), from 0 to
+// 1 (stages specification, stack: assembly). For n = 1 it returns 0.
 func Hann(n int) []float64 {
 	w := make([]float64, n)
 	for k := range w {
@@ -17,14 +14,10 @@ func Hann(n int) []float64 {
 	return w
 }
 
-// Mix blends a row of moving voxels, times gain, into a row of fixed ones:
-// where both are above 0,
-//
-//	fixed = (1−w)·fixed + w·(gain·moving)
-//
-// where one is, that one, elsewhere 0; NaN is not above 0. gain·moving is rounded
-// to float32, the two products and their sum to float64, the result to float32.
-// Both rows have the same length.
+// Mix blends a row of moving voxels, times gain, into a row of fixed ones of the same length. Where both are
+// above 0, fixed = (1−w)·fixed + w·(gain·moving); where only one is, the result is that one, and otherwise 0.
+// NaN is not above 0. gain·moving is rounded to float32, the two products and their sum to float64, and the
+// result to float32.
 func Mix(fixed, moving []float32, w float64, gain float32) {
 	n := mixVector(fixed, moving, w, gain)
 	u := 1 - w

@@ -6,38 +6,36 @@ import (
 	"strata/pkg/dtype"
 )
 
-// InterfaceSearch finds, in every A-line, where the image begins to brighten
-// most: the interface between water and tissue (stages specification, focal,
-// step 1).
+// InterfaceSearch finds in every A-line the depth where the image brightens most: the interface between water
+// and tissue (stages specification, focal, step 1).
 type InterfaceSearch struct {
 	// SigmaXY is the size of the mean filter along Y and X: ⌊SigmaXY⌋ pixels.
 	SigmaXY float64
-	// SigmaZ is the standard deviation, in voxels, of the Gaussian whose derivative
-	// is taken along Z; above 0.
+	// SigmaZ is the standard deviation, in voxels, of the Gaussian whose derivative is taken along Z; it is
+	// above 0.
 	SigmaZ float64
-	// Log searches in ln(v) where v > 0.
+	// Log makes the search use ln(v) where v > 0.
 	Log bool
-	// Clip is the largest value that the search sees; 0: no limit.
+	// Clip is the value at which larger ones are clipped; 0: no limit.
 	Clip float32
-	// Planes is how many planes from the first may hold the interface; 0: all. The
-	// filters see the others as well.
+	// Planes limits the interface to this many planes from the first; 0: all. The filters use the other
+	// planes as well.
 	Planes int
 }
 
-// Window is the size of the mean filter in pixels, at least 1.
+// Window returns the size of the mean filter in pixels, at least 1.
 func (s *InterfaceSearch) Window() int { return max(1, int(s.SigmaXY)) }
 
-// Windows lists the samples that the mean filter's windows cover for outputs
-// from…to−1 of an axis of length samples, mirrored ones included: what
-// [Interfaces] asks for as rows and columns.
+// Windows returns the samples that the mean filter's windows cover for outputs from…to−1 of an axis of length
+// samples, mirrored ones included: the rows and columns that [Interfaces] needs.
 func (s *InterfaceSearch) Windows(from, to, length int) []int {
 	return windowSamples(from, to, length, s.Window())
 }
 
-// Reach is how many planes the derivative along Z sees on either side.
+// Reach returns how many planes on either side the derivative along Z uses.
 func (s *InterfaceSearch) Reach() int { return len(GaussianKernel(s.SigmaZ, 1)) / 2 }
 
-// Seen returns how many of an image's planes, from the first on, the search sees.
+// Seen returns how many of an image's planes, from the first, the search uses.
 func (s *InterfaceSearch) Seen(planes int) int {
 	if s.Planes == 0 {
 		return planes
@@ -45,8 +43,8 @@ func (s *InterfaceSearch) Seen(planes int) int {
 	return min(planes, s.Planes+s.Reach())
 }
 
-// Derivative is the weights of the derivative along Z, w₁…w_r, the outermost first: it
-// is Σ_k w_k·(v[z+r+1−k] − v[z−r−1+k]), r the [InterfaceSearch.Reach].
+// Derivative returns the weights of the derivative along Z, w₁…w_r, the outermost first: it is Σ_k
+// w_k·(v[z+r+1−k] − v[z−r−1+k]), r the [InterfaceSearch.Reach].
 func (s *InterfaceSearch) Derivative() []float32 {
 	k := GaussianKernel(s.SigmaZ, 1)
 	w := make([]float32, len(k)/2)
@@ -56,7 +54,7 @@ func (s *InterfaceSearch) Derivative() []float32 {
 	return w
 }
 
-// Ceiling is the largest value that the search sees.
+// Ceiling returns the clipping value of the search.
 func (s *InterfaceSearch) Ceiling() float32 {
 	if s.Clip > 0 {
 		return s.Clip
@@ -64,14 +62,13 @@ func (s *InterfaceSearch) Ceiling() float32 {
 	return math.MaxFloat32
 }
 
-// Depth is the interface for a largest gradient at plane z.
+// Depth returns the interface for a largest gradient at plane z.
 func (s *InterfaceSearch) Depth(z int32) int32 {
 	return int32(math.Ceil(float64(z) + 0.5*s.SigmaZ))
 }
 
-// Magnitudes turns voxels into what the search filters: |v| in float32, clipped
-// and logarithmic as the search says. NaN and infinite voxels become 0, so that
-// they spread no further than any dark voxel.
+// Magnitudes converts voxels to the input of the search's filters: |v| in float32, clipped and logarithmic as
+// the search specifies. NaN and infinite voxels become 0, so that they spread no further than any dark voxel.
 func Magnitudes[T dtype.Element](s *InterfaceSearch, dst []float32, src []T) {
 	dst = dst[:len(src)]
 	clip := s.Ceiling()
@@ -103,12 +100,11 @@ type Slab[T dtype.Element] struct {
 	RowStride   int
 	// Swapped means that rows lie along X and columns along Y.
 	Swapped bool
-	// Ready means that the voxels are [Magnitudes] already.
+	// Ready means that the voxels are the result of [Magnitudes].
 	Ready bool
 }
 
-// Workspace is the scratch memory of [Interfaces], to be used again by the same
-// worker.
+// Workspace is the scratch memory of [Interfaces], which a worker reuses.
 type Workspace struct {
 	wide, half, ring, best []float32
 	arg                    []int32
@@ -117,26 +113,21 @@ type Workspace struct {
 	sigma                  float64
 }
 
-// ringBytes is how much of the filtered planes is kept at a time: a part of a
-// core's second-level cache.
+// ringBytes is the size of the filtered planes that are kept at a time: a part of a core's second-level
+// cache.
 const ringBytes = 320 << 10
 
-// alinesAtOnce bounds the width of what is filtered at a time.
+// alinesAtOnce is the maximum number of A-lines filtered at a time.
 const alinesAtOnce = 512
 
-// Interfaces finds the interfaces of a rectangle of A-lines. rows and columns list
-// the rows and columns of src that the mean filter's windows cover (see
-// [InterfaceSearch.Windows]); there are w−1 more of them than outputs, w the
-// window. depth is the interface
+// Interfaces finds the interfaces of a rectangle of A-lines. rows and columns list the rows and columns of
+// src that the mean filter's windows cover (see [InterfaceSearch.Windows]); for windows of w samples there
+// are w−1 more of them than outputs.
 //
-//	z0 = ⌈argmax_z g + 0.5·SigmaZ⌉
-//
-// of each A-line in C order, g the derivative of Gaussian (truncated at 4
-// SigmaZ, volume mirrored at its ends) of the mean-filtered magnitudes; the first
-// maximum wins. peak, unless nil, is the maximum.
-//
-// All is float32. The outputs are the same for every way to cut a plane into
-// rectangles, and with rows and columns swapped.
+// depth receives the interface z0 = ⌈argmax_z g + 0.5·SigmaZ⌉ of each A-line in C order, where g is the
+// derivative of Gaussian (truncated at 4 SigmaZ, volume mirrored at its ends) of the mean-filtered
+// magnitudes; the first maximum wins. peak, unless nil, receives the maximum. All arithmetic is float32.
+// Results are the same for every way to cut a plane into rectangles, and with rows and columns swapped.
 func Interfaces[T dtype.Element](s *InterfaceSearch, w *Workspace, depth []int32, peak []float32, src Slab[T], rows, columns []int) {
 	n := s.Window()
 	ny, nx := len(rows)-(n-1), len(columns)-(n-1)

@@ -6,11 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// MagnitudePercentile finds a percentile of the magnitudes |v| of more values than
-// memory holds, exactly, and as a rule in one pass: a first look at a part of the
-// values says where the percentile will lie; around there values are counted to the
-// last bit, and what lies below is only counted. Where it lies elsewhere, one or
-// two more passes find it.
+// MagnitudePercentile finds a percentile of the magnitudes |v| of more values than memory holds, exactly and
+// usually in one pass. A first look at part of the values predicts where the percentile lies; values near
+// there are counted to the last bit, smaller ones only as a total. If the prediction fails, one or two more
+// passes find it.
 //
 //	p := filter.NewMagnitudePercentile(99.9, 32<<20)
 //	p.Look(part)
@@ -19,8 +18,8 @@ import (
 //	}
 //	clip := p.Value()
 //
-// NaN and infinite values are left out. The percentile p lies at (n−1)·p/100
-// between the order statistics of the n magnitudes, linear in between.
+// NaN and infinite values are ignored. The percentile p is interpolated linearly at position (n−1)·p/100 of
+// the order statistics of the n magnitudes.
 type MagnitudePercentile struct {
 	percent float64
 	keys    int     // how many upper halves can be counted to the last bit
@@ -41,8 +40,8 @@ const magnitudeKeys = 1 << 15
 // infinite is the bits of the magnitudes that are no numbers, and of larger ones.
 const infinite = 0x7f800000
 
-// NewMagnitudePercentile prepares for a percentile, 0…100, with about that many
-// bytes of counters, at least 1 MiB.
+// NewMagnitudePercentile prepares for a percentile, 0…100. bytes is the approximate memory for counters, at
+// least 1 MiB.
 func NewMagnitudePercentile(percent float64, bytes int64) *MagnitudePercentile {
 	keys := int(min(256, max(2, (bytes-1<<19)/(4<<16))))
 	p := &MagnitudePercentile{percent: percent, keys: keys, coarse: make([]int64, magnitudeKeys), slot: make([]int32, magnitudeKeys)}
@@ -61,7 +60,7 @@ func (p *MagnitudePercentile) Look(v []float32) {
 	}
 }
 
-// Begin starts a pass, if there must be one.
+// Begin starts another pass if one is needed, and reports whether it did.
 func (p *MagnitudePercentile) Begin() bool {
 	if p.done {
 		return false
@@ -91,7 +90,7 @@ func (p *MagnitudePercentile) Begin() bool {
 	return true
 }
 
-// none forgets what was counted to the last bit.
+// none clears the exact counts.
 func (p *MagnitudePercentile) none() {
 	for i := range p.slot {
 		p.slot[i] = -1
@@ -99,12 +98,11 @@ func (p *MagnitudePercentile) none() {
 	clear(p.fine)
 }
 
-// Passes is how many there were.
+// Passes returns the number of passes so far.
 func (p *MagnitudePercentile) Passes() int { return p.passes }
 
-// Add counts values in the current pass, and returns how many are NaN or infinite.
-// It is safe for concurrent use; calls with ten thousand values or more cost little
-// more than reading them.
+// Add counts values in the current pass and returns how many are NaN or infinite. It is safe for concurrent
+// use. Calls with ten thousand values or more cost little more than reading them.
 func (p *MagnitudePercentile) Add(v []float32) (nonFinite int64) {
 	counts := p.take()
 	// of what fits into a counter of 32 bits
@@ -188,7 +186,7 @@ func (p *MagnitudePercentile) count() (n int64) {
 
 func (p *MagnitudePercentile) empty() bool { return p.count() == 0 }
 
-// bins are the upper halves of the order statistics around the percentile.
+// bins returns the upper halves of the order statistics around the percentile.
 func (p *MagnitudePercentile) bins() (lo, hi int) {
 	a, b, _ := Ranks(p.count(), p.percent)
 	lo, _ = find(p.coarse, a)
@@ -196,7 +194,7 @@ func (p *MagnitudePercentile) bins() (lo, hi int) {
 	return lo, hi
 }
 
-// Value is the percentile, after the last pass; 0 when there were no values.
+// Value returns the percentile, after the last pass; 0 when there were no values.
 func (p *MagnitudePercentile) Value() float32 {
 	n := p.count()
 	if n == 0 {

@@ -6,20 +6,20 @@ import (
 	"strata/pkg/dtype"
 )
 
-// MedianFilter replaces every voxel of a volume (z, y, x) by the median of the window around it, exactly, for all
-// types: floats count in the order −Inf … +Inf, NaN. It sees no edges: every voxel of the windows is given, what lies
-// beyond an image included. It owns scratch memory and serves one goroutine.
+// MedianFilter replaces every voxel of a volume (z, y, x) by the exact median of the window around it, for
+// all types; floats are ordered −Inf … +Inf, NaN. It does not handle edges: the input contains every voxel of
+// the windows, including those beyond an image. It owns scratch memory and serves one goroutine.
 type MedianFilter[T dtype.Element] struct {
 	window [3]int
 	bytes  func(shape [3]int) int64
 	apply  func(dst, src []byte, shape [3]int)
 }
 
-// networkMost is the largest window, in bytes, whose median a network of comparators finds faster than a histogram that
-// slides along: of 16-bit voxels one of 21×21 (BenchmarkMedian).
+// networkMost is the size in bytes of the largest window whose median a sorting network finds faster than a
+// sliding histogram: for 16-bit voxels 21×21 (BenchmarkMedian).
 const networkMost = 1 << 10
 
-// NewMedianFilter makes a filter whose window has an odd number of voxels along (z, y, x).
+// NewMedianFilter returns a filter with a window of an odd number of voxels along (z, y, x).
 func NewMedianFilter[T dtype.Element](window [3]int) *MedianFilter[T] {
 	for _, n := range window {
 		if n < 1 || n%2 == 0 {
@@ -49,7 +49,7 @@ func medianOf[U uint8 | uint16 | uint32 | uint64](window [3]int) (apply func(dst
 	return func(dst, src []byte, shape [3]int) { m.apply(dtype.Slice[U](dst), dtype.Slice[U](src), shape) }, m.bytes
 }
 
-// Radius is how far the window reaches on either side of a voxel, along (z, y, x).
+// Radius returns how far the window extends on either side of a voxel, along (z, y, x).
 func (m *MedianFilter[T]) Radius() (r [3]int) {
 	for d, n := range m.window {
 		r[d] = n / 2
@@ -57,11 +57,11 @@ func (m *MedianFilter[T]) Radius() (r [3]int) {
 	return r
 }
 
-// Bytes is how much scratch memory volumes of a shape take.
+// Bytes returns the scratch memory needed for volumes of the given shape.
 func (m *MedianFilter[T]) Bytes(shape [3]int) int64 { return m.bytes(shape) }
 
-// Apply filters a volume: dst has the shape (z, y, x), src has the radius more on either side of each axis. Both are in
-// C order, without a common element. src is spoiled.
+// Apply filters a volume: dst has shape (z, y, x), src the radius more on either side of each axis. Both are
+// in C order and do not overlap. It overwrites src.
 func (m *MedianFilter[T]) Apply(dst, src []T, shape [3]int) {
 	voxels, wide := 1, 1
 	for d, n := range shape {
@@ -116,7 +116,7 @@ func toKeys[T dtype.Element](v []T) {
 // infinite64 is the bits of a float64's infinity; larger magnitudes are no numbers.
 const infinite64 = 0x7ff << 52
 
-// fromKeys makes elements again of what toKeys made of them.
+// fromKeys inverts toKeys.
 func fromKeys[T dtype.Element](v []T) {
 	b := dtype.Bytes(v)
 	switch any(v).(type) {
@@ -170,7 +170,7 @@ func newNetworkMedian[U uint8 | uint16 | uint32 | uint64](window [3]int) *networ
 	return m
 }
 
-// places are those of lists of a length that count for some list.
+// places returns the positions, in lists of a given length, that matter for some list.
 func places(counts []bool, length int) (out []int) {
 	for k := range length {
 		for i := k; i < len(counts); i += length {
@@ -183,10 +183,11 @@ func places(counts []bool, length int) (out []int) {
 	return out
 }
 
-// stripBytes is how much goes through the last network at a time: about what a core's first cache holds.
+// stripBytes is the amount of data that goes through the last network at a time: about the size of a core's
+// first-level cache.
 const stripBytes = 32 << 10
 
-// rows are the strides of columns and planes, and of strips, for volumes of that width.
+// rows returns the strides of columns and planes, and of strips, for volumes of that width.
 func (m *networkMedian[U]) rows(width int) (wide, strip int) {
 	size := dtype.Of[U]().Size()
 	strip = min(max(stripBytes/m.x.wires/size, rowBlock/size), 1024/size, width)

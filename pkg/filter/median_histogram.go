@@ -16,7 +16,7 @@ type histogramMedian[U uint8 | uint16 | uint32 | uint64] struct {
 	ranks  []uint32
 }
 
-// groupBits is how many bits of a value each level of the histogram leaves away.
+// groupBits is the number of bits of a value that each level of the histogram drops.
 const groupBits = 6
 
 func (m *histogramMedian[U]) narrow() bool { return dtype.Of[U]().Size() <= 2 }
@@ -60,7 +60,7 @@ func (m *histogramMedian[U]) count(n int) {
 	}
 }
 
-// slide lets the window slide over a volume of ranks and tells the rank of each median.
+// slide moves the window over a volume of ranks and passes on the rank of each median.
 func slide[R uint8 | uint16 | uint32 | uint64, U uint8 | uint16 | uint32 | uint64](m *histogramMedian[U], src []R, shape [3]int, tell func(i, rank int)) {
 	height, width := shape[1]+m.window[1]-1, shape[2]+m.window[2]-1
 	middle := uint32(m.window[0]*m.window[1]*m.window[2]) / 2
@@ -97,7 +97,7 @@ func slide[R uint8 | uint16 | uint32 | uint64, U uint8 | uint16 | uint32 | uint6
 	}
 }
 
-// at is the value at a place of the order of those that are counted.
+// at returns the value at a place of the order of those that are counted.
 func (m *histogramMedian[U]) at(place uint32) int {
 	group := 0
 	for k := m.depth - 1; k >= 0; k-- {

@@ -51,7 +51,7 @@ func (w *network) merge(a, b []int) []int {
 	return append(out, v[min(len(u)+1, len(v)):]...)
 }
 
-// alternate is every second element of a list from one on.
+// alternate returns every second element of a list from one on.
 func alternate(list []int, from int) (out []int) {
 	for i := from; i < len(list); i += 2 {
 		out = append(out, list[i])
@@ -97,10 +97,11 @@ func compare[U uint8 | uint16 | uint32 | uint64](w *network, rows []U, stride, n
 	}
 }
 
-// rowBlock is how many bytes of a row a network takes at a time: its rows are a multiple of it apart.
+// rowBlock is the number of bytes of a row that a network processes at a time; its rows are a multiple of it
+// apart.
 const rowBlock = 64
 
-// rowStride is the distance of rows of n values.
+// rowStride returns the distance of rows of n values.
 func rowStride(n, size int) int {
 	per := rowBlock / size
 	return (n + per - 1) / per * per

@@ -1,10 +1,8 @@
 package filter
 
-// Otsu splits a histogram in two so that the variance between the classes is
-// largest (Otsu, IEEE Transactions on Systems, Man, and Cybernetics 9, 1979):
-// bins 0 … split−1 are one class, the rest the other. Of equal splits it is
-// the lowest. split is 0 when fewer than two bins hold anything: nothing can be
-// split.
+// Otsu splits a histogram in two so that the variance between the classes is largest (Otsu, IEEE Transactions
+// on Systems, Man, and Cybernetics 9, 1979): bins 0 … split−1 are one class, the rest the other. Of equal
+// splits it returns the lowest. split is 0 if fewer than two bins have counts.
 func Otsu(counts []int64) (split int) {
 	var total, moment float64
 	for i, c := range counts {

@@ -9,22 +9,16 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// PhaseShift finds by how many whole pixels moving is displaced against fixed:
-// planes of height × width pixels, (y, x) in C order. The answer is the shift
-// for which
-//
-//	moving(y, x) = fixed(y+dy, x+dx)
-//
-// where both are seen: the content of moving lies at −(dy, dx). It is (0, 0)
-// where a plane holds nothing to compare (it is constant, or empty). See
-// [Phase.Shift] for the method; use a [Phase] for more than one pair.
+// PhaseShift finds the displacement in whole pixels of moving against fixed, planes of height × width pixels
+// (y, x) in C order. It returns the shift for which moving(y, x) = fixed(y+dy, x+dx) where both exist: the
+// content of moving lies at −(dy, dx). It returns (0, 0) if a plane is constant or empty. See [Phase.Shift]
+// for the method; use a [Phase] for more than one pair.
 func PhaseShift(fixed, moving []float32, height, width int) (dy, dx int) {
 	return NewPhase().Shift(fixed, moving, height, width)
 }
 
-// Phase finds displacements by phase correlation. It keeps the Fourier tables
-// and the memory of the sizes that it has seen: make one per worker. It is not
-// safe for concurrent use.
+// Phase finds displacements by phase correlation. It keeps Fourier tables and memory for the sizes that it
+// has seen. It is not safe for concurrent use: make one per worker.
 type Phase struct {
 	rows map[int]*fourier.FFT
 	cols map[int]*fourier.CmplxFFT
@@ -40,8 +34,7 @@ type Phase struct {
 	flatF, flatM, line, row []float64  // of SubPixel
 }
 
-// NewPhase makes a Phase, which takes memory as it sees planes: 48 bytes a
-// pixel of the largest one, or thereabouts.
+// NewPhase returns a Phase. It allocates memory as needed, about 48 bytes per pixel of the largest plane.
 func NewPhase() *Phase {
 	return &Phase{rows: map[int]*fourier.FFT{}, cols: map[int]*fourier.CmplxFFT{}}
 }
@@ -56,36 +49,33 @@ const (
 	// phaseTaper is the part of a plane, on each side, over which the window
 	// falls to zero.
 	phaseTaper = 0.125
-	// phasePeaks is how many maxima of the correlation surface are looked at.
+	// phasePeaks is the number of maxima of the correlation surface that are examined.
 	phasePeaks = 6
-	// peakFraction is how high a maximum must be, of the highest one.
+	// peakFraction is the minimum height of a maximum relative to the highest one.
 	peakFraction = 0.2
-	// maxClimb is how many pixels the whole-pixel shift may move uphill from a
-	// maximum: the window leaves a bias of about one.
+	// maxClimb is the maximum number of pixels that the whole-pixel shift moves uphill from a maximum: the
+	// window leaves a bias of about one.
 	maxClimb = 4
 	// minCommon is the smallest part of the planes that a candidate must leave
 	// in common.
 	minCommon = 0.04
 )
 
-// Shift is [PhaseShift] with the memory of p.
+// Shift computes [PhaseShift] in the memory of p.
 //
-// Method: both planes lose their mean and what else a polynomial of second degree
-// can say of them (shading), are tapered to zero at the border (a
-// Tukey window over an eighth of the length on each side, so that the border
-// is no edge and yet little of a narrow overlap is lost), padded with zeros to
-// lengths that the Fourier transform likes (2^a·3^b·5^c), and transformed, real
-// to complex. The cross spectrum R is divided by |R| + m, m its 99th percentile in
-// magnitude: the phase alone where the signal is strongest, and less of it where
-// there is mostly noise. (Images of tissue have their signal in few per cent of
-// the spectrum; the phase of all the rest would drown it.) A maximum of the correlation surface stands for the
-// shifts that are equal modulo the period; of the highest maxima and their
-// aliases the one with the best normalised cross-correlation of what the planes
-// then have in common is taken, so that shifts of more than half a plane and
-// accidental maxima are told apart. From there the cross-correlation is climbed
-// pixel by pixel, which takes away the bias of the window.
+// Both planes lose their mean and a polynomial of second degree (shading), are tapered to zero at the border
+// (a Tukey window over an eighth of the length on each side, so that the border is no edge and a narrow
+// overlap loses little), padded with zeros to lengths that suit the Fourier transform (2^a·3^b·5^c), and
+// transformed, real to complex. The cross spectrum R is divided by |R| + m, where m is the 99th percentile of
+// its magnitude: this keeps the phase alone where the signal is strongest and attenuates it where noise
+// prevails. (Images of tissue have their signal in a few per cent of the spectrum; the phase of all the rest
+// would drown it.)
 //
-// Pixels that are not finite count as the mean of the others.
+// A maximum of the correlation surface stands for all shifts that are equal modulo the period. Among the
+// highest maxima and their aliases, the one with the best normalised cross-correlation of the planes' overlap
+// wins; this tells apart shifts of more than half a plane and accidental maxima. From there the
+// cross-correlation is climbed pixel by pixel, which removes the bias of the window. Pixels that are not
+// finite count as the mean of the others.
 func (p *Phase) Shift(fixed, moving []float32, height, width int) (dy, dx int) {
 	m := p.Match(fixed, moving, height, width)
 	return m.DY, m.DX
@@ -94,26 +84,25 @@ func (p *Phase) Shift(fixed, moving []float32, height, width int) (dy, dx int) {
 // PhaseMatch is a displacement in whole pixels, as [PhaseShift] defines it.
 type PhaseMatch struct {
 	DY, DX int
-	// Correlation is the normalised cross-correlation of what the planes have in
-	// common at this displacement; 0 where there is nothing to compare.
+	// Correlation is the normalised cross-correlation of the planes' overlap at this displacement; 0 if there
+	// is nothing to compare.
 	Correlation float64
-	// Common is the number of pixels that they have in common.
+	// Common is the number of pixels in which the planes overlap.
 	Common int
 }
 
-// Match is [Phase.Shift] with the correlation that the displacement reaches.
+// Match computes [Phase.Shift] together with the correlation at that displacement.
 func (p *Phase) Match(fixed, moving []float32, height, width int) PhaseMatch {
 	return p.MatchWithin(fixed, moving, height, width, max(height, width))
 }
 
-// MatchWithin is [Phase.Match] among displacements of at most limit pixels along
-// either axis.
+// MatchWithin computes [Phase.Match] among displacements of at most limit pixels along either axis.
 func (p *Phase) MatchWithin(fixed, moving []float32, height, width, limit int) PhaseMatch {
 	return p.MatchNear(fixed, moving, height, width, [2]int{}, limit)
 }
 
-// MatchNear is [Phase.Match] among displacements that differ by at most limit pixels along either axis from
-// one that is expected, (y, x).
+// MatchNear computes [Phase.Match] among displacements that differ from expected (y, x) by at most limit
+// pixels along either axis.
 func (p *Phase) MatchNear(fixed, moving []float32, height, width int, expected [2]int, limit int) PhaseMatch {
 	none := PhaseMatch{DY: expected[0], DX: expected[1], Common: max(height-abs(expected[0]), 0) * max(width-abs(expected[1]), 0)}
 	if !p.spectrum(fixed, moving, height, width) {
@@ -162,8 +151,8 @@ func (p *Phase) MatchNear(fixed, moving []float32, height, width int, expected [
 
 func abs(n int) int { return max(n, -n) }
 
-// aliases are the shifts within a plane of length n that a maximum at index k
-// of a surface with the given period stands for.
+// aliases returns the shifts within a plane of length n that a maximum at index k of a surface with the given
+// period stands for.
 func aliases(k, period, n int) []int {
 	var out [2]int
 	s := out[:0]
@@ -176,7 +165,7 @@ func aliases(k, period, n int) []int {
 	return s
 }
 
-// fastLength is the smallest 2^a·3^b·5^c that is at least n.
+// fastLength returns the smallest 2^a·3^b·5^c that is at least n.
 func fastLength(n int) int {
 	for ; ; n++ {
 		r := n
@@ -215,7 +204,7 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// tukey is a cosine-tapered window of n samples; none of them is zero.
+// tukey returns a cosine-tapered window of n samples; none of them is zero.
 func tukey(w []float64, n int) []float64 {
 	w = sized(w, n)
 	edge := phaseTaper * float64(n)
@@ -287,11 +276,10 @@ func (p *Phase) transform(dst []complex128, average *float64, src []float32, hei
 	return true
 }
 
-// Surface adds the correlation surface of two planes to sum, of the size that
-// [Phase.SurfaceSize] says: element (y, x) belongs to the shifts (dy, dx) that are
-// equal to it modulo that size. Surfaces of pairs that are displaced alike can be
-// added up to find what each of them alone does not show. It is false, and adds
-// nothing, where there is nothing to compare.
+// Surface adds the correlation surface of two planes to sum, whose size is that of [SurfaceSize]: element (y,
+// x) belongs to all shifts (dy, dx) that are equal to it modulo that size. Surfaces of pairs with the same
+// displacement can be summed to find what no single pair shows. It returns false and adds nothing if there is
+// nothing to compare.
 func (p *Phase) Surface(sum []float32, fixed, moving []float32, height, width int) bool {
 	if !p.spectrum(fixed, moving, height, width) {
 		return false
@@ -304,11 +292,11 @@ func (p *Phase) Surface(sum []float32, fixed, moving []float32, height, width in
 	return true
 }
 
-// SurfaceSize is the size (y, x) of the surface of planes of height × width.
+// SurfaceSize returns the size (y, x) of the correlation surface of planes of height × width pixels.
 func SurfaceSize(height, width int) (ny, nx int) { return fastLength(height), fastLength(width) }
 
-// WindowOverlap is what the window along n pixels has in common with itself, by
-// how far they are displaced: the sums of their products.
+// WindowOverlap returns the autocorrelation of the window along n pixels: for each displacement, the sum of
+// the products of overlapping samples.
 func WindowOverlap(n int) []float64 {
 	w := tukey(nil, n)
 	out := make([]float64, n)
@@ -320,8 +308,7 @@ func WindowOverlap(n int) []float64 {
 	return out
 }
 
-// columnsAtOnce is how many columns are gathered together: a cache line holds
-// four complex numbers.
+// columnsAtOnce is the number of columns gathered together: a cache line holds four complex numbers.
 const columnsAtOnce = 4
 
 // columns applies a transform to each column of a half spectrum.
@@ -396,9 +383,9 @@ func (p *Phase) maxima(expected [2]int, limit int) {
 	}
 }
 
-// correlateAt is the normalised cross-correlation of moving(y, x) and
-// fixed(y+dy, x+dx) over the pixels where both exist and are finite. The sums are
-// taken about of and om, values near the means, so that they lose no digits.
+// correlateAt returns the normalised cross-correlation of moving(y, x) and fixed(y+dy, x+dx) over the pixels
+// where both exist and are finite. The sums are taken about of and om, values near the means, so that they
+// lose no digits.
 func correlateAt(fixed, moving []float32, of, om float64, height, width, dy, dx int) float64 {
 	y0, y1 := max(0, -dy), min(height, height-dy)
 	x0, x1 := max(0, -dx), min(width, width-dx)

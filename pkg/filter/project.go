@@ -1,9 +1,8 @@
-// Package filter holds the image operators that the stages are made of, as
-// functions on slices: no files, no tiles, no goroutines.
+// Package filter holds the image operators of the stages as functions on slices: no files, no tiles, no
+// goroutines.
 //
-// Operators that promise the same bits everywhere fix their order of
-// operations and round every product before they add to it; their vector
-// versions do the same operations in the same order as the scalar ones.
+// Operators that promise the same bits everywhere fix their order of operations and round every product
+// before they add it. Their vector versions do the same operations in the same order as the scalar ones.
 package filter
 
 import (
@@ -13,13 +12,10 @@ import (
 	"strata/pkg/dtype"
 )
 
-// AddPlanes adds planes to a running sum: acc[i] += src[p·n+i] for p = 0, 1, …
-// in this order, in float64, n = len(acc). len(src) must be a multiple of n. It
-// returns how many of the elements were NaN or infinite; they go into the sum
-// as they are.
-//
-// The sum is exact for integers up to 32 bits. Same bits on every machine and
-// for every way to cut a volume into pieces along Z.
+// AddPlanes adds planes to a running sum: acc[i] += src[p·n+i] for p = 0, 1, … in this order, in float64,
+// with n = len(acc). len(src) must be a multiple of n. It returns the number of NaN and infinite elements,
+// which it adds like others. The sum is exact for integers up to 32 bits, and has the same bits on every
+// machine and for every way to cut a volume along Z.
 func AddPlanes[T dtype.Element](acc []float64, src []T) (nonFinite int64) {
 	n := len(acc)
 	if n == 0 {
@@ -46,7 +42,7 @@ func AddPlanes[T dtype.Element](acc []float64, src []T) (nonFinite int64) {
 	return nonFinite
 }
 
-// Mean ends an average over n planes: dst[i] = acc[i] / n, rounded once.
+// Mean divides sums over n planes: dst[i] = acc[i] / n, rounded once.
 func Mean(dst []float32, acc []float64, n int) {
 	d := float64(n)
 	for i, v := range acc[:len(dst)] {
@@ -54,8 +50,8 @@ func Mean(dst []float32, acc []float64, n int) {
 	}
 }
 
-// ToUint16 maps lo…hi to 0…65535, rounding half to even; what lies outside is
-// clipped, NaN becomes 0. hi ≤ lo (a constant image) gives 0 everywhere.
+// ToUint16 maps lo…hi to 0…65535, rounding half to even. It clips values outside and turns NaN into 0. hi ≤
+// lo (a constant image) gives 0 everywhere.
 func ToUint16(dst []uint16, src []float32, lo, hi float64) {
 	span := hi - lo
 	for i, f := range src {

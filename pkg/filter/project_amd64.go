@@ -23,14 +23,12 @@ func addPlanesI16AVX2(acc *float64, src *int16, n, planes, stride int)
 //go:noescape
 func addPlanesU8AVX2(acc *float64, src *uint8, n, planes, stride int)
 
-// planesAtOnce is how many planes one call walks through side by side: few
-// enough that the processor prefetches each (with 200 of them a volume in memory
-// is summed at a third of the speed), enough that the accumulators' traffic
-// does not count.
+// planesAtOnce is the number of planes that one call walks through side by side: few enough that the
+// processor prefetches each (with 200 of them, a volume in memory is summed at a third of the speed), enough
+// that the accumulators' traffic does not count.
 const planesAtOnce = 4
 
-// addPlanesVector sums the leading multiple of 16 elements of each plane and
-// says how many elements that were.
+// addPlanesVector sums the leading multiple of 16 elements of each plane and returns their number.
 func addPlanesVector[T dtype.Element](acc []float64, src []T, planes int) (done int, nonFinite int64) {
 	n := len(acc) &^ 15
 	if !useAVX2 || n == 0 {

@@ -96,8 +96,8 @@ func (q *Quantiles) Refine() {
 	}
 }
 
-// Value is the i-th percentile that NewQuantiles was given, after the second
-// pass; NaN when there were no numbers.
+// Value returns the i-th percentile that NewQuantiles was given, after the second pass; NaN when there were
+// no numbers.
 func (q *Quantiles) Value(i int) float64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -109,7 +109,7 @@ func (q *Quantiles) Value(i int) float64 {
 	return Interpolate(q.at(lo), q.at(hi), t)
 }
 
-// Interpolate is a percentile between two order statistics, t of the way from the lower to the upper.
+// Interpolate returns a percentile between two order statistics, t of the way from the lower to the upper.
 func Interpolate(lo, hi float32, t float64) float64 {
 	a, b := float64(lo), float64(hi)
 	if t == 0 || a == b {
@@ -131,15 +131,15 @@ func (q *Quantiles) at(rank int64) float32 {
 	return keyValue(uint32(upper)<<16 | uint32(lower))
 }
 
-// Ranks are the order statistics of n values around a percentile, counted from 0, and
-// the weight of the upper one.
+// Ranks returns the order statistics of n values around a percentile, counted from 0, and the weight of the
+// upper one.
 func Ranks(n int64, percent float64) (lo, hi int64, t float64) {
 	pos := min(float64(n-1), max(0, float64(n-1)*percent/100))
 	lo = int64(pos)
 	return lo, min(lo+1, n-1), pos - float64(lo)
 }
 
-// find is the bin that holds a rank, and the rank within the bin.
+// find returns the bin that holds a rank, and the rank within the bin.
 func find(hist []int64, rank int64) (bin int, rest int64) {
 	for i, c := range hist {
 		if rank < c {

@@ -2,14 +2,12 @@ package filter
 
 import "slices"
 
-// Resizer resizes volumes (z, y, x) by one pass of weights along each axis,
-// taking their planes one after the other, so that the volume itself need not
-// be in memory. It owns its scratch memory and serves one goroutine.
+// Resizer resizes volumes (z, y, x) by one pass of weights along each axis. It takes planes one after the
+// other, so that the volume need not be in memory. It owns its scratch memory and serves one goroutine.
 //
-// The passes go from the axis that shrinks most to the one that shrinks least
-// or grows, Y before X before Z where they shrink alike; axes that do not
-// change have none. The order depends on the weights only: the result is the
-// same however the planes are handed over.
+// The passes go from the axis that shrinks most to the one that shrinks least or grows, with Y before X
+// before Z for equal factors; axes that do not change have no pass. The order depends on the weights only, so
+// that the result is the same however the planes are grouped.
 type Resizer struct {
 	z, y, x *Weights
 	before  []Pass // along Y and X before the one along Z, in order
@@ -28,23 +26,22 @@ type Pass struct {
 	Axis int
 }
 
-// Passes are the passes of a [Resizer] in their order, but those along axes that do
-// not change; the one along Z is always there.
+// Passes returns the passes of a [Resizer] in order, without those along axes that do not change; the pass
+// along Z is always included.
 func Passes(z, y, x *Weights) []Pass {
 	passes := []Pass{{y, 1}, {x, 2}, {z, 0}}
 	slices.SortStableFunc(passes, func(a, b Pass) int { return a.out*b.in - b.out*a.in })
 	return slices.DeleteFunc(passes, func(p Pass) bool { return p.Axis != 0 && p.Identity() })
 }
 
-// NewResizer makes a resizer for volumes of shape (z.In, y.In, x.In).
+// NewResizer returns a resizer for volumes of shape (z.In, y.In, x.In).
 func NewResizer(z, y, x *Weights) *Resizer {
 	r := &Resizer{}
 	r.Reset(z, y, x)
 	return r
 }
 
-// Reset makes the resizer ready for another volume, which may be resized by
-// other weights. The memory is used again.
+// Reset prepares the resizer for another volume, possibly with other weights, and reuses its memory.
 func (r *Resizer) Reset(z, y, x *Weights) {
 	r.z, r.y, r.x = z, y, x
 	r.before, r.after = r.before[:0], r.after[:0]
@@ -63,8 +60,8 @@ func (r *Resizer) Reset(z, y, x *Weights) {
 	}
 }
 
-// ResizerBytes is the memory that a [Resizer] of volumes of shape in to shape out
-// takes when it is handed n planes at a time.
+// ResizerBytes returns the memory of a [Resizer] of volumes of shape in to shape out that gets n planes at a
+// time.
 func ResizerBytes(in, out [3]int, n int) int64 {
 	w := func(d int) *Weights { return &Weights{in: in[d], out: out[d]} } // their shape is all that counts
 	r := NewResizer(w(0), w(1), w(2))
@@ -81,10 +78,9 @@ func ResizerBytes(in, out [3]int, n int) int64 {
 	return 4 * (elements + most[0] + most[1] + int64(r.x.RowScratch()))
 }
 
-// Add takes the next planes of the volume, any number of them. It returns what
-// the passes before the one along Z made of them, valid until the next call.
-// Where Y and X cover their inputs, it has a NaN or an infinity when the planes
-// have one.
+// Add takes the next planes of the volume, any number of them. It returns the result of the passes before the
+// one along Z, valid until the next call. If the weights of Y and X use all inputs, the result has a NaN or
+// an infinity whenever the planes have one.
 func (r *Resizer) Add(planes []float32) []float32 {
 	n := len(planes) / (r.y.in * r.x.in)
 	if len(planes) != n*r.y.in*r.x.in || r.next+n > r.z.in {
@@ -101,8 +97,8 @@ func (r *Resizer) Add(planes []float32) []float32 {
 	return planes
 }
 
-// Volume is the result, of shape (z.Out, y.Out, x.Out), once all planes are
-// added. It is overwritten by what is added after [Resizer.Reset].
+// Volume returns the result, of shape (z.Out, y.Out, x.Out), once all planes are added. Planes added after
+// [Resizer.Reset] overwrite it.
 func (r *Resizer) Volume() []float32 {
 	if r.next != r.z.in {
 		panic("filter: a volume is resized before all of its planes are there")
@@ -136,8 +132,7 @@ func (r *Resizer) run(passes []Pass, v []float32, shape [3]int) []float32 {
 	return v
 }
 
-// Resize makes a volume of shape (z.Out, y.Out, x.Out) from one of shape
-// (z.In, y.In, x.In): [Resizer] for a volume that is in memory.
+// Resize resizes a volume in memory from shape (z.In, y.In, x.In) to (z.Out, y.Out, x.Out), like [Resizer].
 func Resize(dst, src []float32, z, y, x *Weights) {
 	r := NewResizer(z, y, x)
 	plane := y.in * x.in

@@ -2,23 +2,18 @@ package filter
 
 import "math"
 
-// Rigid is a rigid transform of a plane as ITK's Euler2DTransform has it: output
-// pixel p = (x, y) shows the input at
-//
-//	R(angle)·(p − c) + c + t
-//
-// in pixels, so that a positive translation moves the content to the left and up.
+// Rigid is a rigid transform of a plane with the convention of ITK's Euler2DTransform: output pixel p = (x,
+// y) shows the input at R(angle)·(p − c) + c + t in pixels, so that a positive translation moves the content
+// left and up.
 type Rigid struct {
 	Angle  float64 // radians
 	TX, TY float64 // translation
 	CX, CY float64 // centre of rotation
 }
 
-// Resample writes rows y0 … y1−1 of the plane that the transform makes of src
-// (ny rows of nx pixels) into dst, which holds those rows. Sampling is linear in
-// float64, rounded once. Inside is [−½, n−½] along both axes, with the edge
-// pixel repeated in the outer half; outside the result is fill (stages
-// specification, stack).
+// Resample writes rows y0 … y1−1 of the transformed plane src (ny rows of nx pixels) to dst, which holds only
+// those rows. Sampling is linear in float64, rounded once. Inside is [−½, n−½] along both axes, with the edge
+// pixel repeated in the outer half; outside the result is fill (stages specification, stack).
 func (t Rigid) Resample(dst, src []float32, ny, nx, y0, y1 int, fill float32) {
 	s, c := math.Sincos(t.Angle)
 	for y := y0; y < y1; y++ {

@@ -6,16 +6,12 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Roll moves every A-line of a volume circularly along Z by −shift, with linear
-// interpolation (stages specification, focal, step 4):
-//
-//	out[z] = (1−t)·in[(z+k) mod Z] + t·in[(z+k+1) mod Z],  k = ⌊shift⌋, t = shift − k
-//
-// in float32, whatever the type; integers round half to even. volume has shape
-// planes × ny × nx and is changed in place; shift is one number per A-line, ny rows
-// that lie pitch numbers apart, all finite. NaN and infinite voxels stay
-// where they are: they reach the two voxels that are made of them. Roll returns how
-// many there are, in float32.
+// Roll moves every A-line of a volume circularly along Z by −shift, with linear interpolation (stages
+// specification, focal, step 4): out[z] = (1−t)·in[(z+k) mod Z] + t·in[(z+k+1) mod Z], k = ⌊shift⌋, t = shift
+// − k, in float32 for every type; integers round half to even. volume has shape planes × ny × nx and is
+// changed in place. shift holds one finite number per A-line, in ny rows that lie pitch numbers apart. A NaN
+// or infinite voxel affects only the two voxels interpolated from it. Roll returns the number of such voxels,
+// in float32.
 func Roll[T dtype.Element](w *RollWorkspace, volume []T, planes, ny, nx int, shift []float32, pitch int) (nonFinite int64) {
 	for x := 0; x < nx; x += rollColumns {
 		width := min(rollColumns, nx-x)
@@ -26,21 +22,19 @@ func Roll[T dtype.Element](w *RollWorkspace, volume []T, planes, ny, nx int, shi
 	return nonFinite
 }
 
-// RollWorkspace is the scratch memory of [Roll], to be used again by the same
-// worker.
+// RollWorkspace is the scratch memory of [Roll], which a worker reuses.
 type RollWorkspace struct {
 	in, out []float32 // planes of one row, rollStride numbers apart
 	offset  [rollColumns]int32
 	t       [rollColumns]float32
 }
 
-// rollColumns is how many A-lines are rolled at a time: whole cache lines of
-// every plane, in most types, and few enough that their planes stay in a core's cache.
+// rollColumns is the number of A-lines rolled at a time: whole cache lines of every plane for most types, and
+// few enough that their planes stay in a core's cache.
 const rollColumns = 96
 
-// rollStride is how far apart the planes of a row lie: an odd number of cache
-// lines, so that eight A-lines from top to bottom spread over the whole
-// first-level cache.
+// rollStride is the distance of the planes of a row: an odd number of cache lines, so that eight A-lines from
+// top to bottom spread over the whole first-level cache.
 const rollStride = rollColumns + 16
 
 // rollRow rolls the A-lines of a row; volume begins at its first voxel.

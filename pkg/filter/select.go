@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// Percentiles returns the q-th percentiles of v (0…100), interpolated linearly
-// between the order statistics at (n−1)·q/100 (numpy's "linear", Hyndman and
-// Fan's type 7, The American Statistician 50, 1996). NaN is left out. v is
-// reordered: the order statistics are found by selection, in O(n) each. With
-// no numbers in v every result is NaN.
+// Percentiles returns the q-th percentiles of v (0…100), interpolated linearly between the order statistics
+// at (n−1)·q/100 (numpy's "linear"; type 7 of Hyndman and Fan, The American Statistician 50, 1996). It
+// ignores NaN and reorders v: it finds the order statistics by selection, in O(n) each. Without numbers in v
+// every result is NaN.
 func Percentiles(v []float32, q ...float64) []float64 {
 	n := 0
 	for i, f := range v {
@@ -95,7 +94,7 @@ func minimum(v []float32) float32 {
 	return m
 }
 
-// MedianOf is the middle value of v, or the mean of the two middle ones. v stays as it is.
+// MedianOf returns the middle value of v, or the mean of the two middle ones. It does not change v.
 func MedianOf(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	n := len(v)

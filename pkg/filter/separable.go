@@ -1,12 +1,9 @@
 package filter
 
-// Separable filters an image of ny × nx pixels by the same taps along Y and along X, in
-// float32: a window of n = len(taps) samples covers i−n/2 … i+(n−1)/2 of pixel i.
-// Outside the image lie the pixels of the edge mirrored, the edge itself repeated
-// (scipy's mode "reflect"). No taps, or one, copy.
-//
-// The products are added from the first to the last (see [Combine]): the same bits
-// on every machine.
+// Separable filters an image of ny × nx pixels with the same taps along Y and along X, in float32. A window
+// of n = len(taps) samples covers i−n/2 … i+(n−1)/2 of pixel i. Outside, the image is mirrored with its edge
+// repeated (scipy's mode "reflect"). No tap or one tap copies. Products are added from first to last (see
+// [Combine]), with the same bits on every machine.
 func Separable(dst, src []float32, ny, nx int, taps []float32) {
 	n := len(taps)
 	if n <= 1 {
@@ -38,14 +35,13 @@ func combinePlane[F float32 | float64](dst, src, scratch []F, ny, nx int, tapsY,
 	}
 }
 
-// one reports whether taps leave what they filter as it is.
+// one reports whether taps leave their input unchanged.
 func one[F float32 | float64](taps []F) bool { return len(taps) == 1 && taps[0] == 1 }
 
-// LocalContrast makes an image of ny × nx pixels say by what part each pixel is brighter
-// than its surroundings: v/m − 1, m the mean of the positive numbers among
-// the n × n pixels around it. Pixels that are no positive numbers are 0. What shades
-// an image (attenuation with depth, the microscope's illumination) is gone from it, and its noise,
-// which in OCT grows with the brightness, is everywhere the same.
+// LocalContrast replaces each pixel of an image of ny × nx pixels by its relative brightness against its
+// surroundings: v/m − 1, where m is the mean of the positive numbers among the n × n pixels around it. Pixels
+// that are not positive numbers become 0. This removes shading (attenuation with depth, the microscope's
+// illumination), and makes noise, which in OCT grows with the brightness, uniform.
 func LocalContrast(dst, src []float32, ny, nx, n int) {
 	v, mask := make([]float32, ny*nx), make([]float32, ny*nx)
 	for i, f := range src[:ny*nx] {
@@ -77,7 +73,7 @@ func windowSamples(from, to, length, n int) []int {
 	return out
 }
 
-// windowReach is how far a window of n samples reaches before and after its own.
+// windowReach returns how far a window of n samples extends before and behind its own sample.
 func windowReach(n int) (before, after int) {
 	if n <= 1 {
 		return 0, 0
@@ -85,7 +81,7 @@ func windowReach(n int) (before, after int) {
 	return n / 2, n - 1 - n/2
 }
 
-// windowTaps are the weights of the mean over n samples.
+// windowTaps returns the weights of the mean over n samples.
 func windowTaps(n int) []float32 {
 	taps := make([]float32, n)
 	for i := range taps {

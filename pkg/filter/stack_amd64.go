@@ -22,7 +22,7 @@ func sumsAVX2(sums, squares *[4]float64, v *float32, n int)
 //go:noescape
 func rigidAVX2(row, src *float32, n int, r *rigidRow)
 
-// mixVector blends the leading multiple of 8 and says how many elements that were.
+// mixVector blends the leading multiple of 8 elements and returns their number.
 func mixVector(fixed, moving []float32, w float64, gain float32) int {
 	n := len(fixed) &^ 7
 	if !useAVX2 || n == 0 {
@@ -53,8 +53,8 @@ func dots4(dst []float64, a []float32, bs [][]float32) bool {
 	return true
 }
 
-// rigidVector makes the leading multiple of 4 pixels and says how many those
-// were. The offsets of pixels must fit in 31 bits.
+// rigidVector computes the leading multiple of 4 pixels and returns their number. The offsets of pixels must
+// fit in 31 bits.
 func rigidVector(row, src []float32, r *rigidRow) int {
 	n := len(row) &^ 3
 	if !useAVX2 || n == 0 || r.ny > (1<<31-1)/r.nx {
@@ -65,7 +65,7 @@ func rigidVector(row, src []float32, r *rigidRow) int {
 	return n
 }
 
-// sumsVector sums the leading multiple of 4 and says how many elements that were.
+// sumsVector sums the leading multiple of 4 elements and returns their number.
 func sumsVector(v []float32, s, q *[4]float64) int {
 	n := len(v) &^ 3
 	if !useAVX2 || n == 0 {
@@ -78,12 +78,12 @@ func sumsVector(v []float32, s, q *[4]float64) int {
 //go:noescape
 func commonAVX2(a, b *float32, n int, limits *[4]float32, masks *byte, counts *[3]int64)
 
-// commonAtOnce is how many elements the vector version of AddCommon looks at
-// before those within are kept.
+// commonAtOnce is the number of elements that the vector version of AddCommon inspects before it keeps those
+// within the range.
 const commonAtOnce = 2048
 
-// commonVector adds the leading multiple of 8 elements and says how many those
-// were. A vector instruction counts 8 elements and marks which are within.
+// commonVector adds the leading multiple of 8 elements and returns their number. A vector instruction counts
+// 8 elements and marks those within the range.
 func commonVector(a, b []float32, in, other *Bracket) int {
 	n := len(a) &^ 7
 	if !useAVX2 || n == 0 {

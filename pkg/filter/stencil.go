@@ -7,13 +7,12 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Stencil filters volumes (z, y, x) by the same taps everywhere, one axis after the other: it smooths them, or
-// takes the magnitude of their gradient. It sees no edges: every sample that the taps cover is given, what lies
-// beyond an image included.
-//
-// It computes in F: sums of rounded products in the order of the taps (see [Combine]), along Z, then Y, then X.
-// The squares of a gradient are added in the order of their axes. A voxel is made of the same operations
-// wherever the volume is cut. It owns scratch memory and serves one goroutine.
+// Stencil filters volumes (z, y, x) with the same taps everywhere, one axis after the other: it smooths, or
+// takes the magnitude of the gradient. It does not handle edges: the input contains every sample that the
+// taps cover, including those beyond an image. It computes in F: sums of rounded products in the order of the
+// taps (see [Combine]), along Z, then Y, then X. The squares of a gradient are added in the order of their
+// axes. A voxel results from the same operations wherever the volume is cut. It owns scratch memory and
+// serves one goroutine.
 type Stencil[F float32 | float64] struct {
 	smooth, derivative [3][]F
 	gradient           bool
@@ -22,10 +21,10 @@ type Stencil[F float32 | float64] struct {
 	parts              [3][]F // the gradient's components
 }
 
-// NewStencil makes a stencil of the taps along (z, y, x): an odd number, with the middle one for the voxel itself.
-// Without derivatives it smooths. With some it is the square root of the sum of squares, over the axes that
-// have one, of what is derived along that axis and smoothed along the others; a derivative has as many taps as
-// its axis has for smoothing.
+// NewStencil returns a stencil with taps along (z, y, x): an odd number, the middle one for the voxel itself.
+// Without derivatives it smooths. With some, it computes the gradient magnitude: the square root of the sum
+// of squares, over the axes that have a derivative, of the result derived along that axis and smoothed along
+// the others. A derivative has as many taps as its axis has for smoothing.
 func NewStencil[F float32 | float64](smooth, derivative [3][]float64) *Stencil[F] {
 	s := &Stencil[F]{}
 	for d := range smooth {
@@ -45,7 +44,7 @@ func taps[F float32 | float64](kernel []float64) (t []F) {
 	return t
 }
 
-// Radius is how far the taps reach on either side of a voxel, along (z, y, x).
+// Radius returns how far the taps extend on either side of a voxel, along (z, y, x).
 func (s *Stencil[F]) Radius() (r [3]int) {
 	for d, t := range s.smooth {
 		r[d] = len(t) / 2
@@ -53,15 +52,15 @@ func (s *Stencil[F]) Radius() (r [3]int) {
 	return r
 }
 
-// scratch is the number of elements of a plane with what the taps cover besides, of one whose rows only have that,
-// and of one as it is.
+// scratch returns the number of elements of a plane with what the taps cover besides, of one whose rows only
+// have that, and of one as it is.
 func (s *Stencil[F]) scratch(shape [3]int) (wide, tall, plane int) {
 	r := s.Radius()
 	width := shape[2] + 2*r[2]
 	return (shape[1] + 2*r[1]) * width, shape[1] * width, shape[1] * shape[2]
 }
 
-// Bytes is how much scratch memory volumes of a shape take.
+// Bytes returns the scratch memory needed for volumes of the given shape.
 func (s *Stencil[F]) Bytes(shape [3]int) int64 {
 	wide, tall, plane := s.scratch(shape)
 	n := wide + tall
@@ -71,8 +70,8 @@ func (s *Stencil[F]) Bytes(shape [3]int) int64 {
 	return int64(n) * int64(dtype.Of[F]().Size())
 }
 
-// Apply filters a volume: dst has the shape (z, y, x), src has the radius more on either side of each axis. Both
-// are in C order, without a common element.
+// Apply filters a volume: dst has shape (z, y, x), src the radius more on either side of each axis. Both are
+// in C order and do not overlap.
 func (s *Stencil[F]) Apply(dst, src []F, shape [3]int) {
 	wide, tall, plane := s.scratch(shape)
 	s.tall = room(s.tall, tall)
@@ -111,7 +110,7 @@ func (s *Stencil[F]) alongZ(k int, src []F, plane int, taps []F) []F {
 	return s.planes[k]
 }
 
-// lengths are those of vectors whose components the parts are.
+// lengths computes the lengths of vectors from their components.
 func lengths[F float32 | float64](dst []F, parts [][]F) {
 	for i, v := range parts[0] {
 		dst[i] = v * v
@@ -126,7 +125,7 @@ func lengths[F float32 | float64](dst []F, parts [][]F) {
 	}
 }
 
-// room is v with n elements, of other memory if v has not so many.
+// room returns v with n elements, reallocated if it is too short.
 func room[E any](v []E, n int) []E {
 	if cap(v) < n {
 		return make([]E, n)

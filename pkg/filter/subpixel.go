@@ -2,31 +2,28 @@ package filter
 
 import "math"
 
-// Fit is where two planes that are aligned to about a pixel agree best.
+// Fit is the best agreement of two planes that are aligned to about a pixel.
 type Fit struct {
-	// DY, DX is the rest of the displacement, in fractions of a pixel:
-	// moving(y, x) = fixed(y+DY, x+DX).
+	// DY, DX is the remaining displacement in fractions of a pixel: moving(y, x) = fixed(y+DY, x+DX).
 	DY, DX float64
 	// Correlation is the normalised cross-correlation there.
 	Correlation float64
-	// Peak says that the best agreement is within a pixel. Where it is not, DY and
-	// DX are the whole pixel that leads uphill: align by it and fit again.
+	// Peak reports that the best agreement lies within a pixel. Otherwise DY and DX are the whole pixel that
+	// leads uphill: align by it and fit again.
 	Peak bool
 	// YY, YX, XX is minus the second derivative of the correlation there: how
 	// sharp its peak is.
 	YY, YX, XX float64
-	// Contrast is the standard deviation of what is compared, in the planes' units:
-	// the geometric mean of the two.
+	// Contrast is the standard deviation of the compared signal in the planes' units: the geometric mean of
+	// the two.
 	Contrast float64
 }
 
-// SubPixel fits the displacement of planes of height × width pixels that are
-// aligned to about a pixel. Both lose what a polynomial of second degree can say of
-// them (shading, which belongs to the microscope), and are smoothed by a
-// Gaussian of 1 px, so that the peak is as wide as the parabola that is laid
-// through the normalised cross-correlations at the nine shifts around it. Within
-// ±0.5 px that is right to a few hundredths of a pixel for what a microscope
-// resolves; noise has its own say. ok is false where there is nothing to compare.
+// SubPixel fits the displacement of planes of height × width pixels that are aligned to about a pixel. It
+// removes a polynomial of second degree from both (shading, which belongs to the microscope) and smooths them
+// by a Gaussian of 1 px, so that the peak is as wide as the parabola fitted to the normalised
+// cross-correlations at the nine shifts around it. Within ±0.5 px this is accurate to a few hundredths of a
+// pixel at a microscope's resolution; noise adds to that. ok is false if there is nothing to compare.
 func (p *Phase) SubPixel(fixed, moving []float32, height, width int) (f Fit, ok bool) {
 	if height < 2*fitMargin+3 || width < 2*fitMargin+3 {
 		return Fit{}, false
@@ -68,11 +65,11 @@ func (p *Phase) SubPixel(fixed, moving []float32, height, width int) (f Fit, ok 
 	return f, true
 }
 
-// fitMargin is how far the nine shifts reach.
+// fitMargin is the largest of the nine shifts.
 const fitMargin = 1
 
-// correlations are the normalised cross-correlations of the two flat planes at
-// the nine shifts around none, by dy+1 and dx+1, and the planes' contrast.
+// correlations returns the normalised cross-correlations of the two flat planes at the nine shifts around
+// none, by dy+1 and dx+1, and the planes' contrast.
 func (p *Phase) correlations(height, width int) (c [3][3]float64, contrast float64, ok bool) {
 	n := width - 2*fitMargin
 	bb := 0.0
@@ -104,9 +101,9 @@ func (p *Phase) correlations(height, width int) (c [3][3]float64, contrast float
 	return c, contrast, true
 }
 
-// flatten puts a plane into dst without its slow shading: what is left of a
-// least-squares fit by a polynomial of second degree. Pixels that are not finite
-// count as the mean, which it returns. ok is false if the plane is constant.
+// flatten copies a plane to dst without its slow shading: the residual of a least-squares fit by a polynomial
+// of second degree. Pixels that are not finite count as the mean, which it returns. ok is false if the plane
+// is constant.
 func (p *Phase) flatten(dst []float64, src []float32, height, width int) (mean float64, ok bool) {
 	n, lo, hi := 0, math.Inf(1), math.Inf(-1)
 	for _, f := range src {

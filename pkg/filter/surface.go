@@ -37,7 +37,7 @@ func newSurface(v []float64, height, width, degree int) *surface {
 	return s
 }
 
-// dot3 are the products of a row with three others.
+// dot3 returns the products of a row with three others.
 func dot3(row, p, q, r []float64) (a, b, c float64) {
 	p, q, r = p[:len(row)], q[:len(row)], r[:len(row)]
 	for k, f := range row {
@@ -46,7 +46,7 @@ func dot3(row, p, q, r []float64) (a, b, c float64) {
 	return a, b, c
 }
 
-// row is the polynomial on row y, in dst's memory where that is enough.
+// row returns the polynomial on row y, in dst's memory where that is enough.
 func (s *surface) row(dst []float64, y int) []float64 {
 	dst = sized(dst, len(s.x[0]))
 	clear(dst)
@@ -62,8 +62,8 @@ func (s *surface) row(dst []float64, y int) []float64 {
 	return dst
 }
 
-// orthogonal are the polynomials of degree 0 to degree on n samples,
-// orthonormal; zero where n is too few.
+// orthogonal returns the polynomials of degree 0 to degree on n samples, orthonormal; zero where n is too
+// few.
 func orthogonal(n, degree int) [][]float64 {
 	p := make([][]float64, degree+1)
 	for d := range p {

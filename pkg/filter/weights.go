@@ -2,21 +2,17 @@ package filter
 
 import "fmt"
 
-// Weights says how every sample of an output axis is made from consecutive
-// samples of an input axis:
+// Weights describes how every sample of an output axis is computed from consecutive samples of an input axis:
 //
-//	out[i] = Σ taps[k]·in[first+k], with first, taps of i
+//	out[i] = Σ taps[k]·in[first+k],  with first, taps of i
 //
-// A blur, a sampling between two samples and what stands beyond the boundary are
-// one set of taps, so that only the samples that are asked for are computed and
-// only samples that exist are touched. The taps are summed in float64 and
-// rounded once to float32. Weights are not changed after they are made and may
-// be shared by goroutines.
+// A blur, sampling between two samples, and a boundary condition are one set of taps, so that only requested
+// samples are computed and only existing ones are read. The taps are computed in float64 and rounded once to
+// float32. Weights do not change after they are made and may be shared by goroutines.
 //
-// [Weights.Apply] and [Weights.ApplyRows] run a pass over an axis of a volume;
-// [Resizer] does three of them. They sum the taps of an output in increasing k,
-// in float32, with products rounded before they are added: the same bits on
-// every machine.
+// [Weights.Apply] and [Weights.ApplyRows] run a pass over an axis of a volume; [Resizer] runs three. They add
+// the taps of an output in increasing k, in float32, with products rounded before they are added: the same
+// bits on every machine.
 type Weights struct {
 	in, out int
 	first   []int
@@ -54,8 +50,8 @@ func CentreAligned(in, out int, sigma float64, b Boundary) *Weights {
 	return CentreSpaced(in, out, in, out, sigma, b)
 }
 
-// CentreSpaced is CentreAligned with samples long/short input samples apart, x_in = (i+½)·long/short − ½: for an axis that is
-// a part of a longer one.
+// CentreSpaced works like [CentreAligned] with samples long/short input samples apart, x_in =
+// (i+½)·long/short − ½, for an axis that is part of a longer one.
 func CentreSpaced(in, out, long, short int, sigma float64, b Boundary) *Weights {
 	return newWeights(in, out, GaussianKernel(sigma, 0), b, func(i int) (int, float64) {
 		num, den := (2*i+1)*long-short, 2*short
@@ -116,28 +112,27 @@ func newWeights(in, out int, kernel []float64, b Boundary, at func(i int) (int, 
 	return w
 }
 
-// In is the number of input samples.
+// In returns the number of input samples.
 func (w *Weights) In() int { return w.in }
 
-// Out is the number of output samples.
+// Out returns the number of output samples.
 func (w *Weights) Out() int { return w.out }
 
-// Taps are the weights of output sample i and the input sample of the first.
-// They belong to w.
+// Taps returns the weights of output sample i and the input sample of the first one. The slice belongs to w.
 func (w *Weights) Taps(i int) (first int, taps []float32) {
 	return w.first[i], w.taps[w.start[i]:w.start[i+1]]
 }
 
-// Inputs are the input samples that outputs o0 up to o1 need, half open. Both
-// ends grow with the output: an axis can be streamed.
+// Inputs returns the input samples that outputs o0 up to o1 need, half open. Both ends grow with the output:
+// an axis can be streamed.
 func (w *Weights) Inputs(o0, o1 int) (first, end int) {
 	return w.first[o0], w.first[o1-1] + w.start[o1] - w.start[o1-1]
 }
 
-// Covers reports whether every input sample takes part in some output.
+// Covers reports whether every input sample contributes to some output.
 func (w *Weights) Covers() bool { return w.covers }
 
-// Identity reports whether the output is the input.
+// Identity reports whether the weights leave the input unchanged.
 func (w *Weights) Identity() bool {
 	if w.in != w.out || len(w.taps) != w.out {
 		return false
@@ -150,9 +145,8 @@ func (w *Weights) Identity() bool {
 	return true
 }
 
-// Apply filters along the middle axis: src has shape (outer, In, inner), dst
-// (outer, Out, inner), both in C order and without a common element. It is made
-// for an inner that is not short: [Weights.ApplyRows] is for the last axis.
+// Apply filters along the middle axis: src has shape (outer, In, inner), dst (outer, Out, inner), both in C
+// order and not overlapping. It suits large inner lengths; [Weights.ApplyRows] is for the last axis.
 func (w *Weights) Apply(dst, src []float32, outer, inner int) {
 	for o := range outer {
 		s, d := src[o*w.in*inner:][:w.in*inner], dst[o*w.out*inner:][:w.out*inner]
@@ -163,10 +157,9 @@ func (w *Weights) Apply(dst, src []float32, outer, inner int) {
 	}
 }
 
-// Add takes the input samples from at on into sums of outputs that the samples
-// before at have begun: src has shape (n, inner) and holds samples at…at+n−1,
-// dst has shape (Out, inner). After all samples, in order, dst is what
-// [Weights.Apply] makes, bit by bit.
+// Add adds the input samples at…at+n−1 to sums of outputs begun with the samples before: src has shape (n,
+// inner), dst has shape (Out, inner). After all samples, in order, dst equals the result of [Weights.Apply]
+// bit by bit.
 func (w *Weights) Add(dst, src []float32, at, inner int) {
 	n := len(src) / inner
 	for i := range w.out {
@@ -187,16 +180,14 @@ func (w *Weights) Add(dst, src []float32, at, inner int) {
 	}
 }
 
-// rowsAtOnce is how many rows ApplyRows turns into columns at a time.
+// rowsAtOnce is the number of rows that ApplyRows transposes at a time.
 const rowsAtOnce = 32
 
-// RowScratch is the number of elements that ApplyRows needs as scratch.
+// RowScratch returns the number of elements that ApplyRows needs as scratch.
 func (w *Weights) RowScratch() int { return (w.in + w.out) * rowsAtOnce }
 
-// ApplyRows filters along the last axis: src has shape (rows, In), dst
-// (rows, Out), both in C order and without a common element. It turns groups of
-// rows into columns and back; scratch has at least [Weights.RowScratch]
-// elements.
+// ApplyRows filters along the last axis: src has shape (rows, In), dst (rows, Out), both in C order and not
+// overlapping. It transposes groups of rows and back; scratch has at least [Weights.RowScratch] elements.
 func (w *Weights) ApplyRows(dst, src []float32, rows int, scratch []float32) {
 	columns, results := scratch[:w.in*rowsAtOnce], scratch[w.in*rowsAtOnce:][:w.out*rowsAtOnce]
 	for r := 0; r < rows; r += rowsAtOnce {

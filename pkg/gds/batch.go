@@ -8,7 +8,7 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Op is one read or write of a batch: of host memory, or of device memory.
+// Op is one read or write of a batch, of host or device memory.
 type Op struct {
 	File   *File
 	Off    int64 // in the file
@@ -17,11 +17,11 @@ type Op struct {
 	Device gpu.Span // where Host is nil
 }
 
-// Batch is reads and writes that were begun together.
+// Batch is a set of reads and writes begun together.
 type Batch struct{ pending []*Pending }
 
-// Begin begins reads and writes, which the threads of a file's pool work off in that
-// order. The memory must not be used before [Batch.Wait].
+// Begin begins reads and writes, which the threads of the file's pool process in order. The memory must not
+// be used before [Batch.Wait].
 func Begin(ctx context.Context, ops ...Op) *Batch {
 	b := &Batch{pending: make([]*Pending, len(ops))}
 	for i, o := range ops {
@@ -34,10 +34,10 @@ func Begin(ctx context.Context, ops ...Op) *Batch {
 	return b
 }
 
-// Len is how many there are.
+// Len returns the number of operations.
 func (b *Batch) Len() int { return len(b.pending) }
 
-// Done is how many have ended.
+// Done returns how many operations have ended.
 func (b *Batch) Done() int {
 	n := 0
 	for _, p := range b.pending {
@@ -50,15 +50,15 @@ func (b *Batch) Done() int {
 	return n
 }
 
-// Cancel lets no more tasks of the batch begin. Those that have begun are waited for by
-// [Batch.Wait], which returns [context.Canceled] for what was not done.
+// Cancel stops tasks of the batch that have not begun. [Batch.Wait] waits for those that have, and returns
+// [context.Canceled] for the others.
 func (b *Batch) Cancel() {
 	for _, p := range b.pending {
 		p.request.file.pool.cancel(p.request, context.Canceled)
 	}
 }
 
-// Wait waits for all of them. Its error joins theirs, each with its number in the batch.
+// Wait waits for all operations and joins their errors, each with its number in the batch.
 func (b *Batch) Wait() error {
 	var failed []error
 	for i, p := range b.pending {

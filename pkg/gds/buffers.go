@@ -9,8 +9,8 @@ import (
 	"strata/pkg/gpu/cufile"
 )
 
-// leastRegistered is the least memory that is registered unasked: a page of the device,
-// below which others' memory would be mapped with it.
+// leastRegistered is the minimum size of memory that is registered automatically: a page of the device. A
+// smaller registration would map other owners' memory with it.
 const leastRegistered = 64 << 10
 
 // registry is the memory of a device that cuFile knows ([cufile.Buffer]), whichever pool
@@ -44,7 +44,7 @@ var registries = struct {
 	users map[*registry]int
 }{of: map[*gpu.Device]*registry{}, users: map[*registry]int{}}
 
-// registryOf is the registry of a device, for a pool. close gives it back.
+// registryOf returns the registry of a device, for a pool. The pool calls close.
 func registryOf(d *gpu.Device, driver *cufile.Driver) *registry {
 	registries.Lock()
 	defer registries.Unlock()
@@ -100,7 +100,7 @@ func (g *registry) unregister(a *allocation) error {
 	return err
 }
 
-// allocation is the one that memory is of; nil if it is not the device's.
+// allocation returns the allocation that contains memory, or nil if it is not the device's.
 func (g *registry) allocation(s gpu.Span) *allocation {
 	whole, ok := g.device.Memory().Allocation(s)
 	if !ok {
@@ -116,9 +116,8 @@ func (g *registry) allocation(s gpu.Span) *allocation {
 	return a
 }
 
-// use is the allocation of memory that a read or write begins to use. If it is not the
-// first one and auto is given, cuFile gets to know it, as far as it can: unknown memory is
-// moved as well.
+// use returns the allocation of memory that a read or write begins to use. If it is not the first one and
+// auto is given, cuFile gets to know it, as far as it can: unknown memory is moved as well.
 func (g *registry) use(s gpu.Span, auto bool) *allocation {
 	a := g.allocation(s)
 	if a == nil {
@@ -162,7 +161,7 @@ func (a *allocation) move(f func(b *cufile.Buffer)) {
 	f(a.buffer)
 }
 
-// queue counts transfers that are queued on streams: memory stays as known as it is.
+// queue counts transfers that are queued on streams; until they end, registrations do not change.
 func (g *registry) queue(a *allocation, n int) {
 	if a != nil {
 		g.mu.Lock()
@@ -171,14 +170,14 @@ func (g *registry) queue(a *allocation, n int) {
 	}
 }
 
-// Register makes device memory known to cuFile: it stays mapped for transfers, where
-// otherwise they go through memory of cuFile's own, and takes as much of the device's window
-// (BAR1). All of what the driver gave at once is registered, whatever part of it the memory is,
-// until [Pool.Deregister], the end of the pool, or that it goes back to the driver. Where files
-// are not moved straight ([Pool.Mode]), or what is registered already, nothing is done.
+// Register makes device memory known to cuFile: it stays mapped for transfers, which otherwise go through
+// cuFile's own memory, and occupies as much of the device's window (BAR1). It registers the whole allocation
+// of the driver that contains the memory, until [Pool.Deregister], the end of the pool, or the return of the
+// allocation to the driver. It does nothing if files are not moved straight ([Pool.Mode]) or the memory is
+// registered already.
 //
-// Memory that is read into or written from a second time is registered without asking,
-// unless [settings.Settings] say no, or there is no more to be mapped.
+// Memory that is read into or written from a second time is registered automatically, unless
+// [settings.Settings] forbid it or the window is full.
 func (p *Pool) Register(s gpu.Span) error {
 	g := p.buffers()
 	if g == nil {
@@ -202,7 +201,7 @@ func (p *Pool) Register(s gpu.Span) error {
 	return nil
 }
 
-// Deregister undoes [Pool.Register]. Reads and writes of the memory are waited for.
+// Deregister undoes [Pool.Register] after waiting for reads and writes of the memory.
 func (p *Pool) Deregister(s gpu.Span) error {
 	g := p.buffers()
 	if g == nil {
@@ -224,7 +223,7 @@ func (p *Pool) Deregister(s gpu.Span) error {
 	return nil
 }
 
-// Registered is how many bytes of the device's memory cuFile knows.
+// Registered returns how many bytes of device memory are registered with cuFile.
 func (p *Pool) Registered() int64 {
 	g := p.buffers()
 	if g == nil {
@@ -235,7 +234,7 @@ func (p *Pool) Registered() int64 {
 	return g.bytes
 }
 
-// buffers is the registry; nil where files are not moved straight.
+// buffers returns the registry, or nil if files are not moved straight.
 func (p *Pool) buffers() *registry {
 	ok, _ := p.Mode()
 	p.mu.Lock()

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cached is how many of n bytes from byte off of a file on the page cache holds, in whole
-// pages; n ≤ 0 means to the file's end. The system tells it only to those who own the file or
-// may write it: for others it is [errors.ErrUnsupported], as it is where the system cannot say.
+// Cached returns how many of n bytes from offset off of a file the page cache holds, in whole pages; n ≤ 0
+// means to the end of the file. The system reveals this only to users who own the file or may write it; for
+// others, and on systems without the call, the error is [errors.ErrUnsupported].
 //
-// Linux 6.5 and newer answer at once (cachestat), older ones page by page (mincore).
+// Linux 6.5 and newer answer at once (cachestat), older versions page by page (mincore).
 func Cached(f *os.File, off, n int64) (int64, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -38,7 +38,7 @@ func Cached(f *os.File, off, n int64) (int64, error) {
 	return resident(f, off, n)
 }
 
-// cachedPages is Cached by cachestat.
+// cachedPages implements Cached by cachestat.
 func cachedPages(f *os.File, off, n int64) (int64, error) {
 	var s unix.Cachestat_t
 	if err := unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{Off: uint64(off), Len: uint64(n)}, &s, 0); err != nil {
@@ -47,12 +47,12 @@ func cachedPages(f *os.File, off, n int64) (int64, error) {
 	return min(int64(s.Cache)*int64(os.Getpagesize()), n), nil
 }
 
-// tells tells whether this process owns a file or may write it.
+// tells reports whether this process owns a file or may write it.
 func tells(f *os.File, info os.FileInfo) bool {
 	return owns(info, os.Geteuid()) || mayWrite(f)
 }
 
-// owns tells whether a file is a user's.
+// owns reports whether a file belongs to a user.
 func owns(info os.FileInfo, user int) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(s.Uid) == user
@@ -62,10 +62,10 @@ func mayWrite(f *os.File) bool {
 	return unix.Faccessat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.W_OK, unix.AT_EACCESS) == nil
 }
 
-// window is how much of a file is mapped at a time to look at its pages.
+// window is the size of the part of a file that is mapped at a time to look at its pages.
 const window = 1 << 30
 
-// resident is Cached by mincore.
+// resident implements Cached by mincore.
 func resident(f *os.File, off, n int64) (int64, error) {
 	size := int64(os.Getpagesize())
 	first := off / size * size
@@ -90,8 +90,8 @@ func resident(f *os.File, off, n int64) (int64, error) {
 	return min(in*size, n), nil
 }
 
-// DropCached writes what is new of a file to the device and asks the system to forget n
-// bytes from byte off on; n ≤ 0 means to its end. What others are using stays.
+// DropCached flushes new data of a file to the device and asks the system to drop n bytes from offset off
+// from the page cache; n ≤ 0 means to the end. Pages in use by others stay.
 func DropCached(f *os.File, off, n int64) error {
 	if err := unix.Fdatasync(int(f.Fd())); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EROFS) {
 		return fmt.Errorf("flush %s: %w", f.Name(), err)
@@ -102,8 +102,8 @@ func DropCached(f *os.File, off, n int64) error {
 	return nil
 }
 
-// Prefetch asks the system to read n bytes of a file from byte off on into the page cache,
-// and does not wait for it; n ≤ 0 means to its end.
+// Prefetch asks the system to read n bytes of a file from offset off into the page cache, without waiting; n
+// ≤ 0 means to the end.
 func Prefetch(f *os.File, off, n int64) error {
 	if err := unix.Fadvise(int(f.Fd()), off, max(n, 0), unix.FADV_WILLNEED); err != nil {
 		return fmt.Errorf("read %s ahead: %w", f.Name(), err)

@@ -8,17 +8,17 @@ import (
 	"os"
 )
 
-// Cached is not known on this system: [errors.ErrUnsupported].
+// Cached returns [errors.ErrUnsupported] on this system.
 func Cached(f *os.File, _, _ int64) (int64, error) {
 	return 0, fmt.Errorf("page cache of %s: %w", f.Name(), errors.ErrUnsupported)
 }
 
-// DropCached does nothing on this system: [errors.ErrUnsupported].
+// DropCached returns [errors.ErrUnsupported] on this system.
 func DropCached(f *os.File, _, _ int64) error {
 	return fmt.Errorf("drop %s from the page cache: %w", f.Name(), errors.ErrUnsupported)
 }
 
-// Prefetch does nothing on this system: [errors.ErrUnsupported].
+// Prefetch returns [errors.ErrUnsupported] on this system.
 func Prefetch(f *os.File, _, _ int64) error {
 	return fmt.Errorf("read %s ahead: %w", f.Name(), errors.ErrUnsupported)
 }

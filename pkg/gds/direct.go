@@ -28,8 +28,8 @@ type mover interface {
 	io.WriterAt
 }
 
-// moveAll moves all of b to or from byte off on, and returns how many bytes it moved before
-// the end of the file or another error.
+// moveAll moves all of b to or from offset off, and returns how many bytes it moved before the end of the
+// file or another error.
 func moveAll(m mover, write bool, b []byte, off int64) (done int, err error) {
 	for done < len(b) {
 		n := 0
@@ -53,9 +53,9 @@ func moveAll(m mover, write bool, b []byte, off int64) (done int, err error) {
 	return done, nil
 }
 
-// directly moves the beginning of b to or from byte off of the file on, whole pages
-// past the page cache and what lies before the first of them through it. It returns how many bytes
-// it moved, 0 where all is to go through the page cache; [File.DirectIO] says why.
+// directly moves the beginning of b to or from offset off of the file: whole pages past the page cache, and
+// bytes before the first of them through it. It returns how many bytes it moved, 0 if all must go through the
+// page cache; [File.DirectIO] returns the reason.
 func (f *File) directly(b []byte, off int64, write bool) int {
 	head, whole, lies, ok := f.way(b, off, write)
 	if !ok {
@@ -83,8 +83,8 @@ func (f *File) directly(b []byte, off int64, write bool) int {
 	return int(head) + n
 }
 
-// way is what of b is to go past the page cache, if anything is: after head bytes whole,
-// and whether they lie in memory as direct I/O wants.
+// way returns the part of b that bypasses the page cache: whole pages after head bytes, and whether they are
+// aligned for direct I/O.
 func (f *File) way(b []byte, off int64, write bool) (head, whole int64, lies, ok bool) {
 	head, whole = aligned(off, int64(len(b)))
 	if whole == 0 || f.noDirect.Load() {
@@ -96,8 +96,7 @@ func (f *File) way(b []byte, off int64, write bool) (head, whole int64, lies, ok
 	return head, whole, lies, ok
 }
 
-// copied moves whole pages past the page cache by way of buffers that lie as direct I/O
-// wants.
+// copied moves whole pages past the page cache through aligned buffers.
 func (f *File) copied(b []byte, off int64, write bool) (done int, err error) {
 	aside, err := f.pool.aside.Get(context.Background(), max(min(len(b), f.pool.asideSize), leastAside))
 	if err != nil {
@@ -121,8 +120,8 @@ func (f *File) copied(b []byte, off int64, write bool) (done int, err error) {
 	return done, nil
 }
 
-// holds tells whether the page cache holds more than half of a part of the file, which
-// then comes faster from there. Where the system does not say, it holds nothing.
+// holds reports whether the page cache holds more than half of a part of the file, which is then read faster
+// from there. If the system does not say, it returns false.
 func (f *File) holds(off, n int64) bool {
 	if !f.told {
 		return false
@@ -160,8 +159,8 @@ func (f *File) openDirect() {
 	})
 }
 
-// DirectIO tells whether whole pages of the file can go past the page cache, or why not:
-// what the file system says, or what failed. [settings.Settings] say whether they do; [Stats] how many did.
+// DirectIO reports whether whole pages of the file can bypass the page cache, or why not. [settings.Settings]
+// control whether they do; [Stats] counts how many did.
 func (f *File) DirectIO() (possible bool, reason string) {
 	if f.source != nil {
 		return false, errSource.Error()
@@ -177,14 +176,14 @@ func (f *File) DirectIO() (possible bool, reason string) {
 	return true, fmt.Sprintf("memory at multiples of %d bytes", f.memory)
 }
 
-// newAside is the pool's memory for what is copied on its way past the page cache, as much
-// as its threads have under way at a time, within a limit, and how many bytes go at once.
+// newAside returns the pool's memory for data copied on the way past the page cache, as much as its threads
+// have in flight, within a limit, and how many bytes move at once.
 func newAside(threads int, task int64) (*mem.Pool, int) {
 	size := int(max(min(task, mostCopied)/page*page, leastAside))
 	return mem.NewPool(max(min(int64(threads)*queueBytes, mostAside), int64(mem.Size(size)))), size
 }
 
-// told tells whether the system says what the page cache holds of a file; see [Cached].
+// told reports whether the system reveals what the page cache holds of a file; see [Cached].
 func told(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && tells(f, info)

@@ -14,8 +14,8 @@ func openDirect(f *os.File, mode int) (*os.File, error) {
 	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), mode|syscall.O_DIRECT, 0)
 }
 
-// memoryAlign is what memory is to be aligned to for direct I/O, as Linux 6.1 and newer
-// tell; a page where that is not known.
+// memoryAlign returns the alignment of memory for direct I/O, as reported by Linux 6.1 and newer, and
+// otherwise a page.
 func memoryAlign(f *os.File) int64 {
 	var s unix.Statx_t
 	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &s)
@@ -25,14 +25,14 @@ func memoryAlign(f *os.File) int64 {
 	return int64(s.Dio_mem_align)
 }
 
-// keepsInMemory tells whether files of the file system lie in the page cache only. Linux
-// 6.6 and newer take O_DIRECT there and do without.
+// keepsInMemory reports whether files of the file system exist only in the page cache. Linux 6.6 and newer
+// accept O_DIRECT there and ignore it.
 func keepsInMemory(f *os.File) bool {
 	var s unix.Statfs_t
 	return unix.Fstatfs(int(f.Fd()), &s) == nil && (s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC)
 }
 
-// fileSystem is which file system a file lies on.
+// fileSystem returns the file system that holds a file.
 func fileSystem(f *os.File) (id uint64, known bool) {
 	info, err := f.Stat()
 	if err != nil {

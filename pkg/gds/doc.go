@@ -1,5 +1,5 @@
-// Package gds reads files into a GPU's memory or the host's and writes them from there.
-// docs/file-layer.md says how it compares with KvikIO, and what another program needs to use it.
+// Package gds reads files into the memory of a GPU or of the host and writes them from there.
+// docs/file-layer.md compares it with KvikIO and says what another program needs to use it.
 //
 //	p, err := gds.NewPool(device, settings.Default())
 //	defer p.Close()
@@ -11,25 +11,24 @@
 //	err = errors.Join(a.Wait(), b.Wait())
 //	f.QueueRead(ctx, stream, buffer.Span, 0) // in the order of a stream
 //
-// What is read by parts, such as an object on a server, becomes a file by [Pool.OpenSource].
+// [Pool.OpenSource] makes a file of anything that can be read in parts, such as an object on a server.
 //
-// A read or write is whole or an error. It is cut into tasks, which the threads of the
-// pool work off, those of the read or write that came first before the others.
+// A read or write completes or returns an error. It is cut into tasks, which the threads of the pool process
+// in the order of the calls.
 //
-// Data goes one of two ways. Where cuFile moves it straight between file and device
-// (GPUDirect Storage, [Pool.Mode]), and there is as much as the threshold, cuFile does it.
-// Otherwise it comes through page-locked bounce buffers, of which a thread has two, so that
-// one is read into while the other is copied to the device. What fails on the first way in
-// the middle of a read is done again on the second, counted in [Stats], and warned of once.
+// Data takes one of two ways. If cuFile moves it straight between file and device (GPUDirect Storage,
+// [Pool.Mode]) and there is at least the threshold of it, cuFile is used. Otherwise it passes through
+// page-locked bounce buffers, two per thread, so that one is filled while the other is copied to the device.
+// A piece that fails on the first way is repeated on the second, counted in [Stats], and warned of once.
 //
-// Host memory is read and written through the page cache, or, as the settings say, whole pages past it:
-// memory at any address, by way of aligned buffers where it must be; what the page cache holds is read from there.
-// Reads past it go through a queue of the system (io_uring) where it has one. [File.DirectIO] says why a
-// file's pages do not go past the cache, and [Stats] how many bytes did.
+// Host memory is read and written through the page cache, or, if the settings say so, past it in whole pages.
+// The memory may have any address; unaligned memory goes through aligned buffers. Pages that the cache holds
+// are read from there. Reads past the cache use io_uring if the system has it. [File.DirectIO] returns why a
+// file's pages do not bypass the cache, and [Stats] how many bytes did.
 //
-// Four parts are for other programs, as KvikIO has them; no program of strata needs them: batches ([Begin]), reads and writes in
-// the order of a stream ([File.QueueRead], [File.QueueWrite]), sources ([Pool.OpenSource]), and pending calls on host
-// memory ([File.GoReadAt], [File.GoWriteAt]).
+// Four parts exist for other programs, as in KvikIO, and are not used by strata: batches ([Begin]), reads and
+// writes in the order of a stream ([File.QueueRead], [File.QueueWrite]), sources ([Pool.OpenSource]), and
+// pending calls on host memory ([File.GoReadAt], [File.GoWriteAt]).
 //
-// Memory that is used again stays mapped for cuFile ([Pool.Register]).
+// Memory that is used repeatedly stays mapped for cuFile ([Pool.Register]).
 package gds

@@ -9,8 +9,8 @@ import (
 	"strata/pkg/settings"
 )
 
-// drives says that cuFile cannot look up the drive that a file lies on, which it does for
-// the local file systems that it takes, ext4 and XFS. Where cuFile is demanded it is tried.
+// drives returns an error if cuFile cannot look up the drive of a file, as it does for the local file systems
+// that it supports, ext4 and XFS. If cuFile is demanded, it is tried anyway.
 func drives(f *os.File, mode settings.Mode) error {
 	if mode == settings.Off {
 		return nil

@@ -8,5 +8,5 @@ import (
 	"strata/pkg/settings"
 )
 
-// drives: elsewhere there is no cuFile.
+// drives returns nil: there is no cuFile on this system.
 func drives(*os.File, settings.Mode) error { return nil }

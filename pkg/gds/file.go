@@ -15,7 +15,7 @@ import (
 	"strata/pkg/gpu/cufile"
 )
 
-// File is an open file. Its methods may be called from any goroutine.
+// File is an open file. Its methods may be called concurrently.
 type File struct {
 	pool     *Pool
 	path     string
@@ -29,10 +29,10 @@ type File struct {
 	through mover // file, through the page cache
 
 	opening  sync.Once
-	direct   *os.File // the same file for direct I/O; nil: there is none
+	direct   *os.File // the same file opened for direct I/O, or nil
 	past     mover    // direct, for the host; nil: it is of no use
 	memory   int64    // what memory is to be aligned to for it
-	told     bool     // the system says what the page cache holds
+	told     bool     // the system reveals what the page cache holds
 	noDirect atomic.Bool
 	whyNot   atomic.Pointer[error] // where noDirect
 
@@ -44,10 +44,10 @@ type File struct {
 	counts counts
 }
 
-// Name is the path that the file was opened by.
+// Name returns the path that the file was opened with.
 func (f *File) Name() string { return f.path }
 
-// Close waits for reads and writes that are under way and closes the file.
+// Close waits for reads and writes in progress and closes the file.
 func (f *File) Close() error {
 	f.pool.mu.Lock()
 	again, queued := f.closed, f.queued
@@ -78,21 +78,20 @@ func (f *File) Close() error {
 	return err
 }
 
-// Read fills device memory from byte off of the file on. The memory must have no work
-// queued on it. A file that ends before is an error of [io.ErrUnexpectedEOF].
+// Read fills device memory from offset off of the file. No work may be queued on the memory. If the file ends
+// earlier, the error wraps [io.ErrUnexpectedEOF].
 func (f *File) Read(ctx context.Context, dst gpu.Span, off int64) error {
 	return f.GoRead(ctx, dst, off).Wait()
 }
 
-// Write writes device memory to the file, from byte off on. What makes its content must
-// have been waited for.
+// Write writes device memory to the file at offset off. Work that produces the content must have been waited
+// for.
 func (f *File) Write(ctx context.Context, src gpu.Span, off int64) error {
 	return f.GoWrite(ctx, src, off).Wait()
 }
 
-// ReadAt fills host memory from byte off of the file on. A file that ends before is an
-// error of [io.ErrUnexpectedEOF]. What is no more than a task is read by the caller, without
-// the pool's threads and without allocating.
+// ReadAt fills host memory from offset off of the file. If the file ends earlier, the error wraps
+// [io.ErrUnexpectedEOF]. A read of up to one task runs in the caller's goroutine without allocating.
 func (f *File) ReadAt(ctx context.Context, dst []byte, off int64) error {
 	if int64(len(dst)) > f.pool.settings.TaskSize || off < 0 {
 		return f.GoReadAt(ctx, dst, off).Wait()
@@ -100,7 +99,7 @@ func (f *File) ReadAt(ctx context.Context, dst []byte, off int64) error {
 	return f.alone(ctx, dst, off, false)
 }
 
-// WriteAt writes host memory to the file, from byte off on; see [File.ReadAt].
+// WriteAt writes host memory to the file at offset off; see [File.ReadAt].
 func (f *File) WriteAt(ctx context.Context, src []byte, off int64) error {
 	if int64(len(src)) > f.pool.settings.TaskSize || off < 0 {
 		return f.GoWriteAt(ctx, src, off).Wait()
@@ -154,7 +153,7 @@ func (f *File) enter() error {
 	return nil
 }
 
-// failure is an error with the file and the place.
+// failure returns an error with the file and the offset.
 func (f *File) failure(write bool, off int64, err error) error {
 	verb := "read"
 	if write {
@@ -167,7 +166,7 @@ func (f *File) failure(write bool, off int64, err error) error {
 	return fmt.Errorf("%s %s at byte %d: %w", verb, f.path, off, err)
 }
 
-// Sync returns when what was written lies on the device.
+// Sync returns when all written data have reached the device.
 func (f *File) Sync() error {
 	if err := f.enter(); err != nil {
 		return fmt.Errorf("sync %s: %w", f.path, err)
@@ -179,10 +178,10 @@ func (f *File) Sync() error {
 	return nil
 }
 
-// Stats is what has been moved of the file so far.
+// Stats returns what has been moved from and to the file so far.
 func (f *File) Stats() Stats { return f.counts.load() }
 
-// Cached is how many of n bytes from byte off on the page cache holds; see [Cached].
+// Cached returns how many of n bytes from offset off the page cache holds; see [Cached].
 func (f *File) Cached(off, n int64) (int64, error) {
 	if f.source != nil {
 		return 0, f.notLocal()
@@ -190,7 +189,7 @@ func (f *File) Cached(off, n int64) (int64, error) {
 	return Cached(f.file, off, n)
 }
 
-// DropCached lets the page cache forget n bytes from byte off on; see [DropCached].
+// DropCached drops n bytes from offset off from the page cache; see [DropCached].
 func (f *File) DropCached(off, n int64) error {
 	if f.source != nil {
 		return f.notLocal()
@@ -198,7 +197,7 @@ func (f *File) DropCached(off, n int64) error {
 	return DropCached(f.file, off, n)
 }
 
-// Prefetch asks for n bytes from byte off on to be read into the page cache; see [Prefetch].
+// Prefetch asks for n bytes from offset off to be read into the page cache; see [Prefetch].
 func (f *File) Prefetch(off, n int64) error {
 	if f.source != nil {
 		return f.notLocal()
@@ -206,22 +205,22 @@ func (f *File) Prefetch(off, n int64) error {
 	return Prefetch(f.file, off, n)
 }
 
-// GoRead begins [File.Read].
+// GoRead begins [File.Read] and returns at once.
 func (f *File) GoRead(ctx context.Context, dst gpu.Span, off int64) *Pending {
 	return f.begin(&request{ctx: ctx, file: f, dev: dst, off: off, n: dst.Bytes()})
 }
 
-// GoWrite begins [File.Write].
+// GoWrite begins [File.Write] and returns at once.
 func (f *File) GoWrite(ctx context.Context, src gpu.Span, off int64) *Pending {
 	return f.begin(&request{ctx: ctx, file: f, write: true, dev: src, off: off, n: src.Bytes()})
 }
 
-// GoReadAt begins [File.ReadAt].
+// GoReadAt begins [File.ReadAt] and returns at once.
 func (f *File) GoReadAt(ctx context.Context, dst []byte, off int64) *Pending {
 	return f.begin(&request{ctx: ctx, file: f, host: dst, off: off, n: int64(len(dst))})
 }
 
-// GoWriteAt begins [File.WriteAt].
+// GoWriteAt begins [File.WriteAt] and returns at once.
 func (f *File) GoWriteAt(ctx context.Context, src []byte, off int64) *Pending {
 	return f.begin(&request{ctx: ctx, file: f, write: true, host: src, off: off, n: int64(len(src))})
 }
@@ -244,14 +243,13 @@ func (f *File) begin(r *request) *Pending {
 	return &Pending{r}
 }
 
-// Pending is a read or write that is under way. It must be waited for before its memory
-// is used or given back.
+// Pending is a read or write in progress. Wait for it before using or freeing its memory.
 type Pending struct {
 	request *request
 }
 
-// Wait waits until the read or write has ended and returns its error, which names the
-// file and the place. When the context ends it waits only for what has begun.
+// Wait waits until the read or write has ended and returns its error, which names the file and the offset.
+// When the context ends, it waits only for tasks that have begun.
 func (p *Pending) Wait() error {
 	r := p.request
 	select {
@@ -275,7 +273,7 @@ type placed struct {
 func (e *placed) Error() string { return e.err.Error() }
 func (e *placed) Unwrap() error { return e.err }
 
-// readFull fills memory from byte off on.
+// readFull fills memory from offset off.
 func (f *File) readFull(b []byte, off int64) error {
 	done := 0
 	if f.pool.settings.DirectRead {
@@ -284,7 +282,7 @@ func (f *File) readFull(b []byte, off int64) error {
 	return f.readThrough(b[done:], off+int64(done))
 }
 
-// readThrough is readFull by way of the page cache.
+// readThrough fills memory through the page cache.
 func (f *File) readThrough(b []byte, off int64) error {
 	n, err := moveAll(f.through, false, b, off)
 	switch {
@@ -296,7 +294,7 @@ func (f *File) readThrough(b []byte, off int64) error {
 	return &placed{off + int64(n), bare(err)}
 }
 
-// writeFull writes memory from byte off on.
+// writeFull writes memory at offset off.
 func (f *File) writeFull(b []byte, off int64) error {
 	done := 0
 	if f.pool.settings.DirectWrite {
@@ -309,7 +307,7 @@ func (f *File) writeFull(b []byte, off int64) error {
 	return nil
 }
 
-// bare is an error without the path, which the message has.
+// bare returns an error without the path, which the message has already.
 func bare(err error) error {
 	var e *os.PathError
 	if errors.As(err, &e) {

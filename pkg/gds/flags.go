@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// Flags are the flags for [Pool.Open] of a mode as C, Python and KvikIO have it: "r" opens
-// a file that is there to read it, "w" makes a file or empties it to write it; "r+" and "w+" do so to read and write.
-// There is no "a": writes go to where they are told.
+// Flags translates a mode of C, Python and KvikIO into flags for [Pool.Open]: "r" opens an existing file for
+// reading, "w" creates or truncates a file for writing; "r+" and "w+" do so for reading and writing. "a" does
+// not exist, since every write has an offset.
 func Flags(mode string) (int, error) {
 	switch mode {
 	case "r":

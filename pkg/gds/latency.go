@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Latency is how long reads and writes took, in powers of two of a microsecond: the
-// first class is of less than 1 µs, class i of less than 2^i µs.
+// Latency counts durations of reads and writes in powers of two of a microsecond: class 0 is below 1 µs,
+// class i below 2^i µs.
 type Latency [32]int64
 
-// Count is how many there were.
+// Count returns the number of durations.
 func (l Latency) Count() int64 {
 	n := int64(0)
 	for _, c := range l {
@@ -20,8 +20,8 @@ func (l Latency) Count() int64 {
 	return n
 }
 
-// Quantile is a time that a share q of them, from 0 to 1, did not exceed: the upper end of
-// a class, at most twice too long. It is 0 if there were none.
+// Quantile returns an upper bound for the duration that a fraction q of them (0 to 1) did not exceed: the
+// upper end of a class, at most twice too long. It returns 0 if there are none.
 func (l Latency) Quantile(q float64) time.Duration {
 	n := l.Count()
 	if n == 0 {
@@ -36,7 +36,7 @@ func (l Latency) Quantile(q float64) time.Duration {
 	return time.Microsecond << (len(l) - 1)
 }
 
-// String is the median, and what 99 of 100 did not exceed.
+// String returns the median and the 99th percentile.
 func (l Latency) String() string {
 	return fmt.Sprintf("%d, half within %v, 99%% within %v", l.Count(), l.Quantile(0.5), l.Quantile(0.99))
 }

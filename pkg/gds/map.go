@@ -16,8 +16,7 @@ import (
 	"strata/pkg/mem"
 )
 
-// Map is a part of a file in the address space, to be read. Its methods may be called
-// from any goroutine.
+// Map is a part of a file mapped for reading. Its methods may be called concurrently.
 type Map struct {
 	path string
 	off  int64 // of the first byte in the file
@@ -28,8 +27,8 @@ type Map struct {
 	done  bool
 }
 
-// OpenMap maps n bytes of a file from byte off on; n ≤ 0 means to its end. A range that
-// goes beyond the file is an error.
+// OpenMap maps n bytes of a file from offset off; n ≤ 0 means to its end. A range beyond the end of the file
+// is an error.
 func OpenMap(path string, off, n int64) (*Map, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -64,12 +63,11 @@ func OpenMap(path string, off, n int64) (*Map, error) {
 	return m, nil
 }
 
-// Size is how many bytes are mapped.
+// Size returns the number of mapped bytes.
 func (m *Map) Size() int64 { return int64(len(m.data)) }
 
-// ReadAt copies bytes of the mapping from its byte off on. Fewer than asked for come with
-// [io.EOF]. A file that became shorter, or cannot be read there, is an error of
-// [io.ErrUnexpectedEOF], not a crash.
+// ReadAt copies bytes of the mapping from its offset off. A short read returns [io.EOF]. If the file has
+// become shorter or cannot be read, the error wraps [io.ErrUnexpectedEOF] and the process does not crash.
 func (m *Map) ReadAt(ctx context.Context, dst []byte, off int64) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -97,8 +95,8 @@ func (m *Map) ReadAt(ctx context.Context, dst []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Prefetch asks the system to read n bytes from byte off of the mapping on, and does not
-// wait; n ≤ 0 means to its end.
+// Prefetch asks the system to read n bytes from offset off of the mapping, without waiting; n ≤ 0 means to
+// its end.
 func (m *Map) Prefetch(off, n int64) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -123,7 +121,7 @@ func (m *Map) Prefetch(off, n int64) error {
 	return nil
 }
 
-// Random tells the system that the mapping is read in no order, so that nothing is read ahead.
+// Random tells the system that the mapping is read in random order, so that it does not read ahead.
 func (m *Map) Random() error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -139,7 +137,7 @@ func (m *Map) Random() error {
 	return nil
 }
 
-// Close ends the mapping, once no read is under way.
+// Close waits for reads in progress and unmaps the file.
 func (m *Map) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

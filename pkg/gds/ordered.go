@@ -17,20 +17,18 @@ import (
 	"strata/pkg/settings"
 )
 
-// QueueRead queues [File.Read] on a stream: it begins when what was queued before has
-// run, and what is queued after finds the memory filled. Errors come out of the stream's
-// [gpu.Stream.Wait]; what is queued after has run by then, on memory of which nothing is
-// known. The file must stay open until then.
+// QueueRead queues [File.Read] on a stream: it begins when earlier work has run, and later work finds the
+// memory filled. Errors come from the stream's [gpu.Stream.Wait]; later work has run by then, on undefined
+// memory. The file must stay open until then.
 //
-// cuFile does it where [Pool.Ordered] says so; otherwise a function in the stream's order
-// reads the file into page-locked memory, of which a stream has one piece, for the stream
-// to copy. What cuFile begins and does not finish is an error: the stream is past it.
+// cuFile does the read if [Pool.Ordered] says so. Otherwise a function in the stream's order reads the file
+// into a page-locked buffer of the stream, which the stream copies. A transfer that cuFile begins and does
+// not finish is an error: the stream has moved on.
 func (f *File) QueueRead(ctx context.Context, s *gpu.Stream, dst gpu.Span, off int64) {
 	f.queueOn(&turn{ctx: ctx, file: f, stream: s, dev: dst, off: off})
 }
 
-// QueueWrite queues [File.Write] on a stream, as QueueRead queues Read: what was queued
-// before makes the content.
+// QueueWrite queues [File.Write] on a stream, as QueueRead queues Read: earlier work produces the content.
 func (f *File) QueueWrite(ctx context.Context, s *gpu.Stream, src gpu.Span, off int64) {
 	f.queueOn(&turn{ctx: ctx, file: f, stream: s, write: true, dev: src, off: off})
 }
@@ -48,7 +46,7 @@ type turn struct {
 	err error // the first
 }
 
-// lane is what a pool has for a stream that it reads and writes on.
+// lane holds a pool's resources for a stream that it reads and writes on.
 type lane struct {
 	buffer  *mem.Buffer // page-locked
 	known   bool        // the stream is registered with cuFile
@@ -62,8 +60,8 @@ type ordered struct {
 	lanes  map[*gpu.Stream]*lane // under the pool's lock
 }
 
-// Ordered tells whether cuFile moves data straight in the order of a stream, and by what
-// mechanism, or why it does not.
+// Ordered reports whether cuFile moves data straight in the order of a stream, and by what mechanism, or why
+// not.
 func (p *Pool) Ordered() (straight bool, reason string) {
 	ok, how := p.Mode()
 	if !ok {
@@ -167,7 +165,7 @@ func (f *File) leaveLane(l *lane) {
 	f.queued--
 }
 
-// endLane gives back what a stream had.
+// endLane releases the resources of a stream.
 func (p *Pool) endLane(s *gpu.Stream) error {
 	p.mu.Lock()
 	l := p.ordered.lanes[s]
@@ -183,7 +181,7 @@ func (p *Pool) endLane(s *gpu.Stream) error {
 	return nil
 }
 
-// waiting is how many turns have not been waited for; under the pool's lock.
+// waiting returns how many turns have not been waited for; under the pool's lock.
 func (p *Pool) waiting() (n int) {
 	for _, l := range p.ordered.lanes {
 		n += l.waiting
@@ -191,7 +189,7 @@ func (p *Pool) waiting() (n int) {
 	return n
 }
 
-// endLanes gives back what streams had that are still open.
+// endLanes releases the resources of streams that are still open.
 func (p *Pool) endLanes() error {
 	p.mu.Lock()
 	streams := slices.Collect(maps.Keys(p.ordered.lanes))
@@ -203,8 +201,7 @@ func (p *Pool) endLanes() error {
 	return errors.Join(errs...)
 }
 
-// straight is the part of a turn that is left to cuFile; an error says that there must be
-// one.
+// straight returns the part of a turn that is left to cuFile; an error says that there must be one.
 func (t *turn) straight() (from, to int64, err error) {
 	p, n := t.file.pool, t.dev.Bytes()
 	if n < p.settings.Threshold || t.file.source != nil || n == 0 {
@@ -231,8 +228,7 @@ func (t *turn) straight() (from, to int64, err error) {
 	return head, head + whole, nil
 }
 
-// queueStraight queues a part on cuFile and returns where it ends; where it begins if
-// cuFile does not take it.
+// queueStraight queues a part on cuFile and returns its end, or its beginning if cuFile refuses it.
 func (t *turn) queueStraight(l *lane, from, to int64) (int64, error) {
 	f, p := t.file, t.file.pool
 	if !l.known {
@@ -297,8 +293,7 @@ func (t *turn) moved(transfer *cufile.Transfer, part gpu.Span, off int64) error 
 	return f.failure(t.write, off+n, err)
 }
 
-// bounced queues a part by way of the host: a piece after the other, through the lane's
-// buffer.
+// bounced queues a part through the host, piece by piece, in the lane's buffer.
 func (t *turn) bounced(l *lane, from, to int64) error {
 	if from >= to {
 		return nil
@@ -347,8 +342,8 @@ func (t *turn) host(b []byte, off int64, c counter, move func(b []byte, off int6
 // leastShare is the least that is worth a goroutine.
 const leastShare = 256 << 10
 
-// laneBuffer makes a lane's buffer when it is needed first: as large as the settings
-// grant, no more than a quarter of the page-locked memory, or what there is of it.
+// laneBuffer allocates a lane's buffer on first use: as large as the settings allow, at most a quarter of the
+// page-locked memory, or what is left of it.
 func (p *Pool) laneBuffer(l *lane) error {
 	if l.buffer != nil {
 		return nil

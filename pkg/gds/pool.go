@@ -15,8 +15,8 @@ import (
 	"strata/pkg/settings"
 )
 
-// Pool is the threads that read and write files, with what they share: the device, the
-// settings, the counters. Its methods may be called from any goroutine.
+// Pool owns the threads that read and write files, with the device, settings and counters that they share.
+// Its methods may be called concurrently.
 type Pool struct {
 	device    *gpu.Device
 	settings  settings.Settings
@@ -43,25 +43,22 @@ type Pool struct {
 	counts counts
 }
 
-// Stats is what a pool, or of one file, has been moved, in bytes, how often it had to be
-// done again, and how long it took.
+// Stats counts the transfers of a pool or a file: bytes, repetitions, and durations.
 type Stats struct {
 	Reads, Writes, Failed         int64   // calls that ended, and those of both that failed
 	ReadStraight, WrittenStraight int64   // between file and device by cuFile
-	ReadBounced, WrittenBounced   int64   // between file and device by way of the host
+	ReadBounced, WrittenBounced   int64   // between file and device through host memory
 	Host                          int64   // between file and host memory that callers gave
-	Fallbacks                     int64   // pieces that failed by cuFile and went by way of the host
-	Direct                        int64   // of what the host moved, past the page cache
-	Realigned                     int64   // of Direct, copied on its way, since the callers' memory did not lie right
+	Fallbacks                     int64   // pieces that failed with cuFile and went through host memory
+	Direct                        int64   // bytes moved by the host that bypassed the page cache
+	Realigned                     int64   // bytes of Direct that were copied because the callers' memory was not aligned
 	Queued                        int64   // of Direct, by a queue of the system (io_uring), which keeps a device busy with small tasks
 	Latency                       Latency // of tasks, from the first byte to the last
 }
 
-// NewPool starts the threads. Without a device (nil) only host memory can be read into
-// and written from. warn, which may be nil, gets one line when cuFile fails.
-//
-// Where the settings demand cuFile and it does not move data straight, that is an
-// error with the reason, and the only one.
+// NewPool starts the threads. Without a device (nil) it serves only host memory. warn, which may be nil, gets
+// one line when cuFile fails. The only error is that the settings demand cuFile and it does not move data
+// straight, with the reason.
 func NewPool(d *gpu.Device, s settings.Settings, warn func(text string)) (*Pool, error) {
 	if s.Threads <= 0 {
 		s.Threads = runtime.GOMAXPROCS(0)
@@ -96,20 +93,19 @@ func NewPool(d *gpu.Device, s settings.Settings, warn func(text string)) (*Pool,
 	return p, nil
 }
 
-// leastPiece is what a thread moves at a time at least, however little memory there is.
+// leastPiece is the minimum size that a thread moves at a time, however little memory there is.
 const leastPiece = 4096
 
-// pieceOf is how many bytes of data each of the two bounce buffers of a thread takes:
-// no more than a task, than the settings grant, and all together than a quarter of the
-// page-locked memory that there may be.
+// pieceOf returns the size of the data in each of a thread's two bounce buffers: no more than a task, than
+// the settings allow, and in total than a quarter of the page-locked memory.
 func pieceOf(s settings.Settings, pinned int64) int64 {
 	n := min(s.TaskSize, s.Bounce/2-page, pinned/4/int64(s.Threads)/2-page)
 	return max(n/page*page, leastPiece)
 }
 
-// Memory is how many bytes of page-locked memory the pool's threads take at most of the
-// device's share. They take them when they are needed first and keep them. A stream that files are
-// read or written on ([File.QueueRead]) takes up to a bounce buffer besides, until it ends.
+// Memory returns the maximum page-locked memory, in bytes, that the pool's threads take from the device's
+// share. They allocate it on first use and keep it. A stream used by [File.QueueRead] takes up to one more
+// bounce buffer until it ends.
 func (p *Pool) Memory() int64 {
 	if p.device == nil {
 		return 0
@@ -117,12 +113,11 @@ func (p *Pool) Memory() int64 {
 	return 2 * int64(p.settings.Threads) * int64(mem.Size(int(p.piece+page)))
 }
 
-// Stats is what the pool has moved so far.
+// Stats returns what the pool has moved so far.
 func (p *Pool) Stats() Stats { return p.counts.load() }
 
-// Close waits for what is under way, ends the threads and gives back what they had. Files
-// must be closed before. Streams that read or write them must have been waited for: else
-// nothing is closed.
+// Close waits for transfers in progress, ends the threads and frees their memory. Files must be closed, and
+// streams that read or write them waited for; otherwise it closes nothing.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	if n := p.waiting(); n > 0 {
@@ -145,7 +140,7 @@ func (p *Pool) Close() error {
 	return err
 }
 
-// Open opens a file as [os.OpenFile] does; flag must not have os.O_APPEND.
+// Open opens a file like [os.OpenFile]; flag must not include os.O_APPEND.
 func (p *Pool) Open(path string, flag int, perm fs.FileMode) (*File, error) {
 	if flag&os.O_APPEND != 0 {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("cannot be opened to append: writes go to where they are told")}
@@ -215,7 +210,7 @@ func (p *Pool) submit(r *request) {
 	r.finish()
 }
 
-// finish tells those who wait that the request has ended.
+// finish wakes those who wait for the end of the request.
 func (r *request) finish() {
 	r.ended = true
 	r.file.ended(r.write, r.err)
@@ -229,8 +224,8 @@ func (r *request) fail(at int64, err error) {
 	}
 }
 
-// take is the next task. Without one it waits, or says so if it is not to wait. It says so
-// as well when the pool is closed and nothing is left to do.
+// take returns the next task. Without one it waits, or says so if it is not to wait. It says so as well when
+// the pool is closed and nothing is left to do.
 func (p *Pool) take(wait bool) (task, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -312,7 +307,7 @@ func (p *Pool) drop(r *request) {
 	p.end(r)
 }
 
-// end tells those who wait if a request has ended.
+// end wakes waiting goroutines if a request has ended.
 func (p *Pool) end(r *request) {
 	if r.next == r.n && r.running == 0 && !r.ended {
 		r.file.requests.Done()

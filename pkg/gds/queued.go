@@ -25,7 +25,7 @@ type queue struct {
 	bytes   int64 // of these
 }
 
-// flight is a task whose whole pages are on their way.
+// flight is a task whose whole pages are in flight.
 type flight struct {
 	task
 	used  bool
@@ -82,8 +82,8 @@ func (w *worker) enqueue(t task) bool {
 	return true
 }
 
-// land tells the system of what is queued, waits for so many reads to end, and finishes
-// those that have.
+// land submits queued reads to the system, waits for the given number of reads to end, and finishes those
+// that have.
 func (w *worker) land(wait int) {
 	q := &w.direct
 	if q.under == 0 {
@@ -115,7 +115,7 @@ func (w *worker) landAll() {
 	}
 }
 
-// end does what is left of a task: what is not whole pages, and what did not come.
+// end finishes a task: the bytes outside whole pages, and those that did not arrive.
 func (f flight) end(result int32) error {
 	b, off := f.host[f.from:f.from+f.len], f.off+f.from
 	n := int64(max(result, 0)) / page * page

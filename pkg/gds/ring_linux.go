@@ -97,8 +97,8 @@ func newRing(n int) (*ring, error) {
 	return r, nil
 }
 
-// read queues a read of b from byte off of a file on. There must be an entry left; b must stay
-// where it is until the read has ended.
+// read queues a read of b from offset off of a file. A free entry must exist; b must stay in place until the
+// read has ended.
 func (r *ring) read(fd int, b []byte, off int64, user uint64) {
 	tail := *r.tail
 	i := tail & r.mask
@@ -108,7 +108,7 @@ func (r *ring) read(fd int, b []byte, off int64, user uint64) {
 	r.queued++
 }
 
-// enter tells the system what is queued, and waits for so many reads to end.
+// enter submits queued reads and waits for the given number to end.
 func (r *ring) enter(wait int) error {
 	if wait == 0 && r.queued == 0 {
 		return nil
@@ -135,7 +135,7 @@ func (r *ring) enter(wait int) error {
 	}
 }
 
-// takeBack gives what the system has not taken to f, and lets it never take that.
+// takeBack passes reads that the system has not accepted to f and withdraws them.
 func (r *ring) takeBack(f func(user uint64)) {
 	for i := atomic.LoadUint32(r.taken); i != *r.tail; i++ {
 		f(r.entries[r.order[i&r.mask]].user)

@@ -11,24 +11,21 @@ import (
 	"strata/pkg/work"
 )
 
-// Source is something that is read by parts: an object on a server, as
-// strata/pkg/zarr/store.OpenFile opens it, or a [Map]. Its methods may be called from any
-// goroutine.
+// Source reads data by parts: an object on a server, opened by strata/pkg/zarr/store.OpenFile, or a [Map].
+// Its methods may be called concurrently.
 type Source interface {
-	// Size is how many bytes there are.
+	// Size returns the number of bytes.
 	Size() int64
-	// ReadAt fills p from byte off on. Fewer bytes come with an error, which at the end is
-	// [io.EOF].
+	// ReadAt fills p from offset off. Fewer bytes come with an error, which is [io.EOF] at the end.
 	ReadAt(ctx context.Context, p []byte, off int64) (n int, err error)
-	// Close ends it, after all reads.
+	// Close releases the source. All reads must have ended.
 	Close() error
 }
 
-// OpenSource makes a file of a source: it is read as files are, into host and device
-// memory, by way of the host. name is what messages call it. Its Close closes the source.
-//
-// Each of the pool's threads, and each caller of [File.ReadAt], reads parts of
-// up to 1 MiB at once, so that a server that is far away is not waited for once a task.
+// OpenSource makes a file of a source. It is read like other files into host and device memory, always
+// through the host. name is used in messages. Closing the file closes the source. Each thread of the pool,
+// and each caller of [File.ReadAt], reads parts of up to 1 MiB at once, so that a remote server is not asked
+// for every task.
 func (p *Pool) OpenSource(name string, s Source) (*File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +36,7 @@ func (p *Pool) OpenSource(name string, s Source) (*File, error) {
 	return &File{pool: p, path: name, source: s}, nil
 }
 
-// Size is how many bytes the file has.
+// Size returns the size of the file in bytes.
 func (f *File) Size() (int64, error) {
 	if f.source != nil {
 		return f.source.Size(), nil
@@ -51,17 +48,17 @@ func (f *File) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// errSource says why something cannot be done with a [Source].
+// errSource explains why an operation is impossible on a [Source].
 var errSource = errors.New("it is a source that is read in parts, not an open file")
 
 func (f *File) notLocal() error {
 	return fmt.Errorf("page cache of %s: %w: %w", f.path, errSource, errors.ErrUnsupported)
 }
 
-// sourcePart is what is asked of a source at a time.
+// sourcePart is the amount requested from a source at a time.
 const sourcePart = 1 << 20
 
-// fill fills memory from byte off on.
+// fill fills memory from offset off.
 func (f *File) fill(ctx context.Context, b []byte, off int64) error {
 	if f.source == nil {
 		return f.readFull(b, off)
@@ -85,8 +82,8 @@ func (f *File) fetch(ctx context.Context, b []byte, off int64) error {
 	return &placed{off + int64(n), err}
 }
 
-// inParts calls f with the parts of b at once, each of at most size bytes, and where it is in b.
-// The error is that of the part that lies first.
+// inParts calls f concurrently with the parts of b, each of at most size bytes, and their offsets in b. It
+// returns the error of the first part in order.
 func inParts(b []byte, size int, f func(b []byte, at int64) error) error {
 	if len(b) <= size {
 		return f(b, 0)

@@ -11,9 +11,9 @@ import (
 	"strata/pkg/settings"
 )
 
-// Available tells whether cuFile moves data straight between files and a device, and by
-// what mechanism, or why it does not. cuFile is taken into use for the answer, which may take
-// half a second, and given back. Whether it takes a certain file depends on the file system as well.
+// Available reports whether cuFile moves data straight between files and a device, and by what mechanism, or
+// why not. It initialises cuFile for the answer, which may take half a second, and shuts it down again.
+// Support for a given file depends on the file system as well.
 func Available(d *gpu.Device) (straight bool, reason string) {
 	c, err := cufileFor(d, settings.Auto)
 	if err != nil {
@@ -47,9 +47,8 @@ type straight struct {
 	warning  sync.Once
 }
 
-// Mode tells whether cuFile moves data straight between files and the pool's device, and
-// by what mechanism, or why it does not. The first call, or the first read or write that is large
-// enough, takes cuFile into use.
+// Mode reports whether cuFile moves data straight between files and the pool's device, and by what mechanism,
+// or why not. The first call, or the first read or write that is large enough, initialises cuFile.
 func (p *Pool) Mode() (straight bool, reason string) {
 	s := &p.straight
 	s.starting.Do(func() {
@@ -81,7 +80,7 @@ func (s *straight) close() (err error) {
 	return err
 }
 
-// straight tells whether a task is left to cuFile.
+// straight reports whether a task is left to cuFile.
 func (w *worker) straight(t task) bool {
 	if t.small || t.file.source != nil {
 		return false
@@ -90,8 +89,8 @@ func (w *worker) straight(t task) bool {
 	return ok
 }
 
-// Mode tells whether cuFile moves the file's data straight, and by what mechanism, or why
-// it does not: what [Pool.Mode] says, and whether cuFile takes the file.
+// Mode reports whether cuFile moves this file's data straight, and by what mechanism, or why not: the result
+// of [Pool.Mode], and whether cuFile accepts the file.
 func (f *File) Mode() (straight bool, reason string) {
 	ok, how := f.pool.Mode()
 	if !ok {
@@ -110,8 +109,8 @@ func (f *File) Mode() (straight bool, reason string) {
 	return true, how
 }
 
-// register makes the file known to cuFile, once. What it says of a file system is
-// remembered: chunks are many files.
+// register registers the file with cuFile once. It remembers refusals by file system, since chunks are many
+// files.
 func (f *File) register() error {
 	f.registering.Do(func() {
 		s := &f.pool.straight
@@ -135,8 +134,8 @@ func (f *File) register() error {
 	return f.refused
 }
 
-// moveStraight moves a part of a task by cuFile and returns where it ended: at the end, at
-// the end of the file, or where cuFile failed, and why. An error ends the task.
+// moveStraight moves a part of a task by cuFile and returns where it ended: at its end, at the end of the
+// file, or where cuFile failed, with the reason. An error ends the task.
 func (w *worker) moveStraight(t task, from, to int64) (done int64, why, err error) {
 	if from == to {
 		return to, nil, nil
@@ -182,7 +181,7 @@ func (w *worker) moveStraight(t task, from, to int64) (done int64, why, err erro
 	return done, nil, nil
 }
 
-// memory is the allocation of the request's memory, as cuFile knows it.
+// memory returns the allocation of the request's memory, as cuFile knows it.
 func (r *request) memory() *allocation {
 	p := r.file.pool
 	r.using.Do(func() { r.uses = p.straight.buffers.use(r.dev, p.settings.Register) })

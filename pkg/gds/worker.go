@@ -19,8 +19,8 @@ type worker struct {
 	direct  queue          // of reads past the page cache
 }
 
-// run does tasks until the pool is closed. Where there is page-locked memory for some
-// threads only, the others end.
+// run processes tasks until the pool is closed. If there is page-locked memory for only some threads, the
+// others end.
 func (w *worker) run() {
 	for !w.ended {
 		w.land(0) // those that wait for it need not wait for what comes next
@@ -134,8 +134,8 @@ func (w *worker) queue() error {
 	return err
 }
 
-// piece is the part of the current buffer for at most n bytes at byte off of a file,
-// where it lies in a page as they do.
+// piece returns the part of the current buffer for at most n bytes at byte off of a file, where it lies in a
+// page as they do.
 func (w *worker) piece(off, n int64) []byte {
 	b := w.buffers[w.current].B
 	at := off % page
@@ -158,9 +158,9 @@ func (w *worker) read(t task) {
 	}
 }
 
-// readBounced fills device memory from a byte of the task on: while a piece is read from
-// the file the one before it is copied to the device, also that of the task before.
-// fellBack, which may be nil, is called when the file had it all.
+// readBounced fills device memory from a byte of the task on. While it reads a piece from the file, the
+// previous one, possibly of the task before, is copied to the device. fellBack, which may be nil, is called
+// when everything has been read from the file.
 func (w *worker) readBounced(t task, done int64, fellBack func()) {
 	err := w.prepare()
 	for done < t.len && err == nil {
@@ -190,9 +190,8 @@ func (w *worker) readBounced(t task, done int64, fellBack func()) {
 	w.copied = append(w.copied, t)
 }
 
-// write writes device memory. Of a task that cuFile does, what is not whole pages goes
-// by way of the host: cuFile would read such pages, change and write them, which goes wrong where
-// another task does the same.
+// write writes device memory. In a task for cuFile, bytes outside whole pages go through the host: cuFile
+// would read, change and write such pages, which fails if another task does the same.
 func (w *worker) write(t task) error {
 	if !w.straight(t) {
 		return w.writeBounced(t, 0, t.len)
@@ -252,7 +251,7 @@ func (w *worker) writeBounced(t task, done, end int64) error {
 	return nil
 }
 
-// close gives back what the thread had.
+// close frees the thread's resources.
 func (w *worker) close() error {
 	w.landAll()
 	if w.direct.ring != nil {

@@ -9,8 +9,7 @@ import (
 	"strata/pkg/mem"
 )
 
-// Device is a GPU that this process uses. Its methods may be called from any
-// goroutine.
+// Device is a GPU that this process uses. Its methods may be called concurrently.
 type Device struct {
 	Info Info
 
@@ -33,14 +32,14 @@ type Device struct {
 	straightUp, straightDown, fallbacks atomic.Int64
 }
 
-// Limits bound what a process holds of a device.
+// Limits limits the memory that a process holds of a device.
 type Limits struct {
-	Memory int64 // bytes of device memory; 0: nine tenths of what is free
+	Memory int64 // bytes of device memory; 0: nine tenths of the free memory
 	Pinned int64 // bytes of page-locked host memory
 }
 
-// Open takes a device into use: retains its primary context and makes pools within
-// the limits. Nothing is allocated and no kernel is loaded yet. Close gives it back.
+// Open retains the primary context of a device and makes pools within the limits. It allocates nothing and
+// loads no kernel yet. The caller calls Close.
 func Open(info Info, l Limits) (*Device, error) {
 	if _, err := load(); err != nil {
 		return nil, err
@@ -83,8 +82,7 @@ func Open(info Info, l Limits) (*Device, error) {
 	return d, nil
 }
 
-// Close gives memory, kernels and the context back. Streams must be closed before,
-// and buffers released.
+// Close frees memory and kernels and releases the context. Streams must be closed, and buffers released.
 func (d *Device) Close() error {
 	d.pinned.Close()
 	err := d.memory.close()
@@ -102,8 +100,8 @@ func (d *Device) Close() error {
 	return d.givenBack(err)
 }
 
-// givenBack is the error of giving something back. To a lost context nothing can be
-// given back, and need not: whoever lost it has the error.
+// givenBack returns the error of releasing a resource. With a lost context nothing can or need be released:
+// whoever lost it has the error.
 func (d *Device) givenBack(err error) error {
 	if _ = d.note(err); d.lost.Load() != nil {
 		return nil
@@ -111,15 +109,14 @@ func (d *Device) givenBack(err error) error {
 	return err
 }
 
-// Try calls f the first time that it is called with a key on the device, and returns what f returned then: whether
-// a library works.
+// Try calls f on the first call with a given key on the device and returns that result for all later calls.
+// It tests once whether a library works.
 func (d *Device) Try(key any, f func() error) error {
 	once, _ := d.tried.LoadOrStore(key, sync.OnceValue(f))
 	return once.(func() error)()
 }
 
-// Call lets another library work on the device: f runs on the device's thread, where
-// the context is current.
+// Call lets another library use the device: it calls f on the device's thread, where the context is current.
 func (d *Device) Call(f func() error) error { return d.do(f) }
 
 // do runs f on the device's thread.
@@ -140,7 +137,7 @@ func (d *Device) note(err error) error {
 	return err
 }
 
-// Lost is the error that ended the context, or nil.
+// Lost returns the error that ended the context, or nil.
 func (d *Device) Lost() error {
 	if e := d.lost.Load(); e != nil {
 		return fmt.Errorf("%s: %w", d.Info.Name, e)
@@ -148,28 +145,28 @@ func (d *Device) Lost() error {
 	return nil
 }
 
-// Free is how many bytes of the device nobody holds at this moment.
+// Free returns how many bytes of the device are free at this moment.
 func (d *Device) Free() (int64, error) {
 	var free, total uint64
 	err := d.do(func() error { return check("cuMemGetInfo_v2", driver.MemGetInfo(&free, &total)) })
 	return int64(free), err
 }
 
-// Memory is the device's memory within the limit that Open was given.
+// Memory returns the device's memory within the limit that Open was given.
 func (d *Device) Memory() *Pool { return d.memory }
 
-// Pinned is page-locked host memory within the limit that Open was given: the only
-// host memory that copies use.
+// Pinned returns the pool of page-locked host memory, within the limit given to Open. Copies use only this
+// host memory.
 func (d *Device) Pinned() *mem.Pool { return d.pinned }
 
-// Traffic is how many bytes were copied to the device, from it, and on it, whoever
-// copied them.
+// Traffic returns how many bytes were copied to the device, from it, and within it, by any code of the
+// process.
 func (d *Device) Traffic() (up, down, across int64) {
 	return d.up.Load(), d.down.Load(), d.across.Load()
 }
 
-// CountStraight counts bytes that another library moved between files and the device,
-// without a copy on a stream: they cross the bus as copies do.
+// CountStraight counts bytes that another library moved between files and the device without a copy on a
+// stream; they cross the bus like copies.
 func (d *Device) CountStraight(up, down int64) {
 	d.straightUp.Add(up)
 	d.straightDown.Add(down)
@@ -177,11 +174,11 @@ func (d *Device) CountStraight(up, down int64) {
 	d.down.Add(down)
 }
 
-// CountFallback counts a piece that could not be moved so and went by way of the host.
+// CountFallback counts a piece that should have moved straight and went through host memory.
 func (d *Device) CountFallback() { d.fallbacks.Add(1) }
 
-// Straight is how many bytes of [Device.Traffic] came to the device and left it without
-// passing through the host's memory, and how many pieces were to go so and could not.
+// Straight returns how many bytes of [Device.Traffic] moved to and from the device without passing through
+// host memory, and how many pieces should have and could not.
 func (d *Device) Straight() (up, down, fallbacks int64) {
 	return d.straightUp.Load(), d.straightDown.Load(), d.fallbacks.Load()
 }

@@ -9,8 +9,8 @@ import (
 	"strata/pkg/dynlib"
 )
 
-// oldestDriver is the CUDA version whose names and PTX we use, as cuDriverGetVersion
-// gives it.
+// oldestDriver is the oldest supported CUDA version, as cuDriverGetVersion returns it: we use its functions
+// and PTX.
 const oldestDriver = 12000
 
 type result int32

@@ -41,8 +41,9 @@ func writable(folder string) bool {
 	}
 }
 
-// cacheFolder is a folder of this user alone for what the driver compiles, where the home folder
-// takes nothing: the driver would run machine code that others had put there. "" if none can be made.
+// cacheFolder returns a folder of this user alone for the driver's compiled code if the home folder is not
+// writable: from a shared one, the driver would run machine code that others had put there. It returns "" if
+// none can be made.
 func cacheFolder() string {
 	folder := filepath.Join(os.TempDir(), fmt.Sprintf("strata-cuda-%d", os.Getuid()))
 	_ = os.Mkdir(folder, 0o700)

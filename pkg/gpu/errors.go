@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Unavailable says why no GPU can be used. It is no failure: a program that was not
-// told to need one takes the CPU.
+// Unavailable reports why no GPU can be used. It is not a failure: unless a GPU was required, a program
+// continues on the CPU.
 type Unavailable struct {
 	Reason string
 }
@@ -19,18 +19,18 @@ func unavailable(format string, args ...any) error {
 }
 
 var (
-	// ErrMemory is wrapped by errors of a device that has not the memory.
+	// ErrMemory is wrapped by errors of a device with too little memory.
 	ErrMemory = errors.New("out of device memory")
-	// ErrLost is wrapped by errors after which the context is of no use: no call
-	// succeeds any more, and what lies on the device is lost.
+	// ErrLost is wrapped by errors that destroy the context: no later call succeeds, and the device's data
+	// are lost.
 	ErrLost = errors.New("the GPU's context is lost")
 )
 
-// Error is a call of the driver that failed.
+// Error is a failed call of the driver.
 type Error struct {
 	Call string // as cuda.h names it, or the kernel
 	Code int    // CUresult
-	Text string // what the driver says of the code
+	Text string // the driver's description of the code
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s (CUDA error %d)", e.Call, e.Text, e.Code) }
@@ -60,7 +60,7 @@ func sticky(code int) bool {
 	return false
 }
 
-// Reason is an error in one line; of an [Unavailable] only the reason. It is "" of no error.
+// Reason returns an error in one line; for an [Unavailable], only the reason; for nil, "".
 func Reason(err error) string {
 	if err == nil {
 		return ""

@@ -7,8 +7,8 @@ import (
 	"strata/pkg/mem"
 )
 
-// Host returns page-locked memory of [Device.Pinned] without waiting: where there is no more
-// it is an error of [ErrMemory].
+// Host returns n bytes of page-locked memory from [Device.Pinned] without waiting; if there are too few, the
+// error is [ErrMemory].
 func (d *Device) Host(n int) (*mem.Buffer, error) {
 	b, err := d.pinned.TryGet(n)
 	if b == nil && err == nil {
@@ -24,9 +24,9 @@ const (
 	leastRegistered = 2 << 20
 )
 
-// allocHost and freeHost are what the pool of page-locked memory is made of. Large pieces are the
-// process's own huge pages on the device's side of the host, which the calling goroutine clears and
-// the driver then locks; small ones, and all where it cannot lock those, are the driver's.
+// allocHost and freeHost implement the pool of page-locked memory. Large pieces are the process's own huge
+// pages on the host's NUMA node of the device, which the calling goroutine clears and the driver then locks.
+// Small pieces, and all pieces if the driver cannot lock those, are allocated by the driver.
 func (d *Device) allocHost(n int) ([]byte, error) {
 	if n >= leastRegistered {
 		if b := d.registerHost(n); b != nil {
@@ -73,5 +73,5 @@ func (d *Device) freeHost(b []byte) {
 	_ = d.do(func() error { return check("cuMemFreeHost", driver.MemFreeHost(uintptr(unsafe.Pointer(p)))) })
 }
 
-// address is memory outside the Go heap as a pointer.
+// address returns memory outside the Go heap as a pointer.
 func address(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }

@@ -6,10 +6,9 @@ import (
 	"strata/pkg/dynlib"
 )
 
-// Host queues a function: it runs on the host when what is queued before has run, and what
-// is queued after waits for it. It must not use a device, nor wait for anything that
-// does: the driver's thread that runs it may be what that waits for. After an error of
-// the context it does not run.
+// Host queues a function that runs on the host after earlier work; later work waits for it. It must neither
+// use a device nor wait for anything that does, since that may need the driver thread that runs it. It does
+// not run after an error of the context.
 func (s *Stream) Host(f func()) {
 	id := hosted.add(f)
 	s.After(func() { hosted.take(id) }) // of what did not run

@@ -15,7 +15,7 @@ type Info struct {
 	Compute   int     // compute capability times ten: 80 is 8.0
 	Driver    Version // newest CUDA that the driver knows
 	Multiproc int     // streaming multiprocessors
-	PCI       string  // place on the bus, as /sys/bus/pci has it: "0000:07:00.0"
+	PCI       string  // PCI address as in /sys/bus/pci: "0000:07:00.0"
 }
 
 func (i Info) String() string {
@@ -25,8 +25,8 @@ func (i Info) String() string {
 // leastCompute is the oldest device that the kernels are compiled for: Volta.
 const leastCompute = 70
 
-// Usable says why the kernels cannot run on a device of this kind, as an
-// [Unavailable]; nil if they can.
+// Usable returns nil if the kernels can run on a device of this kind, and otherwise an [Unavailable] with the
+// reason.
 func (i Info) Usable() error {
 	if i.Compute < leastCompute {
 		return unavailable("%s has compute capability %d.%d, needed is 7.0 (Volta) or newer", i.Name, i.Compute/10, i.Compute%10)
@@ -44,8 +44,8 @@ const (
 	attrComputeMinor    = 76
 )
 
-// Devices lists the devices that the process sees, or says why there is none as an
-// [Unavailable].
+// Devices lists the devices that the process sees. If there are none, the error is an [Unavailable] with the
+// reason.
 func Devices() ([]Info, error) {
 	version, err := load()
 	if err != nil {

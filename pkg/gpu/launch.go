@@ -40,7 +40,7 @@ func (s *Stream) Launch(k *Kernel, grid, block Dim, args ...any) {
 	})
 }
 
-// bits is an argument as it lies in memory; both architectures are little-endian.
+// bits returns an argument's representation in memory; both architectures are little-endian.
 func bits(a any) (uint64, error) {
 	switch v := a.(type) {
 	case Span:

@@ -14,15 +14,15 @@ import (
 
 // Library is a shared library that the GPU path uses.
 type Library struct {
-	Name    string // as the loader is asked for it, without folders
+	Name    string // file name without folders, as given to the loader
 	File    string // where it was found; "" if it was not opened
-	Version string // what it says of itself; "" if it was not opened or says nothing
+	Version string // version that the library reports; "" if it was not opened or reports none
 	Reason  string // why it cannot be used; "" if it can
 }
 
-// Libraries opens the libraries that are found at run time and asks them for their
-// versions: the driver, without which there is no GPU, cuFile, which reads files
-// straight into the device, and nvCOMP, which decodes there. No device is touched.
+// Libraries opens the libraries that are loaded at run time and returns their versions: the driver, required
+// for any GPU; cuFile, which reads files straight into the device; and nvCOMP, which decodes there. It does
+// not touch a device.
 func Libraries() []Library {
 	return []Library{
 		DriverLibrary(),
@@ -31,10 +31,10 @@ func Libraries() []Library {
 	}
 }
 
-// DriverLibrary is the first of [Libraries] alone.
+// DriverLibrary returns the entry of the driver alone, the first of [Libraries].
 func DriverLibrary() Library { return describeLibrary("STRATA_LIBCUDA", driverVersion, "libcuda.so.1") }
 
-// NVCOMPLibrary is nvCOMP alone.
+// NVCOMPLibrary returns the entry of nvCOMP alone.
 func NVCOMPLibrary() Library {
 	return describeLibrary("STRATA_LIBNVCOMP", nvcompVersion, "libnvcomp.so.6", "libnvcomp.so.5")
 }
@@ -130,7 +130,7 @@ func NVCOMPVersion(v uint32) (text string, err error) {
 	return text, err
 }
 
-// fileOf is the file that the loader took a function from.
+// fileOf returns the file from which the loader took a function.
 func fileOf(address uintptr) string {
 	f, err := os.Open("/proc/self/maps")
 	if err != nil || address == 0 {

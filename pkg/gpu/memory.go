@@ -18,21 +18,19 @@ type Buffer struct {
 	pool  *Pool
 }
 
-// Span is a range of device memory. The holder of the buffer that it is of sees to
-// it that it lives.
+// Span is a range of device memory. It is valid as long as the holder keeps its buffer.
 type Span struct {
 	address uint64
 	bytes   int64
 }
 
-// Bytes is the span's length.
+// Bytes returns the span's length.
 func (s Span) Bytes() int64 { return s.bytes }
 
-// Address is where the span begins, for libraries that are given device memory
-// (CUdeviceptr).
+// Address returns the device address of the span (CUdeviceptr), for libraries that take one.
 func (s Span) Address() uint64 { return s.address }
 
-// From is the span from byte i on, of n bytes.
+// From returns the n bytes of the span that begin at byte i.
 func (s Span) From(i, n int64) Span {
 	if i < 0 || n < 0 || i+n > s.bytes {
 		panic(fmt.Sprintf("gpu: bytes %d to %d of a span of %d", i, i+n, s.bytes)) // a mistake of the program, as an index out of range
@@ -40,8 +38,8 @@ func (s Span) From(i, n int64) Span {
 	return Span{s.address + uint64(i), n}
 }
 
-// Release gives the buffer back to its pool. Work on it must have been waited for:
-// [Stream.Release] waits. A second Release does nothing.
+// Release returns the buffer to its pool. Work on it must have been waited for; [Stream.Release] does that. A
+// second Release does nothing.
 func (b *Buffer) Release() {
 	if b == nil || b.pool == nil {
 		return
@@ -51,9 +49,9 @@ func (b *Buffer) Release() {
 	p.put(b.full, b.class)
 }
 
-// Pool is device memory within a limit. Buffers that are given back are kept for
-// the next that asks for as much; they go back to the driver when memory of another
-// size is needed, and when the driver has no more. It is safe for concurrent use.
+// Pool allocates device memory within a limit. It keeps released buffers for the next request of the same
+// size, and returns them to the driver when memory of another size is needed or the driver has no more. It is
+// safe for concurrent use.
 type Pool struct {
 	device *Device
 
@@ -71,18 +69,18 @@ func newPool(d *Device, limit int64) *Pool {
 	return &Pool{device: d, limit: limit, free: map[int][]Span{}}
 }
 
-// Limit is how many bytes may be held.
+// Limit returns the maximum number of bytes.
 func (p *Pool) Limit() int64 { return p.limit }
 
-// Peak is the largest number of bytes that the pool ever had of the driver.
+// Peak returns the largest number of bytes that the pool ever held.
 func (p *Pool) Peak() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.peak
 }
 
-// Allocation is what the driver gave at once that a span is of: other buffers may have had
-// it before, or will after.
+// Allocation returns the whole allocation of the driver that contains a span. Other buffers may have used it
+// before, or may later.
 func (p *Pool) Allocation(s Span) (Span, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,8 +96,8 @@ func (p *Pool) Allocation(s Span) (Span, bool) {
 
 func byAddress(s Span, address uint64) int { return cmp.Compare(s.address, address) }
 
-// BeforeFree calls f with each [Pool.Allocation] that is about to go back to the driver,
-// until stop is called. f must not use the pool.
+// BeforeFree calls f with each [Pool.Allocation] that is about to be returned to the driver, until stop is
+// called. f must not use the pool.
 func (p *Pool) BeforeFree(f func(Span)) (stop func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,10 +110,9 @@ func (p *Pool) BeforeFree(f func(Span)) (stop func()) {
 	}
 }
 
-// Get returns n bytes with undefined content, at an address that is a multiple of
-// 256. It does not wait: where the limit is reached, or the driver has no more, it is an
-// error of [ErrMemory]. Who holds a part of what it needs must not wait for the rest:
-// those it would wait for may do the same.
+// Get returns n bytes with undefined content, aligned to 256 bytes. It does not wait: if the limit is reached
+// or the driver has no more memory, the error is [ErrMemory]. A caller that holds part of what it needs must
+// not wait for the rest, since others may do the same.
 func (p *Pool) Get(n int64) (*Buffer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

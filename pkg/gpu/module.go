@@ -8,9 +8,10 @@ import (
 	"strata/pkg/work"
 )
 
-// Code is the kernels of a program, compiled.
+// Code holds a program's compiled kernels.
 type Code struct {
-	// Machine returns the machine code of all kernels for a device (a cubin), or why there is none.
+	// Machine returns the machine code of all kernels for a device (a cubin), or the reason why there is
+	// none.
 	Machine func(Info) ([]byte, error)
 	// PTX returns the PTX of one kernel alone, which the driver compiles in tens of milliseconds.
 	PTX func(name string) (string, error)
@@ -33,11 +34,11 @@ type modules struct {
 	kernels map[string]*Kernel
 }
 
-// Load begins to load the machine code of c, on a thread of its own, and returns at once.
-// [Device.Kernel] waits for it.
+// Load starts loading the machine code of c in a thread of its own and returns at once. [Device.Kernel] waits
+// for it.
 func (d *Device) Load(c *Code) { d.modulesOf(c) }
 
-// Loaded waits for [Device.Load]. An error says why the driver compiles the kernels of c instead.
+// Loaded waits for [Device.Load]. An error gives the reason why the driver compiles the kernels of c instead.
 func (d *Device) Loaded(c *Code) error { return d.modulesOf(c).load() }
 
 func (d *Device) modulesOf(c *Code) *modules {
@@ -74,8 +75,8 @@ func loadModule(m *uintptr, image []byte) error {
 	return check("cuModuleLoadDataEx", driver.ModuleLoadData(m, &image[0], 0, nil, nil))
 }
 
-// Kernel returns the kernel of that name. It is part of the machine code of c, or is compiled by the
-// driver at the first call for it.
+// Kernel returns the kernel with the given name, from the machine code of c or compiled by the driver at the
+// first call.
 func (d *Device) Kernel(c *Code, name string) (*Kernel, error) {
 	m := d.modulesOf(c)
 	why := m.load()

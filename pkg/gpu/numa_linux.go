@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// busFolder is where the system tells of devices by their places on the bus; tests have another.
+// busFolder is the folder where the system describes devices by their places on the bus; tests use another.
 var busFolder = "/sys/bus/pci/devices"
 
 // numaNode returns the node of the host's memory that a device is attached to, -1 if there is only one, or it is

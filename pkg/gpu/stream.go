@@ -10,10 +10,8 @@ import (
 	"strata/pkg/mem"
 )
 
-// Stream is a queue of work on a device: what is queued runs in order, beside other
-// streams. One goroutine at a time may use it.
-//
-// The first error stays: what is queued after it does nothing, and Wait returns it.
+// Stream is a queue of work on a device. Its work runs in order, concurrently with other streams. Only one
+// goroutine at a time may use it. The first error persists: later calls do nothing, and Wait returns it.
 type Stream struct {
 	device *Device
 	thread *thread
@@ -26,7 +24,7 @@ type Stream struct {
 	silent bool      // copies are not counted
 }
 
-// stretch is what has been queued since the mark before.
+// stretch holds what has been queued since the previous mark.
 type stretch struct {
 	mark   uintptr        // the event at its end
 	checks []func() error // of what has run
@@ -34,7 +32,8 @@ type stretch struct {
 	err    error          // of queueing it
 }
 
-// ran calls what waited for the stretch to run, and returns the first error: of queueing it, of waiting for it, of what it left.
+// ran calls the functions that waited for the stretch and returns the first error of queuing, of waiting, or
+// of these.
 func (s *stretch) ran(waited error) error {
 	err := cmp.Or(s.err, waited)
 	for _, f := range s.checks {
@@ -48,8 +47,7 @@ func (s *stretch) ran(waited error) error {
 	return err
 }
 
-// Uncounted tells whether copies that are queued from now on are left out of [Device.Traffic]: those by which
-// the device is tried.
+// Uncounted sets whether copies queued from now on are left out of [Device.Traffic], for tests of the device.
 func (s *Stream) Uncounted(yes bool) { s.silent = yes }
 
 // count counts bytes of a copy.
@@ -61,7 +59,7 @@ func (s *Stream) count(to *atomic.Int64, n int64) {
 
 const nonBlocking = 1 // CU_STREAM_NON_BLOCKING: does not wait for the null stream
 
-// Stream makes one. Close ends it.
+// Stream returns a new stream. The caller closes it.
 func (d *Device) Stream() (*Stream, error) {
 	args, err := mem.Alloc(argsSize)
 	if err != nil {
@@ -78,11 +76,11 @@ func (d *Device) Stream() (*Stream, error) {
 	return s, nil
 }
 
-// Device is the device that the stream is of.
+// Device returns the stream's device.
 func (s *Stream) Device() *Device { return s.device }
 
-// Close waits for what is queued and ends the stream. It returns an error that no
-// Wait has returned; of a lost context there is none to return.
+// Close waits for queued work and ends the stream. It returns an error that no Wait has returned, unless the
+// context is lost.
 func (s *Stream) Close() error {
 	err := s.Wait()
 	for _, f := range s.ends {
@@ -103,15 +101,14 @@ func (s *Stream) Close() error {
 	return err
 }
 
-// Handle is the stream's (CUstream), for libraries that are told of it.
+// Handle returns the stream's CUstream, for libraries that take one.
 func (s *Stream) Handle() uintptr { return s.handle }
 
-// OnClose calls f when the stream is closed, after what was queued on it has run.
+// OnClose calls f when the stream is closed, after its queued work has run.
 func (s *Stream) OnClose(f func()) { s.ends = append(s.ends, f) }
 
-// Queue lets another library queue work: f runs on the stream's thread, where the
-// context is current, and gets the stream's handle (CUstream), unless something failed
-// before. Its error becomes the stream's.
+// Queue lets another library queue work: it calls f on the stream's thread, where the context is current,
+// with the stream's handle (CUstream), unless the stream has failed. An error of f becomes the stream's.
 func (s *Stream) Queue(f func(handle uintptr) error) {
 	if s.err != nil {
 		return
@@ -119,8 +116,8 @@ func (s *Stream) Queue(f func(handle uintptr) error) {
 	s.thread.do(func() { s.err = s.device.note(f(s.handle)) })
 }
 
-// Check calls f once what is queued now has run and been waited for, unless something
-// failed: to look at what it left in page-locked memory. Its error is that of Wait.
+// Check calls f once the work queued so far has run and been waited for without an error, to inspect results
+// in page-locked memory. Wait returns its error.
 func (s *Stream) Check(f func() error) { s.checks = append(s.checks, f) }
 
 // call queues something, unless something failed before.
@@ -153,8 +150,7 @@ func (s *Stream) Upload(dst Span, src []byte) {
 	})
 }
 
-// Download copies the beginning of src to page-locked host memory, which holds it
-// after Wait.
+// Download copies the beginning of src to page-locked host memory, where it is valid after Wait.
 func (s *Stream) Download(dst []byte, src Span) {
 	if int64(len(dst)) > src.bytes {
 		s.fail(fmt.Errorf("download of %d bytes from %d", len(dst), src.bytes))
@@ -190,15 +186,13 @@ func (s *Stream) Zero(dst Span) {
 	s.call("cuMemsetD8Async", func() result { return driver.MemsetD8(dst.address, 0, uint64(dst.bytes), s.handle) })
 }
 
-// Release gives a buffer back to its pool once what is queued on it here has run.
+// Release returns a buffer to its pool once the work queued so far has run.
 func (s *Stream) Release(b *Buffer) { s.After(b.Release) }
 
-// After calls f once what is queued now has run and been waited for; also after an
-// error, when nothing runs any more.
+// After calls f once the work queued so far has run and been waited for, even after an error.
 func (s *Stream) After(f func()) { s.after = append(s.after, f) }
 
-// Mark ends a stretch of the queue, which [Stream.Passed] waits for, and no more than that: what
-// is queued from now on may go on running.
+// Mark ends a section of the queue, so that [Stream.Passed] can wait for it while later work continues.
 func (s *Stream) Mark() {
 	done := s.stretch
 	s.stretch = stretch{}
@@ -212,8 +206,8 @@ func (s *Stream) Mark() {
 	s.marked = append(s.marked, done)
 }
 
-// Passed waits until what lies before the oldest mark has run, of those that nobody has waited for. It returns the first error
-// of that stretch. Without such a mark it does nothing.
+// Passed waits until the work before the oldest mark that has not been waited for has run, and returns the
+// first error of that section. Without such a mark it does nothing.
 func (s *Stream) Passed() error {
 	if len(s.marked) == 0 {
 		return nil
@@ -231,8 +225,8 @@ func (s *Stream) Passed() error {
 	return first.ran(waited)
 }
 
-// Wait waits until all that is queued has run. It returns the first error since the
-// last Wait, and is ready for more, unless the context is lost.
+// Wait waits until all queued work has run. It returns the first error since the last Wait; afterwards the
+// stream can be used again, unless the context is lost.
 func (s *Stream) Wait() error {
 	all := append(s.marked, s.stretch)
 	s.marked, s.stretch = nil, stretch{}
@@ -248,7 +242,7 @@ func (s *Stream) Wait() error {
 	return err
 }
 
-// Event is a point in a stream's queue, for others to follow.
+// Event is a point in a stream's queue that other streams can wait for.
 type Event struct {
 	device *Device
 	handle uintptr
@@ -259,10 +253,11 @@ const (
 	disableTiming = 2 // CU_EVENT_DISABLE_TIMING: recording costs less
 )
 
-// Event makes an event that nothing was recorded in. It only orders streams: [Device.TimedEvent] has a time.
+// Event returns a new event, not yet recorded. It only orders streams; [Device.TimedEvent] also measures
+// time.
 func (d *Device) Event() (*Event, error) { return d.event(disableTiming) }
 
-// TimedEvent makes an event for [Event.Since].
+// TimedEvent returns a new event for [Event.Since].
 func (d *Device) TimedEvent() (*Event, error) { return d.event(0) }
 
 func (d *Device) event(flags uint32) (*Event, error) {
@@ -274,24 +269,23 @@ func (d *Device) event(flags uint32) (*Event, error) {
 	return e, nil
 }
 
-// Close gives the event back.
+// Close destroys the event.
 func (e *Event) Close() error {
 	return e.device.givenBack(e.device.do(func() error { return check("cuEventDestroy_v2", driver.EventDestroy(e.handle)) }))
 }
 
-// Record makes the event the point behind all that is queued on the stream.
+// Record sets the event to the point behind all work queued on the stream.
 func (s *Stream) Record(e *Event) {
 	s.call("cuEventRecord", func() result { return driver.EventRecord(e.handle, s.handle) })
 }
 
-// Follow lets what is queued from now on run after the event, which another stream
-// recorded.
+// Follow makes work queued from now on wait for the event, which another stream recorded.
 func (s *Stream) Follow(e *Event) {
 	s.call("cuStreamWaitEvent", func() result { return driver.StreamWaitEvent(s.handle, e.handle, 0) })
 }
 
-// Since returns the seconds that the device took from the event from to e. Both are of
-// [Device.TimedEvent], and must have been waited for.
+// Since returns the seconds of device time from the event from to e. Both come from [Device.TimedEvent] and
+// must have been waited for.
 func (e *Event) Since(from *Event) (float64, error) {
 	var ms float32
 	err := e.device.do(func() error {

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Limits of the process's control groups; null (nil) where there is none.
+// Limits holds the limits of the process's control groups; nil (null in JSON) means no limit.
 type Limits struct {
 	CPUs   *float64 `json:"cpus"`   // processors' worth of time
 	Memory *int64   `json:"memory"` // bytes
 }
 
-// CgroupLimits reads the limits that hold for this process, the smallest on
-// the way from its group to the root; cgroup versions 1 and 2. Systems without
-// control groups have no limits.
+// CgroupLimits reads the limits that apply to this process: the smallest on the path from its group to the
+// root, for cgroup versions 1 and 2. Systems without control groups have no limits.
 func CgroupLimits() Limits { return CgroupLimitsBy(os.ReadFile) }
 
-// CgroupLimitsBy reads files by a function, which may have those of another machine.
+// CgroupLimitsBy reads the limits like [CgroupLimits] by means of read, which may return files of another
+// machine.
 func CgroupLimitsBy(read func(name string) ([]byte, error)) Limits {
 	var l Limits
 	groups, err := read("/proc/self/cgroup")
@@ -97,7 +97,7 @@ func unescape(s string) string {
 	return s
 }
 
-// number reads a file with one whole number; NaN if there is none ("max").
+// number reads a file with one whole number; it returns NaN for "max" and other texts.
 func number(read func(name string) ([]byte, error), dir, name string) float64 {
 	text, err := read(filepath.Join(dir, name))
 	if err != nil {
@@ -128,7 +128,7 @@ func quotaV2(read func(name string) ([]byte, error), dir string) float64 {
 	return ratio(quota, period)
 }
 
-// ratio is the processors' worth of a quota; version 1 says -1 for none.
+// ratio returns the processors' worth of a quota; version 1 says -1 for none.
 func ratio(quota, period float64) float64 {
 	if quota <= 0 || period <= 0 {
 		return math.NaN()

@@ -1,5 +1,5 @@
-// Package host reads from the system what a process may use and does use: memory, processors, limits of
-// its control groups and of its address space. Run records hold these facts, and default sizes follow from them.
+// Package host asks the system what a process may use and does use: memory, processors, limits of its control
+// groups and of its address space. Run records hold these facts, and default sizes derive from them.
 package host
 
 import (
@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// CPUModel returns the processor's name as the system knows it; empty if it does not say.
+// CPUModel returns the processor's name, or "" if unknown.
 func CPUModel() string { return cpuModel("/proc/cpuinfo") }
 
 func cpuModel(path string) string {
@@ -45,7 +45,7 @@ func cpuModel(path string) string {
 	return "implementer " + numbers["CPU implementer"] + " part " + numbers["CPU part"]
 }
 
-// Resident returns the number of bytes that the process has in memory; 0 where the system does not say.
+// Resident returns the resident memory of the process in bytes, or 0 if unknown.
 func Resident() int64 { return status("VmRSS:") }
 
 // status returns a size in the process's status; 0 if it has none.
@@ -67,8 +67,7 @@ func status(name string) int64 {
 	return 0
 }
 
-// PeakResident returns the largest number of bytes that the process ever had in
-// memory: VmHWM of Linux, getrusage elsewhere.
+// PeakResident returns the peak resident memory of the process in bytes: VmHWM on Linux, getrusage elsewhere.
 func PeakResident() int64 {
 	if n := status("VmHWM:"); n > 0 {
 		return n
@@ -83,7 +82,7 @@ func PeakResident() int64 {
 	return int64(u.Maxrss) << 10
 }
 
-// Memory returns how many bytes of memory the machine has; 0 if it does not say.
+// Memory returns the machine's memory in bytes, or 0 if unknown.
 func Memory() int64 { return memory("/proc/meminfo") }
 
 func memory(path string) int64 {

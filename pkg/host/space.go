@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// AddressSpace returns the limit of the process's address space (ulimit -v, h_vmem of Grid Engine)
-// and how much of it is left, in bytes; limited is false where there is no limit.
+// AddressSpace returns the limit of the process's address space (ulimit -v, h_vmem of Grid Engine) and how
+// much of it is left, in bytes; limited is false if there is no limit.
 func AddressSpace() (limit, left int64, limited bool) {
 	var r syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_AS, &r) != nil || uint64(r.Cur) > math.MaxInt64 {

@@ -1,15 +1,15 @@
-// Package images opens images in files of any format that this module reads, as OME-Zarr.
+// Package images opens images in files of every format that this module reads, as OME-Zarr.
 //
 //	st, key, err := images.Open(ctx, "slides/scan.svs")
 //	im, err := ngff.OpenPresent(ctx, st, key)
 //
-// An image in a file is a [store.Store] that shows it as an OME-Zarr hierarchy: folders, zip files and servers hold
-// one as it is; packages tiffstore and czistore show TIFF and CZI files as one. Stages, viewers and tools read [ngff.Image] and
-// zarr.Array, and know no other format.
+// It returns a [store.Store] that shows the image as an OME-Zarr hierarchy. Folders, zip files and servers
+// hold such a hierarchy already; packages tiffstore and czistore make one of TIFF and CZI files on the fly.
+// Stages, viewers and tools read [ngff.Image] and zarr.Array and need to know no other format.
 //
-// Another format is added by a package that shows its files as such a store (Get, Open and List of
-// metadata documents and chunks, Decode of chunks in its own encoding, Location for messages), and a line in the
-// table formats below, which tells the format by the first bytes of a file.
+// To add a format, write a package whose store shows its files as a hierarchy (Get, Open and List of metadata
+// documents and chunks, Decode of chunks in its own encoding, Location for messages), and add a line to the
+// table formats below, which recognises the format by the first bytes of a file.
 package images
 
 import (
@@ -44,7 +44,7 @@ type format struct {
 	open func(ctx context.Context, f file) (store.Store, error)
 }
 
-// headBytes are enough to tell all formats.
+// headBytes is the number of bytes that suffices to tell all formats.
 const headBytes = 16
 
 var formats = []format{
@@ -60,7 +60,7 @@ func openTIFF(ctx context.Context, f file) (store.Store, error) {
 	return tiffstore.Open(ctx, f.Object, f.where, tiffstore.Requests(f.requests), tiffstore.Siblings(f.sibling))
 }
 
-// Open opens what a user names for reading: what [store.OpenURL] takes, and files of other formats, as [File] does.
+// Open opens an address that a user typed for reading: everything that [store.OpenURL] and [File] accept.
 func Open(ctx context.Context, s string, opts ...store.HTTPOption) (store.Store, string, error) {
 	st, key, err := File(ctx, s, opts...)
 	if st != nil || err != nil {
@@ -69,9 +69,9 @@ func Open(ctx context.Context, s string, opts ...store.HTTPOption) (store.Store,
 	return store.OpenURL(ctx, s, opts...)
 }
 
-// File opens what a user names if it lies in an image file that is not Zarr; a nil store: it does not. The file may be on a server
-// or in a bucket (https://host/scan.svs). A path may go on below it: scan.svs/label names another image in it, scan.svs/pages/0 a
-// page. The caller closes the store.
+// File opens an address that a user typed if it names an image file that is not Zarr; otherwise it returns a
+// nil store. The file may lie on a server or in a bucket (https://host/scan.svs). A path may continue below
+// it: scan.svs/label names another image in it, scan.svs/pages/0 a page. The caller closes the store.
 func File(ctx context.Context, s string, opts ...store.HTTPOption) (store.Store, string, error) {
 	a := address.Address(s)
 	switch a.Scheme() {
@@ -95,7 +95,7 @@ func File(ctx context.Context, s string, opts ...store.HTTPOption) (store.Store,
 	return st, key, err
 }
 
-// formatOf is the format of a file that begins with these bytes, nil if it is none.
+// formatOf returns the format of a file that begins with these bytes, nil if it is none.
 func formatOf(head []byte) *format {
 	for i, k := range formats {
 		if k.is(head) {
@@ -105,7 +105,7 @@ func formatOf(head []byte) *format {
 	return nil
 }
 
-// Is reports whether a local file is of one of the formats, by its first bytes.
+// Is reports whether a local file has one of the formats, judged by its first bytes.
 func Is(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -117,8 +117,8 @@ func Is(name string) bool {
 	return formatOf(head[:n]) != nil
 }
 
-// Split cuts a path that goes through a regular file into that file's and the key below it; name is "" if
-// the path goes through none.
+// Split divides a path that goes through a regular file into the file's path and the key below it; name is ""
+// if the path goes through no file.
 func Split(p string) (name, key string) {
 	name = strings.TrimRight(p, "/")
 	for name != "" && name != "." {
@@ -137,8 +137,8 @@ func Split(p string) (name, key string) {
 	return "", ""
 }
 
-// ReadBy returns a store that reads its local files in another way, in place of one that [Open] returned for s. It reports false,
-// and leaves the store as it is, where there are no such files: in zip files and on servers.
+// ReadBy returns a store that reads local files in another way, to replace one that [Open] returned for s. It
+// returns the store unchanged and false if there are no such files, as in zip files and on servers.
 func ReadBy(ctx context.Context, st store.Store, s string, how store.Reading) (store.Store, bool, error) {
 	switch st := st.(type) {
 	case *store.FolderStore:
@@ -176,7 +176,8 @@ func open(ctx context.Context, f file) (store.Store, error) {
 	return nil, f.Close()
 }
 
-// openFar opens a file on a server that is of one of the formats; nil: it is of none, or there is no such file.
+// openFar opens a file on a server if it has one of the formats; it returns nil if it does not, or does not
+// exist.
 func openFar(ctx context.Context, a address.Address, opts []store.HTTPOption) (store.Store, string, error) {
 	u, err := a.Parse()
 	if err != nil || u.Host == "" {
@@ -229,15 +230,15 @@ type owner struct {
 // Close closes both.
 func (o *owner) Close() error { return errors.Join(o.Object.Close(), o.store.Close()) }
 
-// extensions are those of image files that a segment of an address is taken for one by, so that the path may
-// go on below it.
+// extensions lists the extensions by which a segment of an address is taken for an image file, so that the
+// path may continue below it.
 var extensions = map[string]bool{
 	".tif": true, ".tiff": true, ".btf": true, ".tf2": true, ".tf8": true, ".svs": true, ".qptiff": true, ".scn": true, ".ndpi": true, ".bif": true,
 	".czi": true,
 }
 
-// farFile cuts the path of an address behind the first segment that looks like an image file: such a file is likely.
-// Of another path that does not look like Zarr all may be a file; what it is, it says itself.
+// farFile splits the path of an address behind the first segment that looks like an image file; likely is
+// then true. A path that does not look like Zarr may be a file as a whole, to be told by its content.
 func farFile(p string) (name, key string, likely bool) {
 	for at := 0; at < len(p); {
 		end := len(p)
@@ -258,7 +259,7 @@ func farFile(p string) (name, key string, likely bool) {
 	return p, "", false
 }
 
-// Warnings are what a store of [Open] noticed about a file that is not Zarr.
+// Warnings returns the warnings of a store returned by [Open] about a file that is not Zarr.
 func Warnings(st store.Store) []string {
 	if t, ok := st.(shown); ok {
 		return t.Warnings()
@@ -272,8 +273,8 @@ type shown interface {
 	Warnings() []string
 }
 
-// Sparse reports whether chunks that are not stored are nothing to wonder about, as in a TIFF file, whose empty tiles
-// are often left out, or a CZI file, whose tiles leave gaps.
+// Sparse reports whether missing chunks are normal, as in a TIFF file, whose empty tiles are often left out,
+// or in a CZI file, whose tiles leave gaps.
 func Sparse(st store.Store) bool {
 	_, other := st.(store.Decoder)
 	return other

@@ -11,7 +11,7 @@ type code struct {
 	length uint8
 }
 
-// codes are those of DC and AC symbols.
+// codes holds the codes of DC and AC symbols.
 type codes [2][256]code
 
 // standardCodes are the codes of T.81, K.3, for luma and for colour differences.
@@ -62,7 +62,7 @@ func (w *bitWriter) stuffed(b byte) {
 	}
 }
 
-// finish fills the last byte with ones and returns what was written.
+// finish fills the last byte with ones and returns the bytes written.
 func (w *bitWriter) finish() []byte {
 	fill := -w.n & 7
 	w.acc = w.acc<<fill | (1<<fill - 1)

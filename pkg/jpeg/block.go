@@ -1,6 +1,6 @@
 package jpeg
 
-// coefficients are those of a block, row by row, and behind them the place for what is none.
+// coefficients holds the coefficients of a block, row by row, and behind them a place for surplus ones.
 type coefficients [128]int16
 
 // badCode is the end of a block with bits that no code begins with.

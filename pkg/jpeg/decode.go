@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Decoder decodes streams one after the other, by one goroutine at a time, and keeps its memory from one to the next. The zero
-// value is ready.
+// Decoder decodes streams one after the other and reuses its memory. The zero value is ready; only one
+// goroutine at a time may use it.
 type Decoder struct {
 	parser parser
 	tables tables
@@ -27,19 +27,19 @@ type Decoder struct {
 	done      int // rows in dst
 }
 
-// place is where the samples of a block go.
+// place locates the samples of a block.
 type place struct {
 	dst    []byte
 	stride int
 	quant  *[64]uint16
 }
 
-// Decode decodes the stream src into dst, whose rows are c.Stride apart, and returns how many rows it has written: the height of
-// the frame, which may be below c.Height. Rows below stay as they are. The quantization and Huffman tables of the abbreviated stream
-// tables (T.81, B.5; TIFF's tag JPEGTables) hold where src defines no others; nil: there are none. A frame of another width or number
-// of components than c says, or that is higher, is refused before memory is taken for it.
-//
-// Between rows of MCUs Decode looks whether ctx is done. An error comes with the number of rows that were written before.
+// Decode decodes the stream src into dst, whose rows are c.Stride bytes apart, and returns how many rows it
+// wrote: the height of the frame, which may be less than c.Height. It leaves the rows below unchanged. tables
+// is an abbreviated stream (T.81, B.5; TIFF's tag JPEGTables) with quantization and Huffman tables for src to
+// use where it defines none; nil if there are none. A frame whose width or number of components differ from
+// c, or that is higher, is refused before memory is allocated. Decode checks ctx between rows of MCUs. With
+// an error, rows is the number written before.
 func (d *Decoder) Decode(ctx context.Context, dst, tables, src []byte, c Config) (rows int, err error) {
 	d.done = 0
 	err = d.decode(ctx, dst, tables, src, c)
@@ -94,7 +94,7 @@ func (d *Decoder) pixels(ctx context.Context, tables, src []byte, pos int, color
 	return d.sequential(ctx)
 }
 
-// prepare takes memory for what lies between the entropy decoder and dst.
+// prepare allocates the memory between the entropy decoder and dst.
 func (d *Decoder) prepare(color Color) {
 	f := &d.parser.frame
 	for i := range f.n {
@@ -197,7 +197,7 @@ func (d *Decoder) mcu(x, half int) error {
 	return nil
 }
 
-// fault says what is wrong with the data that was just read.
+// fault describes the fault of the data just read.
 func (d *Decoder) fault(err error) error {
 	w := &d.window
 	if w.overrun() || w.last && w.left() < 16 && err == errCode {

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// Options say how an image is encoded.
+// Options set how an image is encoded.
 type Options struct {
 	Quality     int    // 1 to 100, as libjpeg scales it; 0: 75
-	Color       Color  // ToRGB: the image is RGB and becomes YCbCr; AsStored: its components stay as they are
+	Color       Color  // ToRGB: converts RGB to YCbCr; AsStored: keeps the components
 	Subsampling [2]int // luma samples for each of the colour differences, across and down: 1,1 (which 0,0 means too), 2,1 or 2,2
-	Abbreviated bool   // without quantization and Huffman tables: those of Tables belong to it
+	Abbreviated bool   // without quantization and Huffman tables, which Tables returns
 }
 
-// plan is what options mean for an image.
+// plan holds the meaning of options for an image.
 type plan struct {
 	n      int // components
 	h, v   int // sampling factors of the first component; the others have 1
@@ -52,8 +52,9 @@ func (o Options) plan(components int) (p plan, err error) {
 	return p, nil
 }
 
-// Tables returns the abbreviated stream of the tables (T.81, B.5) that [Encoder.Encode] leaves out of abbreviated streams of the same options:
-// what TIFF keeps in its tag JPEGTables. It is nil for options that Encode refuses.
+// Tables returns the abbreviated stream of tables (T.81, B.5) that [Encoder.Encode] leaves out of abbreviated
+// streams with the same options, the content of TIFF's tag JPEGTables. It returns nil for options that Encode
+// refuses.
 func Tables(o Options, components int) []byte {
 	p, err := o.plan(components)
 	if err != nil {
@@ -79,7 +80,8 @@ func (p *plan) appendTables(dst []byte) []byte {
 	return dst
 }
 
-// Encoder encodes images one after the other, by one goroutine at a time, and keeps its memory. The zero value is ready.
+// Encoder encodes images one after the other and reuses its memory. The zero value is ready; only one
+// goroutine at a time may use it.
 type Encoder struct {
 	plan
 	width, height int
@@ -102,9 +104,10 @@ type plane struct {
 	coefficients []int16 // blocks of 64, stride/8 in a row
 }
 
-// Encode encodes an image, whose rows of width*components bytes follow each other, as a baseline stream, and returns it in dst's memory or, where that is too
-// small, in new memory. The stream names its colours as libjpeg understands them without a JFIF marker: three components are YCbCr unless an Adobe marker says that
-// they are not.
+// Encode encodes an image with adjacent rows of width*components bytes as a baseline stream. It returns the
+// stream in dst's memory if that suffices and otherwise in new memory. The stream declares its colours as
+// libjpeg understands them without a JFIF marker: three components are YCbCr unless an Adobe marker says
+// otherwise.
 func (e *Encoder) Encode(dst, src []byte, width, height, components int, o Options) ([]byte, error) {
 	var err error
 	if e.plan, err = o.plan(components); err == nil {

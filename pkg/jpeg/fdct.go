@@ -2,7 +2,8 @@ package jpeg
 
 import "math/bits"
 
-// forward is the DCT of x in one direction: coefficients 0 and 4 without bits after the point, the others with 13.
+// forward computes the DCT of x in one direction: coefficients 0 and 4 without fractional bits, the others
+// with 13.
 func forward(x *[8]int32) {
 	s0, s1, s2, s3 := x[0]+x[7], x[1]+x[6], x[2]+x[5], x[3]+x[4]
 	d0, d1, d2, d3 := x[0]-x[7], x[1]-x[6], x[2]-x[5], x[3]-x[4]

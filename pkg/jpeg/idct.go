@@ -16,7 +16,7 @@ const (
 	odd70, odd71, odd72, odd73 = 2260, -6436, 9633, -11363
 )
 
-// inverse is the inverse DCT of x in one direction, with round added.
+// inverse computes the inverse DCT of x in one direction, with round added.
 func inverse(x *[8]int32, round int32) {
 	even0, even1 := (x[0]+x[4])<<13+round, (x[0]-x[4])<<13+round
 	x2, x6 := x[2], x[6]
@@ -67,7 +67,7 @@ func idctScalar(dst []byte, stride int, c *coefficients, quant *[64]uint16) {
 	clear(c[:64])
 }
 
-// idctDC is the inverse DCT of a block of which only the first coefficient is there, which is dc.
+// idctDC computes the inverse DCT of a block whose only coefficient is the first, dc.
 func idctDC(dst []byte, stride int, dc int16, quant uint16) {
 	v := saturate16(int32(dc*int16(quant)) << 2)
 	s := uint64(clamp((int32(v)+16)>>5+128)) * 0x0101010101010101

@@ -1,56 +1,62 @@
-// Package jpeg decodes 8-bit JPEG streams (ITU-T T.81) into memory of the caller and encodes baseline ones, as the tiles of TIFF
-// and CZI images need it: thousands of small streams of one kind, often without tables, which TIFF keeps once in its tag JPEGTables.
+// Package jpeg decodes 8-bit JPEG streams (ITU-T T.81) into the caller's memory and encodes baseline ones. It
+// is made for the tiles of TIFF and CZI images: thousands of small streams of one kind, often without tables,
+// which TIFF keeps once in its tag JPEGTables.
 //
 // A [Decoder] is made once for each worker and reused; after the first tile of a kind it allocates nothing:
 //
 //	var d jpeg.Decoder
 //	rows, err := d.Decode(ctx, dst, tables, stream, jpeg.Config{Width: 256, Height: 256, Components: 3, Color: jpeg.ToRGB})
 //
-// The caller says how large a frame may be. A stream that holds another width, another number of components or more rows is refused
-// before memory is taken for it, so a damaged tile costs no more than a sound one.
+// The caller gives the expected frame. A stream with another width, another number of components or more rows
+// is refused before memory is allocated for it, so that a damaged tile costs no more than a sound one.
 //
 // # What is decoded
 //
-// Baseline, extended sequential and progressive frames, Huffman coded, of 1, 3 or 4 components of 8 bits; every sampling factor
-// from 1 to 4; restart intervals; interleaved and separate scans; streams with and without JFIF and Adobe markers. Arithmetic
-// coding, lossless and hierarchical frames and 12-bit samples are refused by name.
+// Baseline, extended sequential and progressive frames, Huffman coded, of 1, 3 or 4 components of 8 bits;
+// every sampling factor from 1 to 4; restart intervals; interleaved and separate scans; streams with and
+// without JFIF and Adobe markers. Arithmetic coding, lossless and hierarchical frames and 12-bit samples are
+// refused by name.
 //
 // # Which pixels come out
 //
-// T.81 leaves the rounding of the inverse DCT open, and says nothing of how subsampled components are enlarged. This package does both as
-// libjpeg does by default (accurate integer DCT; "fancy" triangle filter where a component has half the samples in a
-// direction, repetition elsewhere), and the pixels are equal to those of libjpeg-turbo, bit by bit. The exceptions are sampling factors that
-// libjpeg refuses (3:2), where the nearest sample is repeated, and coefficients that no encoder makes.
+// T.81 leaves open the rounding of the inverse DCT and the upsampling of components. This package does both
+// like libjpeg by default (accurate integer DCT; "fancy" triangle filter where a component has half the
+// samples in a direction, repetition elsewhere); the pixels equal those of libjpeg-turbo bit by bit. The
+// exceptions are sampling factors that libjpeg refuses (3:2), where the nearest sample is repeated, and
+// coefficients that no encoder makes.
 //
 // # Damaged streams
 //
-// libjpeg fills what it cannot decode with grey. Here that is an error, which names the row of MCUs and the byte. Rows that
-// came before it may have been written to dst.
+// Where libjpeg fills undecodable parts with grey, this package returns an error that names the row of MCUs
+// and the byte. Earlier rows may have been written to dst.
 //
 // # How it is fast
 //
-// Stuffed zero bytes are taken out of the entropy-coded data once, in pieces, so that the bit reader loads eight bytes at a time without
-// looking at them. One look-up gives the length of a Huffman code together with that of the number that follows, and the run of
-// zeros in front; blocks without AC coefficients skip the DCT. On amd64 the decoder of blocks uses BMI2; DCT, upsampling and colour
-// conversion AVX2. Programs built with the tag noasm, and other machines, take the scalar forms, which give the same bytes.
+// Stuffed zero bytes are taken out of the entropy-coded data once, in pieces, so that the bit reader loads
+// eight bytes at a time without looking at them. One look-up gives the length of a Huffman code together with
+// that of the number that follows, and the run of zeros in front; blocks without AC coefficients skip the
+// DCT. On amd64 the decoder of blocks uses BMI2; DCT, upsampling and colour conversion AVX2. Programs built
+// with the tag noasm, and other machines, take the scalar forms, which give the same bytes.
 //
-// On machines without that assembly libturbojpeg decodes frames of one scan, where it is installed: it is opened at run time, and [Variable] turns it off, or
-// on everywhere. It gets no stream whose markers are refused here, and where it has an error or a warning, this package decodes again and says what is wrong.
+// On machines without that assembly, libturbojpeg decodes frames of one scan if it is installed: it is opened
+// at run time, and [Variable] turns it off, or on everywhere. It gets no stream whose markers are refused
+// here, and after its errors and warnings this package decodes again to describe the fault.
 //
-// An MCU (minimum coded unit) is what a scan is a sequence of: in a scan of one component an 8×8 block, otherwise the blocks of all
-// components that cover the same pixels.
+// An MCU (minimum coded unit) is the unit of a scan: in a scan of one component an 8×8 block, otherwise the
+// blocks of all components that cover the same pixels.
 package jpeg
 
 import "fmt"
 
-// Color says which colours a decoder gives and an encoder takes.
+// Color selects the colours that a decoder returns and an encoder takes.
 type Color uint8
 
 const (
 	AsStored Color = iota // components as they are in the stream
-	// ToRGB converts YCbCr streams to RGB (full range, ITU-R BT.601, as JFIF says). A stream of three components is taken for YCbCr
-	// unless it says otherwise: without a JFIF marker, by an Adobe marker with transform 0, or, if there is none either, by components
-	// named R, G and B. Four components with Adobe's transform 2 (YCCK) become CMYK. Others stay as they are.
+	// ToRGB converts YCbCr streams to RGB (full range, ITU-R BT.601, as in JFIF). Three components are YCbCr
+	// unless, without a JFIF marker, an Adobe marker with transform 0 or, without that too, components named
+	// R, G and B say otherwise. Four components with Adobe's transform 2 (YCCK) become CMYK. Others stay
+	// unchanged.
 	ToRGB
 )
 
@@ -76,14 +82,15 @@ func ReadHeader(src []byte) (Header, error) {
 	return h, nil
 }
 
-// Config says what the caller expects of a stream.
+// Config describes the frame that the caller expects.
 type Config struct {
 	Width, Height, Components int
 	Color                     Color
 	Stride                    int // bytes between rows of dst; 0: Width*Components
 }
 
-// check compares the frame with what is expected, and dst with what the frame needs. It returns the stride.
+// check compares the frame with the expected one, and dst with the size that the frame needs. It returns the
+// stride.
 func (c Config) check(f *frame, dst []byte) (int, error) {
 	if f.n != c.Components {
 		return 0, fmt.Errorf("the frame has %d components, expected are %d", f.n, c.Components)

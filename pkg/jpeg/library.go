@@ -11,8 +11,9 @@ import (
 	"strata/pkg/dynlib"
 )
 
-// Variable is the environment variable that names the library libturbojpeg, which then decodes in place of this package; off: it
-// is not looked for. Where the variable is not set, the library decodes, if there is one, on machines on which this package has no assembly.
+// Variable names the environment variable with the path of libturbojpeg, which then decodes in place of this
+// package; "off" disables it. If it is not set, the library decodes, if installed, on machines for which this
+// package has no assembly.
 const Variable = "STRATA_LIBJPEG"
 
 // library is libturbojpeg, by its API of versions 1.2 to 3.
@@ -58,7 +59,7 @@ func openLibrary() (*library, error) {
 	return l, dynlib.Bind(handle, l)
 }
 
-// session is a decoder of the library, and memory for what it is given.
+// session is a decoder of the library with memory for its arguments.
 type session struct {
 	library *library
 	handle  uintptr

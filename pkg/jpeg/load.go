@@ -36,7 +36,8 @@ func every(dst, src []byte, n int) {
 	}
 }
 
-// average makes a row of the averages of 2 columns and v rows, whose halves it rounds up and down in turn, as libjpeg does.
+// average computes a row of averages of 2 columns and v rows, rounding halves up and down alternately, as
+// libjpeg does.
 func average(dst, src []byte, stride, v int) {
 	if v == 1 {
 		for i := range dst {

@@ -251,7 +251,7 @@ func (f *frame) read(marker byte, body []byte) error {
 	return nil
 }
 
-// isYCC says whether the first three components are luma and colour differences, as libjpeg decides it.
+// isYCC reports whether the first three components are luma and colour differences, as libjpeg decides it.
 func (f *frame) isYCC() bool {
 	switch {
 	case f.n == 4:

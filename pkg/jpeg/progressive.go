@@ -51,7 +51,7 @@ func (d *Decoder) scans(ctx context.Context, src []byte, pos int) error {
 	return d.reconstruct(ctx)
 }
 
-// complete says whether all bits of all coefficients were sent.
+// complete reports whether all bits of all coefficients were sent.
 func (f *frame) complete() bool {
 	for i := range f.n {
 		for _, low := range f.comps[i].exact {
@@ -63,7 +63,8 @@ func (f *frame) complete() bool {
 	return true
 }
 
-// follows checks that a scan sends what was not sent before, and marks it as sent. So the scans of a frame are a bounded number.
+// follows checks that a scan sends only what was not sent before, and records it as sent. This bounds the
+// number of scans of a frame.
 func (s *scan) follows(progressive bool) error {
 	if s.first > s.last || s.last > 63 || s.low > 13 || s.first == 0 && s.last > 0 && progressive || s.first > 0 && s.n > 1 || s.high > 0 && s.low != s.high-1 {
 		return fmt.Errorf("a scan of coefficients %d to %d, bits %d to %d, of %d components", s.first, s.last, s.high, s.low, s.n)

@@ -4,10 +4,10 @@ import "encoding/binary"
 
 func put64(b []byte, v uint64) { binary.LittleEndian.PutUint64(b, v) }
 
-// slack is how far kernels may go behind a row: they take up to 32 samples at a time.
+// slack is how far kernels may write behind a row: they process up to 32 samples at a time.
 const slack = 64
 
-// expansion is how rows of a component become rows of the frame.
+// expansion describes how rows of a component become rows of the frame.
 type expansion uint8
 
 const (
@@ -34,7 +34,8 @@ func (f *frame) expansionOf(c *component) expansion {
 	return nearest
 }
 
-// needsBelow says whether a row of the frame may be made of the row of samples below that in which it lies.
+// needsBelow reports whether a row of the frame may be made of the row of samples below that in which it
+// lies.
 func (e expansion) needsBelow() bool { return e == fancyY || e == fancyXY }
 
 // row is row y of the component's samples, the first or last one outside. The strip has the latest ones only.
@@ -144,7 +145,7 @@ func clamp(v int32) byte {
 	return byte(v)
 }
 
-// masks are those of VPSHUFB that put three components together.
+// masks holds the masks of VPSHUFB that interleave three components.
 type masks [9][32]byte
 
 // thirds has in mask 3p+c which sample of component c, of 16, becomes each of bytes 16p … 16p+15 of their pixels, the same in both lanes.

@@ -2,7 +2,7 @@ package jpeg
 
 import "fmt"
 
-// scan is what a scan header says (T.81, B.2.3).
+// scan holds the content of a scan header (T.81, B.2.3).
 type scan struct {
 	n           int
 	comps       [4]scanComponent

@@ -79,7 +79,7 @@ func (t *tables) quantization(body []byte) error {
 const (
 	// lookBits is the longest code that one look-up decodes.
 	lookBits = 9
-	// endOfBlock is how far the end of a block moves the position: beyond what runs of zeros reach.
+	// endOfBlock is how far the end of a block moves the position: beyond the reach of runs of zeros.
 	endOfBlock = 128
 )
 
@@ -165,8 +165,9 @@ func (h *huffman) build(spec []byte, dc bool) error {
 	return nil
 }
 
-// entry is the entry of look for a symbol. DC symbols are the length of a difference, AC symbols a run of zeros and the length of
-// the coefficient behind them, of which length 0 is the end of a block unless the run is 15.
+// entry returns the entry of look for a symbol. DC symbols are the length of a difference, AC symbols a run
+// of zeros and the length of the coefficient behind them, of which length 0 is the end of a block unless the
+// run is 15.
 func entry(length uint32, symbol byte, dc bool) uint32 {
 	size, advance := uint32(symbol&15), uint32(symbol>>4)+1
 	if size == 0 && symbol != 0xF0 && !dc {

@@ -107,13 +107,14 @@ func (w *window) symbol(h *huffman) int {
 	return int(s)
 }
 
-// left is how many bits the segment has beyond those that were read, as far as it is in the window; negative when there were too few.
+// left returns how many bits the segment has beyond those that were read, as far as it is in the window;
+// negative when there were too few.
 func (w *window) left() int { return 8*(w.end-w.p) + w.n }
 
-// overrun says whether more was read than there is.
+// overrun reports whether more bits were read than exist.
 func (w *window) overrun() bool { return w.last && w.left() < 0 }
 
-// offset is the byte of src that is read next.
+// offset returns the byte of src that is read next.
 func (w *window) offset() int {
 	k := w.base + w.p - w.n/8
 	at := w.from

@@ -19,14 +19,14 @@ const (
 	markEOC = 0xffd9
 )
 
-// Component says how the samples of a component are stored.
+// Component describes how the samples of a component are stored.
 type Component struct {
 	Bits   int // of a sample
 	Signed bool
 	DX, DY int // pixels of the image for one sample, across and down
 }
 
-// Header is what the SIZ marker of a codestream says.
+// Header holds the content of a codestream's SIZ marker.
 type Header struct {
 	Width, Height int
 	Tiles         int // that the codestream divides the image into
@@ -118,8 +118,8 @@ func (h *Header) work(src []byte) (int, error) {
 	return mem.Sum(most, mem.Product(h.Tiles, 8192+2048*len(h.Components))), err
 }
 
-// style is the work of a coding style, 0 of other markers. Layers stand in COD alone; those of COC are taken for few, which costs two bytes
-// each where they are not.
+// style returns the work of a coding style, 0 of other markers. Layers stand in COD alone; those of COC are
+// taken for few, which costs two bytes each where they are not.
 func (h *Header) style(marker int, body []byte) (work int, ok bool) {
 	layers := 1
 	scod := 0

@@ -1,11 +1,11 @@
-// Package jpeg2000 decodes JPEG 2000 (ITU-T T.800) with libopenjp2, which is opened at run time: no cgo, nothing to link. Slide scanners of
-// Aperio write tiles in it.
+// Package jpeg2000 decodes JPEG 2000 (ITU-T T.800), the format of the tiles of some Aperio slide scanners,
+// with libopenjp2, which is opened at run time: no cgo, nothing to link.
 //
 //	err := jpeg2000.Decode(tile, stored, jpeg2000.Config{Width: 256, Height: 256, Components: 3, Size: 1})
 //
-// The library is written in C and its input comes from anywhere, so this package reads the headers itself first: an image of another size than the
-// caller expects is refused before the library sees it, as are headers that would make it take much more memory than the image needs.
-// The library says nothing on standard error, and nothing of what it found wrong: its messages do not name a place.
+// The library is written in C and its input is untrusted, so this package reads the headers first: it refuses
+// images of another size than the caller expects, and headers that would make the library use much more
+// memory than the image needs. The library's messages are suppressed, since they do not name a place.
 package jpeg2000
 
 import (
@@ -17,16 +17,16 @@ import (
 	"strata/pkg/mem"
 )
 
-// Config says what the caller expects of a stream.
+// Config describes the image that the caller expects.
 type Config struct {
 	Width, Height, Components int
 	Size                      int // bytes of a sample in dst: 1, 2 or 4, the native byte order
 }
 
-// maxWork is how many bytes the library may need beyond a multiple of what it decodes to.
+// maxWork is the maximum number of bytes that the library may need beyond a multiple of the decoded size.
 const maxWork = 16 << 20
 
-// check compares the headers with what is expected.
+// check compares the headers with the expected image.
 func (c Config) check(h *Header, stream []byte) error {
 	if h.Width != c.Width || h.Height != c.Height || len(h.Components) != c.Components {
 		return fmt.Errorf("JPEG 2000: the image has %d×%d pixels and %d components, expected are %d×%d and %d", h.Width, h.Height, len(h.Components), c.Width,
@@ -47,14 +47,15 @@ func (c Config) check(h *Header, stream []byte) error {
 	return nil
 }
 
-// Available returns an error that says what is missing if nothing can be decoded.
+// Available returns nil if images can be decoded, and otherwise an error that names what is missing.
 func Available() error {
 	_, err := theLibrary()
 	return err
 }
 
-// Decode decodes the image in src, a codestream or a JP2 file, to dst: rows of pixels of the components as they are stored, those with fewer
-// samples than pixels repeated. It is safe for concurrent use. The library takes four bytes for each sample, twice at times.
+// Decode decodes the image in src, a codestream or a JP2 file, to rows of pixels in dst, without colour
+// conversion; components with fewer samples than pixels are repeated. It is safe for concurrent use. The
+// library needs four bytes per sample, at times eight.
 func Decode(dst, src []byte, c Config) error {
 	l, err := theLibrary()
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"strata/pkg/dynlib"
 )
 
-// Variable is the environment variable that names the library openjp2 where the loader does not find it.
+// Variable names the environment variable with the path of libopenjp2, for systems whose loader does not find
+// it.
 const Variable = "STRATA_LIBOPENJP2"
 
 // library is libopenjp2, by its API of version 2.

@@ -2,7 +2,7 @@ package jpegxr
 
 import "math/bits"
 
-// patternModel says how coded block patterns of luma or chroma are predicted.
+// patternModel describes how coded block patterns of luma or chroma are predicted.
 type patternModel struct {
 	state     int // 0 from neighbours, 1 not at all, 2 all ones
 	few, many int
@@ -138,7 +138,7 @@ func (m *patternModel) predict(p uint32, n int, left, above *uint32) uint32 {
 	return p
 }
 
-// neighbour is the bit of the block beside the first one.
+// neighbour returns the bit of the block beside the first one.
 func neighbour(n int, left, above *uint32) uint32 {
 	beside, over := 1, n-2 // of 2 columns
 	if n == 16 {

@@ -97,7 +97,7 @@ func (d *Decoder) readChoice(r *reader, to *[16]indices, coarser []indices) (n i
 	return n, bits
 }
 
-// model says how many bits of the coefficients of luma and chroma are sent as they are.
+// model gives the number of bits of the coefficients of luma and chroma that are sent uncoded.
 type model struct {
 	bits  [2]uint
 	state [2]int

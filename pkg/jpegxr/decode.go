@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Decoder decodes images one after the other, by one goroutine at a time, and keeps its memory from one to the next. The zero
-// value is ready.
+// Decoder decodes images one after the other and reuses its memory. The zero value is ready; only one
+// goroutine at a time may use it.
 type Decoder struct {
 	file
 	contexts []coder // of the columns of tiles
@@ -16,10 +16,9 @@ type Decoder struct {
 	out      output
 }
 
-// Decode decodes the image of the file src into dst, whose rows are stride bytes apart. An image that dst has no room for is refused before memory
-// is taken for it. An error may come when part of dst has been written.
-//
-// Between rows of macroblocks Decode looks whether ctx is done.
+// Decode decodes the image in the file src into dst, whose rows are stride bytes apart. It refuses an image
+// for which dst is too small before it allocates memory. With an error, part of dst may have been written.
+// Decode checks ctx between rows of macroblocks.
 func (d *Decoder) Decode(ctx context.Context, dst []byte, stride int, src []byte) error {
 	err := d.read(src)
 	if err == nil {

@@ -18,7 +18,7 @@ const (
 	lacksLowpass
 )
 
-// file is what the headers of a file say.
+// file holds the content of a file's headers.
 type file struct {
 	Header
 	input
@@ -53,7 +53,7 @@ func (f *file) failed(format string, a ...any) error {
 	return fmt.Errorf("byte %d: %w", f.head.offset(), fmt.Errorf(format, a...))
 }
 
-// enough makes sure of the bytes that follow, and says whether those before were there.
+// enough checks that the following bytes exist, and reports whether those before did.
 func (f *file) enough() error {
 	if !f.ready(&f.head) {
 		return fmt.Errorf("byte %d: the headers end early", len(f.src))

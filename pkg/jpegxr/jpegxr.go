@@ -1,4 +1,5 @@
-// Package jpegxr decodes JPEG XR images (ITU-T T.832, ISO/IEC 29199-2) into memory of the caller, as the tiles of CZI files need it.
+// Package jpegxr decodes JPEG XR images (ITU-T T.832, ISO/IEC 29199-2) into the caller's memory. It is made
+// for the tiles of CZI files.
 //
 // A [Decoder] is made once for each worker and reused; after the first tile of a kind it allocates nothing:
 //
@@ -7,30 +8,33 @@
 //	var d jpegxr.Decoder
 //	err = d.Decode(ctx, dst, h.Width*h.Format.Size(), src)
 //
-// The caller compares the header with what it expects. Decode takes memory for two rows of macroblocks, 32 rows of pixels, and refuses an image
-// that dst does not hold before it takes any.
+// The caller compares the header with what it expects. Decode allocates memory for two rows of macroblocks,
+// 32 rows of pixels, and before that refuses an image that does not fit into dst.
 //
 // # What is decoded
 //
-// Grey images of 8 and 16 bits and of 32-bit floats, colour images of 8 and 16 bits and of floats: spatial and frequency order, tiles
-// (hard ones too), every overlap, quantizers for the image, for tiles and for macroblocks, 4:4:4, 4:2:2, 4:2:0 and grey inside, images that lack bands
-// and trimmed flexbits, windows. Everything else is refused by name. docs/jpeg-xr.md describes the format.
+// Grey images of 8 and 16 bits and of 32-bit floats, colour images of 8 and 16 bits and of floats: spatial
+// and frequency order, tiles (hard ones too), every overlap, quantizers for the image, for tiles and for
+// macroblocks, 4:4:4, 4:2:2, 4:2:0 and grey inside, images that lack bands and trimmed flexbits, windows.
+// Everything else is refused by name. docs/jpeg-xr.md describes the format.
 //
 // # Which pixels come out
 //
-// The standard defines the result bit by bit, and that is what comes out. Samples are little endian. Colour samples come as B, G, R in all
-// formats, as CZI wants them, also where the file's pixel format says R, G, B.
+// The standard defines the result bit by bit, and this package conforms to it. Samples are little endian.
+// Colour samples come as B, G, R in all formats, as CZI wants them, also where the file's pixel format says
+// R, G, B.
 //
 // # How it is fast
 //
-// Codes are looked up in tables by the next 8 bits, of which a window of 57 is kept in a register. Coefficients lie by their place in a block, so that neighbours in memory are
-// coefficients of neighbouring blocks, and the transforms take eight blocks at a time (AVX2 on amd64). Programs built with the tag noasm, and other machines,
-// take the scalar forms, which give the same bytes.
+// Codes are looked up in tables by the next 8 bits, of which a window of 57 is kept in a register.
+// Coefficients lie by their place in a block, so that neighbours in memory are coefficients of neighbouring
+// blocks, and the transforms take eight blocks at a time (AVX2 on amd64). Programs built with the tag noasm,
+// and other machines, take the scalar forms, which give the same bytes.
 package jpegxr
 
 import "fmt"
 
-// PixelFormat says what a pixel of a decoded image is.
+// PixelFormat identifies the pixel format of a decoded image.
 type PixelFormat uint8
 
 const (
@@ -74,7 +78,7 @@ type Header struct {
 	Format        PixelFormat
 }
 
-// ReadHeader reads the container and the headers of an image. It checks them, not what follows.
+// ReadHeader reads and checks the container and the headers of an image, but not the data.
 func ReadHeader(src []byte) (Header, error) {
 	var f file
 	if err := f.read(src); err != nil {

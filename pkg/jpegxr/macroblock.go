@@ -18,7 +18,7 @@ type macroblock struct {
 	from             direction     // of the prediction of HP
 }
 
-// direction is where a prediction comes from.
+// direction is the side that a prediction comes from.
 type direction int
 
 const (
@@ -28,7 +28,7 @@ const (
 	fromNone
 )
 
-// known is what following macroblocks need to know of a plane of one.
+// known holds what following macroblocks need to know of a plane of one.
 type known struct {
 	dc      int32
 	row     [3]int32 // first row of LP, of 4:2:2 that of both halves

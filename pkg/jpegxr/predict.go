@@ -1,6 +1,7 @@
 package jpegxr
 
-// weight says how much larger one direction's difference must be for a prediction from the other.
+// weight is the factor by which one direction's difference must exceed the other's for a prediction from the
+// other.
 const weight = 4
 
 func abs(v int32) int32 {
@@ -21,7 +22,7 @@ func choose(row, column int32) direction {
 	return fromBoth
 }
 
-// directionDC says where DC is predicted from.
+// directionDC returns the direction from which DC is predicted.
 func (d *Decoder) directionDC(m *macroblock) direction {
 	switch {
 	case !m.left && !m.above:
@@ -45,7 +46,8 @@ func (d *Decoder) directionDC(m *macroblock) direction {
 	return choose(row, column)
 }
 
-// directionHP says where HP is predicted from in the macroblock; neither from the left nor from above means not at all.
+// directionHP returns the direction from which HP is predicted in the macroblock; neither left nor above
+// means no prediction.
 func (d *Decoder) directionHP(m *macroblock) direction {
 	y := &m.lp[0]
 	row, column := abs(y[1])+abs(y[2])+abs(y[3]), abs(y[4])+abs(y[8])+abs(y[12])

@@ -2,7 +2,8 @@ package jpegxr
 
 import "slices"
 
-// transform transforms what it can of a plane when row y of macroblocks has arrived: all of row y-1, and of the last row all.
+// transform transforms as much as possible of a plane when row y of macroblocks has arrived: all of row y-1,
+// and for the last row everything.
 func (d *Decoder) transform(t *part, y int) {
 	last := y == d.rows-1
 	cut := y == 0 || d.hard && slices.Contains(d.tileY, y)

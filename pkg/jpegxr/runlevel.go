@@ -111,7 +111,7 @@ const scanned = 1 << 8 // once
 var (
 	orderH = scan{0, 1, 4, 5, 2, 8, 6, 9, 3, 12, 10, 7, 13, 11, 14, 15} // also of LP
 	orderV = scan{0, 4, 8, 5, 1, 12, 9, 6, 2, 13, 3, 15, 7, 10, 14, 11}
-	// orderFixed stays as it is.
+	// orderFixed never changes.
 	orderFixed = func() (s scan) {
 		for i := range s {
 			s[i] = uint32(16-i)<<20 | uint32(i)

@@ -2,7 +2,7 @@ package jpegxr
 
 import "sync"
 
-// entry is what a code stands for, found by the next 8 bits.
+// entry is the meaning of a code, found by the next 8 bits.
 type entry struct {
 	delta  int32 // added to the discriminants: the first in the low 16 bits, the second in the high ones
 	length uint8 // of the code with the bits behind it that belong to the symbol, in bits

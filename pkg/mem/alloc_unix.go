@@ -16,12 +16,11 @@ const hugePage = 2 << 20
 // inUse counts the bytes that Alloc gave and Free did not get back.
 var inUse atomic.Int64
 
-// InUse is the memory of the process that is not given back yet, for tests of who
-// keeps some.
+// InUse returns how many bytes of the process's buffers have not been freed yet, for tests that look for
+// leaks.
 func InUse() int64 { return inUse.Load() }
 
-// Alloc returns n zeroed bytes outside the Go heap, page-aligned. Free gives
-// them back.
+// Alloc returns n zeroed bytes outside the Go heap, page-aligned. Free them with Free.
 func Alloc(n int) ([]byte, error) {
 	if n <= 0 {
 		return nil, nil
@@ -43,8 +42,8 @@ func Alloc(n int) ([]byte, error) {
 	return b[:n], nil
 }
 
-// Free gives memory of Alloc back to the system. b must start where Alloc's
-// result started; it must not be used afterwards.
+// Free returns memory of Alloc to the system. b must begin where Alloc's result begins and must not be used
+// afterwards.
 func Free(b []byte) {
 	if cap(b) == 0 {
 		return

@@ -2,9 +2,8 @@ package mem
 
 import "runtime/debug"
 
-// CopyMapped is copy from a file that is mapped into memory. Where the system has nothing
-// to read from, since the file became shorter or its device fails, it sends a signal, which
-// becomes ok = false; dst then holds any part of it.
+// CopyMapped copies from a file mapped into memory. If the file has become shorter or its device fails, the
+// system's signal becomes ok = false; dst may then hold part of the data.
 func CopyMapped(dst, src []byte) (n int, ok bool) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -1,9 +1,8 @@
-// Package mem hands out large buffers under a byte budget.
+// Package mem hands out large buffers within a byte budget.
 //
-// A buffer of a page or more lies outside the Go heap, on huge pages where the
-// kernel grants them: a result in fresh 4 KiB pages costs five times the page
-// faults, and the garbage collector would let the heap grow to twice what is
-// in use. Buffers are therefore given back by hand, to the [Pool] they came from.
+// A buffer of a page or more lies outside the Go heap, on huge pages if the kernel grants them: a result in
+// fresh 4 KiB pages would cost five times the page faults, and the garbage collector would let the heap grow
+// to twice the memory in use. Callers therefore return buffers explicitly to their [Pool].
 package mem
 
 import (
@@ -20,8 +19,7 @@ type Buffer struct {
 	pool *Pool
 }
 
-// Release gives the buffer back to its pool. B must not be used afterwards; a
-// second Release does nothing.
+// Release returns the buffer to its pool. B must not be used afterwards; a second Release does nothing.
 func (b *Buffer) Release() {
 	if b == nil || b.pool == nil {
 		return
@@ -32,8 +30,8 @@ func (b *Buffer) Release() {
 	b.B, b.full = nil, nil
 }
 
-// Pool is a set of buffers that together never exceed a number of bytes. Get
-// waits for a Release when the budget is spent. It is safe for concurrent use.
+// Pool hands out buffers that together never exceed a number of bytes. Get waits for a Release when the
+// budget is exhausted. It is safe for concurrent use.
 type Pool struct {
 	mu     sync.Mutex
 	limit  int64
@@ -49,16 +47,15 @@ type Pool struct {
 	dealloc func([]byte)
 }
 
-// NewPool makes a pool whose buffers, held and idle, stay within limit bytes.
+// NewPool returns a pool whose buffers, in use and idle, stay within limit bytes.
 func NewPool(limit int64) *Pool { return NewPoolOf(limit, Alloc, Free) }
 
-// NewPoolOf makes a pool of memory that alloc gives and free takes back, of exactly
-// the length that was asked for.
+// NewPoolOf returns a pool of memory that alloc provides, of exactly the requested length, and free releases.
 func NewPoolOf(limit int64, alloc func(n int) ([]byte, error), free func([]byte)) *Pool {
 	return &Pool{limit: limit, keep: limit, free: map[int][][]byte{}, alloc: alloc, dealloc: free}
 }
 
-// Keep bounds the bytes that lie idle once they are released; more go back to the system. It returns the pool.
+// Keep limits the idle bytes that the pool keeps; more are returned to the system. It returns the pool.
 func (p *Pool) Keep(idle int64) *Pool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,19 +64,18 @@ func (p *Pool) Keep(idle int64) *Pool {
 	return p
 }
 
-// Limit is the pool's budget in bytes.
+// Limit returns the pool's budget in bytes.
 func (p *Pool) Limit() int64 { return p.limit }
 
-// Peak is the largest number of bytes that the pool ever had allocated.
+// Peak returns the largest number of bytes that the pool ever had allocated.
 func (p *Pool) Peak() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.peak
 }
 
-// Get returns a buffer of n bytes, recycled if one fits, with undefined
-// content. It waits while the budget is spent, until ctx ends. A request for
-// more than the whole budget is an error: it could never be met.
+// Get returns a buffer of n bytes, reusing one that fits, with undefined content. While the budget is
+// exhausted it waits, until ctx ends. A request larger than the whole budget is an error.
 func (p *Pool) Get(ctx context.Context, n int) (*Buffer, error) {
 	c := class(n)
 	if int64(c) > p.limit {
@@ -101,8 +97,7 @@ func (p *Pool) Get(ctx context.Context, n int) (*Buffer, error) {
 	}
 }
 
-// TryGet is Get for callers that can do without: it returns nil at once when
-// the budget is spent.
+// TryGet works like Get for callers that can do without: it returns nil at once if the budget is exhausted.
 func (p *Pool) TryGet(n int) (*Buffer, error) {
 	p.mu.Lock()
 	b, err := p.take(class(n), n)
@@ -180,8 +175,7 @@ func (p *Pool) trim(keep int64) {
 	}
 }
 
-// Close gives idle buffers back to the system; buffers still held follow when
-// they are released.
+// Close returns idle buffers to the system, and those in use when they are released.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,11 +185,10 @@ func (p *Pool) Close() {
 
 const page = 4096
 
-// Size is the number of bytes that a buffer of n bytes takes of the budget.
+// Size returns how many bytes of the budget a buffer of n bytes takes.
 func Size(n int) int { return class(n) }
 
-// Pooled is [Size] where bytes are counted in int64, and 0 for no bytes, which no buffer is
-// taken for.
+// Pooled works like [Size] for int64, and returns 0 for 0 bytes, which need no buffer.
 func Pooled(n int64) int64 {
 	if n == 0 {
 		return 0

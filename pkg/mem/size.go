@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// Mul multiplies sizes; ok is false when one is negative or the product does not fit an int.
+// Mul multiplies sizes; ok is false if one is negative or the product overflows an int.
 func Mul(a, b int) (p int, ok bool) {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	if a < 0 || b < 0 || hi != 0 || lo > math.MaxInt {
@@ -14,8 +14,8 @@ func Mul(a, b int) (p int, ok bool) {
 	return int(lo), true
 }
 
-// Sum adds sizes that are not negative. A sum that does not fit an int is math.MaxInt, which
-// stands for a size that nothing has.
+// Sum adds sizes that are not negative. If the sum overflows an int, it returns math.MaxInt, a size that
+// nothing has.
 func Sum(sizes ...int) int {
 	sum := 0
 	for _, n := range sizes {
@@ -27,7 +27,7 @@ func Sum(sizes ...int) int {
 	return sum
 }
 
-// Product multiplies sizes that are not negative, as [Sum] adds them.
+// Product multiplies sizes that are not negative, with the overflow rule of [Sum].
 func Product(sizes ...int) int {
 	p := 1
 	for _, n := range sizes {

@@ -1,8 +1,7 @@
-// Package meter adds up what a run did: busy time by phase, bytes moved,
-// values worth a note. Workers add to one shared [Meter] without locks; the
-// run record reads it at the end.
+// Package meter adds up what a run did: busy time by phase, bytes moved, and counts of special values.
+// Workers add to one shared [Meter] without locks; the run record reads it at the end.
 //
-// A nil *Meter is valid and counts nothing, so that library calls need not ask.
+// A nil *Meter is valid and counts nothing, so that library code need not check.
 package meter
 
 import (
@@ -25,7 +24,7 @@ const (
 
 var phaseNames = [phases]string{"read", "decode", "compute", "encode", "write"}
 
-// String is the phase's name in the run record.
+// String returns the phase's name in the run record.
 func (p Phase) String() string { return phaseNames[p] }
 
 // Phases lists all phases in the order of a chunk's life.
@@ -38,7 +37,7 @@ type Meter struct {
 	nonFinite, missing      atomic.Int64
 }
 
-// Since adds the time from start until now to a phase:
+// Since adds the time since start to a phase:
 //
 //	t := time.Now()
 //	decode(chunk)
@@ -49,7 +48,7 @@ func (m *Meter) Since(p Phase, start time.Time) {
 	}
 }
 
-// Busy is the time that workers spent in a phase, summed over workers.
+// Busy returns the time that workers spent in a phase, summed over workers.
 func (m *Meter) Busy(p Phase) time.Duration {
 	if m == nil {
 		return 0
@@ -57,35 +56,35 @@ func (m *Meter) Busy(p Phase) time.Duration {
 	return time.Duration(m.busy[p].Load())
 }
 
-// AddRead counts bytes that came from storage, as stored.
+// AddRead counts bytes read from storage, as stored.
 func (m *Meter) AddRead(n int64) {
 	if m != nil {
 		m.bytesRead.Add(n)
 	}
 }
 
-// AddWritten counts bytes that went to storage, as stored.
+// AddWritten counts bytes written to storage, as stored.
 func (m *Meter) AddWritten(n int64) {
 	if m != nil {
 		m.bytesWritten.Add(n)
 	}
 }
 
-// AddNonFinite counts NaN and infinite values met in the input.
+// AddNonFinite counts NaN and infinite values of the input.
 func (m *Meter) AddNonFinite(n int64) {
 	if m != nil {
 		m.nonFinite.Add(n)
 	}
 }
 
-// AddMissing counts chunks of inputs that are not stored.
+// AddMissing counts input chunks that are not stored.
 func (m *Meter) AddMissing(n int64) {
 	if m != nil {
 		m.missing.Add(n)
 	}
 }
 
-// Missing returns how many chunks of inputs were found not stored so far.
+// Missing returns the number of input chunks found not stored so far.
 func (m *Meter) Missing() int64 {
 	if m == nil {
 		return 0
@@ -93,7 +92,7 @@ func (m *Meter) Missing() int64 {
 	return m.missing.Load()
 }
 
-// BytesRead is the number of bytes read from storage so far.
+// BytesRead returns the number of bytes read from storage so far.
 func (m *Meter) BytesRead() int64 {
 	if m == nil {
 		return 0
@@ -101,7 +100,7 @@ func (m *Meter) BytesRead() int64 {
 	return m.bytesRead.Load()
 }
 
-// BytesWritten is the number of bytes written to storage so far.
+// BytesWritten returns the number of bytes written to storage so far.
 func (m *Meter) BytesWritten() int64 {
 	if m == nil {
 		return 0
@@ -109,7 +108,7 @@ func (m *Meter) BytesWritten() int64 {
 	return m.bytesWritten.Load()
 }
 
-// NonFinite is the number of NaN and infinite values met so far.
+// NonFinite returns the number of NaN and infinite values found so far.
 func (m *Meter) NonFinite() int64 {
 	if m == nil {
 		return 0

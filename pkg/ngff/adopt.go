@@ -12,7 +12,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Adoption is the metadata that an array without any gets.
+// Adoption is the NGFF metadata for an array that has none.
 type Adoption struct {
 	Name        string
 	Axes        []Axis    // nil: AxesOf
@@ -21,9 +21,9 @@ type Adoption struct {
 	Omero       *Omero    // nil: none
 }
 
-// AxesOf guesses the axes of an array: by its dimension names, where each is one
-// of t, c, z, y, x, else yx, zyx, czyx or tczyx by their number. unit is that of
-// the space axes. Nil when neither gives axes.
+// AxesOf guesses the axes of an array: from its dimension names if each is one of t, c, z, y, x, otherwise
+// yx, zyx, czyx or tczyx by their number. unit is the unit of the space axes. It returns nil if neither
+// works.
 func AxesOf(a *zarr.Array, unit string) []Axis {
 	names := strings.Join(a.DimensionNames(), "")
 	n := len(a.Shape())
@@ -36,11 +36,10 @@ func AxesOf(a *zarr.Array, unit string) []Axis {
 	return SpaceAxes("tczyx"[rank-n:], unit)
 }
 
-// Adopt makes an image of an array that lies at name below path: it makes levels
-// below it, then gives the group at path, which it creates where there is none, the
-// metadata of an image with these levels. Until the last step nothing has changed
-// for a reader. It is fs.ErrExist when the group is an image already. What comes
-// back are warnings.
+// Adopt makes an image of the array name below path: it creates the levels below it, then gives the group at
+// path, which it creates if necessary, the metadata of an image with these levels. Readers see no change
+// until that last step. If the group is an image already, the error wraps fs.ErrExist. It also returns
+// warnings.
 func Adopt(ctx context.Context, st store.Writer, path, name string, ad Adoption, o PyramidOptions) ([]string, error) {
 	if err := checkInside(name); err != nil {
 		return nil, fmt.Errorf("%s: %w", st.Location(path), err)
@@ -69,7 +68,7 @@ func Adopt(ctx context.Context, st store.Writer, path, name string, ad Adoption,
 	return r.run(ctx)
 }
 
-// adopting is the group at path, if it can become an image; nil where there is none.
+// adopting returns the group at path, if it can become an image; nil where there is none.
 func adopting(ctx context.Context, st store.Store, path string, format int) (*zarr.Group, error) {
 	n, err := zarr.Open(ctx, st, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +90,7 @@ func adopting(ctx context.Context, st store.Store, path string, format int) (*za
 	return g, nil
 }
 
-// spec is an image like an array, with the metadata of the adoption.
+// spec returns an image like an array, with the metadata of the adoption.
 func (ad *Adoption) spec(a *zarr.Array) (ImageSpec, error) {
 	s := likeArray(a)
 	s.Name, s.Axes, s.Scale, s.Translation, s.Omero = ad.Name, ad.Axes, ad.Scale, ad.Translation, ad.Omero

@@ -8,15 +8,15 @@ import (
 	"strata/pkg/dtype"
 )
 
-// view is a box of elements in memory: that of index origin is the first, and
-// neighbours along x lie next to each other.
+// view is a box of elements in memory, beginning with the one of index origin; neighbours along x are
+// adjacent.
 type view[T any] struct {
 	data   []T
 	origin point
 	stride point // in elements; stride[axisX] is 1
 }
 
-// at is the position of an element, counted in elements.
+// at returns the position of an element, counted in elements.
 func (v *view[T]) at(i point) int {
 	o := 0
 	for d := range rank {
@@ -25,7 +25,7 @@ func (v *view[T]) at(i point) int {
 	return o
 }
 
-// contiguous are the strides of a box in C order.
+// contiguous returns the strides of a box in C order.
 func contiguous(shape point) (stride point) {
 	n := 1
 	for d := rank - 1; d >= 0; d-- {
@@ -66,7 +66,7 @@ func newLattice(in point, halve [rank]bool) *lattice {
 	return l
 }
 
-// inputs is the box of samples that the outputs of b are made from.
+// inputs returns the box of samples that the outputs of b are made from.
 func (l *lattice) inputs(b box) (in box) {
 	for d, t := range l.axes {
 		in.lo[d], in.hi[d] = t.inputs(b.lo[d], b.hi[d])
@@ -117,7 +117,7 @@ func shrinkerOf(t dtype.Type) (shrinker, error) {
 	return nil, fmt.Errorf("no pyramid for elements of type %s (integers and real numbers only)", t)
 }
 
-// noSum says that sums of eight elements overflow every integer.
+// noSum means that sums of eight elements overflow every integer type.
 type noSum int64
 
 type integer interface {
@@ -198,7 +198,7 @@ func shrinkFloat[T float](l *lattice, dm, sm memory, out box) {
 	})
 }
 
-// meanRow is the mean of two samples along each halved axis.
+// meanRow computes the mean of two samples along each halved axis.
 func meanRow[T float](d []T, in *rows[T, T], scale T) {
 	n := 2 * len(d)
 	a, b := in.r[0][:n], in.r[1][:n]
@@ -260,8 +260,8 @@ func shrinkInt[T integer, S int32 | int64 | noSum, F float](l *lattice, dm, sm m
 	})
 }
 
-// meanRowInt is the mean of 2^shift samples, from output first on, rounded half
-// to even: half less one is added, and one more where the quotient is odd.
+// meanRowInt computes the mean of 2^shift samples, beginning with output first, rounded half to even: it adds
+// half less one, and one more if the quotient is odd.
 func meanRowInt[T integer, S int32 | int64 | noSum](d []T, r *[4][]T, first, planes, shift int) {
 	n := 2 * len(d)
 	half := S(1)<<(shift-1) - 1
@@ -280,7 +280,7 @@ func meanRowInt[T integer, S int32 | int64 | noSum](d []T, r *[4][]T, first, pla
 	}
 }
 
-// bounds are the least and the greatest value of an integer type.
+// bounds returns the least and the greatest value of an integer type.
 func bounds[T integer]() (least, most T) {
 	size := 8 * unsafe.Sizeof(least)
 	if least--; least > 0 {

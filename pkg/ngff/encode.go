@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The JSON of what this package writes.
+// JSON that this package writes.
 type (
 	axisJSON struct {
 		Name string `json:"name"`
@@ -30,8 +30,8 @@ type (
 	}
 )
 
-// VersionFor is the NGFF version that images of a Zarr format are written in:
-// 0.4 for Zarr v2, 0.5 for Zarr v3.
+// VersionFor returns the NGFF version that images of a Zarr format are written in: 0.4 for Zarr v2, 0.5 for
+// Zarr v3.
 func VersionFor(format int) string {
 	if format == 2 {
 		return "0.4"
@@ -39,10 +39,10 @@ func VersionFor(format int) string {
 	return "0.5"
 }
 
-// method says in the metadata how the levels were made.
+// method tells in the metadata how the levels were made.
 const method = "linear"
 
-// encode is the multiscale as JSON of the version that a Zarr format has.
+// encode returns the multiscale as JSON of the version that a Zarr format has.
 func (m *Multiscale) encode(format int) multiscaleJSON {
 	j := multiscaleJSON{Name: m.Name, Type: m.Type, Axes: []axisJSON{}, Datasets: []datasetJSON{}}
 	if format == 2 {
@@ -61,13 +61,11 @@ func (m *Multiscale) encode(format int) multiscaleJSON {
 	return j
 }
 
-// ownKeys are the attributes that NGFF gives a meaning to, and ours, which names the
-// files that were written with an image: what is passed through from another image must
-// not bring its own.
+// ownKeys lists the attributes that NGFF defines, and ours that names the files written with an image.
+// Attributes passed on from another image must not include these.
 var ownKeys = []string{"ome", "multiscales", "omero", "strata"}
 
-// attributes are the attributes of an image's group: the caller's, and the
-// NGFF metadata.
+// attributes returns the attributes of an image's group: the caller's, and the NGFF metadata.
 func (m *Multiscale) attributes(format int, omero *Omero, extra map[string]any) map[string]any {
 	attrs := passed(extra)
 	into := attrs
@@ -82,7 +80,7 @@ func (m *Multiscale) attributes(format int, omero *Omero, extra map[string]any) 
 	return attrs
 }
 
-// passed are attributes without those that the writer sets itself.
+// passed returns attributes without those that the writer sets itself.
 func passed(extra map[string]any) map[string]any {
 	attrs := map[string]any{}
 	for k, v := range extra {
@@ -94,8 +92,7 @@ func passed(extra map[string]any) map[string]any {
 	return attrs
 }
 
-// encode is the display metadata as JSON: as read, or made of the fields. Nil
-// when there is none.
+// encode returns the display metadata as JSON: as read, or made of the fields. Nil when there is none.
 func (o *Omero) encode() any {
 	switch {
 	case o == nil:
@@ -114,9 +111,10 @@ func (o *Omero) encode() any {
 	return j
 }
 
-// levelTransform is the transform of a level of that shape, made from level 0 of shape first: levels are resized between
-// the outer borders of voxels (docs/stages.md, "Pyramids"), so that all of them fill the same box. A voxel is longer by
-// the ratio of the shapes, and the centre of the first one lies further in by half of what it has grown.
+// levelTransform returns the transform of a level of the given shape, made from level 0 of shape first.
+// Levels are resized between the outer borders of voxels (docs/stages.md, "Pyramids"), so that all of them
+// fill the same box: a voxel is longer by the ratio of the shapes, and the centre of the first one moves in
+// by half of the growth.
 func levelTransform(base Transform, first, shape []int) Transform {
 	t := Transform{slices.Clone(base.Scale), slices.Clone(base.Translation)}
 	if slices.Equal(first, shape) {

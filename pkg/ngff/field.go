@@ -9,18 +9,18 @@ import (
 	"strconv"
 )
 
-// Severity says what a [Problem] means for a reader.
+// Severity tells whether a [Problem] stops a reader.
 type Severity int
 
 const (
-	// Warning is something that readers cope with, or that the specification
-	// recommends and the file does not do.
+	// Warning is a fault that readers cope with, or a recommendation of the specification that the file does
+	// not follow.
 	Warning Severity = iota
-	// Error breaks a rule of the specification.
+	// Error is a violation of the specification.
 	Error
 )
 
-// String is "warning" or "error".
+// String returns "warning" or "error".
 func (s Severity) String() string {
 	if s == Error {
 		return "error"
@@ -34,11 +34,11 @@ type Problem struct {
 	Field    string // metadata field, such as "multiscales[0].axes[1].type"; "" for the node as a whole
 	Severity Severity
 	Message  string // what is wrong, and what would be right
-	Err      error  // what opening a node failed with; nil: the finding is about metadata
+	Err      error  // error from opening a node; nil: the finding is about metadata
 	fatal    bool   // Open cannot make sense of it
 }
 
-// String is the finding on one line.
+// String returns the finding on one line.
 func (p Problem) String() string {
 	if p.Field == "" {
 		return fmt.Sprintf("%s: %s: %s", p.Path, p.Severity, p.Message)
@@ -61,12 +61,12 @@ func (f *findings) bad(field, format string, args ...any) {
 	f.list = append(f.list, Problem{Field: field, Severity: Error, Message: fmt.Sprintf(format, args...)})
 }
 
-// warn notes what a reader should know.
+// warn records a warning.
 func (f *findings) warn(field, format string, args ...any) {
 	f.list = append(f.list, Problem{Field: field, Severity: Warning, Message: fmt.Sprintf(format, args...)})
 }
 
-// firstFatal is the finding that stops Open, or nil.
+// firstFatal returns the finding that stops Open, or nil.
 func (f *findings) firstFatal() *Problem {
 	for i := range f.list {
 		if f.list[i].fatal {
@@ -122,7 +122,7 @@ func (v value) errorf(format string, args ...any) error {
 	return &fieldError{v.field, fmt.Errorf(format, args...)}
 }
 
-// fieldError is a value that is not what its field asks for.
+// fieldError reports a value that violates its field's rules.
 type fieldError struct {
 	field string
 	err   error
@@ -222,5 +222,5 @@ func (o object) get(name string) value {
 	return value{f, o.members[name]}
 }
 
-// has reports a member that is there and not null.
+// has reports whether a member exists and is not null.
 func (o object) has(name string) bool { return !o.get(name).missing() }

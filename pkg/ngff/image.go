@@ -11,7 +11,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Image is an OME-Zarr image: the first multiscale of a group.
+// Image gives access to an OME-Zarr image: the first multiscale of a group.
 type Image struct {
 	Group   *zarr.Group
 	Version string // NGFF version, "0.4"
@@ -19,17 +19,17 @@ type Image struct {
 	Axes    []Axis // units as stated
 	Levels  []Level
 
-	// VoxelSize is that of level 0, one number per axis: micrometres for axes of
-	// space, the scale as it stands for others.
+	// VoxelSize is the voxel size of level 0, one number per axis: in micrometres for space axes, the plain
+	// scale for others.
 	VoxelSize []float64
-	// Unit is the unit that the scales of space axes are in, per axis; stated, or,
-	// where none is, guessed with a warning. "" for other axes.
+	// Unit is the unit of the scale of each space axis, as stated or, with a warning, guessed; "" for other
+	// axes.
 	Unit []string
 
 	Omero      *Omero      // display settings, nil when there are none
 	ImageLabel *ImageLabel // set when the image is a label image
 	Labels     []string    // names of its label images: see Label
-	Metadata   *Metadata   // all that the group's attributes say
+	Metadata   *Metadata   // all NGFF metadata of the group's attributes
 
 	Warnings []string
 }
@@ -41,21 +41,18 @@ type Level struct {
 	Transform
 }
 
-// ErrNoImage is wrapped when there is a Zarr node, but no OME-Zarr image.
+// ErrNoImage is wrapped by errors about a Zarr node that is not an OME-Zarr image.
 var ErrNoImage = errors.New("no OME-Zarr image")
 
-// Open opens the image whose group is at path, "" for the root of the store. All
-// levels that its metadata names must be there. Options are those of the levels' arrays.
-//
-// Metadata that makes no sense is a [*zarr.FormatError] that names group and
-// field; a group without a multiscale wraps [ErrNoImage].
+// Open opens the image whose group is at path; "" is the root of the store. All levels that its metadata
+// names must exist. Options apply to the levels' arrays. Invalid metadata give a [*zarr.FormatError] that
+// names group and field; a group without a multiscale wraps [ErrNoImage].
 func Open(ctx context.Context, st store.Store, path string, opts ...zarr.Option) (*Image, error) {
 	return open(ctx, st, path, true, opts)
 }
 
-// OpenPresent is [Open] for those who can do with level 0: levels below it that
-// the metadata names and that are absent are left out of the image's Levels, with
-// a warning. (A pyramid may still be on its way, or was not copied.)
+// OpenPresent opens an image like [Open] but accepts missing levels below level 0, as when a pyramid is still
+// being written or was not copied. It leaves them out of the image's Levels and adds a warning.
 func OpenPresent(ctx context.Context, st store.Store, path string, opts ...zarr.Option) (*Image, error) {
 	return open(ctx, st, path, false, opts)
 }
@@ -92,7 +89,7 @@ func open(ctx context.Context, st store.Store, path string, all bool, opts []zar
 	return im, nil
 }
 
-// describe opens an image as far as its own metadata goes: without its levels.
+// describe opens an image by its own metadata, without its levels.
 func describe(ctx context.Context, st store.Store, path string, opts []zarr.Option) (*Image, error) {
 	n, err := zarr.Open(ctx, st, path, opts...)
 	if err != nil {
@@ -120,7 +117,7 @@ func describe(ctx context.Context, st store.Store, path string, opts []zarr.Opti
 	return im, nil
 }
 
-// noImage says what a group without a multiscale is instead.
+// noImage explains what a group without a multiscale is instead.
 func noImage(m *Metadata) error {
 	switch {
 	case m.Plate != nil && len(m.Plate.Wells) > 0:
@@ -135,13 +132,13 @@ func noImage(m *Metadata) error {
 	return fmt.Errorf("%w: multiscales: missing", ErrNoImage)
 }
 
-// refuse is an error about the metadata of the image's group.
+// refuse returns an error about the metadata of the image's group.
 func (im *Image) refuse(field string, err error) error {
 	return &zarr.FormatError{Path: im.Group.Location(), Field: field, Err: err}
 }
 
-// unopened is refuse of an array that the metadata names, where that is to blame. Failures of the store
-// pass: they name what they are about, and another try may succeed.
+// unopened returns the error of an array that the metadata names and that cannot be opened. It passes
+// failures of the store, which name their object and may be transient.
 func (im *Image) unopened(field string, err error) error {
 	var format *zarr.FormatError
 	if errors.As(err, &format) || errors.Is(err, store.ErrKey) || errors.Is(err, errGroup) {
@@ -150,7 +147,7 @@ func (im *Image) unopened(field string, err error) error {
 	return err
 }
 
-// errGroup is wrapped where there is a group in place of an array.
+// errGroup is wrapped if there is a group in place of an array.
 var errGroup = errors.New("is a group")
 
 // warn takes over findings as warnings.
@@ -185,7 +182,7 @@ func (im *Image) array(ctx context.Context, path string) (*zarr.Array, error) {
 	return a, nil
 }
 
-// checkLevels reports levels that do not fit the axes or each other.
+// checkLevels returns an error for levels that do not fit the axes or each other.
 func (im *Image) checkLevels(f *findings) error {
 	for i, l := range im.Levels {
 		field := fmt.Sprintf("%sdatasets[%d]", im.prefix(), i)
@@ -199,11 +196,9 @@ func (im *Image) checkLevels(f *findings) error {
 	return nil
 }
 
-// measure works out the voxel size in micrometres.
-//
-// A unit that is missing or unknown is guessed for the whole image as the
-// programs do that leave it out: millimetres when the first space component is
-// below 1, else micrometres.
+// measure computes the voxel size in micrometres. It guesses a missing or unknown unit for the whole image,
+// following the programs that omit it: millimetres if the first space component is below 1, otherwise
+// micrometres.
 func (im *Image) measure(f *findings) {
 	ms := &im.Metadata.Multiscales[0]
 	scale := ms.Datasets[0].Transform.then(ms.Transform).Scale
@@ -252,10 +247,10 @@ func (im *Image) firstSpace(scale []float64) float64 {
 	return 0
 }
 
-// DType is the element type of level 0.
+// DType returns the element type of level 0.
 func (im *Image) DType() dtype.Type { return im.Levels[0].Array.DType() }
 
-// Axis is the index of the axis of that name, or -1.
+// Axis returns the index of the axis of that name, or -1.
 func (im *Image) Axis(name string) int {
 	for d, a := range im.Axes {
 		if a.Name == name {
@@ -265,8 +260,8 @@ func (im *Image) Axis(name string) int {
 	return -1
 }
 
-// Attributes are those of the image's group that NGFF does not define, to be
-// passed on in [ImageSpec.Attributes].
+// Attributes returns the attributes of the image's group that NGFF does not define, to be passed on in
+// [ImageSpec.Attributes].
 func (im *Image) Attributes() map[string]any { return passed(rawAttributes(im.Group.Attributes())) }
 
 // findLabels looks for label images below the group.
@@ -300,9 +295,8 @@ func (im *Image) Label(ctx context.Context, name string, opts ...zarr.Option) (*
 	return nil, fmt.Errorf("%s: no label image %q (there are %q)", im.Group.Location(), name, im.Labels)
 }
 
-// ReadMetadata reads what the attributes of a group or array say in NGFF's
-// terms, whatever it is: an image, a plate, a well, a group of labels, or
-// nothing of these. What is wrong with it is in the problems.
+// ReadMetadata parses the NGFF metadata in the attributes of a group or array, whether image, plate, well,
+// group of labels, or none of these. It lists faults as problems.
 func ReadMetadata(n zarr.Node) (*Metadata, []Problem) {
 	var f findings
 	m := parse(n.Attributes(), n.Format(), &f)

@@ -9,10 +9,10 @@ import (
 type Axis struct {
 	Name string // "x", "c"…; unique in an image
 	Type string // "space", "channel", "time", or something else
-	Unit string // UDUNITS-2 name such as "micrometer"; "" when not stated
+	Unit string // UDUNITS-2 name such as "micrometer"; "" if not stated
 }
 
-// Axis types that NGFF gives a meaning to.
+// Axis types defined by NGFF.
 const (
 	TypeSpace   = "space"
 	TypeChannel = "channel"
@@ -36,7 +36,7 @@ func SpaceAxes(names, unit string) []Axis {
 	return axes
 }
 
-// typeByName is the type that an axis of a customary name has; "" for others.
+// typeByName returns the type that an axis of a customary name has; "" for others.
 func typeByName(name string) string {
 	switch name {
 	case "x", "y", "z":
@@ -49,15 +49,14 @@ func typeByName(name string) string {
 	return ""
 }
 
-// Transform maps array indices to physical coordinates along each axis:
-// index × Scale + Translation, in the unit of the axis. A nil Translation is
-// zero everywhere, a nil Scale one.
+// Transform maps array indices to physical coordinates along each axis: index × Scale + Translation, in the
+// unit of the axis. A nil Translation means zero everywhere, a nil Scale one.
 type Transform struct {
 	Scale       []float64
 	Translation []float64
 }
 
-// then is the transform that applies t first and u after it.
+// then returns the transform that applies t first and u after it.
 func (t Transform) then(u Transform) Transform {
 	r := Transform{Scale: t.Scale, Translation: t.Translation}
 	if u.Scale != nil {
@@ -100,7 +99,7 @@ type Dataset struct {
 // Multiscale is one pyramid in the metadata.
 type Multiscale struct {
 	Name      string
-	Version   string // "" when not stated here
+	Version   string // "" if not stated here
 	Type      string // how the levels were made, in the writer's words
 	Axes      []Axis
 	Datasets  []Dataset
@@ -109,8 +108,7 @@ type Multiscale struct {
 	ExplicitScale bool
 }
 
-// Window is the range of values of a channel: Min to Max are possible, Start
-// to End are displayed.
+// Window is the range of values of a channel: Min to Max is possible, Start to End is displayed.
 type Window struct {
 	Min   float64 `json:"min"`
 	Max   float64 `json:"max"`
@@ -118,7 +116,7 @@ type Window struct {
 	End   float64 `json:"end"`
 }
 
-// Channel is how one channel is displayed.
+// Channel describes how one channel is displayed.
 type Channel struct {
 	Label  string  `json:"label,omitempty"`
 	Color  string  `json:"color"` // six hexadecimal digits, RGB
@@ -134,16 +132,16 @@ type Omero struct {
 	Raw      json.RawMessage // the whole object, for members without a field here
 }
 
-// LabelColor is the colour that a label value is displayed in.
+// LabelColor is the display colour of a label value.
 type LabelColor struct {
 	Value int64
 	RGBA  [4]uint8
 }
 
-// ImageLabel is what a label image says about itself.
+// ImageLabel describes the labels of a label image.
 type ImageLabel struct {
 	Version    string
-	Source     string // path to the image it labels, from the label's group; "" when not stated
+	Source     string // path to the image it labels, from the label's group; "" if not stated
 	Colors     []LabelColor
 	Properties []json.RawMessage // free-form objects with a "label-value"
 }
@@ -187,8 +185,7 @@ type WellImage struct {
 	Acquisition int    // ID of the acquisition; 0 when not stated
 }
 
-// Metadata is what the attributes of one group say, in NGFF's terms. A part
-// that is not there is nil.
+// Metadata holds the NGFF metadata of one group. Absent parts are nil.
 type Metadata struct {
 	Version     string // "0.1" … "0.5"; "" when nothing states it
 	Multiscales []Multiscale

@@ -46,7 +46,7 @@ func newPlaneResizer(from, to [3]int) *planeResizer {
 func (r *planeResizer) firstInput(k int) int { first, _ := r.z.Inputs(k, k+1); return first }
 func (r *planeResizer) lastInput(k int) int  { _, end := r.z.Inputs(k, k+1); return end - 1 }
 
-// complete is how many output planes have all their inputs when n have come.
+// complete returns how many output planes have all their inputs after n input planes.
 func (r *planeResizer) complete(n int) int {
 	lo, hi := 0, r.z.Out()
 	for lo < hi {
@@ -59,10 +59,10 @@ func (r *planeResizer) complete(n int) int {
 	return lo
 }
 
-// sums is the number of elements of the sums along z.
+// sums returns the number of elements of the sums along z.
 func (r *planeResizer) sums() int { return r.slots * r.y.Out() * r.x.In() }
 
-// scratch is the number of elements that a worker needs.
+// scratch returns the number of elements that a worker needs.
 func (r *planeResizer) scratch() int { return r.band*r.x.In() + r.x.RowScratch() }
 
 // rows takes input planes from at on into rows first to end−1 of a level, and

@@ -14,20 +14,16 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// PlaneWriter writes a float32 image (z, y, x) with an analysis pyramid from
-// planes that come in the order of z, without the volume ever being in memory.
+// PlaneWriter writes a float32 image (z, y, x) with an analysis pyramid from planes that arrive in z order,
+// without holding the volume in memory. Level 0 is computed from these planes (the base), later levels from
+// the stored level 0.
 //
-// Level 0 is made from the planes, which are the base; later levels from level 0
-// as it is stored. f being the number of voxels of an axis there over that of
-// the level, each axis is blurred by a Gaussian of sigma (f−1)/2 where f > 1
-// (truncated at 4 sigma, boundary "mirror") and sampled linearly between voxel
-// centres, the outermost repeated (stages specification, "OME-Zarr output and
-// pyramids"). The passes go along Y, then Z, then X in float32: the numbers do
-// not depend on the workers or on how many planes come at a time.
-//
-// Of [CreateMadePlanes] the planes that come are those of level 0.
-//
-// Its methods are for one goroutine at a time.
+// Let f be the ratio of the voxel counts of an axis before and after. If f > 1 the axis is blurred by a
+// Gaussian of sigma (f−1)/2 (truncated at 4 sigma, boundary "mirror"); then it is sampled linearly between
+// voxel centres, repeating the outermost (stages specification, "OME-Zarr output and pyramids"). The passes
+// go along Y, Z and X in float32, so that the numbers do not depend on workers or on how many planes come at
+// a time. With [CreateMadePlanes] the caller's planes are level 0 itself. Only one goroutine at a time may
+// call its methods.
 type PlaneWriter struct {
 	group   *zarr.Group
 	attrs   map[string]any
@@ -54,12 +50,10 @@ type planeLevel struct {
 	memory []byte
 }
 
-// CreatePlanes makes the group of an image at path and the arrays of its levels,
-// for a base of the spec's Shape and Scale. Levels as of [AnalysisLevels]; none
-// means the base itself, with the spec's scale. The spec's DType and Levels are
-// not looked at; its chunks and shards are clipped to each level.
-//
-// The caller ends with Close or Abort.
+// CreatePlanes makes the group of an image at path and the arrays of its levels, for a base of the spec's
+// Shape and Scale. levels come from [AnalysisLevels]; without any, the base itself is stored with the spec's
+// scale. The spec's DType and Levels are ignored; its chunks and shards are clipped to each level. The caller
+// must call Close or Abort.
 func CreatePlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels [][]int) (*PlaneWriter, error) {
 	w, err := createPlanes(ctx, st, path, spec, levels, false)
 	if err != nil {
@@ -68,8 +62,8 @@ func CreatePlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 	return w, nil
 }
 
-// CreateMadePlanes is [CreatePlanes] for a caller that makes the planes of level 0 of
-// the base itself, elsewhere: it writes those, not the base's.
+// CreateMadePlanes works like [CreatePlanes] for a caller that computes level 0 itself and writes its planes
+// instead of the base's.
 func CreateMadePlanes(ctx context.Context, st store.Writer, path string, spec ImageSpec, levels [][]int) (*PlaneWriter, error) {
 	w, err := createPlanes(ctx, st, path, spec, levels, true)
 	if err != nil {
@@ -133,8 +127,8 @@ func createPlanes(ctx context.Context, st store.Writer, path string, spec ImageS
 	return w, nil
 }
 
-// Bytes is the memory that the writer takes: levels that wait to be chunks,
-// sums of planes, scratch of its workers (without that of codecs).
+// Bytes returns the memory that the writer needs: levels that wait to become chunks, sums of planes, and
+// scratch of its workers (without that of codecs).
 func (w *PlaneWriter) Bytes() int64 {
 	var sum int64
 	each := 0
@@ -150,8 +144,8 @@ func (w *PlaneWriter) Bytes() int64 {
 	return sum + 8*int64(each)*int64(w.workers) // the chunk, and encoded
 }
 
-// Batch is the number of base planes that [PlaneWriter.Write] takes at a time:
-// a multiple of it, up to the last planes.
+// Batch returns the number of base planes that each [PlaneWriter.Write] must be a multiple of, except for the
+// last one.
 func (w *PlaneWriter) Batch() int {
 	if w.whole {
 		return w.levels[0].file[0]
@@ -159,12 +153,11 @@ func (w *PlaneWriter) Batch() int {
 	return 1
 }
 
-// Level is the array of a level. It is complete after Close.
+// Level returns the array of a level. It is complete after Close.
 func (w *PlaneWriter) Level(k int) *zarr.Array { return w.levels[k].array }
 
-// Write stores the next planes of the base, each of y·x voxels in C order: a
-// multiple of [PlaneWriter.Batch], or all that are left. They may be changed
-// when it returns.
+// Write stores the next planes of the base, each of y·x voxels in C order: a multiple of [PlaneWriter.Batch],
+// or all remaining ones. They may be changed when it returns.
 func (w *PlaneWriter) Write(ctx context.Context, planes [][]float32) error {
 	if w.failed != nil {
 		return fmt.Errorf("%s: %w", w.group.Location(), w.failed)
@@ -205,9 +198,8 @@ func (w *PlaneWriter) write(ctx context.Context, planes [][]float32) error {
 	return w.feed(ctx, w.levels[:1], planes, at)
 }
 
-// feed hands planes to levels that are made from them, and writes those levels
-// as far as they are complete. Planes that level 0 is made of feed the levels
-// below it in turn.
+// feed passes planes to the levels made from them, and writes those levels as far as they are complete.
+// Planes of level 0 in turn feed the levels below it.
 func (w *PlaneWriter) feed(ctx context.Context, levels []*planeLevel, planes [][]float32, at int) error {
 	for len(planes) > 0 && len(levels) > 0 {
 		// no further than some level has all planes of its chunks
@@ -257,11 +249,11 @@ func (w *PlaneWriter) feed(ctx context.Context, levels []*planeLevel, planes [][
 	return nil
 }
 
-// layerPlanes is how many planes of a level wait at most: those of its chunk
-// files, and those that the same plane completes.
+// layerPlanes returns the maximum number of planes of a level that wait: those of its chunk files, and those
+// that the same plane completes.
 func (l *planeLevel) layerPlanes() int { return min(l.file[0]+l.from.atOnce-1, l.shape[0]) }
 
-// room is how many planes from at on can come before chunk files are complete.
+// room returns how many planes from at on can come before chunk files are complete.
 func (l *planeLevel) room(at int) int {
 	if l.first == l.shape[0] {
 		return l.from.z.In() // what is left is not needed
@@ -344,8 +336,8 @@ func (w *PlaneWriter) chunk(l *planeLevel, s *planeScratch, index []int, z int, 
 	return write(dtype.Bytes(data))
 }
 
-// Close writes the NGFF metadata: the image is complete when it returns nil. It
-// is an error if a plane is missing. The memory is given back in any case.
+// Close writes the NGFF metadata; the image is complete when it returns nil. A missing plane is an error. It
+// releases the memory in any case.
 func (w *PlaneWriter) Close(ctx context.Context) error {
 	came, failed := w.came, w.failed
 	w.Abort()
@@ -361,7 +353,7 @@ func (w *PlaneWriter) Close(ctx context.Context) error {
 	return w.group.SetAttributes(ctx, w.attrs)
 }
 
-// Abort ends writing without making an image. After Close it does nothing.
+// Abort ends writing without completing the image. After Close it does nothing.
 func (w *PlaneWriter) Abort() {
 	for _, l := range w.levels {
 		mem.Free(l.memory)

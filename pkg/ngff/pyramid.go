@@ -14,8 +14,8 @@ import (
 	"strata/pkg/zarr"
 )
 
-// level is one resolution of a pyramid under construction. Its unit is the
-// chunk: what is encoded, and handed down, as a whole.
+// level is one resolution of a pyramid under construction. Its unit is the chunk, which is encoded and passed
+// down as a whole.
 type level struct {
 	array *zarr.Array
 	dims  int   // of the array; its indices are the last of a point
@@ -142,8 +142,8 @@ func newPyramid(t dtype.Type, axes []Axis, geo []geometry, budget int64, m *mete
 	return p, nil
 }
 
-// checkTables refuses axes whose tables (see [taps]) memory cannot hold: their
-// length is a number in a header.
+// checkTables refuses axes whose tables (see [taps]) do not fit into memory, since their length is a number
+// in a header.
 func (p *pyramid) checkTables(axes []Axis, budget int64) error {
 	halve, err := halvedAxes(axes)
 	if err != nil {
@@ -189,7 +189,7 @@ func (p *pyramid) connect(t dtype.Type, axes []Axis) error {
 	return nil
 }
 
-// options are those of the levels' arrays.
+// options returns the options of the levels' arrays.
 func (p *pyramid) options() []zarr.Option {
 	return []zarr.Option{zarr.Workers(1), zarr.Meter(p.meter), zarr.Hold(p.held)}
 }
@@ -197,7 +197,7 @@ func (p *pyramid) options() []zarr.Option {
 // pages rounds up to whole pages of memory.
 func pages(n int) int { return (n + 4095) &^ 4095 }
 
-// clipped is the box of the unit at an index.
+// clipped returns the box of the unit at an index.
 func (l *level) clipped(index point) (b box) {
 	for d := range rank {
 		b.lo[d] = index[d] * l.unit[d]
@@ -206,15 +206,14 @@ func (l *level) clipped(index point) (b box) {
 	return b
 }
 
-// area is a box in the array's own dimensions.
+// area returns a box in the array's own dimensions.
 func (l *level) area(b box) zarr.Region {
 	s := b.shape()
 	return zarr.Region{Start: append([]int(nil), b.lo[rank-l.dims:]...), Shape: append([]int(nil), s[rank-l.dims:]...)}
 }
 
-// tile stores one chunk of level 0 (unless it is there already), hands it to
-// the level below, and goes on with what that completes, down to the last level.
-// src holds at least the chunk.
+// tile stores one chunk of level 0 (unless it is stored already), passes it to the level below, and continues
+// with what that completes, down to the last level. src holds at least the chunk.
 func (p *pyramid) tile(ctx context.Context, index point, src memory, stored bool) error {
 	var done []*unit
 	var err error
@@ -227,7 +226,7 @@ func (p *pyramid) tile(ctx context.Context, index point, src memory, stored bool
 	return p.finishAll(ctx, done, err)
 }
 
-// storedTile is tile of a chunk that is encoded already.
+// storedTile works like tile for a chunk that is encoded already.
 func (p *pyramid) storedTile(ctx context.Context, index point, chunk zarr.Stored, g *given) error {
 	done, err := p.putStored(ctx, index, chunk, nil)
 	if err == nil {
@@ -280,9 +279,8 @@ func (p *pyramid) finish(ctx context.Context, u *unit, done []*unit) ([]*unit, e
 	return p.feed(u.level, u.index, src, nil, done)
 }
 
-// feed computes from one unit of level k all that can be computed of level
-// k+1, and keeps what a neighbour is missing for. With g, which comes instead of the unit's
-// samples, there is no src.
+// feed computes from one unit of level k everything possible of level k+1, and keeps what needs a neighbour.
+// With g in place of the unit's samples there is no src.
 func (p *pyramid) feed(k int, index point, src memory, g *given, done []*unit) ([]*unit, error) {
 	l := p.levels[k]
 	if l.lattice == nil {
@@ -421,8 +419,8 @@ func (p *pyramid) arrived(u *unit) *unit {
 	return u
 }
 
-// drop releases what a unit holds. Nobody works in it, and its level's mu is
-// held, or nobody else knows it any more.
+// drop releases a unit's memory. Nobody works in it, and its level's mu is held, or nobody else knows it any
+// more.
 func (u *unit) drop() {
 	u.buf.Release()
 	for _, s := range u.seams {
@@ -455,7 +453,7 @@ func (p *pyramid) close() {
 	p.spare.outB, p.spare.inB = nil, nil
 }
 
-// peak is the most memory that the pyramid ever had.
+// peak returns the most memory that the pyramid ever had.
 func (p *pyramid) peak() int64 {
 	n := p.pool.Peak()
 	if p.held != nil {
@@ -467,7 +465,7 @@ func (p *pyramid) peak() int64 {
 	return n
 }
 
-// intersect is the common part of two boxes that overlap.
+// intersect returns the common part of two boxes that overlap.
 func intersect(a, b box) box {
 	for d := range rank {
 		a.lo[d], a.hi[d] = max(a.lo[d], b.lo[d]), min(a.hi[d], b.hi[d])

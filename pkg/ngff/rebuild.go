@@ -18,28 +18,23 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// PyramidOptions say how [RebuildPyramid] works. Zero values are those of
-// [ImageSpec].
+// PyramidOptions set how [RebuildPyramid] works. Zero values have the meaning that they have in [ImageSpec].
 type PyramidOptions struct {
 	Levels  int // below level 0
 	Workers int
 	Budget  int64
 	Meter   *meter.Meter
-	Missing *zarr.Missing // notes the chunks of level 0 that are not stored; may be nil
+	Missing *zarr.Missing // records the chunks of level 0 that are not stored; may be nil
 }
 
-// RebuildPyramid makes the levels below level 0 of the image at path again:
-// Levels of them, from level 0 as stored, with its chunks, codecs and
-// attributes. Levels that the metadata named before are removed. Other metadata
-// (axes, display settings, labels) stays.
+// RebuildPyramid rebuilds the levels below level 0 of the image at path: Levels of them, from the stored
+// level 0, with its chunks, codecs and attributes. It removes the previous levels and keeps other metadata
+// (axes, display settings, labels).
 //
-// The image is whole at any time: it has its old levels until the new ones are
-// complete. Levels whose names are taken are made below the group
-// "strata-pyramid" first. What an interrupted run leaves there and elsewhere no
-// metadata names; the next run removes it. Two runs on one image at the same time
-// disturb each other: the caller prevents that.
-//
-// What comes back are warnings.
+// The image is valid at any time: it has its old levels until the new ones are complete. Levels whose names
+// are taken are first built below the group "strata-pyramid". No metadata name what an interrupted run leaves
+// behind; the next run removes it. The caller makes sure that only one run at a time works on an image. It
+// also returns warnings.
 func RebuildPyramid(ctx context.Context, st store.Writer, path string, o PyramidOptions) ([]string, error) {
 	im, err := describe(ctx, st, path, []zarr.Option{zarr.Workers(1), zarr.Meter(o.Meter), zarr.NoteMissing(o.Missing)})
 	if err != nil {
@@ -71,7 +66,7 @@ type rebuild struct {
 	base    *zarr.Array // level 0
 	group   *zarr.Group // of the image; nil: there is none yet
 
-	// attributes are the group's with other datasets; current is nil where there is no group.
+	// attributes returns the group's attributes with other datasets; current is nil if there is no group.
 	attributes func(current map[string]json.RawMessage, datasets []Dataset) (map[string]any, error)
 
 	spec ImageSpec
@@ -114,14 +109,14 @@ func (r *rebuild) run(ctx context.Context) (warnings []string, err error) {
 	return r.w.warnings, r.replace(ctx)
 }
 
-// where is the image for messages.
+// where returns the image for messages.
 func (r *rebuild) where() string { return r.st.Location(r.path) }
 
 func (r *rebuild) refuse(field string, err error) error {
 	return &zarr.FormatError{Path: r.where(), Field: r.field + field, Err: err}
 }
 
-// plan finds out what there is to do, and whether it can be done.
+// plan determines the work and checks that it is possible.
 func (r *rebuild) plan() (err error) {
 	if r.options.Levels < 0 {
 		return fmt.Errorf("%s: %d levels (must not be negative)", r.where(), r.options.Levels)
@@ -167,7 +162,7 @@ func (r *rebuild) plan() (err error) {
 	return nil
 }
 
-// likeArray is a spec of level 0 with the layout and codecs of an array.
+// likeArray returns a spec of level 0 with the layout and codecs of an array.
 func likeArray(a *zarr.Array) ImageSpec {
 	return ImageSpec{
 		Format: a.Format(), Shape: a.Shape(), Chunks: a.Chunks(), Shard: a.Shard(), DType: a.DType(),
@@ -175,8 +170,8 @@ func likeArray(a *zarr.Array) ImageSpec {
 	}
 }
 
-// levelPath is the path of level k: what the metadata said, or level 0's with
-// its last number, if that is 0, replaced.
+// levelPath returns the path of level k: the one in the previous metadata, or level 0's with its last number,
+// if that is 0, replaced.
 func levelPath(ms *Multiscale, k int) (string, error) {
 	first := ms.Datasets[0].Path
 	name := strconv.Itoa(k)
@@ -239,8 +234,8 @@ func above(path string) iter.Seq[string] {
 	}
 }
 
-// withDatasets are attributes of an image with other datasets in its first
-// multiscale. All that is not known is kept as it is.
+// withDatasets returns the attributes of an image with other datasets in its first multiscale, and everything
+// unknown unchanged.
 func (im *Image) withDatasets(current map[string]json.RawMessage, datasets []Dataset) (map[string]any, error) {
 	attrs := rawAttributes(current)
 	into := attrs
@@ -285,7 +280,7 @@ func members(raw json.RawMessage) (map[string]any, error) {
 	return rawAttributes(m), nil
 }
 
-// chunkBytes is the memory that reading one chunk of an array takes.
+// chunkBytes returns the memory that reading one chunk of an array takes.
 func chunkBytes(a *zarr.Array) int {
 	n := a.DType().Size()
 	shape := a.Shape()
@@ -295,8 +290,8 @@ func chunkBytes(a *zarr.Array) int {
 	return pages(n)
 }
 
-// readers is the number of goroutines that stream reads with: no more than
-// half of the budget has room for.
+// readers returns the number of goroutines that stream reads with: no more than half of the budget has room
+// for.
 func readers(a *zarr.Array, o PyramidOptions) int {
 	n := workersOr(o.Workers)
 	if o.Budget > 0 {
@@ -305,8 +300,8 @@ func readers(a *zarr.Array, o PyramidOptions) int {
 	return max(n, 1)
 }
 
-// stream hands an array, chunk by chunk, to a writer: as level 0, or, when it
-// is stored there already, as what the levels below are made from.
+// stream passes an array, chunk by chunk, to a writer: as level 0, or, if it is stored there already, as the
+// source of the levels below.
 func stream(ctx context.Context, a *zarr.Array, w *Writer, stored bool, o PyramidOptions) error {
 	g, gctx := work.WithContext(ctx)
 	starts := make(chan []int)
@@ -329,7 +324,7 @@ func stream(ctx context.Context, a *zarr.Array, w *Writer, stored bool, o Pyrami
 	return context.Cause(ctx)
 }
 
-// streamChunks is one worker of stream.
+// streamChunks returns one worker of stream.
 func streamChunks(ctx context.Context, a *zarr.Array, w *Writer, stored bool, starts <-chan []int) error {
 	buf, err := mem.Alloc(chunkBytes(a))
 	if err != nil {

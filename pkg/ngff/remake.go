@@ -15,8 +15,7 @@ type workspace struct {
 	release func()
 }
 
-// workspace takes memory from the pool when there is some, else waits for the
-// spare memory.
+// workspace takes memory from the pool or, if that is exhausted, waits for the spare memory.
 func (p *pyramid) workspace(ctx context.Context, out int) (workspace, error) {
 	o, err := p.pool.TryGet(out)
 	if err != nil {
@@ -54,8 +53,7 @@ func (p *pyramid) workspace(ctx context.Context, out int) (workspace, error) {
 	return workspace{p.spare.outB[:out], p.spare.inB, done}, nil
 }
 
-// remake makes a spilled unit from the level above it, all of whose parts that
-// the unit needs are stored by now.
+// remake computes a spilled unit from the level above it, whose parts that it needs are all stored by now.
 func (p *pyramid) remake(ctx context.Context, u *unit, w workspace) error {
 	p.spills.Add(1)
 	above := p.levels[u.level-1]

@@ -8,8 +8,8 @@ import (
 	"strata/pkg/dtype"
 )
 
-// MaxLevels is the number of levels below level 0 that an image can have: the
-// last whose spatial axes are all at least one voxel long.
+// MaxLevels returns the maximum number of levels below level 0: the last one still has at least one voxel
+// along each spatial axis.
 func MaxLevels(shape []int, axes []Axis) int {
 	n := -1
 	for d, a := range axes {
@@ -40,8 +40,8 @@ func LevelShapes(shape []int, axes []Axis, levels int) [][]int {
 	return out
 }
 
-// halvedAxes says which padded axes a pyramid halves, or why there is none:
-// the spatial axes must be the last two or three of at most five.
+// halvedAxes returns which padded axes a pyramid halves, or an error: the spatial axes must be the last two
+// or three of at most five.
 func halvedAxes(axes []Axis) (halve [rank]bool, err error) {
 	if len(axes) < 2 || len(axes) > rank {
 		return halve, fmt.Errorf("%d axes (must be 2 to 5)", len(axes))
@@ -108,9 +108,9 @@ func Downsample(t dtype.Type, src []byte, shape []int, axes []Axis) ([]byte, []i
 	return dst, append([]int(nil), out...), nil
 }
 
-// TileOrder visits the tiles of a grid so that a pyramid waits least: two by
-// two (by two) along the spatial axes, then those blocks two by two, and so on.
-// It yields the start of each tile of level 0; the slice is the caller's.
+// TileOrder visits the tiles of a grid in the order that makes a pyramid wait least: two by two (by two)
+// along the spatial axes, then those blocks two by two, and so on. It yields the start of each tile of level
+// 0; the caller may keep the slice.
 func TileOrder(shape, tile []int, axes []Axis) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		grid := make([]int, len(shape))

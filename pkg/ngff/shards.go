@@ -46,7 +46,7 @@ func (p *pyramid) put(ctx context.Context, k int, index point, src memory, done 
 	return l.written(ctx, s, at, done)
 }
 
-// putStored is put of a chunk of level 0 that is encoded already.
+// putStored works like put for a chunk of level 0 that is encoded already.
 func (p *pyramid) putStored(ctx context.Context, index point, chunk zarr.Stored, done []*unit) ([]*unit, error) {
 	l := p.levels[0]
 	at := append([]int(nil), index[rank-l.dims:]...)

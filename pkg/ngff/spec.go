@@ -9,8 +9,8 @@ import (
 	"strata/pkg/zarr/codec"
 )
 
-// ImageSpec describes an image to be written. Shape, Chunks, DType, Axes and
-// Scale have no default. Lists have one element per axis, in the order of Axes.
+// ImageSpec describes an image to write. Shape, Chunks, DType, Axes and Scale are required. Lists have one
+// element per axis, in the order of Axes.
 type ImageSpec struct {
 	Format int // Zarr format: 2 writes NGFF 0.4, 3 (also 0) writes NGFF 0.5
 	Name   string
@@ -18,32 +18,30 @@ type ImageSpec struct {
 	Chunks []int // of level 0; clipped to the level's shape below it
 	Shard  []int // of level 0, a multiple of Chunks; nil: none. Clipped likewise
 	DType  dtype.Type
-	Codecs codec.Chain // of all levels; nil stores chunks as they are
+	Codecs codec.Chain // codecs of all levels; nil stores chunks uncompressed
 	Fill   any         // as in zarr.Spec
-	// OmitFill leaves chunks out that hold nothing but the fill value, on all levels.
+	// OmitFill leaves out chunks that hold only the fill value, on all levels.
 	OmitFill bool
 
 	Axes        []Axis
 	Scale       []float64 // voxel size of level 0, in the unit of the axis
 	Translation []float64 // centre of the first voxel of level 0; nil: not stated
 	Omero       *Omero    // display settings; nil: none
-	// Attributes of the image's group, such as another image's; members that
-	// NGFF defines are left out, the writer sets them.
+	// Attributes of the image's group, such as those of another image. The writer ignores members that NGFF
+	// defines and sets them itself.
 	Attributes map[string]any
 
-	// Levels is the number of levels below level 0. More than [MaxLevels] are
-	// capped, with a warning.
+	// Levels is the number of levels below level 0, capped at [MaxLevels] with a warning.
 	Levels int
 
 	Workers int // goroutines that one call may use; 0: GOMAXPROCS, 1: the caller's only
-	// Budget bounds the memory for incomplete chunks, in bytes; 0: 256 MiB, or more
-	// if the chunks need it. The tiles are the caller's, and not counted;
-	// nor is the scratch memory of codecs.
+	// Budget limits the memory for incomplete chunks, in bytes; 0: 256 MiB, or more if the chunks need it.
+	// The caller's tiles and the scratch memory of codecs do not count.
 	Budget int64
 	Meter  *meter.Meter
 }
 
-// check reports what is wrong with a spec, by field.
+// check returns the faults of a spec, by field.
 func (s *ImageSpec) check() error {
 	n := len(s.Axes)
 	for _, l := range []struct {
@@ -91,8 +89,8 @@ func (s *ImageSpec) check() error {
 	return nil
 }
 
-// levelChunks are the chunks and shards of a level: those of level 0, clipped to
-// what the level has. A shard that would hold one chunk is none.
+// levelChunks returns the chunks and shards of a level: those of level 0, clipped to what the level has. A
+// shard that would hold one chunk is none.
 func levelChunks(shape, chunks, shard []int) (c, s []int) {
 	single := true
 	for d, n := range shape {

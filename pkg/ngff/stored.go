@@ -8,14 +8,14 @@ import (
 	"strata/pkg/zarr"
 )
 
-// Part is what a chunk of level 0 gives to level 1.
+// Part describes the contribution of a chunk of level 0 to level 1.
 type Part struct {
-	// Made is the part of level 1 that is made of the chunk alone, and Taps say how, for
-	// each axis: their samples are counted in level 0. An axis that is not halved has none.
-	// Nothing is made where Made has no voxels, or no dimensions: there is no level 1.
+	// Made is the part of level 1 that depends on this chunk alone. Taps tell for each axis how it is
+	// computed, with samples counted in level 0; an axis that is not halved has none. If Made has no voxels
+	// or no dimensions, there is no level 1.
 	Made zarr.Region
 	Taps []filter.Taps
-	// Strips are the parts of the chunk that neighbours need as well.
+	// Strips are the parts of the chunk that neighbouring chunks need as well.
 	Strips []zarr.Region
 }
 
@@ -26,7 +26,7 @@ type StoredChunk struct {
 	Strips [][]byte // those of Part.Strips
 }
 
-// Part is what the chunk of level 0 with that index in the grid of chunks gives to level 1.
+// Part returns the contribution to level 1 of the chunk of level 0 with the given index in the chunk grid.
 func (w *Writer) Part(index []int) Part {
 	g := w.pyramid.given(padded(index, 0))
 	l := w.pyramid.levels[0]
@@ -46,8 +46,8 @@ func (w *Writer) Part(index []int) Part {
 	return p
 }
 
-// StoreTile is [Writer.WriteTile] of a tile whose chunks, given in C order, the caller has
-// encoded, and halved.
+// StoreTile stores a tile like [Writer.WriteTile] from chunks, in C order, that the caller has encoded and
+// downsampled.
 func (w *Writer) StoreTile(ctx context.Context, start, shape []int, chunks []StoredChunk) error {
 	given := make([]*given, len(chunks))
 	return w.chunks(ctx, start, shape, func(i int, at point) error {
@@ -72,21 +72,21 @@ func (w *Writer) StoreTile(ctx context.Context, start, shape []int, chunks []Sto
 	})
 }
 
-// given is what comes of a chunk of level 0 instead of its elements.
+// given replaces the elements of an encoded chunk of level 0.
 type given struct {
 	made   box // of level 1
 	out    memory
 	strips []strip
 }
 
-// strip is the part of a chunk that the seams to a neighbour along an axis need.
+// strip returns the strip with the chunk's samples of a seam.
 type strip struct {
 	box  box
 	axis int
 	in   memory
 }
 
-// given plans what a chunk of level 0 gives to level 1.
+// given plans the contribution of a chunk of level 0 to level 1.
 func (p *pyramid) given(index point) *given {
 	l := p.levels[0]
 	g := &given{}
@@ -145,7 +145,7 @@ func (g *given) take(c *StoredChunk, elem int) error {
 	return nil
 }
 
-// strip is the one that has the chunk's samples of a seam.
+// strip returns the one that has the chunk's samples of a seam.
 func (g *given) strip(b box) memory {
 	for _, s := range g.strips {
 		if s.box.lo[s.axis] <= b.lo[s.axis] && b.hi[s.axis] <= s.box.hi[s.axis] {

@@ -35,7 +35,7 @@ const buildPath = "strata-pyramid"
 // noteKey is the attribute of that group that lists the paths that may be removed.
 const noteKey = "unnamed_levels"
 
-// swap is how far the exchange of levels has come.
+// swap is the progress of an exchange of levels.
 type swap struct {
 	dir   string // where the new levels are made: "" or buildPath
 	begun bool   // there is a note
@@ -100,9 +100,8 @@ func (r *rebuild) writeNote(ctx context.Context, note []string) error {
 	return g.SetAttributes(ctx, attrs)
 }
 
-// vacant refuses the name of a new level under which there is what the metadata
-// does not name, unless it is evidently that level: one of an image whose metadata
-// an interrupted program had not written yet.
+// vacant refuses the name of a new level if something that the metadata does not name lies there, unless it
+// is evidently that level: one of an image whose metadata an interrupted program had not written yet.
 func (r *rebuild) vacant(ctx context.Context, path string, shape []int) error {
 	full := store.Join(r.path, path)
 	a, err := zarr.OpenArray(ctx, r.st, full)
@@ -172,7 +171,7 @@ func (r *rebuild) name(ctx context.Context, datasets []Dataset) error {
 	return r.consolidate(ctx)
 }
 
-// consolidate brings consolidated metadata, where the image has it, up to date.
+// consolidate updates consolidated metadata if the image has it.
 func (r *rebuild) consolidate(ctx context.Context) error {
 	if r.group == nil || !r.group.Consolidated() {
 		return nil
@@ -189,7 +188,7 @@ func (r *rebuild) recover(ctx context.Context) error {
 	return r.settle(ctx)
 }
 
-// settle removes what the note lists and the metadata does not name, and the note.
+// settle removes what the note lists and the metadata do not name, and then the note.
 func (r *rebuild) settle(ctx context.Context) error {
 	if !r.swap.begun {
 		return nil
@@ -223,8 +222,8 @@ func (r *rebuild) discard(ctx context.Context, paths, named []string) error {
 	return nil
 }
 
-// named are the paths that the image's metadata names now, level 0 included, and
-// those of the note that are within the image.
+// named returns the paths that the image's metadata names now, level 0 included, and those of the note that
+// are within the image.
 func (r *rebuild) named(ctx context.Context) (named, note []string, err error) {
 	named = []string{r.ms.Datasets[0].Path}
 	g, err := zarr.OpenGroup(ctx, r.st, r.path)
@@ -258,7 +257,7 @@ func overlap(a, b string) bool {
 	return strings.HasPrefix(a+"/", b+"/") || strings.HasPrefix(b+"/", a+"/")
 }
 
-// noteOf are the paths that the note lists, of those within the image.
+// noteOf returns the paths that the note lists, of those within the image.
 func noteOf(g *zarr.Group) (paths []string, err error) {
 	if raw, ok := g.Attributes()[noteKey]; ok {
 		if err := json.Unmarshal(raw, &paths); err != nil {
@@ -268,9 +267,9 @@ func noteOf(g *zarr.Group) (paths []string, err error) {
 	return slices.DeleteFunc(paths, func(p string) bool { return checkInside(p) != nil }), nil
 }
 
-// Remains are the paths below an image's group that a [RebuildPyramid] has left which was killed: they are no part of the
-// image, may be incomplete, and the next one removes them. children are the names below the group: nothing is asked for that is
-// not among them, since some servers refuse what they have not.
+// Remains returns the paths below an image's group that a killed [RebuildPyramid] has left. They are not part
+// of the image, may be incomplete, and are removed by the next run. children are the names below the group;
+// it requests no others, since some servers refuse requests for missing objects.
 func Remains(ctx context.Context, image *zarr.Group, children []string) ([]string, error) {
 	if !slices.Contains(children, buildPath) {
 		return nil, nil

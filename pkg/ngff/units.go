@@ -29,10 +29,9 @@ var unitAliases = map[string]string{
 	"\u00e5": "angstrom", "\u212b": "angstrom", "in": "inch", "ft": "foot",
 }
 
-// Micrometres returns the length of a space unit in micrometres. Besides the
-// names of NGFF it knows their plurals, the spelling -metre, and symbols such
-// as "um"; canonical is the name that NGFF asks for. ok is false for a unit
-// that is none of these.
+// Micrometres returns the length of a space unit in micrometres. Beyond the names of NGFF it accepts their
+// plurals, the spelling -metre, and symbols such as "um"; canonical is NGFF's name. ok is false for other
+// units.
 func Micrometres(unit string) (factor float64, canonical string, ok bool) {
 	if f, ok := micrometres[unit]; ok {
 		return f, unit, true

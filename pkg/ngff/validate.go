@@ -15,9 +15,9 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Validate checks the OME-Zarr metadata of the node at path, and what it leads
-// to: an image with its levels and label images, a plate with its wells and their
-// images. It reads metadata only, no chunks. An empty result is a clean bill.
+// Validate checks the OME-Zarr metadata of the node at path and of the nodes that it refers to: an image with
+// its levels and label images, or a plate with its wells and their images. It reads metadata only, no chunks.
+// A valid hierarchy gives an empty result.
 func Validate(ctx context.Context, st store.Store, path string) []Problem {
 	v := validator{ctx: ctx, st: st}
 	v.node(path)

@@ -14,8 +14,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Writer writes an image: level 0 as tiles come, and the levels below it as
-// soon as they can be made. Its methods are safe for concurrent use.
+// Writer writes an image: level 0 as tiles arrive, and the levels below it as soon as possible. Its methods
+// are safe for concurrent use.
 type Writer struct {
 	group    *zarr.Group
 	where    string // the image, for messages
@@ -37,12 +37,9 @@ type Writer struct {
 
 var errClosed = errors.New("the image writer is closed")
 
-// Create makes the group of an image at path ("" for the root of the store) and
-// the arrays of its levels. It is fs.ErrExist when there is something already.
-// The group gets its NGFF metadata at [Writer.Close]: until then readers find
-// no image there.
-//
-// The caller ends with Close or [Writer.Abort].
+// Create makes the group of an image at path ("" for the root of the store) and the arrays of its levels. If
+// there is something already, the error wraps fs.ErrExist. [Writer.Close] adds the NGFF metadata; until then
+// readers find no image. The caller must call Close or [Writer.Abort].
 func Create(ctx context.Context, st store.Writer, path string, spec ImageSpec) (*Writer, error) {
 	w, err := create(ctx, st, path, spec)
 	if err != nil {
@@ -121,7 +118,7 @@ func countable(s *ImageSpec) error {
 	return nil
 }
 
-// arraySpec is the array of one level.
+// arraySpec returns the array of one level.
 func arraySpec(s *ImageSpec, g geometry) zarr.Spec {
 	a := zarr.Spec{
 		Format: s.Format, Shape: g.shape, Chunks: g.chunk, Shard: g.shard,
@@ -150,7 +147,7 @@ func (w *Writer) prepare(workers int) {
 	}
 }
 
-// workersOr is a number of workers, or that of the processors.
+// workersOr returns a number of workers, by default that of the processors.
 func workersOr(n int) int {
 	if n > 0 {
 		return n
@@ -158,34 +155,30 @@ func workersOr(n int) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// capped notes that there are fewer levels than asked for.
+// capped warns that there are fewer levels than requested.
 func (w *Writer) capped(got, want int) {
 	if got < want {
 		w.warnings = append(w.warnings, fmt.Sprintf("%d pyramid levels instead of %d: no axis may fall under one voxel", got, want))
 	}
 }
 
-// Levels is the number of levels of the image, level 0 included.
+// Levels returns the number of levels of the image, level 0 included.
 func (w *Writer) Levels() int { return len(w.pyramid.levels) }
 
-// Array is the array of a level. It is complete after Close.
+// Array returns the array of a level. It is complete after Close.
 func (w *Writer) Array(level int) *zarr.Array { return w.pyramid.levels[level].array }
 
-// Warnings are notes for the user about what the writer made of the spec.
+// Warnings returns notes for the user about how the writer interpreted the spec.
 func (w *Writer) Warnings() []string { return w.warnings }
 
-// Remade is the number of chunks that did not find room in the budget and were
-// made from stored data.
+// Remade returns the number of chunks that did not fit into the budget and were computed from stored data.
 func (w *Writer) Remade() int64 { return w.pyramid.spills.Load() }
 
-// WriteTile stores a part of level 0 and all of the levels below it that it
-// completes. The tile begins at index start and consists of whole chunks, up to
-// the edge of the image; data holds its elements in C order and native byte
-// order. Each chunk must be written once; the order is free, but see [TileOrder].
-//
-// It works in the caller's goroutine, and for tiles of several chunks in up to
-// Workers−1 more, which end before it returns. After an error there can be no
-// more tiles.
+// WriteTile stores a part of level 0 and the parts of the levels below that it completes. The tile begins at
+// index start and consists of whole chunks, up to the edge of the image; data holds its elements in C order
+// and native byte order. Each chunk must be written once, in any order, but see [TileOrder]. It runs in the
+// caller's goroutine and, for tiles of several chunks, in up to Workers−1 more, which end before it returns.
+// After an error, further tiles fail.
 func (w *Writer) WriteTile(ctx context.Context, start, shape []int, data []byte) error {
 	return w.tile(ctx, start, shape, data, false)
 }
@@ -231,7 +224,7 @@ func (w *Writer) chunks(ctx context.Context, start, shape []int, f func(i int, a
 	return err
 }
 
-// CheckTile reports a tile that [Writer.WriteTile] would refuse for where it lies.
+// CheckTile returns an error if [Writer.WriteTile] would refuse a tile because of its position or shape.
 func (w *Writer) CheckTile(start, shape []int) error {
 	if _, err := w.units(start, shape); err != nil {
 		return fmt.Errorf("%s: %w", w.where, err)
@@ -239,7 +232,7 @@ func (w *Writer) CheckTile(start, shape []int) error {
 	return nil
 }
 
-// units is the box of chunks that a tile consists of.
+// units returns the box of chunks that a tile consists of.
 func (w *Writer) units(start, shape []int) (b box, err error) {
 	l := w.pyramid.levels[0]
 	if len(start) != l.dims || len(shape) != l.dims {
@@ -322,9 +315,8 @@ func (w *Writer) stop(err error) {
 	}
 }
 
-// Close writes the NGFF metadata: the image is complete when it returns nil. It
-// is an error if a tile is missing or failed. All calls of WriteTile have
-// returned before. The writer's memory is given back in any case.
+// Close writes the NGFF metadata; the image is complete when it returns nil. A missing or failed tile is an
+// error. All calls of WriteTile must have returned. It releases the writer's memory in any case.
 func (w *Writer) Close(ctx context.Context) error {
 	if err := w.end(); err != nil {
 		return fmt.Errorf("%s: %w", w.where, err)
@@ -378,7 +370,6 @@ func (w *Writer) incomplete() error {
 	return nil
 }
 
-// Abort ends writing without making an image. Files stay as they are: the
-// caller writes in a place of its own and removes it. After Close it does
-// nothing: it may be deferred.
+// Abort ends writing without completing the image. It leaves the files: the caller writes to a place of its
+// own and removes it. After Close it does nothing, so that it can be deferred.
 func (w *Writer) Abort() { _ = w.end() } // that it is incomplete is why it is aborted

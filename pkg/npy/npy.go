@@ -22,7 +22,7 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Header says what follows it in the file.
+// Header describes the data that follow it in the file.
 type Header struct {
 	Type      dtype.Type
 	BigEndian bool  // elements have their most significant byte first
@@ -32,8 +32,7 @@ type Header struct {
 
 const magic = "\x93NUMPY"
 
-// Bytes is the number of bytes of the array after the header; an error if that
-// does not fit an int.
+// Bytes returns the number of bytes of the array after the header, or an error if it overflows an int.
 func (h Header) Bytes() (int, error) {
 	n := h.Type.Size()
 	for _, s := range h.Shape {
@@ -87,7 +86,7 @@ func WriteHeader(w io.Writer, h Header) error {
 // to parse more than 10,000 characters.
 const maxHeader = 1 << 16
 
-// ReadHeader reads a header, up to the first byte of the array.
+// ReadHeader reads a header and leaves r at the first byte of the array.
 func ReadHeader(r io.Reader) (Header, error) {
 	var fixed [len(magic) + 2]byte
 	if _, err := io.ReadFull(r, fixed[:]); err != nil {

@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// Bars is a chart of horizontal bars from zero on: rows, each with a bar for every series.
+// Bars is a chart of horizontal bars from zero: rows, each with a bar for every series.
 type Bars struct {
-	Title  string // says what it shows; also read aloud
+	Title  string // describes the content; also read aloud
 	Label  string // of the axis
 	Series []string
 	Rows   []Row
 }
 
-// Row is the bars of one case.
+// Row holds the bars of one case.
 type Row struct {
 	Name string
 	Bars []Bar // one for each series
 }
 
-// Bar is a value, its name and how far it spreads.
+// Bar is a value with its name and its range.
 type Bar struct {
-	Value     float64 // not a number: there is none, and Text says why; an empty one leaves no place
+	Value     float64 // NaN: no value, and Text gives the reason; without Text the bar takes no space
 	Low, High float64 // no line is drawn where they are the same
 	Text      string  // beside the bar
-	Tip       string  // read when it is pointed at
+	Tip       string  // tooltip
 }
 
 const (
@@ -40,7 +40,7 @@ const (
 	barChar   = 6.9  // about the width of a letter
 )
 
-// SVG draws the chart; "" where there is nothing to draw.
+// SVG draws the chart; it returns "" if there is nothing to draw.
 func (c *Bars) SVG() template.HTML {
 	most, bars, letters := 0.0, 0, 0
 	height := barTop
@@ -119,10 +119,10 @@ func (c *Bars) SVG() template.HTML {
 
 func (b Bar) shown() bool { return Finite(b.Value) || b.Text != "" }
 
-// None is the value of a bar that has none.
+// None returns the value for a bar without one.
 func None() float64 { return math.NaN() }
 
-// Legend is the key of the series.
+// Legend returns the key of the series.
 func (c *Bars) Legend() template.HTML {
 	var b strings.Builder
 	for i, name := range c.Series {
@@ -131,7 +131,7 @@ func (c *Bars) Legend() template.HTML {
 	return template.HTML(b.String()) // escaped above
 }
 
-// Plot is the chart with a caption, and a key where it has several series; nil where there is nothing to draw.
+// Plot returns the chart with a caption and, for several series, a key; nil if there is nothing to draw.
 func (c *Bars) Plot(caption string) *Plot {
 	svg := c.SVG()
 	if svg == "" {
@@ -152,7 +152,7 @@ func Clip(s string, n int) string {
 	return s
 }
 
-// File writes the chart as a file of its own, with its title and key: on white, as documents show it.
+// File writes the chart as a separate file with title and key, on white, for use in documents.
 func (c *Bars) File(w io.Writer) error {
 	svg := string(c.SVG())
 	if svg == "" {
@@ -163,7 +163,7 @@ func (c *Bars) File(w io.Writer) error {
 	})
 }
 
-// File writes the chart as a file of its own, with its title and key: on white, as documents show it.
+// File writes the chart as a separate file with title and key, on white, for use in documents.
 func (c *Chart) File(w io.Writer) error {
 	svg := string(c.SVG())
 	if svg == "" {
@@ -208,7 +208,8 @@ func writeFile(w io.Writer, title, svg string, names []string, mark func(b *stri
 	return err
 }
 
-// fileStyle is that of a chart in a file: the page's in the light, and without variables, which not every viewer knows.
+// fileStyle is the style of a chart in a file: the page's light style without variables, which not every
+// viewer supports.
 var fileStyle = func() string {
 	var out strings.Builder
 	colors := strings.NewReplacer()

@@ -9,20 +9,18 @@ import (
 	"strings"
 )
 
-// Chart is a plot of a few series against numbers, as an SVG that takes its
-// colours from the page.
+// Chart plots a few series against numbers as an SVG that takes its colours from the page.
 type Chart struct {
-	Title          string // says what it shows; also read aloud
+	Title          string // describes the content; also read aloud
 	XLabel, YLabel string
 	Series         []Series
-	Whole          bool // x are whole numbers: ticks too
+	Whole          bool // x and its ticks are whole numbers
 	Zero           bool // y begins at 0
 	Limits         []Limit
-	Names          []string // of x = 0, 1, 2 …, which then are no numbers but cases
+	Names          []string // names of the cases x = 0, 1, 2 …
 }
 
-// Series is a line of points with marks, told apart by colour and by the form of
-// the marks.
+// Series is a line of points with marks. Series differ in colour and in the form of the marks.
 type Series struct {
 	Name   string
 	Points []Point
@@ -32,10 +30,10 @@ type Series struct {
 // Point is a mark of a series.
 type Point struct {
 	X, Y float64
-	Tip  string // read when the mark is pointed at
-	Bad  bool   // it has a ring
+	Tip  string // tooltip
+	Bad  bool   // draws a ring around the mark
 
-	Low, High float64 // how far it spreads; no line is drawn where they are the same
+	Low, High float64 // range of the value; no line is drawn if they are equal
 }
 
 // Limit is a horizontal line with a name.
@@ -51,7 +49,7 @@ type Plot struct {
 	SVG     template.HTML
 }
 
-// Plot is the chart with a caption, and a key where it has several series; nil where there is nothing to draw.
+// Plot returns the chart with a caption and, for several series, a key; nil if there is nothing to draw.
 func (c *Chart) Plot(caption string) *Plot {
 	svg := c.SVG()
 	if svg == "" {
@@ -75,7 +73,7 @@ const (
 	chartColors  = 6
 )
 
-// SVG draws the chart; "" where there is nothing to draw.
+// SVG draws the chart; it returns "" if there is nothing to draw.
 func (c *Chart) SVG() template.HTML {
 	x0, x1, y0, y1 := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
 	n := 0
@@ -163,10 +161,10 @@ func (c *Chart) SVG() template.HTML {
 	return template.HTML(b.String())
 }
 
-// spreads tells whether a point has a range.
+// spreads reports whether a point has a range.
 func (p Point) spreads() bool { return p.Low < p.High && Finite(p.High-p.Low) }
 
-// marks are where the x axis has ticks.
+// marks returns the ticks of the x axis.
 func (c *Chart) marks(x0, x1 float64) []float64 {
 	if len(c.Names) == 0 {
 		return Ticks(x0, x1, 10, c.Whole)
@@ -178,7 +176,7 @@ func (c *Chart) marks(x0, x1 float64) []float64 {
 	return out
 }
 
-// name is what a tick of the x axis says.
+// name returns the label of a tick of the x axis.
 func (c *Chart) name(x float64) string {
 	if i := int(x); len(c.Names) > 0 && i >= 0 && i < len(c.Names) {
 		return c.Names[i]
@@ -186,7 +184,7 @@ func (c *Chart) name(x float64) string {
 	return Label(x)
 }
 
-// symbol is the mark of the i-th series; a bad point has a ring.
+// symbol draws the mark of the i-th series; a bad point has a ring.
 func symbol(b *strings.Builder, i int, x, y float64, bad bool) {
 	switch i % chartSymbols {
 	case 0:
@@ -203,7 +201,7 @@ func symbol(b *strings.Builder, i int, x, y float64, bad bool) {
 	}
 }
 
-// Legend is the key of a chart's series.
+// Legend returns the key of a chart's series.
 func (c *Chart) Legend() template.HTML {
 	var b strings.Builder
 	for i, s := range c.Series {
@@ -214,13 +212,13 @@ func (c *Chart) Legend() template.HTML {
 	return template.HTML(b.String()) // escaped above
 }
 
-// Finite reports whether a number is one.
+// Finite reports whether a number is neither NaN nor infinite.
 func Finite(v float64) bool { return v-v == 0 }
 
-// Num writes a coordinate.
+// Num formats a coordinate.
 func Num(v float64) string { return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64) }
 
-// Label writes a tick.
+// Label formats the label of a tick.
 func Label(v float64) string {
 	if a := math.Abs(v); a >= 1e6 || (a > 0 && a < 1e-4) {
 		return strconv.FormatFloat(v, 'e', -1, 64)
@@ -251,7 +249,7 @@ func padded(a, b, by float64, zero bool) (float64, float64) {
 	return lo, hi
 }
 
-// Ticks are round numbers in a range: 1, 2 or 5 × 10ⁿ apart, about so many.
+// Ticks returns about the given number of round numbers in a range, 1, 2 or 5 × 10ⁿ apart.
 func Ticks(a, b float64, about int, whole bool) []float64 {
 	if !(b > a) || !Finite(b-a) {
 		return nil

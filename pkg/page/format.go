@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Size writes a number of bytes.
+// Size formats a number of bytes.
 func Size(n int64) string {
 	if n < 0 {
 		return "–"
@@ -21,7 +21,7 @@ func Size(n int64) string {
 	return Short(v) + " " + []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}[unit]
 }
 
-// Seconds writes a time.
+// Seconds formats a duration.
 func Seconds(s float64) string {
 	switch {
 	case !Finite(s) || s < 0:
@@ -38,7 +38,7 @@ func Seconds(s float64) string {
 	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// Short writes a number with three digits that matter, more before the point.
+// Short formats a number with three significant digits, or more before the decimal point.
 func Short(v float64) string {
 	if !Finite(v) {
 		return "–"
@@ -53,7 +53,7 @@ func Short(v float64) string {
 	return strings.ReplaceAll(text, "-", "−")
 }
 
-// Plural is a number of things: "1 run", "2 runs".
+// Plural formats a number of things: "1 run", "2 runs".
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

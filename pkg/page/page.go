@@ -1,6 +1,5 @@
-// Package page is what our HTML pages have in common: one style, for screens in
-// the light and in the dark and for paper, charts as SVG, and how numbers are
-// written. Pages stand for themselves: they load nothing.
+// Package page holds the common parts of our HTML pages: one style, for light and dark screens and for paper;
+// charts as SVG; and the formatting of numbers. Pages are self-contained and load nothing.
 package page
 
 import (

@@ -1,17 +1,14 @@
-// Package phantom makes serial-sectioning OCT acquisitions whose truth is known.
+// Package phantom generates serial-sectioning OCT acquisitions with known ground truth.
 //
-// A [Specimen] is one virtual block of tissue: a random texture that is
-// defined at every point of space, so that any part of it can be computed
-// again without storing it. A microscope looks at it slice by slice, tile by
-// tile, and adds what real ones add: a curved focal plane, a flat-field,
-// speckle, attenuation, water above the tissue, agarose around it, stage
-// rotation and jitter, motor shifts between slices. Each effect has a number in
-// [Config] that switches it off.
+// A [Specimen] is one virtual block of tissue: a random texture defined at every point of space, so that any
+// part can be recomputed without storing it. A virtual microscope images it slice by slice, tile by tile, and
+// adds the effects of real ones: a curved focal plane, a flat-field, speckle, attenuation, water above the
+// tissue, agarose around it, stage rotation and jitter, motor shifts between slices. A number in [Config]
+// switches each effect off.
 //
-// [Specimen.RenderTile] computes the voxels of one tile and needs no more
-// memory than they take; [Specimen.RenderTruth] computes any box of a slice as
-// an ideal microscope would see it. Both depend on the configuration alone, not
-// on the order of calls or the number of workers.
+// [Specimen.RenderTile] computes the voxels of one tile and needs no more memory than they take;
+// [Specimen.RenderTruth] computes any box of a slice as an ideal microscope would see it. Both depend on the
+// configuration alone, not on the order of calls or the number of workers.
 package phantom
 
 import (
@@ -21,9 +18,8 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Config says what to acquire. Lengths are micrometres unless the field says
-// otherwise; "px" is one voxel of the axis. The zero value of an effect
-// switches it off; [Default] has them all on.
+// Config describes an acquisition. Lengths are in micrometres unless the field says otherwise; "px" is one
+// voxel of the axis. The zero value of an effect switches it off; [Default] has all of them on.
 type Config struct {
 	Seed uint64 `json:"seed"`
 
@@ -56,7 +52,7 @@ type Config struct {
 	FillTissue  bool    `json:"fill_tissue"`        // tissue everywhere, no agarose around it
 }
 
-// Default is a small acquisition with every effect on.
+// Default returns a small acquisition with every effect on.
 func Default() Config {
 	return Config{
 		Seed: 1, Slices: 1, Tiles: [2]int{4, 4}, Tile: [3]int{96, 128, 128},
@@ -67,8 +63,8 @@ func Default() Config {
 	}
 }
 
-// Ideal returns c with every imperfection off: identical frames, no overlap
-// errors, no noise; what is left is the specimen itself.
+// Ideal returns c with every imperfection off: identical frames, no overlap errors, no noise. Only the
+// specimen itself remains.
 func (c Config) Ideal() Config {
 	c.Matrix = [2][2]float64{{1, 0}, {0, 1}}
 	c.Jitter, c.Glitch, c.Bowl, c.Speckle, c.Floor, c.Vignette = 0, 0, 0, 0, 0, 0
@@ -94,7 +90,7 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// Validate reports the first field that makes no acquisition.
+// Validate returns an error about the first field that makes the acquisition impossible.
 func (c *Config) Validate() error {
 	bad := func(field, format string, args ...any) error {
 		return fmt.Errorf("phantom: %s %s", field, fmt.Sprintf(format, args...))
@@ -154,7 +150,7 @@ func (c *Config) Validate() error {
 // maxHeight is by how many voxels the tissue surface may vary within a slice.
 const maxHeight = 4096
 
-// Shape is the shape (z, y, x) of one slice's mosaic grid.
+// Shape returns the shape (z, y, x) of one slice's mosaic grid.
 func (c *Config) Shape() [3]int {
 	return [3]int{c.Tile[0], c.Tiles[0]*c.Tile[1] - c.Crop[0], c.Tiles[1]*c.Tile[2] - c.Crop[1]}
 }

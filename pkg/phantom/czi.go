@@ -24,15 +24,15 @@ type Scan struct {
 // ScanName returns the name of a slice's slide scan, without its suffix.
 func ScanName(slice int) string { return fmt.Sprintf("scan_z%02d", slice) }
 
-// ScanPixels returns the pixel type of slide scans of an element type; false: there is none.
+// ScanPixels returns the pixel type that slide scans use for an element type; ok is false if there is none.
 func ScanPixels(t dtype.Type) (czi.PixelType, bool) {
 	p, ok := map[dtype.Type]czi.PixelType{dtype.Uint8: czi.Gray8, dtype.Uint16: czi.Gray16, dtype.Float32: czi.Gray32Float, dtype.Float64: czi.Gray64Float}[t]
 	return p, ok
 }
 
-// WriteCZI writes a slice as a slide scan: its tiles, with one sub-block for each channel and plane, where the stage was sent to, or with a
-// stage error where it recorded them: in the directory in whole pixels and in the sub-blocks' metadata in µm. Where they are in truth,
-// [Specimen.TilePosition] says.
+// WriteCZI writes a slice as a slide scan: its tiles, with one sub-block per channel and plane, at the
+// positions where the stage was sent, or, with a stage error, where it recorded them: in whole pixels in the
+// directory, and in µm in the sub-blocks' metadata. [Specimen.TilePosition] returns the true positions.
 func (s *Specimen) WriteCZI(ctx context.Context, out interface {
 	io.WriterAt
 	io.ReaderAt

@@ -2,8 +2,8 @@ package phantom
 
 import "math"
 
-// mix is the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every
-// input bit changes half the output bits.
+// mix returns the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014) of its argument: every input bit
+// changes half the output bits.
 func mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -14,7 +14,7 @@ func mix(x uint64) uint64 {
 
 const golden = 0x9e3779b97f4a7c15
 
-// hash3 is a uniform number in [0, 1) for a point of an integer lattice.
+// hash3 returns a uniform number in [0, 1) for a point of an integer lattice.
 func hash3(seed uint64, z, y, x int) float64 {
 	h := mix(seed + golden*uint64(int64(x)))
 	h = mix(h + golden*uint64(int64(y)))
@@ -22,7 +22,7 @@ func hash3(seed uint64, z, y, x int) float64 {
 	return float64(h>>11) * (1.0 / (1 << 53))
 }
 
-// normal is a standard normal number that belongs to a seed and an index.
+// normal returns a standard normal number that depends only on a seed and an index.
 func normal(seed uint64, i int) float64 {
 	u1 := 1 - hash3(seed, 0, 0, i)
 	u2 := hash3(seed, 1, 0, i)

@@ -16,7 +16,7 @@ func (s *Specimen) RenderTile(dst []byte, slice, i, j int) error {
 	return r.to(dst)
 }
 
-// RenderPlane computes one plane of what RenderTile does.
+// RenderPlane computes one plane of the result of RenderTile.
 func (s *Specimen) RenderPlane(dst []byte, slice, i, j, z int) error {
 	r := s.tile(slice, i, j, s.TileExtent(i, j))
 	r.first, r.nz = z, 1
@@ -28,9 +28,9 @@ func (s *Specimen) tile(slice, i, j int, n [2]int) render {
 		seed: s.seed(seedSpeckle+s.channel, (slice*s.cfg.Tiles[0]+i)*s.cfg.Tiles[1]+j)}
 }
 
-// RenderTruth computes what an ideal microscope would record of a slice in the
-// box of ny × nx voxels at position (y, x) in px: no curvature, no flat-field,
-// no speckle, no detector floor. Shape (z, y, x) = (Tile[0], ny, nx).
+// RenderTruth computes a slice as an ideal microscope would record it, in the box of ny × nx voxels at
+// position (y, x) in px: no curvature, no flat-field, no speckle, no detector floor. Shape (z, y, x) =
+// (Tile[0], ny, nx).
 func (s *Specimen) RenderTruth(dst []byte, slice int, pos [2]float64, ny, nx int) error {
 	r := render{s: s, slice: slice, nz: s.cfg.Tile[0], ny: ny, nx: nx, pos: pos}
 	return r.to(dst)
@@ -188,7 +188,7 @@ func (l *lattice) row(y, x0, lo, hi float64) {
 	l.start = float32(lo/l.step[0] - float64(l.first))
 }
 
-// at is the octave's value at a depth in voxels below the surface of A-line x.
+// at returns the octave's value at a depth in voxels below the surface of A-line x.
 func (l *lattice) at(depth float32, x int) float32 {
 	u := l.start + float32(depth*l.inv)
 	k := int(u)

@@ -28,8 +28,7 @@ type pair struct {
 	Glitch   bool       `json:"glitch"`
 }
 
-// New prepares a specimen. The work is that of a tile's plane, whatever the
-// size of the acquisition.
+// New prepares a specimen. Its cost is that of one plane of a tile, whatever the size of the acquisition.
 func New(cfg Config) (*Specimen, error) {
 	cfg.setDefaults()
 	if err := cfg.Validate(); err != nil {
@@ -59,7 +58,8 @@ func (s *Specimen) makeTexture() {
 	}
 }
 
-// Channel returns the specimen as another channel shows it: at the same positions another texture. Channel 0 is s.
+// Channel returns the specimen as seen in another channel: a different texture at the same positions. Channel
+// 0 is s itself.
 func (s *Specimen) Channel(c int) *Specimen {
 	if c == 0 {
 		return s
@@ -70,14 +70,14 @@ func (s *Specimen) Channel(c int) *Specimen {
 	return &other
 }
 
-// Config is the specimen's configuration with its defaults filled in.
+// Config returns the specimen's configuration with its defaults filled in.
 func (s *Specimen) Config() Config { return s.cfg }
 
-// FlatField is the multiplicative illumination field (y, x) of every tile.
+// FlatField returns the multiplicative illumination field (y, x) of every tile.
 func (s *Specimen) FlatField() []float32 { return s.flat }
 
-// Curvature is the depth (y, x) in voxels that every tile's focal plane adds to
-// the position of the tissue surface.
+// Curvature returns the depth (y, x) in voxels that every tile's focal plane adds to the position of the
+// tissue surface.
 func (s *Specimen) Curvature() []float32 { return s.bowl }
 
 func (s *Specimen) makeTileFields() {
@@ -124,14 +124,13 @@ func (s *Specimen) makeShifts() {
 	}
 }
 
-// step is the nominal distance (y, x) between neighbouring tiles in px, before
-// the stage matrix.
+// step returns the nominal distance (y, x) between neighbouring tiles in px, before the stage matrix.
 func (s *Specimen) step() [2]float64 {
 	return [2]float64{float64(s.cfg.Tile[1]) * (1 - s.cfg.Overlap), float64(s.cfg.Tile[2]) * (1 - s.cfg.Overlap)}
 }
 
-// TilePosition is where voxel (0, 0) of a tile lies in the specimen, (y, x) in
-// px: the slice's shift + Matrix·(i·step, j·step) + the tile's jitter.
+// TilePosition returns the true position (y, x) of voxel (0, 0) of a tile in the specimen, in px: the slice's
+// shift + Matrix·(i·step, j·step) + the tile's jitter.
 func (s *Specimen) TilePosition(slice, i, j int) [2]float64 {
 	st := s.step()
 	a, b := float64(i)*st[0], float64(j)*st[1]
@@ -146,7 +145,7 @@ func (s *Specimen) TilePosition(slice, i, j int) [2]float64 {
 	return p
 }
 
-// extent is the size (y, x) in px that the first slice's tiles cover without rotation.
+// extent returns the size (y, x) in px that the first slice's tiles cover without rotation.
 func (s *Specimen) extent() [2]float64 {
 	st := s.step()
 	return [2]float64{
@@ -155,8 +154,7 @@ func (s *Specimen) extent() [2]float64 {
 	}
 }
 
-// Canvas is the box (y, x) in px that all tiles of a slice cover: origin
-// (rounded down) and size.
+// Canvas returns the box (y, x) in px that all tiles of a slice cover: origin (rounded down) and size.
 func (s *Specimen) Canvas(slice int) (origin, size [2]int) {
 	lo := [2]float64{math.Inf(1), math.Inf(1)}
 	hi := [2]float64{math.Inf(-1), math.Inf(-1)}
@@ -177,8 +175,8 @@ func (s *Specimen) Canvas(slice int) (origin, size [2]int) {
 	return origin, size
 }
 
-// TileExtent is the number of voxels (y, x) of a tile: less than a whole tile
-// in the last row and column when the mosaic is cropped.
+// TileExtent returns the number of voxels (y, x) of a tile. In a cropped mosaic, tiles of the last row and
+// column are smaller than others.
 func (s *Specimen) TileExtent(i, j int) [2]int {
 	n := [2]int{s.cfg.Tile[1], s.cfg.Tile[2]}
 	if i == s.cfg.Tiles[0]-1 {
@@ -190,8 +188,8 @@ func (s *Specimen) TileExtent(i, j int) [2]int {
 	return n
 }
 
-// relief is the height in voxels by which the cut surface of a slice lies
-// deeper than its mean at a point (y, x) in px.
+// relief returns the height in voxels by which the cut surface of a slice lies deeper than its mean at a
+// point (y, x) in px.
 func (s *Specimen) relief(slice int, y, x float64) float64 {
 	if s.cfg.Relief == 0 {
 		return 0
@@ -204,13 +202,13 @@ func (s *Specimen) relief(slice int, y, x float64) float64 {
 	return s.cfg.Relief / s.cfg.Voxel[0] * (0.6*math.Sin(v)*math.Cos(u) + 0.4*math.Sin(0.7*(u+v)))
 }
 
-// Surface is the depth in voxels of the tissue surface of a slice at a point
-// (y, x) in px, without the focal-plane curvature.
+// Surface returns the depth in voxels of the tissue surface of a slice at a point (y, x) in px, without the
+// focal-plane curvature.
 func (s *Specimen) Surface(slice int, y, x float64) float64 {
 	return s.cfg.Water/s.cfg.Voxel[0] + s.relief(slice, y, x)
 }
 
-// tissue is 1 inside the tissue, 0 in the agarose, with a smooth border.
+// tissue returns 1 inside the tissue and 0 in the agarose, with a smooth border.
 func (s *Specimen) tissue(y, x float64) float64 {
 	if s.cfg.FillTissue {
 		return 1

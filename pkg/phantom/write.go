@@ -20,7 +20,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Storage says how mosaics are stored and with what resources.
+// Storage sets how mosaics are stored, and the resources for writing them.
 type Storage struct {
 	Format        int         // Zarr format 2 or 3
 	Codecs        codec.Chain // of level 0
@@ -33,17 +33,17 @@ type Storage struct {
 	Progress      func(bytes int64) // may be nil
 }
 
-// WriteMosaic writes the mosaic grid of a slice as an OME-Zarr image at the
-// root of a store: tile (i, j) is chunk (·, i, j). Tiles are rendered in
-// parallel and written as they are ready; memory is a tile per worker.
+// WriteMosaic writes the mosaic grid of a slice as an OME-Zarr image at the root of a store: tile (i, j) is
+// chunk (·, i, j). Tiles are rendered in parallel and written as they become ready; memory is one tile per
+// worker.
 func (s *Specimen) WriteMosaic(ctx context.Context, out store.Writer, slice int, st Storage) error {
 	shape := s.cfg.Shape()
 	g := grid{shape: shape, tile: s.cfg.Tile, n: s.cfg.Tiles, name: MosaicName(slice)}
 	return s.write(ctx, out, st, g, func(dst []byte, i, j, _, _ int) error { return s.RenderTile(dst, slice, i, j) })
 }
 
-// WriteTruth writes what an ideal microscope would see of a slice, over the
-// canvas that its tiles cover (see [Specimen.Canvas]), as an OME-Zarr image.
+// WriteTruth writes a slice as an ideal microscope would see it, over the canvas that its tiles cover (see
+// [Specimen.Canvas]), as an OME-Zarr image.
 func (s *Specimen) WriteTruth(ctx context.Context, out store.Writer, slice int, st Storage) error {
 	origin, size := s.Canvas(slice)
 	t := s.cfg.Tile
@@ -55,7 +55,7 @@ func (s *Specimen) WriteTruth(ctx context.Context, out store.Writer, slice int, 
 	})
 }
 
-// MosaicName is the name of a slice's mosaic grid, without its suffix.
+// MosaicName returns the name of a slice's mosaic grid, without its suffix.
 func MosaicName(slice int) string { return fmt.Sprintf("mosaic_grid_3d_z%02d", slice) }
 
 // grid is an image cut into tiles.
@@ -121,9 +121,8 @@ func (s *Specimen) write(ctx context.Context, out store.Writer, st Storage, g gr
 	return w.Close(ctx)
 }
 
-// WriteShifts writes the motor shifts between neighbouring slices as the
-// microscope recorded them, glitches included: fixed_id, moving_id, x_shift,
-// y_shift (px), x_shift_mm, y_shift_mm.
+// WriteShifts writes the motor shifts between neighbouring slices as the microscope recorded them, glitches
+// included: fixed_id, moving_id, x_shift, y_shift (px), x_shift_mm, y_shift_mm.
 func (s *Specimen) WriteShifts(w io.Writer) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"fixed_id", "moving_id", "x_shift", "y_shift", "x_shift_mm", "y_shift_mm"}}
@@ -136,8 +135,8 @@ func (s *Specimen) WriteShifts(w io.Writer) error {
 	return out.WriteAll(rows)
 }
 
-// Truth is what is known of an acquisition beside its voxels. Positions and
-// shifts are (y, x) in px; arrays too large for it are .npy files beside it.
+// Truth holds the ground truth of an acquisition besides its voxels. Positions and shifts are (y, x) in px;
+// larger arrays are .npy files beside it.
 type Truth struct {
 	Config    Config       `json:"config"`
 	DType     string       `json:"dtype"`
@@ -167,7 +166,7 @@ func (s *Specimen) WriteJSON(w io.Writer) error {
 // float32 .npy.
 func (s *Specimen) WriteFlatField(w io.Writer) error { return s.writeField(w, s.flat) }
 
-// WriteCurvature writes the depth in voxels that the focal plane adds, (y, x).
+// WriteCurvature writes the depth in voxels that the focal plane adds, shape (y, x), as float32 .npy.
 func (s *Specimen) WriteCurvature(w io.Writer) error { return s.writeField(w, s.bowl) }
 
 func (s *Specimen) writeField(w io.Writer, v []float32) error {
@@ -178,8 +177,8 @@ func (s *Specimen) writeField(w io.Writer, v []float32) error {
 	return err
 }
 
-// WritePositions writes where every tile lies, shape (slice, i, j, 2), (y, x)
-// in px, as float64 .npy.
+// WritePositions writes the true positions (y, x) of all tiles in px, shape (slice, i, j, 2), as float64
+// .npy.
 func (s *Specimen) WritePositions(w io.Writer) error {
 	n := s.cfg.Tiles
 	if err := npy.WriteHeader(w, npy.Header{Type: dtype.Float64, Shape: []int{s.cfg.Slices, n[0], n[1], 2}}); err != nil {
@@ -198,7 +197,7 @@ func (s *Specimen) WritePositions(w io.Writer) error {
 	return nil
 }
 
-// WriteRecorded writes where the stage recorded the tiles of a slice, in the form that stitch --positions takes: their true
+// WriteRecorded writes the recorded positions of the tiles of a slice for stitch --positions: the true
 // positions with an error along each axis.
 func (s *Specimen) WriteRecorded(w io.Writer, slice int) error {
 	n := s.cfg.Tiles
@@ -236,7 +235,7 @@ func (s *Specimen) WriteSurface(w io.Writer, slice int) error {
 	return nil
 }
 
-// recorded is where the stage recorded a tile, in µm.
+// recorded returns where the stage recorded a tile, in µm.
 func (s *Specimen) recorded(slice, i, j int) [2]float64 {
 	at := s.TilePosition(slice, i, j)
 	for d := range at {

@@ -10,7 +10,7 @@ import (
 	"strata/pkg/ngff"
 )
 
-// channel is one of several that are shown together, each in its colour.
+// channel is one of several channels shown together, each in its colour.
 type channel struct {
 	index  int
 	name   string
@@ -21,8 +21,8 @@ type channel struct {
 // mostTogether is the most channels that are told apart in one picture.
 const mostTogether = 7
 
-// together are the channels that are shown in one picture, because the image says in which colours; nil: one is
-// shown in the colours of the colour map. The samples of RGB pixels are shown as they are.
+// together returns the channels that are shown in one picture, because the image says in which colours; nil:
+// one is shown in the colours of the colour map. The samples of RGB pixels are shown as they are.
 func together(im *ngff.Image, o *Options) ([]channel, error) {
 	d := im.Axis("c")
 	if d < 0 {

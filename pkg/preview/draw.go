@@ -14,8 +14,8 @@ import (
 	"strata/pkg/work"
 )
 
-// The colours of what is not data: a dark ground, on which both dim and bright
-// tissue stand out, and one hue per axis.
+// Colours besides those of data: a dark background, on which both dim and bright tissue stand out, and one
+// hue per axis.
 var (
 	ground  = color.RGBA{0x15, 0x17, 0x1c, 255}
 	noData  = color.RGBA{0x2b, 0x2f, 0x38, 255}
@@ -95,8 +95,8 @@ func (c *canvas) words(planes []*plane, list []channel) error {
 	return nil
 }
 
-// panel resamples a plane to its pixels and colours them; missing says whether
-// some are NaN. Larger voxels are interpolated between, smaller ones averaged.
+// panel resamples a plane to its pixels and colours them; missing reports whether some are NaN. It
+// interpolates between larger voxels and averages smaller ones.
 func (c *canvas) panel(ctx context.Context, p *plane, at image.Rectangle, of *channel, workers int) (missing bool, err error) {
 	down := newTaps(c.v.Shape[p.rows], p.step[0], at.Dy())
 	right := newTaps(c.v.Shape[p.cols], p.step[1], at.Dx())
@@ -146,7 +146,7 @@ func (c *canvas) panel(ctx context.Context, p *plane, at image.Rectangle, of *ch
 	return holes.Load(), err
 }
 
-// bounded is a value with the window's ends in place of infinities.
+// bounded returns a value with the window's ends in place of infinities.
 func (c *canvas) bounded(f float32) float64 {
 	v := float64(f)
 	switch {
@@ -158,7 +158,7 @@ func (c *canvas) bounded(f float32) float64 {
 	return v
 }
 
-// shade is where in the window a value lies; of a window without width, 0 or 1.
+// shade returns where in the window a value lies; of a window without width, 0 or 1.
 func (c *canvas) shade(v float64) float64 {
 	lo, hi := c.window[0], c.window[1]
 	if hi > lo {
@@ -170,8 +170,7 @@ func (c *canvas) shade(v float64) float64 {
 	return 0
 }
 
-// taps are what a pixel is made of along one axis: blocks and their weights,
-// which sum to 1.
+// taps holds the blocks that a pixel is made of along one axis, and their weights, which sum to 1.
 type taps struct {
 	first   int
 	weights []float64
@@ -216,7 +215,7 @@ func newTaps(n, step, pixels int) []taps {
 	return out
 }
 
-// drawTitle writes the name and, below it, what the picture shows.
+// drawTitle writes the name and, below it, the content of the picture.
 func (c *canvas) drawTitle(large, small pen) {
 	width := c.size.X - 2*c.margin
 	y := c.margin + int(c.font*0.7)
@@ -237,7 +236,7 @@ func (c *canvas) drawTitle(large, small pen) {
 	small.write(c.img, image.Pt(c.margin, y), small.fit(strings.Join(facts, "   "), width), quiet)
 }
 
-// drawCaption names a panel and says where it cuts.
+// drawCaption names a panel and the position of its cut.
 func (c *canvas) drawCaption(strong, small pen, p *plane, at image.Rectangle) {
 	y := at.Min.Y - c.line/2 - int(c.font*0.05)
 	x := strong.write(c.img, image.Pt(at.Min.X, y), strings.ToUpper(p.name), words)
@@ -272,7 +271,7 @@ func (c *canvas) drawCuts(p *plane, planes []*plane, at image.Rectangle) {
 	}
 }
 
-// mark is a line one pixel wide, translucent where it crosses the panel.
+// mark draws a line one pixel wide, translucent where it crosses the panel.
 func (c *canvas) mark(x, y, dx, dy, n, tick int, hue color.RGBA) {
 	for i := -tick; i < n+tick; i++ {
 		alpha := 1.0
@@ -310,8 +309,8 @@ func (c *canvas) drawScaleBar(small pen) {
 	small.write(c.img, image.Pt(x, c.footer+c.layout.bar()+c.line/2), micrometres(c.barLength), words)
 }
 
-// drawColours puts the colour bar at the right, the window's ends below it, and,
-// where some pixels have no number, what they look like.
+// drawColours draws the colour bar at the right with the ends of the window below it and, if some pixels have
+// no number, their colour.
 func (c *canvas) drawColours(small pen, empty bool) {
 	right := c.size.X - c.margin
 	left := right - min(int(c.font*14), (c.size.X-2*c.margin)*2/5)

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// layout is where everything lies in the picture.
+// layout holds the positions of everything in the picture.
 type layout struct {
 	labels, scaleBar bool
 	tall             bool // yz stands beside xz, z down, and not beside xy
@@ -40,7 +40,7 @@ const (
 // captionWidth is the room for a caption such as "YZ  x = 12345 µm", in font sizes.
 const captionWidth = 9.5
 
-// extent is the size of the volume, µm.
+// extent returns the size of the volume in µm.
 func (v *volume) extent() (e [3]float64) {
 	for d := range e {
 		e[d] = float64(v.Shape[d]) * v.Size[d]
@@ -48,16 +48,16 @@ func (v *volume) extent() (e [3]float64) {
 	return e
 }
 
-// tall says whether the volume is so deep that its panels take less room side by
-// side than with xz below xy and yz beside it.
+// tall reports whether the volume is so deep that its panels take less room side by side than with xz below
+// xy and yz beside it.
 func (v *volume) tall() bool {
 	e := v.extent()
 	return v.deep() && (2*e[2]+e[1])*max(e[1], e[0]) < (e[2]+e[0])*(e[1]+e[0])
 }
 
-// arrange lays the panels out, all in the same scale: xy with xz below it and yz to
-// its right, or the three side by side where that takes less room. A pixel is a voxel's side along Y or X (the smaller one), larger
-// where the picture would exceed its maximal size.
+// arrange places the panels, all in the same scale: xy with xz below it and yz to its right, or the three
+// side by side if that takes less room. A pixel is as large as a voxel along Y or X (the smaller one), or
+// larger if the picture would exceed its maximum size.
 func arrange(v *volume, o *Options) *layout {
 	lay := &layout{tall: v.tall(), labels: o.Labels && o.MaxSize >= roomForWords, scaleBar: o.ScaleBar && o.MaxSize >= roomForBar, samples: [][2]int{{v.Shape[1], v.Shape[2]}}}
 	if v.deep() {
@@ -114,7 +114,7 @@ func arrange(v *volume, o *Options) *layout {
 	return lay
 }
 
-// header is the height of the title and the line below it.
+// header returns the height of the title and the line below it.
 func (lay *layout) header() int {
 	if !lay.labels {
 		return 0
@@ -122,7 +122,7 @@ func (lay *layout) header() int {
 	return int(lay.font*1.9) + lay.line
 }
 
-// caption is the height of the line above each panel; a single one needs none.
+// caption returns the height of the line above each panel; a single one needs none.
 func (lay *layout) caption() int {
 	if !lay.labels || len(lay.samples) == 1 {
 		return 0
@@ -163,5 +163,5 @@ func (lay *layout) place(v *volume, extent [3]float64, pixel float64) {
 	}
 }
 
-// bar is the height of the scale bar's and the colour bar's place.
+// bar returns the height of the scale bar's and the colour bar's place.
 func (lay *layout) bar() int { return int(math.Round(lay.font * 0.7)) }

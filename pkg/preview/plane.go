@@ -2,8 +2,8 @@ package preview
 
 import "math"
 
-// plane is what is read for one panel: a grid of means (or maxima) over blocks of
-// voxels, mostly of one voxel each.
+// plane holds the data of one panel: a grid of means (or maxima) over blocks of voxels, mostly of one voxel
+// each.
 type plane struct {
 	name   string
 	rows   int // axis (0 z, 1 y, 2 x) that runs down
@@ -15,7 +15,7 @@ type plane struct {
 	values []float32
 }
 
-// cuts are the planes that the options ask for, xy first. first is level 0.
+// cuts returns the planes that the options ask for, xy first. first is level 0.
 func (v *volume) cuts(o *Options, first *volume) ([]*plane, error) {
 	at := [3]int{first.Shape[0] / 2, first.Shape[1] / 2, first.Shape[2] / 2}
 	switch {
@@ -51,12 +51,11 @@ func (v *volume) cuts(o *Options, first *volume) ([]*plane, error) {
 	return planes, nil
 }
 
-// deep says whether there is more than one plane along z.
+// deep reports whether there is more than one plane along z.
 func (v *volume) deep() bool { return v.Shape[0] > 1 }
 
-// wholeSamples is how many voxels of all panels together are kept one by one.
-// Where there are more (no pyramid, or a finer level than fits), blocks of them
-// are averaged as they are read.
+// wholeSamples is the maximum number of voxels of all panels together that are kept individually. If there
+// are more (no pyramid, or a finer level than fits), blocks of them are averaged while they are read.
 var wholeSamples = 4 << 20 // a variable for tests
 
 // reduce decides the blocks: no larger than a pixel of the picture, so that the
@@ -79,10 +78,10 @@ func reduce(planes []*plane, lay *layout) {
 	}
 }
 
-// whole says whether a block is a voxel.
+// whole reports whether a block is a single voxel.
 func (p *plane) whole() bool { return p.step == [2]int{1, 1} }
 
-// bytes is what the values of planes take.
+// bytesOf returns the memory of the planes' values in bytes.
 func bytesOf(planes []*plane, each int64) (n int64) {
 	for _, p := range planes {
 		n += int64(p.n[0]) * int64(p.n[1]) * each

@@ -1,13 +1,12 @@
-// Package preview draws OME-Zarr images as pictures that a person judges at a
-// glance: three orthogonal cuts or projections side by side in true proportions,
-// with a scale bar, the range of values and where the cuts lie.
+// Package preview draws OME-Zarr images as pictures for judging at a glance: three orthogonal cuts or
+// projections side by side in true proportions, with a scale bar, the range of values and the positions of
+// the cuts.
 //
 //	p, err := preview.Render(ctx, image, preview.Defaults(), resources)
 //	err = png.Encode(f, p.Image)
 //
-// Cuts read the chunks that they cross and no others; projections stream through
-// the level once. What is read does not depend on the workers or the memory, nor
-// do the pixels.
+// Cuts read only the chunks that they cross; projections stream through the level once. Neither the data read
+// nor the pixels depend on the number of workers or the memory.
 package preview
 
 import (
@@ -24,19 +23,18 @@ import (
 	"strata/pkg/oct"
 )
 
-// Auto is the level that [Options] ask for to have the finest one whose panels
-// fit into the picture with one pixel per voxel along X and Y, and the channel to
-// have all that have a colour.
+// Auto, as level in [Options], selects the finest level whose panels fit into the picture with one pixel per
+// voxel along X and Y; as channel, all channels that have a colour.
 const Auto = -1
 
-// The values of [Options.Projection].
+// Values of [Options.Projection].
 const (
 	None = "none" // cuts, one voxel thick
 	AIP  = "aip"  // average intensity projections
 	MIP  = "mip"  // maximum intensity projections
 )
 
-// Options say what a preview shows.
+// Options select what a preview shows, and how.
 type Options struct {
 	Level       int        // pyramid level, or Auto
 	Projection  string     // None, AIP or MIP
@@ -44,27 +42,27 @@ type Options struct {
 	Percentiles [2]float64 // range of values shown, where Window is nil
 	Window      *[2]float64
 	Colormap    string // a name of package colormap
-	Channel     int    // the one to show in these colours; Auto: those that the image gives colours together, else the first
+	Channel     int    // the channel to show; Auto: all that the image gives colours, together, or else the first
 	MaxSize     int    // longest side of the picture, px
 	ScaleBar    bool
 	Labels      bool // title, captions, colour bar, positions of the cuts
 	Title       string
 }
 
-// Defaults are the options that suit most images.
+// Defaults returns options that suit most images.
 func Defaults() Options {
 	return Options{Level: Auto, Channel: Auto, Projection: None, Percentiles: [2]float64{0.1, 99.9}, Colormap: "gray", MaxSize: 1600, ScaleBar: true, Labels: true}
 }
 
-// Preview is a picture and what it shows.
+// Preview is a picture and a description of its content.
 type Preview struct {
 	Image  *image.RGBA
 	Level  int        // pyramid level that was read
 	Window [2]float64 // values of the first and last colour
 	Pixel  float64    // side of a pixel of the panels, µm
 	Panels []Panel
-	// ScaleBar is the bar's box in the picture, empty where there is none, and
-	// ScaleBarMicrometres the length that it stands for.
+	// ScaleBar is the bar's box in the picture, empty if there is none; ScaleBarMicrometres is the length
+	// that it represents.
 	ScaleBar            image.Rectangle
 	ScaleBarMicrometres float64
 }
@@ -76,7 +74,7 @@ type Panel struct {
 	Index int             // voxel of the level along the third axis; -1 for a projection
 }
 
-// ErrOptions is wrapped by errors of options that do not suit the image.
+// ErrOptions is wrapped by errors about options that do not suit the image.
 var ErrOptions = errors.New("unsuitable options")
 
 type optionsError struct{ error }
@@ -91,12 +89,11 @@ type inputError struct{ error }
 func (e inputError) Is(target error) bool { return target == oct.ErrInput }
 func (e inputError) Unwrap() error        { return e.error }
 
-// Render draws an image with axes (y, x) or (z, y, x); others, such as time, may come before and are shown at index
-// 0. Channels to which the image gives colours are shown together; red, green and blue bytes as they are. It needs
-// memory for the panels (of a projection thrice) and for a chunk per worker.
-//
-// Errors: [oct.ErrInput] of images that cannot be drawn, [ErrOptions] of options
-// that do not suit this one.
+// Render draws an image with axes (y, x) or (z, y, x); further axes in front, such as time, are shown at
+// index 0. Channels with colours in the image's metadata are shown together; red, green and blue bytes
+// unchanged. It needs memory for the panels (three times for projections) and for one chunk per worker.
+// Errors wrap [oct.ErrInput] for images that cannot be drawn, and [ErrOptions] for options that do not suit
+// this image.
 func Render(ctx context.Context, im *ngff.Image, o Options, res oct.Resources) (*Preview, error) {
 	if err := o.check(); err != nil {
 		return nil, err

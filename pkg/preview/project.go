@@ -63,8 +63,8 @@ func (r *reading) project(ctx context.Context, maximum bool) error {
 	return nil
 }
 
-// piece is the box that a projection reads at a time: whole chunks, as many as
-// fit along X, Y and Z in this order, or of larger uncompressed ones a part.
+// piece returns the box that a projection reads at a time: whole chunks, as many as fit along X, Y and Z in
+// this order, or of larger uncompressed ones a part.
 func (v *volume) piece() [3]int {
 	room := max(1, pieceBytes/(v.Array.DType().Size()+4))
 	p := v.Chunk

@@ -64,7 +64,7 @@ func (r *reading) read(ctx context.Context, o *Options) (window [2]float64, err 
 	return r.window(q), nil
 }
 
-// window is the range of the percentiles; without any number it is 0 to 1.
+// window returns the range of the percentiles; without any number it is 0 to 1.
 func (r *reading) window(q *filter.Quantiles) [2]float64 {
 	w := [2]float64{q.Value(0), q.Value(1)}
 	if math.IsNaN(w[0]) {
@@ -85,8 +85,8 @@ func allWhole(planes []*plane) bool {
 	return true
 }
 
-// addFinite counts values without the infinite ones, which are shown as the
-// window's ends and have no say in where it lies. v is left as it is.
+// addFinite counts values except infinite ones, which are shown as the window's ends and do not affect the
+// window. It does not change v.
 func addFinite(q *filter.Quantiles, v []float32) {
 	start := 0
 	for i, f := range v {
@@ -98,14 +98,13 @@ func addFinite(q *filter.Quantiles, v []float32) {
 	q.Add(v[start:])
 }
 
-// unit is a piece of a plane that is read at once: whole chunks where there is
-// room, always whole blocks.
+// unit is a piece of a plane that is read at once: whole chunks if there is room, and always whole blocks.
 type unit struct {
 	plane      *plane
 	start, end [2]int // blocks
 }
 
-// rawPiece is how many voxels of an uncompressed chunk are read at a time.
+// rawPiece is the number of voxels of an uncompressed chunk that are read at a time.
 const rawPiece = 1 << 20
 
 // units cuts the planes into pieces.
@@ -132,7 +131,7 @@ func (r *reading) units() (list []unit, largest int64) {
 	return list, largest
 }
 
-// voxels is a unit's box along rows and cols.
+// voxels returns a unit's box along rows and cols.
 func (u *unit) voxels(v *volume) (start, n [2]int) {
 	for k, d := range []int{u.plane.rows, u.plane.cols} {
 		start[k] = u.start[k] * u.plane.step[k]
@@ -173,8 +172,8 @@ func (r *reading) cut(ctx context.Context, q *filter.Quantiles, fill bool) error
 	})
 }
 
-// share is how many workers fit into memory beside the planes, each with its own
-// buffers and scratch, and the scratch that a call may use.
+// share returns how many workers fit into memory beside the planes, each with its own buffers and scratch,
+// and the scratch that a call may use.
 func (r *reading) share(each, scratch int64) (workers int, budget int64, err error) {
 	avail := r.res.Mem - bytesOf(r.planes, 4)
 	if each > avail {
@@ -283,7 +282,7 @@ func addRow(sum []float64, count []int32, row []float32, step int) {
 	}
 }
 
-// mean is NaN of nothing.
+// mean returns the mean of n values, or NaN for n = 0.
 func mean(sum float64, n int32) float32 {
 	if n == 0 {
 		return nan
@@ -291,7 +290,7 @@ func mean(sum float64, n int32) float32 {
 	return float32(sum / float64(n))
 }
 
-// grown is a slice of n elements, s where that is large enough.
+// grown returns a slice of n elements, reusing s if it is large enough.
 func grown[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

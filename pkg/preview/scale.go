@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// barLength is the length that a scale bar stands for: the largest of 1, 2, 5 ×
-// 10ⁿ µm that takes at most the given length.
+// barLength returns the length that a scale bar stands for: the largest of 1, 2, 5 × 10ⁿ µm that takes at
+// most the given length.
 func barLength(most float64) float64 {
 	if !(most > 0) || math.IsInf(most, 0) {
 		return 0

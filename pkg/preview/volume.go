@@ -9,7 +9,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// volume is one level of an image, and the channel of it that is read.
+// volume is one level of an image and the channel that is read.
 type volume struct {
 	spatial.Level
 	level   int
@@ -18,7 +18,7 @@ type volume struct {
 	where   string
 }
 
-// volumes are the levels of an image.
+// volumes returns the levels of an image.
 func volumes(im *ngff.Image, o *Options, list []channel, res oct.Resources) ([]*volume, error) {
 	levels, err := spatial.Levels(im)
 	if err != nil {
@@ -37,7 +37,7 @@ func volumes(im *ngff.Image, o *Options, list []channel, res oct.Resources) ([]*
 	return vols, nil
 }
 
-// choose is the level that the options ask for.
+// choose returns the level that the options ask for.
 func choose(vols []*volume, o *Options) (*volume, error) {
 	if o.Level != Auto {
 		if o.Level < 0 || o.Level >= len(vols) {
@@ -53,10 +53,10 @@ func choose(vols []*volume, o *Options) (*volume, error) {
 	return vols[len(vols)-1], nil
 }
 
-// inPlane is the smaller voxel size of Y and X.
+// inPlane returns the smaller voxel size of Y and X.
 func (v *volume) inPlane() float64 { return min(v.Size[1], v.Size[2]) }
 
-// region is a box of voxels of the channel as a region of the array.
+// region returns a box of voxels of the channel as a region of the array.
 func (v *volume) region(start, shape [3]int) zarr.Region {
 	r := v.Region(start, shape, nil)
 	if v.color >= 0 {

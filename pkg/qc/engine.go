@@ -14,15 +14,15 @@ import (
 	"strata/pkg/document"
 )
 
-// MissingSlice is a slice that the workflow went on without.
+// MissingSlice is a slice that the workflow gave up.
 type MissingSlice struct {
 	Process, Slice, Exit, Reason string
 }
 
-// Task is a line of the engine's trace.
+// Task is a line of the workflow engine's trace.
 type Task struct {
 	Name, Status            string
-	Submit, Start, Complete time.Time // zero where not known
+	Submit, Start, Complete time.Time // zero if unknown
 	Duration, Realtime      time.Duration
 	Attempt                 int
 	HasTimes                bool
@@ -152,13 +152,13 @@ func span(text string) (time.Duration, error) {
 	return time.Duration(sum * float64(time.Second)), nil
 }
 
-// Engine is what the engine's trace says of a run as a whole.
+// Engine summarises a run from the workflow engine's trace.
 type Engine struct {
 	Tasks, Cached, Failed int
 	Span                  time.Duration // from the first submission to the last completion
 	Busy                  time.Duration // at least one task was running
 	Work                  time.Duration // sum of the tasks' own time
-	Waiting               time.Duration // sum of what tasks took beside it: queue, staging, publishing
+	Waiting               time.Duration // sum of the tasks' times beyond their run time: queue, staging, publishing
 }
 
 // engine sums up tasks. Those from the cache took no time in this run.

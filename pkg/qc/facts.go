@@ -16,9 +16,9 @@ import (
 	"strata/pkg/document"
 )
 
-// Facts are the plain values of a JSON file: those of its object, and those of
-// objects in it under "outer.inner". Lists of up to four plain values, also of two
-// rows of two, count as plain, of longer ones the length is told.
+// Facts holds the plain values of a JSON file: those of its top-level object, and those of nested objects as
+// "outer.inner". Lists of up to four plain values, and of two rows of two, count as plain; for longer ones it
+// holds the length.
 type Facts struct {
 	Name   string
 	Fields []string // in the order of the file
@@ -28,7 +28,7 @@ type Facts struct {
 	plot  map[string]float64 // numbers to compare between slices
 }
 
-// maxFacts is how many values are shown of a file.
+// maxFacts is the maximum number of values shown of a file.
 const maxFacts = 24
 
 // loadFacts reads JSON files; sum puts those of a known form in other words.
@@ -51,7 +51,7 @@ func (r *Report) loadFacts(ctx context.Context, list []found, to *[]*Facts, suff
 	return nil
 }
 
-// parseFacts reads a JSON object. name is what errors call the file.
+// parseFacts parses a JSON object. name is the file's name in errors.
 func parseFacts(b []byte, name string) (*Facts, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -135,7 +135,7 @@ func scalar(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// list writes a list of a few plain values or rows of them, or says how long it is.
+// list formats a list of a few plain values or rows of them, or gives the length of a longer one.
 func list(raw json.RawMessage) string {
 	var items []json.RawMessage
 	if json.Unmarshal(raw, &items) != nil {
@@ -171,7 +171,7 @@ func list(raw json.RawMessage) string {
 	return strings.Join(parts, separator)
 }
 
-// columns are the fields that any of the files has, in the order of first sight.
+// columns returns the fields that any of the files has, in the order of first sight.
 func columns(all []*Facts) []string {
 	var out []string
 	for _, f := range all {
@@ -184,13 +184,12 @@ func columns(all []*Facts) []string {
 	return out
 }
 
-// lineAt is the line of an offset.
+// lineAt returns the line of an offset.
 func lineAt(b []byte, offset int64) int {
 	return 1 + bytes.Count(b[:min(offset, int64(len(b)))], []byte{'\n'})
 }
 
-// plainJSON says what is wrong with JSON without the name of the file, which the
-// caller puts in front, and in one line.
+// plainJSON describes a fault of JSON in one line without the name of the file, which the caller adds.
 func plainJSON(err error, path string) error {
 	var syntax *json.SyntaxError
 	var file *fs.PathError

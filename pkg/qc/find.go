@@ -14,8 +14,8 @@ type found struct {
 	named bool
 }
 
-// files are the named files, and of named folders the files in them with that
-// ending, in the order of their names.
+// files returns the named files, and of named folders the files in them with that ending, in the order of
+// their names.
 func files(paths []string, ending string) ([]found, error) {
 	var out []found
 	for _, p := range paths {
@@ -45,8 +45,8 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// isPlain says whether a path may be read to its end: no folder, pipe or device.
-// What is not there counts, reading it says so.
+// isPlain reports whether a path may be read to its end: it is no folder, pipe or device. A missing file
+// counts, since reading it gives the error.
 func isPlain(path string) bool {
 	info, err := os.Stat(path)
 	return err != nil || info.Mode().IsRegular()
@@ -55,11 +55,11 @@ func isPlain(path string) bool {
 // closed are folders of a run that are not looked into: what engines keep.
 var closed = []string{"work", ".nextflow"}
 
-// runDepth is how far below a run's folder files are looked for.
+// runDepth is the maximum depth below a run's folder at which files are searched.
 const runDepth = 4
 
-// find looks for sources in the folder of a run, by the names that the workflow
-// gives them: what there is of each kind, in the order of the names.
+// find looks for sources in the folder of a run by the names that the workflow gives them: all files of each
+// kind, in the order of their names.
 func find(run string) (map[string][]found, error) {
 	lists := map[string][]found{}
 	if info, err := os.Stat(run); err == nil && !info.IsDir() {

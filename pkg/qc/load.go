@@ -17,8 +17,8 @@ import (
 	"strata/pkg/registration"
 )
 
-// Load reads what the sources name and what is found in them. Pictures of maps are
-// drawn with the given resources; those of files are read by [Report.Fit].
+// Load reads the files named in the sources and those found in their folders. It draws pictures of maps with
+// the given resources; [Report.Fit] reads those in files.
 func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 	lists, err := s.lists()
 	if err != nil {
@@ -79,8 +79,8 @@ func Load(ctx context.Context, s Sources, res oct.Resources) (*Report, error) {
 	return r, nil
 }
 
-// lists are the files of each kind: those that are named, and of what is not
-// named those that the run's folder has.
+// lists returns the files of each kind: those that are named, and, for kinds that are not, those found in the
+// run's folder.
 func (s Sources) lists() (map[string][]found, error) {
 	lists := map[string][]found{}
 	if s.Run != "" {
@@ -114,7 +114,7 @@ func (s Sources) lists() (map[string][]found, error) {
 	return lists, nil
 }
 
-// empty says which of the named folders have nothing to show.
+// empty reports which of the named folders hold nothing to show.
 func (s Sources) empty(lists map[string][]found) (problems []string) {
 	if n := 0; s.Run != "" {
 		for _, list := range lists {
@@ -137,8 +137,7 @@ func (s Sources) empty(lists map[string][]found) (problems []string) {
 	return problems
 }
 
-// Files are the files that a report of these sources reads, and the folders of
-// maps.
+// Files returns the files that a report of these sources reads, and the folders of maps.
 func (s Sources) Files() ([]string, error) {
 	lists, err := s.lists()
 	if err != nil {
@@ -154,8 +153,8 @@ func (s Sources) Files() ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// unusable is what happens with a file that is not what it should be: an error if
-// it was named, a problem in the report if it was found.
+// unusable handles a file that is not what it should be: it returns an error if the file was named, and
+// records a problem in the report if it was found.
 func (r *Report) unusable(f found, err error) error {
 	if f.named || errors.Is(err, context.Canceled) {
 		return inputError{err}

@@ -18,14 +18,13 @@ import (
 	"strata/pkg/page"
 )
 
-// MapSet is what focal found of one slice.
+// MapSet holds focal's maps of one slice.
 type MapSet struct {
 	Name string
 	Maps []*Map
 }
 
-// Map is one of these maps as a picture, with its numbers where it is an
-// OME-Zarr image.
+// Map is one map as a picture, with its numbers if it is an OME-Zarr image.
 type Map struct {
 	Kind           string // "flatfield"
 	Title          string // "Flat-field"
@@ -35,14 +34,14 @@ type Map struct {
 	Unit           string
 }
 
-// titles of the maps that focal saves, and what their numbers are.
+// titles lists the titles of the maps that focal saves, and the units of their numbers.
 var titles = map[string][2]string{
 	"flatfield":  {"Flat-field", ""},
 	"z0":         {"Tissue interface", "planes"},
 	"correction": {"Curvature correction", "planes"},
 }
 
-// mapPixels is how large the picture of a map is, px.
+// mapPixels is the size of the picture of a map in px.
 const mapPixels = 560
 
 // loadMaps reads folders of maps: each of one slice, or of one folder per slice.
@@ -173,7 +172,7 @@ func (m *Map) measure(ctx context.Context, a *zarr.Array) error {
 // the first ones do.
 const fewMaps, firstMaps = 4, 2
 
-// FirstMaps are the maps that stand in the open.
+// FirstMaps returns the maps that are shown at once.
 func (r *Report) FirstMaps() []*MapSet {
 	if len(r.Maps) > fewMaps {
 		return r.Maps[:firstMaps]
@@ -181,7 +180,7 @@ func (r *Report) FirstMaps() []*MapSet {
 	return r.Maps
 }
 
-// OtherMaps are those that are shown on demand.
+// OtherMaps returns the maps that are shown on demand.
 func (r *Report) OtherMaps() []*MapSet { return r.Maps[len(r.FirstMaps()):] }
 
 // mapPlots compare the maps of slices.

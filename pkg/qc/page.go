@@ -24,7 +24,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"bytes": page.Size, "seconds": page.Seconds, "short": page.Short, "plural": page.Plural, "overlapFrom": overlapFrom,
 }).Parse(pageHTML))
 
-// view is what the page shows, in its order.
+// view holds the content of the page in its order.
 type view struct {
 	*Report
 	CSS      template.CSS
@@ -55,11 +55,11 @@ type group struct {
 	Pictures []*Picture
 }
 
-// fewPictures is how many of a kind stand in the open; of more, only the first
-// ones do: all of a few rows.
+// fewPictures is the maximum number of pictures of a kind that are shown at once; of more, only the first
+// ones are: all of a few rows.
 const fewPictures, firstPictures = 24, 12
 
-// First are the pictures that stand in the open.
+// First returns the pictures that are shown at once.
 func (g group) First() []*Picture {
 	if len(g.Pictures) > fewPictures {
 		return g.Pictures[:firstPictures]
@@ -67,7 +67,7 @@ func (g group) First() []*Picture {
 	return g.Pictures
 }
 
-// Others are those that are shown on demand.
+// Others returns the pictures that are shown on demand.
 func (g group) Others() []*Picture { return g.Pictures[len(g.First()):] }
 
 type keyFigure struct{ Name, Value, Note string }
@@ -91,10 +91,10 @@ type pairRow struct {
 	DriftX, DriftY float64 // µm, of the moving slice
 }
 
-// XMicrometres is the shift along X.
+// XMicrometres returns the shift along X.
 func (p pairRow) XMicrometres() float64 { return p.X * 1000 }
 
-// YMicrometres is the shift along Y.
+// YMicrometres returns the shift along Y.
 func (p pairRow) YMicrometres() float64 { return p.Y * 1000 }
 
 type factTable struct {
@@ -105,7 +105,7 @@ type factTable struct {
 	Known   bool // short values in our words
 }
 
-// Cell is a value, or a dash.
+// Cell returns a value, or a dash.
 func (f *Facts) Cell(column string) string {
 	if v, ok := f.Values[column]; ok {
 		return v
@@ -113,7 +113,7 @@ func (f *Facts) Cell(column string) string {
 	return "–"
 }
 
-// WriteHTML writes the page. [Report.Fit] comes before it.
+// WriteHTML writes the page. Call [Report.Fit] first.
 func (r *Report) WriteHTML(w io.Writer) error {
 	return pageTemplate.Execute(w, r.view())
 }
@@ -195,7 +195,7 @@ func (r *Report) view() *view {
 	return v
 }
 
-// Has says whether the page has a section.
+// Has reports whether the page has a section.
 func (v *view) Has(id string) bool {
 	for _, s := range v.Sections {
 		if s.ID == id {
@@ -205,8 +205,8 @@ func (v *view) Has(id string) bool {
 	return false
 }
 
-// groups are the cuts, then the projections, then those of the mosaics as they were
-// recorded; in each the pictures of volumes come first and large.
+// groups returns the cuts, then the projections, then those of the mosaics as they were recorded; in each the
+// pictures of volumes come first and large.
 func groups(all []*Picture) []group {
 	g := []group{{Name: "Cuts"}, {Name: "Average intensity projections"}, {Name: "Average intensity projections of the mosaics as recorded"}}
 	for _, p := range all {
@@ -233,7 +233,7 @@ func groups(all []*Picture) []group {
 	return slices.DeleteFunc(g, func(g group) bool { return len(g.Pictures) == 0 })
 }
 
-// Lead says whether a picture is of the result and not of one slice.
+// Lead reports whether a picture shows the result and not one slice.
 func (p *Picture) Lead() bool { return strings.HasPrefix(p.Name, "volume") }
 
 func (r *Report) subtitle() string {
@@ -308,7 +308,7 @@ func overlapFrom(source string) string {
 	return strings.ReplaceAll(source, "_", " ")
 }
 
-// MBs is the throughput as it is shown: MB of elements per second.
+// MBs returns the throughput for display: MB of elements per second.
 func (s *Stage) MBs() string {
 	if !s.HasThroughput {
 		return "–"
@@ -316,7 +316,7 @@ func (s *Stage) MBs() string {
 	return page.Short(s.Throughput / 1e6)
 }
 
-// Reading is what the overlap's correlation says.
+// Reading returns an interpretation of the overlap's correlation.
 func (r *Report) Reading(m registration.Match) string {
 	switch {
 	case m.Fallback:
@@ -329,7 +329,7 @@ func (r *Report) Reading(m registration.Match) string {
 	return "good"
 }
 
-// Times are the engine's numbers as they are shown.
+// Times returns the engine's numbers for display.
 func (e *Engine) Times() []keyFigure {
 	share := ""
 	if e.Span > 0 {

@@ -29,17 +29,16 @@ import (
 	"strata/pkg/work"
 )
 
-// PictureBytes is how much the pictures of a page take together by default, as
-// embedded.
+// PictureBytes is the default limit on the total size of a page's pictures, as embedded.
 const PictureBytes = 12 << 20
 
-// longestSide is how large an embedded picture is at most, px.
+// longestSide is the maximum size of an embedded picture in px.
 const longestSide = 1800
 
 // Picture is a picture of the page.
 type Picture struct {
 	Name   string
-	Alt    string // what it shows, for those who do not see it
+	Alt    string // text for readers who cannot see it
 	Width  int    // as embedded
 	Height int
 	URL    template.URL // data: URL, made by Fit
@@ -72,10 +71,10 @@ func (r *Report) loadPreviews(ctx context.Context, list []found, mem int64) erro
 	return nil
 }
 
-// maxFile is how large a picture's file is embedded as it is.
+// maxFile is the maximum size of a picture's file that is embedded unchanged.
 const maxFile = 4 << 20
 
-// readPNG looks at a picture: that it is one, and whole.
+// readPNG checks that a file is a complete picture.
 func readPNG(ctx context.Context, path string, mem int64) (*Picture, error) {
 	opened, err := document.Open(ctx, path)
 	if err != nil {
@@ -103,11 +102,11 @@ func readPNG(ctx context.Context, path string, mem int64) (*Picture, error) {
 	return p, nil
 }
 
-// decoded is the memory that the pixels take at most.
+// decoded returns the maximum memory of the pixels.
 func (p *Picture) decoded() int64 { return 8 * int64(p.Width) * int64(p.Height) }
 
-// wholePNG goes through the chunks of a PNG up to its end and checks their sums,
-// which costs a small part of decoding it. It returns the length of all.
+// wholePNG walks the chunks of a PNG to its end and verifies their checksums, which costs a small part of
+// decoding it. It returns the total length.
 func wholePNG(f io.Reader) (int64, error) {
 	r := bufio.NewReader(f)
 	if _, err := r.Discard(8); err != nil { // the signature
@@ -145,7 +144,7 @@ func newPicture(img image.Image) (*Picture, error) {
 	return p, p.encode(shrink(img, longestSide))
 }
 
-// shrink makes an image whose longest side has at most so many pixels.
+// shrink returns an image whose longest side has at most the given number of pixels.
 func shrink(img image.Image, most int) image.Image {
 	size := img.Bounds().Size()
 	longest := max(size.X, size.Y)
@@ -170,27 +169,27 @@ func (p *Picture) encode(img image.Image) error {
 	return nil
 }
 
-// embedded is what n bytes take in the page.
+// embedded returns the size that n bytes take in the page.
 func embedded(n int64) int64 { return (n + 2) / 3 * 4 }
 
-// Src is the attribute with the picture, as it stands in the page: a template would
-// write each plus sign of it in five characters.
+// Src returns the src attribute with the embedded picture; a template would write each plus sign of it in
+// five characters.
 func (p *Picture) Src() template.HTMLAttr { return template.HTMLAttr(`src="` + string(p.URL) + `"`) }
 
-// fits says whether the picture can be embedded as it is in so many bytes.
+// fits reports whether the picture can be embedded unchanged in the given number of bytes.
 func (p *Picture) fits(most int64) bool {
 	return embedded(p.bytes) <= most && p.bytes <= maxFile && max(p.Width, p.Height) <= longestSide
 }
 
-// jpegQuality is that of pictures for which there is not room enough as PNG, and
-// leastPixel how many bytes a pixel takes at least then, of most pictures.
+// jpegQuality is the quality of pictures for which there is no room as PNG, and leastPixel the minimum number
+// of bytes per pixel of most of these.
 const (
 	jpegQuality = 87
 	leastPixel  = 0.12
 )
 
-// fit makes the picture take at most so many bytes in the page: as it is, as a
-// JPEG, or as a smaller one.
+// fit makes the picture take at most the given number of bytes in the page: unchanged, as a JPEG, or as a
+// smaller one.
 func (p *Picture) fit(most int64) error {
 	if p.encoded == nil {
 		f, err := os.Open(p.file)
@@ -236,9 +235,9 @@ func (p *Picture) fit(most int64) error {
 	return nil
 }
 
-// Fit makes all pictures of the page ready, so that together they take at most so
-// many bytes. Small ones stay as they are, and leave their share to the others,
-// which share evenly; that of the result may take a quarter of all.
+// Fit prepares all pictures of the page so that together they take at most budget bytes. Small ones stay
+// unchanged and leave their share to the others, which share evenly; the picture of the result may take a
+// quarter of all.
 func (r *Report) Fit(ctx context.Context, budget int, res oct.Resources) error {
 	all := slices.Clone(r.Previews)
 	for _, s := range r.Maps {

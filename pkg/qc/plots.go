@@ -11,7 +11,7 @@ import (
 	"strata/pkg/page"
 )
 
-// shiftPlots are the shifts of each pair and where they add up to.
+// shiftPlots returns the shifts of each pair and where they add up to.
 func (r *Report) shiftPlots() (plots []*page.Plot) {
 	if r.Shifts == nil {
 		return nil
@@ -56,7 +56,7 @@ func (r *Report) shiftPlots() (plots []*page.Plot) {
 	return plots
 }
 
-// positionIDs are the slices whose position is shown: all that the shifts name.
+// positionIDs returns the slices whose position is shown: all that the shifts name.
 func (r *Report) positionIDs() []int {
 	var ids []int
 	for _, p := range r.Shifts.Pairs() {
@@ -65,7 +65,7 @@ func (r *Report) positionIDs() []int {
 	return sorted(ids)
 }
 
-// matchPlots are the overlap and the correlation of each pair.
+// matchPlots returns the overlap and the correlation of each pair.
 func (r *Report) matchPlots() (plots []*page.Plot) {
 	overlap, blend, corr := page.Series{Name: "overlap", Joined: true}, page.Series{Name: "blended"}, page.Series{Name: "correlation"}
 	measured := false

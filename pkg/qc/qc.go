@@ -1,13 +1,12 @@
-// Package qc makes the quality report of a run: one HTML page that needs nothing
-// but itself, from what the stages left behind. Every input is optional; a page
-// has the sections for which there is something.
+// Package qc makes the quality report of a run: one self-contained HTML page from the files that the stages
+// left. Every input is optional; the page has the sections for which there is data.
 //
 //	report, err := qc.Load(ctx, qc.Sources{Run: "results"}, resources)
 //	err = report.Fit(ctx, qc.PictureBytes, resources)
 //	err = report.WriteHTML(f)
 //
-// Text from files never becomes markup, pictures are embedded within a byte
-// budget, and the page's own policy forbids it to load anything.
+// Text from files never becomes markup, pictures are embedded within a byte budget, and the page's own policy
+// forbids it to load anything.
 package qc
 
 import (
@@ -18,9 +17,8 @@ import (
 	"strata/pkg/registration"
 )
 
-// Sources are the files that a report is made of; all are optional. Files that
-// are named must be what they should be; what is found in a folder and is not
-// becomes a warning in the report.
+// Sources names the input files of a report; all are optional. A named file that is not what it should be is
+// an error; one found in a folder becomes a warning in the report.
 type Sources struct {
 	Run       string   // folder of a run's results, in which the rest is looked for
 	Reports   []string // run records, or folders of them
@@ -36,7 +34,7 @@ type Sources struct {
 	Trace     string   // the engine's table of tasks
 }
 
-// Report is all that is known about a run.
+// Report holds all that is known about a run.
 type Report struct {
 	Title     string
 	Version   string // of the program that makes the report
@@ -54,14 +52,13 @@ type Report struct {
 	Problems  []string // of files that were found and could not be used
 }
 
-// Run is a run record and what its file is called.
+// Run is a run record and the name of its file.
 type Run struct {
 	Name string
 	*record.Record
 }
 
-// ErrInput is wrapped by errors of files that were named and are not what they
-// should be.
+// ErrInput is wrapped by errors about named files that are not what they should be.
 var ErrInput = errors.New("unsuitable input")
 
 type inputError struct{ error }

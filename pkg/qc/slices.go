@@ -17,8 +17,7 @@ import (
 // compares from slice to slice. Files that only look like theirs, or of another
 // version, are shown as they are.
 
-// stitched sums up where stitch put the tiles; false where the file says nothing of
-// tiles.
+// stitched summarises where stitch put the tiles; ok is false if the file does not mention tiles.
 func (f *Facts) stitched(b []byte) bool {
 	var s stitch.Result
 	if json.Unmarshal(b, &s) != nil || len(s.Tiles) == 0 {
@@ -72,8 +71,7 @@ const (
 	seamWorst = "At the worst seam"
 )
 
-// cropped sums up what crop found; false where the file says nothing of an
-// interface.
+// cropped summarises the result of crop; ok is false if the file does not mention an interface.
 func (f *Facts) cropped(b []byte) bool {
 	var c crop.Metrics
 	if json.Unmarshal(b, &c) != nil || c.InputPlanes == 0 {
@@ -106,7 +104,7 @@ func (f *Facts) clear() { f.Fields, f.Values = nil, map[string]string{} }
 
 func (f *Facts) number(name string, v float64) { f.set(name, page.Short(v)) }
 
-// apart are the files with numbers in common forms, and the others.
+// apart returns the files with numbers in common forms, and the others.
 func apart(all []*Facts) (known, others []*Facts) {
 	for _, f := range all {
 		if f.known {

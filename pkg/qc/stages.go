@@ -15,7 +15,7 @@ import (
 // chain is the order in which the stages run; others follow by their name.
 var chain = []string{"aip", "resample", "focal", "stitch", "crop", "stack", "preview"}
 
-// Stage is all runs of one program.
+// Stage summarises all runs of one program.
 type Stage struct {
 	Tool          string
 	Runs, Failed  int
@@ -86,7 +86,7 @@ func rank(tool string) int {
 	return len(chain)
 }
 
-// elementBytes is the size of an array's elements; 0 where it is not known.
+// elementBytes returns the size of an array's elements; 0 where it is not known.
 func elementBytes(d record.Dataset) int64 {
 	t, err := dtype.Parse(d.DType)
 	if err != nil || len(d.Shape) == 0 {
@@ -105,11 +105,10 @@ func elementBytes(d record.Dataset) int64 {
 	return int64(n)
 }
 
-// slice is the part of a run's name that says which slice it was: records are
-// called <slice>.<program>.
+// slice returns the part of a run's name that says which slice it was: records are called <slice>.<program>.
 func (r *Run) slice() string { return strings.TrimSuffix(filepath.Base(r.Name), "."+r.Tool) }
 
-// extent is from the start of the first run to the end of the last.
+// extent returns the time from the start of the first run to the end of the last.
 func extent(runs []Run) (first time.Time, length float64) {
 	for _, r := range runs {
 		if r.Started.IsZero() {

@@ -9,9 +9,8 @@ import (
 	"strata/pkg/record"
 )
 
-// checkTogether reports files that are not what the records say was written under their
-// names: a run that was killed while it replaced its outputs leaves the new files
-// beside the records and images of the run before.
+// checkTogether reports files that differ from what the records say was written under their names: a run that
+// is killed while it replaces its outputs leaves new files beside the records and images of the run before.
 func (r *Report) checkTogether(ctx context.Context, lists map[string][]found) error {
 	wrote, by := map[string][]string{}, map[string]string{}
 	for _, run := range r.Runs {

@@ -11,21 +11,21 @@ import (
 	"strata/pkg/record"
 )
 
-// Notice is something that the reader should know.
+// Notice is a message for the reader of the report.
 type Notice struct {
 	Grade string // "error", "warning" or "note"
 	Where string // the program or the pair of slices
 	Text  string
-	Runs  []string // where the same was said; empty for what is not of a run
-	// Similar are further texts that differ in numbers only.
+	Runs  []string // runs with the same notice; empty if it does not belong to a run
+	// Similar holds further texts that differ only in numbers.
 	Similar []string
 }
 
-// lowCorrelation is what a pair's correlation should reach: the default of
-// stack's --z_overlap_min_corr where it aligns slices.
+// lowCorrelation is the correlation that a pair should reach: the default of stack's --z_overlap_min_corr for
+// aligning slices.
 const lowCorrelation = 0.1
 
-// notices are all that went wrong or may have, the worst first.
+// notices returns everything that went wrong or may have, the worst first.
 func (r *Report) notices() []*Notice {
 	var all []*Notice
 	add := func(grade, where, run, format string, args ...any) {
@@ -108,7 +108,7 @@ func (r *Report) notices() []*Notice {
 	return all
 }
 
-// fewSimilar is how many similar notices stand one by one.
+// fewSimilar is the maximum number of similar notices that are listed individually.
 const fewSimilar = 4
 
 var digits = regexp.MustCompile(`\d+(\.\d+)?`)
@@ -140,7 +140,7 @@ func together(all []*Notice) (out []*Notice) {
 	return out
 }
 
-// said says whether the stack gave a warning with that text itself.
+// said reports whether the stack gave a warning with that text itself.
 func (r *Report) said(text string) bool {
 	for _, run := range r.Runs {
 		if run.Tool == "stack" && slices.ContainsFunc(run.Warnings, func(w string) bool { return strings.Contains(w, text) }) {
@@ -150,7 +150,7 @@ func (r *Report) said(text string) bool {
 	return false
 }
 
-// shiftWarnings are those of the shifts for the slices of the stack.
+// shiftWarnings returns the warnings about shifts of the slices of the stack.
 func (r *Report) shiftWarnings() []string {
 	if r.Shifts == nil {
 		return nil
@@ -159,7 +159,7 @@ func (r *Report) shiftWarnings() []string {
 	return warnings
 }
 
-// stacked are the slices that stack had, in increasing order.
+// stacked returns the slices that stack used, in increasing order.
 func (r *Report) stacked() []int {
 	var ids []int
 	for _, m := range r.Matches {
@@ -171,7 +171,7 @@ func (r *Report) stacked() []int {
 	return sorted(ids)
 }
 
-// sliceNumbers are all slices that tables name.
+// sliceNumbers returns all slices that tables name.
 func (r *Report) sliceNumbers() []int {
 	ids := r.stacked()
 	if len(ids) == 0 && r.Shifts != nil {
@@ -185,8 +185,8 @@ func (r *Report) sliceNumbers() []int {
 // sliceInName is the number of a slice in the name of a task or an image.
 var sliceInName = regexp.MustCompile(`(?:^|_)z(\d{1,9})(?:\D|$)`)
 
-// missing are the slices that the volume lacks, each once, however many stages failed
-// on it: those that the workflow gave up, and those that only the shifts name.
+// missing returns the slices that the volume lacks, each once, however many stages failed on it: those that
+// the workflow gave up, and those that only the shifts name.
 func (r *Report) missing() []string {
 	stacked, lacks := r.stacked(), map[string]bool{}
 	for _, m := range r.Missing {
@@ -214,7 +214,7 @@ func sorted(ids []int) []int {
 	return slices.Compact(ids)
 }
 
-// gaps says which numbers are left out of a series.
+// gaps lists the numbers missing in a series.
 func gaps(ids []int) []string {
 	var out []string
 	for i := 1; i < len(ids); i++ {
@@ -229,7 +229,7 @@ func gaps(ids []int) []string {
 	return out
 }
 
-// volume is what the stack wrote, if its record is there.
+// volume returns stack's output, if its record exists.
 func (r *Report) volume() *record.Dataset {
 	for i := len(r.Runs) - 1; i >= 0; i-- {
 		if run := r.Runs[i]; run.Tool == "stack" && len(run.Outputs) > 0 && len(run.Outputs[0].Shape) == 3 {

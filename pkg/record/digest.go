@@ -13,23 +13,22 @@ import (
 	"strata/pkg/document"
 )
 
-// File is a file that a run wrote with an image, or a folder of such.
+// File is a file, or a folder of files, that a run wrote together with an image.
 type File struct {
 	Path   string `json:"path"`
 	Digest string `json:"digest"` // "sha256:…"; see [Digest]
 }
 
-// Attribute is the attribute of an image's group whose field "files" lists the digests
-// of the files that were written with it, sorted.
+// Attribute names the attribute of an image's group whose field "files" lists the sorted digests of the files
+// that were written with it.
 const Attribute = "strata"
 
-// Together is the value of [Attribute].
+// Together holds the value of [Attribute].
 type Together struct {
 	Files []string `json:"files"`
 }
 
-// Digest returns what tells the content of a file, or of all files below a folder with
-// their names, from any other.
+// Digest returns a hash of the content of a file, or of all files below a folder with their names.
 func Digest(ctx context.Context, path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package record defines the run record: the JSON file that every binary
-// writes with --report, also when the run fails.
+// Package record defines the run record: the JSON file that every binary writes with --report, even if the
+// run fails.
 //
-// Other programs read it with [Read] or by the field names below. Fields are
-// only ever added. Times are in seconds, sizes in bytes, shapes in the order
-// of the array's axes.
+// Other programs read it with [Read] or by the field names below. Fields are never renamed or removed, only
+// added. Times are in seconds, sizes in bytes, shapes in the order of the array's axes.
 package record
 
 import (
@@ -25,11 +24,11 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Record is what one run did.
+// Record describes one run.
 type Record struct {
 	Tool      string            `json:"tool"`                // the binary's name
 	CalledAs  string            `json:"called_as,omitempty"` // another name that it was started by
-	Command   string            `json:"command,omitempty"`   // the sub-command, if there is one
+	Command   string            `json:"command,omitempty"`   // sub-command, if any
 	Version   string            `json:"version"`
 	Commit    string            `json:"commit"` // version control revision, "+dirty" when changed; empty if unknown
 	Arguments []address.Address `json:"arguments"`
@@ -40,7 +39,7 @@ type Record struct {
 	CPUModel string      `json:"cpu_model"`
 	Cgroup   host.Limits `json:"cgroup_limits"`
 	GPU      *GPU        `json:"gpu"`    // null: none was used
-	Choice   *Choice     `json:"choice"` // null: nothing was to be chosen, as the command line says where to compute, or there is no GPU
+	Choice   *Choice     `json:"choice"` // null: no choice was needed, since the command line decides or there is no GPU
 
 	Threads int   `json:"threads"`    // workers of this run
 	Mem     int64 `json:"mem_budget"` // ceiling for buffers
@@ -73,22 +72,23 @@ type GPU struct {
 	BytesToDevice   int64 `json:"bytes_to_device"`
 	BytesFromDevice int64 `json:"bytes_from_device"`
 
-	// Of these, bytes that went straight between files and the device (GPUDirect
-	// Storage), and how many pieces were to go so and went by way of the host.
+	// BytesStraightToDevice and the following count bytes that went straight between files and the device
+	// (GPUDirect Storage), a part of the above, and pieces that should have and went through host memory.
 	BytesStraightToDevice   int64 `json:"bytes_straight_to_device"`
 	BytesStraightFromDevice int64 `json:"bytes_straight_from_device"`
 	GDSFallbacks            int64 `json:"gds_fallbacks"`
 
-	// How chunks came to the device: bytes of elements by backend ("host", "bounce", "gds",
-	// "nvcomp"), regions that the host had to read again, and why no better backend was taken.
+	// BytesByBackend, ReadAgain and BackendReasons tell how chunks came to the device: bytes of elements by
+	// backend ("host", "bounce", "gds", "nvcomp"), regions that the host had to read again, and why no better
+	// backend was used.
 	BytesByBackend map[string]int64 `json:"bytes_by_backend"`
 	ReadAgain      int64            `json:"regions_read_again"`
 	BackendReasons []string         `json:"backend_reasons"`
 
-	Trials []Trial `json:"trials"` // what was measured to decide who decodes and encodes
+	Trials []Trial `json:"trials"` // measurements that decided who decodes and encodes
 }
 
-// Choice says why a run that could have taken a GPU computed where it did.
+// Choice explains why a run that could have used a GPU computed where it did.
 type Choice struct {
 	On         string  `json:"on"` // "gpu" or "cpu"
 	CPUSeconds float64 `json:"cpu_seconds"`
@@ -96,7 +96,7 @@ type Choice struct {
 	Reason     string  `json:"reason"`      // figures behind them
 }
 
-// Trial compares two ways of the same work, by the first pieces of an array that were done by each.
+// Trial compares two ways of doing the same work by the first pieces of an array.
 type Trial struct {
 	What           string             `json:"what"`             // "read", with decoding, or "write", with encoding
 	Array          string             `json:"array"`            // location
@@ -104,8 +104,7 @@ type Trial struct {
 	Chosen         string             `json:"chosen"`
 }
 
-// Dataset is a file or array that was read or written. Fields that do not
-// apply are left out.
+// Dataset describes a file or array that was read or written. Fields that do not apply are omitted.
 type Dataset struct {
 	Path   address.Address `json:"path"`
 	Shape  []int           `json:"shape,omitempty"`
@@ -117,7 +116,7 @@ type Dataset struct {
 	Bytes  int64           `json:"bytes"` // size on storage; -1 if unknown
 }
 
-// Phases are busy seconds, summed over workers.
+// Phases holds busy seconds, summed over workers.
 type Phases struct {
 	Read    float64 `json:"read"`
 	Decode  float64 `json:"decode"`
@@ -133,7 +132,7 @@ type Fallback struct {
 	Reason string `json:"reason"`
 }
 
-// Measure copies what a meter counted into the record; a nil meter counted nothing.
+// Measure copies a meter's counts into the record; a nil meter counted nothing.
 func (r *Record) Measure(m *meter.Meter) {
 	r.Phases = Phases{
 		Read:    m.Busy(meter.Read).Seconds(),
@@ -146,8 +145,8 @@ func (r *Record) Measure(m *meter.Meter) {
 	r.MissingChunks = m.Missing()
 }
 
-// Write puts the record into a file, whole or not at all, under the rules of [Check]. A device
-// or a pipe (/dev/stdout) is written to as it is.
+// Write writes the record to a file, whole or not at all, under the rules of [Check]. It writes to a device
+// or a pipe (/dev/stdout) directly.
 func (r *Record) Write(path string, overwrite bool) error {
 	r.fill()
 	text, err := json.MarshalIndent(r, "", "  ")
@@ -181,9 +180,8 @@ func (r *Record) Write(path string, overwrite bool) error {
 	return nil
 }
 
-// Check says early whether a record can be written to a path: it does not lie in a Zarr
-// hierarchy, its folder can be written to, and the file does not exist, or, with overwrite, is
-// a record itself.
+// Check tells in advance whether a record can be written to a path: the path is not in a Zarr hierarchy, its
+// folder is writable, and the file does not exist or, with overwrite, is a record itself.
 func Check(path string, overwrite bool) error {
 	if asItIs(path) {
 		return nil
@@ -194,8 +192,8 @@ func Check(path string, overwrite bool) error {
 	return err
 }
 
-// asItIs reports whether a path is written to without a replacement: what is no file or folder,
-// and the process's own streams, files or not.
+// asItIs reports whether a path is written to directly: something other than a file or folder, or one of the
+// process's own streams.
 func asItIs(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir() && (!info.Mode().IsRegular() || strings.HasPrefix(filepath.Clean(path), "/dev/"))
@@ -268,7 +266,7 @@ func (r *Record) fill() {
 	}
 }
 
-// redacted are texts as they may be recorded: others wrote them, and may quote addresses.
+// redacted returns texts that others wrote, and that may quote addresses, in a form that may be recorded.
 func redacted(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, t := range texts {
@@ -277,7 +275,7 @@ func redacted(texts []string) []string {
 	return out
 }
 
-// Read parses a record file. Unknown fields, of later versions, are ignored.
+// Read parses a record file. It ignores unknown fields, which later versions may add.
 func Read(ctx context.Context, path string) (*Record, error) {
 	text, err := document.Read(ctx, path)
 	if err != nil {
@@ -293,8 +291,8 @@ func Read(ctx context.Context, path string) (*Record, error) {
 	return r, nil
 }
 
-// DiskBytes is the size of a file, or the sum of all files below a folder, for
-// [Dataset]; -1 if it cannot be told (a URL, a file that vanished).
+// DiskBytes returns the size of a file, or the total size of all files below a folder, for [Dataset]; -1 if
+// unknown (a URL, a file that vanished).
 func DiskBytes(path string) int64 {
 	var sum int64
 	err := fs.WalkDir(os.DirFS(path), ".", func(_ string, d fs.DirEntry, err error) error {

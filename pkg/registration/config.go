@@ -2,18 +2,17 @@ package registration
 
 import "io"
 
-// SliceConfig says of slices whether their transforms are to be trusted.
+// SliceConfig tells whether a slice's transform is to be trusted.
 type SliceConfig struct {
 	Use          bool
 	AutoExcluded bool
 }
 
-// Skip reports whether the slice is placed by the motors alone.
+// Skip reports whether only the motors place the slice.
 func (c SliceConfig) Skip() bool { return !c.Use || c.AutoExcluded }
 
-// ReadSliceConfig reads a slice configuration by slice number: column slice_id,
-// and use (default true) and auto_excluded (default false) where they are
-// there. A slice that is there twice is an error.
+// ReadSliceConfig reads a slice configuration by slice number: column slice_id, and optionally use (default
+// true) and auto_excluded (default false). A duplicate slice is an error.
 func ReadSliceConfig(r io.Reader, name string) (map[int]SliceConfig, error) {
 	t, err := openTable(r, name, "slice_id")
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package registration reads what other programs found out about how the
-// slices of a specimen lie to each other: the shifts between slices by the
-// stage's motors ([ReadShifts]), the pairwise transforms ([Folder]), which
-// slices are to be trusted ([ReadSliceConfig]). Of the tiles of a slice it reads
-// where the stage recorded them ([ReadTilePositions]).
+// Package registration reads the results of other programs about the relative positions of slices: the shifts
+// between slices from the stage's motors ([ReadShifts]), the pairwise transforms ([Folder]), and which slices
+// to trust ([ReadSliceConfig]). For the tiles of a slice it reads the positions that the stage recorded
+// ([ReadTilePositions]).
 //
-// Readers take what spreadsheets and Python make of such files (byte order
-// mark, CRLF, padded numbers, further columns) and refuse what they cannot be
-// sure of. Errors are one line and begin with file and line: "shifts.csv:3: …".
+// Readers accept the variants that spreadsheets and Python produce (byte order mark, CRLF, padded numbers,
+// further columns) and refuse anything ambiguous. Errors are one line and begin with file and line:
+// "shifts.csv:3: …".
 package registration

@@ -15,8 +15,8 @@ import (
 	"strata/pkg/filter"
 )
 
-// Pair is what a folder of pairwise registrations says of one slice against
-// the slice before it. What is not there is nil.
+// Pair holds the pairwise registration of one slice against the slice before it, from a folder. Missing parts
+// are nil.
 type Pair struct {
 	Folder    string
 	Transform *filter.Rigid
@@ -24,7 +24,7 @@ type Pair struct {
 	Metrics   *Metrics
 }
 
-// Confidence of the transform: 1 where nothing says otherwise.
+// Confidence returns the confidence of the transform; the default is 1.
 func (p *Pair) Confidence() float64 {
 	if p.Metrics == nil {
 		return 1
@@ -32,9 +32,9 @@ func (p *Pair) Confidence() float64 {
 	return p.Metrics.Confidence
 }
 
-// Folder is a folder of pairwise registrations: for each slice a folder with its
-// number in the name ("slice_z04_normalize"), in it a .tfm file, and where there
-// are, offsets (.txt) and pairwise_registration_metrics.json.
+// Folder is a folder of pairwise registrations. It has one folder per slice, with the slice number in its
+// name ("slice_z04_normalize"), that holds a .tfm file and optionally offsets (.txt) and
+// pairwise_registration_metrics.json.
 type Folder struct {
 	path string
 	by   map[int][]string // names of the folders with a number, sorted
@@ -42,7 +42,7 @@ type Folder struct {
 
 var sliceNumber = regexp.MustCompile(`z(\d+)`)
 
-// OpenFolder lists a folder.
+// OpenFolder lists a folder of pairwise registrations.
 func OpenFolder(path string) (*Folder, error) {
 	entries, err := os.ReadDir(path) // sorted
 	if err != nil {
@@ -63,12 +63,12 @@ func OpenFolder(path string) (*Folder, error) {
 	return f, nil
 }
 
-// Slices is the number of slices that there are folders for.
+// Slices returns the number of slices with a folder.
 func (f *Folder) Slices() int { return len(f.by) }
 
-// Pair reads what there is of a slice; nil where there is no folder with its
-// number. Of several folders and of several files the first by name counts,
-// "transform.tfm" and "offsets.txt" before others ("*offset*.txt").
+// Pair reads the registration of a slice, or returns nil if there is no folder with its number. Of several
+// folders or files the first by name counts, with "transform.tfm" and "offsets.txt" before others
+// ("*offset*.txt").
 func (f *Folder) Pair(ctx context.Context, id int) (p *Pair, warnings []string, err error) {
 	names := f.by[id]
 	if len(names) == 0 {
@@ -124,8 +124,8 @@ func (p *Pair) read(ctx context.Context, warnings *[]string) error {
 	})
 }
 
-// file is the path of a file by its usual name, or of the first with a part of
-// it and the extension; "" where there is none.
+// file returns the path of a file by its usual name, or of the first with a part of it and the extension; ""
+// where there is none.
 func (p *Pair) file(usual, part, extension string) (string, error) {
 	entries, err := os.ReadDir(p.Folder)
 	if err != nil {

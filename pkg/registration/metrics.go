@@ -10,9 +10,8 @@ import (
 	"strata/pkg/document"
 )
 
-// Metrics are what a pairwise registration says of itself
-// (pairwise_registration_metrics.json). A number that the file does not have is
-// 0, the confidence 1.
+// Metrics holds the quality metrics of a pairwise registration (pairwise_registration_metrics.json). A
+// missing number is 0, a missing confidence 1.
 type Metrics struct {
 	Status       string // "ok", "warning" or "error"
 	Confidence   float64
@@ -60,7 +59,7 @@ func ReadMetrics(r io.Reader, name string) (*Metrics, error) {
 	return m, nil
 }
 
-// jsonError names file and line of what is wrong with a JSON document.
+// jsonError returns the error of a JSON document with file and line.
 func jsonError(name string, b []byte, err error) error {
 	at := int64(len(b))
 	var syntax *json.SyntaxError

@@ -8,13 +8,13 @@ import (
 	"strata/pkg/document"
 )
 
-// Offsets say which plane of a slice lies on which of the slice before it.
+// Offsets gives a plane of a slice and the plane of the slice before it that it lies on.
 type Offsets struct {
 	FixedZ, MovingZ int
 }
 
-// ReadOffsets reads a file with two whole numbers, fixed_z and moving_z, in one
-// or two lines. Lines that begin with # are comments.
+// ReadOffsets reads a file with two whole numbers, fixed_z and moving_z, on one or two lines. Lines that
+// begin with # are comments.
 func ReadOffsets(r io.Reader, name string) (o Offsets, err error) {
 	b, err := document.Lines(r, name)
 	if err != nil {

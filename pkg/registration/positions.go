@@ -14,11 +14,11 @@ import (
 	"strata/pkg/document"
 )
 
-// TilePositions are the stage positions that a microscope recorded for the tiles of a mosaic grid.
+// TilePositions holds the stage positions that a microscope recorded for the tiles of a mosaic grid.
 type TilePositions struct {
 	Name   string // of the file
 	Grid   [2]int // rows and columns of the mosaic grid; zero: the file does not say
-	Pixels bool   // positions are in pixels; else in micrometres
+	Pixels bool   // positions are in pixels, otherwise in micrometres
 	Tiles  []TilePosition
 }
 
@@ -46,10 +46,10 @@ type positionsFile struct {
 	} `json:"positions"`
 }
 
-// ReadTilePositions reads the positions of tiles: JSON as stitch --save_positions and zarr-tool import --tiles write
-// it, or CSV with the columns row, column, y_um and x_um (or y_px and x_px). Of a tile that is there twice, of a number
-// that no position has, and of a file without tiles it makes an error that begins with file and line. name is
-// what errors call the file.
+// ReadTilePositions reads the positions of tiles: JSON as written by stitch --save_positions and zarr-tool
+// import --tiles, or CSV with the columns row, column, y_um and x_um (or y_px and x_px). Duplicate tiles,
+// impossible numbers, and a file without tiles are errors, which begin with file and line. name is the file's
+// name in errors.
 func ReadTilePositions(r io.Reader, name string) (*TilePositions, error) {
 	b, err := document.All(r, name)
 	if err != nil {
@@ -175,7 +175,7 @@ func (p *TilePositions) add(t TilePosition, seen map[[2]int]bool) error {
 	return nil
 }
 
-// Write writes the positions as JSON, a tile a line, in the order of the grid.
+// Write writes the positions as JSON, one tile per line, in grid order.
 func (p *TilePositions) Write(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	b.WriteString("{\n")

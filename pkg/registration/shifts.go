@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Shifts are the displacements between consecutive slices by the stage's motors.
+// Shifts holds the displacements between consecutive slices by the stage's motors.
 type Shifts struct {
 	Name  string // of the file
 	pairs map[[2]int]pairShift
@@ -19,9 +19,8 @@ type pairShift struct {
 	line int
 }
 
-// ReadShifts reads a shifts CSV: columns fixed_id, moving_id, x_shift_mm and
-// y_shift_mm; others, such as the shifts in pixels, are not used. A pair that is
-// there twice is an error. name is what errors call the file.
+// ReadShifts reads a shifts CSV: columns fixed_id, moving_id, x_shift_mm and y_shift_mm; it ignores others,
+// such as the shifts in pixels. A duplicate pair is an error. name is the file's name in errors.
 func ReadShifts(r io.Reader, name string) (*Shifts, error) {
 	t, err := openTable(r, name, "fixed_id", "moving_id", "x_shift_mm", "y_shift_mm")
 	if err != nil {
@@ -58,10 +57,9 @@ func ReadShifts(r io.Reader, name string) (*Shifts, error) {
 	}
 }
 
-// Positions adds up the shifts (x, y) in millimetres over the slices that the
-// file names, in increasing order, and returns those of ids. A consecutive pair
-// that is missing counts as no shift; slices that the file does not name are at
-// (0, 0). Warnings say so.
+// Positions adds up the shifts (x, y), in millimetres, over the slices in the file in increasing order and
+// returns the sums for ids. A missing consecutive pair counts as no shift, and slices that the file does not
+// name are at (0, 0); both give warnings.
 func (s *Shifts) Positions(ids []int) (at map[int][2]float64, warnings []string) {
 	warn := func(format string, args ...any) {
 		warnings = append(warnings, s.Name+": "+fmt.Sprintf(format, args...))
@@ -100,8 +98,8 @@ func (s *Shifts) Positions(ids []int) (at map[int][2]float64, warnings []string)
 	return at, warnings
 }
 
-// Absent returns the slices that the file names and ids do not, in increasing order:
-// those between the lowest and the highest of ids, and those outside.
+// Absent returns the slices in the file that are not among ids, in increasing order: those between the lowest
+// and the highest of ids, and those outside.
 func (s *Shifts) Absent(ids []int) (between, outside []int) {
 	named := map[int]bool{}
 	for p := range s.pairs {
@@ -126,7 +124,7 @@ type PairShift struct {
 	X, Y          float64
 }
 
-// Pairs are the shifts of the file, in increasing order of the slices.
+// Pairs returns the shifts of the file, sorted by slice.
 func (s *Shifts) Pairs() []PairShift {
 	var out []PairShift
 	for p, v := range s.pairs {

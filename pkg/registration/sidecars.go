@@ -2,15 +2,15 @@ package registration
 
 import "io"
 
-// Match is a line of the table of Z matches that stack writes: how a slice
-// overlaps the one before it (stages specification, "stack", sidecars).
+// Match is a line of stack's table of Z matches: how a slice overlaps the one before it (stages
+// specification, "stack", sidecars).
 type Match struct {
 	Fixed, Moving int
 	Overlap       int // voxels
 	BlendOverlap  int
 	MovingZ       int     // first plane of the moving slice that is used
-	Correlation   float64 // 0 where none was measured
-	Fallback      bool    // the expected overlap was taken, for too low a correlation
+	Correlation   float64 // 0 if not measured
+	Fallback      bool    // the expected overlap was used because the correlation was too low
 }
 
 // ReadMatches reads a table of Z matches.
@@ -42,8 +42,8 @@ func ReadMatches(r io.Reader, name string) ([]Match, error) {
 	}
 }
 
-// FoundShift is a line of the table of shifts that stack writes: where pictures show a slice against the one
-// before it, and where it was recorded, in millimetres.
+// FoundShift is a line of stack's table of shifts: the displacement of a slice against the one before it, as
+// found in the images and as recorded, in millimetres.
 type FoundShift struct {
 	Fixed, Moving                    int
 	X, Y, Correlation                float64
@@ -85,18 +85,17 @@ func ReadFoundShifts(r io.Reader, name string) ([]FoundShift, error) {
 	}
 }
 
-// Decision is a line of the table of decisions that stack writes: what was done
-// with a slice, and why.
+// Decision is a line of stack's table of decisions: what was done with a slice, and why.
 type Decision struct {
 	Slice, Fixed    int
 	TransformLoaded bool
 	TransformSource string // "automated" or "manual"
 	ManualOverride  bool
-	Confidence      string // as it stands there; "" where it is not known
+	Confidence      string // as written in the table; "" if unknown
 	OverlapSource   string
 	Overlap         int // voxels
 	BlendOverlap    int
-	Correlation     string // as it stands there
+	Correlation     string // as written in the table
 }
 
 // ReadDecisions reads a table of decisions.
@@ -135,7 +134,7 @@ func ReadDecisions(r io.Reader, name string) ([]Decision, error) {
 	}
 }
 
-// count is a whole number from 0 on.
+// count returns a whole number from 0 on.
 func (t *table) count(column string) (int, error) {
 	v, ok := wholeNumber(t.text(column))
 	if !ok {

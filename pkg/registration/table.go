@@ -88,7 +88,7 @@ func (t *table) next() (ok bool, err error) {
 	}
 }
 
-// text is a field of the row, "" where the row or the table does not have it.
+// text returns a field of the row, or "" if the row or the table does not have it.
 func (t *table) text(column string) string {
 	i, ok := t.columns[column]
 	if !ok || i >= len(t.row) {
@@ -101,7 +101,7 @@ func (t *table) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", t.name, t.line, fmt.Errorf(format, args...))
 }
 
-// number is a finite number.
+// number returns a finite number.
 func (t *table) number(column string) (float64, error) {
 	v, err := strconv.ParseFloat(t.text(column), 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
@@ -110,7 +110,7 @@ func (t *table) number(column string) (float64, error) {
 	return v, nil
 }
 
-// id is the number of a slice; "3", "03" and "3.0" are the same one.
+// id returns the number of a slice; "3", "03" and "3.0" are the same one.
 func (t *table) id(column string) (int, error) {
 	v, ok := wholeNumber(t.text(column))
 	if !ok {
@@ -128,7 +128,7 @@ func wholeNumber(s string) (int, bool) {
 	return int(v), true
 }
 
-// truth is a boolean, or the default where the field is empty.
+// truth returns a boolean, or the default if the field is empty.
 func (t *table) truth(column string, def bool) (bool, error) {
 	switch strings.ToLower(t.text(column)) {
 	case "":

@@ -11,11 +11,10 @@ import (
 	"strata/pkg/filter"
 )
 
-// ReadTransform reads an ITK transform file (.tfm, "Insight Transform File V1.0")
-// as a rigid transform in the plane, in pixels: of an Euler3DTransform the
-// angle about z, the translation along x and y and the centre; an
-// Euler2DTransform as it is. Other types give the identity; a warning says
-// that, and what else was left out ("" if nothing).
+// ReadTransform reads an ITK transform file (.tfm, "Insight Transform File V1.0") as a rigid transform in the
+// plane, in pixels: an Euler2DTransform as it is, and of an Euler3DTransform the angle about z, the
+// translation along x and y and the centre. Other types give the identity. The warning names what was
+// ignored, or is "".
 func ReadTransform(r io.Reader, name string) (t filter.Rigid, warning string, err error) {
 	b, err := document.Lines(r, name)
 	if err != nil {

@@ -11,24 +11,24 @@ import (
 	"strata/pkg/units"
 )
 
-// HTTP says when a request to a web server or an object store is sent again.
+// HTTP sets when a request to a web server or an object store is retried.
 type HTTP struct {
-	// Statuses are the answers after which a request is sent again: these and no others. Nil is
-	// 408, 429, and those from 500 on but for 501 and 505, which do not pass.
+	// Statuses lists the answers after which a request is retried, and no others. Nil means 408, 429, and 500
+	// and above except 501 and 505, which are permanent.
 	Statuses []int
-	// Attempts is how often a request is sent before its failure counts.
+	// Attempts is how often a request is tried before it fails.
 	Attempts int
-	// Timeout is how long a server may send nothing. KvikIO means the whole transfer.
+	// Timeout is how long a server may send nothing. KvikIO applies it to the whole transfer.
 	Timeout time.Duration
-	// MinRate is the least number of bytes per second that a transfer has to move, measured over
-	// [HTTP.Timeout]; a slower one counts as failed. 0 allows any.
+	// MinRate is the minimum rate of a transfer in bytes per second, measured over [HTTP.Timeout]; a slower
+	// one fails. 0 allows any.
 	MinRate int64
 }
 
-// DefaultHTTP returns the settings that apply where nobody sets others.
+// DefaultHTTP returns the default settings.
 func DefaultHTTP() HTTP { return HTTP{Attempts: 6, Timeout: time.Minute, MinRate: 1 << 10} }
 
-// Again tells whether a request is sent again after an answer with this status.
+// Again reports whether a request is retried after an answer with this status.
 func (h HTTP) Again(status int) bool {
 	if h.Statuses != nil {
 		return slices.Contains(h.Statuses, status)
@@ -39,7 +39,7 @@ func (h HTTP) Again(status int) bool {
 // HTTPEnvironment calls [HTTPFromEnv] with the environment of the process.
 func HTTPEnvironment() (HTTP, error) { return HTTPFromEnv(os.LookupEnv) }
 
-// HTTPFromEnv returns [DefaultHTTP] with what the environment sets; see [FromEnv].
+// HTTPFromEnv returns [DefaultHTTP] with the values set in the environment; see [FromEnv].
 func HTTPFromEnv(lookup func(name string) (string, bool)) (HTTP, error) {
 	h := DefaultHTTP()
 	if err := apply(&h, httpVariables, lookup); err != nil {
@@ -55,13 +55,13 @@ var httpVariables = [][]variable[HTTP]{
 	{{"STRATA_HTTP_MIN_RATE", (*HTTP).SetMinRate}},
 }
 
-// LeastStatus and MostStatus are the statuses that there are.
+// LeastStatus and MostStatus limit the possible statuses.
 const (
 	LeastStatus = 100
 	MostStatus  = 599
 )
 
-// SetStatuses takes numbers between commas: "429,503".
+// SetStatuses accepts numbers separated by commas: "429,503".
 func (h *HTTP) SetStatuses(text string) error {
 	var all []int
 	for part := range strings.SplitSeq(text, ",") {
@@ -75,10 +75,10 @@ func (h *HTTP) SetStatuses(text string) error {
 	return nil
 }
 
-// MostAttempts is how often a request can be sent.
+// MostAttempts is the maximum of [HTTP.Attempts].
 const MostAttempts = 1000
 
-// SetAttempts takes a number from 1 to [MostAttempts].
+// SetAttempts accepts a number from 1 to [MostAttempts].
 func (h *HTTP) SetAttempts(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > MostAttempts {
@@ -88,10 +88,10 @@ func (h *HTTP) SetAttempts(text string) error {
 	return nil
 }
 
-// LeastTimeout is the shortest silence that can be asked for.
+// LeastTimeout is the minimum of [HTTP.Timeout].
 const LeastTimeout = time.Millisecond
 
-// SetTimeout takes a time, or a number of seconds.
+// SetTimeout accepts a duration, or a number of seconds.
 func (h *HTTP) SetTimeout(text string) error {
 	d, err := units.ParseDuration(text)
 	if err != nil {
@@ -104,7 +104,7 @@ func (h *HTTP) SetTimeout(text string) error {
 	return nil
 }
 
-// SetMinRate takes a size, in bytes per second; 0 allows any rate.
+// SetMinRate accepts a size, in bytes per second; 0 allows any rate.
 func (h *HTTP) SetMinRate(text string) error {
 	n, err := units.ParseSize(text)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package settings reads from the environment how files are read into a GPU's memory and written
-// from it ([Settings]), and when requests to servers are sent again ([HTTP]). The settings mean what those of
-// KvikIO mean, but for what docs/file-layer.md says; its environment variables are honoured where ours are
-// not set.
+// Package settings reads from the environment how files are read into a GPU's memory and written from it
+// ([Settings]), and when requests to servers are retried ([HTTP]). The settings have the meaning that they
+// have in KvikIO, except for the differences in docs/file-layer.md; KvikIO's environment variables apply
+// where ours are not set.
 package settings
 
 import (
@@ -14,40 +14,37 @@ import (
 	"strata/pkg/units"
 )
 
-// Mode says whether the host reads and writes files itself instead of leaving it to
-// cuFile ("compatibility mode" in KvikIO's words, which is not that of cuFile).
+// Mode sets whether the host reads and writes files itself instead of cuFile (KvikIO's "compatibility mode",
+// which differs from cuFile's).
 type Mode int
 
-// The modes.
+// Values of Mode.
 const (
-	Auto Mode = iota // cuFile where it moves data straight between file and device, else the host
+	Auto Mode = iota // cuFile if it moves data straight between file and device, otherwise the host
 	On               // the host
 	Off              // cuFile; where it does not move data straight, that is an error
 )
 
 func (m Mode) String() string { return [...]string{"auto", "on", "off"}[m] }
 
-// Settings say how files are read and written.
+// Settings configure how files are read and written.
 type Settings struct {
 	Compat  Mode
 	Threads int // that read and write at a time; 0: the CPUs of the control group
-	// TaskSize is the most bytes that a thread takes of a read or write at once. From a page
-	// on, tasks end at page boundaries of the file.
+	// TaskSize is the maximum number of bytes of a read or write that a thread processes at once. If it is at
+	// least a page, tasks end at page boundaries of the file.
 	TaskSize int64
-	// Threshold is the size in bytes from which on a read or write is left to cuFile.
+	// Threshold is the minimum size, in bytes, of reads and writes that are left to cuFile.
 	Threshold int64
-	// Bounce is how many bytes of page-locked memory a thread has at most, for data on its
-	// way between file and device.
+	// Bounce is the maximum page-locked memory per thread, in bytes, for data between file and device.
 	Bounce int64
-	// DirectRead and DirectWrite let the host bypass the page cache (O_DIRECT) for whole pages
-	// of a file.
+	// DirectRead and DirectWrite let the host bypass the page cache (O_DIRECT) for whole pages of a file.
 	DirectRead, DirectWrite bool
-	// Register lets device memory that is used again stay mapped for cuFile
-	// (cuFileBufRegister).
+	// Register keeps repeatedly used device memory mapped for cuFile (cuFileBufRegister).
 	Register bool
 }
 
-// Default returns the settings that apply where nobody sets others.
+// Default returns the default settings.
 func Default() Settings {
 	return Settings{TaskSize: 4 << 20, Threshold: 16 << 10, Bounce: 16 << 20, DirectWrite: true, Register: true}
 }
@@ -55,9 +52,8 @@ func Default() Settings {
 // Environment calls [FromEnv] with the environment of the process.
 func Environment() (Settings, error) { return FromEnv(os.LookupEnv) }
 
-// FromEnv returns [Default] with what the environment sets: a STRATA variable, or else
-// KvikIO's. A variable that is empty is not set. The error names the variable and says what
-// would be right.
+// FromEnv returns [Default] with the values set in the environment, by a STRATA variable or else KvikIO's. An
+// empty variable counts as not set. The error names the variable and the valid values.
 func FromEnv(lookup func(name string) (string, bool)) (Settings, error) {
 	s := Default()
 	if err := apply(&s, variables, lookup); err != nil {
@@ -117,7 +113,7 @@ func names[T any](rows [][]variable[T]) []string {
 	return names
 }
 
-// SetMode takes auto, on or off, and true, yes, 1, false, no and 0 as KvikIO does.
+// SetMode accepts auto, on or off, and true, yes, 1, false, no and 0 like KvikIO.
 func (s *Settings) SetMode(text string) error {
 	if strings.EqualFold(text, "auto") {
 		s.Compat = Auto
@@ -134,7 +130,7 @@ func (s *Settings) SetMode(text string) error {
 	return nil
 }
 
-// MostThreads is how many threads can be asked for.
+// MostThreads is the maximum number of threads.
 const MostThreads = 1024
 
 func setThreads(s *Settings, text string) error {
@@ -149,17 +145,17 @@ func setThreads(s *Settings, text string) error {
 // MostBytes is the largest size.
 const MostBytes = 1 << 60
 
-// SetTaskSize takes a size of at least one byte.
+// SetTaskSize accepts a size of at least one byte.
 func (s *Settings) SetTaskSize(text string) error { return setSize(&s.TaskSize, text, 1) }
 
-// SetThreshold takes a size.
+// SetThreshold accepts a size.
 func (s *Settings) SetThreshold(text string) error { return setSize(&s.Threshold, text, 0) }
 
-// LeastBounce is the smallest bounce buffer: two pages, each with one more for a
-// position within its page.
+// LeastBounce is the minimum size of a bounce buffer: two pages, each with one more for a position within its
+// page.
 const LeastBounce = 16 << 10
 
-// SetBounce takes a size of at least [LeastBounce].
+// SetBounce accepts a size of at least [LeastBounce].
 func (s *Settings) SetBounce(text string) error { return setSize(&s.Bounce, text, LeastBounce) }
 
 func setSize(to *int64, text string, least int64) error {
@@ -174,7 +170,7 @@ func setSize(to *int64, text string, least int64) error {
 	return nil
 }
 
-// SetDirect takes none, read, write or both.
+// SetDirect accepts none, read, write or both.
 func (s *Settings) SetDirect(text string) error {
 	switch strings.ToLower(text) {
 	case "none":
@@ -191,7 +187,7 @@ func (s *Settings) SetDirect(text string) error {
 	return nil
 }
 
-// SetRegister takes auto or off.
+// SetRegister accepts auto or off.
 func (s *Settings) SetRegister(text string) error {
 	switch strings.ToLower(text) {
 	case "auto":

@@ -1,16 +1,14 @@
-// Package sibling names what a run writes beside its outputs until they are
-// complete, and finds outputs that lie under such a name.
+// Package sibling names the files that a run writes beside its outputs until they are complete, and finds
+// outputs under such names.
 //
-// A [Process] writes the output NAME under a hidden sibling,
-// ".NAME.strata-HOST-PID-START.NAMESPACE.RANDOM". START (the process's start in clock
-// ticks since boot) and NAMESPACE (of process ids) keep a reused process id, or one of
-// another container, from being taken for the writer.
+// A [Process] writes the output NAME under a hidden sibling, ".NAME.strata-HOST-PID-START.NAMESPACE.RANDOM".
+// START (the process's start in clock ticks since boot) and NAMESPACE (of process ids) keep a reused process
+// id, or one of another container, from being taken for the writer.
 //
-// Where two names cannot be exchanged in one step (NFS), an old folder is set aside
-// under the sibling's name with ".old" behind it, and the new one renamed, so that NAME
-// is missing between the two. What a process that dies there leaves behind is the
-// old folder and the new one, both hidden. Once the new one has its name the old one is
-// rubbish, whole or not: only a folder whose new twin is still there is [Kept].
+// Where two names cannot be exchanged in one step (NFS), an old folder is moved to the sibling's name with
+// ".old" appended, and then the new one is renamed, so that NAME is missing in between. A process that dies
+// there leaves the old folder and the new one, both hidden. Once the new one has its name, the old one is
+// garbage, whole or not: only a folder whose new twin still exists is [Kept].
 package sibling
 
 import (
@@ -24,7 +22,7 @@ import (
 	"unicode/utf8"
 )
 
-// AsideSuffix follows the sibling's name in that of an old folder.
+// AsideSuffix follows the sibling's name in the name of an old folder.
 const AsideSuffix = ".old"
 
 // pattern is compiled when first needed: a start-up that only prints the
@@ -33,22 +31,22 @@ var pattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\.(.+)\.strata-(.+)-(\d+)-([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)(\.old)?$`)
 })
 
-// Process tells a process apart from all others that may write to the same folder.
+// Process identifies a process among all that may write to the same folder.
 type Process struct {
 	Host      string
 	PID       int
-	Start     string // base 36; "0" where the system does not tell
-	Namespace string // base 36; "0" where the system does not tell
+	Start     string // base 36; "0" if unknown
+	Namespace string // base 36; "0" if unknown
 }
 
-// Self is this process.
+// Self returns the current process.
 func Self() Process {
 	pid := os.Getpid()
 	return Process{hostName(), pid, startOf(pid), namespace()}
 }
 
-// hostName is the host's name; machines that all call themselves localhost are
-// told apart by their machine id.
+// hostName returns the host's name, with the machine id appended for machines that all call themselves
+// localhost.
 func hostName() string {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
@@ -70,8 +68,8 @@ func hostName() string {
 	}, name)
 }
 
-// startOf is the start time of a process: field 22 of /proc/PID/stat. The
-// second field, in parentheses, may hold anything.
+// startOf returns the start time of a process: field 22 of /proc/PID/stat. The second field, in parentheses,
+// may hold anything.
 func startOf(pid int) string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -89,7 +87,7 @@ func startOf(pid int) string {
 	return strconv.FormatUint(ticks, 36)
 }
 
-// namespace is the process id namespace: "pid:[4026531836]" of /proc/self/ns/pid.
+// namespace returns the process id namespace: "pid:[4026531836]" of /proc/self/ns/pid.
 func namespace() string {
 	link, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
@@ -105,8 +103,8 @@ func namespace() string {
 // longest is the length of a name from which it may have been cut.
 const longest = 255 - len(AsideSuffix) - utf8.UTFMax
 
-// Name is the hidden name for an output called base, at most 255 bytes long with the
-// suffix. random, of digits and small letters, tells outputs of one process apart.
+// Name returns the hidden name for an output called base, at most 255 bytes long with the suffix. random, of
+// digits and small letters, tells outputs of one process apart.
 func (p Process) Name(base, random string) string {
 	tail := ".strata-" + p.Host + "-" + strconv.Itoa(p.PID) + "-" + p.Start + "." + p.Namespace + "." + random
 	if room := 255 - 1 - len(tail) - len(AsideSuffix); len(base) > room {
@@ -118,9 +116,9 @@ func (p Process) Name(base, random string) string {
 	return "." + base + tail
 }
 
-// Hidden is a hidden name taken apart.
+// Hidden holds the parts of a hidden name.
 type Hidden struct {
-	Name   string // the whole of it
+	Name   string // the whole name
 	Base   string // of the output
 	Writer Process
 	Aside  bool // an old folder, set aside
@@ -128,16 +126,16 @@ type Hidden struct {
 	cut bool
 }
 
-// Cut reports whether Base may be only the beginning of the output's name, which was
-// too long for a sibling.
+// Cut reports whether Base may be only the beginning of the output's name, because the name was too long for
+// a sibling.
 func (h Hidden) Cut() bool { return h.cut }
 
-// Of reports whether the name is that of an output called base.
+// Of reports whether the name belongs to an output called base.
 func (h Hidden) Of(base string) bool {
 	return h.Base == base || h.cut && strings.HasPrefix(base, h.Base)
 }
 
-// Parse takes a hidden name apart.
+// Parse splits a hidden name into its parts.
 func Parse(name string) (h Hidden, ok bool) {
 	m := pattern().FindStringSubmatch(name)
 	if m == nil {
@@ -150,7 +148,7 @@ func Parse(name string) (h Hidden, ok bool) {
 	return Hidden{name, m[1], Process{m[2], pid, m[4], m[5]}, m[7] != "", len(strings.TrimSuffix(name, AsideSuffix)) >= longest}, true
 }
 
-// State is what can be known of a process.
+// State tells what is known of a process.
 type State int
 
 const (
@@ -159,7 +157,7 @@ const (
 	Dead
 )
 
-// State finds out about another process.
+// State finds out whether another process is alive.
 func (p Process) State(other Process) State {
 	if other.Host != p.Host || other.Namespace != p.Namespace {
 		return Unknown

@@ -27,8 +27,8 @@ func List(dir string) ([]Hidden, error) {
 	return out, err
 }
 
-// KeptOf returns those of a folder's hidden names under which an old folder is kept
-// because the new one did not get its name.
+// KeptOf selects from a folder's hidden names those of old folders that are kept because the new one did not
+// get its name.
 func KeptOf(all []Hidden) []Hidden {
 	there := map[string]bool{}
 	for _, h := range all {
@@ -39,17 +39,17 @@ func KeptOf(all []Hidden) []Hidden {
 	})
 }
 
-// Kept is an output that is missing under its name, because the process that was
-// replacing it died, or is between two steps.
+// Kept is an output that is missing under its own name because the process that was replacing it died, or is
+// between two steps.
 type Kept struct {
-	Path   string // what was looked for, where it lies now
+	Path   string // present place of the path that was looked for
 	Writer Process
 
 	aside string // the folder
 }
 
-// Holds reports whether the folder is still kept. If so, what was read from it is of
-// one output: it is not removed before the new one has its name.
+// Holds reports whether the folder is still kept. If so, everything read from it belongs to one output, since
+// it is not removed before the new one has its name.
 func (k *Kept) Holds() bool {
 	for _, p := range []string{k.aside, strings.TrimSuffix(k.aside, AsideSuffix)} {
 		if _, err := os.Lstat(p); err != nil {
@@ -59,8 +59,8 @@ func (k *Kept) Holds() bool {
 	return true
 }
 
-// Find looks for what a path names, which does not exist, in outputs that are kept. It
-// is nil where there is none. Of several it is the one whose successor is newest.
+// Find looks for a path that does not exist in outputs that are kept, and returns nil if there is none. Of
+// several it returns the one whose successor is newest.
 func Find(path string) *Kept {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -103,8 +103,8 @@ func find(dir, base, inside string) *Kept {
 	return best
 }
 
-// Missing returns the names of the outputs that a listing of a folder lacks because
-// they are kept under hidden names in it.
+// Missing returns the names of outputs that a listing of a folder lacks because the folder keeps them under
+// hidden names.
 func Missing(names []string) []string {
 	var all []Hidden
 	for _, n := range names {

@@ -18,32 +18,31 @@ import (
 	"github.com/sylabs/sif/v2/pkg/sif"
 )
 
-// Architectures that an image can be built for, as Go names them.
+// Architectures lists the architectures of images by Go's names.
 var Architectures = []string{"amd64", "arm64"}
 
 // launch makes an image a program where run-singularity is on the PATH.
 const launch = "#!/usr/bin/env run-singularity\n"
 
-// Build is what an image is made of.
+// Build describes how to make an image.
 type Build struct {
 	Definition  *Definition
 	Arch        string            // Go's name
 	Time        time.Time         // of all files and of the image: SOURCE_DATE_EPOCH
-	Labels      map[string]string // besides those of the definition, which win
+	Labels      map[string]string // in addition to those of the definition, which take precedence
 	Compression string            // "gzip" or "zstd"
 	Threads     int               // of mksquashfs; 0: its own choice
 	Temp        string            // folder for the root until it is packed; "": the system's
 
-	// Populate fills the root of a definition that says "Bootstrap: strata";
-	// mount points are there, and what the definition copies comes after it.
+	// Populate fills the root for a definition with "Bootstrap: strata". Mount points exist already; files
+	// that the definition copies come later.
 	Populate func(ctx context.Context, r *Root) error
-	// Finish sees the root when it is complete. May be nil.
+	// Finish is called with the complete root. It may be nil.
 	Finish func(r *Root) error
 }
 
-// Write builds the image into a file, which it makes anew. Errors that the
-// definition or a file that it names is to blame for wrap [ErrDefinition], those
-// for want of mksquashfs wrap [ErrTool].
+// Write builds the image into a new file. Errors caused by the definition, or by a file that it names, wrap
+// [ErrDefinition]; a missing mksquashfs wraps [ErrTool].
 func (b *Build) Write(ctx context.Context, out string) error {
 	if err := b.Definition.Check(); err != nil {
 		return err
@@ -107,7 +106,7 @@ func (b *Build) fill(ctx context.Context, root *Root) error {
 	return nil
 }
 
-// copyFiles does what %files says.
+// copyFiles copies the files that %files lists.
 func (b *Build) copyFiles(root *Root) error {
 	lines, err := b.Definition.Files()
 	if err != nil {
@@ -144,8 +143,7 @@ func (r *Root) isDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// plain is an error without the operation and path that the os package puts in
-// front of it.
+// plain returns an error without the operation and path that the os package puts in front of it.
 func plain(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -11,20 +11,19 @@ import (
 	"strings"
 )
 
-// ErrDefinition is what errors of a definition file wrap.
+// ErrDefinition is wrapped by errors about a definition file.
 var ErrDefinition = errors.New("definition file")
 
-// Where a definition's root comes from.
+// Sources of a definition's root.
 const (
 	Scratch = "scratch" // an empty one, with mount points
 	Strata  = "strata"  // the recipe of this project
 )
 
-// maxDefinition is how long a definition file may be, bytes.
+// maxDefinition is the maximum length of a definition file in bytes.
 const maxDefinition = 4 << 20
 
-// Definition is a definition file, read but not judged: [Definition.Check] says
-// what cannot be built here.
+// Definition is a parsed definition file; [Definition.Check] tells what cannot be built here.
 type Definition struct {
 	Name     string // of the file
 	Text     string // all of it
@@ -39,7 +38,7 @@ type Keyword struct {
 	Line  int
 }
 
-// Section is what stands under a line "%name arguments".
+// Section is the text under a line "%name arguments".
 type Section struct {
 	Name  string // "runscript"
 	Args  string // behind the name
@@ -47,7 +46,7 @@ type Section struct {
 	Lines []string
 }
 
-// Text is the section's lines, less empty ones at the end.
+// Text returns the section's lines, less empty ones at the end.
 func (s *Section) Text() string {
 	text := strings.TrimRight(strings.Join(s.Lines, "\n"), " \t\n")
 	if text == "" {
@@ -58,7 +57,7 @@ func (s *Section) Text() string {
 
 var sectionLine = regexp.MustCompile(`^%([A-Za-z]+)(?:\s+(.*))?$`)
 
-// ParseDefinition reads a definition file. Errors name the line.
+// ParseDefinition parses a definition file. Errors name the line.
 func ParseDefinition(name string, r io.Reader) (*Definition, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxDefinition+1))
 	if err != nil {
@@ -117,7 +116,7 @@ func (d *Definition) header(key string) *Keyword {
 	return nil
 }
 
-// Bootstrap is where the root comes from, in lower case.
+// Bootstrap returns the source of the root, in lower case.
 func (d *Definition) Bootstrap() string {
 	if k := d.header("bootstrap"); k != nil {
 		return strings.ToLower(k.Value)
@@ -125,7 +124,7 @@ func (d *Definition) Bootstrap() string {
 	return ""
 }
 
-// Section is the section of that name; nil if there is none.
+// Section returns the section with the given name, or nil.
 func (d *Definition) Section(name string) *Section {
 	for i := range d.Sections {
 		if d.Sections[i].Name == name {
@@ -135,7 +134,7 @@ func (d *Definition) Section(name string) *Section {
 	return nil
 }
 
-// Script is the text of a section; "" if it is not there.
+// Script returns the text of a section, or "" if it does not exist.
 func (d *Definition) Script(name string) string {
 	if s := d.Section(name); s != nil {
 		return s.Text()
@@ -146,7 +145,7 @@ func (d *Definition) Script(name string) string {
 // sections that can be built here.
 var sections = []string{"environment", "files", "help", "labels", "runscript", "startscript", "test"}
 
-// Check says what in a definition cannot be built here, and on which lines.
+// Check returns an error that lists what in a definition cannot be built here, with lines.
 func (d *Definition) Check() error {
 	var errs []error
 	if k := d.header("bootstrap"); d.Bootstrap() != Scratch && d.Bootstrap() != Strata {
@@ -179,7 +178,7 @@ func (d *Definition) Check() error {
 	return errors.Join(errs...)
 }
 
-// Labels are the lines "KEY VALUE" of %labels.
+// Labels returns the lines "KEY VALUE" of %labels.
 func (d *Definition) Labels() (map[string]string, error) {
 	labels := map[string]string{}
 	s := d.Section("labels")
@@ -206,8 +205,7 @@ type FileLine struct {
 	Line        int
 }
 
-// Files are the lines of %files that copy from this machine. Words with spaces
-// are quoted as in a shell.
+// Files returns the lines of %files that copy from this machine. Words with spaces are quoted as in a shell.
 func (d *Definition) Files() ([]FileLine, error) {
 	var out []FileLine
 	for i := range d.Sections {

@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// driverLibraries are the first parts of the names of what NVIDIA's driver
-// brings and a program that computes may open. GPUDirect Storage belongs to it:
-// its library is taken from the machine if the image has none.
+// driverLibraries lists the prefixes of libraries of NVIDIA's driver that a computing program may open.
+// GPUDirect Storage belongs to it: its library comes from the machine if the image has none.
 var driverLibraries = []string{
 	"libcuda.so", "libcudadebugger.so", "libnvidia-allocator.so", "libnvidia-cfg.so", "libnvidia-gpucomp.so", "libnvidia-ml.so",
 	"libnvidia-nvvm.so", "libnvidia-nvvm70.so", "libnvidia-opencl.so", "libnvidia-ptxjitcompiler.so", "libnvidia-tileiras.so",
@@ -26,11 +25,11 @@ var (
 	driverPlaces   = []string{"/run/udev", "/etc/cufile.json", "/run/nvidia-persistenced/socket"}
 )
 
-// DriverFound says whether this machine has anything of NVIDIA's driver that
-// [Run] could bring into an image.
+// DriverFound reports whether this machine has any part of NVIDIA's driver that [Run] could bring into an
+// image.
 func DriverFound() bool { return len(driverFiles()) > 0 }
 
-// driverFiles lists what of the driver there is on this machine.
+// driverFiles lists the files of the driver on this machine.
 func driverFiles() []Bind {
 	var out []Bind
 	for _, tool := range []string{"/sbin/ldconfig", "/usr/sbin/ldconfig"} {

@@ -10,9 +10,8 @@ import (
 	"strata/pkg/sif/squashfs"
 )
 
-// Extract unpacks the root, or what lies at a path in it, below an empty folder:
-// names there are those in the image. Files belong to who unpacks them; device
-// files, pipes and sockets are left out, and their names returned.
+// Extract unpacks the root, or a path in it, below an empty folder, with the names of the image. The user who
+// unpacks owns the files; device files, pipes and sockets are left out, and their names returned.
 func (i *Image) Extract(ctx context.Context, name, dir string) (skipped []string, err error) {
 	root, err := i.Root()
 	if err != nil {
@@ -81,8 +80,7 @@ func (x *extraction) add(e *squashfs.Entry) error {
 	return nil
 }
 
-// finish gives folders their permissions and times, which what was put into
-// them has changed.
+// finish sets the permissions and times of folders, which writing into them has changed.
 func (x *extraction) finish() error {
 	for n := len(x.folders) - 1; n >= 0; n-- {
 		e := x.folders[n]
@@ -100,7 +98,7 @@ func (x *extraction) finish() error {
 	return nil
 }
 
-// ExtractAll is [Image.Extract] of the whole root into a new folder.
+// ExtractAll unpacks the whole root into a new folder, like [Image.Extract].
 func (i *Image) ExtractAll(ctx context.Context, dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err

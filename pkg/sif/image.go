@@ -15,7 +15,7 @@ import (
 	"strata/pkg/sif/squashfs"
 )
 
-// ErrImage is what errors wrap that an image file is to blame for.
+// ErrImage is wrapped by errors that an image file causes.
 var ErrImage = errors.New("not a whole image")
 
 // Limits of what an image may claim.
@@ -24,7 +24,7 @@ const (
 	maxText        = 16 << 20 // of a definition or metadata
 )
 
-// Image is an image file that is open for reading.
+// Image is an image file open for reading.
 type Image struct {
 	path  string
 	file  *os.File
@@ -32,21 +32,21 @@ type Image struct {
 	image *sif.FileImage
 }
 
-// Object is what a descriptor describes.
+// Object describes one descriptor of an image.
 type Object struct {
 	ID        uint32 `json:"id"`
 	Type      string `json:"type"`
 	Name      string `json:"name,omitempty"`
 	Group     uint32 `json:"group,omitempty"`  // 0: none
-	Linked    uint32 `json:"linked,omitempty"` // what a signature is of
+	Linked    uint32 `json:"linked,omitempty"` // object that a signature belongs to
 	LinkGroup bool   `json:"linked_group,omitempty"`
 	Offset    int64  `json:"offset"`
 	Size      int64  `json:"size"`
 	Detail    string `json:"detail,omitempty"` // "squashfs, primary system, amd64"
 }
 
-// Open opens an image. A file that is cut off, or is something else, is refused
-// with an error that wraps [ErrImage] and says what is missing.
+// Open opens an image. A truncated file, or one of another kind, gives an error that wraps [ErrImage] and
+// says what is missing.
 func Open(path string) (*Image, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe would wait for its writer
 	if err != nil {
@@ -101,8 +101,8 @@ func (r readOnly) Seek(at int64, whence int) (int64, error) { return r.f.Seek(at
 func (r readOnly) Write([]byte) (int, error)                { return 0, fs.ErrPermission }
 func (r readOnly) Truncate(int64) error                     { return fs.ErrPermission }
 
-// checkHeader compares what the global header claims with the file, before the
-// library takes memory for it.
+// checkHeader compares the claims of the global header with the file, before the library allocates memory for
+// them.
 func (i *Image) checkHeader() error {
 	const (
 		size           = 128
@@ -133,7 +133,7 @@ func (i *Image) checkHeader() error {
 // Close closes the file.
 func (i *Image) Close() error { return i.file.Close() }
 
-// Objects lists the descriptors in use, in their order.
+// Objects lists the used descriptors in order.
 func (i *Image) Objects() []Object {
 	var out []Object
 	i.image.WithDescriptors(func(d sif.Descriptor) bool {
@@ -156,7 +156,7 @@ func (i *Image) Objects() []Object {
 	return out
 }
 
-// primary is the descriptor of the primary system partition, with its architecture.
+// primary returns the descriptor of the primary system partition, with its architecture.
 func (i *Image) primary() (sif.Descriptor, string, error) {
 	d, err := i.image.GetDescriptor(sif.WithPartitionType(sif.PartPrimSys))
 	if err != nil {
@@ -172,7 +172,7 @@ func (i *Image) primary() (sif.Descriptor, string, error) {
 	return d, arch, nil
 }
 
-// Arch is the architecture that the root is for, as Go names it.
+// Arch returns the architecture of the root by Go's name.
 func (i *Image) Arch() (string, error) {
 	_, arch, err := i.primary()
 	return arch, err
@@ -191,8 +191,7 @@ func (i *Image) Root() (*squashfs.Reader, error) {
 	return r, nil
 }
 
-// Inspect is what the image says of itself: from its descriptors, or where it
-// has none from the files of its root.
+// Inspect returns the image's metadata, from its descriptors or else from the files of its root.
 func (i *Image) Inspect() (*Metadata, error) {
 	if d, err := i.image.GetDescriptor(sif.WithDataType(sif.DataGenericJSON), func(d sif.Descriptor) (bool, error) { return d.Name() == metadataName, nil }); err == nil {
 		text, err := i.text(d)

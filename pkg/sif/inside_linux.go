@@ -16,9 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inside is the second half of [RunRoot], in its namespaces: the program calls
-// it when it is started by [Run.Self]. It becomes the command, and returns only
-// when it cannot.
+// Inside runs the second half of [RunRoot] in its namespaces: the program calls it when it is started by
+// [Run.Self]. It becomes the command and returns only if it cannot.
 func Inside() error {
 	runtime.LockOSThread()
 	syscall.CloseOnExec(3)
@@ -91,8 +90,8 @@ func (p *plan) mounts() error {
 	return nil
 }
 
-// graft fills a folder of the new root with what the image has there. Folders
-// that something has to be made in are made anew, all others are bound.
+// graft fills a folder of the new root with the image's content. It recreates folders in which something must
+// be made, and binds all others.
 func (p *plan) graft(dir string) error {
 	entries, err := os.ReadDir(filepath.Join(p.Root, dir))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"strata/pkg/document"
 )
 
-// ErrKey is what errors of key rings wrap.
+// ErrKey is wrapped by errors about key rings.
 var ErrKey = errors.New("key ring")
 
 // ReadKeys reads OpenPGP keys from files, each armored or not.
@@ -60,8 +60,8 @@ func ReadKeys(ctx context.Context, paths ...string) (openpgp.EntityList, error) 
 	return all, nil
 }
 
-// signingKey is the one key of a ring that can sign, unlocked. Where there are
-// several, id, the end of a fingerprint in hex, says which.
+// signingKey returns the one key of a ring that can sign, unlocked. If there are several, id, the end of a
+// fingerprint in hex, selects one.
 func signingKey(keys openpgp.EntityList, id string, passphrase []byte) (*openpgp.Entity, error) {
 	var found *openpgp.Entity
 	for _, k := range keys {

@@ -11,7 +11,7 @@ import (
 // starts the image to find out.
 const metadataName = "inspect-metadata.json"
 
-// Metadata is what an image says of itself.
+// Metadata holds the metadata of an image.
 type Metadata struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Definition  string            `json:"deffile,omitempty"`
@@ -30,7 +30,7 @@ type inspected struct {
 	} `json:"data"`
 }
 
-// JSON is the document that Apptainer's inspect --json prints too.
+// JSON returns the document that Apptainer's inspect --json prints.
 func (m *Metadata) JSON() ([]byte, error) {
 	d := inspected{Type: "container"}
 	d.Data.Attributes = *m

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// plan is what a new root looks like and what is run in it: the first half of a
-// run makes it, the second carries it out.
+// plan describes a new root and the command that runs in it: the first half of a run makes the plan, the
+// second carries it out.
 type plan struct {
 	Root  string   `json:"root"`  // of the image, unpacked
 	Mount string   `json:"mount"` // an empty folder, where the new root is put together
@@ -23,11 +23,11 @@ type plan struct {
 	Env   []string `json:"env"`
 }
 
-// maxLinks is how many symbolic links a path may have on its way.
+// maxLinks is the maximum number of symbolic links on a path.
 const maxLinks = 40
 
-// inRoot is where a path leads within a root: its symbolic links are followed as
-// if the root were "/". The result need not exist.
+// inRoot resolves a path within a root, following symbolic links as if the root were "/". The result need not
+// exist.
 func inRoot(root, name string) (string, error) {
 	rest := strings.Split(path.Clean("/" + name)[1:], "/")
 	at, links := "/", 0
@@ -51,7 +51,7 @@ func inRoot(root, name string) (string, error) {
 	return at, nil
 }
 
-// below says whether a path lies below a folder.
+// below reports whether a path lies below a folder.
 func below(name, dir string) bool { return dir == "/" || strings.HasPrefix(name, dir+"/") }
 
 // arrange works out where binds lie in the root, and what has to be made there.

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// Root is the root of an image while it is built: a folder. Names are relative
-// to it, with or without a slash in front; nothing outside is touched, whatever
-// links are in it. Owners do not matter, the image gives all files to root.
+// Root is the root of an image under construction: a folder. Names are relative to it, with or without a
+// leading slash; nothing outside is touched, whatever links it contains. Owners do not matter, since the
+// image gives all files to root.
 type Root struct {
 	root *os.Root
 	made map[string]bool // folders whose permissions somebody asked for
 }
 
-// NewRoot is a root in an empty folder.
+// NewRoot returns a root in an empty folder.
 func NewRoot(dir string) (*Root, error) {
 	r, err := os.OpenRoot(dir)
 	if err != nil {
@@ -29,17 +29,16 @@ func NewRoot(dir string) (*Root, error) {
 	return &Root{r, map[string]bool{}}, r.Chmod(".", 0o755)
 }
 
-// Close releases the folder and leaves it as it is.
+// Close releases the folder without changing it.
 func (r *Root) Close() error { return r.root.Close() }
 
-// Dir is the folder.
+// Dir returns the folder.
 func (r *Root) Dir() string { return r.root.Name() }
 
 func local(name string) string { return path.Clean("/" + name)[1:] }
 
-// Mkdir makes a folder and those around it. Where it exists it gets these
-// permissions, of which set-user-id and set-group-id are never kept; a builder
-// without root can always get in.
+// Mkdir makes a folder and its parents. An existing folder gets these permissions, except set-user-id and
+// set-group-id; a builder without root always keeps access.
 func (r *Root) Mkdir(name string, perm fs.FileMode) error {
 	name = local(name)
 	if name == "" {
@@ -70,7 +69,7 @@ func (r *Root) parents(name string) error {
 	return r.root.Chmod(parent, 0o755)
 }
 
-// Write makes a file, or makes it anew.
+// Write creates or replaces a file.
 func (r *Root) Write(name string, perm fs.FileMode, content io.Reader) error {
 	name = local(name)
 	if err := r.parents(name); err != nil {
@@ -93,7 +92,7 @@ func (r *Root) Write(name string, perm fs.FileMode, content io.Reader) error {
 	return err
 }
 
-// WriteText is [Root.Write] of a text.
+// WriteText writes a text file like [Root.Write].
 func (r *Root) WriteText(name string, perm fs.FileMode, text string) error {
 	return r.Write(name, perm, strings.NewReader(text))
 }
@@ -122,8 +121,7 @@ func (r *Root) Link(old, name string) error {
 	return r.root.Link(old, name)
 }
 
-// Remove removes a file or a folder with all that is in it; what is not there
-// is no error.
+// Remove removes a file, or a folder with its content. A name that does not exist is no error.
 func (r *Root) Remove(name string) error {
 	if name = local(name); name == "" {
 		return errors.New("the root itself cannot be removed")
@@ -134,19 +132,19 @@ func (r *Root) Remove(name string) error {
 // Open opens a file for reading.
 func (r *Root) Open(name string) (*os.File, error) { return r.root.Open(local(name)) }
 
-// Read is the content of a file.
+// Read returns the content of a file.
 func (r *Root) Read(name string) ([]byte, error) { return r.root.ReadFile(local(name)) }
 
-// Readlink is the target of a symbolic link.
+// Readlink returns the target of a symbolic link.
 func (r *Root) Readlink(name string) (string, error) { return r.root.Readlink(local(name)) }
 
-// Exists says whether there is something under a name, a dead link included.
+// Exists reports whether a name exists, dead links included.
 func (r *Root) Exists(name string) bool {
 	_, err := r.root.Lstat(local(name))
 	return err == nil
 }
 
-// Files are the names of all files and links, sorted, with a slash in front.
+// Files returns the names of all files and links, sorted, with a slash in front.
 func (r *Root) Files() ([]string, error) {
 	var names []string
 	err := fs.WalkDir(r.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -159,8 +157,8 @@ func (r *Root) Files() ([]string, error) {
 	return names, err
 }
 
-// Copy copies a file of this machine, or a folder with all that is in it, to a
-// name in the root. Links are followed, and their targets copied.
+// Copy copies a file of this machine, or a folder with its content, to a name in the root. It follows links
+// and copies their targets.
 func (r *Root) Copy(source, name string) error {
 	info, err := os.Stat(source)
 	if err != nil {

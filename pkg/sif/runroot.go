@@ -15,30 +15,29 @@ import (
 	"strings"
 )
 
-// ErrArch is what errors wrap when an image is for machines of another kind.
+// ErrArch is wrapped by errors about an image for another architecture.
 var ErrArch = errors.New("image cannot run here")
 
-// ErrNamespace is what errors wrap that say why no command can be run in an
-// unpacked root on this machine.
+// ErrNamespace is wrapped by errors that say why this machine cannot run a command in an unpacked root.
 var ErrNamespace = errors.New("no user namespace")
 
-// ErrBind is what errors wrap that a bind is to blame for.
+// ErrBind is wrapped by errors that a bind causes.
 var ErrBind = errors.New("bind")
 
-// Run is a command in the root of an image.
+// Run describes a command in the root of an image.
 type Run struct {
 	Root    string   // the unpacked root
-	Image   string   // what the command is told that it runs in
+	Image   string   // image name that the command sees
 	Args    []string // the command; none, or flags: the image's runscript
-	Binds   []Bind   // besides what every command sees: /dev, /proc, /sys, /tmp, /var/tmp, the home and working folders
+	Binds   []Bind   // in addition to /dev, /proc, /sys, /tmp, /var/tmp, the home and working folders
 	Dir     string   // working folder; "": the one of this process, if it is there
 	Env     []string // KEY=VALUE, after the image's own environment
-	NVIDIA  bool     // the GPU driver's libraries and programs are there too
-	Self    []string // starts this program so that it calls [Inside]: its path, then arguments
+	NVIDIA  bool     // adds the GPU driver's libraries and programs
+	Self    []string // restarts this program so that it calls [Inside]: its path, then arguments
 	Stdin   *os.File
 	Stdout  *os.File
 	Stderr  *os.File
-	Started func() // when the command runs; may be nil
+	Started func() // called when the command runs; may be nil
 }
 
 // Bind makes a file or folder of the machine visible in an image.
@@ -69,8 +68,7 @@ func ParseBind(text string) (Bind, error) {
 	return b, nil
 }
 
-// Unpack unpacks the root into a folder of the cache whose name is the SHA-256
-// of the image, unless it is there already.
+// Unpack unpacks the root into a folder of the cache named by the image's SHA-256, unless it exists already.
 func (i *Image) Unpack(ctx context.Context, cache string) (string, error) {
 	arch, err := i.Arch()
 	if err != nil {

@@ -24,9 +24,8 @@ import (
 	"strata/pkg/work"
 )
 
-// RunRoot runs a command in an unpacked root, in a user namespace of its own,
-// and returns its exit code. Nothing of the machine is changed. Where user
-// namespaces are off the error wraps [ErrNamespace].
+// RunRoot runs a command in an unpacked root, in its own user namespace, and returns its exit code. It
+// changes nothing on the machine. If user namespaces are disabled, the error wraps [ErrNamespace].
 func RunRoot(ctx context.Context, r Run) (code int, err error) {
 	temp, err := os.MkdirTemp("", "sif-run-")
 	if err != nil {
@@ -93,7 +92,8 @@ func RunRoot(ctx context.Context, r Run) (code int, err error) {
 	return 0, err
 }
 
-// namespaces are of users, where we stay who we are, and of mounts.
+// namespaces returns the attributes of a process in a user namespace, in which the user stays the same, and
+// in a mount namespace.
 func namespaces() *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
@@ -107,8 +107,8 @@ func namespaces() *syscall.SysProcAttr {
 	return a
 }
 
-// passSignals passes on what a command has to hear of. An interrupt from the
-// terminal reaches it anyway; ours must not end before it does.
+// passSignals forwards signals to a command. An interrupt from the terminal reaches the command anyway; ours
+// must not end before it does.
 func passSignals(p *os.Process, stdin *os.File) (stop func()) {
 	signals := make(chan os.Signal, 8)
 	signal.Reset(syscall.SIGINT, syscall.SIGQUIT)
@@ -129,7 +129,7 @@ func passSignals(p *os.Process, stdin *os.File) (stop func()) {
 	}
 }
 
-// namespaceError says why no namespace could be made.
+// namespaceError explains why no namespace could be made.
 func namespaceError(err error) error {
 	for _, no := range []error{syscall.EPERM, syscall.EINVAL, syscall.ENOSPC, syscall.EUSERS, syscall.ENOSYS, syscall.EACCES} {
 		if errors.Is(err, no) {
@@ -140,7 +140,7 @@ func namespaceError(err error) error {
 	return err
 }
 
-// insideError is what the second half said before it could start the command.
+// insideError returns the error that the second half reported before it could start the command.
 func insideError(said []byte) error {
 	kind, text, _ := strings.Cut(string(said), "\n")
 	if n, err := strconv.Atoi(kind); err == nil && n != 0 {
@@ -149,8 +149,7 @@ func insideError(said []byte) error {
 	return errors.New(text)
 }
 
-// fixed are the folders that every command sees as they are on the machine, if
-// they are there.
+// fixed lists the machine's folders that every command sees unchanged, if they exist.
 var fixed = []string{"/dev", "/proc", "/sys", "/tmp", "/var/tmp"}
 
 // plan puts everything together that the second half needs.
@@ -229,7 +228,7 @@ func identity(root, temp, home string, add func(source, target string)) error {
 	return nil
 }
 
-// hasID says whether the third field of a line is the id.
+// hasID reports whether the third field of a line is the id.
 func hasID(text []byte, id string) bool {
 	for line := range bytes.Lines(text) {
 		if f := strings.Split(strings.TrimSpace(string(line)), ":"); len(f) > 2 && f[2] == id {
@@ -241,7 +240,7 @@ func hasID(text []byte, id string) bool {
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// environment is the machine's, with the paths of an image.
+// environment returns the machine's environment with the paths of an image.
 func (r *Run) environment() []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -264,7 +263,7 @@ while [ "$1" != -- ]; do export "$1"; shift; done
 shift
 exec "$@"`
 
-// command is what is started in the root, and its environment.
+// command returns the command to start in the root, and its environment.
 func (r *Run) command() (args, env []string) {
 	args, env = r.Args, r.environment()
 	// No command has a name with a dash in front: flags are the runscript's.

@@ -8,10 +8,10 @@ import (
 	"runtime"
 )
 
-// RunRoot needs the namespaces of Linux.
+// RunRoot returns an error: it needs the namespaces of Linux.
 func RunRoot(context.Context, Run) (int, error) {
 	return 0, fmt.Errorf("%w: %s has none", ErrNamespace, runtime.GOOS)
 }
 
-// Inside needs the namespaces of Linux.
+// Inside returns an error: it needs the namespaces of Linux.
 func Inside() error { return ErrNamespace }

@@ -12,7 +12,7 @@ import (
 	"github.com/sylabs/sif/v2/pkg/sif"
 )
 
-// SignOptions say with which key an image is signed.
+// SignOptions select the key that signs an image.
 type SignOptions struct {
 	Keys       openpgp.EntityList
 	ID         string    // end of a fingerprint, where several keys are private
@@ -20,8 +20,7 @@ type SignOptions struct {
 	Time       time.Time // of the signature; zero: now
 }
 
-// Sign copies the image to a file, with a signature of all its objects added. It
-// returns the key's fingerprint.
+// Sign copies the image to a file and adds a signature of all its objects. It returns the key's fingerprint.
 func (i *Image) Sign(ctx context.Context, out string, o SignOptions) (fingerprint string, err error) {
 	key, err := signingKey(o.Keys, o.ID, o.Passphrase)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MountPoints are the folders that every image has: what runtimes mount
-// something on, and where users' data is bound to.
+// MountPoints lists the folders that every image has, because runtimes mount something there or users' data
+// are bound there.
 var MountPoints = []string{"/data", "/dev", "/etc", "/home", "/proc", "/root", "/scratch", "/sys", "/tmp", "/var/tmp"}
 
 // Files of /.singularity.d, where runtimes look for them.

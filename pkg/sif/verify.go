@@ -12,18 +12,18 @@ import (
 	"github.com/sylabs/sif/v2/pkg/sif"
 )
 
-// ErrSignature is what errors wrap that say why an image is not to be trusted.
+// ErrSignature is wrapped by errors that say why an image cannot be trusted.
 var ErrSignature = errors.New("signature")
 
-// Signer is who signed an image.
+// Signer identifies who signed an image.
 type Signer struct {
 	Name        string   `json:"name"` // of the key, "" if it has none
 	Fingerprint string   `json:"fingerprint"`
 	Objects     []uint32 `json:"objects"`
 }
 
-// Verify checks that all objects are signed, by a key of the ring, and are as
-// they were when they were signed. It returns by whom.
+// Verify checks that a key of the ring has signed every object and that all are unchanged. It returns the
+// signers.
 func (i *Image) Verify(ctx context.Context, keys openpgp.EntityList) ([]Signer, error) {
 	var signers []Signer
 	v, err := integrity.NewVerifier(i.image, integrity.OptVerifyWithKeyRing(keys), integrity.OptVerifyWithContext(ctx),
@@ -50,8 +50,8 @@ func (i *Image) Verify(ctx context.Context, keys openpgp.EntityList) ([]Signer, 
 	return signers, nil
 }
 
-// signedWithPEM says whether a signature is an envelope of the kind that
-// apptainer sign --key makes, not an OpenPGP message.
+// signedWithPEM reports whether a signature is an envelope of the kind that apptainer sign --key makes, not
+// an OpenPGP message.
 func (i *Image) signedWithPEM() bool {
 	found := false
 	i.image.WithDescriptors(func(d sif.Descriptor) bool {
@@ -64,7 +64,7 @@ func (i *Image) signedWithPEM() bool {
 	return found
 }
 
-// distrust says in a user's words why an image is not to be trusted.
+// distrust explains to a user why an image cannot be trusted.
 func (i *Image) distrust(err error) error {
 	var object *integrity.ObjectIntegrityError
 	var descriptor *integrity.DescriptorIntegrityError

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// ACS is PCIe's access control: where it redirects, transfers between two devices go over the root complex.
+// ACS describes PCIe access control: where it redirects, transfers between two devices cross the root
+// complex.
 type ACS struct {
 	Redirects []string `json:"redirects"` // bridges above GPUs, drives and RDMA cards that redirect
 	Reason    string   `json:"reason"`    // why it is not known of all of them
@@ -67,11 +68,11 @@ func parseACS(config []byte) (control uint16, ok bool) {
 	return 0, true
 }
 
-// IOMMU is how the IOMMU treats devices.
+// IOMMU describes how the IOMMU treats devices.
 type IOMMU struct {
 	Mode   string   `json:"mode"`  // "off", "passthrough", "translated", "unknown"
 	Units  []string `json:"units"` // "dmar0", "ivhd0"
-	Line   []string `json:"line"`  // what the kernel's command line says of it
+	Line   []string `json:"line"`  // its options on the kernel's command line
 	Reason string   `json:"reason"`
 }
 

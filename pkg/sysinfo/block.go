@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Block is a block device, with those that it is made of.
+// Block is a block device with the devices that it consists of.
 type Block struct {
 	Name      string      `json:"name"` // "md0", "nvme0n1"
 	Kind      string      `json:"kind"` // "nvme", "md", "lvm", "crypt", "multipath", "dm", "loop", "virtio", "scsi", "other"
@@ -41,7 +41,7 @@ type RAID struct {
 	Faulty   int    `json:"faulty"` // members
 }
 
-// Drives are the drives at the end of a chain of devices.
+// Drives returns the drives at the end of a chain of devices.
 func (b Block) Drives() []Block {
 	if len(b.Parts) == 0 {
 		return []Block{b}
@@ -53,7 +53,7 @@ func (b Block) Drives() []Block {
 	return list
 }
 
-// Walk calls visit for a device and all that it is made of.
+// Walk calls visit for a device and for all devices that it consists of.
 func (b Block) Walk(visit func(Block)) {
 	visit(b)
 	for _, p := range b.Parts {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Container says whether the process runs in one.
+// Container tells whether the process runs in a container.
 type Container struct {
 	Kind string `json:"kind"` // "apptainer", "docker", "podman", "kubernetes", "lxc", "systemd-nspawn", "container"; "" if in none
 	By   string `json:"by"`   // what shows it
@@ -21,7 +21,7 @@ type Job struct {
 	GPUs      string `json:"gpus"` // as SLURM numbers them; "" if it was given none
 }
 
-// environ is the process's environment: the recorded one of a recorded machine.
+// environ returns the process's environment, or the recorded one of a recorded machine.
 func (r Root) environ() map[string]string {
 	env := variablesOf(os.Environ())
 	if !r.Live() {
@@ -31,7 +31,7 @@ func (r Root) environ() map[string]string {
 	return env
 }
 
-// variables are those of a process; none if it belongs to somebody else.
+// variables returns the environment of a process, or nothing if it belongs to another user.
 func variables(r Root, name string) map[string]string {
 	r.keep = nil // others' variables are not kept
 	b, err := r.read(name)
@@ -62,7 +62,7 @@ func (r Root) container(env map[string]string) Container {
 	return c
 }
 
-// containerKind asks the surest signs first: what a container runtime leaves behind itself.
+// containerKind checks the most reliable signs first: those that a container runtime itself leaves.
 func (r Root) containerKind(env map[string]string) (kind, by string) {
 	for _, v := range []string{"APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"} {
 		if env[v] != "" {

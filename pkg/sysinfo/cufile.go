@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// CuFile is cuFile's configuration.
+// CuFile holds cuFile's configuration.
 type CuFile struct {
-	File   string `json:"file"`   // in force; "" if there is none and the built-in defaults hold
+	File   string `json:"file"`   // the file in force; "" if there is none and the built-in defaults apply
 	From   string `json:"from"`   // what names it: the variable CUFILE_ENV_PATH_JSON, or "" for a usual place
 	Reason string `json:"reason"` // why the file cannot be used, with its line
-	// Library is where the library lies, of the places where packages put it; "" if in none.
+	// Library is the path of the library in one of the places where packages install it, or "".
 	Library string `json:"library"`
 
-	// What the file and, before it, environment variables say; null for the default.
+	// AllowCompat and the following hold settings of environment variables and, after these, of the file;
+	// null means the default.
 	AllowCompat  *bool    `json:"allow_compat_mode"`
 	ForceCompat  *bool    `json:"force_compat_mode"`
 	P2PDMA       *bool    `json:"use_pci_p2pdma"`
@@ -26,12 +27,12 @@ type CuFile struct {
 	PinnedKiB    *int64   `json:"max_device_pinned_mem_size_kb"`
 	RDMA         []string `json:"rdma_dev_addr_list"`
 	PeerType     string   `json:"rdma_peer_type"` // "dmabuf": RDMA without nvidia_peermem
-	// BlockP2PDMA is use_pci_p2pdma of kinds of drives ("nvme", "nvmeof", "raid"), since GDS 1.16.
+	// BlockP2PDMA holds use_pci_p2pdma by kind of drive ("nvme", "nvmeof", "raid"), since GDS 1.16.
 	BlockP2PDMA map[string]bool `json:"block_use_pci_p2pdma"`
 	LogLevel    string          `json:"log_level"`
 	LogDir      string          `json:"log_dir"`
 
-	FileSystems map[string]any `json:"fs"` // settings of file systems, as they stand in the file
+	FileSystems map[string]any `json:"fs"` // settings of file systems, as in the file
 
 	DenyMounts      []string `json:"deny_mounts"`
 	DenyFileSystems []string `json:"deny_filesystems"`

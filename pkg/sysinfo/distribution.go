@@ -2,12 +2,12 @@ package sysinfo
 
 import "strings"
 
-// Distribution is the Linux distribution, by os-release.
+// Distribution identifies the Linux distribution, by os-release.
 type Distribution struct {
 	ID      string   `json:"id"`      // "ubuntu"
 	Version string   `json:"version"` // "24.04"; "" for one that has none
 	Name    string   `json:"name"`    // "Ubuntu 24.04.1 LTS"
-	Like    []string `json:"like"`    // what it is made from
+	Like    []string `json:"like"`    // distributions that it derives from
 	Reason  string   `json:"reason"`
 }
 

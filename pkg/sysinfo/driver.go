@@ -117,7 +117,7 @@ func canonicalBus(bus string) string {
 	return bus
 }
 
-// ModelOf is the name of the device at a PCI address; "" if the driver does not know it.
+// ModelOf returns the name of the device at a PCI address, or "" if the driver does not know it.
 func (d Driver) ModelOf(bus string) string {
 	if i := slices.IndexFunc(d.GPUs, func(g DriverGPU) bool { return g.Bus == bus }); i >= 0 {
 		return d.GPUs[i].Model

@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// Fact is a value, or why it is not known. As JSON it is {"value": …, "reason": "…"}, with null for a value that
-// is not known.
+// Fact is a value, or the reason why it is unknown. As JSON it is {"value": …, "reason": "…"}, with null for
+// an unknown value.
 type Fact[T any] struct {
 	Value  T
 	Reason string // why the value is not known; "" if it is
 }
 
-// Known reports whether there is a value.
+// Known reports whether the value is known.
 func (f Fact[T]) Known() bool { return f.Reason == "" }
 
-// String is the value, or "unknown".
+// String returns the value, or "unknown".
 func (f Fact[T]) String() string {
 	if !f.Known() {
 		return "unknown"
@@ -41,7 +41,8 @@ func unknown[T any](format string, args ...any) Fact[T] {
 	return Fact[T]{Reason: fmt.Sprintf(format, args...)}
 }
 
-// convert makes a fact of another kind; convert's second result says why it cannot.
+// convert converts a fact to another type; the second result of its function argument gives the reason why
+// that is impossible.
 func convert[A, B any](a Fact[A], to func(A) (B, string)) Fact[B] {
 	if !a.Known() {
 		return Fact[B]{Reason: a.Reason}

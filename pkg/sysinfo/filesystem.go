@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Support says whether cuFile can move a file system's data straight to a GPU.
+// Support tells whether cuFile can move a file system's data straight to a GPU.
 type Support struct {
 	Supported bool   `json:"supported"`
 	Driver    string `json:"driver"`      // which must have registered with nvidia-fs: "nvme", "rpcrdma", "lnet" …; "" if none must
 	PeerMem   bool   `json:"peer_memory"` // GPU memory for RDMA by programs must be there: nvidia_peermem, or dmabuf in cufile.json
 	Reason    string `json:"reason"`      // why not, or under which condition
-	Next      string `json:"next"`        // what would help; "" if nothing does
+	Next      string `json:"next"`        // what would help; "" if nothing
 	Source    string `json:"source"`
 }
 
@@ -24,8 +24,9 @@ const (
 
 const moveData = "put the data on ext4 or xfs on NVMe"
 
-// parallel are distributed file systems whose clients work with cuFile: their driver's name in nvidia-fs, and what is
-// needed. Those without a driver there move data by RDMA of their own programs into the GPU's memory.
+// parallel lists distributed file systems whose clients work with cuFile: their driver's name in nvidia-fs,
+// and their requirements. Those without such a driver move data into the GPU's memory by RDMA of their own
+// programs.
 var parallel = map[string]struct{ driver, needs string }{
 	"lustre":  {"lnet", "with the client of DDN EXAScaler or Lustre 2.15 or newer and an RDMA network"},
 	"beegfs":  {"beegfs", "with BeeGFS 7.3 or newer and an RDMA network"},
@@ -61,7 +62,8 @@ var local = map[string]string{
 	"ntfs3":     "of local file systems only ext4 and xfs are supported",
 }
 
-// supportOf says what NVIDIA documents of a file system with its mount options. What lies below it counts elsewhere.
+// supportOf returns what NVIDIA documents for a file system with its mount options. The devices below it are
+// judged elsewhere.
 func supportOf(m Mount) Support {
 	s := Support{Source: sourceFS}
 	switch {

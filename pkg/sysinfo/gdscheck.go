@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// GDSCheck is what "gdscheck -p" of GDS 1.0 to 1.18 prints.
+// GDSCheck holds the output of "gdscheck -p" of GDS 1.0 to 1.18.
 type GDSCheck struct {
 	Release  string            `json:"release"`   // "1.14.0.30"
 	NvidiaFS string            `json:"nvidia_fs"` // "2.25"

@@ -10,7 +10,8 @@ import (
 type Kernel struct {
 	Release Fact[string] `json:"release"` // "6.8.0-45-generic"
 	WSL     Fact[bool]   `json:"wsl"`     // Windows Subsystem for Linux
-	// P2PDMA: transfers between PCI devices are compiled in, as cuFile needs them where there is no nvidia-fs.
+	// P2PDMA reports that transfers between PCI devices are compiled in, as cuFile needs them without
+	// nvidia-fs.
 	P2PDMA Fact[bool]   `json:"pci_p2pdma"`
 	Line   Fact[string] `json:"command_line"`
 }
@@ -42,7 +43,7 @@ func (r Root) p2pdma(release Fact[string]) Fact[bool] {
 	return unknown[bool]("there is no configuration of kernel %s in /boot or /lib/modules", release.Value)
 }
 
-// Security is what decides which modules the kernel loads.
+// Security holds the settings that decide which modules the kernel loads.
 type Security struct {
 	SecureBoot Fact[bool]   `json:"secure_boot"`
 	Lockdown   Fact[string] `json:"lockdown"`    // "none", "integrity" or "confidentiality"
@@ -50,7 +51,7 @@ type Security struct {
 	Taint      Fact[string] `json:"taint"`       // letters as in /proc/sys/kernel/tainted's documentation; "" if clean
 }
 
-// OnlySigned reports whether the kernel refuses modules without a signature that it trusts, as far as is known.
+// OnlySigned reports whether the kernel is known to refuse modules without a trusted signature.
 func (s Security) OnlySigned() bool {
 	return s.SigEnforce.Known() && s.SigEnforce.Value || s.Lockdown.Known() && s.Lockdown.Value != "none"
 }

@@ -7,7 +7,7 @@ import (
 	"strata/pkg/host"
 )
 
-// Limits are what the process may use.
+// Limits holds the resource limits of the process.
 type Limits struct {
 	Locked Fact[Limit]   `json:"memlock"`       // bytes that may be locked in memory
 	Files  Fact[Limit]   `json:"nofile"`        // files that may be open
@@ -15,7 +15,7 @@ type Limits struct {
 	Memory Fact[int64]   `json:"cgroup_memory"` // bytes, of the control group
 }
 
-// Limit is a user limit; -1 is none.
+// Limit is a user limit; -1 means unlimited.
 type Limit struct {
 	Soft int64 `json:"soft"`
 	Hard int64 `json:"hard"`

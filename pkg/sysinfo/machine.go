@@ -7,7 +7,7 @@ import (
 	"strata/pkg/work"
 )
 
-// Machine is all facts of a machine.
+// Machine holds all facts of a machine.
 type Machine struct {
 	Kernel       Kernel       `json:"kernel"`
 	Distribution Distribution `json:"distribution"`
@@ -25,18 +25,18 @@ type Machine struct {
 	Tools        Tools        `json:"tools"`
 	Path         *Path        `json:"path"` // null unless one was asked for
 
-	// Environment is that of the process; of a recorded machine, the recorded one.
+	// Environment is the environment of the process, recorded for a recorded machine.
 	Environment map[string]string `json:"-"`
 }
 
-// Options say what is read.
+// Options select what to read.
 type Options struct {
-	Path      string        // of which it is told where it lies; "" for none
+	Path      string        // path to locate; "": none
 	NoTools   bool          // do not run NVIDIA's programs
-	ToolLimit time.Duration // for which each may run; 0 is 2 s
+	ToolLimit time.Duration // time limit for each; 0 is 2 s
 }
 
-// Read reads a machine's facts. It changes nothing; of a recorded machine no program is run.
+// Read reads a machine's facts. It changes nothing, and for a recorded machine it runs no program.
 func Read(ctx context.Context, r Root, o Options) *Machine {
 	tools := work.Async(func() Tools { return r.tools(ctx, o) })
 

@@ -2,7 +2,7 @@ package sysinfo
 
 import "strings"
 
-// Module is a kernel module that matters here.
+// Module describes a relevant kernel module.
 type Module struct {
 	Loaded  bool   `json:"loaded"`
 	Version string `json:"version"` // "" if it has none
@@ -11,7 +11,7 @@ type Module struct {
 	Reason  string `json:"reason"`  // why it is not known whether it is loaded
 }
 
-// module looks for a module by its name with underscores, and for its file, whose name may have hyphens.
+// module finds a module by its name with underscores, and its file, whose name may have hyphens.
 func (r Root) module(name string, release Fact[string]) Module {
 	var m Module
 	dir := "/sys/module/" + name

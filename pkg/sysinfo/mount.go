@@ -17,7 +17,8 @@ type Mount struct {
 	Options []string `json:"options"` // of the mount and of the file system
 }
 
-// Option returns the value of an option name=value, "" with ok for one without a value.
+// Option returns the value of an option name=value; ok reports whether the option exists, possibly without a
+// value.
 func (m Mount) Option(name string) (value string, ok bool) {
 	for _, o := range m.Options {
 		k, v, _ := strings.Cut(o, "=")

@@ -7,7 +7,7 @@ import (
 
 const nvfsDir = "/proc/driver/nvidia-fs"
 
-// NvidiaFS is the kernel module that moves data between storage and GPUs.
+// NvidiaFS describes the kernel module that moves data between storage and GPUs.
 type NvidiaFS struct {
 	Module  Module         `json:"module"`
 	Version Fact[string]   `json:"version"` // "2.28"
@@ -17,7 +17,7 @@ type NvidiaFS struct {
 	Stats   *NvfsStats     `json:"stats"`   // null where Version has a reason
 	Peers   []NvfsPeer     `json:"peers"`
 	P2P     []NvfsAffinity `json:"affinity"`
-	Source  string         `json:"source"` // the newest DKMS source in /usr/src; "" if there is none
+	Source  string         `json:"source"` // the newest DKMS source in /usr/src, or ""
 	Reason  string         `json:"reason"` // why the module is not in use
 }
 

@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// NvfsPeer is a line of /proc/driver/nvidia-fs/peer_distance: how far a disk or network card lies from a GPU.
+// NvfsPeer is a line of /proc/driver/nvidia-fs/peer_distance: the distance of a disk or network card from a
+// GPU.
 type NvfsPeer struct {
 	GPU      string `json:"gpu"`
 	Peer     string `json:"peer"`
 	Rank     uint64 `json:"rank"`     // lower is nearer
-	Distance uint64 `json:"distance"` // hops; from 0x80 on the way leads over the root complex
+	Distance uint64 `json:"distance"` // hops; at least 0x80 if the path crosses the root complex
 	Width    uint64 `json:"width"`    // PCIe lanes of the peer
 	Gen      uint64 `json:"gen"`      // PCIe generation of the peer
 	NUMA     uint64 `json:"numa"`
@@ -18,14 +19,14 @@ type NvfsPeer struct {
 	Class    string `json:"class"` // "nvme" or "network"
 }
 
-// NvfsAffinity is a line of peer_affinity: transfers of a GPU by the distance that they went.
+// NvfsAffinity is a line of peer_affinity: a GPU's transfers by distance.
 type NvfsAffinity struct {
 	GPU       string   `json:"gpu"`
-	Counts    []uint64 `json:"counts"`     // by distance, from 1 on
+	Counts    []uint64 `json:"counts"`     // by distance, starting with 1
 	CrossRoot uint64   `json:"cross_root"` // over the root complex
 }
 
-// parseNvfsPeers reads a table whose first line names the columns, which differ between versions.
+// parseNvfsPeers parses a table whose first line names the columns, which differ between versions.
 func parseNvfsPeers(text string) []NvfsPeer {
 	list := []NvfsPeer{}
 	var columns []string

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// NvfsStats is /proc/driver/nvidia-fs/stats, as nvidia-fs 2.3 to 2.30 write it. What a version does not count is 0.
+// NvfsStats holds /proc/driver/nvidia-fs/stats as written by nvidia-fs 2.3 to 2.30. Numbers that a version
+// does not count are 0.
 type NvfsStats struct {
 	GDS         string `json:"gds"`    // version of the package that it came with; "" if it does not say
 	Format      string `json:"format"` // "4.0"
@@ -27,7 +28,7 @@ type NvfsStats struct {
 	Errors  NvfsErrors  `json:"errors"`
 	Active  NvfsOps     `json:"active"`
 	GPUs    []NvfsGPU   `json:"gpus"`
-	Unknown []string    `json:"unknown"` // what was not understood, the first 16
+	Unknown []string    `json:"unknown"` // the first 16 lines that were not understood
 }
 
 // NvfsBatches counts batches of reads and writes.
@@ -79,7 +80,7 @@ type NvfsBAR1 struct {
 	Delayed   uint64 `json:"delayed_frees"`
 }
 
-// NvfsErrors counts what went wrong.
+// NvfsErrors counts failures.
 type NvfsErrors struct {
 	MixedPages uint64 `json:"cpu_gpu_pages"`
 	SG         uint64 `json:"sg_ext"`
@@ -87,14 +88,14 @@ type NvfsErrors struct {
 	DMARef     uint64 `json:"dma_ref"`
 }
 
-// NvfsOps counts what is under way.
+// NvfsOps counts operations in progress.
 type NvfsOps struct {
 	Reads   uint64 `json:"reads"`
 	Writes  uint64 `json:"writes"`
 	Batches uint64 `json:"batches"`
 }
 
-// NvfsGPU is what a device has registered.
+// NvfsGPU describes the registered memory of a device.
 type NvfsGPU struct {
 	Bus        string  `json:"bus"`
 	UUID       string  `json:"uuid"`

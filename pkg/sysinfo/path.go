@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// Path is where a file or folder lies.
+// Path describes where a file or folder lies.
 type Path struct {
 	Name    string     `json:"name"`   // absolute, without symbolic links
 	Reason  string     `json:"reason"` // why no more is known

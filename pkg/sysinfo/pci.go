@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// PCI is the devices that matter here, and how they lie to each other.
+// PCI lists the relevant devices and their relative positions.
 type PCI struct {
 	GPUs   []PCIDevice `json:"gpus"`
 	Drives []PCIDevice `json:"nvme"`
@@ -21,7 +21,7 @@ type PCIDevice struct {
 	Bus    string       `json:"bus"`
 	Vendor string       `json:"vendor"` // "0x10de"
 	ID     string       `json:"id"`
-	Driver string       `json:"driver"` // "nvidia", "nvme", "vfio-pci"; "" if none has it
+	Driver string       `json:"driver"` // "nvidia", "nvme", "vfio-pci"; "" if none
 	Link   Link         `json:"link"`
 	NUMA   Fact[int64]  `json:"numa"` // -1: the machine does not say
 	Group  Fact[string] `json:"iommu_group"`
@@ -30,8 +30,8 @@ type PCIDevice struct {
 	dir string // in /sys, no links
 }
 
-// Link is a device's connection: transfers per second and lanes, now and at most. A link that idles may be slower
-// than it is under load.
+// Link describes a device's connection: transfers per second and lanes, now and at most. An idle link may be
+// slower than under load.
 type Link struct {
 	Speed    Fact[string] `json:"speed"` // "16.0 GT/s PCIe"
 	Width    Fact[int64]  `json:"width"`
@@ -39,7 +39,7 @@ type Link struct {
 	MaxWidth Fact[int64]  `json:"max_width"`
 }
 
-// Way is how two devices reach each other.
+// Way describes the path between two devices.
 type Way struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -147,7 +147,7 @@ func (r Root) link(dir string) Link {
 	}
 }
 
-// String is "16.0 GT/s ×4", with what could be where it is more.
+// String returns the link as "16.0 GT/s ×4", with the possible maximum if that is more.
 func (l Link) String() string {
 	if !l.Speed.Known() || !l.Width.Known() {
 		return "link unknown"
@@ -163,7 +163,7 @@ func linkText(speed string, width int64) string {
 	return strings.TrimSuffix(speed, " PCIe") + " x" + strconv.FormatInt(width, 10)
 }
 
-// isBus tells a PCI address from other names.
+// isBus reports whether a name is a PCI address.
 func isBus(s string) bool {
 	// 0000:41:00.0, and longer domains behind volume management controllers
 	domain, rest, ok := strings.Cut(s, ":")
@@ -178,7 +178,8 @@ func isBus(s string) bool {
 	return true
 }
 
-// chain is the PCI addresses on the way to a device, from the root port on, and its host bridge before them.
+// chain returns the PCI addresses on the way to a device, from the root port on, and its host bridge before
+// them.
 func (d PCIDevice) chain() []string {
 	var list []string
 	for _, part := range strings.Split(d.dir, "/") {
@@ -189,7 +190,7 @@ func (d PCIDevice) chain() []string {
 	return list
 }
 
-// over says over what two devices reach each other.
+// over returns what two devices reach each other over.
 func over(a, b PCIDevice) string {
 	x, y := a.chain(), b.chain()
 	same := 0

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// RDMA is network cards for remote direct memory access, and whose drivers they have.
+// RDMA lists network cards for remote direct memory access, and tells whether their drivers come from OFED.
 type RDMA struct {
 	OFED    Fact[string] `json:"ofed"` // "24.10-1.1.4": MLNX_OFED or DOCA; the kernel's own drivers have none
 	Devices []RDMADevice `json:"devices"`
@@ -36,7 +36,7 @@ func (r Root) rdma() RDMA {
 	return x
 }
 
-// ofed asks the driver's module, whose version is OFED's, and what OFED's own script would print.
+// ofed reads the version of the driver's module, which is OFED's, and what OFED's own script would print.
 func (r Root) ofed() Fact[string] {
 	if f := r.text("/sys/module/mlx5_core/version"); f.Known() && strings.Contains(f.Value, "-") {
 		return f

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Recording is the files that were read of a machine: enough for the same facts to be read again elsewhere. Of the
-// process's environment it has the variables that say something of the machine, and no others.
+// Recording holds the files that were read of a machine, enough to read the same facts elsewhere. Of the
+// process's environment it keeps only variables that describe the machine.
 type Recording struct {
 	mu    sync.Mutex
 	files map[string][]byte // content, by the name without links below the root folder
@@ -18,7 +18,7 @@ type Recording struct {
 	seen  map[string]bool   // what was there without being read: true for folders
 }
 
-// Recorded is the same root folder, of which what is read is kept as well.
+// Recorded returns the same root folder and a recording of what is read through it.
 func (r Root) Recorded() (Root, *Recording) {
 	r.keep = &Recording{files: map[string][]byte{}, links: map[string]string{}, seen: map[string]bool{}}
 	return r, r.keep
@@ -48,7 +48,7 @@ func (k *Recording) found(name string, folder bool) {
 	}
 }
 
-// recordEnviron keeps the variables that say something of the machine.
+// recordEnviron records the variables that describe the machine.
 func (r Root) recordEnviron(env map[string]string) {
 	if r.keep == nil {
 		return
@@ -71,7 +71,7 @@ func (r Root) recordEnviron(env map[string]string) {
 	r.keep.file(name[1:], []byte(strings.Join(lines, "")))
 }
 
-// Write writes the recording into a folder, as [At] wants it.
+// Write writes the recording into a folder for [At].
 func (k *Recording) Write(dir string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -124,7 +124,7 @@ func writeNew(at string, content []byte) error {
 	return err
 }
 
-// lstat is a file's kind, noted if it is kept.
+// lstat returns a file's kind, noted if it is kept.
 func (r Root) lstat(name string) (fs.FileInfo, error) {
 	info, err := os.Lstat(filepath.Join(r.dir, name))
 	if err == nil && info.Mode()&fs.ModeSymlink == 0 {

@@ -25,10 +25,10 @@ type Root struct {
 	keep *Recording // nil: what is read is not kept
 }
 
-// Live is the root folder of this machine.
+// Live returns the root folder of this machine.
 func Live() Root { return Root{dir: "/"} }
 
-// At is a folder where a machine was recorded. It is an error if it is none.
+// At returns the root folder of a recorded machine. If dir is not one, it returns an error.
 func At(dir string) (Root, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -45,8 +45,8 @@ func (r Root) Live() bool { return r.dir == "/" }
 
 var errLinks = errors.New("too many symbolic links")
 
-// resolve finds the file that a name leads to, as a name below the root folder. Symbolic links that are absolute or
-// lead above the root begin there, as they do for those who live below it.
+// resolve finds the file that a name leads to, as a name below the root folder. Symbolic links that are
+// absolute or lead above the root begin at the root folder, as they do for processes inside it.
 func (r Root) resolve(name string) (string, error) {
 	rest := strings.Split(path.Clean("/"+name), "/")[1:]
 	at, links := "", 0
@@ -114,7 +114,7 @@ func (r Root) read(name string) ([]byte, error) {
 	return b, err
 }
 
-// text returns a file's content without white space around it, or why there is none.
+// text returns a file's content without surrounding white space, or the reason why there is none.
 func (r Root) text(name string) Fact[string] {
 	b, err := r.read(name)
 	if err != nil {
@@ -123,7 +123,7 @@ func (r Root) text(name string) Fact[string] {
 	return known(strings.TrimSpace(string(b)))
 }
 
-// why is an error on a file in a line, under the name that the file has on the machine.
+// why returns an error about a file in one line, under the name that the file has on the machine.
 func why(name string, err error) string {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return "there is no " + name
@@ -167,7 +167,7 @@ func (r Root) exists(name string) bool {
 	return err == nil
 }
 
-// first is the first of the names that exist; "" if none does.
+// first returns the first of the names that exists, or "".
 func (r Root) first(names ...string) string {
 	for _, n := range names {
 		if r.exists(n) {

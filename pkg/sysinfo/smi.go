@@ -9,7 +9,7 @@ import (
 var smiFields = []string{"index", "name", "uuid", "pci.bus_id", "driver_version", "memory.total", "memory.used", "compute_mode", "ecc.mode.current", "mig.mode.current",
 	"pcie.link.gen.current", "pcie.link.gen.max", "pcie.link.width.current", "pcie.link.width.max"}
 
-// SMIGPU is what nvidia-smi says of a GPU. What it does not know is "" or 0.
+// SMIGPU holds nvidia-smi's facts about a GPU. Unknown ones are "" or 0.
 type SMIGPU struct {
 	Index    int64  `json:"index"`
 	Name     string `json:"name"`

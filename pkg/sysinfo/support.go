@@ -2,7 +2,7 @@ package sysinfo
 
 import "strings"
 
-// Listing says whether something is on NVIDIA's list for GPUDirect Storage.
+// Listing tells whether something is on NVIDIA's support list for GPUDirect Storage.
 type Listing struct {
 	Name   string `json:"name"`
 	Listed bool   `json:"listed"`
@@ -10,7 +10,7 @@ type Listing struct {
 	Source string `json:"source"`
 }
 
-// Listings are those of the machine.
+// Listings holds the listings of the machine's parts.
 type Listings struct {
 	Distribution Listing   `json:"distribution"`
 	Kernel       Listing   `json:"kernel"`
@@ -55,7 +55,8 @@ func listDistribution(d Distribution) Listing {
 // newestKernel is up to which kernel a version of nvidia-fs builds, newest first.
 var newestKernel = [][2]string{{"2.29", "7.0"}, {"2.28", "6.17"}, {"2.26", "6.14"}, {"2.25", "6.11"}, {"2.19", "6.6"}, {"2.17", "6.2"}}
 
-// KernelOf is the newest kernel that a version of nvidia-fs is known to build on; "" for older versions.
+// KernelOf returns the newest kernel on which a version of nvidia-fs is known to build, or "" for older
+// versions.
 func KernelOf(nvfs string) string {
 	for _, row := range newestKernel {
 		if !versionLess(nvfs, row[0]) {
@@ -80,7 +81,7 @@ func listKernel(release Fact[string]) Listing {
 	return l
 }
 
-// majorMinor is "6.8" of "6.8.0-45-generic".
+// majorMinor returns "6.8" of "6.8.0-45-generic".
 func majorMinor(version string) string {
 	major, rest, _ := strings.Cut(version, ".")
 	return major + "." + rest[:digits(rest)]
@@ -90,7 +91,7 @@ func majorMinor(version string) string {
 // data-centre and professional cards from Pascal on.
 var p2pGPUs = []string{"A100", "A40", "L4", "L40S", "H100", "H200", "B100", "B200", "B300", "GH200", "GB200", "GB300"}
 
-// ListGPU looks a GPU up by its name.
+// ListGPU looks up a GPU on NVIDIA's list by its name.
 func ListGPU(model string) Listing {
 	l := Listing{Name: model, Source: "NVIDIA: nvidia-fs README and Overview; GPUDirect Storage Troubleshooting Guide, P2PDMA Supported GPUs (2026-09)"}
 	words := strings.FieldsFunc(model, func(c rune) bool { return c == ' ' || c == '-' || c == '_' })

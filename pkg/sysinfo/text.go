@@ -55,7 +55,7 @@ func fields(text string) map[string]string {
 	return m
 }
 
-// number is a whole number, decimal or after "0x"; a reason names where it stood.
+// number returns a whole number, decimal or after "0x"; a reason names where it stood.
 func number(f Fact[string], name string) Fact[int64] {
 	return convert(f, func(s string) (int64, string) {
 		n, err := strconv.ParseInt(strings.TrimSpace(s), 0, 64)
@@ -92,7 +92,7 @@ func versionLess(a, b string) bool {
 	return false
 }
 
-// numbers are those at the beginning of a version, up to the first that no dot stands before.
+// numbers returns the numbers at the beginning of a version, up to the first that is not preceded by a dot.
 func numbers(version string) []int {
 	var list []int
 	for len(list) < 8 {

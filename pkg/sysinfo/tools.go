@@ -14,16 +14,16 @@ import (
 	"strata/pkg/work"
 )
 
-// Tools is what NVIDIA's programs say, where they are installed.
+// Tools holds the output of NVIDIA's programs, if installed.
 type Tools struct {
 	GDSCheck Fact[GDSCheck] `json:"gdscheck"`
 	SMI      Fact[[]SMIGPU] `json:"nvidia_smi"`
 }
 
-// smiQuery is what nvidia-smi is asked for; recorded outputs hold the answer.
+// smiQuery is the query for nvidia-smi; recorded outputs hold the answer.
 var smiQuery = []string{"--query-gpu=" + strings.Join(smiFields, ","), "--format=csv,noheader,nounits"}
 
-// tools reads what the programs print, or what was recorded of it. The two run at the same time.
+// tools reads the output of the programs, live or recorded. The two run at the same time.
 func (r Root) tools(ctx context.Context, o Options) Tools {
 	smi := work.Async(func() Fact[[]SMIGPU] {
 		return convert(r.output(ctx, o, "nvidia-smi", []string{"/usr/bin/nvidia-smi", "/usr/lib/wsl/lib/nvidia-smi"}, smiQuery...), parseSMI)
@@ -33,7 +33,7 @@ func (r Root) tools(ctx context.Context, o Options) Tools {
 	return Tools{GDSCheck: check, SMI: smi()}
 }
 
-// output runs a program and returns what it prints; of a recorded machine, what was recorded.
+// output runs a program and returns its output; for a recorded machine, the recorded output.
 func (r Root) output(ctx context.Context, o Options, name string, places []string, args ...string) Fact[string] {
 	if !r.Live() {
 		b, err := r.read("/outputs/" + name)
@@ -68,7 +68,7 @@ func (r Root) output(ctx context.Context, o Options, name string, places []strin
 	return f
 }
 
-// runTool runs a program for a while and keeps the beginning of what it prints. What it says before it fails counts.
+// runTool runs a program for a limited time and keeps the beginning of its output, even if it fails.
 func runTool(ctx context.Context, limit time.Duration, file string, args ...string) Fact[string] {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

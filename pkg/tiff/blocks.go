@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// Source is the file that a TIFF lies in. Objects of package store are sources.
-// ReadAt is safe for concurrent use.
+// Source reads the file that holds a TIFF. Objects of package store are sources. ReadAt is safe for
+// concurrent use.
 type Source interface {
 	ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 	Size() int64
 }
 
-// CacheBytes bounds what a [File] keeps in memory of directories and tables of offsets.
+// CacheBytes is the limit on directories and offset tables that a [File] keeps in memory.
 const CacheBytes = blockBytes * mostBlocks
 
 const (
@@ -37,7 +37,7 @@ type block struct {
 	used uint64
 }
 
-// read fills p from byte off of the source on.
+// read fills p from offset off of the source.
 func (b *blocks) read(ctx context.Context, p []byte, off int64) error {
 	if off < 0 || off > b.src.Size() || int64(len(p)) > b.src.Size()-off {
 		return fmt.Errorf("bytes %d to %d lie beyond the file's end at %d", off, off+int64(len(p)), b.src.Size())

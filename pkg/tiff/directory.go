@@ -23,7 +23,7 @@ type directory struct {
 	bytes  int64 // that it takes
 }
 
-// errorf is an error in the directory, of a tag (0: of none).
+// errorf returns an error in the directory, of a tag (0: of none).
 func (d *directory) errorf(tag uint16, format string, args ...any) error {
 	where := d.name
 	if tag != 0 {
@@ -87,7 +87,7 @@ func (f *File) readDirectory(ctx context.Context, offset int64, name string) (*d
 	return d, nil
 }
 
-// size is the bytes of one value, 0 for a type that is not known.
+// size returns the bytes of one value, 0 for a type that is not known.
 func (v field) size() int64 {
 	if int(v.kind) < len(fieldSizes) {
 		return fieldSizes[v.kind]
@@ -159,7 +159,7 @@ func (d *directory) number(ctx context.Context, tag uint16, standard uint64) (ui
 	return v[0], nil
 }
 
-// rational reads a RATIONAL, or 0 where there is none that makes sense: nothing depends on it but physical sizes.
+// rational reads a RATIONAL, or returns 0 if there is no sensible one: only physical sizes depend on it.
 func (d *directory) rational(ctx context.Context, tag uint16) float64 {
 	v := d.fields[tag]
 	b := make([]byte, 8)
@@ -203,7 +203,7 @@ func (d *directory) text(ctx context.Context, tag uint16, most int64) ([]byte, e
 	return b, nil
 }
 
-// headerBytes is the length of the file header, in which no directory lies.
+// headerBytes returns the length of the file header, in which no directory lies.
 func (f *File) headerBytes() int64 {
 	if f.Big {
 		return 16

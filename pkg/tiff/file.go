@@ -7,13 +7,13 @@ import (
 	"fmt"
 )
 
-// File is the structure of a TIFF file. It is safe for concurrent use.
+// File holds the structure of a TIFF file. It is safe for concurrent use.
 type File struct {
 	Name   string // for messages
 	Big    bool   // BigTIFF: offsets of 64 bits
 	Pages  []*Page
 	Images []*Image
-	// Warnings say what could not be read but left something that can be.
+	// Warnings lists faults that do not prevent reading the rest.
 	Warnings []string
 
 	order   binary.ByteOrder
@@ -23,10 +23,10 @@ type File struct {
 	seen    map[int64]bool
 }
 
-// BigEndian reports the byte order of the file.
+// BigEndian reports whether the file is big-endian.
 func (f *File) BigEndian() bool { return f.order == binary.BigEndian }
 
-// ErrNoTIFF is wrapped when a file does not begin as TIFF files do.
+// ErrNoTIFF is wrapped by errors about files that do not begin like TIFF files.
 var ErrNoTIFF = errors.New("not a TIFF file")
 
 // IsTIFF reports whether a file that begins with these bytes, four or more, is a TIFF file.
@@ -44,11 +44,11 @@ func IsTIFF(head []byte) bool {
 // mostPages bounds the directories of a file: more are in no file that anyone wrote.
 const mostPages = 1 << 22
 
-// Option changes how [Open] works.
+// Option configures [Open].
 type Option func(*opener)
 
-// Siblings lets [Open] read the other files of an OME-TIFF image, whose names (without
-// folder) its metadata has. Without it their pages are absent.
+// Siblings lets [Open] read the other files of an OME-TIFF image, which its metadata name without folder.
+// Without it their pages are missing.
 func Siblings(open func(ctx context.Context, name string) (Source, error)) Option {
 	return func(o *opener) { o.sibling = open }
 }
@@ -57,9 +57,9 @@ type opener struct {
 	sibling func(ctx context.Context, name string) (Source, error)
 }
 
-// Open reads the directories of a TIFF file and works out its images. name is for messages. A
-// file whose first directory cannot be read is an error; what is wrong with later ones is
-// in the file's Warnings, and what is wrong with a page in its Err.
+// Open reads the directories of a TIFF file and works out its images. name is used in messages. An unreadable
+// first directory is an error; faults of later ones are listed in the file's Warnings, and faults of a page
+// in its Err.
 func Open(ctx context.Context, src Source, name string, opts ...Option) (*File, error) {
 	var o opener
 	for _, opt := range opts {
@@ -75,7 +75,7 @@ func Open(ctx context.Context, src Source, name string, opts ...Option) (*File, 
 	return f, nil
 }
 
-// openPages is Open without images.
+// openPages opens a file without grouping its pages into images.
 func openPages(ctx context.Context, src Source, name string) (*File, error) {
 	f := &File{Name: name, blocks: blocks{src: src}, layouts: map[Layout]*Layout{}, seen: map[int64]bool{}}
 	first, err := f.readHeader(ctx)
@@ -174,5 +174,5 @@ func (f *File) readSubs(ctx context.Context, p *Page) {
 	p.subOffsets = nil
 }
 
-// Source is what the file is read from.
+// Source returns the source that the file is read from.
 func (f *File) Source() Source { return f.blocks.src }

@@ -6,34 +6,34 @@ import (
 	"math"
 )
 
-// Image is what a user calls an image: planes along time, channel and depth, at one or
-// several resolutions.
+// Image is an image as users see it: planes along time, channel and depth, at one or several resolutions.
 type Image struct {
 	Name string // "" where the file has none
-	Kind string // what says that the pages are an image: "ome", "aperio", "imagej" or "pages"
+	Kind string // origin of the grouping: "ome", "aperio", "imagej" or "pages"
 
 	Times, Channels, Depths int // planes along each; samples of a pixel are not counted as channels
 	Levels                  []Level
 
-	// VoxelUM is the size of a voxel in µm along z, y and x, and Interval the time between planes in seconds; 0: not known.
+	// VoxelUM is the size of a voxel in µm along z, y and x, and Interval the time between planes in seconds;
+	// 0: unknown.
 	VoxelUM  [3]float64
 	Interval float64
 
 	ChannelInfo   []Channel // of channels and samples, or nil
-	Magnification float64   // of the objective; 0: not known
+	Magnification float64   // of the objective; 0: unknown
 }
 
-// Channel is what metadata says of a channel.
+// Channel holds the metadata of a channel.
 type Channel struct {
 	Name  string
-	Color string // "RRGGBB"; "": not said
+	Color string // "RRGGBB"; "": unknown
 }
 
-// Level is one resolution of an image: Times × Channels × Depths pages, depth fastest, all of one
-// layout. A nil page is not in the file: its pixels are 0.
+// Level is one resolution of an image: Times × Channels × Depths pages of the same layout, depth fastest. A
+// nil page is missing in the file and reads as 0.
 type Level struct{ Pages []*Page }
 
-// Layout is that of the level's pages.
+// Layout returns the layout of the level's pages.
 func (l Level) Layout() *Layout {
 	for _, p := range l.Pages {
 		if p != nil {
@@ -43,7 +43,7 @@ func (l Level) Layout() *Layout {
 	return nil
 }
 
-// Page is the page of a plane.
+// Page returns the page of a plane.
 func (im *Image) Page(level, time, channel, depth int) *Page {
 	return im.Levels[level].Pages[(time*im.Channels+channel)*im.Depths+depth]
 }
@@ -51,7 +51,7 @@ func (im *Image) Page(level, time, channel, depth int) *Page {
 // mostPlanes bounds the planes that metadata may claim.
 const mostPlanes = 1 << 24
 
-// findImages works out what the pages are.
+// findImages groups the pages into images.
 func (f *File) findImages(ctx context.Context, o *opener) error {
 	if _, err := f.Pages[0].text(ctx, tagImageDescription, f.Pages[0].description); err != nil {
 		f.Warnings = append(f.Warnings, err.Error()+"; the pages are read without it")
@@ -122,8 +122,8 @@ func coarser(p *Page, above *Layout) bool {
 	return max(fx, fy) <= min(fx, fy)*slack
 }
 
-// plainImages makes images of pages that no metadata tells about: neighbours alike are a stack, and smaller
-// ones behind a single one its pyramid.
+// plainImages groups pages without metadata into images: similar neighbours form a stack, and smaller ones
+// behind a single one its pyramid.
 func (f *File) plainImages() {
 	var im *Image
 	for i := 0; i < len(f.Pages); {
@@ -148,7 +148,7 @@ func (f *File) plainImages() {
 	}
 }
 
-// positive is x where it is a size, else 0.
+// positive returns x if it is a positive finite size, and otherwise 0.
 func positive(x float64) float64 {
 	if x > 0 && !math.IsInf(x, 0) {
 		return x

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// imageJ finds the stack or hyperstack that ImageJ saved: the first page's description says how many planes
-// there are along channel, depth and time, in that order. A stack of more than 4 GiB has one
-// directory, and the other planes lie behind the first.
+// imageJ finds the stack or hyperstack that ImageJ saved. The first page's description gives the number of
+// planes along channel, depth and time, in that order. A stack of more than 4 GiB has one directory, and the
+// other planes follow the first.
 func (f *File) imageJ(ctx context.Context) bool {
 	first := f.Pages[0]
 	text := first.Description(ctx)
@@ -79,7 +79,8 @@ func (f *File) behind(ctx context.Context, first *Page, planes int) []*Page {
 	return pages
 }
 
-// imageJVoxel is the size of a voxel: pixels per unit in the resolution tags, the unit and the distance of slices in the description.
+// imageJVoxel returns the size of a voxel: pixels per unit in the resolution tags, the unit and the distance
+// of slices in the description.
 func (f *File) imageJVoxel(ctx context.Context, p *Page, value map[string]string) (um [3]float64) {
 	unit := value["unit"]
 	if unit == "" {

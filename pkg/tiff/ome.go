@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// omeXML is what this package reads of an OME-XML document.
+// omeXML holds the parts of an OME-XML document that this package reads.
 type omeXML struct {
 	XMLName    xml.Name `xml:"OME"`
 	BinaryOnly *struct {
@@ -53,7 +53,7 @@ type omePixels struct {
 	Data []omeData `xml:"TiffData"`
 }
 
-// omeData says which pages, from IFD on, are which planes.
+// omeData maps pages, beginning with IFD, to planes.
 type omeData struct {
 	IFD   *int `xml:"IFD,attr"`
 	Z     int  `xml:"FirstZ,attr"`
@@ -65,8 +65,8 @@ type omeData struct {
 	} `xml:"UUID"`
 }
 
-// omeImages finds the images that OME-XML in the first page's description tells of. Metadata that makes no
-// sense is left out with a warning: the pages can be read all the same.
+// omeImages finds the images that OME-XML in the first page's description describes. It ignores unusable
+// metadata with a warning, since the pages can still be read.
 func (f *File) omeImages(ctx context.Context, o *opener) (bool, error) {
 	text := f.Pages[0].Description(ctx)
 	if !strings.Contains(text[:min(len(text), 1<<12)], "<OME") {
@@ -142,7 +142,7 @@ func (l *latin) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// onlyFile is the name of the file that a document is about, "" if there are several.
+// onlyFile returns the name of the file that a document is about, "" if there are several.
 func (doc *omeXML) onlyFile() string {
 	only := ""
 	for i := range doc.Images {
@@ -190,7 +190,7 @@ func (o *opener) open(ctx context.Context, name string) (Source, error) {
 	return o.sibling(ctx, name)
 }
 
-// omeFiles are the files of a set, opened as they are needed.
+// omeFiles holds the files of a set, opened on demand.
 type omeFiles struct {
 	f    *File
 	o    *opener
@@ -345,7 +345,7 @@ func (s *omeFiles) planes(ctx context.Context, px *omePixels, im *Image) ([]*Pag
 	return planes, nil
 }
 
-// unitUM is a physical size in µm; without a unit it is in µm.
+// unitUM returns a physical size in µm; without a unit it is in µm.
 func unitUM(x float64, unit *string) float64 {
 	if unit == nil {
 		return positive(x)
@@ -353,7 +353,8 @@ func unitUM(x float64, unit *string) float64 {
 	return positive(x * micrometres(*unit))
 }
 
-// micrometres is how many µm a unit has, 0 for one that is no length: OME's symbols (UnitsLength), and what ImageJ writes.
+// micrometres returns how many µm a unit has, 0 for one that is no length: OME's symbols (UnitsLength), and
+// what ImageJ writes.
 func micrometres(unit string) float64 {
 	return map[string]float64{
 		"µm": 1, "μm": 1, "um": 1, "micron": 1, "microns": 1, "micrometer": 1, "nm": 1e-3, "nanometer": 1e-3, "pm": 1e-6, "Å": 1e-4, "mm": 1e3, "millimeter": 1e3,

@@ -9,8 +9,8 @@ import (
 	"strata/pkg/dtype"
 )
 
-// OMEXML is the OME-XML document (schema 2016-06) of a file whose pages are the planes of one image:
-// depth fastest, then channels, then times. samples is the number of samples of a pixel.
+// OMEXML returns the OME-XML document (schema 2016-06) of a file whose pages are the planes of one image:
+// depth fastest, then channels, then times. samples is the number of samples per pixel.
 func OMEXML(im *Image, width, height, samples int, t dtype.Type) string {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06" ` +
@@ -64,7 +64,7 @@ func escape(s string) string {
 	return b.String()
 }
 
-// omeType is what OME calls an element type.
+// omeType returns OME's name of an element type.
 func omeType(t dtype.Type) string {
 	switch t {
 	case dtype.Float32:
@@ -75,7 +75,7 @@ func omeType(t dtype.Type) string {
 	return t.String()
 }
 
-// OMEHolds reports whether OME-XML has a name for an element type.
+// OMEHolds reports whether OME-XML can name an element type.
 func OMEHolds(t dtype.Type) bool {
 	switch t {
 	case dtype.Int8, dtype.Int16, dtype.Int32, dtype.Uint8, dtype.Uint16, dtype.Uint32, dtype.Float32, dtype.Float64:

@@ -10,15 +10,15 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Page is a picture: what one image file directory describes.
+// Page is a picture, described by one image file directory.
 type Page struct {
 	*Layout
 	Sub []*Page // of SubIFDs: mostly the same picture, reduced
 
-	// Err says what is wrong with the directory: such a page cannot be read. Layout has what is known.
+	// Err reports a fault of the directory, which makes the page unreadable. Layout holds what is known.
 	Err error
 
-	Reduced     bool    // NewSubfileType says that it is a reduced form of another page
+	Reduced     bool    // NewSubfileType marks it as a reduced version of another page
 	SubfileType int     // tag 254
 	XUM, YUM    float64 // size of a pixel in µm by the resolution tags; 0: they do not say
 
@@ -34,7 +34,7 @@ type Page struct {
 	subOffsets      []uint64
 }
 
-// Layout is what the pages of an image have in common.
+// Layout holds the properties that the pages of an image share.
 type Layout struct {
 	Width, Height, Depth             int // pixels; Depth is 1 but for SGI's volumetric tiles
 	Samples                          int // per pixel
@@ -48,7 +48,7 @@ type Layout struct {
 	Subsampling                      [2]int
 }
 
-// Name is how messages call the page: "IFD 2", "IFD 0 sub-IFD 1".
+// Name returns the page's name in messages: "IFD 2", "IFD 0 sub-IFD 1".
 func (p *Page) Name() string {
 	if p.sub > 0 {
 		return fmt.Sprintf("IFD %d sub-IFD %d", p.index, p.sub-1)
@@ -56,10 +56,10 @@ func (p *Page) Name() string {
 	return fmt.Sprintf("IFD %d", p.index)
 }
 
-// File is the file that the page lies in.
+// File returns the file that the page lies in.
 func (p *Page) File() *File { return p.f }
 
-// errorf is an error about the page, or one of its tags.
+// errorf returns an error about the page, or one of its tags.
 func (p *Page) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s: %s: %w", p.f.Name, p.Name(), fmt.Errorf(format, args...))
 }
@@ -163,8 +163,8 @@ func (d *directory) uniform(ctx context.Context, tag uint16, standard int) (int,
 	return int(min(v[0], math.MaxInt32)), nil
 }
 
-// sampleType is the element type of samples; SampleFormat is 1 or 4 for unsigned, 2 for signed
-// integers, 3 for floats. Those of less than 8 or 16 bits are unpacked.
+// sampleType returns the element type of samples; SampleFormat is 1 or 4 for unsigned, 2 for signed integers,
+// 3 for floats. Those of less than 8 or 16 bits are unpacked.
 func sampleType(format, bits int) (dtype.Type, bool) {
 	switch {
 	case (format == 1 || format == 4) && (bits == 1 || bits == 2 || bits == 4):
@@ -200,7 +200,7 @@ func (l *Layout) check(d *directory) error {
 	return nil
 }
 
-// Grid is the number of tiles or strips: planes of samples, along depth, height and width.
+// Grid returns the number of tiles or strips: planes of samples, along depth, height and width.
 func (l *Layout) Grid() [4]int {
 	g := [4]int{1, ceilDiv(l.Depth, l.TileDepth), ceilDiv(l.Height, l.TileHeight), ceilDiv(l.Width, l.TileWidth)}
 	if l.Separate {
@@ -211,7 +211,7 @@ func (l *Layout) Grid() [4]int {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// Interleaved is the number of samples that lie together in a tile.
+// Interleaved returns the number of samples that lie together in a tile.
 func (l *Layout) Interleaved() int {
 	if l.Separate {
 		return 1
@@ -219,7 +219,8 @@ func (l *Layout) Interleaved() int {
 	return l.Samples
 }
 
-// Packed is the bytes of a whole tile without compression: rows of samples of Bits each begin at a byte.
+// Packed returns the uncompressed length of a whole tile in bytes; rows of samples of Bits each begin at a
+// byte.
 func (l *Layout) Packed(rows int) int64 {
 	row := (int64(l.TileWidth)*int64(l.Interleaved())*int64(l.Bits) + 7) / 8
 	return row * int64(rows) * int64(l.TileDepth)
@@ -271,8 +272,8 @@ func (d *directory) segments(p *Page, l *Layout) error {
 	return nil
 }
 
-// Segment returns where tile or strip number i of the page lies in its file. A tile that is not
-// stored, whose samples are 0, has 0 bytes. Tiles are numbered in the order of the grid, planes of samples first.
+// Segment returns the place of tile or strip number i in the file. A tile that is not stored has 0 bytes and
+// reads as 0. Tiles are numbered in grid order, planes of samples first.
 func (p *Page) Segment(ctx context.Context, i int64) (offset, bytes int64, err error) {
 	if p.Err != nil {
 		return 0, 0, p.Err
@@ -323,16 +324,16 @@ func (p *Page) entry(ctx context.Context, v field, i int64) (int64, error) {
 	return int64(x), nil
 }
 
-// mostText bounds texts that are read as a whole: OME-XML of a file of many planes is long.
+// mostText is the maximum length of texts read as a whole: OME-XML of a file with many planes is long.
 const mostText = 256 << 20
 
-// Description is the text of the ImageDescription tag, "" if it has none or it cannot be read.
+// Description returns the text of the ImageDescription tag, "" if it has none or it cannot be read.
 func (p *Page) Description(ctx context.Context) string {
 	text, _ := p.text(ctx, tagImageDescription, p.description) // what is wrong with the first page's is a warning of the file
 	return text
 }
 
-// Software is the text of the Software tag, "" if it has none or it cannot be read.
+// Software returns the text of the Software tag, "" if it has none or it cannot be read.
 func (p *Page) Software(ctx context.Context) string {
 	text, _ := p.text(ctx, tagSoftware, p.software)
 	return text
@@ -344,12 +345,13 @@ func (p *Page) text(ctx context.Context, tag uint16, v field) (string, error) {
 	return string(b), err
 }
 
-// Tables are the JPEG tables that all tiles of the page share; nil: there are none.
+// Tables returns the JPEG tables that all tiles of the page share; nil: there are none.
 func (p *Page) Tables(ctx context.Context) ([]byte, error) {
 	return p.raw(ctx, tagJPEGTables, p.tables, 1<<16)
 }
 
-// ColorMap is the red, then the green, then the blue of each index of a palette image, from 0 to 65535; nil if it has none.
+// ColorMap returns the red, then the green, then the blue of each index of a palette image, from 0 to 65535;
+// nil if it has none.
 func (p *Page) ColorMap(ctx context.Context) ([]uint16, error) {
 	d := &directory{f: p.f, name: p.Name(), fields: map[uint16]field{tagColorMap: p.colors}}
 	if p.colors.count == 0 {
@@ -375,7 +377,7 @@ func (p *Page) raw(ctx context.Context, tag uint16, v field, most int64) ([]byte
 // screen's or a printer's resolution, such as 72 or 300 per inch.
 const credibleUM = 50
 
-// pixelSize is the size of a pixel in µm by the resolution tags, 0 where they do not say.
+// pixelSize returns the size of a pixel in µm by the resolution tags, or 0 if unknown.
 func (d *directory) pixelSize(ctx context.Context) (x, y float64) {
 	unit, err := d.number(ctx, tagResolutionUnit, 2)
 	per := map[uint64]float64{2: 25400, 3: 10000}[unit]
@@ -386,11 +388,11 @@ func (d *directory) pixelSize(ctx context.Context) (x, y float64) {
 	return x, y
 }
 
-// SegmentName is how messages call a tile or strip.
+// SegmentName returns the name of a tile or strip in messages.
 func (p *Page) SegmentName(i int64) string { return fmt.Sprintf("%s %d", p.segmentName(), i) }
 
-// SegmentRows is the number of rows of the image in a tile or strip: the last strip of an image has
-// fewer than the others. Tiles are whole.
+// SegmentRows returns the number of image rows in a tile or strip. The last strip of an image has fewer than
+// the others; tiles are whole.
 func (p *Page) SegmentRows(i int64) int {
 	if p.Tiled {
 		return p.TileHeight

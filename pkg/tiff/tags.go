@@ -36,7 +36,7 @@ const (
 	tagTileDepth                 = 32998
 )
 
-// tagNames are how messages call the tags.
+// tagNames maps tags to their names in messages.
 var tagNames = map[uint16]string{
 	tagNewSubfileType: "NewSubfileType", tagImageWidth: "ImageWidth", tagImageLength: "ImageLength", tagBitsPerSample: "BitsPerSample",
 	tagCompression: "Compression", tagPhotometricInterpretation: "PhotometricInterpretation", tagFillOrder: "FillOrder",
@@ -55,7 +55,7 @@ var fieldSizes = [...]int64{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4
 // Bits of NewSubfileType.
 const reducedImage = 1
 
-// compressionNone is the value of Compression of samples as they are; package tilecodec has the others.
+// compressionNone is the value of Compression for uncompressed samples; package tilecodec has the others.
 const compressionNone = 1
 
 // Values of PhotometricInterpretation.
@@ -67,7 +67,7 @@ const (
 	YCbCr      = 6
 )
 
-// PhotometricName is the name of a value of PhotometricInterpretation.
+// PhotometricName returns the name of a value of PhotometricInterpretation.
 func PhotometricName(n int) string {
 	names := map[int]string{0: "min-is-white", 1: "min-is-black", 2: "rgb", 3: "palette", 4: "mask", 5: "cmyk", 6: "ycbcr", 8: "cielab"}
 	if name := names[n]; name != "" {

@@ -36,7 +36,7 @@ type PageSpec struct {
 	Description, Software string
 	Tables                []byte   // of JPEG tiles
 	Colors                []uint16 // as [Page.ColorMap] has them
-	XUM, YUM              float64  // size of a pixel in µm; 0: not known
+	XUM, YUM              float64  // size of a pixel in µm; 0: unknown
 	SubfileType           int      // tag 254: 1 for a page below another
 }
 
@@ -47,10 +47,11 @@ type pageOut struct {
 	at              int64 // of its directory
 }
 
-// NeedsBig reports whether a file of about so many bytes must be a BigTIFF: offsets of 32 bits do not reach its end.
+// NeedsBig reports whether a file of about the given size must be a BigTIFF because 32-bit offsets do not
+// reach its end.
 func NeedsBig(bytes int64) bool { return bytes > 4<<30-64<<20 }
 
-// NewWriter begins a file. big makes it a BigTIFF.
+// NewWriter begins a TIFF file, or a BigTIFF if big is set.
 func NewWriter(w io.WriterAt, big bool) *Writer {
 	n := &Writer{w: w, big: big, end: 8}
 	if big {
@@ -59,7 +60,8 @@ func NewWriter(w io.WriterAt, big bool) *Writer {
 	return n
 }
 
-// AddPage adds a page to the file, or as sub-IFD below page parent if that is not negative, and returns its number.
+// AddPage adds a page to the file, or a sub-IFD to page parent if parent is not negative, and returns its
+// number.
 func (w *Writer) AddPage(s PageSpec, parent int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,7 +80,7 @@ func (w *Writer) AddPage(s PageSpec, parent int) int {
 	return number
 }
 
-// Put stores a tile or strip as it shall lie in the file. One of no bytes is left out: its samples are 0.
+// Put stores the encoded bytes of a tile or strip. One without bytes is left out and reads as 0.
 func (w *Writer) Put(page int, segment int64, data []byte) error {
 	if len(data) == 0 {
 		return nil
@@ -125,7 +127,7 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// entry is one of a directory.
+// entry is one entry of a directory.
 type entry struct {
 	tag, kind uint16
 	count     int
@@ -181,7 +183,7 @@ func (w *Writer) directory(p *pageOut) error {
 	return err
 }
 
-// entries are those of a page's directory, in the order of their tags.
+// entries returns the entries of a page's directory, in the order of their tags.
 func (w *Writer) entries(p *pageOut) []entry {
 	var list []entry
 	short := func(tag uint16, v ...int) {
@@ -276,7 +278,7 @@ func (w *Writer) entries(p *pageOut) []entry {
 	return list
 }
 
-// sampleFormat is the value of SampleFormat for a type.
+// sampleFormat returns the value of SampleFormat for a type.
 func sampleFormat(t dtype.Type) int {
 	switch {
 	case t.IsFloat():
@@ -287,7 +289,7 @@ func sampleFormat(t dtype.Type) int {
 	return 1
 }
 
-// rational is x as a fraction of 32-bit numbers, as exact as they allow.
+// rational returns x as the closest fraction of 32-bit numbers.
 func rational(x float64) (a, b uint32) {
 	b = 1
 	for x < math.MaxUint32/10 && b < 1e9 && x != math.Trunc(x) {

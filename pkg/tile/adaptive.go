@@ -9,10 +9,9 @@ import (
 	"strata/pkg/mem"
 )
 
-// NewAdaptive makes a loader whose tiles have any size the caller likes,
-// whatever the tiles are that the source stores: one logical tile shape per
-// level. Views, radii and traversals go by the logical tiles. Logical tiles
-// and stored tiles have a cache each ([LogicalCacheBytes], [CacheBytes]).
+// NewAdaptive returns a loader with logical tiles of any size, independent of the tiles that the source
+// stores: one logical tile shape per level. Views, radii and traversals refer to logical tiles. Logical tiles
+// ([LogicalCacheBytes]) and stored tiles ([CacheBytes]) have a cache each.
 func NewAdaptive[T dtype.Element](src Source, logical [][]int, opts ...Option) (*Loader[T], error) {
 	cfg, err := newConfig(opts)
 	if err != nil {
@@ -49,11 +48,10 @@ type adapter[T dtype.Element] struct {
 	caches  []*cache[T]
 }
 
-// TileShape is the shape of the logical tiles.
+// TileShape returns the shape of the logical tiles.
 func (a *adapter[T]) TileShape(level int) []int { return a.logical[level] }
 
-// DType is the type of the loader's pixels: stored tiles are converted when
-// they enter their cache.
+// DType returns the type of the loader's pixels: stored tiles are converted when they enter their cache.
 func (a *adapter[T]) DType() dtype.Type { return dtype.Of[T]() }
 
 // LoadTile puts a logical tile together from stored ones.
@@ -66,7 +64,7 @@ func (a *adapter[T]) LoadTile(ctx context.Context, level int, index []int, dst [
 	return a.LoadBox(ctx, level, index, make([]int, len(shape)), shape, dst, strides)
 }
 
-// Parts is false: of stored tiles all is loaded.
+// Parts returns false: stored tiles are always loaded as a whole.
 func (a *adapter[T]) Parts(int) bool { return false }
 
 // LoadBox puts a box of a logical tile together from stored ones.

@@ -21,18 +21,17 @@ const (
 	borderModes
 )
 
-// BorderCreator fills the border of views in the caller's own way. Its methods
-// are called from several goroutines at once.
+// BorderCreator fills the border of views in a way of the caller's own. Its methods are called concurrently.
 type BorderCreator[T dtype.Element] interface {
-	// Copies asks for parts of the image to be copied into the border; nil for
-	// none. Tiles that the view does not need otherwise are loaded for it.
+	// Copies returns parts of the image to copy into the border, or nil. Tiles that the view does not
+	// otherwise need are loaded for it.
 	Copies(g Geometry) []Copy
 	// Fill is called once for each view that has a border, after all pixels of
 	// the image and all copies are in place and before the view is delivered.
 	Fill(v *View[T])
 }
 
-// Copy is a box of the image that goes into the border of a view.
+// Copy is a box of the image to copy into the border of a view.
 type Copy struct {
 	From     []int  // first pixel of the box in the image
 	Shape    []int  // its extent
@@ -40,7 +39,7 @@ type Copy struct {
 	Reversed []bool // axes along which the box is turned round; nil for none
 }
 
-// check explains what is wrong with a copy that a caller asked for.
+// check returns an error that explains what is wrong with a caller's copy.
 func (c Copy) check(g Geometry) error {
 	n := len(g.Image)
 	if len(c.From) != n || len(c.Shape) != n || len(c.To) != n || (c.Reversed != nil && len(c.Reversed) != n) {
@@ -115,8 +114,8 @@ func (c constant[T]) Fill(v *View[T]) {
 // outside to positions inside.
 type mapped[T dtype.Element] struct{ mode BorderMode }
 
-// Source is the pixel that position p of an axis of n pixels shows, which may lie
-// outside; -1 where it shows none.
+// Source returns the pixel that position p of an axis of n pixels shows; p may lie outside. It returns -1 if
+// the position shows none.
 func (m BorderMode) Source(p, n int) int {
 	switch m {
 	case Zero, Undefined:
@@ -154,8 +153,8 @@ func modulo(p, n int) int {
 // +1, -1 or, for a pixel that is repeated, 0.
 type run struct{ to, from, n, step int }
 
-// runs splits the border of one axis into stretches whose pixels the view
-// shows itself (near) and those that lie elsewhere in the image (far).
+// runs splits the border of one axis into runs whose pixels the view itself shows (near) and runs that lie
+// elsewhere in the image (far).
 func (m mapped[T]) runs(g Geometry, a int) (near, far []run) {
 	add := func(lo, hi int) {
 		var last *run

@@ -11,12 +11,11 @@ import (
 	"strata/pkg/work"
 )
 
-// defaultTiles is the capacity of a cache that nobody gave one.
+// defaultTiles is the default capacity of a cache.
 const defaultTiles = 18
 
-// cache holds the tiles of one level, least recently used first out. A tile is
-// loaded once for all who ask for it meanwhile, and stays as long as somebody
-// has it pinned.
+// cache holds the tiles of one level and evicts the least recently used first. A tile is loaded once for all
+// concurrent requests, and stays as long as anybody has it pinned.
 type cache[T dtype.Element] struct {
 	grid     []int
 	capacity int
@@ -66,9 +65,8 @@ func newCache[T dtype.Element](grid []int, capacity, bytes int, pool *mem.Pool, 
 	return c
 }
 
-// get returns a tile, pinned: unpin must follow. fresh reports whether this
-// call loaded it. A failed load is told to all who wait for it and tried again
-// for those who ask later.
+// get returns a tile, pinned; the caller calls unpin. fresh reports whether this call loaded it. All who wait
+// for a tile get its error; later requests try again.
 func (c *cache[T]) get(ctx context.Context, index []int) (t *cached[T], fresh bool, err error) {
 	if err := inGrid(c.grid, index); err != nil {
 		return nil, false, err
@@ -78,7 +76,7 @@ func (c *cache[T]) get(ctx context.Context, index []int) (t *cached[T], fresh bo
 	return c.find(ctx, index)
 }
 
-// find is get for holders of c.mu.
+// find implements get for callers that hold c.mu.
 func (c *cache[T]) find(ctx context.Context, index []int) (t *cached[T], fresh bool, err error) {
 	number := linear(c.grid, index)
 	for {
@@ -113,7 +111,7 @@ func (c *cache[T]) find(ctx context.Context, index []int) (t *cached[T], fresh b
 	}
 }
 
-// add makes an entry that is on its way, pinned. c.mu is held.
+// add makes a pinned entry that is being loaded. c.mu is held.
 func (c *cache[T]) add(number int, buf *mem.Buffer) *cached[T] {
 	t := &cached[T]{number: number, buf: buf, pins: 1, ready: make(chan struct{})}
 	c.tiles[number] = t
@@ -121,7 +119,7 @@ func (c *cache[T]) add(number int, buf *mem.Buffer) *cached[T] {
 	return t
 }
 
-// busy reports whether a tile is on its way: who asks for it now would wait.
+// busy reports whether a tile is being loaded, so that a request would wait.
 func (c *cache[T]) busy(index []int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +135,7 @@ func (c *cache[T]) holds(index []int) bool {
 	return t != nil && t.here()
 }
 
-// peek is get of a tile that is there; nil: it is not.
+// peek returns a tile, pinned, if it is cached, and otherwise nil.
 func (c *cache[T]) peek(index []int) *cached[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,8 +185,8 @@ func (c *cache[T]) admit(buf *mem.Buffer) {
 	c.wake()
 }
 
-// claim is get for who wants to take the tile. first is false if another one has
-// claimed it: then it is like a tile of get, else take must follow.
+// claim returns a tile that the caller wants to take over. If first is false, another one has claimed it, and
+// it is like a tile of get; otherwise the caller calls take.
 func (c *cache[T]) claim(ctx context.Context, index []int) (t *cached[T], first bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,8 +198,7 @@ func (c *cache[T]) claim(ctx context.Context, index []int) (t *cached[T], first 
 	return t, first, nil
 }
 
-// take removes a claimed tile as soon as nobody else has it pinned, and returns
-// its memory.
+// take removes a claimed tile as soon as nobody else has it pinned, and returns its memory.
 func (c *cache[T]) take(t *cached[T]) *mem.Buffer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,8 +262,8 @@ func (c *cache[T]) dismiss() {
 	}
 }
 
-// put adds a tile whose pixels fill writes, unless it is there or there is no
-// room that nobody uses. One that is on its way is waited for.
+// put adds a tile whose pixels fill writes, unless it is cached or no unused room is left. It waits for a
+// tile that is being loaded.
 func (c *cache[T]) put(index []int, fill func(buf *mem.Buffer) []T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -291,8 +288,8 @@ func (c *cache[T]) put(index []int, fill func(buf *mem.Buffer) []T) {
 	c.drop(t)
 }
 
-// join pins a tile that is there or on its way. retry is true when whoever
-// loaded it gave up for reasons of its own. c.mu is held.
+// join pins a tile that is cached or being loaded. retry is true if its loader gave up for reasons of its
+// own. c.mu is held.
 func (c *cache[T]) join(ctx context.Context, t *cached[T]) (retry bool, err error) {
 	c.hits++
 	c.use(t)
@@ -314,8 +311,7 @@ func (c *cache[T]) join(ctx context.Context, t *cached[T]) (retry bool, err erro
 	return retry, err
 }
 
-// fill loads a tile that is marked as on its way. c.mu is held, except while
-// the source works.
+// fill loads a tile that is marked as being loaded. c.mu is held, except while the source works.
 func (c *cache[T]) fill(ctx context.Context, t *cached[T], index []int) {
 	c.mu.Unlock()
 	err := work.Guard(func() (err error) {
@@ -327,7 +323,7 @@ func (c *cache[T]) fill(ctx context.Context, t *cached[T], index []int) {
 	c.settle(t)
 }
 
-// settle tells those who wait for a tile that it is there, or that it will not be.
+// settle wakes those who wait for a tile that has loaded or failed.
 func (c *cache[T]) settle(t *cached[T]) {
 	if t.err != nil {
 		delete(c.tiles, t.number)
@@ -339,15 +335,14 @@ func (c *cache[T]) settle(t *cached[T]) {
 	close(t.ready)
 }
 
-// unpin gives back a tile of get.
+// unpin releases a tile returned by get.
 func (c *cache[T]) unpin(t *cached[T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(t)
 }
 
-// retire lets a tile that nobody is expected to ask for again go as soon as nobody
-// has it pinned.
+// retire drops a tile that is not expected to be requested again, as soon as nobody has it pinned.
 func (c *cache[T]) retire(index []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -368,9 +363,8 @@ func (c *cache[T]) drop(t *cached[T]) {
 	c.wake() // those who wait for room, or to take it
 }
 
-// slot finds memory for one more tile: an idle buffer, a new one while there
-// may be more, that of the tile that was used longest ago; else wait says when
-// to look again. c.mu is held.
+// slot finds memory for one more tile: an idle buffer, a new one if the limit allows, or that of the least
+// recently used tile. Otherwise wait tells when to look again. c.mu is held.
 func (c *cache[T]) slot(ctx context.Context) (buf *mem.Buffer, wait chan struct{}, err error) {
 	if n := len(c.idle); n > 0 {
 		buf, c.idle = c.idle[n-1], c.idle[:n-1]

@@ -14,13 +14,13 @@ func convertible(from dtype.Type) error {
 	return fmt.Errorf("pixels of type %s cannot be made into numbers (known: int8 … uint64, float32, float64)", from)
 }
 
-// tileBytes is the memory in which n pixels are loaded and converted.
+// tileBytes returns the memory in which n pixels are loaded and converted.
 func tileBytes[T dtype.Element](from dtype.Type, n int) int {
 	return n * max(from.Size(), sizeOf[T]())
 }
 
-// loadArea is where in a buffer of tileBytes the pixels of a source are to be
-// loaded so that convert can work in place: at its end when pixels grow.
+// loadArea returns where in a buffer of tileBytes the pixels of a source are to be loaded so that convert can
+// work in place: at its end when pixels grow.
 func loadArea[T dtype.Element](from dtype.Type, buf []byte, n int) []byte {
 	off := n * max(0, sizeOf[T]()-from.Size())
 	return buf[off : off+n*from.Size()]

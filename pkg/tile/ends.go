@@ -38,8 +38,7 @@ func (lv *level[T]) setInPlace() {
 	}
 }
 
-// planEnds plans the caches of ends: at most a third of size, of which it returns
-// what they take.
+// planEnds plans the caches of ends within a third of size and returns how much of it they take.
 func (lv *level[T]) planEnds(size int64, plans *[]*cachePlan) (taken int64) {
 	lv.ends = make([]*cache[T], len(lv.tile))
 	if !lv.inPlace {
@@ -79,7 +78,7 @@ func (lv *level[T]) end(tile []int, c Copy) (axis, end int, ok bool) {
 	return 0, 0, false
 }
 
-// endIndex is the place of an end in the cache of its axis.
+// endIndex returns the place of an end in the cache of its axis.
 func endIndex(tile []int, end int) []int { return append(append(make([]int, 0, 8), tile...), end) }
 
 func (lv *level[T]) endShape(axis int) []int {
@@ -88,21 +87,21 @@ func (lv *level[T]) endShape(axis int) []int {
 	return s
 }
 
-// endStart is the first pixel of an end in its tile.
+// endStart returns the first pixel of an end in its tile.
 func (lv *level[T]) endStart(axis, end int) []int {
 	s := make([]int, len(lv.tile), 8)
 	s[axis] = end * (lv.tile[axis] - lv.radii[axis])
 	return s
 }
 
-// endOrigin is the first pixel of an end in the image.
+// endOrigin returns the first pixel of an end in the image.
 func (lv *level[T]) endOrigin(tile []int, axis, end int) []int {
 	o := lv.origin(tile)
 	o[axis] += end * (lv.tile[axis] - lv.radii[axis])
 	return o
 }
 
-// loadTile is how the cache of tiles loads one.
+// loadTile returns the function by which the cache of tiles loads one.
 func (lv *level[T]) loadTile(ctx context.Context, index []int, buf *mem.Buffer) ([]T, error) {
 	src, from := lv.l.src, lv.l.src.DType()
 	if !lv.inPlace {
@@ -151,7 +150,7 @@ func (lv *level[T]) spread(data []T) {
 	}
 }
 
-// loadEnd is how the cache of the ends along an axis loads one.
+// loadEnd returns the function by which the cache of ends along an axis loads one.
 func (lv *level[T]) loadEnd(axis int) loadFunc[T] {
 	shape, from := lv.endShape(axis), lv.l.src.DType()
 	strides, n := stridesOf(shape), product(shape)
@@ -202,8 +201,7 @@ func (lv *level[T]) takes() bool {
 	return len(lv.l.streams) <= 1 && lv.cache.capacity < product(lv.grid)
 }
 
-// center brings the central tile into its view, by giving it the tile's memory if
-// nobody else wants that.
+// center brings the central tile into its view, by giving the view the tile's memory if nobody else needs it.
 func (lv *level[T]) center(ctx context.Context, v *View[T], p piece) error {
 	if lv.takes() {
 		t, first, err := lv.cache.claim(ctx, p.tile)
@@ -242,8 +240,8 @@ func (lv *level[T]) keepEnds(v *View[T], tile []int, data []T) {
 	}
 }
 
-// gatherEnd copies a box of an end of a tile into a view: from the end, or else from
-// the tile if that is there, or is about to be its own view's.
+// gatherEnd copies a box of an end of a tile into a view: from the cached end, or from the tile if that is
+// cached or about to become its own view's.
 func (lv *level[T]) gatherEnd(ctx context.Context, v *View[T], tile []int, axis, end int, c Copy) error {
 	ends, index := lv.ends[axis], endIndex(tile, end)
 	if !ends.holds(index) {
@@ -269,8 +267,8 @@ func (lv *level[T]) gatherEnd(ctx context.Context, v *View[T], tile []int, axis,
 	return nil
 }
 
-// soon reports whether a tile whose end has to be copied from all of it is in its
-// own view soon: then it stays until that, and its end need not be kept.
+// soon reports whether a tile whose end must be copied from the whole tile is about to be in its own view:
+// then it stays until that, and its end need not be kept.
 func (lv *level[T]) soon(v *View[T], tile []int, axis int) bool {
 	if v.plan == nil || lv.parts(axis) {
 		return false
@@ -279,7 +277,7 @@ func (lv *level[T]) soon(v *View[T], tile []int, axis int) bool {
 	return ok && k > v.position && k <= v.position+lv.most
 }
 
-// fetch brings what a piece shows of a tile into the caches.
+// fetch loads the pixels that a piece shows of a tile into the caches.
 func (lv *level[T]) fetch(ctx context.Context, v *View[T], p piece) error {
 	for _, c := range p.boxes {
 		cache, index := lv.cache, p.tile
@@ -295,7 +293,7 @@ func (lv *level[T]) fetch(ctx context.Context, v *View[T], p piece) error {
 	return nil
 }
 
-// busy reports whether a piece would have to wait for a tile that is being loaded.
+// busy reports whether a piece would have to wait for a tile being loaded.
 func (lv *level[T]) busy(p piece) bool {
 	if p.direct {
 		return false
@@ -317,13 +315,13 @@ func (lv *level[T]) busy(p piece) bool {
 	return false
 }
 
-// schedule is what is known of the requests of one stream; nil: nothing.
+// schedule holds what is known of the requests of one stream; nil: nothing.
 type schedule struct {
 	last []map[int]int // position of the last request of each tile, by level and the tile's number
 	made []atomic.Bool // by position: the view was made
 }
 
-// schedule is nil where no level has a use for it.
+// schedule returns the schedule of requests, or nil if no level has a use for it.
 func (l *Loader[T]) schedule(reqs []Request) *schedule {
 	var s *schedule
 	for k, r := range reqs {

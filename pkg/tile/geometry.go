@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Geometry says where a view lies in its image: all quantities per axis, in
-// pixels of the view's level unless they are tile numbers.
+// Geometry gives the position of a view in its image. All quantities are per axis and in pixels of the view's
+// level unless they are tile numbers.
 type Geometry struct {
 	Level int
 	Index []int // of the central tile
@@ -23,8 +23,8 @@ type Geometry struct {
 	ViewReal         []int // MaxPos - MinPos
 }
 
-// NewGeometry is the geometry of the view around a tile of an image of one level: its
-// index, the shapes of image and tile, and the radius of the halo, one number per axis.
+// NewGeometry returns the geometry of the view around a tile of an image of one level: its index, the shapes
+// of image and tile, and the radius of the halo, one number per axis.
 func NewGeometry(shape, tile, radius, index []int) (Geometry, error) {
 	if err := inGrid(grid(shape, tile), index); err != nil {
 		return Geometry{}, err
@@ -63,8 +63,8 @@ func newGeometry(level int, shape, tile, radius, index []int) Geometry {
 	return g
 }
 
-// Tiles is the number of tiles that the view is made of, without those that a
-// border asks for besides.
+// Tiles returns the number of tiles that the view consists of, without the additional ones that a border
+// needs.
 func (g Geometry) Tiles() int {
 	n := 1
 	for a := range g.MinTile {
@@ -73,7 +73,7 @@ func (g Geometry) Tiles() int {
 	return n
 }
 
-// Whole reports whether the image covers the whole view: it has no border.
+// Whole reports whether the image covers the whole view, so that it has no border.
 func (g Geometry) Whole() bool {
 	for a := range g.Front {
 		if g.Front[a] > 0 || g.Back[a] > 0 {
@@ -83,7 +83,7 @@ func (g Geometry) Whole() bool {
 	return true
 }
 
-// grid is the number of tiles per axis.
+// grid returns the number of tiles per axis.
 func grid(shape, tile []int) []int {
 	g := make([]int, len(shape))
 	for a := range g {
@@ -102,7 +102,7 @@ func product(v []int) int {
 	return n
 }
 
-// stridesOf are the C-order strides, in elements, of an array of that shape.
+// stridesOf returns the C-order strides, in elements, of an array of that shape.
 func stridesOf(shape []int) []int {
 	s := make([]int, len(shape))
 	n := 1
@@ -113,7 +113,7 @@ func stridesOf(shape []int) []int {
 	return s
 }
 
-// linear is the C-order number of index in a grid.
+// linear returns the C-order number of index in a grid.
 func linear(grid, index []int) int {
 	n := 0
 	for a := range grid {
@@ -122,7 +122,7 @@ func linear(grid, index []int) int {
 	return n
 }
 
-// inGrid explains what is wrong with an index.
+// inGrid returns an error that explains what is wrong with an index.
 func inGrid(grid, index []int) error {
 	if len(index) != len(grid) {
 		return fmt.Errorf("index %v has %d axes (the image has %d)", index, len(index), len(grid))

@@ -8,7 +8,7 @@ import (
 	"strata/pkg/dtype"
 )
 
-// levelShape is what a source says about one level.
+// levelShape holds a source's answers about one level.
 type levelShape struct{ shape, tile []int }
 
 // describe asks a source for its levels and checks the answers.
@@ -51,8 +51,7 @@ func describe(src Source) ([]levelShape, error) {
 	return out, errors.Join(errs...)
 }
 
-// level is one pyramid level of a loader: its geometry, its tile cache and the
-// memory of its views.
+// level is one pyramid level of a loader: its geometry, its tile cache and the memory of its views.
 type level[T dtype.Element] struct {
 	l           *Loader[T]
 	number      int
@@ -159,7 +158,7 @@ func (lv *level[T]) view(buf *buffer[T], index []int, plan *schedule, position i
 	return v
 }
 
-// piece is what one tile contributes to a view.
+// piece is the contribution of one tile to a view.
 type piece struct {
 	tile    []int
 	direct  bool // the whole tile, straight into the view
@@ -295,7 +294,7 @@ func (lv *level[T]) copyTile(v *View[T], c Copy, data []T, tile []int) {
 	lv.copy(v, c, data[lv.tileStart:], lv.origin(tile), lv.tileStrides)
 }
 
-// copy places a box of the image, of which data shows the part from origin on.
+// copy copies a box of the image to its place; data holds the part of the image from origin on.
 func (lv *level[T]) copy(v *View[T], c Copy, data []T, origin, strides []int) {
 	if tokens := lv.l.copies; tokens != nil {
 		tokens <- struct{}{} // held while copying only: no need to look at ctx
@@ -316,7 +315,7 @@ func (lv *level[T]) copy(v *View[T], c Copy, data []T, origin, strides []int) {
 	copyBox(v.buf.data, dst, lv.viewStrides, data, src, strides, c.Shape)
 }
 
-// origin is the first pixel of a tile.
+// origin returns the first pixel of a tile.
 func (lv *level[T]) origin(tile []int) []int {
 	o := make([]int, len(tile), 8)
 	for a, i := range tile {

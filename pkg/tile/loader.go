@@ -13,10 +13,10 @@ import (
 	"strata/pkg/mem"
 )
 
-// ErrClosed is returned by requests to a loader that has been closed.
+// ErrClosed is returned by requests to a closed loader.
 var ErrClosed = errors.New("the tile loader is closed")
 
-// Error says which view could not be made, and which tile was the reason.
+// Error reports a view that could not be loaded, and the tile that caused it.
 type Error struct {
 	Level int
 	Index []int // of the view
@@ -39,7 +39,7 @@ type Request struct {
 	Index []int // of the central tile, one number per axis
 }
 
-// Loader makes views of a source. It is safe for concurrent use.
+// Loader loads views of a source. It is safe for concurrent use.
 type Loader[T dtype.Element] struct {
 	src    Source
 	cfg    *config
@@ -57,8 +57,7 @@ type Loader[T dtype.Element] struct {
 	closed  bool
 }
 
-// New makes a loader. The error joins all that is wrong with the source's
-// answers and the options.
+// New returns a loader. Its error joins all faults of the source's answers and of the options.
 func New[T dtype.Element](src Source, opts ...Option) (*Loader[T], error) {
 	cfg, err := newConfig(opts)
 	if err != nil {
@@ -113,25 +112,25 @@ func (l *Loader[T]) setUp(below *adapter[T]) error {
 	return nil
 }
 
-// Shape is the size of a level in pixels.
+// Shape returns the size of a level in pixels.
 func (l *Loader[T]) Shape(level int) []int { return slices.Clone(l.levels[level].shape) }
 
-// TileShape is the size of a level's tiles, which is what views advance by.
+// TileShape returns the size of a level's tiles, which is the step between views.
 func (l *Loader[T]) TileShape(level int) []int { return slices.Clone(l.levels[level].tile) }
 
-// ViewShape is the size of all views of a level.
+// ViewShape returns the size of all views of a level.
 func (l *Loader[T]) ViewShape(level int) []int { return slices.Clone(l.levels[level].viewShape) }
 
-// Grid is the number of tiles of a level per axis.
+// Grid returns the number of tiles of a level per axis.
 func (l *Loader[T]) Grid(level int) []int { return slices.Clone(l.levels[level].grid) }
 
-// Levels is the number of pyramid levels.
+// Levels returns the number of pyramid levels.
 func (l *Loader[T]) Levels() int { return len(l.levels) }
 
-// Source is what the loader reads from.
+// Source returns the loader's source.
 func (l *Loader[T]) Source() Source { return l.src }
 
-// Geometry is where a view would lie.
+// Geometry returns the position of a view without loading it.
 func (l *Loader[T]) Geometry(level int, index []int) (Geometry, error) {
 	lv, err := l.level(level, index)
 	if err != nil {
@@ -140,16 +139,15 @@ func (l *Loader[T]) Geometry(level int, index []int) (Geometry, error) {
 	return lv.geometry(index), nil
 }
 
-// MaxMemory is the largest number of bytes that the loader's views and caches
-// can take: per level, the tiles of its cache and the views available.
+// MaxMemory returns the largest number of bytes that the loader's views and caches can take: per level, the
+// tiles of its cache and the views available.
 func (l *Loader[T]) MaxMemory() int64 { return l.memory }
 
-// PeakMemory is the largest number of bytes that they have taken so far.
+// PeakMemory returns the largest number of bytes that they have taken so far.
 func (l *Loader[T]) PeakMemory() int64 { return l.pool.Peak() }
 
-// Waited is how long the loader threads of all streams together have had nothing
-// to do so far: all views available were made or held. It grows faster than the
-// clock where there are several.
+// Waited returns the total time that the loader threads of all streams were idle because all available views
+// were loaded or held. With several threads it grows faster than the clock.
 func (l *Loader[T]) Waited() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -203,7 +201,7 @@ func (l *Loader[T]) View(ctx context.Context, level int, index []int) (*View[T],
 	return l.view(ctx, lv, index, nil, 0)
 }
 
-// view is View of a request at a position of a schedule.
+// view implements View for a request at a position of a schedule.
 func (l *Loader[T]) view(ctx context.Context, lv *level[T], index []int, plan *schedule, position int) (*View[T], error) {
 	buf, err := l.demand(ctx, lv)
 	if err != nil {
@@ -217,10 +215,9 @@ func (l *Loader[T]) view(ctx context.Context, lv *level[T], index []int, plan *s
 	return v, nil
 }
 
-// Reload makes a view show another tile of its level, as releasing it and
-// asking for the next would, but the memory stays: it is likely to be in the
-// cache of the processor that works on it. The view must not have been
-// released; its release count starts anew. After an error it has been released.
+// Reload makes a view show another tile of its level. It has the effect of releasing the view and requesting
+// the next one, but keeps the memory, which is likely to be in the processor's cache. The view must not have
+// been released; its release count starts anew. After an error the view is released.
 func (l *Loader[T]) Reload(ctx context.Context, v *View[T], index []int) error {
 	if v.left.Load() <= 0 {
 		return fmt.Errorf("view %v of level %d: %w", v.Index, v.Level, ErrReleased)
@@ -252,12 +249,10 @@ func (l *Loader[T]) AllViews(ctx context.Context, level int) iter.Seq2[*View[T],
 	return l.Views(ctx, reqs)
 }
 
-// Views streams the views that are asked for. The caller must release each. A
-// view that could not be loaded gives an *[Error] in its place and the stream
-// goes on with the others; break leaves it. A request outside the image ends
-// the stream before it begins, the end of ctx ends it at once: the last error
-// is the reason. Loading starts with the loop over the result and ends with
-// it; each loop over it is a stream of its own.
+// Views streams the requested views; the caller must release each. A view that fails to load gives an
+// *[Error] in its place, and the stream continues; break ends it. A request outside the image ends the stream
+// before it begins, and the end of ctx at once; the last error gives the reason. Loading starts with a loop
+// over the result and ends with it; each loop is a separate stream.
 func (l *Loader[T]) Views(ctx context.Context, reqs []Request) iter.Seq2[*View[T], error] {
 	return func(yield func(*View[T], error) bool) {
 		for _, r := range reqs {
@@ -280,8 +275,8 @@ func (l *Loader[T]) Views(ctx context.Context, reqs []Request) iter.Seq2[*View[T
 	}
 }
 
-// Close gives all memory back. Views that are still held may be used and
-// released afterwards; streams end with ErrClosed.
+// Close frees all memory. Views that are still held may be used and released afterwards; streams end with
+// ErrClosed.
 func (l *Loader[T]) Close() error {
 	l.mu.Lock()
 	if l.closed {

@@ -91,8 +91,7 @@ func (l *Loader[T]) caches(below *adapter[T]) ([]*cachePlan, error) {
 	return out, nil
 }
 
-// cacheTiles is the number of tiles in a cache of size bytes: at least one, at
-// most all.
+// cacheTiles returns the number of tiles in a cache of size bytes: at least one, at most all.
 func cacheTiles(size int64, tile int, grid []int) int {
 	n := max(1, size/int64(tile))
 	return int(min(n, int64(product(grid))))

@@ -60,7 +60,7 @@ func Radius(n int) Option {
 	}
 }
 
-// Radii sets the width of the halo axis by axis; it needs one value per axis.
+// Radii sets the width of the halo along each axis.
 func Radii(perAxis ...int) Option {
 	return func(c *config) {
 		c.radii = append([]int{}, perAxis...)
@@ -86,8 +86,8 @@ func CacheBytes(perLevel ...int64) Option {
 	}
 }
 
-// LogicalCacheBytes sets the size of the cache of logical tiles of
-// [NewAdaptive], as CacheBytes does for the stored tiles. Default 10 MiB.
+// LogicalCacheBytes sets the size of [NewAdaptive]'s cache of logical tiles per level, in bytes; the default
+// is 10 MiB. [CacheBytes] sets that of stored tiles.
 func LogicalCacheBytes(perLevel ...int64) Option {
 	return func(c *config) {
 		c.logical = perLevel
@@ -99,16 +99,15 @@ func LogicalCacheBytes(perLevel ...int64) Option {
 	}
 }
 
-// Ordered lets a stream deliver its views in the order of the requests; views
-// that are ready early wait.
+// Ordered makes a stream deliver its views in the order of the requests; views that are ready early wait.
 func Ordered() Option { return func(c *config) { c.ordered = true } }
 
-// AsReady lets a stream deliver views as they become complete (the default).
-// With one loader thread that is the order of the requests as well.
+// AsReady makes a stream deliver views as they become complete (the default). With one loader thread this is
+// the order of the requests as well.
 func AsReady() Option { return func(c *config) { c.ordered = false } }
 
-// ReleaseCount sets how often a view must be released before its buffer is
-// used again: one value for every level, or one per level. Default 1.
+// ReleaseCount sets how often a view must be released before its buffer is reused: one value for every level,
+// or one per level. Default 1.
 func ReleaseCount(perLevel ...int) Option {
 	return func(c *config) {
 		c.release = perLevel
@@ -120,9 +119,8 @@ func ReleaseCount(perLevel ...int) Option {
 	}
 }
 
-// ViewsAvailable sets how many views exist at most: one value for every level,
-// or one per level. The next view waits for a released one. Default 1, which
-// leaves nothing to load ahead into.
+// ViewsAvailable sets the maximum number of views: one value for every level, or one per level. The next view
+// waits for a released one. Default 1, which leaves no room for loading ahead.
 func ViewsAvailable(perLevel ...int) Option {
 	return func(c *config) {
 		c.views = perLevel
@@ -157,7 +155,7 @@ func BorderConstant[T dtype.Element](v T) Option {
 	return func(c *config) { c.border = constant[T]{v} }
 }
 
-// BorderCustom lets the caller fill positions outside the image.
+// BorderCustom makes the caller's code fill positions outside the image.
 func BorderCustom[T dtype.Element](b BorderCreator[T]) Option {
 	return func(c *config) {
 		if c.border = b; b == nil {
@@ -166,8 +164,8 @@ func BorderCustom[T dtype.Element](b BorderCreator[T]) Option {
 	}
 }
 
-// Region restricts [Loader.AllViews] of a level to the tiles that meet a box
-// of pixels. Views are those of the whole image: halos reach across the box.
+// Region restricts [Loader.AllViews] of a level to the tiles that meet a box of pixels. Halos still extend
+// beyond the box.
 func Region(level int, start, shape []int) Option {
 	return func(c *config) { c.regions[level] = region{start, shape} }
 }
@@ -181,9 +179,8 @@ func LoaderThreads(n int) Option {
 	}
 }
 
-// CopyThreads sets how many of the loader threads of all streams may copy
-// pixels from tiles into views at one time, for sources that wait more than
-// they compute. Default: as many as there are loader threads.
+// CopyThreads sets how many loader threads of all streams together may copy pixels from tiles into views at a
+// time, for sources that wait more than they compute. Default: all loader threads.
 func CopyThreads(n int) Option {
 	return func(c *config) {
 		if c.copiers = n; n < 1 {
@@ -192,14 +189,12 @@ func CopyThreads(n int) Option {
 	}
 }
 
-// Inline lets streams load each view in the goroutine that iterates, when it
-// asks for it: nothing is loaded ahead and no goroutine is started.
-// [Loader.View] works like that always.
+// Inline makes streams load each view on request in the goroutine that iterates: nothing is loaded ahead and
+// no goroutine is started. [Loader.View] always works like this.
 func Inline() Option { return func(c *config) { c.inline = true } }
 
-// MemoryLimit bounds the memory of all views and caches together. Caches
-// shrink to stay within it; it is an error if the views and one tile per cache
-// do not fit.
+// MemoryLimit limits the memory of all views and caches together. Caches shrink to stay within it; if the
+// views and one tile per cache do not fit, [New] fails.
 func MemoryLimit(bytes int64) Option {
 	return func(c *config) {
 		if c.memoryLimit = bytes; bytes <= 0 {
@@ -208,7 +203,6 @@ func MemoryLimit(bytes int64) Option {
 	}
 }
 
-// Checked turns on checks for tests: a view's pixels are overwritten when it
-// is released, and asking for the next view fails if somebody wrote to them
-// afterwards.
+// Checked enables checks for tests: a view's pixels are overwritten when it is released, and requesting the
+// next view fails if they were written to afterwards.
 func Checked() Option { return func(c *config) { c.checked = true } }

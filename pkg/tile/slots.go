@@ -32,14 +32,14 @@ func (l *Loader[T]) demand(ctx context.Context, lv *level[T]) (*buffer[T], error
 	}
 }
 
-// wake lets all who wait look again.
+// wake wakes all waiting goroutines.
 func (l *Loader[T]) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wakeAll()
 }
 
-// wakeAll is wake for holders of l.mu.
+// wakeAll implements wake for callers that hold l.mu.
 func (l *Loader[T]) wakeAll() {
 	l.change.Broadcast()
 	for _, s := range l.streams {
@@ -47,9 +47,8 @@ func (l *Loader[T]) wakeAll() {
 	}
 }
 
-// take hands out a free slot, or one whose view a stream loaded ahead; of the
-// stream that asks itself (to) only if no other has any. It returns nil when
-// there is none. l.mu is held.
+// take hands out a free slot, or one whose view a stream loaded ahead; a view of the requesting stream itself
+// (to) only if no other has any. It returns nil if there is none. l.mu is held.
 func (l *Loader[T]) take(lv *level[T], to *stream[T]) (*buffer[T], error) {
 	if l.closed {
 		return nil, ErrClosed
@@ -119,7 +118,7 @@ func (lv *level[T]) put(buf *buffer[T]) {
 	lv.back(buf)
 }
 
-// back is put for holders of l.mu.
+// back implements put for callers that hold l.mu.
 func (lv *level[T]) back(buf *buffer[T]) {
 	if lv.inPlace && buf.mem == nil { // it was not made
 		lv.cache.dismiss()

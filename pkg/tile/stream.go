@@ -10,9 +10,8 @@ import (
 	"strata/pkg/work"
 )
 
-// stream is one run over a set of requests: its workers start views in request
-// order as slots allow, place their pieces, and line the complete ones up for
-// the loop that consumes them. All fields are under l.mu.
+// stream serves one set of requests: its workers start views in request order as slots allow, place their
+// pieces, and queue complete ones for the loop that consumes them. l.mu protects all fields.
 type stream[T dtype.Element] struct {
 	l       *Loader[T]
 	reqs    []Request
@@ -29,7 +28,7 @@ type stream[T dtype.Element] struct {
 	failed  error        // a panic of a worker
 }
 
-// result is a view on its way to the consumer.
+// result is a view or an error for the consumer.
 type result[T dtype.Element] struct {
 	position int // of its request
 	v        *View[T]
@@ -131,8 +130,7 @@ func (s *stream[T]) fail(err error) {
 	s.arrived.Signal()
 }
 
-// deliverable is the place in ready of the result that comes next; -1 if it is
-// not there yet.
+// deliverable returns the index in ready of the next result, or -1 if it is not there yet.
 func (s *stream[T]) deliverable() int {
 	if !s.l.cfg.ordered {
 		return min(len(s.ready), 1) - 1
@@ -140,9 +138,8 @@ func (s *stream[T]) deliverable() int {
 	return slices.IndexFunc(s.ready, func(r *result[T]) bool { return r.position == s.told })
 }
 
-// work is a loader thread: it places pieces and, when there are none, starts
-// the next view. Pieces of a tile that another one loads wait until that is done,
-// as long as there is something else to do.
+// work runs a loader thread: it places pieces and, if there are none, starts the next view. Pieces of a tile
+// that another thread loads wait until that is done, as long as there is other work.
 func (s *stream[T]) work(ctx context.Context) {
 	l := s.l
 	l.mu.Lock()
@@ -218,8 +215,8 @@ func (l *Loader[T]) unlocked(f func() error) error {
 	return work.Guard(f)
 }
 
-// start begins the next view if there is one and it may have a slot. l.mu is
-// held, but not while the view is planned.
+// start begins the next view if there is one and a slot is available. l.mu is held, but not while the view is
+// planned.
 func (s *stream[T]) start() bool {
 	position := s.next
 	if len(s.again) > 0 {
@@ -290,9 +287,8 @@ func (s *stream[T]) held(lv *level[T]) int {
 	return n
 }
 
-// spare is the complete view of that level that the stream can best do
-// without: the one that would be delivered last. nil if it has none, or if its
-// consumer is about to take it.
+// spare returns the complete view of that level that the stream can best do without, the one to be delivered
+// last; nil if it has none, or if its consumer is about to take it.
 func (s *stream[T]) spare(lv *level[T], own bool) *result[T] {
 	if s.waiting && !own {
 		return nil
@@ -322,8 +318,8 @@ func (s *stream[T]) end() {
 	s.l.change.Broadcast()
 }
 
-// clear gives back what was loaded for nobody and takes the stream off the
-// loader's list. The workers have ended.
+// clear returns views that nobody will take and removes the stream from the loader's list. The workers have
+// ended.
 func (s *stream[T]) clear() {
 	l := s.l
 	l.mu.Lock()

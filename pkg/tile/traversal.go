@@ -5,9 +5,7 @@ import (
 	"slices"
 )
 
-// Traversal lists the tiles of a grid in the order in which they are to be
-// visited. A traversal of the caller's own may leave tiles out or name them
-// again.
+// Traversal lists the tiles of a grid in the order of visiting. A custom traversal may omit or repeat tiles.
 type Traversal func(grid []int) [][]int
 
 // Naive visits tiles in C order: nested loops, the last axis fastest.
@@ -20,7 +18,7 @@ func Naive(grid []int) [][]int {
 	return out
 }
 
-// Snake goes to and fro along every axis: consecutive tiles are neighbours.
+// Snake visits tiles to and fro along every axis: consecutive tiles are neighbours.
 func Snake(grid []int) [][]int {
 	out := Naive(grid)
 	for _, index := range out {
@@ -36,8 +34,8 @@ func Snake(grid []int) [][]int {
 	return out
 }
 
-// Spiral walks each plane of the last two axes from its outer ring inwards,
-// the next plane from its centre outwards: consecutive tiles are neighbours.
+// Spiral visits each plane of the last two axes from its outer ring inwards, the next plane from its centre
+// outwards: consecutive tiles are neighbours.
 func Spiral(grid []int) [][]int {
 	n := len(grid)
 	if n < 2 {
@@ -86,7 +84,7 @@ func Diagonal(grid []int) [][]int {
 	return out
 }
 
-// ZigZag visits diagonals as Diagonal does, every second one backwards.
+// ZigZag visits the same diagonals as Diagonal, every second one backwards.
 func ZigZag(grid []int) [][]int {
 	out := Diagonal(grid)
 	for i := 0; i < len(out); {
@@ -148,9 +146,8 @@ func Hilbert(grid []int) [][]int {
 	return out
 }
 
-// hilbertKey is the distance along the curve, most significant word first.
-// It overwrites x. The transformation is Skilling's (Programming the Hilbert
-// curve, AIP Conference Proceedings 707, 2004).
+// hilbertKey returns the distance along the curve, most significant word first. It overwrites x. The
+// transformation is Skilling's (Programming the Hilbert curve, AIP Conference Proceedings 707, 2004).
 func hilbertKey(x []uint32, bits int) []uint64 {
 	n := len(x)
 	for q := uint32(1) << (bits - 1); q > 1; q >>= 1 {

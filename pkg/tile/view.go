@@ -13,9 +13,8 @@ import (
 // ErrReleased is returned by Release of a view that has been released already.
 var ErrReleased = errors.New("view released more often than its release count")
 
-// View is a tile with a halo around it, in C order. Pixels outside the image
-// are the border. A view belongs to whoever received it until Release; its
-// pixels may be changed.
+// View is a tile with a halo around it, in C order. Pixels outside the image form the border. A view belongs
+// to its receiver until Release; its pixels may be changed.
 type View[T dtype.Element] struct {
 	Geometry
 	lv       *level[T]
@@ -35,8 +34,7 @@ type buffer[T dtype.Element] struct {
 // set gives a buffer other memory of the same size.
 func (b *buffer[T]) set(m *mem.Buffer, pixels int) { b.mem, b.data = m, dtype.Slice[T](m.B)[:pixels] }
 
-// Data is all pixels of the view, of shape ViewShape; nil once the view has
-// been released.
+// Data returns all pixels of the view, of shape ViewShape; nil once the view has been released.
 func (v *View[T]) Data() []T {
 	if v.left.Load() <= 0 {
 		return nil
@@ -44,9 +42,8 @@ func (v *View[T]) Data() []T {
 	return v.buf.data
 }
 
-// Center is Data from the first pixel of the central tile on. With the view's
-// strides it addresses the tile's pixels from position 0; positions in the
-// halo before them are left out.
+// Center returns Data from the first pixel of the central tile on. With the view's strides it addresses the
+// tile's pixels from position 0; it leaves out the halo before them.
 func (v *View[T]) Center() []T {
 	d := v.Data()
 	if d == nil {
@@ -59,13 +56,11 @@ func (v *View[T]) Center() []T {
 	return d[off:]
 }
 
-// Strides are the distances, in elements, between neighbours on each axis.
+// Strides returns the distances, in elements, between neighbours on each axis.
 func (v *View[T]) Strides() []int { return v.lv.viewStrides }
 
-// Release gives the view back, once for each of the loader's release count:
-// after the last one its buffer is used for another view and Data is nil. One
-// release more is an error, ErrReleased, and does no harm. It is safe for
-// concurrent use.
+// Release releases the view once; after as many calls as the loader's release count its buffer is reused and
+// Data is nil. Another call returns ErrReleased and has no effect. It is safe for concurrent use.
 func (v *View[T]) Release() error {
 	left := v.left.Add(-1)
 	switch {
@@ -78,8 +73,7 @@ func (v *View[T]) Release() error {
 	return nil
 }
 
-// poison is what released views hold in checked mode: no plausible pixel, and
-// a NaN of either float type.
+// poison fills released views in checked mode: no plausible pixel, and a NaN of either float type.
 const poison = 0xff
 
 func (b *buffer[T]) poison() {
@@ -90,7 +84,7 @@ func (b *buffer[T]) poison() {
 	b.poisoned = true
 }
 
-// intact reports whether nobody wrote to the buffer since poison.
+// intact reports whether nobody has written to the buffer since poison.
 func (b *buffer[T]) intact() bool {
 	if !b.poisoned {
 		return true

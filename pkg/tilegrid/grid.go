@@ -17,15 +17,15 @@ const (
 	// apart is the part of a tile's length by which positions differ that belong to two rows, or columns: stage errors are
 	// smaller, the steps of a stage larger.
 	apart = 0.25
-	// sparse is how many places a grid may have for each tile, beyond a few.
+	// sparse is the maximum number of places of a grid per tile, beyond a few.
 	sparse, few = 4, 64
 )
 
-// NewGrid arranges tiles of one size, by their positions (y, x) in the same unit: tiles whose positions differ by less
-// than a quarter of a tile along an axis are in one row, or column. Rows may shift along x, tiles may be
-// missing and overlap as they like. Where two tiles would share a place, or most places would be empty (pieces of tissue that
-// were scanned at unrelated positions), the tiles of a row are numbered one after the other along x instead, so
-// that every tile has a place of its own.
+// NewGrid arranges tiles of one size by their positions (y, x) in the same unit. Tiles whose positions differ
+// by less than a quarter of a tile along an axis share a row, or a column. Rows may shift along x; tiles may
+// be missing and may overlap in any way. If two tiles would share a place, or most places would be empty
+// (pieces of tissue scanned at unrelated positions), the tiles of a row are numbered consecutively along x
+// instead, so that every tile has its own place.
 func NewGrid(positions [][2]float64, tile [2]float64) (*Grid, error) {
 	if len(positions) == 0 {
 		return nil, errors.New("there are no tiles")

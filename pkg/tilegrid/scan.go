@@ -1,9 +1,9 @@
-// Package tilegrid writes the tiles of a scan, with the positions that the stage recorded, as a mosaic grid: the form in
-// which stitch takes them.
+// Package tilegrid writes the tiles of a scan, with the positions that the stage recorded, as a mosaic grid,
+// which is the input of stitch.
 //
-// A [Scan] says what the tiles have in common and reads their pixels; [Scan.Write] gives each tile a place of the grid
-// ([NewGrid]), writes an image whose chunk grid along Y and X is the grid of tiles, and returns their positions, for
-// the file that stitch --positions takes:
+// A [Scan] describes the common properties of the tiles and reads their pixels. [Scan.Write] gives each tile
+// a place in the grid ([NewGrid]), writes an image whose chunk grid along Y and X is the grid of tiles, and
+// returns the positions for stitch --positions:
 //
 //	positions, err := scan.Write(ctx, store, storage)
 //	err = positions.Write(file)
@@ -25,28 +25,29 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Scan describes the tiles of a scan, which have one size and type.
+// Scan describes the tiles of a scan, which share one size and type.
 type Scan struct {
 	Name  string
 	Tile  [2]int     // pixels (y, x)
 	Voxel [3]float64 // µm (z, y, x); z counts only where there are planes
-	// Times, Channels and Planes are the lengths of the axes t, c and z; 0: the image has no such axis.
+	// Times, Channels and Planes are the lengths of the axes t, c and z; 0 means that the image has no such
+	// axis.
 	Times, Channels, Planes int
 	DType                   dtype.Type
 	Omero                   *ngff.Omero // display settings of the channels; may be nil
 
 	Positions [][2]float64 // µm (y, x), of the first pixel of each tile
-	// Together is how many channels Read reads at a time; it divides Channels. 0: one.
+	// Together is the number of channels per call of Read; it divides Channels. 0 means 1.
 	Together int
-	// Read reads one plane of a tile: channels c … c+Together−1, one after the other, each in C order, in native byte
-	// order. Several goroutines call it.
+	// Read reads one plane of a tile: channels c … c+Together−1 one after the other, each in C order and
+	// native byte order. It is called concurrently.
 	Read func(ctx context.Context, tile, t, c, z int, dst []byte) error
 }
 
-// Storage says how a mosaic is stored and with what resources.
+// Storage sets how a mosaic is stored, and the resources for writing it.
 type Storage struct {
 	Format   int         // Zarr format 2 or 3
-	Codecs   codec.Chain // nil: chunks as they are
+	Codecs   codec.Chain // nil: uncompressed chunks
 	Levels   int         // pyramid levels below level 0
 	Workers  int
 	Mem      int64 // ceiling for buffers, bytes
@@ -54,9 +55,9 @@ type Storage struct {
 	Progress func(bytes int64) // may be nil
 }
 
-// Write writes the mosaic as an OME-Zarr image at the root of a store, with a chunk for each plane of each tile, and
-// returns the positions of the tiles in its grid. Places without a tile have the fill value, 0, and are not stored.
-// Memory is two planes of a tile for each worker, and the pyramid's.
+// Write writes the mosaic as an OME-Zarr image at the root of a store, with one chunk per plane of a tile,
+// and returns the positions of the tiles in its grid. Places without a tile are not stored and have the fill
+// value 0. It needs memory for two planes of a tile per worker, and for the pyramid.
 func (s *Scan) Write(ctx context.Context, out store.Writer, st Storage) (*registration.TilePositions, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func (s *Scan) Write(ctx context.Context, out store.Writer, st Storage) (*regist
 	return p, nil
 }
 
-// Bytes is the size of all tiles in all their planes.
+// Bytes returns the size of all tiles in all their planes.
 func (s *Scan) Bytes() int64 {
 	return int64(len(s.Positions)) * int64(mem.Product(max(s.Times, 1), max(s.Channels, 1), max(s.Planes, 1), s.Tile[0], s.Tile[1], s.DType.Size()))
 }
@@ -187,7 +188,7 @@ func (s *Scan) write(ctx context.Context, w *ngff.Writer, g *Grid, plane, worker
 	})
 }
 
-// box is where a plane of the tile at place (i, j) lies in the image.
+// box returns where a plane of the tile at place (i, j) lies in the image.
 func (s *Scan) box(t, c, z, i, j int) (start, shape []int) {
 	axis := func(at, n int) { start, shape = append(start, at), append(shape, n) }
 	if s.Times > 0 {

@@ -22,9 +22,9 @@ var multipliers = map[string]int64{
 	"e": 1 << 60, "eib": 1 << 60, "eb": 1e18,
 }
 
-// ParseSize reads a number of bytes: plain ("1048576"), in powers of 1024
-// ("512MiB", "4G") or of 1000 ("100MB"). Case and a space before the unit do
-// not matter; fractions ("1.5GiB") are rounded down to whole bytes.
+// ParseSize parses a number of bytes: plain ("1048576"), in powers of 1024 ("512MiB", "4G") or of 1000
+// ("100MB"). It ignores case and a space before the unit, and rounds fractions ("1.5GiB") down to whole
+// bytes.
 func ParseSize(s string) (int64, error) {
 	text := strings.TrimSpace(s)
 	end := len(text)
@@ -70,8 +70,8 @@ func plainNumber(s string) bool {
 	return digits > 0 && points <= 1
 }
 
-// FormatSize writes a number of bytes for people, in powers of 1024 with at
-// most three significant digits: "512 MiB", "1.5 GiB", "0 B".
+// FormatSize formats a number of bytes for people, in powers of 1024 with at most three significant digits:
+// "512 MiB", "1.5 GiB", "0 B".
 func FormatSize(n int64) string {
 	v, unit := float64(n), 0
 	for math.Abs(v) >= 1023.5 && unit < 6 {
@@ -94,8 +94,8 @@ func FormatSize(n int64) string {
 	return number + " " + name
 }
 
-// ParseDuration reads a time span that is not negative: "90s", "1h30m",
-// "250ms", "2d", or a plain number of seconds.
+// ParseDuration parses a duration that is not negative: "90s", "1h30m", "250ms", "2d", or a plain number of
+// seconds.
 func ParseDuration(s string) (time.Duration, error) {
 	text := strings.TrimSpace(s)
 	scale := time.Second
@@ -117,8 +117,8 @@ func ParseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// FormatDuration writes a time span for people, in whole seconds from one
-// second up: "850ms", "12s", "3m05s", "2h10m".
+// FormatDuration formats a duration for people, in whole seconds from one second up: "850ms", "12s", "3m05s",
+// "2h10m".
 func FormatDuration(d time.Duration) string {
 	switch {
 	case d < time.Second:

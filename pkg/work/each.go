@@ -1,9 +1,9 @@
-// Package work starts goroutines: all of the module that handle input begin here, so that a
-// panic in one of them becomes an error of the call it works for ([Panic]), and the outputs
-// of the run are removed as after any other error.
+// Package work starts goroutines. All goroutines of the module that handle input begin here, so that a panic
+// in one of them becomes an error of the call that it works for ([Panic]), and the run's outputs are removed
+// as after any other error.
 //
-// [Each] shares pieces of work out to workers, [Share] to workers with memory of their own, a [Group] runs
-// calls that end together, [Go] and [Async] run one.
+// [Each] distributes pieces of work to workers, [Share] to workers with memory of their own, a [Group] runs
+// calls that end together, and [Go] and [Async] run one.
 package work
 
 import (
@@ -13,10 +13,9 @@ import (
 	"sync/atomic"
 )
 
-// Each calls f for 0 to n−1, which begin in this order, in as many goroutines as
-// there are workers, at most n; the caller is worker 0, and one worker starts none.
-// After an error or a panic, or when ctx ends, no more begin. It returns when all have
-// ended, with the first error.
+// Each calls f for 0 to n−1, begun in this order, in at most n goroutines, one per worker. The caller is
+// worker 0, so that one worker starts no goroutine. After an error or a panic, or when ctx ends, no further
+// call begins. Each returns when all calls have ended, with the first error.
 func Each(ctx context.Context, workers, n int, f func(worker, i int) error) error {
 	return Share(ctx, workers, n, func(_ context.Context, worker int, pieces iter.Seq[int]) error {
 		for i := range pieces {
@@ -28,11 +27,11 @@ func Each(ctx context.Context, workers, n int, f func(worker, i int) error) erro
 	})
 }
 
-// Share calls run for as many workers as there are, at most n, each in a goroutine; the caller
-// is worker 0. Ranging over its pieces, a worker takes one after the other of 0 to n−1, which no other gets; what
-// it needs for all of them it makes before. After an error or a panic, or when ctx ends, the
-// pieces end, and so does the context that run is given. Share returns when all workers have, with
-// the first error, or that of ctx if pieces are left.
+// Share calls run once per worker, for at most n workers, each in a goroutine; the caller is worker 0. Each
+// worker ranges over its pieces, which are distinct numbers of 0 to n−1, and prepares before that what it
+// needs for all of them. After an error or a panic, or when ctx ends, the pieces end, and so does the context
+// given to run. Share returns when all workers have, with the first error, or with that of ctx if pieces are
+// left.
 func Share(ctx context.Context, workers, n int, run func(ctx context.Context, worker int, pieces iter.Seq[int]) error) error {
 	if n <= 0 {
 		return nil

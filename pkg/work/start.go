@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Group starts goroutines and waits for them, as [errgroup.Group] does: Wait returns the
-// first error, or the first panic as a [*Panic].
+// Group starts goroutines and waits for them like [errgroup.Group]: Wait returns the first error, or the
+// first panic as a [*Panic].
 type Group struct{ inner *errgroup.Group }
 
-// NewGroup makes a group whose goroutines do not end because one of them failed.
+// NewGroup returns a group whose goroutines continue when one of them fails.
 func NewGroup() *Group { return &Group{new(errgroup.Group)} }
 
-// WithContext makes a group with a context that ends at the first error, and when Wait returns.
+// WithContext returns a group and a context that ends at the first error, or when Wait returns.
 func WithContext(ctx context.Context) (*Group, context.Context) {
 	inner, ctx := errgroup.WithContext(ctx)
 	return &Group{inner}, ctx

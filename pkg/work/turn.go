@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Turn lets workers of [Each] hand on what they have made in the order of their pieces. The zero value is ready.
+// Turn lets workers of [Each] pass on their results in the order of their pieces. The zero value is ready.
 //
 //	err := turn.Wait(ctx, i)
 //	if err == nil {
@@ -19,7 +19,8 @@ type Turn struct {
 	err  error
 }
 
-// Wait returns when all pieces before number i are done: with the first error of one of them, or of ctx.
+// Wait waits until all pieces before number i are done. It returns the first error of one of them, or that of
+// ctx.
 func (t *Turn) Wait(ctx context.Context, i int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -33,7 +34,7 @@ func (t *Turn) Wait(ctx context.Context, i int) error {
 	return ctx.Err()
 }
 
-// Done ends a turn. It is called for every piece that was begun, whether it waited or not.
+// Done ends a turn. It must be called for every piece that was begun, even without Wait.
 func (t *Turn) Done(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

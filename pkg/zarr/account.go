@@ -5,20 +5,22 @@ import (
 	"encoding/json"
 )
 
-// Account states how many chunks of an array its writer stored, so that one that got lost can be
-// told from one that was left out: by the format both read as the fill value. It is the array's
-// attribute [AccountKey]. Programs that do not know it and give the array another shape or other
-// chunks make it void; those that remove chunks of nothing but the fill value make it wrong.
+// Account records how many chunks of an array its writer stored. It tells a chunk that was lost from one that
+// was deliberately left out; the format itself reads both as the fill value. It is stored as the attribute
+// [AccountKey].
+//
+// Other programs do not know it: if they change the shape or the chunk grid, the account no longer fits and
+// is ignored; if they remove chunks that hold only the fill value, it is wrong.
 type Account struct {
-	Chunks int64 `json:"chunks"`        // of the grid of [Array.Chunks]
-	Stored int64 `json:"stored_chunks"` // of them
+	Chunks int64 `json:"chunks"`        // chunks in the grid of [Array.Chunks]
+	Stored int64 `json:"stored_chunks"` // chunks among these that were stored
 }
 
 // AccountKey names the attribute of an [Account].
 const AccountKey = "strata"
 
-// Account returns what the array says of its chunks; ok is false where it says nothing that fits its
-// grid.
+// Account returns the account in the array's attributes; ok is false if there is none or it does not fit the
+// chunk grid.
 func (a *Array) Account() (acc Account, ok bool) {
 	raw := a.Attributes()[AccountKey]
 	n, counted := gridCount(a.meta.shape, a.Chunks())
@@ -31,9 +33,9 @@ func (a *Array) Account() (acc Account, ok bool) {
 	return acc, true
 }
 
-// WriteAccount states in the array's attributes how many chunks are stored, where each was written
-// once, through a or an array made of it by With. Chunks of an array with shards in shards are not
-// counted: there it removes the account.
+// WriteAccount writes the number of stored chunks to the array's attributes. It expects that each chunk was
+// written exactly once, through a or an array derived from it by With. Arrays with nested shards do not count
+// their chunks; for them it removes the account.
 func (a *Array) WriteAccount(ctx context.Context) error {
 	attrs := map[string]any{}
 	for k, v := range a.Attributes() {
@@ -47,7 +49,7 @@ func (a *Array) WriteAccount(ctx context.Context) error {
 	return a.SetAttributes(ctx, attrs)
 }
 
-// gridCount returns the number of chunks of an array; ok is false where it cannot be counted.
+// gridCount returns the number of chunks of an array; ok is false if it overflows.
 func gridCount(shape, chunks []int) (n int64, ok bool) {
 	grid := make([]int, len(shape))
 	for d := range grid {

@@ -15,13 +15,13 @@ import (
 // first chunk is wanted.
 
 const (
-	// AheadBytes bounds what goroutines beyond the workers hold of chunks as stored, unless
-	// [SetAhead] says otherwise.
+	// AheadBytes is the default limit, in bytes, on encoded chunks held by goroutines that fetch ahead of the
+	// workers. [SetAhead] changes it.
 	AheadBytes = 64 << 20
-	// aheadShards is how many shards are opened before they are wanted.
+	// aheadShards is the number of shards opened ahead.
 	aheadShards = 8
-	// perRequest is how many chunks of shards are waited for at a time for each request
-	// on its way: neighbours are asked for together.
+	// perRequest is the number of chunks of shards that are awaited at a time per request in flight:
+	// neighbours are requested together.
 	perRequest = 4
 )
 
@@ -33,8 +33,8 @@ type pool struct {
 	size, free int64
 }
 
-// SetAhead sets how many bytes all arrays of the process together fetch from far stores before
-// their workers ask for them: for a program that has less memory to give than [AheadBytes].
+// SetAhead limits the bytes that all arrays of the process together fetch ahead from remote stores. Programs
+// with less memory to spare than [AheadBytes] call it.
 func SetAhead(n int64) {
 	ahead.mu.Lock()
 	defer ahead.mu.Unlock()
@@ -42,7 +42,7 @@ func SetAhead(n int64) {
 	ahead.size = n
 }
 
-// take takes memory for as many as want goroutines, and says for how many it was enough.
+// take reserves memory for up to want goroutines of each bytes and returns for how many it was enough.
 func (p *pool) take(each int64, want int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,8 +57,7 @@ func (p *pool) give(each int64, n int) {
 	p.free += int64(n) * each
 }
 
-// requests is how many requests are worth having on their way to the array's store;
-// 0: it is near.
+// requests returns how many concurrent requests the array's store can use; 0 means that the store is local.
 func requests(st store.Store) int {
 	if far, ok := st.(store.Distant); ok {
 		return far.Requests()
@@ -66,7 +65,7 @@ func requests(st store.Store) int {
 	return 0
 }
 
-// turns are workers that goroutines which fetch decode with, one after the other.
+// turns holds the decoding workers that fetching goroutines share, one at a time.
 type turns chan *worker
 
 func newTurns(n int) turns {
@@ -77,15 +76,15 @@ func newTurns(n int) turns {
 	return t
 }
 
-// end gives the workers back when nobody uses them any more.
+// end waits until no goroutine uses the workers and returns them to the pool.
 func (t turns) end() {
 	for range cap(t) {
 		(<-t).giveBack()
 	}
 }
 
-// decoder is who decodes what rd has fetched: itself, or the worker whose turn it is. done
-// ends that.
+// decoder returns the reader that decodes what rd has fetched: rd itself, or one on the next free worker. The
+// caller calls done when it has decoded.
 func (rd reader) decoder() (d reader, done func()) {
 	turns := rd.w.turns
 	if turns == nil {
@@ -101,7 +100,7 @@ func (rd reader) decoder() (d reader, done func()) {
 	}
 }
 
-// fetchBytes is about what a goroutine holds of a unit until it is decoded.
+// fetchBytes estimates the memory that a goroutine holds for a unit until it is decoded.
 func (p *pipeline) fetchBytes() int64 {
 	switch {
 	case p.plain():
@@ -114,9 +113,8 @@ func (p *pipeline) fetchBytes() int64 {
 	return p.eager()
 }
 
-// openAhead opens the shards that c will come to, a few before it comes there, until
-// stop is called. What is wrong with a shard is said when it is wanted: stop returns
-// panics only.
+// openAhead opens the next few shards of c ahead of time, until stop is called. A faulty shard is reported
+// when it is read; stop returns panics only.
 func (a *Array) openAhead(ctx context.Context, c *cursor) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c.entered = sync.NewCond(&c.mu)

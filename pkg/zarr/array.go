@@ -16,7 +16,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Array is a Zarr array in a store.
+// Array reads and writes a Zarr array in a store. All methods may be called concurrently.
 type Array struct {
 	st   store.Store
 	path string
@@ -25,7 +25,7 @@ type Array struct {
 	*shared
 }
 
-// shared is what an Array has in common with those made of it by With.
+// shared holds the state that an Array shares with those derived from it by With.
 type shared struct {
 	objects *objectCache
 	unit    []int // what one worker reads at a time
@@ -43,40 +43,39 @@ func newArray(st store.Store, path string, md *metadata, opts options) *Array {
 		shared: &shared{objects: &objectCache{}, unit: md.pipe.unit(), far: requests(st), attributes: md.attributes, document: md.document}}
 }
 
-// With returns the same array with other options. Both use one set of open files.
+// With returns the same array with other options. Both share one cache of open files.
 func (a *Array) With(opts ...Option) *Array {
 	b := *a
 	b.opts.apply(opts)
 	return &b
 }
 
-// Close closes the chunk files that are kept open between calls. The array can
-// be used again; a read in another goroutine is not disturbed. An array that is
-// dropped without Close gives them up when it is collected.
+// Close closes the chunk files that stay open between calls. It does not disturb reads in other goroutines,
+// and the array can be used again afterwards. An array that is dropped without Close releases its files when
+// it is garbage-collected.
 func (a *Array) Close() { a.objects.clear() }
 
-// Path is the array's key in its store, "" for the root.
+// Path returns the array's key in its store; "" is the root.
 func (a *Array) Path() string { return a.path }
 
-// Location is where the array lies, in the words of its store, for messages.
+// Location returns the place of the array as its store names it, for messages.
 func (a *Array) Location() string { return a.st.Location(a.path) }
 
-// Store is the store that the array lies in.
+// Store returns the store that holds the array.
 func (a *Array) Store() store.Store { return a.st }
 
-// Format is the Zarr format, 2 or 3.
+// Format returns the Zarr format, 2 or 3.
 func (a *Array) Format() int { return a.meta.format }
 
-// Shape is the number of elements along each dimension.
+// Shape returns the number of elements along each dimension.
 func (a *Array) Shape() []int { return slices.Clone(a.meta.shape) }
 
-// Bounds is the region of all elements.
+// Bounds returns the region that covers all elements.
 func (a *Array) Bounds() Region {
 	return Region{Start: make([]int, len(a.meta.shape)), Shape: a.Shape()}
 }
 
-// Chunks is the shape of a chunk, in elements: of an inner chunk in a sharded
-// array.
+// Chunks returns the shape of a chunk in elements; for a sharded array, that of an inner chunk.
 func (a *Array) Chunks() []int {
 	p := a.meta.pipe
 	if p.shard == nil {
@@ -85,7 +84,7 @@ func (a *Array) Chunks() []int {
 	return slices.Clone(p.unpermuted(p.shard.inner.shape))
 }
 
-// Shard is the shape of a shard, in elements; nil when the array is not sharded.
+// Shard returns the shape of a shard in elements, or nil if the array is not sharded.
 func (a *Array) Shard() []int {
 	if a.meta.pipe.shard == nil {
 		return nil
@@ -93,19 +92,20 @@ func (a *Array) Shard() []int {
 	return slices.Clone(a.meta.pipe.shape)
 }
 
-// DType is the element type.
+// DType returns the element type.
 func (a *Array) DType() dtype.Type { return a.meta.elem }
 
-// NumpyType is what elements stand for where DType alone does not tell, as numpy writes it without the byte
-// order: dates "M8[ns]" and times "m8[s]", which are Int64, text "U16", bytes "S10" and "V10"; else "".
+// NumpyType returns numpy's type string, without the byte order, for elements that DType alone does not
+// describe: dates "M8[ns]" and times "m8[s]", both Int64; text "U16"; bytes "S10" and "V10". For all others
+// it returns "".
 func (a *Array) NumpyType() string { return a.meta.numpy }
 
-// BigEndian reports whether elements are stored most significant byte first.
-// In memory they are always in native order.
+// BigEndian reports whether elements are stored most significant byte first. In memory they always have
+// native order.
 func (a *Array) BigEndian() bool { return a.innermost().big }
 
-// Order is 'C' when chunks are stored with the last dimension fastest, 'F' when
-// with the first, and 'T' for any other transposition.
+// Order returns the dimension order of stored chunks: 'C' if the last dimension varies fastest, 'F' if the
+// first does, 'T' for any other transposition.
 func (a *Array) Order() byte {
 	switch perm := a.innermost().perm; {
 	case perm == nil:
@@ -116,14 +116,14 @@ func (a *Array) Order() byte {
 	return 'T'
 }
 
-// Separator is what stands between the numbers of a chunk key: "." or "/".
+// Separator returns the separator of the numbers in a chunk key: "." or "/".
 func (a *Array) Separator() string { return string(a.meta.keys.separator) }
 
-// Fill is the fill value: the bytes of one element in native order.
+// Fill returns the fill value as the bytes of one element in native order.
 func (a *Array) Fill() []byte { return slices.Clone(a.meta.fill) }
 
-// Codecs are the codecs that work on the bytes of a chunk, in the order of
-// encoding; of an inner chunk in a sharded array.
+// Codecs returns the bytes-to-bytes codecs of a chunk (of an inner chunk in a sharded array) in encoding
+// order.
 func (a *Array) Codecs() codec.Chain { return slices.Clone(a.innermost().chain) }
 
 func (a *Array) innermost() *pipeline {
@@ -134,18 +134,17 @@ func (a *Array) innermost() *pipeline {
 	return p
 }
 
-// DimensionNames are the names of the dimensions, "" for one that has none, or
-// nil when none has.
+// DimensionNames returns the names of the dimensions, "" for an unnamed one, or nil if none has a name.
 func (a *Array) DimensionNames() []string { return slices.Clone(a.meta.names) }
 
-// Attributes are the user attributes as JSON.
+// Attributes returns a copy of the user attributes as JSON.
 func (a *Array) Attributes() map[string]json.RawMessage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return maps.Clone(a.attributes)
 }
 
-// MetadataJSON is the array's metadata document: zarr.json or .zarray.
+// MetadataJSON returns a copy of the metadata document: zarr.json or .zarray.
 func (a *Array) MetadataJSON() json.RawMessage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -154,7 +153,7 @@ func (a *Array) MetadataJSON() json.RawMessage {
 
 func (a *Array) isNode() {}
 
-// appendKey adds the key of a chunk file to b.
+// appendKey appends the key of a chunk file to b.
 func (a *Array) appendKey(b []byte, file []int) []byte {
 	if a.path != "" {
 		b = append(append(b, a.path...), '/')
@@ -162,30 +161,29 @@ func (a *Array) appendKey(b []byte, file []int) []byte {
 	return a.meta.keys.append(b, file)
 }
 
-// ChunkKey is the store's key of the file that holds the chunk with that index
-// in the grid of files (of shards, in a sharded array).
+// ChunkKey returns the store key of the chunk file with the given index; in a sharded array, the index is
+// that of a shard.
 func (a *Array) ChunkKey(file []int) string { return string(a.appendKey(nil, file)) }
 
-// Spec describes an array to be created. Only Shape, Chunks and DType have no
-// default.
+// Spec describes an array to create. Shape, Chunks and DType are required.
 type Spec struct {
 	Format         int   // 2 or 3; 0 means 3
 	Shape          []int // elements along each dimension
 	Chunks         []int // shape of a chunk; of an inner chunk when Shard is set
 	Shard          []int // shape of a shard, a multiple of Chunks; nil: not sharded (format 2 never is)
 	DType          dtype.Type
-	NumpyType      string      // numpy's type string without its byte order, of what DType alone does not tell; see [Array.NumpyType]
-	Codecs         codec.Chain // bytes → bytes, in the order of encoding; in format 2 filters, then the compressor
-	Fill           any         // a number, bool or "NaN", or the bytes of an element ([]byte); nil: 0
-	Order          byte        // 'C' (also 0) or 'F': the dimension that is fastest in a chunk is the last or the first
+	NumpyType      string      // numpy's type string without byte order, where DType is not enough; see [Array.NumpyType]
+	Codecs         codec.Chain // bytes-to-bytes codecs in encoding order; in format 2, filters and then the compressor
+	Fill           any         // a number, a bool, "NaN", or the bytes of an element ([]byte); nil: 0
+	Order          byte        // 'C' (or 0): last dimension varies fastest in a chunk; 'F': first dimension does
 	BigEndian      bool
-	Separator      string         // between the numbers of chunk keys; "": "." in format 2, "/" in 3
+	Separator      string         // separator in chunk keys; "": "." in format 2, "/" in 3
 	DimensionNames []string       // format 3 only; nil: none
-	Attributes     map[string]any // made JSON of; nil: none
-	Complete       bool           // every chunk will be stored: the attributes get an [Account] of them
+	Attributes     map[string]any // encoded as JSON; nil: none
+	Complete       bool           // the caller will store every chunk: the attributes get an [Account]
 }
 
-// metadata checks a Spec and makes an array's metadata of it.
+// metadata checks a Spec and converts it to an array's metadata.
 func (s *Spec) metadata() (*metadata, error) {
 	md := &metadata{format: s.Format, shape: slices.Clone(s.Shape), chunks: slices.Clone(s.Chunks), elem: s.DType, bigEndian: s.BigEndian, order: 'C'}
 	if md.format == 0 {
@@ -270,8 +268,8 @@ func (s *Spec) metadata() (*metadata, error) {
 	return md, err
 }
 
-// sharded makes chunks of the pipeline into the inner chunks of shards, as
-// zarr-python lays them out: index at the end, with a checksum.
+// sharded turns the pipeline's chunks into inner chunks of shards with zarr-python's layout: index at the
+// end, with a checksum.
 func (s *Spec) sharded(md *metadata) (*pipeline, error) {
 	if md.format == 2 {
 		return nil, fieldError("Shard", "format 2 has no shards")
@@ -304,9 +302,8 @@ func attributesJSON(attrs map[string]any) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// CreateArray writes the metadata of a new array; path "" is the root of the
-// store. Groups above it are the caller's to create. It is fs.ErrExist when
-// there is an array or group already.
+// CreateArray writes the metadata of a new array at path; "" is the root of the store. The caller creates the
+// groups above it. The error wraps fs.ErrExist if there is an array or group already.
 func CreateArray(ctx context.Context, st store.Writer, path string, spec Spec, opts ...Option) (*Array, error) {
 	md, err := spec.metadata()
 	if err != nil {
@@ -326,7 +323,7 @@ func CreateArray(ctx context.Context, st store.Writer, path string, spec Spec, o
 	return newArray(st, path, md, newOptions(opts)), nil
 }
 
-// vacant reports fs.ErrExist if there is a node at path.
+// vacant returns an error that wraps fs.ErrExist if there is a node at path.
 func vacant(ctx context.Context, st store.Store, path string) error {
 	for _, name := range []string{keyV3, keyV2Array, keyV2Group} {
 		key := store.Join(path, name)
@@ -340,7 +337,7 @@ func vacant(ctx context.Context, st store.Store, path string) error {
 	return nil
 }
 
-// putV2 writes the two files of a format 2 node, the one that makes it a node last.
+// putV2 writes the two files of a format 2 node. The one that makes it a node comes last.
 func putV2(ctx context.Context, st store.Writer, path, name string, document json.RawMessage, attrs map[string]json.RawMessage) error {
 	raw, err := marshal(attrs)
 	if err != nil {
@@ -352,8 +349,8 @@ func putV2(ctx context.Context, st store.Writer, path, name string, document jso
 	return st.Put(ctx, store.Join(path, name), document)
 }
 
-// SetAttributes replaces all user attributes. Consolidated metadata of groups
-// above keeps the old ones until [Consolidate] is called.
+// SetAttributes replaces all user attributes. Consolidated metadata of the groups above keeps the old ones
+// until [Consolidate] is called.
 func (a *Array) SetAttributes(ctx context.Context, attrs map[string]any) error {
 	st, err := a.writer()
 	if err != nil {
@@ -373,8 +370,8 @@ func (a *Array) SetAttributes(ctx context.Context, attrs map[string]any) error {
 	return nil
 }
 
-// putAttributes writes attributes to the file they belong in and returns the
-// node's document with them. All other fields stay as they are.
+// putAttributes writes attributes to the file that holds them and returns the node's document with the new
+// attributes. All other fields stay unchanged.
 func putAttributes(ctx context.Context, st store.Writer, path string, format int, document json.RawMessage, attrs map[string]json.RawMessage) (json.RawMessage, error) {
 	if format == 2 {
 		raw, err := marshal(attrs)
@@ -396,7 +393,7 @@ func putAttributes(ctx context.Context, st store.Writer, path string, format int
 	return document, st.Put(ctx, store.Join(path, keyV3), document)
 }
 
-// writer is the array's store as one that can be written.
+// writer returns the array's store for writing, or an error that wraps ErrReadOnly.
 func (a *Array) writer() (store.Writer, error) {
 	if st, ok := a.st.(store.Writer); ok {
 		return st, nil

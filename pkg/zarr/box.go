@@ -10,8 +10,8 @@ import (
 // A box is a part of a strided array: b starts at its first element, strides
 // are in bytes. Functions here trust their callers to have checked the sizes.
 
-// copyBox copies a box of elements between two strided places. Rows that are
-// contiguous on both sides go in one copy, and planes and more when they are.
+// copyBox copies a box of elements between two strided layouts. It copies runs that are contiguous on both
+// sides (rows, planes or more) at once.
 func copyBox(dst []byte, dstStrides []int, src []byte, srcStrides, shape []int, size int) {
 	// merge dimensions from the last one on while both sides stay contiguous
 	run, d := size, len(shape)-1
@@ -35,7 +35,7 @@ func copyBox(dst []byte, dstStrides []int, src []byte, srcStrides, shape []int, 
 	copyRuns(dst, dstStrides[:d+1], src, srcStrides[:d+1], shape[:d+1], run)
 }
 
-// copyRuns copies runs of bytes that lie apart.
+// copyRuns copies separate runs of bytes.
 func copyRuns(dst []byte, dstStrides []int, src []byte, srcStrides, shape []int, run int) {
 	n, ds, ss := shape[0], dstStrides[0], srcStrides[0]
 	if len(shape) > 1 {
@@ -68,9 +68,9 @@ func copyRuns(dst []byte, dstStrides []int, src []byte, srcStrides, shape []int,
 	}
 }
 
-// copyTransposed copies element by element where the last dimension is not
-// contiguous on both sides. It works in squares of the dimension that the source
-// runs along and the last one, so that both sides' cache lines are used up; pixels of a few samples go by the row.
+// copyTransposed copies element by element where the last dimension is not contiguous on both sides. It works
+// in squares of the last dimension and the one that is contiguous in the source, so that it uses whole cache
+// lines on both sides. Pixels of a few samples are copied by row.
 func copyTransposed(dst []byte, dstStrides []int, src []byte, srcStrides, shape []int, size int) {
 	last := len(shape) - 1
 	fast := last // the dimension along which the side that jumps in the last one is contiguous
@@ -114,8 +114,8 @@ func copySquares(dst []byte, dstStrides []int, src []byte, srcStrides, shape []i
 	}
 }
 
-// interleaved copies pixels of several samples of a byte that lie together on one side, and in planes on the other, and reports whether the box is
-// such. The first of its two dimensions is that of the samples.
+// interleaved copies one-byte samples between interleaved pixels and planes, and reports whether the box has
+// that form. The first of its two dimensions counts samples.
 func interleaved(dst []byte, ds [2]int, src []byte, ss, n [2]int) bool {
 	switch {
 	case ss == [2]int{1, n[0]} && ds[1] == 1 && ds[0] >= n[1]:
@@ -174,7 +174,7 @@ func isZero(b []byte) bool {
 	return true
 }
 
-// isFill reports whether b is fill again and again.
+// isFill reports whether b consists of repetitions of fill.
 func isFill(b, fill []byte) bool {
 	if len(b) < len(fill) || string(b[:len(fill)]) != string(fill) {
 		return false

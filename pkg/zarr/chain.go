@@ -23,9 +23,8 @@ func (w *worker) decodeChain(chain codec.Chain, dst, src []byte) error {
 	return asFormatError(chain[:1].Decode(&w.codec, dst, src))
 }
 
-// decodeTail undoes the codecs of a chain from the last one to number first. It
-// returns the bytes that went into that one, of which there were most if the
-// chain began with most bytes.
+// decodeTail undoes the codecs of a chain from the last down to number first. It returns the input of that
+// codec, which has at most as many bytes as it would have if the chain began with most bytes.
 func (w *worker) decodeTail(chain codec.Chain, first, most int, src []byte) ([]byte, error) {
 	var buffers [2][]byte
 	for i, n := range chain.Between(first, most) {
@@ -56,8 +55,8 @@ func (w *worker) encodeChain(chain codec.Chain, src []byte) ([]byte, error) {
 	return src, nil
 }
 
-// asFormatError is an error of the stored bytes, unless err is nil or says that something else
-// ended the decoding.
+// asFormatError turns an error of stored bytes into a [*FormatError]. It passes nil through, and errors with
+// another cause.
 func asFormatError(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

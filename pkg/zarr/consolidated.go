@@ -10,15 +10,15 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// consolidatedNode is what consolidated metadata says of one node.
+// consolidatedNode holds the consolidated metadata of one node.
 type consolidatedNode struct {
 	document   json.RawMessage // zarr.json, .zarray or .zgroup
 	attributes json.RawMessage // .zattrs of format 2; nil: none
 	array      bool            // of format 2: the document is a .zarray
 }
 
-// parseConsolidatedV3 reads the inline form that zarr-python writes into the
-// zarr.json of a group. A kind that is not known is ignored if it may be.
+// parseConsolidatedV3 reads the inline form that zarr-python writes into a group's zarr.json. It ignores an
+// unknown kind if must_understand allows that.
 func parseConsolidatedV3(raw json.RawMessage) (map[string]consolidatedNode, error) {
 	const field = "consolidated_metadata"
 	m, err := parseObject(field, raw)
@@ -89,7 +89,7 @@ func parseConsolidatedV2(raw json.RawMessage) (map[string]consolidatedNode, erro
 	return nodes, nil
 }
 
-// fromConsolidated makes the node at a path below g, without reading anything.
+// fromConsolidated builds the node at a path below g without reading any file.
 func (g *Group) fromConsolidated(path string, c consolidatedNode) (Node, error) {
 	full := store.Join(g.path, path)
 	var n Node
@@ -123,10 +123,9 @@ func (g *Group) fromConsolidated(path string, c consolidatedNode) (Node, error) 
 	return n, nil
 }
 
-// Consolidate writes the metadata of all nodes below the group at path into the
-// group's own, in the form of zarr-python: .zmetadata in format 2, inline in
-// zarr.json in format 3. It reads the nodes' own files, so that earlier
-// consolidated metadata need not be right.
+// Consolidate writes the metadata of all nodes below the group at path into the group's own metadata, as
+// zarr-python does: .zmetadata in format 2, inline in zarr.json in format 3. It reads each node's own file
+// and ignores earlier consolidated metadata.
 func Consolidate(ctx context.Context, st store.Writer, path string) error {
 	g, err := OpenGroup(ctx, st, path)
 	if err != nil {

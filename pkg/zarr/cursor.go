@@ -2,9 +2,8 @@ package zarr
 
 import "sync"
 
-// cursor walks the work of one call: the chunk files that a region touches, in
-// C order, and in each of them its units (inner chunks, or pieces of plain
-// elements). It is shared by the workers of the call.
+// cursor walks the work of one call: the chunk files that a region touches, in C order, and the units of each
+// (inner chunks, or pieces of plain elements). The workers of the call share it.
 type cursor struct {
 	mu      sync.Mutex
 	region  Region
@@ -30,13 +29,13 @@ type task struct {
 	start, shape []int // box in elements of the array
 }
 
-// newTask returns a task in the worker's vectors.
+// newTask returns a task whose vectors come from the worker's scratch memory.
 func (w *worker) newTask(rank int) *task {
 	v := w.vector(3 * rank)
 	return &task{0, v[:rank:rank], v[rank : 2*rank : 2*rank], v[2*rank:]}
 }
 
-// newCursor returns a cursor in the worker's vectors.
+// newCursor returns a cursor whose vectors come from the worker's scratch memory.
 func (w *worker) newCursor(r Region, chunk, unit []int) *cursor {
 	n := len(chunk)
 	v := w.vector(6 * n)
@@ -51,14 +50,14 @@ func (w *worker) newCursor(r Region, chunk, unit []int) *cursor {
 	return c
 }
 
-// readCursor is the cursor of a call that reads.
+// readCursor returns the cursor of a reading call.
 func (w *worker) readCursor(r Region, a *Array) *cursor {
 	c := w.newCursor(r, a.meta.chunks, a.unit)
 	c.reads = true
 	return c
 }
 
-// tasks is the number of tasks, at most limit: it may be beyond any integer.
+// tasks returns the number of tasks, capped at limit because the true number may overflow.
 func (c *cursor) tasks(limit int) int {
 	n := 1
 	step := c.unit
@@ -76,7 +75,7 @@ func (c *cursor) tasks(limit int) int {
 	return n
 }
 
-// next stores the next task in t; it returns false after the last one.
+// next stores the next task in t, or returns false after the last one.
 func (c *cursor) next(t *task) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +103,7 @@ func (c *cursor) next(t *task) bool {
 	return true
 }
 
-// enter sets the current chunk file's part of the region and its first unit.
+// enter intersects the current chunk file with the region and goes to its first unit.
 func (c *cursor) enter() {
 	c.files++
 	if c.entered != nil {

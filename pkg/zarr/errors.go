@@ -8,21 +8,21 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// ErrBudget is wrapped when one chunk needs more memory than [Budget] grants.
+// ErrBudget is wrapped by errors about a chunk that alone needs more memory than [Budget] grants.
 var ErrBudget = mem.ErrBudget
 
-// ErrReadOnly is wrapped when a store that is only read is asked to write.
+// ErrReadOnly is wrapped by errors of writes to a read-only store.
 var ErrReadOnly = errors.New("store cannot be written")
 
-// FormatError says that stored data breaks the Zarr specification, its own
-// metadata, or what this package supports: trying again does not help.
+// FormatError reports stored data that violates the Zarr specification or its own metadata, or that this
+// package does not support. Trying again does not help.
 type FormatError struct {
 	Path  string // location of the file, as its store names it
 	Field string // metadata field, or part of the chunk; "" for the file as a whole
 	Err   error  // what is wrong, and what would be right
 }
 
-// Error is one line: the file, the field, and what is wrong.
+// Error returns one line: the file, the field, and what is wrong.
 func (e *FormatError) Error() string {
 	if e.Field == "" {
 		return fmt.Sprintf("%s: %v", e.Path, e.Err)
@@ -30,16 +30,16 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("%s: %s: %v", e.Path, e.Field, e.Err)
 }
 
-// Unwrap returns what is wrong without the place.
+// Unwrap returns the cause without file and field.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// fieldError is what parsers of metadata return: they know no file names.
+// fieldError returns the error of a metadata parser, which knows the field but not the file.
 func fieldError(field, format string, args ...any) error {
 	return &FormatError{Field: field, Err: fmt.Errorf(format, args...)}
 }
 
-// inFile adds the file to an error of a parser or decoder. Errors that name
-// their file already (those of stores) pass.
+// inFile adds the file to an error of a parser or decoder. It passes errors of stores, which name their file
+// already.
 func inFile(st store.Store, key string, err error) error {
 	if err == nil {
 		return nil

@@ -21,7 +21,7 @@ func (md *metadata) parseFill(raw json.RawMessage) ([]byte, error) {
 	return parseFill("fill_value", raw, md.elem, md.format)
 }
 
-// encodeFill is parseFill's way back.
+// encodeFill inverts parseFill.
 func (md *metadata) encodeFill() (json.RawMessage, error) {
 	if md.numpy != "" {
 		return encodeNumpyFill(md.fill, md.elem, md.numpy)
@@ -29,9 +29,9 @@ func (md *metadata) encodeFill() (json.RawMessage, error) {
 	return encodeFill(md.fill, md.elem, md.format), nil
 }
 
-// parseFill reads a fill value as the bytes of one element in native order.
-// Format 2 is read more widely than its specification asks, as its writers are:
-// null and absent mean 0, integral floats fill integers, 0 and 1 fill booleans.
+// parseFill parses a fill value into the bytes of one element in native order. For format 2 it accepts what
+// writers produce beyond the specification: null and absent mean 0, integral floats fill integers, 0 and 1
+// fill booleans.
 func parseFill(field string, raw json.RawMessage, t dtype.Type, format int) ([]byte, error) {
 	raw = bytes.TrimSpace(raw)
 	out := make([]byte, t.Size())
@@ -143,8 +143,8 @@ func putFloat(out []byte, v float64) {
 	}
 }
 
-// toOdd rounds v to a float32 so that rounding that to a float16 gives what
-// rounding v at once would: a value between two float32 becomes the odd one.
+// toOdd rounds v to a float32 so that rounding on to float16 gives the same as rounding v directly: a value
+// between two float32 becomes the odd one.
 func toOdd(v float64) float32 {
 	f := float32(v)
 	if float64(f) == v || v != v {
@@ -170,8 +170,7 @@ func getUint(b []byte) uint64 {
 	return binary.LittleEndian.Uint64(w[:])
 }
 
-// encodeFill is parseFill's way back: the shortest form that reads as the same
-// bits.
+// encodeFill inverts parseFill: it returns the shortest JSON that reads as the same bits.
 func encodeFill(fill []byte, t dtype.Type, format int) json.RawMessage {
 	switch {
 	case t == dtype.Bool:
@@ -221,7 +220,7 @@ func encodeFloat(b []byte, format int) json.RawMessage {
 	return out
 }
 
-// fillBytes is the fill value that a caller gave, as the function of that name, or as metadata has it.
+// fillBytes converts a caller's fill value as the function fillBytes does, or as numpy types need it.
 func (md *metadata) fillBytes(fill any) ([]byte, error) {
 	switch fill.(type) {
 	case nil, []byte:
@@ -238,9 +237,8 @@ func (md *metadata) fillBytes(fill any) ([]byte, error) {
 	return fillBytes(fill, md.elem, md.format)
 }
 
-// fillBytes turns what a caller gave as a fill value into the bytes of one
-// element: nil is 0, []byte the element's own bytes (NaN payloads are kept in
-// format 3 only), anything else what JSON makes of it, and floats also NaN and
+// fillBytes converts a caller's fill value to the bytes of one element: nil is 0, []byte the element's own
+// bytes (only format 3 keeps NaN payloads); anything else is encoded as JSON, and floats may be NaN or
 // infinite.
 func fillBytes(fill any, t dtype.Type, format int) ([]byte, error) {
 	const field = "fill value"
@@ -284,6 +282,6 @@ func fillBytes(fill any, t dtype.Type, format int) ([]byte, error) {
 	return parseFill(field, raw, t, format)
 }
 
-// canonicalNaN is what "NaN" means (v3 specification, "Fill value"): the quiet
-// NaN without a payload. Go's own is another.
+// canonicalNaN returns the NaN that "NaN" denotes (v3 specification, "Fill value"): quiet and without
+// payload. Go's own NaN differs.
 func canonicalNaN() float64 { return math.Float64frombits(0x7ff8000000000000) }

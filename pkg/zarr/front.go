@@ -5,13 +5,12 @@ import (
 	"fmt"
 )
 
-// ReadFront reads a region that lies in one chunk, from its first element on,
-// into the front of buf, as [Array.Read] would. Where buf has room for the whole
-// chunk, planes of it along the first dimension are decoded where they belong, no
-// more of them than the codec must, and nothing is copied: what buf holds behind
-// the region is undefined.
+// ReadFront reads a region that begins at the first element of a chunk and lies inside it into the front of
+// buf, as [Array.Read] would. If buf has room for the whole chunk, planes along the first dimension are
+// decoded in place without a copy, and no more of them than the codec needs; the content of buf behind the
+// region is then undefined.
 //
-// It works in the caller's goroutine.
+// It runs in the caller's goroutine.
 func (a *Array) ReadFront(ctx context.Context, r Region, buf []byte) error {
 	n, err := a.regionBytes(r)
 	if err != nil || n == 0 {
@@ -34,7 +33,7 @@ func (a *Array) ReadFront(ctx context.Context, r Region, buf []byte) error {
 	})
 }
 
-// front reports whether a box, in stored order, is planes from the first of a chunk.
+// front reports whether a box, in stored order, consists of leading planes of a chunk.
 func (p *pipeline) front(start, shape []int) bool {
 	for d := range shape {
 		if start[d] != 0 || d > 0 && shape[d] != p.stored[d] {

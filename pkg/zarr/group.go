@@ -14,12 +14,11 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Group is a Zarr group in a store.
+// Group opens the arrays and groups below a Zarr group in a store.
 //
-// A group with consolidated metadata knows the nodes below it from there and
-// reads no other files to list and open them. If it is stale, nodes that it does
-// not name are still found when asked for by name, and an array that it names
-// but that has gone reads as its fill value.
+// A group with consolidated metadata lists and opens the nodes below it without reading other files. If that
+// metadata is stale, nodes that it omits are still found by name, and an array that it names but that has
+// gone reads as its fill value.
 type Group struct {
 	st     store.Store
 	path   string
@@ -33,26 +32,26 @@ type Group struct {
 	document   json.RawMessage
 }
 
-// Path is the group's key in its store, "" for the root.
+// Path returns the group's key in its store; "" is the root.
 func (g *Group) Path() string { return g.path }
 
-// Location is where the group lies, in the words of its store, for messages.
+// Location returns the place of the group as its store names it, for messages.
 func (g *Group) Location() string { return g.st.Location(g.path) }
 
-// Store is the store that the group lies in.
+// Store returns the store that holds the group.
 func (g *Group) Store() store.Store { return g.st }
 
-// Format is the Zarr format, 2 or 3.
+// Format returns the Zarr format, 2 or 3.
 func (g *Group) Format() int { return g.format }
 
-// Attributes are the user attributes as JSON.
+// Attributes returns a copy of the user attributes as JSON.
 func (g *Group) Attributes() map[string]json.RawMessage {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return maps.Clone(g.attributes)
 }
 
-// MetadataJSON is the group's metadata document: zarr.json or .zgroup.
+// MetadataJSON returns a copy of the metadata document: zarr.json or .zgroup.
 func (g *Group) MetadataJSON() json.RawMessage {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -64,7 +63,7 @@ func (g *Group) Consolidated() bool { return g.consolidated != nil }
 
 func (g *Group) isNode() {}
 
-// parseV3Group makes a group of its zarr.json.
+// parseV3Group builds a group from its zarr.json.
 func parseV3Group(st store.Store, path string, m map[string]json.RawMessage, document json.RawMessage, o options) (*Group, error) {
 	if err := checkUnknown(m, "zarr_format", "node_type", "attributes", "consolidated_metadata"); err != nil {
 		return nil, err
@@ -82,7 +81,7 @@ func parseV3Group(st store.Store, path string, m map[string]json.RawMessage, doc
 	return g, nil
 }
 
-// openV2Group makes a group of its .zgroup and the files beside it.
+// openV2Group builds a group from its .zgroup and the files beside it.
 func openV2Group(ctx context.Context, st store.Store, path string, document json.RawMessage, o options) (*Group, error) {
 	key := store.Join(path, keyV2Group)
 	m, err := parseDocument(document)
@@ -146,9 +145,8 @@ func (g *Group) Group(ctx context.Context, path string) (*Group, error) {
 	return asGroup(n)
 }
 
-// Children returns the names of the arrays and groups directly below the group,
-// sorted. Without consolidated metadata the store must be able to list
-// (errors.ErrUnsupported over HTTP).
+// Children returns the sorted names of the arrays and groups directly below the group. Without consolidated
+// metadata the store must be able to list; over HTTP the error wraps errors.ErrUnsupported.
 func (g *Group) Children(ctx context.Context) ([]string, error) {
 	if g.consolidated != nil {
 		var names []string
@@ -179,9 +177,8 @@ func (g *Group) Children(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// CreateGroup writes the metadata of a new group of format 2 or 3; path "" is
-// the root of the store. attrs may be nil. It is fs.ErrExist when there is an
-// array or group already.
+// CreateGroup writes the metadata of a new group of format 2 or 3 at path; "" is the root of the store. attrs
+// may be nil. The error wraps fs.ErrExist if there is an array or group already.
 func CreateGroup(ctx context.Context, st store.Writer, path string, format int, attrs map[string]any, opts ...Option) (*Group, error) {
 	raw, err := attributesJSON(attrs)
 	if err != nil {
@@ -214,9 +211,8 @@ type groupJSON struct {
 	NodeType   string                     `json:"node_type"`
 }
 
-// SetAttributes replaces all user attributes. Consolidated metadata of groups
-// above (and of format 2, the group's own) keeps the old ones until
-// [Consolidate] is called.
+// SetAttributes replaces all user attributes. Consolidated metadata of the groups above (in format 2, also of
+// the group itself) keeps the old ones until [Consolidate] is called.
 func (g *Group) SetAttributes(ctx context.Context, attrs map[string]any) error {
 	st, ok := g.st.(store.Writer)
 	if !ok {

@@ -27,9 +27,9 @@ func parseDocument(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	return parseObject("", raw)
 }
 
-// quoteNonFinite puts quotes around the bare words NaN, Infinity and -Infinity,
-// which Python's json writes into attributes (_FillValue of xarray, say) and no
-// other parser takes. Documents that are valid without it are left alone.
+// quoteNonFinite quotes the bare words NaN, Infinity and -Infinity, which Python's json writes into
+// attributes (for example xarray's _FillValue) and no other parser accepts. It leaves valid documents
+// unchanged.
 func quoteNonFinite(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte("NaN")) && !bytes.Contains(raw, []byte("Infinity")) || json.Valid(raw) {
 		return raw
@@ -57,8 +57,8 @@ func quoteNonFinite(raw []byte) []byte {
 	return out
 }
 
-// parseObject splits an object of a valid document. Of members of the same name
-// the last one counts, as for most parsers.
+// parseObject splits an object of a valid document. Of members with the same name the last one counts, as in
+// most parsers.
 func parseObject(field string, raw json.RawMessage) (map[string]json.RawMessage, error) {
 	s := splitter{b: raw}
 	s.space()
@@ -86,7 +86,7 @@ func parseObject(field string, raw json.RawMessage) (map[string]json.RawMessage,
 	}
 }
 
-// parseList splits a list of a valid document; ok is false when it is none.
+// parseList splits a list of a valid document; ok is false if it is not a list.
 func parseList(raw json.RawMessage) (list []json.RawMessage, ok bool) {
 	s := splitter{b: raw}
 	s.space()
@@ -107,7 +107,7 @@ func parseList(raw json.RawMessage) (list []json.RawMessage, ok bool) {
 	}
 }
 
-// splitter walks over valid JSON. At the end it sees zero bytes.
+// splitter walks over valid JSON. Beyond its end it sees zero bytes.
 type splitter struct {
 	b []byte
 	i int
@@ -126,7 +126,7 @@ func (s *splitter) space() {
 	}
 }
 
-// value returns the value that begins here and goes behind it.
+// value returns the value that begins here and moves behind it.
 func (s *splitter) value() json.RawMessage {
 	start, depth := s.i, 0
 	for s.i < len(s.b) {
@@ -149,7 +149,7 @@ func (s *splitter) value() json.RawMessage {
 	return s.b[start:s.i:s.i]
 }
 
-// scalar returns the string, number or word that begins here and goes behind it.
+// scalar returns the string, number or word that begins here and moves behind it.
 func (s *splitter) scalar() []byte {
 	start := s.i
 	if s.b[s.i] == '"' {

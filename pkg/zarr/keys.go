@@ -5,8 +5,7 @@ import (
 	"strconv"
 )
 
-// keyEncoding makes the keys of chunk files (v3 "chunk_key_encoding", v2
-// "dimension_separator").
+// keyEncoding forms the keys of chunk files (v3 "chunk_key_encoding", v2 "dimension_separator").
 type keyEncoding struct {
 	v2        bool // no leading "c"; 0-d is "0"
 	separator byte
@@ -47,7 +46,7 @@ func parseKeyEncoding(field string, raw json.RawMessage) (keyEncoding, error) {
 	return k, err
 }
 
-// append adds the key of a chunk, relative to the array, to b.
+// append appends the key of a chunk, relative to the array, to b.
 func (k keyEncoding) append(b []byte, chunk []int) []byte {
 	if k.v2 {
 		if len(chunk) == 0 {

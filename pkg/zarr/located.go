@@ -12,26 +12,26 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Located is a chunk and where its stored form lies, for callers with their own way to
-// read and decode.
+// Located gives the place of a chunk's stored form, for callers that read and decode in their own way.
 type Located struct {
-	Start []int // of the chunk's first element in the array
-	// The stored form is Size bytes from Offset on of the chunk file. Size -1: the chunk
-	// is not stored, its elements have the fill value.
+	Start []int // index of the chunk's first element in the array
+	// The stored form occupies Size bytes at Offset of the chunk file. Size -1 marks a chunk that is not
+	// stored; its elements have the fill value.
 	Offset, Size int64
 }
 
-// ChunkFile is a file of chunks that is open for reading.
+// ChunkFile reads from an open file of chunks.
 type ChunkFile struct {
 	array  *Array
 	key    string
 	object store.Object
 }
 
-// Location is where the file lies, in the words of its store.
+// Location returns the place of the file as its store names it.
 func (f *ChunkFile) Location() string { return f.array.st.Location(f.key) }
 
-// Path is the path of the local file that the chunks lie in, and where in it their offsets begin.
+// Path returns the path of the local file that holds the chunks, and the position in it that chunk offsets
+// count from.
 func (f *ChunkFile) Path() (path string, off int64) {
 	if named, ok := f.object.(store.NamedFile); ok {
 		return named.Path()
@@ -39,7 +39,7 @@ func (f *ChunkFile) Path() (path string, off int64) {
 	return f.Location(), 0
 }
 
-// ReadAt fills p from byte off of the file on.
+// ReadAt fills p from offset off of the file. A short read is an error.
 func (f *ChunkFile) ReadAt(ctx context.Context, p []byte, off int64) error {
 	t := time.Now()
 	n, err := f.object.ReadAt(ctx, p, off)
@@ -54,11 +54,10 @@ func (f *ChunkFile) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return err
 }
 
-// Located calls take for each file with chunks that a region touches, and for those of
-// them that have no file with a nil file. Chunks are those of [Array.Chunks], in C order;
-// their stored form is what the codecs of [Array.Codecs] made of all elements of a chunk, those
-// beyond the array's edge included, as [Array.Elementary] says. The file is open until
-// take returns.
+// Located calls take once for each file with chunks that a region touches, and with a nil file for chunks
+// whose file does not exist. Chunks are those of [Array.Chunks], in C order. Their stored form is the result
+// of [Array.Codecs] on all elements of a chunk, including those beyond the array's edge; see
+// [Array.Elementary]. The file stays open until take returns.
 func (a *Array) Located(ctx context.Context, r Region, take func(f *ChunkFile, chunks []Located) error) error {
 	if err := a.Elementary(); err != nil {
 		return err
@@ -92,7 +91,7 @@ func (a *Array) Located(ctx context.Context, r Region, take func(f *ChunkFile, c
 	return nil
 }
 
-// locateChunk hands over a chunk that is a file, whose index is that of the task.
+// locateChunk passes on a chunk that has a file of its own, at the task's index.
 func (a *Array) locateChunk(ctx context.Context, w *worker, t *task, chunks []Located, take func(*ChunkFile, []Located) error) ([]Located, error) {
 	start := make([]int, len(t.file))
 	for d, i := range t.file {
@@ -117,7 +116,7 @@ func (a *Array) locateChunk(ctx context.Context, w *worker, t *task, chunks []Lo
 	return chunks, take(&ChunkFile{a, key, o}, chunks)
 }
 
-// locateInShard hands over the chunks of a shard that the task's box touches.
+// locateInShard passes on the chunks of a shard that the task's box touches.
 func (a *Array) locateInShard(ctx context.Context, w *worker, t *task, chunks []Located, take func(*ChunkFile, []Located) error) ([]Located, error) {
 	sh := a.meta.pipe.shard
 	origin := w.vector(len(t.file))
@@ -168,10 +167,9 @@ func (a *Array) locateInShard(ctx context.Context, w *worker, t *task, chunks []
 	return chunks, take(&ChunkFile{a, file.key, file.object}, chunks)
 }
 
-// Elementary is nil when the elements of a chunk, encoded one by one, lie in a file of
-// their own or in a shard that is nothing but such chunks and an index, and are, once the
-// codecs are undone, in C order and native byte order. Else the error says what is in the
-// way.
+// Elementary returns nil if callers can decode the array's chunks by undoing the codecs alone: each chunk is
+// encoded by itself, in a file of its own or in a shard of only such chunks and an index, and decodes to C
+// order and native byte order. Otherwise the error gives the reason.
 func (a *Array) Elementary() error {
 	outer, inner := a.meta.pipe, a.innermost()
 	switch {

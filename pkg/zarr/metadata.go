@@ -12,15 +12,15 @@ import (
 	"strata/pkg/dtype"
 )
 
-// maxRank bounds the number of dimensions. numpy's bound is 64; nobody stores
-// so many, and each costs scratch.
+// maxRank is the maximum number of dimensions. numpy allows 64; nobody stores so many, and each costs scratch
+// memory.
 const maxRank = 32
 
 // maxMetadata bounds the size of a metadata document: also of one that a server never ends.
 // Consolidated metadata of a thousand images has about 10 MiB.
 const maxMetadata = 16 << 20
 
-// metadata is what an array's document says, checked. It does not change.
+// metadata holds the checked content of an array's document. It does not change.
 type metadata struct {
 	format     int
 	shape      []int
@@ -37,7 +37,7 @@ type metadata struct {
 	document   json.RawMessage
 }
 
-// kindOf names what a JSON value is, for messages.
+// kindOf names the kind of a JSON value, for messages.
 func kindOf(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
@@ -60,7 +60,7 @@ func kindOf(raw json.RawMessage) string {
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-// shorten keeps a value from the file that goes into a message to one short line.
+// shorten cuts a value from a file to one short line, for messages.
 func shorten(raw json.RawMessage) string {
 	const most = 60
 	s := strconv.QuoteToASCII(string(raw))
@@ -90,7 +90,7 @@ func parseString(field string, raw json.RawMessage) (string, error) {
 	return *s, nil
 }
 
-// parseInts reads a list of integers from least upwards.
+// parseInts reads a list of integers that are at least least.
 func parseInts(field string, raw json.RawMessage, least int) ([]int, error) {
 	list, ok := parseList(raw)
 	if !ok {
@@ -118,8 +118,8 @@ func parseAttributes(field string, raw json.RawMessage) (map[string]json.RawMess
 	return parseObject(field, raw)
 }
 
-// extension is a value of Zarr v3 that names an extension point's choice: an
-// object of name, configuration and must_understand, or (v3.1) the bare name.
+// extension names the choice for an extension point of Zarr v3: an object with name, configuration and
+// must_understand, or (v3.1) the bare name.
 type extension struct {
 	name          string
 	configuration json.RawMessage // nil when there is none
@@ -163,8 +163,7 @@ func parseExtension(field string, raw json.RawMessage) (extension, error) {
 	return e, nil
 }
 
-// settings returns the members of the configuration, which may only be those
-// named.
+// settings returns the members of the configuration and refuses any that known does not name.
 func (e extension) settings(field string, known ...string) (map[string]json.RawMessage, error) {
 	if e.configuration == nil {
 		return map[string]json.RawMessage{}, nil

@@ -29,7 +29,7 @@ func parseFormat(m map[string]json.RawMessage, want string) error {
 	return nil
 }
 
-// parseV2Array reads a .zarray and its .zattrs (nil when there is none).
+// parseV2Array reads a .zarray and its .zattrs, nil if there is none.
 func parseV2Array(document, attributes json.RawMessage) (*metadata, error) {
 	m, err := parseDocument(document)
 	if err != nil {
@@ -134,7 +134,7 @@ func parseChunkShape(field string, raw json.RawMessage, rank int) ([]int, error)
 	return chunks, nil
 }
 
-// v2Order is the transposition of column-major chunks.
+// v2Order returns the transposition for an order, 'C' or 'F'.
 func v2Order(order byte, rank int) []int {
 	if order != 'F' {
 		return nil
@@ -146,7 +146,7 @@ func v2Order(order byte, rank int) []int {
 	return perm
 }
 
-// encodeV2 makes the .zarray of an array.
+// encodeV2 returns the .zarray of an array.
 func encodeV2(md *metadata) (json.RawMessage, error) {
 	filters, compressor, err := md.pipe.chain.MetadataV2()
 	if err != nil {
@@ -179,7 +179,7 @@ func encodeV2(md *metadata) (json.RawMessage, error) {
 	})
 }
 
-// marshal is JSON as zarr-python lays it out: two spaces, no HTML escapes.
+// marshal returns JSON in zarr-python's layout: indented by two spaces, without HTML escapes.
 func marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -13,7 +13,7 @@ import (
 // keyV3 is the metadata file of a format 3 node.
 const keyV3 = "zarr.json"
 
-// parseV3Node reads what arrays and groups have in common.
+// parseV3Node reads the fields that arrays and groups share.
 func parseV3Node(document json.RawMessage) (m map[string]json.RawMessage, nodeType string, err error) {
 	if m, err = parseDocument(document); err != nil {
 		return nil, "", err
@@ -34,7 +34,7 @@ func parseV3Node(document json.RawMessage) (m map[string]json.RawMessage, nodeTy
 	return m, nodeType, nil
 }
 
-// checkUnknown refuses fields that the file does not allow to be ignored.
+// checkUnknown refuses unknown fields unless must_understand is false.
 func checkUnknown(m map[string]json.RawMessage, known ...string) error {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if slices.Contains(known, k) {
@@ -130,7 +130,7 @@ func parseV3Array(m map[string]json.RawMessage, document json.RawMessage) (*meta
 	return md, err
 }
 
-// parseDimensionNames reads names; null, for a dimension without one, becomes "".
+// parseDimensionNames reads the names of the dimensions; null (unnamed) becomes "".
 func parseDimensionNames(raw json.RawMessage, rank int) ([]string, error) {
 	const field = "dimension_names"
 	var list []*string
@@ -152,7 +152,7 @@ func parseDimensionNames(raw json.RawMessage, rank int) ([]string, error) {
 // maxNesting bounds how deep shards lie in shards.
 const maxNesting = 8
 
-// parseCodecs reads a list of codecs as the pipeline of chunks of that shape.
+// parseCodecs reads a list of codecs into the pipeline of chunks of the given shape.
 func parseCodecs(field string, raw json.RawMessage, shape []int, elem dtype.Type, depth int) (*pipeline, error) {
 	list, ok := parseList(raw)
 	if !ok {
@@ -223,8 +223,7 @@ func parseCodecs(field string, raw json.RawMessage, shape []int, elem dtype.Type
 	return p, err
 }
 
-// parseTranspose reads the order of a transpose codec. The letters are of an
-// early draft.
+// parseTranspose reads the order of a transpose codec. The letters come from an early draft.
 func parseTranspose(at string, e extension, rank int) ([]int, error) {
 	m, err := e.settings(at, "order")
 	if err != nil {
@@ -259,7 +258,7 @@ func identity(rank int) []int {
 	return p
 }
 
-// compose is the permutation that does first, then second.
+// compose returns the permutation that applies first, then second.
 func compose(first, second []int) []int {
 	if first == nil {
 		return second
@@ -267,7 +266,7 @@ func compose(first, second []int) []int {
 	return permuted(first, second)
 }
 
-// permuted is v in the order of perm.
+// permuted returns v in the order of perm.
 func permuted(v, perm []int) []int {
 	out := make([]int, len(v))
 	for i, d := range perm {
@@ -276,8 +275,7 @@ func permuted(v, perm []int) []int {
 	return out
 }
 
-// parseBytes reads the byte order of a bytes codec, which only elements of one
-// byte can do without.
+// parseBytes reads the byte order of a bytes codec. Only elements of one byte may omit it.
 func parseBytes(at string, e extension, elem dtype.Type) (big bool, err error) {
 	m, err := e.settings(at, "endian")
 	if err != nil {
@@ -300,8 +298,7 @@ func parseBytes(at string, e extension, elem dtype.Type) (big bool, err error) {
 	return false, fieldError(at, "is %s, must be \"little\" or \"big\"", shorten(raw))
 }
 
-// parseSharding reads a sharding_indexed codec (sharding codec 1.0) for shards
-// of that shape.
+// parseSharding reads a sharding_indexed codec (sharding codec 1.0) for shards of the given shape.
 func parseSharding(at string, e extension, shard []int, elem dtype.Type, depth int) (*sharding, error) {
 	m, err := e.settings(at, "chunk_shape", "codecs", "index_codecs", "index_location")
 	if err != nil {
@@ -356,7 +353,7 @@ type extensionJSON struct {
 	Configuration any    `json:"configuration,omitempty"`
 }
 
-// encodeV3 makes the zarr.json of an array.
+// encodeV3 returns the zarr.json of an array.
 func encodeV3(md *metadata) (json.RawMessage, error) {
 	codecs, err := md.pipe.encodeCodecs()
 	if err != nil {
@@ -398,7 +395,7 @@ func encodeV3(md *metadata) (json.RawMessage, error) {
 	})
 }
 
-// encodeCodecs is the list of codecs in metadata.
+// encodeCodecs returns the list of codecs for metadata.
 func (p *pipeline) encodeCodecs() ([]any, error) {
 	var list []any
 	if p.perm != nil {

@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// ErrMissing is wrapped by reads of a chunk that is not stored, where a [Missing] refuses that.
+// ErrMissing is wrapped by errors of reads that hit a chunk that is not stored, if [Missing.Refuse] is set.
 var ErrMissing = errors.New("the chunk is not stored")
 
-// Missing collects the chunks that reads find not stored, whose elements have the fill value. Arrays
-// that are opened with [NoteMissing] share one; each chunk counts once, however often and by whatever
-// way it is read. Its methods may be called from any goroutine.
+// Missing collects the chunks that reads find not stored; their elements have the fill value. Arrays opened
+// with the same [NoteMissing] share it. Each chunk counts once, however often it is read. Methods may be
+// called concurrently.
 type Missing struct {
-	// Refuse makes the read of such a chunk a [*FormatError] that wraps [ErrMissing], unless the
-	// array's [Account] says that some chunks are left out: nobody knows then which.
+	// Refuse turns the read of a chunk that is not stored into a [*FormatError] that wraps [ErrMissing],
+	// unless the array's [Account] allows for chunks left out: then nobody knows which ones.
 	Refuse bool
 
 	mu     sync.Mutex
@@ -24,18 +24,18 @@ type Missing struct {
 	pages  int
 }
 
-// NoteMissing has reads note the chunks that are not stored.
+// NoteMissing makes reads record in m the chunks that are not stored.
 func NoteMissing(m *Missing) Option { return func(o *options) { o.missing = m } }
 
-// Absent is what was found missing of an array.
+// Absent describes the chunks of one array that were found missing.
 type Absent struct {
 	Array  *Array
-	Chunks int64 // that are not stored
-	More   bool  // more than that: they were too many to count
-	First  []int // the first of them in the grid of [Array.Chunks]
+	Chunks int64 // number of chunks that are not stored
+	More   bool  // there are more than Chunks: too many to count
+	First  []int // grid index of the first of them
 }
 
-// absentees are the missing chunks of one array: a bit for each, by pages.
+// absentees marks the missing chunks of one array in a paged bitmap.
 type absentees struct {
 	Absent
 	pages map[uint64]*[pageBits / 64]uint64
@@ -47,7 +47,7 @@ const (
 	maxPages = 2048 // 8 MiB in all
 )
 
-// List returns what is missing, by the arrays' locations.
+// List returns the missing chunks of each array, sorted by location.
 func (m *Missing) List() []Absent {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,8 +61,8 @@ func (m *Missing) List() []Absent {
 	return list
 }
 
-// Lost returns how many of the missing chunks were stored once, by the array's [Account]; ok is false
-// where it has none.
+// Lost returns how many of the missing chunks the array's [Account] counts as stored; ok is false if there is
+// no account.
 func (x *Absent) Lost() (n int64, ok bool) {
 	acc, ok := x.Array.Account()
 	if !ok {
@@ -71,7 +71,8 @@ func (x *Absent) Lost() (n int64, ok bool) {
 	return max(x.Chunks-(acc.Chunks-acc.Stored), 0), true
 }
 
-// String says how many chunks are missing, whether they were stored once, and where the first would lie.
+// String returns how many chunks are missing, whether they were once stored, and where the first one should
+// be.
 func (x *Absent) String() string {
 	n, lost, known := x.Chunks, int64(0), false
 	if lost, known = x.Lost(); lost > 0 {
@@ -97,7 +98,7 @@ func (x *Absent) String() string {
 	return text + verb + first
 }
 
-// chunkLocation names a chunk of the grid of Chunks: its file and, where that is a shard, its index.
+// chunkLocation names a chunk of the grid of Chunks by its file and, in a shard, its index.
 func (a *Array) chunkLocation(index []int) string {
 	if a.meta.pipe.shard == nil {
 		return a.st.Location(a.ChunkKey(index))
@@ -105,7 +106,7 @@ func (a *Array) chunkLocation(index []int) string {
 	return fmt.Sprintf("%s: chunk %v", a.st.Location(a.ChunkKey(a.fileOf(index))), index)
 }
 
-// fileOf returns the chunk file that holds a chunk of the grid of Chunks.
+// fileOf returns the index of the chunk file that holds a chunk of the grid of Chunks.
 func (a *Array) fileOf(index []int) []int {
 	file := make([]int, len(index))
 	for d, n := range a.Chunks() {
@@ -114,7 +115,7 @@ func (a *Array) fileOf(index []int) []int {
 	return file
 }
 
-// note counts a chunk of the grid of Chunks.
+// note counts one chunk of the grid of Chunks.
 func (m *Missing) note(a *Array, index []int) error {
 	if m.Refuse {
 		if acc, ok := a.Account(); !ok || acc.Stored == acc.Chunks {

@@ -22,8 +22,8 @@ type Node interface {
 	isNode()
 }
 
-// Open opens the array or group at path, "" for the root of the store. It is
-// fs.ErrNotExist when there is none, a [*FormatError] when its metadata is wrong.
+// Open opens the array or group at path; "" is the root of the store. The error wraps fs.ErrNotExist if there
+// is none, and is a [*FormatError] if its metadata is wrong.
 func Open(ctx context.Context, st store.Store, path string, opts ...Option) (Node, error) {
 	return open(ctx, st, path, newOptions(opts))
 }
@@ -71,7 +71,7 @@ func open(ctx context.Context, st store.Store, path string, o options) (Node, er
 		st.Location(path), keyV3, keyV2Array, keyV2Group, fs.ErrNotExist)
 }
 
-// parseNode makes a node of a format 3 document.
+// parseNode builds a node from a format 3 document.
 func parseNode(st store.Store, path string, document json.RawMessage, o options) (Node, error) {
 	m, nodeType, err := parseV3Node(document)
 	if err != nil {
@@ -87,7 +87,7 @@ func parseNode(st store.Store, path string, document json.RawMessage, o options)
 	return newArray(st, path, md, o), nil
 }
 
-// getDocument gets a metadata file.
+// getDocument reads a metadata file.
 func getDocument(ctx context.Context, st store.Store, key string) ([]byte, error) {
 	b, err := st.Get(ctx, key, nil, maxMetadata)
 	if err != nil {
@@ -99,8 +99,8 @@ func getDocument(ctx context.Context, st store.Store, key string) ([]byte, error
 	return quoteNonFinite(b), nil
 }
 
-// affordable reports a document whose parsed form takes more than half of the process's memory:
-// a value of two characters becomes dozens of bytes.
+// affordable refuses a document whose parsed form would take more than half of the process's memory: a value
+// of two characters becomes dozens of bytes.
 func affordable(document []byte) error {
 	const perValue, perMember = 64, 128 // bytes
 	limit := mem.Limit()
@@ -114,7 +114,7 @@ func affordable(document []byte) error {
 	return nil
 }
 
-// getOptional is getDocument where an absent object is nil.
+// getOptional reads a metadata file, or returns nil if it does not exist.
 func getOptional(ctx context.Context, st store.Store, key string) ([]byte, error) {
 	b, err := getDocument(ctx, st, key)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +123,7 @@ func getOptional(ctx context.Context, st store.Store, key string) ([]byte, error
 	return b, err
 }
 
-// OpenArray is [Open] of what must be an array.
+// OpenArray opens the array at path, like [Open]. A group there is an error.
 func OpenArray(ctx context.Context, st store.Store, path string, opts ...Option) (*Array, error) {
 	n, err := Open(ctx, st, path, opts...)
 	if err != nil {
@@ -132,7 +132,7 @@ func OpenArray(ctx context.Context, st store.Store, path string, opts ...Option)
 	return asArray(n)
 }
 
-// OpenGroup is [Open] of what must be a group.
+// OpenGroup opens the group at path, like [Open]. An array there is an error.
 func OpenGroup(ctx context.Context, st store.Store, path string, opts ...Option) (*Group, error) {
 	n, err := Open(ctx, st, path, opts...)
 	if err != nil {

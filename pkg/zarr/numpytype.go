@@ -27,7 +27,8 @@ var (
 var timeUnits = map[string]bool{"generic": true, "Y": true, "M": true, "W": true, "D": true, "h": true, "m": true, "s": true,
 	"ms": true, "us": true, "μs": true, "ns": true, "ps": true, "fs": true, "as": true}
 
-// parseNumpyType returns the type of elements that numpy names so; ok is false for names that are none of these.
+// parseNumpyType returns the element type for one of numpy's names of dates, times, text and bytes; ok is
+// false for other names.
 func parseNumpyType(name string) (t dtype.Type, ok bool, err error) {
 	if m := timeType.FindStringSubmatch(name); m != nil {
 		if m[3] != "" && !timeUnits[m[3]] {
@@ -148,7 +149,7 @@ func (e extension) time(field string) (string, error) {
 	return fmt.Sprintf("%s[%d%s]", letter, scale, unit), nil
 }
 
-// fixed reads the configuration of a type of fixed length whose units have size bytes.
+// fixed reads the configuration of a fixed-length type whose units have size bytes.
 func (e extension) fixed(field, letter string, size int) (string, error) {
 	m, err := e.settings(field, "length_bytes")
 	if err != nil {
@@ -165,7 +166,7 @@ func (e extension) fixed(field, letter string, size int) (string, error) {
 	return fmt.Sprintf("%s%d", letter, n/size), nil
 }
 
-// dataTypeJSON is the data_type of a zarr.json.
+// dataTypeJSON returns the data_type of a zarr.json.
 func dataTypeJSON(t dtype.Type, numpy string) any {
 	if m := timeType.FindStringSubmatch(numpy); m != nil {
 		unit, scale := m[3], 1
@@ -185,8 +186,8 @@ func dataTypeJSON(t dtype.Type, numpy string) any {
 	return t.String()
 }
 
-// parseNumpyFill reads the fill value of such a type: a date or a time is a number or "NaT", text a string, bytes
-// are in base64 or, as format 3 once had them, a list of numbers.
+// parseNumpyFill reads the fill value of a numpy type: a number or "NaT" for dates and times, a string for
+// text, base64 for bytes or, as format 3 once had them, a list of numbers.
 func parseNumpyFill(field string, raw json.RawMessage, t dtype.Type, numpy string) ([]byte, error) {
 	out := make([]byte, t.Size())
 	wrong := func(want string) error {
@@ -239,7 +240,7 @@ func parseNumpyFill(field string, raw json.RawMessage, t dtype.Type, numpy strin
 	return out, nil
 }
 
-// encodeNumpyFill is the way back of parseNumpyFill. Code points that no string can hold are refused.
+// encodeNumpyFill inverts parseNumpyFill. It refuses code points that no string can hold.
 func encodeNumpyFill(fill []byte, t dtype.Type, numpy string) (json.RawMessage, error) {
 	switch {
 	case t == dtype.Int64:

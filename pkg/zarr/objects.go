@@ -9,8 +9,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// objectCache keeps some chunk files open, with the shard indices read from
-// them: reading a shard's inner chunks one by one opens it once.
+// objectCache keeps some chunk files open, together with the shard indices read from them, so that reading
+// the inner chunks of a shard one by one opens it once.
 type objectCache struct {
 	mu      sync.Mutex
 	files   map[string]*file
@@ -24,8 +24,8 @@ const (
 	maxIndexBytes = 32 << 20 // of one array; the files in use are not closed for it
 )
 
-// file is an open chunk file. Its users are counted; it is closed when the
-// cache has dropped it and the last of them is gone.
+// file is an open chunk file with a reference count. It is closed when the cache has dropped it and its last
+// user has released it.
 type file struct {
 	object store.Object
 	key    string
@@ -43,16 +43,15 @@ type file struct {
 	indices map[place]*shardIndex // of the shard that is the file, and of those in it
 }
 
-// index is one that was read; nil: not yet.
+// index returns the cached index of a shard, or nil if it was not read yet.
 func (f *file) index(at place) *shardIndex {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.indices[at]
 }
 
-// open returns the file of a key, opening it if need be. The caller hands it
-// back with release. A file that is far away and, if it is there, has size ≥ 0 bytes is
-// not looked at.
+// open returns the file of a key, opening it if necessary. The caller calls release. With size ≥ 0, the file
+// is remote and expected to have that size, and its existence is not checked.
 func (c *objectCache) open(ctx context.Context, st store.Store, key []byte, size int64) (*file, error) {
 	c.mu.Lock()
 	for {
@@ -108,7 +107,7 @@ func (c *objectCache) open(ctx context.Context, st store.Store, key []byte, size
 	return f, nil
 }
 
-// opening is a file that is being opened.
+// opening is a file that some goroutine is opening; others wait for it.
 type opening struct {
 	done chan struct{}
 	err  error // when done is closed
@@ -130,8 +129,8 @@ func newFile(ctx context.Context, st store.Store, key string, size int64) (*file
 	return f, nil
 }
 
-// cached is the file of a key, if it is open; one that nobody has looked at is not for
-// who wants to know what is there. mu is held.
+// cached returns the file of a key if it is open. Callers that need the file's true size (size < 0) do not
+// get one whose existence was never checked. mu is held.
 func (c *objectCache) cached(key string, size int64) *file {
 	f := c.files[key]
 	if f != nil && f.expected && size < 0 {
@@ -141,7 +140,7 @@ func (c *objectCache) cached(key string, size int64) *file {
 	return f
 }
 
-// evict drops the files used longest ago until the bounds hold; keep stays.
+// evict drops the least recently used files until the limits hold; keep stays.
 func (c *objectCache) evict(keep *file) {
 	for len(c.files) > maxOpenFiles || c.indexed > maxIndexBytes && len(c.files) > 1 {
 		var oldest *file
@@ -179,7 +178,7 @@ func (c *objectCache) release(f *file) {
 	}
 }
 
-// drop forgets a key: the next use opens it anew.
+// drop forgets a key; the next use opens it again.
 func (c *objectCache) drop(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -206,5 +205,5 @@ func (c *objectCache) clear() {
 	}
 }
 
-// place is where a shard lies in a file.
+// place locates a shard in a file.
 type place struct{ off, n int64 }

@@ -7,7 +7,7 @@ import (
 	"strata/pkg/meter"
 )
 
-// Option changes how an array or group is worked with.
+// Option sets how an array or group is read and written.
 type Option func(*options)
 
 type options struct {
@@ -31,25 +31,23 @@ func newOptions(opts []Option) options {
 	return o
 }
 
-// Workers sets how many chunks one call works on at a time (default:
-// GOMAXPROCS). With 1 a call starts no goroutine.
+// Workers sets how many chunks one call works on at a time; the default is GOMAXPROCS. With 1 a call starts
+// no goroutine.
 func Workers(n int) Option { return func(o *options) { o.workers = max(n, 1) } }
 
-// Budget limits the scratch memory that the workers of one call use together,
-// in bytes (default, and for n ≤ 0: what the process was granted by [mem.SetLimit], else no
-// limit). Fewer workers run when they would need more; a chunk that alone needs more is
-// [ErrBudget]. The caller's own buffers are not counted.
+// Budget limits the scratch memory of all workers of one call to n bytes. The default, also for n ≤ 0, is the
+// limit of [mem.SetLimit], if any. A call that would exceed it runs fewer workers; a chunk that alone needs
+// more fails with [ErrBudget]. The caller's own buffers do not count.
 func Budget(n int64) Option { return func(o *options) { o.budget = n } }
 
-// Meter adds busy time and bytes to m: read and write as stored, decode and
-// encode including the copying between chunk and region.
+// Meter adds busy time and bytes to m: reading and writing of stored bytes, and decoding and encoding
+// including the copies between chunk and region.
 func Meter(m *meter.Meter) Option { return func(o *options) { o.meter = m } }
 
-// OmitFill leaves chunks out that hold nothing but the fill value, and removes
-// those stored before. Without it they are written like others, so that a
-// missing file always means a missing file.
+// OmitFill leaves out chunks that hold only the fill value and removes those stored before. Without it they
+// are written like all others, so that a missing file always means lost data.
 func OmitFill() Option { return func(o *options) { o.omitFill = true } }
 
-// Hold gives memory to chunks of a [ShardWriter] that come before those in front of
-// them in the shard. Without it, and when the pool is spent, they wait in a hidden file.
+// Hold lets a [ShardWriter] keep chunks in memory from p while they wait for chunks that precede them in the
+// shard. Without it, or when p is exhausted, they wait in a hidden file.
 func Hold(p *mem.Pool) Option { return func(o *options) { o.hold = p } }

@@ -9,12 +9,11 @@ import (
 	"strata/pkg/zarr/codec"
 )
 
-// pipeline is how chunks of one shape become bytes (v3 "codecs"): their
-// dimensions change places, then their elements become bytes, either in C
-// order or as a shard of smaller chunks, then codecs work on the bytes.
+// pipeline converts chunks of one shape to bytes and back (v3 "codecs"): it permutes the dimensions, stores
+// the elements in C order or as a shard of smaller chunks, and applies codecs to the bytes.
 //
-// Decoding turns a box of the chunk into stored order first, by permuting the
-// box and the strides of its destination; from there on all is in C order.
+// Decoding first converts a box of the chunk to stored order, by permuting the box and the strides of its
+// destination; everything after that is in C order.
 type pipeline struct {
 	shape  []int // of the decoded chunk
 	perm   []int // stored dimension i is dimension perm[i] of shape; nil for all in place
@@ -31,7 +30,7 @@ type pipeline struct {
 	maxSize int64 // most bytes that the stored form is expected to have
 }
 
-// sharding is a chunk that is stored as smaller chunks and an index of them.
+// sharding describes a chunk that is stored as smaller chunks and an index of them.
 type sharding struct {
 	inner      *pipeline
 	grid       []int // number of inner chunks along each stored dimension
@@ -45,7 +44,7 @@ type sharding struct {
 // hugeSize stands for any size that is out of reach; sums with it do not wrap.
 const hugeSize = 1 << 50
 
-// newPipeline checks what is true of all pipelines. Errors name no field.
+// newPipeline checks what must hold for every pipeline. Errors name no field.
 func newPipeline(shape, perm []int, elem dtype.Type, big bool, chain codec.Chain, shard *sharding) (*pipeline, error) {
 	p := &pipeline{shape: shape, perm: perm, stored: shape, elem: elem, size: elem.Size(), big: big && elem.SwapSize() > 1, shard: shard, chain: chain}
 	if perm != nil && slices.IsSorted(perm) {
@@ -96,7 +95,7 @@ func newSharding(shard []int, inner *pipeline, indexBig bool, indexChain codec.C
 	return s, nil
 }
 
-// inPages reports whether parts of an index with these codecs can be found.
+// inPages reports whether an index with these codecs can be read in parts.
 func inPages(index codec.Chain) bool {
 	if len(index) == 0 {
 		return true
@@ -105,8 +104,7 @@ func inPages(index codec.Chain) bool {
 	return ok && len(index) == 1
 }
 
-// plain reports whether elements are stored so that any part of them can be
-// found: not encoded, whatever their order.
+// plain reports whether elements are stored unencoded, so that any part of them can be read.
 func (p *pipeline) plain() bool { return p.shard == nil && len(p.chain) == 0 }
 
 // addressable reports whether parts of the stored form can be read without the rest.
@@ -128,8 +126,8 @@ func (p *pipeline) unpermuted(stored []int) []int {
 // the system call does not show, small enough to stay in the cache of a core.
 const pieceBytes = 1 << 20
 
-// unit is the part of a chunk that one worker takes at a time, in the order of
-// shape: an inner chunk, a piece of plain elements, else the whole chunk.
+// unit returns the shape of the part of a chunk that one worker takes at a time, in the order of shape: an
+// inner chunk, a piece of plain elements, or else the whole chunk.
 func (p *pipeline) unit() []int {
 	switch {
 	case !p.addressable():
@@ -140,8 +138,8 @@ func (p *pipeline) unit() []int {
 	return p.unpermuted(p.piece(make([]int, len(p.stored))))
 }
 
-// piece stores the shape of a part of about pieceBytes, contiguous in a file of
-// plain elements, in stored order.
+// piece stores in its argument the shape of a part of about pieceBytes that is contiguous in a file of plain
+// elements, in stored order.
 func (p *pipeline) piece(piece []int) []int {
 	copy(piece, p.stored)
 	n := p.nbytes
@@ -156,9 +154,9 @@ func (p *pipeline) piece(piece []int) []int {
 	return piece
 }
 
-// scratchBytes is the most that one worker takes to decode a unit, besides the memory that it
-// is decoded into: its stored form, what passes between its codecs, and, unless whole units
-// are read in the order in which they are stored, the decoded one.
+// scratchBytes returns the maximum memory that one worker needs to decode a unit, besides the destination:
+// its stored form, intermediate results between codecs, and the decoded unit, unless whole units are read in
+// stored order.
 func (p *pipeline) scratchBytes(whole bool) int64 {
 	switch {
 	case p.plain():
@@ -189,9 +187,8 @@ func (p *pipeline) inBlocks() bool {
 	return blocks && p.perm == nil && !p.big && len(p.shape) > 0
 }
 
-// plausible refuses to set memory aside for a chunk because metadata says so:
-// no codec stores a chunk in a file that is 2^16 times smaller than it, but for
-// a run of one value, which fits in small memory.
+// plausible refuses to allocate a chunk on the word of metadata alone: no codec shrinks a chunk by more than
+// 2^16, except for runs of one value, which need little memory.
 func (p *pipeline) plausible(stored int64) error {
 	const (
 		always = 256 << 20

@@ -7,11 +7,9 @@ import (
 )
 
 const (
-	// slabBytes is how much of a file is read at once when only parts of it
-	// are wanted.
+	// slabBytes is the amount of a file that is read at once when only parts of it are needed.
 	slabBytes = 256 << 10
-	// gapBytes is how many bytes, unwanted or copied, cost as much as another
-	// system call.
+	// gapBytes is the number of bytes whose reading or copying costs as much as another system call.
 	gapBytes = 3 << 10
 
 	// rowBytes is the length from which rows are read to where they belong, rather
@@ -23,7 +21,8 @@ const (
 	farGap  = 64 << 10
 )
 
-// slab and gap are how much is read at once, and read besides, by how far the store is.
+// slab returns how many bytes to read at once and how many unneeded ones to read along, by distance of the
+// store.
 func (rd reader) slab() (slab, gap int) {
 	if rd.a.far > 0 {
 		return farSlab, farGap
@@ -31,9 +30,8 @@ func (rd reader) slab() (slab, gap int) {
 	return slabBytes, gapBytes
 }
 
-// plain reads a box of elements that are stored as they are, in stored order.
-// Runs that are contiguous in the file and in memory are read in place; short
-// ones are read together with what lies between them.
+// plain reads a box of unencoded elements, in stored order. It reads runs that are contiguous in file and
+// memory in place, and short runs together with the bytes between them.
 func (rd reader) plain(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
 	if s.n != int64(p.nbytes) {
 		return &FormatError{Err: fmt.Errorf("%d bytes stored, a chunk of %v %s has %d", s.n, p.shape, p.elem, p.nbytes)}
@@ -60,7 +58,7 @@ func (rd reader) plain(p *pipeline, s span, start, shape []int, dst []byte, stri
 	return rd.plainRuns(p, s, int64(first), p.strides[:d+1], shape[:d+1], dst, strides[:d+1], run)
 }
 
-// plainRuns reads runs that lie apart, each in place.
+// plainRuns reads separate runs, each in place.
 func (rd reader) plainRuns(p *pipeline, s span, off int64, pitch, shape []int, dst []byte, strides []int, run int) error {
 	if len(shape) == 0 {
 		if err := rd.readAt(s, dst[:run], off); err != nil {
@@ -79,8 +77,7 @@ func (rd reader) plainRuns(p *pipeline, s span, off int64, pitch, shape []int, d
 	return nil
 }
 
-// plainRows reads runs that follow each other in the file along the last dimension
-// and lie apart in memory.
+// plainRows reads runs that are adjacent in the file along the last dimension but separate in memory.
 func (rd reader) plainRows(p *pipeline, o store.RowReader, s span, off int64, pitch, shape []int, dst []byte, strides []int, run int) error {
 	n := shape[0]
 	if len(shape) > 1 {
@@ -102,7 +99,7 @@ func (rd reader) plainRows(p *pipeline, o store.RowReader, s span, off int64, pi
 	return nil
 }
 
-// plainSlabs reads what covers a box, in pieces through scratch memory.
+// plainSlabs reads the bytes that cover a box, in pieces through scratch memory.
 func (rd reader) plainSlabs(p *pipeline, s span, off int, pitch, shape []int, dst []byte, strides []int) error {
 	cover := p.size
 	for d, n := range shape {

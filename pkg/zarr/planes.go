@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// InBlocks reports whether [Array.ReadPlanes] can read the array: its chunks
-// are decoded block by block, as Blosc's are.
+// InBlocks reports whether [Array.ReadPlanes] can read the array, that is, whether its chunks are decoded
+// block by block, as Blosc's are.
 func (a *Array) InBlocks() bool {
 	p := a.meta.pipe
 	for ; p.shard != nil; p = p.shard.inner {
@@ -20,14 +20,13 @@ func (a *Array) InBlocks() bool {
 	return p.inBlocks()
 }
 
-// ReadPlanes reads a region that lies in one chunk without ever holding all of
-// it: take gets its planes along the first dimension in order, one or more at a
-// time as they are decoded, the first with its number in the region, while they
-// are in the processor's cache. Planes are as [Array.Read] would put them, and
-// are reused after take returns; an error of take ends the reading and is
-// returned as it is. buf has room for at least one plane.
+// ReadPlanes reads a region that lies in one chunk without holding all of it. It calls take with the region's
+// planes along the first dimension, in order and one or more at a time, while they are still in the
+// processor's cache; first is the number of the first plane in the region. Planes have the layout of
+// [Array.Read] and are reused after take returns. An error of take ends the reading and is returned
+// unchanged. buf has room for at least one plane.
 //
-// It works in the caller's goroutine, for arrays that are [Array.InBlocks].
+// It runs in the caller's goroutine and needs an array for which [Array.InBlocks] is true.
 func (a *Array) ReadPlanes(ctx context.Context, r Region, buf []byte, take func(first int, planes []byte) error) error {
 	n, err := a.regionBytes(r)
 	if err != nil || n == 0 {
@@ -58,8 +57,8 @@ func (a *Array) ReadPlanes(ctx context.Context, r Region, buf []byte, take func(
 	return err
 }
 
-// planes hands a box out by planes of its first dimension while a chunk is
-// decoded from front to back.
+// planes passes on a box plane by plane along its first dimension while a chunk is decoded from front to
+// back.
 type planes struct {
 	buf    []byte
 	plane  int // bytes
@@ -80,7 +79,7 @@ type planes struct {
 	matched      bool // a plane of the box is a plane of the chunk
 }
 
-// begin sets up a box of a chunk of p, in stored order.
+// begin prepares for a box of a chunk of p, in stored order.
 func (s *planes) begin(w *worker, p *pipeline, start, shape, strides []int) {
 	s.w, s.p, s.strides = w, p, strides
 	v := w.vector(2 * len(start))
@@ -99,8 +98,7 @@ func (s *planes) begin(w *worker, p *pipeline, start, shape, strides []int) {
 	}
 }
 
-// emit takes the bytes of the chunk from off on; its calls go from front to
-// back without gaps.
+// emit receives the bytes of the chunk at off. Calls come in order and without gaps.
 func (s *planes) emit(off int, piece []byte) error {
 	for s.next < s.count {
 		if s.matched && !s.begun {
@@ -138,7 +136,7 @@ func (s *planes) emit(off int, piece []byte) error {
 // errTaken ends the reading when take fails; planes.failed is the reason.
 var errTaken = errors.New("the planes were not taken")
 
-// hand hands out k planes.
+// hand passes k planes on.
 func (s *planes) hand(b []byte, k int) error {
 	start := time.Now()
 	s.failed = s.take(s.next, b)
@@ -150,7 +148,7 @@ func (s *planes) hand(b []byte, k int) error {
 	return nil
 }
 
-// fill hands out the planes of a chunk that is not stored.
+// fill passes on the planes of a chunk that is not stored.
 func (s *planes) fill(value []byte) error {
 	for s.next < s.count {
 		k := min(len(s.buf)/s.plane, s.count-s.next)
@@ -162,10 +160,9 @@ func (s *planes) fill(value []byte) error {
 	return nil
 }
 
-// ScratchBytes returns the most that reading takes, by one goroutine, beside the memory that is
-// read into: encoded chunks, what passes between their codecs, and what they are decoded into
-// where that is not the caller's memory. It is the caller's for whole chunks, if only such are
-// read and the array has no others.
+// ScratchBytes returns the maximum memory that one goroutine needs for reading besides the destination:
+// encoded chunks, intermediate results between codecs, and decoded chunks that cannot be decoded in place.
+// whole promises that only whole chunks are read; it has no effect if the array's edge cuts chunks.
 func (a *Array) ScratchBytes(whole bool) int64 {
 	for d, n := range a.unit {
 		whole = whole && a.meta.shape[d]%n == 0

@@ -15,9 +15,9 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Read fills dst with the elements of a region, in C order and native byte
-// order; dst has exactly as many bytes. Elements of chunks that are not stored
-// have the fill value. After an error dst holds any mix of old and new bytes.
+// Read fills dst with the elements of a region, in C order and native byte order. dst must have exactly the
+// region's size in bytes. Elements of chunks that are not stored get the fill value. After an error, the
+// content of dst is undefined.
 func (a *Array) Read(ctx context.Context, r Region, dst []byte) error {
 	n, err := a.regionBytes(r)
 	if err != nil {
@@ -29,8 +29,8 @@ func (a *Array) Read(ctx context.Context, r Region, dst []byte) error {
 	return a.read(ctx, r, dst, nil)
 }
 
-// ReadStrided is Read where neighbouring elements along dimension d lie
-// strides[d] ≥ 0 bytes apart in dst. Bytes of dst between elements stay as they are.
+// ReadStrided reads like [Array.Read] into a strided layout: neighbouring elements along dimension d lie
+// strides[d] ≥ 0 bytes apart in dst. It leaves the bytes between elements unchanged.
 func (a *Array) ReadStrided(ctx context.Context, r Region, dst []byte, strides []int) error {
 	if err := a.checkStrided(r, len(dst), strides); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (a *Array) ReadStrided(ctx context.Context, r Region, dst []byte, strides [
 	return a.read(ctx, r, dst, strides)
 }
 
-// regionBytes checks a region and returns its size.
+// regionBytes checks a region and returns its size in bytes.
 func (a *Array) regionBytes(r Region) (int, error) {
 	if err := r.check(a.meta.shape); err != nil {
 		return 0, fmt.Errorf("%s: %w", a.Location(), err)
@@ -72,7 +72,7 @@ func (a *Array) checkStrided(r Region, have int, strides []int) error {
 	return nil
 }
 
-// read reads a region that was checked; nil strides are those of C order.
+// read reads a checked region; nil strides mean C order.
 func (a *Array) read(ctx context.Context, r Region, dst []byte, strides []int) error {
 	w := takeWorker()
 	defer w.giveBack()
@@ -113,8 +113,7 @@ func (a *Array) readTask(ctx context.Context, w *worker, t *task, dst []byte, st
 	return err
 }
 
-// chunkName is what messages call the chunk of a task: files of one chunk have
-// its index in their name already.
+// chunkName names the chunk of a task for messages, or returns "" where the file name already does.
 func (a *Array) chunkName(t *task) string {
 	if a.meta.pipe.shard == nil {
 		return ""
@@ -135,7 +134,7 @@ type reader struct {
 	t   *task // what is read; nil: not for a caller
 }
 
-// span is a run of stored bytes: of an open file, or in memory.
+// span is a range of stored bytes, in an open file or in memory.
 type span struct {
 	f      *file // nil: in memory
 	mem    []byte
@@ -144,7 +143,7 @@ type span struct {
 
 func inMemory(b []byte) span { return span{mem: b, n: int64(len(b))} }
 
-// sub is the part of a span from off on.
+// sub returns n bytes of the span from off.
 func (s span) sub(off, n int64) span {
 	if s.f == nil {
 		return inMemory(s.mem[off : off+n])
@@ -163,7 +162,7 @@ func (rd reader) readAt(s span, p []byte, off int64) error {
 	return rd.checkRead(s, off, len(p), n, err)
 }
 
-// checkRead is the error of a read of want bytes at off of a span that gave n.
+// checkRead returns the error of a read at off of a span that wanted want bytes and got n.
 func (rd reader) checkRead(s span, off int64, want, n int, err error) error {
 	if n == want {
 		return nil
@@ -225,8 +224,8 @@ func (rd reader) file(p *pipeline, start, shape []int, dst []byte, strides []int
 	return rd.decode(p, inMemory(b), start, shape, dst, strides)
 }
 
-// open reads a box of the chunk file w.key, of which parts can be read. It is opened first,
-// unless it is far away and its size is known: size ≥ 0.
+// open reads a box of the chunk file w.key, of which parts can be read. It opens the file first, unless the
+// store is remote and the size is known (size ≥ 0).
 func (rd reader) open(p *pipeline, size int64, start, shape []int, dst []byte, strides []int) error {
 	f, err := rd.a.objects.open(rd.ctx, rd.a.st, rd.w.key, size)
 	if err == nil {
@@ -242,7 +241,7 @@ func (rd reader) open(p *pipeline, size int64, start, shape []int, dst []byte, s
 	return err
 }
 
-// missingFile is missing of all that is read from a chunk file.
+// missingFile handles a whole chunk file that is not stored: it records it and fills the box.
 func (rd reader) missingFile(dst []byte, strides, shape []int) error {
 	if m := rd.a.opts.missing; m != nil && rd.t != nil {
 		if err := m.noteBox(rd.a, rd.t.start, rd.t.shape); err != nil {
@@ -252,7 +251,8 @@ func (rd reader) missingFile(dst []byte, strides, shape []int) error {
 	return rd.missing(dst, strides, shape)
 }
 
-// missingInner is missing of inner chunk at of the shard of p, in stored order.
+// missingInner handles inner chunk at, in stored order, of a shard of p that is not stored: it records it and
+// fills the box.
 func (rd reader) missingInner(p *pipeline, at []int, dst []byte, strides, shape []int) error {
 	if m := rd.a.opts.missing; m != nil && rd.t != nil {
 		start, box := rd.t.start, rd.t.shape // of an inner chunk in an inner chunk
@@ -270,7 +270,7 @@ func (rd reader) missingInner(p *pipeline, at []int, dst []byte, strides, shape 
 	return rd.missing(dst, strides, shape)
 }
 
-// missing gives a box of a chunk that is not stored the fill value.
+// missing fills a box of a chunk that is not stored with the fill value.
 func (rd reader) missing(dst []byte, strides, shape []int) error {
 	if s := rd.w.planes; s != nil {
 		return s.fill(rd.a.meta.fill)
@@ -279,15 +279,14 @@ func (rd reader) missing(dst []byte, strides, shape []int) error {
 	return nil
 }
 
-// eager is how much of a file that holds an encoded chunk is made room for before it is seen.
+// eager returns how many bytes to allocate for the file of an encoded chunk before its size is known.
 func (p *pipeline) eager() int64 { return min(int64(p.nbytes)+int64(p.nbytes)/64+4096, p.maxSize) }
 
 // maxEager is the chunk size up to which a buffer is set aside for a file
 // before it is seen.
 const maxEager = 1 << 30
 
-// decode reads a box of the chunk that s stores. Box and strides are in the
-// order of p.shape.
+// decode reads a box of the chunk that s stores. Box and strides are in the order of p.shape.
 func (rd reader) decode(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
 	w := rd.w
 	if p.perm != nil {
@@ -404,7 +403,7 @@ func (rd reader) decodeChunk(p *pipeline, s span, start, shape []int, dst []byte
 	return nil
 }
 
-// decodeAll decodes the chunk that key names, or as much of it as its first n bytes take.
+// decodeAll decodes the chunk that key names, or only as much as its first n bytes need.
 func (rd reader) decodeAll(p *pipeline, key, dst, enc []byte, n int) error {
 	if !p.chain.IsOfStore() {
 		return rd.w.decodeFront(p.chain, dst, enc, n)
@@ -416,7 +415,7 @@ func (rd reader) decodeAll(p *pipeline, key, dst, enc []byte, n int) error {
 	return asFormatError(own.Decode(rd.ctx, string(key), dst, enc))
 }
 
-// decodeFront decodes a chunk of len(dst) bytes, or as much of it as its first n bytes take.
+// decodeFront decodes a chunk of len(dst) bytes, or only as much as its first n bytes need.
 func (w *worker) decodeFront(c codec.Chain, dst, enc []byte, n int) error {
 	if pre, ok := c.Prefix(); ok && n < len(dst) {
 		if err := pre.DecodePrefix(&w.codec, dst, enc, n); err != nil {
@@ -427,8 +426,7 @@ func (w *worker) decodeFront(c codec.Chain, dst, enc []byte, n int) error {
 	return w.decodeChain(c, dst, enc)
 }
 
-// cover is the range of bytes of the decoded chunk from the first to the last
-// element of a box, in stored order.
+// cover returns the range of decoded bytes that holds a box, given in stored order.
 func (p *pipeline) cover(start, shape []int) (first, end int) {
 	end = p.size
 	for d, s := range p.strides {
@@ -438,7 +436,7 @@ func (p *pipeline) cover(start, shape []int) (first, end int) {
 	return first, first + end
 }
 
-// decodeCodedShard reads a box of a shard that codecs have worked on as a whole.
+// decodeCodedShard reads a box of a shard that is encoded as a whole.
 func (rd reader) decodeCodedShard(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
 	w := rd.w
 	if s.n > p.maxSize {
@@ -461,8 +459,7 @@ func (rd reader) decodeCodedShard(p *pipeline, s span, start, shape []int, dst [
 	return rd.decodeShard(p, inMemory(b), start, shape, dst, strides)
 }
 
-// index returns the index of the shard s, from the file's cache if it was read
-// before.
+// index returns the index of the shard s, from the file's cache if it was read before.
 func (rd reader) index(sh *sharding, s span) (*shardIndex, error) {
 	if s.f != nil {
 		if x := s.f.index(place{s.off, s.n}); x != nil {
@@ -495,8 +492,8 @@ func (rd reader) index(sh *sharding, s span) (*shardIndex, error) {
 	return x, nil
 }
 
-// decodeShard reads a box of a shard: of each inner chunk that it touches, the
-// part in the box. All in stored order.
+// decodeShard reads a box of a shard from each inner chunk that it touches. All arguments are in stored
+// order.
 func (rd reader) decodeShard(p *pipeline, s span, start, shape []int, dst []byte, strides []int) error {
 	w, sh := rd.w, p.shard
 	x, err := rd.index(sh, s)

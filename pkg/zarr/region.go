@@ -6,13 +6,12 @@ import (
 	"strata/pkg/mem"
 )
 
-// Region is a box of elements: along dimension d those with index from
-// Start[d] up to, not including, Start[d]+Shape[d].
+// Region is a box of elements: along dimension d, the indices Start[d] ≤ i < Start[d]+Shape[d].
 type Region struct {
 	Start, Shape []int
 }
 
-// String is the region as "start:stop" per dimension.
+// String returns the region as "start:stop" for each dimension.
 func (r Region) String() string {
 	s := []byte{'['}
 	for d := range r.Start {
@@ -28,7 +27,7 @@ func (r Region) String() string {
 	return string(append(s, ']'))
 }
 
-// check reports a region that does not lie in an array of that shape.
+// check returns an error if the region does not lie in an array of the given shape.
 func (r Region) check(shape []int) error {
 	if len(r.Start) != len(shape) || len(r.Shape) != len(shape) {
 		return fmt.Errorf("region has %d starts and %d lengths, the array %d dimensions", len(r.Start), len(r.Shape), len(shape))
@@ -42,8 +41,8 @@ func (r Region) check(shape []int) error {
 	return nil
 }
 
-// volume is the number of bytes of a box of elements; ok is false when it does
-// not fit an int. A box with a length of 0 is empty whatever its other lengths.
+// volume returns the size of a box of elements in bytes; ok is false if it overflows an int. A box with a
+// length of 0 is empty whatever its other lengths.
 func volume(shape []int, elemSize int) (n int, ok bool) {
 	for _, s := range shape {
 		if s == 0 {
@@ -59,7 +58,7 @@ func volume(shape []int, elemSize int) (n int, ok bool) {
 	return n, true
 }
 
-// ceilDiv is a/b rounded up, for a ≥ 0 and b > 0, without a sum that wraps.
+// ceilDiv returns a/b rounded up, for a ≥ 0 and b > 0, without overflow.
 func ceilDiv(a, b int) int {
 	q := a / b
 	if a%b != 0 {
@@ -68,7 +67,7 @@ func ceilDiv(a, b int) int {
 	return q
 }
 
-// cStrides puts the byte strides of a C-ordered box into dst and returns it.
+// cStrides stores the byte strides of a C-ordered box in dst and returns it.
 func cStrides(dst, shape []int, elemSize int) []int {
 	n := elemSize
 	for d := len(shape) - 1; d >= 0; d-- {

@@ -8,9 +8,9 @@ import (
 	"strata/pkg/work"
 )
 
-// ReadRegions is [Array.Read] of several regions at once: dst[i] gets the elements of regions[i]. Regions may
-// overlap; a chunk that several of them touch is read and decoded once. It pays for many small regions, such
-// as patches around the cells of a slide.
+// ReadRegions reads several regions at once: dst[i] gets the elements of regions[i], as with [Array.Read].
+// Regions may overlap; a chunk that several of them touch is read and decoded once. It is made for many small
+// regions, such as patches around the cells of a slide.
 func (a *Array) ReadRegions(ctx context.Context, regions []Region, dst [][]byte) error {
 	if len(regions) != len(dst) {
 		return fmt.Errorf("%s: %d regions, %d buffers", a.Location(), len(regions), len(dst))
@@ -60,7 +60,7 @@ func (a *Array) ReadRegions(ctx context.Context, regions []Region, dst [][]byte)
 	})
 }
 
-// sharedChunk is a chunk with the parts of it that regions want, and the box around them.
+// sharedChunk is a chunk with the parts of it that regions need, and the bounding box of these.
 type sharedChunk struct {
 	lo, hi []int
 	parts  []part
@@ -110,7 +110,7 @@ func (a *Array) share(chunks map[string]*sharedChunk, order []*sharedChunk, of i
 	}
 }
 
-// offsetIn is where the element at start lies in memory that holds a region.
+// offsetIn returns the offset of the element at start in memory that holds a region.
 func offsetIn(r Region, start, strides []int) (off int) {
 	for d, s := range strides {
 		off += (start[d] - r.Start[d]) * s

@@ -11,8 +11,8 @@ import (
 	"strata/pkg/work"
 )
 
-// run does all tasks of c with the array's workers, of which w is one. It
-// returns the first error, after all workers have stopped.
+// run does all tasks of c with the array's workers; w is one of them. It returns the first error after all
+// workers have stopped.
 func (a *Array) run(ctx context.Context, w *worker, c *cursor, do func(*worker, *task) error) error {
 	n, err := a.workersFor(c)
 	if err != nil {
@@ -104,8 +104,8 @@ func runParallel(ctx context.Context, w *worker, c *cursor, n int, do func(*work
 	return first
 }
 
-// extraFor is the number of goroutines beyond n workers that fetch from a store that
-// is far away, and the memory taken for each.
+// extraFor returns the number of goroutines beyond n workers that fetch from a remote store, and the memory
+// reserved for each.
 func (a *Array) extraFor(c *cursor, n int) (extra int, each int64) {
 	if !c.reads || a.far == 0 || n == 0 {
 		return 0, 0
@@ -118,8 +118,8 @@ func (a *Array) extraFor(c *cursor, n int) (extra int, each int64) {
 	return ahead.take(each, c.tasks(max(n, want))-n), each
 }
 
-// workersFor is the number of workers that the tasks of c keep busy and that
-// the budget allows: the array's, or that of the process.
+// workersFor returns the number of workers that the tasks of c keep busy and that the budget allows, be it
+// the array's or that of the process.
 func (a *Array) workersFor(c *cursor) (int, error) {
 	n := c.tasks(a.opts.workers)
 	budget := a.opts.budget

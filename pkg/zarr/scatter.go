@@ -1,8 +1,7 @@
 package zarr
 
-// scatter puts the pieces of a chunk that is decoded from front to back where
-// they belong in a box, while each is in the cache. The last dimension of the
-// destination is contiguous.
+// scatter copies the pieces of a chunk to their places in a box while the chunk is decoded from front to back
+// and each piece is in the cache. The last dimension of the destination is contiguous.
 type scatter struct {
 	dst      []byte
 	strides  []int // of the destination
@@ -14,7 +13,7 @@ type scatter struct {
 	done     bool
 }
 
-// begin sets up a box of a chunk of p, in stored order.
+// begin prepares for a box of a chunk of p, in stored order.
 func (s *scatter) begin(w *worker, p *pipeline, start, shape []int, dst []byte, strides []int) {
 	run, d := p.size, len(shape)-1
 	for ; d >= 0; d-- {
@@ -32,8 +31,7 @@ func (s *scatter) begin(w *worker, p *pipeline, start, shape []int, dst []byte, 
 	s.from, _ = p.cover(start, shape)
 }
 
-// emit takes the bytes of the chunk from off on; its calls go from front to
-// back without gaps.
+// emit receives the bytes of the chunk at off. Calls come in order and without gaps.
 func (s *scatter) emit(off int, piece []byte) error {
 	end := off + len(piece)
 	for !s.done && s.from < end {

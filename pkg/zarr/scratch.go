@@ -10,9 +10,8 @@ import (
 	"strata/pkg/zarr/codec"
 )
 
-// worker is what one goroutine decodes and encodes with: codec state, buffers
-// and small vectors. Workers are kept between calls, so that a steady stream of
-// reads or writes allocates nothing per chunk.
+// worker holds what one goroutine needs to decode and encode: codec state, buffers and small vectors. Workers
+// are kept between calls, so that steady reading or writing allocates nothing per chunk.
 type worker struct {
 	codec codec.Scratch
 	key   []byte
@@ -34,8 +33,8 @@ type worker struct {
 // bigBuffer is the size from which buffers lie outside the Go heap.
 const bigBuffer = 64 << 10
 
-// buffer returns n bytes with undefined content, valid until the release of an
-// earlier mark. Its memory is taken from the system only as it is written.
+// buffer returns n bytes with undefined content, valid until release of an earlier mark. The system provides
+// the memory only as it is written.
 func (w *worker) buffer(n int) ([]byte, error) {
 	if w.nbuf == len(w.buffers) {
 		w.buffers = append(w.buffers, nil)
@@ -64,8 +63,7 @@ func freeBuffer(b []byte) {
 	}
 }
 
-// vector returns n ints with undefined content, valid until the release of an
-// earlier mark.
+// vector returns n ints with undefined content, valid until release of an earlier mark.
 func (w *worker) vector(n int) []int {
 	if w.nint+n > len(w.ints) {
 		w.ints = make([]int, max(2*len(w.ints), w.nint+n, 256)) // vectors handed out keep the old one
@@ -75,13 +73,13 @@ func (w *worker) vector(n int) []int {
 	return v
 }
 
-// mark is a point to which release takes buffers and vectors back.
+// mark is a point to which release frees buffers and vectors.
 type mark struct{ nbuf, nint int }
 
 func (w *worker) mark() mark     { return mark{w.nbuf, w.nint} }
 func (w *worker) release(m mark) { w.nbuf, w.nint = m.nbuf, m.nint }
 
-// held is the number of bytes in the worker's buffers.
+// held returns the number of bytes in the worker's buffers.
 func (w *worker) held() (n int64) {
 	for _, b := range w.buffers {
 		n += int64(cap(b))
@@ -102,7 +100,7 @@ const (
 	idleBytes  = 256 << 20
 )
 
-// mostIdle is the number of bytes that idle workers may hold.
+// mostIdle returns the maximum number of bytes that idle workers may hold.
 func mostIdle() int64 {
 	if n := mem.Limit(); n > 0 {
 		return min(n/4, idleBytes)
@@ -110,7 +108,7 @@ func mostIdle() int64 {
 	return idleBytes
 }
 
-// takeWorker returns a worker, used before if there is one.
+// takeWorker returns a worker, reusing an idle one if possible.
 func takeWorker() *worker {
 	idle.Lock()
 	defer idle.Unlock()
@@ -125,7 +123,7 @@ func takeWorker() *worker {
 	return w
 }
 
-// giveBack ends the use of a worker.
+// giveBack returns a worker for reuse.
 func (w *worker) giveBack() {
 	w.release(mark{})
 	w.scatter, w.planes, w.turns, w.front = scatter{}, nil, nil, false

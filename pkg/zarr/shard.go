@@ -10,8 +10,8 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// writeShard replaces a shard by the task's box of elements and what it held
-// around them. Chunks that the box does not touch are copied as stored.
+// writeShard replaces a shard by the task's box of elements and the old content around it. Chunks that the
+// box does not touch are copied as stored.
 func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *task, src []byte, strides []int) error {
 	p := a.meta.pipe
 	sh, rank := p.shard, len(t.start)
@@ -59,7 +59,7 @@ func (a *Array) writeShard(ctx context.Context, st store.Writer, w *worker, t *t
 	return f.commit(ctx, w)
 }
 
-// ordinal is the number of the inner chunk that holds the element at start.
+// ordinal returns the number of the inner chunk that holds the element at start.
 func (s *sharding) ordinal(origin, start []int) int {
 	i := 0
 	for d, n := range s.inner.shape {
@@ -68,8 +68,8 @@ func (s *sharding) ordinal(origin, start []int) int {
 	return i
 }
 
-// shardChunk makes the stored form of inner chunk i of a shard: c is its box in
-// the array, t the box that is written, from src.
+// shardChunk returns the stored form of inner chunk i of a shard; c is the chunk's box in the array, t the
+// box that is written from src.
 func (a *Array) shardChunk(ctx context.Context, w *worker, old span, index *shardIndex, i int, c, t *task, src []byte, strides []int) ([]byte, error) {
 	inner, rank := a.meta.pipe.shard.inner, len(c.start)
 	// the part of this chunk that is written
@@ -116,9 +116,8 @@ func (a *Array) shardChunk(ctx context.Context, w *worker, old span, index *shar
 	return enc, err
 }
 
-// encodeShard makes the stored form of a shard in memory: of one that lies in
-// another shard, that other codecs work on, or that is transposed. Lengths and
-// strides are in stored order.
+// encodeShard encodes a shard in memory, for shards that lie in another shard, that other codecs process, or
+// that are transposed. Lengths and strides are in stored order.
 func (a *Array) encodeShard(w *worker, p *pipeline, src []byte, strides, valid []int) (enc []byte, isFillOnly bool, err error) {
 	sh, rank := p.shard, len(valid)
 	entries := make([]indexEntry, sh.count)
@@ -171,13 +170,13 @@ func (a *Array) encodeShard(w *worker, p *pipeline, src []byte, strides, valid [
 	return out, false, nil
 }
 
-// ShardWriter writes one shard chunk by chunk, so that the shard never lies in
-// memory as a whole. Chunks may come in any order and from many goroutines; the
-// file holds them in the order of the grid, so that its bytes depend on nothing else.
-// A chunk that comes before those in front of it waits as [Hold] says; chunks whose
-// stored form has a fixed size are written to their place at once, and where one of
-// those is never written the file has a gap. A chunk that is not written reads as the
-// fill value.
+// ShardWriter writes one shard chunk by chunk, so that the shard never lies in memory as a whole. Chunks may
+// come in any order and from many goroutines. The file holds them in grid order, so that its bytes depend on
+// nothing else.
+//
+// A chunk that comes before those that precede it waits as [Hold] describes. If all stored chunks have the
+// same size, each is written to its place at once, and a chunk that is never written leaves a gap in the
+// file. A chunk that is not written reads as the fill value.
 type ShardWriter struct {
 	a      *Array
 	f      *shardFile
@@ -186,8 +185,8 @@ type ShardWriter struct {
 	err    error
 }
 
-// NewShard begins the shard with that index in the grid of [Array.Shard]. It
-// replaces the stored one at Commit. The caller ends it with Commit or Abort.
+// NewShard begins the shard with the given index in the grid of [Array.Shard]. It replaces the stored shard
+// on Commit. The caller must call Commit or Abort.
 func (a *Array) NewShard(ctx context.Context, index []int) (*ShardWriter, error) {
 	if !a.meta.pipe.streams() {
 		return nil, fmt.Errorf("%s: not made of shards that can be written chunk by chunk", a.Location())
@@ -211,12 +210,11 @@ func (a *Array) NewShard(ctx context.Context, index []int) (*ShardWriter, error)
 	return &ShardWriter{a: a, f: f, region: r}, nil
 }
 
-// Region is the part of the array that the shard holds.
+// Region returns the part of the array that the shard holds.
 func (s *ShardWriter) Region() Region { return s.region }
 
-// WriteChunk encodes and stores the chunk with that index in the array's grid of
-// [Array.Chunks], in the caller's goroutine; src holds the elements of its
-// [Array.ChunkRegion]. Writing a chunk twice is an error.
+// WriteChunk encodes and stores the chunk with the given index in the array's grid of [Array.Chunks], in the
+// caller's goroutine. src holds the elements of its [Array.ChunkRegion]. Writing a chunk twice is an error.
 func (s *ShardWriter) WriteChunk(ctx context.Context, index []int, src []byte) error {
 	i, r, err := s.place(ctx, index)
 	if err != nil {
@@ -239,7 +237,7 @@ func (s *ShardWriter) WriteChunk(ctx context.Context, index []int, src []byte) e
 	return s.f.append(ctx, i, &Stored{Bytes: enc})
 }
 
-// place is the number in the shard, and the region, of a chunk that was not written yet.
+// place returns the number in the shard and the region of a chunk, or an error if it was written before.
 func (s *ShardWriter) place(ctx context.Context, index []int) (i int, r Region, err error) {
 	if r, err = s.a.ChunkRegion(index); err != nil {
 		return 0, r, err
@@ -259,8 +257,7 @@ func (s *ShardWriter) place(ctx context.Context, index []int) (i int, r Region, 
 	return i, r, nil
 }
 
-// Commit writes the index and puts the shard in its place. All WriteChunk calls
-// have returned before.
+// Commit writes the index and moves the shard to its place. The caller waits for all WriteChunk calls first.
 func (s *ShardWriter) Commit(ctx context.Context) error {
 	s.once.Do(func() {
 		w := takeWorker()
@@ -273,8 +270,7 @@ func (s *ShardWriter) Commit(ctx context.Context) error {
 	return s.err
 }
 
-// Abort gives the shard up; the stored one, if any, stays. After Commit it does
-// nothing: it may be deferred.
+// Abort discards the shard; a stored one stays. After Commit it does nothing, so that it can be deferred.
 func (s *ShardWriter) Abort() {
 	s.once.Do(func() {
 		s.err = errors.New("shard was given up")

@@ -13,10 +13,9 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// shardFile writes a shard whose inner chunks lie in the order of its grid, in whatever
-// order they come: the bytes do not depend on which goroutine is faster. A chunk that comes
-// before those in front of it waits in memory of [Hold] or, where there is none left, in a
-// second hidden file, and moves to its place when that is known.
+// shardFile writes the inner chunks of a shard in grid order, whatever order they come in, so that the bytes
+// do not depend on the speed of goroutines. A chunk that comes before those that precede it waits in memory
+// of [Hold] or, if that is exhausted, in a second hidden file, and moves to its place once that is known.
 type shardFile struct {
 	a     *Array
 	sh    *sharding
@@ -38,15 +37,15 @@ type shardFile struct {
 	asideN  int64 // bytes in aside
 }
 
-// waiting is an encoded chunk without a place.
+// waiting is an encoded chunk whose place is not known yet.
 type waiting struct {
 	buf  *mem.Buffer // nil: in the file aside, from off on
 	off  int64
 	size int64
 }
 
-// An entry of the index says until the shard is complete also what became of a chunk that
-// has no place: it did not come, it came and waits, or it is left out.
+// Until the shard is complete, an entry of the index also records the state of a chunk without a place: not
+// yet come, waiting, or left out.
 var (
 	notCome = indexEntry{absent, absent}
 	waits   = indexEntry{absent, 1}
@@ -75,7 +74,7 @@ func (a *Array) createShard(ctx context.Context, st store.Writer, key string, va
 	return f, nil
 }
 
-// inside counts the chunks before number i that lie in the array; -1: chunk i does not.
+// inside returns how many chunks before number i lie in the array, or -1 if chunk i does not.
 func (f *shardFile) inside(i int) int {
 	n, before := 1, 0
 	for d := len(f.grid) - 1; d >= 0; d-- {
@@ -90,7 +89,7 @@ func (f *shardFile) inside(i int) int {
 	return before
 }
 
-// begin is where the first chunk lies.
+// begin returns the offset of the first chunk.
 func (f *shardFile) begin() int64 {
 	if f.sh.indexAtEnd {
 		return 0
@@ -98,8 +97,8 @@ func (f *shardFile) begin() int64 {
 	return int64(f.sh.indexSize)
 }
 
-// fixedSize is the size of every stored chunk of a shard; 0 where sizes differ or chunks
-// may be left out.
+// fixedSize returns the size of every stored chunk of a shard, or 0 if sizes differ or chunks may be left
+// out.
 func (a *Array) fixedSize() int64 {
 	p := a.meta.pipe.shard.inner
 	lo, hi := p.chain.EncodedSize(p.nbytes)
@@ -116,7 +115,7 @@ func (f *shardFile) came(i int) bool {
 	return f.entries[i] != notCome
 }
 
-// append stores inner chunk i, and those that waited for it; nil leaves it out.
+// append stores inner chunk i and those that waited for it; nil leaves it out.
 func (f *shardFile) append(ctx context.Context, i int, c *Stored) error {
 	f.mu.Lock()
 	switch {
@@ -143,8 +142,8 @@ func (f *shardFile) append(ctx context.Context, i int, c *Stored) error {
 	return f.move(ctx, ready, nil)
 }
 
-// appendInTurn is append of chunk i, nil to leave it out, by one of several goroutines that take
-// chunks in order: it waits until the ones before it have their place, and nothing is set aside.
+// appendInTurn appends chunk i, nil to leave it out, for one of several goroutines that take chunks in order.
+// It waits until the chunks before it have their place, so that nothing needs to be set aside.
 func (f *shardFile) appendInTurn(ctx context.Context, i int, enc []byte) error {
 	f.mu.Lock()
 	for f.next < i && !f.failed {
@@ -161,7 +160,7 @@ func (f *shardFile) appendInTurn(ctx context.Context, i int, enc []byte) error {
 	return f.append(ctx, i, &Stored{Bytes: enc})
 }
 
-// place finds room for n bytes of inner chunk i; mu is held.
+// place allocates n bytes of the file for inner chunk i; mu is held.
 func (f *shardFile) place(i int, n int64) int64 {
 	off := f.off
 	if f.fixed > 0 {
@@ -173,13 +172,13 @@ func (f *shardFile) place(i int, n int64) int64 {
 	return off
 }
 
-// moving is a chunk that waited and has a place.
+// moving is a chunk that waited and now has a place.
 type moving struct {
 	waiting
 	to int64
 }
 
-// ready gives places to the chunks that need to wait no longer; mu is held.
+// ready assigns places to the chunks that no longer need to wait; mu is held.
 func (f *shardFile) ready() (list []moving) {
 	for ; f.next < len(f.entries) && f.entries[f.next] != notCome; f.next++ {
 		if f.entries[f.next] == waits {
@@ -192,7 +191,7 @@ func (f *shardFile) ready() (list []moving) {
 	return list
 }
 
-// wait puts an encoded chunk aside.
+// wait sets an encoded chunk aside.
 func (f *shardFile) wait(ctx context.Context, c *Stored) (waiting, error) {
 	w := waiting{size: c.size()}
 	if f.a.opts.hold != nil && c.Write == nil {
@@ -223,7 +222,7 @@ func (f *shardFile) wait(ctx context.Context, c *Stored) (waiting, error) {
 	return w, c.put(o, w.off)
 }
 
-// move writes chunks that waited to their places, or only gives them up after an earlier error.
+// move writes chunks that waited to their places; after an earlier error it only releases them.
 func (f *shardFile) move(ctx context.Context, list []moving, err error) error {
 	for _, m := range list {
 		if err == nil {
@@ -273,7 +272,7 @@ func (f *shardFile) put(c *Stored, off int64) error {
 	return nil
 }
 
-// fail lets all that wait for their turn go.
+// fail wakes all goroutines that wait for their turn.
 func (f *shardFile) fail() {
 	f.mu.Lock()
 	f.failed = true
@@ -281,8 +280,8 @@ func (f *shardFile) fail() {
 	f.mu.Unlock()
 }
 
-// commit writes the index and puts the shard in its place, or removes the old
-// one when no chunk is stored and such are left out.
+// commit writes the index and moves the shard to its place, or removes the old one if no chunk is stored and
+// empty ones are left out.
 func (f *shardFile) commit(ctx context.Context, w *worker) error {
 	defer f.a.objects.drop(f.key)
 	f.mu.Lock()
@@ -321,7 +320,7 @@ func (f *shardFile) commit(ctx context.Context, w *worker) error {
 	return f.obj.Commit()
 }
 
-// abort gives up what is not in its place. After commit that is only what was set aside.
+// abort discards what was not committed. After commit that is only what was set aside.
 func (f *shardFile) abort() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

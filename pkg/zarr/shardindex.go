@@ -9,9 +9,8 @@ import (
 	"strata/pkg/zarr/codec"
 )
 
-// shardIndex is the index of a shard: for each inner chunk, in C order of stored
-// dimensions, where its bytes lie in the shard. A long one is not held as a whole: its
-// pages are read as they are wanted.
+// shardIndex holds the index of a shard: for each inner chunk, in C order of stored dimensions, the place of
+// its bytes. A long index is not held as a whole; its pages are read on demand.
 type shardIndex struct {
 	count   int
 	entries []indexEntry // nil: in pages
@@ -22,13 +21,13 @@ type shardIndex struct {
 }
 
 const (
-	// wholeIndex is the number of entries up to which an index is held as a whole.
+	// wholeIndex is the maximum number of entries of an index that is held as a whole.
 	wholeIndex = 64 << 10
 	// pageEntries is the number of entries of a page of a longer one, of which heldPages are held.
 	pageEntries = 4 << 10
 	heldPages   = wholeIndex / pageEntries
-	// mostInner and mostInnerWritten are the numbers of inner chunks that a shard may have; who
-	// writes one holds its index.
+	// mostInner and mostInnerWritten are the maximum numbers of inner chunks of a shard for reading and for
+	// writing, which needs the whole index in memory.
 	mostInner        = 1 << 26
 	mostInnerWritten = 1 << 22
 )
@@ -40,10 +39,11 @@ const entryBytes = 16
 // absent is both fields of the entry of an inner chunk that is not stored.
 const absent = math.MaxUint64
 
-// bytes is the memory that the index takes at most.
+// bytes returns the maximum memory that the index needs.
 func (x *shardIndex) bytes() int64 { return entryBytes * int64(min(x.count, wholeIndex)) }
 
-// place is what the entry says of a shard of size bytes; ok is false when the chunk is not stored.
+// place returns where the entry's chunk lies in a shard of size bytes; ok is false if the chunk is not
+// stored.
 func (e indexEntry) place(size int64) (off, n int64, ok bool, err error) {
 	if e.offset == absent && e.length == absent {
 		return 0, 0, false, nil
@@ -68,7 +68,7 @@ func (rd reader) lookup(sh *sharding, x *shardIndex, s span, i int) (off, n int6
 	return off, n, ok, err
 }
 
-// paged is entry i of an index in pages.
+// paged returns entry i of an index that is read in pages.
 func (rd reader) paged(sh *sharding, x *shardIndex, s span, i int) (indexEntry, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -100,7 +100,7 @@ func (rd reader) paged(sh *sharding, x *shardIndex, s span, i int) (indexEntry, 
 	return p[i%pageEntries], nil
 }
 
-// ahead is how many bytes of checksum lie before the entries of a long index.
+// ahead returns the length of the checksum that precedes the entries of a long index.
 func (s *sharding) ahead() int64 {
 	if len(s.indexChain) > 0 {
 		if sum, ok := codec.ChecksumOf(s.indexChain[0]); ok && sum.AtStart {
@@ -110,7 +110,7 @@ func (s *sharding) ahead() int64 {
 	return 0
 }
 
-// appendEntries adds the entries in raw, as the codecs of the index leave them.
+// appendEntries parses the decoded index in raw and appends its entries.
 func (s *sharding) appendEntries(to []indexEntry, raw []byte) []indexEntry {
 	order := binary.ByteOrder(binary.LittleEndian)
 	if s.indexBig {
@@ -122,7 +122,7 @@ func (s *sharding) appendEntries(to []indexEntry, raw []byte) []indexEntry {
 	return to
 }
 
-// place is where the index lies in a shard of size bytes.
+// place returns where the index lies in a shard of size bytes.
 func (s *sharding) place(size int64) (off int64, err error) {
 	if size < int64(s.indexSize) {
 		return 0, fmt.Errorf("shard of %d bytes is shorter than its index of %d", size, s.indexSize)
@@ -133,7 +133,7 @@ func (s *sharding) place(size int64) (off int64, err error) {
 	return 0, nil
 }
 
-// readIndex reads the index of the shard s, or, of a long one, verifies its checksum.
+// readIndex reads the index of the shard s; of a long one it only verifies the checksum.
 func (rd reader) readIndex(sh *sharding, s span) (*shardIndex, error) {
 	off, err := sh.place(s.n)
 	if err != nil {
@@ -158,7 +158,7 @@ func (rd reader) readIndex(sh *sharding, s span) (*shardIndex, error) {
 	return x, nil
 }
 
-// verifyIndex compares the checksum of a long index, if it has one, piece by piece.
+// verifyIndex verifies the checksum of a long index, if it has one, piece by piece.
 func (rd reader) verifyIndex(sh *sharding, s span) error {
 	if len(sh.indexChain) == 0 {
 		return nil
@@ -191,7 +191,7 @@ func (rd reader) verifyIndex(sh *sharding, s span) error {
 	return nil
 }
 
-// decodeIndex decodes the stored bytes of an index that is held as a whole.
+// decodeIndex decodes an index that is held as a whole.
 func (s *sharding) decodeIndex(c *codec.Scratch, stored []byte) ([]indexEntry, error) {
 	raw := make([]byte, entryBytes*s.count)
 	if err := s.indexChain.Decode(c, raw, stored); err != nil {
@@ -200,7 +200,7 @@ func (s *sharding) decodeIndex(c *codec.Scratch, stored []byte) ([]indexEntry, e
 	return s.appendEntries(make([]indexEntry, 0, s.count), raw), nil
 }
 
-// encodeIndex is the stored form of an index.
+// encodeIndex returns the stored form of an index.
 func (s *sharding) encodeIndex(c *codec.Scratch, entries []indexEntry) ([]byte, error) {
 	raw := make([]byte, 0, entryBytes*len(entries))
 	for _, e := range entries {

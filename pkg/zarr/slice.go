@@ -7,8 +7,8 @@ import (
 	"strata/pkg/dtype"
 )
 
-// ReadSlice is [Array.Read] into a slice of numbers. T must be the array's
-// element type; nothing is converted.
+// ReadSlice reads a region into a slice of numbers, like [Array.Read]. T must be the array's element type;
+// nothing is converted.
 func ReadSlice[T dtype.Element](ctx context.Context, a *Array, r Region, dst []T) error {
 	if err := checkElement[T](a); err != nil {
 		return err
@@ -16,8 +16,8 @@ func ReadSlice[T dtype.Element](ctx context.Context, a *Array, r Region, dst []T
 	return a.Read(ctx, r, dtype.Bytes(dst))
 }
 
-// WriteSlice is [Array.Write] from a slice of numbers. T must be the array's
-// element type; nothing is converted.
+// WriteSlice writes a region from a slice of numbers, like [Array.Write]. T must be the array's element type;
+// nothing is converted.
 func WriteSlice[T dtype.Element](ctx context.Context, a *Array, r Region, src []T) error {
 	if err := checkElement[T](a); err != nil {
 		return err

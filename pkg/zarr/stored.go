@@ -9,17 +9,17 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Stored is a chunk in the form in which it is stored, made elsewhere: what the array's
-// codecs make of all its elements, those beyond the array's edge having the fill value.
+// Stored is a chunk that the caller has encoded: the result of the array's codecs on all its elements, with
+// the fill value beyond the array's edge.
 type Stored struct {
-	// Bytes is the chunk.
+	// Bytes holds the encoded chunk.
 	Bytes []byte
-	// Write, of a chunk that is not in Bytes, puts its Size bytes into a file from off on.
+	// Write, if set, replaces Bytes: it writes the chunk's Size bytes to o at off.
 	Write func(o store.PendingObject, off int64) error
 	Size  int64
 }
 
-// size is how many bytes the chunk takes.
+// size returns the number of bytes of the chunk.
 func (c *Stored) size() int64 {
 	if c.Write == nil {
 		return int64(len(c.Bytes))
@@ -27,8 +27,8 @@ func (c *Stored) size() int64 {
 	return c.Size
 }
 
-// check reports a chunk that cannot be one of the pipeline: by its length and what its
-// first bytes say. Its elements are the caller's word.
+// check refuses a chunk that cannot come from the pipeline, judged by its length and first bytes. Its
+// elements are not checked.
 func (c *Stored) check(p *pipeline) error {
 	n := c.size()
 	lo, hi := p.chain.EncodedSize(p.nbytes)
@@ -50,9 +50,8 @@ func (c *Stored) put(o store.PendingObject, off int64) error {
 	return err
 }
 
-// PutChunk stores one whole chunk that is encoded already, in a file of its own: for a
-// sharded array use [ShardWriter.PutChunk]. A chunk of fill values is stored like any
-// other.
+// PutChunk stores one whole encoded chunk in a file of its own; for a sharded array use
+// [ShardWriter.PutChunk]. It also stores chunks that hold only the fill value.
 func (a *Array) PutChunk(ctx context.Context, index []int, c Stored) error {
 	if a.meta.pipe.shard != nil {
 		return fmt.Errorf("%s: encoded chunks of a sharded array are stored with their shard", a.Location())
@@ -86,7 +85,7 @@ func (a *Array) PutChunk(ctx context.Context, index []int, c Stored) error {
 	return nil
 }
 
-// create makes a file of the chunk.
+// create writes the chunk to a new file.
 func (c *Stored) create(ctx context.Context, st store.Writer, key string) error {
 	o, err := st.Create(ctx, key)
 	if err != nil {
@@ -99,7 +98,7 @@ func (c *Stored) create(ctx context.Context, st store.Writer, key string) error 
 	return o.Commit()
 }
 
-// PutChunk is [ShardWriter.WriteChunk] of a chunk that is encoded already.
+// PutChunk stores a chunk that is encoded already; otherwise it works like [ShardWriter.WriteChunk].
 func (s *ShardWriter) PutChunk(ctx context.Context, index []int, c Stored) error {
 	i, _, err := s.place(ctx, index)
 	if err != nil {

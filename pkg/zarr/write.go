@@ -11,10 +11,9 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Write stores the elements of a region from src, which holds them in C order
-// and native byte order, and nothing else. Chunk files that the region covers
-// up to the array's edge are replaced; of others the rest is read and kept. When
-// it returns an error, some files may have been replaced and others not.
+// Write stores the elements of a region from src, which holds exactly these in C order and native byte order.
+// Chunk files that the region covers (up to the array's edge) are replaced; of others the remaining content
+// is read and kept. If Write fails, some files may have been replaced and others not.
 func (a *Array) Write(ctx context.Context, r Region, src []byte) error {
 	n, err := a.regionBytes(r)
 	if err != nil {
@@ -26,7 +25,7 @@ func (a *Array) Write(ctx context.Context, r Region, src []byte) error {
 	return a.write(ctx, r, src, nil)
 }
 
-// WriteStrided is Write where neighbouring elements along dimension d lie
+// WriteStrided writes like [Array.Write] from a strided layout: neighbouring elements along dimension d lie
 // strides[d] ≥ 0 bytes apart in src.
 func (a *Array) WriteStrided(ctx context.Context, r Region, src []byte, strides []int) error {
 	if err := a.checkStrided(r, len(src), strides); err != nil {
@@ -35,14 +34,14 @@ func (a *Array) WriteStrided(ctx context.Context, r Region, src []byte, strides 
 	return a.write(ctx, r, src, strides)
 }
 
-// ChunkRegion is the part of the array that the chunk with that index in the
-// grid of [Array.Chunks] holds: chunks at the far edges are cut there.
+// ChunkRegion returns the part of the array that the chunk with the given index in the grid of [Array.Chunks]
+// holds. Chunks at the far edges are cut there.
 func (a *Array) ChunkRegion(index []int) (Region, error) {
 	return a.gridRegion("chunk", index, a.Chunks())
 }
 
-// ShardRegion is ChunkRegion for the grid of chunk files: of shards, or of
-// chunks where the array has no shards.
+// ShardRegion returns the part of the array that a chunk file holds: a shard, or a chunk if the array is not
+// sharded.
 func (a *Array) ShardRegion(index []int) (Region, error) {
 	return a.gridRegion("shard", index, a.meta.chunks)
 }
@@ -62,10 +61,8 @@ func (a *Array) gridRegion(what string, index, unit []int) (Region, error) {
 	return r, nil
 }
 
-// WriteChunk stores one whole chunk; src holds the elements of its
-// [Array.ChunkRegion]. A single chunk of a shard makes the shard be read and
-// written again: to write all of them, use [Array.WriteShard] or
-// [Array.NewShard].
+// WriteChunk stores one whole chunk; src holds the elements of its [Array.ChunkRegion]. In a sharded array it
+// rewrites the whole shard: to write all chunks of a shard, use [Array.WriteShard] or [Array.NewShard].
 func (a *Array) WriteChunk(ctx context.Context, index []int, src []byte) error {
 	r, err := a.ChunkRegion(index)
 	if err != nil {
@@ -74,8 +71,7 @@ func (a *Array) WriteChunk(ctx context.Context, index []int, src []byte) error {
 	return a.Write(ctx, r, src)
 }
 
-// WriteShard stores one whole chunk file; src holds the elements of its
-// [Array.ShardRegion]. Nothing is read.
+// WriteShard stores one whole chunk file without reading; src holds the elements of its [Array.ShardRegion].
 func (a *Array) WriteShard(ctx context.Context, index []int, src []byte) error {
 	r, err := a.ShardRegion(index)
 	if err != nil {
@@ -87,7 +83,7 @@ func (a *Array) WriteShard(ctx context.Context, index []int, src []byte) error {
 // streams reports whether chunk files are shards that can be written chunk by chunk.
 func (p *pipeline) streams() bool { return p.shard != nil && p.addressable() && p.perm == nil }
 
-// write writes a region that was checked; nil strides are those of C order.
+// write writes a checked region; nil strides mean C order.
 func (a *Array) write(ctx context.Context, r Region, src []byte, strides []int) error {
 	st, err := a.writer()
 	if err != nil {
@@ -131,7 +127,7 @@ func (a *Array) write(ctx context.Context, r Region, src []byte, strides []int) 
 	})
 }
 
-// readOnly reports codecs that only decode, and shards whose index would not be held.
+// readOnly returns an error for codecs that only decode, and for shards whose index is too long to hold.
 func (p *pipeline) readOnly() error {
 	if err := p.chain.ReadOnly(); err != nil || p.shard == nil {
 		return err
@@ -152,13 +148,13 @@ func inFileUnlessNamed(st store.Store, key string, err error) error {
 
 var lockSeed = maphash.MakeSeed()
 
-// lock is the mutex of a chunk file. Files share them; nobody holds two.
+// lock returns the mutex of a chunk file. Files share mutexes; no goroutine holds two.
 func (a *Array) lock(key []byte) *sync.Mutex {
 	return &a.locks[maphash.Bytes(lockSeed, key)%uint64(len(a.locks))]
 }
 
-// covered reports whether a box of the array holds all elements of a chunk of
-// that shape at origin, up to the array's edge, and stores how many those are.
+// covered reports whether a box of the array holds all elements of a chunk of the given shape at origin, up
+// to the array's edge, and stores their number along each dimension in valid.
 func (a *Array) covered(valid, origin, chunk, start, shape []int) bool {
 	all := true
 	for d := range chunk {
@@ -168,8 +164,7 @@ func (a *Array) covered(valid, origin, chunk, start, shape []int) bool {
 	return all
 }
 
-// writeFile replaces a chunk file by the task's box of elements, and what it
-// held around them.
+// writeFile replaces a chunk file by the task's box of elements and the old content around it.
 func (a *Array) writeFile(ctx context.Context, st store.Writer, w *worker, t *task, src []byte, strides []int) error {
 	p, rank := a.meta.pipe, len(t.start)
 	origin, valid := w.vector(rank), w.vector(rank)
@@ -205,8 +200,8 @@ func (a *Array) writeFile(ctx context.Context, st store.Writer, w *worker, t *ta
 	return nil
 }
 
-// merge returns a whole chunk, in C order: what is stored, with the task's box
-// over it. old is where to read the stored chunk; nil is the file w.key.
+// merge returns a whole chunk in C order: the stored one overlaid with the task's box. It reads the stored
+// chunk from old, or from the file w.key if old is nil.
 func (a *Array) merge(ctx context.Context, w *worker, p *pipeline, old *span, origin []int, t *task, src []byte, strides []int) ([]byte, []int, error) {
 	rank := len(origin)
 	b, err := w.buffer(p.nbytes)
@@ -266,8 +261,8 @@ func (p *pipeline) permute(w *worker, valid, strides []int) ([]int, []int) {
 	return pv, ps
 }
 
-// gather puts elements in the order and byte order of the file. Elements of the
-// chunk beyond valid get the fill value.
+// gather copies elements to the order and byte order of the file. Elements of the chunk beyond valid get the
+// fill value.
 func (a *Array) gather(b []byte, p *pipeline, src []byte, strides, valid, stored, pitch []int) {
 	for d, n := range stored {
 		if valid[d] != n {
@@ -278,9 +273,9 @@ func (a *Array) gather(b []byte, p *pipeline, src []byte, strides, valid, stored
 	copyBox(b, pitch, src, strides, valid, p.size)
 }
 
-// encode makes the stored form of a chunk, of which valid elements along each
-// dimension are given; the rest lies outside the array. isFill says that it holds
-// nothing but the fill value and is to be left out. The result may be src.
+// encode returns the stored form of a chunk, of which valid elements along each dimension are given; the rest
+// lies outside the array. isFillOnly reports that the chunk holds only the fill value and is to be left out.
+// The result may alias src.
 func (a *Array) encode(w *worker, p *pipeline, src []byte, strides, valid []int) (enc []byte, isFillOnly bool, err error) {
 	t := time.Now()
 	defer func() { a.opts.meter.Since(meter.Encode, t) }()
@@ -320,8 +315,8 @@ func (a *Array) encodeChunk(w *worker, p *pipeline, src []byte, strides, valid [
 	return enc, false, err
 }
 
-// writePieces writes a chunk of plain elements that lie scattered in memory:
-// piece by piece, so that each is still in the cache when it is written.
+// writePieces writes a chunk of plain elements that lie scattered in memory, piece by piece, so that each is
+// still in the cache when it is written.
 func (a *Array) writePieces(ctx context.Context, st store.Writer, w *worker, p *pipeline, key string, src []byte, strides, valid []int) error {
 	o, err := st.Create(ctx, key)
 	if err != nil {

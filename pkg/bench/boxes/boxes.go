@@ -1,5 +1,5 @@
-// Package boxes are the boxes of an array that benchmarks read: all of it in parts, boxes at places that
-// other programs find too, planes.
+// Package boxes chooses the boxes of an array that benchmarks read: the whole array in parts, boxes at places
+// that other programs compute too, planes.
 package boxes
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// Split cuts an array of that shape into boxes, in C order; those at the far edges are cut off there.
+// Split divides an array of the given shape into boxes, in C order; boxes at the far edges are cut.
 func Split(shape, unit []int) []zarr.Region {
 	var list []zarr.Region
 	at := make([]int, len(shape))
@@ -31,7 +31,8 @@ func Split(shape, unit []int) []zarr.Region {
 	}
 }
 
-// Random are boxes of that edge, or of the array's where that is shorter, at places that follow from the seed.
+// Random returns boxes with edges of the given length, or the array's if shorter, at places derived from the
+// seed.
 func Random(shape []int, edge, count int, seed uint64) []zarr.Region {
 	p := places(seed)
 	var list []zarr.Region
@@ -46,7 +47,7 @@ func Random(shape []int, edge, count int, seed uint64) []zarr.Region {
 	return list
 }
 
-// Slabs are planes across each axis, behind the middle.
+// Slabs returns planes across each axis, just behind the middle.
 func Slabs(shape []int) []zarr.Region {
 	var list []zarr.Region
 	for d, n := range shape {

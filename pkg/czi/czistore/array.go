@@ -82,7 +82,7 @@ func (s *Store) planeArray(key, rest string) (*array, error) {
 	return a, nil
 }
 
-// region is what a chunk shows. parts are the channels of the image in it.
+// region returns the region that a chunk shows. parts are the channels of the image in it.
 func (a *array) region(index []int) (r czi.Region, parts []part) {
 	var t, c, z int
 	r = czi.Region{Plane: a.plane, Scene: a.scene, Zoom: 1 / float64(a.factor)}

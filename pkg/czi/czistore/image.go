@@ -36,7 +36,7 @@ type span struct{ start, size int }
 // part is a channel of the image: a sample of a channel of the file, in the order in which pixels hold them.
 type part struct{ channel, sample int }
 
-// newImage makes the image of a scene; nil: there is nothing to see.
+// newImage returns the image of a scene, or nil if there is nothing to see.
 func (s *Store) newImage(meta *czi.Metadata, scene int, view czi.Plane, several bool) *image {
 	f := s.file
 	im := &image{file: f, meta: meta, scene: scene, view: view, box: f.Bounds(scene), name: meta.Name, times: spanOf(f, 'T'), depths: spanOf(f, 'Z'), factors: []int{1}}
@@ -81,7 +81,8 @@ func (s *Store) newImage(meta *czi.Metadata, scene int, view czi.Plane, several 
 	return im
 }
 
-// shownSample is the number among the samples of a pixel of the one that is shown as k: red first, in place of blue.
+// shownSample returns the number among the samples of a pixel of the one that is shown as k: red first, in
+// place of blue.
 func shownSample(n, k int) int {
 	if n >= 3 && k < 3 {
 		return 2 - k
@@ -89,7 +90,7 @@ func shownSample(n, k int) int {
 	return k
 }
 
-// wider is a type that holds the numbers of both.
+// wider returns a type that holds the numbers of both.
 func wider(a, b dtype.Type) dtype.Type {
 	switch {
 	case a == dtype.Invalid || a == b:
@@ -113,14 +114,14 @@ func spanOf(f *czi.File, dimension byte) span {
 	return span{start, end - start}
 }
 
-// plane is the plane at an index along time, of a channel of the file, and at an index along depth.
+// plane returns the plane at an index along time, of a channel of the file, and at an index along depth.
 func (im *image) plane(t, channel, z int) czi.Plane {
 	p := im.view
 	p.C, p.Z, p.T = channel, im.depths.start+z, im.times.start+t
 	return p
 }
 
-// assumed says which sizes of a voxel a file does not state; 1 µm stands for them.
+// assumed names the voxel sizes that a file does not state, for which 1 µm is assumed.
 func (im *image) assumed() string {
 	switch v := im.meta.VoxelUM; {
 	case v[1] <= 0 && v[2] <= 0:
@@ -131,7 +132,8 @@ func (im *image) assumed() string {
 	return ""
 }
 
-// document is the zarr.json of the image's group: its metadata as OME-Zarr 0.5, and what only CZI has under "czi".
+// document returns the zarr.json of the image's group: its metadata as OME-Zarr 0.5, and what only CZI has
+// under "czi".
 func (im *image) document() ([]byte, error) {
 	d := shown.Image{Name: im.name}
 	if im.times.size > 1 {
@@ -169,7 +171,7 @@ func (im *image) document() ([]byte, error) {
 	return d.Document()
 }
 
-// channel is how channel i of the image is shown.
+// channel returns how channel i of the image is shown.
 func (im *image) channel(i int, p part) shown.Channel {
 	pixel, _ := im.file.PixelType(p.channel)
 	n := pixel.Samples()
@@ -187,7 +189,7 @@ func (im *image) channel(i int, p part) shown.Channel {
 // chunkSide is the side of the chunks that are put together from tiles.
 const chunkSide = 1024
 
-// levelArray is a level as an array.
+// levelArray returns a level as an array.
 func (im *image) levelArray(level int) *array {
 	k := im.factors[level]
 	a := &array{image: im, factor: k, box: im.box, scene: im.scene, elem: im.elem}

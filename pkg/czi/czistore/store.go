@@ -1,11 +1,11 @@
-// Package czistore shows a CZI file as an OME-Zarr hierarchy, so that whatever reads OME-Zarr reads CZI:
+// Package czistore shows a CZI file as an OME-Zarr hierarchy, so that every reader of OME-Zarr reads CZI:
 //
 //	object, err := store.Folder("slides").Open(ctx, "scan.czi")
 //	st, err := czistore.Open(ctx, object, "slides/scan.czi")
 //	im, err := ngff.Open(ctx, st, "")
 //	err = im.Levels[0].Array.Read(ctx, region, pixels)
 //
-// Nothing is converted beforehand. The hierarchy has these nodes:
+// Nothing is converted in advance. The hierarchy has these nodes:
 //
 //	""                 the image of the only scene: its metadata as OME-Zarr 0.5, its levels in "0", "1" …
 //	                   of several scenes a group of images, "0", "1" … (the layout of bioformats2raw)
@@ -14,10 +14,11 @@
 //	"tiles/0.1.0.0.3"  those of a tile by scene, channel, depth, time and mosaic index
 //	"planes/all/0.2.1" a plane by channel, depth and time, put together from the tiles of all scenes, or of one: "planes/3/0.2.1"
 //
-// Images have the axes time, channel, depth, height and width of which they have more than one entry; colours are three channels,
-// red, green and blue. Chunks are squares of level 0, or of a level of which the file has all sub-blocks, that are put together from
-// tiles when they are read; tiles that were decoded are kept, within a budget, for the chunks beside. Planes and sub-blocks
-// are (y, x), or (y, x, c) in the order blue, green, red.
+// Images have those of the axes time, channel, depth, height and width along which there is more than one
+// entry; a colour image has the three channels red, green and blue. Chunks are squares of level 0, or of a
+// level for which the file has all sub-blocks, assembled from tiles when they are read. Decoded tiles are
+// kept, within a budget, for neighbouring chunks. Planes and sub-blocks have the axes (y, x), or (y, x, c) in
+// the order blue, green, red.
 package czistore
 
 import (
@@ -57,19 +58,19 @@ var (
 // mostArrays bounds the arrays that a store remembers: a file may have millions of sub-blocks.
 const mostArrays = 4096
 
-// mostImages bounds the scenes that are shown: each has its metadata in memory.
+// mostImages is the maximum number of scenes shown, since the metadata of each is kept in memory.
 const mostImages = 4096
 
 // SlideKey names the image of all scenes together.
 const SlideKey = "slide"
 
-// Option changes how [Open] works.
+// Option configures [Open].
 type Option func(*Store)
 
-// Requests sets how many reads are in flight at a time: the file lies on a server.
+// Requests declares that the file lies on a server, and sets how many reads to have in flight.
 func Requests(n int) Option { return func(s *Store) { s.requests = n } }
 
-// Open takes over an open CZI file, of which where is the location for messages.
+// Open makes a store of an open CZI file and takes ownership of it. where is its location in messages.
 func Open(ctx context.Context, file store.Object, where string, opts ...Option) (*Store, error) {
 	s := &Store{where: where, images: map[string]*image{}, arrays: map[string]*array{}}
 	for _, opt := range opts {
@@ -122,16 +123,17 @@ func (s *Store) findImages(meta *czi.Metadata) {
 	s.images[SlideKey] = s.newImage(meta, czi.AllScenes, views[0], false)
 }
 
-// Warnings lists what could not be read although the rest can, and what was assumed.
+// Warnings returns notes about parts that could not be read, and about assumptions.
 func (s *Store) Warnings() []string { return s.warnings }
 
 // File returns the file's structure.
 func (s *Store) File() *czi.File { return s.file }
 
-// Names returns the keys of the images of a file of several scenes, nil if it has one image, whose key is "".
+// Names returns the keys of the images of a file with several scenes, or nil if there is one image, whose key
+// is "".
 func (s *Store) Names() []string { return slices.Clone(s.names) }
 
-// Requests returns how many reads are to be in flight, 0 for a file of this machine.
+// Requests returns how many reads to have in flight; 0 for a local file.
 func (s *Store) Requests() int { return s.requests }
 
 // Close closes the file.
@@ -147,7 +149,7 @@ func (s *Store) Location(key string) string {
 
 func (s *Store) absent(key string) error { return shown.Absent(store.Join(s.where, key)) }
 
-// group is the zarr.json of a file of several scenes.
+// group returns the zarr.json of a file of several scenes.
 func (s *Store) group() []byte {
 	ome := `{}`
 	if s.names != nil {
@@ -156,12 +158,12 @@ func (s *Store) group() []byte {
 	return []byte(`{"zarr_format":3,"node_type":"group","attributes":` + ome + `}`)
 }
 
-// series is the zarr.json of the group OME beside the images of several scenes.
+// series returns the zarr.json of the group OME beside the images of several scenes.
 func (s *Store) series() []byte {
 	return fmt.Appendf(nil, `{"zarr_format":3,"node_type":"group","attributes":{"ome":{"version":"0.5","series":["%s"]}}}`, strings.Join(s.names, `","`))
 }
 
-// document makes the metadata document under a key: fs.ErrNotExist if no node has it.
+// document returns the metadata document under a key, or fs.ErrNotExist if no node has it.
 func (s *Store) document(key string) ([]byte, error) {
 	dir, name := path.Split(key)
 	dir = strings.TrimSuffix(dir, "/")
@@ -289,7 +291,7 @@ func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
 	return entries, nil
 }
 
-// Get returns a metadata document, or a placeholder for a chunk that exists: Decode reads it.
+// Get returns a metadata document, or a placeholder for a chunk that exists; Decode reads the chunk.
 func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
 	doc, err := s.content(ctx, key)
 	if err != nil {
@@ -301,7 +303,7 @@ func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([
 	return append(dst[:0], doc...), nil
 }
 
-// Open opens what Get returns.
+// Open opens the result of Get for reading in parts.
 func (s *Store) Open(ctx context.Context, key string) (store.Object, error) {
 	doc, err := s.content(ctx, key)
 	if err != nil {

@@ -1,8 +1,7 @@
-// Package basic estimates the flat-field that a set of images has in common, by
-// BaSiC (Peng et al., A BaSiC tool for background and shading correction of
-// optical microscopy images, Nature Communications 8, 2017): every image is a
-// smooth flat-field times its own brightness, plus a sparse rest. No dark-field;
-// smoothness of the flat-field 1. (Stages specification, focal, step 2.)
+// Package basic estimates the flat-field that a set of images shares with BaSiC (Peng et al., A BaSiC tool
+// for background and shading correction of optical microscopy images, Nature Communications 8, 2017): every
+// image is a smooth flat-field times its own brightness, plus a sparse remainder. There is no dark-field; the
+// smoothness of the flat-field is 1. (Stages specification, focal, step 2.)
 //
 // Numbers are float64 and every sum has a fixed order.
 package basic
@@ -28,15 +27,12 @@ const (
 	epsilon       = 0.1 // of the weights
 )
 
-// Memory is how many bytes [FlatField] takes for a number of images, besides
-// the images.
+// Memory returns how many bytes [FlatField] needs for a number of images, besides the images.
 func Memory(images int) int64 { return (3*int64(images) + 8) * pixels * 8 }
 
-// FlatField estimates the flat-field, Size × Size, mean 1, of images of that
-// size one after the other, all numbers finite and not negative, with at least one
-// above 0.
-//
-// It is the augmented Lagrangian solver that basicpy calls "approximate".
+// FlatField estimates the flat-field, Size × Size with mean 1, of consecutive images of that size. All
+// numbers must be finite and not negative, at least one above 0. It uses the augmented Lagrangian solver that
+// basicpy calls "approximate".
 func FlatField(images []float32) []float64 {
 	t := len(images) / pixels
 	f := newFit(images, t)
@@ -103,9 +99,9 @@ func newFit(images []float32, t int) *fit {
 
 func (f *fit) image(i int) []float32 { return f.images[i*pixels : (i+1)*pixels] }
 
-// singularValue is the largest singular value of I, by power iteration on
-// I·Iᵀ: the images are not negative, so that a vector of ones is never
-// orthogonal to what is sought, and the value converges twice as fast as the vector.
+// singularValue returns the largest singular value of I, by power iteration on I·Iᵀ: the images are not
+// negative, so that a vector of ones is never orthogonal to what is sought, and the value converges twice as
+// fast as the vector.
 func (f *fit) singularValue() float64 {
 	v, u := make([]float64, f.t), make([]float64, pixels)
 	for i := range v {
@@ -143,7 +139,7 @@ func (f *fit) singularValue() float64 {
 	return math.Sqrt(last / math.Sqrt(square))
 }
 
-// solve is one round: S, B and R for the weights.
+// solve runs one round: it updates S, B and R for the weights.
 func (f *fit) solve() {
 	total := 0.0
 	for i := range f.t {
@@ -241,8 +237,7 @@ func (f *fit) dual(i int, mu, next float64) float64 {
 	return square
 }
 
-// field is the flat-field of a round: mean_t(S·B), scaled to mean 1; without
-// any, as before.
+// field returns the flat-field of a round: mean_t(S·B), scaled to mean 1; without any, as before.
 func (f *fit) field(last []float64) []float64 {
 	b := 0.0
 	for _, v := range f.brightness {

@@ -2,10 +2,9 @@ package basic
 
 import "math"
 
-// dct is the orthonormal two-dimensional cosine transform of type II of images
-// of Size × Size numbers, and its inverse, by Lee's recursion (IEEE Transactions
-// on Acoustics, Speech, and Signal Processing 32, 1984): whole rows are added at
-// a time.
+// dct computes the orthonormal two-dimensional cosine transform of type II of images of Size × Size numbers,
+// and its inverse, by Lee's recursion (IEEE Transactions on Acoustics, Speech, and Signal Processing 32,
+// 1984): whole rows are added at a time.
 type dct struct {
 	halfSecant [bits + 1][]float64 // of a transform of 2^k numbers: 1/(2·cos((i+½)π/2^k))
 	scratch    []float64
@@ -58,8 +57,7 @@ func transpose(v []float64) {
 
 func row(v []float64, i int) *[Size]float64 { return (*[Size]float64)(v[i*Size:]) }
 
-// split is the cosine transform along the first axis of 2^k rows:
-// X[j] = Σ x[i]·cos(π(i+½)j/2^k).
+// split computes the cosine transform along the first axis of 2^k rows: X[j] = Σ x[i]·cos(π(i+½)j/2^k).
 func (d *dct) split(v, tmp []float64, k int) {
 	if k == 0 {
 		return
@@ -89,8 +87,7 @@ func (d *dct) split(v, tmp []float64, k int) {
 	}
 }
 
-// join is the cosine series along the first axis of 2^k rows:
-// x[i] = Σ X[j]·cos(π(i+½)j/2^k).
+// join computes the cosine series along the first axis of 2^k rows: x[i] = Σ X[j]·cos(π(i+½)j/2^k).
 func (d *dct) join(v, tmp []float64, k int) {
 	if k == 0 {
 		return

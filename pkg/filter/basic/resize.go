@@ -1,8 +1,8 @@
 package basic
 
-// Shrink brings an image of ny × nx pixels to Size × Size: along each axis,
-// triangle weights as wide as the step between outputs, centres spread over the
-// axis from its first pixel to its last (stages specification, focal, step 2).
+// Shrink resizes an image of ny × nx pixels to Size × Size: along each axis with triangle weights as wide as
+// the step between outputs, whose centres run from the first pixel of the axis to its last (stages
+// specification, focal, step 2).
 func Shrink(dst, src []float32, ny, nx int) {
 	rows, columns := triangles(ny), triangles(nx)
 	half := make([]float64, ny*Size) // along X first
@@ -61,8 +61,7 @@ func triangles(n int) (out [Size]triangle) {
 	return out
 }
 
-// Enlarge brings a flat-field of Size × Size to ny × nx pixels: linear, corner
-// on corner.
+// Enlarge resizes a flat-field of Size × Size to ny × nx pixels, linearly and corner-aligned.
 func Enlarge(dst []float32, src []float64, ny, nx int) {
 	at := func(i, n int) (int, float64) {
 		if n == 1 {

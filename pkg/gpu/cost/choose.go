@@ -5,10 +5,11 @@ import (
 	"math"
 )
 
-// Codec is how chunks are stored, as far as its speed goes.
+// Codec describes how chunks are stored, as far as it affects speed.
 type Codec string
 
-// The codecs. A Blosc chunk is many streams, one a block and split; of the others a chunk is one.
+// Codecs. A Blosc chunk consists of many streams, one per block and split; chunks of the others are a single
+// stream.
 const (
 	Raw     Codec = "raw"
 	Zstd    Codec = "zstd"
@@ -17,7 +18,7 @@ const (
 	Blosc   Codec = "blosc"   // of zstd
 )
 
-// family is the codec whose figures a device has.
+// family returns the codec for which a device has figures.
 func (c Codec) family() Codec {
 	if c == Blosc {
 		return Zstd
@@ -30,10 +31,10 @@ type Array struct {
 	Codec  Codec
 	Bytes  int64 // decoded
 	Stored int64 // as stored; 0: as decoded
-	// Streams is how many streams nvCOMP gets in one call, for the chunks of one region of Region bytes.
+	// Streams is the number of streams per nvCOMP call, for the chunks of one region of Region bytes.
 	Streams int64
 	Region  int64
-	// Device says whether the device could decode or encode it at all.
+	// Device reports whether the device can decode or encode the array at all.
 	Device bool
 }
 
@@ -44,8 +45,8 @@ func (a Array) stored() int64 {
 	return a.Stored
 }
 
-// packed estimates the share of an array's bytes that are encoded: Blosc stores splits of a block as they are where
-// encoding does not shrink them, as the lower bytes of a number.
+// packed estimates the fraction of an array's bytes that are encoded: Blosc stores splits of a block
+// unencoded if encoding does not shrink them, as with the lower bytes of a number.
 func (a Array) packed() float64 {
 	if a.Codec != Blosc || a.Stored == 0 {
 		return 1
@@ -60,9 +61,9 @@ func (a Array) batches(times float64) Batches {
 	return Batches{a.Codec, int64(float64(bytes) * a.packed()), regions, regions * max(a.Streams, 1)}
 }
 
-// Job is what a stage is to do.
+// Job describes the work of a stage.
 type Job struct {
-	Stage string // as stages.tsv has it
+	Stage string // name in stages.tsv
 	In    Array
 	Out   Array // Bytes 0: as many as the stage makes of its input
 }
@@ -70,8 +71,8 @@ type Job struct {
 // Host is the machine around the GPU.
 type Host struct {
 	Cores   int     // of the cgroup
-	Storage float64 // bytes per second; 0: as host.tsv says
-	Figures Figures // nil: those of host.tsv; what was measured may be put in their place
+	Storage float64 // bytes per second; 0: the figure of host.tsv
+	Figures Figures // nil: those of host.tsv; may hold measured figures instead
 }
 
 func (h Host) figures() Figures {
@@ -102,8 +103,8 @@ type Device struct {
 	Cubins  bool  // kernels are loaded, not compiled by the driver
 }
 
-// Start returns the seconds before a device works on a first region: the driver, the context, so many
-// kernels, and page-locked memory.
+// Start returns the seconds until a device works on a first region: for the driver, the context, the given
+// number of kernels, and page-locked memory.
 func (d Device) Start(kernels int) float64 {
 	f := d.Figures
 	load := f.get("jit")
@@ -121,7 +122,7 @@ type Plan struct {
 	Limit                        Limit
 }
 
-// load estimates what a job asks of the machine when it is done so. d is nil on the host.
+// load estimates the work that a job gives to the machine in a given way. d is nil on the host.
 func load(j Job, s Figures, h Figures, d *Device, p Plan) Load {
 	out := j.Out
 	if out.Bytes == 0 {
@@ -164,7 +165,7 @@ func load(j Job, s Figures, h Figures, d *Device, p Plan) Load {
 	return l
 }
 
-// Choice is the fastest plan, and what the others would take.
+// Choice is the fastest plan, with the times of the others.
 type Choice struct {
 	Plan
 	Host, Best Plan // on the host; the best on the device
@@ -199,7 +200,7 @@ func plans(j Job, s Figures, h Host, d *Device) []Plan {
 	return all
 }
 
-// Choose returns the fastest way to do a job; d is nil where there is no device.
+// Choose returns the fastest way to do a job; d is nil if there is no device.
 func Choose(j Job, h Host, d *Device) (Choice, error) {
 	s, err := stage(j.Stage)
 	if err != nil {
@@ -240,7 +241,7 @@ func (c Choice) String() string {
 	return "runs on the CPU: estimated " + host + ", beside " + device
 }
 
-// coded says which side decodes an input, or encodes an output.
+// coded selects the side that decodes an input or encodes an output.
 func coded(a Array, how, what string, device bool) string {
 	switch {
 	case a.Codec == Raw:

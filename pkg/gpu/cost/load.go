@@ -1,6 +1,6 @@
 package cost
 
-// Load is what a run asks of a machine.
+// Load is the work that a run gives to a machine.
 type Load struct {
 	Start   float64 // seconds before the first byte is computed on
 	Storage int64   // bytes read and written
@@ -13,7 +13,7 @@ type Load struct {
 	Encode  Batches // on the device
 }
 
-// Batches is what nvCOMP has to do, in calls that each have a region's streams.
+// Batches is the work of nvCOMP, in calls with the streams of one region each.
 type Batches struct {
 	Codec   Codec
 	Bytes   int64 // decoded
@@ -33,8 +33,8 @@ const (
 	ByDevice  Limit = "device"
 )
 
-// seconds returns how long the device needs, with so many workers that have a region there each: what one
-// stream is decoded in is not shortened by the others, nor is the rest of the device free to more than workers.
+// seconds returns how long the device needs with the given number of workers, each with a region there: the
+// time of one stream is not shortened by the others, and only workers can use the rest of the device.
 func (b Batches) seconds(f Figures, way string, workers int) float64 {
 	if b.Bytes == 0 || b.Streams == 0 {
 		return 0
@@ -44,14 +44,14 @@ func (b Batches) seconds(f Figures, way string, workers int) float64 {
 	return max(each/float64(max(workers, 1)), float64(b.Bytes)/f.get(name))
 }
 
-// Device returns how long the device computes: kernels, decoding, encoding.
+// Device returns the computing time of the device: kernels, decoding, encoding.
 func (l Load) Device(d Device) float64 {
 	f := d.Figures
 	kernels := float64(l.Traffic)/(f.get("memory")*f.get("memory_share")) + float64(l.Kernels)*f.get("kernel")
 	return kernels + l.Decode.seconds(f, "decode", d.Workers) + l.Encode.seconds(f, "encode", d.Workers)
 }
 
-// Seconds returns how long the run takes, and what it waits for. The device is nil of a run on the host.
+// Seconds returns the duration of the run and its bottleneck. d is nil for a run on the host.
 func (l Load) Seconds(h Host, d *Device) (float64, Limit) {
 	f := h.figures()
 	busy := map[Limit]float64{

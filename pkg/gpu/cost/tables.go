@@ -42,7 +42,7 @@ func table(text string) map[string]map[string]string {
 	return out
 }
 
-// number is the value of a cell in bytes per second, seconds, or as it is.
+// number returns the value of a cell in bytes per second, in seconds, or as a plain number.
 func number(cell, unit string) float64 {
 	v, err := strconv.ParseFloat(cell, 64)
 	if err != nil {
@@ -54,7 +54,7 @@ func number(cell, unit string) float64 {
 	return v
 }
 
-// Figures are named figures of the tables, in seconds and bytes per second.
+// Figures maps names of figures in the tables to values, in seconds and bytes per second.
 type Figures map[string]float64
 
 // get returns a figure; a name that no table has is a mistake of the program.
@@ -66,7 +66,7 @@ func (f Figures) get(name string) float64 {
 	return v
 }
 
-// With returns the figures with those of others in the place of theirs.
+// With returns the figures, replaced by those of others where these exist.
 func (f Figures) With(others Figures) Figures {
 	all := maps.Clone(f)
 	for name, v := range others {
@@ -77,12 +77,12 @@ func (f Figures) With(others Figures) Figures {
 	return all
 }
 
-// Variable names the environment variable whose figures, as [ParseFigures] reads them, programs take in place of those of
-// the tables.
+// Variable names the environment variable whose figures, parsed by [ParseFigures], replace those of the
+// tables.
 const Variable = "STRATA_GPU_FIGURES"
 
-// ParseFigures reads figures that take the place of those of the tables, of a GPU and of the host: NAME=VALUE and
-// host.NAME=VALUE between commas, in the units of the tables.
+// ParseFigures parses figures that replace those of the tables, for a GPU and the host: NAME=VALUE and
+// host.NAME=VALUE separated by commas, in the units of the tables.
 func ParseFigures(text string) (gpu, host Figures, err error) {
 	gpu, host = Figures{}, Figures{}
 	if text == "" {
@@ -122,8 +122,8 @@ var models = []string{"V100", "A100", "H100"}
 // Models returns the names of the GPUs that have figures, the slowest first.
 func Models() []string { return append([]string(nil), models...) }
 
-// ForGPU returns the figures of a GPU by what the driver calls it, as "NVIDIA A100-SXM4-80GB". A GPU that
-// has no column gets the figures of the slowest whose compute capability is not newer than its own.
+// ForGPU returns the figures of a GPU by the driver's name for it, such as "NVIDIA A100-SXM4-80GB". A GPU
+// without a column gets the figures of the slowest whose compute capability is not newer than its own.
 func ForGPU(name string, major int) (model string, f Figures) {
 	for _, m := range models {
 		if strings.Contains(name, m) {
@@ -140,7 +140,7 @@ func ForGPU(name string, major int) (model string, f Figures) {
 	return model, column(figuresTable, model)
 }
 
-// HostFigures returns what the host takes.
+// HostFigures returns the figures of the host.
 func HostFigures() Figures { return column(hostTable, "value") }
 
 // Stages returns the names of the stages that have a line.

@@ -64,8 +64,8 @@ type required struct {
 	BufDeregister    func(base uintptr) failure                                                  `sym:"cuFileBufDeregister"`
 }
 
-// arguments are what cuFile takes pointers to for a transfer on a stream: they must be
-// there until it has run.
+// arguments holds the values that cuFile takes pointers to for a transfer on a stream; they must stay in
+// place until it has run.
 type arguments struct {
 	bytes          uint64 // to move
 	off, deviceOff int64

@@ -7,16 +7,14 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Buffer is device memory that cuFile knows: it stays mapped for transfers, where
-// otherwise cuFile takes them through memory of its own. It costs as much of the
-// device's window for others (BAR1).
+// Buffer is device memory registered with cuFile: it stays mapped for transfers, which otherwise go through
+// cuFile's own memory. It occupies as much of the device's window for other devices (BAR1).
 type Buffer struct {
 	device *gpu.Device
 	memory gpu.Span
 }
 
-// RegisterBuffer makes device memory known. It must not be freed before the buffer is
-// closed.
+// RegisterBuffer registers device memory. The memory must not be freed before the buffer is closed.
 func (d *Driver) RegisterBuffer(s gpu.Span) (*Buffer, error) {
 	err := d.device.Call(func() error {
 		return check("cuFileBufRegister", lib.BufRegister(uintptr(s.Address()), uint64(s.Bytes()), 0))
@@ -27,7 +25,7 @@ func (d *Driver) RegisterBuffer(s gpu.Span) (*Buffer, error) {
 	return &Buffer{d.device, s}, nil
 }
 
-// Close makes the memory unknown. Transfers to and from it must have ended.
+// Close deregisters the memory. Transfers to and from it must have ended.
 func (b *Buffer) Close() error {
 	err := b.device.Call(func() error { return check("cuFileBufDeregister", lib.BufDeregister(uintptr(b.memory.Address()))) })
 	if b.device.Lost() != nil {
@@ -36,8 +34,7 @@ func (b *Buffer) Close() error {
 	return err
 }
 
-// base is how cuFile is told of memory: from where a buffer begins on, or from where it
-// begins itself.
+// base returns how to describe memory to cuFile: by the beginning of its buffer, or by its own.
 func (b *Buffer) base(s gpu.Span) (base uintptr, at int64, err error) {
 	if b == nil {
 		return uintptr(s.Address()), 0, nil
@@ -49,15 +46,15 @@ func (b *Buffer) base(s gpu.Span) (base uintptr, at int64, err error) {
 	return uintptr(b.memory.Address()), at, nil
 }
 
-// MostRegistered is how many bytes cuFile lets be registered, by its configuration
+// MostRegistered returns the maximum number of bytes that cuFile's configuration allows to register
 // (max_device_pinned_mem_size_kb).
 func (d *Driver) MostRegistered() int64 { return int64(d.properties.devicePinned) << 10 }
 
-// OfMemory tells whether the error of [Driver.RegisterBuffer] is one that other memory
-// has as well: there is no more to be mapped.
+// OfMemory reports whether an error of [Driver.RegisterBuffer] would hit other memory as well: nothing more
+// can be mapped.
 func (e *Error) OfMemory() bool { return e.Code == 5036 || e.Code == 5010 || e.Code == 5009 }
 
-// IsRegistered tells whether memory could not be registered because it is.
+// IsRegistered reports whether memory could not be registered because it is registered already.
 func IsRegistered(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == 5023

@@ -1,10 +1,8 @@
-// Package cufile binds NVIDIA's libcufile.so.0 (GPUDirect Storage), which reads files
-// straight into a GPU's memory and writes them from there. The library is opened at run
-// time.
+// Package cufile binds NVIDIA's libcufile.so.0 (GPUDirect Storage), which reads files straight into a GPU's
+// memory and writes them from there. It opens the library at run time.
 //
-// Where it cannot move data straight, cuFile would do its work through host memory of its
-// own ("compatibility mode"); this package does not let it, and [Open] says why instead: the
-// caller has better ways.
+// Where cuFile cannot move data straight, it would use host memory of its own ("compatibility mode"). This
+// package prevents that, and [Open] returns the reason instead, because callers have better ways.
 package cufile
 
 import (
@@ -16,8 +14,7 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Unavailable says why cuFile does not move data straight between files and a device.
-// It is no failure.
+// Unavailable reports why cuFile does not move data straight between files and a device. It is not a failure.
 type Unavailable struct {
 	Reason string
 }
@@ -28,10 +25,10 @@ func unavailable(format string, args ...any) error {
 	return &Unavailable{fmt.Sprintf(format, args...)}
 }
 
-// Error is a call of cuFile that failed.
+// Error is a failed call of cuFile.
 type Error struct {
 	Call string // as cufile.h names it
-	Code int    // CUfileOpError; 1 is an error of the file system that the call does not tell
+	Code int    // CUfileOpError; 1 is an error of the file system that the call does not specify
 	CUDA int    // CUresult, if the code is that of a CUDA error
 }
 
@@ -48,8 +45,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s (cuFile error %d)", e.Call, name, e.Code)
 }
 
-// OfFileSystem tells whether the error of [Driver.Register] is one that other files of the
-// file system have as well.
+// OfFileSystem reports whether an error of [Driver.Register] would hit other files of the file system as
+// well.
 func (e *Error) OfFileSystem() bool {
 	switch e.Code {
 	case 5007, 5008, 5009, 5034: // not supported on platform, file, device; disabled
@@ -106,16 +103,15 @@ func quiet() {
 	_ = os.Setenv("CUFILE_LOGFILE_PATH", os.DevNull) // the library reads it by getenv
 }
 
-// Driver is cuFile in use, on a device.
+// Driver is the initialised cuFile for a device.
 type Driver struct {
 	device     *gpu.Device
 	properties properties
 	how        string
 }
 
-// Open takes cuFile into use if it moves data straight between files and the device;
-// otherwise the error is [Unavailable] and says why. Close must be called before the device
-// is closed.
+// Open initialises cuFile if it moves data straight between files and the device; otherwise the error is
+// [Unavailable] with the reason. Close must be called before the device is closed.
 func Open(d *gpu.Device) (*Driver, error) {
 	if err := load(); err != nil {
 		return nil, err
@@ -169,16 +165,16 @@ func start() error {
 	return err
 }
 
-// forced tells whether cuFile is told to move nothing straight.
+// forced reports whether cuFile's configuration forbids moving data straight.
 func forced() bool {
 	var v byte
 	return lib.configurable && lib.GetBool(forceCompat, &v).code() == 0 && v != 0
 }
 
-// How is the mechanism by which data is moved: "nvidia-fs 2.20".
+// How returns the mechanism that moves data, such as "nvidia-fs 2.20".
 func (d *Driver) How() string { return d.how }
 
-// Close gives cuFile back. Handles must be closed before.
+// Close shuts cuFile down. Handles must be closed.
 func (d *Driver) Close() error {
 	mu.Lock()
 	defer mu.Unlock()
@@ -192,13 +188,13 @@ func (d *Driver) Close() error {
 	return err
 }
 
-// Handle is a file that cuFile knows.
+// Handle is a file registered with cuFile.
 type Handle struct {
 	handle uintptr
 }
 
-// Register makes a file known that is open for direct I/O. It must stay open until the
-// handle is closed. An error says that files like this one cannot be moved straight.
+// Register registers a file that is open for direct I/O; it must stay open until the handle is closed. An
+// error means that files like this one cannot be moved straight.
 func (d *Driver) Register(fd uintptr) (*Handle, error) {
 	h := &Handle{}
 	desc := &descriptor{kind: handleOpaqueFD}
@@ -209,13 +205,12 @@ func (d *Driver) Register(fd uintptr) (*Handle, error) {
 	return h, nil
 }
 
-// Close makes the file unknown.
+// Close deregisters the file.
 func (h *Handle) Close() { lib.HandleDeregister(h.handle) }
 
-// Read reads into device memory from byte off of the file on, as [Driver] can: the
-// number of bytes is smaller than the memory where the file ends, and may be elsewhere. b is
-// the buffer that the memory is of, nil if it is of none. It must be called where the device's
-// context is current: in [gpu.Stream.Queue].
+// Read reads into device memory from offset off of the file. It returns fewer bytes than the memory holds at
+// the end of the file, and possibly elsewhere. b is the registered buffer that contains the memory, or nil.
+// It must be called where the device's context is current: in [gpu.Stream.Queue].
 func (h *Handle) Read(b *Buffer, dst gpu.Span, off int64) (int64, error) {
 	base, at, err := b.base(dst)
 	if err != nil {
@@ -224,7 +219,7 @@ func (h *Handle) Read(b *Buffer, dst gpu.Span, off int64) (int64, error) {
 	return moved("cuFileRead", lib.Read(h.handle, base, uint64(dst.Bytes()), off, at), dst.Bytes())
 }
 
-// Write writes device memory to the file from byte off on, as Read reads.
+// Write writes device memory to the file at offset off, with the rules of Read.
 func (h *Handle) Write(b *Buffer, src gpu.Span, off int64) (int64, error) {
 	base, at, err := b.base(src)
 	if err != nil {

@@ -14,8 +14,7 @@ const (
 	configurationFile     = "/etc/cufile.json"
 )
 
-// Ordered tells why cuFile cannot move data in the order of a stream; nil if it can, as
-// far as is known before it does.
+// Ordered returns nil if cuFile can probably move data in the order of a stream, and otherwise the reason.
 func (d *Driver) Ordered() error {
 	if !lib.ordered {
 		return unavailable("cuFile's library is older than CUDA 12.2: it has no functions for streams")
@@ -30,8 +29,8 @@ func (d *Driver) Ordered() error {
 	return nil
 }
 
-// RegisterStream lets cuFile set up once what transfers on a stream need. The stream must not
-// end before [Driver.DeregisterStream].
+// RegisterStream lets cuFile prepare a stream for transfers once. The stream must not end before
+// [Driver.DeregisterStream].
 func (d *Driver) RegisterStream(s *gpu.Stream) error {
 	var err error
 	s.Queue(func(stream uintptr) error {
@@ -41,7 +40,7 @@ func (d *Driver) RegisterStream(s *gpu.Stream) error {
 	return err
 }
 
-// DeregisterStream undoes it, once nothing is queued any more.
+// DeregisterStream undoes RegisterStream. Nothing may be queued on the stream any more.
 func (d *Driver) DeregisterStream(s *gpu.Stream) error {
 	err := d.device.Call(func() error { return check("cuFileStreamDeregister", lib.StreamDeregister(s.Handle())) })
 	if d.device.Lost() != nil {
@@ -50,14 +49,14 @@ func (d *Driver) DeregisterStream(s *gpu.Stream) error {
 	return err
 }
 
-// Transfer is what one read or write on a stream wants and did.
+// Transfer holds the arguments and the result of one read or write on a stream.
 type Transfer struct {
 	memory []byte // outside the Go heap: cuFile has its address until the transfer has run
 	call   string
 	most   int64
 }
 
-// NewTransfer makes one. Close gives it back.
+// NewTransfer returns a new transfer. The caller closes it.
 func NewTransfer() (*Transfer, error) {
 	b, err := mem.Alloc(int(unsafe.Sizeof(arguments{})))
 	if err != nil {
@@ -66,24 +65,23 @@ func NewTransfer() (*Transfer, error) {
 	return &Transfer{memory: b}, nil
 }
 
-// Close gives back what cuFile has the address of: after the stream was waited for.
+// Close frees memory whose address cuFile holds. Wait for the stream first.
 func (t *Transfer) Close() { mem.Free(t.memory) }
 
 func (t *Transfer) arguments() *arguments {
 	return (*arguments)(unsafe.Pointer(unsafe.SliceData(t.memory)))
 }
 
-// Moved is how many bytes were moved, as [Handle.Read] tells it, once the stream was
-// waited for.
+// Moved returns how many bytes were moved, like [Handle.Read]. Wait for the stream first.
 func (t *Transfer) Moved() (int64, error) { return moved(t.call, t.arguments().done, t.most) }
 
-// QueueRead queues [Handle.Read] on a stream: it must be called in [gpu.Stream.Queue],
-// with the stream's handle. An error says that nothing is queued.
+// QueueRead queues [Handle.Read] on a stream. It must be called in [gpu.Stream.Queue], with the stream's
+// handle. After an error nothing is queued.
 func (h *Handle) QueueRead(t *Transfer, stream uintptr, b *Buffer, dst gpu.Span, off int64) error {
 	return t.queue("cuFileReadAsync", lib.ReadAsync, h, stream, b, dst, off)
 }
 
-// QueueWrite queues [Handle.Write] as QueueRead queues Read.
+// QueueWrite queues [Handle.Write] on a stream, with the rules of QueueRead.
 func (h *Handle) QueueWrite(t *Transfer, stream uintptr, b *Buffer, src gpu.Span, off int64) error {
 	return t.queue("cuFileWriteAsync", lib.WriteAsync, h, stream, b, src, off)
 }

@@ -20,8 +20,7 @@ func place(variable, otherwise string) string {
 	return otherwise
 }
 
-// modules says whether the kernel's modules can be listed: where they cannot, cuFile
-// 1.20 looks for them for ever.
+// modules reports whether the kernel's modules can be listed: if not, cuFile 1.20 searches for them forever.
 func modules() error {
 	f, err := os.Open(place(ModulesVariable, "/proc/modules"))
 	if err != nil {
@@ -30,9 +29,9 @@ func modules() error {
 	return f.Close()
 }
 
-// Possible says why nothing on this system could move data straight: neither is the kernel module nvidia-fs
-// loaded, nor is the kernel one that has PCI peer-to-peer transfers of cuFile's kind, which are there from Linux 6.2 on.
-// To find that out itself cuFile takes half a second.
+// Possible returns the reason why nothing on this system can move data straight: the kernel module nvidia-fs
+// is not loaded, and the kernel lacks PCI peer-to-peer transfers of cuFile's kind (Linux 6.2 and newer).
+// cuFile itself needs half a second to find that out.
 func Possible() error {
 	list, err := os.ReadFile(place(ModulesVariable, "/proc/modules"))
 	if err != nil {
@@ -51,8 +50,8 @@ func Possible() error {
 	return unavailable("the kernel module nvidia-fs is not loaded, and Linux %d.%d has no PCI peer-to-peer transfers for it", major, minor)
 }
 
-// WSL says that this is the Windows Subsystem for Linux, where cuFile moves nothing
-// straight whatever it says; nil elsewhere.
+// WSL returns an error on the Windows Subsystem for Linux, where cuFile moves nothing straight whatever it
+// claims; nil elsewhere.
 func WSL() error {
 	release, err := os.ReadFile(place(ReleaseVariable, "/proc/sys/kernel/osrelease"))
 	if err != nil {
@@ -64,8 +63,8 @@ func WSL() error {
 	return nil
 }
 
-// Udev says that /run/udev cannot be read, where cuFile looks up drives: in containers
-// that were started without it. It fails then with files of local file systems.
+// Udev returns an error if /run/udev, where cuFile looks up drives, cannot be read, as in containers started
+// without it. cuFile then fails with files of local file systems.
 func Udev() error {
 	path := place(UdevVariable, "/run/udev")
 	f, err := os.Open(path)

@@ -2,9 +2,9 @@ package kernels
 
 import "strata/pkg/gpu"
 
-// Mix queues filter.Mix of planes of ny × nx voxels, plane z with the z-th weight
-// (float64 on the device). moving moves by (dy, dx) before, its edges repeated:
-// fixed voxel (y, x) is mixed with moving voxel (y−dy, x−dx).
+// Mix queues filter.Mix for planes of ny × nx voxels, plane z with the z-th weight (float64 on the device).
+// moving is first displaced by (dy, dx) with its edges repeated: fixed voxel (y, x) is mixed with moving
+// voxel (y−dy, x−dx).
 func Mix(s *gpu.Stream, fixed, moving Planes, planes, ny, nx int, weights gpu.Span, gain float32, dy, dx int) error {
 	k, err := get(s.Device(), "blend", "mix")
 	if err != nil {
@@ -16,7 +16,7 @@ func Mix(s *gpu.Stream, fixed, moving Planes, planes, ny, nx int, weights gpu.Sp
 	return nil
 }
 
-// Scale queues fixed = gain·moving in float32; moving moves as in [Mix].
+// Scale queues fixed = gain·moving in float32, with moving displaced as in [Mix].
 func Scale(s *gpu.Stream, fixed, moving Planes, planes, ny, nx int, gain float32, dy, dx int) error {
 	k, err := get(s.Device(), "blend", "scale")
 	if err != nil {
@@ -28,9 +28,8 @@ func Scale(s *gpu.Stream, fixed, moving Planes, planes, ny, nx int, gain float32
 	return nil
 }
 
-// CountCommon queues filter.CountCommon by plane: counts, one uint64 for each of the
-// planes of ny × nx voxels, grow by the numbers of voxels that are above 0 in both a
-// and b. With b = a these are the voxels of a that are.
+// CountCommon queues filter.CountCommon by plane: counts, one uint64 per plane of ny × nx voxels, increases
+// by the number of voxels that are above 0 in both a and b. With b = a it counts the voxels of a above 0.
 func CountCommon(s *gpu.Stream, counts gpu.Span, a, b Planes, planes, ny, nx int) error {
 	k, err := get(s.Device(), "blend", "count_common")
 	if err != nil {

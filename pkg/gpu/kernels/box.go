@@ -6,15 +6,15 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Brick is planes of rows in device memory: row y of plane z begins z·Stride + y·Pitch
-// bytes behind the beginning of At.
+// Brick locates planes of rows in device memory: row y of plane z begins z·Stride + y·Pitch bytes behind the
+// beginning of At.
 type Brick struct {
 	At            gpu.Span
 	Pitch, Stride int64
 }
 
-// CopyBox queues the copy of planes of rows of so many bytes from src to dst, which do
-// not overlap.
+// CopyBox queues the copy of planes of rows of the given number of bytes from src to dst, which must not
+// overlap.
 func CopyBox(s *gpu.Stream, dst, src Brick, planes, rows int, bytes int64) error {
 	// elements as large as all of it divides into
 	n := int64(16)

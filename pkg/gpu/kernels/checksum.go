@@ -20,9 +20,9 @@ const (
 // segment is the length of the parts of CRC-32 and Adler-32 that a warp makes.
 const segment = 16384
 
-// Checksums queues the checksums of ranges of bytes. got is called for each once the stream
-// has been waited for; its error is that of Wait. Device and page-locked memory of 24
-// bytes a range, and of 8 for each 16384 bytes, is taken until then; of XXH64 8 a range.
+// Checksums queues the computation of checksums of byte ranges. got is called for each once the stream has
+// been waited for; Wait returns its error. Until then it holds device and page-locked memory of 24 bytes per
+// range and 8 bytes per 16384 bytes of data; for XXH64, 8 bytes per range.
 func Checksums(s *gpu.Stream, kind Checksum, ranges []gpu.Span, got func(i int, sum uint64) error) error {
 	if len(ranges) == 0 {
 		return nil

@@ -24,22 +24,22 @@ var code = &gpu.Code{Machine: machine, PTX: func(name string) (string, error) {
 	return alone(all, name)
 }}
 
-// Load begins to load all kernels, beside what the caller does until it needs the first. Where there is no
-// machine code for the device, the driver compiles each kernel when it is needed.
+// Load starts loading all kernels in the background. If there is no machine code for the device, the driver
+// compiles each kernel when it is first needed.
 func Load(d *gpu.Device) { d.Load(code) }
 
-// Compiled waits for [Load]. An error says why there is no machine code for the device, so that the driver
-// compiles kernels.
+// Compiled waits for [Load]. An error gives the reason why there is no machine code for the device, so that
+// the driver compiles kernels.
 func Compiled(d *gpu.Device) error { return d.Loaded(code) }
 
-// families are the devices that there is machine code for, and the oldest drivers that take it. It
-// runs on devices of the same major version and a later minor one, too.
+// families lists the devices with machine code, and the oldest drivers that accept it. It also runs on
+// devices of the same major version and a later minor one.
 var families = []struct {
 	compute int
 	driver  gpu.Version
 }{{70, 12000}, {80, 12000}, {90, 12000}, {100, 13000}, {120, 13000}}
 
-// Precompiled reports whether there is machine code for a device, which its driver takes.
+// Precompiled reports whether there is machine code that a device's driver accepts.
 func Precompiled(i gpu.Info) bool {
 	_, err := family(i)
 	return err == nil
@@ -120,7 +120,7 @@ func Names() []string {
 	return names
 }
 
-// Compile lets the driver compile a kernel as where there is no machine code for the device: to measure that.
+// Compile makes the driver compile a kernel as if there were no machine code for the device, to measure that.
 func Compile(d *gpu.Device, name string) error {
 	_, err := d.Kernel(compiled, name)
 	return err

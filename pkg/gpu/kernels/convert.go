@@ -5,8 +5,8 @@ import (
 	"strata/pkg/gpu"
 )
 
-// FromFloat32 queues the conversion of n float32 to type t, as filter.FromFloat32
-// does it, bit by bit. Of float32 it is a copy.
+// FromFloat32 queues the conversion of n float32 to type t, with the same bits as filter.FromFloat32. For
+// float32 it copies.
 func FromFloat32(s *gpu.Stream, dst, src gpu.Span, t dtype.Type, n int64) error {
 	if t == dtype.Float32 {
 		s.Copy(dst, src.From(0, 4*n))

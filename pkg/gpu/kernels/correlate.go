@@ -6,23 +6,21 @@ import (
 	"strata/pkg/gpu"
 )
 
-// momentBytes is what OverlapMoments makes for each overlap: Σa, Σb, Σa², Σb², Σab in
-// float64.
+// momentBytes is the size of the result of OverlapMoments per overlap: Σa, Σb, Σa², Σb², Σab in float64.
 const momentBytes = 5 * 8
 
-// OverlapBytes is the size of the memory that [OverlapMoments] needs for its result
-// and as scratch, for overlaps of lo … hi planes of ny rows.
+// OverlapBytes returns the sizes of the result and of the scratch memory of [OverlapMoments], for overlaps of
+// lo … hi planes of ny rows.
 func OverlapBytes(lo, hi, ny int) (dst, scratch int64) {
 	dst = int64(hi-lo+1) * momentBytes
 	return dst, int64(ny)*dst + 2*2*8*int64(hi)*int64(ny)
 }
 
-// OverlapMoments queues the sums of the normalised cross-correlations of two slices
-// for each overlap of lo … hi planes, of ny rows of nx voxels. fixed is the last hi
-// planes of one, moving the first hi of the other: at an overlap o the last o planes
-// of fixed lie on the first o of moving. The sums of a row come from filter.Sums and
-// filter.Dots; they are added over the planes, from the end of fixed backwards, then over
-// the rows in increasing y: the same bits as on the CPU. dst grows by them: zero it
+// OverlapMoments queues the sums for the normalised cross-correlation of two slices at each overlap of lo …
+// hi planes, of ny rows of nx voxels. fixed holds the last hi planes of one slice, moving the first hi of the
+// other: at overlap o, the last o planes of fixed lie on the first o of moving. The sums of a row equal those
+// of filter.Sums and filter.Dots; they are added over the planes, from the end of fixed backwards, then over
+// the rows in increasing y, with the same bits as on the CPU. They are added to dst, which must be zeroed
 // before the first rows.
 func OverlapMoments(s *gpu.Stream, dst, scratch gpu.Span, fixed, moving Planes, lo, hi, ny, nx int) error {
 	sums, err := get(s.Device(), "correlate", "row_sums")
@@ -54,8 +52,7 @@ func OverlapMoments(s *gpu.Stream, dst, scratch gpu.Span, fixed, moving Planes, 
 	return nil
 }
 
-// Moments are what [OverlapMoments] made, for overlaps from lo planes on of area
-// voxels a plane.
+// Moments reads the results of [OverlapMoments] for overlaps from lo planes and of area voxels per plane.
 func Moments(dst []byte, lo, area int) []filter.Moments {
 	v := dtype.Slice[float64](dst)
 	out := make([]filter.Moments, len(v)/5)

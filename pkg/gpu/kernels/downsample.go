@@ -10,8 +10,8 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Halving is how a box of the next level of a pyramid is made from a volume (z, y, x) that
-// lies on a device: ngff.Downsample, bit by bit. Y and X are halved, and Z where it has taps.
+// Halving computes a box of the next pyramid level from a volume (z, y, x) in device memory, with the same
+// bits as ngff.Downsample. Y and X are halved, and Z if it has taps.
 type Halving struct {
 	Kind   dtype.Type
 	Out    [3]int         // shape of the box
@@ -23,8 +23,8 @@ type Halving struct {
 // tapBytes is the size of a Tap in downsample.cu.
 const tapBytes = 24
 
-// even reports whether the volume is all that the box is made from, two samples of each
-// axis that follow each other for one, and sums of eight do not overflow: there are no taps then.
+// even reports whether the box is made from the whole volume, each sample from two consecutive ones per axis,
+// with sums of eight that do not overflow. Then no taps are needed.
 func (h *Halving) even() bool {
 	if h.Kind == dtype.Uint64 || h.Kind == dtype.Int64 {
 		return false
@@ -40,7 +40,7 @@ func (h *Halving) even() bool {
 	return true
 }
 
-// TableBytes is how many bytes of a table Run is to be given.
+// TableBytes returns the length of the table that Run needs.
 func (h *Halving) TableBytes() int64 {
 	if h.even() {
 		return 0
@@ -67,9 +67,9 @@ func (h *Halving) check() error {
 	return nil
 }
 
-// Run queues the making of dst from src. table, page-locked, and onDevice have TableBytes
-// bytes; they are used until the stream is waited for. Where TableBytes is 0, dst and src begin at
-// multiples of 16 bytes, as buffers do.
+// Run queues the computation of dst from src. table, in page-locked memory, and onDevice have TableBytes
+// bytes and are in use until the stream is waited for. If TableBytes is 0, dst and src must be aligned to 16
+// bytes, as buffers are.
 func (h *Halving) Run(s *gpu.Stream, dst, src gpu.Span, table []byte, onDevice gpu.Span) error {
 	if err := h.check(); err != nil || h.Out[0] == 0 || h.Out[1] == 0 || h.Out[2] == 0 {
 		return err
@@ -119,8 +119,8 @@ func (h *Halving) Run(s *gpu.Stream, dst, src gpu.Span, table []byte, onDevice g
 	return nil
 }
 
-// HalvingOf is the halving of a whole level of a shape, along y and x, and with z along
-// that axis too.
+// HalvingOf returns the halving of a whole level of the given shape along y and x, and with z along that axis
+// too.
 func HalvingOf(shape [3]int, z bool, kind dtype.Type) (Halving, error) {
 	h := Halving{Kind: kind, In: shape, Out: shape}
 	for d, n := range shape {

@@ -7,18 +7,16 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Cell is a box of pixels of a column of the output that the same tiles cover, and what
-// a tile does to it. Pitches and strides are elements from row to row and from
-// plane to plane.
+// Cell is a box of pixels, in a column of the output, that the same tiles cover, with a tile's contribution
+// to it. Pitches and strides are in elements, from row to row and from plane to plane.
 type Cell struct {
-	Voxels gpu.Span // of the output's type, from the box's first pixel of the first plane on
+	Voxels gpu.Span // voxels of the output's type, from the box's first pixel of the first plane
 	Pitch  int
 	Stride int64
 
-	// Mean are running means, of the type of [FuseType], and Before and After, a float32 per
-	// pixel of the box, sums of weights without the tile and with it: two
-	// pieces of memory, as blocks of the same launch read the one and write the other.
-	// None of them is where a tile is alone.
+	// Mean holds running means of the type [FuseType]; Before and After hold, as float32 per pixel of the
+	// box, the sums of weights without and with the tile. These must be separate memory, since blocks of one
+	// launch read one and write the other. All three are empty where a tile is alone.
 	Mean          gpu.Span
 	MeanPitch     int
 	MeanStride    int64
@@ -28,17 +26,17 @@ type Cell struct {
 	Do           CellWork
 }
 
-// CellWork is what is done to the voxels of a cell.
+// CellWork selects what is done to the voxels of a cell.
 type CellWork int
 
 const (
-	CellSample CellWork = 1 << iota // the tile is something: it is taken
-	CellBlend                       // there are running means already: it is blended with them
-	CellStore                       // it is the last tile: the result goes to the voxels, rounded
-	CellCopy                        // only: the tile's voxels are taken as they are
+	CellSample CellWork = 1 << iota // uses the tile's voxels
+	CellBlend                       // blends them with existing running means
+	CellStore                       // last tile: stores the rounded result in the voxels
+	CellCopy                        // the tile is the only one: its voxels are copied unchanged
 )
 
-// CellBytes is what a cell takes in a table.
+// CellBytes is the size of a cell in a table.
 const CellBytes = 80
 
 // PutCell writes entry i of a table of cells.
@@ -56,14 +54,14 @@ func PutCell(table []byte, i int, c *Cell) {
 	}
 }
 
-// SeamState is what a seam's sums take: 8 float64, at first zero. They are the number of voxels, the sums of
-// |a−b|, a, b, a², b² and ab, a and b about an offset, and the offset.
+// SeamState is the size of a seam's sums: 8 float64, initially zero. They are the number of voxels, the sums
+// of |a−b|, a, b, a², b² and ab, with a and b relative to an offset, and the offset.
 const SeamState = 64
 
-// SeamBytes is what a seam takes in a table.
+// SeamBytes is the size of a seam in a table.
 const SeamBytes = 16
 
-// PutSeam writes entry i of a table of seams: its sums, and its cells in a table of them.
+// PutSeam writes entry i of a table of seams: its sums, and its cells in a table of cells.
 func PutSeam(table []byte, i int, sums gpu.Span, first, count int) {
 	b := table[i*SeamBytes:][:SeamBytes]
 	binary.LittleEndian.PutUint64(b, sums.Address())
@@ -71,18 +69,18 @@ func PutSeam(table []byte, i int, sums gpu.Span, first, count int) {
 	binary.LittleEndian.PutUint32(b[12:], uint32(count))
 }
 
-// Tile are planes of a tile (z, y, x) of a type, without gaps.
+// Tile holds planes of a tile (z, y, x) of a type, without gaps.
 type Tile struct {
 	At             gpu.Span
 	Type           dtype.Type
 	Planes, NY, NX int
-	// Behind is by how much, within ±0.5 px along y and x, the tile lies behind where its
+	// Behind is the distance, within ±0.5 px along y and x, by which the tile lies behind the place where its
 	// voxels are put.
 	Behind [2]float32
 }
 
-// FuseType is the type in which voxels of a type are blended: float32 where it holds all
-// of them exactly, else float64.
+// FuseType returns the type for blending voxels of a type: float32 if it represents all of them exactly,
+// otherwise float64.
 func FuseType(t dtype.Type) dtype.Type {
 	switch t {
 	case dtype.Uint8, dtype.Int8, dtype.Uint16, dtype.Int16, dtype.Float32:
@@ -91,15 +89,14 @@ func FuseType(t dtype.Type) dtype.Type {
 	return dtype.Float64
 }
 
-// planesEach is how many planes a thread of [Fuse] goes through: its weights are worked
-// out once for them.
+// planesEach is the number of planes that a thread of [Fuse] processes with the same weights.
 const planesEach = 16
 
-// Fuse queues the addition of a tile to cells, a table of n of which the largest has so
-// many pixels: as filter.Between shifts it, filter.Blend blends it and dtype.ConvertSlice
-// rounds it, bit by bit but for the bits of a NaN. weights are a float32 per pixel of the tile; of no bytes: all
-// are 1. A tile's part in a mean is its weight over the sum of the weights up to it; with
-// choose it is all or nothing: of the largest weight, the first in order.
+// Fuse queues the addition of a tile to cells, given as a table of n; most is the number of pixels of the
+// largest. It shifts as filter.Between, blends as filter.Blend and rounds as dtype.ConvertSlice, with the
+// same bits except those of a NaN. weights holds a float32 per pixel of the tile; if empty, all are 1. A
+// tile's share in a mean is its weight over the sum of the weights so far; with choose, the pixel comes
+// entirely from the tile of the largest weight, the first of equal ones.
 func Fuse(s *gpu.Stream, t Tile, cells gpu.Span, n, most int, weights gpu.Span, choose bool) error {
 	k, err := typed(s, "fuse", "fuse", t.Type)
 	if err != nil {
@@ -118,11 +115,10 @@ func Fuse(s *gpu.Stream, t Tile, cells gpu.Span, n, most int, weights gpu.Span, 
 	return nil
 }
 
-// Seams queues the addition of every fourth plane to the sums of n seams: the voxels of the tile
-// beside the running means of a seam's cells, which are those of one other tile. The
-// tile's first plane is z0 of its depth. The sums are the CPU's bit by bit; planes are
-// gone through in pieces of so many, counted from plane 0 of the depth, and in each
-// cell after cell.
+// Seams queues the addition of every fourth plane to the sums of n seams: the voxels of the tile against the
+// running means of a seam's cells, which are those of one other tile. The tile's first plane is z0 of its
+// depth. The sums have the same bits as on the CPU; planes are processed in pieces of the given number,
+// counted from plane 0 of the depth, and within these cell by cell.
 func Seams(s *gpu.Stream, t Tile, cells, seams gpu.Span, n, z0, piece int) error {
 	k, err := typed(s, "fuse", "seams", t.Type)
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Searcher does filter.Interfaces on a device, bit by bit. It may be used by several
-// streams at a time.
+// Searcher computes filter.Interfaces on a device, with the same bits. Several streams may use it at a time.
 type Searcher struct {
 	search  filter.InterfaceSearch
 	weights *gpu.Buffer
@@ -15,10 +14,10 @@ type Searcher struct {
 	steep   string // the kernel
 }
 
-// nearWeights is how many weights of a derivative fit into the registers of a thread.
+// nearWeights is the number of weights of a derivative that fit into the registers of a thread.
 const nearWeights = 8
 
-// NewSearcher brings the weights of the derivative to the device of s.
+// NewSearcher copies the weights of the derivative to the device of s.
 func NewSearcher(s *gpu.Stream, search filter.InterfaceSearch) (*Searcher, error) {
 	w := search.Derivative()
 	f := &Searcher{search: search, radius: len(w), steep: "steepest"}
@@ -30,16 +29,16 @@ func NewSearcher(s *gpu.Stream, search filter.InterfaceSearch) (*Searcher, error
 	return f, err
 }
 
-// SearcherBytes is what [NewSearcher] copies to the device.
+// SearcherBytes returns the size of the data that [NewSearcher] copies to the device.
 func SearcherBytes(search filter.InterfaceSearch) int64 {
 	return 4 * int64(max(nearWeights, len(search.Derivative())))
 }
 
-// Release gives the memory back.
+// Release frees the memory.
 func (f *Searcher) Release() { f.weights.Release() }
 
-// Field is a box of voxels that lies on a device, of an image of Length rows and
-// columns: of its planes, those from the first on that the search sees.
+// Field is a box of voxels in device memory, of an image of Length rows and columns: the planes from the
+// first that the search uses.
 type Field struct {
 	At     gpu.Span // of voxel (0, First[0], First[1]) of the image
 	Type   dtype.Type
@@ -51,10 +50,9 @@ type Field struct {
 	Length [2]int
 }
 
-// Run queues the search for the A-lines of rows from[0]…to[0]−1 and columns from[1]…to[1]−1
-// of the image, of which the field holds what the mean filter's windows cover: arg, int32, in
-// C order, is the plane of the largest gradient, peak, float32, how large it is.
-// scratch is memory for [SearchScratch] bytes.
+// Run queues the search for the A-lines of rows from[0]…to[0]−1 and columns from[1]…to[1]−1 of the image; the
+// field must cover the mean filter's windows. In C order, arg (int32) receives the plane of the largest
+// gradient, peak (float32) its size. scratch has [SearchScratch] bytes.
 func (f *Searcher) Run(s *gpu.Stream, arg, peak gpu.Span, v Field, from, to [2]int, scratch gpu.Span) error {
 	ny, nx := to[0]-from[0], to[1]-from[1]
 	means := scratch.From(0, 4*int64(v.Planes)*int64(ny)*int64(v.Shape[1]))
@@ -72,13 +70,13 @@ func (f *Searcher) Run(s *gpu.Stream, arg, peak gpu.Span, v Field, from, to [2]i
 	return f.steepest(s, arg, peak, means, v.Planes, int64(ny)*int64(nx))
 }
 
-// SearchScratch is the memory that a [Searcher] takes for ny × nx A-lines of a field with
-// so many planes and columns.
+// SearchScratch returns the memory that a [Searcher] needs for ny × nx A-lines of a field with the given
+// planes and columns.
 func SearchScratch(planes, columns, ny, nx int) int64 {
 	return 4 * int64(planes) * int64(ny) * int64(columns+nx)
 }
 
-// rows is the magnitudes and the mean filter along Y.
+// rows returns the magnitudes and the mean filter along Y.
 func (f *Searcher) rows(s *gpu.Stream, dst gpu.Span, v Field, from, ny int) error {
 	k, err := typed(s, "interface", "row_means", v.Type)
 	if err != nil {
@@ -98,7 +96,7 @@ func (f *Searcher) rows(s *gpu.Stream, dst gpu.Span, v Field, from, ny int) erro
 	return nil
 }
 
-// columns is the mean filter along X, of n rows.
+// columns returns the mean filter along X, of n rows.
 func (f *Searcher) columns(s *gpu.Stream, dst, src gpu.Span, v Field, n int64, from, nx int) error {
 	k, err := get(s.Device(), "interface", "column_means")
 	if err != nil {
@@ -109,7 +107,7 @@ func (f *Searcher) columns(s *gpu.Stream, dst, src gpu.Span, v Field, n int64, f
 	return nil
 }
 
-// steepest is the derivative along Z and where it is largest, of n A-lines.
+// steepest returns the derivative along Z and where it is largest, of n A-lines.
 func (f *Searcher) steepest(s *gpu.Stream, arg, peak, src gpu.Span, planes int, n int64) error {
 	k, err := get(s.Device(), "interface", f.steep)
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package kernels holds the operators of package filter as CUDA kernels: C++ sources
-// (.cu), and what scripts/kernels.sh compiles them to. Machine code ships for the GPUs that there are, and PTX
-// for those to come, which the driver compiles.
+// Package kernels holds the operators of package filter as CUDA kernels: C++ sources (.cu) and what
+// scripts/kernels.sh compiles them to. Machine code ships for existing GPUs, and PTX for future ones, which
+// the driver compiles.
 //
-// A function here queues an operator on a stream. It computes what its twin in package
-// filter computes, to the last bit. NaN is NaN for both; which of its many bit patterns it
-// has is up to the processor.
+// Each function queues an operator on a stream. It computes the same as its counterpart in package filter, to
+// the last bit. NaN stays NaN; its bit pattern depends on the processor.
 package kernels
 
 import (
@@ -23,7 +22,7 @@ func get(d *gpu.Device, file, name string) (*gpu.Kernel, error) {
 	return k, nil
 }
 
-// names are what kernels for an element type end with.
+// names maps element types to the suffixes of kernel names.
 var names = map[dtype.Type]string{
 	dtype.Uint8: "u8", dtype.Int8: "i8", dtype.Uint16: "u16", dtype.Int16: "i16", dtype.Uint32: "u32",
 	dtype.Int32: "i32", dtype.Uint64: "u64", dtype.Int64: "i64", dtype.Float32: "f32", dtype.Float64: "f64",

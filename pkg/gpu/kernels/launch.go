@@ -5,28 +5,28 @@ import "strata/pkg/gpu"
 // blockSize is the number of threads of a block.
 const blockSize = 256
 
-// blocks is a grid of a thread for each of n elements; there is no grid of no blocks.
+// blocks returns a grid with a thread for each of n elements, and at least one block.
 func blocks(n int64) (grid, block gpu.Dim) {
 	return gpu.Dim{max(1, int((n+blockSize-1)/blockSize)), 1, 1}, gpu.Dim{blockSize, 1, 1}
 }
 
-// few is a grid for kernels of which a thread has so many of n elements: of small blocks, which spread
-// over the device where there are not many.
+// few returns a grid for kernels whose threads process the given number of n elements each: with small
+// blocks, which spread over the device when there are not many.
 func few(n int64, each int) (grid, block gpu.Dim) {
 	const size = 64
 	each *= size
 	return gpu.Dim{max(1, int((n+int64(each)-1)/int64(each))), 1, 1}, gpu.Dim{size, 1, 1}
 }
 
-// countBlocks bounds the number of blocks that count: each adds up what it has counted at its end.
+// countBlocks limits the number of blocks that count, since each adds its counts to the total at its end.
 const countBlocks = 4096
 
-// mostBlocks is how many blocks a grid can have along y and along z. Kernels with such
-// a grid go on with the next rows and planes behind its end.
+// mostBlocks is the maximum number of blocks of a grid along y and along z. Kernels with such a grid continue
+// with the rows and planes beyond its end.
 const mostBlocks = 65535
 
-// threads is a grid of threads for the elements of a volume: blocks are as long as
-// rows, or as blockSize, and have several rows if these are short.
+// threads returns a grid of threads for the elements of a volume: blocks are as long as rows or blockSize,
+// and span several rows if these are short.
 func threads(nz, ny, nx int) (grid, block gpu.Dim) {
 	w := 1
 	for w < nx && w < blockSize {
@@ -36,8 +36,7 @@ func threads(nz, ny, nx int) (grid, block gpu.Dim) {
 	return gpu.Dim{max(1, (nx+w-1)/w), upTo((ny + h - 1) / h), upTo(nz)}, gpu.Dim{w, h, 1}
 }
 
-// line is a grid for a pass along the middle axis of an array (outer, n, inner): see
-// line.cuh.
+// line returns a grid for a pass along the middle axis of an array (outer, n, inner): see line.cuh.
 func line(outer int64, n int, inner int64) (grid, block gpu.Dim) {
 	if inner == 1 {
 		return threads(1, int(outer), n)
@@ -45,7 +44,7 @@ func line(outer int64, n int, inner int64) (grid, block gpu.Dim) {
 	return threads(int(outer), n, int(inner))
 }
 
-// upTo is a number of blocks along y or z for n of them.
+// upTo returns a number of blocks along y or z for n of them.
 func upTo(n int) int { return max(1, min(n, mostBlocks)) }
 
 // bring copies a table to the device of s and waits until it is there.

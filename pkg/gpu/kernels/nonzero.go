@@ -2,8 +2,7 @@ package kernels
 
 import "strata/pkg/gpu"
 
-// CountSet queues a look at memory: count, a uint64, grows by something unless all
-// bytes of v are zero.
+// CountSet queues a test of memory: count, a uint64, increases unless all bytes of v are zero.
 func CountSet(s *gpu.Stream, count, v gpu.Span) error {
 	k, err := get(s.Device(), "nonzero", "count_set")
 	if err != nil {

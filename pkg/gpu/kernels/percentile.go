@@ -10,17 +10,18 @@ import (
 	"strata/pkg/mem"
 )
 
-// MagnitudePercentile finds a percentile of magnitudes on a device: that of
-// filter.MagnitudePercentile, to the last bit, and as a rule in one pass. Integers of up to
-// 16 bits have a counter for each magnitude. Of other types a look at a part of the values
-// says where the percentile will lie, and around there each key (the bits of a magnitude in
-// float32) has a counter; where it lies elsewhere, a few more passes find it.
+// MagnitudePercentile finds a percentile of magnitudes on a device: the same as filter.MagnitudePercentile,
+// to the last bit, and usually in one pass. Integers of up to 16 bits have a counter for each magnitude. For
+// other types, a look at part of the values predicts where the percentile lies, and around there each key
+// (the bits of a magnitude in float32) has a counter; if the prediction fails, a few more passes find it.
 //
 //	p, err := kernels.NewMagnitudePercentile(s, t, 99.9, 1<<20)
 //	// if p.Looks(), call p.Add with a part of the values, from any stream, and wait for these
 //	for {
 //		more, err := p.Begin(s)
-//		if !more || err != nil { break }
+//		if !more || err != nil {
+//			break
+//		}
 //		// call p.Add with all values, and wait
 //	}
 //	clip := p.Value()
@@ -41,8 +42,7 @@ type MagnitudePercentile struct {
 	wanted []orderStatistic
 }
 
-// orderStatistic is a magnitude that is looked for: its rank, and from which key on it
-// may lie and before which.
+// orderStatistic is a magnitude to be found: its rank, and the range of keys in which it may lie.
 type orderStatistic struct {
 	rank     int64
 	from, to int64
@@ -54,9 +54,9 @@ const (
 	restBytes   = 24         // of what is below, above, and no number
 )
 
-// NewMagnitudePercentile prepares for a percentile, 0…100, of elements of type t, with at
-// most so many bytes of counters, a power of two from 512 KiB to 128 MiB; two octaves of
-// float32 have one for each number in 128 MiB.
+// NewMagnitudePercentile prepares for a percentile, 0…100, of elements of type t. bytes limits the memory for
+// counters: a power of two from 512 KiB to 128 MiB. In 128 MiB, two octaves of float32 have a counter for
+// each number.
 func NewMagnitudePercentile(s *gpu.Stream, t dtype.Type, percent float64, bytes int64) (*MagnitudePercentile, error) {
 	bytes = counterBytes(t, bytes)
 	p := &MagnitudePercentile{kind: t, percent: percent, bins: bytes / 8, top: infiniteKey}
@@ -78,7 +78,7 @@ func NewMagnitudePercentile(s *gpu.Stream, t dtype.Type, percent float64, bytes 
 	return p, nil
 }
 
-// counterBytes is the power of two.
+// counterBytes returns the power of two.
 func counterBytes(t dtype.Type, bytes int64) int64 {
 	const least = 8 << 16
 	if small(t) {
@@ -87,20 +87,20 @@ func counterBytes(t dtype.Type, bytes int64) int64 {
 	return 1 << (bits.Len64(uint64(min(max(bytes, least), 128<<20))) - 1)
 }
 
-// small is the types of which each magnitude has a counter.
+// small reports whether each magnitude of a type has a counter of its own.
 func small(t dtype.Type) bool { return t.IsInteger() && t.Size() <= 2 }
 
-// Looks says whether a look at a part of the values is of use.
+// Looks reports whether a look at part of the values is useful.
 func (p *MagnitudePercentile) Looks() bool { return !small(p.kind) }
 
-// PercentileBytes is the device memory that a [MagnitudePercentile] of type t takes with
-// at most so many bytes of counters.
+// PercentileBytes returns the device memory of a [MagnitudePercentile] of type t with at most the given bytes
+// of counters.
 func PercentileBytes(t dtype.Type, bytes int64) int64 {
 	bytes = counterBytes(t, bytes)
 	return mem.Pooled(bytes + bytes/sumBins + restBytes)
 }
 
-// Release gives the memory back.
+// Release frees the memory.
 func (p *MagnitudePercentile) Release() { p.buffer.Release() }
 
 // window lets the counters stand for keys from…to−1.
@@ -111,8 +111,8 @@ func (p *MagnitudePercentile) window(from, to int64) {
 	}
 }
 
-// Add queues the counting of n elements in the current pass. src begins at a multiple of 16
-// bytes, as buffers do. It may be called for several streams at a time.
+// Add queues the counting of n elements in the current pass. src is aligned to 16 bytes, as buffers are.
+// Several streams may be used at a time.
 func (p *MagnitudePercentile) Add(s *gpu.Stream, src gpu.Span, n int64) error {
 	if !p.Looks() {
 		k, err := typed(s, "percentile", "counts", p.kind)
@@ -135,8 +135,8 @@ func (p *MagnitudePercentile) Add(s *gpu.Stream, src gpu.Span, n int64) error {
 	return nil
 }
 
-// Begin ends a pass, or the look, and starts another, if there must be one. All that was
-// added must have been waited for. It waits for s.
+// Begin ends a pass, or the look, and starts another if one is needed. The caller has waited for everything
+// that was added. It waits for s.
 func (p *MagnitudePercentile) Begin(s *gpu.Stream) (bool, error) {
 	if p.passes == 0 && !p.Looks() {
 		p.passes++
@@ -181,7 +181,7 @@ func (p *MagnitudePercentile) Begin(s *gpu.Stream) (bool, error) {
 	return true, p.next(s)
 }
 
-// guess starts the first pass around the percentile of what was looked at.
+// guess starts the first pass around the percentile of the values looked at.
 func (p *MagnitudePercentile) guess(s *gpu.Stream, sums *keySums) error {
 	var n int64
 	for _, c := range sums.parts {
@@ -206,7 +206,7 @@ func (p *MagnitudePercentile) next(s *gpu.Stream) error {
 	return s.Wait()
 }
 
-// keySums is what a pass counted.
+// keySums holds the counts of a pass.
 type keySums struct {
 	parts             []uint64 // of sumBins counters each
 	below, above, bad uint64
@@ -234,7 +234,7 @@ func (p *MagnitudePercentile) counts(s *gpu.Stream) (*keySums, error) {
 	return &keySums{v[:n], v[n], v[n+1], v[n+2]}, nil
 }
 
-// narrow looks up in what was counted where an order statistic lies.
+// narrow finds an order statistic in the counts.
 func (p *MagnitudePercentile) narrow(s *gpu.Stream, sums *keySums, w *orderStatistic) error {
 	rank := uint64(w.rank)
 	if rank < sums.below {
@@ -273,10 +273,10 @@ func (p *MagnitudePercentile) narrow(s *gpu.Stream, sums *keySums, w *orderStati
 	return nil
 }
 
-// NonFinite is how many values are NaN or infinite, after the first pass.
+// NonFinite returns the number of NaN and infinite values, after the first pass.
 func (p *MagnitudePercentile) NonFinite() int64 { return p.bad }
 
-// Value is the percentile, after the last pass; 0 when there were no numbers.
+// Value returns the percentile, after the last pass; 0 when there were no numbers.
 func (p *MagnitudePercentile) Value() float32 {
 	if p.n == 0 {
 		return 0

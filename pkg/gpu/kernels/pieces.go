@@ -7,12 +7,11 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Range is bytes of the device that are to be copied: Dst, of the same length as Src.
+// Range is a range of device memory to copy: from Src to Dst, of the same length.
 type Range struct{ Dst, Src gpu.Span }
 
-// CopyPieces queues the copying of ranges, which do not overlap, in one call. Its
-// table takes page-locked and device memory of 24 bytes a range until the stream has
-// been waited for.
+// CopyPieces queues the copying of ranges, which do not overlap, in one call. Until the stream has been
+// waited for it holds page-locked and device memory of 24 bytes per range.
 func CopyPieces(s *gpu.Stream, ranges []Range) error {
 	if len(ranges) == 0 {
 		return nil

@@ -5,18 +5,17 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Planes are rows of float32 in device memory: row y of plane z begins
-// z·Stride + y·Pitch elements behind the beginning of At.
+// Planes locates rows of float32 in device memory: row y of plane z begins z·Stride + y·Pitch elements behind
+// the beginning of At.
 type Planes struct {
 	At     gpu.Span
 	Pitch  int
 	Stride int64
 }
 
-// Place queues the conversion of src, planes × ny × nx elements of type t without gaps,
-// to float32 at dst, as dtype.ConvertSlice does it, and the multiplication by gain
-// where that is not 1: bit by bit. Unless it is empty, bad, a uint64, grows by the number
-// of elements that are NaN or infinite.
+// Place queues the conversion of src, planes × ny × nx elements of type t without gaps, to float32 at dst,
+// and the multiplication by gain unless it is 1, with the same bits as dtype.ConvertSlice. Unless it is
+// empty, bad, a uint64, increases by the number of NaN and infinite elements.
 func Place(s *gpu.Stream, dst Planes, src gpu.Span, t dtype.Type, planes, ny, nx int, gain float32, bad gpu.Span) error {
 	k, err := typed(s, "planes", "place", t)
 	if err != nil {
@@ -38,8 +37,8 @@ func Brighten(s *gpu.Stream, v Planes, planes, ny, nx int, gain float32) error {
 	return nil
 }
 
-// SumPlanes queues filter.AddPlanes of planes of ny × nx voxels: acc, ny·nx float64
-// without gaps, begins at zero if begin.
+// SumPlanes queues filter.AddPlanes for planes of ny × nx voxels: acc holds ny·nx float64 without gaps, which
+// begin at zero if begin is set.
 func SumPlanes(s *gpu.Stream, acc gpu.Span, v Planes, planes, ny, nx int, begin bool) error {
 	k, err := get(s.Device(), "planes", "sum_planes")
 	if err != nil {

@@ -5,9 +5,8 @@ import (
 	"strata/pkg/gpu"
 )
 
-// AddPlanes queues filter.AddPlanes: nz planes of n pixels of type t are added to acc,
-// n float64, which begins at zero if begin. bad, a uint64, grows by the number of
-// voxels that are NaN or infinite.
+// AddPlanes queues filter.AddPlanes: nz planes of n pixels of type t are added to acc, n float64, which
+// begins at zero if begin. bad, a uint64, increases by the number of NaN and infinite voxels.
 func AddPlanes(s *gpu.Stream, acc, src, bad gpu.Span, t dtype.Type, nz int, n int64, begin bool) error {
 	k, err := typed(s, "project", "add_planes", t)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Resizer resizes volumes (z, y, x) that lie on a device as [filter.Resizer] does,
-// bit by bit: one pass of weights along each axis, in the same order.
+// Resizer resizes volumes (z, y, x) in device memory, with the same bits as [filter.Resizer]: one pass of
+// weights along each axis, in the same order.
 type Resizer struct {
 	in     [3]int
 	out    [3]int
@@ -20,8 +20,7 @@ type resizePass struct {
 	weights *Weights
 }
 
-// NewResizer brings the weights to the device of s and takes the memory for what lies
-// between the passes.
+// NewResizer copies the weights to the device of s and allocates the intermediate results of the passes.
 func NewResizer(s *gpu.Stream, z, y, x *filter.Weights) (*Resizer, error) {
 	r := &Resizer{in: [3]int{z.In(), y.In(), x.In()}, out: [3]int{z.Out(), y.Out(), x.Out()}}
 	shape := r.in
@@ -49,8 +48,8 @@ func NewResizer(s *gpu.Stream, z, y, x *filter.Weights) (*Resizer, error) {
 	return r, nil
 }
 
-// ResizerBytes is the device memory that a [Resizer] of volumes of shape in to shape
-// out takes, at most, without the volume.
+// ResizerBytes returns the device memory that a [Resizer] of volumes of shape in to shape out takes, at most,
+// without the volume.
 func ResizerBytes(in, out [3]int) int64 {
 	most := int64(1)
 	for d := range in {
@@ -63,8 +62,8 @@ func ResizerBytes(in, out [3]int) int64 {
 	return 2*4*most + weights
 }
 
-// Run queues the passes over a volume of type t. The result, float32, lies in memory
-// of the resizer until the next Run.
+// Run queues the passes over a volume of type t. The result, float32, is in memory of the resizer and valid
+// until the next Run.
 func (r *Resizer) Run(s *gpu.Stream, volume gpu.Span, t dtype.Type) (gpu.Span, error) {
 	shape := r.in
 	for i, p := range r.passes {
@@ -87,7 +86,7 @@ func (r *Resizer) Run(s *gpu.Stream, volume gpu.Span, t dtype.Type) (gpu.Span, e
 	return volume, nil
 }
 
-// Release gives the memory back.
+// Release frees the memory.
 func (r *Resizer) Release() {
 	for _, p := range r.passes {
 		p.weights.Release()

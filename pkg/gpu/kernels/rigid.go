@@ -10,9 +10,8 @@ import (
 // Box is a part of planes: Height × Width pixels, the first at (Y, X).
 type Box struct{ Y, X, Height, Width int }
 
-// ResampleRigid queues filter.Rigid.Resample of src, planes of ny × nx float32 without
-// gaps, bit by bit, and puts a box of the result to dst. fill holds a float64 for each
-// plane. dst and src are not the same.
+// ResampleRigid queues filter.Rigid.Resample of src, planes of ny × nx float32 without gaps, with the same
+// bits, and writes a box of the result to dst. fill holds a float64 per plane. dst and src must differ.
 func ResampleRigid(s *gpu.Stream, dst Planes, src gpu.Span, t filter.Rigid, planes, ny, nx int, box Box, fill gpu.Span) error {
 	k, err := get(s.Device(), "rigid", "rigid")
 	if err != nil {

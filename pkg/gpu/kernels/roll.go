@@ -5,10 +5,9 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Roll queues filter.Roll, bit by bit, but for where it goes: dst and src, both
-// planes × ny × nx of type t, are not the same. shift is one float32 per A-line, ny
-// rows that lie pitch numbers apart, of magnitudes below 2⁶². bad, a uint64, grows by the
-// number of voxels that are NaN or infinite.
+// Roll queues filter.Roll, with the same bits, from src to dst, both planes × ny × nx of type t and distinct.
+// shift holds one float32 per A-line, in ny rows that lie pitch numbers apart, of magnitudes below 2⁶². bad,
+// a uint64, increases by the number of NaN and infinite voxels.
 func Roll(s *gpu.Stream, dst, src, bad gpu.Span, t dtype.Type, planes, ny, nx int, shift gpu.Span, pitch int) error {
 	k, err := typed(s, "roll", "roll", t)
 	if err != nil {

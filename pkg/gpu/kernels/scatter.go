@@ -10,19 +10,19 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Part is a box of elements of one place that becomes one of another, all numbers in
-// bytes. Elements are next to each other along the last dimension, unless it has one element.
+// Part copies a box of elements from one place to another; all numbers are in bytes. Elements are adjacent
+// along the last dimension, unless it has only one.
 type Part struct {
 	Shape    []int   // elements
-	Src, Dst int64   // where the first element lies; Src -1: there is none, the box is filled
+	Src, Dst int64   // offsets of the first element; Src -1: no source, the box is filled
 	From, To []int64 // between neighbours along each dimension; of the source 0 and less, too
 }
 
 // partBytes is a box in the table that the kernel reads.
 const partBytes = 16 * 8
 
-// Strides are the bytes between neighbours along each dimension of a volume in C order, as
-// a [Part] has them.
+// Strides returns the bytes between neighbours along each dimension of a volume in C order, as a [Part] has
+// them.
 func Strides(shape []int, size int) []int64 {
 	s := make([]int64, len(shape))
 	n := int64(size)
@@ -33,17 +33,16 @@ func Strides(shape []int, size int) []int64 {
 	return s
 }
 
-// ScatterTable is how many bytes n boxes take in the table of [Scatter].
+// ScatterTable returns the length of the table of [Scatter] for n boxes.
 func ScatterTable(n int) int64 { return int64(n) * partBytes }
 
-// rowDims is how many dimensions a box has beside its rows, after those were put together
-// that follow each other on both sides.
+// rowDims is the number of dimensions of a box besides its rows, after merging those that are contiguous on
+// both sides.
 const rowDims = 4
 
-// Scatter queues the copy of boxes of src to boxes of dst that do not overlap; fill, the
-// bytes of an element of 1, 2, 4, 8 or 16 bytes, is what those get that have no source.
-// table, page-locked, and onDevice have [ScatterTable] bytes; they are used until the
-// stream is waited for.
+// Scatter queues the copy of boxes of src to boxes of dst that do not overlap. Boxes without a source get
+// fill, the bytes of an element of 1, 2, 4, 8 or 16 bytes. table, in page-locked memory, and onDevice have
+// [ScatterTable] bytes and are in use until the stream is waited for.
 func Scatter(s *gpu.Stream, dst, src gpu.Span, boxes []Part, fill []byte, table []byte, onDevice gpu.Span) error {
 	size := int64(len(fill))
 	switch size {
@@ -116,9 +115,8 @@ func Scatter(s *gpu.Stream, dst, src gpu.Span, boxes []Part, fill []byte, table 
 	return nil
 }
 
-// merge checks a box and makes its row of the table: place on both sides, bytes and
-// number of its rows; then their shape and their distances on both sides. Dimensions that
-// follow each other are one.
+// merge checks a box and returns its row of the table: offsets on both sides, bytes and number of its rows,
+// then their shape and their strides on both sides. It merges contiguous dimensions.
 func (b *Part) merge(size, src, dst int64) (row [16]int64, err error) {
 	last := len(b.Shape) - 1
 	if last < 0 {

@@ -30,23 +30,23 @@ type Selector struct {
 	Numbers gpu.Span // uint64, behind Values
 }
 
-// digits are the bits of a sort key that a pass counts, from the uppermost on.
+// digits are the bits of a sort key that a pass counts, beginning with the highest.
 var digits = [...]struct{ shift, bits int }{{21, 11}, {10, 11}, {0, 10}}
 
 // histogramBytes is the size of the counts of a digit.
 const histogramBytes = 8 << 11
 
-// Passes is how often the planes are added.
+// Passes is the number of passes over the planes.
 const Passes = len(digits)
 
 // pickBytes is the size of a Pick in select.cu.
 const pickBytes = 40
 
-// SelectorBytes is the device memory of a [Selector] of n percentiles.
+// SelectorBytes returns the device memory of a [Selector] of n percentiles.
 func SelectorBytes(n int) int64 { return int64(n) * (2*histogramBytes + pickBytes + 16) }
 
-// NewSelector prepares for n percentiles, each at percent (0…100) of its voxels: n
-// planes with one each, or 1 of all planes. If finite, infinity is no voxel.
+// NewSelector prepares for n percentiles, each at percent (0…100) of its voxels: one for each of n planes, or
+// with n = 1 one for all planes. If finite is set, infinite voxels are ignored.
 func NewSelector(d *gpu.Device, percent float64, n int, finite bool) (*Selector, error) {
 	buffer, err := d.Memory().Get(SelectorBytes(n))
 	if err != nil {
@@ -59,17 +59,17 @@ func NewSelector(d *gpu.Device, percent float64, n int, finite bool) (*Selector,
 	}, nil
 }
 
-// Release gives the memory back.
+// Release frees the memory.
 func (p *Selector) Release() { p.buffer.Release() }
 
-// Begin queues the beginning of a selection.
+// Begin queues the start of a selection.
 func (p *Selector) Begin(s *gpu.Stream) {
 	p.pass = 0
 	s.Zero(p.buffer.Span)
 }
 
-// Add queues the counting of voxels of a, of planes of ny × nx: of those that are above
-// 0 in a and in b. Where there is a percentile of each plane, these are planes 0 … of them.
+// Add queues the counting of voxels of a that are above 0 in both a and b, for planes of ny × nx. With a
+// percentile per plane, these are its first planes.
 func (p *Selector) Add(s *gpu.Stream, a, b Planes, planes, ny, nx int) error {
 	k, err := get(s.Device(), "select", "select_digits")
 	if err != nil {

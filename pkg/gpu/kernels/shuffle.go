@@ -9,9 +9,8 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Blocks says where the filtered blocks of Blosc containers lie once these are
-// decompressed: Count containers of Size bytes, Stride bytes apart, each in blocks of
-// Block bytes, of which the last may be shorter.
+// Blocks locates the filtered blocks of decompressed Blosc containers: Count containers of Size bytes, Stride
+// bytes apart, each in blocks of Block bytes, of which the last may be shorter.
 type Blocks struct {
 	Size, Block, Stride int64
 	Count               int
@@ -35,8 +34,7 @@ func BitUnshuffle(s *gpu.Stream, dst, src gpu.Span, b Blocks, typesize int) erro
 	return byBlocks(s, dst, src, b, typesize, "shuffle", "bit_unshuffle_", []int{1, 2, 4, 8}, 8)
 }
 
-// byBlocks queues a kernel of a file, of which a thread makes some elements if there is
-// one for their size.
+// byBlocks queues the kernel for an element size; if there is none, it queues the general one.
 func byBlocks(s *gpu.Stream, dst, src gpu.Span, b Blocks, typesize int, file, name string, sizes []int, each int64) error {
 	if typesize < 1 || b.Block < 1 || b.Block > math.MaxInt32 || b.Size < 0 || b.Count < 0 {
 		return fmt.Errorf("blocks of %d bytes of %d, of elements of %d bytes", b.Block, b.Size, typesize)

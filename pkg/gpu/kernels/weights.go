@@ -6,15 +6,14 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Weights are [filter.Weights] that lie on a device. They may be used by several
-// streams at a time.
+// Weights holds [filter.Weights] in device memory. Several streams may use it at a time.
 type Weights struct {
 	buffer             *gpu.Buffer
 	first, start, taps gpu.Span
 	in, out            int
 }
 
-// NewWeights brings weights to the device of s and waits until they are there.
+// NewWeights copies weights to the device of s and waits until they are there.
 func NewWeights(s *gpu.Stream, w *filter.Weights) (*Weights, error) {
 	first, start := make([]int32, w.Out()), make([]int32, w.Out()+1)
 	var taps []float32
@@ -37,7 +36,7 @@ func NewWeights(s *gpu.Stream, w *filter.Weights) (*Weights, error) {
 	}, nil
 }
 
-// Release gives the memory back.
+// Release frees the memory.
 func (w *Weights) Release() { w.buffer.Release() }
 
 // Apply queues a pass along the middle axis of src (outer, In, inner) of type t to

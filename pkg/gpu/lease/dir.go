@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DefaultDir is the folder of the node's leases: what STRATA_LEASE_DIR names, else
-// strata-lease in /dev/shm, or in the folder for temporary files where that cannot be
-// written to. It must be one that the node's processes share and other nodes do not.
+// DefaultDir returns the folder of the node's leases: STRATA_LEASE_DIR, or strata-lease in /dev/shm, or in
+// the temporary folder if /dev/shm is not writable. The node's processes must share it, and other nodes must
+// not.
 func DefaultDir() string {
 	if dir := os.Getenv("STRATA_LEASE_DIR"); dir != "" {
 		return dir
@@ -26,8 +26,7 @@ func DefaultDir() string {
 	return filepath.Join(os.TempDir(), "strata-lease")
 }
 
-// lockName is the file whose lock makes looking at the folder and changing it one
-// step.
+// lockName is the name of the file whose lock makes reading and changing the folder atomic.
 const lockName = "lock"
 
 // locked runs f under the folder's lock. Folder and file are made if need be.
@@ -61,7 +60,7 @@ func locked(ctx context.Context, dir string, f func() error) error {
 	}
 }
 
-// openLock opens the file of the folder's lock; without create, only one that is there.
+// openLock opens the file of the folder's lock; without create, only an existing one.
 func openLock(dir string, create bool) (int, error) {
 	path := filepath.Join(dir, lockName)
 	// Without O_CREAT: in a folder like /tmp, kernels refuse that on files of others.
@@ -106,14 +105,13 @@ func makeDir(dir string) error {
 	return os.Chmod(dir, 0o777|fs.ModeSticky)
 }
 
-// sameFile says whether an open file is still the one of that name.
+// sameFile reports whether an open file still has its name.
 func sameFile(fd int, path string) bool {
 	var a, b unix.Stat_t
 	return unix.Fstat(fd, &a) == nil && unix.Lstat(path, &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino
 }
 
-// scan finds the files whose processes live, and if asked to removes those of
-// processes that do not.
+// scan finds the files whose processes are alive and, if asked to, removes the others.
 func scan(dir string, clean bool) ([]entry, error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -144,8 +142,8 @@ func scan(dir string, clean bool) ([]entry, error) {
 	return all, nil
 }
 
-// Check says why processes of this user cannot keep leases in a folder; nil if they
-// can. It makes nothing: a folder that is not there is judged by the one above.
+// Check returns nil if processes of this user can keep leases in a folder, and otherwise the reason. It
+// creates nothing: a folder that does not exist is judged by its parent.
 func Check(dir string) error {
 	path := dir
 	for {

@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// file is a file of this process with its lock. It is a bare descriptor: an os.File
-// would be closed, and the lock lost, when the garbage collector finds that nobody
-// reads from it.
+// file is a locked file of this process. It is a bare descriptor: the garbage collector would close an unused
+// os.File and thereby drop the lock.
 type file struct {
 	name string
 	fd   int
@@ -87,9 +86,8 @@ func (f *file) drop(dir string) error {
 	return errors.Join(err, unix.Close(f.fd))
 }
 
-// alive says whether a process holds the lock of a file, and when the file was
-// changed. What cannot be one of ours (a link, a pipe, a file that may not be read)
-// is not alive.
+// alive reports whether a process holds the lock of a file, and when the file was changed. Anything that
+// cannot be a lease (a link, a pipe, an unreadable file) is not alive.
 func alive(path string) (bool, int64, error) {
 	fd, err := openFile(path, unix.O_RDONLY, 0)
 	for _, foreign := range []error{unix.ENOENT, unix.EACCES, unix.EPERM, unix.ELOOP, unix.ENXIO} {

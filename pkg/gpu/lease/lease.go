@@ -1,29 +1,26 @@
-// Package lease lets many processes of a node share its GPUs: each asks for as much
-// device memory as it will hold, gets it on the device that has most left, and waits
-// its turn where it does not fit.
+// Package lease lets many processes of a node share its GPUs. Each process requests the device memory that it
+// will hold, gets it on the device with the most memory left, and waits for its turn if it does not fit.
 //
 //	l, err := lease.Acquire(ctx, "", devices, 6<<30, lease.Options{Wait: show, Warn: warn})
 //	if err != nil { … }
 //	defer l.Release()
 //	use(l.Device())
 //
-// Leases are files in a folder that all users of the node share ([DefaultDir]), one
-// for each device that a process holds or waits for. What a file says lies in its
-// name:
+// Leases are files in a folder that all users of the node share ([DefaultDir]), one for each device that a
+// process holds or waits for. The name holds all the information:
 //
 //	GPU-1f….lease.17.6442450944.k2j9x0   device, state (queue or lease), turn, bytes, random
 //
-// and it counts as long as its process holds an advisory lock (flock) on it. The
-// kernel drops that lock when the process ends, however it ends, in whatever
-// container it ran; a file without a lock is litter, and the next process of its owner
-// takes it away. Process ids, times and what is written in the files are only shown.
-// Nothing has to be written, so that a full disk is no obstacle.
+// A file counts as long as its process holds an advisory lock (flock) on it. The kernel drops that lock when
+// the process ends, however it ends, in whatever container it ran. A file without a lock is litter, which the
+// next process of its owner removes. Process ids, times and the content of the files are only displayed.
+// Nothing has to be written, so that a full disk does no harm.
 //
-// Turns are first come, first served on each device: who waits is not overtaken by one
-// that asks for less. Only a waiting process that does not run (stopped by a
-// debugger or a batch system) is passed over until it goes on.
+// Each device serves requests in the order of arrival: a waiting request is not overtaken by a smaller one.
+// Only a waiting process that does not run (stopped by a debugger or a batch system) is passed over until it
+// continues.
 //
-// Leases are a convention of these programs: what others hold of a GPU is not counted.
+// Leases are a convention of these programs: memory held by other programs does not count.
 package lease
 
 import (
@@ -38,32 +35,33 @@ import (
 	"time"
 )
 
-// Device is a GPU as a lease knows it.
+// Device describes a GPU for leasing.
 type Device struct {
 	UUID   string // as the driver gives it: the same in every process and container
 	Memory int64  // bytes in all
 }
 
-// perProcess is about what a process takes of a device besides the memory that it leases: its context, nvCOMP's
-// local memory, and the 128 MiB of cuFile's buffers.
+// perProcess estimates the device memory that a process needs besides its lease: its context, nvCOMP's local
+// memory, and the 128 MiB of cuFile's buffers.
 const perProcess = 600 << 20
 
-// besides is perProcess, or what there is room for on a small device.
+// besides returns perProcess, or less on a small device.
 func (d Device) besides() int64 { return min(perProcess, d.Memory/16) }
 
-// lent is how many bytes of a device are lent out, with what processes take besides: nineteen twentieths.
+// lent returns how many bytes of a device can be lent, including what processes take besides: nineteen
+// twentieths.
 func (d Device) lent() int64 { return d.Memory - d.Memory/20 }
 
-// Grantable returns the most bytes of a device that one process can lease.
+// Grantable returns the maximum number of bytes of a device that one process can lease.
 func (d Device) Grantable() int64 { return d.lent() - d.besides() }
 
 // ErrTooLarge is wrapped by the error of a request that no device can ever grant.
 var ErrTooLarge = errors.New("more device memory than there is")
 
-// Options are how a request tells what happens to it; both may be nil.
+// Options hold callbacks that report on a request; both may be nil.
 type Options struct {
-	Wait func(text string) // called when the request has to wait, and every half a minute of that
-	Warn func(text string) // called once if the node's folder cannot be used and nothing is leased
+	Wait func(text string) // called when the request has to wait, and every 30 s while it does
+	Warn func(text string) // called once if the node's folder cannot be used, so that nothing is leased
 }
 
 // Lease is memory of one device that this process may use until Release.
@@ -75,11 +73,10 @@ type Lease struct {
 	err    error
 }
 
-// Device is the device that the lease is of.
+// Device returns the leased device.
 func (l *Lease) Device() Device { return l.device }
 
-// Release gives the memory back. The end of the process does the same. A second
-// Release does nothing.
+// Release returns the memory, as does the end of the process. A second Release does nothing.
 func (l *Lease) Release() error {
 	l.once.Do(func() {
 		if l.file != nil {
@@ -98,11 +95,10 @@ var (
 	tellEvery    = 30 * time.Second
 )
 
-// Acquire leases n bytes of one of the devices. dir is the folder of the node's
-// leases, "" the default one. It waits for its turn until ctx ends, whose error it
-// then returns; a request that no device can grant is an error at once
-// ([ErrTooLarge]). Where the folder cannot be used, Options.Warn says why and the
-// lease is of a device that was not asked for by anyone.
+// Acquire leases n bytes of one of the devices. dir is the folder of the node's leases, "" the default one.
+// It waits for its turn until ctx ends and then returns its error; a request that no device can ever grant
+// fails at once ([ErrTooLarge]). If the folder cannot be used, it calls Options.Warn with the reason and
+// leases without coordination.
 func Acquire(ctx context.Context, dir string, devices []Device, n int64, o Options) (*Lease, error) {
 	fit, err := fitting(devices, n)
 	if err != nil {
@@ -129,7 +125,7 @@ func Acquire(ctx context.Context, dir string, devices []Device, n int64, o Optio
 	return &Lease{device: fit[rand.IntN(len(fit))]}, nil
 }
 
-// fitting are the devices that could grant n bytes if nobody else held any.
+// fitting returns the devices that could grant n bytes if nobody else held any.
 func fitting(devices []Device, n int64) ([]Device, error) {
 	if len(devices) == 0 {
 		return nil, errors.New("a lease needs a device")
@@ -157,7 +153,7 @@ func fitting(devices []Device, n int64) ([]Device, error) {
 	return fit, nil
 }
 
-// request is one process that asks.
+// request is one process's request for a lease.
 type request struct {
 	dir     string
 	devices []Device
@@ -200,7 +196,7 @@ func (r *request) wait(ctx context.Context, tell func(string)) (*Lease, error) {
 	}
 }
 
-// look hands all that hold and wait to f, while nobody else looks.
+// look calls f with all holders and waiters while it holds the folder's lock.
 func (r *request) look(ctx context.Context, f func([]entry) error) error {
 	return locked(ctx, r.dir, func() error {
 		all, err := scan(r.dir, true)
@@ -244,9 +240,8 @@ func (r *request) enter(all []entry) error {
 	return nil
 }
 
-// admit takes the device with most memory left of those on which it is this
-// request's turn and it fits; nil if there is none. ahead is how many wait before it
-// on the device where they are fewest.
+// admit takes the device with the most memory left among those on which the request is next and fits, or
+// returns nil. ahead is the number of requests before it on the device with the fewest.
 func (r *request) admit(all []entry) (l *Lease, ahead int, text string, err error) {
 	best, most, ahead := -1, int64(-1), math.MaxInt
 	free := make([]string, len(r.devices))
@@ -284,8 +279,8 @@ func (r *request) admit(all []entry) (l *Lease, ahead int, text string, err erro
 	return &Lease{device: r.devices[best], dir: r.dir, file: f}, 0, "", nil
 }
 
-// stalled says whether a process in the queue has not looked for long, by this
-// process's clock: times of the files are only compared with themselves.
+// stalled reports whether a waiting process has not looked for long, by this process's clock: file times are
+// compared only with themselves.
 func (r *request) stalled(e entry) bool {
 	s, ok := r.seen[e.file]
 	if !ok || s.changed != e.changed {
@@ -316,7 +311,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// size is a number of bytes for people.
+// size formats a number of bytes.
 func size(n int64) string {
 	if n < 1<<30 {
 		return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))

@@ -27,8 +27,8 @@ type Entry struct {
 	Holder  Holder
 }
 
-// Holder is what a process says of itself: for people, nothing depends on it.
-// Everything is empty where it says nothing that can be.
+// Holder describes the process of an entry, for display only. It is empty if the process left no readable
+// description.
 type Holder struct {
 	PID       int       `json:"pid"` // in its container
 	Start     string    `json:"start"`
@@ -39,8 +39,8 @@ type Holder struct {
 	Since     time.Time `json:"since"`
 }
 
-// List is who holds and who waits for memory of the node's GPUs, by device and turn.
-// It changes nothing; a folder that is not there has no entries.
+// List returns the holders of and the waiters for memory of the node's GPUs, by device and turn. It changes
+// nothing; a missing folder has no entries.
 func List(dir string) ([]Entry, error) {
 	if dir == "" {
 		dir = DefaultDir()
@@ -80,7 +80,7 @@ func rank(e entry) int {
 	return 0
 }
 
-// self is this process.
+// self describes this process.
 func self() Holder {
 	h := Holder{PID: os.Getpid(), Namespace: namespace(), Tool: filepath.Base(os.Args[0]), Since: time.Now().UTC().Truncate(time.Second)}
 	h.Start = startOf(h.PID)
@@ -91,8 +91,8 @@ func self() Holder {
 	return h
 }
 
-// holder reads what a process wrote into its file. A claim to be a process of this
-// container that does not run here is none.
+// holder reads the description that a process wrote into its file. It ignores a claim to be a process of this
+// container that does not run here.
 func holder(path string) Holder {
 	fd, err := openFile(path, unix.O_RDONLY, 0)
 	if err != nil {
@@ -122,9 +122,8 @@ func holder(path string) Holder {
 	return h
 }
 
-// startOf is when a process started, in clock ticks since boot: field 22 of
-// /proc/PID/stat, whose second field in parentheses may hold anything. "" where that
-// cannot be read.
+// startOf returns when a process started, in clock ticks since boot: field 22 of /proc/PID/stat, whose second
+// field in parentheses may hold anything. It returns "" if that cannot be read.
 func startOf(pid int) string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -137,7 +136,7 @@ func startOf(pid int) string {
 	return fields[19]
 }
 
-// namespace is the name space of process ids, "" where the system does not tell.
+// namespace returns the process id namespace, or "" if unknown.
 func namespace() string {
 	link, _ := os.Readlink("/proc/self/ns/pid")
 	return link

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// entry is what the name of a file says, and what its lock and its time say.
+// entry holds the parts of a file's name, and the state of its lock and its time.
 type entry struct {
 	uuid    string
 	waiting bool
@@ -27,7 +27,7 @@ const (
 // maxTurn bounds the numbers that a name may hold: the next ones have room.
 const maxTurn = 1 << 53
 
-// name is a new name for an entry.
+// name returns a new name for an entry.
 func (e entry) name() string {
 	state := leaseState
 	if e.waiting {
@@ -53,7 +53,7 @@ func parseName(name string) (entry, bool) {
 	return e, true
 }
 
-// validUUID says whether a UUID can stand in a name: letters, digits and hyphens.
+// validUUID reports whether a UUID can be part of a name: letters, digits and hyphens.
 func validUUID(s string) bool {
 	return s != "" && len(s) <= 100 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == ""
 }

@@ -9,18 +9,16 @@ import (
 	"strata/pkg/mem"
 )
 
-// Piece is something to decode or to encode: Src becomes Dst.
+// Piece is data to decode or to encode from Src to Dst.
 type Piece struct {
 	Src, Dst gpu.Span
 	Name     string // in errors, as "mosaic.ome.zarr/0/c/1/2"
 }
 
-// Decode queues the decoding of a batch. A piece fills its Dst exactly; anything else
-// is an error of the stream's Wait, a [*PieceError]. Src must be aligned
-// ([Library.DecodeAlignment]).
-//
-// Memory for the batch is taken from the device's pools and given back after Wait; where
-// there is less than the whole batch wants, its parts run one after the other.
+// Decode queues the decoding of a batch. Each piece must fill its Dst exactly; otherwise the stream's Wait
+// returns a [*PieceError]. Src must be aligned ([Library.DecodeAlignment]). It takes memory for the batch
+// from the device's pools and returns it after Wait; if there is not enough for the whole batch, parts run
+// one after the other.
 func (l *Library) Decode(s *gpu.Stream, f Format, batch []Piece) error {
 	most, _ := f.most()
 	var largest, total int64
@@ -47,8 +45,8 @@ func (l *Library) Decode(s *gpu.Stream, f Format, batch []Piece) error {
 	}, f)
 }
 
-// DecodeTemp is how many bytes of the device Decode takes for n pieces that decode to
-// at most largest bytes each and total bytes together, beside [Overhead].
+// DecodeTemp returns the device memory, in bytes and besides [Overhead], that Decode needs for n pieces that
+// decode to at most largest bytes each and total bytes together.
 func (l *Library) DecodeTemp(d *gpu.Device, f Format, n int, largest, total int64) (int64, error) {
 	return temp(d, "nvcompBatched"+f.String()+"DecompressGetTempSize", n, largest, total, func(n, largest, total uint64, b *uint64) status {
 		return l.decode[f].TempSize(n, largest, decodeOptions, b, total, 0)
@@ -63,8 +61,8 @@ func temp(d *gpu.Device, call string, n int, largest, total int64, f func(n, lar
 	return int64(b), err
 }
 
-// Overhead is how many bytes a batch of n pieces takes, of page-locked memory and of
-// the device, beside temporary memory.
+// Overhead returns how many bytes of page-locked and of device memory a batch of n pieces needs, besides
+// temporary memory.
 func Overhead(n int) int64 { return mem.Pooled(newTable(n).bytes()) }
 
 func fits(p Piece, f Format, align, n, most int64) error {
@@ -77,10 +75,10 @@ func fits(p Piece, f Format, align, n, most int64) error {
 	return nil
 }
 
-// mostPieces is how many pieces one call gets.
+// mostPieces is the maximum number of pieces per call.
 const mostPieces = 1 << 16
 
-// table is what nvCOMP is told of a batch, and what it answers, in columns.
+// table holds nvCOMP's arguments and results for a batch, in columns.
 type table struct {
 	n      int
 	device gpu.Span
@@ -102,7 +100,7 @@ func newTable(n int) *table { return &table{n: n} }
 func (t *table) offset(column int) int64 { return int64(column) * 8 * int64(t.n) }
 func (t *table) bytes() int64            { return t.offset(statuses) + 4*int64(t.n) }
 
-// column is the address of a column from a piece on.
+// column returns the address of a column from a piece on.
 func (t *table) column(c, from int) uint64 {
 	width := int64(8)
 	if c == statuses {
@@ -178,8 +176,8 @@ func queue(s *gpu.Stream, batch []Piece, temp func(n int) (int64, error), run fu
 	return nil
 }
 
-// room takes temporary memory for n pieces, or for as many as there is memory for: the
-// parts of a batch use it one after the other.
+// room takes temporary memory for n pieces, or for as many as memory allows: the parts of a batch use it one
+// after the other.
 func room(s *gpu.Stream, n int, temp func(n int) (int64, error)) (int, *gpu.Buffer, error) {
 	for {
 		bytes, err := temp(n)

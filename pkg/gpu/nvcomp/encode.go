@@ -6,10 +6,9 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Encode queues the encoding of a batch. What a piece becomes lies at the beginning of
-// its Dst, which must have room for [Library.Bound] of the longest Src; once the stream has been
-// waited for, lengths has how many bytes that are. Src must be aligned
-// ([Library.EncodeAlignment]). Memory is taken as by [Library.Decode].
+// Encode queues the encoding of a batch. The result of a piece lies at the beginning of its Dst, which must
+// have room for [Library.Bound] of the longest Src; once the stream has been waited for, lengths holds the
+// encoded lengths. Src must be aligned ([Library.EncodeAlignment]). It takes memory like [Library.Decode].
 func (l *Library) Encode(s *gpu.Stream, f Format, batch []Piece, lengths []int64) error {
 	_, most := f.most()
 	var largest, total int64
@@ -46,14 +45,14 @@ func (l *Library) Encode(s *gpu.Stream, f Format, batch []Piece, lengths []int64
 	}, f)
 }
 
-// EncodeTemp is as [Library.DecodeTemp].
+// EncodeTemp returns the device memory that Encode needs, like [Library.DecodeTemp].
 func (l *Library) EncodeTemp(d *gpu.Device, f Format, n int, largest, total int64) (int64, error) {
 	return temp(d, "nvcompBatched"+f.String()+"CompressGetTempSize", n, largest, total, func(n, largest, total uint64, b *uint64) status {
 		return l.encode[f].TempSize(n, largest, encodeOptions, b, total, 0)
 	})
 }
 
-// Bound is the most bytes that n bytes are encoded to. n is at most 16 MiB.
+// Bound returns the maximum length of n encoded bytes. n is at most 16 MiB.
 func (l *Library) Bound(f Format, n int64) (int64, error) {
 	if _, most := f.most(); n > most {
 		return 0, fmt.Errorf("%s: %d bytes, nvCOMP takes at most %d", f, n, most)

@@ -14,9 +14,8 @@ import (
 // Format is a compressed format that the device decodes.
 type Format int
 
-// The formats, as nvCOMP's names have them. A batch's pieces are whole frames of
-// Zstandard (RFC 8878), blocks of LZ4, and streams of DEFLATE (RFC 1951) without a
-// wrapper.
+// Formats, by nvCOMP's names. Pieces are whole Zstandard frames (RFC 8878), LZ4 blocks, and DEFLATE streams
+// (RFC 1951) without wrapper.
 const (
 	Zstd Format = iota
 	LZ4
@@ -26,8 +25,8 @@ const (
 
 func (f Format) String() string { return [...]string{"Zstd", "LZ4", "Deflate"}[f] }
 
-// most is the largest piece in bytes that nvCOMP decodes, and that it encodes (zstd.h,
-// lz4.h, deflate.h): sizes in its kernels are 32 bits.
+// most returns the maximum sizes in bytes of pieces that nvCOMP decodes and encodes (zstd.h, lz4.h,
+// deflate.h): sizes in its kernels have 32 bits.
 func (f Format) most() (decoded, encoded int64) {
 	if f == Deflate {
 		return math.MaxInt32, 0
@@ -69,7 +68,7 @@ type encoder struct {
 	Encode     func(src, srcBytes, largest, n uint64, temp, tempBytes, dst, dstBytes uint64, o optionsByValue, statuses uint64, stream uintptr) status `sym:"nvcompBatched*CompressAsync"`
 }
 
-// Library is nvCOMP. Its methods may be called from any goroutine.
+// Library is the opened nvCOMP. Its methods may be called concurrently.
 type Library struct {
 	version string
 	decode  [formats]decoder
@@ -125,8 +124,8 @@ var load = sync.OnceValues(func() (*Library, error) {
 	return l, nil
 })
 
-// Open finds the library and lets it decode a frame of each format on the device, once for the device. The
-// error is the reason why it cannot be used: it is missing, too old, made for a newer driver, or wrong.
+// Open opens the library and tests it by decoding a frame of each format on the device, once per device. The
+// error gives the reason why it cannot be used: missing, too old, made for a newer driver, or wrong results.
 func Open(d *gpu.Device) (*Library, error) {
 	l, err := load()
 	if err != nil {
@@ -142,17 +141,17 @@ func Open(d *gpu.Device) (*Library, error) {
 	return l, nil
 }
 
-// Version is the library's, as "6.0.0".
+// Version returns the library's version, such as "6.0.0".
 func (l *Library) Version() string { return l.version }
 
-// DecodeAlignment is what the addresses of pieces to decode must be multiples of: 4 for
-// Deflate, 1 for the others, in versions 5 and 6. What is decoded may lie anywhere.
+// DecodeAlignment returns the required alignment of pieces to decode: 4 for Deflate, 1 for the others, in
+// versions 5 and 6. The output may have any address.
 func (l *Library) DecodeAlignment(f Format) int64 { return int64(max(1, l.decodeAlign[f].Input)) }
 
-// EncodeAlignment is the same of pieces to encode: 4 for Zstd, 1 for LZ4.
+// EncodeAlignment returns the required alignment of pieces to encode: 4 for Zstd, 1 for LZ4.
 func (l *Library) EncodeAlignment(f Format) int64 { return int64(max(1, l.encodeAlign[f].Input)) }
 
-// Error is a call of nvCOMP, or a piece of its work, that failed.
+// Error is a failed call of nvCOMP, or a failed piece.
 type Error struct {
 	Call string // as nvcomp.h names it; "" of a piece
 	Code int    // nvcompStatus_t
@@ -178,7 +177,7 @@ type PieceError struct {
 
 func (e *PieceError) Error() string { return fmt.Sprintf("%s: %s: %v", e.Name, e.Format, e.Err) }
 
-// Unwrap is what was wrong with the piece.
+// Unwrap returns the fault of the piece.
 func (e *PieceError) Unwrap() error { return e.Err }
 
 // texts are the values of nvcompStatus_t in words.

@@ -15,7 +15,7 @@ import (
 //go:embed probe
 var probes embed.FS
 
-// sample is what the probes decode to: numbers that repeat themselves, and others.
+// sample returns what the probes decode to: numbers that repeat themselves, and others.
 func sample() []byte {
 	b, x := make([]byte, 0, 9000), uint32(7)
 	for i := 0; len(b) < 8000; i++ {
@@ -32,7 +32,7 @@ func (f Format) probe() ([]byte, error) {
 	return probes.ReadFile("probe/" + strings.ToLower(f.String()))
 }
 
-// try decodes a probe of each format on the device and compares what comes out.
+// try decodes a probe of each format on the device and compares the results.
 func (l *Library) try(d *gpu.Device) (err error) {
 	s, err := d.Stream()
 	if err != nil {

@@ -44,7 +44,7 @@ type pciInfo struct {
 type process struct {
 	pid  uint32
 	_    uint32
-	used uint64 // notAvailable: not told
+	used uint64 // notAvailable: unknown
 	_, _ uint32 // instances
 }
 

@@ -1,16 +1,16 @@
-// Package nvml asks NVIDIA's management library, libnvidia-ml.so.1, what GPUs a machine has and
-// who uses them. The library comes with the driver and is opened at run time; no context is
-// made on a device, so that asking takes none of its memory.
+// Package nvml queries NVIDIA's management library, libnvidia-ml.so.1, for the GPUs of a machine and their
+// users. The library comes with the driver and is opened at run time. No context is created on a device, so
+// that queries take none of its memory.
 //
 //	facts, err := nvml.Read()
 //	for _, d := range facts.Devices {
 //		fmt.Println(d.UUID, d.Memory.Free)
 //	}
 //
-// What the library does not tell of a device (a laptop has no ECC, a container may not ask for
-// the mode of instances) is a value, nil or empty, and no error.
+// Facts that the library does not report for a device (a laptop has no ECC, a container may not query the
+// mode of instances) are nil or empty values and no error.
 //
-// The library knows nothing of CUDA_VISIBLE_DEVICES: [Visible] does.
+// The library ignores CUDA_VISIBLE_DEVICES; [Visible] applies it.
 package nvml
 
 import (
@@ -24,7 +24,7 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Unavailable says why the library tells nothing. It is no failure.
+// Unavailable reports why the library gives no information. It is not a failure.
 type Unavailable struct {
 	Reason string
 }
@@ -35,40 +35,40 @@ func unavailable(format string, args ...any) error {
 	return &Unavailable{fmt.Sprintf(format, args...)}
 }
 
-// Facts are what the library tells of a machine at one moment.
+// Facts holds the library's information about a machine at one moment.
 type Facts struct {
 	Driver  string      // version: "550.54.15"
-	CUDA    gpu.Version // newest CUDA that the driver knows; 0: not told
+	CUDA    gpu.Version // newest CUDA that the driver knows; 0: unknown
 	Devices []Device    // in the order of their places on the PCI bus
 	Hidden  int         // devices that this process may not use: those of other jobs
 }
 
-// Device is a GPU. Pointers are nil where the library tells nothing.
+// Device is a GPU. Pointers are nil for unknown facts.
 type Device struct {
 	Name        string
 	UUID        string       // "GPU-…", as nvidia-smi prints it
-	PCI         string       // "0000:07:00.0", as /sys/bus/pci has it
-	Compute     int          // compute capability times ten; 0: not told
-	Memory      *Memory      // of the whole device, if it has instances
-	BAR1        *Memory      // what of its memory other devices on the bus can reach at once
-	Mode        Mode         // who may make contexts; "" where it is not told
+	PCI         string       // PCI address as in /sys/bus/pci: "0000:07:00.0"
+	Compute     int          // compute capability times ten; 0: unknown
+	Memory      *Memory      // of the whole device, even if it has instances
+	BAR1        *Memory      // the part of its memory that other devices on the bus can reach at once
+	Mode        Mode         // compute mode: who may make contexts; "" if unknown
 	ECC         *Switch      // error correction of its memory
 	MIG         *Switch      // whether it is cut into instances
 	Instances   []Instance   // of a device that is
 	Link        *Link        // to the PCI bus
 	Utilization *Utilization // over the last moments
-	Persistence *bool        // the driver keeps it ready while nobody uses it
+	Persistence *bool        // the driver keeps the device initialised while nobody uses it
 	Power       *float64     // watts
 	Temperature *int         // degrees Celsius
-	Processes   []Process    // with a context; nil: not told
+	Processes   []Process    // with a context; nil: unknown
 	Reason      string       // why it cannot be used, where it does not work; the rest may be empty then
 }
 
-// Memory is in bytes. What the driver keeps for itself is neither free nor used where the
-// library tells it apart.
+// Memory is in bytes. Memory reserved by the driver is neither free nor used if the library reports it
+// separately.
 type Memory struct{ Total, Free, Used int64 }
 
-// Mode says who may make contexts on a device.
+// Mode tells who may make contexts on a device.
 type Mode string
 
 // The modes, in nvidia-smi's words.
@@ -81,29 +81,29 @@ const (
 
 var modes = map[int32]Mode{modeDefault: Default, modeExclusiveThread: ExclusiveThread, modeProhibited: Prohibited, modeExclusiveProcess: ExclusiveProcess}
 
-// Switch is what is on or off, now and after the next reset or restart.
+// Switch is a setting that is on or off, now and after the next reset or restart.
 type Switch struct{ Now, Next bool }
 
-// Link is the generation of PCI Express and the number of lanes, now (an idle device saves
-// power) and at most in this slot; 0: not told.
+// Link is the generation of PCI Express and the number of lanes, now (an idle device saves power) and at most
+// in this slot; 0: unknown.
 type Link struct{ Generation, MostGeneration, Width, MostWidth int }
 
-// Utilization is per cent of time in which a kernel ran, or memory was read or written.
+// Utilization is the percentage of time in which a kernel ran, or memory was read or written.
 type Utilization struct{ GPU, Memory int }
 
 // Process has a context on a device.
 type Process struct {
-	PID  int   // as this process would see it, or as the host does: drivers differ
-	Used int64 // bytes of the device; 0: not told
+	PID  int   // process id in this process's namespace or the host's: drivers differ
+	Used int64 // bytes of the device; 0: unknown
 }
 
 // Instance is a part of a GPU that programs see as a device (MIG).
 type Instance struct {
 	Name         string // "NVIDIA A100-SXM4-80GB MIG 1g.10gb"
 	UUID         string // "MIG-…"
-	GPU, Compute int    // its numbers: GPU instance, and compute instance of that; -1: not told
+	GPU, Compute int    // its numbers: GPU instance, and compute instance of that; -1: unknown
 	Memory       *Memory
-	Processes    []Process // nil: not told
+	Processes    []Process // nil: unknown
 }
 
 var lib struct {
@@ -139,8 +139,8 @@ var load = sync.OnceValue(func() error {
 // mu lets one ask at a time: the library is initialised for that long.
 var mu sync.Mutex
 
-// Read asks for everything. Where the library cannot be asked the error is [Unavailable] and
-// says why in one line.
+// Read queries everything. If the library cannot be queried, the error is [Unavailable] with the reason in
+// one line.
 func Read() (*Facts, error) {
 	if err := load(); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func Read() (*Facts, error) {
 	return read()
 }
 
-// initReason is why the library does not start, with what would be right.
+// initReason explains why the library does not start, and what would help.
 func initReason(r result) string {
 	switch r {
 	case codeVersionMismatch:
@@ -186,8 +186,8 @@ func cString(p *byte) string {
 	return string(unsafe.Slice(p, n))
 }
 
-// most is how many devices and instances a machine has at most, processes a device: a count
-// above is a broken library's.
+// most is the maximum number of devices and instances of a machine, and of processes of a device; a larger
+// count means that the library is broken.
 const most = 4096
 
 func read() (*Facts, error) {
@@ -217,7 +217,7 @@ func read() (*Facts, error) {
 	return f, nil
 }
 
-// text asks for a text; "" if there is none.
+// text queries a text; it returns "" if there is none.
 func text(ask func(p *byte, n uint32) result, size int) string {
 	b := make([]byte, size)
 	if ask(&b[0], uint32(size)) != 0 {
@@ -227,7 +227,7 @@ func text(ask func(p *byte, n uint32) result, size int) string {
 	return s
 }
 
-// broken says why a device cannot be used.
+// broken explains why a device cannot be used.
 func broken(call string, r result) string {
 	switch r {
 	case codeLost:
@@ -248,8 +248,8 @@ type question struct {
 	reason string
 }
 
-// told tells whether a call has told what it was asked. One that shows that the device does
-// not work is remembered, and the last.
+// told reports whether a call has answered. It remembers an answer that the device does not work, and the
+// last one.
 func (q *question) told(ask func() result) bool {
 	if q.reason != "" {
 		return false
@@ -320,7 +320,7 @@ func (q *question) text(ask func(device uintptr, p *byte, n uint32) result, size
 	return s
 }
 
-// bytesOf is a count of bytes that is no larger than there can be.
+// bytesOf returns a count of bytes, limited to what is possible.
 func bytesOf(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 func (q *question) memory() *Memory {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Unit is what a program uses as one device: a GPU, or an instance of one.
+// Unit is what programs use as one device: a GPU, or an instance of one.
 type Unit struct {
 	*Device
 	Instance *Instance // nil: the whole GPU
 }
 
-// ID is the UUID by which CUDA_VISIBLE_DEVICES can name it.
+// ID returns the UUID by which CUDA_VISIBLE_DEVICES can name it.
 func (u Unit) ID() string {
 	if u.Instance != nil {
 		return u.Instance.UUID
@@ -20,7 +20,7 @@ func (u Unit) ID() string {
 	return u.UUID
 }
 
-// Title is its name.
+// Title returns the unit's name.
 func (u Unit) Title() string {
 	if u.Instance != nil {
 		return u.Instance.Name
@@ -28,7 +28,7 @@ func (u Unit) Title() string {
 	return u.Name
 }
 
-// Space is its memory; nil where that is not told.
+// Space returns the unit's memory, or nil if unknown.
 func (u Unit) Space() *Memory {
 	if u.Instance != nil {
 		return u.Instance.Memory
@@ -36,7 +36,7 @@ func (u Unit) Space() *Memory {
 	return u.Memory
 }
 
-// Users are the processes with a context on it; nil where they are not told.
+// Users returns the processes with a context on the unit, or nil if unknown.
 func (u Unit) Users() []Process {
 	if u.Instance != nil {
 		return u.Instance.Processes
@@ -44,7 +44,7 @@ func (u Unit) Users() []Process {
 	return u.Processes
 }
 
-// units are those of a device: its instances if it has any.
+// units returns the units of a device: its instances if it has any.
 func units(d *Device) []Unit {
 	if len(d.Instances) == 0 {
 		return []Unit{{Device: d}}
@@ -56,7 +56,7 @@ func units(d *Device) []Unit {
 	return all
 }
 
-// Units are all of a machine, those of each device together.
+// Units returns all units of a machine, grouped by device.
 func Units(devices []Device) []Unit {
 	var all []Unit
 	for i := range devices {
@@ -65,10 +65,10 @@ func Units(devices []Device) []Unit {
 	return all
 }
 
-// Visible are the units that the value of CUDA_VISIBLE_DEVICES leaves, in its order: a list of
-// numbers of devices, UUIDs ("GPU-…", "MIG-…") or beginnings of them, up to the first that names none
-// or one that was named before. A number is a place in devices, and of a device with instances means
-// the first, as its UUID does.
+// Visible returns the units that a value of CUDA_VISIBLE_DEVICES leaves, in its order. The value is a list of
+// device numbers, UUIDs ("GPU-…", "MIG-…") or prefixes of them, and ends at the first entry that names no
+// unit or one named before. A number is an index into devices; for a device with instances it means the
+// first, as its UUID does.
 func Visible(devices []Device, list string) []Unit {
 	var seen []Unit
 	for item := range strings.SplitSeq(list, ",") {
@@ -86,7 +86,7 @@ func Visible(devices []Device, list string) []Unit {
 	return seen
 }
 
-// named is the one unit that an item of the list names.
+// named returns the one unit that an item of the list names.
 func named(devices []Device, item string) (Unit, bool) {
 	if n, err := strconv.Atoi(item); err == nil {
 		if n < 0 || n >= len(devices) {
@@ -114,14 +114,14 @@ func named(devices []Device, item string) (Unit, bool) {
 	return found[0], true
 }
 
-// begins tells whether item is the beginning of a UUID with a prefix, and more than that.
+// begins reports whether item is the beginning of a UUID and longer than prefix.
 func begins(uuid, item, prefix string) bool {
 	return len(item) > len(prefix) && len(item) <= len(uuid) && strings.HasPrefix(item, prefix) && strings.EqualFold(uuid[:len(item)], item)
 }
 
-// OrderKnown tells whether CUDA numbers devices as the library does, by their places on the
-// bus. Unless CUDA_DEVICE_ORDER (order) says so it puts the fastest first, which changes nothing if all
-// are alike, and does not matter if the list has no numbers.
+// OrderKnown reports whether CUDA numbers devices as the library does, by their places on the bus. Unless
+// CUDA_DEVICE_ORDER (order) says so, CUDA puts the fastest first, which changes nothing if all are alike and
+// does not matter if list has no numbers.
 func OrderKnown(devices []Device, order, list string) bool {
 	if order == "PCI_BUS_ID" {
 		return true
@@ -144,8 +144,8 @@ func OrderKnown(devices []Device, order, list string) bool {
 	return true
 }
 
-// SameUUID tells whether two UUIDs are those of one device. What stands before the number is left
-// out: pkg/gpu writes "GPU-" before that of an instance too.
+// SameUUID reports whether two UUIDs denote the same device. It ignores the prefix: pkg/gpu writes "GPU-"
+// before that of an instance too.
 func SameUUID(a, b string) bool {
 	return strings.EqualFold(number(a), number(b)) && number(a) != ""
 }
@@ -155,8 +155,8 @@ func number(uuid string) string {
 	return strings.TrimPrefix(uuid, "MIG-")
 }
 
-// Find is the unit that the driver shows by a UUID and a place on the bus (gpu.Info). The place
-// decides where no UUID is the same and one unit lies there.
+// Find returns the unit with the driver's UUID and place on the bus (gpu.Info). If no UUID matches, a single
+// unit at that place is returned.
 func Find(devices []Device, uuid, pci string) (Unit, bool) {
 	var there []Unit
 	for _, u := range Units(devices) {

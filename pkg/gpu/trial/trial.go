@@ -1,7 +1,8 @@
-// Package trial finds out which of two ways of doing the same work is faster, by doing the first pieces of it by each.
+// Package trial finds out which of two ways of doing the same work is faster, by doing the first pieces by
+// each.
 //
-// What has to be done for every piece of an array can be done on the device or by the host: to decode it, or to
-// encode it. Each worker asks the array's [Trial] by which way its next piece goes, and says how long it took:
+// Work that every piece of an array needs, such as decoding or encoding, can be done on the device or by the
+// host. Each worker asks the array's [Trial] which way its next piece takes, and reports how long it took:
 //
 //	way, timed := t.Next()
 //	…
@@ -9,8 +10,8 @@
 //		t.Took(way, bytes, seconds)
 //	}
 //
-// Pieces differ in size and content, so that rates are compared, of each way the best: a first call of a library, or a
-// page that is not in the cache yet, says nothing of the calls behind it. Nothing is done twice.
+// Pieces differ in size and content, so that rates are compared; and the best rate of each way, since the
+// first call of a library or a page that is not cached yet is slower than later ones. No work is done twice.
 package trial
 
 import (
@@ -21,7 +22,7 @@ import (
 	"sync"
 )
 
-// Outcome is what a trial found out.
+// Outcome is the result of a trial.
 type Outcome struct {
 	What   string // was done: "read", "write"
 	Array  string // location
@@ -44,7 +45,7 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("%s: %s by way of %s (%s)", o.Array, o.What, o.Chosen, strings.Join(rates, ", "))
 }
 
-// Book holds the trials of a run. Of a nil Book there are none: the first of the ways is taken.
+// Book holds the trials of a run. A nil Book has none: the first way is always taken.
 type Book struct {
 	tries int
 
@@ -53,7 +54,7 @@ type Book struct {
 	done  []Outcome
 }
 
-// New returns a book whose trials give each way so many pieces, nil for none.
+// New returns a book whose trials give each way the given number of pieces, or nil for none.
 func New(tries int) *Book {
 	if tries < 1 {
 		return nil
@@ -61,7 +62,7 @@ func New(tries int) *Book {
 	return &Book{tries: tries, named: map[[2]string]*Trial{}}
 }
 
-// Of returns the trial of what is done with an array, the same one whenever it is asked for.
+// Of returns the trial of an operation on an array; the same arguments give the same trial.
 func (b *Book) Of(what, array string, ways ...string) *Trial {
 	if b == nil {
 		return nil
@@ -80,7 +81,7 @@ func (b *Book) Of(what, array string, ways ...string) *Trial {
 	return t
 }
 
-// Outcomes returns the outcomes of the trials that are over, by what was done, and by array.
+// Outcomes returns the outcomes of finished trials, sorted by operation and array.
 func (b *Book) Outcomes() []Outcome {
 	if b == nil {
 		return nil
@@ -92,7 +93,8 @@ func (b *Book) Outcomes() []Outcome {
 	})
 }
 
-// Trial compares the ways of one array. Several goroutines may use it. Of a nil Trial the first way is taken.
+// Trial compares the ways for one array. Several goroutines may use it. With a nil Trial the first way is
+// taken.
 type Trial struct {
 	book *Book
 
@@ -103,8 +105,9 @@ type Trial struct {
 	winner  int   // once the outcome has a Chosen
 }
 
-// Next returns by which way the next piece goes, and whether [Trial.Took] is to be told how long it took. While pieces are
-// under way, or when one failed whose time is never known, the others go by the first way.
+// Next returns the way that the next piece takes, and whether to report its duration to [Trial.Took]. While
+// tried pieces are in progress, or if one failed so that its duration is never known, the others take the
+// first way.
 func (t *Trial) Next() (way int, timed bool) {
 	if t == nil {
 		return 0, false
@@ -126,7 +129,8 @@ func (t *Trial) Next() (way int, timed bool) {
 	return way, true
 }
 
-// Took notes how long a piece of so many decoded bytes took. The last one decides: of equally fast ways the first wins.
+// Took records the duration of a piece of the given number of decoded bytes. The last one decides the trial;
+// of equally fast ways the first wins.
 func (t *Trial) Took(way int, bytes int64, seconds float64) {
 	if o, over := t.note(way, bytes, seconds); over {
 		t.book.end(o)

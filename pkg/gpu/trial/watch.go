@@ -6,11 +6,11 @@ import (
 	"strata/pkg/gpu"
 )
 
-// Watch measures what lies between two points of a stream, and with it what the host does between queueing them, if
-// the stream waits for nothing else. The device's clock is that of the tests' double, too, when it has one.
+// Watch measures the time between two points of a stream, including the host's work between queuing them if
+// the stream waits for nothing else. Under the tests' double of a GPU, the device's clock is the double's.
 type Watch struct{ from, to *gpu.Event }
 
-// Begin marks the first point. After an error nothing is measured.
+// Begin marks the first point. After an error of the stream nothing is measured.
 func (w *Watch) Begin(s *gpu.Stream) (err error) {
 	for _, e := range []**gpu.Event{&w.from, &w.to} {
 		if *e == nil {
@@ -23,14 +23,14 @@ func (w *Watch) Begin(s *gpu.Stream) (err error) {
 	return nil
 }
 
-// End marks the second point. Of a closed watch it marks none.
+// End marks the second point. On a closed watch it does nothing.
 func (w *Watch) End(s *gpu.Stream) {
 	if w.to != nil {
 		s.Record(w.to)
 	}
 }
 
-// Seconds returns the time between the points, which the caller has waited for.
+// Seconds returns the time between the points. The caller has waited for both.
 func (w *Watch) Seconds() (float64, error) {
 	if w.to == nil {
 		return 0, errors.New("the watch is closed")
@@ -38,7 +38,7 @@ func (w *Watch) Seconds() (float64, error) {
 	return w.to.Since(w.from)
 }
 
-// Close gives the events back. It may be called again.
+// Close destroys the events. A second Close does nothing.
 func (w *Watch) Close() error {
 	var errs []error
 	for _, e := range []**gpu.Event{&w.from, &w.to} {

@@ -30,7 +30,7 @@ func padded(v []int, fill int) (p point) {
 	return p
 }
 
-// layout is how level 0 of an image is stored.
+// layout describes how level 0 of an image is stored.
 type layout struct {
 	full, chunk point // shapes
 	size        int   // bytes of an element
@@ -66,12 +66,12 @@ func (l *layout) halves() bool {
 	return l.kind.IsNumber() && l.kind != dtype.Float16
 }
 
-// bytes is how many bytes the elements of a box take.
+// bytes returns how many bytes the elements of a box take.
 func (l *layout) bytes(shape []int) int64 {
 	return int64(padded(shape, 1).volume()) * int64(l.size)
 }
 
-// clipped is the shape of the largest tile of a shape in the image.
+// clipped returns the shape of the largest tile of a shape in the image.
 func (l *layout) clipped(shape []int) point {
 	c := padded(shape, 1)
 	for d := range c {
@@ -80,7 +80,7 @@ func (l *layout) clipped(shape []int) point {
 	return c
 }
 
-// grid is how many chunks a tile has.
+// grid returns how many chunks a tile has.
 func (l *layout) grid(tile point) (g point) {
 	for d, n := range tile {
 		g[d] = (n + l.chunk[d] - 1) / l.chunk[d]
@@ -103,7 +103,7 @@ func (l *layout) inRow(tile point) bool {
 	return true
 }
 
-// partBytes is the most that the parts of a chunk take that go to level 1, and their tables.
+// partBytes returns the most that the parts of a chunk take that go to level 1, and their tables.
 func (l *layout) partBytes() (parts, tables int64) {
 	if l.levels < 2 {
 		return 0, 0
@@ -134,5 +134,5 @@ func (l *layout) partBytes() (parts, tables int64) {
 	return parts + aligned(made), tables
 }
 
-// tapBytes is what a sample of level 1 takes of an axis in a table of [kernels.Halving].
+// tapBytes is the size of one sample of an axis of level 1 in a table of [kernels.Halving].
 const tapBytes = 24

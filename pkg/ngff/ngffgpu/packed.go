@@ -16,8 +16,8 @@ import (
 	"strata/pkg/zarr/zarrgpu/pack"
 )
 
-// pack encodes the chunks on the device: all of them at once, or as many as there is memory
-// for. What cannot be encoded there the host encodes.
+// pack encodes the chunks on the device, all at once or as many as memory allows. The host encodes what the
+// device cannot.
 func (t *Tile) pack(ctx context.Context, s *gpu.Stream) (chunks []zarr.Stored, release func(), err error) {
 	begun := time.Now()
 	defer t.options.Meter.Since(meter.Encode, begun)
@@ -93,11 +93,11 @@ func (t *Tile) encoded(s *gpu.Stream, raw []gpu.Span) (*pack.Encoded, error) {
 	return e, nil
 }
 
-// mostCompared is how much of a chunk comes down at a time to be compared.
+// mostCompared is the part of a chunk that comes down at a time to be compared.
 const mostCompared = 1 << 20
 
-// decodes tells whether the host decodes a stored chunk to what lies on the device. It is true where there is no memory to
-// find out.
+// decodes reports whether the host decodes a stored chunk to the data on the device. It returns true if there
+// is no memory to find out.
 func (t *Tile) decodes(s *gpu.Stream, stored []byte, chunk gpu.Span) (bool, error) {
 	n := chunk.Bytes()
 	if n > mem.Unplanned() {
@@ -131,8 +131,8 @@ func (t *Tile) decodes(s *gpu.Stream, stored []byte, chunk gpu.Span) (bool, erro
 	return true, nil
 }
 
-// onHost reports whether an error lets the host encode: where the device has not the
-// memory, or nvCOMP fails. After one of waiting nobody knows what has run.
+// onHost reports whether the host may encode after an error: the device lacks memory, or nvCOMP fails. After
+// an error of waiting nobody knows what has run.
 func onHost(err error) bool {
 	var call *gpu.Error
 	if errors.As(err, &call) && call.Call == "cuStreamSynchronize" {

@@ -24,7 +24,7 @@ func (w *Writer) straight() bool {
 	return ok
 }
 
-// straightly is a chunk that is written from the device.
+// straightly returns a chunk that is written straight from the device.
 func (w *Writer) straightly(ctx context.Context, chunk gpu.Span) zarr.Stored {
 	return zarr.Stored{Size: chunk.Bytes(), Write: func(o store.PendingObject, off int64) error {
 		p, ok := o.(store.PendingFile)

@@ -12,7 +12,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// Tile is a tile on its way out of the device. One goroutine at a time may use it.
+// Tile is a tile being copied from the device to be stored. Only one goroutine at a time may use it.
 type Tile struct {
 	*Writer
 	way         way // as the writer's, or whole
@@ -34,7 +34,7 @@ type Tile struct {
 	watch [2]trial.Watch
 }
 
-// watched lets the trial say by which way the tile leaves, and watches what is queued for it from now on.
+// watched asks the trial for the way of the tile, and watches work queued for it from now on.
 func (t *Tile) watched(s *gpu.Stream) {
 	var timed bool
 	if t.tried, timed = t.trial.Next(); t.tried > 0 {
@@ -43,8 +43,8 @@ func (t *Tile) watched(s *gpu.Stream) {
 	t.timed = timed && t.watch[0].Begin(s) == nil
 }
 
-// Write writes the tile, once the stream that it began on has been waited for. s may be
-// another one, where nothing is queued that is to be waited for. It releases the tile.
+// Write stores the tile, once the stream that it began on has been waited for, and releases it. s may be
+// another, idle stream.
 func (t *Tile) Write(ctx context.Context, s *gpu.Stream) error {
 	defer t.Release()
 	if !t.timed || t.watch[1].Begin(s) != nil {
@@ -63,7 +63,7 @@ func (t *Tile) Write(ctx context.Context, s *gpu.Stream) error {
 	return nil
 }
 
-// write is Write without the end of the tile.
+// write is the body of Write, without releasing the tile.
 func (t *Tile) write(ctx context.Context, s *gpu.Stream) error {
 	if t.elements != nil {
 		return t.out.WriteTile(ctx, t.start, t.dims, t.elements)
@@ -76,8 +76,8 @@ func (t *Tile) write(ctx context.Context, s *gpu.Stream) error {
 	return t.out.StoreTile(ctx, t.start, t.dims, t.complete(chunks))
 }
 
-// Release gives up a tile that is not to be written, once the stream that it began on has
-// been waited for. After Write, and a second time, it does nothing, nor for nil: it may be deferred.
+// Release discards a tile, once the stream that it began on has been waited for. After Write, on a second
+// call, and for nil it does nothing, so that it can be deferred.
 func (t *Tile) Release() {
 	if t == nil {
 		return
@@ -94,7 +94,7 @@ func (t *Tile) Release() {
 	t.device, t.host = nil, nil
 }
 
-// begin queues the copy of the elements, of which the host makes all else.
+// begin queues the copy of the elements, from which the host makes everything else.
 func (t *Tile) begin(s *gpu.Stream) (err error) {
 	if t.elements, err = t.pinned(t.bytes(t.dims)); err == nil {
 		s.Download(t.elements, t.src)
@@ -102,8 +102,8 @@ func (t *Tile) begin(s *gpu.Stream) (err error) {
 	return err
 }
 
-// leave queues what lets the tile leave as it is stored. After an error of memory it may
-// still come down as it is.
+// leave queues the work by which the tile leaves in stored form. After an error of memory it may still come
+// down unencoded.
 func (t *Tile) leave(s *gpu.Stream) error {
 	if err := t.plan(); err != nil {
 		t.Release() // nothing is queued
@@ -123,10 +123,10 @@ func (t *Tile) leave(s *gpu.Stream) error {
 	return nil
 }
 
-// raw is where the elements of a chunk come down.
+// raw returns the place where the elements of a chunk come down.
 func (t *Tile) raw(i int) []byte { return t.chunks[int64(i)*t.chunkBytes:][:t.chunkBytes] }
 
-// stored are the chunks as they are stored, until they are released.
+// stored returns the chunks in stored form, valid until they are released.
 func (t *Tile) stored(ctx context.Context, s *gpu.Stream) (chunks []zarr.Stored, release func(), err error) {
 	if t.way == packed {
 		return t.pack(ctx, s)
@@ -142,7 +142,7 @@ func (t *Tile) stored(ctx context.Context, s *gpu.Stream) (chunks []zarr.Stored,
 	return chunks, func() {}, nil
 }
 
-// complete are the chunks with what they give to level 1.
+// complete returns the chunks with their contributions to level 1.
 func (t *Tile) complete(chunks []zarr.Stored) []ngff.StoredChunk {
 	out := make([]ngff.StoredChunk, len(t.list))
 	for i := range t.list {
@@ -170,7 +170,7 @@ type chunk struct {
 	strips []int64 // likewise
 }
 
-// memory is device memory until Release; nothing for no bytes.
+// memory returns device memory until Release; nothing for 0 bytes.
 func (t *Tile) memory(n int64) (gpu.Span, error) {
 	if n == 0 {
 		return gpu.Span{}, nil
@@ -183,7 +183,7 @@ func (t *Tile) memory(n int64) (gpu.Span, error) {
 	return b.Span, nil
 }
 
-// pinned is page-locked memory until Release.
+// pinned returns page-locked memory until Release.
 func (t *Tile) pinned(n int64) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
@@ -196,15 +196,15 @@ func (t *Tile) pinned(n int64) ([]byte, error) {
 	return b.B, nil
 }
 
-// alignment is what every part of a buffer begins at a multiple of.
+// alignment is the alignment of every part of a buffer.
 const alignment = 16
 
 func aligned(n int64) int64 { return (n + alignment - 1) / alignment * alignment }
 
-// page is what cuFile moves straight, where files and memory lie in pages alike.
+// page is the unit that cuFile moves straight, if files and memory are aligned alike.
 const page = 4096
 
-// step is what chunks that are gathered begin at multiples of.
+// step returns the alignment of gathered chunks.
 func (w *Writer) step() int64 {
 	if w.way == direct {
 		return page
@@ -212,10 +212,10 @@ func (w *Writer) step() int64 {
 	return alignment
 }
 
-// apart is the distance of chunks that are gathered.
+// apart returns the distance of gathered chunks.
 func (w *Writer) apart() int64 { return (w.chunkBytes + w.step() - 1) / w.step() * w.step() }
 
-// gatheredBytes is the room for n of them, wherever it begins.
+// gatheredBytes returns the room for n gathered chunks at any offset.
 func (w *Writer) gatheredBytes(n int64) int64 { return n*w.apart() + w.step() - alignment }
 
 // plan finds the chunks, and takes memory for those that are gathered, for parts of level
@@ -283,20 +283,20 @@ func (t *Tile) plan() (err error) {
 	return err
 }
 
-// inPlace reports whether a chunk lies in the tile as it is stored, and need not stay when
-// the tile is the caller's again.
+// inPlace reports whether a chunk lies in the tile in stored form, and is not needed once the tile is the
+// caller's again.
 func (t *Tile) inPlace(c *chunk) bool {
 	return t.way == raw && t.inRow(t.shape) && c.valid == t.chunk && (int64(t.src.Address())+c.from)%alignment == 0
 }
 
-// table is a part of the memory for tables.
+// table returns a part of the memory for tables.
 func (t *Tile) table(n int64) ([]byte, gpu.Span) {
 	at := t.tabled
 	t.tabled += aligned(n)
 	return t.tablesHost[at : at+n], t.tables.From(at, n)
 }
 
-// halve queues the making of what the chunks give to level 1, and brings it down.
+// halve queues the computation of the chunks' part of level 1, and its copy to the host.
 func (t *Tile) halve(s *gpu.Stream) error {
 	for i := range t.list {
 		c := &t.list[i]
@@ -328,7 +328,7 @@ func (t *Tile) halve(s *gpu.Stream) error {
 	return nil
 }
 
-// halving is how a chunk's part of level 1 is made from the elements as they are stored.
+// halving returns the computation of a chunk's part of level 1 from its stored elements.
 func (t *Tile) halving(c *chunk) kernels.Halving {
 	made := padded(c.part.Made.Shape, 1)
 	h := kernels.Halving{Kind: t.kind, Out: [3]int(made[2:]), In: [3]int(t.chunk[2:]), Origin: [3]int(c.start[2:])}
@@ -340,7 +340,7 @@ func (t *Tile) halving(c *chunk) kernels.Halving {
 	return h
 }
 
-// strips queues the copying of what neighbours of the chunks need.
+// strips queues the copy of the parts that neighbours of the chunks need.
 func (t *Tile) strips(s *gpu.Stream) error {
 	var boxes []kernels.Part
 	from := kernels.Strides(t.shape[:], t.size)
@@ -358,8 +358,8 @@ func (t *Tile) strips(s *gpu.Stream) error {
 	return t.scatter(s, t.parts, boxes)
 }
 
-// gather queues the putting together of chunks that do not lie in the tile as they are
-// stored: what lies beyond the image gets the fill value.
+// gather queues the assembly of chunks that do not lie in the tile in stored form. Elements beyond the image
+// get the fill value.
 func (t *Tile) gather(s *gpu.Stream) error {
 	var boxes []kernels.Part
 	from, to := kernels.Strides(t.shape[:], t.size), kernels.Strides(t.chunk[:], t.size)

@@ -1,10 +1,9 @@
-// Package ngffgpu writes images whose level 0 is made on a device.
+// Package ngffgpu writes images whose level 0 is computed on a device.
 //
-// A [Writer] takes tiles of level 0 in device memory. What it can do there it does there,
-// so that a tile leaves the device once, as what is stored: its chunks, and its part of
-// level 1, from which the host makes the levels below, with strips of its edges where
-// neighbours need these for theirs. Where chunks are encoded by the host, the tile's elements
-// come down as they are.
+// A [Writer] takes tiles of level 0 in device memory and does as much as possible there, so that a tile
+// leaves the device once, in its stored form: its encoded chunks and its part of level 1, from which the host
+// makes the levels below, with strips of its edges that neighbouring tiles need for theirs. If the host
+// encodes the chunks, the tile's elements come down unencoded.
 package ngffgpu
 
 import (
@@ -26,28 +25,28 @@ import (
 	"strata/pkg/zarr/zarrgpu/pack"
 )
 
-// Options say how a [Writer] works. Zero values are good.
+// Options configure a [Writer]. The zero value is useful.
 type Options struct {
-	Files *gds.Pool    // writes files from the device, where it does so straight; may be nil
+	Files *gds.Pool    // writes files straight from the device where possible; may be nil
 	Meter *meter.Meter // may be nil
-	// ByHost leaves encoding to the host: files are then byte for byte as without a device.
+	// ByHost leaves encoding to the host, so that files have the same bytes as without a device.
 	ByHost bool
-	Trials *trial.Book          // tries encoding on the device beside encoding by the host; nil: the device encodes what it can
+	Trials *trial.Book          // compares encoding on device and host; nil: the device encodes what it can
 	Debug  func(message string) // called with the reason why chunks take no better way; may be nil
 }
 
-// way is how chunks leave the device.
+// way names how chunks leave the device.
 type way int
 
 const (
 	whole  way = iota // not: the host gets the elements of the tile
-	raw               // as their elements, by way of the host
+	raw               // as their elements, through the host
 	direct            // as their elements, straight to their files
 	packed            // encoded
 )
 
-// Writer writes level 0 of an image from the memory of a device, and what follows from
-// it. Its methods are safe for concurrent use, each goroutine with streams of its own.
+// Writer writes level 0 of an image, and the levels below, from the memory of a device. Its methods are safe
+// for concurrent use if each goroutine has its own streams.
 type Writer struct {
 	out     *ngff.Writer
 	device  *gpu.Device
@@ -61,8 +60,8 @@ type Writer struct {
 	mistrusted atomic.Bool // that was another: the host encodes
 }
 
-// NewWriter writes the image of out from the memory of d. Creating, closing and
-// aborting the image stay with out.
+// NewWriter returns a writer of the image of out from the memory of d. The caller still creates, closes and
+// aborts out.
 func NewWriter(out *ngff.Writer, d *gpu.Device, o Options) *Writer {
 	w := &Writer{out: out, device: d, options: o, layout: layoutOf(out)}
 	why := w.choose()
@@ -72,7 +71,7 @@ func NewWriter(out *ngff.Writer, d *gpu.Device, o Options) *Writer {
 	return w
 }
 
-// choose takes the best way, or says why chunks do not leave the device as they are stored.
+// choose takes the best way, or returns why chunks do not leave the device in stored form.
 func (w *Writer) choose() error {
 	switch {
 	case !w.inOrder:
@@ -103,9 +102,9 @@ func (w *Writer) choose() error {
 	return nil
 }
 
-// Memory is what a [Tile] of that shape holds at most, of [gpu.Device.Pinned] and of
-// [gpu.Device.Memory]. src is the caller's, and not counted. Where the device has not as
-// much, the tile comes down as it is, which takes none of it.
+// Memory returns the maximum of [gpu.Device.Pinned] and of [gpu.Device.Memory] memory that a [Tile] of the
+// given shape holds, not counting the caller's src. If the device has less, the tile comes down unencoded,
+// which needs none.
 func (w *Writer) Memory(shape []int) (pinned, device int64) {
 	tile := w.clipped(shape)
 	pinned = mem.Pooled(w.bytes(tile[:]))
@@ -129,8 +128,8 @@ func (w *Writer) Memory(shape []int) (pinned, device int64) {
 	return max(pinned, leaves), device
 }
 
-// WriteTile is [ngff.Writer.WriteTile] of a tile that lies at the beginning of src: see
-// [Writer.Begin]. It waits for the stream: after it, the stream is idle and src the caller's again.
+// WriteTile stores a tile that lies at the beginning of src like [ngff.Writer.WriteTile]; see [Writer.Begin].
+// It waits for the stream; afterwards the stream is idle and the caller may reuse src.
 func (w *Writer) WriteTile(ctx context.Context, s *gpu.Stream, start, shape []int, src gpu.Span) error {
 	t, err := w.Begin(s, start, shape, src)
 	begun := time.Now()
@@ -146,7 +145,7 @@ func (w *Writer) WriteTile(ctx context.Context, s *gpu.Stream, start, shape []in
 	return t.Write(ctx, s)
 }
 
-// first is the first of two errors, of a stream and of a call after what is queued there.
+// first returns the first of two errors, of a stream and of a call after what is queued there.
 func (w *Writer) first(stream, call error) error {
 	if lost := w.device.Lost(); lost != nil {
 		return lost
@@ -157,13 +156,10 @@ func (w *Writer) first(stream, call error) error {
 	return call
 }
 
-// Begin queues all that the device does for a tile, which lies at the beginning of src, in
-// C order and native byte order, once what is queued on the stream has run. src begins at a
-// multiple of an element's bytes, and is the caller's again once the stream has been waited for.
-// Then [Tile.Write] writes the tile.
-//
-// An error is of what was asked of the device's pools and of its driver; what fails of that
-// which is queued comes out of the stream's Wait.
+// Begin queues all work of the device on a tile, after the work already on the stream. The tile lies at the
+// beginning of src, which is aligned to the element size, in C order and native byte order. Once the stream
+// has been waited for, the caller may reuse src and calls [Tile.Write] to store the tile. Begin returns
+// errors of allocating and queuing; failures of queued work come from the stream's Wait.
 func (w *Writer) Begin(s *gpu.Stream, start, shape []int, src gpu.Span) (*Tile, error) {
 	if err := w.check(start, shape, src); err != nil {
 		return nil, err

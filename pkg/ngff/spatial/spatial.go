@@ -1,5 +1,5 @@
-// Package spatial presents the levels of an image as boxes of voxels (z, y, x) that have a place in micrometres,
-// whatever the order of the dimensions in the file.
+// Package spatial presents the levels of an image as boxes of voxels (z, y, x) with a position in
+// micrometres, whatever the order of the dimensions in the file.
 package spatial
 
 import (
@@ -22,8 +22,8 @@ type Level struct {
 	Origin [3]float64 // centre of voxel 0, µm
 }
 
-// Levels returns the levels of an image. It fails for an image without axes y and x, for an empty one, and for one
-// whose elements are no numbers.
+// Levels returns the levels of an image. It fails for an image without axes y and x, for an empty one, and
+// for non-numeric elements.
 func Levels(im *ngff.Image) ([]Level, error) {
 	where := im.Group.Location()
 	axes := [3]int{im.Axis("z"), im.Axis("y"), im.Axis("x")}

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Licences are the short names of the licences in a copyright file, sorted,
-// where it is in the machine-readable form of DEP-5 ("GPL-2+", "Expat and
-// public-domain"); none where it is not.
+// Licences returns the short names of the licences in a copyright file, sorted, where it is in the
+// machine-readable form of DEP-5 ("GPL-2+", "Expat and public-domain"); none where it is not.
 func Licences(copyright []byte) []string {
 	head, _, _ := bytes.Cut(copyright, []byte("\n"))
 	if !bytes.HasPrefix(head, []byte("Format:")) && !bytes.HasPrefix(head, []byte("Format-Specification:")) {

@@ -14,7 +14,7 @@ type Package struct {
 	Name    string
 	Version string
 	Arch    string // Debian's name: "amd64", "all"
-	Archive string // "debian" or "debian-security"; which mirror has it
+	Archive string // the mirror that has it: "debian" or "debian-security"
 	File    string // path in the archive: "pool/main/b/bash/bash_5.2.15-2_amd64.deb"
 	Size    int64  // of that file, bytes
 	SHA256  string // of that file, hex
@@ -23,10 +23,10 @@ type Package struct {
 	provides []Relation
 }
 
-// String is the package as messages name it: "bash 5.2.15-2".
+// String returns the package's name in messages: "bash 5.2.15-2".
 func (p *Package) String() string { return p.Name + " " + p.Version }
 
-// check says what is wrong with what an index or a lock file says of a package.
+// check returns the faults of a package's entry in an index or a lock file.
 func (p *Package) check() error {
 	switch sum, err := hex.DecodeString(p.SHA256); {
 	case !validName(p.Name):
@@ -45,7 +45,7 @@ func (p *Package) check() error {
 	return nil
 }
 
-// validName: lower case, digits and "+-.", as deb-control(5) has it.
+// validName accepts lower case, digits and "+-.", as deb-control(5) does.
 func validName(name string) bool {
 	for i, c := range []byte(name) {
 		letter := isDigit(c) || c >= 'a' && c <= 'z'
@@ -56,13 +56,13 @@ func validName(name string) bool {
 	return name != ""
 }
 
-// Index is what an archive, or several together, have for one architecture.
+// Index lists the packages of one or several archives for one architecture.
 type Index struct {
 	packages map[string]*Package   // the newest of each name
 	provided map[string][]*Package // by virtual name
 }
 
-// Read adds what is in a Packages file, not compressed, of the named archive.
+// Read adds the packages in an uncompressed Packages file of the named archive.
 func (x *Index) Read(r io.Reader, archive string) error {
 	if x.packages == nil {
 		x.packages, x.provided = map[string]*Package{}, map[string][]*Package{}

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Lock is a choice of packages: the same lock gives the same bytes.
+// Lock pins packages: the same lock gives the same bytes.
 type Lock struct {
 	Suite    string    // "bookworm"
 	Arch     string    // Debian's name
 	Date     time.Time // when it was made: at that time the archive had all of them
 	Packages []*Package
-	Extra    []*Package // for a larger image, besides those
+	Extra    []*Package // further packages of a larger image
 }
 
 const lockHead = "# Debian packages of the image. `sif lock` renews this list.\n"
@@ -36,7 +36,7 @@ func (l *Lock) Write(w io.Writer) error {
 	return b.Flush()
 }
 
-// ReadLock reads what Write wrote. Errors name the line.
+// ReadLock reads the output of Write. Errors name the line.
 func ReadLock(r io.Reader) (*Lock, error) {
 	l, lines, seen := new(Lock), bufio.NewScanner(r), map[string]bool{}
 	for n := 1; lines.Scan(); n++ {
@@ -82,7 +82,7 @@ func ReadLock(r io.Reader) (*Lock, error) {
 	return l, nil
 }
 
-// Package is the package of that name; nil if it is not in the lock.
+// Package returns the package with the given name, or nil if it is not in the lock.
 func (l *Lock) Package(name string) *Package {
 	for _, p := range slices.Concat(l.Packages, l.Extra) {
 		if p.Name == name {

@@ -20,13 +20,13 @@ const (
 	Security = "debian-security"
 )
 
-// Where Debian's archives are, for all the world.
+// Addresses of Debian's archives.
 const (
 	DefaultMirror   = "https://deb.debian.org/debian"
 	DefaultSnapshot = "https://snapshot.debian.org/archive"
 )
 
-// Mirror fetches from Debian's archives, and keeps what it fetched.
+// Mirror fetches from Debian's archives and caches the files.
 type Mirror struct {
 	URL      string // of the main archive; "": DefaultMirror
 	Security string // of the security archive; "": URL with "-security" behind it
@@ -49,7 +49,7 @@ func (m *Mirror) base(archive string) string {
 	return main + strings.TrimPrefix(archive, Main)
 }
 
-// snapshotOf is the address of a file as the archive was at a time.
+// snapshotOf returns the address of a file as the archive was at a time.
 func (m *Mirror) snapshotOf(archive, file string, at time.Time) string {
 	base := strings.TrimRight(m.Snapshot, "/")
 	if base == "" {
@@ -58,10 +58,9 @@ func (m *Mirror) snapshotOf(archive, file string, at time.Time) string {
 	return base + "/" + archive + "/" + at.UTC().Format("20060102T150405Z") + "/" + file
 }
 
-// Package is the path of a package's file, which is fetched unless the cache
-// has it. Packages that the mirror has no more are asked of the snapshot
-// archive at the time of their lock. What is handed out has the SHA-256 of the
-// lock. Without a cache, dir is where the file is put.
+// Package returns the path of a package's file, fetching it if it is not cached. Packages that have left the
+// mirror come from the snapshot archive at the time of their lock. The file always has the SHA-256 of the
+// lock. Without a cache it is put into dir.
 func (m *Mirror) Package(ctx context.Context, p *Package, at time.Time, dir string) (string, error) {
 	if m.Cache != "" {
 		dir = m.Cache
@@ -91,7 +90,7 @@ func (m *Mirror) Package(ctx context.Context, p *Package, at time.Time, dir stri
 	return "", fmt.Errorf("package %s: %w", p, errors.Join(errs...))
 }
 
-// fetch puts a package at a path once it is whole.
+// fetch downloads a package and puts it at a path once it is complete.
 func (m *Mirror) fetch(ctx context.Context, address, path string, p *Package) error {
 	body, err := m.open(ctx, address)
 	if err != nil {
@@ -119,7 +118,7 @@ func (m *Mirror) fetch(ctx context.Context, address, path string, p *Package) er
 	return os.Rename(f.Name(), path)
 }
 
-// open begins to read what lies at an address.
+// open begins to read the file at an address.
 func (m *Mirror) open(ctx context.Context, address string) (io.ReadCloser, error) {
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

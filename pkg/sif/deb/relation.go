@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Relation is a package that another asks for, perhaps of certain versions.
+// Relation names a package that another needs, possibly in certain versions.
 type Relation struct {
 	Name    string
 	Op      string // "", "<<", "<=", "=", ">=" or ">>"
 	Version string // with Op
 }
 
-// ParseRelations parses the value of a field such as Depends: groups that must
-// all be met, each by one of its alternatives.
+// ParseRelations parses the value of a field such as Depends: groups that must all be met, each by one of its
+// alternatives.
 func ParseRelations(text string) ([][]Relation, error) {
 	var groups [][]Relation
 	for group := range strings.SplitSeq(text, ",") {
@@ -57,7 +57,7 @@ func parseRelation(text string) (Relation, error) {
 	return r, fmt.Errorf("%.60q is not NAME or NAME (OP VERSION)", text)
 }
 
-// allows says whether a version meets the relation.
+// allows reports whether a version meets the relation.
 func (r Relation) allows(version string) bool {
 	c := CompareVersions(version, r.Version)
 	switch r.Op {
@@ -75,7 +75,7 @@ func (r Relation) allows(version string) bool {
 	return true
 }
 
-// metBy says whether a package meets the relation, itself or by what it provides.
+// metBy reports whether a package meets the relation, itself or by what it provides.
 func (r Relation) metBy(p *Package) bool {
 	if p.Name == r.Name {
 		return r.allows(p.Version)

@@ -22,10 +22,9 @@ const (
 	maxIndex   = 256 << 20 // compressed, and plain a few times as much
 )
 
-// Index reads what the mirror has now for a suite and an architecture: the
-// releases, its updates and its security updates, each checked against the
-// SHA-256 in its Release file, and that against the signature if there is a key
-// ring.
+// Index reads the mirror's current packages for a suite and an architecture: the release, its updates and its
+// security updates, each checked against the SHA-256 in its Release file, and that against its signature if
+// there is a key ring.
 func (m *Mirror) Index(ctx context.Context, suite, arch string, keys openpgp.EntityList) (*Index, error) {
 	x := new(Index)
 	for _, part := range []struct{ archive, suite string }{

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Resolve lists the named packages and all that they depend on, sorted by name.
-// Packages in skip are left out with what only they need: those that an image
-// can do without because nothing is installed in it.
+// Resolve lists the named packages and all their dependencies, sorted by name. It leaves out the packages in
+// skip and those that only they need: an image can do without them because nothing is installed in it.
 func (x *Index) Resolve(names []string, skip []string) ([]*Package, error) {
 	chosen := map[string]*Package{}
 	var queue []*Package

@@ -14,8 +14,8 @@ const (
 	maxStanza = 4 << 20
 )
 
-// Stanza is one paragraph of a control file, by its fields' names. Lines of a
-// field that goes on are joined by line feeds.
+// Stanza maps the field names of one paragraph of a control file to their values. Continuation lines are
+// joined by line feeds.
 type Stanza map[string]string
 
 // ReadStanzas calls each with every paragraph of a control file.

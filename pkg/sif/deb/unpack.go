@@ -21,18 +21,15 @@ const (
 	maxControl  = 4 << 20
 )
 
-// Control is what a package says of itself: the fields of its control file.
-// The text is the file as it is.
+// Control holds the fields of a package's control file, and its unchanged text.
 type Control struct {
 	Fields Stanza
 	Text   []byte
 }
 
-// Unpack reads a package and calls each with every member of its file system
-// archive, in order; names are relative and clean ("usr/bin/bash"). Maintainer
-// scripts are ignored. What a package holds is not trusted: sizes are bounded,
-// and a name that leads out of the root is an error. Where members are written
-// to is the caller's to guard against links.
+// Unpack reads a package and calls each with every member of its file system archive, in order; names are
+// relative and clean ("usr/bin/bash"). It ignores maintainer scripts. Packages are untrusted: sizes are
+// bounded, and a name that leads out of the root is an error. The caller must guard the target against links.
 func Unpack(r io.Reader, each func(h *tar.Header, r io.Reader) error) (*Control, error) {
 	a, err := newArReader(r)
 	if err != nil {
@@ -135,7 +132,7 @@ func walkTar(r io.Reader, name string, limit int64, each func(*tar.Header, io.Re
 	}
 }
 
-// cleanName is a member's name below the root; "." is the root.
+// cleanName returns a member's name below the root; "." is the root.
 func cleanName(name string) (string, error) {
 	clean := path.Clean(strings.TrimLeft(name, "/"))
 	if clean == ".." || strings.HasPrefix(clean, "../") || strings.ContainsRune(name, 0) {
@@ -164,7 +161,7 @@ func decompress(r io.Reader, ext string) (io.ReadCloser, error) {
 	return nil, fmt.Errorf("compressed in an unknown way: want .gz, .xz, .zst or nothing")
 }
 
-// limited fails, rather than ends, when there is more than a bomb's worth.
+// limited fails, rather than ends, if a stream exceeds the limit: it may be a bomb.
 type limited struct {
 	r    io.Reader
 	left int64

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// CompareVersions orders two version numbers as deb-version(7) says: negative
-// if a is earlier than b, 0 if they are equal, positive if later.
+// CompareVersions compares two version numbers by deb-version(7): negative if a is earlier than b, 0 if they
+// are equal, positive if later.
 func CompareVersions(a, b string) int {
 	epochA, upstreamA, revisionA := splitVersion(a)
 	epochB, upstreamB, revisionB := splitVersion(b)
@@ -23,7 +23,7 @@ func splitVersion(v string) (epoch, upstream, revision string) {
 	return epoch, v, ""
 }
 
-// comparePart compares stretches without digits and numbers in turns.
+// comparePart alternately compares non-digit parts and numbers.
 func comparePart(a, b string) int {
 	for a != "" || b != "" {
 		for a != "" && !isDigit(a[0]) || b != "" && !isDigit(b[0]) {

@@ -22,12 +22,12 @@ built from, and all other parts of this image, are listed in sbom.spdx.json;
 the licences of these modules are in modules.txt.
 `
 
-// stdlib is what the bill calls Go's standard library.
+// stdlib is the name of Go's standard library in the bill.
 const stdlib = "stdlib"
 
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// checkBinaries says what is wrong with the binaries and links.
+// checkBinaries returns the faults of the binaries and links.
 func (r *Recipe) checkBinaries() error {
 	if len(r.Binaries) == 0 {
 		return fmt.Errorf("%w: no binaries: name those that the image shall have", ErrRecipe)
@@ -121,8 +121,8 @@ func modulesOf(info *buildinfo.BuildInfo) []spdx.Package {
 	return out
 }
 
-// Modules lists the modules that a Go program was built from, with their licences, and returns the texts of these. It fails for a
-// module whose licence is not known.
+// Modules lists the modules that a Go program was built from, with their licences, and returns the licence
+// texts. It fails for a module whose licence is unknown.
 func Modules(program string) (parts []spdx.Package, texts string, err error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strata/pkg/sif/spdx"
 )
 
-// ModulesFile has the licences of the Go modules that the programs are built from.
+// ModulesFile names the file with the licences of the Go modules in the programs.
 const ModulesFile = docDir + "/modules.txt"
 
 // modulesText has the licences of all modules of the project's programs, as
@@ -20,7 +20,7 @@ const ModulesFile = docDir + "/modules.txt"
 //go:embed modules.txt
 var modulesText string
 
-// moduleLicence is a licence's text, and whose it is.
+// moduleLicence is a licence's text with its module.
 type moduleLicence struct {
 	modules  []string // PATH VERSION; the standard library is called stdlib
 	licences []string // SPDX's names, all of which hold
@@ -64,7 +64,7 @@ func readModules(file string) ([]moduleLicence, error) {
 	return out, s.Err()
 }
 
-// writeModules is the inverse of readModules, after a first line.
+// writeModules inverts readModules, after a first line.
 func writeModules(first string, list []moduleLicence) string {
 	var b strings.Builder
 	b.WriteString(first)

@@ -19,21 +19,21 @@ import (
 	"strata/pkg/work"
 )
 
-// Suite is Debian's release that packages are taken from.
+// Suite is the Debian release of the packages.
 const Suite = "bookworm"
 
-// Packages are those that the image is asked to have: a shell, ps and text tools
-// for workflow engines, certificates and time zones. libc-bin has the locale
-// C.UTF-8 and getent, libopenjp2-7 decodes JPEG 2000.
+// Packages lists the packages requested for the image: a shell, ps and text tools for workflow engines,
+// certificates and time zones. libc-bin provides the locale C.UTF-8 and getent, libopenjp2-7 decodes JPEG
+// 2000.
 var Packages = []string{
 	"bash", "ca-certificates", "coreutils", "gawk", "grep", "gzip", "libc-bin", "libopenjp2-7", "procps", "sed", "tar", "tzdata",
 }
 
-// ForNVIDIA are packages with what NVIDIA's libraries need besides.
+// ForNVIDIA lists packages with further dependencies of NVIDIA's libraries.
 var ForNVIDIA = []string{"ibverbs-providers", "libibverbs1", "librdmacm1", "libstdc++6"}
 
-// Skip are packages that others depend on for the time they are installed or
-// run as services, neither of which happens here.
+// Skip lists packages that others need only while they are installed or run as services, neither of which
+// happens here.
 var Skip = []string{
 	"adduser",                // makes users for services
 	"debconf", "debconf-2.0", // asks questions
@@ -42,8 +42,7 @@ var Skip = []string{
 	"openssl", // makes hash links of certificates; the bundle is made here
 }
 
-// Strip are files and folders of the packages that are left out, as patterns of
-// path.Match below the root.
+// Strip lists files and folders of the packages that are left out, as patterns of path.Match below the root.
 var Strip = []string{
 	"etc/cron.*", "etc/init.d", "etc/kernel", "etc/update-motd.d",
 	"usr/bin/bashbug", "usr/bin/iconv", "usr/bin/localedef", "usr/games", "usr/include",
@@ -57,7 +56,7 @@ var Strip = []string{
 // keptDoc are the files of /usr/share/doc that stay: licences.
 var keptDoc = regexp.MustCompile(`^usr/share/doc/[^/]+(/copyright(\..*)?)?$`)
 
-// stripped says whether a file of a package is left out.
+// stripped reports whether a file of a package is left out.
 func stripped(name string) bool {
 	if strings.HasPrefix(name, "usr/share/doc/") {
 		return !keptDoc.MatchString(name)
@@ -72,8 +71,8 @@ func stripped(name string) bool {
 	return false
 }
 
-// merged is where a file of a package lies: folders such as /bin are links into
-// /usr in the image, as in every Debian since 12, but not in its packages.
+// merged returns the place of a package's file in the image: folders such as /bin are links into /usr there,
+// as in every Debian since 12, but not in the packages.
 func merged(name string) string {
 	first, _, _ := strings.Cut(name, "/")
 	switch first {
@@ -83,7 +82,7 @@ func merged(name string) string {
 	return name
 }
 
-// packages are those of the lock that the image has.
+// packages returns the packages of the lock that the image has.
 func (r *Recipe) packages() []*deb.Package {
 	if r.NVIDIA {
 		return slices.Concat(r.Lock.Packages, r.Lock.Extra)

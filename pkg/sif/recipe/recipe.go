@@ -1,13 +1,11 @@
-// Package recipe is what the project's own image is made of: Debian packages of
-// pinned versions, unpacked and thinned out, the project's binaries, and a bill
-// of all that.
+// Package recipe assembles the project's own image: unpacked and reduced Debian packages of pinned versions,
+// the project's binaries, and a bill of materials.
 //
 //	r := &recipe.Recipe{Arch: "amd64", Lock: lock, Mirror: mirror, Binaries: []string{"bin/aip"}, …}
 //	build := sif.Build{Definition: recipe.Definition(), Populate: r.Populate, …}
 //
-// Nothing is installed: packages' scripts do not run, and what they would have
-// done that the image needs is done here, in setup.go. The same lock and the
-// same binaries give the same bytes.
+// Nothing is installed: the packages' scripts do not run, and setup.go does the parts of their work that the
+// image needs. The same lock and the same binaries give the same bytes.
 package recipe
 
 import (
@@ -24,8 +22,7 @@ import (
 	"strata/pkg/sif/deb"
 )
 
-// ErrRecipe is what errors wrap that the arguments are to blame for: binaries,
-// links, locks that do not fit together.
+// ErrRecipe is wrapped by errors that the arguments cause: binaries, links, locks that do not fit together.
 var ErrRecipe = errors.New("recipe")
 
 // Recipe fills a root.
@@ -35,7 +32,7 @@ type Recipe struct {
 	Mirror   *deb.Mirror
 	Binaries []string // files that come to /usr/local/bin
 	Links    []string // names that lead to the one binary, if it is many in one
-	Source   string   // source tree whose [Workflow] comes to /usr/share/strata, [Guides] to /usr/local/bin; "": none
+	Source   string   // source tree: [Workflow] goes to /usr/share/strata, [Guides] to /usr/local/bin; "": none
 	NVIDIA   bool     // NVIDIA's libraries for GPUDirect Storage and decompression, from PyPI
 	Wheels   *Wheels  // where they come from
 	Version  string   // of the project
@@ -56,7 +53,7 @@ const (
 //go:embed strata.def
 var definition []byte
 
-// Definition is the definition file of the image.
+// Definition returns the definition file of the image.
 func Definition() *sif.Definition {
 	d, err := sif.ParseDefinition("strata.def", bytes.NewReader(definition))
 	if err != nil {
@@ -71,7 +68,7 @@ var lockAMD64 []byte
 //go:embed bookworm-arm64.lock
 var lockARM64 []byte
 
-// Lock is the choice of packages that this version of the program has.
+// Lock returns the pinned packages of this version of the program.
 func Lock(arch string) (*deb.Lock, error) {
 	text := map[string][]byte{"amd64": lockAMD64, "arm64": lockARM64}[arch]
 	if text == nil {
@@ -80,7 +77,7 @@ func Lock(arch string) (*deb.Lock, error) {
 	return deb.ReadLock(bytes.NewReader(text))
 }
 
-// Check says what is wrong before anything is fetched.
+// Check reports faults of the recipe before anything is fetched.
 func (r *Recipe) Check() error {
 	if r.Lock.Arch != r.Arch { // Debian's names of the two are Go's
 		return fmt.Errorf("%w: the lock file is for %s, the image for %s", ErrRecipe, r.Lock.Arch, r.Arch)

@@ -10,8 +10,7 @@ import (
 	"strata/pkg/sif/deb"
 )
 
-// Renew chooses the versions that the mirror has now. With keys, one of them
-// must have signed the archive's index.
+// Renew selects the mirror's current versions. With keys, one of them must have signed the archive's index.
 func Renew(ctx context.Context, m *deb.Mirror, arch string, keys openpgp.EntityList, now time.Time) (*deb.Lock, error) {
 	index, err := m.Index(ctx, Suite, arch, keys)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 // certificates is the bundle that programs read.
 const certificates = "/etc/ssl/certs/ca-certificates.crt"
 
-// Links are names that a package's script, or a package that is not in the
-// image, would have made.
+// Links lists links that a package's script, or a package that is not in the image, would have made.
 var Links = map[string]string{
 	"/etc/localtime": "/usr/share/zoneinfo/Etc/UTC",
 	"/usr/bin/awk":   "gawk",
@@ -23,7 +22,7 @@ var Links = map[string]string{
 	"/usr/bin/which": "which.debianutils",
 }
 
-// setUp does what the scripts of the packages would have done.
+// setUp does the work that the scripts of the packages would have done.
 func setUp(root *sif.Root) error {
 	for name, target := range Links {
 		file := target
@@ -48,8 +47,8 @@ func setUp(root *sif.Root) error {
 	return bundle(root)
 }
 
-// bundle joins the certificates of ca-certificates to the file that its script
-// would make, and removes the single ones.
+// bundle joins the certificates of ca-certificates into the file that its script would make, and removes the
+// individual ones.
 func bundle(root *sif.Root) error {
 	const dir = "/usr/share/ca-certificates"
 	names, err := root.Files()

@@ -23,7 +23,7 @@ import (
 //go:embed wheels.lock
 var wheelsLock []byte
 
-// maxLibrary is how large one file of a wheel may be, bytes.
+// maxLibrary is the maximum size of one file of a wheel in bytes.
 const maxLibrary = 1 << 30
 
 // Wheel is a package of the Python package index.
@@ -33,7 +33,7 @@ type Wheel struct {
 	SHA256  string // hex
 }
 
-// Wheels says which wheels and where they come from.
+// Wheels lists Python wheels and their sources.
 type Wheels struct {
 	List []Wheel  // nil: those of this version of the program
 	Dir  string   // a folder where they are kept, and looked for first; "": nothing is kept

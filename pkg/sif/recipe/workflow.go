@@ -11,12 +11,11 @@ import (
 	"strata/pkg/sif"
 )
 
-// shareDir has what the workflow's engine reads: a menu takes it from there,
-// where somebody has the image and no source tree.
+// shareDir is the folder with the workflow for its engine. The menu takes it from there if a user has the
+// image but no source tree.
 const shareDir = "/usr/share/strata"
 
-// Workflow lists the files and folders of the source tree that come to
-// /usr/share/strata, under the same names.
+// Workflow lists the files and folders of the source tree that go to /usr/share/strata, under the same names.
 var Workflow = []string{
 	"nextflow/README.md",
 	"nextflow/conf",
@@ -31,7 +30,7 @@ var Workflow = []string{
 	"scripts/nextflow.sh",
 }
 
-// Guides lists the scripts of the source tree that ask before they run a program. They come to /usr/local/bin.
+// Guides lists the interactive scripts of the source tree, which run programs. They go to /usr/local/bin.
 var Guides = []string{
 	"apptainer/benchmark_czi.sh",
 	"apptainer/profile_czi.sh",
@@ -49,7 +48,7 @@ func fromSource() map[string]string {
 	return places
 }
 
-// checkWorkflow says what of the workflow and the guides is not there.
+// checkWorkflow reports missing files of the workflow and the guides.
 func (r *Recipe) checkWorkflow() error {
 	if r.Source == "" {
 		return nil

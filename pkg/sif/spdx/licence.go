@@ -19,7 +19,7 @@ var known = map[string]string{
 
 var gnu = regexp.MustCompile(`^(a?gpl|lgpl|gfdl)(?:-v?|v)([0-9])(?:\.([0-9]))?(\+|-only|-or-later)?$`)
 
-// identifier is SPDX's name of a licence that Debian calls name; "" if it has none.
+// identifier returns the SPDX identifier of a licence that Debian calls name, or "".
 func identifier(name string) string {
 	lower := strings.ToLower(name)
 	if id, ok := known[lower]; ok {
@@ -63,9 +63,8 @@ func expression(p Package, extra map[string]*extracted) string {
 	return strings.Join(parts, " AND ")
 }
 
-// one is a line such as "GPL-2+ or Artistic, and Expat" as an expression. Where
-// both "and" and "or" stand in it, what binds closer is in the file's text only:
-// all have to be taken together.
+// one converts a line such as "GPL-2+ or Artistic, and Expat" to an SPDX expression. If it has both "and" and
+// "or", their precedence is only in the file's text, so all licences must be taken together.
 func one(text string, p Package, extra map[string]*extracted) string {
 	operator := " AND "
 	joints := junction.FindAllStringSubmatch(text, -1)

@@ -1,5 +1,5 @@
-// Package spdx writes a bill of materials: which packages, of which versions
-// and under which licences, are in an image. The form is SPDX 2.3 as JSON.
+// Package spdx writes a bill of materials: the packages in an image, with versions and licences. The form is
+// SPDX 2.3 as JSON.
 package spdx
 
 import (
@@ -17,7 +17,7 @@ type Package struct {
 	Name     string
 	Version  string
 	Location string   // where it comes from; "" is not known
-	SHA256   string   // of what was fetched, hex; may be ""
+	SHA256   string   // of the fetched file, hex; may be ""
 	PURL     string   // package URL: "pkg:deb/debian/bash@5.2"
 	Licences []string // Debian's short names or SPDX expressions; none is not known
 	Texts    string   // where the licences' texts are, for those that SPDX has no name of
@@ -80,8 +80,8 @@ type extracted struct {
 
 const none = "NOASSERTION"
 
-// Write is the bill of an image: whole is the image itself, parts are what is in
-// it. The same arguments give the same bytes.
+// Write returns the bill of materials of an image: whole is the image itself, parts are its packages. The
+// same arguments give the same bytes.
 func Write(tool string, at time.Time, whole Package, parts []Package) ([]byte, error) {
 	d := document{Version: "SPDX-2.3", License: "CC0-1.0", ID: "SPDXRef-DOCUMENT", Name: whole.Name,
 		Creation: creation{at.UTC().Format(time.RFC3339), []string{"Tool: " + tool}}}
@@ -121,7 +121,7 @@ func Write(tool string, at time.Time, whole Package, parts []Package) ([]byte, e
 	return append(text, '\n'), err
 }
 
-// idOf is a name with only the characters that SPDX allows in identifiers.
+// idOf returns a name with only the characters that SPDX allows in identifiers.
 func idOf(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '.' || r == '-' {

@@ -11,8 +11,8 @@ import (
 
 var compressions = map[uint16]string{1: "gzip", 2: "lzma", 3: "lzo", 4: "xz", 5: "lz4", 6: "zstd"}
 
-// decompressor unpacks src into dst, which is as long as the result may be, and
-// is the length of the result.
+// decompressor unpacks src into dst, which is as long as the result may be, and returns the length of the
+// result.
 type decompressor func(dst, src []byte) (int, error)
 
 func newDecompressor(id uint16) (decompressor, error) {

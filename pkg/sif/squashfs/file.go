@@ -5,8 +5,7 @@ import (
 	"io"
 )
 
-// File reads the content of a file. It uses the Reader's memory: read one file
-// at a time.
+// File returns a reader of a file's content. It uses the Reader's memory: read only one file at a time.
 func (s *Reader) File(e *Entry) io.Reader {
 	return &file{s: s, e: e, left: e.Size, at: e.blocks}
 }
@@ -37,7 +36,7 @@ func (f *file) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next is the next block's content.
+// next returns the next block's content.
 func (f *file) next() ([]byte, error) {
 	want := int(min(f.left, int64(f.s.super.BlockSize)))
 	if f.i == len(f.e.sizes) {
@@ -90,7 +89,7 @@ func (s *Reader) data(at int64, size uint32, dst []byte) ([]byte, error) {
 	return dst[:n], nil
 }
 
-// fragment is the end of a file, which shares a block with others.
+// fragment returns the end of a file, which shares a block with others.
 func (s *Reader) fragment(e *Entry, want int) ([]byte, error) {
 	if e.fragment >= s.super.Fragments {
 		return nil, bad("%s: fragment %d of %d", e.Path, e.fragment, s.super.Fragments)

@@ -11,7 +11,7 @@ type metaBlock struct {
 	next int64 // place of the block behind it
 }
 
-// cachedBlocks is how many metadata blocks are kept.
+// cachedBlocks is the number of metadata blocks that are kept.
 const cachedBlocks = 64
 
 func (s *Reader) readAt(p []byte, at int64) error {
@@ -59,7 +59,7 @@ func (s *Reader) block(at int64) (metaBlock, error) {
 	return b, nil
 }
 
-// cursor reads metadata from a place on, across blocks.
+// cursor reads metadata from a given place across blocks.
 type cursor struct {
 	s      *Reader
 	at     int64 // of the block
@@ -84,7 +84,7 @@ func (c *cursor) read(p []byte) error {
 	return nil
 }
 
-// number reads an unsigned number of so many bytes.
+// number reads an unsigned number of the given number of bytes.
 func (c *cursor) number(size int) (uint64, error) {
 	var p [8]byte
 	err := c.read(p[:size])

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// ErrFormat is what errors wrap that are the image's fault.
+// ErrFormat is wrapped by errors that the image causes.
 var ErrFormat = errors.New("not a whole squashfs 4.0 image")
 
 func bad(format string, args ...any) error {
@@ -56,7 +56,7 @@ type Reader struct {
 	scratch []byte
 }
 
-// Open reads the superblock of an image of so many bytes.
+// Open reads the superblock of an image of size bytes.
 func Open(r io.ReaderAt, size int64) (*Reader, error) {
 	s := &Reader{r: r, meta: map[int64]metaBlock{}, fragAt: -1}
 	if err := binary.Read(io.NewSectionReader(r, 0, superSize), binary.LittleEndian, &s.super); err != nil {
@@ -80,8 +80,8 @@ func Open(r io.ReaderAt, size int64) (*Reader, error) {
 	return s, err
 }
 
-// Compression is the name of the compression: "gzip", "lz4" or "zstd".
+// Compression returns the name of the compression: "gzip", "lz4" or "zstd".
 func (s *Reader) Compression() string { return compressions[s.super.Compression] }
 
-// Size is the number of bytes that the image has without what pads it.
+// Size returns the length of the image in bytes without padding.
 func (s *Reader) Size() int64 { return int64(s.super.BytesUsed) }

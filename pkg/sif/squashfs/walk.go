@@ -14,9 +14,8 @@ const (
 	maxLinks   = 40
 )
 
-// Walk calls fn with the entry at a path, which may not be below a symbolic
-// link, and with all that lies below it: folders before what is in them, in the
-// order of their names. [fs.SkipDir] leaves out what is in a folder.
+// Walk calls fn with the entry at a path, which may not be below a symbolic link, and with all entries below
+// it: folders before their content, in the order of names. [fs.SkipDir] skips the content of a folder.
 func (s *Reader) Walk(path string, fn func(*Entry) error) error {
 	e, err := s.Lookup(path)
 	if err != nil {
@@ -67,8 +66,8 @@ func (w *walker) walk(e *Entry, depth int) error {
 	return nil
 }
 
-// Lookup finds the entry at a path. Folders on the way may be symbolic links,
-// which stay within the root; the last name is not followed.
+// Lookup finds the entry at a path. It follows symbolic links in parent folders, within the root, but not in
+// the last name.
 func (s *Reader) Lookup(name string) (*Entry, error) {
 	rest := strings.Split(path.Clean("/" + name)[1:], "/")
 	root, err := s.inode(s.super.RootInode, "")

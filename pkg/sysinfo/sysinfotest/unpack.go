@@ -1,5 +1,5 @@
-// Package sysinfotest unpacks recorded machines. A recorded machine is a txtar archive of the files of its /proc,
-// /sys, /etc and so on, with some names that mean more:
+// Package sysinfotest unpacks recorded machines. A recorded machine is a txtar archive of the files of its
+// /proc, /sys, /etc and so on; some names have a special meaning:
 //
 //	-- sys/block/md0 -> ../devices/virtual/block/md0 --   a symbolic link
 //	-- sys/class/iommu/ --                                an empty folder

@@ -112,7 +112,7 @@ func (s *Store) levelArray(ctx context.Context, im *tiff.Image, level int) (*arr
 	return a, a.store(ctx, pages)
 }
 
-// palette is the colours of an image of indices into them; nil: it is none.
+// palette returns the colours of an image of indices into them; nil: it is none.
 func palette(ctx context.Context, im *tiff.Image, p *tiff.Page) ([]uint16, error) {
 	l := p.Layout
 	if l.Photometric != tiff.Palette || l.Samples != 1 || im.Channels != 1 || l.Depth > 1 || !l.Type.IsInteger() {
@@ -125,7 +125,7 @@ func palette(ctx context.Context, im *tiff.Image, p *tiff.Page) ([]uint16, error
 	return colors, nil
 }
 
-// elem is the type of the array's elements.
+// elem returns the type of the array's elements.
 func (a *array) elem() dtype.Type {
 	if a.colors != nil {
 		return dtype.Uint8
@@ -188,7 +188,7 @@ func (a *array) store(ctx context.Context, pages []*tiff.Page) error {
 	return nil
 }
 
-// bytesCodec is how elements become bytes.
+// bytesCodec returns the codec that converts elements to bytes.
 func (a *array) bytesCodec() any {
 	endian := "little"
 	if a.format == nil && a.first.File().BigEndian() { // what is decoded here is not
@@ -200,7 +200,7 @@ func (a *array) bytesCodec() any {
 	return shown.Object("bytes", map[string]any{"endian": endian})
 }
 
-// zarrCodec is the codec of Zarr that does the same as a compression of TIFF; nil: there is none.
+// zarrCodec returns the Zarr codec that is equivalent to a TIFF compression, or nil.
 func zarrCodec(compression int) any {
 	switch compression {
 	case tilecodec.Zstd:
@@ -211,7 +211,7 @@ func zarrCodec(compression int) any {
 	return nil
 }
 
-// ownCodec has chunks decoded here.
+// ownCodec makes the store decode the chunks.
 func (a *array) ownCodec(ctx context.Context) error {
 	file := a.first.File().Name
 	tables, err := a.first.Tables(ctx)
@@ -226,7 +226,7 @@ func (a *array) ownCodec(ctx context.Context) error {
 	return nil
 }
 
-// FormatOf is how the tiles of a page are decoded.
+// FormatOf returns the format for decoding the tiles of a page.
 func FormatOf(p *tiff.Page, tables []byte) *tilecodec.Format {
 	l := p.Layout
 	return &tilecodec.Format{
@@ -263,5 +263,5 @@ func joined(ctx context.Context, pages []*tiff.Page) bool {
 	return true
 }
 
-// document is the array's zarr.json.
+// document returns the array's zarr.json.
 func (a *array) document() ([]byte, error) { return shown.ArrayDocument(a.axes, a.elem(), a.codecs) }

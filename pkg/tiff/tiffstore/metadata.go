@@ -10,8 +10,8 @@ import (
 	"strata/pkg/zarr/shown"
 )
 
-// imageDocument is the zarr.json of an image's group: its metadata as OME-Zarr 0.5, and
-// what only TIFF has under "tiff".
+// imageDocument returns the zarr.json of an image's group: its metadata as OME-Zarr 0.5, and what only TIFF
+// has under "tiff".
 func (s *Store) imageDocument(ctx context.Context, key string, im *tiff.Image) ([]byte, error) {
 	first := im.Levels[0].Layout()
 	samples := first.Samples
@@ -38,7 +38,7 @@ func (s *Store) imageDocument(ctx context.Context, key string, im *tiff.Image) (
 	return d.Document()
 }
 
-// assumed says which sizes of a voxel a file does not state; 1 µm stands for them.
+// assumed names the voxel sizes that a file does not state, for which 1 µm is assumed.
 func assumed(im *tiff.Image) string {
 	deep := im.Depths > 1 || im.Levels[0].Layout().Depth > 1
 	switch flat := im.VoxelUM[1] <= 0 && im.VoxelUM[2] <= 0; {
@@ -52,7 +52,7 @@ func assumed(im *tiff.Image) string {
 	return ""
 }
 
-// imageAxes are an image's axes: those that have more than one entry, and y and x.
+// imageAxes returns an image's axes: those that have more than one entry, and y and x.
 func imageAxes(im *tiff.Image, samples int) (axes []shown.ImageAxis) {
 	if im.Times > 1 {
 		axes = append(axes, shown.TimeAxis(im.Interval))
@@ -73,7 +73,7 @@ func imageAxes(im *tiff.Image, samples int) (axes []shown.ImageAxis) {
 	return append(axes, shown.SpaceAxis("y", y), shown.SpaceAxis("x", x))
 }
 
-// firstPage is a page of level 0 that is there.
+// firstPage returns a page of level 0 that is there.
 func firstPage(im *tiff.Image) *tiff.Page {
 	for _, p := range im.Levels[0].Pages {
 		if p != nil {
@@ -83,8 +83,8 @@ func firstPage(im *tiff.Image) *tiff.Page {
 	return nil
 }
 
-// factor is how many pixels of level 0 one of a level stands for: a whole number, where the
-// sizes are those of one up to rounding.
+// factor returns how many pixels of level 0 one of a level stands for: a whole number, where the sizes are
+// those of one up to rounding.
 func factor(first, size int) float64 {
 	f := float64(first) / float64(size)
 	if whole := math.Round(f); math.Abs(float64(first)/whole-float64(size)) <= 1 {
@@ -93,7 +93,7 @@ func factor(first, size int) float64 {
 	return f
 }
 
-// channels says how channels are shown; nil for types whose range says nothing.
+// channels describes how channels are shown; it returns nil for types whose range is no guide.
 func channels(im *tiff.Image, samples int) (out []shown.Channel) {
 	l := im.Levels[0].Layout()
 	n := im.Channels * samples

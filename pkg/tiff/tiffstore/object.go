@@ -61,13 +61,13 @@ var (
 	_ store.RowReader = (*filePart)(nil)
 )
 
-// File is the file's descriptor and where in it the chunk begins.
+// File returns the file's descriptor and where in it the chunk begins.
 func (o *filePart) File() (fd uintptr, off int64) {
 	fd, off = o.local.File()
 	return fd, off + o.off
 }
 
-// Path is the file's path and where in it the chunk begins.
+// Path returns the file's path and where in it the chunk begins.
 func (o *filePart) Path() (path string, off int64) { return o.path, o.off }
 
 // ReadRows reads as the file is read.

@@ -1,25 +1,25 @@
-// Package tiffstore shows a TIFF file as an OME-Zarr hierarchy, so that whatever reads OME-Zarr reads TIFF:
+// Package tiffstore shows a TIFF file as an OME-Zarr hierarchy, so that every reader of OME-Zarr reads TIFF:
 //
 //	object, err := store.Folder("slides").Open(ctx, "scan.svs")
 //	st, err := tiffstore.Open(ctx, object, "slides/scan.svs")
 //	im, err := ngff.Open(ctx, st, "")
 //	err = im.Levels[0].Array.Read(ctx, region, pixels)
 //
-// Nothing is converted beforehand. The hierarchy has these nodes:
+// Nothing is converted in advance. The hierarchy has these nodes:
 //
 //	""            the file's first image: its metadata as OME-Zarr 0.5, its levels in "0", "1" …
 //	"label" …     other images by their names, or as "image_1" …
-//	"pages/2"     the samples of the third directory as they are decoded
+//	"pages/2"     the decoded samples of the third directory
 //	"pages/2.0"   those of its first sub-IFD
 //
-// A chunk is a tile, or a strip. Chunks that are stored as they are can be read in parts, straight from the file;
-// strips that lie one behind the other are one chunk. Tiles of Zstandard and Deflate are chunks of the
-// Zarr codecs of these names, so that a GPU may decode them. All others are decoded here ([store.Decoder]).
+// A chunk is a tile or a strip. Uncompressed chunks can be read in parts, straight from the file; consecutive
+// strips form one chunk. Tiles of Zstandard and Deflate are chunks of the Zarr codecs of these names, so that
+// a GPU can decode them. The store decodes all others ([store.Decoder]).
 //
-// The axes of an image are those of time, channel, depth, height and width that it has, in this order; the
-// samples of a pixel are channels. Those of a page are (y, x), (y, x, sample) where samples are
-// interleaved, (sample, y, x) where they lie in planes of their own, and (z, y, x) of volumetric
-// tiles. A palette image is shown in its colours, its pages as indices; other samples keep their values, MinIsWhite too.
+// An image has those of the axes time, channel, depth, height and width that the file has, in this order; the
+// samples of a pixel are channels. A page has the axes (y, x); (y, x, sample) for interleaved samples;
+// (sample, y, x) for samples in separate planes; and (z, y, x) for volumetric tiles. A palette image is shown
+// in its colours, its pages as indices; other samples keep their values, MinIsWhite too.
 package tiffstore
 
 import (
@@ -39,7 +39,7 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Store is a TIFF file as a hierarchy.
+// Store shows a TIFF file as a hierarchy.
 type Store struct {
 	file     *tiff.File
 	where    string
@@ -55,7 +55,7 @@ type Store struct {
 	scratch chan *scratch
 }
 
-// scratch is what one goroutine decodes with.
+// scratch holds what one goroutine needs for decoding.
 type scratch struct {
 	codec   tilecodec.Scratch
 	indices []byte // of a tile of a palette image
@@ -69,7 +69,7 @@ var (
 // mostArrays bounds the arrays that a store remembers: a stack may have a page for each of millions.
 const mostArrays = 4096
 
-// Option changes how [Open] works.
+// Option configures [Open].
 type Option func(*options)
 
 type options struct {
@@ -77,15 +77,15 @@ type options struct {
 	sibling  func(ctx context.Context, name string) (store.Object, error)
 }
 
-// Requests is how many reads are worth having on their way at a time: the file lies on a server.
+// Requests declares that the file lies on a server, and sets how many reads to have in flight.
 func Requests(n int) Option { return func(o *options) { o.requests = n } }
 
-// Siblings opens other files of the folder that the file lies in: an OME-TIFF image may consist of several.
+// Siblings opens other files of the same folder, since an OME-TIFF image may consist of several.
 func Siblings(open func(ctx context.Context, name string) (store.Object, error)) Option {
 	return func(o *options) { o.sibling = open }
 }
 
-// Open takes over an open TIFF file, of which where is the location for messages.
+// Open makes a store of an open TIFF file and takes ownership of it. where is its location in messages.
 func Open(ctx context.Context, file store.Object, where string, opts ...Option) (*Store, error) {
 	var o options
 	for _, opt := range opts {
@@ -124,10 +124,10 @@ func Open(ctx context.Context, file store.Object, where string, opts ...Option) 
 	return s, nil
 }
 
-// Warnings say what could not be read but left something that can be, and what was assumed.
+// Warnings returns notes about parts that could not be read, and about assumptions.
 func (s *Store) Warnings() []string { return s.warnings }
 
-// imageKey is the key of an image that is not the first: its name where that can be a key.
+// imageKey returns the key of an image that is not the first: its name where that can be a key.
 func imageKey(name string, number int, taken map[string]*tiff.Image) string {
 	name = strings.ToLower(name)
 	ok := name != "" && name != "pages" && name != "labels" && len(name) <= 64 && taken[name] == nil
@@ -140,14 +140,14 @@ func imageKey(name string, number int, taken map[string]*tiff.Image) string {
 	return fmt.Sprintf("image_%d", number)
 }
 
-// File is the file's structure.
+// File returns the file's structure.
 func (s *Store) File() *tiff.File { return s.file }
 
-// Image is the image at a key, nil if there is none.
+// Image returns the image at a key, or nil if there is none.
 func (s *Store) Image(key string) *tiff.Image { return s.images[key] }
 
-// PageKeys are the keys of the pages that the levels of the image at a key consist of, where each is one page; else nil.
-// Their arrays have the samples of a pixel together, as the file has them.
+// PageKeys returns the keys of the pages that form the levels of the image at a key, or nil if a level has
+// more than one page. In their arrays the samples of a pixel lie together, as in the file.
 func (s *Store) PageKeys(key string) []string {
 	im := s.images[key]
 	if im == nil || im.Times*im.Channels*im.Depths != 1 {
@@ -164,7 +164,7 @@ func (s *Store) PageKeys(key string) []string {
 	return keys
 }
 
-// PageKey is the key of a page, "" if it lies in another file.
+// PageKey returns the key of a page, "" if it lies in another file.
 func (s *Store) PageKey(page *tiff.Page) string {
 	for i, p := range s.file.Pages {
 		if p == page {
@@ -177,19 +177,19 @@ func (s *Store) PageKey(page *tiff.Page) string {
 	return ""
 }
 
-// Names are the keys of the file's images behind the first.
+// Names returns the keys of the file's images behind the first.
 func (s *Store) Names() []string { return slices.Clone(s.names) }
 
-// Local reports whether the file is one of this machine, so that raw chunks can be read from it by any way.
+// Local reports whether the file lies on this machine, so that raw chunks can be read from it directly.
 func (s *Store) Local() bool {
 	_, ok := s.file.Source().(store.FileObject)
 	return ok
 }
 
-// Requests is how many reads are worth having on their way; 0: the file is near.
+// Requests returns how many reads to have in flight; 0 for a local file.
 func (s *Store) Requests() int { return s.requests }
 
-// Close closes the file, and the others of its image.
+// Close closes the file and the other files of its image.
 func (s *Store) Close() error { return s.close(s.file.Source().(store.Object)) }
 
 func (s *Store) close(file store.Object) error {
@@ -200,7 +200,7 @@ func (s *Store) close(file store.Object) error {
 	return err
 }
 
-// Location names a chunk by its page and tile, and other keys by themselves.
+// Location names a chunk by its page and tile, and returns other keys below the file.
 func (s *Store) Location(key string) string {
 	at, rest, ok := strings.Cut(key, "/c/")
 	s.mu.Lock()
@@ -216,7 +216,7 @@ func (s *Store) Location(key string) string {
 	return store.Join(s.where, key)
 }
 
-// document makes the metadata document under a key: fs.ErrNotExist if no node has it.
+// document returns the metadata document under a key, or fs.ErrNotExist if no node has it.
 func (s *Store) document(ctx context.Context, key string) ([]byte, error) {
 	dir, name := path.Split(key)
 	dir = strings.TrimSuffix(dir, "/")
@@ -333,7 +333,7 @@ func (s *Store) List(_ context.Context, prefix string) ([]store.Entry, error) {
 	return entries, nil
 }
 
-// Get returns a metadata document, or a tile as it is stored.
+// Get returns a metadata document, or the stored bytes of a tile.
 func (s *Store) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"strata/pkg/tiff/tilecodec"
 )
 
-// Compression is how tiles are compressed, as command lines name it.
+// Compression selects the compression of tiles by its name on command lines.
 type Compression struct {
 	Name   string
 	Code   int // tag 259
@@ -25,7 +25,7 @@ var compressions = []struct {
 	{"lzw", tilecodec.LZW, 0, 0}, {"packbits", tilecodec.PackBits, 0, 0}, {"jpeg", tilecodec.JPEG, 1, 100},
 }
 
-// ParseCompression reads NAME or NAME:NUMBER.
+// ParseCompression parses NAME or NAME:NUMBER.
 func ParseCompression(text string) (Compression, error) {
 	name, number, given := strings.Cut(text, ":")
 	for _, c := range compressions {
@@ -49,7 +49,7 @@ func ParseCompression(text string) (Compression, error) {
 	return Compression{}, fmt.Errorf("%q is not known (must be none, zstd, deflate, lzw, packbits or jpeg, with :LEVEL or without)", text)
 }
 
-// Apply sets a spec's compression, with the predictor of its type where one is wanted and helps.
+// Apply sets a spec's compression, with the predictor for its type if one is wanted and helps.
 func (c Compression) Apply(s *Spec, predictor bool) {
 	s.Compression, s.Predictor = c.Code, tilecodec.PredictorNone
 	if c.Code == tilecodec.JPEG {

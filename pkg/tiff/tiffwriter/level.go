@@ -23,8 +23,8 @@ func newLevel(s *Spec, k int) (*level, error) {
 	return l, err
 }
 
-// take makes rows of pairs of those of the level above, of that width, from row at on, as many as there is room for, and
-// returns how many it has used.
+// take computes rows from pairs of rows of the level above, of the given width, from row at on, as many as
+// there is room for, and returns how many it has used.
 func (l *level) take(above []byte, width, at, rows int) int {
 	row, up := l.width*l.pixel, width*l.pixel
 	used := 0

@@ -12,7 +12,7 @@ import (
 
 // Spec describes the image to be written.
 type Spec struct {
-	Image         tiff.Image // Times, Channels, Depths, and what OME-XML says; its Levels are not looked at
+	Image         tiff.Image // Times, Channels, Depths, and fields of the OME-XML; Levels is ignored
 	Width, Height int
 	Samples       int // per pixel, which lie together: 1, or 3 or 4 for RGB
 	Type          dtype.Type
@@ -22,18 +22,19 @@ type Spec struct {
 	Level, Quality         int
 	Subsampling            [2]int   // of the colours of JPEG; zero: 2 and 2
 	Levels                 int      // below level 0 that the writer makes, at most [MaxLevels]
-	Below                  [][2]int // instead, widths and heights of levels whose bands the caller fills, too
+	Below                  [][2]int // widths and heights of lower levels whose bands the caller fills as well, instead of Levels
 	Chained                bool     // levels are pages of the file, as generic pyramids have them, and no sub-IFDs
 	Plain                  bool     // no OME-XML: Description is the text of the first page
 	Description, Software  string
-	Classic                bool // never a BigTIFF, else where the samples are too many for a classic one
+	Classic                bool // never write a BigTIFF; otherwise one is written if a classic file could be too small
 
 	Planes  int   // of a stack that are better read together, such as the depth of its chunks; 0 is 1
 	Workers int   // goroutines that encode; 0 is 1
 	Budget  int64 // bytes of memory; 0: whatever is needed
 }
 
-// MaxLevels is the most levels that an image of that size has below level 0: none has a side of less than a pixel.
+// MaxLevels returns the maximum number of levels below level 0 for an image of the given size; the last one
+// has sides of at least one pixel.
 func MaxLevels(width, height int) int {
 	n := 0
 	for min(width, height)>>(n+1) >= 1 {
@@ -42,7 +43,7 @@ func MaxLevels(width, height int) int {
 	return n
 }
 
-// Levels is the number of levels below level 0 whose last one fits into a tile.
+// Levels returns how many levels below level 0 are needed until the last fits into one tile.
 func Levels(width, height, tile int) int {
 	n := 0
 	for max(width, height)>>n > tile && n < MaxLevels(width, height) {
@@ -77,7 +78,7 @@ func (s *Spec) check() error {
 	return f.CheckEncode()
 }
 
-// format is how tiles are encoded.
+// format returns the format for encoding tiles.
 func (s *Spec) format() tilecodec.Format {
 	return tilecodec.Format{Compression: s.Compression, Predictor: s.Predictor, Type: s.Type, Bits: 8 * s.Type.Size(), Samples: s.Samples,
 		Width: s.Tile, Height: s.Tile, Depth: 1, Photometric: s.photometric(), Subsampling: s.Subsampling, Level: s.Level, Quality: s.Quality}
@@ -93,10 +94,10 @@ func (s *Spec) photometric() int {
 	return tiff.RGB
 }
 
-// count is the number of levels.
+// count returns the number of levels.
 func (s *Spec) count() int { return 1 + s.Levels + len(s.Below) }
 
-// size is the width and height of a level.
+// size returns the width and height of a level.
 func (s *Spec) size(level int) (width, height int) {
 	if level > 0 && s.Below != nil {
 		return s.Below[level-1][0], s.Below[level-1][1]
@@ -104,10 +105,10 @@ func (s *Spec) size(level int) (width, height int) {
 	return s.Width >> level, s.Height >> level
 }
 
-// planes is the number of planes.
+// planes returns the number of planes.
 func (s *Spec) planes() int { return s.Image.Times * s.Image.Channels * s.Image.Depths }
 
-// pixel is the number of bytes of a pixel.
+// pixel returns the number of bytes of a pixel.
 func (s *Spec) pixel() int { return s.Samples * s.Type.Size() }
 
 // Bytes is the memory that a band of so many planes takes, with what is made of it.
@@ -122,10 +123,10 @@ func (s *Spec) bytes(planes int) int64 {
 	return int64(mem.Sum(band, lower, mem.Product(4*s.Workers, tile)))
 }
 
-// Bytes is the least memory that writing takes.
+// Bytes returns the minimum memory that writing needs.
 func (s *Spec) Bytes() int64 { return s.bytes(1) }
 
-// samples is the size of all samples of all levels, tiles at the edges being whole.
+// samples returns the size of all samples of all levels, tiles at the edges being whole.
 func (s *Spec) samples() int64 {
 	var sum int64
 	for k := range s.count() {

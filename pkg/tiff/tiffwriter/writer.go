@@ -12,7 +12,7 @@ import (
 	"strata/pkg/work"
 )
 
-// Writer writes one image. It is used by one goroutine.
+// Writer writes one image. Only one goroutine may use it.
 type Writer struct {
 	spec    Spec
 	out     *tiff.Writer
@@ -28,7 +28,7 @@ type Writer struct {
 	closed  bool
 }
 
-// Band is a part of the image: rows of planes that lie behind each other along depth.
+// Band is a part of the image: the same rows of several planes along depth.
 type Band struct {
 	Level                        int // 0 unless the levels below it are filled by the caller
 	Time, Channel, Depth, Depths int
@@ -36,7 +36,7 @@ type Band struct {
 	Data                         []byte // Depths × Rows × width × samples, in C order and native byte order
 }
 
-// New begins a file. The writer is to be closed.
+// New begins a file. The caller must close the writer.
 func New(w io.WriterAt, s Spec) (*Writer, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -107,7 +107,8 @@ func (w *Writer) addPages() {
 	}
 }
 
-// Next moves on to the next band; false: there is none. Bands of a level follow those of the level above it.
+// Next moves to the next band and returns false after the last. Bands of a level follow those of the level
+// above it.
 func (w *Writer) Next() bool {
 	b, im := &w.band, &w.spec.Image
 	_, height := w.spec.size(b.Level)
@@ -142,7 +143,7 @@ func (w *Writer) begin() {
 	b.Data = w.buf[:b.Depths*b.Rows*width*s.pixel()]
 }
 
-// Band is the one to be filled.
+// Band returns the band to fill.
 func (w *Writer) Band() *Band { return &w.band }
 
 // Write encodes the band and makes its part of the lower levels.
@@ -202,7 +203,7 @@ func (w *Writer) encode(ctx context.Context, plane, level, tileRow, rows int, da
 	})
 }
 
-// Close writes the directories. Without it the file is none.
+// Close writes the directories. Without it the file is not a valid TIFF.
 func (w *Writer) Close() error {
 	if w.closed {
 		return errors.New("closed twice")
@@ -212,7 +213,7 @@ func (w *Writer) Close() error {
 	return w.out.Close()
 }
 
-// Abort gives the memory back.
+// Abort frees the memory.
 func (w *Writer) Abort() {
 	if !w.closed {
 		w.closed = true

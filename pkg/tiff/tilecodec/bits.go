@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// reverseBits writes src to dst, which is as long, with the bits of each byte in the opposite order.
+// reverseBits writes src to dst, of the same length, with the bits of each byte reversed.
 func reverseBits(dst, src []byte) {
 	for ; len(src) >= 8; dst, src = dst[8:], src[8:] {
 		binary.BigEndian.PutUint64(dst, bits.Reverse64(binary.LittleEndian.Uint64(src)))
@@ -31,7 +31,7 @@ func unpackRow(dst, src []byte, n int) {
 	}
 }
 
-// load57 returns the 8 bytes of src from index i on, the first one highest, of which those behind the end are 0.
+// load57 returns the 8 bytes of src from index i, the first one highest; bytes behind the end are 0.
 func load57(src []byte, i int) uint64 {
 	if i+8 <= len(src) {
 		return binary.BigEndian.Uint64(src[i:])

@@ -10,8 +10,8 @@ import (
 	"strata/pkg/zarr/codec/unzstd"
 )
 
-// Scratch holds what decoders and encoders work in. It grows to what the tiles need and is then reused. The zero value is ready; one goroutine
-// at a time may use it.
+// Scratch holds the working memory of decoders and encoders. It grows as needed and is reused. The zero value
+// is ready; only one goroutine at a time may use it.
 type Scratch struct {
 	dec    decoders
 	enc    encoders
@@ -36,7 +36,7 @@ func room(b *[]byte, n int) []byte {
 	return (*b)[:n]
 }
 
-// made returns *p, which it makes if there is none.
+// made returns *p, allocating it if necessary.
 func made[T any](p **T) *T {
 	if *p == nil {
 		*p = new(T)
@@ -44,12 +44,13 @@ func made[T any](p **T) *T {
 	return *p
 }
 
-// decodePiece is how many bytes are converted between two looks at the context.
+// decodePiece is the number of bytes converted between two checks of the context.
 const decodePiece = 256 << 10
 
-// Decode fills dst, of [Format.Bytes], with the samples of the stored tile src, in native byte order. Where a tile is cut off behind at least
-// minRows rows, the others become 0; with fewer rows it is an error. What follows a complete tile in src is ignored. The error of ctx is
-// returned when that ends. Of a tile with an error, dst may have a part.
+// Decode fills dst, of [Format.Bytes], with the samples of the stored tile src, in native byte order. If src
+// ends early but has at least minRows rows, the others become 0; with fewer rows it is an error. Data behind
+// a complete tile are ignored. It returns the error of ctx when that ends. With an error, dst may be partly
+// filled.
 func (f *Format) Decode(ctx context.Context, s *Scratch, dst, src []byte, minRows int) error {
 	if err := f.Check(); err != nil {
 		return err
@@ -130,7 +131,8 @@ func (f *Format) decompress(ctx context.Context, s *Scratch, dst, src []byte) (n
 	}
 }
 
-// convert makes rows of samples of the bytes of src, and returns how many. src may be dst, or, if its rows are shorter, lie at its end.
+// convert converts the bytes of src to rows of samples and returns their number. src may be dst or, if its
+// rows are shorter, lie at its end.
 func (f *Format) convert(ctx context.Context, s *Scratch, dst, src []byte) (rows int, err error) {
 	row, stored, predictor := f.row(), f.storedRow(), f.predictor()
 	rows = min(len(src)/stored, f.rows())

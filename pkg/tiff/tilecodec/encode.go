@@ -20,7 +20,7 @@ type encoders struct {
 	jpeg      jpegEncoder
 }
 
-// CheckEncode returns an error if tiles of the format can be decoded only, or not even that.
+// CheckEncode returns an error if tiles of the format cannot be encoded.
 func (f *Format) CheckEncode() error {
 	if err := f.Check(); err != nil {
 		return err
@@ -45,8 +45,8 @@ func (f *Format) CheckEncode() error {
 	return nil
 }
 
-// Encode appends what is stored of the tile src to dst[:0] and returns it. src has the samples in native byte order; it may have fewer rows than
-// Height, as the last strip of an image has.
+// Encode appends the stored form of the tile src to dst[:0] and returns it. src holds the samples in native
+// byte order; it may have fewer rows than Height, as the last strip of an image does.
 func (f *Format) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	if err := f.CheckEncode(); err != nil {
 		return nil, err

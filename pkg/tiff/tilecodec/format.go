@@ -35,7 +35,8 @@ var unsupported = map[int]string{
 	22610: "JPEG XR", 48124: "Jetraw", 50001: "WebP", 50002: "JPEG XL", 52546: "JPEG XL of DNG",
 }
 
-// Format says how the samples of a tile or strip are stored. The fields are named after the tags of TIFF 6.0.
+// Format describes how the samples of a tile or strip are stored. The fields are named after the tags of TIFF
+// 6.0.
 type Format struct {
 	Compression int        `json:"compression"`          // tag 259; 0 is None
 	Predictor   int        `json:"predictor,omitempty"`  // tag 317; 0 is PredictorNone
@@ -66,7 +67,8 @@ const (
 	defaultZstd   = 3              // level
 )
 
-// family is Compression without its synonyms: None, LZW, JPEG, Deflate, PackBits, JPEG2000, LZMA or Zstd; 0 is not supported.
+// family returns Compression without its synonyms: None, LZW, JPEG, Deflate, PackBits, JPEG2000, LZMA or
+// Zstd; 0 if it is not supported.
 func (f *Format) family() int {
 	switch f.Compression {
 	case 0, None:
@@ -83,7 +85,7 @@ func (f *Format) family() int {
 	return 0
 }
 
-// predictor is Predictor where the compression has one, else PredictorNone.
+// predictor returns Predictor if the compression has one, and otherwise PredictorNone.
 func (f *Format) predictor() int {
 	switch f.family() {
 	case LZW, Deflate, LZMA, Zstd:
@@ -94,13 +96,13 @@ func (f *Format) predictor() int {
 
 func (f *Format) samples() int { return max(f.Samples, 1) }
 
-// rows is the number of rows of a tile, those of all its planes.
+// rows returns the number of rows of a tile, those of all its planes.
 func (f *Format) rows() int { return mem.Product(f.Height, max(f.Depth, 1)) }
 
-// row is the number of bytes of a decoded row.
+// row returns the number of bytes of a decoded row.
 func (f *Format) row() int { return mem.Product(f.Width, f.samples(), f.Type.Size()) }
 
-// bits is the number of bits of a stored sample.
+// bits returns the number of bits of a stored sample.
 func (f *Format) bits() int {
 	if f.Bits == 0 {
 		return 8 * f.Type.Size()
@@ -111,7 +113,7 @@ func (f *Format) bits() int {
 // packed reports whether stored samples are not whole bytes.
 func (f *Format) packed() bool { return f.bits() != 8*f.Type.Size() }
 
-// storedRow is the number of bytes of a row before it is compressed.
+// storedRow returns the number of bytes of a row before it is compressed.
 func (f *Format) storedRow() int {
 	if !f.packed() {
 		return f.row()
@@ -122,7 +124,7 @@ func (f *Format) storedRow() int {
 // swap reports whether the bytes of stored samples are in another order than the machine's.
 func (f *Format) swap() bool { return f.BigEndian && f.Type.SwapSize() > 1 && !f.packed() }
 
-// Bytes returns the number of bytes that a whole tile decodes to.
+// Bytes returns the decoded size of a whole tile in bytes.
 func (f *Format) Bytes() int { return mem.Product(f.row(), f.rows()) }
 
 // Check returns an error, with the tag and its number, if tiles of the format cannot be decoded.
@@ -207,7 +209,7 @@ func (f *Format) checkPredictor() error {
 	return nil
 }
 
-// EncodedSize bounds the number of bytes that a tile takes when it is stored.
+// EncodedSize returns an upper bound for the encoded size of a tile in bytes.
 func (f *Format) EncodedSize() (lo, hi int) {
 	stored := mem.Product(f.storedRow(), f.rows())
 	if f.ycc() {
@@ -220,7 +222,7 @@ func (f *Format) EncodedSize() (lo, hi int) {
 	return 1, mem.Sum(stored, stored, len(f.Tables), 64<<10)
 }
 
-// Name returns what a compression is called in listings, such as "deflate", or its number.
+// Name returns the name of a compression in listings, such as "deflate", or its number.
 func Name(n int) string {
 	names := map[int]string{
 		1: "none", 2: "ccitt", 3: "ccitt-t4", 4: "ccitt-t6", 5: "lzw", 6: "old-jpeg", 7: "jpeg", 8: "deflate", 32773: "packbits", 32946: "deflate",

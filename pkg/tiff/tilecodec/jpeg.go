@@ -26,7 +26,8 @@ func (f *Format) checkJPEG() error {
 	return nil
 }
 
-// jpegColor says what becomes of the components. In TIFF that follows from the photometric interpretation.
+// jpegColor returns the colour conversion of the components, which in TIFF follows from the photometric
+// interpretation.
 func (f *Format) jpegColor() jpeg.Color {
 	if f.Photometric == photometricYCC && f.samples() == 3 {
 		return jpeg.ToRGB
@@ -38,7 +39,7 @@ func (f *Format) decodeJPEG(ctx context.Context, s *Scratch, dst, src []byte) (r
 	return s.dec.jpeg.Decode(ctx, dst, f.Tables, src, jpeg.Config{Width: f.Width, Height: f.rows(), Components: f.samples(), Color: f.jpegColor()})
 }
 
-// jpegOptions are those of the encoder.
+// jpegOptions returns the options of the encoder.
 func (f *Format) jpegOptions() jpeg.Options {
 	o := jpeg.Options{Quality: f.Quality, Color: f.jpegColor(), Abbreviated: len(f.Tables) > 0}
 	if o.Color == jpeg.ToRGB {
@@ -47,8 +48,8 @@ func (f *Format) jpegOptions() jpeg.Options {
 	return o
 }
 
-// JPEGTables returns what tag 347 has of an image whose tiles are encoded in the format: set as Tables, it need not stand in every tile. It is
-// nil if JPEG tiles of the format cannot be encoded.
+// JPEGTables returns the content of tag 347 for an image whose tiles are encoded in the format. If it is also
+// set as Tables, tiles omit the tables. It returns nil if the format cannot encode JPEG tiles.
 func (f *Format) JPEGTables() []byte { return jpeg.Tables(f.jpegOptions(), f.samples()) }
 
 func (f *Format) encodeJPEG(s *Scratch, dst, src []byte) ([]byte, error) {

@@ -42,7 +42,8 @@ func (s lzwString) length() int {
 	return int(s >> 8 & 0xffff)
 }
 
-// longer returns s, of which there is one that ends before the place end, with the first byte of next behind it.
+// longer returns the string s, which ends before the place end in the output, extended by the first byte of
+// next.
 func (s lzwString) longer(end int, next lzwString) lzwString {
 	if n := s >> lzwLengthAt; n-1 < lzwShort-1 {
 		return s + 1<<lzwLengthAt + next.first()<<(n*8&63)
@@ -63,7 +64,7 @@ type lzwDecoder struct {
 	table    [lzwCodes]lzwString
 }
 
-// lzwPiece is how many bytes are decoded between two looks at the context.
+// lzwPiece is the number of bytes decoded between two checks of the context.
 const lzwPiece = 256 << 10
 
 // decode decodes src to dst and returns the number of bytes. It ends when dst is full, at the code for the end, or at the end of src.
@@ -163,7 +164,7 @@ func (d *lzwDecoder) add() {
 	}
 }
 
-// emit writes a string, or as much of it as there is room for.
+// emit writes a string, as far as there is room.
 func (d *lzwDecoder) emit(s lzwString) {
 	n := min(s.length(), len(d.dst)-d.out)
 	to := d.dst[d.out : d.out+n]

@@ -10,8 +10,8 @@ const (
 	lzwHashBits = 15
 	lzwHashSize = 1 << lzwHashBits
 
-	// lzwLastCode is how many entries the encoder's table gets before it begins anew: libtiff's choice, one less than the decoder's
-	// table has room for.
+	// lzwLastCode is the number of entries of the encoder's table before it starts anew: libtiff's choice,
+	// one less than the decoder's table has room for.
 	lzwLastCode = lzwCodes - 2
 )
 
@@ -21,7 +21,7 @@ type lzwEncoder struct {
 	table [lzwHashSize]uint32
 }
 
-// lzwStep leads from an index that is taken to the next; it is odd, so that all come in turn.
+// lzwStep leads from an occupied index to the next; it is odd, so that all indices are reached.
 const lzwStep = 1237
 
 // lzwSpread has an index of the hash table for each byte. Codes that get the same byte fall to different places around it.

@@ -4,7 +4,8 @@ import (
 	"context"
 )
 
-// packBitsPiece is how many bytes of src are decoded between two looks at the context: at most 32 MiB of output, of fills.
+// packBitsPiece is the number of bytes of src decoded between two checks of the context: at most 32 MiB of
+// output, for fills.
 const packBitsPiece = 512 << 10
 
 // decodePackBits decodes src (TIFF 6.0, section 9) to dst and returns the number of bytes. It ends when dst is full or at the end of
@@ -76,7 +77,7 @@ func appendPackBitsRow(dst, src []byte) []byte {
 	return appendLiterals(dst, src[len(src)-literals:])
 }
 
-// equal returns how many bytes at the front of b are the same.
+// equal returns how many leading bytes of b are the same.
 func equal(b []byte) int {
 	n := 1
 	for n < len(b) && b[n] == b[0] {

@@ -25,7 +25,7 @@ type sumMasks struct {
 	swap         bool
 }
 
-// set makes the masks, unless they are those already.
+// set computes the masks, unless they are current.
 func (m *sumMasks) set(size, stride int, swap bool) {
 	if m.size == size && m.stride == stride && m.swap == swap {
 		return
@@ -48,8 +48,8 @@ func (m *sumMasks) set(size, stride int, swap bool) {
 	}
 }
 
-// sumRow undoes horizontal differences: it writes the running sums of the elements of src, a whole number of strides, to dst, which may
-// be src. Size, stride and byte order of the elements are those that the masks are set for.
+// sumRow undoes horizontal differences: it writes the running sums of the elements of src, a whole number of
+// strides, to dst, which may be src. The masks determine size, stride and byte order of the elements.
 func sumRow(dst, src []byte, masks *sumMasks) {
 	size, stride := masks.size, masks.stride
 	at := sumsVector(dst, src, size, masks)
@@ -76,7 +76,8 @@ func sumRow(dst, src []byte, masks *sumMasks) {
 	}
 }
 
-// differRow is the reverse: it writes the differences of the elements of src, in native byte order, to dst, in that of the masks.
+// differRow inverts sumRow: it writes the differences of the elements of src, in native byte order, to dst,
+// in the byte order of the masks.
 func differRow(dst, src []byte, masks *sumMasks) {
 	size, stride := masks.size, masks.stride
 	copy(dst[:min(stride, len(src))], src)

@@ -21,7 +21,7 @@ func sums32(dst, src *byte, n int, masks *sumMasks, carry *[16]byte)
 //go:noescape
 func sums64(dst, src *byte, n int, masks *sumMasks, carry *[16]byte)
 
-// sumsVector makes the sums at the front of a row and says of how many bytes.
+// sumsVector computes the sums at the front of a row and returns for how many bytes.
 func sumsVector(dst, src []byte, size int, masks *sumMasks) int {
 	n := len(src) &^ 15
 	if !useAVX2 || n == 0 || !masks.fit {

@@ -14,7 +14,7 @@ func (f *Format) ycc() bool {
 	return f.Photometric == photometricYCC && f.samples() == 3 && f.family() != JPEG && f.family() != JPEG2000
 }
 
-// subsampling is how many pixels share a Cb and a Cr, across and down.
+// subsampling returns how many pixels share a Cb and a Cr, across and down.
 func (f *Format) subsampling() (h, v int) {
 	if f.Subsampling == [2]int{} {
 		return 2, 2
@@ -46,19 +46,20 @@ func (f *Format) checkYCC() error {
 	return nil
 }
 
-// yccUnit is the number of bytes of a row of data units, which stand for v rows of pixels (TIFF 6.0, section 21).
+// yccUnit returns the number of bytes of a row of data units, which stand for v rows of pixels (TIFF 6.0,
+// section 21).
 func (f *Format) yccUnit() int {
 	h, v := f.subsampling()
 	return mem.Product((f.Width+h-1)/h, h*v+2)
 }
 
-// yccBytes is the number of bytes of a tile before it is compressed.
+// yccBytes returns the number of bytes of a tile before it is compressed.
 func (f *Format) yccBytes() int {
 	_, v := f.subsampling()
 	return mem.Product(f.yccUnit(), (f.Height+v-1)/v)
 }
 
-// decodeYCC converts the data units of src to rows of RGB and returns how many.
+// decodeYCC converts the data units of src to rows of RGB and returns their number.
 func (f *Format) decodeYCC(ctx context.Context, dst, src []byte) (rows int, err error) {
 	h, v := f.subsampling()
 	unit, row := f.yccUnit(), f.row()

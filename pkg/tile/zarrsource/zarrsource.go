@@ -1,14 +1,13 @@
 // Package zarrsource lets a tile loader read Zarr arrays.
 //
-// The tiles are the array's chunks (inner chunks, where it is sharded), which
-// is what a decoder can make at once:
+// The tiles are the array's chunks (inner chunks if it is sharded), since a decoder produces a whole chunk at
+// once:
 //
 //	src, err := zarrsource.New(array)
 //	l, err := tile.New[float32](src, tile.Radius(2))
 //
-// Chunks that are stored as they are can be read in parts. [PieceBytes] cuts
-// them into tiles of a few planes or rows that stay in a processor's cache
-// between reading and computing.
+// Uncompressed chunks can be read in parts. [PieceBytes] cuts them into tiles of a few planes or rows that
+// stay in a processor's cache between reading and computing.
 package zarrsource
 
 import (
@@ -23,7 +22,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// Source is a pyramid of Zarr arrays as a source of tiles.
+// Source makes a pyramid of Zarr arrays a source of tiles.
 type Source struct {
 	levels []level
 	names  []string
@@ -49,31 +48,29 @@ type config struct {
 	meter *meter.Meter
 }
 
-// PieceBytes cuts chunks that are stored without codecs in C order into tiles
-// of at most n bytes: as many planes of the first axis as fit, or as many rows
-// of a plane that is larger. Other chunks stay whole.
+// PieceBytes cuts uncompressed chunks in C order into tiles of at most n bytes: as many planes along the
+// first axis as fit, or as many rows of a plane that is larger. Other chunks stay whole.
 func PieceBytes(n int) Option { return func(c *config) { c.piece = n } }
 
-// Tile sets the shape of the tiles of all levels, which may be any: a tile of
-// several chunks or of parts of some decodes all of them.
+// Tile sets the shape of the tiles of all levels. Any shape works, but a tile that consists of several chunks
+// or of parts of them decodes all of these.
 func Tile(shape ...int) Option { return func(c *config) { c.tile = shape } }
 
-// Names sets the axis names, one per axis. Without it they are the array's
-// dimension names, and "axis0"… for dimensions that have none.
+// Names sets the axis names, one per axis. The default is the array's dimension names, with "axis0"… for
+// unnamed dimensions.
 func Names(names ...string) Option { return func(c *config) { c.names = names } }
 
-// Meter counts what reading costs, as zarr.Meter does.
+// Meter counts the cost of reading, like zarr.Meter.
 func Meter(m *meter.Meter) Option { return func(c *config) { c.meter = m } }
 
-// New makes a source of one level. The array must hold integers of 1 to 8
-// bytes, float32 or float64; the loader says so.
+// New returns a source with one level. A loader accepts integers of 1 to 8 bytes, float32 and float64, and
+// refuses other element types.
 func New(a *zarr.Array, opts ...Option) (*Source, error) {
 	return NewPyramid([]*zarr.Array{a}, []float64{1}, opts...)
 }
 
-// NewPyramid makes a source of several levels, from the finest on, with the
-// factors by which they are coarser than the first. All have the same type and
-// number of dimensions.
+// NewPyramid returns a source with several levels, finest first, and the factors by which they are coarser
+// than the first. All must have the same type and number of dimensions.
 func NewPyramid(levels []*zarr.Array, downScale []float64, opts ...Option) (*Source, error) {
 	var c config
 	for _, o := range opts {
@@ -127,8 +124,8 @@ func (c *config) axisNames(a *zarr.Array) []string {
 	return names
 }
 
-// tileShape is the shape of a level's tiles: no longer than the array on any
-// axis, so that small images do not take large buffers.
+// tileShape returns the shape of a level's tiles: no longer than the array on any axis, so that small images
+// do not take large buffers.
 func (c *config) tileShape(a *zarr.Array) ([]int, error) {
 	shape, t := a.Shape(), slices.Clone(a.Chunks())
 	switch {
@@ -152,7 +149,7 @@ func (c *config) tileShape(a *zarr.Array) ([]int, error) {
 // stored reports whether chunks lie in their files as they lie in memory.
 func stored(a *zarr.Array) bool { return len(a.Codecs()) == 0 && a.Order() == 'C' }
 
-// cut shortens a tile from its first axis on until it has at most most elements.
+// cut shortens a tile, beginning with its first axis, until it has at most most elements.
 func cut(t, chunk, shape []int, most int) {
 	rest := 1
 	for _, n := range t {
@@ -165,9 +162,8 @@ func cut(t, chunk, shape []int, most int) {
 	}
 }
 
-// step is the length, at most most, of the pieces of an axis of n elements. Of
-// an axis of several chunks it divides the chunk where that costs less than
-// half the length: else pieces would need two files.
+// step returns the length, at most most, of the pieces of an axis of n elements. Of an axis of several chunks
+// it divides the chunk where that costs less than half the length: else pieces would need two files.
 func step(n, chunk, shape, most int) int {
 	if most >= n {
 		return n
@@ -185,25 +181,25 @@ func step(n, chunk, shape, most int) int {
 	return even
 }
 
-// Levels is the number of arrays.
+// Levels returns the number of arrays.
 func (s *Source) Levels() int { return len(s.levels) }
 
-// Shape is the shape of a level's array.
+// Shape returns the shape of a level's array.
 func (s *Source) Shape(level int) []int { return s.levels[level].shape }
 
-// TileShape is the shape of a level's tiles.
+// TileShape returns the shape of a level's tiles.
 func (s *Source) TileShape(level int) []int { return s.levels[level].tile }
 
-// DimensionNames are the names of the axes.
+// DimensionNames returns the names of the axes.
 func (s *Source) DimensionNames() []string { return s.names }
 
-// DownScale is the factor that NewPyramid was given.
+// DownScale returns the factor that NewPyramid was given.
 func (s *Source) DownScale(level int) float64 { return s.levels[level].down }
 
-// DType is the element type of all arrays.
+// DType returns the element type of all arrays.
 func (s *Source) DType() dtype.Type { return s.dtype }
 
-// ScratchBytes returns how much memory, besides dst, one LoadTile takes at most.
+// ScratchBytes returns the maximum memory that one LoadTile needs besides dst.
 func (s *Source) ScratchBytes() int64 {
 	var most int64
 	for _, lv := range s.levels {
@@ -220,18 +216,16 @@ func (lv level) scratchBytes() int64 {
 	return lv.array.ScratchBytes(whole)
 }
 
-// LoadTile reads a tile, or as much of it as lies in the array, in the
-// caller's goroutine.
+// LoadTile reads a tile, as far as it lies in the array, in the caller's goroutine.
 func (s *Source) LoadTile(ctx context.Context, level int, index []int, dst []byte) error {
 	lv := &s.levels[level]
 	return lv.load(ctx, index, make([]int, len(lv.tile)), lv.tile, dst, lv.strides)
 }
 
-// Parts reports whether a level's chunks are stored as they are.
+// Parts reports whether a level's chunks are stored uncompressed.
 func (s *Source) Parts(level int) bool { return stored(s.levels[level].array) }
 
-// LoadBox reads a box of a tile, or as much of it as lies in the array, in the
-// caller's goroutine.
+// LoadBox reads a box of a tile, as far as it lies in the array, in the caller's goroutine.
 func (s *Source) LoadBox(ctx context.Context, level int, index, start, shape []int, dst []byte, strides []int) error {
 	return s.levels[level].load(ctx, index, start, shape, dst, strides)
 }

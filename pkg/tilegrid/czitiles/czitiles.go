@@ -12,7 +12,7 @@ import (
 	"strata/pkg/tilegrid"
 )
 
-// tileKey is what the sub-blocks of a tile have in common: those of a file without mosaic indexes their place.
+// tileKey holds what the sub-blocks of a tile share; in files without mosaic indexes, their place.
 type tileKey struct {
 	scene, m int
 	at       image.Point
@@ -30,9 +30,9 @@ type tiles struct {
 	width, height  int
 }
 
-// Of returns the tiles of a scene, or of [czi.AllScenes], as the scan of which they are: positions are those of the directory, from the
-// first pixel of the tiles on. They must be of one size and type. Voxel sizes that the file does not say are 1 µm. The scan reads
-// from f.
+// Of returns the tiles of a scene, or of [czi.AllScenes], as a scan. Positions are those of the tiles' first
+// pixels in the directory. All tiles must have one size and type. A voxel size missing in the file becomes 1
+// µm. The scan reads from f.
 func Of(ctx context.Context, f *czi.File, scene int) (*tilegrid.Scan, error) {
 	meta, err := f.Metadata(ctx)
 	if err != nil {

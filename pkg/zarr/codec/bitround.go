@@ -27,7 +27,7 @@ func parseBitRound(c *config, elem dtype.Type) Codec {
 	return f
 }
 
-// mantissa is the number of mantissa bits of the element type, 0 for integers.
+// mantissa returns the number of mantissa bits of the element type, 0 for integers.
 func (f *bitRound) mantissa() int {
 	switch f.decoded.Type {
 	case dtype.Float16:

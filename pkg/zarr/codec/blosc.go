@@ -21,13 +21,12 @@ type bloscCodec struct {
 	blocksize int
 }
 
-// BloscShuffle is what Blosc does to a block before it compresses it. The
-// numbers are those of numcodecs.
+// BloscShuffle selects how Blosc reorders a block before compression. The numbers are those of numcodecs.
 type BloscShuffle int
 
-// The shuffles of c-blosc 1.
+// Shuffles of c-blosc 1.
 const (
-	AutoShuffle BloscShuffle = iota - 1 // bits for elements of one byte, else bytes
+	AutoShuffle BloscShuffle = iota - 1 // bit shuffle for elements of one byte, otherwise byte shuffle
 	NoShuffle
 	ByteShuffle
 	BitShuffle
@@ -42,16 +41,14 @@ const (
 	bloscMaxTypesize = 255
 	bloscMaxSize     = 1<<31 - 1 - bloscHeader // BLOSC_MAX_BUFFERSIZE
 
-	// BlockRoom is the length up to which the blocks of a Blosc container lie in a Scratch, which
-	// has room for two. Compressors choose no longer ones unless they are told to: those are
-	// lent memory from what all of the process have for them.
+	// BlockRoom is the maximum length of a Blosc block that a Scratch holds; it has room for two. Compressors
+	// choose longer blocks only on request; those borrow memory from a pool of the process.
 	BlockRoom = 2 << 20
 )
 
-// Blosc makes a Blosc codec. cname is blosclz, lz4, lz4hc, zlib or zstd
-// (blosclz is only read), clevel 0 (stored) to 9, typesize the size of an
-// element in bytes (1 to 255), blocksize the length of a block in bytes (0:
-// chosen as c-blosc does).
+// Blosc returns a Blosc codec. cname is blosclz (read only), lz4, lz4hc, zlib or zstd; clevel is 0 (stored)
+// to 9; typesize is the size of an element in bytes, 1 to 255; blocksize is the length of a block in bytes, 0
+// for the length that c-blosc would choose.
 func Blosc(cname string, clevel int, shuffle BloscShuffle, typesize, blocksize int) (Codec, error) {
 	switch {
 	case !slices.Contains(bloscNames, cname) || cname == "snappy":
@@ -99,7 +96,7 @@ func (b *bloscCodec) refuseSnappy(c *config) {
 	}
 }
 
-// bloscTypesize is what Blosc takes for the size of an element: elements larger than it can have are bytes.
+// bloscTypesize returns the element size that Blosc uses: elements larger than its maximum count as bytes.
 func bloscTypesize(n int) int {
 	if n > bloscMaxTypesize {
 		return 1
@@ -107,7 +104,7 @@ func bloscTypesize(n int) int {
 	return max(n, 1)
 }
 
-// resolved is the shuffle that is used, never AutoShuffle.
+// resolved returns the shuffle that is used, never AutoShuffle.
 func (b *bloscCodec) resolved() BloscShuffle {
 	switch {
 	case b.shuffle == AutoShuffle && b.typesize == 1:

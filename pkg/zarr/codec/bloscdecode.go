@@ -37,7 +37,7 @@ const (
 	bloscMinSplit  = 128 // streams shorter than this are never split
 )
 
-// bloscFrame is a container whose header has been checked.
+// bloscFrame is a container with a verified header.
 type bloscFrame struct {
 	src       []byte // the container, without what may follow it
 	flags     byte
@@ -99,12 +99,12 @@ func signed(b []byte) int { return int(int32(binary.LittleEndian.Uint32(b))) }
 
 func (f *bloscFrame) format() byte { return f.flags >> bloscFormatShift }
 
-// block is the range of block j in the decoded data.
+// block returns the range of block j in the decoded data.
 func (f *bloscFrame) block(j int) (from, to int) {
 	return j * f.blocksize, min((j+1)*f.blocksize, f.size)
 }
 
-// shuffled is how the elements of a block of n bytes were reordered.
+// shuffled returns how the elements of a block of n bytes were reordered.
 func (f *bloscFrame) shuffled(n int) BloscShuffle {
 	switch {
 	case f.flags&bloscByteShuffled != 0:
@@ -117,9 +117,8 @@ func (f *bloscFrame) shuffled(n int) BloscShuffle {
 	return NoShuffle
 }
 
-// streams is the number of streams in a block of n bytes. The last block, if it
-// is shorter, is never split; the sizes matter for files that are older than
-// the flag.
+// streams returns the number of streams in a block of n bytes. The last block, if it is shorter, is never
+// split; the sizes matter for files that are older than the flag.
 func (f *bloscFrame) streams(n int) int {
 	if f.flags&bloscDontSplit != 0 || n != f.blocksize || f.typesize > bloscMaxSplits || n/f.typesize < bloscMinSplit {
 		return 1
@@ -127,13 +126,12 @@ func (f *bloscFrame) streams(n int) int {
 	return f.typesize
 }
 
-// zstdSlack is the room behind its output that lets the Zstandard decoder copy
-// in whole words.
+// zstdSlack is the room behind its output that lets the Zstandard decoder copy whole words.
 const zstdSlack = 16
 
-// eachStream calls f for the streams of block j, of n decoded bytes, one after the other: where
-// stream i lies in the container, and of how many it is. All are decoded to the
-// same length; one that has that length already is stored as it is.
+// eachStream calls f for the streams of block j, of n decoded bytes, in order, with the offset and length of
+// stream i in the container. All decode to the same length; one that already has that length is stored
+// uncompressed.
 func (f *bloscFrame) eachStream(j, n int, use func(i, streams, at, length int) error) error {
 	at := signed(f.src[bloscHeader+4*j:])
 	if at < bloscHeader+4*f.blocks || at > len(f.src) {
@@ -159,8 +157,7 @@ func (f *bloscFrame) eachStream(j, n int, use func(i, streams, at, length int) e
 	return nil
 }
 
-// decodeBlock decodes block j to dst, which has its length. Bytes of dst's
-// capacity are left alone.
+// decodeBlock decodes block j to dst, which has its length. It does not use the capacity of dst beyond that.
 func (f *bloscFrame) decodeBlock(s *Scratch, dst []byte, j int) error {
 	if err := s.context().Err(); err != nil {
 		return err
@@ -291,8 +288,8 @@ var large = sync.OnceValue(func() *mem.Pool { return mem.NewPool(mem.Unplanned()
 
 func nothing() {}
 
-// lend gives s room for long blocks until done is called: for one as it was compressed, where its
-// elements were reordered, and for a whole one that is handed out.
+// lend gives s room for long blocks until done is called: for a compressed one, if its elements were
+// reordered, and for a whole decoded one.
 func (f *bloscFrame) lend(s *Scratch, whole bool) (done func(), err error) {
 	if f.blocksize <= BlockRoom || f.flags&bloscStored != 0 {
 		return nothing, nil
@@ -319,8 +316,7 @@ func (f *bloscFrame) lend(s *Scratch, whole bool) (done func(), err error) {
 	}, nil
 }
 
-// bloscScratch has room for one block as it was compressed and one as it is
-// handed out.
+// bloscScratch has room for one block before unshuffling and one decoded block.
 type bloscScratch struct {
 	block, whole []byte
 }

@@ -9,7 +9,7 @@ import (
 	"strata/pkg/zarr/codec/shuffle"
 )
 
-// format is the number of the compressor.
+// format returns the number of the compressor.
 func (b *bloscCodec) format() byte {
 	switch b.cname {
 	case "lz4", "lz4hc":
@@ -30,17 +30,15 @@ func (b *bloscCodec) readOnly() error {
 	return nil
 }
 
-// splits reports whether blocks of a length are divided into streams, one per
-// byte of an element. c-blosc never does that with zstd (and obeys it when it
-// reads); for byte planes it is what makes our encoder fast.
+// splits reports whether blocks of a length are divided into streams, one per byte of an element. c-blosc
+// never does that with zstd (but reads it); with byte planes it makes our encoder fast.
 func (b *bloscCodec) splits(blocksize int) bool {
 	planes := b.cname != "zstd" || b.resolved() == ByteShuffle && b.typesize > 1
 	return planes && b.typesize <= bloscMaxSplits && blocksize/b.typesize >= bloscMinSplit
 }
 
-// sizeBlocks is the block length for n bytes. It is chosen as c-blosc does:
-// fitting the caches for the fast levels, larger for the strong ones, and a
-// multiple of the element size.
+// sizeBlocks returns the block length for n bytes. It is chosen as c-blosc does: fitting the caches for the
+// fast levels, larger for the strong ones, and a multiple of the element size.
 func (b *bloscCodec) sizeBlocks(n int) (blocksize int, split bool) {
 	const l1 = 32 << 10
 	if n < b.typesize {
@@ -73,9 +71,9 @@ func (b *bloscCodec) sizeBlocks(n int) (blocksize int, split bool) {
 	return blocksize, b.splits(blocksize)
 }
 
-// evenBlocks is the block length for byte planes in Zstandard: as long as a
-// plane fits one block of Zstandard and the whole the cache, and such that no
-// shorter block, which would not be split, is left at the end, if that can be.
+// evenBlocks returns the block length for byte planes in Zstandard: as long as a plane fits one block of
+// Zstandard and the whole the cache, and such that no shorter block, which would not be split, is left at the
+// end, if that can be.
 func (b *bloscCodec) evenBlocks(n, blocksize int) int {
 	if b.blocksize > 0 {
 		return blocksize
@@ -107,7 +105,7 @@ func (b *bloscCodec) EncodedSize(n int) (lo, hi int) {
 	return bloscHeader, bloscHeader + n + 4*blocks*(1+streams) + b.streamBound(blocksize/streams)
 }
 
-// streamBound is room for trying to compress n bytes, in addition to n.
+// streamBound returns the additional room needed for trying to compress n bytes.
 func (b *bloscCodec) streamBound(n int) int { return n>>6 + 1024 }
 
 func (b *bloscCodec) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
@@ -226,8 +224,8 @@ func (b *bloscCodec) encodeStream(s *Scratch, dst, src []byte, i int, split bool
 	return kept(dst, s.zstd.encoder().EncodeLike(trend, dst, src, level, false)), nil
 }
 
-// kept is the length of out if it is in dst's memory, 0 if it was reallocated
-// because it did not fit.
+// kept returns the length of out if it is in dst's memory, and 0 if it was reallocated because it did not
+// fit.
 func kept(dst, out []byte) int {
 	if len(out) > cap(dst) || cap(out) == 0 || cap(dst) == 0 || &out[:1][0] != &dst[:1][0] {
 		return 0

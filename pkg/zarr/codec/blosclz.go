@@ -85,9 +85,8 @@ func decodeBloscLZ(ctx context.Context, dst, src []byte) (int, error) {
 	}
 }
 
-// copyMatch fills dst from byte n on with what lies distance bytes before. A
-// match longer than its distance repeats itself; each copy doubles what can be
-// copied at once.
+// copyMatch fills dst from byte n with the bytes that lie distance before. A match longer than its distance
+// repeats itself; each copy doubles the amount that can be copied at once.
 func copyMatch(dst []byte, n, distance int) {
 	from := n - distance
 	for n < len(dst) {

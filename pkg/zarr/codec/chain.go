@@ -12,9 +12,8 @@ import (
 // encoding. The empty chain stores the bytes as they are.
 type Chain []Codec
 
-// ParseChainV2 reads the "filters" and the "compressor" of a .zarray (each nil
-// or JSON null when there is none). elem is the type of the array: each codec is
-// given the type that the one before it hands on.
+// ParseChainV2 reads the "filters" and the "compressor" of a .zarray; each is nil or JSON null if absent.
+// elem is the array's element type; each codec gets the type that the previous one produces.
 func ParseChainV2(filters []json.RawMessage, compressor json.RawMessage, elem dtype.Type) (Chain, error) {
 	if err := CheckLength(len(filters)); err != nil {
 		return nil, fmt.Errorf("filters: %w", err)
@@ -38,11 +37,11 @@ func ParseChainV2(filters []json.RawMessage, compressor json.RawMessage, elem dt
 	return chain, nil
 }
 
-// MaxChain is the number of codecs that a chain read from metadata may have. Who stores
-// arrays uses a handful; each costs time for every chunk.
+// MaxChain is the maximum number of codecs in a chain read from metadata. Real arrays use a handful; each
+// costs time for every chunk.
 const MaxChain = 32
 
-// CheckLength reports a list of codecs, the value of a field, that is longer than a chain may be.
+// CheckLength returns an error if a list of codecs, the value of a field, is longer than [MaxChain].
 func CheckLength(n int) error {
 	if n > MaxChain {
 		return fmt.Errorf("has %d codecs, at most %d are supported", n, MaxChain)
@@ -50,8 +49,8 @@ func CheckLength(n int) error {
 	return nil
 }
 
-// Encoded is the element type that comes out of c when elements of type elem go
-// in: a filter's own, and elem for all that work on bytes.
+// Encoded returns the element type that comes out of c when elements of type elem go in: a filter's own, and
+// elem for all that work on bytes.
 func Encoded(c Codec, elem dtype.Type) dtype.Type {
 	if f, ok := c.(Filter); ok {
 		_, elem = f.Types()
@@ -59,7 +58,7 @@ func Encoded(c Codec, elem dtype.Type) dtype.Type {
 	return elem
 }
 
-// EncodedSize bounds the length of the encoded form of n bytes.
+// EncodedSize returns bounds for the length of n encoded bytes.
 func (c Chain) EncodedSize(n int) (lo, hi int) {
 	lo, hi = n, n
 	for _, k := range c {
@@ -69,9 +68,9 @@ func (c Chain) EncodedSize(n int) (lo, hi int) {
 	return lo, hi
 }
 
-// Between bounds the lengths of what passes between the codecs of a chain that decodes to n
-// bytes, before codec first or a later one: of what goes to those with even and with odd
-// numbers, which lie in two buffers in turn.
+// Between returns upper bounds for the intermediate results of a chain that decodes to n bytes, from codec
+// first on: most[0] for inputs of codecs with even numbers, most[1] for odd ones, since decoding alternates
+// between two buffers.
 func (c Chain) Between(first, n int) (most [2]int) {
 	for i, k := range c {
 		if i >= first {
@@ -82,9 +81,9 @@ func (c Chain) Between(first, n int) (most [2]int) {
 	return most
 }
 
-// DecodeTail undoes the codecs from the last one to number first of a chain that decodes to
-// size bytes, and returns what went into that one, which lies in one of the buffers. These
-// have the lengths that [Chain.Between] says.
+// DecodeTail undoes the codecs of a chain from the last down to number first and returns the input of that
+// codec, which lies in one of the buffers. size is the length that the whole chain decodes to; buffers have
+// the lengths that [Chain.Between] returns.
 func (c Chain) DecodeTail(s *Scratch, first, size int, buffers [2][]byte, src []byte) ([]byte, error) {
 	for i := len(c) - 1; i >= first; i-- {
 		if err := s.context().Err(); err != nil {
@@ -101,9 +100,9 @@ func (c Chain) DecodeTail(s *Scratch, first, size int, buffers [2][]byte, src []
 	return src, nil
 }
 
-// Decode fills dst with the decoded form of src; it is an error if that is
-// shorter or longer than dst. dst and src do not overlap. The buffers between several codecs
-// lie in s; who has better ones calls [Chain.DecodeTail] first.
+// Decode fills dst with the decoded form of src. A result that is shorter or longer than dst is an error. dst
+// and src must not overlap. Intermediate buffers come from s; callers with buffers of their own call
+// [Chain.DecodeTail] first.
 func (c Chain) Decode(s *Scratch, dst, src []byte) error {
 	if len(c) == 0 {
 		if len(src) != len(dst) {
@@ -153,7 +152,7 @@ func (c Chain) Encode(s *Scratch, dst, src []byte) ([]byte, error) {
 	return out, nil
 }
 
-// Partial returns the chain's only codec if it can decode parts of a chunk.
+// Partial returns the chain's only codec if that can decode parts of a chunk.
 func (c Chain) Partial() (PartialDecoder, bool) {
 	if len(c) != 1 {
 		return nil, false
@@ -162,8 +161,7 @@ func (c Chain) Partial() (PartialDecoder, bool) {
 	return p, ok
 }
 
-// Prefix returns the chain's only codec if it can decode the beginning of a
-// chunk.
+// Prefix returns the chain's only codec if that can decode the beginning of a chunk.
 func (c Chain) Prefix() (PrefixDecoder, bool) {
 	if len(c) != 1 {
 		return nil, false
@@ -172,8 +170,8 @@ func (c Chain) Prefix() (PrefixDecoder, bool) {
 	return p, ok
 }
 
-// ReadOnly returns an error that wraps ErrReadOnly if a codec of the chain
-// cannot encode, so that an output is refused before it is begun.
+// ReadOnly returns an error that wraps ErrReadOnly if a codec of the chain cannot encode, so that an output
+// can be refused early.
 func (c Chain) ReadOnly() error {
 	for _, k := range c {
 		if r, ok := k.(interface{ readOnly() error }); ok {
@@ -188,8 +186,8 @@ func (c Chain) ReadOnly() error {
 // compressors are the codecs that stand in the "compressor" of a .zarray.
 var compressors = map[string]bool{"gzip": true, "zlib": true, "zstd": true, "lz4": true, "blosc": true, "bz2": true, "lzma": true}
 
-// MetadataV2 returns the "filters" and the "compressor" of a .zarray, nil for
-// none: the last codec is the compressor if it is one.
+// MetadataV2 returns the "filters" and the "compressor" of a .zarray, nil if absent. The last codec becomes
+// the compressor if it is one.
 func (c Chain) MetadataV2() (filters []json.RawMessage, compressor json.RawMessage, err error) {
 	for i, k := range c {
 		m, err := k.MetadataV2()
@@ -204,10 +202,10 @@ func (c Chain) MetadataV2() (filters []json.RawMessage, compressor json.RawMessa
 	return filters, nil, nil
 }
 
-// errShort is what decoders say about input that ends too early.
+// errShort returns the error of input that ends too early.
 func errShort(off int) error { return fmt.Errorf("truncated at byte %d", off) }
 
-// errTooLong is ErrTooLong with the limit that was passed.
+// errTooLong returns ErrTooLong with the exceeded limit.
 func errTooLong(want int) error { return fmt.Errorf("%w (%d)", ErrTooLong, want) }
 
 var errNegative = errors.New("negative length")

@@ -26,13 +26,13 @@ func crc32cSum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 func newCRC32C() hash.Hash32 { return crc32.New(castagnoli) }
 
-// CRC32C appends the CRC-32C of the bytes (Zarr v3's crc32c codec).
+// CRC32C returns a codec that appends the CRC-32C of the bytes (Zarr v3's crc32c codec).
 func CRC32C() Codec { return &checksumCodec{"crc32c", crc32cSum, newCRC32C, false} }
 
-// CRC32 is numcodecs' filter that puts the CRC-32 of zlib before the bytes.
+// CRC32 returns numcodecs' filter that prepends zlib's CRC-32 to the bytes.
 func CRC32() Codec { return &checksumCodec{"crc32", crc32.ChecksumIEEE, crc32.NewIEEE, true} }
 
-// Adler32 is numcodecs' filter that puts the Adler-32 of zlib before the bytes.
+// Adler32 returns numcodecs' filter that prepends zlib's Adler-32 to the bytes.
 func Adler32() Codec { return &checksumCodec{"adler32", adler32.Checksum, adler32.New, true} }
 
 func parseCRC32C(*config, dtype.Type) Codec { return CRC32C() }
@@ -55,16 +55,15 @@ func (c *config) atStart(standard string) bool {
 	return c.choice("location", standard, "start", "end") == "start"
 }
 
-// Checksum is what a codec that adds a checksum to the bytes does, for data that do not lie in
-// memory as a whole.
+// Checksum computes a codec's checksum piece by piece, for data that do not lie in memory as a whole.
 type Checksum struct {
 	New     func() hash.Hash32 // of the bytes
 	Size    int64              // bytes that it takes, little-endian
 	AtStart bool               // before the bytes, not behind them
 }
 
-// ChecksumOf returns what the codec c does; ok is false when that is something else than to add
-// a checksum that can be computed in pieces.
+// ChecksumOf returns the checksum that codec c adds; ok is false if c is not a checksum codec, or one whose
+// sum cannot be computed in pieces.
 func ChecksumOf(c Codec) (sum Checksum, ok bool) {
 	k, ok := c.(*checksumCodec)
 	if !ok || k.start == nil {
@@ -112,7 +111,7 @@ func (k *checksumCodec) Decode(_ *Scratch, dst, src []byte) (int, error) {
 	return copy(dst, data), nil
 }
 
-// verify is the data that the checksum is of, if it is right.
+// verify returns the data that the checksum is of, if it is right.
 func (k *checksumCodec) verify(src []byte) ([]byte, error) {
 	n := len(src) - 4
 	if n < 0 {

@@ -1,27 +1,23 @@
-// Package codec turns the elements of a Zarr chunk into the bytes of a stored
-// object and back: compressors, checksums, and the filters of numcodecs.
+// Package codec converts the elements of a Zarr chunk to the bytes of a stored object and back: compressors,
+// checksums, and the filters of numcodecs.
 //
-// A chunk passes a [Chain]: the filters, which work on elements, then the
-// compressors and checksums, which work on bytes. Encoding runs the chain from
-// front to back, decoding from back to front. Most callers need [ParseV2] or
-// [ParseV3] to read a chain from metadata (or [FromFlag] to make one from a
-// command line), then [Chain.Decode] and [Chain.Encode] with one [Scratch] per
-// worker:
+// A chunk passes a [Chain]: first the filters, which work on elements, then the compressors and checksums,
+// which work on bytes. Encoding runs the chain forwards, decoding backwards. Most callers need [ParseV2] or
+// [ParseV3] to read a chain from metadata (or [FromFlag] to make one from a command line), then
+// [Chain.Decode] and [Chain.Encode] with one [Scratch] per worker:
 //
 //	chain, err := codec.FromFlag("blosc-zstd:1", dtype.Float32, 3)
 //	object, err = chain.Encode(scratch, object, chunk)  // appended to object[:0]
 //	err = chain.Decode(scratch, chunk, object)          // fills chunk exactly
 //
-// Decoders trust no number of the input: the caller says how many bytes must
-// come out, nothing beyond them is written, and no memory is taken because a
-// header asks for it. They never panic on bad input; their errors say what is
-// wrong and at which byte or block, and the caller adds the object's name.
+// Decoders trust no number of the input: the caller gives the decoded length, nothing is written beyond it,
+// and a header alone never causes an allocation. They do not panic on bad input; their errors name the fault
+// and the byte or block, and the caller adds the object's name.
 //
-// All codecs can be read. Not written are bz2, Blosc with BloscLZ, and LZMA with
-// filters of its own; their Encode says so, and [Chain.ReadOnly] before that.
+// All codecs can decode. Bz2, Blosc with BloscLZ, and LZMA with custom filters cannot encode; their Encode
+// returns an error, and [Chain.ReadOnly] an earlier one.
 //
-// Array order, byte order ("transpose", "bytes") and sharding belong to package
-// zarr.
+// Package zarr implements array order, byte order ("transpose", "bytes") and sharding.
 package codec
 
 import (
@@ -36,74 +32,67 @@ import (
 	"strata/pkg/dtype"
 )
 
-// Errors that callers may test for with errors.Is.
+// Errors for errors.Is.
 var (
-	// ErrUnknown is wrapped when metadata names a codec that this package does not have.
+	// ErrUnknown is wrapped by errors about a codec that this package does not have.
 	ErrUnknown = errors.New("unknown codec")
-	// ErrTooLong is wrapped when encoded data holds more than the expected bytes.
+	// ErrTooLong is wrapped by errors about encoded data that hold more than the expected bytes.
 	ErrTooLong = errors.New("decodes to more bytes than expected")
-	// ErrReadOnly is wrapped by Encode of a codec or setting that is only read.
+	// ErrReadOnly is wrapped by errors of Encode for a codec or setting that can only be decoded.
 	ErrReadOnly = errors.New("can be read, not written")
-	// ErrFormat is wrapped when a codec has no form in the Zarr format that is asked for.
+	// ErrFormat is wrapped by errors about a codec that the requested Zarr format cannot express.
 	ErrFormat = errors.New("codec does not exist in this Zarr format")
 )
 
-// Codec encodes and decodes the bytes of one chunk. It holds settings only and
-// is safe for concurrent use: what a call needs to work in is in its Scratch,
-// which is not.
+// Codec encodes and decodes the bytes of one chunk. It holds only settings and is safe for concurrent use;
+// each call gets its working memory from a Scratch, which is not.
 type Codec interface {
-	// Name is the codec's identifier as the metadata has it, such as "zstd".
+	// Name returns the codec's identifier in metadata, such as "zstd".
 	Name() string
 
-	// Decode writes the decoded form of src to the front of dst and returns its
-	// length. It is an error if that is more than len(dst) (ErrTooLong), or if
-	// src is truncated, malformed, or fails its checksum. dst and src do not
+	// Decode writes the decoded form of src to the front of dst and returns its length. More than len(dst)
+	// bytes (ErrTooLong), and truncated, malformed or corrupted input, are errors. dst and src must not
 	// overlap. Bytes of dst behind the returned length may be overwritten.
 	Decode(s *Scratch, dst, src []byte) (int, error)
 
-	// Encode appends the encoded form of src to dst[:0], which is reallocated
-	// only if its capacity does not suffice, and returns it.
+	// Encode appends the encoded form of src to dst[:0], growing it if necessary, and returns it.
 	Encode(s *Scratch, dst, src []byte) ([]byte, error)
 
-	// EncodedSize bounds the length of the encoded form of n bytes. lo == hi
-	// where the length does not depend on the content.
+	// EncodedSize returns bounds for the length of n encoded bytes; lo == hi if the length does not depend on
+	// the content.
 	EncodedSize(n int) (lo, hi int)
 
-	// MetadataV2 is the codec's object in the "compressor" or "filters" of a
-	// .zarray, MetadataV3 its object in the "codecs" of a zarr.json. ErrFormat if
-	// it has no such form.
+	// MetadataV2 returns the codec's object in the "compressor" or "filters" of a .zarray, MetadataV3 that in
+	// the "codecs" of a zarr.json, or ErrFormat if there is none.
 	MetadataV2() (json.RawMessage, error)
 	MetadataV3() (json.RawMessage, error)
 }
 
-// Filter is a codec of numcodecs that works on elements ("array → array" in
-// v3's words) and may change their type. Its elements are little-endian in
-// memory unless its configuration names another byte order.
+// Filter is a codec of numcodecs that works on elements ("array → array" in v3's terms) and may change their
+// type. Its elements are little-endian in memory unless its configuration names another byte order.
 type Filter interface {
 	Codec
-	// Types returns the element types of the decoded and of the encoded side.
-	// Both are the array's where the filter does not care.
+	// Types returns the element types of the decoded and of the encoded side. A filter that works with any
+	// type returns the array's for both.
 	Types() (decoded, encoded dtype.Type)
 }
 
-// PartialDecoder is a codec that can decode a part of a chunk without the rest.
+// PartialDecoder is implemented by codecs that can decode a part of a chunk without the rest.
 type PartialDecoder interface {
 	Codec
 	// DecodeRange decodes bytes [off, off+len(dst)) of a chunk of size bytes.
 	DecodeRange(s *Scratch, dst, src []byte, off, size int) error
-	// DecodeBlocks decodes a chunk of size bytes piece by piece: emit gets each
-	// piece, in order, with its offset in the chunk, while it is in the cache.
-	// The piece is reused after emit returns; an error of emit ends the decoding.
+	// DecodeBlocks decodes a chunk of size bytes piece by piece: it calls emit with each piece, in order, and
+	// its offset in the chunk, while the piece is in the cache. The piece is reused after emit returns; an
+	// error of emit ends the decoding.
 	DecodeBlocks(s *Scratch, src []byte, size int, emit func(off int, piece []byte) error) error
 }
 
-// PrefixDecoder is a codec that can decode the beginning of a chunk without the
-// rest.
+// PrefixDecoder is implemented by codecs that can decode the beginning of a chunk without the rest.
 type PrefixDecoder interface {
 	Codec
-	// DecodePrefix decodes a chunk of len(dst) bytes far enough that its first n
-	// are in dst. What dst has behind them is undefined, and damage of the chunk
-	// behind them may remain unseen.
+	// DecodePrefix decodes at least the first n bytes of a chunk of len(dst) bytes into dst. The rest of dst
+	// is undefined, and damage of the rest of the chunk may go unnoticed.
 	DecodePrefix(s *Scratch, dst, src []byte, n int) error
 }
 
@@ -142,10 +131,10 @@ var parsersV3 = map[string]parser{
 	"crc32c": parseCRC32C,
 }
 
-// prefixV3 is what zarr-python puts before the ids of numcodecs in v3.
+// prefixV3 is the prefix of numcodecs' ids in zarr-python's v3 metadata.
 const prefixV3 = "numcodecs."
 
-// KnownV3 reports whether ParseV3 has a codec of that name.
+// KnownV3 reports whether ParseV3 knows a codec by that name.
 func KnownV3(name string) bool { return findV3(name) != nil }
 
 func findV3(name string) parser {
@@ -161,8 +150,8 @@ func findV3(name string) parser {
 	return nil
 }
 
-// ParseV2 reads one object of a .zarray's "compressor" or "filters". elem is the
-// type of the elements that the codec gets when it encodes (see [ParseChainV2]).
+// ParseV2 parses one object of a .zarray's "compressor" or "filters". elem is the type of the elements that
+// the codec encodes (see [ParseChainV2]).
 func ParseV2(object json.RawMessage, elem dtype.Type) (Codec, error) {
 	c, err := newConfig(object)
 	if err != nil {
@@ -181,9 +170,8 @@ func ParseV2(object json.RawMessage, elem dtype.Type) (Codec, error) {
 	return c.finish(parse(c, elem))
 }
 
-// ParseV3 reads one codec of a zarr.json's "codecs" by its name and its
-// "configuration" (nil when it has none). elem is the type of the elements that
-// the codec gets when it encodes.
+// ParseV3 parses one codec of a zarr.json's "codecs" from its name and "configuration", nil if absent. elem
+// is the type of the elements that the codec encodes.
 func ParseV3(name string, configuration json.RawMessage, elem dtype.Type) (Codec, error) {
 	parse := findV3(name)
 	if parse == nil {
@@ -205,9 +193,9 @@ func known(m map[string]parser) string {
 	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }
 
-// FromFlag makes the chain that a command line names, as NAME or NAME:LEVEL:
-// raw, zstd, lz4, gzip, blosc-lz4, blosc-lz4hc, blosc-zlib or blosc-zstd (the
-// last four with byte shuffle). format is the Zarr format it is for, 2 or 3.
+// FromFlag returns the chain that a command line names as NAME or NAME:LEVEL: raw, zstd, lz4, gzip,
+// blosc-lz4, blosc-lz4hc, blosc-zlib or blosc-zstd (the last four with byte shuffle). format is the Zarr
+// format, 2 or 3.
 func FromFlag(s string, elem dtype.Type, format int) (Chain, error) {
 	name, level, given := strings.Cut(s, ":")
 	// levels: least, greatest, and the one taken when none is given

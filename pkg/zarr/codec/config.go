@@ -12,8 +12,8 @@ import (
 	"strata/pkg/dtype"
 )
 
-// config is a codec's JSON object while it is read: each field is taken once,
-// the first thing that is wrong is kept, and what nobody took is refused.
+// config is a codec's JSON object during parsing: each field is taken once, the first fault is kept, and
+// remaining fields are refused.
 type config struct {
 	name   string
 	v3     bool // the configuration of a v3 codec, not an object of numcodecs
@@ -29,7 +29,7 @@ func newConfig(object json.RawMessage) (*config, error) {
 	return c, nil
 }
 
-// finish returns the codec, or what was wrong with its configuration.
+// finish returns the codec, or the fault of its configuration.
 func (c *config) finish(made Codec) (Codec, error) {
 	if c.err == nil && len(c.fields) > 0 {
 		c.err = fmt.Errorf("unknown field %q", slices.Min(slices.Collect(maps.Keys(c.fields))))
@@ -52,7 +52,7 @@ func (c *config) take(field string) (json.RawMessage, bool) {
 	return v, ok
 }
 
-// takeValue is take where null means that the field is absent.
+// takeValue takes a field; null counts as absent.
 func (c *config) takeValue(field string) (json.RawMessage, bool) {
 	v, ok := c.take(field)
 	return v, ok && string(v) != "null"
@@ -148,15 +148,14 @@ func abbreviate(v json.RawMessage) string {
 	return string(v)
 }
 
-// metadataV2 is an object with an "id" and the given fields.
+// metadataV2 returns an object with an "id" and the given fields.
 func metadataV2(id string, fields map[string]any) (json.RawMessage, error) {
 	m := map[string]any{"id": id}
 	maps.Copy(m, fields)
 	return json.Marshal(m)
 }
 
-// metadataV3 is an object with a "name" and a "configuration", which is left
-// out when there is none.
+// metadataV3 returns an object with a "name" and a "configuration", which is left out when there is none.
 func metadataV3(name string, fields map[string]any) (json.RawMessage, error) {
 	m := map[string]any{"name": name}
 	if fields != nil {

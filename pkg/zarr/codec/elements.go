@@ -9,13 +9,13 @@ import (
 	"strata/pkg/mem"
 )
 
-// layout is how a filter's elements lie in memory.
+// layout describes how a filter's elements lie in memory.
 type layout struct {
 	dtype.Type
 	big bool // most significant byte first
 }
 
-// str is numpy's type string.
+// str returns numpy's type string.
 func (l layout) str() string {
 	s := l.Typestr()
 	if l.big && len(s) > 0 && l.Size() > 1 {
@@ -34,7 +34,7 @@ func (l layout) order() binary.ByteOrder {
 // real reports whether elements are single numbers that can be computed with.
 func (l layout) real() bool { return l.IsInteger() || l.IsFloat() }
 
-// count is the number of elements in n bytes, which must be whole ones.
+// count returns the number of elements in n bytes, which must be whole ones.
 func (l layout) count(n int) (int, error) {
 	if n%l.Size() != 0 {
 		return 0, fmt.Errorf("%d bytes are not a multiple of the size of %s", n, l.Type)
@@ -110,8 +110,8 @@ func (l layout) round(v float64) float64 {
 	return v
 }
 
-// float16Bits rounds once, from the float64: the way through float32 would
-// round twice, unless what it cuts off is remembered in the last bit.
+// float16Bits rounds directly from float64: going through float32 would round twice, unless the last bit
+// remembers what was cut off.
 func float16Bits(v float64) uint16 {
 	f := float32(v)
 	if d := float64(f) - v; d != 0 && !math.IsInf(float64(f), 0) {

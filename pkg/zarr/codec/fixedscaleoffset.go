@@ -27,7 +27,7 @@ func parseFixedScaleOffset(c *config, elem dtype.Type) Codec {
 	return f
 }
 
-// ifV3 is the standard for an element type that only v3 metadata may leave out.
+// ifV3 returns the standard for an element type that only v3 metadata may leave out.
 func (c *config) ifV3(elem dtype.Type) layout {
 	if c.v3 {
 		return layout{Type: elem}
@@ -49,8 +49,8 @@ func (f *fixedScaleOffset) fields() map[string]any {
 	return map[string]any{"offset": f.offset, "scale": f.scale, "dtype": f.decoded.str(), "astype": f.encoded.str()}
 }
 
-// arithmetic is the type that numpy computes in when elements of type l meet a
-// Python number: their own if they are floats, else float64.
+// arithmetic returns the type that numpy computes in when elements of type l meet a Python number: their own
+// if they are floats, else float64.
 func arithmetic(l layout) layout {
 	if l.IsFloat() {
 		return layout{Type: l.Type}
@@ -77,7 +77,7 @@ func (f *fixedScaleOffset) Decode(s *Scratch, dst, src []byte) (int, error) {
 	return n * ds, nil
 }
 
-// readOnly refuses a scale and an offset that the type does not have: all numbers would become NaN.
+// readOnly refuses a scale and an offset that the type cannot represent, since all numbers would become NaN.
 func (f *fixedScaleOffset) readOnly() error {
 	in := arithmetic(f.decoded)
 	if math.IsInf(in.round(f.offset), 0) {

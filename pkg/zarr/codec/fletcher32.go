@@ -2,8 +2,8 @@ package codec
 
 import "encoding/binary"
 
-// fletcher32Sum is the Fletcher checksum that HDF5 and numcodecs append: two sums of big-endian words of 16
-// bits, each folded to one's complement, so that only data without a bit set has the sum 0. A last odd
+// fletcher32Sum returns the Fletcher checksum that HDF5 and numcodecs append: two sums of big-endian words of
+// 16 bits, each folded to one's complement, so that only data without a bit set has the sum 0. A last odd
 // byte is the high half of a word.
 func fletcher32Sum(b []byte) uint32 {
 	const most = 360 // words until the second sum could overflow
@@ -26,5 +26,5 @@ func fletcher32Sum(b []byte) uint32 {
 	return fold(two)<<16 | fold(one)
 }
 
-// Fletcher32 is numcodecs' filter that appends the Fletcher checksum of HDF5.
+// Fletcher32 returns numcodecs' filter that appends HDF5's Fletcher checksum.
 func Fletcher32() Codec { return &checksumCodec{"fletcher32", fletcher32Sum, nil, false} }

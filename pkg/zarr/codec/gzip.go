@@ -19,10 +19,10 @@ type deflateCodec struct {
 	level   int
 }
 
-// Gzip compresses to a gzip member with level 0 (stored) to 9.
+// Gzip returns a codec that compresses to a gzip member with level 0 (stored) to 9.
 func Gzip(level int) Codec { return &deflateCodec{"gzip", level} }
 
-// Zlib compresses to a zlib stream with level 0 (stored) to 9; -1 is 6.
+// Zlib returns a codec that compresses to a zlib stream with level 0 (stored) to 9; -1 means 6.
 func Zlib(level int) Codec { return &deflateCodec{"zlib", level} }
 
 func parseGzip(c *config, _ dtype.Type) Codec {

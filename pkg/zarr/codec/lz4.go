@@ -22,8 +22,8 @@ type lz4Codec struct{ acceleration int }
 // lz4MaxSize is the most that an LZ4 block can hold (LZ4_MAX_INPUT_SIZE).
 const lz4MaxSize = 0x7e000000
 
-// LZ4 compresses to an LZ4 block behind its size; each step of acceleration, from 1
-// on, makes that faster and the block larger.
+// LZ4 returns a codec that compresses to an LZ4 block preceded by its size. Acceleration starts at 1; each
+// step is faster and makes larger blocks.
 func LZ4(acceleration int) Codec { return &lz4Codec{acceleration} }
 
 func parseLZ4(c *config, _ dtype.Type) Codec {

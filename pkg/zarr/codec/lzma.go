@@ -37,8 +37,8 @@ const (
 // filterLZMA1 is the number of the filter that does not exist in .xz files.
 const filterLZMA1 = 1<<62 | 1
 
-// lzmaFilter is one of Python's dictionaries that describe a filter. What says
-// how hard the encoder should try is not needed for reading.
+// lzmaFilter is one of Python's dictionaries that describe a filter, without the settings of the encoder's
+// effort.
 type lzmaFilter struct {
 	ID       uint64          `json:"id"`
 	Preset   *int64          `json:"preset,omitempty"`
@@ -53,7 +53,7 @@ type lzmaFilter struct {
 	Depth    json.RawMessage `json:"depth,omitempty"`
 }
 
-// LZMA compresses to an .xz file with a CRC-64.
+// LZMA returns a codec that compresses to an .xz file with a CRC-64.
 func LZMA() Codec { return &lzmaCodec{format: lzmaXZ, check: -1} }
 
 func parseLZMA(c *config, _ dtype.Type) Codec {
@@ -90,8 +90,8 @@ func (l *lzmaCodec) fields() map[string]any {
 
 func (l *lzmaCodec) EncodedSize(n int) (lo, hi int) { return 1, mem.Sum(n, n/64, 4096) }
 
-// Decode reads one or several .xz streams, one .lzma stream, or raw LZMA. The
-// dictionary is as large as the output needs, not as large as the file claims.
+// Decode reads one or several .xz streams, one .lzma stream, or raw LZMA. The dictionary is as large as the
+// output needs, not as large as the file claims.
 func (l *lzmaCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
 	n, err := l.decode(s.context(), dst, src)
 	if errors.Is(err, unxz.ErrTooLong) {
@@ -148,7 +148,7 @@ func (l *lzmaCodec) Encode(_ *Scratch, dst, src []byte) ([]byte, error) {
 	return out.b, w.Close()
 }
 
-// checkRaw says whether the filters of a raw stream can be read.
+// checkRaw reports whether the filters of a raw stream can be read.
 func (l *lzmaCodec) checkRaw() error {
 	if len(l.filters) == 0 {
 		return errors.New("\"filters\" is missing (a raw stream does not say what is in it)")

@@ -12,7 +12,7 @@ import (
 // another format as a hierarchy; see store.Decoder.
 type ofStore struct{ encoding string }
 
-// OfStoreName is its name in the metadata.
+// OfStoreName is the codec's name in metadata.
 const OfStoreName = "strata.store"
 
 func parseOfStore(c *config, _ dtype.Type) Codec {
@@ -23,7 +23,7 @@ func parseOfStore(c *config, _ dtype.Type) Codec {
 	return o
 }
 
-// IsOfStore reports whether chunks are decoded by the store that they lie in.
+// IsOfStore reports whether the store decodes the chunks.
 func (c Chain) IsOfStore() bool {
 	if len(c) != 1 {
 		return false
@@ -32,7 +32,7 @@ func (c Chain) IsOfStore() bool {
 	return ok
 }
 
-// Name is what the store calls the encoding, such as "jpeg".
+// Name returns the store's name for the encoding, such as "jpeg".
 func (o *ofStore) Name() string { return o.encoding }
 
 func (o *ofStore) MetadataV2() (json.RawMessage, error) { return nil, ErrFormat }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Packing is how chunks of one length can be encoded elsewhere, as on a GPU: the shuffling
-// of a chunk's blocks, and streams of the shuffled chunk that are encoded each for itself,
-// from which [Packing.Lay] and [Packing.Finish] make what is stored. Readers of the chain's
-// format read it; it is not byte for byte what [Chain.Encode] makes.
+// Packing describes how to encode chunks of one length elsewhere, as on a GPU: how the chunk's blocks are
+// shuffled, and which parts of the shuffled chunk become separately encoded streams. [Packing.Lay] and
+// [Packing.Finish] assemble the stored chunk. It conforms to the chain's format but differs from the bytes
+// that [Chain.Encode] makes.
 type Packing struct {
 	Size   int          // bytes of a chunk
 	Format StreamFormat // of all streams: StreamZstd or StreamLZ4
@@ -23,10 +23,9 @@ type Packing struct {
 	ahead int // bytes before the stream of numcodecs' LZ4
 }
 
-// Packing is how chunks of size bytes are encoded in streams, or an error that wraps
-// [ErrWhole]: zstd, lz4, and Blosc of these two without shuffle or with byte shuffle have
-// streams, with numcodecs' shuffle before them and checksums of what is stored behind. Levels
-// are those of who encodes the streams.
+// Packing returns how to encode chunks of size bytes as streams, or an error that wraps [ErrWhole]. Supported
+// are zstd, lz4, and Blosc of these two without shuffle or with byte shuffle, optionally preceded by
+// numcodecs' shuffle and followed by checksums. The encoder of the streams decides about levels.
 func (c Chain) Packing(size int) (*Packing, error) {
 	p := &Packing{Size: size, Shuffle: NoShuffle, Typesize: 1, Block: max(1, size)}
 	rest := c
@@ -77,7 +76,7 @@ func (c Chain) Packing(size int) (*Packing, error) {
 	return p, nil
 }
 
-// packing cuts a chunk as Encode does.
+// packing cuts a chunk like Encode.
 func (b *bloscCodec) packing(p *Packing) error {
 	switch b.cname {
 	case "lz4":
@@ -123,19 +122,17 @@ func (b *bloscCodec) packing(p *Packing) error {
 	return nil
 }
 
-// Layout is what a stored chunk consists of.
+// Layout lists the parts of a stored chunk.
 type Layout struct {
 	Bytes int   // of the stored chunk
 	At    []int // where the content of each stream goes
-	// Plain says of each stream that its content is the stream as it is, from the shuffled
-	// chunk, because it does not shrink. Whole says that the content of the container is the
-	// chunk as it is, at At[0], not shuffled.
+	// Plain marks the streams that are stored uncompressed, from the shuffled chunk, because they do not
+	// shrink. Whole means that the container holds the unshuffled chunk itself, at At[0].
 	Plain []bool
 	Whole bool
 }
 
-// Bound is the most bytes that a stored chunk has, if its streams have at most those
-// lengths.
+// Bound returns the most bytes that a stored chunk has, if its streams have at most those lengths.
 func (p *Packing) Bound(stream func(n int) int) int {
 	n := p.ahead + 4*len(p.sums)
 	if p.blosc != nil {
@@ -147,7 +144,7 @@ func (p *Packing) Bound(stream func(n int) int) int {
 	return n
 }
 
-// Lay says what is stored of a chunk whose streams have these lengths.
+// Lay computes the layout of a stored chunk whose streams have the given lengths.
 func (p *Packing) Lay(l *Layout, lengths []int64) {
 	before := 0
 	for _, k := range p.sums {
@@ -179,8 +176,8 @@ func (p *Packing) Lay(l *Layout, lengths []int64) {
 	l.Bytes = at + 4*len(p.sums) - before
 }
 
-// Finish writes the headers and checksums of the stored chunk b, in which the contents lie
-// as Lay said; lengths are those of Lay.
+// Finish writes the headers and checksums of the stored chunk b, whose contents lie as Lay determined;
+// lengths are those given to Lay.
 func (p *Packing) Finish(b []byte, l *Layout, lengths []int64) {
 	from, to := 0, len(b)
 	for _, k := range p.sums {
@@ -208,8 +205,8 @@ func (p *Packing) Finish(b []byte, l *Layout, lengths []int64) {
 	}
 }
 
-// finishBlosc writes the header of the container, which begins at a byte of what is stored,
-// the offsets of its blocks and the lengths of its streams.
+// finishBlosc writes the header of the container, which begins at the given byte of the stored chunk, the
+// offsets of its blocks and the lengths of its streams.
 func (p *Packing) finishBlosc(data []byte, begin int, l *Layout, lengths []int64) {
 	f := *p.blosc
 	if l.Whole {

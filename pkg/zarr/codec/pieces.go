@@ -8,14 +8,13 @@ import (
 	"strata/pkg/zarr/codec/inflate"
 )
 
-// ErrWhole is wrapped by errors of chunks, and of chains, that have no [Pieces]: they
-// can only be decoded whole, by [Chain.Decode].
+// ErrWhole is wrapped by errors about chunks and chains without [Pieces]: only [Chain.Decode] can decode
+// them.
 var ErrWhole = errors.New("is not decoded in pieces")
 
-// Pieces is how a stored chunk can be decoded elsewhere, as on a GPU: its compressed
-// streams, each decoded for itself to a range of the chunk, and then the un-shuffling of
-// all. What the headers and the checksums of the stored bytes say has been checked;
-// what is in the streams has not.
+// Pieces describes how to decode a stored chunk elsewhere, as on a GPU: compressed streams, each of which
+// decodes independently to a range of the chunk, followed by unshuffling of the whole. Headers and checksums
+// of the stored bytes have been verified, the content of the streams has not.
 type Pieces struct {
 	Size int // bytes of the decoded chunk, which List covers, each byte once
 	List []Stream
@@ -25,21 +24,21 @@ type Pieces struct {
 	Block    int          // bytes of a block, of which the last may be shorter, of Shuffle
 }
 
-// Stream is a range of stored bytes that is decoded for itself.
+// Stream is a range of stored bytes that is decoded independently.
 type Stream struct {
 	Format   StreamFormat
 	At, Len  int // of the stored bytes
 	To, Size int // of the decoded chunk
 
 	Sum  SumKind // of the decoded bytes; decoders of streams do not check it
-	Want uint32  // what the sum must be
+	Want uint32  // expected value of the sum
 }
 
-// StreamFormat is how a stream is compressed.
+// StreamFormat names the compression of a stream.
 type StreamFormat int
 
-// The formats of streams: as they are; a frame of Zstandard (RFC 8878); a block of LZ4;
-// a stream of DEFLATE (RFC 1951) without a wrapper.
+// Stream formats: uncompressed; a Zstandard frame (RFC 8878); an LZ4 block; a DEFLATE stream (RFC 1951)
+// without wrapper.
 const (
 	StreamStored StreamFormat = iota
 	StreamZstd
@@ -47,11 +46,10 @@ const (
 	StreamDeflate
 )
 
-// SumKind is a checksum that the wrapper of a stream has of what it decodes to.
+// SumKind names the checksum of decoded data in a stream's wrapper.
 type SumKind int
 
-// The checksums: none; the CRC-32 of gzip; the Adler-32 of zlib; the lower half of
-// the XXH64 with seed 0 of Zstandard.
+// Checksums: none; the CRC-32 of gzip; the Adler-32 of zlib; the lower half of Zstandard's XXH64 with seed 0.
 const (
 	SumNone SumKind = iota
 	SumCRC32
@@ -59,14 +57,14 @@ const (
 	SumXXH64
 )
 
-// leastStream is the mean number of decoded bytes of a chunk's streams below which it is
-// decoded whole: what a device is told of a stream would cost more than the stream.
+// leastStream is the mean number of decoded bytes per stream below which a chunk is decoded as a whole:
+// describing a stream to a device would cost more than decoding it.
 const leastStream = 512
 
-// mostStreams is how many streams a chunk may have.
+// mostStreams returns the maximum number of streams of a chunk.
 func mostStreams(size int) int { return 16 + size/leastStream }
 
-// MostStreams is how many streams a chunk of size decoded bytes has at most.
+// MostStreams returns the maximum number of streams in a chunk of size decoded bytes.
 func (c Chain) MostStreams(size int) int {
 	for _, k := range c {
 		switch k.(type) {
@@ -77,9 +75,8 @@ func (c Chain) MostStreams(size int) int {
 	return 1
 }
 
-// Streams is what the streams of a chunk of size decoded bytes are like where it is
-// encoded as its metadata say: the format of those that are compressed, how many there are,
-// and the decoded bytes of the largest.
+// Streams returns the expected streams of a chunk of size decoded bytes if it is encoded as the metadata say:
+// the format of compressed ones, their number, and the decoded length of the largest.
 func (c Chain) Streams(size int) (f StreamFormat, n, largest int) {
 	for _, k := range c {
 		switch k := k.(type) {
@@ -106,8 +103,8 @@ func (c Chain) Streams(size int) (f StreamFormat, n, largest int) {
 	return StreamStored, 1, size
 }
 
-// Pieces finds the pieces of the stored chunk src of size decoded bytes, and puts them into
-// *p, whose List is reused. The error says what is wrong with src, or wraps [ErrWhole].
+// Pieces finds the pieces of the stored chunk src of size decoded bytes and puts them into *p, whose List is
+// reused. Errors report a fault of src, or wrap [ErrWhole].
 func (c Chain) Pieces(p *Pieces, src []byte, size int) error {
 	*p = Pieces{Size: size, List: p.List[:0], Shuffle: NoShuffle, Typesize: 1, Block: max(1, size)}
 	if err := c.InPieces(); err != nil {
@@ -170,9 +167,8 @@ type streamer interface {
 	streams(p *Pieces, src []byte) error
 }
 
-// InPieces says why the chain's chunks cannot be decoded in pieces, as an error that wraps
-// [ErrWhole]; nil if they can, unless one is of a kind that cannot. A chain with pieces is
-// numcodecs' shuffle, a compressor, and checksums of what is stored, each of them or none.
+// InPieces returns nil if the chain's chunks can in general be decoded in pieces, and otherwise an error that
+// wraps [ErrWhole]. Such a chain consists of numcodecs' shuffle, a compressor, and checksums, each optional.
 func (c Chain) InPieces() error {
 	for len(c) > 0 {
 		if _, ok := c[len(c)-1].(*checksumCodec); !ok {
@@ -209,7 +205,7 @@ func (p *Pieces) add(s Stream) error {
 	return nil
 }
 
-// stored adds n bytes as they are: they cost no stream.
+// stored adds n uncompressed bytes, which need no stream.
 func (p *Pieces) stored(at, to, n int) {
 	if n > 0 {
 		p.List = append(p.List, Stream{At: at, Len: n, To: to, Size: n})
@@ -270,7 +266,7 @@ func zstdStreams(p *Pieces, src []byte, at, to, size int) error {
 	return nil
 }
 
-// zstdFrame is what the headers of a frame and of its blocks say (RFC 8878, section 3.1.1).
+// zstdFrame holds the headers of a frame and of its blocks (RFC 8878, section 3.1.1).
 type zstdFrame struct {
 	length int    // with headers and checksum
 	size   uint64 // decoded, if known
@@ -451,7 +447,7 @@ func (b *bloscCodec) streams(p *Pieces, src []byte) error {
 	return nil
 }
 
-// Check looks at a checksum that was computed elsewhere of what the stream decodes to.
+// Check compares a checksum of the decoded stream, computed elsewhere, with the stored one.
 func (s Stream) Check(got uint32) error {
 	if s.Sum != SumNone && got != s.Want {
 		return fmt.Errorf("checksum of the data is %08x, of the stream at byte %d %08x", got, s.At, s.Want)

@@ -7,8 +7,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Plausible looks at the beginning of src, a chunk encoded elsewhere, and reports one that
-// cannot decode to n bytes. It does not decode: what passes may still be damaged.
+// Plausible inspects the beginning of src, a chunk encoded elsewhere, and returns an error if it cannot
+// decode to n bytes. It does not decode, so that damage further on goes unnoticed.
 func (c Chain) Plausible(src []byte, n int) error {
 	if len(c) == 0 {
 		if len(src) != n {
@@ -44,7 +44,7 @@ func (l *lz4Codec) plausible(src []byte, n int) error {
 	return nil
 }
 
-// plausible: of several frames, which may follow each other, the first is seen.
+// plausible checks the first of possibly several frames.
 func (z *zstdCodec) plausible(src []byte, n int) error {
 	var h zstd.Header
 	if err := h.Decode(src); err != nil {

@@ -40,7 +40,7 @@ func (f *quantizeCodec) fields() map[string]any {
 	return map[string]any{"digits": f.digits, "dtype": f.decoded.str(), "astype": f.encoded.str()}
 }
 
-// Decode only casts: what the rounding took is gone.
+// Decode only converts the type: rounding cannot be undone.
 func (f *quantizeCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
 	n, err := f.decodeInto(dst, src)
 	if err != nil {
@@ -55,12 +55,12 @@ func (f *quantizeCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
 	return n * f.decoded.Size(), nil
 }
 
-// scale is the power of two whose multiples numbers are rounded to.
+// scale returns the power of two whose multiples numbers are rounded to.
 func (f *quantizeCodec) scale() float64 {
 	return arithmetic(f.decoded).round(math.Exp2(math.Ceil(float64(f.digits) * math.Log2(10))))
 }
 
-// readOnly refuses digits that the type does not have: all numbers would become NaN.
+// readOnly refuses digits that the type cannot represent, since all numbers would become NaN.
 func (f *quantizeCodec) readOnly() error { return scalable("digits", f.scale(), f.decoded) }
 
 func (f *quantizeCodec) Encode(_ *Scratch, dst, src []byte) ([]byte, error) {

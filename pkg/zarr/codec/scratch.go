@@ -2,12 +2,10 @@ package codec
 
 import "context"
 
-// Scratch is what codecs work in: decoders with their tables, and buffers for
-// blocks. It grows to what the chunks need and is then reused, so that a
-// worker that keeps its own allocates nothing per chunk. The zero value is
-// ready, and small: each codec takes what it needs (up to about 1 MiB, with
-// Blosc twice the length of a block, to encode Zstandard see package enzstd)
-// when it is first used. One goroutine at a time may use it.
+// Scratch holds the working memory of codecs: decoders with their tables, and buffers for blocks. It grows as
+// needed and is reused, so that a worker with its own Scratch allocates nothing per chunk. The zero value is
+// ready and small; each codec allocates its part on first use (up to about 1 MiB; with Blosc twice the block
+// length; for encoding Zstandard see package enzstd). Only one goroutine at a time may use it.
 type Scratch struct {
 	zstd  zstdScratch
 	blosc bloscScratch
@@ -18,11 +16,10 @@ type Scratch struct {
 	ctx   context.Context
 }
 
-// Bind lets what is decoded with s from now on end early, with the error of ctx, when ctx
-// ends: codecs look every few MiB. Without it they go on to the end.
+// Bind makes later decoding with s stop with the error of ctx when ctx ends; codecs check every few MiB.
 func (s *Scratch) Bind(ctx context.Context) { s.ctx = ctx }
 
-// context is what Bind was given.
+// context returns the context given to Bind.
 func (s *Scratch) context() context.Context {
 	if s == nil || s.ctx == nil {
 		return context.Background()
@@ -45,8 +42,8 @@ func (s *Scratch) pause(i int) error {
 // NewScratch returns an empty Scratch.
 func NewScratch() *Scratch { return new(Scratch) }
 
-// between is a buffer of n bytes for what passes between codec i-1 and codec i
-// of a chain; the buffer of i-1 stays valid.
+// between returns a buffer of n bytes for what passes between codec i-1 and codec i of a chain; the buffer of
+// i-1 stays valid.
 func (s *Scratch) between(i, n int) []byte {
 	return room(&s.chain[i&1], n)
 }

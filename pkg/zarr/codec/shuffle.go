@@ -12,7 +12,8 @@ import (
 // elements, then the second bytes, and so on.
 type shuffleCodec struct{ size int }
 
-// Shuffle groups the bytes of elements of the given size, at least 1, by their significance.
+// Shuffle returns numcodecs' filter that groups the bytes of elements of the given size, at least 1, by
+// significance.
 func Shuffle(elementsize int) Codec { return &shuffleCodec{elementsize} }
 
 func parseShuffle(c *config, _ dtype.Type) Codec {

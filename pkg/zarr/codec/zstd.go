@@ -29,9 +29,8 @@ const (
 	zstdMagic    = "\x28\xb5\x2f\xfd"
 )
 
-// Zstd compresses with the given level of libzstd (-131072 to 22; 0 is 3), and
-// adds a checksum to the frame if asked to. Levels mean what they mean to
-// libzstd, see package enzstd; those above 9 are 9.
+// Zstd returns a Zstandard codec with a level of libzstd (-131072 to 22; 0 means 3; levels above 9 work as 9,
+// see package enzstd). checksum adds a checksum to the frame.
 func Zstd(level int, checksum bool) Codec { return &zstdCodec{level, checksum} }
 
 func parseZstdV2(c *config, _ dtype.Type) Codec {
@@ -65,8 +64,7 @@ func (z *zstdCodec) Decode(s *Scratch, dst, src []byte) (int, error) {
 	return s.decodeZstd(dst, src, math.MaxInt)
 }
 
-// DecodePrefix decodes as many blocks as are needed; a frame with a checksum
-// whole.
+// DecodePrefix decodes as many blocks as needed, or all of a frame with a checksum.
 func (z *zstdCodec) DecodePrefix(s *Scratch, dst, src []byte, n int) error {
 	got, err := s.decodeZstd(dst, src, n)
 	if err == nil && got < n {

@@ -20,7 +20,7 @@ type Image struct {
 // ImageAxis describes an axis of an image.
 type ImageAxis struct {
 	Name, Kind, Unit string  // as OME-Zarr has them; Unit may be ""
-	Step             float64 // of level 0 in the unit; 0: not known, taken for 1
+	Step             float64 // of level 0 in the unit; 0: unknown, taken for 1
 }
 
 // Channel describes how a channel is displayed.
@@ -91,10 +91,10 @@ func (im *Image) Document() ([]byte, error) {
 	return json.Marshal(map[string]any{"zarr_format": 3, "node_type": "group", "attributes": attributes})
 }
 
-// colors are those of channels that have none: as microscopists expect them of one to three.
+// colors lists default colours of channels, as microscopists expect them for one to three.
 var colors = [...]string{"FFFFFF", "FF0000", "00FF00", "0000FF", "FF00FF", "00FFFF", "FFFF00"}
 
-// Color returns a colour for channel i of n that has none of its own.
+// Color returns a default colour for channel i of n.
 func Color(i, n int) string {
 	if n == 1 {
 		return colors[0]
@@ -108,8 +108,8 @@ func Sample(i int) Channel {
 	return Channel{Name: [...]string{"red", "green", "blue", "alpha"}[i], Color: colors[(i+1)%4], Hidden: i == 3}
 }
 
-// Range returns the smallest and the largest number of a type of which so many bits are used. It reports false for types whose
-// range says nothing about a display.
+// Range returns the smallest and the largest value of a type of which bits bits are used; ok is false for
+// types whose range is no guide for a display.
 func Range(t dtype.Type, bits int) (low, high float64, ok bool) {
 	if !t.IsInteger() || t.Size() > 2 {
 		return 0, 0, false

@@ -1,5 +1,5 @@
-// Package shown has what stores have in common that show a file of another format as an OME-Zarr hierarchy: the documents of its images and
-// arrays, which are made when they are asked for, the keys of chunks, and errors that name the file once.
+// Package shown holds the common parts of stores that show a file of another format as an OME-Zarr hierarchy:
+// documents of images and arrays, made on demand; keys of chunks; and errors that name the file once.
 package shown
 
 import (
@@ -23,7 +23,7 @@ type Axis struct {
 	Size, Chunk int
 }
 
-// Along makes an axis.
+// Along returns an axis of n elements in chunks.
 func Along(role byte, name string, size, chunk int) Axis {
 	return Axis{Role: role, Name: name, Size: size, Chunk: chunk}
 }
@@ -31,7 +31,7 @@ func Along(role byte, name string, size, chunk int) Axis {
 // Count returns the number of chunks along the axis.
 func (a Axis) Count() int { return (a.Size + a.Chunk - 1) / a.Chunk }
 
-// Index parses the index of a chunk as keys have it, of an array of these axes.
+// Index parses the index of a chunk in a key of an array with the given axes.
 func Index(axes []Axis, text string) (index []int, ok bool) {
 	index = make([]int, 0, len(axes))
 	for part := range strings.SplitSeq(text, "/") {
@@ -44,7 +44,7 @@ func Index(axes []Axis, text string) (index []int, ok bool) {
 	return index, len(index) == len(axes)
 }
 
-// Number parses a number as keys have it.
+// Number parses a number in a key.
 func Number(text string) (int, bool) {
 	n, err := strconv.Atoi(text)
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == text
@@ -74,7 +74,7 @@ func Object(name string, configuration map[string]any) any {
 	return o
 }
 
-// Document holds a metadata document as an object of a store.
+// Document presents a metadata document as an object of a store.
 type Document []byte
 
 // Size returns the length of the document.
@@ -95,13 +95,13 @@ func (d Document) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// FromSource reports errors that are the machine's, not the file's.
+// FromSource reports whether an error comes from the machine and not from the file's content.
 func FromSource(err error) bool {
 	var p *fs.PathError
 	return errors.As(err, &p) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnavailable)
 }
 
-// Bare removes the name that an error begins with, for one that names the file itself.
+// Bare removes the file name at the beginning of an error, for callers that name the file themselves.
 func Bare(err error, name string) error {
 	if text, ok := strings.CutPrefix(err.Error(), name+": "); ok {
 		return &named{text, err}
@@ -118,8 +118,8 @@ type named struct {
 func (e *named) Error() string { return e.text }
 func (e *named) Unwrap() error { return e.err }
 
-// FileError turns an error about a file, which begins with its name, into a [zarr.FormatError]: trying again does not help. Errors of the
-// machine it returns as they are.
+// FileError turns an error about a file, which begins with its name, into a [zarr.FormatError] to mark it as
+// permanent. It returns errors of the machine unchanged.
 func FileError(err error, name string) error {
 	if err == nil || FromSource(err) {
 		return err
@@ -127,7 +127,7 @@ func FileError(err error, name string) error {
 	return &zarr.FormatError{Path: name, Err: Bare(err, name)}
 }
 
-// Absent returns the error for a key under which there is nothing.
+// Absent returns the error for a key that does not exist.
 func Absent(location string) error {
 	return &fs.PathError{Op: "open", Path: location, Err: fs.ErrNotExist}
 }

@@ -2,5 +2,5 @@ package store
 
 import "golang.org/x/sys/unix"
 
-// openDirect is the flag that opens a file for reads past the page cache; 0: there is none.
+// openDirect is the flag for opening files for direct reads; 0: not supported.
 const openDirect = unix.O_DIRECT

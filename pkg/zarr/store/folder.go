@@ -15,12 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FolderStore is a folder of the file system: one file per object. Symbolic links
-// in it are followed.
+// FolderStore reads and writes a folder of the file system, one file per object. It follows symbolic links.
 //
-// It asks the system directly instead of through os.File, which would offer
-// every file to the poller first: chunks are many and small, and reading one
-// takes exactly open, fstat, pread and close.
+// It makes system calls directly instead of using os.File, which would register every file with the poller
+// first: chunks are many and small, and reading one takes exactly open, fstat, pread and close.
 type FolderStore struct {
 	root   string // as the caller named it, cleaned
 	prefix string // what goes before a key to make a path
@@ -31,17 +29,15 @@ type FolderStore struct {
 
 var _ Writer = (*FolderStore)(nil)
 
-// FolderOption changes how a [FolderStore] works.
+// FolderOption configures a [FolderStore].
 type FolderOption func(*FolderStore)
 
-// Sync makes writes durable: Put, Commit and Delete return after the file and
-// the folders that name it are on the device, so that not even a power cut
-// loses them. Without it, a crash of the process loses nothing, a crash of the
-// machine may.
+// Sync makes writes durable: Put, Commit and Delete return only after the file and the folders that name it
+// have been flushed to the device, so that they survive a power cut. Without it, writes survive a crash of
+// the process but possibly not of the machine.
 func Sync(on bool) FolderOption { return func(s *FolderStore) { s.sync = on } }
 
-// Folder is the store in the folder path, which need not exist before the first
-// write. It does no I/O.
+// Folder returns the store in the folder path, which need not exist before the first write. It does no I/O.
 func Folder(path string, opts ...FolderOption) *FolderStore {
 	root := filepath.Clean(path)
 	s := &FolderStore{root: root, prefix: root + "/"}
@@ -54,7 +50,7 @@ func Folder(path string, opts ...FolderOption) *FolderStore {
 	return s
 }
 
-// Location is the path of key's file.
+// Location returns the path of key's file.
 func (s *FolderStore) Location(key string) string {
 	if key == "" {
 		return s.root
@@ -121,13 +117,13 @@ func (s *FolderStore) open(ctx context.Context, key string) (fd int, size int64,
 	return s.openToRead(s.prefix + key)
 }
 
-// noFile is a system's error that means [ErrNoFile].
+// noFile is a system error that means [ErrNoFile].
 type noFile struct{ syscall.Errno }
 
 func (e noFile) Is(target error) bool { return target == ErrNoFile || e.Errno.Is(target) }
 func (e noFile) Unwrap() error        { return e.Errno }
 
-// openRegular opens a regular file for reading, with more flags, and returns its size.
+// openRegular opens a regular file for reading, with additional flags, and returns its size.
 func openRegular(path string, flags int) (fd int, size int64, err error) {
 	// O_NONBLOCK: a named pipe would wait for its writer
 	fd, err = openFD(path, unix.O_RDONLY|unix.O_NONBLOCK|flags, 0)
@@ -241,8 +237,8 @@ func (o *fileObject) Close() error {
 	return nil
 }
 
-// descriptor is a file descriptor that stays open until the last of its users
-// is done: the number of one closed too early may by then be another file's.
+// descriptor is a file descriptor that stays open until its last user is done: if it were closed earlier,
+// another file could get its number.
 type descriptor struct {
 	fd     int
 	mapped *mapping     // of the file; nil: it is not mapped
@@ -275,7 +271,7 @@ func (d *descriptor) release() {
 	}
 }
 
-// close reports whether this call was the one that closed.
+// close closes the descriptor and reports whether this call was the first.
 func (d *descriptor) close() bool {
 	if d.closed.Swap(true) {
 		return false

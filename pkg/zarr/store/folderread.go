@@ -15,24 +15,24 @@ import (
 	"strata/pkg/mem"
 )
 
-// Reading is how a [FolderStore] reads its files.
+// Reading selects how a [FolderStore] reads its files.
 type Reading int
 
-// The ways to read. What is read past the page cache does not drive other files out of
-// it, and is not found in it the next time. A file that is mapped and becomes shorter is ErrChanged.
+// Ways to read. Direct reads neither evict other files from the page cache nor leave anything in it. A mapped
+// file that becomes shorter gives ErrChanged.
 const (
 	ReadCached Reading = iota // through the page cache
 	ReadDirect                // past the page cache (O_DIRECT)
 	ReadMapped                // by mapping files into memory
 )
 
-// ErrNoDirect is a file system, or a system, that cannot be read past the page cache.
+// ErrNoDirect is returned if the file system or the operating system has no direct I/O.
 var ErrNoDirect = errors.New("the file system has no direct I/O")
 
-// ReadBy sets how files are read (default: ReadCached).
+// ReadBy sets how files are read; the default is ReadCached.
 func ReadBy(how Reading) FolderOption { return func(s *FolderStore) { s.reading = how } }
 
-// With is the store of the same folder with other options.
+// With returns a store of the same folder with further options.
 func (s *FolderStore) With(opts ...FolderOption) *FolderStore {
 	c := *s
 	for _, o := range opts {
@@ -41,7 +41,7 @@ func (s *FolderStore) With(opts ...FolderOption) *FolderStore {
 	return &c
 }
 
-// openToRead opens a regular file as the store reads it.
+// openToRead opens a regular file in the store's way of reading.
 func (s *FolderStore) openToRead(path string) (fd int, size int64, err error) {
 	if s.reading != ReadDirect {
 		return openRegular(path, 0)
@@ -61,8 +61,8 @@ func (s *FolderStore) openToRead(path string) (fd int, size int64, err error) {
 	return fd, size, err
 }
 
-// read fills p from offset off of a file of size bytes; it returns fewer bytes, without an
-// error, only at the end of the file.
+// read fills p from offset off of a file of size bytes. It returns fewer bytes without an error only at the
+// end of the file.
 func (s *FolderStore) read(ctx context.Context, fd int, size int64, p []byte, off int64) (int, error) {
 	switch s.reading {
 	case ReadDirect:
@@ -91,7 +91,7 @@ var directBuffers = sync.Pool{New: func() any {
 	return &b
 }}
 
-// preadDirect is pread of a file that is open for direct I/O.
+// preadDirect reads like pread from a file that is open for direct I/O.
 func preadDirect(ctx context.Context, fd int, p []byte, off int64) (int, error) {
 	buffer := directBuffers.Get().(*[]byte)
 	defer directBuffers.Put(buffer)
@@ -113,7 +113,7 @@ func preadDirect(ctx context.Context, fd int, p []byte, off int64) (int, error) 
 	return done, nil
 }
 
-// mapping is a file in memory.
+// mapping is a file mapped into memory.
 type mapping struct{ data []byte }
 
 func mapFile(fd int, size int64) (*mapping, error) {
@@ -127,7 +127,7 @@ func mapFile(fd int, size int64) (*mapping, error) {
 	return &mapping{data: data}, nil
 }
 
-// read is pread of what was mapped.
+// read reads like pread from the mapping.
 func (m *mapping) read(ctx context.Context, p []byte, off int64) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

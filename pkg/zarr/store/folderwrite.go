@@ -68,8 +68,8 @@ func (s *FolderStore) Create(ctx context.Context, key string) (PendingObject, er
 	return o, nil
 }
 
-// create makes the hidden file that will become key. Folders are made when the
-// attempt shows that they are missing, so that the usual case costs nothing.
+// create makes the hidden file that will become key. It makes folders only after a first attempt fails, so
+// that the usual case costs nothing.
 func (s *FolderStore) create(ctx context.Context, key string) (fd int, temp string, err error) {
 	if err := checkKey(key); err != nil {
 		return -1, "", fmt.Errorf("%s: %w", s.root, err)
@@ -96,8 +96,8 @@ func (s *FolderStore) create(ctx context.Context, key string) (fd int, temp stri
 	}
 }
 
-// makeFolders is os.MkdirAll that also flushes, when asked, the folders that
-// got a new entry. Others may make the same folders at the same time.
+// makeFolders works like os.MkdirAll and, with Sync, flushes the folders that got a new entry. Other
+// goroutines may make the same folders at the same time.
 func (s *FolderStore) makeFolders(dir string) error {
 	if !s.sync {
 		return os.MkdirAll(dir, 0o777)
@@ -119,8 +119,8 @@ func (s *FolderStore) makeFolders(dir string) error {
 	return syncFolder(parent)
 }
 
-// commit flushes if asked, closes and renames. On an error the hidden file is
-// removed and path is as it was.
+// commit flushes (with Sync), closes and renames. On an error it removes the hidden file and leaves path as
+// it was.
 func (s *FolderStore) commit(fd int, temp, path string, closeFile func() error) error {
 	var err error
 	if s.sync {
@@ -142,7 +142,7 @@ func (s *FolderStore) commit(fd int, temp, path string, closeFile func() error) 
 	return nil
 }
 
-// discard removes a hidden file and returns the error that made it useless.
+// discard removes a hidden file and returns cause.
 func (s *FolderStore) discard(temp string, cause error) error {
 	if err := ignoringEINTR(func() error { return unix.Unlink(temp) }); err != nil && err != unix.ENOENT {
 		return errors.Join(cause, &fs.PathError{Op: "remove", Path: temp, Err: err})
@@ -193,7 +193,7 @@ func (o *pendingFile) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Path is the hidden name.
+// Path returns the hidden name.
 func (o *pendingFile) Path() string { return o.temp }
 
 func (o *pendingFile) Commit() error {
@@ -222,8 +222,8 @@ func (o *pendingFile) Abort() error {
 
 const tempMark = ".tmp-"
 
-// tempName is a hidden name for a file that will be called name. It says which
-// process made it, so that a person who finds one knows whether it is in use.
+// tempName returns a hidden name for a file that will be called name. It contains the process id, so that a
+// person who finds one can tell whether it is in use.
 func tempName(name string) string {
 	if len(name) > 200 { // 255 is the limit of most file systems
 		name = name[:200]
@@ -231,7 +231,7 @@ func tempName(name string) string {
 	return "." + name + tempMark + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatUint(rand.Uint64(), 36)
 }
 
-// isTemp recognises what tempName makes.
+// isTemp recognises names made by tempName.
 func isTemp(name string) bool {
 	if !strings.HasPrefix(name, ".") {
 		return false

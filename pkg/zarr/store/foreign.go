@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxForeign is how much of a server's text a message has.
+// maxForeign is the maximum length of a server's text in a message.
 const maxForeign = 300
 
-// foreign makes text that a server sent fit for a message: short, and quoted where it has
-// characters that could control a terminal or break the line.
+// foreign makes text from a server fit for a message: short, and quoted if it has characters that could
+// control a terminal or break the line.
 func foreign(text string) string {
 	if len(text) > maxForeign {
 		cut := maxForeign
@@ -26,7 +26,7 @@ func foreign(text string) string {
 	return text
 }
 
-// foreignError is an error whose text is in part a server's.
+// foreignError is an error whose text comes partly from a server.
 type foreignError struct{ error }
 
 func (e foreignError) Error() string { return foreign(e.error.Error()) }

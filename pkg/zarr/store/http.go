@@ -15,13 +15,12 @@ import (
 	"strata/pkg/settings"
 )
 
-// HTTPStore reads objects with HTTP requests (RFC 9110): an object's address is
-// the store's, a slash and the key. Parts are read with range requests.
+// HTTPStore reads objects by HTTP requests (RFC 9110), parts of them by range requests. An object's address
+// is the store's address, a slash and the key.
 //
-// What may pass is tried again, with growing, random pauses that respect
-// Retry-After: refused and cut connections, time-outs, statuses 408, 429 and
-// 5xx (or others: [Settings]). A transfer that was cut goes on where it stopped. 404 and 410 are
-// fs.ErrNotExist, 401 and 403 fs.ErrPermission.
+// Transient failures are retried with growing, random pauses that respect Retry-After: refused and cut
+// connections, time-outs, and statuses 408, 429 and 5xx (or others: [Settings]). An interrupted transfer
+// resumes where it stopped. Statuses 404 and 410 mean fs.ErrNotExist, 401 and 403 fs.ErrPermission.
 type HTTPStore struct {
 	base   string // scheme, host and path, ending in "/"
 	shown  string // base in messages, where that is another; without a slash at its end
@@ -41,46 +40,43 @@ type HTTPStore struct {
 
 var _ Distant = (*HTTPStore)(nil)
 
-// HTTPOption changes how an [HTTPStore] works.
+// HTTPOption configures an [HTTPStore].
 type HTTPOption func(*HTTPStore)
 
-// Client makes the store send its requests with a copy of c. The default keeps up to 64
-// connections open and obeys the proxy variables of the environment. Redirects are followed,
-// unless c says something of them; not from https to http.
+// Client makes the store use a copy of c. The default client keeps up to 64 connections open and obeys the
+// proxy variables of the environment. Redirects are followed, except from https to http, unless c has a
+// policy of its own.
 func Client(c *http.Client) HTTPOption { return func(s *HTTPStore) { s.client = c } }
 
-// Header adds a header field to every request, for instance Authorization.
+// Header adds a header field, for instance Authorization, to every request.
 func Header(name, value string) HTTPOption { return func(s *HTTPStore) { s.header.Add(name, value) } }
 
-// Retry sets how often a request is sent before its failure counts (default 6),
-// and the first pause between two of them (default 200 ms; it doubles each time,
-// up to 10 s).
+// Retry sets how often a request is tried (default 6) and the pause before the first retry (default 200 ms).
+// The pause doubles each time, up to 10 s.
 func Retry(tries int, pause time.Duration) HTTPOption {
 	return func(s *HTTPStore) { s.tries, s.pause = max(tries, 1), pause }
 }
 
-// IdleTimeout sets how long a server may send nothing before the request counts
-// as failed (default 60 s).
+// IdleTimeout sets how long a server may send nothing before the request fails (default 60 s).
 func IdleTimeout(d time.Duration) HTTPOption { return func(s *HTTPStore) { s.idle = d } }
 
-// Settings sets how often a request is sent, after which answers it is sent again, how
-// long a server may send nothing, and how slow it may be.
+// Settings sets the number of tries, the answers that are retried, and the server's time-out and minimum
+// rate.
 func Settings(h settings.HTTP) HTTPOption {
 	return func(s *HTTPStore) {
 		s.tries, s.again, s.patience = max(h.Attempts, 1), h.Again, patience{h.Timeout, h.MinRate}
 	}
 }
 
-// AtOnce sets how many requests users of the store should have on their way at a
-// time (default 64). To a server that ends each connection after its answer there are
-// at most 4: more connections than it takes at once would wait for seconds.
+// AtOnce sets how many requests users of the store should have in flight (default 64). For a server that
+// closes each connection after its answer the maximum is 4, since connections that it cannot accept at once
+// wait for seconds.
 func AtOnce(requests int) HTTPOption { return func(s *HTTPStore) { s.requests = max(requests, 1) } }
 
-// Queue sets how many bytes of small objects an [S3Upload] holds that are on their way (default
-// [QueueBytes]).
+// Queue sets how many bytes of small objects an [S3Upload] may have in flight (default [QueueBytes]).
 func Queue(bytes int64) HTTPOption { return func(s *HTTPStore) { s.queue = bytes } }
 
-// Requests is what [AtOnce] says, by the answers that have come so far.
+// Requests returns the limit set by [AtOnce], lowered if the server closes its connections.
 func (s *HTTPStore) Requests() int {
 	if s.fleeting.Load() {
 		return min(s.requests, fleetingRequests)
@@ -98,8 +94,8 @@ const (
 	maxHeader = 256 << 10
 )
 
-// HTTP is the store at an http or https address. It sends no request. An address
-// that is none shows at the first use.
+// HTTP returns the store at an http or https address. It sends no request; a wrong address shows at the first
+// use.
 func HTTP(at string, opts ...HTTPOption) *HTTPStore {
 	s := &HTTPStore{base: at, encode: escapePath, header: http.Header{}, pause: 200 * time.Millisecond, requests: 64, queue: QueueBytes, fleeting: new(atomic.Bool)}
 	Settings(settings.DefaultHTTP())(s)
@@ -139,7 +135,7 @@ func HTTP(at string, opts ...HTTPOption) *HTTPStore {
 	return s
 }
 
-// Location is key's address, without what may be secret in it: a password, a query.
+// Location returns key's address without parts that may be secret: a password or a query.
 func (s *HTTPStore) Location(key string) string {
 	switch {
 	case s.shown == "":
@@ -150,7 +146,7 @@ func (s *HTTPStore) Location(key string) string {
 	return s.shown + "/" + key
 }
 
-// address is where key is.
+// address returns key's full address.
 func (s *HTTPStore) address(key string) string {
 	if key == "" {
 		return strings.TrimSuffix(s.base, "/")
@@ -173,13 +169,13 @@ func needsEscape(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '/' || r == '.' || r == '-' || r == '_')
 }
 
-// Close closes connections that are not in use.
+// Close closes idle connections.
 func (s *HTTPStore) Close() error {
 	s.client.CloseIdleConnections()
 	return nil
 }
 
-// List is not supported: HTTP has no request for it.
+// List returns errors.ErrUnsupported: HTTP has no request for listings.
 func (s *HTTPStore) List(_ context.Context, prefix string) ([]Entry, error) {
 	if err := checkPrefix(prefix); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Location(""), err)
@@ -202,7 +198,7 @@ func (s *HTTPStore) Get(ctx context.Context, key string, dst []byte, limit int64
 	return g.dst, nil
 }
 
-// whole is a Get in progress: what came, and from which version of the object.
+// whole is a Get in progress: the bytes received, and the version of the object that they come from.
 type whole struct {
 	dst     []byte
 	limit   int64
@@ -243,7 +239,7 @@ func (s *HTTPStore) getOnce(ctx context.Context, key string, g *whole) (progress
 	return len(g.dst)-had >= goodProgress, err
 }
 
-// read appends the body. Memory grows with what came, not with what a header promises.
+// read appends the body. Memory grows with what arrives, not with what a header promises.
 func (g *whole) read(r *response) error {
 	for int64(len(g.dst)) != g.size {
 		if len(g.dst) == cap(g.dst) {

@@ -11,12 +11,11 @@ import (
 	"sync/atomic"
 )
 
-// tailSize is how much of an object's end Open brings along with its size: where
-// shards have their index and zip files their directory.
+// tailSize is the length of an object's end that Open fetches with its size: it holds the index of a shard or
+// the directory of a zip file.
 const tailSize = 64 << 10
 
-// maxSkip is how much is read and thrown away from a server that sends whole
-// objects only.
+// maxSkip is the maximum number of bytes read and discarded from a server that sends only whole objects.
 const maxSkip = 64 << 20
 
 // httpObject is an object of an HTTPStore.
@@ -34,7 +33,7 @@ type httpObject struct {
 	ranges ranges
 }
 
-// Open asks for the object's size and its last 64 KiB; see [Store].
+// Open requests the object's size and its last 64 KiB; see [Store].
 func (s *HTTPStore) Open(ctx context.Context, key string) (Object, error) {
 	if err := checkKey(key); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Location(""), err)
@@ -103,7 +102,7 @@ func (s *HTTPStore) Expect(_ context.Context, key string, size int64) (Object, e
 	return &httpObject{store: s, key: key, size: size, unseen: true}, nil
 }
 
-// head asks a server that does not tell the size with a range.
+// head requests the size from a server that does not give it with a range.
 func (s *HTTPStore) head(ctx context.Context, key string) (*httpObject, error) {
 	r, err := s.send(ctx, http.MethodHead, key, nil)
 	if err != nil {
@@ -153,8 +152,8 @@ func (o *httpObject) ReadAt(ctx context.Context, p []byte, off int64) (int, erro
 	return n, eof
 }
 
-// answered checks the answer to a request for the bytes from off to end, and says from
-// where to where they come.
+// answered checks the answer to a request for the bytes from off to end and returns the range that it
+// carries.
 func (o *httpObject) answered(r *response, off, end int64) (at, to int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -209,7 +208,7 @@ func (o *httpObject) unexpected(string) error {
 	return permanent(fmt.Errorf("%w, %d bytes", ErrSize, o.size))
 }
 
-// cut makes an answer that ends too early a passing error.
+// cut turns an answer that ends too early into a transient error.
 func cut(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

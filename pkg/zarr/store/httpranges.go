@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// perObject is how many requests for one object are on their way at a time. What is
-	// asked for meanwhile waits, and neighbours are then asked for together.
+	// perObject is the maximum number of requests in flight for one object. Ranges requested meanwhile wait,
+	// and neighbours are then requested together.
 	perObject = 16
-	// gapBytes is how much between two ranges costs less than another request.
+	// gapBytes is the gap between two ranges that costs less than another request.
 	gapBytes = 64 << 10
-	// groupBytes is the most that is asked for together.
+	// groupBytes is the maximum length of a joint request.
 	groupBytes = 8 << 20
 )
 
-// wanted is a range of an object that somebody waits for.
+// wanted is a range of an object that a reader waits for.
 type wanted struct {
 	ctx  context.Context
 	dst  []byte
@@ -34,14 +34,14 @@ type wanted struct {
 
 func (w *wanted) end() int64 { return w.off + int64(len(w.dst)) }
 
-// ranges are those of one object.
+// ranges holds the ranges requested of one object.
 type ranges struct {
 	mu      sync.Mutex
-	active  int // requests on their way
+	active  int // requests in flight
 	waiting []*wanted
 }
 
-// read reads a range, alone or together with its neighbours.
+// read reads a range, in one request with neighbouring ranges if others wait for them.
 func (o *httpObject) read(ctx context.Context, p []byte, off int64) (int, error) {
 	w := &wanted{ctx: ctx, dst: p, off: off}
 	q := &o.ranges
@@ -83,7 +83,7 @@ func (o *httpObject) read(ctx context.Context, p []byte, off int64) (int, error)
 	return w.have, err
 }
 
-// leave takes a range that nobody has asked for yet out of those that wait.
+// leave removes a waiting range that no request covers yet.
 func (q *ranges) leave(w *wanted) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -95,7 +95,7 @@ func (q *ranges) leave(w *wanted) bool {
 	return true
 }
 
-// next ends a request and lets the one that has waited longest go, with its neighbours.
+// next ends a request and starts the one that has waited longest, with its neighbours.
 func (q *ranges) next() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -126,7 +126,7 @@ func (q *ranges) next() {
 	close(leader.ready)
 }
 
-// joins reports whether a range is asked for together with those from first to last.
+// joins reports whether a range belongs in the same request as those from first to last.
 func joins(first, last, w *wanted) bool {
 	return w.off >= last.end() && w.off-last.end() <= gapBytes && w.end()-first.off <= groupBytes
 }

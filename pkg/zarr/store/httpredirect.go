@@ -6,11 +6,11 @@ import (
 	"net/url"
 )
 
-// maxRedirects is how many redirects lead to an object.
+// maxRedirects is the maximum number of redirects on the way to an object.
 const maxRedirects = 10
 
-// follow decides about a redirect to req. What a store adds to its requests goes to no other
-// server than the one that the user named, and no server hears of the address before its own.
+// follow decides about a redirect to req. Headers and queries that the store adds go only to the server that
+// the user named, and no other server learns the original address.
 func (s *HTTPStore) follow(req *http.Request, via []*http.Request) error {
 	req.Header.Del("Referer") // the client's own: with the query, which may be a signature
 	first, to := via[0].URL, req.URL
@@ -31,10 +31,10 @@ func (s *HTTPStore) follow(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// origin is an address without what may hold a secret.
+// origin returns scheme and host of an address, which hold no secret.
 func origin(u *url.URL) string { return foreign(u.Scheme + "://" + u.Host) }
 
-// isRedirect reports whether a status sends a client elsewhere.
+// isRedirect reports whether a status redirects the client.
 func isRedirect(status int) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:

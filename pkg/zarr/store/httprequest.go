@@ -16,25 +16,24 @@ import (
 	"time"
 )
 
-// goodProgress is how many bytes a request must bring for its failure not to
-// count: large transfers over bad lines come to an end, trickles do not go on
-// for ever.
+// goodProgress is the number of bytes that a request must bring for its failure not to count: large transfers
+// over bad lines complete, trickles do not go on forever.
 const goodProgress = 256 << 10
 
-// permanentError is a failure that another request would not change.
+// permanentError is a failure that a retry would not change.
 type permanentError struct{ error }
 
 func (e permanentError) Unwrap() error { return e.error }
 
 func permanent(err error) error { return permanentError{err} }
 
-// unavailableError is a failure that may be gone tomorrow: [ErrUnavailable].
+// unavailableError is a failure that may pass in time: [ErrUnavailable].
 type unavailableError struct{ error }
 
 func (e unavailableError) Is(target error) bool { return target == ErrUnavailable }
 func (e unavailableError) Unwrap() error        { return e.error }
 
-// busyError is a failure of a server that says when to ask again.
+// busyError is a failure of a server that says when to retry.
 type busyError struct {
 	error
 	after time.Duration
@@ -42,8 +41,8 @@ type busyError struct {
 
 func (e busyError) Unwrap() error { return e.error }
 
-// retry calls f until it succeeds, fails for good or has failed too often, and
-// names the object in the error. f reports whether it got on.
+// retry calls f until it succeeds, fails permanently or has failed too often, and names the object in the
+// error. f reports whether it made progress.
 func (s *HTTPStore) retry(ctx context.Context, key string, f func(context.Context) (bool, error)) error {
 	pause := s.pause
 	for try := 1; ; try++ {
@@ -101,7 +100,7 @@ func passing(err error) bool {
 	return true
 }
 
-// response is an answer whose body must be closed with close.
+// response is an answer; the caller closes it with close.
 type response struct {
 	*http.Response
 	again  func(status int) bool
@@ -154,8 +153,8 @@ func (s *HTTPStore) request(ctx context.Context, method, address string, header 
 	return r, nil
 }
 
-// withoutURL takes the address out of an error of net/http: the caller names it,
-// without the query. What is left may quote the server.
+// withoutURL removes the address from an error of net/http: the caller names it, without the query. The rest
+// may quote the server.
 func withoutURL(err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {
@@ -164,11 +163,10 @@ func withoutURL(err error) error {
 	return err
 }
 
-// drainTime is how long the rest of an answer may take that nobody needs.
+// drainTime is the maximum time for reading the unneeded rest of an answer.
 const drainTime = time.Second
 
-// close ends the transfer. What little is left of it is read, so that the
-// connection can be used again.
+// close ends the transfer. It reads a short rest so that the connection can be reused.
 func (r *response) close() {
 	late := time.AfterFunc(drainTime, r.cancel)
 	_, _ = io.CopyN(io.Discard, r.Body, 4<<10) // if not, there will be another connection
@@ -177,7 +175,7 @@ func (r *response) close() {
 	r.cancel()
 }
 
-// failure is the error that a status means.
+// failure returns the error that a status means.
 func (r *response) failure() error {
 	err := fmt.Errorf("the server answers %s", foreign(r.Status))
 	switch r.StatusCode {
@@ -192,8 +190,7 @@ func (r *response) failure() error {
 	return permanent(err)
 }
 
-// retryAfter is the pause that a Retry-After field asks for (RFC 9110 10.2.3):
-// seconds, or a date.
+// retryAfter returns the pause that a Retry-After field demands (RFC 9110 10.2.3), in seconds or as a date.
 func retryAfter(field string, now time.Time) time.Duration {
 	if n, err := strconv.ParseUint(field, 10, 31); err == nil {
 		return time.Duration(n) * time.Second
@@ -204,7 +201,7 @@ func retryAfter(field string, now time.Time) time.Duration {
 	return 0
 }
 
-// version identifies an object's content by what the server says about it.
+// version identifies an object's content by the validators that the server sends.
 type version struct{ etag, modified string }
 
 func versionOf(h http.Header) version { return version{h.Get("ETag"), h.Get("Last-Modified")} }
@@ -215,10 +212,10 @@ func (v version) String() string { return foreign(strings.TrimSpace(v.etag + " "
 // answers may be put together (RFC 9110 13.1.5).
 func (v version) strong() bool { return v.etag != "" && !strings.HasPrefix(v.etag, "W/") }
 
-// condition is v as an If-Range field.
+// condition returns v as an If-Range field.
 func (v version) condition() string { return v.etag }
 
-// differs reports whether w is another content than v, as far as both say.
+// differs reports whether w is other content than v, as far as both have validators.
 func (v version) differs(w version) bool {
 	return v.etag != "" && w.etag != "" && v.etag != w.etag ||
 		v.modified != "" && w.modified != "" && v.modified != w.modified

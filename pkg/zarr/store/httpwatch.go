@@ -10,14 +10,14 @@ import (
 	"strata/pkg/units"
 )
 
-// patience bounds how long a server may keep a request waiting.
+// patience limits how long a server may keep a request waiting.
 type patience struct {
 	idle time.Duration // the longest silence, and the time over which rate is measured
 	rate int64         // the least bytes per second of a body; 0: any
 }
 
-// watchful is a transport that gives up a request whose server is silent, or slower than it
-// may be, in either direction. What the caller does between two reads of an answer is not counted.
+// watchful is a transport that aborts a request whose server is silent or too slow, in either direction. Time
+// that the caller spends between two reads of an answer does not count.
 type watchful struct {
 	next http.RoundTripper
 	patience
@@ -50,7 +50,7 @@ func closeIdle(t http.RoundTripper) {
 	}
 }
 
-// watch is what is known of one direction of a request.
+// watch observes one direction of a request.
 type watch struct {
 	patience
 	ctx    context.Context
@@ -61,7 +61,7 @@ type watch struct {
 	moved  int64
 }
 
-// end ends the watch, and tells why a transfer failed.
+// end ends the watch and returns the reason of a failed transfer.
 func (w *watch) end(err error) error {
 	w.timer.Stop()
 	if cause := context.Cause(w.ctx); cause != nil {
@@ -71,7 +71,7 @@ func (w *watch) end(err error) error {
 	return err
 }
 
-// count notes n bytes that took a while, and gives the request up when a window was too slow.
+// count records n bytes and their time, and aborts the request if the current window was too slow.
 func (w *watch) count(n int, took time.Duration, did string) {
 	w.moved += int64(n)
 	if w.waited += took; w.waited < w.idle || w.rate == 0 {
@@ -109,7 +109,7 @@ func (b *received) Close() error {
 	return b.body.Close()
 }
 
-// sent is the body of a request: the transport reads on when the server has taken what was before.
+// sent is the body of a request: the transport reads on when the server has taken what came before.
 type sent struct {
 	body io.ReadCloser
 	watch

@@ -25,7 +25,7 @@ func ValidKey(key string) bool {
 	}
 }
 
-// Join puts path and name together to a key; either may be "".
+// Join joins path and name to a key; either may be "".
 func Join(path, name string) string {
 	switch {
 	case path == "":
@@ -36,7 +36,7 @@ func Join(path, name string) string {
 	return path + "/" + name
 }
 
-// checkKey is ValidKey as an error.
+// checkKey returns an error for a key that [ValidKey] refuses.
 func checkKey(key string) error {
 	if !ValidKey(key) {
 		return fmt.Errorf("%w %q: want segments joined by single slashes, none of them empty, \".\" or \"..\"", ErrKey, key)
@@ -44,7 +44,7 @@ func checkKey(key string) error {
 	return nil
 }
 
-// checkPrefix accepts what a listing may be asked for: the root, or a key.
+// checkPrefix returns an error for a prefix that is neither the root nor a valid key.
 func checkPrefix(prefix string) error {
 	if prefix == "" {
 		return nil

@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// MemoryStore keeps objects in memory: for tests, and for what is made and used
-// within one process.
+// MemoryStore keeps objects in memory, for tests and for data used within one process.
 type MemoryStore struct {
 	mu   sync.RWMutex
 	tree *tree[[]byte] // an object's bytes never change; Put replaces them
@@ -17,13 +16,13 @@ type MemoryStore struct {
 
 var _ Writer = (*MemoryStore)(nil)
 
-// Memory is an empty store in memory.
+// Memory returns an empty store in memory.
 func Memory() *MemoryStore { return &MemoryStore{tree: newTree[[]byte]()} }
 
-// Location is key after "memory:".
+// Location returns key after "memory:".
 func (s *MemoryStore) Location(key string) string { return "memory:" + key }
 
-// Close does nothing; the objects stay until the store is garbage.
+// Close does nothing; the objects stay until the store is garbage-collected.
 func (s *MemoryStore) Close() error { return nil }
 
 func (s *MemoryStore) check(ctx context.Context, key string) error {
@@ -61,7 +60,7 @@ func (s *MemoryStore) Get(ctx context.Context, key string, dst []byte, limit int
 	return append(dst[:0], data...), nil
 }
 
-// Open opens the object as it is now; see [Store].
+// Open opens the present version of the object; see [Store].
 func (s *MemoryStore) Open(ctx context.Context, key string) (Object, error) {
 	data, err := s.object(ctx, key)
 	if err != nil {

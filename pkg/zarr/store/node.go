@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// NodeFiles returns the names of the documents of which every node of a Zarr hierarchy has
-// one (specification 3, "Metadata documents"; specification 2, "Storage").
+// NodeFiles returns the names of the metadata documents, one of which every node of a Zarr hierarchy has
+// (specification 3, "Metadata documents"; specification 2, "Storage").
 func NodeFiles() []string { return []string{"zarr.json", ".zgroup", ".zarray"} }
 
 // IsNode reports whether a local folder is a node of a Zarr hierarchy.

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// sized returns dst with length n, newly made when its capacity is too small.
+// sized returns dst with length n, reallocated if its capacity is too small.
 func sized(dst []byte, n int64) ([]byte, error) {
 	if n > math.MaxInt {
 		return nil, fmt.Errorf("%d bytes do not fit into the address space: %w", n, ErrTooLarge)
@@ -17,8 +17,7 @@ func sized(dst []byte, n int64) ([]byte, error) {
 	return dst[:n], nil
 }
 
-// clampRange says how many of n bytes at off an object of the given size has,
-// and the io.EOF that goes with fewer.
+// clampRange returns how many of n bytes at off an object of the given size has, and io.EOF if fewer.
 func clampRange(n int, off, size int64) (have int, eof, err error) {
 	switch {
 	case off < 0:

@@ -14,8 +14,8 @@ import (
 	"strata/pkg/address"
 )
 
-// OpenURL opens what a user names for reading, and returns the store and the key
-// of the node that the name means ("" is the store's root):
+// OpenURL opens an address that a user typed for reading. It returns the store and the key of the node that
+// the address means; "" is the store's root:
 //
 //	/data/x.zarr, x.zarr/0, file:///data/x.zarr   a folder
 //	x.zarr.zip, x.ozx, x.zip/inner/0              a zip file, or a node in it
@@ -23,9 +23,9 @@ import (
 //	https://host/x.zip, https://host/x.zip/0      a zip file on a web server
 //	s3://bucket/x.zarr, s3://bucket/x.zip/0       the same in a bucket; see [S3]
 //
-// When the root of a zip file is no node but holds one folder that is, the key is
-// that folder. A path that does not exist is fs.ErrNotExist; a web address is
-// looked at only when something is read. The caller closes the store.
+// If the root of a zip file is not a node but holds exactly one folder that is, the key is that folder. A
+// path that does not exist is fs.ErrNotExist; web addresses are first contacted when something is read. The
+// caller closes the store.
 func OpenURL(ctx context.Context, s string, opts ...HTTPOption) (Store, string, error) {
 	a := address.Address(s)
 	switch a.Scheme() {
@@ -93,7 +93,8 @@ func openPath(ctx context.Context, path string) (Store, string, error) {
 	return z, rootOf(z, key), nil
 }
 
-// missing names a path that cannot be opened: it may be a mistyped address, "http:/me:secret@host".
+// missing names a path that cannot be opened without secrets: it may be a mistyped address,
+// "http:/me:secret@host".
 func missing(path string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -144,8 +145,8 @@ func openS3(ctx context.Context, a address.Address, opts []HTTPOption) (Store, s
 	return z, rootOf(z, key), nil
 }
 
-// zipIn cuts an address with a zip file in its path: what remains of it is the
-// file's folder, key is the node in the file.
+// zipIn splits an address with a zip file in its path into the file's address and the key of the node in the
+// file.
 func zipIn(u *url.URL) (file, key string, err error) {
 	path := u.Path
 	end := zipSegment(path)
@@ -162,7 +163,7 @@ func zipIn(u *url.URL) (file, key string, err error) {
 	return path[start:end], key, nil
 }
 
-// zipSegment is the end of the first path segment with a zip file's extension, or -1.
+// zipSegment returns the end of the first path segment with a zip file's extension, or -1.
 func zipSegment(path string) int {
 	for at := 0; at < len(path); {
 		end := len(path)
@@ -177,8 +178,7 @@ func zipSegment(path string) int {
 	return -1
 }
 
-// rootOf is key, or for the root of a zip file that is no node the only folder
-// in it if that is one.
+// rootOf returns key, or, for the root of a zip file that is not a node, its only folder if that is one.
 func rootOf(z *ZipStore, key string) string {
 	if key != "" || isNode(z, "") {
 		return key

@@ -9,9 +9,9 @@ import (
 	"strata/pkg/address"
 )
 
-// OpenFile opens one object at an address for reading: https://host/folder/file (with a
-// query, as presigned addresses have it), or s3://bucket/folder/file; see [S3]. Its size is
-// known when it is open. Close ends its connections too.
+// OpenFile opens one object at an address for reading: https://host/folder/file (with a query, as in
+// presigned addresses), or s3://bucket/folder/file; see [S3]. It requests the object's size. Closing the
+// object also closes its connections.
 func OpenFile(ctx context.Context, s string, opts ...HTTPOption) (Object, error) {
 	a := address.Address(s)
 	u, err := a.Parse()
@@ -44,7 +44,7 @@ func OpenFile(ctx context.Context, s string, opts ...HTTPOption) (Object, error)
 	return &lone{o, in}, nil
 }
 
-// lone is an object with the store that is only there for it.
+// lone is an object together with the store that exists only for it.
 type lone struct {
 	Object
 	store Store

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// places are what one system call fills: the kernel takes no more.
+// places lists the buffers that one system call fills, up to the kernel's maximum.
 type places [1024]unix.Iovec
 
 var idlePlaces = sync.Pool{New: func() any { return new(places) }}
 
-// ReadRows reads by preadv where the page cache is read through.
+// ReadRows reads by preadv if files are read through the page cache.
 func (o *fileObject) ReadRows(ctx context.Context, dst []byte, rows, length, pitch int, off int64) (done int, err error) {
 	if o.reading == ReadCached && off >= 0 && int64(rows)*int64(length) <= o.size-off {
 		if !o.fd.acquire() {
@@ -35,7 +35,7 @@ func (o *fileObject) ReadRows(ctx context.Context, dst []byte, rows, length, pit
 	return done + n, err
 }
 
-// preadv fills rows of a buffer by one system call, which may do less.
+// preadv fills rows of a buffer by one system call, which may read less.
 func preadv(ctx context.Context, fd int, dst []byte, rows, length, pitch int, off int64) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

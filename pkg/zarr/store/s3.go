@@ -13,13 +13,12 @@ import (
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
-// S3Store holds objects below a prefix of a bucket of Amazon S3, or of a server
-// that speaks its protocol (MinIO, Ceph, …). It reads as [HTTPStore] does, with
-// signed requests; a large object is written in parts, several at once, and
-// appears when it is whole.
+// S3Store holds objects below a prefix of a bucket of Amazon S3, or of a server that speaks its protocol
+// (MinIO, Ceph, …). It reads as [HTTPStore] does, with signed requests. It writes a large object in several
+// parts at once; the object appears when it is complete.
 //
-// There are no folders in a bucket: an object's name may also lead to other
-// objects, and deleting a prefix deletes nothing.
+// A bucket has no folders: an object's name may also be a prefix of other objects, and deleting a prefix
+// deletes nothing.
 type S3Store struct {
 	web    *HTTPStore
 	client *minio.Core
@@ -31,19 +30,19 @@ type S3Store struct {
 
 var _ Writer = (*S3Store)(nil)
 
-// S3 is the store at an address s3://bucket/prefix. What else it needs comes from
-// the address's query, else from what Amazon's own tools read:
+// S3 returns the store at an address s3://bucket/prefix. Other settings come from the address's query or else
+// from the environment and files of Amazon's own tools:
 //
 //	endpoint    AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, endpoint_url of the profile; else Amazon
 //	region      AWS_REGION, AWS_DEFAULT_REGION, region of the profile; else Amazon is asked, others take us-east-1
 //	profile     AWS_PROFILE, or "default": of ~/.aws/credentials and ~/.aws/config (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE)
-//	anonymous   "true": requests are not signed. So it is where there are no credentials
+//	anonymous   "true": requests are not signed, as when there are no credentials
 //
-// Credentials are those of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
-// AWS_SESSION_TOKEN, else of the profile, else of the role of the machine where
-// AWS_WEB_IDENTITY_TOKEN_FILE or AWS_CONTAINER_CREDENTIALS_… name one.
+// Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else from the
+// profile, else from the machine's role if AWS_WEB_IDENTITY_TOKEN_FILE or AWS_CONTAINER_CREDENTIALS_… names
+// one.
 //
-// Whether the bucket exists shows at the first use.
+// A bucket that does not exist shows at the first use.
 func S3(ctx context.Context, address string, opts ...HTTPOption) (*S3Store, error) {
 	p, err := parseS3(address)
 	if err != nil {
@@ -85,7 +84,7 @@ func S3(ctx context.Context, address string, opts ...HTTPOption) (*S3Store, erro
 
 const defaultRegion = "us-east-1"
 
-// askRegion asks Amazon where the bucket is. Any answer tells, also one that denies access.
+// askRegion asks Amazon for the bucket's region. Every answer gives it, even one that denies access.
 func (s *S3Store) askRegion(ctx context.Context) (string, error) {
 	region := defaultRegion
 	err := s.web.retry(ctx, "", func(ctx context.Context) (bool, error) {
@@ -105,13 +104,13 @@ func (s *S3Store) askRegion(ctx context.Context) (string, error) {
 	return region, err
 }
 
-// Location is key's address as users write it, s3://bucket/prefix/key.
+// Location returns key's address as users write it, s3://bucket/prefix/key.
 func (s *S3Store) Location(key string) string { return s.web.Location(key) }
 
-// Requests is that of the store of web addresses; see [AtOnce].
+// Requests returns how many requests to have in flight; see [AtOnce].
 func (s *S3Store) Requests() int { return s.web.Requests() }
 
-// Close closes connections that are not in use.
+// Close closes idle connections.
 func (s *S3Store) Close() error { return s.web.Close() }
 
 // Get reads a whole object; see [Store].
@@ -125,7 +124,7 @@ func (s *S3Store) Get(ctx context.Context, key string, dst []byte, limit int64) 
 	return b, err
 }
 
-// Open asks for the object's size and its last 64 KiB; see [Store].
+// Open requests the object's size and its last 64 KiB; see [Store].
 func (s *S3Store) Open(ctx context.Context, key string) (Object, error) { return s.web.Open(ctx, key) }
 
 // Expect prepares reads without a request; see [Expecter].
@@ -133,14 +132,13 @@ func (s *S3Store) Expect(ctx context.Context, key string, size int64) (Object, e
 	return s.web.Expect(ctx, key, size)
 }
 
-// try sends requests of the protocol's library until they succeed, as the store of web
-// addresses does with its own. f begins anew each time: the library would read a body again
-// while its first reader still does.
+// try retries requests of the protocol's library as [HTTPStore] does its own. f starts anew each time,
+// because the library would read a body again while its first reader still does.
 func (s *S3Store) try(ctx context.Context, key string, f func(ctx context.Context) error) error {
 	return s.web.retry(ctx, key, func(ctx context.Context) (bool, error) { return false, s.meaning(f(ctx)) })
 }
 
-// meaning is an error of the protocol's library in the words of this package.
+// meaning translates an error of the protocol's library to one of this package.
 func (s *S3Store) meaning(err error) error {
 	if err == nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"strata/pkg/address"
 )
 
-// place is where objects of a bucket are, and how to get at them.
+// place locates the objects of a bucket and holds the settings to reach them.
 type place struct {
 	bucket, prefix string
 	endpoint       string // "" is Amazon's
@@ -87,8 +87,7 @@ func parseS3(s string) (*place, error) {
 	return p, nil
 }
 
-// checkEndpoint is a server's address, scheme://host[:port]; without a scheme it
-// is https.
+// checkEndpoint returns a server's address, scheme://host[:port]; the default scheme is https.
 func checkEndpoint(text string) (string, error) {
 	if !strings.Contains(text, "://") {
 		text = "https://" + text
@@ -100,8 +99,7 @@ func checkEndpoint(text string) (string, error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// find decides who sends the requests. A profile named in the address comes
-// before the environment.
+// find returns the credentials that sign requests. A profile named in the address precedes the environment.
 func find(anonymous, profileFirst bool, profile map[string]string) *credentials.Credentials {
 	key, secret, token := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN")
 	if key == "" || secret == "" || profileFirst {
@@ -124,8 +122,8 @@ func find(anonymous, profileFirst bool, profile map[string]string) *credentials.
 	return credentials.NewStatic("", "", "", credentials.SignatureAnonymous)
 }
 
-// readProfile is what the files of Amazon's tools say of a profile. That it is
-// missing is an error if somebody asked for it.
+// readProfile returns the settings of a profile in the files of Amazon's tools. A missing profile is an error
+// only if the user named it.
 func readProfile(name string, asked bool) (map[string]string, error) {
 	values := map[string]string{}
 	home, _ := os.UserHomeDir() // without one, the files have to be named
@@ -170,7 +168,7 @@ func readProfile(name string, asked bool) (map[string]string, error) {
 
 func (p *place) amazon() bool { return p.endpoint == "" }
 
-// address is the server's.
+// address returns the server's address.
 func (p *place) address() *url.URL {
 	text := p.endpoint
 	if text == "" {
@@ -186,6 +184,6 @@ func (p *place) address() *url.URL {
 	return u
 }
 
-// virtualHost reports whether the bucket is part of the host's name, as Amazon
-// wants it; a dot in it would not go with the server's certificate.
+// virtualHost reports whether the bucket is part of the host's name, as Amazon wants it; a bucket with a dot
+// would not match the server's certificate.
 func (p *place) virtualHost() bool { return p.amazon() && !strings.Contains(p.bucket, ".") }

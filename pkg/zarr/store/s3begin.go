@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// What [S3Store.Begin] finds in its way.
+// Errors of [S3Store.Begin].
 var (
-	ErrOccupied = errors.New("is taken")             // by a node, or by a run that has not completed one: it may be replaced
-	ErrForeign  = errors.New("must not be replaced") // what is no Zarr, and whole buckets
+	ErrOccupied = errors.New("is taken")             // the place holds a node, or an unfinished one of another run; it may be replaced
+	ErrForeign  = errors.New("must not be replaced") // the place holds something other than Zarr, or is a whole bucket
 )
 
-// Begin claims the store's prefix for a node. Where there is a node already, or
-// one that another run has not completed, it is ErrOccupied, unless it may be
-// replaced: then a whole one stays until the new one is whole, too, and the rest is removed here.
-// Where there is anything else, and for a bucket as a whole, it is ErrForeign.
-// owner is who writes, for the message that others get meanwhile.
+// Begin claims the store's prefix for a new node. If there is a node, complete or not, it returns
+// ErrOccupied, unless replace is set: then a complete node stays until the new one is complete, and an
+// incomplete one is removed now. Anything else at the prefix, and a bucket as a whole, gives ErrForeign.
+// owner names the writer in the messages that other runs get meanwhile.
 //
-// The upload is ended with [S3Upload.Commit] or [S3Upload.Abort]. When ctx ends, so do its transfers.
+// The caller ends the upload with [S3Upload.Commit] or [S3Upload.Abort]. When ctx ends, its transfers end
+// too.
 func (s *S3Store) Begin(ctx context.Context, owner string, replace bool) (*S3Upload, error) {
 	if s.prefix == "" {
 		return nil, fmt.Errorf("%s: a bucket as a whole %w: want s3://%s/NAME", s.web.shown, ErrForeign, s.bucket)
@@ -52,7 +52,7 @@ func (s *S3Store) Begin(ctx context.Context, owner string, replace bool) (*S3Upl
 	return nil, err
 }
 
-// claim writes the mark and removes what dead runs left.
+// claim writes the mark and removes leftovers of dead runs.
 func (u *S3Upload) claim(f *found) error {
 	ctx, s := u.ctx, u.place
 	if f.mark != nil && f.mark.Replacing { // its node is whole: it is what ours replaces
@@ -85,7 +85,7 @@ func (u *S3Upload) claim(f *found) error {
 	return s.clear(ctx)
 }
 
-// clear removes all but the mark, of a node the documents first that make it one.
+// clear removes everything but the mark, beginning with the documents that make it a node.
 func (s *S3Store) clear(ctx context.Context) error {
 	if err := s.deleteObjects(ctx, s.prefix, nodeNames); err != nil {
 		return err
@@ -93,9 +93,9 @@ func (s *S3Store) clear(ctx context.Context) error {
 	return s.remove(ctx, "", func(key string) bool { return key == markName })
 }
 
-// Commit makes the node one: it writes what was kept back, the document that a
-// reader looks for first last, when all else has arrived. A node that was there is replaced now. From the
-// moment on in which that begins, ctx does not end it.
+// Commit completes the node: when all objects have arrived, it writes the documents kept back, the one that
+// readers look for first last. If there was a node before, it is replaced now; once that has begun, the end
+// of ctx no longer stops it.
 func (u *S3Upload) Commit(ctx context.Context) error {
 	if err := u.allArrived(ctx); err != nil {
 		return err
@@ -124,15 +124,14 @@ func (u *S3Upload) Commit(ctx context.Context) error {
 	return err
 }
 
-// aside makes the new node beside an old one.
+// aside makes the upload write beside an existing node.
 func (u *S3Upload) aside() {
 	u.mark.Beside = besideName + strings.ToLower(u.mark.Run)
 	u.S3Store = u.place.beside(u.mark.Beside)
 }
 
-// Abort removes all that was written, also after a Commit, and also when ctx has ended, for a
-// while. A node that was there before is left as it was. One that is on its way into its place
-// cannot be taken back: Abort goes on with that.
+// Abort removes everything written, even after Commit, and, for a while, even after ctx has ended. A node
+// that was there before stays as it was. A replacement that has begun cannot be undone: Abort completes it.
 func (u *S3Upload) Abort(ctx context.Context) error {
 	u.cancel()
 	u.sent.Wait()

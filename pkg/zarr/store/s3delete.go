@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// deleteAtOnce is how many objects a request deletes; its answer names them all.
+	// deleteAtOnce is the number of objects that a request deletes; its answer names them all.
 	deleteAtOnce = 500
-	// deletesAtOnce is how many such requests are on their way.
+	// deletesAtOnce is the number of such requests in flight.
 	deletesAtOnce = 4
 )
 
-// Delete removes the object key; see [Writer]. A prefix that other objects share
-// is not an object, and success.
+// Delete removes the object key; see [Writer]. For a prefix that is not itself an object it does nothing and
+// succeeds.
 func (s *S3Store) Delete(ctx context.Context, key string) error {
 	if err := s.check(ctx, key); err != nil {
 		return err
@@ -36,8 +36,7 @@ func (s *S3Store) Delete(ctx context.Context, key string) error {
 	})
 }
 
-// remove removes the objects whose keys begin with from, but not those that keep picks, if it is
-// not nil.
+// remove removes the objects whose keys begin with from, except those that keep selects; keep may be nil.
 func (s *S3Store) remove(ctx context.Context, from string, keep func(key string) bool) error {
 	g, gctx := work.WithContext(ctx)
 	g.SetLimit(deletesAtOnce)
@@ -56,7 +55,7 @@ func (s *S3Store) remove(ctx context.Context, from string, keep func(key string)
 	return g.Wait()
 }
 
-// deleteObjects deletes objects by their names below a prefix; that one is not there is success.
+// deleteObjects deletes objects by their names below a prefix. Objects that do not exist are ignored.
 func (s *S3Store) deleteObjects(ctx context.Context, prefix string, names []string) error {
 	for len(names) > 0 {
 		some := names[:min(len(names), deleteAtOnce)]
@@ -82,7 +81,7 @@ func (s *S3Store) deleteObjects(ctx context.Context, prefix string, names []stri
 	return nil
 }
 
-// begun is an answer to a request for the uploads in parts that nobody has completed.
+// begun is the answer to a request for unfinished multipart uploads.
 type begun struct {
 	Uploads []struct {
 		Key string
@@ -93,8 +92,8 @@ type begun struct {
 	NextUploadIDMarker string `xml:"NextUploadIdMarker"`
 }
 
-// giveUpParts gives up uploads in parts that a dead run began below the prefix: nobody sees them,
-// and they are paid for. It is no matter if the server does not let us.
+// giveUpParts aborts multipart uploads that dead runs began below the prefix: they are invisible but cost
+// money. It ignores a server's refusal.
 func (s *S3Store) giveUpParts(ctx context.Context) {
 	query := url.Values{"uploads": {""}, "prefix": {s.prefix}}
 	for {

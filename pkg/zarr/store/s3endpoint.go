@@ -11,8 +11,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/signer"
 )
 
-// endpointOnly is a transport that lets no answer send a request elsewhere: it was signed for
-// this server, and another would learn the session token. It tells what to give instead.
+// endpointOnly is a transport that refuses redirects: a request is signed for one server, and another would
+// learn the session token. The error says which endpoint or region to give instead.
 type endpointOnly struct {
 	next   http.RoundTripper
 	region string
@@ -43,12 +43,12 @@ func (t *endpointOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 // CloseIdleConnections passes on what [http.Client.CloseIdleConnections] asks.
 func (t *endpointOnly) CloseIdleConnections() { closeIdle(t.next) }
 
-// elsewhere is the error of a bucket in another region than was asked.
+// elsewhere returns the error of a bucket that lies in another region than the requested one.
 func elsewhere(region string) error {
 	return fmt.Errorf("the bucket is in region %s: give ?region=%[1]s in the address, or AWS_REGION", region)
 }
 
-// validRegion reports whether a text may be a region: it becomes part of a host's name.
+// validRegion reports whether text can be a region, which becomes part of a host name.
 func validRegion(text string) bool {
 	for _, c := range []byte(text) {
 		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
@@ -92,10 +92,10 @@ func (s *signing) CloseIdleConnections() { closeIdle(s.next) }
 // maxAnswer is the most bytes of an answer that the protocol's library reads into memory.
 const maxAnswer = 2 << 20
 
-// bounded is a transport whose answers have an end.
+// bounded is a transport that limits the length of answers.
 type bounded struct{ next http.RoundTripper }
 
-// RoundTrip sends a request; of the answer's body comes at most [maxAnswer], then an error.
+// RoundTrip sends a request and limits the answer's body to [maxAnswer]; reading beyond is an error.
 func (t *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(req)
 	if err == nil {

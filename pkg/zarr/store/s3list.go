@@ -22,17 +22,17 @@ import (
 const (
 	// pageBytes is the most bytes of a page of a listing: a thousand names of the longest kind.
 	pageBytes = 8 << 20
-	// pageDepth is how deeply elements of a page lie in each other.
+	// pageDepth is the maximum nesting of elements of a page.
 	pageDepth = 16
-	// listBytes is the most memory that the names of a whole listing take.
+	// listBytes is the maximum memory for the names of a whole listing.
 	listBytes = 64 << 20
-	// emptyPages is how many pages without a name may follow each other.
+	// emptyPages is the maximum number of consecutive pages without a name.
 	emptyPages = 1000
-	// hidden is how names begin that are not part of a node: [markName] and what lies beside.
+	// hidden is the prefix of names that are not part of a node: [markName], and objects beside.
 	hidden = ".strata-"
 )
 
-// listed is an object of a listing, or with a name that ends in a slash what lies below that.
+// listed is an object of a listing, or, with a name that ends in a slash, a common prefix.
 type listed struct {
 	key  string
 	size int64
@@ -86,7 +86,7 @@ func (s *S3Store) List(ctx context.Context, prefix string) ([]Entry, error) {
 	return list, nil
 }
 
-// unlisted is the error of a prefix below which there is nothing.
+// unlisted returns the error of a prefix with nothing below it.
 func (s *S3Store) unlisted(ctx context.Context, prefix string) error {
 	if prefix != "" {
 		if o, err := s.Open(ctx, prefix); err == nil {
@@ -98,8 +98,8 @@ func (s *S3Store) unlisted(ctx context.Context, prefix string) error {
 	return &fs.PathError{Op: "list", Path: s.Location(prefix), Err: fs.ErrNotExist}
 }
 
-// pages lists the objects whose names begin with below, a page at a time: with a delimiter those
-// up to there. most is how many a page has; 0: as the server likes. It ends after an error.
+// pages lists the objects whose names begin with below, page by page; with a delimiter, names end there. most
+// is the page size; 0 leaves it to the server. It ends after an error.
 func (s *S3Store) pages(ctx context.Context, below, delimiter string, most int) iter.Seq2[[]listed, error] {
 	query := url.Values{"list-type": {"2"}, "encoding-type": {"url"}, "prefix": {below}}
 	if delimiter != "" {
@@ -137,7 +137,7 @@ func (s *S3Store) pages(ctx context.Context, below, delimiter string, most int) 
 	}
 }
 
-// checkPage refuses a page that answers another question: what is listed may be deleted.
+// checkPage refuses a page that answers another request: listed objects may be deleted.
 func (s *S3Store) checkPage(p *page, below, key, last string) error {
 	if p.truncated && (p.next == "" || p.next == last) {
 		return fmt.Errorf("%s: the server says that its listing goes on, and not where", s.Location(key))
@@ -150,7 +150,7 @@ func (s *S3Store) checkPage(p *page, below, key, last string) error {
 	return nil
 }
 
-// page asks for one page.
+// page requests one page.
 func (s *S3Store) page(ctx context.Context, query url.Values) (p page, err error) {
 	r, err := s.web.request(ctx, http.MethodGet, s.root+"?"+query.Encode(), nil)
 	if err != nil {
@@ -168,10 +168,10 @@ func (s *S3Store) page(ctx context.Context, query url.Values) (p page, err error
 	return p, s.meaning(err)
 }
 
-// errorBytes is how much of the body of an error is read.
+// errorBytes is the maximum number of bytes read of the body of an error.
 const errorBytes = 64 << 10
 
-// errorOf is the error that an answer's body describes.
+// errorOf returns the error that an answer's body describes.
 func errorOf(r *response) error {
 	e := minio.ErrorResponse{}
 	if xml.NewDecoder(io.LimitReader(r.Body, errorBytes)).Decode(&e) != nil || e.Code == "" {
@@ -184,8 +184,7 @@ func errorOf(r *response) error {
 	return e
 }
 
-// parsePage reads a ListBucketResult, or the error that came instead. What it takes of memory is
-// bounded by [pageBytes].
+// parsePage reads a ListBucketResult, or the error sent in its place. Its memory is limited by [pageBytes].
 func parsePage(r io.Reader) (p page, err error) {
 	d := xml.NewDecoder(io.LimitReader(r, pageBytes+1))
 	var (

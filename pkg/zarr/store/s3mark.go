@@ -15,10 +15,9 @@ import (
 )
 
 const (
-	// markName is the object that says that a node is being written. It is the first that a run
-	// writes and the last that goes.
+	// markName names the object that marks a node being written. A run writes it first and removes it last.
 	markName = hidden + "incomplete"
-	// besideName is how the folders begin in which new nodes are made where an old one is.
+	// besideName is the prefix of folders for new nodes that will replace an old one.
 	besideName = hidden + "new-"
 	// maxMark is the most bytes of a mark.
 	maxMark = 4 << 10
@@ -31,20 +30,20 @@ var nodeNames = []string{".zattrs", ".zarray", ".zgroup", "zarr.json"}
 // lastName is the document that a reader looks for last: without it there is no node.
 const lastName = ".zgroup"
 
-// mark says who writes a node, and what is to be done with what a dead run left.
+// mark records who writes a node, and how to handle what a dead run left.
 type mark struct {
 	Writer string `json:"writer"` // for messages
 	Run    string `json:"run"`    // tells runs apart
 	// Beside is the folder in which the new node is made, "" where it is made in its place.
 	Beside string `json:"beside,omitempty"`
-	// Replacing: the new node is whole, and on its way into its place. The old one is none any
-	// more: whoever comes next has to go on.
+	// Replacing means that the new node is complete and being moved to its place. The old one is destroyed:
+	// whoever comes next has to finish.
 	Replacing bool `json:"replacing,omitempty"`
 }
 
 func newMark(writer string) mark { return mark{Writer: writer, Run: rand.Text()} }
 
-// encode is the mark as it is stored.
+// encode returns the mark in its stored form.
 func (m *mark) encode() []byte {
 	b, err := json.Marshal(m)
 	if err != nil { // strings and a bool
@@ -53,7 +52,7 @@ func (m *mark) encode() []byte {
 	return b
 }
 
-// parseMark reads what some run stored: versions before 0.6 only who it was.
+// parseMark reads the mark of a run. Versions before 0.6 stored only the writer's name.
 func parseMark(b []byte) *mark {
 	m := new(mark)
 	if json.Unmarshal(b, m) != nil || m.Run == "" {
@@ -65,7 +64,7 @@ func parseMark(b []byte) *mark {
 	return &mark{Writer: m.Writer}
 }
 
-// occupied is the error of a place that another run has.
+// occupied returns the error for a place that another run has claimed.
 func (s *S3Store) occupied(m *mark) error {
 	what := "is writing there, or was killed"
 	if m.Replacing {
@@ -74,7 +73,7 @@ func (s *S3Store) occupied(m *mark) error {
 	return fmt.Errorf("%s: %w: %s %s", s.web.shown, ErrOccupied, foreign(m.Writer), what)
 }
 
-// readMark reads the mark; nil: there is none.
+// readMark reads the mark; nil means that there is none.
 func (s *S3Store) readMark(ctx context.Context) (*mark, error) {
 	b, err := s.web.Get(ctx, markName, nil, maxMark)
 	switch {
@@ -88,7 +87,7 @@ func (s *S3Store) readMark(ctx context.Context) (*mark, error) {
 	return parseMark(b), nil
 }
 
-// putMark writes the mark over the one that is there.
+// putMark overwrites the existing mark.
 func (s *S3Store) putMark(ctx context.Context, m mark) error { return s.put(ctx, markName, m.encode()) }
 
 // claim writes the mark where there is none: of two runs that begin at once, one finds the other's.
@@ -121,7 +120,7 @@ func (s *S3Store) claim(ctx context.Context, m mark) error {
 	return fmt.Errorf("%s: %w: another run began to write there just now", s.web.shown, ErrOccupied)
 }
 
-// found is what is at a place.
+// found describes what a place holds.
 type found struct {
 	empty bool
 	mark  *mark // nil: none
@@ -129,7 +128,7 @@ type found struct {
 	node  bool  // one that makes a reader find a node
 }
 
-// look looks at what is at the place.
+// look finds out what the place holds.
 func (s *S3Store) look(ctx context.Context) (f found, err error) {
 	f.empty = true
 	for entries, err := range s.pages(ctx, s.prefix, "", 2) {

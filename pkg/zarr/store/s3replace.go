@@ -20,7 +20,7 @@ import (
 //
 // [S3Store.finish] does all that is left of the second from wherever the first run stopped.
 
-// beside is the store in a folder of s; its objects have the locations that they will have.
+// beside returns the store in a folder of s; its objects report their final locations.
 func (s *S3Store) beside(folder string) *S3Store {
 	web := *s.web
 	web.base += folder + "/"
@@ -29,10 +29,10 @@ func (s *S3Store) beside(folder string) *S3Store {
 	return &b
 }
 
-// probeName is an object beside that says whether the server copies.
+// probeName names an object beside that shows whether the server can copy.
 const probeName = hidden + "probe"
 
-// replace puts the node beside, which is whole, into its place.
+// replace moves the complete node in the folder beside to its place.
 func (s *S3Store) replace(ctx context.Context, m mark) error {
 	b := s.beside(m.Beside)
 	err := b.put(ctx, probeName, nil)
@@ -49,7 +49,7 @@ func (s *S3Store) replace(ctx context.Context, m mark) error {
 	return s.finish(context.WithoutCancel(ctx), m)
 }
 
-// finish replaces the old node by the one beside, as the mark says that is there.
+// finish replaces the old node by the one beside; the stored mark already says so.
 func (s *S3Store) finish(ctx context.Context, m mark) error {
 	err := s.deleteObjects(ctx, s.prefix, nodeNames) // a reader must not find a mixture
 	var documents []listed
@@ -81,7 +81,7 @@ func (s *S3Store) finish(ctx context.Context, m mark) error {
 	return nil
 }
 
-// leave removes what lies beside a whole node, then the mark.
+// leave removes what lies beside a complete node, then the mark.
 func (s *S3Store) leave(ctx context.Context) error {
 	if err := s.remove(ctx, besideName, nil); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (s *S3Store) leave(ctx context.Context) error {
 	return s.Delete(ctx, markName)
 }
 
-// owns is an error when the place is another run's.
+// owns returns an error if another run has claimed the place.
 func (s *S3Store) owns(ctx context.Context, m mark) error {
 	there, err := s.readMark(ctx)
 	switch {
@@ -103,7 +103,7 @@ func (s *S3Store) owns(ctx context.Context, m mark) error {
 	return nil
 }
 
-// copyAll copies what lies beside, but for the node's own documents, which it returns.
+// copyAll copies the objects of the folder beside, except for the node's own documents, which it returns.
 func (s *S3Store) copyAll(ctx context.Context, folder string) (documents []listed, err error) {
 	from := s.prefix + folder + "/"
 	g, gctx := work.WithContext(ctx)
@@ -125,7 +125,7 @@ func (s *S3Store) copyAll(ctx context.Context, folder string) (documents []liste
 	return documents, g.Wait()
 }
 
-// deleteOthers deletes what the node beside has not: both are listed in the order of their names.
+// deleteOthers deletes the objects that the node beside does not have. Both listings are in name order.
 func (s *S3Store) deleteOthers(ctx context.Context, folder string) error {
 	next, stop := iter.Pull2(s.names(ctx, s.prefix+folder+"/"))
 	defer stop()
@@ -157,7 +157,7 @@ func (s *S3Store) deleteOthers(ctx context.Context, folder string) error {
 	return s.deleteObjects(ctx, s.prefix, others)
 }
 
-// names lists the objects whose names begin with below, without that, in order.
+// names lists the names of the objects below a prefix, without the prefix and in order.
 func (s *S3Store) names(ctx context.Context, below string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		last := ""

@@ -10,16 +10,15 @@ import (
 	"strata/pkg/work"
 )
 
-// S3Upload writes a Zarr node below a prefix of a bucket so that readers see it
-// when it is complete: its own metadata documents are kept back until Commit, and where there is
-// a node already, all is written beside it. It reads what it wrote, and what it keeps back.
+// S3Upload writes a Zarr node below a prefix of a bucket so that readers see it only when it is complete: it
+// keeps back the node's own metadata documents until Commit, and writes beside an existing node. It can read
+// what it has written and what it keeps back.
 //
-// Put copies what it is given and returns before it is sent: up to [AtOnce] objects,
-// of [QueueBytes] together, are on their way. So does Commit of an object that was written
-// piece by piece, with up to [queueFiles] of them. An error comes out of a later call, at the
-// latest of Commit of the upload.
+// Put copies its arguments and returns before they are sent: up to [AtOnce] objects of [QueueBytes] together
+// are in flight. Commit of an object that was written piece by piece does the same, for up to [queueFiles] of
+// them. Errors surface in a later call, at the latest in Commit of the upload.
 type S3Upload struct {
-	*S3Store           // where objects are written: the place, or beside it
+	*S3Store           // where objects are written: the place itself, or beside it
 	place     *S3Store // of the node
 	mark      mark
 	ctx       context.Context // of Begin, for what is sent behind
@@ -28,23 +27,23 @@ type S3Upload struct {
 
 	mu      sync.Mutex
 	held    map[string][]byte // metadata documents of the node itself
-	sending map[string]bool   // objects on their way, by key
+	sending map[string]bool   // objects in flight, by key
 	failed  error             // of the first that did not arrive
 	changed sync.Cond         // of sending, queued and failed
-	queued  int64             // bytes on their way
-	files   int               // objects on their way that are temporary files
+	queued  int64             // bytes in flight
+	files   int               // objects in flight that are temporary files
 	sent    sync.WaitGroup
 }
 
-// queueFiles is how many objects that are temporary files are on their way at a time.
+// queueFiles is the maximum number of objects in flight that are temporary files.
 const queueFiles = 4
 
-// QueueBytes is how much data of small objects is on its way at a time, unless [Queue] says otherwise.
+// QueueBytes is the default limit on bytes of small objects in flight; [Queue] changes it.
 const QueueBytes = 64 << 20
 
 var _ Writer = (*S3Upload)(nil)
 
-// newUpload is an upload to the place of a store.
+// newUpload returns an upload to a store's place.
 func newUpload(ctx context.Context, place *S3Store, m mark) *S3Upload {
 	u := &S3Upload{S3Store: place, place: place, mark: m, held: map[string][]byte{}, sending: map[string]bool{}}
 	u.ctx, u.cancel = context.WithCancel(ctx)
@@ -76,7 +75,7 @@ func (u *S3Upload) Put(ctx context.Context, key string, parts ...[]byte) error {
 	return u.send(ctx, key, size, parts)
 }
 
-// wait waits as long as it is busy, calls then with the lock, and fails when a transfer has failed or
+// wait waits while busy returns true and then calls then under the lock. It fails if a transfer has failed or
 // ctx has ended.
 func (u *S3Upload) wait(ctx context.Context, busy func() bool, then func()) error {
 	u.mu.Lock()
@@ -101,7 +100,7 @@ func (u *S3Upload) wait(ctx context.Context, busy func() bool, then func()) erro
 	return u.failed
 }
 
-// send queues an object, after one of the same key has arrived.
+// send queues an object, after any earlier one with the same key has arrived.
 func (u *S3Upload) send(ctx context.Context, key string, size int64, parts [][]byte) error {
 	err := u.wait(ctx, func() bool {
 		return u.sending[key] || len(u.sending) >= u.Requests() || u.queued > 0 && u.queued+size > u.web.queue
@@ -120,8 +119,8 @@ func (u *S3Upload) send(ctx context.Context, key string, size int64, parts [][]b
 	return nil
 }
 
-// behind sends an object that is noted as on its way, and calls sent, which has the lock,
-// when it is not any more. [S3Upload.Abort] waits for it.
+// behind sends, in the background, an object that is recorded as in flight, and then calls sent under the
+// lock. [S3Upload.Abort] waits for it.
 func (u *S3Upload) behind(key string, send func() error, sent func()) {
 	work.Go(&u.sent, send, func(err error) {
 		u.mu.Lock()
@@ -135,12 +134,12 @@ func (u *S3Upload) behind(key string, send func() error, sent func()) {
 	})
 }
 
-// arrived waits until an object is not on its way any more.
+// arrived waits until an object is no longer in flight.
 func (u *S3Upload) arrived(ctx context.Context, key string) error {
 	return u.wait(ctx, func() bool { return u.sending[key] }, nil)
 }
 
-// allArrived waits until nothing is on its way any more.
+// allArrived waits until nothing is in flight.
 func (u *S3Upload) allArrived(ctx context.Context) error {
 	return u.wait(ctx, func() bool { return len(u.sending) > 0 }, nil)
 }
@@ -166,7 +165,7 @@ type pendingBehind struct {
 	upload *S3Upload
 }
 
-// Commit queues the object, after one of the same key has arrived.
+// Commit queues the object, after any earlier one with the same key has arrived.
 func (p *pendingBehind) Commit() error {
 	u, first := p.upload, false
 	err := u.wait(p.ctx, func() bool { return u.sending[p.key] || u.files >= queueFiles }, func() {
@@ -185,7 +184,7 @@ func (p *pendingBehind) Commit() error {
 	return nil
 }
 
-// Open opens an object that has arrived.
+// Open waits until the object has arrived and opens it.
 func (u *S3Upload) Open(ctx context.Context, key string) (Object, error) {
 	if err := u.arrived(ctx, key); err != nil {
 		return nil, err
@@ -193,7 +192,7 @@ func (u *S3Upload) Open(ctx context.Context, key string) (Object, error) {
 	return u.S3Store.Open(ctx, key)
 }
 
-// Expect prepares reads of an object that has arrived.
+// Expect waits until the object has arrived and prepares reads without a request.
 func (u *S3Upload) Expect(ctx context.Context, key string, size int64) (Object, error) {
 	if err := u.arrived(ctx, key); err != nil {
 		return nil, err
@@ -201,7 +200,7 @@ func (u *S3Upload) Expect(ctx context.Context, key string, size int64) (Object, 
 	return u.S3Store.Expect(ctx, key, size)
 }
 
-// List lists what has arrived.
+// List waits until all objects have arrived and lists the children of prefix.
 func (u *S3Upload) List(ctx context.Context, prefix string) ([]Entry, error) {
 	if err := u.allArrived(ctx); err != nil {
 		return nil, err
@@ -209,7 +208,7 @@ func (u *S3Upload) List(ctx context.Context, prefix string) ([]Entry, error) {
 	return u.S3Store.List(ctx, prefix)
 }
 
-// Get reads an object, also one that is kept back.
+// Get reads an object, including one that is kept back.
 func (u *S3Upload) Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error) {
 	u.mu.Lock()
 	held, ok := u.held[key]

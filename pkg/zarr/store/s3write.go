@@ -24,14 +24,14 @@ const (
 	// protocol's least is 5 MiB; it allows 10,000 parts.
 	partSize = 16 << 20
 	maxParts = 10_000
-	// partsAtOnce is how many parts of one object are on their way.
+	// partsAtOnce is the number of parts of one object in flight.
 	partsAtOnce = 4
-	// abortTimeout is how long the parts of an upload that failed may take to
-	// be given up, after which the bucket's own rules have to.
+	// abortTimeout is the maximum time for aborting the parts of a failed upload; after that, the bucket's
+	// own rules have to.
 	abortTimeout = 30 * time.Second
-	// lateTimeout is how long a request that makes an object may take when the run has ended.
+	// lateTimeout is the maximum time for a request that makes an object after the run has ended.
 	lateTimeout = 5 * time.Second
-	// cleanTimeout is how long what a failed run wrote may take to be removed.
+	// cleanTimeout is the maximum time for removing what a failed run wrote.
 	cleanTimeout = 2 * time.Minute
 )
 
@@ -53,8 +53,7 @@ func (s *S3Store) Put(ctx context.Context, key string, parts ...[]byte) error {
 	return s.put(ctx, key, slices.Concat(parts...))
 }
 
-// put sends an object in one piece, and says what its bytes are where nothing but the
-// signature tells that they are ours.
+// put sends an object in one request, with a checksum if only the signature would protect its bytes.
 func (s *S3Store) put(ctx context.Context, key string, body []byte) error {
 	sum := ""
 	if s.plain {
@@ -66,8 +65,8 @@ func (s *S3Store) put(ctx context.Context, key string, body []byte) error {
 	})
 }
 
-// change is try for a request that makes an object. One that is on its way when ctx ends is waited
-// for, up to lateTimeout: if it were given up, it might arrive after all has been removed.
+// change retries a request that makes an object. If ctx ends meanwhile, it waits up to lateTimeout for the
+// answer: an abandoned request might arrive after everything has been removed.
 func (s *S3Store) change(ctx context.Context, key string, f func(ctx context.Context) error) error {
 	return s.try(ctx, key, func(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
@@ -94,7 +93,7 @@ func (s *S3Store) check(ctx context.Context, key string) error {
 	return ctx.Err()
 }
 
-// upload sends an object in parts, or a small one in one piece.
+// upload sends an object in parts, or a small one in one request.
 func (s *S3Store) upload(ctx context.Context, key string, body io.ReaderAt, size int64) error {
 	if size <= partSize {
 		whole := make([]byte, size)
@@ -112,7 +111,7 @@ func (s *S3Store) upload(ctx context.Context, key string, body io.ReaderAt, size
 	})
 }
 
-// inParts makes an object of n parts, of which part makes each and returns its tag.
+// inParts makes an object of n parts; part makes each of them and returns its tag.
 func (s *S3Store) inParts(ctx context.Context, key string, n int, part func(ctx context.Context, id string, i int) (string, error)) error {
 	name := s.prefix + key
 	var id string
@@ -172,7 +171,7 @@ const (
 	copyPart = 1 << 30
 )
 
-// copyFrom lets the server make the object key of another one.
+// copyFrom makes the server copy another object to key.
 func (s *S3Store) copyFrom(ctx context.Context, key string, from listed) error {
 	if from.size > maxCopy {
 		return s.copyParts(ctx, key, from, copyPart)
@@ -183,7 +182,7 @@ func (s *S3Store) copyFrom(ctx context.Context, key string, from listed) error {
 	})
 }
 
-// copyParts is copyFrom for a large object.
+// copyParts copies a large object in parts.
 func (s *S3Store) copyParts(ctx context.Context, key string, from listed, part int64) error {
 	part = max(part, (from.size+maxParts-1)/maxParts)
 	return s.inParts(ctx, key, int((from.size+part-1)/part), func(ctx context.Context, id string, i int) (string, error) {
@@ -193,8 +192,7 @@ func (s *S3Store) copyParts(ctx context.Context, key string, from listed, part i
 	})
 }
 
-// copied is the error of a copy: a server that fails when it has begun to answer says so where the
-// library looks for the copy's tag.
+// copied returns the error of a copy: a server that fails after it has begun to answer reports no tag.
 func copied(tag string, err error) error {
 	if err == nil && tag == "" {
 		return errors.New("the server began to copy the object, and failed")
@@ -202,8 +200,8 @@ func copied(tag string, err error) error {
 	return err
 }
 
-// Create begins an object; see [Writer]. Until Commit it is a temporary file: parts
-// of a bucket's object cannot be written in any order. ctx also ends Commit.
+// Create begins an object; see [Writer]. It collects the bytes in a temporary file until Commit, because the
+// parts of an S3 object cannot be written in any order. When ctx ends, Commit fails.
 func (s *S3Store) Create(ctx context.Context, key string) (PendingObject, error) {
 	if err := s.check(ctx, key); err != nil {
 		return nil, err
@@ -218,7 +216,7 @@ func (s *S3Store) Create(ctx context.Context, key string) (PendingObject, error)
 	return &pendingS3{ctx: ctx, store: s, key: key, file: f}, nil
 }
 
-// pendingS3 is an object that is on its way into a temporary file.
+// pendingS3 is an object under construction in a temporary file.
 type pendingS3 struct {
 	ctx   context.Context
 	store *S3Store
@@ -259,7 +257,7 @@ func (p *pendingS3) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// begin ends the writing; it is true for the first call.
+// begin ends the writing; it returns true for the first call.
 func (p *pendingS3) begin() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -279,7 +277,7 @@ func (p *pendingS3) Commit() error {
 	return p.send(p.ctx)
 }
 
-// send sends the file, and gives it up.
+// send uploads the file and closes it.
 func (p *pendingS3) send(ctx context.Context) error {
 	return errors.Join(p.store.upload(ctx, p.key, p.file, p.size), p.file.Close())
 }
@@ -291,7 +289,7 @@ func (p *pendingS3) Abort() error {
 	return p.file.Close()
 }
 
-// withoutPath is an error of a file that the user does not know.
+// withoutPath removes the name of a temporary file, which the user does not know, from an error.
 func withoutPath(err error) error {
 	var e *fs.PathError
 	if errors.As(err, &e) {
@@ -300,7 +298,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// joined are slices read as one.
+// joined presents several slices as one io.ReaderAt.
 type joined [][]byte
 
 // ReadAt reads across the slices.

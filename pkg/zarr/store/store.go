@@ -1,9 +1,8 @@
-// Package store reads and writes the objects of a Zarr hierarchy: a chunk, a
-// shard or a metadata document is one object, and a slash-separated key names it.
+// Package store reads and writes the objects of a Zarr hierarchy. A chunk, a shard or a metadata document is
+// one object, named by a slash-separated key.
 //
-// [OpenURL] is what most readers need: it takes what a user types (a folder, a
-// zip file, an http(s) address) and returns a store and the key of the node in
-// it. Programs that write start from [Folder].
+// [OpenURL] is all that most readers need: it takes what a user types (a folder, a zip file, a web or S3
+// address) and returns a store and the key of the node in it. Programs that write begin with [Folder].
 //
 //	store    read             write  list
 //	Folder   yes              yes    yes
@@ -12,8 +11,8 @@
 //	HTTP     range requests   no     no (HTTP has no such request)
 //	S3       range requests   yes    yes
 //
-// Another kind of store implements [Store] and, when it can write,
-// [Writer]; nothing else in this module knows which one it talks to.
+// Other kinds of stores implement [Store] and, if they can write, [Writer]; the rest of this module works
+// with any store.
 package store
 
 import (
@@ -21,131 +20,120 @@ import (
 	"errors"
 )
 
-// Errors that callers may test for with [errors.Is]. An absent object is
-// [io/fs.ErrNotExist]; no right to read or write is [io/fs.ErrPermission].
+// Errors for [errors.Is]. An absent object is [io/fs.ErrNotExist]; missing permission is
+// [io/fs.ErrPermission].
 var (
-	// ErrKey is a key that breaks the rules of [ValidKey]. It is permanent.
+	// ErrKey reports a key that violates the rules of [ValidKey]. It is permanent.
 	ErrKey = errors.New("invalid key")
-	// ErrTooLarge is an object larger than the limit that the caller set. It
-	// is found before memory is allocated for the object, and permanent.
+	// ErrTooLarge reports an object larger than the caller's limit, before memory is allocated for it. It is
+	// permanent.
 	ErrTooLarge = errors.New("object is larger than allowed")
-	// ErrChanged is an object that another program changed while it was read.
-	// What was read before may mix old and new content.
+	// ErrChanged reports an object that another program changed while it was read. Earlier reads may mix old
+	// and new content.
 	ErrChanged = errors.New("changed while being read")
-	// ErrSize is an object that has another size than was expected; see [Expecter].
+	// ErrSize reports an object whose size differs from the expected one; see [Expecter].
 	ErrSize = errors.New("another size than expected")
-	// ErrNoFile is something else in the place of an object's file: a folder, a pipe, or a
-	// file where a folder should be.
+	// ErrNoFile reports something other than a regular file in an object's place: a folder, a pipe, or a file
+	// where a folder should be.
 	ErrNoFile = errors.New("not a regular file")
-	// ErrUnavailable is a server that cannot be reached or does not answer as it
-	// should, after several tries. Later it may.
+	// ErrUnavailable reports a server that, after several tries, cannot be reached or does not answer
+	// properly. A later attempt may succeed.
 	ErrUnavailable = errors.New("not available now")
 )
 
-// Store is the read side of a set of objects.
+// Store reads a set of objects.
 //
-// All methods are safe for concurrent use and return early, with the context's
-// error, when ctx ends. Keys obey [ValidKey]; every method returns [ErrKey] for
-// one that does not. A prefix or a location may also be "", the root. Errors
-// name the object's [Store.Location].
+// All methods are safe for concurrent use and return early, with the context's error, when ctx ends. Keys
+// obey [ValidKey]; every method returns [ErrKey] for others. A prefix or a location may also be "", the root.
+// Errors name the object's [Store.Location].
 //
-// What a store returns reflects the objects at the time of the call; nothing
-// is cached unless the store says so.
+// Results reflect the objects at the time of the call; a store caches only what it documents.
 type Store interface {
-	// Get appends the whole object key to dst[:0], growing it when it is too
-	// small, and returns the result. On an error it returns nil, and what dst
-	// held is undefined.
+	// Get appends the whole object key to dst[:0], growing it if necessary, and returns the result. On an
+	// error it returns nil and leaves the content of dst undefined.
 	//
-	// An absent object is fs.ErrNotExist. A key that names a folder of the
-	// store, or that goes through an object as if that were a folder, is
-	// another error: a store in which a chunk's name is taken by something
-	// else is damaged, and reading fill values in its place would hide it.
-	// (HTTP cannot tell: there it is what the server says.)
+	// An absent object is fs.ErrNotExist. A key that names a folder, or that uses an object as a folder, is
+	// another error: such a store is damaged, and reading fill values would hide that. (HTTP cannot tell;
+	// there the server decides.)
 	//
-	// An object of more than limit bytes is ErrTooLarge; limit < 0 allows any.
+	// An object of more than limit bytes is ErrTooLarge; limit < 0 allows any size.
 	Get(ctx context.Context, key string, dst []byte, limit int64) ([]byte, error)
 
-	// Open prepares reads from parts of the object key. Its errors are those
-	// of Get. The caller closes the Object.
+	// Open prepares reads of parts of the object key. It returns the errors of Get. The caller closes the
+	// Object.
 	Open(ctx context.Context, key string) (Object, error)
 
-	// List returns the immediate children of prefix, sorted by name. A prefix
-	// under which there is nothing is fs.ErrNotExist, the name of an object
-	// another error. Objects still being written are not listed. A store that
-	// cannot list returns errors.ErrUnsupported.
+	// List returns the immediate children of prefix, sorted by name. A prefix with nothing below it is
+	// fs.ErrNotExist; the name of an object is another error. Objects still being written are not listed. A
+	// store that cannot list returns errors.ErrUnsupported.
 	List(ctx context.Context, prefix string) ([]Entry, error)
 
-	// Location is key in the words of whoever named the store: a path or URL
-	// for messages. It does no I/O and does not fail.
+	// Location returns the path or URL of key as the user named the store, for messages. It does no I/O and
+	// does not fail.
 	Location(key string) string
 
-	// Close gives up what the store holds. Objects are closed before.
+	// Close releases the store's resources. The caller closes all Objects first.
 	Close() error
 }
 
-// Entry is one child in a listing: an object, or a folder of more objects.
+// Entry is one child in a listing: an object or a folder.
 type Entry struct {
 	Name string // last segment of the key
-	Dir  bool   // other keys go through this one
+	Dir  bool   // other keys have this one as prefix
 	Size int64  // bytes of the object; 0 for a folder
 }
 
-// Object is an object open for reading. ReadAt may be called from many
-// goroutines at once.
+// Object reads from an open object. ReadAt may be called concurrently.
 type Object interface {
-	// ReadAt fills p from the object's bytes at offset off and returns the
-	// number of bytes read; fewer than len(p) come with an error, which is
-	// io.EOF when the object's end (Size) lies in the requested range.
-	// Content that is seen to differ from what was opened is ErrChanged:
-	// Folder sees a file that became shorter, HTTP a change of the validators
-	// (ETag, Last-Modified) or of the size.
+	// ReadAt fills p from offset off and returns the number of bytes read. Fewer than len(p) bytes come with
+	// an error: io.EOF if the object's end (Size) lies in the requested range. If the content has visibly
+	// changed since Open, the error is ErrChanged: Folder notices a file that became shorter, HTTP a change
+	// of the validators (ETag, Last-Modified) or of the size.
 	ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 
-	// Size is the object's size in bytes when it was opened.
+	// Size returns the size in bytes that the object had when it was opened.
 	Size() int64
 
-	// Close gives up the object. Reads in flight finish; later ones are
-	// fs.ErrClosed. A second Close does nothing.
+	// Close releases the object. Reads in flight finish; later ones return fs.ErrClosed. A second Close does
+	// nothing.
 	Close() error
 }
 
-// Distant is a store whose answers take long, whatever they carry: it pays to have
-// several requests on their way.
+// Distant is implemented by stores with a high latency per request, for which several requests should be in
+// flight.
 type Distant interface {
 	Store
-	// Requests is how many; 0: it is not distant after all.
+	// Requests returns how many requests to have in flight; 0 means that the store is not distant after all.
 	Requests() int
 }
 
-// Decoder is a store that shows a file of another format as a hierarchy, of which it decodes the chunks:
-// those of arrays whose only codec is "strata.store". What Get returns of them is theirs to know.
+// Decoder is implemented by stores that show a file of another format as a hierarchy and decode its chunks:
+// those of arrays whose only codec is "strata.store". Only the store can interpret what Get returns for them.
 type Decoder interface {
 	Store
-	// Decode fills dst with all elements of the chunk that key names, in C order and native byte
-	// order; src is what Get returned for it. Many goroutines may call it at once. Its errors need not name the chunk.
+	// Decode fills dst with all elements of the chunk key, in C order and native byte order, from src, the
+	// result of Get. It may be called concurrently. Its errors need not name the chunk.
 	Decode(ctx context.Context, key string, dst, src []byte) error
 }
 
-// Expecter is a store that opens an object without looking at it.
+// Expecter is implemented by stores that can open an object without a request.
 type Expecter interface {
 	Store
-	// Expect is Open of an object that has size bytes if it is there. It asks
-	// nobody: that there is no such object shows at the first read, which is
-	// fs.ErrNotExist then, and so does another size, which is ErrSize.
+	// Expect works like Open for an object that is expected to have size bytes, without a request. The first
+	// read returns fs.ErrNotExist if there is no such object, or ErrSize if it has another size.
 	Expect(ctx context.Context, key string, size int64) (Object, error)
 }
 
-// RowReader is an Object that can leave room between the rows that it reads.
+// RowReader is implemented by Objects that can read rows into a buffer with gaps between them.
 type RowReader interface {
 	Object
-	// ReadRows is ReadAt of rows of length bytes that follow each other in the
-	// object, the starts of which lie pitch bytes apart in dst. It returns the
-	// number of bytes read.
+	// ReadRows reads rows of length bytes each, adjacent in the object from off, to positions pitch bytes
+	// apart in dst. It returns the number of bytes read.
 	ReadRows(ctx context.Context, dst []byte, rows, length, pitch int, off int64) (int, error)
 }
 
-// ReadRows reads rows of a part of o that begins at byte from and has size bytes. It does so by o's own ReadRows where
-// all of them lie in the part and o is a [RowReader], else row by row from part, which is that part.
+// ReadRows reads rows from part, which is the range of size bytes at byte from of o. It uses o's own ReadRows
+// if o is a [RowReader] and all rows lie in the part, and otherwise reads row by row from part.
 func ReadRows(ctx context.Context, o, part Object, from, size int64, dst []byte, rows, length, pitch int, off int64) (int, error) {
 	if r, ok := o.(RowReader); ok && off >= 0 && int64(rows)*int64(length) <= size-off {
 		if n, err := r.ReadRows(ctx, dst, rows, length, pitch, from+off); err == nil {
@@ -155,7 +143,7 @@ func ReadRows(ctx context.Context, o, part Object, from, size int64, dst []byte,
 	return rowByRow(ctx, part, dst, rows, length, pitch, off) // says what is wrong in terms of the part
 }
 
-// rowByRow is ReadRows by ReadAt.
+// rowByRow reads rows by ReadAt.
 func rowByRow(ctx context.Context, o Object, dst []byte, rows, length, pitch int, off int64) (done int, err error) {
 	for ; rows > 0; rows-- {
 		n, err := o.ReadAt(ctx, dst[:length], off)
@@ -168,70 +156,65 @@ func rowByRow(ctx context.Context, o Object, dst []byte, rows, length, pitch int
 	return done, nil
 }
 
-// FileObject is an Object that is a contiguous part of a local file, as those of
-// Folder and the stored members of Zip are: for callers with their own way to
-// read (O_DIRECT, mmap, GPUDirect).
+// FileObject is implemented by Objects that are a contiguous part of a local file (those of Folder, and
+// stored members of Zip), for callers with their own way to read (O_DIRECT, mmap, GPUDirect).
 type FileObject interface {
 	Object
-	// File returns the file's descriptor, valid until Close, and the offset
-	// of the object's first byte in the file.
+	// File returns the file's descriptor, valid until Close, and the offset of the object's first byte in the
+	// file.
 	File() (fd uintptr, off int64)
 }
 
-// NamedFile is a FileObject whose file is known by its path, for those who open it anew.
+// NamedFile is implemented by FileObjects that know the path of their file, for callers that open it again.
 type NamedFile interface {
 	FileObject
-	// Path is the file's path, and the offset of the object's first byte in it.
+	// Path returns the file's path and the offset of the object's first byte in it.
 	Path() (path string, off int64)
 }
 
-// Writer is a store that can be changed.
+// Writer is implemented by stores that can be changed.
 //
-// Concurrent writes of one key leave the content of one of them, whole; which
-// one is not specified. An interrupted write leaves the object as it was.
+// After concurrent writes of one key the object is one of them, whole; which one is not specified. An
+// interrupted write leaves the object as it was.
 type Writer interface {
 	Store
 
-	// Put stores parts, one after the other, as the object key, and replaces
-	// the object if there is one. A reader sees the old object or the new one,
-	// never a part. It is idempotent. Folders that key goes through come into
-	// being. parts are not kept.
+	// Put stores the concatenation of parts as the object key and replaces any existing object. Readers see
+	// the old object or the new one, never a mixture. It creates missing folders, is idempotent and does not
+	// keep parts.
 	Put(ctx context.Context, key string, parts ...[]byte) error
 
-	// Create begins an object that is written piece by piece and appears under
-	// key only at its Commit. The caller ends it with Commit or Abort.
+	// Create begins an object that is written piece by piece and appears under key at Commit. The caller must
+	// call Commit or Abort.
 	Create(ctx context.Context, key string) (PendingObject, error)
 
-	// Delete removes the object key. It is idempotent: no such object is
-	// success. A folder is an error.
+	// Delete removes the object key. It is idempotent: an absent object is no error. A folder is an error.
 	Delete(ctx context.Context, key string) error
 }
 
-// PendingObject is an object under construction.
+// PendingObject writes an object under construction.
 type PendingObject interface {
-	// WriteAt writes p at offset off. Calls may come in any order and from
-	// many goroutines; bytes that no call wrote are zero. Overlapping calls
-	// leave either's bytes.
+	// WriteAt writes p at offset off. Calls may be concurrent and in any order; bytes that no call wrote are
+	// zero. Where calls overlap, the bytes of either remain.
 	WriteAt(p []byte, off int64) (int, error)
 
-	// ReadAt reads back what calls of WriteAt that have returned wrote, as
-	// [io.ReaderAt] does.
+	// ReadAt reads back the bytes of completed WriteAt calls, as an [io.ReaderAt].
 	ReadAt(p []byte, off int64) (int, error)
 
-	// Commit puts the object in its place, as Put would. After an error the
-	// object is as it was before Create, and nothing is left behind.
+	// Commit moves the object to its place, as Put would. After an error the object is as it was before
+	// Create, and nothing is left behind.
 	Commit() error
 
-	// Abort gives the object up and leaves nothing behind. After Commit, and
-	// a second time, it does nothing: it may be deferred.
+	// Abort discards the object and leaves nothing behind. After Commit or Abort it does nothing, so that it
+	// can be deferred.
 	Abort() error
 }
 
-// PendingFile is a PendingObject that is a local file, as those of Folder are: for
-// callers with their own way to write (GPUDirect).
+// PendingFile is implemented by PendingObjects that are a local file, as those of Folder, for callers with
+// their own way to write (GPUDirect).
 type PendingFile interface {
 	PendingObject
-	// Path is where the file lies until it is ended. Who writes there opens it
-	// and closes it before Commit.
+	// Path returns the path of the file until Commit or Abort. A caller that opens it closes it before
+	// Commit.
 	Path() string
 }

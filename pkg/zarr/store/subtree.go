@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 )
 
-// RemoveAll deletes every object below prefix, which must not be the root. It is
-// idempotent: nothing below prefix is success. Of a [FolderStore] the folder itself
-// goes too, with the hidden files of writers that were killed.
+// RemoveAll deletes every object below prefix, which must not be the root. It is idempotent: it succeeds if
+// there is nothing. In a [FolderStore] it also removes the folder itself, with the hidden files of killed
+// writers.
 func RemoveAll(ctx context.Context, w Writer, prefix string) error {
 	if err := checkKey(prefix); err != nil {
 		return fmt.Errorf("%s: %w", w.Location(prefix), err)
@@ -29,9 +29,9 @@ func RemoveAll(ctx context.Context, w Writer, prefix string) error {
 	return err
 }
 
-// CopyAll stores every object below from under the same name below to. Of a
-// [FolderStore] the copies are hard links where the file system has them: objects are
-// replaced as a whole and never changed, so that nobody can tell.
+// CopyAll copies every object below from to the same name below to. In a [FolderStore] the copies are hard
+// links if the file system supports them; this is safe because objects are replaced as a whole and never
+// changed.
 func CopyAll(ctx context.Context, w Writer, from, to string) error {
 	buffer := make([]byte, 1<<20)
 	return each(ctx, w, from, func(key string) error {
@@ -46,8 +46,7 @@ func CopyAll(ctx context.Context, w Writer, from, to string) error {
 // errSome ends a walk that has found an object.
 var errSome = errors.New("not empty")
 
-// IsEmpty reports whether there is no object below prefix. Folders without objects do
-// not count.
+// IsEmpty reports whether there is no object below prefix. Empty folders do not count.
 func IsEmpty(ctx context.Context, st Store, prefix string) (bool, error) {
 	err := each(ctx, st, prefix, func(string) error { return errSome })
 	switch {
@@ -59,7 +58,7 @@ func IsEmpty(ctx context.Context, st Store, prefix string) (bool, error) {
 	return false, err
 }
 
-// each calls f for the objects below a prefix, those of a folder before those of its folders.
+// each calls f for the objects below a prefix, those of a folder before those of its subfolders.
 func each(ctx context.Context, st Store, prefix string, f func(key string) error) error {
 	entries, err := st.List(ctx, prefix)
 	if err != nil {

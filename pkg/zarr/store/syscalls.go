@@ -21,8 +21,8 @@ func openFD(path string, flags int, perm uint32) (fd int, err error) {
 	}
 }
 
-// closeFD closes fd. It is not repeated after EINTR: Linux has closed the
-// descriptor by then, and another goroutine may have it again.
+// closeFD closes fd. It does not retry after EINTR: Linux has closed the descriptor by then, and another
+// goroutine may already have its number.
 func closeFD(fd int) error {
 	if err := unix.Close(fd); err != nil && err != unix.EINTR {
 		return err
@@ -38,8 +38,8 @@ func ignoringEINTR(f func() error) error {
 	}
 }
 
-// pread fills p from offset off and returns the number of bytes read, which is
-// smaller, without an error, only at the end of the file.
+// pread fills p from offset off and returns the number of bytes read. It returns fewer without an error only
+// at the end of the file.
 func pread(ctx context.Context, fd int, p []byte, off int64) (int, error) {
 	done := 0
 	for done < len(p) {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// tree holds values under keys, in folders that exist because something is or
-// was below them: the file system's rules for stores that have none.
+// tree holds values under keys, in folders that exist because something is or was below them: a file system's
+// rules for stores that have none.
 type tree[T any] struct {
 	value   T
 	entries map[string]*tree[T] // nil: this is an object
@@ -43,7 +43,7 @@ func (t *tree[T]) object(key string) (value T, err error) {
 	return n.value, nil
 }
 
-// folder makes the folder key, and those that it lies in, where they are missing.
+// folder returns the folder key, creating it and its parents if missing.
 func (t *tree[T]) folder(key string) (*tree[T], error) {
 	for key != "" {
 		var name string
@@ -64,7 +64,7 @@ func (t *tree[T]) folder(key string) (*tree[T], error) {
 	return t, nil
 }
 
-// missing is the number of nodes that storing something under key would make.
+// missing returns the number of nodes that storing a value under key would create.
 func (t *tree[T]) missing(key string) int {
 	for key != "" && t != nil {
 		name, rest, _ := strings.Cut(key, "/")

@@ -11,13 +11,13 @@ import (
 	"sync/atomic"
 )
 
-// ZipStore reads the members of a zip file (PKWARE APPNOTE 6.3.10, with zip64).
-// A key is a member's name, with any top folder that the zip has.
+// ZipStore reads the members of a zip file (PKWARE APPNOTE 6.3.10, with zip64). A key is a member's name,
+// including any top folder of the zip.
 //
-// Members that are stored, as Zarr programs write them, are read in place, and
-// their parts as cheaply as those of a file. A deflated member is inflated whole
-// for Get and at a ReadAt of an Object; what objects hold in memory is bounded for the process.
-// Get verifies the checksum; ReadAt of a stored member cannot.
+// Stored (uncompressed) members, as Zarr programs write them, are read in place, parts of them as cheaply as
+// those of a file. A deflated member is inflated as a whole for Get and for the ReadAt of an Object; the
+// memory that such objects hold is limited for the process. Get verifies the checksum; ReadAt of a stored
+// member cannot.
 type ZipStore struct {
 	file  Object
 	where string
@@ -29,11 +29,11 @@ type ZipStore struct {
 
 var _ Distant = (*ZipStore)(nil)
 
-// Requests is that of the store which the file is in; 0 for a local file.
+// Requests returns how many requests to have in flight in the store that holds the file; 0 for a local file.
 func (s *ZipStore) Requests() int { return s.requests }
 
-// ZipFrom opens the zip file that lies in another store under key. The directory
-// is read at once, members later. Close closes the zip file, not st.
+// ZipFrom opens the zip file under key in another store. It reads the directory at once and members on
+// demand. Close closes the zip file, not st.
 func ZipFrom(ctx context.Context, st Store, key string) (*ZipStore, error) {
 	file, err := st.Open(ctx, key)
 	if err != nil {
@@ -46,7 +46,7 @@ func ZipFrom(ctx context.Context, st Store, key string) (*ZipStore, error) {
 	return z, err
 }
 
-// openZip takes over file.
+// openZip opens a zip file and takes ownership of file.
 func openZip(ctx context.Context, file Object, where string) (*ZipStore, error) {
 	s := &ZipStore{file: file, where: where, tree: newTree[*member]()}
 	if err := s.readDirectory(ctx); err != nil {
@@ -56,7 +56,7 @@ func openZip(ctx context.Context, file Object, where string) (*ZipStore, error) 
 	return s, nil
 }
 
-// Location is the zip file's location, a slash and key.
+// Location returns the zip file's location, a slash and key.
 func (s *ZipStore) Location(key string) string { return Join(s.where, key) }
 
 // Close closes the zip file.
@@ -128,8 +128,8 @@ func (s *ZipStore) get(ctx context.Context, m *member, key string, dst []byte, l
 	return dst, nil
 }
 
-// start is the offset of a member's first byte in the zip file. The directory
-// does not say it: the header in front of the member has its own length.
+// start returns the offset of a member's first byte in the zip file. The directory does not hold it, since
+// the header in front of the member has a length of its own.
 func (s *ZipStore) start(ctx context.Context, m *member, key string) (int64, error) {
 	if off := m.start.Load(); off > 0 {
 		return off, nil
@@ -214,7 +214,7 @@ func (o *fileSection) File() (uintptr, int64) {
 	return fd, off + o.off
 }
 
-// ReadRows reads as the zip file is read.
+// ReadRows reads rows through the zip file's own ReadRows.
 func (o *fileSection) ReadRows(ctx context.Context, dst []byte, rows, length, pitch int, off int64) (int, error) {
 	if o.closed.Load() {
 		return 0, &fs.PathError{Op: "read", Path: o.where, Err: fs.ErrClosed}
@@ -222,7 +222,7 @@ func (o *fileSection) ReadRows(ctx context.Context, dst []byte, rows, length, pi
 	return ReadRows(ctx, o.file, o, o.off, o.size, dst, rows, length, pitch, off)
 }
 
-// readFull reads all of p; an end before that is an error other than io.EOF.
+// readFull reads all of p; an earlier end is an error other than io.EOF.
 func readFull(ctx context.Context, o Object, p []byte, off int64) error {
 	if len(p) == 0 {
 		return ctx.Err()
@@ -255,7 +255,7 @@ const (
 	zipDeflated = 8
 )
 
-// readable says why a member cannot be read, before anything is allocated for it.
+// readable returns why a member cannot be read, before anything is allocated for it.
 func (m *member) readable() error {
 	switch {
 	case m.encrypted:

@@ -29,16 +29,16 @@ const (
 	zip64Extra = 1 // id of the extra field with 64-bit sizes (4.5.3)
 )
 
-// directoryPiece is how much of a directory is read at a time; an entry is shorter.
+// directoryPiece is the amount of a directory that is read at a time; an entry is shorter.
 const directoryPiece = 1 << 20
 
-// memberBytes and folderBytes are about the memory that a member takes besides its name, and a folder.
+// memberBytes and folderBytes estimate the memory of a member, without its name, and of a folder.
 const (
 	memberBytes = 160
 	folderBytes = 320
 )
 
-// directoryBytes bounds the memory for the members of a directory.
+// directoryBytes returns the memory limit for the members of a directory.
 func directoryBytes() int64 {
 	if n := mem.Limit(); n > 0 {
 		return max(n/2, 64<<20)
@@ -94,8 +94,8 @@ func (s *ZipStore) readDirectory(ctx context.Context) error {
 	return nil
 }
 
-// add puts a member into the tree. A name that comes twice means the last of
-// them, as for other readers: that is how members are replaced by appending.
+// add puts a member into the tree. Of members with the same name the last one counts, as for other readers:
+// members are replaced by appending.
 func (s *ZipStore) add(name string, m *member) error {
 	key := strings.TrimPrefix(name, "./")
 	folder := strings.HasSuffix(key, "/")
@@ -113,7 +113,7 @@ func (s *ZipStore) add(name string, m *member) error {
 	return s.tree.put(key, m)
 }
 
-// directory says where the central directory lies.
+// directory locates the central directory.
 type directory struct {
 	entries      uint64
 	size, offset int64
@@ -172,7 +172,7 @@ func findDirectory(ctx context.Context, file Object) (d directory, err error) {
 	return d, nil
 }
 
-// parseEntry reads one central directory header and returns what follows it.
+// parseEntry reads one central directory header and returns the bytes that follow it.
 func parseEntry(b []byte) (name string, m *member, rest []byte, err error) {
 	if len(b) < entrySize || le32(b) != entryMagic {
 		return "", nil, nil, errors.New("no directory entry where one should start")

@@ -13,8 +13,8 @@ import (
 	"strata/pkg/mem"
 )
 
-// packedPiece and farPiece are how much of a deflated member is read at a time, from a file and
-// from a server.
+// packedPiece and farPiece are the amounts of a deflated member that are read at a time, from a file and from
+// a server.
 const (
 	packedPiece = 256 << 10
 	farPiece    = 4 << 20
@@ -66,7 +66,7 @@ func (s *ZipStore) inflate(ctx context.Context, m *member, dst []byte, off int64
 	}
 }
 
-// packedReader reads the packed bytes of a member. It remembers its error, which is the file's.
+// packedReader reads the compressed bytes of a member. It remembers the file's read error.
 type packedReader struct {
 	ctx       context.Context
 	file      Object
@@ -87,9 +87,8 @@ func (r *packedReader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// inflated is a deflated member; its content comes with the first read, and goes again
-// when memory is wanted for others. Fields after the first blank line belong to the lock of
-// [residents].
+// inflated is a deflated member. The first read inflates its content, which is dropped when others need the
+// memory. Fields after the first blank line are protected by the lock of [residents].
 type inflated struct {
 	zip    *ZipStore
 	member *member
@@ -105,7 +104,7 @@ type inflated struct {
 // residents are the deflated members of the process that lie in memory.
 var residents = roster{changed: make(chan struct{})}
 
-// roster keeps members in memory, up to a number of bytes for all.
+// roster keeps members in memory up to a total number of bytes.
 type roster struct {
 	mu      sync.Mutex
 	list    []*inflated
@@ -114,8 +113,8 @@ type roster struct {
 	changed chan struct{} // closed when a member is not used any more
 }
 
-// inflatedBytes is the memory for deflated members: half of what the process may take, whose stages
-// do without it (see [ZipStore.Reserves]).
+// inflatedBytes returns the memory limit for deflated members: half of the process's limit, which stages
+// leave free (see [ZipStore.Reserves]).
 func inflatedBytes() int64 {
 	if n := mem.Limit(); n > 0 {
 		return max(n/2, 64<<20)
@@ -123,7 +122,7 @@ func inflatedBytes() int64 {
 	return 1 << 30
 }
 
-// Reserves returns the bytes of the process's memory that reading the zip file in parts may take.
+// Reserves returns how many bytes of the process's memory reading parts of the zip file may take.
 func (s *ZipStore) Reserves() int64 { return min(s.inflates, inflatedBytes()) }
 
 func (o *inflated) Size() int64 { return o.member.size }
@@ -145,7 +144,7 @@ func (o *inflated) ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 	return (&memoryObject{data: data, where: o.zip.Location(o.key)}).ReadAt(ctx, p, off)
 }
 
-// hold returns the content, which stays where it is until release.
+// hold returns the content, which stays in memory until release.
 func (o *inflated) hold(ctx context.Context) ([]byte, error) {
 	if data, err := o.resident(); data != nil || err != nil {
 		return data, err
@@ -213,7 +212,7 @@ func (o *inflated) release() {
 	r.wake()
 }
 
-// take waits for room for n more bytes, for which the members go that were read longest ago.
+// take waits for room for n more bytes and drops the members read longest ago.
 func (r *roster) take(ctx context.Context, n int64) error {
 	for {
 		r.mu.Lock()
@@ -234,19 +233,19 @@ func (r *roster) take(ctx context.Context, n int64) error {
 	}
 }
 
-// give gives back what take took; mu is held.
+// give returns memory that take reserved; mu is held.
 func (r *roster) give(n int64) {
 	r.bytes -= n
 	r.wake()
 }
 
-// wake lets those who wait look again; mu is held.
+// wake lets waiting goroutines look again; mu is held.
 func (r *roster) wake() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
-// dropOldest lets the member go that was read longest ago of those that nobody reads; mu is held.
+// dropOldest drops the member read longest ago that nobody is reading; mu is held.
 func (r *roster) dropOldest() bool {
 	var oldest *inflated
 	for _, o := range r.list {
@@ -257,7 +256,7 @@ func (r *roster) dropOldest() bool {
 	return oldest != nil && r.dropUnused(oldest)
 }
 
-// dropUnused lets a member go that is in memory and that nobody reads; mu is held.
+// dropUnused drops a member that is in memory and that nobody is reading; mu is held.
 func (r *roster) dropUnused(o *inflated) bool {
 	if o.data == nil || o.users > 0 {
 		return false
@@ -274,7 +273,7 @@ func (r *roster) dropUnused(o *inflated) bool {
 	return true
 }
 
-// tooLargeToInflate reports a member that cannot be read in parts.
+// tooLargeToInflate returns an error for a member too large to be inflated for reading parts of it.
 func (s *ZipStore) tooLargeToInflate(m *member, key string) error {
 	if m.size <= inflatedBytes() {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"strata/pkg/zarr"
 )
 
-// box is the part of a region that lies in the chunk that begins at start. first and end
-// are the bytes of the chunk from its first to its last element; the box's Src counts from first.
+// box returns the part of a region that lies in the chunk that begins at start. first and end are the bytes
+// of the chunk from its first to its last element; the box's Src counts from first.
 func (r *Reader) box(region zarr.Region, to []int64, start []int) (b kernels.Part, first, end int64) {
 	b = kernels.Part{Shape: make([]int, len(start)), From: r.within, To: to}
 	end = int64(r.size)

@@ -16,18 +16,18 @@ import (
 	"strata/pkg/zarr/zarrgpu/unpack"
 )
 
-// packedChunk is a chunk as it is stored, in the slot's page-locked memory.
+// packedChunk is a stored chunk in the slot's page-locked memory.
 type packedChunk struct {
 	at, size int64
 	start    []int // of its first element in the array
 	pieces   codec.Pieces
 }
 
-// storedBytes is how much the stored form of a chunk takes, unless it is larger than usual.
+// storedBytes returns the usual maximum length of a stored chunk.
 func (r *Reader) storedBytes() int64 { return aligned(r.chunk + r.chunk/64 + 4096) }
 
-// decoding is what the decoding of so many chunks takes until the stream has been waited
-// for.
+// decoding returns the memory for decoding the given number of chunks, which is held until the stream has
+// been waited for.
 func (r *Reader) decoding(chunks int) (pinned, device int64) {
 	pinned, device, err := unpack.Memory(r.library, r.device, r.array.Codecs(), int(r.chunk), chunks)
 	if err != nil {
@@ -37,8 +37,7 @@ func (r *Reader) decoding(chunks int) (pinned, device int64) {
 	return pinned, device
 }
 
-// fetchPacked reads the chunks that a region has a part of as they are stored, and lets the
-// device decode them.
+// fetchPacked reads the stored chunks that a region touches, and lets the device decode them.
 func (s *Slot) fetchPacked(ctx context.Context, region zarr.Region) error {
 	r := s.reader
 	to := kernels.Strides(region.Shape, r.size)
@@ -102,7 +101,7 @@ func (s *Slot) fetchPacked(ctx context.Context, region zarr.Region) error {
 	return s.unpack()
 }
 
-// another is one more packed chunk, with the list of an earlier one.
+// another returns one more packed chunk, with the list of an earlier one.
 func (s *Slot) another() *packedChunk {
 	if n := len(s.packed); n < cap(s.packed) {
 		s.packed = s.packed[:n+1]
@@ -130,8 +129,8 @@ func (s *Slot) grow(keep, n int64) error {
 	return nil
 }
 
-// unpack decodes the chunks on the device, on the slot's own stream, beside what the device
-// does for others.
+// unpack decodes the chunks on the device, on the slot's own stream, concurrently with other work of the
+// device.
 func (s *Slot) unpack() error {
 	r := s.reader
 	if len(s.packed) == 0 {
@@ -160,8 +159,8 @@ func (s *Slot) unpack() error {
 // comparing is held by the reader that compares: one has memory for it at a time.
 var comparing sync.Mutex
 
-// compare decodes a chunk on the host as well, and says whether it is what the device made of it. Chunks that are larger
-// than what no plan has foreseen are not compared.
+// compare also decodes a chunk on the host and returns an error if the device's result differs. It skips
+// chunks larger than any plan expects.
 func (s *Slot) compare(p *packedChunk, c unpack.Chunk) error {
 	r := s.reader
 	if r.chunk > mem.Unplanned() {
@@ -193,7 +192,7 @@ func (s *Slot) compare(p *packedChunk, c unpack.Chunk) error {
 	return nil
 }
 
-// name is what errors call the chunk that begins at start.
+// name returns the name in errors of the chunk that begins at start.
 func (r *Reader) name(start []int) string {
 	index := make([]int, len(start))
 	for d, n := range start {

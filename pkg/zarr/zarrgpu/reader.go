@@ -17,7 +17,7 @@ import (
 	"strata/pkg/zarr"
 )
 
-// Options say how an array is read. Zero values are good ones.
+// Options configure how an array is read. The zero value is useful.
 type Options struct {
 	Backend string               // as the flag --backend; "": auto
 	Files   *gds.Pool            // reads files straight into the device where it can; may be nil
@@ -25,11 +25,11 @@ type Options struct {
 	Meter   *meter.Meter         // may be nil
 	Counts  *Counts              // may be nil
 	Trials  *trial.Book          // tries the best way beside the host's, unless Backend names one; nil: the best way is taken
-	Warn    func(message string) // called for what the user should know; may be nil
+	Warn    func(message string) // called with warnings for the user; may be nil
 	Debug   func(message string) // called with the reason why an array takes no better way, each once; may be nil
 }
 
-// Reader brings regions of an array to a device. Several goroutines may use it.
+// Reader reads regions of an array to a device. Several goroutines may use it.
 type Reader struct {
 	array   *zarr.Array
 	device  *gpu.Device
@@ -53,7 +53,7 @@ type Reader struct {
 	noted      sync.Once       // why regions are left to the host
 }
 
-// NewReader makes the reader of an array. A backend that cannot serve the array is a
+// NewReader returns a reader of an array. If the requested backend cannot serve the array, the error is a
 // [*BackendError].
 func NewReader(a *zarr.Array, d *gpu.Device, o Options) (*Reader, error) {
 	r := &Reader{
@@ -79,14 +79,14 @@ func NewReader(a *zarr.Array, d *gpu.Device, o Options) (*Reader, error) {
 	return r, nil
 }
 
-// Untried lets regions come by the reader's way without trying the host's, whose decoders [Reader.Scratch] counts else. Nobody
-// may have a slot yet.
+// Untried makes regions come by the reader's way without trying the host's, whose decoders [Reader.Scratch]
+// otherwise includes. Call it before the first slot is taken.
 func (r *Reader) Untried() { r.trial = nil }
 
 // onDevice reports whether regions come by a way that may be left for the host's.
 func (r *Reader) onDevice() bool { return r.way == GDS || r.way == NVComp }
 
-// byHost is how regions come that the host reads.
+// byHost returns the way for regions that the host reads.
 func (r *Reader) byHost() Way {
 	if r.way == Bounce || r.way == GDS {
 		return Bounce
@@ -94,7 +94,7 @@ func (r *Reader) byHost() Way {
 	return Host
 }
 
-// because notes why a way is taken that is not the best there is.
+// because records why the reader does not use the best way.
 func (r *Reader) because(w Way, reason error) {
 	text := fmt.Sprintf("%s is read by way of %s: %v", r.array.Location(), w, reason)
 	if r.options.Counts.because(fmt.Sprintf("%s: %v", w, reason)) && r.options.Debug != nil {
@@ -102,7 +102,7 @@ func (r *Reader) because(w Way, reason error) {
 	}
 }
 
-// BackendError is a backend that was asked for and cannot serve an array.
+// BackendError reports that a requested backend cannot serve an array.
 type BackendError struct {
 	Backend string // as the flag --backend
 	Where   string // the array
@@ -117,16 +117,16 @@ func (e *BackendError) Error() string {
 // Unwrap returns the reason.
 func (e *BackendError) Unwrap() error { return e.Err }
 
-// Array is the array that is read.
+// Array returns the reader's array.
 func (r *Reader) Array() *zarr.Array { return r.array }
 
-// Device is where regions are brought to.
+// Device returns the device that regions are read to.
 func (r *Reader) Device() *gpu.Device { return r.device }
 
-// Way is the way that regions take, and what speaks against a better one.
+// Way returns the way that regions take, and the reason against a better one.
 func (r *Reader) Way() (w Way, why string) { return r.way, r.why }
 
-// Bytes is the size of a region of that shape.
+// Bytes returns the size of a region of that shape.
 func (r *Reader) Bytes(shape []int) int64 {
 	n := int64(r.size)
 	for _, s := range shape {
@@ -135,7 +135,7 @@ func (r *Reader) Bytes(shape []int) int64 {
 	return n
 }
 
-// chunks is how many chunks a region of that shape has that begins with one.
+// chunks returns the number of chunks of a region of the given shape that begins with one.
 func (r *Reader) chunks(shape []int) int64 {
 	n := int64(1)
 	for d, s := range shape {
@@ -144,7 +144,7 @@ func (r *Reader) chunks(shape []int) int64 {
 	return n
 }
 
-// touched is how many chunks a region has a part of.
+// touched returns the number of chunks that a region touches.
 func (r *Reader) touched(region zarr.Region) int64 {
 	n := int64(1)
 	for d, s := range region.Shape {
@@ -156,10 +156,9 @@ func (r *Reader) touched(region zarr.Region) int64 {
 	return n
 }
 
-// Memory is what a slot for regions of that shape takes, in bytes, of page-locked
-// memory and of the device. What Into fills is not in it. A region that begins within a
-// chunk, and therefore has a part of more chunks, takes more where there is more, and
-// else is read by the host.
+// Memory returns the page-locked and the device memory, in bytes, of a slot for regions of the given shape,
+// not counting the destination of Into. A region that begins inside a chunk touches more chunks: it takes
+// more memory if available, and is otherwise read by the host.
 func (r *Reader) Memory(shape []int) (pinned, device int64) {
 	s := r.needs(shape, r.chunks(shape))
 	if r.way == NVComp {
@@ -200,8 +199,8 @@ func (r *Reader) needs(shape []int, chunks int64) needs {
 	return n
 }
 
-// cover is how many bytes lie between the first and the last element of a region of that
-// shape in a chunk.
+// cover returns the number of bytes between the first and the last element, in a chunk, of a region of the
+// given shape.
 func (r *Reader) cover(shape []int) int64 {
 	n := int64(r.size)
 	for d, s := range shape {
@@ -213,8 +212,7 @@ func (r *Reader) cover(shape []int) int64 {
 	return n
 }
 
-// Scratch is about what one Fetch by one goroutine takes of the host's memory beside
-// that, in bytes.
+// Scratch returns the approximate additional host memory, in bytes, that one Fetch by one goroutine needs.
 func (r *Reader) Scratch() int64 {
 	const own = 256 << 10 // of what goes to the device as it is stored
 	switch {
@@ -226,8 +224,8 @@ func (r *Reader) Scratch() int64 {
 	return own
 }
 
-// Slot takes the memory that regions of at most that shape need. Where there is not as
-// much it is an error of [gpu.ErrMemory].
+// Slot allocates the memory for regions of at most the given shape. If there is too little, the error is
+// [gpu.ErrMemory].
 func (r *Reader) Slot(shape []int) (*Slot, error) {
 	s := &Slot{reader: r}
 	if err := s.reserve(r.needs(shape, r.chunks(shape))); err != nil {
@@ -237,7 +235,7 @@ func (r *Reader) Slot(shape []int) (*Slot, error) {
 	return s, nil
 }
 
-// Fetch fetches a region into a slot of its own.
+// Fetch reads a region into a new slot.
 func (r *Reader) Fetch(ctx context.Context, region zarr.Region) (*Slot, error) {
 	s, err := r.Slot(region.Shape)
 	if err != nil {
@@ -250,7 +248,7 @@ func (r *Reader) Fetch(ctx context.Context, region zarr.Region) (*Slot, error) {
 	return s, nil
 }
 
-// Read brings a region to dst, which holds it for what is queued on s behind it.
+// Read reads a region to dst, where it is ready for work queued later on s.
 func (r *Reader) Read(ctx context.Context, s *gpu.Stream, region zarr.Region, dst gpu.Span) error {
 	f, err := r.Fetch(ctx, region)
 	if err != nil {

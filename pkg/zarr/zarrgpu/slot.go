@@ -13,8 +13,8 @@ import (
 	"strata/pkg/zarr/codec"
 )
 
-// Slot is the memory through which regions go to the device, one after the other. One
-// goroutine at a time may use it.
+// Slot holds the memory through which regions go to the device, one after the other. Only one goroutine at a
+// time may use it.
 type Slot struct {
 	reader *Reader
 
@@ -85,8 +85,8 @@ func (s *Slot) reserve(n needs) error {
 	return nil
 }
 
-// Release gives the slot's memory back. What Into queued must have been waited for:
-// stream.After(slot.Release) sees to that.
+// Release frees the slot's memory. The work queued by Into must have been waited for, as by
+// stream.After(slot.Release).
 func (s *Slot) Release() {
 	for i := range s.watch {
 		_ = s.watch[i].Close() // a lost device has them no more
@@ -102,15 +102,14 @@ func (s *Slot) Release() {
 	s.onDevice.chunks.Release()
 }
 
-// Reader is the reader that the slot is of.
+// Reader returns the slot's reader.
 func (s *Slot) Reader() *Reader { return s.reader }
 
-// Bytes is the size of the region that was fetched.
+// Bytes returns the size of the region that was fetched.
 func (s *Slot) Bytes() int64 { return s.bytes }
 
-// Fetch reads a region from storage. It blocks. What Into queued for the region before
-// must have been waited for. Where another way than the host's fails in the middle, the
-// region is read again by the host.
+// Fetch reads a region from storage and blocks. The work that Into queued for the previous region must have
+// been waited for. If another way than the host's fails midway, the host reads the region again.
 func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
 	s.took()
 	r := s.reader
@@ -131,7 +130,8 @@ func (s *Slot) Fetch(ctx context.Context, region zarr.Region) error {
 	return err
 }
 
-// took tells the trial how long the region before took: to be fetched, and then to be where Into was to bring it.
+// took tells the trial how long the previous region took: to be fetched, and then to reach the destination of
+// Into.
 func (s *Slot) took() {
 	if s.tried != nil && s.tried.queued {
 		if n, err := s.watch[1].Seconds(); err == nil {
@@ -174,8 +174,8 @@ func (s *Slot) by(ctx context.Context, region zarr.Region, way int) error {
 	return s.again(ctx, region, err)
 }
 
-// again reads by the host what failed another way. If the host fails as well its error is
-// the one that says what is wrong.
+// again makes the host read what failed another way. If the host fails as well, its error describes the
+// fault.
 func (s *Slot) again(ctx context.Context, region zarr.Region, because error) error {
 	if err := s.fetch(ctx, region, Host); err != nil {
 		return err
@@ -210,8 +210,8 @@ func (s *Slot) fetch(ctx context.Context, region zarr.Region, way Way) error {
 	return nil
 }
 
-// Into queues what brings the fetched region to dst, in C order and native byte order.
-// Faults come out of the stream's Wait.
+// Into queues the work that brings the fetched region to dst, in C order and native byte order. The stream's
+// Wait returns its errors.
 func (s *Slot) Into(stream *gpu.Stream, dst gpu.Span) {
 	if dst.Bytes() < s.bytes {
 		fail(stream, fmt.Errorf("%s: a region of %d bytes for %d of the device", s.reader.array.Location(), s.bytes, dst.Bytes()))

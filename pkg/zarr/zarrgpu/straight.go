@@ -14,14 +14,15 @@ import (
 	"strata/pkg/zarr"
 )
 
-// aligned is the room for n bytes in the slot's memory on the device: boxes are copied by
-// 16 bytes wherever their rows allow it.
+// aligned returns the room for n bytes in the slot's memory on the device: boxes are copied by 16 bytes
+// wherever their rows allow it.
 func aligned(n int64) int64 { return (n + 15) / 16 * 16 }
 
-// page is what cuFile moves straight: pages of files that lie in pages of the memory as they do there. Others it copies.
+// page is the unit that cuFile moves straight, if file and memory are aligned alike. It copies other data.
 const page = 4096
 
-// straightBytes is the room for n bytes that cuFile reads, wherever they are in a file: see [Slot.beside].
+// straightBytes returns the room for n bytes that cuFile reads, wherever they are in a file: see
+// [Slot.beside].
 func straightBytes(n int64) int64 {
 	if n < page {
 		return aligned(n)
@@ -29,8 +30,8 @@ func straightBytes(n int64) int64 {
 	return aligned(n) + page
 }
 
-// beside is where n bytes from off of a file on go to in the slot's memory, from byte at on: to where they lie in
-// a page as in the file.
+// beside returns where n bytes from off of a file on go to in the slot's memory, from byte at on: to where
+// they lie in a page as in the file.
 func (s *Slot) beside(at, n, off int64) int64 {
 	here := int64(s.onDevice.chunks.Address()) + at
 	if n < page && here%page != off%page {
@@ -39,7 +40,7 @@ func (s *Slot) beside(at, n, off int64) int64 {
 	return at + ((off-here)%page+page)%page
 }
 
-// mostFiles is how many files one Fetch has open at a time.
+// mostFiles is the maximum number of files that one Fetch has open at a time.
 const mostFiles = 16
 
 // fetchStraight reads the parts of chunks that a region needs straight into the device.
@@ -110,8 +111,8 @@ func (t *straightReads) open(path string) error {
 	return nil
 }
 
-// add reads n bytes from off on to byte at of dst. What goes on where the one before
-// ended, in the file and on the device, is one read with it.
+// add adds a read of n bytes from offset off to byte at of dst. A read that continues the previous one, in
+// the file and on the device, is merged with it.
 func (t *straightReads) add(ctx context.Context, dst *gpu.Buffer, at, off, n int64) {
 	if t.run.n > 0 && t.run.at+t.run.n == at && t.run.off+t.run.n == off {
 		t.run.n += n
@@ -121,7 +122,7 @@ func (t *straightReads) add(ctx context.Context, dst *gpu.Buffer, at, off, n int
 	t.run.at, t.run.off, t.run.n = at, off, n
 }
 
-// begin begins what was added.
+// begin begins the added reads.
 func (t *straightReads) begin(ctx context.Context, dst *gpu.Buffer) {
 	if n := t.run.n; n > 0 {
 		t.pending = append(t.pending, t.files[len(t.files)-1].GoRead(ctx, dst.From(t.run.at, n), t.run.off))

@@ -10,10 +10,10 @@ import (
 	"strata/pkg/zarr/store"
 )
 
-// Way is how the regions of an array come to a device.
+// Way names how the regions of an array reach a device.
 type Way int
 
-// The ways, named as the flag --backend has them.
+// Ways, named as in the flag --backend.
 const (
 	Host   Way = iota // read and decoded by the host, in page-locked memory
 	Bounce            // read into page-locked memory, where chunks are not encoded
@@ -26,8 +26,7 @@ var wayNames = [ways]string{"host", "bounce", "gds", "nvcomp"}
 
 func (w Way) String() string { return wayNames[w] }
 
-// Counts is what the readers of a run did. Its methods may be called from any goroutine,
-// and of a nil *Counts.
+// Counts adds up what the readers of a run did. Its methods may be called concurrently, and on a nil *Counts.
 type Counts struct {
 	bytes     [ways]atomic.Int64
 	fallbacks atomic.Int64
@@ -36,7 +35,7 @@ type Counts struct {
 	reasons []string
 }
 
-// Bytes is how many bytes of elements came by a way.
+// Bytes returns how many bytes of elements came by a way.
 func (c *Counts) Bytes(w Way) int64 {
 	if c == nil {
 		return 0
@@ -44,7 +43,7 @@ func (c *Counts) Bytes(w Way) int64 {
 	return c.bytes[w].Load()
 }
 
-// Fallbacks is how many regions had to be read again by the host.
+// Fallbacks returns how many regions the host had to read again.
 func (c *Counts) Fallbacks() int64 {
 	if c == nil {
 		return 0
@@ -52,7 +51,7 @@ func (c *Counts) Fallbacks() int64 {
 	return c.fallbacks.Load()
 }
 
-// Reasons are why arrays did not come by a better way, each once.
+// Reasons returns why arrays did not use a better way, each reason once.
 func (c *Counts) Reasons() []string {
 	if c == nil {
 		return nil
@@ -62,7 +61,7 @@ func (c *Counts) Reasons() []string {
 	return append([]string(nil), c.reasons...)
 }
 
-// because notes a reason, and says whether it is a new one.
+// because records a reason and reports whether it is new.
 func (c *Counts) because(reason string) bool {
 	if c == nil {
 		return true
@@ -84,11 +83,11 @@ func (c *Counts) add(w Way, n int64) {
 	}
 }
 
-// mostDims is how many dimensions the kernels that put chunks together know.
+// mostDims is the maximum number of dimensions that the kernels for assembling chunks support.
 const mostDims = 5
 
-// choose finds the best way that can serve the array, or what is asked for. why is what
-// speaks against a better one.
+// choose finds the best way that can serve the array, or the requested one. why is the reason against a
+// better one.
 func (r *Reader) choose(backend string) (w Way, why string, err error) {
 	because := func(reason error) (Way, string, error) {
 		return 0, "", &BackendError{Backend: backend, Where: r.array.Location(), Reason: reason.Error(), Err: reason}
@@ -150,7 +149,7 @@ func (r *Reader) choose(backend string) (w Way, why string, err error) {
 	return refuse("it is none that a GPU has; give auto, host, direct, mmap, bounce, gds or nvcomp")
 }
 
-// unfit is why the device could not put the array's chunks together.
+// unfit returns the reason why the device could not assemble the array's chunks, or nil.
 func (r *Reader) unfit() error {
 	if err := r.array.Elementary(); err != nil {
 		return err
@@ -161,7 +160,7 @@ func (r *Reader) unfit() error {
 	return nil
 }
 
-// straight is why cuFile cannot read the array's files.
+// straight returns the reason why cuFile cannot read the array's files, or nil.
 func (r *Reader) straight() error {
 	switch st := r.array.Store().(type) {
 	case *store.FolderStore:
@@ -181,7 +180,7 @@ func (r *Reader) straight() error {
 	return nil
 }
 
-// decodable is why the device cannot decode the array's chunks.
+// decodable returns the reason why the device cannot decode the array's chunks, or nil.
 func (r *Reader) decodable() error {
 	if err := r.array.Codecs().InPieces(); err != nil {
 		return err

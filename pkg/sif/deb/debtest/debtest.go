@@ -22,8 +22,8 @@ import (
 	"strata/pkg/sif/deb"
 )
 
-// File is a file of a package: a folder if Name ends in a slash, a symbolic
-// link if Link is set, a hard link if Same is.
+// File is a file of a package: a folder if Name ends in a slash, a symbolic link if Link is set, a hard link
+// if Same is set.
 type File struct {
 	Name string // "./usr/bin/x"
 	Text string
@@ -32,7 +32,7 @@ type File struct {
 	Same string
 }
 
-// Package is a package to be made.
+// Package describes a package to make.
 type Package struct {
 	Name, Version, Arch string
 	Fields              string // more lines of its control file
@@ -40,7 +40,7 @@ type Package struct {
 	Ext                 string // of its members: ".xz" (the default), ".gz", ".zst", ".tar" for none
 }
 
-// Bytes is the package's file.
+// Bytes returns the package's file.
 func (p Package) Bytes() []byte {
 	ext := p.Ext
 	if ext == "" {
@@ -104,7 +104,7 @@ func pack(ext string, files []File) []byte {
 	return Compress(ext, b.Bytes())
 }
 
-// Compress compresses in the way of a file's extension.
+// Compress compresses with the method of a file name extension.
 func Compress(ext string, plain []byte) []byte {
 	var out bytes.Buffer
 	var w io.WriteCloser
@@ -133,15 +133,15 @@ type Archive struct {
 	index map[string]string // Packages, by archive
 }
 
-// NewArchive is an empty archive, signed by a key of its own.
+// NewArchive returns an empty archive, signed by a key of its own.
 func NewArchive() *Archive {
 	key, err := openpgp.NewEntity("archive of a test", "", "archive@example.org", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
 	must(err)
 	return &Archive{Key: key, files: map[string][]byte{}, index: map[string]string{}}
 }
 
-// Add puts a package into the named archive, "debian" or "debian-security", and
-// is what a lock file says of it.
+// Add puts a package into the named archive, "debian" or "debian-security", and returns its entry for a lock
+// file.
 func (a *Archive) Add(archive string, p Package) *deb.Package {
 	body := p.Bytes()
 	sum := sha256.Sum256(body)
@@ -156,13 +156,13 @@ func (a *Archive) Add(archive string, p Package) *deb.Package {
 	return q
 }
 
-// Remove takes a package's file out of an archive; the snapshot still has it.
+// Remove removes a package's file from an archive; the snapshot still has it.
 func (a *Archive) Remove(q *deb.Package) {
 	a.files["snapshot/"+q.Archive+"/"+q.File] = a.files[q.Archive+"/"+q.File]
 	delete(a.files, q.Archive+"/"+q.File)
 }
 
-// Replace changes what lies at a path such as "debian/pool/…".
+// Replace changes the file at a path such as "debian/pool/…".
 func (a *Archive) Replace(path string, body []byte) { a.files[path] = body }
 
 // Publish makes the indices and Release files of a suite, compressed as the extension says.

@@ -1,5 +1,5 @@
-// Package enlz4 compresses to the LZ4 block format (doc/lz4_Block_format.md of the lz4 project): one pass
-// with one candidate for each position, which looks at fewer positions the longer it finds nothing.
+// Package enlz4 compresses to the LZ4 block format (doc/lz4_Block_format.md of the lz4 project). It makes one
+// pass with one match candidate per position and skips more positions the longer it finds no match.
 package enlz4
 
 import (
@@ -19,17 +19,18 @@ const (
 	copyAtLeast = 16 // literals that are copied without asking how many
 )
 
-// An Encoder has the table of positions. Its zero value is ready; it serves one goroutine at a time.
+// An Encoder compresses blocks with a reusable table of positions. Its zero value is ready; it serves one
+// goroutine at a time.
 type Encoder struct {
 	table [1 << tableLog]uint32
 }
 
-// Bound is the most bytes that n bytes are encoded to.
+// Bound returns the most bytes that n bytes are encoded to.
 func Bound(n int) int { return n + n/255 + 16 }
 
-// Encode compresses src, which must be shorter than 2 GiB, to dst and returns the length, or 0 where dst is
-// too short; [Bound] bytes never are. Each step of acceleration, from 1 on, looks at fewer positions: faster and
-// larger, as LZ4_compress_fast has it.
+// Encode compresses src, which must be shorter than 2 GiB, to dst and returns the length, or 0 if dst is too
+// short; [Bound] bytes always suffice. Acceleration starts at 1; each step skips more positions: faster and
+// larger, as in LZ4_compress_fast.
 func (e *Encoder) Encode(dst, src []byte, acceleration int) int {
 	clear(e.table[:])
 	w := writer{dst: dst, src: src}
@@ -107,7 +108,7 @@ func (w *writer) sequence(i, n, distance int) bool {
 	return true
 }
 
-// rest writes what is left as literals and returns the length of the block, 0 where dst is too short.
+// rest writes the remaining bytes as literals and returns the length of the block, or 0 if dst is too short.
 func (w *writer) rest() int {
 	literals := len(w.src) - w.anchor
 	more := 0
@@ -122,7 +123,7 @@ func (w *writer) rest() int {
 	return at + copy(w.dst[at:], w.src[w.anchor:])
 }
 
-// run writes what a token cannot hold of a length.
+// run writes the part of a length that does not fit into a token.
 func run(dst []byte, at, length int) int {
 	if length < runInToken {
 		return at
@@ -135,5 +136,5 @@ func run(dst []byte, at, length int) int {
 	return at + 1
 }
 
-// hash is a hash of the first 5 bytes of v: those that begin with them are likelier to be long matches.
+// hash returns a hash of the first 5 bytes of v: those that begin with them are likelier to be long matches.
 func hash(v uint64) uint64 { return v << 24 * 889523592379 >> (64 - tableLog) }

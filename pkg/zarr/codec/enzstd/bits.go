@@ -24,7 +24,7 @@ func (w *bitWriter) add(v uint64, n uint) {
 	}
 }
 
-// pad fills the last byte with zeros and returns what was written.
+// pad fills the last byte with zeros and returns the bytes written.
 func (w *bitWriter) pad() []byte {
 	for ; w.n > 0; w.n -= min(w.n, 8) {
 		w.out = append(w.out, byte(w.acc))

@@ -21,7 +21,7 @@ const (
 	literalsTreeless   = 3 // with the last block's code
 )
 
-// appendBlock appends the block that decodes to src, whose sequences and literals have been found, to dst.
+// appendBlock appends the block that decodes to src, from sequences and literals already found, to dst.
 func (e *Encoder) appendBlock(dst, src []byte, last bool) []byte {
 	if len(src) > 0 && bytes.Equal(src[1:], src[:len(src)-1]) {
 		return append(appendBlockHeader(dst, blockRLE, len(src), last), src[0])
@@ -52,7 +52,7 @@ func (e *Encoder) appendBlock(dst, src []byte, last bool) []byte {
 	return append(dst, body...) // in place, if it is
 }
 
-// minGain returns how many bytes of n decoding has to be worth.
+// minGain returns how many of n bytes compression must save to be worth decoding.
 func minGain(n int) int { return n>>6 + 2 }
 
 func appendBlockHeader(dst []byte, kind, size int, last bool) []byte {
@@ -100,7 +100,8 @@ func (e *Encoder) appendLiterals(dst []byte, sequences int) ([]byte, bool) {
 	return c.appendCompressed(dst, lits, &counts)
 }
 
-// appendCompressed appends literals of these frequencies in the best code that there is, raw if that is none.
+// appendCompressed appends literals with the given frequencies in the best available code, or raw if there is
+// none.
 func (c *literalCoder) appendCompressed(dst, lits []byte, counts *[256]uint32) ([]byte, bool) {
 	fresh := &c.tables[0]
 	if c.last == fresh {

@@ -23,8 +23,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Encoder holds the tables and buffers of encoding: about 1 MiB for levels up to 2, 2 MiB up to 4, 4 MiB up to 6 and 11 MiB at level 9, less
-// for short frames. They are allocated when they are first used and kept. The zero value is ready; one goroutine at a time may use it.
+// Encoder holds the tables and buffers for encoding: about 1 MiB for levels up to 2, 2 MiB up to 4, 4 MiB up
+// to 6 and 11 MiB at level 9, less for short frames. They are allocated on first use and kept. The zero value
+// is ready; only one goroutine at a time may use it.
 type Encoder struct {
 	params    params
 	base      int      // what entries of the tables are greater by than the positions that they mean; 0: none mean any
@@ -48,13 +49,15 @@ type Encoder struct {
 
 const magic = "\x28\xb5\x2f\xfd"
 
-// Encode appends a frame that holds src to dst and returns the result. level is one of libzstd's; checksum adds one of the content.
+// Encode appends a frame that holds src to dst and returns the result. level is one of libzstd's; checksum
+// adds a checksum of the content.
 func (e *Encoder) Encode(dst, src []byte, level int, checksum bool) []byte {
 	var trend Trend
 	return e.EncodeLike(&trend, dst, src, level, checksum)
 }
 
-// EncodeLike does what Encode does for one of several frames with similar content: trend carries from each to the next which finder pays.
+// EncodeLike works like Encode for one of several frames with similar content: trend remembers from frame to
+// frame which finder works best.
 func (e *Encoder) EncodeLike(trend *Trend, dst, src []byte, level int, checksum bool) []byte {
 	e.begin(len(src), level)
 	start := len(dst)

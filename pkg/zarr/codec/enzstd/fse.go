@@ -57,7 +57,7 @@ func (t *fseTable) build() {
 	}
 }
 
-// move returns what encodes a symbol of n slots behind which first slots of other symbols lie.
+// move returns the encoding step of a symbol with n slots that follow first slots of other symbols.
 func (t *fseTable) move(n, first int) fseMove {
 	switch n {
 	case 0: // costs more than any symbol, and is never encoded
@@ -157,7 +157,8 @@ func (t *fseTable) appendHeader(dst []byte) []byte {
 	return w.pad()
 }
 
-// bits returns how many 256ths of a bit the symbols take, which occur as often as counts say; none if t cannot encode one.
+// bits returns the cost, in 1/256 bit, of symbols with the given counts; ok is false if t cannot encode one
+// of them.
 func (t *fseTable) bits(counts []uint32) (cost uint64, ok bool) {
 	for s, c := range counts {
 		if c == 0 {
@@ -172,7 +173,7 @@ func (t *fseTable) bits(counts []uint32) (cost uint64, ok bool) {
 	return cost, true
 }
 
-// entropy returns how many 256ths of a bit symbols of these frequencies take at least.
+// entropy returns the minimum cost, in 1/256 bit, of symbols with the given frequencies.
 func entropy(counts []uint32, total uint32) (cost uint64) {
 	all := log2(total)
 	for _, c := range counts {

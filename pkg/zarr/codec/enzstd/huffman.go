@@ -200,7 +200,8 @@ func (t *huffTable) size(counts *[256]uint32) (n int, ok bool) {
 	return int(bits/8) + 1, true
 }
 
-// appendHeader appends the description of the code (RFC 8878, 4.2.1). It fails where there is none, as for 256 codes of one length.
+// appendHeader appends the description of the code (RFC 8878, 4.2.1). It fails if there is none, as for 256
+// codes of one length.
 func (t *huffTable) appendHeader(dst []byte) (_ []byte, ok bool) {
 	var weights [256]uint8
 	for s, l := range t.lengths[:t.last] { // the last one's follows from the others

@@ -2,7 +2,7 @@ package enzstd
 
 import "math/bits"
 
-// params are what a level means for frames of some size.
+// params holds the settings of a level for frames of some size.
 type params struct {
 	find        finder
 	log         uint // of the entries in the (long) table

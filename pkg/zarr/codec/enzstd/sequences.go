@@ -83,7 +83,7 @@ var single = func() (t fseTable) {
 	return
 }()
 
-// Ways to describe a table, as they are written.
+// Ways to describe a table, with their values in the format.
 const (
 	modePredefined = iota
 	modeRLE
@@ -99,8 +99,8 @@ type sequencer struct {
 	used   [kinds]*fseTable // by the block at hand
 }
 
-// code replaces seqs by what is written of them, and counts the codes. repeats are the last three distances, before and after. It returns
-// the greatest distance.
+// code replaces seqs by their coded form and counts the codes. repeats holds the last three distances, before
+// and after. It returns the greatest distance.
 func (q *sequencer) code(seqs []sequence, repeats *[3]uint32) (farthest uint32) {
 	clear(q.counts[:])
 	r0, r1, r2 := repeats[0], repeats[1], repeats[2]
@@ -147,8 +147,8 @@ func (q *sequencer) code(seqs []sequence, repeats *[3]uint32) (farthest uint32) 
 	return farthest
 }
 
-// appendSection appends the sequences section of seqs, which have been coded, to dst. It fails if that would be longer than dst has
-// room for.
+// appendSection appends the sequences section of seqs, which have been coded, to dst. It fails if dst has too
+// little room.
 func (q *sequencer) appendSection(dst []byte, seqs []sequence) (_ []byte, ok bool) {
 	switch n := len(seqs); {
 	case n < 128:

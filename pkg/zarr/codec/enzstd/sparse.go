@@ -8,8 +8,8 @@ const (
 	sparseLeast = 32 // bytes that a match has to have
 )
 
-// findSparse looks at one position in sparseStep, from i to end, so that content that begins to repeat is noticed. It returns where
-// the literals behind the last match begin.
+// findSparse examines one position in sparseStep, from i to end, to notice content that begins to repeat. It
+// returns the position of the literals behind the last match.
 func (e *Encoder) findSparse(src []byte, anchor, i, end int) int {
 	table, base := (*[1 << sparseLog]uint32)(sized(&e.sparse, 1<<sparseLog)), e.base
 	low := max(0, end-e.params.window)

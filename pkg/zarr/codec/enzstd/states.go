@@ -16,7 +16,7 @@ type stateWriter struct {
 
 const stateSlack = 32 // bytes of dst that one sequence may take
 
-// appendBits appends what is behind the tables in a sequences section. It fails if dst has no room for that.
+// appendBits appends the part of a sequences section behind the tables. It fails if dst has too little room.
 func (q *sequencer) appendBits(dst []byte, seqs []sequence) ([]byte, bool) {
 	w := stateWriter{seqs: seqs, dst: dst[len(dst):cap(dst)], tables: q.used}
 	for k, t := range w.tables {
@@ -49,7 +49,7 @@ func (w *stateWriter) writeScalar() {
 	}
 }
 
-// state writes what comes between the state of table k and that of code c.
+// state writes the bits that lead from the state of table k to that of code c.
 func (w *stateWriter) state(k int, c uint32) {
 	t := w.tables[k]
 	state, m := w.states[k], t.moves[c]
@@ -59,7 +59,8 @@ func (w *stateWriter) state(k int, c uint32) {
 	w.states[k] = uint64(t.states[int32(state>>bits)+m.deltaState])
 }
 
-// lengths writes the bits of the last sequence that is left, and whole bytes. It fails if there is no room for them.
+// lengths writes the bits of the last remaining sequence, and whole bytes. It fails if there is too little
+// room.
 func (w *stateWriter) lengths() bool {
 	if len(w.dst)-w.at < stateSlack {
 		return false

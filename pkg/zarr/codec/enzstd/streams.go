@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A huffStream is on its way from literals to a stream of their codes, the last literal first.
+// A huffStream encodes literals to a stream of their codes, the last literal first.
 type huffStream struct {
 	src  []byte // what is left
 	dst  []byte // has room for all in codes of the greatest length, and streamSlack

@@ -2,8 +2,9 @@ package enzstd
 
 import "math"
 
-// A Trend remembers from block to block which way of finding matches pays. Every few blocks, the beginning of one is encoded in all ways
-// and the best is kept for those that follow, until they differ from what was expected. The zero value is ready for a new frame.
+// A Trend remembers, from block to block, which match finder works best. Every few blocks it has the
+// beginning of a block encoded with all finders and keeps the best for the following ones, until results
+// differ from the expectation. The zero value is ready for a new frame.
 type Trend struct {
 	Bytes bool // elements are single bytes: there are no words to look for
 
@@ -70,8 +71,8 @@ func (e *Encoder) find(t *Trend, src []byte, at, end int) {
 	e.lits = append(e.lits, src[anchor:end]...)
 }
 
-// review encodes the beginning of the block from at to end in all ways, keeps the best and notes it in t. It returns where the literals
-// behind the last match begin and which position comes next.
+// review encodes the beginning of the block from at to end with all finders, keeps the best and records it in
+// t. It returns the position of the literals behind the last match and the next position.
 func (e *Encoder) review(t *Trend, src []byte, at, end int) (anchor, i int) {
 	best := attempt{how: quiet, size: worthwhile, anchor: at, i: at}
 	a := attempt{how: searching, i: at + searchTrial}

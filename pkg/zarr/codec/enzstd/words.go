@@ -8,8 +8,8 @@ import "strata/pkg/zarr/codec/internal/match"
 
 const wordsLog = 15 // of entries
 
-// findWords matches words of size bytes, 4 or 8, with the last equal one, from position i to end. It returns where the literals behind
-// the last match begin.
+// findWords matches words of size bytes, 4 or 8, with the last equal one, from position i to end. It returns
+// the position of the literals behind the last match.
 func (e *Encoder) findWords(src []byte, anchor, i, end, size int) int {
 	table, base := (*[1 << wordsLog]uint32)(sized(&e.words, 1<<wordsLog)), e.base
 	low := max(0, end-e.params.window)

@@ -34,7 +34,7 @@ func (d *decoder) release() {
 	pool.Put(d)
 }
 
-// refill tops buf up to 56 bits or more, or to all there is.
+// refill fills buf to 56 bits or more, or with all that is left.
 func (d *decoder) refill() {
 	if len(d.src)-d.in >= 8 {
 		d.buf |= binary.LittleEndian.Uint64(d.src[d.in:]) << (d.count & 63)
@@ -49,7 +49,7 @@ func (d *decoder) refill() {
 	}
 }
 
-// take drops n bits and reports whether there were so many.
+// take drops n bits and reports whether they existed.
 func (d *decoder) take(n uint) bool {
 	if n > d.count {
 		return false
@@ -226,7 +226,8 @@ func (d *decoder) readTables() error {
 	return nil
 }
 
-// symbols decodes literals and matches up to the end of the block: quickly while there is input and room to spare, then with care.
+// symbols decodes literals and matches up to the end of the block: fast while there is ample input and room,
+// then with checks.
 func (d *decoder) symbols(t *tables) error {
 	for {
 		done, err := d.fast(t)
@@ -298,7 +299,7 @@ func (d *decoder) symbol(t *tables) (done bool, err error) {
 	return false, d.match(length, distanceOf(e, bits))
 }
 
-// match appends length bytes that stand distance bytes back, or as many as there is room for.
+// match appends length bytes that lie distance bytes back, as far as there is room.
 func (d *decoder) match(length, distance int) error {
 	if distance > d.out-d.start {
 		return d.tooFar(distance, d.out)

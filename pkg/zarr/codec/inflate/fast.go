@@ -12,7 +12,7 @@ const (
 	fastOut = 3 + 258 + 16
 )
 
-// fastPiece is how much the fast loop decodes at a time, between two looks at the context.
+// fastPiece is the number of bytes that the fast loop decodes between two checks of the context.
 const fastPiece = 4 << 20
 
 // Distances below 8 repeat a pattern: periodMask keeps it, periodFill multiplies it into all 8 bytes, and 8 bytes stored advance by

@@ -16,9 +16,9 @@ const (
 	flagReserved = 0xe0
 )
 
-// Gzip decodes one or several gzip members (RFC 1952), which follow each other up to the end of src, and returns the number of bytes
-// in dst. The CRC-32 and the length of every member are checked. Anything else after a member, padding with zeros included, is an
-// error. With an error, that of ctx when it ends, n bytes had been decoded.
+// Gzip decodes one or several gzip members (RFC 1952) that fill src and returns the number of bytes written
+// to dst. It verifies CRC-32 and length of every member. Anything else after a member, even zero padding, is
+// an error. With an error, including that of ctx, n is the number of bytes decoded before.
 func Gzip(ctx context.Context, dst, src []byte) (n int, err error) {
 	d := newDecoder(ctx, dst, src)
 	defer d.release()
@@ -32,7 +32,7 @@ func Gzip(ctx context.Context, dst, src []byte) (n int, err error) {
 	}
 }
 
-// GzipHeader is the length of the header of the gzip member that src begins with.
+// GzipHeader returns the length of the header of the gzip member that src begins with.
 func GzipHeader(src []byte) (int, error) {
 	d := newDecoder(context.Background(), nil, src)
 	defer d.release()
@@ -63,7 +63,7 @@ func (d *decoder) gzipMember() error {
 	return nil
 }
 
-// gzipHeader moves in behind the header, whose optional fields are skipped.
+// gzipHeader skips the header with its optional fields.
 func (d *decoder) gzipHeader() error {
 	first := d.in
 	h := d.src[first:]

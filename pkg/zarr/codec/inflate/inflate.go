@@ -20,20 +20,21 @@ import (
 	"fmt"
 )
 
-// The kinds of failure. The errors that the functions return wrap one of these and say where and what.
+// Kinds of failure. Returned errors wrap one of these and name the place and the fault.
 var (
-	// ErrTruncated: the input ends before the data does.
+	// ErrTruncated means that the input ends before the data does.
 	ErrTruncated = errors.New("deflate stream ends early")
-	// ErrTooLong: the data has more than len(dst) bytes.
+	// ErrTooLong means that the data has more than len(dst) bytes.
 	ErrTooLong = errors.New("deflate stream has more data than expected")
-	// ErrChecksum: the data differs from its CRC-32 or Adler-32, or its length from the length in the gzip trailer.
+	// ErrChecksum means that the data differs from its CRC-32 or Adler-32, or its length from the length in
+	// the gzip trailer.
 	ErrChecksum = errors.New("deflate stream fails its check")
-	// ErrCorrupt: the input breaks the rules of the format, or goes on after the end.
+	// ErrCorrupt means that the input breaks the rules of the format, or goes on after the end.
 	ErrCorrupt = errors.New("deflate stream is corrupt")
 )
 
-// Raw decodes a bare DEFLATE stream (RFC 1951) that takes up all of src, and returns the number of bytes in dst. With an error, that
-// many bytes had been decoded. It gives up, with the error of ctx, when ctx ends.
+// Raw decodes a bare DEFLATE stream (RFC 1951) that fills src and returns the number of bytes written to dst,
+// with an error those written before it. It stops with the error of ctx when ctx ends.
 func Raw(ctx context.Context, dst, src []byte) (n int, err error) {
 	d := newDecoder(ctx, dst, src)
 	defer d.release()
@@ -51,7 +52,7 @@ func (d *decoder) atEnd() error {
 	return nil
 }
 
-// corrupt says what is wrong just before the current position.
+// corrupt returns the error of a fault just before the current position.
 func (d *decoder) corrupt(format string, args ...any) error {
 	bit := d.in*8 - int(d.count)
 	return fmt.Errorf("%w at byte %d, bit %d: %s", ErrCorrupt, bit/8, bit%8, fmt.Sprintf(format, args...))

@@ -216,7 +216,7 @@ func (t *tables) joinMatches(lens []uint8, words *[288]uint16) {
 	}
 }
 
-// nextWord counts up a code word of l bits whose first bit is the lowest.
+// nextWord increments a code word of l bits whose first bit is the lowest.
 func nextWord(word, l int) int {
 	zeros := word ^ (1<<l - 1)
 	if zeros == 0 {

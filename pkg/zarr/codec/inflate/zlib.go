@@ -6,8 +6,9 @@ import (
 	"fmt"
 )
 
-// Zlib decodes a zlib stream (RFC 1950) that takes up all of src, checks its Adler-32 and returns the number of bytes in dst. Streams
-// that need a preset dictionary are refused. With an error, that of ctx when it ends, n bytes had been decoded.
+// Zlib decodes a zlib stream (RFC 1950) that fills src, verifies its Adler-32 and returns the number of bytes
+// written to dst. It refuses streams that need a preset dictionary. With an error, including that of ctx, n
+// is the number of bytes decoded before.
 func Zlib(ctx context.Context, dst, src []byte) (n int, err error) {
 	d := newDecoder(ctx, dst, src)
 	defer d.release()

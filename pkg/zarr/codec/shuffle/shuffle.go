@@ -26,8 +26,8 @@ func Shuffle(dst, src []byte, typesize int) { shuffle(dst, src, typesize, haveAV
 // Unshuffle undoes [Shuffle]: dst[i·typesize+j] = src[j·n+i]. The same rules hold for the arguments.
 func Unshuffle(dst, src []byte, typesize int) { unshuffle(dst, src, typesize, haveAVX2) }
 
-// Split is [Shuffle] of n elements into rows that begin stride bytes apart: dst[j·stride+i] = src[i·typesize+j], as planes of interleaved
-// samples lie in an image. typesize is at least 1.
+// Split shuffles n elements like [Shuffle] into rows that begin stride bytes apart, dst[j·stride+i] =
+// src[i·typesize+j], as for turning interleaved samples into planes. typesize is at least 1.
 func Split(dst, src []byte, typesize, n, stride int) { split(dst, src, typesize, n, stride, haveAVX2) }
 
 // Join undoes [Split]: dst[i·typesize+j] = src[j·stride+i].

@@ -18,8 +18,8 @@ func dictionary(claim int64, n int) int {
 	return int(max(min(claim, int64(n)), lzma.MinDictCap))
 }
 
-// LZMA1 decodes a stream of LZMA by the values of its header (properties, size of the dictionary, decoded size) and returns the number
-// of bytes in dst; a size of 2^64-1 means that the stream has an end mark.
+// LZMA1 decodes an LZMA stream by the values of its header (properties, dictionary size, decoded size) and
+// returns the number of bytes written to dst; a size of 2^64-1 means that the stream has an end mark.
 func LZMA1(ctx context.Context, dst, src []byte, props byte, dict int64, size uint64) (int, error) {
 	if size != math.MaxUint64 && size > uint64(len(dst)) {
 		return 0, fmt.Errorf("size %d: %w", size, fill.TooLong(len(dst)))
@@ -38,7 +38,8 @@ func LZMA1(ctx context.Context, dst, src []byte, props byte, dict int64, size ui
 	return n, nil
 }
 
-// LZMA2 decodes a sequence of LZMA2 chunks to its end and returns the number of bytes in dst and how many of src were read.
+// LZMA2 decodes a sequence of LZMA2 chunks to its end and returns the number of bytes written to dst and read
+// from src.
 func LZMA2(ctx context.Context, dst, src []byte, dict int64) (n, read int, err error) {
 	in := bytes.NewReader(src)
 	r, err := lzma.Reader2Config{DictCap: dictionary(dict, len(dst))}.NewReader2(in)

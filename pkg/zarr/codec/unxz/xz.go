@@ -20,7 +20,7 @@ import (
 	"strata/pkg/zarr/codec/internal/fill"
 )
 
-// Magic begins every .xz stream.
+// Magic is the beginning of every .xz stream.
 const Magic = "\xfd7zXZ\x00"
 
 const footerMagic = "YZ"
@@ -38,7 +38,7 @@ const (
 	FilterLZMA2 = 0x21
 )
 
-// ErrTooLong is wrapped when data decodes to more bytes than dst has.
+// ErrTooLong is wrapped by errors about data that decode to more bytes than dst has.
 var ErrTooLong = fill.ErrTooLong
 
 func truncated(off int) error { return fmt.Errorf("truncated at byte %d", off) }
@@ -191,7 +191,7 @@ func (x *reader) block(dst []byte, check byte) (n int, err error) {
 	return n, x.verify(dst[:n], check)
 }
 
-// dictionarySize is the dictionary size that LZMA2's property byte stands for.
+// dictionarySize returns the dictionary size that LZMA2's property byte stands for.
 func dictionarySize(b byte) (int64, error) {
 	switch {
 	case b > 40:
@@ -202,8 +202,8 @@ func dictionarySize(b byte) (int64, error) {
 	return int64(2|b&1) << (b/2 + 11), nil
 }
 
-// verify compares the check behind a block with its decoded bytes. Checks that
-// nobody has defined are passed over, as the format wants it.
+// verify compares the check behind a block with its decoded bytes. It skips undefined checks, as the format
+// demands.
 func (x *reader) verify(data []byte, check byte) error {
 	sizes := [...]int{0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64}
 	sum, err := x.take(sizes[check])

@@ -21,11 +21,11 @@ import (
 
 // Errors that Decode wraps.
 var (
-	// ErrTooLong: the frames hold more than len(dst) bytes.
+	// ErrTooLong means that the frames hold more than len(dst) bytes.
 	ErrTooLong = errors.New("zstd frame has more data than expected")
-	// ErrCorrupt: the input breaks the rules of the format or ends early.
+	// ErrCorrupt means that the input breaks the rules of the format or ends early.
 	ErrCorrupt = errors.New("zstd frame is corrupt")
-	// ErrUnsupported: a frame needs a dictionary.
+	// ErrUnsupported means that a frame needs a dictionary.
 	ErrUnsupported = errors.New("zstd frame needs a dictionary")
 )
 
@@ -49,7 +49,7 @@ type Decoder struct {
 	ctx context.Context
 }
 
-// Bind lets decoding end early, with the error of ctx, when ctx ends.
+// Bind makes later decoding stop with the error of ctx when ctx ends.
 func (d *Decoder) Bind(ctx context.Context) { d.ctx = ctx }
 
 // Decode decodes all frames in src to dst and returns the number of bytes. Nothing is written behind len(dst).
@@ -57,8 +57,8 @@ func (d *Decoder) Decode(dst, src []byte) (n int, err error) {
 	return d.Prefix(dst, src, math.MaxInt)
 }
 
-// Prefix is Decode for who needs only the first bytes: it may end once dst has at least need of them, and returns how many there are.
-// What lies behind those in src is not looked at. Nothing is written behind len(dst), which should hold all.
+// Prefix decodes at least the first need bytes of a frame and returns how many it decoded. It ignores the
+// rest of src and never writes beyond len(dst), which should have room for all.
 func (d *Decoder) Prefix(dst, src []byte, need int) (n int, err error) {
 	for at := 0; at < len(src) && n < need; {
 		if len(src)-at < 4 {

@@ -24,7 +24,7 @@ func (e entry) bits() uint   { return uint(e & 0xff) }
 // tableSize is the greatest number of states.
 const tableSize = 512
 
-// fseTable says which decoding table is in a place: one of 1<<log states, if the frame has defined one.
+// fseTable describes a decoding table: whether the frame has defined it, and its 1<<log states.
 type fseTable struct {
 	defined bool
 	log     uint
@@ -75,7 +75,8 @@ var codes = [3]code{
 	},
 }
 
-// readTable prepares table i as the two bits of mode say, with the description at src[at:], and returns where that ends.
+// readTable prepares table i according to the two bits of mode, with the description at src[at:], and returns
+// where that ends.
 func (d *Decoder) readTable(i int, mode byte, src []byte, at int) (int, error) {
 	c, t := &codes[i], &d.tables[i]
 	switch mode {

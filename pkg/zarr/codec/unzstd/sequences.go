@@ -218,7 +218,7 @@ func (s *sequencer) execute(dst, literals []byte, begin int) error {
 	return nil
 }
 
-// overrun is the error for a block that decodes to more than it may, or than there is room for.
+// overrun returns the error for a block that decodes to more than it may, or than there is room for.
 func (s *sequencer) overrun(dst []byte, at int) error {
 	if s.end == len(dst) {
 		return tooLong(len(dst))

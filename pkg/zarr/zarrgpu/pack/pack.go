@@ -1,15 +1,14 @@
-// Package pack encodes chunks that lie on a device there, so that they leave it as they
-// are stored: what [codec.Chain]'s Encode does on the host, for many chunks in one call.
+// Package pack encodes chunks in device memory, so that they leave the device in stored form. It does for
+// many chunks in one call what [codec.Chain]'s Encode does on the host.
 //
 //	e, err := pack.New(lib, chain, size)  // codec.ErrWhole: the host must encode them
 //	out, err := e.Encode(s, chunks)       // waits for the stream
-//	for i := range out.Chunks { … }       // each as the store gets it, in page-locked memory
+//	for i := range out.Chunks { … }       // each in stored form, in page-locked memory
 //	out.Release()
 //
-// The device shuffles and compresses, and puts the streams of all chunks together; they come
-// down in one copy, into which the host writes headers and checksums. What is stored is read by
-// whoever reads the chain's format, but is not byte for byte what the host makes: nvCOMP has a
-// level of its own.
+// The device shuffles, compresses, and joins the streams of all chunks, which come down in one copy; the host
+// adds headers and checksums. The result conforms to the chain's format but differs from the host's bytes,
+// since nvCOMP has a level of its own.
 package pack
 
 import (
@@ -25,13 +24,13 @@ import (
 // formats are nvCOMP's names of the formats of streams.
 var formats = map[codec.StreamFormat]nvcomp.Format{codec.StreamZstd: nvcomp.Zstd, codec.StreamLZ4: nvcomp.LZ4}
 
-// apart is what distances between pieces of scratch memory are multiples of.
+// apart is the alignment of pieces of scratch memory.
 const apart = 16
 
 func up(n int64) int64 { return (n + apart - 1) / apart * apart }
 
-// Encoder encodes chunks of one chain and size. It is safe for concurrent use, each
-// goroutine with a stream of its own.
+// Encoder encodes chunks of one chain and size. It is safe for concurrent use if each goroutine has its own
+// stream.
 type Encoder struct {
 	lib     *nvcomp.Library
 	packing *codec.Packing
@@ -40,8 +39,8 @@ type Encoder struct {
 	aligned bool  // do all streams of a chunk lie where nvCOMP takes them?
 }
 
-// New makes the encoder of chunks of size bytes, or says why the host must encode them, as
-// an error that wraps [codec.ErrWhole].
+// New returns an encoder of chunks of size bytes, or an error that wraps [codec.ErrWhole] if the host must
+// encode them.
 func New(lib *nvcomp.Library, c codec.Chain, size int) (*Encoder, error) {
 	p, err := c.Packing(size)
 	if err != nil {
@@ -62,8 +61,8 @@ func New(lib *nvcomp.Library, c codec.Chain, size int) (*Encoder, error) {
 	return e, nil
 }
 
-// Memory is about what Encode takes for n chunks, of page-locked memory and of the device,
-// until its result is released.
+// Memory returns about how much page-locked and device memory Encode needs for n chunks, until its result is
+// released.
 func (e *Encoder) Memory(d *gpu.Device, n int) (pinned, device int64, err error) {
 	p := e.packing
 	streams, size := n*len(p.List), int64(n)*up(int64(p.Size))
@@ -83,7 +82,7 @@ func (e *Encoder) Memory(d *gpu.Device, n int) (pinned, device int64, err error)
 	return table + stored, device, nil
 }
 
-// storedBytes is the most that n chunks take as they are stored, each at a multiple of apart.
+// storedBytes returns the most that n chunks take as they are stored, each at a multiple of apart.
 func (e *Encoder) storedBytes(n int) int64 {
 	return int64(n) * up(int64(e.packing.Bound(func(int) int { return int(e.bound) })))
 }
@@ -95,7 +94,7 @@ func (e *Encoder) largest() (n int64) {
 	return n
 }
 
-// alignedBytes is what the streams of a chunk take where each is aligned.
+// alignedBytes returns the size of the streams of a chunk if each is aligned.
 func (e *Encoder) alignedBytes() (n int64) {
 	for _, k := range e.packing.List {
 		n += up(int64(k.Size))
@@ -103,18 +102,18 @@ func (e *Encoder) alignedBytes() (n int64) {
 	return n
 }
 
-// Encoded are chunks as they are stored.
+// Encoded holds encoded chunks in their stored form until it is released.
 type Encoded struct {
 	Chunks [][]byte // until Release
 	host   *mem.Buffer
 }
 
-// Release gives the memory back.
+// Release frees the memory.
 func (e *Encoded) Release() { e.host.Release() }
 
-// Encode encodes chunks, which lie at multiples of 16 bytes, once what is queued on the
-// stream has run, and waits for it, also after an error. An error of [gpu.ErrMemory] says that
-// there is too little memory for that many.
+// Encode encodes chunks, which must lie at multiples of 16 bytes, after the work queued on the stream, and
+// waits for it, even after an error. [gpu.ErrMemory] means that there is too little memory for this many
+// chunks.
 func (e *Encoder) Encode(s *gpu.Stream, chunks []gpu.Span) (*Encoded, error) {
 	j := job{Encoder: e, stream: s, chunks: chunks}
 	out, err := j.run()
@@ -246,7 +245,7 @@ func (j *job) compress() error {
 	return j.lib.Encode(j.stream, j.format, j.streams, j.lengths)
 }
 
-// output is what comes down.
+// output is the data that come down from the device.
 type output struct{ host *mem.Buffer }
 
 func (o *output) release() {
@@ -301,10 +300,10 @@ func (j *job) collect() (*output, error) {
 	return out, nil
 }
 
-// of are the lengths of chunk i's streams.
+// of returns the lengths of chunk i's streams.
 func (j *job) of(i int) []int64 { return j.lengths[i*len(j.packing.List) : (i+1)*len(j.packing.List)] }
 
-// finish writes what is not from the device.
+// finish writes the parts of the stored chunks that do not come from the device.
 func (o *output) finish(j *job) *Encoded {
 	if o == nil {
 		return &Encoded{}

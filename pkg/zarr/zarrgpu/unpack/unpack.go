@@ -1,19 +1,19 @@
-// Package unpack decodes stored chunks that lie on a device there: what [codec.Chain]'s
-// Decode does on the host, for many chunks in one call.
+// Package unpack decodes stored chunks in device memory. It does for many chunks in one call what
+// [codec.Chain]'s Decode does on the host.
 //
-// The host looks at a chunk's headers ([codec.Chain.Pieces]) where the stored bytes are in
-// its memory; the bytes go to the device as they are, to any address, and [Queue] decodes
-// them with nvCOMP and undoes their shuffle:
+// The host parses a chunk's headers ([codec.Chain.Pieces]) while the stored bytes are in its memory. The
+// bytes go to the device unchanged, to any address, and [Queue] decodes them with nvCOMP and undoes their
+// shuffle:
 //
 //	err = chain.Pieces(&chunk.Pieces, stored, size) // codec.ErrWhole: the host must decode it
 //	s.Upload(chunk.Stored, stored)
 //	err = unpack.Queue(lib, s, chunks)
 //	err = s.Wait() // names the chunk that could not be decoded, as a *nvcomp.PieceError
 //
-// Zstandard, LZ4, gzip, zlib and Blosc of these are decoded, byte and bit shuffle undone, and
-// what they have of checksums is compared with what came out.
-// Other codecs, filters but numcodecs' shuffle, BloscLZ, gzip of several members, and chunks of
-// very many tiny streams are the host's: [codec.Chain.InPieces] says so of a chain.
+// It decodes Zstandard, LZ4, gzip, zlib and Blosc of these, undoes byte and bit shuffle, and verifies
+// checksums of the decoded data. The host must decode other codecs, filters except numcodecs' shuffle,
+// BloscLZ, gzip of several members, and chunks of very many tiny streams; [codec.Chain.InPieces] reports that
+// for a chain.
 package unpack
 
 import (
@@ -42,15 +42,15 @@ var formats = map[codec.StreamFormat]nvcomp.Format{
 	codec.StreamDeflate: nvcomp.Deflate,
 }
 
-// apart is what distances between a batch's pieces of scratch memory are multiples of.
+// apart is the alignment of a batch's pieces of scratch memory.
 const apart = 16
 
 func up(n int64) int64 { return (n + apart - 1) / apart * apart }
 
-// Queue queues the decoding of chunks. Their Stored and Dst must not overlap, and live
-// until the stream has been waited for. Scratch memory is taken from the device's pools
-// until then (see [Memory]); an error of [gpu.ErrMemory] says that there is too little,
-// and then nothing of use has been queued. lib may be nil where no stream is compressed.
+// Queue queues the decoding of chunks. Their Stored and Dst must not overlap and must stay valid until the
+// stream has been waited for; until then it holds scratch memory from the device's pools (see [Memory]).
+// [gpu.ErrMemory] means that there is too little; then the chunks are not decoded. lib may be nil if no
+// stream is compressed.
 func Queue(lib *nvcomp.Library, s *gpu.Stream, chunks []Chunk) error {
 	b := batch{lib: lib, stream: s, pieces: map[codec.StreamFormat][]nvcomp.Piece{}, sums: map[codec.SumKind]*sums{}}
 	if err := b.takeScratch(chunks); err != nil {
@@ -73,7 +73,7 @@ func Queue(lib *nvcomp.Library, s *gpu.Stream, chunks []Chunk) error {
 	return b.unshuffle()
 }
 
-// batch is what Queue works out.
+// batch is the plan that Queue computes.
 type batch struct {
 	lib     *nvcomp.Library
 	stream  *gpu.Stream
@@ -142,9 +142,9 @@ func (b *batch) takeScratch(chunks []Chunk) error {
 	return nil
 }
 
-// alignedBytes is the room that streams of a chunk of size bytes get where they are moved: as if they were not
-// compressed, so that buffers of one size serve all chunks. Others would be freed and allocated, which waits
-// for the device.
+// alignedBytes returns the room that streams of a chunk of size bytes get where they are moved: as if they
+// were not compressed, so that buffers of one size serve all chunks. Others would be freed and allocated,
+// which waits for the device.
 func alignedBytes(size, streams int) int64 { return int64(size) + int64(streams)*apart }
 
 func (b *batch) misaligned(c *Chunk, p codec.Stream) bool {
@@ -234,10 +234,9 @@ func (b *batch) unshuffle() error {
 	return nil
 }
 
-// Memory is about what Queue takes for n chunks of a chain, of size decoded bytes each, of
-// page-locked memory and of the device, until the stream has been waited for: as much, where
-// they are encoded as their metadata say. Where less of the device is free, nvCOMP's part
-// of it can be smaller, down to that of one stream.
+// Memory returns about how much page-locked and device memory Queue needs for n chunks of a chain, of size
+// decoded bytes each, until the stream has been waited for, if they are encoded as their metadata say. If
+// less device memory is free, nvCOMP's part can be smaller, down to that of one stream.
 func Memory(lib *nvcomp.Library, d *gpu.Device, c codec.Chain, size, n int) (pinned, device int64, err error) {
 	chunks := mem.Pooled(int64(n) * up(int64(size)))
 	format, streams, largest := c.Streams(size)

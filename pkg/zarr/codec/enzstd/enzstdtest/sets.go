@@ -1,4 +1,4 @@
-// Package enzstdtest makes the data that the encoder's sizes and speed are measured with.
+// Package enzstdtest generates the data sets that measure the encoder's sizes and speed.
 package enzstdtest
 
 import (
@@ -12,14 +12,15 @@ import (
 	"strata/pkg/zarr/codec/shuffle"
 )
 
-// A Set is data of one kind. The same name has the same bytes everywhere, but for the last digit of a sine.
+// A Set is a data set of one kind. The same name gives the same bytes everywhere, except for the last digit
+// of a sine.
 type Set struct {
 	Name  string
 	Bytes []byte
 }
 
-// Small returns sets of up to 8 MiB: images of 12 bits as chunks and as a plane, with structure and without, in the types that they are
-// stored in, as they are and shuffled as Blosc does it; a phantom; text.
+// Small returns sets of up to 8 MiB: 12-bit images as chunks and planes, with and without structure, in
+// several element types, plain and shuffled as by Blosc; a phantom; and text.
 func Small() []Set {
 	cube := field(128, 128, 128, true)
 	plane, noise := field(1, 1024, 1024, true), field(128, 128, 128, false)
@@ -148,7 +149,7 @@ func text(n int) []byte {
 	return out[:n]
 }
 
-// records returns what tools write about files.
+// records returns text as tools write it about files.
 func records(n int) []byte {
 	r := rand.New(rand.NewPCG(8, 8))
 	out := []byte("[\n")

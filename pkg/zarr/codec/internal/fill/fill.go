@@ -8,17 +8,17 @@ import (
 	"io"
 )
 
-// ErrTooLong is wrapped when a stream has more bytes than the buffer.
+// ErrTooLong is wrapped by errors about a stream that has more bytes than the buffer.
 var ErrTooLong = errors.New("stream has more data than expected")
 
-// TooLong returns ErrTooLong with the number of bytes that were expected.
+// TooLong returns ErrTooLong with the expected number of bytes.
 func TooLong(want int) error { return fmt.Errorf("%w (%d)", ErrTooLong, want) }
 
-// piece is how much is read between two looks at the context.
+// piece is the number of bytes read between two checks of the context.
 const piece = 1 << 20
 
-// From reads r to its end into dst and returns the number of bytes. It fails with ErrTooLong if there are more than len(dst), and with
-// the error of ctx when that ends; n bytes had been read then.
+// From reads r to its end into dst and returns the number of bytes. It fails with ErrTooLong if there are
+// more than len(dst), and with the error of ctx when that ends; n is the number of bytes read before.
 func From(ctx context.Context, dst []byte, r io.Reader) (n int, err error) {
 	var more [1]byte
 	for {

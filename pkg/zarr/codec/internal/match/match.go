@@ -1,4 +1,4 @@
-// Package match has what searches for repetitions share.
+// Package match holds what the match finders of several encoders share.
 package match
 
 import (
@@ -12,7 +12,7 @@ func Load32(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[i : i+
 // Load64 returns the 8 bytes at i.
 func Load64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i : i+8]) }
 
-// Length returns how many bytes at i and before, j < i, are equal, up to end.
+// Length returns how many bytes from i and from the earlier position j are equal, up to end.
 func Length(src []byte, i, j, end int) int {
 	start := i
 	for i+8 <= end {
