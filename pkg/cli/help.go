@@ -59,7 +59,7 @@ func (c *Command) sections(path string) []section {
 		for _, s := range c.Commands {
 			rows = append(rows, [2]string{s.Name, s.Usage})
 		}
-		out = append(out, section{title: "Commands", rows: rows}, section{text: path + " COMMAND --help tells more about a command."})
+		out = append(out, section{title: "Commands", rows: rows}, section{text: path + " COMMAND --help describes a command."})
 	}
 	if len(c.Args) > 0 {
 		out = append(out, section{title: "Arguments", rows: c.argumentRows()})
@@ -82,7 +82,7 @@ func (c *Command) sections(path string) []section {
 		for i := range c.Aliases {
 			rows = append(rows, [2]string{c.Aliases[i].Name, c.Aliases[i].differences()})
 		}
-		out = append(out, section{title: "Also runs as, when started by a link of that name", rows: rows})
+		out = append(out, section{title: "Runs as another program when started through a link with its name", rows: rows})
 	}
 	return append(out, section{text: "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input, 4 no usable GPU, 130/143 interrupted."})
 }
@@ -124,8 +124,8 @@ func (c *Command) flagSections() []section {
 	}
 	add("Options", all[:len(c.Flags)], "")
 	add("Common options", inSection(common, ""), "")
-	add(gpuFiles, inSection(common, gpuFiles), "Each has a variable as well, from STRATA_COMPAT_MODE to STRATA_GDS_REGISTER; KvikIO's are honoured.")
-	add(remoteFiles, inSection(common, remoteFiles), "Each has a variable as well, from STRATA_HTTP_STATUS_CODES to STRATA_HTTP_MIN_RATE; KvikIO's are honoured.")
+	add(gpuFiles, inSection(common, gpuFiles), "Environment variables set the same, such as STRATA_COMPAT_MODE for --compat_mode. KvikIO's variables work, too.")
+	add(remoteFiles, inSection(common, remoteFiles), "Environment variables set the same, such as STRATA_HTTP_TIMEOUT for --http_timeout. KvikIO's variables work, too.")
 	return out
 }
 
