@@ -82,7 +82,7 @@ func (c *Command) sections(path string) []section {
 		for i := range c.Aliases {
 			rows = append(rows, [2]string{c.Aliases[i].Name, c.Aliases[i].differences()})
 		}
-		out = append(out, section{title: "Runs as another program when started through a link with its name", rows: rows})
+		out = append(out, section{title: "Also runs as, when started by a link of that name", rows: rows})
 	}
 	return append(out, section{text: "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input, 4 no usable GPU, 130/143 interrupted."})
 }
