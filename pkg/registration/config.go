@@ -8,7 +8,7 @@ type SliceConfig struct {
 	AutoExcluded bool
 }
 
-// Skip reports whether the slice is placed by the motors alone.
+// Skip reports whether the slice is placed by the motor shifts alone.
 func (c SliceConfig) Skip() bool { return !c.Use || c.AutoExcluded }
 
 // ReadSliceConfig reads a slice configuration by slice number: column slice_id,
@@ -38,7 +38,7 @@ func ReadSliceConfig(r io.Reader, name string) (map[int]SliceConfig, error) {
 			return nil, err
 		}
 		if first, ok := lines[id]; ok {
-			return nil, t.errorf("slice %d is there already on line %d", id, first)
+			return nil, t.errorf("slice %d is already on line %d", id, first)
 		}
 		out[id], lines[id] = c, t.line
 	}

@@ -59,7 +59,7 @@ func generating(size string) []cli.Flag {
 func Among(list ...string) func(any) error {
 	return func(v any) error {
 		if !slices.Contains(list, v.(string)) {
-			return fmt.Errorf("%q is none of %s", v, strings.Join(list, ", "))
+			return fmt.Errorf("%q is not one of %s", v, strings.Join(list, ", "))
 		}
 		return nil
 	}

@@ -75,7 +75,7 @@ func ParseAxes(list []string) ([]Axis, error) {
 		}
 		if begins {
 			if slices.ContainsFunc(out, func(a Axis) bool { return a.Name == name }) {
-				return nil, cli.Usage("flag --vary: the axis %s is there twice", name)
+				return nil, cli.Usage("flag --vary: the axis %s is given twice", name)
 			}
 			out = append(out, Axis{Name: name})
 		}
@@ -225,13 +225,13 @@ func runSweep(ctx context.Context, r *cli.Run) error {
 	classic := r.String("preset") == "classic"
 	makes := !strings.Contains(where, "://") && isFolder(where) && !store.IsNode(where)
 	if classic && !makes {
-		return cli.Usage("--preset classic makes arrays of its own: %s is none of the folders for that", where)
+		return cli.Usage("--preset classic generates arrays: give a folder for them, not %s", where)
 	}
 	given := func(name string) bool { return slices.ContainsFunc(axes, func(a Axis) bool { return a.Name == name }) }
 	if !makes {
 		for _, name := range arrayAxes {
 			if given(name) {
-				return cli.Usage("flag --vary: %s is of arrays that are made: give a folder in which they can be, not %s", name, where)
+				return cli.Usage("flag --vary: %s is a setting of generated arrays: give a folder for them, not %s", name, where)
 			}
 		}
 	}

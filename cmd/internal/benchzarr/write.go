@@ -51,7 +51,7 @@ func runWrite(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	if r.Bool("peers") && r.Options.Sync {
-		return cli.Usage("--sync has no equal in the other programs: give it or --peers")
+		return cli.Usage("--sync contradicts --peers, whose programs cannot do it: give one of them")
 	}
 	need := p.bytes() + p.bytes()/16 + 1<<20
 	if r.Bool("peers") {

@@ -349,19 +349,19 @@ func (r *benchReport) advise() string {
 	host, gds, bounce := read["host"], read["gds"], read["bounce"]
 	switch {
 	case host != nil && host.Cached != nil && *host.Cached > 50:
-		return "the files stay in memory, so that what was read says nothing of a device: measure the folder that the data lies in"
+		return "the files stay in memory, so that reading them does not measure storage: measure the folder that holds your data"
 	case gds != nil && gds.Remark != "":
-		return "files do not come straight to the GPU here: " + gds.Remark
+		return "files do not reach the GPU directly here: " + gds.Remark
 	case gds != nil && bounce != nil && gds.Rate >= bounce.Rate:
-		return fmt.Sprintf("files come straight to the GPU, %s as fast as by way of the host: leave --backend at auto", times(gds.Rate, bounce.Rate))
+		return fmt.Sprintf("files reach the GPU directly, %s as fast as through host memory: leave --backend at auto", times(gds.Rate, bounce.Rate))
 	case gds != nil && bounce != nil:
-		return fmt.Sprintf("by way of the host the GPU gets its data %s as fast as straight: give --backend bounce", times(bounce.Rate, gds.Rate))
+		return fmt.Sprintf("through host memory, files reach the GPU %s as fast as directly: give --backend bounce", times(bounce.Rate, gds.Rate))
 	case best != nil && host != nil && best != host && best.Rate > 1.15*host.Rate:
 		return fmt.Sprintf("%s reads %s as fast as the page cache does: give --backend %s for data that is read once", best.Way, times(best.Rate, host.Rate), best.Way)
 	case bounce != nil:
-		return "files come to the GPU by way of the host: doctor " + bench.Quote(r.Path) + " says what a straight way needs"
+		return "files reach the GPU through host memory: doctor " + bench.Quote(r.Path) + " says what a direct way needs"
 	}
-	return "no way is much faster than another: leave --backend at auto"
+	return "all ways are about as fast: leave --backend at auto"
 }
 
 func times(a, b float64) string { return fmt.Sprintf("%.1f times", a/max(b, 1)) }

@@ -215,9 +215,9 @@ func whyNot(u nvml.Unit, noDriver string) string {
 	case u.Mode == nvml.ExclusiveProcess && len(u.Users()) > 0:
 		return "its compute mode is exclusive process, and a process uses it"
 	case u.MIG != nil && u.MIG.Now && u.Instance == nil:
-		return "it is to be cut into instances (MIG), and none is made (an administrator does that: nvidia-smi mig -cgi … -C)"
+		return "MIG is on, but there are no instances (an administrator makes them: nvidia-smi mig -cgi … -C)"
 	case u.Space() == nil:
-		return "the management library does not tell its memory"
+		return "the management library does not report its memory"
 	}
 	return ""
 }
@@ -280,7 +280,7 @@ func (l *gpuList) demand(least int64) {
 	for _, g := range l.GPUs {
 		if g.Usable && g.Available < least {
 			g.Usable = false
-			g.Reason = fmt.Sprintf("it has %s available, %s are asked for", units.FormatSize(g.Available), units.FormatSize(least))
+			g.Reason = fmt.Sprintf("it has %s available, %s are requested", units.FormatSize(g.Available), units.FormatSize(least))
 		}
 	}
 }

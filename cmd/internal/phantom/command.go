@@ -165,7 +165,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		return runScans(ctx, r, s)
 	}
 	if r.IsSet("channels") {
-		return cli.Usage("--channels is of slide scans: give --czi as well")
+		return cli.Usage("--channels is for slide scans: give --czi as well")
 	}
 	o := r.Options
 	st := phantom.Storage{Format: o.ZarrFormat, Chunks: o.Chunks, Shard: o.Shard, Levels: o.Levels, Unit: r.String("unit"),

@@ -204,7 +204,7 @@ func ownRecipe(ctx context.Context, r *cli.Run, arch string, at time.Time) (*rec
 // programs are the files of --binaries.
 func programs(r *cli.Run) ([]string, error) {
 	if !r.IsSet("binaries") {
-		return nil, cli.Usage("--binaries is missing: name the programs that the image shall have, or their folder")
+		return nil, cli.Usage("--binaries is missing: name the programs to put into the image, or their folder")
 	}
 	var out []string
 	for _, name := range r.Strings("binaries") {

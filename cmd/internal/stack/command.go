@@ -111,10 +111,10 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 		o.ZOverlapMinCorr = r.Float("z_overlap_min_corr")
 	}
 	if r.IsSet("blend_depth") {
-		r.Warn("--blend_depth is not used: the whole overlap is blended, or less with --blend_z_refine_vox")
+		r.Warn("--blend_depth has no effect: the whole overlap is blended, or less with --blend_z_refine_vox")
 	}
 	if (o.LoadMinZCorr > 0) != (o.LoadMaxRotation > 0) {
-		r.Warn("--load_min_zcorr and --load_max_rotation work together only: neither is used")
+		r.Warn("--load_min_zcorr and --load_max_rotation work only together: neither is used")
 	}
 	in, total, err := inputs(ctx, r)
 	if err != nil {
@@ -214,7 +214,7 @@ func inputs(ctx context.Context, r *cli.Run) (in stack.Input, total int64, err e
 			return in, 0, cli.BadInput(err)
 		}
 		if (*t.folder).Slices() == 0 {
-			r.Warn("%s: there are no folders *z<NN>* of transforms", name)
+			r.Warn("%s: contains no folders *z<NN>* of transforms", name)
 		}
 	}
 	files, err := slicefiles.Find(ctx, dir, store.Settings(r.Options.HTTP))

@@ -89,7 +89,7 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 		given, opt.Transform = t, t.Matrix
 		if t.Overlap >= 0 && t.Overlap != opt.Overlap {
 			if r.IsSet("overlap") {
-				return cli.Usage("flag --overlap: %s was made with %g, not %g: leave the flag out, or estimate again", name, t.Overlap, opt.Overlap)
+				return cli.Usage("flag --overlap: %s was estimated with an overlap of %g, not %g: leave the flag out, or estimate again", name, t.Overlap, opt.Overlap)
 			}
 			opt.Overlap = t.Overlap
 		}
@@ -102,7 +102,7 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 		return cli.Usage("OUT is missing: want stitch IN OUT, or stitch --estimate_only FILE IN…")
 	case 1:
 	default:
-		return cli.Usage("%d outputs for one mosaic: several mosaics go with --estimate_only FILE", len(paths))
+		return cli.Usage("%d outputs for one mosaic: give one, or --estimate_only FILE for several mosaics", len(paths))
 	}
 	if name := r.String("positions"); name != "" {
 		var err error
@@ -157,7 +157,7 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 func together(r *cli.Run) error {
 	if !r.IsSet("positions") {
 		if r.IsSet("position_tolerance") {
-			return cli.Usage("flag --position_tolerance: goes with --positions FILE")
+			return cli.Usage("flag --position_tolerance needs --positions FILE")
 		}
 		return nil
 	}
@@ -166,7 +166,7 @@ func together(r *cli.Run) error {
 		on   bool
 	}{{"overlap", r.IsSet("overlap")}, {"estimate", r.Bool("estimate")}, {"estimate_only", r.IsSet("estimate_only")}, {"max_refinement_px", r.Float("max_refinement_px") > 0}} {
 		if f.on {
-			return cli.Usage("flag --%s: --positions says where the tiles lie, --position_tolerance how far they may be moved", f.name)
+			return cli.Usage("flag --%s contradicts --positions, which places the tiles; --position_tolerance lets them move", f.name)
 		}
 	}
 	return nil

@@ -65,7 +65,7 @@ func Command() *cli.Command {
 func checkOrigin(v any) error {
 	u, err := url.Parse(v.(string))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.String() != u.Scheme+"://"+u.Host || u.User != nil {
-		return errors.New("is no origin: want http:// or https:// and a host, such as https://hms-dbmi.github.io")
+		return errors.New("is not an origin: want http:// or https:// and a host, such as https://hms-dbmi.github.io")
 	}
 	return nil
 }

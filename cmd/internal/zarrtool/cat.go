@@ -113,9 +113,9 @@ func partKey(r *cli.Run) (string, error) {
 	plane := r.Ints("plane")
 	switch {
 	case named > 1:
-		return "", cli.Usage("--page, --subblock and --plane name different things: give one of them")
+		return "", cli.Usage("--page, --subblock and --plane exclude each other: give one of them")
 	case r.IsSet("sub_ifd") && !r.IsSet("page"):
-		return "", cli.Usage("--sub_ifd %d: give --page as well: a sub-IFD is of a page", r.Int("sub_ifd"))
+		return "", cli.Usage("--sub_ifd %d: give --page as well: a sub-IFD belongs to a page", r.Int("sub_ifd"))
 	case r.IsSet("scene") && !r.IsSet("plane"):
 		return "", cli.Usage("--scene %d: give --plane as well", r.Int("scene"))
 	case r.IsSet("sub_ifd"):

@@ -76,7 +76,7 @@ func runImport(ctx context.Context, r *cli.Run) error {
 	}
 	for _, flag := range []string{"keep_levels", "whole_slide", "tiles", "save_positions", "name", "n_levels"} {
 		if r.IsSet(flag) {
-			return cli.Usage("--%s is for images, and %s is no TIFF or CZI file", flag, name)
+			return cli.Usage("--%s is for images, and %s is not a TIFF or CZI file", flag, name)
 		}
 	}
 	in, err := openImport(ctx, r, name)
@@ -247,10 +247,10 @@ func try(ctx context.Context, spec zarr.Spec) error {
 	_, err := zarr.CreateArray(ctx, store.Memory(), "", spec)
 	var format *zarr.FormatError
 	if errors.As(err, &format) {
-		return cli.Usage("this array cannot be made: %s: %w", format.Field, format.Err)
+		return cli.Usage("cannot create this array: %s: %w", format.Field, format.Err)
 	}
 	if err != nil {
-		return cli.Usage("this array cannot be made: %w", err)
+		return cli.Usage("cannot create this array: %w", err)
 	}
 	return nil
 }

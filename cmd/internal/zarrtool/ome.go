@@ -178,7 +178,7 @@ func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
 	}
 	if unit := r.String("unit"); unit != "" {
 		if _, _, ok := ngff.Micrometres(unit); !ok {
-			return cli.Usage("--unit %q is no unit of length that NGFF knows (micrometer, millimeter, nanometer…)", unit)
+			return cli.Usage("--unit %q is not a unit of length that NGFF knows (micrometer, millimeter, nanometer…)", unit)
 		}
 		for d := range spec.Axes {
 			if spec.Axes[d].Type == ngff.TypeSpace {
@@ -197,19 +197,19 @@ func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
 func omeInPlace(ctx context.Context, r *cli.Run, in *node, spec ngff.ImageSpec, missing *zarr.Missing) error {
 	for _, name := range []string{"codec", "chunks", "shard", "zarr_format", "dtype", "separator", "omit_fill", "overwrite"} {
 		if r.IsSet(name) {
-			return cli.Usage("--%s: level 0 of %s is not stored again: give OUT as well", name, in.path)
+			return cli.Usage("--%s: level 0 of %s is not rewritten in place: give OUT as well", name, in.path)
 		}
 	}
 	st, ok := in.store.(store.Writer)
 	if !ok || in.key != "" {
-		return cli.Usage("OUT is missing: %s is no folder that can be changed in place", in.path)
+		return cli.Usage("OUT is missing: %s is not a folder, and cannot be changed in place", in.path)
 	}
 	o := ngff.PyramidOptions{Levels: r.Options.Levels, Workers: r.Options.Threads, Budget: r.Options.Mem / 2, Meter: r.Meter, Missing: missing}
 	_, local := in.store.(*store.FolderStore)
 	folder, name := in.path, ""
 	if a, isArray := in.Node.(*zarr.Array); isArray {
 		if !local {
-			return cli.Usage("OUT is missing: what lies around the array %s cannot be changed in place", in.path)
+			return cli.Usage("OUT is missing: the group around the array %s cannot be changed in place", in.path)
 		}
 		path, err := filepath.Abs(in.path)
 		if err != nil {

@@ -121,7 +121,7 @@ func warnOfRemains(ctx context.Context, r *cli.Run, in *node) error {
 	}
 	remains, err := ngff.Remains(ctx, g, children)
 	if err == nil && len(remains) > 0 {
-		r.Warn("%s: a run of zarr-tool ome was killed here: %s are no part of the image, and the next run removes them", in.path, strings.Join(remains, ", "))
+		r.Warn("%s: a run of zarr-tool ome was killed here and left %s, which do not belong to the image; the next run removes them", in.path, strings.Join(remains, ", "))
 	}
 	return cli.BadInput(err)
 }
@@ -189,7 +189,7 @@ func checkFiles(ctx context.Context, f *findings, in *node) error {
 		}
 	}
 	if len(said.Files) == 0 {
-		f.add("%s: does not say which files were written with it", in.path)
+		f.add("%s: does not record which files were written with it", in.path)
 		return nil
 	}
 	for _, name := range files {
@@ -202,7 +202,7 @@ func checkFiles(ctx context.Context, f *findings, in *node) error {
 			return cli.BadInput(err)
 		}
 		if !slices.Contains(said.Files, d) {
-			f.add("%s: was not written with %s: one of them is of another run, or was changed", name, in.path)
+			f.add("%s: was not written together with %s: one of them is from another run, or was changed", name, in.path)
 		}
 	}
 	return nil
