@@ -228,7 +228,7 @@ func TestParseFIO(t *testing.T) {
 		t.Errorf("%+v %v", m, err)
 	}
 	for text, want := range map[string]string{
-		"":            "is not understood",
+		"":            "cannot parse its output",
 		`{"jobs":[]}`: "has 0 jobs, want 1",
 		strings.Replace(ok, `"error": 0`, `"error": 5`, 1):     "input/output error",
 		strings.Replace(ok, `"runtime": 4`, `"runtime": 0`, 1): "no millisecond",
