@@ -231,7 +231,7 @@ func TestParseFIO(t *testing.T) {
 		"":            "cannot parse its output",
 		`{"jobs":[]}`: "has 0 jobs, want 1",
 		strings.Replace(ok, `"error": 0`, `"error": 5`, 1):     "input/output error",
-		strings.Replace(ok, `"runtime": 4`, `"runtime": 0`, 1): "no millisecond",
+		strings.Replace(ok, `"runtime": 4`, `"runtime": 0`, 1): "less than a millisecond",
 		strings.Replace(ok, `"300": 1`, `"x": 1`, 1):           `lat_ns has "x"`,
 		strings.Replace(ok, `"300": 1`, `"300": -1`, 1):        `lat_ns has "300"`,
 	} {
