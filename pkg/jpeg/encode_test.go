@@ -93,7 +93,7 @@ func TestEncodeRefused(t *testing.T) {
 		"quality 101":              {8, 8, 3, Options{Quality: 101}},
 		"quality -1":               {8, 8, 3, Options{Quality: -1}},
 		"subsampling by 4, 1":      {8, 8, 3, Options{Color: ToRGB, Subsampling: [2]int{4, 1}}},
-		"are no colour difference": {8, 8, 3, Options{Subsampling: [2]int{2, 2}}},
+		"are not colour difference": {8, 8, 3, Options{Subsampling: [2]int{2, 2}}},
 		"an image of 0×8 pixels":   {0, 8, 3, Options{}},
 		"an image of 8×65536":      {8, 65536, 3, Options{}},
 		"16384 bytes for an image": {64, 65, 4, Options{}},
