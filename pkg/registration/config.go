@@ -8,7 +8,7 @@ type SliceConfig struct {
 	AutoExcluded bool
 }
 
-// Skip reports whether the slice is placed by the motor shifts alone.
+// Skip reports whether the slice is placed by the motors alone.
 func (c SliceConfig) Skip() bool { return !c.Use || c.AutoExcluded }
 
 // ReadSliceConfig reads a slice configuration by slice number: column slice_id,
