@@ -47,7 +47,7 @@ func Command() *cli.Command {
 			cli.Bind(&opt.MaxRefinement, cli.Flag{Name: "max_refinement_px", Check: cli.Between(0, 1e6), Usage: "move each tile by up to this many pixels to where it fits its neighbours; 0 moves none"}),
 			{Name: "positions", Value: "FILE", Usage: "place tiles where the stage recorded them: JSON of zarr-tool import --tiles or stitch --save_positions, or CSV with the columns row, column, y_um, x_um"},
 			cli.Bind(&opt.Tolerance, cli.Flag{Name: "position_tolerance", Value: "UM", Check: cli.Between(0, 1e6),
-				Usage: "with --positions: how far in µm the displacement of two tiles may differ from the recorded one; 0 keeps the recorded positions"}),
+				Usage: "how far, in µm, the displacement of two tiles may differ from that of --positions; 0 keeps the recorded positions"}),
 			cli.Bind(&opt.Channel, cli.Flag{Name: "channel", Check: cli.AtLeast(0), Usage: "index of the channel on which to measure tile positions, from 0"}),
 			cli.Bind(&opt.Interpolate, cli.Flag{Name: "interpolate", Usage: "place tiles at fractions of a voxel by linear interpolation, instead of at the nearest voxel"}),
 			cli.Bind(&opt.Blending, cli.Flag{Name: "blending", Choices: canvas.Blendings, Usage: "value where tiles overlap: of the tile whose border is farthest (none), their mean (average), or a mean that fades towards tile borders (feather, diffusion)"}),

@@ -33,7 +33,7 @@ func catCommand() *cli.Command {
 			{Name: "sub_ifd", Kind: cli.Int, Check: cli.Between(0, 1<<16), Value: "K", Usage: "sub-IFD of the page that --page names, counted from 0"},
 			{Name: "subblock", Kind: cli.Int, Check: cli.AtLeast(0), Value: "N", Usage: "sub-block of a CZI file, counted from 0"},
 			{Name: "plane", Kind: cli.Ints, Check: cli.AtLeast(0), Value: "C,Z,T", Usage: "plane of a CZI file: indices of channel, depth and time, from 0"},
-			{Name: "scene", Kind: cli.Int, Check: cli.AtLeast(0), Value: "S", Note: "all", Usage: "with --plane: use only the tiles of this scene of a CZI file"},
+			{Name: "scene", Kind: cli.Int, Check: cli.AtLeast(0), Value: "S", Note: "all", Usage: "use only the tiles of this scene of a CZI file for --plane, counted from 0"},
 			{Name: "region", Short: "r", Value: "A:B,...", Note: "the whole array", Usage: "part of the array: start:stop or an index for each axis, as in numpy"},
 			{Name: "output", Short: "o", Value: "FILE", Default: "-", Usage: "file to write; - is standard output"},
 			{Name: "format", Choices: []string{"npy", "raw", "text"}, Note: "npy for FILE.npy, else raw", Usage: "output format: npy, raw bytes (both little-endian, C order) or text with one number per line"},

@@ -46,7 +46,7 @@ func importCommand() *cli.Command {
 			{Name: "keep_levels", Kind: cli.Bool, Usage: "copy the pyramid levels of the file instead of computing new ones"},
 			{Name: "whole_slide", Kind: cli.Bool, Usage: "put all scenes of a CZI file into one image"},
 			{Name: "tiles", Kind: cli.Bool, Usage: "write the tiles of a CZI file as a mosaic grid for stitch --positions, instead of an image"},
-			{Name: "save_positions", Value: "FILE", Note: "OUT_positions.json", Usage: "with --tiles: file for the recorded positions of the tiles (JSON)"},
+			{Name: "save_positions", Value: "FILE", Note: "OUT_positions.json", Usage: "file to which --tiles writes the recorded positions of the tiles (JSON)"},
 			{Name: "name", Note: "the file's", Usage: "name of the image"},
 			{Name: "fill", Value: "VALUE", Note: "0", Usage: "fill value of the array: a number, true, false, NaN, Infinity or -Infinity"},
 		},
