@@ -21,33 +21,33 @@ went_back=200 # from a question to the menu; never leaves this script
 newline=$'\n'
 
 # number|name|program in the image, - is done here|what it does
-choices='1|pipeline|-|run the pipeline: mosaics to one volume
-2|aip|aip|average intensity projection
-3|resample|resample|mosaics to another voxel size
-4|focal|focal|take out the curvature of the focal plane
-5|stack|stack|slices to one volume
-6|benchmark-czi|benchmark_czi.sh|which way to read the tiles of a CZI file is the fastest (asks)
-7|profile-czi|profile_czi.sh|where the time goes in reading a CZI file (asks)
-8|benchmark-zarr|bench-zarr|how fast an OME-Zarr image is read
-9|benchmark-tiff|bench-tiff|how fast a TIFF file is read
-10|doctor|doctor|what this machine has: GPU, drivers, storage
-11|shell|-|a shell in the image
-12|help|-|this help; help CHOICE: that of a program
-13|stitch|stitch|tiles of a mosaic to a slice
-14|crop|crop|from the tissue surface down
-15|preview|preview|pictures of slices and volumes
-16|qc-report|qc-report|one page about a run
-17|zarr-tool|zarr-tool|look into, convert and check OME-Zarr
-18|benchmark-io|bench-io|how fast files are read and written
-19|smooth|smooth|medians, Gaussians, gradients of any image
-20|bench-czi|bench-czi|the tiles of a CZI file without questions; a quick test'
+choices='1|pipeline|-|run the pipeline, from mosaics to one volume
+2|aip|aip|compute average intensity projections
+3|resample|resample|resample mosaics to another voxel size
+4|focal|focal|correct the focal-plane curvature of mosaics
+5|stack|stack|assemble slices into one volume
+6|benchmark-czi|benchmark_czi.sh|find the fastest way to read the tiles of a CZI file (asks)
+7|profile-czi|profile_czi.sh|show where the time goes in reading a CZI file (asks)
+8|benchmark-zarr|bench-zarr|measure how fast an OME-Zarr image is read
+9|benchmark-tiff|bench-tiff|measure how fast a TIFF file is read
+10|doctor|doctor|report what this machine has: GPU, drivers, storage
+11|shell|-|open a shell in the image
+12|help|-|print this help; help CHOICE: that of a program
+13|stitch|stitch|stitch the tiles of a mosaic into a slice
+14|crop|crop|crop slices below the tissue surface
+15|preview|preview|draw pictures of slices and volumes
+16|qc-report|qc-report|write the quality report of a run
+17|zarr-tool|zarr-tool|inspect, convert and validate OME-Zarr
+18|benchmark-io|bench-io|measure how fast files are read and written
+19|smooth|smooth|filter images by median, Gaussian or gradient
+20|bench-czi|bench-czi|benchmark the tiles of a CZI file, without questions'
 
 print_help() {
   cat <<'HELP'
-usage: bmrc_run.sh [OPTION...]                          the menu
-       bmrc_run.sh [OPTION...] CHOICE [ARGUMENT...]     one of it, for scripts
+usage: bmrc_run.sh [OPTION...]                          show the menu
+       bmrc_run.sh [OPTION...] CHOICE [ARGUMENT...]     run one choice of it
 
-A choice is a number or a name; what stands behind it goes to the program as it is.
+CHOICE is a number or a name of this list. ARGUMENTs go to the program unchanged.
 
 HELP
   local number name program text
@@ -57,23 +57,25 @@ HELP
   cat <<'HELP'
 
 Options:
-  --image FILE      the image (STRATA_IMAGE); without: strata.sif beside this script, in
-                    ../build, in this folder, in ./build
-  --data DIR        your data (DATA_DIR), /data in the image; without: this folder
-  --scratch DIR     /scratch in the image (SCRATCH_DIR, TMPDIR)
-  --nv, --no-nv     with or without the GPU's driver (STRATA_NV=on|off|auto);
-                    without: when this machine shows a GPU
-  --module NAME     environment module that brings what is missing: Apptainer, Nextflow
+  --image FILE      image to use (STRATA_IMAGE); default: strata.sif beside this script, in
+                    ../build, in the current folder or in ./build
+  --data DIR        folder of your data, /data in the image (DATA_DIR); default: the
+                    current folder
+  --scratch DIR     folder for temporary files, /scratch in the image (SCRATCH_DIR, TMPDIR)
+  --nv, --no-nv     make the GPU driver available in the image, or not
+                    (STRATA_NV=on|off|auto); default: if this machine has a GPU
+  --module NAME     environment module to load if Apptainer or Nextflow is missing
                     (STRATA_MODULE)
-  --runtime FILE    apptainer, singularity or sif to use (STRATA_RUNTIME)
-  --dry-run, -n     print the command, run nothing
-  --yes, -y         ask nothing
-  --plain           the menu without whiptail (STRATA_MENU=plain)
-  --config FILE     where answers are kept
+  --runtime FILE    program that runs the image: apptainer, singularity or sif
+                    (STRATA_RUNTIME)
+  --dry-run, -n     print the command without running it
+  --yes, -y         do not ask for confirmation
+  --plain           show the menu without whiptail (STRATA_MENU=plain)
+  --config FILE     file in which answers are remembered
   --version, --help
 
-Paths: a program sees your data as /data, and also under their own names, as it does
-the scratch folder and the folder you are in: paths of the machine work as they are.
+Paths of this machine work unchanged: a program sees the data folder, the scratch folder
+and the current folder under their own names, and the data folder also as /data.
 
 Examples:
   bmrc_run.sh --image strata.sif doctor
@@ -89,22 +91,23 @@ print_pipeline_help() {
   cat <<'HELP'
 usage: bmrc_run.sh pipeline [--input DIR] [FLAG...] [PARAMETER...]
 
-Writes params.yml, shows the command and asks before it runs it. On a terminal it asks
-for what is not given; elsewhere --input is needed, and nothing is asked.
+Writes params.yml, shows the command and asks before running it. On a terminal, asks for
+missing settings; in a script, needs --input and asks nothing.
 
-  --input DIR            folder with mosaic_grid*_z<NN>.ome.zarr
-  --outdir DIR           results (default: INPUT-results)
-  --profile NAME         local, slurm or bmrc (default: the last answer, else slurm where
-                         it is, else local)
-  --gpu, --no-gpu        (default: the last answer, else as for --nv)
-  --account NAME         whom SLURM charges
-  --partition NAME       SLURM partition; --gpu_partition NAME: for tasks with a GPU
-  --params FILE          where the parameters are written (default: OUTDIR/params.yml)
-  --workflow DIR         folder with main.nf (STRATA_WORKFLOW; without: nextflow/ beside this
+  --input DIR            folder of mosaics (mosaic_grid*_z<NN>.ome.zarr)
+  --outdir DIR           folder for the results (default: INPUT-results)
+  --profile NAME         where to run: local, slurm or bmrc (default: the last answer; else
+                         slurm if this machine has it, else local)
+  --gpu, --no-gpu        let tasks use GPUs, or not (default: the last answer, else as --nv)
+  --account NAME         SLURM account to charge
+  --partition NAME       SLURM partition
+  --gpu_partition NAME   SLURM partition for tasks that use a GPU
+  --params FILE          file to write the parameters to (default: OUTDIR/params.yml)
+  --workflow DIR         folder with main.nf (STRATA_WORKFLOW; default: nextflow/ beside this
                          script or its folder, else the one in the image)
 
-Everything else goes to Nextflow: --stack_blend, -c my.config, -preview. The parameters
-of the workflow: nextflow run main.nf --help
+Other flags go to Nextflow, such as --stack_blend, -c my.config or -preview.
+nextflow run main.nf --help lists the parameters of the workflow.
 HELP
 }
 
@@ -761,7 +764,7 @@ ask_for() {
 
 ask_for_the_rest() {
   local default have last=${config[input]-} before=''
-  [ -n "$input" ] || ask_for input 'Input: folder with mosaic_grid*_z<NN>.ome.zarr' folder_problem "$last" "$(setting data "$opt_data" "${DATA_DIR-}")" "$PWD"
+  [ -n "$input" ] || ask_for input 'Input: folder of mosaics (mosaic_grid*_z<NN>.ome.zarr)' folder_problem "$last" "$(setting data "$opt_data" "${DATA_DIR-}")" "$PWD"
   [ "$input" != "$last" ] || before=${config[outdir]-}
   [ -n "$outdir" ] || ask_for outdir 'Output: folder for the results' output_problem "$before" "$input-results"
   default=local
@@ -773,7 +776,7 @@ ask_for_the_rest() {
     ask_for gpu 'Use GPUs: yes or no' check_yes_no "${config[gpu]-}" "$default"
   fi
   if [ "$profile" != local ] && [ -z "$account" ]; then
-    ask_for account 'Account that SLURM charges (may be empty)' check_account "${config[account]-}"
+    ask_for account 'SLURM account to charge (may be empty)' check_account "${config[account]-}"
   fi
   [ "$profile" = slurm ] || return 0
   if [ -n "$(type -P sinfo)" ] && have=$(partitions); then have=" of $have"; else have=''; fi
@@ -1014,7 +1017,7 @@ data_is_known() { [ -n "$opt_data${DATA_DIR-}${config[data]-}" ]; }
 
 ask_data() {
   local data
-  ask_for data 'Your data: folder that programs see as /data' folder_problem "$opt_data" "${DATA_DIR-}" "${config[data]-}" "$PWD"
+  ask_for data 'Folder of your data, which programs see as /data' folder_problem "$opt_data" "${DATA_DIR-}" "${config[data]-}" "$PWD"
 }
 
 # from_menu WORD: one round. It runs in a subshell: what stops it does not stop the menu.
@@ -1034,7 +1037,7 @@ from_menu() {
       last=${config[args_$choice]-}
       while :; do
         ask "$choice: arguments (none: its help)" "$last" || exit $went_back
-        split_words "$answer" || { say "a quote is not closed: $answer"; continue; }
+        split_words "$answer" || { say "unclosed quote: $answer"; continue; }
         [ ${#words[@]} = 0 ] || break
         (run_program "$program" --help) | page
         back_to 'the arguments' || exit $went_back
@@ -1052,8 +1055,8 @@ ask_settings() {
   local image data scratch nv module
   ask_for image 'Image file' image_answer_problem "$opt_image" "${STRATA_IMAGE-}" "${config[image]-}"
   ask_data
-  ask_for scratch 'Scratch folder, /scratch in the image (may be empty)' scratch_answer_problem "$opt_scratch" "${SCRATCH_DIR-}" "${config[scratch]-}"
-  ask_for nv 'GPU driver in the image: auto, on or off' check_nv "${config[nv]-}" auto
+  ask_for scratch 'Folder for temporary files, /scratch in the image (may be empty)' scratch_answer_problem "$opt_scratch" "${SCRATCH_DIR-}" "${config[scratch]-}"
+  ask_for nv 'Make the GPU driver available in the image: auto, on or off' check_nv "${config[nv]-}" auto
   ask_for module 'Environment modules to load (may be empty)' true "${config[module]-}"
   echo "kept in $config_file" >&2
 }

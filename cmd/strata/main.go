@@ -31,7 +31,7 @@ func main() { cli.MainOf(command()) }
 func command() *cli.Command {
 	return &cli.Command{
 		Name:  "strata",
-		Usage: "all programs in one file: from mosaics to one volume, and what helps on the way",
+		Usage: "all programs in one file: from mosaics of tiles to one volume",
 		Commands: []*cli.Command{
 			aip.Command(), resample.Command(), focal.Command(), stitch.Command(), crop.Command(), stack.Command(),
 			preview.Command(), qcreport.Command(), phantom.Command(), zarrtool.Command(), benchio.Command(), benchzarr.Command(), doctor.Command(), sif.Command(),

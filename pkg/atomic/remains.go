@@ -30,7 +30,7 @@ func (g *Group) clean(o *Output) {
 			g.remove(path)
 		case known:
 		case h.Of(base) && !h.Aside && (h.Writer.Host != g.self.Host || h.Writer.PID != g.self.PID) && recent(path):
-			g.opt.Warn("process %d on %s seems to write %s too: the first that is complete stays, or the last with --overwrite", h.Writer.PID, h.Writer.Host, o.path)
+			g.opt.Warn("process %d on %s seems to write %s too: the first to complete stays, or the last with --overwrite", h.Writer.PID, h.Writer.Host, o.path)
 		}
 	}
 }

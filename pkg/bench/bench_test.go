@@ -92,7 +92,7 @@ func TestBadJSON(t *testing.T) {
 		`{"format":"strata bench 2","x":1}`:    `unknown field "x"`,
 		ok + "x":                               "invalid character 'x' after top-level",
 		strings.Replace(ok, `"read"`, `""`, 1): "results[0]: name is missing",
-		strings.Replace(ok, `[1]`, `[-1]`, 1):  "results[0]: seconds: -1 is no time",
+		strings.Replace(ok, `[1]`, `[-1]`, 1):  "results[0]: seconds: -1 is not a time",
 		strings.Replace(ok, `"seconds"`, `"secs"`, 1):   `unknown field "secs"`,
 		strings.Replace(ok, `{"a":"1"}`, `[]`, 1):       "axes: want an object of strings",
 		strings.Replace(ok, `"1"`, `1`, 1):              "axes: a",

@@ -148,14 +148,14 @@ func (d *Document) check() error {
 		}
 		for _, s := range r.Seconds {
 			if !(s >= 0) || math.IsInf(s, 0) {
-				return bad(fmt.Sprintf("seconds: %v is no time", s))
+				return bad(fmt.Sprintf("seconds: %v is not a time", s))
 			}
 		}
 		if r.Bytes < 0 || r.Ops < 0 || r.RSS < 0 || r.Device < 0 || r.Pixels < 0 || !(r.CPU >= 0) {
 			return bad("has a number below 0")
 		}
 		if l := r.Latency; l != nil && (l.Count < 0 || !(l.Least >= 0) || !(l.Most >= l.Least)) {
-			return bad("latency: least and most are no range of times")
+			return bad("latency: least and most are not a range of times")
 		}
 	}
 	return nil

@@ -96,7 +96,7 @@ func TestControlGroup(t *testing.T) {
 	}
 
 	rec, out = inGroups(t, dirs, "--mem", "4GiB")
-	const want = "--mem 4 GiB is more than this job has: its control group ends at 256 MiB, buffers get 224 MiB"
+	const want = "--mem 4 GiB is more than this job has: its control group allows 256 MiB, buffers get 224 MiB"
 	if rec.Mem != 224<<20 || !strings.Contains(out, want) || len(rec.Warnings) != 1 || rec.Warnings[0] != want {
 		t.Errorf("too much: memory %d, %q, %q", rec.Mem, rec.Warnings, out)
 	}

@@ -45,6 +45,18 @@ func codecNames() []string {
 	return names
 }
 
+// codecUsage lists the codecs and their levels for the help.
+func codecUsage() string {
+	var names []string
+	for _, c := range codecLevels {
+		if c.high >= c.low {
+			c.name += fmt.Sprintf(" (%d to %d)", c.low, c.high)
+		}
+		names = append(names, c.name)
+	}
+	return "compression of the output's chunks, with a level if wanted: " + strings.Join(names, ", ")
+}
+
 // checkCodec accepts NAME or NAME:LEVEL; "" is the input's or the default.
 func checkCodec(v any) error {
 	name, level, given := strings.Cut(v.(string), ":")
@@ -78,44 +90,44 @@ func commonFlags(s Shared) []Flag {
 		}
 	}
 	add(GPU,
-		Flag{Name: "use_gpu", Kind: Bool, Default: "true", Usage: "use a GPU where there is one and it is expected to be faster than the CPU"},
-		Flag{Name: "require_gpu", Kind: Bool, Usage: "always use a GPU; fail (exit 4) where none is usable"},
-		Flag{Name: "gpu", Value: "ID", Note: "best free", Usage: "index or UUID of the GPU; CUDA_VISIBLE_DEVICES is honoured"},
-		Flag{Name: "gpu_mem", Kind: Size, Note: "estimated", Check: Above(0), Usage: "device memory to ask the node's lease for"},
+		Flag{Name: "use_gpu", Kind: Bool, Default: "true", Usage: "compute on a GPU if one is present and expected to be faster than the CPU"},
+		Flag{Name: "require_gpu", Kind: Bool, Usage: "always compute on a GPU; exit with code 4 if none is usable"},
+		Flag{Name: "gpu", Value: "ID", Note: "the one with most free memory", Usage: "index or UUID of the GPU to use, among those that CUDA_VISIBLE_DEVICES allows"},
+		Flag{Name: "gpu_mem", Kind: Size, Note: "estimated", Check: Above(0), Usage: "GPU memory to reserve for this run; the other runs on the node share the rest"},
 	)
 	add(Resources,
-		Flag{Name: "threads", Short: "j", Kind: Int, Note: "CPUs of the cgroup", Check: Between(1, 4096), Usage: "workers"},
-		Flag{Name: "mem", Kind: Size, Note: "512MiB, or half the cgroup's limit if less", Check: AtLeast(1 << 20), Usage: "ceiling for buffers"},
-		Flag{Name: "backend", Default: "auto", Choices: backends, Usage: "how chunks are read"},
+		Flag{Name: "threads", Short: "j", Kind: Int, Note: "all CPUs of the job", Check: Between(1, 4096), Usage: "number of worker threads, 1 to 4096"},
+		Flag{Name: "mem", Kind: Size, Note: "512MiB, or half of the job's memory if less", Check: AtLeast(1 << 20), Usage: "memory limit for buffers, at least 1MiB"},
+		Flag{Name: "backend", Default: "auto", Choices: backends, Usage: "how to read chunks: through the page cache (host), past it (direct), memory-mapped (mmap), or into a GPU through host memory (bounce), by GPUDirect Storage (gds) or decoded there (nvcomp); auto chooses"},
 	)
 	add(Outputs,
-		Flag{Name: "overwrite", Short: "f", Kind: Bool, Usage: "replace an existing output, once the new one is complete"},
-		Flag{Name: "sync", Kind: Bool, Usage: "flush outputs to the device before they are put in place"},
+		Flag{Name: "overwrite", Short: "f", Kind: Bool, Usage: "replace existing outputs, once the new ones are complete"},
+		Flag{Name: "sync", Kind: Bool, Usage: "flush outputs to the storage device before they get their names, in case the power fails"},
 	)
 	add(Layout,
-		Flag{Name: "zarr_format", Kind: Int, Value: "2|3", Note: "the input's", Check: Between(2, 3), Usage: "2 writes NGFF 0.4, 3 writes NGFF 0.5"},
-		Flag{Name: "codec", Default: "blosc-zstd:1", Value: "NAME[:LEVEL]", Check: checkCodec, Usage: strings.Join(codecNames(), ", ")},
-		Flag{Name: "chunks", Kind: Ints, Value: "Z,Y,X", Note: "per stage", Check: Between(1, MostAxis), Usage: "chunk shape in voxels"},
-		Flag{Name: "shard", Kind: Ints, Value: "Z,Y,X", Note: "none", Check: Between(1, MostAxis), Usage: "shard shape in voxels, a multiple of the chunks; Zarr format 3"},
+		Flag{Name: "zarr_format", Kind: Int, Value: "2|3", Note: "the input's", Check: Between(2, 3), Usage: "Zarr format of the output: 2 writes OME-Zarr 0.4, 3 writes OME-Zarr 0.5"},
+		Flag{Name: "codec", Default: "blosc-zstd:1", Value: "NAME[:LEVEL]", Check: checkCodec, Usage: codecUsage()},
+		Flag{Name: "chunks", Kind: Ints, Value: "Z,Y,X", Note: "chosen by the program", Check: Between(1, MostAxis), Usage: "chunk shape of the output, in voxels"},
+		Flag{Name: "shard", Kind: Ints, Value: "Z,Y,X", Note: "no shards", Check: Between(1, MostAxis), Usage: "shard shape of the output in voxels, a multiple of the chunk shape; needs Zarr format 3"},
 	)
 	add(Pyramid,
-		Flag{Name: "n_levels", Kind: Int, Default: "5", Check: Between(0, 30), Usage: "pyramid levels below level 0"},
+		Flag{Name: "n_levels", Kind: Int, Default: "5", Check: Between(0, 30), Usage: "number of pyramid levels below level 0, 0 to 30"},
 	)
 	add(Inputs,
-		Flag{Name: "missing_chunks", Default: "warn", Choices: missingChunks, Usage: "fill takes chunks that are not stored as the fill value; warn says so where they got lost; error fails (exit 3)"},
+		Flag{Name: "missing_chunks", Default: "warn", Choices: missingChunks, Usage: "how to treat chunks that are missing from an input: fill reads them as the fill value, warn does so too and reports chunks that were lost, error exits with code 3"},
 	)
 	add(GPU, gpuFileFlags()...)
 	add(Resources, httpFlags()...)
 	add(0,
-		Flag{Name: "progress", Default: "auto", Choices: []string{"auto", "bar", "plain", "none"}, Usage: "bar on a terminal, a line every 10 s elsewhere"},
-		Flag{Name: "report", Value: "FILE", Usage: "write a JSON record of the run"},
-		Flag{Name: "log_format", Default: "console", Choices: []string{"console", "json"}, Usage: "form of the log on standard error"},
-		Flag{Name: "verbose", Short: "v", Kind: Bool, Usage: "log more, with times"},
-		Flag{Name: "quiet", Short: "q", Kind: Bool, Usage: "log errors only, no progress"},
-		Flag{Name: "version", Kind: Bool, Usage: "print the version"},
-		Flag{Name: "help", Short: "h", Kind: Bool, Usage: "print this help"},
-		Flag{Name: "completion", Choices: shells, Value: "bash|zsh|fish", Usage: "print a completion script for a shell"},
-		Flag{Name: "man", Kind: Bool, Hidden: true, Usage: "print the page of the manual"},
+		Flag{Name: "progress", Default: "auto", Choices: []string{"auto", "bar", "plain", "none"}, Usage: "progress display: a bar, one line every 10 s (plain) or none; auto shows a bar on a terminal and plain lines elsewhere"},
+		Flag{Name: "report", Value: "FILE", Usage: "write a JSON record of the run: inputs, outputs, times, memory, warnings"},
+		Flag{Name: "log_format", Default: "console", Choices: []string{"console", "json"}, Usage: "format of the log on standard error"},
+		Flag{Name: "verbose", Short: "v", Kind: Bool, Usage: "log more detail, with times"},
+		Flag{Name: "quiet", Short: "q", Kind: Bool, Usage: "log only errors and show no progress"},
+		Flag{Name: "version", Kind: Bool, Usage: "print the version and exit"},
+		Flag{Name: "help", Short: "h", Kind: Bool, Usage: "print this help and exit"},
+		Flag{Name: "completion", Choices: shells, Value: "bash|zsh|fish", Usage: "print a completion script for this shell and exit"},
+		Flag{Name: "man", Kind: Bool, Hidden: true, Usage: "print the manual page and exit"},
 	)
 	return flags
 }

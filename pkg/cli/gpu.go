@@ -97,7 +97,7 @@ func (r *Run) closeDevice() {
 	}
 	r.UsedGPU(g, peak)
 	if err := r.device.Close(); err != nil {
-		r.Warn("give the GPU back: %v", err)
+		r.Warn("release the GPU: %v", err)
 	}
 	r.device = nil
 }
@@ -110,5 +110,5 @@ func againWithoutGPU(reason error) error {
 	if err == nil {
 		err = syscall.Exec(self, os.Args, append(os.Environ(), fellBackVariable+"="+oneLine(reason)))
 	}
-	return fmt.Errorf("%w (starting anew on the CPU: %v)", reason, err)
+	return fmt.Errorf("%w (restarting on the CPU: %v)", reason, err)
 }

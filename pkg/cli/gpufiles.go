@@ -12,13 +12,13 @@ const gpuFiles = "GPU file options"
 func gpuFileFlags() []Flag {
 	s := settings.Default()
 	flags := []Flag{
-		{Name: "compat_mode", Choices: []string{"auto", "on", "off"}, Note: s.Compat.String(), Usage: "on: by way of the host; off: straight, by cuFile, or not at all"},
-		{Name: "gds_threads", Kind: Int, Note: "as --threads", Check: Between(1, settings.MostThreads), Usage: "threads that read and write"},
-		{Name: "task_size", Kind: Size, Note: units.FormatSize(s.TaskSize), Check: Between(1, settings.MostBytes), Usage: "what a thread takes at a time"},
-		{Name: "gds_threshold", Kind: Size, Note: units.FormatSize(s.Threshold), Check: Between(0, settings.MostBytes), Usage: "what is smaller goes by way of the host"},
-		{Name: "bounce_buffer", Kind: Size, Note: units.FormatSize(s.Bounce), Check: Between(settings.LeastBounce, settings.MostBytes), Usage: "page-locked memory of a thread for what goes by way of the host"},
-		{Name: "direct_io", Choices: []string{"none", "read", "write", "both"}, Note: "write", Usage: "what the host does past the page cache (O_DIRECT)"},
-		{Name: "gds_register", Choices: []string{"auto", "off"}, Note: "auto", Usage: "auto: the GPU's memory stays mapped for cuFile once it is used again"},
+		{Name: "compat_mode", Choices: []string{"auto", "on", "off"}, Note: s.Compat.String(), Usage: "how file data reach the GPU: on moves them through host memory, off only by GPUDirect Storage (an error where it does not work), auto by whichever works"},
+		{Name: "gds_threads", Kind: Int, Note: "same as --threads", Check: Between(1, settings.MostThreads), Usage: "number of threads that move file data to and from the GPU"},
+		{Name: "task_size", Kind: Size, Note: units.FormatSize(s.TaskSize), Check: Between(1, settings.MostBytes), Usage: "largest piece that one thread reads or writes at a time when it moves file data to or from the GPU"},
+		{Name: "gds_threshold", Kind: Size, Note: units.FormatSize(s.Threshold), Check: Between(0, settings.MostBytes), Usage: "move reads and writes smaller than this through host memory, even where GPUDirect Storage works"},
+		{Name: "bounce_buffer", Kind: Size, Note: units.FormatSize(s.Bounce), Check: Between(settings.LeastBounce, settings.MostBytes), Usage: "page-locked host memory per thread for file data that pass through the host on their way to or from the GPU"},
+		{Name: "direct_io", Choices: []string{"none", "read", "write", "both"}, Note: "write", Usage: "bypass the page cache (O_DIRECT) when file data pass through the host on their way to (read) or from (write) the GPU"},
+		{Name: "gds_register", Choices: []string{"auto", "off"}, Note: "auto", Usage: "keep GPU memory registered with cuFile from its second use on (auto), or never register it (off)"},
 	}
 	for i := range flags {
 		flags[i].section = gpuFiles

@@ -59,7 +59,7 @@ func (c *Command) sections(path string) []section {
 		for _, s := range c.Commands {
 			rows = append(rows, [2]string{s.Name, s.Usage})
 		}
-		out = append(out, section{title: "Commands", rows: rows}, section{text: path + " COMMAND --help tells more about a command."})
+		out = append(out, section{title: "Commands", rows: rows}, section{text: path + " COMMAND --help describes a command."})
 	}
 	if len(c.Args) > 0 {
 		out = append(out, section{title: "Arguments", rows: c.argumentRows()})
@@ -124,8 +124,8 @@ func (c *Command) flagSections() []section {
 	}
 	add("Options", all[:len(c.Flags)], "")
 	add("Common options", inSection(common, ""), "")
-	add(gpuFiles, inSection(common, gpuFiles), "Each has a variable as well, from STRATA_COMPAT_MODE to STRATA_GDS_REGISTER; KvikIO's are honoured.")
-	add(remoteFiles, inSection(common, remoteFiles), "Each has a variable as well, from STRATA_HTTP_STATUS_CODES to STRATA_HTTP_MIN_RATE; KvikIO's are honoured.")
+	add(gpuFiles, inSection(common, gpuFiles), "Environment variables set the same, such as STRATA_COMPAT_MODE for --compat_mode. KvikIO's variables work, too.")
+	add(remoteFiles, inSection(common, remoteFiles), "Environment variables set the same, such as STRATA_HTTP_TIMEOUT for --http_timeout. KvikIO's variables work, too.")
 	return out
 }
 

@@ -30,7 +30,7 @@ func (r *Run) Input(path string) (string, error) {
 		r.buckets = append(r.buckets, path)
 		return path, nil
 	default:
-		return "", Usage("input %s: there is no way to read %s:// addresses: want a folder, a .zip file, http://, https:// or s3://", path, scheme)
+		return "", Usage("input %s: cannot read %s:// addresses: want a folder, a .zip file, http://, https:// or s3://", path, scheme)
 	}
 	if file, key := images.Split(path); key != "" { // a node in a zip file or an image file
 		return path, placeError(r.outputs.Input(file))
@@ -113,7 +113,7 @@ func (r *Run) Image(path string) (string, error) {
 		return path, err
 	}
 	if images := imagesIn(path); len(images) > 0 {
-		return "", BadInputf("%s: is a folder of %d images and no image itself: name one of them, such as %s", path, len(images), filepath.Join(path, images[0]))
+		return "", BadInputf("%s: is a folder of %d images, not an image: name one of them, such as %s", path, len(images), filepath.Join(path, images[0]))
 	}
 	return path, nil
 }

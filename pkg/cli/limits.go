@@ -43,9 +43,9 @@ func checkFiles() error {
 // memoryLimits are what buffers have to fit into: the control group's limit, or what is left of
 // the address space if that is less.
 func memoryLimits() (l host.Limits, what string) {
-	l, what = host.CgroupLimits(), "its control group ends at"
+	l, what = host.CgroupLimits(), "its control group allows"
 	if _, left, limited := host.AddressSpace(); limited && (l.Memory == nil || left < *l.Memory) {
-		l.Memory, what = &left, "its address space (ulimit -v) has left"
+		l.Memory, what = &left, "its address space (ulimit -v) leaves"
 	}
 	return l, what
 }

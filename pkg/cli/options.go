@@ -114,7 +114,7 @@ func countable(name string, shape []int) error {
 	voxels := 1
 	for _, n := range shape {
 		if n > MostAxis/voxels {
-			return Usage("--%s %s has more voxels than can be: at most %d", name, join(shape), int64(MostAxis))
+			return Usage("--%s %s has too many voxels: at most %d", name, join(shape), int64(MostAxis))
 		}
 		voxels *= n
 	}
@@ -182,7 +182,7 @@ func (r *Run) backendReason() string {
 	case r.command.Accelerator == nil:
 		return gpuReason
 	case !o.UseGPU:
-		return "it takes a GPU, and --no-use_gpu is given"
+		return "it needs a GPU, and --no-use_gpu is given"
 	}
 	return ""
 }

@@ -73,7 +73,7 @@ func (r *Run) NeedStdout() error {
 		}
 		err = syscall.EBADF
 	}
-	return fmt.Errorf("standard output is closed: %w; give > %s to read without keeping anything", err, os.DevNull)
+	return fmt.Errorf("standard output is closed: %w; redirect it to %s to discard it", err, os.DevNull)
 }
 
 // dump shows what all goroutines do, with --verbose.

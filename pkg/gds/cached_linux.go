@@ -30,7 +30,7 @@ func Cached(f *os.File, off, n int64) (int64, error) {
 		return 0, nil
 	}
 	if !tells(f, info) {
-		return 0, fmt.Errorf("page cache of %s: told to its owner and to those who may write it: %w", f.Name(), errors.ErrUnsupported)
+		return 0, fmt.Errorf("page cache of %s: only its owner and users who may write it can ask: %w", f.Name(), errors.ErrUnsupported)
 	}
 	if in, err := cachedPages(f, off, n); err == nil {
 		return in, nil

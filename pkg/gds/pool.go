@@ -74,7 +74,7 @@ func NewPool(d *gpu.Device, s settings.Settings, warn func(text string)) (*Pool,
 	}
 	if d != nil && s.Compat == settings.Off {
 		if straight, reason := p.Mode(); !straight {
-			return nil, fmt.Errorf("compat_mode is off, but files cannot be moved straight to the GPU: %s", reason)
+			return nil, fmt.Errorf("compat_mode is off, but files cannot be moved directly to the GPU: %s", reason)
 		}
 	}
 	p.threads.Add(s.Threads)

@@ -200,6 +200,6 @@ func (p *Pool) fellBack(f *File, write bool, why error) {
 		if why == nil {
 			why = errors.New("cuFile moved less than there is")
 		}
-		p.warn(fmt.Sprintf("%s is %s by way of the host, not straight: %v", f.path, verb, why))
+		p.warn(fmt.Sprintf("%s is %s through host memory, not directly: %v", f.path, verb, why))
 	})
 }

@@ -123,7 +123,7 @@ func TestMode(t *testing.T) {
 			if err := forced.Close(); err != nil {
 				t.Error(err)
 			}
-		} else if !untried(reason) && err.Error() != "compat_mode is off, but files cannot be moved straight to the GPU: "+reason {
+		} else if !untried(reason) && err.Error() != "compat_mode is off, but files cannot be moved directly to the GPU: "+reason {
 			t.Error(err)
 		}
 		if want := ok || untried(reason); (err == nil) != want { // where cuFile is demanded it is tried

@@ -38,7 +38,7 @@ func (o Options) plan(components int) (p plan, err error) {
 	case s != [2]int{1, 1} && s != [2]int{2, 1} && s != [2]int{2, 2}:
 		return p, fmt.Errorf("subsampling by %d, %d, possible are 1,1, 2,1 and 2,2", s[0], s[1])
 	case s != [2]int{1, 1} && p.tables == 1:
-		return p, fmt.Errorf("subsampling by %d, %d, of components that are no colour differences", s[0], s[1])
+		return p, fmt.Errorf("subsampling by %d, %d, of components that are not colour differences", s[0], s[1])
 	}
 	percent := 200 - 2*quality
 	if quality < 50 {

@@ -89,14 +89,14 @@ func TestEncodeRefused(t *testing.T) {
 		w, h, n int
 		o       Options
 	}{
-		"2 components":             {8, 8, 2, Options{}},
-		"quality 101":              {8, 8, 3, Options{Quality: 101}},
-		"quality -1":               {8, 8, 3, Options{Quality: -1}},
-		"subsampling by 4, 1":      {8, 8, 3, Options{Color: ToRGB, Subsampling: [2]int{4, 1}}},
-		"are no colour difference": {8, 8, 3, Options{Subsampling: [2]int{2, 2}}},
-		"an image of 0×8 pixels":   {0, 8, 3, Options{}},
-		"an image of 8×65536":      {8, 65536, 3, Options{}},
-		"16384 bytes for an image": {64, 65, 4, Options{}},
+		"2 components":              {8, 8, 2, Options{}},
+		"quality 101":               {8, 8, 3, Options{Quality: 101}},
+		"quality -1":                {8, 8, 3, Options{Quality: -1}},
+		"subsampling by 4, 1":       {8, 8, 3, Options{Color: ToRGB, Subsampling: [2]int{4, 1}}},
+		"are not colour difference": {8, 8, 3, Options{Subsampling: [2]int{2, 2}}},
+		"an image of 0×8 pixels":    {0, 8, 3, Options{}},
+		"an image of 8×65536":       {8, 65536, 3, Options{}},
+		"16384 bytes for an image":  {64, 65, 4, Options{}},
 	} {
 		var e Encoder
 		if _, err := e.Encode(nil, src, c.w, c.h, c.n, c.o); err == nil || !strings.Contains(err.Error(), want) {

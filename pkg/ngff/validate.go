@@ -190,14 +190,14 @@ func checkUnit(field string, a Axis, f *findings) {
 		f.warn(field, "missing (a space unit such as \"micrometer\")")
 	case a.Type == TypeSpace:
 		if _, name, ok := Micrometres(a.Unit); !ok && !slices.Contains(farUnits, a.Unit) {
-			f.warn(field, "%q is no space unit of NGFF (such as \"micrometer\")", a.Unit)
+			f.warn(field, "%q is not a space unit of NGFF (such as \"micrometer\")", a.Unit)
 		} else if ok && name != a.Unit {
 			f.warn(field, "%q (NGFF writes %q)", a.Unit, name)
 		}
 	case a.Type == TypeTime && a.Unit == "":
 		f.warn(field, "missing (a time unit such as \"second\")")
 	case a.Type == TypeTime && !slices.Contains(timeUnits, a.Unit):
-		f.warn(field, "%q is no time unit of NGFF (such as \"second\")", a.Unit)
+		f.warn(field, "%q is not a time unit of NGFF (such as \"second\")", a.Unit)
 	}
 }
 
@@ -325,7 +325,7 @@ func (v *validator) well(g *zarr.Group, p *Plate, i int) {
 	}
 	for j, im := range m.Well.Images {
 		if len(p.Acquisitions) > 1 && !slices.ContainsFunc(p.Acquisitions, func(a Acquisition) bool { return a.ID == im.Acquisition }) {
-			f.bad(fmt.Sprintf("well.images[%d].acquisition", j), "%d is no acquisition of the plate", im.Acquisition)
+			f.bad(fmt.Sprintf("well.images[%d].acquisition", j), "%d is not an acquisition of the plate", im.Acquisition)
 		}
 	}
 	v.add(wg.Location(), &f)

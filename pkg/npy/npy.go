@@ -139,7 +139,7 @@ func parse(text []byte) (Header, error) {
 		case "descr":
 			s, ok := p.quoted()
 			if !ok {
-				return h, p.fail("descr is no string: only plain element types are known")
+				return h, p.fail("descr is not a string: only plain element types are known")
 			}
 			if strings.HasPrefix(s, "=") {
 				s = "<" + s[1:]
@@ -157,7 +157,7 @@ func parse(text []byte) (Header, error) {
 			}
 		case "shape":
 			if h.Shape, ok = p.tuple(); !ok {
-				return h, p.fail("shape is no tuple of lengths")
+				return h, p.fail("shape is not a tuple of lengths")
 			}
 		default:
 			return h, p.fail("has the unknown key %q", key)

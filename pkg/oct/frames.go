@@ -38,7 +38,7 @@ func OpenFrames(in *ngff.Image, channel int) (*Mosaic, error) {
 		f.At[c] = min(channel, max(channels-1, 0))
 	}
 	if channel >= channels {
-		return nil, LayoutErrorf("--channel %d: %s has %d, counted from 0", channel, a.Location(), channels)
+		return nil, LayoutErrorf("--channel %d: %s has %d channels, counted from 0", channel, a.Location(), channels)
 	}
 	return newMosaic(in, f)
 }

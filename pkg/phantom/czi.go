@@ -40,7 +40,7 @@ func (s *Specimen) WriteCZI(ctx context.Context, out interface {
 	c := &s.cfg
 	pixel, ok := ScanPixels(c.DType)
 	if !ok {
-		return fmt.Errorf("phantom: CZI files have no pixels of %s (must be uint8, uint16, float32 or float64)", c.DType)
+		return fmt.Errorf("phantom: CZI files cannot store pixels of %s (must be uint8, uint16, float32 or float64)", c.DType)
 	}
 	size := int64(c.DType.Size()) * int64(c.Tile[1]) * int64(c.Tile[2])
 	workers := int(min(int64(max(sc.Workers, 1)), sc.Mem/(8*size))) // a tile, its parts, its encoded form; four pixels for each of the pyramid

@@ -293,7 +293,7 @@ func TestColours(t *testing.T) {
 		if v != v {
 			want = noData
 		}
-		if got := p.Image.RGBAAt(1, 1); got != want || (v != v) != strings.Contains(warned, "no number") {
+		if got := p.Image.RGBAAt(1, 1); got != want || (v != v) != strings.Contains(warned, "no finite value") {
 			t.Errorf("%v: %v %q", v, got, warned)
 		}
 	}

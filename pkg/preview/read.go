@@ -69,7 +69,7 @@ func (r *reading) window(q *filter.Quantiles) [2]float64 {
 	w := [2]float64{q.Value(0), q.Value(1)}
 	if math.IsNaN(w[0]) {
 		if r.res.Warn != nil {
-			r.res.Warn(fmt.Sprintf("%s: no number in what the preview shows", r.volume.where))
+			r.res.Warn(fmt.Sprintf("%s: the part to be drawn has no finite value", r.volume.where))
 		}
 		return [2]float64{0, 1}
 	}

@@ -37,7 +37,7 @@ func ReadSliceConfig(r io.Reader, name string) (map[int]SliceConfig, error) {
 			return nil, err
 		}
 		if first, ok := lines[id]; ok {
-			return nil, t.errorf("slice %d is there already on line %d", id, first)
+			return nil, t.errorf("slice %d is already on line %d", id, first)
 		}
 		out[id], lines[id] = c, t.line
 	}

@@ -66,7 +66,7 @@ func ReadTilePositions(r io.Reader, name string) (*TilePositions, error) {
 		return nil, err
 	}
 	if len(p.Tiles) == 0 {
-		return nil, fmt.Errorf("%s: there is no position of a tile", name)
+		return nil, fmt.Errorf("%s: contains no tile positions", name)
 	}
 	return p, nil
 }
@@ -161,7 +161,7 @@ func (p *TilePositions) readTable(b []byte) error {
 func (p *TilePositions) add(t TilePosition, seen map[[2]int]bool) error {
 	for d, v := range t.Position {
 		if !(math.Abs(v) <= farthest) {
-			return fmt.Errorf("position %g is out of reach", v)
+			return fmt.Errorf("position %g is out of range", v)
 		}
 		if n := p.Grid[d]; t.Tile[d] < 0 || t.Tile[d] >= mostTile || n > 0 && t.Tile[d] >= n {
 			return fmt.Errorf("tile (%d, %d) lies outside the mosaic grid", t.Tile[0], t.Tile[1])

@@ -34,15 +34,15 @@ func TestTilePositions(t *testing.T) {
 func TestBadTilePositions(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                  "f:1: the file is empty",
-		"{}":                                "f: there is no position of a tile",
-		"row,column,y_um,x_um\n":            "f: there is no position of a tile",
+		"{}":                                "f: contains no tile positions",
+		"row,column,y_um,x_um\n":            "f: contains no tile positions",
 		"row,column,y_um\n0,0,1\n":          `f:1: there is no column "x_um"`,
 		"row,col,y_um,x_um\n0,0,1,2\n":      `f:1: there is no column "column"`,
 		"row,column,y_um,x_um\n0,0,1,a\n":   `f:2: x_um is "a", want a number`,
 		"row,column,y_um,x_um\n-1,0,1,2\n":  `f:2: row is "-1", want a whole number`,
 		"row,column,y_um,x_um\n0,0,1,NaN\n": `f:2: x_um is "NaN", want a number`,
 		"row,column,y_um,x_um\n0,0,1,2\n0,0,1,2\n":                                  "f:3: tile (0, 0) has a position already",
-		"row,column,y_um,x_um\n0,0,1,2e15\n":                                        "f:2: position 2e+15 is out of reach",
+		"row,column,y_um,x_um\n0,0,1,2e15\n":                                        "f:2: position 2e+15 is out of range",
 		"{\"positions\":\n[{\"tile\": \"a\"}]}":                                     "f:2: positions.tile is a string, want a slice",
 		"{\"positions\":\n[}":                                                       "f:2: invalid character",
 		`{"positions": [{"tile": [0]}]}`:                                            `f: positions[0]: want "tile": [row, column]`,

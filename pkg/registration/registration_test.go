@@ -63,7 +63,7 @@ func TestBadShifts(t *testing.T) {
 		strings.ReplaceAll(header, ",", ";") + "0;1;1;1;1;1\n":  `s.csv:1: columns are separated by ";", want commas`,
 		strings.ReplaceAll(header, ",", "\t") + "0\t1\t1\t1\t1": `s.csv:1: columns are separated by "\t", want commas`,
 		"fixed_id,moving_id,x_shift,y_shift\n0,1,2,3\n":         `s.csv:1: there is no column "x_shift_mm"`,
-		"fixed_id,fixed_id,moving_id,x_shift_mm,y_shift_mm\n":   `s.csv:1: column "fixed_id" is there twice`,
+		"fixed_id,fixed_id,moving_id,x_shift_mm,y_shift_mm\n":   `s.csv:1: column "fixed_id" appears twice`,
 		header + "0,1,1,1,1,1\n\n0,1,1,1,2,2\n":                 "s.csv:4: slices 0 and 1 are a pair already on line 2",
 		header + "0,1,1,1,abc,1\n":                              `s.csv:2: x_shift_mm is "abc", want a number`,
 		header + "0,1,1,1,1\n":                                  `s.csv:2: y_shift_mm is "", want a number`,
@@ -175,7 +175,7 @@ func TestSliceConfig(t *testing.T) {
 		"slice_id;use\n3;true\n":     `c.csv:1: there is no column "slice_id"`,
 		"slice_id,use\n3,maybe\n":    `c.csv:2: use is "maybe", want true or false`,
 		"slice_id\nx\n":              `c.csv:2: slice_id is "x"`,
-		"slice_id,use\n3,1\n\n3,1\n": "c.csv:4: slice 3 is there already on line 2",
+		"slice_id,use\n3,1\n\n3,1\n": "c.csv:4: slice 3 is already on line 2",
 	} {
 		if _, err := ReadSliceConfig(strings.NewReader(text), "c.csv"); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)

@@ -81,7 +81,7 @@ func (s *Shifts) Positions(ids []int) (at map[int][2]float64, warnings []string)
 		named[next] = [2]float64{named[id][0] + p.x, named[id][1] + p.y}
 	}
 	if extra := len(s.pairs) - used; extra > 0 {
-		warn("%d shifts are between slices that do not follow each other: not used", extra)
+		warn("%d shifts are between slices that are not neighbours: not used", extra)
 	}
 	at = map[int][2]float64{}
 	var absent []int

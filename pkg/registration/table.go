@@ -60,7 +60,7 @@ func openTable(r io.Reader, name string, needed ...string) (*table, error) {
 		}
 	}
 	if twice != "" {
-		return nil, fmt.Errorf("%s:%d: column %q is there twice", name, t.line, twice)
+		return nil, fmt.Errorf("%s:%d: column %q appears twice", name, t.line, twice)
 	}
 	return t, nil
 }

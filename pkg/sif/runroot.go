@@ -62,7 +62,7 @@ func ParseBind(text string) (Bind, error) {
 	b.Source, b.Target = source, source
 	if len(parts) > 1 {
 		if b.Target = path.Clean(parts[1]); !path.IsAbs(parts[1]) || b.Target == "/" {
-			return b, fmt.Errorf("%w %q: the target %q is no absolute path below /", ErrBind, text, parts[1])
+			return b, fmt.Errorf("%w %q: the target %q is not an absolute path below /", ErrBind, text, parts[1])
 		}
 	}
 	return b, nil

@@ -103,7 +103,7 @@ const taints = "PFSRMBUDAWCIOELKXTNJ"
 func parseTaint(text string) (string, string) {
 	bits, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return "", "/proc/sys/kernel/tainted: " + strconv.Quote(clip(text)) + " is no number"
+		return "", "/proc/sys/kernel/tainted: " + strconv.Quote(clip(text)) + " is not a number"
 	}
 	var b strings.Builder
 	for i, letter := range taints {

@@ -267,7 +267,7 @@ func TestHostileTree(t *testing.T) {
 		m.Path.Reason != "/proc/self/mountinfo: not a regular file" || m.NvidiaFS.Version.Value == "" || len(m.NvidiaFS.Version.Value) > 100 || m.NvidiaFS.Stats != nil {
 		t.Errorf("%+v\n%+v", m, m.Path)
 	}
-	if _, err := At(secret); err == nil || !strings.Contains(err.Error(), "is no folder: want one with proc, sys and etc") {
+	if _, err := At(secret); err == nil || !strings.Contains(err.Error(), "is not a folder: want one with proc, sys and etc") {
 		t.Error(err)
 	}
 	if _, err := At(dir + "/missing"); err == nil {

@@ -136,7 +136,7 @@ func (r Root) link(dir string) Link {
 	speed := func(name string) Fact[string] {
 		return convert(r.text(dir+"/"+name), func(s string) (string, string) {
 			if !strings.HasSuffix(strings.TrimSuffix(s, " PCIe"), "GT/s") {
-				return "", dir + "/" + name + ": " + strconv.Quote(clip(s)) + " is no speed"
+				return "", dir + "/" + name + ": " + strconv.Quote(clip(s)) + " is not a speed"
 			}
 			return s, ""
 		})

@@ -35,7 +35,7 @@ func At(dir string) (Root, error) {
 		return Root{}, fmt.Errorf("recorded machine: %w", err)
 	}
 	if !info.IsDir() {
-		return Root{}, fmt.Errorf("recorded machine: %s is no folder: want one with proc, sys and etc of a machine", dir)
+		return Root{}, fmt.Errorf("recorded machine: %s is not a folder: want one with proc, sys and etc of a machine", dir)
 	}
 	return Root{dir: dir}, nil
 }

@@ -60,7 +60,7 @@ func number(f Fact[string], name string) Fact[int64] {
 	return convert(f, func(s string) (int64, string) {
 		n, err := strconv.ParseInt(strings.TrimSpace(s), 0, 64)
 		if err != nil {
-			return 0, name + ": " + strconv.Quote(clip(s)) + " is no number"
+			return 0, name + ": " + strconv.Quote(clip(s)) + " is not a number"
 		}
 		return n, ""
 	})

@@ -133,7 +133,7 @@ func (d *directory) integers(ctx context.Context, tag uint16, most int64) ([]uin
 	switch v.kind {
 	case 1, 3, 4, 7, 13, 16, 18:
 	default:
-		return nil, d.errorf(tag, "values of type %d are no unsigned integers", v.kind)
+		return nil, d.errorf(tag, "values of type %d are not unsigned integers", v.kind)
 	}
 	if v.count > most {
 		return nil, d.errorf(tag, "has %d values, at most %d make sense", v.count, most)
@@ -191,7 +191,7 @@ func (d *directory) text(ctx context.Context, tag uint16, most int64) ([]byte, e
 		return nil, err
 	}
 	if v.size() != 1 {
-		return nil, d.errorf(tag, "values of type %d are no bytes", v.kind)
+		return nil, d.errorf(tag, "values of type %d are not bytes", v.kind)
 	}
 	if v.count > most {
 		return nil, d.errorf(tag, "has %d bytes, at most %d are read", v.count, most)

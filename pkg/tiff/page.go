@@ -261,7 +261,7 @@ func (d *directory) segments(p *Page, l *Layout) error {
 		switch v.kind {
 		case 3, 4, 13, 16, 18:
 		default:
-			return d.errorf(tag, "values of type %d are no offsets", v.kind)
+			return d.errorf(tag, "values of type %d are not offsets", v.kind)
 		}
 		if i == 0 {
 			p.offsets = v

@@ -37,7 +37,7 @@ func NewGrid(positions [][2]float64, tile [2]float64) (*Grid, error) {
 	for k, p := range positions {
 		for d, v := range p {
 			if v-v != 0 {
-				return nil, fmt.Errorf("tile %d: position (%g, %g) is no number", k, p[0], p[1])
+				return nil, fmt.Errorf("tile %d: position (%g, %g) is not a number", k, p[0], p[1])
 			}
 			axis[d] = append(axis[d], v)
 		}

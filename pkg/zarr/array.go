@@ -202,7 +202,7 @@ func (s *Spec) metadata() (*metadata, error) {
 		md.numpy = md.elem.Typestr()[1:]
 	}
 	if t, ok, err := parseNumpyType(md.numpy); md.numpy != "" && (!ok || err != nil || t != md.elem) {
-		return nil, fieldError("NumpyType", "is %q, which is no type of elements of %s", md.numpy, md.elem)
+		return nil, fieldError("NumpyType", "is %q, which is not an element type of %s", md.numpy, md.elem)
 	}
 	if len(md.shape) > maxRank || len(md.chunks) != len(md.shape) {
 		return nil, fieldError("Chunks", "has %d dimensions, the array has %d (at most %d are supported)", len(md.chunks), len(md.shape), maxRank)

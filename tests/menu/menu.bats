@@ -31,7 +31,7 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
   mkdir "$T/my \$(touch evil) 'data'"
   screen --image "$T/strata.sif"
   choose 2
-  see 'Your data: folder that programs see as /data'
+  see 'Folder of your data, which programs see as /data'
   keys C-u
   text "$T/nothing"
   keys Enter
@@ -65,7 +65,7 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
   see 'stack: arguments'
   text "it's"
   keys Enter
-  see "a quote is not closed: it's"
+  see "unclosed quote: it's"
   keys Enter
   see 'stack: arguments'
   keys Tab Tab Enter
@@ -99,7 +99,7 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
   export PROGRAMS='benchmark_czi.sh profile_czi.sh'
   screen --image "$T/strata.sif"
   OFFERED='1 6 7 11 12' choose 7
-  see 'Your data: folder that programs see as /data'
+  see 'Folder of your data, which programs see as /data'
   keys C-u
   text "$T/data"
   keys Enter
@@ -211,9 +211,9 @@ unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return
   keys C-u
   text "$T/new data"
   keys Enter
-  see 'Scratch folder'
+  see 'Folder for temporary files'
   keys Enter
-  see 'GPU driver in the image: auto, on or off (q: back): auto'
+  see 'Make the GPU driver available in the image: auto, on or off (q: back): auto'
   keys C-u
   text on
   keys Enter
@@ -278,7 +278,7 @@ pipeline_screen() {
 @test "whiptail: the pipeline asks, writes params.yml, shows the command, runs it" {
   pipeline_screen
   choose 1
-  see 'Input: folder with mosaic_grid'
+  see 'Input: folder of mosaics'
   see "$T/data"
   keys C-u
   text "$T/mo saics"
@@ -335,7 +335,7 @@ pipeline_screen() {
   see 'choice'
   text 1
   keys Enter
-  see "Input: folder with mosaic_grid*_z<NN>.ome.zarr (q: back): $T/mo saics"
+  see "Input: folder of mosaics (mosaic_grid*_z<NN>.ome.zarr) (q: back): $T/mo saics"
   keys Enter
   see "Output: folder for the results (q: back): $T/out"
   keys Enter
@@ -358,7 +358,7 @@ pipeline_screen() {
   see 'choice'
   text 1
   keys Enter
-  see "Input: folder with mosaic_grid*_z<NN>.ome.zarr (q: back): $T/data"
+  see "Input: folder of mosaics (mosaic_grid*_z<NN>.ome.zarr) (q: back): $T/data"
   keys Enter
   see "Output: folder for the results (q: back): $T/data-results"
   keys Enter
@@ -438,7 +438,7 @@ pipeline_screen() {
   keys Enter
   see '<Quit>'
   keys s Enter
-  for i in 'Image file' 'Your data' 'Scratch folder' 'GPU driver'; do see "$i"; keys Enter; done
+  for i in 'Image file' 'Folder of your data' 'Folder for temporary files' 'Make the GPU driver'; do see "$i"; keys Enter; done
   see 'Environment modules'
   text q
   keys Enter

@@ -186,7 +186,7 @@ ok 'bmrc: the run succeeds' same "$status" 0
 ok 'bmrc: 4 h with a GPU go to gpu_short' same "$(job m_u8_v3raw 1 Partition) $(job m_u8_v3raw 1 TresPerNode)" 'gpu_short gres:gpu:1'
 ok 'bmrc: without a GPU to short' same "$(jobs | grep 'JobName=nf-VERSIONS' | grep -c 'Partition=short ')" 1
 if [ -e "$tmp/cluster/cgroups" ]; then
-  ok '--mem ends below the memory of the job, with a warning' same "$(limits m_u8_v3raw "$launch/bmrc") $(grep -c 'is more than this job has: its control group ends at 1 GiB' "$launch/bmrc/reports/m_u8_v3raw.aip.json")" \
+  ok '--mem ends below the memory of the job, with a warning' same "$(limits m_u8_v3raw "$launch/bmrc") $(grep -c 'is more than this job has: its control group allows 1 GiB' "$launch/bmrc/reports/m_u8_v3raw.aip.json")" \
     "$((1 << 30)) $((896 << 20)) 1"
 fi
 # SLURM refuses a job for the moment, twice.

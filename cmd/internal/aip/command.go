@@ -17,23 +17,23 @@ import (
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "aip",
-		Usage: "average intensity projection of a mosaic grid",
-		Description: "Averages an OME-Zarr mosaic grid (z, y, x) over z: a float64 sum in increasing z, one division, one\n" +
-			"rounding to float32. OUT is a 2-D OME-Zarr image with the mosaic's tile as chunk and a resolution pyramid.\n" +
-			"Reads one chunk column per worker at a time, never the volume. NaN stays NaN.",
+		Usage: "compute the average intensity projection of a mosaic grid",
+		Description: "Averages an OME-Zarr mosaic grid (z, y, x) along z. OUT is a 2-D float32 OME-Zarr image with a resolution\n" +
+			"pyramid; its chunks are the tiles of the mosaic. NaN voxels make their pixel NaN.\n\n" +
+			"The mosaic can be larger than memory: each worker reads one column of chunks at a time.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, a TIFF file, or an address http(s):// or s3://"},
-			{Name: "OUT", Usage: "OME-Zarr image to write: a folder or s3://bucket/path"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid: folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
+			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path"},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Value: "Y,X", Note: "the mosaic's tile"}, "shard": {Value: "Y,X", Note: "none"}},
 		Flags: []cli.Flag{
-			{Name: "png", Value: "FILE", Usage: "also write a 16-bit greyscale PNG between the percentiles 0.1 and 99.9"},
+			{Name: "png", Value: "FILE", Usage: "also write the projection as a 16-bit grey PNG; percentiles 0.1 and 99.9 become black and white"},
 		},
 		Examples: []cli.Example{
-			{Command: "aip mosaic_grid_3d_z03.ome.zarr aip_z03.ome.zarr --png aip_z03.png", Usage: "projection, pyramid and picture"},
-			{Command: "aip in.ome.zarr out.ome.zarr -f -j 8 --mem 2GiB", Usage: "replace out.ome.zarr, with 8 workers and 2 GiB of buffers"},
-			{Command: "aip in.ome.zarr out.ome.zarr --n_levels 0 --codec raw --report run.json", Usage: "no pyramid, uncompressed, with a record of the run"},
+			{Command: "aip mosaic_grid_3d_z03.ome.zarr aip_z03.ome.zarr --png aip_z03.png", Usage: "projection with a pyramid, and a picture"},
+			{Command: "aip in.ome.zarr out.ome.zarr -f -j 8 --mem 2GiB", Usage: "replace out.ome.zarr; use 8 workers and 2 GiB of buffers"},
+			{Command: "aip in.ome.zarr out.ome.zarr --n_levels 0 --codec raw --report run.json", Usage: "no pyramid, no compression, and a record of the run"},
 		},
 		Aliases: []cli.Alias{{Name: "linum-aip", Defaults: cli.Defaults{"overwrite": "true"}}},
 		Run:     run,

@@ -16,7 +16,7 @@ const tool = "bench-czi"
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:     tool,
-		Usage:    "how fast the tiles of CZI files are read, by which way, and where the time goes",
+		Usage:    "measure how fast the tiles of CZI files are read in which way, and where the time goes",
 		Commands: append([]*cli.Command{runCommand(), profileCommand(), quickCommand()}, benchkit.Documents(tool)...),
 		Aliases: []cli.Alias{
 			{Name: "benchmark-czi-loading", Command: "run"},
@@ -26,23 +26,23 @@ func Command() *cli.Command {
 	}
 }
 
-var fileArgument = []cli.Arg{{Name: "FILE", Usage: "CZI file: a path, or an address http(s):// or s3://"}}
+var fileArgument = []cli.Arg{{Name: "FILE", Usage: "CZI file: path, or http(s):// or s3:// URL"}}
 
 // choosing are the flags that choose tiles.
 func choosing(most, note string) []cli.Flag {
 	return []cli.Flag{
-		{Name: "max_tiles", Kind: cli.Int, Value: "N", Default: most, Note: note, Check: cli.AtLeast(1), Usage: "read the first N tiles of level 0"},
-		{Name: "channel", Kind: cli.Int, Value: "C", Note: "all", Check: cli.Between(0, 1<<30), Usage: "read the tiles of one channel"},
-		{Name: "scene", Kind: cli.Int, Value: "S", Note: "all", Check: cli.Between(0, 1<<30), Usage: "read the tiles of one scene"},
-		{Name: "cold", Kind: cli.Bool, Usage: "let the page cache forget the file before each repetition"},
+		{Name: "max_tiles", Kind: cli.Int, Value: "N", Default: most, Note: note, Check: cli.AtLeast(1), Usage: "read only the first N tiles of level 0"},
+		{Name: "channel", Kind: cli.Int, Value: "C", Note: "all", Check: cli.Between(0, 1<<30), Usage: "read only the tiles of this channel, counted from 0"},
+		{Name: "scene", Kind: cli.Int, Value: "S", Note: "all", Check: cli.Between(0, 1<<30), Usage: "read only the tiles of this scene, counted from 0"},
+		{Name: "cold", Kind: cli.Bool, Usage: "drop the file from the page cache before each repetition"},
 	}
 }
 
 // reporting are the flags that say where results go.
 func reporting() []cli.Flag {
 	return []cli.Flag{
-		{Name: "json", Value: "FILE", Usage: "write the results as JSON, for compare and html"},
-		{Name: "html", Value: "FILE", Usage: "write a page with plots"},
+		{Name: "json", Value: "FILE", Usage: "also write the results to FILE as JSON, which compare and html read"},
+		{Name: "html", Value: "FILE", Usage: "also write the results to FILE as a web page with plots"},
 	}
 }
 

@@ -218,7 +218,7 @@ func serve(ctx context.Context, r *cli.Run) (err error) {
 		}
 		i := int(binary.LittleEndian.Uint32(number[:]))
 		if i >= f.Len() {
-			return cli.BadInputf("%s: has %d sub-blocks, number %d is asked for", s.path, f.Len(), i)
+			return cli.BadInputf("%s: has %d sub-blocks, none with the number %d", s.path, f.Len(), i)
 		}
 		n := f.SubBlock(i).Bytes()
 		if 8+n > cap(pixels) {

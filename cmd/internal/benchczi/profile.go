@@ -16,20 +16,21 @@ import (
 func profileCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "profile",
-		Usage: "says where the time goes when tiles are read and put together",
-		Description: "Opens the file, reads its directory, its metadata and where its tiles lie; then reads tile after tile, the stored bytes (I/O) apart\n" +
-			"from decoding them, and copies each into a mosaic (stitch), whose colours are put into the order red, green, blue in the end (finalise).\n" +
-			"Of the mosaic as much is made as half of --mem holds. The same tiles are read once more on 8 threads.\n\n" +
-			"The file is read as it is found, from the page cache or not, which the first line says: --cold lets the page cache forget it.",
+		Usage: "show where the time goes when tiles are read and put together",
+		Description: "Opens the file and reads its directory, its metadata and the positions of its tiles. Then reads tile after tile,\n" +
+			"timing the reading of stored bytes (I/O) and their decoding separately, and copies each tile into a mosaic\n" +
+			"(stitch), whose colours are finally ordered red, green, blue (finalise). The mosaic has at most half of --mem.\n" +
+			"Finally reads the same tiles once more on 8 threads.\n\n" +
+			"The first line says how much of the file was in the page cache; --cold drops the file from it first.",
 		Args: fileArgument,
 		Flags: flags(choosing("100", ""), []cli.Flag{
 			{Name: "every", Kind: cli.Int, Default: "10", Value: "N", Check: cli.AtLeast(1), Usage: "list every Nth tile"},
-			{Name: "slowest", Kind: cli.Int, Default: "5", Value: "N", Check: cli.AtLeast(0), Usage: "list the N slowest tiles"},
+			{Name: "slowest", Kind: cli.Int, Default: "5", Value: "N", Check: cli.AtLeast(0), Usage: "list the N slowest tiles; 0: none"},
 		}, reporting()),
 		Shared: cli.Resources | cli.Outputs,
 		Examples: []cli.Example{
 			{Command: "bench-czi profile scan.czi --cold", Usage: "as a scan is read for the first time"},
-			{Command: "bench-czi profile scan.czi --max-tiles 200 --channel 0 --scene 1", Usage: "some tiles of it"},
+			{Command: "bench-czi profile scan.czi --max-tiles 200 --channel 0 --scene 1", Usage: "only some tiles"},
 		},
 		Run: runProfile,
 	}

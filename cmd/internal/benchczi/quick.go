@@ -14,9 +14,9 @@ import (
 func quickCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "quick",
-		Usage: "says in seconds whether reading several tiles at a time helps",
-		Description: "Reads 4 tiles on 4 threads, as a unit test would; 100 tiles one after the other; and 100 tiles on 8 threads. The page cache has been\n" +
-			"told to forget the file before each, where it lies here: with --no-cold it was read before.",
+		Usage: "find out in seconds whether reading several tiles at a time helps",
+		Description: "Reads 4 tiles on 4 threads, as a unit test would; 100 tiles one after the other; and 100 tiles on 8 threads.\n" +
+			"Drops a local file from the page cache before each; with --no-cold, reads it into the cache before.",
 		Args:   fileArgument,
 		Flags:  flags(cold(choosing("100", "")), reporting()),
 		Shared: cli.Resources | cli.Outputs,

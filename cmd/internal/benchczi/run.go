@@ -19,31 +19,32 @@ import (
 func runCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "run",
-		Usage: "reads tiles of level 0 in many ways, and says which is the fastest",
-		Description: "The ways: sequential, one tile after the other; threads 1, 2, 4, 8; batches of 10, 25, 50, 100, whose tiles --threads\n" +
-			"threads read and which are in memory together; processes 4, 8, which open the file each and hand the pixels back through pipes.\n" +
-			"--quick: sequential, threads 4 and 8.\n\n" +
-			"All tiles are read once, so that the page cache has the file (not with --cold), and up to 64 of them are compared between all ways. Then the\n" +
-			"ways take turns, --reps times. Each time the file is opened, and each tile's pixels are decoded into memory that is used again. The summary is\n" +
-			"ranked by the median of the repetitions; growth is how much more memory was resident at most than before.\n\n" +
-			"Results go to benchmark_results_YYYYMMDD_HHMMSS.json: in /data inside a container, else in the working directory.",
+		Usage: "measure reading the tiles of level 0 in many ways, and rank them",
+		Description: "The ways are sequential, one tile after the other; threads 1, 2, 4 and 8; batches of 10, 25, 50 and 100 tiles,\n" +
+			"which --threads threads read and which are in memory together; and processes 4 and 8, each of which opens the\n" +
+			"file and returns pixels through a pipe.\n\n" +
+			"Reads all tiles once, to fill the page cache (not with --cold) and to compare up to 64 of them between the ways.\n" +
+			"Then measures the ways in alternation, --reps times. Each time, opens the file and decodes the tiles into reused\n" +
+			"memory. The ranking is by the median; growth is the increase of resident memory.\n\n" +
+			"Writes the results to benchmark_results_YYYYMMDD_HHMMSS.json: in a container to /data, else to the current\n" +
+			"folder.",
 		Args: fileArgument,
 		Flags: flags(choosing("", "all"), []cli.Flag{
-			{Name: "quick", Kind: cli.Bool, Usage: "measure three ways only"},
-			{Name: "ways", Kind: cli.Strings, Value: "LIST", Note: "all", Check: knownWay, Usage: "kinds of ways: sequential, threads, batches, processes"},
-			{Name: "reps", Kind: cli.Int, Default: "3", Check: cli.Between(1, 1000), Usage: "repetitions"},
-			{Name: "mosaic", Kind: cli.Bool, Usage: "also put the tiles of a plane together, by 1 and 2 threads"},
-			{Name: "peers", Kind: cli.Bool, Usage: "run the peer programs alternately, with 1 and 2 threads: aicspylibczi, pylibCZIrw, czifile"},
-			{Name: "python", Value: "FILE", Note: "that of VIRTUAL_ENV, build/venv or PATH", Usage: "Python of --peers"},
-			{Name: "output", Short: "o", Aliases: []string{"json"}, Value: "FILE", Note: "benchmark_results_*.json", Usage: "write the results as JSON, for compare and html"},
-			{Name: "html", Value: "FILE", Usage: "write a page with plots"},
+			{Name: "quick", Kind: cli.Bool, Usage: "measure only sequential reading and 4 and 8 threads"},
+			{Name: "ways", Kind: cli.Strings, Value: "LIST", Note: "all", Check: knownWay, Usage: "kinds of ways to measure: sequential, threads, batches, processes"},
+			{Name: "reps", Kind: cli.Int, Default: "3", Check: cli.Between(1, 1000), Usage: "number of repetitions of each measurement, 1 to 1000"},
+			{Name: "mosaic", Kind: cli.Bool, Usage: "also measure putting the tiles of a plane together, with 1 and 2 threads"},
+			{Name: "peers", Kind: cli.Bool, Usage: "also measure aicspylibczi, pylibCZIrw and czifile, where they are installed, in alternation, with 1 and 2 threads"},
+			{Name: "python", Value: "FILE", Note: "that of VIRTUAL_ENV, build/venv or PATH", Usage: "Python interpreter that runs the programs of --peers"},
+			{Name: "output", Short: "o", Aliases: []string{"json"}, Value: "FILE", Note: "benchmark_results_*.json", Usage: "JSON file for the results, which compare and html read"},
+			{Name: "html", Value: "FILE", Usage: "also write the results to FILE as a web page with plots"},
 			{Name: "serve", Kind: cli.Bool, Hidden: true, Usage: "be one of the processes"},
 		}),
 		Shared: cli.Resources | cli.Outputs,
 		Examples: []cli.Example{
-			{Command: "bench-czi run scan.czi --max-tiles 100 --quick", Usage: "does reading several tiles at a time help?"},
-			{Command: "bench-czi run scan.czi --max-tiles 500 --cold", Usage: "all ways, from the device that the file lies on"},
-			{Command: "bench-czi run scan.czi --peers --output results.json --html results.html", Usage: "beside the other programs, with a page"},
+			{Command: "bench-czi run scan.czi --max-tiles 100 --quick", Usage: "whether reading several tiles at a time helps"},
+			{Command: "bench-czi run scan.czi --max-tiles 500 --cold", Usage: "all ways, from the storage device"},
+			{Command: "bench-czi run scan.czi --peers --output results.json --html results.html", Usage: "beside other programs, with a page"},
 		},
 		Run: runRun,
 	}

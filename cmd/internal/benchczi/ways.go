@@ -58,7 +58,7 @@ func waysOf(r *cli.Run) []way {
 // knownWay checks a value of --ways.
 func knownWay(v any) error {
 	if kinds := []string{sequential, threaded, strings.Fields(batched)[0], separate}; !slices.Contains(kinds, v.(string)) {
-		return fmt.Errorf("%q is none of %s", v, strings.Join(kinds, ", "))
+		return fmt.Errorf("%q is not one of %s", v, strings.Join(kinds, ", "))
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 func (x *runner) advise() []string {
 	var out []string
 	if x.held > 50 {
-		out = append(out, "the files stay in memory, so that what was read says nothing of a device: measure the folder that the data lies in")
+		out = append(out, "the files stay in memory, so that reading them does not measure storage: measure the folder that holds your data")
 	}
 	for _, o := range x.want.ops {
 		for _, cache := range []string{"cold", "warm"} {
@@ -33,7 +33,7 @@ func (x *runner) advise() []string {
 	if line := besideFIO(x.doc.Results); line != "" {
 		out = append(out, line)
 	} else if x.noFIO != "" {
-		out = append(out, "not measured beside fio: "+x.noFIO)
+		out = append(out, "not compared with fio: "+x.noFIO)
 	}
 	return out
 }
@@ -74,11 +74,11 @@ func fastest(what string, list []bench.Result) string {
 	case plain == nil || way == "host":
 		return fmt.Sprintf("%s: fastest is %s", what, setting(*top))
 	case overlap(*top, *plain):
-		return fmt.Sprintf("%s: no way is faster than host beyond noise: %s", what, setting(*plain))
+		return fmt.Sprintf("%s: no way is clearly faster than host: %s", what, setting(*plain))
 	}
 	line := fmt.Sprintf("%s: fastest is %s, %s× host", what, setting(*top), bench.Ratio(top.Rate()/plain.Rate()))
 	if way != iobench.Pool.Name && !strings.Contains(what, "write") {
-		line += "; of the stages that is --backend " + way
+		line += "; for the stages, give --backend " + way
 	}
 	return line
 }
@@ -105,11 +105,11 @@ func toDevice(all []bench.Result) string {
 	gds, bounce := best(list, func(w string) bool { return w == "gds" }), best(list, func(w string) bool { return w == "bounce" })
 	switch {
 	case gds != nil && gds.Note != "":
-		return "files do not come straight to the GPU here: " + gds.Note
+		return "files do not reach the GPU directly here: " + gds.Note
 	case gds != nil && bounce != nil && gds.Rate() >= bounce.Rate():
-		return fmt.Sprintf("files come straight to the GPU, %s times as fast as by way of the host: leave --backend at auto", bench.Ratio(gds.Rate()/bounce.Rate()))
+		return fmt.Sprintf("files reach the GPU directly, %s times as fast as through host memory: leave --backend at auto", bench.Ratio(gds.Rate()/bounce.Rate()))
 	case gds != nil && bounce != nil:
-		return fmt.Sprintf("by way of the host the GPU gets its data %s times as fast as straight: give --backend bounce", bench.Ratio(bounce.Rate()/gds.Rate()))
+		return fmt.Sprintf("through host memory, files reach the GPU %s times as fast as directly: give --backend bounce", bench.Ratio(bounce.Rate()/gds.Rate()))
 	}
 	return ""
 }

@@ -109,7 +109,7 @@ func choose(r *cli.Run, writes bool) (*choice, error) {
 			return nil, cli.Usage("flag --block_size: %w", err)
 		}
 		if n < iobench.Page || n%iobench.Page != 0 {
-			return nil, cli.Usage("flag --block_size: %s is no multiple of %d bytes, as reads past the page cache need it", text, iobench.Page)
+			return nil, cli.Usage("flag --block_size: %s is not a multiple of %d bytes, which reads past the page cache need", text, iobench.Page)
 		}
 		c.blocks = appendNew(c.blocks, n)
 	}

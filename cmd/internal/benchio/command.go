@@ -26,39 +26,40 @@ import (
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "bench-io",
-		Usage: "how fast files are read and written, by every way, beside fio",
-		Description: "Measures a file by reading it, and a folder by writing a file of its own into it, which is then read, also in random\n" +
-			"order, and removed at the end, whatever that end is. Where a folder cannot be written to, and in Zarr arrays, the largest\n" +
-			"files in it are read. Nothing that is there is changed.\n\n" +
-			"The ways: host (through the page cache), direct (past it), mmap, pool (the file layer's threads, which one caller asks for\n" +
-			"64 MiB at a time in tasks of a block), bounce (to and from a GPU by way of the host), gds (straight between file and GPU).\n" +
-			"With all others each thread moves blocks of its own. What is written is on its device when a repeat ends.\n\n" +
-			"Cold: the page cache is told to forget the file before each repeat, and what stayed in it is told. Warm: it was read before.\n" +
-			"Results are medians of repeats, with the slowest and the fastest, reads or writes per second and how long single ones took.\n" +
-			"With fio its psync and mmap engines do the same beside ours, and the ratio of ours to theirs is told.",
-		Args: []cli.Arg{{Name: "PATH", Usage: "a file or folder"}},
+		Usage: "measure how fast files are read and written in every way, beside fio",
+		Description: "Measures a folder by writing a file of its own there, reading it in order and in random order, and removing it,\n" +
+			"even after an error. Only reads if PATH is a file or a Zarr array, or if the folder is not writable; of a folder\n" +
+			"it then reads the largest files. Changes nothing that exists.\n\n" +
+			"The ways are host (through the page cache), direct (past it), mmap, pool (the threads of the file layer, asked\n" +
+			"for 64 MiB at a time in tasks of one block), bounce (to and from a GPU through host memory) and gds (directly\n" +
+			"between file and GPU). In all ways but pool, each thread moves blocks of its own. A repetition of writing ends\n" +
+			"when the data are on the storage device.\n\n" +
+			"Cold drops the file from the page cache before each repetition, and reports what stayed; warm reads it first.\n" +
+			"The table has medians with the slowest and the fastest repetition, operations per second, and latencies of\n" +
+			"single operations. Where fio is installed, its psync and mmap engines do the same, and the table has the ratio.",
+		Args: []cli.Arg{{Name: "PATH", Usage: "file or folder to measure"}},
 		Flags: []cli.Flag{
-			{Name: "ops", Kind: cli.Strings, Value: "LIST", Note: "write,read,randread in a folder, read,randread of a file", Usage: "write, randwrite, read, randread"},
-			{Name: "ways", Kind: cli.Strings, Value: "LIST", Note: "all", Usage: "host, direct, mmap, pool, bounce, gds"},
-			{Name: "cache", Kind: cli.Strings, Value: "LIST", Default: "cold,warm", Usage: "cold, warm"},
-			{Name: "block_size", Aliases: []string{"bs"}, Kind: cli.Strings, Value: "SIZES", Note: "1MiB; 4KiB in random order", Usage: "what is read or written at a time"},
-			{Name: "threads", Short: "j", Kind: cli.Ints, Value: "LIST", Note: "1 and the CPUs of the cgroup", Check: cli.Between(1, settings.MostThreads), Usage: "that read or write at the same time"},
-			{Name: "size", Kind: cli.Size, Note: "1 GiB, at most a quarter of what is free", Check: cli.AtLeast(iobench.Least), Usage: "of the file that is made"},
-			{Name: "seconds", Kind: cli.Float, Default: "1", Check: cli.Between(0.01, 3600), Usage: "time for each measurement, all repeats together"},
-			{Name: "reps", Kind: cli.Int, Default: "3", Check: cli.Between(1, 100), Usage: "repeats of each"},
-			{Name: "write", Kind: cli.Bool, Default: "true", Usage: "make a file in a folder; without, those that are there are read"},
-			{Name: "fio", Kind: cli.Bool, Note: "if it is installed", Usage: "measure the same by fio"},
+			{Name: "ops", Kind: cli.Strings, Value: "LIST", Note: "write,read,randread in a folder; read,randread for a file", Usage: "operations to measure: write, randwrite, read, randread"},
+			{Name: "ways", Kind: cli.Strings, Value: "LIST", Note: "all", Usage: "ways to measure: host, direct, mmap, pool, bounce, gds"},
+			{Name: "cache", Kind: cli.Strings, Value: "LIST", Default: "cold,warm", Usage: "states of the page cache to measure: cold (file dropped before each repetition), warm (file cached)"},
+			{Name: "block_size", Aliases: []string{"bs"}, Kind: cli.Strings, Value: "SIZES", Note: "1MiB; 4KiB in random order", Usage: "sizes of a single read or write"},
+			{Name: "threads", Short: "j", Kind: cli.Ints, Value: "LIST", Note: "1, and all CPUs of the job", Check: cli.Between(1, settings.MostThreads), Usage: "numbers of concurrent threads to measure"},
+			{Name: "size", Kind: cli.Size, Note: "1 GiB, at most a quarter of the free space", Check: cli.AtLeast(iobench.Least), Usage: "size of the file to write"},
+			{Name: "seconds", Kind: cli.Float, Default: "1", Check: cli.Between(0.01, 3600), Usage: "time for each measurement with all its repetitions, in seconds, 0.01 to 3600"},
+			{Name: "reps", Kind: cli.Int, Default: "3", Check: cli.Between(1, 100), Usage: "number of repetitions of each measurement, 1 to 100"},
+			{Name: "write", Kind: cli.Bool, Default: "true", Usage: "write a file if PATH is a folder; --no-write only reads files that are there"},
+			{Name: "fio", Kind: cli.Bool, Note: "on if fio is installed", Usage: "measure the same with fio"},
 			{Name: "use_gpu", Kind: cli.Bool, Default: "true", Usage: "measure the ways to and from a GPU, if there is one"},
-			{Name: "gpu", Value: "ID", Note: "the first", Usage: "its index or UUID"},
-			{Name: "json", Value: "FILE", Usage: "write the results as JSON, for bench-zarr compare and html; - is standard output, instead of the table"},
-			{Name: "html", Value: "FILE", Usage: "write a page with plots"},
-			{Name: "svg", Value: "FILE", Usage: "write a plot"},
+			{Name: "gpu", Value: "ID", Note: "the first", Usage: "index or UUID of the GPU to measure"},
+			{Name: "json", Value: "FILE", Usage: "also write the results to FILE as JSON, which bench-zarr compare and html read; - prints them instead of the table"},
+			{Name: "html", Value: "FILE", Usage: "also write the results to FILE as a web page with plots"},
+			{Name: "svg", Value: "FILE", Usage: "also write a plot of the results to FILE"},
 		},
 		Shared: cli.Outputs,
 		Examples: []cli.Example{
-			{Command: "bench-io /data --html storage.html", Usage: "a folder that can be written to, with a page"},
-			{Command: "bench-io volume.ome.zarr --block_size 64KiB,1MiB,4MiB -j 1,4,16", Usage: "the files of an array, many settings"},
-			{Command: "srun --gres=gpu:1 bench-io /scratch --ways host,bounce,gds --json scratch.json", Usage: "what a job on a GPU node would get"},
+			{Command: "bench-io /data --html storage.html", Usage: "writing and reading in a folder, with a page"},
+			{Command: "bench-io volume.ome.zarr --block_size 64KiB,1MiB,4MiB -j 1,4,16", Usage: "reading the files of an array, with many settings"},
+			{Command: "srun --gres=gpu:1 bench-io /scratch --ways host,bounce,gds --json scratch.json", Usage: "what a job on a GPU node gets"},
 		},
 		Run: run,
 	}

@@ -203,7 +203,7 @@ func TestRealFIO(t *testing.T) {
 		m, err := real.run(context.Background(), path, real.arguments(c, 4<<20, 32), c.write, &times)
 		switch {
 		case err != nil && c.way.Name == "direct" && strings.Contains(err.Error(), "Invalid argument"): // the file system has no direct I/O
-		case err != nil && strings.Contains(err.Error(), "took no millisecond"):
+		case err != nil && strings.Contains(err.Error(), "less than a millisecond"):
 		case err != nil || m.bytes != 2<<20 || m.ops != 32 || times.Count() != 32 || m.seconds <= 0 || m.peak <= 0:
 			t.Errorf("%s %s %d: %+v, %d times, %v", c.way.Name, c.short, c.threads, m, times.Count(), err)
 		}
@@ -228,10 +228,10 @@ func TestParseFIO(t *testing.T) {
 		t.Errorf("%+v %v", m, err)
 	}
 	for text, want := range map[string]string{
-		"":            "is not understood",
+		"":            "cannot parse its output",
 		`{"jobs":[]}`: "has 0 jobs, want 1",
 		strings.Replace(ok, `"error": 0`, `"error": 5`, 1):     "input/output error",
-		strings.Replace(ok, `"runtime": 4`, `"runtime": 0`, 1): "no millisecond",
+		strings.Replace(ok, `"runtime": 4`, `"runtime": 0`, 1): "less than a millisecond",
 		strings.Replace(ok, `"300": 1`, `"x": 1`, 1):           `lat_ns has "x"`,
 		strings.Replace(ok, `"300": 1`, `"300": -1`, 1):        `lat_ns has "300"`,
 	} {
@@ -261,22 +261,22 @@ func TestAdvise(t *testing.T) {
 		want []string
 	}{
 		{[]bench.Result{r("read", "host", "cold", "1", 1, bench.Strata), r("read", "direct", "cold", "2", 2, bench.Strata), r("read", "direct", "cold", "2", 8, "fio")}, 0, []string{
-			"cold read: fastest is direct with 2 threads and 1 MiB at a time, 2.00 GiB/s, 2.00× host; of the stages that is --backend direct",
+			"cold read: fastest is direct with 2 threads and 1 MiB at a time, 2.00 GiB/s, 2.00× host; for the stages, give --backend direct",
 			"beside fio: 0.250 times its rate"}},
 		{[]bench.Result{r("read", "host", "warm", "1", 1, bench.Strata), r("read", "mmap", "warm", "1", 1.005, bench.Strata)}, 60, []string{
-			"the files stay in memory, so that what was read says nothing of a device: measure the folder that the data lies in",
-			"warm read: no way is faster than host beyond noise: host with 1 thread and 1 MiB at a time, 1.00 GiB/s"}},
+			"the files stay in memory, so that reading them does not measure storage: measure the folder that holds your data",
+			"warm read: no way is clearly faster than host: host with 1 thread and 1 MiB at a time, 1.00 GiB/s"}},
 		{[]bench.Result{r("write", "host", "", "1", 1, bench.Strata), r("write", "pool", "", "4", 3, bench.Strata)}, 0, []string{
 			"write: fastest is pool with 4 threads and 1 MiB at a time, 3.00 GiB/s, 3.00× host"}},
 		{[]bench.Result{r("read", "bounce", "cold", "1", 1, bench.Strata), r("read", "gds", "cold", "1", 2, bench.Strata)}, 0, []string{
 			"cold read: fastest is gds with 1 thread and 1 MiB at a time, 2.00 GiB/s",
-			"files come straight to the GPU, 2.00 times as fast as by way of the host: leave --backend at auto"}},
+			"files reach the GPU directly, 2.00 times as fast as through host memory: leave --backend at auto"}},
 		{[]bench.Result{r("read", "bounce", "cold", "1", 4, bench.Strata), r("read", "gds", "cold", "1", 2, bench.Strata), r("read", "host", "cold", "1", 1, bench.Strata)}, 0, []string{
 			"cold read: fastest is host with 1 thread and 1 MiB at a time, 1.00 GiB/s",
-			"by way of the host the GPU gets its data 2.00 times as fast as straight: give --backend bounce"}},
+			"through host memory, files reach the GPU 2.00 times as fast as directly: give --backend bounce"}},
 		{[]bench.Result{remark}, 0, []string{
 			"cold read: fastest is gds with 1 thread and 1 MiB at a time, 3.00 GiB/s",
-			"files do not come straight to the GPU here: 5% went by way of the host: no"}},
+			"files do not reach the GPU directly here: 5% went by way of the host: no"}},
 		{[]bench.Result{{Name: "read", Who: bench.Strata, Reason: "no"}}, 0, nil},
 	} {
 		x := &runner{want: &choice{ops: ops}, doc: &bench.Document{Results: c.list}, held: c.held}

@@ -206,10 +206,10 @@ func parseFIO(text []byte, write bool, times *bench.Histogram) (*measuredByFIO, 
 		text = text[at:]
 	}
 	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("what it writes is not understood: %w", err)
+		return nil, fmt.Errorf("cannot parse its output: %w", err)
 	}
 	if len(d.Jobs) != 1 {
-		return nil, fmt.Errorf("what it writes has %d jobs, want 1", len(d.Jobs))
+		return nil, fmt.Errorf("its output has %d jobs, want 1", len(d.Jobs))
 	}
 	j := d.Jobs[0]
 	if j.Error != 0 {
@@ -220,12 +220,12 @@ func parseFIO(text []byte, write bool, times *bench.Histogram) (*measuredByFIO, 
 		one = j.Write
 	}
 	if one.Bytes <= 0 || one.Runtime <= 0 || one.Ops <= 0 {
-		return nil, errors.New("moved nothing, or so little that it took no millisecond")
+		return nil, errors.New("moved no data, or took less than a millisecond")
 	}
 	for ns, n := range one.Latency.Bins {
 		v, err := strconv.ParseInt(ns, 10, 64)
 		if err != nil || v < 0 || n < 0 {
-			return nil, fmt.Errorf("what it writes is not understood: lat_ns has %q of %d", ns, n)
+			return nil, fmt.Errorf("cannot parse its output: lat_ns has %q of %d", ns, n)
 		}
 		times.AddN(time.Duration(v), n)
 	}

@@ -341,7 +341,7 @@ func (x *runner) warmUp(ctx context.Context, d *iobench.Data) (*iobench.Data, st
 	}
 	note := ""
 	if out.Bytes() < d.Bytes() {
-		note = "of the files only what half of the memory holds"
+		note = "only as much of the files as fits into half of the memory"
 	}
 	for _, f := range out.Files {
 		one := &iobench.Data{Files: []iobench.File{f}}

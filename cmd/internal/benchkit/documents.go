@@ -21,12 +21,12 @@ func Documents(tool string) []*cli.Command {
 func compareCommand(tool string) *cli.Command {
 	return &cli.Command{
 		Name:  "compare",
-		Usage: "sets the results of two runs side by side",
-		Description: "Results of the same operation, axes and program are compared: how many times as fast B is as A, and whether\n" +
-			"the repetitions of the two overlap, so that the difference may be the machine's. Documents of all programs that measure are taken.",
-		Args: []cli.Arg{{Name: "A.json", Usage: "results, as --json writes them"}, {Name: "B.json", Usage: "results of another run"}},
+		Usage: "compare the results of two runs",
+		Description: "Compares results of the same operation, settings and program: how many times as fast B is as A, and whether the\n" +
+			"repetitions of both overlap, so that the difference may be chance. Takes the JSON of all bench programs.",
+		Args: []cli.Arg{{Name: "A.json", Usage: "results of a run, written by --json"}, {Name: "B.json", Usage: "results of another run"}},
 		Examples: []cli.Example{
-			{Command: tool + " compare before.json after.json", Usage: "what a change did"},
+			{Command: tool + " compare before.json after.json", Usage: "the effect of a change"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error {
 			a, err := readDocument(ctx, r, r.Arg("A.json"))
@@ -45,11 +45,11 @@ func compareCommand(tool string) *cli.Command {
 func htmlCommand(tool string) *cli.Command {
 	return &cli.Command{
 		Name:   "html",
-		Usage:  "makes a page with plots of the results of a run",
-		Args:   []cli.Arg{{Name: "RESULTS.json", Usage: "as --json writes them"}, {Name: "OUT", Usage: "page to write; a plot alone where it ends in .svg"}},
+		Usage:  "draw the results of a run as a web page with plots",
+		Args:   []cli.Arg{{Name: "RESULTS.json", Usage: "results of a run, written by --json"}, {Name: "OUT", Usage: "web page to write, or a plot if the name ends in .svg"}},
 		Shared: cli.Outputs,
 		Examples: []cli.Example{
-			{Command: tool + " html sweep.json sweep.html", Usage: "one page, which needs no other file"},
+			{Command: tool + " html sweep.json sweep.html", Usage: "one self-contained page"},
 			{Command: tool + " html sweep.json sweep.svg", Usage: "a plot for a document"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error {

@@ -54,7 +54,7 @@ func FindPython(named string) (string, error) {
 	if named != "" {
 		path, err := exec.LookPath(named)
 		if err != nil {
-			return "", cli.Usage("flag --python: %s is no program: want the path of a Python that has the other programs", named)
+			return "", cli.Usage("flag --python: %s is not a program: want the path of a Python interpreter that has the peer programs", named)
 		}
 		return path, nil
 	}
@@ -74,7 +74,7 @@ func FindPython(named string) (string, error) {
 	if path, err := exec.LookPath("python3"); err == nil {
 		return path, nil
 	}
-	return "", errors.New("there is no Python: none in VIRTUAL_ENV, build/venv or PATH; name one by --python")
+	return "", errors.New("there is no Python in VIRTUAL_ENV, build/venv or PATH: name one with --python")
 }
 
 // StartPeer starts script, which answers by the module asked, for a peer and asks it for its version. A program that

@@ -11,7 +11,7 @@ import (
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:     "bench-tiff",
-		Usage:    "how fast TIFF files are read into memory or a GPU, and turned into Zarr, beside other programs",
+		Usage:    "measure how fast TIFF files are read into memory or a GPU and converted to Zarr, beside other programs",
 		Commands: append([]*cli.Command{readCommand(), roundTripCommand(), convertCommand(), makeCommand()}, benchkit.Documents("bench-tiff")...),
 	}
 }
@@ -19,21 +19,21 @@ func Command() *cli.Command {
 // measuring are the flags of all that measure.
 func measuring(reps string) []cli.Flag {
 	return []cli.Flag{
-		{Name: "reps", Kind: cli.Int, Default: reps, Check: cli.Between(1, 1000), Usage: "repetitions"},
-		{Name: "peers", Kind: cli.Bool, Usage: "run the peer programs alternately: tifffile, cuCIM, OpenSlide, tensorstore, zarr-python, KvikIO"},
-		{Name: "python", Value: "FILE", Note: "that of VIRTUAL_ENV, build/venv or PATH", Usage: "Python of --peers"},
-		{Name: "json", Value: "FILE", Usage: "write the results as JSON, for compare and html"},
-		{Name: "html", Value: "FILE", Usage: "write a page with plots"},
+		{Name: "reps", Kind: cli.Int, Default: reps, Check: cli.Between(1, 1000), Usage: "number of repetitions of each measurement, 1 to 1000"},
+		{Name: "peers", Kind: cli.Bool, Usage: "also measure tifffile, cuCIM, OpenSlide, tensorstore, zarr-python and KvikIO, where they are installed, in alternation"},
+		{Name: "python", Value: "FILE", Note: "that of VIRTUAL_ENV, build/venv or PATH", Usage: "Python interpreter that runs the programs of --peers"},
+		{Name: "json", Value: "FILE", Usage: "also write the results to FILE as JSON, which compare and html read"},
+		{Name: "html", Value: "FILE", Usage: "also write the results to FILE as a web page with plots"},
 	}
 }
 
 // choosing are the flags that name a page of a file.
 func choosing() []cli.Flag {
 	return []cli.Flag{
-		{Name: "level", Kind: cli.Int, Value: "L", Check: cli.Between(0, 1<<10), Note: "0", Usage: "pyramid level of the file's first image; of a stack, its first plane"},
-		{Name: "page", Kind: cli.Int, Value: "N", Check: cli.Between(0, 1<<30), Usage: "page (IFD) of the file instead, counted from 0"},
-		{Name: "sub_ifd", Kind: cli.Int, Value: "K", Check: cli.Between(0, 1<<16), Usage: "of that page the sub-IFD, counted from 0"},
-		{Name: "cache", Default: "warm", Choices: []string{"warm", "cold"}, Usage: "cold: the page cache forgets the file before each repetition"},
-		{Name: "cold", Kind: cli.Bool, Usage: "the same as --cache cold"},
+		{Name: "level", Kind: cli.Int, Value: "L", Check: cli.Between(0, 1<<10), Note: "0", Usage: "pyramid level to read, of the first image in the file (in a stack, of its first plane)"},
+		{Name: "page", Kind: cli.Int, Value: "N", Check: cli.Between(0, 1<<30), Usage: "page (IFD) to read instead of a pyramid level, counted from 0"},
+		{Name: "sub_ifd", Kind: cli.Int, Value: "K", Check: cli.Between(0, 1<<16), Usage: "sub-IFD of the page that --page names, counted from 0"},
+		{Name: "cache", Default: "warm", Choices: []string{"warm", "cold"}, Usage: "state of the page cache before each repetition: warm (file cached) or cold (file dropped)"},
+		{Name: "cold", Kind: cli.Bool, Usage: "drop the file from the page cache before each repetition; the same as --cache cold"},
 	}
 }

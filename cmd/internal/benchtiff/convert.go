@@ -16,19 +16,19 @@ import (
 func convertCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "convert",
-		Usage: "writes all levels of an image as a TIFF file with tiles of another size or compression",
-		Description: "The flags are those of `cucim convert`. Levels are copied as they are, one page each; those that have less than a tile are kept, too.\n" +
-			"zarr-tool export makes OME-TIFF files of any image.",
-		Args: []cli.Arg{{Name: "IN", Usage: "TIFF file: a path, or an address http(s):// or s3://"}, {Name: "OUT", Usage: "file to write, such as resize.tiff"}},
+		Usage: "copy a pyramid to a TIFF file with tiles of another size or compression",
+		Description: "Takes the flags of `cucim convert`. Copies each level to a page of its own, levels smaller than a tile included.\n" +
+			"zarr-tool export makes OME-TIFF files from any image.",
+		Args: []cli.Arg{{Name: "IN", Usage: "TIFF file: path, or http(s):// or s3:// URL"}, {Name: "OUT", Usage: "TIFF file to write, such as resize.tiff"}},
 		Flags: []cli.Flag{
-			{Name: "tile_size", Kind: cli.Int, Default: "512", Value: "PX", Check: cli.Between(16, 1<<14), Usage: "width and height of tiles, a multiple of 16"},
-			{Name: "overlap", Kind: cli.Int, Default: "0", Check: cli.AtLeast(0), Usage: "pixels that neighbouring tiles share; the tiles of a TIFF file share none: only 0 is accepted"},
-			{Name: "num_workers", Kind: cli.Int, Note: "as --threads", Check: cli.Between(1, 4096), Usage: "threads that encode"},
-			{Name: "compression", Default: "raw", Value: "NAME[:LEVEL]", Usage: "raw, zstd, deflate, lzw, packbits, or jpeg:QUALITY for 8 bits"},
+			{Name: "tile_size", Kind: cli.Int, Default: "512", Value: "PX", Check: cli.Between(16, 1<<14), Usage: "width and height of the tiles in pixels, a multiple of 16, 16 to 16384"},
+			{Name: "overlap", Kind: cli.Int, Default: "0", Check: cli.AtLeast(0), Usage: "accepted for compatibility with cucim convert; must be 0, because tiles of a TIFF file do not overlap"},
+			{Name: "num_workers", Kind: cli.Int, Note: "same as --threads", Check: cli.Between(1, 4096), Usage: "number of threads that encode tiles, 1 to 4096"},
+			{Name: "compression", Default: "raw", Value: "NAME[:LEVEL]", Usage: "compression of the tiles: raw, zstd, deflate, lzw, packbits, or jpeg:QUALITY for 8-bit pixels"},
 		},
 		Shared: cli.Resources | cli.Outputs,
 		Examples: []cli.Example{
-			{Command: "bench-tiff convert TUPAC-TR-467.svs resize.tiff --tile_size 512 --overlap 0 --num_workers 12 --compression raw", Usage: "the input of cuCIM's GPUDirect examples"},
+			{Command: "bench-tiff convert TUPAC-TR-467.svs resize.tiff --tile_size 512 --overlap 0 --num_workers 12 --compression raw", Usage: "make the input of cuCIM's GPUDirect Storage examples"},
 		},
 		Run: runConvert,
 	}

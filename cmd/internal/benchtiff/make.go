@@ -13,27 +13,26 @@ import (
 func makeCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "make",
-		Usage: "makes a pyramidal TIFF file to measure with, of any size",
-		Description: "The same flags give the same file. Levels are pages of the file, each with the means of 2 × 2 pixels of the one above it, as\n" +
-			"generic pyramids have them. Patterns: tissue, stained and with white background around it, which JPEG compresses as it does\n" +
-			"slides; noise, which nothing compresses; smooth, which everything does.",
-		Args: []cli.Arg{{Name: "OUT", Usage: "file to write, such as slide.tif"}},
+		Usage: "make a pyramidal TIFF file of any size to measure with",
+		Description: "The same flags give the same file. Each level is a page of the file, whose pixels are the means of 2 × 2 pixels\n" +
+			"of the level above.",
+		Args: []cli.Arg{{Name: "OUT", Usage: "TIFF file to write, such as slide.tif"}},
 		Flags: []cli.Flag{
-			{Name: "width", Kind: cli.Int, Default: "26420", Check: cli.Between(1, 1<<24), Usage: "of level 0, in pixels"},
-			{Name: "height", Kind: cli.Int, Default: "19920", Check: cli.Between(1, 1<<24), Usage: "of level 0, in pixels"},
-			{Name: "samples", Kind: cli.Int, Default: "3", Check: cli.Between(1, 4), Usage: "per pixel: 1, or 3 and 4 for RGB and RGBA"},
-			{Name: "dtype", Default: "uint8", Choices: []string{"uint8", "uint16", "float32"}, Usage: "type of a sample"},
-			{Name: "tile_size", Kind: cli.Int, Default: "512", Value: "PX", Check: cli.Between(16, 1<<14), Usage: "width and height of tiles, a multiple of 16"},
-			{Name: "compression", Default: "raw", Value: "NAME[:LEVEL]", Usage: "raw, zstd, deflate, lzw, packbits, or jpeg:QUALITY for 8 bits"},
-			{Name: "n_levels", Kind: cli.Int, Note: "until one fits into a tile", Check: cli.Between(0, 30), Usage: "levels below level 0"},
-			{Name: "pixel_size", Kind: cli.Float, Default: "0.25", Value: "UM", Check: cli.Above(0), Usage: "side of a pixel of level 0, in µm"},
-			{Name: "seed", Kind: cli.Int, Default: "1", Check: cli.Between(0, 1<<53), Usage: "another seed, another image"},
-			{Name: "pattern", Default: "tissue", Choices: []string{"tissue", "noise", "smooth"}, Usage: "what the image shows"},
+			{Name: "width", Kind: cli.Int, Default: "26420", Check: cli.Between(1, 1<<24), Usage: "width of level 0 in pixels"},
+			{Name: "height", Kind: cli.Int, Default: "19920", Check: cli.Between(1, 1<<24), Usage: "height of level 0 in pixels"},
+			{Name: "samples", Kind: cli.Int, Default: "3", Check: cli.Between(1, 4), Usage: "number of samples per pixel: 1 for grey, 3 for RGB, 4 for RGBA"},
+			{Name: "dtype", Default: "uint8", Choices: []string{"uint8", "uint16", "float32"}, Usage: "data type of the samples"},
+			{Name: "tile_size", Kind: cli.Int, Default: "512", Value: "PX", Check: cli.Between(16, 1<<14), Usage: "width and height of the tiles in pixels, a multiple of 16, 16 to 16384"},
+			{Name: "compression", Default: "raw", Value: "NAME[:LEVEL]", Usage: "compression of the tiles: raw, zstd, deflate, lzw, packbits, or jpeg:QUALITY for 8-bit pixels"},
+			{Name: "n_levels", Kind: cli.Int, Note: "until a level fits into one tile", Check: cli.Between(0, 30), Usage: "number of pyramid levels below level 0, 0 to 30"},
+			{Name: "pixel_size", Kind: cli.Float, Default: "0.25", Value: "UM", Check: cli.Above(0), Usage: "width and height of a pixel of level 0, in µm"},
+			{Name: "seed", Kind: cli.Int, Default: "1", Check: cli.Between(0, 1<<53), Usage: "seed of the random numbers, from 0; another seed makes another image"},
+			{Name: "pattern", Default: "tissue", Choices: []string{"tissue", "noise", "smooth"}, Usage: "content of the image: stained tissue on white, which compresses like a slide (tissue); noise, which does not compress; or smooth, which compresses very well"},
 		},
 		Shared: cli.Resources | cli.Outputs,
 		Examples: []cli.Example{
 			{Command: "bench-tiff make slide.tif", Usage: "26420 × 19920 RGB pixels, uncompressed: 2.1 GB with its levels"},
-			{Command: "bench-tiff make small.tif --width 13210 --height 9960 --compression jpeg:80 --n_levels 0", Usage: "one level, as a scanner compresses it"},
+			{Command: "bench-tiff make small.tif --width 13210 --height 9960 --compression jpeg:80 --n_levels 0", Usage: "one level, compressed as by a scanner"},
 		},
 		Run: runMake,
 	}

@@ -34,32 +34,38 @@ var tool = benchzarr.Tool{
 func readCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "read",
-		Usage: "reads a level of a file in many ways, and regions of it",
-		Description: "Each way reads the level once to check its samples against the first one's, and then --reps times, taking turns with\n" +
-			"the others. The table has medians; IOPS are tiles per second. Ways (--vary backend=...):\n\n" +
-			"host, direct, mmap   into one image in memory: through the page cache, past it (O_DIRECT), mapped\n" +
-			"preadv               the same of uncompressed tiles, straight to their rows by preadv: what the system alone takes\n" +
-			"tiles                uncompressed tiles by preadv, --in_flight at a time into buffers that are used again: no image is made\n" +
-			"pool                 tiles by pkg/gds with host memory, in tasks of --task_size with --in_flight buffers, then to their rows\n" +
-			"host-device, bounce, gds, nvcomp   into a GPU: decoded by the host, by way of the host, straight (GPUDirect Storage), decoded there\n\n" +
-			"Axes of --vary: backend, threads, in_flight, task_size, cache. Without it they are backend=all threads=1,N; --preset cucim is\n" +
-			"backend=pool,bounce,gds task_size=32KiB,128KiB,512KiB,1MiB,4MiB in_flight=8,32,128,256, which are the axes of cuCIM's benchmark_read.py.",
-		Args: []cli.Arg{{Name: "FILE", Usage: "TIFF file: a path, or an address http(s):// or s3://"}},
+		Usage: "measure reading a pyramid level, and regions of it, in many ways",
+		Description: "Each way reads the level once to compare its samples with those of the first way, and then --reps times, in\n" +
+			"alternation with the other ways. The table has medians; IOPS are tiles per second. The ways (--vary backend=...)\n" +
+			"are:\n\n" +
+			"host, direct and mmap read into one image in memory: through the page cache, past it (O_DIRECT), or\n" +
+			"memory-mapped.\n\n" +
+			"preadv reads uncompressed tiles straight to their rows of the image by preadv: the time that the operating\n" +
+			"system alone takes.\n\n" +
+			"tiles reads uncompressed tiles by preadv into --in_flight reused buffers, without making an image.\n\n" +
+			"pool reads tiles by the file layer (pkg/gds) into host memory, in tasks of --task_size with --in_flight buffers,\n" +
+			"then copies them to their rows.\n\n" +
+			"host-device, bounce, gds and nvcomp read into a GPU: decoded on the host, raw through host memory, by GPUDirect\n" +
+			"Storage, or decoded on the GPU.\n\n" +
+			"--vary takes the axes backend, threads, in_flight, task_size and cache; its default is backend=all threads=1,N.\n" +
+			"--preset cucim is backend=pool,bounce,gds task_size=32KiB,128KiB,512KiB,1MiB,4MiB in_flight=8,32,128,256: the\n" +
+			"axes of cuCIM's benchmark_read.py.",
+		Args: []cli.Arg{{Name: "FILE", Usage: "TIFF file: path, or http(s):// or s3:// URL"}},
 		Flags: append(append(choosing(), []cli.Flag{
-			{Name: "ops", Kind: cli.Strings, Default: "full,rand", Check: benchzarr.Among(benchzarr.OpFull, benchzarr.OpRandom), Usage: "full: the whole level; rand: regions at seeded places"},
-			{Name: "regions", Kind: cli.Int, Default: "100", Check: cli.Between(1, 1e6), Usage: "of rand"},
-			{Name: "size", Kind: cli.Int, Default: "256", Check: cli.Between(1, 1e6), Usage: "width and height of the regions, in pixels"},
-			{Name: "seed", Kind: cli.Int, Default: "1", Check: cli.Between(0, 1<<53), Usage: "of the places of the regions"},
-			{Name: "to", Default: benchzarr.ToHost, Choices: []string{benchzarr.ToHost, benchzarr.ToDevice}, Usage: "where samples end where the way does not say"},
-			{Name: "in_flight", Kind: cli.Int, Note: "as --threads; 2 regions for a GPU; the store's number for servers", Check: cli.Between(1, 4096), Usage: "tiles that are worked on at a time; buffers of pool and tiles; regions on their way to a GPU"},
-			{Name: "vary", Kind: cli.Strings, Value: "AXIS=VALUE,...", Note: "backend=all threads=1,N", Usage: "what is varied"},
-			{Name: "preset", Choices: []string{"cucim"}, Usage: "axes that are known well"},
+			{Name: "ops", Kind: cli.Strings, Default: "full,rand", Check: benchzarr.Among(benchzarr.OpFull, benchzarr.OpRandom), Usage: "operations to measure: full reads the whole level, rand reads regions at random places"},
+			{Name: "regions", Kind: cli.Int, Default: "100", Check: cli.Between(1, 1e6), Usage: "number of regions that --ops rand reads"},
+			{Name: "size", Kind: cli.Int, Default: "256", Check: cli.Between(1, 1e6), Usage: "width and height in pixels of the regions that --ops rand reads"},
+			{Name: "seed", Kind: cli.Int, Default: "1", Check: cli.Between(0, 1<<53), Usage: "seed of the random places of --ops rand, from 0"},
+			{Name: "to", Default: benchzarr.ToHost, Choices: []string{benchzarr.ToHost, benchzarr.ToDevice}, Usage: "destination of the samples, for ways that can read into memory (host) and into a GPU (device)"},
+			{Name: "in_flight", Kind: cli.Int, Note: "same as --threads; 2 regions for a GPU; the number that suits a server", Check: cli.Between(1, 4096), Usage: "number of tiles in work at a time: buffers of pool and tiles, regions on their way to a GPU"},
+			{Name: "vary", Kind: cli.Strings, Value: "AXIS=VALUE,...", Note: "backend=all threads=1,N", Usage: "settings to vary, such as backend=host,direct or threads=1,2,4: backend, threads, in_flight, task_size, cache"},
+			{Name: "preset", Choices: []string{"cucim"}, Usage: "vary the settings that cuCIM's benchmark_read.py varies"},
 		}...), measuring("5")...),
 		Shared:      cli.GPU | cli.Resources | cli.Outputs,
 		Accelerator: stage.GPU,
 		Examples: []cli.Example{
-			{Command: "bench-tiff read scan.tif --peers", Usage: "all ways, beside the other programs"},
-			{Command: "bench-tiff read scan.tif --vary backend=host,direct --cache cold --ops full", Usage: "from the device that it lies on"},
+			{Command: "bench-tiff read scan.tif --peers", Usage: "all ways, beside other programs"},
+			{Command: "bench-tiff read scan.tif --vary backend=host,direct --cache cold --ops full", Usage: "from the storage device"},
 			{Command: "bench-tiff read scan.svs --level 1 --ops rand --regions 1000 --size 512 --vary threads=1,2,4", Usage: "patches for training"},
 			{Command: "bench-tiff read scan.tif --preset cucim --html read.html", Usage: "task sizes and numbers of buffers, with plots"},
 		},

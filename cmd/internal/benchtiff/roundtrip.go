@@ -40,18 +40,19 @@ var tripTool = benchzarr.Tool{
 func roundTripCommand() *cli.Command {
 	return &cli.Command{
 		Name:  opTrip,
-		Usage: "reads a level of a file while writing it as Zarr in chunks of its tiles",
-		Description: "Each codec is measured --reps times, with the other programs in turn, in a folder beside OUT that is removed; each copy\n" +
-			"is read and compared once. Then OUT is made with the first codec. A repetition reads the file and writes the array, once.",
-		Args: []cli.Arg{{Name: "FILE", Usage: "TIFF file: a path, or an address http(s):// or s3://"}, {Name: "OUT", Usage: "Zarr array to write, a folder"}},
+		Usage: "measure converting a pyramid level to Zarr, each tile to a chunk",
+		Description: "Reads the file and writes the array --reps times for each codec, in alternation with the other programs, to a\n" +
+			"folder beside OUT that is removed afterwards. Compares each copy with the file once. Then writes OUT with the\n" +
+			"first codec.",
+		Args: []cli.Arg{{Name: "FILE", Usage: "TIFF file: path, or http(s):// or s3:// URL"}, {Name: "OUT", Usage: "folder of the Zarr array to write"}},
 		Flags: append(append(choosing(), []cli.Flag{
-			{Name: "codecs", Kind: cli.Strings, Default: "raw,lz4,blosc-lz4,zstd:1,zstd:3", Usage: "codecs of the arrays, as --codec of the stages"},
-			{Name: "zarr_format", Kind: cli.Int, Default: "3", Check: cli.Between(2, 3), Usage: "Zarr format of the arrays: 2 or 3"},
+			{Name: "codecs", Kind: cli.Strings, Default: "raw,lz4,blosc-lz4,zstd:1,zstd:3", Usage: "codecs of the arrays to write: raw, zstd, lz4, gzip, blosc-lz4, blosc-zstd, with :LEVEL if wanted"},
+			{Name: "zarr_format", Kind: cli.Int, Default: "3", Check: cli.Between(2, 3), Usage: "Zarr format of the arrays to write: 2 or 3"},
 		}...), measuring("3")...),
 		Shared: cli.Resources | cli.Outputs,
 		Examples: []cli.Example{
-			{Command: "bench-tiff round-trip scan.tif copy.zarr --peers", Usage: "all codecs, beside the other programs"},
-			{Command: "bench-tiff round-trip scan.tif copy.zarr --codecs raw --threads 1 --reps 5", Usage: "the copy alone, by one thread"},
+			{Command: "bench-tiff round-trip scan.tif copy.zarr --peers", Usage: "all codecs, beside other programs"},
+			{Command: "bench-tiff round-trip scan.tif copy.zarr --codecs raw --threads 1 --reps 5", Usage: "only uncompressed, by one thread"},
 		},
 		Run: runRoundTrip,
 	}

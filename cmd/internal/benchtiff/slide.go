@@ -43,7 +43,7 @@ func pageKey(r *cli.Run, st *tiffstore.Store) (key string, page *tiff.Page, leve
 	level = r.Int("level")
 	if !r.IsSet("page") {
 		if r.IsSet("sub_ifd") {
-			return "", nil, 0, cli.Usage("--sub_ifd %d: give --page as well: a sub-IFD is of a page", r.Int("sub_ifd"))
+			return "", nil, 0, cli.Usage("--sub_ifd %d: give --page as well: a sub-IFD belongs to a page", r.Int("sub_ifd"))
 		}
 		im := f.Images[0]
 		if level >= len(im.Levels) {
@@ -61,7 +61,7 @@ func pageKey(r *cli.Run, st *tiffstore.Store) (key string, page *tiff.Page, leve
 		return "", nil, 0, cli.BadInputf("%s: the first plane of level %d lies in another file: name that", f.Name, level)
 	}
 	if r.IsSet("level") {
-		return "", nil, 0, cli.Usage("--page and --level name different things: give one of them")
+		return "", nil, 0, cli.Usage("--page contradicts --level: give one of them")
 	}
 	n, key := r.Int("page"), fmt.Sprintf("pages/%d", r.Int("page"))
 	if n >= len(f.Pages) {

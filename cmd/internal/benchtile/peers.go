@@ -151,7 +151,7 @@ func (p *peer) round(ctx context.Context, checked bool) (s sample, err error) {
 	}
 	var a answer
 	if err := json.Unmarshal(out.Bytes(), &a); err != nil {
-		return s, &peerError{fmt.Sprintf("its answer is not understood: %v", err)}
+		return s, &peerError{fmt.Sprintf("cannot parse its answer: %v", err)}
 	}
 	s = sample{seconds: a.Seconds, cpu: a.CPU, peak: a.Resident, views: a.Views}
 	if a.Seconds <= 0 {
@@ -185,17 +185,17 @@ func request(p plan) (string, error) {
 	shape := p.src.Shape(p.level)
 	switch {
 	case len(shape) != 2:
-		return "", fmt.Errorf("it takes images of two axes, not of %d", len(shape))
+		return "", fmt.Errorf("it reads images of two axes, not of %d", len(shape))
 	case p.border != "zero":
-		return "", errors.New("it has the border zero only")
+		return "", errors.New("it supports only the border zero")
 	case p.op != opNone && p.op != opSum:
-		return "", errors.New("it has the operators none and sum only")
+		return "", errors.New("it supports only the operators none and sum")
 	case p.order != "naive":
-		return "", errors.New("it has the order naive only")
+		return "", errors.New("it supports only the order naive")
 	}
 	for a, n := range p.src.TileShape(p.level) {
 		if p.tile[a] != n {
-			return "", errors.New("it has the stored tiles only")
+			return "", errors.New("it supports only the stored tiles")
 		}
 	}
 	tiles, err := p.src.where()
@@ -219,12 +219,12 @@ func request(p plan) (string, error) {
 // rawTiles says where the tiles of an array lie as they lie in memory: a line "file OFFSET PATH" for each, in C order.
 func rawTiles(ctx context.Context, a *zarr.Array) (string, error) {
 	if len(a.Codecs()) > 0 || a.Order() != 'C' || a.Shard() != nil {
-		return "", errors.New("it has no codecs and no shards, and these tiles are encoded")
+		return "", errors.New("it supports no codecs and no shards, and these tiles are encoded")
 	}
 	chunks, bytes := a.Chunks(), int64(a.DType().Size())
 	for d, n := range a.Shape() {
 		if n < chunks[d] {
-			return "", errors.New("it takes no image smaller than a tile")
+			return "", errors.New("it reads no image smaller than a tile")
 		}
 		bytes *= int64(chunks[d])
 	}
@@ -232,7 +232,7 @@ func rawTiles(ctx context.Context, a *zarr.Array) (string, error) {
 	err := a.Located(ctx, a.Bounds(), func(f *zarr.ChunkFile, list []zarr.Located) error {
 		for _, c := range list {
 			if f == nil || c.Size != bytes {
-				return fmt.Errorf("it fills no tiles, and the one at %v is not stored", c.Start)
+				return fmt.Errorf("it cannot fill tiles, and the one at %v is not stored", c.Start)
 			}
 			path, base := f.Path()
 			path, err := filepath.Abs(path)
@@ -240,7 +240,7 @@ func rawTiles(ctx context.Context, a *zarr.Array) (string, error) {
 				_, err = os.Stat(path)
 			}
 			if err != nil || strings.Contains(path, "\n") {
-				return fmt.Errorf("it reads files, and %s is none", path)
+				return fmt.Errorf("it reads files, and %s is not a file", path)
 			}
 			fmt.Fprintf(&b, "file %d %s\n", base+c.Offset, path)
 		}

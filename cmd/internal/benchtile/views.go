@@ -147,7 +147,7 @@ func haloAxes(r *cli.Run, names []string) ([]int, error) {
 		for _, name := range r.Strings("axes") {
 			a := slices.Index(names, name)
 			if a < 0 {
-				return nil, cli.Usage("flag --axes: %q is none of %s", name, strings.Join(names, ", "))
+				return nil, cli.Usage("flag --axes: %q is not one of %s", name, strings.Join(names, ", "))
 			}
 			out[a] = 1
 		}

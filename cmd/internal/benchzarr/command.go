@@ -16,7 +16,7 @@ import (
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:     "bench-zarr",
-		Usage:    "how fast Zarr arrays are read into memory or a GPU, and written, beside other programs",
+		Usage:    "measure how fast Zarr arrays are read into memory or a GPU, and written, beside other programs",
 		Commands: append([]*cli.Command{readCommand(), writeCommand(), sweepCommand()}, benchkit.Documents("bench-zarr")...),
 	}
 }
@@ -24,34 +24,34 @@ func Command() *cli.Command {
 // measuring are the flags of all that measure.
 func measuring(reps string) []cli.Flag {
 	return []cli.Flag{
-		{Name: "reps", Kind: cli.Int, Default: reps, Check: cli.Between(1, 1000), Usage: "repetitions"},
-		{Name: "peers", Kind: cli.Bool, Usage: "other programs in turn: zarr-python, zarrs-python, tensorstore; on a GPU zarr-python and kvikio"},
-		{Name: "python", Value: "FILE", Note: "that of VIRTUAL_ENV, build/venv or PATH", Usage: "Python of --peers"},
-		{Name: "json", Value: "FILE", Usage: "write the results as JSON, for compare and html"},
-		{Name: "html", Value: "FILE", Usage: "write a page with plots"},
+		{Name: "reps", Kind: cli.Int, Default: reps, Check: cli.Between(1, 1000), Usage: "number of repetitions of each measurement, 1 to 1000"},
+		{Name: "peers", Kind: cli.Bool, Usage: "also measure zarr-python, zarrs-python and tensorstore (on a GPU zarr-python and kvikio), where they are installed, in alternation"},
+		{Name: "python", Value: "FILE", Note: "that of VIRTUAL_ENV, build/venv or PATH", Usage: "Python interpreter that runs the programs of --peers"},
+		{Name: "json", Value: "FILE", Usage: "also write the results to FILE as JSON, which compare and html read"},
+		{Name: "html", Value: "FILE", Usage: "also write the results to FILE as a web page with plots"},
 	}
 }
 
 // reading are the flags of how arrays are read.
 func reading(ops string) []cli.Flag {
 	return []cli.Flag{
-		{Name: "ops", Kind: cli.Strings, Default: ops, Check: Among(readOps...), Usage: "full: all; rand: boxes at seeded places; slab: a plane across each axis; stream: all, chunk by chunk into the same memory"},
-		{Name: "to", Default: ToHost, Choices: []string{ToHost, ToDevice}, Usage: "where the elements end; backends of a GPU end there anyway"},
-		{Name: "cache", Default: "warm", Choices: []string{"warm", "cold"}, Usage: "cold: the page cache forgets the array before each repetition"},
-		{Name: "in_flight", Kind: cli.Int, Note: "as --threads; 2 regions for a GPU; the store's number for servers", Check: cli.Between(1, 4096), Usage: "chunks that are worked on at a time; regions on their way to a GPU; requests to a server"},
-		{Name: "boxes", Kind: cli.Int, Default: "40", Check: cli.Between(1, 1e6), Usage: "of rand"},
-		{Name: "edge", Kind: cli.Int, Default: "64", Check: cli.Between(1, 1e6), Usage: "of the boxes of rand, in elements"},
-		{Name: "seed", Kind: cli.Int, Default: "1", Check: cli.Between(0, 1<<53), Usage: "of the places of rand, and of what is generated"},
+		{Name: "ops", Kind: cli.Strings, Default: ops, Check: Among(readOps...), Usage: "operations to measure: full reads the whole array, rand boxes at random places, slab a plane across each axis, stream the whole array chunk by chunk into the same memory"},
+		{Name: "to", Default: ToHost, Choices: []string{ToHost, ToDevice}, Usage: "destination of the elements: memory (host) or a GPU (device); backends that need a GPU always end there"},
+		{Name: "cache", Default: "warm", Choices: []string{"warm", "cold"}, Usage: "state of the page cache before each repetition: warm (array cached) or cold (array dropped)"},
+		{Name: "in_flight", Kind: cli.Int, Note: "same as --threads; 2 regions for a GPU; the number that suits a server", Check: cli.Between(1, 4096), Usage: "number of chunks in work at a time, of regions on their way to a GPU, or of requests to a server, 1 to 4096"},
+		{Name: "boxes", Kind: cli.Int, Default: "40", Check: cli.Between(1, 1e6), Usage: "number of boxes that --ops rand reads"},
+		{Name: "edge", Kind: cli.Int, Default: "64", Check: cli.Between(1, 1e6), Usage: "edge length of the boxes that --ops rand reads, in elements"},
+		{Name: "seed", Kind: cli.Int, Default: "1", Check: cli.Between(0, 1<<53), Usage: "seed of the random places of --ops rand and of generated data, from 0"},
 	}
 }
 
 // generating are the flags of arrays that are made.
 func generating(size string) []cli.Flag {
 	return []cli.Flag{
-		{Name: "size", Kind: cli.Size, Default: size, Check: cli.AtLeast(1), Usage: "of the array in memory; it is a block of whole chunks of at most that"},
-		{Name: "shape", Kind: cli.Ints, Value: "Z,Y,X", Note: "by --size", Check: cli.Between(1, cli.MostAxis), Usage: "of the array"},
-		{Name: "dtype", Default: "float32", Usage: "of its elements: integers or floats"},
-		{Name: "ratio", Kind: cli.Float, Default: "2", Check: cli.Between(1, 100), Usage: "how many times codecs shall compress it"},
+		{Name: "size", Kind: cli.Size, Default: size, Check: cli.AtLeast(1), Usage: "size in memory of a generated array: as many whole chunks as fit"},
+		{Name: "shape", Kind: cli.Ints, Value: "Z,Y,X", Note: "from --size", Check: cli.Between(1, cli.MostAxis), Usage: "shape of a generated array"},
+		{Name: "dtype", Default: "float32", Usage: "element type of a generated array: an integer or float type"},
+		{Name: "ratio", Kind: cli.Float, Default: "2", Check: cli.Between(1, 100), Usage: "compression ratio that generated data allow, 1 to 100"},
 	}
 }
 
@@ -59,7 +59,7 @@ func generating(size string) []cli.Flag {
 func Among(list ...string) func(any) error {
 	return func(v any) error {
 		if !slices.Contains(list, v.(string)) {
-			return fmt.Errorf("%q is none of %s", v, strings.Join(list, ", "))
+			return fmt.Errorf("%q is not one of %s", v, strings.Join(list, ", "))
 		}
 		return nil
 	}

@@ -148,7 +148,7 @@ func (s *session) took(all int64) (backend, note string) {
 	backend = strings.Join(ways, ", ")
 	stats := s.pool.Stats()
 	if straight, by := stats.ReadStraight, stats.ReadBounced; by > 0 {
-		note = fmt.Sprintf("%.0f%% of what gds read went by way of the host", 100*float64(by)/float64(straight+by))
+		note = fmt.Sprintf("%.0f%% of the bytes that gds read went through host memory", 100*float64(by)/float64(straight+by))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

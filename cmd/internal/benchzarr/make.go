@@ -78,11 +78,11 @@ func (p *plan) complete(size int64) error {
 	}
 	for d := range p.shard {
 		if p.shard[d]%p.chunks[d] != 0 {
-			return cli.Usage("shards of %v are no multiple of chunks of %v", p.shard, p.chunks)
+			return cli.Usage("shards of %v are not a multiple of chunks of %v", p.shard, p.chunks)
 		}
 	}
 	if p.shard != nil && p.format == 2 {
-		return cli.Usage("shards need Zarr format 3: take the format or the shards away")
+		return cli.Usage("shards need Zarr format 3: change the format or leave the shards out")
 	}
 	if _, err := p.chain(); err != nil {
 		return cli.Usage("codec %s in Zarr format %d: %w", p.codec, p.format, err)

@@ -18,21 +18,21 @@ import (
 func readCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "read",
-		Usage: "reads an array in one way",
-		Description: "Each operation is done once to see that its elements are what the other programs read, and then --reps times.\n" +
-			"The table has medians, and with several repetitions the slowest and fastest; \"took\" is the way that was\n" +
-			"really taken, where it is not the one that was asked for.\n\n" +
-			"What is read at a time has at most half of --mem; a larger array comes in parts, to the other programs as well.\n\n" +
-			"--json-lines prints one object a line for each operation, with the fields op, s (seconds, the median), cpu\n" +
-			"(processor seconds), bytes, gibs (GiB/s), hwm_mib (most resident memory) and ck (a checksum of samples, which\n" +
-			"docs/bench-zarr.md defines), and nothing else.",
-		Args:        []cli.Arg{{Name: "ARRAY", Usage: "Zarr array, or OME-Zarr image, whose level 0 it is: a folder, a path in a .zip, or an address http(s):// or s3://"}},
-		Flags:       append(append(reading("full,rand,slab"), measuring("5")...), cli.Flag{Name: "json_lines", Kind: cli.Bool, Usage: "print a line of JSON for each operation instead of a table"}),
+		Usage: "measure reading an array in one way",
+		Description: "Performs each operation once, to compare its elements with those that the other programs read, and then --reps\n" +
+			"times. The table has medians, and with several repetitions the slowest and the fastest. \"took\" is the way\n" +
+			"actually taken, if it differs from the requested one.\n\n" +
+			"At most half of --mem is read at a time; a larger array comes in parts, for the other programs as well.\n\n" +
+			"--json_lines prints only one JSON object per operation, with the fields op, s (seconds, median), cpu (processor\n" +
+			"seconds), bytes, gibs (GiB/s), hwm_mib (peak resident memory) and ck (a checksum of samples, defined in\n" +
+			"docs/bench-zarr.md).",
+		Args:        []cli.Arg{{Name: "ARRAY", Usage: "Zarr array, or OME-Zarr image to read level 0 of: folder, path in a .zip, or http(s):// or s3:// URL"}},
+		Flags:       append(append(reading("full,rand,slab"), measuring("5")...), cli.Flag{Name: "json_lines", Kind: cli.Bool, Usage: "print one line of JSON per operation instead of the table"}),
 		Shared:      cli.GPU | cli.Resources | cli.Outputs,
 		Accelerator: stage.GPU,
 		Examples: []cli.Example{
-			{Command: "bench-zarr read mosaic.ome.zarr/0", Usage: "all of it, boxes and planes, into memory"},
-			{Command: "bench-zarr read mosaic.ome.zarr/0 --backend direct --cache cold", Usage: "from the device that it lies on"},
+			{Command: "bench-zarr read mosaic.ome.zarr/0", Usage: "the whole array, boxes and planes, into memory"},
+			{Command: "bench-zarr read mosaic.ome.zarr/0 --backend direct --cache cold", Usage: "from the storage device"},
 			{Command: "bench-zarr read mosaic.ome.zarr/0 --to device --peers", Usage: "into a GPU by the best way, beside other programs"},
 			{Command: "bench-zarr read s3://bucket/a.zarr --in_flight 64 --ops full", Usage: "from a bucket, with 64 requests at a time"},
 			{Command: "bench-zarr read a.zarr --threads 2 --ops full,rand,slab --reps 3 --json-lines", Usage: "for a script"},
@@ -67,7 +67,7 @@ func runRead(ctx context.Context, r *cli.Run) error {
 	}
 	s := settingOf(r)
 	if r.Bool("json_lines") && r.Bool("peers") {
-		return cli.Usage("--json-lines has no place for other programs: leave --peers out, or take --json FILE")
+		return cli.Usage("--json_lines does not print the results of --peers: leave --peers out, or give --json FILE")
 	}
 	t, err := Look(ctx, r, path)
 	if err != nil {

@@ -20,27 +20,27 @@ import (
 func sweepCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "sweep",
-		Usage: "measures many settings, and says which is best here",
-		Description: "WHERE is an array, which is read in all ways that --vary asks for, or a folder, in which arrays of all kinds\n" +
-			"that --vary asks for are made, one after the other, measured and removed. Settings take turns.\n\n" +
-			"Axes of how arrays are read: backend (host, direct and mmap into memory; bounce, gds, nvcomp and host-device into\n" +
-			"a GPU; all), threads, in_flight, task_size (of gds) and cache (warm, cold). Axes of arrays that are made: format\n" +
-			"(2, 3), codec (as --codec), chunks and shard (64x64x64; none). What is not varied is as the flags say.\n\n" +
-			"Without --vary an array is read with backend=all threads=1,2,... cache=warm,cold; in a folder it is\n" +
-			"format=2,3 codec=raw,blosc-zstd:1 backend=all. --preset classic is arrays of 16 GiB (or --size) of float32 in chunks\n" +
-			"of 256³ with format=2,3 codec=raw,zstd:1 backend=all cache=warm,cold: all ways to host and device side by side.",
-		Args: []cli.Arg{{Name: "WHERE", Usage: "Zarr array or OME-Zarr image to read, or folder in which arrays are made"}},
+		Usage: "measure many settings and name the best one",
+		Description: "Reads the array WHERE in all ways that --vary lists. If WHERE is another folder, generates arrays of all kinds\n" +
+			"that --vary lists in it, measures them and removes them. Settings are measured in alternation.\n\n" +
+			"Axes of reading: backend (host, direct and mmap into memory; bounce, gds, nvcomp and host-device into a GPU;\n" +
+			"all), threads, in_flight, task_size (of gds) and cache (warm, cold). Axes of generated arrays: format (2, 3),\n" +
+			"codec (as --codec), chunks and shard (64x64x64; none). Other flags set what is not varied.\n\n" +
+			"Without --vary, an array is read with backend=all threads=1,2,... cache=warm,cold; a folder gets format=2,3\n" +
+			"codec=raw,blosc-zstd:1 backend=all. --preset classic generates arrays of 16 GiB (or --size) of float32 in chunks\n" +
+			"of 256³, with format=2,3 codec=raw,zstd:1 backend=all cache=warm,cold.",
+		Args: []cli.Arg{{Name: "WHERE", Usage: "Zarr array or OME-Zarr image to read, or folder in which to generate arrays"}},
 		Flags: append(append(append(reading("full"), generating("256MiB")...), measuring("3")...),
-			cli.Flag{Name: "vary", Kind: cli.Strings, Value: "AXIS=VALUE,...", Note: "backend, threads and cache", Usage: "what is varied"},
-			cli.Flag{Name: "preset", Choices: []string{"classic"}, Usage: "axes that are known well"}),
+			cli.Flag{Name: "vary", Kind: cli.Strings, Value: "AXIS=VALUE,...", Note: "backend, threads and cache", Usage: "settings to vary, such as threads=1,2,4: backend, threads, in_flight, task_size, cache; for generated arrays also format, codec, chunks, shard"},
+			cli.Flag{Name: "preset", Choices: []string{"classic"}, Usage: "vary a fixed set of settings; classic reads float32 arrays of 16 GiB in all ways to memory and GPU"}),
 		Shared:      cli.GPU | cli.Resources | cli.Outputs | cli.Layout,
 		Hints:       cli.Hints{"zarr_format": {Note: "3"}, "chunks": {Note: "128 along each axis"}},
 		Accelerator: stage.GPU,
 		Examples: []cli.Example{
 			{Command: "bench-zarr sweep mosaic.ome.zarr/0", Usage: "which backend and how many threads are best for it"},
-			{Command: "bench-zarr sweep mosaic.ome.zarr/0 --vary in_flight=1,2,4,8 --backend direct --cache cold --html sweep.html", Usage: "how many chunks should be read at a time"},
-			{Command: "bench-zarr sweep /scratch --vary codec=raw,lz4,zstd:1,zstd:3 --vary chunks=64x64x64,256x256x256 --peers", Usage: "which codec and chunks, beside other programs"},
-			{Command: "bench-zarr sweep /scratch --preset classic --size 1GiB --json a.json", Usage: "the classic axes, on arrays of 1 GiB"},
+			{Command: "bench-zarr sweep mosaic.ome.zarr/0 --vary in_flight=1,2,4,8 --backend direct --cache cold --html sweep.html", Usage: "how many chunks to read at a time"},
+			{Command: "bench-zarr sweep /scratch --vary codec=raw,lz4,zstd:1,zstd:3 --vary chunks=64x64x64,256x256x256 --peers", Usage: "which codec and chunks are fastest, beside other programs"},
+			{Command: "bench-zarr sweep /scratch --preset classic --size 1GiB --json a.json", Usage: "the classic settings, on arrays of 1 GiB"},
 		},
 		Run: runSweep,
 	}
@@ -75,7 +75,7 @@ func ParseAxes(list []string) ([]Axis, error) {
 		}
 		if begins {
 			if slices.ContainsFunc(out, func(a Axis) bool { return a.Name == name }) {
-				return nil, cli.Usage("flag --vary: the axis %s is there twice", name)
+				return nil, cli.Usage("flag --vary: the axis %s is given twice", name)
 			}
 			out = append(out, Axis{Name: name})
 		}
@@ -225,13 +225,13 @@ func runSweep(ctx context.Context, r *cli.Run) error {
 	classic := r.String("preset") == "classic"
 	makes := !strings.Contains(where, "://") && isFolder(where) && !store.IsNode(where)
 	if classic && !makes {
-		return cli.Usage("--preset classic makes arrays of its own: %s is none of the folders for that", where)
+		return cli.Usage("--preset classic generates arrays: give a folder for them, not %s", where)
 	}
 	given := func(name string) bool { return slices.ContainsFunc(axes, func(a Axis) bool { return a.Name == name }) }
 	if !makes {
 		for _, name := range arrayAxes {
 			if given(name) {
-				return cli.Usage("flag --vary: %s is of arrays that are made: give a folder in which they can be, not %s", name, where)
+				return cli.Usage("flag --vary: %s is a setting of generated arrays: give a folder for them, not %s", name, where)
 			}
 		}
 	}

@@ -21,22 +21,22 @@ import (
 func writeCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "write",
-		Usage: "makes an array and measures how fast it is written",
-		Description: "Arrays are written into a folder of the run's own in PLACE, which is removed. What they hold is half noise and\n" +
-			"half one number, by --ratio, in stretches: any codec compresses it about that many times; the ratio that it\n" +
-			"really was stands beside the result. The same seed and shape give the same elements. Each array that was\n" +
-			"written, ours and the other programs', is read and compared before it is removed.\n\n" +
-			"--keep also makes the array at a place of its own, for read.",
-		Args: []cli.Arg{{Name: "PLACE", Usage: "folder on the storage that is measured"}},
+		Usage: "measure writing a generated array",
+		Description: "Writes arrays into a new folder in PLACE, which is removed afterwards. Their elements are stretches of noise and\n" +
+			"of one number, mixed so that any codec compresses them about --ratio times; the table has the ratio reached. The\n" +
+			"same seed and shape give the same elements. Each array, of this and of the other programs, is read and compared\n" +
+			"before it is removed.\n\n" +
+			"--keep also writes the array to a place where it stays, for bench-zarr read.",
+		Args: []cli.Arg{{Name: "PLACE", Usage: "folder on the storage to measure"}},
 		Flags: append(append(append(generating("256MiB"), measuring("5")...),
-			cli.Flag{Name: "seed", Kind: cli.Int, Default: "1", Check: cli.Between(0, 1<<53), Usage: "of what is written"}),
-			cli.Flag{Name: "keep", Value: "ARRAY", Usage: "leave the array there: a folder or s3://bucket/path"}),
+			cli.Flag{Name: "seed", Kind: cli.Int, Default: "1", Check: cli.Between(0, 1<<53), Usage: "seed of the generated data, from 0"}),
+			cli.Flag{Name: "keep", Value: "ARRAY", Usage: "also write the array to this folder or s3://bucket/path, where it stays"}),
 		Shared: cli.Resources | cli.Outputs | cli.Layout,
 		Hints:  cli.Hints{"zarr_format": {Note: "3"}, "chunks": {Note: "128 along each axis"}},
 		Examples: []cli.Example{
 			{Command: "bench-zarr write /scratch --peers", Usage: "256 MiB of float32 in chunks of 128³, beside other programs"},
-			{Command: "bench-zarr write . --codec zstd:3 --chunks 64,64,64 --shard 256,256,256 --ratio 4", Usage: "shards, of data that can be compressed four times"},
-			{Command: "bench-zarr write . --size 2GiB --codec raw --reps 1 --keep test.zarr", Usage: "an array to read"},
+			{Command: "bench-zarr write . --codec zstd:3 --chunks 64,64,64 --shard 256,256,256 --ratio 4", Usage: "shards, of data that compress four times"},
+			{Command: "bench-zarr write . --size 2GiB --codec raw --reps 1 --keep test.zarr", Usage: "make an array to read later"},
 		},
 		Run: runWrite,
 	}
@@ -51,7 +51,7 @@ func runWrite(ctx context.Context, r *cli.Run) error {
 		return err
 	}
 	if r.Bool("peers") && r.Options.Sync {
-		return cli.Usage("--sync has no equal in the other programs: give it or --peers")
+		return cli.Usage("--sync contradicts --peers, whose programs cannot do it: give one of them")
 	}
 	need := p.bytes() + p.bytes()/16 + 1<<20
 	if r.Bool("peers") {

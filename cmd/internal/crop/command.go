@@ -27,28 +27,29 @@ func Command() *cli.Command {
 			Flags:    map[string]string{"max_interface_depth_fraction": "max_interface_fraction"},
 			Ignored:  []cli.Flag{{Name: "resolution", Kind: cli.Float, Ignored: "the voxel size is that of the image"}},
 		}},
-		Usage: "cut a mosaic grid or a slice below the tissue interface",
-		Description: "Finds how much water lies above the tissue of an OME-Zarr image (z, y, x) and keeps --depth µm below its surface.\n" +
-			"The interface of an A-line is where the image brightens most; that of the image is the median over the A-lines that\n" +
-			"brighten more than the background. Writes what it found to OUT, without .ome.zarr, with _crop.json behind it.\n" +
-			"Reads IN tile by tile, three times: all of it (not with --percentile_max 100), what the search sees, what is kept.",
+		Usage: "crop a mosaic grid or a slice to a depth below the tissue interface",
+		Description: "Finds how deep the tissue begins in an OME-Zarr image (z, y, x) and keeps --depth µm below that. The interface\n" +
+			"of an A-line is where it brightens most. The interface of the image is the median over the A-lines that brighten\n" +
+			"more than the background.\n\n" +
+			"Writes the interface that it found next to OUT, as NAME_crop.json. Reads IN tile by tile, three times: for the\n" +
+			"percentile (not with --percentile_max 100), for the search, and for what it keeps.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid or slice: a folder, a .zip, a TIFF file, or an address http(s):// or s3://"},
-			{Name: "OUT", Usage: "OME-Zarr image to write: a folder or s3://bucket/path"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid or slice: folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
+			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path"},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Note: "the input's"}},
 		Flags: append([]cli.Flag{
-			cli.Bind(&c.Depth, cli.Flag{Name: "depth", Check: cli.Above(0), Usage: "what to keep below the interface, in µm"}),
-			cli.Bind(&c.BeforeInterface, cli.Flag{Name: "crop_before_interface", Usage: "cut off what lies above the interface too"}),
-			cli.Bind(&c.PadAfter, cli.Flag{Name: "pad_after", Usage: "add zeros where the image ends before --depth"}),
-			cli.Bind(&c.PercentileMax, cli.Flag{Name: "percentile_max", Check: cli.Between(0, 100), Usage: "the search clips values above this percentile of all; 100 clips nothing"}),
-			cli.Bind(&c.MaxFraction, cli.Flag{Name: "max_interface_fraction", Check: fraction, Usage: "the interface lies in this part of the planes, from the first"}),
+			cli.Bind(&c.Depth, cli.Flag{Name: "depth", Check: cli.Above(0), Usage: "depth to keep below the tissue interface, in µm"}),
+			cli.Bind(&c.BeforeInterface, cli.Flag{Name: "crop_before_interface", Usage: "also remove what lies above the tissue interface; otherwise the output begins at the first plane of the input"}),
+			cli.Bind(&c.PadAfter, cli.Flag{Name: "pad_after", Usage: "pad with zeros where the image ends before --depth is reached"}),
+			cli.Bind(&c.PercentileMax, cli.Flag{Name: "percentile_max", Check: cli.Between(0, 100), Usage: "during the search for the interface, clip values above this percentile of the image, 0 to 100; 100 clips nothing"}),
+			cli.Bind(&c.MaxFraction, cli.Flag{Name: "max_interface_fraction", Check: fraction, Usage: "search for the interface in this fraction of the planes, from the first plane on; above 0, at most 1"}),
 		}, stage.SearchFlags(&c.SigmaXY, &c.SigmaZ, &c.Log)...),
 		Examples: []cli.Example{
-			{Command: "crop slice_z03.ome.zarr cropped/slice_z03.ome.zarr --crop_before_interface", Usage: "600 µm from the tissue's surface on"},
-			{Command: "crop in.ome.zarr out.ome.zarr --depth 400 --crop_before_interface --pad_after", Usage: "as many planes of every slice"},
-			{Command: "crop in.ome.zarr out.ome.zarr --max_interface_fraction 0.3 --use_log", Usage: "where the tissue is dim and something deep is not"},
+			{Command: "crop slice_z03.ome.zarr cropped/slice_z03.ome.zarr --crop_before_interface", Usage: "keep 600 µm from the tissue surface down"},
+			{Command: "crop in.ome.zarr out.ome.zarr --depth 400 --crop_before_interface --pad_after", Usage: "give every slice the same number of planes"},
+			{Command: "crop in.ome.zarr out.ome.zarr --max_interface_fraction 0.3 --use_log", Usage: "where the tissue is dim and something deeper is bright"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, c) },
 	}

@@ -23,34 +23,34 @@ import (
 func benchCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "bench",
-		Usage: "how fast a place is read and written, by each way that the stages have",
-		Description: "Measures a file by reading it, and a folder by writing a file of its own into it, which it then reads and\n" +
-			"removes. In a folder that cannot be written to, in a Zarr array, and with --no-write, the largest files that lie there\n" +
-			"are read.\n" +
-			"Nothing that is there is changed.\n\n" +
-			"The ways have the names that --backend of the stages takes: host (through the page cache, which is told to forget\n" +
-			"the file before), direct (past it), mmap, bounce (to and from a GPU by way of the host) and gds (straight between file\n" +
-			"and GPU). A way that this place or machine has not got is listed with the reason. Each is measured in rounds; the\n" +
-			"table has the median, and the slowest and fastest round. What is written is on its device when a round ends.\n\n" +
-			"Threads and what one takes at a time are those of the stages' GPU file options, which can be set by variables\n" +
-			"(STRATA_GDS_THREADS, STRATA_TASK_SIZE); together no more than 128 MiB are under way.\n\n" +
-			"With --json the fields are: path; made: whether a file was made; reason: why not, though it was to be; files;\n" +
-			"bytes: of the files; file_system; threads; block_bytes; gpu (index, name, uuid) or null; gpu_reason; results (way, op:\n" +
-			"\"read\" or \"write\", bytes, seconds, rounds, bytes_per_second, slowest, fastest, cached_percent: of the file that stayed in\n" +
-			"the page cache, or null, reason: why it was not measured, remark: what did not go as the way's name says); advice.",
-		Args: []cli.Arg{{Name: "PATH", Usage: "a file or folder"}},
+		Usage: "measure how fast a file or folder is read and written, by each way that the stages have",
+		Description: "Measures a folder by writing a file of its own there, reading it and removing it. Only reads if PATH is a file\n" +
+			"or a Zarr array, if the folder is not writable, and with --no-write; of a folder it then reads the largest\n" +
+			"files. Changes nothing that exists.\n\n" +
+			"The ways are those of the stages' --backend: host (through the page cache, which first drops the file), direct\n" +
+			"(past the page cache), mmap, bounce (to and from a GPU through host memory) and gds (directly between file and\n" +
+			"GPU). A way that is unavailable is listed with the reason. Each way is measured in rounds; the table has the\n" +
+			"median, slowest and fastest round. A round of writing ends when the data are on the storage device.\n\n" +
+			"Number of threads and size of requests are those of the stages' GPU file options; STRATA_GDS_THREADS and\n" +
+			"STRATA_TASK_SIZE set them. At most 128 MiB are in flight.\n\n" +
+			"--json writes the fields path; made: whether a file was made; reason: why not, although it should have been;\n" +
+			"files; bytes: of the files; file_system; threads; block_bytes; gpu (index, name, uuid) or null; gpu_reason;\n" +
+			"results (way, op: \"read\" or \"write\", bytes, seconds, rounds, bytes_per_second, slowest, fastest, cached_percent:\n" +
+			"part of the file that stayed in the page cache, or null, reason: why it was not measured, remark: how the\n" +
+			"measurement differs from the way's name); advice.",
+		Args: []cli.Arg{{Name: "PATH", Usage: "file or folder to measure"}},
 		Flags: []cli.Flag{
-			{Name: "seconds", Kind: cli.Float, Default: "10", Check: cli.Between(0.05, 3600), Usage: "time for all ways together"},
-			{Name: "write", Kind: cli.Bool, Default: "true", Usage: "measure writing too, in a folder"},
-			{Name: "size", Kind: cli.Size, Note: "1 GiB, at most a quarter of what is free", Check: cli.AtLeast(iobench.Least), Usage: "of the file that is made"},
+			{Name: "seconds", Kind: cli.Float, Default: "10", Check: cli.Between(0.05, 3600), Usage: "total time for all measurements, in seconds, 0.05 to 3600"},
+			{Name: "write", Kind: cli.Bool, Default: "true", Usage: "measure writing, too, if PATH is a folder"},
+			{Name: "size", Kind: cli.Size, Note: "1 GiB, at most a quarter of the free space", Check: cli.AtLeast(iobench.Least), Usage: "size of the file to write"},
 			{Name: "use_gpu", Kind: cli.Bool, Default: "true", Usage: "measure the ways to and from a GPU, if there is one"},
-			{Name: "gpu", Value: "ID", Note: "best free", Usage: "its index or UUID"},
-			{Name: "json", Kind: cli.Bool, Usage: "write JSON"},
+			{Name: "gpu", Value: "ID", Note: "the one with most free memory", Usage: "index or UUID of the GPU to measure"},
+			{Name: "json", Kind: cli.Bool, Usage: "print JSON instead of text"},
 		},
 		Examples: []cli.Example{
-			{Command: "doctor bench /data", Usage: "a folder that can be written to"},
-			{Command: "doctor bench mosaic.ome.zarr --seconds 30", Usage: "the files of an array"},
-			{Command: "srun --gres=gpu:1 doctor bench /scratch --json", Usage: "what a job on a GPU node would get"},
+			{Command: "doctor bench /data", Usage: "writing and reading in a folder"},
+			{Command: "doctor bench mosaic.ome.zarr --seconds 30", Usage: "reading the files of an array"},
+			{Command: "srun --gres=gpu:1 doctor bench /scratch --json", Usage: "what a job on a GPU node gets"},
 		},
 		Run: runBench,
 	}
@@ -349,19 +349,19 @@ func (r *benchReport) advise() string {
 	host, gds, bounce := read["host"], read["gds"], read["bounce"]
 	switch {
 	case host != nil && host.Cached != nil && *host.Cached > 50:
-		return "the files stay in memory, so that what was read says nothing of a device: measure the folder that the data lies in"
+		return "the files stay in memory, so that reading them does not measure storage: measure the folder that holds your data"
 	case gds != nil && gds.Remark != "":
-		return "files do not come straight to the GPU here: " + gds.Remark
+		return "files do not reach the GPU directly here: " + gds.Remark
 	case gds != nil && bounce != nil && gds.Rate >= bounce.Rate:
-		return fmt.Sprintf("files come straight to the GPU, %s as fast as by way of the host: leave --backend at auto", times(gds.Rate, bounce.Rate))
+		return fmt.Sprintf("files reach the GPU directly, %s as fast as through host memory: leave --backend at auto", times(gds.Rate, bounce.Rate))
 	case gds != nil && bounce != nil:
-		return fmt.Sprintf("by way of the host the GPU gets its data %s as fast as straight: give --backend bounce", times(bounce.Rate, gds.Rate))
+		return fmt.Sprintf("through host memory, files reach the GPU %s as fast as directly: give --backend bounce", times(bounce.Rate, gds.Rate))
 	case best != nil && host != nil && best != host && best.Rate > 1.15*host.Rate:
 		return fmt.Sprintf("%s reads %s as fast as the page cache does: give --backend %s for data that is read once", best.Way, times(best.Rate, host.Rate), best.Way)
 	case bounce != nil:
-		return "files come to the GPU by way of the host: doctor " + bench.Quote(r.Path) + " says what a straight way needs"
+		return "files reach the GPU through host memory: doctor " + bench.Quote(r.Path) + " says what a direct way needs"
 	}
-	return "no way is much faster than another: leave --backend at auto"
+	return "all ways are about as fast: leave --backend at auto"
 }
 
 func times(a, b float64) string { return fmt.Sprintf("%.1f times", a/max(b, 1)) }

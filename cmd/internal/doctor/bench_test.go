@@ -50,16 +50,16 @@ func TestAdvise(t *testing.T) {
 	held, some := host, host
 	held.Cached, some.Cached = &all, &half
 	partly := x("gds", 3e9)
-	partly.Remark = "5% went by way of the host: cuFileRead: no"
+	partly.Remark = "5% went through host memory: cuFileRead: no"
 	for want, list := range map[string][]benchResult{
-		"no way is much faster":                                                                  {host, x("direct", 1.1e9), x("mmap", 0.9e9), none("bounce")},
-		"direct reads 3.0 times as fast":                                                         {some, x("direct", 3e9), x("mmap", 2e9)},
-		"mmap reads 2.0 times as fast":                                                           {host, none("direct"), x("mmap", 2e9)},
-		"the files stay in memory":                                                               {held, x("direct", 3e9)},
-		"files come straight to the GPU, 2.0 times":                                              {host, x("bounce", 1e9), x("gds", 2e9)},
-		"by way of the host the GPU gets its data 2.0 times":                                     {host, x("bounce", 2e9), x("gds", 1e9)},
-		"files do not come straight to the GPU here: 5% went":                                    {host, x("bounce", 2e9), partly},
-		"files come to the GPU by way of the host: doctor '/a b' says what a straight way needs": {host, x("bounce", 2e9), none("gds")},
+		"all ways are about as fast":                                                          {host, x("direct", 1.1e9), x("mmap", 0.9e9), none("bounce")},
+		"direct reads 3.0 times as fast":                                                      {some, x("direct", 3e9), x("mmap", 2e9)},
+		"mmap reads 2.0 times as fast":                                                        {host, none("direct"), x("mmap", 2e9)},
+		"the files stay in memory":                                                            {held, x("direct", 3e9)},
+		"files reach the GPU directly, 2.0 times":                                             {host, x("bounce", 1e9), x("gds", 2e9)},
+		"through host memory, files reach the GPU 2.0 times":                                  {host, x("bounce", 2e9), x("gds", 1e9)},
+		"files do not reach the GPU directly here: 5% went":                                   {host, x("bounce", 2e9), partly},
+		"files reach the GPU through host memory: doctor '/a b' says what a direct way needs": {host, x("bounce", 2e9), none("gds")},
 	} {
 		r := &benchReport{Path: "/a b", Results: append(list, benchResult{Way: "mmap", Op: "write", Rounds: 1, Rate: 1e12})}
 		if got := r.advise(); !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {

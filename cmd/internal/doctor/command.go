@@ -13,38 +13,38 @@ import (
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
-		Usage: "what the stages find on this machine: GPUs, GPUDirect Storage, leases, and how reads come to a GPU",
-		Description: "Lists the libraries that the GPU path opens at run time, the devices that the driver shows, what the machine\n" +
-			"says of itself in /proc, /sys and /etc (kernel, container, limits, nvidia-fs, cuFile's configuration, RAID, PCI\n" +
-			"Express, IOMMU, RDMA), and who holds or waits for a device's memory. Then it says how a read of PATH comes to a\n" +
-			"GPU, the fact that decides it and what to do for a better way, and which GPU a stage would use. It opens each\n" +
-			"device for a moment and changes nothing. A machine without a GPU is no failure: the exit code is 0. Marks are ok, !\n" +
-			"(something to look at) and – (not there, or not known).\n\n" +
-			"Where gdscheck and nvidia-smi are installed they are run, each for 2 s at most (--no-tools: not). With --root it\n" +
-			"looks at a folder where the files of another machine were recorded, and asks no driver and no program; what\n" +
-			"they printed there is read from outputs/gdscheck and outputs/nvidia-smi. --record makes such a folder: it holds what\n" +
-			"doctor reads (names of mounts and servers too, of the environment only what concerns GPUs, containers and SLURM).\n\n" +
-			"With --json the fields are: version; root; libraries (name, file, version, reason); gpus (index, name, uuid,\n" +
-			"memory_bytes, free_bytes, compute_capability, driver_cuda, reason, gds: whether files come straight to it,\n" +
-			"gds_reason: how, or why not; hardware: what NVIDIA's management library says of it, or null);\n" +
-			"management (driver_version, driver_cuda, hidden_gpus, reason); environment (the variables that decide what is\n" +
-			"found, if set); leases (dir, reason, requests: gpu, bytes, waiting, pid, host, user, tool, since); machine (kernel,\n" +
-			"distribution, security, container, job, limits, driver, nvidia_fs, cufile, pci, iommu, rdma, listed, tools, path:\n" +
-			"a fact in it is value and reason, and null is not known); checks (section, name, mark, text, next); reading (path,\n" +
-			"backend: \"gds\", \"bounce\" or \"host\"; rule, because, next); uses (\"gpu\" or \"cpu\"); verdict.\n" +
-			"A reason says why something cannot be used or is not known, and is empty if it can or is. docs/doctor.md has all of them.",
-		Args: []cli.Arg{{Name: "PATH", Usage: "a file or folder that is to be read", Optional: true}},
+		Usage: "report what the stages find on this machine: GPUs, drivers, GPUDirect Storage, leases",
+		Description: "Lists the libraries that the GPU path opens, the GPUs that the driver shows, the facts that /proc, /sys and /etc\n" +
+			"give about the machine (kernel, container, limits, nvidia-fs, cuFile's configuration, RAID, PCI Express, IOMMU,\n" +
+			"RDMA), and the processes that hold or wait for GPU memory. Then reports how a read of PATH reaches a GPU, which\n" +
+			"fact decides that, what would make it faster, and which GPU a stage would use.\n\n" +
+			"Changes nothing, but opens each GPU for a moment. The exit code is 0 even without a GPU. Marks: ok; ! look at\n" +
+			"this; – absent or unknown.\n\n" +
+			"Runs gdscheck and nvidia-smi where they are installed, each for at most 2 s (not with --no-tools). --record\n" +
+			"copies what doctor reads to a folder; --root examines such a folder on another machine, without asking a driver\n" +
+			"or a program. The folder contains names of mounts and servers, and of the environment only variables that\n" +
+			"concern GPUs, containers and SLURM.\n\n" +
+			"--json writes the fields version; root; libraries (name, file, version, reason); gpus (index, name, uuid,\n" +
+			"memory_bytes, free_bytes, compute_capability, driver_cuda, reason, gds: whether files reach it straight,\n" +
+			"gds_reason: how, or why not; hardware: the report of NVIDIA's management library, or null); management\n" +
+			"(driver_version, driver_cuda, hidden_gpus, reason); environment (the variables that decide what is found, if\n" +
+			"set); leases (dir, reason, requests: gpu, bytes, waiting, pid, host, user, tool, since); machine (kernel,\n" +
+			"distribution, security, container, job, limits, driver, nvidia_fs, cufile, pci, iommu, rdma, listed, tools,\n" +
+			"path: each fact has a value and a reason; null is unknown); checks (section, name, mark, text, next); reading\n" +
+			"(path, backend: \"gds\", \"bounce\" or \"host\"; rule, because, next); uses (\"gpu\" or \"cpu\"); verdict. A reason says\n" +
+			"why something is unusable or unknown; otherwise it is empty. docs/doctor.md describes all fields.",
+		Args: []cli.Arg{{Name: "PATH", Usage: "file or folder whose reads are examined", Optional: true}},
 		Flags: []cli.Flag{
-			{Name: "json", Kind: cli.Bool, Usage: "write JSON"},
-			{Name: "root", Kind: cli.String, Default: "/", Value: "DIR", Usage: "folder of a recorded machine"},
-			{Name: "record", Kind: cli.String, Value: "DIR", Usage: "record what is read in a new folder, which --root looks at elsewhere"},
-			{Name: "tools", Kind: cli.Bool, Default: "true", Usage: "run gdscheck and nvidia-smi where they are installed"},
+			{Name: "json", Kind: cli.Bool, Usage: "print JSON instead of text"},
+			{Name: "root", Kind: cli.String, Default: "/", Value: "DIR", Usage: "examine the machine recorded in this folder by --record, instead of this one"},
+			{Name: "record", Kind: cli.String, Value: "DIR", Usage: "copy everything that is read to this new folder, for --root on another machine"},
+			{Name: "tools", Kind: cli.Bool, Default: "true", Usage: "run gdscheck and nvidia-smi if they are installed"},
 		},
 		Examples: []cli.Example{
-			{Command: "doctor /data", Usage: "how reads of /data come to a GPU, and why not by a better way"},
-			{Command: "doctor /data --record node7 && tar czf node7.tgz node7", Usage: "for somebody else to look at: doctor --root node7 /data"},
+			{Command: "doctor /data", Usage: "how reads of /data reach a GPU, and what prevents a faster way"},
+			{Command: "doctor /data --record node7 && tar czf node7.tgz node7", Usage: "for somebody else to examine, by doctor --root node7 /data"},
 			{Command: "doctor --json | jq -r .uses", Usage: "gpu or cpu, for scripts"},
-			{Command: "srun --gres=gpu:1 apptainer exec --nv strata.sif doctor", Usage: "what a job in a container would find"},
+			{Command: "srun --gres=gpu:1 apptainer exec --nv strata.sif doctor", Usage: "what a job in a container finds"},
 		},
 		Run:      run,
 		Commands: []*cli.Command{gpusCommand(), benchCommand()},

@@ -211,7 +211,7 @@ func recorded(m *sysinfo.Machine) *situation {
 		x.model = s.GPUs[0].Name
 	}
 	if m.CuFile.Library == "" {
-		x.library = "there is no libcufile.so.0 where packages put it"
+		x.library = "libcufile.so.0 is not where packages put it"
 	}
 	switch set, err := settings.FromEnv(func(name string) (string, bool) { v, ok := m.Environment[name]; return v, ok }); {
 	case err != nil:

@@ -23,27 +23,27 @@ import (
 func gpusCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "gpus",
-		Usage: "GPUs with their free memory and leases; the best one for a script",
-		Description: "Lists the GPUs, or instances of them (MIG), that CUDA_VISIBLE_DEVICES leaves: how much memory is free, how\n" +
-			"much of that is promised to other processes by leases and not yet taken, who waits, and why one cannot be used. What\n" +
-			"is there comes from NVIDIA's management library, which takes no memory of a device; without it each device is\n" +
-			"opened for a moment.\n\n" +
-			"With --select_best it prints one line, the UUID of the GPU that has most memory available (then the one with fewest\n" +
-			"waiting, then the first), and ends with code 4 if none can be used.\n\n" +
-			"With --json the fields are: source (\"nvml\" or \"driver\"); driver_version; driver_cuda; reason: why there are no GPUs;\n" +
-			"leases_reason: why leases are not known; best: a UUID; gpus (index, name, uuid, pci, memory_bytes,\n" +
-			"free_bytes, promised_bytes, available_bytes, leases, waiting: numbers of processes; compute_mode; processes: a\n" +
-			"number, or null where it is not told; parent: the GPU of an instance; usable; reason). With --select_best as well\n" +
-			"it is one of gpus.",
+		Usage: "list GPUs with their free memory and leases, or pick the best one",
+		Description: "Lists the GPUs, or GPU instances (MIG), that CUDA_VISIBLE_DEVICES leaves: the free memory, the part of it that\n" +
+			"other processes have leased but not yet taken, the processes that wait, and why a GPU cannot be used. NVIDIA's\n" +
+			"management library answers this without using memory of a GPU; without that library each GPU is opened for a\n" +
+			"moment.\n\n" +
+			"--select_best prints one line, the UUID of the GPU with the most available memory; among equals, the one for\n" +
+			"which fewest processes wait, then the first. If no GPU can be used, the exit code is 4.\n\n" +
+			"--json writes the fields source (\"nvml\" or \"driver\"); driver_version; driver_cuda; reason: why there are no\n" +
+			"GPUs; leases_reason: why leases are unknown; best: a UUID; gpus (index, name, uuid, pci, memory_bytes,\n" +
+			"free_bytes, promised_bytes, available_bytes, leases and waiting: numbers of processes; compute_mode; processes:\n" +
+			"a number, or null if unknown; parent: the GPU of an instance; usable; reason). With --select_best it writes one\n" +
+			"element of gpus.",
 		Flags: []cli.Flag{
-			{Name: "select_best", Kind: cli.Bool, Usage: "print the UUID of the best one"},
-			{Name: "min_memory", Kind: cli.Size, Usage: "count only those with so much memory available"},
-			{Name: "json", Kind: cli.Bool, Usage: "write JSON"},
+			{Name: "select_best", Kind: cli.Bool, Usage: "print only the UUID of the best GPU; exit with code 4 if there is none"},
+			{Name: "min_memory", Kind: cli.Size, Usage: "treat GPUs with less available memory than this as unusable"},
+			{Name: "json", Kind: cli.Bool, Usage: "print JSON instead of text"},
 		},
 		Examples: []cli.Example{
-			{Command: "doctor gpus", Usage: "for people"},
-			{Command: "CUDA_VISIBLE_DEVICES=$(doctor gpus --select_best --min_memory 8GiB) || exit", Usage: "the best of a node, in a script"},
-			{Command: "doctor gpus --json | jq '[.gpus[] | select(.usable)] | length'", Usage: "how many can be used"},
+			{Command: "doctor gpus", Usage: "the table"},
+			{Command: "CUDA_VISIBLE_DEVICES=$(doctor gpus --select_best --min_memory 8GiB) || exit", Usage: "pick the best GPU of a node, in a script"},
+			{Command: "doctor gpus --json | jq '[.gpus[] | select(.usable)] | length'", Usage: "number of usable GPUs"},
 		},
 		Run: runGPUs,
 	}
@@ -215,9 +215,9 @@ func whyNot(u nvml.Unit, noDriver string) string {
 	case u.Mode == nvml.ExclusiveProcess && len(u.Users()) > 0:
 		return "its compute mode is exclusive process, and a process uses it"
 	case u.MIG != nil && u.MIG.Now && u.Instance == nil:
-		return "it is to be cut into instances (MIG), and none is made (an administrator does that: nvidia-smi mig -cgi … -C)"
+		return "MIG is on, but there are no instances (an administrator makes them: nvidia-smi mig -cgi … -C)"
 	case u.Space() == nil:
-		return "the management library does not tell its memory"
+		return "the management library does not report its memory"
 	}
 	return ""
 }
@@ -280,7 +280,7 @@ func (l *gpuList) demand(least int64) {
 	for _, g := range l.GPUs {
 		if g.Usable && g.Available < least {
 			g.Usable = false
-			g.Reason = fmt.Sprintf("it has %s available, %s are asked for", units.FormatSize(g.Available), units.FormatSize(least))
+			g.Reason = fmt.Sprintf("it has %s available, %s are requested", units.FormatSize(g.Available), units.FormatSize(least))
 		}
 	}
 }

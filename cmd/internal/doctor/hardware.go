@@ -119,7 +119,7 @@ func total(m *nvml.Memory) (all, free *int64) {
 func (h *hardware) note() {
 	add := func(format string, args ...any) { h.Notes = append(h.Notes, fmt.Sprintf(format, args...)) }
 	if l := h.Link; l != nil && l.Width > 0 && l.Width < l.MostWidth {
-		add("it has %d of the %d lanes that its slot could give it: other cards share them, or it does not sit well", l.Width, l.MostWidth)
+		add("it has %d of the %d lanes that its slot offers: other cards share them, or the card is not seated properly", l.Width, l.MostWidth)
 	}
 	if h.ECC != nil && h.ECC.Now != h.ECC.Next {
 		add("ECC will be %s after a restart", onText(h.ECC.Next))

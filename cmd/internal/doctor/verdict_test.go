@@ -113,7 +113,7 @@ func TestVerdict(t *testing.T) {
 		{"docker-no-udev", "/data", func(s *situation) { s.noGPU = "x" }, "host", "no-gpu", "x", "start the container with --gpus all"},
 		{"wsl", "/", nil, "bounce", "wsl", "GPUDirect Storage does not exist in the Windows Subsystem for Linux", "start Linux itself on this machine"},
 		{"mig", "/raid", nil, "gds", "straight", "straight into the GPU's memory: nvidia-fs 2.19.7", ""},
-		{"slurm-apptainer", "/well", nil, "bounce", "library", "there is no libcufile.so.0 where packages put it",
+		{"slurm-apptainer", "/well", nil, "bounce", "library", "libcufile.so.0 is not where packages put it",
 			"use an image that has libcufile (made with --with-nvidia), or bind the host's and name it in STRATA_LIBCUFILE; see docs/gpu-direct.md"},
 		{"slurm-apptainer", "/well", func(s *situation) { s.library = "" }, "bounce", "mechanism", "the module nvidia_fs is not loaded", "have it loaded on the host; see docs/gpu-direct.md"},
 		{"slurm-apptainer", "/tmp", nil, "bounce", "transport", "it lies on sda, which is not an NVMe drive", "put the data on ext4 or xfs on NVMe"},

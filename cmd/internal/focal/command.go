@@ -22,25 +22,26 @@ func Command() *cli.Command {
 	return &cli.Command{
 		Name:    "focal",
 		Aliases: []cli.Alias{{Name: "linum-detect-focal-curvature", Defaults: cli.Defaults{"overwrite": "true"}}},
-		Usage:   "take the focal-plane curvature out of a mosaic grid",
-		Description: "Finds the tissue interface of every A-line of an OME-Zarr mosaic grid (z, y, x), estimates by BaSiC what all\n" +
-			"tiles have in common of it, and rolls every A-line along z by that, circularly and linearly interpolated.\n" +
-			"OUT has the type, the grid and the chunks of IN. Reads IN twice, tile by tile; once with --correction.\n" +
-			"NaN and infinite voxels count as 0 in the search and stay in OUT.",
+		Usage:   "correct the focal-plane curvature of a mosaic grid",
+		Description: "Finds the tissue interface under every A-line of an OME-Zarr mosaic grid (z, y, x) and estimates with BaSiC\n" +
+			"which part of its shape all tiles have in common. Then rolls every A-line along z by that part, circularly, with\n" +
+			"linear interpolation. OUT has the data type, grid and chunks of IN.\n\n" +
+			"Reads IN tile by tile, twice, or once with --correction. NaN and infinite voxels count as 0 in the search and\n" +
+			"remain in OUT.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, a TIFF file, or an address http(s):// or s3://"},
-			{Name: "OUT", Usage: "OME-Zarr image to write: a folder or s3://bucket/path"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid: folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
+			{Name: "OUT", Usage: "OME-Zarr mosaic grid to write: folder or s3://bucket/path"},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{"chunks": {Note: "the mosaic's"}},
 		Flags: append(stage.SearchFlags(&c.SigmaXY, &c.SigmaZ, &c.Log), []cli.Flag{
-			{Name: "correction", Value: "FILE", Usage: "apply a correction that --save_map wrote (DIR/correction.ome.zarr) instead of estimating one"},
-			{Name: "save_map", Value: "DIR", Usage: "write interface depth, flat-field and correction there, as OME-Zarr and PNG"},
+			{Name: "correction", Value: "FILE", Usage: "apply this correction, which an earlier run wrote by --save_map as DIR/correction.ome.zarr, instead of estimating one"},
+			{Name: "save_map", Value: "DIR", Usage: "write the maps of interface depth, flat-field and correction to this folder, as OME-Zarr and PNG"},
 		}...),
 		Examples: []cli.Example{
-			{Command: "focal mosaic_grid_3d_z03.ome.zarr focal_z03.ome.zarr", Usage: "estimate the curvature and take it out"},
-			{Command: "focal in.ome.zarr out.ome.zarr --save_map maps", Usage: "and keep maps/z0, maps/flatfield and maps/correction (.ome.zarr, .png)"},
-			{Command: "focal in.ome.zarr out.ome.zarr --correction maps/correction.ome.zarr", Usage: "the correction of another mosaic of the same microscope"},
+			{Command: "focal mosaic_grid_3d_z03.ome.zarr focal_z03.ome.zarr", Usage: "estimate the curvature and correct it"},
+			{Command: "focal in.ome.zarr out.ome.zarr --save_map maps", Usage: "also keep maps/z0, maps/flatfield and maps/correction (.ome.zarr, .png)"},
+			{Command: "focal in.ome.zarr out.ome.zarr --correction maps/correction.ome.zarr", Usage: "apply the correction of another mosaic from the same microscope"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, c) },
 	}

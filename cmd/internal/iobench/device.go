@@ -172,7 +172,7 @@ func (d *onDevice) Close() (remark string, err error) {
 		if why == "" {
 			why = "pieces are smaller than the threshold"
 		}
-		remark = fmt.Sprintf("%d%% went by way of the host: %s", percent(bounced, straight+bounced), why)
+		remark = fmt.Sprintf("%d%% went through host memory: %s", percent(bounced, straight+bounced), why)
 	}
 	return remark, err
 }

@@ -189,7 +189,7 @@ func makeFile(dir string, size int64) (*Data, error) {
 	}
 	switch {
 	case size > free:
-		return nil, cli.Usage("flag --size: %s are asked for, %s has %s free", units.FormatSize(size), dir, units.FormatSize(free))
+		return nil, cli.Usage("flag --size: %s are requested, %s has %s free", units.FormatSize(size), dir, units.FormatSize(free))
 	case size == 0:
 		size = min(defaultSize, free/4)
 	}

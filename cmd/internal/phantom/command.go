@@ -26,51 +26,52 @@ func Command() *cli.Command {
 	positive := cli.AtLeast(0)
 	return &cli.Command{
 		Name:  "phantom",
-		Usage: "make OCT mosaic grids and slide scans whose truth is known",
-		Description: "Writes one mosaic grid per slice (mosaic_grid_3d_zNN.ome.zarr), the motor shifts as the microscope recorded\n" +
-			"them (shifts_xy.csv) and the truth (truth.json, truth/*.npy). Every effect is switched off by 0. The same seed\n" +
-			"and settings give the same bytes. Tiles are made one by one: the output can be larger than memory.\n" +
-			"With --czi each slice is a slide scan (scan_zNN.czi), whose tiles lie where the stage was sent to, off their true\n" +
-			"places by --jitter, --rotation and --stage_scale, or, with --stage_error, where it recorded them; truth/positions.npy\n" +
-			"has the true places. --codec is raw or zstd then.",
+		Usage: "simulate OCT mosaic grids and slide scans whose truth is known",
+		Description: "Writes one mosaic grid per slice (mosaic_grid_3d_z<NN>.ome.zarr), the motor shifts as the microscope recorded\n" +
+			"them (shifts_xy.csv), and the truth (truth.json, truth/*.npy). 0 switches an effect off. The same seed and\n" +
+			"settings give the same bytes. The output can be larger than memory.\n\n" +
+			"With --czi each slice is a slide scan (scan_z<NN>.czi). Its tiles lie where the stage was sent, which differs\n" +
+			"from their true positions by --jitter, --rotation and --stage_scale; with --stage_error the recorded positions\n" +
+			"are the true ones with that error. truth/positions.npy holds the true positions. --codec must then be raw or\n" +
+			"zstd.",
 		Args: []cli.Arg{{Name: "OUT", Usage: "folder to write"}},
 		Flags: []cli.Flag{
-			{Name: "seed", Kind: cli.Int, Default: "1", Check: positive, Usage: "another seed, another specimen"},
-			{Name: "slices", Kind: cli.Int, Default: "1", Check: cli.Between(1, 10000), Usage: "slices of the block"},
-			{Name: "tiles", Kind: cli.Ints, Default: "4,4", Value: "Y,X", Check: cli.Between(1, 1<<12), Usage: "tiles of a slice"},
-			{Name: "tile", Kind: cli.Ints, Default: "96,128,128", Value: "Z,Y,X", Check: cli.Between(1, 1<<14), Usage: "voxels of a tile"},
-			{Name: "crop", Kind: cli.Ints, Default: "0,0", Value: "Y,X", Check: positive, Usage: "voxels that the last row and column of tiles lack"},
-			{Name: "dtype", Default: "float32", Choices: []string{"uint8", "uint16", "int16", "float32", "float64"}, Usage: "element type"},
+			{Name: "seed", Kind: cli.Int, Default: "1", Check: positive, Usage: "seed of the random numbers, from 0; another seed makes another specimen"},
+			{Name: "slices", Kind: cli.Int, Default: "1", Check: cli.Between(1, 10000), Usage: "number of slices, 1 to 10000"},
+			{Name: "tiles", Kind: cli.Ints, Default: "4,4", Value: "Y,X", Check: cli.Between(1, 1<<12), Usage: "number of tiles of a slice, along y and x"},
+			{Name: "tile", Kind: cli.Ints, Default: "96,128,128", Value: "Z,Y,X", Check: cli.Between(1, 1<<14), Usage: "size of a tile in voxels"},
+			{Name: "crop", Kind: cli.Ints, Default: "0,0", Value: "Y,X", Check: positive, Usage: "voxels to cut off from the last row (y) and the last column (x) of tiles"},
+			{Name: "dtype", Default: "float32", Choices: []string{"uint8", "uint16", "int16", "float32", "float64"}, Usage: "data type of the voxels"},
 			{Name: "voxel", Kind: cli.Floats, Default: "3.5,2,2", Value: "Z,Y,X", Check: cli.Above(0), Usage: "voxel size in µm"},
-			{Name: "unit", Default: "millimeter", Choices: []string{"nanometer", "micrometer", "millimeter", "meter"}, Usage: "unit of the voxel size in the metadata"},
-			{Name: "gain", Kind: cli.Float, Note: "a tenth of the type's range, 1000 for floats", Check: cli.Above(0), Usage: "stored value of bright tissue"},
-			{Name: "czi", Kind: cli.Bool, Usage: "write slide scans: --tile 1,512,512, --dtype uint16, --speckle 0.02, without --water, --relief, --curvature unless given"},
-			{Name: "channels", Kind: cli.Int, Default: "1", Check: cli.Between(1, 64), Usage: "channels of a slide scan"},
-			{Name: "noise", Kind: cli.Bool, Usage: "12-bit white noise instead of tissue, for benchmarks"},
-			{Name: "ideal", Kind: cli.Bool, Usage: "no curvature, vignette, speckle, floor, jitter, rotation or glitches"},
+			{Name: "unit", Default: "millimeter", Choices: []string{"nanometer", "micrometer", "millimeter", "meter"}, Usage: "unit in which the metadata state the voxel size"},
+			{Name: "gain", Kind: cli.Float, Note: "a tenth of the data type's range; 1000 for floats", Check: cli.Above(0), Usage: "stored value of bright tissue"},
+			{Name: "czi", Kind: cli.Bool, Usage: "write slide scans (CZI) instead of mosaic grids; changes the defaults to --tile 1,512,512 --dtype uint16 --speckle 0.02 --water 0 --relief 0 --curvature 0"},
+			{Name: "channels", Kind: cli.Int, Default: "1", Check: cli.Between(1, 64), Usage: "number of channels of the slide scans of --czi, 1 to 64"},
+			{Name: "noise", Kind: cli.Bool, Usage: "fill tiles with 12-bit white noise instead of tissue, for benchmarks"},
+			{Name: "ideal", Kind: cli.Bool, Usage: "simulate a perfect microscope: no curvature, vignette, speckle, floor, jitter, rotation or glitches"},
 
-			{Name: "overlap", Kind: cli.Float, Default: num(d.Overlap), Check: cli.Between(0, 0.99), Usage: "fraction of a tile that its neighbour sees too"},
-			{Name: "rotation", Kind: cli.Float, Default: "0", Check: cli.Between(-180, 180), Usage: "angle of the stage's axes against the image's, in degrees"},
-			{Name: "stage_scale", Kind: cli.Float, Default: "1", Check: cli.Above(0), Usage: "stage steps are this much longer than they should be"},
-			{Name: "matrix", Kind: cli.Floats, Value: "A,B,C,D", Note: "of rotation and scale", Usage: "stage to image, (y, x): [[A, B], [C, D]]"},
-			{Name: "jitter", Kind: cli.Float, Default: num(d.Jitter), Check: positive, Usage: "position error of a tile, standard deviation in px"},
-			{Name: "stage_error", Kind: cli.Float, Default: "0", Check: positive, Usage: "standard deviation in µm of the error of recorded positions: also write those (positions_zNN.json, or into --czi)"},
-			{Name: "shift", Kind: cli.Float, Default: num(d.Shift), Check: positive, Usage: "motor shift between slices, standard deviation in µm"},
-			{Name: "glitch", Kind: cli.Float, Default: num(d.Glitch), Check: fraction, Usage: "probability that a recorded shift is wrong"},
-			{Name: "interval", Kind: cli.Float, Default: num(d.Cut), Check: positive, Usage: "slicing interval in µm"},
-			{Name: "water", Kind: cli.Float, Default: num(d.Water), Check: positive, Usage: "water above the tissue in µm"},
-			{Name: "relief", Kind: cli.Float, Default: num(d.Relief), Check: positive, Usage: "undulation of the tissue surface in µm"},
-			{Name: "curvature", Kind: cli.Float, Default: num(d.Bowl), Check: positive, Usage: "depth range of the focal-plane curvature in µm"},
-			{Name: "attenuation", Kind: cli.Float, Default: num(d.Attenuation), Check: positive, Usage: "attenuation coefficient in 1/mm"},
-			{Name: "texture", Kind: cli.Float, Default: num(d.Texture), Check: fraction, Usage: "contrast of the tissue's structure"},
-			{Name: "speckle", Kind: cli.Float, Default: num(d.Speckle), Check: fraction, Usage: "speckle contrast; 1 is fully developed"},
-			{Name: "floor", Kind: cli.Float, Default: num(d.Floor), Check: positive, Usage: "detector floor; tissue has 1"},
-			{Name: "agarose", Kind: cli.Float, Default: num(d.Agarose), Check: positive, Usage: "brightness of the agarose around the tissue; tissue has 1"},
-			{Name: "vignette", Kind: cli.Float, Default: num(d.Vignette), Check: fraction, Usage: "how much darker the corners of a tile are"},
-			{Name: "fill_tissue", Kind: cli.Bool, Usage: "tissue everywhere, no agarose around it"},
+			{Name: "overlap", Kind: cli.Float, Default: num(d.Overlap), Check: cli.Between(0, 0.99), Usage: "fraction of a tile that its neighbour covers too, 0 to 0.99"},
+			{Name: "rotation", Kind: cli.Float, Default: "0", Check: cli.Between(-180, 180), Usage: "angle between the axes of stage and image, in degrees, -180 to 180"},
+			{Name: "stage_scale", Kind: cli.Float, Default: "1", Check: cli.Above(0), Usage: "length of the stage's steps, as a multiple of what they should be"},
+			{Name: "matrix", Kind: cli.Floats, Value: "A,B,C,D", Note: "from --rotation and --stage_scale", Usage: "2×2 matrix from stage to image positions (y, x): [[A, B], [C, D]]"},
+			{Name: "jitter", Kind: cli.Float, Default: num(d.Jitter), Check: positive, Usage: "standard deviation of tile position errors, in pixels"},
+			{Name: "stage_error", Kind: cli.Float, Default: "0", Check: positive, Usage: "standard deviation of the error of recorded tile positions, in µm; above 0 they are written to positions_z<NN>.json, or into --czi files"},
+			{Name: "shift", Kind: cli.Float, Default: num(d.Shift), Check: positive, Usage: "standard deviation of the motor shift between slices, in µm"},
+			{Name: "glitch", Kind: cli.Float, Default: num(d.Glitch), Check: fraction, Usage: "probability that a recorded shift is wrong, 0 to 1"},
+			{Name: "interval", Kind: cli.Float, Default: num(d.Cut), Check: positive, Usage: "slicing interval, in µm"},
+			{Name: "water", Kind: cli.Float, Default: num(d.Water), Check: positive, Usage: "depth of water above the tissue, in µm"},
+			{Name: "relief", Kind: cli.Float, Default: num(d.Relief), Check: positive, Usage: "height of the undulation of the tissue surface, in µm"},
+			{Name: "curvature", Kind: cli.Float, Default: num(d.Bowl), Check: positive, Usage: "depth range of the focal-plane curvature over a tile, in µm"},
+			{Name: "attenuation", Kind: cli.Float, Default: num(d.Attenuation), Check: positive, Usage: "attenuation coefficient of tissue, in 1/mm"},
+			{Name: "texture", Kind: cli.Float, Default: num(d.Texture), Check: fraction, Usage: "contrast of the structure of tissue, 0 to 1"},
+			{Name: "speckle", Kind: cli.Float, Default: num(d.Speckle), Check: fraction, Usage: "speckle contrast, 0 to 1; 1 is fully developed speckle"},
+			{Name: "floor", Kind: cli.Float, Default: num(d.Floor), Check: positive, Usage: "brightness of the detector floor, where tissue has 1"},
+			{Name: "agarose", Kind: cli.Float, Default: num(d.Agarose), Check: positive, Usage: "brightness of the agarose around the tissue, where tissue has 1"},
+			{Name: "vignette", Kind: cli.Float, Default: num(d.Vignette), Check: fraction, Usage: "darkening of the corners of a tile, 0 to 1"},
+			{Name: "fill_tissue", Kind: cli.Bool, Usage: "fill the field with tissue, without agarose around it"},
 
-			{Name: "truth_surface", Kind: cli.Bool, Usage: "also write the tissue surface of every A-line (truth/surface_zNN.npy)"},
-			{Name: "truth_slices", Kind: cli.Bool, Usage: "also write each slice as an ideal microscope sees it (truth/slice_zNN.ome.zarr)"},
+			{Name: "truth_surface", Kind: cli.Bool, Usage: "also write the true depth of the tissue surface under every A-line (truth/surface_z<NN>.npy)"},
+			{Name: "truth_slices", Kind: cli.Bool, Usage: "also write each slice as a perfect microscope would see it (truth/slice_z<NN>.ome.zarr)"},
 		},
 		Shared:   cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
 		Defaults: cli.Defaults{"n_levels": "0", "zarr_format": "3"},
@@ -78,7 +79,7 @@ func Command() *cli.Command {
 		Examples: []cli.Example{
 			{Command: "phantom mosaics --slices 3", Usage: "three small slices"},
 			{Command: "phantom big --tiles 6,6 --tile 200,256,256 --shard 200,512,512 --codec zstd:3", Usage: "1.9 GB of float32, sharded"},
-			{Command: "phantom ideal --ideal --dtype uint16 --truth_slices", Usage: "no noise, with the stitched truth"},
+			{Command: "phantom ideal --ideal --dtype uint16 --truth_slices", Usage: "a perfect microscope, with the stitched truth"},
 			{Command: "phantom scans --czi --tiles 5,6 --channels 2 --overlap 0.1 --jitter 3", Usage: "a slide scan of 30 tiles with stage errors"},
 			{Command: "phantom noise --noise --codec raw --tiles 4,4 --tile 512,256,256", Usage: "incompressible data for benchmarks"},
 		},
@@ -164,7 +165,7 @@ func run(ctx context.Context, r *cli.Run) error {
 		return runScans(ctx, r, s)
 	}
 	if r.IsSet("channels") {
-		return cli.Usage("--channels is of slide scans: give --czi as well")
+		return cli.Usage("--channels is for slide scans: give --czi as well")
 	}
 	o := r.Options
 	st := phantom.Storage{Format: o.ZarrFormat, Chunks: o.Chunks, Shard: o.Shard, Levels: o.Levels, Unit: r.String("unit"),

@@ -21,11 +21,11 @@ func scan(r *cli.Run, c *phantom.Config) (phantom.Scan, error) {
 	o := r.Options
 	sc := phantom.Scan{Channels: r.Int("channels"), Compression: czi.Zstd1, Level: 1, Pyramid: o.Levels > 0, Workers: o.Threads, Mem: o.Mem}
 	if _, ok := phantom.ScanPixels(c.DType); !ok {
-		return sc, cli.Usage("--dtype %s: CZI files have no such pixels (must be uint8, uint16, float32 or float64)", c.DType)
+		return sc, cli.Usage("--dtype %s: CZI files cannot store such pixels (must be uint8, uint16, float32 or float64)", c.DType)
 	}
 	for _, name := range []string{"truth_slices", "shard", "chunks", "zarr_format"} {
 		if r.IsSet(name) {
-			return sc, cli.Usage("--%s is of mosaic grids, not of --czi", name)
+			return sc, cli.Usage("--%s is for mosaic grids, not for --czi", name)
 		}
 	}
 	if !r.IsSet("codec") {
@@ -40,7 +40,7 @@ func scan(r *cli.Run, c *phantom.Config) (phantom.Scan, error) {
 	case name == "zstd" && given:
 		sc.Level, _ = strconv.Atoi(level) // FromFlag has parsed it
 	case name != "zstd":
-		return sc, cli.Usage("--codec %s: CZI files have none of that (must be raw or zstd, with :LEVEL or without)", o.Codec)
+		return sc, cli.Usage("--codec %s: CZI files do not support it (must be raw or zstd, with :LEVEL or without)", o.Codec)
 	}
 	return sc, nil
 }

@@ -30,38 +30,38 @@ func Command() *cli.Command {
 	o := preview.Defaults()
 	return &cli.Command{
 		Name:  "preview",
-		Usage: "picture of an OME-Zarr image, or of a TIFF or CZI file",
-		Description: "Draws a 3-D image as three orthogonal cuts (or projections) side by side in true proportions, a 2-D\n" +
-			"image as it is, with a scale bar and the range of values. Values from the first to the second percentile\n" +
-			"of what the cuts cross are spread over the colours; NaN is left out. Cuts read only the chunks that\n" +
-			"they cross. Channels to which the image gives colours are shown together, those of a slide scan as they are.",
+		Usage: "draw a picture of an OME-Zarr image, a TIFF or a CZI file",
+		Description: "Draws a 3-D image as three orthogonal cuts (or projections) side by side in true proportions, and a 2-D image as\n" +
+			"it is, with a scale bar and the range of values. The values between two percentiles are spread over the colours;\n" +
+			"NaN is ignored. Channels to which the image gives colours are drawn together; a slide scan keeps its colours.\n\n" +
+			"Cuts read only the chunks that they cross.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr image, 2-D or 3-D, TIFF or CZI file: a folder, a .zip, a file or an http(s) URL"},
-			{Name: "OUT", Usage: "picture to write: .png, or .jpg of quality 90"},
+			{Name: "IN", Usage: "OME-Zarr image (2-D or 3-D), TIFF or CZI file: folder, .zip file, file, or http(s):// or s3:// URL"},
+			{Name: "OUT", Usage: "picture to write: .png, or .jpg (quality 90)"},
 		},
 		Shared: cli.Resources | cli.Outputs | cli.Inputs,
 		Flags: []cli.Flag{
-			{Name: "level", Default: "auto", Value: "auto|N", Check: checkLevel, Usage: "pyramid level; auto: the finest that fits --max_size"},
-			{Name: "at", Kind: cli.Ints, Value: "Z,Y,X", Note: "the centre", Check: cli.AtLeast(0), Usage: "voxel of level 0 where the cuts cross"},
-			cli.Bind(&o.Projection, cli.Flag{Name: "projection", Choices: []string{preview.None, preview.AIP, preview.MIP}, Usage: "average or maximum over the whole image instead of cuts"}),
+			{Name: "level", Default: "auto", Value: "auto|N", Check: checkLevel, Usage: "pyramid level to draw, from 0; auto takes the finest that fits --max_size"},
+			{Name: "at", Kind: cli.Ints, Value: "Z,Y,X", Note: "the centre", Check: cli.AtLeast(0), Usage: "voxel of level 0 in which the three cuts cross"},
+			cli.Bind(&o.Projection, cli.Flag{Name: "projection", Choices: []string{preview.None, preview.AIP, preview.MIP}, Usage: "draw projections of the whole image, its average (aip) or its maximum (mip), instead of cuts (none)"}),
 			{Name: "cuts", Kind: cli.Bool, Hidden: true, Usage: "the same as --projection none"},
-			{Name: "percentiles", Kind: cli.Floats, Default: "0.1,99.9", Value: "LO,HI", Check: cli.Between(0, 100), Usage: "percentiles of the darkest and the brightest value"},
-			{Name: "window", Kind: cli.Floats, Value: "LO,HI", Note: "by --percentiles", Usage: "the darkest and the brightest value"},
-			cli.Bind(&o.Colormap, cli.Flag{Name: "colormap", Choices: colormap.Names(), Usage: "colours"}),
-			{Name: "channel", Kind: cli.Int, Value: "N", Note: "all that have a colour, else the first", Check: cli.AtLeast(0), Usage: "channel to show in --colormap"},
-			cli.Bind(&o.MaxSize, cli.Flag{Name: "max_size", Value: "PX", Check: cli.Between(64, 1<<15), Usage: "longest side of the picture"}),
-			cli.Bind(&o.ScaleBar, cli.Flag{Name: "scale_bar", Usage: "scale bar in µm below the picture"}),
-			cli.Bind(&o.Labels, cli.Flag{Name: "labels", Usage: "title, captions, positions of the cuts and colour bar"}),
-			{Name: "thumbnail", Kind: cli.Bool, Usage: "the picture of the slide that a CZI file holds, as it is, instead of the image"},
-			{Name: "title", Value: "TEXT", Note: "the image's file name", Usage: "title"},
+			{Name: "percentiles", Kind: cli.Floats, Default: "0.1,99.9", Value: "LO,HI", Check: cli.Between(0, 100), Usage: "percentiles of the values that get the first and the last colour, 0 to 100"},
+			{Name: "window", Kind: cli.Floats, Value: "LO,HI", Note: "from --percentiles", Usage: "values that get the first and the last colour"},
+			cli.Bind(&o.Colormap, cli.Flag{Name: "colormap", Choices: colormap.Names(), Usage: "colours for an image, or a channel, that has none of its own"}),
+			{Name: "channel", Kind: cli.Int, Value: "N", Note: "all channels with a colour, else the first", Check: cli.AtLeast(0), Usage: "draw only this channel, from 0, in the colours of --colormap"},
+			cli.Bind(&o.MaxSize, cli.Flag{Name: "max_size", Value: "PX", Check: cli.Between(64, 1<<15), Usage: "longest side of the picture in pixels, 64 to 32768"}),
+			cli.Bind(&o.ScaleBar, cli.Flag{Name: "scale_bar", Usage: "draw a scale bar in µm below the picture"}),
+			cli.Bind(&o.Labels, cli.Flag{Name: "labels", Usage: "write the title, captions, positions of the cuts and a colour bar"}),
+			{Name: "thumbnail", Kind: cli.Bool, Usage: "write the picture of the slide that a CZI file contains, instead of drawing its image"},
+			{Name: "title", Value: "TEXT", Note: "the image's file name", Usage: "title above the picture"},
 		},
 		Examples: []cli.Example{
 			{Command: "preview volume.ome.zarr volume.png", Usage: "three cuts through the centre"},
 			{Command: "preview volume.ome.zarr top.png --projection mip --colormap magma", Usage: "maximum intensity projections"},
-			{Command: "preview volume.ome.zarr a.png --at 120,2048,1024 --level 1 --window 0,4000", Usage: "a place, a level, a range of values"},
+			{Command: "preview volume.ome.zarr a.png --at 120,2048,1024 --level 1 --window 0,4000", Usage: "through a given voxel, at a given level and range of values"},
 			{Command: "preview scan.svs scan.png", Usage: "a slide scan"},
 			{Command: "preview scan.czi slide.jpg --thumbnail", Usage: "the scanner's own picture of the slide"},
-			{Command: "preview aip_z03.ome.zarr aip.png --no-labels --no-scale_bar --max_size 4096", Usage: "the image alone"},
+			{Command: "preview aip_z03.ome.zarr aip.png --no-labels --no-scale_bar --max_size 4096", Usage: "the image alone, without text or scale bar"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
 	}

@@ -64,7 +64,7 @@ func readThumbnail(ctx context.Context, r *cli.Run, name string) ([]byte, error)
 	defer st.Close()
 	slide, ok := st.(*czistore.Store)
 	if !ok {
-		return nil, cli.Usage("--thumbnail is of CZI files, and %s is none", name)
+		return nil, cli.Usage("--thumbnail is for CZI files, and %s is not one", name)
 	}
 	all, err := slide.File().Attachments(ctx)
 	if err != nil {

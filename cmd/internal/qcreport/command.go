@@ -20,33 +20,33 @@ import (
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "qc-report",
-		Usage: "quality report of a run as one HTML page",
-		Description: "Gathers what the stages of a run left behind: warnings, times, throughput and memory, pictures, shifts\n" +
-			"and drift, overlaps and correlations, decisions, flat-fields. The page needs no network and no other file.\n" +
-			"Every input is optional. With --run they are looked for in a folder of results; what is named takes the\n" +
-			"place of what would be found. A named file that is not what it should be is an error, a found one a warning.",
+		Usage: "write the quality report of a run, one HTML page",
+		Description: "Collects what the stages of a run wrote: warnings, times, throughput and memory, pictures, shifts and drift,\n" +
+			"overlaps and correlations, decisions, flat-fields. The page needs no network and no other file.\n\n" +
+			"--run finds its inputs in a folder of results; the other flags name them one by one and replace what --run\n" +
+			"finds. All inputs are optional. An unusable file is an error if it was named, and a warning if it was found.",
 		Args: []cli.Arg{{Name: "OUT", Usage: "HTML file to write"}},
 		Flags: []cli.Flag{
-			{Name: "run", Value: "DIR", Usage: "folder of a run's results: everything below it that a report can show"},
-			{Name: "reports", Kind: cli.Strings, Value: "PATH,...", Usage: "run records (written by --report), or folders of them"},
-			{Name: "previews", Kind: cli.Strings, Value: "PATH,...", Usage: "PNG files, or folders of them"},
-			{Name: "shifts", Value: "CSV", Usage: "shifts between the slices"},
-			{Name: "shifts_found", Value: "CSV", Usage: "shifts as pictures show them, from stack --output_shifts"},
-			{Name: "z_matches", Value: "CSV", Usage: "overlaps, from stack --output_z_matches"},
-			{Name: "decisions", Value: "CSV", Usage: "decisions, from stack --output_stacking_decisions"},
-			{Name: "focal", Kind: cli.Strings, Value: "DIR,...", Usage: "maps of focal --save_map, or a folder with one folder of them per slice"},
-			{Name: "stitch", Kind: cli.Strings, Value: "PATH,...", Usage: "JSON of stitch --save_positions, or folders of them"},
-			{Name: "crop", Kind: cli.Strings, Value: "PATH,...", Usage: "JSON of crop, or folders of them"},
-			{Name: "missing", Value: "TSV", Usage: "missing slices, from the workflow"},
-			{Name: "trace", Value: "TSV", Usage: "trace of the workflow's engine"},
+			{Name: "run", Value: "DIR", Usage: "folder of results of a run, in which to find everything that a report can show"},
+			{Name: "reports", Kind: cli.Strings, Value: "PATH,...", Usage: "run records, which the stages write with --report, or folders of them"},
+			{Name: "previews", Kind: cli.Strings, Value: "PATH,...", Usage: "pictures to show (PNG), or folders of them"},
+			{Name: "shifts", Value: "CSV", Usage: "CSV of the recorded shifts between slices"},
+			{Name: "shifts_found", Value: "CSV", Usage: "CSV of the shifts that the slices show, from stack --output_shifts"},
+			{Name: "z_matches", Value: "CSV", Usage: "CSV of the overlaps of slices, from stack --output_z_matches"},
+			{Name: "decisions", Value: "CSV", Usage: "CSV of what was done with each slice, from stack --output_stacking_decisions"},
+			{Name: "focal", Kind: cli.Strings, Value: "DIR,...", Usage: "folders of maps from focal --save_map, or a folder with one of them per slice"},
+			{Name: "stitch", Kind: cli.Strings, Value: "PATH,...", Usage: "tile positions from stitch --save_positions (JSON), or folders of them"},
+			{Name: "crop", Kind: cli.Strings, Value: "PATH,...", Usage: "interface depths that crop writes next to its output (NAME_crop.json), or folders of them"},
+			{Name: "missing", Value: "TSV", Usage: "TSV of missing slices, which the workflow writes"},
+			{Name: "trace", Value: "TSV", Usage: "TSV in which Nextflow traces its tasks"},
 			{Name: "title", Value: "TEXT", Note: "the run folder's name", Usage: "title of the page"},
-			{Name: "max_pictures", Kind: cli.Size, Default: "12MiB", Check: cli.AtLeast(64 << 10), Usage: "what all pictures together may take in the page"},
+			{Name: "max_pictures", Kind: cli.Size, Default: "12MiB", Check: cli.AtLeast(64 << 10), Usage: "limit on the bytes of all pictures in the page together, at least 64KiB"},
 		},
 		Shared: cli.Resources | cli.Outputs,
 		Examples: []cli.Example{
-			{Command: "qc-report report.html --run results", Usage: "all of a run"},
-			{Command: "qc-report report.html --reports results/reports --previews results/previews", Usage: "times and pictures"},
-			{Command: "qc-report stack.html --shifts shifts_xy.csv --z_matches z_matches.csv --decisions decisions.csv --title 'Subject 12'", Usage: "the stack alone"},
+			{Command: "qc-report report.html --run results", Usage: "everything that a run wrote"},
+			{Command: "qc-report report.html --reports results/reports --previews results/previews", Usage: "only times and pictures"},
+			{Command: "qc-report stack.html --shifts shifts_xy.csv --z_matches z_matches.csv --decisions decisions.csv --title 'Subject 12'", Usage: "only the stack"},
 		},
 		Run: run,
 	}

@@ -15,28 +15,29 @@ import (
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "resample",
-		Usage: "resample a mosaic grid to an isotropic voxel size",
-		Description: "Brings an OME-Zarr mosaic grid (z, y, x) to another voxel size, tile by tile: a Gaussian blur of sigma\n" +
-			"(f-1)/2 along axes that shrink by f, then linear sampling. Nothing crosses a tile's border. The data type\n" +
-			"stays; integers are rounded half to even. Partial tiles at the far edges are resampled too. A tile becomes a\n" +
-			"whole number of voxels, whose true size is written: 256 voxels of 2 µm become 51 of 10.04 µm, not of 10.\n" +
-			"A NaN voxel spoils its surroundings only.",
+		Usage: "resample a mosaic grid to another voxel size",
+		Description: "Resamples each tile of an OME-Zarr mosaic grid (z, y, x) on its own, partial tiles at the far edges included. An\n" +
+			"axis that shrinks by a factor f is blurred by a Gaussian of sigma (f-1)/2 voxels, then sampled linearly. No\n" +
+			"filter crosses a tile border. The data type stays the same; integers are rounded half to even. A NaN voxel\n" +
+			"affects only its surroundings.\n\n" +
+			"A tile always becomes a whole number of voxels, so the voxel size of OUT can differ slightly from --resolution.\n" +
+			"OUT records its true voxel size: a tile of 256 voxels of 2 µm becomes 51 voxels of 10.04 µm.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid: a folder, a .zip, a TIFF file, or an address http(s):// or s3://"},
-			{Name: "OUT", Usage: "OME-Zarr mosaic grid to write"},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid: folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
+			{Name: "OUT", Usage: "OME-Zarr mosaic grid to write: folder or s3://bucket/path"},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
-		Hints: cli.Hints{"chunks": {Value: "Z,Y,X", Note: "the resampled tile"}, "shard": {Value: "Z,Y,X", Note: "none"}},
+		Hints: cli.Hints{"chunks": {Value: "Z,Y,X", Note: "the resampled tile"}, "shard": {Value: "Z,Y,X", Note: "no shards"}},
 		Flags: []cli.Flag{
-			{Name: "resolution", Short: "r", Kind: cli.Floats, Default: "10", Value: "UM", Check: cli.Above(0), Usage: "voxel size to reach in µm: one number, or three for z, y and x"},
+			{Name: "resolution", Short: "r", Kind: cli.Floats, Default: "10", Value: "UM", Check: cli.Above(0), Usage: "voxel size of the output in µm: one number for all axes, or three for z, y and x"},
 			{Name: "sampling", Default: "centre", Choices: []string{"centre", "corner"},
-				Usage: "where voxels are sampled: in the middles of equal parts of a tile, or from its first voxel to its last, which makes distances up to some percent wrong, as linumpy does"},
-			{Name: "prefetch", Kind: cli.Int, Default: "8", Check: cli.AtLeast(1), Usage: "tiles in flight where storage is slower than the workers; fewer where --mem does not hold them"},
+				Usage: "where to sample a tile: at the centres of equal parts (centre), or from its first voxel to its last (corner), as linumpy does, which distorts distances by some percent"},
+			{Name: "prefetch", Kind: cli.Int, Default: "8", Check: cli.AtLeast(1), Usage: "number of tiles in flight if storage is slower than the workers, at least 1; --mem can lower it"},
 		},
 		Examples: []cli.Example{
 			{Command: "resample mosaic_grid_3d_z03.ome.zarr mosaic_10um_z03.ome.zarr --n_levels 0", Usage: "10 µm, no pyramid"},
 			{Command: "resample in.ome.zarr out.ome.zarr -r 25 -j 8 --mem 2GiB", Usage: "25 µm, with 8 workers and 2 GiB of buffers"},
-			{Command: "resample in.ome.zarr out.ome.zarr -r 3.5,10,10 --codec raw", Usage: "another voxel size along z than along y and x, uncompressed"},
+			{Command: "resample in.ome.zarr out.ome.zarr -r 3.5,10,10 --codec raw", Usage: "3.5 µm along z, 10 µm along y and x, uncompressed"},
 		},
 		Aliases: []cli.Alias{{Name: "linum-resample-mosaic-grid", Defaults: cli.Defaults{"overwrite": "true", "sampling": "corner"}}},
 		Run:     run,

@@ -24,35 +24,36 @@ import (
 func buildCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "build",
-		Usage: "make an image from a definition file, or the project's own",
+		Usage: "build an image from a definition file, or the project's own image",
 		Description: "A definition file begins with \"Bootstrap: scratch\" (an empty root with mount points) or \"Bootstrap: strata\" (the\n" +
-			"project's root), and may have %files, %environment, %labels, %runscript, %startscript, %test and %help. Nothing is\n" +
-			"run in the image, so there is no %post. Without DEF it is the project's own: a shell and text tools from Debian\n" +
-			"packages of pinned versions, and the programs that --binaries names.\n\n" +
-			"The same inputs give the same bytes; all files are dated SOURCE_DATE_EPOCH (seconds, default 0). It needs mksquashfs.",
+			"project's root). It may have %files, %environment, %labels, %runscript, %startscript, %test and %help, but no\n" +
+			"%post, since nothing runs in the image. Without DEF, builds the project's own image: a shell and text tools from\n" +
+			"Debian packages of pinned versions, and the programs of --binaries.\n\n" +
+			"The same inputs give the same bytes. All files are dated SOURCE_DATE_EPOCH (in seconds, default 0). Needs\n" +
+			"mksquashfs.",
 		Args: []cli.Arg{
 			{Name: "OUT", Usage: "image file to write"},
-			{Name: "DEF", Usage: "definition file; default is the project's own image", Optional: true},
+			{Name: "DEF", Usage: "definition file; without it, the project's own image", Optional: true},
 		},
 		Flags: append([]cli.Flag{
 			archFlag,
-			{Name: "comp", Default: "gzip", Choices: sif.Compressions, Usage: "compression of the root; every cluster's kernel reads gzip"},
-			{Name: "binaries", Kind: cli.Strings, Value: "FILE,...", Usage: "programs for /usr/local/bin, or folders of them"},
-			{Name: "links", Kind: cli.Strings, Value: "NAME,...", Usage: "names that lead to the one program of --binaries, which is many in one"},
-			{Name: "workflow", Value: "DIR", Usage: "source tree whose workflow the image shall have, in /usr/share/strata, and guided scripts"},
-			{Name: "label", Kind: cli.Strings, Value: "KEY=VALUE,...", Usage: "labels besides those of DEF"},
-			{Name: "with_nvidia", Kind: cli.Bool, Usage: "add NVIDIA's cuFile and nvCOMP, under their licences, downloaded with pip3"},
-			{Name: "wheels", Value: "DIR", Usage: "where wheels for --with_nvidia are, or are kept"},
-			{Name: "lock", Value: "FILE", Note: "the program's own", Usage: "versions of the Debian packages; sif lock makes it"},
-			{Name: "snapshot", Value: "URL", Note: "STRATA_DEBIAN_SNAPSHOT, or " + deb.DefaultSnapshot, Usage: "archive of all versions, for those that the mirror has no more"},
-			{Name: "cache", Value: "DIR", Note: "strata/deb in the user's cache", Usage: "where packages are kept"},
-			{Name: "threads", Short: "j", Kind: cli.Int, Note: "CPUs of the cgroup", Check: cli.Between(1, 4096), Usage: "workers"},
+			{Name: "comp", Default: "gzip", Choices: sif.Compressions, Usage: "compression of the root file system; every kernel reads gzip"},
+			{Name: "binaries", Kind: cli.Strings, Value: "FILE,...", Usage: "programs to put into /usr/local/bin, or folders of programs"},
+			{Name: "links", Kind: cli.Strings, Value: "NAME,...", Usage: "names that become links to the program of --binaries, which runs as many programs"},
+			{Name: "workflow", Value: "DIR", Usage: "source tree whose Nextflow workflow and guided scripts to put into /usr/share/strata"},
+			{Name: "label", Kind: cli.Strings, Value: "KEY=VALUE,...", Usage: "labels to add to those of the definition file"},
+			{Name: "with_nvidia", Kind: cli.Bool, Usage: "add NVIDIA's cuFile and nvCOMP libraries, under their licences; pip3 downloads them"},
+			{Name: "wheels", Value: "DIR", Usage: "folder of the Python wheels for --with_nvidia; missing ones are downloaded into it"},
+			{Name: "lock", Value: "FILE", Note: "built into the program", Usage: "file with the versions of the Debian packages, as sif lock writes it"},
+			{Name: "snapshot", Value: "URL", Note: "STRATA_DEBIAN_SNAPSHOT, or " + deb.DefaultSnapshot, Usage: "archive of old Debian packages, for versions that the mirror no longer has"},
+			{Name: "cache", Value: "DIR", Note: "strata/deb in the user's cache", Usage: "folder in which to keep downloaded packages"},
+			{Name: "threads", Short: "j", Kind: cli.Int, Note: "all CPUs of the job", Check: cli.Between(1, 4096), Usage: "number of worker threads, 1 to 4096"},
 		}, mirrorFlags...),
 		Shared: cli.Outputs,
 		Examples: []cli.Example{
 			{Command: "sif build strata.sif --binaries bin/aip,bin/stack", Usage: "the project's image with two programs"},
-			{Command: "sif build tool.sif tool.def", Usage: "of your own files: Bootstrap: scratch and %files"},
-			{Command: "SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) sif build strata.sif --binaries bin/strata --links aip,stack", Usage: "one program with many names, dated"},
+			{Command: "sif build tool.sif tool.def", Usage: "an image of your own files, with Bootstrap: scratch and %files"},
+			{Command: "SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) sif build strata.sif --binaries bin/strata --links aip,stack", Usage: "one program under several names, dated like the commit"},
 		},
 		Run: runBuild,
 	}
@@ -203,7 +204,7 @@ func ownRecipe(ctx context.Context, r *cli.Run, arch string, at time.Time) (*rec
 // programs are the files of --binaries.
 func programs(r *cli.Run) ([]string, error) {
 	if !r.IsSet("binaries") {
-		return nil, cli.Usage("--binaries is missing: name the programs that the image shall have, or their folder")
+		return nil, cli.Usage("--binaries is missing: name the programs to put into the image, or their folder")
 	}
 	var out []string
 	for _, name := range r.Strings("binaries") {

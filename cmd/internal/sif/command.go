@@ -18,7 +18,7 @@ import (
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "sif",
-		Usage: "make, sign, check and open container images (SIF) without Apptainer and without root",
+		Usage: "build, sign, verify and run container images (SIF) without Apptainer and without root",
 		Commands: []*cli.Command{
 			buildCommand(), lockCommand(), listCommand(), inspectCommand(), signCommand(), verifyCommand(), extractCommand(), runRootCommand(),
 		},
@@ -51,12 +51,12 @@ func onImage(do func(ctx context.Context, r *cli.Run, image *sif.Image) error) f
 	}
 }
 
-var imageArg = cli.Arg{Name: "IMAGE", Usage: "image file"}
+var imageArg = cli.Arg{Name: "IMAGE", Usage: "SIF image file"}
 
 // Where Debian's archives are.
 var mirrorFlags = []cli.Flag{
-	{Name: "mirror", Value: "URL", Note: "STRATA_DEBIAN_MIRROR, or " + deb.DefaultMirror, Usage: "Debian archive"},
-	{Name: "security_mirror", Value: "URL", Note: "STRATA_DEBIAN_SECURITY_MIRROR, or the mirror's with -security behind it", Usage: "archive of security updates"},
+	{Name: "mirror", Value: "URL", Note: "STRATA_DEBIAN_MIRROR, or " + deb.DefaultMirror, Usage: "Debian archive to download packages from"},
+	{Name: "security_mirror", Value: "URL", Note: "STRATA_DEBIAN_SECURITY_MIRROR, or the mirror's with -security behind it", Usage: "Debian archive to download security updates from"},
 }
 
 func mirror(r *cli.Run) *deb.Mirror {
@@ -78,4 +78,4 @@ func cacheDir(name string) (string, error) {
 	return filepath.Join(dir, "strata", name), nil
 }
 
-var archFlag = cli.Flag{Name: "arch", Choices: sif.Architectures, Note: "this machine's", Usage: "architecture of the image"}
+var archFlag = cli.Flag{Name: "arch", Choices: sif.Architectures, Note: "this machine's", Usage: "processor architecture of the image"}

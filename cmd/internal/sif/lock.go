@@ -19,17 +19,17 @@ const archiveKeys = "/usr/share/keyrings/debian-archive-keyring.gpg"
 func lockCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "lock",
-		Usage: "choose the newest versions of the Debian packages for sif build",
-		Description: "Writes a text file with the name, version, place and SHA-256 of each package. The archive's signature is checked\n" +
-			"with the keys of Debian's package debian-archive-keyring, or those of --keyring.",
+		Usage: "write down the newest versions of the Debian packages for sif build",
+		Description: "Writes a text file with the name, version, location and SHA-256 of each package. Checks the signature of the\n" +
+			"archive with the keys of --keyring, or those of the package debian-archive-keyring.",
 		Args: []cli.Arg{{Name: "FILE", Usage: "lock file to write"}},
 		Flags: append([]cli.Flag{
 			archFlag,
-			{Name: "keyring", Kind: cli.Strings, Value: "FILE,...", Note: archiveKeys + ", if it is there", Usage: "keys that may have signed the archive"},
+			{Name: "keyring", Kind: cli.Strings, Value: "FILE,...", Note: archiveKeys + ", if it exists", Usage: "files of public keys that may have signed the Debian archive"},
 		}, mirrorFlags...),
 		Shared: cli.Outputs,
 		Examples: []cli.Example{
-			{Command: "sif lock -f pkg/sif/recipe/bookworm-amd64.lock --arch amd64", Usage: "renew what is in the source tree"},
+			{Command: "sif lock -f pkg/sif/recipe/bookworm-amd64.lock --arch amd64", Usage: "renew the versions in the source tree"},
 		},
 		Run: runLock,
 	}

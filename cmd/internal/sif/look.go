@@ -19,9 +19,9 @@ import (
 func listCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "list",
-		Usage: "what objects an image file holds",
+		Usage: "list the objects in an image file",
 		Args:  []cli.Arg{imageArg},
-		Flags: []cli.Flag{{Name: "json", Kind: cli.Bool, Usage: "write JSON: id, type, name, group, linked, offset, size, detail of each"}},
+		Flags: []cli.Flag{{Name: "json", Kind: cli.Bool, Usage: "print JSON: id, type, name, group, linked, offset, size and detail of each object"}},
 		Examples: []cli.Example{
 			{Command: "sif list strata.sif", Usage: "definition, metadata, root, signatures"},
 		},
@@ -60,23 +60,22 @@ func printable(text string) string {
 
 func inspectCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "inspect",
-		Usage: "what an image says of itself",
-		Description: "Prints the labels, or what the flags ask for. With --json it is the document that apptainer inspect --json\n" +
-			"--all prints.",
-		Args: []cli.Arg{imageArg},
+		Name:        "inspect",
+		Usage:       "show the labels, scripts and definition of an image",
+		Description: "Prints the labels, or the parts that flags select. --json prints the document of apptainer inspect --json --all.",
+		Args:        []cli.Arg{imageArg},
 		Flags: []cli.Flag{
-			{Name: "labels", Short: "l", Kind: cli.Bool, Usage: "labels, one a line (the default)"},
-			{Name: "environment", Short: "e", Kind: cli.Bool, Usage: "scripts that set the environment"},
-			{Name: "runscript", Short: "r", Kind: cli.Bool, Usage: "what runs when no command is named"},
-			{Name: "test", Short: "t", Kind: cli.Bool, Usage: "the test script"},
-			{Name: "helpfile", Kind: cli.Bool, Aliases: []string{"help_text"}, Usage: "the help of the image"},
-			{Name: "deffile", Short: "d", Kind: cli.Bool, Usage: "the definition file"},
-			{Name: "json", Kind: cli.Bool, Usage: "write all of it as JSON"},
+			{Name: "labels", Short: "l", Kind: cli.Bool, Usage: "print the labels, one per line; this is the default"},
+			{Name: "environment", Short: "e", Kind: cli.Bool, Usage: "print the scripts that set the environment"},
+			{Name: "runscript", Short: "r", Kind: cli.Bool, Usage: "print the script that runs if no command is given"},
+			{Name: "test", Short: "t", Kind: cli.Bool, Usage: "print the test script"},
+			{Name: "helpfile", Kind: cli.Bool, Aliases: []string{"help_text"}, Usage: "print the help text of the image"},
+			{Name: "deffile", Short: "d", Kind: cli.Bool, Usage: "print the definition file"},
+			{Name: "json", Kind: cli.Bool, Usage: "print all parts as JSON"},
 		},
 		Examples: []cli.Example{
 			{Command: "sif inspect strata.sif", Usage: "version, commit, date"},
-			{Command: "sif inspect strata.sif --deffile > again.def", Usage: "what it was built from"},
+			{Command: "sif inspect strata.sif --deffile > again.def", Usage: "recover the definition file"},
 		},
 		Run: onImage(runInspect),
 	}

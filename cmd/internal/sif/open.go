@@ -15,16 +15,16 @@ import (
 func extractCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "extract",
-		Usage: "unpack the root of an image, or a part of it",
-		Description: "Needs neither root nor squashfs-tools. Files belong to you; device files are left out. With --path, DIR has just\n" +
-			"that file or folder, under its name in the image.",
-		Args: []cli.Arg{imageArg, {Name: "DIR", Usage: "folder to make"}},
+		Usage: "unpack the root file system of an image, or a part of it",
+		Description: "Needs neither root nor squashfs-tools. You own the files; device files are left out. With --path, DIR contains\n" +
+			"only that file or folder, under its name in the image.",
+		Args: []cli.Arg{imageArg, {Name: "DIR", Usage: "folder to create"}},
 		Flags: []cli.Flag{
-			{Name: "path", Value: "PATH", Default: "/", Usage: "what to unpack"},
+			{Name: "path", Value: "PATH", Default: "/", Usage: "file or folder of the image to unpack"},
 		},
 		Shared: cli.Outputs,
 		Examples: []cli.Example{
-			{Command: "sif extract strata.sif root", Usage: "all of it"},
+			{Command: "sif extract strata.sif root", Usage: "everything"},
 			{Command: "sif extract strata.sif bill --path /usr/share/doc/strata", Usage: "the bill of materials"},
 		},
 		Run: onImage(runExtract),
@@ -51,22 +51,22 @@ func runRootCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "run-root",
 		Usage: "run a command in an image where Apptainer is missing",
-		Description: "Unpacks the root once into the cache, and runs the command there in a user namespace: the image is read-only;\n" +
-			"/dev, /proc, /sys, /tmp, /var/tmp, the home folder and the working folder are the machine's. Without CMD, or\n" +
-			"with flags in its place, the image's runscript runs: run-root strata.sif --help. Flags of run-root stand before CMD.\n" +
-			"The exit code is the command's.",
+		Description: "Unpacks the root file system once into a cache and runs CMD there in a user namespace. The image is read-only;\n" +
+			"/dev, /proc, /sys, /tmp, /var/tmp, the home folder and the working folder are those of the machine. Without CMD,\n" +
+			"or with flags in its place, the runscript of the image runs: run-root strata.sif --help.\n\n" +
+			"Flags of run-root go before CMD. The exit code is that of the command.",
 		Args: []cli.Arg{imageArg, {Name: "CMD", Usage: "command and its arguments", Optional: true, Many: true, Rest: true}},
 		Flags: []cli.Flag{
-			{Name: "bind", Short: "B", Kind: cli.Strings, Value: "SRC[:DST[:ro]],...", Usage: "make a file or folder visible, at DST"},
-			{Name: "pwd", Value: "DIR", Note: "this one", Usage: "working folder in the image"},
-			{Name: "env", Kind: cli.Strings, Value: "KEY=VALUE,...", Usage: "variables besides the machine's and the image's"},
-			{Name: "nv", Kind: cli.Bool, Usage: "the libraries and programs of NVIDIA's driver too"},
-			{Name: "cache", Value: "DIR", Note: "strata/sif in the user's cache", Usage: "where roots are unpacked"},
+			{Name: "bind", Short: "B", Kind: cli.Strings, Value: "SRC[:DST[:ro]],...", Usage: "make a file or folder of the machine visible in the image, as DST; ro makes it read-only"},
+			{Name: "pwd", Value: "DIR", Note: "the current folder", Usage: "working folder in the image"},
+			{Name: "env", Kind: cli.Strings, Value: "KEY=VALUE,...", Usage: "environment variables to set besides those of the machine and the image"},
+			{Name: "nv", Kind: cli.Bool, Usage: "make the libraries and programs of NVIDIA's driver visible in the image"},
+			{Name: "cache", Value: "DIR", Note: "strata/sif in the user's cache", Usage: "folder in which images are unpacked"},
 			{Name: "inside", Kind: cli.Bool, Hidden: true, Usage: "the second half of a run, which the first one starts"},
 		},
 		Examples: []cli.Example{
-			{Command: "sif run-root --bind /well/group/data:/data strata.sif aip /data/in.ome.zarr out.ome.zarr", Usage: "a stage"},
-			{Command: "sif run-root strata.sif bash", Usage: "a shell"},
+			{Command: "sif run-root --bind /well/group/data:/data strata.sif aip /data/in.ome.zarr out.ome.zarr", Usage: "run a stage"},
+			{Command: "sif run-root strata.sif bash", Usage: "open a shell"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error {
 			if r.Bool("inside") {

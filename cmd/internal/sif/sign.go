@@ -17,17 +17,17 @@ func signCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "sign",
 		Usage: "sign an image with an OpenPGP key",
-		Description: "Adds a signature of all objects to the image file. apptainer verify accepts it when it knows the key.\n" +
-			"With SOURCE_DATE_EPOCH the signature has that time.",
+		Description: "Adds to the image file a signature of all its objects. apptainer verify accepts it if it knows the key.\n" +
+			"SOURCE_DATE_EPOCH sets the time of the signature.",
 		Args: []cli.Arg{imageArg},
 		Flags: []cli.Flag{
-			{Name: "keyring", Short: "k", Kind: cli.Strings, Value: "FILE,...", Usage: "files with the private key, armored or not"},
-			{Name: "key", Value: "HEX", Usage: "end of the key's fingerprint, where there are several"},
-			{Name: "passphrase_file", Value: "FILE", Usage: "file whose first line unlocks the key"},
+			{Name: "keyring", Short: "k", Kind: cli.Strings, Value: "FILE,...", Usage: "files that contain the private key, armored or binary"},
+			{Name: "key", Value: "HEX", Usage: "last digits of the fingerprint of the key to use, if there are several keys"},
+			{Name: "passphrase_file", Value: "FILE", Usage: "file whose first line is the passphrase of the key"},
 		},
 		Shared: cli.Outputs,
 		Examples: []cli.Example{
-			{Command: "gpg --armor --export-secret-keys you@example.org > key.asc; sif sign strata.sif --keyring key.asc", Usage: "with a key of GnuPG"},
+			{Command: "gpg --armor --export-secret-keys you@example.org > key.asc; sif sign strata.sif --keyring key.asc", Usage: "with a key from GnuPG"},
 		},
 		Run: onImage(runSign),
 	}
@@ -89,15 +89,15 @@ func missingInput(err error) error {
 func verifyCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "verify",
-		Usage:       "check that an image is as it was signed, and by whom",
-		Description: "Exit code 3 if an object is not signed, was changed, or was signed by a key that is not in the key ring.",
+		Usage:       "check that an image is unchanged since it was signed, and by whom",
+		Description: "Exits with code 3 if an object is unsigned, was changed, or was signed by a key that is not in the key ring.",
 		Args:        []cli.Arg{imageArg},
 		Flags: []cli.Flag{
-			{Name: "keyring", Short: "k", Kind: cli.Strings, Value: "FILE,...", Usage: "files with the public keys to trust, armored or not"},
-			{Name: "json", Kind: cli.Bool, Usage: "write JSON: name, fingerprint and objects of each signature"},
+			{Name: "keyring", Short: "k", Kind: cli.Strings, Value: "FILE,...", Usage: "files that contain the public keys to trust, armored or binary"},
+			{Name: "json", Kind: cli.Bool, Usage: "print JSON: name, fingerprint and objects of each signature"},
 		},
 		Examples: []cli.Example{
-			{Command: "sif verify strata.sif --keyring strata.asc", Usage: "before an image is installed for others"},
+			{Command: "sif verify strata.sif --keyring strata.asc", Usage: "before you install an image for others"},
 		},
 		Run: onImage(runVerify),
 	}

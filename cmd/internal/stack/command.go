@@ -24,27 +24,28 @@ func Command() *cli.Command {
 	o := stack.DefaultStackOptions()
 	return &cli.Command{
 		Name:  "stack",
-		Usage: "assemble slices to one volume",
-		Description: "Places the slices of a folder (slice_z<NN>*.ome.zarr) in one volume. In the plane they lie where the motor\n" +
-			"shifts of SHIFTS_CSV and pairwise transforms put them. Along z, neighbours overlap: by as much as a registration\n" +
-			"found, as the slicing interval makes expect, or as correlates best. The overlap is overwritten, or blended with\n" +
-			"--blend. OUT is float32 with a pyramid for analysis: level 0 has the first of --pyramid_resolutions that is not\n" +
-			"finer than the slices. Slices are read once, in order (parts of the ends of neighbours before, to compare\n" +
-			"them); in memory are the planes that are blended: of the GPU, if there is one. A limit of 0 is off.",
+		Usage: "assemble slices into one volume",
+		Description: "Assembles the slices of a folder (slice_z<NN>*.ome.zarr) into one volume. In y and x, slices lie where the motor\n" +
+			"shifts of SHIFTS_CSV and pairwise transforms put them. Along z, neighbouring slices overlap: by as much as a\n" +
+			"registration found, as the slicing interval predicts, or as correlates best. The later slice overwrites the\n" +
+			"overlap; with --blend the two are blended.\n\n" +
+			"OUT is float32. Its pyramid levels have the voxel sizes of --pyramid_resolutions; level 0 has the first that is\n" +
+			"not finer than the slices. Each slice is read once, in order; parts of neighbouring slices are read before that,\n" +
+			"to compare them. Memory holds the planes that are being blended, on the GPU if one is used.",
 		Args: []cli.Arg{
-			{Name: "SLICES_DIR", Usage: "folder of slices, or s3://bucket/path: slice_z<NN>*.ome.zarr"},
-			{Name: "SHIFTS_CSV", Usage: "shifts between slices: columns fixed_id, moving_id, x_shift_mm, y_shift_mm"},
-			{Name: "OUT", Usage: "OME-Zarr image to write: a folder or s3://bucket/path"},
+			{Name: "SLICES_DIR", Usage: "folder of slices named slice_z<NN>*.ome.zarr, or s3://bucket/path"},
+			{Name: "SHIFTS_CSV", Usage: "CSV of the shifts between slices, with the columns fixed_id, moving_id, x_shift_mm, y_shift_mm"},
+			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path"},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
-		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "8,256,256"}, "shard": {Value: "Z,Y,X", Note: "none"}, "n_levels": {Note: "all of --pyramid_resolutions"}},
+		Hints:   cli.Hints{"chunks": {Value: "Z,Y,X", Note: "8,256,256"}, "shard": {Value: "Z,Y,X", Note: "no shards"}, "n_levels": {Note: "all of --pyramid_resolutions"}},
 		Flags:   flags(&o),
 		Aliases: []cli.Alias{{Name: "linum-stack-slices-motor", Defaults: cli.Defaults{"overlap_search": "centre", "repair_shifts": "off", "blend_match": "pairwise", "use_origins": "false"}}},
 		Gone:    map[string]string{"force_skip_slices": "--slice_config FILE, which names the slices to use"},
 		Examples: []cli.Example{
 			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --blend", Usage: "overlaps by correlation, blended"},
-			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --use_expected_overlap --blend --pyramid_resolutions 25 50 100", Usage: "overlaps as the blade cut them; level 0 at 25 µm"},
-			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --transforms_dir registered/ --blend --output_z_matches z.csv --output_stacking_decisions decisions.csv", Usage: "with pairwise transforms, and tables of what was done"},
+			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --use_expected_overlap --blend --pyramid_resolutions 25 50 100", Usage: "overlaps as the slicing interval predicts; level 0 at 25 µm"},
+			{Command: "stack slices/ shifts_xy.csv brain.ome.zarr --transforms_dir registered/ --blend --output_z_matches z.csv --output_stacking_decisions decisions.csv", Usage: "with pairwise transforms; write down overlaps and decisions"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, o) },
 	}
@@ -54,53 +55,53 @@ func Command() *cli.Command {
 func flags(o *stack.Options) []cli.Flag {
 	confidence, notNegative := cli.Between(0, 1), cli.AtLeast(0)
 	return []cli.Flag{
-		cli.Bind(&o.NoXYShift, cli.Flag{Name: "no_xy_shift", Usage: "slices share a frame: do not use the shifts"}),
-		{Name: "use_origins", Kind: cli.Bool, Default: "true", Usage: "add the translations of slices, which stitch writes, to the shifts"},
+		cli.Bind(&o.NoXYShift, cli.Flag{Name: "no_xy_shift", Usage: "ignore the shifts of SHIFTS_CSV, because all slices share one frame already"}),
+		{Name: "use_origins", Kind: cli.Bool, Default: "true", Usage: "add the position of each slice's first voxel, which stitch writes as its translation, to the shifts"},
 		cli.Bind(&o.RepairShifts, cli.Flag{Name: "repair_shifts", Choices: stack.Repairs,
-			Usage: "compare slices with the shifts: warn tells of those that pictures of neighbours clearly contradict, fix takes the pictures' instead"}),
-		{Name: "max_slices", Kind: cli.Int, Note: "all", Check: notNegative, Value: "N", Usage: "stack the first N slices only"},
+			Usage: "compare slices with their recorded shift: off does not, warn reports shifts that pictures of both slices clearly contradict, fix replaces these by the shifts that the pictures show"}),
+		{Name: "max_slices", Kind: cli.Int, Note: "all", Check: notNegative, Value: "N", Usage: "stack only the first N slices; 0: all"},
 
-		cli.Bind(&o.SlicingIntervalMM, cli.Flag{Name: "slicing_interval_mm", Check: notNegative, Value: "MM", Usage: "thickness that the blade takes off"}),
-		cli.Bind(&o.SearchRangeMM, cli.Flag{Name: "search_range_mm", Check: notNegative, Value: "MM", Usage: "how far from the expected overlap to search"}),
-		cli.Bind(&o.UseExpectedOverlap, cli.Flag{Name: "use_expected_overlap", Usage: "take the expected overlap, do not search"}),
-		cli.Bind(&o.MovingZFirstIndex, cli.Flag{Name: "moving_z_first_index", Check: notNegative, Value: "PLANES", Usage: "planes at the top of a moving slice that are left out"}),
+		cli.Bind(&o.SlicingIntervalMM, cli.Flag{Name: "slicing_interval_mm", Check: notNegative, Value: "MM", Usage: "thickness that the blade cuts off between two slices, in mm"}),
+		cli.Bind(&o.SearchRangeMM, cli.Flag{Name: "search_range_mm", Check: notNegative, Value: "MM", Usage: "how far from the expected overlap to search for the overlap of two slices, in mm"}),
+		cli.Bind(&o.UseExpectedOverlap, cli.Flag{Name: "use_expected_overlap", Usage: "use the overlap that --slicing_interval_mm predicts, without a search"}),
+		cli.Bind(&o.MovingZFirstIndex, cli.Flag{Name: "moving_z_first_index", Check: notNegative, Value: "PLANES", Usage: "number of planes to leave out at the top of every slice but the first"}),
 		cli.Bind(&o.OverlapSearch, cli.Flag{Name: "overlap_search", Choices: stack.OverlapSearches,
-			Usage: "aligned: slices moved to where they lie, in tiles of tissue, by what is brighter than its surroundings; centre: the planes' centres as they are, as linumpy does"}),
-		{Name: "z_overlap_min_corr", Kind: cli.Float, Note: "0.1 aligned, 0.5 centre", Check: cli.Between(-1, 1), Value: "R", Usage: "correlation under which the expected overlap is taken; 0: never"},
+			Usage: "how to search for the overlap of two slices: aligned shifts them to their place first and compares structure in the tissue; centre compares the centres of their planes unshifted, as linumpy does"}),
+		{Name: "z_overlap_min_corr", Kind: cli.Float, Note: "0.1 for aligned, 0.5 for centre", Check: cli.Between(-1, 1), Value: "R", Usage: "use the expected overlap if the best correlation of two slices is below this, -1 to 1; 0 never does"},
 
-		cli.Bind(&o.Blend, cli.Flag{Name: "blend", Usage: "match the brightness of slices and blend their overlap"}),
+		cli.Bind(&o.Blend, cli.Flag{Name: "blend", Usage: "match the brightness of neighbouring slices and blend their overlap; otherwise the later slice overwrites it"}),
 		cli.Bind(&o.BlendMatch, cli.Flag{Name: "blend_match", Choices: stack.BlendMatches,
-			Usage: "match slices by a factor each, from all overlaps at once (whole), by one for each depth as well, which takes attenuation away (depth), or to the slices below, one by one, as linumpy does (pairwise)"}),
-		{Name: "blend_depth", Kind: cli.Int, Note: "the overlap", Value: "PLANES", Usage: "taken for linumpy's sake, and not used"},
-		cli.Bind(&o.BlendRefinementPx, cli.Flag{Name: "blend_refinement_px", Check: notNegative, Value: "PX", Usage: "shift the blended planes in the plane by up to so many pixels"}),
-		cli.Bind(&o.BlendZRefineVox, cli.Flag{Name: "blend_z_refine_vox", Check: notNegative, Value: "PLANES", Usage: "blend up to so many planes less than an expected overlap"}),
-		cli.Bind(&o.BlendZRefineMinConfidence, cli.Flag{Name: "blend_z_refine_min_confidence", Check: confidence, Value: "C", Usage: "confidence of the transform that this needs"}),
+			Usage: "how --blend matches brightness: whole by one factor per slice, fitted to all overlaps at once; depth also by one factor per depth, which removes attenuation; pairwise by one slice after the other, as linumpy does; none not at all"}),
+		{Name: "blend_depth", Kind: cli.Int, Value: "PLANES", Usage: "accepted for compatibility with linumpy; has no effect"},
+		cli.Bind(&o.BlendRefinementPx, cli.Flag{Name: "blend_refinement_px", Check: notNegative, Value: "PX", Usage: "shift the planes of --blend along y and x by up to this many pixels to fit; 0 shifts none"}),
+		cli.Bind(&o.BlendZRefineVox, cli.Flag{Name: "blend_z_refine_vox", Check: notNegative, Value: "PLANES", Usage: "blend up to this many planes fewer than --use_expected_overlap predicts, as correlates best; 0 blends all"}),
+		cli.Bind(&o.BlendZRefineMinConfidence, cli.Flag{Name: "blend_z_refine_min_confidence", Check: confidence, Value: "C", Usage: "apply --blend_z_refine_vox only to slices whose transform has this confidence, 0 to 1, or that have none"}),
 
-		{Name: "transforms_dir", Value: "DIR", Usage: "pairwise transforms: a folder *z<NN>* for each slice"},
-		{Name: "manual_transforms_dir", Value: "DIR", Usage: "transforms that go before those"},
-		{Name: "slice_config", Value: "FILE", Usage: "CSV (slice_id, use, auto_excluded): slices whose transforms are not used"},
-		cli.Bind(&o.RotationOnly, cli.Flag{Name: "rotation_only", Usage: "use the rotations of transforms only"}),
-		cli.Bind(&o.MaxRotationDeg, cli.Flag{Name: "max_rotation_deg", Check: notNegative, Value: "DEG", Usage: "clamp larger rotations"}),
-		cli.Bind(&o.SmoothWindow, cli.Flag{Name: "smooth_window", Check: notNegative, Value: "SLICES", Usage: "average rotations over so many slices"}),
-		cli.Bind(&o.ConfidenceLow, cli.Flag{Name: "confidence_low", Check: confidence, Value: "C", Usage: "skip transforms of less confidence"}),
-		cli.Bind(&o.ConfidenceHigh, cli.Flag{Name: "confidence_high", Check: confidence, Value: "C", Usage: "use only the rotation of transforms of less confidence"}),
-		cli.Bind(&o.SkipErrorTransforms, cli.Flag{Name: "skip_error_transforms", Usage: "leave out transforms whose status is error"}),
-		cli.Bind(&o.SkipWarningTransforms, cli.Flag{Name: "skip_warning_transforms", Usage: "leave out transforms whose status is warning"}),
-		cli.Bind(&o.LoadMinZCorr, cli.Flag{Name: "load_min_zcorr", Check: notNegative, Value: "R", Usage: "instead, with the next: leave out those of less z correlation"}),
-		cli.Bind(&o.LoadMaxRotation, cli.Flag{Name: "load_max_rotation", Check: notNegative, Value: "DEG", Usage: "instead, with the last: leave out those of more rotation"}),
+		{Name: "transforms_dir", Value: "DIR", Usage: "folder of pairwise transforms, with a subfolder *z<NN>* for each slice"},
+		{Name: "manual_transforms_dir", Value: "DIR", Usage: "folder of transforms made by hand, which replace those of --transforms_dir slice by slice"},
+		{Name: "slice_config", Value: "FILE", Usage: "CSV with the columns slice_id, use, auto_excluded: ignore the transforms of slices that it excludes"},
+		cli.Bind(&o.RotationOnly, cli.Flag{Name: "rotation_only", Usage: "apply only the rotation of transforms, not their translation"}),
+		cli.Bind(&o.MaxRotationDeg, cli.Flag{Name: "max_rotation_deg", Check: notNegative, Value: "DEG", Usage: "limit the rotation of transforms to this angle either way, in degrees; 0: no limit"}),
+		cli.Bind(&o.SmoothWindow, cli.Flag{Name: "smooth_window", Check: notNegative, Value: "SLICES", Usage: "smooth the rotations of transforms by a moving average over this many slices; 0: no smoothing"}),
+		cli.Bind(&o.ConfidenceLow, cli.Flag{Name: "confidence_low", Check: confidence, Value: "C", Usage: "do not apply transforms of a confidence below this, 0 to 1"}),
+		cli.Bind(&o.ConfidenceHigh, cli.Flag{Name: "confidence_high", Check: confidence, Value: "C", Usage: "apply only the rotation of transforms of a confidence below this, 0 to 1"}),
+		cli.Bind(&o.SkipErrorTransforms, cli.Flag{Name: "skip_error_transforms", Usage: "ignore transforms whose status is error"}),
+		cli.Bind(&o.SkipWarningTransforms, cli.Flag{Name: "skip_warning_transforms", Usage: "ignore transforms whose status is warning"}),
+		cli.Bind(&o.LoadMinZCorr, cli.Flag{Name: "load_min_zcorr", Check: notNegative, Value: "R", Usage: "ignore transforms of a z correlation below this, whatever their status; needs --load_max_rotation; 0: off"}),
+		cli.Bind(&o.LoadMaxRotation, cli.Flag{Name: "load_max_rotation", Check: notNegative, Value: "DEG", Usage: "ignore transforms that rotate by more degrees than this, whatever their status; needs --load_min_zcorr; 0: off"}),
 
-		cli.Bind(&o.AccumulateTranslations, cli.Flag{Name: "accumulate_translations", Usage: "add the translations of transforms up, on top of the shifts; implies --rotation_only"}),
-		cli.Bind(&o.ConfidenceWeightTranslations, cli.Flag{Name: "confidence_weight_translations", Usage: "weight them by their confidence"}),
-		cli.Bind(&o.MaxPairwiseTranslation, cli.Flag{Name: "max_pairwise_translation", Check: notNegative, Value: "PX", Usage: "count those of 95 % of this or more as 0"}),
-		cli.Bind(&o.TranslationMinZCorr, cli.Flag{Name: "translation_min_zcorr", Check: notNegative, Value: "R", Usage: "leave those of less z correlation out"}),
-		cli.Bind(&o.TranslationSmoothSigma, cli.Flag{Name: "translation_smooth_sigma", Check: notNegative, Value: "SLICES", Usage: "smooth the sums by a Gaussian"}),
-		cli.Bind(&o.MaxCumulativeDriftPx, cli.Flag{Name: "max_cumulative_drift_px", Check: notNegative, Value: "PX", Usage: "limit the length of the sums"}),
+		cli.Bind(&o.AccumulateTranslations, cli.Flag{Name: "accumulate_translations", Usage: "move slices by the running sum of the translations of transforms, on top of the shifts; implies --rotation_only"}),
+		cli.Bind(&o.ConfidenceWeightTranslations, cli.Flag{Name: "confidence_weight_translations", Usage: "weight each translation of --accumulate_translations by the confidence of its transform"}),
+		cli.Bind(&o.MaxPairwiseTranslation, cli.Flag{Name: "max_pairwise_translation", Check: notNegative, Value: "PX", Usage: "count translations of 95 % of this length or more as 0 in --accumulate_translations, in pixels; 0: count all"}),
+		cli.Bind(&o.TranslationMinZCorr, cli.Flag{Name: "translation_min_zcorr", Check: notNegative, Value: "R", Usage: "ignore translations of a z correlation below this in --accumulate_translations"}),
+		cli.Bind(&o.TranslationSmoothSigma, cli.Flag{Name: "translation_smooth_sigma", Check: notNegative, Value: "SLICES", Usage: "smooth the sum of --accumulate_translations by a Gaussian of this sigma, in slices; 0: no smoothing"}),
+		cli.Bind(&o.MaxCumulativeDriftPx, cli.Flag{Name: "max_cumulative_drift_px", Check: notNegative, Value: "PX", Usage: "limit the length of the sum of --accumulate_translations, in pixels; 0: no limit"}),
 
-		cli.Bind(&o.PyramidResolutions, cli.Flag{Name: "pyramid_resolutions", Check: cli.Above(0), Value: "UM", Usage: "voxel sizes of the levels in µm; those finer than the slices are left out"}),
-		cli.Bind(&o.MakeIsotropic, cli.Flag{Name: "make_isotropic", Aliases: []string{"isotropic"}, Usage: "levels have that voxel size along every axis"}),
-		{Name: "output_z_matches", Value: "FILE", Usage: "CSV of the overlaps as found"},
-		{Name: "output_shifts", Value: "FILE", Usage: "CSV of the shifts as recorded and as pictures show them"},
-		{Name: "output_stacking_decisions", Value: "FILE", Usage: "CSV of what was done with each slice"},
+		cli.Bind(&o.PyramidResolutions, cli.Flag{Name: "pyramid_resolutions", Check: cli.Above(0), Value: "UM", Usage: "voxel sizes of the pyramid levels, in µm; sizes finer than the slices are left out"}),
+		cli.Bind(&o.MakeIsotropic, cli.Flag{Name: "make_isotropic", Aliases: []string{"isotropic"}, Usage: "give each pyramid level the same voxel size along all axes; otherwise voxels keep their proportions"}),
+		{Name: "output_z_matches", Value: "FILE", Usage: "write the overlap found between each two slices to FILE, as CSV"},
+		{Name: "output_shifts", Value: "FILE", Usage: "write the shifts between slices, as recorded and as pictures show them, to FILE, as CSV"},
+		{Name: "output_stacking_decisions", Value: "FILE", Usage: "write what was done with each slice (overlap, transform, confidence) to FILE, as CSV"},
 	}
 }
 
@@ -110,10 +111,10 @@ func run(ctx context.Context, r *cli.Run, o stack.Options) error {
 		o.ZOverlapMinCorr = r.Float("z_overlap_min_corr")
 	}
 	if r.IsSet("blend_depth") {
-		r.Warn("--blend_depth is not used: the whole overlap is blended, or less with --blend_z_refine_vox")
+		r.Warn("--blend_depth has no effect: the whole overlap is blended, or less with --blend_z_refine_vox")
 	}
 	if (o.LoadMinZCorr > 0) != (o.LoadMaxRotation > 0) {
-		r.Warn("--load_min_zcorr and --load_max_rotation work together only: neither is used")
+		r.Warn("--load_min_zcorr and --load_max_rotation work only together: neither is used")
 	}
 	in, total, err := inputs(ctx, r)
 	if err != nil {
@@ -213,7 +214,7 @@ func inputs(ctx context.Context, r *cli.Run) (in stack.Input, total int64, err e
 			return in, 0, cli.BadInput(err)
 		}
 		if (*t.folder).Slices() == 0 {
-			r.Warn("%s: there are no folders *z<NN>* of transforms", name)
+			r.Warn("%s: contains no folders *z<NN>* of transforms", name)
 		}
 	}
 	files, err := slicefiles.Find(ctx, dir, store.Settings(r.Options.HTTP))

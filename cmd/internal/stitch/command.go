@@ -20,43 +20,45 @@ func Command() *cli.Command {
 	opt := stitch.Options{Overlap: 0.2, Tolerance: stitch.DefaultTolerance, Blending: canvas.BlendDiffusion}
 	return &cli.Command{
 		Name:  "stitch",
-		Usage: "put the tiles of a mosaic grid together to a slice",
-		Description: "Tile (i, j) of h × w voxels goes to M·(i·h·(1−o), j·w·(1−o)), (y, x), in all planes: o is --overlap, M the\n" +
-			"identity, a matrix from a file, or with --estimate the least squares over phase correlations of all pairs of\n" +
-			"neighbouring tiles (their average projections). --max_refinement_px moves each tile on its own to where it fits its\n" +
-			"neighbours best, all at once. Overlaps without tissue do not vote. With --positions M acts on where the stage recorded\n" +
-			"each tile, and each pair of tiles that overlap may correct that by up to --position_tolerance. OUT has the mosaic's\n" +
-			"depth, voxel size, data type, channels and times: what is measured is measured on one channel, and holds for all.\n" +
-			"Tiles are read once, and once or more before that to measure, never the whole mosaic.",
+		Usage: "stitch the tiles of a mosaic grid into a slice",
+		Description: "Places tile (i, j) of h × w voxels at M·(i·h·(1−o), j·w·(1−o)) in (y, x), the same in all planes. o is\n" +
+			"--overlap. M is the identity, the matrix of --transform, or with --estimate a least-squares fit to the phase\n" +
+			"correlations of all pairs of neighbouring tiles.\n\n" +
+			"--max_refinement_px then moves every tile to where it fits its neighbours best, all tiles at once. Overlaps\n" +
+			"without tissue do not count. With --positions, tiles start where the stage recorded them, and each overlapping\n" +
+			"pair may correct that by up to --position_tolerance.\n\n" +
+			"OUT has the depth, voxel size, data type, channels and time points of IN. Positions are measured on one channel\n" +
+			"and hold for all. Tiles are read once or more to measure and once to stitch; the mosaic can be larger than\n" +
+			"memory.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr mosaic grid (z, y, x; also c and t before them, or no z): a folder, a .zip, a TIFF file, or an address http(s):// or s3://"},
-			{Name: "OUT", Usage: "OME-Zarr image to write; with --estimate_only further mosaics", Optional: true, Many: true},
+			{Name: "IN", Usage: "OME-Zarr mosaic grid with the axes z, y, x (c and t may precede them, z may be missing): folder, .zip file, TIFF file, or http(s):// or s3:// URL"},
+			{Name: "OUT", Usage: "OME-Zarr image to write: folder or s3://bucket/path; with --estimate_only, further mosaics to read", Optional: true, Many: true},
 		},
 		Shared: cli.Stage, Accelerator: stage.GPU,
 		Hints: cli.Hints{
-			"chunks": {Value: "Z,Y,X", Note: "128,64,64, of one plane 512,512, or what the slice has"}, "shard": {Value: "Z,Y,X", Note: "none"},
+			"chunks": {Value: "Z,Y,X", Note: "128,64,64, or 512,512 for one plane; the slice's size where that is smaller"}, "shard": {Value: "Z,Y,X", Note: "no shards"},
 		},
 		Flags: []cli.Flag{
-			cli.Bind(&opt.Overlap, cli.Flag{Name: "overlap", Check: overlap, Usage: "fraction of a tile that its neighbour sees too"}),
-			{Name: "transform", Value: "FILE", Usage: "2×2 matrix M that acts on (y, x), JSON or .npy; with --estimate what it begins with"},
-			cli.Bind(&opt.Estimate, cli.Flag{Name: "estimate", Usage: "estimate M from the mosaic"}),
-			{Name: "estimate_only", Value: "FILE", Usage: "estimate M from all mosaics given, write it to FILE, stitch nothing"},
-			{Name: "save_transform", Value: "FILE", Usage: "also write M as JSON"},
-			cli.Bind(&opt.MaxRefinement, cli.Flag{Name: "max_refinement_px", Check: cli.Between(0, 1e6), Usage: "how far a tile may move from where M puts it; 0: not at all"}),
-			{Name: "positions", Value: "FILE", Usage: "where the stage recorded the tiles: JSON of import --tiles or of --save_positions, or CSV with the columns row, column, y_um, x_um"},
+			cli.Bind(&opt.Overlap, cli.Flag{Name: "overlap", Check: overlap, Usage: "fraction of a tile that its neighbour covers too, from 0 to below 1"}),
+			{Name: "transform", Value: "FILE", Usage: "read the 2×2 matrix that maps nominal tile positions (y, x) to true ones, from JSON or .npy; with --estimate it is the first guess"},
+			cli.Bind(&opt.Estimate, cli.Flag{Name: "estimate", Usage: "estimate the 2×2 matrix of the tile positions from the overlaps of the mosaic"}),
+			{Name: "estimate_only", Value: "FILE", Usage: "estimate the 2×2 matrix of the tile positions from all mosaics given, write it to FILE as JSON, and stitch nothing"},
+			{Name: "save_transform", Value: "FILE", Usage: "also write the 2×2 matrix of the tile positions to FILE, as JSON"},
+			cli.Bind(&opt.MaxRefinement, cli.Flag{Name: "max_refinement_px", Check: cli.Between(0, 1e6), Usage: "move each tile by up to this many pixels to where it fits its neighbours; 0 moves none"}),
+			{Name: "positions", Value: "FILE", Usage: "place tiles where the stage recorded them: JSON of zarr-tool import --tiles or stitch --save_positions, or CSV with the columns row, column, y_um, x_um"},
 			cli.Bind(&opt.Tolerance, cli.Flag{Name: "position_tolerance", Value: "UM", Check: cli.Between(0, 1e6),
-				Usage: "by how many µm the displacement of two tiles may differ from the recorded one; 0: tiles stay where they were recorded"}),
-			cli.Bind(&opt.Channel, cli.Flag{Name: "channel", Check: cli.AtLeast(0), Usage: "channel that is measured, where the mosaic has several"}),
-			cli.Bind(&opt.Interpolate, cli.Flag{Name: "interpolate", Usage: "place tiles between voxels, by linear interpolation, not at the nearest ones"}),
-			cli.Bind(&opt.Blending, cli.Flag{Name: "blending", Choices: canvas.Blendings, Usage: "what a voxel becomes that several tiles have seen"}),
-			{Name: "save_positions", Value: "FILE", Usage: "also write the positions, and how well tiles agree at the seams, as JSON"},
+				Usage: "how far, in µm, the displacement of two tiles may differ from that of --positions; 0 keeps the recorded positions"}),
+			cli.Bind(&opt.Channel, cli.Flag{Name: "channel", Check: cli.AtLeast(0), Usage: "index of the channel on which to measure tile positions, from 0"}),
+			cli.Bind(&opt.Interpolate, cli.Flag{Name: "interpolate", Usage: "place tiles at fractions of a voxel by linear interpolation, instead of at the nearest voxel"}),
+			cli.Bind(&opt.Blending, cli.Flag{Name: "blending", Choices: canvas.Blendings, Usage: "value where tiles overlap: of the tile whose border is farthest (none), their mean (average), or a mean that fades towards tile borders (feather, diffusion)"}),
+			{Name: "save_positions", Value: "FILE", Usage: "also write tile positions, and how well tiles agree at their seams, to FILE, as JSON"},
 		},
 		Examples: []cli.Example{
-			{Command: "stitch mosaic_grid_3d_z03.ome.zarr slice_z03.ome.zarr", Usage: "tiles that overlap by a fifth, as the stage placed them"},
-			{Command: "stitch in.ome.zarr out.ome.zarr --estimate --max_refinement_px 4 --save_positions pos.json", Usage: "measured placement, with a record of it"},
+			{Command: "stitch mosaic_grid_3d_z03.ome.zarr slice_z03.ome.zarr", Usage: "tiles that overlap by a fifth, at their nominal positions"},
+			{Command: "stitch in.ome.zarr out.ome.zarr --estimate --max_refinement_px 4 --save_positions pos.json", Usage: "measure the positions, and write them down"},
 			{Command: "stitch --estimate_only transform.json mosaic_grid*_z0[3-7].ome.zarr", Usage: "one matrix from several mosaics"},
-			{Command: "stitch in.ome.zarr out.ome.zarr --transform transform.json --blending feather", Usage: "that matrix for this mosaic"},
-			{Command: "stitch tiles.ome.zarr slide.ome.zarr --positions positions.json --channel 1", Usage: "a slide scan, from where the stage recorded its tiles"},
+			{Command: "stitch in.ome.zarr out.ome.zarr --transform transform.json --blending feather", Usage: "apply that matrix to this mosaic"},
+			{Command: "stitch tiles.ome.zarr slide.ome.zarr --positions positions.json --channel 1", Usage: "a slide scan, from its recorded stage positions"},
 		},
 		Run: func(ctx context.Context, r *cli.Run) error { return run(ctx, r, opt) },
 	}
@@ -87,7 +89,7 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 		given, opt.Transform = t, t.Matrix
 		if t.Overlap >= 0 && t.Overlap != opt.Overlap {
 			if r.IsSet("overlap") {
-				return cli.Usage("flag --overlap: %s was made with %g, not %g: leave the flag out, or estimate again", name, t.Overlap, opt.Overlap)
+				return cli.Usage("flag --overlap: %s was estimated with an overlap of %g, not %g: leave the flag out, or estimate again", name, t.Overlap, opt.Overlap)
 			}
 			opt.Overlap = t.Overlap
 		}
@@ -100,7 +102,7 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 		return cli.Usage("OUT is missing: want stitch IN OUT, or stitch --estimate_only FILE IN…")
 	case 1:
 	default:
-		return cli.Usage("%d outputs for one mosaic: several mosaics go with --estimate_only FILE", len(paths))
+		return cli.Usage("%d outputs for one mosaic: give one, or --estimate_only FILE for several mosaics", len(paths))
 	}
 	if name := r.String("positions"); name != "" {
 		var err error
@@ -155,7 +157,7 @@ func run(ctx context.Context, r *cli.Run, opt stitch.Options) error {
 func together(r *cli.Run) error {
 	if !r.IsSet("positions") {
 		if r.IsSet("position_tolerance") {
-			return cli.Usage("flag --position_tolerance: goes with --positions FILE")
+			return cli.Usage("flag --position_tolerance needs --positions FILE")
 		}
 		return nil
 	}
@@ -164,7 +166,7 @@ func together(r *cli.Run) error {
 		on   bool
 	}{{"overlap", r.IsSet("overlap")}, {"estimate", r.Bool("estimate")}, {"estimate_only", r.IsSet("estimate_only")}, {"max_refinement_px", r.Float("max_refinement_px") > 0}} {
 		if f.on {
-			return cli.Usage("flag --%s: --positions says where the tiles lie, --position_tolerance how far they may be moved", f.name)
+			return cli.Usage("flag --%s contradicts --positions, which places the tiles; --position_tolerance lets them move", f.name)
 		}
 	}
 	return nil

@@ -36,26 +36,26 @@ func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "view",
 		Usage: "look at images of any size in a browser",
-		Description: "Prints the address of a page that shows three linked cuts through an image, and serves it to browsers on this\n" +
-			"machine until Ctrl-C. Reads only what the page shows. Of a folder, lists the images and reports in it.\n" +
-			"The address holds a random token: who does not know it sees nothing. Over SSH and in a SLURM job, view also\n" +
+		Description: "Serves a page with three linked cuts through an image to browsers on this machine, prints its address, and ends\n" +
+			"with Ctrl-C. Reads only what the page shows. Given a folder, lists the images and reports in it.\n\n" +
+			"The address contains a random token, without which nobody sees anything. Over SSH and in a SLURM job, view also\n" +
 			"prints the line that makes the page reachable from your own machine.",
-		Args: []cli.Arg{{Name: "IN", Usage: "OME-Zarr image, TIFF or CZI file: a folder, a .zip, a file or an http(s) or s3 URL; or a folder of images"}},
+		Args: []cli.Arg{{Name: "IN", Usage: "OME-Zarr image, TIFF or CZI file: folder, .zip file, file, or http(s):// or s3:// URL; or a folder of images"}},
 		Flags: []cli.Flag{
-			{Name: "overlay", Value: "OTHER", Usage: "image to lay over IN where its own metadata place it: checkerboard, difference, flicker, curtain"},
-			{Name: "port", Kind: cli.Int, Value: "N", Note: "any free one", Check: cli.Between(0, 65535), Usage: "port of 127.0.0.1 to listen on"},
+			{Name: "overlay", Value: "OTHER", Usage: "image to lay over IN at the place that its metadata give: as checkerboard, difference, flicker or curtain"},
+			{Name: "port", Kind: cli.Int, Value: "N", Note: "any free one", Check: cli.Between(0, 65535), Usage: "port of 127.0.0.1 to listen on, 0 to 65535; 0 picks a free one"},
 			{Name: "open", Kind: cli.Bool, Usage: "open the page in the default browser"},
-			{Name: "allow_origin", Kind: cli.Strings, Value: "ORIGIN", Check: checkOrigin, Usage: "let pages of this origin read the stored images, such as https://hms-dbmi.github.io"},
-			{Name: "slurm", Kind: cli.Bool, Usage: "start the viewer in a SLURM job, by srun; partition and time come from SLURM_PARTITION and SLURM_TIMELIMIT"},
+			{Name: "allow_origin", Kind: cli.Strings, Value: "ORIGIN", Check: checkOrigin, Usage: "let web pages of this origin, such as https://hms-dbmi.github.io, read the stored images"},
+			{Name: "slurm", Kind: cli.Bool, Usage: "start the viewer in a SLURM job by srun, with the partition of SLURM_PARTITION and the time of SLURM_TIMELIMIT"},
 		},
 		Shared: cli.Resources,
 		Hints:  cli.Hints{"mem": {Note: "128MiB"}},
 		Examples: []cli.Example{
 			{Command: "view volume.ome.zarr --open", Usage: "three cuts through a volume"},
 			{Command: "view results", Usage: "all images and reports of a run"},
-			{Command: "view slices/slice_z01.ome.zarr --overlay slices/slice_z02.ome.zarr", Usage: "how two slices fit"},
+			{Command: "view slices/slice_z01.ome.zarr --overlay slices/slice_z02.ome.zarr", Usage: "how well two slices fit"},
 			{Command: "view s3://bucket/scan.ome.zarr --port 8080", Usage: "an image in a bucket"},
-			{Command: "view volume.ome.zarr --allow_origin https://neuroglancer-demo.appspot.com", Usage: "in Neuroglancer, too"},
+			{Command: "view volume.ome.zarr --allow_origin https://neuroglancer-demo.appspot.com", Usage: "also in Neuroglancer"},
 		},
 		Run: run,
 	}
@@ -65,7 +65,7 @@ func Command() *cli.Command {
 func checkOrigin(v any) error {
 	u, err := url.Parse(v.(string))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.String() != u.Scheme+"://"+u.Host || u.User != nil {
-		return errors.New("is no origin: want http:// or https:// and a host, such as https://hms-dbmi.github.io")
+		return errors.New("is not an origin: want http:// or https:// and a host, such as https://hms-dbmi.github.io")
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func inBlocks(ctx context.Context, a *zarr.Array, block []int, threads int, budg
 		total = satMul(total, int64(grid[d]))
 	}
 	if total > mostBlocks {
-		return cli.BadInputf("%s: shape %v has %.3g blocks of %v: nobody can go through more than %.3g", a.Location(), shape, float64(total), block, float64(mostBlocks))
+		return cli.BadInputf("%s: shape %v has %.3g blocks of %v: at most %.3g can be read", a.Location(), shape, float64(total), block, float64(mostBlocks))
 	}
 	workers := int(min(int64(threads), budget/max(size+a.ScratchBytes(false), 1)))
 	return work.Share(ctx, workers, int(total), func(ctx context.Context, _ int, blocks iter.Seq[int]) error {

@@ -22,20 +22,21 @@ func catCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "cat",
 		Usage: "write an array, or a region of it, as .npy, raw bytes or text",
-		Description: "Of a TIFF file FILE the levels of the image are FILE/0, FILE/1 …; --page takes the samples of one directory as they\n" +
-			"are decoded: (y, x), interleaved samples (y, x, s), separate planes (s, y, x), volumetric tiles (z, y, x). Of a CZI file\n" +
-			"--subblock takes the pixels as the file holds them, --plane a plane of level 0 put together from the tiles of all scenes\n" +
-			"or of one: (y, x), colours (y, x, c) in the order blue, green, red.",
-		Args: []cli.Arg{{Name: "ARRAY", Usage: "Zarr array, TIFF or CZI file: a path, also into a .zip, .tif or .czi, or a URL"}},
+		Description: "The levels of an image in a TIFF file FILE are FILE/0, FILE/1 and so on. --page writes the samples of one\n" +
+			"directory as they are decoded: (y, x), interleaved samples (y, x, s), separate planes (s, y, x) or volumetric\n" +
+			"tiles (z, y, x).\n\n" +
+			"Of a CZI file, --subblock writes the pixels of a sub-block as stored. --plane writes a plane of level 0, put\n" +
+			"together from the tiles of all scenes or of one: (y, x), or for colours (y, x, c) in the order blue, green, red.",
+		Args: []cli.Arg{{Name: "ARRAY", Usage: "Zarr array, TIFF or CZI file: path (also into a .zip, .tif or .czi) or URL"}},
 		Flags: []cli.Flag{
 			{Name: "page", Kind: cli.Int, Check: cli.Between(0, 1<<30), Value: "N", Usage: "page (IFD) of a TIFF file, counted from 0"},
-			{Name: "sub_ifd", Kind: cli.Int, Check: cli.Between(0, 1<<16), Value: "K", Usage: "of that page the sub-IFD, counted from 0"},
+			{Name: "sub_ifd", Kind: cli.Int, Check: cli.Between(0, 1<<16), Value: "K", Usage: "sub-IFD of the page that --page names, counted from 0"},
 			{Name: "subblock", Kind: cli.Int, Check: cli.AtLeast(0), Value: "N", Usage: "sub-block of a CZI file, counted from 0"},
-			{Name: "plane", Kind: cli.Ints, Check: cli.AtLeast(0), Value: "C,Z,T", Usage: "plane of a CZI file: channel, depth, time"},
-			{Name: "scene", Kind: cli.Int, Check: cli.AtLeast(0), Value: "S", Note: "all", Usage: "scene whose tiles --plane takes"},
-			{Name: "region", Short: "r", Value: "A:B,...", Note: "everything", Usage: "start:stop or an index for each axis, as in numpy"},
+			{Name: "plane", Kind: cli.Ints, Check: cli.AtLeast(0), Value: "C,Z,T", Usage: "plane of a CZI file: indices of channel, depth and time, from 0"},
+			{Name: "scene", Kind: cli.Int, Check: cli.AtLeast(0), Value: "S", Note: "all", Usage: "use only the tiles of this scene of a CZI file for --plane, counted from 0"},
+			{Name: "region", Short: "r", Value: "A:B,...", Note: "the whole array", Usage: "part of the array: start:stop or an index for each axis, as in numpy"},
 			{Name: "output", Short: "o", Value: "FILE", Default: "-", Usage: "file to write; - is standard output"},
-			{Name: "format", Choices: []string{"npy", "raw", "text"}, Note: "npy for FILE.npy, else raw", Usage: "npy and raw are little-endian, C order; text is a number a line"},
+			{Name: "format", Choices: []string{"npy", "raw", "text"}, Note: "npy for FILE.npy, else raw", Usage: "output format: npy, raw bytes (both little-endian, C order) or text with one number per line"},
 		},
 		Shared: cli.Inputs | cli.Resources | cli.Outputs,
 		Examples: []cli.Example{
@@ -43,7 +44,7 @@ func catCommand() *cli.Command {
 			{Command: "zarr-tool cat mosaic.ome.zarr/0 --region 0:4,:,10:20 -o part.npy", Usage: "four planes, ten columns"},
 			{Command: "zarr-tool cat mosaic.ome.zarr/0 --region 60,100,: --format text", Usage: "the numbers of one row"},
 			{Command: "zarr-tool cat scan.svs --page 0 --region 5000:6000,5000:6000,: -o part.npy", Usage: "red, green and blue of a slide"},
-			{Command: "zarr-tool cat scan.czi --plane 0,0,0 --scene 1 -o plane.npy", Usage: "a scene of a CZI file"},
+			{Command: "zarr-tool cat scan.czi --plane 0,0,0 --scene 1 -o plane.npy", Usage: "one scene of a CZI file"},
 		},
 		Run: runCat,
 	}
@@ -112,9 +113,9 @@ func partKey(r *cli.Run) (string, error) {
 	plane := r.Ints("plane")
 	switch {
 	case named > 1:
-		return "", cli.Usage("--page, --subblock and --plane name different things: give one of them")
+		return "", cli.Usage("--page, --subblock and --plane exclude each other: give one of them")
 	case r.IsSet("sub_ifd") && !r.IsSet("page"):
-		return "", cli.Usage("--sub_ifd %d: give --page as well: a sub-IFD is of a page", r.Int("sub_ifd"))
+		return "", cli.Usage("--sub_ifd %d: give --page as well: a sub-IFD belongs to a page", r.Int("sub_ifd"))
 	case r.IsSet("scene") && !r.IsSet("plane"):
 		return "", cli.Usage("--scene %d: give --plane as well", r.Int("scene"))
 	case r.IsSet("sub_ifd"):

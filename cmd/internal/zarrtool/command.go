@@ -15,7 +15,7 @@ import (
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:  "zarr-tool",
-		Usage: "look at, convert and validate Zarr v2 and v3, OME-Zarr 0.4 and 0.5, TIFF and CZI",
+		Usage: "inspect, convert and validate Zarr v2 and v3, OME-Zarr 0.4 and 0.5, TIFF and CZI",
 		Commands: []*cli.Command{
 			infoCommand(), catCommand(), importCommand(), exportCommand(), reencodeCommand(), omeCommand(), validateCommand(),
 		},

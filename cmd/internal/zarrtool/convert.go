@@ -27,9 +27,9 @@ type storage struct {
 // storageFlags are the flags of [storage] beside those of cli.Layout.
 func storageFlags() []cli.Flag {
 	return []cli.Flag{
-		{Name: "dtype", Value: "TYPE", Usage: "element type, such as uint16: values are rounded half to even and clamped"},
-		{Name: "separator", Choices: []string{".", "/"}, Note: "the input's, else /", Usage: "between the numbers of chunk keys"},
-		{Name: "omit_fill", Kind: cli.Bool, Usage: "leave chunks out that hold the fill value only"},
+		{Name: "dtype", Value: "TYPE", Usage: "element type of the output, such as uint16; values are rounded half to even and clamped"},
+		{Name: "separator", Choices: []string{".", "/"}, Note: "the input's, else /", Usage: "separator between the numbers in chunk keys"},
+		{Name: "omit_fill", Kind: cli.Bool, Usage: "do not store chunks that contain only the fill value"},
 	}
 }
 

@@ -18,19 +18,20 @@ func exportCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "export",
 		Usage: "write an image as a pyramidal OME-TIFF file",
-		Description: "Writes level 0 of IN in tiles, with means of 2 × 2 pixels below it, and its pixel size, channels and name as OME-XML.\n" +
-			"Channels that are red, green and blue become the samples of RGB pixels. Files that may exceed 4 GiB are BigTIFF.",
+		Description: "Writes level 0 of IN in tiles, and below it levels of half the size, each pixel the mean of 2 × 2. Pixel size,\n" +
+			"channels and name become OME-XML. Channels that are red, green and blue become the samples of RGB pixels. Files\n" +
+			"that may exceed 4 GiB are written as BigTIFF.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "OME-Zarr image or TIFF file: a folder, .zip file, file or URL"},
-			{Name: "OUT", Usage: "file to write, such as image.ome.tif"},
+			{Name: "IN", Usage: "OME-Zarr image or TIFF file: folder, .zip file, file or URL"},
+			{Name: "OUT", Usage: "TIFF file to write, such as image.ome.tif"},
 		},
 		Flags: []cli.Flag{
-			{Name: "tile_size", Kind: cli.Int, Default: "512", Value: "PX", Check: cli.Between(16, 1<<14), Usage: "width and height of tiles, a multiple of 16"},
-			{Name: "compression", Default: "zstd", Value: "NAME[:LEVEL]", Usage: "none, zstd, deflate, lzw, or jpeg:QUALITY for 8 bits; zstd is not read by all programs"},
-			{Name: "predictor", Kind: cli.Bool, Default: "true", Usage: "store differences of neighbours where that helps the compression"},
-			{Name: "n_levels", Kind: cli.Int, Note: "until one fits into a tile", Check: cli.Between(0, 30), Usage: "levels below level 0"},
-			{Name: "rgb", Default: "auto", Choices: []string{"auto", "yes", "no"}, Usage: "store three or four channels as the samples of RGB pixels; auto: if they are red, green and blue"},
-			{Name: "name", Note: "the image's", Usage: "name of the image"},
+			{Name: "tile_size", Kind: cli.Int, Default: "512", Value: "PX", Check: cli.Between(16, 1<<14), Usage: "width and height of the tiles in pixels, a multiple of 16, 16 to 16384"},
+			{Name: "compression", Default: "zstd", Value: "NAME[:LEVEL]", Usage: "compression of the tiles: none, zstd (not read by all programs), deflate, lzw, or jpeg:QUALITY for 8-bit pixels"},
+			{Name: "predictor", Kind: cli.Bool, Default: "true", Usage: "store differences of neighbouring pixels where that helps the compression"},
+			{Name: "n_levels", Kind: cli.Int, Note: "until a level fits into one tile", Check: cli.Between(0, 30), Usage: "number of pyramid levels below level 0, 0 to 30"},
+			{Name: "rgb", Default: "auto", Choices: []string{"auto", "yes", "no"}, Usage: "store three or four channels as the samples of RGB pixels; auto does so if they are red, green and blue"},
+			{Name: "name", Note: "the image's", Usage: "name of the image in the OME-XML"},
 		},
 		Shared: cli.Inputs | cli.Resources | cli.Outputs,
 		Examples: []cli.Example{

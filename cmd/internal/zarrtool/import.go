@@ -27,38 +27,39 @@ import (
 func importCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "import",
-		Usage: "make an OME-Zarr image of a TIFF or CZI file, or a Zarr array of a .npy file or of raw bytes",
-		Description: "What IN is, it says itself, whatever its name. Of a TIFF file (OME-TIFF, Aperio SVS, ImageJ stacks, pyramids of any\n" +
-			"kind) OUT becomes an image with pyramid, pixel size, channels and colours; IN/label and the like are other\n" +
-			"images in the file, which zarr-tool info lists. Of a CZI file too: the tiles of a scene are put together, later ones on\n" +
-			"top; of several scenes OUT becomes a group of images, unless IN/N names one.",
+		Usage: "convert TIFF or CZI to an OME-Zarr image, or .npy or raw bytes to a Zarr array",
+		Description: "Recognises IN by its content, not its name. A TIFF file (OME-TIFF, Aperio SVS, ImageJ stack, pyramid of any\n" +
+			"kind) becomes an OME-Zarr image with pyramid, pixel size, channels and colours. IN/label and the like are\n" +
+			"further images in the file; zarr-tool info lists them.\n\n" +
+			"A CZI file becomes an OME-Zarr image, too: the tiles of a scene are put together, later ones on top. Several\n" +
+			"scenes become a group of images, unless IN/N names one.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "TIFF or CZI file or its http(s) or s3 URL, .npy file, file of raw elements, or - for standard input"},
+			{Name: "IN", Usage: "TIFF or CZI file (or its http(s):// or s3:// URL), .npy file, file of raw elements, or - for standard input"},
 			{Name: "OUT", Usage: "folder to write"},
 		},
 		Flags: []cli.Flag{
-			{Name: "shape", Kind: cli.Ints, Value: "N,...", Check: cli.Between(0, cli.MostAxis), Usage: "shape of raw input"},
-			{Name: "dtype", Value: "TYPE", Usage: "element type of raw input, such as uint16 or >f4 (little-endian unless it says so)"},
-			{Name: "offset", Kind: cli.Size, Usage: "bytes before the first element of raw input"},
-			{Name: "dimension_names", Kind: cli.Strings, Value: "NAME,...", Usage: "axis names (format 3)"},
-			{Name: "attributes", Value: "JSON", Usage: "user attributes, a JSON object"},
-			{Name: "keep_levels", Kind: cli.Bool, Usage: "take over the levels of the file instead of making them"},
-			{Name: "whole_slide", Kind: cli.Bool, Usage: "all scenes of a CZI file as one image"},
-			{Name: "tiles", Kind: cli.Bool, Usage: "make a mosaic grid of the tiles of a CZI file, as stitch --positions takes it, instead of an image"},
-			{Name: "save_positions", Value: "FILE", Note: "OUT_positions.json", Usage: "with --tiles: where the positions of the tiles go"},
+			{Name: "shape", Kind: cli.Ints, Value: "N,...", Check: cli.Between(0, cli.MostAxis), Usage: "shape of raw input, the slowest axis first"},
+			{Name: "dtype", Value: "TYPE", Usage: "element type of raw input, such as uint16 (little-endian) or >f4 (big-endian)"},
+			{Name: "offset", Kind: cli.Size, Usage: "number of bytes to skip before the first element of raw input"},
+			{Name: "dimension_names", Kind: cli.Strings, Value: "NAME,...", Usage: "names of the axes of a Zarr array; needs Zarr format 3"},
+			{Name: "attributes", Value: "JSON", Usage: "user attributes to store, as a JSON object"},
+			{Name: "keep_levels", Kind: cli.Bool, Usage: "copy the pyramid levels of the file instead of computing new ones"},
+			{Name: "whole_slide", Kind: cli.Bool, Usage: "put all scenes of a CZI file into one image"},
+			{Name: "tiles", Kind: cli.Bool, Usage: "write the tiles of a CZI file as a mosaic grid for stitch --positions, instead of an image"},
+			{Name: "save_positions", Value: "FILE", Note: "OUT_positions.json", Usage: "file to which --tiles writes the recorded positions of the tiles (JSON)"},
 			{Name: "name", Note: "the file's", Usage: "name of the image"},
-			{Name: "fill", Value: "VALUE", Note: "0", Usage: "fill value: a number, true, false, NaN, Infinity or -Infinity"},
+			{Name: "fill", Value: "VALUE", Note: "0", Usage: "fill value of the array: a number, true, false, NaN, Infinity or -Infinity"},
 		},
 		Shared: cli.Inputs | cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
-		Hints: cli.Hints{"chunks": {Value: "N,...", Note: "the TIFF file's tiles, 1024 × 1024 of CZI, else up to 4 MiB"}, "shard": {Value: "N,...", Note: "none"},
+		Hints: cli.Hints{"chunks": {Value: "N,...", Note: "the TIFF file's tiles, 1024 × 1024 for CZI, else up to 4 MiB"}, "shard": {Value: "N,...", Note: "no shards"},
 			"zarr_format": {Note: "3"}},
 		Examples: []cli.Example{
 			{Command: "zarr-tool import scan.svs scan.ome.zarr --n_levels 6", Usage: "a slide scan, with a new pyramid"},
-			{Command: "zarr-tool import https://host/scan.ome.tif scan.ome.zarr --keep_levels", Usage: "from a server, with the pyramid that it has"},
-			{Command: "zarr-tool import scan.czi scan.ome.zarr --whole_slide", Usage: "a CZI file, its scenes side by side"},
-			{Command: "zarr-tool import scan.czi tiles.ome.zarr --tiles", Usage: "its tiles, for stitch tiles.ome.zarr OUT --positions tiles_positions.json"},
-			{Command: "zarr-tool import volume.npy volume.zarr --chunks 64,64,64", Usage: "numpy.save's file"},
-			{Command: "zarr-tool import volume.raw volume.zarr --shape 200,512,512 --dtype uint16", Usage: "a camera's raw file"},
+			{Command: "zarr-tool import https://host/scan.ome.tif scan.ome.zarr --keep_levels", Usage: "from a server, keeping its pyramid"},
+			{Command: "zarr-tool import scan.czi scan.ome.zarr --whole_slide", Usage: "a CZI file, all scenes in one image"},
+			{Command: "zarr-tool import scan.czi tiles.ome.zarr --tiles", Usage: "its tiles, to be stitched by: stitch tiles.ome.zarr OUT --positions tiles_positions.json"},
+			{Command: "zarr-tool import volume.npy volume.zarr --chunks 64,64,64", Usage: "a file written by numpy.save"},
+			{Command: "zarr-tool import volume.raw volume.zarr --shape 200,512,512 --dtype uint16", Usage: "the raw file of a camera"},
 			{Command: "zcat v.npy.gz | zarr-tool import - v.zarr --codec zstd:3", Usage: "from a pipe"},
 		},
 		Run: runImport,
@@ -75,7 +76,7 @@ func runImport(ctx context.Context, r *cli.Run) error {
 	}
 	for _, flag := range []string{"keep_levels", "whole_slide", "tiles", "save_positions", "name", "n_levels"} {
 		if r.IsSet(flag) {
-			return cli.Usage("--%s is for images, and %s is no TIFF or CZI file", flag, name)
+			return cli.Usage("--%s is for images, and %s is not a TIFF or CZI file", flag, name)
 		}
 	}
 	in, err := openImport(ctx, r, name)
@@ -246,10 +247,10 @@ func try(ctx context.Context, spec zarr.Spec) error {
 	_, err := zarr.CreateArray(ctx, store.Memory(), "", spec)
 	var format *zarr.FormatError
 	if errors.As(err, &format) {
-		return cli.Usage("this array cannot be made: %s: %w", format.Field, format.Err)
+		return cli.Usage("cannot create this array: %s: %w", format.Field, format.Err)
 	}
 	if err != nil {
-		return cli.Usage("this array cannot be made: %w", err)
+		return cli.Usage("cannot create this array: %w", err)
 	}
 	return nil
 }

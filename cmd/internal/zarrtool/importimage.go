@@ -33,7 +33,7 @@ func openImage(ctx context.Context, r *cli.Run, name string) (*node, error) {
 	}
 	if r.Bool("whole_slide") {
 		if _, ok := st.(*czistore.Store); !ok || key != "" {
-			return nil, errors.Join(cli.Usage("--whole_slide is for CZI files, and %s is none", path), st.Close())
+			return nil, errors.Join(cli.Usage("--whole_slide is for CZI files, and %s is not one", path), st.Close())
 		}
 		key = czistore.SlideKey
 	}
@@ -86,7 +86,7 @@ func importTo(ctx context.Context, r *cli.Run, out *zarrout.Output, key string, 
 func importScenes(ctx context.Context, r *cli.Run, out *zarrout.Output, in *node, st *czistore.Store) error {
 	names := st.Names()
 	if r.IsSet("name") {
-		return cli.Usage("--name is of one image, and %s has %d scenes: name one of them (%s/0), or give --whole_slide", in.path, len(names), in.path)
+		return cli.Usage("--name is for one image, and %s has %d scenes: name one of them (%s/0), or give --whole_slide", in.path, len(names), in.path)
 	}
 	format := cmp.Or(r.Options.ZarrFormat, 3)
 	for _, key := range []string{"", "OME"} {

@@ -21,7 +21,7 @@ import (
 func importTiles(ctx context.Context, r *cli.Run, in *node) error {
 	st, ok := in.store.(*czistore.Store)
 	if !ok {
-		return cli.Usage("--tiles is for CZI files, and %s is none", in.path)
+		return cli.Usage("--tiles is for CZI files, and %s is not one", in.path)
 	}
 	for _, flag := range []string{"chunks", "shard", "keep_levels"} {
 		if r.IsSet(flag) {
@@ -86,7 +86,7 @@ func sceneOf(st *czistore.Store, key string) (int, error) {
 	case k >= 0 && k < len(scenes):
 		return scenes[k].Index, nil
 	}
-	return 0, cli.Usage("--tiles: %s is no scene", st.Location(key))
+	return 0, cli.Usage("--tiles: %s is not a scene", st.Location(key))
 }
 
 // positionsName is the file that the tiles' positions go to: beside OUT, unless one is named.

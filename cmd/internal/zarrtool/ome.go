@@ -17,28 +17,28 @@ import (
 func omeCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "ome",
-		Usage: "make an OME-Zarr image with a pyramid of an array or of an image",
-		Description: "Level 0 of OUT is IN's array, or level 0 of IN's image; the levels below it are made anew (linear, each\n" +
-			"half the one above). Axes, voxel size, name and display settings are the image's unless flags say otherwise.\n" +
-			"Without OUT the levels of the image IN are made anew where it lies, or the array IN (GROUP/0) becomes level 0 of\n" +
-			"an image in the folder above it. Until the new levels are complete it stays what it was; what a killed run leaves\n" +
-			"in it is removed by the next one.",
+		Usage: "turn an array into an OME-Zarr image, or give an image a new pyramid",
+		Description: "Level 0 of OUT is the array IN, or level 0 of the image IN. The levels below it are computed anew, each half the\n" +
+			"size of the one above, by linear interpolation. Axes, voxel size, name and display settings are those of IN\n" +
+			"unless flags change them.\n\n" +
+			"Without OUT, changes IN in place: an image gets new levels; an array GROUP/0 becomes level 0 of an image in\n" +
+			"GROUP. IN stays as it was until the new levels are complete. The next run removes what a killed run left behind.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "Zarr array or OME-Zarr image: a folder, .zip file or http(s) URL"},
-			{Name: "OUT", Usage: "OME-Zarr image to write; without it IN is changed in place", Optional: true},
+			{Name: "IN", Usage: "Zarr array or OME-Zarr image: folder, .zip file, or http(s):// or s3:// URL"},
+			{Name: "OUT", Usage: "OME-Zarr image to write; without it, IN is changed in place", Optional: true},
 		},
 		Flags: append([]cli.Flag{
-			{Name: "axes", Value: "NAMES", Note: "the image's, else the last of tczyx", Usage: "a letter for each axis"},
-			{Name: "scale", Kind: cli.Floats, Value: "X,...", Note: "the image's, else 1", Check: cli.Above(0), Usage: "voxel size of level 0, a number for each axis"},
-			{Name: "unit", Note: "the image's, else micrometer", Usage: "unit of the scale's space axes"},
+			{Name: "axes", Value: "NAMES", Note: "the image's, else the last of tczyx", Usage: "names of the axes, one letter each, such as zyx"},
+			{Name: "scale", Kind: cli.Floats, Value: "X,...", Note: "the image's, else 1", Check: cli.Above(0), Usage: "voxel size of level 0 along each axis, in the unit of --unit"},
+			{Name: "unit", Note: "the image's, else micrometer", Usage: "unit of the voxel size along space axes"},
 			{Name: "name", Usage: "name of the image"},
 		}, storageFlags()...),
 		Shared: cli.Inputs | cli.Resources | cli.Outputs | cli.Layout | cli.Pyramid,
 		Hints:  cli.Hints{"chunks": {Value: "N,...", Note: "the input's"}, "shard": {Value: "N,...", Note: "the input's"}, "codec": {Note: "the input's"}},
 		Examples: []cli.Example{
-			{Command: "zarr-tool ome volume.zarr volume.ome.zarr --axes zyx --scale 3.5,2,2 --unit micrometer", Usage: "metadata and pyramid for a plain array"},
-			{Command: "zarr-tool ome flat.ome.zarr pyramid.ome.zarr --n_levels 6", Usage: "another pyramid for an image"},
-			{Command: "zarr-tool ome flat.ome.zarr --n_levels 6", Usage: "the same, in place"},
+			{Command: "zarr-tool ome volume.zarr volume.ome.zarr --axes zyx --scale 3.5,2,2 --unit micrometer", Usage: "give a plain array metadata and a pyramid"},
+			{Command: "zarr-tool ome flat.ome.zarr pyramid.ome.zarr --n_levels 6", Usage: "copy an image with a new pyramid"},
+			{Command: "zarr-tool ome flat.ome.zarr --n_levels 6", Usage: "give an image a new pyramid in place"},
 		},
 		Run: runOme,
 	}
@@ -178,7 +178,7 @@ func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
 	}
 	if unit := r.String("unit"); unit != "" {
 		if _, _, ok := ngff.Micrometres(unit); !ok {
-			return cli.Usage("--unit %q is no unit of length that NGFF knows (micrometer, millimeter, nanometer…)", unit)
+			return cli.Usage("--unit %q is not a unit of length that NGFF knows (micrometer, millimeter, nanometer…)", unit)
 		}
 		for d := range spec.Axes {
 			if spec.Axes[d].Type == ngff.TypeSpace {
@@ -197,19 +197,19 @@ func omeFlags(r *cli.Run, spec *ngff.ImageSpec, n int) error {
 func omeInPlace(ctx context.Context, r *cli.Run, in *node, spec ngff.ImageSpec, missing *zarr.Missing) error {
 	for _, name := range []string{"codec", "chunks", "shard", "zarr_format", "dtype", "separator", "omit_fill", "overwrite"} {
 		if r.IsSet(name) {
-			return cli.Usage("--%s: level 0 of %s is not stored again: give OUT as well", name, in.path)
+			return cli.Usage("--%s: level 0 of %s is not rewritten in place: give OUT as well", name, in.path)
 		}
 	}
 	st, ok := in.store.(store.Writer)
 	if !ok || in.key != "" {
-		return cli.Usage("OUT is missing: %s is no folder that can be changed in place", in.path)
+		return cli.Usage("OUT is missing: %s is not a folder, and cannot be changed in place", in.path)
 	}
 	o := ngff.PyramidOptions{Levels: r.Options.Levels, Workers: r.Options.Threads, Budget: r.Options.Mem / 2, Meter: r.Meter, Missing: missing}
 	_, local := in.store.(*store.FolderStore)
 	folder, name := in.path, ""
 	if a, isArray := in.Node.(*zarr.Array); isArray {
 		if !local {
-			return cli.Usage("OUT is missing: what lies around the array %s cannot be changed in place", in.path)
+			return cli.Usage("OUT is missing: the group around the array %s cannot be changed in place", in.path)
 		}
 		path, err := filepath.Abs(in.path)
 		if err != nil {

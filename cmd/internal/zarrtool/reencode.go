@@ -18,11 +18,11 @@ import (
 func reencodeCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "reencode",
-		Usage: "store an array, or a whole hierarchy, in other chunks, codecs, types or format",
-		Description: "Copies IN to OUT. What no flag changes stays as it is: shapes, chunks, codecs, fill values, attributes.\n" +
-			"With --zarr_format OME-Zarr metadata moves between 0.4 (format 2) and 0.5 (format 3).",
+		Usage: "copy an array or hierarchy with other chunks, codecs, data types or Zarr format",
+		Description: "Copies IN to OUT. Shapes, chunks, codecs, fill values and attributes stay as they are unless a flag changes\n" +
+			"them. --zarr_format also converts OME-Zarr metadata: 0.4 belongs to format 2, 0.5 to format 3.",
 		Args: []cli.Arg{
-			{Name: "IN", Usage: "Zarr array or group: a folder, .zip file or http(s) URL"},
+			{Name: "IN", Usage: "Zarr array or group: folder, .zip file, or http(s):// or s3:// URL"},
 			{Name: "OUT", Usage: "folder to write"},
 		},
 		Flags:  storageFlags(),

@@ -43,7 +43,7 @@ func parseRegion(text string, shape []int) (selection, error) {
 			}
 		}
 		if lo < 0 || hi > n || lo > hi || (!isRange && from == "") {
-			return s, fmt.Errorf("%q does not lie in 0:%d, the array's axis %d", part, n, d)
+			return s, fmt.Errorf("%q is outside of 0:%d, the extent of axis %d", part, n, d)
 		}
 		s.Start[d], s.Region.Shape[d] = lo, hi-lo
 		if isRange {
@@ -59,7 +59,7 @@ func limit(text string, absent, n int) (int, error) {
 	}
 	v, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no whole number", text)
+		return 0, fmt.Errorf("%q is not a whole number", text)
 	}
 	if v < 0 {
 		v += n

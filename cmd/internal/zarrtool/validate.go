@@ -22,26 +22,27 @@ import (
 func validateCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "validate",
-		Usage: "check that every chunk decodes and that OME-Zarr metadata is right; or that two arrays are equal",
-		Description: "Prints a line for each problem; exit code 3 if there is one. A chunk that is not stored reads as the fill value;\n" +
-			"it is a problem in an array that states how many chunks its writer stored, as these programs' arrays do, and with\n" +
-			"--complete in any. With OTHER, PATH and OTHER must be arrays (or hierarchies) of equal shape, type and values;\n" +
-			"chunks, codecs and format may differ, NaN equals NaN.",
+		Usage: "check that chunks decode and OME-Zarr metadata is valid, or that two arrays are equal",
+		Description: "Prints one line per problem and exits with code 3 if there is any. A chunk that is not stored reads as the fill\n" +
+			"value. It counts as a problem if the array states that its writer stored it, as arrays of these programs do, and\n" +
+			"with --complete in any array.\n\n" +
+			"With OTHER, checks that PATH and OTHER are arrays, or hierarchies, of equal shape, data type and values. Chunks,\n" +
+			"codecs and Zarr format may differ. NaN equals NaN.",
 		Args: []cli.Arg{
-			{Name: "PATH", Usage: "Zarr array or group: a folder, .zip file or http(s) URL"},
-			{Name: "OTHER", Usage: "what it must be equal to", Optional: true},
+			{Name: "PATH", Usage: "Zarr array or group: folder, .zip file, or http(s):// or s3:// URL"},
+			{Name: "OTHER", Usage: "array or group that PATH must equal", Optional: true},
 		},
 		Flags: []cli.Flag{
-			{Name: "ngff", Kind: cli.Bool, Usage: "it must be OME-Zarr, and its metadata is checked strictly"},
-			{Name: "files", Kind: cli.Strings, Value: "FILE,...", Usage: "check that the run that wrote the image wrote these files too, or folders of maps"},
-			{Name: "metadata_only", Kind: cli.Bool, Usage: "do not read chunks"},
-			{Name: "complete", Kind: cli.Bool, Usage: "refuse chunks that are not stored, but for as many as the array's writer left out"},
+			{Name: "ngff", Kind: cli.Bool, Usage: "require OME-Zarr metadata, and check it strictly"},
+			{Name: "files", Kind: cli.Strings, Value: "FILE,...", Usage: "check that the run that wrote the image also wrote these files (or folders of maps)"},
+			{Name: "metadata_only", Kind: cli.Bool, Usage: "check only metadata; do not read chunks"},
+			{Name: "complete", Kind: cli.Bool, Usage: "report every chunk that is not stored, unless the array states that its writer left that many out"},
 		},
 		Shared: cli.Resources,
 		Examples: []cli.Example{
-			{Command: "zarr-tool validate result.ome.zarr --ngff", Usage: "before you share it"},
+			{Command: "zarr-tool validate result.ome.zarr --ngff", Usage: "before you share an image"},
 			{Command: "zarr-tool validate a.zarr b.zarr", Usage: "after a conversion"},
-			{Command: "zarr-tool validate s.ome.zarr --files s_crop.json", Usage: "are the two of one run?"},
+			{Command: "zarr-tool validate s.ome.zarr --files s_crop.json", Usage: "whether the image and the file are of the same run"},
 		},
 		Run: runValidate,
 	}
@@ -120,7 +121,7 @@ func warnOfRemains(ctx context.Context, r *cli.Run, in *node) error {
 	}
 	remains, err := ngff.Remains(ctx, g, children)
 	if err == nil && len(remains) > 0 {
-		r.Warn("%s: a run of zarr-tool ome was killed here: %s are no part of the image, and the next run removes them", in.path, strings.Join(remains, ", "))
+		r.Warn("%s: a run of zarr-tool ome was killed here and left %s, which do not belong to the image; the next run removes them", in.path, strings.Join(remains, ", "))
 	}
 	return cli.BadInput(err)
 }
@@ -188,7 +189,7 @@ func checkFiles(ctx context.Context, f *findings, in *node) error {
 		}
 	}
 	if len(said.Files) == 0 {
-		f.add("%s: does not say which files were written with it", in.path)
+		f.add("%s: does not record which files were written with it", in.path)
 		return nil
 	}
 	for _, name := range files {
@@ -201,7 +202,7 @@ func checkFiles(ctx context.Context, f *findings, in *node) error {
 			return cli.BadInput(err)
 		}
 		if !slices.Contains(said.Files, d) {
-			f.add("%s: was not written with %s: one of them is of another run, or was changed", name, in.path)
+			f.add("%s: was not written together with %s: one of them is from another run, or was changed", name, in.path)
 		}
 	}
 	return nil

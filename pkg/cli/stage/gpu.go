@@ -109,7 +109,7 @@ func open(ctx context.Context, r *cli.Run) (*device, error) {
 	files, err := gds.NewPool(d, how, func(text string) { r.Warn("%s", text) })
 	if err != nil {
 		if err := errors.Join(d.Close(), l.Release()); err != nil {
-			r.Warn("give the GPU back: %v", err)
+			r.Warn("release the GPU: %v", err)
 		}
 		return nil, cli.Usage("%w; give --compat_mode auto", err)
 	}

@@ -7,8 +7,8 @@ import "strata/pkg/cli"
 func SearchFlags(sigmaXY, sigmaZ *float64, log *bool) []cli.Flag {
 	*sigmaXY, *sigmaZ = 3, 2
 	return []cli.Flag{
-		cli.Bind(sigmaXY, cli.Flag{Name: "sigma_xy", Check: cli.Between(0, 1<<10), Usage: "size of the mean filter before the search, along y and x, in px"}),
-		cli.Bind(sigmaZ, cli.Flag{Name: "sigma_z", Check: cli.Between(1e-3, 1<<10), Usage: "sigma of the derivative of Gaussian along z, in voxels"}),
-		cli.Bind(log, cli.Flag{Name: "use_log", Usage: "search in the logarithm of the image"}),
+		cli.Bind(sigmaXY, cli.Flag{Name: "sigma_xy", Check: cli.Between(0, 1<<10), Usage: "width in pixels of the mean filter along y and x before the search for the tissue interface, 0 to 1024"}),
+		cli.Bind(sigmaZ, cli.Flag{Name: "sigma_z", Check: cli.Between(1e-3, 1<<10), Usage: "sigma in voxels of the Gaussian derivative along z that detects the tissue interface, 0.001 to 1024"}),
+		cli.Bind(log, cli.Flag{Name: "use_log", Usage: "search for the tissue interface in the logarithm of the values"}),
 	}
 }

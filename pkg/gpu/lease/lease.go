@@ -147,7 +147,7 @@ func fitting(devices []Device, n int64) ([]Device, error) {
 		}
 	}
 	if len(fit) == 0 {
-		return nil, fmt.Errorf("%w: %s are asked for, %s grants %s of its %s", ErrTooLarge,
+		return nil, fmt.Errorf("%w: %s are requested, %s grants %s of its %s", ErrTooLarge,
 			size(n), largest.UUID, size(max(largest.Grantable(), 0)), size(largest.Memory))
 	}
 	return fit, nil

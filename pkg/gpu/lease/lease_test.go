@@ -269,7 +269,7 @@ func TestSpread(t *testing.T) {
 func TestRefused(t *testing.T) {
 	devices := []Device{device(0, 8*gib), device(1, 16*gib)}
 	_, err := Acquire(t.Context(), t.TempDir(), devices, 20*gib, Options{})
-	if want := "20.0 GiB are asked for, GPU-00000001 grants 14.6 GiB of its 16.0 GiB"; !errors.Is(err, ErrTooLarge) || !strings.HasSuffix(err.Error(), want) {
+	if want := "20.0 GiB are requested, GPU-00000001 grants 14.6 GiB of its 16.0 GiB"; !errors.Is(err, ErrTooLarge) || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 	for name, f := range map[string]func() error{

@@ -307,7 +307,7 @@ func describe(h uintptr) Device {
 	}
 	d.Processes = q.processes()
 	if d.Reason = q.reason; d.Reason == "" && d.UUID == "" {
-		d.Reason = "the management library does not tell its UUID"
+		d.Reason = "the management library does not report its UUID"
 	}
 	return d
 }

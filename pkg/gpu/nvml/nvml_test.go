@@ -196,7 +196,7 @@ func TestFaults(t *testing.T) {
 	if err != nil || len(f.Devices) != 7 || f.Hidden != 2 {
 		t.Fatal(f, err)
 	}
-	for i, want := range []string{"it is lost (fallen off the bus)", "it must be reset", "", "the management library does not tell its UUID",
+	for i, want := range []string{"it is lost (fallen off the bus)", "it must be reset", "", "the management library does not report its UUID",
 		"its power cables", "its interrupts", "nvmlDeviceGetHandleByIndex_v2: Unknown Error (NVML error 999)"} {
 		if got := f.Devices[i].Reason; !strings.HasPrefix(got, want) || (got == "") != (want == "") {
 			t.Errorf("device %d: %q, want %q", i, got, want)

@@ -29,7 +29,7 @@ func (w *Writer) straightly(ctx context.Context, chunk gpu.Span) zarr.Stored {
 	return zarr.Stored{Size: chunk.Bytes(), Write: func(o store.PendingObject, off int64) error {
 		p, ok := o.(store.PendingFile)
 		if !ok {
-			return fmt.Errorf("%s: its chunks are no files", w.out.Array(0).Location())
+			return fmt.Errorf("%s: its chunks are not files", w.out.Array(0).Location())
 		}
 		f, err := w.options.Files.Open(p.Path(), os.O_RDWR, 0)
 		if err != nil {

@@ -139,7 +139,7 @@ func planCrop(m *oct.Mosaic, c Options, res oct.Resources) (*cropper, error) {
 	}
 	voxel := m.Image.VoxelSize[0]
 	if _, _, ok := ngff.Micrometres(m.Image.Unit[0]); !ok || !(voxel > 0) || math.IsInf(voxel, 0) {
-		return nil, oct.BadInput("%s: voxel size %v along z is no positive length", m.Where, voxel)
+		return nil, oct.BadInput("%s: voxel size %v along z is not a positive length", m.Where, voxel)
 	}
 	columns, err := transfer.NewColumns(m, res.Meter)
 	if err != nil {
@@ -189,7 +189,7 @@ func (p *cropper) find(ctx context.Context) error {
 	p.metrics.Found, p.metrics.Median = ok, found.Depth
 	p.metrics.ALines, p.metrics.ALinesUsed, p.metrics.Threshold = found.Lines, found.Used, found.Threshold
 	if !ok {
-		p.res.Warnf("%s: the image brightens nowhere in its first %d planes: the interface is taken to be at plane 0", p.Mosaic.Where, s.Planes)
+		p.res.Warnf("%s: the image brightens nowhere in its first %d planes: the interface is assumed to be plane 0", p.Mosaic.Where, s.Planes)
 	}
 	p.metrics.Interface = min(int(math.RoundToEven(found.Depth)), p.Mosaic.Shape[0]-1)
 	p.metrics.InterfaceUM = float64(p.metrics.Interface) * p.voxel

@@ -116,7 +116,7 @@ func Run(ctx context.Context, in *ngff.Image, out store.Writer, c Options, layou
 func estimate(ctx context.Context, m *oct.Mosaic, c Options, layout oct.Layout, res oct.Resources) ([]float32, error) {
 	whole := (m.Shape[1] / m.Chunk[1]) * (m.Shape[2] / m.Chunk[2])
 	if whole == 1 {
-		res.Warnf("%s: a single whole tile: the relief of the tissue is taken for curvature", m.Where)
+		res.Warnf("%s: there is only one whole tile: the relief of its tissue is removed as if it were curvature", m.Where)
 	}
 	images := int64(whole) * basic.Size * basic.Size * 4
 	if need := images + basic.Memory(whole); need > res.Mem {

@@ -427,7 +427,7 @@ func TestFocalOfASingleTile(t *testing.T) {
 	if _, err := Run(octtest.Ctx, in, store.Memory(), Options{SigmaXY: 3, SigmaZ: 2}, oct.Layout{}, res); err != nil {
 		t.Fatal(err)
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0], "a single whole tile") {
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "only one whole tile") {
 		t.Errorf("warnings %q", warnings)
 	}
 }

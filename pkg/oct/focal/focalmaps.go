@@ -79,7 +79,7 @@ func readCorrection(ctx context.Context, m *oct.Mosaic, im *ngff.Image) ([]float
 		return nil, oct.BadInput("%s: a correction has 2 axes (y, x), this image has %d", a.Location(), len(shape))
 	}
 	if !slices.Equal(shape, tile) {
-		return nil, oct.BadInput("%s: the correction has shape %v, the tiles of %s have %v: it is of another acquisition", a.Location(), shape, m.Where, tile)
+		return nil, oct.BadInput("%s: the correction has shape %v, the tiles of %s have %v: it belongs to another acquisition", a.Location(), shape, m.Where, tile)
 	}
 	if !a.DType().IsFloat() && !a.DType().IsInteger() {
 		return nil, oct.BadInput("%s: data type %v: want float32", a.Location(), a.DType())

@@ -249,7 +249,7 @@ func (m *movingSlice) settleAligned(sums []filter.Moments, res *oct.Resources) {
 		}
 	}
 	if best < 0 {
-		res.Warnf("slices %d and %d: no overlap can be correlated, their voxels are not all finite", m.fixed.id, m.slice.id)
+		res.Warnf("slices %d and %d: no overlap can be correlated: some of their voxels are not finite", m.fixed.id, m.slice.id)
 		s.take(s.best, 0)
 		return
 	}

@@ -102,7 +102,7 @@ func (p *stackPlan) settle(res *oct.Resources) {
 		planes := max(0, m.slice.shape[0]-m.movingZ)
 		switch {
 		case planes == 0:
-			res.Warnf("%s: has %d planes, of which the first %d are left out: nothing of it is used", m.slice.path, m.slice.shape[0], m.movingZ)
+			res.Warnf("%s: has %d planes, of which the first %d are left out: none is used", m.slice.path, m.slice.shape[0], m.movingZ)
 		case m.overlap > planes:
 			res.Warnf("%s: the overlap of %d planes is larger than the slice, which has %d from plane %d on", m.slice.path, m.overlap, planes, m.movingZ)
 		case m.overlap > m.fixed.shape[0]:

@@ -53,7 +53,7 @@ func (ms *measuring) decide(sums [][]filter.Moments, res *oct.Resources) {
 			}
 		}
 		if math.IsInf(correlation, -1) {
-			res.Warnf("slices %d and %d: no overlap can be correlated, their voxels are not all finite", pair.m.fixed.id, pair.m.slice.id)
+			res.Warnf("slices %d and %d: no overlap can be correlated: some of their voxels are not finite", pair.m.fixed.id, pair.m.slice.id)
 			correlation = 0
 		}
 		s.take(best, correlation)

@@ -246,7 +246,7 @@ func (p *stackPlan) repair(res *oct.Resources) {
 			shift.Recorded[k], shift.Found[k] = d.recorded[1-k]*mm, d.found[1-k]*mm
 		}
 		if shift.Contradicted {
-			what := "the recorded shift is used (--repair_shifts fix takes the other)"
+			what := "the recorded shift is used (--repair_shifts fix uses the other)"
 			if p.opt.RepairShifts == RepairFix {
 				what, shift.Repaired = "that is used", true
 				p.centred = true // also slices that shared a frame

@@ -22,11 +22,11 @@ func (p *stackPlan) place(in Input, res *oct.Resources) {
 	if !p.opt.NoXYShift && in.Shifts != nil {
 		between, outside := in.Shifts.Absent(ids)
 		if len(between) > 0 {
-			res.Warnf("%s: slices %v are not there: those beside them are taken for neighbours along z, too", p.shifts, between)
+			res.Warnf("%s: slices %v are missing: the slices beside them are stacked as neighbours", p.shifts, between)
 		}
 		outside = slices.DeleteFunc(outside, func(id int) bool { return slices.Contains(in.LeftOut, id) })
 		if len(outside) > 0 {
-			res.Warnf("%s: slices %v are not there: the volume begins or ends without them", p.shifts, outside)
+			res.Warnf("%s: slices %v are missing: the volume begins or ends without them", p.shifts, outside)
 		}
 		at, warnings := in.Shifts.Positions(ids)
 		for _, w := range warnings {

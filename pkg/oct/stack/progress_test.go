@@ -41,7 +41,7 @@ func TestStackProgress(t *testing.T) {
 		if want := int64(3 * 12 * 48 * 64 * 2); done.Load() != want {
 			t.Errorf("%+v: progress of %d bytes, slices have %d", opt, done.Load(), want)
 		}
-		if !strings.Contains(said, "shifts: slices [9] are not there: the volume begins or ends without them\n") {
+		if !strings.Contains(said, "shifts: slices [9] are missing: the volume begins or ends without them\n") {
 			t.Errorf("warnings: %s", said)
 		}
 	}

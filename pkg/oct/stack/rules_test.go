@@ -96,7 +96,7 @@ func TestStackPlaces(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"shifts.csv: slices [4] are not there", "shifts.csv: no shift for slices [8]",
+		"shifts.csv: slices [4] are missing", "shifts.csv: no shift for slices [8]",
 		"slice 5: planes of 12 × 5 are larger than the 8 × 9 of slice 2: cropped to the canvas of 12 × 15",
 	} {
 		if !slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, want) }) {

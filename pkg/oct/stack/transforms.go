@@ -43,7 +43,7 @@ func (p *stackPlan) loadTransforms(ctx context.Context, in Input, res *oct.Resou
 		m.transform = p.opt.transform(auto, manual, known && c.Skip())
 	}
 	if len(none) > 0 {
-		res.Warnf("no transform for slices %v: placed by the motors alone", none)
+		res.Warnf("no transform for slices %v: placed by the motor shifts alone", none)
 	}
 	return nil
 }

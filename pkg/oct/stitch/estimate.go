@@ -46,7 +46,7 @@ func EstimateTransform(ctx context.Context, in []*ngff.Image, opt Options, res o
 	}
 	t, _, err := estimateTransform(ctx, all, opt, res)
 	if errors.Is(err, errNothingCommon) {
-		res.Warnf("%s: %v: the matrix is that to begin with, %v; --transform FILE gives another", all[0].mosaic.Where, err, opt.Transform)
+		res.Warnf("%s: %v: the matrix stays as it began, %v; --transform FILE sets another", all[0].mosaic.Where, err, opt.Transform)
 		t, err = Transform{Matrix: opt.Transform, Overlap: opt.Overlap}, nil
 	}
 	if v := mosaics[0].Voxel(); err == nil && min(v[0], v[1]) > 0 {
@@ -162,10 +162,10 @@ func matrixOf(first *aligner, every []measure, means axisMeans, tiles int, overl
 		return t, errNothingCommon
 	case !known[0]:
 		columns[0] = [2]float64{columns[1][1], -columns[1][0]}
-		res.Warnf("%s: neighbours along x only: the matrix's other column is that of a rotation and a scale", where)
+		res.Warnf("%s: tiles have neighbours along x only: the other column of the matrix follows from a rotation and a scale", where)
 	case !known[1]:
 		columns[1] = [2]float64{-columns[0][1], columns[0][0]}
-		res.Warnf("%s: neighbours along y only: the matrix's other column is that of a rotation and a scale", where)
+		res.Warnf("%s: tiles have neighbours along y only: the other column of the matrix follows from a rotation and a scale", where)
 	}
 	t.Matrix = Matrix{{columns[0][0], columns[1][0]}, {columns[0][1], columns[1][1]}}
 	t.Spread = oct.Digits(t.Spread)

@@ -299,7 +299,7 @@ func TestStitchRefusesCanvases(t *testing.T) {
 	for k := range far {
 		far[k][1] += 1e10
 	}
-	if _, _, _, err := g.canvas("in", far, false, 4); !errors.Is(err, oct.ErrInput) || !strings.Contains(err.Error(), "out of reach") {
+	if _, _, _, err := g.canvas("in", far, false, 4); !errors.Is(err, oct.ErrInput) || !strings.Contains(err.Error(), "out of range") {
 		t.Errorf("far away: %v", err)
 	}
 }

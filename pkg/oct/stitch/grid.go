@@ -78,7 +78,7 @@ func (g *grid) canvas(where string, positions [][2]float64, interpolate bool, co
 	}
 	for d := range 2 {
 		if math.Abs(lo[d]) > math.MaxInt32 || math.Abs(hi[d]) > math.MaxInt32 {
-			return nil, origin, size, oct.BadInput("%s: tile positions from %.0f to %.0f along %c are out of reach", where, lo[d], hi[d], "yx"[d])
+			return nil, origin, size, oct.BadInput("%s: tile positions from %.0f to %.0f along %c are out of range", where, lo[d], hi[d], "yx"[d])
 		}
 		origin[d], size[d] = int(lo[d]), int(hi[d]-lo[d])
 	}

@@ -26,7 +26,7 @@ func (m Matrix) check() error {
 	for _, row := range m {
 		for _, v := range row {
 			if !(math.Abs(v) <= 1e6) {
-				return fmt.Errorf("matrix %v has an element that is no number within ±1e6", m)
+				return fmt.Errorf("matrix %v has an element that is not a number within ±1e6", m)
 			}
 		}
 	}

@@ -101,7 +101,7 @@ func TestReadTransformRefuses(t *testing.T) {
 		"npy too long":      {string(npy) + "x", "bytes after the header: want 32"},
 		"npy of a vector":   {strings.Replace(string(npy), "(2, 2)", "(4,)  ", 1), "want (2, 2)"},
 		"npy of bool":       {strings.Replace(string(npy), "<f8", "|b1", 1), "want"},
-		"npy of NaN":        {string(stitchNpy("<f8", false, []uint64{0x7ff8 << 48, 0, 0, 0x3ff0 << 48})), "no number"},
+		"npy of NaN":        {string(stitchNpy("<f8", false, []uint64{0x7ff8 << 48, 0, 0, 0x3ff0 << 48})), "not a number"},
 		"npy without heads": {"\x93NUMPY", "m: "},
 	} {
 		_, err := ReadTransform(strings.NewReader(c.file), "m")

@@ -70,7 +70,7 @@ func (x *Index) Read(r io.Reader, archive string) error {
 	return ReadStanzas(r, func(s Stanza) error {
 		size, err := strconv.ParseInt(s["Size"], 10, 64)
 		if err != nil {
-			return fmt.Errorf("package %q: size %q is no number", s["Package"], s["Size"])
+			return fmt.Errorf("package %q: size %q is not a number", s["Package"], s["Size"])
 		}
 		p := &Package{Name: s["Package"], Version: s["Version"], Arch: s["Architecture"], Archive: archive,
 			File: s["Filename"], Size: size, SHA256: s["SHA256"]}

@@ -30,7 +30,7 @@ var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AA
 // checkBinaries returns the faults of the binaries and links.
 func (r *Recipe) checkBinaries() error {
 	if len(r.Binaries) == 0 {
-		return fmt.Errorf("%w: no binaries: name those that the image shall have", ErrRecipe)
+		return fmt.Errorf("%w: no binaries: name the programs to put into the image", ErrRecipe)
 	}
 	if len(r.Links) > 0 && len(r.Binaries) != 1 {
 		return fmt.Errorf("%w: links need one binary, which is many in one, not %d", ErrRecipe, len(r.Binaries))

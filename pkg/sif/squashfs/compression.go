@@ -39,7 +39,7 @@ func newDecompressor(id uint16) (decompressor, error) {
 	case "":
 		return nil, bad("unknown compression %d", id)
 	}
-	return nil, bad("its compression %s is none of gzip, lz4, zstd", compressions[id])
+	return nil, bad("its compression %s is not one of gzip, lz4, zstd", compressions[id])
 }
 
 // readAll reads r to its end, which must come within dst.

@@ -183,7 +183,7 @@ func TestLookup(t *testing.T) {
 
 func TestOtherCompression(t *testing.T) {
 	image := pack(t, tree(t, false), "-comp", "xz")
-	if _, err := squashfs.Open(bytes.NewReader(image), int64(len(image))); !errors.Is(err, squashfs.ErrFormat) || !strings.Contains(err.Error(), "its compression xz is none of gzip, lz4, zstd") {
+	if _, err := squashfs.Open(bytes.NewReader(image), int64(len(image))); !errors.Is(err, squashfs.ErrFormat) || !strings.Contains(err.Error(), "its compression xz is not one of gzip, lz4, zstd") {
 		t.Error(err)
 	}
 }

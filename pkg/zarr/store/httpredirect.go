@@ -16,7 +16,7 @@ func (s *HTTPStore) follow(req *http.Request, via []*http.Request) error {
 	first, to := via[0].URL, req.URL
 	switch {
 	case to.Scheme != "http" && to.Scheme != "https" || to.Host == "":
-		return permanent(fmt.Errorf("the server redirects to what is no web address: %s", foreign(to.Scheme+"://"+to.Host)))
+		return permanent(fmt.Errorf("the server redirects to something other than a web address: %s", foreign(to.Scheme+"://"+to.Host)))
 	case via[len(via)-1].URL.Scheme == "https" && to.Scheme == "http":
 		return permanent(fmt.Errorf("the server redirects from https to %s, which is not encrypted: give that address to read from there", origin(to)))
 	case len(via) >= maxRedirects:

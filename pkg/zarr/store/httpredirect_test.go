@@ -97,7 +97,7 @@ func TestHTTPRedirectsRefused(t *testing.T) {
 	plain := newWitness(t, httptest.NewServer, honest([]byte("data")))
 	for to, want := range map[string]string{
 		plain.URL + "/x?secret=1": "the server redirects from https to " + plain.URL + ", which is not encrypted: give that address to read from there",
-		"ftp://host/x":            "the server redirects to what is no web address: ftp://host",
+		"ftp://host/x":            "the server redirects to something other than a web address: ftp://host",
 	} {
 		secure := newWitness(t, httptest.NewTLSServer, redirectTo(to))
 		s := HTTP(secure.URL, quick(), Client(secure.Client()))
