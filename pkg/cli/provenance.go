@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"strata/pkg/address"
+	"strata/pkg/record"
+)
+
+// Provenance returns what an output says of the run that writes it. It names neither outputs nor the folders of inputs,
+// and leaves out flags that do not change what is written: the same work makes the same bytes on any machine.
+func (r *Run) Provenance(out string) record.Provenance {
+	p := record.Provenance{Program: r.program, Version: Version(), Command: []string{r.program}}
+	if r.sub != "" {
+		p.Command = append(p.Command, r.sub)
+	}
+	for _, a := range r.args {
+		if a != out {
+			p.Command = append(p.Command, lastPart(a))
+		}
+	}
+	for _, f := range r.command.flags() {
+		if v := r.values[f.Name]; v != nil && v.set && f.Ignored == "" && !slices.ContainsFunc(withoutEffect, func(o Flag) bool { return o.Name == f.Name }) {
+			p.Command = append(p.Command, v.typed()...)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, in := range r.record.Inputs {
+		if name := lastPart(in.Path.Reveal()); !slices.Contains(p.Inputs, name) {
+			p.Inputs = append(p.Inputs, name)
+		}
+	}
+	return p
+}
+
+// withoutEffect are the common flags that do not change what is written.
+var withoutEffect = commonFlags(GPU | Resources | Outputs | Inputs)
+
+// lastPart returns the last part of a path or an address, without what may be secret.
+func lastPart(place string) string {
+	place = strings.TrimRight(address.Address(place).String(), "/")
+	if strings.Contains(place, "://") {
+		place, _, _ = strings.Cut(place, "?")
+	}
+	return path.Base(place)
+}
+
+// typed returns a flag as it could be typed, with paths by their last part.
+func (v *value) typed() []string {
+	name := dashed(v.flag.Name)
+	if v.flag.Kind == Bool {
+		if v.items[0] == false {
+			name = "--no-" + v.flag.Name
+		}
+		return []string{name}
+	}
+	var items []string
+	for _, item := range v.items {
+		text := fmt.Sprint(item)
+		if strings.HasPrefix(v.flag.Value, "FILE") || strings.HasPrefix(v.flag.Value, "DIR") {
+			text = lastPart(text)
+		}
+		items = append(items, address.Redact(text))
+	}
+	return []string{name, strings.Join(items, ",")}
+}
