@@ -30,11 +30,23 @@ func (r *Run) Provenance(out string) record.Provenance {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, in := range r.record.Inputs {
-		if name := lastPart(in.Path.Reveal()); !slices.Contains(p.Inputs, name) {
+		if name := imageName(in.Path.Reveal()); !slices.Contains(p.Inputs, name) {
 			p.Inputs = append(p.Inputs, name)
 		}
 	}
 	return p
+}
+
+// imageName returns the last part of a path or an address that is not the number of a level.
+func imageName(place string) string {
+	for {
+		name := lastPart(place)
+		up := strings.TrimSuffix(strings.TrimRight(place, "/"), name)
+		if strings.Trim(name, "0123456789") != "" || up == place || up == "" {
+			return name
+		}
+		place = up
+	}
 }
 
 // withoutEffect are the common flags that do not change what is written.

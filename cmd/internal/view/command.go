@@ -19,7 +19,6 @@ import (
 	"strata/pkg/cli/stage"
 	"strata/pkg/ngff"
 	"strata/pkg/view"
-	"strata/pkg/zarr/store"
 )
 
 // defaultMem is the ceiling for buffers without --mem.
@@ -131,33 +130,6 @@ func openFirst(ctx context.Context, v *view.Viewer, o view.Options) error {
 		return cli.BadInput(v.Source(ctx, o.Overlay))
 	}
 	return nil
-}
-
-// list is the image that the argument names, or what is in the folder.
-func list(ctx context.Context, r *cli.Run) ([]view.Entry, error) {
-	in := r.Arg("IN")
-	path := strings.TrimPrefix(in, "file://")
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() || store.IsNode(path) {
-		return []view.Entry{{Path: in, Name: shown(in)}}, nil
-	}
-	entries, more, err := view.Find(ctx, path, folderDepth, mostEntries)
-	if err != nil {
-		return nil, cli.BadInput(err)
-	}
-	images := 0
-	for _, e := range entries {
-		if !e.Page {
-			images++
-		}
-	}
-	if images == 0 {
-		return nil, cli.BadInputf("%s: holds no OME-Zarr image, TIFF or CZI file, down to %d folders below it", in, folderDepth)
-	}
-	if more {
-		r.Warn("%s: holds more than %d images: the first are listed", in, mostEntries)
-	}
-	return entries, nil
 }
 
 // count says what is listed.
