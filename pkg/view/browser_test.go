@@ -49,15 +49,20 @@ func (b tab) do(expression string) {
 	b.settle()
 }
 
-// pixel is the colour that a cut shows at a position in µm.
+// pixel returns the colour that a cut shows at a position in µm.
 func (b tab) pixel(panel string, at [3]float64) [3]int {
 	b.t.Helper()
-	return value[[3]int](b, fmt.Sprintf(`(() => {
-		const p = viewer.panels.find(k => k.plane.name === %q), v = p.view(), at = [%g, %g, %g];
+	return value[[3]int](b, pixelOf(panel, 0, at))
+}
+
+// pixelOf returns an expression for the colour that a part of a cut shows at a position in µm.
+func pixelOf(panel string, part int, at [3]float64) string {
+	return fmt.Sprintf(`(() => {
+		const p = viewer.panels.find(k => k.plane.name === %q), v = p.view(%d), at = [%g, %g, %g];
 		const one = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
 		one.drawImage(p.canvas, -Math.floor(v.x(at[p.plane.cols])), -Math.floor(v.y(at[p.plane.rows])));
 		return [...one.getImageData(0, 0, 1, 1).data].slice(0, 3);
-	})()`, panel, at[0], at[1], at[2]))
+	})()`, panel, part, at[0], at[1], at[2])
 }
 
 // middle is where a cut lies in the window.
