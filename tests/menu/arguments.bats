@@ -95,8 +95,8 @@ TABLE
 @test "an unknown choice, an unknown option: the nearest is named" {
   with stich in out
   fails_with 2 "unknown choice 'stich' (nearest: stitch): want a number from 1 to 21 or a name"
-  with 21
-  fails_with 2 "unknown choice '21'"
+  with 22
+  fails_with 2 "unknown choice '22'"
   unsaid nearest
   run "$menu" --imege x aip
   fails_with 2 'unknown option --imege (nearest: --image)'

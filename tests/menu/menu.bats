@@ -3,7 +3,7 @@ load lib
 
 # Choices are made with the cursor: whiptail does not jump to numbers. OFFERED: those that are there.
 choose() { local n; see pipeline; for n in ${OFFERED:-1 2 3 5 10 11 12 13}; do [ "$n" != "$1" ] || break; keys Down; done; keys Enter; }
-all='aip resample focal stack benchmark_czi.sh profile_czi.sh bench-czi bench-zarr bench-tiff doctor stitch crop preview qc-report zarr-tool bench-io smooth'
+all='aip resample focal stack benchmark_czi.sh profile_czi.sh bench-czi bench-zarr bench-tiff doctor stitch crop preview qc-report zarr-tool bench-io smooth view'
 # unseen TEXT: it is not on the screen.
 unseen() { case $(shown) in *"$1"*) echo "'$1' is on the screen:"; shown; return 1 ;; esac; }
 
