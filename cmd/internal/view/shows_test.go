@@ -27,7 +27,14 @@ func program(t *testing.T, env []string, name string, args ...string) {
 }
 
 // serve starts the viewer and returns the address of its page.
-func serve(t *testing.T, env []string, in string) string {
+func serve(t testing.TB, env []string, in string) string {
+	t.Helper()
+	page, _ := serveProcess(t, env, in)
+	return page
+}
+
+// serveProcess starts the viewer and returns the address of its page, and the number of its process.
+func serveProcess(t testing.TB, env []string, in string) (page string, pid int) {
 	t.Helper()
 	cmd := exec.Command(clitest.Program(t, "view"), in)
 	cmd.Env = append(os.Environ(), env...)
@@ -44,15 +51,15 @@ func serve(t *testing.T, env []string, in string) string {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait() // it was interrupted
 	})
-	page, err := bufio.NewReader(out).ReadString('\n')
+	page, err = bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatalf("view %s: %v: %s", in, err, messages.String())
 	}
-	return strings.TrimSpace(page)
+	return strings.TrimSpace(page), cmd.Process.Pid
 }
 
 // get returns what is at an address, and the status.
-func get(t *testing.T, address string, header ...string) (int, []byte) {
+func get(t testing.TB, address string, header ...string) (int, []byte) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	if err != nil {
