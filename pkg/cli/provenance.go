@@ -17,13 +17,21 @@ func (r *Run) Provenance(out string) record.Provenance {
 	if r.sub != "" {
 		p.Command = append(p.Command, r.sub)
 	}
+	written := map[string]bool{out: true}
+	for _, o := range r.outputs.Outputs() {
+		written[o.Path()] = true
+	}
 	for _, a := range r.args {
-		if a != out {
+		if !written[a] {
 			p.Command = append(p.Command, lastPart(a))
 		}
 	}
 	for _, f := range r.command.flags() {
-		if v := r.values[f.Name]; v != nil && v.set && f.Ignored == "" && !slices.ContainsFunc(withoutEffect, func(o Flag) bool { return o.Name == f.Name }) {
+		v := r.values[f.Name]
+		if v == nil || !v.set || f.Ignored != "" || slices.ContainsFunc(withoutEffect, func(o Flag) bool { return o.Name == f.Name }) {
+			continue
+		}
+		if len(v.items) != 1 || !written[fmt.Sprint(v.items[0])] {
 			p.Command = append(p.Command, v.typed()...)
 		}
 	}
