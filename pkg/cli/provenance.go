@@ -47,26 +47,28 @@ func (r *Run) Provenance(out string) record.Provenance {
 
 // imageName returns the last part of a path or an address that is not the number of a level.
 func imageName(place string) string {
-	for {
-		name := lastPart(place)
-		up := strings.TrimSuffix(strings.TrimRight(place, "/"), name)
-		if strings.Trim(name, "0123456789") != "" || up == place || up == "" {
+	place = plainPlace(place)
+	for up := place; up != "." && up != "/"; up = path.Dir(up) {
+		if name := path.Base(up); strings.Trim(name, "0123456789/") != "" {
 			return name
 		}
-		place = up
 	}
+	return path.Base(place)
 }
 
 // withoutEffect are the common flags that do not change what is written.
 var withoutEffect = commonFlags(GPU | Resources | Outputs | Inputs)
 
 // lastPart returns the last part of a path or an address, without what may be secret.
-func lastPart(place string) string {
-	place = strings.TrimRight(address.Address(place).String(), "/")
+func lastPart(place string) string { return path.Base(plainPlace(place)) }
+
+// plainPlace returns a path, or an address without what may be secret and without a query.
+func plainPlace(place string) string {
+	place = address.Address(place).String()
 	if strings.Contains(place, "://") {
 		place, _, _ = strings.Cut(place, "?")
 	}
-	return path.Base(place)
+	return strings.TrimRight(place, "/")
 }
 
 // typed returns a flag as it could be typed, with paths by their last part.
