@@ -317,6 +317,37 @@ func TestPage(t *testing.T) {
 	if after := value[float64](b, "viewer.state.scale"); after > before*0.6 {
 		t.Errorf("a pinch zooms from %v to %v", before, after)
 	}
+	b.settle()
+	touch := func(kind string, points ...map[string]any) {
+		t.Helper()
+		if err := b.Call("Input.dispatchTouchEvent", map[string]any{"type": kind, "touchPoints": append([]map[string]any{}, points...)}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	point := func(dx float64) map[string]any { return map[string]any{"x": x + dx, "y": y, "id": 0} }
+	b.do("viewer.fit()")
+	scale, centre := value[float64](b, "viewer.state.scale"), value[[3]float64](b, "viewer.state.centre")
+	touch("touchStart", point(30))
+	touch("touchEnd")
+	b.settle()
+	if at := value[[3]float64](b, "viewer.state.at"); at[2] < centre[2]+29*scale || at[2] > centre[2]+31*scale {
+		t.Errorf("a tap 30 pixels right of %v is at %v", centre, at)
+	}
+	touch("touchStart", point(0))
+	for d := range 4 {
+		touch("touchMove", point(float64(10*(d+1))))
+	}
+	touch("touchEnd")
+	b.settle()
+	if now := value[[3]float64](b, "viewer.state.centre"); now[2] > centre[2]-35*scale || now[2] < centre[2]-45*scale {
+		t.Errorf("a finger that moves by 40 pixels pans from %v to %v, of %v µm a pixel", centre, now, scale)
+	}
+	for _, id := range []string{"low", "gamma", "map", "overlay", "mode", "percentiles"} {
+		r := value[[2]float64](b, fmt.Sprintf("(() => { const r = document.getElementById('%s').getBoundingClientRect(); return [r.left, r.right]; })()", id))
+		if r[0] < 0 || r[1] > 390 || r[0] >= r[1] {
+			t.Errorf("at 390 pixels %s reaches from %v to %v", id, r[0], r[1])
+		}
+	}
 }
 
 // Channels that have colours are added up; one that is not ticked is left out.

@@ -18,7 +18,7 @@ import (
 
 // The limits within which windows are found. A window needs few voxels; decoding chunks takes the time.
 const (
-	windowVoxels = 1 << 17
+	windowVoxels = 1 << 16
 	windowBytes  = 64 << 20 // of decoded chunks
 	mostChannels = 64       // images of more get no settings: reading them would take too long
 	mostActive   = 6        // channels that are shown at once
