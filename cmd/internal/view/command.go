@@ -41,7 +41,7 @@ func Command() *cli.Command {
 			"prints the line that makes the page reachable from your own machine.",
 		Args: []cli.Arg{{Name: "IN", Usage: "OME-Zarr image, TIFF or CZI file: a folder, a .zip, a file or an http(s) or s3 URL; or a folder of images"}},
 		Flags: []cli.Flag{
-			{Name: "overlay", Value: "OTHER", Usage: "image to lay over IN where its own metadata place it: checkerboard, difference, flicker, curtain"},
+			{Name: "overlay", Value: "OTHER", Usage: "image to lay over IN where its own metadata place it: checkerboard, difference, flicker, curtain, blend, side by side"},
 			{Name: "port", Kind: cli.Int, Value: "N", Note: "any free one", Check: cli.Between(0, 65535), Usage: "port of 127.0.0.1 to listen on"},
 			{Name: "open", Kind: cli.Bool, Usage: "open the page in the default browser"},
 			{Name: "allow_origin", Kind: cli.Strings, Value: "ORIGIN", Check: checkOrigin, Usage: "let pages of this origin read the stored images, such as https://hms-dbmi.github.io"},
