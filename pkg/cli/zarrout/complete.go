@@ -8,12 +8,20 @@ import (
 	"slices"
 	"strings"
 
+	"strata/pkg/cli"
 	"strata/pkg/ngff"
 	"strata/pkg/ngff/display"
 	"strata/pkg/record"
 	"strata/pkg/zarr"
 	"strata/pkg/zarr/store"
 )
+
+// Complete writes into an image, in a folder that is an output, how to show it and which run made it. Outputs of [Create] are
+// completed at the end of the run.
+func Complete(ctx context.Context, r *cli.Run, st store.Writer, out string) error {
+	p := r.Provenance(out)
+	return complete(ctx, st, p, name(p, out))
+}
 
 // complete writes into the image at the root of a store, or the images of a collection there, how to show it and which run
 // made it.
